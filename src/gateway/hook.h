@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hooks: filters and transformations of samples, in three places: behind a
+ * node's read, on a path, before a node's write. A hook is one file
+ * gateway/hook/<name>.c, one line in gateway/hook/registry.c, one manual page
+ * section, one example and one test.
+ */
+#ifndef GATEWAY_HOOK_H
+#define GATEWAY_HOOK_H
+
+#include "gateway/config.h"
+#include "gateway/sample.h"
+#include "util/list.h"
+
+struct hook;
+struct node;
+
+enum hook_place {
+	HOOK_NODE_READ = 1 << 0,
+	HOOK_NODE_WRITE = 1 << 1,
+	HOOK_PATH = 1 << 2,
+};
+
+enum hook_verdict {
+	HOOK_OK,         /* go on with the next hook */
+	HOOK_SKIP,       /* drop this sample */
+	HOOK_STOP,       /* pass this sample on, skip the remaining hooks */
+	HOOK_ERROR,      /* drop this sample, count an error */
+};
+
+struct hook_type {
+	const char *name;
+	const char *description;
+	unsigned places;              /* enum hook_place */
+	int priority;                 /* default; lower runs first */
+	size_t size;                  /* bytes of private data, zeroed */
+	const struct config_key *keys;
+	size_t key_count;
+	int (*parse)(struct hook *h, struct config *c, json_t *cfg);
+	int (*start)(struct hook *h);
+	int (*stop)(struct hook *h);
+	void (*destroy)(struct hook *h);
+	/* `s` may be modified: the framework hands a private copy when others
+	 * hold a reference. */
+	enum hook_verdict (*process)(struct hook *h, struct sample *s);
+	/* From the statistics thread, at the configured rate. */
+	void (*periodic)(struct hook *h);
+};
+
+struct hook {
+	const struct hook_type *type;
+	enum hook_place place;
+	int64_t priority;
+	bool enabled;
+	struct node *node;            /* NULL on a path */
+	const char *owner;            /* name of node or path, for messages */
+	void *private_data;
+	struct list entry;
+};
+
+/* Ordered by priority. */
+struct hook_list {
+	struct list hooks;
+	unsigned count;
+};
+
+const struct hook_type *hook_type_find(const char *name);
+extern const struct hook_type *const hook_types[]; /* NULL terminated */
+
+/* `cfg` is the list under key "hooks" (strings or objects); NULL: empty. */
+int hook_list_parse(struct hook_list **out, struct config *c, json_t *cfg,
+		    enum hook_place place, struct node *node, const char *owner);
+int hook_list_start(struct hook_list *l);
+void hook_list_stop(struct hook_list *l);
+void hook_list_destroy(struct hook_list *l);
+void hook_list_periodic(struct hook_list *l);
+
+/*
+ * Runs all hooks over smps[0..cnt). Samples that are dropped are released and
+ * taken out; returns how many remain. A sample that others hold too is replaced
+ * by a private copy (from the same pool) before a hook that modifies it.
+ */
+unsigned hook_list_process(struct hook_list *l, struct sample *smps[],
+			   unsigned cnt);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Nodes and node-types: the plug-in interface of the gateway.
+ *
+ * A node-type is one folder gateway/node/<name>/, one line in
+ * gateway/node/registry.c, one manual page, one example and one test. Every
+ * callback is optional unless said otherwise.
+ *
+ * Life cycle of a node: init - parse - check - prepare - start - (read/write,
+ * from the threads of its paths) - stop - destroy. Callbacks return 0 or a
+ * negative errno and log the cause themselves.
+ */
+#ifndef GATEWAY_NODE_H
+#define GATEWAY_NODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gateway/config.h"
+#include "gateway/memory.h"
+#include "gateway/sample.h"
+#include "util/list.h"
+
+struct hook_list;
+struct node;
+struct super_node;
+
+/*
+ * PENDING_CONNECT and CONNECTED are set by the node itself, only after the
+ * super-node has put it into STARTED, and are treated like STARTED by the
+ * super-node: STOPPED is reachable from all three.
+ */
+enum node_state {
+	NODE_DESTROYED,
+	NODE_INITIALIZED,
+	NODE_PARSED,
+	NODE_CHECKED,
+	NODE_PREPARED,
+	NODE_STARTED,
+	NODE_PENDING_CONNECT,
+	NODE_CONNECTED,
+	NODE_STOPPED,
+};
+
+const char *node_state_name(enum node_state s);
+
+enum node_flags {
+	NODE_CAN_READ = 1 << 0,
+	NODE_CAN_WRITE = 1 << 1,
+	NODE_READ_BLOCKS = 1 << 2,  /* read waits for data by itself */
+};
+
+struct node_type {
+	const char *name;
+	const char *description;   /* one line */
+	unsigned vectorize_max;    /* samples per call, 0: any */
+	unsigned flags;            /* enum node_flags */
+	size_t size;               /* bytes of private data, zeroed before init */
+
+	/* Keys on the node, in its `in` group and in its `out` group; all are
+	 * unpacked into the private data before parse is called. */
+	const struct config_key *keys, *in_keys, *out_keys;
+	size_t key_count, in_key_count, out_key_count;
+
+	/* Once, if at least one instance exists; and its counterpart. */
+	int (*type_start)(struct super_node *sn);
+	int (*type_stop)(void);
+
+	int (*init)(struct node *n);
+	void (*destroy)(struct node *n);
+	/* Interpret what the key tables cannot; report by config_fail(). */
+	int (*parse)(struct node *n, struct config *c, json_t *cfg);
+	/* Validate settings against each other; report by config_fail(). */
+	int (*check)(struct node *n, struct config *c, json_t *cfg);
+	/* Acquire what memory_type() needs (devices, protection domains). */
+	int (*prepare)(struct node *n);
+	int (*start)(struct node *n);
+	int (*stop)(struct node *n);
+
+	/*
+	 * `*release` is `cnt` on entry; on return the super-node releases
+	 * exactly the first `*release` entries of smps[], which the node may
+	 * have reordered and replaced.
+	 *
+	 * read: smps[] holds `cnt` empty samples. Returns the number of
+	 * received samples, which stand at the start of smps[]; 0 when there
+	 * is nothing (yet); -EAGAIN likewise; -ENODATA when there will never
+	 * be more (end of file, limit reached); any other negative errno is
+	 * an error, after which the path waits a little and goes on.
+	 * Received samples are processed by the path first and released after.
+	 *
+	 * write: smps[] holds `cnt` filled samples, which must not be
+	 * modified. Returns the number accepted; fewer than `cnt` is counted
+	 * as lost by the path.
+	 */
+	int (*read)(struct node *n, struct sample *smps[], unsigned cnt,
+		    unsigned *release);
+	int (*write)(struct node *n, struct sample *smps[], unsigned cnt,
+		     unsigned *release);
+
+	/* Ask a blocked read or write to return soon (-EINTR or 0). Called
+	 * from another thread before stop; must be async-safe to repeat. */
+	void (*interrupt)(struct node *n);
+
+	/* Swap source and target addresses; between parse and check. */
+	int (*reverse)(struct node *n);
+	/* Descriptors that are readable when read has data; returns how many
+	 * (at most `max`). For paths with several sources. */
+	int (*poll_fds)(struct node *n, int fds[], int max);
+	/* Memory for samples that this node reads into or writes from. The
+	 * returned type lives until destroy. */
+	struct memory_type *(*memory_type)(struct node *n,
+					   struct memory_type *parent);
+	/* Samples that the node may hold at a time beyond the call (posted to
+	 * an adapter); pools of its paths are made that much larger. */
+	unsigned (*hold_max)(struct node *n);
+	/* One line of settings for the log; into buf. */
+	void (*print)(struct node *n, char *buf, size_t size);
+};
+
+/* Settings and parts of one direction of a node. */
+struct node_direction {
+	bool present;               /* the group stands in the configuration */
+	bool enabled;
+	unsigned vectorize;         /* samples per call, at least 1 */
+	struct signal_list *signals; /* owned reference; NULL when not given */
+	struct hook_list *hooks;
+	json_t *cfg;                /* borrowed; may be NULL */
+};
+
+struct node_counters {
+	_Atomic uint64_t received;    /* samples read */
+	_Atomic uint64_t sent;        /* samples accepted by write */
+	_Atomic uint64_t not_sent;    /* refused by write (lost here) */
+	_Atomic uint64_t missed;      /* steps that a generator missed */
+	_Atomic uint64_t lost;        /* gaps in received sequence numbers */
+	_Atomic uint64_t reordered;   /* received sequence went backwards */
+};
+
+struct node {
+	char *name;
+	const struct node_type *type;
+	void *private_data;           /* type->size bytes */
+	struct super_node *super;
+	_Atomic int state;            /* enum node_state */
+	bool enabled;
+	int64_t affinity;             /* CPU mask, 0: none */
+	uint64_t sequence;            /* next own sequence number */
+	struct node_direction in, out;
+	struct node_counters counters;
+	json_t *cfg;                  /* borrowed */
+	struct list entry;            /* in the super-node */
+};
+
+/* NULL when unknown. */
+const struct node_type *node_type_find(const char *name);
+/* NULL terminated. */
+extern const struct node_type *const node_types[];
+
+static inline enum node_state node_state(struct node *n)
+{
+	return (enum node_state)atomic_load_explicit(&n->state,
+						     memory_order_acquire);
+}
+
+/* Logs the change at debug level. */
+void node_set_state(struct node *n, enum node_state s);
+
+/* STARTED, PENDING_CONNECT or CONNECTED. */
+bool node_is_running(struct node *n);
+
+int node_read(struct node *n, struct sample *smps[], unsigned cnt,
+	      unsigned *release);
+int node_write(struct node *n, struct sample *smps[], unsigned cnt,
+	       unsigned *release);
+
+#endif

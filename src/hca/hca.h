@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The software adapter's verbs, as the verbs room calls them.
+ *
+ * Objects are handed out as the public structures of <infiniband/verbs.h>; the
+ * functions below own the structures around them. All return 0 or a negative
+ * errno, and write their outputs only on success. What the manual page of the
+ * ibv_ function of the same name says about meaning, ownership and errors holds;
+ * the verbs room only turns the return value into that page's convention.
+ */
+#ifndef HCA_HCA_H
+#define HCA_HCA_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* NULL-terminated array of devices, in memory that hca_devices_free() frees.
+ * The devices themselves live as long as the process. */
+int hca_devices(struct ibv_device ***list, int *count);
+void hca_devices_free(struct ibv_device **list);
+bool hca_owns_device(const struct ibv_device *dev);
+__be64 hca_device_guid(struct ibv_device *dev);
+int hca_device_index(struct ibv_device *dev);
+
+int hca_context_open(struct ibv_device *dev, struct ibv_context **out);
+int hca_context_close(struct ibv_context *ctx);
+
+int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr);
+/* Writes at most `size` bytes of `attr`. */
+int hca_device_query_ex(struct ibv_context *ctx,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t size);
+int hca_port_query(struct ibv_context *ctx, uint8_t port,
+		   struct ibv_port_attr *attr, size_t size);
+int hca_gid_query(struct ibv_context *ctx, uint32_t port, uint32_t index,
+		  struct ibv_gid_entry *entry);
+/* Returns the number of valid entries (at most `max`) or a negative errno. */
+ssize_t hca_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries,
+		      size_t max);
+int hca_pkey_query(struct ibv_context *ctx, uint8_t port, int index,
+		   __be16 *pkey);
+int hca_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey);
+
+int hca_pd_alloc(struct ibv_context *ctx, struct ibv_pd **out);
+int hca_pd_dealloc(struct ibv_pd *pd);
+
+int hca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+		    unsigned access, struct ibv_mr **out);
+int hca_mr_reregister(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
+		      void *addr, size_t length, int access);
+int hca_mr_deregister(struct ibv_mr *mr);
+
+int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out);
+int hca_channel_destroy(struct ibv_comp_channel *ch);
+/* Blocks unless the descriptor is O_NONBLOCK; a cancellation point. */
+int hca_channel_get_event(struct ibv_comp_channel *ch, struct ibv_cq **cq,
+			  void **cq_context);
+
+int hca_cq_create(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr,
+		  struct ibv_cq **out);
+int hca_cq_resize(struct ibv_cq *cq, int cqe);
+int hca_cq_destroy(struct ibv_cq *cq);
+void hca_cq_ack_events(struct ibv_cq *cq, unsigned count);
+
+/* `attr->cap` is updated to what was granted, on success. */
+int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,
+		  struct ibv_qp **out);
+int hca_qp_modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int hca_qp_query(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init);
+int hca_qp_destroy(struct ibv_qp *qp);
+struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp); /* NULL when not extended */
+
+int hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr,
+		  struct ibv_ah **out);
+int hca_ah_destroy(struct ibv_ah *ah);
+/* Address vector of the sender of a received datagram. */
+int hca_ah_init_from_wc(struct ibv_context *ctx, uint8_t port,
+			struct ibv_wc *wc, struct ibv_grh *grh,
+			struct ibv_ah_attr *attr);
+
+int hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr,
+		   struct ibv_srq **out);
+int hca_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int hca_srq_query(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int hca_srq_destroy(struct ibv_srq *srq);
+
+int hca_mcast_attach(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int hca_mcast_detach(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
+int hca_async_event_get(struct ibv_context *ctx, struct ibv_async_event *event);
+void hca_async_event_ack(struct ibv_async_event *event);
+
+#endif

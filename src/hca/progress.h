@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The progress thread: one per process, asleep in epoll.
+ *
+ * It serves descriptors (control sockets, connection management) and timers,
+ * and moves messages for applications that do not poll. It runs while at least
+ * one reference is held. librdmacm reaches the same functions under the names
+ * busbar_progress_* (verbs/private.h).
+ */
+#ifndef HCA_PROGRESS_H
+#define HCA_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/list.h"
+
+/* Starts the thread with the first reference. 0 or a negative errno. */
+int progress_hold(void);
+/* Stops and joins it with the last. Not to be called from the thread. */
+void progress_release(void);
+
+/*
+ * Calls fn(arg, events) on the progress thread whenever `fd` has one of
+ * `events` (EPOLLIN ...; level triggered, EPOLLHUP and EPOLLERR implied).
+ * The descriptor stays the caller's. 0 or a negative errno.
+ */
+int progress_watch(int fd, uint32_t events, void (*fn)(void *arg, uint32_t events),
+		   void *arg);
+int progress_rewatch(int fd, uint32_t events);
+/*
+ * After return fn is not running and will not run again (when called from the
+ * progress thread itself: will not run again). Before closing the descriptor.
+ * The caller must not hold a lock that fn takes.
+ */
+void progress_unwatch(int fd);
+
+struct progress_timer {
+	struct list entry;
+	uint64_t deadline_ns;        /* clock_now_ns() scale, 0: not armed */
+	void (*fn)(struct progress_timer *t);
+};
+
+void progress_timer_init(struct progress_timer *t,
+			 void (*fn)(struct progress_timer *t));
+/* Arms or re-arms; fn runs once on the progress thread. */
+void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
+/* As progress_unwatch: afterwards fn is not running and will not run. */
+void progress_timer_cancel(struct progress_timer *t);
+
+/* True on the progress thread. */
+bool progress_is_self(void);
+/* Wakes the thread so that it polls the transports. */
+void progress_kick(void);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Test-and-test-and-set spin lock for critical sections of a few dozen
+ * instructions on the data path. A waiter yields after a while, because the
+ * holder may have been preempted on a machine with few cores.
+ */
+#ifndef UTIL_SPIN_H
+#define UTIL_SPIN_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "util/container_of.h"
+
+struct spin {
+	atomic_uint held;
+};
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+static inline bool spin_trylock(struct spin *s)
+{
+	return atomic_load_explicit(&s->held, memory_order_relaxed) == 0 &&
+	       atomic_exchange_explicit(&s->held, 1, memory_order_acquire) == 0;
+}
+
+static inline void spin_lock(struct spin *s)
+{
+	unsigned tries = 0;
+
+	while (unlikely(atomic_exchange_explicit(&s->held, 1,
+						 memory_order_acquire))) {
+		do {
+			if (++tries % 256 == 0)
+				sched_yield();
+			cpu_relax();
+		} while (atomic_load_explicit(&s->held, memory_order_relaxed));
+	}
+}
+
+static inline void spin_unlock(struct spin *s)
+{
+	atomic_store_explicit(&s->held, 0, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The BUSBAR_1 names of the progress thread; see private.h. */
+#include "verbs/private.h"
+
+#include "hca/hca.h"
+#include "hca/progress.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int busbar_progress_hold(void)
+{
+	return progress_hold();
+}
+
+EXPORT void busbar_progress_release(void)
+{
+	progress_release();
+}
+
+EXPORT int busbar_progress_watch(int fd, uint32_t events,
+				 void (*fn)(void *arg, uint32_t events),
+				 void *arg)
+{
+	return progress_watch(fd, events, fn, arg);
+}
+
+EXPORT int busbar_progress_rewatch(int fd, uint32_t events)
+{
+	return progress_rewatch(fd, events);
+}
+
+EXPORT void busbar_progress_unwatch(int fd)
+{
+	progress_unwatch(fd);
+}
+
+EXPORT void busbar_progress_timer_init(struct progress_timer *t,
+				       void (*fn)(struct progress_timer *t))
+{
+	progress_timer_init(t, fn);
+}
+
+EXPORT void busbar_progress_timer_arm(struct progress_timer *t,
+				      uint64_t deadline_ns)
+{
+	progress_timer_arm(t, deadline_ns);
+}
+
+EXPORT void busbar_progress_timer_cancel(struct progress_timer *t)
+{
+	progress_timer_cancel(t);
+}
+
+EXPORT bool busbar_progress_is_self(void)
+{
+	return progress_is_self();
+}
+
+EXPORT bool busbar_owns_device(const struct ibv_device *dev)
+{
+	return hca_owns_device(dev);
+}

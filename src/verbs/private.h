@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What our librdmacm.so.1 uses of our libibverbs.so.1 beyond the public verbs.
+ * Exported under the version node BUSBAR_1, never part of the public interface;
+ * both libraries come from the same build.
+ */
+#ifndef VERBS_PRIVATE_H
+#define VERBS_PRIVATE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress_timer;
+
+int busbar_progress_hold(void);
+void busbar_progress_release(void);
+int busbar_progress_watch(int fd, uint32_t events,
+			  void (*fn)(void *arg, uint32_t events), void *arg);
+int busbar_progress_rewatch(int fd, uint32_t events);
+void busbar_progress_unwatch(int fd);
+void busbar_progress_timer_init(struct progress_timer *t,
+				void (*fn)(struct progress_timer *t));
+void busbar_progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
+void busbar_progress_timer_cancel(struct progress_timer *t);
+bool busbar_progress_is_self(void);
+
+/* A device of ours (a context of another owner is left alone). */
+bool busbar_owns_device(const struct ibv_device *dev);
+
+#endif
