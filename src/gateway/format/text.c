@@ -72,11 +72,9 @@ static bool is_exact(const struct format *f)
 	return f->real_precision == 0 || f->real_precision == 17;
 }
 
-size_t text_value_max(const struct format *f)
+size_t text_real_max(const struct format *f)
 {
-	size_t real = is_exact(f) ? NUM_DOUBLE_MAX : FIXED_MAX;
-
-	return 2 * real + 3; /* complex: sign, "i", separator */
+	return is_exact(f) ? NUM_DOUBLE_MAX : FIXED_MAX;
 }
 
 static char *print_real(const struct format *f, char *at, double v)

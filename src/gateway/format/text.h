@@ -43,8 +43,14 @@ int text_fail(struct format *f, const char *fmt, ...)
 int text_fail_at(struct format *f, const char *what, struct text piece,
 		 const char *problem);
 
-/* Bytes that one value takes at most, its separator included. */
-size_t text_value_max(const struct format *f);
+/* Bytes that one real number takes at most. */
+size_t text_real_max(const struct format *f);
+
+/* Bytes of a value and the separators around it. */
+static inline size_t text_value_max(size_t real_max, enum signal_type type)
+{
+	return (type == SIGNAL_COMPLEX ? 2 * real_max + 2 : real_max) + 2;
+}
 
 /* Type of value `i` of a sample; floats where the list ends. */
 static inline enum signal_type text_type(const struct signal_list *l, unsigned i)

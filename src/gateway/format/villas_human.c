@@ -44,7 +44,7 @@ static char *print_head(const struct format *f, char *at, const struct sample *s
 
 /* NULL when the line might not fit. */
 static char *print_line(const struct format *f, char *at, const char *end,
-			size_t value_max, const struct sample *s)
+			size_t real_max, const struct sample *s)
 {
 	const struct signal_list *signals = s->signals ? s->signals : f->signals;
 
@@ -52,10 +52,12 @@ static char *print_line(const struct format *f, char *at, const char *end,
 		return NULL;
 	at = print_head(f, at, s);
 	for (unsigned i = 0; f->data && i < s->length; i++) {
-		if ((size_t)(end - at) < value_max + 1)
+		enum signal_type type = text_type(signals, i);
+
+		if ((size_t)(end - at) < text_value_max(real_max, type))
 			return NULL;
 		*at++ = f->separator;
-		at = text_print_value(f, at, text_type(signals, i), &s->data[i]);
+		at = text_print_value(f, at, type, &s->data[i]);
 	}
 	*at++ = f->delimiter;
 	return at;
@@ -64,12 +66,12 @@ static char *print_line(const struct format *f, char *at, const char *end,
 static int human_print(struct format *f, char *buf, size_t size, size_t *used,
 		       struct sample *const smps[], unsigned cnt)
 {
-	size_t value_max = text_value_max(f);
+	size_t real_max = text_real_max(f);
 	char *at = buf;
 	unsigned i;
 
 	for (i = 0; i < cnt; i++) {
-		char *next = print_line(f, at, buf + size, value_max, smps[i]);
+		char *next = print_line(f, at, buf + size, real_max, smps[i]);
 
 		if (!next)
 			break;
