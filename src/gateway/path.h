@@ -88,6 +88,7 @@ struct path {
 	unsigned destination_count;
 
 	/* Run time */
+	bool resolved;                    /* signals are known */
 	bool direct, polled, started;
 	unsigned batch_max;
 	struct sample **batch;
@@ -118,6 +119,13 @@ struct path {
 int path_new(struct path **out, struct super_node *sn, struct config *c,
 	     json_t *cfg, bool reversed);
 void path_destroy(struct path *p); /* NULL allowed */
+
+/*
+ * The signals of its output: those of its one source, or of all of them in
+ * order. Destinations that have none of their own take them. For all paths,
+ * once all are parsed, what feeds others first.
+ */
+int path_set_signals(struct path *p);
 
 /* Makes `s` read through `primary`, which reads the same node. */
 int path_source_share(struct path_source *s, struct path_source *primary);
