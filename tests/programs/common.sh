@@ -12,11 +12,13 @@
 # Nothing here sleeps for luck: a server is ready when it listens.
 set -eu
 
-BUSBAR=${BUSBAR:?set it to the busbar executable}
+BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
 DEVICE=${DEVICE:-soft0}
 limit_s=${LIMIT_S:-20}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-programs.XXXXXX")
 server_pid=
+# Some programs leave files where they stand.
+cd "$tmp"
 
 cleanup() {
 	status=$?
@@ -25,6 +27,7 @@ cleanup() {
 		kill "$server_pid" 2>/dev/null || true
 		wait "$server_pid" 2>/dev/null || true
 	fi
+	cd /
 	rm -rf "$tmp"
 	exit "$status"
 }
