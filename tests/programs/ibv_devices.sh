@@ -6,7 +6,7 @@ need ibv_devices
 
 once() {
 	run_client ibv_devices
-	expect client "^ *$DEVICE[[:space:]]"
+	expect client "^ *${DEVICE}[[:space:]]"
 }
 
 repeat

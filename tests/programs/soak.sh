@@ -5,7 +5,7 @@
 # them, to find what goes wrong only when a process is preempted at a bad time.
 # The loop ends with this script and after ten minutes at the latest.
 set -u
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
 : "${BUSBAR:?set it to the busbar executable}"
 export N="${N:-10}" LIMIT_S="${LIMIT_S:-60}"
 
