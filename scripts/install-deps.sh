@@ -7,7 +7,7 @@
 # checks that they can be found.
 set -eu
 
-build_packages="gcc libc6-dev meson ninja-build pkg-config libibverbs-dev
+build_packages="gcc libc6-dev meson ninja-build python3 pkg-config libibverbs-dev
 	librdmacm-dev libjansson-dev libconfig-dev scdoc"
 test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
 	perftest libfabric-bin iproute2 procps"

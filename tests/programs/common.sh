@@ -69,6 +69,14 @@ tcp_listens() {
 		END { exit !found }'
 }
 
+# cm_listens PORT: whether an identifier of the RDMA CM listens there. Its port is
+# a name in the abstract namespace of Unix sockets (src/rdmacm/port.c).
+cm_listens() {
+	awk -v port="$1" '
+		$4 == "00010000" && $NF ~ "^@busbar\\.cm\\.[0-9a-f]+\\." port "\\." { found = 1 }
+		END { exit !found }' /proc/net/unix
+}
+
 # A TCP port that nothing listens on; below the range of outgoing connections.
 free_port() {
 	port=$((16000 + ($$ * 13 + ${port_step:-0} * 101) % 16000))
