@@ -360,7 +360,7 @@ static int scan_line(struct format *f, struct text line, struct sample *s)
 
 	s->flags = 0;
 	s->length = 0;
-	s->signals = f->signals;
+	s->signals = f->signals->count ? f->signals : NULL;
 	return csv->layout == CSV_VILLAS ? scan_villas(f, line, s) :
 					   scan_plain(f, line, s);
 }

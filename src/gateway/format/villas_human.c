@@ -174,7 +174,7 @@ static int scan_line(struct format *f, struct text line, struct sample *s)
 		n++;
 	}
 	s->length = n;
-	s->signals = f->signals;
+	s->signals = f->signals->count ? f->signals : NULL;
 	if (n)
 		s->flags |= SAMPLE_HAS_DATA;
 	return 0;
