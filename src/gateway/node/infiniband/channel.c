@@ -229,7 +229,7 @@ bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
-	bool posted = ch->tx.ah, flushed = posted;
+	bool posted = ch->rx.ud, flushed = posted;
 
 	do {
 		if (!posted)
