@@ -35,7 +35,13 @@ try()
 		failed=1
 		return 0 ;;
 	esac
-	if [ "$status" -ge 124 ] || ! printf '%s\n' "$out" | grep -q -- "$wanted"; then
+	# 124: timed out, 126 and 127: not started, 129 to 192: a signal
+	case $status in
+	124 | 126 | 127 | 129 | 1[3-8]? | 19[0-2])
+		echo "$*: status $status"
+		failed=1 ;;
+	esac
+	if ! printf '%s\n' "$out" | grep -q -- "$wanted"; then
 		echo "$*: status $status, no \"$wanted\" in: $out"
 		failed=1
 	fi

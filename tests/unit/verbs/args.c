@@ -260,6 +260,8 @@ static void srqs_that_cannot_be(struct ibv_pd *pd)
 	bad.attr = (struct ibv_srq_attr){ 8, UINT32_MAX, 0 };
 	CHECK(IS_NULL(ibv_create_srq(pd, &bad)));
 	srq = ibv_create_srq(pd, &good);
+	if (!srq && errno == EOPNOTSUPP)
+		return; /* a device without shared receive queues */
 	CHECK(srq != NULL);
 	if (!srq)
 		return;
