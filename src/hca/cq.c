@@ -177,7 +177,8 @@ int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	hca_attention_polled();
 	if (cq_empty(cq) || ++since_move >= POLLS_BETWEEN_MOVES) {
 		since_move = 0;
-		hca_poll_transports();
+		hca_poll_transports(atomic_load_explicit(
+			&cq->sends, memory_order_relaxed));
 		if (cq_empty(cq))
 			return unlikely(cq->overrun) ? -1 : 0;
 	}
@@ -208,7 +209,7 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	/* From now on somebody may sleep and is woken; what waits in a ring
 	 * already arrives now, after the arming, and raises the event. */
 	hca_attention_release();
-	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports(); i++)
+	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports(true); i++)
 		;
 	return 0;
 }

@@ -98,6 +98,7 @@ struct hca_cq {
 	struct list event_entry;
 	uint32_t events_taken; /* by get_event; to be acknowledged */
 	atomic_int users;      /* QPs */
+	_Atomic bool sends;    /* a send queue completes here */
 };
 
 enum hca_cq_arm {
@@ -274,8 +275,10 @@ struct hca_transport_ops {
 	void (*qp_forget)(struct hca_qp *qp);
 	/* A key was invalidated: wait until no peer copies with it. */
 	void (*key_fence)(uint32_t key);
-	/* Move incoming messages and acknowledgements. True if any moved. */
-	bool (*poll)(void);
+	/* Move incoming messages and acknowledgements. True if any moved.
+	 * `acks`: somebody waits for acknowledgements (polls a CQ that send
+	 * queues complete to); else only those found by the way count. */
+	bool (*poll)(bool acks);
 	/* Anything that poll would move, or that needs the thread's ticks. */
 	bool (*pending)(void);
 	/* Dropping of inherited resources in a forked child. */

@@ -428,7 +428,7 @@ int hca_attention_tick(void)
 	    timeout_ms < 0)
 		goto out;
 	for (int i = 0; i < POLLS_PER_WAKE; i++)
-		if (!hca_poll_transports())
+		if (!hca_poll_transports(true))
 			goto out;
 	timeout_ms = 0;
 out:

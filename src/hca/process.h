@@ -95,9 +95,9 @@ void hca_attention_release(void);
 /* On the progress thread, at each wake-up; returns its timeout in ms. */
 int hca_attention_tick(void);
 
-static inline bool hca_poll_transports(void)
+static inline bool hca_poll_transports(bool acks)
 {
-	return hca_process.transport->poll();
+	return hca_process.transport->poll(acks);
 }
 
 /* Publishes that we copy with `key` of another process; returns the slot. */

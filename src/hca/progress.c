@@ -87,14 +87,17 @@ static void run_watch(int fd, uint32_t generation, uint32_t events)
 	pthread_mutex_unlock(&progress.lock);
 }
 
+/* Those that are due now; one armed meanwhile waits for the next round. */
 static void run_timers(void)
 {
+	uint64_t now = clock_now_ns();
+
 	pthread_mutex_lock(&progress.lock);
 	while (!list_empty(&progress.timers)) {
 		struct progress_timer *t = list_entry(
 			progress.timers.next, struct progress_timer, entry);
 
-		if (t->deadline_ns > clock_now_ns())
+		if (t->deadline_ns > now)
 			break;
 		list_remove(&t->entry);
 		t->deadline_ns = 0;
@@ -108,28 +111,41 @@ static void run_timers(void)
 	pthread_mutex_unlock(&progress.lock);
 }
 
-/* Milliseconds to sleep: the sooner of `attention_ms` (-1: for ever) and the
- * next timer, rounded up. */
-static int sleep_ms(int attention_ms)
+/* How long to sleep: the sooner of `attention_ms` (-1: for ever) and the next
+ * timer. UINT64_MAX: until woken. */
+static uint64_t sleep_ns(int attention_ms)
 {
 	uint64_t now = clock_now_ns();
-	int ms = attention_ms;
+	uint64_t wait_ns = attention_ms < 0 ? UINT64_MAX :
+					      (uint64_t)attention_ms * 1000000;
 
 	pthread_mutex_lock(&progress.lock);
 	if (!list_empty(&progress.timers)) {
 		uint64_t due = list_entry(progress.timers.next,
 					  struct progress_timer, entry)
 				       ->deadline_ns;
-		uint64_t wait_ns = due > now ? due - now : 0;
-		uint64_t wait_ms = (wait_ns + 999999) / 1000000;
 
-		if (ms < 0 || wait_ms < (uint64_t)ms)
-			ms = (int)MIN(wait_ms, UINT64_C(3600000));
+		wait_ns = MIN(wait_ns, due > now ? due - now : 0);
 	}
 	progress.sleeping_until_ns =
-		ms < 0 ? UINT64_MAX : now + (uint64_t)ms * 1000000;
+		wait_ns == UINT64_MAX ? UINT64_MAX : now + wait_ns;
 	pthread_mutex_unlock(&progress.lock);
-	return ms;
+	return wait_ns;
+}
+
+/* epoll_wait with nanoseconds; milliseconds, rounded up, on old kernels. */
+static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
+{
+	struct timespec t = timespec_from_ns(wait_ns);
+	int n = epoll_pwait2(progress.epoll_fd, events, max,
+			     wait_ns == UINT64_MAX ? NULL : &t, NULL);
+
+	if (n < 0 && errno == ENOSYS)
+		n = epoll_wait(progress.epoll_fd, events, max,
+			       wait_ns == UINT64_MAX ?
+				       -1 :
+				       (int)((wait_ns + 999999) / 1000000));
+	return n;
 }
 
 static void *progress_main(void *arg)
@@ -140,9 +156,8 @@ static void *progress_main(void *arg)
 	on_progress_thread = true;
 	pthread_setname_np(pthread_self(), "busbar-progress");
 	while (!stop) {
-		int ms = sleep_ms(hca_attention_tick());
-		int n = epoll_wait(progress.epoll_fd, events,
-				   ARRAY_SIZE(events), ms);
+		int n = wait_events(events, ARRAY_SIZE(events),
+				    sleep_ns(hca_attention_tick()));
 
 		for (int i = 0; i < n; i++) {
 			int fd = (int)(uint32_t)events[i].data.u64;

@@ -135,6 +135,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	atomic_store(&qp->pub->qpn, qpn);
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
+	atomic_store(&qp->send_cq->sends, true);
 	atomic_fetch_add(&qp->recv_cq->users, 1);
 	*out = &qp->ibv;
 	return 0;

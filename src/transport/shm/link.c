@@ -91,8 +91,6 @@ static int link_set_area(struct shm_link *l, int area_fd, int role)
 	atomic_store(&l->data_tail, 0);
 	l->data_head = 0;
 	atomic_store(&l->rx_pos, 0);
-	atomic_store(&l->rx_published, 0);
-	atomic_store(&l->rx_carried, 0);
 	atomic_store(&l->broken, false);
 	atomic_store(&l->idle_polls, 0);
 	return 0;

@@ -3,9 +3,7 @@
  * The receiving side of a link: slots into posted receives.
  *
  * Runs inside poll_cq of whatever thread comes first, or on the progress
- * thread. Acknowledgements are told late: by the next slot that we send, else
- * when the next poll finds nothing of it sent, so that a ping-pong costs one
- * cache line each way.
+ * thread.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -320,12 +318,6 @@ static void dispatch(struct shm_link *l, struct message *m)
 	}
 }
 
-static void publish_ack(struct shm_link *l, uint32_t pos)
-{
-	atomic_store_explicit(&l->rx->ack.consumed, pos, memory_order_release);
-	atomic_store_explicit(&l->rx_published, pos, memory_order_relaxed);
-}
-
 static inline struct shm_slot *slot_ready(struct shm_link *l, uint32_t pos)
 {
 	struct shm_slot *s = &l->rx->slots[pos % SHM_SLOTS];
@@ -333,16 +325,6 @@ static inline struct shm_slot *slot_ready(struct shm_link *l, uint32_t pos)
 	return atomic_load_explicit(&s->tag, memory_order_acquire) ==
 			       pos / SHM_SLOTS + 1 ?
 		       s : NULL;
-}
-
-bool shm_unpublished(struct shm_link *l)
-{
-	uint32_t pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
-
-	return pos != atomic_load_explicit(&l->rx_published,
-					   memory_order_relaxed) &&
-	       pos != atomic_load_explicit(&l->rx_carried,
-					   memory_order_relaxed);
 }
 
 bool shm_receive(struct shm_link *l)
@@ -360,8 +342,6 @@ bool shm_receive(struct shm_link *l)
 		return false;
 	}
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
-	if (unlikely(shm_unpublished(l)))
-		publish_ack(l, pos);
 	while (pos - start < BUDGET && (s = slot_ready(l, pos))) {
 		struct message m = {
 			.op = s->op,
@@ -380,8 +360,9 @@ bool shm_receive(struct shm_link *l)
 		dispatch(l, &m);
 		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_release);
 	}
-	if (pos != start && (kick || pos - start >= BUDGET / 2)) {
-		publish_ack(l, pos);
+	if (pos != start) {
+		atomic_store_explicit(&l->rx->ack.consumed, pos,
+				      memory_order_release);
 		if (kick)
 			shm_kick(l);
 	}

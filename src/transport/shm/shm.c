@@ -23,7 +23,7 @@ static int shm_qp_connect(struct hca_qp *qp)
 	return 0;
 }
 
-static bool shm_poll(void)
+static bool shm_poll(bool acks)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count,
 					      memory_order_acquire);
@@ -36,7 +36,7 @@ static bool shm_poll(void)
 		    SHM_LINK_UP)
 			continue;
 		moved |= shm_receive(l);
-		moved |= shm_harvest(l);
+		moved |= shm_harvest(l, acks);
 	}
 	if (unlikely(progress_is_self()))
 		shm_links_reap();
@@ -51,8 +51,7 @@ static bool shm_pending(void)
 		struct shm_link *l = shm.links[i];
 
 		if (atomic_load(&l->state) == SHM_LINK_UP &&
-		    (atomic_load(&l->backlog) || atomic_load(&l->broken) ||
-		     shm_unpublished(l)))
+		    (atomic_load(&l->backlog) || atomic_load(&l->broken)))
 			return true;
 	}
 	return false;

@@ -95,8 +95,8 @@ struct shm_pull {
 
 /*
  * Written by the receiver of a direction, read by its sender. Traffic in the
- * other direction carries the same number (shm_slot.ack); the line is written
- * only where there is none.
+ * other direction carries the same number (shm_slot.ack), so that in a
+ * ping-pong nobody needs to look here.
  */
 struct shm_ack {
 	cache_aligned _Atomic uint32_t consumed; /* slots passed, free running */
@@ -169,8 +169,6 @@ struct shm_link {
 	cache_aligned struct spin rx_lock;
 	struct shm_direction *rx;
 	_Atomic uint32_t rx_pos;     /* slots passed */
-	_Atomic uint32_t rx_published; /* told to the peer in the line */
-	_Atomic uint32_t rx_carried; /* told to the peer in a slot */
 };
 
 struct shm {
@@ -235,8 +233,9 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
 
 /* ---- tx.c ---- */
 void shm_transmit(struct hca_qp *qp);
-/* Works off acknowledgements; true if there were any. */
-bool shm_harvest(struct shm_link *l);
+/* Works off acknowledgements; true if there were any. `look`: in the peer's
+ * line too, which costs a cache miss when the peer has just written it. */
+bool shm_harvest(struct shm_link *l, bool look);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
 void shm_kick(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules. */
@@ -254,8 +253,6 @@ uint64_t shm_rnr_ns(uint8_t timer_code);
 /* ---- rx.c ---- */
 /* Takes messages in; true if there were any. */
 bool shm_receive(struct shm_link *l);
-/* Messages were taken in that the peer has not been told of. */
-bool shm_unpublished(struct shm_link *l);
 
 /* ---- onesided.c ---- */
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,

@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #include "transport/shm/shm.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
+/* Between two looks whether the link to a datagram's destination stands. */
+#define LINK_WAIT_NS 20000
 
 /* A slot being written; the tag makes it visible. */
 struct slot_writer {
@@ -60,7 +63,6 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 	atomic_store_explicit(&w->slot->tag, lap_of(w->pos),
 			      memory_order_release);
 	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
-	atomic_store_explicit(&l->rx_carried, ack, memory_order_relaxed);
 }
 
 /*
@@ -401,7 +403,8 @@ static void transmit_datagrams(struct hca_qp *qp)
 		}
 		if (unlikely(e->ud.ah->local && !l)) {
 			qp->tx_blocked = HCA_TX_RETRY_WAIT;
-			progress_timer_arm(&qp->retry, 1);
+			progress_timer_arm(&qp->retry,
+					   clock_now_ns() + LINK_WAIT_NS);
 			return;
 		}
 		if (likely(e->ud.ah->local)) {
@@ -501,7 +504,8 @@ static void run_backlog(struct shm_link *l)
 }
 
 /* How far the peer has come, by either way of telling; ack_lock is held. */
-static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit)
+static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
+			     bool look)
 {
 	uint32_t carried = atomic_load_explicit(&l->acked_hint,
 						memory_order_acquire);
@@ -509,7 +513,7 @@ static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit)
 
 	if (carried - from <= limit - from)
 		end = carried;
-	if (end == from) {
+	if (end == from && look) {
 		uint32_t line = atomic_load_explicit(&l->tx->ack.consumed,
 						     memory_order_acquire);
 
@@ -534,7 +538,7 @@ static void wake_idle_peer(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-bool shm_harvest(struct shm_link *l)
+bool shm_harvest(struct shm_link *l, bool look)
 {
 	uint32_t pos, end, limit;
 	bool moved = false;
@@ -549,7 +553,9 @@ bool shm_harvest(struct shm_link *l)
 		goto out;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	end = acknowledged(l, pos, limit);
+	end = acknowledged(l, pos, limit,
+			   look || atomic_load_explicit(
+					   &l->backlog, memory_order_relaxed));
 	moved = pos != end;
 	if (!moved && pos != limit)
 		wake_idle_peer(l);
