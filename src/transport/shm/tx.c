@@ -17,6 +17,9 @@
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
+/* An application that only polls for receives still has sends that must go on:
+ * one whose receiver was not ready, one with an event owed. */
+#define IDLE_POLLS_TO_LOOK 256
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
 
@@ -553,9 +556,10 @@ bool shm_harvest(struct shm_link *l, bool look)
 		goto out;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	end = acknowledged(l, pos, limit,
-			   look || atomic_load_explicit(
-					   &l->backlog, memory_order_relaxed));
+	look |= atomic_load_explicit(&l->backlog, memory_order_relaxed) ||
+		(atomic_load_explicit(&l->idle_polls, memory_order_relaxed) + 1) %
+				IDLE_POLLS_TO_LOOK == 0;
+	end = acknowledged(l, pos, limit, look);
 	moved = pos != end;
 	if (!moved && pos != limit)
 		wake_idle_peer(l);
