@@ -311,7 +311,9 @@ static void dispatch(struct shm_link *l, struct message *m)
 		if (qp->ibv.qp_type != IBV_QPT_RC ||
 		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
 			break;
-		hca_async_qp_event(qp, IBV_EVENT_QP_ACCESS_ERR);
+		hca_async_qp_event(qp, m->imm == IBV_WC_REM_INV_REQ_ERR ?
+					       IBV_EVENT_QP_REQ_ERR :
+					       IBV_EVENT_QP_ACCESS_ERR);
 		hca_qp_fail(qp);
 		break;
 	default:

@@ -330,7 +330,7 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 	if (status == IBV_WC_SUCCESS && e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		return true;
 	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
-		shm_send_fault(qp, l);
+		shm_send_fault(qp, l, status);
 	/* No sequence number: it was no message. */
 	qp->sq.next++;
 	hca_sq_complete(qp, status);
@@ -439,7 +439,8 @@ void shm_transmit(struct hca_qp *qp)
 		transmit_reliable(qp);
 }
 
-void shm_send_fault(struct hca_qp *qp, struct shm_link *l)
+void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
+		    enum ibv_wc_status status)
 {
 	struct slot_writer w;
 
@@ -450,6 +451,7 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l)
 		w.slot->dst_qpn = qp->attr.dest_qp_num;
 		w.slot->src_qpn = qp->ibv.qp_num;
 		w.slot->length = 0;
+		w.slot->imm = status;
 		slot_publish(l, &w, NULL, 0, true);
 		shm_kick(l);
 	}
