@@ -236,6 +236,9 @@ void shm_transmit(struct hca_qp *qp);
 /* Works off acknowledgements; true if there were any. `look`: in the peer's
  * line too, which costs a cache miss when the peer has just written it. */
 bool shm_harvest(struct shm_link *l, bool look);
+/* Lets the QPs of a list that was taken from a link try again. The caller sees
+ * to it that none of them is forgotten meanwhile. */
+void shm_backlog_run(struct list *waiting);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
 void shm_kick(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules, and which. */
