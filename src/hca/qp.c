@@ -266,6 +266,8 @@ static void reset(struct hca_qp *qp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	spin_lock(&qp->sq_lock);
+	/* An error that was being worked on meanwhile does not outlive this. */
+	hca_qp_set_state(qp, IBV_QPS_RESET);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	qp->tx_blocked = HCA_TX_OPEN;
 	qp->tx_offset = 0;
