@@ -137,13 +137,12 @@ void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	spin_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	/* After an overrun the queue stays in error: nothing comes behind a gap. */
-	if (unlikely(cq->overrun ||
+	if (unlikely(atomic_load_explicit(&cq->overrun, memory_order_relaxed) ||
 		     head - atomic_load_explicit(&cq->tail,
 						 memory_order_relaxed) >=
 			     cq->limit)) {
-		bool first = !cq->overrun;
+		bool first = !atomic_exchange(&cq->overrun, true);
 
-		cq->overrun = true;
 		spin_unlock(&cq->lock);
 		if (first) {
 			log_warn("completion queue of %u entries overrun",
@@ -184,7 +183,10 @@ int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 		hca_poll_transports(atomic_load_explicit(
 			&cq->sends, memory_order_relaxed));
 		if (cq_empty(cq))
-			return unlikely(cq->overrun) ? -1 : 0;
+			return unlikely(atomic_load_explicit(
+				       &cq->overrun, memory_order_relaxed)) ?
+				       -1 :
+				       0;
 	}
 	spin_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);

@@ -93,7 +93,7 @@ struct hca_cq {
 	uint32_t mask;
 	uint32_t limit; /* cqe granted */
 	uint8_t armed;  /* enum hca_cq_arm */
-	bool overrun;
+	_Atomic bool overrun; /* for good */
 	struct ibv_wc *ring;
 	/* Under channel->lock. */
 	unsigned events_queued;

@@ -553,7 +553,7 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 {
 	const struct ibv_ah_attr *ah = &qp->attr.ah_attr;
 	struct timespec until;
-	bool refused = false;
+	bool refused = false, found;
 
 	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid))
 		return false;
@@ -572,8 +572,9 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 		    pthread_cond_timedwait(&shm.changed, &shm.lock, &until))
 			break;
 	}
+	found = qp->link;
 	pthread_mutex_unlock(&shm.lock);
-	return qp->link;
+	return found;
 }
 
 void shm_qp_forget(struct hca_qp *qp)
@@ -591,10 +592,12 @@ void shm_qp_forget(struct hca_qp *qp)
 		for (unsigned s = 0; l->inflight && s < SHM_SLOTS; s++)
 			if (l->inflight[s].qp == qp)
 				l->inflight[s].qp = NULL;
-		list_for_each_safe(q, &l->backlog_qps, struct hca_qp,
-				   backlog_entry) {
-			if (q == qp)
-				list_remove(&q->backlog_entry);
+		for (struct list *e = l->backlog_qps.next;
+		     e != &l->backlog_qps; e = e->next) {
+			if (e == &qp->backlog_entry) {
+				list_remove(e);
+				break;
+			}
 		}
 		link_unlock_data(l);
 	}
@@ -610,10 +613,14 @@ void shm_links_stop(void)
 {
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
+		int fd;
 
+		pthread_mutex_lock(&shm.lock);
+		fd = l->fd;
+		pthread_mutex_unlock(&shm.lock);
 		/* Not under the lock that the callback takes. */
-		if (l->fd >= 0)
-			progress_unwatch(l->fd);
+		if (fd >= 0)
+			progress_unwatch(fd);
 		pthread_mutex_lock(&shm.lock);
 		if (atomic_load(&l->state) != SHM_LINK_FREE)
 			link_down(l);

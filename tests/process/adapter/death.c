@@ -244,6 +244,9 @@ static void a_peer_that_stops_for_a_while_loses_nothing(struct pair *p)
 		side_wait_ok(&p->b, RECV_CQ, i);
 }
 
+#define CASE_SPARES(fn_) \
+	{ .name = #fn_, .fn = fn_, .where = ONLY_TWO_PROCESSES, .spares = 3 }
+
 static const struct test_case cases[] = {
 	CASE_IN(ONLY_TWO_PROCESSES, small_sends_to_a_killed_peer_end_in_time),
 	CASE_IN(ONLY_TWO_PROCESSES, middle_sends_to_a_killed_peer_end_in_time),
@@ -257,10 +260,8 @@ static const struct test_case cases[] = {
 		a_sleeping_sender_learns_of_the_death_by_an_event),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		a_receiver_is_not_disturbed_by_the_death_of_its_sender),
-	CASE_IN(ONLY_TWO_PROCESSES,
-		a_sender_killed_in_the_middle_leaves_only_whole_messages),
-	CASE_IN(ONLY_TWO_PROCESSES,
-		a_peer_that_starts_again_is_connected_with_new_queue_pairs),
+	CASE_SPARES(a_sender_killed_in_the_middle_leaves_only_whole_messages),
+	CASE_SPARES(a_peer_that_starts_again_is_connected_with_new_queue_pairs),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		a_peer_that_closes_its_device_looks_dead_and_can_return),
 	CASE_IN(ONLY_TWO_PROCESSES, a_peer_that_stops_for_a_while_loses_nothing),

@@ -43,7 +43,7 @@ enum { ROUNDS = 300, FLAG = 200000 };
 /* Receives, and watches for the flag that is written behind each message. */
 static int watch_flag(struct end *e, void *arg)
 {
-	volatile uint8_t *flag = e->buffer + FLAG;
+	const uint8_t *flag = e->buffer + FLAG;
 	uint64_t end = now_ms() + WAIT_MS;
 	struct ibv_sge sge = { (uintptr_t)e->buffer, 100000, e->mr[0]->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
@@ -52,12 +52,11 @@ static int watch_flag(struct end *e, void *arg)
 	for (int i = 1; i <= ROUNDS; i++) {
 		if (ibv_post_recv(e->qp[0], &wr, &bad))
 			return -1;
-		while (*flag != (uint8_t)i) {
+		while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != (uint8_t)i) {
 			if (now_ms() > end)
 				return -2;
 			sched_yield();
 		}
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (ibv_poll_cq(e->cq[RECV_CQ], 1, &wc) != 1)
 			return -3; /* the WRITE overtook the SEND */
 		if (wc.status || e->buffer[0] != (uint8_t)i)

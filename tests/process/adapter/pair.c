@@ -86,7 +86,7 @@ _Noreturn static void peer_main(int fd)
 	exit(e.ctx ? 1 : 0); /* closed in order? */
 }
 
-void process_spawn(struct side *s)
+void process_spawn(struct side *s, const struct side *others, int count)
 {
 	int fds[2], size = 1 << 20;
 
@@ -100,6 +100,8 @@ void process_spawn(struct side *s)
 		fail("fork: %s", strerror(errno));
 	if (s->pid == 0) {
 		close(fds[0]);
+		for (int i = 0; i < count; i++)
+			close(others[i].socket);
 		peer_main(fds[1]);
 	}
 	close(fds[1]);
@@ -140,8 +142,9 @@ void pair_respawn(struct pair *p)
 {
 	if (p->b.pid)
 		process_end(&p->b);
-	memset(&p->b, 0, sizeof(p->b));
-	process_spawn(&p->b);
+	if (p->spares == 0)
+		fail("test error: no spare process");
+	p->b = p->spare[--p->spares];
 }
 
 /* ---- opening ---- */

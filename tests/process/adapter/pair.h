@@ -121,8 +121,10 @@ struct pair {
 	bool two_processes;
 	struct side a, b;
 	struct connection conn; /* change before pair_connect() */
-	int fds_before;
 	const char *name;
+	/* Processes for pair_respawn(): forked, too, before any device is open. */
+	struct side spare[4];
+	int spares;
 };
 
 /* ---- runner ---- */
@@ -133,6 +135,7 @@ struct test_case {
 	void (*fn)(struct pair *p);
 	enum where where;
 	unsigned limit_s; /* 0: 60 */
+	int spares;       /* how often pair_respawn() is called, at most 4 */
 };
 #define CASE(fn_) { .name = #fn_, .fn = fn_ }
 #define CASE_IN(where_, fn_) { .name = #fn_, .fn = fn_, .where = where_ }
@@ -176,7 +179,7 @@ void pair_connect_qp(struct pair *p, int i);
 void pair_start(struct pair *p, const struct side_options *opt);
 /* After a RESET of both. */
 void pair_reset_qp(struct pair *p, int i);
-/* Starts `b` anew in a new process, after side_kill() or side_leave(). */
+/* A new process for `b`, after side_kill() or side_close(). */
 void pair_respawn(struct pair *p);
 
 /* ---- one side ---- */

@@ -5,7 +5,8 @@
 
 #include "pair.h"
 
-void process_spawn(struct side *s);
+/* A process for `s`, which knows nothing of the `count` others. */
+void process_spawn(struct side *s, const struct side *others, int count);
 /* Lets it end and fails when it does not end well. */
 void process_end(struct side *s);
 

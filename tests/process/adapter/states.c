@@ -441,7 +441,7 @@ static void draining_finishes_old_sends_holds_new_ones_and_reports(struct pair *
 	side_expect_none(&p->a, SEND_CQ);
 	/* Receiving goes on. */
 	side_recv(&p->a, 20, 0, 100);
-	side_send(&p->b, 21, 0, 100);
+	side_send(&p->b, 21, 1000, 100);
 	side_wait_ok(&p->a, RECV_CQ, 20);
 	expect_eq(side_to_state(&p->a, 0, IBV_QPS_RTS), 0);
 	side_wait_ok(&p->a, SEND_CQ, 7);
