@@ -292,6 +292,7 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	if (!ctx)
 		goto err_process;
 	ctx->device = hca_device(dev);
+	atomic_init(&ctx->references, 1);
 	hca_async_init(ctx);
 	v = &ctx->verbs;
 	v->sz = sizeof(*v);
@@ -329,19 +330,27 @@ err_process:
 	return ret;
 }
 
-int hca_context_close(struct ibv_context *ibctx)
+void hca_context_put(struct hca_context *ctx)
 {
-	struct hca_context *ctx = hca_context(ibctx);
+	struct ibv_context *ibctx = &ctx->verbs.context;
 
-	if (atomic_load(&ctx->objects) > 0) {
-		log_warn("device %s closed with %d objects left",
-			 ctx->device->ibv.name, atomic_load(&ctx->objects));
-		return -EBUSY;
-	}
+	if (atomic_fetch_sub(&ctx->references, 1) > 1)
+		return;
 	hca_async_fini(ctx);
 	close(ibctx->async_fd);
 	pthread_mutex_destroy(&ibctx->mutex);
 	free(ctx);
 	hca_process_close();
+}
+
+int hca_context_close(struct ibv_context *ibctx)
+{
+	struct hca_context *ctx = hca_context(ibctx);
+
+	if (atomic_load(&ctx->references) > 1)
+		log_debug("device %s closed with %d objects left",
+			  ctx->device->ibv.name,
+			  atomic_load(&ctx->references) - 1);
+	hca_context_put(ctx);
 	return 0;
 }

@@ -40,7 +40,7 @@ int hca_pd_alloc(struct ibv_context *ibctx, struct ibv_pd **out)
 	pd->ibv.context = ibctx;
 	pd->id = atomic_fetch_add(&next_id, 1);
 	pd->ibv.handle = pd->id;
-	atomic_fetch_add(&hca_context(ibctx)->objects, 1);
+	hca_context_get(hca_context(ibctx));
 	*out = &pd->ibv;
 	return 0;
 }
@@ -51,7 +51,7 @@ int hca_pd_dealloc(struct ibv_pd *ibpd)
 
 	if (atomic_load(&pd->users) > 0)
 		return -EBUSY;
-	atomic_fetch_sub(&hca_context(ibpd->context)->objects, 1);
+	hca_context_put(hca_context(ibpd->context));
 	free(pd);
 	return 0;
 }
