@@ -178,6 +178,11 @@ static void link_end(struct shm_link *l, const char *why)
 		log_debug("link to pid %d ended: %s", (int)l->pid, why);
 	if (l->fd >= 0)
 		progress_unwatch(l->fd);
+	if (atomic_load(&l->state) == SHM_LINK_UP) {
+		shm_receive_rest(l);
+		while (shm_harvest(l, true))
+			;
+	}
 	link_down(l);
 }
 

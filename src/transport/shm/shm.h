@@ -253,6 +253,8 @@ uint64_t shm_rnr_ns(uint8_t timer_code);
 /* ---- rx.c ---- */
 /* Takes messages in; true if there were any. */
 bool shm_receive(struct shm_link *l);
+/* Takes in what a peer that has ended left behind. */
+void shm_receive_rest(struct shm_link *l);
 
 /* ---- onesided.c ---- */
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
