@@ -36,8 +36,7 @@
 #define SHM_SLOT_BYTES 128
 #define SHM_SLOT_PAYLOAD 96
 #define SHM_DATA_BYTES (1u << 20)
-#define SHM_EAGER_MAX (16u << 10)  /* larger messages are pulled */
-#define SHM_FRAGMENT (64u << 10)   /* when they cannot be */
+#define SHM_FRAGMENT (64u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
 
 enum shm_op {
