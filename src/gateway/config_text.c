@@ -6,8 +6,10 @@
  */
 #include "gateway/config_private.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,8 +195,43 @@ static bool stands_alone(const char *s)
 	return !strcmp(end, "") || !strcmp(end, "L") || !strcmp(end, "LL");
 }
 
+/* Length of the name or number at p, 0 when there is neither. */
+static size_t word_length(const char *p, const char *end)
+{
+	const char *q = p;
+
+	if (isalnum((unsigned char)*p) || *p == '_' || *p == '*' || *p == '-')
+		while (q < end && (isalnum((unsigned char)*q) ||
+				   strchr("_*-", *q)) && *q)
+			q++;
+	return (size_t)(q - p);
+}
+
+/*
+ * libconfig cuts a whole number that does not fit into 32 bits, unless it ends
+ * in L. 1: that L is missing; 0: nothing to do; -ERANGE: beyond 64 bits.
+ */
+static int long_suffix(const char *p, size_t n, const char *end)
+{
+	char text[32], *stop;
+	long long value;
+
+	if (n >= sizeof(text) && strspn(p, "-0123456789") >= n)
+		return -ERANGE;
+	if (n < 8 || n >= sizeof(text) || (p + n < end && p[n] == '.') ||
+	    !(isdigit((unsigned char)*p) || *p == '-'))
+		return 0;
+	memcpy(text, p, n);
+	text[n] = '\0';
+	errno = 0;
+	value = strtoll(text, &stop, strncasecmp(text, "0x", 2) ? 10 : 16);
+	if (errno && (!*stop || !strcmp(stop, "L")))
+		return -ERANGE;
+	return !*stop && (value > INT32_MAX || value < INT32_MIN);
+}
+
 /* Puts in the value of a ${...} that stands outside of strings. */
-static void put_value(struct config *c, const char *value)
+static void put_value(struct config *c, const char *value, bool json)
 {
 	bool quote = !stands_alone(value);
 
@@ -211,6 +248,9 @@ static void put_value(struct config *c, const char *value)
 	}
 	if (quote)
 		put(c, "\"", 1);
+	else if (!json && long_suffix(value, strlen(value),
+				      value + strlen(value)) == 1)
+		put(c, "L", 1);
 }
 
 static size_t string_length(const char *p, const char *end)
@@ -280,6 +320,7 @@ static int expand(struct config *c, unsigned file, const char *text,
 	bool line_start = true;
 	unsigned line = 1;
 	char problem[256];
+	int ret;
 
 	begin_line(c, file, line);
 	while (p < end && !c->no_memory) {
@@ -293,7 +334,7 @@ static int expand(struct config *c, unsigned file, const char *text,
 						       sizeof(problem));
 
 			if (value)
-				put_value(c, value);
+				put_value(c, value, json);
 			else
 				config_error_in(c, file, line, "%s", problem);
 			free(value);
@@ -317,6 +358,18 @@ static int expand(struct config *c, unsigned file, const char *text,
 		}
 		line_start = *p == '\n' ||
 			     (line_start && (*p == ' ' || *p == '\t'));
+		if (!n && !json && (n = word_length(p, end))) {
+			ret = long_suffix(p, n, end);
+			if (ret < 0)
+				config_error_in(c, file, line,
+						"%.*s does not fit into 64 bits",
+						(int)n, p);
+			copy(c, file, &line, p, n);
+			if (ret == 1 && (p == text || p[-1] != '.'))
+				put(c, "L", 1);
+			p += n;
+			continue;
+		}
 		copy(c, file, &line, p, n ? n : 1);
 		p += n ? n : 1;
 	}

@@ -97,39 +97,53 @@ static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 	return -EINVAL;
 }
 
+/* The name that `cfg` gives, NULL when it gives none or something wrong. */
+static const char *name_of(const json_t *cfg, const char *fallback)
+{
+	if (json_is_string(cfg))
+		return json_string_value(cfg);
+	return cfg ? json_string_value(json_object_get(cfg, "type")) : fallback;
+}
+
 int format_new(struct format **out, struct config *c, json_t *cfg,
 	       const char *fallback, struct signal_list *signals)
 {
+	const char *name = name_of(cfg, fallback);
+	const struct format_type *type = name ? format_type_find(name) : NULL;
+	const json_t *group = json_is_string(cfg) ? NULL : cfg;
 	struct format_options o;
-	const char *name = fallback;
 	struct format *f;
 	int ret;
 
-	if (json_is_string(cfg))
-		name = json_string_value(cfg);
+	if (name && !type)
+		return fail_unknown(c, cfg, name);
 	ret = config_unpack_part(c, NULL, option_keys + 1,
 				 ARRAY_SIZE(option_keys) - 1, &o);
-	if (cfg && !json_is_string(cfg)) {
-		ret = config_unpack(c, cfg, option_keys,
-				    ARRAY_SIZE(option_keys), &o, NULL, 0);
-		if (ret)
-			return ret;
-		name = o.type;
+	if (group) {
+		ret = config_unpack(c, group, option_keys,
+				    ARRAY_SIZE(option_keys), &o,
+				    type ? type->keys : NULL,
+				    type ? type->key_count : 0);
+		if (ret || !type)
+			return ret ? ret : -EINVAL;
 	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	f->type = format_type_find(name);
-	ret = f->type ? apply(f, c, cfg, &o) : fail_unknown(c, cfg, name);
+	f->type = type;
+	ret = apply(f, c, cfg, &o);
 	if (ret)
 		goto err_free;
 	ret = -ENOMEM;
 	f->signals = signals ? signal_list_get(signals) :
 			       signal_list_new(0, SIGNAL_FLOAT);
-	f->private_data = calloc(1, f->type->size ? f->type->size : 1);
+	f->private_data = calloc(1, type->size ? type->size : 1);
 	if (!f->signals || !f->private_data)
 		goto err_parts;
-	ret = f->type->init ? f->type->init(f) : 0;
+	ret = config_unpack_part(c, group, type->keys, type->key_count,
+				 f->private_data);
+	if (!ret && type->init)
+		ret = type->init(f);
 	if (ret)
 		goto err_parts;
 	/* `separator` 0 until here lets init() put its own default. */
