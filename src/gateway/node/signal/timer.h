@@ -55,6 +55,7 @@ struct timer {
 	enum timer_kind kind; /* never TIMER_AUTO */
 	int fd;
 	uint64_t armed_ns;    /* deadline that the descriptor is set to, 0: none */
+	bool polled;          /* somebody waits for the descriptor */
 	atomic_bool interrupted;
 	struct timer_grid grid;
 	/* The clock of the deadlines: the kernel's for timerfd, so that the two
@@ -66,8 +67,16 @@ struct timer {
 int timer_open(struct timer *t, enum timer_kind kind, double rate_hz);
 void timer_close(struct timer *t);
 
-/* Begins a grid now. For timerfd the descriptor is readable at the first step. */
+/* Begins a grid now. */
 void timer_start(struct timer *t, double rate_hz);
+
+/*
+ * A descriptor that is readable when the next step is due; for `tsc` a little
+ * earlier, so that timer_wait_step() spins over the rest. From the first call
+ * on it is set anew with every step. `always`: there are no steps to wait for,
+ * it is readable for good.
+ */
+int timer_poll_fd(struct timer *t, bool always);
 
 /*
  * Waits for the next step. Returns the steps that have passed since the last
