@@ -278,8 +278,9 @@ static void of_two_that_call_each_other_the_smaller_address_insists(void **state
 
 static void receive_requests_are_posted_before_the_peer_may_send(void **state)
 {
-	start(LISTEN_LOW "};");
+	begin(LISTEN_LOW "};");
 	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
 	fake_request();
 	while (fake_accepts() == 0)
 		read_one();
