@@ -350,6 +350,13 @@ static void *run(void *arg)
 	else
 		run_queued(p);
 	atomic_store(&p->ended, true);
+	/* Wakes readers of nodes that loop; they find that it was the end. */
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n->type->flags & NODE_LOOPS && n->type->interrupt)
+			n->type->interrupt(n);
+	}
 	log_debug("path %s: ended after %llu samples", p->name,
 		  (unsigned long long)p->forwarded);
 	if (p->ended_fd >= 0 &&
