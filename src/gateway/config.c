@@ -46,16 +46,36 @@ size_t config_place_add(struct config *c, size_t parent, const char *key,
 	return c->place_count++;
 }
 
+/* True the first time. What stands on a node holds for both directions, so it
+ * is looked at twice. */
+static bool is_news(struct config *c, const char *message)
+{
+	uint64_t hash = 14695981039346656037u, *more;
+
+	for (; *message; message++)
+		hash = (hash ^ (unsigned char)*message) * 1099511628211u;
+	for (unsigned i = 0; i < c->errors; i++)
+		if (c->reported[i] == hash)
+			return false;
+	more = reallocarray(c->reported, c->errors + 1, sizeof(*more));
+	if (more) {
+		c->reported = more;
+		more[c->errors++] = hash;
+	}
+	return true;
+}
+
 static void error_line(struct config *c, unsigned file, unsigned line,
 		       const char *path, const char *fmt, va_list args)
 {
-	char text[768];
+	char text[768], message[960];
 
 	vsnprintf(text, sizeof(text), fmt, args);
-	log_error("%s:%u: %s%s%s",
-		  file < c->file_count ? c->files[file] : "?", line, path,
-		  *path ? ": " : "", text);
-	c->errors++;
+	snprintf(message, sizeof(message), "%s:%u: %s%s%s",
+		 file < c->file_count ? c->files[file] : "?", line, path,
+		 *path ? ": " : "", text);
+	if (is_news(c, message))
+		log_error("%s", message);
 }
 
 void config_error_in(struct config *c, unsigned file, unsigned line,
@@ -148,6 +168,7 @@ void config_destroy(struct config *c)
 	free(c->files);
 	free(c->lines);
 	free(c->text);
+	free(c->reported);
 	free(c);
 }
 

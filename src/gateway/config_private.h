@@ -12,6 +12,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define CONFIG_TEXT_MAX (16u << 20) /* bytes of one file */
 #define CONFIG_DEPTH_MAX 100        /* nesting of groups and lists */
@@ -35,6 +36,7 @@ struct config_place {
 struct config {
 	json_t *root;
 	unsigned errors;
+	uint64_t *reported;          /* hashes of the messages, one per error */
 	char **files;
 	unsigned file_count;
 	struct config_line *lines;

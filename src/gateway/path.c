@@ -75,7 +75,7 @@ static int prepare_source(struct path_source *s)
 {
 	int ret;
 
-	if (!s->path->direct && !s->path->polled) {
+	if (!s->path->direct) {
 		ret = ring_init(&s->queue, (uint64_t)s->path->queuelen);
 		if (ret)
 			return ret;
@@ -119,14 +119,31 @@ static int prepare_register(struct path *p)
 	return 0;
 }
 
+/*
+ * All sources can be waited for in one poll(). Asked once they are started,
+ * because a node may have its descriptor only then.
+ */
 static bool all_offer_descriptors(const struct path *p)
 {
+	int fd;
+
 	for (unsigned i = 0; i < p->source_count; i++) {
 		const struct path_source *s = &p->sources[i];
 
 		if (s->primary || s->secondary_count ||
 		    !s->node->type->poll_fds)
 			return false;
+	}
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct node *n = p->sources[i].node;
+
+		if (n->type->poll_fds(n, &fd, 1) > 0)
+			continue;
+		/* Nobody will poll after all. */
+		while (i-- > 0)
+			p->sources[i].node->type->poll_fds(p->sources[i].node,
+							   &fd, 0);
+		return false;
 	}
 	return true;
 }
@@ -137,8 +154,6 @@ int path_prepare(struct path *p)
 
 	p->direct = p->source_count == 1 && !p->sources[0].primary &&
 		    p->rate_hz == 0 && p->poll != PATH_POLL_YES;
-	p->polled = !p->direct && p->poll != PATH_POLL_NO &&
-		    all_offer_descriptors(p);
 	p->batch_max = QUEUE_BURST;
 	for (unsigned i = 0; i < p->source_count; i++)
 		p->batch_max = MAX(p->batch_max, p->sources[i].vectorize);
@@ -335,6 +350,13 @@ static void *run(void *arg)
 	else
 		run_queued(p);
 	atomic_store(&p->ended, true);
+	/* Wakes readers of nodes that loop; they find that it was the end. */
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n->type->flags & NODE_LOOPS && n->type->interrupt)
+			n->type->interrupt(n);
+	}
 	log_debug("path %s: ended after %llu samples", p->name,
 		  (unsigned long long)p->forwarded);
 	if (p->ended_fd >= 0 &&
@@ -385,6 +407,8 @@ int path_start(struct path *p, int ended_fd)
 	if (ret)
 		return ret;
 	p->started = true;
+	p->polled = !p->direct && p->poll != PATH_POLL_NO &&
+		    all_offer_descriptors(p);
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct path_source *s = &p->sources[i];
 

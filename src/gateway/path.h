@@ -38,6 +38,10 @@ struct path_source {
 	struct path_source **secondaries; /* those that this one feeds */
 	unsigned secondary_count;
 
+	/* The path that writes the node, when what is written comes back here:
+	 * once that one has ended and nothing is left, this source has too. */
+	struct path *fed_by;
+
 	struct pool pool;                 /* only of a primary */
 	struct sample **batch;            /* given to read */
 	unsigned spare_count;             /* unused ones at its start */
@@ -88,6 +92,7 @@ struct path {
 	unsigned destination_count;
 
 	/* Run time */
+	bool resolved;                    /* signals are known */
 	bool direct, polled, started;
 	unsigned batch_max;
 	struct sample **batch;
@@ -118,6 +123,13 @@ struct path {
 int path_new(struct path **out, struct super_node *sn, struct config *c,
 	     json_t *cfg, bool reversed);
 void path_destroy(struct path *p); /* NULL allowed */
+
+/*
+ * The signals of its output: those of its one source, or of all of them in
+ * order. Destinations that have none of their own take them. For all paths,
+ * once all are parsed, what feeds others first.
+ */
+int path_set_signals(struct path *p);
 
 /* Makes `s` read through `primary`, which reads the same node. */
 int path_source_share(struct path_source *s, struct path_source *primary);

@@ -163,8 +163,6 @@ static int set_sources(struct path *p, struct config *c, const char *key,
 		s->node = nodes[i];
 		s->vectorize = nodes[i]->in.vectorize;
 		s->triggers = true;
-		s->capacity = nodes[i]->in.signals ? nodes[i]->in.signals->count :
-						     SIGNALS_DEFAULT;
 		p->source_count++;
 	}
 	return ret;
@@ -262,14 +260,15 @@ static char *make_name(struct node **in, unsigned in_count, struct node **out,
 	return name;
 }
 
-/*
- * The signals of its output: those of its one source, or of all of them in
- * order. Destinations that have none of their own take them.
- */
-static int set_signals(struct path *p)
+int path_set_signals(struct path *p)
 {
 	struct signal_list *all = NULL, *more;
 
+	for (unsigned i = 0; i < p->source_count; i++) {
+		const struct signal_list *own = p->sources[i].node->in.signals;
+
+		p->sources[i].capacity = own ? own->count : SIGNALS_DEFAULT;
+	}
 	if (p->source_count == 1) {
 		if (p->sources[0].node->in.signals)
 			all = signal_list_get(p->sources[0].node->in.signals);
@@ -299,7 +298,10 @@ static int set_signals(struct path *p)
 
 		if (!n->out.signals)
 			n->out.signals = signal_list_get(all);
+		if (n->type->flags & NODE_LOOPS && !n->in.signals)
+			n->in.signals = signal_list_get(n->out.signals);
 	}
+	p->resolved = true;
 	return 0;
 }
 
@@ -356,8 +358,6 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 	else if (v->builtin)
 		ret = hook_list_add_builtin(p->hooks, c, HOOK_PATH, NULL,
 					    p->name) ?: ret;
-	if (!ret && p->enabled)
-		ret = set_signals(p);
 out:
 	free(in);
 	free(out);

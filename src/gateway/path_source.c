@@ -89,6 +89,8 @@ static unsigned fill_batch(struct path_source *s)
 int path_source_read(struct path_source *s, struct sample *smps[])
 {
 	unsigned have = fill_batch(s), release = have, cnt;
+	/* Looked at before the read, which then sees all that was written. */
+	bool over = unlikely(s->fed_by) && atomic_load(&s->fed_by->ended);
 	int ret;
 
 	if (unlikely(!have)) {
@@ -112,7 +114,7 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	for (unsigned i = cnt; i < release; i++)
 		s->batch[s->spare_count++] = s->batch[i];
 	if (!cnt)
-		return ret;
+		return over ? -ENODATA : ret;
 
 	s->empties = 0;
 	for (unsigned i = 0; i < cnt; i++)

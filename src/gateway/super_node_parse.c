@@ -188,6 +188,19 @@ static void check_writers(struct super_node *sn, struct config *c)
 	}
 }
 
+/* The path that writes `n`, when reading `n` gives back what was written. */
+static struct path *feeder_of(struct super_node *sn, const struct node *n)
+{
+	if (!(n->type->flags & NODE_LOOPS))
+		return NULL;
+	list_for_each(p, &sn->paths, struct path, entry)
+		for (unsigned d = 0; p->enabled && d < p->destination_count;
+		     d++)
+			if (p->destinations[d].node == n)
+				return p;
+	return NULL;
+}
+
 /* The first path that reads a node reads it for the others too. */
 static int share_sources(struct super_node *sn)
 {
@@ -195,6 +208,7 @@ static int share_sources(struct super_node *sn)
 		for (unsigned i = 0; p->enabled && i < p->source_count; i++) {
 			struct path_source *s = &p->sources[i], *first = NULL;
 
+			s->fed_by = feeder_of(sn, s->node);
 			list_for_each(q, &sn->paths, struct path, entry) {
 				for (unsigned k = 0;
 				     q->enabled && k < q->source_count; k++)
@@ -208,6 +222,44 @@ static int share_sources(struct super_node *sn)
 		}
 	}
 	return 0;
+}
+
+/* A source that comes back from a path whose signals are not known yet. */
+static bool must_wait(struct super_node *sn, const struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++) {
+		const struct node *n = p->sources[i].node;
+
+		if (!(n->type->flags & NODE_LOOPS) || n->in.signals)
+			continue;
+		list_for_each(q, &sn->paths, struct path, entry)
+			for (unsigned d = 0; d < q->destination_count; d++)
+				if (q->enabled && !q->resolved && q != p &&
+				    q->destinations[d].node == n)
+					return true;
+	}
+	return false;
+}
+
+static int set_signals(struct super_node *sn)
+{
+	for (bool last = false, progress;; last = !progress) {
+		progress = false;
+		list_for_each(p, &sn->paths, struct path, entry) {
+			int ret;
+
+			if (!p->enabled || p->resolved ||
+			    (!last && must_wait(sn, p)))
+				continue;
+			ret = path_set_signals(p);
+			if (ret)
+				return ret;
+			progress = true;
+		}
+		/* Nothing moved: paths in a circle, which take the default. */
+		if (last)
+			return 0;
+	}
 }
 
 static int parse(struct super_node *sn, struct config *c)
@@ -243,7 +295,7 @@ static int parse(struct super_node *sn, struct config *c)
 		return -EINVAL;
 	if (list_empty(&sn->paths))
 		log_warn("the configuration has no paths, nothing will be moved");
-	return share_sources(sn);
+	return set_signals(sn) ?: share_sources(sn);
 }
 
 int super_node_new(struct super_node **out, struct config *c)
