@@ -113,18 +113,29 @@ static uint64_t run(enum timer_kind kind, double rate, double seconds)
 	return missed;
 }
 
-static void tsc_misses_next_to_nothing_at_low_rates(void **state)
+/*
+ * The least of several runs: a miss needs a pause of a whole period, which a
+ * busy host causes now and then, but a fault of the timer causes in every run.
+ */
+static uint64_t least_missed(enum timer_kind kind, double rate)
 {
-	/* A miss needs a pause of a whole period, 10 ms and 2 ms here, which
-	 * a busy host may cause now and then, but not in 8 % of all steps. */
-	assert_true(run(TIMER_TSC, 100, 0.4) <= 2);
-	assert_true(run(TIMER_TSC, 500, 0.4) <= 10);
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 4 && least > 0; i++)
+		least = MIN(least, run(kind, rate, 0.2));
+	return least;
 }
 
-static void timerfd_misses_next_to_nothing_at_low_rates(void **state)
+static void tsc_misses_nothing_at_low_rates(void **state)
 {
-	assert_true(run(TIMER_TIMERFD, 100, 0.4) <= 2);
-	assert_true(run(TIMER_TIMERFD, 500, 0.4) <= 10);
+	assert_int_equal(least_missed(TIMER_TSC, 100), 0);
+	assert_in_range(least_missed(TIMER_TSC, 500), 0, 2);
+}
+
+static void timerfd_misses_nothing_at_low_rates(void **state)
+{
+	assert_int_equal(least_missed(TIMER_TIMERFD, 100), 0);
+	assert_in_range(least_missed(TIMER_TIMERFD, 500), 0, 2);
 }
 
 static void auto_takes_timerfd_up_to_two_kilohertz(void **state)
@@ -197,8 +208,8 @@ int main(void)
 		cmocka_unit_test(steps_never_drift_from_the_grid),
 		cmocka_unit_test(a_step_late_by_less_than_a_period_is_not_missed),
 		cmocka_unit_test(start_up_is_not_counted_as_missed),
-		cmocka_unit_test(tsc_misses_next_to_nothing_at_low_rates),
-		cmocka_unit_test(timerfd_misses_next_to_nothing_at_low_rates),
+		cmocka_unit_test(tsc_misses_nothing_at_low_rates),
+		cmocka_unit_test(timerfd_misses_nothing_at_low_rates),
 		cmocka_unit_test(auto_takes_timerfd_up_to_two_kilohertz),
 		cmocka_unit_test(the_descriptor_is_readable_when_a_step_is_due),
 		cmocka_unit_test(an_interrupt_ends_a_wait_of_an_hour),
