@@ -4,25 +4,50 @@ BUILD ?= build
 PREFIX ?= /usr/local
 MESON_FLAGS ?=
 
-.PHONY: build run test install clean deps check-deps
+# A build folder is configured anew when these change.
+CONFIG = --prefix=$(PREFIX) $(MESON_FLAGS)
+# One line that moves on a terminal, silence in a log; errors are shown in both.
+NINJA = if [ -t 1 ]; then ninja -C $(BUILD); else ninja -C $(BUILD) --quiet; fi
 
-build: deps
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) $(MESON_FLAGS) >/dev/null
-	@ninja -C $(BUILD) --quiet 2>/dev/null || ninja -C $(BUILD)
+.PHONY: build run test install clean help deps deps-test configure
 
-# Installs the Debian packages that are missing, or prints the exact line.
-deps:
-	@scripts/install-deps.sh build
+build: deps configure
+	@$(NINJA)
 
 run: build
 	@scripts/run-demo.sh $(BUILD)
 
-test: build
-	@scripts/install-deps.sh test
-	@meson test -C $(BUILD) --print-errorlogs
+test: deps-test configure
+	@$(NINJA)
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs
 
 install: build
-	@meson install -C $(BUILD) --no-rebuild
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild --quiet
 
 clean:
 	@rm -rf $(BUILD)
+
+help:
+	@echo "make build    build everything into $(BUILD)/"
+	@echo "make run      build, then show two gateways exchanging samples"
+	@echo "make test     build, then run all tests"
+	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured"
+	@echo "make clean    remove $(BUILD)/"
+
+# Packages that are missing are installed, or the line that does it is printed.
+# What was left out for want of them is then looked for again.
+deps:
+	@new=$$(scripts/install-deps.sh build) || exit 1; \
+	if [ -n "$$new" ]; then echo "$$new"; rm -f $(BUILD)/.configured; fi
+
+deps-test:
+	@new=$$(scripts/install-deps.sh test) || exit 1; \
+	if [ -n "$$new" ]; then echo "$$new"; rm -f $(BUILD)/.configured; fi
+
+configure: deps
+	@if [ "$$(cat $(BUILD)/.configured 2>/dev/null)" != "$(CONFIG)" ]; then \
+		if [ -f $(BUILD)/build.ninja ]; then again=--reconfigure; fi; \
+		meson setup $$again $(BUILD) $(CONFIG) >/dev/null || \
+			{ tail -n 20 $(BUILD)/meson-logs/meson-log.txt; exit 1; }; \
+		echo "$(CONFIG)" >$(BUILD)/.configured; \
+	fi

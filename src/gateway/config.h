@@ -28,7 +28,9 @@ int config_load(const char *path, struct config **out);
 /* The same from memory; `name` stands in messages. For tests. */
 int config_load_text(const char *name, const char *text, size_t len,
 		     struct config **out);
-void config_destroy(struct config *c);
+/* The symbol has a name of its own: libconfig, which we link, also exports a
+ * config_destroy(). NULL allowed. */
+void config_destroy(struct config *c) __asm__("gateway_config_destroy");
 json_t *config_root(struct config *c); /* borrowed */
 
 /* Errors found so far (config_fail and config_unpack count). */
@@ -72,6 +74,11 @@ struct config_key {
 int config_unpack(struct config *c, const json_t *obj,
 		  const struct config_key *keys, size_t count, void *target,
 		  const struct config_key *more, size_t more_count);
+
+/* The same without looking for unknown keys, for objects that several read. */
+int config_unpack_part(struct config *c, const json_t *obj,
+		       const struct config_key *keys, size_t count,
+		       void *target);
 
 /* "file:line" of a value; valid until the config is destroyed. */
 const char *config_where(struct config *c, const json_t *value);

@@ -19,6 +19,10 @@ struct format_type {
 	const char *description;
 	bool lines;                   /* text, one sample per line */
 	size_t size;                  /* bytes of private data, zeroed */
+	/* Options of this format alone; unpacked into the private data before
+	 * init is called. */
+	const struct config_key *keys;
+	size_t key_count;
 	int (*init)(struct format *f);
 	void (*destroy)(struct format *f);
 
@@ -34,6 +38,10 @@ struct format_type {
 	/* Header for a new file or stream; bytes, as snprintf counts them. */
 	size_t (*header)(struct format *f, char *buf, size_t size,
 			 const struct signal_list *signals);
+
+	/* A new file or stream begins (rewind): forget what the old one's
+	 * beginning told. NULL when there is nothing to forget. */
+	void (*reset)(struct format *f);
 
 	/*
 	 * Scans up to `cnt` samples from buf[0..len). Sets *used to the bytes

@@ -33,6 +33,9 @@ struct hook_type {
 	const char *description;
 	unsigned places;              /* enum hook_place */
 	int priority;                 /* default; lower runs first */
+	bool builtin;                 /* on every node's read unless switched off */
+	bool read_only;               /* process() never changes the sample, so
+				       * that shared ones need no private copy */
 	size_t size;                  /* bytes of private data, zeroed */
 	const struct config_key *keys;
 	size_t key_count;
@@ -70,6 +73,16 @@ extern const struct hook_type *const hook_types[]; /* NULL terminated */
 /* `cfg` is the list under key "hooks" (strings or objects); NULL: empty. */
 int hook_list_parse(struct hook_list **out, struct config *c, json_t *cfg,
 		    enum hook_place place, struct node *node, const char *owner);
+/* The same into an existing list. A hook that does not fit `place` but some
+ * other of `allowed` is left out silently: lists that stand on a node hold for
+ * both of its directions. */
+int hook_list_append(struct hook_list *l, struct config *c, json_t *cfg,
+		     enum hook_place place, unsigned allowed,
+		     struct node *node, const char *owner);
+/* Adds the built-in hooks of `place` that the list does not hold yet. */
+int hook_list_add_builtin(struct hook_list *l, struct config *c,
+			  enum hook_place place, struct node *node,
+			  const char *owner);
 int hook_list_start(struct hook_list *l);
 void hook_list_stop(struct hook_list *l);
 void hook_list_destroy(struct hook_list *l);

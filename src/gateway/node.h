@@ -49,6 +49,8 @@ enum node_flags {
 	NODE_CAN_READ = 1 << 0,
 	NODE_CAN_WRITE = 1 << 1,
 	NODE_READ_BLOCKS = 1 << 2,  /* read waits for data by itself */
+	NODE_LOOPS = 1 << 3,        /* what is written comes back from read, so
+				     * signals of `out` hold for `in` too */
 };
 
 struct node_type {
@@ -106,7 +108,9 @@ struct node_type {
 	/* Swap source and target addresses; between parse and check. */
 	int (*reverse)(struct node *n);
 	/* Descriptors that are readable when read has data; returns how many
-	 * (at most `max`). For paths with several sources. */
+	 * (at most `max`). For paths with several sources; asked for again
+	 * before every wait. Once asked, read must not block. `max` 0: nobody
+	 * waits for them any more. */
 	int (*poll_fds)(struct node *n, int fds[], int max);
 	/* Memory for samples that this node reads into or writes from. The
 	 * returned type lives until destroy. */
@@ -145,6 +149,7 @@ struct node {
 	struct super_node *super;
 	_Atomic int state;            /* enum node_state */
 	bool enabled;
+	bool is_source, is_destination; /* of an enabled path; before prepare */
 	int64_t affinity;             /* CPU mask, 0: none */
 	uint64_t sequence;            /* next own sequence number */
 	struct node_direction in, out;

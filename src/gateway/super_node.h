@@ -40,6 +40,8 @@ struct node *super_node_find(struct super_node *sn, const char *name);
 
 /* The table printed at the end of `busbar run`. */
 void super_node_print_summary(struct super_node *sn, FILE *out);
+/* The same as an object (caller decrefs); NULL on no memory. */
+json_t *super_node_summary(struct super_node *sn);
 /* One line of live figures (rate, p50/p99/max latency, lost, missed). */
 void super_node_progress(struct super_node *sn, char *buf, size_t size);
 

@@ -51,7 +51,7 @@ int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
 		return ret;
 	}
 	list_init(&ch->ready);
-	atomic_fetch_add(&hca_context(ctx)->objects, 1);
+	hca_context_get(hca_context(ctx));
 	*out = &ch->ibv;
 	return 0;
 }
@@ -66,7 +66,7 @@ int hca_channel_destroy(struct ibv_comp_channel *ibch)
 	spin_unlock(&ch->lock);
 	if (users)
 		return -EBUSY;
-	atomic_fetch_sub(&hca_context(ibch->context)->objects, 1);
+	hca_context_put(hca_context(ibch->context));
 	close(ibch->fd);
 	free(ch);
 	return 0;

@@ -62,7 +62,7 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 	pthread_cond_init(&cq->ex.cond, NULL);
 	if (attr->channel)
 		hca_channel_ref(attr->channel);
-	atomic_fetch_add(&cq->ctx->objects, 1);
+	hca_context_get(cq->ctx);
 	*out = hca_cq_public(cq);
 	return 0;
 }
@@ -111,7 +111,7 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 			pthread_cond_wait(&ibcq->cond, &ibcq->mutex);
 		pthread_mutex_unlock(&ibcq->mutex);
 	}
-	atomic_fetch_sub(&cq->ctx->objects, 1);
+	hca_context_put(cq->ctx);
 	pthread_mutex_destroy(&ibcq->mutex);
 	pthread_cond_destroy(&ibcq->cond);
 	free(cq->ring);

@@ -16,6 +16,7 @@
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/settings.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -49,6 +50,7 @@ static uint64_t guid_of(int index)
 static void devices_init(void)
 {
 	log_init(LOG_WARN);
+	hca_settings_init();
 	clock_init();
 	for (int i = 0; i < DEVICES; i++) {
 		struct hca_device *d = &devices[i];
@@ -292,6 +294,7 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	if (!ctx)
 		goto err_process;
 	ctx->device = hca_device(dev);
+	atomic_init(&ctx->references, 1);
 	hca_async_init(ctx);
 	v = &ctx->verbs;
 	v->sz = sizeof(*v);
@@ -329,19 +332,27 @@ err_process:
 	return ret;
 }
 
-int hca_context_close(struct ibv_context *ibctx)
+void hca_context_put(struct hca_context *ctx)
 {
-	struct hca_context *ctx = hca_context(ibctx);
+	struct ibv_context *ibctx = &ctx->verbs.context;
 
-	if (atomic_load(&ctx->objects) > 0) {
-		log_warn("device %s closed with %d objects left",
-			 ctx->device->ibv.name, atomic_load(&ctx->objects));
-		return -EBUSY;
-	}
+	if (atomic_fetch_sub(&ctx->references, 1) > 1)
+		return;
 	hca_async_fini(ctx);
 	close(ibctx->async_fd);
 	pthread_mutex_destroy(&ibctx->mutex);
 	free(ctx);
 	hca_process_close();
+}
+
+int hca_context_close(struct ibv_context *ibctx)
+{
+	struct hca_context *ctx = hca_context(ibctx);
+
+	if (atomic_load(&ctx->references) > 1)
+		log_debug("device %s closed with %d objects left",
+			  ctx->device->ibv.name,
+			  atomic_load(&ctx->references) - 1);
+	hca_context_put(ctx);
 	return 0;
 }

@@ -63,7 +63,9 @@ struct hca_async_event {
 
 struct hca_context {
 	struct hca_device *device;
-	atomic_int objects; /* PDs, CQs, channels: close refuses while > 0 */
+	/* Itself, until closed, and its PDs, CQs and channels: programs close
+	 * the device first and leave the rest to the end of the process. */
+	atomic_int references;
 	struct spin async_lock;
 	struct list async_events;
 	struct verbs_context verbs; /* last: it grows upwards */
@@ -353,6 +355,14 @@ static inline enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
 	return (enum ibv_qp_state)atomic_load_explicit(&qp->state,
 						       memory_order_acquire);
 }
+
+/* ---- device.c ---- */
+static inline void hca_context_get(struct hca_context *ctx)
+{
+	atomic_fetch_add(&ctx->references, 1);
+}
+/* The last reference ends the context. */
+void hca_context_put(struct hca_context *ctx);
 
 /* ---- sq.c: sending side ---- */
 int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,

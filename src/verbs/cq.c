@@ -39,7 +39,8 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	struct ibv_cq *cq;
 	int ret;
 
-	if (!context || cqe < 1 || comp_vector < 0)
+	if (!context || cqe < 1 || comp_vector < 0 ||
+	    comp_vector >= context->num_comp_vectors)
 		return verbs_null(-EINVAL);
 	ret = hca_cq_create(context, &attr, &cq);
 	return ret ? verbs_null(ret) : cq;

@@ -13,6 +13,7 @@
  * memory.
  */
 #define LOG_ROOM "shm"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
 
@@ -178,6 +180,11 @@ static void link_end(struct shm_link *l, const char *why)
 		log_debug("link to pid %d ended: %s", (int)l->pid, why);
 	if (l->fd >= 0)
 		progress_unwatch(l->fd);
+	if (atomic_load(&l->state) == SHM_LINK_UP) {
+		shm_receive_rest(l);
+		while (shm_harvest(l, true))
+			;
+	}
 	link_down(l);
 }
 
@@ -210,13 +217,12 @@ void shm_links_reap(void)
 
 static bool peer_allowed(int fd, struct ucred *cred)
 {
-	const char *policy = getenv("BUSBAR_SHM_PEERS");
 	socklen_t len = sizeof(*cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len))
 		return false;
 	if (cred->uid == geteuid() || cred->uid == 0 ||
-	    (policy && !strcmp(policy, "any")))
+	    hca_settings.shm_peers == HCA_PEERS_ANY)
 		return true;
 	log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
 		 (int)cred->pid, cred->uid, geteuid());
@@ -551,8 +557,18 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 	struct timespec until;
 	bool refused = false;
 
-	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid))
+	if (hca_qp_state(qp) < IBV_QPS_RTR)
 		return false;
+	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid)) {
+		char to[INET6_ADDRSTRLEN];
+
+		if (wait)
+			log_warn("qp 0x%x: destination %s is no address of this host, only peers on this host are reached",
+				 qp->ibv.qp_num,
+				 inet_ntop(AF_INET6, ah->grh.dgid.raw, to,
+					   sizeof(to)));
+		return false;
+	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += RESOLVE_LIMIT_S;
 	pthread_mutex_lock(&shm.lock);

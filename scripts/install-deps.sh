@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Debian packages that building ("build") or testing ("test") needs: says
+# nothing when all are there, else installs them, or prints the line that does.
+# Programs and libraries from elsewhere are left alone: without dpkg it only
+# checks that they can be found.
+set -eu
+
+build_packages="gcc libc6-dev meson ninja-build python3 pkg-config libibverbs-dev
+	librdmacm-dev libjansson-dev libconfig-dev scdoc"
+test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
+	perftest libfabric-bin iproute2 procps"
+ci_packages="clang"
+
+usage() {
+	echo "usage: $0 build|test|ci" >&2
+	exit 2
+}
+
+[ $# -eq 1 ] || usage
+case $1 in
+build) packages=$build_packages ;;
+test) packages="$build_packages $test_packages" ;;
+ci) packages="$build_packages $test_packages $ci_packages" ;;
+*) usage ;;
+esac
+
+# Prints what is missing; by the tools and libraries themselves.
+missing_without_dpkg() {
+	for program in cc meson ninja pkg-config; do
+		command -v "$program" >/dev/null || echo "$program"
+	done
+	for library in libibverbs librdmacm jansson libconfig; do
+		pkg-config --exists "$library" 2>/dev/null || echo "$library"
+	done
+}
+
+missing_with_dpkg() {
+	# shellcheck disable=SC2086 # a list of words
+	dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2>/dev/null |
+		awk -v want="$packages" '
+			$1 == "installed" { have[$2] = 1 }
+			END {
+				# pkgconf took the place of pkg-config.
+				n = split(want, w)
+				for (i = 1; i <= n; i++)
+					if (!(w[i] in have))
+						print w[i]
+			}'
+}
+
+if ! command -v dpkg-query >/dev/null; then
+	missing=$(missing_without_dpkg)
+	[ -z "$missing" ] && exit 0
+	echo "busbar needs, and this is not a Debian system where it could install them:" >&2
+	echo "$missing" | sed 's/^/  /' >&2
+	exit 1
+fi
+
+missing=$(missing_with_dpkg | tr '\n' ' ' | sed 's/ $//')
+case " $missing " in
+*" pkg-config "*)
+	command -v pkg-config >/dev/null &&
+		missing=$(echo "$missing" | sed 's/\<pkg-config\> *//')
+	;;
+esac
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" = 0 ]; then
+	as_root=
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+	as_root="sudo -n"
+elif command -v sudo >/dev/null && [ -t 0 ] && [ -t 2 ]; then
+	as_root=sudo
+else
+	echo "missing packages; install them with" >&2
+	echo "  apt-get install $missing" >&2
+	exit 1
+fi
+
+# On stdout, so that the caller can see that something changed.
+echo "installing $missing"
+apt() {
+	# shellcheck disable=SC2086
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+		--no-install-recommends "$@" >&2
+}
+# The package lists may be absent or too old; try first without a download.
+# shellcheck disable=SC2086
+if ! apt install $missing; then
+	apt update
+	if ! apt install $missing; then
+		echo "could not install them; try" >&2
+		echo "  apt-get install $missing" >&2
+		exit 1
+	fi
+fi

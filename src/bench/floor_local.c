@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Floor measurements that need one process: copies, clocks, system calls. */
+#include "bench/floor_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+
+/* Keeps the compiler from dropping or merging what is measured. */
+static inline void keep(const void *p)
+{
+	__asm__ volatile("" : : "r"(p) : "memory");
+}
+
+/* ns of one call of `op`, which is called in batches until the round is over. */
+static double time_op(void (*op)(void *arg), void *arg)
+{
+	const unsigned batch = 256;
+	uint64_t start = clock_ticks(), elapsed_ns, count = 0;
+
+	do {
+		for (unsigned i = 0; i < batch; i++)
+			op(arg);
+		count += batch;
+		elapsed_ns = clock_ticks_to_ns(clock_ticks() - start);
+	} while (elapsed_ns < FLOOR_ROUND_NS);
+	return (double)elapsed_ns / (double)count;
+}
+
+static void time_rounds(void (*op)(void *arg), void *arg,
+			double rounds[FLOOR_ROUNDS])
+{
+	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
+		rounds[i] = time_op(op, arg);
+}
+
+static void op_clock_gettime(void *arg)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	keep(&now);
+}
+
+static void op_clock_ticks(void *arg)
+{
+	uint64_t now = clock_now_ns();
+
+	keep(&now);
+}
+
+static void op_system_call(void *arg)
+{
+	syscall(SYS_getppid);
+}
+
+int floor_clock_gettime(const struct floor_cpus *cpus, size_t size_bytes,
+			double rounds[FLOOR_ROUNDS])
+{
+	time_rounds(op_clock_gettime, NULL, rounds);
+	return 0;
+}
+
+int floor_clock_ticks(const struct floor_cpus *cpus, size_t size_bytes,
+		      double rounds[FLOOR_ROUNDS])
+{
+	time_rounds(op_clock_ticks, NULL, rounds);
+	return 0;
+}
+
+int floor_system_call(const struct floor_cpus *cpus, size_t size_bytes,
+		      double rounds[FLOOR_ROUNDS])
+{
+	time_rounds(op_system_call, NULL, rounds);
+	return 0;
+}
+
+struct copy {
+	char *to, *from;
+	size_t size_bytes;
+};
+
+static void op_memcpy(void *arg)
+{
+	struct copy *c = arg;
+
+	memcpy(c->to, c->from, c->size_bytes);
+	keep(c->to);
+}
+
+int floor_memcpy(const struct floor_cpus *cpus, size_t size_bytes,
+		 double rounds[FLOOR_ROUNDS])
+{
+	struct copy c = { .size_bytes = size_bytes };
+	int err = -ENOMEM;
+
+	c.to = aligned_alloc(4096, size_bytes);
+	c.from = aligned_alloc(4096, size_bytes);
+	if (!c.to || !c.from)
+		goto out_free;
+	/* Touched, so that page faults are not part of the figure. */
+	memset(c.to, 1, size_bytes);
+	memset(c.from, 2, size_bytes);
+	time_rounds(op_memcpy, &c, rounds);
+	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
+		rounds[i] = (double)size_bytes / rounds[i]; /* B/ns = GB/s */
+	err = 0;
+out_free:
+	free(c.to);
+	free(c.from);
+	return err;
+}

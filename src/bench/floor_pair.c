@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Floor measurements between two processes on two CPUs.
+ *
+ * The partner is forked, pinned, and ends when told or when its parent dies.
+ * Every wait has a deadline: a machine that gives the partner no time yields
+ * -ETIMEDOUT, not a hang.
+ */
+#include "bench/floor_parts.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/container_of.h"
+
+#define WAIT_MAX_NS NSEC_PER_SEC
+#define MESSAGE_MAX 64
+
+struct shared {
+	cache_aligned _Atomic uint64_t ping;
+	cache_aligned _Atomic uint64_t pong;
+	cache_aligned atomic_bool stop;
+	atomic_bool ready;
+};
+
+struct pair {
+	struct shared *shared;
+	pid_t partner;
+	int cpu;
+	/* What the partner and the measuring side share by inheritance. */
+	int fd[2];       /* sockets: ours, the partner's; or the eventfd twice */
+	char *buffer;    /* private memory at the same address in both */
+	size_t size_bytes;
+	uint64_t count;  /* pings sent so far */
+};
+
+/* True once `deadline_ns` has passed; looks at the clock now and then only. */
+static bool overdue(unsigned *spins, uint64_t deadline_ns)
+{
+	return ++*spins % 1024 == 0 && clock_now_ns() > deadline_ns;
+}
+
+static int wait_for(const _Atomic uint64_t *word, uint64_t value)
+{
+	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
+	unsigned spins = 0;
+
+	while (atomic_load_explicit(word, memory_order_acquire) != value)
+		if (overdue(&spins, deadline_ns))
+			return -ETIMEDOUT;
+	return 0;
+}
+
+static void partner_run(struct pair *p, void (*partner)(struct pair *),
+			pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || floor_pin(p->cpu))
+		_exit(1);
+	if (p->buffer)
+		memset(p->buffer, 1, p->size_bytes); /* own pages, not the parent's */
+	atomic_store(&p->shared->ready, true);
+	partner(p);
+	_exit(0);
+}
+
+static int pair_start(struct pair *p, const struct floor_cpus *cpus,
+		      void (*partner)(struct pair *))
+{
+	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
+	pid_t parent = getpid();
+
+	if (cpus->second < 0)
+		return -ENODEV;
+	p->cpu = cpus->second;
+	p->shared = mmap(NULL, sizeof(*p->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (p->shared == MAP_FAILED)
+		return -errno;
+	p->partner = fork();
+	if (p->partner < 0) {
+		int err = -errno;
+
+		munmap(p->shared, sizeof(*p->shared));
+		return err;
+	}
+	if (p->partner == 0)
+		partner_run(p, partner, parent);
+	while (!atomic_load(&p->shared->ready) && clock_now_ns() < deadline_ns)
+		sched_yield();
+	return 0;
+}
+
+static void pair_stop(struct pair *p)
+{
+	atomic_store(&p->shared->stop, true);
+	/* It may sleep in a system call; there is nothing in it to save. */
+	kill(p->partner, SIGKILL);
+	waitpid(p->partner, NULL, 0);
+	munmap(p->shared, sizeof(*p->shared));
+}
+
+/* Fills `rounds` with ns per call of `trip`, after one round to warm up. */
+static int pair_rounds(struct pair *p, int (*trip)(struct pair *),
+		       double rounds[FLOOR_ROUNDS])
+{
+	for (int i = -1; i < FLOOR_ROUNDS; i++) {
+		uint64_t start = clock_ticks(), elapsed_ns, count = 0;
+
+		do {
+			int err = trip(p);
+
+			if (err)
+				return err;
+			count++;
+			elapsed_ns = clock_ticks_to_ns(clock_ticks() - start);
+		} while (elapsed_ns < FLOOR_ROUND_NS);
+		if (i >= 0)
+			rounds[i] = (double)elapsed_ns / (double)count;
+	}
+	return 0;
+}
+
+static int pair_measure(struct pair *p, const struct floor_cpus *cpus,
+			void (*partner)(struct pair *),
+			int (*trip)(struct pair *), double rounds[FLOOR_ROUNDS])
+{
+	int err = pair_start(p, cpus, partner);
+
+	if (err)
+		return err;
+	err = pair_rounds(p, trip, rounds);
+	pair_stop(p);
+	return err;
+}
+
+/* ---- cache line: each side writes one line and spins on the other ---- */
+
+#define CACHELINE_BATCH 512
+
+static void cacheline_partner(struct pair *p)
+{
+	struct shared *s = p->shared;
+	uint64_t seen = 0;
+
+	for (;;) {
+		uint64_t now = atomic_load_explicit(&s->ping,
+						    memory_order_acquire);
+
+		if (now != seen) {
+			seen = now;
+			atomic_store_explicit(&s->pong, now,
+					      memory_order_release);
+		}
+	}
+}
+
+/* Many trips between two looks at the clock, which costs as much as one. */
+static int cacheline_trips(struct pair *p)
+{
+	struct shared *s = p->shared;
+
+	for (unsigned i = 0; i < CACHELINE_BATCH; i++) {
+		uint64_t n = ++p->count;
+		unsigned spins = 0;
+
+		atomic_store_explicit(&s->ping, n, memory_order_release);
+		while (atomic_load_explicit(&s->pong, memory_order_acquire) != n) {
+			if (++spins == 1u << 20 && wait_for(&s->pong, n))
+				return -ETIMEDOUT;
+		}
+	}
+	return 0;
+}
+
+int floor_cacheline(const struct floor_cpus *cpus, size_t size_bytes,
+		    double rounds[FLOOR_ROUNDS])
+{
+	struct pair p = { 0 };
+	int err = pair_measure(&p, cpus, cacheline_partner, cacheline_trips,
+			       rounds);
+
+	for (unsigned i = 0; i < FLOOR_ROUNDS && !err; i++)
+		rounds[i] /= 2.0 * CACHELINE_BATCH;
+	return err;
+}
+
+/* ---- process_vm_writev into the partner's memory ---- */
+
+static void sleeping_partner(struct pair *p)
+{
+	for (;;)
+		pause();
+}
+
+static int vm_writev_trip(struct pair *p)
+{
+	struct iovec local = { p->buffer, p->size_bytes };
+	ssize_t n = process_vm_writev(p->partner, &local, 1, &local, 1, 0);
+
+	return n == (ssize_t)p->size_bytes ? 0 : n < 0 ? -errno : -EIO;
+}
+
+int floor_vm_writev(const struct floor_cpus *cpus, size_t size_bytes,
+		    double rounds[FLOOR_ROUNDS])
+{
+	struct pair p = { .size_bytes = size_bytes };
+	int err;
+
+	p.buffer = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p.buffer == MAP_FAILED)
+		return -errno;
+	memset(p.buffer, 2, size_bytes);
+	err = pair_measure(&p, cpus, sleeping_partner, vm_writev_trip, rounds);
+	munmap(p.buffer, size_bytes);
+	return err;
+}
+
+/* ---- sockets: both sides poll without sleeping ---- */
+
+/* Receives exactly `size` bytes; -ETIMEDOUT without anything for a second. */
+static int receive_polling(int fd, char *buf, size_t size, atomic_bool *stop)
+{
+	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
+	unsigned spins = 0;
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = recv(fd, buf + got, size - got, MSG_DONTWAIT);
+
+		if (n > 0)
+			got += (size_t)n;
+		else if (n == 0)
+			return -ECONNRESET;
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		else if (atomic_load_explicit(stop, memory_order_relaxed) ||
+			 overdue(&spins, deadline_ns))
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+static void echo_partner(struct pair *p)
+{
+	char message[MESSAGE_MAX];
+
+	while (!receive_polling(p->fd[1], message, p->size_bytes,
+				&p->shared->stop))
+		if (send(p->fd[1], message, p->size_bytes, MSG_NOSIGNAL) < 0)
+			return;
+}
+
+static int socket_trip(struct pair *p)
+{
+	char message[MESSAGE_MAX] = "";
+
+	if (send(p->fd[0], message, p->size_bytes, MSG_NOSIGNAL) < 0)
+		return -errno;
+	return receive_polling(p->fd[0], message, p->size_bytes,
+			       &p->shared->stop);
+}
+
+static int bind_loopback(int fd, struct sockaddr_in *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	*addr = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	if (bind(fd, (struct sockaddr *)addr, sizeof(*addr)) ||
+	    getsockname(fd, (struct sockaddr *)addr, &len))
+		return -errno;
+	return 0;
+}
+
+static int udp_sockets(int fd[2])
+{
+	struct sockaddr_in addr[2];
+	int err = 0;
+
+	fd[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd[0] < 0 || fd[1] < 0)
+		return -errno;
+	for (int i = 0; i < 2 && !err; i++)
+		err = bind_loopback(fd[i], &addr[i]);
+	for (int i = 0; i < 2 && !err; i++)
+		if (connect(fd[i], (struct sockaddr *)&addr[!i],
+			    sizeof(addr[0])))
+			err = -errno;
+	return err;
+}
+
+static int tcp_sockets(int fd[2])
+{
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const int one = 1;
+	struct sockaddr_in addr;
+	int err;
+
+	if (listener < 0)
+		return -errno;
+	err = bind_loopback(listener, &addr);
+	if (!err && listen(listener, 1))
+		err = -errno;
+	if (err)
+		goto out_close;
+	err = -ENOTCONN;
+	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd[0] < 0 ||
+	    connect(fd[0], (struct sockaddr *)&addr, sizeof(addr)))
+		goto out_close;
+	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd[1] < 0)
+		goto out_close;
+	for (int i = 0; i < 2; i++)
+		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	err = 0;
+out_close:
+	close(listener);
+	return err;
+}
+
+static int socket_measure(int (*sockets)(int fd[2]),
+			  const struct floor_cpus *cpus, size_t size_bytes,
+			  double rounds[FLOOR_ROUNDS])
+{
+	struct pair p = { .fd = { -1, -1 }, .size_bytes = size_bytes };
+	int err = sockets(p.fd);
+
+	if (!err)
+		err = pair_measure(&p, cpus, echo_partner, socket_trip, rounds);
+	for (int i = 0; i < 2; i++)
+		if (p.fd[i] >= 0)
+			close(p.fd[i]);
+	return err;
+}
+
+int floor_udp(const struct floor_cpus *cpus, size_t size_bytes,
+	      double rounds[FLOOR_ROUNDS])
+{
+	return socket_measure(udp_sockets, cpus, size_bytes, rounds);
+}
+
+int floor_tcp(const struct floor_cpus *cpus, size_t size_bytes,
+	      double rounds[FLOOR_ROUNDS])
+{
+	return socket_measure(tcp_sockets, cpus, size_bytes, rounds);
+}
+
+/* ---- wake-up: from the write to the partner's first store ---- */
+
+static void eventfd_partner(struct pair *p)
+{
+	uint64_t value, woken = 0;
+
+	while (read(p->fd[1], &value, sizeof(value)) == sizeof(value))
+		atomic_store_explicit(&p->shared->pong, ++woken,
+				      memory_order_release);
+}
+
+/* Waits until the kernel says that the partner sleeps. */
+static int wait_until_asleep(int stat_fd)
+{
+	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
+	char text[128];
+
+	while (clock_now_ns() < deadline_ns) {
+		ssize_t n = pread(stat_fd, text, sizeof(text) - 1, 0);
+		const char *state;
+
+		if (n <= 0)
+			return -EIO;
+		text[n] = '\0';
+		state = strrchr(text, ')'); /* the name may hold anything */
+		if (state && state[1] == ' ' && state[2] == 'S')
+			return 0;
+	}
+	return -ETIMEDOUT;
+}
+
+static int eventfd_rounds(struct pair *p, int stat_fd,
+			  double rounds[FLOOR_ROUNDS])
+{
+	const unsigned wakeups = 40;
+
+	for (unsigned i = 0; i < FLOOR_ROUNDS; i++) {
+		uint64_t ticks = 0;
+
+		for (unsigned k = 0; k < wakeups; k++) {
+			uint64_t start, one = 1;
+			int err = wait_until_asleep(stat_fd);
+
+			if (err)
+				return err;
+			start = clock_ticks();
+			if (write(p->fd[0], &one, sizeof(one)) != sizeof(one))
+				return -errno;
+			err = wait_for(&p->shared->pong, ++p->count);
+			if (err)
+				return err;
+			ticks += clock_ticks() - start;
+		}
+		rounds[i] = (double)clock_ticks_to_ns(ticks) / wakeups;
+	}
+	return 0;
+}
+
+int floor_eventfd(const struct floor_cpus *cpus, size_t size_bytes,
+		  double rounds[FLOOR_ROUNDS])
+{
+	struct pair p = { 0 };
+	char path[64];
+	int fd = eventfd(0, EFD_CLOEXEC), stat_fd, err;
+
+	if (fd < 0)
+		return -errno;
+	p.fd[0] = p.fd[1] = fd;
+	err = pair_start(&p, cpus, eventfd_partner);
+	if (err)
+		goto out_close;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)p.partner);
+	stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (stat_fd < 0) {
+		err = -errno;
+	} else {
+		err = eventfd_rounds(&p, stat_fd, rounds);
+		close(stat_fd);
+	}
+	pair_stop(&p);
+out_close:
+	close(fd);
+	return err;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The single measurements of the floor and what they share. */
+#ifndef BENCH_FLOOR_PARTS_H
+#define BENCH_FLOOR_PARTS_H
+
+#include <stdint.h>
+
+#include "bench/floor.h"
+
+/* A dozen measurements at this budget stay below three seconds. */
+#define FLOOR_ROUND_NS (8 * UINT64_C(1000000))
+
+int floor_pin(int cpu);
+
+int floor_clock_gettime(const struct floor_cpus *cpus, size_t size_bytes,
+			double rounds[FLOOR_ROUNDS]);
+int floor_clock_ticks(const struct floor_cpus *cpus, size_t size_bytes,
+		      double rounds[FLOOR_ROUNDS]);
+int floor_system_call(const struct floor_cpus *cpus, size_t size_bytes,
+		      double rounds[FLOOR_ROUNDS]);
+int floor_memcpy(const struct floor_cpus *cpus, size_t size_bytes,
+		 double rounds[FLOOR_ROUNDS]);
+
+int floor_cacheline(const struct floor_cpus *cpus, size_t size_bytes,
+		    double rounds[FLOOR_ROUNDS]);
+int floor_vm_writev(const struct floor_cpus *cpus, size_t size_bytes,
+		    double rounds[FLOOR_ROUNDS]);
+int floor_udp(const struct floor_cpus *cpus, size_t size_bytes,
+	      double rounds[FLOOR_ROUNDS]);
+int floor_tcp(const struct floor_cpus *cpus, size_t size_bytes,
+	      double rounds[FLOOR_ROUNDS]);
+int floor_eventfd(const struct floor_cpus *cpus, size_t size_bytes,
+		  double rounds[FLOOR_ROUNDS]);
+
+#endif

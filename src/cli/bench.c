@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar bench NAME`: the benchmarks by name; each lives in src/bench/. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#include "bench/floor.h"
+
+static const struct cli_command benches[] = {
+	{ "floor", "this machine's own limits, to compare everything with",
+	  bench_floor_main },
+	{ NULL, NULL, NULL },
+};
+
+static void print_help(FILE *out)
+{
+	fputs("usage: busbar bench NAME [OPTIONS]\n\nbenchmarks:\n", out);
+	cli_print_commands(benches, out);
+}
+
+int cli_bench(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_help(stderr);
+		return CLI_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		print_help(stdout);
+		return CLI_OK;
+	}
+	return cli_dispatch("busbar bench", benches, argc, argv);
+}

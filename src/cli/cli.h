@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sub-commands of `busbar`: one file, one function and one line in main.c each.
+ *
+ * A function gets its own name as argv[0] and what followed it; getopt() starts
+ * fresh. It returns the exit status of the process.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum cli_status {
+	CLI_OK = 0,
+	CLI_FAILED = 1, /* the command was understood but did not succeed */
+	CLI_USAGE = 2,  /* the command line was wrong */
+};
+
+int cli_run(int argc, char **argv);
+int cli_check(int argc, char **argv);
+int cli_devices(int argc, char **argv);
+int cli_exec(int argc, char **argv);
+int cli_bench(int argc, char **argv);
+int cli_compare(int argc, char **argv);
+int cli_simulate(int argc, char **argv);
+int cli_version(int argc, char **argv);
+
+/* A name and what it stands for; the table ends with a NULL name. */
+struct cli_command {
+	const char *name;
+	const char *help; /* one line, no full stop */
+	int (*fn)(int argc, char **argv);
+};
+
+/*
+ * Runs the command that argv[1] names. An unknown name is reported with the
+ * nearest known one; CLI_USAGE. `program` is how messages call the front
+ * ("busbar", "busbar bench").
+ */
+int cli_dispatch(const char *program, const struct cli_command *table,
+		 int argc, char **argv);
+
+/* The list of commands, for --help. */
+void cli_print_commands(const struct cli_command *table, FILE *out);
+
+/*
+ * Directory of the drop-in libraries that belong to this executable, absolute;
+ * works from the build folder and when installed. 0, or -ENOENT when there is
+ * none, or -ENAMETOOLONG.
+ */
+int cli_drop_in_dir(char *buf, size_t size);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar run`: runs a gateway until it is told to stop, its paths have ended
+ * (idle_stop) or its time is over.
+ */
+#define LOG_ROOM "run"
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "gateway/config.h"
+#include "gateway/super_node.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+enum summary { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
+
+struct run_options {
+	const char *file;
+	int level;        /* enum log_level, -1: as configured */
+	double seconds;   /* < 0: no limit */
+	bool quiet;
+	enum summary summary;
+};
+
+static const char usage[] =
+	"usage: busbar run [options] CONFIG\n"
+	"\n"
+	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
+	"input) until SIGINT or SIGTERM, and prints a summary.\n"
+	"\n"
+	"  -d LEVEL         log level: error, warn, info, debug, trace\n"
+	"  -t SECONDS       stop after this time\n"
+	"  -q               no live line on the terminal\n"
+	"  --summary=FORM   text (default), json or none\n"
+	"  -h, --help       this text\n"
+	"\n"
+	"Exit status: 0 ended as asked, 1 failed at run time, 2 wrong usage or\n"
+	"configuration.\n";
+
+static struct super_node *_Atomic running;
+static bool live_line;
+
+static void on_signal(int number)
+{
+	static atomic_bool again;
+	struct super_node *sn = atomic_load(&running);
+
+	/* The second one means it: no tidy end. */
+	if (atomic_exchange(&again, true) && number == SIGINT) {
+		signal(SIGINT, SIG_DFL);
+		raise(SIGINT);
+		return;
+	}
+	if (sn)
+		super_node_request_stop(sn);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	/* A reader that has gone is an error of write(), not our end. */
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Takes the live line away before a message is printed. */
+static bool clear_line(enum log_level level, const char *line)
+{
+	static const char clear[] = "\r\033[K";
+
+	if (live_line && write(STDERR_FILENO, clear, sizeof(clear) - 1) < 0) {
+		/* Nowhere to show it then. */
+	}
+	return false;
+}
+
+static int parse_options(int argc, char **argv, struct run_options *o)
+{
+	static const struct option longs[] = {
+		{ "summary", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	char *end;
+	int opt;
+
+	*o = (struct run_options){ .level = -1, .seconds = -1 };
+	while ((opt = getopt_long(argc, argv, "d:t:qh", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'd':
+			o->level = log_level_parse(optarg);
+			if (o->level < 0) {
+				fprintf(stderr,
+					"busbar run: -d %s: expected error, warn, info, debug or trace\n",
+					optarg);
+				return CLI_USAGE;
+			}
+			break;
+		case 't':
+			o->seconds = strtod(optarg, &end);
+			if (!*optarg || *end || !(o->seconds >= 0) ||
+			    o->seconds > 1e9) {
+				fprintf(stderr,
+					"busbar run: -t %s: expected a number of seconds\n",
+					optarg);
+				return CLI_USAGE;
+			}
+			break;
+		case 'q':
+			o->quiet = true;
+			break;
+		case 's':
+			if (!strcmp(optarg, "json")) {
+				o->summary = SUMMARY_JSON;
+			} else if (!strcmp(optarg, "none")) {
+				o->summary = SUMMARY_NONE;
+			} else if (strcmp(optarg, "text")) {
+				fprintf(stderr,
+					"busbar run: --summary=%s: expected text, json or none\n",
+					optarg);
+				return CLI_USAGE;
+			}
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return -1;
+		default:
+			fputs(usage, stderr);
+			return CLI_USAGE;
+		}
+	}
+	if (optind + 1 != argc) {
+		fputs(usage, stderr);
+		return CLI_USAGE;
+	}
+	o->file = argv[optind];
+	return CLI_OK;
+}
+
+/* Waits for the end, with a line of figures once per second. */
+static void wait_for_end(struct super_node *sn, const struct run_options *o)
+{
+	uint64_t start = clock_now_ns(), limit_ns = UINT64_MAX;
+	char line[256];
+
+	if (o->seconds >= 0)
+		limit_ns = (uint64_t)(o->seconds * 1e9);
+	for (;;) {
+		uint64_t past = clock_now_ns() - start;
+
+		if (past >= limit_ns)
+			break;
+		if (super_node_wait(sn, (int)MIN((limit_ns - past) / 1000000 + 1,
+						 UINT64_C(1000))))
+			break;
+		if (!live_line)
+			continue;
+		super_node_progress(sn, line, sizeof(line));
+		fprintf(stderr, "\r\033[K%s", line);
+	}
+	if (live_line)
+		fputs("\r\033[K", stderr);
+	live_line = false;
+}
+
+static void print_summary(struct super_node *sn, enum summary form)
+{
+	json_t *o;
+
+	if (form == SUMMARY_TEXT) {
+		super_node_print_summary(sn, stdout);
+	} else if (form == SUMMARY_JSON) {
+		o = super_node_summary(sn);
+		json_dumpf(o, stdout, JSON_INDENT(2));
+		fputc('\n', stdout);
+		json_decref(o);
+	}
+	fflush(stdout);
+}
+
+static int run(struct config *c, const struct run_options *o)
+{
+	struct super_node *sn;
+	int ret;
+
+	if (super_node_new(&sn, c))
+		return CLI_USAGE;
+	if (o->level >= 0)
+		log_set_level((enum log_level)o->level);
+	atomic_store(&running, sn);
+	catch_signals();
+	ret = super_node_start(sn);
+	if (!ret) {
+		log_info("%s is running", o->file);
+		live_line = !o->quiet && isatty(STDERR_FILENO);
+		log_set_sink(clear_line);
+		wait_for_end(sn, o);
+		super_node_stop(sn);
+		log_set_sink(NULL);
+		print_summary(sn, o->summary);
+	}
+	atomic_store(&running, NULL);
+	super_node_destroy(sn);
+	return ret ? CLI_FAILED : CLI_OK;
+}
+
+int cli_run(int argc, char **argv)
+{
+	struct run_options o;
+	struct config *c;
+	int ret = parse_options(argc, argv, &o);
+
+	if (ret)
+		return ret < 0 ? CLI_OK : ret;
+	log_init(o.level >= 0 ? (enum log_level)o.level : LOG_INFO);
+	if (o.level >= 0)
+		log_set_level((enum log_level)o.level);
+	if (config_load(o.file, &c))
+		return CLI_USAGE;
+	ret = run(c, &o);
+	config_destroy(c);
+	return ret;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Instances of formats and their common options. */
+#define LOG_ROOM "gateway/format"
+#include "gateway/format.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/nearest.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+struct format_options {
+	const char *type, *delimiter, *separator, *comment_prefix;
+	bool header, skip_first_line, ts_origin, ts_received, sequence, data,
+		offset;
+	int64_t real_precision;
+};
+
+#define OPTION(field) offsetof(struct format_options, field)
+
+static const struct config_key option_keys[] = {
+	{ "type", CONFIG_STRING, OPTION(type), .required = true,
+	  .help = "Name of the format" },
+	{ "real_precision", CONFIG_INT, OPTION(real_precision), "17",
+	  .min = 0, .max = 30,
+	  .help = "Digits of real numbers; 17 and 0 both mean exact" },
+	{ "ts_origin", CONFIG_BOOL, OPTION(ts_origin), "true",
+	  .help = "Carry the origin timestamp" },
+	{ "ts_received", CONFIG_BOOL, OPTION(ts_received), "true",
+	  .help = "Carry the receive timestamp" },
+	{ "sequence", CONFIG_BOOL, OPTION(sequence), "true",
+	  .help = "Carry the sequence number" },
+	{ "data", CONFIG_BOOL, OPTION(data), "true",
+	  .help = "Carry the values" },
+	{ "offset", CONFIG_BOOL, OPTION(offset), "true",
+	  .help = "Carry the delay between origin and receive timestamp" },
+	{ "delimiter", CONFIG_STRING, OPTION(delimiter), "\n",
+	  .help = "Character behind each sample" },
+	{ "comment_prefix", CONFIG_STRING, OPTION(comment_prefix), "#",
+	  .help = "Character that begins a comment line" },
+	{ "header", CONFIG_BOOL, OPTION(header), "true",
+	  .help = "Write a header line" },
+	{ "skip_first_line", CONFIG_BOOL, OPTION(skip_first_line), "false",
+	  .help = "Ignore the first line when reading" },
+	{ "separator", CONFIG_STRING, OPTION(separator),
+	  .help = "Character between columns; the format has a default" },
+};
+
+/* One character from an option; false after reporting what is wrong. */
+static bool take_char(struct config *c, json_t *cfg, const char *key,
+		      const char *text, char *out)
+{
+	if (!text)
+		return true;
+	if (strlen(text) == 1) {
+		*out = text[0];
+		return true;
+	}
+	config_fail(c, cfg, key, "'%.20s' is not one character", text);
+	return false;
+}
+
+static int apply(struct format *f, struct config *c, json_t *cfg,
+		 const struct format_options *o)
+{
+	f->header = o->header;
+	f->skip_first_line = o->skip_first_line;
+	f->ts_origin = o->ts_origin;
+	f->ts_received = o->ts_received;
+	f->sequence = o->sequence;
+	f->data = o->data;
+	f->offset = o->offset;
+	f->real_precision = o->real_precision;
+	if (!take_char(c, cfg, "delimiter", o->delimiter, &f->delimiter) ||
+	    !take_char(c, cfg, "separator", o->separator, &f->separator) ||
+	    !take_char(c, cfg, "comment_prefix", o->comment_prefix,
+		       &f->comment_prefix))
+		return -EINVAL;
+	return 0;
+}
+
+static int fail_unknown(struct config *c, json_t *cfg, const char *name)
+{
+	struct nearest near = NEAREST(name);
+	char hint[100];
+
+	for (size_t i = 0; format_types[i]; i++)
+		nearest_try(&near, format_types[i]->name);
+	nearest_hint(&near, hint, sizeof(hint));
+	if (c && cfg)
+		config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,
+			    "no format '%s'%s", name, hint);
+	else
+		log_error("no format '%s'%s", name, hint);
+	return -EINVAL;
+}
+
+/* The name that `cfg` gives, NULL when it gives none or something wrong. */
+static const char *name_of(const json_t *cfg, const char *fallback)
+{
+	if (json_is_string(cfg))
+		return json_string_value(cfg);
+	return cfg ? json_string_value(json_object_get(cfg, "type")) : fallback;
+}
+
+int format_new(struct format **out, struct config *c, json_t *cfg,
+	       const char *fallback, struct signal_list *signals)
+{
+	const char *name = name_of(cfg, fallback);
+	const struct format_type *type = name ? format_type_find(name) : NULL;
+	const json_t *group = json_is_string(cfg) ? NULL : cfg;
+	struct format_options o;
+	struct format *f;
+	int ret;
+
+	if (name && !type)
+		return fail_unknown(c, cfg, name);
+	ret = config_unpack_part(c, NULL, option_keys + 1,
+				 ARRAY_SIZE(option_keys) - 1, &o);
+	if (group) {
+		ret = config_unpack(c, group, option_keys,
+				    ARRAY_SIZE(option_keys), &o,
+				    type ? type->keys : NULL,
+				    type ? type->key_count : 0);
+		if (ret || !type)
+			return ret ? ret : -EINVAL;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->type = type;
+	ret = apply(f, c, cfg, &o);
+	if (ret)
+		goto err_free;
+	ret = -ENOMEM;
+	f->signals = signals ? signal_list_get(signals) :
+			       signal_list_new(0, SIGNAL_FLOAT);
+	f->private_data = calloc(1, type->size ? type->size : 1);
+	if (!f->signals || !f->private_data)
+		goto err_parts;
+	ret = config_unpack_part(c, group, type->keys, type->key_count,
+				 f->private_data);
+	if (!ret && type->init)
+		ret = type->init(f);
+	if (ret)
+		goto err_parts;
+	/* `separator` 0 until here lets init() put its own default. */
+	if (!f->separator)
+		f->separator = ',';
+	*out = f;
+	return 0;
+
+err_parts:
+	free(f->private_data);
+	signal_list_put(f->signals);
+err_free:
+	free(f);
+	return ret;
+}
+
+void format_destroy(struct format *f)
+{
+	if (!f)
+		return;
+	if (f->type->destroy)
+		f->type->destroy(f);
+	signal_list_put(f->signals);
+	free(f->private_data);
+	free(f);
+}

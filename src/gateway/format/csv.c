@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * csv and tsv: columns with a separator. Two layouts:
+ *
+ *   villas  seconds, nanoseconds, offset (received - origin), sequence, values;
+ *           what is missing is "nan"
+ *   plain   recordings of other programs: a header line that names the columns,
+ *           at most one of them the time, all others values
+ *
+ * Nothing is lost: values print so that they read back to the same bits. Empty
+ * values and "nan" are NaN. Fields may stand in double quotes; a separator
+ * inside quotes is kept, doubled quotes are not resolved.
+ */
+#include "gateway/format/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define LOG_ROOM "gateway/csv"
+#include "util/log.h"
+
+/* Time, offset, sequence and separators. */
+#define HEAD_MAX 128
+
+enum csv_layout {
+	CSV_VILLAS,
+	CSV_PLAIN,
+};
+
+struct csv {
+	struct text_state text;
+	int layout;
+	const char *time_column, *time_format;
+	/* Of the plain layout. */
+	bool header_done;
+	long time_index; /* -1: none */
+};
+
+static const char *const layout_names[] = { "villas", "plain", NULL };
+
+static const struct config_key csv_keys[] = {
+	{ "columns", CONFIG_ENUM, offsetof(struct csv, layout), "villas",
+	  .names = layout_names,
+	  .help = "villas: seconds, nanoseconds, offset, sequence, values; "
+		  "plain: a recording with a header line of column names" },
+	{ "time_column", CONFIG_STRING, offsetof(struct csv, time_column),
+	  "auto",
+	  .help = "Column of the time in a plain recording: its name, its "
+		  "number counted from 0, none, or auto for the first one named "
+		  "time, time_s, timestamp, seconds or t" },
+	{ "time_format", CONFIG_STRING, offsetof(struct csv, time_format),
+	  .help = "Date and time (UTC) in the time column, as strptime() "
+		  "reads it; without it the column holds seconds" },
+};
+
+static char *print_head(const struct format *f, char *at, const struct sample *s)
+{
+	const struct timespec zero = { 0, 0 };
+	bool has_origin = f->ts_origin && (s->flags & SAMPLE_HAS_ORIGIN);
+
+	if (has_origin) {
+		at = text_print_time(at, s->origin);
+		at[-10] = f->separator; /* was the point */
+	} else {
+		memcpy(at, "nan", 3);
+		at[3] = f->separator;
+		memcpy(at + 4, "nan", 3);
+		at += 7;
+	}
+	*at++ = f->separator;
+	if (f->ts_received && f->offset && (s->flags & SAMPLE_HAS_RECEIVED)) {
+		char *sign = at;
+
+		at = text_print_offset(at, has_origin ? s->origin : zero,
+				       s->received);
+		if (*sign == '+') {
+			memmove(sign, sign + 1, (size_t)(at - sign - 1));
+			at--;
+		}
+	} else {
+		memcpy(at, "nan", 3);
+		at += 3;
+	}
+	*at++ = f->separator;
+	if (f->sequence && (s->flags & SAMPLE_HAS_SEQUENCE))
+		return num_print_u64(at, s->sequence);
+	memcpy(at, "nan", 3);
+	return at + 3;
+}
+
+static char *print_line(const struct format *f, char *at, const char *end,
+			size_t real_max, const struct sample *s)
+{
+	const struct signal_list *signals = s->signals ? s->signals : f->signals;
+	const struct csv *csv = f->private_data;
+	bool separate = true;
+
+	if (end - at < HEAD_MAX)
+		return NULL;
+	if (csv->layout == CSV_VILLAS)
+		at = print_head(f, at, s);
+	else if (csv->time_index < 0)
+		separate = false;
+	else
+		at = text_print_time(at, s->flags & SAMPLE_HAS_ORIGIN ?
+						 s->origin :
+						 (struct timespec){ 0, 0 });
+	for (unsigned i = 0; f->data && i < s->length; i++) {
+		enum signal_type type = text_type(signals, i);
+
+		if ((size_t)(end - at) < text_value_max(real_max, type))
+			return NULL;
+		if (separate || i > 0)
+			*at++ = f->separator;
+		at = text_print_value(f, at, type, &s->data[i]);
+	}
+	*at++ = f->delimiter;
+	return at;
+}
+
+static int csv_print(struct format *f, char *buf, size_t size, size_t *used,
+		     struct sample *const smps[], unsigned cnt)
+{
+	size_t real_max = text_real_max(f);
+	char *at = buf;
+	unsigned i;
+
+	for (i = 0; i < cnt; i++) {
+		char *next = print_line(f, at, buf + size, real_max, smps[i]);
+
+		if (!next)
+			break;
+		at = next;
+	}
+	*used = (size_t)(at - buf);
+	return (int)i;
+}
+
+static size_t csv_header(struct format *f, char *buf, size_t size,
+			 const struct signal_list *signals)
+{
+	const struct csv *csv = f->private_data;
+	char separator = f->separator;
+	size_t used = 0, skip;
+
+	if (csv->layout == CSV_VILLAS) {
+		text_append(buf, size, &used, "%c secs%cnsecs%coffset%csequence",
+			    f->comment_prefix, separator, separator, separator);
+		if (f->data)
+			text_append_signals(buf, size, &used, separator, signals);
+	} else if (csv->time_index < 0) {
+		/* The first name has no separator before it. */
+		text_append_signals(buf, size, &used, separator, signals);
+		skip = used > 0;
+		if (size)
+			memmove(buf, buf + skip, MIN(used, size) - skip);
+		used -= skip;
+	} else {
+		text_append(buf, size, &used, "time");
+		text_append_signals(buf, size, &used, separator, signals);
+	}
+	text_append(buf, size, &used, "%c", f->delimiter);
+	return used;
+}
+
+/* The next field of a line; false at its end. */
+static bool next_field(const struct format *f, struct text *line, bool *more,
+		       struct text *field)
+{
+	const char *at = line->at, *stop;
+
+	if (!*more)
+		return false;
+	if (at < line->end && *at == '"') {
+		stop = memchr(at + 1, '"', (size_t)(line->end - at - 1));
+		if (stop) {
+			*field = (struct text){ at + 1, stop };
+			at = stop + 1;
+			stop = memchr(at, f->separator, (size_t)(line->end - at));
+			goto found;
+		}
+	}
+	stop = memchr(at, f->separator, (size_t)(line->end - at));
+	*field = (struct text){ at, stop ? stop : line->end };
+found:
+	*more = stop != NULL;
+	line->at = stop ? stop + 1 : line->end;
+	return true;
+}
+
+static bool is_nan(struct text t)
+{
+	return t.end == t.at ||
+	       (t.end - t.at == 3 && !strncasecmp(t.at, "nan", 3));
+}
+
+static bool same_name(struct text t, const char *name)
+{
+	return (size_t)(t.end - t.at) == strlen(name) &&
+	       !strncasecmp(t.at, name, strlen(name));
+}
+
+static int scan_value(struct format *f, struct text field, struct sample *s)
+{
+	enum signal_type type = text_type(f->signals, s->length);
+
+	if (s->length == s->capacity)
+		return text_fail(f, "the line has more than %u values, which "
+				 "is all that a sample holds here", s->capacity);
+	if (type == SIGNAL_FLOAT && is_nan(field))
+		s->data[s->length].f = __builtin_nan("");
+	else if (!text_scan_value(field, type, &s->data[s->length]))
+		return text_fail_at(f, "value", field, text_value_problem(type));
+	s->length++;
+	s->flags |= SAMPLE_HAS_DATA;
+	return 0;
+}
+
+static int scan_origin(struct format *f, struct text secs, struct text nsecs,
+		       struct sample *s)
+{
+	uint64_t nsec;
+	int64_t sec;
+
+	s->origin = (struct timespec){ 0, 0 };
+	if (is_nan(secs) && is_nan(nsecs))
+		return 0;
+	if (num_parse_i64(secs.at, secs.end, &sec) != secs.end)
+		return text_fail_at(f, "seconds", secs, "is not an integer");
+	if (num_parse_u64(nsecs.at, nsecs.end, &nsec) != nsecs.end ||
+	    nsec >= 1000000000)
+		return text_fail_at(f, "nanoseconds", nsecs,
+				    "is not an integer below 1000000000");
+	s->origin = (struct timespec){ .tv_sec = sec, .tv_nsec = (long)nsec };
+	s->flags |= SAMPLE_HAS_ORIGIN;
+	return 0;
+}
+
+static int scan_villas(struct format *f, struct text line, struct sample *s)
+{
+	struct text head[4], field;
+	bool more = true;
+	int ret;
+
+	for (unsigned i = 0; i < 4; i++)
+		if (!next_field(f, &line, &more, &head[i]))
+			return text_fail(f, "only %u columns; seconds, "
+					 "nanoseconds, offset and sequence are "
+					 "needed (columns = \"plain\" reads "
+					 "recordings without them)", i);
+	ret = scan_origin(f, head[0], head[1], s);
+	if (ret)
+		return ret;
+	if (!is_nan(head[2])) {
+		if (text_scan_offset(head[2], s->origin, &s->received) !=
+		    head[2].end)
+			return text_fail_at(f, "offset", head[2],
+					    "is not a number of seconds");
+		s->flags |= SAMPLE_HAS_RECEIVED;
+	}
+	if (!is_nan(head[3])) {
+		if (num_parse_u64(head[3].at, head[3].end, &s->sequence) !=
+		    head[3].end)
+			return text_fail_at(f, "sequence number", head[3],
+					    "is not an integer");
+		s->flags |= SAMPLE_HAS_SEQUENCE;
+	}
+	while (!ret && next_field(f, &line, &more, &field))
+		ret = scan_value(f, field, s);
+	return ret;
+}
+
+/* Seconds, or a date as time_format says. */
+static int scan_time(struct format *f, struct text field, struct sample *s)
+{
+	const struct csv *csv = f->private_data;
+	char text[128];
+	struct tm tm = { .tm_mday = 1 };
+	size_t len = (size_t)(field.end - field.at);
+	const char *end;
+
+	s->flags |= SAMPLE_HAS_ORIGIN;
+	if (!csv->time_format) {
+		if (text_scan_time(field, &s->origin) == field.end)
+			return 0;
+		s->origin = (struct timespec){ 0, 0 };
+		if (text_scan_offset(field, s->origin, &s->origin) == field.end)
+			return 0; /* 1.5e-3 */
+		return text_fail_at(f, "time", field,
+				    "is no number of seconds; set time_format, "
+				    "or time_column = \"none\"");
+	}
+	if (len >= sizeof(text))
+		return text_fail_at(f, "time", field, "is too long");
+	memcpy(text, field.at, len);
+	text[len] = '\0';
+	end = strptime(text, csv->time_format, &tm);
+	if (!end || *end)
+		return text_fail_at(f, "time", field,
+				    "does not look as time_format says");
+	s->origin = (struct timespec){ .tv_sec = timegm(&tm) };
+	return 0;
+}
+
+static int scan_plain(struct format *f, struct text line, struct sample *s)
+{
+	const struct csv *csv = f->private_data;
+	struct text field;
+	bool more = true;
+	int ret = 0;
+
+	for (long i = 0; !ret && next_field(f, &line, &more, &field); i++)
+		ret = i == csv->time_index ? scan_time(f, field, s) :
+					     scan_value(f, field, s);
+	if (!ret && csv->time_index >= 0 && !(s->flags & SAMPLE_HAS_ORIGIN))
+		ret = text_fail(f, "the line ends before its time in column %ld",
+				csv->time_index);
+	return ret;
+}
+
+/* Finds the time column in the names of a plain recording. */
+static int scan_names(struct format *f, struct text line)
+{
+	static const char *const usual[] = { "time", "time_s", "timestamp",
+					     "seconds", "t" };
+	struct csv *csv = f->private_data;
+	bool is_auto = !strcasecmp(csv->time_column, "auto");
+	struct text whole = line, field;
+	bool more = true;
+
+	csv->header_done = true;
+	if (!is_auto && csv->time_index != -2)
+		return 0; /* none, or given as a number */
+	csv->time_index = -1;
+	for (long i = 0; next_field(f, &line, &more, &field); i++) {
+		bool found = !is_auto && same_name(field, csv->time_column);
+
+		for (size_t k = 0; is_auto && k < ARRAY_SIZE(usual); k++)
+			found |= same_name(field, usual[k]);
+		if (found) {
+			csv->time_index = i;
+			return 0;
+		}
+	}
+	if (is_auto)
+		return 0;
+	/* Without its time column no line is worth anything: fail with each. */
+	csv->header_done = false;
+	csv->time_index = -2;
+	return text_fail_at(f, "header line", whole,
+			    "does not name the column that time_column says");
+}
+
+static int scan_line(struct format *f, struct text line, struct sample *s)
+{
+	const struct csv *csv = f->private_data;
+
+	s->flags = 0;
+	s->length = 0;
+	s->signals = f->signals->count ? f->signals : NULL;
+	return csv->layout == CSV_VILLAS ? scan_villas(f, line, s) :
+					   scan_plain(f, line, s);
+}
+
+static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
+		    struct sample *smps[], unsigned cnt)
+{
+	struct csv *csv = f->private_data;
+	struct text line;
+	size_t pos = 0;
+	unsigned i = 0;
+	int ret;
+
+	*used = 0;
+	while (i < cnt && text_next_line(f, buf, len, &pos, &line)) {
+		bool names = csv->layout == CSV_PLAIN && f->header &&
+			     !csv->header_done;
+
+		ret = names ? scan_names(f, line) : scan_line(f, line, smps[i]);
+		if (ret && i > 0)
+			return (int)i; /* the next call meets it again */
+		*used = pos;
+		if (ret)
+			return ret;
+		i += !names;
+	}
+	*used = pos;
+	return (int)i;
+}
+
+static void csv_reset(struct format *f)
+{
+	struct csv *csv = f->private_data;
+	char *end;
+
+	csv->text.first_line_done = false;
+	csv->header_done = false;
+	csv->time_index = -2; /* the header line tells */
+	if (!strcasecmp(csv->time_column, "none"))
+		csv->time_index = -1;
+	else if (!strcasecmp(csv->time_column, "auto"))
+		csv->time_index = 0; /* until a header line says otherwise */
+	if (*csv->time_column >= '0' && *csv->time_column <= '9') {
+		csv->time_index = strtol(csv->time_column, &end, 10);
+		if (*end)
+			csv->time_index = -2;
+	}
+}
+
+static int init_with(struct format *f, char separator)
+{
+	struct csv *csv = f->private_data;
+
+	if (!f->separator)
+		f->separator = separator;
+	csv_reset(f);
+	if (csv->layout == CSV_PLAIN && !f->header && csv->time_index == -2) {
+		log_error("time_column \"%s\" is a name, but header = false says that there are none; give its number",
+			  csv->time_column);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int csv_init(struct format *f)
+{
+	return init_with(f, ',');
+}
+
+static int tsv_init(struct format *f)
+{
+	return init_with(f, '\t');
+}
+
+const struct format_type format_csv = {
+	.name = "csv",
+	.description = "Text in columns, separated by commas",
+	.lines = true,
+	.size = sizeof(struct csv),
+	.keys = csv_keys,
+	.key_count = ARRAY_SIZE(csv_keys),
+	.init = csv_init,
+	.print = csv_print,
+	.header = csv_header,
+	.reset = csv_reset,
+	.scan = csv_scan,
+};
+
+const struct format_type format_tsv = {
+	.name = "tsv",
+	.description = "Text in columns, separated by tabulators",
+	.lines = true,
+	.size = sizeof(struct csv),
+	.keys = csv_keys,
+	.key_count = ARRAY_SIZE(csv_keys),
+	.init = tsv_init,
+	.print = csv_print,
+	.header = csv_header,
+	.reset = csv_reset,
+	.scan = csv_scan,
+};

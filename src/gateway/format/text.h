@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the line formats share: cutting a buffer into lines, one value to text
+ * and back, times and offsets in decimal seconds without rounding.
+ */
+#ifndef GATEWAY_FORMAT_TEXT_H
+#define GATEWAY_FORMAT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "gateway/format.h"
+#include "util/num.h"
+
+/* A piece of the buffer, not terminated. */
+struct text {
+	const char *at, *end;
+};
+
+/* First member of a line format's private data. */
+struct text_state {
+	bool first_line_done; /* skip_first_line has been obeyed */
+};
+
+/*
+ * The next line that holds a sample: from buf + *pos on, without its delimiter
+ * and a carriage return; comments and blank lines are passed over. False when
+ * only an incomplete line is left. *pos moves behind what was taken.
+ */
+bool text_next_line(struct format *f, const char *buf, size_t len, size_t *pos,
+		    struct text *line);
+
+/* Sets the format's error; returns -EBADMSG. */
+int text_fail(struct format *f, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * The same about a piece of the input: "WHAT "piece" PROBLEM". Only the
+ * beginning of a long piece is shown, and nothing unprintable.
+ */
+int text_fail_at(struct format *f, const char *what, struct text piece,
+		 const char *problem);
+
+/* Bytes that one real number takes at most. */
+size_t text_real_max(const struct format *f);
+
+/* Bytes of a value and the separators around it. */
+static inline size_t text_value_max(size_t real_max, enum signal_type type)
+{
+	return (type == SIGNAL_COMPLEX ? 2 * real_max + 2 : real_max) + 2;
+}
+
+/* Type of value `i` of a sample; floats where the list ends. */
+static inline enum signal_type text_type(const struct signal_list *l, unsigned i)
+{
+	return l && i < l->count ? l->signals[i].type : SIGNAL_FLOAT;
+}
+
+char *text_print_value(const struct format *f, char *at, enum signal_type type,
+		       const union signal_data *value);
+
+/* Reads one whole piece; false when it is no value of that type. */
+bool text_scan_value(struct text piece, enum signal_type type,
+		     union signal_data *value);
+
+/* What to say about a piece that is none: "is not a real number". */
+const char *text_value_problem(enum signal_type type);
+
+/* "1700000000.000000005"; at most 32 bytes. */
+char *text_print_time(char *at, struct timespec t);
+/* The difference in seconds with nine digits, sign always; at most 32 bytes. */
+char *text_print_offset(char *at, struct timespec from, struct timespec to);
+
+/* Decimal seconds; returns the position behind, NULL when there are none. */
+const char *text_scan_time(struct text piece, struct timespec *t);
+/*
+ * A signed number of seconds (an exponent is allowed) added to `from`. Exact
+ * when written without exponent, else rounded to nanoseconds.
+ */
+const char *text_scan_offset(struct text piece, struct timespec from,
+			     struct timespec *to);
+
+/* snprintf()-like appending for headers: counts what would not fit. */
+void text_append(char *buf, size_t size, size_t *used, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Appends name[unit] of each signal, each after `separator`. */
+void text_append_signals(char *buf, size_t size, size_t *used, char separator,
+			 const struct signal_list *signals);
+
+#endif

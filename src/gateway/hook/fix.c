@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Built-in hook `fix`: gives a sample the sequence number, receive and origin
+ * timestamp that its source did not deliver.
+ */
+#include "gateway/hook.h"
+#include "gateway/node.h"
+#include "util/clock.h"
+
+#define ALL (SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_RECEIVED | SAMPLE_HAS_ORIGIN)
+
+extern const struct hook_type hook_fix;
+
+static enum hook_verdict fix_process(struct hook *h, struct sample *s)
+{
+	if (likely((s->flags & ALL) == ALL))
+		return HOOK_OK;
+	if (!(s->flags & SAMPLE_HAS_SEQUENCE))
+		s->sequence = h->node ? h->node->sequence++ : 0;
+	if (!(s->flags & SAMPLE_HAS_RECEIVED))
+		s->received = clock_realtime();
+	if (!(s->flags & SAMPLE_HAS_ORIGIN))
+		s->origin = s->received;
+	s->flags |= ALL;
+	return HOOK_OK;
+}
+
+const struct hook_type hook_fix = {
+	.name = "fix",
+	.description = "adds missing sequence numbers and timestamps",
+	.places = HOOK_NODE_READ,
+	.priority = 1,
+	.builtin = true,
+	.process = fix_process,
+};

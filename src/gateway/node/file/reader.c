@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples out of a file; see reader.h. */
+#define LOG_ROOM "gateway/file"
+#include "gateway/node/file/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Of a file with thousands of bad lines these many are shown. */
+#define REPORTS_MAX 5
+
+int reader_open(struct reader *r, const char *path, struct format *format,
+		size_t buffer_size)
+{
+	struct stat st;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->path = path;
+	r->format = format;
+	r->size = buffer_size;
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (r->fd < 0 || fstat(r->fd, &st)) {
+		err = errno;
+		log_error("cannot open '%s' for reading: %s", path, strerror(err));
+		goto err_close;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		err = EISDIR;
+		log_error("cannot read '%s': it is a folder", path);
+		goto err_close;
+	}
+	r->regular = S_ISREG(st.st_mode);
+	r->buf = malloc(r->size);
+	if (!r->buf) {
+		err = ENOMEM;
+		log_error("no memory for %zu bytes of input buffer", r->size);
+		goto err_close;
+	}
+	if (format->type->reset)
+		format->type->reset(format);
+	return 0;
+
+err_close:
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+	return -err;
+}
+
+void reader_close(struct reader *r)
+{
+	free(r->buf);
+	r->buf = NULL;
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+int reader_rewind(struct reader *r)
+{
+	if (lseek(r->fd, 0, SEEK_SET) < 0)
+		return -errno;
+	r->start = r->end = 0;
+	r->offset = 0;
+	r->at_eof = false;
+	if (r->format->type->reset)
+		r->format->type->reset(r->format);
+	return 0;
+}
+
+/* Number of the line before byte `offset`, 0 when it cannot be told. */
+static uint64_t line_before(const struct reader *r, uint64_t offset)
+{
+	char piece[4096];
+	uint64_t line = 0, pos = 0;
+
+	while (r->regular && pos < offset) {
+		size_t want = (size_t)MIN(offset - pos, sizeof(piece));
+		ssize_t n = pread(r->fd, piece, want, (off_t)pos);
+
+		if (n <= 0)
+			return 0;
+		for (ssize_t i = 0; i < n; i++)
+			line += piece[i] == r->format->delimiter;
+		pos += (uint64_t)n;
+	}
+	return line;
+}
+
+/* `behind`: offset behind the bad line. */
+static void report_malformed(struct reader *r, uint64_t behind)
+{
+	uint64_t line;
+
+	if (++r->malformed > REPORTS_MAX)
+		return;
+	line = line_before(r, behind);
+	if (line)
+		log_warn("%s:%ju: %s; line ignored", r->path, (uintmax_t)line,
+			 format_error(r->format));
+	else
+		log_warn("%s: before byte %ju: %s; line ignored", r->path,
+			 (uintmax_t)behind, format_error(r->format));
+	if (r->malformed == REPORTS_MAX)
+		log_warn("%s: further malformed lines are counted, not shown",
+			 r->path);
+}
+
+/* Makes room behind the unread bytes. */
+static int make_room(struct reader *r)
+{
+	char *buf;
+
+	if (r->start > 0) {
+		memmove(r->buf, r->buf + r->start, r->end - r->start);
+		r->end -= r->start;
+		r->start = 0;
+	}
+	/* One byte stays free for the delimiter that a last line may lack. */
+	if (r->end + 1 < r->size)
+		return 0;
+	buf = realloc(r->buf, 2 * r->size);
+	if (!buf) {
+		log_error("%s: no memory for a line longer than %zu bytes",
+			  r->path, r->size);
+		return -ENOMEM;
+	}
+	r->buf = buf;
+	r->size *= 2;
+	return 0;
+}
+
+/* Reads more bytes. 1: some came, 0: none (at_eof tells why). */
+static int fill(struct reader *r)
+{
+	ssize_t n;
+	int ret = make_room(r);
+
+	if (ret)
+		return ret;
+	do {
+		n = read(r->fd, r->buf + r->end, r->size - 1 - r->end);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n < 0) {
+		ret = -errno;
+		log_error("cannot read '%s': %s", r->path, strerror(-ret));
+		return ret;
+	}
+	r->at_eof = n == 0;
+	r->end += (size_t)n;
+	return n > 0;
+}
+
+/* Scans what lies in the buffer; negative errno only from the format. */
+static int scan(struct reader *r, struct sample *smps[], unsigned cnt)
+{
+	const struct format_type *type = r->format->type;
+	size_t used;
+	int ret;
+
+	for (;;) {
+		ret = type->scan(r->format, r->buf + r->start,
+				 r->end - r->start, &used, smps, cnt);
+		r->start += used;
+		r->offset += used;
+		if (ret != -EBADMSG)
+			return ret;
+		report_malformed(r, r->offset);
+	}
+}
+
+int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
+		bool complete)
+{
+	int ret;
+
+	for (;;) {
+		if (r->start < r->end) {
+			ret = scan(r, smps, cnt);
+			if (ret)
+				return ret;
+		}
+		ret = fill(r);
+		if (ret < 0)
+			return ret;
+		if (ret > 0)
+			continue;
+		if (!r->at_eof || !complete || r->start == r->end ||
+		    !r->format->type->lines)
+			return 0;
+		/* The last line lacks its delimiter; make_room() left a byte. */
+		r->buf[r->end++] = r->format->delimiter;
+	}
+}

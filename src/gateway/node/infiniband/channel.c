@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The owner's side of a channel: making it, giving it a queue pair, taking that
+ * away again, and seeing to it that every sample which the queue pair held is
+ * handed to the reader or released, exactly once. See channel.h.
+ */
+#define LOG_ROOM "gateway/infiniband"
+
+#include "gateway/node/infiniband/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/spin.h"
+
+static int table_init(struct ib_table *t, unsigned depth)
+{
+	t->samples = calloc(depth, sizeof(*t->samples));
+	t->free = calloc(depth, sizeof(*t->free));
+	if (!t->samples || !t->free)
+		return -ENOMEM;
+	t->depth = t->free_count = depth;
+	/* Lowest index first, so that a shallow use stays in few lines. */
+	for (unsigned i = 0; i < depth; i++)
+		t->free[i] = depth - 1 - i;
+	return 0;
+}
+
+static void table_destroy(struct ib_table *t)
+{
+	free(t->samples);
+	free(t->free);
+}
+
+static void table_release(struct ib_table *t)
+{
+	for (unsigned i = 0; i < t->depth && ib_table_used(t); i++) {
+		struct sample *s = ib_table_take(t, (uint64_t)i + 1);
+
+		if (s)
+			sample_put(s);
+	}
+}
+
+int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
+{
+	int err = -ENOMEM;
+
+	memset(ch, 0, sizeof(*ch));
+	ch->name = cfg->name;
+	ch->notify_fd = cfg->notify_fd;
+	ch->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ch->wake_fd < 0)
+		return -errno;
+	ch->rx.threshold = cfg->rx_threshold;
+	ch->rx.ud = cfg->ud;
+	ch->rx.signals = cfg->signals;
+	ch->rx.keys.registrar = cfg->registrar;
+	ch->tx.keys.registrar = cfg->registrar;
+	ch->tx.signal_every = cfg->signal_every;
+	ch->rx.spares = calloc(cfg->rx_depth, sizeof(*ch->rx.spares));
+	ch->rx.pending = calloc(cfg->rx_depth, sizeof(*ch->rx.pending));
+	if (!ch->rx.spares || !ch->rx.pending)
+		goto err_destroy;
+	err = table_init(&ch->rx.table, cfg->rx_depth);
+	if (err)
+		goto err_destroy;
+	err = table_init(&ch->tx.table, cfg->tx_depth);
+	if (err)
+		goto err_destroy;
+	return 0;
+
+err_destroy:
+	ib_channel_destroy(ch);
+	return err;
+}
+
+void ib_channel_destroy(struct ib_channel *ch)
+{
+	table_destroy(&ch->rx.table);
+	table_destroy(&ch->tx.table);
+	free(ch->rx.spares);
+	free(ch->rx.pending);
+	if (ch->wake_fd >= 0)
+		close(ch->wake_fd);
+	memset(ch, 0, sizeof(*ch));
+	ch->wake_fd = ch->notify_fd = -1;
+}
+
+static void wake(int fd)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	/* Fails only when the counter is full, and then it is readable. */
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+		errno = saved;
+}
+
+/* Clears `bits` and waits until nobody is inside who still saw them. */
+static void shut(struct ib_channel *ch, unsigned bits, atomic_uint *busy)
+{
+	atomic_fetch_and(&ch->control, ~bits);
+	while (atomic_load(busy))
+		sched_yield();
+}
+
+void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
+{
+	/* Pending samples stay and are handed out first. */
+	shut(ch, IB_RX_OPEN | IB_RX_PENDING, &ch->reading);
+	shut(ch, IB_TX_OPEN, &ch->writing);
+	ch->rx.qp = ch->tx.qp = q->qp;
+	ch->rx.cq = q->recv_cq;
+	ch->tx.cq = q->send_cq;
+	ch->rx.grh = q->grh;
+	ch->rx.keys.pool = ch->tx.keys.pool = NULL;
+	ch->tx.inline_limit = q->inline_limit;
+	ch->tx.size_max = q->size_max;
+	ch->tx.unsignaled = 0;
+	atomic_store(&ch->error, 0);
+	atomic_store(&ch->filled, false);
+	atomic_fetch_or(&ch->control, IB_RX_OPEN);
+	wake(ch->wake_fd);
+}
+
+void ib_channel_open_tx(struct ib_channel *ch, struct ibv_ah *ah, uint32_t qpn,
+			uint32_t qkey)
+{
+	shut(ch, IB_TX_OPEN, &ch->writing);
+	ch->tx.ah = ah;
+	ch->tx.remote_qpn = qpn;
+	ch->tx.remote_qkey = qkey;
+	atomic_fetch_or(&ch->control, IB_TX_OPEN);
+}
+
+void ib_channel_close_rx(struct ib_channel *ch)
+{
+	shut(ch, IB_RX_OPEN | IB_RX_PENDING, &ch->reading);
+}
+
+void ib_channel_close_tx(struct ib_channel *ch)
+{
+	shut(ch, IB_TX_OPEN, &ch->writing);
+}
+
+/* Takes what is in the receive queue's completions; returns how many. */
+static int drain_rx(struct ib_channel *ch)
+{
+	struct ib_rx *rx = &ch->rx;
+	struct timespec now;
+	int n;
+
+	n = ibv_poll_cq(rx->cq, IB_BATCH, rx->wc);
+	now = clock_realtime();
+	for (int i = 0; i < n; i++) {
+		struct ibv_wc *wc = &rx->wc[i];
+		struct sample *s = ib_table_take(&rx->table, wc->wr_id);
+
+		if (!s)
+			continue;
+		if (wc->status == IBV_WC_SUCCESS &&
+		    ib_rx_accept(ch, s, wc, now))
+			rx->pending[rx->pending_count++] = s;
+		else
+			sample_put(s);
+	}
+	return n;
+}
+
+/* The same for the send queue; *flushed when the owner's request is back. */
+static int drain_tx(struct ib_channel *ch, bool *flushed)
+{
+	struct ib_tx *tx = &ch->tx;
+	int n = ibv_poll_cq(tx->cq, IB_BATCH, tx->wc);
+
+	for (int i = 0; i < n; i++) {
+		struct ibv_wc *wc = &tx->wc[i];
+		struct sample *s = ib_table_take(&tx->table, wc->wr_id);
+
+		if (wc->status != IBV_WC_SUCCESS &&
+		    wc->wr_id != IB_WR_ID_FLUSH)
+			ib_count(&ch->counters.failed, 1);
+		if (wc->wr_id == IB_WR_ID_FLUSH ||
+		    wc->status != IBV_WC_SUCCESS)
+			*flushed = true;
+		if (s)
+			sample_put(s);
+	}
+	return n;
+}
+
+void ib_channel_drain(struct ib_channel *ch, uint64_t timeout_ns)
+{
+	uint64_t deadline = clock_now_ns() + timeout_ns;
+	struct ib_rx *rx = &ch->rx;
+	bool flushed;
+	int n;
+
+	if (rx->pending_first) {
+		memmove(rx->pending, rx->pending + rx->pending_first,
+			rx->pending_count * sizeof(*rx->pending));
+		rx->pending_first = 0;
+	}
+	do {
+		n = drain_rx(ch);
+		n = MAX(n, drain_tx(ch, &flushed));
+		if (n <= 0)
+			sched_yield();
+	} while ((ib_table_used(&rx->table) || ib_table_used(&ch->tx.table)) &&
+		 clock_now_ns() < deadline);
+}
+
+bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
+{
+	uint64_t deadline = clock_now_ns() + timeout_ns;
+	/*
+	 * Inline requests give no completion, so something signaled has to go
+	 * behind them that the peer does not see: a write of zero bytes. Not
+	 * for UD, which has no writes and whose requests need no answer.
+	 */
+	struct ibv_send_wr wr = {
+		.wr_id = IB_WR_ID_FLUSH,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	bool posted = ch->rx.ud, flushed = posted;
+
+	do {
+		if (!posted)
+			posted = ibv_post_send(ch->tx.qp, &wr, &bad) == 0;
+		if (drain_tx(ch, &flushed) <= 0)
+			sched_yield();
+		if (flushed && ib_table_used(&ch->tx.table) == 0)
+			return true;
+	} while (clock_now_ns() < deadline);
+	return false;
+}
+
+void ib_channel_detach(struct ib_channel *ch)
+{
+	struct ib_rx *rx = &ch->rx;
+
+	table_release(&rx->table);
+	table_release(&ch->tx.table);
+	sample_put_many(rx->spares, rx->spare_count);
+	rx->spare_count = 0;
+	rx->qp = ch->tx.qp = NULL;
+	rx->cq = ch->tx.cq = NULL;
+	ch->tx.ah = NULL;
+	if (rx->pending_count) {
+		atomic_fetch_or(&ch->control, IB_RX_PENDING);
+		wake(ch->wake_fd);
+	}
+}
+
+void ib_channel_release_all(struct ib_channel *ch)
+{
+	struct ib_rx *rx = &ch->rx;
+
+	ib_channel_close_rx(ch);
+	ib_channel_close_tx(ch);
+	ib_channel_detach(ch);
+	atomic_fetch_and(&ch->control, ~(unsigned)IB_RX_PENDING);
+	sample_put_many(rx->pending + rx->pending_first, rx->pending_count);
+	rx->pending_first = rx->pending_count = 0;
+}
+
+unsigned ib_channel_held(const struct ib_channel *ch)
+{
+	return ib_table_used(&ch->rx.table) + ib_table_used(&ch->tx.table) +
+	       ch->rx.spare_count + ch->rx.pending_count;
+}
+
+void ib_channel_interrupt(struct ib_channel *ch)
+{
+	atomic_fetch_or(&ch->control, IB_INTERRUPT);
+	wake(ch->wake_fd);
+}
+
+void ib_channel_break(struct ib_channel *ch, unsigned bits, int error)
+{
+	int none = 0;
+
+	atomic_fetch_and(&ch->control, ~bits);
+	/* Only the first one tells a cause, and only once. */
+	if (atomic_compare_exchange_strong(&ch->error, &none, error))
+		wake(ch->notify_fd);
+}
+
+void ib_channel_wait(struct ib_channel *ch, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = ch->wake_fd, .events = POLLIN };
+	uint64_t count;
+
+	/* Left over from an earlier wake-up, or the one that is waited for. */
+	if (poll(&pfd, 1, timeout_ms) > 0 &&
+	    read(ch->wake_fd, &count, sizeof(count)) < 0)
+		return;
+	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Node-type infiniband: keys, checks and callbacks. Gateway section 4; the keys
+ * and defaults are those that laboratories have in their files.
+ */
+#define LOG_ROOM "gateway/infiniband"
+
+#include "gateway/node/infiniband/infiniband.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+#define WRS_MAX 32768      /* no adapter has deeper queues */
+#define WRS_LARGE 8192     /* beyond, not every adapter goes along */
+#define SUBTRACTION 16     /* default of buffer_subtraction */
+#define UD_SIZE_MAX 4096   /* largest MTU there is */
+#define WAIT_MS 100        /* of a read without a connection */
+
+#define IN(field) offsetof(struct infiniband, in.field)
+#define OUT(field) offsetof(struct infiniband, out.field)
+
+static const struct config_key keys[] = {
+	{ .name = "rdma_transport_mode", .type = CONFIG_STRING,
+	  .offset = offsetof(struct infiniband, transport_mode),
+	  .help = "Service type: RC (reliable connection, the default), UC or UD (unreliable datagram)" },
+	{ .name = "rdma_port_space", .type = CONFIG_STRING,
+	  .offset = offsetof(struct infiniband, port_space),
+	  .help = "Other name of rdma_transport_mode; also takes RDMA_PS_TCP (RC) and RDMA_PS_UDP (UD)" },
+};
+
+static const struct config_key in_keys[] = {
+	{ .name = "address", .type = CONFIG_STRING, .offset = IN(address),
+	  .help = "Local address HOST:PORT; selects the adapter, and where to listen" },
+	{ .name = "max_wrs", .type = CONFIG_INT, .offset = IN(max_wrs),
+	  .fallback = "128", .min = 1, .max = WRS_MAX,
+	  .help = "Depth of the receive queue; rounded up to a power of two" },
+	{ .name = "cq_size", .type = CONFIG_INT, .offset = IN(cq_size),
+	  .fallback = "128", .min = 1, .max = 2 * WRS_MAX,
+	  .help = "Depth of the receive completion queue, at least max_wrs" },
+	{ .name = "buffer_subtraction", .type = CONFIG_INT,
+	  .offset = IN(buffer_subtraction), .min = 0, .max = WRS_MAX,
+	  .help = "The receive queue is filled up to max_wrs minus this before data is taken; at least twice and by default 16 or twice in.vectorize" },
+};
+
+static const struct config_key out_keys[] = {
+	{ .name = "address", .type = CONFIG_STRING, .offset = OUT(address),
+	  .help = "Peer's address HOST:PORT; without it the node only listens" },
+	{ .name = "resolution_timeout", .type = CONFIG_INT,
+	  .offset = OUT(resolution_timeout_ms), .fallback = "1000",
+	  .min = 1, .max = 600000,
+	  .help = "Milliseconds for resolving the address, and again the route" },
+	{ .name = "max_wrs", .type = CONFIG_INT, .offset = OUT(max_wrs),
+	  .fallback = "128", .min = 2, .max = WRS_MAX,
+	  .help = "Depth of the send queue; rounded up to a power of two" },
+	{ .name = "cq_size", .type = CONFIG_INT, .offset = OUT(cq_size),
+	  .fallback = "128", .min = 1, .max = 2 * WRS_MAX,
+	  .help = "Depth of the send completion queue, at least max_wrs" },
+	{ .name = "max_inline_data", .type = CONFIG_INT,
+	  .offset = OUT(max_inline_data), .min = 0, .max = 4096,
+	  .help = "Bytes up to which a sample is sent inline (24 plus 8 for each value); adapters may round up; 0, the default, is never" },
+	{ .name = "send_inline", .type = CONFIG_BOOL, .offset = OUT(send_inline),
+	  .fallback = "true", .help = "Allow sending inline" },
+	{ .name = "use_fallback", .type = CONFIG_BOOL,
+	  .offset = OUT(use_fallback), .fallback = "true",
+	  .help = "Listen on in.address when the peer cannot be reached" },
+	{ .name = "periodic_signaling", .type = CONFIG_INT,
+	  .offset = OUT(periodic_signaling), .min = 0, .max = WRS_MAX,
+	  .help = "Of so many inline samples in a row one is sent signaled; at most and by default half of max_wrs" },
+	{ .name = "reconnect_interval", .type = CONFIG_INT,
+	  .offset = OUT(reconnect_interval_ms), .fallback = "1000",
+	  .min = 0, .max = 3600000,
+	  .help = "Milliseconds between attempts to reach a peer that is not there or went away; 0: only one attempt" },
+};
+
+static struct infiniband *ib_of(struct node *n)
+{
+	return n->private_data;
+}
+
+static int infiniband_init(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+
+	ib->node = n;
+	ib->wake_fd = -1;
+	ib->registrar.name = n->name;
+	return 0;
+}
+
+static bool parse_mode(const char *text, enum ib_mode *mode)
+{
+	static const struct {
+		const char *name;
+		enum ib_mode mode;
+	} names[] = {
+		{ "RC", IB_RC }, { "RDMA_PS_TCP", IB_RC }, { "RDMA_PS_RC", IB_RC },
+		{ "UC", IB_UC }, { "RDMA_PS_IPOIB", IB_UC }, { "RDMA_PS_UC", IB_UC },
+		{ "UD", IB_UD }, { "RDMA_PS_UDP", IB_UD }, { "RDMA_PS_UD", IB_UD },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(text, names[i].name)) {
+			*mode = names[i].mode;
+			return true;
+		}
+	return false;
+}
+
+static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
+{
+	struct infiniband *ib = ib_of(n);
+	enum ib_mode other;
+	int err = 0;
+
+	ib->mode = IB_RC;
+	if (ib->transport_mode && !parse_mode(ib->transport_mode, &ib->mode)) {
+		config_fail(c, cfg, "rdma_transport_mode",
+			    "'%.40s' is none of: RC, UC, UD",
+			    ib->transport_mode);
+		err = -EINVAL;
+	}
+	if (!ib->port_space)
+		return err;
+	if (!parse_mode(ib->port_space, &other)) {
+		config_fail(c, cfg, "rdma_port_space",
+			    "'%.40s' is none of: RC, UC, UD, RDMA_PS_TCP, RDMA_PS_UDP",
+			    ib->port_space);
+		return -EINVAL;
+	}
+	if (ib->transport_mode && !err && other != ib->mode) {
+		config_fail(c, cfg, "rdma_port_space",
+			    "contradicts rdma_transport_mode '%s'; one of them is enough",
+			    ib->transport_mode);
+		return -EINVAL;
+	}
+	ib->mode = other;
+	return err;
+}
+
+static int infiniband_reverse(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+	const char *address = ib->in.address;
+
+	ib->in.address = ib->out.address;
+	ib->out.address = address;
+	return 0;
+}
+
+static void check_address(struct config *c, const json_t *group,
+			  const char *text)
+{
+	if (text && ib_address_check(text))
+		config_fail(c, group, "address",
+			    "'%.80s' is no address, expected HOST:PORT, [IPV6]:PORT or *:PORT",
+			    text);
+}
+
+/* Where a value of `group` stands in the file, "" when it is a default. */
+static const char *where(struct config *c, const json_t *group, const char *key)
+{
+	const json_t *value = group ? json_object_get(group, key) : NULL;
+
+	return value ? config_where(c, value) : "default";
+}
+
+static void check_depths(struct node *n, struct config *c, const char *dir,
+			 const json_t *group, int64_t *max_wrs,
+			 int64_t *cq_size)
+{
+	int64_t rounded = 1;
+
+	while (rounded < *max_wrs)
+		rounded *= 2;
+	if (rounded != *max_wrs)
+		log_warn("%s: %s: %s.max_wrs %lld is no power of two, using %lld",
+			 where(c, group, "max_wrs"), n->name, dir,
+			 (long long)*max_wrs, (long long)rounded);
+	*max_wrs = rounded;
+	if (rounded > WRS_LARGE)
+		log_warn("%s: %s: %s.max_wrs %lld is more than %d, which many adapters do not offer",
+			 where(c, group, "max_wrs"), n->name, dir,
+			 (long long)rounded, WRS_LARGE);
+	if (*cq_size < rounded) {
+		/* A completion queue that overflows ends the connection. */
+		log_warn("%s: %s: %s.cq_size %lld is less than max_wrs, using %lld",
+			 where(c, group, "cq_size"), n->name, dir,
+			 (long long)*cq_size, (long long)rounded);
+		*cq_size = rounded;
+	}
+}
+
+static void check_subtraction(struct node *n, struct config *c)
+{
+	struct infiniband *ib = ib_of(n);
+	int64_t vectorize = MAX(n->in.vectorize, 1);
+
+	if (ib->in.buffer_subtraction == 0)
+		ib->in.buffer_subtraction =
+			MIN(MAX(SUBTRACTION, 2 * vectorize),
+			    MAX(ib->in.max_wrs / 2, 2 * vectorize));
+	if (ib->in.buffer_subtraction < 2 * vectorize)
+		config_fail(c, n->in.cfg, "buffer_subtraction",
+			    "%lld is too small, expected at least %lld (twice in.vectorize)",
+			    (long long)ib->in.buffer_subtraction,
+			    (long long)(2 * vectorize));
+	else if (ib->in.buffer_subtraction >= ib->in.max_wrs - vectorize)
+		config_fail(c, n->in.cfg, "buffer_subtraction",
+			    "%lld is too large, expected less than %lld (in.max_wrs %lld minus in.vectorize); or raise in.max_wrs",
+			    (long long)ib->in.buffer_subtraction,
+			    (long long)(ib->in.max_wrs - vectorize),
+			    (long long)ib->in.max_wrs);
+}
+
+static void check_ud_size(struct config *c, const struct node_direction *d)
+{
+	const unsigned most = (UD_SIZE_MAX - SAMPLE_WIRE_HEADER) /
+			      sizeof(union signal_data);
+
+	if (d->signals && d->signals->count > most)
+		config_fail(c, d->cfg, "signals",
+			    "%u values do not fit into one packet, with UD at most %u do",
+			    d->signals->count, most);
+}
+
+static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
+{
+	struct infiniband *ib = ib_of(n);
+	unsigned before = config_errors(c);
+
+	if (ib->mode == IB_UC)
+		config_fail(c, cfg, ib->transport_mode ? "rdma_transport_mode" :
+							 "rdma_port_space",
+			    "UC is not available yet, possible are RC and UD");
+	if (!ib->in.address && !ib->out.address)
+		config_fail(c, cfg, NULL,
+			    "needs in.address (where to listen), out.address (the peer) or both");
+	check_address(c, n->in.cfg, ib->in.address);
+	check_address(c, n->out.cfg, ib->out.address);
+	check_depths(n, c, "in", n->in.cfg, &ib->in.max_wrs, &ib->in.cq_size);
+	check_depths(n, c, "out", n->out.cfg, &ib->out.max_wrs,
+		     &ib->out.cq_size);
+	check_subtraction(n, c);
+	if (ib->out.periodic_signaling == 0)
+		ib->out.periodic_signaling = ib->out.max_wrs / 2;
+	if (ib->out.periodic_signaling > ib->out.max_wrs / 2)
+		config_fail(c, n->out.cfg, "periodic_signaling",
+			    "%lld is more than half of out.max_wrs (%lld): a completion is taken one period late, so the send queue would run full; expected at most %lld",
+			    (long long)ib->out.periodic_signaling,
+			    (long long)ib->out.max_wrs,
+			    (long long)ib->out.max_wrs / 2);
+	if (ib->mode == IB_UD) {
+		check_ud_size(c, &n->in);
+		check_ud_size(c, &n->out);
+	}
+	return config_errors(c) > before ? -EINVAL : 0;
+}
+
+static int infiniband_prepare(struct node *n)
+{
+	return ib_device_open(ib_of(n));
+}
+
+static int infiniband_start(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+	int err = -ENOMEM;
+
+	clock_init();
+	ib->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ib->wake_fd < 0)
+		return -errno;
+	const struct ib_channel_config cfg = {
+		.name = n->name,
+		.registrar = &ib->registrar,
+		.signals = n->in.signals,
+		.rx_depth = (unsigned)ib->in.max_wrs,
+		.rx_threshold = (unsigned)(ib->in.max_wrs -
+					   ib->in.buffer_subtraction),
+		.tx_depth = (unsigned)ib->out.max_wrs,
+		.signal_every = (unsigned)ib->out.periodic_signaling,
+		.ud = ib->mode == IB_UD,
+		.notify_fd = ib->wake_fd,
+	};
+	ib->channel = aligned_alloc(CACHE_LINE, sizeof(*ib->channel));
+	if (!ib->channel)
+		goto err_fd;
+	err = ib_channel_init(ib->channel, &cfg);
+	if (err)
+		goto err_channel;
+	err = ib_cm_start(ib);
+	if (err)
+		goto err_destroy;
+	return 0;
+
+err_destroy:
+	ib_channel_destroy(ib->channel);
+err_channel:
+	free(ib->channel);
+	ib->channel = NULL;
+err_fd:
+	close(ib->wake_fd);
+	ib->wake_fd = -1;
+	return err;
+}
+
+static int infiniband_stop(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+
+	if (!ib->channel)
+		return 0;
+	ib_cm_stop(ib);
+	ib_channel_release_all(ib->channel);
+	ib_channel_destroy(ib->channel);
+	free(ib->channel);
+	ib->channel = NULL;
+	close(ib->wake_fd);
+	ib->wake_fd = -1;
+	return 0;
+}
+
+static void infiniband_destroy(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+
+	ib_device_close(ib);
+	ib_registrar_destroy(&ib->registrar);
+}
+
+static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
+			   unsigned *release)
+{
+	struct infiniband *ib = ib_of(n);
+	struct ib_channel *ch = ib->channel;
+	int ret = ib_channel_read(ch, smps, cnt, release);
+
+	if (likely(ret > 0 || *release < cnt))
+		return ret;
+	if (atomic_load_explicit(&ib->failed, memory_order_relaxed))
+		return -ENODATA;
+	if (!(atomic_load(&ch->control) & (IB_RX_OPEN | IB_RX_PENDING)))
+		ib_channel_wait(ch, WAIT_MS);
+	return 0;
+}
+
+static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
+			    unsigned *release)
+{
+	return ib_channel_write(ib_of(n)->channel, smps, cnt, release);
+}
+
+static void infiniband_interrupt(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+
+	if (ib->channel)
+		ib_channel_interrupt(ib->channel);
+}
+
+static struct memory_type *infiniband_memory_type(struct node *n,
+						  struct memory_type *parent)
+{
+	return ib_registrar_type(&ib_of(n)->registrar, parent);
+}
+
+static unsigned infiniband_hold_max(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+
+	return (unsigned)(ib->in.max_wrs + ib->out.max_wrs);
+}
+
+static void infiniband_print(struct node *n, char *buf, size_t size)
+{
+	struct infiniband *ib = ib_of(n);
+
+	snprintf(buf, size,
+		 "%s, in.address %s, in.max_wrs %lld filled to %lld, out.address %s, out.max_wrs %lld, inline up to %lld bytes, one of %lld signaled",
+		 ib_mode_name(ib->mode),
+		 ib->in.address ? ib->in.address : "none",
+		 (long long)ib->in.max_wrs,
+		 (long long)(ib->in.max_wrs - ib->in.buffer_subtraction),
+		 ib->out.address ? ib->out.address : "none",
+		 (long long)ib->out.max_wrs,
+		 (long long)(ib->out.send_inline ? ib->out.max_inline_data : 0),
+		 (long long)ib->out.periodic_signaling);
+}
+
+extern const struct node_type node_infiniband;
+
+const struct node_type node_infiniband = {
+	.name = "infiniband",
+	.description = "samples over RDMA verbs, on InfiniBand, RoCE or iWARP adapters or our own in software",
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	.size = sizeof(struct infiniband),
+	.keys = keys,
+	.key_count = ARRAY_SIZE(keys),
+	.in_keys = in_keys,
+	.in_key_count = ARRAY_SIZE(in_keys),
+	.out_keys = out_keys,
+	.out_key_count = ARRAY_SIZE(out_keys),
+	.init = infiniband_init,
+	.destroy = infiniband_destroy,
+	.parse = infiniband_parse,
+	.check = infiniband_check,
+	.prepare = infiniband_prepare,
+	.start = infiniband_start,
+	.stop = infiniband_stop,
+	.read = infiniband_read,
+	.write = infiniband_write,
+	.interrupt = infiniband_interrupt,
+	.reverse = infiniband_reverse,
+	.memory_type = infiniband_memory_type,
+	.hold_max = infiniband_hold_max,
+	.print = infiniband_print,
+};

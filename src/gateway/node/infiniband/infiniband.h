@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The infiniband node-type: samples over a queue pair that the RDMA connection
+ * manager sets up. Private to this folder.
+ *
+ * infiniband.c  configuration and the callbacks of the node-type
+ * device.c      adapter, protection domain, addresses, queue pairs
+ * cm.c          the management thread: connecting, accepting, reconnecting
+ * channel.c     the channel from the side of that thread
+ * read.c write.c memory.c   the data path
+ *
+ * It uses only the public headers of libibverbs and librdmacm, and so runs on
+ * any adapter.
+ */
+#ifndef GATEWAY_NODE_INFINIBAND_H
+#define GATEWAY_NODE_INFINIBAND_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gateway/node.h"
+#include "gateway/node/infiniband/channel.h"
+#include "gateway/node/infiniband/memory.h"
+
+enum ib_mode {
+	IB_RC,
+	IB_UC,
+	IB_UD,
+};
+
+/* Where the connection stands; only the management thread knows and changes. */
+enum ib_phase {
+	IB_IDLE,       /* no connection; maybe listening, maybe about to retry */
+	IB_RESOLVING,  /* own attempt, address and route */
+	IB_CONNECTING, /* own attempt, request sent */
+	IB_ACCEPTING,  /* the peer's attempt, answered */
+	IB_CONNECTED,
+	IB_FAILED,     /* for good */
+};
+
+union ib_address {
+	struct sockaddr sa;
+	struct sockaddr_in in4;
+	struct sockaddr_in6 in6;
+	struct sockaddr_storage storage;
+};
+
+struct ib_config_in {
+	const char *address;
+	int64_t max_wrs, cq_size;
+	int64_t buffer_subtraction; /* 0: chosen by check */
+};
+
+struct ib_config_out {
+	const char *address;
+	int64_t resolution_timeout_ms;
+	int64_t max_wrs, cq_size;
+	int64_t max_inline_data;
+	int64_t periodic_signaling; /* 0: chosen by check */
+	int64_t reconnect_interval_ms;
+	bool send_inline, use_fallback;
+};
+
+struct infiniband {
+	struct node *node;
+	/* Configuration. */
+	const char *transport_mode, *port_space;
+	struct ib_config_in in;
+	struct ib_config_out out;
+	enum ib_mode mode;
+
+	/* From prepare to destroy. */
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *device_id;   /* keeps the adapter chosen */
+	struct ibv_context **devices;   /* the same, when it was the first */
+	struct ibv_context *verbs;
+	struct ib_registrar registrar;  /* with the protection domain */
+	struct ibv_mr *grh_mr;
+	void *grh;
+	size_t mtu;                     /* bytes; UD */
+	union ib_address local, remote;
+	bool has_local, has_remote;
+
+	/* From start to stop; those of the connection only in the thread. */
+	struct ib_channel *channel;
+	pthread_t thread;
+	bool running;
+	int wake_fd;                    /* eventfd of the thread */
+	atomic_bool stop;
+	atomic_bool failed;
+	sem_t first_attempt;            /* posted when its outcome is known */
+	bool first_done;
+	enum ib_phase phase;
+	enum node_state state;          /* what the node's is to be */
+	bool state_due;                 /* not yet told to the framework */
+	struct rdma_cm_id *listener;
+	struct rdma_cm_id *conn;
+	struct ibv_cq *recv_cq, *send_cq;
+	struct ibv_ah *ah;
+	uint64_t retry_at_ns;           /* 0: not going to */
+	uint64_t retry_wait_ns;         /* the last one; grows */
+	bool said_unreachable;          /* since the last connection */
+	bool no_inline;                 /* the adapter does not offer it */
+};
+
+/* device.c */
+/* "host:port", "[v6]:port" or "*:port". 0, or -EINVAL when it is neither. */
+int ib_address_check(const char *text);
+int ib_address_resolve(const char *text, union ib_address *out);
+bool ib_address_is_any(const union ib_address *a);
+/* Orders addresses the same way on all hosts. */
+int ib_address_compare(const union ib_address *a, const union ib_address *b);
+enum rdma_port_space ib_port_space(enum ib_mode mode);
+const char *ib_mode_name(enum ib_mode mode);
+/* Adapter, protection domain and what depends on them; logs errors. */
+int ib_device_open(struct infiniband *ib);
+void ib_device_close(struct infiniband *ib);
+/* A queue pair on ib->conn; opens the channel for receiving. Logs errors. */
+int ib_qp_create(struct infiniband *ib);
+/* Closes the channel and takes the queue pair away again, if there is one. */
+void ib_qp_destroy(struct infiniband *ib);
+
+/* cm.c */
+int ib_cm_start(struct infiniband *ib);
+void ib_cm_stop(struct infiniband *ib);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Node-type `loopback`: what is written to the node is read from it, inside
+ * one process.
+ *
+ * Writing hands over the sample itself: the queue holds a reference and nothing
+ * is copied. Reading copies it into a sample of the reader, because that one
+ * lies in the memory that the reader's path asked for, and because the receive
+ * time is the reader's while others may still look at the original.
+ *
+ * The queue has one writer and one reader: a node is the destination of one
+ * path only, and one path reads it for all others.
+ */
+#define LOG_ROOM "gateway/loopback"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "gateway/node.h"
+#include "gateway/waker.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/ring.h"
+
+enum loopback_mode { MODE_AUTO, MODE_EVENTFD, MODE_PTHREAD, MODE_POLLING };
+
+static const char *const mode_names[] = { "auto", "eventfd", "pthread",
+					  "polling", NULL };
+
+struct loopback {
+	int64_t queuelen;
+	int mode;
+	struct ring queue;
+	struct waker waker;
+	int event_fd;
+	atomic_bool polled;      /* somebody waits for event_fd */
+	atomic_bool interrupted;
+	bool said_full;
+};
+
+extern const struct node_type node_loopback;
+
+static const struct config_key loopback_keys[] = {
+	{ "queuelen", CONFIG_INT, offsetof(struct loopback, queuelen), "1024",
+	  .min = 2, .max = 1 << 24,
+	  .help = "Samples that wait to be read, rounded up to a power of two" },
+	{ "mode", CONFIG_ENUM, offsetof(struct loopback, mode), "auto",
+	  .names = mode_names,
+	  .help = "polling: read spins; the others: read sleeps until something comes" },
+};
+
+static int loopback_init(struct node *n)
+{
+	struct loopback *l = n->private_data;
+
+	l->event_fd = -1;
+	return 0;
+}
+
+static int loopback_prepare(struct node *n)
+{
+	struct loopback *l = n->private_data;
+	int ret = ring_init(&l->queue, (uint64_t)l->queuelen);
+
+	if (ret)
+		return ret;
+	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return l->event_fd < 0 ? -errno : 0;
+}
+
+static int loopback_start(struct node *n)
+{
+	struct loopback *l = n->private_data;
+
+	atomic_store(&l->interrupted, false);
+	return 0;
+}
+
+static int loopback_stop(struct node *n)
+{
+	struct loopback *l = n->private_data;
+	struct sample *s;
+
+	while ((s = ring_pop(&l->queue)))
+		sample_put(s);
+	return 0;
+}
+
+static void loopback_destroy(struct node *n)
+{
+	struct loopback *l = n->private_data;
+
+	if (l->queue.slots)
+		loopback_stop(n);
+	ring_destroy(&l->queue);
+	if (l->event_fd >= 0)
+		close(l->event_fd);
+}
+
+static void signal_event(struct loopback *l)
+{
+	uint64_t one = 1;
+
+	if (write(l->event_fd, &one, sizeof(one)) < 0) {
+		/* The counter is full: it is readable, which is all we want. */
+	}
+}
+
+/* True when read is to give up. */
+static bool wait_for_data(struct loopback *l)
+{
+	unsigned generation = waker_prepare(&l->waker);
+
+	if (atomic_load_explicit(&l->interrupted, memory_order_acquire))
+		return true;
+	if (l->mode == MODE_POLLING) {
+		cpu_relax();
+		return false;
+	}
+	if (ring_count(&l->queue) == 0)
+		waker_wait(&l->waker, generation, 100000000);
+	return false;
+}
+
+static unsigned take(struct loopback *l, struct sample *smps[], unsigned cnt)
+{
+	unsigned n = 0;
+	struct sample *from;
+
+	while (n < cnt && (from = ring_pop(&l->queue))) {
+		sample_copy(smps[n], from);
+		sample_put(from);
+		smps[n]->received = clock_realtime();
+		smps[n++]->flags |= SAMPLE_HAS_RECEIVED;
+	}
+	return n;
+}
+
+static int loopback_read(struct node *n, struct sample *smps[], unsigned cnt,
+			 unsigned *release)
+{
+	struct loopback *l = n->private_data;
+	unsigned spins = 0;
+
+	for (;;) {
+		unsigned got = take(l, smps, cnt);
+		uint64_t drained;
+
+		if (got)
+			return (int)got;
+		if (atomic_load_explicit(&l->polled, memory_order_relaxed)) {
+			/* Empty the descriptor, then look once more: a write
+			 * in between has made it readable again. */
+			if (read(l->event_fd, &drained, sizeof(drained)) < 0)
+				return -EAGAIN;
+			return (int)take(l, smps, cnt);
+		}
+		if (wait_for_data(l))
+			return -EINTR;
+		/* A spinning reader must not starve its writer for a whole
+		 * time slice where both share a core. */
+		if (l->mode == MODE_POLLING && ++spins % 4096 == 0)
+			sched_yield();
+	}
+}
+
+static int loopback_write(struct node *n, struct sample *smps[], unsigned cnt,
+			  unsigned *release)
+{
+	struct loopback *l = n->private_data;
+	unsigned taken = 0;
+
+	while (taken < cnt && ring_push(&l->queue, smps[taken]))
+		taken++;
+	/* What found no place goes back; the rest stays in the queue. */
+	memmove(smps, smps + taken, (cnt - taken) * sizeof(*smps));
+	*release = cnt - taken;
+	if (unlikely(taken < cnt && !l->said_full)) {
+		l->said_full = true;
+		log_warn("node %s: queue full, samples are lost; read faster or raise queuelen (%lld)",
+			 n->name, (long long)l->queuelen);
+	}
+	if (l->mode != MODE_POLLING)
+		waker_wake(&l->waker);
+	if (atomic_load_explicit(&l->polled, memory_order_relaxed))
+		signal_event(l);
+	return (int)taken;
+}
+
+static void loopback_interrupt(struct node *n)
+{
+	struct loopback *l = n->private_data;
+
+	atomic_store(&l->interrupted, true);
+	waker_wake(&l->waker);
+	signal_event(l);
+}
+
+static int loopback_poll_fds(struct node *n, int fds[], int max)
+{
+	struct loopback *l = n->private_data;
+
+	if (max < 1 || l->mode == MODE_POLLING) {
+		atomic_store(&l->polled, false);
+		return 0;
+	}
+	/* From now on writers signal; what came before must not be missed. */
+	if (!atomic_exchange(&l->polled, true))
+		signal_event(l);
+	fds[0] = l->event_fd;
+	return 1;
+}
+
+static unsigned loopback_hold_max(struct node *n)
+{
+	struct loopback *l = n->private_data;
+
+	return (unsigned)l->queue.mask + 1;
+}
+
+static void loopback_print(struct node *n, char *buf, size_t size)
+{
+	const struct loopback *l = n->private_data;
+
+	snprintf(buf, size, "mode %s, queuelen %lld", mode_names[l->mode],
+		 (long long)l->queuelen);
+}
+
+const struct node_type node_loopback = {
+	.name = "loopback",
+	.description = "what is written comes back from read",
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS |
+		 NODE_LOOPS,
+	.size = sizeof(struct loopback),
+	.keys = loopback_keys,
+	.key_count = ARRAY_SIZE(loopback_keys),
+	.init = loopback_init,
+	.prepare = loopback_prepare,
+	.start = loopback_start,
+	.stop = loopback_stop,
+	.destroy = loopback_destroy,
+	.read = loopback_read,
+	.write = loopback_write,
+	.interrupt = loopback_interrupt,
+	.poll_fds = loopback_poll_fds,
+	.hold_max = loopback_hold_max,
+	.print = loopback_print,
+};

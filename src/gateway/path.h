@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Paths: from source nodes through hooks and the register to destination
+ * nodes. For the super-node and tests; node-types never see a path.
+ *
+ * Two ways to run:
+ *
+ * - direct: exactly one source, read by this path. Its thread reads, processes
+ *   and writes; there is no queue in between, and the source may busy-poll.
+ * - queued: several sources, a source that another path reads too, or a rate.
+ *   Sources fill queues (each from a thread of its own, unless all offer poll
+ *   descriptors), the path's thread empties them through the register.
+ *
+ * Files: path_parse.c (configuration), path_source.c (reading), path_flow.c
+ * (register, hooks, writing), path.c (pools, threads).
+ */
+#ifndef GATEWAY_PATH_H
+#define GATEWAY_PATH_H
+
+#include <pthread.h>
+
+#include "gateway/hook.h"
+#include "gateway/node.h"
+#include "gateway/sample.h"
+#include "gateway/waker.h"
+#include "util/hist.h"
+#include "util/ring.h"
+
+struct path;
+
+struct path_source {
+	struct path *path;
+	struct node *node;
+	unsigned vectorize;
+
+	/* The source of another path that reads the node for this one too. */
+	struct path_source *primary;
+	struct path_source **secondaries; /* those that this one feeds */
+	unsigned secondary_count;
+
+	/* The path that writes the node, when what is written comes back here:
+	 * once that one has ended and nothing is left, this source has too. */
+	struct path *fed_by;
+
+	struct pool pool;                 /* only of a primary */
+	struct sample **batch;            /* given to read */
+	unsigned spare_count;             /* unused ones at its start */
+	unsigned empties;                 /* reads without data in a row */
+	bool seen;                        /* last_sequence is valid */
+	uint64_t last_sequence, last_origin_ns;
+
+	struct ring queue;                /* of a queued path */
+	struct sample **received;         /* scratch of the reader thread */
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool ended;                /* no more samples will come */
+	_Atomic uint64_t overruns;        /* samples the queue had no room for */
+	_Atomic uint64_t starved;         /* reads without a free sample */
+
+	/* Register */
+	unsigned offset, capacity;        /* place of its values */
+	bool triggers;                    /* in the mask */
+	bool fresh;                       /* has come since the last output */
+};
+
+struct path_destination {
+	struct node *node;
+	unsigned vectorize;
+	struct sample **batch;
+};
+
+enum path_mode { PATH_ANY, PATH_ALL };
+enum path_poll { PATH_POLL_AUTO, PATH_POLL_NO, PATH_POLL_YES };
+
+struct path {
+	char *name;                       /* "a -> b", for messages */
+	struct config *config;
+	json_t *cfg;
+	bool enabled, reverse, reversed;
+	int mode;                         /* enum path_mode */
+	int poll;                         /* enum path_poll */
+	bool original_sequence;
+	double rate_hz;
+	int64_t queuelen, affinity;
+	struct hook_list *hooks;
+	struct memory_type *memory;       /* bottom of the chains of its pools */
+	struct signal_list *signals;      /* of its output; may be NULL */
+
+	struct path_source *sources;
+	unsigned source_count;
+	struct path_destination *destinations;
+	unsigned destination_count;
+
+	/* Run time */
+	bool resolved;                    /* signals are known */
+	bool direct, polled, started;
+	unsigned batch_max;
+	struct sample **batch;
+	struct pool pool;                 /* multiplexed and resent samples */
+	bool has_pool;
+	struct sample *last;              /* state of the register */
+	bool last_valid;
+	uint64_t sequence;
+	struct waker waker;
+	int event_fd;                     /* ends a poll */
+	int ended_fd;                     /* super-node's, written at the end */
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool stop_reading;         /* sources are not read any more */
+	atomic_bool stop;                 /* end once the queues are empty */
+	atomic_bool ended;
+
+	struct hist latency;              /* ns, received - origin */
+	_Atomic uint64_t forwarded;       /* samples given to destinations */
+	_Atomic uint64_t negative;        /* latencies below zero */
+	struct list entry;
+};
+
+/*
+ * One path from its configuration; everything wrong is reported. NULL in *out
+ * with 0 when errors were reported. `reversed` swaps source and destination.
+ */
+int path_new(struct path **out, struct super_node *sn, struct config *c,
+	     json_t *cfg, bool reversed);
+void path_destroy(struct path *p); /* NULL allowed */
+
+/*
+ * The signals of its output: those of its one source, or of all of them in
+ * order. Destinations that have none of their own take them. For all paths,
+ * once all are parsed, what feeds others first.
+ */
+int path_set_signals(struct path *p);
+
+/* Makes `s` read through `primary`, which reads the same node. */
+int path_source_share(struct path_source *s, struct path_source *primary);
+
+/* Decides how it runs and makes pools and queues; nodes are prepared by then. */
+int path_prepare(struct path *p);
+int path_start(struct path *p, int ended_fd);
+/* First no more reading, then, once all paths are there, the end. Both join. */
+void path_stop_reading(struct path *p);
+void path_stop(struct path *p);
+/* After the nodes have stopped: samples they held are back. */
+void path_release(struct path *p);
+
+/* path_source.c */
+/*
+ * Reads once and runs the read hooks. Returns how many samples stand in
+ * smps[] (owned by the caller, at most vectorize), -ENODATA at the end, or
+ * another negative errno.
+ */
+int path_source_read(struct path_source *s, struct sample *smps[]);
+/* Waits as long as makes sense after path_source_read() gave `ret` <= 0. */
+void path_source_wait(struct path_source *s, int ret);
+/* Thread: reads into the queue until the end. */
+void *path_source_run(void *source);
+
+/* path_flow.c */
+/* Output: numbers, hooks, destinations. Takes over the references. */
+void path_emit(struct path *p, struct sample *smps[], unsigned cnt);
+/* Register: takes over the reference. */
+void path_register_put(struct path *p, struct path_source *s,
+		       struct sample *smp);
+/* Sends the register's last state again. */
+void path_resend(struct path *p);
+
+static inline bool path_stopping(struct path *p)
+{
+	return atomic_load_explicit(&p->stop_reading, memory_order_relaxed);
+}
+
+#endif

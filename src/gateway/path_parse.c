@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Paths from the configuration. */
+#define LOG_ROOM "gateway/path"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/nearest.h"
+#include "gateway/path.h"
+#include "gateway/signals.h"
+#include "gateway/super_node.h"
+#include "gateway/super_node_private.h"
+#include "util/log.h"
+
+struct path_config {
+	json_t *in, *out, *mask, *hooks, *original, *poll;
+	bool enabled, reverse, builtin;
+	int mode;
+	double rate;
+	int64_t queuelen, affinity;
+	const char *uuid;
+};
+
+static const char *const mode_names[] = { "any", "all", NULL };
+
+#define KEY(field) offsetof(struct path_config, field)
+
+static const struct config_key path_keys[] = {
+	{ "in", CONFIG_JSON, KEY(in), .required = true,
+	  .help = "the node that is read, or a list of nodes" },
+	{ "out", CONFIG_JSON, KEY(out),
+	  .help = "the node that is written, or a list of nodes" },
+	{ "enabled", CONFIG_BOOL, KEY(enabled), "true",
+	  .help = "Use this path" },
+	{ "reverse", CONFIG_BOOL, KEY(reverse), "false",
+	  .help = "Add a path in the other direction" },
+	{ "mode", CONFIG_ENUM, KEY(mode), "any", .names = mode_names,
+	  .help = "Forward when any source has come, or all of them" },
+	{ "mask", CONFIG_JSON, KEY(mask),
+	  .help = "Sources that count for mode; default all" },
+	{ "rate", CONFIG_REAL, KEY(rate), "0", .min = 0, .max = 1e6,
+	  .help = "Send the last sample again this often, in Hz; 0 never" },
+	{ "poll", CONFIG_JSON, KEY(poll),
+	  .help = "Wait for the descriptors of the sources" },
+	{ "original_sequence_no", CONFIG_JSON, KEY(original),
+	  .help = "Keep sequence numbers; default with one source" },
+	{ "queuelen", CONFIG_INT, KEY(queuelen), "1024", .min = 1,
+	  .max = 1 << 24, .help = "Samples in the queues of the path" },
+	{ "hooks", CONFIG_JSON, KEY(hooks), .help = "List of hooks" },
+	{ "builtin", CONFIG_BOOL, KEY(builtin), "true",
+	  .help = "Add the built-in hooks" },
+	{ "affinity", CONFIG_INT, KEY(affinity), "0", .min = 0,
+	  .max = (double)INT64_MAX, .help = "CPU mask of its threads" },
+	{ "uuid", CONFIG_STRING, KEY(uuid), .help = "Identifier" },
+};
+
+static int fail_no_node(struct super_node *sn, struct config *c,
+			const json_t *at, const char *key, const char *name)
+{
+	struct nearest near = NEAREST(name);
+	char hint[100];
+
+	list_for_each(n, &sn->nodes, struct node, entry)
+		nearest_try(&near, n->name);
+	config_fail(c, at, key, "no node '%s'%s", name,
+		    nearest_hint(&near, hint, sizeof(hint)));
+	return -EINVAL;
+}
+
+/* The node that one entry names; NULL after reporting. `at` and `key` say
+ * where the entry stands. */
+static struct node *find_node(struct super_node *sn, struct config *c,
+			      const json_t *at, const char *key,
+			      const json_t *entry)
+{
+	const char *name = json_string_value(entry);
+	struct node *n;
+
+	if (!name) {
+		config_fail(c, at, key, "expected the name of a node");
+		return NULL;
+	}
+	if (strpbrk(name, "[.")) {
+		config_fail(c, at, key,
+			    "mapping expressions such as '%s' are not supported yet; name whole nodes",
+			    name);
+		return NULL;
+	}
+	n = super_node_find(sn, name);
+	/* A node with errors of its own was reported already. */
+	if (!n && !super_node_is_broken(sn, name))
+		fail_no_node(sn, c, at, key, name);
+	return n;
+}
+
+/* The list of nodes under `key`, string or list; count, or -EINVAL. */
+static int parse_nodes(struct super_node *sn, struct config *c, json_t *cfg,
+		       const char *key, struct node ***out)
+{
+	json_t *value = json_object_get(cfg, key), *e;
+	bool list = json_is_array(value);
+	size_t n = list ? json_array_size(value) : (value ? 1 : 0), i, k;
+	struct node **nodes = calloc(n ? n : 1, sizeof(*nodes));
+	int ret = 0;
+
+	if (!nodes)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		e = list ? json_array_get(value, i) : value;
+		nodes[i] = find_node(sn, c, list && json_is_string(e) ? e : cfg,
+				     list && json_is_string(e) ? NULL : key, e);
+		if (!nodes[i])
+			ret = -EINVAL;
+		for (k = 0; nodes[i] && k < i; k++) {
+			if (nodes[k] != nodes[i])
+				continue;
+			config_fail(c, cfg, key, "node '%s' stands here twice",
+				    nodes[i]->name);
+			ret = -EINVAL;
+		}
+	}
+	if (ret) {
+		free(nodes);
+		return ret;
+	}
+	*out = nodes;
+	return (int)n;
+}
+
+/* Zeroed memory on a cache line: what it holds is shared between threads. */
+static void *zalloc_lines(size_t size)
+{
+	size_t bytes = (size + CACHE_LINE) & ~(size_t)(CACHE_LINE - 1);
+	void *p = aligned_alloc(CACHE_LINE, bytes);
+
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
+static int set_sources(struct path *p, struct config *c, const char *key,
+		       struct node **nodes, unsigned n)
+{
+	int ret = 0;
+
+	p->sources = zalloc_lines(n * sizeof(*p->sources));
+	if (!p->sources)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		struct path_source *s = &p->sources[p->source_count];
+
+		if (!(nodes[i]->type->flags & NODE_CAN_READ)) {
+			config_fail(c, p->cfg, key,
+				    "node '%s' of type %s cannot be read",
+				    nodes[i]->name, nodes[i]->type->name);
+			ret = -EINVAL;
+		}
+		if (!nodes[i]->enabled || !nodes[i]->in.enabled) {
+			log_warn("path %s: source %s is disabled and left out",
+				 p->name, nodes[i]->name);
+			continue;
+		}
+		s->path = p;
+		s->node = nodes[i];
+		s->vectorize = nodes[i]->in.vectorize;
+		s->triggers = true;
+		p->source_count++;
+	}
+	return ret;
+}
+
+static int set_destinations(struct path *p, struct config *c, const char *key,
+			    struct node **nodes, unsigned n)
+{
+	int ret = 0;
+
+	p->destinations = calloc(n ? n : 1, sizeof(*p->destinations));
+	if (!p->destinations)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		struct path_destination *d =
+			&p->destinations[p->destination_count];
+
+		if (!(nodes[i]->type->flags & NODE_CAN_WRITE)) {
+			config_fail(c, p->cfg, key,
+				    "node '%s' of type %s cannot be written",
+				    nodes[i]->name, nodes[i]->type->name);
+			ret = -EINVAL;
+		}
+		if (!nodes[i]->enabled || !nodes[i]->out.enabled) {
+			log_warn("path %s: destination %s is disabled and left out",
+				 p->name, nodes[i]->name);
+			continue;
+		}
+		d->node = nodes[i];
+		d->vectorize = nodes[i]->out.vectorize;
+		p->destination_count++;
+	}
+	return ret;
+}
+
+static int parse_mask(struct path *p, struct super_node *sn, struct config *c)
+{
+	struct node **nodes;
+	int n;
+
+	if (!json_object_get(p->cfg, "mask"))
+		return 0;
+	n = parse_nodes(sn, c, p->cfg, "mask", &nodes);
+	if (n < 0)
+		return n;
+	for (unsigned i = 0; i < p->source_count; i++)
+		p->sources[i].triggers = false;
+	for (int k = 0; k < n; k++) {
+		bool found = false;
+
+		for (unsigned i = 0; i < p->source_count; i++) {
+			if (p->sources[i].node != nodes[k])
+				continue;
+			p->sources[i].triggers = true;
+			found = true;
+		}
+		if (!found)
+			config_fail(c, p->cfg, "mask",
+				    "node '%s' is no source of this path",
+				    nodes[k]->name);
+	}
+	free(nodes);
+	return 0;
+}
+
+/* A boolean whose absence means "decide yourself" (-1). */
+static int parse_maybe(struct config *c, json_t *cfg, const char *key,
+		       const json_t *value)
+{
+	bool v;
+	const struct config_key k = { .name = key, .type = CONFIG_BOOL };
+
+	if (!value || json_is_null(value))
+		return -1;
+	if (config_unpack_part(c, cfg, &k, 1, &v))
+		return -1;
+	return v;
+}
+
+static char *make_name(struct node **in, unsigned in_count, struct node **out,
+		       unsigned out_count)
+{
+	char *name = NULL;
+	size_t len;
+	FILE *f = open_memstream(&name, &len);
+
+	if (!f)
+		return NULL;
+	for (unsigned i = 0; i < in_count; i++)
+		fprintf(f, "%s%s", i ? ", " : "", in[i]->name);
+	fputs(" ->", f);
+	for (unsigned i = 0; i < out_count; i++)
+		fprintf(f, "%s%s", i ? ", " : " ", out[i]->name);
+	fclose(f);
+	return name;
+}
+
+int path_set_signals(struct path *p)
+{
+	struct signal_list *all = NULL, *more;
+
+	for (unsigned i = 0; i < p->source_count; i++) {
+		const struct signal_list *own = p->sources[i].node->in.signals;
+
+		p->sources[i].capacity = own ? own->count : SIGNALS_DEFAULT;
+	}
+	if (p->source_count == 1) {
+		if (p->sources[0].node->in.signals)
+			all = signal_list_get(p->sources[0].node->in.signals);
+	} else {
+		unsigned offset = 0;
+
+		all = signal_list_new(0, SIGNAL_FLOAT);
+		for (unsigned i = 0; all && i < p->source_count; i++) {
+			struct path_source *s = &p->sources[i];
+			struct signal_list *own = s->node->in.signals;
+
+			own = own ? signal_list_get(own) :
+				    signal_list_new(s->capacity, SIGNAL_FLOAT);
+			more = own ? signal_list_concat(all, own) : NULL;
+			signal_list_put(own);
+			signal_list_put(all);
+			all = more;
+			s->offset = offset;
+			offset += s->capacity;
+		}
+		if (!all)
+			return -ENOMEM;
+	}
+	p->signals = all;
+	for (unsigned d = 0; all && d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (!n->out.signals)
+			n->out.signals = signal_list_get(all);
+		if (n->type->flags & NODE_LOOPS && !n->in.signals)
+			n->in.signals = signal_list_get(n->out.signals);
+	}
+	p->resolved = true;
+	return 0;
+}
+
+static int fill(struct path *p, struct super_node *sn, struct config *c,
+		const struct path_config *v)
+{
+	struct node **in = NULL, **out = NULL;
+	int in_count, out_count, ret, maybe;
+
+	in_count = parse_nodes(sn, c, p->cfg, p->reversed ? "out" : "in", &in);
+	out_count = parse_nodes(sn, c, p->cfg, p->reversed ? "in" : "out",
+				&out);
+	ret = in_count < 0 ? in_count : out_count < 0 ? out_count : 0;
+	if (ret)
+		goto out;
+	if (in_count == 0) {
+		config_fail(c, p->cfg, "in", "a path needs a source");
+		ret = -EINVAL;
+		goto out;
+	}
+	if (v->reverse && (in_count != 1 || out_count != 1)) {
+		config_fail(c, p->cfg, "reverse",
+			    "only a path with one source and one destination can have a reverse");
+		ret = -EINVAL;
+	}
+	p->name = make_name(in, (unsigned)in_count, out, (unsigned)out_count);
+	if (!p->name) {
+		ret = -ENOMEM;
+		goto out;
+	}
+	p->reverse = v->reverse;
+	p->mode = v->mode;
+	p->rate_hz = v->rate;
+	p->queuelen = v->queuelen;
+	p->affinity = v->affinity;
+	if (set_sources(p, c, p->reversed ? "out" : "in", in,
+			(unsigned)in_count))
+		ret = -EINVAL;
+	if (set_destinations(p, c, p->reversed ? "in" : "out", out,
+			     (unsigned)out_count))
+		ret = -EINVAL;
+	p->enabled = v->enabled && p->source_count;
+	if (parse_mask(p, sn, c))
+		ret = -EINVAL;
+	maybe = parse_maybe(c, p->cfg, "poll", v->poll);
+	p->poll = maybe < 0 ? PATH_POLL_AUTO :
+			      maybe ? PATH_POLL_YES : PATH_POLL_NO;
+	maybe = parse_maybe(c, p->cfg, "original_sequence_no", v->original);
+	p->original_sequence = maybe < 0 ? p->source_count == 1 &&
+						   v->rate == 0 :
+					   maybe;
+	if (hook_list_parse(&p->hooks, c, v->hooks, HOOK_PATH, NULL, p->name))
+		ret = -EINVAL;
+	else if (v->builtin)
+		ret = hook_list_add_builtin(p->hooks, c, HOOK_PATH, NULL,
+					    p->name) ?: ret;
+out:
+	free(in);
+	free(out);
+	return ret;
+}
+
+int path_new(struct path **out, struct super_node *sn, struct config *c,
+	     json_t *cfg, bool reversed)
+{
+	struct path_config v;
+	struct path *p;
+
+	*out = NULL;
+	if (config_unpack(c, cfg, path_keys, ARRAY_SIZE(path_keys), &v, NULL,
+			  0) &&
+	    !json_is_object(cfg))
+		return 0;
+	p = zalloc_lines(sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	list_init(&p->entry);
+	p->config = c;
+	p->cfg = cfg;
+	p->reversed = reversed;
+	p->event_fd = -1;
+	p->memory = sn->memory;
+	hist_init(&p->latency);
+	if (fill(p, sn, c, &v)) {
+		path_destroy(p);
+		return 0;
+	}
+	*out = p;
+	return 0;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading a node for a path: free samples in, received samples out, release
+ * accounting, read hooks, other paths that read the same node.
+ */
+#define LOG_ROOM "gateway/path"
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "gateway/path.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Reads that may come back empty before a thread begins to sleep: a node that
+ * blocks by itself also returns 0 while it fills its receive queue. */
+#define EMPTIES_BLOCKING 4096
+#define EMPTIES_POLLING 64
+
+static inline void count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* Gaps and steps back of the sequence number, for the live figures. */
+static inline void account_sequence(struct path_source *s,
+				    const struct sample *smp)
+{
+	uint64_t step = smp->sequence - s->last_sequence;
+	uint64_t origin_ns = 0;
+
+	if (unlikely(!(smp->flags & SAMPLE_HAS_SEQUENCE)))
+		return;
+	if (likely(step == 1 && s->seen)) {
+		s->last_sequence = smp->sequence;
+		return;
+	}
+	if (smp->flags & SAMPLE_HAS_ORIGIN)
+		origin_ns = timespec_to_ns(smp->origin);
+	if (s->seen && smp->sequence > s->last_sequence) {
+		count(&s->node->counters.lost, step - 1);
+	} else if (s->seen && smp->sequence &&
+		   origin_ns <= s->last_origin_ns) {
+		/* Overtaken on its way; a later origin is a new beginning. */
+		count(&s->node->counters.reordered, 1);
+		return;
+	}
+	s->seen = true;
+	s->last_sequence = smp->sequence;
+	s->last_origin_ns = origin_ns;
+}
+
+/* Hands references to the other paths that read this node. */
+static void feed_secondaries(struct path_source *s, struct sample *smps[],
+			     unsigned cnt)
+{
+	for (unsigned k = 0; k < s->secondary_count; k++) {
+		struct path_source *other = s->secondaries[k];
+
+		for (unsigned i = 0; i < cnt; i++) {
+			if (ring_push(&other->queue, sample_get(smps[i])))
+				continue;
+			/* A slow path must not hold up the others. */
+			sample_put(smps[i]);
+			if (!atomic_fetch_add(&other->overruns, 1))
+				log_warn("path %s is too slow for node %s, samples are dropped; a longer queuelen may help",
+					 other->path->name, s->node->name);
+		}
+		waker_wake(&other->path->waker);
+	}
+}
+
+/* Unused samples of the last read, then fresh ones. Returns how many. */
+static unsigned fill_batch(struct path_source *s)
+{
+	unsigned have = s->spare_count;
+
+	for (unsigned i = 0; i < have; i++) {
+		s->batch[i]->flags = 0;
+		s->batch[i]->length = 0;
+		s->batch[i]->signals = NULL;
+	}
+	if (have < s->vectorize)
+		have += sample_alloc_many(&s->pool, s->batch + have,
+					  s->vectorize - have);
+	return have;
+}
+
+int path_source_read(struct path_source *s, struct sample *smps[])
+{
+	unsigned have = fill_batch(s), release = have, cnt;
+	/* Looked at before the read, which then sees all that was written. */
+	bool over = unlikely(s->fed_by) && atomic_load(&s->fed_by->ended);
+	int ret;
+
+	if (unlikely(!have)) {
+		if (!atomic_fetch_add(&s->starved, 1))
+			log_warn("path %s: all samples are in use, node %s is not read; a longer queuelen may help",
+				 s->path->name, s->node->name);
+		return -ENOBUFS;
+	}
+	ret = node_read(s->node, s->batch, have, &release);
+	cnt = ret > 0 ? (unsigned)ret : 0;
+	assert(release <= have && cnt <= have);
+
+	/* Exactly the first `release` entries are ours again. Received ones
+	 * beyond them stay the node's too, so take a reference of our own. */
+	for (unsigned i = 0; i < cnt; i++) {
+		smps[i] = s->batch[i];
+		if (unlikely(i >= release))
+			sample_get(smps[i]);
+	}
+	s->spare_count = 0;
+	for (unsigned i = cnt; i < release; i++)
+		s->batch[s->spare_count++] = s->batch[i];
+	if (!cnt)
+		return over ? -ENODATA : ret;
+
+	s->empties = 0;
+	for (unsigned i = 0; i < cnt; i++)
+		account_sequence(s, smps[i]);
+	cnt = hook_list_process(s->node->in.hooks, smps, cnt);
+	if (unlikely(s->secondary_count))
+		feed_secondaries(s, smps, cnt);
+	return (int)cnt;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec t = timespec_from_ns(ns);
+
+	nanosleep(&t, NULL);
+}
+
+/* Waits until the node's descriptors are readable; false when it has none. */
+static bool wait_readable(struct path_source *s)
+{
+	struct pollfd pfds[8];
+	int fds[8], n;
+
+	if (!s->node->type->poll_fds)
+		return false;
+	n = s->node->type->poll_fds(s->node, fds, (int)ARRAY_SIZE(fds));
+	if (n <= 0)
+		return false;
+	for (int i = 0; i < n; i++)
+		pfds[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	/* Bounded: interrupt() of the node need not touch its descriptors. */
+	poll(pfds, (nfds_t)n, 50);
+	return true;
+}
+
+void path_source_wait(struct path_source *s, int ret)
+{
+	bool blocks = s->node->type->flags & NODE_READ_BLOCKS;
+
+	if (ret == -EINTR)
+		return;
+	if (ret < 0 && ret != -EAGAIN) {
+		/* An error, or no free sample: not again at once. */
+		sleep_ns(ret == -ENOBUFS ? 100000 : 10000000);
+		return;
+	}
+	if (++s->empties < (blocks ? EMPTIES_BLOCKING : EMPTIES_POLLING)) {
+		cpu_relax();
+		return;
+	}
+	if (!blocks && wait_readable(s))
+		return;
+	sleep_ns(200000);
+}
+
+/* Waits for room in the queue: what holds up the path holds up the source. */
+static void enqueue(struct path_source *s, struct sample *smp)
+{
+	bool waited = false;
+
+	while (!ring_push(&s->queue, smp)) {
+		if (path_stopping(s->path)) {
+			sample_put(smp);
+			count(&s->overruns, 1);
+			return;
+		}
+		if (!waited)
+			waker_wake(&s->path->waker);
+		waited = true;
+		sleep_ns(20000);
+	}
+}
+
+void *path_source_run(void *source)
+{
+	struct path_source *s = source;
+
+	while (!path_stopping(s->path)) {
+		int ret = path_source_read(s, s->received);
+
+		if (ret == -ENODATA)
+			break;
+		if (ret <= 0) {
+			path_source_wait(s, ret);
+			continue;
+		}
+		for (int i = 0; i < ret; i++)
+			enqueue(s, s->received[i]);
+		waker_wake(&s->path->waker);
+	}
+	for (unsigned k = 0; k < s->secondary_count; k++) {
+		atomic_store(&s->secondaries[k]->ended, true);
+		waker_wake(&s->secondaries[k]->path->waker);
+	}
+	atomic_store(&s->ended, true);
+	waker_wake(&s->path->waker);
+	return NULL;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Signal lists: life time and parsing; see signals.h. */
+#include "gateway/signals.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const type_names[] = {
+	[SIGNAL_FLOAT] = "float",
+	[SIGNAL_INTEGER] = "integer",
+	[SIGNAL_BOOLEAN] = "boolean",
+	[SIGNAL_COMPLEX] = "complex",
+	NULL,
+};
+
+int signal_type_parse(const char *name)
+{
+	for (int i = 0; type_names[i]; i++)
+		if (!strcmp(name, type_names[i]))
+			return i;
+	return -EINVAL;
+}
+
+const char *signal_type_name(enum signal_type type)
+{
+	return type_names[type];
+}
+
+static struct signal_list *list_alloc(unsigned count)
+{
+	struct signal_list *l =
+		calloc(1, sizeof(*l) + count * sizeof(l->signals[0]));
+
+	if (!l)
+		return NULL;
+	atomic_init(&l->refcnt, 1);
+	l->count = count;
+	return l;
+}
+
+static char *indexed_name(const char *prefix, unsigned index)
+{
+	char *name;
+
+	return asprintf(&name, "%s%u", prefix, index) < 0 ? NULL : name;
+}
+
+/* Fills one entry; false on no memory. */
+static bool set_signal(struct signal *s, char *name, const char *unit,
+		       enum signal_type type)
+{
+	s->name = name;
+	s->unit = unit ? strdup(unit) : NULL;
+	s->type = type;
+	return name && (!unit || s->unit);
+}
+
+struct signal_list *signal_list_new(unsigned count, enum signal_type type)
+{
+	struct signal_list *l = list_alloc(count);
+
+	for (unsigned i = 0; l && i < count; i++) {
+		if (!set_signal(&l->signals[i], indexed_name("signal", i), NULL,
+				type)) {
+			signal_list_put(l);
+			return NULL;
+		}
+	}
+	return l;
+}
+
+struct signal_list *signal_list_get(struct signal_list *l)
+{
+	atomic_fetch_add_explicit(&l->refcnt, 1, memory_order_relaxed);
+	return l;
+}
+
+void signal_list_put(struct signal_list *l)
+{
+	if (!l || atomic_fetch_sub_explicit(&l->refcnt, 1,
+					    memory_order_acq_rel) != 1)
+		return;
+	for (unsigned i = 0; i < l->count; i++) {
+		free(l->signals[i].name);
+		free(l->signals[i].unit);
+	}
+	free(l);
+}
+
+struct signal_list *signal_list_concat(const struct signal_list *a,
+				       const struct signal_list *b)
+{
+	struct signal_list *l = list_alloc(a->count + b->count);
+
+	for (unsigned i = 0; l && i < l->count; i++) {
+		const struct signal *from = i < a->count ?
+						    &a->signals[i] :
+						    &b->signals[i - a->count];
+
+		if (!set_signal(&l->signals[i], strdup(from->name), from->unit,
+				from->type)) {
+			signal_list_put(l);
+			return NULL;
+		}
+	}
+	return l;
+}
+
+/* "12f3i": counts and type letters; a letter alone counts once. */
+static int parse_letters(struct signal_list **out, struct config *c,
+			 const json_t *at, const char *key, const char *text)
+{
+	static const char letters[] = "fibc";
+	enum signal_type types[64];
+	unsigned counts[64], runs = 0, total = 0, i = 0;
+
+	for (const char *p = text; *p; p++) {
+		unsigned long n = 1;
+		const char *letter;
+		char *end = (char *)p;
+
+		if (isdigit((unsigned char)*p))
+			n = strtoul(p, &end, 10);
+		p = end;
+		letter = *p ? strchr(letters, *p) : NULL;
+		if (!letter || runs == 64 || n > SIGNALS_MAX ||
+		    total + n > SIGNALS_MAX)
+			goto err_text;
+		types[runs] = (enum signal_type)(letter - letters);
+		counts[runs++] = (unsigned)n;
+		total += (unsigned)n;
+	}
+	if (!total)
+		goto err_text;
+
+	*out = list_alloc(total);
+	for (unsigned r = 0; *out && r < runs; r++) {
+		for (unsigned k = 0; k < counts[r]; k++, i++) {
+			if (!set_signal(&(*out)->signals[i],
+					indexed_name("signal", i), NULL,
+					types[r])) {
+				signal_list_put(*out);
+				*out = NULL;
+				break;
+			}
+		}
+	}
+	return *out ? 0 : -ENOMEM;
+
+err_text:
+	config_fail(c, at, key,
+		    "'%s' is not a list of signals; write for example \"12f3i\" (f float, i integer, b boolean, c complex; at most %d)",
+		    text, SIGNALS_MAX);
+	return -EINVAL;
+}
+
+struct signal_entry {
+	const char *name, *unit;
+	int type;
+	int64_t count;
+	bool enabled;
+	json_t *init;
+};
+
+static const struct config_key entry_keys[] = {
+	{ "name", CONFIG_STRING, offsetof(struct signal_entry, name),
+	  .help = "Name of the signal" },
+	{ "unit", CONFIG_STRING, offsetof(struct signal_entry, unit),
+	  .help = "Unit, for people" },
+	{ "type", CONFIG_ENUM, offsetof(struct signal_entry, type), "float",
+	  .names = type_names, .help = "Type of the values" },
+	{ "count", CONFIG_INT, offsetof(struct signal_entry, count), "1",
+	  .min = 1, .max = SIGNALS_MAX,
+	  .help = "This many signals; names get a running number" },
+	{ "enabled", CONFIG_BOOL, offsetof(struct signal_entry, enabled),
+	  "true", .help = "Accepted and ignored" },
+	{ "init", CONFIG_JSON, offsetof(struct signal_entry, init),
+	  .help = "Accepted and ignored" },
+};
+
+/* Appends the signals of one object at *at_index; total known to fit. */
+static bool fill_entry(struct signal_list *l, unsigned *index,
+		       const struct signal_entry *e, bool numbered)
+{
+	for (int64_t k = 0; k < e->count; k++, (*index)++) {
+		char *name;
+
+		if (e->name && !numbered && e->count == 1)
+			name = strdup(e->name);
+		else
+			name = indexed_name(e->name ? e->name : "signal",
+					    e->name ? (unsigned)k : *index);
+		if (!set_signal(&l->signals[*index], name, e->unit,
+				(enum signal_type)e->type))
+			return false;
+	}
+	return true;
+}
+
+static int parse_objects(struct signal_list **out, struct config *c,
+			 const json_t *at, const char *key, json_t *value)
+{
+	bool single = json_is_object(value);
+	size_t n = single ? 1 : json_array_size(value);
+	struct signal_entry *entries = calloc(n ? n : 1, sizeof(*entries));
+	uint64_t total = 0;
+	unsigned index = 0;
+	int ret = 0;
+
+	if (!entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		json_t *e = single ? value : json_array_get(value, i);
+
+		if (!json_is_object(e)) {
+			config_fail(c, json_is_string(e) ? e : value, NULL,
+				    "a signal is an object such as { name = \"u\", type = \"float\" }");
+			ret = -EINVAL;
+			continue;
+		}
+		/* Node-types put keys of their own beside these (signal.v2,
+		 * modbus), so unknown ones are theirs to refuse. */
+		if (config_unpack_part(c, e, entry_keys,
+				       ARRAY_SIZE(entry_keys), &entries[i]))
+			ret = -EINVAL;
+		total += (uint64_t)entries[i].count;
+	}
+	if (!ret && (!total || total > SIGNALS_MAX)) {
+		config_fail(c, at, key, "%llu signals, possible are 1 to %d",
+			    (unsigned long long)total, SIGNALS_MAX);
+		ret = -EINVAL;
+	}
+	if (ret)
+		goto out;
+
+	*out = list_alloc((unsigned)total);
+	for (size_t i = 0; *out && i < n; i++) {
+		if (!fill_entry(*out, &index, &entries[i],
+				single && json_object_get(value, "count"))) {
+			signal_list_put(*out);
+			*out = NULL;
+		}
+	}
+	ret = *out ? 0 : -ENOMEM;
+out:
+	free(entries);
+	return ret;
+}
+
+int signal_list_parse(struct signal_list **out, struct config *c,
+		      const json_t *at, const char *key)
+{
+	json_t *value = json_object_get(at, key);
+
+	*out = NULL;
+	if (!value || json_is_null(value))
+		return 0;
+	if (json_is_string(value))
+		return parse_letters(out, c, at, key, json_string_value(value));
+	if (json_is_object(value) || json_is_array(value))
+		return parse_objects(out, c, at, key, value);
+	config_fail(c, at, key,
+		    "expected a list of signals, an object with `count` or a text such as \"8f\"");
+	return -EINVAL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signal lists from the configuration, in the three spellings that users know:
+ * a list of {name, unit, type}, one object with `count`, or a string such as
+ * "12f3i" (f float, i integer, b boolean, c complex).
+ */
+#ifndef GATEWAY_SIGNALS_H
+#define GATEWAY_SIGNALS_H
+
+#include "gateway/config.h"
+#include "gateway/sample.h"
+
+/* Values per sample when a configuration says nothing about signals. */
+#define SIGNALS_DEFAULT 64
+#define SIGNALS_MAX 65536
+
+/*
+ * Parses `key` of object `at`. 0 with a new list in *out (NULL when the key is
+ * absent), or a negative errno after config_fail().
+ */
+int signal_list_parse(struct signal_list **out, struct config *c,
+		      const json_t *at, const char *key);
+
+/* A list of all signals of `a` and then `b`, for multiplexing. */
+struct signal_list *signal_list_concat(const struct signal_list *a,
+				       const struct signal_list *b);
+
+#endif

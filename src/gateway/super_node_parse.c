@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The super-node from its configuration: top-level keys, nodes, paths. */
+#define LOG_ROOM "gateway"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "gateway/memory.h"
+#include "gateway/node_life.h"
+#include "gateway/path.h"
+#include "gateway/super_node.h"
+#include "gateway/super_node_private.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+struct top {
+	json_t *nodes, *paths, *http, *logging;
+	int64_t hugepages, affinity, priority, seed;
+	double stats;
+	bool idle_stop;
+	const char *uuid;
+};
+
+#define TOP(field) offsetof(struct top, field)
+
+static const struct config_key top_keys[] = {
+	{ "nodes", CONFIG_JSON, TOP(nodes), .help = "Nodes by name" },
+	{ "paths", CONFIG_JSON, TOP(paths), .help = "List of paths" },
+	{ "http", CONFIG_JSON, TOP(http), .help = "Accepted and not used" },
+	{ "logging", CONFIG_JSON, TOP(logging), .help = "Log settings" },
+	{ "hugepages", CONFIG_INT, TOP(hugepages), "100", .min = 0,
+	  .max = 1e9,
+	  .help = "0 puts samples on the heap; other values: huge pages where there are any" },
+	{ "stats", CONFIG_REAL, TOP(stats), "1", .min = 0, .max = 1000,
+	  .help = "Rate of periodic statistics in Hz, 0 for none" },
+	{ "affinity", CONFIG_INT, TOP(affinity), "0", .min = 0,
+	  .max = (double)INT64_MAX, .help = "CPU mask of the process" },
+	{ "priority", CONFIG_INT, TOP(priority), "0", .min = 0, .max = 99,
+	  .help = "SCHED_FIFO priority, 0 for none" },
+	{ "idle_stop", CONFIG_BOOL, TOP(idle_stop), "false",
+	  .help = "End when all paths have ended" },
+	{ "uuid", CONFIG_STRING, TOP(uuid), .help = "Identifier" },
+	{ "seed", CONFIG_INT, TOP(seed), "0",
+	  .help = "Start of random numbers" },
+};
+
+struct logging {
+	const char *level, *file, *pattern;
+	bool syslog;
+	json_t *expressions;
+};
+
+#define LOGGING(field) offsetof(struct logging, field)
+
+static const struct config_key logging_keys[] = {
+	{ "level", CONFIG_STRING, LOGGING(level), "info",
+	  .help = "error, warning, info, debug or trace" },
+	{ "file", CONFIG_STRING, LOGGING(file), .help = "Not used yet" },
+	{ "syslog", CONFIG_BOOL, LOGGING(syslog), "false",
+	  .help = "Not used yet" },
+	{ "expressions", CONFIG_JSON, LOGGING(expressions),
+	  .help = "Not used yet" },
+	{ "pattern", CONFIG_STRING, LOGGING(pattern), .help = "Not used yet" },
+};
+
+static void parse_logging(struct config *c, json_t *cfg)
+{
+	struct logging v;
+	int level;
+
+	if (!cfg || config_unpack(c, cfg, logging_keys,
+				  ARRAY_SIZE(logging_keys), &v, NULL, 0))
+		return;
+	level = log_level_parse(v.level);
+	/* Names that users know and that have no counterpart here. */
+	if (!strcmp(v.level, "critical") || !strcmp(v.level, "off"))
+		level = LOG_ERROR;
+	if (level < 0)
+		config_fail(c, cfg, "level",
+			    "'%s' is none of: error, warning, info, debug, trace",
+			    v.level);
+	else if (!getenv("BUSBAR_LOG") && json_object_get(cfg, "level"))
+		log_set_level((enum log_level)level);
+	if (v.file || v.syslog || v.expressions || v.pattern)
+		log_warn("%s: logging: only `level` is used, the log goes to standard error",
+			 config_where(c, cfg));
+}
+
+bool super_node_is_broken(struct super_node *sn, const char *name)
+{
+	return json_object_get(sn->nodes_cfg, name) &&
+	       !super_node_find(sn, name);
+}
+
+struct node *super_node_find(struct super_node *sn, const char *name)
+{
+	list_for_each(n, &sn->nodes, struct node, entry)
+		if (!strcmp(n->name, name))
+			return n;
+	return NULL;
+}
+
+static void parse_nodes(struct super_node *sn, struct config *c, json_t *cfg)
+{
+	const char *name;
+	json_t *v;
+
+	if (!cfg || !json_is_object(cfg)) {
+		if (cfg)
+			config_fail(c, config_root(c), "nodes",
+				    "expected a group with one entry per node");
+		return;
+	}
+	sn->nodes_cfg = cfg;
+	json_object_foreach(cfg, name, v) {
+		struct node *n = NULL;
+
+		if (!json_is_object(v)) {
+			config_fail(c, cfg, name,
+				    "expected a group with the settings of the node");
+			continue;
+		}
+		node_name_valid(c, cfg, name);
+		if (node_new(&n, sn, c, name, v))
+			continue;
+		list_push(&sn->nodes, &n->entry);
+	}
+}
+
+static void add_path(struct super_node *sn, struct config *c, json_t *cfg,
+		     bool reversed)
+{
+	struct path *p;
+
+	if (path_new(&p, sn, c, cfg, reversed) || !p)
+		return;
+	list_push(&sn->paths, &p->entry);
+	if (p->reverse && !reversed)
+		add_path(sn, c, cfg, true);
+}
+
+static void parse_paths(struct super_node *sn, struct config *c, json_t *cfg)
+{
+	size_t i;
+	json_t *v;
+
+	if (!cfg)
+		return;
+	if (!json_is_array(cfg)) {
+		config_fail(c, config_root(c), "paths",
+			    "expected a list of paths: paths = ( { in = ..., out = ... } )");
+		return;
+	}
+	json_array_foreach(cfg, i, v) {
+		if (json_is_object(v))
+			add_path(sn, c, v, false);
+		else
+			config_fail(c, cfg, NULL,
+				    "expected a group such as { in = \"a\", out = \"b\" }");
+	}
+}
+
+/* A node has one writer, because write() is not made for two threads. */
+static void check_writers(struct super_node *sn, struct config *c)
+{
+	list_for_each(p, &sn->paths, struct path, entry) {
+		for (unsigned d = 0; p->enabled && d < p->destination_count;
+		     d++) {
+			const struct path *first = NULL;
+			struct node *n = p->destinations[d].node;
+
+			list_for_each(q, &sn->paths, struct path, entry) {
+				for (unsigned k = 0;
+				     q->enabled && k < q->destination_count;
+				     k++)
+					if (!first &&
+					    q->destinations[k].node == n)
+						first = q;
+			}
+			if (first && first != p)
+				config_fail(c, p->cfg,
+					    p->reversed ? "in" : "out",
+					    "node '%s' is the destination of another path already (%s)",
+					    n->name,
+					    config_where(c, first->cfg));
+		}
+	}
+}
+
+/* The path that writes `n`, when reading `n` gives back what was written. */
+static struct path *feeder_of(struct super_node *sn, const struct node *n)
+{
+	if (!(n->type->flags & NODE_LOOPS))
+		return NULL;
+	list_for_each(p, &sn->paths, struct path, entry)
+		for (unsigned d = 0; p->enabled && d < p->destination_count;
+		     d++)
+			if (p->destinations[d].node == n)
+				return p;
+	return NULL;
+}
+
+/* The first path that reads a node reads it for the others too. */
+static int share_sources(struct super_node *sn)
+{
+	list_for_each(p, &sn->paths, struct path, entry) {
+		for (unsigned i = 0; p->enabled && i < p->source_count; i++) {
+			struct path_source *s = &p->sources[i], *first = NULL;
+
+			s->fed_by = feeder_of(sn, s->node);
+			list_for_each(q, &sn->paths, struct path, entry) {
+				for (unsigned k = 0;
+				     q->enabled && k < q->source_count; k++)
+					if (!first &&
+					    q->sources[k].node == s->node)
+						first = &q->sources[k];
+			}
+			if (first && first != s &&
+			    path_source_share(s, first))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* A source that comes back from a path whose signals are not known yet. */
+static bool must_wait(struct super_node *sn, const struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++) {
+		const struct node *n = p->sources[i].node;
+
+		if (!(n->type->flags & NODE_LOOPS) || n->in.signals)
+			continue;
+		list_for_each(q, &sn->paths, struct path, entry)
+			for (unsigned d = 0; d < q->destination_count; d++)
+				if (q->enabled && !q->resolved && q != p &&
+				    q->destinations[d].node == n)
+					return true;
+	}
+	return false;
+}
+
+static int set_signals(struct super_node *sn)
+{
+	for (bool last = false, progress;; last = !progress) {
+		progress = false;
+		list_for_each(p, &sn->paths, struct path, entry) {
+			int ret;
+
+			if (!p->enabled || p->resolved ||
+			    (!last && must_wait(sn, p)))
+				continue;
+			ret = path_set_signals(p);
+			if (ret)
+				return ret;
+			progress = true;
+		}
+		/* Nothing moved: paths in a circle, which take the default. */
+		if (last)
+			return 0;
+	}
+}
+
+static int parse(struct super_node *sn, struct config *c)
+{
+	struct top v;
+
+	if (!json_is_object(config_root(c))) {
+		config_fail(c, config_root(c), NULL,
+			    "expected a group with `nodes` and `paths`");
+		return -EINVAL;
+	}
+	config_unpack(c, config_root(c), top_keys, ARRAY_SIZE(top_keys), &v,
+		      NULL, 0);
+	parse_logging(c, v.logging);
+	if (v.http && !json_is_false(json_object_get(v.http, "enabled")))
+		log_warn("%s: http is not offered yet, the key is ignored",
+			 config_where(c, v.http));
+	sn->affinity = v.affinity;
+	sn->priority = v.priority;
+	sn->stats_hz = v.stats;
+	sn->idle_stop = v.idle_stop;
+	sn->memory = v.hugepages ? &memory_hugepage : &memory_heap;
+	if (v.seed)
+		srandom((unsigned)v.seed);
+
+	parse_nodes(sn, c, v.nodes);
+	parse_paths(sn, c, v.paths);
+	check_writers(sn, c);
+	list_for_each(n, &sn->nodes, struct node, entry)
+		if (node_state(n) == NODE_PARSED)
+			node_check(n, c);
+	if (config_errors(c))
+		return -EINVAL;
+	if (list_empty(&sn->paths))
+		log_warn("the configuration has no paths, nothing will be moved");
+	return set_signals(sn) ?: share_sources(sn);
+}
+
+int super_node_new(struct super_node **out, struct config *c)
+{
+	struct super_node *sn = calloc(1, sizeof(*sn));
+	size_t types = 0;
+	int ret = -ENOMEM;
+
+	if (!sn)
+		return -ENOMEM;
+	clock_init();
+	sn->config = c;
+	list_init(&sn->nodes);
+	list_init(&sn->paths);
+	sn->stats_fd = -1;
+	while (node_types[types])
+		types++;
+	sn->types_started = calloc(types + 1, sizeof(bool));
+	sn->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (sn->event_fd < 0 || !sn->types_started)
+		goto err;
+	ret = parse(sn, c);
+	if (ret)
+		goto err;
+	*out = sn;
+	return 0;
+err:
+	super_node_destroy(sn);
+	return ret;
+}

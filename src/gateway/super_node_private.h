@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside of the super-node, for its own files, paths and tests. */
+#ifndef GATEWAY_SUPER_NODE_PRIVATE_H
+#define GATEWAY_SUPER_NODE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "gateway/super_node.h"
+
+enum super_node_state {
+	SUPER_NODE_PARSED,
+	SUPER_NODE_STARTED,
+	SUPER_NODE_STOPPED,
+};
+
+struct super_node {
+	struct config *config;
+	enum super_node_state state;
+	struct list nodes;       /* struct node, in order of the file */
+	struct list paths;       /* struct path */
+	json_t *nodes_cfg;
+
+	int64_t affinity, priority;
+	struct memory_type *memory;  /* of all pools, before nodes wrap it */
+	bool *types_started;         /* by index into node_types[] */
+	double stats_hz;
+	bool idle_stop;
+
+	int event_fd;            /* stop requests and ended paths */
+	atomic_bool stop_requested;
+	pthread_t stats_thread;
+	bool has_stats_thread;
+	int stats_fd;            /* ends the statistics thread */
+
+	uint64_t started_ns, stopped_ns;
+	uint64_t progress_ns, progress_received; /* at the last live line */
+};
+
+/* The name stands in the file, but no node could be made of it. */
+bool super_node_is_broken(struct super_node *sn, const char *name);
+
+#endif

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# `busbar bench floor` finishes in time, and its figures are physically possible.
+set -u
+: "${BUSBAR:?set it to the busbar executable}"
+json=$(timeout 20 "$BUSBAR" bench floor --json)
+status=$?
+if [ "$(nproc)" -lt 2 ]; then
+	echo "skipped: half of the floor needs two CPUs"
+	exit 77
+fi
+if [ "$status" -ne 0 ]; then
+	echo "failed: status $status"
+	echo "$json"
+	exit 1
+fi
+echo "$json" | awk '
+	function bad(why) { print "failed: " why; failed = 1 }
+	/"median"/ {
+		gsub(/[":,{}]/, " ")
+		median[$1] = $3; best[$1] = $5; n++
+		if (!($3 > 0)) bad($1 " has median " $3)
+		rate = $1 ~ /_gbs$/
+		if (rate ? $5 < $3 : $5 > $3) bad($1 ": best " $5 ", median " $3)
+	}
+	END {
+		if (n != 13) bad(n " measurements instead of 13")
+		# Loose bounds that no real machine leaves.
+		if (median["cacheline_oneway_ns"] < 5) bad("a cache line faster than 5 ns")
+		if (median["udp_rtt_64_ns"] < 2 * best["system_call_ns"])
+			bad("a UDP round trip cheaper than its system calls")
+		if (median["vm_writev_1m_ns"] < median["vm_writev_8_ns"])
+			bad("1 MiB copied faster than 8 bytes")
+		exit failed
+	}'

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+#
+# For tests that run other people's programs, unmodified, on busbar's adapter.
+# A test sources this, defines once() and ends with `repeat`.
+#
+#   BUSBAR  the executable under test (required)
+#   N       repetitions (1)
+#   DEVICE  the device to use (soft0)
+#
+# Exit status: 0 passed, 1 failed, 77 a program that is needed is not here.
+# Nothing here sleeps for luck: a server is ready when it listens.
+set -eu
+
+BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
+DEVICE=${DEVICE:-soft0}
+limit_s=${LIMIT_S:-20}
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-programs.XXXXXX")
+server_pid=
+# Some programs leave files where they stand.
+cd "$tmp"
+
+cleanup() {
+	status=$?
+	trap - EXIT INT TERM
+	if [ -n "$server_pid" ]; then
+		kill "$server_pid" 2>/dev/null || true
+		wait "$server_pid" 2>/dev/null || true
+	fi
+	cd /
+	rm -rf "$tmp"
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# need PROGRAM...: skips the test when one is not installed.
+need() {
+	for program; do
+		if ! command -v "$program" >/dev/null; then
+			echo "skipped: $program is not installed"
+			exit 77
+		fi
+	done
+}
+
+# fail WORDS: says why, with what the two programs printed.
+fail() {
+	echo "failed: $*"
+	for log in "$tmp"/*.log; do
+		[ -s "$log" ] || continue
+		echo "--- $(basename "$log")"
+		tail -n 40 "$log"
+	done
+	exit 1
+}
+
+# A program on busbar's adapter, with a time limit. `timeout` becomes the
+# process itself, so that $! of a background call can be signalled.
+on_busbar() {
+	exec timeout --kill-after=2 "$limit_s" "$BUSBAR" exec -- "$@"
+}
+
+# tcp_listens PORT: whether a socket listens there (state 0A), v4 or v6.
+tcp_listens() {
+	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$(printf %04X "$1")" '
+		$4 == "0A" { n = split($2, a, ":"); if (a[n] == port) found = 1 }
+		END { exit !found }'
+}
+
+# cm_listens PORT: whether an identifier of the RDMA CM listens there. Its port is
+# a name in the abstract namespace of Unix sockets (src/rdmacm/port.c).
+cm_listens() {
+	awk -v port="$1" '
+		$4 == "00010000" && $NF ~ "^@busbar\\.cm\\.[0-9a-f]+\\." port "\\." { found = 1 }
+		END { exit !found }' /proc/net/unix
+}
+
+# A TCP port that nothing listens on; below the range of outgoing connections.
+free_port() {
+	port=$((16000 + ($$ * 13 + ${port_step:-0} * 101) % 16000))
+	while tcp_listens "$port"; do
+		port=$((port + 1))
+	done
+	port_step=$((${port_step:-0} + 1))
+}
+
+# start_server COMMAND...: in the background, output in server.log.
+start_server() {
+	(on_busbar "$@") >"$tmp/server.log" 2>&1 &
+	server_pid=$!
+}
+
+server_alive() {
+	kill -0 "$server_pid" 2>/dev/null
+}
+
+# wait_ready TEST...: until TEST succeeds; fails when the server ends first or
+# ten seconds pass.
+wait_ready() {
+	tries=0
+	until "$@"; do
+		server_alive || fail "the server ended before it was ready"
+		tries=$((tries + 1))
+		[ "$tries" -lt 1000 ] || fail "the server was not ready in ten seconds"
+		sleep 0.01
+	done
+}
+
+# The server's own exit status, which must be 0 as well.
+finish_server() {
+	status=0
+	wait "$server_pid" || status=$?
+	server_pid=
+	[ "$status" -eq 0 ] || fail "the server ended with status $status"
+}
+
+# run_client COMMAND...: in the foreground, output in client.log.
+run_client() {
+	status=0
+	(on_busbar "$@") >"$tmp/client.log" 2>&1 || status=$?
+	[ "$status" -eq 0 ] || fail "the client ended with status $status"
+}
+
+# expect FILE PATTERN: a line of the log that must be there (basic regex).
+expect() {
+	grep -q -- "$2" "$tmp/$1.log" || fail "no line like '$2' in the $1's output"
+}
+
+# Runs once() N times, with the words given here.
+repeat() {
+	n=0
+	while [ "$n" -lt "${N:-1}" ]; do
+		n=$((n + 1))
+		once "$@"
+	done
+}

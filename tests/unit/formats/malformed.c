@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Malformed lines are refused with a reason, and reading goes on behind them. */
+#include "samples.h"
+
+static const struct {
+	const char *format, *line, *reason;
+} cases[] = {
+#define HUMAN "{ \"type\": \"villas.human\" }"
+#define CSV "{ \"type\": \"csv\" }"
+#define PLAIN "{ \"type\": \"csv\", \"columns\": \"plain\" }"
+	{ HUMAN, "abc\t1\n", "timestamp \"abc\"" },
+	{ HUMAN, "1.\t1\n", "timestamp \"1.\"" },
+	{ HUMAN, "99999999999999999999\t1\n", "timestamp" },
+	{ HUMAN, "1.5+x\t1\n", "offset \"+x\"" },
+	{ HUMAN, "1.5+1e99\t1\n", "offset" },
+	{ HUMAN, "1.5(5\t1\n", "sequence number" },
+	{ HUMAN, "1.5(-5)\t1\n", "sequence number" },
+	{ HUMAN, "1.5(99999999999999999999)\t1\n", "sequence number" },
+	{ HUMAN, "1.5Fx\t1\n", "does not belong" },
+	{ HUMAN, "1.5\t1\tabc\n", "value \"abc\" is not a real number" },
+	{ HUMAN, "1.5\t1\t2\t3\t4\t5\n", "more than 4 values" },
+	{ HUMAN, "1.5\t1\t2\t3.5\n", "is not an integer" },
+	{ HUMAN, "1.5\t1\t2\t3\t1+2\n", "complex" },
+	{ CSV, "1,2\n", "only 2 columns" },
+	{ CSV, "1.5,0,nan,nan,1\n", "seconds \"1.5\"" },
+	{ CSV, "1,1000000000,nan,nan,1\n", "nanoseconds" },
+	{ CSV, "1,0,abc,nan,1\n", "offset \"abc\"" },
+	{ CSV, "1,0,nan,1.5,1\n", "sequence number \"1.5\"" },
+	{ CSV, "1,0,nan,1,1,2;3\n", "value \"2;3\"" },
+	{ CSV, "1,0,nan,1,1,2,\n", "is not an integer" },
+	{ PLAIN, "time,a\n28-Apr-2025,1\n", "set time_format" },
+	{ PLAIN, "a,time\n1\n", "ends before its time" },
+	{ PLAIN, "time,a\n1,\x01\x02""abc\n", "value \"??abc\"" },
+};
+
+static struct signal_list *four_signals(void)
+{
+	struct signal_list *l = signal_list_new(4, SIGNAL_FLOAT);
+
+	l->signals[2].type = SIGNAL_INTEGER;
+	l->signals[3].type = SIGNAL_COMPLEX;
+	return l;
+}
+
+static void malformed_lines_are_refused_with_a_reason(void **state)
+{
+	struct signal_list *signals = four_signals();
+	struct pool pool;
+	struct sample *s;
+
+	assert_int_equal(pool_init(&pool, 1, 4, &memory_heap), 0);
+	s = make_sample(&pool);
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct made_format m = make_format(cases[i].format, signals);
+
+		if (scan_text(m.format, cases[i].line, s) != -EBADMSG)
+			fail_msg("accepted: %s", cases[i].line);
+		if (!strstr(format_error(m.format), cases[i].reason))
+			fail_msg("'%s' does not say '%s'", format_error(m.format),
+				 cases[i].reason);
+		drop_format(&m);
+	}
+	sample_put(s);
+	assert_int_equal(pool_destroy(&pool), 0);
+	signal_list_put(signals);
+}
+
+static void reading_goes_on_behind_a_malformed_line(void **state)
+{
+	static const char text[] = "1.0(0)\t1\n1.1(1)\tbad\n1.2(2)\t3\n";
+	struct made_format m = make_format(HUMAN, NULL);
+	struct sample *smps[4];
+	struct pool pool;
+	size_t pos = 0, used;
+
+	assert_int_equal(pool_init(&pool, 4, 4, &memory_heap), 0);
+	for (unsigned i = 0; i < 4; i++)
+		smps[i] = make_sample(&pool);
+	/* First what stands before it, then the error, then what follows. */
+	assert_int_equal(m.format->type->scan(m.format, text, sizeof(text) - 1,
+					      &used, smps, 4), 1);
+	assert_int_equal(smps[0]->sequence, 0);
+	pos += used;
+	assert_int_equal(m.format->type->scan(m.format, text + pos,
+			sizeof(text) - 1 - pos, &used, smps, 4), -EBADMSG);
+	pos += used;
+	assert_int_equal(m.format->type->scan(m.format, text + pos,
+			sizeof(text) - 1 - pos, &used, smps, 4), 1);
+	assert_int_equal(smps[0]->sequence, 2);
+	assert_int_equal(pos + used, sizeof(text) - 1);
+	sample_put_many(smps, 4);
+	assert_int_equal(pool_destroy(&pool), 0);
+	drop_format(&m);
+}
+
+static void a_missing_time_column_is_refused_for_every_line(void **state)
+{
+	struct made_format m = make_format("{ \"type\": \"csv\", \"columns\": "
+		"\"plain\", \"time_column\": \"when\" }", NULL);
+	struct pool pool;
+	struct sample *s;
+
+	assert_int_equal(pool_init(&pool, 1, 4, &memory_heap), 0);
+	s = make_sample(&pool);
+	assert_int_equal(scan_text(m.format, "a,b\n", s), -EBADMSG);
+	assert_non_null(strstr(format_error(m.format), "time_column"));
+	assert_int_equal(scan_text(m.format, "1,2\n", s), -EBADMSG);
+	sample_put(s);
+	assert_int_equal(pool_destroy(&pool), 0);
+	drop_format(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(malformed_lines_are_refused_with_a_reason),
+		cmocka_unit_test(reading_goes_on_behind_a_malformed_line),
+		cmocka_unit_test(a_missing_time_column_is_refused_for_every_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One node by its configuration, without a super-node: what the core does in
+ * the life of a node is done here in a few lines, so that a test of a node-type
+ * depends on that type alone.
+ */
+#ifndef TESTS_NODES_FIXTURE_H
+#define TESTS_NODES_FIXTURE_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gateway/memory.h"
+#include "gateway/node.h"
+#include "gateway/signals.h"
+#include "util/clock.h"
+
+extern const struct node_type node_signal, node_file;
+
+struct made_node {
+	struct config *config;
+	struct node node;
+};
+
+static inline int take_direction(struct made_node *m, struct node_direction *d,
+				 const char *name, const struct config_key *keys,
+				 size_t count)
+{
+	json_t *cfg = json_object_get(config_root(m->config), name);
+
+	d->cfg = cfg;
+	d->present = d->enabled = cfg != NULL;
+	d->vectorize = 1;
+	if (signal_list_parse(&d->signals, m->config,
+			      cfg ? cfg : config_root(m->config), "signals"))
+		return -EINVAL;
+	return config_unpack_part(m->config, cfg, keys, count,
+				  m->node.private_data);
+}
+
+/* Up to and with check; 0 or a negative errno. */
+static inline int try_node(struct made_node *m, const struct node_type *type,
+			   const char *text)
+{
+	json_t *cfg;
+	int ret;
+
+	clock_init();
+	memset(m, 0, sizeof(*m));
+	m->node.type = type;
+	m->node.name = (char *)"test";
+	m->node.private_data = calloc(1, type->size);
+	ret = config_load_text("test", text, strlen(text), &m->config);
+	if (ret)
+		return ret;
+	cfg = config_root(m->config);
+	ret = config_unpack_part(m->config, cfg, type->keys, type->key_count,
+				 m->node.private_data);
+	if (!ret)
+		ret = take_direction(m, &m->node.in, "in", type->in_keys,
+				     type->in_key_count);
+	if (!ret)
+		ret = take_direction(m, &m->node.out, "out", type->out_keys,
+				     type->out_key_count);
+	if (!ret && type->parse)
+		ret = type->parse(&m->node, m->config, cfg);
+	if (!ret && type->check)
+		ret = type->check(&m->node, m->config, cfg);
+	return ret;
+}
+
+static inline void make_node(struct made_node *m, const struct node_type *type,
+			     const char *text)
+{
+	assert_int_equal(try_node(m, type, text), 0);
+}
+
+static inline void drop_node(struct made_node *m)
+{
+	if (m->node.type->destroy)
+		m->node.type->destroy(&m->node);
+	signal_list_put(m->node.in.signals);
+	signal_list_put(m->node.out.signals);
+	free(m->node.private_data);
+	config_destroy(m->config);
+}
+
+static inline int node_read_one(struct made_node *m, struct sample *s)
+{
+	unsigned release = 1;
+
+	s->signals = NULL;
+	s->length = 0;
+	s->flags = 0;
+	return node_read(&m->node, &s, 1, &release);
+}
+
+/* A folder of the test's own under the system's place for temporary files. */
+static inline const char *scratch(const char *name)
+{
+	static char folder[64], path[4][256];
+	static unsigned turn;
+
+	if (!folder[0]) {
+		snprintf(folder, sizeof(folder), "/tmp/busbar-test-XXXXXX");
+		assert_non_null(mkdtemp(folder));
+	}
+	turn = (turn + 1) % 4;
+	snprintf(path[turn], sizeof(path[0]), "%s/%s", folder, name);
+	return path[turn];
+}
+
+/* Removes the given files and the folder. */
+static inline void clear_scratch(const char *const names[])
+{
+	char folder[256];
+
+	for (size_t i = 0; names[i]; i++)
+		unlink(scratch(names[i]));
+	snprintf(folder, sizeof(folder), "%s", scratch(""));
+	rmdir(folder);
+}
+
+#endif

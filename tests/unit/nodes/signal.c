@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The signal node: shapes against analytic values, numbering, limits, stamps. */
+#include "fixture.h"
+
+#include <math.h>
+
+static struct pool pool;
+static struct sample *smp;
+
+static int set_up(void **state)
+{
+	if (pool_init(&pool, 64, 64, &memory_heap))
+		return -1;
+	smp = sample_alloc(&pool);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	sample_put(smp);
+	return (int)pool_destroy(&pool);
+}
+
+#define VIRTUAL "\"realtime\": false, \"rate\": 1000, "
+
+static double sine(double t)
+{
+	return 3 + 2 * sin(2 * M_PI * 50 * t + 0.5);
+}
+
+static double square(double t)
+{
+	return 3 + (fmod(t * 50 + 0.5 / (2 * M_PI), 1) < 0.5 ? -2 : 2);
+}
+
+static double triangle(double t)
+{
+	double x = fmod(t * 50 + 0.5 / (2 * M_PI), 1);
+
+	return 3 + 2 * (x < 0.5 ? 1 - 4 * x : 4 * x - 3);
+}
+
+static double ramp(double t)
+{
+	return 3 + 2 * fmod(t, 50);
+}
+
+static double counter(double t)
+{
+	return 3 + 2 * rint(t * 1000);
+}
+
+static double constant(double t)
+{
+	return 5;
+}
+
+static double pulse(double t)
+{
+	/* 20 steps in a period, 4 of them high. */
+	return 3 + ((unsigned)rint(t * 1000) % 20 < 4 ? 7 : -1);
+}
+
+static void shapes_have_their_analytic_values(void **state)
+{
+	static const struct {
+		const char *name, *phase;
+		double (*value)(double t);
+	} shapes[] = {
+		{ "sine", "0.5", sine },       { "square", "0.5", square },
+		{ "triangle", "0.5", triangle }, { "ramp", "0", ramp },
+		{ "counter", "0", counter },   { "constant", "0", constant },
+		{ "pulse", "0", pulse },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+		struct made_node m;
+		char text[400];
+
+		snprintf(text, sizeof(text), "{ " VIRTUAL
+			 "\"signal\": \"%s\", \"phase\": %s, \"frequency\": 50, "
+			 "\"amplitude\": 2, \"offset\": 3, \"pulse_width\": 4, "
+			 "\"pulse_low\": -1, \"pulse_high\": 7 }",
+			 shapes[i].name, shapes[i].phase);
+		make_node(&m, &node_signal, text);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (unsigned step = 0; step < 5000; step++) {
+			assert_int_equal(node_read_one(&m, smp), 1);
+			assert_int_equal(smp->length, 1);
+			if (fabs(smp->data[0].f - shapes[i].value(step / 1000.0)) > 1e-9)
+				fail_msg("%s at step %u is %g, not %g",
+					 shapes[i].name, step, smp->data[0].f,
+					 shapes[i].value(step / 1000.0));
+		}
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
+static void a_random_walk_has_its_deviation_and_depends_on_the_seed(void **state)
+{
+	double last[3][2000], sum = 0, squares = 0;
+
+	for (int run = 0; run < 3; run++) {
+		struct made_node m;
+		char text[200];
+
+		snprintf(text, sizeof(text), "{ " VIRTUAL "\"signal\": \"random\", "
+			 "\"stddev\": 0.2, \"offset\": 10, \"seed\": %d }",
+			 run == 2 ? 8 : 7);
+		make_node(&m, &node_signal, text);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (unsigned i = 0; i < 2000; i++) {
+			assert_int_equal(node_read_one(&m, smp), 1);
+			last[run][i] = smp->data[0].f;
+		}
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+	assert_memory_equal(last[0], last[1], sizeof(last[0]));
+	assert_memory_not_equal(last[0], last[2], sizeof(last[0]));
+	for (unsigned i = 1; i < 2000; i++) {
+		double step = last[0][i] - last[0][i - 1];
+
+		sum += step;
+		squares += step * step;
+	}
+	assert_true(fabs(sum / 1999) < 0.02);
+	assert_true(fabs(sqrt(squares / 1999) - 0.2) < 0.02);
+}
+
+static void settings_are_one_for_all_or_one_for_each(void **state)
+{
+	struct made_node m;
+
+	make_node(&m, &node_signal, "{ " VIRTUAL "\"signal\": [\"constant\", \"counter\", "
+		  "\"constant\"], \"amplitude\": [1, 2, \"4.5\"], \"offset\": 100 }");
+	assert_int_equal(m.node.in.signals->count, 3);
+	assert_string_equal(m.node.in.signals->signals[1].name, "counter1");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_true(smp->data[0].f == 101 && smp->data[1].f == 102 &&
+		    smp->data[2].f == 104.5);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+
+	make_node(&m, &node_signal, "{ " VIRTUAL "\"values\": 9 }");
+	assert_int_equal(m.node.in.signals->count, 9);
+	assert_string_equal(m.node.in.signals->signals[0].name, "random0");
+	assert_string_equal(m.node.in.signals->signals[8].name, "sine8");
+	drop_node(&m);
+
+	make_node(&m, &node_signal, "{ \"signal\": \"sine\", \"in\": { \"signals\": \"2f1i\" } }");
+	assert_int_equal(m.node.in.signals->count, 3);
+	assert_int_equal(m.node.in.signals->signals[2].type, SIGNAL_INTEGER);
+	drop_node(&m);
+}
+
+static void wrong_settings_are_refused(void **state)
+{
+	static const char *const texts[] = {
+		"{ \"signal\": \"sinus\" }",
+		"{ \"signal\": [] }",
+		"{ \"signal\": [\"sine\", 5] }",
+		"{ \"values\": 3, \"amplitude\": [1, 2] }",
+		"{ \"signal\": [\"sine\", \"sine\"], \"phase\": [1, 2, 3] }",
+		"{ \"amplitude\": \"much\" }",
+		"{ \"frequency\": 0 }",
+		"{ \"rate\": 0 }",
+		"{ \"timer\": \"sundial\" }",
+		"{ \"values\": 2, \"in\": { \"signals\": \"3f\" } }",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct made_node m;
+
+		if (try_node(&m, &node_signal, texts[i]) != -EINVAL)
+			fail_msg("accepted: %s", texts[i]);
+		assert_true(config_errors(m.config) > 0);
+		drop_node(&m);
+	}
+}
+
+static void a_limit_ends_the_data_for_good(void **state)
+{
+	struct sample *smps[10];
+	unsigned release = 10;
+	struct made_node m;
+
+	make_node(&m, &node_signal, "{ " VIRTUAL "\"limit\": 15, \"signal\": \"counter\" }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(sample_alloc_many(&pool, smps, 10), 10);
+	assert_int_equal(node_read(&m.node, smps, 10, &release), 10);
+	assert_int_equal(release, 10);
+	assert_int_equal(node_read(&m.node, smps, 10, &release), 5);
+	assert_int_equal(smps[4]->sequence, 14);
+	assert_int_equal(node_read(&m.node, smps, 10, &release), -ENODATA);
+	assert_int_equal(node_read(&m.node, smps, 10, &release), -ENODATA);
+	sample_put_many(smps, 10);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void origins_not_in_real_time_stand_on_the_grid(void **state)
+{
+	struct made_node m;
+	uint64_t first = 0;
+
+	make_node(&m, &node_signal, "{ " VIRTUAL "\"signal\": \"counter\" }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(node_read_one(&m, smp), 1);
+		if (i == 0)
+			first = timespec_to_ns(smp->origin);
+		assert_in_range(timespec_to_ns(smp->origin) - first,
+				i * UINT64_C(1000000) - (i > 0), i * UINT64_C(1000000) + 1);
+	}
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void the_origin_is_stamped_after_the_wait(void **state)
+{
+	static const char *const timers[] = { "timerfd", "tsc" };
+
+	for (int k = 0; k < 2; k++) {
+		struct made_node m;
+		uint64_t last = 0, missed, best = UINT64_MAX;
+		char text[100];
+
+		snprintf(text, sizeof(text),
+			 "{ \"rate\": 100, \"timer\": \"%s\", \"signal\": \"counter\" }",
+			 timers[k]);
+		make_node(&m, &node_signal, text);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (unsigned i = 0; i < 20; i++) {
+			struct timespec now;
+
+			assert_int_equal(node_read_one(&m, smp), 1);
+			clock_gettime(CLOCK_REALTIME, &now);
+			best = MIN(best, (uint64_t)llabs((int64_t)(timespec_to_ns(now) -
+						timespec_to_ns(smp->origin))));
+		}
+		/* A stamp before the wait would be 10 ms old, each time. */
+		assert_true(best < 1000000);
+		last = smp->sequence;
+		missed = atomic_load(&m.node.counters.missed);
+		/* A missed step leaves a gap, and the counter counts steps. */
+		assert_int_equal(last + 1, 20 + missed);
+		assert_true(smp->data[0].f == (double)last);
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
+static void a_late_reader_sees_its_missed_steps_as_a_gap(void **state)
+{
+	const struct timespec pause = { .tv_nsec = 25 * 1000 * 1000 };
+	struct made_node m;
+	uint64_t first;
+
+	make_node(&m, &node_signal, "{ \"rate\": 1000, \"signal\": \"counter\" }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	first = smp->sequence;
+	nanosleep(&pause, NULL);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_true(smp->sequence - first >= 24);
+	assert_int_equal(atomic_load(&m.node.counters.missed),
+			 smp->sequence - first - 1);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void an_interrupted_read_returns(void **state)
+{
+	struct made_node m;
+
+	make_node(&m, &node_signal, "{ \"rate\": 0.001 }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	m.node.type->interrupt(&m.node);
+	m.node.type->interrupt(&m.node);
+	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	m.node.type->stop(&m.node);
+	/* And it can be started again. */
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	m.node.type->interrupt(&m.node);
+	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shapes_have_their_analytic_values),
+		cmocka_unit_test(a_random_walk_has_its_deviation_and_depends_on_the_seed),
+		cmocka_unit_test(settings_are_one_for_all_or_one_for_each),
+		cmocka_unit_test(wrong_settings_are_refused),
+		cmocka_unit_test(a_limit_ends_the_data_for_good),
+		cmocka_unit_test(origins_not_in_real_time_stand_on_the_grid),
+		cmocka_unit_test(the_origin_is_stamped_after_the_wait),
+		cmocka_unit_test(a_late_reader_sees_its_missed_steps_as_a_gap),
+		cmocka_unit_test(an_interrupted_read_returns),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
