@@ -210,16 +210,21 @@ static void a_full_disk_is_an_error_of_the_writer(void **state)
 	drop_node(&m);
 }
 
+struct pipe_reader {
+	const char *path;
+	uint64_t lines;
+};
+
 static void *read_pipe(void *arg)
 {
 	static char buf[1 << 16];
-	uint64_t *lines = arg;
-	int fd = open(scratch("pipe"), O_RDONLY);
+	struct pipe_reader *r = arg;
+	int fd = open(r->path, O_RDONLY);
 	ssize_t n;
 
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
 		for (ssize_t i = 0; i < n; i++)
-			*lines += buf[i] == '\n';
+			r->lines += buf[i] == '\n';
 	close(fd);
 	return NULL;
 }
@@ -228,12 +233,14 @@ static void a_pipe_takes_everything_in_short_writes(void **state)
 {
 	struct made_node m;
 	pthread_t reader;
-	uint64_t lines = 0;
+	struct pipe_reader r = { 0 };
 	char text[300];
 
-	assert_int_equal(mkfifo(scratch("pipe"), 0600), 0);
-	assert_int_equal(pthread_create(&reader, NULL, read_pipe, &lines), 0);
-	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { } }", scratch("pipe"));
+	snprintf(text, sizeof(text), "%s", scratch("pipe"));
+	r.path = strdup(text);
+	assert_int_equal(mkfifo(r.path, 0600), 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_pipe, &r), 0);
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { } }", r.path);
 	make_node(&m, &node_file, text);
 	/* No reader yet is an error that names the cause. */
 	for (int i = 0; m.node.type->start(&m.node) && i < 1000; i++)
@@ -241,9 +248,10 @@ static void a_pipe_takes_everything_in_short_writes(void **state)
 	write_samples(&m, 20000);
 	assert_int_equal(m.node.type->stop(&m.node), 0);
 	pthread_join(reader, NULL);
-	assert_int_equal(lines, 20001);
+	assert_int_equal(r.lines, 20001);
 	drop_node(&m);
-	unlink(scratch("pipe"));
+	unlink(r.path);
+	free((char *)r.path);
 }
 
 static const char recording[] =
