@@ -89,6 +89,28 @@ static void an_active_node_connects_and_sends(void **state)
 	end();
 }
 
+static void a_node_that_only_sends_is_connected_when_it_has_started(void **state)
+{
+	unsigned release;
+
+	begin(CALL_LOW "};");
+	h.node.is_destination = true;
+	assert_int_equal(harness_start(&h), 0);
+	assert_int_equal(write_one(&release), 1);
+	WAIT_FOR(is(NODE_CONNECTED));
+	end();
+}
+
+static void start_does_not_wait_for_a_peer_that_is_not_there(void **state)
+{
+	begin(CALL_LOW "reconnect_interval = 3600000; };");
+	h.node.is_destination = true;
+	fake_set_peer(FAKE_PEER_REJECTS);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(harness_logged("cannot reach") == 1);
+	end();
+}
+
 static void write_is_refused_until_the_peer_is_there(void **state)
 {
 	unsigned release;
@@ -256,12 +278,13 @@ static void of_two_that_call_each_other_the_smaller_address_insists(void **state
 
 static void receive_requests_are_posted_before_the_peer_may_send(void **state)
 {
-	start(LISTEN_LOW "};");
+	begin(LISTEN_LOW "};");
+	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
 	fake_request();
-	while (!is(NODE_CONNECTED))
+	while (fake_accepts() == 0)
 		read_one();
-	while (fake_receives() < 32 - 16)
-		read_one();
+	assert_true(fake_receives() >= 32 - 16);
 	assert_true(h.pool.available < h.pool.count);
 	/* Everything that is posted comes back. */
 	harness_stop(&h);
@@ -365,6 +388,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_active_node_connects_and_sends),
+		T(a_node_that_only_sends_is_connected_when_it_has_started),
+		T(start_does_not_wait_for_a_peer_that_is_not_there),
 		T(write_is_refused_until_the_peer_is_there),
 		T(an_active_node_goes_on_trying_until_the_peer_is_there),
 		T(without_fallback_and_interval_an_unreachable_peer_is_fatal),
