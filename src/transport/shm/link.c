@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
 
@@ -178,6 +179,11 @@ static void link_end(struct shm_link *l, const char *why)
 		log_debug("link to pid %d ended: %s", (int)l->pid, why);
 	if (l->fd >= 0)
 		progress_unwatch(l->fd);
+	if (atomic_load(&l->state) == SHM_LINK_UP) {
+		shm_receive_rest(l);
+		while (shm_harvest(l, true))
+			;
+	}
 	link_down(l);
 }
 
@@ -210,13 +216,12 @@ void shm_links_reap(void)
 
 static bool peer_allowed(int fd, struct ucred *cred)
 {
-	const char *policy = getenv("BUSBAR_SHM_PEERS");
 	socklen_t len = sizeof(*cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len))
 		return false;
 	if (cred->uid == geteuid() || cred->uid == 0 ||
-	    (policy && !strcmp(policy, "any")))
+	    hca_settings.shm_peers == HCA_PEERS_ANY)
 		return true;
 	log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
 		 (int)cred->pid, cred->uid, geteuid());

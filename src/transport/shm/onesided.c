@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -33,7 +34,8 @@ bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
 		.iov_len = sizeof(seen),
 	};
 
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(seen) &&
+	return hca_settings.process_vm &&
+	       process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(seen) &&
 	       !memcmp(seen, uuid, sizeof(seen));
 }
 

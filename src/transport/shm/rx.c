@@ -327,6 +327,21 @@ static inline struct shm_slot *slot_ready(struct shm_link *l, uint32_t pos)
 		       s : NULL;
 }
 
+void shm_receive_rest(struct shm_link *l)
+{
+	/* The peer is gone: what it sent is finite. A thread that polls at the
+	 * same time may hold the lock for its turn. */
+	for (unsigned i = 0; i < SHM_SLOTS; i++) {
+		uint32_t pos = atomic_load_explicit(&l->rx_pos,
+						    memory_order_acquire);
+
+		if (atomic_load(&l->broken) || !slot_ready(l, pos))
+			break;
+		if (!shm_receive(l))
+			sched_yield();
+	}
+}
+
 bool shm_receive(struct shm_link *l)
 {
 	struct shm_slot *s;

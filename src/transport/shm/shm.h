@@ -36,8 +36,7 @@
 #define SHM_SLOT_BYTES 128
 #define SHM_SLOT_PAYLOAD 96
 #define SHM_DATA_BYTES (1u << 20)
-#define SHM_EAGER_MAX (16u << 10)  /* larger messages are pulled */
-#define SHM_FRAGMENT (64u << 10)   /* when they cannot be */
+#define SHM_FRAGMENT (64u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
 
 enum shm_op {
@@ -253,6 +252,8 @@ uint64_t shm_rnr_ns(uint8_t timer_code);
 /* ---- rx.c ---- */
 /* Takes messages in; true if there were any. */
 bool shm_receive(struct shm_link *l);
+/* Takes in what a peer that has ended left behind. */
+void shm_receive_rest(struct shm_link *l);
 
 /* ---- onesided.c ---- */
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -179,7 +180,7 @@ static bool put_message(struct hca_qp *qp, struct shm_link *l,
 	s->flags = flags_of(qp, e);
 	if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		gather(qp, e, 0, length, s->payload);
-	} else if (length > SHM_EAGER_MAX && l->can_pull &&
+	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
 		   e->num_sge <= SHM_PULL_MAX) {
 		put_pull(qp, e, s);
 	} else {
