@@ -265,6 +265,7 @@ static void reset(struct hca_qp *qp)
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
+	progress_timer_cancel(&qp->retry); /* armed meanwhile */
 	spin_lock(&qp->sq_lock);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	qp->tx_blocked = HCA_TX_OPEN;

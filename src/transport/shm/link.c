@@ -13,6 +13,7 @@
  * memory.
  */
 #define LOG_ROOM "shm"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -556,8 +557,18 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 	struct timespec until;
 	bool refused = false;
 
-	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid))
+	if (hca_qp_state(qp) < IBV_QPS_RTR)
 		return false;
+	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid)) {
+		char to[INET6_ADDRSTRLEN];
+
+		if (wait)
+			log_warn("qp 0x%x: destination %s is no address of this host, only peers on this host are reached",
+				 qp->ibv.qp_num,
+				 inet_ntop(AF_INET6, ah->grh.dgid.raw, to,
+					   sizeof(to)));
+		return false;
+	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += RESOLVE_LIMIT_S;
 	pthread_mutex_lock(&shm.lock);
