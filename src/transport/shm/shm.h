@@ -235,6 +235,8 @@ void shm_transmit(struct hca_qp *qp);
 /* Works off acknowledgements; true if there were any. `look`: in the peer's
  * line too, which costs a cache miss when the peer has just written it. */
 bool shm_harvest(struct shm_link *l, bool look);
+/* Works off what a peer that has ended acknowledged. */
+void shm_harvest_rest(struct shm_link *l);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
 void shm_kick(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules. */

@@ -539,19 +539,14 @@ static void wake_idle_peer(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-bool shm_harvest(struct shm_link *l, bool look)
+/* ack_lock is held. */
+static bool harvest(struct shm_link *l, bool look)
 {
 	uint32_t pos, end, limit;
-	bool moved = false;
+	bool moved;
 
-	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
-		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
-	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
-		return false;
-	if (!spin_trylock(&l->ack_lock))
-		return false;
 	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
-		goto out;
+		return false;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
 	end = acknowledged(l, pos, limit,
@@ -583,7 +578,29 @@ bool shm_harvest(struct shm_link *l, bool look)
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		run_backlog(l);
-out:
+	return moved;
+}
+
+bool shm_harvest(struct shm_link *l, bool look)
+{
+	bool moved;
+
+	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
+		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
+	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
+		return false;
+	if (!spin_trylock(&l->ack_lock))
+		return false;
+	moved = harvest(l, look);
 	spin_unlock(&l->ack_lock);
 	return moved;
+}
+
+void shm_harvest_rest(struct shm_link *l)
+{
+	spin_lock(&l->ack_lock);
+	/* Twice: by what was carried, then by what stands in the line. */
+	harvest(l, true);
+	harvest(l, true);
+	spin_unlock(&l->ack_lock);
 }
