@@ -21,6 +21,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+/* Bytes at the beginning of a recording that may name its signals. */
+#define NAMES_MAX (256 << 10)
 /* How often a file that is still being written is looked at. */
 #define GROWTH_NS (5 * UINT64_C(1000000))
 
@@ -165,6 +167,35 @@ static bool can_write(const struct node *n)
 	return n->out.present && n->out.enabled;
 }
 
+/* Names the signals as the recording does, unless the configuration does. */
+static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
+{
+	struct signal_list *l;
+	char *buf;
+	size_t len;
+	FILE *in;
+
+	if (!f->in.format->type->names || json_object_get(cfg, "signals") ||
+	    json_object_get(n->in.cfg, "signals"))
+		return;
+	/* Without the file there are no names; start() will complain. */
+	in = fopen(f->in.path, "re");
+	buf = in ? malloc(NAMES_MAX) : NULL;
+	if (buf) {
+		len = fread(buf, 1, NAMES_MAX, in);
+		l = f->in.format->type->names(f->in.format, buf, len);
+		if (l) {
+			signal_list_put(n->in.signals);
+			n->in.signals = l;
+			signal_list_put(f->in.format->signals);
+			f->in.format->signals = signal_list_get(l);
+		}
+	}
+	free(buf);
+	if (in)
+		fclose(in);
+}
+
 static int file_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
@@ -182,6 +213,8 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 		if (!ret)
 			ret = format_new(&f->in.format, c, in_format,
 					 "villas.human", n->in.signals);
+		if (!ret)
+			adopt_names(n, f, cfg);
 	}
 	if (can_write(n) && !ret) {
 		ret = make_path(c, cfg, f->out.uri ? f->out.uri : f->uri,

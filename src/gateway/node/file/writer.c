@@ -32,7 +32,7 @@
 #define IDLE_NS (1000 * 1000)
 #define FLUSH_NS (100 * UINT64_C(1000000))
 #define PROGRESS_NS NSEC_PER_SEC
-/* How long a pipe that nobody empties may hold up the end. */
+/* How long a pipe that nobody empties may hold up the producer or the end. */
 #define STUCK_NS (2 * NSEC_PER_SEC)
 #define OUT_SIZE (256u << 10)
 #define BATCH 64
@@ -64,6 +64,7 @@ struct writer {
 
 	pthread_t thread;
 	atomic_bool stopping, interrupted, exhausted;
+	atomic_bool stuck;          /* nothing could be written for STUCK_NS */
 	_Atomic uint64_t stop_ns;
 	atomic_int failed;          /* errno of the first failure */
 };
@@ -110,19 +111,22 @@ static void fail(struct writer *w, int err)
 
 /* The producer. */
 
+static bool may_wait(struct writer *w)
+{
+	return w->settings.block && !failure(w) &&
+	       !atomic_load_explicit(&w->exhausted, memory_order_relaxed) &&
+	       !atomic_load_explicit(&w->interrupted, memory_order_relaxed) &&
+	       !atomic_load_explicit(&w->stuck, memory_order_relaxed);
+}
+
 static struct chunk *next_chunk(struct writer *w)
 {
 	const struct timespec pause = { .tv_nsec = 50 * 1000 };
 	struct chunk *c;
 
-	for (;;) {
-		c = ring_pop(&w->spare);
-		if (c || !w->settings.block || failure(w) ||
-		    atomic_load_explicit(&w->exhausted, memory_order_relaxed) ||
-		    atomic_load_explicit(&w->interrupted, memory_order_relaxed))
-			return c;
+	while (!(c = ring_pop(&w->spare)) && may_wait(w))
 		nanosleep(&pause, NULL);
-	}
+	return c;
 }
 
 static bool put_one(struct writer *w, const struct sample *s)
@@ -178,20 +182,28 @@ void writer_interrupt(struct writer *w)
 
 /* The thread. */
 
-/* A pipe is full: waits for its reader, but not for ever when stopping. */
-static int wait_writable(struct writer *w)
+/*
+ * A pipe is full: waits for its reader, but not for ever when stopping. Returns
+ * 0 or a positive errno.
+ */
+static int wait_writable(struct writer *w, uint64_t since_ns)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
+	uint64_t now;
 
 	poll(&p, 1, 100);
+	now = clock_monotonic_ns_slow();
+	if (now - since_ns > STUCK_NS && !atomic_exchange(&w->stuck, true))
+		log_warn("nobody reads from '%s'", w->settings.path);
 	if (atomic_load(&w->stopping) &&
-	    clock_monotonic_ns_slow() - atomic_load(&w->stop_ns) > STUCK_NS)
+	    now - atomic_load(&w->stop_ns) > STUCK_NS)
 		return ETIMEDOUT;
 	return 0;
 }
 
 static void write_out(struct writer *w)
 {
+	uint64_t since_ns = clock_monotonic_ns_slow();
 	size_t done = 0;
 
 	while (done < w->out_used && !failure(w)) {
@@ -199,8 +211,9 @@ static void write_out(struct writer *w)
 
 		if (n >= 0) {
 			done += (size_t)n;
+			atomic_store(&w->stuck, false);
 		} else if (errno == EAGAIN) {
-			int err = wait_writable(w);
+			int err = wait_writable(w, since_ns);
 
 			if (err)
 				fail(w, err);

@@ -67,8 +67,9 @@ static double cycle_position(const struct generator_value *v, double t)
 {
 	double cycles = t * v->frequency_hz + v->phase_rad / (2 * M_PI);
 
-	cycles -= floor(cycles);
-	return cycles < 1.0 ? cycles : 0.0;
+	/* A hair before a period's end, by rounding, is its beginning. */
+	cycles -= floor(cycles + 1e-9);
+	return cycles > 0.0 ? cycles : 0.0;
 }
 
 double generator_next(struct generator *g, unsigned index, uint64_t step)

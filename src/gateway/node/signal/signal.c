@@ -132,7 +132,11 @@ static int count_values(struct signal_node *s, struct config *c, json_t *cfg,
 		if (json_is_array(list)) {
 			if (count == 0)
 				count = json_array_size(list);
-			if (json_array_size(list) != count || count == 0) {
+			if (count == 0) {
+				config_fail(c, cfg, key, "the list is empty");
+				return -EINVAL;
+			}
+			if (json_array_size(list) != count) {
 				config_fail(c, cfg, key,
 					    "the list has %zu entries, expected %zu, one for each value",
 					    json_array_size(list), count);
@@ -394,9 +398,9 @@ static int signal_poll_fds(struct node *n, int fds[], int max)
 {
 	struct signal_node *s = n->private_data;
 
-	if (!s->realtime || s->timer.kind != TIMER_TIMERFD || max < 1)
+	if (!s->timer_open || max < 1)
 		return 0;
-	fds[0] = s->timer.fd;
+	fds[0] = timer_poll_fd(&s->timer, !s->realtime);
 	return 1;
 }
 

@@ -109,6 +109,12 @@ static int wait_timerfd(struct timer *t, uint64_t deadline_ns)
 	return ret ? ret : is_interrupted(t) ? -EINTR : 0;
 }
 
+static int sleep_for(struct timer *t, uint64_t ns)
+{
+	arm(t, ns, 0);
+	return sleep_on_fd(t);
+}
+
 static int wait_tsc(struct timer *t, uint64_t deadline_ns)
 {
 	uint64_t now = t->now_ns();
@@ -116,8 +122,7 @@ static int wait_tsc(struct timer *t, uint64_t deadline_ns)
 
 	/* Not worth two system calls otherwise. */
 	while (now + 2 * SPIN_NS < deadline_ns) {
-		arm(t, deadline_ns - SPIN_NS - now, 0);
-		ret = sleep_on_fd(t);
+		ret = t->sleep(t, deadline_ns - SPIN_NS - now);
 		if (ret)
 			return ret;
 		now = t->now_ns();
@@ -137,6 +142,20 @@ int timer_wait_until(struct timer *t, uint64_t deadline_ns)
 				      wait_timerfd(t, deadline_ns);
 }
 
+/* Ahead of the next wait. */
+static void arm_next(struct timer *t)
+{
+	uint64_t next = timer_grid_next_ns(&t->grid), now;
+
+	if (t->kind == TIMER_TIMERFD) {
+		t->armed_ns = next;
+		arm(t, next, TFD_TIMER_ABSTIME);
+	} else if (t->polled) {
+		now = t->now_ns();
+		arm(t, next > now + SPIN_NS ? next - now - SPIN_NS : 1, 0);
+	}
+}
+
 int64_t timer_wait_step(struct timer *t, uint64_t *late_ns)
 {
 	uint64_t steps;
@@ -148,21 +167,26 @@ int64_t timer_wait_step(struct timer *t, uint64_t *late_ns)
 			return ret;
 		steps = timer_grid_advance(&t->grid, t->now_ns(), late_ns);
 	} while (!steps);
-	if (t->kind == TIMER_TIMERFD) {
-		/* Ahead of the next wait, for whoever polls the descriptor. */
-		t->armed_ns = timer_grid_next_ns(&t->grid);
-		arm(t, t->armed_ns, TFD_TIMER_ABSTIME);
-	}
+	arm_next(t);
 	return (int64_t)steps;
 }
 
 void timer_start(struct timer *t, double rate_hz)
 {
 	timer_grid_start(&t->grid, rate_hz, t->now_ns());
-	if (t->kind == TIMER_TIMERFD) {
-		t->armed_ns = timer_grid_next_ns(&t->grid);
-		arm(t, t->armed_ns, TFD_TIMER_ABSTIME);
+	arm_next(t);
+}
+
+int timer_poll_fd(struct timer *t, bool always)
+{
+	if (!t->polled) {
+		t->polled = true;
+		if (always)
+			arm(t, 1, TFD_TIMER_ABSTIME);
+		else
+			arm_next(t);
 	}
+	return t->fd;
 }
 
 void timer_interrupt(struct timer *t)
@@ -179,6 +203,7 @@ int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 		kind = rate_hz > TIMER_AUTO_LIMIT_HZ ? TIMER_TSC : TIMER_TIMERFD;
 	t->kind = kind;
 	t->now_ns = kind == TIMER_TSC ? clock_now_ns : clock_monotonic_ns_slow;
+	t->sleep = sleep_for;
 	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (t->fd < 0) {
 		int err = errno;

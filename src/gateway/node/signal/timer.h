@@ -55,19 +55,30 @@ struct timer {
 	enum timer_kind kind; /* never TIMER_AUTO */
 	int fd;
 	uint64_t armed_ns;    /* deadline that the descriptor is set to, 0: none */
+	bool polled;          /* somebody waits for the descriptor */
 	atomic_bool interrupted;
 	struct timer_grid grid;
 	/* The clock of the deadlines: the kernel's for timerfd, so that the two
 	 * cannot drift apart; the TSC's for tsc. */
 	uint64_t (*now_ns)(void);
+	/* Sleeps about `ns`; 0 or -EINTR. Of the tsc kind; for tests. */
+	int (*sleep)(struct timer *t, uint64_t ns);
 };
 
 /* `rate_hz` decides TIMER_AUTO. 0 or a negative errno; logs the cause. */
 int timer_open(struct timer *t, enum timer_kind kind, double rate_hz);
 void timer_close(struct timer *t);
 
-/* Begins a grid now. For timerfd the descriptor is readable at the first step. */
+/* Begins a grid now. */
 void timer_start(struct timer *t, double rate_hz);
+
+/*
+ * A descriptor that is readable when the next step is due; for `tsc` a little
+ * earlier, so that timer_wait_step() spins over the rest. From the first call
+ * on it is set anew with every step. `always`: there are no steps to wait for,
+ * it is readable for good.
+ */
+int timer_poll_fd(struct timer *t, bool always);
 
 /*
  * Waits for the next step. Returns the steps that have passed since the last

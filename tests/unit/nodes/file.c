@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file node: what is written is there, and is replayed when it is due. */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+static struct pool pool;
+static struct sample *smp;
+
+static const char *const scratch_files[] = { "out", "in", "pipe", NULL };
+
+static int set_up(void **state)
+{
+	if (pool_init(&pool, 256, 64, &memory_heap))
+		return -1;
+	smp = sample_alloc(&pool);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	sample_put(smp);
+	clear_scratch(scratch_files);
+	return (int)pool_destroy(&pool);
+}
+
+static void fill(struct sample *s, uint64_t sequence)
+{
+	s->signals = NULL;
+	s->sequence = sequence;
+	s->origin = (struct timespec){ 1000 + (time_t)(sequence / 1000),
+				       (long)(sequence % 1000) * 1000000 };
+	s->received = s->origin;
+	s->received.tv_nsec += 12345;
+	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+		   SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA;
+	s->length = 8;
+	for (unsigned i = 0; i < 8; i++)
+		s->data[i].f = sin((double)sequence) * pow(10, i);
+}
+
+static void make_out(struct made_node *m, const char *name, const char *more)
+{
+	char text[600];
+
+	unlink(scratch(name));
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { %s } }",
+		 scratch(name), more);
+	make_node(m, &node_file, text);
+}
+
+static void make_in(struct made_node *m, const char *name, const char *more)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"in\": { %s } }",
+		 scratch(name), more);
+	make_node(m, &node_file, text);
+}
+
+static void put_text(const char *name, const char *text)
+{
+	FILE *f = fopen(scratch(name), "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Writes samples 0..count-1 as fast as they are taken. */
+static void write_samples(struct made_node *m, uint64_t count)
+{
+	struct sample *smps[16];
+	uint64_t sent = 0;
+
+	assert_int_equal(sample_alloc_many(&pool, smps, 16), 16);
+	while (sent < count) {
+		unsigned n = (unsigned)MIN(count - sent, 16u), release = n;
+
+		for (unsigned i = 0; i < n; i++)
+			fill(smps[i], sent + i);
+		node_write(&m->node, smps, n, &release);
+		assert_int_equal(release, n);
+		sent += n;
+	}
+	sample_put_many(smps, 16);
+}
+
+/* Reads the file back; returns how many of 0..count-1 are there, in order. */
+static uint64_t count_samples(const char *name, uint64_t count)
+{
+	struct sample *expected = sample_alloc(&pool);
+	struct made_node m;
+	uint64_t n = 0, next = 0;
+
+	make_in(&m, name, "\"epoch_mode\": \"original\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	while (node_read_one(&m, smp) == 1) {
+		assert_true(smp->sequence >= next && smp->sequence < count);
+		fill(expected, smp->sequence);
+		assert_int_equal(smp->length, 8);
+		assert_memory_equal(smp->data, expected->data, 64);
+		assert_memory_equal(&smp->origin, &expected->origin, 16);
+		assert_memory_equal(&smp->received, &expected->received, 16);
+		next = smp->sequence + 1;
+		n++;
+	}
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	sample_put(expected);
+	return n;
+}
+
+static void a_blocking_writer_loses_nothing(void **state)
+{
+	/* Buffers from far too small to ample; both ways of buffering. */
+	static const char *const settings[] = {
+		"\"buffer_size\": 32768",
+		"\"flush\": true, \"buffer_size\": 65536",
+		"\"buffering\": \"memory\"",
+		"\"buffering\": \"memory\", \"buffer_size\": 32768",
+		"",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		struct made_node m;
+
+		make_out(&m, "out", settings[i]);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		write_samples(&m, 20000);
+		assert_int_equal(atomic_load(&m.node.counters.sent), 20000);
+		assert_int_equal(atomic_load(&m.node.counters.not_sent), 0);
+		assert_int_equal(m.node.type->stop(&m.node), 0);
+		drop_node(&m);
+		assert_int_equal(count_samples("out", 20000), 20000);
+	}
+}
+
+static void a_dropping_writer_counts_what_it_drops(void **state)
+{
+	struct made_node m;
+	uint64_t sent;
+
+	make_out(&m, "out", "\"full\": \"drop\", \"buffer_size\": 32768");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	write_samples(&m, 50000);
+	sent = atomic_load(&m.node.counters.sent);
+	assert_int_equal(sent + atomic_load(&m.node.counters.not_sent), 50000);
+	assert_int_equal(m.node.type->stop(&m.node), 0);
+	drop_node(&m);
+	assert_int_equal(count_samples("out", 50000), sent);
+}
+
+static void appending_keeps_and_truncating_replaces(void **state)
+{
+	for (int append = 0; append < 2; append++) {
+		char line[100];
+		unsigned headers = 0, lines = 0;
+		FILE *f;
+
+		unlink(scratch("out"));
+		for (int run = 0; run < 2; run++) {
+			struct made_node m;
+			char text[400];
+
+			snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"format\": "
+				 "\"csv\", \"out\": { \"append\": %s } }",
+				 scratch("out"), append ? "true" : "false");
+			make_node(&m, &node_file, text);
+			assert_int_equal(m.node.type->start(&m.node), 0);
+			write_samples(&m, 3);
+			assert_int_equal(m.node.type->stop(&m.node), 0);
+			drop_node(&m);
+		}
+		f = fopen(scratch("out"), "r");
+		while (fgets(line, sizeof(line), f)) {
+			headers += line[0] == '#';
+			lines += strchr(line, '\n') != NULL;
+		}
+		fclose(f);
+		assert_int_equal(headers, 1);
+		assert_int_equal(lines, append ? 7 : 4);
+	}
+}
+
+static void an_unwritable_path_fails_at_start(void **state)
+{
+	struct made_node m;
+	char text[300];
+
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s/x/y\", \"out\": { } }", scratch(""));
+	make_node(&m, &node_file, text);
+	assert_int_equal(m.node.type->start(&m.node), -ENOENT);
+	assert_int_equal(m.node.type->stop(&m.node), 0);
+	drop_node(&m);
+}
+
+static void a_full_disk_is_an_error_of_the_writer(void **state)
+{
+	struct made_node m;
+
+	make_node(&m, &node_file, "{ \"uri\": \"/dev/full\", \"out\": { } }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	write_samples(&m, 20000);
+	assert_int_equal(m.node.type->stop(&m.node), -ENOSPC);
+	drop_node(&m);
+}
+
+struct pipe_reader {
+	const char *path;
+	uint64_t lines;
+};
+
+static void *read_pipe(void *arg)
+{
+	static char buf[1 << 16];
+	struct pipe_reader *r = arg;
+	int fd = open(r->path, O_RDONLY);
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			r->lines += buf[i] == '\n';
+	close(fd);
+	return NULL;
+}
+
+static void a_pipe_takes_everything_in_short_writes(void **state)
+{
+	struct made_node m;
+	pthread_t reader;
+	struct pipe_reader r = { 0 };
+	char text[300];
+
+	snprintf(text, sizeof(text), "%s", scratch("pipe"));
+	r.path = strdup(text);
+	assert_int_equal(mkfifo(r.path, 0600), 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_pipe, &r), 0);
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { } }", r.path);
+	make_node(&m, &node_file, text);
+	/* No reader yet is an error that names the cause. */
+	for (int i = 0; m.node.type->start(&m.node) && i < 1000; i++)
+		usleep(1000);
+	write_samples(&m, 20000);
+	assert_int_equal(m.node.type->stop(&m.node), 0);
+	pthread_join(reader, NULL);
+	assert_int_equal(r.lines, 20001);
+	drop_node(&m);
+	unlink(r.path);
+	free((char *)r.path);
+}
+
+static const char recording[] =
+	"# header\n"
+	"100.000000000(7)\t1\n"
+	"100.010000000(8)\t2\n"
+	"100.020000000(9)\t3\n"
+	"100.030000000(10)\t4"; /* without newline */
+
+static void samples_are_replayed_at_their_distances(void **state)
+{
+	struct made_node m;
+	uint64_t first_ns = 0, first_origin = 0;
+
+	put_text("in", recording);
+	make_in(&m, "in", "");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t now;
+
+		assert_int_equal(node_read_one(&m, smp), 1);
+		now = clock_now_ns();
+		if (i == 0) {
+			first_ns = now;
+			first_origin = timespec_to_ns(smp->origin);
+		}
+		assert_true(now >= first_ns + i * UINT64_C(10000000) - 1000000);
+		/* The recorded time, moved to the present. */
+		assert_int_equal(timespec_to_ns(smp->origin) - first_origin,
+				 i * UINT64_C(10000000));
+		assert_int_equal(smp->sequence, 7 + i);
+		assert_true(smp->data[0].f == i + 1);
+	}
+	assert_true(llabs((int64_t)(timespec_to_ns(clock_realtime()) - first_origin)) <
+		    INT64_C(10000000000));
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void epoch_modes_move_recorded_times(void **state)
+{
+	static const struct {
+		const char *settings;
+		uint64_t origin; /* of the first sample; 0: about now */
+	} cases[] = {
+		{ "\"epoch_mode\": \"original\"", UINT64_C(100000000000) },
+		{ "\"epoch_mode\": \"relative\", \"epoch\": 50.5", UINT64_C(150500000000) },
+		{ "\"epoch_mode\": \"absolute\", \"epoch\": 77", UINT64_C(77000000000) },
+		{ "\"epoch_mode\": \"direct\"", 0 },
+		{ "\"epoch_mode\": \"wait\", \"epoch\": 0.02", 0 },
+		{ "\"epoch_mode\": \"original\", \"stamp\": \"now\"", 0 },
+	};
+
+	put_text("in", recording);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct made_node m;
+		uint64_t now;
+
+		make_in(&m, "in", cases[i].settings);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		assert_int_equal(node_read_one(&m, smp), 1);
+		now = timespec_to_ns(clock_realtime());
+		if (cases[i].origin)
+			assert_int_equal(timespec_to_ns(smp->origin), cases[i].origin);
+		else
+			assert_true(now - timespec_to_ns(smp->origin) <
+				    UINT64_C(5000000000));
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
+static void a_rewound_file_goes_on_for_ever(void **state)
+{
+	struct made_node m;
+
+	put_text("in", recording);
+	make_in(&m, "in", "\"eof\": \"rewind\", \"epoch_mode\": \"original\", \"skip\": 1");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	for (unsigned i = 0; i < 30; i++) {
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_int_equal(smp->sequence, 8 + i % 3);
+	}
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	/* An empty one has an end. */
+	put_text("in", "# nothing\n");
+	make_in(&m, "in", "\"eof\": \"rewind\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void *append_later(void *arg)
+{
+	FILE *f;
+
+	usleep(20000);
+	f = fopen(arg, "a");
+	fputs("5\n101.000000000(11)\t9\n", f);
+	fclose(f);
+	return NULL;
+}
+
+static void a_growing_file_is_followed(void **state)
+{
+	pthread_t thread;
+	struct made_node m;
+
+	put_text("in", recording);
+	make_in(&m, "in", "\"eof\": \"wait\", \"epoch_mode\": \"original\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(pthread_create(&thread, NULL, append_later,
+					(char *)scratch("in")), 0);
+	/* The fourth line was not complete: "4" becomes "45". */
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_true(smp->data[0].f == 45);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(smp->sequence, 11);
+	pthread_join(thread, NULL);
+	m.node.type->interrupt(&m.node);
+	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void malformed_lines_are_passed_over(void **state)
+{
+	struct made_node m;
+
+	put_text("in", "1.0(1)\t1\nnonsense\n1.1(2)\tx\n1.2(3)\t3\n");
+	make_in(&m, "in", "\"epoch_mode\": \"original\", \"buffer_size\": 64");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(smp->sequence, 3);
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void wrong_settings_are_refused(void **state)
+{
+	static const char *const texts[] = {
+		"{ \"in\": { } }",
+		"{ \"uri\": \"a\" }",
+		"{ \"uri\": \"a\", \"in\": { }, \"out\": { } }",
+		"{ \"uri\": \"a\", \"format\": \"cvs\", \"in\": { } }",
+		"{ \"uri\": \"a\", \"in\": { \"eof\": \"restart\" } }",
+		"{ \"uri\": \"a\", \"in\": { \"rate\": -1 } }",
+		"{ \"uri\": \"a\", \"out\": { \"buffer_size\": 1 } }",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct made_node m;
+
+		if (try_node(&m, &node_file, texts[i]) != -EINVAL)
+			fail_msg("accepted: %s", texts[i]);
+		drop_node(&m);
+	}
+	{
+		struct made_node m;
+
+		make_in(&m, "none", "");
+		assert_int_equal(m.node.type->start(&m.node), -ENOENT);
+		drop_node(&m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_blocking_writer_loses_nothing),
+		cmocka_unit_test(a_dropping_writer_counts_what_it_drops),
+		cmocka_unit_test(appending_keeps_and_truncating_replaces),
+		cmocka_unit_test(an_unwritable_path_fails_at_start),
+		cmocka_unit_test(a_full_disk_is_an_error_of_the_writer),
+		cmocka_unit_test(a_pipe_takes_everything_in_short_writes),
+		cmocka_unit_test(samples_are_replayed_at_their_distances),
+		cmocka_unit_test(epoch_modes_move_recorded_times),
+		cmocka_unit_test(a_rewound_file_goes_on_for_ever),
+		cmocka_unit_test(a_growing_file_is_followed),
+		cmocka_unit_test(malformed_lines_are_passed_over),
+		cmocka_unit_test(wrong_settings_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
