@@ -182,8 +182,7 @@ static void link_end(struct shm_link *l, const char *why)
 		progress_unwatch(l->fd);
 	if (atomic_load(&l->state) == SHM_LINK_UP) {
 		shm_receive_rest(l);
-		while (shm_harvest(l, true))
-			;
+		shm_harvest_rest(l);
 	}
 	link_down(l);
 }
