@@ -149,6 +149,7 @@ struct node {
 	struct super_node *super;
 	_Atomic int state;            /* enum node_state */
 	bool enabled;
+	bool is_source, is_destination; /* of an enabled path; before prepare */
 	int64_t affinity;             /* CPU mask, 0: none */
 	uint64_t sequence;            /* next own sequence number */
 	struct node_direction in, out;

@@ -52,5 +52,7 @@ void progress_timer_cancel(struct progress_timer *t);
 bool progress_is_self(void);
 /* Wakes the thread so that it polls the transports. */
 void progress_kick(void);
+/* In a forked child: forgets the parent's thread and descriptors. */
+void progress_forked(void);
 
 #endif

@@ -19,6 +19,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* libconfig 1.5 forgets a string that stands where it expected something else.
+ * That is its own, once per refused file, and not what is looked for here. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libconfig.so\n";
+}
+
 static bool silent(enum log_level level, const char *line)
 {
 	return true;

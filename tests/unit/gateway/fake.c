@@ -50,7 +50,7 @@ unsigned fake_log_errors(void)
 }
 
 static const char *const fake_modes[] = { "plain", "hold", "few", "idle",
-					  NULL };
+					  "keep", NULL };
 
 static const struct config_key fake_keys[] = {
 	{ "limit", CONFIG_INT, offsetof(struct fake, limit), "10",
@@ -242,11 +242,21 @@ static int fake_read(struct node *n, struct sample *smps[], unsigned cnt,
 		return -ENODATA;
 	if (f->mode == FAKE_HOLD)
 		return read_hold(f, smps, cnt, release);
+	if (f->mode == FAKE_KEEP) {
+		/* Looks at its own samples until the next call. */
+		sample_put_many(f->held, f->held_count);
+		f->held_count = 0;
+	}
 	if (f->mode == FAKE_FEW)
 		give = draw(f, cnt + 1);
 	give = (unsigned)MIN((uint64_t)give, (uint64_t)f->limit - f->next);
 	for (unsigned i = 0; i < give; i++)
 		fill(f, smps[i]);
+	if (f->mode == FAKE_KEEP) {
+		memcpy(f->held, smps, cnt * sizeof(*smps));
+		f->held_count = cnt;
+		*release = 0;
+	}
 	return (int)give;
 }
 

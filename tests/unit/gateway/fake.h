@@ -24,7 +24,7 @@
 #define FAKE_HELD_MAX 64
 #define FAKE_SEEN_MAX 100000
 
-enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE };
+enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP };
 
 struct fake {
 	int64_t limit, seed, base;

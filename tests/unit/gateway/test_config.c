@@ -116,6 +116,8 @@ static void a_syntax_error_names_its_line(void **state)
 	assert_refused("{ \"a\": 1,\n\"b\": }", "test.conf:2: JSON");
 	assert_refused("{ \"a\": 1,\n \"a\": 2 }", "duplicate");
 	assert_refused("a = 1;\na = 2;", "test.conf:2: duplicate");
+	assert_refused("a = 1;\nb = \"open;\n c = 3;\n",
+		       "test.conf:2: the text that begins here has no closing");
 }
 
 static void an_included_file_keeps_its_own_lines(void **state)

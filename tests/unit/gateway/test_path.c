@@ -87,6 +87,21 @@ static void held_samples_are_released_exactly_once(void **state)
 	}
 }
 
+/* A node may go on looking at what it has handed out. */
+static void samples_that_a_source_keeps_are_processed_too(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 500; vectorize = 4; mode = \"keep\" };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = \"a\"; out = \"s\"; queuelen = 8; } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_sequence(fake_of(sn, "s"), 500);
+	fake_end(sn, c);
+}
+
 static void several_paths_read_one_node(void **state)
 {
 	struct config *c;
@@ -370,6 +385,7 @@ int main(void)
 		cmocka_unit_test(one_source_reaches_one_destination_in_order),
 		cmocka_unit_test(every_destination_gets_every_sample),
 		cmocka_unit_test(held_samples_are_released_exactly_once),
+		cmocka_unit_test(samples_that_a_source_keeps_are_processed_too),
 		cmocka_unit_test(several_paths_read_one_node),
 		cmocka_unit_test(mode_any_forwards_whenever_a_source_has_data),
 		cmocka_unit_test(mode_all_waits_for_every_source),

@@ -88,9 +88,14 @@ static int mock_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 
 static int mock_poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 {
+	struct mock *m = mock_of(cq->context);
 	struct mock_queue *q = queue_of(cq);
 	int n = 0;
 
+	if (m->automatic && q == &m->rq)
+		mock_receive(m, 1);
+	else if (m->automatic)
+		mock_sent(m, IBV_WC_SUCCESS);
 	for (; n < max && q->wc_count; n++, q->wc_count--)
 		wc[n] = q->wc[q->wc_first++ % MOCK_MAX];
 	return n;

@@ -41,6 +41,7 @@ struct mock {
 	struct memory_type memory;     /* registered, as far as anybody sees */
 	struct ibv_mr mr;
 	struct pool pool;
+	bool automatic;                /* whoever polls completes first */
 	struct ib_channel channel;
 };
 

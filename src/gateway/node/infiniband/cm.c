@@ -31,10 +31,15 @@
 
 #define MS (NSEC_PER_SEC / 1000)
 /* For the reader to fill the receive queue before the peer may send. */
-#define FILL_NS (100 * MS)
+#define FILL_NS (2 * NSEC_PER_SEC)
 /* For what was posted to leave, and for the peer to take note, at the end. */
 #define FLUSH_NS (500 * MS)
 #define GOODBYE_MS 200
+
+/* The first repetition of an attempt; the time doubles up to the setting. */
+#define RETRY_FIRST_NS (10 * MS)
+/* How long start waits for the first attempt. */
+#define FIRST_NS NSEC_PER_SEC
 
 /* Of rejections: nobody listens, and the other end refused. */
 #define REJECT_NO_LISTENER 8
@@ -69,6 +74,32 @@ static struct rdma_conn_param conn_param(void)
 	};
 }
 
+/*
+ * The node's state is the super-node's until that has set STARTED, so a change
+ * that comes earlier has to wait.
+ */
+static void publish_state(struct infiniband *ib)
+{
+	if (!ib->state_due || !node_is_running(ib->node))
+		return;
+	ib->state_due = false;
+	node_set_state(ib->node, ib->state);
+}
+
+static void set_state(struct infiniband *ib, enum node_state s)
+{
+	ib->state = s;
+	ib->state_due = true;
+	publish_state(ib);
+}
+
+static void first_attempt_done(struct infiniband *ib)
+{
+	if (!ib->first_done)
+		sem_post(&ib->first_attempt);
+	ib->first_done = true;
+}
+
 static void drop_connection(struct infiniband *ib)
 {
 	if (!ib->conn)
@@ -79,7 +110,7 @@ static void drop_connection(struct infiniband *ib)
 	rdma_destroy_id(ib->conn);
 	ib->conn = NULL;
 	ib->phase = IB_IDLE;
-	node_set_state(ib->node, NODE_STARTED);
+	set_state(ib, NODE_STARTED);
 }
 
 static int listen_now(struct infiniband *ib)
@@ -108,16 +139,22 @@ err_log:
 	return err ? -err : -EIO;
 }
 
-/* The next attempt, not in step with a peer that does the same. */
+/*
+ * The next attempt: soon at first, since a peer that was just started or
+ * restarted is there in a moment, and not in step with one that does the same.
+ */
 static void schedule(struct infiniband *ib)
 {
 	uint64_t interval = (uint64_t)ib->out.reconnect_interval_ms * MS;
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), wait;
 
 	ib->retry_at_ns = 0;
-	if (ib->has_remote && interval)
-		ib->retry_at_ns = now + interval * 3 / 4 +
-				  (now >> 4) % (interval / 2 + 1);
+	if (!ib->has_remote || !interval)
+		return;
+	wait = ib->retry_wait_ns ? ib->retry_wait_ns * 2 : RETRY_FIRST_NS;
+	wait = MIN(wait, interval);
+	ib->retry_wait_ns = wait;
+	ib->retry_at_ns = now + wait * 3 / 4 + (now >> 4) % (wait / 2 + 1);
 }
 
 static void give_up(struct infiniband *ib)
@@ -135,6 +172,7 @@ static void fall_back(struct infiniband *ib, const char *why)
 	bool listening = false;
 
 	drop_connection(ib);
+	first_attempt_done(ib);
 	schedule(ib);
 	if (ib->has_local && (!ib->has_remote || ib->out.use_fallback))
 		listening = listen_now(ib) == 0;
@@ -180,14 +218,14 @@ static void attempt(struct infiniband *ib)
 
 /*
  * Gives the reader time to post receive requests, so that the first samples of
- * the peer find a place; without a reader it is waited in vain, but not long.
+ * the peer find a place.
  */
 static void wait_filled(struct infiniband *ib)
 {
 	uint64_t deadline = clock_now_ns() + FILL_NS;
 	const struct timespec pause = { .tv_nsec = 500000 };
 
-	if (!ib->node->in.enabled)
+	if (!ib->node->is_source)
 		return;
 	while (!atomic_load(&ib->channel->filled) && !atomic_load(&ib->stop) &&
 	       clock_now_ns() < deadline)
@@ -214,7 +252,7 @@ static void on_route_resolved(struct infiniband *ib)
 		return;
 	}
 	ib->phase = IB_CONNECTING;
-	node_set_state(ib->node, NODE_PENDING_CONNECT);
+	set_state(ib, NODE_PENDING_CONNECT);
 }
 
 static void connected(struct infiniband *ib)
@@ -227,8 +265,9 @@ static void connected(struct infiniband *ib)
 		 ib_mode_name(ib->mode), ib->conn->qp->qp_num);
 	ib->phase = IB_CONNECTED;
 	ib->said_unreachable = false;
-	ib->retry_at_ns = 0;
-	node_set_state(ib->node, NODE_CONNECTED);
+	ib->retry_at_ns = ib->retry_wait_ns = 0;
+	set_state(ib, NODE_CONNECTED);
+	first_attempt_done(ib);
 }
 
 static void on_established(struct infiniband *ib, struct rdma_ud_param *ud)
@@ -277,7 +316,7 @@ static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
 		fall_back(ib, strerror(errno));
 		return;
 	}
-	node_set_state(ib->node, NODE_PENDING_CONNECT);
+	set_state(ib, NODE_PENDING_CONNECT);
 	/* In UD that was all, and who asked stays unknown: receive only. */
 	if (ib->mode == IB_UD)
 		connected(ib);
@@ -427,6 +466,8 @@ static int poll_timeout_ms(const struct infiniband *ib)
 {
 	uint64_t now = clock_now_ns();
 
+	if (ib->state_due)
+		return 1;
 	if (!ib->retry_at_ns)
 		return -1;
 	return ib->retry_at_ns <= now ? 0 :
@@ -441,6 +482,7 @@ static void serve(struct infiniband *ib)
 	};
 	uint64_t count;
 
+	publish_state(ib);
 	if (poll(fds, ARRAY_SIZE(fds), poll_timeout_ms(ib)) < 0 &&
 	    errno != EINTR) {
 		log_error("%s: poll: %s", ib->node->name, strerror(errno));
@@ -484,9 +526,9 @@ static void *manage(void *arg)
 	struct infiniband *ib = arg;
 	struct pollfd pfd = { .fd = ib->wake_fd, .events = POLLIN };
 
-	/* The super-node sets STARTED behind start(), and may not find the
-	 * node further than that. */
-	while (!node_is_running(ib->node) && !atomic_load(&ib->stop))
+	/* Without its path a node that receives is not ready for a peer. */
+	while (ib->node->is_source && !node_is_running(ib->node) &&
+	       !atomic_load(&ib->stop))
 		poll(&pfd, 1, 1);
 	if (ib->has_remote && !atomic_load(&ib->stop))
 		attempt(ib);
@@ -496,6 +538,26 @@ static void *manage(void *arg)
 	return NULL;
 }
 
+/*
+ * Paths begin when all nodes have started, and what they write before there is
+ * a connection is lost. So a node that only sends lets its first attempt
+ * succeed or fail before; one that also receives does not, because its receive
+ * queue should be full before the peer may send, and paths have to fill it.
+ */
+static void wait_first(struct infiniband *ib)
+{
+	struct timespec until;
+
+	if (!ib->has_remote || !ib->node->is_destination ||
+	    ib->node->is_source)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until = timespec_from_ns(timespec_to_ns(until) + FIRST_NS);
+	while (sem_clockwait(&ib->first_attempt, CLOCK_MONOTONIC, &until) &&
+	       errno == EINTR)
+		;
+}
+
 int ib_cm_start(struct infiniband *ib)
 {
 	sigset_t all, before;
@@ -503,8 +565,11 @@ int ib_cm_start(struct infiniband *ib)
 
 	atomic_store(&ib->stop, false);
 	atomic_store(&ib->failed, false);
+	sem_init(&ib->first_attempt, 0, 0);
+	ib->first_done = false;
+	ib->state_due = false;
 	ib->phase = IB_IDLE;
-	ib->retry_at_ns = 0;
+	ib->retry_at_ns = ib->retry_wait_ns = 0;
 	ib->said_unreachable = false;
 	if (!ib->has_remote) {
 		err = listen_now(ib);
@@ -525,6 +590,7 @@ int ib_cm_start(struct infiniband *ib)
 	}
 	pthread_setname_np(ib->thread, "ib-cm");
 	ib->running = true;
+	wait_first(ib);
 	return 0;
 
 err_listener:
@@ -545,6 +611,7 @@ void ib_cm_stop(struct infiniband *ib)
 		log_warn("%s: cannot wake the management thread: %s",
 			 ib->node->name, strerror(errno));
 	pthread_join(ib->thread, NULL);
+	sem_destroy(&ib->first_attempt);
 	ib->running = false;
 	drop_connection(ib);
 	if (ib->listener)

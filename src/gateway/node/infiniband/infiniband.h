@@ -18,6 +18,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,12 +93,17 @@ struct infiniband {
 	int wake_fd;                    /* eventfd of the thread */
 	atomic_bool stop;
 	atomic_bool failed;
+	sem_t first_attempt;            /* posted when its outcome is known */
+	bool first_done;
 	enum ib_phase phase;
+	enum node_state state;          /* what the node's is to be */
+	bool state_due;                 /* not yet told to the framework */
 	struct rdma_cm_id *listener;
 	struct rdma_cm_id *conn;
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_ah *ah;
 	uint64_t retry_at_ns;           /* 0: not going to */
+	uint64_t retry_wait_ns;         /* the last one; grows */
 	bool said_unreachable;          /* since the last connection */
 	bool no_inline;                 /* the adapter does not offer it */
 };

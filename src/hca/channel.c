@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion channels; see channel.h. */
+#define LOG_ROOM "hca"
+#include "hca/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "hca/hca.h"
+#include "util/log.h"
+
+bool hca_eventfd_try(int fd)
+{
+	uint64_t count;
+	struct iovec iov = { .iov_base = &count, .iov_len = sizeof(count) };
+
+	return preadv2(fd, &iov, 1, -1, RWF_NOWAIT) == sizeof(count);
+}
+
+int hca_eventfd_wait(int fd)
+{
+	uint64_t count;
+
+	/* read() is a cancellation point. */
+	return read(fd, &count, sizeof(count)) == sizeof(count) ? 0 : -errno;
+}
+
+void hca_eventfd_post(int fd)
+{
+	const uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) != sizeof(one))
+		log_error("event not delivered: %m");
+}
+
+int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
+{
+	struct hca_channel *ch = calloc(1, sizeof(*ch));
+	int ret;
+
+	if (!ch)
+		return -ENOMEM;
+	ch->ibv.context = ctx;
+	ch->ibv.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (ch->ibv.fd < 0) {
+		ret = -errno;
+		free(ch);
+		return ret;
+	}
+	list_init(&ch->ready);
+	hca_context_get(hca_context(ctx));
+	*out = &ch->ibv;
+	return 0;
+}
+
+int hca_channel_destroy(struct ibv_comp_channel *ibch)
+{
+	struct hca_channel *ch = hca_channel(ibch);
+	int users;
+
+	spin_lock(&ch->lock);
+	users = ibch->refcnt;
+	spin_unlock(&ch->lock);
+	if (users)
+		return -EBUSY;
+	hca_context_put(hca_context(ibch->context));
+	close(ibch->fd);
+	free(ch);
+	return 0;
+}
+
+void hca_channel_ref(struct ibv_comp_channel *ibch)
+{
+	struct hca_channel *ch = hca_channel(ibch);
+
+	spin_lock(&ch->lock);
+	ibch->refcnt++;
+	spin_unlock(&ch->lock);
+}
+
+void hca_channel_notify(struct hca_cq *cq)
+{
+	struct hca_channel *ch = hca_channel(cq->ex.channel);
+
+	spin_lock(&ch->lock);
+	if (cq->events_queued++ == 0)
+		list_push(&ch->ready, &cq->event_entry);
+	spin_unlock(&ch->lock);
+	hca_eventfd_post(ch->ibv.fd);
+}
+
+void hca_channel_forget(struct hca_cq *cq)
+{
+	struct hca_channel *ch = hca_channel(cq->ex.channel);
+	unsigned unread;
+
+	spin_lock(&ch->lock);
+	unread = cq->events_queued;
+	cq->events_queued = 0;
+	list_remove(&cq->event_entry);
+	ch->ibv.refcnt--;
+	spin_unlock(&ch->lock);
+	/* A reader that was faster finds no CQ ready and reads again. */
+	while (unread-- && hca_eventfd_try(ch->ibv.fd))
+		;
+}
+
+int hca_channel_get_event(struct ibv_comp_channel *ibch, struct ibv_cq **cq_out,
+			  void **cq_context)
+{
+	struct hca_channel *ch = hca_channel(ibch);
+	struct hca_cq *cq = NULL;
+
+	while (!cq) {
+		int ret = hca_eventfd_wait(ibch->fd);
+
+		if (ret)
+			return ret;
+		spin_lock(&ch->lock);
+		if (!list_empty(&ch->ready)) {
+			cq = list_entry(ch->ready.next, struct hca_cq,
+					event_entry);
+			list_remove(&cq->event_entry);
+			if (--cq->events_queued > 0)
+				list_push(&ch->ready, &cq->event_entry);
+		}
+		spin_unlock(&ch->lock);
+	}
+	pthread_mutex_lock(&cq->ex.mutex);
+	cq->events_taken++;
+	pthread_mutex_unlock(&cq->ex.mutex);
+	*cq_out = hca_cq_public(cq);
+	*cq_context = cq->ex.cq_context;
+	return 0;
+}

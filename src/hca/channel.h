@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion channels: which CQs have an event waiting. The descriptor is an
+ * eventfd in semaphore mode, so it is readable exactly while events wait and
+ * applications may poll it and set O_NONBLOCK.
+ */
+#ifndef HCA_CHANNEL_H
+#define HCA_CHANNEL_H
+
+#include "hca/objects.h"
+
+void hca_channel_ref(struct ibv_comp_channel *ch);
+/* One event for `cq`; wakes a reader. */
+void hca_channel_notify(struct hca_cq *cq);
+/* Takes back the events of `cq` that nobody has read, and the reference. */
+void hca_channel_forget(struct hca_cq *cq);
+
+/* eventfd, semaphore mode: take one count without ever blocking. */
+bool hca_eventfd_try(int fd);
+/* Take one, blocking unless O_NONBLOCK; 0 or a negative errno. */
+int hca_eventfd_wait(int fd);
+void hca_eventfd_post(int fd);
+
+#endif

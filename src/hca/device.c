@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Devices, their attributes and contexts. One device, soft0, with one Ethernet
+ * port. Capability fields tell what is implemented, zero elsewhere.
+ */
+#define LOG_ROOM "hca"
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "hca/hca.h"
+#include "hca/objects.h"
+#include "hca/process.h"
+#include "hca/settings.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define DEVICES 1
+#define VENDOR_ID 0xffffff /* no vendor */
+#define VENDOR_PART_ID 0xb05ba
+
+static struct hca_device devices[DEVICES];
+static pthread_once_t devices_once = PTHREAD_ONCE_INIT;
+
+/* Locally administered EUI-64 that stays the same on one host. */
+static uint64_t guid_of(int index)
+{
+	char id[64] = "";
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	FILE *f = fopen("/etc/machine-id", "re");
+
+	if (f) {
+		if (!fgets(id, sizeof(id), f))
+			id[0] = '\0';
+		fclose(f);
+	}
+	if (!id[0])
+		gethostname(id, sizeof(id) - 1);
+	for (const char *c = id; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+	hash = (hash & ~UINT64_C(0xff)) | (uint64_t)index;
+	return (hash & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
+}
+
+static void devices_init(void)
+{
+	log_init(LOG_WARN);
+	hca_settings_init();
+	clock_init();
+	for (int i = 0; i < DEVICES; i++) {
+		struct hca_device *d = &devices[i];
+
+		d->index = i;
+		d->guid = htobe64(guid_of(i));
+		d->ibv.node_type = IBV_NODE_CA;
+		d->ibv.transport_type = IBV_TRANSPORT_IB;
+		snprintf(d->ibv.name, sizeof(d->ibv.name), "soft%d", i);
+		snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name),
+			 "uverbs-soft%d", i);
+		/* There is no sysfs entry; the names are where one would be. */
+		snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path),
+			 "/sys/class/infiniband_verbs/uverbs-soft%d", i);
+		snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path),
+			 "/sys/class/infiniband/soft%d", i);
+	}
+}
+
+int hca_devices(struct ibv_device ***list, int *count)
+{
+	struct ibv_device **l = calloc(DEVICES + 1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	pthread_once(&devices_once, devices_init);
+	for (int i = 0; i < DEVICES; i++)
+		l[i] = &devices[i].ibv;
+	*list = l;
+	*count = DEVICES;
+	return 0;
+}
+
+void hca_devices_free(struct ibv_device **list)
+{
+	free(list);
+}
+
+bool hca_owns_device(const struct ibv_device *dev)
+{
+	return dev >= &devices[0].ibv && dev <= &devices[DEVICES - 1].ibv;
+}
+
+__be64 hca_device_guid(struct ibv_device *dev)
+{
+	return hca_device(dev)->guid;
+}
+
+int hca_device_index(struct ibv_device *dev)
+{
+	return hca_device(dev)->index;
+}
+
+int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	struct hca_device *d = hca_context(ctx)->device;
+
+	*attr = (struct ibv_device_attr){
+		.fw_ver = "busbar",
+		.node_guid = d->guid,
+		.sys_image_guid = d->guid,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = ~UINT64_C(0xfff),
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = VENDOR_PART_ID,
+		.hw_ver = 1,
+		.max_qp = HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE,
+		.max_qp_wr = HCA_MAX_QP_WR,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
+				    IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_SYS_IMAGE_GUID,
+		.max_sge = HCA_MAX_SGE,
+		.max_sge_rd = HCA_MAX_SGE,
+		.max_cq = 1 << 16,
+		.max_cqe = HCA_MAX_CQE,
+		.max_mr = HCA_KEYS - 1,
+		.max_pd = 1 << 16,
+		.max_qp_rd_atom = HCA_MAX_RD_ATOM,
+		.max_res_rd_atom = 1 << 22,
+		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
+		.atomic_cap = IBV_ATOMIC_NONE,
+		.max_ah = 1 << 20,
+		.max_pkeys = 1,
+		.local_ca_ack_delay = 15,
+		.phys_port_cnt = 1,
+	};
+	return 0;
+}
+
+/* Writes the first `size` bytes of `from` into `to`, zero behind them. */
+static void copy_sized(void *to, size_t size, const void *from, size_t from_size)
+{
+	memset(to, 0, size);
+	memcpy(to, from, MIN(size, from_size));
+}
+
+int hca_device_query_ex(struct ibv_context *ctx,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex full;
+
+	if (input && input->comp_mask)
+		return -EINVAL;
+	if (size < sizeof(full.orig_attr))
+		return -EINVAL;
+	memset(&full, 0, sizeof(full));
+	hca_device_query(ctx, &full.orig_attr);
+	full.completion_timestamp_mask = 0;
+	full.hca_core_clock = 0;
+	full.phys_port_cnt_ex = 1;
+	copy_sized(attr, size, &full, sizeof(full));
+	return 0;
+}
+
+int hca_port_query(struct ibv_context *ctx, uint8_t port,
+		   struct ibv_port_attr *attr, size_t size)
+{
+	struct ibv_port_attr full = {
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = IBV_MTU_4096,
+		.gid_tbl_len = (int)hca_gid_count(),
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = HCA_MAX_MSG_BYTES,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.active_width = 2,  /* 4X */
+		.active_speed = 32, /* EDR, 25 Gb/s per lane */
+		.phys_state = 5,    /* LinkUp */
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+	};
+
+	if (port != 1)
+		return -EINVAL;
+	copy_sized(attr, size, &full, sizeof(full));
+	return 0;
+}
+
+int hca_gid_query(struct ibv_context *ctx, uint32_t port, uint32_t index,
+		  struct ibv_gid_entry *entry)
+{
+	return port == 1 ? hca_gid_by_index(index, entry) : -EINVAL;
+}
+
+ssize_t hca_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries,
+		      size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && !hca_gid_by_index((uint32_t)n, &entries[n]))
+		n++;
+	return (ssize_t)n;
+}
+
+int hca_pkey_query(struct ibv_context *ctx, uint8_t port, int index,
+		   __be16 *pkey)
+{
+	if (port != 1 || index != 0)
+		return -EINVAL;
+	*pkey = htobe16(0xffff);
+	return 0;
+}
+
+int hca_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
+{
+	return port == 1 && pkey == htobe16(0xffff) ? 0 : -EINVAL;
+}
+
+/* The verbs_context table returns positive errno values. */
+static int op_query_port(struct ibv_context *ctx, uint8_t port,
+			 struct ibv_port_attr *attr, size_t size)
+{
+	return -hca_port_query(ctx, port, attr, size);
+}
+
+static int op_query_device_ex(struct ibv_context *ctx,
+			      const struct ibv_query_device_ex_input *input,
+			      struct ibv_device_attr_ex *attr, size_t size)
+{
+	return -hca_device_query_ex(ctx, input, attr, size);
+}
+
+static int op_compat_query_device(struct ibv_context *ctx,
+				  struct ibv_device_attr *attr)
+{
+	return -hca_device_query(ctx, attr);
+}
+
+static struct ibv_qp *op_create_qp_ex(struct ibv_context *ctx,
+				      struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp;
+	int ret = hca_qp_create(ctx, attr, &qp);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return qp;
+}
+
+static int op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			    struct ibv_recv_wr **bad)
+{
+	*bad = wr;
+	return EOPNOTSUPP;
+}
+
+static struct ibv_mw *op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+static int op_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
+		      struct ibv_mw_bind *bind)
+{
+	return EOPNOTSUPP;
+}
+
+static int op_dealloc_mw(struct ibv_mw *mw)
+{
+	return EOPNOTSUPP;
+}
+
+int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
+{
+	struct hca_context *ctx;
+	struct verbs_context *v;
+	int ret;
+
+	if (!hca_owns_device(dev))
+		return -ENODEV;
+	ret = hca_process_open();
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		goto err_process;
+	ctx->device = hca_device(dev);
+	atomic_init(&ctx->references, 1);
+	hca_async_init(ctx);
+	v = &ctx->verbs;
+	v->sz = sizeof(*v);
+	v->query_port = op_query_port;
+	v->query_device_ex = op_query_device_ex;
+	v->create_qp_ex = op_create_qp_ex;
+	v->context.device = dev;
+	v->context.num_comp_vectors = 1;
+	v->context.cmd_fd = -1;
+	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&v->context.mutex, NULL);
+	v->context.ops = (struct ibv_context_ops){
+		._compat_query_device = op_compat_query_device,
+		.poll_cq = hca_poll_cq,
+		.req_notify_cq = hca_req_notify_cq,
+		.post_send = hca_post_send,
+		.post_recv = hca_post_recv,
+		.post_srq_recv = op_post_srq_recv,
+		.alloc_mw = op_alloc_mw,
+		.bind_mw = op_bind_mw,
+		.dealloc_mw = op_dealloc_mw,
+	};
+	v->context.async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (v->context.async_fd < 0) {
+		ret = -errno;
+		goto err_ctx;
+	}
+	*out = &v->context;
+	return 0;
+
+err_ctx:
+	free(ctx);
+err_process:
+	hca_process_close();
+	return ret;
+}
+
+void hca_context_put(struct hca_context *ctx)
+{
+	struct ibv_context *ibctx = &ctx->verbs.context;
+
+	if (atomic_fetch_sub(&ctx->references, 1) > 1)
+		return;
+	hca_async_fini(ctx);
+	close(ibctx->async_fd);
+	pthread_mutex_destroy(&ibctx->mutex);
+	free(ctx);
+	hca_process_close();
+}
+
+int hca_context_close(struct ibv_context *ibctx)
+{
+	struct hca_context *ctx = hca_context(ibctx);
+
+	if (atomic_load(&ctx->references) > 1)
+		log_debug("device %s closed with %d objects left",
+			  ctx->device->ibv.name,
+			  atomic_load(&ctx->references) - 1);
+	hca_context_put(ctx);
+	return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * GID table of the port: one RoCE v2 GID for every address of the host (of its
+ * network namespace), loopback last. Read anew from the interfaces when older
+ * than a moment, so that an address added later is seen. Indices stay as long
+ * as the set of addresses does.
+ */
+#define LOG_ROOM "hca"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "hca/objects.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define REFRESH_NS (200 * UINT64_C(1000000))
+
+static struct {
+	pthread_mutex_t lock;
+	uint64_t read_at_ns;
+	unsigned count;
+	struct ibv_gid_entry entries[HCA_MAX_GIDS];
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* 0: IPv4, 1: IPv6, 2: link-local, 3: IPv4 loopback, 4: IPv6 loopback. */
+static int rank_of(const struct ifaddrs *ifa)
+{
+	bool loopback = ifa->ifa_flags & IFF_LOOPBACK;
+
+	if (ifa->ifa_addr->sa_family == AF_INET)
+		return loopback ? 3 : 0;
+	if (IN6_IS_ADDR_LINKLOCAL(
+		    &((struct sockaddr_in6 *)(void *)ifa->ifa_addr)->sin6_addr))
+		return 2;
+	return loopback ? 4 : 1;
+}
+
+static void gid_of(const struct sockaddr *sa, union ibv_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	if (sa->sa_family == AF_INET6) {
+		memcpy(gid->raw,
+		       &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr,
+		       16);
+		return;
+	}
+	gid->raw[10] = gid->raw[11] = 0xff;
+	memcpy(gid->raw + 12,
+	       &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+}
+
+static bool known(const union ibv_gid *gid)
+{
+	for (unsigned i = 0; i < table.count; i++)
+		if (!memcmp(table.entries[i].gid.raw, gid->raw, 16))
+			return true;
+	return false;
+}
+
+static void add_rank(const struct ifaddrs *list, int rank)
+{
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+		struct ibv_gid_entry *e = &table.entries[table.count];
+		union ibv_gid gid;
+
+		if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
+		    (i->ifa_addr->sa_family != AF_INET &&
+		     i->ifa_addr->sa_family != AF_INET6) ||
+		    rank_of(i) != rank || table.count == HCA_MAX_GIDS)
+			continue;
+		gid_of(i->ifa_addr, &gid);
+		if (known(&gid))
+			continue;
+		*e = (struct ibv_gid_entry){
+			.gid = gid,
+			.gid_index = table.count,
+			.port_num = 1,
+			.gid_type = IBV_GID_TYPE_ROCE_V2,
+			.ndev_ifindex = if_nametoindex(i->ifa_name),
+		};
+		table.count++;
+	}
+}
+
+/* table.lock is held. */
+static void refresh(void)
+{
+	uint64_t now = clock_now_ns();
+	struct ifaddrs *list;
+
+	if (table.count && now - table.read_at_ns < REFRESH_NS)
+		return;
+	if (getifaddrs(&list)) {
+		log_warn("addresses of this host not readable: %m");
+		return;
+	}
+	table.count = 0;
+	for (int rank = 0; rank <= 4; rank++)
+		add_rank(list, rank);
+	freeifaddrs(list);
+	table.read_at_ns = now;
+}
+
+unsigned hca_gid_count(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&table.lock);
+	refresh();
+	n = table.count;
+	pthread_mutex_unlock(&table.lock);
+	return n;
+}
+
+int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry)
+{
+	int ret = -EINVAL;
+
+	pthread_mutex_lock(&table.lock);
+	refresh();
+	if (index < table.count) {
+		*entry = table.entries[index];
+		ret = 0;
+	}
+	pthread_mutex_unlock(&table.lock);
+	return ret;
+}
+
+bool hca_gid_is_local(const union ibv_gid *gid)
+{
+	/* All of 127.0.0.0/8 is this host. */
+	static const uint8_t v4_loopback[13] = { [10] = 0xff, [11] = 0xff,
+						 [12] = 127 };
+	bool found;
+
+	if (!memcmp(gid->raw, v4_loopback, sizeof(v4_loopback)))
+		return true;
+	pthread_mutex_lock(&table.lock);
+	refresh();
+	found = known(gid);
+	pthread_mutex_unlock(&table.lock);
+	return found;
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The software adapter's objects, as hca and the transports see them.
+ *
+ * Each structure embeds the public one of <infiniband/verbs.h>; the named
+ * inline functions below are the only casts between them.
+ *
+ * Locks, in the order in which they are taken:
+ *   process.lock   control plane (create, destroy, tables); sleeps
+ *   transport locks of the receiving and acknowledging side
+ *   qp.sq_lock     send queue, state changes of the QP
+ *   transport locks of the transmitting side
+ *   rq locks       receive queue: posting, consuming
+ *   cq.lock        completion queue
+ * No lock is held over a system call on the data path except the QP's own
+ * sq_lock over one-sided copies and a link's receive lock over pulled messages.
+ */
+#ifndef HCA_OBJECTS_H
+#define HCA_OBJECTS_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/progress.h"
+#include "util/container_of.h"
+#include "util/list.h"
+#include "util/spin.h"
+
+#define HCA_MAX_SGE 32
+#define HCA_MAX_INLINE 1024
+#define HCA_MAX_QP_WR 32768
+#define HCA_MAX_CQE (1 << 22)
+#define HCA_MAX_MSG_BYTES (UINT32_C(1) << 30)
+#define HCA_MAX_GIDS 128
+#define HCA_MAX_RD_ATOM 128
+#define HCA_UD_MTU 4096
+#define HCA_GRH_BYTES 40
+#define HCA_PSN_MASK 0xffffffu
+
+struct hca_transport_ops;
+struct hca_qp;
+
+struct hca_device {
+	struct ibv_device ibv;
+	int index;
+	__be64 guid;
+};
+
+/* A completion or asynchronous event waiting behind a pollable descriptor. */
+struct hca_channel {
+	struct ibv_comp_channel ibv;
+	struct spin lock;
+	struct list ready; /* hca_cq.event_entry, one per event */
+};
+
+struct hca_async_event {
+	struct list entry;
+	struct ibv_async_event event;
+};
+
+struct hca_context {
+	struct hca_device *device;
+	/* Itself, until closed, and its PDs, CQs and channels: programs close
+	 * the device first and leave the rest to the end of the process. */
+	atomic_int references;
+	struct spin async_lock;
+	struct list async_events;
+	struct verbs_context verbs; /* last: it grows upwards */
+};
+
+struct hca_pd {
+	struct ibv_pd ibv;
+	uint32_t id; /* never 0; unique in the process */
+	atomic_int users;
+};
+
+struct hca_mr {
+	struct ibv_mr ibv;
+	uint32_t index; /* in the key table */
+	uint32_t access;
+	uint64_t iova;
+};
+
+struct hca_cq {
+	struct ibv_cq_ex ex;
+	struct hca_context *ctx;
+	cache_aligned struct spin lock;
+	atomic_uint head; /* next to write */
+	atomic_uint tail; /* next to read */
+	uint32_t mask;
+	uint32_t limit; /* cqe granted */
+	uint8_t armed;  /* enum hca_cq_arm */
+	bool overrun;
+	struct ibv_wc *ring;
+	/* Under channel->lock. */
+	unsigned events_queued;
+	struct list event_entry;
+	uint32_t events_taken; /* by get_event; to be acknowledged */
+	atomic_int users;      /* QPs */
+	_Atomic bool sends;    /* a send queue completes here */
+};
+
+enum hca_cq_arm {
+	HCA_CQ_UNARMED,
+	HCA_CQ_ARMED_SOLICITED,
+	HCA_CQ_ARMED_NEXT,
+};
+
+/* One posted receive; `sge` has the queue's max_sge entries. */
+struct hca_rwqe {
+	uint64_t wr_id;
+	uint32_t num_sge;
+	struct ibv_sge sge[];
+};
+
+struct hca_rq {
+	struct spin post_lock;
+	struct spin consume_lock;
+	_Atomic uint32_t head, tail; /* free running; posted and consumed */
+	uint32_t limit;      /* entries granted, exactly what was asked for */
+	uint32_t mask;
+	uint32_t max_sge;
+	uint32_t stride;
+	uint8_t *wqes;
+};
+
+enum hca_swqe_flags {
+	HCA_SWQE_SIGNALED = 1 << 0,
+	HCA_SWQE_SOLICITED = 1 << 1,
+	HCA_SWQE_INLINE = 1 << 2,
+	HCA_SWQE_FENCE = 1 << 3,
+};
+
+struct hca_ah {
+	struct ibv_ah ibv;
+	struct ibv_ah_attr attr;
+	bool local;                   /* destination is an address of this host */
+	uint8_t grh[HCA_GRH_BYTES];   /* as the receiver finds it */
+};
+
+/* One posted send; `sge` has room for max_sge entries or max_inline bytes. */
+struct hca_swqe {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum ibv_wr_opcode */
+	uint8_t flags;  /* enum hca_swqe_flags */
+	uint8_t num_sge;
+	uint8_t reserved;
+	uint32_t length; /* bytes in all */
+	uint32_t imm;    /* __be32, or the rkey to invalidate */
+	uint32_t rkey;
+	uint64_t remote_addr;
+	union {
+		struct {
+			uint64_t compare_add, swap;
+		} atomic;
+		struct {
+			struct hca_ah *ah;
+			uint32_t qpn, qkey;
+		} ud;
+	};
+	union {
+		struct ibv_sge sge[0];
+		uint8_t inline_data[0];
+	};
+};
+
+/*
+ * Send queue. tail <= next <= head (free running):
+ * [tail, next) transmitted and not yet completed, [next, head) waiting.
+ */
+struct hca_sq {
+	uint32_t head, next, tail;
+	uint32_t limit;
+	uint32_t mask;
+	uint32_t max_sge, max_inline;
+	uint32_t stride;
+	uint8_t *wqes;
+	/* SQD: entries before `drain_to` are still processed; `draining`: an
+	 * event is owed when they are done. */
+	uint32_t drain_to;
+	bool draining;
+	/* Extended posting: the entry being built and what went wrong. */
+	uint32_t build_head;
+	int build_error;
+};
+
+/* What peers on this host may know of a QP; in the shared segment. */
+struct hca_qp_public {
+	_Atomic uint32_t qpn;     /* 0: no such QP */
+	_Atomic uint32_t state;   /* enum ibv_qp_state */
+	_Atomic uint32_t dest_qpn;
+	_Atomic uint32_t access;  /* enum ibv_access_flags */
+	_Atomic uint32_t pd_id;
+	uint32_t reserved[11];
+};
+
+/* What peers on this host may know of a key (MR); in the shared segment. */
+struct hca_key {
+	_Atomic uint32_t key;     /* 0: free; written last, cleared first */
+	uint32_t access;
+	uint64_t iova;
+	uint64_t length;
+	uint64_t addr;            /* in the owner's address space */
+	uint32_t pd_id;
+	uint32_t reserved[7];
+};
+
+_Static_assert(sizeof(struct hca_qp_public) == 64, "one line per QP");
+_Static_assert(sizeof(struct hca_key) == 64, "one line per key");
+
+struct hca_qp {
+	union {
+		struct ibv_qp ibv;
+		struct ibv_qp_ex ex;
+	};
+	bool extended;
+	bool sq_sig_all;
+	uint32_t send_ops;            /* enum ibv_qp_create_send_ops_flags */
+	struct hca_pd *pd;
+	struct hca_cq *send_cq, *recv_cq;
+	struct hca_qp_public *pub;
+	struct ibv_qp_attr attr;      /* what modify set */
+	struct ibv_qp_cap cap;
+	const struct hca_transport_ops *transport;
+
+	cache_aligned struct spin sq_lock;
+	_Atomic uint32_t state;       /* enum ibv_qp_state */
+	struct hca_sq sq;
+	uint32_t tx_psn;              /* of the next message to transmit */
+	uint16_t tx_epoch;            /* grows with each go-back */
+	uint8_t tx_blocked;           /* enum hca_tx_blocked */
+	uint8_t rnr_left;
+	uint32_t tx_offset;           /* bytes sent of a fragmented message */
+	uint64_t lost_since_ns;       /* first loss of the oldest entry, 0 none */
+	uint32_t lost_tries;
+	struct progress_timer retry;
+	struct list backlog_entry;    /* of the transport, while waiting */
+	void *link;                   /* of the transport; under sq_lock */
+	struct list link_entry;       /* of the transport */
+	const struct hca_qp_public *remote; /* peer's public part */
+
+	cache_aligned struct hca_rq rq;
+	_Atomic uint32_t rx_psn;      /* expected next; under the rx lock */
+	uint32_t rx_offset;           /* bytes of a fragmented message so far */
+
+	uint32_t async_taken;         /* events to be acknowledged */
+};
+
+enum hca_tx_blocked {
+	HCA_TX_OPEN,
+	HCA_TX_RETRY_WAIT, /* the retry timer will open it */
+};
+
+/*
+ * What the hca wants of a transport. All are called with the locks named, may
+ * not block, and complete work through the functions at the end of this file.
+ */
+struct hca_transport_ops {
+	const char *name;
+	/* Once per process, with the first context; and its counterpart, after
+	 * the last QP is gone. process.lock is held. */
+	int (*start)(void);
+	void (*stop)(void);
+	/* A QPN block became ours; its control socket accepts for us. */
+	int (*block_claimed)(uint32_t block, int listen_fd);
+	/* Entering RTR: find the peer. May wait a little. No lock is held. */
+	int (*qp_connect)(struct hca_qp *qp);
+	/* Transmit waiting work while possible. sq_lock is held. */
+	void (*qp_transmit)(struct hca_qp *qp);
+	/* The QP's retry timer ran out. Progress thread, no lock is held. */
+	void (*qp_retry)(struct hca_qp *qp);
+	/* The QP is being reset or freed: afterwards the transport holds no
+	 * reference to it. sq_lock is not held. */
+	void (*qp_forget)(struct hca_qp *qp);
+	/* A key was invalidated: wait until no peer copies with it. */
+	void (*key_fence)(uint32_t key);
+	/* Move incoming messages and acknowledgements. True if any moved.
+	 * `acks`: somebody waits for acknowledgements (polls a CQ that send
+	 * queues complete to); else only those found by the way count. */
+	bool (*poll)(bool acks);
+	/* Anything that poll would move, or that needs the thread's ticks. */
+	bool (*pending)(void);
+	/* Dropping of inherited resources in a forked child. */
+	void (*forked)(void);
+};
+
+static inline struct hca_context *hca_context(struct ibv_context *ctx)
+{
+	return container_of(ctx, struct hca_context, verbs.context);
+}
+
+static inline struct hca_device *hca_device(struct ibv_device *dev)
+{
+	return container_of(dev, struct hca_device, ibv);
+}
+
+static inline struct hca_pd *hca_pd(struct ibv_pd *pd)
+{
+	return container_of(pd, struct hca_pd, ibv);
+}
+
+static inline struct hca_mr *hca_mr(struct ibv_mr *mr)
+{
+	return container_of(mr, struct hca_mr, ibv);
+}
+
+/* struct ibv_cq_ex starts with the fields of struct ibv_cq. */
+static inline struct hca_cq *hca_cq(struct ibv_cq *cq)
+{
+	return (struct hca_cq *)((char *)cq - offsetof(struct hca_cq, ex));
+}
+
+static inline struct ibv_cq *hca_cq_public(struct hca_cq *cq)
+{
+	return ibv_cq_ex_to_cq(&cq->ex);
+}
+
+static inline struct hca_qp *hca_qp(struct ibv_qp *qp)
+{
+	return container_of(qp, struct hca_qp, ibv);
+}
+
+static inline struct hca_qp *hca_qp_of_ex(struct ibv_qp_ex *qp)
+{
+	return container_of(qp, struct hca_qp, ex);
+}
+
+static inline struct hca_ah *hca_ah(struct ibv_ah *ah)
+{
+	return container_of(ah, struct hca_ah, ibv);
+}
+
+static inline struct hca_channel *hca_channel(struct ibv_comp_channel *ch)
+{
+	return container_of(ch, struct hca_channel, ibv);
+}
+
+static inline struct hca_swqe *hca_sq_entry(struct hca_sq *sq, uint32_t index)
+{
+	return (struct hca_swqe *)(sq->wqes +
+				   (size_t)(index & sq->mask) * sq->stride);
+}
+
+static inline struct hca_rwqe *hca_rq_entry(struct hca_rq *rq, uint32_t index)
+{
+	return (struct hca_rwqe *)(rq->wqes +
+				   (size_t)(index & rq->mask) * rq->stride);
+}
+
+static inline enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
+{
+	return (enum ibv_qp_state)atomic_load_explicit(&qp->state,
+						       memory_order_acquire);
+}
+
+/* ---- device.c ---- */
+static inline void hca_context_get(struct hca_context *ctx)
+{
+	atomic_fetch_add(&ctx->references, 1);
+}
+/* The last reference ends the context. */
+void hca_context_put(struct hca_context *ctx);
+
+/* ---- sq.c: sending side ---- */
+int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad);
+void hca_sq_builders_init(struct hca_qp *qp);
+/* May work be posted in this state? */
+static inline bool hca_sq_accepts(enum ibv_qp_state s)
+{
+	return s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE ||
+	       s == IBV_QPS_ERR;
+}
+/* Transmits or flushes what waits, as the state says. sq_lock is held. */
+void hca_sq_run(struct hca_qp *qp);
+/* Entries that may be transmitted: all, in SQD those of before. */
+static inline uint32_t hca_sq_end(const struct hca_qp *qp)
+{
+	return unlikely(hca_qp_state(qp) == IBV_QPS_SQD) ? qp->sq.drain_to :
+							   qp->sq.head;
+}
+/* Raises SQ_DRAINED if it is owed and due. sq_lock is held. */
+void hca_sq_drained(struct hca_qp *qp);
+/* Transmit again from entry `index` on. sq_lock is held. */
+void hca_sq_go_back(struct hca_qp *qp, uint32_t index);
+/*
+ * Completes the oldest transmitted entry with `status`; entries complete in
+ * posting order. On an error status the QP goes to ERR (RC, UC) or SQE (UD)
+ * and the rest is flushed. sq_lock is held.
+ */
+void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status);
+/* Flushes all of [tail, head). sq_lock is held. */
+void hca_sq_flush(struct hca_qp *qp);
+
+/* ---- rq.c: receiving side ---- */
+int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad);
+int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge);
+void hca_rq_destroy(struct hca_rq *rq);
+void hca_rq_reset(struct hca_rq *rq);
+void hca_rq_flush(struct hca_qp *qp);
+
+/* The oldest posted entry, NULL when none. consume_lock is held. */
+static inline struct hca_rwqe *hca_rq_first(struct hca_rq *rq)
+{
+	uint32_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
+
+	if (tail == atomic_load_explicit(&rq->head, memory_order_acquire))
+		return NULL;
+	return hca_rq_entry(rq, tail);
+}
+
+/* Gives the entry of hca_rq_first() back for posting. consume_lock is held. */
+static inline void hca_rq_consume(struct hca_rq *rq)
+{
+	atomic_store_explicit(&rq->tail,
+			      atomic_load_explicit(&rq->tail,
+						   memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+/* ---- cq.c ---- */
+void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited);
+int hca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* Drops the completions of a QP that is reset or destroyed. */
+void hca_cq_purge(struct hca_cq *cq, uint32_t qpn);
+
+/* ---- mr.c: keys ---- */
+/* The address for `sge` if it may be used with `access` (enum
+ * ibv_access_flags, 0 for local reading) in `pd`; NULL when not. */
+void *hca_sge_resolve(const struct hca_pd *pd, const struct ibv_sge *sge,
+		      unsigned access);
+/*
+ * Checks a peer's (or our own) key table entry for a one-sided access; returns
+ * the address in the owner's space through *addr. IBV_WC_SUCCESS or
+ * IBV_WC_REM_ACCESS_ERR.
+ */
+enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t key_count,
+				 uint32_t rkey, uint32_t pd_id, uint64_t iova,
+				 uint64_t length, unsigned access,
+				 uint64_t *addr);
+
+/* ---- qp.c ---- */
+struct hca_qp *hca_qp_find(uint32_t qpn);
+/* Moves to ERR and flushes both queues. sq_lock is not held. */
+void hca_qp_fail(struct hca_qp *qp);
+/* The same with sq_lock held. */
+void hca_qp_fail_locked(struct hca_qp *qp);
+void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
+
+/* ---- qp_state.c ---- */
+/* 0 or -EINVAL: may a QP of `type` go cur -> next with attributes `mask`? */
+int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
+			    enum ibv_qp_state next, int mask);
+
+/* ---- async.c ---- */
+void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
+void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
+void hca_async_init(struct hca_context *ctx);
+void hca_async_fini(struct hca_context *ctx);
+/* Drops the unread events of a QP and waits for the acknowledgement of others. */
+void hca_async_qp_forget(struct hca_qp *qp);
+
+/* ---- gid.c ---- */
+/* Is this GID an address of this host (network namespace)? */
+bool hca_gid_is_local(const union ibv_gid *gid);
+int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
+unsigned hca_gid_count(void);
+
+#endif

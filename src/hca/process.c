@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter's per-process state; see process.h. QPN blocks are claimed by
+ * binding a Unix socket name in the abstract namespace: that is atomic, scoped
+ * by network namespace, and vanishes with the process, so no file can be left.
+ */
+#define LOG_ROOM "hca"
+#include "hca/process.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+#define POLLS_TO_ATTEND 512
+#define TICK_MS 5
+#define POLLS_PER_WAKE 64
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+struct hca_process hca_process = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.tick_lock = PTHREAD_MUTEX_INITIALIZER,
+	.segment_fd = -1,
+	.kick_fd = -1,
+};
+
+void hca_transport_register(const struct hca_transport_ops *ops)
+{
+	hca_process.transport = ops;
+}
+
+static int membarrier(int cmd)
+{
+	return (int)syscall(SYS_membarrier, cmd, 0, 0);
+}
+
+static void child_after_fork(void)
+{
+	if (hca_process.users > 0) {
+		hca_process.transport->forked();
+		close(hca_process.segment_fd);
+		close(hca_process.kick_fd);
+		for (unsigned i = 0; i < hca_process.own_block_count; i++)
+			close(hca_process.block_fds[i]);
+	}
+	/* The segment is not mapped here (MADV_DONTFORK): what the parent
+	 * opened cannot be used, a new device can be opened. */
+	for (unsigned i = 0; i < hca_process.own_block_count; i++)
+		atomic_store(&hca_process.blocks[hca_process.own_blocks[i]],
+			     NULL);
+	pthread_mutex_init(&hca_process.lock, NULL);
+	pthread_mutex_init(&hca_process.tick_lock, NULL);
+	hca_process.users = 0;
+	hca_process.own_block_count = 0;
+	hca_process.segment = NULL;
+	hca_process.ticking = false;
+	progress_forked();
+}
+
+static void kicked(void *arg, uint32_t events)
+{
+	uint64_t count;
+
+	if (read(hca_process.kick_fd, &count, sizeof(count)) < 0) {
+		/* Spurious. */
+	}
+	atomic_store(&hca_process.kicked, true);
+}
+
+/* Owner's mapping stays writable; the descriptor for peers never is. */
+static int segment_create(void)
+{
+	char path[64];
+	struct hca_segment *s;
+	int fd, ro, ret;
+
+	fd = memfd_create("busbar-process", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, sizeof(*s))) {
+		ret = -errno;
+		goto err_fd;
+	}
+	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (s == MAP_FAILED) {
+		ret = -errno;
+		goto err_fd;
+	}
+	madvise(s, sizeof(*s), MADV_DONTFORK);
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW |
+				   F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		log_debug("segment not sealed: %m");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY | O_CLOEXEC);
+	if (ro < 0)
+		ro = fd; /* no /proc: the seal alone has to do */
+	else
+		close(fd);
+	s->magic = HCA_SEGMENT_MAGIC;
+	s->pid = (uint32_t)getpid();
+	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
+	atomic_store(&s->wants_kick, 1);
+	atomic_store(&s->membarrier, hca_process.membarrier);
+	hca_process.segment = s;
+	hca_process.segment_fd = ro;
+	return 0;
+
+err_fd:
+	close(fd);
+	return ret;
+}
+
+static void segment_destroy(void)
+{
+	munmap(hca_process.segment, sizeof(*hca_process.segment));
+	close(hca_process.segment_fd);
+	hca_process.segment = NULL;
+	hca_process.segment_fd = -1;
+}
+
+static int process_start(void)
+{
+	static bool atfork_done;
+	int ret;
+
+	if (!hca_process.transport)
+		return -ENODEV;
+	if (!atfork_done) {
+		pthread_atfork(NULL, NULL, child_after_fork);
+		atfork_done = true;
+	}
+	if (getrandom(hca_process.uuid, sizeof(hca_process.uuid), 0) < 0)
+		return -errno;
+	memcpy(&hca_process.qpn_hint, hca_process.uuid, sizeof(unsigned));
+	hca_process.membarrier =
+		membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+	ret = segment_create();
+	if (ret)
+		return ret;
+	hca_process.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (hca_process.kick_fd < 0) {
+		ret = -errno;
+		goto err_segment;
+	}
+	ret = hca_process.transport->start();
+	if (ret)
+		goto err_kick;
+	ret = progress_hold();
+	if (ret)
+		goto err_transport;
+	ret = progress_watch(hca_process.kick_fd, EPOLLIN, kicked, NULL);
+	if (ret)
+		goto err_progress;
+	return 0;
+
+err_progress:
+	progress_release();
+err_transport:
+	hca_process.transport->stop();
+err_kick:
+	close(hca_process.kick_fd);
+err_segment:
+	segment_destroy();
+	return ret;
+}
+
+int hca_process_open(void)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&hca_process.lock);
+	if (hca_process.users == 0) {
+		ret = process_start();
+		if (ret)
+			log_error("adapter not started: %s", strerror(-ret));
+	}
+	if (!ret)
+		hca_process.users++;
+	pthread_mutex_unlock(&hca_process.lock);
+	return ret;
+}
+
+static void blocks_release(void)
+{
+	for (unsigned i = 0; i < hca_process.own_block_count; i++) {
+		uint32_t block = hca_process.own_blocks[i];
+
+		close(hca_process.block_fds[i]);
+		free(atomic_exchange(&hca_process.blocks[block], NULL));
+		atomic_store(&hca_process.segment->blocks[i], 0);
+	}
+	hca_process.own_block_count = 0;
+}
+
+void hca_process_close(void)
+{
+	pthread_mutex_lock(&hca_process.lock);
+	if (--hca_process.users == 0) {
+		for (unsigned i = 0; i < hca_process.own_block_count; i++)
+			progress_unwatch(hca_process.block_fds[i]);
+		progress_unwatch(hca_process.kick_fd);
+		hca_process.transport->stop();
+		blocks_release();
+		/* librdmacm may still hold the thread: it then ticks over an
+		 * adapter without users, which hca_attention_tick() knows. */
+		pthread_mutex_lock(&hca_process.tick_lock);
+		close(hca_process.kick_fd);
+		hca_process.kick_fd = -1;
+		segment_destroy();
+		pthread_mutex_unlock(&hca_process.tick_lock);
+		pthread_mutex_unlock(&hca_process.lock);
+		progress_release();
+		return;
+	}
+	pthread_mutex_unlock(&hca_process.lock);
+}
+
+void hca_block_name(uint32_t block, char *buf, size_t size)
+{
+	snprintf(buf, size, "busbar.qpn.%u", block);
+}
+
+static int block_bind(uint32_t block)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	socklen_t len;
+	int fd, ret;
+
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* sun_path[0] == 0: the abstract namespace. */
+	hca_block_name(block, sun.sun_path + 1, sizeof(sun.sun_path) - 1);
+	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			  strlen(sun.sun_path + 1));
+	if (bind(fd, (struct sockaddr *)&sun, len) || listen(fd, 128)) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+/* Claims one more block of QP numbers. process.lock is held. */
+static int block_claim(void)
+{
+	unsigned slot = hca_process.own_block_count;
+	struct hca_qp **table;
+	int ret = -ENOMEM;
+
+	if (slot == HCA_BLOCKS_PER_PROCESS)
+		return -ENOMEM;
+	table = calloc(HCA_QPN_BLOCK_SIZE, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	for (unsigned i = 0; i < HCA_QPN_BLOCKS - 1; i++) {
+		/* Block 0 holds the QPNs 0 and 1 of the management QPs. */
+		uint32_t block = 1 + (hca_process.qpn_hint + i) %
+					     (HCA_QPN_BLOCKS - 1);
+		int fd = block_bind(block);
+
+		if (fd == -EADDRINUSE)
+			continue;
+		if (fd < 0) {
+			ret = fd;
+			break;
+		}
+		hca_process.own_blocks[slot] = block;
+		hca_process.block_fds[slot] = fd;
+		hca_process.own_block_count++;
+		atomic_store(&hca_process.segment->blocks[slot], block);
+		atomic_store(&hca_process.blocks[block], table);
+		hca_process.qpn_hint += i + 1;
+		ret = hca_process.transport->block_claimed(block, fd);
+		if (ret)
+			log_error("QP numbers of block %u not served: %s",
+				  block, strerror(-ret));
+		return ret;
+	}
+	log_error("no QP numbers: %s", strerror(-ret));
+	free(table);
+	return ret;
+}
+
+/* process.lock is held. */
+static bool qpn_take(struct hca_qp *qp, uint32_t *qpn)
+{
+	static unsigned cursor; /* so that a freed number rests for a while */
+
+	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
+		uint32_t block = hca_process.own_blocks[b];
+		struct hca_qp **table = hca_process.blocks[block];
+
+		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++) {
+			unsigned at = (cursor + i) % HCA_QPN_BLOCK_SIZE;
+
+			if (__atomic_load_n(&table[at], __ATOMIC_RELAXED))
+				continue;
+			cursor = at + 1;
+			*qpn = block << HCA_QPN_BLOCK_BITS | at;
+			qp->pub = &hca_process.segment
+					   ->qps[b * HCA_QPN_BLOCK_SIZE + at];
+			__atomic_store_n(&table[at], qp, __ATOMIC_RELEASE);
+			return true;
+		}
+	}
+	return false;
+}
+
+int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&hca_process.lock);
+	if (!qpn_take(qp, qpn)) {
+		ret = block_claim();
+		if (!ret && !qpn_take(qp, qpn))
+			ret = -ENOMEM;
+	}
+	pthread_mutex_unlock(&hca_process.lock);
+	return ret;
+}
+
+void hca_qpn_free(uint32_t qpn)
+{
+	struct hca_qp **table =
+		atomic_load(&hca_process.blocks[qpn >> HCA_QPN_BLOCK_BITS]);
+
+	pthread_mutex_lock(&hca_process.lock);
+	__atomic_store_n(&table[qpn & (HCA_QPN_BLOCK_SIZE - 1)], NULL,
+			 __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&hca_process.lock);
+}
+
+struct hca_qp *hca_qp_find(uint32_t qpn)
+{
+	struct hca_qp **table;
+
+	if (qpn >= 1u << 24)
+		return NULL;
+	table = atomic_load_explicit(
+		&hca_process.blocks[qpn >> HCA_QPN_BLOCK_BITS],
+		memory_order_acquire);
+	if (!table)
+		return NULL;
+	return __atomic_load_n(&table[qpn & (HCA_QPN_BLOCK_SIZE - 1)],
+			       __ATOMIC_ACQUIRE);
+}
+
+void hca_attention_polled(void)
+{
+	struct hca_segment *s = hca_process.segment;
+	uint32_t streak;
+
+	atomic_store_explicit(&hca_process.polls,
+			      atomic_load_explicit(&hca_process.polls,
+						   memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (likely(!atomic_load_explicit(&s->wants_kick, memory_order_relaxed)))
+		return;
+	streak = atomic_load_explicit(&hca_process.streak,
+				      memory_order_relaxed) + 1;
+	atomic_store_explicit(&hca_process.streak, streak,
+			      memory_order_relaxed);
+	if (streak < POLLS_TO_ATTEND)
+		return;
+	atomic_store_explicit(&hca_process.streak, 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&s->wants_kick, 0, memory_order_release);
+	if (!atomic_exchange(&hca_process.ticking, true))
+		progress_kick();
+}
+
+void hca_attention_release(void)
+{
+	struct hca_segment *s = hca_process.segment;
+
+	atomic_store_explicit(&hca_process.streak, 0,
+			      memory_order_relaxed);
+	if (atomic_load_explicit(&s->wants_kick, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&s->wants_kick, 1, memory_order_seq_cst);
+	if (hca_process.membarrier)
+		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+int hca_attention_tick(void)
+{
+	static uint64_t polls_before;
+	uint64_t polls = atomic_load_explicit(&hca_process.polls,
+					      memory_order_relaxed);
+	struct hca_segment *s;
+	int timeout_ms = -1;
+
+	/* Against the adapter's end while librdmacm keeps the thread. */
+	pthread_mutex_lock(&hca_process.tick_lock);
+	s = hca_process.segment;
+	if (!s)
+		goto out;
+	if (atomic_load(&hca_process.ticking)) {
+		timeout_ms = TICK_MS;
+		/* A kick while the application polls: a peer waits for us
+		 * longer than it takes to poll, so look at once. */
+		if (atomic_exchange(&hca_process.kicked, false))
+			hca_poll_transports(true);
+		if (polls != polls_before) {
+			polls_before = polls;
+			goto out;
+		}
+		atomic_store(&hca_process.ticking, false);
+		hca_attention_release();
+	}
+	timeout_ms = hca_process.transport->pending() ? 1 : -1;
+	if (!atomic_load_explicit(&s->wants_kick, memory_order_relaxed) &&
+	    timeout_ms < 0)
+		goto out;
+	for (int i = 0; i < POLLS_PER_WAKE; i++)
+		if (!hca_poll_transports(true))
+			goto out;
+	timeout_ms = 0;
+out:
+	pthread_mutex_unlock(&hca_process.tick_lock);
+	return timeout_ms;
+}
+
+int hca_hazard_enter(uint64_t key_id)
+{
+	_Atomic uint64_t *hazards = hca_process.segment->hazards;
+
+	for (unsigned i = 0;; i = (i + 1) % HCA_HAZARDS) {
+		uint64_t free_slot = 0;
+
+		if (atomic_compare_exchange_strong(&hazards[i], &free_slot,
+						   key_id))
+			return (int)i;
+		if (i == HCA_HAZARDS - 1)
+			sched_yield();
+	}
+}
+
+void hca_hazard_leave(int slot)
+{
+	atomic_store_explicit(&hca_process.segment->hazards[slot], 0,
+			      memory_order_release);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the adapter keeps once per process: the shared segment that peers on
+ * this host map read-only (QPs, keys, attention), the QPN blocks, the list of
+ * transports, and the rule who moves messages.
+ *
+ * Who moves messages: while the application polls, it does ("attended"), and
+ * nobody is woken. When it has not polled for some milliseconds, or armed a CQ
+ * and sleeps, the process is unattended: `wants_kick` is set in the shared
+ * segment, peers then write our eventfd after each message, and the progress
+ * thread moves messages.
+ *
+ * A peer stores its message and then loads wants_kick; we store wants_kick and
+ * then look for messages. That needs a full fence on both sides; ours is a
+ * system-wide membarrier(2), so that theirs costs nothing. Where the kernel has
+ * no membarrier the segment says so and peers use a fence instruction.
+ */
+#ifndef HCA_PROCESS_H
+#define HCA_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/objects.h"
+
+#define HCA_QPN_BLOCK_BITS 10
+#define HCA_QPN_BLOCK_SIZE (1u << HCA_QPN_BLOCK_BITS)
+#define HCA_QPN_BLOCKS (1u << (24 - HCA_QPN_BLOCK_BITS))
+#define HCA_BLOCKS_PER_PROCESS 64
+#define HCA_KEYS (1u << 20)
+#define HCA_HAZARDS 32
+#define HCA_SEGMENT_MAGIC UINT64_C(0x31306261627375)
+
+/* Layout of the shared segment. Peers map it read-only and trust nothing. */
+struct hca_segment {
+	uint64_t magic;
+	uint8_t uuid[16];
+	uint32_t pid;
+	uint32_t reserved0[9];
+	cache_aligned _Atomic uint32_t wants_kick;
+	_Atomic uint32_t membarrier; /* our sleeper's side is a membarrier */
+	/* Keys that we are copying with right now, seen by their owners. */
+	cache_aligned _Atomic uint64_t hazards[HCA_HAZARDS];
+	cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
+	cache_aligned struct hca_qp_public
+		qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
+	struct hca_key keys[HCA_KEYS];
+};
+
+struct hca_process {
+	pthread_mutex_t lock;
+	pthread_mutex_t tick_lock;    /* the thread's tick against the end */
+	unsigned users;               /* open contexts */
+
+	struct hca_segment *segment;
+	int segment_fd;               /* read-only, for peers */
+	int kick_fd;                  /* eventfd that peers write */
+	uint8_t uuid[16];
+	bool membarrier;
+
+	struct hca_qp **_Atomic blocks[HCA_QPN_BLOCKS]; /* ours, by block number */
+	uint32_t own_blocks[HCA_BLOCKS_PER_PROCESS];
+	int block_fds[HCA_BLOCKS_PER_PROCESS];
+	unsigned own_block_count;
+	unsigned qpn_hint;
+
+	const struct hca_transport_ops *transport; /* shm; later several */
+
+	/* Attention. */
+	_Atomic uint64_t polls;       /* grows with each poll */
+	_Atomic uint32_t streak;      /* polls since the last arming */
+	_Atomic bool ticking;         /* the thread watches for our absence */
+	_Atomic bool kicked;          /* by a peer, since the last tick */
+};
+
+extern struct hca_process hca_process;
+
+/* The transport that the process runs; set by a constructor of its room. */
+void hca_transport_register(const struct hca_transport_ops *ops);
+
+int hca_process_open(void);
+void hca_process_close(void);
+
+/* A free QP number, entered in the tables with `qp`; 0 or -ENOMEM. */
+int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn);
+void hca_qpn_free(uint32_t qpn);
+/* Name of the abstract control socket of a QPN block. */
+void hca_block_name(uint32_t block, char *buf, size_t size);
+
+/* From each poll_cq. */
+void hca_attention_polled(void);
+/* Before sleeping (arming, thread's tick): from now on we are woken. */
+void hca_attention_release(void);
+/* On the progress thread, at each wake-up; returns its timeout in ms. */
+int hca_attention_tick(void);
+
+static inline bool hca_poll_transports(bool acks)
+{
+	return hca_process.transport->poll(acks);
+}
+
+/* Publishes that we copy with `key` of another process; returns the slot. */
+int hca_hazard_enter(uint64_t key_id);
+void hca_hazard_leave(int slot);
+
+#endif

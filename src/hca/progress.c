@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The progress thread: descriptors, timers, and moving messages while the
+ * application does not poll. See progress.h for the rules of its callers and
+ * process.h for who moves messages.
+ */
+#define LOG_ROOM "hca"
+#include "hca/progress.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "hca/process.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+struct watch {
+	void (*fn)(void *arg, uint32_t events);
+	void *arg;
+	uint32_t generation; /* tells stale events of a reused descriptor */
+};
+
+static struct {
+	pthread_mutex_t life; /* hold and release */
+	unsigned users;
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* all below */
+	pthread_cond_t idle;  /* a callback ended */
+	struct watch *watches; /* by descriptor */
+	int watch_count;
+	uint32_t generation;
+	int running_fd;       /* callback in progress, -1 none */
+	struct progress_timer *running_timer;
+	struct list timers;   /* by deadline */
+	uint64_t sleeping_until_ns;
+	bool stop;
+	int epoll_fd, wake_fd;
+} progress = {
+	.life = PTHREAD_MUTEX_INITIALIZER,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.idle = PTHREAD_COND_INITIALIZER,
+	.running_fd = -1,
+	.epoll_fd = -1,
+	.wake_fd = -1,
+};
+
+static _Thread_local bool on_progress_thread;
+
+bool progress_is_self(void)
+{
+	return on_progress_thread;
+}
+
+void progress_kick(void)
+{
+	const uint64_t one = 1;
+
+	if (write(progress.wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		log_debug("progress wake-up failed: %m");
+}
+
+static void run_watch(int fd, uint32_t generation, uint32_t events)
+{
+	struct watch w;
+
+	pthread_mutex_lock(&progress.lock);
+	if (fd >= progress.watch_count || !progress.watches[fd].fn ||
+	    progress.watches[fd].generation != generation) {
+		pthread_mutex_unlock(&progress.lock);
+		return;
+	}
+	w = progress.watches[fd];
+	progress.running_fd = fd;
+	pthread_mutex_unlock(&progress.lock);
+	w.fn(w.arg, events);
+	pthread_mutex_lock(&progress.lock);
+	progress.running_fd = -1;
+	pthread_cond_broadcast(&progress.idle);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+/* Those that are due now; one armed meanwhile waits for the next round. */
+static void run_timers(void)
+{
+	uint64_t now = clock_now_ns();
+
+	pthread_mutex_lock(&progress.lock);
+	while (!list_empty(&progress.timers)) {
+		struct progress_timer *t = list_entry(
+			progress.timers.next, struct progress_timer, entry);
+
+		if (t->deadline_ns > now)
+			break;
+		list_remove(&t->entry);
+		t->deadline_ns = 0;
+		progress.running_timer = t;
+		pthread_mutex_unlock(&progress.lock);
+		t->fn(t);
+		pthread_mutex_lock(&progress.lock);
+		progress.running_timer = NULL;
+		pthread_cond_broadcast(&progress.idle);
+	}
+	pthread_mutex_unlock(&progress.lock);
+}
+
+/* How long to sleep: the sooner of `attention_ms` (-1: for ever) and the next
+ * timer. UINT64_MAX: until woken. */
+static uint64_t sleep_ns(int attention_ms)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t wait_ns = attention_ms < 0 ? UINT64_MAX :
+					      (uint64_t)attention_ms * 1000000;
+
+	pthread_mutex_lock(&progress.lock);
+	if (!list_empty(&progress.timers)) {
+		uint64_t due = list_entry(progress.timers.next,
+					  struct progress_timer, entry)
+				       ->deadline_ns;
+
+		wait_ns = MIN(wait_ns, due > now ? due - now : 0);
+	}
+	progress.sleeping_until_ns =
+		wait_ns == UINT64_MAX ? UINT64_MAX : now + wait_ns;
+	pthread_mutex_unlock(&progress.lock);
+	return wait_ns;
+}
+
+/* epoll_wait with nanoseconds; milliseconds, rounded up, on old kernels. */
+static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
+{
+	struct timespec t = timespec_from_ns(wait_ns);
+	int n = epoll_pwait2(progress.epoll_fd, events, max,
+			     wait_ns == UINT64_MAX ? NULL : &t, NULL);
+
+	if (n < 0 && errno == ENOSYS)
+		n = epoll_wait(progress.epoll_fd, events, max,
+			       wait_ns == UINT64_MAX ?
+				       -1 :
+				       (int)((wait_ns + 999999) / 1000000));
+	return n;
+}
+
+static void *progress_main(void *arg)
+{
+	struct epoll_event events[32];
+	bool stop = false;
+
+	on_progress_thread = true;
+	pthread_setname_np(pthread_self(), "busbar-progress");
+	while (!stop) {
+		int n = wait_events(events, ARRAY_SIZE(events),
+				    sleep_ns(hca_attention_tick()));
+
+		for (int i = 0; i < n; i++) {
+			int fd = (int)(uint32_t)events[i].data.u64;
+			uint64_t drain;
+
+			if (fd == progress.wake_fd) {
+				if (read(fd, &drain, sizeof(drain)) < 0) {
+					/* Another wake-up took it. */
+				}
+				continue;
+			}
+			run_watch(fd, (uint32_t)(events[i].data.u64 >> 32),
+				  events[i].events);
+		}
+		run_timers();
+		pthread_mutex_lock(&progress.lock);
+		stop = progress.stop;
+		pthread_mutex_unlock(&progress.lock);
+	}
+	return NULL;
+}
+
+static int progress_start(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	sigset_t all, old;
+	int ret;
+
+	progress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (progress.epoll_fd < 0)
+		return -errno;
+	progress.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (progress.wake_fd < 0) {
+		ret = -errno;
+		goto err_epoll;
+	}
+	ev.data.u64 = (uint32_t)progress.wake_fd;
+	if (epoll_ctl(progress.epoll_fd, EPOLL_CTL_ADD, progress.wake_fd, &ev)) {
+		ret = -errno;
+		goto err_wake;
+	}
+	list_init(&progress.timers);
+	progress.stop = false;
+	/* Signals belong to the application's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = -pthread_create(&progress.thread, NULL, progress_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		goto err_wake;
+	return 0;
+
+err_wake:
+	close(progress.wake_fd);
+err_epoll:
+	close(progress.epoll_fd);
+	progress.epoll_fd = progress.wake_fd = -1;
+	return ret;
+}
+
+int progress_hold(void)
+{
+	int ret = 0;
+
+	clock_init();
+	pthread_mutex_lock(&progress.life);
+	if (progress.users == 0)
+		ret = progress_start();
+	if (!ret)
+		progress.users++;
+	pthread_mutex_unlock(&progress.life);
+	return ret;
+}
+
+void progress_release(void)
+{
+	pthread_mutex_lock(&progress.life);
+	if (--progress.users == 0) {
+		pthread_mutex_lock(&progress.lock);
+		progress.stop = true;
+		pthread_mutex_unlock(&progress.lock);
+		progress_kick();
+		pthread_join(progress.thread, NULL);
+		close(progress.wake_fd);
+		close(progress.epoll_fd);
+		progress.epoll_fd = progress.wake_fd = -1;
+		free(progress.watches);
+		progress.watches = NULL;
+		progress.watch_count = 0;
+	}
+	pthread_mutex_unlock(&progress.life);
+}
+
+/* In a forked child: the thread is not there, its descriptors are shared. */
+void progress_forked(void)
+{
+	if (progress.epoll_fd >= 0) {
+		close(progress.epoll_fd);
+		close(progress.wake_fd);
+	}
+	pthread_mutex_init(&progress.life, NULL);
+	pthread_mutex_init(&progress.lock, NULL);
+	pthread_cond_init(&progress.idle, NULL);
+	progress.users = 0;
+	progress.watches = NULL;
+	progress.watch_count = 0;
+	progress.epoll_fd = progress.wake_fd = -1;
+	progress.running_fd = -1;
+	progress.running_timer = NULL;
+	on_progress_thread = false;
+}
+
+static int grow_watches(int fd)
+{
+	int count = MAX(fd + 1, progress.watch_count * 2);
+	struct watch *w;
+
+	if (fd < progress.watch_count)
+		return 0;
+	w = realloc(progress.watches, (size_t)count * sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	memset(w + progress.watch_count, 0,
+	       (size_t)(count - progress.watch_count) * sizeof(*w));
+	progress.watches = w;
+	progress.watch_count = count;
+	return 0;
+}
+
+int progress_watch(int fd, uint32_t events, void (*fn)(void *, uint32_t),
+		   void *arg)
+{
+	struct epoll_event ev = { .events = events };
+	int ret;
+
+	pthread_mutex_lock(&progress.lock);
+	ret = grow_watches(fd);
+	if (!ret) {
+		uint32_t generation = ++progress.generation;
+
+		ev.data.u64 = (uint64_t)generation << 32 | (uint32_t)fd;
+		progress.watches[fd] = (struct watch){
+			.fn = fn, .arg = arg, .generation = generation
+		};
+		if (epoll_ctl(progress.epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
+			ret = -errno;
+			progress.watches[fd].fn = NULL;
+		}
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return ret;
+}
+
+int progress_rewatch(int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events };
+	int ret = -ENOENT;
+
+	pthread_mutex_lock(&progress.lock);
+	if (fd < progress.watch_count && progress.watches[fd].fn) {
+		ev.data.u64 = (uint64_t)progress.watches[fd].generation << 32 |
+			      (uint32_t)fd;
+		ret = epoll_ctl(progress.epoll_fd, EPOLL_CTL_MOD, fd, &ev) ?
+			      -errno : 0;
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return ret;
+}
+
+void progress_unwatch(int fd)
+{
+	pthread_mutex_lock(&progress.lock);
+	if (fd < progress.watch_count && progress.watches[fd].fn) {
+		progress.watches[fd].fn = NULL;
+		epoll_ctl(progress.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	}
+	while (!on_progress_thread && progress.running_fd == fd)
+		pthread_cond_wait(&progress.idle, &progress.lock);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_timer_init(struct progress_timer *t,
+			 void (*fn)(struct progress_timer *))
+{
+	list_init(&t->entry);
+	t->deadline_ns = 0;
+	t->fn = fn;
+}
+
+void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
+{
+	struct list *at;
+	bool wake;
+
+	pthread_mutex_lock(&progress.lock);
+	list_remove(&t->entry);
+	t->deadline_ns = deadline_ns;
+	for (at = progress.timers.prev; at != &progress.timers; at = at->prev)
+		if (list_entry(at, struct progress_timer, entry)->deadline_ns <=
+		    deadline_ns)
+			break;
+	/* list_push appends in front of its head: the element after `at`. */
+	list_push(at->next, &t->entry);
+	wake = deadline_ns < progress.sleeping_until_ns;
+	pthread_mutex_unlock(&progress.lock);
+	if (wake && !on_progress_thread)
+		progress_kick();
+}
+
+void progress_timer_cancel(struct progress_timer *t)
+{
+	pthread_mutex_lock(&progress.lock);
+	list_remove(&t->entry);
+	t->deadline_ns = 0;
+	while (!on_progress_thread && progress.running_timer == t)
+		pthread_cond_wait(&progress.idle, &progress.lock);
+	list_remove(&t->entry); /* fn may have armed it again */
+	t->deadline_ns = 0;
+	pthread_mutex_unlock(&progress.lock);
+}

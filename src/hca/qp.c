@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs: creation, state changes, query, destruction.
+ * RC and UD; other services are refused with EOPNOTSUPP.
+ */
+#define LOG_ROOM "hca"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/hca.h"
+#include "hca/objects.h"
+#include "hca/process.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define SEND_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define SEND_OPS_RC                                                    \
+	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE |                     \
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ)
+
+static void retry_expired(struct progress_timer *t)
+{
+	struct hca_qp *qp = container_of(t, struct hca_qp, retry);
+
+	qp->transport->qp_retry(qp);
+}
+
+static int check_init_attr(struct ibv_context *ctx,
+			   const struct ibv_qp_init_attr_ex *a)
+{
+	const struct ibv_qp_cap *c = &a->cap;
+	uint64_t offered;
+
+	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UD)
+		return -EOPNOTSUPP;
+	if (a->srq)
+		return -EOPNOTSUPP;
+	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || !a->send_cq ||
+	    !a->recv_cq || a->pd->context != ctx || a->send_cq->context != ctx ||
+	    a->recv_cq->context != ctx)
+		return -EINVAL;
+	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_recv_wr > HCA_MAX_QP_WR ||
+	    c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE ||
+	    c->max_inline_data > HCA_MAX_INLINE)
+		return -EINVAL;
+	if (a->comp_mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD |
+				       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+				       IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
+	    ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags))
+		return -EOPNOTSUPP;
+	offered = a->qp_type == IBV_QPT_UD ? SEND_OPS_UD : SEND_OPS_RC;
+	if ((a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    (a->send_ops_flags & ~offered))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int sq_init(struct hca_sq *sq, const struct ibv_qp_cap *cap)
+{
+	uint32_t size = 1, body;
+
+	while (size < cap->max_send_wr)
+		size <<= 1;
+	body = MAX(cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge),
+		   cap->max_inline_data);
+	sq->limit = cap->max_send_wr;
+	sq->mask = size - 1;
+	sq->max_sge = cap->max_send_sge;
+	sq->max_inline = cap->max_inline_data;
+	sq->stride = ((uint32_t)sizeof(struct hca_swqe) + body + CACHE_LINE - 1) &
+		     ~(uint32_t)(CACHE_LINE - 1);
+	sq->wqes = aligned_alloc(CACHE_LINE, (size_t)size * sq->stride);
+	if (!sq->wqes)
+		return -ENOMEM;
+	memset(sq->wqes, 0, (size_t)size * sq->stride);
+	return 0;
+}
+
+static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
+			struct ibv_qp_init_attr_ex *a)
+{
+	qp->ibv.context = ctx;
+	qp->ibv.qp_context = a->qp_context;
+	qp->ibv.pd = a->pd;
+	qp->ibv.send_cq = a->send_cq;
+	qp->ibv.recv_cq = a->recv_cq;
+	qp->ibv.qp_type = a->qp_type;
+	qp->ibv.state = IBV_QPS_RESET;
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+	qp->sq_sig_all = a->sq_sig_all;
+	qp->pd = hca_pd(a->pd);
+	qp->send_cq = hca_cq(a->send_cq);
+	qp->recv_cq = hca_cq(a->recv_cq);
+	qp->transport = hca_process.transport;
+	qp->cap = a->cap;
+	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		qp->extended = true;
+		qp->send_ops = (uint32_t)a->send_ops_flags;
+		hca_sq_builders_init(qp);
+	}
+}
+
+int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
+		  struct ibv_qp **out)
+{
+	struct hca_qp *qp;
+	uint32_t qpn;
+	int ret = check_init_attr(ctx, a);
+
+	if (ret)
+		return ret;
+	qp = aligned_alloc(CACHE_LINE, (sizeof(*qp) + CACHE_LINE - 1) &
+					       ~(size_t)(CACHE_LINE - 1));
+	if (!qp)
+		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
+	ret = sq_init(&qp->sq, &a->cap);
+	if (ret)
+		goto err_qp;
+	ret = hca_rq_init(&qp->rq, a->cap.max_recv_wr, a->cap.max_recv_sge);
+	if (ret)
+		goto err_sq;
+	fill_public(qp, ctx, a);
+	list_init(&qp->backlog_entry);
+	list_init(&qp->link_entry);
+	progress_timer_init(&qp->retry, retry_expired);
+	ret = hca_qpn_alloc(qp, &qpn);
+	if (ret)
+		goto err_rq;
+	qp->ibv.qp_num = qp->ibv.handle = qpn;
+	atomic_store(&qp->pub->pd_id, qp->pd->id);
+	atomic_store(&qp->pub->state, IBV_QPS_RESET);
+	atomic_store(&qp->pub->qpn, qpn);
+	atomic_fetch_add(&qp->pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->users, 1);
+	atomic_store(&qp->send_cq->sends, true);
+	atomic_fetch_add(&qp->recv_cq->users, 1);
+	*out = &qp->ibv;
+	return 0;
+
+err_rq:
+	hca_rq_destroy(&qp->rq);
+err_sq:
+	free(qp->sq.wqes);
+err_qp:
+	free(qp);
+	return ret;
+}
+
+struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *ibqp)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+
+	return qp->extended ? &qp->ex : NULL;
+}
+
+void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
+{
+	atomic_store_explicit(&qp->state, state, memory_order_release);
+	atomic_store_explicit(&qp->pub->state, state, memory_order_release);
+}
+
+void hca_qp_fail_locked(struct hca_qp *qp)
+{
+	hca_qp_set_state(qp, IBV_QPS_ERR);
+	hca_sq_flush(qp);
+	hca_rq_flush(qp);
+}
+
+void hca_qp_fail(struct hca_qp *qp)
+{
+	spin_lock(&qp->sq_lock);
+	hca_qp_fail_locked(qp);
+	spin_unlock(&qp->sq_lock);
+}
+
+static int check_values(const struct ibv_qp_attr *a, int mask,
+			enum ibv_qp_type type)
+{
+	if ((mask & IBV_QP_PORT) && a->port_num != 1)
+		return -EINVAL;
+	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+		return -EINVAL;
+	if ((mask & IBV_QP_PATH_MTU) &&
+	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+		return -EINVAL;
+	if ((mask & IBV_QP_DEST_QPN) && a->dest_qp_num > HCA_PSN_MASK)
+		return -EINVAL;
+	if (((mask & IBV_QP_TIMEOUT) && a->timeout > 31) ||
+	    ((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
+	    ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
+	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31))
+		return -EINVAL;
+	if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) &&
+	     a->max_rd_atomic > HCA_MAX_RD_ATOM) ||
+	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
+	     a->max_dest_rd_atomic > HCA_MAX_RD_ATOM))
+		return -EINVAL;
+	if (mask & IBV_QP_AV) {
+		struct ibv_gid_entry e;
+
+		if (a->ah_attr.port_num != 1 ||
+		    (a->ah_attr.is_global &&
+		     hca_gid_by_index(a->ah_attr.grh.sgid_index, &e)))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	struct ibv_qp_attr *t = &qp->attr;
+
+	if (mask & IBV_QP_ACCESS_FLAGS) {
+		t->qp_access_flags = a->qp_access_flags;
+		atomic_store(&qp->pub->access, a->qp_access_flags);
+	}
+	if (mask & IBV_QP_PKEY_INDEX)
+		t->pkey_index = a->pkey_index;
+	if (mask & IBV_QP_PORT)
+		t->port_num = a->port_num;
+	if (mask & IBV_QP_QKEY)
+		t->qkey = a->qkey;
+	if (mask & IBV_QP_AV)
+		t->ah_attr = a->ah_attr;
+	if (mask & IBV_QP_PATH_MTU)
+		t->path_mtu = a->path_mtu;
+	if (mask & IBV_QP_TIMEOUT)
+		t->timeout = a->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		t->retry_cnt = a->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		qp->rnr_left = t->rnr_retry = a->rnr_retry;
+	if (mask & IBV_QP_RQ_PSN)
+		qp->rx_psn = t->rq_psn = a->rq_psn & HCA_PSN_MASK;
+	if (mask & IBV_QP_SQ_PSN)
+		qp->tx_psn = t->sq_psn = a->sq_psn & HCA_PSN_MASK;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		t->max_rd_atomic = a->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		t->max_dest_rd_atomic = a->max_dest_rd_atomic;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		t->min_rnr_timer = a->min_rnr_timer;
+	if (mask & IBV_QP_ALT_PATH) {
+		t->alt_ah_attr = a->alt_ah_attr;
+		t->alt_port_num = a->alt_port_num;
+		t->alt_timeout = a->alt_timeout;
+		t->alt_pkey_index = a->alt_pkey_index;
+	}
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		t->path_mig_state = a->path_mig_state;
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		t->en_sqd_async_notify = a->en_sqd_async_notify;
+	if (mask & IBV_QP_DEST_QPN) {
+		t->dest_qp_num = a->dest_qp_num;
+		atomic_store(&qp->pub->dest_qpn, a->dest_qp_num);
+	}
+}
+
+static void reset(struct hca_qp *qp)
+{
+	/* Out of every state in which messages are accepted first. */
+	hca_qp_set_state(qp, IBV_QPS_RESET);
+	progress_timer_cancel(&qp->retry);
+	qp->transport->qp_forget(qp);
+	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	spin_lock(&qp->sq_lock);
+	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
+	qp->tx_blocked = HCA_TX_OPEN;
+	qp->tx_offset = 0;
+	qp->lost_since_ns = 0;
+	qp->tx_epoch++;
+	spin_unlock(&qp->sq_lock);
+	hca_rq_reset(&qp->rq);
+	hca_cq_purge(qp->send_cq, qp->ibv.qp_num);
+	hca_cq_purge(qp->recv_cq, qp->ibv.qp_num);
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	qp->rx_offset = 0;
+}
+
+int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+	enum ibv_qp_state cur = hca_qp_state(qp);
+	enum ibv_qp_state next = mask & IBV_QP_STATE ? a->qp_state : cur;
+	int ret;
+
+	if ((mask & IBV_QP_CUR_STATE) && a->cur_qp_state != cur)
+		return -EINVAL;
+	ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
+	if (!ret)
+		ret = check_values(a, mask, ibqp->qp_type);
+	if (ret)
+		return ret;
+	ibqp->state = next;
+	if (next == IBV_QPS_RESET) {
+		reset(qp);
+		return 0;
+	}
+	if (next == IBV_QPS_ERR) {
+		if (cur != IBV_QPS_ERR)
+			hca_qp_fail(qp);
+		return 0;
+	}
+	spin_lock(&qp->sq_lock);
+	store_values(qp, a, mask);
+	if (cur != next)
+		hca_qp_set_state(qp, next);
+	if (cur == IBV_QPS_RTS && next == IBV_QPS_SQD) {
+		/* What was transmitted or waits now is still processed. */
+		qp->sq.drain_to = qp->sq.head;
+		qp->sq.draining = a->en_sqd_async_notify;
+		hca_sq_drained(qp);
+	}
+	spin_unlock(&qp->sq_lock);
+	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
+		return qp->transport->qp_connect(qp);
+	if (next == IBV_QPS_RTS && cur != next) {
+		spin_lock(&qp->sq_lock);
+		hca_sq_run(qp);
+		spin_unlock(&qp->sq_lock);
+	}
+	return 0;
+}
+
+int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+
+	spin_lock(&qp->sq_lock);
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = hca_qp_state(qp);
+	attr->sq_draining = attr->qp_state == IBV_QPS_SQD &&
+			    qp->sq.tail != qp->sq.drain_to;
+	attr->cap = qp->cap;
+	if (qp->ibv.qp_type != IBV_QPT_UD && attr->qp_state >= IBV_QPS_RTR)
+		attr->rq_psn = qp->rx_psn;
+	if (attr->qp_state >= IBV_QPS_RTS)
+		attr->sq_psn = qp->tx_psn;
+	spin_unlock(&qp->sq_lock);
+	*init = (struct ibv_qp_init_attr){
+		.qp_context = ibqp->qp_context,
+		.send_cq = ibqp->send_cq,
+		.recv_cq = ibqp->recv_cq,
+		.cap = qp->cap,
+		.qp_type = ibqp->qp_type,
+		.sq_sig_all = qp->sq_sig_all,
+	};
+	return 0;
+}
+
+int hca_qp_destroy(struct ibv_qp *ibqp)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+
+	hca_qp_set_state(qp, IBV_QPS_RESET);
+	atomic_store(&qp->pub->qpn, 0);
+	hca_qpn_free(ibqp->qp_num);
+	progress_timer_cancel(&qp->retry);
+	qp->transport->qp_forget(qp);
+	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	hca_async_qp_forget(qp);
+	hca_cq_purge(qp->send_cq, ibqp->qp_num);
+	hca_cq_purge(qp->recv_cq, ibqp->qp_num);
+	atomic_fetch_sub(&qp->pd->users, 1);
+	atomic_fetch_sub(&qp->send_cq->users, 1);
+	atomic_fetch_sub(&qp->recv_cq->users, 1);
+	pthread_mutex_destroy(&ibqp->mutex);
+	pthread_cond_destroy(&ibqp->cond);
+	hca_rq_destroy(&qp->rq);
+	free(qp->sq.wqes);
+	free(qp);
+	return 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The QP state machine's table: for each service and transition the attributes
+ * that must and may be given (InfiniBand specification volume 1, section
+ * 11.2.5.2, and the manual page of ibv_modify_qp).
+ */
+#include <errno.h>
+
+#include "hca/objects.h"
+
+#define S IBV_QP_STATE
+#define CUR IBV_QP_CUR_STATE
+#define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
+#define ACCESS IBV_QP_ACCESS_FLAGS
+#define PKEY IBV_QP_PKEY_INDEX
+#define PORT IBV_QP_PORT
+#define QKEY IBV_QP_QKEY
+#define AV IBV_QP_AV
+#define MTU IBV_QP_PATH_MTU
+#define TIMEOUT IBV_QP_TIMEOUT
+#define RETRY IBV_QP_RETRY_CNT
+#define RNR IBV_QP_RNR_RETRY
+#define RQPSN IBV_QP_RQ_PSN
+#define RD IBV_QP_MAX_QP_RD_ATOMIC
+#define ALT IBV_QP_ALT_PATH
+#define MINRNR IBV_QP_MIN_RNR_TIMER
+#define SQPSN IBV_QP_SQ_PSN
+#define DEST_RD IBV_QP_MAX_DEST_RD_ATOMIC
+#define MIG IBV_QP_PATH_MIG_STATE
+#define DEST IBV_QP_DEST_QPN
+
+struct transition {
+	enum ibv_qp_state from, to;
+	int required, optional;
+};
+
+static const struct transition rc[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, PKEY | PORT | ACCESS },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, AV | MTU | DEST | RQPSN | DEST_RD | MINRNR,
+	  ALT | ACCESS | PKEY },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, TIMEOUT | RETRY | RNR | SQPSN | RD,
+	  CUR | ALT | ACCESS | MINRNR | MIG },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | ACCESS | ALT | MIG | MINRNR },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, NOTIFY },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	  PORT | AV | TIMEOUT | RETRY | RNR | RD | DEST_RD | ALT | ACCESS |
+		  PKEY | MINRNR | MIG },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | ALT | ACCESS | MINRNR | MIG },
+};
+
+static const struct transition uc[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, PKEY | PORT | ACCESS },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, AV | MTU | DEST | RQPSN,
+	  ALT | ACCESS | PKEY },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, SQPSN, CUR | ALT | ACCESS | MIG },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | ACCESS | ALT | MIG },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, NOTIFY },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, 0, AV | ALT | ACCESS | PKEY | MIG },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | ALT | ACCESS | MIG },
+	{ IBV_QPS_SQE, IBV_QPS_RTS, 0, CUR | ACCESS },
+};
+
+static const struct transition ud[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | QKEY, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, PKEY | PORT | QKEY },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, 0, PKEY | QKEY },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, SQPSN, CUR | QKEY },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | QKEY },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, NOTIFY },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, 0, PKEY | QKEY },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | QKEY },
+	{ IBV_QPS_SQE, IBV_QPS_RTS, 0, CUR | QKEY },
+};
+
+static const struct transition *find(const struct transition *t, size_t count,
+				     enum ibv_qp_state from,
+				     enum ibv_qp_state to)
+{
+	for (size_t i = 0; i < count; i++)
+		if (t[i].from == from && t[i].to == to)
+			return &t[i];
+	return NULL;
+}
+
+int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
+			    enum ibv_qp_state next, int mask)
+{
+	const struct transition *t;
+
+	/* From any state; nothing else is looked at. */
+	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
+		return mask & ~(S | CUR) ? -EINVAL : 0;
+	switch (type) {
+	case IBV_QPT_RC:
+		t = find(rc, ARRAY_SIZE(rc), cur, next);
+		break;
+	case IBV_QPT_UC:
+		t = find(uc, ARRAY_SIZE(uc), cur, next);
+		break;
+	case IBV_QPT_UD:
+		t = find(ud, ARRAY_SIZE(ud), cur, next);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (!t || (mask & t->required) != t->required ||
+	    mask & ~(S | t->required | t->optional))
+		return -EINVAL;
+	return 0;
+}

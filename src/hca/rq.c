@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receive queues. Posting and consuming have a lock each, so that a long copy
+ * into a receive buffer does not hold up an application that posts the next.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/objects.h"
+
+int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge)
+{
+	uint32_t size = 1;
+
+	while (size < depth)
+		size <<= 1;
+	rq->limit = depth;
+	rq->mask = size - 1;
+	rq->max_sge = max_sge;
+	rq->stride = (uint32_t)(sizeof(struct hca_rwqe) +
+				max_sge * sizeof(struct ibv_sge));
+	rq->wqes = calloc(size, rq->stride);
+	return rq->wqes ? 0 : -ENOMEM;
+}
+
+void hca_rq_destroy(struct hca_rq *rq)
+{
+	free(rq->wqes);
+}
+
+void hca_rq_reset(struct hca_rq *rq)
+{
+	spin_lock(&rq->post_lock);
+	spin_lock(&rq->consume_lock);
+	atomic_store(&rq->tail, atomic_load(&rq->head));
+	spin_unlock(&rq->consume_lock);
+	spin_unlock(&rq->post_lock);
+}
+
+int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+	struct hca_rq *rq = &qp->rq;
+	int ret = 0;
+
+	spin_lock(&rq->post_lock);
+	for (; wr; wr = wr->next) {
+		uint32_t head = atomic_load_explicit(&rq->head,
+						     memory_order_relaxed);
+		struct hca_rwqe *e;
+
+		if (unlikely(hca_qp_state(qp) == IBV_QPS_RESET ||
+			     (uint32_t)wr->num_sge > rq->max_sge)) {
+			ret = EINVAL;
+			break;
+		}
+		if (unlikely(head - atomic_load_explicit(
+					    &rq->tail, memory_order_acquire) >=
+			     rq->limit)) {
+			ret = ENOMEM;
+			break;
+		}
+		e = hca_rq_entry(rq, head);
+		e->wr_id = wr->wr_id;
+		e->num_sge = (uint32_t)wr->num_sge;
+		for (uint32_t i = 0; i < e->num_sge; i++)
+			e->sge[i] = wr->sg_list[i];
+		atomic_store_explicit(&rq->head, head + 1,
+				      memory_order_release);
+	}
+	spin_unlock(&rq->post_lock);
+	if (unlikely(ret))
+		*bad = wr;
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR))
+		hca_rq_flush(qp);
+	return ret;
+}
+
+void hca_rq_flush(struct hca_qp *qp)
+{
+	struct hca_rq *rq = &qp->rq;
+	struct hca_rwqe *e;
+
+	spin_lock(&rq->consume_lock);
+	while ((e = hca_rq_first(rq))) {
+		struct ibv_wc wc = {
+			.wr_id = e->wr_id,
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.opcode = IBV_WC_RECV,
+			.qp_num = qp->ibv.qp_num,
+		};
+
+		hca_rq_consume(rq);
+		hca_cq_push(qp->recv_cq, &wc, false);
+	}
+	spin_unlock(&rq->consume_lock);
+}

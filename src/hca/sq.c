@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Send queues: posting by work request, completion and flush. Posting by
+ * builder calls is in sq_build.c; what happens between posting and completion
+ * is the transport's.
+ *
+ * Entries complete in posting order: a transport transmits [tail, head) in
+ * order and reports the oldest first.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/objects.h"
+
+static const uint8_t wc_opcodes[] = {
+	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_SEND] = IBV_WC_SEND,
+	[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+};
+
+/* Which operations a service offers; a bit per opcode. */
+static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
+{
+	const unsigned datagram =
+		1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
+	const unsigned connected = datagram | 1u << IBV_WR_RDMA_WRITE |
+				   1u << IBV_WR_RDMA_WRITE_WITH_IMM |
+				   1u << IBV_WR_RDMA_READ;
+
+	return opcode < 32 &&
+	       ((qp->ibv.qp_type == IBV_QPT_UD ? datagram : connected) >>
+		opcode & 1);
+}
+
+static int fill_inline(struct hca_swqe *e, const struct hca_sq *sq,
+		       const struct ibv_send_wr *wr)
+{
+	uint32_t at = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *s = &wr->sg_list[i];
+
+		if (s->length > sq->max_inline - at)
+			return EINVAL;
+		memcpy(e->inline_data + at, (const void *)(uintptr_t)s->addr,
+		       s->length);
+		at += s->length;
+	}
+	e->length = at;
+	e->num_sge = 0;
+	return 0;
+}
+
+static int fill_sges(struct hca_swqe *e, const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		e->sge[i] = wr->sg_list[i];
+		length += wr->sg_list[i].length;
+	}
+	if (unlikely(length > HCA_MAX_MSG_BYTES))
+		return EINVAL;
+	e->length = (uint32_t)length;
+	e->num_sge = (uint8_t)wr->num_sge;
+	return 0;
+}
+
+/* 0 or a positive errno, as ibv_post_send returns it. */
+static int fill(struct hca_qp *qp, struct hca_swqe *e,
+		const struct ibv_send_wr *wr)
+{
+	const struct hca_sq *sq = &qp->sq;
+	int ret;
+
+	if (unlikely(!opcode_offered(qp, wr->opcode)))
+		return EOPNOTSUPP;
+	if (unlikely((uint32_t)wr->num_sge > sq->max_sge))
+		return EINVAL;
+	e->wr_id = wr->wr_id;
+	e->opcode = (uint8_t)wr->opcode;
+	e->imm = wr->imm_data;
+	e->flags = (uint8_t)(
+		(qp->sq_sig_all || (wr->send_flags & IBV_SEND_SIGNALED) ?
+			 HCA_SWQE_SIGNALED : 0) |
+		(wr->send_flags & IBV_SEND_SOLICITED ? HCA_SWQE_SOLICITED : 0) |
+		(wr->send_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0) |
+		(wr->send_flags & IBV_SEND_INLINE ? HCA_SWQE_INLINE : 0));
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		if (unlikely(wr->opcode == IBV_WR_RDMA_READ))
+			return EINVAL;
+		ret = fill_inline(e, sq, wr);
+	} else {
+		ret = fill_sges(e, wr);
+	}
+	if (unlikely(ret))
+		return ret;
+	if (qp->ibv.qp_type == IBV_QPT_UD) {
+		if (unlikely(!wr->wr.ud.ah))
+			return EINVAL;
+		e->ud.ah = hca_ah(wr->wr.ud.ah);
+		e->ud.qpn = wr->wr.ud.remote_qpn;
+		/* The top bit asks for the QP's own Q_Key (10.2.5). */
+		e->ud.qkey = wr->wr.ud.remote_qkey & 0x80000000u ?
+				     qp->attr.qkey : wr->wr.ud.remote_qkey;
+	} else {
+		e->remote_addr = wr->wr.rdma.remote_addr;
+		e->rkey = wr->wr.rdma.rkey;
+	}
+	return 0;
+}
+
+int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+	struct hca_sq *sq = &qp->sq;
+	int ret = 0;
+
+	spin_lock(&qp->sq_lock);
+	for (; wr; wr = wr->next) {
+		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
+			ret = EINVAL;
+			break;
+		}
+		if (unlikely(sq->head - sq->tail >= sq->limit)) {
+			ret = ENOMEM;
+			break;
+		}
+		ret = fill(qp, hca_sq_entry(sq, sq->head), wr);
+		if (unlikely(ret))
+			break;
+		sq->head++;
+	}
+	hca_sq_run(qp);
+	spin_unlock(&qp->sq_lock);
+	if (unlikely(ret))
+		*bad = wr;
+	return ret;
+}
+
+void hca_sq_run(struct hca_qp *qp)
+{
+	switch (hca_qp_state(qp)) {
+	case IBV_QPS_RTS:
+	case IBV_QPS_SQD:
+		if (likely(qp->tx_blocked == HCA_TX_OPEN))
+			qp->transport->qp_transmit(qp);
+		break;
+	case IBV_QPS_ERR:
+	case IBV_QPS_SQE:
+		hca_sq_flush(qp);
+		break;
+	default:
+		break;
+	}
+}
+
+static void complete_oldest(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	struct hca_sq *sq = &qp->sq;
+	const struct hca_swqe *e = hca_sq_entry(sq, sq->tail);
+
+	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS) {
+		struct ibv_wc wc = {
+			.wr_id = e->wr_id,
+			.status = status,
+			.opcode = wc_opcodes[e->opcode],
+			.byte_len = e->length,
+			.qp_num = qp->ibv.qp_num,
+		};
+
+		sq->tail++;
+		hca_cq_push(qp->send_cq, &wc, false);
+	} else {
+		sq->tail++;
+	}
+	if (unlikely((int32_t)(sq->next - sq->tail) < 0))
+		sq->next = sq->tail;
+}
+
+void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	complete_oldest(qp, status);
+	qp->lost_since_ns = 0;
+	if (unlikely(qp->sq.draining))
+		hca_sq_drained(qp);
+	if (likely(status == IBV_WC_SUCCESS))
+		return;
+	if (qp->ibv.qp_type == IBV_QPT_RC) {
+		hca_qp_fail_locked(qp);
+	} else {
+		hca_qp_set_state(qp, IBV_QPS_SQE);
+		hca_sq_flush(qp);
+	}
+}
+
+void hca_sq_drained(struct hca_qp *qp)
+{
+	struct hca_sq *sq = &qp->sq;
+
+	if (!sq->draining || hca_qp_state(qp) != IBV_QPS_SQD ||
+	    sq->tail != sq->drain_to)
+		return;
+	sq->draining = false;
+	hca_async_qp_event(qp, IBV_EVENT_SQ_DRAINED);
+}
+
+void hca_sq_flush(struct hca_qp *qp)
+{
+	qp->tx_epoch++; /* what comes back for these entries is stale */
+	while (qp->sq.tail != qp->sq.head)
+		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);
+}
+
+void hca_sq_go_back(struct hca_qp *qp, uint32_t index)
+{
+	uint32_t resend = qp->sq.next - index;
+
+	qp->sq.next = index;
+	qp->tx_psn = (qp->tx_psn - resend) & HCA_PSN_MASK;
+	qp->tx_epoch++;
+	qp->tx_offset = 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Extended posting (ibv_wr_start ... ibv_wr_complete): entries are built in
+ * place in the send queue, with its lock held from start to complete or abort.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/objects.h"
+
+static struct hca_swqe *current(struct hca_qp *qp)
+{
+	return hca_sq_entry(&qp->sq, qp->sq.build_head - 1);
+}
+
+/* Opens the next entry; NULL (and the error is kept) when that is not allowed. */
+static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
+			      uint64_t op_flag)
+{
+	struct hca_qp *qp = hca_qp_of_ex(ex);
+	struct hca_sq *sq = &qp->sq;
+	struct hca_swqe *e;
+
+	if (unlikely(sq->build_error))
+		return NULL;
+	if (unlikely(!(qp->send_ops & op_flag))) {
+		sq->build_error = EOPNOTSUPP;
+		return NULL;
+	}
+	if (unlikely(sq->build_head - sq->tail >= sq->limit)) {
+		sq->build_error = ENOMEM;
+		return NULL;
+	}
+	e = hca_sq_entry(sq, sq->build_head++);
+	e->wr_id = ex->wr_id;
+	e->opcode = (uint8_t)opcode;
+	e->flags = (uint8_t)(
+		(qp->sq_sig_all || (ex->wr_flags & IBV_SEND_SIGNALED) ?
+			 HCA_SWQE_SIGNALED : 0) |
+		(ex->wr_flags & IBV_SEND_SOLICITED ? HCA_SWQE_SOLICITED : 0) |
+		(ex->wr_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0));
+	e->num_sge = 0;
+	e->length = 0;
+	e->imm = 0;
+	e->ud.ah = NULL;
+	return e;
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct hca_qp *qp = hca_qp_of_ex(ex);
+
+	spin_lock(&qp->sq_lock);
+	qp->sq.build_head = qp->sq.head;
+	qp->sq.build_error = hca_sq_accepts(hca_qp_state(qp)) ? 0 : EINVAL;
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct hca_qp *qp = hca_qp_of_ex(ex);
+	int ret = qp->sq.build_error;
+
+	if (likely(!ret)) {
+		qp->sq.head = qp->sq.build_head;
+		hca_sq_run(qp);
+	}
+	spin_unlock(&qp->sq_lock);
+	return ret;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	spin_unlock(&hca_qp_of_ex(ex)->sq_lock);
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	begin(ex, IBV_WR_SEND, IBV_QP_EX_WITH_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
+{
+	struct hca_swqe *e = begin(ex, IBV_WR_SEND_WITH_IMM,
+				   IBV_QP_EX_WITH_SEND_WITH_IMM);
+
+	if (e)
+		e->imm = imm_data;
+}
+
+static void rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
+		 uint64_t op_flag, uint32_t rkey, uint64_t remote_addr,
+		 __be32 imm_data)
+{
+	struct hca_swqe *e = begin(ex, opcode, op_flag);
+
+	if (!e)
+		return;
+	e->rkey = rkey;
+	e->remote_addr = remote_addr;
+	e->imm = imm_data;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey,
+			  uint64_t remote_addr)
+{
+	rdma(ex, IBV_WR_RDMA_WRITE, IBV_QP_EX_WITH_RDMA_WRITE, rkey,
+	     remote_addr, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey,
+			      uint64_t remote_addr, __be32 imm_data)
+{
+	rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM,
+	     IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, rkey, remote_addr, imm_data);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey,
+			 uint64_t remote_addr)
+{
+	rdma(ex, IBV_WR_RDMA_READ, IBV_QP_EX_WITH_RDMA_READ, rkey, remote_addr,
+	     0);
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
+			   uint32_t remote_qpn, uint32_t remote_qkey)
+{
+	struct hca_qp *qp = hca_qp_of_ex(ex);
+	struct hca_swqe *e;
+
+	if (qp->sq.build_error)
+		return;
+	e = current(qp);
+	e->ud.ah = hca_ah(ah);
+	e->ud.qpn = remote_qpn;
+	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
+			    const struct ibv_sge *sg_list)
+{
+	struct hca_qp *qp = hca_qp_of_ex(ex);
+	struct hca_swqe *e;
+	uint64_t length = 0;
+
+	if (unlikely(qp->sq.build_error))
+		return;
+	if (unlikely(num_sge > qp->sq.max_sge)) {
+		qp->sq.build_error = EINVAL;
+		return;
+	}
+	e = current(qp);
+	for (size_t i = 0; i < num_sge; i++) {
+		e->sge[i] = sg_list[i];
+		length += sg_list[i].length;
+	}
+	if (unlikely(length > HCA_MAX_MSG_BYTES)) {
+		qp->sq.build_error = EINVAL;
+		return;
+	}
+	e->num_sge = (uint8_t)num_sge;
+	e->length = (uint32_t)length;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
+		       uint32_t length)
+{
+	const struct ibv_sge sge = { .addr = addr, .length = length,
+				     .lkey = lkey };
+
+	wr_set_sge_list(ex, 1, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
+				    const struct ibv_data_buf *bufs)
+{
+	struct hca_qp *qp = hca_qp_of_ex(ex);
+	struct hca_swqe *e;
+	size_t at = 0;
+
+	if (unlikely(qp->sq.build_error))
+		return;
+	e = current(qp);
+	for (size_t i = 0; i < num_buf; i++) {
+		if (unlikely(bufs[i].length > qp->sq.max_inline - at ||
+			     e->opcode == IBV_WR_RDMA_READ)) {
+			qp->sq.build_error = EINVAL;
+			return;
+		}
+		memcpy(e->inline_data + at, bufs[i].addr, bufs[i].length);
+		at += bufs[i].length;
+	}
+	e->flags |= HCA_SWQE_INLINE;
+	e->length = (uint32_t)at;
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	const struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+void hca_sq_builders_init(struct hca_qp *qp)
+{
+	struct ibv_qp_ex *ex = &qp->ex;
+
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+	ex->wr_send = wr_send;
+	ex->wr_send_imm = wr_send_imm;
+	ex->wr_rdma_write = wr_rdma_write;
+	ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	ex->wr_rdma_read = wr_rdma_read;
+	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+}

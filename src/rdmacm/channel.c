@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event channels. The descriptor is a counting eventfd: one count per queued
+ * event, so that poll, epoll and O_NONBLOCK mean what they mean for the kernel's
+ * descriptor, and a blocked rdma_get_cm_event() is in read(), a cancellation
+ * point.
+ */
+#define LOG_ROOM "rdmacm"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "rdmacm/cma.h"
+#include "util/log.h"
+
+int cma_channel_create(struct cma_channel **out)
+{
+	struct cma_channel *ch = calloc(1, sizeof(*ch));
+	int ret;
+
+	if (!ch)
+		return -ENOMEM;
+	ch->pub.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (ch->pub.fd < 0) {
+		ret = -errno;
+		log_error("event channel: eventfd failed: %s", strerror(errno));
+		free(ch);
+		return ret;
+	}
+	pthread_mutex_init(&ch->lock, NULL);
+	list_init(&ch->events);
+	*out = ch;
+	return 0;
+}
+
+void cma_channel_destroy(struct cma_channel *ch)
+{
+	struct list *entry;
+
+	while ((entry = list_pop(&ch->events)))
+		free(list_entry(entry, struct cma_event, entry));
+	close(ch->pub.fd);
+	pthread_mutex_destroy(&ch->lock);
+	free(ch);
+}
+
+struct cma_event *cma_event_new(struct cma_id *owner, struct rdma_cm_id *id,
+				enum rdma_cm_event_type type, int status)
+{
+	struct cma_event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev) {
+		log_error("event %s lost: out of memory", rdma_event_str(type));
+		return NULL;
+	}
+	ev->owner = owner;
+	ev->pub.id = id;
+	ev->pub.event = type;
+	ev->pub.status = status;
+	list_init(&ev->entry);
+	return ev;
+}
+
+static void channel_count(struct cma_channel *ch, uint64_t events)
+{
+	ssize_t n;
+
+	do
+		n = write(ch->pub.fd, &events, sizeof(events));
+	while (n < 0 && errno == EINTR);
+}
+
+void cma_event_post(struct cma_event *ev)
+{
+	struct cma_channel *ch = cma_channel_of(ev->owner->pub.channel);
+
+	pthread_mutex_lock(&ch->lock);
+	list_push(&ch->events, &ev->entry);
+	channel_count(ch, 1);
+	pthread_mutex_unlock(&ch->lock);
+}
+
+int cma_event_report(struct cma_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct cma_event *ev = cma_event_new(id, &id->pub, type, status);
+
+	if (!ev)
+		return -ENOMEM;
+	cma_event_post(ev);
+	return 0;
+}
+
+/*
+ * One count back, without blocking whatever the application made of the
+ * descriptor. When a reader was faster it finds the queue short and reads again.
+ */
+static void channel_uncount(struct cma_channel *ch)
+{
+	uint64_t one;
+	struct iovec iov = { &one, sizeof(one) };
+
+	if (preadv2(ch->pub.fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
+		log_debug("event channel: preadv2 failed: %s", strerror(errno));
+}
+
+void cma_channel_take(struct cma_channel *ch, struct cma_id *owner,
+		      struct list *out)
+{
+	pthread_mutex_lock(&ch->lock);
+	list_for_each_safe(ev, &ch->events, struct cma_event, entry) {
+		if (ev->owner != owner)
+			continue;
+		list_remove(&ev->entry);
+		list_push(out, &ev->entry);
+		channel_uncount(ch);
+	}
+	pthread_mutex_unlock(&ch->lock);
+}
+
+void cma_channel_put(struct cma_channel *ch, struct list *events)
+{
+	struct list *entry;
+
+	pthread_mutex_lock(&ch->lock);
+	while ((entry = list_pop(events))) {
+		list_push(&ch->events, entry);
+		channel_count(ch, 1);
+	}
+	pthread_mutex_unlock(&ch->lock);
+}
+
+bool cma_channel_has_event(struct cma_channel *ch, struct cma_id *owner)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&ch->lock);
+	list_for_each(ev, &ch->events, struct cma_event, entry)
+		found |= ev->owner == owner;
+	pthread_mutex_unlock(&ch->lock);
+	return found;
+}
+
+static void event_complete(struct cma_id *owner)
+{
+	pthread_mutex_lock(&owner->lock);
+	owner->completed++;
+	pthread_cond_broadcast(&owner->acked);
+	pthread_mutex_unlock(&owner->lock);
+}
+
+CMA_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct cma_channel *ch;
+	int ret = cma_devices_init();
+
+	if (!ret)
+		ret = cma_channel_create(&ch);
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return &ch->pub;
+}
+
+CMA_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	cma_channel_destroy(cma_channel_of(channel));
+}
+
+CMA_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
+				 struct rdma_cm_event **event)
+{
+	struct cma_channel *ch;
+
+	if (!channel || !event)
+		return cma_result(-EINVAL);
+	ch = cma_channel_of(channel);
+	for (;;) {
+		struct cma_event *ev = NULL;
+		struct list *entry;
+		uint64_t one;
+
+		if (read(ch->pub.fd, &one, sizeof(one)) != sizeof(one))
+			return -1;
+		pthread_mutex_lock(&ch->lock);
+		entry = list_pop(&ch->events);
+		if (entry) {
+			ev = list_entry(entry, struct cma_event, entry);
+			/* Before the lock goes: destroying waits for it. */
+			atomic_fetch_add(&ev->owner->reported, 1);
+		}
+		pthread_mutex_unlock(&ch->lock);
+		if (!ev)
+			continue;
+		if (cma_event_deliver(ev)) {
+			*event = &ev->pub;
+			return 0;
+		}
+		event_complete(ev->owner);
+		free(ev);
+	}
+}
+
+CMA_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	struct cma_event *ev;
+	struct cma_id *owner;
+
+	if (!event)
+		return cma_result(-EINVAL);
+	ev = cma_event_of(event);
+	owner = ev->owner;
+	free(ev);
+	event_complete(owner);
+	return 0;
+}
+
+CMA_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
+{
+	static const char *const names[] = {
+		[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",
+		[RDMA_CM_EVENT_ADDR_ERROR] = "RDMA_CM_EVENT_ADDR_ERROR",
+		[RDMA_CM_EVENT_ROUTE_RESOLVED] = "RDMA_CM_EVENT_ROUTE_RESOLVED",
+		[RDMA_CM_EVENT_ROUTE_ERROR] = "RDMA_CM_EVENT_ROUTE_ERROR",
+		[RDMA_CM_EVENT_CONNECT_REQUEST] = "RDMA_CM_EVENT_CONNECT_REQUEST",
+		[RDMA_CM_EVENT_CONNECT_RESPONSE] = "RDMA_CM_EVENT_CONNECT_RESPONSE",
+		[RDMA_CM_EVENT_CONNECT_ERROR] = "RDMA_CM_EVENT_CONNECT_ERROR",
+		[RDMA_CM_EVENT_UNREACHABLE] = "RDMA_CM_EVENT_UNREACHABLE",
+		[RDMA_CM_EVENT_REJECTED] = "RDMA_CM_EVENT_REJECTED",
+		[RDMA_CM_EVENT_ESTABLISHED] = "RDMA_CM_EVENT_ESTABLISHED",
+		[RDMA_CM_EVENT_DISCONNECTED] = "RDMA_CM_EVENT_DISCONNECTED",
+		[RDMA_CM_EVENT_DEVICE_REMOVAL] = "RDMA_CM_EVENT_DEVICE_REMOVAL",
+		[RDMA_CM_EVENT_MULTICAST_JOIN] = "RDMA_CM_EVENT_MULTICAST_JOIN",
+		[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
+		[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
+		[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+	};
+
+	if ((size_t)event < ARRAY_SIZE(names))
+		return names[event];
+	return "UNKNOWN EVENT";
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection state machine of an identifier: pure.
+ *
+ * What the application asks for, what the peer says and what time does are
+ * inputs; the next state, the message to send and the event to report are the
+ * output. No socket, clock or lock inside. After IBA volume 1, 12.9.7 (active
+ * and passive side), with two simplifications that a host-local carrier allows:
+ * a DREQ is answered at once and messages are never sent twice.
+ */
+#ifndef RDMACM_CM_STATE_H
+#define RDMACM_CM_STATE_H
+
+#include <stdbool.h>
+
+#include "wire/cm.h"
+
+enum cm_state {
+	CM_IDLE,
+	CM_LISTEN,
+	CM_REQ_SENT,
+	CM_REP_RCVD,
+	CM_REQ_RCVD,
+	CM_REP_SENT,
+	CM_ESTABLISHED,
+	CM_DREQ_SENT,
+	CM_TIMEWAIT,
+	CM_SIDR_REQ_SENT,
+	CM_SIDR_REQ_RCVD,
+	CM_DONE,           /* ended; only to be destroyed */
+	CM_STATES
+};
+
+enum cm_input {
+	/* the application */
+	CM_DO_LISTEN,
+	CM_DO_CONNECT,
+	CM_DO_LOOKUP,      /* rdma_connect() of a datagram identifier */
+	CM_DO_ACCEPT,
+	CM_DO_ESTABLISH,   /* the active side's QP is ready */
+	CM_DO_REJECT,
+	CM_DO_DISCONNECT,
+	CM_DO_NOTIFY,      /* data came before the RTU */
+	CM_DO_DESTROY,
+	/* the peer */
+	CM_GOT_REQ,
+	CM_GOT_SIDR_REQ,
+	CM_GOT_MRA,
+	CM_GOT_REP,
+	CM_GOT_RTU,
+	CM_GOT_REJ,
+	CM_GOT_DREQ,
+	CM_GOT_DREP,
+	CM_GOT_SIDR_REP,   /* status success */
+	CM_GOT_SIDR_REFUSAL,
+	/* the world */
+	CM_NO_LISTENER,
+	CM_PEER_GONE,
+	CM_TIMEOUT,
+	CM_INPUTS
+};
+
+/* The step's event has the reason or status that the message carried. */
+#define CM_STATUS_OF_MESSAGE 0x10000
+
+enum cm_timer {
+	CM_TIMER_KEEP,
+	CM_TIMER_OFF,
+	CM_TIMER_RESPONSE, /* wait for the peer's application to answer */
+	CM_TIMER_CLOSE,    /* wait for the peer's library to answer */
+	CM_TIMER_TIMEWAIT,
+};
+
+struct cm_step {
+	bool valid;
+	enum cm_state next;
+	enum cm_type send;   /* 0: nothing */
+	enum cm_reason reason; /* of a REJ that is sent */
+	bool report;         /* an event: */
+	int event;           /* enum rdma_cm_event_type */
+	int status;          /* CM_STATUS_OF_MESSAGE: what the message says */
+	enum cm_timer timer;
+	bool qp_error;       /* move the QP to the error state */
+};
+
+/*
+ * What `input` means in `state`. 0 and `step`, or: -EINVAL for a request of the
+ * application that the state does not allow (-EISCONN, -ECONNRESET where that
+ * says more), -EPROTO for a message that does not belong there and is ignored.
+ * -EALREADY where nothing needs to be done.
+ */
+int cm_state_step(enum cm_state state, enum cm_input input, struct cm_step *step);
+
+const char *cm_state_name(enum cm_state state);
+const char *cm_input_name(enum cm_input input);
+
+/* The input that a decoded message is. */
+enum cm_input cm_state_input_of(const struct cm_mad *mad);
+
+#endif

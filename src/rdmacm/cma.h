@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside of librdmacm.so.1: identifiers, event channels, devices, links.
+ *
+ * Threads: the application's, and the progress thread that serves links and
+ * timers. An identifier's `lock` guards its fields; it is never held across a
+ * verb that may wait for the progress thread (ibv_modify_qp to RTR shakes hands
+ * with the peer), nor across unwatching a descriptor from an application thread.
+ * Locks nest listener -> its unclaimed child -> event channel.
+ */
+#ifndef RDMACM_CMA_H
+#define RDMACM_CMA_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+#include "hca/progress.h"
+#include "rdmacm/cm_state.h"
+#include "util/container_of.h"
+#include "util/list.h"
+#include "wire/cm.h"
+
+#define CMA_HOP_LIMIT 64
+/* 4.096 us * 2^13 = 34 ms; the ACK timeout is twice that. */
+#define CMA_PACKET_LIFETIME 13
+#define CMA_EXPORT __attribute__((visibility("default")))
+
+/* The public rule: -1 with errno, from 0 or a negative errno. */
+static inline int cma_result(int ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
+/* ---- settings (id.c) ---- */
+
+struct cma_settings {
+	uint64_t timeout_ms; /* until a peer that does not answer is given up */
+};
+
+extern struct cma_settings cma_settings;
+
+/* ---- devices (device.c) ---- */
+
+struct cma_device {
+	struct list entry;
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;   /* default protection domain */
+	uint64_t guid;       /* network order */
+	uint8_t max_responder_resources, max_initiator_depth;
+	uint8_t port_count;
+};
+
+/* Where a local address lives. */
+struct cma_gid_place {
+	struct cma_device *device;
+	uint8_t port_num;
+	uint8_t index;
+	uint8_t mtu;         /* enum ibv_mtu, active */
+	union ibv_gid gid;
+};
+
+/* Opens the devices on first use. 0, -ENODEV when there are none. */
+int cma_devices_init(void);
+/* 0 or -ENODEV: no device has a GID for `addr`. */
+int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place);
+
+/* ---- addresses (addr.c) ---- */
+
+/* 0 for families that are not served. */
+socklen_t cma_addr_len(const struct sockaddr *addr);
+bool cma_addr_is_any(const struct sockaddr *addr);
+bool cma_addr_is_loopback(const struct sockaddr *addr);
+bool cma_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
+uint16_t cma_addr_port(const struct sockaddr *addr);
+void cma_addr_set_port(struct sockaddr *addr, uint16_t port);
+void cma_addr_set_loopback(struct sockaddr *addr);
+/* Copies; an IPv4 address mapped into IPv6 becomes IPv4. */
+void cma_addr_copy(struct sockaddr_storage *to, const struct sockaddr *from);
+void cma_addr_to_gid(const struct sockaddr *addr, union ibv_gid *gid);
+void cma_addr_to_bytes(const struct sockaddr *addr, uint8_t bytes[16]);
+void cma_addr_from_bytes(struct sockaddr_storage *addr, int ip_version,
+			 const uint8_t bytes[16], uint16_t port);
+/* Is it an address of this network namespace? 0, -EADDRNOTAVAIL or other. */
+int cma_addr_check_local(const struct sockaddr *addr);
+/* The source address that the routing table gives for `dst`. */
+int cma_addr_source(const struct sockaddr *dst, struct sockaddr_storage *src);
+#define CMA_ADDR_TEXT 64
+const char *cma_addr_text(const struct sockaddr *addr, char text[CMA_ADDR_TEXT]);
+
+/* ---- event channels (channel.c) ---- */
+
+struct cma_channel {
+	struct rdma_event_channel pub;
+	pthread_mutex_t lock;
+	struct list events;
+};
+
+struct cma_id;
+
+struct cma_event {
+	struct rdma_cm_event pub;
+	struct list entry;
+	struct cma_id *owner; /* whose destruction waits for the ack */
+	uint8_t private_data[CM_DREP_PRIVATE];
+};
+
+static inline struct cma_channel *cma_channel_of(struct rdma_event_channel *c)
+{
+	return container_of(c, struct cma_channel, pub);
+}
+
+static inline struct cma_event *cma_event_of(struct rdma_cm_event *e)
+{
+	return container_of(e, struct cma_event, pub);
+}
+
+int cma_channel_create(struct cma_channel **out);
+void cma_channel_destroy(struct cma_channel *ch);
+/* NULL when out of memory (logged). */
+struct cma_event *cma_event_new(struct cma_id *owner, struct rdma_cm_id *id,
+				enum rdma_cm_event_type type, int status);
+/* Queues on the owner's channel; the owner's lock is held. */
+void cma_event_post(struct cma_event *ev);
+int cma_event_report(struct cma_id *id, enum rdma_cm_event_type type, int status);
+/* Takes the queued events of `owner` out of `ch`, in order, into `out`. */
+void cma_channel_take(struct cma_channel *ch, struct cma_id *owner,
+		      struct list *out);
+void cma_channel_put(struct cma_channel *ch, struct list *events);
+bool cma_channel_has_event(struct cma_channel *ch, struct cma_id *owner);
+
+/* ---- identifiers (id.c) ---- */
+
+enum cma_phase {
+	CMA_UNBOUND,
+	CMA_BOUND,
+	CMA_ADDR_RESOLVED,
+	CMA_ROUTE_RESOLVED,
+};
+
+/* What both sides agreed on, or are about to. */
+struct cma_conn {
+	uint64_t tid;
+	uint32_t local_comm_id, remote_comm_id;
+	uint32_t local_qpn, remote_qpn;
+	uint32_t local_psn, remote_psn;
+	uint32_t remote_qkey;
+	uint8_t path_mtu;            /* enum ibv_mtu */
+	uint8_t ack_timeout;         /* 4.096 us * 2^n */
+	uint8_t retry_count;
+	uint8_t rnr_retry;           /* of our sends, as the peer asked */
+	uint8_t rnr_retry_asked;     /* of the peer's sends */
+	uint8_t responder_resources; /* reads we answer at a time */
+	uint8_t initiator_depth;     /* reads we issue at a time */
+	uint8_t flow_control;
+	uint8_t srq;
+	uint8_t reject_reason;       /* instead of the step's, if not 0 */
+	uint8_t private_len;
+	uint8_t private_data[CM_DREP_PRIVATE]; /* to be sent next */
+};
+
+struct cma_id {
+	struct rdma_cm_id pub;
+	pthread_mutex_t lock;
+	pthread_cond_t acked;
+	atomic_uint reported;        /* events handed to the application */
+	unsigned completed;          /* of these, acknowledged */
+	bool sync;                   /* the channel is the identifier's own */
+	bool connect_failed;         /* CONNECT_ERROR reported: say no more */
+
+	struct cma_device *device;
+	enum cma_phase phase;
+	uint8_t sgid_index, active_mtu;
+	bool reuse_addr, v6_only;
+	int ack_timeout;             /* -1: default */
+	uint8_t tos;
+	int port_fd;                 /* holds the port's name; listens */
+
+	enum cm_state state;
+	int link_fd;                 /* carries the messages */
+	bool link_retry;             /* the listener was busy or not there */
+	uint64_t patience_ns;        /* until when one may still appear */
+	struct progress_timer timer;
+	uint64_t deadline_ns, interval_ns;
+	struct cma_conn conn;
+	struct ibv_ece local_ece, remote_ece;
+
+	/* listener */
+	struct list unclaimed;       /* children whose request waits */
+	struct list incoming;        /* struct cma_incoming */
+	unsigned unclaimed_count, incoming_count, backlog;
+	/* child */
+	struct cma_id *listener;     /* while unclaimed */
+	struct list sibling;
+
+	/* QP state changes; the progress thread only ever tries it. */
+	pthread_mutex_t qp_lock;
+	bool qp_error_due;
+
+	/* endpoint (ep.c) */
+	struct ibv_qp_init_attr *qp_init_attr;
+	void *connect_data;
+	size_t connect_len;
+};
+
+static inline struct cma_id *cma_id_of(struct rdma_cm_id *id)
+{
+	return container_of(id, struct cma_id, pub);
+}
+
+static inline bool cma_id_is_datagram(const struct cma_id *id)
+{
+	return id->pub.qp_type == IBV_QPT_UD;
+}
+
+int cma_id_create(struct rdma_event_channel *channel, void *context,
+		  enum rdma_port_space ps, enum ibv_qp_type qp_type,
+		  struct cma_id **out);
+void cma_id_free(struct cma_id *id); /* one that nobody knows of (any more) */
+/* Ends the connection, stops callbacks and drops queued events. */
+void cma_id_shut(struct cma_id *id);
+void cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place);
+/* Moves to `ch`; `sync` says whose the channel is. The lock is held. */
+void cma_id_move(struct cma_id *id, struct cma_channel *ch, bool sync);
+/* Synchronous mode: waits for the event of the call just made. */
+int cma_id_complete(struct cma_id *id);
+/* The event that leaves the channel: returns false to drop it. */
+bool cma_event_deliver(struct cma_event *ev);
+
+/* ---- routes (resolve.c) ---- */
+
+int cma_bind(struct cma_id *id, const struct sockaddr *addr);
+/* The path record of the identifier's addresses; 0 or -ENOMEM. */
+int cma_route_fill(struct cma_id *id);
+
+/* ---- ports: names in the abstract namespace (port.c) ---- */
+
+/* Takes the port of src_addr, or a free one; 0, -EADDRINUSE or other. */
+int cma_port_take(struct cma_id *id);
+void cma_port_release(struct cma_id *id);
+/* The names under which a listener for `dst` may be found, best first. */
+#define CMA_PORT_NAMES 3
+int cma_port_names(enum rdma_port_space ps, const struct sockaddr *dst,
+		   struct sockaddr_un names[CMA_PORT_NAMES],
+		   socklen_t lens[CMA_PORT_NAMES]);
+
+/* ---- links: the host-local carrier (link.c) ---- */
+
+/* Connects to the listener of dst_addr; 0, -ECONNREFUSED, -EAGAIN or other. */
+int cma_link_connect(struct cma_id *id);
+int cma_link_listen(struct cma_id *id);
+int cma_link_send(struct cma_id *id, const struct cm_mad *mad);
+/* Serves `fd` for the identifier; detaching gives it back to the caller. Both on
+ * the progress thread or before the identifier is known to it. */
+int cma_link_attach(struct cma_id *id, int fd);
+void cma_link_detach(struct cma_id *id);
+/* Arms the identifier's one timer; 0 turns it off. */
+void cma_link_timer(struct cma_id *id, uint64_t interval_ns);
+void cma_link_timer_init(struct cma_id *id);
+/* Stops callbacks and closes everything; without the lock. */
+void cma_link_close(struct cma_id *id);
+
+/* ---- connections: what messages mean (conn.c) ---- */
+
+/* The lock is held by all of these. */
+int cma_conn_input(struct cma_id *id, enum cm_input input,
+		   const struct cm_mad *mad);
+void cma_conn_send(struct cma_id *id, const struct cm_step *step);
+/* Does a message belong to this connection? */
+bool cma_conn_accepts(const struct cma_id *id, const struct cm_mad *mad);
+/* 0, or the enum cm_reason for which the request is refused. */
+int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad, int fd);
+/* 0, or -EPROTO: `request` is none. */
+int cma_conn_refusal(const struct cm_mad *request, int reason,
+		     struct cm_mad *answer);
+uint32_t cma_random(uint32_t mask);
+
+/* ---- queue pairs (qp.c) ---- */
+
+int cma_qp_connect(struct cma_id *id); /* INIT, RTR, RTS; without the lock */
+void cma_qp_fail(struct cma_id *id);   /* error state; without the lock */
+/* On the progress thread, with the lock: now, or by whoever is at the QP. */
+void cma_qp_fail_soon(struct cma_id *id);
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the steps of the state machine do: messages from the connection's values
+ * and back, events from messages. The lock of the identifier is held throughout.
+ */
+#define LOG_ROOM "rdmacm"
+#include <endian.h>
+#include <string.h>
+
+#include "rdmacm/cma.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define NSEC_PER_MSEC UINT64_C(1000000)
+/* 4.096 us * 2^20 = 4.3 s; told to the peer, which may send again then. */
+#define RESPONSE_TIMEOUT 20
+#define CM_RETRIES 15
+#define CLOSE_NS (5 * NSEC_PER_SEC)
+#define TIMEWAIT_NS (134 * NSEC_PER_MSEC)
+#define TARGET_ACK_DELAY 10
+/* Stands for the other side while its identifier is not known yet. */
+#define NO_COMM_ID 0
+#define LID_PERMISSIVE 0xffff
+
+/* ---- messages ---- */
+
+static void ip_header_write(const struct cma_id *id, uint8_t *out)
+{
+	const struct rdma_addr *addr = &id->pub.route.addr;
+	struct cm_ip_header h = {
+		.ip_version = addr->dst_addr.sa_family == AF_INET ? 4 : 6,
+		.src_port = cma_addr_port(&addr->src_addr),
+	};
+
+	cma_addr_to_bytes(&addr->src_addr, h.src);
+	cma_addr_to_bytes(&addr->dst_addr, h.dst);
+	wire_cm_ip_encode(&h, out);
+}
+
+static uint64_t service_id_of(const struct cma_id *id)
+{
+	return wire_cm_service_id((uint16_t)id->pub.ps,
+				  cma_addr_port(&id->pub.route.addr.dst_addr));
+}
+
+static void req_make(struct cma_id *id, struct cm_req *req)
+{
+	const struct cma_conn *c = &id->conn;
+	const struct rdma_ib_addr *ib = &id->pub.route.addr.addr.ibaddr;
+
+	*req = (struct cm_req){
+		.local_comm_id = c->local_comm_id,
+		.vendor_id = id->local_ece.vendor_id,
+		.service_id = service_id_of(id),
+		.local_ca_guid = be64toh(id->device->guid),
+		.local_qpn = c->local_qpn,
+		.responder_resources = c->responder_resources,
+		.initiator_depth = c->initiator_depth,
+		.remote_response_timeout = RESPONSE_TIMEOUT,
+		.service = id->pub.qp_type == IBV_QPT_UC ? CM_SERVICE_UC :
+							   CM_SERVICE_RC,
+		.flow_control = c->flow_control,
+		.starting_psn = c->local_psn,
+		.local_response_timeout = RESPONSE_TIMEOUT,
+		.retry_count = c->retry_count,
+		.pkey = 0xffff,
+		.path_mtu = c->path_mtu,
+		.rnr_retry_count = c->rnr_retry_asked,
+		.max_cm_retries = CM_RETRIES,
+		.srq = c->srq,
+		.primary = {
+			.local_lid = LID_PERMISSIVE,
+			.remote_lid = LID_PERMISSIVE,
+			.packet_rate = IBV_RATE_100_GBPS,
+			.traffic_class = id->tos,
+			.hop_limit = CMA_HOP_LIMIT,
+			.local_ack_timeout = c->ack_timeout,
+		},
+	};
+	memcpy(req->primary.local_gid, ib->sgid.raw, 16);
+	memcpy(req->primary.remote_gid, ib->dgid.raw, 16);
+	ip_header_write(id, req->private_data);
+	memcpy(req->private_data + CM_IP_HEADER_SIZE, c->private_data,
+	       c->private_len);
+}
+
+static void rep_make(struct cma_id *id, struct cm_rep *rep)
+{
+	const struct cma_conn *c = &id->conn;
+
+	*rep = (struct cm_rep){
+		.local_comm_id = c->local_comm_id,
+		.remote_comm_id = c->remote_comm_id,
+		.local_qpn = c->local_qpn,
+		.vendor_id_high = (uint8_t)(id->local_ece.vendor_id >> 16),
+		.vendor_id_middle = (uint8_t)(id->local_ece.vendor_id >> 8),
+		.vendor_id_low = (uint8_t)id->local_ece.vendor_id,
+		.starting_psn = c->local_psn,
+		.responder_resources = c->responder_resources,
+		.initiator_depth = c->initiator_depth,
+		.target_ack_delay = TARGET_ACK_DELAY,
+		.flow_control = c->flow_control,
+		.rnr_retry_count = c->rnr_retry_asked,
+		.srq = c->srq,
+		.local_ca_guid = be64toh(id->device->guid),
+	};
+	memcpy(rep->private_data, c->private_data, c->private_len);
+}
+
+static void sidr_rep_make(struct cma_id *id, bool accepted,
+			  struct cm_sidr_rep *rep)
+{
+	const struct cma_conn *c = &id->conn;
+
+	*rep = (struct cm_sidr_rep){
+		.request_id = c->remote_comm_id,
+		.status = accepted ? CM_SIDR_SUCCESS : CM_SIDR_REJECTED,
+		.qpn = accepted ? c->local_qpn : 0,
+		.qkey = accepted ? RDMA_UDP_QKEY : 0,
+		.service_id = wire_cm_service_id(
+			(uint16_t)id->pub.ps,
+			cma_addr_port(&id->pub.route.addr.src_addr)),
+	};
+	memcpy(rep->private_data, c->private_data, c->private_len);
+}
+
+static void rej_make(struct cma_id *id, enum cm_reason reason, struct cm_rej *rej)
+{
+	const struct cma_conn *c = &id->conn;
+
+	*rej = (struct cm_rej){
+		.local_comm_id = c->local_comm_id,
+		.remote_comm_id = c->remote_comm_id,
+		.answered = id->state == CM_REQ_RCVD ? CM_ANSWERED_REQ :
+			    id->state == CM_REP_RCVD ? CM_ANSWERED_REP :
+						       CM_ANSWERED_OTHER,
+		.reason = c->reject_reason ? c->reject_reason : (uint16_t)reason,
+	};
+	memcpy(rej->private_data, c->private_data, c->private_len);
+}
+
+void cma_conn_send(struct cma_id *id, const struct cm_step *step)
+{
+	struct cma_conn *c = &id->conn;
+	struct cm_mad mad = { .type = step->send };
+
+	switch (step->send) {
+	case CM_REQ:
+		c->tid = (uint64_t)cma_random(UINT32_MAX) << 32 | c->local_comm_id;
+		mad.attr_mod = id->local_ece.options;
+		req_make(id, &mad.req);
+		break;
+	case CM_SIDR_REQ:
+		c->tid = (uint64_t)cma_random(UINT32_MAX) << 32 | c->local_comm_id;
+		mad.sidr_req.request_id = c->local_comm_id;
+		mad.sidr_req.pkey = 0xffff;
+		mad.sidr_req.service_id = service_id_of(id);
+		ip_header_write(id, mad.sidr_req.private_data);
+		memcpy(mad.sidr_req.private_data + CM_IP_HEADER_SIZE,
+		       c->private_data, c->private_len);
+		break;
+	case CM_REP:
+		mad.attr_mod = id->local_ece.options;
+		rep_make(id, &mad.rep);
+		break;
+	case CM_SIDR_REP:
+		sidr_rep_make(id, !step->reason, &mad.sidr_rep);
+		break;
+	case CM_REJ:
+		rej_make(id, step->reason, &mad.rej);
+		break;
+	case CM_DREQ:
+		c->tid = (uint64_t)cma_random(UINT32_MAX) << 32 | c->local_comm_id;
+		mad.dreq.local_comm_id = c->local_comm_id;
+		mad.dreq.remote_comm_id = c->remote_comm_id;
+		mad.dreq.remote_qpn = c->remote_qpn;
+		break;
+	case CM_RTU:
+		mad.rtu.local_comm_id = c->local_comm_id;
+		mad.rtu.remote_comm_id = c->remote_comm_id;
+		break;
+	default:
+		mad.type = CM_DREP;
+		mad.drep.local_comm_id = c->local_comm_id;
+		mad.drep.remote_comm_id = c->remote_comm_id;
+		break;
+	}
+	mad.tid = c->tid;
+	if (id->link_fd >= 0)
+		cma_link_send(id, &mad);
+}
+
+/* ---- what a message says ---- */
+
+bool cma_conn_accepts(const struct cma_id *id, const struct cm_mad *mad)
+{
+	uint32_t us = id->conn.local_comm_id, peer = id->conn.remote_comm_id;
+
+	switch (mad->type) {
+	case CM_REP:
+		return mad->rep.remote_comm_id == us;
+	case CM_SIDR_REP:
+		return mad->sidr_rep.request_id == us;
+	case CM_MRA:
+		return mad->mra.remote_comm_id == us;
+	case CM_REJ:
+		/* A caller that gives up before the REP does not know our id. */
+		return mad->rej.remote_comm_id == us ||
+		       (mad->rej.remote_comm_id == NO_COMM_ID &&
+			mad->rej.local_comm_id == peer);
+	case CM_RTU:
+		return mad->rtu.remote_comm_id == us &&
+		       mad->rtu.local_comm_id == peer;
+	case CM_DREQ:
+		return mad->dreq.remote_comm_id == us &&
+		       mad->dreq.local_comm_id == peer;
+	case CM_DREP:
+		return mad->drep.remote_comm_id == us &&
+		       mad->drep.local_comm_id == peer;
+	default:
+		return false;
+	}
+}
+
+static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
+{
+	struct cma_conn *c = &id->conn;
+
+	switch (mad->type) {
+	case CM_REQ:
+		c->tid = mad->tid;
+		c->remote_comm_id = mad->req.local_comm_id;
+		c->remote_qpn = mad->req.local_qpn;
+		c->remote_psn = mad->req.starting_psn;
+		c->path_mtu = MIN(mad->req.path_mtu, id->active_mtu);
+		c->ack_timeout = mad->req.primary.local_ack_timeout;
+		c->retry_count = mad->req.retry_count;
+		c->rnr_retry = mad->req.rnr_retry_count;
+		/* The peer's reads are what we respond to, and vice versa. */
+		c->responder_resources = mad->req.initiator_depth;
+		c->initiator_depth = mad->req.responder_resources;
+		id->tos = mad->req.primary.traffic_class;
+		id->remote_ece.vendor_id = mad->req.vendor_id;
+		id->remote_ece.options = mad->attr_mod;
+		break;
+	case CM_SIDR_REQ:
+		c->tid = mad->tid;
+		c->remote_comm_id = mad->sidr_req.request_id;
+		break;
+	case CM_REP:
+		c->remote_comm_id = mad->rep.local_comm_id;
+		c->remote_qpn = mad->rep.local_qpn;
+		c->remote_psn = mad->rep.starting_psn;
+		c->rnr_retry = mad->rep.rnr_retry_count;
+		c->responder_resources = mad->rep.initiator_depth;
+		c->initiator_depth = mad->rep.responder_resources;
+		id->remote_ece.vendor_id =
+			(uint32_t)mad->rep.vendor_id_high << 16 |
+			(uint32_t)mad->rep.vendor_id_middle << 8 |
+			mad->rep.vendor_id_low;
+		id->remote_ece.options = mad->attr_mod;
+		break;
+	case CM_SIDR_REP:
+		c->remote_qpn = mad->sidr_rep.qpn;
+		c->remote_qkey = mad->sidr_rep.qkey;
+		break;
+	case CM_DREQ:
+		c->tid = mad->tid; /* the DREP is of the same transaction */
+		break;
+	default:
+		break;
+	}
+}
+
+static void event_private(struct cma_event *ev, bool datagram,
+			  const uint8_t *data, size_t len)
+{
+	memcpy(ev->private_data, data, len);
+	if (datagram) {
+		ev->pub.param.ud.private_data = ev->private_data;
+		ev->pub.param.ud.private_data_len = (uint8_t)len;
+	} else {
+		ev->pub.param.conn.private_data = ev->private_data;
+		ev->pub.param.conn.private_data_len = (uint8_t)len;
+	}
+}
+
+static void event_fill(struct cma_event *ev, const struct cma_id *id,
+		       const struct cm_mad *mad)
+{
+	const struct rdma_ib_addr *ib = &id->pub.route.addr.addr.ibaddr;
+	struct rdma_conn_param *conn = &ev->pub.param.conn;
+	struct rdma_ud_param *ud = &ev->pub.param.ud;
+
+	switch (mad->type) {
+	case CM_REQ:
+		conn->responder_resources = mad->req.initiator_depth;
+		conn->initiator_depth = mad->req.responder_resources;
+		conn->flow_control = mad->req.flow_control;
+		conn->retry_count = mad->req.retry_count;
+		conn->rnr_retry_count = mad->req.rnr_retry_count;
+		conn->srq = mad->req.srq;
+		conn->qp_num = mad->req.local_qpn;
+		event_private(ev, false,
+			      mad->req.private_data + CM_IP_HEADER_SIZE,
+			      CM_REQ_PRIVATE - CM_IP_HEADER_SIZE);
+		break;
+	case CM_SIDR_REQ:
+		event_private(ev, true,
+			      mad->sidr_req.private_data + CM_IP_HEADER_SIZE,
+			      CM_SIDR_REQ_PRIVATE - CM_IP_HEADER_SIZE);
+		break;
+	case CM_REP:
+		conn->responder_resources = mad->rep.initiator_depth;
+		conn->initiator_depth = mad->rep.responder_resources;
+		conn->flow_control = mad->rep.flow_control;
+		conn->rnr_retry_count = mad->rep.rnr_retry_count;
+		conn->srq = mad->rep.srq;
+		conn->qp_num = mad->rep.local_qpn;
+		event_private(ev, false, mad->rep.private_data, CM_REP_PRIVATE);
+		break;
+	case CM_REJ:
+		event_private(ev, false, mad->rej.private_data, CM_REJ_PRIVATE);
+		break;
+	case CM_DREQ:
+		event_private(ev, false, mad->dreq.private_data, CM_DREQ_PRIVATE);
+		break;
+	case CM_SIDR_REP:
+		ud->ah_attr.is_global = 1;
+		ud->ah_attr.grh.dgid = ib->dgid;
+		ud->ah_attr.grh.sgid_index = id->sgid_index;
+		ud->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
+		ud->ah_attr.grh.traffic_class = id->tos;
+		ud->ah_attr.port_num = id->pub.port_num;
+		ud->qp_num = mad->sidr_rep.qpn;
+		ud->qkey = mad->sidr_rep.qkey;
+		event_private(ev, true, mad->sidr_rep.private_data,
+			      CM_SIDR_REP_PRIVATE);
+		break;
+	default:
+		break;
+	}
+}
+
+static int message_status(const struct cm_mad *mad)
+{
+	return mad->type == CM_REJ ? mad->rej.reason : mad->sidr_rep.status;
+}
+
+static int step_report(struct cma_id *id, const struct cm_step *step,
+		       const struct cm_mad *mad)
+{
+	bool request = step->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	int status = step->status == CM_STATUS_OF_MESSAGE ? message_status(mad) :
+							    step->status;
+	struct cma_event *ev = cma_event_new(request ? id->listener : id, &id->pub,
+					     (enum rdma_cm_event_type)step->event,
+					     status);
+
+	if (!ev)
+		return -ENOMEM;
+	if (request)
+		ev->pub.listen_id = &id->listener->pub;
+	if (mad)
+		event_fill(ev, id, mad);
+	cma_event_post(ev);
+	return 0;
+}
+
+int cma_conn_input(struct cma_id *id, enum cm_input input,
+		   const struct cm_mad *mad)
+{
+	struct cm_step step;
+	int ret = cm_state_step(id->state, input, &step);
+
+	if (ret) {
+		log_debug("%s in state %s: %s", cm_input_name(input),
+			  cm_state_name(id->state), strerror(-ret));
+		return ret;
+	}
+	log_debug("comm %08x %s: %s -> %s", id->conn.local_comm_id,
+		  cm_input_name(input), cm_state_name(id->state),
+		  cm_state_name(step.next));
+	if (mad)
+		mad_learn(id, mad);
+	if (step.send) {
+		cma_conn_send(id, &step);
+		id->conn.private_len = 0;
+	}
+	id->state = step.next;
+	if (step.timer == CM_TIMER_OFF)
+		cma_link_timer(id, 0);
+	else if (step.timer == CM_TIMER_RESPONSE)
+		cma_link_timer(id, cma_settings.timeout_ms * NSEC_PER_MSEC);
+	else if (step.timer == CM_TIMER_CLOSE)
+		cma_link_timer(id, CLOSE_NS);
+	else if (step.timer == CM_TIMER_TIMEWAIT)
+		cma_link_timer(id, TIMEWAIT_NS);
+	if (step.qp_error)
+		cma_qp_fail_soon(id);
+	return step.report ? step_report(id, &step, mad) : 0;
+}

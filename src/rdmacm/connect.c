@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls that make, answer and end connections. */
+#define LOG_ROOM "rdmacm"
+#include <string.h>
+
+#include "rdmacm/cma.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define BACKLOG_MAX 1024
+#define RETRY_MAX 7 /* 3-bit fields; 7 of RNR: without end */
+/*
+ * How long a listener that is not there may take to appear. On a wire a request
+ * is under way for a while, and programs count on it: perftest closes its
+ * listener and opens it again while its client already calls a second time.
+ */
+#define PATIENCE_NS (50 * UINT64_C(1000000))
+
+/* Values that rdma_connect(3) and rdma_accept(3) exclude. */
+static int param_check(const struct cma_id *id, const struct rdma_conn_param *p)
+{
+	if (id->pub.ps != RDMA_PS_TCP)
+		return 0;
+	if (!p)
+		return id->pub.qp ? 0 : -EINVAL;
+	if (p->responder_resources != RDMA_MAX_RESP_RES &&
+	    p->responder_resources > id->device->max_responder_resources)
+		return -EINVAL;
+	if (p->initiator_depth != RDMA_MAX_INIT_DEPTH &&
+	    p->initiator_depth > id->device->max_initiator_depth)
+		return -EINVAL;
+	return 0;
+}
+
+/* Private data of the next message: `limit` bytes fit. */
+static int private_set(struct cma_id *id, const void *data, size_t len,
+		       size_t limit)
+{
+	size_t lead = id->connect_len;
+
+	if (!data)
+		len = 0;
+	if (lead + len > limit) {
+		log_warn("private data of %zu bytes, at most %zu fit",
+			 lead + len, limit);
+		return -EINVAL;
+	}
+	if (lead)
+		memcpy(id->conn.private_data, id->connect_data, lead);
+	if (len)
+		memcpy(id->conn.private_data + lead, data, len);
+	id->conn.private_len = (uint8_t)(lead + len);
+	return 0;
+}
+
+static void param_take(struct cma_id *id, const struct rdma_conn_param *p)
+{
+	struct cma_conn *c = &id->conn;
+
+	c->local_qpn = id->pub.qp ? id->pub.qp->qp_num : p ? p->qp_num : 0;
+	c->srq = id->pub.qp ? !!id->pub.qp->srq : p && p->srq;
+	c->flow_control = p && p->flow_control;
+	c->rnr_retry_asked = p ? MIN(p->rnr_retry_count, RETRY_MAX) : RETRY_MAX;
+	c->local_qpn &= 0xffffff;
+}
+
+static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
+{
+	struct cma_conn *c = &id->conn;
+	bool datagram = cma_id_is_datagram(id);
+	enum cm_input input = datagram ? CM_DO_LOOKUP : CM_DO_CONNECT;
+	size_t room = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
+	int ret;
+
+	if (id->phase != CMA_ROUTE_RESOLVED || id->state != CM_IDLE)
+		return -EINVAL;
+	ret = param_check(id, p);
+	if (!ret)
+		ret = private_set(id, p ? p->private_data : NULL,
+				  p ? p->private_data_len : 0,
+				  room - CM_IP_HEADER_SIZE);
+	if (ret)
+		return ret;
+	param_take(id, p);
+	c->initiator_depth = p && p->initiator_depth != RDMA_MAX_INIT_DEPTH ?
+				     p->initiator_depth :
+				     id->device->max_initiator_depth;
+	c->responder_resources =
+		p && p->responder_resources != RDMA_MAX_RESP_RES ?
+			p->responder_resources :
+			id->device->max_responder_resources;
+	c->retry_count = p ? MIN(p->retry_count, RETRY_MAX) : RETRY_MAX;
+	c->path_mtu = id->active_mtu;
+	c->ack_timeout = id->ack_timeout >= 0 ? (uint8_t)id->ack_timeout :
+						CMA_PACKET_LIFETIME + 1;
+
+	ret = cma_link_connect(id);
+	if (ret && ret != -ECONNREFUSED && ret != -EAGAIN && ret != -EACCES)
+		return ret;
+	id->link_retry = ret == -EAGAIN || ret == -ECONNREFUSED;
+	id->patience_ns = clock_monotonic_ns_slow() + PATIENCE_NS;
+	cma_conn_input(id, input, NULL);
+	if (ret == -EACCES)
+		return cma_conn_input(id, CM_NO_LISTENER, NULL);
+	return 0;
+}
+
+CMA_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
+			    struct rdma_conn_param *conn_param)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	pthread_mutex_lock(&id->lock);
+	ret = connect_start(id, conn_param);
+	if (!ret)
+		id->connect_len = 0;
+	pthread_mutex_unlock(&id->lock);
+	if (!ret)
+		ret = cma_id_complete(id);
+	return cma_result(ret);
+}
+
+static int listen_start(struct cma_id *id, int backlog)
+{
+	static const struct sockaddr_in any = { .sin_family = AF_INET };
+	int ret = 0;
+
+	if (id->phase == CMA_UNBOUND)
+		ret = cma_bind(id, (const struct sockaddr *)&any);
+	if (ret)
+		return ret;
+	if (id->phase != CMA_BOUND || id->state != CM_IDLE)
+		return -EINVAL;
+	ret = cma_port_take(id); /* not yet, where the port is shared */
+	if (ret)
+		return ret;
+	id->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (unsigned)backlog :
+							     BACKLOG_MAX;
+	cma_conn_input(id, CM_DO_LISTEN, NULL);
+	ret = cma_link_listen(id);
+	if (ret) {
+		id->backlog = 0;
+		id->state = CM_IDLE;
+	}
+	return ret;
+}
+
+CMA_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	pthread_mutex_lock(&id->lock);
+	ret = listen_start(id, backlog);
+	pthread_mutex_unlock(&id->lock);
+	return cma_result(ret);
+}
+
+CMA_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
+				struct rdma_cm_id **id)
+{
+	struct cma_id *listener = cma_id_of(listen);
+	struct rdma_cm_event *event;
+	int ret = 0;
+
+	if (!listener->sync)
+		return cma_result(-EINVAL);
+	if (listen->event) {
+		rdma_ack_cm_event(listen->event);
+		listen->event = NULL;
+	}
+	if (rdma_get_cm_event(listen->channel, &event))
+		return -1;
+	if (event->status)
+		ret = event->status < 0 ? event->status : -event->status;
+	else if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		ret = -EINVAL;
+	if (!ret && listener->qp_init_attr) {
+		struct ibv_qp_init_attr attr = *listener->qp_init_attr;
+
+		if (rdma_create_qp(event->id, listen->pd, &attr))
+			ret = -errno;
+	}
+	if (ret) {
+		listen->event = event;
+		return cma_result(ret);
+	}
+	*id = event->id;
+	(*id)->event = event;
+	return 0;
+}
+
+/* The values of the coming REP; the request's where the caller gives none. */
+static int accept_prepare(struct cma_id *id, const struct rdma_conn_param *p)
+{
+	struct cma_conn *c = &id->conn;
+	bool datagram = cma_id_is_datagram(id);
+	struct cm_step step;
+	int ret = cm_state_step(id->state, CM_DO_ACCEPT, &step);
+
+	if (!ret)
+		ret = param_check(id, p);
+	if (!ret && !p && !id->pub.qp)
+		ret = -EINVAL;
+	if (!ret)
+		ret = private_set(id, p ? p->private_data : NULL,
+				  p ? p->private_data_len : 0,
+				  datagram ? CM_SIDR_REP_PRIVATE : CM_REP_PRIVATE);
+	if (ret)
+		return ret;
+	param_take(id, p);
+	if (p && p->initiator_depth != RDMA_MAX_INIT_DEPTH)
+		c->initiator_depth = p->initiator_depth;
+	if (p && p->responder_resources != RDMA_MAX_RESP_RES)
+		c->responder_resources = p->responder_resources;
+	c->initiator_depth = MIN(c->initiator_depth,
+				 id->device->max_initiator_depth);
+	c->responder_resources = MIN(c->responder_resources,
+				     id->device->max_responder_resources);
+	if (id->ack_timeout >= 0)
+		c->ack_timeout = (uint8_t)id->ack_timeout;
+	return 0;
+}
+
+static int accept_send(struct cma_id *id)
+{
+	int ret;
+
+	pthread_mutex_lock(&id->lock);
+	ret = cma_conn_input(id, CM_DO_ACCEPT, NULL);
+	pthread_mutex_unlock(&id->lock);
+	return ret;
+}
+
+CMA_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
+			   struct rdma_conn_param *conn_param)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	bool datagram = cma_id_is_datagram(id);
+	int ret;
+
+	pthread_mutex_lock(&id->lock);
+	ret = accept_prepare(id, conn_param);
+	pthread_mutex_unlock(&id->lock);
+	if (ret)
+		return cma_result(ret);
+	if (!datagram)
+		ret = cma_qp_connect(id);
+	if (ret)
+		return cma_result(ret);
+	ret = accept_send(id);
+	if (ret) {
+		cma_qp_fail(id);
+		return cma_result(ret);
+	}
+	if (!datagram)
+		return cma_result(cma_id_complete(id));
+	/* No event follows; the request's is done with. */
+	if (id->sync && cm_id->event) {
+		rdma_ack_cm_event(cm_id->event);
+		cm_id->event = NULL;
+	}
+	return 0;
+}
+
+static int reject(struct rdma_cm_id *cm_id, const void *private_data, size_t len,
+		  enum cm_reason reason)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	pthread_mutex_lock(&id->lock);
+	ret = private_set(id, private_data, len, cma_id_is_datagram(id) ?
+			  CM_SIDR_REP_PRIVATE : CM_REJ_PRIVATE);
+	if (!ret) {
+		id->conn.reject_reason = reason;
+		ret = cma_conn_input(id, CM_DO_REJECT, NULL);
+		id->conn.reject_reason = 0;
+	}
+	pthread_mutex_unlock(&id->lock);
+	return cma_result(ret);
+}
+
+CMA_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
+			   uint8_t private_data_len)
+{
+	return reject(id, private_data, private_data_len, CM_REASON_CONSUMER);
+}
+
+CMA_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
+			       uint8_t private_data_len)
+{
+	return reject(id, private_data, private_data_len,
+		      CM_REASON_VENDOR_OPTION);
+}
+
+CMA_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret = -EINVAL;
+
+	pthread_mutex_lock(&id->lock);
+	if (!cm_id->qp)
+		ret = cma_conn_input(id, CM_DO_ESTABLISH, NULL);
+	pthread_mutex_unlock(&id->lock);
+	return cma_result(ret);
+}
+
+CMA_EXPORT int rdma_notify(struct rdma_cm_id *cm_id, enum ibv_event_type event)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret = -EINVAL;
+
+	pthread_mutex_lock(&id->lock);
+	if (event == IBV_EVENT_COMM_EST)
+		ret = cma_conn_input(id, CM_DO_NOTIFY, NULL);
+	pthread_mutex_unlock(&id->lock);
+	return cma_result(ret);
+}
+
+CMA_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	if (!cm_id->verbs)
+		return cma_result(-EINVAL);
+	/* First, so that what is posted is flushed when this call returns. */
+	cma_qp_fail(id);
+	pthread_mutex_lock(&id->lock);
+	ret = cma_conn_input(id, CM_DO_DISCONNECT, NULL);
+	pthread_mutex_unlock(&id->lock);
+	if (ret == -EALREADY) {
+		/* Ended before; there is an event only if none was taken yet. */
+		if (!cma_channel_has_event(cma_channel_of(cm_id->channel), id))
+			return 0;
+		ret = 0;
+	}
+	if (!ret)
+		ret = cma_id_complete(id);
+	return cma_result(ret);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The devices, each opened once and kept open while the library is loaded, and
+ * the way from a local IP address to a device, port and GID index. Devices of
+ * the system's own library are left to the system's librdmacm.
+ */
+#define LOG_ROOM "rdmacm"
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/cma.h"
+#include "util/log.h"
+#include "verbs/private.h"
+
+#define GIDS_MAX 1024
+
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list devices = { &devices, &devices };
+static unsigned device_count;
+
+static uint8_t limit_of(int value)
+{
+	return (uint8_t)(value < 0 ? 0 : MIN(value, 0xfe));
+}
+
+static void device_add(struct ibv_device *dev)
+{
+	struct ibv_device_attr attr;
+	struct cma_device *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return;
+	d->verbs = ibv_open_device(dev);
+	if (!d->verbs) {
+		log_error("device %s: cannot be opened: %s",
+			  ibv_get_device_name(dev), strerror(errno));
+		goto err_free;
+	}
+	if (ibv_query_device(d->verbs, &attr)) {
+		log_error("device %s: cannot be queried",
+			  ibv_get_device_name(dev));
+		goto err_close;
+	}
+	d->pd = ibv_alloc_pd(d->verbs);
+	if (!d->pd) {
+		log_error("device %s: no protection domain: %s",
+			  ibv_get_device_name(dev), strerror(errno));
+		goto err_close;
+	}
+	d->guid = attr.node_guid;
+	d->port_count = attr.phys_port_cnt;
+	d->max_responder_resources = limit_of(attr.max_qp_rd_atom);
+	d->max_initiator_depth = limit_of(attr.max_qp_init_rd_atom);
+	list_push(&devices, &d->entry);
+	device_count++;
+	return;
+
+err_close:
+	ibv_close_device(d->verbs);
+err_free:
+	free(d);
+}
+
+int cma_devices_init(void)
+{
+	struct ibv_device **list;
+	int ret = 0;
+
+	pthread_mutex_lock(&devices_lock);
+	if (device_count)
+		goto out;
+	list = ibv_get_device_list(NULL);
+	if (!list) {
+		ret = errno ? -errno : -ENODEV;
+		goto out;
+	}
+	/* The thread serves links and timers from here on. */
+	ret = busbar_progress_hold();
+	if (ret) {
+		log_error("progress thread: %s", strerror(-ret));
+		ibv_free_device_list(list);
+		goto out;
+	}
+	for (size_t i = 0; list[i]; i++)
+		if (busbar_owns_device(list[i]))
+			device_add(list[i]);
+	ibv_free_device_list(list);
+	if (!device_count) {
+		busbar_progress_release();
+		ret = -ENODEV;
+	}
+out:
+	pthread_mutex_unlock(&devices_lock);
+	return ret;
+}
+
+/* RoCE v2 before RoCE v1 and InfiniBand for the same GID. */
+static bool gid_find(struct cma_device *d, const union ibv_gid *gid,
+		     struct ibv_gid_entry *entries, struct cma_gid_place *place)
+{
+	ssize_t n = ibv_query_gid_table(d->verbs, entries, GIDS_MAX, 0);
+	const struct ibv_gid_entry *best = NULL;
+	struct ibv_port_attr port;
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (memcmp(&entries[i].gid, gid, sizeof(*gid)))
+			continue;
+		if (!best || entries[i].gid_type == IBV_GID_TYPE_ROCE_V2)
+			best = &entries[i];
+		if (best->gid_type == IBV_GID_TYPE_ROCE_V2)
+			break;
+	}
+	if (!best || ibv_query_port(d->verbs, (uint8_t)best->port_num, &port))
+		return false;
+	place->device = d;
+	place->port_num = (uint8_t)best->port_num;
+	place->index = (uint8_t)best->gid_index;
+	place->mtu = (uint8_t)port.active_mtu;
+	place->gid = *gid;
+	return true;
+}
+
+int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place)
+{
+	struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof(*entries));
+	struct sockaddr_storage loopback;
+	union ibv_gid gid;
+	int ret = -ENODEV;
+
+	if (!entries)
+		return -ENOMEM;
+	cma_addr_to_gid(addr, &gid);
+	pthread_mutex_lock(&devices_lock);
+	list_for_each(d, &devices, struct cma_device, entry)
+		if (ret && gid_find(d, &gid, entries, place))
+			ret = 0;
+	pthread_mutex_unlock(&devices_lock);
+	free(entries);
+	/* All of 127/8 is this host, the table has the interface's address. */
+	cma_addr_copy(&loopback, addr);
+	cma_addr_set_loopback((struct sockaddr *)&loopback);
+	if (ret && cma_addr_is_loopback(addr) &&
+	    !cma_addr_same_host(addr, (struct sockaddr *)&loopback))
+		return cma_device_find((struct sockaddr *)&loopback, place);
+	return ret;
+}
+
+CMA_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct ibv_context **out = NULL;
+	unsigned i = 0;
+	int ret = cma_devices_init();
+
+	if (num_devices)
+		*num_devices = 0;
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	pthread_mutex_lock(&devices_lock);
+	out = calloc(device_count + 1, sizeof(*out));
+	if (out)
+		list_for_each(d, &devices, struct cma_device, entry)
+			out[i++] = d->verbs;
+	pthread_mutex_unlock(&devices_lock);
+	if (num_devices)
+		*num_devices = (int)i;
+	return out;
+}
+
+CMA_EXPORT void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Identifiers: birth, options, change of channel, death. */
+#define LOG_ROOM "rdmacm"
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/cma.h"
+#include "util/log.h"
+#include "util/settings.h"
+
+struct cma_settings cma_settings;
+
+static const struct setting settings[] = {
+	{ .env = "BUSBAR_CM_TIMEOUT_MS", .fallback = "68000",
+	  .help = "how long a connection request waits for the peer's application",
+	  .type = SETTING_UINT,
+	  .offset = offsetof(struct cma_settings, timeout_ms),
+	  .min = 10, .max = 3600000 },
+};
+
+__attribute__((constructor)) static void cma_load(void)
+{
+	log_init(LOG_WARN);
+	settings_load(settings, ARRAY_SIZE(settings), &cma_settings);
+}
+
+int cma_id_create(struct rdma_event_channel *channel, void *context,
+		  enum rdma_port_space ps, enum ibv_qp_type qp_type,
+		  struct cma_id **out)
+{
+	struct cma_channel *own = NULL;
+	struct cma_id *id;
+	int ret = 0;
+
+	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IPOIB &&
+	    ps != RDMA_PS_IB)
+		return -EINVAL;
+	id = calloc(1, sizeof(*id));
+	if (!id)
+		return -ENOMEM;
+	if (!channel) {
+		ret = cma_channel_create(&own);
+		if (ret)
+			goto err_free;
+		channel = &own->pub;
+		id->sync = true;
+	}
+	pthread_mutex_init(&id->lock, NULL);
+	pthread_mutex_init(&id->qp_lock, NULL);
+	pthread_cond_init(&id->acked, NULL);
+	id->pub.channel = channel;
+	id->pub.context = context;
+	id->pub.ps = ps;
+	id->pub.qp_type = qp_type;
+	id->ack_timeout = -1;
+	id->port_fd = -1;
+	id->link_fd = -1;
+	id->conn.local_comm_id = cma_random(UINT32_MAX);
+	id->conn.local_psn = cma_random(0xffffff);
+	list_init(&id->unclaimed);
+	list_init(&id->incoming);
+	list_init(&id->sibling);
+	cma_link_timer_init(id);
+	*out = id;
+	return 0;
+
+err_free:
+	free(id);
+	return ret;
+}
+
+void cma_id_free(struct cma_id *id)
+{
+	if (id->sync)
+		cma_channel_destroy(cma_channel_of(id->pub.channel));
+	pthread_cond_destroy(&id->acked);
+	pthread_mutex_destroy(&id->qp_lock);
+	pthread_mutex_destroy(&id->lock);
+	free(id->pub.route.path_rec);
+	free(id->qp_init_attr);
+	free(id->connect_data);
+	free(id);
+}
+
+void cma_id_shut(struct cma_id *id)
+{
+	struct list events, *entry;
+
+	pthread_mutex_lock(&id->lock);
+	cma_conn_input(id, CM_DO_DESTROY, NULL);
+	pthread_mutex_unlock(&id->lock);
+	cma_link_close(id);
+
+	list_init(&events);
+	cma_channel_take(cma_channel_of(id->pub.channel), id, &events);
+	while ((entry = list_pop(&events))) {
+		struct cma_event *ev = list_entry(entry, struct cma_event, entry);
+
+		if (ev->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			struct cma_id *child = cma_id_of(ev->pub.id);
+
+			list_remove(&child->sibling);
+			cma_id_shut(child);
+			cma_id_free(child);
+		}
+		free(ev);
+	}
+}
+
+void cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place)
+{
+	id->device = place->device;
+	id->pub.verbs = place->device->verbs;
+	id->pub.port_num = place->port_num;
+	if (!id->pub.pd)
+		id->pub.pd = place->device->pd;
+	id->sgid_index = place->index;
+	id->active_mtu = place->mtu;
+	id->pub.route.addr.addr.ibaddr.sgid = place->gid;
+	id->pub.route.addr.addr.ibaddr.pkey = htons(0xffff);
+}
+
+void cma_id_move(struct cma_id *id, struct cma_channel *ch, bool sync)
+{
+	struct list events;
+
+	list_init(&events);
+	cma_channel_take(cma_channel_of(id->pub.channel), id, &events);
+	id->pub.channel = &ch->pub;
+	id->sync = sync;
+	cma_channel_put(ch, &events);
+}
+
+int cma_id_complete(struct cma_id *id)
+{
+	int ret;
+
+	if (!id->sync)
+		return 0;
+	if (id->pub.event) {
+		rdma_ack_cm_event(id->pub.event);
+		id->pub.event = NULL;
+	}
+	if (rdma_get_cm_event(id->pub.channel, &id->pub.event))
+		return -errno;
+	ret = id->pub.event->status;
+	if (!ret)
+		return 0;
+	if (id->pub.event->event == RDMA_CM_EVENT_REJECTED)
+		return -ECONNREFUSED;
+	return ret < 0 ? ret : -ret;
+}
+
+/* The request becomes the application's: its identifier leaves the listener. */
+static bool request_deliver(struct cma_event *ev)
+{
+	struct cma_id *child = cma_id_of(ev->pub.id);
+	struct cma_id *listener = ev->owner;
+	struct cma_channel *own = NULL;
+	bool sync;
+
+	pthread_mutex_lock(&listener->lock);
+	list_remove(&child->sibling);
+	listener->unclaimed_count--;
+	sync = listener->sync;
+	pthread_mutex_unlock(&listener->lock);
+
+	if (sync && cma_channel_create(&own)) {
+		cma_id_shut(child);
+		cma_id_free(child);
+		return false;
+	}
+	pthread_mutex_lock(&child->lock);
+	child->listener = NULL;
+	if (sync)
+		cma_id_move(child, own, true);
+	pthread_mutex_unlock(&child->lock);
+	return true;
+}
+
+/*
+ * The peer accepted. When the QP is the identifier's, it is made ready here, in
+ * the application's thread, and the peer is told; else that is left to the
+ * application (rdma_establish).
+ */
+static bool response_deliver(struct cma_event *ev)
+{
+	struct cma_id *id = ev->owner;
+	int ret = 0;
+
+	if (!id->pub.qp)
+		return true;
+	ret = cma_qp_connect(id);
+	pthread_mutex_lock(&id->lock);
+	if (id->state != CM_REP_RCVD) {
+		/* The peer went away meanwhile; that event is queued. */
+		pthread_mutex_unlock(&id->lock);
+		return false;
+	}
+	if (ret) {
+		cma_conn_input(id, CM_DO_REJECT, NULL);
+		id->connect_failed = true;
+		ev->pub.event = RDMA_CM_EVENT_CONNECT_ERROR;
+		ev->pub.status = ret;
+	} else {
+		cma_conn_input(id, CM_DO_ESTABLISH, NULL);
+		ev->pub.event = RDMA_CM_EVENT_ESTABLISHED;
+	}
+	pthread_mutex_unlock(&id->lock);
+	if (ret)
+		cma_qp_fail(id);
+	return true;
+}
+
+bool cma_event_deliver(struct cma_event *ev)
+{
+	switch (ev->pub.event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return request_deliver(ev);
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		return response_deliver(ev);
+	case RDMA_CM_EVENT_REJECTED:
+		if (ev->owner->connect_failed)
+			return false;
+		cma_qp_fail(ev->owner);
+		return true;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		return !ev->owner->connect_failed;
+	default:
+		return true;
+	}
+}
+
+CMA_EXPORT int rdma_create_id(struct rdma_event_channel *channel,
+			      struct rdma_cm_id **id, void *context,
+			      enum rdma_port_space ps)
+{
+	enum ibv_qp_type type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ?
+					IBV_QPT_UD : IBV_QPT_RC;
+	struct cma_id *made;
+	int ret = cma_devices_init();
+
+	if (!ret)
+		ret = cma_id_create(channel, context, ps, type, &made);
+	if (ret)
+		return cma_result(ret);
+	*id = &made->pub;
+	return 0;
+}
+
+CMA_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+
+	cma_id_shut(id);
+	if (id->pub.event)
+		rdma_ack_cm_event(id->pub.event);
+	pthread_mutex_lock(&id->lock);
+	while (id->completed != atomic_load(&id->reported))
+		pthread_cond_wait(&id->acked, &id->lock);
+	pthread_mutex_unlock(&id->lock);
+	cma_id_free(id);
+	return 0;
+}
+
+CMA_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
+			       struct rdma_event_channel *channel)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	struct cma_channel *old = cma_channel_of(cm_id->channel);
+	bool sync = !channel, was_sync = id->sync;
+	struct cma_channel *ch = NULL;
+	int ret;
+
+	if (was_sync && sync)
+		return cma_result(-EINVAL);
+	if (sync) {
+		ret = cma_channel_create(&ch);
+		if (ret)
+			return cma_result(ret);
+	} else {
+		ch = cma_channel_of(channel);
+	}
+	if (was_sync && cm_id->event) {
+		rdma_ack_cm_event(cm_id->event);
+		cm_id->event = NULL;
+	}
+	pthread_mutex_lock(&id->lock);
+	cma_id_move(id, ch, sync);
+	list_for_each(child, &id->unclaimed, struct cma_id, sibling) {
+		pthread_mutex_lock(&child->lock);
+		cma_id_move(child, ch, false);
+		pthread_mutex_unlock(&child->lock);
+	}
+	while (id->completed != atomic_load(&id->reported))
+		pthread_cond_wait(&id->acked, &id->lock);
+	pthread_mutex_unlock(&id->lock);
+	if (was_sync)
+		cma_channel_destroy(old);
+	return 0;
+}
+
+static int option_set(struct cma_id *id, int name, const void *value, size_t len)
+{
+	size_t want = name == RDMA_OPTION_ID_REUSEADDR ||
+				      name == RDMA_OPTION_ID_AFONLY ?
+			      sizeof(int) : sizeof(uint8_t);
+	int number = 0;
+
+	if (name < RDMA_OPTION_ID_TOS || name > RDMA_OPTION_ID_ACK_TIMEOUT)
+		return -ENOSYS;
+	if (!value || len != want)
+		return -EINVAL;
+	if (want == sizeof(int))
+		memcpy(&number, value, sizeof(number));
+	else
+		number = *(const uint8_t *)value;
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+		id->tos = (uint8_t)number;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		id->reuse_addr = number;
+		return 0;
+	case RDMA_OPTION_ID_AFONLY:
+		id->v6_only = number;
+		return 0;
+	default:
+		if (number > 31)
+			return -EINVAL;
+		id->ack_timeout = number;
+		return 0;
+	}
+}
+
+CMA_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
+			       void *optval, size_t optlen)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	/* Path records describe InfiniBand routes; our devices have none. */
+	if (level != RDMA_OPTION_ID)
+		return cma_result(-ENOSYS);
+	pthread_mutex_lock(&id->lock);
+	ret = option_set(id, optname, optval, optlen);
+	pthread_mutex_unlock(&id->lock);
+	return cma_result(ret);
+}
+
+CMA_EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
+{
+	return htons(cma_addr_port(&id->route.addr.src_addr));
+}
+
+CMA_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
+{
+	return htons(cma_addr_port(&id->route.addr.dst_addr));
+}
+
+CMA_EXPORT int rdma_set_local_ece(struct rdma_cm_id *cm_id, struct ibv_ece *ece)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+
+	if (!ece || ece->vendor_id >> 24)
+		return cma_result(-EINVAL);
+	pthread_mutex_lock(&id->lock);
+	id->local_ece = *ece;
+	pthread_mutex_unlock(&id->lock);
+	return 0;
+}
+
+CMA_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *cm_id, struct ibv_ece *ece)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+
+	if (!ece)
+		return cma_result(-EINVAL);
+	pthread_mutex_lock(&id->lock);
+	*ece = id->remote_ece;
+	pthread_mutex_unlock(&id->lock);
+	return 0;
+}

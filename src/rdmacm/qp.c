@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs that belong to an identifier: made, led through their states as
+ * the connection proceeds, and destroyed; shared receive queues likewise.
+ *
+ * `qp_lock` keeps a QP alive while its state is changed. A change to RTR may
+ * wait for the progress thread, so that thread never waits for `qp_lock`: what
+ * it cannot do at once it leaves to the holder (qp_error_due).
+ */
+#define LOG_ROOM "rdmacm"
+#include <rdma/rdma_verbs.h>
+#include <string.h>
+
+#include "rdmacm/cma.h"
+#include "util/log.h"
+
+static int qp_to_error(struct cma_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (!id->pub.qp)
+		return 0;
+	return -ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE);
+}
+
+static void qp_enter(struct cma_id *id)
+{
+	pthread_mutex_lock(&id->qp_lock);
+}
+
+static void qp_leave(struct cma_id *id)
+{
+	for (;;) {
+		bool due;
+
+		pthread_mutex_lock(&id->lock);
+		due = id->qp_error_due;
+		id->qp_error_due = false;
+		if (!due)
+			pthread_mutex_unlock(&id->qp_lock);
+		pthread_mutex_unlock(&id->lock);
+		if (!due)
+			return;
+		qp_to_error(id);
+	}
+}
+
+void cma_qp_fail(struct cma_id *id)
+{
+	qp_enter(id);
+	qp_to_error(id);
+	qp_leave(id);
+}
+
+void cma_qp_fail_soon(struct cma_id *id)
+{
+	if (pthread_mutex_trylock(&id->qp_lock)) {
+		id->qp_error_due = true;
+		return;
+	}
+	qp_to_error(id);
+	pthread_mutex_unlock(&id->qp_lock);
+}
+
+/* ---- attributes of the states ---- */
+
+static void attr_init(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->pkey_index = 0;
+	attr->port_num = id->pub.port_num;
+	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	if (cma_id_is_datagram(id)) {
+		attr->qkey = RDMA_UDP_QKEY;
+		*mask |= IBV_QP_QKEY;
+		return;
+	}
+	attr->qp_access_flags = 0;
+	*mask |= IBV_QP_ACCESS_FLAGS;
+	/* What the peer may do is known once there is a connection. */
+	if (id->state == CM_IDLE)
+		return;
+	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+	if (id->pub.qp_type == IBV_QPT_RC && id->conn.responder_resources)
+		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ |
+					 IBV_ACCESS_REMOTE_ATOMIC;
+}
+
+static void attr_rtr(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	const struct cma_conn *c = &id->conn;
+
+	*mask = IBV_QP_STATE;
+	if (cma_id_is_datagram(id))
+		return;
+	memset(&attr->ah_attr, 0, sizeof(attr->ah_attr));
+	attr->ah_attr.is_global = 1;
+	attr->ah_attr.grh.dgid = id->pub.route.addr.addr.ibaddr.dgid;
+	attr->ah_attr.grh.sgid_index = id->sgid_index;
+	attr->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
+	attr->ah_attr.grh.traffic_class = id->tos;
+	attr->ah_attr.port_num = id->pub.port_num;
+	attr->path_mtu = (enum ibv_mtu)c->path_mtu;
+	attr->dest_qp_num = c->remote_qpn;
+	attr->rq_psn = c->remote_psn;
+	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (id->pub.qp_type != IBV_QPT_RC)
+		return;
+	attr->max_dest_rd_atomic = MIN(c->responder_resources,
+				       id->device->max_responder_resources);
+	/* The kernel leaves 0 here, the longest wait of all (655 ms), which turns
+	 * one late receive into an outage. 8: 160 us. */
+	attr->min_rnr_timer = 8;
+	*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+}
+
+static void attr_rts(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	const struct cma_conn *c = &id->conn;
+
+	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	attr->sq_psn = cma_id_is_datagram(id) ? 0 : c->local_psn;
+	if (id->pub.qp_type != IBV_QPT_RC)
+		return;
+	attr->timeout = c->ack_timeout;
+	attr->retry_cnt = c->retry_count;
+	attr->rnr_retry = c->rnr_retry;
+	attr->max_rd_atomic = MIN(c->initiator_depth,
+				  id->device->max_initiator_depth);
+	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_MAX_QP_RD_ATOMIC;
+}
+
+static int attr_get(struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	int ret = 0;
+
+	if (!id->device)
+		return -EINVAL;
+	pthread_mutex_lock(&id->lock);
+	switch (attr->qp_state) {
+	case IBV_QPS_INIT:
+		attr_init(id, attr, mask);
+		break;
+	case IBV_QPS_RTR:
+		attr_rtr(id, attr, mask);
+		break;
+	case IBV_QPS_RTS:
+		attr_rts(id, attr, mask);
+		break;
+	default:
+		ret = -EINVAL;
+		break;
+	}
+	pthread_mutex_unlock(&id->lock);
+	return ret;
+}
+
+CMA_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
+				 struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
+{
+	return cma_result(attr_get(cma_id_of(id), qp_attr, qp_attr_mask));
+}
+
+static int qp_step(struct cma_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask = 0;
+	int ret = attr_get(id, &attr, &mask);
+
+	return ret ? ret : -ibv_modify_qp(qp, &attr, mask);
+}
+
+int cma_qp_connect(struct cma_id *id)
+{
+	static const enum ibv_qp_state way[] = { IBV_QPS_INIT, IBV_QPS_RTR,
+						 IBV_QPS_RTS };
+	int ret = 0;
+
+	qp_enter(id);
+	for (size_t i = 0; i < ARRAY_SIZE(way) && id->pub.qp && !ret; i++) {
+		ret = qp_step(id, id->pub.qp, way[i]);
+		if (ret)
+			log_error("qp 0x%06x: step %zu of INIT, RTR, RTS failed: %s",
+				  id->pub.qp->qp_num, i + 1, strerror(-ret));
+	}
+	qp_leave(id);
+	return ret;
+}
+
+/* ---- making and destroying ---- */
+
+static void cqs_destroy(struct rdma_cm_id *id)
+{
+	if (id->recv_cq)
+		ibv_destroy_cq(id->recv_cq);
+	if (id->send_cq && id->send_cq != id->recv_cq)
+		ibv_destroy_cq(id->send_cq);
+	if (id->recv_cq_channel)
+		ibv_destroy_comp_channel(id->recv_cq_channel);
+	if (id->send_cq_channel && id->send_cq_channel != id->recv_cq_channel)
+		ibv_destroy_comp_channel(id->send_cq_channel);
+	id->recv_cq = id->send_cq = NULL;
+	id->recv_cq_channel = id->send_cq_channel = NULL;
+}
+
+static int cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
+		     struct ibv_comp_channel **channel)
+{
+	*channel = ibv_create_comp_channel(id->verbs);
+	if (!*channel)
+		return -errno;
+	*cq = ibv_create_cq(id->verbs, (int)MAX(size, 1), id, *channel, 0);
+	return *cq ? 0 : -errno;
+}
+
+/* Completion queues with channels, for the sides that the caller left out. */
+static int cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	int ret = 0;
+
+	if (!attr->recv_cq && !id->recv_cq)
+		ret = cq_create(id, attr->cap.max_recv_wr, &id->recv_cq,
+				&id->recv_cq_channel);
+	if (!ret && !attr->send_cq && !id->send_cq)
+		ret = cq_create(id, attr->cap.max_send_wr, &id->send_cq,
+				&id->send_cq_channel);
+	if (ret)
+		return ret;
+	if (!attr->recv_cq)
+		attr->recv_cq = id->recv_cq;
+	if (!attr->send_cq)
+		attr->send_cq = id->send_cq;
+	return 0;
+}
+
+static int qp_check(struct cma_id *id, const struct ibv_qp_init_attr_ex *attr)
+{
+	bool datagram = attr->qp_type == IBV_QPT_UD;
+
+	if (!id->device || id->pub.qp)
+		return -EINVAL;
+	if (attr->pd->context != id->pub.verbs)
+		return -EINVAL;
+	if (datagram != cma_id_is_datagram(id))
+		return -EINVAL;
+	if (attr->qp_type == id->pub.qp_type)
+		return 0;
+	/* A caller may still choose between RC and UC, a callee may not. */
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC)
+		return -EINVAL;
+	return id->state == CM_IDLE ? 0 : -EINVAL;
+}
+
+static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct rdma_cm_id *pub = &id->pub;
+	struct ibv_qp *qp;
+	int ret;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = pub->pd;
+	}
+	if (!attr->pd)
+		return -EINVAL;
+	ret = qp_check(id, attr);
+	if (ret)
+		return ret;
+	if ((pub->recv_cq && attr->recv_cq && pub->recv_cq != attr->recv_cq) ||
+	    (pub->send_cq && attr->send_cq && pub->send_cq != attr->send_cq))
+		return -EINVAL;
+	ret = cqs_create(pub, attr);
+	if (ret)
+		goto err_cqs;
+	if (pub->srq && !attr->srq)
+		attr->srq = pub->srq;
+	qp = ibv_create_qp_ex(pub->verbs, attr);
+	if (!qp) {
+		ret = errno ? -errno : -ENOMEM;
+		goto err_cqs;
+	}
+	pub->qp_type = attr->qp_type;
+	ret = qp_step(id, qp, IBV_QPS_INIT);
+	/* Datagrams need no connection to be sent. */
+	if (!ret && cma_id_is_datagram(id))
+		ret = qp_step(id, qp, IBV_QPS_RTR);
+	if (!ret && cma_id_is_datagram(id))
+		ret = qp_step(id, qp, IBV_QPS_RTS);
+	if (ret)
+		goto err_qp;
+	pub->pd = qp->pd;
+	qp_enter(id);
+	pub->qp = qp;
+	qp_leave(id);
+	return 0;
+
+err_qp:
+	ibv_destroy_qp(qp);
+err_cqs:
+	cqs_destroy(pub);
+	return ret;
+}
+
+CMA_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
+				 struct ibv_qp_init_attr_ex *qp_init_attr)
+{
+	return cma_result(qp_create(cma_id_of(id), qp_init_attr));
+}
+
+CMA_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_qp_init_attr *in)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_context = in->qp_context,
+		.send_cq = in->send_cq,
+		.recv_cq = in->recv_cq,
+		.srq = in->srq,
+		.cap = in->cap,
+		.qp_type = in->qp_type,
+		.sq_sig_all = in->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd ? pd : id->pd,
+	};
+	int ret = qp_create(cma_id_of(id), &attr);
+
+	in->cap = attr.cap;
+	if (!ret) {
+		in->send_cq = attr.send_cq;
+		in->recv_cq = attr.recv_cq;
+		in->srq = attr.srq;
+	}
+	return cma_result(ret);
+}
+
+CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	struct cma_id *own = cma_id_of(id);
+	struct ibv_qp *qp;
+
+	qp_enter(own);
+	qp = id->qp;
+	id->qp = NULL;
+	qp_leave(own);
+	if (qp)
+		ibv_destroy_qp(qp);
+	cqs_destroy(id);
+}
+
+CMA_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
+				  struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq *srq;
+
+	if (!id->verbs || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+		return cma_result(-EINVAL);
+	if (attr->srq_type != IBV_SRQT_BASIC)
+		return cma_result(-EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		attr->pd = id->pd;
+	}
+	srq = ibv_create_srq_ex(id->verbs, attr);
+	if (!srq)
+		return -1;
+	if (!id->pd)
+		id->pd = attr->pd;
+	id->srq = srq;
+	return 0;
+}
+
+CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			       struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex = {
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = pd,
+	};
+	int ret = rdma_create_srq_ex(id, &ex);
+
+	attr->attr = ex.attr;
+	return ret;
+}
+
+CMA_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+{
+	if (id->srq)
+		ibv_destroy_srq(id->srq);
+	id->srq = NULL;
+	if (!id->qp)
+		cqs_destroy(id);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests that come to a listener: checked, and made its children. */
+#define LOG_ROOM "rdmacm"
+#include <string.h>
+
+#include "rdmacm/cma.h"
+#include "util/log.h"
+
+/* Who calls whom, and is it meant for this listener? 0 or enum cm_reason. */
+static int request_check(const struct cma_id *listener, const struct cm_mad *mad,
+			 struct cm_ip_header *ip, uint16_t *port)
+{
+	bool datagram = mad->type == CM_SIDR_REQ;
+	uint64_t service = datagram ? mad->sidr_req.service_id :
+				      mad->req.service_id;
+	const uint8_t *private_data = datagram ? mad->sidr_req.private_data :
+						 mad->req.private_data;
+	size_t len = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
+	uint16_t ps;
+
+	if (mad->type != CM_REQ && !datagram)
+		return CM_REASON_UNSUPPORTED;
+	if (datagram != cma_id_is_datagram(listener))
+		return CM_REASON_INVALID_SERVICE_TYPE;
+	if (!datagram && mad->req.service != CM_SERVICE_RC &&
+	    mad->req.service != CM_SERVICE_UC)
+		return CM_REASON_INVALID_SERVICE_TYPE;
+	if (wire_cm_service_parse(service, &ps, port) ||
+	    ps != (uint16_t)listener->pub.ps ||
+	    *port != cma_addr_port(&listener->pub.route.addr.src_addr))
+		return CM_REASON_INVALID_SERVICE_ID;
+	if (wire_cm_ip_decode(private_data, len, ip))
+		return CM_REASON_UNSUPPORTED;
+	return 0;
+}
+
+/* Addresses, device and GIDs of the child. 0 or enum cm_reason. */
+static int child_address(struct cma_id *child, const struct cma_id *listener,
+			 const struct cm_mad *mad, const struct cm_ip_header *ip,
+			 uint16_t port)
+{
+	struct rdma_addr *to = &child->pub.route.addr;
+	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
+	struct cma_gid_place place, peer;
+
+	cma_addr_from_bytes(&to->src_storage, ip->ip_version, ip->dst, port);
+	cma_addr_from_bytes(&to->dst_storage, ip->ip_version, ip->src,
+			    ip->src_port);
+	if (!cma_addr_is_any(bound) && !cma_addr_same_host(bound, &to->src_addr))
+		return CM_REASON_INVALID_GID;
+	if (cma_device_find(&to->src_addr, &place))
+		return CM_REASON_INVALID_GID;
+	cma_id_bind_device(child, &place);
+	if (mad->type == CM_REQ)
+		memcpy(to->addr.ibaddr.dgid.raw, mad->req.primary.local_gid, 16);
+	else if (!cma_device_find(&to->dst_addr, &peer))
+		to->addr.ibaddr.dgid = peer.gid;
+	else
+		return CM_REASON_INVALID_GID;
+	return cma_route_fill(child) ? CM_REASON_NO_RESOURCES : 0;
+}
+
+static enum ibv_qp_type child_type(const struct cm_mad *mad)
+{
+	if (mad->type == CM_SIDR_REQ)
+		return IBV_QPT_UD;
+	return mad->req.service == CM_SERVICE_UC ? IBV_QPT_UC : IBV_QPT_RC;
+}
+
+int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad, int fd)
+{
+	struct cm_ip_header ip;
+	struct cma_id *child;
+	uint16_t port;
+	int reason = request_check(listener, mad, &ip, &port);
+
+	if (reason) {
+		log_info("%s refused: reason %d", wire_cm_name(mad->type), reason);
+		return reason;
+	}
+	if (listener->unclaimed_count >= listener->backlog) {
+		log_warn("port %u: %u requests wait for the application (its backlog), one refused",
+			 port, listener->unclaimed_count);
+		return CM_REASON_NO_RESOURCES;
+	}
+	if (cma_id_create(listener->pub.channel, listener->pub.context,
+			  listener->pub.ps, child_type(mad), &child))
+		return CM_REASON_NO_RESOURCES;
+
+	pthread_mutex_lock(&child->lock);
+	reason = child_address(child, listener, mad, &ip, port);
+	if (reason)
+		goto err_free;
+	child->listener = listener;
+	reason = CM_REASON_NO_RESOURCES;
+	if (cma_link_attach(child, fd))
+		goto err_free;
+	list_push(&listener->unclaimed, &child->sibling);
+	listener->unclaimed_count++;
+	if (cma_conn_input(child, cm_state_input_of(mad), mad))
+		goto err_detach;
+	pthread_mutex_unlock(&child->lock);
+	return 0;
+
+err_detach:
+	list_remove(&child->sibling);
+	listener->unclaimed_count--;
+	cma_link_detach(child);
+err_free:
+	pthread_mutex_unlock(&child->lock);
+	cma_id_free(child);
+	return reason;
+}
+
+int cma_conn_refusal(const struct cm_mad *request, int reason,
+		     struct cm_mad *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->tid = request->tid;
+	if (request->type == CM_REQ) {
+		answer->type = CM_REJ;
+		answer->rej.remote_comm_id = request->req.local_comm_id;
+		answer->rej.answered = CM_ANSWERED_REQ;
+		answer->rej.reason = (uint16_t)reason;
+		return 0;
+	}
+	if (request->type == CM_SIDR_REQ) {
+		answer->type = CM_SIDR_REP;
+		answer->sidr_rep.request_id = request->sidr_req.request_id;
+		answer->sidr_rep.service_id = request->sidr_req.service_id;
+		answer->sidr_rep.status = reason == CM_REASON_INVALID_SERVICE_ID ?
+						  CM_SIDR_UNSUPPORTED :
+						  CM_SIDR_REJECTED;
+		return 0;
+	}
+	return -EPROTO;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Binding, and resolution of addresses and routes. Everything is known at once,
+ * because only addresses of this network namespace are reached; the results are
+ * still reported as events, as programs expect.
+ */
+#define LOG_ROOM "rdmacm"
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/cma.h"
+#include "util/log.h"
+
+#define SELECT_EXACTLY 2 /* of path records */
+
+int cma_bind(struct cma_id *id, const struct sockaddr *addr)
+{
+	struct rdma_addr *route = &id->pub.route.addr;
+	struct cma_gid_place place = { 0 };
+	char text[CMA_ADDR_TEXT];
+	int ret;
+
+	if (id->phase != CMA_UNBOUND || id->state != CM_IDLE)
+		return -EINVAL;
+	cma_addr_copy(&route->src_storage, addr);
+	if (!cma_addr_is_any(&route->src_addr)) {
+		ret = cma_addr_check_local(&route->src_addr);
+		if (!ret)
+			ret = cma_device_find(&route->src_addr, &place);
+		if (ret) {
+			log_warn("bind to %s: %s", cma_addr_text(addr, text),
+				 ret == -ENODEV ? "no device has its GID" :
+						  strerror(-ret));
+			goto err_clear;
+		}
+	}
+	ret = cma_port_take(id);
+	/* Listening decides between those that may share the port. */
+	if (ret == -EADDRINUSE && id->reuse_addr)
+		ret = 0;
+	if (ret)
+		goto err_clear;
+	if (place.device)
+		cma_id_bind_device(id, &place);
+	id->phase = CMA_BOUND;
+	return 0;
+
+err_clear:
+	memset(&route->src_storage, 0, sizeof(route->src_storage));
+	return ret;
+}
+
+CMA_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	if (!cma_addr_len(addr))
+		return cma_result(-EINVAL);
+	pthread_mutex_lock(&id->lock);
+	ret = cma_bind(id, addr);
+	pthread_mutex_unlock(&id->lock);
+	return cma_result(ret);
+}
+
+/* Gives the identifier a source address that reaches dst_addr. */
+static int source_settle(struct cma_id *id, const struct sockaddr *src)
+{
+	struct rdma_addr *route = &id->pub.route.addr;
+	struct sockaddr_storage from;
+	struct cma_gid_place place;
+	uint16_t port;
+	int ret;
+
+	if (id->phase == CMA_UNBOUND && src && !cma_addr_is_any(src))
+		return cma_bind(id, src);
+	if (id->phase == CMA_BOUND && !cma_addr_is_any(&route->src_addr))
+		return 0;
+	ret = cma_addr_source(&route->dst_addr, &from);
+	if (ret)
+		return ret;
+	if (id->phase == CMA_UNBOUND) {
+		if (src)
+			cma_addr_set_port((struct sockaddr *)&from,
+					  cma_addr_port(src));
+		return cma_bind(id, (struct sockaddr *)&from);
+	}
+	/* Bound to a wildcard: the port stays, the host becomes definite. */
+	ret = cma_device_find((struct sockaddr *)&from, &place);
+	if (ret)
+		return ret;
+	port = cma_addr_port(&route->src_addr);
+	cma_addr_copy(&route->src_storage, (struct sockaddr *)&from);
+	cma_addr_set_port(&route->src_addr, port);
+	cma_id_bind_device(id, &place);
+	return 0;
+}
+
+/* 0, or why the destination cannot be reached (status of ADDR_ERROR). */
+static int destination_find(struct cma_id *id)
+{
+	struct rdma_addr *route = &id->pub.route.addr;
+	struct cma_gid_place place;
+	char text[CMA_ADDR_TEXT];
+	int ret = cma_addr_check_local(&route->dst_addr);
+
+	if (ret) {
+		log_warn("%s is no address of this host; only those are reached",
+			 cma_addr_text(&route->dst_addr, text));
+		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;
+	}
+	ret = cma_device_find(&route->dst_addr, &place);
+	if (ret) {
+		log_warn("%s: no device has its GID",
+			 cma_addr_text(&route->dst_addr, text));
+		return ret;
+	}
+	route->addr.ibaddr.dgid = place.gid;
+	return 0;
+}
+
+static int addr_resolve(struct cma_id *id, const struct sockaddr *src,
+			const struct sockaddr *dst)
+{
+	struct rdma_addr *route = &id->pub.route.addr;
+	int ret, status;
+
+	if (id->phase > CMA_BOUND || id->state != CM_IDLE)
+		return -EINVAL;
+	cma_addr_copy(&route->dst_storage, dst);
+	if (cma_addr_is_any(&route->dst_addr))
+		cma_addr_set_loopback(&route->dst_addr);
+	status = destination_find(id);
+	if (!status) {
+		ret = source_settle(id, src);
+		if (ret)
+			return ret;
+		id->phase = CMA_ADDR_RESOLVED;
+	}
+	return cma_event_report(id, status ? RDMA_CM_EVENT_ADDR_ERROR :
+					     RDMA_CM_EVENT_ADDR_RESOLVED, status);
+}
+
+CMA_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id,
+				 struct sockaddr *src_addr,
+				 struct sockaddr *dst_addr, int timeout_ms)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	if (!cma_addr_len(dst_addr) || (src_addr && !cma_addr_len(src_addr)))
+		return cma_result(-EINVAL);
+	pthread_mutex_lock(&id->lock);
+	ret = addr_resolve(id, src_addr, dst_addr);
+	pthread_mutex_unlock(&id->lock);
+	if (!ret)
+		ret = cma_id_complete(id);
+	return cma_result(ret);
+}
+
+int cma_route_fill(struct cma_id *id)
+{
+	struct rdma_route *route = &id->pub.route;
+	struct ibv_sa_path_rec *path = calloc(1, sizeof(*path));
+
+	if (!path)
+		return -ENOMEM;
+	path->dgid = route->addr.addr.ibaddr.dgid;
+	path->sgid = route->addr.addr.ibaddr.sgid;
+	path->hop_limit = CMA_HOP_LIMIT;
+	path->traffic_class = id->tos;
+	path->reversible = 1;
+	path->numb_path = 1;
+	path->pkey = htons(0xffff);
+	path->mtu_selector = SELECT_EXACTLY;
+	path->mtu = id->active_mtu;
+	path->rate_selector = SELECT_EXACTLY;
+	path->rate = IBV_RATE_100_GBPS;
+	path->packet_life_time_selector = SELECT_EXACTLY;
+	path->packet_life_time = CMA_PACKET_LIFETIME;
+	free(route->path_rec);
+	route->path_rec = path;
+	route->num_paths = 1;
+	id->phase = CMA_ROUTE_RESOLVED;
+	return 0;
+}
+
+static int route_resolve(struct cma_id *id)
+{
+	int ret;
+
+	if (id->phase != CMA_ADDR_RESOLVED)
+		return -EINVAL;
+	ret = cma_route_fill(id);
+	if (ret)
+		return ret;
+	return cma_event_report(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+}
+
+CMA_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	pthread_mutex_lock(&id->lock);
+	ret = route_resolve(id);
+	pthread_mutex_unlock(&id->lock);
+	if (!ret)
+		ret = cma_id_complete(id);
+	return cma_result(ret);
+}

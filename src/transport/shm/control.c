@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Handshake messages of a link, with their descriptors. */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+#define FDS_MAX 3
+
+union fd_space {
+	char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	struct cmsghdr align;
+};
+
+int shm_control_send(int fd, enum shm_control_kind kind, bool can_access,
+		     const int *fds, int fd_count)
+{
+	struct shm_control msg = {
+		.magic = SHM_CONTROL_MAGIC,
+		.version = SHM_CONTROL_VERSION,
+		.kind = (uint16_t)kind,
+		.area_bytes = sizeof(struct shm_area),
+		.can_access = can_access,
+		.segment_addr = (uintptr_t)hca_process.segment,
+		.block_count = hca_process.own_block_count,
+	};
+	struct iovec iov = { &msg, sizeof(msg) };
+	union fd_space space = { 0 };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	memcpy(msg.uuid, hca_process.uuid, sizeof(msg.uuid));
+	memcpy(msg.blocks, hca_process.own_blocks, sizeof(msg.blocks));
+	if (fd_count) {
+		struct cmsghdr *c = &space.align;
+
+		h.msg_control = space.buf;
+		h.msg_controllen = CMSG_SPACE((size_t)fd_count * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN((size_t)fd_count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, (size_t)fd_count * sizeof(int));
+	}
+	return sendmsg(fd, &h, MSG_NOSIGNAL) == sizeof(msg) ? 0 : -errno;
+}
+
+static void close_all(int fds[FDS_MAX])
+{
+	for (int i = 0; i < FDS_MAX; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+static void take_fds(struct msghdr *h, int fds[FDS_MAX])
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			memcpy(fds, CMSG_DATA(c),
+			       MIN(count, (size_t)FDS_MAX) * sizeof(int));
+	}
+}
+
+int shm_control_recv(int fd, struct shm_control *msg, int fds[FDS_MAX])
+{
+	struct iovec iov = { msg, sizeof(*msg) };
+	union fd_space space;
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = space.buf,
+			    .msg_controllen = sizeof(space.buf) };
+	ssize_t n;
+
+	memset(fds, -1, FDS_MAX * sizeof(int));
+	n = recvmsg(fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	take_fds(&h, fds);
+	if (n == 0)
+		return -ECONNRESET;
+	if (n != sizeof(*msg) || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
+	    msg->magic != SHM_CONTROL_MAGIC ||
+	    msg->version != SHM_CONTROL_VERSION ||
+	    msg->area_bytes != sizeof(struct shm_area) ||
+	    msg->block_count > HCA_BLOCKS_PER_PROCESS) {
+		close_all(fds);
+		return -EPROTO;
+	}
+	return 1;
+}

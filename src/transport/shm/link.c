@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links: handshake, use by QPs, end.
+ *
+ * The connector makes the memory file and sends it with HELLO; the acceptor
+ * answers WELCOME; the connector checks that it can reach the acceptor's memory
+ * and sends READY. When both call each other at once, the connection of the
+ * process with the smaller identity stays and the other is redirected.
+ *
+ * Link structures are never freed, only used again, because pollers walk the
+ * table without a lock. A link is taken down on the progress thread: first its
+ * state, then each QP (under its sq_lock), then the link's own locks, then the
+ * memory.
+ */
+#define LOG_ROOM "shm"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hca/settings.h"
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+#define RESOLVE_LIMIT_S 1
+
+static void on_control(void *arg, uint32_t events);
+
+bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16])
+{
+	return !memcmp(l->uuid, uuid, sizeof(l->uuid));
+}
+
+/* ---- structures; shm.lock is held ---- */
+
+static struct shm_link *link_new(void)
+{
+	unsigned count = atomic_load(&shm.link_count);
+	struct shm_link *l;
+
+	for (unsigned i = 0; i < count; i++)
+		if (atomic_load(&shm.links[i]->state) == SHM_LINK_FREE)
+			return shm.links[i];
+	if (count == SHM_LINKS) {
+		log_error("more than %d peer processes", SHM_LINKS);
+		return NULL;
+	}
+	l = aligned_alloc(CACHE_LINE, (sizeof(*l) + CACHE_LINE - 1) &
+					      ~(size_t)(CACHE_LINE - 1));
+	if (!l)
+		return NULL;
+	memset(l, 0, sizeof(*l));
+	l->fd = l->kick_fd = -1;
+	list_init(&l->qps);
+	list_init(&l->backlog_qps);
+	shm.links[count] = l;
+	atomic_store_explicit(&shm.link_count, count + 1, memory_order_release);
+	return l;
+}
+
+static struct shm_area *area_map(int fd)
+{
+	struct shm_area *a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE,
+				  MAP_SHARED, fd, 0);
+
+	if (a == MAP_FAILED)
+		return NULL;
+	madvise(a, sizeof(*a), MADV_DONTFORK);
+	return a;
+}
+
+/* Prepares both directions; `role` 0 connector, 1 acceptor. */
+static int link_set_area(struct shm_link *l, int area_fd, int role)
+{
+	l->inflight = calloc(SHM_SLOTS, sizeof(*l->inflight));
+	if (!l->inflight)
+		return -ENOMEM;
+	l->area = area_map(area_fd);
+	if (!l->area)
+		return -errno;
+	l->tx = &l->area->dir[role];
+	l->rx = &l->area->dir[!role];
+	atomic_store(&l->tx_pos, 0);
+	atomic_store(&l->harvested, 0);
+	atomic_store(&l->acked_hint, 0);
+	atomic_store(&l->data_tail, 0);
+	l->data_head = 0;
+	atomic_store(&l->rx_pos, 0);
+	atomic_store(&l->broken, false);
+	atomic_store(&l->idle_polls, 0);
+	return 0;
+}
+
+static void link_release_parts(struct shm_link *l)
+{
+	if (l->area)
+		munmap(l->area, sizeof(*l->area));
+	if (l->peer)
+		munmap((void *)(uintptr_t)l->peer, sizeof(*l->peer));
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->kick_fd >= 0)
+		close(l->kick_fd);
+	free(l->inflight);
+	l->area = NULL;
+	l->tx = l->rx = NULL;
+	l->peer = NULL;
+	l->inflight = NULL;
+	l->fd = l->kick_fd = -1;
+	l->can_pull = l->can_access = false;
+	memset(l->uuid, 0, sizeof(l->uuid));
+}
+
+/* The pollers' locks in their order: afterwards nobody is inside the link. */
+static void link_lock_data(struct shm_link *l)
+{
+	spin_lock(&l->rx_lock);
+	spin_lock(&l->ack_lock);
+	spin_lock(&l->tx_lock);
+}
+
+static void link_unlock_data(struct shm_link *l)
+{
+	spin_unlock(&l->tx_lock);
+	spin_unlock(&l->ack_lock);
+	spin_unlock(&l->rx_lock);
+}
+
+static void unmap_blocks(struct shm_link *l)
+{
+	for (unsigned b = 0; b < HCA_QPN_BLOCKS; b++)
+		if (atomic_load_explicit(&shm.by_block[b],
+					 memory_order_relaxed) == l)
+			atomic_store(&shm.by_block[b], NULL);
+}
+
+static void drop_qps(struct shm_link *l)
+{
+	struct list *entry;
+
+	while ((entry = list_pop(&l->qps))) {
+		struct hca_qp *qp = list_entry(entry, struct hca_qp, link_entry);
+
+		spin_lock(&qp->sq_lock);
+		qp->link = NULL;
+		qp->remote = NULL;
+		if (qp->sq.tail != qp->sq.head &&
+		    qp->tx_blocked == HCA_TX_OPEN)
+			shm_retry_lost(qp);
+		spin_unlock(&qp->sq_lock);
+	}
+}
+
+/* Ends a link in whatever state. Its descriptor is not watched any more. */
+static void link_down(struct shm_link *l)
+{
+	atomic_store(&l->state, SHM_LINK_DEAD);
+	unmap_blocks(l);
+	drop_qps(l);
+	link_lock_data(l);
+	while (list_pop(&l->backlog_qps))
+		;
+	atomic_store(&l->backlog, 0);
+	link_release_parts(l);
+	link_unlock_data(l);
+	atomic_store(&l->state, SHM_LINK_FREE);
+	pthread_cond_broadcast(&shm.changed);
+}
+
+static void link_end(struct shm_link *l, const char *why)
+{
+	if (atomic_load(&l->state) == SHM_LINK_UP)
+		log_debug("link to pid %d ended: %s", (int)l->pid, why);
+	if (l->fd >= 0)
+		progress_unwatch(l->fd);
+	if (atomic_load(&l->state) == SHM_LINK_UP) {
+		shm_receive_rest(l);
+		shm_harvest_rest(l);
+	}
+	link_down(l);
+}
+
+void shm_link_violation(struct shm_link *l, const char *what)
+{
+	if (atomic_exchange(&l->broken, true))
+		return;
+	log_error("peer pid %d broke the rules of the link (%s), link ended",
+		  (int)l->pid, what);
+	progress_kick();
+}
+
+void shm_links_reap(void)
+{
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (likely(!atomic_load_explicit(&l->broken,
+						 memory_order_relaxed)))
+			continue;
+		pthread_mutex_lock(&shm.lock);
+		if (atomic_exchange(&l->broken, false) &&
+		    atomic_load(&l->state) == SHM_LINK_UP)
+			link_end(l, "violation");
+		pthread_mutex_unlock(&shm.lock);
+	}
+}
+
+/* ---- who the peer is ---- */
+
+static bool peer_allowed(int fd, struct ucred *cred)
+{
+	socklen_t len = sizeof(*cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len))
+		return false;
+	if (cred->uid == geteuid() || cred->uid == 0 ||
+	    hca_settings.shm_peers == HCA_PEERS_ANY)
+		return true;
+	log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
+		 (int)cred->pid, cred->uid, geteuid());
+	return false;
+}
+
+static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
+			 int segment_fd, int kick_fd)
+{
+	const struct hca_segment *s;
+	struct ucred cred;
+
+	if (!peer_allowed(l->fd, &cred))
+		return -EPERM;
+	s = mmap(NULL, sizeof(*s), PROT_READ, MAP_SHARED, segment_fd, 0);
+	if (s == MAP_FAILED)
+		return -errno;
+	madvise((void *)(uintptr_t)s, sizeof(*s), MADV_DONTFORK);
+	l->peer = s;
+	l->kick_fd = kick_fd;
+	l->pid = cred.pid;
+	memcpy(l->uuid, msg->uuid, sizeof(l->uuid));
+	l->peer_tag = shm_uuid_tag(msg->uuid);
+	l->fence = !hca_process.membarrier || !s->membarrier;
+	l->can_access = cred.pid > 0 && shm_access_probe(cred.pid,
+							 msg->segment_addr,
+							 msg->uuid);
+	return 0;
+}
+
+/* A file that is too short would kill us with SIGBUS later. */
+static bool file_is(int fd, size_t size)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	return fd >= 0 && end >= 0 && (size_t)end >= size;
+}
+
+static void link_up(struct shm_link *l)
+{
+	atomic_store(&l->state, SHM_LINK_UP);
+	if (l->target_block)
+		atomic_store(&shm.by_block[l->target_block], l);
+	log_debug("link to pid %d up%s", (int)l->pid,
+		  l->can_access ? "" : ", its memory is not accessible");
+	pthread_cond_broadcast(&shm.changed);
+}
+
+/* ---- connecting ---- */
+
+static int connect_block(uint32_t block)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	socklen_t len;
+	int fd, ret;
+
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	hca_block_name(block, sun.sun_path + 1, sizeof(sun.sun_path) - 1);
+	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			  strlen(sun.sun_path + 1));
+	if (connect(fd, (struct sockaddr *)&sun, len)) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+static int area_create(void)
+{
+	int fd = memfd_create("busbar-link", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, sizeof(struct shm_area))) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	return fd;
+}
+
+/* Calls the owner of a block. 0, -ECONNREFUSED (nobody), or another error. */
+static int link_connect(uint32_t block, struct shm_link **out)
+{
+	struct shm_link *l;
+	int fds[3];
+	int ret, fd;
+
+	fd = connect_block(block);
+	if (fd < 0)
+		return fd;
+	l = link_new();
+	if (!l) {
+		close(fd);
+		return -ENOMEM;
+	}
+	l->fd = fd;
+	l->target_block = block;
+	ret = area_create();
+	if (ret < 0)
+		goto err_link;
+	fds[0] = hca_process.segment_fd;
+	fds[1] = hca_process.kick_fd;
+	fds[2] = ret;
+	ret = link_set_area(l, fds[2], 0);
+	if (!ret)
+		ret = shm_control_send(fd, SHM_HELLO, false, fds, 3);
+	close(fds[2]);
+	if (ret)
+		goto err_link;
+	atomic_store(&l->state, SHM_LINK_CONNECTING);
+	ret = progress_watch(fd, EPOLLIN, on_control, l);
+	if (ret)
+		goto err_link;
+	*out = l;
+	return 0;
+
+err_link:
+	log_error("no link to the owner of QP numbers 0x%x..: %s",
+		  block << HCA_QPN_BLOCK_BITS, strerror(-ret));
+	link_down(l);
+	return ret;
+}
+
+static bool owns_block(const struct shm_link *l, uint32_t block)
+{
+	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
+		if (atomic_load_explicit(&l->peer->blocks[i],
+					 memory_order_relaxed) == block)
+			return true;
+	return false;
+}
+
+struct shm_link *shm_link_get(uint32_t block, bool *refused)
+{
+	struct shm_link *l = atomic_load(&shm.by_block[block]);
+	int ret;
+
+	*refused = false;
+	if (l)
+		return l;
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		int state;
+
+		l = shm.links[i];
+		state = atomic_load(&l->state);
+		if (state == SHM_LINK_UP && owns_block(l, block)) {
+			atomic_store(&shm.by_block[block], l);
+			return l;
+		}
+		if (state == SHM_LINK_CONNECTING && l->target_block == block)
+			return l;
+	}
+	ret = block ? link_connect(block, &l) : -ECONNREFUSED;
+	if (ret) {
+		/* EAGAIN: the owner's backlog is full, it is alive. */
+		*refused = ret != -EAGAIN;
+		return NULL;
+	}
+	return l;
+}
+
+/* ---- accepting ---- */
+
+/* Does this connection give way to another one with the same peer? */
+static bool redirected(const struct shm_control *msg)
+{
+	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)))
+		return false; /* a link of the process with itself */
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		const struct shm_link *l = shm.links[i];
+		int state = atomic_load(&l->state);
+
+		if ((state == SHM_LINK_UP || state == SHM_LINK_ACCEPTING) &&
+		    shm_uuid_is(l, msg->uuid))
+			return true;
+		if (state != SHM_LINK_CONNECTING ||
+		    memcmp(hca_process.uuid, msg->uuid, sizeof(msg->uuid)) > 0)
+			continue;
+		for (unsigned b = 0; b < msg->block_count; b++)
+			if (l->target_block == msg->blocks[b])
+				return true;
+	}
+	return false;
+}
+
+static int on_hello(struct shm_link *l, const struct shm_control *msg,
+		    int fds[3])
+{
+	int ret;
+
+	if (redirected(msg)) {
+		shm_control_send(l->fd, SHM_REDIRECT, false, NULL, 0);
+		return -EALREADY;
+	}
+	if (!file_is(fds[0], sizeof(struct hca_segment)) ||
+	    !file_is(fds[2], sizeof(struct shm_area)) || fds[1] < 0)
+		return -EPROTO;
+	ret = link_set_peer(l, msg, fds[0], fds[1]);
+	if (ret)
+		return ret;
+	fds[1] = -1; /* kept */
+	ret = link_set_area(l, fds[2], 1);
+	if (ret)
+		return ret;
+	return shm_control_send(l->fd, SHM_WELCOME, l->can_access,
+				(int[]){ hca_process.segment_fd,
+					 hca_process.kick_fd },
+				2);
+}
+
+static int on_welcome(struct shm_link *l, const struct shm_control *msg,
+		      int fds[3])
+{
+	int ret;
+
+	if (!file_is(fds[0], sizeof(struct hca_segment)) || fds[1] < 0)
+		return -EPROTO;
+	ret = link_set_peer(l, msg, fds[0], fds[1]);
+	if (ret)
+		return ret;
+	fds[1] = -1;
+	l->can_pull = msg->can_access;
+	ret = shm_control_send(l->fd, SHM_READY, l->can_access, NULL, 0);
+	if (!ret)
+		link_up(l);
+	return ret;
+}
+
+static int on_message(struct shm_link *l, const struct shm_control *msg,
+		      int fds[3])
+{
+	int state = atomic_load(&l->state);
+
+	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
+		return on_hello(l, msg, fds);
+	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area) {
+		l->can_pull = msg->can_access;
+		link_up(l);
+		return 0;
+	}
+	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_WELCOME)
+		return on_welcome(l, msg, fds);
+	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_REDIRECT)
+		return -EALREADY;
+	return -EPROTO;
+}
+
+static void on_control(void *arg, uint32_t events)
+{
+	struct shm_link *l = arg;
+	struct shm_control msg;
+	int fds[3];
+	int ret;
+
+	pthread_mutex_lock(&shm.lock);
+	while ((ret = shm_control_recv(l->fd, &msg, fds)) == 1) {
+		ret = on_message(l, &msg, fds);
+		for (int i = 0; i < 3; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+		if (ret)
+			break;
+	}
+	if (ret < 0) {
+		if (ret == -EPROTO)
+			log_warn("handshake with a peer failed: not the same version?");
+		link_end(l, ret == -ECONNRESET ? "peer is gone" : strerror(-ret));
+	}
+	pthread_mutex_unlock(&shm.lock);
+}
+
+static void on_listen(void *arg, uint32_t events)
+{
+	int fd = accept4((int)(intptr_t)arg, NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct shm_link *l;
+
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&shm.lock);
+	l = link_new();
+	if (!l) {
+		close(fd);
+		goto out;
+	}
+	l->fd = fd;
+	l->target_block = 0;
+	atomic_store(&l->state, SHM_LINK_ACCEPTING);
+	if (progress_watch(fd, EPOLLIN, on_control, l))
+		link_down(l);
+out:
+	pthread_mutex_unlock(&shm.lock);
+}
+
+int shm_block_claimed(uint32_t block, int listen_fd)
+{
+	return progress_watch(listen_fd, EPOLLIN, on_listen,
+			      (void *)(intptr_t)listen_fd);
+}
+
+/* ---- QPs ---- */
+
+static const struct hca_qp_public *find_remote(const struct shm_link *l,
+					       uint32_t qpn)
+{
+	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
+		if (atomic_load(&l->peer->blocks[i]) == qpn >> HCA_QPN_BLOCK_BITS)
+			return &l->peer->qps[i * HCA_QPN_BLOCK_SIZE +
+					     (qpn & (HCA_QPN_BLOCK_SIZE - 1))];
+	return NULL;
+}
+
+static void qp_attach(struct hca_qp *qp, struct shm_link *l)
+{
+	list_remove(&qp->link_entry);
+	list_push(&l->qps, &qp->link_entry);
+	spin_lock(&qp->sq_lock);
+	qp->link = l;
+	qp->remote = find_remote(l, qp->attr.dest_qp_num);
+	spin_unlock(&qp->sq_lock);
+}
+
+bool shm_qp_resolve(struct hca_qp *qp, bool wait)
+{
+	const struct ibv_ah_attr *ah = &qp->attr.ah_attr;
+	struct timespec until;
+	bool refused = false;
+
+	if (hca_qp_state(qp) < IBV_QPS_RTR)
+		return false;
+	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid)) {
+		char to[INET6_ADDRSTRLEN];
+
+		if (wait)
+			log_warn("qp 0x%x: destination %s is no address of this host, only peers on this host are reached",
+				 qp->ibv.qp_num,
+				 inet_ntop(AF_INET6, ah->grh.dgid.raw, to,
+					   sizeof(to)));
+		return false;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += RESOLVE_LIMIT_S;
+	pthread_mutex_lock(&shm.lock);
+	while (!qp->link) {
+		struct shm_link *l = shm_link_get(
+			qp->attr.dest_qp_num >> HCA_QPN_BLOCK_BITS, &refused);
+
+		if (l && atomic_load(&l->state) == SHM_LINK_UP) {
+			qp_attach(qp, l);
+			break;
+		}
+		if (refused || !wait || progress_is_self() ||
+		    pthread_cond_timedwait(&shm.changed, &shm.lock, &until))
+			break;
+	}
+	pthread_mutex_unlock(&shm.lock);
+	return qp->link;
+}
+
+void shm_qp_forget(struct hca_qp *qp)
+{
+	pthread_mutex_lock(&shm.lock);
+	list_remove(&qp->link_entry);
+	spin_lock(&qp->sq_lock);
+	qp->link = NULL;
+	qp->remote = NULL;
+	spin_unlock(&qp->sq_lock);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		link_lock_data(l);
+		for (unsigned s = 0; l->inflight && s < SHM_SLOTS; s++)
+			if (l->inflight[s].qp == qp)
+				l->inflight[s].qp = NULL;
+		list_for_each_safe(q, &l->backlog_qps, struct hca_qp,
+				   backlog_entry) {
+			if (q == qp)
+				list_remove(&q->backlog_entry);
+		}
+		link_unlock_data(l);
+	}
+	pthread_mutex_unlock(&shm.lock);
+}
+
+/* ---- the end ---- */
+
+void shm_links_stop(void)
+{
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		/* Not under the lock that the callback takes. */
+		if (l->fd >= 0)
+			progress_unwatch(l->fd);
+		pthread_mutex_lock(&shm.lock);
+		if (atomic_load(&l->state) != SHM_LINK_FREE)
+			link_down(l);
+		pthread_mutex_unlock(&shm.lock);
+	}
+}
+
+void shm_links_forked(void)
+{
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (l->fd >= 0)
+			close(l->fd);
+		if (l->kick_fd >= 0)
+			close(l->kick_fd);
+		/* The parent's structures stay as they are, unused. */
+	}
+	memset(shm.by_block, 0, sizeof(shm.by_block));
+	atomic_store(&shm.link_count, 0);
+	pthread_mutex_init(&shm.lock, NULL);
+	pthread_cond_init(&shm.changed, NULL);
+}

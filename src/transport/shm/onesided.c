@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RDMA WRITE and READ inside a host: the initiator checks the target's keys in
+ * the target's shared segment and copies with process_vm_writev/readv. The
+ * target need not run.
+ *
+ * De-registration must not return while somebody still copies. The initiator
+ * announces the key in its own segment (a hazard), then checks it; the owner
+ * withdraws the key, then looks for hazards. With a full fence between the two
+ * steps on both sides one of them sees the other.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "hca/settings.h"
+#include "transport/shm/shm.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define FENCE_LIMIT_NS (10 * NSEC_PER_SEC)
+
+bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
+{
+	uint8_t seen[16];
+	struct iovec to = { .iov_base = seen, .iov_len = sizeof(seen) };
+	struct iovec from = {
+		.iov_base = (void *)(uintptr_t)(segment_addr +
+						offsetof(struct hca_segment,
+							 uuid)),
+		.iov_len = sizeof(seen),
+	};
+
+	return hca_settings.process_vm &&
+	       process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(seen) &&
+	       !memcmp(seen, uuid, sizeof(seen));
+}
+
+/* Local side of the copy; IBV_WC_LOC_PROT_ERR when an entry may not be used. */
+static enum ibv_wc_status local_iov(struct hca_qp *qp, const struct hca_swqe *e,
+				    bool read, struct iovec *iov, int *count)
+{
+	if (e->flags & HCA_SWQE_INLINE) {
+		iov[0] = (struct iovec){ (void *)(uintptr_t)e->inline_data,
+					 e->length };
+		*count = 1;
+		return IBV_WC_SUCCESS;
+	}
+	for (unsigned i = 0; i < e->num_sge; i++) {
+		void *at = hca_sge_resolve(qp->pd, &e->sge[i],
+					   read ? IBV_ACCESS_LOCAL_WRITE : 0);
+
+		if (!at && e->sge[i].length)
+			return IBV_WC_LOC_PROT_ERR;
+		iov[i] = (struct iovec){ at, e->sge[i].length };
+	}
+	*count = e->num_sge;
+	return IBV_WC_SUCCESS;
+}
+
+/* The whole of iov; process_vm_* may stop early. */
+static enum ibv_wc_status copy_all(const struct shm_link *l, bool read,
+				   struct iovec *iov, int count, uint64_t remote,
+				   uint64_t length)
+{
+	while (length > 0) {
+		struct iovec far = { (void *)(uintptr_t)remote, length };
+		ssize_t n;
+
+		n = read ? process_vm_readv(l->pid, iov, (unsigned long)count,
+					    &far, 1, 0)
+			 : process_vm_writev(l->pid, iov, (unsigned long)count,
+					     &far, 1, 0);
+		if (n <= 0) {
+			log_debug("%s of pid %d failed: %m",
+				  read ? "read" : "write", (int)l->pid);
+			return n < 0 && errno == ESRCH ? IBV_WC_RETRY_EXC_ERR :
+							 IBV_WC_REM_ACCESS_ERR;
+		}
+		remote += (uint64_t)n;
+		length -= (uint64_t)n;
+		count = shm_iov_advance(iov, count, (size_t)n);
+	}
+	return IBV_WC_SUCCESS;
+}
+
+static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
+				       const struct hca_swqe *e, bool read,
+				       struct iovec *iov, int count)
+{
+	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+	int hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
+	enum ibv_wc_status status;
+	uint64_t remote;
+
+	/* hca_hazard_enter() is a locked instruction: the full fence. */
+	status = hca_key_check(
+		l->peer->keys, HCA_KEYS, e->rkey,
+		atomic_load_explicit(&qp->remote->pd_id, memory_order_relaxed),
+		e->remote_addr, e->length, right, &remote);
+	if (status == IBV_WC_SUCCESS)
+		status = copy_all(l, read, iov, count, remote, e->length);
+	hca_hazard_leave(hazard);
+	return status;
+}
+
+enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
+				const struct hca_swqe *e)
+{
+	bool read = e->opcode == IBV_WR_RDMA_READ;
+	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+	struct iovec iov[HCA_MAX_SGE];
+	enum ibv_wc_status status;
+	int count;
+
+	status = local_iov(qp, e, read, iov, &count);
+	if (status != IBV_WC_SUCCESS)
+		return status;
+	if (!(atomic_load_explicit(&qp->remote->access, memory_order_relaxed) &
+	      right))
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */
+		return IBV_WC_SUCCESS;
+	return checked_copy(qp, l, e, read, iov, count);
+}
+
+static bool announced(const struct hca_segment *s, uint64_t id)
+{
+	for (int i = 0; i < HCA_HAZARDS; i++)
+		if (atomic_load_explicit(&s->hazards[i],
+					 memory_order_acquire) == id)
+			return true;
+	return false;
+}
+
+void shm_key_fence(uint32_t key)
+{
+	uint64_t id = (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
+	uint64_t start = clock_now_ns();
+
+	atomic_thread_fence(memory_order_seq_cst);
+	pthread_mutex_lock(&shm.lock);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		while (atomic_load(&l->state) == SHM_LINK_UP &&
+		       announced(l->peer, id)) {
+			if (clock_now_ns() - start > FENCE_LIMIT_NS) {
+				log_error("peer pid %d holds key 0x%x for too long",
+					  (int)l->pid, key);
+				break;
+			}
+			sched_yield();
+		}
+	}
+	pthread_mutex_unlock(&shm.lock);
+}

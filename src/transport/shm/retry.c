@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Retransmission of messages: when, how often, and when to give up.
+ *
+ * The InfiniBand rule is retry_cnt repetitions, each after the local ACK
+ * timeout of 4.096 us * 2^timeout. We know of a loss at once, so the first
+ * repetitions come sooner; the time after which we give up is the rule's.
+ */
+#include <errno.h>
+
+#include "transport/shm/shm.h"
+#include "util/clock.h"
+
+#define FIRST_WAIT_NS 100000
+/* A timeout of 0 means for ever; a peer that is known to be gone will not come
+ * back under its QP number, so that is not waited for. */
+#define GONE_LIMIT_NS (4 * NSEC_PER_SEC)
+
+/* Table 45 of the specification, in units of 10 us. */
+uint64_t shm_rnr_ns(uint8_t timer_code)
+{
+	static const uint32_t units[32] = {
+		65536, 1,    2,	   3,	 4,    6,    8,	   12,	 16,   24,   32,
+		48,    64,   96,   128,	 192,  256,  384,  512,	 768,  1024, 1536,
+		2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+	};
+
+	return (uint64_t)units[timer_code & 31] * 10000;
+}
+
+static uint64_t ack_timeout_ns(const struct hca_qp *qp)
+{
+	return qp->attr.timeout ? UINT64_C(4096) << qp->attr.timeout : 0;
+}
+
+static void wait_and_retry(struct hca_qp *qp, uint64_t now_ns, uint64_t wait_ns)
+{
+	hca_sq_go_back(qp, qp->sq.tail);
+	qp->tx_blocked = HCA_TX_RETRY_WAIT;
+	progress_timer_arm(&qp->retry, now_ns + wait_ns);
+}
+
+void shm_retry_lost(struct hca_qp *qp)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t timeout = ack_timeout_ns(qp);
+	uint64_t limit = timeout * (qp->attr.retry_cnt + 1u);
+	uint64_t wait;
+
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	if (!timeout)
+		limit = qp->link ? UINT64_MAX : GONE_LIMIT_NS;
+	if (now - qp->lost_since_ns >= limit) {
+		hca_sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
+		return;
+	}
+	wait = (uint64_t)FIRST_WAIT_NS << MIN(qp->lost_tries++, 10u);
+	if (timeout)
+		wait = MIN(wait, timeout);
+	wait_and_retry(qp, now, MIN(wait, limit - (now - qp->lost_since_ns)));
+}
+
+void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
+{
+	qp->lost_since_ns = 0;
+	if (qp->rnr_left == 0) {
+		hca_sq_complete(qp, IBV_WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
+	if (qp->rnr_left != 7) /* 7: for ever */
+		qp->rnr_left--;
+	wait_and_retry(qp, clock_now_ns(), shm_rnr_ns(timer_code));
+}
+
+/* A datagram whose destination has no link yet: call it, or drop it. */
+static void resolve_datagram(struct hca_qp *qp)
+{
+	uint32_t qpn = 0;
+	bool waiting, refused = false;
+
+	spin_lock(&qp->sq_lock);
+	waiting = qp->sq.next != qp->sq.head;
+	if (waiting)
+		qpn = hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn;
+	spin_unlock(&qp->sq_lock);
+	if (!waiting)
+		return;
+	pthread_mutex_lock(&shm.lock);
+	shm_link_get(qpn >> HCA_QPN_BLOCK_BITS, &refused);
+	pthread_mutex_unlock(&shm.lock);
+	if (!refused)
+		return;
+	spin_lock(&qp->sq_lock);
+	if (qp->sq.next != qp->sq.head &&
+	    hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
+		/* Sent and lost on the way, as datagrams may be. */
+		qp->sq.next++;
+		hca_sq_complete(qp, IBV_WC_SUCCESS);
+	}
+	spin_unlock(&qp->sq_lock);
+}
+
+void shm_retry_expired(struct hca_qp *qp)
+{
+	if (qp->ibv.qp_type == IBV_QPT_UD)
+		resolve_datagram(qp);
+	else
+		shm_qp_resolve(qp, false);
+	spin_lock(&qp->sq_lock);
+	if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
+		qp->tx_blocked = HCA_TX_OPEN;
+		hca_sq_run(qp);
+	}
+	spin_unlock(&qp->sq_lock);
+}

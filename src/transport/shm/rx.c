@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receiving side of a link: slots into posted receives.
+ *
+ * Runs inside poll_cq of whatever thread comes first, or on the progress
+ * thread.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+#define BUDGET 32 /* slots per call, so that others get their turn */
+
+/* The header of a slot, copied once: the peer may change it under our eyes. */
+struct message {
+	uint8_t op, flags;
+	uint32_t dst_qpn, src_qpn, length, imm, psn;
+	struct shm_slot *slot;
+	bool marked; /* the sender has to act, even if it does not poll */
+};
+
+static void mark(struct message *m, enum shm_status status, uint8_t timer)
+{
+	atomic_store_explicit(&m->slot->timer, timer, memory_order_relaxed);
+	atomic_store_explicit(&m->slot->status, (uint8_t)status,
+			      memory_order_relaxed);
+	m->marked = true;
+}
+
+/* Bytes that a posted receive can take. */
+static uint64_t room_of(const struct hca_rwqe *e)
+{
+	uint64_t room = 0;
+
+	for (unsigned i = 0; i < e->num_sge; i++)
+		room += e->sge[i].length;
+	return room;
+}
+
+/*
+ * The pieces of the receive buffers that [at, at + length) of the message falls
+ * into. Returns their number, or -EFAULT when a key does not allow it.
+ */
+static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
+		       uint32_t at, uint32_t length, struct iovec *iov)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint8_t *base;
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		base = hca_sge_resolve(qp->pd, s, IBV_ACCESS_LOCAL_WRITE);
+		if (!base)
+			return -EFAULT;
+		part = MIN(length, s->length - at);
+		iov[n++] = (struct iovec){ base + at, part };
+		length -= part;
+		at = 0;
+	}
+	return n;
+}
+
+static int copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
+		   uint32_t at, const uint8_t *from, uint32_t length)
+{
+	struct iovec iov[HCA_MAX_SGE];
+	int n;
+
+	/* The common case: one buffer. */
+	if (likely(e->num_sge == 1 && at == 0)) {
+		void *to = hca_sge_resolve(qp->pd, &e->sge[0],
+					   IBV_ACCESS_LOCAL_WRITE);
+
+		if (unlikely(!to))
+			return length ? -EFAULT : 0;
+		memcpy(to, from, length);
+		return 0;
+	}
+	n = scatter_iov(qp, e, at, length, iov);
+	for (int i = 0; i < n; i++) {
+		memcpy(iov[i].iov_base, from, iov[i].iov_len);
+		from += iov[i].iov_len;
+	}
+	return n < 0 ? n : 0;
+}
+
+/* Copies a large message out of the sender's memory. */
+static int pull_in(struct shm_link *l, const struct hca_qp *qp,
+		   const struct hca_rwqe *e, const struct message *m)
+{
+	struct shm_pull pull[SHM_PULL_MAX];
+	struct iovec local[HCA_MAX_SGE], remote[SHM_PULL_MAX];
+	uint64_t left = m->length;
+	int n, r = 0;
+
+	memcpy(pull, m->slot->payload, sizeof(pull));
+	for (unsigned i = 0; i < SHM_PULL_MAX; i++) {
+		uint64_t part = MIN(pull[i].length, left);
+
+		if (part)
+			remote[r++] = (struct iovec){
+				(void *)(uintptr_t)pull[i].addr, part };
+		left -= part;
+	}
+	if (left)
+		return -EBADMSG;
+	n = scatter_iov(qp, e, 0, m->length, local);
+	if (n < 0)
+		return n;
+	/* Normally one call; it may stop early at a page that is not there. */
+	for (uint64_t done = 0; done < m->length;) {
+		ssize_t got = process_vm_readv(l->pid, local, (unsigned long)n,
+					       remote, (unsigned long)r, 0);
+
+		if (got <= 0)
+			return -EIO;
+		done += (uint64_t)got;
+		if (done == m->length)
+			break;
+		n = shm_iov_advance(local, n, (size_t)got);
+		r = shm_iov_advance(remote, r, (size_t)got);
+	}
+	return 0;
+}
+
+/* 0, -EFAULT (our receive may not be written), -EBADMSG (the peer broke the
+ * rules), -EIO (the peer's memory could not be read). */
+static int place(struct shm_link *l, struct hca_qp *qp,
+		 const struct hca_rwqe *e, const struct message *m)
+{
+	struct shm_extent x;
+
+	if (m->op == SHM_WRITE_IMM || m->length == 0)
+		return 0;
+	if (m->flags & SHM_PULL)
+		return pull_in(l, qp, e, m);
+	if (!(m->flags & SHM_IN_DATA)) {
+		if (m->length > SHM_SLOT_PAYLOAD)
+			return -EBADMSG;
+		return copy_in(qp, e, 0, m->slot->payload, m->length);
+	}
+	memcpy(&x, m->slot->payload, sizeof(x));
+	if (x.offset > SHM_DATA_BYTES || x.length > SHM_DATA_BYTES - x.offset ||
+	    x.at > m->length || x.length > m->length - x.at ||
+	    (!(m->flags & SHM_MORE) && x.at + x.length != m->length))
+		return -EBADMSG;
+	return copy_in(qp, e, x.at, l->rx->data + x.offset, x.length);
+}
+
+static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
+			  const struct message *m, enum ibv_wc_status status)
+{
+	bool imm = m->op == SHM_SEND_IMM || m->op == SHM_WRITE_IMM ||
+		   m->op == SHM_DATAGRAM_IMM;
+	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+	struct ibv_wc wc = {
+		.wr_id = e->wr_id,
+		.status = status,
+		.opcode = m->op == SHM_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM :
+						   IBV_WC_RECV,
+		.byte_len = m->length,
+		.qp_num = qp->ibv.qp_num,
+		.src_qp = m->src_qpn,
+		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0u) |
+			    (datagram ? IBV_WC_GRH : 0u),
+	};
+
+	wc.imm_data = imm ? m->imm : 0;
+	hca_rq_consume(&qp->rq);
+	hca_cq_push(qp->recv_cq, &wc, m->flags & SHM_SOLICITED);
+}
+
+/* A receive that failed on our side: completion with error, QP to ERR. */
+static void receive_failed(struct hca_qp *qp, const struct hca_rwqe *e,
+			   const struct message *m, enum ibv_wc_status status)
+{
+	complete_recv(qp, e, m, status);
+	spin_unlock(&qp->rq.consume_lock);
+	hca_qp_fail(qp);
+}
+
+static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
+			     struct message *m)
+{
+	struct hca_rwqe *e;
+
+	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
+	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey)
+		return;
+	spin_lock(&qp->rq.consume_lock);
+	e = hca_rq_first(&qp->rq);
+	if (!e) {
+		spin_unlock(&qp->rq.consume_lock);
+		return;
+	}
+	if (m->length > room_of(e)) {
+		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
+		return;
+	}
+	switch (place(l, qp, e, m)) {
+	case 0:
+		complete_recv(qp, e, m, IBV_WC_SUCCESS);
+		spin_unlock(&qp->rq.consume_lock);
+		break;
+	case -EFAULT:
+		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
+		break;
+	default:
+		spin_unlock(&qp->rq.consume_lock);
+		shm_link_violation(l, "malformed datagram");
+		break;
+	}
+}
+
+/* In sequence, or the next fragment of the message in progress? */
+static bool expected(struct hca_qp *qp, const struct message *m)
+{
+	struct shm_extent x;
+
+	if (m->psn != atomic_load_explicit(&qp->rx_psn, memory_order_relaxed) ||
+	    m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
+					       memory_order_relaxed))
+		return false;
+	if (!(m->flags & SHM_IN_DATA))
+		return true;
+	memcpy(&x, m->slot->payload, sizeof(x));
+	return x.at == 0 || x.at == qp->rx_offset;
+}
+
+static void receive_message(struct shm_link *l, struct hca_qp *qp,
+			    struct message *m)
+{
+	struct shm_extent x;
+	struct hca_rwqe *e;
+	uint32_t bytes = m->length;
+	int ret;
+
+	if (qp->ibv.qp_type != IBV_QPT_RC || !expected(qp, m)) {
+		mark(m, SHM_DROPPED, 0);
+		return;
+	}
+	spin_lock(&qp->rq.consume_lock);
+	e = hca_rq_first(&qp->rq);
+	if (unlikely(!e)) {
+		spin_unlock(&qp->rq.consume_lock);
+		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
+		return;
+	}
+	if (unlikely(m->op != SHM_WRITE_IMM && bytes > room_of(e))) {
+		mark(m, SHM_INVALID, 0);
+		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
+		return;
+	}
+	ret = place(l, qp, e, m);
+	if (unlikely(ret == -EFAULT)) {
+		mark(m, SHM_REMOTE_ERROR, 0);
+		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
+		return;
+	}
+	if (unlikely(ret)) {
+		spin_unlock(&qp->rq.consume_lock);
+		mark(m, ret == -EIO ? SHM_REMOTE_ERROR : SHM_INVALID, 0);
+		if (ret == -EBADMSG)
+			shm_link_violation(l, "malformed message");
+		return;
+	}
+	if (unlikely(m->flags & SHM_MORE)) {
+		memcpy(&x, m->slot->payload, sizeof(x));
+		qp->rx_offset = x.at + x.length;
+		spin_unlock(&qp->rq.consume_lock);
+		return;
+	}
+	qp->rx_offset = 0;
+	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+			      memory_order_relaxed);
+	complete_recv(qp, e, m, IBV_WC_SUCCESS);
+	spin_unlock(&qp->rq.consume_lock);
+}
+
+static void dispatch(struct shm_link *l, struct message *m)
+{
+	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
+	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
+
+	if (unlikely(state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
+		     state != IBV_QPS_SQD && state != IBV_QPS_SQE)) {
+		mark(m, SHM_DROPPED, 0);
+		return;
+	}
+	switch (m->op) {
+	case SHM_SEND:
+	case SHM_SEND_IMM:
+	case SHM_WRITE_IMM:
+		receive_message(l, qp, m);
+		break;
+	case SHM_DATAGRAM:
+	case SHM_DATAGRAM_IMM:
+		receive_datagram(l, qp, m);
+		break;
+	case SHM_ACCESS_FAULT:
+		if (qp->ibv.qp_type != IBV_QPT_RC ||
+		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
+			break;
+		hca_async_qp_event(qp, m->imm == IBV_WC_REM_INV_REQ_ERR ?
+					       IBV_EVENT_QP_REQ_ERR :
+					       IBV_EVENT_QP_ACCESS_ERR);
+		hca_qp_fail(qp);
+		break;
+	default:
+		shm_link_violation(l, "unknown message kind");
+		break;
+	}
+}
+
+static inline struct shm_slot *slot_ready(struct shm_link *l, uint32_t pos)
+{
+	struct shm_slot *s = &l->rx->slots[pos % SHM_SLOTS];
+
+	return atomic_load_explicit(&s->tag, memory_order_acquire) ==
+			       pos / SHM_SLOTS + 1 ?
+		       s : NULL;
+}
+
+void shm_receive_rest(struct shm_link *l)
+{
+	/* The peer is gone: what it sent is finite. A thread that polls at the
+	 * same time may hold the lock for its turn. */
+	for (unsigned i = 0; i < SHM_SLOTS; i++) {
+		uint32_t pos = atomic_load_explicit(&l->rx_pos,
+						    memory_order_acquire);
+
+		if (atomic_load(&l->broken) || !slot_ready(l, pos))
+			break;
+		if (!shm_receive(l))
+			sched_yield();
+	}
+}
+
+bool shm_receive(struct shm_link *l)
+{
+	struct shm_slot *s;
+	uint32_t pos, start;
+	bool kick = false;
+
+	if (!spin_trylock(&l->rx_lock))
+		return false;
+	if (unlikely(atomic_load_explicit(&l->state, memory_order_acquire) !=
+			     SHM_LINK_UP ||
+		     atomic_load_explicit(&l->broken, memory_order_relaxed))) {
+		spin_unlock(&l->rx_lock);
+		return false;
+	}
+	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
+	while (pos - start < BUDGET && (s = slot_ready(l, pos))) {
+		struct message m = {
+			.op = s->op,
+			.flags = s->flags,
+			.dst_qpn = s->dst_qpn,
+			.src_qpn = s->src_qpn,
+			.length = s->length,
+			.imm = s->imm,
+			.psn = s->psn,
+			.slot = s,
+		};
+
+		atomic_store_explicit(&l->acked_hint, s->ack,
+				      memory_order_release);
+		dispatch(l, &m);
+		kick |= m.marked || (m.flags & SHM_KICK_ON_ACK);
+		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_release);
+	}
+	if (pos != start) {
+		atomic_store_explicit(&l->rx->ack.consumed, pos,
+				      memory_order_release);
+		if (kick)
+			shm_kick(l);
+	}
+	spin_unlock(&l->rx_lock);
+	return pos != start;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transport shm: what the hca calls; see shm.h. */
+#define LOG_ROOM "shm"
+#include "transport/shm/shm.h"
+
+#include "util/log.h"
+
+struct shm shm = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+};
+
+static int shm_start(void)
+{
+	return 0;
+}
+
+static int shm_qp_connect(struct hca_qp *qp)
+{
+	/* A peer that is not there yet is no error: transmission retries. */
+	if (qp->ibv.qp_type == IBV_QPT_RC)
+		shm_qp_resolve(qp, true);
+	return 0;
+}
+
+static bool shm_poll(bool acks)
+{
+	unsigned count = atomic_load_explicit(&shm.link_count,
+					      memory_order_acquire);
+	bool moved = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (atomic_load_explicit(&l->state, memory_order_acquire) !=
+		    SHM_LINK_UP)
+			continue;
+		moved |= shm_receive(l);
+		moved |= shm_harvest(l, acks);
+	}
+	if (unlikely(progress_is_self()))
+		shm_links_reap();
+	return moved;
+}
+
+static bool shm_pending(void)
+{
+	unsigned count = atomic_load(&shm.link_count);
+
+	for (unsigned i = 0; i < count; i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (atomic_load(&l->state) == SHM_LINK_UP &&
+		    (atomic_load(&l->backlog) || atomic_load(&l->broken)))
+			return true;
+	}
+	return false;
+}
+
+static const struct hca_transport_ops shm_ops = {
+	.name = "shm",
+	.start = shm_start,
+	.stop = shm_links_stop,
+	.block_claimed = shm_block_claimed,
+	.qp_connect = shm_qp_connect,
+	.qp_transmit = shm_transmit,
+	.qp_retry = shm_retry_expired,
+	.qp_forget = shm_qp_forget,
+	.key_fence = shm_key_fence,
+	.poll = shm_poll,
+	.pending = shm_pending,
+	.forked = shm_links_forked,
+};
+
+__attribute__((constructor)) static void shm_register(void)
+{
+	hca_transport_register(&shm_ops);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Transport shm: queue pairs of processes on one host.
+ *
+ * Two processes share one link, whatever the number of their QPs. A link is a
+ * memory file with a ring of slots and a data area in each direction, plus a
+ * Unix socket that carried the handshake and whose hang-up tells of the peer's
+ * death. Small messages travel inside a slot, middle ones in the data area,
+ * large ones stay where they are and the receiver pulls them with one
+ * process_vm_readv(). RDMA WRITE and READ are done by the initiator alone
+ * (onesided.c).
+ *
+ * Reliability works on messages as the InfiniBand transport does on packets:
+ * each carries its sequence number (PSN); the receiver executes the expected
+ * one and marks any other, and one for which no receive is posted, in the slot;
+ * the sender then goes back (go-back-N) after the RNR or retry time. A slot
+ * that was passed without a mark is acknowledged.
+ *
+ * Trust: a peer runs as the same user and could attach a debugger to us; still
+ * it can err. Everything read from the link is copied once and checked; a peer
+ * that breaks the rules loses the link and nothing else happens.
+ */
+#ifndef TRANSPORT_SHM_SHM_H
+#define TRANSPORT_SHM_SHM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "hca/objects.h"
+#include "hca/process.h"
+
+#define SHM_SLOTS 512u
+#define SHM_SLOT_BYTES 128
+#define SHM_SLOT_PAYLOAD 96
+#define SHM_DATA_BYTES (1u << 20)
+#define SHM_FRAGMENT (64u << 10)   /* of what is neither small nor pulled */
+#define SHM_LINKS 1024
+
+enum shm_op {
+	SHM_SEND = 1,
+	SHM_SEND_IMM,
+	SHM_WRITE_IMM,  /* the data are in place already */
+	SHM_DATAGRAM,
+	SHM_DATAGRAM_IMM,
+	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
+};
+
+enum shm_flags {
+	SHM_SOLICITED = 1 << 0,
+	SHM_KICK_ON_ACK = 1 << 1, /* somebody sleeps until this is acknowledged */
+	SHM_IN_DATA = 1 << 2,     /* struct shm_extent in the payload */
+	SHM_PULL = 1 << 3,        /* struct shm_pull in the payload */
+	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
+};
+
+/* Marks of the receiver in a slot. */
+enum shm_status {
+	SHM_OK,
+	SHM_RNR,          /* no receive posted; `timer` says how long to wait */
+	SHM_DROPPED,      /* no such QP, not ready, or out of sequence */
+	SHM_INVALID,      /* NAK invalid request */
+	SHM_REMOTE_ERROR, /* NAK remote operational error */
+};
+
+struct shm_slot {
+	_Atomic uint32_t tag; /* lap of the ring; written last */
+	uint8_t op;
+	uint8_t flags;
+	_Atomic uint8_t status; /* enum shm_status, by the receiver */
+	_Atomic uint8_t timer;  /* RNR timer code, by the receiver */
+	uint32_t dst_qpn;
+	uint32_t src_qpn;
+	uint32_t length;        /* of the message */
+	uint32_t imm;
+	uint32_t psn;           /* datagram: Q_Key */
+	uint32_t ack;           /* of the other direction, see shm_ack */
+	uint8_t payload[SHM_SLOT_PAYLOAD];
+};
+
+struct shm_extent {
+	uint32_t offset; /* in the data area */
+	uint32_t length;
+	uint32_t at;     /* of this fragment in the message */
+};
+
+struct shm_pull {
+	uint64_t addr;
+	uint64_t length;
+};
+#define SHM_PULL_MAX (SHM_SLOT_PAYLOAD / sizeof(struct shm_pull))
+
+/*
+ * Written by the receiver of a direction, read by its sender. Traffic in the
+ * other direction carries the same number (shm_slot.ack), so that in a
+ * ping-pong nobody needs to look here.
+ */
+struct shm_ack {
+	cache_aligned _Atomic uint32_t consumed; /* slots passed, free running */
+};
+
+struct shm_direction {
+	struct shm_ack ack;
+	cache_aligned struct shm_slot slots[SHM_SLOTS];
+	uint8_t data[SHM_DATA_BYTES] __attribute__((aligned(4096)));
+};
+
+struct shm_area {
+	struct shm_direction dir[2]; /* connector to acceptor, and back */
+};
+
+_Static_assert(sizeof(struct shm_slot) == SHM_SLOT_BYTES, "slot size");
+_Static_assert(offsetof(struct shm_slot, payload) == 32, "slot header");
+_Static_assert(sizeof(struct shm_ack) == CACHE_LINE, "one line");
+
+enum shm_link_state {
+	SHM_LINK_FREE,
+	SHM_LINK_CONNECTING, /* our HELLO is on its way */
+	SHM_LINK_ACCEPTING,  /* peer's HELLO came, READY not yet */
+	SHM_LINK_UP,
+	SHM_LINK_DEAD,       /* waits for its users to leave */
+};
+
+/* A transmitted slot of ours. */
+struct shm_inflight {
+	struct hca_qp *qp; /* NULL: nobody waits for it */
+	uint32_t index;    /* of the send queue entry */
+	uint16_t epoch;    /* of the QP when it was transmitted */
+	bool last;         /* slot that completes the entry */
+	uint32_t data_end; /* data area is free up to here behind this slot */
+};
+
+struct shm_link {
+	_Atomic int state; /* enum shm_link_state; changes under shm.lock */
+	int fd;
+	uint32_t target_block;  /* CONNECTING: whom we called */
+	bool can_pull;          /* the peer may read our memory */
+	bool can_access;        /* we may read and write the peer's */
+	bool fence;             /* a full fence before looking whether to kick */
+	pid_t pid;
+	uint8_t uuid[16];
+	int kick_fd;
+	struct shm_area *area;
+	const struct hca_segment *peer; /* read-only */
+	uint32_t peer_tag;              /* for hazards */
+	struct list qps;                /* hca_qp.link_entry; shm.lock */
+
+	/* Transmit side. */
+	cache_aligned struct spin tx_lock;
+	struct shm_direction *tx;
+	_Atomic uint32_t tx_pos;
+	uint32_t data_head; /* data area in use: [tail, head), wrapping */
+	_Atomic uint32_t data_tail;
+	struct shm_inflight *inflight; /* SHM_SLOTS */
+	_Atomic uint32_t harvested;    /* acknowledgements worked off */
+
+	/* Acknowledgement side. */
+	cache_aligned struct spin ack_lock;
+	_Atomic uint32_t acked_hint; /* newest piggybacked acknowledgement */
+	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
+	struct list backlog_qps;     /* hca_qp.backlog_entry; tx_lock */
+	_Atomic uint32_t idle_polls; /* with unacknowledged slots */
+	_Atomic bool broken;         /* peer broke the rules: to be ended */
+
+	/* Receive side. */
+	cache_aligned struct spin rx_lock;
+	struct shm_direction *rx;
+	_Atomic uint32_t rx_pos;     /* slots passed */
+};
+
+struct shm {
+	pthread_mutex_t lock;  /* control: links, their states and QP lists */
+	pthread_cond_t changed;
+	_Atomic unsigned link_count;
+	struct shm_link *links[SHM_LINKS];
+	struct shm_link *_Atomic by_block[HCA_QPN_BLOCKS];
+};
+
+extern struct shm shm;
+
+/* ---- link.c: establishing and ending links ---- */
+int shm_block_claimed(uint32_t block, int listen_fd);
+/*
+ * The link to the owner of QPN block `block`, UP or CONNECTING; starts one when
+ * there is none. NULL with *refused set when nobody owns the block (or its
+ * owner may not be talked to). shm.lock is held.
+ */
+struct shm_link *shm_link_get(uint32_t block, bool *refused);
+/* From a data path: end the link soon, on the progress thread. */
+void shm_link_violation(struct shm_link *l, const char *what);
+void shm_links_stop(void);
+void shm_links_forked(void);
+/* Waits (at most a second, not on the progress thread) until the QP's peer is
+ * known, and attaches the QP to the link. False: no link. */
+bool shm_qp_resolve(struct hca_qp *qp, bool wait);
+/* Takes every reference to the QP out of all links. */
+void shm_qp_forget(struct hca_qp *qp);
+/* Ends links that broke the rules. Progress thread. */
+void shm_links_reap(void);
+bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
+
+/* ---- control.c: handshake messages ---- */
+#define SHM_CONTROL_MAGIC 0x6d687362u
+#define SHM_CONTROL_VERSION 1
+
+enum shm_control_kind {
+	SHM_HELLO = 1, /* descriptors: segment, kick, area */
+	SHM_WELCOME,   /* descriptors: segment, kick */
+	SHM_REDIRECT,  /* use the link that we have with you already */
+	SHM_READY,
+};
+
+struct shm_control {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind;
+	uint32_t area_bytes;
+	uint32_t can_access;   /* the sender can read and write the receiver */
+	uint64_t segment_addr; /* of the sender's segment in its own space */
+	uint8_t uuid[16];
+	uint32_t block_count;
+	uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
+};
+
+int shm_control_send(int fd, enum shm_control_kind kind, bool can_access,
+		     const int *fds, int fd_count);
+/* 1 with *msg and fds filled (missing ones -1), 0 nothing there, or a negative
+ * errno (-ECONNRESET at the end). */
+int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
+
+/* ---- tx.c ---- */
+void shm_transmit(struct hca_qp *qp);
+/* Works off acknowledgements; true if there were any. `look`: in the peer's
+ * line too, which costs a cache miss when the peer has just written it. */
+bool shm_harvest(struct shm_link *l, bool look);
+/* Works off what a peer that has ended acknowledged. */
+void shm_harvest_rest(struct shm_link *l);
+/* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
+void shm_kick(struct shm_link *l);
+/* Tells the peer that our one-sided access broke its rules, and which. */
+void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
+		    enum ibv_wc_status status);
+
+/* ---- retry.c ---- */
+/* The oldest entry was lost (or could not be sent): go back to it and try
+ * again later, or give up when the retry time is over. sq_lock is held. */
+void shm_retry_lost(struct hca_qp *qp);
+void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code);
+/* The retry timer's work, on the progress thread. */
+void shm_retry_expired(struct hca_qp *qp);
+uint64_t shm_rnr_ns(uint8_t timer_code);
+
+/* ---- rx.c ---- */
+/* Takes messages in; true if there were any. */
+bool shm_receive(struct shm_link *l);
+/* Takes in what a peer that has ended left behind. */
+void shm_receive_rest(struct shm_link *l);
+
+/* ---- onesided.c ---- */
+enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
+				const struct hca_swqe *e);
+void shm_key_fence(uint32_t key);
+bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16]);
+
+static inline uint32_t shm_uuid_tag(const uint8_t uuid[16])
+{
+	uint32_t tag;
+
+	memcpy(&tag, uuid, sizeof(tag));
+	return tag;
+}
+
+/* Drops the first `done` bytes of iov[0..n); returns the new n. */
+static inline int shm_iov_advance(struct iovec *iov, int n, size_t done)
+{
+	int skip = 0;
+
+	while (skip < n && done >= iov[skip].iov_len)
+		done -= iov[skip++].iov_len;
+	memmove(iov, iov + skip, (size_t)(n - skip) * sizeof(*iov));
+	if (n > skip && done) {
+		iov[0].iov_base = (char *)iov[0].iov_base + done;
+		iov[0].iov_len -= done;
+	}
+	return n - skip;
+}
+
+#endif

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sending side of a link: send queue entries into slots, and
+ * acknowledgements back into completions.
+ *
+ * shm_transmit() is called with the QP's sq_lock held, from posting, from
+ * acknowledgements of the same QP, or from the backlog. It never waits: what
+ * does not fit stays in the send queue.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hca/settings.h"
+#include "transport/shm/shm.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define IDLE_POLLS_TO_KICK 4096
+/* An application that only polls for receives still has sends that must go on:
+ * one whose receiver was not ready, one with an event owed. */
+#define IDLE_POLLS_TO_LOOK 256
+/* Between two looks whether the link to a datagram's destination stands. */
+#define LINK_WAIT_NS 20000
+
+/* A slot being written; the tag makes it visible. */
+struct slot_writer {
+	struct shm_slot *slot;
+	uint32_t pos;
+	uint32_t data_end;
+};
+
+static inline uint32_t lap_of(uint32_t pos)
+{
+	return pos / SHM_SLOTS + 1;
+}
+
+/* tx_lock is held. */
+static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
+{
+	w->pos = atomic_load_explicit(&l->tx_pos, memory_order_relaxed);
+	if (unlikely(w->pos - atomic_load_explicit(&l->harvested,
+						   memory_order_acquire) >=
+		     SHM_SLOTS))
+		return false;
+	w->slot = &l->tx->slots[w->pos % SHM_SLOTS];
+	w->data_end = l->data_head;
+	return true;
+}
+
+static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
+				struct hca_qp *qp, uint32_t index, bool last)
+{
+	uint32_t ack = atomic_load_explicit(&l->rx_pos, memory_order_acquire);
+
+	l->inflight[w->pos % SHM_SLOTS] = (struct shm_inflight){
+		.qp = qp,
+		.index = index,
+		.epoch = qp ? qp->tx_epoch : 0,
+		.last = last,
+		.data_end = w->data_end,
+	};
+	l->data_head = w->data_end;
+	w->slot->ack = ack;
+	atomic_store_explicit(&w->slot->status, SHM_OK, memory_order_relaxed);
+	atomic_store_explicit(&w->slot->tag, lap_of(w->pos),
+			      memory_order_release);
+	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
+}
+
+/*
+ * Room for `bytes` contiguous bytes in the data area. It is used as a queue;
+ * when nothing is in flight it starts from the front again, where it is warm.
+ */
+static bool data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
+		      uint32_t *offset)
+{
+	uint32_t need = (bytes + CACHE_LINE - 1) & ~(uint32_t)(CACHE_LINE - 1);
+	uint32_t head = l->data_head;
+	uint32_t tail = atomic_load_explicit(&l->data_tail,
+					     memory_order_acquire);
+
+	if (atomic_load_explicit(&l->harvested, memory_order_acquire) == w->pos) {
+		head = tail = 0;
+		atomic_store_explicit(&l->data_tail, 0, memory_order_relaxed);
+	}
+	if (head >= tail) {
+		if (need > SHM_DATA_BYTES - head ||
+		    (need == SHM_DATA_BYTES - head && tail == 0)) {
+			if (need >= tail)
+				return false;
+			head = 0;
+		}
+	} else if (need >= tail - head) {
+		return false;
+	}
+	*offset = head;
+	w->data_end = (head + need) % SHM_DATA_BYTES;
+	return true;
+}
+
+/* Copies [from, from + length) of the entry's message to `to`. The entries
+ * were checked by gather_check(). */
+static void gather(const struct hca_qp *qp, const struct hca_swqe *e,
+		   uint32_t from, uint32_t length, uint8_t *to)
+{
+	if (e->flags & HCA_SWQE_INLINE) {
+		memcpy(to, e->inline_data + from, length);
+		return;
+	}
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint32_t part;
+
+		if (from >= s->length) {
+			from -= s->length;
+			continue;
+		}
+		part = MIN(length, s->length - from);
+		memcpy(to, (const uint8_t *)hca_sge_resolve(qp->pd, s, 0) + from,
+		       part);
+		to += part;
+		length -= part;
+		from = 0;
+	}
+}
+
+static inline bool gather_check(const struct hca_qp *qp,
+				const struct hca_swqe *e)
+{
+	if (e->flags & HCA_SWQE_INLINE)
+		return true;
+	for (unsigned i = 0; i < e->num_sge; i++)
+		if (unlikely(e->sge[i].length &&
+			     !hca_sge_resolve(qp->pd, &e->sge[i], 0)))
+			return false;
+	return true;
+}
+
+static inline uint8_t flags_of(const struct hca_qp *qp,
+			       const struct hca_swqe *e)
+{
+	return (uint8_t)((e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
+			 ((e->flags & HCA_SWQE_SIGNALED) &&
+					  qp->send_cq->ex.channel ?
+				  SHM_KICK_ON_ACK : 0));
+}
+
+static const uint8_t ops[] = {
+	[IBV_WR_SEND] = SHM_SEND,
+	[IBV_WR_SEND_WITH_IMM] = SHM_SEND_IMM,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_WRITE_IMM,
+};
+
+static void put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
+		     struct shm_slot *slot)
+{
+	struct shm_pull pull[SHM_PULL_MAX] = { 0 };
+
+	for (unsigned i = 0; i < e->num_sge; i++)
+		pull[i] = (struct shm_pull){
+			.addr = (uintptr_t)hca_sge_resolve(qp->pd, &e->sge[i], 0),
+			.length = e->sge[i].length,
+		};
+	memcpy(slot->payload, pull, sizeof(pull));
+	slot->flags |= SHM_PULL;
+}
+
+/* One slot of a reliable message. tx_lock is held. False: no room. */
+static bool put_message(struct hca_qp *qp, struct shm_link *l,
+			const struct hca_swqe *e, uint32_t index)
+{
+	struct slot_writer w;
+	struct shm_slot *s;
+	bool last = true;
+	uint32_t length = e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? 0 : e->length;
+
+	if (unlikely(!slot_open(l, &w)))
+		return false;
+	s = w.slot;
+	s->op = ops[e->opcode];
+	s->flags = flags_of(qp, e);
+	if (likely(length <= SHM_SLOT_PAYLOAD)) {
+		gather(qp, e, 0, length, s->payload);
+	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
+		   e->num_sge <= SHM_PULL_MAX) {
+		put_pull(qp, e, s);
+	} else {
+		struct shm_extent x = {
+			.at = qp->tx_offset,
+			.length = MIN(length - qp->tx_offset, SHM_FRAGMENT),
+		};
+
+		if (!data_room(l, &w, x.length, &x.offset))
+			return false;
+		gather(qp, e, x.at, x.length, l->tx->data + x.offset);
+		memcpy(s->payload, &x, sizeof(x));
+		s->flags |= SHM_IN_DATA;
+		last = x.at + x.length == length;
+		if (!last)
+			s->flags |= SHM_MORE;
+		qp->tx_offset = last ? 0 : x.at + x.length;
+	}
+	s->dst_qpn = qp->attr.dest_qp_num;
+	s->src_qpn = qp->ibv.qp_num;
+	s->length = e->length;
+	s->imm = e->imm;
+	s->psn = qp->tx_psn;
+	slot_publish(l, &w, qp, index, last);
+	return true;
+}
+
+/* One datagram. tx_lock is held. False: no room. */
+static bool put_datagram(struct hca_qp *qp, struct shm_link *l,
+			 const struct hca_swqe *e)
+{
+	uint32_t length = HCA_GRH_BYTES + e->length;
+	struct slot_writer w;
+	struct shm_slot *s;
+	uint8_t *to;
+
+	if (unlikely(!slot_open(l, &w)))
+		return false;
+	s = w.slot;
+	s->op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM;
+	s->flags = e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0;
+	to = s->payload;
+	if (length > SHM_SLOT_PAYLOAD) {
+		struct shm_extent x = { .length = length };
+
+		if (!data_room(l, &w, length, &x.offset))
+			return false;
+		memcpy(s->payload, &x, sizeof(x));
+		s->flags |= SHM_IN_DATA;
+		to = l->tx->data + x.offset;
+	}
+	memcpy(to, e->ud.ah->grh, HCA_GRH_BYTES);
+	gather(qp, e, 0, e->length, to + HCA_GRH_BYTES);
+	s->dst_qpn = e->ud.qpn;
+	s->src_qpn = qp->ibv.qp_num;
+	s->length = length;
+	s->imm = e->imm;
+	s->psn = e->ud.qkey;
+	slot_publish(l, &w, NULL, 0, true);
+	return true;
+}
+
+void shm_kick(struct shm_link *l)
+{
+	const uint64_t one = 1;
+
+	/* Our slot must be visible before we look whether the peer sleeps: the
+	 * peer's membarrier does that for us, unless it has none. */
+	if (l->fence)
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	if (likely(!atomic_load_explicit(&l->peer->wants_kick,
+					 memory_order_relaxed)))
+		return;
+	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		log_debug("peer pid %d not woken: %m", (int)l->pid);
+}
+
+/* tx_lock is held. */
+static void backlog_add(struct shm_link *l, struct hca_qp *qp)
+{
+	if (!list_empty(&qp->backlog_entry))
+		return;
+	list_push(&l->backlog_qps, &qp->backlog_entry);
+	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
+	    atomic_load_explicit(&hca_process.segment->wants_kick,
+				 memory_order_relaxed))
+		progress_kick(); /* nobody polls: the thread has to tick */
+}
+
+static void wait_in_backlog(struct shm_link *l, struct hca_qp *qp)
+{
+	spin_lock(&l->tx_lock);
+	backlog_add(l, qp);
+	spin_unlock(&l->tx_lock);
+}
+
+static bool remote_ready(const struct hca_qp *qp)
+{
+	const struct hca_qp_public *r = qp->remote;
+	uint32_t state;
+
+	if (!r || atomic_load_explicit(&r->qpn, memory_order_relaxed) !=
+			  qp->attr.dest_qp_num)
+		return false;
+	state = atomic_load_explicit(&r->state, memory_order_acquire);
+	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
+		state == IBV_QPS_SQD) &&
+	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
+		       qp->ibv.qp_num;
+}
+
+/*
+ * The one-sided part of the next entry. True when transmission may go on with
+ * the slot part (WRITE with immediate) or the following entry; `*done` says
+ * that the entry is complete.
+ */
+static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
+			 const struct hca_swqe *e, bool *done)
+{
+	enum ibv_wc_status status;
+
+	*done = false;
+	if (qp->sq.next != qp->sq.tail) {
+		/* Earlier messages are executed first. */
+		wait_in_backlog(l, qp);
+		return false;
+	}
+	if (unlikely(!remote_ready(qp))) {
+		shm_retry_lost(qp);
+		return false;
+	}
+	if (unlikely(!l->can_access)) {
+		status = IBV_WC_REM_OP_ERR;
+		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
+			  (int)l->pid);
+	} else {
+		status = shm_onesided(qp, l, e);
+	}
+	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer died meanwhile */
+		shm_retry_lost(qp);
+		return false;
+	}
+	if (status == IBV_WC_SUCCESS && e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		return true;
+	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
+		shm_send_fault(qp, l, status);
+	/* No sequence number: it was no message. */
+	qp->sq.next++;
+	hca_sq_complete(qp, status);
+	*done = true;
+	return status == IBV_WC_SUCCESS;
+}
+
+static void transmit_reliable(struct hca_qp *qp)
+{
+	struct shm_link *l = qp->link;
+	bool sent = false;
+
+	while (qp->sq.next != hca_sq_end(qp)) {
+		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
+		bool room, done;
+
+		if (unlikely(!l)) {
+			if (qp->sq.next == qp->sq.tail)
+				shm_retry_lost(qp);
+			return;
+		}
+		if (e->opcode != IBV_WR_SEND &&
+		    e->opcode != IBV_WR_SEND_WITH_IMM) {
+			if (!run_onesided(qp, l, e, &done))
+				break;
+			if (done)
+				continue;
+		} else if (unlikely(!gather_check(qp, e))) {
+			if (qp->sq.next != qp->sq.tail) {
+				wait_in_backlog(l, qp);
+			} else {
+				qp->sq.next++;
+				hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+			}
+			break;
+		}
+		spin_lock(&l->tx_lock);
+		room = put_message(qp, l, e, qp->sq.next);
+		if (!room)
+			backlog_add(l, qp);
+		spin_unlock(&l->tx_lock);
+		if (!room)
+			break;
+		sent = true;
+		if (qp->tx_offset)
+			continue; /* further fragments of the same entry */
+		qp->sq.next++;
+		qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
+	}
+	if (sent)
+		shm_kick(l);
+}
+
+static void transmit_datagrams(struct hca_qp *qp)
+{
+	while (qp->sq.next != hca_sq_end(qp)) {
+		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
+		struct shm_link *l = atomic_load_explicit(
+			&shm.by_block[(e->ud.qpn & HCA_PSN_MASK) >>
+				      HCA_QPN_BLOCK_BITS],
+			memory_order_acquire);
+		bool room = true;
+
+		if (unlikely(!gather_check(qp, e))) {
+			qp->sq.next++;
+			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+			return;
+		}
+		if (unlikely(e->length > HCA_UD_MTU)) {
+			qp->sq.next++;
+			hca_sq_complete(qp, IBV_WC_LOC_LEN_ERR);
+			return;
+		}
+		if (unlikely(e->ud.ah->local && !l)) {
+			qp->tx_blocked = HCA_TX_RETRY_WAIT;
+			progress_timer_arm(&qp->retry,
+					   clock_now_ns() + LINK_WAIT_NS);
+			return;
+		}
+		if (likely(e->ud.ah->local)) {
+			spin_lock(&l->tx_lock);
+			if (likely(atomic_load_explicit(&l->state,
+							memory_order_acquire) ==
+				   SHM_LINK_UP)) {
+				room = put_datagram(qp, l, e);
+				if (room)
+					shm_kick(l);
+				else
+					backlog_add(l, qp);
+			}
+			spin_unlock(&l->tx_lock);
+			if (!room)
+				return;
+		}
+		/* A datagram is complete when it is on its way, or lost. */
+		qp->sq.next++;
+		hca_sq_complete(qp, IBV_WC_SUCCESS);
+	}
+}
+
+void shm_transmit(struct hca_qp *qp)
+{
+	if (qp->ibv.qp_type == IBV_QPT_UD)
+		transmit_datagrams(qp);
+	else
+		transmit_reliable(qp);
+}
+
+void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
+		    enum ibv_wc_status status)
+{
+	struct slot_writer w;
+
+	spin_lock(&l->tx_lock);
+	if (slot_open(l, &w)) {
+		w.slot->op = SHM_ACCESS_FAULT;
+		w.slot->flags = 0;
+		w.slot->dst_qpn = qp->attr.dest_qp_num;
+		w.slot->src_qpn = qp->ibv.qp_num;
+		w.slot->length = 0;
+		w.slot->imm = status;
+		slot_publish(l, &w, NULL, 0, true);
+		shm_kick(l);
+	}
+	spin_unlock(&l->tx_lock);
+}
+
+/* What the receiver said of one slot; the QP's sq_lock is held. */
+static void settle(struct hca_qp *qp, const struct shm_inflight *f,
+		   enum shm_status status, uint8_t timer)
+{
+	switch (status) {
+	case SHM_OK:
+		if (!f->last)
+			return;
+		qp->rnr_left = qp->attr.rnr_retry;
+		hca_sq_complete(qp, IBV_WC_SUCCESS);
+		break;
+	case SHM_RNR:
+		shm_retry_rnr(qp, timer);
+		break;
+	case SHM_DROPPED:
+		shm_retry_lost(qp);
+		break;
+	case SHM_INVALID:
+		hca_sq_complete(qp, IBV_WC_REM_INV_REQ_ERR);
+		break;
+	default:
+		hca_sq_complete(qp, IBV_WC_REM_OP_ERR);
+		break;
+	}
+	if (qp->sq.next != qp->sq.head)
+		hca_sq_run(qp);
+}
+
+static void run_backlog(struct shm_link *l)
+{
+	struct list again;
+	struct list *entry;
+
+	list_init(&again);
+	spin_lock(&l->tx_lock);
+	while ((entry = list_pop(&l->backlog_qps)))
+		list_push(&again, entry);
+	atomic_store(&l->backlog, 0);
+	spin_unlock(&l->tx_lock);
+	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
+	while ((entry = list_pop(&again))) {
+		struct hca_qp *qp = list_entry(entry, struct hca_qp,
+					       backlog_entry);
+
+		spin_lock(&qp->sq_lock);
+		hca_sq_run(qp);
+		spin_unlock(&qp->sq_lock);
+	}
+}
+
+/* How far the peer has come, by either way of telling; ack_lock is held. */
+static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
+			     bool look)
+{
+	uint32_t carried = atomic_load_explicit(&l->acked_hint,
+						memory_order_acquire);
+	uint32_t end = from;
+
+	if (carried - from <= limit - from)
+		end = carried;
+	if (end == from && look) {
+		uint32_t line = atomic_load_explicit(&l->tx->ack.consumed,
+						     memory_order_acquire);
+
+		/* Older than what was carried is no violation, just late. */
+		if (line - from <= limit - from)
+			end = line;
+	}
+	return end;
+}
+
+static void wake_idle_peer(struct shm_link *l)
+{
+	const uint64_t one = 1;
+	uint32_t polls = atomic_load_explicit(&l->idle_polls,
+					      memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&l->idle_polls, polls, memory_order_relaxed);
+	/* The peer's application polled lately and stopped: its thread notices
+	 * at its next tick, we can tell it sooner. */
+	if (polls % IDLE_POLLS_TO_KICK == 0 &&
+	    write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		log_debug("peer pid %d not woken: %m", (int)l->pid);
+}
+
+/* ack_lock is held. */
+static bool harvest(struct shm_link *l, bool look)
+{
+	uint32_t pos, end, limit;
+	bool moved;
+
+	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
+		return false;
+	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
+	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
+	look |= atomic_load_explicit(&l->backlog, memory_order_relaxed) ||
+		(atomic_load_explicit(&l->idle_polls, memory_order_relaxed) + 1) %
+				IDLE_POLLS_TO_LOOK == 0;
+	end = acknowledged(l, pos, limit, look);
+	moved = pos != end;
+	if (!moved && pos != limit)
+		wake_idle_peer(l);
+	else
+		atomic_store_explicit(&l->idle_polls, 0, memory_order_relaxed);
+	for (; pos != end; pos++) {
+		struct shm_inflight f = l->inflight[pos % SHM_SLOTS];
+		struct shm_slot *s = &l->tx->slots[pos % SHM_SLOTS];
+		uint8_t status = atomic_load_explicit(&s->status,
+						      memory_order_relaxed);
+		uint8_t timer = atomic_load_explicit(&s->timer,
+						     memory_order_relaxed);
+
+		atomic_store_explicit(&l->data_tail, f.data_end,
+				      memory_order_release);
+		atomic_store_explicit(&l->harvested, pos + 1,
+				      memory_order_release);
+		if (!f.qp)
+			continue;
+		spin_lock(&f.qp->sq_lock);
+		if (f.epoch == f.qp->tx_epoch)
+			settle(f.qp, &f, status, timer);
+		spin_unlock(&f.qp->sq_lock);
+	}
+	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
+		run_backlog(l);
+	return moved;
+}
+
+bool shm_harvest(struct shm_link *l, bool look)
+{
+	bool moved;
+
+	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
+		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
+	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
+		return false;
+	if (!spin_trylock(&l->ack_lock))
+		return false;
+	moved = harvest(l, look);
+	spin_unlock(&l->ack_lock);
+	return moved;
+}
+
+void shm_harvest_rest(struct shm_link *l)
+{
+	spin_lock(&l->ack_lock);
+	/* Twice: by what was carried, then by what stands in the line. */
+	harvest(l, true);
+	harvest(l, true);
+	spin_unlock(&l->ack_lock);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bodies behind the private and the old symbols: what the generated stubs call,
+ * and the few private functions that programs, not providers, use.
+ */
+#define LOG_ROOM "verbs"
+#include "verbs/abi.h"
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "hca/hca.h"
+#include "util/log.h"
+#include "verbs/abi-aliases.h"
+
+int verbs_missing(const char *name)
+{
+	log_debug("private function %s has no effect here", name);
+	errno = EOPNOTSUPP;
+	return EOPNOTSUPP;
+}
+
+int verbs_refuse(const char *name)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		log_error("%s: this program was built against the 1.0 interface of libibverbs, whose structures differ; rebuild it against 1.1 or later",
+			  name);
+	errno = ENOSYS;
+	return ENOSYS;
+}
+
+/* As the provider interface numbers it; IB and RoCE v1 look alike in sysfs. */
+enum ibv_gid_type_sysfs {
+	GID_TYPE_SYSFS_IB_ROCE_V1,
+	GID_TYPE_SYSFS_ROCE_V2,
+};
+
+int verbs_private_ibv_query_gid_type(struct ibv_context *context, uint8_t port,
+				     unsigned int index,
+				     enum ibv_gid_type_sysfs *type);
+ssize_t verbs_private_ibv_read_ibdev_sysfs_file(char *buf, size_t size,
+						void *sysfs_dev,
+						const char *format, ...);
+
+/* ibv_devinfo and pyverbs ask for every index, so an empty one is no error. */
+EXPORT int verbs_private_ibv_query_gid_type(struct ibv_context *context,
+					    uint8_t port, unsigned int index,
+					    enum ibv_gid_type_sysfs *type)
+{
+	struct ibv_gid_entry entry = { 0 };
+	int ret;
+
+	if (!context || !type)
+		return verbs_minus1(-EINVAL);
+	ret = hca_gid_query(context, port, index, &entry);
+	if (ret && ret != -ENODATA)
+		return verbs_minus1(ret);
+	*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ?
+			GID_TYPE_SYSFS_ROCE_V2 :
+			GID_TYPE_SYSFS_IB_ROCE_V1;
+	return 0;
+}
+__asm__(VERBS_ALIASES_ibv_query_gid_type);
+
+/* Our devices have no directory in sysfs. */
+EXPORT ssize_t verbs_private_ibv_read_ibdev_sysfs_file(char *buf, size_t size,
+						       void *sysfs_dev,
+						       const char *format, ...)
+{
+	return verbs_minus1(-ENOENT);
+}
+__asm__(VERBS_ALIASES_ibv_read_ibdev_sysfs_file);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues and channels, and the events of both kinds. Polling and
+ * arming go through the context's table, not through here.
+ */
+#include <infiniband/verbs.h>
+
+#include <errno.h>
+
+#include "hca/hca.h"
+#include "verbs/abi.h"
+
+EXPORT struct ibv_comp_channel *
+ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel;
+	int ret = context ? hca_channel_create(context, &channel) : -EINVAL;
+
+	return ret ? verbs_null(ret) : channel;
+}
+
+EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	return verbs_errno(channel ? hca_channel_destroy(channel) : -EINVAL);
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
+				    void *cq_context,
+				    struct ibv_comp_channel *channel,
+				    int comp_vector)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = (uint32_t)cqe,
+		.cq_context = cq_context,
+		.channel = channel,
+		.comp_vector = (uint32_t)comp_vector,
+		.wc_flags = IBV_WC_STANDARD_FLAGS,
+	};
+	struct ibv_cq *cq;
+	int ret;
+
+	if (!context || cqe < 1 || comp_vector < 0 ||
+	    comp_vector >= context->num_comp_vectors)
+		return verbs_null(-EINVAL);
+	ret = hca_cq_create(context, &attr, &cq);
+	return ret ? verbs_null(ret) : cq;
+}
+
+EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	return verbs_errno(cq && cqe > 0 ? hca_cq_resize(cq, cqe) : -EINVAL);
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	return verbs_errno(cq ? hca_cq_destroy(cq) : -EINVAL);
+}
+
+EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
+			    struct ibv_cq **cq, void **cq_context)
+{
+	if (!channel || !cq || !cq_context)
+		return verbs_minus1(-EINVAL);
+	return verbs_minus1(hca_channel_get_event(channel, cq, cq_context));
+}
+
+EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	if (cq && nevents)
+		hca_cq_ack_events(cq, nevents);
+}
+
+EXPORT int ibv_get_async_event(struct ibv_context *context,
+			       struct ibv_async_event *event)
+{
+	if (!context || !event)
+		return verbs_minus1(-EINVAL);
+	return verbs_minus1(hca_async_event_get(context, event));
+}
+
+EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	if (event)
+		hca_async_event_ack(event);
+}

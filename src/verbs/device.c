@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Devices and contexts: listing, opening, device and port attributes, and the
+ * two sysfs helpers. GIDs and P_Keys are in gid.c.
+ */
+#include <infiniband/verbs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hca/hca.h"
+#include "verbs/abi.h"
+
+/* verbs.h covers this name by a macro that prefers the extended table. */
+#undef ibv_query_port
+
+/* Not in the installed headers, but exported: librdmacm of any build uses them. */
+const char *ibv_get_sysfs_path(void);
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+			size_t size);
+
+EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct ibv_device **list;
+	int count;
+	int ret = hca_devices(&list, &count);
+
+	if (num_devices)
+		*num_devices = ret ? 0 : count;
+	return ret ? verbs_null(ret) : list;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	if (list)
+		hca_devices_free(list);
+}
+
+EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device ? device->name : verbs_null(-EINVAL);
+}
+
+EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	if (!device || !hca_owns_device(device)) {
+		errno = EINVAL;
+		return 0;
+	}
+	return hca_device_guid(device);
+}
+
+EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	if (!device || !hca_owns_device(device))
+		return verbs_minus1(-EINVAL);
+	return hca_device_index(device);
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *context;
+	int ret;
+
+	if (!device || !hca_owns_device(device))
+		return verbs_null(-EINVAL);
+	ret = hca_context_open(device, &context);
+	return ret ? verbs_null(ret) : context;
+}
+
+EXPORT int ibv_close_device(struct ibv_context *context)
+{
+	return verbs_minus1(context ? hca_context_close(context) : -EINVAL);
+}
+
+/* Sharing objects between processes goes through a kernel that we do not use. */
+EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	return verbs_null(-EOPNOTSUPP);
+}
+
+EXPORT int ibv_query_device(struct ibv_context *context,
+			    struct ibv_device_attr *attr)
+{
+	if (!context || !attr)
+		return verbs_errno(-EINVAL);
+	return verbs_errno(hca_device_query(context, attr));
+}
+
+/*
+ * Programs reach this one only when their header is older than the extended
+ * query_port, and then their structure ends before port_cap_flags2.
+ */
+EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
+			  struct _compat_ibv_port_attr *port_attr)
+{
+	const size_t size = offsetof(struct ibv_port_attr, port_cap_flags2);
+
+	if (!context || !port_attr)
+		return verbs_errno(-EINVAL);
+	return verbs_errno(hca_port_query(
+		context, port_num, (struct ibv_port_attr *)port_attr, size));
+}
+
+static pthread_once_t sysfs_once = PTHREAD_ONCE_INIT;
+static char sysfs_path[IBV_SYSFS_PATH_MAX] = "/sys";
+
+static void verbs_sysfs_find(void)
+{
+	const char *env = secure_getenv("SYSFS_PATH");
+	size_t len = env ? strlen(env) : 0;
+
+	while (len > 0 && env[len - 1] == '/')
+		len--;
+	if (len == 0 || len >= sizeof(sysfs_path))
+		return;
+	memcpy(sysfs_path, env, len);
+	sysfs_path[len] = '\0';
+}
+
+EXPORT const char *ibv_get_sysfs_path(void)
+{
+	pthread_once(&sysfs_once, verbs_sysfs_find);
+	return sysfs_path;
+}
+
+/* Length of the text without its line end, terminated in `buf`; or -1. */
+EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+			       size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t len;
+	int fd;
+
+	if (!dir || !file || !buf || size == 0)
+		return verbs_minus1(-EINVAL);
+	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >=
+	    (int)sizeof(path))
+		return verbs_minus1(-ENAMETOOLONG);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	len = read(fd, buf, size - 1 > INT_MAX ? INT_MAX : size - 1);
+	if (len < 0) {
+		len = errno;
+		close(fd);
+		return verbs_minus1((int)-len);
+	}
+	close(fd);
+	if (len > 0 && buf[len - 1] == '\n')
+		len--;
+	buf[len] = '\0';
+	return (int)len;
+}

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Makes the version script, the stubs and the alias macros of libibverbs.so.1
+# from symbols.list. Usage: gen-abi.sh LIST MAP STUBS.c ALIASES.h
+#
+# One name in several nodes is one body with an alias per node: .symver may
+# name a symbol only once in the assemblers that we support, and clang 14 has no
+# attribute for it, so file-scope assembler it is. The alias lives in the file
+# of the body, because an alias of an undefined symbol is none.
+set -eu
+
+[ $# -eq 4 ] || { echo "usage: $0 LIST MAP STUBS.c ALIASES.h" >&2; exit 2; }
+
+exec awk -v map="$2" -v stubs="$3" -v aliases="$4" '
+function fail(what) {
+	printf "%s:%d: %s\n", FILENAME, FNR, what > "/dev/stderr"
+	failed = 1
+	exit 1
+}
+# Sorts dotted node numbers ("1.5" before "1.10") into order[1..count].
+function sort_nodes(    n, i, j, t) {
+	count = 0
+	for (n in global) order[++count] = n
+	for (i = 2; i <= count; i++)
+		for (j = i; j > 1 && minor(order[j - 1]) > minor(order[j]); j--) {
+			t = order[j]; order[j] = order[j - 1]; order[j - 1] = t
+		}
+}
+function minor(node,    part) { split(node, part, "."); return part[2] + 0 }
+
+# Assembler that makes name@VERSION an alias of `body`; `sep` as in the source.
+function alias(body, name, version, mark,    label) {
+	label = "verbs_at_" name "_" version
+	gsub(/[.]/, "_", label)
+	return "\".globl " label "\\n\" \".set " label ", " body "\\n\" " \
+	       "\".symver " label ", " name mark "IBVERBS_" version "\\n\""
+}
+# All the aliases of a body, joined by `sep`.
+function all_aliases(body, name, version, sep,    list, n, i, text, real) {
+	if (version ~ /[.]/)
+		return alias(body, name, version, "@")
+	n = version == "all" ? split(nodes, list, " ") : split(version, list, ",")
+	text = ""
+	for (i = 1; i <= n; i++) {
+		if (!(list[i] in known)) fail("node " list[i] " is not declared")
+		real = name
+		sub(/%N/, list[i], real)
+		text = text (i > 1 ? sep : "") \
+		       alias(body, real, "PRIVATE_" list[i], \
+			     list[i] == default_node ? "@@" : "@")
+	}
+	return text
+}
+function body_name(name) { sub(/%N/, "N", name); return "verbs_stub_" name }
+
+function stub(name, version, kind, answer,    body, type, text) {
+	body = body_name(name)
+	type = answer == "null" ? "void *" : answer == "void" ? "void " : \
+	       answer == "zero" ? "long long " : "int "
+	if (answer !~ /^(errno|minus1|null|zero|void)$/)
+		fail("unknown answer \"" answer "\"")
+	text = "verbs_" (kind == "compat" ? "refuse" : "missing") "(\"" name "\")"
+	printf "%s%s(void);\n%s%s(void)\n{\n", type, body, type, body > stubs
+	if (answer == "errno") printf "\treturn %s;\n", text > stubs
+	else {
+		printf "\t(void)%s;\n", text > stubs
+		if (answer != "void")
+			printf "\treturn %s;\n", answer == "null" ? "NULL" : \
+			       answer == "zero" ? "0" : "-1" > stubs
+	}
+	printf "}\n__asm__(%s);\n\n", \
+	       all_aliases(body, name, version, "\n\t") > stubs
+}
+BEGIN {
+	head = "/* SPDX-License-Identifier: BSD-2-Clause */\n" \
+	       "/* Made by gen-abi.sh from symbols.list. */\n"
+	printf "%s#include \"verbs/abi.h\"\n\n#include <stddef.h>\n\n" \
+	       "#pragma GCC visibility push(default)\n\n", head > stubs
+	printf "%s", head > aliases
+	printf "%s", head > map
+}
+{ sub(/#.*/, "") }
+NF == 0 { next }
+$1 == "nodes" {
+	for (i = 2; i <= NF; i++) { nodes = nodes " " $i; known[$i] = 1 }
+	next
+}
+$1 == "default-node" { default_node = $2; next }
+NF < 3 { fail("want: name version kind [answer]") }
+seen[$1, $2]++ { fail($1 " " $2 " stands here twice") }
+$3 == "public" { global[$2] = global[$2] "\t\t" $1 ";\n"; next }
+$3 == "internal" { internal[$2] = internal[$2] "\t\t" $1 ";\n"; next }
+$3 == "private-data" {
+	body = body_name($1)
+	printf "extern _Bool %s;\n_Bool %s;\n__asm__(%s);\n\n", body, body, \
+	       all_aliases(body, $1, $2, "\n\t") > stubs
+	next
+}
+$3 == "private-function" && $4 == "own" {
+	printf "#define VERBS_ALIASES_%s \\\n\t%s\n", $1, \
+	       all_aliases("verbs_private_" $1, $1, $2, " \\\n\t") > aliases
+	next
+}
+$3 == "private-function" || $3 == "compat" { stub($1, $2, $3, $4); next }
+{ fail("unknown kind \"" $3 "\"") }
+END {
+	if (failed) exit 1
+	sort_nodes()
+	for (i = 1; i <= count; i++)
+		printf "IBVERBS_%s {\n\tglobal:\n%s}%s;\n\n", order[i], \
+		       global[order[i]], \
+		       i == 1 ? "" : " IBVERBS_" order[i - 1] > map
+	# The members of these come from .symver alone.
+	n = split(nodes, list, " ")
+	for (i = 1; i <= n; i++)
+		printf "IBVERBS_PRIVATE_%s {\n};\n\n", list[i] > map
+	# Not in a node with .symver names: there it would hide those.
+	for (v in internal)
+		printf "%s {\n\tglobal:\n%s\tlocal: *;\n};\n", v, \
+		       internal[v] > map
+	printf "#pragma GCC visibility pop\n" > stubs
+}' "$1"

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CM MADs by tables: one row per field says where it stands on the wire and
+ * where in the host structure, so encoder and decoder cannot disagree.
+ * Offsets are those of IBA volume 1, chapter 12.6, counted from the first byte
+ * behind the MAD header.
+ */
+#include "wire/cm.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "util/container_of.h"
+
+#define MAD_HEADER_SIZE 24
+#define MAD_BASE_VERSION 1
+#define MAD_CLASS_CM 0x07
+#define MAD_CLASS_VERSION 2
+#define MAD_METHOD_SEND 0x03
+
+enum {
+	AT_BASE_VERSION = 0,
+	AT_CLASS = 1,
+	AT_CLASS_VERSION = 2,
+	AT_METHOD = 3,
+	AT_TID = 8,
+	AT_ATTRIBUTE = 16,
+	AT_ATTR_MOD = 20,
+};
+
+struct field {
+	uint16_t host;  /* offset in struct cm_mad */
+	uint16_t size;  /* bytes in struct cm_mad */
+	uint8_t byte;   /* on the wire */
+	uint8_t bit;    /* from the most significant bit of that byte */
+	uint8_t width;  /* bits; 0: `size` bytes copied as they are */
+};
+
+#define BITS(member, at_byte, at_bit, bits)                                  \
+	{ .host = offsetof(struct cm_mad, member),                           \
+	  .size = sizeof(((struct cm_mad *)0)->member),                      \
+	  .byte = (at_byte), .bit = (at_bit), .width = (bits) }
+#define BYTES(member, at_byte)                                               \
+	{ .host = offsetof(struct cm_mad, member),                           \
+	  .size = sizeof(((struct cm_mad *)0)->member),                      \
+	  .byte = (at_byte) }
+#define PATH(member, at)                                                     \
+	BITS(member.local_lid, (at), 0, 16),                                 \
+	BITS(member.remote_lid, (at) + 2, 0, 16),                            \
+	BYTES(member.local_gid, (at) + 4),                                   \
+	BYTES(member.remote_gid, (at) + 20),                                 \
+	BITS(member.flow_label, (at) + 36, 0, 20),                           \
+	BITS(member.packet_rate, (at) + 39, 2, 6),                           \
+	BITS(member.traffic_class, (at) + 40, 0, 8),                         \
+	BITS(member.hop_limit, (at) + 41, 0, 8),                             \
+	BITS(member.sl, (at) + 42, 0, 4),                                    \
+	BITS(member.subnet_local, (at) + 42, 4, 1),                          \
+	BITS(member.local_ack_timeout, (at) + 43, 0, 5)
+
+static const struct field req_fields[] = {
+	BITS(req.local_comm_id, 0, 0, 32),
+	BITS(req.vendor_id, 5, 0, 24),
+	BITS(req.service_id, 8, 0, 64),
+	BITS(req.local_ca_guid, 16, 0, 64),
+	BITS(req.local_qkey, 28, 0, 32),
+	BITS(req.local_qpn, 32, 0, 24),
+	BITS(req.responder_resources, 35, 0, 8),
+	BITS(req.local_eecn, 36, 0, 24),
+	BITS(req.initiator_depth, 39, 0, 8),
+	BITS(req.remote_eecn, 40, 0, 24),
+	BITS(req.remote_response_timeout, 43, 0, 5),
+	BITS(req.service, 43, 5, 2),
+	BITS(req.flow_control, 43, 7, 1),
+	BITS(req.starting_psn, 44, 0, 24),
+	BITS(req.local_response_timeout, 47, 0, 5),
+	BITS(req.retry_count, 47, 5, 3),
+	BITS(req.pkey, 48, 0, 16),
+	BITS(req.path_mtu, 50, 0, 4),
+	BITS(req.rdc_exists, 50, 4, 1),
+	BITS(req.rnr_retry_count, 50, 5, 3),
+	BITS(req.max_cm_retries, 51, 0, 4),
+	BITS(req.srq, 51, 4, 1),
+	BITS(req.extended_service, 51, 5, 3),
+	PATH(req.primary, 52),
+	PATH(req.alternate, 96),
+	BYTES(req.private_data, 140),
+};
+
+static const struct field mra_fields[] = {
+	BITS(mra.local_comm_id, 0, 0, 32),
+	BITS(mra.remote_comm_id, 4, 0, 32),
+	BITS(mra.answered, 8, 0, 2),
+	BITS(mra.service_timeout, 9, 0, 5),
+	BYTES(mra.private_data, 10),
+};
+
+static const struct field rej_fields[] = {
+	BITS(rej.local_comm_id, 0, 0, 32),
+	BITS(rej.remote_comm_id, 4, 0, 32),
+	BITS(rej.answered, 8, 0, 2),
+	BITS(rej.info_len, 9, 0, 7),
+	BITS(rej.reason, 10, 0, 16),
+	BYTES(rej.info, 12),
+	BYTES(rej.private_data, 84),
+};
+
+static const struct field rep_fields[] = {
+	BITS(rep.local_comm_id, 0, 0, 32),
+	BITS(rep.remote_comm_id, 4, 0, 32),
+	BITS(rep.local_qkey, 8, 0, 32),
+	BITS(rep.local_qpn, 12, 0, 24),
+	BITS(rep.vendor_id_high, 15, 0, 8),
+	BITS(rep.local_eecn, 16, 0, 24),
+	BITS(rep.vendor_id_middle, 19, 0, 8),
+	BITS(rep.starting_psn, 20, 0, 24),
+	BITS(rep.vendor_id_low, 23, 0, 8),
+	BITS(rep.responder_resources, 24, 0, 8),
+	BITS(rep.initiator_depth, 25, 0, 8),
+	BITS(rep.target_ack_delay, 26, 0, 5),
+	BITS(rep.failover_accepted, 26, 5, 2),
+	BITS(rep.flow_control, 26, 7, 1),
+	BITS(rep.rnr_retry_count, 27, 0, 3),
+	BITS(rep.srq, 27, 3, 1),
+	BITS(rep.local_ca_guid, 28, 0, 64),
+	BYTES(rep.private_data, 36),
+};
+
+static const struct field rtu_fields[] = {
+	BITS(rtu.local_comm_id, 0, 0, 32),
+	BITS(rtu.remote_comm_id, 4, 0, 32),
+	BYTES(rtu.private_data, 8),
+};
+
+static const struct field dreq_fields[] = {
+	BITS(dreq.local_comm_id, 0, 0, 32),
+	BITS(dreq.remote_comm_id, 4, 0, 32),
+	BITS(dreq.remote_qpn, 8, 0, 24),
+	BYTES(dreq.private_data, 12),
+};
+
+static const struct field drep_fields[] = {
+	BITS(drep.local_comm_id, 0, 0, 32),
+	BITS(drep.remote_comm_id, 4, 0, 32),
+	BYTES(drep.private_data, 8),
+};
+
+static const struct field sidr_req_fields[] = {
+	BITS(sidr_req.request_id, 0, 0, 32),
+	BITS(sidr_req.pkey, 4, 0, 16),
+	BITS(sidr_req.service_id, 8, 0, 64),
+	BYTES(sidr_req.private_data, 16),
+};
+
+static const struct field sidr_rep_fields[] = {
+	BITS(sidr_rep.request_id, 0, 0, 32),
+	BITS(sidr_rep.status, 4, 0, 8),
+	BITS(sidr_rep.info_len, 5, 0, 8),
+	BITS(sidr_rep.qpn, 8, 0, 24),
+	BITS(sidr_rep.service_id, 12, 0, 64),
+	BITS(sidr_rep.qkey, 20, 0, 32),
+	BYTES(sidr_rep.info, 24),
+	BYTES(sidr_rep.private_data, 96),
+};
+
+static const struct message {
+	enum cm_type type;
+	const char *name;
+	const struct field *fields;
+	size_t count;
+} messages[] = {
+	{ CM_REQ, "REQ", req_fields, ARRAY_SIZE(req_fields) },
+	{ CM_MRA, "MRA", mra_fields, ARRAY_SIZE(mra_fields) },
+	{ CM_REJ, "REJ", rej_fields, ARRAY_SIZE(rej_fields) },
+	{ CM_REP, "REP", rep_fields, ARRAY_SIZE(rep_fields) },
+	{ CM_RTU, "RTU", rtu_fields, ARRAY_SIZE(rtu_fields) },
+	{ CM_DREQ, "DREQ", dreq_fields, ARRAY_SIZE(dreq_fields) },
+	{ CM_DREP, "DREP", drep_fields, ARRAY_SIZE(drep_fields) },
+	{ CM_SIDR_REQ, "SIDR_REQ", sidr_req_fields, ARRAY_SIZE(sidr_req_fields) },
+	{ CM_SIDR_REP, "SIDR_REP", sidr_rep_fields, ARRAY_SIZE(sidr_rep_fields) },
+};
+
+/* The last field of every message ends where the MAD ends. */
+#define ENDS_WITH_MAD(at, bytes) \
+	_Static_assert(MAD_HEADER_SIZE + (at) + (bytes) == CM_MAD_SIZE, "size")
+ENDS_WITH_MAD(140, CM_REQ_PRIVATE);
+ENDS_WITH_MAD(10, CM_MRA_PRIVATE);
+ENDS_WITH_MAD(84, CM_REJ_PRIVATE);
+ENDS_WITH_MAD(36, CM_REP_PRIVATE);
+ENDS_WITH_MAD(8, CM_RTU_PRIVATE);
+ENDS_WITH_MAD(12, CM_DREQ_PRIVATE);
+ENDS_WITH_MAD(8, CM_DREP_PRIVATE);
+ENDS_WITH_MAD(16, CM_SIDR_REQ_PRIVATE);
+ENDS_WITH_MAD(96, CM_SIDR_REP_PRIVATE);
+_Static_assert(CM_REQ_PRIVATE - CM_IP_HEADER_SIZE == 56, "rdma_connect(3)");
+_Static_assert(CM_SIDR_REQ_PRIVATE - CM_IP_HEADER_SIZE == 180, "rdma_connect(3)");
+
+static const struct message *message_find(unsigned type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(messages); i++)
+		if (messages[i].type == type)
+			return &messages[i];
+	return NULL;
+}
+
+const char *wire_cm_name(enum cm_type type)
+{
+	const struct message *m = message_find(type);
+
+	return m ? m->name : "unknown";
+}
+
+static void put_be(uint8_t *at, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(value >> (8 * (bytes - 1 - i)));
+}
+
+static uint64_t get_be(const uint8_t *at, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value = value << 8 | at[i];
+	return value;
+}
+
+/*
+ * A field never crosses more bytes than it needs: those that do not start on a
+ * byte lie within one, the others may leave low bits of their last byte over.
+ */
+static void put_bits(uint8_t *at, unsigned bit, unsigned width, uint64_t value)
+{
+	unsigned bytes = (bit + width + 7) / 8;
+	unsigned shift = bytes * 8 - bit - width;
+	uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+	uint64_t word = get_be(at, bytes);
+
+	put_be(at, (word & ~(mask << shift)) | value << shift, bytes);
+}
+
+static uint64_t get_bits(const uint8_t *at, unsigned bit, unsigned width)
+{
+	unsigned bytes = (bit + width + 7) / 8;
+	uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+
+	return get_be(at, bytes) >> (bytes * 8 - bit - width) & mask;
+}
+
+static uint64_t host_load(const struct cm_mad *mad, const struct field *f)
+{
+	const char *at = (const char *)mad + f->host;
+	uint16_t v16;
+	uint32_t v32;
+	uint64_t v64;
+
+	switch (f->size) {
+	case 1:
+		return *(const uint8_t *)at;
+	case 2:
+		memcpy(&v16, at, sizeof(v16));
+		return v16;
+	case 4:
+		memcpy(&v32, at, sizeof(v32));
+		return v32;
+	default:
+		memcpy(&v64, at, sizeof(v64));
+		return v64;
+	}
+}
+
+static void host_store(struct cm_mad *mad, const struct field *f, uint64_t value)
+{
+	char *at = (char *)mad + f->host;
+	uint16_t v16 = (uint16_t)value;
+	uint32_t v32 = (uint32_t)value;
+
+	switch (f->size) {
+	case 1:
+		*(uint8_t *)at = (uint8_t)value;
+		break;
+	case 2:
+		memcpy(at, &v16, sizeof(v16));
+		break;
+	case 4:
+		memcpy(at, &v32, sizeof(v32));
+		break;
+	default:
+		memcpy(at, &value, sizeof(value));
+		break;
+	}
+}
+
+/* Ranges that are narrower than the field. */
+static bool values_valid(const struct cm_mad *mad)
+{
+	switch (mad->type) {
+	case CM_REQ:
+		return mad->req.path_mtu >= 1 && mad->req.path_mtu <= 5;
+	case CM_MRA:
+		return mad->mra.answered <= CM_ANSWERED_OTHER;
+	case CM_REJ:
+		return mad->rej.answered <= CM_ANSWERED_OTHER &&
+		       mad->rej.info_len <= CM_INFO_SIZE;
+	case CM_SIDR_REP:
+		return mad->sidr_rep.status <= CM_SIDR_VERSION &&
+		       mad->sidr_rep.info_len <= CM_INFO_SIZE;
+	default:
+		return true;
+	}
+}
+
+int wire_cm_encode(const struct cm_mad *mad, uint8_t out[CM_MAD_SIZE])
+{
+	const struct message *m = message_find(mad->type);
+	uint8_t *body = out + MAD_HEADER_SIZE;
+
+	if (!m || !values_valid(mad))
+		return -EINVAL;
+	memset(out, 0, CM_MAD_SIZE);
+	out[AT_BASE_VERSION] = MAD_BASE_VERSION;
+	out[AT_CLASS] = MAD_CLASS_CM;
+	out[AT_CLASS_VERSION] = MAD_CLASS_VERSION;
+	out[AT_METHOD] = MAD_METHOD_SEND;
+	put_be(out + AT_TID, mad->tid, 8);
+	put_be(out + AT_ATTRIBUTE, mad->type, 2);
+	put_be(out + AT_ATTR_MOD, mad->attr_mod, 4);
+	for (size_t i = 0; i < m->count; i++) {
+		const struct field *f = &m->fields[i];
+		uint64_t value;
+
+		if (!f->width) {
+			memcpy(body + f->byte, (const char *)mad + f->host,
+			       f->size);
+			continue;
+		}
+		value = host_load(mad, f);
+		if (f->width < 64 && value >> f->width)
+			return -EINVAL;
+		put_bits(body + f->byte, f->bit, f->width, value);
+	}
+	return 0;
+}
+
+int wire_cm_decode(const void *bytes, size_t len, struct cm_mad *mad)
+{
+	const uint8_t *in = bytes;
+	const uint8_t *body = in + MAD_HEADER_SIZE;
+	const struct message *m;
+	struct cm_mad got;
+
+	if (len != CM_MAD_SIZE)
+		return -EBADMSG;
+	if (in[AT_BASE_VERSION] != MAD_BASE_VERSION ||
+	    in[AT_CLASS] != MAD_CLASS_CM ||
+	    in[AT_CLASS_VERSION] != MAD_CLASS_VERSION ||
+	    in[AT_METHOD] != MAD_METHOD_SEND)
+		return -EBADMSG;
+	m = message_find((unsigned)get_be(in + AT_ATTRIBUTE, 2));
+	if (!m)
+		return -EBADMSG;
+	memset(&got, 0, sizeof(got));
+	got.type = m->type;
+	got.tid = get_be(in + AT_TID, 8);
+	got.attr_mod = (uint32_t)get_be(in + AT_ATTR_MOD, 4);
+	for (size_t i = 0; i < m->count; i++) {
+		const struct field *f = &m->fields[i];
+
+		if (f->width)
+			host_store(&got, f, get_bits(body + f->byte, f->bit,
+						     f->width));
+		else
+			memcpy((char *)&got + f->host, body + f->byte, f->size);
+	}
+	if (!values_valid(&got))
+		return -EBADMSG;
+	*mad = got;
+	return 0;
+}
+
+int wire_cm_ip_encode(const struct cm_ip_header *header,
+		      uint8_t out[CM_IP_HEADER_SIZE])
+{
+	if (header->ip_version != 4 && header->ip_version != 6)
+		return -EINVAL;
+	out[0] = 0; /* major and minor version of the annex */
+	out[1] = (uint8_t)(header->ip_version << 4);
+	put_be(out + 2, header->src_port, 2);
+	memcpy(out + 4, header->src, 16);
+	memcpy(out + 20, header->dst, 16);
+	return 0;
+}
+
+int wire_cm_ip_decode(const void *bytes, size_t len, struct cm_ip_header *header)
+{
+	const uint8_t *in = bytes;
+
+	if (len < CM_IP_HEADER_SIZE || in[0] != 0)
+		return -EBADMSG;
+	if (in[1] >> 4 != 4 && in[1] >> 4 != 6)
+		return -EBADMSG;
+	header->ip_version = in[1] >> 4;
+	header->src_port = (uint16_t)get_be(in + 2, 2);
+	memcpy(header->src, in + 4, 16);
+	memcpy(header->dst, in + 20, 16);
+	return 0;
+}
+
+int wire_cm_service_parse(uint64_t service_id, uint16_t *port_space,
+			  uint16_t *port)
+{
+	switch (service_id >> 16) {
+	case 0x0002: /* IPoIB */
+	case 0x0106: /* TCP */
+	case 0x0111: /* UDP */
+	case 0x013f: /* IB */
+		*port_space = (uint16_t)(service_id >> 16);
+		*port = (uint16_t)service_id;
+		return 0;
+	default:
+		return -EBADMSG;
+	}
+}

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# exports_every_symbol_of_the_system_library_at_its_version: usage
+# symbols.sh OUR_LIBRARY SONAME. A node that ours does not have at all is a newer
+# interface, and only told; but a private node stops every BIND_NOW program.
+set -eu
+. "$(dirname "$0")/lib.sh"
+
+command -v nm >/dev/null || skip "nm is not installed"
+ours=$1
+theirs=$(system_library "$2") || skip "the system has no $2"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+exported "$ours" >"$work/ours"
+exported "$theirs" >"$work/theirs"
+nodes "$ours" >"$work/our-nodes"
+nodes "$theirs" >"$work/their-nodes"
+[ -s "$work/theirs" ] || { echo "no versioned symbols in $theirs"; exit 1; }
+
+for node in $(comm -13 "$work/our-nodes" "$work/their-nodes"); do
+	case $node in
+	*PRIVATE*)
+		echo "$theirs has the node $node: add it to symbols.list"
+		failed=1 ;;
+	*)
+		echo "note: $theirs has the newer node $node" ;;
+	esac
+done
+
+# Other private nodes than the system's one may have their default elsewhere.
+while read -r symbol; do
+	node=${symbol##*@}
+	grep -qx -- "$node" "$work/our-nodes" || continue
+	if ! grep -qxF -- "$symbol" "$work/ours"; then
+		case $node in
+		*PRIVATE*)
+			grep -qxF -- "${symbol%%@*}@$node" "$work/ours" && continue ;;
+		esac
+		echo "missing: $symbol"
+		failed=1
+	fi
+done <"$work/theirs"
+
+# What is ours alone carries our node, or one that the system's has not (yet).
+comm -23 "$work/ours" "$work/theirs" | while read -r symbol; do
+	node=${symbol##*@}
+	case $node in
+	BUSBAR_1 | *PRIVATE*) continue ;;
+	esac
+	if grep -qx -- "$node" "$work/their-nodes"; then
+		echo "not in $theirs: $symbol"
+	fi
+done >"$work/extra"
+if [ -s "$work/extra" ]; then
+	cat "$work/extra"
+	failed=1
+fi
+
+[ "$failed" -eq 0 ] &&
+	echo "$(wc -l <"$work/theirs") symbols of $theirs are all there"
+exit "$failed"

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runs test cases, each in a fresh process per arrangement, with a time limit
+ * and a look at what they leave behind.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pair.h"
+#include "process.h"
+
+/* Forked children of a process with threads go on here (fork.c needs it). */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	if (!d)
+		fail("/proc/self/fd: %s", strerror(errno));
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static void check_shm(void)
+{
+	DIR *d = opendir("/dev/shm");
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strstr(e->d_name, "busbar"))
+			fail("left behind: /dev/shm/%s", e->d_name);
+	if (d)
+		closedir(d);
+}
+
+_Noreturn static void run_case(const struct test_case *c, bool two_processes)
+{
+	static struct end end_a, end_b;
+	struct pair p = {
+		.two_processes = two_processes,
+		.name = c->name,
+		.a = { .end = &end_a },
+		.b = { .end = two_processes ? NULL : &end_b },
+		.conn = {
+			.psn_a = 0x1234, .psn_b = 0xabcdef,
+			.timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+			.min_rnr_timer = 1,
+			.access_a = IBV_ACCESS_REMOTE_READ |
+				    IBV_ACCESS_REMOTE_WRITE,
+			.access_b = IBV_ACCESS_REMOTE_READ |
+				    IBV_ACCESS_REMOTE_WRITE,
+		},
+	};
+	int fds;
+
+	alarm(c->limit_s ? c->limit_s : 60);
+	fds = count_fds();
+	if (two_processes)
+		process_spawn(&p.b);
+	c->fn(&p);
+	side_close(&p.a);
+	side_close(&p.b);
+	if (two_processes)
+		process_end(&p.b);
+	expect_eq(count_fds(), fds);
+	check_shm();
+	exit(0);
+}
+
+static bool run(const struct test_case *c, bool two_processes)
+{
+	uint64_t start = now_ms();
+	const char *what = NULL;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		run_case(c, two_processes);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		what = "not run";
+	else if (WIFSIGNALED(status))
+		what = WTERMSIG(status) == SIGALRM ? "time is over" :
+						     strsignal(WTERMSIG(status));
+	else if (WEXITSTATUS(status) == 77)
+		what = NULL;
+	else if (WEXITSTATUS(status) != 0)
+		what = "failed";
+	printf("%s %s (%s, %llu ms)%s%s\n", what ? "not ok" : "ok", c->name,
+	       two_processes ? "two processes" : "one process",
+	       (unsigned long long)(now_ms() - start), what ? ": " : "",
+	       what ? what : "");
+	return !what;
+}
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strstr(name, argv[i]))
+			return true;
+	return argc < 2;
+}
+
+int run_cases(int argc, char **argv, const struct test_case *cases, size_t count)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!wanted(cases[i].name, argc, argv))
+			continue;
+		if (cases[i].where != ONLY_TWO_PROCESSES)
+			failed += !run(&cases[i], false);
+		if (cases[i].where != ONLY_ONE_PROCESS)
+			failed += !run(&cases[i], true);
+	}
+	if (failed)
+		printf("%d failed\n", failed);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The infiniband node-type's keys: defaults, rounding, what is refused. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gateway/node/infiniband/infiniband.h"
+#include "harness.h"
+
+#define IN "in = { address = \"127.0.0.1:1337\"; "
+#define OUT "out = { address = \"127.0.0.1:1338\"; "
+
+static struct harness h;
+
+static struct infiniband *accepted(const char *text)
+{
+	assert_int_equal(harness_open(&h, text), 0);
+	return h.node.private_data;
+}
+
+static void refused(const char *text, const char *message)
+{
+	assert_int_equal(harness_open(&h, text), -EINVAL);
+	if (!harness_logged(message))
+		fail_msg("no line with: %s", message);
+	harness_close(&h);
+}
+
+static void defaults_are_those_that_users_know(void **state)
+{
+	struct infiniband *ib = accepted(IN "}; " OUT "};");
+
+	assert_int_equal(ib->mode, IB_RC);
+	assert_int_equal(ib->in.max_wrs, 128);
+	assert_int_equal(ib->in.cq_size, 128);
+	assert_int_equal(ib->in.buffer_subtraction, 16);
+	assert_int_equal(ib->out.resolution_timeout_ms, 1000);
+	assert_int_equal(ib->out.max_wrs, 128);
+	assert_int_equal(ib->out.cq_size, 128);
+	assert_int_equal(ib->out.max_inline_data, 0);
+	assert_true(ib->out.send_inline);
+	assert_true(ib->out.use_fallback);
+	assert_int_equal(ib->out.periodic_signaling, 64);
+	assert_int_equal(ib->out.reconnect_interval_ms, 1000);
+	assert_int_equal(h.node.type->hold_max(&h.node), 256);
+	harness_close(&h);
+}
+
+static void the_benchmark_configuration_of_laboratories_is_accepted(void **state)
+{
+	struct infiniband *ib = accepted(
+		"rdma_transport_mode = \"UD\"; "
+		IN "max_wrs = 4; cq_size = 4; buffer_subtraction = 2; "
+		"signals = { count = 3; type = \"float\"; }; }; "
+		OUT "resolution_timeout = 1000; send_inline = true; "
+		"max_inline_data = 128; use_fallback = true; max_wrs = 4096; "
+		"cq_size = 4096; periodic_signaling = 2048; };");
+
+	assert_int_equal(ib->mode, IB_UD);
+	assert_int_equal(ib->in.max_wrs, 4);
+	assert_int_equal(ib->out.periodic_signaling, 2048);
+	harness_close(&h);
+}
+
+static void both_names_of_the_service_type_are_understood(void **state)
+{
+	assert_int_equal(accepted("rdma_port_space = \"RDMA_PS_UDP\"; " IN "};")
+				 ->mode, IB_UD);
+	harness_close(&h);
+	assert_int_equal(accepted("rdma_port_space = \"RC\"; " IN "};")->mode,
+			 IB_RC);
+	harness_close(&h);
+	refused("rdma_port_space = \"RC\"; rdma_transport_mode = \"UD\"; " IN "};",
+		"contradicts");
+	refused("rdma_transport_mode = \"RD\"; " IN "};",
+		"none of: RC, UC, UD");
+}
+
+static void uc_is_refused_with_a_reason(void **state)
+{
+	refused("rdma_transport_mode = \"UC\"; " IN "};", "not available yet");
+}
+
+static void queue_depths_are_rounded_up_to_powers_of_two(void **state)
+{
+	struct infiniband *ib = accepted(
+		IN "max_wrs = 500; cq_size = 1000; }; "
+		OUT "max_wrs = 100; cq_size = 100; };");
+
+	assert_int_equal(ib->in.max_wrs, 512);
+	assert_int_equal(ib->in.cq_size, 1000);
+	assert_int_equal(ib->out.max_wrs, 128);
+	assert_int_equal(ib->out.cq_size, 128);
+	assert_int_equal(harness_logged("no power of two"), 2);
+	harness_close(&h);
+}
+
+static void very_deep_queues_are_warned_of(void **state)
+{
+	accepted(IN "max_wrs = 16384; cq_size = 16384; };");
+	assert_int_equal(harness_logged("more than 8192"), 1);
+	harness_close(&h);
+}
+
+static void buffer_subtraction_has_to_leave_room_for_two_calls(void **state)
+{
+	refused(IN "vectorize = 10; buffer_subtraction = 19; };",
+		"at least 20");
+	refused(IN "max_wrs = 16; buffer_subtraction = 15; };", "less than 15");
+	assert_int_equal(accepted(IN "vectorize = 10; };")
+				 ->in.buffer_subtraction, 20);
+	harness_close(&h);
+}
+
+static void signaling_less_often_than_every_half_queue_is_refused(void **state)
+{
+	refused(IN "}; " OUT "max_wrs = 4096; cq_size = 5000; periodic_signaling = 4500; };",
+		"at most 2048");
+}
+
+static void an_address_is_needed_and_has_a_port(void **state)
+{
+	refused("in = { max_wrs = 64; };", "needs in.address");
+	refused("in = { address = \"127.0.0.1\"; };", "HOST:PORT");
+	refused("in = { address = \"127.0.0.1:0\"; };", "HOST:PORT");
+	refused("in = { address = \"::1:1337\"; };", "HOST:PORT");
+	refused("in = { address = \"host:70000\"; };", "HOST:PORT");
+	accepted("in = { address = \"[::1]:1337\"; };");
+	harness_close(&h);
+	accepted("in = { address = \"*:1337\"; };");
+	harness_close(&h);
+	accepted("out = { address = \"host:1337\"; };");
+	harness_close(&h);
+}
+
+static void reverse_swaps_the_addresses(void **state)
+{
+	struct infiniband *ib = accepted(IN "}; " OUT "};");
+
+	assert_int_equal(h.node.type->reverse(&h.node), 0);
+	assert_string_equal(ib->in.address, "127.0.0.1:1338");
+	assert_string_equal(ib->out.address, "127.0.0.1:1337");
+	harness_close(&h);
+}
+
+static void print_tells_the_settings(void **state)
+{
+	char buf[300];
+
+	accepted(IN "max_wrs = 512; cq_size = 512; buffer_subtraction = 64; };");
+	h.node.type->print(&h.node, buf, sizeof(buf));
+	assert_non_null(strstr(buf, "RC"));
+	assert_non_null(strstr(buf, "in.max_wrs 512 filled to 448"));
+	harness_close(&h);
+}
+
+#define T(name) cmocka_unit_test(name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(defaults_are_those_that_users_know),
+		T(the_benchmark_configuration_of_laboratories_is_accepted),
+		T(both_names_of_the_service_type_are_understood),
+		T(uc_is_refused_with_a_reason),
+		T(queue_depths_are_rounded_up_to_powers_of_two),
+		T(very_deep_queues_are_warned_of),
+		T(buffer_subtraction_has_to_leave_room_for_two_calls),
+		T(signaling_less_often_than_every_half_queue_is_refused),
+		T(an_address_is_needed_and_has_a_port),
+		T(reverse_swaps_the_addresses),
+		T(print_tells_the_settings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

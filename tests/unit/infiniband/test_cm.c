@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The management thread of the infiniband node-type, against a connection
+ * manager that does what the test says.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_cm.h"
+#include "harness.h"
+
+#define LISTEN_HIGH "in = { address = \"127.0.0.2:1337\"; max_wrs = 32; "
+#define LISTEN_LOW "in = { address = \"127.0.0.1:1337\"; max_wrs = 32; "
+#define CALL_LOW "out = { address = \"127.0.0.1:1337\"; "
+#define CALL_HIGH "out = { address = \"127.0.0.2:1337\"; "
+#define OFTEN "reconnect_interval = 4; "
+#define NEVER "reconnect_interval = 0; "
+#define QUIET "use_fallback = false; "
+
+static struct harness h;
+
+static void begin(const char *text)
+{
+	fake_reset();
+	assert_int_equal(harness_open(&h, text), 0);
+}
+
+static void start(const char *text)
+{
+	begin(text);
+	assert_int_equal(harness_start(&h), 0);
+}
+
+static void end(void)
+{
+	struct fake_objects none = { 0 }, left;
+
+	harness_close(&h);
+	left = fake_objects();
+	assert_memory_equal(&left, &none, sizeof(left));
+}
+
+static bool is(enum node_state s)
+{
+	return node_state(&h.node) == s;
+}
+
+static int write_one(unsigned *release)
+{
+	struct sample *s = sample_alloc(&h.pool);
+	int ret;
+
+	s->length = 2;
+	*release = 1;
+	ret = h.node.type->write(&h.node, &s, 1, release);
+	sample_put_many(&s, *release);
+	return ret;
+}
+
+/* One call as a path makes it; returns what read returned. */
+static int read_one(void)
+{
+	struct sample *s = sample_alloc(&h.pool);
+	unsigned release = 1;
+	int ret;
+
+	h.node.type->interrupt(&h.node);
+	ret = h.node.type->read(&h.node, &s, 1, &release);
+	sample_put_many(&s, release);
+	return ret;
+}
+
+static void an_active_node_connects_and_sends(void **state)
+{
+	unsigned release;
+
+	start(CALL_LOW "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(write_one(&release), 1);
+	assert_int_equal(release, 1);
+	assert_int_equal(fake_sent(), 1);
+	assert_int_equal(harness_logged("connected to 127.0.0.1:1337"), 1);
+	harness_stop(&h);
+	assert_int_equal(fake_disconnects(), 1);
+	end();
+}
+
+static void a_node_that_only_sends_is_connected_when_it_has_started(void **state)
+{
+	unsigned release;
+
+	begin(CALL_LOW "};");
+	h.node.is_destination = true;
+	assert_int_equal(harness_start(&h), 0);
+	assert_int_equal(write_one(&release), 1);
+	WAIT_FOR(is(NODE_CONNECTED));
+	end();
+}
+
+static void start_does_not_wait_for_a_peer_that_is_not_there(void **state)
+{
+	begin(CALL_LOW "reconnect_interval = 3600000; };");
+	h.node.is_destination = true;
+	fake_set_peer(FAKE_PEER_REJECTS);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(harness_logged("cannot reach") == 1);
+	end();
+}
+
+static void write_is_refused_until_the_peer_is_there(void **state)
+{
+	unsigned release;
+
+	begin(CALL_LOW "};");
+	fake_set_peer(FAKE_PEER_SILENT);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(is(NODE_PENDING_CONNECT));
+	assert_int_equal(write_one(&release), 0);
+	assert_int_equal(release, 1);
+	fake_event(RDMA_CM_EVENT_ESTABLISHED, 0);
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(write_one(&release), 1);
+	end();
+}
+
+static void tries_again(enum fake_peer why, const char *reason)
+{
+	begin(CALL_LOW QUIET OFTEN "};");
+	fake_set_peer(why);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(harness_logged(reason) == 1);
+	for (int i = 0; i < 60; i++)
+		harness_pause();
+	/* Once for the change, not for each attempt. */
+	assert_int_equal(harness_logged("cannot reach"), 1);
+	fake_set_peer(FAKE_PEER_ACCEPTS);
+	WAIT_FOR(is(NODE_CONNECTED));
+	end();
+}
+
+static void an_active_node_goes_on_trying_until_the_peer_is_there(void **state)
+{
+	tries_again(FAKE_PEER_REJECTS, "nobody listens there");
+	tries_again(FAKE_PEER_UNREACHABLE, "no answer");
+	tries_again(FAKE_PEER_NO_ADDRESS, "no adapter reaches");
+	tries_again(FAKE_PEER_NO_ROUTE, "no route");
+}
+
+static void without_fallback_and_interval_an_unreachable_peer_is_fatal(void **state)
+{
+	begin(CALL_LOW QUIET NEVER "};");
+	fake_set_peer(FAKE_PEER_REJECTS);
+	h.node.super = (struct super_node *)&h;
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(atomic_load(&harness_stops) == 1);
+	assert_int_equal(harness_logged("giving up"), 1);
+	WAIT_FOR(read_one() == -ENODATA);
+	assert_int_equal(fake_connects(), 1);
+	end();
+}
+
+static void with_fallback_an_unreachable_peer_makes_a_listener(void **state)
+{
+	begin(LISTEN_HIGH "}; " CALL_LOW NEVER "};");
+	fake_set_peer(FAKE_PEER_REJECTS);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(fake_objects().listeners == 1);
+	assert_true(is(NODE_STARTED));
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(fake_connects(), 1);
+	assert_int_equal(fake_accepts(), 1);
+	end();
+}
+
+static void with_fallback_it_listens_between_attempts(void **state)
+{
+	begin(LISTEN_HIGH "}; " CALL_LOW "reconnect_interval = 3600000; };");
+	fake_set_peer(FAKE_PEER_REJECTS);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(harness_logged("meanwhile listening on 127.0.0.2:1337") == 1);
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	end();
+}
+
+static void a_passive_node_accepts_and_rejects_a_second_peer(void **state)
+{
+	start(LISTEN_LOW "};");
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_request();
+	WAIT_FOR(fake_rejects() == 1);
+	assert_true(is(NODE_CONNECTED));
+	assert_int_equal(fake_accepts(), 1);
+	end();
+}
+
+static void a_passive_node_accepts_again_after_the_peer_went_away(void **state)
+{
+	start(LISTEN_LOW "};");
+	for (int i = 0; i < 3; i++) {
+		fake_request();
+		WAIT_FOR(is(NODE_CONNECTED));
+		fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+		WAIT_FOR(is(NODE_STARTED));
+	}
+	assert_int_equal(fake_objects().qps, 0);
+	assert_int_equal(fake_accepts(), 3);
+	assert_int_equal(harness_logged("connection lost"), 3);
+	end();
+}
+
+static void an_active_node_reconnects_to_a_peer_that_died(void **state)
+{
+	start(CALL_LOW OFTEN "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_set_peer(FAKE_PEER_REJECTS);
+	fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+	WAIT_FOR(fake_connects() >= 3);
+	assert_false(is(NODE_CONNECTED));
+	fake_set_peer(FAKE_PEER_ACCEPTS);
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(harness_logged("connection lost"), 1);
+	assert_int_equal(harness_logged("cannot reach"), 0);
+	assert_int_equal(harness_logged("connected to"), 2);
+	end();
+}
+
+static void a_failed_completion_ends_the_connection_and_it_comes_back(void **state)
+{
+	unsigned release;
+
+	start(CALL_LOW OFTEN "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_break();
+	/* The first meets the error, whatever is posted with it comes back. */
+	WAIT_FOR(write_one(&release) >= 0 &&
+		 harness_logged("connection lost") == 1);
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(write_one(&release), 1);
+	end();
+}
+
+static void of_two_that_call_each_other_the_larger_address_gives_way(void **state)
+{
+	begin(LISTEN_HIGH "}; " CALL_LOW OFTEN "};");
+	fake_set_peer(FAKE_PEER_REJECTS);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(fake_objects().listeners == 1);
+	fake_set_peer(FAKE_PEER_SILENT);
+	WAIT_FOR(is(NODE_PENDING_CONNECT));
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(fake_accepts(), 1);
+	end();
+}
+
+static void of_two_that_call_each_other_the_smaller_address_insists(void **state)
+{
+	begin(LISTEN_LOW "}; " CALL_HIGH OFTEN "};");
+	fake_set_peer(FAKE_PEER_REJECTS);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(fake_objects().listeners == 1);
+	fake_set_peer(FAKE_PEER_SILENT);
+	WAIT_FOR(is(NODE_PENDING_CONNECT));
+	fake_request();
+	WAIT_FOR(fake_rejects() == 1);
+	fake_event(RDMA_CM_EVENT_ESTABLISHED, 0);
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(fake_accepts(), 0);
+	end();
+}
+
+static void receive_requests_are_posted_before_the_peer_may_send(void **state)
+{
+	begin(LISTEN_LOW "};");
+	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
+	fake_request();
+	while (fake_accepts() == 0)
+		read_one();
+	assert_true(fake_receives() >= 32 - 16);
+	assert_true(h.pool.available < h.pool.count);
+	/* Everything that is posted comes back. */
+	harness_stop(&h);
+	end();
+}
+
+static void a_disconnect_releases_what_was_posted(void **state)
+{
+	start(LISTEN_LOW "};");
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	while (fake_receives() < 32 - 16)
+		read_one();
+	fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+	WAIT_FOR(is(NODE_STARTED));
+	assert_int_equal(h.pool.available, h.pool.count);
+	/* Without a connection read has nothing and hands everything back. */
+	assert_int_equal(read_one(), 0);
+	assert_int_equal(h.pool.available, h.pool.count);
+	end();
+}
+
+static void a_connection_over_another_adapter_is_refused(void **state)
+{
+	begin(LISTEN_HIGH "}; " CALL_LOW "};");
+	fake_set_other_adapter(true);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(harness_logged("goes over adapter fake1, but the samples are registered with fake0") == 1);
+	end();
+}
+
+static void deeper_queues_than_the_adapter_has_are_refused(void **state)
+{
+	begin("in = { address = \"127.0.0.1:1337\"; max_wrs = 8192; cq_size = 8192; };");
+	assert_int_equal(harness_start(&h), -ERANGE);
+	assert_int_equal(harness_logged("offers at most max_wrs 4096"), 1);
+	end();
+}
+
+static void a_stopped_node_starts_again(void **state)
+{
+	start(CALL_LOW "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	harness_stop(&h);
+	assert_int_equal(h.node.type->start(&h.node), 0);
+	node_set_state(&h.node, NODE_STARTED);
+	h.started = true;
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(fake_connects(), 2);
+	end();
+}
+
+static void a_node_stops_in_every_phase(void **state)
+{
+	static const enum fake_peer peers[] = {
+		FAKE_PEER_ACCEPTS, FAKE_PEER_REJECTS, FAKE_PEER_SILENT,
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(peers); i++) {
+		for (unsigned pauses = 0; pauses < 8; pauses++) {
+			begin(CALL_LOW OFTEN "};");
+			fake_set_peer(peers[i]);
+			assert_int_equal(harness_start(&h), 0);
+			for (unsigned k = 0; k < pauses; k++)
+				harness_pause();
+			end();
+		}
+	}
+}
+
+static void passive_ud_is_connected_at_once_and_answers_further_peers(void **state)
+{
+	unsigned release;
+
+	start("rdma_transport_mode = \"UD\"; " LISTEN_LOW "};");
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_request();
+	WAIT_FOR(fake_accepts() == 2);
+	assert_int_equal(fake_objects().qps, 1);
+	/* Nobody said where to send to. */
+	assert_int_equal(write_one(&release), 0);
+	assert_int_equal(release, 1);
+	end();
+}
+
+static void active_ud_sends_through_an_address_handle(void **state)
+{
+	unsigned release;
+
+	start("rdma_transport_mode = \"UD\"; " CALL_LOW "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(fake_objects().ahs, 1);
+	assert_int_equal(write_one(&release), 1);
+	end();
+}
+
+#define T(name) cmocka_unit_test(name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(an_active_node_connects_and_sends),
+		T(a_node_that_only_sends_is_connected_when_it_has_started),
+		T(start_does_not_wait_for_a_peer_that_is_not_there),
+		T(write_is_refused_until_the_peer_is_there),
+		T(an_active_node_goes_on_trying_until_the_peer_is_there),
+		T(without_fallback_and_interval_an_unreachable_peer_is_fatal),
+		T(with_fallback_an_unreachable_peer_makes_a_listener),
+		T(with_fallback_it_listens_between_attempts),
+		T(a_passive_node_accepts_and_rejects_a_second_peer),
+		T(a_passive_node_accepts_again_after_the_peer_went_away),
+		T(an_active_node_reconnects_to_a_peer_that_died),
+		T(a_failed_completion_ends_the_connection_and_it_comes_back),
+		T(of_two_that_call_each_other_the_larger_address_gives_way),
+		T(of_two_that_call_each_other_the_smaller_address_insists),
+		T(receive_requests_are_posted_before_the_peer_may_send),
+		T(a_disconnect_releases_what_was_posted),
+		T(a_connection_over_another_adapter_is_refused),
+		T(deeper_queues_than_the_adapter_has_are_refused),
+		T(a_stopped_node_starts_again),
+		T(a_node_stops_in_every_phase),
+		T(passive_ud_is_connected_at_once_and_answers_further_peers),
+		T(active_ud_sends_through_an_address_handle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
