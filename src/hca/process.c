@@ -117,8 +117,11 @@ static int segment_create(void)
 	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
 	atomic_store(&s->wants_kick, 1);
 	atomic_store(&s->membarrier, hca_process.membarrier);
-	hca_process.segment = s;
 	hca_process.segment_fd = ro;
+	/* librdmacm may already run the thread. */
+	pthread_mutex_lock(&hca_process.tick_lock);
+	hca_process.segment = s;
+	pthread_mutex_unlock(&hca_process.tick_lock);
 	return 0;
 
 err_fd:

@@ -327,13 +327,25 @@ int progress_rewatch(int fd, uint32_t events)
 	return ret;
 }
 
-void progress_unwatch(int fd)
+static void unwatch(int fd)
 {
-	pthread_mutex_lock(&progress.lock);
 	if (fd < progress.watch_count && progress.watches[fd].fn) {
 		progress.watches[fd].fn = NULL;
 		epoll_ctl(progress.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	}
+}
+
+void progress_unwatch_async(int fd)
+{
+	pthread_mutex_lock(&progress.lock);
+	unwatch(fd);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_unwatch(int fd)
+{
+	pthread_mutex_lock(&progress.lock);
+	unwatch(fd);
 	while (!on_progress_thread && progress.running_fd == fd)
 		pthread_cond_wait(&progress.idle, &progress.lock);
 	pthread_mutex_unlock(&progress.lock);

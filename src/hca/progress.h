@@ -34,6 +34,9 @@ int progress_rewatch(int fd, uint32_t events);
  * The caller must not hold a lock that fn takes.
  */
 void progress_unwatch(int fd);
+/* The same without waiting: fn may still be running after return. For callers
+ * that hold a lock which fn takes, when fn knows by itself that it is late. */
+void progress_unwatch_async(int fd);
 
 struct progress_timer {
 	struct list entry;

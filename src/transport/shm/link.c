@@ -179,11 +179,10 @@ static void link_end(struct shm_link *l, const char *why)
 	if (atomic_load(&l->state) == SHM_LINK_UP)
 		log_debug("link to pid %d ended: %s", (int)l->pid, why);
 	if (l->fd >= 0)
-		progress_unwatch(l->fd);
+		progress_unwatch_async(l->fd);
 	if (atomic_load(&l->state) == SHM_LINK_UP) {
 		shm_receive_rest(l);
-		while (shm_harvest(l, true))
-			;
+		shm_harvest_rest(l);
 	}
 	link_down(l);
 }
@@ -484,6 +483,10 @@ static void on_control(void *arg, uint32_t events)
 	int ret;
 
 	pthread_mutex_lock(&shm.lock);
+	if (atomic_load(&l->state) == SHM_LINK_FREE) {
+		pthread_mutex_unlock(&shm.lock);
+		return;
+	}
 	while ((ret = shm_control_recv(l->fd, &msg, fds)) == 1) {
 		ret = on_message(l, &msg, fds);
 		for (int i = 0; i < 3; i++)
@@ -620,12 +623,13 @@ void shm_links_stop(void)
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
 
-		/* Not under the lock that the callback takes. */
-		if (l->fd >= 0)
-			progress_unwatch(l->fd);
+		/* The callback may be waiting for the lock; it then finds the
+		 * link free. */
 		pthread_mutex_lock(&shm.lock);
-		if (atomic_load(&l->state) != SHM_LINK_FREE)
+		if (atomic_load(&l->state) != SHM_LINK_FREE) {
+			progress_unwatch_async(l->fd);
 			link_down(l);
+		}
 		pthread_mutex_unlock(&shm.lock);
 	}
 }

@@ -20,6 +20,7 @@ struct message {
 	uint8_t op, flags;
 	uint32_t dst_qpn, src_qpn, length, imm, psn;
 	struct shm_slot *slot;
+	bool marked; /* the sender has to act, even if it does not poll */
 };
 
 static void mark(struct message *m, enum shm_status status, uint8_t timer)
@@ -27,6 +28,7 @@ static void mark(struct message *m, enum shm_status status, uint8_t timer)
 	atomic_store_explicit(&m->slot->timer, timer, memory_order_relaxed);
 	atomic_store_explicit(&m->slot->status, (uint8_t)status,
 			      memory_order_relaxed);
+	m->marked = true;
 }
 
 /* Bytes that a posted receive can take. */
@@ -309,7 +311,9 @@ static void dispatch(struct shm_link *l, struct message *m)
 		if (qp->ibv.qp_type != IBV_QPT_RC ||
 		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
 			break;
-		hca_async_qp_event(qp, IBV_EVENT_QP_ACCESS_ERR);
+		hca_async_qp_event(qp, m->imm == IBV_WC_REM_INV_REQ_ERR ?
+					       IBV_EVENT_QP_REQ_ERR :
+					       IBV_EVENT_QP_ACCESS_ERR);
 		hca_qp_fail(qp);
 		break;
 	default:
@@ -371,8 +375,8 @@ bool shm_receive(struct shm_link *l)
 
 		atomic_store_explicit(&l->acked_hint, s->ack,
 				      memory_order_release);
-		kick |= m.flags & SHM_KICK_ON_ACK;
 		dispatch(l, &m);
+		kick |= m.marked || (m.flags & SHM_KICK_ON_ACK);
 		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_release);
 	}
 	if (pos != start) {

@@ -45,7 +45,7 @@ enum shm_op {
 	SHM_WRITE_IMM,  /* the data are in place already */
 	SHM_DATAGRAM,
 	SHM_DATAGRAM_IMM,
-	SHM_ACCESS_FAULT, /* our one-sided access was refused by your keys */
+	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
 };
 
 enum shm_flags {
@@ -235,10 +235,13 @@ void shm_transmit(struct hca_qp *qp);
 /* Works off acknowledgements; true if there were any. `look`: in the peer's
  * line too, which costs a cache miss when the peer has just written it. */
 bool shm_harvest(struct shm_link *l, bool look);
+/* Works off what a peer that has ended acknowledged. */
+void shm_harvest_rest(struct shm_link *l);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
 void shm_kick(struct shm_link *l);
-/* Tells the peer that our one-sided access broke its rules. */
-void shm_send_fault(struct hca_qp *qp, struct shm_link *l);
+/* Tells the peer that our one-sided access broke its rules, and which. */
+void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
+		    enum ibv_wc_status status);
 
 /* ---- retry.c ---- */
 /* The oldest entry was lost (or could not be sent): go back to it and try

@@ -18,6 +18,9 @@
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
+/* An application that only polls for receives still has sends that must go on:
+ * one whose receiver was not ready, one with an event owed. */
+#define IDLE_POLLS_TO_LOOK 256
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
 
@@ -328,7 +331,7 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 	if (status == IBV_WC_SUCCESS && e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		return true;
 	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
-		shm_send_fault(qp, l);
+		shm_send_fault(qp, l, status);
 	/* No sequence number: it was no message. */
 	qp->sq.next++;
 	hca_sq_complete(qp, status);
@@ -437,7 +440,8 @@ void shm_transmit(struct hca_qp *qp)
 		transmit_reliable(qp);
 }
 
-void shm_send_fault(struct hca_qp *qp, struct shm_link *l)
+void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
+		    enum ibv_wc_status status)
 {
 	struct slot_writer w;
 
@@ -448,6 +452,7 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l)
 		w.slot->dst_qpn = qp->attr.dest_qp_num;
 		w.slot->src_qpn = qp->ibv.qp_num;
 		w.slot->length = 0;
+		w.slot->imm = status;
 		slot_publish(l, &w, NULL, 0, true);
 		shm_kick(l);
 	}
@@ -539,24 +544,20 @@ static void wake_idle_peer(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-bool shm_harvest(struct shm_link *l, bool look)
+/* ack_lock is held. */
+static bool harvest(struct shm_link *l, bool look)
 {
 	uint32_t pos, end, limit;
-	bool moved = false;
+	bool moved;
 
-	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
-		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
-	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
-		return false;
-	if (!spin_trylock(&l->ack_lock))
-		return false;
 	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
-		goto out;
+		return false;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	end = acknowledged(l, pos, limit,
-			   look || atomic_load_explicit(
-					   &l->backlog, memory_order_relaxed));
+	look |= atomic_load_explicit(&l->backlog, memory_order_relaxed) ||
+		(atomic_load_explicit(&l->idle_polls, memory_order_relaxed) + 1) %
+				IDLE_POLLS_TO_LOOK == 0;
+	end = acknowledged(l, pos, limit, look);
 	moved = pos != end;
 	if (!moved && pos != limit)
 		wake_idle_peer(l);
@@ -583,7 +584,29 @@ bool shm_harvest(struct shm_link *l, bool look)
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		run_backlog(l);
-out:
+	return moved;
+}
+
+bool shm_harvest(struct shm_link *l, bool look)
+{
+	bool moved;
+
+	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
+		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
+	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
+		return false;
+	if (!spin_trylock(&l->ack_lock))
+		return false;
+	moved = harvest(l, look);
 	spin_unlock(&l->ack_lock);
 	return moved;
+}
+
+void shm_harvest_rest(struct shm_link *l)
+{
+	spin_lock(&l->ack_lock);
+	/* Twice: by what was carried, then by what stands in the line. */
+	harvest(l, true);
+	harvest(l, true);
+	spin_unlock(&l->ack_lock);
 }

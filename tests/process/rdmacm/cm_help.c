@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -211,6 +212,7 @@ struct cm_child cm_fork(void (*body)(int fd, uint16_t port), uint16_t port)
 	CHECK(c.pid >= 0);
 	if (!c.pid) {
 		close(fds[0]);
+		CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
 		alarm(TEST_LIMIT_S);
 		body(fds[1], port);
 		exit(0);

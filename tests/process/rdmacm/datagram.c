@@ -6,11 +6,17 @@
 
 static struct rdma_event_channel *ch;
 
+static void channel_free(void)
+{
+	rdma_destroy_event_channel(ch);
+}
+
 static void setup(struct rdma_cm_id **listener, struct rdma_cm_id **caller)
 {
 	uint16_t port;
 
 	ch = rdma_create_event_channel();
+	CHECK(ch && !atexit(channel_free));
 	*listener = cm_listener(ch, RDMA_PS_UDP, 1, &port);
 	*caller = cm_caller(ch, RDMA_PS_UDP, port);
 	CHECK((*caller)->qp_type == IBV_QPT_UD);

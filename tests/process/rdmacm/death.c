@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <grp.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 
 #define SOON_MS 1000
 
@@ -65,6 +67,7 @@ static void a_killed_peer_ends_the_connection_soon(void)
 	CHECK(rdma_disconnect(caller) == 0);
 	CHECK(rdma_dereg_mr(mr) == 0);
 	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
 }
 
 static void a_listener_killed_before_it_answers_is_unreachable(void)
@@ -82,6 +85,7 @@ static void a_listener_killed_before_it_answers_is_unreachable(void)
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_UNREACHABLE) < 0);
 	CHECK(cm_now_ms() - start < SOON_MS);
 	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
 }
 
 static void call_and_wait(int fd, uint16_t port)
@@ -138,11 +142,14 @@ static void a_caller_killed_between_reply_and_ready_fails_the_accept(void)
 	CHECK(cm_qp_state(callee) == IBV_QPS_ERR);
 	cm_id_free(callee);
 	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
 }
 
 static void become(uid_t uid)
 {
 	CHECK(setgroups(0, NULL) == 0 && setgid(uid) == 0 && setuid(uid) == 0);
+	/* A change of user clears it. */
+	CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
 }
 
 static void serve_as_another(int fd, uint16_t unused)
@@ -164,6 +171,7 @@ static void call_as_another(int fd, uint16_t port)
 	CHECK(rdma_connect(caller, NULL) == 0);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 8);
 	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
 	CHECK(write(fd, "r", 1) == 1);
 }
 
@@ -198,6 +206,7 @@ static void death_wakes_a_program_that_polls_the_channel(void)
 	CHECK(poll(&pfd, 1, SOON_MS) == 1 && pfd.revents == POLLIN);
 	cm_expect_ack(ch, RDMA_CM_EVENT_DISCONNECTED);
 	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
 }
 
 CM_MAIN(CASE(a_killed_peer_ends_the_connection_soon),

@@ -113,7 +113,7 @@ static void destruction_waits_for_acknowledgement(void)
 static void migration_takes_queued_events_along(void)
 {
 	struct rdma_event_channel *other = rdma_create_event_channel();
-	struct rdma_cm_id *id, *stays, *listener, *caller;
+	struct rdma_cm_id *id, *stays, *listener, *caller, *callee;
 	struct rdma_cm_event *ev;
 	uint16_t port;
 
@@ -139,12 +139,16 @@ static void migration_takes_queued_events_along(void)
 	CHECK(rdma_migrate_id(listener, other) == 0);
 	cm_expect_quiet(ch, 0);
 	ev = cm_expect(other, RDMA_CM_EVENT_CONNECT_REQUEST);
-	CHECK(ev->id->channel == other);
+	callee = ev->id;
+	CHECK(callee->channel == other);
 	rdma_ack_cm_event(ev);
 	cm_id_free(listener);
+	cm_id_free(callee);
 	cm_id_free(caller);
 	cm_id_free(id);
 	cm_id_free(stays);
+	rdma_destroy_event_channel(other);
+	rdma_destroy_event_channel(ch);
 }
 
 static void every_event_has_its_name(void)

@@ -8,10 +8,15 @@
 
 static struct rdma_event_channel *ch;
 
+static void channel_free(void)
+{
+	rdma_destroy_event_channel(ch);
+}
+
 static void setup(void)
 {
 	ch = rdma_create_event_channel();
-	CHECK(ch);
+	CHECK(ch && !atexit(channel_free));
 }
 
 static void reject_carries_reason_and_data(void)
@@ -216,6 +221,7 @@ static void garbage_does_not_harm_a_listener(void)
 	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	struct rdma_cm_id *listener, *caller;
+	struct rdma_cm_event *ev;
 	uint8_t bytes[512];
 	unsigned seed = 1;
 	uint16_t port;
@@ -248,9 +254,12 @@ static void garbage_does_not_harm_a_listener(void)
 	caller = cm_caller(ch, RDMA_PS_TCP, port);
 	cm_qp(caller);
 	CHECK(rdma_connect(caller, NULL) == 0);
-	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	cm_id_free(ev->id);
+	rdma_ack_cm_event(ev);
 	cm_id_free(listener);
 	cm_id_free(caller);
+	rdma_destroy_event_channel(callee_ch);
 }
 
 CM_MAIN(CASE(reject_carries_reason_and_data),

@@ -200,6 +200,22 @@ static void a_passive_node_accepts_and_rejects_a_second_peer(void **state)
 	end();
 }
 
+static void a_peer_that_comes_back_unnoticed_is_accepted_in_the_end(void **state)
+{
+	start(LISTEN_LOW "};");
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	/* Its host is gone; nothing tells a node that only receives. */
+	fake_break();
+	fake_request();
+	WAIT_FOR(harness_logged("does not answer any more") == 1);
+	assert_int_equal(fake_rejects(), 1);
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(fake_accepts(), 2);
+	end();
+}
+
 static void a_passive_node_accepts_again_after_the_peer_went_away(void **state)
 {
 	start(LISTEN_LOW "};");
@@ -396,6 +412,7 @@ int main(void)
 		T(with_fallback_an_unreachable_peer_makes_a_listener),
 		T(with_fallback_it_listens_between_attempts),
 		T(a_passive_node_accepts_and_rejects_a_second_peer),
+		T(a_peer_that_comes_back_unnoticed_is_accepted_in_the_end),
 		T(a_passive_node_accepts_again_after_the_peer_went_away),
 		T(an_active_node_reconnects_to_a_peer_that_died),
 		T(a_failed_completion_ends_the_connection_and_it_comes_back),

@@ -338,7 +338,12 @@ static void a_rewound_file_goes_on_for_ever(void **state)
 	}
 	m.node.type->stop(&m.node);
 	drop_node(&m);
-	/* An empty one has an end. */
+	/* One that yields nothing has an end. */
+	make_in(&m, "in", "\"eof\": \"rewind\", \"skip\": 4");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
 	put_text("in", "# nothing\n");
 	make_in(&m, "in", "\"eof\": \"rewind\"");
 	assert_int_equal(m.node.type->start(&m.node), 0);
@@ -380,6 +385,40 @@ static void a_growing_file_is_followed(void **state)
 	assert_int_equal(node_read_one(&m, smp), -EINTR);
 	m.node.type->stop(&m.node);
 	drop_node(&m);
+}
+
+static void *write_pipe(void *arg)
+{
+	int fd = open(arg, O_WRONLY);
+
+	for (size_t i = 0; i < sizeof(recording) - 1; i++)
+		if (write(fd, recording + i, 1) != 1)
+			break;
+	close(fd);
+	return NULL;
+}
+
+static void a_pipe_is_read_to_its_end(void **state)
+{
+	pthread_t writer;
+	struct made_node m;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s", scratch("pipe"));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	make_in(&m, "pipe", "\"epoch_mode\": \"original\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_pipe, path), 0);
+	/* The writer may come later than the reader. */
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_int_equal(smp->sequence, 7 + i);
+	}
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	pthread_join(writer, NULL);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	unlink(path);
 }
 
 static void malformed_lines_are_passed_over(void **state)
@@ -438,6 +477,7 @@ int main(void)
 		cmocka_unit_test(epoch_modes_move_recorded_times),
 		cmocka_unit_test(a_rewound_file_goes_on_for_ever),
 		cmocka_unit_test(a_growing_file_is_followed),
+		cmocka_unit_test(a_pipe_is_read_to_its_end),
 		cmocka_unit_test(malformed_lines_are_passed_over),
 		cmocka_unit_test(wrong_settings_are_refused),
 	};

@@ -123,6 +123,7 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	ch->tx.inline_limit = q->inline_limit;
 	ch->tx.size_max = q->size_max;
 	ch->tx.unsignaled = 0;
+	ch->tx.probing = false;
 	atomic_store(&ch->error, 0);
 	atomic_store(&ch->filled, false);
 	atomic_fetch_or(&ch->control, IB_RX_OPEN);
@@ -216,30 +217,50 @@ void ib_channel_drain(struct ib_channel *ch, uint64_t timeout_ns)
 		 clock_now_ns() < deadline);
 }
 
-bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
+/* A request that is answered by the peer's adapter and seen by nobody there: a
+ * write of zero bytes. Not for UD, which has no writes. */
+static bool post_flush(struct ib_channel *ch)
 {
-	uint64_t deadline = clock_now_ns() + timeout_ns;
-	/*
-	 * Inline requests give no completion, so something signaled has to go
-	 * behind them that the peer does not see: a write of zero bytes. Not
-	 * for UD, which has no writes and whose requests need no answer.
-	 */
 	struct ibv_send_wr wr = {
 		.wr_id = IB_WR_ID_FLUSH,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
+
+	return ibv_post_send(ch->tx.qp, &wr, &bad) == 0;
+}
+
+bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
+{
+	uint64_t deadline = clock_now_ns() + timeout_ns;
+	/* Inline requests give no completion, so something signaled has to go
+	 * behind them. UD requests need no answer. */
 	bool posted = ch->rx.ud, flushed = posted;
 
 	do {
 		if (!posted)
-			posted = ibv_post_send(ch->tx.qp, &wr, &bad) == 0;
+			posted = post_flush(ch);
 		if (drain_tx(ch, &flushed) <= 0)
 			sched_yield();
 		if (flushed && ib_table_used(&ch->tx.table) == 0)
 			return true;
 	} while (clock_now_ns() < deadline);
 	return false;
+}
+
+int ib_channel_probe(struct ib_channel *ch)
+{
+	struct ibv_wc wc;
+	int n;
+
+	if (!ch->tx.probing && !post_flush(ch))
+		return -EIO;
+	ch->tx.probing = true;
+	n = ibv_poll_cq(ch->tx.cq, 1, &wc);
+	if (n == 0)
+		return 0;
+	ch->tx.probing = false;
+	return n > 0 && wc.status == IBV_WC_SUCCESS ? 1 : -EIO;
 }
 
 void ib_channel_detach(struct ib_channel *ch)

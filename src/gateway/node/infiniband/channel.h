@@ -95,6 +95,7 @@ struct ib_tx {
 	size_t size_max;              /* largest message, 0: any */
 	struct ibv_ah *ah;            /* UD: the peer */
 	uint32_t remote_qpn, remote_qkey;
+	bool probing;                 /* ib_channel_probe() waits for its answer */
 	struct ibv_wc wc[IB_BATCH];
 	struct ibv_send_wr wr[IB_BATCH];
 	struct ibv_sge sge[IB_BATCH];
@@ -158,6 +159,12 @@ void ib_channel_drain(struct ib_channel *ch, uint64_t timeout_ns);
  * has left. False when that took longer than `timeout_ns`.
  */
 bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns);
+/*
+ * Of a channel that nobody writes to: asks the peer's adapter for a sign of
+ * life, without the peer's noticing. 1 it lives, 0 no answer yet (call again),
+ * -EIO it does not answer.
+ */
+int ib_channel_probe(struct ib_channel *ch);
 /* The queue pair is gone: releases what it still held, and the spares. */
 void ib_channel_detach(struct ib_channel *ch);
 /* Closed and detached: releases the pending samples too. */

@@ -5,7 +5,8 @@
  *
  * infiniband.c  configuration and the callbacks of the node-type
  * device.c      adapter, protection domain, addresses, queue pairs
- * cm.c          the management thread: connecting, accepting, reconnecting
+ * cm.c          the management thread
+ * connect.c     what it does: connecting, accepting, reconnecting
  * channel.c     the channel from the side of that thread
  * read.c write.c memory.c   the data path
  *
@@ -26,6 +27,9 @@
 #include "gateway/node.h"
 #include "gateway/node/infiniband/channel.h"
 #include "gateway/node/infiniband/memory.h"
+#include "util/clock.h"
+
+#define MS (NSEC_PER_SEC / 1000)
 
 enum ib_mode {
 	IB_RC,
@@ -105,6 +109,7 @@ struct infiniband {
 	uint64_t retry_at_ns;           /* 0: not going to */
 	uint64_t retry_wait_ns;         /* the last one; grows */
 	bool said_unreachable;          /* since the last connection */
+	bool probing;                   /* does the peer still live? */
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
@@ -124,6 +129,23 @@ void ib_device_close(struct infiniband *ib);
 int ib_qp_create(struct infiniband *ib);
 /* Closes the channel and takes the queue pair away again, if there is one. */
 void ib_qp_destroy(struct infiniband *ib);
+
+/* connect.c: by the management thread only */
+/* Tells the framework of a change as soon as that may know. */
+void ib_state_publish(struct infiniband *ib);
+/* 0, also when it listens already. Logs errors. */
+int ib_listen(struct infiniband *ib);
+void ib_connection_attempt(struct infiniband *ib);
+/* Ends and destroys whatever connection there is. */
+void ib_connection_drop(struct infiniband *ib);
+/* There will never be a connection (any more). */
+void ib_give_up(struct infiniband *ib);
+/* One event; false when there is none (any more). */
+bool ib_event_handle(struct infiniband *ib);
+/* Looks whether the data path met an error. */
+void ib_break_handle(struct infiniband *ib);
+/* Looks for the answer of a peer that is doubted. */
+void ib_probe_handle(struct infiniband *ib);
 
 /* cm.c */
 int ib_cm_start(struct infiniband *ib);
