@@ -61,6 +61,22 @@ static bool event_of_qp(const struct ibv_async_event *e)
 	}
 }
 
+static bool event_is_of(const struct ibv_async_event *e, const void *object)
+{
+	if (event_of_qp(e))
+		return e->element.qp == object;
+	return e->event_type == IBV_EVENT_CQ_ERR && e->element.cq == object;
+}
+
+/* Delivered: the object cannot go before it is acknowledged. */
+static void event_taken(const struct ibv_async_event *e)
+{
+	if (event_of_qp(e))
+		hca_qp(e->element.qp)->async_taken++;
+	else if (e->event_type == IBV_EVENT_CQ_ERR)
+		hca_cq(e->element.cq)->async_taken++;
+}
+
 int hca_async_event_get(struct ibv_context *ibctx, struct ibv_async_event *event)
 {
 	struct hca_context *ctx = hca_context(ibctx);
@@ -79,8 +95,7 @@ int hca_async_event_get(struct ibv_context *ibctx, struct ibv_async_event *event
 			 * finds no event queued waits for this one. */
 			e = list_entry(first, struct hca_async_event, entry);
 			*event = e->event;
-			if (event_of_qp(event))
-				hca_qp(event->element.qp)->async_taken++;
+			event_taken(event);
 		}
 		spin_unlock(&ctx->async_lock);
 	}
@@ -107,25 +122,45 @@ void hca_async_event_ack(struct ibv_async_event *event)
 	}
 }
 
-void hca_async_qp_forget(struct hca_qp *qp)
+/* Drops the unread events of an object; returns its counter of the others. */
+static uint32_t forget_unread(struct hca_context *ctx, const void *object,
+			      const uint32_t *counter)
 {
-	struct hca_context *ctx = hca_context(qp->ibv.context);
 	uint32_t taken;
 
 	spin_lock(&ctx->async_lock);
 	list_for_each_safe(e, &ctx->async_events, struct hca_async_event, entry) {
-		if (event_of_qp(&e->event) && e->event.element.qp == &qp->ibv) {
+		if (event_is_of(&e->event, object)) {
 			list_remove(&e->entry);
 			free(e);
 			hca_eventfd_try(ctx->verbs.context.async_fd);
 		}
 	}
-	taken = qp->async_taken;
+	taken = *counter;
 	spin_unlock(&ctx->async_lock);
+	return taken;
+}
+
+void hca_async_qp_forget(struct hca_qp *qp)
+{
+	uint32_t taken = forget_unread(hca_context(qp->ibv.context), &qp->ibv,
+				       &qp->async_taken);
+
 	pthread_mutex_lock(&qp->ibv.mutex);
 	while (qp->ibv.events_completed != taken)
 		pthread_cond_wait(&qp->ibv.cond, &qp->ibv.mutex);
 	pthread_mutex_unlock(&qp->ibv.mutex);
+}
+
+void hca_async_cq_forget(struct hca_cq *cq)
+{
+	struct ibv_cq *ibcq = hca_cq_public(cq);
+	uint32_t taken = forget_unread(cq->ctx, ibcq, &cq->async_taken);
+
+	pthread_mutex_lock(&ibcq->mutex);
+	while (ibcq->async_events_completed != taken)
+		pthread_cond_wait(&ibcq->cond, &ibcq->mutex);
+	pthread_mutex_unlock(&ibcq->mutex);
 }
 
 void hca_async_fini(struct hca_context *ctx)

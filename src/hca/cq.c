@@ -103,6 +103,7 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 
 	if (atomic_load(&cq->users) > 0)
 		return -EBUSY;
+	hca_async_cq_forget(cq);
 	if (ibcq->channel) {
 		hca_channel_forget(cq);
 		/* As the manual page says: wait for all acknowledgements. */

@@ -99,6 +99,7 @@ struct hca_cq {
 	unsigned events_queued;
 	struct list event_entry;
 	uint32_t events_taken; /* by get_event; to be acknowledged */
+	uint32_t async_taken;  /* likewise; under the context's async_lock */
 	atomic_int users;      /* QPs */
 	_Atomic bool sends;    /* a send queue completes here */
 };
@@ -462,8 +463,10 @@ void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
 void hca_async_init(struct hca_context *ctx);
 void hca_async_fini(struct hca_context *ctx);
-/* Drops the unread events of a QP and waits for the acknowledgement of others. */
+/* Drop the unread events of an object and wait for the acknowledgement of
+ * the others. */
 void hca_async_qp_forget(struct hca_qp *qp);
+void hca_async_cq_forget(struct hca_cq *cq);
 
 /* ---- gid.c ---- */
 /* Is this GID an address of this host (network namespace)? */

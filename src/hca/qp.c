@@ -311,7 +311,8 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	if (cur == IBV_QPS_RTS && next == IBV_QPS_SQD) {
 		/* What was transmitted or waits now is still processed. */
 		qp->sq.drain_to = qp->sq.head;
-		qp->sq.draining = a->en_sqd_async_notify;
+		qp->sq.draining = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) &&
+				  a->en_sqd_async_notify;
 		hca_sq_drained(qp);
 	}
 	spin_unlock(&qp->sq_lock);
@@ -332,7 +333,8 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 
 	spin_lock(&qp->sq_lock);
 	*attr = qp->attr;
-	attr->qp_state = attr->cur_qp_state = hca_qp_state(qp);
+	/* Programs look at qp->state, too, which an error does not change. */
+	ibqp->state = attr->qp_state = attr->cur_qp_state = hca_qp_state(qp);
 	attr->sq_draining = attr->qp_state == IBV_QPS_SQD &&
 			    qp->sq.tail != qp->sq.drain_to;
 	attr->cap = qp->cap;

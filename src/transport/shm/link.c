@@ -558,7 +558,7 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 {
 	const struct ibv_ah_attr *ah = &qp->attr.ah_attr;
 	struct timespec until;
-	bool refused = false;
+	bool refused = false, found;
 
 	if (hca_qp_state(qp) < IBV_QPS_RTR)
 		return false;
@@ -587,8 +587,9 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 		    pthread_cond_timedwait(&shm.changed, &shm.lock, &until))
 			break;
 	}
+	found = qp->link != NULL;
 	pthread_mutex_unlock(&shm.lock);
-	return qp->link;
+	return found;
 }
 
 void shm_qp_forget(struct hca_qp *qp)

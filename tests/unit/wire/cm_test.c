@@ -251,7 +251,8 @@ static void does_not_encode_values_wider_than_their_field(void **state)
 static void ip_header_names_both_ends(void **state)
 {
 	struct cm_ip_header h = { 4, 0x1234, { [12] = 10, 0, 0, 1 },
-				  { [12] = 10, 0, 0, 2 } }, got;
+				  { [12] = 10, 0, 0, 2 } };
+	struct cm_ip_header got = { 0 }; /* padding is compared too */
 	uint8_t out[CM_IP_HEADER_SIZE], want[CM_IP_HEADER_SIZE] = {
 		0, 0x40, 0x12, 0x34, [16] = 10, 0, 0, 1, [32] = 10, 0, 0, 2,
 	};

@@ -41,6 +41,12 @@ static const char *const stamp_names[] = {
 	NULL,
 };
 
+static const char *const sequence_names[] = {
+	[SEQUENCE_RECORDED] = "recorded",
+	[SEQUENCE_NEW] = "new",
+	NULL,
+};
+
 static const char *const buffering_names[] = { "stream", "memory", NULL };
 static const char *const full_names[] = { "block", "drop", NULL };
 
@@ -97,6 +103,10 @@ static const struct config_key file_in_keys[] = {
 	  .names = stamp_names,
 	  .help = "Origin of a replayed sample: its recorded time, moved as "
 		  "epoch_mode says; or now, the instant of its replay" },
+	{ "sequence", CONFIG_ENUM, OFFSET(in.sequence), "recorded",
+	  .names = sequence_names,
+	  .help = "Sequence numbers as recorded, or new ones, which go on when "
+		  "the file is rewound" },
 	{ "timer", CONFIG_ENUM, OFFSET(in.timer_kind), "auto",
 	  .names = timer_kind_names,
 	  .help = "As for signals; auto takes tsc for recorded timestamps" },

@@ -35,7 +35,8 @@ int replay_open(struct replay *r)
 	}
 	r->open = true;
 	r->started = r->warned = false;
-	r->samples = 0;
+	r->samples = r->rounds = 0;
+	r->interval_ns = 0;
 	return 0;
 }
 
@@ -62,6 +63,7 @@ static int at_end(struct node *n, struct replay *r)
 		/* Else a file that yields nothing would keep us here. */
 		if (r->samples > (uint64_t)r->skip && !reader_rewind(&r->reader)) {
 			r->samples = 0;
+			r->rounds++;
 			r->started = false;
 			return 0;
 		}
@@ -130,6 +132,14 @@ static void start_clock(struct replay *r, const struct sample *first)
 	int64_t epoch = (int64_t)(r->epoch_s * 1e9);
 	int64_t now = (int64_t)timespec_to_ns(clock_realtime());
 
+	r->started = true;
+	if (r->rounds && (r->epoch_mode == EPOCH_DIRECT ||
+			  r->epoch_mode == EPOCH_WAIT)) {
+		/* The next round follows like one more sample. */
+		r->shift_ns = since_ns(add_ns(r->last_ns, r->interval_ns),
+				       origin_ns(first));
+		return;
+	}
 	r->base_ns = (int64_t)r->timer.now_ns() - now;
 	switch ((enum epoch_mode)r->epoch_mode) {
 	case EPOCH_DIRECT:
@@ -148,9 +158,8 @@ static void start_clock(struct replay *r, const struct sample *first)
 		r->shift_ns = 0;
 		break;
 	}
-	if (r->rate_hz > 0)
+	if (r->rate_hz > 0 && !r->rounds)
 		timer_start(&r->timer, r->rate_hz);
-	r->started = true;
 }
 
 static int wait_due(struct node *n, struct replay *r, const struct sample *s)
@@ -181,17 +190,23 @@ static int wait_due(struct node *n, struct replay *r, const struct sample *s)
 
 static void stamp(struct node *n, struct replay *r, struct sample *s)
 {
+	int64_t replayed = add_ns(origin_ns(s), r->shift_ns);
+
+	if (s->flags & SAMPLE_HAS_ORIGIN) {
+		if (r->samples > 1)
+			r->interval_ns = since_ns(replayed, r->last_ns);
+		r->last_ns = replayed;
+	}
 	if (r->stamp == STAMP_NOW) {
 		s->origin = clock_realtime();
 		s->flags |= SAMPLE_HAS_ORIGIN;
 	} else if (s->flags & SAMPLE_HAS_ORIGIN) {
-		s->origin = timespec_from_ns(
-			(uint64_t)add_ns(origin_ns(s), r->shift_ns));
+		s->origin = timespec_from_ns((uint64_t)replayed);
 	}
 	/* Whoever took the recording received it, but nobody has yet now. */
 	if (r->epoch_mode != EPOCH_ORIGINAL)
 		s->flags &= ~(uint32_t)SAMPLE_HAS_RECEIVED;
-	if (!(s->flags & SAMPLE_HAS_SEQUENCE)) {
+	if (r->sequence == SEQUENCE_NEW || !(s->flags & SAMPLE_HAS_SEQUENCE)) {
 		s->sequence = n->sequence++;
 		s->flags |= SAMPLE_HAS_SEQUENCE;
 	}

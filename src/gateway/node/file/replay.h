@@ -35,11 +35,16 @@ enum stamp_mode {
 	STAMP_NOW,
 };
 
+enum sequence_mode {
+	SEQUENCE_RECORDED,
+	SEQUENCE_NEW,
+};
+
 struct replay {
 	/* Settings. */
 	const char *uri;
 	json_t *format_cfg;
-	int eof, epoch_mode, stamp, timer_kind;
+	int eof, epoch_mode, stamp, sequence, timer_kind;
 	double rate_hz, epoch_s;
 	int64_t skip, buffer_size;
 	char path[PATH_MAX];
@@ -50,6 +55,9 @@ struct replay {
 	bool open, started;  /* started: a first sample has set the time */
 	bool warned;         /* of missing timestamps */
 	uint64_t samples;    /* since the beginning of the file */
+	uint64_t rounds;     /* how often it was rewound */
+	int64_t last_ns;     /* replayed time of the last sample */
+	int64_t interval_ns; /* from the one before to that one */
 	int64_t shift_ns;    /* recorded time to replayed time */
 	int64_t base_ns;     /* replayed wall clock to the timer's */
 };
