@@ -49,9 +49,9 @@ enum node_flags {
 	NODE_CAN_READ = 1 << 0,
 	NODE_CAN_WRITE = 1 << 1,
 	NODE_READ_BLOCKS = 1 << 2,  /* read waits for data by itself */
-	NODE_GENERATES = 1 << 4,    /* gaps are steps it missed, counted there */
 	NODE_LOOPS = 1 << 3,        /* what is written comes back from read, so
 				     * signals of `out` hold for `in` too */
+	NODE_GENERATES = 1 << 4,    /* gaps are steps it missed, counted there */
 };
 
 struct node_type {
