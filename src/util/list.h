@@ -52,6 +52,18 @@ static inline struct list *list_pop(struct list *l)
 	return first;
 }
 
+/* Moves all of `from` behind the last element of `to`. */
+static inline void list_splice(struct list *to, struct list *from)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	list_init(from);
+}
+
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 
 #define list_for_each(pos, head, type, member)                        \

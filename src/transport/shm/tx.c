@@ -263,11 +263,13 @@ void shm_kick(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-/* tx_lock is held. */
+/* sq_lock and tx_lock are held. A QP that sends datagrams to several peers waits
+ * for the first that is full. */
 static void backlog_add(struct shm_link *l, struct hca_qp *qp)
 {
-	if (!list_empty(&qp->backlog_entry))
+	if (qp->backlogged)
 		return;
+	qp->backlogged = true;
 	list_push(&l->backlog_qps, &qp->backlog_entry);
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load_explicit(&hca_process.segment->wants_kick,
@@ -487,26 +489,31 @@ static void settle(struct hca_qp *qp, const struct shm_inflight *f,
 		hca_sq_run(qp);
 }
 
-static void run_backlog(struct shm_link *l)
+void shm_backlog_run(struct list *waiting)
 {
-	struct list again;
-	struct list *entry;
-
-	list_init(&again);
-	spin_lock(&l->tx_lock);
-	while ((entry = list_pop(&l->backlog_qps)))
-		list_push(&again, entry);
-	atomic_store(&l->backlog, 0);
-	spin_unlock(&l->tx_lock);
-	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
-	while ((entry = list_pop(&again))) {
-		struct hca_qp *qp = list_entry(entry, struct hca_qp,
+	while (!list_empty(waiting)) {
+		struct hca_qp *qp = list_entry(waiting->next, struct hca_qp,
 					       backlog_entry);
 
 		spin_lock(&qp->sq_lock);
+		list_remove(&qp->backlog_entry);
+		qp->backlogged = false;
 		hca_sq_run(qp);
 		spin_unlock(&qp->sq_lock);
 	}
+}
+
+static void run_backlog(struct shm_link *l)
+{
+	struct list again;
+
+	list_init(&again);
+	spin_lock(&l->tx_lock);
+	list_splice(&again, &l->backlog_qps);
+	atomic_store(&l->backlog, 0);
+	spin_unlock(&l->tx_lock);
+	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
+	shm_backlog_run(&again);
 }
 
 /* How far the peer has come, by either way of telling; ack_lock is held. */
