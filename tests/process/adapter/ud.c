@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/ip.h>
+#include <signal.h>
 #include <string.h>
 
 #include "pair.h"
@@ -434,7 +435,7 @@ static void a_flood_to_a_peer_that_dies_completes(struct pair *p)
 	pair_start(p, &opt);
 	ah = side_ah_to(&p->a, &p->b.gid);
 	marker(p, ah);
-	side_signal(&p->b, 19 /* SIGSTOP */);
+	side_signal(&p->b, SIGSTOP);
 	for (int i = 0; i < 8; i++)
 		r[i] = datagram(&p->a, &p->b, ah, 1, 0, 4096);
 	for (int i = 0; i < 250; i++)
@@ -443,9 +444,11 @@ static void a_flood_to_a_peer_that_dies_completes(struct pair *p)
 	expect(polled.count > 0);
 	side_kill(&p->b);
 	for (int done = polled.count; done < 2000; done += polled.count) {
-		polled = side_poll(&p->a, SEND_CQ, 50, WAIT_MS);
+		int left = 2000 - done;
+
+		polled = side_poll(&p->a, SEND_CQ, left < 50 ? left : 50, WAIT_MS);
 		if (polled.count <= 0)
-			fail("%d of 2000 datagrams never completed", 2000 - done);
+			fail("%d of 2000 datagrams never completed", left);
 		for (int i = 0; i < polled.count; i++)
 			expect_status(polled.wc[i], IBV_WC_SUCCESS);
 	}
