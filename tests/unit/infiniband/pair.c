@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,14 +86,21 @@ static void open_channel(struct pair *p, const struct pair_setup *s)
 		.name = "pair", .registrar = &p->registrar,
 		.rx_depth = s->rx_depth, .rx_threshold = s->rx_threshold,
 		.tx_depth = s->tx_depth, .signal_every = s->signal_every,
-		.notify_fd = -1,
+		.notify_fd = -1, .events = p->recv_events,
+		.spin_ns = s->spin_ns,
 	};
+
+	assert_int_equal(ib_channel_init(&p->channel, &cfg), 0);
+	pair_open_channel(p, s);
+}
+
+void pair_open_channel(struct pair *p, const struct pair_setup *s)
+{
 	const struct ib_channel_qp q = {
 		.qp = p->near, .recv_cq = p->recv_cq, .send_cq = p->send_cq,
 		.inline_limit = s->inline_size,
 	};
 
-	assert_int_equal(ib_channel_init(&p->channel, &cfg), 0);
 	ib_channel_open_rx(&p->channel, &q);
 	ib_channel_open_tx(&p->channel, NULL, 0, 0);
 }
@@ -107,7 +115,13 @@ void pair_open(struct pair *p, const struct pair_setup *s)
 	assert_non_null(p->context);
 	p->pd = ibv_alloc_pd(p->context);
 	p->events = ibv_create_comp_channel(p->context);
-	p->recv_cq = ibv_create_cq(p->context, 256, NULL, NULL, 0);
+	if (s->sleeps) {
+		p->recv_events = ibv_create_comp_channel(p->context);
+		assert_non_null(p->recv_events);
+		assert_int_equal(fcntl(p->recv_events->fd, F_SETFL,
+				       O_NONBLOCK), 0);
+	}
+	p->recv_cq = ibv_create_cq(p->context, 256, NULL, p->recv_events, 0);
 	p->send_cq = ibv_create_cq(p->context, 256, NULL, p->events, 0);
 	p->far_recv_cq = ibv_create_cq(p->context, 256, NULL, NULL, 0);
 	p->far_send_cq = ibv_create_cq(p->context, 256, NULL, NULL, 0);
@@ -153,6 +167,8 @@ void pair_close(struct pair *p)
 	assert_int_equal(ibv_destroy_cq(p->far_recv_cq), 0);
 	assert_int_equal(ibv_destroy_cq(p->far_send_cq), 0);
 	assert_int_equal(ibv_destroy_comp_channel(p->events), 0);
+	if (p->recv_events)
+		assert_int_equal(ibv_destroy_comp_channel(p->recv_events), 0);
 	assert_int_equal(ibv_dealloc_pd(p->pd), 0);
 	assert_int_equal(ibv_close_device(p->context), 0);
 }
@@ -168,15 +184,14 @@ static void poll_one(struct ibv_cq *cq, struct ibv_wc *wc)
 	assert_int_equal(wc->status, IBV_WC_SUCCESS);
 }
 
-void pair_far_send(struct pair *p, unsigned values, uint64_t sequence)
+void pair_far_post_send(struct pair *p, unsigned values, uint64_t sequence)
 {
-	uint64_t *message = (uint64_t *)p->far_buffer[0];
+	uint64_t *message = (uint64_t *)p->far_buffer[sequence % PAIR_FAR];
 	struct ibv_sge sge = { (uintptr_t)message, 24 + 8 * values,
 			       p->far_mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
 				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-	struct ibv_wc wc;
 
 	message[0] = sequence;
 	message[1] = 1000;
@@ -184,6 +199,13 @@ void pair_far_send(struct pair *p, unsigned values, uint64_t sequence)
 	for (unsigned i = 0; i < values; i++)
 		message[3 + i] = sequence + i;
 	assert_int_equal(ibv_post_send(p->far, &wr, &bad), 0);
+}
+
+void pair_far_send(struct pair *p, unsigned values, uint64_t sequence)
+{
+	struct ibv_wc wc;
+
+	pair_far_post_send(p, values, sequence);
 	poll_one(p->far_send_cq, &wc);
 }
 

@@ -18,12 +18,15 @@ struct pair_setup {
 	unsigned signal_every;
 	unsigned inline_size;
 	unsigned samples, capacity;
+	bool sleeps;                     /* the near reader may */
+	uint64_t spin_ns;
 };
 
 struct pair {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *events; /* of the near send queue */
+	struct ibv_comp_channel *recv_events; /* NULL: the reader never sleeps */
 	struct ibv_cq *recv_cq, *send_cq, *far_recv_cq, *far_send_cq;
 	struct ibv_qp *near, *far;
 	struct ibv_mr *far_mr;
@@ -35,12 +38,16 @@ struct pair {
 
 /* False when there is no adapter soft0. */
 bool pair_present(void);
+/* Gives the queue pair to the channel: at first, and after a close. */
+void pair_open_channel(struct pair *p, const struct pair_setup *s);
 void pair_open(struct pair *p, const struct pair_setup *s);
 /* Error state, drain, destroy, release; fails when a sample is missing. */
 void pair_close(struct pair *p);
 
 /* The far side sends a sample and waits until it has been received. */
 void pair_far_send(struct pair *p, unsigned values, uint64_t sequence);
+/* Posts one without waiting for it. */
+void pair_far_post_send(struct pair *p, unsigned values, uint64_t sequence);
 /* It offers room for `n` messages. */
 void pair_far_post(struct pair *p, unsigned n);
 /* It takes what has come, up to `n`; returns how many. */

@@ -59,6 +59,8 @@ int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
 		return -errno;
 	ch->rx.threshold = cfg->rx_threshold;
 	ch->rx.ud = cfg->ud;
+	ch->rx.events = cfg->events;
+	ch->rx.spin_ns = cfg->spin_ns;
 	ch->rx.signals = cfg->signals;
 	ch->rx.keys.registrar = cfg->registrar;
 	ch->tx.keys.registrar = cfg->registrar;
@@ -102,10 +104,17 @@ static void wake(int fd)
 		errno = saved;
 }
 
+void ib_channel_wake(struct ib_channel *ch)
+{
+	wake(ch->wake_fd);
+}
+
 /* Clears `bits` and waits until nobody is inside who still saw them. */
 static void shut(struct ib_channel *ch, unsigned bits, atomic_uint *busy)
 {
 	atomic_fetch_and(&ch->control, ~bits);
+	if (busy == &ch->reading)
+		wake(ch->wake_fd);
 	while (atomic_load(busy))
 		sched_yield();
 }
@@ -119,6 +128,7 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	ch->rx.cq = q->recv_cq;
 	ch->tx.cq = q->send_cq;
 	ch->rx.grh = q->grh;
+	ch->rx.armed = false;
 	ch->rx.keys.pool = ch->tx.keys.pool = NULL;
 	ch->tx.inline_limit = q->inline_limit;
 	ch->tx.size_max = q->size_max;
@@ -267,6 +277,7 @@ void ib_channel_detach(struct ib_channel *ch)
 {
 	struct ib_rx *rx = &ch->rx;
 
+	ib_rx_acknowledge(rx);
 	table_release(&rx->table);
 	table_release(&ch->tx.table);
 	sample_put_many(rx->spares, rx->spare_count);
@@ -309,6 +320,8 @@ void ib_channel_break(struct ib_channel *ch, unsigned bits, int error)
 	int none = 0;
 
 	atomic_fetch_and(&ch->control, ~bits);
+	if (bits & IB_RX_OPEN)
+		wake(ch->wake_fd);
 	/* Only the first one tells a cause, and only once. */
 	if (atomic_compare_exchange_strong(&ch->error, &none, error))
 		wake(ch->notify_fd);
@@ -324,4 +337,9 @@ void ib_channel_wait(struct ib_channel *ch, int timeout_ms)
 	    read(ch->wake_fd, &count, sizeof(count)) < 0)
 		return;
 	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
+	/* What came since the caller looked: nobody reads before a descriptor
+	 * is readable, so that has to stay as it was. */
+	if (atomic_load_explicit(&ch->polled, memory_order_relaxed) &&
+	    atomic_load(&ch->control) & (IB_RX_OPEN | IB_RX_PENDING))
+		wake(ch->wake_fd);
 }

@@ -8,7 +8,7 @@
  * cm.c          the management thread
  * connect.c     what it does: connecting, accepting, reconnecting
  * channel.c     the channel from the side of that thread
- * read.c write.c memory.c   the data path
+ * read.c sleep.c write.c memory.c   the data path
  *
  * It uses only the public headers of libibverbs and librdmacm, and so runs on
  * any adapter.
@@ -54,8 +54,17 @@ union ib_address {
 	struct sockaddr_storage storage;
 };
 
+/* How a reader waits. */
+enum ib_polling {
+	IB_POLLING_BUSY,     /* polls for ever */
+	IB_POLLING_ADAPTIVE, /* polls for a while, then sleeps */
+	IB_POLLING_EVENT,    /* sleeps at once */
+};
+
 struct ib_config_in {
 	const char *address;
+	int polling;                /* enum ib_polling */
+	int64_t spin_us;
 	int64_t max_wrs, cq_size;
 	int64_t buffer_subtraction; /* 0: chosen by check */
 };
@@ -92,6 +101,7 @@ struct infiniband {
 
 	/* From start to stop; those of the connection only in the thread. */
 	struct ib_channel *channel;
+	struct ibv_comp_channel *recv_events; /* NULL: reading never sleeps */
 	pthread_t thread;
 	bool running;
 	int wake_fd;                    /* eventfd of the thread */
