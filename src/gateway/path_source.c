@@ -114,8 +114,12 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	s->spare_count = 0;
 	for (unsigned i = cnt; i < release; i++)
 		s->batch[s->spare_count++] = s->batch[i];
-	if (!cnt)
+	if (!cnt) {
+		/* A read that kept samples was no idle one: it fills a queue. */
+		if (release < have)
+			s->empties = 0;
 		return over ? -ENODATA : ret;
+	}
 
 	s->empties = 0;
 	for (unsigned i = 0; i < cnt; i++)

@@ -40,9 +40,12 @@ void progress_unwatch_async(int fd);
 
 struct progress_timer {
 	struct list entry;
-	uint64_t deadline_ns;        /* clock_now_ns() scale, 0: not armed */
+	uint64_t deadline_ns;        /* progress_now_ns() scale, 0: not armed */
 	void (*fn)(struct progress_timer *t);
 };
+
+/* CLOCK_MONOTONIC: timers must not drift, and need not be cheap. */
+uint64_t progress_now_ns(void);
 
 void progress_timer_init(struct progress_timer *t,
 			 void (*fn)(struct progress_timer *t));

@@ -148,7 +148,7 @@ static void wait_for_copies(struct shm_link *l)
 void shm_key_fence(uint32_t key)
 {
 	uint64_t id = (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
-	uint64_t start = clock_now_ns();
+	uint64_t start = progress_now_ns();
 
 	atomic_thread_fence(memory_order_seq_cst);
 	pthread_mutex_lock(&shm.lock);
@@ -157,7 +157,7 @@ void shm_key_fence(uint32_t key)
 
 		while (atomic_load(&l->state) == SHM_LINK_UP &&
 		       announced(l->peer, id)) {
-			if (clock_now_ns() - start > FENCE_LIMIT_NS) {
+			if (progress_now_ns() - start > FENCE_LIMIT_NS) {
 				log_error("peer pid %d holds key 0x%x for too long",
 					  (int)l->pid, key);
 				break;

@@ -14,7 +14,6 @@
 
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
@@ -426,7 +425,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 		if (unlikely(e->ud.ah->local && !l)) {
 			qp->tx_blocked = HCA_TX_RETRY_WAIT;
 			progress_timer_arm(&qp->retry,
-					   clock_now_ns() + LINK_WAIT_NS);
+					   progress_now_ns() + LINK_WAIT_NS);
 			return;
 		}
 		if (likely(e->ud.ah->local)) {
