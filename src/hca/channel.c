@@ -92,13 +92,15 @@ void hca_channel_notify(struct hca_cq *cq)
 	hca_eventfd_post(ch->ibv.fd);
 }
 
-void hca_channel_forget(struct hca_cq *cq)
+uint32_t hca_channel_forget(struct hca_cq *cq)
 {
 	struct hca_channel *ch = hca_channel(cq->ex.channel);
 	unsigned unread;
+	uint32_t taken;
 
 	spin_lock(&ch->lock);
 	unread = cq->events_queued;
+	taken = cq->events_taken;
 	cq->events_queued = 0;
 	list_remove(&cq->event_entry);
 	ch->ibv.refcnt--;
@@ -106,6 +108,7 @@ void hca_channel_forget(struct hca_cq *cq)
 	/* A reader that was faster finds no CQ ready and reads again. */
 	while (unread-- && hca_eventfd_try(ch->ibv.fd))
 		;
+	return taken;
 }
 
 int hca_channel_get_event(struct ibv_comp_channel *ibch, struct ibv_cq **cq_out,
@@ -126,13 +129,13 @@ int hca_channel_get_event(struct ibv_comp_channel *ibch, struct ibv_cq **cq_out,
 			list_remove(&cq->event_entry);
 			if (--cq->events_queued > 0)
 				list_push(&ch->ready, &cq->event_entry);
+			/* Counted under the lock: a destruction that finds
+			 * no event queued waits for this one. */
+			cq->events_taken++;
+			*cq_context = cq->ex.cq_context;
 		}
 		spin_unlock(&ch->lock);
 	}
-	pthread_mutex_lock(&cq->ex.mutex);
-	cq->events_taken++;
-	pthread_mutex_unlock(&cq->ex.mutex);
 	*cq_out = hca_cq_public(cq);
-	*cq_context = cq->ex.cq_context;
 	return 0;
 }

@@ -12,8 +12,9 @@
 void hca_channel_ref(struct ibv_comp_channel *ch);
 /* One event for `cq`; wakes a reader. */
 void hca_channel_notify(struct hca_cq *cq);
-/* Takes back the events of `cq` that nobody has read, and the reference. */
-void hca_channel_forget(struct hca_cq *cq);
+/* Takes back the events of `cq` that nobody has read, and the reference. Returns
+ * the number of those that were read. */
+uint32_t hca_channel_forget(struct hca_cq *cq);
 
 /* eventfd, semaphore mode: take one count without ever blocking. */
 bool hca_eventfd_try(int fd);

@@ -110,10 +110,11 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 		return -EBUSY;
 	hca_async_cq_forget(cq);
 	if (ibcq->channel) {
-		hca_channel_forget(cq);
+		uint32_t taken = hca_channel_forget(cq);
+
 		/* As the manual page says: wait for all acknowledgements. */
 		pthread_mutex_lock(&ibcq->mutex);
-		while (ibcq->comp_events_completed != cq->events_taken)
+		while (ibcq->comp_events_completed != taken)
 			pthread_cond_wait(&ibcq->cond, &ibcq->mutex);
 		pthread_mutex_unlock(&ibcq->mutex);
 	}
