@@ -272,9 +272,12 @@ int compare_match(struct compare_samples *sent, struct compare_samples *received
 		highest = MAX(highest, sequence);
 	}
 	/* glibc's qsort() merges: fast on what is nearly sorted already. */
-	qsort(sent->samples, sent->count, sizeof(*sent->samples), by_sequence);
-	qsort(received->samples, received->count, sizeof(*received->samples),
-	      by_sequence);
+	if (sent->count)
+		qsort(sent->samples, sent->count, sizeof(*sent->samples),
+		      by_sequence);
+	if (received->count) /* an empty list has no array to sort */
+		qsort(received->samples, received->count,
+		      sizeof(*received->samples), by_sequence);
 	merge(&m);
 	return measure_latency(received, r);
 }

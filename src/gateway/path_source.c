@@ -38,7 +38,8 @@ static inline void account_sequence(struct path_source *s,
 	if (smp->flags & SAMPLE_HAS_ORIGIN)
 		origin_ns = timespec_to_ns(smp->origin);
 	if (s->seen && smp->sequence > s->last_sequence) {
-		count(&s->node->counters.lost, step - 1);
+		if (!(s->node->type->flags & NODE_GENERATES))
+			count(&s->node->counters.lost, step - 1);
 	} else if (s->seen && smp->sequence &&
 		   origin_ns <= s->last_origin_ns) {
 		/* Overtaken on its way; a later origin is a new beginning. */

@@ -135,9 +135,11 @@ void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 
 	spin_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	if (unlikely(head - atomic_load_explicit(&cq->tail,
+	/* After an overrun the queue stays in error: nothing comes behind a gap. */
+	if (unlikely(cq->overrun ||
+		     head - atomic_load_explicit(&cq->tail,
 						 memory_order_relaxed) >=
-		     cq->limit)) {
+			     cq->limit)) {
 		bool first = !cq->overrun;
 
 		cq->overrun = true;

@@ -239,6 +239,7 @@ struct hca_qp {
 	uint32_t lost_tries;
 	struct progress_timer retry;
 	struct list backlog_entry;    /* of the transport, while waiting */
+	bool backlogged;              /* it is in a list; under sq_lock */
 	void *link;                   /* of the transport; under sq_lock */
 	struct list link_entry;       /* of the transport */
 	const struct hca_qp_public *remote; /* peer's public part */

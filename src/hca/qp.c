@@ -267,6 +267,8 @@ static void reset(struct hca_qp *qp)
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
 	spin_lock(&qp->sq_lock);
+	/* An error that was being worked on meanwhile does not outlive this. */
+	hca_qp_set_state(qp, IBV_QPS_RESET);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	qp->tx_blocked = HCA_TX_OPEN;
 	qp->tx_offset = 0;

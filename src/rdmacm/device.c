@@ -62,6 +62,23 @@ err_free:
 	free(d);
 }
 
+/*
+ * A forked child has neither the thread nor the contexts: it starts anew. The
+ * parent's records stay where they are, identifiers of the parent point to them.
+ */
+static void devices_forked(void)
+{
+	pthread_mutex_init(&devices_lock, NULL);
+	list_init(&devices);
+	device_count = 0;
+	started = false;
+}
+
+__attribute__((constructor)) static void devices_load(void)
+{
+	pthread_atfork(NULL, NULL, devices_forked);
+}
+
 static bool device_known(const struct ibv_device *dev)
 {
 	list_for_each(d, &devices, struct cma_device, entry)

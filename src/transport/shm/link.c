@@ -161,16 +161,20 @@ static void drop_qps(struct shm_link *l)
 /* Ends a link in whatever state. Its descriptor is not watched any more. */
 static void link_down(struct shm_link *l)
 {
+	struct list waiting;
+
+	list_init(&waiting);
 	atomic_store(&l->state, SHM_LINK_DEAD);
 	unmap_blocks(l);
 	drop_qps(l);
 	link_lock_data(l);
-	while (list_pop(&l->backlog_qps))
-		;
+	list_splice(&waiting, &l->backlog_qps);
 	atomic_store(&l->backlog, 0);
 	link_release_parts(l);
 	link_unlock_data(l);
 	atomic_store(&l->state, SHM_LINK_FREE);
+	/* Senders of datagrams are in no list of the link but this one. */
+	shm_backlog_run(&waiting);
 	pthread_cond_broadcast(&shm.changed);
 }
 
@@ -614,6 +618,9 @@ void shm_qp_forget(struct hca_qp *qp)
 		}
 		link_unlock_data(l);
 	}
+	spin_lock(&qp->sq_lock);
+	qp->backlogged = false;
+	spin_unlock(&qp->sq_lock);
 	pthread_mutex_unlock(&shm.lock);
 }
 

@@ -136,6 +136,15 @@ static bool announced(const struct hca_segment *s, uint64_t id)
 	return false;
 }
 
+/* Our own copies, of messages: who has the lock may still use the key. */
+static void wait_for_copies(struct shm_link *l)
+{
+	spin_lock(&l->rx_lock);
+	spin_lock(&l->tx_lock);
+	spin_unlock(&l->tx_lock);
+	spin_unlock(&l->rx_lock);
+}
+
 void shm_key_fence(uint32_t key)
 {
 	uint64_t id = (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
@@ -155,6 +164,7 @@ void shm_key_fence(uint32_t key)
 			}
 			sched_yield();
 		}
+		wait_for_copies(l);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }

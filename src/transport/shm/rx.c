@@ -311,10 +311,11 @@ static void dispatch(struct shm_link *l, struct message *m)
 		if (qp->ibv.qp_type != IBV_QPT_RC ||
 		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
 			break;
+		/* In this order: who reads the event finds the state. */
+		hca_qp_fail(qp);
 		hca_async_qp_event(qp, m->imm == IBV_WC_REM_INV_REQ_ERR ?
 					       IBV_EVENT_QP_REQ_ERR :
 					       IBV_EVENT_QP_ACCESS_ERR);
-		hca_qp_fail(qp);
 		break;
 	default:
 		shm_link_violation(l, "unknown message kind");

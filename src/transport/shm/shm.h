@@ -237,6 +237,9 @@ void shm_transmit(struct hca_qp *qp);
 bool shm_harvest(struct shm_link *l, bool look);
 /* Works off what a peer that has ended acknowledged. */
 void shm_harvest_rest(struct shm_link *l);
+/* Lets the QPs of a list that was taken from a link try again. The caller sees
+ * to it that none of them is forgotten meanwhile. */
+void shm_backlog_run(struct list *waiting);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
 void shm_kick(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules, and which. */

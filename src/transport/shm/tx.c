@@ -100,32 +100,37 @@ static bool data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 	return true;
 }
 
-/* Copies [from, from + length) of the entry's message to `to`. The entries
- * were checked by gather_check(). */
-static void gather(const struct hca_qp *qp, const struct hca_swqe *e,
+/* Copies [from, from + length) of the entry's message to `to`. False when a key
+ * does not allow it (any more). tx_lock is held: de-registration waits for it. */
+static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 		   uint32_t from, uint32_t length, uint8_t *to)
 {
 	if (e->flags & HCA_SWQE_INLINE) {
 		memcpy(to, e->inline_data + from, length);
-		return;
+		return true;
 	}
 	for (unsigned i = 0; i < e->num_sge && length; i++) {
 		const struct ibv_sge *s = &e->sge[i];
+		const uint8_t *base;
 		uint32_t part;
 
 		if (from >= s->length) {
 			from -= s->length;
 			continue;
 		}
+		base = hca_sge_resolve(qp->pd, s, 0);
+		if (unlikely(!base))
+			return false;
 		part = MIN(length, s->length - from);
-		memcpy(to, (const uint8_t *)hca_sge_resolve(qp->pd, s, 0) + from,
-		       part);
+		memcpy(to, base + from, part);
 		to += part;
 		length -= part;
 		from = 0;
 	}
+	return true;
 }
 
+/* Datagrams that go nowhere are checked all the same. */
 static inline bool gather_check(const struct hca_qp *qp,
 				const struct hca_swqe *e)
 {
@@ -153,22 +158,29 @@ static const uint8_t ops[] = {
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_WRITE_IMM,
 };
 
-static void put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
+static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 		     struct shm_slot *slot)
 {
 	struct shm_pull pull[SHM_PULL_MAX] = { 0 };
 
-	for (unsigned i = 0; i < e->num_sge; i++)
+	for (unsigned i = 0; i < e->num_sge; i++) {
+		const void *base = hca_sge_resolve(qp->pd, &e->sge[i], 0);
+
+		if (unlikely(!base && e->sge[i].length))
+			return false;
 		pull[i] = (struct shm_pull){
-			.addr = (uintptr_t)hca_sge_resolve(qp->pd, &e->sge[i], 0),
+			.addr = (uintptr_t)base,
 			.length = e->sge[i].length,
 		};
+	}
 	memcpy(slot->payload, pull, sizeof(pull));
 	slot->flags |= SHM_PULL;
+	return true;
 }
 
-/* One slot of a reliable message. tx_lock is held. False: no room. */
-static bool put_message(struct hca_qp *qp, struct shm_link *l,
+/* One slot of a reliable message. tx_lock is held. 0, -EAGAIN (no room) or
+ * -EFAULT (a key does not allow it). */
+static int put_message(struct hca_qp *qp, struct shm_link *l,
 			const struct hca_swqe *e, uint32_t index)
 {
 	struct slot_writer w;
@@ -177,15 +189,17 @@ static bool put_message(struct hca_qp *qp, struct shm_link *l,
 	uint32_t length = e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? 0 : e->length;
 
 	if (unlikely(!slot_open(l, &w)))
-		return false;
+		return -EAGAIN;
 	s = w.slot;
 	s->op = ops[e->opcode];
 	s->flags = flags_of(qp, e);
 	if (likely(length <= SHM_SLOT_PAYLOAD)) {
-		gather(qp, e, 0, length, s->payload);
+		if (unlikely(!gather(qp, e, 0, length, s->payload)))
+			return -EFAULT;
 	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
 		   e->num_sge <= SHM_PULL_MAX) {
-		put_pull(qp, e, s);
+		if (unlikely(!put_pull(qp, e, s)))
+			return -EFAULT;
 	} else {
 		struct shm_extent x = {
 			.at = qp->tx_offset,
@@ -193,8 +207,10 @@ static bool put_message(struct hca_qp *qp, struct shm_link *l,
 		};
 
 		if (!data_room(l, &w, x.length, &x.offset))
-			return false;
-		gather(qp, e, x.at, x.length, l->tx->data + x.offset);
+			return -EAGAIN;
+		if (unlikely(!gather(qp, e, x.at, x.length,
+				     l->tx->data + x.offset)))
+			return -EFAULT;
 		memcpy(s->payload, &x, sizeof(x));
 		s->flags |= SHM_IN_DATA;
 		last = x.at + x.length == length;
@@ -208,11 +224,11 @@ static bool put_message(struct hca_qp *qp, struct shm_link *l,
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
 	slot_publish(l, &w, qp, index, last);
-	return true;
+	return 0;
 }
 
-/* One datagram. tx_lock is held. False: no room. */
-static bool put_datagram(struct hca_qp *qp, struct shm_link *l,
+/* One datagram; as put_message(). */
+static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 			 const struct hca_swqe *e)
 {
 	uint32_t length = HCA_GRH_BYTES + e->length;
@@ -221,7 +237,7 @@ static bool put_datagram(struct hca_qp *qp, struct shm_link *l,
 	uint8_t *to;
 
 	if (unlikely(!slot_open(l, &w)))
-		return false;
+		return -EAGAIN;
 	s = w.slot;
 	s->op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM;
 	s->flags = e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0;
@@ -230,20 +246,21 @@ static bool put_datagram(struct hca_qp *qp, struct shm_link *l,
 		struct shm_extent x = { .length = length };
 
 		if (!data_room(l, &w, length, &x.offset))
-			return false;
+			return -EAGAIN;
 		memcpy(s->payload, &x, sizeof(x));
 		s->flags |= SHM_IN_DATA;
 		to = l->tx->data + x.offset;
 	}
 	memcpy(to, e->ud.ah->grh, HCA_GRH_BYTES);
-	gather(qp, e, 0, e->length, to + HCA_GRH_BYTES);
+	if (unlikely(!gather(qp, e, 0, e->length, to + HCA_GRH_BYTES)))
+		return -EFAULT;
 	s->dst_qpn = e->ud.qpn;
 	s->src_qpn = qp->ibv.qp_num;
 	s->length = length;
 	s->imm = e->imm;
 	s->psn = e->ud.qkey;
 	slot_publish(l, &w, NULL, 0, true);
-	return true;
+	return 0;
 }
 
 void shm_kick(struct shm_link *l)
@@ -263,11 +280,13 @@ void shm_kick(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-/* tx_lock is held. */
+/* sq_lock and tx_lock are held. A QP that sends datagrams to several peers waits
+ * for the first that is full. */
 static void backlog_add(struct shm_link *l, struct hca_qp *qp)
 {
-	if (!list_empty(&qp->backlog_entry))
+	if (qp->backlogged)
 		return;
+	qp->backlogged = true;
 	list_push(&l->backlog_qps, &qp->backlog_entry);
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load_explicit(&hca_process.segment->wants_kick,
@@ -346,7 +365,8 @@ static void transmit_reliable(struct hca_qp *qp)
 
 	while (qp->sq.next != hca_sq_end(qp)) {
 		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
-		bool room, done;
+		bool done;
+		int ret;
 
 		if (unlikely(!l)) {
 			if (qp->sq.next == qp->sq.tail)
@@ -359,21 +379,19 @@ static void transmit_reliable(struct hca_qp *qp)
 				break;
 			if (done)
 				continue;
-		} else if (unlikely(!gather_check(qp, e))) {
-			if (qp->sq.next != qp->sq.tail) {
-				wait_in_backlog(l, qp);
-			} else {
-				qp->sq.next++;
-				hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
-			}
-			break;
 		}
 		spin_lock(&l->tx_lock);
-		room = put_message(qp, l, e, qp->sq.next);
-		if (!room)
+		ret = put_message(qp, l, e, qp->sq.next);
+		/* An error waits until the earlier entries are complete. */
+		if (unlikely(ret == -EAGAIN ||
+			     (ret && qp->sq.next != qp->sq.tail)))
 			backlog_add(l, qp);
 		spin_unlock(&l->tx_lock);
-		if (!room)
+		if (unlikely(ret == -EFAULT && qp->sq.next == qp->sq.tail)) {
+			qp->sq.next++;
+			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+		}
+		if (unlikely(ret))
 			break;
 		sent = true;
 		if (qp->tx_offset)
@@ -393,7 +411,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 			&shm.by_block[(e->ud.qpn & HCA_PSN_MASK) >>
 				      HCA_QPN_BLOCK_BITS],
 			memory_order_acquire);
-		bool room = true;
+		int ret = 0;
 
 		if (unlikely(!gather_check(qp, e))) {
 			qp->sq.next++;
@@ -416,19 +434,22 @@ static void transmit_datagrams(struct hca_qp *qp)
 			if (likely(atomic_load_explicit(&l->state,
 							memory_order_acquire) ==
 				   SHM_LINK_UP)) {
-				room = put_datagram(qp, l, e);
-				if (room)
-					shm_kick(l);
-				else
+				ret = put_datagram(qp, l, e);
+				if (ret == -EAGAIN)
 					backlog_add(l, qp);
+				else if (!ret)
+					shm_kick(l);
 			}
 			spin_unlock(&l->tx_lock);
-			if (!room)
+			if (ret == -EAGAIN)
 				return;
 		}
 		/* A datagram is complete when it is on its way, or lost. */
 		qp->sq.next++;
-		hca_sq_complete(qp, IBV_WC_SUCCESS);
+		hca_sq_complete(qp, unlikely(ret) ? IBV_WC_LOC_PROT_ERR :
+						    IBV_WC_SUCCESS);
+		if (unlikely(ret))
+			return;
 	}
 }
 
@@ -487,26 +508,31 @@ static void settle(struct hca_qp *qp, const struct shm_inflight *f,
 		hca_sq_run(qp);
 }
 
-static void run_backlog(struct shm_link *l)
+void shm_backlog_run(struct list *waiting)
 {
-	struct list again;
-	struct list *entry;
-
-	list_init(&again);
-	spin_lock(&l->tx_lock);
-	while ((entry = list_pop(&l->backlog_qps)))
-		list_push(&again, entry);
-	atomic_store(&l->backlog, 0);
-	spin_unlock(&l->tx_lock);
-	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
-	while ((entry = list_pop(&again))) {
-		struct hca_qp *qp = list_entry(entry, struct hca_qp,
+	while (!list_empty(waiting)) {
+		struct hca_qp *qp = list_entry(waiting->next, struct hca_qp,
 					       backlog_entry);
 
 		spin_lock(&qp->sq_lock);
+		list_remove(&qp->backlog_entry);
+		qp->backlogged = false;
 		hca_sq_run(qp);
 		spin_unlock(&qp->sq_lock);
 	}
+}
+
+static void run_backlog(struct shm_link *l)
+{
+	struct list again;
+
+	list_init(&again);
+	spin_lock(&l->tx_lock);
+	list_splice(&again, &l->backlog_qps);
+	atomic_store(&l->backlog, 0);
+	spin_unlock(&l->tx_lock);
+	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
+	shm_backlog_run(&again);
 }
 
 /* How far the peer has come, by either way of telling; ack_lock is held. */

@@ -43,7 +43,7 @@ int cm_main(int argc, char **argv, const struct cm_case *cases, size_t count)
 
 struct sockaddr *cm_loopback(uint16_t port)
 {
-	static struct sockaddr_in sin;
+	static _Thread_local struct sockaddr_in sin;
 
 	memset(&sin, 0, sizeof(sin));
 	sin.sin_family = AF_INET;

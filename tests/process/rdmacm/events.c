@@ -151,6 +151,33 @@ static void migration_takes_queued_events_along(void)
 	rdma_destroy_event_channel(ch);
 }
 
+static void connect_in_child(int fd, uint16_t unused)
+{
+	struct cm_pair p;
+
+	(void)unused;
+	cm_pair_make(&p);
+	cm_message(p.caller, p.callee);
+	cm_pair_free(&p);
+	CHECK(write(fd, "c", 1) == 1);
+	_exit(0); /* what the parent had is not this process's to free */
+}
+
+static void a_forked_child_may_use_the_library_anew(void)
+{
+	struct cm_child child;
+
+#if defined(__SANITIZE_THREAD__)
+	exit(77); /* its run-time allows no threads in such a child */
+#endif
+	ch = rdma_create_event_channel();
+	CHECK(ch);
+	child = cm_fork(connect_in_child, 0);
+	cm_child_expect(&child, 'c');
+	cm_child_join(&child);
+	rdma_destroy_event_channel(ch);
+}
+
 static void every_event_has_its_name(void)
 {
 	CHECK(!strcmp(rdma_event_str(RDMA_CM_EVENT_ADDR_RESOLVED),
@@ -166,4 +193,5 @@ CM_MAIN(CASE(a_non_blocking_channel_says_eagain),
 	CASE(a_thread_that_waits_can_be_cancelled),
 	CASE(destruction_waits_for_acknowledgement),
 	CASE(migration_takes_queued_events_along),
+	CASE(a_forked_child_may_use_the_library_anew),
 	CASE(every_event_has_its_name))

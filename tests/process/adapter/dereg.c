@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that is taken back while somebody works with it: after ibv_dereg_mr()
+ * has returned nobody touches it (InfiniBand specification volume 1, 10.6.5).
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "pair.h"
+
+enum { ROUNDS = 40, PAGES = 16 * 4096, MIB = 1 << 20 };
+
+static const struct side_options big = { .bytes = 4 * MIB, .send_wr = 256,
+					 .recv_wr = 256, .cqe = 2048 };
+
+struct assault {
+	uint64_t remote_addr;
+	uint32_t rkey, length;
+	int result; /* enum ibv_wc_status of the error that ended it */
+};
+
+/* Writes until that is refused. */
+static int write_until_refused(struct end *e, void *arg)
+{
+	struct assault *as = arg;
+	struct ibv_sge sge = { (uintptr_t)e->buffer, as->length,
+			       e->mr[0]->lkey };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge,
+				  .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	uint64_t end = now_ms() + WAIT_MS;
+	struct ibv_wc wc;
+
+	wr.wr.rdma.remote_addr = as->remote_addr;
+	wr.wr.rdma.rkey = as->rkey;
+	while (now_ms() < end) {
+		if (ibv_post_send(e->qp[0], &wr, &bad))
+			return -1;
+		while (ibv_poll_cq(e->cq[SEND_CQ], 1, &wc) == 0)
+			if (now_ms() > end)
+				return -2;
+		if (wc.status) {
+			as->result = (int)wc.status;
+			return 0;
+		}
+	}
+	return -3;
+}
+
+static void wait_for_byte(const uint8_t *at, uint8_t value)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+
+	while (__atomic_load_n(at, __ATOMIC_ACQUIRE) != value)
+		if (now_ms() > end)
+			fail("no message came");
+}
+
+/* Side a is attacked in its own process; b writes. */
+static void attack(struct pair *p, uint32_t length)
+{
+	struct end *e = p->a.end;
+
+	pair_start(p, &big);
+	side_set(&p->b, 0, length, 0xaa);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct region mr = side_reg(&p->a, MIB, length,
+					    IBV_ACCESS_LOCAL_WRITE |
+						    IBV_ACCESS_REMOTE_WRITE, 0);
+		struct assault as = { .remote_addr = p->a.addr + MIB,
+				      .rkey = mr.rkey, .length = length };
+		uint8_t *target = e->buffer + MIB;
+
+		memset(target, 0, length);
+		side_start(&p->b, write_until_refused, &as, sizeof(as));
+		wait_for_byte(target + length - 1, 0xaa);
+		expect_eq(side_dereg(&p->a, mr.index), 0);
+		/* From here on it is ours. */
+		memset(target, 0x11, length);
+		expect_eq(side_join(&p->b, &as, sizeof(as)), 0);
+		expect_eq(as.result, IBV_WC_REM_ACCESS_ERR);
+		for (uint32_t k = 0; k < length; k++)
+			if (target[k] != 0x11)
+				fail("byte %u was written after the end", k);
+		expect_eq(side_async(&p->a, WAIT_MS), IBV_EVENT_QP_ACCESS_ERR);
+		pair_reset_qp(p, 0);
+		pair_connect_qp(p, 0);
+	}
+}
+
+static void small_writes_stop_when_deregistration_returns(struct pair *p)
+{
+	attack(p, 64);
+}
+
+static void large_writes_stop_when_deregistration_returns(struct pair *p)
+{
+	attack(p, MIB);
+}
+
+struct shower {
+	uint32_t length;
+};
+
+/* Sends until the connection fails. */
+static int send_until_refused(struct end *e, void *arg)
+{
+	struct shower *s = arg;
+	struct ibv_sge sge = { (uintptr_t)e->buffer, s->length, e->mr[0]->lkey };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge,
+				  .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	uint64_t end = now_ms() + WAIT_MS;
+	int out = 0;
+
+	while (now_ms() < end) {
+		struct ibv_wc wc[16];
+		int n;
+
+		while (out < 64 && !ibv_post_send(e->qp[0], &wr, &bad))
+			out++;
+		n = ibv_poll_cq(e->cq[SEND_CQ], 16, wc);
+		for (int i = 0; i < n; i++, out--) {
+			if (wc[i].status == IBV_WC_REM_OP_ERR)
+				return 0;
+			if (wc[i].status)
+				return -10 - (int)wc[i].status;
+		}
+	}
+	return -3;
+}
+
+static void post_receives(struct end *e, const struct ibv_mr *mr, int count)
+{
+	for (int k = 0; k < count; k++) {
+		struct ibv_sge sge = { (uintptr_t)mr->addr, PAGES, mr->lkey };
+		struct ibv_recv_wr wr = { .wr_id = (uint64_t)k, .sg_list = &sge,
+					  .num_sge = 1 }, *bad;
+
+		expect_eq(ibv_post_recv(e->qp[0], &wr, &bad), 0);
+	}
+}
+
+/* True when one of them was refused. */
+static bool collect_receives(struct pair *p, int count)
+{
+	bool refused = false;
+
+	for (int k = 0; k < count; k++) {
+		struct ibv_wc wc = side_wait(&p->a, RECV_CQ);
+
+		expect_eq(wc.wr_id, k);
+		if (wc.status && !refused)
+			expect_status(wc, IBV_WC_LOC_PROT_ERR);
+		refused |= wc.status != IBV_WC_SUCCESS;
+	}
+	return refused;
+}
+
+/* Receives go into memory that gets another use right after its deregistration
+ * (and in every other round is unmapped: who still copies there crashes). The
+ * progress thread receives meanwhile. */
+static void receive_into_vanishing_memory(struct pair *p, uint32_t length,
+					  int rounds)
+{
+	struct shower s = { .length = length };
+	struct end *e = p->a.end;
+	int refused = 0;
+
+	pair_start(p, &big);
+	side_set(&p->b, 0, length, 0xaa);
+	for (int i = 0; i < rounds; i++) {
+		uint8_t *at = mmap(NULL, PAGES, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct ibv_mr *mr = ibv_reg_mr(e->pd, at, PAGES,
+					       IBV_ACCESS_LOCAL_WRITE);
+
+		post_receives(e, mr, 256);
+		side_start(&p->b, send_until_refused, &s, sizeof(s));
+		wait_for_byte(at + length - 1, 0xaa);
+		expect_eq(ibv_dereg_mr(mr), 0);
+		if (i % 2)
+			munmap(at, PAGES);
+		else
+			memset(at, 0x11, length);
+		if (collect_receives(p, 256))
+			refused++;
+		else /* all had been used: one more has to fail */
+			expect_eq(side_to_state(&p->a, 0, IBV_QPS_ERR), 0);
+		side_join(&p->b, NULL, 0);
+		for (uint32_t k = 0; i % 2 == 0 && k < length; k++)
+			if (at[k] != 0x11)
+				fail("round %d: byte %u was written later", i, k);
+		if (i % 2 == 0)
+			munmap(at, PAGES);
+		pair_reset_qp(p, 0);
+		pair_connect_qp(p, 0);
+	}
+	if (!refused)
+		printf("    no receive was outstanding at a deregistration\n");
+}
+
+static void small_receives_stop_when_deregistration_returns(struct pair *p)
+{
+	p->conn.timeout = 10;
+	p->conn.retry_cnt = 1;
+	receive_into_vanishing_memory(p, 64, ROUNDS);
+}
+
+static void middle_receives_stop_when_deregistration_returns(struct pair *p)
+{
+	p->conn.timeout = 10;
+	p->conn.retry_cnt = 1;
+	receive_into_vanishing_memory(p, 16000, 300);
+}
+
+static void large_receives_stop_when_deregistration_returns(struct pair *p)
+{
+	p->conn.timeout = 10;
+	p->conn.retry_cnt = 1;
+	receive_into_vanishing_memory(p, PAGES, ROUNDS);
+}
+
+/* Sends wait, their memory goes away, then the receiver becomes ready. */
+static void waiting_sends_whose_memory_is_gone_fail_at_the_sender(struct pair *p)
+{
+	static const uint32_t lengths[] = { 50, 5000, PAGES };
+	struct end *e = p->a.end;
+
+	p->conn.min_rnr_timer = 28; /* 164 ms: they are not sent again before */
+	pair_start(p, &big);
+	for (unsigned i = 0; i < 3; i++) {
+		uint8_t *at = mmap(NULL, PAGES, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct ibv_mr *mr = ibv_reg_mr(e->pd, at, PAGES, 0);
+		struct ibv_sge sge = { (uintptr_t)at, lengths[i], mr->lkey };
+		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge,
+					  .num_sge = 1,
+					  .send_flags = IBV_SEND_SIGNALED }, *bad;
+		struct ibv_wc wc;
+
+		for (int k = 0; k < 100; k++)
+			expect_eq(ibv_post_send(e->qp[0], &wr, &bad), 0);
+		side_expect_none(&p->b, RECV_CQ);
+		expect_eq(ibv_dereg_mr(mr), 0);
+		munmap(at, PAGES);
+		for (uint64_t k = 0; k < 100; k++)
+			side_recv(&p->b, k, 0, PAGES);
+		wc = side_wait(&p->a, SEND_CQ);
+		expect_status(wc, IBV_WC_LOC_PROT_ERR);
+		pair_reset_qp(p, 0);
+		pair_connect_qp(p, 0);
+	}
+}
+
+static const struct test_case cases[] = {
+	CASE_IN(ONLY_TWO_PROCESSES,
+		small_writes_stop_when_deregistration_returns),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		large_writes_stop_when_deregistration_returns),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		small_receives_stop_when_deregistration_returns),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		middle_receives_stop_when_deregistration_returns),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		large_receives_stop_when_deregistration_returns),
+	CASE(waiting_sends_whose_memory_is_gone_fail_at_the_sender),
+};
+
+int main(int argc, char **argv)
+{
+	return RUN_CASES(argc, argv, cases);
+}

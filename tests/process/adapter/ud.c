@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Datagrams: header, keys, silent loss, and the way back to a sender
+ * (InfiniBand specification volume 1, 9.8.3 and annex A17 for the header of
+ * RoCE v2; ibv_create_ah_from_wc(3)).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/ip.h>
+#include <signal.h>
+#include <string.h>
+
+#include "pair.h"
+
+enum { GRH = 40, QKEY = 0x11111111, ROOM = 8192 };
+
+static const struct side_options ud = { .type = IBV_QPT_UD, .bytes = 1 << 18,
+					.inline_bytes = 256 };
+
+static void start(struct pair *p)
+{
+	p->conn.access_a = p->conn.access_b = QKEY;
+	pair_start(p, &ud);
+}
+
+static struct send_req datagram(const struct side *s, const struct side *to,
+				int ah, uint64_t wr_id, uint64_t offset,
+				uint32_t length)
+{
+	struct send_req r = send_req(s, IBV_WR_SEND, wr_id, offset, length);
+
+	r.ah = ah;
+	r.remote_qpn = to->qpn[0];
+	r.qkey = QKEY;
+	return r;
+}
+
+/* One that must arrive, so that what was sent before had its time. */
+static void marker(struct pair *p, int ah)
+{
+	struct send_req r = datagram(&p->a, &p->b, ah, 77, 0, 5);
+
+	side_recv(&p->b, 78, ROOM * 4, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 77);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 78).byte_len, GRH + 5);
+}
+
+static void every_size_arrives_behind_forty_bytes(struct pair *p)
+{
+	static const uint32_t sizes[] = { 0, 1, 55, 56, 57, 96, 97, 1024, 4055,
+					  4056, 4095, 4096 };
+	struct ibv_wc wc;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (int way = 0; way < 3; way++) {
+			struct send_req r = datagram(&p->a, &p->b, ah, i, 0,
+						     sizes[i]);
+			uint8_t behind;
+
+			if (way == 1) {
+				r.num_sge = 2;
+				r.sge[0].length = sizes[i] / 3;
+				r.sge[1] = side_sge(&p->a, sizes[i] / 3,
+						    sizes[i] - sizes[i] / 3);
+			} else if (way == 2) {
+				if (sizes[i] > 256)
+					continue;
+				r.flags |= IBV_SEND_INLINE;
+			}
+			side_fill(&p->a, 0, sizes[i], i);
+			side_set(&p->b, 0, ROOM, 0xcc);
+			side_recv(&p->b, i, 0, GRH + 4096);
+			expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+			side_wait_ok(&p->a, SEND_CQ, i);
+			wc = side_wait_ok(&p->b, RECV_CQ, i);
+			expect_eq(wc.byte_len, GRH + sizes[i]);
+			expect_eq(wc.opcode, IBV_WC_RECV);
+			expect_eq(wc.wc_flags, IBV_WC_GRH);
+			expect_eq(wc.src_qp, p->a.qpn[0]);
+			expect_eq(wc.qp_num, p->b.qpn[0]);
+			side_check(&p->b, GRH, sizes[i], i);
+			side_peek(&p->b, GRH + sizes[i], &behind, 1);
+			expect_eq(behind, 0xcc);
+		}
+	}
+}
+
+static void the_header_may_lie_in_a_buffer_of_its_own(struct pair *p)
+{
+	struct recv_req rr = { .wr_id = 1, .num_sge = 3 };
+	struct send_req r;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	rr.sge[0] = side_sge(&p->b, 0, GRH);
+	rr.sge[1] = side_sge(&p->b, 1000, 10);
+	rr.sge[2] = side_sge(&p->b, 2000, 3000);
+	side_fill(&p->a, 0, 2000, 3);
+	expect_eq(side_post_recv(&p->b, 0, &rr, 1).ret, 0);
+	r = datagram(&p->a, &p->b, ah, 1, 0, 10);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 1).byte_len, GRH + 10);
+	side_check(&p->b, 1000, 10, 3);
+}
+
+static void the_immediate_arrives(struct pair *p)
+{
+	struct send_req r;
+	struct ibv_wc wc;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	r = datagram(&p->a, &p->b, ah, 1, 0, 100);
+	r.opcode = IBV_WR_SEND_WITH_IMM;
+	r.imm = htonl(0xcafe);
+	side_recv(&p->b, 2, 0, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	wc = side_wait_ok(&p->b, RECV_CQ, 2);
+	expect_eq(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
+	expect_eq(wc.imm_data, htonl(0xcafe));
+	expect_eq(side_wait_ok(&p->a, SEND_CQ, 1).opcode, IBV_WC_SEND);
+}
+
+static void the_header_names_the_ipv4_addresses_of_both_ends(struct pair *p)
+{
+	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	uint8_t grh[GRH];
+	struct iphdr ip;
+	struct send_req r;
+
+	start(p);
+	if (memcmp(p->a.gid.raw, v4, 12) || memcmp(p->b.gid.raw, v4, 12))
+		exit(77); /* a host without an IPv4 address */
+	attr.grh.dgid = p->b.gid;
+	attr.grh.hop_limit = 17;
+	attr.grh.traffic_class = 0x20;
+	r = datagram(&p->a, &p->b, side_ah_create(&p->a, &attr), 1, 0, 8);
+	side_recv(&p->b, 2, 0, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->b, RECV_CQ, 2);
+	side_peek(&p->b, 0, grh, GRH);
+	memcpy(&ip, grh + 20, sizeof(ip));
+	expect_eq(ip.version, 4);
+	expect_eq(ip.ihl, 5);
+	expect_eq(ip.protocol, IPPROTO_UDP);
+	expect_eq(ip.ttl, 17);
+	expect_eq(ip.tos, 0x20);
+	expect(!memcmp(&ip.saddr, p->a.gid.raw + 12, 4));
+	expect(!memcmp(&ip.daddr, p->b.gid.raw + 12, 4));
+}
+
+static void the_completion_leads_back_to_the_sender(struct pair *p)
+{
+	struct ibv_wc wc;
+	struct send_req r;
+	int ah, back;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	for (int round = 0; round < 3; round++) {
+		r = datagram(&p->a, &p->b, ah, 1, 0, 100);
+		side_recv(&p->b, 2, 0, ROOM);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		wc = side_wait_ok(&p->b, RECV_CQ, 2);
+		back = side_ah_from_wc(&p->b, &wc, 0);
+		expect(back >= 0);
+		r = datagram(&p->b, &p->a, back, 3, GRH, 100);
+		r.remote_qpn = wc.src_qp;
+		side_recv(&p->a, 4, 1000, ROOM);
+		expect_eq(side_post_send(&p->b, 0, &r, 1).ret, 0);
+		expect_eq(side_wait_ok(&p->a, RECV_CQ, 4).src_qp, p->b.qpn[0]);
+		side_wait_ok(&p->b, SEND_CQ, 3);
+		side_wait_ok(&p->a, SEND_CQ, 1);
+		side_ah_destroy(&p->b, back);
+	}
+}
+
+static void a_wrong_qkey_is_dropped_and_the_sender_learns_nothing(struct pair *p)
+{
+	struct send_req r;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	side_recv(&p->b, 1, 0, ROOM);
+	r = datagram(&p->a, &p->b, ah, 2, 0, 10);
+	r.qkey = QKEY + 1;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 2);
+	side_expect_none(&p->b, RECV_CQ);
+	/* The receive is still there. */
+	r.qkey = QKEY;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->b, RECV_CQ, 1);
+	expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
+}
+
+static void a_qkey_with_the_top_bit_means_that_of_the_queue_pair(struct pair *p)
+{
+	struct send_req r;
+
+	start(p);
+	r = datagram(&p->a, &p->b, side_ah_to(&p->a, &p->b.gid), 2, 0, 10);
+	r.qkey = 0x80000000;
+	side_recv(&p->b, 1, 0, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->b, RECV_CQ, 1);
+}
+
+static void without_a_posted_receive_it_is_dropped(struct pair *p)
+{
+	struct send_req r;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	marker(p, ah);
+	r = datagram(&p->a, &p->b, ah, 2, 0, 10);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 2);
+	side_expect_none(&p->b, RECV_CQ);
+	side_recv(&p->b, 1, 0, ROOM);
+	side_expect_none(&p->b, RECV_CQ);
+	expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->b, RECV_CQ, 1);
+}
+
+static void to_nobody_it_succeeds(struct pair *p)
+{
+	static const uint32_t nobody[] = { 0, 1, 2, 0x5555, 0x400123, 0xfffffe };
+	struct send_req r;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	for (unsigned i = 0; i < 6; i++) {
+		if (nobody[i] >> 10 == p->b.qpn[0] >> 10 ||
+		    nobody[i] >> 10 == p->a.qpn[0] >> 10)
+			continue;
+		r = datagram(&p->a, &p->b, ah, i, 0, 10);
+		r.remote_qpn = nobody[i];
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->a, SEND_CQ, i);
+	}
+	/* A number of the peer that is free, and a reliable one. */
+	r.remote_qpn = p->b.qpn[0] ^ 0x3ff;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, r.wr_id);
+	expect_eq(side_qp_create(&p->b, NULL), 1);
+	r.remote_qpn = p->b.qpn[1];
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, r.wr_id);
+	expect_eq(side_async(&p->b, 0), -1);
+	marker(p, ah);
+}
+
+static void to_a_host_that_is_not_there_it_succeeds(struct pair *p)
+{
+	/* 192.0.2.1: for documentation, nobody's. */
+	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 } };
+	struct send_req r;
+
+	start(p);
+	r = datagram(&p->a, &p->b, side_ah_to(&p->a, &gid), 1, 0, 10);
+	side_recv(&p->b, 5, 0, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	side_expect_none(&p->b, RECV_CQ);
+}
+
+static void to_a_queue_pair_that_does_not_receive_yet_it_is_dropped(struct pair *p)
+{
+	struct send_req r;
+	int ah;
+
+	p->conn.access_a = QKEY;
+	pair_open(p, &ud);
+	expect_eq(side_to_init(&p->a, 0, QKEY), 0);
+	expect_eq(side_to_rtr(&p->a, 0, &p->conn, &p->b.gid, 0, 0), 0);
+	expect_eq(side_to_rts(&p->a, 0, &p->conn, 0), 0);
+	expect_eq(side_to_init(&p->b, 0, QKEY), 0);
+	side_recv(&p->b, 1, 0, ROOM);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	r = datagram(&p->a, &p->b, ah, 2, 0, 10);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 2);
+	side_expect_none(&p->b, RECV_CQ);
+	expect_eq(side_to_rtr(&p->b, 0, &p->conn, &p->a.gid, 0, 0), 0);
+	side_expect_none(&p->b, RECV_CQ);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->b, RECV_CQ, 1);
+}
+
+static void more_than_a_packet_is_an_error_and_stops_only_the_send_queue(struct pair *p)
+{
+	struct send_req r;
+	struct ibv_wc wc;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	side_recv(&p->b, 1, 0, 3 * ROOM);
+	r = datagram(&p->a, &p->b, ah, 2, 0, 4097);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	wc = side_wait(&p->a, SEND_CQ);
+	expect_status(wc, IBV_WC_LOC_LEN_ERR);
+	expect_eq(side_state(&p->a, 0), IBV_QPS_SQE);
+	side_expect_none(&p->b, RECV_CQ);
+	/* SQE: sends are flushed, receives go on, RTS again when asked. */
+	r = datagram(&p->a, &p->b, ah, 3, 0, 10);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_WR_FLUSH_ERR);
+	side_recv(&p->a, 4, 0, ROOM);
+	r = datagram(&p->b, &p->a, side_ah_to(&p->b, &p->a.gid), 5, 0, 10);
+	expect_eq(side_post_send(&p->b, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, RECV_CQ, 4);
+	expect_eq(side_to_state(&p->a, 0, IBV_QPS_RTS), 0);
+	r = datagram(&p->a, &p->b, ah, 6, 0, 10);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 6);
+	side_wait_ok(&p->b, RECV_CQ, 1);
+}
+
+static void rdma_is_refused(struct pair *p)
+{
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE_WITH_IMM
+	};
+	struct send_req r;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	for (int i = 0; i < 3; i++) {
+		struct posted posted;
+
+		r = datagram(&p->a, &p->b, ah, 1, 0, 10);
+		r.opcode = ops[i];
+		posted = side_post_send(&p->a, 0, &r, 1);
+		expect(posted.ret == EINVAL || posted.ret == EOPNOTSUPP);
+		expect_eq(posted.bad, 0);
+	}
+}
+
+static void builder_calls_send_datagrams(struct pair *p)
+{
+	struct side_options opt = ud;
+	struct send_req r[2];
+	int ah;
+
+	opt.extended = true;
+	p->conn.access_a = p->conn.access_b = QKEY;
+	pair_start(p, &opt);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	r[0] = datagram(&p->a, &p->b, ah, 1, 0, 100);
+	r[1] = datagram(&p->a, &p->b, ah, 2, 0, 50);
+	r[1].opcode = IBV_WR_SEND_WITH_IMM;
+	r[1].imm = htonl(9);
+	r[1].flags |= IBV_SEND_INLINE;
+	side_recv(&p->b, 3, 0, ROOM);
+	side_recv(&p->b, 4, 0, ROOM);
+	expect_eq(side_build_send(&p->a, 0, r, 2).ret, 0);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 3).byte_len, GRH + 100);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 4).imm_data, htonl(9));
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	side_wait_ok(&p->a, SEND_CQ, 2);
+}
+
+static void a_handle_without_a_local_address_is_refused(struct pair *p)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+
+	start(p);
+	attr.grh.dgid = p->b.gid;
+	attr.grh.sgid_index = 250;
+	expect_eq(side_ah_create(&p->a, &attr), -1);
+	attr.grh.sgid_index = 0;
+	attr.port_num = 2;
+	expect_eq(side_ah_create(&p->a, &attr), -1);
+}
+
+static void a_flood_loses_at_most_datagrams(struct pair *p)
+{
+	/* Far more than fit, while the receiver does nothing. */
+	struct side_options opt = ud;
+	struct send_req r[8];
+	struct polled polled;
+	int ah, got = 0;
+
+	opt.send_wr = 4096;
+	opt.recv_wr = 4096;
+	opt.cqe = 8192;
+	p->conn.access_a = p->conn.access_b = QKEY;
+	pair_start(p, &opt);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	side_fill(&p->a, 0, 4096, 5);
+	for (int i = 0; i < 30; i++)
+		side_recv(&p->b, 0, (uint64_t)i * ROOM, ROOM);
+	for (int i = 0; i < 8; i++)
+		r[i] = datagram(&p->a, &p->b, ah, 1, 0, 4096);
+	for (int i = 0; i < 500; i++)
+		expect_eq(side_post_send(&p->a, 0, r, 8).ret, 0);
+	for (int done = 0; done < 4000; done += polled.count) {
+		polled = side_poll(&p->a, SEND_CQ, 50, WAIT_MS);
+		expect(polled.count > 0);
+		for (int i = 0; i < polled.count; i++)
+			expect_status(polled.wc[i], IBV_WC_SUCCESS);
+	}
+	polled = side_poll(&p->b, RECV_CQ, 30, QUIET_MS);
+	for (got = 0; got < polled.count; got++) {
+		expect_status(polled.wc[got], IBV_WC_SUCCESS);
+		side_check(&p->b, (uint64_t)got * ROOM + GRH, 4096, 5);
+	}
+	expect(got > 0);
+}
+
+static void a_flood_to_a_peer_that_dies_completes(struct pair *p)
+{
+	struct side_options opt = ud;
+	struct send_req r[8];
+	struct polled polled;
+	int ah;
+
+	opt.send_wr = 4096;
+	opt.cqe = 8192;
+	p->conn.access_a = p->conn.access_b = QKEY;
+	pair_start(p, &opt);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	marker(p, ah);
+	side_signal(&p->b, SIGSTOP);
+	for (int i = 0; i < 8; i++)
+		r[i] = datagram(&p->a, &p->b, ah, 1, 0, 4096);
+	for (int i = 0; i < 250; i++)
+		expect_eq(side_post_send(&p->a, 0, r, 8).ret, 0);
+	polled = side_poll(&p->a, SEND_CQ, 64, WAIT_MS);
+	expect(polled.count > 0);
+	side_kill(&p->b);
+	for (int done = polled.count; done < 2000; done += polled.count) {
+		int left = 2000 - done;
+
+		polled = side_poll(&p->a, SEND_CQ, left < 50 ? left : 50, WAIT_MS);
+		if (polled.count <= 0)
+			fail("%d of 2000 datagrams never completed", left);
+		for (int i = 0; i < polled.count; i++)
+			expect_status(polled.wc[i], IBV_WC_SUCCESS);
+	}
+}
+
+static const struct test_case cases[] = {
+	CASE(every_size_arrives_behind_forty_bytes),
+	CASE(the_header_may_lie_in_a_buffer_of_its_own),
+	CASE(the_immediate_arrives),
+	CASE(the_header_names_the_ipv4_addresses_of_both_ends),
+	CASE(the_completion_leads_back_to_the_sender),
+	CASE(a_wrong_qkey_is_dropped_and_the_sender_learns_nothing),
+	CASE(a_qkey_with_the_top_bit_means_that_of_the_queue_pair),
+	CASE(without_a_posted_receive_it_is_dropped),
+	CASE(to_nobody_it_succeeds),
+	CASE(to_a_host_that_is_not_there_it_succeeds),
+	CASE(to_a_queue_pair_that_does_not_receive_yet_it_is_dropped),
+	CASE(more_than_a_packet_is_an_error_and_stops_only_the_send_queue),
+	CASE(rdma_is_refused),
+	CASE(builder_calls_send_datagrams),
+	CASE(a_handle_without_a_local_address_is_refused),
+	CASE(a_flood_loses_at_most_datagrams),
+	CASE_IN(ONLY_TWO_PROCESSES, a_flood_to_a_peer_that_dies_completes),
+};
+
+int main(int argc, char **argv)
+{
+	return RUN_CASES(argc, argv, cases);
+}
