@@ -212,7 +212,8 @@ void pair_far_send(struct pair *p, unsigned values, uint64_t sequence)
 void pair_far_post(struct pair *p, unsigned n)
 {
 	while (n--) {
-		struct ibv_sge sge = { (uintptr_t)p->far_buffer[1], 4096,
+		struct ibv_sge sge = { (uintptr_t)p->far_buffer[PAIR_FAR],
+				       4096,
 				       p->far_mr->lkey };
 		struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 

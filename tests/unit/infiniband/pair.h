@@ -30,7 +30,7 @@ struct pair {
 	struct ibv_cq *recv_cq, *send_cq, *far_recv_cq, *far_send_cq;
 	struct ibv_qp *near, *far;
 	struct ibv_mr *far_mr;
-	char far_buffer[PAIR_FAR][4096];
+	char far_buffer[PAIR_FAR + 1][4096]; /* the last one receives */
 	struct ib_registrar registrar;
 	struct pool pool;
 	struct ib_channel channel;

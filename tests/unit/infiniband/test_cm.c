@@ -4,6 +4,8 @@
  * manager that does what the test says.
  */
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -323,6 +325,112 @@ static void a_disconnect_releases_what_was_posted(void **state)
 	end();
 }
 
+static atomic_bool reader_stop;
+
+/* What a path's thread does. */
+static void *read_until_stopped(void *arg)
+{
+	const struct node_type *t = h.node.type;
+	struct sample *s;
+	unsigned release;
+
+	while (!atomic_load(&reader_stop)) {
+		s = sample_alloc(&h.pool);
+		if (!s)
+			break;
+		release = 1;
+		t->read(&h.node, &s, 1, &release);
+		sample_put_many(&s, release);
+	}
+	return NULL;
+}
+
+static void join_reader(pthread_t t)
+{
+	atomic_store(&reader_stop, true);
+	h.node.type->interrupt(&h.node);
+	pthread_join(t, NULL);
+}
+
+static void a_sleeping_reader_notices_loss_and_return_of_the_peer(void **state)
+{
+	pthread_t t;
+
+	begin(LISTEN_LOW "polling = \"event\"; };");
+	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
+	atomic_store(&reader_stop, false);
+	assert_int_equal(pthread_create(&t, NULL, read_until_stopped, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned arms = fake_arms();
+
+		fake_request();
+		WAIT_FOR(is(NODE_CONNECTED));
+		/* It sleeps, or is about to. */
+		WAIT_FOR(fake_arms() > arms);
+		fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+		WAIT_FOR(is(NODE_STARTED));
+		assert_int_equal(fake_objects().cqs, 0);
+	}
+	join_reader(t);
+	end();
+}
+
+static void stop_with_a_sleeping_reader_ends_at_once(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		pthread_t t;
+
+		begin(LISTEN_LOW "polling = \"event\"; };");
+		h.node.is_source = true;
+		assert_int_equal(harness_start(&h), 0);
+		atomic_store(&reader_stop, false);
+		assert_int_equal(pthread_create(&t, NULL, read_until_stopped,
+						NULL), 0);
+		fake_request();
+		WAIT_FOR(fake_arms() > 0);
+		join_reader(t); /* sleeps for ever else */
+		end();
+	}
+}
+
+/* Reads when a descriptor says so, as a path of several sources does. */
+static bool read_when_readable(void)
+{
+	struct pollfd pfds[2];
+	int fds[2];
+
+	assert_int_equal(h.node.type->poll_fds(&h.node, fds, 2), 2);
+	for (int i = 0; i < 2; i++)
+		pfds[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	if (poll(pfds, 2, 1) <= 0)
+		return false;
+	struct sample *s = sample_alloc(&h.pool);
+	unsigned release = 1;
+
+	assert_int_equal(h.node.type->read(&h.node, &s, 1, &release), 0);
+	sample_put_many(&s, release);
+	return true;
+}
+
+static void who_waits_for_descriptors_fills_the_queue_of_each_connection(void **state)
+{
+	begin(LISTEN_LOW "polling = \"adaptive\"; spin = 1000000; };");
+	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
+	while (read_when_readable())
+		;
+	for (int i = 0; i < 3; i++) {
+		fake_request();
+		WAIT_FOR((read_when_readable(), is(NODE_CONNECTED)));
+		assert_true(fake_receives() >= 32 - 16);
+		fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+		WAIT_FOR((read_when_readable(), is(NODE_STARTED)));
+		assert_int_equal(h.pool.available, h.pool.count);
+	}
+	end();
+}
+
 static void a_connection_over_another_adapter_is_refused(void **state)
 {
 	begin(LISTEN_HIGH "}; " CALL_LOW "};");
@@ -420,6 +528,9 @@ int main(void)
 		T(of_two_that_call_each_other_the_smaller_address_insists),
 		T(receive_requests_are_posted_before_the_peer_may_send),
 		T(a_disconnect_releases_what_was_posted),
+		T(a_sleeping_reader_notices_loss_and_return_of_the_peer),
+		T(stop_with_a_sleeping_reader_ends_at_once),
+		T(who_waits_for_descriptors_fills_the_queue_of_each_connection),
 		T(a_connection_over_another_adapter_is_refused),
 		T(deeper_queues_than_the_adapter_has_are_refused),
 		T(a_stopped_node_starts_again),
