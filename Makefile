@@ -44,10 +44,13 @@ deps-test:
 	@new=$$(scripts/install-deps.sh test) || exit 1; \
 	if [ -n "$$new" ]; then echo "$$new"; rm -f $(BUILD)/.configured; fi
 
+# From scratch, because an option that is no longer given would stay as it was;
+# objects are kept and made anew only where their command changed.
 configure: deps
 	@if [ "$$(cat $(BUILD)/.configured 2>/dev/null)" != "$(CONFIG)" ]; then \
-		if [ -f $(BUILD)/build.ninja ]; then again=--reconfigure; fi; \
-		meson setup $$again $(BUILD) $(CONFIG) >/dev/null || \
+		rm -rf $(BUILD)/build.ninja $(BUILD)/meson-private; \
+		meson setup $(BUILD) $(CONFIG) >/dev/null || \
 			{ tail -n 20 $(BUILD)/meson-logs/meson-log.txt; exit 1; }; \
+		ninja -C $(BUILD) -t restat build.ninja >/dev/null 2>&1; \
 		echo "$(CONFIG)" >$(BUILD)/.configured; \
 	fi

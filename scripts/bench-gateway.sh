@@ -39,13 +39,24 @@ point() {
 	finish source "$source" $((seconds + 20))
 	kill -TERM "$target"
 	finish target "$target" 20
-	echo
-	echo "$MODE, $RATE/s, $VALUES values:"
-	# Losses are a result here, not a failure.
-	"$BUSBAR" compare "$OUT/sent.csv" "$OUT/received.csv" || true
+	# A difference is a result here, not a failure.
+	"$BUSBAR" compare --json "$OUT/sent.csv" "$OUT/received.csv" >"$OUT/result.json" || true
+	missed=$(sed -n 's/.*steps [0-9]* missed \([0-9]*\) .*/\1/p' "$OUT/source.log")
+	awk -v mode="$MODE" -v rate="$RATE" -v steps="$LIMIT" -v missed="${missed:-0}" '
+		/": / { gsub(/[",:]/, " "); v[$1] = $2 }
+		END {
+			printf "%-4s %8d %9d %8.2f %6d %6d  %7.2f %8.2f %9.2f %9.2f\n",
+				mode, rate, v["sent"], 100 * missed / steps,
+				v["lost"] + v["before_connection"], v["out_of_order"],
+				v["p50"] / 1e3, v["p99"] / 1e3, v["p99.9"] / 1e3, v["max"] / 1e3
+		}' "$OUT/result.json"
 }
 
 "$BUSBAR" bench floor cacheline_oneway_ns udp_rtt_64_ns eventfd_wakeup_ns
+echo
+echo "$VALUES values per sample, $seconds s per line; one-way latency in us"
+printf '%-4s %8s %9s %8s %6s %6s  %7s %8s %9s %9s\n' mode rate/s sent missed% lost order \
+	p50 p99 p99.9 max
 for mode in $MODES; do
 	for rate in $RATES; do
 		point "$mode" "$rate"

@@ -39,6 +39,7 @@ wait_end() {
 start() {
 	name=$1
 	shift
+	: >"$OUT/$name.log" # here, so that it is there to be looked at
 	"$@" >"$OUT/$name.log" 2>&1 &
 	pid=$!
 	pids="$pids $pid"

@@ -25,12 +25,26 @@ export BUSBAR_LOG="${BUSBAR_LOG:-info}"
 	exit 1
 }
 mkdir -p "$OUT"
-rm -f "$OUT"/*-sent.csv "$OUT"/*-received.csv "$OUT"/[ab].log
+rm -f "$OUT"/*-sent.csv "$OUT"/*-received.csv "$OUT"/[ab].log "$OUT/b-live.json"
 . scripts/gateways.sh
+failed=
+
+# show_live PID: what B receives, once per second, until the process ends. The
+# figures come from the hook `stats` of its node.
+show_live() {
+	shown=0
+	while alive "$1"; do
+		sleep 0.2
+		lines=$(wc -l <"$OUT/b-live.json" 2>/dev/null || echo 0)
+		[ "$lines" -gt "$shown" ] || continue
+		shown=$lines
+		tail -n 1 "$OUT/b-live.json" | awk -f scripts/demo-live.awk
+	done
+}
 
 if [ -z "${FILE:-}" ]; then
 	FILE=$OUT/fault.csv
-	"$BUSBAR" simulate fault --duration "$DURATION" --output "$FILE" ||
+	"$BUSBAR" simulate fault --duration "$DURATION" --rate 4000 --output "$FILE" ||
 		die "the waveform could not be made"
 fi
 [ -r "$FILE" ] || die "FILE=$FILE cannot be read"
@@ -45,23 +59,25 @@ echo "busbar: two gateways on $("$BUSBAR" devices | awk 'NR == 1 { print $1 }'),
 echo "  A  replays $FILE and generates $VALUES values at $RATE/s (examples/demo/a.conf)"
 echo "  B  receives both and writes them to $OUT/ (examples/demo/b.conf)"
 
-AFFINITY=$(cpu_mask 1) start b "$BUSBAR" run examples/demo/b.conf
+start b "$BUSBAR" run examples/demo/b.conf
 b=$pid
 wait_log b "$b" 2 'listening on'
-AFFINITY=$(cpu_mask 0) start a "$BUSBAR" run examples/demo/a.conf
+start a "$BUSBAR" run examples/demo/a.conf
 a=$pid
 
+show_live "$a"
 finish a "$a" $((DURATION + 10))
 kill -TERM "$b"
 finish b "$b" 10
 
-failed=0
+rm -f "$OUT"/*-result.json
 for stream in waveform generator; do
-	echo
-	echo "$stream:"
-	"$BUSBAR" compare "$OUT/$stream-sent.csv" "$OUT/$stream-received.csv" ||
-		failed=1
+	"$BUSBAR" compare --json --expect-lossless "$OUT/$stream-sent.csv" \
+		"$OUT/$stream-received.csv" >"$OUT/$stream-result.json" || true
 done
 echo
+awk -f scripts/demo-table.awk "$OUT/waveform-result.json" \
+	"$OUT/generator-result.json" || failed=1
+grep -h ' missed ' "$OUT/a.log" | sed -n 's/.*steps \([0-9]*\) missed \([0-9]*\) .*/the generator missed \2 of \1 steps/p'
 echo "files and logs are in $OUT/"
-exit "$failed"
+[ -z "$failed" ] || die "not every sample arrived once, in order and equal in every bit; see $OUT/*-result.json"

@@ -17,15 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/settings.h"
 #include "util/log.h"
 
 static void print_help(FILE *out)
 {
 	fputs("usage: busbar devices [-v] [DEVICE...]\n"
+	      "       busbar devices --settings\n"
 	      "\n"
 	      "Lists RDMA devices, their ports and addresses (GIDs).\n"
 	      "\n"
 	      "  -v, --verbose  limits and capabilities as well\n"
+	      "      --settings the software adapter's settings: environment\n"
+	      "                 variables, defaults and meaning\n"
 	      "  -h, --help     this text\n",
 	      out);
 }
@@ -228,6 +232,7 @@ int cli_devices(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "settings", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -238,6 +243,11 @@ int cli_devices(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
 		if (opt == 'h') {
 			print_help(stdout);
+			return CLI_OK;
+		}
+		if (opt == 's') {
+			settings_print(hca_setting_table, hca_setting_count,
+				       stdout);
 			return CLI_OK;
 		}
 		if (opt != 'v')

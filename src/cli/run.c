@@ -46,7 +46,7 @@ static const char usage[] =
 	"configuration.\n";
 
 static struct super_node *_Atomic running;
-static bool live_line;
+static _Atomic bool live_line;
 
 static void on_signal(int number)
 {

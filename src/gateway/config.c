@@ -65,6 +65,7 @@ static bool is_news(struct config *c, const char *message)
 	return true;
 }
 
+__attribute__((format(printf, 5, 0)))
 static void error_line(struct config *c, unsigned file, unsigned line,
 		       const char *path, const char *fmt, va_list args)
 {

@@ -327,8 +327,14 @@ static int expand(struct config *c, unsigned file, const char *text,
 		size_t n = json ? 0 : comment_length(p, end);
 		const char *was = p;
 
-		if (*p == '"')
+		if (*p == '"') {
 			n = string_length(p, end);
+			if (n < 2 || p[n - 1] != '"') {
+				config_error_in(c, file, line,
+						"the text that begins here has no closing '\"'");
+				return -EINVAL;
+			}
+		}
 		if (!n && end - p >= 2 && p[0] == '$' && p[1] == '{') {
 			char *value = config_env_value(&p, end, problem,
 						       sizeof(problem));

@@ -44,6 +44,13 @@ struct format_type {
 	void (*reset)(struct format *f);
 
 	/*
+	 * The signals that the beginning of a file names; NULL when it names
+	 * none. For formats whose files say more than samples can.
+	 */
+	struct signal_list *(*names)(struct format *f, const char *buf,
+				     size_t len);
+
+	/*
 	 * Scans up to `cnt` samples from buf[0..len). Sets *used to the bytes
 	 * consumed (an incomplete last sample is left). Returns the number of
 	 * samples filled, or -EBADMSG with *used behind the bad piece and

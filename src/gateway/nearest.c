@@ -54,8 +54,11 @@ void nearest_try(struct nearest *n, const char *candidate)
 
 const char *nearest_hint(const struct nearest *n, char *buf, size_t size)
 {
-	/* A third of the letters wrong is still the same word. */
-	if (n->best && n->distance <= MAX(1, strlen(n->best) / 3))
+	size_t len = n->best ? strlen(n->best) : 0;
+
+	/* A third of the letters wrong is still the same word; one letter of
+	 * two is not. */
+	if (n->best && n->distance <= (len < 3 ? 0 : (len + 1) / 3))
 		snprintf(buf, size, ", did you mean '%s'?", n->best);
 	else if (size)
 		buf[0] = '\0';

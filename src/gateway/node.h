@@ -51,6 +51,7 @@ enum node_flags {
 	NODE_READ_BLOCKS = 1 << 2,  /* read waits for data by itself */
 	NODE_LOOPS = 1 << 3,        /* what is written comes back from read, so
 				     * signals of `out` hold for `in` too */
+	NODE_GENERATES = 1 << 4,    /* gaps are steps it missed, counted there */
 };
 
 struct node_type {
@@ -149,6 +150,7 @@ struct node {
 	struct super_node *super;
 	_Atomic int state;            /* enum node_state */
 	bool enabled;
+	bool is_source, is_destination; /* of an enabled path; before prepare */
 	int64_t affinity;             /* CPU mask, 0: none */
 	uint64_t sequence;            /* next own sequence number */
 	struct node_direction in, out;

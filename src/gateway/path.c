@@ -17,6 +17,7 @@
 /* Samples taken from queues before sources and timers are looked at again. */
 #define QUEUE_BURST 64
 #define POLL_FDS_MAX 64
+#define NODE_FDS_MAX 8
 
 static unsigned hold_max(const struct node *n)
 {
@@ -125,7 +126,7 @@ static int prepare_register(struct path *p)
  */
 static bool all_offer_descriptors(const struct path *p)
 {
-	int fd;
+	int fds[NODE_FDS_MAX];
 
 	for (unsigned i = 0; i < p->source_count; i++) {
 		const struct path_source *s = &p->sources[i];
@@ -137,12 +138,12 @@ static bool all_offer_descriptors(const struct path *p)
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct node *n = p->sources[i].node;
 
-		if (n->type->poll_fds(n, &fd, 1) > 0)
+		if (n->type->poll_fds(n, fds, NODE_FDS_MAX) > 0)
 			continue;
 		/* Nobody will poll after all. */
 		while (i-- > 0)
 			p->sources[i].node->type->poll_fds(p->sources[i].node,
-							   &fd, 0);
+							   fds, 0);
 		return false;
 	}
 	return true;
@@ -282,7 +283,7 @@ struct poll_set {
 
 static void fill_poll_set(struct path *p, struct poll_set *set)
 {
-	int fds[8];
+	int fds[NODE_FDS_MAX];
 
 	set->fds[0] = (struct pollfd){ .fd = p->event_fd, .events = POLLIN };
 	set->count = 1;
@@ -350,6 +351,13 @@ static void *run(void *arg)
 	else
 		run_queued(p);
 	atomic_store(&p->ended, true);
+	/* Wakes readers of nodes that loop; they find that it was the end. */
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n->type->flags & NODE_LOOPS && n->type->interrupt)
+			n->type->interrupt(n);
+	}
 	log_debug("path %s: ended after %llu samples", p->name,
 		  (unsigned long long)p->forwarded);
 	if (p->ended_fd >= 0 &&

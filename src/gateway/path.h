@@ -38,6 +38,10 @@ struct path_source {
 	struct path_source **secondaries; /* those that this one feeds */
 	unsigned secondary_count;
 
+	/* The path that writes the node, when what is written comes back here:
+	 * once that one has ended and nothing is left, this source has too. */
+	struct path *fed_by;
+
 	struct pool pool;                 /* only of a primary */
 	struct sample **batch;            /* given to read */
 	unsigned spare_count;             /* unused ones at its start */

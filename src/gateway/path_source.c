@@ -38,7 +38,8 @@ static inline void account_sequence(struct path_source *s,
 	if (smp->flags & SAMPLE_HAS_ORIGIN)
 		origin_ns = timespec_to_ns(smp->origin);
 	if (s->seen && smp->sequence > s->last_sequence) {
-		count(&s->node->counters.lost, step - 1);
+		if (!(s->node->type->flags & NODE_GENERATES))
+			count(&s->node->counters.lost, step - 1);
 	} else if (s->seen && smp->sequence &&
 		   origin_ns <= s->last_origin_ns) {
 		/* Overtaken on its way; a later origin is a new beginning. */
@@ -89,6 +90,8 @@ static unsigned fill_batch(struct path_source *s)
 int path_source_read(struct path_source *s, struct sample *smps[])
 {
 	unsigned have = fill_batch(s), release = have, cnt;
+	/* Looked at before the read, which then sees all that was written. */
+	bool over = unlikely(s->fed_by) && atomic_load(&s->fed_by->ended);
 	int ret;
 
 	if (unlikely(!have)) {
@@ -111,8 +114,12 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	s->spare_count = 0;
 	for (unsigned i = cnt; i < release; i++)
 		s->batch[s->spare_count++] = s->batch[i];
-	if (!cnt)
-		return ret;
+	if (!cnt) {
+		/* A read that kept samples was no idle one: it fills a queue. */
+		if (release < have)
+			s->empties = 0;
+		return over ? -ENODATA : ret;
+	}
 
 	s->empties = 0;
 	for (unsigned i = 0; i < cnt; i++)

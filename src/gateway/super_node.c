@@ -279,7 +279,9 @@ int super_node_start(struct super_node *sn)
 	int ret;
 
 	list_for_each(n, &sn->nodes, struct node, entry) {
-		if (n->enabled && !is_destination(sn, n) && !is_source(sn, n))
+		n->is_source = is_source(sn, n);
+		n->is_destination = is_destination(sn, n);
+		if (n->enabled && !n->is_destination && !n->is_source)
 			log_warn("node %s is in no path and is not started",
 				 n->name);
 		log_node(n);

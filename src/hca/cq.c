@@ -19,14 +19,19 @@
 /* Polls that may find completions waiting before messages are moved again:
  * a queue that is always full must not starve the others. */
 #define POLLS_BETWEEN_MOVES 16
+#define CQE_MIN 4
 /* What is left is the progress thread's. */
 #define MOVES_WHEN_ARMED 64
 
+/*
+ * Some more entries than asked for are granted, as adapters do: programs rely
+ * on it (perftest asks for one entry and gets a send and a receive at once).
+ */
 static struct ibv_wc *ring_alloc(uint32_t cqe, uint32_t *mask)
 {
-	uint32_t size = 1;
+	uint32_t size = CQE_MIN;
 
-	while (size < cqe)
+	while (size <= cqe)
 		size <<= 1;
 	*mask = size - 1;
 	return calloc(size, sizeof(struct ibv_wc));
@@ -52,12 +57,12 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 		return -ENOMEM;
 	}
 	cq->ctx = hca_context(ibctx);
-	cq->limit = attr->cqe;
+	cq->limit = cq->mask;
 	list_init(&cq->event_entry);
 	cq->ex.context = ibctx;
 	cq->ex.channel = attr->channel;
 	cq->ex.cq_context = attr->cq_context;
-	cq->ex.cqe = (int)attr->cqe;
+	cq->ex.cqe = (int)cq->limit;
 	pthread_mutex_init(&cq->ex.mutex, NULL);
 	pthread_cond_init(&cq->ex.cond, NULL);
 	if (attr->channel)
@@ -80,7 +85,7 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 		return -ENOMEM;
 	spin_lock(&cq->lock);
 	count = cq->head - cq->tail;
-	if (count > (uint32_t)cqe) {
+	if (count > mask) {
 		spin_unlock(&cq->lock);
 		free(ring);
 		return -EINVAL;
@@ -90,8 +95,8 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 	old = cq->ring;
 	cq->ring = ring;
 	cq->mask = mask;
-	cq->limit = (uint32_t)cqe;
-	cq->ex.cqe = cqe;
+	cq->limit = mask;
+	cq->ex.cqe = (int)mask;
 	spin_unlock(&cq->lock);
 	free(old);
 	return 0;

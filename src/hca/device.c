@@ -16,6 +16,7 @@
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/settings.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -49,6 +50,7 @@ static uint64_t guid_of(int index)
 static void devices_init(void)
 {
 	log_init(LOG_WARN);
+	hca_settings_init();
 	clock_init();
 	for (int i = 0; i < DEVICES; i++) {
 		struct hca_device *d = &devices[i];

@@ -118,7 +118,7 @@ unsigned hca_gid_count(void)
 
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry)
 {
-	int ret = -ENODATA;
+	int ret = -EINVAL;
 
 	pthread_mutex_lock(&table.lock);
 	refresh();

@@ -100,14 +100,15 @@ static bool range_mapped(void *addr, size_t length)
 	return true;
 }
 
-static int check_access(void *addr, size_t length, unsigned access)
+static int check_access(void *addr, size_t length, uint64_t iova,
+			unsigned access)
 {
 	if (access & ~(unsigned)ACCESS_KNOWN)
 		return -EOPNOTSUPP;
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	if ((uintptr_t)addr + length < (uintptr_t)addr)
+	if ((uintptr_t)addr + length < (uintptr_t)addr || iova + length < iova)
 		return -EINVAL;
 	return range_mapped(addr, length) ? 0 : -EFAULT;
 }
@@ -137,7 +138,7 @@ int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
 		    uint64_t iova, unsigned access, struct ibv_mr **out)
 {
 	struct hca_mr *mr;
-	int ret = check_access(addr, length, access);
+	int ret = check_access(addr, length, iova, access);
 
 	if (ret)
 		return ret;
@@ -177,7 +178,8 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
 		return -EINVAL;
 	ret = check_access(translate ? addr : ibmr->addr,
-			   translate ? length : ibmr->length, new_access);
+			   translate ? length : ibmr->length,
+			   translate ? (uintptr_t)addr : mr->iova, new_access);
 	if (ret)
 		return ret;
 	key_withdraw(mr);

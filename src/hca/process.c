@@ -78,8 +78,9 @@ static void kicked(void *arg, uint32_t events)
 	uint64_t count;
 
 	if (read(hca_process.kick_fd, &count, sizeof(count)) < 0) {
-		/* Spurious; the tick polls in any case. */
+		/* Spurious. */
 	}
+	atomic_store(&hca_process.kicked, true);
 }
 
 /* Owner's mapping stays writable; the descriptor for peers never is. */
@@ -116,8 +117,11 @@ static int segment_create(void)
 	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
 	atomic_store(&s->wants_kick, 1);
 	atomic_store(&s->membarrier, hca_process.membarrier);
-	hca_process.segment = s;
 	hca_process.segment_fd = ro;
+	/* librdmacm may already run the thread. */
+	pthread_mutex_lock(&hca_process.tick_lock);
+	hca_process.segment = s;
+	pthread_mutex_unlock(&hca_process.tick_lock);
 	return 0;
 
 err_fd:
@@ -416,6 +420,10 @@ int hca_attention_tick(void)
 		goto out;
 	if (atomic_load(&hca_process.ticking)) {
 		timeout_ms = TICK_MS;
+		/* A kick while the application polls: a peer waits for us
+		 * longer than it takes to poll, so look at once. */
+		if (atomic_exchange(&hca_process.kicked, false))
+			hca_poll_transports(true);
 		if (polls != polls_before) {
 			polls_before = polls;
 			goto out;

@@ -72,6 +72,7 @@ struct hca_process {
 	_Atomic uint64_t polls;       /* grows with each poll */
 	_Atomic uint32_t streak;      /* polls since the last arming */
 	_Atomic bool ticking;         /* the thread watches for our absence */
+	_Atomic bool kicked;          /* by a peer, since the last tick */
 };
 
 extern struct hca_process hca_process;

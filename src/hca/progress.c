@@ -54,6 +54,11 @@ static struct {
 
 static _Thread_local bool on_progress_thread;
 
+uint64_t progress_now_ns(void)
+{
+	return clock_monotonic_ns_slow();
+}
+
 bool progress_is_self(void)
 {
 	return on_progress_thread;
@@ -90,7 +95,7 @@ static void run_watch(int fd, uint32_t generation, uint32_t events)
 /* Those that are due now; one armed meanwhile waits for the next round. */
 static void run_timers(void)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = progress_now_ns();
 
 	pthread_mutex_lock(&progress.lock);
 	while (!list_empty(&progress.timers)) {
@@ -115,7 +120,7 @@ static void run_timers(void)
  * timer. UINT64_MAX: until woken. */
 static uint64_t sleep_ns(int attention_ms)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = progress_now_ns();
 	uint64_t wait_ns = attention_ms < 0 ? UINT64_MAX :
 					      (uint64_t)attention_ms * 1000000;
 
@@ -262,6 +267,7 @@ void progress_forked(void)
 	pthread_mutex_init(&progress.lock, NULL);
 	pthread_cond_init(&progress.idle, NULL);
 	progress.users = 0;
+	free(progress.watches);
 	progress.watches = NULL;
 	progress.watch_count = 0;
 	progress.epoll_fd = progress.wake_fd = -1;
@@ -327,13 +333,25 @@ int progress_rewatch(int fd, uint32_t events)
 	return ret;
 }
 
-void progress_unwatch(int fd)
+static void unwatch(int fd)
 {
-	pthread_mutex_lock(&progress.lock);
 	if (fd < progress.watch_count && progress.watches[fd].fn) {
 		progress.watches[fd].fn = NULL;
 		epoll_ctl(progress.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	}
+}
+
+void progress_unwatch_async(int fd)
+{
+	pthread_mutex_lock(&progress.lock);
+	unwatch(fd);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_unwatch(int fd)
+{
+	pthread_mutex_lock(&progress.lock);
+	unwatch(fd);
 	while (!on_progress_thread && progress.running_fd == fd)
 		pthread_cond_wait(&progress.idle, &progress.lock);
 	pthread_mutex_unlock(&progress.lock);

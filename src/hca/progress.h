@@ -34,12 +34,18 @@ int progress_rewatch(int fd, uint32_t events);
  * The caller must not hold a lock that fn takes.
  */
 void progress_unwatch(int fd);
+/* The same without waiting: fn may still be running after return. For callers
+ * that hold a lock which fn takes, when fn knows by itself that it is late. */
+void progress_unwatch_async(int fd);
 
 struct progress_timer {
 	struct list entry;
-	uint64_t deadline_ns;        /* clock_now_ns() scale, 0: not armed */
+	uint64_t deadline_ns;        /* progress_now_ns() scale, 0: not armed */
 	void (*fn)(struct progress_timer *t);
 };
+
+/* CLOCK_MONOTONIC: timers must not drift, and need not be cheap. */
+uint64_t progress_now_ns(void);
 
 void progress_timer_init(struct progress_timer *t,
 			 void (*fn)(struct progress_timer *t));

@@ -19,6 +19,8 @@
 	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE |                     \
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ)
 
+#define INLINE_MIN 64u
+
 static void retry_expired(struct progress_timer *t)
 {
 	struct hca_qp *qp = container_of(t, struct hca_qp, retry);
@@ -116,6 +118,8 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	if (!qp)
 		return -ENOMEM;
 	memset(qp, 0, sizeof(*qp));
+	/* There is room for it in any entry, and programs expect some. */
+	a->cap.max_inline_data = MAX(a->cap.max_inline_data, INLINE_MIN);
 	ret = sq_init(&qp->sq, &a->cap);
 	if (ret)
 		goto err_qp;
@@ -265,6 +269,7 @@ static void reset(struct hca_qp *qp)
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
+	progress_timer_cancel(&qp->retry); /* armed meanwhile */
 	spin_lock(&qp->sq_lock);
 	/* An error that was being worked on meanwhile does not outlive this. */
 	hca_qp_set_state(qp, IBV_QPS_RESET);

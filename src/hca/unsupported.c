@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Verbs that this adapter does not offer yet. They fail with EOPNOTSUPP, as an
- * adapter without the feature does; docs/adapter.md lists them.
+ * adapter without the feature does; busbar-adapter(7) lists them.
  */
 #include <errno.h>
 

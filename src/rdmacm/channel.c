@@ -169,38 +169,49 @@ CMA_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	cma_channel_destroy(cma_channel_of(channel));
 }
 
+/* The event that a count stands for; NULL when it went with its identifier. */
+static struct cma_event *event_take(struct cma_channel *ch)
+{
+	struct cma_event *ev = NULL;
+	struct list *entry;
+
+	pthread_mutex_lock(&ch->lock);
+	entry = list_pop(&ch->events);
+	if (entry) {
+		ev = list_entry(entry, struct cma_event, entry);
+		/* Before the lock goes: destroying waits for it. */
+		atomic_fetch_add(&ev->owner->reported, 1);
+	}
+	pthread_mutex_unlock(&ch->lock);
+	if (!ev || cma_event_deliver(ev))
+		return ev;
+	event_complete(ev->owner);
+	free(ev);
+	return NULL;
+}
+
 CMA_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 				 struct rdma_cm_event **event)
 {
+	struct cma_event *ev = NULL;
 	struct cma_channel *ch;
 
 	if (!channel || !event)
 		return cma_result(-EINVAL);
 	ch = cma_channel_of(channel);
-	for (;;) {
-		struct cma_event *ev = NULL;
-		struct list *entry;
+	while (!ev) {
+		int cancel_state;
 		uint64_t one;
 
 		if (read(ch->pub.fd, &one, sizeof(one)) != sizeof(one))
 			return -1;
-		pthread_mutex_lock(&ch->lock);
-		entry = list_pop(&ch->events);
-		if (entry) {
-			ev = list_entry(entry, struct cma_event, entry);
-			/* Before the lock goes: destroying waits for it. */
-			atomic_fetch_add(&ev->owner->reported, 1);
-		}
-		pthread_mutex_unlock(&ch->lock);
-		if (!ev)
-			continue;
-		if (cma_event_deliver(ev)) {
-			*event = &ev->pub;
-			return 0;
-		}
-		event_complete(ev->owner);
-		free(ev);
+		/* Waiting may be cancelled; what an event sets off may not. */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+		ev = event_take(ch);
+		pthread_setcancelstate(cancel_state, NULL);
 	}
+	*event = &ev->pub;
+	return 0;
 }
 
 CMA_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)

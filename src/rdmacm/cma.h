@@ -185,7 +185,8 @@ struct cma_id {
 
 	enum cm_state state;
 	int link_fd;                 /* carries the messages */
-	bool link_retry;             /* the listener's queue was full */
+	bool link_retry;             /* the listener was busy or not there */
+	uint64_t patience_ns;        /* until when one may still appear */
 	struct progress_timer timer;
 	uint64_t deadline_ns, interval_ns;
 	struct cma_conn conn;

@@ -4,10 +4,17 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define BACKLOG_MAX 1024
 #define RETRY_MAX 7 /* 3-bit fields; 7 of RNR: without end */
+/*
+ * How long a listener that is not there may take to appear. On a wire a request
+ * is under way for a while, and programs count on it: perftest closes its
+ * listener and opens it again while its client already calls a second time.
+ */
+#define PATIENCE_NS (50 * UINT64_C(1000000))
 
 /* Values that rdma_connect(3) and rdma_accept(3) exclude. */
 static int param_check(const struct cma_id *id, const struct rdma_conn_param *p)
@@ -90,9 +97,10 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 	ret = cma_link_connect(id);
 	if (ret && ret != -ECONNREFUSED && ret != -EAGAIN && ret != -EACCES)
 		return ret;
-	id->link_retry = ret == -EAGAIN;
+	id->link_retry = ret == -EAGAIN || ret == -ECONNREFUSED;
+	id->patience_ns = clock_monotonic_ns_slow() + PATIENCE_NS;
 	cma_conn_input(id, input, NULL);
-	if (ret == -ECONNREFUSED || ret == -EACCES)
+	if (ret == -EACCES)
 		return cma_conn_input(id, CM_NO_LISTENER, NULL);
 	return 0;
 }

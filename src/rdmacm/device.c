@@ -17,6 +17,7 @@
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list devices = { &devices, &devices };
 static unsigned device_count;
+static bool started;
 
 static uint8_t limit_of(int value)
 {
@@ -61,34 +62,54 @@ err_free:
 	free(d);
 }
 
+/*
+ * A forked child has neither the thread nor the contexts: it starts anew. The
+ * parent's records stay where they are, identifiers of the parent point to them.
+ */
+static void devices_forked(void)
+{
+	pthread_mutex_init(&devices_lock, NULL);
+	list_init(&devices);
+	device_count = 0;
+	started = false;
+}
+
+__attribute__((constructor)) static void devices_load(void)
+{
+	pthread_atfork(NULL, NULL, devices_forked);
+}
+
+static bool device_known(const struct ibv_device *dev)
+{
+	list_for_each(d, &devices, struct cma_device, entry)
+		if (d->verbs->device == dev)
+			return true;
+	return false;
+}
+
 int cma_devices_init(void)
 {
 	struct ibv_device **list;
 	int ret = 0;
 
 	pthread_mutex_lock(&devices_lock);
-	if (device_count)
+	if (started)
 		goto out;
 	list = ibv_get_device_list(NULL);
 	if (!list) {
 		ret = errno ? -errno : -ENODEV;
 		goto out;
 	}
-	/* The thread serves links and timers from here on. */
-	ret = busbar_progress_hold();
-	if (ret) {
-		log_error("progress thread: %s", strerror(-ret));
-		ibv_free_device_list(list);
-		goto out;
-	}
 	for (size_t i = 0; list[i]; i++)
-		if (busbar_owns_device(list[i]))
+		if (busbar_owns_device(list[i]) && !device_known(list[i]))
 			device_add(list[i]);
 	ibv_free_device_list(list);
-	if (!device_count) {
-		busbar_progress_release();
-		ret = -ENODEV;
-	}
+	/* The thread serves links and timers from here on, like the devices for
+	 * as long as the library is loaded. */
+	ret = device_count ? busbar_progress_hold() : -ENODEV;
+	if (ret && device_count)
+		log_error("progress thread: %s", strerror(-ret));
+	started = !ret;
 out:
 	pthread_mutex_unlock(&devices_lock);
 	return ret;

@@ -20,8 +20,8 @@
 #include "verbs/private.h"
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
-/* Between two tries of a listener whose queue is full. */
-#define RETRY_NS (10 * NSEC_PER_MSEC)
+/* Between two tries of a listener that is busy or not there. */
+#define RETRY_NS (5 * NSEC_PER_MSEC)
 /* For a caller that connected and says nothing. */
 #define SILENCE_NS (5 * NSEC_PER_SEC)
 #define INCOMING_MAX 256
@@ -171,7 +171,8 @@ static void link_retry(struct cma_id *id, uint64_t now)
 {
 	int ret = cma_link_connect(id);
 
-	if (ret == -EAGAIN && now < id->deadline_ns) {
+	if ((ret == -EAGAIN && now < id->deadline_ns) ||
+	    (ret == -ECONNREFUSED && now < id->patience_ns)) {
 		busbar_progress_timer_arm(&id->timer, now + RETRY_NS);
 		return;
 	}

@@ -6,6 +6,7 @@
  */
 #define LOG_ROOM "rdmacm"
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,22 @@ static int source_settle(struct cma_id *id, const struct sockaddr *src)
 	return 0;
 }
 
+/* Once for each address in a row: a program that tries again and again has been
+ * told, and gets its event each time. */
+static void tell_unreachable(const char *text)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static char last[CMA_ADDR_TEXT];
+	bool told;
+
+	pthread_mutex_lock(&lock);
+	told = !strcmp(last, text);
+	snprintf(last, sizeof(last), "%s", text);
+	pthread_mutex_unlock(&lock);
+	LOG_AT(told ? LOG_DEBUG : LOG_WARN,
+	       "%s is no address of this host; only those are reached", text);
+}
+
 /* 0, or why the destination cannot be reached (status of ADDR_ERROR). */
 static int destination_find(struct cma_id *id)
 {
@@ -106,8 +123,7 @@ static int destination_find(struct cma_id *id)
 	int ret = cma_addr_check_local(&route->dst_addr);
 
 	if (ret) {
-		log_warn("%s is no address of this host; only those are reached",
-			 cma_addr_text(&route->dst_addr, text));
+		tell_unreachable(cma_addr_text(&route->dst_addr, text));
 		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;
 	}
 	ret = cma_device_find(&route->dst_addr, &place);

@@ -66,17 +66,26 @@ static inline void list_splice(struct list *to, struct list *from)
 
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 
-#define list_for_each(pos, head, type, member)                        \
-	for (type *pos = list_entry((head)->next, type, member);      \
-	     &pos->member != (head);                                  \
-	     pos = list_entry(pos->member.next, type, member))
+/*
+ * The link inside `ptr`, by address only: at the end of a walk `ptr` is no object
+ * but what stands around the head, perhaps less aligned than its type.
+ */
+#define list_link(ptr, type, member) \
+	((struct list *)(void *)((char *)(ptr) + offsetof(type, member)))
+
+#define list_for_each(pos, head, type, member)                                \
+	for (type *pos = list_entry((head)->next, type, member);              \
+	     list_link(pos, type, member) != (head);                          \
+	     pos = list_entry(list_link(pos, type, member)->next, type, member))
 
 /* As list_for_each; `pos` may be removed in the body. */
-#define list_for_each_safe(pos, head, type, member)                         \
-	for (type *pos = list_entry((head)->next, type, member),            \
-		  *pos##_next = list_entry(pos->member.next, type, member); \
-	     &pos->member != (head);                                        \
-	     pos = pos##_next,                                              \
-		  pos##_next = list_entry(pos->member.next, type, member))
+#define list_for_each_safe(pos, head, type, member)                           \
+	for (type *pos = list_entry((head)->next, type, member),              \
+		  *pos##_next = list_entry(list_link(pos, type, member)->next, \
+					   type, member);                     \
+	     list_link(pos, type, member) != (head);                          \
+	     pos = pos##_next,                                                \
+		  pos##_next = list_entry(list_link(pos, type, member)->next, \
+					  type, member))
 
 #endif

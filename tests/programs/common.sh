@@ -128,11 +128,11 @@ expect() {
 	grep -q -- "$2" "$tmp/$1.log" || fail "no line like '$2' in the $1's output"
 }
 
-# Runs once() N times, with the words given here.
+# Runs once() N times.
 repeat() {
 	n=0
 	while [ "$n" -lt "${N:-1}" ]; do
 		n=$((n + 1))
-		once "$@"
+		once
 	done
 }

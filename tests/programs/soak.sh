@@ -41,9 +41,12 @@ run pingpong.sh ud -c
 run pingpong.sh ud -c -e
 run pingpong.sh ud -c -g
 run rping.sh
-run send_lat.sh RC
-run send_lat.sh RC -R
-run send_lat.sh UD
-run send_lat.sh UD -R
+run perftest.sh ib_send_lat RC
+run perftest.sh ib_send_lat RC -R
+run perftest.sh ib_send_lat UD
+run perftest.sh ib_send_lat UD -R
+for tool in ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw; do
+	run perftest.sh "$tool"
+done
 run fi_info.sh
 exit "$failed"

@@ -354,6 +354,70 @@ static int scan_names(struct format *f, struct text line)
 			    "does not name the column that time_column says");
 }
 
+static void csv_reset(struct format *f)
+{
+	struct csv *csv = f->private_data;
+	char *end;
+
+	csv->text.first_line_done = false;
+	csv->header_done = false;
+	csv->time_index = -2; /* the header line tells */
+	if (!strcasecmp(csv->time_column, "none"))
+		csv->time_index = -1;
+	else if (!strcasecmp(csv->time_column, "auto"))
+		csv->time_index = 0; /* until a header line says otherwise */
+	if (*csv->time_column >= '0' && *csv->time_column <= '9') {
+		csv->time_index = strtol(csv->time_column, &end, 10);
+		if (*end)
+			csv->time_index = -2;
+	}
+}
+
+/* "name[unit]" */
+static bool take_name(struct signal *s, struct text field)
+{
+	const char *bracket = memchr(field.at, '[', (size_t)(field.end - field.at));
+
+	if (bracket && bracket > field.at && field.end[-1] == ']')
+		s->unit = strndup(bracket + 1,
+				  (size_t)(field.end - bracket - 2));
+	else
+		bracket = field.end;
+	free(s->name);
+	s->name = strndup(field.at, (size_t)(bracket - field.at));
+	return s->name != NULL;
+}
+
+static struct signal_list *csv_names(struct format *f, const char *buf,
+				     size_t len)
+{
+	const struct csv *csv = f->private_data;
+	struct signal_list *l = NULL;
+	struct text line, rest, field;
+	unsigned count = 0, k = 0;
+	bool more = true;
+	size_t pos = 0;
+
+	if (csv->layout != CSV_PLAIN || !f->header ||
+	    !text_next_line(f, buf, len, &pos, &line) || scan_names(f, line))
+		goto out;
+	for (rest = line; next_field(f, &rest, &more, &field);)
+		count++;
+	count -= csv->time_index >= 0 && csv->time_index < (long)count;
+	l = count ? signal_list_new(count, SIGNAL_FLOAT) : NULL;
+	more = true;
+	for (long i = 0; l && k < count &&
+			 next_field(f, &line, &more, &field); i++) {
+		if (i == csv->time_index || take_name(&l->signals[k++], field))
+			continue;
+		signal_list_put(l);
+		l = NULL;
+	}
+out:
+	csv_reset(f);
+	return l;
+}
+
 static int scan_line(struct format *f, struct text line, struct sample *s)
 {
 	const struct csv *csv = f->private_data;
@@ -389,25 +453,6 @@ static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
 	}
 	*used = pos;
 	return (int)i;
-}
-
-static void csv_reset(struct format *f)
-{
-	struct csv *csv = f->private_data;
-	char *end;
-
-	csv->text.first_line_done = false;
-	csv->header_done = false;
-	csv->time_index = -2; /* the header line tells */
-	if (!strcasecmp(csv->time_column, "none"))
-		csv->time_index = -1;
-	else if (!strcasecmp(csv->time_column, "auto"))
-		csv->time_index = 0; /* until a header line says otherwise */
-	if (*csv->time_column >= '0' && *csv->time_column <= '9') {
-		csv->time_index = strtol(csv->time_column, &end, 10);
-		if (*end)
-			csv->time_index = -2;
-	}
 }
 
 static int init_with(struct format *f, char separator)
@@ -446,6 +491,7 @@ const struct format_type format_csv = {
 	.print = csv_print,
 	.header = csv_header,
 	.reset = csv_reset,
+	.names = csv_names,
 	.scan = csv_scan,
 };
 
@@ -460,5 +506,6 @@ const struct format_type format_tsv = {
 	.print = csv_print,
 	.header = csv_header,
 	.reset = csv_reset,
+	.names = csv_names,
 	.scan = csv_scan,
 };

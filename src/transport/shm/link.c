@@ -13,6 +13,7 @@
  * memory.
  */
 #define LOG_ROOM "shm"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
 
@@ -181,7 +183,11 @@ static void link_end(struct shm_link *l, const char *why)
 	if (atomic_load(&l->state) == SHM_LINK_UP)
 		log_debug("link to pid %d ended: %s", (int)l->pid, why);
 	if (l->fd >= 0)
-		progress_unwatch(l->fd);
+		progress_unwatch_async(l->fd);
+	if (atomic_load(&l->state) == SHM_LINK_UP) {
+		shm_receive_rest(l);
+		shm_harvest_rest(l);
+	}
 	link_down(l);
 }
 
@@ -214,13 +220,12 @@ void shm_links_reap(void)
 
 static bool peer_allowed(int fd, struct ucred *cred)
 {
-	const char *policy = getenv("BUSBAR_SHM_PEERS");
 	socklen_t len = sizeof(*cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len))
 		return false;
 	if (cred->uid == geteuid() || cred->uid == 0 ||
-	    (policy && !strcmp(policy, "any")))
+	    hca_settings.shm_peers == HCA_PEERS_ANY)
 		return true;
 	log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
 		 (int)cred->pid, cred->uid, geteuid());
@@ -482,6 +487,10 @@ static void on_control(void *arg, uint32_t events)
 	int ret;
 
 	pthread_mutex_lock(&shm.lock);
+	if (atomic_load(&l->state) == SHM_LINK_FREE) {
+		pthread_mutex_unlock(&shm.lock);
+		return;
+	}
 	while ((ret = shm_control_recv(l->fd, &msg, fds)) == 1) {
 		ret = on_message(l, &msg, fds);
 		for (int i = 0; i < 3; i++)
@@ -555,8 +564,18 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 	struct timespec until;
 	bool refused = false, found;
 
-	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid))
+	if (hca_qp_state(qp) < IBV_QPS_RTR)
 		return false;
+	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid)) {
+		char to[INET6_ADDRSTRLEN];
+
+		if (wait)
+			log_warn("qp 0x%x: destination %s is no address of this host, only peers on this host are reached",
+				 qp->ibv.qp_num,
+				 inet_ntop(AF_INET6, ah->grh.dgid.raw, to,
+					   sizeof(to)));
+		return false;
+	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += RESOLVE_LIMIT_S;
 	pthread_mutex_lock(&shm.lock);
@@ -572,7 +591,7 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 		    pthread_cond_timedwait(&shm.changed, &shm.lock, &until))
 			break;
 	}
-	found = qp->link;
+	found = qp->link != NULL;
 	pthread_mutex_unlock(&shm.lock);
 	return found;
 }
@@ -613,17 +632,14 @@ void shm_links_stop(void)
 {
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
-		int fd;
 
+		/* The callback may be waiting for the lock; it then finds the
+		 * link free. */
 		pthread_mutex_lock(&shm.lock);
-		fd = l->fd;
-		pthread_mutex_unlock(&shm.lock);
-		/* Not under the lock that the callback takes. */
-		if (fd >= 0)
-			progress_unwatch(fd);
-		pthread_mutex_lock(&shm.lock);
-		if (atomic_load(&l->state) != SHM_LINK_FREE)
+		if (atomic_load(&l->state) != SHM_LINK_FREE) {
+			progress_unwatch_async(l->fd);
 			link_down(l);
+		}
 		pthread_mutex_unlock(&shm.lock);
 	}
 }

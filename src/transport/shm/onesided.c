@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -33,7 +34,8 @@ bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
 		.iov_len = sizeof(seen),
 	};
 
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(seen) &&
+	return hca_settings.process_vm &&
+	       process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(seen) &&
 	       !memcmp(seen, uuid, sizeof(seen));
 }
 
@@ -146,7 +148,7 @@ static void wait_for_copies(struct shm_link *l)
 void shm_key_fence(uint32_t key)
 {
 	uint64_t id = (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
-	uint64_t start = clock_now_ns();
+	uint64_t start = progress_now_ns();
 
 	atomic_thread_fence(memory_order_seq_cst);
 	pthread_mutex_lock(&shm.lock);
@@ -155,7 +157,7 @@ void shm_key_fence(uint32_t key)
 
 		while (atomic_load(&l->state) == SHM_LINK_UP &&
 		       announced(l->peer, id)) {
-			if (clock_now_ns() - start > FENCE_LIMIT_NS) {
+			if (progress_now_ns() - start > FENCE_LIMIT_NS) {
 				log_error("peer pid %d holds key 0x%x for too long",
 					  (int)l->pid, key);
 				break;

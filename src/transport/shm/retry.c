@@ -42,7 +42,7 @@ static void wait_and_retry(struct hca_qp *qp, uint64_t now_ns, uint64_t wait_ns)
 
 void shm_retry_lost(struct hca_qp *qp)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = progress_now_ns();
 	uint64_t timeout = ack_timeout_ns(qp);
 	uint64_t limit = timeout * (qp->attr.retry_cnt + 1u);
 	uint64_t wait;
@@ -72,7 +72,7 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
 	}
 	if (qp->rnr_left != 7) /* 7: for ever */
 		qp->rnr_left--;
-	wait_and_retry(qp, clock_now_ns(), shm_rnr_ns(timer_code));
+	wait_and_retry(qp, progress_now_ns(), shm_rnr_ns(timer_code));
 }
 
 /* A datagram whose destination has no link yet: call it, or drop it. */

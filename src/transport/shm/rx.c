@@ -332,20 +332,17 @@ static inline struct shm_slot *slot_ready(struct shm_link *l, uint32_t pos)
 		       s : NULL;
 }
 
-bool shm_receive(struct shm_link *l)
+/* rx_lock is held. */
+static bool receive(struct shm_link *l)
 {
 	struct shm_slot *s;
 	uint32_t pos, start;
 	bool kick = false;
 
-	if (!spin_trylock(&l->rx_lock))
-		return false;
 	if (unlikely(atomic_load_explicit(&l->state, memory_order_acquire) !=
 			     SHM_LINK_UP ||
-		     atomic_load_explicit(&l->broken, memory_order_relaxed))) {
-		spin_unlock(&l->rx_lock);
+		     atomic_load_explicit(&l->broken, memory_order_relaxed)))
 		return false;
-	}
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
 	while (pos - start < BUDGET && (s = slot_ready(l, pos))) {
 		struct message m = {
@@ -371,6 +368,26 @@ bool shm_receive(struct shm_link *l)
 		if (kick)
 			shm_kick(l);
 	}
-	spin_unlock(&l->rx_lock);
 	return pos != start;
+}
+
+bool shm_receive(struct shm_link *l)
+{
+	bool moved;
+
+	if (!spin_trylock(&l->rx_lock))
+		return false;
+	moved = receive(l);
+	spin_unlock(&l->rx_lock);
+	return moved;
+}
+
+void shm_receive_rest(struct shm_link *l)
+{
+	/* The peer is gone: what it sent is finite. A polling thread may hold
+	 * the lock, and be preempted in there: this one waits for it. */
+	spin_lock(&l->rx_lock);
+	for (unsigned i = 0; i < SHM_SLOTS && receive(l); i++)
+		;
+	spin_unlock(&l->rx_lock);
 }

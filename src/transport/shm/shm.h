@@ -36,8 +36,7 @@
 #define SHM_SLOT_BYTES 128
 #define SHM_SLOT_PAYLOAD 96
 #define SHM_DATA_BYTES (1u << 20)
-#define SHM_EAGER_MAX (16u << 10)  /* larger messages are pulled */
-#define SHM_FRAGMENT (64u << 10)   /* when they cannot be */
+#define SHM_FRAGMENT (64u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
 
 enum shm_op {
@@ -236,6 +235,8 @@ void shm_transmit(struct hca_qp *qp);
 /* Works off acknowledgements; true if there were any. `look`: in the peer's
  * line too, which costs a cache miss when the peer has just written it. */
 bool shm_harvest(struct shm_link *l, bool look);
+/* Works off what a peer that has ended acknowledged. */
+void shm_harvest_rest(struct shm_link *l);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
  * to it that none of them is forgotten meanwhile. */
 void shm_backlog_run(struct list *waiting);
@@ -257,6 +258,8 @@ uint64_t shm_rnr_ns(uint8_t timer_code);
 /* ---- rx.c ---- */
 /* Takes messages in; true if there were any. */
 bool shm_receive(struct shm_link *l);
+/* Takes in what a peer that has ended left behind. */
+void shm_receive_rest(struct shm_link *l);
 
 /* ---- onesided.c ---- */
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/settings.h"
 #include "transport/shm/shm.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
@@ -195,7 +195,7 @@ static int put_message(struct hca_qp *qp, struct shm_link *l,
 	if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
-	} else if (length > SHM_EAGER_MAX && l->can_pull &&
+	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
 		   e->num_sge <= SHM_PULL_MAX) {
 		if (unlikely(!put_pull(qp, e, s)))
 			return -EFAULT;
@@ -425,7 +425,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 		if (unlikely(e->ud.ah->local && !l)) {
 			qp->tx_blocked = HCA_TX_RETRY_WAIT;
 			progress_timer_arm(&qp->retry,
-					   clock_now_ns() + LINK_WAIT_NS);
+					   progress_now_ns() + LINK_WAIT_NS);
 			return;
 		}
 		if (likely(e->ud.ah->local)) {
@@ -569,19 +569,14 @@ static void wake_idle_peer(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-bool shm_harvest(struct shm_link *l, bool look)
+/* ack_lock is held. */
+static bool harvest(struct shm_link *l, bool look)
 {
 	uint32_t pos, end, limit;
-	bool moved = false;
+	bool moved;
 
-	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
-		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
-	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
-		return false;
-	if (!spin_trylock(&l->ack_lock))
-		return false;
 	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
-		goto out;
+		return false;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
 	look |= atomic_load_explicit(&l->backlog, memory_order_relaxed) ||
@@ -614,7 +609,29 @@ bool shm_harvest(struct shm_link *l, bool look)
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		run_backlog(l);
-out:
+	return moved;
+}
+
+bool shm_harvest(struct shm_link *l, bool look)
+{
+	bool moved;
+
+	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
+		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
+	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
+		return false;
+	if (!spin_trylock(&l->ack_lock))
+		return false;
+	moved = harvest(l, look);
 	spin_unlock(&l->ack_lock);
 	return moved;
+}
+
+void shm_harvest_rest(struct shm_link *l)
+{
+	spin_lock(&l->ack_lock);
+	/* Twice: by what was carried, then by what stands in the line. */
+	harvest(l, true);
+	harvest(l, true);
+	spin_unlock(&l->ack_lock);
 }

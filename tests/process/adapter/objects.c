@@ -134,26 +134,27 @@ static void the_device_says_what_it_does_not_offer(struct pair *p)
 
 static void resizing_keeps_what_waits_in_the_queue(struct pair *p)
 {
-	const struct side_options opt = { .cqe = 16 };
+	const struct side_options opt = { .cqe = 32 };
 	struct ibv_cq *cq;
 
 	pair_start(p, &opt);
 	cq = p->b.end->cq[RECV_CQ];
-	for (uint64_t i = 0; i < 10; i++)
+	for (uint64_t i = 0; i < 20; i++)
 		side_recv(&p->b, i, 0, 10);
-	for (uint64_t i = 0; i < 10; i++)
+	for (uint64_t i = 0; i < 20; i++)
 		side_send(&p->a, i, 0, 10);
-	for (uint64_t i = 0; i < 10; i++)
+	for (uint64_t i = 0; i < 20; i++)
 		side_wait_ok(&p->a, SEND_CQ, i);
 	side_wait_ok(&p->b, RECV_CQ, 0); /* all have been moved now */
 	expect_eq(ibv_resize_cq(cq, 100), 0);
 	expect(cq->cqe >= 100);
-	expect_eq(ibv_resize_cq(cq, 9), 0);
-	expect(cq->cqe >= 9);
-	expect_eq(ibv_resize_cq(cq, 8), EINVAL);
+	expect_eq(ibv_resize_cq(cq, 19), 0);
+	expect(cq->cqe >= 19);
+	/* More may be granted than asked for, but not that much. */
+	expect_eq(ibv_resize_cq(cq, 9), EINVAL);
 	expect_eq(ibv_resize_cq(cq, 0), EINVAL);
 	expect_eq(ibv_resize_cq(cq, 1 << 30), EINVAL);
-	for (uint64_t i = 1; i < 10; i++)
+	for (uint64_t i = 1; i < 20; i++)
 		side_wait_ok(&p->b, RECV_CQ, i);
 }
 
@@ -304,14 +305,13 @@ static void overrun(struct pair *p)
 	const struct side_options opt = { .cqe = 4 };
 
 	pair_start(p, &opt);
-	for (uint64_t i = 0; i < 8; i++)
+	for (uint64_t i = 0; i < 16; i++)
 		side_recv(&p->b, i, 0, 10);
-	for (uint64_t i = 0; i < 3; i++) {
+	for (uint64_t i = 0; i < 12; i++) {
 		side_send(&p->a, i, 0, 10);
-		side_wait_ok(&p->a, SEND_CQ, i);
+		if (i < 4)
+			side_wait_ok(&p->a, SEND_CQ, i);
 	}
-	for (uint64_t i = 3; i < 6; i++)
-		side_send(&p->a, i, 0, 10);
 }
 
 static void an_overrun_completion_queue_reports_an_error(struct pair *p)
@@ -321,8 +321,8 @@ static void an_overrun_completion_queue_reports_an_error(struct pair *p)
 	overrun(p);
 	expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_CQ_ERR);
 	/* Nothing is invented: at most what fits, then an error. */
-	polled = side_poll(&p->b, RECV_CQ, 8, 0);
-	expect(polled.count <= 4);
+	polled = side_poll(&p->b, RECV_CQ, 12, 0);
+	expect(polled.count < 12);
 	for (int i = 0; i < polled.count; i++)
 		expect_eq(polled.wc[i].wr_id, i);
 	expect_eq(side_poll(&p->b, RECV_CQ, 1, QUIET_MS).count, -1);

@@ -17,6 +17,8 @@ struct fake_cq {
 	struct ibv_cq cq;
 	struct ibv_wc wc[COMPLETIONS];
 	unsigned first, count;
+	bool armed;
+	unsigned unacked;
 };
 
 struct fake_qp {
@@ -38,11 +40,12 @@ static struct ibv_device devices[2] = { { .name = "fake0" },
 static enum fake_peer peer;
 static bool other_adapter;
 static struct fake_objects objects;
-static unsigned connects, accepts, rejects, disconnects, sent;
+static unsigned connects, accepts, rejects, disconnects, sent, arms;
 static struct rdma_event_channel channel;
 static struct rdma_cm_event events[EVENTS];
 static unsigned event_first, event_count;
 static struct fake_id *listener, *active;
+static struct fake_cq *last_event; /* one queue at most has events here */
 
 static struct fake_id *id_of(struct rdma_cm_id *id)
 {
@@ -82,6 +85,14 @@ static void complete(struct ibv_cq *cq, uint64_t wr_id,
 		abort();
 	c->wc[(c->first + c->count++) % COMPLETIONS] =
 		(struct ibv_wc){ .wr_id = wr_id, .status = status };
+	if (c->armed) {
+		const uint64_t one = 1;
+
+		c->armed = false;
+		last_event = c;
+		if (write(cq->channel->fd, &one, sizeof(one)) < 0)
+			abort();
+	}
 }
 
 static void flush(struct fake_qp *q)
@@ -135,6 +146,15 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 				 q->error ? IBV_WC_WR_FLUSH_ERR :
 					    IBV_WC_SUCCESS);
 	}
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int fake_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	pthread_mutex_lock(&lock);
+	cq_of(cq)->armed = true;
+	arms++;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -414,6 +434,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	struct fake_cq *cq = calloc(1, sizeof(*cq));
 
 	cq->cq.context = context;
+	cq->cq.channel = c;
 	pthread_mutex_lock(&lock);
 	objects.cqs++;
 	pthread_mutex_unlock(&lock);
@@ -422,11 +443,61 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
+	uint64_t count;
+
 	pthread_mutex_lock(&lock);
+	/* A real one would wait for the acknowledgement for ever. */
+	if (cq_of(cq)->unacked)
+		abort();
+	/* Events that nobody has taken go with it. */
+	if (cq->channel && read(cq->channel->fd, &count, sizeof(count)) > 0)
+		last_event = NULL;
 	objects.cqs--;
 	pthread_mutex_unlock(&lock);
 	free(cq_of(cq));
 	return 0;
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct ibv_comp_channel *c = calloc(1, sizeof(*c));
+
+	c->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	pthread_mutex_lock(&lock);
+	objects.comp_channels++;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *c)
+{
+	pthread_mutex_lock(&lock);
+	objects.comp_channels--;
+	pthread_mutex_unlock(&lock);
+	close(c->fd);
+	free(c);
+	return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *c, struct ibv_cq **cq,
+		     void **context)
+{
+	uint64_t count;
+
+	if (read(c->fd, &count, sizeof(count)) < 0)
+		return -1;
+	pthread_mutex_lock(&lock);
+	last_event->unacked++;
+	*cq = &last_event->cq;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
+{
+	pthread_mutex_lock(&lock);
+	cq_of(cq)->unacked -= count;
+	pthread_mutex_unlock(&lock);
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -490,10 +561,11 @@ void fake_reset(void)
 		contexts[i].ops.poll_cq = fake_poll_cq;
 		contexts[i].ops.post_recv = fake_post_recv;
 		contexts[i].ops.post_send = fake_post_send;
+		contexts[i].ops.req_notify_cq = fake_req_notify_cq;
 	}
 	peer = FAKE_PEER_ACCEPTS;
 	other_adapter = false;
-	connects = accepts = rejects = disconnects = sent = 0;
+	connects = accepts = rejects = disconnects = sent = arms = 0;
 	event_first = event_count = 0;
 }
 
@@ -581,6 +653,11 @@ unsigned fake_disconnects(void)
 unsigned fake_sent(void)
 {
 	return locked(&sent);
+}
+
+unsigned fake_arms(void)
+{
+	return locked(&arms);
 }
 
 unsigned fake_receives(void)

@@ -21,7 +21,7 @@ enum fake_peer {
 };
 
 struct fake_objects {
-	int channels, ids, listeners, qps, cqs, pds, mrs, ahs;
+	int channels, ids, listeners, qps, cqs, pds, mrs, ahs, comp_channels;
 };
 
 void fake_reset(void);
@@ -39,6 +39,7 @@ void fake_break(void);
 struct fake_objects fake_objects(void);
 unsigned fake_connects(void), fake_accepts(void), fake_rejects(void),
 	fake_disconnects(void);
+unsigned fake_arms(void);      /* requests for a completion event */
 unsigned fake_receives(void);  /* open receive requests */
 unsigned fake_sent(void);      /* requests posted, without the last flush */
 

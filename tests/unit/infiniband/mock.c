@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -39,6 +41,61 @@ static void queue_complete(struct mock_queue *q, const struct ibv_wc *wc)
 {
 	assert_true(q->wc_count < MOCK_MAX);
 	q->wc[(q->wc_first + q->wc_count++) % MOCK_MAX] = *wc;
+}
+
+static void raise_event(struct mock *m)
+{
+	const uint64_t one = 1;
+
+	if (!m->armed)
+		return;
+	m->armed = false;
+	m->events_raised++;
+	assert_int_equal(write(m->events.fd, &one, sizeof(one)), sizeof(one));
+}
+
+static void note_call(struct mock *m, char call)
+{
+	size_t n = strlen(m->calls);
+
+	if (n + 1 < sizeof(m->calls))
+		m->calls[n] = call;
+}
+
+static int mock_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	struct mock *m = mock_of(cq->context);
+
+	note_call(m, 'a');
+	if (m->before_arm)
+		m->before_arm(m);
+	m->armed = true;
+	atomic_fetch_add(&m->arms, 1);
+	return 0;
+}
+
+/* These two are no entries of the table, but functions of the library. */
+int ibv_get_cq_event(struct ibv_comp_channel *c, struct ibv_cq **cq,
+		     void **context)
+{
+	struct mock *m = container_of(c, struct mock, events);
+	uint64_t count;
+
+	note_call(m, 'e');
+	if (read(c->fd, &count, sizeof(count)) < 0)
+		return -1;
+	m->events_taken++;
+	*cq = &m->recv_cq;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
+{
+	struct mock *m = mock_of(cq->context);
+
+	m->events_acked += count;
+	m->ack_calls++;
+	assert_true(m->events_acked <= m->events_taken);
 }
 
 static int mock_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
@@ -98,6 +155,10 @@ static int mock_poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 		mock_sent(m, IBV_WC_SUCCESS);
 	for (; n < max && q->wc_count; n++, q->wc_count--)
 		wc[n] = q->wc[q->wc_first++ % MOCK_MAX];
+	if (q == &m->rq)
+		note_call(m, 'p');
+	if (n == 0 && q == &m->rq && m->after_empty_poll)
+		m->after_empty_poll(m);
 	return n;
 }
 
@@ -132,6 +193,9 @@ void mock_init(struct mock *m, const struct mock_setup *s)
 	m->context.ops.poll_cq = mock_poll_cq;
 	m->context.ops.post_recv = mock_post_recv;
 	m->context.ops.post_send = mock_post_send;
+	m->context.ops.req_notify_cq = mock_req_notify_cq;
+	m->events.fd = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+	assert_true(m->events.fd >= 0);
 	m->qp.context = m->recv_cq.context = m->send_cq.context = &m->context;
 	m->rq.capacity = s->rx_depth;
 	m->sq.capacity = tx_depth;
@@ -149,6 +213,7 @@ void mock_init(struct mock *m, const struct mock_setup *s)
 		.rx_depth = s->rx_depth, .rx_threshold = s->rx_threshold,
 		.tx_depth = tx_depth, .signal_every = s->signal_every ?: 16,
 		.ud = s->ud, .notify_fd = -1,
+		.events = s->sleeps ? &m->events : NULL, .spin_ns = s->spin_ns,
 	};
 	assert_int_equal(ib_channel_init(&m->channel, &cfg), 0);
 	mock_open(m, s);
@@ -172,6 +237,8 @@ void mock_destroy(struct mock *m)
 	assert_int_equal(ib_channel_held(&m->channel), 0);
 	assert_int_equal(pool_destroy(&m->pool), 0);
 	ib_channel_destroy(&m->channel);
+	assert_int_equal(m->events_acked, m->events_taken);
+	close(m->events.fd);
 }
 
 static struct sample *sample_of(const struct mock_wr *wr)
@@ -196,6 +263,12 @@ struct sample *mock_receive_raw(struct mock *m, uint32_t byte_len,
 	m->rq.open--;
 	queue_complete(&m->rq, &wc);
 	return sample_of(wr);
+}
+
+void mock_receive_event(struct mock *m)
+{
+	mock_receive(m, 1);
+	raise_event(m);
 }
 
 struct sample *mock_receive(struct mock *m, unsigned values)

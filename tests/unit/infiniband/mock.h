@@ -42,6 +42,14 @@ struct mock {
 	struct ibv_mr mr;
 	struct pool pool;
 	bool automatic;                /* whoever polls completes first */
+	/* Completion events of the receive queue. */
+	struct ibv_comp_channel events; /* an eventfd that counts */
+	bool armed;
+	_Atomic unsigned arms;         /* requests for an event */
+	unsigned events_raised, events_taken, events_acked, ack_calls;
+	char calls[16];                /* p poll, a arm, e event; the first ones */
+	void (*before_arm)(struct mock *m);
+	void (*after_empty_poll)(struct mock *m);
 	struct ib_channel channel;
 };
 
@@ -52,6 +60,8 @@ struct mock_setup {
 	size_t inline_limit;
 	unsigned samples, capacity;
 	bool ud;
+	bool sleeps;                   /* the reader may */
+	uint64_t spin_ns;
 };
 
 void mock_init(struct mock *m, const struct mock_setup *s);
@@ -65,6 +75,8 @@ struct sample *mock_receive(struct mock *m, unsigned values);
 /* The same with any byte count and status. */
 struct sample *mock_receive_raw(struct mock *m, uint32_t byte_len,
 				enum ibv_wc_status status);
+/* One with a single value, which raises an event if the queue is armed. */
+void mock_receive_event(struct mock *m);
 /* Completes the oldest open send request and all unsignaled ones before it. */
 bool mock_sent(struct mock *m, enum ibv_wc_status status);
 /* Completes everything that is open as flushed. */

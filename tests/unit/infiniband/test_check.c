@@ -37,6 +37,8 @@ static void defaults_are_those_that_users_know(void **state)
 	assert_int_equal(ib->in.max_wrs, 128);
 	assert_int_equal(ib->in.cq_size, 128);
 	assert_int_equal(ib->in.buffer_subtraction, 16);
+	assert_int_equal(ib->in.polling, IB_POLLING_BUSY);
+	assert_int_equal(ib->in.spin_us, 50);
 	assert_int_equal(ib->out.resolution_timeout_ms, 1000);
 	assert_int_equal(ib->out.max_wrs, 128);
 	assert_int_equal(ib->out.cq_size, 128);
@@ -146,6 +148,19 @@ static void reverse_swaps_the_addresses(void **state)
 	harness_close(&h);
 }
 
+static void a_reader_may_poll_sleep_or_do_both(void **state)
+{
+	struct infiniband *ib = accepted(
+		IN "polling = \"adaptive\"; spin = 0; };");
+
+	assert_int_equal(ib->in.polling, IB_POLLING_ADAPTIVE);
+	assert_int_equal(ib->in.spin_us, 0);
+	harness_close(&h);
+	ib = accepted(IN "polling = \"event\"; };");
+	assert_int_equal(ib->in.polling, IB_POLLING_EVENT);
+	harness_close(&h);
+}
+
 static void print_tells_the_settings(void **state)
 {
 	char buf[300];
@@ -172,6 +187,7 @@ int main(void)
 		T(signaling_less_often_than_every_half_queue_is_refused),
 		T(an_address_is_needed_and_has_a_port),
 		T(reverse_swaps_the_addresses),
+		T(a_reader_may_poll_sleep_or_do_both),
 		T(print_tells_the_settings),
 	};
 

@@ -4,6 +4,8 @@
  * manager that does what the test says.
  */
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -86,6 +88,28 @@ static void an_active_node_connects_and_sends(void **state)
 	assert_int_equal(harness_logged("connected to 127.0.0.1:1337"), 1);
 	harness_stop(&h);
 	assert_int_equal(fake_disconnects(), 1);
+	end();
+}
+
+static void a_node_that_only_sends_is_connected_when_it_has_started(void **state)
+{
+	unsigned release;
+
+	begin(CALL_LOW "};");
+	h.node.is_destination = true;
+	assert_int_equal(harness_start(&h), 0);
+	assert_int_equal(write_one(&release), 1);
+	WAIT_FOR(is(NODE_CONNECTED));
+	end();
+}
+
+static void start_does_not_wait_for_a_peer_that_is_not_there(void **state)
+{
+	begin(CALL_LOW "reconnect_interval = 3600000; };");
+	h.node.is_destination = true;
+	fake_set_peer(FAKE_PEER_REJECTS);
+	assert_int_equal(harness_start(&h), 0);
+	WAIT_FOR(harness_logged("cannot reach") == 1);
 	end();
 }
 
@@ -178,6 +202,22 @@ static void a_passive_node_accepts_and_rejects_a_second_peer(void **state)
 	end();
 }
 
+static void a_peer_that_comes_back_unnoticed_is_accepted_in_the_end(void **state)
+{
+	start(LISTEN_LOW "};");
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	/* Its host is gone; nothing tells a node that only receives. */
+	fake_break();
+	fake_request();
+	WAIT_FOR(harness_logged("does not answer any more") == 1);
+	assert_int_equal(fake_rejects(), 1);
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(fake_accepts(), 2);
+	end();
+}
+
 static void a_passive_node_accepts_again_after_the_peer_went_away(void **state)
 {
 	start(LISTEN_LOW "};");
@@ -256,12 +296,13 @@ static void of_two_that_call_each_other_the_smaller_address_insists(void **state
 
 static void receive_requests_are_posted_before_the_peer_may_send(void **state)
 {
-	start(LISTEN_LOW "};");
+	begin(LISTEN_LOW "};");
+	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
 	fake_request();
-	while (!is(NODE_CONNECTED))
+	while (fake_accepts() == 0)
 		read_one();
-	while (fake_receives() < 32 - 16)
-		read_one();
+	assert_true(fake_receives() >= 32 - 16);
 	assert_true(h.pool.available < h.pool.count);
 	/* Everything that is posted comes back. */
 	harness_stop(&h);
@@ -281,6 +322,112 @@ static void a_disconnect_releases_what_was_posted(void **state)
 	/* Without a connection read has nothing and hands everything back. */
 	assert_int_equal(read_one(), 0);
 	assert_int_equal(h.pool.available, h.pool.count);
+	end();
+}
+
+static atomic_bool reader_stop;
+
+/* What a path's thread does. */
+static void *read_until_stopped(void *arg)
+{
+	const struct node_type *t = h.node.type;
+	struct sample *s;
+	unsigned release;
+
+	while (!atomic_load(&reader_stop)) {
+		s = sample_alloc(&h.pool);
+		if (!s)
+			break;
+		release = 1;
+		t->read(&h.node, &s, 1, &release);
+		sample_put_many(&s, release);
+	}
+	return NULL;
+}
+
+static void join_reader(pthread_t t)
+{
+	atomic_store(&reader_stop, true);
+	h.node.type->interrupt(&h.node);
+	pthread_join(t, NULL);
+}
+
+static void a_sleeping_reader_notices_loss_and_return_of_the_peer(void **state)
+{
+	pthread_t t;
+
+	begin(LISTEN_LOW "polling = \"event\"; };");
+	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
+	atomic_store(&reader_stop, false);
+	assert_int_equal(pthread_create(&t, NULL, read_until_stopped, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned arms = fake_arms();
+
+		fake_request();
+		WAIT_FOR(is(NODE_CONNECTED));
+		/* It sleeps, or is about to. */
+		WAIT_FOR(fake_arms() > arms);
+		fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+		WAIT_FOR(is(NODE_STARTED));
+		assert_int_equal(fake_objects().cqs, 0);
+	}
+	join_reader(t);
+	end();
+}
+
+static void stop_with_a_sleeping_reader_ends_at_once(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		pthread_t t;
+
+		begin(LISTEN_LOW "polling = \"event\"; };");
+		h.node.is_source = true;
+		assert_int_equal(harness_start(&h), 0);
+		atomic_store(&reader_stop, false);
+		assert_int_equal(pthread_create(&t, NULL, read_until_stopped,
+						NULL), 0);
+		fake_request();
+		WAIT_FOR(fake_arms() > 0);
+		join_reader(t); /* sleeps for ever else */
+		end();
+	}
+}
+
+/* Reads when a descriptor says so, as a path of several sources does. */
+static bool read_when_readable(void)
+{
+	struct pollfd pfds[2];
+	int fds[2];
+
+	assert_int_equal(h.node.type->poll_fds(&h.node, fds, 2), 2);
+	for (int i = 0; i < 2; i++)
+		pfds[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	if (poll(pfds, 2, 1) <= 0)
+		return false;
+	struct sample *s = sample_alloc(&h.pool);
+	unsigned release = 1;
+
+	assert_int_equal(h.node.type->read(&h.node, &s, 1, &release), 0);
+	sample_put_many(&s, release);
+	return true;
+}
+
+static void who_waits_for_descriptors_fills_the_queue_of_each_connection(void **state)
+{
+	begin(LISTEN_LOW "polling = \"adaptive\"; spin = 1000000; };");
+	h.node.is_source = true;
+	assert_int_equal(harness_start(&h), 0);
+	while (read_when_readable())
+		;
+	for (int i = 0; i < 3; i++) {
+		fake_request();
+		WAIT_FOR((read_when_readable(), is(NODE_CONNECTED)));
+		assert_true(fake_receives() >= 32 - 16);
+		fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+		WAIT_FOR((read_when_readable(), is(NODE_STARTED)));
+		assert_int_equal(h.pool.available, h.pool.count);
+	}
 	end();
 }
 
@@ -365,12 +512,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_active_node_connects_and_sends),
+		T(a_node_that_only_sends_is_connected_when_it_has_started),
+		T(start_does_not_wait_for_a_peer_that_is_not_there),
 		T(write_is_refused_until_the_peer_is_there),
 		T(an_active_node_goes_on_trying_until_the_peer_is_there),
 		T(without_fallback_and_interval_an_unreachable_peer_is_fatal),
 		T(with_fallback_an_unreachable_peer_makes_a_listener),
 		T(with_fallback_it_listens_between_attempts),
 		T(a_passive_node_accepts_and_rejects_a_second_peer),
+		T(a_peer_that_comes_back_unnoticed_is_accepted_in_the_end),
 		T(a_passive_node_accepts_again_after_the_peer_went_away),
 		T(an_active_node_reconnects_to_a_peer_that_died),
 		T(a_failed_completion_ends_the_connection_and_it_comes_back),
@@ -378,6 +528,9 @@ int main(void)
 		T(of_two_that_call_each_other_the_smaller_address_insists),
 		T(receive_requests_are_posted_before_the_peer_may_send),
 		T(a_disconnect_releases_what_was_posted),
+		T(a_sleeping_reader_notices_loss_and_return_of_the_peer),
+		T(stop_with_a_sleeping_reader_ends_at_once),
+		T(who_waits_for_descriptors_fills_the_queue_of_each_connection),
 		T(a_connection_over_another_adapter_is_refused),
 		T(deeper_queues_than_the_adapter_has_are_refused),
 		T(a_stopped_node_starts_again),

@@ -210,16 +210,21 @@ static void a_full_disk_is_an_error_of_the_writer(void **state)
 	drop_node(&m);
 }
 
+struct pipe_reader {
+	const char *path;
+	uint64_t lines;
+};
+
 static void *read_pipe(void *arg)
 {
 	static char buf[1 << 16];
-	uint64_t *lines = arg;
-	int fd = open(scratch("pipe"), O_RDONLY);
+	struct pipe_reader *r = arg;
+	int fd = open(r->path, O_RDONLY);
 	ssize_t n;
 
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
 		for (ssize_t i = 0; i < n; i++)
-			*lines += buf[i] == '\n';
+			r->lines += buf[i] == '\n';
 	close(fd);
 	return NULL;
 }
@@ -228,12 +233,14 @@ static void a_pipe_takes_everything_in_short_writes(void **state)
 {
 	struct made_node m;
 	pthread_t reader;
-	uint64_t lines = 0;
+	struct pipe_reader r = { 0 };
 	char text[300];
 
-	assert_int_equal(mkfifo(scratch("pipe"), 0600), 0);
-	assert_int_equal(pthread_create(&reader, NULL, read_pipe, &lines), 0);
-	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { } }", scratch("pipe"));
+	snprintf(text, sizeof(text), "%s", scratch("pipe"));
+	r.path = strdup(text);
+	assert_int_equal(mkfifo(r.path, 0600), 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_pipe, &r), 0);
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { } }", r.path);
 	make_node(&m, &node_file, text);
 	/* No reader yet is an error that names the cause. */
 	for (int i = 0; m.node.type->start(&m.node) && i < 1000; i++)
@@ -241,9 +248,10 @@ static void a_pipe_takes_everything_in_short_writes(void **state)
 	write_samples(&m, 20000);
 	assert_int_equal(m.node.type->stop(&m.node), 0);
 	pthread_join(reader, NULL);
-	assert_int_equal(lines, 20001);
+	assert_int_equal(r.lines, 20001);
 	drop_node(&m);
-	unlink(scratch("pipe"));
+	unlink(r.path);
+	free((char *)r.path);
 }
 
 static const char recording[] =
@@ -330,7 +338,24 @@ static void a_rewound_file_goes_on_for_ever(void **state)
 	}
 	m.node.type->stop(&m.node);
 	drop_node(&m);
-	/* An empty one has an end. */
+	/* By its times: one more distance lies between end and beginning. */
+	make_in(&m, "in", "\"eof\": \"rewind\", \"sequence\": \"new\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	for (uint64_t i = 0, first = 0; i < 10; i++) {
+		assert_int_equal(node_read_one(&m, smp), 1);
+		if (i == 0)
+			first = timespec_to_ns(smp->origin);
+		assert_int_equal(timespec_to_ns(smp->origin) - first, i * 10000000);
+		assert_int_equal(smp->sequence, i);
+	}
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	/* One that yields nothing has an end. */
+	make_in(&m, "in", "\"eof\": \"rewind\", \"skip\": 4");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
 	put_text("in", "# nothing\n");
 	make_in(&m, "in", "\"eof\": \"rewind\"");
 	assert_int_equal(m.node.type->start(&m.node), 0);
@@ -372,6 +397,40 @@ static void a_growing_file_is_followed(void **state)
 	assert_int_equal(node_read_one(&m, smp), -EINTR);
 	m.node.type->stop(&m.node);
 	drop_node(&m);
+}
+
+static void *write_pipe(void *arg)
+{
+	int fd = open(arg, O_WRONLY);
+
+	for (size_t i = 0; i < sizeof(recording) - 1; i++)
+		if (write(fd, recording + i, 1) != 1)
+			break;
+	close(fd);
+	return NULL;
+}
+
+static void a_pipe_is_read_to_its_end(void **state)
+{
+	pthread_t writer;
+	struct made_node m;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s", scratch("pipe"));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	make_in(&m, "pipe", "\"epoch_mode\": \"original\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_pipe, path), 0);
+	/* The writer may come later than the reader. */
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_int_equal(smp->sequence, 7 + i);
+	}
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	pthread_join(writer, NULL);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	unlink(path);
 }
 
 static void malformed_lines_are_passed_over(void **state)
@@ -430,6 +489,7 @@ int main(void)
 		cmocka_unit_test(epoch_modes_move_recorded_times),
 		cmocka_unit_test(a_rewound_file_goes_on_for_ever),
 		cmocka_unit_test(a_growing_file_is_followed),
+		cmocka_unit_test(a_pipe_is_read_to_its_end),
 		cmocka_unit_test(malformed_lines_are_passed_over),
 		cmocka_unit_test(wrong_settings_are_refused),
 	};

@@ -251,7 +251,8 @@ static void does_not_encode_values_wider_than_their_field(void **state)
 static void ip_header_names_both_ends(void **state)
 {
 	struct cm_ip_header h = { 4, 0x1234, { [12] = 10, 0, 0, 1 },
-				  { [12] = 10, 0, 0, 2 } }, got;
+				  { [12] = 10, 0, 0, 2 } };
+	struct cm_ip_header got;
 	uint8_t out[CM_IP_HEADER_SIZE], want[CM_IP_HEADER_SIZE] = {
 		0, 0x40, 0x12, 0x34, [16] = 10, 0, 0, 1, [32] = 10, 0, 0, 2,
 	};
@@ -260,7 +261,10 @@ static void ip_header_names_both_ends(void **state)
 	assert_int_equal(wire_cm_ip_encode(&h, out), 0);
 	assert_memory_equal(out, want, sizeof(want));
 	assert_int_equal(wire_cm_ip_decode(out, sizeof(out), &got), 0);
-	assert_memory_equal(&h, &got, sizeof(h));
+	assert_int_equal(got.ip_version, h.ip_version);
+	assert_int_equal(got.src_port, h.src_port);
+	assert_memory_equal(got.src, h.src, sizeof(h.src));
+	assert_memory_equal(got.dst, h.dst, sizeof(h.dst));
 	assert_int_equal(wire_cm_ip_decode(out, sizeof(out) - 1, &got), -EBADMSG);
 	out[1] = 0x50;
 	assert_int_equal(wire_cm_ip_decode(out, sizeof(out), &got), -EBADMSG);

@@ -1,65 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type `file`: replays recorded samples at their times or at a fixed rate,
- * and records samples. reader.c knows the input file, writer.c the output file;
- * here are the settings and the time of the replay.
+ * Node-type `file`: replays samples that were recorded, and records samples.
+ * reader.c knows the input file, replay.c the times, writer.c the output file;
+ * here are the settings.
  */
 #define LOG_ROOM "gateway/file"
 #include <errno.h>
-#include <limits.h>
-#include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gateway/node.h"
-#include "gateway/node/file/reader.h"
+#include "gateway/node/file/replay.h"
 #include "gateway/node/file/writer.h"
-#include "gateway/node/signal/timer.h"
-#include "gateway/super_node.h"
-#include "util/clock.h"
 #include "util/log.h"
 
-/* How often a file that is still being written is looked at. */
-#define GROWTH_NS (5 * UINT64_C(1000000))
+/* Bytes at the beginning of a recording that may name its signals. */
+#define NAMES_MAX (256 << 10)
 
-enum eof_mode { EOF_STOP, EOF_EXIT, EOF_REWIND, EOF_WAIT };
-enum epoch_mode {
-	EPOCH_DIRECT,
-	EPOCH_WAIT,
-	EPOCH_RELATIVE,
-	EPOCH_ABSOLUTE,
-	EPOCH_ORIGINAL,
+static const char *const eof_names[] = {
+	[EOF_STOP] = "stop",
+	[EOF_EXIT] = "exit",
+	[EOF_REWIND] = "rewind",
+	[EOF_WAIT] = "wait",
+	NULL,
 };
 
-static const char *const eof_names[] = { "stop", "exit", "rewind", "wait", NULL };
-static const char *const epoch_mode_names[] = { "direct", "wait", "relative",
-						"absolute", "original", NULL };
-static const char *const stamp_names[] = { "recorded", "now", NULL };
+static const char *const epoch_mode_names[] = {
+	[EPOCH_DIRECT] = "direct",
+	[EPOCH_WAIT] = "wait",
+	[EPOCH_RELATIVE] = "relative",
+	[EPOCH_ABSOLUTE] = "absolute",
+	[EPOCH_ORIGINAL] = "original",
+	NULL,
+};
+
+static const char *const stamp_names[] = {
+	[STAMP_RECORDED] = "recorded",
+	[STAMP_NOW] = "now",
+	NULL,
+};
+
+static const char *const sequence_names[] = {
+	[SEQUENCE_RECORDED] = "recorded",
+	[SEQUENCE_NEW] = "new",
+	NULL,
+};
+
 static const char *const buffering_names[] = { "stream", "memory", NULL };
 static const char *const full_names[] = { "block", "drop", NULL };
 
 struct file_node {
 	const char *uri;
 	json_t *format;
-	struct {
-		const char *uri;
-		json_t *format_cfg;
-		int eof, epoch_mode, stamp, timer_kind;
-		double rate_hz, epoch_s;
-		int64_t skip, buffer_size;
-
-		char path[PATH_MAX];
-		struct format *format;
-		struct reader reader;
-		struct timer timer;
-		bool open, started;     /* started: a first sample has set the time */
-		bool warned;            /* of missing timestamps */
-		uint64_t samples;       /* since the beginning of the file */
-		int64_t shift_ns;       /* recorded time to replayed time */
-		int64_t base_ns;        /* replayed wall clock to the timer's */
-	} in;
+	struct replay in;
 	struct {
 		const char *uri;
 		json_t *format_cfg;
@@ -109,6 +103,10 @@ static const struct config_key file_in_keys[] = {
 	  .names = stamp_names,
 	  .help = "Origin of a replayed sample: its recorded time, moved as "
 		  "epoch_mode says; or now, the instant of its replay" },
+	{ "sequence", CONFIG_ENUM, OFFSET(in.sequence), "recorded",
+	  .names = sequence_names,
+	  .help = "Sequence numbers as recorded, or new ones, which go on when "
+		  "the file is rewound" },
 	{ "timer", CONFIG_ENUM, OFFSET(in.timer_kind), "auto",
 	  .names = timer_kind_names,
 	  .help = "As for signals; auto takes tsc for recorded timestamps" },
@@ -165,6 +163,35 @@ static bool can_write(const struct node *n)
 	return n->out.present && n->out.enabled;
 }
 
+/* Names the signals as the recording does, unless the configuration does. */
+static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
+{
+	struct signal_list *l;
+	char *buf;
+	size_t len;
+	FILE *in;
+
+	if (!f->in.format->type->names || json_object_get(cfg, "signals") ||
+	    json_object_get(n->in.cfg, "signals"))
+		return;
+	/* Without the file there are no names; start() will complain. */
+	in = fopen(f->in.path, "re");
+	buf = in ? malloc(NAMES_MAX) : NULL;
+	if (buf) {
+		len = fread(buf, 1, NAMES_MAX, in);
+		l = f->in.format->type->names(f->in.format, buf, len);
+		if (l) {
+			signal_list_put(n->in.signals);
+			n->in.signals = l;
+			signal_list_put(f->in.format->signals);
+			f->in.format->signals = signal_list_get(l);
+		}
+	}
+	free(buf);
+	if (in)
+		fclose(in);
+}
+
 static int file_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
@@ -182,6 +209,8 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 		if (!ret)
 			ret = format_new(&f->in.format, c, in_format,
 					 "villas.human", n->in.signals);
+		if (!ret)
+			adopt_names(n, f, cfg);
 	}
 	if (can_write(n) && !ret) {
 		ret = make_path(c, cfg, f->out.uri ? f->out.uri : f->uri,
@@ -224,38 +253,6 @@ static void file_destroy(struct node *n)
 	format_destroy(f->out.format);
 }
 
-static int start_reader(struct file_node *f)
-{
-	double rate = f->in.rate_hz > 0 ? f->in.rate_hz : INFINITY;
-	int ret;
-
-	ret = timer_open(&f->in.timer, (enum timer_kind)f->in.timer_kind, rate);
-	if (ret)
-		return ret;
-	ret = reader_open(&f->in.reader, f->in.path, f->in.format,
-			  (size_t)f->in.buffer_size);
-	if (ret) {
-		timer_close(&f->in.timer);
-		return ret;
-	}
-	f->in.open = true;
-	f->in.started = f->in.warned = false;
-	f->in.samples = 0;
-	return 0;
-}
-
-static void stop_reader(struct node *n, struct file_node *f)
-{
-	if (!f->in.open)
-		return;
-	f->in.open = false;
-	if (f->in.reader.malformed)
-		log_warn("node %s: %ju malformed lines ignored", n->name,
-			 (uintmax_t)f->in.reader.malformed);
-	reader_close(&f->in.reader);
-	timer_close(&f->in.timer);
-}
-
 static int file_start(struct node *n)
 {
 	struct file_node *f = n->private_data;
@@ -270,11 +267,11 @@ static int file_start(struct node *n)
 	int ret = 0;
 
 	if (can_read(n))
-		ret = start_reader(f);
+		ret = replay_open(&f->in);
 	if (!ret && can_write(n))
 		ret = writer_open(&f->out.writer, &settings, f->out.format);
 	if (ret)
-		stop_reader(n, f);
+		replay_close(n, &f->in);
 	return ret;
 }
 
@@ -283,187 +280,19 @@ static int file_stop(struct node *n)
 	struct file_node *f = n->private_data;
 	int ret = 0;
 
-	stop_reader(n, f);
+	replay_close(n, &f->in);
 	if (f->out.writer)
 		ret = writer_close(f->out.writer, n->out.signals);
 	f->out.writer = NULL;
 	return ret;
 }
 
-/* The file has no more: 0 to look again, or a negative errno. */
-static int at_end(struct node *n, struct file_node *f)
-{
-	switch ((enum eof_mode)f->in.eof) {
-	case EOF_WAIT:
-		return timer_wait_until(&f->in.timer,
-					f->in.timer.now_ns() + GROWTH_NS);
-	case EOF_REWIND:
-		/* Else an empty file would keep us here. */
-		if (f->in.samples && !reader_rewind(&f->in.reader)) {
-			f->in.samples = 0;
-			f->in.started = false;
-			return 0;
-		}
-		break;
-	case EOF_EXIT:
-		if (n->super)
-			super_node_request_stop(n->super);
-		break;
-	case EOF_STOP:
-		break;
-	}
-	return -ENODATA;
-}
-
-/* Sleeps until a pipe has data; the timer's descriptor tells of an interrupt. */
-static int wait_readable(struct file_node *f)
-{
-	struct pollfd p[2] = {
-		{ .fd = f->in.reader.fd, .events = POLLIN },
-		{ .fd = f->in.timer.fd, .events = POLLIN },
-	};
-
-	poll(p, 2, -1);
-	return atomic_load(&f->in.timer.interrupted) ? -EINTR : 0;
-}
-
-/* The next samples of the file, `skip` obeyed; waits as `eof` says. */
-static int next_samples(struct node *n, struct file_node *f,
-			struct sample *smps[], unsigned cnt)
-{
-	bool complete = f->in.eof != EOF_WAIT;
-
-	for (;;) {
-		int ret = reader_next(&f->in.reader, smps, cnt, complete);
-
-		if (ret > 0) {
-			f->in.samples += (uint64_t)ret;
-			if (likely(f->in.samples > (uint64_t)f->in.skip))
-				return ret;
-			continue;
-		}
-		if (ret == 0)
-			ret = reader_at_eof(&f->in.reader) ? at_end(n, f) :
-							     wait_readable(f);
-		if (ret)
-			return ret;
-	}
-}
-
-static int64_t origin_ns(const struct sample *s)
-{
-	return (int64_t)timespec_to_ns(s->origin);
-}
-
-/* What stands in a file may be any number: wraps instead of overflowing. */
-static int64_t add_ns(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static int64_t since_ns(int64_t later, int64_t earlier)
-{
-	return (int64_t)((uint64_t)later - (uint64_t)earlier);
-}
-
-/* The first sample (after a rewind) says how recorded times are moved. */
-static void start_clock(struct file_node *f, const struct sample *first)
-{
-	int64_t epoch = (int64_t)(f->in.epoch_s * 1e9);
-	int64_t now = (int64_t)timespec_to_ns(clock_realtime());
-
-	f->in.base_ns = (int64_t)f->in.timer.now_ns() - now;
-	switch ((enum epoch_mode)f->in.epoch_mode) {
-	case EPOCH_DIRECT:
-		f->in.shift_ns = since_ns(now, origin_ns(first));
-		break;
-	case EPOCH_WAIT:
-		f->in.shift_ns = since_ns(now + epoch, origin_ns(first));
-		break;
-	case EPOCH_RELATIVE:
-		f->in.shift_ns = epoch;
-		break;
-	case EPOCH_ABSOLUTE:
-		f->in.shift_ns = since_ns(epoch, origin_ns(first));
-		break;
-	case EPOCH_ORIGINAL:
-		f->in.shift_ns = 0;
-		break;
-	}
-	if (f->in.rate_hz > 0)
-		timer_start(&f->in.timer, f->in.rate_hz);
-	f->in.started = true;
-}
-
-static int wait_due(struct node *n, struct file_node *f, const struct sample *s)
-{
-	uint64_t late_ns;
-	int64_t due, steps;
-
-	if (f->in.epoch_mode == EPOCH_ORIGINAL && f->in.rate_hz <= 0)
-		return 0;
-	if (f->in.rate_hz > 0) {
-		steps = timer_wait_step(&f->in.timer, &late_ns);
-		if (steps > 1)
-			atomic_fetch_add_explicit(&n->counters.missed,
-						  (uint64_t)steps - 1,
-						  memory_order_relaxed);
-		return steps < 0 ? (int)steps : 0;
-	}
-	if (unlikely(!(s->flags & SAMPLE_HAS_ORIGIN))) {
-		if (!f->in.warned)
-			log_warn("%s: samples without time are replayed at once; set `rate`",
-				 f->in.path);
-		f->in.warned = true;
-		return 0;
-	}
-	due = add_ns(add_ns(origin_ns(s), f->in.shift_ns), f->in.base_ns);
-	return timer_wait_until(&f->in.timer, due > 0 ? (uint64_t)due : 0);
-}
-
-static void stamp(struct node *n, struct file_node *f, struct sample *s)
-{
-	if (f->in.stamp == 1) {
-		s->origin = clock_realtime();
-		s->flags |= SAMPLE_HAS_ORIGIN;
-	} else if (s->flags & SAMPLE_HAS_ORIGIN) {
-		s->origin = timespec_from_ns(
-			(uint64_t)add_ns(origin_ns(s), f->in.shift_ns));
-	}
-	/* Whoever took the recording received it, but nobody has yet now. */
-	if (f->in.epoch_mode != EPOCH_ORIGINAL)
-		s->flags &= ~(uint32_t)SAMPLE_HAS_RECEIVED;
-	if (!(s->flags & SAMPLE_HAS_SEQUENCE)) {
-		s->sequence = n->sequence++;
-		s->flags |= SAMPLE_HAS_SEQUENCE;
-	}
-}
-
 static int file_read(struct node *n, struct sample *smps[], unsigned cnt,
 		     unsigned *release)
 {
 	struct file_node *f = n->private_data;
-	bool paced = f->in.epoch_mode != EPOCH_ORIGINAL || f->in.rate_hz > 0;
-	int got, ret;
 
-	if (!f->in.open)
-		return -EBADF;
-	/* One at a time while samples are skipped or have their own instants. */
-	if (paced || f->in.samples < (uint64_t)f->in.skip)
-		cnt = MIN(cnt, 1u);
-	got = next_samples(n, f, smps, cnt);
-	if (got < 0)
-		return got;
-	if (unlikely(!f->in.started))
-		start_clock(f, smps[0]);
-	if (paced) {
-		ret = wait_due(n, f, smps[0]);
-		if (ret)
-			return ret;
-	}
-	for (int i = 0; i < got; i++)
-		stamp(n, f, smps[i]);
-	return got;
+	return replay_read(n, &f->in, smps, cnt);
 }
 
 static int file_write(struct node *n, struct sample *smps[], unsigned cnt,
@@ -478,8 +307,7 @@ static void file_interrupt(struct node *n)
 {
 	struct file_node *f = n->private_data;
 
-	if (f->in.open)
-		timer_interrupt(&f->in.timer);
+	replay_interrupt(&f->in);
 	if (f->out.writer)
 		writer_interrupt(f->out.writer);
 }

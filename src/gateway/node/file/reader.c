@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,6 +39,7 @@ int reader_open(struct reader *r, const char *path, struct format *format,
 		goto err_close;
 	}
 	r->regular = S_ISREG(st.st_mode);
+	r->fifo = S_ISFIFO(st.st_mode);
 	r->buf = malloc(r->size);
 	if (!r->buf) {
 		err = ENOMEM;
@@ -138,6 +140,15 @@ static int make_room(struct reader *r)
 	return 0;
 }
 
+/* A pipe that nobody has written to yet reads like one that has ended. */
+static bool awaits_writer(const struct reader *r)
+{
+	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+
+	return r->fifo && r->offset == 0 && r->end == 0 &&
+	       poll(&p, 1, 0) >= 0 && !(p.revents & POLLHUP);
+}
+
 /* Reads more bytes. 1: some came, 0: none (at_eof tells why). */
 static int fill(struct reader *r)
 {
@@ -156,7 +167,7 @@ static int fill(struct reader *r)
 		log_error("cannot read '%s': %s", r->path, strerror(-ret));
 		return ret;
 	}
-	r->at_eof = n == 0;
+	r->at_eof = n == 0 && !awaits_writer(r);
 	r->end += (size_t)n;
 	return n > 0;
 }

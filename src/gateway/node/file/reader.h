@@ -16,7 +16,7 @@ struct reader {
 	const char *path;      /* borrowed */
 	struct format *format; /* borrowed */
 	int fd;
-	bool regular;
+	bool regular, fifo;
 	char *buf;
 	size_t size, start, end; /* unread bytes in buf[start..end) */
 	uint64_t offset;         /* of buf[start] in the file */

@@ -59,6 +59,8 @@ int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
 		return -errno;
 	ch->rx.threshold = cfg->rx_threshold;
 	ch->rx.ud = cfg->ud;
+	ch->rx.events = cfg->events;
+	ch->rx.spin_ns = cfg->spin_ns;
 	ch->rx.signals = cfg->signals;
 	ch->rx.keys.registrar = cfg->registrar;
 	ch->tx.keys.registrar = cfg->registrar;
@@ -102,10 +104,17 @@ static void wake(int fd)
 		errno = saved;
 }
 
+void ib_channel_wake(struct ib_channel *ch)
+{
+	wake(ch->wake_fd);
+}
+
 /* Clears `bits` and waits until nobody is inside who still saw them. */
 static void shut(struct ib_channel *ch, unsigned bits, atomic_uint *busy)
 {
 	atomic_fetch_and(&ch->control, ~bits);
+	if (busy == &ch->reading)
+		wake(ch->wake_fd);
 	while (atomic_load(busy))
 		sched_yield();
 }
@@ -119,10 +128,12 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	ch->rx.cq = q->recv_cq;
 	ch->tx.cq = q->send_cq;
 	ch->rx.grh = q->grh;
+	ch->rx.armed = false;
 	ch->rx.keys.pool = ch->tx.keys.pool = NULL;
 	ch->tx.inline_limit = q->inline_limit;
 	ch->tx.size_max = q->size_max;
 	ch->tx.unsignaled = 0;
+	ch->tx.probing = false;
 	atomic_store(&ch->error, 0);
 	atomic_store(&ch->filled, false);
 	atomic_fetch_or(&ch->control, IB_RX_OPEN);
@@ -216,24 +227,29 @@ void ib_channel_drain(struct ib_channel *ch, uint64_t timeout_ns)
 		 clock_now_ns() < deadline);
 }
 
-bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
+/* A request that is answered by the peer's adapter and seen by nobody there: a
+ * write of zero bytes. Not for UD, which has no writes. */
+static bool post_flush(struct ib_channel *ch)
 {
-	uint64_t deadline = clock_now_ns() + timeout_ns;
-	/*
-	 * Inline requests give no completion, so something signaled has to go
-	 * behind them that the peer does not see: a write of zero bytes. Not
-	 * for UD, which has no writes and whose requests need no answer.
-	 */
 	struct ibv_send_wr wr = {
 		.wr_id = IB_WR_ID_FLUSH,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
+
+	return ibv_post_send(ch->tx.qp, &wr, &bad) == 0;
+}
+
+bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
+{
+	uint64_t deadline = clock_now_ns() + timeout_ns;
+	/* Inline requests give no completion, so something signaled has to go
+	 * behind them. UD requests need no answer. */
 	bool posted = ch->rx.ud, flushed = posted;
 
 	do {
 		if (!posted)
-			posted = ibv_post_send(ch->tx.qp, &wr, &bad) == 0;
+			posted = post_flush(ch);
 		if (drain_tx(ch, &flushed) <= 0)
 			sched_yield();
 		if (flushed && ib_table_used(&ch->tx.table) == 0)
@@ -242,10 +258,26 @@ bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
 	return false;
 }
 
+int ib_channel_probe(struct ib_channel *ch)
+{
+	struct ibv_wc wc;
+	int n;
+
+	if (!ch->tx.probing && !post_flush(ch))
+		return -EIO;
+	ch->tx.probing = true;
+	n = ibv_poll_cq(ch->tx.cq, 1, &wc);
+	if (n == 0)
+		return 0;
+	ch->tx.probing = false;
+	return n > 0 && wc.status == IBV_WC_SUCCESS ? 1 : -EIO;
+}
+
 void ib_channel_detach(struct ib_channel *ch)
 {
 	struct ib_rx *rx = &ch->rx;
 
+	ib_rx_acknowledge(rx);
 	table_release(&rx->table);
 	table_release(&ch->tx.table);
 	sample_put_many(rx->spares, rx->spare_count);
@@ -288,6 +320,8 @@ void ib_channel_break(struct ib_channel *ch, unsigned bits, int error)
 	int none = 0;
 
 	atomic_fetch_and(&ch->control, ~bits);
+	if (bits & IB_RX_OPEN)
+		wake(ch->wake_fd);
 	/* Only the first one tells a cause, and only once. */
 	if (atomic_compare_exchange_strong(&ch->error, &none, error))
 		wake(ch->notify_fd);
@@ -303,4 +337,9 @@ void ib_channel_wait(struct ib_channel *ch, int timeout_ms)
 	    read(ch->wake_fd, &count, sizeof(count)) < 0)
 		return;
 	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
+	/* What came since the caller looked: nobody reads before a descriptor
+	 * is readable, so that has to stay as it was. */
+	if (atomic_load_explicit(&ch->polled, memory_order_relaxed) &&
+	    atomic_load(&ch->control) & (IB_RX_OPEN | IB_RX_PENDING))
+		wake(ch->wake_fd);
 }

@@ -15,6 +15,10 @@
  * exchange and takes no lock, and everything else in a direction belongs to
  * whoever is inside.
  *
+ * A reader that may sleep waits for two descriptors, its completion channel's and
+ * wake_fd. So whoever clears or sets a bit in `control` that the reader must
+ * take note of writes wake_fd afterwards.
+ *
  * Ownership: a sample that was passed to read or write and is not handed back
  * belongs to the channel, in exactly one of these places: a table of open work
  * requests, the spares, the pending ones.
@@ -67,6 +71,12 @@ struct ib_counters {
 struct ib_rx {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
+	/* Of a reader that may sleep; NULL: it polls for ever. Non-blocking. */
+	struct ibv_comp_channel *events;
+	uint64_t spin_ns;             /* without data, before it sleeps */
+	bool armed;                   /* the next completion gives an event, or
+				       * one gave it and it was not taken yet */
+	unsigned unacked;             /* events taken */
 	struct ib_table table;
 	struct ib_keys keys;
 	unsigned threshold;           /* fill up to here before polling */
@@ -95,6 +105,7 @@ struct ib_tx {
 	size_t size_max;              /* largest message, 0: any */
 	struct ibv_ah *ah;            /* UD: the peer */
 	uint32_t remote_qpn, remote_qkey;
+	bool probing;                 /* ib_channel_probe() waits for its answer */
 	struct ibv_wc wc[IB_BATCH];
 	struct ibv_send_wr wr[IB_BATCH];
 	struct ibv_sge sge[IB_BATCH];
@@ -103,6 +114,8 @@ struct ib_tx {
 struct ib_channel {
 	const char *name;             /* for messages */
 	int wake_fd;                  /* eventfd: the reader waits here */
+	atomic_bool polled;           /* somebody waits for the descriptors, and
+				       * read must not */
 	int notify_fd;                /* eventfd of the owner, -1: none */
 	struct ib_counters counters;
 	atomic_int error;             /* first enum ibv_wc_status, or -errno */
@@ -124,6 +137,8 @@ struct ib_channel_config {
 	unsigned signal_every;
 	bool ud;
 	int notify_fd;
+	struct ibv_comp_channel *events; /* borrowed; NULL: never sleep */
+	uint64_t spin_ns;
 };
 
 /* What a queue pair that was just made brings along. */
@@ -158,6 +173,12 @@ void ib_channel_drain(struct ib_channel *ch, uint64_t timeout_ns);
  * has left. False when that took longer than `timeout_ns`.
  */
 bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns);
+/*
+ * Of a channel that nobody writes to: asks the peer's adapter for a sign of
+ * life, without the peer's noticing. 1 it lives, 0 no answer yet (call again),
+ * -EIO it does not answer.
+ */
+int ib_channel_probe(struct ib_channel *ch);
 /* The queue pair is gone: releases what it still held, and the spares. */
 void ib_channel_detach(struct ib_channel *ch);
 /* Closed and detached: releases the pending samples too. */
@@ -171,6 +192,8 @@ void ib_channel_interrupt(struct ib_channel *ch);
 void ib_channel_break(struct ib_channel *ch, unsigned bits, int error);
 /* Reader, outside of a call: waits for data to become possible. */
 void ib_channel_wait(struct ib_channel *ch, int timeout_ms);
+/* The reader looks at everything once more, now or as soon as it would sleep. */
+void ib_channel_wake(struct ib_channel *ch);
 
 /* read.c, write.c: the algorithms; see node.h for smps, cnt and release */
 int ib_channel_read(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
@@ -180,6 +203,23 @@ int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 /* read.c: fills in what the adapter does not. False: not a sample. */
 bool ib_rx_accept(struct ib_channel *ch, struct sample *s,
 		  const struct ibv_wc *wc, struct timespec now);
+
+/* sleep.c: the reader that may sleep; inside a direction only */
+/* Since when the reader has found nothing. */
+struct ib_idle {
+	unsigned polls;
+	uint64_t since_ns;            /* 0: not measured yet */
+};
+
+/* Between two empty polls, the second of which has to follow in any case. */
+void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle);
+/* Ahead of the only poll of a read that must not wait: what comes behind that
+ * poll makes a descriptor readable. */
+void ib_rx_arm(struct ib_channel *ch);
+/* The completion queue may be destroyed after this. */
+void ib_rx_acknowledge(struct ib_rx *rx);
+/* From the reader's thread, see poll_fds in node.h. */
+int ib_channel_poll_fds(struct ib_channel *ch, int fds[], int max);
 
 static inline bool ib_enter(atomic_uint *busy, atomic_uint *control,
 			    unsigned bits)

@@ -299,8 +299,8 @@ void ib_device_close(struct infiniband *ib)
 
 static int create_cqs(struct infiniband *ib)
 {
-	ib->recv_cq = ibv_create_cq(ib->verbs, (int)ib->in.cq_size, NULL, NULL,
-				    0);
+	ib->recv_cq = ibv_create_cq(ib->verbs, (int)ib->in.cq_size, NULL,
+				    ib->recv_events, 0);
 	ib->send_cq = ibv_create_cq(ib->verbs, (int)ib->out.cq_size, NULL, NULL,
 				    0);
 	if (ib->recv_cq && ib->send_cq)

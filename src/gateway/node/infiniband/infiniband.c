@@ -8,6 +8,7 @@
 #include "gateway/node/infiniband/infiniband.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,13 @@ static const struct config_key keys[] = {
 	  .help = "Other name of rdma_transport_mode; also takes RDMA_PS_TCP (RC) and RDMA_PS_UDP (UD)" },
 };
 
+static const char *const polling_names[] = {
+	[IB_POLLING_BUSY] = "busy",
+	[IB_POLLING_ADAPTIVE] = "adaptive",
+	[IB_POLLING_EVENT] = "event",
+	NULL,
+};
+
 static const struct config_key in_keys[] = {
 	{ .name = "address", .type = CONFIG_STRING, .offset = IN(address),
 	  .help = "Local address HOST:PORT; selects the adapter, and where to listen" },
@@ -47,6 +55,12 @@ static const struct config_key in_keys[] = {
 	{ .name = "buffer_subtraction", .type = CONFIG_INT,
 	  .offset = IN(buffer_subtraction), .min = 0, .max = WRS_MAX,
 	  .help = "The receive queue is filled up to max_wrs minus this before data is taken; at least twice and by default 16 or twice in.vectorize" },
+	{ .name = "polling", .type = CONFIG_ENUM, .offset = IN(polling),
+	  .fallback = "busy", .names = polling_names,
+	  .help = "How reading waits: busy (asks the adapter without end, takes a processor), event (sleeps until the adapter tells) or adaptive (busy for in.spin, then event)" },
+	{ .name = "spin", .type = CONFIG_INT, .offset = IN(spin_us),
+	  .fallback = "50", .min = 0, .max = 1000000,
+	  .help = "Microseconds without data after which an adaptive reader sleeps" },
 };
 
 static const struct config_key out_keys[] = {
@@ -268,15 +282,45 @@ static int infiniband_prepare(struct node *n)
 	return ib_device_open(ib_of(n));
 }
 
+static int open_events(struct infiniband *ib)
+{
+	int flags;
+
+	if (ib->in.polling == IB_POLLING_BUSY)
+		return 0;
+	ib->recv_events = ibv_create_comp_channel(ib->verbs);
+	if (ib->recv_events) {
+		flags = fcntl(ib->recv_events->fd, F_GETFL);
+		if (flags >= 0 && !fcntl(ib->recv_events->fd, F_SETFL,
+					 flags | O_NONBLOCK))
+			return 0;
+	}
+	log_error("%s: the adapter offers no events: %s; in.polling = \"busy\" does without",
+		  ib->node->name, strerror(errno));
+	return errno ? -errno : -EIO;
+}
+
+static void close_events(struct infiniband *ib)
+{
+	if (ib->recv_events && ibv_destroy_comp_channel(ib->recv_events))
+		log_warn("%s: the completion channel is still in use",
+			 ib->node->name);
+	ib->recv_events = NULL;
+}
+
 static int infiniband_start(struct node *n)
 {
 	struct infiniband *ib = ib_of(n);
-	int err = -ENOMEM;
+	int err;
 
 	clock_init();
 	ib->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ib->wake_fd < 0)
 		return -errno;
+	err = open_events(ib);
+	if (err)
+		goto err_events;
+	err = -ENOMEM;
 	const struct ib_channel_config cfg = {
 		.name = n->name,
 		.registrar = &ib->registrar,
@@ -288,10 +332,13 @@ static int infiniband_start(struct node *n)
 		.signal_every = (unsigned)ib->out.periodic_signaling,
 		.ud = ib->mode == IB_UD,
 		.notify_fd = ib->wake_fd,
+		.events = ib->recv_events,
+		.spin_ns = ib->in.polling == IB_POLLING_ADAPTIVE ?
+			   (uint64_t)ib->in.spin_us * 1000 : 0,
 	};
 	ib->channel = aligned_alloc(CACHE_LINE, sizeof(*ib->channel));
 	if (!ib->channel)
-		goto err_fd;
+		goto err_events;
 	err = ib_channel_init(ib->channel, &cfg);
 	if (err)
 		goto err_channel;
@@ -305,7 +352,8 @@ err_destroy:
 err_channel:
 	free(ib->channel);
 	ib->channel = NULL;
-err_fd:
+err_events:
+	close_events(ib);
 	close(ib->wake_fd);
 	ib->wake_fd = -1;
 	return err;
@@ -322,6 +370,7 @@ static int infiniband_stop(struct node *n)
 	ib_channel_destroy(ib->channel);
 	free(ib->channel);
 	ib->channel = NULL;
+	close_events(ib);
 	close(ib->wake_fd);
 	ib->wake_fd = -1;
 	return 0;
@@ -347,8 +396,15 @@ static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
 	if (atomic_load_explicit(&ib->failed, memory_order_relaxed))
 		return -ENODATA;
 	if (!(atomic_load(&ch->control) & (IB_RX_OPEN | IB_RX_PENDING)))
-		ib_channel_wait(ch, WAIT_MS);
+		ib_channel_wait(ch, atomic_load(&ch->polled) ? 0 : WAIT_MS);
 	return 0;
+}
+
+static int infiniband_poll_fds(struct node *n, int fds[], int max)
+{
+	struct infiniband *ib = ib_of(n);
+
+	return ib->channel ? ib_channel_poll_fds(ib->channel, fds, max) : 0;
 }
 
 static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
@@ -383,11 +439,12 @@ static void infiniband_print(struct node *n, char *buf, size_t size)
 	struct infiniband *ib = ib_of(n);
 
 	snprintf(buf, size,
-		 "%s, in.address %s, in.max_wrs %lld filled to %lld, out.address %s, out.max_wrs %lld, inline up to %lld bytes, one of %lld signaled",
+		 "%s, in.address %s, in.max_wrs %lld filled to %lld, polling %s, out.address %s, out.max_wrs %lld, inline up to %lld bytes, one of %lld signaled",
 		 ib_mode_name(ib->mode),
 		 ib->in.address ? ib->in.address : "none",
 		 (long long)ib->in.max_wrs,
 		 (long long)(ib->in.max_wrs - ib->in.buffer_subtraction),
+		 polling_names[ib->in.polling],
 		 ib->out.address ? ib->out.address : "none",
 		 (long long)ib->out.max_wrs,
 		 (long long)(ib->out.send_inline ? ib->out.max_inline_data : 0),
@@ -417,6 +474,7 @@ const struct node_type node_infiniband = {
 	.read = infiniband_read,
 	.write = infiniband_write,
 	.interrupt = infiniband_interrupt,
+	.poll_fds = infiniband_poll_fds,
 	.reverse = infiniband_reverse,
 	.memory_type = infiniband_memory_type,
 	.hold_max = infiniband_hold_max,

@@ -5,9 +5,10 @@
  *
  * infiniband.c  configuration and the callbacks of the node-type
  * device.c      adapter, protection domain, addresses, queue pairs
- * cm.c          the management thread: connecting, accepting, reconnecting
+ * cm.c          the management thread
+ * connect.c     what it does: connecting, accepting, reconnecting
  * channel.c     the channel from the side of that thread
- * read.c write.c memory.c   the data path
+ * read.c sleep.c write.c memory.c   the data path
  *
  * It uses only the public headers of libibverbs and librdmacm, and so runs on
  * any adapter.
@@ -18,6 +19,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +27,9 @@
 #include "gateway/node.h"
 #include "gateway/node/infiniband/channel.h"
 #include "gateway/node/infiniband/memory.h"
+#include "util/clock.h"
+
+#define MS (NSEC_PER_SEC / 1000)
 
 enum ib_mode {
 	IB_RC,
@@ -49,8 +54,17 @@ union ib_address {
 	struct sockaddr_storage storage;
 };
 
+/* How a reader waits. */
+enum ib_polling {
+	IB_POLLING_BUSY,     /* polls for ever */
+	IB_POLLING_ADAPTIVE, /* polls for a while, then sleeps */
+	IB_POLLING_EVENT,    /* sleeps at once */
+};
+
 struct ib_config_in {
 	const char *address;
+	int polling;                /* enum ib_polling */
+	int64_t spin_us;
 	int64_t max_wrs, cq_size;
 	int64_t buffer_subtraction; /* 0: chosen by check */
 };
@@ -87,18 +101,25 @@ struct infiniband {
 
 	/* From start to stop; those of the connection only in the thread. */
 	struct ib_channel *channel;
+	struct ibv_comp_channel *recv_events; /* NULL: reading never sleeps */
 	pthread_t thread;
 	bool running;
 	int wake_fd;                    /* eventfd of the thread */
 	atomic_bool stop;
 	atomic_bool failed;
+	sem_t first_attempt;            /* posted when its outcome is known */
+	bool first_done;
 	enum ib_phase phase;
+	enum node_state state;          /* what the node's is to be */
+	bool state_due;                 /* not yet told to the framework */
 	struct rdma_cm_id *listener;
 	struct rdma_cm_id *conn;
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_ah *ah;
 	uint64_t retry_at_ns;           /* 0: not going to */
+	uint64_t retry_wait_ns;         /* the last one; grows */
 	bool said_unreachable;          /* since the last connection */
+	bool probing;                   /* does the peer still live? */
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
@@ -118,6 +139,23 @@ void ib_device_close(struct infiniband *ib);
 int ib_qp_create(struct infiniband *ib);
 /* Closes the channel and takes the queue pair away again, if there is one. */
 void ib_qp_destroy(struct infiniband *ib);
+
+/* connect.c: by the management thread only */
+/* Tells the framework of a change as soon as that may know. */
+void ib_state_publish(struct infiniband *ib);
+/* 0, also when it listens already. Logs errors. */
+int ib_listen(struct infiniband *ib);
+void ib_connection_attempt(struct infiniband *ib);
+/* Ends and destroys whatever connection there is. */
+void ib_connection_drop(struct infiniband *ib);
+/* There will never be a connection (any more). */
+void ib_give_up(struct infiniband *ib);
+/* One event; false when there is none (any more). */
+bool ib_event_handle(struct infiniband *ib);
+/* Looks whether the data path met an error. */
+void ib_break_handle(struct infiniband *ib);
+/* Looks for the answer of a peer that is doubted. */
+void ib_probe_handle(struct infiniband *ib);
 
 /* cm.c */
 int ib_cm_start(struct infiniband *ib);

@@ -175,7 +175,7 @@ static void rx_yield(struct ib_channel *ch)
 }
 
 /* Between two empty polls; false when the reader shall go home. */
-static bool rx_may_poll(struct ib_channel *ch, unsigned *idle)
+static bool rx_may_poll(struct ib_channel *ch, struct ib_idle *idle)
 {
 	unsigned control = atomic_load_explicit(&ch->control,
 						memory_order_relaxed);
@@ -185,37 +185,64 @@ static bool rx_may_poll(struct ib_channel *ch, unsigned *idle)
 		return false;
 	}
 	cpu_relax();
-	if (unlikely(++*idle >= RX_SPIN_FIRST + RX_SPIN_NEXT)) {
-		*idle = RX_SPIN_FIRST;
+	if (unlikely(++idle->polls >= RX_SPIN_FIRST + RX_SPIN_NEXT)) {
+		idle->polls = RX_SPIN_FIRST;
 		rx_yield(ch);
 	}
+	if (ch->rx.events)
+		ib_rx_rest(ch, idle);
 	return true;
+}
+
+/* One poll; returns the completions, and in *valid the samples received. */
+static inline int rx_poll(struct ib_channel *ch, struct sample *smps[], int max,
+			  unsigned *valid)
+{
+	struct ib_rx *rx = &ch->rx;
+	int n = ibv_poll_cq(rx->cq, max, rx->wc);
+
+	*valid = 0;
+	if (likely(n > 0)) {
+		*valid = rx_take(ch, smps, (unsigned)n);
+		/* A broken queue pair would flush them at once. */
+		if (likely(atomic_load_explicit(&ch->control,
+						memory_order_relaxed) &
+			   IB_RX_OPEN))
+			rx_post_spares(rx);
+	} else if (unlikely(n < 0)) {
+		ib_channel_break(ch, IB_RX_OPEN, n);
+	}
+	return n;
 }
 
 /* Polls until there is something; returns how many samples were received. */
 static unsigned rx_exchange(struct ib_channel *ch, struct sample *smps[],
 			    unsigned cnt)
 {
-	int n, max = (int)MIN(cnt, IB_BATCH);
-	struct ib_rx *rx = &ch->rx;
-	unsigned idle = 0, valid;
+	int max = (int)MIN(cnt, IB_BATCH);
+	struct ib_idle idle = { 0 };
+	unsigned valid;
 
 	do {
-		n = ibv_poll_cq(rx->cq, max, rx->wc);
-		if (likely(n > 0)) {
-			valid = rx_take(ch, smps, (unsigned)n);
-			/* A broken queue pair would flush them at once. */
-			if (likely(atomic_load_explicit(
-					   &ch->control,
-					   memory_order_relaxed) & IB_RX_OPEN))
-				rx_post_spares(rx);
-			if (likely(valid))
-				return valid;
-		} else if (unlikely(n < 0)) {
-			ib_channel_break(ch, IB_RX_OPEN, n);
-		}
+		rx_poll(ch, smps, max, &valid);
+		if (likely(valid))
+			return valid;
 	} while (rx_may_poll(ch, &idle));
 	return 0;
+}
+
+/* Polls once, since somebody waits for the descriptors. */
+static unsigned rx_exchange_once(struct ib_channel *ch, struct sample *smps[],
+				 unsigned cnt)
+{
+	int max = (int)MIN(cnt, IB_BATCH);
+	unsigned valid;
+
+	ib_rx_arm(ch);
+	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
+	if (rx_poll(ch, smps, max, &valid) == max)
+		ib_channel_wake(ch); /* there may be more */
+	return valid;
 }
 
 /* What a queue pair that is gone has received. */
@@ -260,7 +287,10 @@ int ib_channel_read(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 						   memory_order_relaxed)))
 			atomic_store_explicit(&ch->filled, true,
 					      memory_order_relaxed);
-		received = rx_exchange(ch, smps, cnt);
+		received = unlikely(atomic_load_explicit(
+				   &ch->polled, memory_order_relaxed)) ?
+				   rx_exchange_once(ch, smps, cnt) :
+				   rx_exchange(ch, smps, cnt);
 	}
 	ib_count(&ch->counters.received, received);
 	ib_leave(&ch->reading);

@@ -420,7 +420,7 @@ static void signal_print(struct node *n, char *buf, size_t size)
 const struct node_type node_signal = {
 	.name = "signal",
 	.description = "Generates signals of known shape",
-	.flags = NODE_CAN_READ | NODE_READ_BLOCKS,
+	.flags = NODE_CAN_READ | NODE_READ_BLOCKS | NODE_GENERATES,
 	.size = sizeof(struct signal_node),
 	.keys = signal_keys,
 	.key_count = ARRAY_SIZE(signal_keys),

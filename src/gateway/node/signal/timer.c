@@ -109,6 +109,12 @@ static int wait_timerfd(struct timer *t, uint64_t deadline_ns)
 	return ret ? ret : is_interrupted(t) ? -EINTR : 0;
 }
 
+static int sleep_for(struct timer *t, uint64_t ns)
+{
+	arm(t, ns, 0);
+	return sleep_on_fd(t);
+}
+
 static int wait_tsc(struct timer *t, uint64_t deadline_ns)
 {
 	uint64_t now = t->now_ns();
@@ -116,8 +122,7 @@ static int wait_tsc(struct timer *t, uint64_t deadline_ns)
 
 	/* Not worth two system calls otherwise. */
 	while (now + 2 * SPIN_NS < deadline_ns) {
-		arm(t, deadline_ns - SPIN_NS - now, 0);
-		ret = sleep_on_fd(t);
+		ret = t->sleep(t, deadline_ns - SPIN_NS - now);
 		if (ret)
 			return ret;
 		now = t->now_ns();
@@ -198,6 +203,7 @@ int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 		kind = rate_hz > TIMER_AUTO_LIMIT_HZ ? TIMER_TSC : TIMER_TIMERFD;
 	t->kind = kind;
 	t->now_ns = kind == TIMER_TSC ? clock_now_ns : clock_monotonic_ns_slow;
+	t->sleep = sleep_for;
 	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (t->fd < 0) {
 		int err = errno;

@@ -61,6 +61,8 @@ struct timer {
 	/* The clock of the deadlines: the kernel's for timerfd, so that the two
 	 * cannot drift apart; the TSC's for tsc. */
 	uint64_t (*now_ns)(void);
+	/* Sleeps about `ns`; 0 or -EINTR. Of the tsc kind; for tests. */
+	int (*sleep)(struct timer *t, uint64_t ns);
 };
 
 /* `rate_hz` decides TIMER_AUTO. 0 or a negative errno; logs the cause. */

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Matching of samples; see compare_match.h. */
+#include "cli/compare_match.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/container_of.h"
+
+#define DIFFERENCES_SHOWN 5
+
+static int make_room(void **array, size_t *capacity, size_t needed, size_t size)
+{
+	size_t more = MAX(*capacity * 2, MAX(needed, (size_t)1024));
+	void *p;
+
+	if (needed <= *capacity)
+		return 0;
+	p = reallocarray(*array, more, size);
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*capacity = more;
+	return 0;
+}
+
+int compare_samples_add(struct compare_samples *l, const struct sample *s)
+{
+	void *samples = l->samples, *values = l->values;
+	int ret = make_room(&samples, &l->capacity, l->count + 1,
+			    sizeof(*l->samples));
+
+	l->samples = samples;
+	if (!ret)
+		ret = make_room(&values, &l->value_capacity,
+				l->value_count + s->length, sizeof(*l->values));
+	l->values = values;
+	if (ret)
+		return ret;
+	l->samples[l->count] = (struct compare_sample){
+		/* Without numbers the position has to do. */
+		.sequence = s->flags & SAMPLE_HAS_SEQUENCE ? s->sequence :
+							     l->count,
+		.position = l->count,
+		.origin = s->origin,
+		.received = s->received,
+		.flags = s->flags,
+		.length = s->length,
+		.data = l->value_count,
+	};
+	if (s->length)
+		memcpy(l->values + l->value_count, s->data,
+		       s->length * sizeof(s->data[0]));
+	l->value_count += s->length;
+	l->count++;
+	return 0;
+}
+
+void compare_samples_free(struct compare_samples *l)
+{
+	free(l->samples);
+	free(l->values);
+	signal_list_put(l->signals);
+}
+
+static int by_sequence(const void *a, const void *b)
+{
+	const struct compare_sample *x = a, *y = b;
+
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool close_enough(double a, double b, double epsilon)
+{
+	return fabs(a - b) <= epsilon || (isnan(a) && isnan(b));
+}
+
+static bool same_value(union signal_data a, union signal_data b,
+		       enum signal_type type, double epsilon)
+{
+	if (a.bits == b.bits)
+		return true;
+	switch (type) {
+	case SIGNAL_FLOAT:
+		return (isnan(a.f) && isnan(b.f)) ||
+		       (epsilon > 0 && close_enough(a.f, b.f, epsilon));
+	case SIGNAL_COMPLEX:
+		return epsilon > 0 &&
+		       close_enough((double)a.z.re, (double)b.z.re, epsilon) &&
+		       close_enough((double)a.z.im, (double)b.z.im, epsilon);
+	case SIGNAL_INTEGER:
+	case SIGNAL_BOOLEAN:
+		break;
+	}
+	return false;
+}
+
+struct match {
+	const struct compare_samples *sent, *received;
+	const struct compare_options *o;
+	struct compare_result *r;
+	unsigned shown;
+};
+
+static bool shall_show(struct match *m)
+{
+	return m->o->differences && m->shown++ < DIFFERENCES_SHOWN;
+}
+
+static bool same_values(struct match *m, const struct compare_sample *a,
+			const struct compare_sample *b)
+{
+	const struct signal_list *l = m->sent->signals;
+
+	if (a->length != b->length) {
+		if (shall_show(m))
+			fprintf(m->o->differences,
+				"sequence %ju: %u values were sent, %u received\n",
+				(uintmax_t)a->sequence, a->length, b->length);
+		return false;
+	}
+	for (unsigned i = 0; i < a->length; i++) {
+		union signal_data x = m->sent->values[a->data + i];
+		union signal_data y = m->received->values[b->data + i];
+		enum signal_type type =
+			l && i < l->count ? l->signals[i].type : SIGNAL_FLOAT;
+
+		if (same_value(x, y, type, m->o->epsilon))
+			continue;
+		if (!shall_show(m))
+			return false;
+		if (type == SIGNAL_FLOAT)
+			fprintf(m->o->differences,
+				"sequence %ju: value %u was sent as %.17g, received as %.17g\n",
+				(uintmax_t)a->sequence, i, x.f, y.f);
+		else
+			fprintf(m->o->differences,
+				"sequence %ju: value %u was sent as %#jx, received as %#jx\n",
+				(uintmax_t)a->sequence, i, (uintmax_t)x.bits,
+				(uintmax_t)y.bits);
+		return false;
+	}
+	return true;
+}
+
+static bool same_origin(struct match *m, const struct compare_sample *a,
+			const struct compare_sample *b)
+{
+	if (!((a->flags ^ b->flags) & SAMPLE_HAS_ORIGIN) &&
+	    (!(a->flags & SAMPLE_HAS_ORIGIN) ||
+	     (a->origin.tv_sec == b->origin.tv_sec &&
+	      a->origin.tv_nsec == b->origin.tv_nsec)))
+		return true;
+	if (shall_show(m))
+		fprintf(m->o->differences,
+			"sequence %ju: origin was sent as %jd.%09ld, received as %jd.%09ld\n",
+			(uintmax_t)a->sequence, (intmax_t)a->origin.tv_sec,
+			a->origin.tv_nsec, (intmax_t)b->origin.tv_sec,
+			b->origin.tv_nsec);
+	return false;
+}
+
+static void compare_pair(struct match *m, const struct compare_sample *a,
+			 const struct compare_sample *b)
+{
+	m->r->matched++;
+	if (!m->o->ignore_values && !same_values(m, a, b))
+		m->r->values_differ++;
+	if (!m->o->ignore_times && !same_origin(m, a, b))
+		m->r->times_differ++;
+}
+
+/* Both lists sorted. `first` is the lowest received number. */
+static void merge(struct match *m)
+{
+	const struct compare_sample *a = m->sent->samples;
+	const struct compare_sample *b = m->received->samples;
+	const struct compare_sample *a_end = a + m->sent->count;
+	const struct compare_sample *b_end = b + m->received->count;
+	uint64_t first = m->received->count ? b->sequence : UINT64_MAX;
+
+	while (a < a_end || b < b_end) {
+		if (b == b_end || (a < a_end && a->sequence < b->sequence)) {
+			if (a->sequence < first)
+				m->r->before++;
+			else
+				m->r->lost++;
+			a++;
+			continue;
+		}
+		if (a == a_end || b->sequence < a->sequence) {
+			/* A number seen just before is there again. */
+			if (b > m->received->samples &&
+			    b[-1].sequence == b->sequence)
+				m->r->duplicates++;
+			else
+				m->r->unknown++;
+			b++;
+			continue;
+		}
+		compare_pair(m, a, b);
+		a++;
+		b++;
+	}
+}
+
+static int measure_latency(const struct compare_samples *l,
+			   struct compare_result *r)
+{
+	static const double percents[] = { 0, 50, 99, 99.9, 100 };
+	const uint32_t both = SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
+	int64_t *ns = malloc((l->count + 1) * sizeof(*ns));
+	size_t n = 0;
+
+	if (!ns)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->count; i++) {
+		const struct compare_sample *s = &l->samples[i];
+
+		if ((s->flags & both) == both)
+			ns[n++] = (int64_t)(timespec_to_ns(s->received) -
+					    timespec_to_ns(s->origin));
+	}
+	r->latency_count = n;
+	qsort(ns, n, sizeof(*ns), by_value);
+	for (size_t i = 0; n && i < ARRAY_SIZE(percents); i++) {
+		/* Smallest value that so many per cent do not exceed; 99.9 % of
+		 * 1000 are 999, whatever doubles make of it. */
+		size_t rank = (size_t)ceil(percents[i] / 100 * (double)n - 1e-6);
+
+		r->latency_ns[i] = ns[rank ? rank - 1 : 0];
+	}
+	free(ns);
+	return 0;
+}
+
+static void number_by_position(struct compare_samples *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		l->samples[i].sequence = i;
+}
+
+int compare_match(struct compare_samples *sent, struct compare_samples *received,
+		  const struct compare_options *o, struct compare_result *r)
+{
+	struct match m = { sent, received, o, r, 0 };
+	uint64_t highest = 0;
+
+	memset(r, 0, sizeof(*r));
+	r->sent = sent->count;
+	r->received = received->count;
+	if (o->ignore_sequence) {
+		number_by_position(sent);
+		number_by_position(received);
+	}
+	for (size_t i = 0; i < received->count; i++) {
+		uint64_t sequence = received->samples[i].sequence;
+
+		r->out_of_order += i > 0 && sequence < highest;
+		highest = MAX(highest, sequence);
+	}
+	/* glibc's qsort() merges: fast on what is nearly sorted already. */
+	if (sent->count)
+		qsort(sent->samples, sent->count, sizeof(*sent->samples),
+		      by_sequence);
+	if (received->count) /* an empty list has no array to sort */
+		qsort(received->samples, received->count,
+		      sizeof(*received->samples), by_sequence);
+	merge(&m);
+	return measure_latency(received, r);
+}

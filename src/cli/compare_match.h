@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two lists of samples, and what became of the one in the other. */
+#ifndef CLI_COMPARE_MATCH_H
+#define CLI_COMPARE_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "gateway/sample.h"
+
+struct compare_sample {
+	uint64_t sequence, position; /* in the file, from 0 */
+	struct timespec origin, received;
+	uint32_t flags, length;
+	size_t data;                 /* index into values */
+};
+
+struct compare_samples {
+	struct compare_sample *samples;
+	union signal_data *values;
+	size_t count, capacity, value_count, value_capacity;
+	struct signal_list *signals; /* owned reference */
+};
+
+/* 0 or -ENOMEM. */
+int compare_samples_add(struct compare_samples *l, const struct sample *s);
+void compare_samples_free(struct compare_samples *l);
+
+struct compare_options {
+	double epsilon;        /* 0: bit by bit; every NaN equals every other */
+	bool ignore_values, ignore_times, ignore_sequence;
+	FILE *differences;     /* the first few are told here; NULL: nowhere */
+};
+
+struct compare_result {
+	uint64_t sent, received;
+	uint64_t matched;      /* sent samples that were received */
+	uint64_t before;       /* sent before the first one that arrived */
+	uint64_t lost;         /* sent, not received, not `before` */
+	uint64_t out_of_order; /* received behind one with a higher number */
+	uint64_t duplicates;   /* received again */
+	uint64_t unknown;      /* received, but never sent */
+	uint64_t values_differ, times_differ;
+	uint64_t latency_count;
+	int64_t latency_ns[5]; /* min, p50, p99, p99.9, max of received - origin */
+};
+
+/* Sorts both lists. 0 or -ENOMEM. */
+int compare_match(struct compare_samples *sent, struct compare_samples *received,
+		  const struct compare_options *o, struct compare_result *r);
+
+#endif

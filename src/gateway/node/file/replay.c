@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replay of a recording: which sample is next, when it is due, and with which
+ * timestamp it goes out.
+ */
+#define LOG_ROOM "gateway/file"
+#include "gateway/node/file/replay.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+
+#include "gateway/node.h"
+#include "gateway/super_node.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* How often a file that is still being written is looked at. */
+#define GROWTH_NS (5 * UINT64_C(1000000))
+#define PIPE_POLL_MS 20
+
+int replay_open(struct replay *r)
+{
+	double rate = r->rate_hz > 0 ? r->rate_hz : INFINITY;
+	int ret;
+
+	ret = timer_open(&r->timer, (enum timer_kind)r->timer_kind, rate);
+	if (ret)
+		return ret;
+	ret = reader_open(&r->reader, r->path, r->format,
+			  (size_t)r->buffer_size);
+	if (ret) {
+		timer_close(&r->timer);
+		return ret;
+	}
+	r->open = true;
+	r->started = r->warned = false;
+	r->samples = r->rounds = 0;
+	r->interval_ns = 0;
+	return 0;
+}
+
+void replay_close(struct node *n, struct replay *r)
+{
+	if (!r->open)
+		return;
+	r->open = false;
+	if (r->reader.malformed)
+		log_warn("node %s: %ju malformed lines ignored", n->name,
+			 (uintmax_t)r->reader.malformed);
+	reader_close(&r->reader);
+	timer_close(&r->timer);
+}
+
+/* The file has no more: 0 to look again, or a negative errno. */
+static int at_end(struct node *n, struct replay *r)
+{
+	switch ((enum eof_mode)r->eof) {
+	case EOF_WAIT:
+		return timer_wait_until(&r->timer,
+					r->timer.now_ns() + GROWTH_NS);
+	case EOF_REWIND:
+		/* Else a file that yields nothing would keep us here. */
+		if (r->samples > (uint64_t)r->skip && !reader_rewind(&r->reader)) {
+			r->samples = 0;
+			r->rounds++;
+			r->started = false;
+			return 0;
+		}
+		break;
+	case EOF_EXIT:
+		if (n->super)
+			super_node_request_stop(n->super);
+		break;
+	case EOF_STOP:
+		break;
+	}
+	return -ENODATA;
+}
+
+/* Sleeps until a pipe has data, with a look at interrupts now and then. */
+static int wait_readable(struct replay *r)
+{
+	struct pollfd p = { .fd = r->reader.fd, .events = POLLIN };
+
+	poll(&p, 1, PIPE_POLL_MS);
+	return atomic_load(&r->timer.interrupted) ? -EINTR : 0;
+}
+
+/* The next samples of the file, `skip` obeyed; waits as `eof` says. */
+static int next_samples(struct node *n, struct replay *r,
+			struct sample *smps[], unsigned cnt)
+{
+	bool complete = r->eof != EOF_WAIT;
+
+	for (;;) {
+		int ret = reader_next(&r->reader, smps, cnt, complete);
+
+		if (ret > 0) {
+			r->samples += (uint64_t)ret;
+			if (likely(r->samples > (uint64_t)r->skip))
+				return ret;
+			continue;
+		}
+		if (ret == 0)
+			ret = reader_at_eof(&r->reader) ? at_end(n, r) :
+							  wait_readable(r);
+		if (ret)
+			return ret;
+	}
+}
+
+static int64_t origin_ns(const struct sample *s)
+{
+	return (int64_t)timespec_to_ns(s->origin);
+}
+
+/* What stands in a file may be any number: wraps instead of overflowing. */
+static int64_t add_ns(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t since_ns(int64_t later, int64_t earlier)
+{
+	return (int64_t)((uint64_t)later - (uint64_t)earlier);
+}
+
+/* The first sample (after a rewind) says how recorded times are moved. */
+static void start_clock(struct replay *r, const struct sample *first)
+{
+	int64_t epoch = (int64_t)(r->epoch_s * 1e9);
+	int64_t now = (int64_t)timespec_to_ns(clock_realtime());
+
+	r->started = true;
+	if (r->rounds && (r->epoch_mode == EPOCH_DIRECT ||
+			  r->epoch_mode == EPOCH_WAIT)) {
+		/* The next round follows like one more sample. */
+		r->shift_ns = since_ns(add_ns(r->last_ns, r->interval_ns),
+				       origin_ns(first));
+		return;
+	}
+	r->base_ns = (int64_t)r->timer.now_ns() - now;
+	switch ((enum epoch_mode)r->epoch_mode) {
+	case EPOCH_DIRECT:
+		r->shift_ns = since_ns(now, origin_ns(first));
+		break;
+	case EPOCH_WAIT:
+		r->shift_ns = since_ns(now + epoch, origin_ns(first));
+		break;
+	case EPOCH_RELATIVE:
+		r->shift_ns = epoch;
+		break;
+	case EPOCH_ABSOLUTE:
+		r->shift_ns = since_ns(epoch, origin_ns(first));
+		break;
+	case EPOCH_ORIGINAL:
+		r->shift_ns = 0;
+		break;
+	}
+	if (r->rate_hz > 0 && !r->rounds)
+		timer_start(&r->timer, r->rate_hz);
+}
+
+static int wait_due(struct node *n, struct replay *r, const struct sample *s)
+{
+	uint64_t late_ns;
+	int64_t due, steps;
+
+	if (r->epoch_mode == EPOCH_ORIGINAL && r->rate_hz <= 0)
+		return 0;
+	if (r->rate_hz > 0) {
+		steps = timer_wait_step(&r->timer, &late_ns);
+		if (steps > 1)
+			atomic_fetch_add_explicit(&n->counters.missed,
+						  (uint64_t)steps - 1,
+						  memory_order_relaxed);
+		return steps < 0 ? (int)steps : 0;
+	}
+	if (unlikely(!(s->flags & SAMPLE_HAS_ORIGIN))) {
+		if (!r->warned)
+			log_warn("%s: samples without time are replayed at once; set `rate`",
+				 r->path);
+		r->warned = true;
+		return 0;
+	}
+	due = add_ns(add_ns(origin_ns(s), r->shift_ns), r->base_ns);
+	return timer_wait_until(&r->timer, due > 0 ? (uint64_t)due : 0);
+}
+
+static void stamp(struct node *n, struct replay *r, struct sample *s)
+{
+	int64_t replayed = add_ns(origin_ns(s), r->shift_ns);
+
+	if (s->flags & SAMPLE_HAS_ORIGIN) {
+		if (r->samples > 1)
+			r->interval_ns = since_ns(replayed, r->last_ns);
+		r->last_ns = replayed;
+	}
+	if (r->stamp == STAMP_NOW) {
+		s->origin = clock_realtime();
+		s->flags |= SAMPLE_HAS_ORIGIN;
+	} else if (s->flags & SAMPLE_HAS_ORIGIN) {
+		s->origin = timespec_from_ns((uint64_t)replayed);
+	}
+	/* Whoever took the recording received it, but nobody has yet now. */
+	if (r->epoch_mode != EPOCH_ORIGINAL)
+		s->flags &= ~(uint32_t)SAMPLE_HAS_RECEIVED;
+	if (r->sequence == SEQUENCE_NEW || !(s->flags & SAMPLE_HAS_SEQUENCE)) {
+		s->sequence = n->sequence++;
+		s->flags |= SAMPLE_HAS_SEQUENCE;
+	}
+}
+
+int replay_read(struct node *n, struct replay *r, struct sample *smps[],
+		unsigned cnt)
+{
+	bool paced = r->epoch_mode != EPOCH_ORIGINAL || r->rate_hz > 0;
+	int got, ret;
+
+	if (!r->open)
+		return -EBADF;
+	/* One at a time while samples are skipped or have their own instants. */
+	if (paced || r->samples < (uint64_t)r->skip)
+		cnt = MIN(cnt, 1u);
+	got = next_samples(n, r, smps, cnt);
+	if (got < 0)
+		return got;
+	if (unlikely(!r->started))
+		start_clock(r, smps[0]);
+	if (paced) {
+		ret = wait_due(n, r, smps[0]);
+		if (ret)
+			return ret;
+	}
+	for (int i = 0; i < got; i++)
+		stamp(n, r, smps[i]);
+	return got;
+}
+
+void replay_interrupt(struct replay *r)
+{
+	if (r->open)
+		timer_interrupt(&r->timer);
+}

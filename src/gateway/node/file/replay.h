@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replay of a recording at its own times or at a fixed rate. The settings are
+ * filled by the node's key tables; see its manual page for what they mean.
+ */
+#ifndef GATEWAY_NODE_FILE_REPLAY_H
+#define GATEWAY_NODE_FILE_REPLAY_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gateway/node/file/reader.h"
+#include "gateway/node/signal/timer.h"
+
+struct node;
+
+enum eof_mode {
+	EOF_STOP,
+	EOF_EXIT,
+	EOF_REWIND,
+	EOF_WAIT,
+};
+
+enum epoch_mode {
+	EPOCH_DIRECT,
+	EPOCH_WAIT,
+	EPOCH_RELATIVE,
+	EPOCH_ABSOLUTE,
+	EPOCH_ORIGINAL,
+};
+
+enum stamp_mode {
+	STAMP_RECORDED,
+	STAMP_NOW,
+};
+
+enum sequence_mode {
+	SEQUENCE_RECORDED,
+	SEQUENCE_NEW,
+};
+
+struct replay {
+	/* Settings. */
+	const char *uri;
+	json_t *format_cfg;
+	int eof, epoch_mode, stamp, sequence, timer_kind;
+	double rate_hz, epoch_s;
+	int64_t skip, buffer_size;
+	char path[PATH_MAX];
+	struct format *format;
+
+	struct reader reader;
+	struct timer timer;
+	bool open, started;  /* started: a first sample has set the time */
+	bool warned;         /* of missing timestamps */
+	uint64_t samples;    /* since the beginning of the file */
+	uint64_t rounds;     /* how often it was rewound */
+	int64_t last_ns;     /* replayed time of the last sample */
+	int64_t interval_ns; /* from the one before to that one */
+	int64_t shift_ns;    /* recorded time to replayed time */
+	int64_t base_ns;     /* replayed wall clock to the timer's */
+};
+
+/* 0 or a negative errno; logs the cause. */
+int replay_open(struct replay *r);
+/* Allowed when it is not open. */
+void replay_close(struct node *n, struct replay *r);
+/* As a node's read(). */
+int replay_read(struct node *n, struct replay *r, struct sample *smps[],
+		unsigned cnt);
+void replay_interrupt(struct replay *r);
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections of an infiniband node: attempts, answers, losses, and what every
+ * event of the connection manager leads to. All in the management thread, see
+ * cm.c.
+ *
+ * A node with out.address is active: it tries to reach its peer, and goes on
+ * trying every out.reconnect_interval, so that either end may start first and a
+ * peer that comes back is connected again. With out.use_fallback it listens
+ * from its first failure on, as a node without out.address does from the start.
+ *
+ * One connection at a time. A request that comes while there is one is
+ * rejected. When two active nodes call each other at the same moment, the one
+ * with the larger address gives way.
+ *
+ * What happens is logged once for every change, not for every attempt.
+ */
+#define LOG_ROOM "gateway/infiniband"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "gateway/node/infiniband/infiniband.h"
+#include "gateway/super_node.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* For the reader to fill the receive queue before the peer may send. */
+#define FILL_NS (2 * NSEC_PER_SEC)
+/* The first repetition of an attempt; the time doubles up to the setting. */
+#define RETRY_FIRST_NS (10 * MS)
+
+/* Of rejections: nobody listens, and the other end refused. */
+#define REJECT_NO_LISTENER 8
+#define REJECT_BY_CONSUMER 28
+
+/* Who called, or who was called. */
+static const char *peer_name(const struct infiniband *ib, char *buf,
+			     size_t size)
+{
+	char host[INET6_ADDRSTRLEN], port[8];
+	struct sockaddr *sa;
+
+	if (ib->phase != IB_ACCEPTING)
+		return ib->out.address;
+	sa = rdma_get_peer_addr(ib->conn);
+	if (!sa || getnameinfo(sa, sizeof(struct sockaddr_storage), host,
+			       sizeof(host), port, sizeof(port),
+			       NI_NUMERICHOST | NI_NUMERICSERV))
+		return "a peer";
+	snprintf(buf, size, "%s, which called", host);
+	return buf;
+}
+
+static struct rdma_conn_param conn_param(void)
+{
+	/* A receiver that is late is waited for, as long as it lives. */
+	return (struct rdma_conn_param){
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
+}
+
+/*
+ * The node's state is the super-node's until that has set STARTED, so a change
+ * that comes earlier has to wait.
+ */
+void ib_state_publish(struct infiniband *ib)
+{
+	if (!ib->state_due || !node_is_running(ib->node))
+		return;
+	ib->state_due = false;
+	node_set_state(ib->node, ib->state);
+}
+
+static void set_state(struct infiniband *ib, enum node_state s)
+{
+	ib->state = s;
+	ib->state_due = true;
+	ib_state_publish(ib);
+}
+
+static void first_attempt_done(struct infiniband *ib)
+{
+	if (!ib->first_done)
+		sem_post(&ib->first_attempt);
+	ib->first_done = true;
+}
+
+void ib_connection_drop(struct infiniband *ib)
+{
+	if (!ib->conn)
+		return;
+	if (ib->phase == IB_CONNECTED || ib->phase == IB_ACCEPTING)
+		rdma_disconnect(ib->conn);
+	ib_qp_destroy(ib);
+	rdma_destroy_id(ib->conn);
+	ib->conn = NULL;
+	ib->probing = false;
+	ib->phase = IB_IDLE;
+	set_state(ib, NODE_STARTED);
+}
+
+int ib_listen(struct infiniband *ib)
+{
+	int err;
+
+	if (ib->listener)
+		return 0;
+	if (rdma_create_id(ib->events, &ib->listener, ib,
+			   ib_port_space(ib->mode))) {
+		ib->listener = NULL;
+		goto err_log;
+	}
+	if (rdma_bind_addr(ib->listener, &ib->local.sa) ||
+	    rdma_listen(ib->listener, 4))
+		goto err_log;
+	return 0;
+
+err_log:
+	err = errno;
+	log_error("%s: cannot listen on in.address %s: %s", ib->node->name,
+		  ib->in.address, strerror(err));
+	if (ib->listener)
+		rdma_destroy_id(ib->listener);
+	ib->listener = NULL;
+	return err ? -err : -EIO;
+}
+
+/*
+ * The next attempt: soon at first, since a peer that was just started or
+ * restarted is there in a moment, and not in step with one that does the same.
+ */
+static void schedule(struct infiniband *ib)
+{
+	uint64_t interval = (uint64_t)ib->out.reconnect_interval_ms * MS;
+	uint64_t now = clock_now_ns(), wait;
+
+	ib->retry_at_ns = 0;
+	if (!ib->has_remote || !interval)
+		return;
+	wait = ib->retry_wait_ns ? ib->retry_wait_ns * 2 : RETRY_FIRST_NS;
+	wait = MIN(wait, interval);
+	ib->retry_wait_ns = wait;
+	ib->retry_at_ns = now + wait * 3 / 4 + (now >> 4) % (wait / 2 + 1);
+}
+
+void ib_give_up(struct infiniband *ib)
+{
+	ib->phase = IB_FAILED;
+	atomic_store(&ib->failed, true);
+	ib_channel_interrupt(ib->channel);
+	if (ib->node->super)
+		super_node_request_stop(ib->node->super);
+}
+
+/* Behind a failed attempt or a lost connection. */
+static void fall_back(struct infiniband *ib, const char *why)
+{
+	bool listening = false;
+
+	ib_connection_drop(ib);
+	first_attempt_done(ib);
+	schedule(ib);
+	if (ib->has_local && (!ib->has_remote || ib->out.use_fallback))
+		listening = ib_listen(ib) == 0;
+	if (!listening && !ib->retry_at_ns) {
+		log_error("%s: cannot reach %s: %s; giving up, as out.reconnect_interval is 0 and there is no fallback to listening",
+			  ib->node->name,
+			  ib->has_remote ? ib->out.address : "any peer", why);
+		ib_give_up(ib);
+		return;
+	}
+	if (!ib->has_remote || ib->said_unreachable)
+		return;
+	ib->said_unreachable = true;
+	if (!ib->retry_at_ns)
+		log_info("%s: cannot reach %s: %s; listening on %s",
+			 ib->node->name, ib->out.address, why, ib->in.address);
+	else
+		log_info("%s: cannot reach %s: %s; trying again every %lld ms%s%s",
+			 ib->node->name, ib->out.address, why,
+			 (long long)ib->out.reconnect_interval_ms,
+			 listening ? ", meanwhile listening on " : "",
+			 listening ? ib->in.address : "");
+}
+
+void ib_connection_attempt(struct infiniband *ib)
+{
+	union ib_address from = ib->local;
+
+	ib->retry_at_ns = 0;
+	from.in4.sin_port = 0; /* in.address's port is the listener's */
+	if (rdma_create_id(ib->events, &ib->conn, ib,
+			   ib_port_space(ib->mode))) {
+		ib->conn = NULL;
+		fall_back(ib, strerror(errno));
+		return;
+	}
+	ib->phase = IB_RESOLVING;
+	if (rdma_resolve_addr(ib->conn, ib->has_local ? &from.sa : NULL,
+			      &ib->remote.sa,
+			      (int)ib->out.resolution_timeout_ms))
+		fall_back(ib, strerror(errno));
+}
+
+/*
+ * Gives the reader time to post receive requests, so that the first samples of
+ * the peer find a place.
+ */
+static void wait_filled(struct infiniband *ib)
+{
+	uint64_t deadline = clock_now_ns() + FILL_NS;
+	const struct timespec pause = { .tv_nsec = 500000 };
+
+	if (!ib->node->is_source)
+		return;
+	while (!atomic_load(&ib->channel->filled) && !atomic_load(&ib->stop) &&
+	       clock_now_ns() < deadline)
+		nanosleep(&pause, NULL);
+}
+
+static void on_addr_resolved(struct infiniband *ib)
+{
+	if (ib_qp_create(ib)) {
+		fall_back(ib, "no queue pair");
+		return;
+	}
+	if (rdma_resolve_route(ib->conn, (int)ib->out.resolution_timeout_ms))
+		fall_back(ib, strerror(errno));
+}
+
+static void on_route_resolved(struct infiniband *ib)
+{
+	struct rdma_conn_param param = conn_param();
+
+	wait_filled(ib);
+	if (rdma_connect(ib->conn, &param)) {
+		fall_back(ib, strerror(errno));
+		return;
+	}
+	ib->phase = IB_CONNECTING;
+	set_state(ib, NODE_PENDING_CONNECT);
+}
+
+static void connected(struct infiniband *ib)
+{
+	char buf[INET6_ADDRSTRLEN + 16];
+
+	log_info("%s: connected to %s over %s (%s, qp 0x%x)", ib->node->name,
+		 peer_name(ib, buf, sizeof(buf)),
+		 ibv_get_device_name(ib->verbs->device),
+		 ib_mode_name(ib->mode), ib->conn->qp->qp_num);
+	ib->phase = IB_CONNECTED;
+	ib->said_unreachable = false;
+	ib->retry_at_ns = ib->retry_wait_ns = 0;
+	set_state(ib, NODE_CONNECTED);
+	first_attempt_done(ib);
+}
+
+static void on_established(struct infiniband *ib, struct rdma_ud_param *ud)
+{
+	if (ib->mode == IB_UD) {
+		ib->ah = ibv_create_ah(ib->registrar.pd, &ud->ah_attr);
+		if (!ib->ah) {
+			fall_back(ib, "no address handle for the peer");
+			return;
+		}
+		ib_channel_open_tx(ib->channel, ib->ah, ud->qp_num, ud->qkey);
+	} else {
+		ib_channel_open_tx(ib->channel, NULL, 0, 0);
+	}
+	connected(ib);
+}
+
+/* Another UD sender for the queue pair that is there. */
+static void accept_more(struct infiniband *ib, struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param = conn_param();
+
+	param.qp_num = ib->conn->qp->qp_num;
+	if (rdma_accept(id, &param))
+		log_warn("%s: cannot answer another UD peer: %s",
+			 ib->node->name, strerror(errno));
+	rdma_destroy_id(id);
+}
+
+static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param = conn_param();
+
+	ib->conn = id;
+	ib->phase = IB_ACCEPTING;
+	ib->retry_at_ns = 0;
+	if (ib_qp_create(ib)) {
+		rdma_reject(id, NULL, 0);
+		ib->phase = IB_IDLE; /* nothing to disconnect */
+		fall_back(ib, "no queue pair");
+		return;
+	}
+	wait_filled(ib);
+	if (rdma_accept(id, &param)) {
+		ib->phase = IB_IDLE;
+		fall_back(ib, strerror(errno));
+		return;
+	}
+	set_state(ib, NODE_PENDING_CONNECT);
+	/* In UD that was all, and who asked stays unknown: receive only. */
+	if (ib->mode == IB_UD)
+		connected(ib);
+}
+
+static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
+{
+	bool calling = ib->phase == IB_RESOLVING || ib->phase == IB_CONNECTING;
+
+	if (ib->mode == IB_UD && ib->phase == IB_CONNECTED && !ib->ah) {
+		accept_more(ib, id);
+		return;
+	}
+	if (calling && ib_address_compare(&ib->local, &ib->remote) > 0) {
+		ib_connection_drop(ib);
+		calling = false;
+	}
+	if (calling || ib->conn) {
+		log_debug("%s: rejected a second peer", ib->node->name);
+		rdma_reject(id, NULL, 0);
+		rdma_destroy_id(id);
+		/*
+		 * It may be the first one, back after its host went down: who
+		 * only receives does not notice that. Who sends does.
+		 */
+		if (ib->phase == IB_CONNECTED && ib->mode == IB_RC &&
+		    !ib->node->is_destination)
+			ib->probing = true;
+		return;
+	}
+	accept_first(ib, id);
+}
+
+static void lost(struct infiniband *ib, const char *why)
+{
+	struct ib_counters *now = &ib->channel->counters;
+
+	if (ib->phase != IB_CONNECTED) {
+		fall_back(ib, why);
+		return;
+	}
+	ib_connection_drop(ib);
+	log_warn("%s: connection lost: %s; so far %llu samples received, %llu sent, %llu of these without success; %s",
+		 ib->node->name, why,
+		 (unsigned long long)atomic_load(&now->received),
+		 (unsigned long long)atomic_load(&now->sent),
+		 (unsigned long long)atomic_load(&now->failed),
+		 !ib->has_remote ? "listening again" :
+		 ib->out.reconnect_interval_ms ? "trying to reconnect" :
+						 "not trying again");
+	ib->said_unreachable = true; /* that was the line */
+	fall_back(ib, why);
+}
+
+static const char *reject_reason(int status)
+{
+	switch (status) {
+	case REJECT_NO_LISTENER:
+	case -ECONNREFUSED:
+		return "nobody listens there";
+	case REJECT_BY_CONSUMER:
+		return "it refused, perhaps it has another peer";
+	default:
+		return "it refused";
+	}
+}
+
+static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
+{
+	switch (e->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		on_addr_resolved(ib);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		on_route_resolved(ib);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		on_established(ib, &e->param.ud);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		fall_back(ib, "no adapter reaches this address");
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		fall_back(ib, "no route");
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		fall_back(ib, "no answer");
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		fall_back(ib, "the connection could not be set up");
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		fall_back(ib, reject_reason(e->status));
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		lost(ib, "the peer disconnected or ended");
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		lost(ib, "the adapter was removed");
+		break;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		break;
+	default:
+		log_warn("%s: unexpected event %s", ib->node->name,
+			 rdma_event_str(e->event));
+	}
+}
+
+/* One event; false when there is none (any more). */
+bool ib_event_handle(struct infiniband *ib)
+{
+	struct rdma_cm_event *event, copy;
+
+	if (rdma_get_cm_event(ib->events, &event))
+		return false;
+	/*
+	 * Acknowledged first: an identifier cannot be destroyed while an event
+	 * of it is not. Private data would be gone then, but is not used.
+	 */
+	copy = *event;
+	rdma_ack_cm_event(event);
+	log_debug("%s: event %s, status %d", ib->node->name,
+		  rdma_event_str(copy.event), copy.status);
+	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		on_connect_request(ib, copy.id);
+	else if (copy.id == ib->conn)
+		on_conn_event(ib, &copy);
+	return true;
+}
+
+/* The data path met an error. */
+void ib_break_handle(struct infiniband *ib)
+{
+	int error = atomic_load(&ib->channel->error);
+	const char *why;
+
+	if (!error || !ib->conn)
+		return;
+	if (error < 0)
+		why = strerror(-error);
+	else if (error == IBV_WC_LOC_LEN_ERR)
+		why = "the peer sent a sample with more values than in.signals has here";
+	else if (error == IBV_WC_REM_INV_REQ_ERR)
+		why = "the peer has no room for so many values, see its in.signals";
+	else if (error == IBV_WC_RETRY_EXC_ERR)
+		why = "the peer does not answer any more";
+	else
+		why = ibv_wc_status_str((enum ibv_wc_status)error);
+	lost(ib, why);
+}
+
+void ib_probe_handle(struct infiniband *ib)
+{
+	int answer;
+
+	if (!ib->probing)
+		return;
+	answer = ib_channel_probe(ib->channel);
+	if (answer)
+		ib->probing = false;
+	if (answer < 0)
+		lost(ib, "the peer does not answer any more, and somebody calls");
+}

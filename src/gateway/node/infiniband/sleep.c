@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a reader waits that does not poll for ever: by completion events, and by
+ * wake_fd for all that is no completion. See in.polling.
+ *
+ * Arming looks at new completions only, so the order is: an empty poll, arm, a
+ * second empty poll, sleep. A completion that comes before the arming is found
+ * by the second poll, one that comes after it gives an event, and the event
+ * stays until it is taken. That the second poll finds something does no harm:
+ * the queue stays armed, and at worst a later sleep ends for nothing.
+ *
+ * Events are counted and acknowledged many at a time, since that takes a lock,
+ * and the rest before the completion queue is destroyed.
+ */
+#define LOG_ROOM "gateway/infiniband"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gateway/node/infiniband/channel.h"
+#include "util/clock.h"
+
+#define ACKNOWLEDGE_EVERY 256
+
+void ib_rx_acknowledge(struct ib_rx *rx)
+{
+	if (rx->unacked)
+		ibv_ack_cq_events(rx->cq, rx->unacked);
+	rx->unacked = 0;
+}
+
+/* Non-blocking: when there is none, nothing has changed. */
+static void take_event(struct ib_channel *ch)
+{
+	struct ib_rx *rx = &ch->rx;
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(rx->events, &cq, &context)) {
+		if (errno != EAGAIN && errno != EINTR)
+			ib_channel_break(ch, IB_RX_OPEN, -errno);
+		return;
+	}
+	rx->armed = false;
+	if (++rx->unacked == ACKNOWLEDGE_EVERY)
+		ib_rx_acknowledge(rx);
+}
+
+static void arm(struct ib_channel *ch)
+{
+	int err = ibv_req_notify_cq(ch->rx.cq, 0);
+
+	if (unlikely(err))
+		ib_channel_break(ch, IB_RX_OPEN, -abs(err));
+	ch->rx.armed = !err;
+}
+
+static void clear_wake(struct ib_channel *ch)
+{
+	uint64_t count;
+
+	if (read(ch->wake_fd, &count, sizeof(count)) < 0) {
+		/* Nobody had written. */
+	}
+}
+
+/* Leaves the direction when the thread is cancelled in its sleep. */
+static void cancelled(void *arg)
+{
+	ib_leave(arg);
+}
+
+static void sleep_until_event(struct ib_channel *ch)
+{
+	struct pollfd fds[] = {
+		{ .fd = ch->rx.events->fd, .events = POLLIN },
+		{ .fd = ch->wake_fd, .events = POLLIN },
+	};
+
+	pthread_cleanup_push(cancelled, &ch->reading);
+	/* For ever: who wants the reader to leave writes wake_fd. */
+	poll(fds, ARRAY_SIZE(fds), -1);
+	if (fds[1].revents)
+		clear_wake(ch);
+	if (fds[0].revents)
+		take_event(ch);
+	pthread_cleanup_pop(0);
+}
+
+void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle)
+{
+	struct ib_rx *rx = &ch->rx;
+
+	if (rx->spin_ns) {
+		uint64_t now = clock_now_ns();
+
+		if (!idle->since_ns)
+			idle->since_ns = now;
+		if (now - idle->since_ns < rx->spin_ns)
+			return;
+	}
+	/* Armed already: then the poll ahead of this call was the second. */
+	if (rx->armed)
+		sleep_until_event(ch);
+	else
+		arm(ch);
+}
+
+void ib_rx_arm(struct ib_channel *ch)
+{
+	/* Both before the poll, so that neither hides what comes after it. */
+	clear_wake(ch);
+	if (ch->rx.armed)
+		take_event(ch);
+	if (!ch->rx.armed)
+		arm(ch);
+}
+
+int ib_channel_poll_fds(struct ib_channel *ch, int fds[], int max)
+{
+	bool possible = ch->rx.events && max >= 2;
+
+	/* What came before somebody waited must not be missed. */
+	if (atomic_exchange(&ch->polled, possible) != possible && possible)
+		ib_channel_wake(ch);
+	if (!possible)
+		return 0;
+	fds[0] = ch->rx.events->fd;
+	fds[1] = ch->wake_fd;
+	return 2;
+}

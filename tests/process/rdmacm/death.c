@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers that are killed: the survivor learns it soon, and never hangs. */
+#include "cm_help.h"
+
+#include <arpa/inet.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#define SOON_MS 1000
+
+/* Serves one connection as far as `stage` says, then waits to be killed. */
+static void serve_until(int fd, uint16_t stage)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_event *ev;
+	struct rdma_cm_id *id;
+	uint16_t port;
+
+	cm_listener(ch, RDMA_PS_TCP, 4, &port);
+	CHECK(write(fd, &port, sizeof(port)) == sizeof(port));
+	ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK(write(fd, "q", 1) == 1);
+	if (stage == 'e') {
+		id = ev->id;
+		cm_qp(id);
+		CHECK(rdma_accept(id, NULL) == 0);
+		CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+		CHECK(write(fd, "e", 1) == 1);
+	}
+	pause();
+}
+
+static uint16_t port_of(struct cm_child *c)
+{
+	uint16_t port;
+
+	CHECK(read(c->fd, &port, sizeof(port)) == sizeof(port));
+	return port;
+}
+
+static void a_killed_peer_ends_the_connection_soon(void)
+{
+	struct cm_child child = cm_fork(serve_until, 'e');
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *caller = cm_caller(ch, RDMA_PS_TCP, port_of(&child));
+	char buf[16];
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	uint64_t start;
+
+	cm_qp(caller);
+	mr = rdma_reg_msgs(caller, buf, sizeof(buf));
+	CHECK(mr && rdma_post_recv(caller, NULL, buf, sizeof(buf), mr) == 0);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	cm_child_expect(&child, 'q');
+	cm_child_expect(&child, 'e');
+	start = cm_now_ms();
+	cm_child_kill(&child);
+	cm_expect_ack(ch, RDMA_CM_EVENT_DISCONNECTED);
+	CHECK(cm_now_ms() - start < SOON_MS);
+	CHECK(cm_qp_state(caller) == IBV_QPS_ERR);
+	CHECK(rdma_get_recv_comp(caller, &wc) == 1);
+	CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(rdma_disconnect(caller) == 0);
+	CHECK(rdma_dereg_mr(mr) == 0);
+	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
+}
+
+static void a_listener_killed_before_it_answers_is_unreachable(void)
+{
+	struct cm_child child = cm_fork(serve_until, 'q');
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *caller = cm_caller(ch, RDMA_PS_TCP, port_of(&child));
+	uint64_t start;
+
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	cm_child_expect(&child, 'q');
+	start = cm_now_ms();
+	cm_child_kill(&child);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_UNREACHABLE) < 0);
+	CHECK(cm_now_ms() - start < SOON_MS);
+	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
+}
+
+static void call_and_wait(int fd, uint16_t port)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *id = cm_caller(ch, RDMA_PS_TCP, port);
+
+	cm_qp(id);
+	CHECK(rdma_connect(id, NULL) == 0);
+	CHECK(write(fd, "c", 1) == 1);
+	pause();
+}
+
+/* Waits for the port by the pipe that fork() copied; see below. */
+static int port_pipe[2];
+
+static void call_when_told(int fd, uint16_t unused)
+{
+	uint16_t port;
+
+	(void)unused;
+	CHECK(read(port_pipe[0], &port, sizeof(port)) == sizeof(port));
+	call_and_wait(fd, port);
+}
+
+static void a_caller_killed_between_reply_and_ready_fails_the_accept(void)
+{
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *listener, *callee;
+	struct rdma_cm_event *ev;
+	struct cm_child child;
+	uint16_t port;
+	int type;
+
+	/* The child first: no device is open when it is forked. */
+	CHECK(pipe(port_pipe) == 0);
+	child = cm_fork(call_when_told, 0);
+	ch = rdma_create_event_channel();
+	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
+	CHECK(write(port_pipe[1], &port, sizeof(port)) == sizeof(port));
+	ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	callee = ev->id;
+	rdma_ack_cm_event(ev);
+	cm_child_expect(&child, 'c');
+	cm_qp(callee);
+	/* It never takes the reply, so it never says that it is ready. */
+	CHECK(rdma_accept(callee, NULL) == 0);
+	cm_expect_quiet(ch, 50);
+	cm_child_kill(&child);
+	CHECK(rdma_get_cm_event(ch, &ev) == 0);
+	type = ev->event;
+	CHECK(type == RDMA_CM_EVENT_UNREACHABLE && ev->status < 0);
+	rdma_ack_cm_event(ev);
+	CHECK(cm_qp_state(callee) == IBV_QPS_ERR);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
+static void become(uid_t uid)
+{
+	CHECK(setgroups(0, NULL) == 0 && setgid(uid) == 0 && setuid(uid) == 0);
+	/* A change of user clears it. */
+	CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+}
+
+static void serve_as_another(int fd, uint16_t unused)
+{
+	(void)unused;
+	become(65534);
+	serve_until(fd, 'e');
+}
+
+static void call_as_another(int fd, uint16_t port)
+{
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *caller;
+
+	become(65533);
+	ch = rdma_create_event_channel();
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 8);
+	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
+	CHECK(write(fd, "r", 1) == 1);
+}
+
+static void another_user_is_refused(void)
+{
+	struct cm_child server, caller;
+
+	if (geteuid() != 0)
+		exit(77);
+	server = cm_fork(serve_as_another, 0);
+	caller = cm_fork(call_as_another, port_of(&server));
+	cm_child_expect(&caller, 'r');
+	cm_child_join(&caller);
+	cm_child_kill(&server);
+}
+
+static void death_wakes_a_program_that_polls_the_channel(void)
+{
+	struct cm_child child = cm_fork(serve_until, 'e');
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *caller = cm_caller(ch, RDMA_PS_TCP, port_of(&child));
+	struct pollfd pfd = { .fd = ch->fd, .events = POLLIN };
+
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	cm_child_expect(&child, 'q');
+	cm_child_expect(&child, 'e');
+	CHECK(poll(&pfd, 1, 0) == 0);
+	cm_child_kill(&child);
+	/* Programs that poll the descriptor are woken. */
+	CHECK(poll(&pfd, 1, SOON_MS) == 1 && pfd.revents == POLLIN);
+	cm_expect_ack(ch, RDMA_CM_EVENT_DISCONNECTED);
+	cm_id_free(caller);
+	rdma_destroy_event_channel(ch);
+}
+
+CM_MAIN(CASE(a_killed_peer_ends_the_connection_soon),
+	CASE(a_listener_killed_before_it_answers_is_unreachable),
+	CASE(a_caller_killed_between_reply_and_ready_fails_the_accept),
+	CASE(another_user_is_refused),
+	CASE(death_wakes_a_program_that_polls_the_channel))

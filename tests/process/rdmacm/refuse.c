@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections that do not come to be: each reason is told apart. */
+#include "cm_help.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static struct rdma_event_channel *ch;
+
+static void channel_free(void)
+{
+	rdma_destroy_event_channel(ch);
+}
+
+static void setup(void)
+{
+	ch = rdma_create_event_channel();
+	CHECK(ch && !atexit(channel_free));
+}
+
+static void reject_carries_reason_and_data(void)
+{
+	struct rdma_conn_param param = { .retry_count = 7 };
+	struct rdma_cm_id *listener, *caller, *callee;
+	struct rdma_cm_event *ev;
+	uint16_t port;
+
+	setup();
+	listener = cm_listener(ch, RDMA_PS_TCP, 1, &port);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, &param) == 0);
+	ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	callee = ev->id;
+	rdma_ack_cm_event(ev);
+	CHECK(rdma_reject(callee, "no seat", 8) == 0);
+	CHECK(rdma_reject(callee, NULL, 0) == -1 && errno == EINVAL);
+	ev = cm_expect(ch, RDMA_CM_EVENT_REJECTED);
+	CHECK(ev->id == caller && ev->status == 28);
+	CHECK(ev->param.conn.private_data_len == 148);
+	CHECK(!memcmp(ev->param.conn.private_data, "no seat", 8));
+	rdma_ack_cm_event(ev);
+	CHECK(cm_qp_state(caller) == IBV_QPS_ERR);
+	cm_id_free(callee);
+	cm_id_free(caller);
+	cm_id_free(listener);
+}
+
+static void a_port_without_listener_rejects_with_reason_8(void)
+{
+	struct rdma_cm_id *caller;
+
+	setup();
+	caller = cm_caller(ch, RDMA_PS_TCP, 1);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 8);
+	cm_id_free(caller);
+}
+
+static void a_bound_port_that_does_not_listen_rejects_too(void)
+{
+	struct rdma_cm_id *holder, *caller;
+
+	setup();
+	CHECK(rdma_create_id(ch, &holder, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_bind_addr(holder, cm_loopback(0)) == 0);
+	caller = cm_caller(ch, RDMA_PS_TCP, ntohs(rdma_get_src_port(holder)));
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 8);
+	cm_id_free(caller);
+	cm_id_free(holder);
+}
+
+static void a_foreign_address_is_an_address_error(void)
+{
+	/* Of the documentation's own network: no host has it. */
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(1),
+				  .sin_addr.s_addr = htonl(0xc0000201) };
+	struct rdma_cm_id *id;
+
+	setup();
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 100) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_ERROR) == -ENETUNREACH);
+	CHECK(rdma_bind_addr(id, (struct sockaddr *)&to) == -1);
+	CHECK(errno == EADDRNOTAVAIL);
+	/* The identifier is as good as new. */
+	CHECK(rdma_resolve_addr(id, NULL, cm_loopback(1), 100) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_RESOLVED) == 0);
+	cm_id_free(id);
+}
+
+static void hold_port(int fd, uint16_t unused)
+{
+	struct rdma_event_channel *own = rdma_create_event_channel();
+	uint16_t port;
+
+	(void)unused;
+	cm_listener(own, RDMA_PS_TCP, 1, &port);
+	CHECK(write(fd, &port, sizeof(port)) == sizeof(port));
+	pause();
+}
+
+static void a_port_is_taken_once_on_the_host(void)
+{
+	struct cm_child child = cm_fork(hold_port, 0);
+	struct rdma_cm_id *id, *other;
+	uint16_t port;
+
+	CHECK(read(child.fd, &port, sizeof(port)) == sizeof(port));
+	setup();
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_bind_addr(id, cm_loopback(port)) == -1);
+	CHECK(errno == EADDRINUSE);
+	/* Each port space has ports of its own. */
+	CHECK(rdma_create_id(ch, &other, NULL, RDMA_PS_UDP) == 0);
+	CHECK(rdma_bind_addr(other, cm_loopback(port)) == 0);
+	cm_id_free(other);
+	/* The owner's death frees it, without anybody cleaning up. */
+	cm_child_kill(&child);
+	CHECK(rdma_bind_addr(id, cm_loopback(port)) == 0);
+	CHECK(rdma_listen(id, 1) == 0);
+	cm_id_free(id);
+}
+
+static void calls_out_of_order_are_refused(void)
+{
+	struct rdma_cm_id *id;
+
+	setup();
+	CHECK(rdma_create_id(ch, &id, NULL, (enum rdma_port_space)0x999) == -1);
+	CHECK(errno == EINVAL);
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_connect(id, NULL) == -1 && errno == EINVAL);
+	CHECK(rdma_resolve_route(id, 100) == -1 && errno == EINVAL);
+	CHECK(rdma_disconnect(id) == -1 && errno == EINVAL);
+	CHECK(rdma_reject(id, NULL, 0) == -1 && errno == EINVAL);
+	CHECK(rdma_bind_addr(id, cm_loopback(0)) == 0);
+	CHECK(rdma_bind_addr(id, cm_loopback(0)) == -1 && errno == EINVAL);
+	CHECK(rdma_listen(id, 1) == 0);
+	CHECK(rdma_listen(id, 1) == -1 && errno == EINVAL);
+	cm_expect_quiet(ch, 0);
+	cm_id_free(id);
+}
+
+static void requests_beyond_the_backlog_are_rejected(void)
+{
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *callers[3];
+	uint16_t port;
+
+	setup();
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 2, &port);
+	for (int i = 0; i < 3; i++) {
+		callers[i] = cm_caller(ch, RDMA_PS_TCP, port);
+		cm_qp(callers[i]);
+		CHECK(rdma_connect(callers[i], NULL) == 0);
+	}
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 3);
+	/* Nobody took the two others: they end with the listener. */
+	cm_id_free(listener);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 28);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 28);
+	for (int i = 0; i < 3; i++)
+		cm_id_free(callers[i]);
+	rdma_destroy_event_channel(callee_ch);
+}
+
+static void a_caller_that_gives_up_is_reported(void)
+{
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *caller, *callee;
+	struct rdma_cm_event *ev;
+	uint16_t port;
+
+	setup();
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 2, &port);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	callee = ev->id;
+	rdma_ack_cm_event(ev);
+	cm_id_free(caller);
+	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_REJECTED) == 4);
+	cm_qp(callee);
+	CHECK(rdma_accept(callee, NULL) == -1 && errno == ECONNRESET);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(callee_ch);
+}
+
+static void an_application_that_does_not_answer_is_unreachable(void)
+{
+	struct rdma_event_channel *callee_ch;
+	struct rdma_cm_id *listener, *caller;
+	uint64_t start;
+	uint16_t port;
+
+	setup();
+	callee_ch = rdma_create_event_channel();
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 2, &port);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	start = cm_now_ms();
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_UNREACHABLE) == -ETIMEDOUT);
+	/* BUSBAR_CM_TIMEOUT_MS of this test's environment, give or take. */
+	CHECK(cm_now_ms() - start >= 250);
+	cm_id_free(caller);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(callee_ch);
+}
+
+/* Writes to the listener's socket what no peer of ours would. */
+static void garbage_does_not_harm_a_listener(void)
+{
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct rdma_cm_id *listener, *caller;
+	struct rdma_cm_event *ev;
+	uint8_t bytes[512];
+	unsigned seed = 1;
+	uint16_t port;
+	int len;
+
+	setup();
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 4, &port);
+	len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+		       "busbar.cm.0106.%u.127.0.0.1", port);
+	for (int i = 0; i < 200; i++) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		size_t size = i % 4 == 0 ? (size_t)rand_r(&seed) % 512 : 256;
+
+		for (size_t b = 0; b < sizeof(bytes); b++)
+			bytes[b] = (uint8_t)rand_r(&seed);
+		/* Now and then something that looks like a REQ. */
+		if (i % 2) {
+			memcpy(bytes, (uint8_t[]){ 1, 7, 2, 3 }, 4);
+			bytes[16] = 0;
+			bytes[17] = (uint8_t)(0x10 + i / 2 % 9);
+			bytes[24 + 50] = 0x50;
+		}
+		CHECK(connect(fd, (struct sockaddr *)&name,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+					  1 + (size_t)len)) == 0);
+		CHECK(send(fd, bytes, size, MSG_NOSIGNAL) >= 0 || errno == EPIPE);
+		close(fd);
+	}
+	cm_expect_quiet(callee_ch, 0);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	cm_id_free(ev->id);
+	rdma_ack_cm_event(ev);
+	cm_id_free(listener);
+	cm_id_free(caller);
+	rdma_destroy_event_channel(callee_ch);
+}
+
+CM_MAIN(CASE(reject_carries_reason_and_data),
+	CASE(a_port_without_listener_rejects_with_reason_8),
+	CASE(a_bound_port_that_does_not_listen_rejects_too),
+	CASE(a_foreign_address_is_an_address_error),
+	CASE(a_port_is_taken_once_on_the_host),
+	CASE(calls_out_of_order_are_refused),
+	CASE(requests_beyond_the_backlog_are_rejected),
+	CASE(a_caller_that_gives_up_is_reported),
+	CASE(an_application_that_does_not_answer_is_unreachable),
+	CASE(garbage_does_not_harm_a_listener))

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# `busbar run` and `busbar check`: exit status, summary, signals.
+# usage: commands.sh BUSBAR
+busbar=$1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+fail()
+{
+	echo "FAILED: $*"
+	failed=1
+}
+
+# expect STATUS WHAT COMMAND...
+expect()
+{
+	want=$1 what=$2
+	shift 2
+	"$@" >"$dir/out" 2>"$dir/err"
+	got=$?
+	[ $got -eq "$want" ] || { fail "$what: status $got, expected $want"; cat "$dir/out" "$dir/err"; }
+}
+
+cat >"$dir/good.conf" <<END
+idle_stop = true; stats = 0.0; hugepages = 0;
+nodes = {
+	sig = { type = "signal"; signal = "counter"; values = 2; rate = 5000; limit = 500; };
+	loop = { type = "loopback"; };
+	log = { type = "file"; format = "csv"; uri = "$dir/log.csv"; out = { append = false }; };
+};
+paths = ( { in = "sig"; out = "loop"; }, { in = "loop"; out = "log"; } );
+END
+sed 's/queuelen//; s/limit/limt/' "$dir/good.conf" >"$dir/bad.conf"
+sed "s#$dir/log.csv#$dir/no/such/dir/log.csv#" "$dir/good.conf" >"$dir/fails.conf"
+cat >"$dir/endless.conf" <<END
+nodes = { loop = { type = "loopback" }; };
+paths = ( { in = "loop"; } );
+END
+
+expect 0 "check of a good file" "$busbar" check "$dir/good.conf"
+expect 2 "check of a bad file" "$busbar" check "$dir/bad.conf"
+grep -q "bad.conf:3: nodes.sig.limt: unknown key, did you mean 'limit'" "$dir/err" ||
+	fail "check names file, line and key"
+expect 2 "check of a missing file" "$busbar" check "$dir/none.conf"
+expect 2 "check without a file" "$busbar" check
+expect 0 "help of check" "$busbar" check --help
+expect 0 "check as JSON" "$busbar" check --json "$dir/good.conf"
+expect 0 "JSON of a file is the same configuration" "$busbar" check "$dir/out"
+
+expect 0 "run to the end" "$busbar" run --summary=json "$dir/good.conf"
+python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+assert s["nodes"]["log"]["sent"] > 0
+assert s["nodes"]["log"]["sent"] + s["nodes"]["sig"]["missed"] >= 500' "$dir/out" ||
+	fail "JSON summary counts the samples"
+[ "$(grep -vc '^#' "$dir/log.csv")" -gt 0 ] || fail "samples stand in the file"
+expect 0 "run from standard input" sh -c '"$0" run --summary=none - <"$1"' "$busbar" "$dir/good.conf"
+[ -s "$dir/out" ] && fail "no summary was asked for"
+expect 2 "run of a bad file" "$busbar" run "$dir/bad.conf"
+expect 2 "run with a wrong option" "$busbar" run --nonsense "$dir/good.conf"
+expect 2 "run with a wrong time" "$busbar" run -t soon "$dir/good.conf"
+expect 1 "run that fails at start" "$busbar" run "$dir/fails.conf"
+expect 0 "run for a time" "$busbar" run -t 0.2 "$dir/endless.conf"
+grep -q '^loop ->' "$dir/out" || fail "summary shows the path"
+
+for signal in INT TERM; do
+	# An ignored SIGINT, as background jobs have it, is caught all the same.
+	: >"$dir/err" # what the last one said is no sign of this one
+	"$busbar" run "$dir/endless.conf" >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	for _ in $(seq 100); do
+		grep -q "is running" "$dir/err" && break
+		sleep 0.05
+	done
+	kill -"$signal" $pid
+	wait $pid
+	status=$?
+	[ $status -eq 0 ] || fail "SIG$signal ends with $status, expected 0"
+	grep -q '^loop ->' "$dir/out" || fail "SIG$signal: no summary"
+done
+exit $failed

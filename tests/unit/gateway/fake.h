@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Node-types for tests, a registry that holds only them, and a log that tests
+ * can look at.
+ *
+ * `source` gives samples with sequence numbers 0 .. limit-1, origin and values;
+ * `sink` notes what it gets. Both can behave like an adapter that keeps samples
+ * beyond the call (mode "hold"), with their choices drawn from a seed.
+ */
+#ifndef TEST_GATEWAY_FAKE_H
+#define TEST_GATEWAY_FAKE_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gateway/config.h"
+#include "gateway/node.h"
+#include "gateway/super_node.h"
+#include "util/spin.h"
+
+#define FAKE_HELD_MAX 64
+#define FAKE_SEEN_MAX 100000
+
+enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP };
+
+struct fake {
+	int64_t limit, seed, base;
+	int mode;
+	bool fail_start, fail_prepare, own_memory;
+
+	uint64_t random;
+	uint64_t next;              /* sequence number to give */
+	struct sample *held[FAKE_HELD_MAX];
+	unsigned held_count;
+	atomic_bool interrupted;
+	struct memory_type memory, *parent;
+	unsigned blocks;            /* of own memory, now */
+
+	struct spin lock;
+	uint64_t *seen;             /* sequence numbers */
+	double *first, *second;     /* values 0 and 1 */
+	unsigned *lengths;
+	unsigned seen_count;
+	unsigned foreign;           /* samples not in own memory */
+};
+
+static inline struct fake *fake_of(struct super_node *sn, const char *name)
+{
+	return super_node_find(sn, name)->private_data;
+}
+
+unsigned fake_seen(struct fake *f);
+
+/* Life cycle calls of all fakes in order: "prepare:sink start:sink ...". */
+extern char fake_events[4096];
+
+/* Log lines since fake_log_start(), and the number of errors among them. */
+void fake_log_start(void);
+const char *fake_log(void);
+unsigned fake_log_errors(void);
+
+/* Configuration from text; must succeed. */
+struct config *fake_config(const char *text);
+/* A super-node; NULL when the configuration has errors. */
+struct super_node *fake_super_node(const char *text, struct config **c);
+/* Runs to the end of all paths (at most 20 s), stops, and leaves it there. */
+void fake_run(struct super_node *sn);
+/* Destroys both and asserts that no sample was left behind. */
+void fake_end(struct super_node *sn, struct config *c);
+
+#endif

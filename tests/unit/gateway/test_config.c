@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Configuration: both languages give the same tree, and whatever is wrong is
+ * reported with file, line, key and, where there is one, the nearest right name.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+static void assert_logged(const char *text)
+{
+	if (!strstr(fake_log(), text))
+		fail_msg("expected '%s' in:\n%s", text, fake_log());
+}
+
+/* The configuration does not load, and the log says `expected`. */
+static void assert_refused(const char *text, const char *expected)
+{
+	struct config *c = NULL;
+
+	fake_log_start();
+	assert_int_not_equal(config_load_text("test.conf", text, strlen(text),
+					      &c),
+			     0);
+	assert_null(c);
+	assert_logged(expected);
+}
+
+/* It loads, but no super-node comes of it, and the log says `expected`. */
+static void assert_wrong(const char *text, const char *expected)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(text, &c);
+
+	assert_null(sn);
+	assert_true(config_errors(c) > 0);
+	assert_logged(expected);
+	config_destroy(c);
+}
+
+static void libconfig_and_json_give_the_same_tree(void **state)
+{
+	struct config *a = fake_config(
+		"nodes = { x = { rate = 10; real = 1.5; on = true; name = \"t\";"
+		"                big = 5000000000; list = ( 1, \"a\", { k = -3 } ); nums = [ 1, 2 ]; } };\n");
+	struct config *b = fake_config(
+		"{ \"nodes\": { \"x\": { \"rate\": 10, \"real\": 1.5, \"on\": true, \"name\": \"t\",\n"
+		"  \"big\": 5000000000, \"list\": [ 1, \"a\", { \"k\": -3 } ], \"nums\": [ 1, 2 ] } } }");
+
+	assert_true(json_equal(config_root(a), config_root(b)));
+	config_destroy(a);
+	config_destroy(b);
+}
+
+static void whole_numbers_beyond_32_bits_are_kept(void **state)
+{
+	struct config *c = fake_config("a = 5000000000; b = -5000000000; d = 0x1ffffffff; e = 2147483648;");
+	json_t *r = config_root(c);
+
+	assert_true(json_integer_value(json_object_get(r, "a")) == 5000000000);
+	assert_true(json_integer_value(json_object_get(r, "b")) == -5000000000);
+	assert_true(json_integer_value(json_object_get(r, "d")) == 0x1ffffffff);
+	assert_true(json_integer_value(json_object_get(r, "e")) == 2147483648);
+	config_destroy(c);
+	assert_refused("a = 1;\nb = 99999999999999999999;", "test.conf:2: 99999999999999999999 does not fit");
+}
+
+static void variables_are_replaced(void **state)
+{
+	struct config *c;
+	json_t *r;
+
+	setenv("TEST_RATE", "250", 1);
+	setenv("TEST_WORD", "in \"quotes\"", 1);
+	unsetenv("TEST_UNSET");
+	c = fake_config("rate = ${TEST_RATE}; word = ${TEST_WORD}; # ${TEST_UNSET}\n"
+			"in_text = \"<${TEST_WORD}>\"; fallback = ${TEST_UNSET:-7};\n"
+			"text_fallback = \"a${TEST_UNSET:-b}c\"; as_it_is = \"$${TEST_RATE}\"; // ${TEST_UNSET}\n"
+			"/* ${TEST_UNSET} */ dollar = \"$5\";");
+	r = config_root(c);
+	assert_int_equal(json_integer_value(json_object_get(r, "rate")), 250);
+	assert_string_equal(json_string_value(json_object_get(r, "word")),
+			    "in \"quotes\"");
+	assert_string_equal(json_string_value(json_object_get(r, "in_text")),
+			    "<in \"quotes\">");
+	assert_int_equal(json_integer_value(json_object_get(r, "fallback")), 7);
+	assert_string_equal(
+		json_string_value(json_object_get(r, "text_fallback")), "abc");
+	assert_string_equal(json_string_value(json_object_get(r, "as_it_is")),
+			    "${TEST_RATE}");
+	assert_string_equal(json_string_value(json_object_get(r, "dollar")),
+			    "$5");
+	config_destroy(c);
+}
+
+static void an_unset_variable_is_named_with_its_line(void **state)
+{
+	unsetenv("TEST_UNSET");
+	assert_refused("a = 1;\nb = ${TEST_UNSET};",
+		       "test.conf:2: environment variable TEST_UNSET is not set");
+	assert_refused("a = 1;\n\nb = \"x${TEST_UNSET}\";",
+		       "test.conf:3: environment variable TEST_UNSET is not set");
+	assert_refused("{ \"a\":\n \"${TEST_UNSET}\" }",
+		       "test.conf:2: environment variable TEST_UNSET is not set");
+	assert_refused("a = ${TEST_UNSET;", "no '}' behind '${TEST_UNSET'");
+	assert_refused("a = \"${}\";", "expected a variable name");
+}
+
+static void a_syntax_error_names_its_line(void **state)
+{
+	assert_refused("a = 1;\nb = { c = ;\n};", "test.conf:2: syntax error");
+	assert_refused("{ \"a\": 1,\n\"b\": }", "test.conf:2: JSON");
+	assert_refused("{ \"a\": 1,\n \"a\": 2 }", "duplicate");
+	assert_refused("a = 1;\na = 2;", "test.conf:2: duplicate");
+	assert_refused("a = 1;\nb = \"open;\n c = 3;\n",
+		       "test.conf:2: the text that begins here has no closing");
+}
+
+static void an_included_file_keeps_its_own_lines(void **state)
+{
+	char path[] = "/tmp/busbar-test-XXXXXX", text[256], expected[128];
+	int fd = mkstemp(path);
+	struct config *c;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "x = 1;\ny = 2;\n", 14), 14);
+	close(fd);
+	snprintf(text, sizeof(text), "a = \"first\";\n@include \"%s\"\nb = 3;\n", path);
+	c = fake_config(text);
+	snprintf(expected, sizeof(expected), "%s:2", path);
+	assert_string_equal(
+		config_where(c, json_object_get(config_root(c), "y")), expected);
+	assert_string_equal(
+		config_where(c, json_object_get(config_root(c), "b")),
+		"test.conf:3");
+	config_destroy(c);
+	unlink(path);
+	assert_refused(text, "test.conf:2: @include");
+}
+
+struct target {
+	bool flag;
+	int64_t number;
+	double real;
+	const char *text;
+	int choice;
+	json_t *any;
+};
+
+static const char *const choices[] = { "red", "green", NULL };
+
+static const struct config_key keys[] = {
+	{ "flag", CONFIG_BOOL, offsetof(struct target, flag), "true", .help = "h" },
+	{ "number", CONFIG_INT, offsetof(struct target, number), "5",
+	  .min = 1, .max = 100, .help = "h" },
+	{ "real", CONFIG_REAL, offsetof(struct target, real), "2.5", .help = "h" },
+	{ "text", CONFIG_STRING, offsetof(struct target, text), "none", .help = "h" },
+	{ "choice", CONFIG_ENUM, offsetof(struct target, choice), "green",
+	  .names = choices, .help = "h" },
+	{ "any", CONFIG_JSON, offsetof(struct target, any), .help = "h" },
+};
+
+static void missing_keys_take_their_defaults(void **state)
+{
+	struct config *c = fake_config("");
+	struct target t;
+
+	assert_int_equal(config_unpack(c, NULL, keys, ARRAY_SIZE(keys), &t,
+				       NULL, 0),
+			 0);
+	assert_true(t.flag && t.number == 5 && t.real == 2.5);
+	assert_string_equal(t.text, "none");
+	assert_int_equal(t.choice, 1);
+	assert_null(t.any);
+	config_destroy(c);
+}
+
+static void numbers_and_booleans_may_be_texts(void **state)
+{
+	struct config *c = fake_config("flag = \"false\"; number = \"17\"; real = \"1e3\"; choice = \"red\"; any = [ ];");
+	struct target t;
+
+	assert_int_equal(config_unpack(c, config_root(c), keys,
+				       ARRAY_SIZE(keys), &t, NULL, 0),
+			 0);
+	assert_true(!t.flag && t.number == 17 && t.real == 1000 && !t.choice);
+	assert_true(json_is_array(t.any));
+	config_destroy(c);
+}
+
+static void every_wrong_value_is_reported_at_once(void **state)
+{
+	struct config *c;
+	struct target t;
+
+	fake_log_start();
+	c = fake_config("flag = 1;\nnumber = 101;\nreal = \"x\";\ntext = 5;\nchoice = \"gren\";\nnumbr = 1;\n");
+	assert_int_equal(config_unpack(c, config_root(c), keys,
+				       ARRAY_SIZE(keys), &t, NULL, 0),
+			 -EINVAL);
+	assert_int_equal(config_errors(c), 6);
+	assert_logged("test.conf:1: flag: expected true or false, found a whole number");
+	assert_logged("test.conf:2: number: 101 is out of range, expected 1 to 100");
+	assert_logged("test.conf:3: real: expected a number, found the text 'x'");
+	assert_logged("test.conf:4: text: expected a text");
+	assert_logged("test.conf:5: choice: 'gren' is none of: red, green, did you mean 'green'?");
+	assert_logged("test.conf:6: numbr: unknown key, did you mean 'number'?");
+	config_destroy(c);
+}
+
+static void errors_in_json_have_lines_too(void **state)
+{
+	assert_wrong("{\n \"nodes\": {\n  \"a\": { \"type\": \"source\",\n   \"limt\": 5 } },\n \"paths\": [] }",
+		     "test.conf:4: nodes.a.limt: unknown key, did you mean 'limit'?");
+	assert_wrong("{\n \"nodes\": {\n  \"a\": { \"type\": \"source\",\n   \"enabled\":\n 5 } },\n \"paths\": [] }",
+		     "test.conf:5: nodes.a.enabled: expected true or false");
+}
+
+static void wrong_nodes_are_reported(void **state)
+{
+	assert_wrong("nodes = {\n a = { type = \"sourc\" } };",
+		     "test.conf:2: nodes.a.type: no node-type 'sourc', did you mean 'source'?");
+	assert_wrong("nodes = {\n a = { } };",
+		     "test.conf:2: nodes.a.type: missing, but required");
+	assert_wrong("nodes = { a = 5 };", "nodes.a: expected a group");
+	assert_wrong("{ \"nodes\": { \"a b\": { \"type\": \"source\" } } }",
+		     "a node name has 1 to 64");
+	assert_wrong("nodes = { a = { type = \"source\"; in = { vectorise = 2 } } };",
+		     "nodes.a.in.vectorise: unknown key, did you mean 'vectorize'?");
+	assert_wrong("nodes = { a = { type = \"source\"; signals = \"3q\" } };",
+		     "nodes.a.signals: '3q' is not a list of signals");
+	assert_wrong("nodes = { a = { type = \"source\"; hooks = ( \"stast\" ) } };",
+		     "nodes.a.hooks[0]: no hook 'stast', did you mean 'stats'?");
+	assert_wrong("nod = { };", "nod: unknown key, did you mean 'nodes'?");
+}
+
+#define TWO "nodes = { abc = { type = \"source\" }; s = { type = \"sink\" }; t = { type = \"sink\" } };\n"
+
+static void wrong_paths_are_reported(void **state)
+{
+	assert_wrong(TWO "paths = ( { in = \"abd\"; out = \"s\" } );",
+		     "test.conf:2: paths[0].in: no node 'abd', did you mean 'abc'?");
+	assert_wrong(TWO "paths = ( { in = ( \"abc\", \"x\" ); out = \"s\" } );",
+		     "test.conf:2: paths[0].in[1]: no node 'x'");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"sinkhole\" } );",
+		     "paths[0].out: no node 'sinkhole'");
+	assert_wrong(TWO "paths = ( { out = \"s\" } );",
+		     "paths[0].in: missing, but required");
+	assert_wrong(TWO "paths = ( { in = \"s\"; out = \"t\" } );",
+		     "node 's' of type sink cannot be read");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"abc\" } );",
+		     "node 'abc' of type source cannot be written");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\"; qeuelen = 5 } );",
+		     "paths[0].qeuelen: unknown key, did you mean 'queuelen'?");
+	assert_wrong(TWO "paths = ( { in = \"abc[0-3]\"; out = \"s\" } );",
+		     "mapping expressions such as 'abc[0-3]' are not supported yet");
+	assert_wrong(TWO "paths = ( { in = \"abc.data.x\"; out = \"s\" } );",
+		     "not supported yet");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = ( \"s\", \"s\" ) } );",
+		     "node 's' stands here twice");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\" },\n { in = \"abc\"; out = \"s\" } );",
+		     "test.conf:3: paths[1].out: node 's' is the destination of another path already (test.conf:2)");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\"; mask = \"t\" } );",
+		     "paths[0].mask: node 't' is no source of this path");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\"; mode = \"some\" } );",
+		     "paths[0].mode: 'some' is none of: any, all");
+}
+
+static void a_disabled_path_may_share_its_destination(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(
+		TWO "paths = ( { in = \"abc\"; out = \"s\" }, { in = \"abc\"; out = \"s\"; enabled = false } );",
+		&c);
+
+	assert_non_null(sn);
+	fake_end(sn, c);
+}
+
+static void signals_have_three_spellings(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(
+		"nodes = { a = { type = \"source\"; in = { signals = \"2f1i\" } };"
+		" b = { type = \"source\"; in = { signals = { count = 3; type = \"boolean\" } } };"
+		" d = { type = \"source\"; in = { signals = ( { name = \"u\"; unit = \"V\" }, { name = \"z\"; type = \"complex\" } ) } };"
+		" s = { type = \"sink\" } };",
+		&c);
+	struct signal_list *l;
+
+	assert_non_null(sn);
+	l = super_node_find(sn, "a")->in.signals;
+	assert_int_equal(l->count, 3);
+	assert_string_equal(l->signals[0].name, "signal0");
+	assert_int_equal(l->signals[2].type, SIGNAL_INTEGER);
+	l = super_node_find(sn, "b")->in.signals;
+	assert_int_equal(l->count, 3);
+	assert_int_equal(l->signals[1].type, SIGNAL_BOOLEAN);
+	l = super_node_find(sn, "d")->in.signals;
+	assert_string_equal(l->signals[0].unit, "V");
+	assert_string_equal(l->signals[1].name, "z");
+	assert_null(super_node_find(sn, "s")->in.signals);
+	fake_end(sn, c);
+}
+
+static void zero_bytes_and_endless_nesting_are_refused(void **state)
+{
+	char deep[5000];
+	struct config *c = NULL;
+
+	fake_log_start();
+	assert_int_not_equal(config_load_text("x", "a = 1\0;", 7, &c), 0);
+	memset(deep, '[', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = '\0';
+	assert_refused(deep, "nested more than");
+	memset(deep, '(', sizeof(deep) - 1);
+	memcpy(deep, "a =", 3);
+	assert_int_not_equal(config_load_text("x", deep, sizeof(deep) - 1, &c),
+			     0);
+	assert_null(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(libconfig_and_json_give_the_same_tree),
+		cmocka_unit_test(whole_numbers_beyond_32_bits_are_kept),
+		cmocka_unit_test(variables_are_replaced),
+		cmocka_unit_test(an_unset_variable_is_named_with_its_line),
+		cmocka_unit_test(a_syntax_error_names_its_line),
+		cmocka_unit_test(an_included_file_keeps_its_own_lines),
+		cmocka_unit_test(missing_keys_take_their_defaults),
+		cmocka_unit_test(numbers_and_booleans_may_be_texts),
+		cmocka_unit_test(every_wrong_value_is_reported_at_once),
+		cmocka_unit_test(errors_in_json_have_lines_too),
+		cmocka_unit_test(wrong_nodes_are_reported),
+		cmocka_unit_test(wrong_paths_are_reported),
+		cmocka_unit_test(a_disabled_path_may_share_its_destination),
+		cmocka_unit_test(signals_have_three_spellings),
+		cmocka_unit_test(zero_bytes_and_endless_nesting_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

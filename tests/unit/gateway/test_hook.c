@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The built-in hooks, their order, and private copies of shared samples. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include "gateway/hook.h"
+#include "util/clock.h"
+
+struct fixture {
+	struct config *c;
+	struct hook_list *hooks;
+	struct node node;
+	struct pool pool;
+};
+
+static int setup(struct fixture *f, const char *hooks, bool builtin)
+{
+	int ret;
+
+	clock_init();
+	fake_log_start();
+	memset(f, 0, sizeof(*f));
+	f->node.name = (char *)"n";
+	f->c = fake_config(hooks);
+	assert_int_equal(pool_init(&f->pool, 8, 2, &memory_heap), 0);
+	ret = hook_list_parse(&f->hooks, f->c,
+			      json_object_get(config_root(f->c), "hooks"),
+			      HOOK_NODE_READ, &f->node, "n");
+	if (ret)
+		return ret;
+	if (builtin)
+		assert_int_equal(hook_list_add_builtin(f->hooks, f->c,
+						       HOOK_NODE_READ,
+						       &f->node, "n"),
+				 0);
+	return hook_list_start(f->hooks);
+}
+
+static void end(struct fixture *f)
+{
+	hook_list_stop(f->hooks);
+	hook_list_destroy(f->hooks);
+	config_destroy(f->c);
+	assert_int_equal(pool_destroy(&f->pool), 0);
+}
+
+/* Sends one sample; true when it comes out. */
+static bool pass(struct fixture *f, uint64_t sequence, uint64_t origin_ns)
+{
+	struct sample *s = sample_alloc(&f->pool);
+	unsigned n;
+
+	s->sequence = sequence;
+	s->origin = timespec_from_ns(origin_ns);
+	s->received = timespec_from_ns(origin_ns + 5000);
+	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+		   SAMPLE_HAS_RECEIVED;
+	n = hook_list_process(f->hooks, &s, 1);
+	if (n)
+		sample_put(s);
+	return n;
+}
+
+static void fix_adds_what_is_missing(void **state)
+{
+	struct fixture f;
+	struct sample *s;
+
+	assert_int_equal(setup(&f, "hooks = ( \"fix\" );", false), 0);
+	f.node.sequence = 40;
+	s = sample_alloc(&f.pool);
+	assert_int_equal(hook_list_process(f.hooks, &s, 1), 1);
+	assert_int_equal(s->sequence, 40);
+	assert_true(s->received.tv_sec > 0);
+	assert_int_equal(s->origin.tv_sec, s->received.tv_sec);
+	assert_int_equal(s->flags, SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+					   SAMPLE_HAS_RECEIVED);
+	sample_put(s);
+	/* What is there stays. */
+	s = sample_alloc(&f.pool);
+	s->sequence = 7;
+	s->origin.tv_sec = 3;
+	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN;
+	assert_int_equal(hook_list_process(f.hooks, &s, 1), 1);
+	assert_int_equal(s->sequence, 7);
+	assert_int_equal(s->origin.tv_sec, 3);
+	assert_true(s->received.tv_sec > 0);
+	sample_put(s);
+	end(&f);
+}
+
+static void drop_takes_out_doubles_and_latecomers(void **state)
+{
+	struct fixture f;
+
+	assert_int_equal(setup(&f, "", true), 0);
+	assert_true(pass(&f, 0, 1000));
+	assert_true(pass(&f, 1, 2000));
+	assert_false(pass(&f, 1, 2000));
+	assert_true(pass(&f, 5, 6000));
+	assert_false(pass(&f, 3, 4000));
+	assert_true(pass(&f, 6, 7000));
+	end(&f);
+}
+
+static void a_restarted_source_is_let_through(void **state)
+{
+	struct fixture f;
+
+	assert_int_equal(setup(&f, "", true), 0);
+	assert_true(pass(&f, 1000, 1000000));
+	assert_true(pass(&f, 0, 2000000));
+	assert_true(pass(&f, 1, 2001000));
+	/* The first samples of the next start are lost. */
+	assert_true(pass(&f, 900, 3000000));
+	assert_true(pass(&f, 12, 4000000));
+	assert_true(pass(&f, 13, 4001000));
+	assert_false(pass(&f, 13, 4001000));
+	assert_non_null(strstr(fake_log(), "began anew, sequence 12 after 900"));
+	end(&f);
+}
+
+static void hooks_run_by_priority(void **state)
+{
+	static const char *const order[] = { "restart", "stats", "drop", "fix" };
+	unsigned i = 0;
+	struct fixture f;
+
+	assert_int_equal(setup(&f,
+			       "hooks = ( { type = \"fix\"; priority = 50 }, { type = \"stats\"; output = \"/dev/null\" } );",
+			       true),
+			 0);
+	assert_int_equal(f.hooks->count, 4);
+	list_for_each(h, &f.hooks->hooks, struct hook, entry)
+		assert_string_equal(h->type->name, order[i++]);
+	end(&f);
+}
+
+static void a_disabled_hook_is_not_there(void **state)
+{
+	struct fixture f;
+
+	assert_int_equal(setup(&f, "hooks = ( { type = \"drop\"; enabled = false } );", false), 0);
+	assert_int_equal(f.hooks->count, 0);
+	assert_true(pass(&f, 1, 1));
+	assert_true(pass(&f, 1, 1));
+	end(&f);
+}
+
+static void a_shared_sample_is_copied_before_it_is_changed(void **state)
+{
+	struct sample *s, *other;
+	struct fixture f;
+
+	assert_int_equal(setup(&f, "hooks = ( \"fix\" );", false), 0);
+	s = other = sample_alloc(&f.pool);
+	sample_get(other);
+	assert_int_equal(hook_list_process(f.hooks, &s, 1), 1);
+	assert_ptr_not_equal(s, other);
+	assert_int_equal(other->flags, 0);
+	assert_int_equal(other->refcnt, 1);
+	sample_put(s);
+	sample_put(other);
+	end(&f);
+
+	/* One that only reads gets the original. */
+	assert_int_equal(setup(&f, "hooks = ( \"drop\" );", false), 0);
+	s = other = sample_alloc(&f.pool);
+	sample_get(other);
+	assert_int_equal(hook_list_process(f.hooks, &s, 1), 1);
+	assert_ptr_equal(s, other);
+	sample_put(s);
+	sample_put(other);
+	end(&f);
+}
+
+static void stats_counts_and_prints_json(void **state)
+{
+	char path[] = "/tmp/busbar-test-XXXXXX", text[200];
+	int fd = mkstemp(path);
+	struct fixture f;
+	json_t *o;
+
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(text, sizeof(text),
+		 "hooks = ( { type = \"stats\"; format = \"json\"; warmup = 2; output = \"%s\" } );",
+		 path);
+	assert_int_equal(setup(&f, text, false), 0);
+	for (unsigned i = 0; i < 12; i++)
+		assert_true(pass(&f, i, 1000000 + 1000 * i));
+	assert_true(pass(&f, 15, 1015000)); /* 12, 13, 14 are lost */
+	assert_true(pass(&f, 13, 1013000));
+	end(&f);
+
+	o = json_load_file(path, JSON_DISABLE_EOF_CHECK, NULL);
+	assert_non_null(o);
+	assert_int_equal(json_integer_value(json_object_get(o, "received")), 12);
+	assert_int_equal(json_integer_value(json_object_get(o, "lost")), 3);
+	assert_int_equal(json_integer_value(json_object_get(o, "reordered")), 1);
+	assert_true(json_real_value(json_object_get(json_object_get(o, "owd"),
+						    "max")) == 5e-6);
+	assert_true(json_real_value(json_object_get(
+			    json_object_get(o, "gap_sent"), "p50")) < 1.1e-6);
+	json_decref(o);
+	unlink(path);
+}
+
+static void a_hook_refuses_a_place_it_cannot_stand(void **state)
+{
+	struct config *c;
+
+	assert_null(fake_super_node("nodes = { a = { type = \"source\"; out = { hooks = ( \"stats\" ) } } };", &c));
+	assert_non_null(strstr(fake_log(), "hook 'stats' cannot stand on the `out` side"));
+	config_destroy(c);
+}
+
+static void builtin_hooks_can_be_switched_off(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(
+		"nodes = { a = { type = \"source\"; builtin = false }; b = { type = \"source\" };"
+		" d = { type = \"source\"; in = { builtin = false } } };", &c);
+
+	assert_non_null(sn);
+	assert_int_equal(super_node_find(sn, "a")->in.hooks->count, 0);
+	assert_int_equal(super_node_find(sn, "b")->in.hooks->count, 3);
+	assert_int_equal(super_node_find(sn, "b")->out.hooks->count, 0);
+	assert_int_equal(super_node_find(sn, "d")->in.hooks->count, 0);
+	fake_end(sn, c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fix_adds_what_is_missing),
+		cmocka_unit_test(drop_takes_out_doubles_and_latecomers),
+		cmocka_unit_test(a_restarted_source_is_let_through),
+		cmocka_unit_test(hooks_run_by_priority),
+		cmocka_unit_test(a_disabled_hook_is_not_there),
+		cmocka_unit_test(a_shared_sample_is_copied_before_it_is_changed),
+		cmocka_unit_test(stats_counts_and_prints_json),
+		cmocka_unit_test(a_hook_refuses_a_place_it_cannot_stand),
+		cmocka_unit_test(builtin_hooks_can_be_switched_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

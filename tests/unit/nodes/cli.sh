@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# cli.sh BUSBAR: compare and simulate keep their exit statuses, and a simulated
+# fault survives a trip through the file node unharmed.
+set -u
+busbar=${1:?the program}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+# expect STATUS what command...
+expect() {
+	wanted=$1 what=$2
+	shift 2
+	"$@" >"$dir/log" 2>&1
+	got=$?
+	[ $got -eq "$wanted" ] && return
+	echo "failed: $what: exit status $got, expected $wanted"
+	cat "$dir/log"
+	failed=1
+}
+
+sent=$dir/sent.csv
+expect 0 'a fault is simulated' "$busbar" simulate fault -o "$sent" --duration 0.1 --fault-at 0.02
+expect 0 'a file equals itself' "$busbar" compare --expect-lossless "$sent" "$sent"
+
+sed 100d "$sent" >"$dir/lossy.csv"
+expect 0 'a loss is no difference' "$busbar" compare "$sent" "$dir/lossy.csv"
+expect 1 'unless none is expected' "$busbar" compare --expect-lossless "$sent" "$dir/lossy.csv"
+sed '/^0,0*,/d' "$sent" >"$dir/late.csv"
+expect 0 'start-up is no loss' "$busbar" compare --expect-lossless "$sent" "$dir/late.csv"
+sed '50s/,\(-*\)\([0-9]\)/,\1\29/5' "$sent" >"$dir/wrong.csv"
+expect 1 'a wrong value is a difference' "$busbar" compare "$sent" "$dir/wrong.csv"
+echo nonsense >>"$dir/wrong.csv"
+expect 2 'a malformed file is refused' "$busbar" compare "$sent" "$dir/wrong.csv"
+expect 2 'a missing file is refused' "$busbar" compare "$sent" "$dir/none.csv"
+expect 2 'one file is not enough' "$busbar" compare "$sent"
+expect 2 'an impossible line is refused' "$busbar" simulate fault --location 7
+expect 2 'what cannot be simulated is refused' "$busbar" simulate weather
+expect 1 'an unwritable file is an error' "$busbar" simulate fault -o "$dir/x/y"
+
+for format in villas.human tsv csv; do
+	cat >"$dir/run.conf" <<-CONF
+		idle_stop = true;
+		nodes = {
+			a = { type = "file"; uri = "$sent"; format = "csv";
+				in = { epoch_mode = "original"; }; vectorize = 16; };
+			b = { type = "file"; uri = "$dir/out.$format"; format = "$format";
+				out = { append = false; buffering = "memory"; }; };
+		};
+		paths = ( { in = "a"; out = "b"; } );
+	CONF
+	expect 0 "a file is copied to $format" "$busbar" run "$dir/run.conf"
+	# Different formats cannot be given apart, so by way of csv only.
+	[ $format = csv ] &&
+		expect 0 'and nothing is lost' "$busbar" compare --expect-lossless "$sent" "$dir/out.csv"
+	[ "$(grep -vc '^#' "$dir/out.$format")" -eq 1000 ] || {
+		echo "failed: $format does not hold 1000 samples"
+		failed=1
+	}
+done
+exit $failed
