@@ -611,12 +611,10 @@ void shm_qp_forget(struct hca_qp *qp)
 		for (unsigned s = 0; l->inflight && s < SHM_SLOTS; s++)
 			if (l->inflight[s].qp == qp)
 				l->inflight[s].qp = NULL;
-		for (struct list *e = l->backlog_qps.next;
-		     e != &l->backlog_qps; e = e->next) {
-			if (e == &qp->backlog_entry) {
-				list_remove(e);
-				break;
-			}
+		list_for_each_safe(q, &l->backlog_qps, struct hca_qp,
+				   backlog_entry) {
+			if (q == qp)
+				list_remove(&q->backlog_entry);
 		}
 		link_unlock_data(l);
 	}
