@@ -18,7 +18,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -234,24 +233,27 @@ void hca_process_close(void)
 	pthread_mutex_unlock(&hca_process.lock);
 }
 
-void hca_block_name(uint32_t block, char *buf, size_t size)
+socklen_t hca_block_address(uint32_t block, struct sockaddr_un *sun)
 {
-	snprintf(buf, size, "busbar.qpn.%u", block);
+	int len;
+
+	/* sun_path[0] == 0: the abstract namespace. */
+	*sun = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1,
+		       "busbar.qpn.%u", block);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)len);
 }
 
 static int block_bind(uint32_t block)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	socklen_t len;
+	struct sockaddr_un sun;
+	socklen_t len = hca_block_address(block, &sun);
 	int fd, ret;
 
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* sun_path[0] == 0: the abstract namespace. */
-	hca_block_name(block, sun.sun_path + 1, sizeof(sun.sun_path) - 1);
-	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			  strlen(sun.sun_path + 1));
 	if (bind(fd, (struct sockaddr *)&sun, len) || listen(fd, 128)) {
 		ret = -errno;
 		close(fd);

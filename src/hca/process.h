@@ -22,6 +22,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "hca/objects.h"
 
@@ -86,8 +88,8 @@ void hca_process_close(void);
 /* A free QP number, entered in the tables with `qp`; 0 or -ENOMEM. */
 int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn);
 void hca_qpn_free(uint32_t qpn);
-/* Name of the abstract control socket of a QPN block. */
-void hca_block_name(uint32_t block, char *buf, size_t size);
+/* Address of the abstract control socket of a QPN block; returns its length. */
+socklen_t hca_block_address(uint32_t block, struct sockaddr_un *sun);
 
 /* From each poll_cq. */
 void hca_attention_polled(void);

@@ -21,7 +21,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -278,16 +277,13 @@ static void link_up(struct shm_link *l)
 
 static int connect_block(uint32_t block)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	socklen_t len;
+	struct sockaddr_un sun;
+	socklen_t len = hca_block_address(block, &sun);
 	int fd, ret;
 
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	hca_block_name(block, sun.sun_path + 1, sizeof(sun.sun_path) - 1);
-	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			  strlen(sun.sun_path + 1));
 	if (connect(fd, (struct sockaddr *)&sun, len)) {
 		ret = -errno;
 		close(fd);
