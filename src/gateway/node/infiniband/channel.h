@@ -74,8 +74,6 @@ struct ib_rx {
 	/* Of a reader that may sleep; NULL: it polls for ever. Non-blocking. */
 	struct ibv_comp_channel *events;
 	uint64_t spin_ns;             /* without data, before it sleeps */
-	bool armed;                   /* the next completion gives an event, or
-				       * one gave it and it was not taken yet */
 	unsigned unacked;             /* events taken */
 	struct ib_table table;
 	struct ib_keys keys;
@@ -208,6 +206,7 @@ bool ib_rx_accept(struct ib_channel *ch, struct sample *s,
 /* Since when the reader has found nothing. */
 struct ib_idle {
 	unsigned polls;
+	bool armed;                   /* and polled once behind that */
 	uint64_t since_ns;            /* 0: not measured yet */
 };
 

@@ -7,7 +7,9 @@
  * second empty poll, sleep. A completion that comes before the arming is found
  * by the second poll, one that comes after it gives an event, and the event
  * stays until it is taken. That the second poll finds something does no harm:
- * the queue stays armed, and at worst a later sleep ends for nothing.
+ * the queue stays armed, and at worst a later sleep ends for nothing. It is armed
+ * anew for every sleep all the same, because arming also tells an adapter in
+ * software that nobody will poll for a while.
  *
  * Events are counted and acknowledged many at a time, since that takes a lock,
  * and the rest before the completion queue is destroyed.
@@ -44,7 +46,6 @@ static void take_event(struct ib_channel *ch)
 			ib_channel_break(ch, IB_RX_OPEN, -errno);
 		return;
 	}
-	rx->armed = false;
 	if (++rx->unacked == ACKNOWLEDGE_EVERY)
 		ib_rx_acknowledge(rx);
 }
@@ -55,7 +56,6 @@ static void arm(struct ib_channel *ch)
 
 	if (unlikely(err))
 		ib_channel_break(ch, IB_RX_OPEN, -abs(err));
-	ch->rx.armed = !err;
 }
 
 static void clear_wake(struct ib_channel *ch)
@@ -103,20 +103,19 @@ void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle)
 			return;
 	}
 	/* Armed already: then the poll ahead of this call was the second. */
-	if (rx->armed)
+	if (idle->armed)
 		sleep_until_event(ch);
 	else
 		arm(ch);
+	idle->armed = !idle->armed;
 }
 
 void ib_rx_arm(struct ib_channel *ch)
 {
 	/* Both before the poll, so that neither hides what comes after it. */
 	clear_wake(ch);
-	if (ch->rx.armed)
-		take_event(ch);
-	if (!ch->rx.armed)
-		arm(ch);
+	take_event(ch);
+	arm(ch);
 }
 
 int ib_channel_poll_fds(struct ib_channel *ch, int fds[], int max)
