@@ -145,3 +145,10 @@ bool hca_gid_is_local(const union ibv_gid *gid)
 	pthread_mutex_unlock(&table.lock);
 	return found;
 }
+
+void hca_gid_forked(void)
+{
+	/* Another thread of the parent may have been reading the addresses. */
+	pthread_mutex_init(&table.lock, NULL);
+	table.count = 0;
+}

@@ -474,5 +474,7 @@ void hca_async_cq_forget(struct hca_cq *cq);
 bool hca_gid_is_local(const union ibv_gid *gid);
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
 unsigned hca_gid_count(void);
+/* In a forked child: forgets the parent's table. */
+void hca_gid_forked(void);
 
 #endif

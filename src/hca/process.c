@@ -69,6 +69,7 @@ static void child_after_fork(void)
 	hca_process.own_block_count = 0;
 	hca_process.segment = NULL;
 	hca_process.ticking = false;
+	hca_gid_forked();
 	progress_forked();
 }
 

@@ -197,7 +197,7 @@ static void several_queues_share_a_channel(struct pair *p)
 	pair_start(p, &ev);
 	expect_eq(ibv_req_notify_cq(e->cq[RECV_CQ], 0), 0);
 	expect_eq(ibv_req_notify_cq(e->cq[SEND_CQ], 0), 0);
-	side_recv(&p->a, 1, 0, 100);
+	side_recv(&p->a, 1, 1000, 100);
 	side_send(&p->b, 2, 0, 100);
 	deliver(p, 3, 0);
 	for (int i = 0; i < 2; i++) {
