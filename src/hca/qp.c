@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Queue pairs: creation, state changes, query, destruction.
- * RC and UD; other services are refused with EOPNOTSUPP.
+ * RC, UC and UD; other services are refused with EOPNOTSUPP.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -15,9 +15,10 @@
 #include "util/log.h"
 
 #define SEND_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-#define SEND_OPS_RC                                                    \
-	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE |                     \
-	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ)
+#define SEND_OPS_UC                                \
+	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | \
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define SEND_OPS_RC (SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ)
 
 #define INLINE_MIN 64u
 
@@ -34,8 +35,12 @@ static int check_init_attr(struct ibv_context *ctx,
 	const struct ibv_qp_cap *c = &a->cap;
 	uint64_t offered;
 
-	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UD)
-		return -EOPNOTSUPP;
+	switch (a->qp_type) {
+	case IBV_QPT_RC: offered = SEND_OPS_RC; break;
+	case IBV_QPT_UC: offered = SEND_OPS_UC; break;
+	case IBV_QPT_UD: offered = SEND_OPS_UD; break;
+	default: return -EOPNOTSUPP;
+	}
 	if (a->srq)
 		return -EOPNOTSUPP;
 	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || !a->send_cq ||
@@ -51,7 +56,6 @@ static int check_init_attr(struct ibv_context *ctx,
 				       IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
 	    ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags))
 		return -EOPNOTSUPP;
-	offered = a->qp_type == IBV_QPT_UD ? SEND_OPS_UD : SEND_OPS_RC;
 	if ((a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
 	    (a->send_ops_flags & ~offered))
 		return -EOPNOTSUPP;

@@ -25,13 +25,15 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 {
 	const unsigned datagram =
 		1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
-	const unsigned connected = datagram | 1u << IBV_WR_RDMA_WRITE |
-				   1u << IBV_WR_RDMA_WRITE_WITH_IMM |
-				   1u << IBV_WR_RDMA_READ;
+	const unsigned unreliable = datagram | 1u << IBV_WR_RDMA_WRITE |
+				    1u << IBV_WR_RDMA_WRITE_WITH_IMM;
+	unsigned offered = datagram;
 
-	return opcode < 32 &&
-	       ((qp->ibv.qp_type == IBV_QPT_UD ? datagram : connected) >>
-		opcode & 1);
+	if (qp->ibv.qp_type == IBV_QPT_UC)
+		offered = unreliable;
+	else if (qp->ibv.qp_type == IBV_QPT_RC)
+		offered = unreliable | 1u << IBV_WR_RDMA_READ;
+	return opcode < 32 && (offered >> opcode & 1);
 }
 
 static int fill_inline(struct hca_swqe *e, const struct hca_sq *sq,

@@ -40,9 +40,12 @@ run pingpong.sh rc -c -g
 run pingpong.sh ud -c
 run pingpong.sh ud -c -e
 run pingpong.sh ud -c -g
+run pingpong.sh uc -c
+run pingpong.sh uc -c -e
 run rping.sh
 run perftest.sh ib_send_lat RC
 run perftest.sh ib_send_lat RC -R
+run perftest.sh ib_send_lat UC
 run perftest.sh ib_send_lat UD
 run perftest.sh ib_send_lat UD -R
 for tool in ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw; do

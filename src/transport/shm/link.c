@@ -151,8 +151,12 @@ static void drop_qps(struct shm_link *l)
 		qp->link = NULL;
 		qp->remote = NULL;
 		if (qp->sq.tail != qp->sq.head &&
-		    qp->tx_blocked == HCA_TX_OPEN)
-			shm_retry_lost(qp);
+		    qp->tx_blocked == HCA_TX_OPEN) {
+			if (qp->ibv.qp_type == IBV_QPT_RC)
+				shm_retry_lost(qp);
+			else
+				hca_sq_run(qp); /* finds no link: lost */
+		}
 		spin_unlock(&qp->sq_lock);
 	}
 }

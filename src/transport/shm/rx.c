@@ -225,16 +225,19 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 /* In sequence, or the next fragment of the message in progress? */
 static bool expected(struct hca_qp *qp, const struct message *m)
 {
-	struct shm_extent x;
+	struct shm_extent x = { .at = 0 };
 
-	if (m->psn != atomic_load_explicit(&qp->rx_psn, memory_order_relaxed) ||
-	    m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
+	if (m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
 					       memory_order_relaxed))
 		return false;
-	if (!(m->flags & SHM_IN_DATA))
-		return true;
-	memcpy(&x, m->slot->payload, sizeof(x));
-	return x.at == 0 || x.at == qp->rx_offset;
+	if (m->flags & SHM_IN_DATA)
+		memcpy(&x, m->slot->payload, sizeof(x));
+	/* UC: a message that starts is taken, whatever was lost before it. */
+	if (qp->ibv.qp_type == IBV_QPT_UC && x.at == 0)
+		atomic_store_explicit(&qp->rx_psn, m->psn, memory_order_relaxed);
+	return m->psn == atomic_load_explicit(&qp->rx_psn,
+					      memory_order_relaxed) &&
+	       (x.at == 0 || x.at == qp->rx_offset);
 }
 
 static void receive_message(struct shm_link *l, struct hca_qp *qp,
@@ -245,7 +248,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	uint32_t bytes = m->length;
 	int ret;
 
-	if (qp->ibv.qp_type != IBV_QPT_RC || !expected(qp, m)) {
+	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(qp, m)) {
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}

@@ -18,7 +18,7 @@ static int shm_start(void)
 static int shm_qp_connect(struct hca_qp *qp)
 {
 	/* A peer that is not there yet is no error: transmission retries. */
-	if (qp->ibv.qp_type == IBV_QPT_RC)
+	if (qp->ibv.qp_type != IBV_QPT_UD)
 		shm_qp_resolve(qp, true);
 	return 0;
 }

@@ -142,11 +142,16 @@ static inline bool gather_check(const struct hca_qp *qp,
 	return true;
 }
 
+static inline bool is_reliable(const struct hca_qp *qp)
+{
+	return qp->ibv.qp_type == IBV_QPT_RC;
+}
+
 static inline uint8_t flags_of(const struct hca_qp *qp,
 			       const struct hca_swqe *e)
 {
 	return (uint8_t)((e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
-			 ((e->flags & HCA_SWQE_SIGNALED) &&
+			 ((e->flags & HCA_SWQE_SIGNALED) && is_reliable(qp) &&
 					  qp->send_cq->ex.channel ?
 				  SHM_KICK_ON_ACK : 0));
 }
@@ -177,8 +182,9 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 	return true;
 }
 
-/* One slot of a reliable message. tx_lock is held. 0, -EAGAIN (no room) or
- * -EFAULT (a key does not allow it). */
+/* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
+ * or -EFAULT (a key does not allow it). An unreliable one is complete when it is
+ * sent: nobody waits for it, and its buffers must not be needed any more. */
 static int put_message(struct hca_qp *qp, struct shm_link *l,
 			const struct hca_swqe *e, uint32_t index)
 {
@@ -196,7 +202,7 @@ static int put_message(struct hca_qp *qp, struct shm_link *l,
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
 	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
-		   e->num_sge <= SHM_PULL_MAX) {
+		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp)) {
 		if (unlikely(!put_pull(qp, e, s)))
 			return -EFAULT;
 	} else {
@@ -222,7 +228,7 @@ static int put_message(struct hca_qp *qp, struct shm_link *l,
 	s->length = e->length;
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
-	slot_publish(l, &w, qp, index, last);
+	slot_publish(l, &w, is_reliable(qp) ? qp : NULL, index, last);
 	return 0;
 }
 
@@ -332,15 +338,25 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 		return false;
 	}
 	if (unlikely(!remote_ready(qp))) {
-		shm_retry_lost(qp);
-		return false;
-	}
-	if (unlikely(!l->can_access)) {
+		if (is_reliable(qp)) {
+			shm_retry_lost(qp);
+			return false;
+		}
+		status = IBV_WC_RETRY_EXC_ERR;
+	} else if (unlikely(!l->can_access)) {
 		status = IBV_WC_REM_OP_ERR;
 		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
 			  (int)l->pid);
 	} else {
 		status = shm_onesided(qp, l, e);
+	}
+	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
+		/* Refused or lost over there: the sender does not learn it. */
+		if (status == IBV_WC_SUCCESS &&
+		    e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+			return true;
+		status = IBV_WC_SUCCESS;
+		goto complete;
 	}
 	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer died meanwhile */
 		shm_retry_lost(qp);
@@ -350,6 +366,7 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 		return true;
 	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
 		shm_send_fault(qp, l, status);
+complete:
 	/* No sequence number: it was no message. */
 	qp->sq.next++;
 	hca_sq_complete(qp, status);
@@ -357,7 +374,18 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 	return status == IBV_WC_SUCCESS;
 }
 
-static void transmit_reliable(struct hca_qp *qp)
+/* The peer of an unreliable connection is not there: what is sent is lost. The
+ * peer is looked for again, away from here. */
+static void lose_unreliable(struct hca_qp *qp)
+{
+	while (qp->sq.next != hca_sq_end(qp)) {
+		qp->sq.next++;
+		hca_sq_complete(qp, IBV_WC_SUCCESS);
+	}
+	progress_timer_arm(&qp->retry, progress_now_ns() + LINK_WAIT_NS);
+}
+
+static void transmit_connected(struct hca_qp *qp)
 {
 	struct shm_link *l = qp->link;
 	bool sent = false;
@@ -368,7 +396,9 @@ static void transmit_reliable(struct hca_qp *qp)
 		int ret;
 
 		if (unlikely(!l)) {
-			if (qp->sq.next == qp->sq.tail)
+			if (!is_reliable(qp))
+				lose_unreliable(qp);
+			else if (qp->sq.next == qp->sq.tail)
 				shm_retry_lost(qp);
 			return;
 		}
@@ -397,6 +427,8 @@ static void transmit_reliable(struct hca_qp *qp)
 			continue; /* further fragments of the same entry */
 		qp->sq.next++;
 		qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
+		if (!is_reliable(qp))
+			hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
 	if (sent)
 		shm_kick(l);
@@ -457,7 +489,7 @@ void shm_transmit(struct hca_qp *qp)
 	if (qp->ibv.qp_type == IBV_QPT_UD)
 		transmit_datagrams(qp);
 	else
-		transmit_reliable(qp);
+		transmit_connected(qp);
 }
 
 void shm_send_fault(struct hca_qp *qp, struct shm_link *l,

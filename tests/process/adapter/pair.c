@@ -317,8 +317,10 @@ int side_to_rtr(struct side *s, int i, const struct connection *c,
 	return side_modify(s, i, &attr,
 			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				   IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER);
+				   (type_of(s, i) == IBV_QPT_UC ?
+					    0 :
+					    IBV_QP_MAX_DEST_RD_ATOMIC |
+						    IBV_QP_MIN_RNR_TIMER));
 }
 
 int side_to_rts(struct side *s, int i, const struct connection *c,
@@ -333,7 +335,7 @@ int side_to_rts(struct side *s, int i, const struct connection *c,
 		.max_rd_atomic = 4,
 	};
 
-	if (type_of(s, i) == IBV_QPT_UD)
+	if (type_of(s, i) != IBV_QPT_RC)
 		return side_modify(s, i, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	return side_modify(s, i, &attr,
 			   IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
