@@ -220,7 +220,7 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	/* From now on somebody may sleep and is woken; what waits in a ring
 	 * already arrives now, after the arming, and raises the event. */
 	hca_attention_release();
-	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports(true); i++)
+	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports_surely(); i++)
 		;
 	return 0;
 }

@@ -284,8 +284,10 @@ struct hca_transport_ops {
 	void (*key_fence)(uint32_t key);
 	/* Move incoming messages and acknowledgements. True if any moved.
 	 * `acks`: somebody waits for acknowledgements (polls a CQ that send
-	 * queues complete to); else only those found by the way count. */
-	bool (*poll)(bool acks);
+	 * queues complete to); else only those found by the way count.
+	 * `wait`: for threads that are moving messages at the moment, instead
+	 * of leaving the work to them: who goes to sleep next must know. */
+	bool (*poll)(bool acks, bool wait);
 	/* Anything that poll would move, or that needs the thread's ticks. */
 	bool (*pending)(void);
 	/* Dropping of inherited resources in a forked child. */

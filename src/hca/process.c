@@ -439,7 +439,7 @@ int hca_attention_tick(void)
 	    timeout_ms < 0)
 		goto out;
 	for (int i = 0; i < POLLS_PER_WAKE; i++)
-		if (!hca_poll_transports(true))
+		if (!hca_poll_transports_surely())
 			goto out;
 	timeout_ms = 0;
 out:

@@ -100,7 +100,14 @@ int hca_attention_tick(void);
 
 static inline bool hca_poll_transports(bool acks)
 {
-	return hca_process.transport->poll(acks);
+	return hca_process.transport->poll(acks, false);
+}
+
+/* Before sleeping: false means that nothing is there, not that somebody else
+ * is looking. A lock may be held for other reasons than moving messages. */
+static inline bool hca_poll_transports_surely(void)
+{
+	return hca_process.transport->poll(true, true);
 }
 
 /* Publishes that we copy with `key` of another process; returns the slot. */

@@ -374,12 +374,15 @@ static bool receive(struct shm_link *l)
 	return pos != start;
 }
 
-bool shm_receive(struct shm_link *l)
+bool shm_receive(struct shm_link *l, bool wait)
 {
 	bool moved;
 
-	if (!spin_trylock(&l->rx_lock))
-		return false;
+	if (!spin_trylock(&l->rx_lock)) {
+		if (likely(!wait))
+			return false;
+		spin_lock(&l->rx_lock);
+	}
 	moved = receive(l);
 	spin_unlock(&l->rx_lock);
 	return moved;

@@ -35,7 +35,7 @@ static int shm_qp_connect(struct hca_qp *qp)
 	return 0;
 }
 
-static bool shm_poll(bool acks)
+static bool shm_poll(bool acks, bool wait)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count,
 					      memory_order_acquire);
@@ -47,8 +47,8 @@ static bool shm_poll(bool acks)
 		if (atomic_load_explicit(&l->state, memory_order_acquire) !=
 		    SHM_LINK_UP)
 			continue;
-		moved |= shm_receive(l);
-		moved |= shm_harvest(l, acks);
+		moved |= shm_receive(l, wait);
+		moved |= shm_harvest(l, acks, wait);
 	}
 	if (unlikely(progress_is_self()))
 		shm_links_reap();

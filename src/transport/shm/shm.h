@@ -234,7 +234,7 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
 void shm_transmit(struct hca_qp *qp);
 /* Works off acknowledgements; true if there were any. `look`: in the peer's
  * line too, which costs a cache miss when the peer has just written it. */
-bool shm_harvest(struct shm_link *l, bool look);
+bool shm_harvest(struct shm_link *l, bool look, bool wait);
 /* Works off what a peer that has ended acknowledged. */
 void shm_harvest_rest(struct shm_link *l);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
@@ -256,8 +256,9 @@ void shm_retry_expired(struct hca_qp *qp);
 uint64_t shm_rnr_ns(uint8_t timer_code);
 
 /* ---- rx.c ---- */
-/* Takes messages in; true if there were any. */
-bool shm_receive(struct shm_link *l);
+/* Takes messages in; true if there were any. `wait`: also when somebody else
+ * has the link's lock. */
+bool shm_receive(struct shm_link *l, bool wait);
 /* Takes in all that is on its way now. */
 void shm_receive_rest(struct shm_link *l);
 

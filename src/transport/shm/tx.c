@@ -644,7 +644,7 @@ static bool harvest(struct shm_link *l, bool look)
 	return moved;
 }
 
-bool shm_harvest(struct shm_link *l, bool look)
+bool shm_harvest(struct shm_link *l, bool look, bool wait)
 {
 	bool moved;
 
@@ -652,8 +652,11 @@ bool shm_harvest(struct shm_link *l, bool look)
 		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
 	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		return false;
-	if (!spin_trylock(&l->ack_lock))
-		return false;
+	if (!spin_trylock(&l->ack_lock)) {
+		if (likely(!wait))
+			return false;
+		spin_lock(&l->ack_lock);
+	}
 	moved = harvest(l, look);
 	spin_unlock(&l->ack_lock);
 	return moved;

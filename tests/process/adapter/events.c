@@ -473,7 +473,8 @@ static int receive_by_events(struct end *e, void *arg)
 		for (int i = 0; i < n; i++, got++) {
 			if (wc[i].status || wc[i].wr_id != (uint64_t)got)
 				return -3;
-			if (post_one_recv(e, (uint64_t)got + WINDOW))
+			if (soak->messages > 1 &&
+			    post_one_recv(e, (uint64_t)got + WINDOW))
 				return -4;
 		}
 	}
@@ -535,6 +536,59 @@ static void the_three_poll_sequence_loses_nothing(struct pair *p)
 	expect(in.messages > 0); /* it did sleep */
 }
 
+/* Registers and deregisters, which takes the locks of every link for a moment. */
+static void *churn(void *arg)
+{
+	struct end *e = arg;
+
+	while (!stop.now) {
+		struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buffer, 4096, 0);
+
+		if (!mr || ibv_dereg_mr(mr))
+			return (void *)1;
+	}
+	return NULL;
+}
+
+static pthread_t churner;
+
+static int start_churn(struct end *e, void *arg)
+{
+	stop.now = false;
+	return pthread_create(&churner, NULL, churn, e);
+}
+
+static int stop_churn(struct end *e, void *arg)
+{
+	void *bad;
+
+	stop.now = true;
+	pthread_join(churner, &bad);
+	return bad ? -1 : 0;
+}
+
+static void control_calls_of_another_thread_swallow_no_wakeup(struct pair *p)
+{
+	struct soak one;
+	struct send_req r;
+
+	/* The sender does not poll: it cannot wake the receiver once more. */
+	pair_start(p, &ev);
+	expect_eq(side_run(&p->b, start_churn, NULL, 0), 0);
+	r = send_req(&p->a, IBV_WR_SEND, 1, 0, 16);
+	for (uint64_t i = 0; i < 3000; i++) {
+		one = (struct soak){ .messages = 1 };
+		side_recv(&p->b, 0, 0, 256);
+		side_start(&p->b, receive_by_events, &one, sizeof(one));
+		r.flags = i % 50 ? 0 : IBV_SEND_SIGNALED;
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		expect_eq(side_join(&p->b, &one, sizeof(one)), 0);
+		if (r.flags)
+			side_wait_ok(&p->a, SEND_CQ, 1);
+	}
+	expect_eq(side_run(&p->b, stop_churn, NULL, 0), 0);
+}
+
 static const struct test_case cases[] = {
 	CASE(an_armed_queue_gives_one_event_for_the_next_completion),
 	CASE(a_queue_that_is_not_armed_gives_no_event),
@@ -556,6 +610,8 @@ static const struct test_case cases[] = {
 	CASE_IN(ONLY_TWO_PROCESSES,
 		busy_polling_for_receives_does_not_starve_a_sleeping_sender),
 	CASE(the_three_poll_sequence_loses_nothing),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		control_calls_of_another_thread_swallow_no_wakeup),
 };
 
 int main(int argc, char **argv)
