@@ -268,6 +268,9 @@ struct hca_transport_ops {
 	void (*stop)(void);
 	/* A QPN block became ours; its control socket accepts for us. */
 	int (*block_claimed)(uint32_t block, int listen_fd);
+	/* About to enter RTR, in which messages are accepted: what an earlier
+	 * connection of the QP left on the way is dropped. No lock is held. */
+	void (*qp_clear)(struct hca_qp *qp);
 	/* Entering RTR: find the peer. May wait a little. No lock is held. */
 	int (*qp_connect)(struct hca_qp *qp);
 	/* Transmit waiting work while possible. sq_lock is held. */

@@ -317,6 +317,8 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 			hca_qp_fail(qp);
 		return 0;
 	}
+	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
+		qp->transport->qp_clear(qp);
 	spin_lock(&qp->sq_lock);
 	store_values(qp, a, mask);
 	if (cur != next)

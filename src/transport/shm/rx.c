@@ -418,10 +418,11 @@ bool shm_receive(struct shm_link *l)
 
 void shm_receive_rest(struct shm_link *l)
 {
-	/* The peer is gone: what it sent is finite. A polling thread may hold
-	 * the lock, and be preempted in there: this one waits for it. */
+	/* A ring full is all that can be there now; a living peer may go on
+	 * sending. A polling thread may hold the lock, and be preempted in
+	 * there: this one waits for it. */
 	spin_lock(&l->rx_lock);
-	for (unsigned i = 0; i < SHM_SLOTS && receive(l); i++)
+	for (unsigned i = 0; i < SHM_SLOTS / BUDGET && receive(l); i++)
 		;
 	spin_unlock(&l->rx_lock);
 }

@@ -15,6 +15,18 @@ static int shm_start(void)
 	return 0;
 }
 
+static void shm_qp_clear(struct hca_qp *qp)
+{
+	unsigned count = atomic_load(&shm.link_count);
+
+	/* The QP accepts nothing yet. Whoever was connected to it had ended
+	 * that before the programs agreed on this connection, so all of its
+	 * messages are in the rings by now. */
+	for (unsigned i = 0; i < count; i++)
+		if (atomic_load(&shm.links[i]->state) == SHM_LINK_UP)
+			shm_receive_rest(shm.links[i]);
+}
+
 static int shm_qp_connect(struct hca_qp *qp)
 {
 	/* A peer that is not there yet is no error: transmission retries. */
@@ -62,6 +74,7 @@ static const struct hca_transport_ops shm_ops = {
 	.start = shm_start,
 	.stop = shm_links_stop,
 	.block_claimed = shm_block_claimed,
+	.qp_clear = shm_qp_clear,
 	.qp_connect = shm_qp_connect,
 	.qp_transmit = shm_transmit,
 	.qp_retry = shm_retry_expired,

@@ -266,7 +266,7 @@ uint64_t shm_rnr_ns(uint8_t timer_code);
 /* ---- rx.c ---- */
 /* Takes messages in; true if there were any. */
 bool shm_receive(struct shm_link *l);
-/* Takes in what a peer that has ended left behind. */
+/* Takes in all that is on its way now. */
 void shm_receive_rest(struct shm_link *l);
 
 /* ---- atomic.c ---- */

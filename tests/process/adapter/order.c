@@ -213,6 +213,25 @@ static void the_same_queue_pairs_reconnect_after_reset(struct pair *p)
 	}
 }
 
+static void what_was_on_its_way_before_a_reset_does_not_arrive_after_it(struct pair *p)
+{
+	pair_start(p, &deep);
+	for (uint64_t round = 0; round < 30; round++) {
+		/* Busy a moment ago: its program is expected to poll, and does
+		 * not, so the message is still on its way. */
+		side_poll(&p->b, RECV_CQ, 1, 2);
+		side_send(&p->a, 1, 0, 50);
+		pair_reset_qp(p, 0);
+		/* The same sequence numbers again. */
+		pair_connect_qp(p, 0);
+		side_recv(&p->b, round, 0, 100);
+		expect_eq(side_poll(&p->b, RECV_CQ, 1, 5).count, 0);
+		side_send(&p->a, 2, 0, 7);
+		expect_eq(side_wait_ok(&p->b, RECV_CQ, round).byte_len, 7);
+		side_wait_ok(&p->a, SEND_CQ, 2);
+	}
+}
+
 static void queue_pairs_reconnect_after_an_error(struct pair *p)
 {
 	struct send_req r;
@@ -357,6 +376,7 @@ static const struct test_case cases[] = {
 	CASE(a_write_with_immediate_keeps_its_place_between_sends),
 	CASE(the_error_state_flushes_both_queues_in_order),
 	CASE(the_same_queue_pairs_reconnect_after_reset),
+	CASE(what_was_on_its_way_before_a_reset_does_not_arrive_after_it),
 	CASE(queue_pairs_reconnect_after_an_error),
 	CASE(sequence_numbers_wrap_at_24_bits),
 	CASE(many_waiting_messages_cross_the_sequence_wrap_together),

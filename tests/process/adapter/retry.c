@@ -104,7 +104,7 @@ static void a_sender_that_only_polls_for_receives_repeats_after_rnr(struct pair 
 {
 	/* As a client does that waits for the answer to its request. */
 	pair_start(p, NULL);
-	side_recv(&p->a, 3, 0, 100);
+	side_recv(&p->a, 3, 1000, 100);
 	side_start(&p->b, receive_late_and_answer, NULL, 0);
 	side_send(&p->a, 1, 0, 100);
 	side_wait_ok(&p->a, RECV_CQ, 3);
