@@ -131,7 +131,7 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM,
 		.max_res_rd_atom = 1 << 22,
 		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
-		.atomic_cap = IBV_ATOMIC_NONE,
+		.atomic_cap = IBV_ATOMIC_GLOB,
 		.max_ah = 1 << 20,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,

@@ -375,6 +375,11 @@ void hca_context_put(struct hca_context *ctx);
 int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad);
 void hca_sq_builders_init(struct hca_qp *qp);
+static inline bool hca_is_atomic(unsigned opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
 /* May work be posted in this state? */
 static inline bool hca_sq_accepts(enum ibv_qp_state s)
 {

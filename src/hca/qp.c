@@ -18,7 +18,10 @@
 #define SEND_OPS_UC                                \
 	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | \
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-#define SEND_OPS_RC (SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ)
+#define SEND_OPS_RC                                \
+	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
 #define INLINE_MIN 64u
 

@@ -18,6 +18,8 @@ static const uint8_t wc_opcodes[] = {
 	[IBV_WR_SEND] = IBV_WC_SEND,
 	[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
 	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
 };
 
 /* Which operations a service offers; a bit per opcode. */
@@ -32,7 +34,9 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 	if (qp->ibv.qp_type == IBV_QPT_UC)
 		offered = unreliable;
 	else if (qp->ibv.qp_type == IBV_QPT_RC)
-		offered = unreliable | 1u << IBV_WR_RDMA_READ;
+		offered = unreliable | 1u << IBV_WR_RDMA_READ |
+			  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
+			  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
 	return opcode < 32 && (offered >> opcode & 1);
 }
 
@@ -91,7 +95,8 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		(wr->send_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0) |
 		(wr->send_flags & IBV_SEND_INLINE ? HCA_SWQE_INLINE : 0));
 	if (wr->send_flags & IBV_SEND_INLINE) {
-		if (unlikely(wr->opcode == IBV_WR_RDMA_READ))
+		if (unlikely(wr->opcode == IBV_WR_RDMA_READ ||
+			     hca_is_atomic(wr->opcode)))
 			return EINVAL;
 		ret = fill_inline(e, sq, wr);
 	} else {
@@ -107,6 +112,13 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		/* The top bit asks for the QP's own Q_Key (10.2.5). */
 		e->ud.qkey = wr->wr.ud.remote_qkey & 0x80000000u ?
 				     qp->attr.qkey : wr->wr.ud.remote_qkey;
+	} else if (unlikely(hca_is_atomic(wr->opcode))) {
+		if (e->length != sizeof(uint64_t))
+			return EINVAL;
+		e->remote_addr = wr->wr.atomic.remote_addr;
+		e->rkey = wr->wr.atomic.rkey;
+		e->atomic.compare_add = wr->wr.atomic.compare_add;
+		e->atomic.swap = wr->wr.atomic.swap;
 	} else {
 		e->remote_addr = wr->wr.rdma.remote_addr;
 		e->rkey = wr->wr.rdma.rkey;

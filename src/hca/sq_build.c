@@ -121,6 +121,36 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey,
 	     0);
 }
 
+static void atomic_op(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
+		      uint64_t op_flag, uint32_t rkey, uint64_t remote_addr,
+		      uint64_t compare_add, uint64_t swap)
+{
+	struct hca_swqe *e = begin(ex, opcode, op_flag);
+
+	if (!e)
+		return;
+	e->rkey = rkey;
+	e->remote_addr = remote_addr;
+	e->atomic.compare_add = compare_add;
+	e->atomic.swap = swap;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey,
+			      uint64_t remote_addr, uint64_t compare,
+			      uint64_t swap)
+{
+	atomic_op(ex, IBV_WR_ATOMIC_CMP_AND_SWP,
+		  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare,
+		  swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
+				uint64_t remote_addr, uint64_t add)
+{
+	atomic_op(ex, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 			   uint32_t remote_qpn, uint32_t remote_qkey)
 {
@@ -157,6 +187,10 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 		qp->sq.build_error = EINVAL;
 		return;
 	}
+	if (unlikely(hca_is_atomic(e->opcode) && length != sizeof(uint64_t))) {
+		qp->sq.build_error = EINVAL;
+		return;
+	}
 	e->num_sge = (uint8_t)num_sge;
 	e->length = (uint32_t)length;
 }
@@ -182,7 +216,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	e = current(qp);
 	for (size_t i = 0; i < num_buf; i++) {
 		if (unlikely(bufs[i].length > qp->sq.max_inline - at ||
-			     e->opcode == IBV_WR_RDMA_READ)) {
+			     e->opcode == IBV_WR_RDMA_READ ||
+			     hca_is_atomic(e->opcode))) {
 			qp->sq.build_error = EINVAL;
 			return;
 		}
@@ -212,6 +247,8 @@ void hca_sq_builders_init(struct hca_qp *qp)
 	ex->wr_rdma_write = wr_rdma_write;
 	ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	ex->wr_rdma_read = wr_rdma_read;
+	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;

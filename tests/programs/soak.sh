@@ -48,7 +48,8 @@ run perftest.sh ib_send_lat RC -R
 run perftest.sh ib_send_lat UC
 run perftest.sh ib_send_lat UD
 run perftest.sh ib_send_lat UD -R
-for tool in ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw; do
+for tool in ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw \
+	ib_atomic_lat ib_atomic_bw; do
 	run perftest.sh "$tool"
 done
 run fi_info.sh

@@ -290,6 +290,37 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	spin_unlock(&qp->rq.consume_lock);
 }
 
+/* The responder's part of a refused access: its program is told, and the QP is
+ * of no use any more (9.9.3). */
+static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	/* In this order: who reads the event finds the state. */
+	hca_qp_fail(qp);
+	hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
+				       IBV_EVENT_QP_REQ_ERR :
+				       IBV_EVENT_QP_ACCESS_ERR);
+}
+
+static void receive_atomic(struct hca_qp *qp, struct message *m)
+{
+	enum ibv_wc_status status;
+
+	if (qp->ibv.qp_type != IBV_QPT_RC || !expected(qp, m)) {
+		mark(m, SHM_DROPPED, 0);
+		return;
+	}
+	status = shm_atomic_execute(qp, m->slot, m->op == SHM_COMPARE_SWAP);
+	if (unlikely(status != IBV_WC_SUCCESS)) {
+		mark(m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
+			status == IBV_WC_REM_ACCESS_ERR	 ? SHM_REMOTE_ACCESS :
+							   SHM_REMOTE_ERROR, 0);
+		refuse_access(qp, status);
+		return;
+	}
+	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+			      memory_order_relaxed);
+}
+
 static void dispatch(struct shm_link *l, struct message *m)
 {
 	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
@@ -310,15 +341,15 @@ static void dispatch(struct shm_link *l, struct message *m)
 	case SHM_DATAGRAM_IMM:
 		receive_datagram(l, qp, m);
 		break;
+	case SHM_COMPARE_SWAP:
+	case SHM_FETCH_ADD:
+		receive_atomic(qp, m);
+		break;
 	case SHM_ACCESS_FAULT:
 		if (qp->ibv.qp_type != IBV_QPT_RC ||
 		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
 			break;
-		/* In this order: who reads the event finds the state. */
-		hca_qp_fail(qp);
-		hca_async_qp_event(qp, m->imm == IBV_WC_REM_INV_REQ_ERR ?
-					       IBV_EVENT_QP_REQ_ERR :
-					       IBV_EVENT_QP_ACCESS_ERR);
+		refuse_access(qp, (enum ibv_wc_status)m->imm);
 		break;
 	default:
 		shm_link_violation(l, "unknown message kind");

@@ -45,6 +45,8 @@ enum shm_op {
 	SHM_WRITE_IMM,  /* the data are in place already */
 	SHM_DATAGRAM,
 	SHM_DATAGRAM_IMM,
+	SHM_COMPARE_SWAP,
+	SHM_FETCH_ADD,
 	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
 };
 
@@ -63,6 +65,7 @@ enum shm_status {
 	SHM_DROPPED,      /* no such QP, not ready, or out of sequence */
 	SHM_INVALID,      /* NAK invalid request */
 	SHM_REMOTE_ERROR, /* NAK remote operational error */
+	SHM_REMOTE_ACCESS, /* NAK remote access error */
 };
 
 struct shm_slot {
@@ -89,6 +92,11 @@ struct shm_extent {
 struct shm_pull {
 	uint64_t addr;
 	uint64_t length;
+};
+/* An ATOMIC request; the responder fills in the result. */
+struct shm_atomic {
+	uint64_t remote_addr, compare_add, swap, result;
+	uint32_t rkey;
 };
 #define SHM_PULL_MAX (SHM_SLOT_PAYLOAD / sizeof(struct shm_pull))
 
@@ -261,6 +269,15 @@ uint64_t shm_rnr_ns(uint8_t timer_code);
 bool shm_receive(struct shm_link *l, bool wait);
 /* Takes in all that is on its way now. */
 void shm_receive_rest(struct shm_link *l);
+
+/* ---- atomic.c ---- */
+void shm_atomic_request(const struct hca_swqe *e, struct shm_slot *slot);
+/* At the responder; rx_lock is held. */
+enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
+				      bool compare_swap);
+/* The original value into the initiator's buffers; sq_lock is held. */
+enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
+				     const struct hca_swqe *e, uint64_t result);
 
 /* ---- onesided.c ---- */
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,

@@ -160,7 +160,16 @@ static const uint8_t ops[] = {
 	[IBV_WR_SEND] = SHM_SEND,
 	[IBV_WR_SEND_WITH_IMM] = SHM_SEND_IMM,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_WRITE_IMM,
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = SHM_COMPARE_SWAP,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = SHM_FETCH_ADD,
 };
+
+static inline bool is_onesided(const struct hca_swqe *e)
+{
+	return e->opcode == IBV_WR_RDMA_WRITE ||
+	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	       e->opcode == IBV_WR_RDMA_READ;
+}
 
 static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 		     struct shm_slot *slot)
@@ -198,7 +207,9 @@ static int put_message(struct hca_qp *qp, struct shm_link *l,
 	s = w.slot;
 	s->op = ops[e->opcode];
 	s->flags = flags_of(qp, e);
-	if (likely(length <= SHM_SLOT_PAYLOAD)) {
+	if (unlikely(hca_is_atomic(e->opcode))) {
+		shm_atomic_request(e, s);
+	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
 	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
@@ -402,8 +413,13 @@ static void transmit_connected(struct hca_qp *qp)
 				shm_retry_lost(qp);
 			return;
 		}
-		if (e->opcode != IBV_WR_SEND &&
-		    e->opcode != IBV_WR_SEND_WITH_IMM) {
+		/* Fence: what it reads may be the result of an atomic. */
+		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
+			     qp->sq.next != qp->sq.tail)) {
+			wait_in_backlog(l, qp);
+			break;
+		}
+		if (is_onesided(e)) {
 			if (!run_onesided(qp, l, e, &done))
 				break;
 			if (done)
@@ -513,14 +529,18 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 
 /* What the receiver said of one slot; the QP's sq_lock is held. */
 static void settle(struct hca_qp *qp, const struct shm_inflight *f,
-		   enum shm_status status, uint8_t timer)
+		   uint64_t result, enum shm_status status, uint8_t timer)
 {
+	const struct hca_swqe *e = hca_sq_entry(&qp->sq, f->index);
+
 	switch (status) {
 	case SHM_OK:
 		if (!f->last)
 			return;
 		qp->rnr_left = qp->attr.rnr_retry;
-		hca_sq_complete(qp, IBV_WC_SUCCESS);
+		hca_sq_complete(qp, unlikely(hca_is_atomic(e->opcode)) ?
+					    shm_atomic_result(qp, e, result) :
+					    IBV_WC_SUCCESS);
 		break;
 	case SHM_RNR:
 		shm_retry_rnr(qp, timer);
@@ -530,6 +550,9 @@ static void settle(struct hca_qp *qp, const struct shm_inflight *f,
 		break;
 	case SHM_INVALID:
 		hca_sq_complete(qp, IBV_WC_REM_INV_REQ_ERR);
+		break;
+	case SHM_REMOTE_ACCESS:
+		hca_sq_complete(qp, IBV_WC_REM_ACCESS_ERR);
 		break;
 	default:
 		hca_sq_complete(qp, IBV_WC_REM_OP_ERR);
@@ -627,7 +650,11 @@ static bool harvest(struct shm_link *l, bool look)
 						      memory_order_relaxed);
 		uint8_t timer = atomic_load_explicit(&s->timer,
 						     memory_order_relaxed);
+		uint64_t result;
 
+		/* Of an atomic; the slot may be used again after this. */
+		memcpy(&result, s->payload + offsetof(struct shm_atomic, result),
+		       sizeof(result));
 		atomic_store_explicit(&l->data_tail, f.data_end,
 				      memory_order_release);
 		atomic_store_explicit(&l->harvested, pos + 1,
@@ -636,7 +663,7 @@ static bool harvest(struct shm_link *l, bool look)
 			continue;
 		spin_lock(&f.qp->sq_lock);
 		if (f.epoch == f.qp->tx_epoch)
-			settle(f.qp, &f, status, timer);
+			settle(f.qp, &f, result, status, timer);
 		spin_unlock(&f.qp->sq_lock);
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))

@@ -56,7 +56,9 @@ static struct ibv_qp *create_qp(struct end *e, const struct side_options *o)
 		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE |
 				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	if (attr.qp_type == IBV_QPT_RC)
-		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ;
+		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ |
+				       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 	return ibv_create_qp_ex(e->ctx, &attr);
 }
 
@@ -255,6 +257,12 @@ static void serve_post_send(struct end *e, const struct request *q,
 			wr[i].wr.ud.ah = e->ah[s->ah];
 			wr[i].wr.ud.remote_qpn = s->remote_qpn;
 			wr[i].wr.ud.remote_qkey = s->qkey;
+		} else if (s->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+			   s->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+			wr[i].wr.atomic.remote_addr = s->remote_addr;
+			wr[i].wr.atomic.rkey = s->rkey;
+			wr[i].wr.atomic.compare_add = s->compare_add;
+			wr[i].wr.atomic.swap = s->swap;
 		} else {
 			wr[i].wr.rdma.remote_addr = s->remote_addr;
 			wr[i].wr.rdma.rkey = s->rkey;
@@ -286,6 +294,14 @@ static void build_one(struct ibv_qp_ex *qp, const struct end *e,
 		break;
 	case IBV_WR_RDMA_READ:
 		ibv_wr_rdma_read(qp, s->rkey, s->remote_addr);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		ibv_wr_atomic_cmp_swp(qp, s->rkey, s->remote_addr,
+				      s->compare_add, s->swap);
+		break;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		ibv_wr_atomic_fetch_add(qp, s->rkey, s->remote_addr,
+					s->compare_add);
 		break;
 	default:
 		break;

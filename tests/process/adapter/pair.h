@@ -56,6 +56,7 @@ struct send_req {
 	int num_sge;
 	struct ibv_sge sge[MAX_SGES];
 	uint64_t remote_addr;
+	uint64_t compare_add, swap;
 	uint32_t rkey;
 	int ah;
 	uint32_t remote_qpn, qkey;

@@ -171,7 +171,6 @@ static void posting_in_the_error_state_is_accepted_and_flushed(struct pair *p)
 static void operations_that_are_not_offered_are_refused(struct pair *p)
 {
 	static const enum ibv_wr_opcode ops[] = {
-		IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
 		IBV_WR_LOCAL_INV,	   IBV_WR_BIND_MW,
 		IBV_WR_SEND_WITH_INV,	   IBV_WR_TSO,
 		(enum ibv_wr_opcode)99,

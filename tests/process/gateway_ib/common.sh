@@ -62,6 +62,8 @@ sender() {
 				out = {
 					address = "127.0.0.1:$port";
 					max_inline_data = ${INLINE:-128};
+					# For a receiver that does not run for a while.
+					max_wrs = 4096; cq_size = 4096;
 					reconnect_interval = 200;
 				};
 			};

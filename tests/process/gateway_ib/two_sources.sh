@@ -49,7 +49,11 @@ counter() {
 			};
 			ib = {
 				type = "infiniband";
-				out = { address = "127.0.0.1:$2"; max_inline_data = 128; };
+				# Deep, for a receiver that does not run for a while.
+				out = {
+					address = "127.0.0.1:$2"; max_inline_data = 128;
+					max_wrs = 8192; cq_size = 8192;
+				};
 			};
 			copy = {
 				type = "file"; format = "csv"; uri = "$tmp/$1.csv"; out = { };
