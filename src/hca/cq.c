@@ -109,6 +109,8 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 	if (atomic_load(&cq->users) > 0)
 		return -EBUSY;
 	hca_async_cq_forget(cq);
+	if (cq->armed != HCA_CQ_UNARMED)
+		atomic_fetch_sub(&hca_process.armed, 1);
 	if (ibcq->channel) {
 		uint32_t taken = hca_channel_forget(cq);
 
@@ -132,6 +134,15 @@ void hca_cq_ack_events(struct ibv_cq *ibcq, unsigned count)
 	ibcq->comp_events_completed += count;
 	pthread_cond_signal(&ibcq->cond);
 	pthread_mutex_unlock(&ibcq->mutex);
+}
+
+/* cq->lock is held. */
+static void cq_set_armed(struct hca_cq *cq, enum hca_cq_arm arm)
+{
+	if ((cq->armed != HCA_CQ_UNARMED) != (arm != HCA_CQ_UNARMED))
+		atomic_fetch_add(&hca_process.armed,
+				 arm == HCA_CQ_UNARMED ? -1 : 1);
+	cq->armed = (uint8_t)arm;
 }
 
 void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
@@ -161,7 +172,7 @@ void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	if (unlikely(cq->armed != HCA_CQ_UNARMED) &&
 	    (cq->armed == HCA_CQ_ARMED_NEXT || solicited ||
 	     wc->status != IBV_WC_SUCCESS)) {
-		cq->armed = HCA_CQ_UNARMED;
+		cq_set_armed(cq, HCA_CQ_UNARMED);
 		notify = true;
 	}
 	spin_unlock(&cq->lock);
@@ -213,9 +224,9 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		return EINVAL;
 	spin_lock(&cq->lock);
 	if (!solicited_only)
-		cq->armed = HCA_CQ_ARMED_NEXT;
+		cq_set_armed(cq, HCA_CQ_ARMED_NEXT);
 	else if (cq->armed == HCA_CQ_UNARMED)
-		cq->armed = HCA_CQ_ARMED_SOLICITED;
+		cq_set_armed(cq, HCA_CQ_ARMED_SOLICITED);
 	spin_unlock(&cq->lock);
 	/* From now on somebody may sleep and is woken; what waits in a ring
 	 * already arrives now, after the arming, and raises the event. */

@@ -69,6 +69,7 @@ static void child_after_fork(void)
 	hca_process.own_block_count = 0;
 	hca_process.segment = NULL;
 	hca_process.ticking = false;
+	hca_process.armed = 0;
 	hca_gid_forked();
 	progress_forked();
 }
@@ -384,7 +385,9 @@ void hca_attention_polled(void)
 				      memory_order_relaxed) + 1;
 	atomic_store_explicit(&hca_process.streak, streak,
 			      memory_order_relaxed);
-	if (streak < POLLS_TO_ATTEND)
+	/* Who armed a CQ may go to sleep at any time, however often it polled. */
+	if (streak < POLLS_TO_ATTEND ||
+	    atomic_load_explicit(&hca_process.armed, memory_order_relaxed) > 0)
 		return;
 	atomic_store_explicit(&hca_process.streak, 0,
 			      memory_order_relaxed);

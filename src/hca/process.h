@@ -5,8 +5,8 @@
  * transports, and the rule who moves messages.
  *
  * Who moves messages: while the application polls, it does ("attended"), and
- * nobody is woken. When it has not polled for some milliseconds, or armed a CQ
- * and sleeps, the process is unattended: `wants_kick` is set in the shared
+ * nobody is woken. When it has not polled for some milliseconds, or while a CQ
+ * is armed, the process is unattended: `wants_kick` is set in the shared
  * segment, peers then write our eventfd after each message, and the progress
  * thread moves messages.
  *
@@ -73,6 +73,7 @@ struct hca_process {
 	/* Attention. */
 	_Atomic uint64_t polls;       /* grows with each poll */
 	_Atomic uint32_t streak;      /* polls since the last arming */
+	atomic_int armed;             /* CQs whose event somebody waits for */
 	_Atomic bool ticking;         /* the thread watches for our absence */
 	_Atomic bool kicked;          /* by a peer, since the last tick */
 };
