@@ -44,6 +44,13 @@ void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type)
 					     .event_type = type });
 }
 
+void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type)
+{
+	async_post(hca_context(srq->ibv.context),
+		   (struct ibv_async_event){ .element.srq = &srq->ibv,
+					     .event_type = type });
+}
+
 static bool event_of_qp(const struct ibv_async_event *e)
 {
 	switch (e->event_type) {
@@ -61,10 +68,18 @@ static bool event_of_qp(const struct ibv_async_event *e)
 	}
 }
 
+static bool event_of_srq(const struct ibv_async_event *e)
+{
+	return e->event_type == IBV_EVENT_SRQ_LIMIT_REACHED ||
+	       e->event_type == IBV_EVENT_SRQ_ERR;
+}
+
 static bool event_is_of(const struct ibv_async_event *e, const void *object)
 {
 	if (event_of_qp(e))
 		return e->element.qp == object;
+	if (event_of_srq(e))
+		return e->element.srq == object;
 	return e->event_type == IBV_EVENT_CQ_ERR && e->element.cq == object;
 }
 
@@ -73,6 +88,8 @@ static void event_taken(const struct ibv_async_event *e)
 {
 	if (event_of_qp(e))
 		hca_qp(e->element.qp)->async_taken++;
+	else if (event_of_srq(e))
+		hca_srq(e->element.srq)->async_taken++;
 	else if (e->event_type == IBV_EVENT_CQ_ERR)
 		hca_cq(e->element.cq)->async_taken++;
 }
@@ -112,6 +129,13 @@ void hca_async_event_ack(struct ibv_async_event *event)
 		qp->events_completed++;
 		pthread_cond_signal(&qp->cond);
 		pthread_mutex_unlock(&qp->mutex);
+	} else if (event_of_srq(event)) {
+		struct ibv_srq *srq = event->element.srq;
+
+		pthread_mutex_lock(&srq->mutex);
+		srq->events_completed++;
+		pthread_cond_signal(&srq->cond);
+		pthread_mutex_unlock(&srq->mutex);
 	} else if (event->event_type == IBV_EVENT_CQ_ERR) {
 		struct ibv_cq *cq = event->element.cq;
 
@@ -150,6 +174,17 @@ void hca_async_qp_forget(struct hca_qp *qp)
 	while (qp->ibv.events_completed != taken)
 		pthread_cond_wait(&qp->ibv.cond, &qp->ibv.mutex);
 	pthread_mutex_unlock(&qp->ibv.mutex);
+}
+
+void hca_async_srq_forget(struct hca_srq *srq)
+{
+	uint32_t taken = forget_unread(hca_context(srq->ibv.context), &srq->ibv,
+				       &srq->async_taken);
+
+	pthread_mutex_lock(&srq->ibv.mutex);
+	while (srq->ibv.events_completed != taken)
+		pthread_cond_wait(&srq->ibv.cond, &srq->ibv.mutex);
+	pthread_mutex_unlock(&srq->ibv.mutex);
 }
 
 void hca_async_cq_forget(struct hca_cq *cq)

@@ -133,6 +133,9 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
 		.atomic_cap = IBV_ATOMIC_GLOB,
 		.max_ah = 1 << 20,
+		.max_srq = 1 << 16,
+		.max_srq_wr = HCA_MAX_QP_WR,
+		.max_srq_sge = HCA_MAX_SGE,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = 1,
@@ -254,13 +257,6 @@ static struct ibv_qp *op_create_qp_ex(struct ibv_context *ctx,
 	return qp;
 }
 
-static int op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
-			    struct ibv_recv_wr **bad)
-{
-	*bad = wr;
-	return EOPNOTSUPP;
-}
-
 static struct ibv_mw *op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	errno = EOPNOTSUPP;
@@ -312,7 +308,7 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 		.req_notify_cq = hca_req_notify_cq,
 		.post_send = hca_post_send,
 		.post_recv = hca_post_recv,
-		.post_srq_recv = op_post_srq_recv,
+		.post_srq_recv = hca_post_srq_recv,
 		.alloc_mw = op_alloc_mw,
 		.bind_mw = op_bind_mw,
 		.dealloc_mw = op_dealloc_mw,

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "hca/progress.h"
 #include "util/container_of.h"
@@ -126,6 +127,14 @@ struct hca_rq {
 	uint32_t max_sge;
 	uint32_t stride;
 	uint8_t *wqes;
+};
+
+struct hca_srq {
+	struct ibv_srq ibv;
+	struct hca_rq rq;
+	_Atomic uint32_t event_below; /* entries left; 0: no event wanted */
+	uint32_t async_taken;
+	atomic_int users;
 };
 
 enum hca_swqe_flags {
@@ -245,6 +254,13 @@ struct hca_qp {
 	const struct hca_qp_public *remote; /* peer's public part */
 
 	cache_aligned struct hca_rq rq;
+	struct hca_rq *recv;          /* own, or of the shared receive queue */
+	struct hca_srq *srq;          /* NULL: none */
+	const struct hca_pd *recv_pd; /* of the receive buffers */
+	/* An entry taken from a shared queue for a message of which only a part
+	 * is here; under the shared queue's consume_lock. */
+	struct hca_rwqe *claim;
+	bool claimed;
 	_Atomic uint32_t rx_psn;      /* expected next; under the rx lock */
 	uint32_t rx_offset;           /* bytes of a fragmented message so far */
 
@@ -335,6 +351,11 @@ static inline struct hca_qp *hca_qp_of_ex(struct ibv_qp_ex *qp)
 	return container_of(qp, struct hca_qp, ex);
 }
 
+static inline struct hca_srq *hca_srq(struct ibv_srq *srq)
+{
+	return container_of(srq, struct hca_srq, ibv);
+}
+
 static inline struct hca_ah *hca_ah(struct ibv_ah *ah)
 {
 	return container_of(ah, struct hca_ah, ibv);
@@ -410,6 +431,9 @@ void hca_sq_flush(struct hca_qp *qp);
 /* ---- rq.c: receiving side ---- */
 int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad);
+/* 0 or a positive errno, as ibv_post_recv returns it. */
+int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
+		struct ibv_recv_wr **bad);
 int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge);
 void hca_rq_destroy(struct hca_rq *rq);
 void hca_rq_reset(struct hca_rq *rq);
@@ -432,6 +456,41 @@ static inline void hca_rq_consume(struct hca_rq *rq)
 			      atomic_load_explicit(&rq->tail,
 						   memory_order_relaxed) + 1,
 			      memory_order_release);
+}
+
+/* ---- srq.c ---- */
+int hca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad);
+/* Raises the limit event if it is due. consume_lock is held. */
+void hca_srq_check_limit(struct hca_srq *srq);
+
+/* The entry for the next message of a QP, NULL when none is posted.
+ * recv->consume_lock is held for this and the two below. */
+static inline struct hca_rwqe *hca_recv_first(struct hca_qp *qp)
+{
+	return unlikely(qp->claimed) ? qp->claim : hca_rq_first(qp->recv);
+}
+
+static inline void hca_recv_done(struct hca_qp *qp)
+{
+	if (unlikely(qp->claimed)) {
+		qp->claimed = false;
+		return;
+	}
+	hca_rq_consume(qp->recv);
+	if (unlikely(qp->srq))
+		hca_srq_check_limit(qp->srq);
+}
+
+/* Keeps the first entry for this QP while its message is incomplete: others
+ * share the queue. */
+static inline void hca_recv_keep(struct hca_qp *qp)
+{
+	if (!qp->srq || qp->claimed)
+		return;
+	memcpy(qp->claim, hca_rq_first(qp->recv), qp->recv->stride);
+	hca_recv_done(qp);
+	qp->claimed = true;
 }
 
 /* ---- cq.c ---- */
@@ -472,12 +531,14 @@ int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 /* ---- async.c ---- */
 void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
+void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type);
 void hca_async_init(struct hca_context *ctx);
 void hca_async_fini(struct hca_context *ctx);
 /* Drop the unread events of an object and wait for the acknowledgement of
  * the others. */
 void hca_async_qp_forget(struct hca_qp *qp);
 void hca_async_cq_forget(struct hca_cq *cq);
+void hca_async_srq_forget(struct hca_srq *srq);
 
 /* ---- gid.c ---- */
 /* Is this GID an address of this host (network namespace)? */

@@ -44,11 +44,9 @@ static int check_init_attr(struct ibv_context *ctx,
 	case IBV_QPT_UD: offered = SEND_OPS_UD; break;
 	default: return -EOPNOTSUPP;
 	}
-	if (a->srq)
-		return -EOPNOTSUPP;
 	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || !a->send_cq ||
 	    !a->recv_cq || a->pd->context != ctx || a->send_cq->context != ctx ||
-	    a->recv_cq->context != ctx)
+	    a->recv_cq->context != ctx || (a->srq && a->srq->context != ctx))
 		return -EINVAL;
 	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_recv_wr > HCA_MAX_QP_WR ||
 	    c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE ||
@@ -103,6 +101,10 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	qp->send_cq = hca_cq(a->send_cq);
 	qp->recv_cq = hca_cq(a->recv_cq);
 	qp->transport = hca_process.transport;
+	qp->ibv.srq = a->srq;
+	qp->srq = a->srq ? hca_srq(a->srq) : NULL;
+	qp->recv = qp->srq ? &qp->srq->rq : &qp->rq;
+	qp->recv_pd = a->srq ? hca_pd(a->srq->pd) : qp->pd;
 	qp->cap = a->cap;
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		qp->extended = true;
@@ -130,10 +132,18 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	ret = sq_init(&qp->sq, &a->cap);
 	if (ret)
 		goto err_qp;
+	if (a->srq) /* the receive part of cap is not looked at */
+		a->cap.max_recv_wr = a->cap.max_recv_sge = 0;
 	ret = hca_rq_init(&qp->rq, a->cap.max_recv_wr, a->cap.max_recv_sge);
 	if (ret)
 		goto err_sq;
 	fill_public(qp, ctx, a);
+	ret = -ENOMEM;
+	if (qp->srq) {
+		qp->claim = calloc(1, qp->recv->stride);
+		if (!qp->claim)
+			goto err_rq;
+	}
 	list_init(&qp->backlog_entry);
 	list_init(&qp->link_entry);
 	progress_timer_init(&qp->retry, retry_expired);
@@ -148,10 +158,13 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_store(&qp->send_cq->sends, true);
 	atomic_fetch_add(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_add(&qp->srq->users, 1);
 	*out = &qp->ibv;
 	return 0;
 
 err_rq:
+	free(qp->claim);
 	hca_rq_destroy(&qp->rq);
 err_sq:
 	free(qp->sq.wqes);
@@ -175,9 +188,14 @@ void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
 
 void hca_qp_fail_locked(struct hca_qp *qp)
 {
+	bool first = hca_qp_state(qp) != IBV_QPS_ERR;
+
 	hca_qp_set_state(qp, IBV_QPS_ERR);
 	hca_sq_flush(qp);
 	hca_rq_flush(qp);
+	/* No more entries of the shared queue are taken for this QP (11.6.3.1). */
+	if (first && qp->srq)
+		hca_async_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 void hca_qp_fail(struct hca_qp *qp)
@@ -291,6 +309,7 @@ static void reset(struct hca_qp *qp)
 	hca_cq_purge(qp->recv_cq, qp->ibv.qp_num);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->rx_offset = 0;
+	qp->claimed = false;
 }
 
 int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
@@ -362,6 +381,7 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		.qp_context = ibqp->qp_context,
 		.send_cq = ibqp->send_cq,
 		.recv_cq = ibqp->recv_cq,
+		.srq = ibqp->srq,
 		.cap = qp->cap,
 		.qp_type = ibqp->qp_type,
 		.sq_sig_all = qp->sq_sig_all,
@@ -385,6 +405,9 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	atomic_fetch_sub(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_sub(&qp->srq->users, 1);
+	free(qp->claim);
 	pthread_mutex_destroy(&ibqp->mutex);
 	pthread_cond_destroy(&ibqp->cond);
 	hca_rq_destroy(&qp->rq);

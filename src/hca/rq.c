@@ -38,11 +38,9 @@ void hca_rq_reset(struct hca_rq *rq)
 	spin_unlock(&rq->post_lock);
 }
 
-int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
-		  struct ibv_recv_wr **bad)
+int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
+		struct ibv_recv_wr **bad)
 {
-	struct hca_qp *qp = hca_qp(ibqp);
-	struct hca_rq *rq = &qp->rq;
 	int ret = 0;
 
 	spin_lock(&rq->post_lock);
@@ -51,8 +49,7 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 						     memory_order_relaxed);
 		struct hca_rwqe *e;
 
-		if (unlikely(hca_qp_state(qp) == IBV_QPS_RESET ||
-			     (uint32_t)wr->num_sge > rq->max_sge)) {
+		if (unlikely((uint32_t)wr->num_sge > rq->max_sge)) {
 			ret = EINVAL;
 			break;
 		}
@@ -73,27 +70,46 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	spin_unlock(&rq->post_lock);
 	if (unlikely(ret))
 		*bad = wr;
+	return ret;
+}
+
+int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+	int ret;
+
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_RESET || qp->srq)) {
+		*bad = wr;
+		return EINVAL;
+	}
+	ret = hca_rq_post(&qp->rq, wr, bad);
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR))
 		hca_rq_flush(qp);
 	return ret;
 }
 
+static void flush_one(struct hca_qp *qp, const struct hca_rwqe *e)
+{
+	struct ibv_wc wc = {
+		.wr_id = e->wr_id,
+		.status = IBV_WC_WR_FLUSH_ERR,
+		.opcode = IBV_WC_RECV,
+		.qp_num = qp->ibv.qp_num,
+	};
+
+	hca_recv_done(qp);
+	hca_cq_push(qp->recv_cq, &wc, false);
+}
+
+/* The entries of a shared queue are for others; only one that was taken for a
+ * message of this QP is flushed with it. */
 void hca_rq_flush(struct hca_qp *qp)
 {
-	struct hca_rq *rq = &qp->rq;
 	struct hca_rwqe *e;
 
-	spin_lock(&rq->consume_lock);
-	while ((e = hca_rq_first(rq))) {
-		struct ibv_wc wc = {
-			.wr_id = e->wr_id,
-			.status = IBV_WC_WR_FLUSH_ERR,
-			.opcode = IBV_WC_RECV,
-			.qp_num = qp->ibv.qp_num,
-		};
-
-		hca_rq_consume(rq);
-		hca_cq_push(qp->recv_cq, &wc, false);
-	}
-	spin_unlock(&rq->consume_lock);
+	spin_lock(&qp->recv->consume_lock);
+	while ((!qp->srq || qp->claimed) && (e = hca_recv_first(qp)))
+		flush_one(qp, e);
+	spin_unlock(&qp->recv->consume_lock);
 }

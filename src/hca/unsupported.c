@@ -7,27 +7,6 @@
 
 #include "hca/hca.h"
 
-int hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr,
-		   struct ibv_srq **out)
-{
-	return -EOPNOTSUPP;
-}
-
-int hca_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
-{
-	return -EOPNOTSUPP;
-}
-
-int hca_srq_query(struct ibv_srq *srq, struct ibv_srq_attr *attr)
-{
-	return -EOPNOTSUPP;
-}
-
-int hca_srq_destroy(struct ibv_srq *srq)
-{
-	return -EOPNOTSUPP;
-}
-
 int hca_mcast_attach(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	return -EOPNOTSUPP;

@@ -42,6 +42,8 @@ run pingpong.sh ud -c -e
 run pingpong.sh ud -c -g
 run pingpong.sh uc -c
 run pingpong.sh uc -c -e
+run pingpong.sh srq -c
+run pingpong.sh srq -c -e
 run rping.sh
 run perftest.sh ib_send_lat RC
 run perftest.sh ib_send_lat RC -R

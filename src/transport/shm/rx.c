@@ -59,7 +59,7 @@ static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
 			at -= s->length;
 			continue;
 		}
-		base = hca_sge_resolve(qp->pd, s, IBV_ACCESS_LOCAL_WRITE);
+		base = hca_sge_resolve(qp->recv_pd, s, IBV_ACCESS_LOCAL_WRITE);
 		if (!base)
 			return -EFAULT;
 		part = MIN(length, s->length - at);
@@ -78,7 +78,7 @@ static int copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
 
 	/* The common case: one buffer. */
 	if (likely(e->num_sge == 1 && at == 0)) {
-		void *to = hca_sge_resolve(qp->pd, &e->sge[0],
+		void *to = hca_sge_resolve(qp->recv_pd, &e->sge[0],
 					   IBV_ACCESS_LOCAL_WRITE);
 
 		if (unlikely(!to))
@@ -176,7 +176,7 @@ static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	};
 
 	wc.imm_data = imm ? m->imm : 0;
-	hca_rq_consume(&qp->rq);
+	hca_recv_done(qp);
 	hca_cq_push(qp->recv_cq, &wc, m->flags & SHM_SOLICITED);
 }
 
@@ -185,7 +185,7 @@ static void receive_failed(struct hca_qp *qp, const struct hca_rwqe *e,
 			   const struct message *m, enum ibv_wc_status status)
 {
 	complete_recv(qp, e, m, status);
-	spin_unlock(&qp->rq.consume_lock);
+	spin_unlock(&qp->recv->consume_lock);
 	hca_qp_fail(qp);
 }
 
@@ -197,10 +197,10 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
 	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey)
 		return;
-	spin_lock(&qp->rq.consume_lock);
-	e = hca_rq_first(&qp->rq);
+	spin_lock(&qp->recv->consume_lock);
+	e = hca_recv_first(qp);
 	if (!e) {
-		spin_unlock(&qp->rq.consume_lock);
+		spin_unlock(&qp->recv->consume_lock);
 		return;
 	}
 	if (m->length > room_of(e)) {
@@ -210,13 +210,13 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	switch (place(l, qp, e, m)) {
 	case 0:
 		complete_recv(qp, e, m, IBV_WC_SUCCESS);
-		spin_unlock(&qp->rq.consume_lock);
+		spin_unlock(&qp->recv->consume_lock);
 		break;
 	case -EFAULT:
 		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
 		break;
 	default:
-		spin_unlock(&qp->rq.consume_lock);
+		spin_unlock(&qp->recv->consume_lock);
 		shm_link_violation(l, "malformed datagram");
 		break;
 	}
@@ -252,10 +252,10 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
-	spin_lock(&qp->rq.consume_lock);
-	e = hca_rq_first(&qp->rq);
+	spin_lock(&qp->recv->consume_lock);
+	e = hca_recv_first(qp);
 	if (unlikely(!e)) {
-		spin_unlock(&qp->rq.consume_lock);
+		spin_unlock(&qp->recv->consume_lock);
 		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
 		return;
 	}
@@ -271,7 +271,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	if (unlikely(ret)) {
-		spin_unlock(&qp->rq.consume_lock);
+		spin_unlock(&qp->recv->consume_lock);
 		mark(m, ret == -EIO ? SHM_REMOTE_ERROR : SHM_INVALID, 0);
 		if (ret == -EBADMSG)
 			shm_link_violation(l, "malformed message");
@@ -280,14 +280,15 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	if (unlikely(m->flags & SHM_MORE)) {
 		memcpy(&x, m->slot->payload, sizeof(x));
 		qp->rx_offset = x.at + x.length;
-		spin_unlock(&qp->rq.consume_lock);
+		hca_recv_keep(qp);
+		spin_unlock(&qp->recv->consume_lock);
 		return;
 	}
 	qp->rx_offset = 0;
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
-	spin_unlock(&qp->rq.consume_lock);
+	spin_unlock(&qp->recv->consume_lock);
 }
 
 /* The responder's part of a refused access: its program is told, and the QP is

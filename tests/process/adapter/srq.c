@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared receive queues (InfiniBand specification volume 1, 10.2.9 and
+ * ibv_create_srq(3)): two receiving queue pairs on one queue, in one process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <infiniband/verbs.h>
+
+enum { BYTES = 8 << 20, BUFFER = 256 << 10, DEPTH = 16, WAIT_MS = 8000 };
+
+struct world {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *tx[2], *rx[2];
+	uint8_t *memory;
+	struct ibv_mr *mr;
+	union ibv_gid gid;
+};
+
+static const char *test_name = "set-up";
+
+#define expect(cond)                                                      \
+	do {                                                              \
+		if (!(cond)) {                                            \
+			printf("%s:%d: %s: expected %s (errno %d)\n",     \
+			       __FILE__, __LINE__, test_name, #cond,      \
+			       errno);                                    \
+			exit(1);                                          \
+		}                                                         \
+	} while (0)
+
+static struct ibv_qp *make_qp(struct world *w, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = w->send_cq,
+		.recv_cq = w->recv_cq,
+		.srq = srq,
+		.cap = { .max_send_wr = DEPTH, .max_send_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(w->pd, &init);
+
+	expect(qp);
+	return qp;
+}
+
+static void connect_qp(struct world *w, struct ibv_qp *qp, uint32_t to)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	expect(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					      IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	a = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096,
+		.dest_qp_num = to, .min_rnr_timer = 1,
+		.ah_attr = { .is_global = 1, .port_num = 1,
+			     .grh = { .dgid = w->gid, .hop_limit = 64 } },
+	};
+	expect(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV |
+					      IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					      IBV_QP_RQ_PSN |
+					      IBV_QP_MAX_DEST_RD_ATOMIC |
+					      IBV_QP_MIN_RNR_TIMER));
+	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14,
+				  .retry_cnt = 7, .rnr_retry = 7 };
+	expect(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN |
+					      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					      IBV_QP_RNR_RETRY |
+					      IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+static void open_world(struct world *w)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = DEPTH,
+						    .max_sge = 1 } };
+
+	memset(w, 0, sizeof(*w));
+	expect(list && list[0]);
+	w->ctx = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	expect(w->ctx);
+	expect(!ibv_query_gid(w->ctx, 1, 0, &w->gid));
+	w->pd = ibv_alloc_pd(w->ctx);
+	w->send_cq = ibv_create_cq(w->ctx, 64, NULL, NULL, 0);
+	w->recv_cq = ibv_create_cq(w->ctx, 64, NULL, NULL, 0);
+	w->srq = ibv_create_srq(w->pd, &init);
+	expect(w->pd && w->send_cq && w->recv_cq && w->srq);
+	w->memory = aligned_alloc(4096, BYTES);
+	expect(w->memory);
+	memset(w->memory, 0, BYTES);
+	w->mr = ibv_reg_mr(w->pd, w->memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	expect(w->mr);
+	for (int i = 0; i < 2; i++) {
+		w->tx[i] = make_qp(w, NULL);
+		w->rx[i] = make_qp(w, w->srq);
+		connect_qp(w, w->tx[i], w->rx[i]->qp_num);
+		connect_qp(w, w->rx[i], w->tx[i]->qp_num);
+	}
+}
+
+static void close_world(struct world *w)
+{
+	for (int i = 0; i < 2; i++) {
+		expect(!ibv_destroy_qp(w->tx[i]));
+		if (w->rx[i])
+			expect(!ibv_destroy_qp(w->rx[i]));
+	}
+	expect(!ibv_destroy_srq(w->srq));
+	expect(!ibv_destroy_cq(w->send_cq));
+	expect(!ibv_destroy_cq(w->recv_cq));
+	expect(!ibv_dereg_mr(w->mr));
+	expect(!ibv_dealloc_pd(w->pd));
+	expect(!ibv_close_device(w->ctx));
+	free(w->memory);
+}
+
+static int post(struct world *w, uint64_t id)
+{
+	struct ibv_sge sge = { (uintptr_t)w->memory + id % DEPTH * BUFFER, BUFFER,
+			       w->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad = NULL;
+	int ret = ibv_post_srq_recv(w->srq, &wr, &bad);
+
+	expect(!ret == !bad);
+	return ret;
+}
+
+static void post_send(struct world *w, int qp, uint32_t length, uint8_t value)
+{
+	uint8_t *from = w->memory + (size_t)(DEPTH + qp) * BUFFER;
+	struct ibv_sge sge = { (uintptr_t)from, length, w->mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = (uint64_t)qp, .sg_list = &sge,
+				  .num_sge = 1, .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad;
+
+	memset(from, value, length);
+	expect(!ibv_post_send(w->tx[qp], &wr, &bad));
+}
+
+static struct ibv_wc next(struct ibv_cq *cq)
+{
+	struct timespec start, now;
+	struct ibv_wc wc;
+	int n;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (!(n = ibv_poll_cq(cq, 1, &wc))) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		expect((now.tv_sec - start.tv_sec) * 1000 < WAIT_MS);
+	}
+	expect(n == 1);
+	return wc;
+}
+
+static enum ibv_event_type next_event(struct world *w, int timeout_ms)
+{
+	struct pollfd p = { .fd = w->ctx->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	if (poll(&p, 1, timeout_ms) != 1)
+		return (enum ibv_event_type)-1;
+	expect(!ibv_get_async_event(w->ctx, &event));
+	ibv_ack_async_event(&event);
+	return event.event_type;
+}
+
+static void both_queue_pairs_take_from_one_queue(struct world *w)
+{
+	for (uint64_t i = 0; i < DEPTH; i++)
+		expect(!post(w, i));
+	expect(post(w, DEPTH) == ENOMEM);
+	for (int i = 0; i < DEPTH; i++) {
+		struct ibv_wc wc;
+
+		post_send(w, i % 2, 100 + (uint32_t)i, (uint8_t)i);
+		expect(next(w->send_cq).status == IBV_WC_SUCCESS);
+		wc = next(w->recv_cq);
+		expect(wc.status == IBV_WC_SUCCESS);
+		expect(wc.wr_id == (uint64_t)i);
+		expect(wc.qp_num == w->rx[i % 2]->qp_num);
+		expect(wc.byte_len == 100u + (uint32_t)i);
+		expect(w->memory[(size_t)i * BUFFER + 99] == (uint8_t)i);
+	}
+}
+
+static void an_empty_queue_makes_the_sender_wait(struct world *w)
+{
+	post_send(w, 0, 64, 7);
+	for (int i = 0; i < 2000; i++) {
+		struct ibv_wc wc;
+
+		expect(ibv_poll_cq(w->send_cq, 1, &wc) == 0);
+		expect(ibv_poll_cq(w->recv_cq, 1, &wc) == 0);
+	}
+	expect(!post(w, 3));
+	expect(next(w->recv_cq).wr_id == 3);
+	expect(next(w->send_cq).status == IBV_WC_SUCCESS);
+}
+
+static void the_limit_raises_one_event(struct world *w)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 3 };
+
+	for (uint64_t i = 0; i < 4; i++)
+		expect(!post(w, i));
+	expect(!ibv_modify_srq(w->srq, &attr, IBV_SRQ_LIMIT));
+	expect(!ibv_query_srq(w->srq, &attr));
+	expect(attr.srq_limit == 3 && attr.max_wr == DEPTH);
+	expect(next_event(w, 0) == (enum ibv_event_type)-1);
+	post_send(w, 0, 8, 1);
+	next(w->recv_cq);
+	expect(next_event(w, 0) == (enum ibv_event_type)-1); /* 3 left: not below */
+	post_send(w, 1, 8, 1);
+	next(w->recv_cq);
+	expect(next_event(w, WAIT_MS) == IBV_EVENT_SRQ_LIMIT_REACHED);
+	post_send(w, 0, 8, 1);
+	next(w->recv_cq);
+	expect(next_event(w, 0) == (enum ibv_event_type)-1);
+	expect(!ibv_query_srq(w->srq, &attr));
+	expect(attr.srq_limit == 0);
+}
+
+static void a_failing_queue_pair_leaves_the_queue_to_the_other(struct world *w)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_wc wc;
+
+	expect(!post(w, 5));
+	expect(!ibv_modify_qp(w->rx[0], &attr, IBV_QP_STATE));
+	expect(next_event(w, WAIT_MS) == IBV_EVENT_QP_LAST_WQE_REACHED);
+	expect(ibv_poll_cq(w->recv_cq, 1, &wc) == 0);
+	post_send(w, 1, 8, 1);
+	expect(next(w->recv_cq).wr_id == 5);
+}
+
+static void what_is_in_use_or_not_offered_is_refused(struct world *w)
+{
+	struct ibv_srq_attr attr = { .srq_limit = DEPTH + 1, .max_wr = 64 };
+	struct ibv_sge sge[2] = { 0 };
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 }, *bad;
+
+	expect(ibv_destroy_srq(w->srq) == EBUSY);
+	expect(ibv_modify_srq(w->srq, &attr, IBV_SRQ_LIMIT) == EINVAL);
+	expect(ibv_modify_srq(w->srq, &attr, IBV_SRQ_MAX_WR) == EOPNOTSUPP);
+	expect(ibv_post_srq_recv(w->srq, &wr, &bad) == EINVAL);
+	wr.num_sge = 0;
+	expect(ibv_post_recv(w->rx[0], &wr, &bad) == EINVAL);
+}
+
+/* Messages in fragments (BUSBAR_PROCESS_VM=0, see main) share the queue too. */
+static void long_messages_of_both_do_not_mix(struct world *w)
+{
+	for (int round = 0; round < 20; round++) {
+		for (uint64_t i = 0; i < 4; i++)
+			expect(!post(w, i));
+		for (int i = 0; i < 2; i++)
+			post_send(w, i, BUFFER - 5, (uint8_t)(1 + i + 2 * round));
+		for (int i = 0; i < 2; i++) {
+			struct ibv_wc wc = next(w->recv_cq);
+			const uint8_t *m = w->memory + wc.wr_id % DEPTH * BUFFER;
+			int qp = wc.qp_num == w->rx[1]->qp_num;
+
+			expect(wc.status == IBV_WC_SUCCESS);
+			expect(wc.byte_len == BUFFER - 5);
+			for (uint32_t at = 0; at < BUFFER - 5; at++)
+				expect(m[at] == (uint8_t)(1 + qp + 2 * round));
+			expect(next(w->send_cq).status == IBV_WC_SUCCESS);
+		}
+		for (int i = 0; i < 2; i++) {
+			post_send(w, i, 8, 0);
+			expect(next(w->send_cq).status == IBV_WC_SUCCESS);
+			expect(next(w->recv_cq).status == IBV_WC_SUCCESS);
+		}
+	}
+}
+
+int main(void)
+{
+	static const struct {
+		const char *name;
+		void (*fn)(struct world *w);
+	} cases[] = {
+#define CASE(f) { #f, f }
+		CASE(both_queue_pairs_take_from_one_queue),
+		CASE(an_empty_queue_makes_the_sender_wait),
+		CASE(the_limit_raises_one_event),
+		CASE(a_failing_queue_pair_leaves_the_queue_to_the_other),
+		CASE(what_is_in_use_or_not_offered_is_refused),
+		CASE(long_messages_of_both_do_not_mix),
+	};
+
+	/* All messages by the ring: the order of fragments is what is tested. */
+	setenv("BUSBAR_PROCESS_VM", "0", 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w;
+
+		test_name = cases[i].name;
+		open_world(&w);
+		cases[i].fn(&w);
+		close_world(&w);
+		printf("ok %s\n", test_name);
+	}
+	return 0;
+}
