@@ -33,6 +33,7 @@
 /* In memory nothing has to be followed: the thread only sees to it that chunks
  * are there, and should not disturb a busy polling thread on the same CPU. */
 #define IDLE_IN_MEMORY_NS (10 * 1000 * 1000)
+#define IDLE_IN_MEMORY_MAX_NS (80 * 1000 * 1000)
 #define SPARES_LOW (CHUNKS / 2)
 #define FLUSH_NS (100 * UINT64_C(1000000))
 #define PROGRESS_NS NSEC_PER_SEC
@@ -385,14 +386,21 @@ static void drain(struct writer *w)
 static void *writer_run(void *arg)
 {
 	struct writer *w = arg;
-	const struct timespec idle = {
+	struct timespec idle = {
 		.tv_nsec = w->settings.in_memory ? IDLE_IN_MEMORY_NS : IDLE_NS
 	};
+	uint64_t spares = 0;
 
 	while (!atomic_load_explicit(&w->stopping, memory_order_acquire)) {
 		bool busy = false;
 
 		if (w->settings.in_memory) {
+			/* Look less often while chunks last long. */
+			idle.tv_nsec = ring_count(&w->spare) != spares ?
+					       IDLE_IN_MEMORY_NS :
+					       MIN(2 * idle.tv_nsec,
+						   IDLE_IN_MEMORY_MAX_NS);
+			spares = ring_count(&w->spare);
 			keep_spares(w);
 		} else {
 			busy = take_batches(w);
