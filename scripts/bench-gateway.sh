@@ -52,7 +52,8 @@ point() {
 		}' "$OUT/result.json"
 }
 
-"$BUSBAR" bench floor cacheline_oneway_ns udp_rtt_64_ns eventfd_wakeup_ns
+"$BUSBAR" bench floor cacheline_oneway_ns udp_rtt_64_ns eventfd_wakeup_ns \
+	paced_100k_missed
 echo
 echo "$VALUES values per sample, $seconds s per line; one-way latency in us"
 printf '%-4s %8s %9s %8s %6s %6s  %7s %8s %9s %9s\n' mode rate/s sent missed% lost order \

@@ -36,6 +36,8 @@ const struct floor_measure floor_measures[] = {
 	  floor_system_call },
 	{ "clock_gettime_ns", "clock_gettime", "ns", 0, floor_clock_gettime },
 	{ "clock_ticks_ns", "busbar's own clock", "ns", 0, floor_clock_ticks },
+	{ "paced_100k_missed", "steps an empty loop misses at 100 kHz", "%",
+	  100000, floor_paced },
 };
 
 const size_t floor_measure_count = ARRAY_SIZE(floor_measures);

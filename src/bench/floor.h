@@ -27,7 +27,7 @@ struct floor_result {
 struct floor_measure {
 	const char *name;    /* "cacheline_oneway_ns", also the JSON key */
 	const char *label;   /* for people */
-	const char *unit;    /* "ns" or "GB/s" */
+	const char *unit;    /* "ns", "GB/s" or "%" */
 	size_t size_bytes;   /* argument of `run`, 0 when it has none */
 	/* Fills `rounds` with one figure each; 0 or a negative errno. */
 	int (*run)(const struct floor_cpus *cpus, size_t size_bytes,

@@ -11,6 +11,8 @@
 
 #include "util/clock.h"
 
+#define PACED_NS (800 * UINT64_C(1000000))
+
 /* Keeps the compiler from dropping or merging what is measured. */
 static inline void keep(const void *p)
 {
@@ -114,4 +116,32 @@ out_free:
 	free(c.to);
 	free(c.from);
 	return err;
+}
+
+/*
+ * Steps that a loop which does nothing but look at the clock misses at this rate:
+ * what the host, its other guests and the kernel take. One figure over all rounds,
+ * because the pauses come a few times a second.
+ */
+int floor_paced(const struct floor_cpus *cpus, size_t size_bytes,
+		double rounds[FLOOR_ROUNDS])
+{
+	uint64_t period = clock_ns_to_ticks(NSEC_PER_SEC / size_bytes);
+	uint64_t start = clock_ticks(), next = start + period;
+	uint64_t end = start + clock_ns_to_ticks(PACED_NS);
+	uint64_t steps = 0, missed = 0;
+
+	while (next < end) {
+		uint64_t now, passed;
+
+		while ((now = clock_ticks()) < next)
+			;
+		passed = (now - next) / period + 1;
+		next += passed * period;
+		steps += passed;
+		missed += passed - 1;
+	}
+	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
+		rounds[i] = 100.0 * (double)missed / (double)steps;
+	return 0;
 }

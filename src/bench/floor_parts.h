@@ -18,6 +18,9 @@ int floor_clock_ticks(const struct floor_cpus *cpus, size_t size_bytes,
 		      double rounds[FLOOR_ROUNDS]);
 int floor_system_call(const struct floor_cpus *cpus, size_t size_bytes,
 		      double rounds[FLOOR_ROUNDS]);
+/* `size_bytes` is the rate in steps per second. */
+int floor_paced(const struct floor_cpus *cpus, size_t size_bytes,
+		double rounds[FLOOR_ROUNDS]);
 int floor_memcpy(const struct floor_cpus *cpus, size_t size_bytes,
 		 double rounds[FLOOR_ROUNDS]);
 

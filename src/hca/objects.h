@@ -249,7 +249,7 @@ struct hca_qp {
 	struct progress_timer retry;
 	struct list backlog_entry;    /* of the transport, while waiting */
 	bool backlogged;              /* it is in a list; under sq_lock */
-	void *link;                   /* of the transport; under sq_lock */
+	_Atomic(void *) link;         /* of the transport; set under sq_lock */
 	struct list link_entry;       /* of the transport */
 	const struct hca_qp_public *remote; /* peer's public part */
 
@@ -291,6 +291,9 @@ struct hca_transport_ops {
 	int (*qp_connect)(struct hca_qp *qp);
 	/* Transmit waiting work while possible. sq_lock is held. */
 	void (*qp_transmit)(struct hca_qp *qp);
+	/* Work was posted: see to acknowledgements for programs that post and
+	 * do not poll. No lock is held. */
+	void (*qp_posted)(struct hca_qp *qp);
 	/* The QP's retry timer ran out. Progress thread, no lock is held. */
 	void (*qp_retry)(struct hca_qp *qp);
 	/* The QP is being reset or freed: afterwards the transport holds no

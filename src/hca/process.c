@@ -26,6 +26,7 @@
 
 #define POLLS_TO_ATTEND 512
 #define TICK_MS 5
+#define TICK_MAX_MS 40
 #define POLLS_PER_WAKE 64
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -414,6 +415,7 @@ void hca_attention_release(void)
 int hca_attention_tick(void)
 {
 	static uint64_t polls_before;
+	static int tick_ms;
 	uint64_t polls = atomic_load_explicit(&hca_process.polls,
 					      memory_order_relaxed);
 	struct hca_segment *s;
@@ -424,8 +426,13 @@ int hca_attention_tick(void)
 	s = hca_process.segment;
 	if (!s)
 		goto out;
-	if (atomic_load(&hca_process.ticking)) {
-		timeout_ms = TICK_MS;
+	if (!atomic_load(&hca_process.ticking)) {
+		tick_ms = TICK_MS;
+	} else {
+		/* The longer the application has been polling, the longer it
+		 * probably will; a peer that waits for us kicks. */
+		timeout_ms = tick_ms;
+		tick_ms = MIN(2 * tick_ms, TICK_MAX_MS);
 		/* A kick while the application polls: a peer waits for us
 		 * longer than it takes to poll, so look at once. */
 		if (atomic_exchange(&hca_process.kicked, false))

@@ -150,6 +150,7 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	}
 	hca_sq_run(qp);
 	spin_unlock(&qp->sq_lock);
+	qp->transport->qp_posted(qp);
 	if (unlikely(ret))
 		*bad = wr;
 	return ret;

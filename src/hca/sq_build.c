@@ -65,6 +65,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		hca_sq_run(qp);
 	}
 	spin_unlock(&qp->sq_lock);
+	qp->transport->qp_posted(qp);
 	return ret;
 }
 

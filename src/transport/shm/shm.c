@@ -77,6 +77,7 @@ static const struct hca_transport_ops shm_ops = {
 	.qp_clear = shm_qp_clear,
 	.qp_connect = shm_qp_connect,
 	.qp_transmit = shm_transmit,
+	.qp_posted = shm_posted,
 	.qp_retry = shm_retry_expired,
 	.qp_forget = shm_qp_forget,
 	.key_fence = shm_key_fence,

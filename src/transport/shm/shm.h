@@ -240,6 +240,7 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
 
 /* ---- tx.c ---- */
 void shm_transmit(struct hca_qp *qp);
+void shm_posted(struct hca_qp *qp);
 /* Works off acknowledgements; true if there were any. `look`: in the peer's
  * line too, which costs a cache miss when the peer has just written it. */
 bool shm_harvest(struct shm_link *l, bool look, bool wait);

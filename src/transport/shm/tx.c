@@ -20,6 +20,7 @@
 /* An application that only polls for receives still has sends that must go on:
  * one whose receiver was not ready, one with an event owed. */
 #define IDLE_POLLS_TO_LOOK 256
+#define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
 
@@ -477,6 +478,8 @@ static void transmit_datagrams(struct hca_qp *qp)
 			return;
 		}
 		if (likely(e->ud.ah->local)) {
+			/* A hint for shm_posted(), as links are never freed. */
+			atomic_store_explicit(&qp->link, l, memory_order_relaxed);
 			spin_lock(&l->tx_lock);
 			if (likely(atomic_load_explicit(&l->state,
 							memory_order_acquire) ==
@@ -525,6 +528,25 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		shm_kick(l);
 	}
 	spin_unlock(&l->tx_lock);
+}
+
+/*
+ * A program that posts unsignaled work need not poll for thousands of messages.
+ * The ring must not fill up meanwhile, which would leave the rest to the progress
+ * thread.
+ */
+void shm_posted(struct hca_qp *qp)
+{
+	struct shm_link *l = atomic_load_explicit(&qp->link,
+						  memory_order_relaxed);
+
+	if (likely(!l || atomic_load_explicit(&l->tx_pos, memory_order_relaxed) -
+					 atomic_load_explicit(
+						 &l->harvested,
+						 memory_order_relaxed) <
+				 SLOTS_TO_HARVEST))
+		return;
+	shm_harvest(l, true, false);
 }
 
 /* What the receiver said of one slot; the QP's sq_lock is held. */

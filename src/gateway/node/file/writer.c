@@ -30,6 +30,11 @@
 #define CHUNKS 8
 #define CHUNK_SIZE_MIN 4096
 #define IDLE_NS (1000 * 1000)
+/* In memory nothing has to be followed: the thread only sees to it that chunks
+ * are there, and should not disturb a busy polling thread on the same CPU. */
+#define IDLE_IN_MEMORY_NS (10 * 1000 * 1000)
+#define IDLE_IN_MEMORY_MAX_NS (80 * 1000 * 1000)
+#define SPARES_LOW (CHUNKS / 2)
 #define FLUSH_NS (100 * UINT64_C(1000000))
 #define PROGRESS_NS NSEC_PER_SEC
 /* How long a pipe that nobody empties may hold up the producer or the end. */
@@ -341,7 +346,9 @@ static bool follow(struct writer *w)
 
 static void keep_spares(struct writer *w)
 {
-	while (ring_count(&w->spare) < CHUNKS - 1 &&
+	/* Half of the buffer is used before any is added: a run that fits into
+	 * it sees no page fault. */
+	while (ring_count(&w->spare) < SPARES_LOW &&
 	       !atomic_load_explicit(&w->exhausted, memory_order_relaxed)) {
 		struct chunk *c = chunk_new(w);
 
@@ -378,13 +385,22 @@ static void drain(struct writer *w)
 
 static void *writer_run(void *arg)
 {
-	const struct timespec idle = { .tv_nsec = IDLE_NS };
 	struct writer *w = arg;
+	struct timespec idle = {
+		.tv_nsec = w->settings.in_memory ? IDLE_IN_MEMORY_NS : IDLE_NS
+	};
+	uint64_t spares = 0;
 
 	while (!atomic_load_explicit(&w->stopping, memory_order_acquire)) {
 		bool busy = false;
 
 		if (w->settings.in_memory) {
+			/* Look less often while chunks last long. */
+			idle.tv_nsec = ring_count(&w->spare) != spares ?
+					       IDLE_IN_MEMORY_NS :
+					       MIN(2 * idle.tv_nsec,
+						   IDLE_IN_MEMORY_MAX_NS);
+			spares = ring_count(&w->spare);
 			keep_spares(w);
 		} else {
 			busy = take_batches(w);
