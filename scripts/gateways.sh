@@ -95,6 +95,6 @@ cpu_mask() {
 			for (c = r[1]; c <= (m > 1 ? r[2] : r[1]); c++)
 				cpu[k++] = c
 		}
-		print k > 1 ? 2 ^ cpu[n] : 0
+		print (k > 1 ? 2 ^ cpu[n] : 0)
 	}'
 }
