@@ -291,6 +291,7 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 		goto err_process;
 	ctx->device = hca_device(dev);
 	atomic_init(&ctx->references, 1);
+	ctx->forks = hca_process.forks;
 	hca_async_init(ctx);
 	v = &ctx->verbs;
 	v->sz = sizeof(*v);
@@ -337,8 +338,9 @@ void hca_context_put(struct hca_context *ctx)
 	hca_async_fini(ctx);
 	close(ibctx->async_fd);
 	pthread_mutex_destroy(&ibctx->mutex);
+	if (ctx->forks == hca_process.forks)
+		hca_process_close();
 	free(ctx);
-	hca_process_close();
 }
 
 int hca_context_close(struct ibv_context *ibctx)

@@ -67,6 +67,8 @@ struct hca_context {
 	/* Itself, until closed, and its PDs, CQs and channels: programs close
 	 * the device first and leave the rest to the end of the process. */
 	atomic_int references;
+	unsigned forks; /* of hca_process when opened: a child's close of its
+			 * parent's device must not end one of its own */
 	struct spin async_lock;
 	struct list async_events;
 	struct verbs_context verbs; /* last: it grows upwards */

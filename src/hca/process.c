@@ -67,6 +67,7 @@ static void child_after_fork(void)
 	pthread_mutex_init(&hca_process.lock, NULL);
 	pthread_mutex_init(&hca_process.tick_lock, NULL);
 	hca_process.users = 0;
+	hca_process.forks++;
 	hca_process.own_block_count = 0;
 	hca_process.segment = NULL;
 	hca_process.ticking = false;

@@ -55,6 +55,7 @@ struct hca_process {
 	pthread_mutex_t lock;
 	pthread_mutex_t tick_lock;    /* the thread's tick against the end */
 	unsigned users;               /* open contexts */
+	unsigned forks;               /* between the first process and this one */
 
 	struct hca_segment *segment;
 	int segment_fd;               /* read-only, for peers */

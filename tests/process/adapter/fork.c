@@ -93,6 +93,42 @@ static int converse(void)
 	return 0;
 }
 
+/* The same with the parent's device closed before, between and after it. */
+static int converse_and_close(struct ibv_context *inherited[3])
+{
+	static struct end end;
+	struct side own = { .end = &end };
+	int ret;
+
+	expect_eq(ibv_close_device(inherited[0]), 0);
+	ret = converse();
+	side_open(&own, NULL);
+	expect_eq(ibv_close_device(inherited[1]), 0);
+	side_close(&own);
+	expect_eq(ibv_close_device(inherited[2]), 0);
+	return ret ? ret : converse();
+}
+
+static void a_child_that_closes_its_parents_device_keeps_its_own(struct pair *p)
+{
+	struct ibv_context *more[3];
+	pid_t pid;
+
+	child_starts_threads();
+	pair_start(p, NULL);
+	for (int i = 0; i < 3; i++) {
+		more[i] = ibv_open_device(p->a.end->ctx->device);
+		expect(more[i]);
+	}
+	pid = fork();
+	if (pid == 0)
+		_exit(converse_and_close(more));
+	expect_exit_0(pid);
+	exchange(p, 5);
+	for (int i = 0; i < 3; i++)
+		expect_eq(ibv_close_device(more[i]), 0);
+}
+
 static void a_child_may_open_a_device_of_its_own(struct pair *p)
 {
 	child_starts_threads();
@@ -212,6 +248,7 @@ static void the_parents_death_is_seen_although_a_child_lives(struct pair *p)
 static const struct test_case cases[] = {
 	CASE(a_child_that_ends_leaves_the_parents_traffic_alone),
 	CASE(a_child_may_open_a_device_of_its_own),
+	CASE(a_child_that_closes_its_parents_device_keeps_its_own),
 	CASE(a_grandchild_may_as_well),
 	CASE(forks_in_the_middle_of_traffic_lock_nothing_up),
 	CASE_IN(ONLY_TWO_PROCESSES,
