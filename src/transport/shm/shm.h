@@ -8,7 +8,7 @@
  * death. Small messages travel inside a slot, middle ones in the data area,
  * large ones stay where they are and the receiver pulls them with one
  * process_vm_readv(). RDMA WRITE and READ are done by the initiator alone
- * (onesided.c).
+ * (onesided.c), ATOMIC operations by the responder (atomic.c).
  *
  * Reliability works on messages as the InfiniBand transport does on packets:
  * each carries its sequence number (PSN); the receiver executes the expected
