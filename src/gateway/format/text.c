@@ -317,3 +317,22 @@ void text_append_signals(char *buf, size_t size, size_t *used, char separator,
 			text_append(buf, size, used, "[%s]", s->unit);
 	}
 }
+
+int text_print_lines(const struct format *f, text_line_fn print_line, char *buf,
+		     size_t size, size_t *used, struct sample *const smps[],
+		     unsigned cnt)
+{
+	size_t real_max = text_real_max(f);
+	char *at = buf;
+	unsigned i;
+
+	for (i = 0; i < cnt; i++) {
+		char *next = print_line(f, at, buf + size, real_max, smps[i]);
+
+		if (!next)
+			break;
+		at = next;
+	}
+	*used = (size_t)(at - buf);
+	return (int)i;
+}

@@ -46,6 +46,16 @@ int text_fail_at(struct format *f, const char *what, struct text piece,
 /* Bytes that one real number takes at most. */
 size_t text_real_max(const struct format *f);
 
+/* One sample into [at, end); behind its last byte, or NULL when it does not fit.
+ * `real_max` is text_real_max(). */
+typedef char *(*text_line_fn)(const struct format *f, char *at, const char *end,
+			      size_t real_max, const struct sample *s);
+
+/* format_type.print of a line format. */
+int text_print_lines(const struct format *f, text_line_fn print_line, char *buf,
+		     size_t size, size_t *used, struct sample *const smps[],
+		     unsigned cnt);
+
 /* Bytes of a value and the separators around it. */
 static inline size_t text_value_max(size_t real_max, enum signal_type type)
 {

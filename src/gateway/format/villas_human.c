@@ -66,19 +66,7 @@ static char *print_line(const struct format *f, char *at, const char *end,
 static int human_print(struct format *f, char *buf, size_t size, size_t *used,
 		       struct sample *const smps[], unsigned cnt)
 {
-	size_t real_max = text_real_max(f);
-	char *at = buf;
-	unsigned i;
-
-	for (i = 0; i < cnt; i++) {
-		char *next = print_line(f, at, buf + size, real_max, smps[i]);
-
-		if (!next)
-			break;
-		at = next;
-	}
-	*used = (size_t)(at - buf);
-	return (int)i;
+	return text_print_lines(f, print_line, buf, size, used, smps, cnt);
 }
 
 static size_t human_header(struct format *f, char *buf, size_t size,
