@@ -137,11 +137,17 @@ struct test_case {
 	enum where where;
 	unsigned limit_s; /* 0: 60 */
 	int spares;       /* how often pair_respawn() is called, at most 4 */
+	/* What says so: "IBTA 9.7.5.2.8", "ibv_bind_mw(3)"; NULL: a rule of ours.
+	 * `--rules` prints it for the table of rules and tests. */
+	const char *rule;
 };
+#define RULE(rule_, fn_) { .name = #fn_, .fn = fn_, .rule = rule_ }
+#define RULE_IN(where_, rule_, fn_) \
+	{ .name = #fn_, .fn = fn_, .where = where_, .rule = rule_ }
 #define CASE(fn_) { .name = #fn_, .fn = fn_ }
 #define CASE_IN(where_, fn_) { .name = #fn_, .fn = fn_, .where = where_ }
 
-/* Arguments: parts of names of the cases to run. */
+/* Arguments: parts of names of the cases to run, or --rules. */
 int run_cases(int argc, char **argv, const struct test_case *cases,
 	      size_t count);
 #define RUN_CASES(argc, argv, list) \
