@@ -55,6 +55,19 @@ static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
 	}
 }
 
+bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid)
+{
+	if (grh[0] >> 4 == 6) {
+		memcpy(gid->raw, grh + offsetof(struct ibv_grh, dgid), 16);
+		return true;
+	}
+	if (grh[20] >> 4 != 4)
+		return false;
+	*gid = (union ibv_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
+	memcpy(gid->raw + 12, grh + 20 + offsetof(struct iphdr, daddr), 4);
+	return true;
+}
+
 int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		  struct ibv_ah **out)
 {
@@ -71,7 +84,12 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	ah->ibv.context = ibpd->context;
 	ah->ibv.pd = ibpd;
 	ah->attr = *attr;
-	ah->local = !attr->is_global || hca_gid_is_local(&attr->grh.dgid);
+	ah->multicast = attr->is_global && hca_gid_is_multicast(&attr->grh.dgid);
+	if (ah->multicast)
+		ah->mcast_bit = hca_mcast_bit(&attr->grh.dgid);
+	else
+		ah->local = !attr->is_global ||
+			    hca_gid_is_local(&attr->grh.dgid);
 	if (!attr->is_global) {
 		if (hca_gid_by_index(0, &source))
 			memset(&source, 0, sizeof(source));

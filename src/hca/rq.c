@@ -38,6 +38,39 @@ void hca_rq_reset(struct hca_rq *rq)
 	spin_unlock(&rq->post_lock);
 }
 
+int hca_rq_resize(struct hca_rq *rq, uint32_t depth)
+{
+	uint32_t size = 1, head, tail;
+	uint8_t *old, *wqes;
+
+	while (size < depth)
+		size <<= 1;
+	wqes = calloc(size, rq->stride);
+	if (!wqes)
+		return -ENOMEM;
+	spin_lock(&rq->post_lock);
+	spin_lock(&rq->consume_lock);
+	head = atomic_load(&rq->head);
+	tail = atomic_load(&rq->tail);
+	if (head - tail > depth) {
+		spin_unlock(&rq->consume_lock);
+		spin_unlock(&rq->post_lock);
+		free(wqes);
+		return -EINVAL;
+	}
+	for (uint32_t i = tail; i != head; i++)
+		memcpy(wqes + (size_t)(i & (size - 1)) * rq->stride,
+		       hca_rq_entry(rq, i), rq->stride);
+	old = rq->wqes;
+	rq->wqes = wqes;
+	rq->mask = size - 1;
+	rq->limit = depth;
+	spin_unlock(&rq->consume_lock);
+	spin_unlock(&rq->post_lock);
+	free(old);
+	return 0;
+}
+
 int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad)
 {
@@ -84,6 +117,9 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		return EINVAL;
 	}
 	ret = hca_rq_post(&qp->rq, wr, bad);
+	/* An initiator has no receive queue, so none that could be full. */
+	if (unlikely(ret) && qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		ret = EINVAL;
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR))
 		hca_rq_flush(qp);
 	return ret;

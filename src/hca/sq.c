@@ -33,7 +33,7 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 
 	if (qp->ibv.qp_type == IBV_QPT_UC)
 		offered = unreliable;
-	else if (qp->ibv.qp_type == IBV_QPT_RC)
+	else if (qp->ibv.qp_type != IBV_QPT_UD)
 		offered = unreliable | 1u << IBV_WR_RDMA_READ |
 			  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
 			  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -123,6 +123,8 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		e->remote_addr = wr->wr.rdma.remote_addr;
 		e->rkey = wr->wr.rdma.rkey;
 	}
+	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+		*hca_swqe_srqn(e) = wr->qp_type.xrc.remote_srqn;
 	return 0;
 }
 
@@ -204,11 +206,11 @@ void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status)
 		hca_sq_drained(qp);
 	if (likely(status == IBV_WC_SUCCESS))
 		return;
-	if (qp->ibv.qp_type == IBV_QPT_RC) {
-		hca_qp_fail_locked(qp);
-	} else {
+	if (qp->ibv.qp_type == IBV_QPT_UC || qp->ibv.qp_type == IBV_QPT_UD) {
 		hca_qp_set_state(qp, IBV_QPS_SQE);
 		hca_sq_flush(qp);
+	} else {
+		hca_qp_fail_locked(qp);
 	}
 }
 

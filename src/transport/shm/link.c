@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/names.h"
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
@@ -152,7 +153,7 @@ static void drop_qps(struct shm_link *l)
 		qp->remote = NULL;
 		if (qp->sq.tail != qp->sq.head &&
 		    qp->tx_blocked == HCA_TX_OPEN) {
-			if (qp->ibv.qp_type == IBV_QPT_RC)
+			if (shm_is_reliable(qp))
 				shm_retry_lost(qp);
 			else
 				hca_sq_run(qp); /* finds no link: lost */
@@ -171,8 +172,13 @@ static void link_down(struct shm_link *l)
 	unmap_blocks(l);
 	drop_qps(l);
 	link_lock_data(l);
+	link_unlock_data(l);
+	/* From here on nothing more is sent through the link. */
+	shm_xrc_link_lost(l);
+	link_lock_data(l);
 	list_splice(&waiting, &l->backlog_qps);
 	atomic_store(&l->backlog, 0);
+	shm_responders_free(l);
 	link_release_parts(l);
 	link_unlock_data(l);
 	atomic_store(&l->state, SHM_LINK_FREE);
@@ -364,12 +370,11 @@ static bool owns_block(const struct shm_link *l, uint32_t block)
 	return false;
 }
 
-struct shm_link *shm_link_get(uint32_t block, bool *refused)
+/* The link to the owner of a block, if there is one or will be. */
+static struct shm_link *link_known(uint32_t block)
 {
 	struct shm_link *l = atomic_load(&shm.by_block[block]);
-	int ret;
 
-	*refused = false;
 	if (l)
 		return l;
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
@@ -384,6 +389,17 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 		if (state == SHM_LINK_CONNECTING && l->target_block == block)
 			return l;
 	}
+	return NULL;
+}
+
+struct shm_link *shm_link_get(uint32_t block, bool *refused)
+{
+	struct shm_link *l = link_known(block);
+	int ret;
+
+	*refused = false;
+	if (l)
+		return l;
 	ret = block ? link_connect(block, &l) : -ECONNREFUSED;
 	if (ret) {
 		/* EAGAIN: the owner's backlog is full, it is alive. */
@@ -391,6 +407,46 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 		return NULL;
 	}
 	return l;
+}
+
+/* Whether a process would have us; asking with a HELLO would make it warn. */
+static bool may_call(uint32_t block)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	int fd = connect_block(block);
+	bool may;
+
+	if (fd < 0)
+		return false;
+	may = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	      (cred.uid == geteuid() || hca_settings.shm_peers == HCA_PEERS_ANY);
+	close(fd);
+	return may;
+}
+
+static void reach(const char *name, void *arg)
+{
+	bool *pending = arg, refused;
+	char *end;
+	unsigned long block = strtoul(name, &end, 10);
+	struct shm_link *l;
+
+	if (end == name || *end || block >= HCA_QPN_BLOCKS)
+		return;
+	l = link_known((uint32_t)block);
+	if (!l && may_call((uint32_t)block))
+		l = shm_link_get((uint32_t)block, &refused);
+	if (l && atomic_load(&l->state) != SHM_LINK_UP)
+		*pending = true;
+}
+
+bool shm_reach_all(void)
+{
+	bool pending = false;
+
+	hca_names_each("busbar.qpn.", reach, &pending);
+	return pending;
 }
 
 /* ---- accepting ---- */
@@ -538,8 +594,8 @@ int shm_block_claimed(uint32_t block, int listen_fd)
 
 /* ---- QPs ---- */
 
-static const struct hca_qp_public *find_remote(const struct shm_link *l,
-					       uint32_t qpn)
+const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
+					    uint32_t qpn)
 {
 	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
 		if (atomic_load(&l->peer->blocks[i]) == qpn >> HCA_QPN_BLOCK_BITS)
@@ -554,7 +610,7 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	list_push(&l->qps, &qp->link_entry);
 	spin_lock(&qp->sq_lock);
 	qp->link = l;
-	qp->remote = find_remote(l, qp->attr.dest_qp_num);
+	qp->remote = shm_find_remote(l, qp->attr.dest_qp_num);
 	spin_unlock(&qp->sq_lock);
 }
 

@@ -88,8 +88,8 @@ static enum ibv_wc_status copy_all(const struct shm_link *l, bool read,
 }
 
 static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
-				       const struct hca_swqe *e, bool read,
-				       struct iovec *iov, int count)
+				       const struct hca_swqe *e, uint32_t pd_id,
+				       bool read, struct iovec *iov, int count)
 {
 	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
 	int hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
@@ -97,10 +97,8 @@ static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
 	uint64_t remote;
 
 	/* hca_hazard_enter() is a locked instruction: the full fence. */
-	status = hca_key_check(
-		l->peer->keys, HCA_KEYS, e->rkey,
-		atomic_load_explicit(&qp->remote->pd_id, memory_order_relaxed),
-		e->remote_addr, e->length, right, &remote);
+	status = hca_key_check(l->peer->keys, HCA_KEYS, e->rkey, pd_id,
+			       e->remote_addr, e->length, right, &remote);
 	if (status == IBV_WC_SUCCESS)
 		status = copy_all(l, read, iov, count, remote, e->length);
 	hca_hazard_leave(hazard);
@@ -108,7 +106,8 @@ static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
 }
 
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
-				const struct hca_swqe *e)
+				const struct hca_swqe *e,
+				const struct hca_qp_public *owner)
 {
 	bool read = e->opcode == IBV_WR_RDMA_READ;
 	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
@@ -124,7 +123,10 @@ enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */
 		return IBV_WC_SUCCESS;
-	return checked_copy(qp, l, e, read, iov, count);
+	return checked_copy(qp, l, e,
+			    atomic_load_explicit(&owner->pd_id,
+						 memory_order_relaxed),
+			    read, iov, count);
 }
 
 static bool announced(const struct hca_segment *s, uint64_t id)

@@ -297,16 +297,19 @@ static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	/* In this order: who reads the event finds the state. */
 	hca_qp_fail(qp);
-	hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
-				       IBV_EVENT_QP_REQ_ERR :
-				       IBV_EVENT_QP_ACCESS_ERR);
+	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
+		hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
+					       IBV_EVENT_QP_REQ_ERR :
+					       IBV_EVENT_QP_ACCESS_ERR);
 }
 
 static void receive_atomic(struct hca_qp *qp, struct message *m)
 {
 	enum ibv_wc_status status;
 
-	if (qp->ibv.qp_type != IBV_QPT_RC || !expected(qp, m)) {
+	if ((qp->ibv.qp_type != IBV_QPT_RC &&
+	     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
+	    !expected(qp, m)) {
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
@@ -322,6 +325,57 @@ static void receive_atomic(struct hca_qp *qp, struct message *m)
 			      memory_order_relaxed);
 }
 
+/* What is addressed to an XRC SRQ, as a message to one QP. NULL: not accepted. */
+static struct hca_qp *xrc_responder(struct shm_link *l, struct message *m)
+{
+	struct shm_xrc_header h = shm_xrc_header(m->dst_qpn, m->src_qpn, m->psn);
+
+	m->src_qpn = h.src_qpn;
+	m->psn = h.psn;
+	return shm_xrc_responder(l, &h, m->flags & SHM_XRC_FIRST,
+				 atomic_load_explicit(&m->slot->timer,
+						      memory_order_relaxed));
+}
+
+struct delivery {
+	struct shm_link *link;
+	const struct message *message;
+};
+
+static void deliver_copy(struct hca_qp *qp, void *arg)
+{
+	const struct delivery *d = arg;
+	struct message m = *d->message;
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	if (state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
+	    state != IBV_QPS_SQD && state != IBV_QPS_SQE)
+		return;
+	if (qp->no_self_multicast && m.src_qpn == qp->ibv.qp_num)
+		return;
+	receive_datagram(d->link, qp, &m);
+}
+
+/* A copy for each QP that is attached to the group in the datagram's header. */
+static void receive_multicast(struct shm_link *l, const struct message *m)
+{
+	struct delivery d = { l, m };
+	uint8_t grh[HCA_GRH_BYTES];
+	union ibv_gid group;
+	struct shm_extent x;
+	const uint8_t *from = m->slot->payload;
+
+	if (m->flags & SHM_IN_DATA) {
+		memcpy(&x, from, sizeof(x));
+		if (x.offset > SHM_DATA_BYTES - sizeof(grh))
+			return;
+		from = l->rx->data + x.offset;
+	}
+	memcpy(grh, from, sizeof(grh));
+	if (hca_grh_destination(grh, &group))
+		hca_mcast_each(&group, deliver_copy, &d);
+}
+
 static void dispatch(struct shm_link *l, struct message *m)
 {
 	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
@@ -329,8 +383,16 @@ static void dispatch(struct shm_link *l, struct message *m)
 
 	if (unlikely(state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
 		     state != IBV_QPS_SQD && state != IBV_QPS_SQE)) {
-		mark(m, SHM_DROPPED, 0);
-		return;
+		if (m->dst_qpn == HCA_QPN_MULTICAST &&
+		    (m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM)) {
+			receive_multicast(l, m);
+			return;
+		}
+		qp = m->flags & SHM_XRC ? xrc_responder(l, m) : NULL;
+		if (!qp) {
+			mark(m, SHM_DROPPED, 0);
+			return;
+		}
 	}
 	switch (m->op) {
 	case SHM_SEND:
@@ -347,7 +409,8 @@ static void dispatch(struct shm_link *l, struct message *m)
 		receive_atomic(qp, m);
 		break;
 	case SHM_ACCESS_FAULT:
-		if (qp->ibv.qp_type != IBV_QPT_RC ||
+		if ((qp->ibv.qp_type != IBV_QPT_RC &&
+		     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
 		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
 			break;
 		refuse_access(qp, (enum ibv_wc_status)m->imm);

@@ -30,7 +30,7 @@ static void shm_qp_clear(struct hca_qp *qp)
 static int shm_qp_connect(struct hca_qp *qp)
 {
 	/* A peer that is not there yet is no error: transmission retries. */
-	if (qp->ibv.qp_type != IBV_QPT_UD)
+	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_RECV)
 		shm_qp_resolve(qp, true);
 	return 0;
 }
@@ -81,6 +81,8 @@ static const struct hca_transport_ops shm_ops = {
 	.qp_retry = shm_retry_expired,
 	.qp_forget = shm_qp_forget,
 	.key_fence = shm_key_fence,
+	.srq_forget = shm_srq_forget,
+	.mcast_joined = shm_mcast_joined,
 	.poll = shm_poll,
 	.pending = shm_pending,
 	.forked = shm_links_forked,

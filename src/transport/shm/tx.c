@@ -145,7 +145,7 @@ static inline bool gather_check(const struct hca_qp *qp,
 
 static inline bool is_reliable(const struct hca_qp *qp)
 {
-	return qp->ibv.qp_type == IBV_QPT_RC;
+	return qp->ibv.qp_type != IBV_QPT_UC;
 }
 
 static inline uint8_t flags_of(const struct hca_qp *qp,
@@ -195,8 +195,9 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 /* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
  * or -EFAULT (a key does not allow it). An unreliable one is complete when it is
  * sent: nobody waits for it, and its buffers must not be needed any more. */
-static int put_message(struct hca_qp *qp, struct shm_link *l,
-			const struct hca_swqe *e, uint32_t index)
+static inline __attribute__((always_inline)) int
+put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+	    uint32_t index, bool xrc)
 {
 	struct slot_writer w;
 	struct shm_slot *s;
@@ -240,13 +241,20 @@ static int put_message(struct hca_qp *qp, struct shm_link *l,
 	s->length = e->length;
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
+	if (xrc)
+		shm_xrc_address(qp, e, s);
 	slot_publish(l, &w, is_reliable(qp) ? qp : NULL, index, last);
 	return 0;
 }
 
+int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
+{
+	return put_message(qp, l, e, qp->sq.next, true);
+}
+
 /* One datagram; as put_message(). */
-static int put_datagram(struct hca_qp *qp, struct shm_link *l,
-			 const struct hca_swqe *e)
+int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_swqe *e)
 {
 	uint32_t length = HCA_GRH_BYTES + e->length;
 	struct slot_writer w;
@@ -299,7 +307,7 @@ void shm_kick(struct shm_link *l)
 
 /* sq_lock and tx_lock are held. A QP that sends datagrams to several peers waits
  * for the first that is full. */
-static void backlog_add(struct shm_link *l, struct hca_qp *qp)
+void shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 {
 	if (qp->backlogged)
 		return;
@@ -311,14 +319,14 @@ static void backlog_add(struct shm_link *l, struct hca_qp *qp)
 		progress_kick(); /* nobody polls: the thread has to tick */
 }
 
-static void wait_in_backlog(struct shm_link *l, struct hca_qp *qp)
+void shm_wait_in_backlog(struct shm_link *l, struct hca_qp *qp)
 {
 	spin_lock(&l->tx_lock);
-	backlog_add(l, qp);
+	shm_backlog_add(l, qp);
 	spin_unlock(&l->tx_lock);
 }
 
-static bool remote_ready(const struct hca_qp *qp)
+bool shm_remote_ready(const struct hca_qp *qp)
 {
 	const struct hca_qp_public *r = qp->remote;
 	uint32_t state;
@@ -346,10 +354,10 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 	*done = false;
 	if (qp->sq.next != qp->sq.tail) {
 		/* Earlier messages are executed first. */
-		wait_in_backlog(l, qp);
+		shm_wait_in_backlog(l, qp);
 		return false;
 	}
-	if (unlikely(!remote_ready(qp))) {
+	if (unlikely(!shm_remote_ready(qp))) {
 		if (is_reliable(qp)) {
 			shm_retry_lost(qp);
 			return false;
@@ -360,7 +368,7 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
 			  (int)l->pid);
 	} else {
-		status = shm_onesided(qp, l, e);
+		status = shm_onesided(qp, l, e, qp->remote);
 	}
 	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
@@ -417,7 +425,7 @@ static void transmit_connected(struct hca_qp *qp)
 		/* Fence: what it reads may be the result of an atomic. */
 		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
 			     qp->sq.next != qp->sq.tail)) {
-			wait_in_backlog(l, qp);
+			shm_wait_in_backlog(l, qp);
 			break;
 		}
 		if (is_onesided(e)) {
@@ -427,11 +435,11 @@ static void transmit_connected(struct hca_qp *qp)
 				continue;
 		}
 		spin_lock(&l->tx_lock);
-		ret = put_message(qp, l, e, qp->sq.next);
+		ret = put_message(qp, l, e, qp->sq.next, false);
 		/* An error waits until the earlier entries are complete. */
 		if (unlikely(ret == -EAGAIN ||
 			     (ret && qp->sq.next != qp->sq.tail)))
-			backlog_add(l, qp);
+			shm_backlog_add(l, qp);
 		spin_unlock(&l->tx_lock);
 		if (unlikely(ret == -EFAULT && qp->sq.next == qp->sq.tail)) {
 			qp->sq.next++;
@@ -484,13 +492,17 @@ static void transmit_datagrams(struct hca_qp *qp)
 			if (likely(atomic_load_explicit(&l->state,
 							memory_order_acquire) ==
 				   SHM_LINK_UP)) {
-				ret = put_datagram(qp, l, e);
+				ret = shm_put_datagram(qp, l, e);
 				if (ret == -EAGAIN)
-					backlog_add(l, qp);
+					shm_backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);
 			}
 			spin_unlock(&l->tx_lock);
+			if (ret == -EAGAIN)
+				return;
+		} else if (e->ud.ah->multicast) {
+			ret = shm_multicast(qp, e);
 			if (ret == -EAGAIN)
 				return;
 		}
@@ -507,6 +519,8 @@ void shm_transmit(struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type == IBV_QPT_UD)
 		transmit_datagrams(qp);
+	else if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+		shm_transmit_xrc(qp);
 	else
 		transmit_connected(qp);
 }
@@ -549,6 +563,15 @@ void shm_posted(struct hca_qp *qp)
 	shm_harvest(l, true, false);
 }
 
+static void refused(struct hca_qp *qp, const struct hca_swqe *e,
+		    enum ibv_wc_status status)
+{
+	/* The target QP may be in another process than the SRQ. */
+	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		shm_xrc_refused(qp, e, status);
+	hca_sq_complete(qp, status);
+}
+
 /* What the receiver said of one slot; the QP's sq_lock is held. */
 static void settle(struct hca_qp *qp, const struct shm_inflight *f,
 		   uint64_t result, enum shm_status status, uint8_t timer)
@@ -571,13 +594,13 @@ static void settle(struct hca_qp *qp, const struct shm_inflight *f,
 		shm_retry_lost(qp);
 		break;
 	case SHM_INVALID:
-		hca_sq_complete(qp, IBV_WC_REM_INV_REQ_ERR);
+		refused(qp, e, IBV_WC_REM_INV_REQ_ERR);
 		break;
 	case SHM_REMOTE_ACCESS:
-		hca_sq_complete(qp, IBV_WC_REM_ACCESS_ERR);
+		refused(qp, e, IBV_WC_REM_ACCESS_ERR);
 		break;
 	default:
-		hca_sq_complete(qp, IBV_WC_REM_OP_ERR);
+		refused(qp, e, IBV_WC_REM_OP_ERR);
 		break;
 	}
 	if (qp->sq.next != qp->sq.head)
