@@ -16,6 +16,7 @@
 
 #include "hca/hca.h"
 #include "hca/objects.h"
+#include "hca/process.h"
 
 static bool is_v4_mapped(const union ibv_gid *gid)
 {
@@ -96,6 +97,9 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		ah->attr.grh.dgid = source.gid;
 	}
 	grh_fill(ah, &source.gid);
+	/* So that nothing has to wait when it is used. */
+	if (ah->multicast)
+		hca_process.transport->mcast_enter(false);
 	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
 	*out = &ah->ibv;
 	return 0;

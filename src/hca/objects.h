@@ -292,7 +292,6 @@ struct hca_qp {
 	 * and of which connection of the target their numbers are known good. */
 	void *xrc_link;
 	uint32_t xrc_connection;
-	bool mcast_ready;             /* peers that may be members are linked */
 
 	cache_aligned struct hca_rq rq;
 	struct hca_rq *recv;          /* own, or of the shared receive queue */
@@ -355,9 +354,10 @@ struct hca_transport_ops {
 	/* An XRC SRQ is not found any more: afterwards the transport holds no
 	 * reference to it. No lock is held. */
 	void (*srq_forget)(struct hca_srq *srq);
-	/* A QP joined a multicast group: make sure that all processes of the
-	 * host that may send to it can. May wait a little. No lock is held. */
-	void (*mcast_joined)(void);
+	/* A QP joined a multicast group, or (not `joined`) an address handle of
+	 * one was made: find the processes of the host that use multicast, and
+	 * be found. May wait a little. No lock is held. */
+	void (*mcast_enter)(bool joined);
 	/* Move incoming messages and acknowledgements. True if any moved.
 	 * `acks`: somebody waits for acknowledgements (polls a CQ that send
 	 * queues complete to); else only those found by the way count.

@@ -24,7 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/names.h"
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
@@ -425,28 +424,14 @@ static bool may_call(uint32_t block)
 	return may;
 }
 
-static void reach(const char *name, void *arg)
+bool shm_link_reach(uint32_t block)
 {
-	bool *pending = arg, refused;
-	char *end;
-	unsigned long block = strtoul(name, &end, 10);
-	struct shm_link *l;
+	struct shm_link *l = link_known(block);
+	bool refused;
 
-	if (end == name || *end || block >= HCA_QPN_BLOCKS)
-		return;
-	l = link_known((uint32_t)block);
-	if (!l && may_call((uint32_t)block))
-		l = shm_link_get((uint32_t)block, &refused);
-	if (l && atomic_load(&l->state) != SHM_LINK_UP)
-		*pending = true;
-}
-
-bool shm_reach_all(void)
-{
-	bool pending = false;
-
-	hca_names_each("busbar.qpn.", reach, &pending);
-	return pending;
+	if (!l && may_call(block))
+		l = shm_link_get(block, &refused);
+	return l && atomic_load(&l->state) != SHM_LINK_UP;
 }
 
 /* ---- accepting ---- */
@@ -684,6 +669,7 @@ void shm_qp_forget(struct hca_qp *qp)
 
 void shm_links_stop(void)
 {
+	shm_mcast_stop();
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
 
@@ -709,6 +695,7 @@ void shm_links_forked(void)
 			close(l->kick_fd);
 		/* The parent's structures stay as they are, unused. */
 	}
+	shm_mcast_stop();
 	memset(shm.by_block, 0, sizeof(shm.by_block));
 	atomic_store(&shm.link_count, 0);
 	pthread_mutex_init(&shm.lock, NULL);

@@ -4,23 +4,97 @@
  * segment says that it may have members (a filter, see hca/mcast.c), and given
  * to the members there.
  *
- * Who joins a group links with all processes that have a QP, and so does a QP
- * before its first datagram to a group; so whichever comes second finds the
- * other, and sending is a look at the links.
+ * A process that uses multicast, as a member or as a sender, says so with a name
+ * in the abstract namespace,
+ *
+ *   \0busbar.mcast.<version of the link>.<a block of its QP numbers>
+ *
+ * and then links with all that have one: when it joins a group, and once when it
+ * has a group's address, at the latest before its first datagram to one. Whichever
+ * comes second finds the other, and sending is a look at the links.
  *
  * A process that does not take its messages in loses datagrams; the others do
  * not wait for it.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "hca/names.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 #define REACH_WAIT_NS 500000 /* between two looks at the links being made */
 #define REACH_LIMIT_NS NSEC_PER_SEC
+#define REACH_ROUNDS 4
+
+static int name_fd = -1; /* under shm.lock */
+/* All who were there before us are linked; those who come later call. */
+static _Atomic bool ready;
+
+static void prefix_print(char *to, size_t size)
+{
+	snprintf(to, size, "busbar.mcast.%d.", SHM_CONTROL_VERSION);
+}
+
+static int name_hold(void)
+{
+	char name[48];
+	size_t len;
+
+	if (name_fd >= 0)
+		return 0;
+	/* It names us by the number of a QP; there may be none yet. */
+	if (!hca_process.own_block_count)
+		return -EAGAIN;
+	prefix_print(name, sizeof(name));
+	len = strlen(name);
+	snprintf(name + len, sizeof(name) - len, "%u", hca_process.own_blocks[0]);
+	name_fd = hca_name_bind(name);
+	return MIN(name_fd, 0);
+}
+
+void shm_mcast_stop(void)
+{
+	if (name_fd >= 0)
+		close(name_fd);
+	name_fd = -1;
+	atomic_store(&ready, false);
+}
+
+static void reach(const char *rest, void *arg)
+{
+	bool *pending = arg;
+	char *end;
+	unsigned long block = strtoul(rest, &end, 10);
+
+	if (end != rest && *end == '\0' && block < HCA_QPN_BLOCKS &&
+	    shm_link_reach((uint32_t)block))
+		*pending = true;
+}
+
+/* True: some links are still being made. shm.lock is held. */
+static bool reach_all(void)
+{
+	char prefix[48];
+	bool pending = false;
+	int ret = name_hold();
+
+	if (ret == -EAGAIN)
+		return false;
+	if (ret) {
+		log_error("multicast: other processes will not find this one: %s",
+			  strerror(-ret));
+		return false;
+	}
+	prefix_print(prefix, sizeof(prefix));
+	hca_names_each(prefix, reach, &pending);
+	return pending;
+}
 
 /* tx_lock is held. */
 static bool may_have_members(const struct shm_link *l, unsigned bit)
@@ -56,7 +130,7 @@ int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
 	unsigned count = atomic_load_explicit(&shm.link_count,
 					      memory_order_acquire);
 
-	if (unlikely(!qp->mcast_ready)) {
+	if (unlikely(!atomic_load_explicit(&ready, memory_order_acquire))) {
 		qp->tx_blocked = HCA_TX_RETRY_WAIT;
 		progress_timer_arm(&qp->retry,
 				   progress_now_ns() +
@@ -75,32 +149,60 @@ int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
 	return 0;
 }
 
+/* A link that both sides call at once is called again, so some rounds; but who
+ * refuses is not called for ever. */
+static bool links_pending(void)
+{
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		int state = atomic_load(&shm.links[i]->state);
+
+		if (state == SHM_LINK_CONNECTING || state == SHM_LINK_ACCEPTING)
+			return true;
+	}
+	return false;
+}
+
 void shm_multicast_resolve(struct hca_qp *qp)
 {
 	uint64_t now = progress_now_ns();
-	bool pending;
+	bool pending, late;
 
-	pthread_mutex_lock(&shm.lock);
-	pending = shm_reach_all();
-	pthread_mutex_unlock(&shm.lock);
 	spin_lock(&qp->sq_lock);
-	if (!qp->lost_since_ns)
+	if (!qp->lost_since_ns) {
 		qp->lost_since_ns = now;
-	/* Who does not answer within the time is done without. */
-	if (!pending || now - qp->lost_since_ns > REACH_LIMIT_NS)
-		qp->mcast_ready = true;
+		qp->lost_tries = 0;
+	}
+	late = now - qp->lost_since_ns > REACH_LIMIT_NS;
 	spin_unlock(&qp->sq_lock);
+	pthread_mutex_lock(&shm.lock);
+	pending = links_pending();
+	if (!pending && qp->lost_tries++ < REACH_ROUNDS)
+		pending = reach_all();
+	pthread_mutex_unlock(&shm.lock);
+	if (pending && !late)
+		return;
+	/* Who does not answer within the time is done without. */
+	atomic_store(&ready, true);
 }
 
-void shm_mcast_joined(void)
+void shm_mcast_enter(bool joined)
 {
 	struct timespec until;
+	int ret = 0;
 
+	if (!joined && atomic_load(&ready))
+		return;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += REACH_LIMIT_NS / NSEC_PER_SEC;
 	pthread_mutex_lock(&shm.lock);
-	while (shm_reach_all() && !progress_is_self())
-		if (pthread_cond_timedwait(&shm.changed, &shm.lock, &until))
+	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(); i++) {
+		if (progress_is_self())
 			break;
+		while (!ret && links_pending())
+			ret = pthread_cond_timedwait(&shm.changed, &shm.lock,
+						     &until);
+	}
+	if (name_fd >= 0 && !progress_is_self())
+		atomic_store(&ready, true);
 	pthread_mutex_unlock(&shm.lock);
 }

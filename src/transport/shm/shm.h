@@ -242,9 +242,9 @@ void shm_links_reap(void);
 /* What the peer shows of a QP or XRC SRQ of its; NULL: not its number. */
 const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
 					    uint32_t number);
-/* Links with all processes of this host that have a QP and that we may talk to.
- * True: some links are still being made. shm.lock is held. */
-bool shm_reach_all(void);
+/* Links with the owner of a block, if it is one that we may talk to. True: the
+ * link is still being made. shm.lock is held. */
+bool shm_link_reach(uint32_t block);
 bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 
 /* ---- control.c: handshake messages ---- */
@@ -334,7 +334,9 @@ void shm_responders_free(struct shm_link *l);
 int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e);
 /* The retry timer's part. */
 void shm_multicast_resolve(struct hca_qp *qp);
-void shm_mcast_joined(void);
+void shm_mcast_enter(bool joined);
+/* The adapter's end, also in a forked child. */
+void shm_mcast_stop(void);
 
 /* ---- retry.c ---- */
 /* The oldest entry was lost (or could not be sent): go back to it and try
