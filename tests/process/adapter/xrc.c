@@ -8,7 +8,7 @@
 
 #include "xrc_help.h"
 
-enum { AT = 1 << 20, LONG = 200 << 10 };
+enum { AT = 1 << 20, LONG = 200 << 10, WORD = 3 << 20 };
 
 static uint32_t longer(uint32_t length)
 {
@@ -89,7 +89,9 @@ static void operate(struct x *from, struct x *target, struct x *to, bool build)
 	expect_eq(x_post(from, &s), 0);
 	side_wait_ok(from->side, SEND_CQ, 3);
 	side_check(from->side, 0, LONG, 8);
-	side_set(to->side, AT, 8, 0);
+	/* Memory that nobody touches but by atomics. */
+	s.remote_addr = to->side->addr + WORD;
+	side_set(to->side, WORD, 8, 0);
 	s.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	s.wr_id = 4;
 	s.length = 8;
@@ -103,7 +105,7 @@ static void operate(struct x *from, struct x *target, struct x *to, bool build)
 	side_wait_ok(from->side, SEND_CQ, 5);
 	side_peek(from->side, 0, &word, sizeof(word));
 	expect_eq(word, 5);
-	side_peek(to->side, AT, &word, sizeof(word));
+	side_peek(to->side, WORD, &word, sizeof(word));
 	expect_eq(word, 9);
 }
 
@@ -297,6 +299,30 @@ static void events_wake_who_sleeps(struct pair *p)
 	x_end(&a, &b);
 }
 
+static void a_queue_has_its_limit_and_may_grow(struct pair *p)
+{
+	const struct ibv_srq_attr attr = { .max_wr = 2 * X_DEPTH,
+					   .srq_limit = 2 * X_DEPTH };
+	struct x a, b;
+
+	x_start(p, &a, &b);
+	for (uint64_t i = 0; i < X_DEPTH; i++)
+		x_recv(&b, 0, i, AT, 100);
+	expect_eq(x_srq_modify(&b, 0, &attr, IBV_SRQ_MAX_WR), 0);
+	for (uint64_t i = X_DEPTH; i < 2 * X_DEPTH; i++)
+		x_recv(&b, 0, i, AT, 100);
+	expect_eq(x_srq_modify(&b, 0, &attr, IBV_SRQ_LIMIT), 0);
+	expect_eq(side_async(&p->b, 0), -1);
+	for (uint64_t i = 0; i < 2 * X_DEPTH; i++)
+		x_send(&a, b.srqn[0], i, 0, 100);
+	for (uint64_t i = 0; i < 2 * X_DEPTH; i++)
+		side_wait_ok(&p->b, RECV_CQ, i);
+	for (uint64_t i = 0; i < 2 * X_DEPTH; i++)
+		side_wait_ok(&p->a, SEND_CQ, i);
+	expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_SRQ_LIMIT_REACHED);
+	x_end(&a, &b);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
@@ -310,6 +336,7 @@ int main(int argc, char **argv)
 		CASE(a_full_ring_of_messages_goes_through),
 		RULE("ibv_modify_qp(3)", a_reset_connection_starts_again),
 		RULE("ibv_get_cq_event(3)", events_wake_who_sleeps),
+		RULE("ibv_modify_srq(3)", a_queue_has_its_limit_and_may_grow),
 	};
 
 	return RUN_CASES(argc, argv, cases);

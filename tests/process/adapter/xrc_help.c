@@ -384,6 +384,25 @@ int x_srq_destroy(struct x *x, int srq)
 	return side_run(x->side, at_srq_destroy, a, sizeof(a));
 }
 
+struct srq_modifying {
+	int me, srq, mask;
+	struct ibv_srq_attr attr;
+};
+
+static int at_srq_modify(struct end *e, void *arg)
+{
+	struct srq_modifying *m = arg;
+
+	return ibv_modify_srq(objects[m->me].srq[m->srq], &m->attr, m->mask);
+}
+
+int x_srq_modify(struct x *x, int srq, const struct ibv_srq_attr *attr, int mask)
+{
+	struct srq_modifying m = { x->me, srq, mask, *attr };
+
+	return side_run(x->side, at_srq_modify, &m, sizeof(m));
+}
+
 struct ibv_xrcd *x_domain(struct x *x)
 {
 	return objects[x->me].xrcd;

@@ -65,6 +65,7 @@ int x_modify(struct x *x, enum x_qp qp, const struct ibv_qp_attr *attr, int mask
 int x_to_state(struct x *x, enum x_qp qp, enum ibv_qp_state state);
 enum ibv_qp_state x_state(struct x *x, enum x_qp qp);
 int x_srq_destroy(struct x *x, int srq);
+int x_srq_modify(struct x *x, int srq, const struct ibv_srq_attr *attr, int mask);
 /* For sides of this process. */
 struct ibv_xrcd *x_domain(struct x *x);
 
