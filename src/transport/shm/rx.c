@@ -376,6 +376,24 @@ static void receive_multicast(struct shm_link *l, const struct message *m)
 		hca_mcast_each(&group, deliver_copy, &d);
 }
 
+/* What is for no single QP that accepts. NULL: it is done with. Apart, to leave the
+ * way of all other messages as short as it is. */
+static __attribute__((noinline, cold)) struct hca_qp *
+other_destination(struct shm_link *l, struct message *m)
+{
+	struct hca_qp *qp;
+
+	if (m->dst_qpn == HCA_QPN_MULTICAST &&
+	    (m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM)) {
+		receive_multicast(l, m);
+		return NULL;
+	}
+	qp = m->flags & SHM_XRC ? xrc_responder(l, m) : NULL;
+	if (!qp)
+		mark(m, SHM_DROPPED, 0);
+	return qp;
+}
+
 static void dispatch(struct shm_link *l, struct message *m)
 {
 	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
@@ -383,16 +401,9 @@ static void dispatch(struct shm_link *l, struct message *m)
 
 	if (unlikely(state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
 		     state != IBV_QPS_SQD && state != IBV_QPS_SQE)) {
-		if (m->dst_qpn == HCA_QPN_MULTICAST &&
-		    (m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM)) {
-			receive_multicast(l, m);
+		qp = other_destination(l, m);
+		if (!qp)
 			return;
-		}
-		qp = m->flags & SHM_XRC ? xrc_responder(l, m) : NULL;
-		if (!qp) {
-			mark(m, SHM_DROPPED, 0);
-			return;
-		}
 	}
 	switch (m->op) {
 	case SHM_SEND:
