@@ -155,6 +155,43 @@ static void a_target_serves_the_queues_of_other_processes(struct pair *p)
 	end_shared(&f, &a, &b);
 }
 
+/* Initiator, target and queue in a process each; and the queue beside the
+ * initiator, the target elsewhere. */
+static void three_processes_may_have_a_part_each(struct pair *p)
+{
+	const struct side_options opt = { .bytes = 4 << 20, .mr_access = X_ALL };
+	struct side *third = &p->spare[0];
+	struct x_file f;
+	struct x a, b, c;
+
+	x_file_make(&f);
+	pair_open(p, &opt);
+	side_open(third, &opt);
+	x_open(p, &p->a, &a, f.path);
+	x_open(p, &p->b, &b, f.path);
+	x_open(p, third, &c, f.path);
+	x_connect(p, &a, &b, X_ALL);
+	for (uint64_t id = 1; id < 40; id += 4) {
+		exchange(&a, &b, &c, 0, 100, id, false);
+		exchange(&a, &b, &a, 1, 20000, id + 1, false);
+		exchange(&a, &b, &c, 1, LONG, id + 2, true);
+		exchange(&a, &b, &b, 0, 0, id + 3, false);
+	}
+	operate(&a, &b, &c, false);
+	/* The target's process is told what the queue's refused. */
+	x_recv(&c, 0, 9, AT, 50);
+	x_send(&a, c.srqn[0], 1, 0, 51);
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_REM_INV_REQ_ERR);
+	expect_status(side_wait(third, RECV_CQ), IBV_WC_LOC_LEN_ERR);
+	for (uint64_t end = now_ms() + WAIT_MS;
+	     x_state(&b, X_TGT) != IBV_QPS_ERR;)
+		expect(now_ms() < end);
+	x_close(&c);
+	x_end(&a, &b);
+	side_close(third);
+	x_file_end(&f);
+}
+
 static void messages_to_several_processes_keep_their_order(struct pair *p)
 {
 	struct x_file f;
@@ -330,6 +367,9 @@ int main(int argc, char **argv)
 		RULE("IBTA A14",
 		     all_operations_reach_the_memory_of_the_queues_domain),
 		RULE("IBTA A14", a_target_serves_the_queues_of_other_processes),
+		{ .name = "three_processes_may_have_a_part_each",
+		  .fn = three_processes_may_have_a_part_each, .spares = 1,
+		  .rule = "IBTA A14" },
 		RULE("IBTA A14", messages_to_several_processes_keep_their_order),
 		RULE("IBTA 9.7.5.2.8", an_empty_queue_holds_up_what_follows),
 		RULE("IBTA A14", long_messages_of_two_initiators_do_not_mix),
