@@ -83,10 +83,10 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 	ring = ring_alloc((uint32_t)cqe, &mask);
 	if (!ring)
 		return -ENOMEM;
-	spin_lock(&cq->lock);
+	hca_lock(&cq->lock);
 	count = cq->head - cq->tail;
 	if (count > mask) {
-		spin_unlock(&cq->lock);
+		hca_unlock(&cq->lock);
 		free(ring);
 		return -EINVAL;
 	}
@@ -97,7 +97,7 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 	cq->mask = mask;
 	cq->limit = mask;
 	cq->ex.cqe = (int)mask;
-	spin_unlock(&cq->lock);
+	hca_unlock(&cq->lock);
 	free(old);
 	return 0;
 }
@@ -145,38 +145,23 @@ static void cq_set_armed(struct hca_cq *cq, enum hca_cq_arm arm)
 	cq->armed = (uint8_t)arm;
 }
 
-void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
+void hca_cq_overrun(struct hca_cq *cq)
 {
-	bool notify = false;
-	uint32_t head;
+	bool first = !atomic_exchange(&cq->overrun, true);
 
-	spin_lock(&cq->lock);
-	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	/* After an overrun the queue stays in error: nothing comes behind a gap. */
-	if (unlikely(atomic_load_explicit(&cq->overrun, memory_order_relaxed) ||
-		     head - atomic_load_explicit(&cq->tail,
-						 memory_order_relaxed) >=
-			     cq->limit)) {
-		bool first = !atomic_exchange(&cq->overrun, true);
-
-		spin_unlock(&cq->lock);
-		if (first) {
-			log_warn("completion queue of %u entries overrun",
-				 cq->limit);
-			hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);
-		}
+	hca_unlock(&cq->lock);
+	if (!first)
 		return;
-	}
-	cq->ring[head & cq->mask] = *wc;
-	atomic_store_explicit(&cq->head, head + 1, memory_order_release);
-	if (unlikely(cq->armed != HCA_CQ_UNARMED) &&
-	    (cq->armed == HCA_CQ_ARMED_NEXT || solicited ||
-	     wc->status != IBV_WC_SUCCESS)) {
+	log_warn("completion queue of %u entries overrun", cq->limit);
+	hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);
+}
+
+void hca_cq_notify(struct hca_cq *cq, bool wanted)
+{
+	if (wanted)
 		cq_set_armed(cq, HCA_CQ_UNARMED);
-		notify = true;
-	}
-	spin_unlock(&cq->lock);
-	if (unlikely(notify) && cq->ex.channel)
+	hca_unlock(&cq->lock);
+	if (wanted && cq->ex.channel)
 		hca_channel_notify(cq);
 }
 
@@ -186,33 +171,54 @@ static inline bool cq_empty(struct hca_cq *cq)
 	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
 }
 
-int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+/* Likewise in whole words, see hca_wc_copy(). */
+static inline void take_one(struct ibv_wc *to, const struct ibv_wc *from)
 {
-	static _Thread_local unsigned since_move;
-	struct hca_cq *cq = hca_cq(ibcq);
+	uint64_t *w = (uint64_t *)(void *)to;
+	const uint64_t *f = (const uint64_t *)(const void *)from;
+
+	for (unsigned i = 0; i < sizeof(*to) / sizeof(*w); i++) {
+		w[i] = f[i];
+		/* Not joined to wider ones. */
+		__asm__ volatile("");
+	}
+}
+
+static inline int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
+{
 	uint32_t head, tail;
 	int count;
 
-	hca_attention_polled();
-	if (cq_empty(cq) || ++since_move >= POLLS_BETWEEN_MOVES) {
-		since_move = 0;
-		hca_poll_transports(atomic_load_explicit(
-			&cq->sends, memory_order_relaxed));
-		if (cq_empty(cq))
-			return unlikely(atomic_load_explicit(
-				       &cq->overrun, memory_order_relaxed)) ?
-				       -1 :
-				       0;
-	}
-	spin_lock(&cq->lock);
+	hca_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	count = (int)MIN((uint32_t)MAX(n, 0), head - tail);
 	for (int i = 0; i < count; i++)
-		wc[i] = cq->ring[(tail + (uint32_t)i) & cq->mask];
+		take_one(&wc[i], &cq->ring[(tail + (uint32_t)i) & cq->mask]);
 	atomic_store_explicit(&cq->tail, tail + (uint32_t)count,
 			      memory_order_release);
-	spin_unlock(&cq->lock);
+	hca_unlock(&cq->lock);
+	return count;
+}
+
+int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+	struct hca_cq *cq = hca_cq(ibcq);
+	int count = 0;
+
+	hca_enter();
+	hca_attention_polled();
+	if (cq_empty(cq) || ++hca_self.since_move >= POLLS_BETWEEN_MOVES) {
+		hca_self.since_move = 0;
+		hca_poll_transports(atomic_load_explicit(
+			&cq->sends, memory_order_relaxed));
+	}
+	if (!cq_empty(cq))
+		count = take(cq, n, wc);
+	else if (unlikely(atomic_load_explicit(&cq->overrun,
+					       memory_order_relaxed)))
+		count = -1;
+	hca_leave();
 	return count;
 }
 
@@ -222,17 +228,19 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 	if (!ibcq->channel)
 		return EINVAL;
-	spin_lock(&cq->lock);
+	hca_enter();
+	hca_lock(&cq->lock);
 	if (!solicited_only)
 		cq_set_armed(cq, HCA_CQ_ARMED_NEXT);
 	else if (cq->armed == HCA_CQ_UNARMED)
 		cq_set_armed(cq, HCA_CQ_ARMED_SOLICITED);
-	spin_unlock(&cq->lock);
+	hca_unlock(&cq->lock);
 	/* From now on somebody may sleep and is woken; what waits in a ring
 	 * already arrives now, after the arming, and raises the event. */
 	hca_attention_release();
 	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports_surely(); i++)
 		;
+	hca_leave();
 	return 0;
 }
 
@@ -240,7 +248,7 @@ void hca_cq_purge(struct hca_cq *cq, uint32_t qpn)
 {
 	uint32_t kept;
 
-	spin_lock(&cq->lock);
+	hca_lock(&cq->lock);
 	kept = cq->tail;
 	for (uint32_t i = cq->tail; i != cq->head; i++) {
 		struct ibv_wc wc = cq->ring[i & cq->mask];
@@ -249,5 +257,5 @@ void hca_cq_purge(struct hca_cq *cq, uint32_t qpn)
 			cq->ring[kept++ & cq->mask] = wc;
 	}
 	atomic_store_explicit(&cq->head, kept, memory_order_release);
-	spin_unlock(&cq->lock);
+	hca_unlock(&cq->lock);
 }

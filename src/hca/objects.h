@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hca/elide.h"
 #include "hca/progress.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -499,7 +500,55 @@ static inline void hca_recv_keep(struct hca_qp *qp)
 }
 
 /* ---- cq.c ---- */
-void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited);
+/* What hca_cq_push() leaves out; cq->lock is held, and released. */
+void hca_cq_overrun(struct hca_cq *cq);
+void hca_cq_notify(struct hca_cq *cq, bool wanted);
+
+/* Whole words: a reader that loads more than was stored at once waits until
+ * the stores have left the processor's buffer. */
+static inline void hca_wc_copy(struct ibv_wc *to, const struct ibv_wc *wc)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	uint64_t *w = (uint64_t *)(void *)to;
+
+	_Static_assert(sizeof(*wc) == 6 * sizeof(*w), "see below");
+	w[0] = wc->wr_id;
+	w[1] = (uint32_t)wc->status | (uint64_t)wc->opcode << 32;
+	w[2] = wc->vendor_err | (uint64_t)wc->byte_len << 32;
+	w[3] = wc->imm_data | (uint64_t)wc->qp_num << 32;
+	w[4] = wc->src_qp | (uint64_t)wc->wc_flags << 32;
+	w[5] = wc->pkey_index | (uint64_t)wc->slid << 16 |
+	       (uint64_t)wc->sl << 32 | (uint64_t)wc->dlid_path_bits << 40;
+#else
+	*to = *wc;
+#endif
+}
+
+/* Inline so that `wc` never exists in memory but in the queue. */
+static inline __attribute__((always_inline)) void
+hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
+{
+	uint32_t head;
+
+	hca_lock(&cq->lock);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	/* After an overrun the queue stays in error: nothing comes behind a gap. */
+	if (unlikely(atomic_load_explicit(&cq->overrun, memory_order_relaxed) ||
+		     head - atomic_load_explicit(&cq->tail,
+						 memory_order_relaxed) >=
+			     cq->limit)) {
+		hca_cq_overrun(cq);
+		return;
+	}
+	hca_wc_copy(&cq->ring[head & cq->mask], wc);
+	atomic_store_explicit(&cq->head, head + 1, memory_order_release);
+	if (unlikely(cq->armed != HCA_CQ_UNARMED)) {
+		hca_cq_notify(cq, cq->armed == HCA_CQ_ARMED_NEXT || solicited ||
+					  wc->status != IBV_WC_SUCCESS);
+		return;
+	}
+	hca_unlock(&cq->lock);
+}
 int hca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* Drops the completions of a QP that is reset or destroyed. */
@@ -521,7 +570,6 @@ enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t key_count,
 				 uint64_t *addr);
 
 /* ---- qp.c ---- */
-struct hca_qp *hca_qp_find(uint32_t qpn);
 /* Moves to ERR and flushes both queues. sq_lock is not held. */
 void hca_qp_fail(struct hca_qp *qp);
 /* The same with sq_lock held. */

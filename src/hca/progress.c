@@ -52,7 +52,8 @@ static struct {
 	.wake_fd = -1,
 };
 
-static _Thread_local bool on_progress_thread;
+static _Thread_local bool on_progress_thread
+	__attribute__((tls_model("initial-exec")));
 
 uint64_t progress_now_ns(void)
 {
@@ -161,9 +162,14 @@ static void *progress_main(void *arg)
 	on_progress_thread = true;
 	pthread_setname_np(pthread_self(), "busbar-progress");
 	while (!stop) {
-		int n = wait_events(events, ARRAY_SIZE(events),
-				    sleep_ns(hca_attention_tick()));
+		uint64_t wait_ns;
+		int n;
 
+		hca_enter();
+		wait_ns = sleep_ns(hca_attention_tick());
+		hca_leave();
+		n = wait_events(events, ARRAY_SIZE(events), wait_ns);
+		hca_enter();
 		for (int i = 0; i < n; i++) {
 			int fd = (int)(uint32_t)events[i].data.u64;
 			uint64_t drain;
@@ -178,6 +184,7 @@ static void *progress_main(void *arg)
 				  events[i].events);
 		}
 		run_timers();
+		hca_leave();
 		pthread_mutex_lock(&progress.lock);
 		stop = progress.stop;
 		pthread_mutex_unlock(&progress.lock);

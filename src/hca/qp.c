@@ -200,9 +200,9 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 
 void hca_qp_fail(struct hca_qp *qp)
 {
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	hca_qp_fail_locked(qp);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }
 
 static int check_values(const struct ibv_qp_attr *a, int mask,
@@ -295,7 +295,7 @@ static void reset(struct hca_qp *qp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	/* An error that was being worked on meanwhile does not outlive this. */
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
@@ -303,7 +303,7 @@ static void reset(struct hca_qp *qp)
 	qp->tx_offset = 0;
 	qp->lost_since_ns = 0;
 	qp->tx_epoch++;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	hca_rq_reset(&qp->rq);
 	hca_cq_purge(qp->send_cq, qp->ibv.qp_num);
 	hca_cq_purge(qp->recv_cq, qp->ibv.qp_num);
@@ -338,7 +338,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	}
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
 		qp->transport->qp_clear(qp);
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	store_values(qp, a, mask);
 	if (cur != next)
 		hca_qp_set_state(qp, next);
@@ -349,13 +349,13 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 				  a->en_sqd_async_notify;
 		hca_sq_drained(qp);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
 		return qp->transport->qp_connect(qp);
 	if (next == IBV_QPS_RTS && cur != next) {
-		spin_lock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
 		hca_sq_run(qp);
-		spin_unlock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
 	return 0;
 }
@@ -365,7 +365,7 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 {
 	struct hca_qp *qp = hca_qp(ibqp);
 
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	*attr = qp->attr;
 	/* Programs look at qp->state, too, which an error does not change. */
 	ibqp->state = attr->qp_state = attr->cur_qp_state = hca_qp_state(qp);
@@ -376,7 +376,7 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		attr->rq_psn = qp->rx_psn;
 	if (attr->qp_state >= IBV_QPS_RTS)
 		attr->sq_psn = qp->tx_psn;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	*init = (struct ibv_qp_init_attr){
 		.qp_context = ibqp->qp_context,
 		.send_cq = ibqp->send_cq,

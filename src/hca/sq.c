@@ -133,7 +133,8 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	struct hca_sq *sq = &qp->sq;
 	int ret = 0;
 
-	spin_lock(&qp->sq_lock);
+	hca_enter();
+	hca_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
 		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
 			ret = EINVAL;
@@ -149,8 +150,9 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		sq->head++;
 	}
 	hca_sq_run(qp);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
+	hca_leave();
 	if (unlikely(ret))
 		*bad = wr;
 	return ret;

@@ -49,10 +49,10 @@ int hca_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 	if (mask & IBV_SRQ_LIMIT) {
 		if (attr->srq_limit > srq->rq.limit)
 			return -EINVAL;
-		spin_lock(&srq->rq.consume_lock);
+		hca_lock(&srq->rq.consume_lock);
 		atomic_store(&srq->event_below, attr->srq_limit);
 		hca_srq_check_limit(srq);
-		spin_unlock(&srq->rq.consume_lock);
+		hca_unlock(&srq->rq.consume_lock);
 	}
 	return 0;
 }
@@ -102,5 +102,10 @@ void hca_srq_check_limit(struct hca_srq *srq)
 int hca_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad)
 {
-	return hca_rq_post(&hca_srq(ibsrq)->rq, wr, bad);
+	int ret;
+
+	hca_enter();
+	ret = hca_rq_post(&hca_srq(ibsrq)->rq, wr, bad);
+	hca_leave();
+	return ret;
 }

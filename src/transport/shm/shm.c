@@ -35,6 +35,34 @@ static int shm_qp_connect(struct hca_qp *qp)
 	return 0;
 }
 
+/* Acknowledgements wait while messages come in: the application answers first. */
+#define POLLS_TO_HARVEST 4
+
+static inline bool poll_link(struct shm_link *l, bool acks, bool wait)
+{
+	bool moved = false;
+
+	if (likely(shm_lock_for(&l->rx_lock, wait))) {
+		/* Under the lock the memory stays. */
+		if (likely(atomic_load_explicit(&l->state,
+						memory_order_acquire) ==
+			   SHM_LINK_UP) &&
+		    shm_slot_ready(l, atomic_load_explicit(
+					      &l->rx_pos,
+					      memory_order_relaxed)))
+			moved = shm_receive(l);
+		hca_unlock(&l->rx_lock);
+	}
+	if (moved && !wait && ++l->postponed < POLLS_TO_HARVEST)
+		return true;
+	l->postponed = 0;
+	if (shm_outstanding(l) && likely(shm_lock_for(&l->ack_lock, wait))) {
+		moved |= shm_harvest(l, acks);
+		hca_unlock(&l->ack_lock);
+	}
+	return moved;
+}
+
 static bool shm_poll(bool acks, bool wait)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count,
@@ -47,11 +75,13 @@ static bool shm_poll(bool acks, bool wait)
 		if (atomic_load_explicit(&l->state, memory_order_acquire) !=
 		    SHM_LINK_UP)
 			continue;
-		moved |= shm_receive(l, wait);
-		moved |= shm_harvest(l, acks, wait);
+		moved |= poll_link(l, acks, wait);
+		/* A link that broke the rules is ended over there. */
+		if (unlikely(atomic_load_explicit(&l->broken,
+						  memory_order_relaxed)) &&
+		    progress_is_self())
+			shm_link_reap(l);
 	}
-	if (unlikely(progress_is_self()))
-		shm_links_reap();
 	return moved;
 }
 

@@ -20,6 +20,10 @@
 /* An application that only polls for receives still has sends that must go on:
  * one whose receiver was not ready, one with an event owed. */
 #define IDLE_POLLS_TO_LOOK 256
+/* Where acknowledgements come with messages, the peer's line is left alone for
+ * so long: whoever reads it takes it from the peer, which then has to fetch it
+ * before its next message becomes visible. */
+#define IDLE_POLLS_WHEN_CARRIED 64
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
@@ -52,13 +56,15 @@ static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
 static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 				struct hca_qp *qp, uint32_t index, bool last)
 {
-	uint32_t ack = atomic_load_explicit(&l->rx_pos, memory_order_acquire);
+	uint32_t ack = atomic_load_explicit(&l->rx_ack, memory_order_acquire);
 
 	l->inflight[w->pos % SHM_SLOTS] = (struct shm_inflight){
 		.qp = qp,
 		.index = index,
 		.epoch = qp ? qp->tx_epoch : 0,
 		.last = last,
+		.atomic = w->slot->op == SHM_COMPARE_SWAP ||
+			  w->slot->op == SHM_FETCH_ADD,
 		.data_end = w->data_end,
 	};
 	l->data_head = w->data_end;
@@ -313,9 +319,9 @@ static void backlog_add(struct shm_link *l, struct hca_qp *qp)
 
 static void wait_in_backlog(struct shm_link *l, struct hca_qp *qp)
 {
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	backlog_add(l, qp);
-	spin_unlock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
 }
 
 static bool remote_ready(const struct hca_qp *qp)
@@ -426,13 +432,13 @@ static void transmit_connected(struct hca_qp *qp)
 			if (done)
 				continue;
 		}
-		spin_lock(&l->tx_lock);
+		hca_lock(&l->tx_lock);
 		ret = put_message(qp, l, e, qp->sq.next);
 		/* An error waits until the earlier entries are complete. */
 		if (unlikely(ret == -EAGAIN ||
 			     (ret && qp->sq.next != qp->sq.tail)))
 			backlog_add(l, qp);
-		spin_unlock(&l->tx_lock);
+		hca_unlock(&l->tx_lock);
 		if (unlikely(ret == -EFAULT && qp->sq.next == qp->sq.tail)) {
 			qp->sq.next++;
 			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
@@ -480,7 +486,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 		if (likely(e->ud.ah->local)) {
 			/* A hint for shm_posted(), as links are never freed. */
 			atomic_store_explicit(&qp->link, l, memory_order_relaxed);
-			spin_lock(&l->tx_lock);
+			hca_lock(&l->tx_lock);
 			if (likely(atomic_load_explicit(&l->state,
 							memory_order_acquire) ==
 				   SHM_LINK_UP)) {
@@ -490,7 +496,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 				else if (!ret)
 					shm_kick(l);
 			}
-			spin_unlock(&l->tx_lock);
+			hca_unlock(&l->tx_lock);
 			if (ret == -EAGAIN)
 				return;
 		}
@@ -516,7 +522,7 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 {
 	struct slot_writer w;
 
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	if (slot_open(l, &w)) {
 		w.slot->op = SHM_ACCESS_FAULT;
 		w.slot->flags = 0;
@@ -527,7 +533,7 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		slot_publish(l, &w, NULL, 0, true);
 		shm_kick(l);
 	}
-	spin_unlock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
 }
 
 /*
@@ -546,7 +552,10 @@ void shm_posted(struct hca_qp *qp)
 						 memory_order_relaxed) <
 				 SLOTS_TO_HARVEST))
 		return;
-	shm_harvest(l, true, false);
+	if (hca_trylock(&l->ack_lock)) {
+		shm_harvest(l, true);
+		hca_unlock(&l->ack_lock);
+	}
 }
 
 /* What the receiver said of one slot; the QP's sq_lock is held. */
@@ -590,11 +599,11 @@ void shm_backlog_run(struct list *waiting)
 		struct hca_qp *qp = list_entry(waiting->next, struct hca_qp,
 					       backlog_entry);
 
-		spin_lock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
 		list_remove(&qp->backlog_entry);
 		qp->backlogged = false;
 		hca_sq_run(qp);
-		spin_unlock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
 }
 
@@ -603,42 +612,56 @@ static void run_backlog(struct shm_link *l)
 	struct list again;
 
 	list_init(&again);
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	list_splice(&again, &l->backlog_qps);
 	atomic_store(&l->backlog, 0);
-	spin_unlock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
 	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
 	shm_backlog_run(&again);
 }
 
-/* How far the peer has come, by either way of telling; ack_lock is held. */
-static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
-			     bool look)
+/* Position of an acknowledgement word; false when it is not in [from, limit]:
+ * older than what came by the other way, or nonsense. */
+static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
+			   uint32_t *pos)
 {
-	uint32_t carried = atomic_load_explicit(&l->acked_hint,
-						memory_order_acquire);
-	uint32_t end = from;
+	uint32_t ahead = (word - from) & SHM_ACK_POS_MASK;
 
-	if (carried - from <= limit - from)
-		end = carried;
-	if (end == from && look) {
-		uint32_t line = atomic_load_explicit(&l->tx->ack.consumed,
-						     memory_order_acquire);
-
-		/* Older than what was carried is no violation, just late. */
-		if (line - from <= limit - from)
-			end = line;
-	}
-	return end;
+	*pos = from + ahead;
+	return ahead <= limit - from;
 }
 
-static void wake_idle_peer(struct shm_link *l)
+/* How far the peer has come, by either way of telling, and whether it marked
+ * slots; ack_lock is held. */
+static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
+			     bool look, bool *marks)
+{
+	uint32_t word = atomic_load_explicit(&l->acked_hint,
+					     memory_order_acquire);
+	uint32_t pos;
+
+	*marks = false;
+	if (ack_pos(word, from, limit, &pos) && pos != from) {
+		l->carried = true;
+	} else if (look) {
+		word = atomic_load_explicit(&l->tx->ack.word,
+					    memory_order_acquire);
+		if (!ack_pos(word, from, limit, &pos) || pos == from)
+			return from;
+		l->carried = false;
+	} else {
+		return from;
+	}
+	word >>= SHM_ACK_POS_BITS;
+	*marks = word != l->marks_seen;
+	l->marks_seen = word;
+	return pos;
+}
+
+static void wake_idle_peer(struct shm_link *l, uint32_t polls)
 {
 	const uint64_t one = 1;
-	uint32_t polls = atomic_load_explicit(&l->idle_polls,
-					      memory_order_relaxed) + 1;
 
-	atomic_store_explicit(&l->idle_polls, polls, memory_order_relaxed);
 	/* The peer's application polled lately and stopped: its thread notices
 	 * at its next tick, we can tell it sooner. */
 	if (polls % IDLE_POLLS_TO_KICK == 0 &&
@@ -646,76 +669,66 @@ static void wake_idle_peer(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-/* ack_lock is held. */
-static bool harvest(struct shm_link *l, bool look)
+bool shm_harvest(struct shm_link *l, bool look)
 {
-	uint32_t pos, end, limit;
-	bool moved;
+	uint32_t pos, end, limit, idle;
+	bool moved, marks;
 
 	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
 		return false;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	look |= atomic_load_explicit(&l->backlog, memory_order_relaxed) ||
-		(atomic_load_explicit(&l->idle_polls, memory_order_relaxed) + 1) %
-				IDLE_POLLS_TO_LOOK == 0;
-	end = acknowledged(l, pos, limit, look);
+	idle = atomic_load_explicit(&l->idle_polls, memory_order_relaxed) + 1;
+	look = (look && (!l->carried || idle > IDLE_POLLS_WHEN_CARRIED)) ||
+	       idle % IDLE_POLLS_TO_LOOK == 0 ||
+	       atomic_load_explicit(&l->backlog, memory_order_relaxed);
+	end = acknowledged(l, pos, limit, look, &marks);
 	moved = pos != end;
-	if (!moved && pos != limit)
-		wake_idle_peer(l);
-	else
-		atomic_store_explicit(&l->idle_polls, 0, memory_order_relaxed);
+	if (moved || pos == limit)
+		idle = 0;
+	atomic_store_explicit(&l->idle_polls, idle, memory_order_relaxed);
+	if (idle)
+		wake_idle_peer(l, idle);
 	for (; pos != end; pos++) {
 		struct shm_inflight f = l->inflight[pos % SHM_SLOTS];
 		struct shm_slot *s = &l->tx->slots[pos % SHM_SLOTS];
-		uint8_t status = atomic_load_explicit(&s->status,
-						      memory_order_relaxed);
-		uint8_t timer = atomic_load_explicit(&s->timer,
-						     memory_order_relaxed);
-		uint64_t result;
+		uint8_t status = SHM_OK, timer = 0;
+		uint64_t result = 0;
 
-		/* Of an atomic; the slot may be used again after this. */
-		memcpy(&result, s->payload + offsetof(struct shm_atomic, result),
-		       sizeof(result));
+		/* Before the slot may be used again. */
+		if (unlikely(marks)) {
+			status = atomic_load_explicit(&s->status,
+						      memory_order_relaxed);
+			timer = atomic_load_explicit(&s->timer,
+						     memory_order_relaxed);
+		}
+		if (unlikely(f.atomic))
+			memcpy(&result, s->payload +
+					offsetof(struct shm_atomic, result),
+			       sizeof(result));
 		atomic_store_explicit(&l->data_tail, f.data_end,
 				      memory_order_release);
 		atomic_store_explicit(&l->harvested, pos + 1,
 				      memory_order_release);
 		if (!f.qp)
 			continue;
-		spin_lock(&f.qp->sq_lock);
+		hca_lock(&f.qp->sq_lock);
 		if (f.epoch == f.qp->tx_epoch)
 			settle(f.qp, &f, result, status, timer);
-		spin_unlock(&f.qp->sq_lock);
+		hca_unlock(&f.qp->sq_lock);
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		run_backlog(l);
 	return moved;
 }
 
-bool shm_harvest(struct shm_link *l, bool look, bool wait)
-{
-	bool moved;
-
-	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
-		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
-	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
-		return false;
-	if (!spin_trylock(&l->ack_lock)) {
-		if (likely(!wait))
-			return false;
-		spin_lock(&l->ack_lock);
-	}
-	moved = harvest(l, look);
-	spin_unlock(&l->ack_lock);
-	return moved;
-}
-
 void shm_harvest_rest(struct shm_link *l)
 {
-	spin_lock(&l->ack_lock);
+	hca_lock(&l->ack_lock);
 	/* Twice: by what was carried, then by what stands in the line. */
-	harvest(l, true);
-	harvest(l, true);
-	spin_unlock(&l->ack_lock);
+	l->carried = false;
+	shm_harvest(l, true);
+	l->carried = false;
+	shm_harvest(l, true);
+	hca_unlock(&l->ack_lock);
 }
