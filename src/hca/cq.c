@@ -177,6 +177,7 @@ static inline void take_one(struct ibv_wc *to, const struct ibv_wc *from)
 	uint64_t *w = (uint64_t *)(void *)to;
 	const uint64_t *f = (const uint64_t *)(const void *)from;
 
+#pragma GCC unroll 6
 	for (unsigned i = 0; i < sizeof(*to) / sizeof(*w); i++) {
 		w[i] = f[i];
 		/* Not joined to wider ones. */

@@ -201,8 +201,9 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 /* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
  * or -EFAULT (a key does not allow it). An unreliable one is complete when it is
  * sent: nobody waits for it, and its buffers must not be needed any more. */
-static int put_message(struct hca_qp *qp, struct shm_link *l,
-			const struct hca_swqe *e, uint32_t index)
+static __attribute__((noinline)) int
+put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+	    uint32_t index)
 {
 	struct slot_writer w;
 	struct shm_slot *s;
@@ -344,7 +345,7 @@ static bool remote_ready(const struct hca_qp *qp)
  * the slot part (WRITE with immediate) or the following entry; `*done` says
  * that the entry is complete.
  */
-static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
+static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 			 const struct hca_swqe *e, bool *done)
 {
 	enum ibv_wc_status status;
@@ -403,6 +404,58 @@ static void lose_unreliable(struct hca_qp *qp)
 	progress_timer_arm(&qp->retry, progress_now_ns() + LINK_WAIT_NS);
 }
 
+/*
+ * The usual message: small, of one buffer or inline. False: it is not that, or
+ * something is in the way; nothing was done. The caller kicks.
+ */
+static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
+				  const struct hca_swqe *e)
+{
+	bool reliable = is_reliable(qp);
+	const void *from = e->inline_data;
+	struct slot_writer w;
+	struct shm_slot *s;
+
+	if (unlikely((e->opcode != IBV_WR_SEND &&
+		      e->opcode != IBV_WR_SEND_WITH_IMM) ||
+		     e->length > SHM_SLOT_PAYLOAD ||
+		     (e->flags & HCA_SWQE_FENCE)))
+		return false;
+	hca_lock(&l->tx_lock);
+	if (unlikely(!slot_open(l, &w)))
+		goto other;
+	if (!(e->flags & HCA_SWQE_INLINE)) {
+		if (unlikely(e->num_sge != 1))
+			goto other;
+		from = hca_sge_resolve(qp->pd, &e->sge[0], 0);
+		if (unlikely(!from))
+			goto other;
+	}
+	s = w.slot;
+	memcpy(s->payload, from, e->length);
+	s->op = e->opcode == IBV_WR_SEND ? SHM_SEND : SHM_SEND_IMM;
+	s->flags = flags_of(qp, e);
+	s->dst_qpn = qp->attr.dest_qp_num;
+	s->src_qpn = qp->ibv.qp_num;
+	s->length = e->length;
+	s->imm = e->imm;
+	s->psn = qp->tx_psn;
+	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, true);
+	/* The next slot's tag is watched by the peer, its payload is not: it is
+	 * ours when it is needed. */
+	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[32], 1);
+	hca_unlock(&l->tx_lock);
+	qp->sq.next++;
+	qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
+	if (!reliable)
+		hca_sq_complete(qp, IBV_WC_SUCCESS);
+	return true;
+
+other:
+	hca_unlock(&l->tx_lock);
+	return false;
+}
+
 static void transmit_connected(struct hca_qp *qp)
 {
 	struct shm_link *l = qp->link;
@@ -419,6 +472,10 @@ static void transmit_connected(struct hca_qp *qp)
 			else if (qp->sq.next == qp->sq.tail)
 				shm_retry_lost(qp);
 			return;
+		}
+		if (likely(transmit_plain(qp, l, e))) {
+			sent = true;
+			continue;
 		}
 		/* Fence: what it reads may be the result of an atomic. */
 		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
@@ -457,7 +514,7 @@ static void transmit_connected(struct hca_qp *qp)
 		shm_kick(l);
 }
 
-static void transmit_datagrams(struct hca_qp *qp)
+static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 {
 	while (qp->sq.next != hca_sq_end(qp)) {
 		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
