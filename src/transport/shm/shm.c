@@ -40,7 +40,7 @@ static int shm_qp_connect(struct hca_qp *qp)
 
 static inline bool poll_link(struct shm_link *l, bool acks, bool wait)
 {
-	bool moved = false;
+	bool moved = false, postpone = false;
 
 	if (likely(shm_lock_for(&l->rx_lock, wait))) {
 		/* Under the lock the memory stays. */
@@ -49,13 +49,14 @@ static inline bool poll_link(struct shm_link *l, bool acks, bool wait)
 			   SHM_LINK_UP) &&
 		    shm_slot_ready(l, atomic_load_explicit(
 					      &l->rx_pos,
-					      memory_order_relaxed)))
+					      memory_order_relaxed))) {
 			moved = shm_receive(l);
+			postpone = ++l->received % POLLS_TO_HARVEST && !wait;
+		}
 		hca_unlock(&l->rx_lock);
 	}
-	if (moved && !wait && ++l->postponed < POLLS_TO_HARVEST)
-		return true;
-	l->postponed = 0;
+	if (postpone)
+		return moved;
 	if (shm_outstanding(l) && likely(shm_lock_for(&l->ack_lock, wait))) {
 		moved |= shm_harvest(l, acks);
 		hca_unlock(&l->ack_lock);

@@ -5,9 +5,9 @@
  * Two processes share one link, whatever the number of their QPs. A link is a
  * memory file with a ring of slots and a data area in each direction, plus a
  * Unix socket that carried the handshake and whose hang-up tells of the peer's
- * death. Small messages travel inside a slot, middle ones in the data area,
- * large ones stay where they are and the receiver pulls them with one
- * process_vm_readv(). RDMA WRITE and READ are done by the initiator alone
+ * death. Small messages travel inside a slot, larger ones in fragments through the
+ * data area, or, where a setting says so, they stay where they are and the
+ * receiver pulls them with one process_vm_readv(). RDMA WRITE and READ are done by the initiator alone
  * (onesided.c), ATOMIC operations by the responder (atomic.c).
  *
  * Reliability works on messages as the InfiniBand transport does on packets:
@@ -36,7 +36,7 @@
 #define SHM_SLOT_BYTES 128
 #define SHM_SLOT_PAYLOAD 96
 #define SHM_DATA_BYTES (1u << 20)
-#define SHM_FRAGMENT (64u << 10)   /* of what is neither small nor pulled */
+#define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
 
 enum shm_op {
@@ -185,7 +185,6 @@ struct shm_link {
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
 	struct list backlog_qps;     /* hca_qp.backlog_entry; tx_lock */
 	_Atomic uint32_t idle_polls; /* with unacknowledged slots */
-	uint8_t postponed;           /* polls without looking; a hint */
 	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
 
@@ -194,6 +193,7 @@ struct shm_link {
 	struct shm_direction *rx;
 	_Atomic uint32_t rx_pos;     /* slots passed */
 	uint32_t rx_marks;           /* of them marked */
+	uint32_t received;           /* polls that found any */
 	_Atomic uint32_t rx_ack;     /* both, as an acknowledgement word */
 };
 
