@@ -165,12 +165,6 @@ void hca_cq_notify(struct hca_cq *cq, bool wanted)
 		hca_channel_notify(cq);
 }
 
-static inline bool cq_empty(struct hca_cq *cq)
-{
-	return atomic_load_explicit(&cq->head, memory_order_acquire) ==
-	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
-}
-
 /* Likewise in whole words, see hca_wc_copy(). */
 static inline void take_one(struct ibv_wc *to, const struct ibv_wc *from)
 {
@@ -209,12 +203,11 @@ int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 
 	hca_enter();
 	hca_attention_polled();
-	if (cq_empty(cq) || ++hca_self.since_move >= POLLS_BETWEEN_MOVES) {
+	if (hca_cq_empty(cq) || ++hca_self.since_move >= POLLS_BETWEEN_MOVES) {
 		hca_self.since_move = 0;
-		hca_poll_transports(atomic_load_explicit(
-			&cq->sends, memory_order_relaxed));
+		hca_poll_transports(cq);
 	}
-	if (!cq_empty(cq))
+	if (!hca_cq_empty(cq))
 		count = take(cq, n, wc);
 	else if (unlikely(atomic_load_explicit(&cq->overrun,
 					       memory_order_relaxed)))

@@ -305,11 +305,12 @@ struct hca_transport_ops {
 	/* A key was invalidated: wait until no peer copies with it. */
 	void (*key_fence)(uint32_t key);
 	/* Move incoming messages and acknowledgements. True if any moved.
-	 * `acks`: somebody waits for acknowledgements (polls a CQ that send
-	 * queues complete to); else only those found by the way count.
+	 * `cq`: what is polled; when it has got something the rest may wait for
+	 * the next poll, and acknowledgements are looked for if send queues
+	 * complete to it. NULL: everything.
 	 * `wait`: for threads that are moving messages at the moment, instead
 	 * of leaving the work to them: who goes to sleep next must know. */
-	bool (*poll)(bool acks, bool wait);
+	bool (*poll)(struct hca_cq *cq, bool wait);
 	/* Anything that poll would move, or that needs the thread's ticks. */
 	bool (*pending)(void);
 	/* Dropping of inherited resources in a forked child. */
@@ -522,6 +523,12 @@ static inline void hca_wc_copy(struct ibv_wc *to, const struct ibv_wc *wc)
 #else
 	*to = *wc;
 #endif
+}
+
+static inline bool hca_cq_empty(struct hca_cq *cq)
+{
+	return atomic_load_explicit(&cq->head, memory_order_acquire) ==
+	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
 }
 
 /* Inline so that `wc` never exists in memory but in the queue. */

@@ -418,7 +418,7 @@ int hca_attention_tick(void)
 		/* A kick while the application polls: a peer waits for us
 		 * longer than it takes to poll, so look at once. */
 		if (atomic_exchange(&hca_process.kicked, false))
-			hca_poll_transports(true);
+			hca_poll_transports(NULL);
 		if (polls != polls_before) {
 			polls_before = polls;
 			goto out;

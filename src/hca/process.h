@@ -127,16 +127,16 @@ static inline void hca_attention_polled(void)
 		hca_attention_attend();
 }
 
-static inline bool hca_poll_transports(bool acks)
+static inline bool hca_poll_transports(struct hca_cq *cq)
 {
-	return hca_process.transport->poll(acks, false);
+	return hca_process.transport->poll(cq, false);
 }
 
 /* Before sleeping: false means that nothing is there, not that somebody else
  * is looking. A lock may be held for other reasons than moving messages. */
 static inline bool hca_poll_transports_surely(void)
 {
-	return hca_process.transport->poll(true, true);
+	return hca_process.transport->poll(NULL, true);
 }
 
 /* Publishes that we copy with `key` of another process; returns the slot. */

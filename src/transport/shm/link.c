@@ -96,7 +96,7 @@ static int link_set_area(struct shm_link *l, int area_fd, int role)
 	l->rx_marks = l->marks_seen = 0;
 	l->carried = false;
 	atomic_store(&l->broken, false);
-	atomic_store(&l->idle_polls, 0);
+	l->idle_polls = 0;
 	return 0;
 }
 

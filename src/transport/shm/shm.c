@@ -35,10 +35,11 @@ static int shm_qp_connect(struct hca_qp *qp)
 	return 0;
 }
 
-/* Acknowledgements wait while messages come in: the application answers first. */
+/* Acknowledgements wait for the next poll, but not for ever, when the application
+ * got what it polls for: it may want to answer. */
 #define POLLS_TO_HARVEST 4
 
-static inline bool poll_link(struct shm_link *l, bool acks, bool wait)
+static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 {
 	bool moved = false, postpone = false;
 
@@ -51,20 +52,25 @@ static inline bool poll_link(struct shm_link *l, bool acks, bool wait)
 					      &l->rx_pos,
 					      memory_order_relaxed))) {
 			moved = shm_receive(l);
-			postpone = ++l->received % POLLS_TO_HARVEST && !wait;
+			postpone = cq && ++l->received % POLLS_TO_HARVEST &&
+				   !hca_cq_empty(cq);
 		}
 		hca_unlock(&l->rx_lock);
 	}
-	if (postpone)
-		return moved;
-	if (shm_outstanding(l) && likely(shm_lock_for(&l->ack_lock, wait))) {
-		moved |= shm_harvest(l, acks);
+	if (!postpone && shm_outstanding(l) &&
+	    likely(shm_lock_for(&l->ack_lock, wait))) {
+		bool acks = !cq || atomic_load_explicit(&cq->sends,
+							memory_order_relaxed);
+		bool look;
+
+		if (shm_harvest_due(l, acks, &look))
+			moved |= shm_harvest(l, look);
 		hca_unlock(&l->ack_lock);
 	}
 	return moved;
 }
 
-static bool shm_poll(bool acks, bool wait)
+static bool shm_poll(struct hca_cq *cq, bool wait)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count,
 					      memory_order_acquire);
@@ -76,7 +82,7 @@ static bool shm_poll(bool acks, bool wait)
 		if (atomic_load_explicit(&l->state, memory_order_acquire) !=
 		    SHM_LINK_UP)
 			continue;
-		moved |= poll_link(l, acks, wait);
+		moved |= poll_link(l, cq, wait);
 		/* A link that broke the rules is ended over there. */
 		if (unlikely(atomic_load_explicit(&l->broken,
 						  memory_order_relaxed)) &&

@@ -184,7 +184,7 @@ struct shm_link {
 	uint32_t marks_seen;         /* of the acknowledgement word */
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
 	struct list backlog_qps;     /* hca_qp.backlog_entry; tx_lock */
-	_Atomic uint32_t idle_polls; /* with unacknowledged slots */
+	uint32_t idle_polls;         /* with unacknowledged slots */
 	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
 
@@ -324,6 +324,31 @@ static inline bool shm_lock_for(struct spin *lock, bool wait)
 	if (wait)
 		hca_lock(lock);
 	return wait;
+}
+
+/* An application that only polls for receives still has sends that must go on:
+ * one whose receiver was not ready, one with an event owed. */
+#define SHM_IDLE_POLLS_TO_LOOK 256
+/* Where acknowledgements come with messages, the peer's line is left alone for
+ * so long: whoever reads it takes it from the peer, which then has to fetch it
+ * before its next message becomes visible. */
+#define SHM_IDLE_POLLS_WHEN_CARRIED 64
+
+/* Is there news of our slots, or is it time to look in the peer's line?
+ * `acks`: somebody waits for them. Sets *look. ack_lock is held. */
+static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
+{
+	uint32_t idle = ++l->idle_polls;
+
+	*look = (acks &&
+		 (!l->carried || idle > SHM_IDLE_POLLS_WHEN_CARRIED)) ||
+		unlikely(idle % SHM_IDLE_POLLS_TO_LOOK == 0) ||
+		unlikely(atomic_load_explicit(&l->backlog,
+					      memory_order_relaxed));
+	return *look ||
+	       ((atomic_load_explicit(&l->acked_hint, memory_order_relaxed) ^
+		 atomic_load_explicit(&l->harvested, memory_order_relaxed)) &
+		SHM_ACK_POS_MASK);
 }
 
 /* Is anything to be acknowledged or waiting? */

@@ -17,13 +17,6 @@
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
-/* An application that only polls for receives still has sends that must go on:
- * one whose receiver was not ready, one with an event owed. */
-#define IDLE_POLLS_TO_LOOK 256
-/* Where acknowledgements come with messages, the peer's line is left alone for
- * so long: whoever reads it takes it from the peer, which then has to fetch it
- * before its next message becomes visible. */
-#define IDLE_POLLS_WHEN_CARRIED 64
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
@@ -715,37 +708,32 @@ static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
 	return pos;
 }
 
-static void wake_idle_peer(struct shm_link *l, uint32_t polls)
+static void wake_idle_peer(struct shm_link *l)
 {
 	const uint64_t one = 1;
 
 	/* The peer's application polled lately and stopped: its thread notices
 	 * at its next tick, we can tell it sooner. */
-	if (polls % IDLE_POLLS_TO_KICK == 0 &&
+	if (l->idle_polls % IDLE_POLLS_TO_KICK == 0 &&
 	    write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
 bool shm_harvest(struct shm_link *l, bool look)
 {
-	uint32_t pos, end, limit, idle;
+	uint32_t pos, end, limit;
 	bool moved, marks;
 
 	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
 		return false;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	idle = atomic_load_explicit(&l->idle_polls, memory_order_relaxed) + 1;
-	look = (look && (!l->carried || idle > IDLE_POLLS_WHEN_CARRIED)) ||
-	       idle % IDLE_POLLS_TO_LOOK == 0 ||
-	       atomic_load_explicit(&l->backlog, memory_order_relaxed);
 	end = acknowledged(l, pos, limit, look, &marks);
 	moved = pos != end;
 	if (moved || pos == limit)
-		idle = 0;
-	atomic_store_explicit(&l->idle_polls, idle, memory_order_relaxed);
-	if (idle)
-		wake_idle_peer(l, idle);
+		l->idle_polls = 0;
+	else
+		wake_idle_peer(l);
 	for (; pos != end; pos++) {
 		struct shm_inflight f = l->inflight[pos % SHM_SLOTS];
 		struct shm_slot *s = &l->tx->slots[pos % SHM_SLOTS];
