@@ -20,6 +20,8 @@
  * a queue that is always full must not starve the others. */
 #define POLLS_BETWEEN_MOVES 16
 #define CQE_MIN 4
+/* Between two looks for timers that nobody runs. */
+#define POLLS_BETWEEN_TIMERS 1024
 /* What is left is the progress thread's. */
 #define MOVES_WHEN_ARMED 64
 
@@ -213,6 +215,8 @@ int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 					       memory_order_relaxed)))
 		count = -1;
 	hca_leave();
+	if (unlikely(++hca_self.polls % POLLS_BETWEEN_TIMERS == 0))
+		progress_run_overdue();
 	return count;
 }
 

@@ -35,7 +35,7 @@ struct hca_self {
 	uint32_t depth;     /* of hca_enter() */
 	uint32_t auto_held; /* locks taken outside of it */
 	uint32_t streak;    /* slow entries, no other thread's in between */
-	uint32_t since_move; /* of poll_cq */
+	uint32_t since_move, polls; /* of poll_cq */
 	bool elided;        /* locks are not taken at the moment */
 	/* Counted in hca_elision.others, by hca_enter() and by locks outside. */
 	bool announced, auto_announced;

@@ -147,6 +147,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	list_init(&qp->backlog_entry);
 	list_init(&qp->link_entry);
 	progress_timer_init(&qp->retry, retry_expired);
+	qp->retry.by_pollers = true;
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret)
 		goto err_rq;
