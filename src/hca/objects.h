@@ -561,6 +561,35 @@ int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* Drops the completions of a QP that is reset or destroyed. */
 void hca_cq_purge(struct hca_cq *cq, uint32_t qpn);
 
+/* ---- sq.c again: what completes, in its straight form ---- */
+extern const uint8_t hca_wc_opcodes[];
+
+/* The oldest entry leaves the queue, with a completion if one is due. */
+static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	struct hca_sq *sq = &qp->sq;
+	const struct hca_swqe *e = hca_sq_entry(sq, sq->tail++);
+	struct ibv_wc wc = {
+		.wr_id = e->wr_id,
+		.status = status,
+		.opcode = hca_wc_opcodes[e->opcode],
+		.byte_len = e->length,
+		.qp_num = qp->ibv.qp_num,
+	};
+
+	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS)
+		hca_cq_push(qp->send_cq, &wc, false);
+}
+
+/* hca_sq_complete() of a transmitted entry that went well. */
+static inline void hca_sq_complete_ok(struct hca_qp *qp)
+{
+	hca_sq_report(qp, IBV_WC_SUCCESS);
+	qp->lost_since_ns = 0;
+	if (unlikely(qp->sq.draining))
+		hca_sq_drained(qp);
+}
+
 /* ---- mr.c: keys ---- */
 /* The address for `sge` if it may be used with `access` (enum
  * ibv_access_flags, 0 for local reading) in `pd`; NULL when not. */

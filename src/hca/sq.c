@@ -12,7 +12,7 @@
 
 #include "hca/objects.h"
 
-static const uint8_t wc_opcodes[] = {
+const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
 	[IBV_WR_SEND] = IBV_WC_SEND,
@@ -178,22 +178,8 @@ void hca_sq_run(struct hca_qp *qp)
 static void complete_oldest(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	struct hca_sq *sq = &qp->sq;
-	const struct hca_swqe *e = hca_sq_entry(sq, sq->tail);
 
-	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS) {
-		struct ibv_wc wc = {
-			.wr_id = e->wr_id,
-			.status = status,
-			.opcode = wc_opcodes[e->opcode],
-			.byte_len = e->length,
-			.qp_num = qp->ibv.qp_num,
-		};
-
-		sq->tail++;
-		hca_cq_push(qp->send_cq, &wc, false);
-	} else {
-		sq->tail++;
-	}
+	hca_sq_report(qp, status);
 	if (unlikely((int32_t)(sq->next - sq->tail) < 0))
 		sq->next = sq->tail;
 }

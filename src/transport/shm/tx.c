@@ -609,8 +609,9 @@ void shm_posted(struct hca_qp *qp)
 }
 
 /* What the receiver said of one slot; the QP's sq_lock is held. */
-static void settle(struct hca_qp *qp, const struct shm_inflight *f,
-		   uint64_t result, enum shm_status status, uint8_t timer)
+static __attribute__((noinline)) void
+settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
+       enum shm_status status, uint8_t timer)
 {
 	const struct hca_swqe *e = hca_sq_entry(&qp->sq, f->index);
 
@@ -758,8 +759,15 @@ bool shm_harvest(struct shm_link *l, bool look)
 		if (!f.qp)
 			continue;
 		hca_lock(&f.qp->sq_lock);
-		if (f.epoch == f.qp->tx_epoch)
+		if (unlikely(f.epoch != f.qp->tx_epoch)) {
+			/* It was transmitted again, or flushed, meanwhile. */
+		} else if (likely(status == SHM_OK && f.last && !f.atomic &&
+				  f.qp->sq.next == f.qp->sq.head)) {
+			f.qp->rnr_left = f.qp->attr.rnr_retry;
+			hca_sq_complete_ok(f.qp);
+		} else {
 			settle(f.qp, &f, result, status, timer);
+		}
 		hca_unlock(&f.qp->sq_lock);
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
