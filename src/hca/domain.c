@@ -172,7 +172,7 @@ int hca_memory_alloc(struct hca_pd *pd, size_t size, enum hca_resource kind,
 	if (at == IBV_ALLOCATOR_USE_DEFAULT)
 		return heap_alloc(size, out);
 	if (!at) {
-		log_error("the parent domain's allocator gave no %zu bytes for a queue",
+		log_debug("the parent domain's allocator gave no %zu bytes for a queue",
 			  size);
 		return -ENOMEM;
 	}

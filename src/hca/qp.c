@@ -89,9 +89,10 @@ static int check_init_attr(struct ibv_context *ctx,
 	    !a->recv_cq || a->pd->context != ctx || a->send_cq->context != ctx ||
 	    a->recv_cq->context != ctx || (a->srq && a->srq->context != ctx))
 		return -EINVAL;
-	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_recv_wr > HCA_MAX_QP_WR ||
-	    c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE ||
-	    c->max_inline_data > HCA_MAX_INLINE)
+	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_send_sge > HCA_MAX_SGE ||
+	    c->max_inline_data > HCA_MAX_INLINE ||
+	    (!a->srq && (c->max_recv_wr > HCA_MAX_QP_WR ||
+			 c->max_recv_sge > HCA_MAX_SGE)))
 		return -EINVAL;
 	/* ibv_create_qp(3): a shared receive queue is for RC and UD. */
 	if (a->srq && a->qp_type == IBV_QPT_UC)
@@ -335,7 +336,7 @@ static int check_values(const struct ibv_qp_attr *a, int mask)
 
 /* Peers look at these before they read or write. A QP without resources for
  * READ and ATOMIC refuses them like one that does not grant the right: both are
- * answered with NAK invalid request (9.7.4.1.3, 9.7.5.2.8). */
+ * answered with NAK invalid request (9.7.4.1). */
 static void publish_access(struct hca_qp *qp)
 {
 	unsigned access = qp->attr.qp_access_flags;

@@ -478,7 +478,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
 			return;
 		}
-		/* The address handle belongs to another domain (10.2.2.2). */
+		/* The address handle belongs to another domain (10.2.3). */
 		if (unlikely(e->ud.ah->pd_id != qp->pd->id)) {
 			qp->sq.next++;
 			hca_sq_complete(qp, IBV_WC_LOC_QP_OP_ERR);
