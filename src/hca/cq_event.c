@@ -126,9 +126,6 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	/* Allowed, but there is nobody to tell. */
 	if (!ibcq->channel)
 		return 0;
-	/* What is there already comes before the arming: the application polls
-	 * next and would otherwise be woken for what it has had. */
-	hca_poll_transports(true);
 	spin_lock(&cq->lock);
 	if (!solicited_only)
 		set_armed(cq, HCA_CQ_ARMED_NEXT);

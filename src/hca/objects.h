@@ -122,6 +122,7 @@ struct hca_cq {
 	uint32_t limit; /* cqe granted */
 	uint8_t special; /* enum hca_cq_special, 0: plain pushes */
 	_Atomic bool overrun; /* for good */
+	bool single_threaded; /* the application says so */
 	struct ibv_wc *ring;
 	/* Under channel->lock. */
 	unsigned events_queued;
@@ -131,7 +132,6 @@ struct hca_cq {
 	atomic_int users;      /* QPs */
 	_Atomic bool sends;    /* a send queue completes here */
 
-	bool single_threaded;  /* the application says so */
 	bool ignore_overrun;
 	struct hca_memory memory;
 	struct hca_pd *parent_domain;
@@ -186,10 +186,10 @@ struct hca_rq {
 struct hca_srq {
 	struct ibv_srq ibv;
 	struct hca_rq rq;
-	struct hca_memory memory;
 	_Atomic uint32_t event_below; /* entries left; 0: no event wanted */
 	uint32_t async_taken;
 	atomic_int users;
+	struct hca_memory memory;
 };
 
 enum hca_swqe_flags {
@@ -286,15 +286,15 @@ struct hca_qp {
 	};
 	bool extended;
 	bool sq_sig_all;
+	bool single_threaded;         /* the application says so */
 	uint32_t send_ops;            /* enum ibv_qp_create_send_ops_flags */
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_qp_public *pub;
 	struct ibv_qp_attr attr;      /* what modify set */
 	struct ibv_qp_cap cap;
-	bool single_threaded;         /* the application says so */
-	struct hca_memory sq_memory, rq_memory;
 	const struct hca_transport_ops *transport;
+	struct hca_memory sq_memory, rq_memory;
 
 	cache_aligned struct spin sq_lock;
 	_Atomic uint32_t state;       /* enum ibv_qp_state */

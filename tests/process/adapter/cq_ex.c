@@ -311,7 +311,7 @@ static struct ibv_qp *loop(struct pair *p, struct ibv_cq *cq)
 static void post_both(struct pair *p, uint64_t wr_id)
 {
 	struct recv_req in = { .wr_id = wr_id, .num_sge = 1,
-			       .sge = { side_sge(&p->a, 0, 64) } };
+			       .sge = { side_sge(&p->a, 4096, 64) } };
 	struct send_req out = send_req(&p->a, IBV_WR_SEND, wr_id + 100, 0, 8);
 
 	expect_eq(side_post_recv(&p->a, 1, &in, 1).ret, 0);
