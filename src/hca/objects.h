@@ -646,6 +646,8 @@ void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
 /* 0 or -EINVAL: may a QP of `type` go cur -> next with attributes `mask`? */
 int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 			    enum ibv_qp_state next, int mask);
+/* 0, -EINVAL, or -EOPNOTSUPP for what is allowed but not offered. */
+int hca_qp_values_check(const struct ibv_qp_attr *a, int mask);
 
 /* ---- async.c ---- */
 void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);

@@ -25,14 +25,6 @@
 
 #define INLINE_MIN 64u
 
-/* What qp_access_flags may name; the QP looks at the remote rights of it. */
-#define ACCESS_KNOWN                                                          \
-	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |        \
-		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |       \
-		    IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
-		    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |               \
-		    IBV_ACCESS_OPTIONAL_RANGE))
-
 /* Extended attributes and creation flags that exist, of which few are offered. */
 #define INIT_ATTR_KNOWN                                                       \
 	((uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |             \
@@ -282,58 +274,6 @@ void hca_qp_established(struct hca_qp *qp)
 	hca_async_qp_event(qp, IBV_EVENT_COMM_EST);
 }
 
-static int check_address_vector(const struct ibv_ah_attr *a)
-{
-	struct ibv_gid_entry e;
-
-	if (a->port_num != 1 || a->sl > 15)
-		return -EINVAL;
-	return a->is_global ? hca_gid_by_index(a->grh.sgid_index, &e) : 0;
-}
-
-/* There is one path to each peer (IBV_DEVICE_AUTO_PATH_MIG is off): it is always
- * migrated, and nothing can be armed. */
-static int check_migration(const struct ibv_qp_attr *a, int mask)
-{
-	if (mask & IBV_QP_ALT_PATH)
-		return -EOPNOTSUPP;
-	if (!(mask & IBV_QP_PATH_MIG_STATE) ||
-	    a->path_mig_state == IBV_MIG_MIGRATED)
-		return 0;
-	return a->path_mig_state == IBV_MIG_REARM ||
-			       a->path_mig_state == IBV_MIG_ARMED ?
-		       -EOPNOTSUPP :
-		       -EINVAL;
-}
-
-static int check_values(const struct ibv_qp_attr *a, int mask)
-{
-	if ((mask & IBV_QP_PORT) && a->port_num != 1)
-		return -EINVAL;
-	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
-		return -EINVAL;
-	if ((mask & IBV_QP_ACCESS_FLAGS) && a->qp_access_flags & ~ACCESS_KNOWN)
-		return -EINVAL;
-	if ((mask & IBV_QP_PATH_MTU) &&
-	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
-		return -EINVAL;
-	if ((mask & IBV_QP_DEST_QPN) && a->dest_qp_num > HCA_PSN_MASK)
-		return -EINVAL;
-	if (((mask & IBV_QP_TIMEOUT) && a->timeout > 31) ||
-	    ((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
-	    ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
-	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31))
-		return -EINVAL;
-	if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) &&
-	     a->max_rd_atomic > HCA_MAX_RD_ATOM) ||
-	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
-	     a->max_dest_rd_atomic > HCA_MAX_RD_ATOM))
-		return -EINVAL;
-	if ((mask & IBV_QP_AV) && check_address_vector(&a->ah_attr))
-		return -EINVAL;
-	return check_migration(a, mask);
-}
-
 /* Peers look at these before they read or write. A QP without resources for
  * READ and ATOMIC refuses them like one that does not grant the right: both are
  * answered with NAK invalid request (9.7.4.1). */
@@ -426,7 +366,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		return -EINVAL;
 	ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
 	if (!ret)
-		ret = check_values(a, mask);
+		ret = hca_qp_values_check(a, mask);
 	if (ret)
 		return ret;
 	ibqp->state = next;
