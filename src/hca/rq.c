@@ -4,14 +4,16 @@
  * into a receive buffer does not hold up an application that posts the next.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hca/objects.h"
 
-int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge)
+int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
+		struct hca_pd *pd, enum hca_resource kind,
+		struct hca_memory *memory)
 {
 	uint32_t size = 1;
+	int ret;
 
 	while (size < depth)
 		size <<= 1;
@@ -20,13 +22,9 @@ int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge)
 	rq->max_sge = max_sge;
 	rq->stride = (uint32_t)(sizeof(struct hca_rwqe) +
 				max_sge * sizeof(struct ibv_sge));
-	rq->wqes = calloc(size, rq->stride);
-	return rq->wqes ? 0 : -ENOMEM;
-}
-
-void hca_rq_destroy(struct hca_rq *rq)
-{
-	free(rq->wqes);
+	ret = hca_memory_alloc(pd, (size_t)size * rq->stride, kind, memory);
+	rq->wqes = memory->at;
+	return ret;
 }
 
 void hca_rq_reset(struct hca_rq *rq)

@@ -83,7 +83,8 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 
 	if (unlikely(!opcode_offered(qp, wr->opcode)))
 		return EOPNOTSUPP;
-	if (unlikely((uint32_t)wr->num_sge > sq->max_sge))
+	if (unlikely((uint32_t)wr->num_sge > sq->max_sge ||
+		     wr->send_flags & ~HCA_SEND_FLAGS_KNOWN))
 		return EINVAL;
 	e->wr_id = wr->wr_id;
 	e->opcode = (uint8_t)wr->opcode;

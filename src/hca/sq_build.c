@@ -27,6 +27,10 @@ static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 		sq->build_error = EOPNOTSUPP;
 		return NULL;
 	}
+	if (unlikely(ex->wr_flags & ~HCA_SEND_FLAGS_KNOWN)) {
+		sq->build_error = EINVAL;
+		return NULL;
+	}
 	if (unlikely(sq->build_head - sq->tail >= sq->limit)) {
 		sq->build_error = ENOMEM;
 		return NULL;

@@ -21,7 +21,9 @@ int hca_srq_create(struct ibv_pd *ibpd, struct ibv_srq_init_attr *init,
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
-	ret = hca_rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge);
+	ret = hca_rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge,
+			  hca_pd(ibpd), HCA_RESOURCE_SHARED_RECV_QUEUE,
+			  &srq->memory);
 	if (ret) {
 		free(srq);
 		return ret;
@@ -76,10 +78,10 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 	if (atomic_load(&srq->users) > 0)
 		return -EBUSY;
 	hca_async_srq_forget(srq);
+	hca_memory_free(&srq->memory, HCA_RESOURCE_SHARED_RECV_QUEUE);
 	atomic_fetch_sub(&hca_pd(ibsrq->pd)->users, 1);
 	pthread_mutex_destroy(&ibsrq->mutex);
 	pthread_cond_destroy(&ibsrq->cond);
-	hca_rq_destroy(&srq->rq);
 	free(srq);
 	return 0;
 }

@@ -358,13 +358,23 @@ static void receive_atomic(struct hca_qp *qp, struct message *m)
 			      memory_order_relaxed);
 }
 
+/* Are messages taken in this state? The first one may come before RTS. */
+static bool receives_in(struct hca_qp *qp, enum ibv_qp_state state,
+			const struct message *m)
+{
+	if (state == IBV_QPS_RTR &&
+	    m->src_qpn == atomic_load(&qp->pub->dest_qpn))
+		hca_qp_established(qp);
+	return state == IBV_QPS_RTR || state == IBV_QPS_SQD ||
+	       state == IBV_QPS_SQE;
+}
+
 static inline void dispatch(struct shm_link *l, struct message *m)
 {
 	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
-	if (unlikely(state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
-		     state != IBV_QPS_SQD && state != IBV_QPS_SQE)) {
+	if (unlikely(state != IBV_QPS_RTS && !receives_in(qp, state, m))) {
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}

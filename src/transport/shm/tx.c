@@ -192,8 +192,9 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 }
 
 /* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
- * or -EFAULT (a key does not allow it). An unreliable one is complete when it is
- * sent: nobody waits for it, and its buffers must not be needed any more. */
+ *, -EFAULT (a key does not allow it) or -EPERM (the QP may not do it). An
+ * unreliable one is complete when it is sent: nobody waits for it, and its buffers
+ * must not be needed any more. */
 static __attribute__((noinline)) int
 put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	    uint32_t index)
@@ -209,6 +210,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	s->op = ops[e->opcode];
 	s->flags = flags_of(qp, e);
 	if (unlikely(hca_is_atomic(e->opcode))) {
+		if (!qp->attr.max_rd_atomic)
+			return -EPERM;
 		shm_atomic_request(e, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
@@ -268,7 +271,7 @@ static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 		s->flags |= SHM_IN_DATA;
 		to = l->tx->data + x.offset;
 	}
-	memcpy(to, e->ud.ah->grh, HCA_GRH_BYTES);
+	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, to);
 	if (unlikely(!gather(qp, e, 0, e->length, to + HCA_GRH_BYTES)))
 		return -EFAULT;
 	s->dst_qpn = e->ud.qpn;
@@ -348,6 +351,12 @@ static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm
 		/* Earlier messages are executed first. */
 		wait_in_backlog(l, qp);
 		return false;
+	}
+	if (unlikely(e->opcode == IBV_WR_RDMA_READ &&
+		     !qp->attr.max_rd_atomic)) {
+		/* No READ may be outstanding: it can never be sent. */
+		status = IBV_WC_LOC_QP_OP_ERR;
+		goto complete;
 	}
 	if (unlikely(!remote_ready(qp))) {
 		if (is_reliable(qp)) {
@@ -489,9 +498,12 @@ static void transmit_connected(struct hca_qp *qp)
 			     (ret && qp->sq.next != qp->sq.tail)))
 			backlog_add(l, qp);
 		hca_unlock(&l->tx_lock);
-		if (unlikely(ret == -EFAULT && qp->sq.next == qp->sq.tail)) {
+		if (unlikely((ret == -EFAULT || ret == -EPERM) &&
+			     qp->sq.next == qp->sq.tail)) {
 			qp->sq.next++;
-			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+			hca_sq_complete(qp, ret == -EFAULT ?
+						    IBV_WC_LOC_PROT_ERR :
+						    IBV_WC_LOC_QP_OP_ERR);
 		}
 		if (unlikely(ret))
 			break;
@@ -520,6 +532,12 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 		if (unlikely(!gather_check(qp, e))) {
 			qp->sq.next++;
 			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+			return;
+		}
+		/* The address handle belongs to another domain (10.2.3). */
+		if (unlikely(e->ud.ah->pd_id != qp->pd->id)) {
+			qp->sq.next++;
+			hca_sq_complete(qp, IBV_WC_LOC_QP_OP_ERR);
 			return;
 		}
 		if (unlikely(e->length > HCA_UD_MTU)) {
