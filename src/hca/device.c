@@ -49,7 +49,6 @@ static uint64_t guid_of(int index)
 
 static void devices_init(void)
 {
-	log_init(LOG_WARN);
 	hca_settings_init();
 	clock_init();
 	for (int i = 0; i < DEVICES; i++) {
