@@ -125,11 +125,13 @@ static void tables_use(const struct tables *t)
 
 static void pass_on(unsigned int node, const void *driver)
 {
-	if (node == sys.node && sys.add_driver)
-		sys.add_driver(driver);
-	else
-		log_debug("a provider of private interface %u is left out: the system's library has %u",
+	if (node != sys.node || !sys.add_driver) {
+		log_debug("provider of private interface %u left out, the system's library has %u",
 			  node, sys.node);
+		return;
+	}
+	log_debug("provider %p handed to the system's library", driver);
+	sys.add_driver(driver);
 }
 
 /* Open only after the last provider: who lists devices wants all of them. */
@@ -186,6 +188,8 @@ bool verbs_system_open(void)
 	    state_now() == SYSTEM_UNUSABLE || !verbs_system_kernel_has_rdma())
 		return false;
 	handle = verbs_system_dlopen();
+	if (!handle && hca_settings.devices == HCA_DEVICES_SYSTEM)
+		log_error("BUSBAR_DEVICES=system, and there is no libibverbs.so.1 of the system; its path may be given in BUSBAR_SYSTEM_LIBIBVERBS");
 	if (!handle || !tables_find(handle, &tables)) {
 		state_unusable();
 		return false;

@@ -71,10 +71,12 @@ static void *try_open(const char *path, const char **why)
 
 static void *open_named(const char *path)
 {
+	/* Several threads may come here before the first has given up. */
+	static atomic_flag said = ATOMIC_FLAG_INIT;
 	const char *why = "not an absolute path";
 	void *handle = path[0] == '/' ? try_open(path, &why) : NULL;
 
-	if (!handle)
+	if (!handle && !atomic_flag_test_and_set(&said))
 		log_error("BUSBAR_SYSTEM_LIBIBVERBS=%s: %s; wanted: the path of the system's " SONAME ", or off",
 			  path, why);
 	return handle;
@@ -132,6 +134,8 @@ void *verbs_system_dlopen(void)
 				       info.dli_fname));
 	for (size_t i = 0; !handle && i < ARRAY_SIZE(dirs); i++)
 		handle = open_in(dirs[i], (int)strlen(dirs[i]));
+	if (!handle)
+		log_debug("no libibverbs.so.1 of the system");
 	return handle;
 }
 

@@ -9,7 +9,7 @@ set -eu
 
 # virtio: the machine's devices; 9p: the host's files; crc32_generic: rxe asks
 # the crypto interface for it, which no dependency tells.
-wanted="virtio_mmio virtio_net 9p 9pnet_virtio ib_uverbs rdma_ucm rdma_rxe
+wanted="virtio_pci virtio_net 9p 9pnet_virtio ib_uverbs rdma_ucm rdma_rxe
 	crc32_generic libcrc32c dummy"
 
 skip() {
