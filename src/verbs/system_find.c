@@ -13,11 +13,8 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/auxv.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <linux/netlink.h>
 
 #include "hca/settings.h"
 #include "util/log.h"
@@ -139,25 +136,23 @@ void *verbs_system_dlopen(void)
 	return handle;
 }
 
+static bool sysfs_has(const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", ibv_get_sysfs_path(), name);
+	return !access(path, F_OK);
+}
+
 /*
  * Most hosts of a software adapter have no RDMA in the kernel, and their programs
- * need not load a second library and what it needs. The kernel tells devices by
- * netlink, older ones by sysfs; somebody who names a library means it.
+ * need not load a second library and what that needs. Only looked at in sysfs:
+ * asking by netlink would make the kernel load its modules. Without sysfs the
+ * library itself may find out; and somebody who names a library means it.
  */
 bool verbs_system_kernel_has_rdma(void)
 {
-	char path[PATH_MAX];
-	int fd;
-
-	if (setting())
-		return true;
-	snprintf(path, sizeof(path), "%s/class/infiniband_verbs",
-		 ibv_get_sysfs_path());
-	if (!access(path, F_OK))
-		return true;
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
+	return setting() || !sysfs_has("class") ||
+	       sysfs_has("class/infiniband") ||
+	       sysfs_has("class/infiniband_verbs");
 }

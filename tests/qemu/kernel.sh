@@ -45,7 +45,7 @@ download() {
 		apt_options="$apt_options -o Dir::State::lists=$dir/apt/lists
 			-o Dir::Cache=$dir/apt"
 		# shellcheck disable=SC2086
-		timeout 120 apt-get -qq $apt_options update \
+		timeout 60 apt-get -qq $apt_options update \
 			>"$dir/download.log" 2>&1 || true
 		image=$(image_name)
 	fi
@@ -54,7 +54,7 @@ download() {
 	mkdir "$dir/packages"
 	echo "downloading $image and busybox-static into $dir"
 	# shellcheck disable=SC2086
-	(cd "$dir/packages" && timeout 120 apt-get -qq $apt_options \
+	(cd "$dir/packages" && timeout 60 apt-get -qq $apt_options \
 		download "$image" busybox-static) >"$dir/download.log" 2>&1 ||
 		skip "apt-get download $image busybox-static: $(tail -n 1 "$dir/download.log")"
 	rm -rf "$dir/apt"
@@ -105,9 +105,11 @@ unpack() {
 # Two tests at a time must not both make it.
 exec 9>"$dir/lock"
 flock 9 2>/dev/null || true
-if [ ! -e "$dir/vmlinuz" ]; then
+if [ "$(cat "$dir/modules" 2>/dev/null)" != "$wanted" ]; then
 	download
 	unpack
+	echo "$wanted" >"$dir/modules"
+	rm -f "$dir/initramfs"
 fi
 if [ ! -e "$dir/initramfs" ] || [ "$here/init" -nt "$dir/initramfs" ] ||
 	[ "$0" -nt "$dir/initramfs" ]; then
