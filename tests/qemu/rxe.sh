@@ -31,30 +31,38 @@ first_address() {
 		awk '$1 == "gid" && /::ffff:10[.]/ { print $2; exit }'
 }
 
-pingpong() {
-	gid=$(first_address "$1")
-	[ -n "$gid" ] || fail "$1 has no address"
-	on_busbar ibv_rc_pingpong -d "$1" -g "$gid" -n 200 -c -e -p "$2" \
-		>"$log.server" 2>&1 &
+# pair DEVICE PORT PROGRAM [OPTION...]: server and client of it; the last option
+# is followed by the index of the device's address.
+pair() {
+	device=$1
+	port=$2
+	shift 2
+	gid=$(first_address "$device")
+	[ -n "$gid" ] || fail "$device has no address"
+	set -- "$@" "$gid" -d "$device" -p "$port"
+	on_busbar "$@" >"$log.server" 2>&1 &
 	server=$!
 	tries=0
-	until tcp_listens "$2"; do
+	until tcp_listens "$port"; do
 		tries=$((tries + 1))
-		[ "$tries" -lt 100 ] || fail "the server on $1 does not listen"
+		[ "$tries" -lt 100 ] || fail "$1 on $device does not listen"
 		sleep 0.1
 	done
-	on_busbar ibv_rc_pingpong -d "$1" -g "$gid" -n 200 -c -e -p "$2" \
-		127.0.0.1 >"$log" 2>&1 || fail "ibv_rc_pingpong on $1"
-	wait "$server" || fail "the server on $1"
-	echo "$1: $(tail -n 1 "$log")"
+	on_busbar "$@" 127.0.0.1 >"$log" 2>&1 || fail "$1 on $device"
+	wait "$server" || fail "the server of $1 on $device"
+	echo "$device: $1"
 }
 
 # The kernel's device is active, so it comes first.
 on_busbar ibv_devices >"$log"
 [ "$(awk 'NR > 2 { printf "%s ", $1 }' "$log")" = "rxe0 soft0 " ] ||
 	fail "not rxe0 and soft0 in this order"
-pingpong soft0 18515
-pingpong rxe0 18516
+for device in soft0 rxe0; do
+	pair $device 18515 ibv_rc_pingpong -n 200 -c -e -g
+done
+# Linked to two providers, which register before there is a core to take them.
+! command -v ib_send_lat >/dev/null ||
+	pair rxe0 18516 ib_send_lat -n 20 -F -x
 on_busbar ibv_devinfo -d rxe0 -v >"$log" 2>&1 || fail "ibv_devinfo rxe0"
 grep -q 'RoCE v2' "$log" || fail "no type of an address of rxe0"
 "$both" soft0 rxe0 >"$log" 2>&1 || fail "both devices from one process"

@@ -152,7 +152,8 @@ const char *standin_name(struct ibv_device *device)
 }
 __asm__(".symver standin_name, ibv_get_device_name@@IBVERBS_1.1");
 
-void standin_log(void *ctx, uint32_t level, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void
+standin_log(void *ctx, uint32_t level, const char *format, ...);
 void standin_log(void *ctx, uint32_t level, const char *format, ...)
 {
 	va_list args;
