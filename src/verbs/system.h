@@ -8,8 +8,8 @@
  * function looks at its handle and passes a foreign one on; a private function
  * jumps there always (thunk.h), since nothing of ours has a use for it.
  *
- * Opened when devices are listed, and not before: a provider that registers
- * earlier is remembered. Nothing is ever closed.
+ * Opened by the first call that needs all devices (the list, ibv_fork_init());
+ * a provider that registers earlier is remembered. Nothing is ever closed.
  */
 #ifndef VERBS_SYSTEM_H
 #define VERBS_SYSTEM_H
