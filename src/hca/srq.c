@@ -34,7 +34,8 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
-	ret = hca_rq_init(&srq->rq, attr->max_wr, attr->max_sge);
+	ret = hca_rq_init(&srq->rq, attr->max_wr, attr->max_sge, hca_pd(ibpd),
+			  HCA_RESOURCE_SHARED_RECV_QUEUE, &srq->memory);
 	if (ret) {
 		free(srq);
 		return ret;
@@ -53,10 +54,10 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 
 static void srq_free(struct hca_srq *srq)
 {
+	hca_memory_free(&srq->memory, HCA_RESOURCE_SHARED_RECV_QUEUE);
 	atomic_fetch_sub(&hca_pd(srq->ibv.pd)->users, 1);
 	pthread_mutex_destroy(&srq->ibv.mutex);
 	pthread_cond_destroy(&srq->ibv.cond);
-	hca_rq_destroy(&srq->rq);
 	free(srq);
 }
 
@@ -146,16 +147,18 @@ int hca_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 	    depth > HCA_MAX_QP_WR || limit > depth)
 		return -EINVAL;
 	if (mask & IBV_SRQ_MAX_WR) {
-		int ret = hca_rq_resize(&srq->rq, depth);
+		int ret = hca_rq_resize(&srq->rq, depth, hca_pd(ibsrq->pd),
+					HCA_RESOURCE_SHARED_RECV_QUEUE,
+					&srq->memory);
 
 		if (ret)
 			return ret;
 	}
 	if (mask & IBV_SRQ_LIMIT) {
-		spin_lock(&srq->rq.consume_lock);
+		hca_lock(&srq->rq.consume_lock);
 		atomic_store(&srq->event_below, attr->srq_limit);
 		hca_srq_check_limit(srq);
-		spin_unlock(&srq->rq.consume_lock);
+		hca_unlock(&srq->rq.consume_lock);
 	}
 	return 0;
 }
@@ -208,5 +211,10 @@ void hca_srq_check_limit(struct hca_srq *srq)
 int hca_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad)
 {
-	return hca_rq_post(&hca_srq(ibsrq)->rq, wr, bad);
+	int ret;
+
+	hca_enter();
+	ret = hca_rq_post(&hca_srq(ibsrq)->rq, wr, bad);
+	hca_leave();
+	return ret;
 }

@@ -113,7 +113,7 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 {
 	int ret = 0;
 
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	if (may_have_members(l, e->ud.ah->mcast_bit)) {
 		/* For shm_posted(): acknowledgements are to be seen to. */
 		atomic_store_explicit(&qp->link, l, memory_order_relaxed);
@@ -121,7 +121,7 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 		if (!ret)
 			shm_kick(l);
 	}
-	spin_unlock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
 	return ret == -EAGAIN ? 0 : ret; /* full: lost */
 }
 
@@ -167,13 +167,13 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	uint64_t now = progress_now_ns();
 	bool pending, late;
 
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	if (!qp->lost_since_ns) {
 		qp->lost_since_ns = now;
 		qp->lost_tries = 0;
 	}
 	late = now - qp->lost_since_ns > REACH_LIMIT_NS;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	pthread_mutex_lock(&shm.lock);
 	pending = links_pending();
 	if (!pending && qp->lost_tries++ < REACH_ROUNDS)

@@ -81,7 +81,7 @@ static void resolve_datagram(struct hca_qp *qp)
 	uint32_t qpn = 0;
 	bool waiting, multicast = false, refused = false;
 
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	waiting = qp->sq.next != qp->sq.head;
 	if (waiting) {
 		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
@@ -89,7 +89,7 @@ static void resolve_datagram(struct hca_qp *qp)
 		qpn = e->ud.qpn;
 		multicast = e->ud.ah->multicast;
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	if (!waiting)
 		return;
 	if (multicast) {
@@ -101,14 +101,14 @@ static void resolve_datagram(struct hca_qp *qp)
 	pthread_mutex_unlock(&shm.lock);
 	if (!refused)
 		return;
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	if (qp->sq.next != qp->sq.head &&
 	    hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
 		/* Sent and lost on the way, as datagrams may be. */
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }
 
 void shm_retry_expired(struct hca_qp *qp)
@@ -120,10 +120,10 @@ void shm_retry_expired(struct hca_qp *qp)
 		if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 			shm_xrc_resolve(qp);
 	}
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
 		qp->tx_blocked = HCA_TX_OPEN;
 		hca_sq_run(qp);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }

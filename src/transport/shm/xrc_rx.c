@@ -177,9 +177,9 @@ void shm_srq_forget(struct hca_srq *srq)
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
 
-		spin_lock(&l->rx_lock);
+		hca_lock(&l->rx_lock);
 		srq_detach(l, srq);
-		spin_unlock(&l->rx_lock);
+		hca_unlock(&l->rx_lock);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }

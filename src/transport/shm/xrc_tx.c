@@ -141,7 +141,10 @@ static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 {
 	enum ibv_wc_status status;
 
-	if (unlikely(!l->can_access)) {
+	if (unlikely(e->opcode == IBV_WR_RDMA_READ && !qp->attr.max_rd_atomic)) {
+		/* No READ may be outstanding: it can never be sent. */
+		status = IBV_WC_LOC_QP_OP_ERR;
+	} else if (unlikely(!l->can_access)) {
 		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
 			  (int)l->pid);
 		status = IBV_WC_REM_OP_ERR;
@@ -168,15 +171,16 @@ static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 {
 	int ret;
 
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	ret = shm_put_xrc(qp, l, e);
 	if (!ret)
 		shm_kick(l);
 	else if (ret == -EAGAIN || !alone)
 		shm_backlog_add(l, qp);
-	spin_unlock(&l->tx_lock);
-	if (ret == -EFAULT && alone)
-		fail_next(qp, IBV_WC_LOC_PROT_ERR);
+	hca_unlock(&l->tx_lock);
+	if (ret && ret != -EAGAIN && alone)
+		fail_next(qp, ret == -EFAULT ? IBV_WC_LOC_PROT_ERR :
+					       IBV_WC_LOC_QP_OP_ERR);
 	if (ret)
 		return false;
 	qp->xrc_link = l;
@@ -274,9 +278,9 @@ void shm_xrc_resolve(struct hca_qp *qp)
 	uint32_t srqn, now;
 	bool waits, refused;
 
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	waits = waits_for(qp, &srqn);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	if (!waits)
 		return;
 	pthread_mutex_lock(&shm.lock);
@@ -285,10 +289,10 @@ void shm_xrc_resolve(struct hca_qp *qp)
 	if (!refused)
 		return;
 	/* Nobody has such a number. */
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	if (waits_for(qp, &now) && now == srqn)
 		fail_next(qp, IBV_WC_REM_ACCESS_ERR);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }
 
 void shm_xrc_link_lost(struct shm_link *l)
@@ -305,10 +309,10 @@ void shm_xrc_link_lost(struct shm_link *l)
 
 		if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_SEND)
 			continue;
-		spin_lock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
 		if (f->epoch == qp->tx_epoch && qp->sq.tail != qp->sq.next &&
 		    qp->tx_blocked == HCA_TX_OPEN)
 			shm_retry_lost(qp);
-		spin_unlock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
 }
