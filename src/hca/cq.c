@@ -15,6 +15,7 @@
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 /* Polls that may find completions waiting before messages are moved again:
  * a queue that is always full must not starve the others. */
@@ -150,6 +151,8 @@ void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	bool notify = false;
 	uint32_t head;
 
+	PROBE(complete, wc->qp_num, wc->wr_id, wc->status, wc->opcode,
+	      wc->byte_len);
 	spin_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	/* After an overrun the queue stays in error: nothing comes behind a gap. */
@@ -161,6 +164,7 @@ void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 
 		spin_unlock(&cq->lock);
 		if (first) {
+			HCA_COUNT_PROCESS(CQ_OVERRUNS, 1);
 			log_warn("completion queue of %u entries overrun",
 				 cq->limit);
 			hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);

@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hca/counters.h"
 #include "hca/progress.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -129,6 +130,7 @@ struct hca_rq {
 	uint32_t max_sge;
 	uint32_t stride;
 	uint8_t *wqes;
+	uint32_t qpn;        /* for the probe; 0 when shared */
 };
 
 struct hca_srq {
@@ -206,7 +208,10 @@ struct hca_qp_public {
 	_Atomic uint32_t dest_qpn;
 	_Atomic uint32_t access;  /* enum ibv_access_flags */
 	_Atomic uint32_t pd_id;
-	uint32_t reserved[11];
+	_Atomic uint32_t type;    /* enum ibv_qp_type */
+	_Atomic uint32_t device;  /* index */
+	_Atomic uint32_t transport; /* index into hca_segment.transports */
+	uint32_t reserved[8];
 };
 
 /* What peers on this host may know of a key (MR); in the shared segment. */
@@ -234,6 +239,7 @@ struct hca_qp {
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_qp_public *pub;
+	struct hca_qp_counters *counters; /* in the segment, like pub */
 	struct ibv_qp_attr attr;      /* what modify set */
 	struct ibv_qp_cap cap;
 	const struct hca_transport_ops *transport;

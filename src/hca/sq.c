@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "util/probe.h"
 
 static const uint8_t wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
@@ -135,6 +136,8 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 
 	spin_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
+		struct hca_swqe *e = hca_sq_entry(sq, sq->head);
+
 		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
 			ret = EINVAL;
 			break;
@@ -143,9 +146,10 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 			ret = ENOMEM;
 			break;
 		}
-		ret = fill(qp, hca_sq_entry(sq, sq->head), wr);
+		ret = fill(qp, e, wr);
 		if (unlikely(ret))
 			break;
+		PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 		sq->head++;
 	}
 	hca_sq_run(qp);
@@ -178,6 +182,10 @@ static void complete_oldest(struct hca_qp *qp, enum ibv_wc_status status)
 	struct hca_sq *sq = &qp->sq;
 	const struct hca_swqe *e = hca_sq_entry(sq, sq->tail);
 
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_SENT(qp, e->opcode, e->length);
+	else
+		hca_count_failed(qp, status);
 	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS) {
 		struct ibv_wc wc = {
 			.wr_id = e->wr_id,
@@ -234,6 +242,7 @@ void hca_sq_go_back(struct hca_qp *qp, uint32_t index)
 {
 	uint32_t resend = qp->sq.next - index;
 
+	HCA_COUNT_RARE(qp, TX_REPEATED, resend);
 	qp->sq.next = index;
 	qp->tx_psn = (qp->tx_psn - resend) & HCA_PSN_MASK;
 	qp->tx_epoch++;

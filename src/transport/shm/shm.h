@@ -119,6 +119,7 @@ struct shm_area {
 	struct shm_direction dir[2]; /* connector to acceptor, and back */
 };
 
+_Static_assert(SHM_LINKS <= HCA_LINKS, "all links can be shown");
 _Static_assert(sizeof(struct shm_slot) == SHM_SLOT_BYTES, "slot size");
 _Static_assert(offsetof(struct shm_slot, payload) == 32, "slot header");
 _Static_assert(sizeof(struct shm_ack) == CACHE_LINE, "one line");
@@ -142,6 +143,7 @@ struct shm_inflight {
 
 struct shm_link {
 	_Atomic int state; /* enum shm_link_state; changes under shm.lock */
+	unsigned place;    /* in shm.links */
 	int fd;
 	uint32_t target_block;  /* CONNECTING: whom we called */
 	bool can_pull;          /* the peer may read our memory */

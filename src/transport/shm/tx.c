@@ -15,6 +15,7 @@
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define IDLE_POLLS_TO_KICK 4096
 /* An application that only polls for receives still has sends that must go on:
@@ -240,6 +241,7 @@ static int put_message(struct hca_qp *qp, struct shm_link *l,
 	s->length = e->length;
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
+	PROBE(transmit, s->src_qpn, s->dst_qpn, s->psn, s->length, e->opcode);
 	slot_publish(l, &w, is_reliable(qp) ? qp : NULL, index, last);
 	return 0;
 }
@@ -276,6 +278,7 @@ static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 	s->length = length;
 	s->imm = e->imm;
 	s->psn = e->ud.qkey;
+	PROBE(transmit, s->src_qpn, s->dst_qpn, s->psn, s->length, e->opcode);
 	slot_publish(l, &w, NULL, 0, true);
 	return 0;
 }
@@ -293,6 +296,7 @@ void shm_kick(struct shm_link *l)
 	if (likely(!atomic_load_explicit(&l->peer->wants_kick,
 					 memory_order_relaxed)))
 		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
@@ -391,6 +395,7 @@ complete:
 static void lose_unreliable(struct hca_qp *qp)
 {
 	while (qp->sq.next != hca_sq_end(qp)) {
+		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
@@ -641,8 +646,10 @@ static void wake_idle_peer(struct shm_link *l)
 	atomic_store_explicit(&l->idle_polls, polls, memory_order_relaxed);
 	/* The peer's application polled lately and stopped: its thread notices
 	 * at its next tick, we can tell it sooner. */
-	if (polls % IDLE_POLLS_TO_KICK == 0 &&
-	    write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (polls % IDLE_POLLS_TO_KICK)
+		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
+	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
