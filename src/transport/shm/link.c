@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/inspect_message.h"
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
@@ -495,6 +496,12 @@ static void on_control(void *arg, uint32_t events)
 
 	pthread_mutex_lock(&shm.lock);
 	if (atomic_load(&l->state) == SHM_LINK_FREE) {
+		pthread_mutex_unlock(&shm.lock);
+		return;
+	}
+	if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && !l->area &&
+	    hca_inspect_answer(l->fd)) {
+		link_end(l, "inspected");
 		pthread_mutex_unlock(&shm.lock);
 		return;
 	}
