@@ -142,8 +142,9 @@ static bool qp_read(int fd, const struct hca_qp_public *pub, uint32_t qpn,
 		.type = pub->type,
 		.state = pub->state,
 		.device = pub->device,
-		.peer_qpn = pub->dest_qpn & HCA_PSN_MASK,
 	};
+	if (q->state >= IBV_QPS_RTR) /* before, it is that of an earlier one */
+		q->peer_qpn = pub->dest_qpn & HCA_PSN_MASK;
 	if (transport < HCA_TRANSPORTS)
 		memcpy(q->transport, names[transport], sizeof(q->transport));
 	return read_at(fd,
