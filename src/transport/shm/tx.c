@@ -368,6 +368,8 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 	}
 	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
+		if (unlikely(status != IBV_WC_SUCCESS))
+			HCA_COUNT_RARE(qp, TX_LOST, 1);
 		if (status == IBV_WC_SUCCESS &&
 		    e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 			return true;
@@ -494,10 +496,14 @@ static void transmit_datagrams(struct hca_qp *qp)
 					backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);
+			} else {
+				HCA_COUNT_RARE(qp, TX_LOST, 1);
 			}
 			spin_unlock(&l->tx_lock);
 			if (ret == -EAGAIN)
 				return;
+		} else {
+			HCA_COUNT_RARE(qp, TX_LOST, 1);
 		}
 		/* A datagram is complete when it is on its way, or lost. */
 		qp->sq.next++;

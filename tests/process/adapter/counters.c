@@ -288,6 +288,44 @@ static void sends_without_a_peer_are_lost(struct pair *p)
 			IS(TX_LOST, 3), -1);
 }
 
+static void a_refused_write_of_an_unreliable_connection_is_lost(struct pair *p)
+{
+	const struct side_options uc = { .type = IBV_QPT_UC };
+	struct send_req r;
+
+	p->conn.access_a = p->conn.access_b = IBV_ACCESS_REMOTE_WRITE;
+	pair_start(p, &uc);
+	r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, 1, 0, 0, 100);
+	r.rkey++;
+	post(&p->a, &r);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	expect_counters(&p->a, 0, IS(TX_WRITES, 1), IS(TX_WRITE_BYTES, 100),
+			IS(TX_LOST, 1), -1);
+	expect_counters(&p->b, 0, -1);
+}
+
+static void datagrams_to_other_hosts_are_lost(struct pair *p)
+{
+	const struct side_options ud = { .type = IBV_QPT_UD };
+	struct send_req r;
+	union ibv_gid far;
+
+	p->conn.access_a = p->conn.access_b = QKEY;
+	pair_start(p, &ud);
+	/* 198.51.100.1, which is kept for documents. */
+	memset(&far, 0, sizeof(far));
+	far.raw[10] = far.raw[11] = 0xff;
+	far.raw[12] = 198;
+	far.raw[13] = 51;
+	far.raw[14] = 100;
+	far.raw[15] = 1;
+	r = datagram(p, side_ah_to(&p->a, &far), 10);
+	post(&p->a, &r);
+	side_wait_ok(&p->a, SEND_CQ, 10);
+	expect_counters(&p->a, 0, IS(TX_SENDS, 1), IS(TX_SEND_BYTES, 10),
+			IS(TX_LOST, 1), -1);
+}
+
 static void a_number_that_is_used_again_starts_at_zero(struct pair *p)
 {
 	pair_start(p, NULL);
@@ -464,6 +502,8 @@ int main(int argc, char **argv)
 		CASE(a_wrong_lkey_is_a_local_error),
 		CASE(datagrams_are_counted_without_their_header),
 		CASE_IN(ONLY_TWO_PROCESSES, sends_without_a_peer_are_lost),
+		CASE(a_refused_write_of_an_unreliable_connection_is_lost),
+		CASE(datagrams_to_other_hosts_are_lost),
 		CASE(a_number_that_is_used_again_starts_at_zero),
 		CASE(regions_and_their_bytes_are_what_is_registered),
 		CASE(an_overrun_is_counted_once),
