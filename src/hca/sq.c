@@ -136,7 +136,7 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 
 	spin_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
-		struct hca_swqe *e = hca_sq_entry(sq, sq->head);
+		struct hca_swqe *e;
 
 		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
 			ret = EINVAL;
@@ -146,6 +146,7 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 			ret = ENOMEM;
 			break;
 		}
+		e = hca_sq_entry(sq, sq->head);
 		ret = fill(qp, e, wr);
 		if (unlikely(ret))
 			break;

@@ -4,8 +4,9 @@
  *
  * PROBE(name, arguments...) leaves one nop in the code and a note in the file
  * that says where it is and where the arguments are at that place, so give it
- * what is at hand anyway: integers, at most twelve. busbar-probes(7) documents
- * each probe. Without <sys/sdt.h> (meson option `usdt`) nothing is left.
+ * what is at hand anyway: integers, at most twelve. (clang stores the arguments
+ * on the stack besides; gcc describes them where they are.) busbar-probes(7)
+ * documents each probe. Without <sys/sdt.h> (meson option `usdt`) nothing is left.
  */
 #ifndef UTIL_PROBE_H
 #define UTIL_PROBE_H
