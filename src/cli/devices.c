@@ -148,8 +148,8 @@ static int show(const struct devices_options *o)
 		return CLI_FAILED;
 	}
 	if (o->json) {
-		json_open(&j, NULL, '{');
-		json_open(&j, "devices", '[');
+		json_out_open(&j, NULL, '{');
+		json_out_open(&j, "devices", '[');
 	} else if (o->verbose) {
 		print_library();
 	}
@@ -158,11 +158,11 @@ static int show(const struct devices_options *o)
 	failed = show_devices(&j, list, o);
 	ibv_free_device_list(list);
 	if (o->json)
-		json_close(&j, ']');
+		json_out_close(&j, ']');
 	if (wants_processes(o))
 		failed += show_processes(&j, o) != 0;
 	if (o->json) {
-		json_close(&j, '}');
+		json_out_close(&j, '}');
 		printf("\n");
 	}
 	return failed || count == 0 ? CLI_FAILED : CLI_OK;

@@ -13,7 +13,7 @@
 static void gids(struct json_out *j, struct ibv_context *ctx, unsigned port,
 		 int table_len)
 {
-	json_open(j, "gids", '[');
+	json_out_open(j, "gids", '[');
 	for (int i = 0; i < table_len; i++) {
 		char text[INET6_ADDRSTRLEN], netdev[IF_NAMESIZE] = "";
 		struct ibv_gid_entry e;
@@ -21,15 +21,15 @@ static void gids(struct json_out *j, struct ibv_context *ctx, unsigned port,
 		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
 			continue; /* an empty place */
 		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));
-		json_open(j, NULL, '{');
-		json_uint(j, "index", (unsigned)i);
-		json_string(j, "gid", text);
-		json_string(j, "type", device_gid_type(e.gid_type));
+		json_out_open(j, NULL, '{');
+		json_out_uint(j, "index", (unsigned)i);
+		json_out_string(j, "gid", text);
+		json_out_string(j, "type", device_gid_type(e.gid_type));
 		if (e.ndev_ifindex && if_indextoname(e.ndev_ifindex, netdev))
-			json_string(j, "netdev", netdev);
-		json_close(j, '}');
+			json_out_string(j, "netdev", netdev);
+		json_out_close(j, '}');
 	}
-	json_close(j, ']');
+	json_out_close(j, ']');
 }
 
 static int port_json(struct json_out *j, struct ibv_context *ctx, unsigned port)
@@ -42,17 +42,17 @@ static int port_json(struct json_out *j, struct ibv_context *ctx, unsigned port)
 			  port, strerror(err));
 		return -err;
 	}
-	json_open(j, NULL, '{');
-	json_uint(j, "port", port);
-	json_string(j, "state", ibv_port_state_str(a.state));
-	json_string(j, "link_layer", device_link_layer(a.link_layer));
-	json_number(j, "gbit_per_second", device_port_gbit(&a));
-	json_uint(j, "mtu", device_mtu_bytes(a.active_mtu));
-	json_uint(j, "mtu_max", device_mtu_bytes(a.max_mtu));
+	json_out_open(j, NULL, '{');
+	json_out_uint(j, "port", port);
+	json_out_string(j, "state", ibv_port_state_str(a.state));
+	json_out_string(j, "link_layer", device_link_layer(a.link_layer));
+	json_out_number(j, "gbit_per_second", device_port_gbit(&a));
+	json_out_uint(j, "mtu", device_mtu_bytes(a.active_mtu));
+	json_out_uint(j, "mtu_max", device_mtu_bytes(a.max_mtu));
 	if (a.link_layer == IBV_LINK_LAYER_INFINIBAND)
-		json_uint(j, "lid", a.lid);
+		json_out_uint(j, "lid", a.lid);
 	gids(j, ctx, port, a.gid_tbl_len);
-	json_close(j, '}');
+	json_out_close(j, '}');
 	return 0;
 }
 
@@ -79,12 +79,12 @@ static void limits(struct json_out *j, const struct ibv_device_attr *a)
 		{ "max_pkeys", a->max_pkeys },
 	};
 
-	json_open(j, "limits", '{');
+	json_out_open(j, "limits", '{');
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		json_number(j, list[i].name, list[i].value);
-	json_uint(j, "max_mr_size", a->max_mr_size);
-	json_string(j, "atomics", device_atomics(a->atomic_cap));
-	json_close(j, '}');
+		json_out_number(j, list[i].name, list[i].value);
+	json_out_uint(j, "max_mr_size", a->max_mr_size);
+	json_out_string(j, "atomics", device_atomics(a->atomic_cap));
+	json_out_close(j, '}');
 }
 
 int device_json(struct json_out *j, struct ibv_device *dev)
@@ -111,18 +111,18 @@ int device_json(struct json_out *j, struct ibv_device *dev)
 	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48),
 		 (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
 		 (unsigned)guid & 0xffff);
-	json_open(j, NULL, '{');
-	json_string(j, "name", ibv_get_device_name(dev));
-	json_string(j, "kind", device_kind(dev));
-	json_string(j, "guid", text);
-	json_uint(j, "vendor_id", a.vendor_id);
-	json_string(j, "firmware", a.fw_ver);
-	json_open(j, "ports", '[');
+	json_out_open(j, NULL, '{');
+	json_out_string(j, "name", ibv_get_device_name(dev));
+	json_out_string(j, "kind", device_kind(dev));
+	json_out_string(j, "guid", text);
+	json_out_uint(j, "vendor_id", a.vendor_id);
+	json_out_string(j, "firmware", a.fw_ver);
+	json_out_open(j, "ports", '[');
 	for (unsigned p = 1; p <= a.phys_port_cnt && !err; p++)
 		err = -port_json(j, ctx, p);
-	json_close(j, ']');
+	json_out_close(j, ']');
 	limits(j, &a);
-	json_close(j, '}');
+	json_out_close(j, '}');
 out_close:
 	ibv_close_device(ctx);
 	return -err;

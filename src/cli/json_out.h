@@ -15,11 +15,11 @@ struct json_out {
 	bool comma; /* something stands before on this level */
 };
 
-void json_open(struct json_out *j, const char *key, char bracket); /* { or [ */
-void json_close(struct json_out *j, char bracket);                 /* } or ] */
-void json_string(struct json_out *j, const char *key, const char *value);
-void json_uint(struct json_out *j, const char *key, uint64_t value);
-void json_number(struct json_out *j, const char *key, double value);
-void json_bool(struct json_out *j, const char *key, bool value);
+void json_out_open(struct json_out *j, const char *key, char bracket); /* { or [ */
+void json_out_close(struct json_out *j, char bracket);                 /* } or ] */
+void json_out_string(struct json_out *j, const char *key, const char *value);
+void json_out_uint(struct json_out *j, const char *key, uint64_t value);
+void json_out_number(struct json_out *j, const char *key, double value);
+void json_out_bool(struct json_out *j, const char *key, bool value);
 
 #endif

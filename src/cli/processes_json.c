@@ -8,11 +8,11 @@ static void counters(struct json_out *j, const char *key,
 		     const char *const *names, const uint64_t *values,
 		     size_t count)
 {
-	json_open(j, key, '{');
+	json_out_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
 		if (names[i])
-			json_uint(j, names[i], values[i]);
-	json_close(j, '}');
+			json_out_uint(j, names[i], values[i]);
+	json_out_close(j, '}');
 }
 
 /* A gauge, or a counter of a process that began anew, may have gone down. */
@@ -20,13 +20,13 @@ static void rates(struct json_out *j, const char *key, const char *const *names,
 		  const uint64_t *now, const uint64_t *before, size_t count,
 		  double seconds)
 {
-	json_open(j, key, '{');
+	json_out_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
 		if (names[i])
-			json_number(j, names[i],
+			json_out_number(j, names[i],
 				    (double)(int64_t)(now[i] - before[i]) /
 					    seconds);
-	json_close(j, '}');
+	json_out_close(j, '}');
 }
 
 static void qp(struct json_out *j, const struct hca_view *v,
@@ -36,22 +36,22 @@ static void qp(struct json_out *j, const struct hca_view *v,
 	char device[32];
 
 	snprintf(device, sizeof(device), "soft%u", q->device);
-	json_open(j, NULL, '{');
-	json_uint(j, "qpn", q->qpn);
-	json_string(j, "device", device);
-	json_string(j, "type", qp_type_name(q->type));
-	json_string(j, "state", qp_state_name(q->state));
-	json_string(j, "transport", q->transport);
+	json_out_open(j, NULL, '{');
+	json_out_uint(j, "qpn", q->qpn);
+	json_out_string(j, "device", device);
+	json_out_string(j, "type", qp_type_name(q->type));
+	json_out_string(j, "state", qp_state_name(q->state));
+	json_out_string(j, "transport", q->transport);
 	if (q->peer_qpn)
-		json_uint(j, "peer_qpn", q->peer_qpn);
+		json_out_uint(j, "peer_qpn", q->peer_qpn);
 	if (q->peer_pid)
-		json_uint(j, "peer_pid", q->peer_pid);
+		json_out_uint(j, "peer_pid", q->peer_pid);
 	counters(j, "counters", v->qp_counter_names, q->counters,
 		 HCA_QP_COUNTERS);
 	if (before)
 		rates(j, "per_second", v->qp_counter_names, q->counters,
 		      before->counters, HCA_QP_COUNTERS, seconds);
-	json_close(j, '}');
+	json_out_close(j, '}');
 }
 
 /* How many of each type in each state. */
@@ -60,31 +60,31 @@ static void states(struct json_out *j, const struct hca_process_view *p)
 	unsigned counts[QP_TYPES][QP_STATES];
 
 	qp_states_count(p, counts);
-	json_open(j, "queue_pairs", '[');
+	json_out_open(j, "queue_pairs", '[');
 	for (unsigned t = 0; t < QP_TYPES; t++)
 		for (unsigned s = 0; s < QP_STATES; s++) {
 			if (!counts[t][s])
 				continue;
-			json_open(j, NULL, '{');
-			json_string(j, "type", qp_type_name(t));
-			json_string(j, "state", qp_state_name(s));
-			json_uint(j, "count", counts[t][s]);
-			json_close(j, '}');
+			json_out_open(j, NULL, '{');
+			json_out_string(j, "type", qp_type_name(t));
+			json_out_string(j, "state", qp_state_name(s));
+			json_out_uint(j, "count", counts[t][s]);
+			json_out_close(j, '}');
 		}
-	json_close(j, ']');
+	json_out_close(j, ']');
 }
 
 static void links(struct json_out *j, const struct hca_process_view *p)
 {
-	json_open(j, "links", '[');
+	json_out_open(j, "links", '[');
 	for (size_t i = 0; i < p->link_count; i++) {
-		json_open(j, NULL, '{');
-		json_uint(j, "pid", p->links[i].pid);
-		json_bool(j, "pulls", p->links[i].pulls);
-		json_bool(j, "accesses", p->links[i].accesses);
-		json_close(j, '}');
+		json_out_open(j, NULL, '{');
+		json_out_uint(j, "pid", p->links[i].pid);
+		json_out_bool(j, "pulls", p->links[i].pulls);
+		json_out_bool(j, "accesses", p->links[i].accesses);
+		json_out_close(j, '}');
 	}
-	json_close(j, ']');
+	json_out_close(j, ']');
 }
 
 static void process(struct json_out *j, const struct hca_view *v,
@@ -92,16 +92,16 @@ static void process(struct json_out *j, const struct hca_view *v,
 		    const struct hca_process_view *before, double seconds,
 		    bool qps)
 {
-	json_open(j, NULL, '{');
-	json_uint(j, "pid", p->pid);
-	json_uint(j, "uid", p->uid);
-	json_string(j, "command", p->command);
+	json_out_open(j, NULL, '{');
+	json_out_uint(j, "pid", p->pid);
+	json_out_uint(j, "uid", p->uid);
+	json_out_string(j, "command", p->command);
 	if (*p->problem) {
-		json_string(j, "problem", p->problem);
-		json_close(j, '}');
+		json_out_string(j, "problem", p->problem);
+		json_out_close(j, '}');
 		return;
 	}
-	json_string(j, "transports", p->transports);
+	json_out_string(j, "transports", p->transports);
 	states(j, p);
 	links(j, p);
 	counters(j, "counters", v->process_counter_names, p->counters,
@@ -115,13 +115,13 @@ static void process(struct json_out *j, const struct hca_view *v,
 		      before->totals, HCA_QP_COUNTERS, seconds);
 	}
 	if (qps) {
-		json_open(j, "queue_pair_list", '[');
+		json_out_open(j, "queue_pair_list", '[');
 		for (size_t q = 0; q < p->qp_count; q++)
 			qp(j, v, &p->qps[q],
 			   process_find_qp(before, p->qps[q].qpn), seconds);
-		json_close(j, ']');
+		json_out_close(j, ']');
 	}
-	json_close(j, '}');
+	json_out_close(j, '}');
 }
 
 static void totals(struct json_out *j, const struct hca_view *v)
@@ -129,24 +129,24 @@ static void totals(struct json_out *j, const struct hca_view *v)
 	struct traffic_totals t;
 
 	traffic_total(v, &t);
-	json_open(j, "totals", '{');
-	json_uint(j, "processes", t.processes);
-	json_uint(j, "queue_pairs", t.qps);
-	json_uint(j, "memory_regions", t.mrs);
-	json_uint(j, "registered_bytes", t.mr_bytes);
+	json_out_open(j, "totals", '{');
+	json_out_uint(j, "processes", t.processes);
+	json_out_uint(j, "queue_pairs", t.qps);
+	json_out_uint(j, "memory_regions", t.mrs);
+	json_out_uint(j, "registered_bytes", t.mr_bytes);
 	counters(j, "traffic", v->qp_counter_names, t.counters, HCA_QP_COUNTERS);
-	json_close(j, '}');
+	json_out_close(j, '}');
 }
 
 void processes_json(struct json_out *j, const struct hca_view *v,
 		    const struct hca_view *before, double seconds, bool qps)
 {
 	if (before)
-		json_number(j, "seconds", seconds);
-	json_open(j, "processes", '[');
+		json_out_number(j, "seconds", seconds);
+	json_out_open(j, "processes", '[');
 	for (size_t i = 0; i < v->process_count; i++)
 		process(j, v, &v->processes[i],
 			process_find(before, &v->processes[i]), seconds, qps);
-	json_close(j, ']');
+	json_out_close(j, ']');
 	totals(j, v);
 }

@@ -106,9 +106,9 @@ static void show(FILE *out, const struct hca_view *v,
 	if (!json) {
 		print_table(out, v, before, seconds, qps);
 	} else {
-		json_open(&j, NULL, '{');
+		json_out_open(&j, NULL, '{');
 		processes_json(&j, v, before, seconds, qps);
-		json_close(&j, '}');
+		json_out_close(&j, '}');
 		fprintf(out, "\n");
 	}
 	fflush(out);
