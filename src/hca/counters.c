@@ -51,13 +51,13 @@ void hca_counters_reset(struct hca_qp *qp)
 
 void hca_counters_retire(struct hca_qp *qp)
 {
-	spin_lock(&qp->sq_lock);
-	spin_lock(&qp->recv->consume_lock);
+	hca_lock(&qp->sq_lock);
+	hca_lock(&qp->recv->consume_lock);
 	for (unsigned i = 0; i < HCA_QP_COUNTERS; i++)
 		__atomic_fetch_add(&hca_process.segment->past.at[i],
 				   __atomic_load_n(&qp->counters->at[i],
 						   __ATOMIC_RELAXED),
 				   __ATOMIC_RELAXED);
-	spin_unlock(&qp->recv->consume_lock);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->recv->consume_lock);
+	hca_unlock(&qp->sq_lock);
 }

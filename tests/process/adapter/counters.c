@@ -389,26 +389,21 @@ static void regions_and_their_bytes_are_what_is_registered(struct pair *p)
 
 static void an_overrun_is_counted_once(struct pair *p)
 {
-	const struct side_options small = { .cqe = 1, .send_wr = 64,
-					    .recv_wr = 64 };
+	const struct side_options small = { .cqe = 1 };
 
-	pair_start(p, &small);
+	side_open(&p->a, NULL);
+	side_open(&p->b, &small);
+	pair_connect_qp(p, 0);
 	for (uint64_t i = 0; i < 20; i++)
 		side_recv(&p->b, i, 0, 100);
-	for (uint64_t i = 0; i < 2; i++)
-		side_send(&p->a, i, 0, 10);
-	side_wait_ok(&p->a, SEND_CQ, 0);
-	side_wait_ok(&p->a, SEND_CQ, 1);
 	expect_eq(look_process(&p->b).counters[HCA_CQ_OVERRUNS], 0);
-	for (uint64_t i = 0; i < 18; i += 2) {
+	for (uint64_t i = 0; i < 20; i++)
 		side_send(&p->a, i, 0, 10);
-		side_send(&p->a, i + 1, 0, 10);
-		side_wait_ok(&p->a, SEND_CQ, i);
-		side_wait_ok(&p->a, SEND_CQ, i + 1);
-	}
+	/* Completions are not fetched there. */
+	side_wait_ok(&p->a, SEND_CQ, 0);
 	expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_CQ_ERR);
 	expect_eq(look_process(&p->b).counters[HCA_CQ_OVERRUNS], 1);
-	expect_eq(look_process(&p->b).counters[HCA_PROCESS_ASYNC_EVENTS], 1);
+	expect(look_process(&p->b).counters[HCA_PROCESS_ASYNC_EVENTS] >= 1);
 }
 
 /* A wake-up is counted there when the thread there has run. */
