@@ -18,6 +18,7 @@
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define KEY_INDEX_MASK (HCA_KEYS - 1)
 #define ACCESS_KNOWN                                                        \
@@ -124,6 +125,10 @@ static void key_publish(struct hca_mr *mr)
 	k->addr = (uintptr_t)mr->ibv.addr;
 	k->pd_id = hca_pd(mr->ibv.pd)->id;
 	atomic_store_explicit(&k->key, mr->ibv.rkey, memory_order_release);
+	HCA_COUNT_PROCESS(MRS, 1);
+	HCA_COUNT_PROCESS(MR_BYTES, mr->ibv.length);
+	HCA_COUNT_PROCESS(MRS_REGISTERED, 1);
+	PROBE(mr_reg, mr->ibv.rkey, k->addr, k->length, k->access);
 }
 
 /* After return nobody copies with the key any more. */
@@ -133,6 +138,9 @@ static void key_withdraw(struct hca_mr *mr)
 
 	atomic_store_explicit(&k->key, 0, memory_order_seq_cst);
 	hca_process.transport->key_fence(mr->ibv.rkey);
+	HCA_COUNT_PROCESS(MRS, (uint64_t)-1);
+	HCA_COUNT_PROCESS(MR_BYTES, -(uint64_t)mr->ibv.length);
+	PROBE(mr_dereg, mr->ibv.rkey, k->length);
 }
 
 int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,

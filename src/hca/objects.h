@@ -25,10 +25,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hca/counters.h"
 #include "hca/elide.h"
 #include "hca/progress.h"
 #include "util/container_of.h"
 #include "util/list.h"
+#include "util/probe.h"
 #include "util/spin.h"
 
 #define HCA_MAX_SGE 32
@@ -187,6 +189,7 @@ struct hca_rq {
 	uint32_t max_sge;
 	uint32_t stride;
 	uint8_t *wqes;
+	uint32_t qpn;        /* for the probe; 0 when shared */
 };
 
 /* Whose XRC SRQs a target QP may serve: an inode of the host, or random. */
@@ -213,6 +216,7 @@ struct hca_srq {
 	struct hca_cq *cq;
 	uint32_t number;
 	struct hca_qp_public *pub;
+	struct hca_qp_counters *counters; /* for targets of other processes */
 	struct hca_memory memory;
 };
 
@@ -289,15 +293,16 @@ struct hca_qp_public {
 	_Atomic uint32_t dest_qpn;
 	_Atomic uint32_t access;  /* enum ibv_access_flags */
 	_Atomic uint32_t pd_id;
+	_Atomic uint32_t type;    /* enum ibv_qp_type */
+	_Atomic uint32_t device;  /* index */
+	_Atomic uint32_t transport; /* index into hca_segment.transports */
 	_Atomic uint32_t min_rnr_timer;
 	_Atomic uint32_t rq_psn;     /* as it was set for RTR */
 	_Atomic uint32_t connection; /* grows whenever it is */
 	/* Of an XRC SRQ (then qpn is 0; pd_id is that of the SRQ). */
 	_Atomic uint32_t srqn;
-	uint32_t reserved0;
 	/* Of a target QP or an XRC SRQ; written before qpn and srqn. */
 	struct hca_xrcd_id xrcd;
-	uint32_t reserved[2];
 };
 
 /* What peers on this host may know of a key (MR); in the shared segment. */
@@ -326,6 +331,7 @@ struct hca_qp {
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_qp_public *pub;
+	struct hca_qp_counters *counters; /* in the segment, like pub */
 	struct ibv_qp_attr attr;      /* what modify set */
 	struct ibv_qp_cap cap;
 	const struct hca_transport_ops *transport;
@@ -723,6 +729,8 @@ hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	enum hca_cq_action action;
 	uint32_t head;
 
+	PROBE(complete, wc->qp_num, wc->wr_id, wc->status, wc->opcode,
+	      wc->byte_len);
 	hca_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	/* After an overrun the queue stays in error: nothing comes behind a gap. */
@@ -762,6 +770,10 @@ static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 		.qp_num = qp->ibv.qp_num,
 	};
 
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_SENT(qp, e->opcode, e->length);
+	else
+		hca_count_failed(qp, status);
 	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS)
 		hca_cq_push(qp->send_cq, &wc, false);
 }

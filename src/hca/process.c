@@ -23,6 +23,7 @@
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define POLLS_TO_ATTEND 512
 #define TICK_MS 5
@@ -84,11 +85,11 @@ static void child_after_fork(void)
 
 static void kicked(void *arg, uint32_t events)
 {
-	uint64_t count;
+	uint64_t count = 0;
 
-	if (read(hca_process.kick_fd, &count, sizeof(count)) < 0) {
-		/* Spurious. */
-	}
+	if (read(hca_process.kick_fd, &count, sizeof(count)) < 0)
+		count = 0; /* spurious */
+	HCA_COUNT_PROCESS(KICKS_RECEIVED, count);
 	atomic_store(&hca_process.kicked, true);
 }
 
@@ -123,7 +124,11 @@ static int segment_create(void)
 		close(fd);
 	s->magic = HCA_SEGMENT_MAGIC;
 	s->pid = (uint32_t)getpid();
+	s->version = HCA_SEGMENT_VERSION;
+	s->bytes = sizeof(*s);
 	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
+	snprintf(s->transports[0], sizeof(s->transports[0]), "%s",
+		 hca_process.transport->name);
 	atomic_store(&s->wants_kick, 1);
 	atomic_store(&s->membarrier, hca_process.membarrier);
 	hca_process.segment_fd = ro;
@@ -323,7 +328,8 @@ static struct hca_srq **srq_place(struct hca_qp **table, unsigned at)
 
 /* process.lock is held. */
 static bool number_take(struct hca_qp *qp, struct hca_srq *srq,
-			uint32_t *number, struct hca_qp_public **pub)
+			uint32_t *number, struct hca_qp_public **pub,
+			struct hca_qp_counters **counters)
 {
 	static unsigned cursor; /* so that a freed number rests for a while */
 
@@ -342,6 +348,8 @@ static bool number_take(struct hca_qp *qp, struct hca_srq *srq,
 			*number = n;
 			*pub = &hca_process.segment
 					->qps[b * HCA_QPN_BLOCK_SIZE + at];
+			*counters = &hca_process.segment->qp_counters
+					     [b * HCA_QPN_BLOCK_SIZE + at];
 			__atomic_store_n(srq_place(table, at), srq,
 					 __ATOMIC_RELEASE);
 			__atomic_store_n(&table[at], qp, __ATOMIC_RELEASE);
@@ -352,14 +360,15 @@ static bool number_take(struct hca_qp *qp, struct hca_srq *srq,
 }
 
 static int number_alloc(struct hca_qp *qp, struct hca_srq *srq,
-			uint32_t *number, struct hca_qp_public **pub)
+			uint32_t *number, struct hca_qp_public **pub,
+			struct hca_qp_counters **counters)
 {
 	int ret = 0;
 
 	pthread_mutex_lock(&hca_process.lock);
-	if (!number_take(qp, srq, number, pub)) {
+	if (!number_take(qp, srq, number, pub, counters)) {
 		ret = block_claim();
-		if (!ret && !number_take(qp, srq, number, pub))
+		if (!ret && !number_take(qp, srq, number, pub, counters))
 			ret = -ENOMEM;
 	}
 	pthread_mutex_unlock(&hca_process.lock);
@@ -368,12 +377,22 @@ static int number_alloc(struct hca_qp *qp, struct hca_srq *srq,
 
 int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn)
 {
-	return number_alloc(qp, NULL, qpn, &qp->pub);
+	return number_alloc(qp, NULL, qpn, &qp->pub, &qp->counters);
 }
 
 int hca_srqn_alloc(struct hca_srq *srq)
 {
-	return number_alloc(&no_qp, srq, &srq->number, &srq->pub);
+	return number_alloc(&no_qp, srq, &srq->number, &srq->pub,
+			    &srq->counters);
+}
+
+void hca_srqn_hide(uint32_t number)
+{
+	struct hca_qp **table =
+		atomic_load(&hca_process.blocks[number >> HCA_QPN_BLOCK_BITS]);
+
+	__atomic_store_n(srq_place(table, number & (HCA_QPN_BLOCK_SIZE - 1)),
+			 NULL, __ATOMIC_RELEASE);
 }
 
 void hca_number_free(uint32_t number)
@@ -383,7 +402,6 @@ void hca_number_free(uint32_t number)
 	unsigned at = number & (HCA_QPN_BLOCK_SIZE - 1);
 
 	pthread_mutex_lock(&hca_process.lock);
-	__atomic_store_n(srq_place(table, at), NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&table[at], NULL, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&hca_process.lock);
 }
@@ -404,11 +422,22 @@ struct hca_srq *hca_srq_find(uint32_t number)
 		__ATOMIC_ACQUIRE);
 }
 
+/* Others read the number of polls from here, at most a tick late: the line that
+ * polls write has enough in it that is hot. */
+static void polls_publish(struct hca_segment *s)
+{
+	__atomic_store_n(&s->counters.at[HCA_POLLS],
+			 atomic_load_explicit(&hca_process.polls,
+					      memory_order_relaxed),
+			 __ATOMIC_RELAXED);
+}
+
 void hca_attention_attend(void)
 {
 	struct hca_segment *s = hca_process.segment;
 	uint32_t streak;
 
+	polls_publish(s);
 	streak = atomic_load_explicit(&hca_process.streak,
 				      memory_order_relaxed) + 1;
 	atomic_store_explicit(&hca_process.streak, streak,
@@ -453,6 +482,8 @@ int hca_attention_tick(void)
 	s = hca_process.segment;
 	if (!s)
 		goto out;
+	HCA_COUNT_PROCESS(TICKS, 1);
+	polls_publish(s);
 	if (!atomic_load(&hca_process.ticking)) {
 		tick_ms = TICK_MS;
 	} else {
@@ -503,4 +534,23 @@ void hca_hazard_leave(int slot)
 {
 	atomic_store_explicit(&hca_process.segment->hazards[slot], 0,
 			      memory_order_release);
+}
+
+void hca_link_opened(unsigned place, uint32_t pid, uint32_t flags)
+{
+	struct hca_link_public *l = &hca_process.segment->links[place];
+
+	atomic_store_explicit(&l->flags, flags, memory_order_relaxed);
+	atomic_store_explicit(&l->pid, pid, memory_order_release);
+	HCA_COUNT_PROCESS(LINKS_UP, 1);
+	PROBE(link_up, pid, flags);
+}
+
+void hca_link_closed(unsigned place)
+{
+	struct hca_link_public *l = &hca_process.segment->links[place];
+
+	PROBE(link_down, atomic_load_explicit(&l->pid, memory_order_relaxed));
+	atomic_store_explicit(&l->pid, 0, memory_order_relaxed);
+	HCA_COUNT_PROCESS(LINKS_DOWN, 1);
 }

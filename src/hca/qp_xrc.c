@@ -56,7 +56,8 @@ static void never(struct progress_timer *t)
 {
 }
 
-static int target_new(const struct hca_xrcd_id *domain, struct hca_qp **out)
+static int target_new(const struct hca_xrcd_id *domain, uint32_t device,
+		      struct hca_qp **out)
 {
 	struct hca_qp *qp = qp_alloc();
 	uint32_t qpn;
@@ -73,7 +74,12 @@ static int target_new(const struct hca_xrcd_id *domain, struct hca_qp **out)
 		return ret;
 	}
 	qp->ibv.qp_num = qp->ibv.handle = qpn;
+	hca_counters_reset(qp);
 	qp->pub->xrcd = *domain;
+	atomic_store(&qp->pub->type, IBV_QPT_XRC_RECV);
+	atomic_store(&qp->pub->device, device);
+	atomic_store(&qp->pub->transport, 0);
+	atomic_store(&qp->pub->dest_qpn, 0);
 	atomic_store(&qp->pub->pd_id, 0);
 	atomic_store(&qp->pub->state, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, qpn);
@@ -85,6 +91,7 @@ static void target_end(struct hca_qp *qp)
 {
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, 0);
+	hca_counters_retire(qp);
 	hca_number_free(qp->ibv.qp_num);
 	qp->transport->qp_forget(qp);
 	memset(&qp->pub->xrcd, 0, sizeof(qp->pub->xrcd));
@@ -134,7 +141,8 @@ int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	h = handle_new(ctx, a->xrcd, a->qp_context);
 	if (!h)
 		return -ENOMEM;
-	ret = target_new(&h->xrcd->id, &target);
+	ret = target_new(&h->xrcd->id,
+			 (uint32_t)hca_context(ctx)->device->index, &target);
 	if (ret) {
 		qp_free(h);
 		return ret;

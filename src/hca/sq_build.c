@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "util/probe.h"
 
 static struct hca_swqe *current(struct hca_qp *qp)
 {
@@ -181,8 +182,9 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 		*hca_swqe_srqn(current(qp)) = remote_srqn;
 }
 
-static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
-			    const struct ibv_sge *sg_list)
+/* Into its two callers, whatever the compiler thinks of the size of a probe. */
+static inline __attribute__((always_inline)) void
+set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 	struct hca_swqe *e;
@@ -209,6 +211,13 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 	}
 	e->num_sge = (uint8_t)num_sge;
 	e->length = (uint32_t)length;
+	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
+			    const struct ibv_sge *sg_list)
+{
+	set_sge_list(ex, num_sge, sg_list);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
@@ -217,7 +226,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 	const struct ibv_sge sge = { .addr = addr, .length = length,
 				     .lkey = lkey };
 
-	wr_set_sge_list(ex, 1, &sge);
+	set_sge_list(ex, 1, &sge);
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
@@ -242,6 +251,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	}
 	e->flags |= HCA_SWQE_INLINE;
 	e->length = (uint32_t)at;
+	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)

@@ -93,6 +93,7 @@ static int create_xrc(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
 		return ret;
 	}
 	srq->ibv.handle = srq->number;
+	memset(srq->counters, 0, sizeof(*srq->counters));
 	atomic_fetch_add(&srq->xrcd->users, 1);
 	atomic_fetch_add(&srq->cq->users, 1);
 	srq->pub->xrcd = srq->xrcd->id;
@@ -183,8 +184,10 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 		return -EBUSY;
 	if (srq->xrcd) {
 		atomic_store(&srq->pub->srqn, 0);
-		hca_number_free(srq->number);
+		hca_srqn_hide(srq->number);
 		hca_process.transport->srq_forget(srq);
+		hca_counters_retire_srq(srq);
+		hca_number_free(srq->number);
 		atomic_fetch_sub(&srq->cq->users, 1);
 		atomic_fetch_sub(&srq->xrcd->users, 1);
 	}

@@ -122,7 +122,10 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 			shm_kick(l);
 	}
 	hca_unlock(&l->tx_lock);
-	return ret == -EAGAIN ? 0 : ret; /* full: lost */
+	if (ret != -EAGAIN)
+		return ret;
+	HCA_COUNT_RARE(qp, TX_LOST, 1); /* full */
+	return 0;
 }
 
 int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)

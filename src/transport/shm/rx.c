@@ -12,6 +12,7 @@
 
 #include "transport/shm/shm.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define BUDGET 32 /* slots per call, so that others get their turn */
 
@@ -176,6 +177,10 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	};
 
 	wc.imm_data = imm ? m->imm : 0;
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
+	else
+		HCA_COUNT_RARE(qp, RX_ERRORS, 1);
 	hca_recv_done(qp);
 	hca_cq_push(qp->recv_cq, &wc, m->flags & SHM_SOLICITED);
 }
@@ -195,12 +200,15 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	struct hca_rwqe *e;
 
 	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
-	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey)
+	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
+	}
 	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
 	if (!e) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
 	if (m->length > room_of(e)) {
@@ -210,6 +218,8 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	switch (place(l, qp, e, m)) {
 	case 0:
 		complete_recv(qp, e, m, IBV_WC_SUCCESS);
+		/* The header was not sent, and is not counted. */
+		HCA_COUNT(qp, RX_SEND_BYTES, -(uint64_t)HCA_GRH_BYTES);
 		hca_unlock(&qp->recv->consume_lock);
 		break;
 	case -EFAULT:
@@ -285,6 +295,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	int ret;
 
 	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(qp, m)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
@@ -292,22 +303,26 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	e = hca_recv_first(qp);
 	if (unlikely(!e)) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_RNR_SENT, 1);
 		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
 		return;
 	}
 	if (unlikely(m->op != SHM_WRITE_IMM && bytes > room_of(e))) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_INVALID, 0);
 		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
 		return;
 	}
 	ret = place(l, qp, e, m);
 	if (unlikely(ret == -EFAULT)) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_REMOTE_ERROR, 0);
 		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
 	if (unlikely(ret)) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, ret == -EIO ? SHM_REMOTE_ERROR : SHM_INVALID, 0);
 		if (ret == -EBADMSG)
 			shm_link_violation(l, "malformed message");
@@ -331,6 +346,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
  * of no use any more (9.9.3). */
 static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 {
+	HCA_COUNT_RARE(qp, RX_ACCESS_FAULTS, 1);
 	/* In this order: who reads the event finds the state. */
 	hca_qp_fail(qp);
 	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
@@ -346,17 +362,20 @@ static void receive_atomic(struct hca_qp *qp, struct message *m)
 	if ((qp->ibv.qp_type != IBV_QPT_RC &&
 	     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
 	    !expected(qp, m)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
 	status = shm_atomic_execute(qp, m->slot, m->op == SHM_COMPARE_SWAP);
 	if (unlikely(status != IBV_WC_SUCCESS)) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
 			status == IBV_WC_REM_ACCESS_ERR	 ? SHM_REMOTE_ACCESS :
 							   SHM_REMOTE_ERROR, 0);
 		refuse_access(qp, status);
 		return;
 	}
+	HCA_COUNT_RARE(qp, RX_ATOMICS, 1);
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 }
@@ -415,19 +434,24 @@ static void receive_multicast(struct shm_link *l, const struct message *m)
 /* What is for no single QP that accepts. NULL: it is done with. Apart, to leave the
  * way of all other messages as short as it is. */
 static __attribute__((noinline, cold)) struct hca_qp *
-other_destination(struct shm_link *l, struct message *m)
+other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	struct hca_qp *qp;
-
 	if (m->dst_qpn == HCA_QPN_MULTICAST &&
 	    (m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM)) {
 		receive_multicast(l, m);
 		return NULL;
 	}
-	qp = m->flags & SHM_XRC ? xrc_responder(l, m) : NULL;
-	if (!qp)
-		mark(m, SHM_DROPPED, 0);
-	return qp;
+	if (m->flags & SHM_XRC) {
+		qp = xrc_responder(l, m);
+		if (qp)
+			return qp;
+	}
+	if (qp && qp->counters)
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+	else
+		HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
+	mark(m, SHM_DROPPED, 0);
+	return NULL;
 }
 
 /* Are messages taken in this state? The first one may come before RTS. */
@@ -447,7 +471,7 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
 	if (unlikely(state != IBV_QPS_RTS && !receives_in(qp, state, m))) {
-		qp = other_destination(l, m);
+		qp = other_destination(l, qp, m);
 		if (!qp)
 			return;
 	}
@@ -506,6 +530,7 @@ bool shm_receive(struct shm_link *l)
 
 		atomic_store_explicit(&l->acked_hint, s->ack,
 				      memory_order_release);
+		PROBE(receive, m.dst_qpn, m.src_qpn, m.psn, m.length, m.op);
 		dispatch(l, &m);
 		kick |= m.marked || (m.flags & SHM_KICK_ON_ACK);
 		l->rx_marks += m.marked;

@@ -78,21 +78,24 @@ static struct shm_responder *responder_get(struct shm_link *l, uint32_t src_qpn,
 	return r;
 }
 
-/* A target of this very process has to be ready; another one's was looked at by
- * the initiator. */
+/* A target of this very process has to be ready, and counts; another one's was
+ * looked at by the initiator. */
 static bool target_accepts(const struct shm_xrc_header *h,
-			   const struct hca_srq *srq)
+			   const struct hca_srq *srq,
+			   struct hca_qp_counters **counters)
 {
 	uint32_t block = h->target_qpn >> HCA_QPN_BLOCK_BITS;
 	const struct hca_qp *qp;
 	enum ibv_qp_state state;
 
+	*counters = srq->counters;
 	if (!atomic_load_explicit(&hca_process.blocks[block],
 				  memory_order_acquire))
 		return true;
 	qp = hca_qp_find(h->target_qpn);
 	if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_RECV)
 		return false;
+	*counters = qp->counters;
 	state = hca_qp_state(qp);
 	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
 		state == IBV_QPS_SQD) &&
@@ -128,11 +131,12 @@ struct hca_qp *shm_xrc_responder(struct shm_link *l,
 				 uint8_t rnr_timer)
 {
 	struct hca_srq *srq = hca_srq_find(h->srqn);
+	struct hca_qp_counters *counters;
 	struct shm_responder *r;
 	struct hca_qp *qp;
 
 	/* The initiator looks again, and finds why. */
-	if (!srq || !srq->xrcd || !target_accepts(h, srq))
+	if (!srq || !srq->xrcd || !target_accepts(h, srq, &counters))
 		return NULL;
 	r = responder_get(l, h->src_qpn, first);
 	if (!r)
@@ -159,6 +163,7 @@ struct hca_qp *shm_xrc_responder(struct shm_link *l,
 		detach(qp);
 		attach(qp, srq);
 	}
+	qp->counters = counters;
 	return qp;
 }
 
