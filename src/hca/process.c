@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "hca/key.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -73,6 +74,7 @@ static void child_after_fork(void)
 	hca_process.ticking = false;
 	hca_process.armed = 0;
 	hca_gid_forked();
+	hca_keys_forked();
 	progress_forked();
 }
 

@@ -17,7 +17,10 @@
 #define SEND_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define SEND_OPS_UC                                \
 	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | \
-	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |      \
+	 IBV_QP_EX_WITH_LOCAL_INV |                \
+	 IBV_QP_EX_WITH_BIND_MW |                  \
+	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define SEND_OPS_RC                                \
 	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
@@ -399,6 +402,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	hca_mw_qp_gone(qp);
 	hca_async_qp_forget(qp);
 	hca_cq_purge(qp->send_cq, ibqp->qp_num);
 	hca_cq_purge(qp->recv_cq, ibqp->qp_num);

@@ -47,6 +47,7 @@ enum shm_op {
 	SHM_DATAGRAM_IMM,
 	SHM_COMPARE_SWAP,
 	SHM_FETCH_ADD,
+	SHM_SEND_INV,   /* imm: the key to be invalidated */
 	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
 };
 
@@ -246,6 +247,8 @@ void shm_posted(struct hca_qp *qp);
 bool shm_harvest(struct shm_link *l, bool look, bool wait);
 /* Works off what a peer that has ended acknowledged. */
 void shm_harvest_rest(struct shm_link *l);
+/* The QP tries again when the link has moved on. sq_lock is held. */
+void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
  * to it that none of them is forgotten meanwhile. */
 void shm_backlog_run(struct list *waiting);
@@ -254,6 +257,11 @@ void shm_kick(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules, and which. */
 void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		    enum ibv_wc_status status);
+
+/* ---- local.c ---- */
+/* The next entry, which sends nothing (BIND_MW, LOCAL_INV). True when it is done
+ * and transmission may go on. sq_lock is held. */
+bool shm_local(struct hca_qp *qp);
 
 /* ---- retry.c ---- */
 /* The oldest entry was lost (or could not be sent): go back to it and try
@@ -284,6 +292,7 @@ enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
 				const struct hca_swqe *e);
 void shm_key_fence(uint32_t key);
+bool shm_key_busy(uint32_t key);
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16]);
 
 static inline uint32_t shm_uuid_tag(const uint8_t uuid[16])
