@@ -157,6 +157,21 @@ static void wait_for_copies(struct shm_link *l)
 	spin_unlock(&l->rx_lock);
 }
 
+/* And one-sided ones, and results of atomics, of the link's QPs. False when that
+ * takes too long: a program may have begun to build a request (ibv_wr_start). */
+static bool wait_for_qps(struct shm_link *l, uint64_t start_ns)
+{
+	list_for_each(qp, &l->qps, struct hca_qp, link_entry) {
+		while (!spin_trylock(&qp->sq_lock)) {
+			if (progress_now_ns() - start_ns > FENCE_LIMIT_NS)
+				return false;
+			sched_yield();
+		}
+		spin_unlock(&qp->sq_lock);
+	}
+	return true;
+}
+
 static uint64_t own_key_id(uint32_t key)
 {
 	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
@@ -203,6 +218,9 @@ void shm_key_fence(uint32_t key)
 			sched_yield();
 		}
 		wait_for_copies(l);
+		if (!wait_for_qps(l, start))
+			log_error("key 0x%x: its region is given back while a send queue is locked",
+				  key);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }
