@@ -315,9 +315,9 @@ static void what_goes_to_the_null_region_is_gone(struct pair *p)
 		side_wait_ok(&p->a, SEND_CQ, 1);
 	}
 	/* And what an atomic operation found. */
-	struct region words = side_reg(&p->b, TO, 4096, all, 0);
+	struct region words = side_reg(&p->b, BYTES - 4096, 4096, all, 0);
 	struct send_req add = rdma_req(&p->a, &p->b, IBV_WR_ATOMIC_FETCH_AND_ADD,
-				       1, 0, TO, 8);
+				       1, 0, BYTES - 4096, 8);
 
 	add.sge[0] = (struct ibv_sge){ 0, 8, key };
 	add.rkey = words.rkey;

@@ -652,9 +652,10 @@ static void unsignaled_binds_complete_in_silence(struct pair *p)
 	t.bind.flags = 0;
 	for (int i = 0; i < 200; i++)
 		expect_eq(side_mw_post(&p->b, &t.bind), 0);
-	side_recv(&p->a, 1, 0, 8);
+	side_recv(&p->a, 1, AT, 8);
 	side_send(&p->b, 2, 0, 8);
 	side_wait_ok(&p->b, SEND_CQ, 2);
+	side_wait_ok(&p->a, RECV_CQ, 1);
 	works(p, 0, t.bind.rkey_after, t.bind.addr);
 }
 
