@@ -412,10 +412,17 @@ static void transmit_connected(struct hca_qp *qp)
 		bool done;
 		int ret;
 
-		if (unlikely(e->flags & HCA_SWQE_LOCAL)) {
-			if (!shm_local(qp))
+		if (unlikely(e->flags & (HCA_SWQE_FENCE | HCA_SWQE_LOCAL))) {
+			if (e->flags & HCA_SWQE_LOCAL) {
+				if (!shm_local(qp))
+					break;
+				continue;
+			}
+			/* What it reads may be the result of an atomic. */
+			if (l && qp->sq.next != qp->sq.tail) {
+				shm_backlog_wait(l, qp);
 				break;
-			continue;
+			}
 		}
 		if (unlikely(!l)) {
 			if (!is_reliable(qp)) {
@@ -425,12 +432,6 @@ static void transmit_connected(struct hca_qp *qp)
 			if (qp->sq.next == qp->sq.tail)
 				shm_retry_lost(qp);
 			return;
-		}
-		/* Fence: what it reads may be the result of an atomic. */
-		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
-			     qp->sq.next != qp->sq.tail)) {
-			shm_backlog_wait(l, qp);
-			break;
 		}
 		if (is_onesided(e)) {
 			if (!run_onesided(qp, l, e, &done))

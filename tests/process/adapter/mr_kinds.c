@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "window.h"
 
@@ -610,6 +612,40 @@ static void a_read_that_is_waiting_does_not_touch_what_is_deregistered(struct pa
 	side_check(&p->a, TO, 100000, 1);
 }
 
+/* ---- fork ---- */
+
+static void a_forked_child_may_free_what_its_parent_registered(struct pair *p)
+{
+	struct end *e = p->a.end;
+	struct binding b;
+	struct region mr;
+	struct window w;
+	int status;
+	pid_t pid;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	exit(77); /* their allocators' locks may stay locked in the child */
+#endif
+	start(p);
+	mr = side_reg_bindable(&p->a, AT, 4096);
+	w = side_mw_alloc(&p->a, IBV_MW_TYPE_2, 0);
+	b = binding_of(&p->a, BIND_BY_POST, &w, &mr, AT, 64);
+	side_mw_bind(&p->a, &b);
+	pid = fork();
+	if (pid == 0) {
+		bool good = !ibv_dealloc_mw(e->mw[w.index]) &&
+			    !ibv_dereg_mr(e->mr[mr.index]) &&
+			    !ibv_reg_mr(e->pd, e->buffer, 4096, 0);
+
+		_exit(good ? 0 : 1);
+	}
+	expect(pid > 0 && waitpid(pid, &status, 0) == pid);
+	expect_eq(status, 0);
+	/* It is the parent's as before. */
+	expect_status(access_with(&p->b, &p->a, IBV_WR_RDMA_WRITE, 0,
+				  b.rkey_after, b.addr), IBV_WC_SUCCESS);
+}
+
 static const struct test_case cases[] = {
 	RULE("ibv_reg_mr(3)", a_zero_based_region_is_addressed_by_offsets),
 	RULE("ibv_reg_mr(3)", a_region_may_have_any_address_of_its_own),
@@ -626,6 +662,8 @@ static const struct test_case cases[] = {
 	RULE("ibv_rereg_mr(3)",
 	     a_refused_re_registration_leaves_the_old_region),
 	RULE("ibv_rereg_mr(3)", a_region_changes_between_its_kinds),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		a_forked_child_may_free_what_its_parent_registered),
 	RULE("IBTA 10.6.5", reads_stop_when_deregistration_returns),
 	RULE("IBTA 10.6.5",
 	     a_read_that_is_waiting_does_not_touch_what_is_deregistered),
