@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "hca/paging.h"
@@ -31,7 +32,8 @@ static bool present(uintptr_t at, uintptr_t end)
 bool hca_range_mapped(const void *addr, size_t length, bool write)
 {
 	uintptr_t at = (uintptr_t)addr, end = at + length;
-	char line[512];
+	char *line = NULL;
+	size_t size = 0;
 	FILE *maps;
 
 	if (length == 0)
@@ -40,7 +42,7 @@ bool hca_range_mapped(const void *addr, size_t length, bool write)
 	if (!maps)
 		return present(at, end);
 	/* In ascending order; `at` moves on over what is good. */
-	while (at < end && fgets(line, sizeof(line), maps)) {
+	while (at < end && getline(&line, &size, maps) > 0) {
 		unsigned long from, to;
 		char read, writable;
 
@@ -52,6 +54,7 @@ bool hca_range_mapped(const void *addr, size_t length, bool write)
 			break;
 		at = to;
 	}
+	free(line);
 	fclose(maps);
 	return at >= end;
 }

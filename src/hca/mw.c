@@ -149,7 +149,7 @@ static int bind_check(const struct hca_qp *qp, const struct hca_swqe *e,
 	return *region ? 0 : -EINVAL;
 }
 
-static int run_bind(struct hca_qp *qp, struct hca_swqe *e)
+static int run_bind(struct hca_qp *qp, struct hca_swqe *e, bool waited)
 {
 	uint32_t quiet = 0; /* a key with which nobody copies */
 	struct hca_mr *mr;
@@ -167,7 +167,7 @@ again:
 	if (mw->fencing && mw->rkey != quiet) {
 		quiet = mw->rkey;
 		spin_unlock(&hca_key_lock);
-		if (qp->transport->key_busy(quiet))
+		if (!waited && qp->transport->key_busy(quiet))
 			return -EAGAIN;
 		goto again;
 	}
@@ -194,7 +194,7 @@ static struct hca_mw *bound_window(const struct hca_qp *qp, uint32_t rkey)
 	return mw;
 }
 
-static int run_invalidate(struct hca_qp *qp, struct hca_swqe *e)
+static int run_invalidate(struct hca_qp *qp, struct hca_swqe *e, bool waited)
 {
 	struct hca_mw *mw;
 
@@ -208,7 +208,7 @@ static int run_invalidate(struct hca_qp *qp, struct hca_swqe *e)
 			return -EINVAL;
 		e->flags |= HCA_SWQE_STARTED;
 	}
-	if (qp->transport->key_busy(e->rkey))
+	if (!waited && qp->transport->key_busy(e->rkey))
 		return -EAGAIN;
 	spin_lock(&hca_key_lock);
 	mw = hca_key_mw(hca_key_index(e->rkey));
@@ -235,10 +235,10 @@ int hca_key_invalidate(struct hca_qp *qp, uint32_t rkey)
 	return mw ? 0 : -EINVAL;
 }
 
-int hca_local_run(struct hca_qp *qp, struct hca_swqe *e)
+int hca_local_run(struct hca_qp *qp, struct hca_swqe *e, bool waited)
 {
-	return e->opcode == IBV_WR_BIND_MW ? run_bind(qp, e) :
-					     run_invalidate(qp, e);
+	return e->opcode == IBV_WR_BIND_MW ? run_bind(qp, e, waited) :
+					     run_invalidate(qp, e, waited);
 }
 
 /* ---- posting ---- */

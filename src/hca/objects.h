@@ -603,8 +603,9 @@ bool hca_page_usable(void *addr, bool write);
 
 /* ---- mw.c ---- */
 /* Carries out the local operation `e`. 0, -EAGAIN (a peer still copies with the
- * key: again in a while) or -EINVAL. sq_lock is held. */
-int hca_local_run(struct hca_qp *qp, struct hca_swqe *e);
+ * key: again in a while, never if `waited` long enough) or -EINVAL. sq_lock is
+ * held. */
+int hca_local_run(struct hca_qp *qp, struct hca_swqe *e, bool waited);
 /* A SEND with invalidate came for `qp`: 0, or -EINVAL when it names no window
  * that is bound to the QP. */
 int hca_key_invalidate(struct hca_qp *qp, uint32_t rkey);

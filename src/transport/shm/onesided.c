@@ -21,8 +21,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define FENCE_LIMIT_NS (10 * NSEC_PER_SEC)
-
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
 {
 	uint8_t seen[16];
@@ -163,7 +161,7 @@ static bool wait_for_qps(struct shm_link *l, uint64_t start_ns)
 {
 	list_for_each(qp, &l->qps, struct hca_qp, link_entry) {
 		while (!spin_trylock(&qp->sq_lock)) {
-			if (progress_now_ns() - start_ns > FENCE_LIMIT_NS)
+			if (progress_now_ns() - start_ns > SHM_FENCE_LIMIT_NS)
 				return false;
 			sched_yield();
 		}
@@ -210,7 +208,7 @@ void shm_key_fence(uint32_t key)
 
 		while (atomic_load(&l->state) == SHM_LINK_UP &&
 		       announced(l->peer, id)) {
-			if (progress_now_ns() - start > FENCE_LIMIT_NS) {
+			if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
 				log_error("peer pid %d holds key 0x%x for too long",
 					  (int)l->pid, key);
 				break;

@@ -38,6 +38,9 @@
 #define SHM_DATA_BYTES (1u << 20)
 #define SHM_FRAGMENT (64u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
+/* Who announces for so long that it copies has stopped in the middle of it, or
+ * lies: it is not waited for any more. */
+#define SHM_FENCE_LIMIT_NS UINT64_C(10000000000)
 
 enum shm_op {
 	SHM_SEND = 1,
@@ -212,7 +215,7 @@ bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 
 /* ---- control.c: handshake messages ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u
-#define SHM_CONTROL_VERSION 1
+#define SHM_CONTROL_VERSION 2
 
 enum shm_control_kind {
 	SHM_HELLO = 1, /* descriptors: segment, kick, area */
