@@ -9,7 +9,7 @@
 
 #include "window.h"
 
-enum { AT = 8192, LENGTH = 4096, TO = 1 << 20 };
+enum { TO = 1 << 20 };
 
 static const struct side_options big = { .bytes = 4 << 20 };
 

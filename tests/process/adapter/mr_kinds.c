@@ -12,7 +12,7 @@
 
 #include "window.h"
 
-enum { AT = 8192, TO = 1 << 20, BYTES = 4 << 20 };
+enum { TO = 1 << 20, BYTES = 4 << 20 };
 
 static const struct side_options big = { .bytes = BYTES };
 static const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |

@@ -166,3 +166,113 @@ struct ibv_wc access_with(struct side *s, const struct side *to,
 	expect_eq(wc.wr_id, 99);
 	return wc;
 }
+
+/* ---- side b has them, side a uses them ---- */
+
+const enum ibv_wr_opcode mw_accesses[MW_ACCESSES] = {
+	IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE_WITH_IMM,
+	IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+};
+
+void mw_start(struct pair *p, const struct side_options *opt)
+{
+	p->conn.access_a = p->conn.access_b = window_rights();
+	/* A peer in error is given up soon. */
+	p->conn.timeout = 10;
+	p->conn.retry_cnt = 1;
+	pair_start(p, opt);
+}
+
+void mw_reconnect(struct pair *p, int qp)
+{
+	pair_reset_qp(p, qp);
+	pair_connect_qp(p, qp);
+	while (side_async(&p->b, 0) >= 0)
+		;
+}
+
+void mw_second_qp(struct pair *p)
+{
+	expect_eq(side_qp_create(&p->a, NULL), 1);
+	expect_eq(side_qp_create(&p->b, NULL), 1);
+	pair_connect_qp(p, 1);
+}
+
+void mw_works(struct pair *p, int qp, uint32_t rkey, uint64_t addr)
+{
+	for (unsigned i = 0; i < MW_ACCESSES; i++) {
+		struct recv_req rr = { .wr_id = 1 };
+
+		if (mw_accesses[i] == IBV_WR_RDMA_WRITE_WITH_IMM)
+			expect_eq(side_post_recv(&p->b, qp, &rr, 1).ret, 0);
+		expect_status(access_with(&p->a, &p->b, mw_accesses[i], qp, rkey,
+					  addr), IBV_WC_SUCCESS);
+		if (mw_accesses[i] == IBV_WR_RDMA_WRITE_WITH_IMM)
+			side_wait_ok(&p->b, RECV_CQ, 1);
+	}
+}
+
+void mw_refused(struct pair *p, int qp, uint32_t rkey, uint64_t addr,
+		       enum ibv_wr_opcode opcode)
+{
+	expect_status(access_with(&p->a, &p->b, opcode, qp, rkey, addr),
+		      IBV_WC_REM_ACCESS_ERR);
+	expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_QP_ACCESS_ERR);
+	mw_reconnect(p, qp);
+}
+
+void mw_all_refused(struct pair *p, int qp, uint32_t rkey, uint64_t addr)
+{
+	for (unsigned i = 0; i < MW_ACCESSES; i++)
+		mw_refused(p, qp, rkey, addr, mw_accesses[i]);
+}
+
+void mw_each(struct pair *p, window_fn *fn)
+{
+	const struct side_options opt = { .extended = true };
+
+	mw_start(p, &opt);
+	for (enum bind_how how = BIND_BY_VERB; how <= BIND_BY_BUILD; how++) {
+		enum ibv_mw_type type = how == BIND_BY_VERB ? IBV_MW_TYPE_1 :
+							      IBV_MW_TYPE_2;
+		struct region mr = side_reg_bindable(&p->b, 4096, 32768);
+		struct window w = side_mw_alloc(&p->b, type, 0);
+		struct binding bind = binding_of(&p->b, how, &w, &mr, AT, LENGTH);
+
+		fn(p, &mr, &w, &bind);
+		expect_eq(side_mw_dealloc(&p->b, w.index), 0);
+		expect_eq(side_dereg(&p->b, mr.index), 0);
+	}
+}
+
+struct bound_window mw_bound(struct pair *p, enum bind_how how)
+{
+	struct bound_window t;
+
+	t.mr = side_reg_bindable(&p->b, 4096, 32768);
+	t.w = side_mw_alloc(&p->b, how == BIND_BY_VERB ? IBV_MW_TYPE_1 :
+							 IBV_MW_TYPE_2, 0);
+	t.bind = binding_of(&p->b, how, &t.w, &t.mr, AT, LENGTH);
+	side_mw_bind(&p->b, &t.bind);
+	return t;
+}
+
+void mw_bind_fails(struct pair *p, struct binding *b)
+{
+	struct send_req next = send_req(&p->b, IBV_WR_SEND, 2, 0, 8);
+	struct ibv_wc wc;
+
+	b->flags = 0; /* errors are always told */
+	expect_eq(side_mw_post(&p->b, b), 0);
+	expect_eq(side_post_send(&p->b, b->qp, &next, 1).ret, 0);
+	wc = side_wait(&p->b, SEND_CQ);
+	expect_status(wc, IBV_WC_MW_BIND_ERR);
+	expect_eq(wc.wr_id, b->wr_id);
+	expect_eq(wc.qp_num, p->b.qpn[b->qp]);
+	wc = side_wait(&p->b, SEND_CQ);
+	expect_status(wc, IBV_WC_WR_FLUSH_ERR);
+	expect_eq(wc.wr_id, 2);
+	expect_eq(side_state(&p->b, b->qp), IBV_QPS_ERR);
+	expect_eq(side_state(&p->a, b->qp), IBV_QPS_RTS);
+	mw_reconnect(p, b->qp);
+}

@@ -59,4 +59,40 @@ struct ibv_wc access_with(struct side *s, const struct side *to,
 			  enum ibv_wr_opcode opcode, int qp, uint32_t rkey,
 			  uint64_t remote_addr);
 
+/* ---- side b has them, side a uses them ---- */
+
+enum { AT = 8192, LENGTH = 4096 }; /* of a usual window */
+
+enum { MW_ACCESSES = 5 };
+extern const enum ibv_wr_opcode mw_accesses[MW_ACCESSES];
+
+struct bound_window {
+	struct region mr;
+	struct window w;
+	struct binding bind;
+};
+
+/* A connection with all rights, of which a peer in error is given up soon. */
+void mw_start(struct pair *p, const struct side_options *opt);
+void mw_reconnect(struct pair *p, int qp);
+/* QP 1 of both sides. */
+void mw_second_qp(struct pair *p);
+
+/* Every kind of access succeeds. */
+void mw_works(struct pair *p, int qp, uint32_t rkey, uint64_t addr);
+/* One kind, or every kind, fails with an access error that both programs are told. */
+void mw_refused(struct pair *p, int qp, uint32_t rkey, uint64_t addr,
+		enum ibv_wr_opcode opcode);
+void mw_all_refused(struct pair *p, int qp, uint32_t rkey, uint64_t addr);
+
+/* A window that is bound by the verb (type 1) or by posting (type 2). */
+struct bound_window mw_bound(struct pair *p, enum bind_how how);
+/* The bind fails at its own side, and the connection is of no use any more. */
+void mw_bind_fails(struct pair *p, struct binding *b);
+
+/* Both types, by each way of posting; the QP is extended, nothing is bound yet. */
+typedef void window_fn(struct pair *p, struct region *mr, struct window *w,
+		       struct binding *bind);
+void mw_each(struct pair *p, window_fn *fn);
+
 #endif
