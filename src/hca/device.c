@@ -179,8 +179,11 @@ int hca_device_query_ex(struct ibv_context *ctx,
 		return -EINVAL;
 	memset(&full, 0, sizeof(full));
 	hca_device_query(ctx, &full.orig_attr);
-	full.completion_timestamp_mask = 0;
-	full.hca_core_clock = 0;
+	/* The clock of clock_ticks(), in kHz. */
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = clock_state.tick_hz / 1000;
+	full.cq_mod_caps.max_cq_count = UINT16_MAX;
+	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
 	full.odp_caps = odp_caps;
 	copy_sized(attr, size, &full, sizeof(full));
@@ -299,6 +302,8 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	v->query_port = op_query_port;
 	v->query_device_ex = op_query_device_ex;
 	v->create_qp_ex = op_create_qp_ex;
+	hca_cq_ex_ops_init(v);
+	hca_domain_ops_init(v);
 	v->context.device = dev;
 	v->context.num_comp_vectors = 1;
 	v->context.cmd_fd = -1;

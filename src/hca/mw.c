@@ -116,7 +116,8 @@ static struct hca_mr *bind_region(const struct hca_mw *mw,
 	struct hca_key k;
 
 	if (!mr || !hca_key_look(hca_process.segment->keys, e->imm, &k) ||
-	    mr->null || mr->ibv.pd != mw->ibv.pd ||
+	    mr->null ||
+	    hca_pd(mr->ibv.pd)->id != hca_pd(mw->ibv.pd)->id ||
 	    !(mr->access & IBV_ACCESS_MW_BIND) ||
 	    /* A window's address is a virtual one of its region's. */
 	    (mr->access & IBV_ACCESS_ZERO_BASED))
@@ -136,7 +137,7 @@ static int bind_check(const struct hca_qp *qp, const struct hca_swqe *e,
 		      struct hca_mw *mw, struct hca_mr **region)
 {
 	*region = NULL;
-	if (!mw || mw->ibv.pd != qp->ibv.pd ||
+	if (!mw || hca_pd(mw->ibv.pd)->id != qp->pd->id ||
 	    e->bind.access & ~(unsigned)WINDOW_ACCESS)
 		return -EINVAL;
 	if (mw->ibv.type == IBV_MW_TYPE_1) {
@@ -275,7 +276,8 @@ int hca_mw_bind(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 	    (info->mr && (hca_mr(info->mr)->null ||
 			  hca_mr(info->mr)->access & IBV_ACCESS_ZERO_BASED)))
 		return -EINVAL;
-	spin_lock(&qp->sq_lock);
+	hca_enter();
+	hca_lock(&qp->sq_lock);
 	ret = hca_sq_open(qp, IBV_WR_BIND_MW, bind->wr_id, bind->send_flags, &e);
 	if (!ret) {
 		hca_mw_fill_bind(e, ibmw, ibv_inc_rkey(ibmw->rkey), info);
@@ -283,8 +285,9 @@ int hca_mw_bind(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 		qp->sq.head++;
 		hca_sq_run(qp);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
+	hca_leave();
 	return ret;
 }
 

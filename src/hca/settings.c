@@ -14,9 +14,9 @@ const struct setting hca_setting_table[] = {
 	  .offset = offsetof(struct hca_settings, shm_peers),
 	  .help = "whose processes on this host may connect: those of the same user and of root, or any" },
 	{ .env = "BUSBAR_SHM_EAGER",
-	  .fallback = "16k",
+	  .fallback = "1g",
 	  .type = SETTING_SIZE,
-	  .max = 1 << 16,
+	  .max = 1 << 30,
 	  .offset = offsetof(struct hca_settings, shm_eager_bytes),
 	  .help = "messages up to this size are copied through shared memory, larger ones are pulled by the receiver" },
 	{ .env = "BUSBAR_PROCESS_VM",
@@ -27,7 +27,7 @@ const struct setting hca_setting_table[] = {
 };
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
-struct hca_settings hca_settings = { .shm_eager_bytes = 16384,
+struct hca_settings hca_settings = { .shm_eager_bytes = 1 << 30,
 				     .process_vm = true };
 
 void hca_settings_init(void)

@@ -149,25 +149,22 @@ static bool announced(const struct hca_segment *s, uint64_t id)
 /* Our own copies, of messages: who has the lock may still use the key. */
 static void wait_for_copies(struct shm_link *l)
 {
-	spin_lock(&l->rx_lock);
-	spin_lock(&l->tx_lock);
-	spin_unlock(&l->tx_lock);
-	spin_unlock(&l->rx_lock);
+	hca_lock(&l->rx_lock);
+	hca_lock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
+	hca_unlock(&l->rx_lock);
 }
 
-/* And one-sided ones, and results of atomics, of the link's QPs. False when that
- * takes too long: a program may have begun to build a request (ibv_wr_start). */
-static bool wait_for_qps(struct shm_link *l, uint64_t start_ns)
+/* And one-sided ones, and results of atomics, of the link's QPs. A thread that is
+ * building a request (ibv_wr_start) has such a lock itself, and copies nothing. */
+static void wait_for_qps(struct shm_link *l)
 {
+	if (hca_self.depth)
+		return;
 	list_for_each(qp, &l->qps, struct hca_qp, link_entry) {
-		while (!spin_trylock(&qp->sq_lock)) {
-			if (progress_now_ns() - start_ns > SHM_FENCE_LIMIT_NS)
-				return false;
-			sched_yield();
-		}
-		spin_unlock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
-	return true;
 }
 
 static uint64_t own_key_id(uint32_t key)
@@ -188,10 +185,10 @@ bool shm_key_busy(uint32_t key)
 		struct shm_link *l = shm.links[i];
 
 		/* A link that ends unmaps its peer's segment under this. */
-		spin_lock(&l->tx_lock);
+		hca_lock(&l->tx_lock);
 		busy = atomic_load(&l->state) == SHM_LINK_UP &&
 		       announced(l->peer, id);
-		spin_unlock(&l->tx_lock);
+		hca_unlock(&l->tx_lock);
 	}
 	return busy;
 }
@@ -216,9 +213,7 @@ void shm_key_fence(uint32_t key)
 			sched_yield();
 		}
 		wait_for_copies(l);
-		if (!wait_for_qps(l, start))
-			log_error("key 0x%x: its region is given back while a send queue is locked",
-				  key);
+		wait_for_qps(l);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }
