@@ -23,6 +23,8 @@
 #define DEVICES 1
 #define VENDOR_ID 0xffffff /* no vendor */
 #define VENDOR_PART_ID 0xb05ba
+/* The kernel counts its devices from 0; a program may see both. */
+#define INDEX_BASE (1 << 20)
 
 static struct hca_device devices[DEVICES];
 static pthread_once_t devices_once = PTHREAD_ONCE_INIT;
@@ -49,7 +51,6 @@ static uint64_t guid_of(int index)
 
 static void devices_init(void)
 {
-	log_init(LOG_WARN);
 	hca_settings_init();
 	clock_init();
 	for (int i = 0; i < DEVICES; i++) {
@@ -101,7 +102,7 @@ __be64 hca_device_guid(struct ibv_device *dev)
 
 int hca_device_index(struct ibv_device *dev)
 {
-	return hca_device(dev)->index;
+	return INDEX_BASE + hca_device(dev)->index;
 }
 
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
