@@ -13,6 +13,7 @@
 #include "hca/key.h"
 #include "hca/paging.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define ACCESS_KNOWN                                                        \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                 \
@@ -63,6 +64,12 @@ static void mr_set_range(struct hca_mr *mr, const struct range *r)
 	mr->iova = r->iova;
 }
 
+/* What is registered of all that may ever be mapped says nothing. */
+static uint64_t counted_bytes(const struct hca_mr *mr)
+{
+	return mr->ibv.length == SIZE_MAX ? 0 : mr->ibv.length;
+}
+
 static void mr_publish(const struct hca_mr *mr)
 {
 	uint32_t pd_id = hca_pd(mr->ibv.pd)->id;
@@ -79,6 +86,10 @@ static void mr_publish(const struct hca_mr *mr)
 	};
 
 	hca_key_publish(mr->ibv.lkey, &as);
+	HCA_COUNT_PROCESS(MRS, 1);
+	HCA_COUNT_PROCESS(MR_BYTES, counted_bytes(mr));
+	HCA_COUNT_PROCESS(MRS_REGISTERED, 1);
+	PROBE(mr_reg, mr->ibv.lkey, as.addr, as.length, as.access);
 }
 
 /* After return nobody copies with the key any more, and no window can be bound;
@@ -95,6 +106,9 @@ static int mr_withdraw(struct hca_mr *mr)
 	hca_key_withdraw(mr->ibv.lkey);
 	spin_unlock(&hca_key_lock);
 	hca_process.transport->key_fence(mr->ibv.lkey);
+	HCA_COUNT_PROCESS(MRS, (uint64_t)-1);
+	HCA_COUNT_PROCESS(MR_BYTES, -counted_bytes(mr));
+	PROBE(mr_dereg, mr->ibv.lkey, mr->ibv.length);
 	return 0;
 }
 

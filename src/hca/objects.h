@@ -26,10 +26,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hca/counters.h"
 #include "hca/elide.h"
 #include "hca/progress.h"
 #include "util/container_of.h"
 #include "util/list.h"
+#include "util/probe.h"
 #include "util/spin.h"
 
 #define HCA_MAX_SGE 32
@@ -203,6 +205,7 @@ struct hca_rq {
 	uint32_t max_sge;
 	uint32_t stride;
 	uint8_t *wqes;
+	uint32_t qpn;        /* for the probe; 0 when shared */
 };
 
 struct hca_srq {
@@ -293,7 +296,10 @@ struct hca_qp_public {
 	_Atomic uint32_t dest_qpn;
 	_Atomic uint32_t access;  /* enum ibv_access_flags */
 	_Atomic uint32_t pd_id;
-	uint32_t reserved[11];
+	_Atomic uint32_t type;    /* enum ibv_qp_type */
+	_Atomic uint32_t device;  /* index */
+	_Atomic uint32_t transport; /* index into hca_segment.transports */
+	uint32_t reserved[8];
 };
 
 enum hca_key_flags {
@@ -347,6 +353,7 @@ struct hca_qp {
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_qp_public *pub;
+	struct hca_qp_counters *counters; /* in the segment, like pub */
 	struct ibv_qp_attr attr;      /* what modify set */
 	struct ibv_qp_cap cap;
 	const struct hca_transport_ops *transport;
@@ -715,6 +722,8 @@ hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	enum hca_cq_action action;
 	uint32_t head;
 
+	PROBE(complete, wc->qp_num, wc->wr_id, wc->status, wc->opcode,
+	      wc->byte_len);
 	hca_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	/* After an overrun the queue stays in error: nothing comes behind a gap. */
@@ -754,6 +763,10 @@ static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 		.qp_num = qp->ibv.qp_num,
 	};
 
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_SENT(qp, e->opcode, e->length);
+	else
+		hca_count_failed(qp, status);
 	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS)
 		hca_cq_push(qp->send_cq, &wc, false);
 }

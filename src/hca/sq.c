@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "util/probe.h"
 
 const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
@@ -195,6 +196,8 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	hca_enter();
 	hca_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
+		struct hca_swqe *e;
+
 		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
 			ret = EINVAL;
 			break;
@@ -203,9 +206,11 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 			ret = ENOMEM;
 			break;
 		}
-		ret = fill(qp, hca_sq_entry(sq, sq->head), wr);
+		e = hca_sq_entry(sq, sq->head);
+		ret = fill(qp, e, wr);
 		if (unlikely(ret))
 			break;
+		PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 		sq->head++;
 	}
 	hca_sq_run(qp);
@@ -281,6 +286,7 @@ void hca_sq_go_back(struct hca_qp *qp, uint32_t index)
 {
 	uint32_t resend = qp->sq.next - index;
 
+	HCA_COUNT_RARE(qp, TX_REPEATED, resend);
 	qp->sq.next = index;
 	qp->tx_psn = (qp->tx_psn - resend) & HCA_PSN_MASK;
 	qp->tx_epoch++;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "util/probe.h"
 
 static struct hca_swqe *current(struct hca_qp *qp)
 {
@@ -206,8 +207,9 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
 }
 
-static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
-			    const struct ibv_sge *sg_list)
+/* Into its two callers, whatever the compiler thinks of the size of a probe. */
+static inline __attribute__((always_inline)) void
+set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 	struct hca_swqe *e;
@@ -234,6 +236,13 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 	}
 	e->num_sge = (uint8_t)num_sge;
 	e->length = (uint32_t)length;
+	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
+			    const struct ibv_sge *sg_list)
+{
+	set_sge_list(ex, num_sge, sg_list);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
@@ -242,7 +251,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 	const struct ibv_sge sge = { .addr = addr, .length = length,
 				     .lkey = lkey };
 
-	wr_set_sge_list(ex, 1, &sge);
+	set_sge_list(ex, 1, &sge);
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
@@ -267,6 +276,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	}
 	e->flags |= HCA_SWQE_INLINE;
 	e->length = (uint32_t)at;
+	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)

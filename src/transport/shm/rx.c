@@ -12,6 +12,7 @@
 
 #include "transport/shm/shm.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define BUDGET 32 /* slots per call, so that others get their turn */
 
@@ -212,6 +213,10 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	/* Or the key that was invalidated. */
 	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
 		wc.imm_data = m->imm;
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
+	else
+		HCA_COUNT_RARE(qp, RX_ERRORS, 1);
 	hca_recv_done(qp);
 	hca_cq_push(qp->recv_cq, &wc, m->flags & SHM_SOLICITED);
 }
@@ -231,12 +236,15 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	struct hca_rwqe *e;
 
 	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
-	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey)
+	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
+	}
 	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
 	if (!e) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
 	if (m->length > room_of(e)) {
@@ -246,6 +254,8 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	switch (place(l, qp, e, m)) {
 	case 0:
 		complete_recv(qp, e, m, IBV_WC_SUCCESS);
+		/* The header was not sent, and is not counted. */
+		HCA_COUNT(qp, RX_SEND_BYTES, -(uint64_t)HCA_GRH_BYTES);
 		hca_unlock(&qp->recv->consume_lock);
 		break;
 	case -EFAULT:
@@ -321,6 +331,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	int ret;
 
 	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(qp, m)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
@@ -328,22 +339,26 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	e = hca_recv_first(qp);
 	if (unlikely(!e)) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_RNR_SENT, 1);
 		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
 		return;
 	}
 	if (unlikely(m->op != SHM_WRITE_IMM && bytes > room_of(e))) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_INVALID, 0);
 		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
 		return;
 	}
 	ret = place(l, qp, e, m);
 	if (unlikely(ret == -EFAULT)) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_REMOTE_ERROR, 0);
 		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
 	if (unlikely(ret)) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, ret == -EIO ? SHM_REMOTE_ERROR : SHM_INVALID, 0);
 		if (ret == -EBADMSG)
 			shm_link_violation(l, "malformed message");
@@ -374,6 +389,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
  * of no use any more (9.9.3). */
 static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 {
+	HCA_COUNT_RARE(qp, RX_ACCESS_FAULTS, 1);
 	/* In this order: who reads the event finds the state. */
 	hca_qp_fail(qp);
 	hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
@@ -386,17 +402,20 @@ static void receive_atomic(struct hca_qp *qp, struct message *m)
 	enum ibv_wc_status status;
 
 	if (qp->ibv.qp_type != IBV_QPT_RC || !expected(qp, m)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
 	status = shm_atomic_execute(qp, m->slot, m->op == SHM_COMPARE_SWAP);
 	if (unlikely(status != IBV_WC_SUCCESS)) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
 			status == IBV_WC_REM_ACCESS_ERR	 ? SHM_REMOTE_ACCESS :
 							   SHM_REMOTE_ERROR, 0);
 		refuse_access(qp, status);
 		return;
 	}
+	HCA_COUNT_RARE(qp, RX_ATOMICS, 1);
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 }
@@ -418,6 +437,10 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
 	if (unlikely(state != IBV_QPS_RTS && !receives_in(qp, state, m))) {
+		if (qp)
+			HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+		else
+			HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
@@ -476,6 +499,7 @@ bool shm_receive(struct shm_link *l)
 
 		atomic_store_explicit(&l->acked_hint, s->ack,
 				      memory_order_release);
+		PROBE(receive, m.dst_qpn, m.src_qpn, m.psn, m.length, m.op);
 		dispatch(l, &m);
 		kick |= m.marked || (m.flags & SHM_KICK_ON_ACK);
 		l->rx_marks += m.marked;

@@ -136,6 +136,7 @@ struct shm_area {
 	struct shm_direction dir[2]; /* connector to acceptor, and back */
 };
 
+_Static_assert(SHM_LINKS <= HCA_LINKS, "all links can be shown");
 _Static_assert(sizeof(struct shm_slot) == SHM_SLOT_BYTES, "slot size");
 _Static_assert(offsetof(struct shm_slot, payload) == 32, "slot header");
 _Static_assert(sizeof(struct shm_ack) == CACHE_LINE, "one line");
@@ -160,6 +161,7 @@ struct shm_inflight {
 
 struct shm_link {
 	_Atomic int state; /* enum shm_link_state; changes under shm.lock */
+	unsigned place;    /* in shm.links */
 	int fd;
 	uint32_t target_block;  /* CONNECTING: whom we called */
 	bool can_pull;          /* the peer may read our memory */
@@ -234,7 +236,7 @@ bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 
 /* ---- control.c: handshake messages ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u
-#define SHM_CONTROL_VERSION 2
+#define SHM_CONTROL_VERSION 3 /* also when struct hca_segment changes */
 
 enum shm_control_kind {
 	SHM_HELLO = 1, /* descriptors: segment, kick, area */

@@ -15,6 +15,7 @@
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define IDLE_POLLS_TO_KICK 4096
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
@@ -247,6 +248,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	s->length = e->length;
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
+	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
+	      e->length, e->opcode);
 	slot_publish(l, &w, is_reliable(qp) ? qp : NULL, index, last);
 	return 0;
 }
@@ -283,6 +286,7 @@ static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 	s->length = length;
 	s->imm = e->imm;
 	s->psn = e->ud.qkey;
+	PROBE(transmit, s->src_qpn, s->dst_qpn, s->psn, s->length, e->opcode);
 	slot_publish(l, &w, NULL, 0, true);
 	return 0;
 }
@@ -300,6 +304,7 @@ void shm_kick(struct shm_link *l)
 	if (likely(!atomic_load_explicit(&l->peer->wants_kick,
 					 memory_order_relaxed)))
 		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
@@ -377,6 +382,8 @@ static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm
 	}
 	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
+		if (unlikely(status != IBV_WC_SUCCESS))
+			HCA_COUNT_RARE(qp, TX_LOST, 1);
 		if (status == IBV_WC_SUCCESS &&
 		    e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 			return true;
@@ -405,6 +412,7 @@ static void lose_unreliable(struct hca_qp *qp)
 {
 	while (qp->sq.next != hca_sq_end(qp) &&
 	       !(hca_sq_entry(&qp->sq, qp->sq.next)->flags & HCA_SWQE_LOCAL)) {
+		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
@@ -447,6 +455,8 @@ static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
 	s->length = e->length;
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
+	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
+	      e->length, e->opcode);
 	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, true);
 	/* The next slot's tag is watched by the peer, its payload is not: it is
 	 * ours when it is needed. */
@@ -575,10 +585,14 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 					backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);
+			} else {
+				HCA_COUNT_RARE(qp, TX_LOST, 1);
 			}
 			hca_unlock(&l->tx_lock);
 			if (ret == -EAGAIN)
 				return;
+		} else {
+			HCA_COUNT_RARE(qp, TX_LOST, 1);
 		}
 		/* A datagram is complete when it is on its way, or lost. */
 		qp->sq.next++;
@@ -745,8 +759,10 @@ static void wake_idle_peer(struct shm_link *l)
 
 	/* The peer's application polled lately and stopped: its thread notices
 	 * at its next tick, we can tell it sooner. */
-	if (l->idle_polls % IDLE_POLLS_TO_KICK == 0 &&
-	    write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (l->idle_polls % IDLE_POLLS_TO_KICK)
+		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
+	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
