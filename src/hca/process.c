@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "hca/key.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
@@ -79,6 +80,7 @@ static void child_after_fork(void)
 	hca_gid_forked();
 	hca_mcast_forked();
 	hca_xrcd_forked();
+	hca_keys_forked();
 	progress_forked();
 	hca_elision_forked();
 }

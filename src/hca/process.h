@@ -177,6 +177,13 @@ static inline bool hca_poll_transports_surely(void)
 void hca_link_opened(unsigned place, uint32_t pid, uint32_t flags);
 void hca_link_closed(unsigned place);
 
+/* A context of the parent, in a forked child: its objects are memory to be freed
+ * and nothing else. */
+static inline bool hca_context_inherited(struct ibv_context *ctx)
+{
+	return hca_context(ctx)->forks != hca_process.forks;
+}
+
 /* Publishes that we copy with `key` of another process; returns the slot. */
 int hca_hazard_enter(uint64_t key_id);
 void hca_hazard_leave(int slot);

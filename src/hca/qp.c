@@ -19,11 +19,19 @@
 #define SEND_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define SEND_OPS_UC                                \
 	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | \
-	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |      \
+	 IBV_QP_EX_WITH_LOCAL_INV |                \
+	 IBV_QP_EX_WITH_BIND_MW |                  \
+	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define SEND_OPS_RC                                \
 	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+/* Windows and invalidation are not offered over XRC. */
+#define SEND_OPS_XRC                                               \
+	(SEND_OPS_RC & ~(IBV_QP_EX_WITH_LOCAL_INV |                \
+			 IBV_QP_EX_WITH_BIND_MW |                  \
+			 IBV_QP_EX_WITH_SEND_WITH_INV))
 
 #define INLINE_MIN 64u
 
@@ -85,8 +93,8 @@ static int check_init_attr(struct ibv_context *ctx,
 	uint64_t offered;
 
 	switch (a->qp_type) {
-	case IBV_QPT_RC:
-	case IBV_QPT_XRC_SEND: offered = SEND_OPS_RC; break;
+	case IBV_QPT_RC: offered = SEND_OPS_RC; break;
+	case IBV_QPT_XRC_SEND: offered = SEND_OPS_XRC; break;
 	case IBV_QPT_UC: offered = SEND_OPS_UC; break;
 	case IBV_QPT_UD: offered = SEND_OPS_UD; break;
 	default: return -EOPNOTSUPP;
@@ -504,6 +512,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	hca_mw_qp_gone(qp);
 	hca_async_qp_forget(qp);
 	purge_cqs(qp);
 	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);

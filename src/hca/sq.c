@@ -21,6 +21,9 @@ const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 };
 
 /* Which operations a service offers; a bit per opcode. */
@@ -29,15 +32,23 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 	const unsigned datagram =
 		1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
 	const unsigned unreliable = datagram | 1u << IBV_WR_RDMA_WRITE |
-				    1u << IBV_WR_RDMA_WRITE_WITH_IMM;
+				    1u << IBV_WR_RDMA_WRITE_WITH_IMM |
+				    1u << IBV_WR_LOCAL_INV |
+				    1u << IBV_WR_BIND_MW |
+				    1u << IBV_WR_SEND_WITH_INV;
+	const unsigned reliable = unreliable | 1u << IBV_WR_RDMA_READ |
+				  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
+				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
+	const unsigned windows = 1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW |
+				 1u << IBV_WR_SEND_WITH_INV;
 	unsigned offered = datagram;
 
 	if (qp->ibv.qp_type == IBV_QPT_UC)
 		offered = unreliable;
-	else if (qp->ibv.qp_type != IBV_QPT_UD)
-		offered = unreliable | 1u << IBV_WR_RDMA_READ |
-			  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
-			  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
+	else if (qp->ibv.qp_type == IBV_QPT_RC)
+		offered = reliable;
+	else if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		offered = reliable & ~windows;
 	return opcode < 32 && (offered >> opcode & 1);
 }
 
@@ -75,6 +86,46 @@ static int fill_sges(struct hca_swqe *e, const struct ibv_send_wr *wr)
 	return 0;
 }
 
+static uint8_t entry_flags(const struct hca_qp *qp, unsigned send_flags)
+{
+	return (uint8_t)(
+		(qp->sq_sig_all || (send_flags & IBV_SEND_SIGNALED) ?
+			 HCA_SWQE_SIGNALED : 0) |
+		(send_flags & IBV_SEND_SOLICITED ? HCA_SWQE_SOLICITED : 0) |
+		(send_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0) |
+		(send_flags & IBV_SEND_INLINE ? HCA_SWQE_INLINE : 0));
+}
+
+/* The part of their own of the rarer operations; 0 or a positive errno. */
+static int fill_rare(struct hca_swqe *e, const struct ibv_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IBV_WR_BIND_MW:
+		/* Type 1 is bound by ibv_bind_mw only. */
+		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2)
+			return EINVAL;
+		hca_mw_fill_bind(e, wr->bind_mw.mw, wr->bind_mw.rkey,
+				 &wr->bind_mw.bind_info);
+		return 0;
+	case IBV_WR_LOCAL_INV:
+		e->rkey = wr->invalidate_rkey;
+		e->flags |= HCA_SWQE_LOCAL;
+		e->num_sge = 0;
+		e->length = 0;
+		return 0;
+	case IBV_WR_SEND_WITH_INV: /* the key is where immediate data are */
+		return 0;
+	default:
+		if (e->length != sizeof(uint64_t))
+			return EINVAL;
+		e->remote_addr = wr->wr.atomic.remote_addr;
+		e->rkey = wr->wr.atomic.rkey;
+		e->atomic.compare_add = wr->wr.atomic.compare_add;
+		e->atomic.swap = wr->wr.atomic.swap;
+		return 0;
+	}
+}
+
 /* 0 or a positive errno, as ibv_post_send returns it. */
 static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		const struct ibv_send_wr *wr)
@@ -90,15 +141,10 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 	e->wr_id = wr->wr_id;
 	e->opcode = (uint8_t)wr->opcode;
 	e->imm = wr->imm_data;
-	e->flags = (uint8_t)(
-		(qp->sq_sig_all || (wr->send_flags & IBV_SEND_SIGNALED) ?
-			 HCA_SWQE_SIGNALED : 0) |
-		(wr->send_flags & IBV_SEND_SOLICITED ? HCA_SWQE_SOLICITED : 0) |
-		(wr->send_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0) |
-		(wr->send_flags & IBV_SEND_INLINE ? HCA_SWQE_INLINE : 0));
+	e->flags = entry_flags(qp, wr->send_flags);
 	if (wr->send_flags & IBV_SEND_INLINE) {
-		if (unlikely(wr->opcode == IBV_WR_RDMA_READ ||
-			     hca_is_atomic(wr->opcode)))
+		if (unlikely(wr->opcode >= IBV_WR_RDMA_READ &&
+			     wr->opcode != IBV_WR_SEND_WITH_INV))
 			return EINVAL;
 		ret = fill_inline(e, sq, wr);
 	} else {
@@ -114,19 +160,36 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		/* The top bit asks for the QP's own Q_Key (10.2.5). */
 		e->ud.qkey = wr->wr.ud.remote_qkey & 0x80000000u ?
 				     qp->attr.qkey : wr->wr.ud.remote_qkey;
-	} else if (unlikely(hca_is_atomic(wr->opcode))) {
-		if (e->length != sizeof(uint64_t))
-			return EINVAL;
-		e->remote_addr = wr->wr.atomic.remote_addr;
-		e->rkey = wr->wr.atomic.rkey;
-		e->atomic.compare_add = wr->wr.atomic.compare_add;
-		e->atomic.swap = wr->wr.atomic.swap;
+	} else if (unlikely(wr->opcode > IBV_WR_RDMA_READ)) {
+		ret = fill_rare(e, wr);
 	} else {
 		e->remote_addr = wr->wr.rdma.remote_addr;
 		e->rkey = wr->wr.rdma.rkey;
 	}
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		*hca_swqe_srqn(e) = wr->qp_type.xrc.remote_srqn;
+	return ret;
+}
+
+int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
+		unsigned send_flags, struct hca_swqe **out)
+{
+	struct hca_sq *sq = &qp->sq;
+	struct hca_swqe *e;
+
+	if (!opcode_offered(qp, opcode))
+		return -EOPNOTSUPP;
+	if (send_flags & ~HCA_SEND_FLAGS_KNOWN)
+		return -EINVAL;
+	if (!hca_sq_accepts(hca_qp_state(qp)))
+		return -EINVAL;
+	if (sq->head - sq->tail >= sq->limit)
+		return -ENOMEM;
+	e = hca_sq_entry(sq, sq->head);
+	e->wr_id = wr_id;
+	e->opcode = (uint8_t)opcode;
+	e->flags = entry_flags(qp, send_flags & ~(unsigned)IBV_SEND_INLINE);
+	*out = e;
 	return 0;
 }
 

@@ -96,6 +96,39 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 		e->imm = imm_data;
 }
 
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct hca_swqe *e = begin(ex, IBV_WR_SEND_WITH_INV,
+				   IBV_QP_EX_WITH_SEND_WITH_INV);
+
+	if (e)
+		e->imm = invalidate_rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct hca_swqe *e = begin(ex, IBV_WR_LOCAL_INV,
+				   IBV_QP_EX_WITH_LOCAL_INV);
+
+	if (!e)
+		return;
+	e->rkey = invalidate_rkey;
+	e->flags |= HCA_SWQE_LOCAL;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct hca_swqe *e = begin(ex, IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW);
+
+	if (!e)
+		return;
+	if (mw->type == IBV_MW_TYPE_2)
+		hca_mw_fill_bind(e, mw, rkey, info);
+	else
+		hca_qp_of_ex(ex)->sq.build_error = EINVAL;
+}
+
 static void rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 		 uint64_t op_flag, uint32_t rkey, uint64_t remote_addr,
 		 __be32 imm_data)
@@ -270,6 +303,9 @@ void hca_sq_builders_init(struct hca_qp *qp)
 	ex->wr_abort = wr_abort;
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
+	ex->wr_send_inv = wr_send_inv;
+	ex->wr_local_inv = wr_local_inv;
+	ex->wr_bind_mw = wr_bind_mw;
 	ex->wr_rdma_write = wr_rdma_write;
 	ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	ex->wr_rdma_read = wr_rdma_read;

@@ -44,10 +44,12 @@ static uint64_t room_of(const struct hca_rwqe *e)
 
 /*
  * The pieces of the receive buffers that [at, at + length) of the message falls
- * into. Returns their number, or -EFAULT when a key does not allow it.
+ * into. Returns their number, or -EFAULT when a key does not allow it. `for_kernel`:
+ * they need not be there, as the kernel copies.
  */
 static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
-		       uint32_t at, uint32_t length, struct iovec *iov)
+		       uint32_t at, uint32_t length, bool for_kernel,
+		       struct iovec *iov)
 {
 	int n = 0;
 
@@ -61,6 +63,9 @@ static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
 			continue;
 		}
 		base = hca_sge_resolve(qp->recv_pd, s, IBV_ACCESS_LOCAL_WRITE);
+		if (unlikely(!base && for_kernel))
+			base = hca_sge_for_kernel(qp->recv_pd, s,
+						  IBV_ACCESS_LOCAL_WRITE);
 		if (!base)
 			return -EFAULT;
 		part = MIN(length, s->length - at);
@@ -69,6 +74,28 @@ static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
 		at = 0;
 	}
 	return n;
+}
+
+/* The same as copy_in() for whatever keys, piece by piece. */
+static int copy_in_carefully(const struct hca_qp *qp, const struct hca_rwqe *e,
+			     uint32_t at, const uint8_t *from, uint32_t length)
+{
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		part = MIN(length, s->length - at);
+		if (hca_sge_write(qp->recv_pd, s, at, from, part))
+			return -EFAULT;
+		from += part;
+		length -= part;
+		at = 0;
+	}
+	return 0;
 }
 
 static int copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
@@ -83,16 +110,18 @@ static int copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
 					   IBV_ACCESS_LOCAL_WRITE);
 
 		if (unlikely(!to))
-			return length ? -EFAULT : 0;
+			return copy_in_carefully(qp, e, at, from, length);
 		memcpy(to, from, length);
 		return 0;
 	}
-	n = scatter_iov(qp, e, at, length, iov);
+	n = scatter_iov(qp, e, at, length, false, iov);
+	if (unlikely(n < 0))
+		return copy_in_carefully(qp, e, at, from, length);
 	for (int i = 0; i < n; i++) {
 		memcpy(iov[i].iov_base, from, iov[i].iov_len);
 		from += iov[i].iov_len;
 	}
-	return n < 0 ? n : 0;
+	return 0;
 }
 
 /* Copies a large message out of the sender's memory. */
@@ -115,7 +144,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	}
 	if (left)
 		return -EBADMSG;
-	n = scatter_iov(qp, e, 0, m->length, local);
+	n = scatter_iov(qp, e, 0, m->length, true, local);
 	if (n < 0)
 		return n;
 	/* Normally one call; it may stop early at a page that is not there. */
@@ -123,8 +152,10 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 		ssize_t got = process_vm_readv(l->pid, local, (unsigned long)n,
 					       remote, (unsigned long)r, 0);
 
+		/* It stops where a page is missing: theirs or ours? */
 		if (got <= 0)
-			return -EIO;
+			return hca_page_usable(local[0].iov_base, true) ?
+				       -EIO : -EFAULT;
 		done += (uint64_t)got;
 		if (done == m->length)
 			break;
@@ -161,9 +192,13 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
-	bool imm = m->op == SHM_SEND_IMM || m->op == SHM_WRITE_IMM ||
-		   m->op == SHM_DATAGRAM_IMM;
-	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+	static const uint8_t wc_flags[] = {
+		[SHM_SEND_IMM] = IBV_WC_WITH_IMM,
+		[SHM_WRITE_IMM] = IBV_WC_WITH_IMM,
+		[SHM_DATAGRAM] = IBV_WC_GRH,
+		[SHM_DATAGRAM_IMM] = IBV_WC_GRH | IBV_WC_WITH_IMM,
+		[SHM_SEND_INV] = IBV_WC_WITH_INV,
+	};
 	struct ibv_wc wc = {
 		.wr_id = e->wr_id,
 		.status = status,
@@ -172,11 +207,12 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 		.byte_len = m->length,
 		.qp_num = qp->ibv.qp_num,
 		.src_qp = m->src_qpn,
-		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0u) |
-			    (datagram ? IBV_WC_GRH : 0u),
+		.wc_flags = wc_flags[m->op],
 	};
 
-	wc.imm_data = imm ? m->imm : 0;
+	/* Or the key that was invalidated. */
+	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
+		wc.imm_data = m->imm;
 	if (likely(status == IBV_WC_SUCCESS))
 		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
 	else
@@ -336,6 +372,13 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	qp->rx_offset = 0;
+	/* No NAK for a key that is not to be invalidated: the sender gets no
+	 * answer from a QP that is in error (9.9.6.3, class J). */
+	if (unlikely(m->op == SHM_SEND_INV && hca_key_invalidate(qp, m->imm))) {
+		mark(m, SHM_DROPPED, 0);
+		receive_failed(qp, e, m, IBV_WC_MW_BIND_ERR);
+		return;
+	}
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
@@ -481,6 +524,7 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 		if (likely(receive_plain(qp, m)))
 			break;
 		/* fall through */
+	case SHM_SEND_INV:
 	case SHM_WRITE_IMM:
 		receive_message(l, qp, m);
 		break;

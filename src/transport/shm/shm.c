@@ -120,6 +120,7 @@ static const struct hca_transport_ops shm_ops = {
 	.key_fence = shm_key_fence,
 	.srq_forget = shm_srq_forget,
 	.mcast_enter = shm_mcast_enter,
+	.key_busy = shm_key_busy,
 	.poll = shm_poll,
 	.pending = shm_pending,
 	.forked = shm_links_forked,

@@ -38,6 +38,9 @@
 #define SHM_DATA_BYTES (1u << 20)
 #define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
+/* Who announces for so long that it copies has stopped in the middle of it, or
+ * lies: it is not waited for any more. */
+#define SHM_FENCE_LIMIT_NS UINT64_C(10000000000)
 
 enum shm_op {
 	SHM_SEND = 1,
@@ -47,6 +50,7 @@ enum shm_op {
 	SHM_DATAGRAM_IMM,
 	SHM_COMPARE_SWAP,
 	SHM_FETCH_ADD,
+	SHM_SEND_INV,   /* imm: the key to be invalidated */
 	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
 };
 
@@ -306,6 +310,8 @@ void shm_posted(struct hca_qp *qp);
 bool shm_harvest(struct shm_link *l, bool look);
 /* Works off what a peer that has ended acknowledged. */
 void shm_harvest_rest(struct shm_link *l);
+/* The QP tries again when the link has moved on. sq_lock is held. */
+void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
  * to it that none of them is forgotten meanwhile. */
 void shm_backlog_run(struct list *waiting);
@@ -317,10 +323,8 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 
 /* The parts of transmission that the other kinds of it need, too. */
 bool shm_remote_ready(const struct hca_qp *qp);
-/* QPs that wait for acknowledgements or room. sq_lock is held; and tx_lock for
- * the first, but not for the second. */
+/* A QP that waits for room. sq_lock and tx_lock are held. */
 void shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
-void shm_wait_in_backlog(struct shm_link *l, struct hca_qp *qp);
 /* One slot: 0, -EAGAIN (no room), -EFAULT (a key), -EPERM (the QP may not do
  * it). tx_lock is held. */
 int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e);
@@ -360,6 +364,11 @@ void shm_multicast_resolve(struct hca_qp *qp);
 void shm_mcast_enter(bool joined);
 /* The adapter's end, also in a forked child. */
 void shm_mcast_stop(void);
+
+/* ---- local.c ---- */
+/* The next entry, which sends nothing (BIND_MW, LOCAL_INV). True when it is done
+ * and transmission may go on. sq_lock is held. */
+bool shm_local(struct hca_qp *qp);
 
 /* ---- retry.c ---- */
 /* The oldest entry was lost (or could not be sent): go back to it and try
@@ -402,6 +411,7 @@ enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
 				const struct hca_swqe *e,
 				const struct hca_qp_public *owner);
 void shm_key_fence(uint32_t key);
+bool shm_key_busy(uint32_t key);
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16]);
 
 /* Is a lock of a link that may be in use by who moves messages already to be

@@ -119,10 +119,11 @@ static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 			continue;
 		}
 		base = hca_sge_resolve(qp->pd, s, 0);
-		if (unlikely(!base))
-			return false;
 		part = MIN(length, s->length - from);
-		memcpy(to, base + from, part);
+		if (likely(base))
+			memcpy(to, base + from, part);
+		else if (hca_sge_read(qp->pd, s, from, to, part))
+			return false;
 		to += part;
 		length -= part;
 		from = 0;
@@ -138,7 +139,8 @@ static inline bool gather_check(const struct hca_qp *qp,
 		return true;
 	for (unsigned i = 0; i < e->num_sge; i++)
 		if (unlikely(e->sge[i].length &&
-			     !hca_sge_resolve(qp->pd, &e->sge[i], 0)))
+			     !hca_sge_resolve(qp->pd, &e->sge[i], 0) &&
+			     !hca_sge_for_kernel(qp->pd, &e->sge[i], 0)))
 			return false;
 	return true;
 }
@@ -163,6 +165,7 @@ static const uint8_t ops[] = {
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_WRITE_IMM,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = SHM_COMPARE_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = SHM_FETCH_ADD,
+	[IBV_WR_SEND_WITH_INV] = SHM_SEND_INV,
 };
 
 static inline bool is_onesided(const struct hca_swqe *e)
@@ -172,6 +175,7 @@ static inline bool is_onesided(const struct hca_swqe *e)
 	       e->opcode == IBV_WR_RDMA_READ;
 }
 
+/* False when the receiver cannot be told a plain address for each piece. */
 static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 		     struct shm_slot *slot)
 {
@@ -218,9 +222,9 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
 	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
-		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp)) {
-		if (unlikely(!put_pull(qp, e, s)))
-			return -EFAULT;
+		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp) &&
+		   likely(put_pull(qp, e, s))) {
+		/* Nothing else to be written. */
 	} else {
 		struct shm_extent x = {
 			.at = qp->tx_offset,
@@ -326,7 +330,7 @@ void shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 		progress_kick(); /* nobody polls: the thread has to tick */
 }
 
-void shm_wait_in_backlog(struct shm_link *l, struct hca_qp *qp)
+void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
 {
 	hca_lock(&l->tx_lock);
 	shm_backlog_add(l, qp);
@@ -343,7 +347,7 @@ bool shm_remote_ready(const struct hca_qp *qp)
 		return false;
 	state = atomic_load_explicit(&r->state, memory_order_acquire);
 	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
-		state == IBV_QPS_SQD) &&
+		state == IBV_QPS_SQD || state == IBV_QPS_SQE) &&
 	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
 		       qp->ibv.qp_num;
 }
@@ -361,7 +365,7 @@ static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm
 	*done = false;
 	if (qp->sq.next != qp->sq.tail) {
 		/* Earlier messages are executed first. */
-		shm_wait_in_backlog(l, qp);
+		shm_backlog_wait(l, qp);
 		return false;
 	}
 	if (unlikely(e->opcode == IBV_WR_RDMA_READ &&
@@ -413,7 +417,8 @@ complete:
  * peer is looked for again, away from here. */
 static void lose_unreliable(struct hca_qp *qp)
 {
-	while (qp->sq.next != hca_sq_end(qp)) {
+	while (qp->sq.next != hca_sq_end(qp) &&
+	       !(hca_sq_entry(&qp->sq, qp->sq.next)->flags & HCA_SWQE_LOCAL)) {
 		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
@@ -485,10 +490,12 @@ static void transmit_connected(struct hca_qp *qp)
 		bool done;
 		int ret;
 
-		if (unlikely(!l)) {
-			if (!is_reliable(qp))
+		if (unlikely(!l && !(e->flags & HCA_SWQE_LOCAL))) {
+			if (!is_reliable(qp)) {
 				lose_unreliable(qp);
-			else if (qp->sq.next == qp->sq.tail)
+				continue;
+			}
+			if (qp->sq.next == qp->sq.tail)
 				shm_retry_lost(qp);
 			return;
 		}
@@ -496,10 +503,15 @@ static void transmit_connected(struct hca_qp *qp)
 			sent = true;
 			continue;
 		}
+		if (unlikely(e->flags & HCA_SWQE_LOCAL)) {
+			if (!shm_local(qp))
+				break;
+			continue;
+		}
 		/* Fence: what it reads may be the result of an atomic. */
 		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
 			     qp->sq.next != qp->sq.tail)) {
-			shm_wait_in_backlog(l, qp);
+			shm_backlog_wait(l, qp);
 			break;
 		}
 		if (is_onesided(e)) {

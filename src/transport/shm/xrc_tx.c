@@ -95,7 +95,7 @@ static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
 /* Until what is on the way is acknowledged. */
 static void wait_for_earlier(struct hca_qp *qp)
 {
-	shm_wait_in_backlog(qp->xrc_link, qp);
+	shm_backlog_wait(qp->xrc_link, qp);
 }
 
 /*

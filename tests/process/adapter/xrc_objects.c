@@ -111,6 +111,10 @@ static void incomplete_descriptions_are_refused(struct pair *p)
 	q = w.ini;
 	q.send_cq = NULL;
 	REFUSED(EINVAL, ibv_create_qp_ex(w.e->ctx, &q));
+	q = w.ini;
+	q.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	q.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_BIND_MW;
+	REFUSED(EOPNOTSUPP, ibv_create_qp_ex(w.e->ctx, &q));
 	world_close(&w);
 }
 
