@@ -99,6 +99,7 @@ void hca_cq_overrun(struct hca_cq *cq)
 {
 	if (atomic_exchange(&cq->overrun, true))
 		return;
+	HCA_COUNT_PROCESS(CQ_OVERRUNS, 1);
 	log_warn("completion queue of %u entries overrun", cq->limit);
 	hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);
 	progress_timer_arm(&cq->overrun_timer, progress_now_ns());
@@ -119,6 +120,12 @@ void hca_cq_event_fini(struct hca_cq *cq)
 	hca_unlock(&cq->lock);
 }
 
+static void move_all(void)
+{
+	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports_surely(); i++)
+		;
+}
+
 int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct hca_cq *cq = hca_cq(ibcq);
@@ -127,17 +134,19 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	if (!ibcq->channel)
 		return 0;
 	hca_enter();
+	/* What has come so far came before the arming, as far as the application
+	 * can tell, and gives no event. */
+	move_all();
 	hca_lock(&cq->lock);
 	if (!solicited_only)
 		set_armed(cq, HCA_CQ_ARMED_NEXT);
 	else if (!(cq->special & HCA_CQ_ARMED))
 		set_armed(cq, HCA_CQ_ARMED_SOLICITED);
 	hca_unlock(&cq->lock);
-	/* From now on somebody may sleep and is woken; what waits in a ring
-	 * already arrives now, after the arming, and raises the event. */
+	/* From now on somebody may sleep and is woken; what came meanwhile
+	 * arrives now, after the arming, and raises the event. */
 	hca_attention_release();
-	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports_surely(); i++)
-		;
+	move_all();
 	hca_leave();
 	return 0;
 }
