@@ -265,31 +265,41 @@ static void a_queue_pair_hears_only_the_one_it_is_connected_to(struct pair *p)
 	side_wait_ok(&p->b, RECV_CQ, 1);
 }
 
+/* From a queue pair of one service to one of another. */
+static void across(struct pair *p, enum ibv_qp_type from, enum ibv_qp_type to,
+		   enum ibv_wr_opcode op)
+{
+	const struct side_options opt_a = { .type = from }, opt_b = { .type = to };
+	struct send_req r;
+	uint8_t byte;
+
+	side_open(&p->a, &opt_a);
+	side_open(&p->b, &opt_b);
+	pair_connect_qp(p, 0);
+	side_recv(&p->b, 1, 0, ROOM);
+	side_set(&p->b, AT, 8, 7);
+	side_set(&p->a, 0, 8, 9);
+	r = rdma_req(&p->a, &p->b, op, 2, 0, AT, 8);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	expect_eq(side_wait(&p->a, SEND_CQ).status,
+		  from == IBV_QPT_RC ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+	side_expect_none(&p->b, RECV_CQ);
+	side_peek(&p->b, AT, &byte, 1);
+	expect_eq(byte, 7);
+	expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
+	expect_eq(side_async(&p->b, 0), -1);
+	side_close(&p->a);
+	side_close(&p->b);
+}
+
 static void services_do_not_hear_each_other(struct pair *p)
 {
-	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC };
-
 	p->conn.timeout = 12;
 	p->conn.retry_cnt = 0;
-	for (int i = 0; i < 2; i++) {
-		const struct side_options from = { .type = types[i] };
-		const struct side_options to = { .type = types[!i] };
-		struct ibv_wc wc;
-
-		side_open(&p->a, &from);
-		side_open(&p->b, &to);
-		p->conn.access_a = p->conn.access_b = IBV_ACCESS_REMOTE_WRITE;
-		pair_connect_qp(p, 0);
-		side_recv(&p->b, 1, 0, ROOM);
-		side_send(&p->a, 2, 0, 8);
-		wc = side_wait(&p->a, SEND_CQ);
-		expect_eq(wc.status, types[i] == IBV_QPT_RC ?
-					     IBV_WC_RETRY_EXC_ERR :
-					     IBV_WC_SUCCESS);
-		side_expect_none(&p->b, RECV_CQ);
-		expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
-		side_close(&p->a);
-		side_close(&p->b);
+	p->conn.access_a = p->conn.access_b = IBV_ACCESS_REMOTE_WRITE;
+	for (int op = 0; op < 3; op++) {
+		across(p, IBV_QPT_RC, IBV_QPT_UC, ops[op]);
+		across(p, IBV_QPT_UC, IBV_QPT_RC, ops[op]);
 	}
 }
 
