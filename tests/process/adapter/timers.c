@@ -165,6 +165,19 @@ static void waiting_for_a_receiver_does_not_use_up_the_retry_counter(struct pair
 	side_wait_ok(&p->b, RECV_CQ, 2);
 }
 
+static void a_changed_timer_code_counts_from_then_on(struct pair *p)
+{
+	struct ibv_qp_attr attr = { .min_rnr_timer = 30 }; /* 328 ms */
+	struct ended e;
+
+	p->conn.rnr_retry = 1;
+	p->conn.min_rnr_timer = 1;
+	pair_start(p, NULL);
+	expect_eq(side_modify(&p->b, 0, &attr, IBV_QP_MIN_RNR_TIMER), 0);
+	run_out(p, 1, IBV_WC_RNR_RETRY_EXC_ERR, &e);
+	expect_took(&e, 0, rnr_us[30], rnr_us[30]);
+}
+
 /* ---- nobody answers ---- */
 
 /* Queue pairs of which the other end does not receive. */
@@ -330,6 +343,7 @@ static const struct test_case cases[] = {
 	RULE(RNR, every_rnr_timer_code_is_waited_for),
 	RULE(RNR, the_rnr_counter_is_how_often_it_is_repeated),
 	RULE(RNR, waiting_for_a_receiver_does_not_use_up_the_retry_counter),
+	RULE("ibv_modify_qp(3)", a_changed_timer_code_counts_from_then_on),
 	RULE(TIMEOUT, the_retry_counter_is_how_often_it_is_repeated),
 	RULE(TIMEOUT, every_timeout_code_is_waited_for),
 	RULE(TIMEOUT, a_timeout_of_0_waits_until_the_peer_is_ready),
