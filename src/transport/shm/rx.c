@@ -273,8 +273,10 @@ static bool expected(struct hca_qp *qp, const struct message *m)
 {
 	struct shm_extent x = { .at = 0 };
 
+	/* From the one it is connected to, by the same service (9.6.1). */
 	if (m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
-					       memory_order_relaxed))
+					       memory_order_relaxed) ||
+	    !(m->flags & SHM_UNRELIABLE) != (qp->ibv.qp_type != IBV_QPT_UC))
 		return false;
 	if (m->flags & SHM_IN_DATA)
 		memcpy(&x, m->slot->payload, sizeof(x));
@@ -295,7 +297,8 @@ static inline bool receive_plain(struct hca_qp *qp, const struct message *m)
 	struct hca_rwqe *e;
 	void *to;
 
-	if (unlikely(m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE) ||
+	if (unlikely(m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE |
+				 SHM_UNRELIABLE) ||
 		     m->length > SHM_SLOT_PAYLOAD ||
 		     qp->ibv.qp_type != IBV_QPT_RC ||
 		     m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,

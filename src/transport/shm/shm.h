@@ -62,6 +62,7 @@ enum shm_flags {
 	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
 	SHM_XRC = 1 << 5,         /* to an XRC SRQ, see shm_xrc_header() */
 	SHM_XRC_FIRST = 1 << 6,   /* none of its QP is on the way before it */
+	SHM_UNRELIABLE = 1 << 7,  /* of an unreliable connection */
 };
 
 /* Marks of the receiver in a slot. */
