@@ -157,6 +157,13 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 	return copy_in(qp, e, x.at, l->rx->data + x.offset, x.length);
 }
 
+/*
+ * A completion of RoCE v2 says which header the datagram had (IBTA annex 17,
+ * A17.4.5.1). The verbs have no field for it; adapters put it where InfiniBand
+ * has the service level, and UCX drops what does not match.
+ */
+enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
+
 static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
@@ -173,6 +180,9 @@ static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 		.src_qp = m->src_qpn,
 		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0u) |
 			    (datagram ? IBV_WC_GRH : 0u),
+		.sl = !datagram		     ? 0 :
+		      m->flags & SHM_IPV4 ? ROCE_V2_IPV4 :
+					    ROCE_V2_IPV6,
 	};
 
 	wc.imm_data = imm ? m->imm : 0;

@@ -56,6 +56,7 @@ enum shm_flags {
 	SHM_IN_DATA = 1 << 2,     /* struct shm_extent in the payload */
 	SHM_PULL = 1 << 3,        /* struct shm_pull in the payload */
 	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
+	SHM_IPV4 = 1 << 5,        /* datagram: its header is one of IPv4 */
 };
 
 /* Marks of the receiver in a slot. */

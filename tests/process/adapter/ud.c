@@ -182,6 +182,46 @@ static void the_completion_leads_back_to_the_sender(struct pair *p)
 	}
 }
 
+static int has_gid(struct end *e, void *arg)
+{
+	union ibv_gid gid;
+
+	for (int i = 0; !ibv_query_gid(e->ctx, 1, i, &gid); i++)
+		if (!memcmp(&gid, arg, sizeof(gid)))
+			return 1;
+	return 0;
+}
+
+/* Where InfiniBand has the service level: 8 for UDP, and 1 or 2 for IPv6 or
+ * IPv4. UCX drops datagrams when it does not fit the header. */
+static void the_completion_tells_which_ip_the_datagram_had(struct pair *p)
+{
+	static const struct {
+		union ibv_gid to;
+		uint8_t sl;
+	} cases[] = {
+		{ { { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } }, 8 | 2 },
+		{ { { [15] = 1 } }, 8 | 1 },
+	};
+	int tried = 0;
+
+	start(p);
+	for (unsigned i = 0; i < 2; i++) {
+		union ibv_gid to = cases[i].to;
+		struct send_req r;
+
+		if (!side_run(&p->b, has_gid, &to, sizeof(to)))
+			continue;
+		tried++;
+		r = datagram(&p->a, &p->b, side_ah_to(&p->a, &to), 1, 0, 100);
+		side_recv(&p->b, 2, 0, ROOM);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		expect_eq(side_wait_ok(&p->b, RECV_CQ, 2).sl, cases[i].sl);
+		side_wait_ok(&p->a, SEND_CQ, 1);
+	}
+	expect(tried);
+}
+
 static void a_wrong_qkey_is_dropped_and_the_sender_learns_nothing(struct pair *p)
 {
 	struct send_req r;
@@ -460,6 +500,7 @@ static const struct test_case cases[] = {
 	CASE(the_immediate_arrives),
 	CASE(the_header_names_the_ipv4_addresses_of_both_ends),
 	CASE(the_completion_leads_back_to_the_sender),
+	RULE("IBTA A17.4.5.1", the_completion_tells_which_ip_the_datagram_had),
 	CASE(a_wrong_qkey_is_dropped_and_the_sender_learns_nothing),
 	CASE(a_qkey_with_the_top_bit_means_that_of_the_queue_pair),
 	CASE(without_a_posted_receive_it_is_dropped),
