@@ -92,8 +92,11 @@ static int link_set_area(struct shm_link *l, int area_fd, int role)
 	atomic_store(&l->data_tail, 0);
 	l->data_head = 0;
 	atomic_store(&l->rx_pos, 0);
+	atomic_store(&l->rx_ack, 0);
+	l->rx_marks = l->marks_seen = 0;
+	l->carried = false;
 	atomic_store(&l->broken, false);
-	atomic_store(&l->idle_polls, 0);
+	l->idle_polls = 0;
 	return 0;
 }
 
@@ -120,16 +123,16 @@ static void link_release_parts(struct shm_link *l)
 /* The pollers' locks in their order: afterwards nobody is inside the link. */
 static void link_lock_data(struct shm_link *l)
 {
-	spin_lock(&l->rx_lock);
-	spin_lock(&l->ack_lock);
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->rx_lock);
+	hca_lock(&l->ack_lock);
+	hca_lock(&l->tx_lock);
 }
 
 static void link_unlock_data(struct shm_link *l)
 {
-	spin_unlock(&l->tx_lock);
-	spin_unlock(&l->ack_lock);
-	spin_unlock(&l->rx_lock);
+	hca_unlock(&l->tx_lock);
+	hca_unlock(&l->ack_lock);
+	hca_unlock(&l->rx_lock);
 }
 
 static void unmap_blocks(struct shm_link *l)
@@ -147,7 +150,7 @@ static void drop_qps(struct shm_link *l)
 	while ((entry = list_pop(&l->qps))) {
 		struct hca_qp *qp = list_entry(entry, struct hca_qp, link_entry);
 
-		spin_lock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
 		qp->link = NULL;
 		qp->remote = NULL;
 		if (qp->sq.tail != qp->sq.head &&
@@ -157,7 +160,7 @@ static void drop_qps(struct shm_link *l)
 			else
 				hca_sq_run(qp); /* finds no link: lost */
 		}
-		spin_unlock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
 }
 
@@ -203,20 +206,13 @@ void shm_link_violation(struct shm_link *l, const char *what)
 	progress_kick();
 }
 
-void shm_links_reap(void)
+void shm_link_reap(struct shm_link *l)
 {
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
-		if (likely(!atomic_load_explicit(&l->broken,
-						 memory_order_relaxed)))
-			continue;
-		pthread_mutex_lock(&shm.lock);
-		if (atomic_exchange(&l->broken, false) &&
-		    atomic_load(&l->state) == SHM_LINK_UP)
-			link_end(l, "violation");
-		pthread_mutex_unlock(&shm.lock);
-	}
+	pthread_mutex_lock(&shm.lock);
+	if (atomic_exchange(&l->broken, false) &&
+	    atomic_load(&l->state) == SHM_LINK_UP)
+		link_end(l, "violation");
+	pthread_mutex_unlock(&shm.lock);
 }
 
 /* ---- who the peer is ---- */
@@ -552,10 +548,10 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 {
 	list_remove(&qp->link_entry);
 	list_push(&l->qps, &qp->link_entry);
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	qp->link = l;
 	qp->remote = find_remote(l, qp->attr.dest_qp_num);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }
 
 bool shm_qp_resolve(struct hca_qp *qp, bool wait)
@@ -600,10 +596,10 @@ void shm_qp_forget(struct hca_qp *qp)
 {
 	pthread_mutex_lock(&shm.lock);
 	list_remove(&qp->link_entry);
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	qp->link = NULL;
 	qp->remote = NULL;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
 
@@ -618,9 +614,9 @@ void shm_qp_forget(struct hca_qp *qp)
 		}
 		link_unlock_data(l);
 	}
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	qp->backlogged = false;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	pthread_mutex_unlock(&shm.lock);
 }
 
