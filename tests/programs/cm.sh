@@ -53,6 +53,7 @@ once() {
 		;;
 	cmtime)
 		# The server has no end of its own.
+		# shellcheck disable=SC2086
 		start_server stdbuf -oL cmtime -b 127.0.0.1 -p "$port" $options
 		wait_ready ready
 		# shellcheck disable=SC2086

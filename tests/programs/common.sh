@@ -7,6 +7,7 @@
 #   BUSBAR  the executable under test (required)
 #   N       repetitions (1)
 #   DEVICE  the device to use (soft0)
+#   PACKAGE what to install when the program is not there
 #   EXPECT  the message that must end the run; by default it must succeed
 #
 # Exit status: 0 passed, 1 failed, 77 a program that is needed is not here.
@@ -18,6 +19,8 @@ DEVICE=${DEVICE:-soft0}
 # Messages of the adapter would stand between the programs' own lines.
 export BUSBAR_LOG="${BUSBAR_LOG:-error}"
 limit_s=${LIMIT_S:-60}
+# For those that run a file of this folder.
+# shellcheck disable=SC2034
 here=$(realpath "$(dirname "$0")")
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-programs.XXXXXX")
 server_pid=
@@ -40,7 +43,7 @@ trap 'exit 143' TERM
 need() {
 	for needed; do
 		if ! command -v "$needed" >/dev/null; then
-			echo "skipped: $needed is not installed"
+			echo "skipped: $needed is not installed${PACKAGE:+ ($PACKAGE)}"
 			exit 77
 		fi
 	done

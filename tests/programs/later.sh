@@ -8,7 +8,8 @@ cd "$(dirname "$0")" || exit 1
 : "${BUSBAR:?set it to the busbar executable}"
 export VERDICTS=later LIMIT_S="${LIMIT_S:-10}"
 
-[ $# -gt 0 ] || set -- $(sed -n 's/^\[\(.*\)\]$/\1/p' table.txt)
+# shellcheck disable=SC2046 # names are words
+[ $# -gt 0 ] || set -- $(./section.sh --list)
 for section; do
 	./section.sh "$section" | grep -E ': (passed|FAILED|skipped)'
 done

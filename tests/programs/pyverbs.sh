@@ -8,7 +8,7 @@ object=${1:?context, pd, mr ...}
 python=/usr/bin/python3
 need "$python"
 "$python" -c 'import pyverbs' 2>/dev/null || {
-	echo "skipped: python3-pyverbs is not installed"
+	echo "skipped: pyverbs is not installed${PACKAGE:+ ($PACKAGE)}"
 	exit 77
 }
 

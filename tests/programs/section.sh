@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# section.sh SECTION [ROW]: runs the rows of one section of table.txt, or those
+# section.sh --list: the sections of table.txt. section.sh SECTION [ROW]: runs the rows of one section of table.txt, or those
 # whose options contain ROW, each by the section's script. All rows are tried
 # even when one fails.
 #
@@ -13,6 +13,10 @@
 # Exit status: 0 all passed, 1 one failed, 77 nothing could be run.
 set -u
 cd "$(dirname "$0")" || exit 1
+if [ "${1:-}" = --list ]; then
+	sed -n 's/^\[\(.*\)\]$/\1/p' table.txt
+	exit
+fi
 : "${BUSBAR:?set it to the busbar executable}"
 BUSBAR=$(realpath "$BUSBAR")
 export BUSBAR
@@ -24,22 +28,28 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The script, then "options | verdict | text" of each row that is wanted.
+# The script, the package, then "options | verdict | text" of each row that is wanted.
 awk -v section="[$section]" -v verdicts=" $verdicts " -v only="$only" '
 	/^\[/ { here = $0 == section; next }
 	!here || /^#/ || NF == 0 { next }
-	/^run: / { print substr($0, 6); next }
-	/^(package|shows|note): / { next }
+	/^run: / { run = substr($0, 6); next }
+	/^package: / { print run "\n" substr($0, 10); next }
+	/^(shows|note): / { next }
 	{
 		split($0, column, / \| /)
 		split(column[2], word, " ")
 		if (index(verdicts, " " word[1] " ") && index(column[1], only))
 			print
 	}' table.txt >"$tmp/rows"
-read -r run <"$tmp/rows" || {
+{ read -r run && read -r PACKAGE; } <"$tmp/rows" || {
 	echo "there is no section $section in table.txt"
 	exit 1
 }
+export PACKAGE
+
+# The program, for those sections that have one only.
+label=
+[ "$run" = "${run#* }" ] || label="${run#* } "
 
 passed=0
 failed=0
@@ -67,10 +77,10 @@ while IFS= read -r row; do
 	77) skipped=$((skipped + 1)) what="skipped ($(tail -n 1 "$tmp/out"))" ;;
 	*) failed=$((failed + 1)) what=FAILED ;;
 	esac
-	printf '%6d ms  %s %s: %s\n' "$ms" "${run#* }" "$options" "$what"
+	printf '%6d ms  %s%s: %s\n' "$ms" "$label" "$options" "$what"
 	[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || cat "$tmp/out"
 done <<ROWS
-$(tail -n +2 "$tmp/rows")
+$(tail -n +3 "$tmp/rows")
 ROWS
 
 echo "$section: $passed passed, $failed failed, $skipped skipped"

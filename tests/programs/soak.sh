@@ -18,7 +18,8 @@ trap 'kill "$load_pid" 2>/dev/null' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-[ $# -gt 0 ] || set -- $(sed -n 's/^\[\(.*\)\]$/\1/p' table.txt)
+# shellcheck disable=SC2046 # names are words
+[ $# -gt 0 ] || set -- $(./section.sh --list)
 failed=
 for section; do
 	status=0
