@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# section.sh --list: the sections of table.txt. section.sh SECTION [ROW]: runs the rows of one section of table.txt, or those
+# section.sh SECTION [ROW]: runs the rows of one section of table.txt, or those
 # whose options contain ROW, each by the section's script. All rows are tried
-# even when one fails.
+# even when one fails. `section.sh --list` names the sections.
 #
 #   BUSBAR    the executable under test (required)
 #   N         repetitions of each row (1)
