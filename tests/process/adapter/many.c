@@ -146,8 +146,9 @@ static void connect_qp(struct side *s, struct ibv_qp *qp, uint32_t to)
 /* What side `from` says to the other one on QP `i` in a round. */
 static void text(uint8_t to[MESSAGE], int from, int i, int round)
 {
-	memset(to, 0, MESSAGE);
-	snprintf((char *)to, MESSAGE, "%d %d %d", from, i, round);
+	const int words[MESSAGE / sizeof(int)] = { from, i, round, ~i };
+
+	memcpy(to, words, MESSAGE);
 }
 
 static void post_receives(struct side *s)
