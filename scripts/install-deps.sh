@@ -14,8 +14,8 @@ test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
 # Other people's programs (tests/programs); the tests do without those that
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs"
-# Without these "make test" leaves out what needs them and says so.
-ci_packages="clang qemu-system-x86 abigail-tools"
+# Without these builds and tests leave out what needs them and say so.
+ci_packages="clang qemu-system-x86 abigail-tools systemtap-sdt-dev"
 
 usage() {
 	echo "usage: $0 build|test|ci" >&2

@@ -200,7 +200,7 @@ int floor_cacheline(const struct floor_cpus *cpus, size_t size_bytes,
 	return err;
 }
 
-/* ---- process_vm_writev into the partner's memory ---- */
+/* ---- process_vm_writev into the partner's memory, process_vm_readv out of it ---- */
 
 static void sleeping_partner(struct pair *p)
 {
@@ -216,8 +216,16 @@ static int vm_writev_trip(struct pair *p)
 	return n == (ssize_t)p->size_bytes ? 0 : n < 0 ? -errno : -EIO;
 }
 
-int floor_vm_writev(const struct floor_cpus *cpus, size_t size_bytes,
-		    double rounds[FLOOR_ROUNDS])
+static int vm_readv_trip(struct pair *p)
+{
+	struct iovec local = { p->buffer, p->size_bytes };
+	ssize_t n = process_vm_readv(p->partner, &local, 1, &local, 1, 0);
+
+	return n == (ssize_t)p->size_bytes ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static int vm_measure(int (*trip)(struct pair *), const struct floor_cpus *cpus,
+		      size_t size_bytes, double rounds[FLOOR_ROUNDS])
 {
 	struct pair p = { .size_bytes = size_bytes };
 	int err;
@@ -227,9 +235,21 @@ int floor_vm_writev(const struct floor_cpus *cpus, size_t size_bytes,
 	if (p.buffer == MAP_FAILED)
 		return -errno;
 	memset(p.buffer, 2, size_bytes);
-	err = pair_measure(&p, cpus, sleeping_partner, vm_writev_trip, rounds);
+	err = pair_measure(&p, cpus, sleeping_partner, trip, rounds);
 	munmap(p.buffer, size_bytes);
 	return err;
+}
+
+int floor_vm_writev(const struct floor_cpus *cpus, size_t size_bytes,
+		    double rounds[FLOOR_ROUNDS])
+{
+	return vm_measure(vm_writev_trip, cpus, size_bytes, rounds);
+}
+
+int floor_vm_readv(const struct floor_cpus *cpus, size_t size_bytes,
+		   double rounds[FLOOR_ROUNDS])
+{
+	return vm_measure(vm_readv_trip, cpus, size_bytes, rounds);
 }
 
 /* ---- sockets: both sides poll without sleeping ---- */

@@ -8,7 +8,7 @@
 #include "bench/floor.h"
 
 /* A dozen measurements at this budget stay below three seconds. */
-#define FLOOR_ROUND_NS (8 * UINT64_C(1000000))
+#define FLOOR_ROUND_NS (7 * UINT64_C(1000000))
 
 int floor_pin(int cpu);
 
@@ -28,6 +28,8 @@ int floor_cacheline(const struct floor_cpus *cpus, size_t size_bytes,
 		    double rounds[FLOOR_ROUNDS]);
 int floor_vm_writev(const struct floor_cpus *cpus, size_t size_bytes,
 		    double rounds[FLOOR_ROUNDS]);
+int floor_vm_readv(const struct floor_cpus *cpus, size_t size_bytes,
+		   double rounds[FLOOR_ROUNDS]);
 int floor_udp(const struct floor_cpus *cpus, size_t size_bytes,
 	      double rounds[FLOOR_ROUNDS]);
 int floor_tcp(const struct floor_cpus *cpus, size_t size_bytes,

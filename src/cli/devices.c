@@ -1,195 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar devices`: every RDMA device that a verbs program would see here, with
- * ports, states and addresses. Uses the public verbs only, so it shows real
- * adapters and busbar's own alike.
+ * `busbar devices`: every RDMA device that a verbs program would see here, and
+ * who uses busbar's own. The devices come by the public verbs only, so real
+ * adapters and busbar's are shown alike.
  */
 #include "cli/cli.h"
 
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <infiniband/verbs.h>
-#include <inttypes.h>
-#include <net/if.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/devices.h"
+#include "cli/processes.h"
 #include "hca/settings.h"
 #include "util/log.h"
 
+#define INTERVAL_MIN_S 0.01
+#define INTERVAL_MAX_S 1e6
+
+struct devices_options {
+	unsigned verbose;
+	bool qps, json;
+	double interval_s; /* 0: once */
+	unsigned count;    /* 0: until interrupted */
+	char **names;
+	int name_count;
+};
+
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar devices [-v] [DEVICE...]\n"
+	fputs("usage: busbar devices [-v] [--qps] [--json] [DEVICE...]\n"
+	      "       busbar devices --watch SECONDS [--count N] [--qps] [--json]\n"
 	      "       busbar devices --settings\n"
 	      "\n"
 	      "Lists RDMA devices, their ports and addresses (GIDs).\n"
 	      "\n"
-	      "  -v, --verbose  limits and capabilities as well\n"
+	      "  -v, --verbose  limits and capabilities as well, and the processes of this\n"
+	      "                 network namespace that use busbar's adapter\n"
+	      "  -q, --qps      each of their queue pairs (also -vv)\n"
+	      "  -j, --json     all of that as one JSON object\n"
+	      "  -w, --watch S  what the processes do per second, every S seconds\n"
+	      "  -n, --count N  end after N times\n"
 	      "      --settings the software adapter's settings: environment\n"
 	      "                 variables, defaults and meaning\n"
 	      "  -h, --help     this text\n",
 	      out);
-}
-
-static const char *gid_type_name(uint32_t type)
-{
-	switch (type) {
-	case IBV_GID_TYPE_IB: return "InfiniBand";
-	case IBV_GID_TYPE_ROCE_V1: return "RoCE v1";
-	case IBV_GID_TYPE_ROCE_V2: return "RoCE v2";
-	default: return "unknown";
-	}
-}
-
-static const char *link_layer_name(uint8_t layer)
-{
-	switch (layer) {
-	case IBV_LINK_LAYER_INFINIBAND: return "InfiniBand";
-	case IBV_LINK_LAYER_ETHERNET: return "Ethernet";
-	default: return "unknown link";
-	}
-}
-
-static unsigned mtu_bytes(enum ibv_mtu mtu)
-{
-	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
-}
-
-/* Gbit/s of one lane by the code of active_speed; 0 when unknown. */
-static double lane_gbit(uint32_t code)
-{
-	switch (code) {
-	case 1: return 2.5;
-	case 2: return 5;
-	case 4: case 8: return 10;
-	case 16: return 14;
-	case 32: return 25;
-	case 64: return 50;
-	case 128: return 100;
-	default: return 0;
-	}
-}
-
-static unsigned lanes(uint8_t code)
-{
-	switch (code) {
-	case 1: return 1;
-	case 2: return 4;
-	case 4: return 8;
-	case 8: return 12;
-	case 16: return 2;
-	default: return 0;
-	}
-}
-
-static void print_gids(struct ibv_context *ctx, unsigned port, int table_len)
-{
-	for (int i = 0; i < table_len; i++) {
-		struct ibv_gid_entry e;
-		char text[INET6_ADDRSTRLEN], name[IF_NAMESIZE] = "";
-
-		/* An empty place in the table is -ENODATA, not an error. */
-		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
-			continue;
-		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));
-		if (e.ndev_ifindex)
-			if_indextoname(e.ndev_ifindex, name);
-		printf("    gid %-3d %-10s %s%s%s\n", i,
-		       gid_type_name(e.gid_type), text, *name ? " on " : "", name);
-	}
-}
-
-static int print_port(struct ibv_context *ctx, unsigned port)
-{
-	struct ibv_port_attr a;
-	int err = ibv_query_port(ctx, (uint8_t)port, &a);
-	double gbit;
-
-	if (err) {
-		log_error("device %s port %u: query: %s", ctx->device->name,
-			  port, strerror(err));
-		return -err;
-	}
-	gbit = lane_gbit(a.active_speed) * lanes(a.active_width);
-	printf("  port %u  %s, %s", port, ibv_port_state_str(a.state),
-	       link_layer_name(a.link_layer));
-	if (gbit > 0)
-		printf(", %g Gbit/s", gbit);
-	printf(", MTU %u (max %u)", mtu_bytes(a.active_mtu),
-	       mtu_bytes(a.max_mtu));
-	if (a.link_layer == IBV_LINK_LAYER_INFINIBAND)
-		printf(", LID %u", a.lid);
-	printf("\n");
-	print_gids(ctx, port, a.gid_tbl_len);
-	return 0;
-}
-
-static const char *atomic_name(enum ibv_atomic_cap cap)
-{
-	switch (cap) {
-	case IBV_ATOMIC_NONE: return "none";
-	case IBV_ATOMIC_HCA: return "among RDMA operations";
-	case IBV_ATOMIC_GLOB: return "with the processor too";
-	}
-	return "unknown";
-}
-
-static void print_limits(const struct ibv_device_attr *a)
-{
-	printf("  limits\n");
-	printf("    queue pairs          %d, %d work requests, %d gather entries\n",
-	       a->max_qp, a->max_qp_wr, a->max_sge);
-	printf("    completion queues    %d, %d entries\n", a->max_cq, a->max_cqe);
-	printf("    memory regions       %d, up to %" PRIu64 " bytes\n",
-	       a->max_mr, a->max_mr_size);
-	printf("    protection domains   %d\n", a->max_pd);
-	printf("    shared receive       %d queues, %d work requests, %d scatter entries\n",
-	       a->max_srq, a->max_srq_wr, a->max_srq_sge);
-	printf("    address handles      %d\n", a->max_ah);
-	printf("    memory windows       %d\n", a->max_mw);
-	printf("    reads and atomics    %d outstanding at the target, %d at the initiator\n",
-	       a->max_qp_rd_atom, a->max_qp_init_rd_atom);
-	printf("    atomics              %s\n", atomic_name(a->atomic_cap));
-	printf("    partition keys       %d\n", a->max_pkeys);
-}
-
-static int print_device(struct ibv_device *dev, bool verbose)
-{
-	const char *kind = dev->transport_type == IBV_TRANSPORT_IWARP
-				   ? "iWARP" : "InfiniBand verbs";
-	struct ibv_context *ctx = ibv_open_device(dev);
-	struct ibv_device_attr a;
-	uint64_t guid;
-	int err;
-
-	if (!ctx) {
-		err = errno;
-		log_error("device %s cannot be opened: %s",
-			  ibv_get_device_name(dev), strerror(err));
-		return -err;
-	}
-	err = ibv_query_device(ctx, &a);
-	if (err) {
-		log_error("device %s: query: %s", ibv_get_device_name(dev),
-			  strerror(err));
-		goto out_close;
-	}
-	guid = be64toh(a.node_guid);
-	printf("%s  %s, GUID %04x:%04x:%04x:%04x, vendor 0x%06x, firmware %s\n",
-	       ibv_get_device_name(dev), kind, (unsigned)(guid >> 48),
-	       (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
-	       (unsigned)guid & 0xffff, a.vendor_id,
-	       a.fw_ver[0] ? a.fw_ver : "-");
-	for (unsigned p = 1; p <= a.phys_port_cnt && !err; p++)
-		err = -print_port(ctx, p);
-	if (verbose && !err)
-		print_limits(&a);
-out_close:
-	ibv_close_device(ctx);
-	return -err;
 }
 
 static void print_library(void)
@@ -201,69 +61,188 @@ static void print_library(void)
 		printf("library  %s\n", info.dli_fname);
 }
 
-/* Prints all devices, or those named; returns how many failed. */
-static int print_devices(struct ibv_device **list, char **names, int count,
-			 bool verbose)
+static int show_device(struct json_out *j, struct ibv_device *dev,
+		       const struct devices_options *o)
+{
+	return o->json ? device_json(j, dev) : device_print(dev, o->verbose);
+}
+
+/* Shows all devices, or those named; returns how many failed. */
+static int show_devices(struct json_out *j, struct ibv_device **list,
+			const struct devices_options *o)
 {
 	int failed = 0;
 
-	if (count == 0) {
+	if (o->name_count == 0) {
 		for (; *list; list++)
-			failed += print_device(*list, verbose) != 0;
+			failed += show_device(j, *list, o) != 0;
 		return failed;
 	}
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < o->name_count; i++) {
 		struct ibv_device **d = list;
 
-		while (*d && strcmp(ibv_get_device_name(*d), names[i]))
+		while (*d && strcmp(ibv_get_device_name(*d), o->names[i]))
 			d++;
 		if (*d) {
-			failed += print_device(*d, verbose) != 0;
+			failed += show_device(j, *d, o) != 0;
 		} else {
 			log_error("no device '%s', 'busbar devices' lists all",
-				  names[i]);
+				  o->names[i]);
 			failed++;
 		}
 	}
 	return failed;
 }
 
-int cli_devices(int argc, char **argv)
+/* Are the processes of busbar's adapter asked for? */
+static bool wants_processes(const struct devices_options *o)
 {
-	static const struct option options[] = {
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "settings", no_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct ibv_device **list;
-	bool verbose = false;
-	int opt, count, failed;
+	bool named = o->name_count == 0;
 
-	while ((opt = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
-		if (opt == 'h') {
-			print_help(stdout);
-			return CLI_OK;
-		}
-		if (opt == 's') {
-			settings_print(hca_setting_table, hca_setting_count,
-				       stdout);
-			return CLI_OK;
-		}
-		if (opt != 'v')
-			return CLI_USAGE;
-		verbose = true;
+	for (int i = 0; i < o->name_count; i++)
+		named |= !strncmp(o->names[i], "soft", 4);
+	return named && (o->verbose || o->qps || o->json);
+}
+
+static int show_processes(struct json_out *j, const struct devices_options *o)
+{
+	struct processes p;
+	struct hca_view *v;
+	int ret = processes_open(&p);
+
+	if (ret)
+		return ret == -ENOSYS ? 0 : ret; /* then there are none */
+	ret = p.look(p.inspector, &v);
+	if (!ret) {
+		if (o->json)
+			processes_json(j, v, NULL, 0, o->qps);
+		else
+			processes_print(v, o->qps, stdout);
+		p.view_free(v);
 	}
-	list = ibv_get_device_list(&count);
+	processes_close(&p);
+	return ret;
+}
+
+static int watch(const struct devices_options *o)
+{
+	struct processes p;
+	int ret = processes_open(&p);
+
+	if (ret)
+		return CLI_FAILED;
+	ret = processes_watch(&p, o->interval_s, o->count, o->qps, o->json,
+			      stdout);
+	processes_close(&p);
+	return ret ? CLI_FAILED : CLI_OK;
+}
+
+static int show(const struct devices_options *o)
+{
+	struct json_out j = { .out = stdout };
+	int count, failed;
+	struct ibv_device **list = ibv_get_device_list(&count);
+
 	if (!list) {
 		log_error("the devices cannot be listed: %s", strerror(errno));
 		return CLI_FAILED;
 	}
-	if (verbose)
+	if (o->json) {
+		json_out_open(&j, NULL, '{');
+		json_out_open(&j, "devices", '[');
+	} else if (o->verbose) {
 		print_library();
+	}
 	if (count == 0)
 		log_error("there is no RDMA device; busbar's own adapter (soft0) should be here, see 'busbar version'");
-	failed = print_devices(list, argv + optind, argc - optind, verbose);
+	failed = show_devices(&j, list, o);
 	ibv_free_device_list(list);
+	if (o->json)
+		json_out_close(&j, ']');
+	if (wants_processes(o))
+		failed += show_processes(&j, o) != 0;
+	if (o->json) {
+		json_out_close(&j, '}');
+		printf("\n");
+	}
 	return failed || count == 0 ? CLI_FAILED : CLI_OK;
+}
+
+static bool parse_interval(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	if (end != text && !*end && isfinite(*seconds) &&
+	    *seconds >= INTERVAL_MIN_S && *seconds <= INTERVAL_MAX_S)
+		return true;
+	log_error("--watch '%s' is not usable, expected seconds between %g and %g",
+		  text, INTERVAL_MIN_S, INTERVAL_MAX_S);
+	return false;
+}
+
+static bool parse_count(const char *text, unsigned *count)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text >= '0' && *text <= '9' && !*end && n > 0 && n <= UINT32_MAX) {
+		*count = (unsigned)n;
+		return true;
+	}
+	log_error("--count '%s' is not usable, expected a positive number", text);
+	return false;
+}
+
+int cli_devices(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "qps", no_argument, NULL, 'q' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "watch", required_argument, NULL, 'w' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "settings", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct devices_options o = { 0 };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "vqjw:n:h", options, NULL)) != -1) {
+		switch (opt) {
+		case 'v': o.verbose++; break;
+		case 'q': o.qps = true; break;
+		case 'j': o.json = true; break;
+		case 'w':
+			if (!parse_interval(optarg, &o.interval_s))
+				return CLI_USAGE;
+			break;
+		case 'n':
+			if (!parse_count(optarg, &o.count))
+				return CLI_USAGE;
+			break;
+		case 's':
+			settings_print(hca_setting_table, hca_setting_count,
+				       stdout);
+			return CLI_OK;
+		case 'h':
+			print_help(stdout);
+			return CLI_OK;
+		default:
+			return CLI_USAGE;
+		}
+	}
+	o.qps |= o.verbose > 1;
+	o.names = argv + optind;
+	o.name_count = argc - optind;
+	if (o.interval_s > 0 && o.name_count) {
+		log_error("--watch shows processes and takes no device");
+		return CLI_USAGE;
+	}
+	if (o.count && o.interval_s <= 0) {
+		log_error("--count goes with --watch only");
+		return CLI_USAGE;
+	}
+	return o.interval_s > 0 ? watch(&o) : show(&o);
 }

@@ -17,7 +17,7 @@ static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_CHECK
 	{ "check", "check a configuration file without running it", cli_check },
 #endif
-	{ "devices", "list RDMA devices, ports and addresses", cli_devices },
+	{ "devices", "list RDMA devices, their addresses and who uses them", cli_devices },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },
 #ifdef CLI_HAVE_COMPARE

@@ -7,6 +7,7 @@
 #include "hca/channel.h"
 #include "hca/hca.h"
 #include "hca/objects.h"
+#include "hca/process.h"
 #include "util/log.h"
 
 void hca_async_init(struct hca_context *ctx)
@@ -27,11 +28,13 @@ static void async_post(struct hca_context *ctx, struct ibv_async_event event)
 	spin_lock(&ctx->async_lock);
 	list_push(&ctx->async_events, &e->entry);
 	spin_unlock(&ctx->async_lock);
+	HCA_COUNT_PROCESS(PROCESS_ASYNC_EVENTS, 1);
 	hca_eventfd_post(ctx->verbs.context.async_fd);
 }
 
 void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type)
 {
+	HCA_COUNT_RARE(qp, ASYNC_EVENTS, 1);
 	async_post(hca_context(qp->ibv.context),
 		   (struct ibv_async_event){ .element.qp = &qp->ibv,
 					     .event_type = type });

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "hca/hca.h"
+#include "hca/process.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 bool hca_eventfd_try(int fd)
 {
@@ -89,6 +91,8 @@ void hca_channel_notify(struct hca_cq *cq)
 	if (cq->events_queued++ == 0)
 		list_push(&ch->ready, &cq->event_entry);
 	spin_unlock(&ch->lock);
+	HCA_COUNT_PROCESS(CQ_EVENTS, 1);
+	PROBE(cq_event, (uintptr_t)hca_cq_public(cq), ch->ibv.fd);
 	hca_eventfd_post(ch->ibv.fd);
 }
 

@@ -99,6 +99,7 @@ void hca_cq_overrun(struct hca_cq *cq)
 {
 	if (atomic_exchange(&cq->overrun, true))
 		return;
+	HCA_COUNT_PROCESS(CQ_OVERRUNS, 1);
 	log_warn("completion queue of %u entries overrun", cq->limit);
 	hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);
 	progress_timer_arm(&cq->overrun_timer, progress_now_ns());

@@ -122,12 +122,16 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.max_qp_wr = HCA_MAX_QP_WR,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
 				    IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_SYS_IMAGE_GUID,
+				    IBV_DEVICE_SYS_IMAGE_GUID |
+				    IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = HCA_MAX_SGE,
 		.max_sge_rd = HCA_MAX_SGE,
 		.max_cq = 1 << 16,
 		.max_cqe = HCA_MAX_CQE,
 		.max_mr = HCA_KEYS - 1,
+		.max_mw = HCA_KEYS - 1, /* of the same table */
 		.max_pd = 1 << 16,
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM,
 		.max_res_rd_atom = 1 << 22,
@@ -151,6 +155,19 @@ static void copy_sized(void *to, size_t size, const void *from, size_t from_size
 	memcpy(to, from, MIN(size, from_size));
 }
 
+/* Whatever may be done with memory may be done with memory on demand. */
+#define ODP_DATAGRAM \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
+static const struct ibv_odp_caps odp_caps = {
+	.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps = {
+		.rc_odp_caps = ODP_DATAGRAM | IBV_ODP_SUPPORT_WRITE |
+			       IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
+		.uc_odp_caps = ODP_DATAGRAM | IBV_ODP_SUPPORT_WRITE,
+		.ud_odp_caps = ODP_DATAGRAM,
+	},
+};
+
 int hca_device_query_ex(struct ibv_context *ctx,
 			const struct ibv_query_device_ex_input *input,
 			struct ibv_device_attr_ex *attr, size_t size)
@@ -169,6 +186,7 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.cq_mod_caps.max_cq_count = UINT16_MAX;
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
+	full.odp_caps = odp_caps;
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
 }
@@ -261,23 +279,6 @@ static struct ibv_qp *op_create_qp_ex(struct ibv_context *ctx,
 	return qp;
 }
 
-static struct ibv_mw *op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-static int op_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
-		      struct ibv_mw_bind *bind)
-{
-	return EOPNOTSUPP;
-}
-
-static int op_dealloc_mw(struct ibv_mw *mw)
-{
-	return EOPNOTSUPP;
-}
-
 int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 {
 	struct hca_context *ctx;
@@ -316,10 +317,8 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 		.post_send = hca_post_send,
 		.post_recv = hca_post_recv,
 		.post_srq_recv = hca_post_srq_recv,
-		.alloc_mw = op_alloc_mw,
-		.bind_mw = op_bind_mw,
-		.dealloc_mw = op_dealloc_mw,
 	};
+	hca_memory_ops_init(v);
 	v->context.async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	if (v->context.async_fd < 0) {
 		ret = -errno;

@@ -50,6 +50,16 @@ int hca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 int hca_mr_reregister(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access);
 int hca_mr_deregister(struct ibv_mr *mr);
+int hca_mr_alloc_null(struct ibv_pd *pd, struct ibv_mr **out);
+int hca_mr_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+		  uint32_t flags, const struct ibv_sge *sge, uint32_t count);
+
+int hca_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **out);
+/* Posts the binding of a window of type 1. */
+int hca_mw_bind(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+int hca_mw_dealloc(struct ibv_mw *mw);
+/* Fills in the entries of memory objects in a context's tables. */
+void hca_memory_ops_init(struct verbs_context *ctx);
 
 int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out);
 int hca_channel_destroy(struct ibv_comp_channel *ch);

@@ -1,253 +1,254 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains, memory regions and their keys.
- *
- * A key is an index into the shared key table (upper 24 bits) and a counter
- * (lower 8 bits) that changes with each use of the entry. Registration does
- * not pin: one-sided accesses go through the page tables, so fork and
- * RLIMIT_MEMLOCK are no concern.
+ * Memory regions. Registration does not pin: one-sided accesses go through the
+ * page tables, so fork and RLIMIT_MEMLOCK are no concern. An ordinary region
+ * must be mapped when it is registered and as long as it is; one on demand
+ * (paging.c) need not, and the null region has no memory at all.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "hca/hca.h"
-#include "hca/objects.h"
-#include "hca/process.h"
+#include "hca/key.h"
+#include "hca/paging.h"
 #include "util/log.h"
+#include "util/probe.h"
 
-#define KEY_INDEX_MASK (HCA_KEYS - 1)
 #define ACCESS_KNOWN                                                        \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                 \
 	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |                \
+	 IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
-/* Free entries are found by a moving cursor; under process.lock. */
-static uint32_t key_cursor = 1;
-static uint8_t key_salt[HCA_KEYS];
-static bool key_used[HCA_KEYS];
+/* What a registration asks for, and what a region has. */
+struct range {
+	void *addr;
+	size_t length;
+	uint64_t iova;
+	unsigned access;
+};
 
-int hca_pd_alloc(struct ibv_context *ibctx, struct ibv_pd **out)
+/* All of the address space, now and later. */
+static bool range_implicit(const struct range *r)
 {
-	static _Atomic uint32_t next_id = 1;
-	struct hca_pd *pd = calloc(1, sizeof(*pd));
-
-	if (!pd)
-		return -ENOMEM;
-	pd->ibv.context = ibctx;
-	pd->id = atomic_fetch_add(&next_id, 1);
-	pd->ibv.handle = pd->id;
-	hca_context_get(hca_context(ibctx));
-	*out = &pd->ibv;
-	return 0;
+	return (r->access & IBV_ACCESS_ON_DEMAND) && !r->addr &&
+	       r->length == SIZE_MAX;
 }
 
-int hca_pd_dealloc(struct ibv_pd *ibpd)
+static int range_check(const struct range *r)
 {
-	struct hca_pd *pd = hca_pd(ibpd);
-
-	if (atomic_load(&pd->users) > 0)
-		return -EBUSY;
-	hca_domain_release(pd);
-	hca_context_put(hca_context(ibpd->context));
-	free(pd);
-	return 0;
-}
-
-static int key_take(uint32_t *index)
-{
-	pthread_mutex_lock(&hca_process.lock);
-	for (uint32_t i = 0; i < HCA_KEYS - 1; i++) {
-		uint32_t at = 1 + (key_cursor - 1 + i) % (HCA_KEYS - 1);
-
-		if (key_used[at])
-			continue;
-		key_used[at] = true;
-		key_cursor = at + 1;
-		pthread_mutex_unlock(&hca_process.lock);
-		*index = at;
-		return 0;
-	}
-	pthread_mutex_unlock(&hca_process.lock);
-	return -ENOMEM;
-}
-
-static void key_put(uint32_t index)
-{
-	pthread_mutex_lock(&hca_process.lock);
-	key_used[index] = false;
-	pthread_mutex_unlock(&hca_process.lock);
-}
-
-/* Is the whole range mapped? A registration of a hole fails, as a pinning
- * adapter's would. */
-static bool range_mapped(void *addr, size_t length)
-{
-	static const size_t page = 4096;
-	unsigned char vec[4096];
-	uintptr_t at = (uintptr_t)addr & ~(page - 1);
-	uintptr_t end = (uintptr_t)addr + length;
-
-	while (at < end) {
-		size_t part = MIN(end - at, sizeof(vec) * page);
-
-		if (mincore((void *)at, part, vec) && errno == ENOMEM)
-			return false;
-		at += part;
-	}
-	return true;
-}
-
-static int check_access(void *addr, size_t length, uint64_t iova,
-			unsigned access)
-{
-	if (access & ~(unsigned)ACCESS_KNOWN)
+	if (r->access & ~(unsigned)ACCESS_KNOWN)
 		return -EOPNOTSUPP;
-	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
-	    !(access & IBV_ACCESS_LOCAL_WRITE))
+	if ((r->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(r->access & IBV_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	if ((uintptr_t)addr + length < (uintptr_t)addr || iova + length < iova)
+	if ((uintptr_t)r->addr + r->length < (uintptr_t)r->addr ||
+	    r->iova + r->length < r->iova)
 		return -EINVAL;
-	return range_mapped(addr, length) ? 0 : -EFAULT;
+	/* Nobody can promise huge pages for all that will ever be mapped. */
+	if (range_implicit(r) && (r->access & IBV_ACCESS_HUGETLB))
+		return -EINVAL;
+	if (r->access & IBV_ACCESS_ON_DEMAND)
+		return 0;
+	return hca_range_mapped(r->addr, r->length,
+				r->access & IBV_ACCESS_LOCAL_WRITE) ?
+		       0 : -EFAULT;
 }
 
-static void key_publish(struct hca_mr *mr)
+static void mr_set_range(struct hca_mr *mr, const struct range *r)
 {
-	struct hca_key *k = &hca_process.segment->keys[mr->index];
-
-	k->access = mr->access;
-	k->iova = mr->iova;
-	k->length = mr->ibv.length;
-	k->addr = (uintptr_t)mr->ibv.addr;
-	k->pd_id = hca_pd(mr->ibv.pd)->id;
-	atomic_store_explicit(&k->key, mr->ibv.rkey, memory_order_release);
+	mr->ibv.addr = r->addr;
+	mr->ibv.length = r->length;
+	mr->access = r->access;
+	mr->iova = r->iova;
 }
 
-/* After return nobody copies with the key any more. */
-static void key_withdraw(struct hca_mr *mr)
+/* What is registered of all that may ever be mapped says nothing. */
+static uint64_t counted_bytes(const struct hca_mr *mr)
 {
-	struct hca_key *k = &hca_process.segment->keys[mr->index];
-
-	atomic_store_explicit(&k->key, 0, memory_order_seq_cst);
-	hca_process.transport->key_fence(mr->ibv.rkey);
+	return mr->ibv.length == SIZE_MAX ? 0 : mr->ibv.length;
 }
 
-int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
-		    uint64_t iova, unsigned access, struct ibv_mr **out)
+static void mr_publish(const struct hca_mr *mr)
+{
+	uint32_t pd_id = hca_pd(mr->ibv.pd)->id;
+	bool paged = mr->access & IBV_ACCESS_ON_DEMAND;
+	const struct hca_key as = {
+		.access = mr->access,
+		.iova = mr->iova,
+		.length = mr->ibv.length,
+		.addr = (uintptr_t)mr->ibv.addr,
+		.pd_id = pd_id,
+		.local_pd = paged || mr->null ? 0 : pd_id,
+		.flags = (paged ? HCA_KEY_ON_DEMAND : 0u) |
+			 (mr->null ? HCA_KEY_NULL : 0u),
+	};
+
+	hca_key_publish(mr->ibv.lkey, &as);
+	HCA_COUNT_PROCESS(MRS, 1);
+	HCA_COUNT_PROCESS(MR_BYTES, counted_bytes(mr));
+	HCA_COUNT_PROCESS(MRS_REGISTERED, 1);
+	PROBE(mr_reg, mr->ibv.lkey, as.addr, as.length, as.access);
+}
+
+/* After return nobody copies with the key any more, and no window can be bound;
+ * -EBUSY when one is. */
+static int mr_withdraw(struct hca_mr *mr)
+{
+	if (hca_context_inherited(mr->ibv.context))
+		return 0;
+	spin_lock(&hca_key_lock);
+	if (mr->windows) {
+		spin_unlock(&hca_key_lock);
+		return -EBUSY;
+	}
+	hca_key_withdraw(mr->ibv.lkey);
+	spin_unlock(&hca_key_lock);
+	hca_process.transport->key_fence(mr->ibv.lkey);
+	HCA_COUNT_PROCESS(MRS, (uint64_t)-1);
+	HCA_COUNT_PROCESS(MR_BYTES, -counted_bytes(mr));
+	PROBE(mr_dereg, mr->ibv.lkey, mr->ibv.length);
+	return 0;
+}
+
+static int mr_new(struct ibv_pd *ibpd, struct hca_mr **out)
 {
 	struct hca_mr *mr;
-	int ret = check_access(addr, length, iova, access);
+	int ret;
 
-	if (ret)
-		return ret;
+	if (hca_context_inherited(ibpd->context))
+		return -ENODEV;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	ret = key_take(&mr->index);
+	ret = hca_key_take(mr, false, &mr->index);
 	if (ret) {
+		log_error("no memory key: %u are in use", HCA_KEYS - 1);
 		free(mr);
 		return ret;
 	}
 	mr->ibv.context = ibpd->context;
 	mr->ibv.pd = ibpd;
-	mr->ibv.addr = addr;
-	mr->ibv.length = length;
 	mr->ibv.handle = mr->index;
-	mr->ibv.lkey = mr->ibv.rkey = mr->index << 8 | ++key_salt[mr->index];
-	mr->access = access;
-	mr->iova = iova;
+	mr->ibv.lkey = hca_key_next(mr->index);
 	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
-	key_publish(mr);
+	*out = mr;
+	return 0;
+}
+
+int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
+		    uint64_t iova, unsigned access, struct ibv_mr **out)
+{
+	const struct range r = {
+		.addr = addr,
+		.length = length,
+		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+		.access = access,
+	};
+	struct hca_mr *mr;
+	int ret = range_check(&r);
+
+	if (!ret)
+		ret = mr_new(ibpd, &mr);
+	if (ret)
+		return ret;
+	mr_set_range(mr, &r);
+	mr->ibv.rkey = mr->ibv.lkey;
+	mr_publish(mr);
 	*out = &mr->ibv;
 	return 0;
+}
+
+int hca_mr_alloc_null(struct ibv_pd *ibpd, struct ibv_mr **out)
+{
+	const struct range all = { .length = SIZE_MAX,
+				   .access = IBV_ACCESS_LOCAL_WRITE };
+	struct hca_mr *mr;
+	int ret = hca_null_hold();
+
+	if (ret)
+		return ret;
+	ret = mr_new(ibpd, &mr);
+	if (ret) {
+		hca_null_release();
+		return ret;
+	}
+	mr->null = true;
+	mr_set_range(mr, &all);
+	mr_publish(mr);
+	*out = &mr->ibv;
+	return 0;
+}
+
+/* The region as it will be; fields that no flag names stay. */
+static struct range range_changed(const struct hca_mr *mr, int flags, void *addr,
+				  size_t length, int access)
+{
+	struct range r = {
+		.addr = mr->ibv.addr,
+		.length = mr->ibv.length,
+		.iova = mr->iova,
+		.access = mr->access,
+	};
+
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
+		if ((r.access ^ (unsigned)access) & IBV_ACCESS_ZERO_BASED)
+			r.iova = (uintptr_t)r.addr;
+		r.access = (unsigned)access;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		r.addr = addr;
+		r.length = length;
+		r.iova = (uintptr_t)addr;
+	}
+	if (r.access & IBV_ACCESS_ZERO_BASED)
+		r.iova = 0;
+	return r;
 }
 
 int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access)
 {
 	struct hca_mr *mr = hca_mr(ibmr);
-	bool translate = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-	unsigned new_access = flags & IBV_REREG_MR_CHANGE_ACCESS ?
-				      (unsigned)access : mr->access;
+	struct range r = range_changed(mr, flags, addr, length, access);
 	int ret;
 
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || mr->null)
 		return -EINVAL;
-	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
+	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
+	    (!pd || pd->context != ibmr->context))
 		return -EINVAL;
-	ret = check_access(translate ? addr : ibmr->addr,
-			   translate ? length : ibmr->length,
-			   translate ? (uintptr_t)addr : mr->iova, new_access);
+	ret = range_check(&r);
+	if (!ret)
+		ret = mr_withdraw(mr);
 	if (ret)
 		return ret;
-	key_withdraw(mr);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		atomic_fetch_sub(&hca_pd(ibmr->pd)->users, 1);
 		atomic_fetch_add(&hca_pd(pd)->users, 1);
 		ibmr->pd = pd;
 	}
-	if (translate) {
-		ibmr->addr = addr;
-		ibmr->length = length;
-		mr->iova = (uintptr_t)addr;
-	}
-	mr->access = new_access;
-	ibmr->lkey = ibmr->rkey = mr->index << 8 | ++key_salt[mr->index];
-	key_publish(mr);
+	mr_set_range(mr, &r);
+	ibmr->lkey = ibmr->rkey = hca_key_next(mr->index);
+	mr_publish(mr);
 	return 0;
 }
 
 int hca_mr_deregister(struct ibv_mr *ibmr)
 {
 	struct hca_mr *mr = hca_mr(ibmr);
+	int ret = mr_withdraw(mr);
 
-	key_withdraw(mr);
-	key_put(mr->index);
+	if (ret)
+		return ret;
+	spin_lock(&hca_key_lock);
+	hca_key_forget(mr->index);
+	spin_unlock(&hca_key_lock);
+	hca_key_put(mr->index);
+	if (mr->null && !hca_context_inherited(ibmr->context))
+		hca_null_release();
 	atomic_fetch_sub(&hca_pd(ibmr->pd)->users, 1);
 	free(mr);
 	return 0;
-}
-
-void *hca_sge_resolve(const struct hca_pd *pd, const struct ibv_sge *sge,
-		      unsigned access)
-{
-	const struct hca_key *k =
-		&hca_process.segment->keys[(sge->lkey >> 8) & KEY_INDEX_MASK];
-
-	if (atomic_load_explicit(&k->key, memory_order_acquire) != sge->lkey ||
-	    sge->lkey == 0 || k->pd_id != pd->id ||
-	    (k->access & access) != access || sge->addr < k->iova ||
-	    sge->length > k->length ||
-	    sge->addr - k->iova > k->length - sge->length)
-		return NULL;
-	return (void *)(uintptr_t)(k->addr + (sge->addr - k->iova));
-}
-
-enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t key_count,
-				 uint32_t rkey, uint32_t pd_id, uint64_t iova,
-				 uint64_t length, unsigned access, uint64_t *addr)
-{
-	const struct hca_key *k = &keys[rkey >> 8];
-	struct hca_key copy;
-
-	if (rkey == 0 || rkey >> 8 >= key_count ||
-	    atomic_load_explicit(&k->key, memory_order_acquire) != rkey)
-		return IBV_WC_REM_ACCESS_ERR;
-	copy.access = k->access;
-	copy.iova = k->iova;
-	copy.length = k->length;
-	copy.addr = k->addr;
-	copy.pd_id = k->pd_id;
-	/* A re-registration in between changes the key. */
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&k->key, memory_order_relaxed) != rkey ||
-	    copy.pd_id != pd_id || (copy.access & access) != access ||
-	    iova < copy.iova || length > copy.length ||
-	    iova - copy.iova > copy.length - length)
-		return IBV_WC_REM_ACCESS_ERR;
-	*addr = copy.addr + (iova - copy.iova);
-	return IBV_WC_SUCCESS;
 }

@@ -12,6 +12,7 @@
  *   transport locks of the transmitting side
  *   rq locks       receive queue: posting, consuming
  *   cq.lock        completion queue
+ *   key table      who owns which key, windows; nothing is taken inside
  * No lock is held over a system call on the data path except the QP's own
  * sq_lock over one-sided copies and a link's receive lock over pulled messages.
  */
@@ -25,10 +26,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hca/counters.h"
 #include "hca/elide.h"
 #include "hca/progress.h"
 #include "util/container_of.h"
 #include "util/list.h"
+#include "util/probe.h"
 #include "util/spin.h"
 
 #define HCA_MAX_SGE 32
@@ -111,6 +114,26 @@ struct hca_mr {
 	uint32_t index; /* in the key table */
 	uint32_t access;
 	uint64_t iova;
+	bool null;        /* by ibv_alloc_null_mr */
+	uint32_t windows; /* bound to it; under the key table's lock */
+};
+
+enum hca_mw_state {
+	HCA_MW_FREE,     /* not bound */
+	HCA_MW_BOUND,
+	HCA_MW_ORPHAN,   /* type 2, and its QP was destroyed: of no use */
+};
+
+/* All but `ibv` under the key table's lock. */
+struct hca_mw {
+	struct ibv_mw ibv;
+	uint32_t index;    /* in the key table */
+	uint32_t rkey;     /* published now or last */
+	enum hca_mw_state state;
+	bool fencing;      /* `rkey` was withdrawn, a peer may still copy with it */
+	struct hca_mr *mr; /* that counts this window, or NULL */
+	struct hca_qp *qp; /* type 2: that bound it, or NULL */
+	struct list entry; /* of all windows */
 };
 
 struct hca_cq {
@@ -182,6 +205,7 @@ struct hca_rq {
 	uint32_t max_sge;
 	uint32_t stride;
 	uint8_t *wqes;
+	uint32_t qpn;        /* for the probe; 0 when shared */
 };
 
 struct hca_srq {
@@ -198,6 +222,8 @@ enum hca_swqe_flags {
 	HCA_SWQE_SOLICITED = 1 << 1,
 	HCA_SWQE_INLINE = 1 << 2,
 	HCA_SWQE_FENCE = 1 << 3,
+	HCA_SWQE_LOCAL = 1 << 4,   /* no message: BIND_MW, LOCAL_INV */
+	HCA_SWQE_STARTED = 1 << 5, /* LOCAL_INV: withdrawn, peers may still copy */
 };
 
 struct hca_ah {
@@ -235,6 +261,13 @@ struct hca_swqe {
 			struct hca_ah *ah;
 			uint32_t qpn, qkey;
 		} ud;
+		/* BIND_MW: also remote_addr, rkey (the new one), imm (the
+		 * region's lkey). */
+		struct {
+			uint64_t length;
+			uint32_t window; /* index in the key table */
+			uint32_t access;
+		} bind;
 	};
 	union {
 		struct ibv_sge sge[0];
@@ -269,10 +302,19 @@ struct hca_qp_public {
 	_Atomic uint32_t dest_qpn;
 	_Atomic uint32_t access;  /* enum ibv_access_flags */
 	_Atomic uint32_t pd_id;
-	uint32_t reserved[11];
+	_Atomic uint32_t type;    /* enum ibv_qp_type */
+	_Atomic uint32_t device;  /* index */
+	_Atomic uint32_t transport; /* index into hca_segment.transports */
+	uint32_t reserved[8];
 };
 
-/* What peers on this host may know of a key (MR); in the shared segment. */
+enum hca_key_flags {
+	HCA_KEY_WINDOW = 1 << 0,
+	HCA_KEY_ON_DEMAND = 1 << 1, /* its pages need not be there */
+	HCA_KEY_NULL = 1 << 2,      /* no memory: zeros, and writes go nowhere */
+};
+
+/* What peers on this host may know of a key (MR or MW); in the shared segment. */
 struct hca_key {
 	_Atomic uint32_t key;     /* 0: free; written last, cleared first */
 	uint32_t access;
@@ -280,7 +322,26 @@ struct hca_key {
 	uint64_t length;
 	uint64_t addr;            /* in the owner's address space */
 	uint32_t pd_id;
-	uint32_t reserved[7];
+	/* The same for what hca_sge_resolve() answers, else 0: no further test
+	 * is needed there to leave out windows and what needs more care. */
+	uint32_t local_pd;
+	uint32_t qpn;             /* window of type 2: of this QP only; 0: any */
+	uint32_t flags;           /* enum hca_key_flags */
+	uint32_t serial;          /* grows with each use of the entry */
+	uint32_t reserved[3];
+};
+
+/* A remote access, as hca_key_check() judges it. */
+struct hca_key_use {
+	uint32_t rkey;
+	uint32_t pd_id;  /* of the responder's QP */
+	uint32_t qpn;    /* the responder's QP */
+	unsigned access; /* enum ibv_access_flags */
+	uint64_t iova;
+	uint64_t length;
+	/* Out: the address in the owner's space, enum hca_key_flags. */
+	uint64_t addr;
+	uint32_t flags;
 };
 
 _Static_assert(sizeof(struct hca_qp_public) == 64, "one line per QP");
@@ -298,6 +359,7 @@ struct hca_qp {
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_qp_public *pub;
+	struct hca_qp_counters *counters; /* in the segment, like pub */
 	struct ibv_qp_attr attr;      /* what modify set */
 	struct ibv_qp_cap cap;
 	const struct hca_transport_ops *transport;
@@ -333,6 +395,7 @@ struct hca_qp {
 	uint32_t rx_offset;           /* bytes of a fragmented message so far */
 
 	uint32_t async_taken;         /* events to be acknowledged */
+	uint32_t windows;             /* bound to it; the key table's lock */
 };
 
 enum hca_tx_blocked {
@@ -369,6 +432,9 @@ struct hca_transport_ops {
 	void (*qp_forget)(struct hca_qp *qp);
 	/* A key was invalidated: wait until no peer copies with it. */
 	void (*key_fence)(uint32_t key);
+	/* The same for a window, without waiting: may anybody still copy with
+	 * it? sq_lock may be held, no lock that comes behind it. */
+	bool (*key_busy)(uint32_t key);
 	/* Move incoming messages and acknowledgements. True if any moved.
 	 * `cq`: what is polled; when it has got something the rest may wait for
 	 * the next poll, and acknowledgements are looked for if send queues
@@ -405,6 +471,11 @@ static inline struct hca_td *hca_td(struct ibv_td *td)
 static inline struct hca_mr *hca_mr(struct ibv_mr *mr)
 {
 	return container_of(mr, struct hca_mr, ibv);
+}
+
+static inline struct hca_mw *hca_mw(struct ibv_mw *mw)
+{
+	return container_of(mw, struct hca_mw, ibv);
 }
 
 /* struct ibv_cq_ex starts with the fields of struct ibv_cq. */
@@ -484,6 +555,11 @@ void hca_memory_free(struct hca_memory *m, enum hca_resource kind);
 /* ---- sq.c: sending side ---- */
 int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad);
+/* The next free entry with its common part filled, for work that no list of
+ * requests describes; the caller fills the rest and counts `head` up. 0 or a
+ * negative errno. sq_lock is held. */
+int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
+		unsigned send_flags, struct hca_swqe **out);
 void hca_sq_builders_init(struct hca_qp *qp);
 static inline bool hca_is_atomic(unsigned opcode)
 {
@@ -652,6 +728,8 @@ hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	enum hca_cq_action action;
 	uint32_t head;
 
+	PROBE(complete, wc->qp_num, wc->wr_id, wc->status, wc->opcode,
+	      wc->byte_len);
 	hca_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	/* After an overrun the queue stays in error: nothing comes behind a gap. */
@@ -691,6 +769,10 @@ static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 		.qp_num = qp->ibv.qp_num,
 	};
 
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_SENT(qp, e->opcode, e->length);
+	else
+		hca_count_failed(qp, status);
 	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS)
 		hca_cq_push(qp->send_cq, &wc, false);
 }
@@ -704,20 +786,46 @@ static inline void hca_sq_complete_ok(struct hca_qp *qp)
 		hca_sq_drained(qp);
 }
 
-/* ---- mr.c: keys ---- */
+/* ---- key.c ---- */
 /* The address for `sge` if it may be used with `access` (enum
- * ibv_access_flags, 0 for local reading) in `pd`; NULL when not. */
+ * ibv_access_flags, 0 for local reading) in `pd`; NULL when not, and for keys
+ * that need more care: those the functions of paging.c know. */
 void *hca_sge_resolve(const struct hca_pd *pd, const struct ibv_sge *sge,
 		      unsigned access);
 /*
- * Checks a peer's (or our own) key table entry for a one-sided access; returns
- * the address in the owner's space through *addr. IBV_WC_SUCCESS or
- * IBV_WC_REM_ACCESS_ERR.
+ * Checks an access of a peer against the owner's key table of HCA_KEYS entries.
+ * IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR.
  */
-enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t key_count,
-				 uint32_t rkey, uint32_t pd_id, uint64_t iova,
-				 uint64_t length, unsigned access,
-				 uint64_t *addr);
+enum ibv_wc_status hca_key_check(const struct hca_key *keys,
+				 struct hca_key_use *use);
+
+/* ---- paging.c: what hca_sge_resolve() does not answer ---- */
+/* Copies `length` bytes from or to offset `at` of `sge`, whatever its key. 0 or
+ * -EFAULT: not allowed, or a page is not there. They may call the kernel. */
+int hca_sge_read(const struct hca_pd *pd, const struct ibv_sge *sge,
+		 uint32_t at, void *to, uint32_t length);
+int hca_sge_write(const struct hca_pd *pd, const struct ibv_sge *sge,
+		  uint32_t at, const void *from, uint32_t length);
+/* An address for the kernel to copy from or to (process_vm_readv), never for the
+ * program: its pages may be missing. NULL: not allowed. */
+void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
+			 unsigned access);
+/* May the program read, or write, the 4 bytes at this aligned address? */
+bool hca_page_usable(void *addr, bool write);
+
+/* ---- mw.c ---- */
+/* Carries out the local operation `e`. 0, -EAGAIN (a peer still copies with the
+ * key: again in a while, never if `waited` long enough) or -EINVAL. sq_lock is
+ * held. */
+int hca_local_run(struct hca_qp *qp, struct hca_swqe *e, bool waited);
+/* A SEND with invalidate came for `qp`: 0, or -EINVAL when it names no window
+ * that is bound to the QP. */
+int hca_key_invalidate(struct hca_qp *qp, uint32_t rkey);
+/* The part of a BIND_MW entry that is its own. */
+void hca_mw_fill_bind(struct hca_swqe *e, struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info);
+/* The QP is being destroyed: its windows are of no use any more. */
+void hca_mw_qp_gone(struct hca_qp *qp);
 
 /* ---- ah.c ---- */
 /* The forty bytes before a datagram of `length` bytes. */

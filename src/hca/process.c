@@ -21,8 +21,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "hca/key.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define POLLS_TO_ATTEND 512
 #define TICK_MS 5
@@ -73,17 +75,18 @@ static void child_after_fork(void)
 	hca_process.ticking = false;
 	hca_process.armed = 0;
 	hca_gid_forked();
+	hca_keys_forked();
 	progress_forked();
 	hca_elision_forked();
 }
 
 static void kicked(void *arg, uint32_t events)
 {
-	uint64_t count;
+	uint64_t count = 0;
 
-	if (read(hca_process.kick_fd, &count, sizeof(count)) < 0) {
-		/* Spurious. */
-	}
+	if (read(hca_process.kick_fd, &count, sizeof(count)) < 0)
+		count = 0; /* spurious */
+	HCA_COUNT_PROCESS(KICKS_RECEIVED, count);
 	atomic_store(&hca_process.kicked, true);
 }
 
@@ -118,7 +121,11 @@ static int segment_create(void)
 		close(fd);
 	s->magic = HCA_SEGMENT_MAGIC;
 	s->pid = (uint32_t)getpid();
+	s->version = HCA_SEGMENT_VERSION;
+	s->bytes = sizeof(*s);
 	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
+	snprintf(s->transports[0], sizeof(s->transports[0]), "%s",
+		 hca_process.transport->name);
 	atomic_store(&s->wants_kick, 1);
 	atomic_store(&s->membarrier, hca_process.membarrier);
 	hca_process.segment_fd = ro;
@@ -327,6 +334,9 @@ static bool qpn_take(struct hca_qp *qp, uint32_t *qpn)
 			*qpn = block << HCA_QPN_BLOCK_BITS | at;
 			qp->pub = &hca_process.segment
 					   ->qps[b * HCA_QPN_BLOCK_SIZE + at];
+			qp->counters =
+				&hca_process.segment->qp_counters
+					 [b * HCA_QPN_BLOCK_SIZE + at];
 			__atomic_store_n(&table[at], qp, __ATOMIC_RELEASE);
 			return true;
 		}
@@ -359,11 +369,22 @@ void hca_qpn_free(uint32_t qpn)
 	pthread_mutex_unlock(&hca_process.lock);
 }
 
+/* Others read the number of polls from here, at most a tick late: the line that
+ * polls write has enough in it that is hot. */
+static void polls_publish(struct hca_segment *s)
+{
+	__atomic_store_n(&s->counters.at[HCA_POLLS],
+			 atomic_load_explicit(&hca_process.polls,
+					      memory_order_relaxed),
+			 __ATOMIC_RELAXED);
+}
+
 void hca_attention_attend(void)
 {
 	struct hca_segment *s = hca_process.segment;
 	uint32_t streak;
 
+	polls_publish(s);
 	streak = atomic_load_explicit(&hca_process.streak,
 				      memory_order_relaxed) + 1;
 	atomic_store_explicit(&hca_process.streak, streak,
@@ -408,6 +429,8 @@ int hca_attention_tick(void)
 	s = hca_process.segment;
 	if (!s)
 		goto out;
+	HCA_COUNT_PROCESS(TICKS, 1);
+	polls_publish(s);
 	if (!atomic_load(&hca_process.ticking)) {
 		tick_ms = TICK_MS;
 	} else {
@@ -458,4 +481,23 @@ void hca_hazard_leave(int slot)
 {
 	atomic_store_explicit(&hca_process.segment->hazards[slot], 0,
 			      memory_order_release);
+}
+
+void hca_link_opened(unsigned place, uint32_t pid, uint32_t flags)
+{
+	struct hca_link_public *l = &hca_process.segment->links[place];
+
+	atomic_store_explicit(&l->flags, flags, memory_order_relaxed);
+	atomic_store_explicit(&l->pid, pid, memory_order_release);
+	HCA_COUNT_PROCESS(LINKS_UP, 1);
+	PROBE(link_up, pid, flags);
+}
+
+void hca_link_closed(unsigned place)
+{
+	struct hca_link_public *l = &hca_process.segment->links[place];
+
+	PROBE(link_down, atomic_load_explicit(&l->pid, memory_order_relaxed));
+	atomic_store_explicit(&l->pid, 0, memory_order_relaxed);
+	HCA_COUNT_PROCESS(LINKS_DOWN, 1);
 }

@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "hca/counters.h"
 #include "hca/objects.h"
 
 #define HCA_QPN_BLOCK_BITS 10
@@ -33,14 +34,31 @@
 #define HCA_BLOCKS_PER_PROCESS 64
 #define HCA_KEYS (1u << 20)
 #define HCA_HAZARDS 32
+#define HCA_LINKS 1024
+#define HCA_TRANSPORTS 4
 #define HCA_SEGMENT_MAGIC UINT64_C(0x31306261627375)
+/* Grows with each change of what follows or of what is counted. */
+#define HCA_SEGMENT_VERSION 2
+
+/* A process that we exchange messages with. */
+struct hca_link_public {
+	_Atomic uint32_t pid;   /* 0: free place */
+	_Atomic uint32_t flags; /* enum hca_link_flags */
+};
+
+enum hca_link_flags {
+	HCA_LINK_PULLS = 1 << 0,    /* it reads large messages from us */
+	HCA_LINK_ACCESSES = 1 << 1, /* we read and write its memory */
+};
 
 /* Layout of the shared segment. Peers map it read-only and trust nothing. */
 struct hca_segment {
 	uint64_t magic;
 	uint8_t uuid[16];
 	uint32_t pid;
-	uint32_t reserved0[9];
+	uint32_t version;
+	uint64_t bytes;
+	uint32_t reserved0[6];
 	cache_aligned _Atomic uint32_t wants_kick;
 	_Atomic uint32_t membarrier; /* our sleeper's side is a membarrier */
 	/* Keys that we are copying with right now, seen by their owners. */
@@ -49,6 +67,14 @@ struct hca_segment {
 	cache_aligned struct hca_qp_public
 		qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
 	struct hca_key keys[HCA_KEYS];
+	/* For inspection only. */
+	char transports[HCA_TRANSPORTS][16]; /* by hca_qp_public.transport */
+	struct hca_process_counters counters;
+	struct hca_qp_counters past; /* sums of the QPs that are gone */
+	struct hca_link_public links[HCA_LINKS];
+	/* At the index of `qps`. */
+	struct hca_qp_counters qp_counters[HCA_BLOCKS_PER_PROCESS *
+					   HCA_QPN_BLOCK_SIZE];
 };
 
 struct hca_process {
@@ -137,6 +163,17 @@ static inline bool hca_poll_transports(struct hca_cq *cq)
 static inline bool hca_poll_transports_surely(void)
 {
 	return hca_process.transport->poll(NULL, true);
+}
+
+/* A transport tells who we exchange messages with; `place` below HCA_LINKS. */
+void hca_link_opened(unsigned place, uint32_t pid, uint32_t flags);
+void hca_link_closed(unsigned place);
+
+/* A context of the parent, in a forked child: its objects are memory to be freed
+ * and nothing else. */
+static inline bool hca_context_inherited(struct ibv_context *ctx)
+{
+	return hca_context(ctx)->forks != hca_process.forks;
 }
 
 /* Publishes that we copy with `key` of another process; returns the slot. */

@@ -13,11 +13,15 @@
 #include "hca/process.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define SEND_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define SEND_OPS_UC                                \
 	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | \
-	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |      \
+	 IBV_QP_EX_WITH_LOCAL_INV |                \
+	 IBV_QP_EX_WITH_BIND_MW |                  \
+	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define SEND_OPS_RC                                \
 	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
@@ -186,6 +190,13 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	if (ret)
 		goto err_rq;
 	qp->ibv.qp_num = qp->ibv.handle = qpn;
+	qp->rq.qpn = qpn;
+	hca_counters_reset(qp);
+	atomic_store(&qp->pub->type, (uint32_t)a->qp_type);
+	atomic_store(&qp->pub->device,
+		     (uint32_t)hca_context(ctx)->device->index);
+	atomic_store(&qp->pub->transport, 0);
+	atomic_store(&qp->pub->dest_qpn, 0);
 	atomic_store(&qp->pub->pd_id, qp->pd->id);
 	atomic_store(&qp->pub->state, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, qpn);
@@ -217,6 +228,8 @@ struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *ibqp)
 
 void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
 {
+	PROBE(qp_state, qp->ibv.qp_num,
+	      atomic_load_explicit(&qp->state, memory_order_relaxed), state);
 	atomic_store_explicit(&qp->state, state, memory_order_release);
 	atomic_store_explicit(&qp->pub->state, state, memory_order_release);
 }
@@ -441,10 +454,12 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, 0);
+	hca_counters_retire(qp);
 	hca_qpn_free(ibqp->qp_num);
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	hca_mw_qp_gone(qp);
 	hca_async_qp_forget(qp);
 	hca_cq_purge(qp->send_cq, ibqp->qp_num);
 	hca_cq_purge(qp->recv_cq, ibqp->qp_num);

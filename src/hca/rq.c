@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "util/probe.h"
 
 int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
 		struct hca_pd *pd, enum hca_resource kind,
@@ -62,6 +63,7 @@ int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 		e->num_sge = (uint32_t)wr->num_sge;
 		for (uint32_t i = 0; i < e->num_sge; i++)
 			e->sge[i] = wr->sg_list[i];
+		PROBE(post_recv, rq->qpn, wr->wr_id, wr->num_sge);
 		atomic_store_explicit(&rq->head, head + 1,
 				      memory_order_release);
 	}
@@ -98,6 +100,7 @@ static void flush_one(struct hca_qp *qp, const struct hca_rwqe *e)
 		.qp_num = qp->ibv.qp_num,
 	};
 
+	HCA_COUNT_RARE(qp, RX_FLUSHED, 1);
 	hca_recv_done(qp);
 	hca_cq_push(qp->recv_cq, &wc, false);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "util/probe.h"
 
 const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
@@ -20,6 +21,9 @@ const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 };
 
 /* Which operations a service offers; a bit per opcode. */
@@ -28,7 +32,10 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 	const unsigned datagram =
 		1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
 	const unsigned unreliable = datagram | 1u << IBV_WR_RDMA_WRITE |
-				    1u << IBV_WR_RDMA_WRITE_WITH_IMM;
+				    1u << IBV_WR_RDMA_WRITE_WITH_IMM |
+				    1u << IBV_WR_LOCAL_INV |
+				    1u << IBV_WR_BIND_MW |
+				    1u << IBV_WR_SEND_WITH_INV;
 	unsigned offered = datagram;
 
 	if (qp->ibv.qp_type == IBV_QPT_UC)
@@ -74,6 +81,46 @@ static int fill_sges(struct hca_swqe *e, const struct ibv_send_wr *wr)
 	return 0;
 }
 
+static uint8_t entry_flags(const struct hca_qp *qp, unsigned send_flags)
+{
+	return (uint8_t)(
+		(qp->sq_sig_all || (send_flags & IBV_SEND_SIGNALED) ?
+			 HCA_SWQE_SIGNALED : 0) |
+		(send_flags & IBV_SEND_SOLICITED ? HCA_SWQE_SOLICITED : 0) |
+		(send_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0) |
+		(send_flags & IBV_SEND_INLINE ? HCA_SWQE_INLINE : 0));
+}
+
+/* The part of their own of the rarer operations; 0 or a positive errno. */
+static int fill_rare(struct hca_swqe *e, const struct ibv_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IBV_WR_BIND_MW:
+		/* Type 1 is bound by ibv_bind_mw only. */
+		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2)
+			return EINVAL;
+		hca_mw_fill_bind(e, wr->bind_mw.mw, wr->bind_mw.rkey,
+				 &wr->bind_mw.bind_info);
+		return 0;
+	case IBV_WR_LOCAL_INV:
+		e->rkey = wr->invalidate_rkey;
+		e->flags |= HCA_SWQE_LOCAL;
+		e->num_sge = 0;
+		e->length = 0;
+		return 0;
+	case IBV_WR_SEND_WITH_INV: /* the key is where immediate data are */
+		return 0;
+	default:
+		if (e->length != sizeof(uint64_t))
+			return EINVAL;
+		e->remote_addr = wr->wr.atomic.remote_addr;
+		e->rkey = wr->wr.atomic.rkey;
+		e->atomic.compare_add = wr->wr.atomic.compare_add;
+		e->atomic.swap = wr->wr.atomic.swap;
+		return 0;
+	}
+}
+
 /* 0 or a positive errno, as ibv_post_send returns it. */
 static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		const struct ibv_send_wr *wr)
@@ -89,15 +136,10 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 	e->wr_id = wr->wr_id;
 	e->opcode = (uint8_t)wr->opcode;
 	e->imm = wr->imm_data;
-	e->flags = (uint8_t)(
-		(qp->sq_sig_all || (wr->send_flags & IBV_SEND_SIGNALED) ?
-			 HCA_SWQE_SIGNALED : 0) |
-		(wr->send_flags & IBV_SEND_SOLICITED ? HCA_SWQE_SOLICITED : 0) |
-		(wr->send_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0) |
-		(wr->send_flags & IBV_SEND_INLINE ? HCA_SWQE_INLINE : 0));
+	e->flags = entry_flags(qp, wr->send_flags);
 	if (wr->send_flags & IBV_SEND_INLINE) {
-		if (unlikely(wr->opcode == IBV_WR_RDMA_READ ||
-			     hca_is_atomic(wr->opcode)))
+		if (unlikely(wr->opcode >= IBV_WR_RDMA_READ &&
+			     wr->opcode != IBV_WR_SEND_WITH_INV))
 			return EINVAL;
 		ret = fill_inline(e, sq, wr);
 	} else {
@@ -113,17 +155,34 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		/* The top bit asks for the QP's own Q_Key (10.2.5). */
 		e->ud.qkey = wr->wr.ud.remote_qkey & 0x80000000u ?
 				     qp->attr.qkey : wr->wr.ud.remote_qkey;
-	} else if (unlikely(hca_is_atomic(wr->opcode))) {
-		if (e->length != sizeof(uint64_t))
-			return EINVAL;
-		e->remote_addr = wr->wr.atomic.remote_addr;
-		e->rkey = wr->wr.atomic.rkey;
-		e->atomic.compare_add = wr->wr.atomic.compare_add;
-		e->atomic.swap = wr->wr.atomic.swap;
+	} else if (unlikely(wr->opcode > IBV_WR_RDMA_READ)) {
+		return fill_rare(e, wr);
 	} else {
 		e->remote_addr = wr->wr.rdma.remote_addr;
 		e->rkey = wr->wr.rdma.rkey;
 	}
+	return 0;
+}
+
+int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
+		unsigned send_flags, struct hca_swqe **out)
+{
+	struct hca_sq *sq = &qp->sq;
+	struct hca_swqe *e;
+
+	if (!opcode_offered(qp, opcode))
+		return -EOPNOTSUPP;
+	if (send_flags & ~HCA_SEND_FLAGS_KNOWN)
+		return -EINVAL;
+	if (!hca_sq_accepts(hca_qp_state(qp)))
+		return -EINVAL;
+	if (sq->head - sq->tail >= sq->limit)
+		return -ENOMEM;
+	e = hca_sq_entry(sq, sq->head);
+	e->wr_id = wr_id;
+	e->opcode = (uint8_t)opcode;
+	e->flags = entry_flags(qp, send_flags & ~(unsigned)IBV_SEND_INLINE);
+	*out = e;
 	return 0;
 }
 
@@ -137,6 +196,8 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	hca_enter();
 	hca_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
+		struct hca_swqe *e;
+
 		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
 			ret = EINVAL;
 			break;
@@ -145,9 +206,11 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 			ret = ENOMEM;
 			break;
 		}
-		ret = fill(qp, hca_sq_entry(sq, sq->head), wr);
+		e = hca_sq_entry(sq, sq->head);
+		ret = fill(qp, e, wr);
 		if (unlikely(ret))
 			break;
+		PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 		sq->head++;
 	}
 	hca_sq_run(qp);
@@ -223,6 +286,7 @@ void hca_sq_go_back(struct hca_qp *qp, uint32_t index)
 {
 	uint32_t resend = qp->sq.next - index;
 
+	HCA_COUNT_RARE(qp, TX_REPEATED, resend);
 	qp->sq.next = index;
 	qp->tx_psn = (qp->tx_psn - resend) & HCA_PSN_MASK;
 	qp->tx_epoch++;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "util/probe.h"
 
 static struct hca_swqe *current(struct hca_qp *qp)
 {
@@ -95,6 +96,39 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 		e->imm = imm_data;
 }
 
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct hca_swqe *e = begin(ex, IBV_WR_SEND_WITH_INV,
+				   IBV_QP_EX_WITH_SEND_WITH_INV);
+
+	if (e)
+		e->imm = invalidate_rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct hca_swqe *e = begin(ex, IBV_WR_LOCAL_INV,
+				   IBV_QP_EX_WITH_LOCAL_INV);
+
+	if (!e)
+		return;
+	e->rkey = invalidate_rkey;
+	e->flags |= HCA_SWQE_LOCAL;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct hca_swqe *e = begin(ex, IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW);
+
+	if (!e)
+		return;
+	if (mw->type == IBV_MW_TYPE_2)
+		hca_mw_fill_bind(e, mw, rkey, info);
+	else
+		hca_qp_of_ex(ex)->sq.build_error = EINVAL;
+}
+
 static void rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 		 uint64_t op_flag, uint32_t rkey, uint64_t remote_addr,
 		 __be32 imm_data)
@@ -173,8 +207,9 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
 }
 
-static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
-			    const struct ibv_sge *sg_list)
+/* Into its two callers, whatever the compiler thinks of the size of a probe. */
+static inline __attribute__((always_inline)) void
+set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 	struct hca_swqe *e;
@@ -201,6 +236,13 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 	}
 	e->num_sge = (uint8_t)num_sge;
 	e->length = (uint32_t)length;
+	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
+			    const struct ibv_sge *sg_list)
+{
+	set_sge_list(ex, num_sge, sg_list);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
@@ -209,7 +251,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 	const struct ibv_sge sge = { .addr = addr, .length = length,
 				     .lkey = lkey };
 
-	wr_set_sge_list(ex, 1, &sge);
+	set_sge_list(ex, 1, &sge);
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
@@ -234,6 +276,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	}
 	e->flags |= HCA_SWQE_INLINE;
 	e->length = (uint32_t)at;
+	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
@@ -252,6 +295,9 @@ void hca_sq_builders_init(struct hca_qp *qp)
 	ex->wr_abort = wr_abort;
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
+	ex->wr_send_inv = wr_send_inv;
+	ex->wr_local_inv = wr_local_inv;
+	ex->wr_bind_mw = wr_bind_mw;
 	ex->wr_rdma_write = wr_rdma_write;
 	ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	ex->wr_rdma_read = wr_rdma_read;

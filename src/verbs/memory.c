@@ -46,8 +46,6 @@ static struct ibv_mr *verbs_mr_register(struct ibv_pd *pd, void *addr,
 		return verbs_null(-EINVAL);
 	/* Permissions to be lax, which an adapter is free not to use. */
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
-	if (access & IBV_ACCESS_ZERO_BASED)
-		iova = 0;
 	ret = hca_mr_register(pd, addr, length, iova, access, &mr);
 	return ret ? verbs_null(ret) : mr;
 }
@@ -99,13 +97,12 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	int ret = -EINVAL;
 
 	if (!mr || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ||
-	    ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && length == 0) ||
+	    ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length)) ||
+	    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) ||
 	    ((flags & IBV_REREG_MR_CHANGE_PD) && !pd))
 		goto err;
-	access = flags & IBV_REREG_MR_CHANGE_ACCESS ?
-			 access & ~IBV_ACCESS_OPTIONAL_RANGE :
-			 0;
-	ret = hca_mr_reregister(mr, flags, pd, addr, length, access);
+	ret = hca_mr_reregister(mr, flags, pd, addr, length,
+				access & ~IBV_ACCESS_OPTIONAL_RANGE);
 	if (ret == 0)
 		return 0;
 err:

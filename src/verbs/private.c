@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The BUSBAR_1 names of the progress thread; see private.h. */
+/* The BUSBAR_1 names of functions of the hca; see private.h. */
 #include "verbs/private.h"
 
 #include "hca/hca.h"
+#include "hca/inspect.h"
 #include "hca/progress.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -59,4 +60,24 @@ EXPORT bool busbar_progress_is_self(void)
 EXPORT bool busbar_owns_device(const struct ibv_device *dev)
 {
 	return hca_owns_device(dev);
+}
+
+EXPORT int busbar_inspector_open(unsigned version, struct hca_inspector **out)
+{
+	return hca_inspector_open(version, out);
+}
+
+EXPORT int busbar_inspector_look(struct hca_inspector *in, struct hca_view **out)
+{
+	return hca_inspector_look(in, out);
+}
+
+EXPORT void busbar_view_free(struct hca_view *view)
+{
+	hca_view_free(view);
+}
+
+EXPORT void busbar_inspector_close(struct hca_inspector *in)
+{
+	hca_inspector_close(in);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What our librdmacm.so.1 uses of our libibverbs.so.1 beyond the public verbs.
- * Exported under the version node BUSBAR_1, never part of the public interface;
- * both libraries come from the same build.
+ * What our librdmacm.so.1 and the command use of our libibverbs.so.1 beyond the
+ * public verbs. Exported under the version node BUSBAR_1, never part of the
+ * public interface; both libraries come from the same build. The command may run
+ * with another libibverbs and therefore looks its functions up at run time.
  */
 #ifndef VERBS_PRIVATE_H
 #define VERBS_PRIVATE_H
@@ -24,6 +25,14 @@ void busbar_progress_timer_init(struct progress_timer *t,
 void busbar_progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 void busbar_progress_timer_cancel(struct progress_timer *t);
 bool busbar_progress_is_self(void);
+
+/* For the command: hca/inspect.h. */
+struct hca_inspector;
+struct hca_view;
+int busbar_inspector_open(unsigned version, struct hca_inspector **out);
+int busbar_inspector_look(struct hca_inspector *in, struct hca_view **out);
+void busbar_view_free(struct hca_view *view);
+void busbar_inspector_close(struct hca_inspector *in);
 
 /* A device of ours (a context of another owner is left alone). */
 bool busbar_owns_device(const struct ibv_device *dev);

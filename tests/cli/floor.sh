@@ -24,12 +24,14 @@ echo "$json" | awk '
 		if (rate ? $5 < $3 : $5 > $3) bad($1 ": best " $5 ", median " $3)
 	}
 	END {
-		if (n != 14) bad(n " measurements instead of 14")
+		if (n != 16) bad(n " measurements instead of 16")
 		# Loose bounds that no real machine leaves.
 		if (median["cacheline_oneway_ns"] < 5) bad("a cache line faster than 5 ns")
 		if (median["udp_rtt_64_ns"] < 2 * best["system_call_ns"])
 			bad("a UDP round trip cheaper than its system calls")
 		if (median["vm_writev_1m_ns"] < median["vm_writev_8_ns"])
 			bad("1 MiB copied faster than 8 bytes")
+		if (median["vm_readv_64k_ns"] < best["vm_readv_8_ns"])
+			bad("64 KiB read faster than 8 bytes")
 		exit failed
 	}'

@@ -21,35 +21,75 @@ void shm_atomic_request(const struct hca_swqe *e, struct shm_slot *slot)
 	memcpy(slot->payload, &a, sizeof(a));
 }
 
+static uint64_t execute(uint64_t addr, const struct shm_atomic *a,
+			bool compare_swap)
+{
+	uint64_t *word = (uint64_t *)(uintptr_t)addr;
+	uint64_t result = a->compare_add;
+
+	if (!compare_swap)
+		return __atomic_fetch_add(word, a->compare_add,
+					  __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(word, &result, a->swap, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return result;
+}
+
+/*
+ * Through a window, or into memory on demand. A window may be unbound by a thread
+ * that does not wait for this link's lock, so the key is announced as an initiator
+ * announces it. A page that is not there must not end the program; one that goes
+ * away between the look and the instruction is the program's own race.
+ */
+static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
+					    struct hca_key_use *use,
+					    bool compare_swap)
+{
+	uint64_t tag = shm_uuid_tag(hca_process.uuid);
+	int hazard = hca_hazard_enter(tag << 32 | a->rkey);
+	enum ibv_wc_status status;
+
+	status = hca_key_check(hca_process.segment->keys, use);
+	if (status == IBV_WC_SUCCESS && (use->flags & HCA_KEY_ON_DEMAND) &&
+	    !hca_page_usable((void *)(uintptr_t)use->addr, true))
+		status = IBV_WC_REM_ACCESS_ERR;
+	if (status == IBV_WC_SUCCESS)
+		a->result = execute(use->addr, a, compare_swap);
+	hca_hazard_leave(hazard);
+	return status;
+}
+
 enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 				      bool compare_swap)
 {
-	uint32_t pd_id = qp->pd->id;
-	struct shm_atomic a;
+	struct hca_key_use use = {
+		.pd_id = qp->pd->id,
+		.qpn = qp->ibv.qp_num,
+		.access = IBV_ACCESS_REMOTE_ATOMIC,
+		.length = sizeof(uint64_t),
+	};
 	enum ibv_wc_status status;
-	uint64_t addr;
+	struct shm_atomic a;
 
 	memcpy(&a, slot->payload, sizeof(a));
 	if (!(atomic_load_explicit(&qp->pub->access, memory_order_relaxed) &
 	      IBV_ACCESS_REMOTE_ATOMIC) ||
 	    a.remote_addr % sizeof(uint64_t))
 		return IBV_WC_REM_INV_REQ_ERR;
-	status = hca_key_check(hca_process.segment->keys, HCA_KEYS, a.rkey,
-			       pd_id, a.remote_addr, sizeof(uint64_t),
-			       IBV_ACCESS_REMOTE_ATOMIC, &addr);
+	use.rkey = a.rkey;
+	use.iova = a.remote_addr;
+	status = hca_key_check(hca_process.segment->keys, &use);
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	/* An iova may be aligned where the memory is not. */
-	if (addr % sizeof(uint64_t))
+	if (use.addr % sizeof(uint64_t))
 		return IBV_WC_REM_OP_ERR;
-	if (compare_swap) {
-		a.result = a.compare_add;
-		__atomic_compare_exchange_n((uint64_t *)(uintptr_t)addr,
-					    &a.result, a.swap, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (unlikely(use.flags)) {
+		status = execute_carefully(&a, &use, compare_swap);
+		if (status != IBV_WC_SUCCESS)
+			return status;
 	} else {
-		a.result = __atomic_fetch_add((uint64_t *)(uintptr_t)addr,
-					      a.compare_add, __ATOMIC_SEQ_CST);
+		a.result = execute(use.addr, &a, compare_swap);
 	}
 	memcpy(slot->payload + offsetof(struct shm_atomic, result), &a.result,
 	       sizeof(a.result));
@@ -65,9 +105,12 @@ enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 		void *to = hca_sge_resolve(qp->pd, &e->sge[i],
 					   IBV_ACCESS_LOCAL_WRITE);
 
-		if (!to && e->sge[i].length)
+		if (likely(to))
+			memcpy(to, from, e->sge[i].length);
+		else if (e->sge[i].length &&
+			 hca_sge_write(qp->pd, &e->sge[i], 0, from,
+				       e->sge[i].length))
 			return IBV_WC_LOC_PROT_ERR;
-		memcpy(to, from, e->sge[i].length);
 		from += e->sge[i].length;
 	}
 	return IBV_WC_SUCCESS;

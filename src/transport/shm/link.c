@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/inspect_message.h"
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
@@ -59,6 +60,7 @@ static struct shm_link *link_new(void)
 	l->fd = l->kick_fd = -1;
 	list_init(&l->qps);
 	list_init(&l->backlog_qps);
+	l->place = count;
 	shm.links[count] = l;
 	atomic_store_explicit(&shm.link_count, count + 1, memory_order_release);
 	return l;
@@ -170,6 +172,8 @@ static void link_down(struct shm_link *l)
 	struct list waiting;
 
 	list_init(&waiting);
+	if (atomic_load(&l->state) == SHM_LINK_UP)
+		hca_link_closed(l->place);
 	atomic_store(&l->state, SHM_LINK_DEAD);
 	unmap_blocks(l);
 	drop_qps(l);
@@ -201,6 +205,7 @@ void shm_link_violation(struct shm_link *l, const char *what)
 {
 	if (atomic_exchange(&l->broken, true))
 		return;
+	HCA_COUNT_PROCESS(LINKS_BROKEN, 1);
 	log_error("peer pid %d broke the rules of the link (%s), link ended",
 		  (int)l->pid, what);
 	progress_kick();
@@ -266,6 +271,9 @@ static bool file_is(int fd, size_t size)
 static void link_up(struct shm_link *l)
 {
 	atomic_store(&l->state, SHM_LINK_UP);
+	hca_link_opened(l->place, (uint32_t)l->pid,
+			(l->can_pull ? HCA_LINK_PULLS : 0u) |
+				(l->can_access ? HCA_LINK_ACCESSES : 0u));
 	if (l->target_block)
 		atomic_store(&shm.by_block[l->target_block], l);
 	log_debug("link to pid %d up%s", (int)l->pid,
@@ -484,6 +492,12 @@ static void on_control(void *arg, uint32_t events)
 
 	pthread_mutex_lock(&shm.lock);
 	if (atomic_load(&l->state) == SHM_LINK_FREE) {
+		pthread_mutex_unlock(&shm.lock);
+		return;
+	}
+	if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && !l->area &&
+	    hca_inspect_answer(l->fd)) {
+		link_end(l, "inspected");
 		pthread_mutex_unlock(&shm.lock);
 		return;
 	}

@@ -21,8 +21,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define FENCE_LIMIT_NS (10 * NSEC_PER_SEC)
-
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
 {
 	uint8_t seen[16];
@@ -50,11 +48,14 @@ static enum ibv_wc_status local_iov(struct hca_qp *qp, const struct hca_swqe *e,
 		return IBV_WC_SUCCESS;
 	}
 	for (unsigned i = 0; i < e->num_sge; i++) {
-		void *at = hca_sge_resolve(qp->pd, &e->sge[i],
-					   read ? IBV_ACCESS_LOCAL_WRITE : 0);
+		unsigned right = read ? IBV_ACCESS_LOCAL_WRITE : 0;
+		void *at = hca_sge_resolve(qp->pd, &e->sge[i], right);
 
-		if (!at && e->sge[i].length)
-			return IBV_WC_LOC_PROT_ERR;
+		if (unlikely(!at && e->sge[i].length)) {
+			at = hca_sge_for_kernel(qp->pd, &e->sge[i], right);
+			if (!at)
+				return IBV_WC_LOC_PROT_ERR;
+		}
 		iov[i] = (struct iovec){ at, e->sge[i].length };
 	}
 	*count = e->num_sge;
@@ -77,8 +78,12 @@ static enum ibv_wc_status copy_all(const struct shm_link *l, bool read,
 		if (n <= 0) {
 			log_debug("%s of pid %d failed: %m",
 				  read ? "read" : "write", (int)l->pid);
-			return n < 0 && errno == ESRCH ? IBV_WC_RETRY_EXC_ERR :
-							 IBV_WC_REM_ACCESS_ERR;
+			if (n < 0 && errno == ESRCH)
+				return IBV_WC_RETRY_EXC_ERR;
+			/* It stops where a page is missing: ours or theirs? */
+			return hca_page_usable(iov[0].iov_base, read) ?
+				       IBV_WC_REM_ACCESS_ERR :
+				       IBV_WC_LOC_PROT_ERR;
 		}
 		remote += (uint64_t)n;
 		length -= (uint64_t)n;
@@ -93,16 +98,21 @@ static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
 {
 	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
 	int hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
+	struct hca_key_use use = {
+		.rkey = e->rkey,
+		.pd_id = atomic_load_explicit(&qp->remote->pd_id,
+					      memory_order_relaxed),
+		.qpn = qp->attr.dest_qp_num,
+		.access = right,
+		.iova = e->remote_addr,
+		.length = e->length,
+	};
 	enum ibv_wc_status status;
-	uint64_t remote;
 
 	/* hca_hazard_enter() is a locked instruction: the full fence. */
-	status = hca_key_check(
-		l->peer->keys, HCA_KEYS, e->rkey,
-		atomic_load_explicit(&qp->remote->pd_id, memory_order_relaxed),
-		e->remote_addr, e->length, right, &remote);
+	status = hca_key_check(l->peer->keys, &use);
 	if (status == IBV_WC_SUCCESS)
-		status = copy_all(l, read, iov, count, remote, e->length);
+		status = copy_all(l, read, iov, count, use.addr, e->length);
 	hca_hazard_leave(hazard);
 	return status;
 }
@@ -145,9 +155,47 @@ static void wait_for_copies(struct shm_link *l)
 	hca_unlock(&l->rx_lock);
 }
 
+/* And one-sided ones, and results of atomics, of the link's QPs. A thread that is
+ * building a request (ibv_wr_start) has such a lock itself, and copies nothing. */
+static void wait_for_qps(struct shm_link *l)
+{
+	if (hca_self.depth)
+		return;
+	list_for_each(qp, &l->qps, struct hca_qp, link_entry) {
+		hca_lock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
+	}
+}
+
+static uint64_t own_key_id(uint32_t key)
+{
+	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
+}
+
+/* Of a window: copies by peers, and our own atomics through it (atomic.c). */
+bool shm_key_busy(uint32_t key)
+{
+	unsigned count = atomic_load(&shm.link_count);
+	uint64_t id = own_key_id(key);
+	bool busy;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	busy = announced(hca_process.segment, id);
+	for (unsigned i = 0; i < count && !busy; i++) {
+		struct shm_link *l = shm.links[i];
+
+		/* A link that ends unmaps its peer's segment under this. */
+		hca_lock(&l->tx_lock);
+		busy = atomic_load(&l->state) == SHM_LINK_UP &&
+		       announced(l->peer, id);
+		hca_unlock(&l->tx_lock);
+	}
+	return busy;
+}
+
 void shm_key_fence(uint32_t key)
 {
-	uint64_t id = (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
+	uint64_t id = own_key_id(key);
 	uint64_t start = progress_now_ns();
 
 	atomic_thread_fence(memory_order_seq_cst);
@@ -157,7 +205,7 @@ void shm_key_fence(uint32_t key)
 
 		while (atomic_load(&l->state) == SHM_LINK_UP &&
 		       announced(l->peer, id)) {
-			if (progress_now_ns() - start > FENCE_LIMIT_NS) {
+			if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
 				log_error("peer pid %d holds key 0x%x for too long",
 					  (int)l->pid, key);
 				break;
@@ -165,6 +213,7 @@ void shm_key_fence(uint32_t key)
 			sched_yield();
 		}
 		wait_for_copies(l);
+		wait_for_qps(l);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }

@@ -10,6 +10,7 @@
 
 #include "transport/shm/shm.h"
 #include "util/clock.h"
+#include "util/probe.h"
 
 #define FIRST_WAIT_NS 100000
 /* A timeout of 0 means for ever; a peer that is known to be gone will not come
@@ -57,7 +58,9 @@ void shm_retry_lost(struct hca_qp *qp)
 		hca_sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
+	HCA_COUNT_RARE(qp, TX_RETRIES, 1);
 	wait = (uint64_t)FIRST_WAIT_NS << MIN(qp->lost_tries++, 10u);
+	PROBE(retry, qp->ibv.qp_num, qp->lost_tries, wait);
 	if (timeout)
 		wait = MIN(wait, timeout);
 	wait_and_retry(qp, now, MIN(wait, limit - (now - qp->lost_since_ns)));
@@ -65,6 +68,8 @@ void shm_retry_lost(struct hca_qp *qp)
 
 void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
 {
+	HCA_COUNT_RARE(qp, TX_RNR_RECEIVED, 1);
+	PROBE(rnr, qp->ibv.qp_num, timer_code, qp->rnr_left);
 	qp->lost_since_ns = 0;
 	if (qp->rnr_left == 0) {
 		hca_sq_complete(qp, IBV_WC_RNR_RETRY_EXC_ERR);
@@ -97,6 +102,7 @@ static void resolve_datagram(struct hca_qp *qp)
 	if (qp->sq.next != qp->sq.head &&
 	    hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
 		/* Sent and lost on the way, as datagrams may be. */
+		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}

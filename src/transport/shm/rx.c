@@ -12,6 +12,7 @@
 
 #include "transport/shm/shm.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define BUDGET 32 /* slots per call, so that others get their turn */
 
@@ -43,10 +44,12 @@ static uint64_t room_of(const struct hca_rwqe *e)
 
 /*
  * The pieces of the receive buffers that [at, at + length) of the message falls
- * into. Returns their number, or -EFAULT when a key does not allow it.
+ * into. Returns their number, or -EFAULT when a key does not allow it. `for_kernel`:
+ * they need not be there, as the kernel copies.
  */
 static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
-		       uint32_t at, uint32_t length, struct iovec *iov)
+		       uint32_t at, uint32_t length, bool for_kernel,
+		       struct iovec *iov)
 {
 	int n = 0;
 
@@ -60,6 +63,9 @@ static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
 			continue;
 		}
 		base = hca_sge_resolve(qp->recv_pd, s, IBV_ACCESS_LOCAL_WRITE);
+		if (unlikely(!base && for_kernel))
+			base = hca_sge_for_kernel(qp->recv_pd, s,
+						  IBV_ACCESS_LOCAL_WRITE);
 		if (!base)
 			return -EFAULT;
 		part = MIN(length, s->length - at);
@@ -68,6 +74,28 @@ static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
 		at = 0;
 	}
 	return n;
+}
+
+/* The same as copy_in() for whatever keys, piece by piece. */
+static int copy_in_carefully(const struct hca_qp *qp, const struct hca_rwqe *e,
+			     uint32_t at, const uint8_t *from, uint32_t length)
+{
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		part = MIN(length, s->length - at);
+		if (hca_sge_write(qp->recv_pd, s, at, from, part))
+			return -EFAULT;
+		from += part;
+		length -= part;
+		at = 0;
+	}
+	return 0;
 }
 
 static int copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
@@ -82,16 +110,18 @@ static int copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
 					   IBV_ACCESS_LOCAL_WRITE);
 
 		if (unlikely(!to))
-			return length ? -EFAULT : 0;
+			return copy_in_carefully(qp, e, at, from, length);
 		memcpy(to, from, length);
 		return 0;
 	}
-	n = scatter_iov(qp, e, at, length, iov);
+	n = scatter_iov(qp, e, at, length, false, iov);
+	if (unlikely(n < 0))
+		return copy_in_carefully(qp, e, at, from, length);
 	for (int i = 0; i < n; i++) {
 		memcpy(iov[i].iov_base, from, iov[i].iov_len);
 		from += iov[i].iov_len;
 	}
-	return n < 0 ? n : 0;
+	return 0;
 }
 
 /* Copies a large message out of the sender's memory. */
@@ -114,7 +144,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	}
 	if (left)
 		return -EBADMSG;
-	n = scatter_iov(qp, e, 0, m->length, local);
+	n = scatter_iov(qp, e, 0, m->length, true, local);
 	if (n < 0)
 		return n;
 	/* Normally one call; it may stop early at a page that is not there. */
@@ -122,8 +152,10 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 		ssize_t got = process_vm_readv(l->pid, local, (unsigned long)n,
 					       remote, (unsigned long)r, 0);
 
+		/* It stops where a page is missing: theirs or ours? */
 		if (got <= 0)
-			return -EIO;
+			return hca_page_usable(local[0].iov_base, true) ?
+				       -EIO : -EFAULT;
 		done += (uint64_t)got;
 		if (done == m->length)
 			break;
@@ -167,9 +199,13 @@ enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
 static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
-	bool imm = m->op == SHM_SEND_IMM || m->op == SHM_WRITE_IMM ||
-		   m->op == SHM_DATAGRAM_IMM;
-	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+	static const uint8_t wc_flags[] = {
+		[SHM_SEND_IMM] = IBV_WC_WITH_IMM,
+		[SHM_WRITE_IMM] = IBV_WC_WITH_IMM,
+		[SHM_DATAGRAM] = IBV_WC_GRH,
+		[SHM_DATAGRAM_IMM] = IBV_WC_GRH | IBV_WC_WITH_IMM,
+		[SHM_SEND_INV] = IBV_WC_WITH_INV,
+	};
 	struct ibv_wc wc = {
 		.wr_id = e->wr_id,
 		.status = status,
@@ -178,13 +214,18 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 		.byte_len = m->length,
 		.qp_num = qp->ibv.qp_num,
 		.src_qp = m->src_qpn,
-		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0u) |
-			    (datagram ? IBV_WC_GRH : 0u),
+		.wc_flags = wc_flags[m->op],
 	};
 
-	wc.imm_data = imm ? m->imm : 0;
-	if (datagram)
+	/* Or the key that was invalidated. */
+	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
+		wc.imm_data = m->imm;
+	if (unlikely(wc.wc_flags & IBV_WC_GRH))
 		wc.sl = m->flags & SHM_IPV4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6;
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
+	else
+		HCA_COUNT_RARE(qp, RX_ERRORS, 1);
 	hca_recv_done(qp);
 	hca_cq_push(qp->recv_cq, &wc, m->flags & SHM_SOLICITED);
 }
@@ -204,12 +245,15 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	struct hca_rwqe *e;
 
 	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
-	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey)
+	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
+	}
 	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
 	if (!e) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
 	if (m->length > room_of(e)) {
@@ -219,6 +263,8 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	switch (place(l, qp, e, m)) {
 	case 0:
 		complete_recv(qp, e, m, IBV_WC_SUCCESS);
+		/* The header was not sent, and is not counted. */
+		HCA_COUNT(qp, RX_SEND_BYTES, -(uint64_t)HCA_GRH_BYTES);
 		hca_unlock(&qp->recv->consume_lock);
 		break;
 	case -EFAULT:
@@ -294,6 +340,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	int ret;
 
 	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(qp, m)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
@@ -301,22 +348,26 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	e = hca_recv_first(qp);
 	if (unlikely(!e)) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_RNR_SENT, 1);
 		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
 		return;
 	}
 	if (unlikely(m->op != SHM_WRITE_IMM && bytes > room_of(e))) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_INVALID, 0);
 		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
 		return;
 	}
 	ret = place(l, qp, e, m);
 	if (unlikely(ret == -EFAULT)) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_REMOTE_ERROR, 0);
 		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
 	if (unlikely(ret)) {
 		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, ret == -EIO ? SHM_REMOTE_ERROR : SHM_INVALID, 0);
 		if (ret == -EBADMSG)
 			shm_link_violation(l, "malformed message");
@@ -330,6 +381,13 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	qp->rx_offset = 0;
+	/* No NAK for a key that is not to be invalidated: the sender gets no
+	 * answer from a QP that is in error (9.9.6.3, class J). */
+	if (unlikely(m->op == SHM_SEND_INV && hca_key_invalidate(qp, m->imm))) {
+		mark(m, SHM_DROPPED, 0);
+		receive_failed(qp, e, m, IBV_WC_MW_BIND_ERR);
+		return;
+	}
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
@@ -340,6 +398,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
  * of no use any more (9.9.3). */
 static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 {
+	HCA_COUNT_RARE(qp, RX_ACCESS_FAULTS, 1);
 	/* In this order: who reads the event finds the state. */
 	hca_qp_fail(qp);
 	hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
@@ -352,17 +411,20 @@ static void receive_atomic(struct hca_qp *qp, struct message *m)
 	enum ibv_wc_status status;
 
 	if (qp->ibv.qp_type != IBV_QPT_RC || !expected(qp, m)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
 	status = shm_atomic_execute(qp, m->slot, m->op == SHM_COMPARE_SWAP);
 	if (unlikely(status != IBV_WC_SUCCESS)) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
 			status == IBV_WC_REM_ACCESS_ERR	 ? SHM_REMOTE_ACCESS :
 							   SHM_REMOTE_ERROR, 0);
 		refuse_access(qp, status);
 		return;
 	}
+	HCA_COUNT_RARE(qp, RX_ATOMICS, 1);
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 }
@@ -384,6 +446,10 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
 	if (unlikely(state != IBV_QPS_RTS && !receives_in(qp, state, m))) {
+		if (qp)
+			HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+		else
+			HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
@@ -393,6 +459,7 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 		if (likely(receive_plain(qp, m)))
 			break;
 		/* fall through */
+	case SHM_SEND_INV:
 	case SHM_WRITE_IMM:
 		receive_message(l, qp, m);
 		break;
@@ -441,6 +508,7 @@ bool shm_receive(struct shm_link *l)
 
 		atomic_store_explicit(&l->acked_hint, s->ack,
 				      memory_order_release);
+		PROBE(receive, m.dst_qpn, m.src_qpn, m.psn, m.length, m.op);
 		dispatch(l, &m);
 		kick |= m.marked || (m.flags & SHM_KICK_ON_ACK);
 		l->rx_marks += m.marked;

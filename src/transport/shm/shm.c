@@ -118,6 +118,7 @@ static const struct hca_transport_ops shm_ops = {
 	.qp_retry = shm_retry_expired,
 	.qp_forget = shm_qp_forget,
 	.key_fence = shm_key_fence,
+	.key_busy = shm_key_busy,
 	.poll = shm_poll,
 	.pending = shm_pending,
 	.forked = shm_links_forked,

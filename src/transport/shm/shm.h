@@ -38,6 +38,9 @@
 #define SHM_DATA_BYTES (1u << 20)
 #define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
+/* Who announces for so long that it copies has stopped in the middle of it, or
+ * lies: it is not waited for any more. */
+#define SHM_FENCE_LIMIT_NS UINT64_C(10000000000)
 
 enum shm_op {
 	SHM_SEND = 1,
@@ -47,6 +50,7 @@ enum shm_op {
 	SHM_DATAGRAM_IMM,
 	SHM_COMPARE_SWAP,
 	SHM_FETCH_ADD,
+	SHM_SEND_INV,   /* imm: the key to be invalidated */
 	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
 };
 
@@ -133,6 +137,7 @@ struct shm_area {
 	struct shm_direction dir[2]; /* connector to acceptor, and back */
 };
 
+_Static_assert(SHM_LINKS <= HCA_LINKS, "all links can be shown");
 _Static_assert(sizeof(struct shm_slot) == SHM_SLOT_BYTES, "slot size");
 _Static_assert(offsetof(struct shm_slot, payload) == 32, "slot header");
 _Static_assert(sizeof(struct shm_ack) == CACHE_LINE, "one line");
@@ -157,6 +162,7 @@ struct shm_inflight {
 
 struct shm_link {
 	_Atomic int state; /* enum shm_link_state; changes under shm.lock */
+	unsigned place;    /* in shm.links */
 	int fd;
 	uint32_t target_block;  /* CONNECTING: whom we called */
 	bool can_pull;          /* the peer may read our memory */
@@ -231,7 +237,7 @@ bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 
 /* ---- control.c: handshake messages ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u
-#define SHM_CONTROL_VERSION 1
+#define SHM_CONTROL_VERSION 3 /* also when struct hca_segment changes */
 
 enum shm_control_kind {
 	SHM_HELLO = 1, /* descriptors: segment, kick, area */
@@ -267,6 +273,8 @@ void shm_posted(struct hca_qp *qp);
 bool shm_harvest(struct shm_link *l, bool look);
 /* Works off what a peer that has ended acknowledged. */
 void shm_harvest_rest(struct shm_link *l);
+/* The QP tries again when the link has moved on. sq_lock is held. */
+void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
  * to it that none of them is forgotten meanwhile. */
 void shm_backlog_run(struct list *waiting);
@@ -275,6 +283,11 @@ void shm_kick(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules, and which. */
 void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		    enum ibv_wc_status status);
+
+/* ---- local.c ---- */
+/* The next entry, which sends nothing (BIND_MW, LOCAL_INV). True when it is done
+ * and transmission may go on. sq_lock is held. */
+bool shm_local(struct hca_qp *qp);
 
 /* ---- retry.c ---- */
 /* The oldest entry was lost (or could not be sent): go back to it and try
@@ -314,6 +327,7 @@ enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
 				const struct hca_swqe *e);
 void shm_key_fence(uint32_t key);
+bool shm_key_busy(uint32_t key);
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16]);
 
 /* Is a lock of a link that may be in use by who moves messages already to be

@@ -15,6 +15,7 @@
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
+#include "util/probe.h"
 
 #define IDLE_POLLS_TO_KICK 4096
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
@@ -118,10 +119,11 @@ static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 			continue;
 		}
 		base = hca_sge_resolve(qp->pd, s, 0);
-		if (unlikely(!base))
-			return false;
 		part = MIN(length, s->length - from);
-		memcpy(to, base + from, part);
+		if (likely(base))
+			memcpy(to, base + from, part);
+		else if (hca_sge_read(qp->pd, s, from, to, part))
+			return false;
 		to += part;
 		length -= part;
 		from = 0;
@@ -137,7 +139,8 @@ static inline bool gather_check(const struct hca_qp *qp,
 		return true;
 	for (unsigned i = 0; i < e->num_sge; i++)
 		if (unlikely(e->sge[i].length &&
-			     !hca_sge_resolve(qp->pd, &e->sge[i], 0)))
+			     !hca_sge_resolve(qp->pd, &e->sge[i], 0) &&
+			     !hca_sge_for_kernel(qp->pd, &e->sge[i], 0)))
 			return false;
 	return true;
 }
@@ -162,6 +165,7 @@ static const uint8_t ops[] = {
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_WRITE_IMM,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = SHM_COMPARE_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = SHM_FETCH_ADD,
+	[IBV_WR_SEND_WITH_INV] = SHM_SEND_INV,
 };
 
 static inline bool is_onesided(const struct hca_swqe *e)
@@ -171,6 +175,7 @@ static inline bool is_onesided(const struct hca_swqe *e)
 	       e->opcode == IBV_WR_RDMA_READ;
 }
 
+/* False when the receiver cannot be told a plain address for each piece. */
 static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 		     struct shm_slot *slot)
 {
@@ -217,9 +222,9 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
 	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
-		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp)) {
-		if (unlikely(!put_pull(qp, e, s)))
-			return -EFAULT;
+		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp) &&
+		   likely(put_pull(qp, e, s))) {
+		/* Nothing else to be written. */
 	} else {
 		struct shm_extent x = {
 			.at = qp->tx_offset,
@@ -243,6 +248,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	s->length = e->length;
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
+	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
+	      e->length, e->opcode);
 	slot_publish(l, &w, is_reliable(qp) ? qp : NULL, index, last);
 	return 0;
 }
@@ -280,6 +287,7 @@ static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 	s->length = length;
 	s->imm = e->imm;
 	s->psn = e->ud.qkey;
+	PROBE(transmit, s->src_qpn, s->dst_qpn, s->psn, s->length, e->opcode);
 	slot_publish(l, &w, NULL, 0, true);
 	return 0;
 }
@@ -297,6 +305,7 @@ void shm_kick(struct shm_link *l)
 	if (likely(!atomic_load_explicit(&l->peer->wants_kick,
 					 memory_order_relaxed)))
 		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
@@ -315,7 +324,7 @@ static void backlog_add(struct shm_link *l, struct hca_qp *qp)
 		progress_kick(); /* nobody polls: the thread has to tick */
 }
 
-static void wait_in_backlog(struct shm_link *l, struct hca_qp *qp)
+void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
 {
 	hca_lock(&l->tx_lock);
 	backlog_add(l, qp);
@@ -332,7 +341,7 @@ static bool remote_ready(const struct hca_qp *qp)
 		return false;
 	state = atomic_load_explicit(&r->state, memory_order_acquire);
 	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
-		state == IBV_QPS_SQD) &&
+		state == IBV_QPS_SQD || state == IBV_QPS_SQE) &&
 	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
 		       qp->ibv.qp_num;
 }
@@ -350,7 +359,7 @@ static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm
 	*done = false;
 	if (qp->sq.next != qp->sq.tail) {
 		/* Earlier messages are executed first. */
-		wait_in_backlog(l, qp);
+		shm_backlog_wait(l, qp);
 		return false;
 	}
 	if (unlikely(e->opcode == IBV_WR_RDMA_READ &&
@@ -374,6 +383,8 @@ static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm
 	}
 	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
+		if (unlikely(status != IBV_WC_SUCCESS))
+			HCA_COUNT_RARE(qp, TX_LOST, 1);
 		if (status == IBV_WC_SUCCESS &&
 		    e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 			return true;
@@ -400,7 +411,9 @@ complete:
  * peer is looked for again, away from here. */
 static void lose_unreliable(struct hca_qp *qp)
 {
-	while (qp->sq.next != hca_sq_end(qp)) {
+	while (qp->sq.next != hca_sq_end(qp) &&
+	       !(hca_sq_entry(&qp->sq, qp->sq.next)->flags & HCA_SWQE_LOCAL)) {
+		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
@@ -443,6 +456,8 @@ static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
 	s->length = e->length;
 	s->imm = e->imm;
 	s->psn = qp->tx_psn;
+	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
+	      e->length, e->opcode);
 	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, true);
 	/* The next slot's tag is watched by the peer, its payload is not: it is
 	 * ours when it is needed. */
@@ -469,10 +484,12 @@ static void transmit_connected(struct hca_qp *qp)
 		bool done;
 		int ret;
 
-		if (unlikely(!l)) {
-			if (!is_reliable(qp))
+		if (unlikely(!l && !(e->flags & HCA_SWQE_LOCAL))) {
+			if (!is_reliable(qp)) {
 				lose_unreliable(qp);
-			else if (qp->sq.next == qp->sq.tail)
+				continue;
+			}
+			if (qp->sq.next == qp->sq.tail)
 				shm_retry_lost(qp);
 			return;
 		}
@@ -480,10 +497,15 @@ static void transmit_connected(struct hca_qp *qp)
 			sent = true;
 			continue;
 		}
+		if (unlikely(e->flags & HCA_SWQE_LOCAL)) {
+			if (!shm_local(qp))
+				break;
+			continue;
+		}
 		/* Fence: what it reads may be the result of an atomic. */
 		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
 			     qp->sq.next != qp->sq.tail)) {
-			wait_in_backlog(l, qp);
+			shm_backlog_wait(l, qp);
 			break;
 		}
 		if (is_onesided(e)) {
@@ -564,10 +586,14 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 					backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);
+			} else {
+				HCA_COUNT_RARE(qp, TX_LOST, 1);
 			}
 			hca_unlock(&l->tx_lock);
 			if (ret == -EAGAIN)
 				return;
+		} else {
+			HCA_COUNT_RARE(qp, TX_LOST, 1);
 		}
 		/* A datagram is complete when it is on its way, or lost. */
 		qp->sq.next++;
@@ -734,8 +760,10 @@ static void wake_idle_peer(struct shm_link *l)
 
 	/* The peer's application polled lately and stopped: its thread notices
 	 * at its next tick, we can tell it sooner. */
-	if (l->idle_polls % IDLE_POLLS_TO_KICK == 0 &&
-	    write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (l->idle_polls % IDLE_POLLS_TO_KICK)
+		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
+	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 

@@ -54,7 +54,10 @@ static struct ibv_qp *create_qp(struct end *e, const struct side_options *o)
 	attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	if (attr.qp_type != IBV_QPT_UD)
 		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE |
-				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				       IBV_QP_EX_WITH_BIND_MW |
+				       IBV_QP_EX_WITH_LOCAL_INV |
+				       IBV_QP_EX_WITH_SEND_WITH_INV;
 	if (attr.qp_type == IBV_QPT_RC)
 		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ |
 				       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
@@ -137,6 +140,10 @@ static void serve_close(struct end *e, const struct request *q, struct reply *r)
 	for (int i = 0; i < SIDE_MRS; i++) {
 		if (e->ah[i])
 			bad += ibv_destroy_ah(e->ah[i]) != 0;
+		if (e->mw[i])
+			bad += ibv_dealloc_mw(e->mw[i]) != 0;
+	}
+	for (int i = 0; i < SIDE_MRS; i++) {
 		if (e->mr[i])
 			bad += ibv_dereg_mr(e->mr[i]) != 0;
 	}
@@ -286,6 +293,12 @@ static void build_one(struct ibv_qp_ex *qp, const struct end *e,
 	case IBV_WR_SEND_WITH_IMM:
 		ibv_wr_send_imm(qp, s->imm);
 		break;
+	case IBV_WR_SEND_WITH_INV:
+		ibv_wr_send_inv(qp, s->imm);
+		break;
+	case IBV_WR_LOCAL_INV:
+		ibv_wr_local_inv(qp, s->imm);
+		return;
 	case IBV_WR_RDMA_WRITE:
 		ibv_wr_rdma_write(qp, s->rkey, s->remote_addr);
 		break;

@@ -52,7 +52,7 @@ struct send_req {
 	uint64_t wr_id;
 	enum ibv_wr_opcode opcode;
 	unsigned flags;
-	uint32_t imm; /* network order */
+	uint32_t imm; /* network order, or the key to be invalidated */
 	int num_sge;
 	struct ibv_sge sge[MAX_SGES];
 	uint64_t remote_addr;
@@ -93,6 +93,7 @@ struct end {
 	struct ibv_cq *cq[2];
 	struct ibv_qp *qp[SIDE_QPS];
 	struct ibv_mr *mr[SIDE_MRS];
+	struct ibv_mw *mw[SIDE_MRS]; /* window.h */
 	struct ibv_ah *ah[SIDE_MRS];
 	uint8_t *buffer;
 	uint64_t bytes;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One device, by the public verbs: for people, and for programs. */
+#ifndef CLI_DEVICES_H
+#define CLI_DEVICES_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+#include "cli/json_out.h"
+
+/* 0 or a negative errno, logged. */
+int device_print(struct ibv_device *dev, bool verbose);
+/* One element of an array that is open. */
+int device_json(struct json_out *j, struct ibv_device *dev);
+
+/* ---- shared by the two ---- */
+const char *device_kind(const struct ibv_device *dev);
+const char *device_gid_type(uint32_t type);
+const char *device_link_layer(uint8_t layer);
+const char *device_atomics(enum ibv_atomic_cap cap);
+unsigned device_mtu_bytes(enum ibv_mtu mtu);
+/* Gbit/s of a port; 0 when unknown. */
+double device_port_gbit(const struct ibv_port_attr *a);
+
+#endif

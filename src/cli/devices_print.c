@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A device with its ports and addresses, for people. */
+#include "cli/devices.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/log.h"
+
+const char *device_gid_type(uint32_t type)
+{
+	switch (type) {
+	case IBV_GID_TYPE_IB: return "InfiniBand";
+	case IBV_GID_TYPE_ROCE_V1: return "RoCE v1";
+	case IBV_GID_TYPE_ROCE_V2: return "RoCE v2";
+	default: return "unknown";
+	}
+}
+
+const char *device_link_layer(uint8_t layer)
+{
+	switch (layer) {
+	case IBV_LINK_LAYER_INFINIBAND: return "InfiniBand";
+	case IBV_LINK_LAYER_ETHERNET: return "Ethernet";
+	default: return "unknown link";
+	}
+}
+
+unsigned device_mtu_bytes(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
+/* Gbit/s of one lane by the code of active_speed; 0 when unknown. */
+static double lane_gbit(uint32_t code)
+{
+	switch (code) {
+	case 1: return 2.5;
+	case 2: return 5;
+	case 4: case 8: return 10;
+	case 16: return 14;
+	case 32: return 25;
+	case 64: return 50;
+	case 128: return 100;
+	default: return 0;
+	}
+}
+
+static unsigned lanes(uint8_t code)
+{
+	switch (code) {
+	case 1: return 1;
+	case 2: return 4;
+	case 4: return 8;
+	case 8: return 12;
+	case 16: return 2;
+	default: return 0;
+	}
+}
+
+static void print_gids(struct ibv_context *ctx, unsigned port, int table_len)
+{
+	for (int i = 0; i < table_len; i++) {
+		struct ibv_gid_entry e;
+		char text[INET6_ADDRSTRLEN], name[IF_NAMESIZE] = "";
+
+		/* An empty place in the table is -ENODATA, not an error. */
+		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
+			continue;
+		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));
+		if (e.ndev_ifindex)
+			if_indextoname(e.ndev_ifindex, name);
+		printf("    gid %-3d %-10s %s%s%s\n", i,
+		       device_gid_type(e.gid_type), text, *name ? " on " : "", name);
+	}
+}
+
+double device_port_gbit(const struct ibv_port_attr *a)
+{
+	return lane_gbit(a->active_speed) * lanes(a->active_width);
+}
+
+static int print_port(struct ibv_context *ctx, unsigned port)
+{
+	struct ibv_port_attr a;
+	int err = ibv_query_port(ctx, (uint8_t)port, &a);
+	double gbit;
+
+	if (err) {
+		log_error("device %s port %u: query: %s", ctx->device->name,
+			  port, strerror(err));
+		return -err;
+	}
+	gbit = device_port_gbit(&a);
+	printf("  port %u  %s, %s", port, ibv_port_state_str(a.state),
+	       device_link_layer(a.link_layer));
+	if (gbit > 0)
+		printf(", %g Gbit/s", gbit);
+	printf(", MTU %u (max %u)", device_mtu_bytes(a.active_mtu),
+	       device_mtu_bytes(a.max_mtu));
+	if (a.link_layer == IBV_LINK_LAYER_INFINIBAND)
+		printf(", LID %u", a.lid);
+	printf("\n");
+	print_gids(ctx, port, a.gid_tbl_len);
+	return 0;
+}
+
+const char *device_atomics(enum ibv_atomic_cap cap)
+{
+	switch (cap) {
+	case IBV_ATOMIC_NONE: return "none";
+	case IBV_ATOMIC_HCA: return "among RDMA operations";
+	case IBV_ATOMIC_GLOB: return "with the processor too";
+	}
+	return "unknown";
+}
+
+static void print_limits(const struct ibv_device_attr *a)
+{
+	printf("  limits\n");
+	printf("    queue pairs          %d, %d work requests, %d gather entries\n",
+	       a->max_qp, a->max_qp_wr, a->max_sge);
+	printf("    completion queues    %d, %d entries\n", a->max_cq, a->max_cqe);
+	printf("    memory regions       %d, up to %" PRIu64 " bytes\n",
+	       a->max_mr, a->max_mr_size);
+	printf("    protection domains   %d\n", a->max_pd);
+	printf("    shared receive       %d queues, %d work requests, %d scatter entries\n",
+	       a->max_srq, a->max_srq_wr, a->max_srq_sge);
+	printf("    address handles      %d\n", a->max_ah);
+	printf("    memory windows       %d\n", a->max_mw);
+	printf("    reads and atomics    %d outstanding at the target, %d at the initiator\n",
+	       a->max_qp_rd_atom, a->max_qp_init_rd_atom);
+	printf("    atomics              %s\n", device_atomics(a->atomic_cap));
+	printf("    partition keys       %d\n", a->max_pkeys);
+}
+
+const char *device_kind(const struct ibv_device *dev)
+{
+	return dev->transport_type == IBV_TRANSPORT_IWARP ? "iWARP" :
+							    "InfiniBand verbs";
+}
+
+int device_print(struct ibv_device *dev, bool verbose)
+{
+	struct ibv_context *ctx = ibv_open_device(dev);
+	struct ibv_device_attr a;
+	uint64_t guid;
+	int err;
+
+	if (!ctx) {
+		err = errno;
+		log_error("device %s cannot be opened: %s",
+			  ibv_get_device_name(dev), strerror(err));
+		return -err;
+	}
+	err = ibv_query_device(ctx, &a);
+	if (err) {
+		log_error("device %s: query: %s", ibv_get_device_name(dev),
+			  strerror(err));
+		goto out_close;
+	}
+	guid = be64toh(a.node_guid);
+	printf("%s  %s, GUID %04x:%04x:%04x:%04x, vendor 0x%06x, firmware %s\n",
+	       ibv_get_device_name(dev), device_kind(dev), (unsigned)(guid >> 48),
+	       (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
+	       (unsigned)guid & 0xffff, a.vendor_id,
+	       a.fw_ver[0] ? a.fw_ver : "-");
+	for (unsigned p = 1; p <= a.phys_port_cnt && !err; p++)
+		err = -print_port(ctx, p);
+	if (verbose && !err)
+		print_limits(&a);
+out_close:
+	ibv_close_device(ctx);
+	return -err;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asking for the processes, and the words and sums of all their printers. */
+#include "cli/processes.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "util/container_of.h"
+#include "util/log.h"
+
+const struct traffic_class traffic_sent[4] = {
+	{ "SEND", { HCA_TX_SENDS, HCA_TX_SENDS_IMM, HCA_TX_SENDS_INV }, 3 },
+	{ "WRITE", { HCA_TX_WRITES, HCA_TX_WRITES_IMM }, 2 },
+	{ "READ", { HCA_TX_READS }, 1 },
+	{ "ATOMIC", { HCA_TX_COMPARE_SWAPS, HCA_TX_FETCH_ADDS }, 2 },
+};
+const struct traffic_class traffic_received[3] = {
+	{ "SEND", { HCA_RX_SENDS }, 1 },
+	{ "WRITE with immediate", { HCA_RX_WRITES_IMM }, 1 },
+	{ "ATOMIC", { HCA_RX_ATOMICS }, 1 },
+};
+
+int processes_open(struct processes *p)
+{
+	int (*open)(unsigned version, struct hca_inspector **out);
+	int ret;
+
+	/* Of whatever libibverbs this process has got. */
+	*(void **)&open = dlvsym(RTLD_DEFAULT, "busbar_inspector_open", "BUSBAR_1");
+	*(void **)&p->look = dlvsym(RTLD_DEFAULT, "busbar_inspector_look", "BUSBAR_1");
+	*(void **)&p->view_free = dlvsym(RTLD_DEFAULT, "busbar_view_free", "BUSBAR_1");
+	*(void **)&p->close = dlvsym(RTLD_DEFAULT, "busbar_inspector_close", "BUSBAR_1");
+	if (!open || !p->look || !p->view_free || !p->close) {
+		log_warn("the libibverbs in use is not busbar's: processes on busbar's adapter are not shown");
+		return -ENOSYS;
+	}
+	ret = open(HCA_VIEW_VERSION, &p->inspector);
+	if (ret)
+		log_error("processes cannot be looked at: %s",
+			  ret == -EPROTONOSUPPORT ?
+				  "command and library come from different builds" :
+				  strerror(-ret));
+	return ret;
+}
+
+void processes_close(struct processes *p)
+{
+	p->close(p->inspector);
+}
+
+const char *qp_type_name(uint32_t type)
+{
+	switch (type) {
+	case IBV_QPT_RC: return "RC";
+	case IBV_QPT_UC: return "UC";
+	case IBV_QPT_UD: return "UD";
+	case IBV_QPT_RAW_PACKET: return "RAW";
+	case IBV_QPT_XRC_SEND: return "XRC_SEND";
+	case IBV_QPT_XRC_RECV: return "XRC_RECV";
+	default: return "unknown";
+	}
+}
+
+const char *qp_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[IBV_QPS_RESET] = "RESET", [IBV_QPS_INIT] = "INIT",
+		[IBV_QPS_RTR] = "RTR", [IBV_QPS_RTS] = "RTS",
+		[IBV_QPS_SQD] = "SQD", [IBV_QPS_SQE] = "SQE",
+		[IBV_QPS_ERR] = "ERR",
+	};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
+}
+
+struct traffic traffic_of(const struct traffic_class *c,
+			  const uint64_t counters[HCA_QP_COUNTERS])
+{
+	struct traffic t = { 0, 0 };
+
+	for (unsigned i = 0; i < c->count; i++) {
+		t.messages += counters[c->places[i]];
+		/* Executed atomics have a fixed size, so nobody counts it. */
+		t.bytes += c->places[i] == HCA_RX_ATOMICS ?
+				   counters[HCA_RX_ATOMICS] * sizeof(uint64_t) :
+				   counters[c->places[i] + 1];
+	}
+	return t;
+}
+
+struct traffic traffic_sum(const struct traffic_class *classes, size_t count,
+			   const uint64_t counters[HCA_QP_COUNTERS])
+{
+	struct traffic sum = { 0, 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		struct traffic t = traffic_of(&classes[i], counters);
+
+		sum.messages += t.messages;
+		sum.bytes += t.bytes;
+	}
+	return sum;
+}
+
+void traffic_total(const struct hca_view *v, struct traffic_totals *t)
+{
+	memset(t, 0, sizeof(*t));
+	for (size_t i = 0; i < v->process_count; i++) {
+		const struct hca_process_view *p = &v->processes[i];
+
+		if (*p->problem)
+			continue;
+		t->processes++;
+		t->qps += p->qp_count;
+		t->mrs += p->counters[HCA_MRS];
+		t->mr_bytes += p->counters[HCA_MR_BYTES];
+		for (unsigned k = 0; k < HCA_QP_COUNTERS; k++)
+			t->counters[k] += p->totals[k];
+	}
+}
+
+void qp_states_count(const struct hca_process_view *p,
+		     unsigned counts[QP_TYPES][QP_STATES])
+{
+	memset(counts, 0, QP_TYPES * sizeof(*counts));
+	for (size_t i = 0; i < p->qp_count; i++)
+		counts[MIN(p->qps[i].type, QP_TYPES - 1u)]
+		      [MIN(p->qps[i].state, QP_STATES - 1u)]++;
+}
+
+const char *bytes_text(char *buf, size_t size, double bytes)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
+	unsigned unit = 0;
+
+	while (bytes >= 999.5 && unit < 6) {
+		bytes /= 1000;
+		unit++;
+	}
+	snprintf(buf, size, "%.*f %s", unit && bytes < 99.5 ? 1 : 0, bytes,
+		 units[unit]);
+	return buf;
+}
+
+const struct hca_process_view *process_find(const struct hca_view *v,
+					    const struct hca_process_view *p)
+{
+	for (size_t i = 0; v && i < v->process_count; i++)
+		if (!*v->processes[i].problem && !*p->problem &&
+		    v->processes[i].pid == p->pid &&
+		    !memcmp(v->processes[i].uuid, p->uuid, sizeof(p->uuid)))
+			return &v->processes[i];
+	return NULL;
+}
+
+const struct hca_qp_view *process_find_qp(const struct hca_process_view *p,
+					  uint32_t qpn)
+{
+	for (size_t i = 0; p && i < p->qp_count; i++)
+		if (p->qps[i].qpn == qpn)
+			return &p->qps[i];
+	return NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part of `busbar devices` that shows who uses the software adapter. The
+ * reading is the library's (hca/inspect.h); here it is asked for and printed.
+ */
+#ifndef CLI_PROCESSES_H
+#define CLI_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/json_out.h"
+#include "hca/inspect.h"
+
+/* The library's functions, found at run time: see verbs/private.h. */
+struct processes {
+	struct hca_inspector *inspector;
+	int (*look)(struct hca_inspector *in, struct hca_view **out);
+	void (*view_free)(struct hca_view *view);
+	void (*close)(struct hca_inspector *in);
+};
+
+/* 0, or a negative errno (logged); -ENOSYS: the libibverbs is not busbar's. */
+int processes_open(struct processes *p);
+void processes_close(struct processes *p);
+
+void processes_print(const struct hca_view *v, bool qps, FILE *out);
+/* The keys "processes" and "totals" of an object that is open. `before` with
+ * `seconds`: differences per second as well; else NULL. */
+void processes_json(struct json_out *j, const struct hca_view *v,
+		    const struct hca_view *before, double seconds, bool qps);
+/* Every `interval_s` seconds, `count` times (0: until interrupted). 0 or a
+ * negative errno. */
+int processes_watch(struct processes *p, double interval_s, unsigned count,
+		    bool qps, bool json, FILE *out);
+
+/* ---- shared by the above ---- */
+const char *qp_type_name(uint32_t type);
+const char *qp_state_name(uint32_t state);
+
+/* A class of operations: the places of its messages; bytes are one further. */
+struct traffic_class {
+	const char *name;
+	unsigned places[3];
+	unsigned count;
+};
+extern const struct traffic_class traffic_sent[4], traffic_received[3];
+
+struct traffic {
+	uint64_t messages, bytes;
+};
+struct traffic traffic_of(const struct traffic_class *c,
+			  const uint64_t counters[HCA_QP_COUNTERS]);
+struct traffic traffic_sum(const struct traffic_class *classes, size_t count,
+			   const uint64_t counters[HCA_QP_COUNTERS]);
+/* Over all processes that are known. */
+struct traffic_totals {
+	uint64_t counters[HCA_QP_COUNTERS];
+	uint64_t processes, qps, mrs, mr_bytes;
+};
+void traffic_total(const struct hca_view *v, struct traffic_totals *t);
+
+/* QPs by type and state; the last of each are those of no known one. */
+#define QP_TYPES 17
+#define QP_STATES 9
+void qp_states_count(const struct hca_process_view *p,
+		     unsigned counts[QP_TYPES][QP_STATES]);
+
+/* "12.3 kB"; returns buf. */
+const char *bytes_text(char *buf, size_t size, double bytes);
+
+/* The same process, or QP of it, in another view; NULL when it is not there. */
+const struct hca_process_view *process_find(const struct hca_view *v,
+					    const struct hca_process_view *p);
+const struct hca_qp_view *process_find_qp(const struct hca_process_view *p,
+					  uint32_t qpn);
+
+#endif

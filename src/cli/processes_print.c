@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who uses the adapter, for people. What is zero is mostly left out. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/processes.h"
+#include "util/container_of.h"
+
+static void print_traffic(FILE *out, const struct traffic_class *classes,
+			  size_t count, const uint64_t *counters)
+{
+	const char *between = "";
+	char text[32];
+
+	for (size_t i = 0; i < count; i++) {
+		struct traffic t = traffic_of(&classes[i], counters);
+
+		if (!t.messages)
+			continue;
+		fprintf(out, "%s%s %" PRIu64 " (%s)", between, classes[i].name,
+			t.messages, bytes_text(text, sizeof(text), (double)t.bytes));
+		between = ", ";
+	}
+	if (!*between)
+		fprintf(out, "nothing");
+}
+
+static bool is_traffic(unsigned place)
+{
+	return place < HCA_TX_RETRIES ||
+	       (place >= HCA_RX_SENDS && place <= HCA_RX_ATOMICS);
+}
+
+/* Retries, refusals and errors; a line only when there are any. */
+static void print_rare(FILE *out, const char *indent, const char *const *names,
+		       const uint64_t *counters)
+{
+	const char *before = indent;
+
+	for (unsigned i = 0; i < HCA_QP_COUNTERS; i++) {
+		if (is_traffic(i) || !names[i] || !counters[i])
+			continue;
+		fprintf(out, "%s%s %" PRIu64, before, names[i], counters[i]);
+		before = ", ";
+	}
+	if (before != indent)
+		fprintf(out, "\n");
+}
+
+/* "RC RTS 3, UD RTS 1". */
+static void print_states(FILE *out, const struct hca_process_view *p)
+{
+	unsigned counts[QP_TYPES][QP_STATES];
+	const char *between = "";
+
+	qp_states_count(p, counts);
+	for (unsigned t = 0; t < QP_TYPES; t++)
+		for (unsigned s = 0; s < QP_STATES; s++) {
+			if (!counts[t][s])
+				continue;
+			fprintf(out, "%s%s %s %u", between, qp_type_name(t),
+				qp_state_name(s), counts[t][s]);
+			between = ", ";
+		}
+	if (!*between)
+		fprintf(out, "none");
+}
+
+static void print_qp(FILE *out, const struct hca_view *v,
+		     const struct hca_qp_view *q)
+{
+	fprintf(out, "    qp 0x%06x  soft%u %s %s", q->qpn, q->device,
+		qp_type_name(q->type), qp_state_name(q->state));
+	if (q->peer_qpn)
+		fprintf(out, ", peer 0x%06x", q->peer_qpn);
+	if (q->peer_pid)
+		fprintf(out, " of pid %u by %s", q->peer_pid, q->transport);
+	fprintf(out, "\n      sent ");
+	print_traffic(out, traffic_sent, ARRAY_SIZE(traffic_sent), q->counters);
+	fprintf(out, "; received ");
+	print_traffic(out, traffic_received, ARRAY_SIZE(traffic_received),
+		      q->counters);
+	fprintf(out, "\n");
+	print_rare(out, "      ", v->qp_counter_names, q->counters);
+}
+
+static void print_links(FILE *out, const struct hca_process_view *p)
+{
+	fprintf(out, "    links        ");
+	if (!p->link_count)
+		fprintf(out, "none");
+	for (size_t i = 0; i < p->link_count; i++)
+		fprintf(out, "%spid %u%s", i ? ", " : "", p->links[i].pid,
+			p->links[i].accesses ? "" : " (memory not accessible)");
+	fprintf(out, "\n");
+}
+
+static void print_known(FILE *out, const struct hca_view *v,
+			const struct hca_process_view *p)
+{
+	const uint64_t *c = p->counters;
+	char text[32];
+
+	fprintf(out, "    transport    %s\n    queue pairs  ", p->transports);
+	print_states(out, p);
+	fprintf(out, "\n    memory       %" PRIu64 " regions, %s\n", c[HCA_MRS],
+		bytes_text(text, sizeof(text), (double)c[HCA_MR_BYTES]));
+	print_links(out, p);
+	fprintf(out, "    sent         ");
+	print_traffic(out, traffic_sent, ARRAY_SIZE(traffic_sent), p->totals);
+	fprintf(out, "\n    received     ");
+	print_traffic(out, traffic_received, ARRAY_SIZE(traffic_received),
+		      p->totals);
+	fprintf(out, "\n    attention    %" PRIu64 " polls, %" PRIu64
+		     " progress ticks, woken %" PRIu64 ", woke others %" PRIu64
+		     "\n    events       %" PRIu64 " completion, %" PRIu64
+		     " asynchronous\n",
+		c[HCA_POLLS], c[HCA_TICKS], c[HCA_KICKS_RECEIVED],
+		c[HCA_KICKS_SENT], c[HCA_CQ_EVENTS],
+		c[HCA_PROCESS_ASYNC_EVENTS]);
+	print_rare(out, "    trouble      ", v->qp_counter_names, p->totals);
+	if (c[HCA_CQ_OVERRUNS] || c[HCA_UNKNOWN_QP] || c[HCA_LINKS_BROKEN])
+		fprintf(out, "    trouble      CQs overrun %" PRIu64
+			     ", messages to no queue pair %" PRIu64
+			     ", links broken %" PRIu64 "\n",
+			c[HCA_CQ_OVERRUNS], c[HCA_UNKNOWN_QP],
+			c[HCA_LINKS_BROKEN]);
+}
+
+static void print_totals(FILE *out, const struct hca_view *v)
+{
+	struct traffic_totals t;
+	char text[32];
+
+	traffic_total(v, &t);
+	fprintf(out, "in all  %" PRIu64 " processes, %" PRIu64
+		     " queue pairs, %" PRIu64
+		     " memory regions (%s)\n    sent         ",
+		t.processes, t.qps, t.mrs,
+		bytes_text(text, sizeof(text), (double)t.mr_bytes));
+	print_traffic(out, traffic_sent, ARRAY_SIZE(traffic_sent), t.counters);
+	fprintf(out, "\n    received     ");
+	print_traffic(out, traffic_received, ARRAY_SIZE(traffic_received),
+		      t.counters);
+	fprintf(out, "\n");
+}
+
+void processes_print(const struct hca_view *v, bool qps, FILE *out)
+{
+	if (!v->process_count) {
+		fprintf(out, "no process here uses busbar's adapter\n");
+		return;
+	}
+	fprintf(out, "processes on busbar's adapter\n");
+	for (size_t i = 0; i < v->process_count; i++) {
+		const struct hca_process_view *p = &v->processes[i];
+
+		fprintf(out, "  pid %u  uid %u  %s\n", p->pid, p->uid,
+			*p->command ? p->command : "(command unknown)");
+		if (*p->problem) {
+			fprintf(out, "    not shown: it %s\n", p->problem);
+			continue;
+		}
+		print_known(out, v, p);
+		for (size_t q = 0; qps && q < p->qp_count; q++)
+			print_qp(out, v, &p->qps[q]);
+	}
+	print_totals(out, v);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The asking side of an inspection: who is there, and whose segment we have.
+ *
+ * All new processes are asked first and waited for then, so that one that is
+ * stopped costs its second once and not for each.
+ */
+#define LOG_ROOM "hca"
+#include "hca/inspect.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hca/inspect_message.h"
+#include "hca/inspect_read.h"
+#include "hca/process.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define ANSWER_LIMIT_NS (NSEC_PER_SEC / 2)
+
+/* A control socket that somebody listens on. */
+struct name {
+	uint32_t block;
+	uint64_t inode; /* tells a process from its successor */
+};
+
+struct target {
+	/* Those that the kernel says are this process's; at least one. */
+	struct name names[HCA_BLOCKS_PER_PROCESS];
+	unsigned name_count;
+	uint32_t pid, uid;
+	uint8_t uuid[16];
+	int socket;     /* -1: no answer is awaited */
+	int segment_fd; /* -1: not seen */
+	ino_t segment;  /* the file behind it */
+	bool repeated;  /* another one has the same */
+	char problem[sizeof(((struct hca_process_view *)0)->problem)];
+};
+
+struct hca_inspector {
+	struct target *targets;
+	size_t count, room;
+};
+
+int hca_inspector_open(unsigned version, struct hca_inspector **out)
+{
+	struct hca_inspector *in;
+
+	if (version != HCA_VIEW_VERSION)
+		return -EPROTONOSUPPORT;
+	in = calloc(1, sizeof(*in));
+	if (!in)
+		return -ENOMEM;
+	*out = in;
+	return 0;
+}
+
+static void target_close(struct target *t)
+{
+	if (t->socket >= 0)
+		close(t->socket);
+	if (t->segment_fd >= 0)
+		close(t->segment_fd);
+	t->socket = t->segment_fd = -1;
+}
+
+void hca_inspector_close(struct hca_inspector *in)
+{
+	for (size_t i = 0; i < in->count; i++)
+		target_close(&in->targets[i]);
+	free(in->targets);
+	free(in);
+}
+
+/* ---- who is there ---- */
+
+/* One line of /proc/net/unix: slot, references, protocol, flags, type, state,
+ * inode, name. 0x10000 in the flags: it listens. */
+static bool parse_line(const char *line, struct name *n)
+{
+	unsigned long long flags, inode;
+	char path[64];
+	uint32_t block;
+	int end = 0;
+
+	if (sscanf(line, "%*s %*s %*s %llx %*s %*s %llu %63s", &flags, &inode,
+		   path) != 3 ||
+	    !(flags & 0x10000) ||
+	    sscanf(path, "@busbar.qpn.%u%n", &block, &end) != 1 || path[end] ||
+	    block == 0 || block >= HCA_QPN_BLOCKS)
+		return false;
+	*n = (struct name){ block, inode };
+	return true;
+}
+
+static int names_read(struct name **out, size_t *out_count)
+{
+	struct name *names = NULL, n;
+	size_t count = 0, room = 0;
+	FILE *f = fopen("/proc/net/unix", "re");
+	char line[512];
+	int ret;
+
+	if (!f) {
+		ret = -errno;
+		log_error("/proc/net/unix: %s; processes are found there",
+			  strerror(-ret));
+		return ret;
+	}
+	while (fgets(line, sizeof(line), f)) {
+		if (!parse_line(line, &n))
+			continue;
+		if (count == room) {
+			struct name *grown;
+
+			room = MAX(2 * room, (size_t)16);
+			grown = realloc(names, room * sizeof(*names));
+			if (!grown) {
+				free(names);
+				fclose(f);
+				return -ENOMEM;
+			}
+			names = grown;
+		}
+		names[count++] = n;
+	}
+	fclose(f);
+	*out = names;
+	*out_count = count;
+	return 0;
+}
+
+static bool is_listed(const struct name *names, size_t count, uint64_t inode)
+{
+	for (size_t i = 0; i < count; i++)
+		if (names[i].inode == inode)
+			return true;
+	return false;
+}
+
+/* Keeps those whose segment we have and who are still there. */
+static void forget_the_rest(struct hca_inspector *in, const struct name *names,
+			    size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < in->count; i++) {
+		struct target *t = &in->targets[i];
+
+		if (t->segment_fd >= 0 && !*t->problem &&
+		    is_listed(names, count, t->names[0].inode))
+			in->targets[kept++] = *t;
+		else
+			target_close(t);
+	}
+	in->count = kept;
+}
+
+static bool is_known(const struct hca_inspector *in, uint64_t inode)
+{
+	for (size_t i = 0; i < in->count; i++)
+		if (is_listed(in->targets[i].names, in->targets[i].name_count,
+			      inode))
+			return true;
+	return false;
+}
+
+/* ---- asking ---- */
+
+static int socket_connect(uint32_t block)
+{
+	struct sockaddr_un sun;
+	socklen_t len = hca_block_address(block, &sun);
+	int ret, fd = socket(AF_UNIX,
+			     SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&sun, len)) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+static void question_send(struct target *t)
+{
+	const struct hca_inspect_message msg = {
+		.magic = HCA_INSPECT_MAGIC,
+		.version = HCA_INSPECT_VERSION,
+		.kind = HCA_INSPECT_QUESTION,
+	};
+
+	if (send(t->socket, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		snprintf(t->problem, sizeof(t->problem), "cannot be asked: %s",
+			 strerror(errno));
+}
+
+/* One more name of a process that is there already? */
+static bool name_merged(struct hca_inspector *in, const struct name *n,
+			uint32_t pid)
+{
+	for (size_t i = 0; pid && i < in->count; i++) {
+		struct target *t = &in->targets[i];
+
+		if (t->pid != pid || t->name_count == ARRAY_SIZE(t->names))
+			continue;
+		t->names[t->name_count++] = *n;
+		return true;
+	}
+	return false;
+}
+
+static int targets_grow(struct hca_inspector *in)
+{
+	size_t room = MAX(2 * in->room, (size_t)16);
+	struct target *grown;
+
+	if (in->count < in->room)
+		return 0;
+	grown = realloc(in->targets, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	in->targets = grown;
+	in->room = room;
+	return 0;
+}
+
+/* Adds the owner of a name, asked, unless it is there already or has gone. */
+static int target_add(struct hca_inspector *in, const struct name *n)
+{
+	struct target t = { .names = { *n }, .name_count = 1, .segment_fd = -1 };
+	struct ucred cred = { .pid = 0, .uid = (uid_t)-1 };
+	socklen_t len = sizeof(cred);
+	int ret = targets_grow(in);
+
+	if (ret)
+		return ret;
+	t.socket = socket_connect(n->block);
+	if (t.socket == -ECONNREFUSED)
+		return 0; /* ended meanwhile */
+	if (t.socket < 0) {
+		snprintf(t.problem, sizeof(t.problem), "cannot be asked: %s",
+			 strerror(-t.socket));
+		t.socket = -1;
+	} else {
+		getsockopt(t.socket, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+		t.pid = (uint32_t)MAX(cred.pid, 0);
+		t.uid = cred.uid;
+		if (name_merged(in, n, t.pid)) {
+			close(t.socket);
+			return 0;
+		}
+		question_send(&t);
+	}
+	in->targets[in->count++] = t;
+	return 0;
+}
+
+static void take_descriptor(struct msghdr *h, int *fd)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int got;
+
+			memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
+			if (*fd < 0)
+				*fd = got;
+			else
+				close(got);
+		}
+	}
+}
+
+static const char *answer_problem(const struct hca_inspect_message *msg,
+				  ssize_t n, int fd)
+{
+	if (n <= 0)
+		return "does not know the question: an older busbar, or none";
+	if (n != sizeof(*msg) || msg->magic != HCA_INSPECT_MAGIC ||
+	    msg->kind != HCA_INSPECT_ANSWER)
+		return "answers, but not as busbar does";
+	if (msg->status == -EPERM)
+		return "shows itself to its own user and to root only";
+	return msg->status || fd < 0 ? "refuses to show itself" : NULL;
+}
+
+static void answer_take(struct target *t)
+{
+	struct hca_inspect_message msg = { 0 };
+	union {
+		char buf[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} space;
+	struct iovec iov = { &msg, sizeof(msg) };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = space.buf,
+			    .msg_controllen = sizeof(space.buf) };
+	ssize_t n = recvmsg(t->socket, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const char *problem;
+
+	if (n > 0)
+		take_descriptor(&h, &t->segment_fd);
+	problem = answer_problem(&msg, n, t->segment_fd);
+	if (problem)
+		snprintf(t->problem, sizeof(t->problem), "%s", problem);
+	else
+		inspect_segment_check(t->segment_fd, t->uuid, t->problem,
+				      sizeof(t->problem));
+}
+
+/* Names of one process whose pid we cannot see show the same file. */
+static void find_repeated(struct hca_inspector *in)
+{
+	for (size_t i = 0; i < in->count; i++) {
+		struct target *t = &in->targets[i];
+		struct stat st;
+
+		if (t->pid || t->segment_fd < 0 || fstat(t->segment_fd, &st))
+			continue;
+		t->segment = st.st_ino;
+		t->repeated = false;
+		for (size_t k = 0; k < i && !t->repeated; k++)
+			t->repeated = !in->targets[k].pid &&
+				      in->targets[k].segment_fd >= 0 &&
+				      in->targets[k].segment == t->segment;
+	}
+}
+
+static void answers_await(struct hca_inspector *in)
+{
+	uint64_t end = clock_monotonic_ns_slow() + ANSWER_LIMIT_NS;
+
+	for (size_t i = 0; i < in->count; i++) {
+		struct target *t = &in->targets[i];
+		struct pollfd p = { .fd = t->socket, .events = POLLIN };
+		uint64_t now = clock_monotonic_ns_slow();
+		int left_ms = now < end ? (int)((end - now) / 1000000) : 0;
+
+		if (t->socket < 0)
+			continue;
+		if (!*t->problem && poll(&p, 1, left_ms) == 1)
+			answer_take(t);
+		else if (!*t->problem)
+			snprintf(t->problem, sizeof(t->problem),
+				 "does not answer: stopped, or very busy");
+		close(t->socket);
+		t->socket = -1;
+	}
+}
+
+/* ---- the view ---- */
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct hca_process_view *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void process_fill(struct hca_process_view *p, const struct target *t)
+{
+	p->pid = t->pid;
+	p->uid = t->uid;
+	memcpy(p->uuid, t->uuid, sizeof(p->uuid));
+	memcpy(p->problem, t->problem, sizeof(p->problem));
+	inspect_command_read(t->pid, p->command, sizeof(p->command));
+	if (!*p->problem && !inspect_process_read(t->segment_fd, p))
+		snprintf(p->problem, sizeof(p->problem),
+			 "cannot be read any more");
+}
+
+/* Whose numbers are these? By the names, which the kernel vouches for. */
+static void peers_resolve(struct hca_view *v, const struct hca_inspector *in)
+{
+	uint32_t *owner = calloc(HCA_QPN_BLOCKS, sizeof(*owner));
+
+	if (!owner)
+		return;
+	for (size_t i = 0; i < in->count; i++) {
+		const struct target *t = &in->targets[i];
+
+		for (unsigned n = 0; n < t->name_count; n++)
+			owner[t->names[n].block] = t->pid;
+	}
+	for (size_t i = 0; i < v->process_count; i++)
+		for (size_t q = 0; q < v->processes[i].qp_count; q++) {
+			struct hca_qp_view *qp = &v->processes[i].qps[q];
+
+			if (qp->peer_qpn)
+				qp->peer_pid = owner[qp->peer_qpn >>
+						     HCA_QPN_BLOCK_BITS];
+		}
+	free(owner);
+}
+
+int hca_inspector_look(struct hca_inspector *in, struct hca_view **out)
+{
+	struct hca_view *v;
+	struct name *names;
+	size_t count;
+	int ret = names_read(&names, &count);
+
+	if (ret)
+		return ret;
+	forget_the_rest(in, names, count);
+	for (size_t i = 0; i < count && !ret; i++)
+		if (!is_known(in, names[i].inode))
+			ret = target_add(in, &names[i]);
+	free(names);
+	if (ret)
+		return ret;
+	answers_await(in);
+	find_repeated(in);
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	v->qp_counter_names = hca_qp_counter_names;
+	v->process_counter_names = hca_process_counter_names;
+	v->processes = calloc(MAX(in->count, (size_t)1), sizeof(*v->processes));
+	if (!v->processes) {
+		free(v);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < in->count; i++)
+		if (!in->targets[i].repeated)
+			process_fill(&v->processes[v->process_count++],
+				     &in->targets[i]);
+	peers_resolve(v, in);
+	qsort(v->processes, v->process_count, sizeof(*v->processes), by_pid);
+	*out = v;
+	return 0;
+}
+
+void hca_view_free(struct hca_view *v)
+{
+	for (size_t i = 0; i < v->process_count; i++) {
+		free(v->processes[i].qps);
+		free(v->processes[i].links);
+	}
+	free(v->processes);
+	free(v);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The question for a process's segment, asked on the control socket of any of
+ * its QPN blocks, and the answer, which carries the read-only descriptor.
+ *
+ * The two structures never change; what is behind the descriptor does, and
+ * `segment_version` says how it looks.
+ */
+#ifndef HCA_INSPECT_MESSAGE_H
+#define HCA_INSPECT_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HCA_INSPECT_MAGIC 0x69736262u /* "bbsi" */
+#define HCA_INSPECT_VERSION 1
+
+enum hca_inspect_kind {
+	HCA_INSPECT_QUESTION = 1,
+	HCA_INSPECT_ANSWER,
+};
+
+struct hca_inspect_message {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind;
+	int32_t status; /* answer: 0, with a descriptor, or a negative errno */
+	uint32_t segment_version;
+	uint64_t segment_bytes;
+	uint32_t reserved[2];
+};
+
+_Static_assert(sizeof(struct hca_inspect_message) == 32, "fixed for ever");
+
+/*
+ * If the first message that waits on a new connection is the question, answers
+ * it and returns true: the connection is done with. Only processes of the same
+ * user and of root are answered (BUSBAR_SHM_PEERS=any: all). Progress thread.
+ */
+bool hca_inspect_answer(int fd);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that may not be there: regions on demand, whose pages may be missing at
+ * any time, and the null region.
+ *
+ * A page that is missing must become an error completion, never a signal that
+ * ends the program. So such memory is touched by the kernel only, on our behalf:
+ * process_vm_readv() on ourselves faults pages in and says EFAULT where there is
+ * none. Ordinary regions never come here.
+ */
+#define LOG_ROOM "hca"
+#include "hca/paging.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "hca/key.h"
+#include "hca/settings.h"
+#include "util/log.h"
+
+/* Received into the null region: all of it is one piece of memory, many times. */
+#define SINK_PIECE (8u << 20)
+/* Both are as long as the longest message, so any address will do. */
+#define NULL_BYTES HCA_MAX_MSG_BYTES
+
+static struct {
+	unsigned users; /* under process.lock */
+	void *zeros;
+	uint8_t *sink;
+} null_memory;
+
+/* ---- copies that survive a missing page ---- */
+
+/* Where process_vm_* is forbidden: through a file, which the kernel fills from
+ * and empties into our memory. Slow, and hardly ever needed. */
+static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
+{
+	int fd = memfd_create("busbar-copy", MFD_CLOEXEC);
+	int ret = fd < 0 ? -errno : 0;
+
+	for (size_t done = 0; !ret && done < length;) {
+		size_t part = MIN(length - done, (size_t)1 << 20);
+		ssize_t in = pwrite(fd, from + done, part, 0);
+		ssize_t out = in > 0 ? pread(fd, to + done, (size_t)in, 0) : -1;
+
+		/* It stops before a page that is missing. */
+		if (out <= 0)
+			ret = -EFAULT;
+		else
+			done += (size_t)out;
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static int copy_careful(void *to, const void *from, size_t length)
+{
+	struct iovec local = { to, length };
+	struct iovec remote = { (void *)(uintptr_t)from, length };
+	pid_t self = getpid();
+
+	if (!hca_settings.process_vm)
+		return copy_through_file(to, from, length);
+	while (local.iov_len > 0) {
+		ssize_t n = process_vm_readv(self, &local, 1, &remote, 1, 0);
+
+		if (n < 0 && errno != EFAULT)
+			return copy_through_file(local.iov_base, remote.iov_base,
+						 local.iov_len);
+		if (n <= 0)
+			return -EFAULT;
+		local.iov_base = (uint8_t *)local.iov_base + n;
+		remote.iov_base = (uint8_t *)remote.iov_base + n;
+		local.iov_len = remote.iov_len = local.iov_len - (size_t)n;
+	}
+	return 0;
+}
+
+bool hca_page_usable(void *addr, bool write)
+{
+	uint32_t *word = (uint32_t *)((uintptr_t)addr & ~(uintptr_t)3);
+	static uint32_t nobody_waits;
+	uint32_t seen;
+
+	if (!write)
+		return !copy_careful(&seen, word, sizeof(seen));
+	/* The kernel adds nothing to the word, atomically, and wakes nobody: that
+	 * needs the right to write and changes no byte. */
+	return syscall(SYS_futex, &nobody_waits,
+		       FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, NULL, word,
+		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
+}
+
+/* ---- the null region ---- */
+
+static int sink_map(void)
+{
+	int fd = memfd_create("busbar-sink", MFD_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, SINK_PIECE))
+		ret = -errno;
+	for (size_t at = 0; !ret && at < NULL_BYTES; at += SINK_PIECE)
+		if (mmap(null_memory.sink + at, SINK_PIECE,
+			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			 0) == MAP_FAILED)
+			ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int null_map(void)
+{
+	int ret;
+
+	null_memory.zeros = mmap(NULL, NULL_BYTES, PROT_READ,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				 -1, 0);
+	if (null_memory.zeros == MAP_FAILED)
+		return -errno;
+	null_memory.sink = mmap(NULL, NULL_BYTES, PROT_NONE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				-1, 0);
+	if (null_memory.sink == MAP_FAILED) {
+		ret = -errno;
+		goto err_zeros;
+	}
+	ret = sink_map();
+	if (ret)
+		goto err_sink;
+	madvise(null_memory.zeros, NULL_BYTES, MADV_DONTFORK);
+	madvise(null_memory.sink, NULL_BYTES, MADV_DONTFORK);
+	return 0;
+
+err_sink:
+	munmap(null_memory.sink, NULL_BYTES);
+err_zeros:
+	munmap(null_memory.zeros, NULL_BYTES);
+	return ret;
+}
+
+int hca_null_hold(void)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&hca_process.lock);
+	if (null_memory.users == 0)
+		ret = null_map();
+	if (!ret)
+		null_memory.users++;
+	pthread_mutex_unlock(&hca_process.lock);
+	return ret;
+}
+
+void hca_null_release(void)
+{
+	pthread_mutex_lock(&hca_process.lock);
+	if (--null_memory.users == 0) {
+		munmap(null_memory.sink, NULL_BYTES);
+		munmap(null_memory.zeros, NULL_BYTES);
+	}
+	pthread_mutex_unlock(&hca_process.lock);
+}
+
+void hca_null_forked(void)
+{
+	null_memory.users = 0;
+}
+
+/* ---- scatter/gather entries ---- */
+
+static bool sge_look(const struct hca_pd *pd, const struct ibv_sge *sge,
+		     unsigned access, struct hca_key *k)
+{
+	return hca_key_look(hca_process.segment->keys, sge->lkey, k) &&
+	       k->pd_id == pd->id && !(k->flags & HCA_KEY_WINDOW) &&
+	       (k->access & access) == access && sge->addr >= k->iova &&
+	       sge->length <= k->length &&
+	       sge->addr - k->iova <= k->length - sge->length;
+}
+
+int hca_sge_read(const struct hca_pd *pd, const struct ibv_sge *sge, uint32_t at,
+		 void *to, uint32_t length)
+{
+	const uint8_t *from;
+	struct hca_key k;
+
+	if (!sge_look(pd, sge, 0, &k))
+		return -EFAULT;
+	if (k.flags & HCA_KEY_NULL) {
+		memset(to, 0, length);
+		return 0;
+	}
+	from = (const uint8_t *)(uintptr_t)(k.addr + (sge->addr - k.iova)) + at;
+	if (k.flags & HCA_KEY_ON_DEMAND)
+		return copy_careful(to, from, length);
+	memcpy(to, from, length);
+	return 0;
+}
+
+int hca_sge_write(const struct hca_pd *pd, const struct ibv_sge *sge,
+		  uint32_t at, const void *from, uint32_t length)
+{
+	struct hca_key k;
+	uint8_t *to;
+
+	if (!sge_look(pd, sge, IBV_ACCESS_LOCAL_WRITE, &k))
+		return -EFAULT;
+	if (k.flags & HCA_KEY_NULL)
+		return 0;
+	to = (uint8_t *)(uintptr_t)(k.addr + (sge->addr - k.iova)) + at;
+	if (k.flags & HCA_KEY_ON_DEMAND)
+		return copy_careful(to, from, length);
+	memcpy(to, from, length);
+	return 0;
+}
+
+void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
+			 unsigned access)
+{
+	struct hca_key k;
+
+	if (!sge_look(pd, sge, access, &k))
+		return NULL;
+	if (k.flags & HCA_KEY_NULL)
+		return access & IBV_ACCESS_LOCAL_WRITE ?
+			       (void *)null_memory.sink : null_memory.zeros;
+	return (void *)(uintptr_t)(k.addr + (sge->addr - k.iova));
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work requests that send nothing: binding a memory window, invalidating a key.
+ * They are carried out in their turn, when all that was posted before them is
+ * complete, and nothing that is posted behind them starts before they are done.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+#define FIRST_LOOK_NS 20000
+
+/* A peer copies with the key: later again. False when that was long enough. As the
+ * entry is the oldest one, the times of the retries are free for it. */
+static bool look_again(struct hca_qp *qp)
+{
+	uint64_t now = progress_now_ns();
+
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	if (now - qp->lost_since_ns > SHM_FENCE_LIMIT_NS) {
+		log_error("qp 0x%x: a peer copies for too long with a key that is taken back",
+			  qp->ibv.qp_num);
+		return false;
+	}
+	qp->tx_blocked = HCA_TX_RETRY_WAIT;
+	progress_timer_arm(&qp->retry,
+			   now + ((uint64_t)FIRST_LOOK_NS
+				  << MIN(qp->lost_tries++, 6u)));
+	return true;
+}
+
+bool shm_local(struct hca_qp *qp)
+{
+	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
+	struct shm_link *l = qp->link;
+	int ret;
+
+	if (qp->sq.next != qp->sq.tail) {
+		if (l)
+			shm_backlog_wait(l, qp);
+		return false;
+	}
+	ret = hca_local_run(qp, e, false);
+	if (ret == -EAGAIN) {
+		if (look_again(qp))
+			return false;
+		ret = hca_local_run(qp, e, true);
+	}
+	qp->sq.next++;
+	hca_sq_complete(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
+	return ret == 0;
+}

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`busbar devices` on two connected processes: text, JSON, differences, and
+processes that stop or die meanwhile.
+
+Other processes may use the adapter at the same time; only our two are looked at.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+BUSBAR = os.environ["BUSBAR"]
+STAND = os.environ["STAND"]
+LIMIT_S = 60
+
+
+def busbar(*args, status=0):
+    done = subprocess.run([BUSBAR, "devices", *args], text=True, timeout=LIMIT_S,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == status, (args, done)
+    return done.stdout + ("" if status == 0 else done.stderr)
+
+
+class Pair:
+    def __init__(self):
+        self.process = subprocess.Popen([STAND], text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        words = self.process.stdout.readline().split()
+        assert words and words[0] == "ready", words
+        self.pids = [int(words[1]), int(words[2])]
+        self.qpns = [int(words[3]), int(words[4])]
+
+    def order(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer == f"ok {line}\n", answer
+
+    def end(self):
+        self.process.stdin.close()
+        output = self.process.stdout.read()
+        assert self.process.wait(LIMIT_S) == 0, output
+
+
+def blocks(text):
+    """The lines of each process, by pid."""
+    found, pid = {}, None
+    for line in text.splitlines():
+        if line.startswith("  pid "):
+            pid = int(line.split()[1])
+            found[pid] = [line]
+        elif line.startswith("    ") and pid:
+            found[pid].append(line)
+        else:
+            pid = None
+    return {pid: "\n".join(lines) for pid, lines in found.items()}
+
+
+def shows_both_processes_with_what_they_did(pair):
+    pair.order("send 7")
+    text = busbar("-v")
+    assert "soft0  InfiniBand verbs" in text and "library  " in text, text
+    a, b = (blocks(text)[pid] for pid in pair.pids)
+    for block, other in ((a, pair.pids[1]), (b, pair.pids[0])):
+        assert "transport    shm" in block, block
+        assert "queue pairs  RC RTS 1" in block, block
+        assert "memory       1 regions, 65.5 kB" in block, block
+        assert f"links        pid {other}" in block, block
+        assert f"uid {os.getuid()}" in block and "adapter-stand" in block, block
+        assert "  qp 0x" not in block, block
+    assert "sent         SEND 7 (700 B)" in a, a
+    assert "received     nothing" in a, a
+    assert "sent         nothing" in b, b
+    assert "received     SEND 7 (700 B)" in b, b
+    assert "\nin all  " in text, text
+
+
+def shows_each_queue_pair_when_asked(pair):
+    for option in ("-vv", "--qps"):
+        a = blocks(busbar(option))[pair.pids[0]]
+        line = (f"    qp 0x{pair.qpns[0]:06x}  soft0 RC RTS, "
+                f"peer 0x{pair.qpns[1]:06x} of pid {pair.pids[1]} by shm")
+        assert line in a, (line, a)
+
+
+def json_has_all_of_it(pair):
+    everything = json.loads(busbar("--json", "--qps"))
+    soft0 = next(d for d in everything["devices"] if d["name"] == "soft0")
+    assert len(soft0["guid"]) == 19, soft0
+    port = soft0["ports"][0]
+    assert port["port"] == 1 and port["link_layer"] == "Ethernet", port
+    assert port["mtu"] <= port["mtu_max"] == 4096, port
+    assert any(g["type"] == "RoCE v2" and g.get("netdev") == "lo"
+               for g in port["gids"]), port
+    assert soft0["limits"]["max_qp"] > 0, soft0
+    by_pid = {p["pid"]: p for p in everything["processes"]}
+    a, b = (by_pid[pid] for pid in pair.pids)
+    assert a["uid"] == os.getuid() and "adapter-stand" in a["command"], a
+    assert a["transports"] == "shm", a
+    assert a["queue_pairs"] == [{"type": "RC", "state": "RTS", "count": 1}], a
+    assert [link["pid"] for link in a["links"]] == [pair.pids[1]], a
+    assert a["counters"]["memory_regions"] == 1, a
+    assert a["counters"]["registered_bytes"] == 65536, a
+    assert a["counters"]["links_up"] == 1, a
+    for name in ("polls", "progress_ticks", "kicks_sent", "kicks_received",
+                 "cq_events", "async_events", "cq_overruns"):
+        assert isinstance(a["counters"][name], int), name
+    assert a["traffic"]["tx_send_messages"] == 7, a
+    assert a["traffic"]["tx_send_bytes"] == 700, a
+    assert b["traffic"]["rx_send_messages"] == 7, b
+    assert b["traffic"]["rx_rnr_sent"] == 0, b
+    qp, = a["queue_pair_list"]
+    assert qp["qpn"] == pair.qpns[0] and qp["device"] == "soft0", qp
+    assert qp["peer_qpn"] == pair.qpns[1] and qp["peer_pid"] == pair.pids[1], qp
+    assert qp["counters"]["tx_send_messages"] == 7, qp
+    totals = everything["totals"]
+    assert totals["processes"] >= 2 and totals["queue_pairs"] >= 2, totals
+    assert totals["traffic"]["tx_send_messages"] >= 7, totals
+    assert "queue_pair_list" not in json.loads(busbar("--json"))["processes"][0]
+
+
+def until(lines, wanted, limit_s=LIMIT_S):
+    """Reads lines until `wanted` says of one that it is it."""
+    end = time.monotonic() + limit_s
+    for line in lines:
+        if wanted(line):
+            return line
+        assert time.monotonic() < end, "what was waited for did not come"
+    raise AssertionError("the output ended first")
+
+
+def watching_shows_differences_per_second(pair):
+    watch = subprocess.Popen([BUSBAR, "devices", "--watch", "0.1", "--json",
+                              "--qps"], text=True, stdout=subprocess.PIPE)
+
+    def sends(line):
+        view = json.loads(line)
+        p = next(p for p in view["processes"] if p["pid"] == pair.pids[0])
+        rate = p["traffic_per_second"]["tx_send_messages"]
+        assert abs(p["queue_pair_list"][0]["per_second"]["tx_send_messages"] -
+                   rate) < 1e-6, p
+        # A whole number of messages in the time that it says.
+        count = rate * view["seconds"]
+        assert abs(count - round(count)) < 1e-3, (rate, view["seconds"])
+        nonlocal total
+        total += round(count)
+        return total == 20
+
+    total = 0
+    try:
+        watch.stdout.readline() # it runs
+        pair.order("send 20")
+        until(watch.stdout, sends)
+    finally:
+        watch.terminate()
+        watch.communicate(timeout=LIMIT_S)
+    table = busbar("--watch", "0.05", "--count", "2")
+    assert table.count("received/s") == 2, table
+    assert any(line.split()[:2] == [str(pair.pids[0]), "0"]
+               for line in table.splitlines()), table
+
+
+def a_stopped_process_is_said_to_be_silent(pair):
+    pair.order("stop")
+    a, b = (blocks(busbar("-v"))[pid] for pid in pair.pids)
+    assert "not shown: it does not answer" in b, b
+    assert "queue pairs  RC RTS 1" in a, a
+    by_pid = {p["pid"]: p for p in json.loads(busbar("--json"))["processes"]}
+    assert "does not answer" in by_pid[pair.pids[1]]["problem"], by_pid
+    pair.order("go")
+    assert "not shown" not in blocks(busbar("-v"))[pair.pids[1]]
+
+
+def a_process_that_is_killed_meanwhile_is_reported_once(pair):
+    watch = subprocess.Popen([BUSBAR, "devices", "--watch", "0.1"], text=True,
+                             stdout=subprocess.PIPE)
+    gone = [str(pair.pids[1]), "has", "ended"]
+    try:
+        until(watch.stdout, lambda line: line.split()[:1] == [str(pair.pids[1])])
+        pair.order("kill")
+        until(watch.stdout, lambda line: line.split() == gone)
+        # Two tables on, it is not mentioned any more; the other one is.
+        for _ in range(2):
+            until(watch.stdout, lambda line: "received/s" in line)
+            line = until(watch.stdout,
+                         lambda line: line.split()[:1] == [str(pair.pids[0])])
+            assert line.split()[:2] == [str(pair.pids[0]), "0"], line
+    finally:
+        watch.terminate()
+        rest, _ = watch.communicate(timeout=LIMIT_S)
+    assert "has ended" not in rest, rest
+    found = blocks(busbar("-v"))
+    assert pair.pids[1] not in found and pair.pids[0] in found, found
+    assert "links        none" in found[pair.pids[0]], found
+
+
+def wrong_arguments_are_usage_errors():
+    assert "expected seconds" in busbar("--watch", "0", status=2)
+    assert "expected seconds" in busbar("--watch", "often", status=2)
+    assert "positive number" in busbar("--watch", "1", "--count", "0", status=2)
+    assert "--watch only" in busbar("--count", "3", status=2)
+    assert "takes no device" in busbar("--watch", "1", "soft0", status=2)
+
+
+def main():
+    wrong_arguments_are_usage_errors()
+    pair = Pair()
+    for case in (shows_both_processes_with_what_they_did,
+                 shows_each_queue_pair_when_asked,
+                 json_has_all_of_it,
+                 watching_shows_differences_per_second,
+                 a_stopped_process_is_said_to_be_silent,
+                 a_process_that_is_killed_meanwhile_is_reported_once):
+        print(case.__name__, flush=True)
+        case(pair)
+    pair.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
