@@ -107,6 +107,33 @@ static void a_send_completion_wakes_the_sender(struct pair *p)
 	}
 }
 
+/* Where acknowledgements came along with answers so far, and none follows. */
+static void a_message_without_answer_wakes_its_sender_too(struct pair *p)
+{
+	struct send_req r;
+
+	pair_start(p, &ev);
+	for (uint64_t i = 1; i <= 8; i++) {
+		side_recv(&p->a, i, 1000, 100);
+		side_recv(&p->b, i, 1000, 100);
+		r = send_req(&p->a, IBV_WR_SEND, i, 0, 10);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->b, RECV_CQ, i);
+		r = send_req(&p->b, IBV_WR_SEND, i, 0, 10);
+		expect_eq(side_post_send(&p->b, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->a, RECV_CQ, i);
+		side_wait_ok(&p->a, SEND_CQ, i);
+	}
+	side_recv(&p->b, 9, 1000, 100);
+	r = send_req(&p->a, IBV_WR_SEND, 9, 0, 10);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	/* In one process arming would deliver it, and come too late itself. */
+	expect_eq(side_arm(&p->a, SEND_CQ, false), 0);
+	side_wait_ok(&p->b, RECV_CQ, 9);
+	expect_eq(side_event(&p->a, WAIT_MS), SEND_CQ);
+	side_wait_ok(&p->a, SEND_CQ, 9);
+}
+
 static void solicited_only_waits_for_a_solicited_message(struct pair *p)
 {
 	struct send_req r;
@@ -595,6 +622,7 @@ static const struct test_case cases[] = {
 	CASE(what_is_in_the_queue_already_gives_no_event),
 	CASE(arming_twice_gives_one_event),
 	CASE(a_send_completion_wakes_the_sender),
+	CASE_IN(ONLY_TWO_PROCESSES, a_message_without_answer_wakes_its_sender_too),
 	CASE(solicited_only_waits_for_a_solicited_message),
 	CASE(solicited_only_does_not_weaken_an_earlier_request),
 	CASE(an_error_completion_counts_as_solicited),
