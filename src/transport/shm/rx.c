@@ -189,6 +189,13 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 	return copy_in(qp, e, x.at, l->rx->data + x.offset, x.length);
 }
 
+/*
+ * A completion of RoCE v2 says which header the datagram had (IBTA annex 17,
+ * A17.4.5.1). The verbs have no field for it; adapters put it where InfiniBand
+ * has the service level, and UCX drops what does not match.
+ */
+enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
+
 static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
@@ -213,6 +220,8 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	/* Or the key that was invalidated. */
 	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
 		wc.imm_data = m->imm;
+	if (unlikely(wc.wc_flags & IBV_WC_GRH))
+		wc.sl = m->flags & SHM_IPV4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6;
 	if (likely(status == IBV_WC_SUCCESS))
 		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
 	else
@@ -482,12 +491,13 @@ static void receive_multicast(struct shm_link *l, const struct message *m)
 static __attribute__((noinline, cold)) struct hca_qp *
 other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	if (m->dst_qpn == HCA_QPN_MULTICAST &&
-	    (m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM)) {
+	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+
+	if (datagram && m->dst_qpn == HCA_QPN_MULTICAST) {
 		receive_multicast(l, m);
 		return NULL;
 	}
-	if (m->flags & SHM_XRC) {
+	if (!datagram && (m->flags & SHM_XRC)) {
 		qp = xrc_responder(l, m);
 		if (qp)
 			return qp;

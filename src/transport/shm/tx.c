@@ -275,7 +275,8 @@ int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		return -EAGAIN;
 	s = w.slot;
 	s->op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM;
-	s->flags = e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0;
+	s->flags = (e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
+		   (hca_ah_is_ipv4(e->ud.ah) ? SHM_IPV4 : 0);
 	to = s->payload;
 	if (length > SHM_SLOT_PAYLOAD) {
 		struct shm_extent x = { .length = length };
