@@ -40,8 +40,8 @@ void log_init(enum log_level fallback)
 
 	log_level_max = level < 0 ? (int)fallback : level;
 	if (level < 0)
-		log_warn("BUSBAR_LOG '%s' unknown, use error, warn, info, debug or trace",
-			 text);
+		log_warn("BUSBAR_LOG='%s' not usable, expected error, warn, info, debug or trace; using %s",
+			 text, level_names[fallback]);
 }
 
 void log_set_sink(bool (*sink)(enum log_level, const char *))
