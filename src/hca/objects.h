@@ -265,6 +265,7 @@ struct hca_qp {
 	bool claimed;
 	_Atomic uint32_t rx_psn;      /* expected next; under the rx lock */
 	uint32_t rx_offset;           /* bytes of a fragmented message so far */
+	_Atomic(const void *) rx_peer; /* of the transport; whose messages */
 
 	uint32_t async_taken;         /* events to be acknowledged */
 };

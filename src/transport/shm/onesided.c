@@ -22,6 +22,8 @@
 #include "util/log.h"
 
 #define FENCE_LIMIT_NS (10 * NSEC_PER_SEC)
+#define FENCE_YIELDS 1000
+#define FENCE_PAUSE_US 200
 
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
 {
@@ -145,26 +147,44 @@ static void wait_for_copies(struct shm_link *l)
 	spin_unlock(&l->rx_lock);
 }
 
+/* Is somebody at the other end of the link, and copying with the key? One that
+ * cannot reach our memory only says so. */
+static bool copies_with(struct shm_link *l, uint64_t id)
+{
+	bool copies;
+
+	pthread_mutex_lock(&shm.lock);
+	copies = atomic_load(&l->state) == SHM_LINK_UP && l->can_pull &&
+		 !atomic_load(&l->broken) && announced(l->peer, id);
+	pthread_mutex_unlock(&shm.lock);
+	return copies;
+}
+
+/* Whoever holds a key for longer than any copy takes is not waited for again:
+ * its link ends. */
+static void wait_for_peer(struct shm_link *l, uint64_t id)
+{
+	uint64_t start = progress_now_ns();
+
+	for (unsigned i = 0; copies_with(l, id); i++) {
+		if (progress_now_ns() - start > FENCE_LIMIT_NS) {
+			shm_link_violation(l, "a key held for too long");
+			return;
+		}
+		if (i < FENCE_YIELDS)
+			sched_yield();
+		else
+			usleep(FENCE_PAUSE_US);
+	}
+}
+
 void shm_key_fence(uint32_t key)
 {
 	uint64_t id = (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
-	uint64_t start = progress_now_ns();
 
 	atomic_thread_fence(memory_order_seq_cst);
-	pthread_mutex_lock(&shm.lock);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
-		while (atomic_load(&l->state) == SHM_LINK_UP &&
-		       announced(l->peer, id)) {
-			if (progress_now_ns() - start > FENCE_LIMIT_NS) {
-				log_error("peer pid %d holds key 0x%x for too long",
-					  (int)l->pid, key);
-				break;
-			}
-			sched_yield();
-		}
-		wait_for_copies(l);
+		wait_for_peer(shm.links[i], id);
+		wait_for_copies(shm.links[i]);
 	}
-	pthread_mutex_unlock(&shm.lock);
 }

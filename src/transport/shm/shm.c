@@ -10,11 +10,6 @@ struct shm shm = {
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
-static int shm_start(void)
-{
-	return 0;
-}
-
 static void shm_qp_clear(struct hca_qp *qp)
 {
 	unsigned count = atomic_load(&shm.link_count);
@@ -50,8 +45,6 @@ static bool shm_poll(bool acks, bool wait)
 		moved |= shm_receive(l, wait);
 		moved |= shm_harvest(l, acks, wait);
 	}
-	if (unlikely(progress_is_self()))
-		shm_links_reap();
 	return moved;
 }
 
@@ -63,7 +56,7 @@ static bool shm_pending(void)
 		struct shm_link *l = shm.links[i];
 
 		if (atomic_load(&l->state) == SHM_LINK_UP &&
-		    (atomic_load(&l->backlog) || atomic_load(&l->broken)))
+		    atomic_load(&l->backlog))
 			return true;
 	}
 	return false;
@@ -71,7 +64,7 @@ static bool shm_pending(void)
 
 static const struct hca_transport_ops shm_ops = {
 	.name = "shm",
-	.start = shm_start,
+	.start = shm_links_start,
 	.stop = shm_links_stop,
 	.block_claimed = shm_block_claimed,
 	.qp_clear = shm_qp_clear,

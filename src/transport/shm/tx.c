@@ -14,6 +14,7 @@
 
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
@@ -21,6 +22,9 @@
  * one whose receiver was not ready, one with an event owed. */
 #define IDLE_POLLS_TO_LOOK 256
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
+/* A peer that takes nothing in for so long does not hold up the datagrams to
+ * others. */
+#define FULL_LIMIT_NS NSEC_PER_SEC
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
 
@@ -451,6 +455,19 @@ static void transmit_connected(struct hca_qp *qp)
 		shm_kick(l);
 }
 
+/* The link is full; for how long already? tx_lock is held. */
+static bool is_stuck(struct shm_link *l)
+{
+	uint32_t pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
+	uint64_t now = progress_now_ns();
+
+	if (!l->full_ns || l->full_pos != pos) {
+		l->full_pos = pos;
+		l->full_ns = now;
+	}
+	return now - l->full_ns >= FULL_LIMIT_NS;
+}
+
 static void transmit_datagrams(struct hca_qp *qp)
 {
 	while (qp->sq.next != hca_sq_end(qp)) {
@@ -485,7 +502,9 @@ static void transmit_datagrams(struct hca_qp *qp)
 							memory_order_acquire) ==
 				   SHM_LINK_UP)) {
 				ret = put_datagram(qp, l, e);
-				if (ret == -EAGAIN)
+				if (unlikely(ret == -EAGAIN && is_stuck(l)))
+					ret = 0; /* lost */
+				else if (ret == -EAGAIN)
 					backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);
