@@ -91,6 +91,12 @@ enum ibv_qp_state act_query(struct side *s, int q)
 	return (enum ibv_qp_state)n.value;
 }
 
+int act_access(struct side *s, int q, int flags)
+{
+	return ask(s, &(struct act_note){ .kind = ACT_ACCESS, .q = q,
+					  .access = flags });
+}
+
 uint32_t act_recreate(struct side *s, int q)
 {
 	struct act_note n = { .kind = ACT_RECREATE, .q = q };

@@ -38,6 +38,7 @@ struct act_address {
 void act_connect(struct side *s, int q, const struct act_address *to);
 int act_state(struct side *s, int q, enum ibv_qp_state state);
 enum ibv_qp_state act_query(struct side *s, int q);
+int act_access(struct side *s, int q, int flags);
 /* Destroys and creates it: its new number. */
 uint32_t act_recreate(struct side *s, int q);
 int act_drain(struct side *s, int q); /* to SQD, with its event */

@@ -274,6 +274,13 @@ static int on_query(struct actor *a, struct act_note *n, struct end *e)
 	return ret;
 }
 
+static int on_access(struct actor *a, struct act_note *n, struct end *e)
+{
+	struct ibv_qp_attr t = { .qp_access_flags = (unsigned)n->access };
+
+	return ibv_modify_qp(a->qp[n->q], &t, IBV_QP_ACCESS_FLAGS);
+}
+
 static int on_recreate(struct actor *a, struct act_note *n, struct end *e)
 {
 	int ret = ibv_destroy_qp(a->qp[n->q]);
@@ -452,6 +459,7 @@ static int (*const answers[ACT_KINDS])(struct actor *, struct act_note *,
 	[ACT_CONNECT] = on_connect,
 	[ACT_STATE] = on_state,
 	[ACT_QUERY] = on_query,
+	[ACT_ACCESS] = on_access,
 	[ACT_RECREATE] = on_recreate,
 	[ACT_DRAIN] = on_drain,
 	[ACT_SEND] = on_send,

@@ -201,10 +201,18 @@ void model_check_all(struct model *m)
 
 /* ---- what may be posted ---- */
 
-static int free_slot(const bool *used)
+static int free_send(const struct flow *f)
 {
 	for (int i = 0; i < SLOTS; i++)
-		if (!used[i])
+		if (!f->out_used[i])
+			return i;
+	return -1;
+}
+
+static int free_receive(const struct flow *f)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (!f->in_used[i])
 			return i;
 	return -1;
 }
@@ -283,23 +291,31 @@ static int cut(struct model *m, uint64_t addr, uint32_t length, uint32_t lkey,
 	return parts;
 }
 
-static void fill_request(struct model *m, struct work *w)
+static void fill_remote(struct model *m, struct work *w)
 {
-	const struct pair_kind *k = pair_kind(w->q);
-	struct flow *f = &m->flow[w->s][w->q], *peer = &m->flow[!w->s][w->q];
-	uint64_t at = k->out + (uint64_t)w->slot * k->room;
+	const struct flow *peer = &m->flow[!w->s][w->q];
 
 	w->r.opcode = w->op->opcode;
 	w->r.wr_id = m->next_id++;
 	w->r.imm = htonl((uint32_t)m->random);
-	w->r.flags = flags_of(m, w);
 	if (w->op->remote && w->to < FIRST_AREA) {
 		w->r.remote_addr = m->side[!w->s]->addr + w->to;
 		w->r.rkey = m->shared_rkey[!w->s];
 	} else if (w->op->remote) {
-		w->r.remote_addr = peer->iova + (w->to - k->target);
+		w->r.remote_addr = peer->iova +
+				   (w->to - pair_kind(w->q)->target);
 		w->r.rkey = peer->rkey;
 	}
+}
+
+static void fill_request(struct model *m, struct work *w)
+{
+	const struct pair_kind *k = pair_kind(w->q);
+	struct flow *f = &m->flow[w->s][w->q];
+	uint64_t at = k->out + (uint64_t)w->slot * k->room;
+
+	fill_remote(m, w);
+	w->r.flags = flags_of(m, w);
 	model_fill(m, w->s, at, w->length);
 	w->r.num_sge = cut(m, m->side[w->s]->addr + at, w->length, f->lkey,
 			   w->r.sge);
@@ -312,7 +328,7 @@ struct work *model_work(struct model *m, int s, int q, const struct model_op *op
 	const struct pair_kind *k = pair_kind(q);
 	struct flow *f = &m->flow[s][q];
 	struct work *w;
-	int slot = free_slot(f->out_used);
+	int slot = free_send(f);
 
 	if (!(op->services >> k->type & 1) || slot < 0 ||
 	    f->sent_count >= (int)k->send_wr)
@@ -329,6 +345,40 @@ struct work *model_work(struct model *m, int s, int q, const struct model_op *op
 	return w;
 }
 
+struct work *model_chain(struct model *m, const struct work *first,
+			 const struct model_op *op)
+{
+	const struct pair_kind *k = pair_kind(first->q);
+	struct flow *f = &m->flow[first->s][first->q];
+	struct work *w;
+
+	if (f->sent_count >= (int)k->send_wr)
+		return NULL;
+	w = calloc(1, sizeof(*w));
+	*w = (struct work){ .op = op, .s = first->s, .q = first->q,
+			    .slot = first->slot, .users = 1, .chained = true,
+			    .length = first->length, .to_s = !first->s,
+			    .to_q = first->q };
+	if (!may_be_sent(m, w)) {
+		work_put(w);
+		return NULL;
+	}
+	if (op->remote)
+		w->to = k->target + dice(m, k->room - w->length + 1);
+	fill_remote(m, w);
+	w->r.flags = IBV_SEND_FENCE | IBV_SEND_SIGNALED;
+	w->r.num_sge = cut(m, m->side[w->s]->addr + k->out +
+			   (uint64_t)w->slot * k->room, w->length, f->lkey,
+			   w->r.sge);
+	w->data = calloc(1, w->length + 1);
+	return w;
+}
+
+void model_drop(struct work *w)
+{
+	work_put(w);
+}
+
 void model_posted(struct model *m, struct work *w)
 {
 	struct flow *f = &m->flow[w->s][w->q];
@@ -336,7 +386,7 @@ void model_posted(struct model *m, struct work *w)
 
 	w->seq = ++f->seq;
 	f->sent[f->sent_count++] = w;
-	f->out_used[w->slot] = true;
+	f->out_used[w->slot]++;
 	if (w->op->message && !w->lost && w->expect == IBV_WC_SUCCESS) {
 		to->due[to->due_count++] = w;
 		w->users++;
@@ -351,7 +401,7 @@ bool model_receive(struct model *m, int s, int q, struct receive *r)
 {
 	const struct pair_kind *k = pair_kind(q);
 	struct flow *f = &m->flow[s][q];
-	int slot = free_slot(f->in_used);
+	int slot = free_receive(f);
 	uint64_t at;
 
 	if (slot < 0 || (!k->srq && f->recv_count == SLOTS))
@@ -386,6 +436,11 @@ bool model_idle(const struct model *m, int q)
 
 static void apply(struct model *m, struct work *w)
 {
+	const struct pair_kind *k = pair_kind(w->q);
+
+	if (w->chained && !w->applied)
+		memcpy(w->data, m->shadow[w->s] + k->out +
+		       (uint64_t)w->slot * k->room, w->length);
 	if (!w->applied && w->expect == IBV_WC_SUCCESS && !w->lost)
 		w->op->apply(m, w);
 	w->applied = true;
@@ -452,7 +507,7 @@ static void send_completed(struct model *m, int s, int q, const struct ibv_wc *w
 		f->sent_count--;
 		memmove(f->sent, f->sent + 1,
 			(size_t)f->sent_count * sizeof(f->sent[0]));
-		f->out_used[w->slot] = false;
+		f->out_used[w->slot]--;
 		if (found && wc->status != w->expect)
 			fail("pair %d: %s of %u bytes ended with '%s', the model says '%s'",
 			     q, w->op->name, w->length,

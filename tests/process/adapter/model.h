@@ -88,6 +88,7 @@ struct work {
 	uint64_t to;        /* offset at the peer */
 	uint8_t *data;      /* as it was when posted */
 	int to_s, to_q;     /* who receives a message */
+	bool chained;       /* sends what is in its slot when its turn comes */
 	bool applied;
 	bool lost;          /* a datagram that will not be received */
 	enum ibv_wc_status expect;
@@ -110,7 +111,8 @@ struct flow {
 	int due_count;
 	struct receive recvs[SLOTS];
 	int recv_count;
-	bool out_used[SLOTS], in_used[SLOTS];
+	int out_used[SLOTS];      /* by how many requests */
+	bool in_used[SLOTS];
 	uint64_t seq;
 	uint32_t rkey, lkey;      /* of this side's areas */
 	uint64_t iova;            /* of the target and the words */
@@ -153,6 +155,10 @@ void model_check_all(struct model *m);
  * slot is filled. */
 struct work *model_work(struct model *m, int s, int q,
 			const struct model_op *op);
+/* One that sends the result of `first`, which was posted just now. */
+struct work *model_chain(struct model *m, const struct work *first,
+			 const struct model_op *op);
+void model_drop(struct work *w); /* that is not posted */
 /* It was posted. */
 void model_posted(struct model *m, struct work *w);
 /* A receive in a free slot; false: there is none. */

@@ -50,6 +50,23 @@ static void do_send(struct model *m, int s, int q)
 		random_send(m, w);
 }
 
+/* A request that sends what the one before it, not complete yet, brings. */
+static void do_chain(struct model *m, int s, int q)
+{
+	static const char *const firsts[] = { "read", "compare and swap",
+					      "fetch and add" };
+	static const char *const thens[] = { "send", "write",
+						"write with immediate" };
+	struct work *w = model_work(m, s, q, model_op_named(firsts[dice(m, 3)]));
+
+	if (!w)
+		return;
+	random_send(m, w);
+	w = model_chain(m, w, model_op_named(thens[dice(m, 3)]));
+	if (w)
+		random_send(m, w);
+}
+
 bool random_receive(struct model *m, int s, int q)
 {
 	struct receive r;
@@ -156,7 +173,7 @@ void random_register(struct model *m, int s, int q)
 			       k->end - k->target, f->iova, remote_access).rkey;
 }
 
-void random_connect(struct model *m, int q)
+void random_connect(struct model *m, int q, uint8_t timeout)
 {
 	const struct pair_kind *k = pair_kind(q);
 	uint32_t psn[2] = { dice(m, 1 << 24), 0xffffff - dice(m, 40) };
@@ -171,7 +188,7 @@ void random_connect(struct model *m, int q)
 		const struct act_address to = {
 			.qpn = m->qpn[!s][q], .psn_send = psn[s],
 			.psn_receive = psn[!s], .gid = m->side[!s]->gid,
-			.timeout = 18, .retry_cnt = 7,
+			.timeout = timeout, .retry_cnt = 7,
 			.rnr_retry = k->rnr_retry,
 		};
 
@@ -204,7 +221,7 @@ static void do_reset(struct model *m, int q)
 	for (int s = 0; renew && s < 2; s++)
 		m->qpn[s][q] = act_recreate(m->side[s], q);
 	model_reset(m, q);
-	random_connect(m, q);
+	random_connect(m, q, SLOW);
 	m->resets++;
 }
 
@@ -341,8 +358,10 @@ static void do_something(struct model *m)
 	m->operations++;
 	if (what < 3000)
 		random_receive(m, s, q);
-	else if (what < 6000)
+	else if (what < 5900)
 		do_send(m, s, q);
+	else if (what < 6000)
+		do_chain(m, s, q);
 	else if (what < 9700)
 		do_poll(m, s, (int)dice(m, CQS), 1 + (int)dice(m, 16));
 	else if (what < 9800)
@@ -381,7 +400,7 @@ static void start(struct model *m, struct pair *p)
 	for (int q = 0; q < PAIRS; q++) {
 		for (int s = 0; s < 2; s++)
 			random_register(m, s, q);
-		random_connect(m, q);
+		random_connect(m, q, SLOW);
 	}
 	for (int s = 0; s < 2; s++)
 		m->shared_rkey[s] = act_register(m->side[s], 0, MR_SHARED,

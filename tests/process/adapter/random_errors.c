@@ -24,7 +24,12 @@ struct error {
 	int peer_event;    /* enum ibv_event_type, -1: none */
 };
 
-enum { RC = 1 << IBV_QPT_RC, ALL = RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD };
+enum {
+	RC = 1 << IBV_QPT_RC,
+	UC = 1 << IBV_QPT_UC,
+	UD = 1 << IBV_QPT_UD,
+	ALL = RC | UC | UD,
+};
 
 static bool wrong_rkey(struct model *m, struct work *w)
 {
@@ -67,6 +72,22 @@ static bool wrong_lkey(struct model *m, struct work *w)
 			return true;
 		}
 	return false;
+}
+
+static bool right_taken(struct model *m, struct work *w)
+{
+	expect_eq(act_access(m->side[!w->s], w->q, 0), 0);
+	return true;
+}
+
+static bool too_long(struct model *m, struct work *w)
+{
+	w->r.num_sge = 1;
+	w->r.flags &= ~(unsigned)IBV_SEND_INLINE;
+	w->r.sge[0].addr = m->side[w->s]->addr + pair_kind(w->q)->out;
+	w->r.sge[0].lkey = m->flow[w->s][w->q].lkey;
+	w->r.sge[0].length = 4097 + dice(m, 1000);
+	return true;
 }
 
 static bool nothing_posted(struct model *m, struct work *w)
@@ -131,7 +152,15 @@ static const struct error errors[] = {
 	  IBV_WC_REM_INV_REQ_ERR, 0, true, IBV_EVENT_QP_REQ_ERR },
 	{ "send with a wrong local key", "send", ALL, wrong_lkey,
 	  IBV_WC_LOC_PROT_ERR, 0, false, -1 },
-	{ "write with a wrong local key", "write", RC, wrong_lkey,
+	{ "write to who gives no rights", "write", RC, right_taken,
+	  IBV_WC_REM_INV_REQ_ERR, 0, true, IBV_EVENT_QP_REQ_ERR },
+	{ "read from who gives no rights", "read", RC, right_taken,
+	  IBV_WC_REM_INV_REQ_ERR, 0, true, IBV_EVENT_QP_REQ_ERR },
+	{ "atomic at who gives no rights", "fetch and add", RC, right_taken,
+	  IBV_WC_REM_INV_REQ_ERR, 0, true, IBV_EVENT_QP_REQ_ERR },
+	{ "datagram that is too long", "send", UD, too_long,
+	  IBV_WC_LOC_LEN_ERR, 0, false, -1 },
+	{ "write with a wrong local key", "write", RC | UC, wrong_lkey,
 	  IBV_WC_LOC_PROT_ERR, 0, false, -1 },
 	{ "read into a wrong local key", "read", RC, wrong_lkey,
 	  IBV_WC_LOC_PROT_ERR, 0, false, -1 },
@@ -252,26 +281,49 @@ static void end_by_program(struct model *m, int s, int q)
 		wait_for_events(m, s, q, &last, 1, "modified to the error state");
 }
 
-static void repair(struct model *m, int q)
+static void repair(struct model *m, int q, uint8_t timeout)
 {
 	for (int s = 0; s < 2; s++)
 		expect_eq(act_state(m->side[s], q, IBV_QPS_RESET), 0);
 	model_reset(m, q);
-	random_connect(m, q);
+	random_connect(m, q, timeout);
 	m->errors++;
+}
+
+/* A peer that is not ready any more is given up after the retry time. */
+static void end_by_absence(struct model *m, int s, int q)
+{
+	const char *name = "peer that is not there";
+	const int last = IBV_EVENT_QP_LAST_WQE_REACHED;
+	struct work *w;
+
+	if (pair_kind(q)->type != IBV_QPT_RC)
+		return;
+	repair(m, q, QUICK);
+	expect_eq(act_state(m->side[!s], q, IBV_QPS_RESET), 0);
+	w = model_work(m, s, q, model_op_named(dice(m, 2) ? "write" : "read"));
+	w->expect = IBV_WC_RETRY_EXC_ERR;
+	m->flow[s][q].broken = true;
+	random_send(m, w);
+	post_behind(m, s, q);
+	wait_for_flush(m, q, name);
+	expect_state(m, s, q, IBV_QPS_ERR, name);
+	if (pair_kind(q)->srq)
+		wait_for_events(m, s, q, &last, 1, name);
 }
 
 void random_error(struct model *m, int q)
 {
-	const struct error *e = &errors[dice(m, ERRORS + 1)];
+	uint32_t which = dice(m, ERRORS + 2);
+	const struct error *e = &errors[which];
 	const struct pair_kind *k = pair_kind(q);
 	int s = (int)dice(m, 2);
 	struct work *w;
 
 	random_settle(m, q);
-	if (e == &errors[ERRORS]) {
-		end_by_program(m, s, q);
-		repair(m, q);
+	if (which >= ERRORS) {
+		(which == ERRORS ? end_by_program : end_by_absence)(m, s, q);
+		repair(m, q, SLOW);
 		return;
 	}
 	if (!(e->services >> k->type & 1))
@@ -281,8 +333,7 @@ void random_error(struct model *m, int q)
 		return;
 	w->expect = e->status;
 	if (w->lost || !e->spoil(m, w)) {
-		free(w->data);
-		free(w);
+		model_drop(w);
 		return;
 	}
 	/* Only what local memory is for is flushed, too, when the peer stays. */
@@ -291,5 +342,5 @@ void random_error(struct model *m, int q)
 	random_send(m, w);
 	post_behind(m, s, q);
 	check_consequences(m, e, s, q);
-	repair(m, q);
+	repair(m, q, SLOW);
 }
