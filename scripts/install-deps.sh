@@ -11,7 +11,8 @@ build_packages="gcc libc6-dev meson ninja-build python3 pkg-config libibverbs-de
 	librdmacm-dev libjansson-dev libconfig-dev scdoc"
 test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
 	perftest libfabric-bin iproute2 procps"
-ci_packages="clang"
+# Without these "make test" leaves out what needs them and says so.
+ci_packages="clang qemu-system-x86 abigail-tools"
 
 usage() {
 	echo "usage: $0 build|test|ci" >&2

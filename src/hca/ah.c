@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Address handles. A datagram between processes of one host carries the global
- * routing header that the receiver finds in front of it; it is built here,
- * once. For RoCE v2 over IPv4 that is 20 bytes left as they are and the IPv4
- * header behind them (InfiniBand specification, annex A17.4.5.2).
+ * routing header that the receiver finds in front of it; it is built here once,
+ * but for its length. For RoCE v2 over IPv4 that is 20 bytes left as they are and
+ * the IPv4 header behind them (InfiniBand specification, annex A17.4.5.2), as it
+ * would have been on the wire.
  *
  * An address vector without a GRH (plain LID) means this host.
  */
@@ -24,15 +25,28 @@ static bool is_v4_mapped(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
+/* Sum of 16-bit words in network order, not yet folded (RFC 1071). */
+static uint32_t sum_words(const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < bytes; i += 2)
+		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
+	return sum;
+}
+
 static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
 {
 	const struct ibv_global_route *g = &ah->attr.grh;
 
-	if (is_v4_mapped(&g->dgid)) {
+	ah->ipv4 = is_v4_mapped(&g->dgid);
+	if (ah->ipv4) {
 		struct iphdr ip = {
 			.version = 4,
 			.ihl = 5,
 			.tos = g->traffic_class,
+			.frag_off = htons(IP_DF),
 			.ttl = g->hop_limit,
 			.protocol = IPPROTO_UDP,
 		};
@@ -40,6 +54,7 @@ static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
 		memcpy(&ip.saddr, sgid->raw + 12, 4);
 		memcpy(&ip.daddr, g->dgid.raw + 12, 4);
 		memcpy(ah->grh + 20, &ip, sizeof(ip));
+		ah->checksum = sum_words(&ip, sizeof(ip));
 	} else {
 		struct ibv_grh grh = {
 			.version_tclass_flow =
@@ -55,13 +70,38 @@ static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
 	}
 }
 
+void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
+		   uint8_t to[HCA_GRH_BYTES])
+{
+	/* UDP, BTH, DETH, immediate, data with padding, ICRC. */
+	uint32_t bytes = 8 + 12 + 8 + (imm ? 4 : 0) + ((length + 3) & ~3u) + 4;
+	uint16_t field;
+
+	memcpy(to, ah->grh, HCA_GRH_BYTES);
+	if (likely(ah->ipv4)) {
+		uint32_t sum;
+
+		bytes += sizeof(struct iphdr);
+		field = htons((uint16_t)bytes);
+		memcpy(to + 20 + offsetof(struct iphdr, tot_len), &field, 2);
+		sum = ah->checksum + bytes;
+		sum = (sum & 0xffff) + (sum >> 16);
+		sum = (sum & 0xffff) + (sum >> 16);
+		field = htons((uint16_t)~sum);
+		memcpy(to + 20 + offsetof(struct iphdr, check), &field, 2);
+	} else {
+		field = htons((uint16_t)bytes);
+		memcpy(to + offsetof(struct ibv_grh, paylen), &field, 2);
+	}
+}
+
 int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		  struct ibv_ah **out)
 {
 	struct ibv_gid_entry source;
 	struct hca_ah *ah;
 
-	if (attr->port_num != 1)
+	if (attr->port_num != 1 || attr->sl > 15)
 		return -EINVAL;
 	if (attr->is_global && hca_gid_by_index(attr->grh.sgid_index, &source))
 		return -EINVAL;
@@ -71,6 +111,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	ah->ibv.context = ibpd->context;
 	ah->ibv.pd = ibpd;
 	ah->attr = *attr;
+	ah->pd_id = hca_pd(ibpd)->id;
 	ah->local = !attr->is_global || hca_gid_is_local(&attr->grh.dgid);
 	if (!attr->is_global) {
 		if (hca_gid_by_index(0, &source))

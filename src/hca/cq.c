@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues: a ring of work completions, arming and overrun.
- *
- * Arming is one-shot and looks at new completions only, never at what the
- * queue already holds.
+ * Completion queues: a ring of work completions. Events of all kinds are in
+ * cq_event.c, extended polling in cq_ex.c.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -14,33 +12,65 @@
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
-#include "util/log.h"
 
 /* Polls that may find completions waiting before messages are moved again:
  * a queue that is always full must not starve the others. */
 #define POLLS_BETWEEN_MOVES 16
 #define CQE_MIN 4
-/* What is left is the progress thread's. */
-#define MOVES_WHEN_ARMED 64
+/* Between two looks for timers that nobody runs. */
+#define POLLS_BETWEEN_TIMERS 1024
+
+struct ring {
+	struct ibv_wc *wcs;
+	uint64_t *stamps; /* behind the completions; NULL: not wanted */
+	uint32_t mask;
+	struct hca_memory memory;
+};
 
 /*
  * Some more entries than asked for are granted, as adapters do: programs rely
  * on it (perftest asks for one entry and gets a send and a receive at once).
  */
-static struct ibv_wc *ring_alloc(uint32_t cqe, uint32_t *mask)
+static int ring_alloc(uint32_t cqe, bool stamped, struct hca_pd *pd,
+		      struct ring *r)
 {
+	const size_t each = sizeof(struct ibv_wc) +
+			    (stamped ? sizeof(uint64_t) : 0);
 	uint32_t size = CQE_MIN;
+	int ret;
 
 	while (size <= cqe)
 		size <<= 1;
-	*mask = size - 1;
-	return calloc(size, sizeof(struct ibv_wc));
+	ret = hca_memory_alloc(pd, size * each, HCA_RESOURCE_COMPLETION_QUEUE,
+			       &r->memory);
+	if (ret)
+		return ret;
+	r->mask = size - 1;
+	r->wcs = r->memory.at;
+	r->stamps = stamped ? (uint64_t *)(r->wcs + size) : NULL;
+	return 0;
+}
+
+static void ring_install(struct hca_cq *cq, const struct ring *r)
+{
+	cq->ring = r->wcs;
+	cq->stamps = r->stamps;
+	cq->memory = r->memory;
+	cq->mask = cq->limit = r->mask;
+	cq->ex.cqe = (int)r->mask;
 }
 
 int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 		  struct ibv_cq **out)
 {
+	const bool stamped = attr->wc_flags &
+			     (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	struct hca_pd *domain = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ?
+					hca_pd(attr->parent_domain) : NULL;
+	struct ring ring;
 	struct hca_cq *cq;
+	int ret;
 
 	if (attr->cqe < 1 || attr->cqe > HCA_MAX_CQE ||
 	    (attr->channel && attr->comp_vector >= 1) ||
@@ -51,55 +81,72 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 	if (!cq)
 		return -ENOMEM;
 	memset(cq, 0, sizeof(*cq));
-	cq->ring = ring_alloc(attr->cqe, &cq->mask);
-	if (!cq->ring) {
+	ret = ring_alloc(attr->cqe, stamped, domain, &ring);
+	if (ret) {
 		free(cq);
-		return -ENOMEM;
+		return ret;
 	}
+	ring_install(cq, &ring);
+	cq->special = stamped ? HCA_CQ_STAMPED : 0;
 	cq->ctx = hca_context(ibctx);
-	cq->limit = cq->mask;
+	cq->parent_domain = domain;
+	cq->single_threaded = hca_domain_single_threaded(domain);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) {
+		cq->single_threaded |=
+			!!(attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+		cq->ignore_overrun =
+			attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	}
 	list_init(&cq->event_entry);
+	hca_cq_event_init(cq);
 	cq->ex.context = ibctx;
 	cq->ex.channel = attr->channel;
 	cq->ex.cq_context = attr->cq_context;
-	cq->ex.cqe = (int)cq->limit;
 	pthread_mutex_init(&cq->ex.mutex, NULL);
 	pthread_cond_init(&cq->ex.cond, NULL);
 	if (attr->channel)
 		hca_channel_ref(attr->channel);
+	if (domain)
+		atomic_fetch_add(&domain->users, 1);
 	hca_context_get(cq->ctx);
 	*out = hca_cq_public(cq);
 	return 0;
 }
 
+static void ring_move(const struct hca_cq *cq, const struct ring *to)
+{
+	for (uint32_t i = cq->tail; i != cq->head; i++) {
+		to->wcs[i & to->mask] = cq->ring[i & cq->mask];
+		if (cq->stamps)
+			to->stamps[i & to->mask] = cq->stamps[i & cq->mask];
+	}
+}
+
 int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 {
 	struct hca_cq *cq = hca_cq(ibcq);
-	struct ibv_wc *ring, *old;
-	uint32_t mask, count;
+	struct hca_memory old;
+	struct ring ring;
+	int ret;
 
 	if (cqe < 1 || cqe > HCA_MAX_CQE)
 		return -EINVAL;
-	ring = ring_alloc((uint32_t)cqe, &mask);
-	if (!ring)
-		return -ENOMEM;
-	spin_lock(&cq->lock);
-	count = cq->head - cq->tail;
-	if (count > mask) {
-		spin_unlock(&cq->lock);
-		free(ring);
-		return -EINVAL;
+	ret = ring_alloc((uint32_t)cqe, cq->stamps, cq->parent_domain, &ring);
+	if (ret)
+		return ret;
+	hca_lock(&cq->lock);
+	old = cq->memory;
+	/* By what is asked for, not by what would be granted. */
+	if (cq->head - cq->tail > (uint32_t)cqe) {
+		old = ring.memory;
+		ret = -EINVAL;
+	} else {
+		ring_move(cq, &ring);
+		ring_install(cq, &ring);
 	}
-	for (uint32_t i = 0; i < count; i++)
-		ring[(cq->tail + i) & mask] = cq->ring[(cq->tail + i) & cq->mask];
-	old = cq->ring;
-	cq->ring = ring;
-	cq->mask = mask;
-	cq->limit = mask;
-	cq->ex.cqe = (int)mask;
-	spin_unlock(&cq->lock);
-	free(old);
-	return 0;
+	hca_unlock(&cq->lock);
+	hca_memory_free(&old, HCA_RESOURCE_COMPLETION_QUEUE);
+	return ret;
 }
 
 int hca_cq_destroy(struct ibv_cq *ibcq)
@@ -108,9 +155,8 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 
 	if (atomic_load(&cq->users) > 0)
 		return -EBUSY;
+	hca_cq_event_fini(cq);
 	hca_async_cq_forget(cq);
-	if (cq->armed != HCA_CQ_UNARMED)
-		atomic_fetch_sub(&hca_process.armed, 1);
 	if (ibcq->channel) {
 		uint32_t taken = hca_channel_forget(cq);
 
@@ -120,10 +166,12 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 			pthread_cond_wait(&ibcq->cond, &ibcq->mutex);
 		pthread_mutex_unlock(&ibcq->mutex);
 	}
+	hca_memory_free(&cq->memory, HCA_RESOURCE_COMPLETION_QUEUE);
+	if (cq->parent_domain)
+		atomic_fetch_sub(&cq->parent_domain->users, 1);
 	hca_context_put(cq->ctx);
 	pthread_mutex_destroy(&ibcq->mutex);
 	pthread_cond_destroy(&ibcq->cond);
-	free(cq->ring);
 	free(cq);
 	return 0;
 }
@@ -136,118 +184,120 @@ void hca_cq_ack_events(struct ibv_cq *ibcq, unsigned count)
 	pthread_mutex_unlock(&ibcq->mutex);
 }
 
-/* cq->lock is held. */
-static void cq_set_armed(struct hca_cq *cq, enum hca_cq_arm arm)
+/* No room. True: the entry may be written all the same. cq->lock is held, and
+ * released if not. */
+bool hca_cq_full(struct hca_cq *cq)
 {
-	if ((cq->armed != HCA_CQ_UNARMED) != (arm != HCA_CQ_UNARMED))
-		atomic_fetch_add(&hca_process.armed,
-				 arm == HCA_CQ_UNARMED ? -1 : 1);
-	cq->armed = (uint8_t)arm;
-}
-
-void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
-{
-	bool notify = false;
-	uint32_t head;
-
-	spin_lock(&cq->lock);
-	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	/* After an overrun the queue stays in error: nothing comes behind a gap. */
-	if (unlikely(atomic_load_explicit(&cq->overrun, memory_order_relaxed) ||
-		     head - atomic_load_explicit(&cq->tail,
-						 memory_order_relaxed) >=
-			     cq->limit)) {
-		bool first = !atomic_exchange(&cq->overrun, true);
-
-		spin_unlock(&cq->lock);
-		if (first) {
-			log_warn("completion queue of %u entries overrun",
-				 cq->limit);
-			hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);
-		}
-		return;
+	if (!cq->ignore_overrun) {
+		hca_unlock(&cq->lock);
+		hca_cq_overrun(cq);
+		return false;
 	}
-	cq->ring[head & cq->mask] = *wc;
-	atomic_store_explicit(&cq->head, head + 1, memory_order_release);
-	if (unlikely(cq->armed != HCA_CQ_UNARMED) &&
-	    (cq->armed == HCA_CQ_ARMED_NEXT || solicited ||
-	     wc->status != IBV_WC_SUCCESS)) {
-		cq_set_armed(cq, HCA_CQ_UNARMED);
-		notify = true;
+	/* The oldest is lost, as the application has agreed to. */
+	atomic_store_explicit(&cq->tail,
+			      atomic_load_explicit(&cq->tail,
+						   memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	return true;
+}
+
+/* Likewise in whole words, see hca_wc_copy(). */
+static inline void take_one(struct ibv_wc *to, const struct ibv_wc *from)
+{
+	uint64_t *w = (uint64_t *)(void *)to;
+	const uint64_t *f = (const uint64_t *)(const void *)from;
+
+#pragma GCC unroll 6
+	for (unsigned i = 0; i < sizeof(*to) / sizeof(*w); i++) {
+		w[i] = f[i];
+		/* Not joined to wider ones. */
+		__asm__ volatile("");
 	}
-	spin_unlock(&cq->lock);
-	if (unlikely(notify) && cq->ex.channel)
-		hca_channel_notify(cq);
 }
 
-static inline bool cq_empty(struct hca_cq *cq)
+static inline int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
 {
-	return atomic_load_explicit(&cq->head, memory_order_acquire) ==
-	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
-}
-
-int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
-{
-	static _Thread_local unsigned since_move;
-	struct hca_cq *cq = hca_cq(ibcq);
 	uint32_t head, tail;
 	int count;
 
-	hca_attention_polled();
-	if (cq_empty(cq) || ++since_move >= POLLS_BETWEEN_MOVES) {
-		since_move = 0;
-		hca_poll_transports(atomic_load_explicit(
-			&cq->sends, memory_order_relaxed));
-		if (cq_empty(cq))
-			return unlikely(atomic_load_explicit(
-				       &cq->overrun, memory_order_relaxed)) ?
-				       -1 :
-				       0;
-	}
-	spin_lock(&cq->lock);
+	hca_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	count = (int)MIN((uint32_t)MAX(n, 0), head - tail);
 	for (int i = 0; i < count; i++)
-		wc[i] = cq->ring[(tail + (uint32_t)i) & cq->mask];
+		take_one(&wc[i], &cq->ring[(tail + (uint32_t)i) & cq->mask]);
 	atomic_store_explicit(&cq->tail, tail + (uint32_t)count,
 			      memory_order_release);
-	spin_unlock(&cq->lock);
+	hca_unlock(&cq->lock);
 	return count;
 }
 
-int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+void hca_cq_move(struct hca_cq *cq)
+{
+	hca_attention_polled();
+	if (!hca_cq_empty(cq) && ++hca_self.since_move < POLLS_BETWEEN_MOVES)
+		return;
+	hca_self.since_move = 0;
+	hca_poll_transports(cq);
+}
+
+void hca_cq_moved(void)
+{
+	if (unlikely(++hca_self.polls % POLLS_BETWEEN_TIMERS == 0))
+		progress_run_overdue();
+}
+
+int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct hca_cq *cq = hca_cq(ibcq);
+	int count = 0;
 
-	if (!ibcq->channel)
-		return EINVAL;
-	spin_lock(&cq->lock);
-	if (!solicited_only)
-		cq_set_armed(cq, HCA_CQ_ARMED_NEXT);
-	else if (cq->armed == HCA_CQ_UNARMED)
-		cq_set_armed(cq, HCA_CQ_ARMED_SOLICITED);
-	spin_unlock(&cq->lock);
-	/* From now on somebody may sleep and is woken; what waits in a ring
-	 * already arrives now, after the arming, and raises the event. */
-	hca_attention_release();
-	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports_surely(); i++)
-		;
-	return 0;
+	hca_enter();
+	hca_cq_move(cq);
+	if (!hca_cq_empty(cq))
+		count = take(cq, n, wc);
+	else if (unlikely(atomic_load_explicit(&cq->overrun,
+					       memory_order_relaxed)))
+		count = -1;
+	hca_leave();
+	hca_cq_moved();
+	return count;
+}
+
+bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp)
+{
+	uint32_t tail;
+	bool any;
+
+	hca_lock(&cq->lock);
+	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	any = tail != atomic_load_explicit(&cq->head, memory_order_relaxed);
+	if (likely(any)) {
+		*wc = cq->ring[tail & cq->mask];
+		if (cq->stamps)
+			*stamp = cq->stamps[tail & cq->mask];
+		atomic_store_explicit(&cq->tail, tail + 1,
+				      memory_order_release);
+	}
+	hca_unlock(&cq->lock);
+	return any;
 }
 
 void hca_cq_purge(struct hca_cq *cq, uint32_t qpn)
 {
 	uint32_t kept;
 
-	spin_lock(&cq->lock);
+	hca_lock(&cq->lock);
 	kept = cq->tail;
 	for (uint32_t i = cq->tail; i != cq->head; i++) {
 		struct ibv_wc wc = cq->ring[i & cq->mask];
 
-		if (wc.qp_num != qpn)
-			cq->ring[kept++ & cq->mask] = wc;
+		if (wc.qp_num == qpn)
+			continue;
+		if (cq->stamps)
+			cq->stamps[kept & cq->mask] = cq->stamps[i & cq->mask];
+		cq->ring[kept++ & cq->mask] = wc;
 	}
 	atomic_store_explicit(&cq->head, kept, memory_order_release);
-	spin_unlock(&cq->lock);
+	hca_unlock(&cq->lock);
 }

@@ -23,6 +23,8 @@
 #define DEVICES 1
 #define VENDOR_ID 0xffffff /* no vendor */
 #define VENDOR_PART_ID 0xb05ba
+/* The kernel counts its devices from 0; a program may see both. */
+#define INDEX_BASE (1 << 20)
 
 static struct hca_device devices[DEVICES];
 static pthread_once_t devices_once = PTHREAD_ONCE_INIT;
@@ -49,7 +51,6 @@ static uint64_t guid_of(int index)
 
 static void devices_init(void)
 {
-	log_init(LOG_WARN);
 	hca_settings_init();
 	clock_init();
 	for (int i = 0; i < DEVICES; i++) {
@@ -101,7 +102,7 @@ __be64 hca_device_guid(struct ibv_device *dev)
 
 int hca_device_index(struct ibv_device *dev)
 {
-	return hca_device(dev)->index;
+	return INDEX_BASE + hca_device(dev)->index;
 }
 
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
@@ -162,8 +163,11 @@ int hca_device_query_ex(struct ibv_context *ctx,
 		return -EINVAL;
 	memset(&full, 0, sizeof(full));
 	hca_device_query(ctx, &full.orig_attr);
-	full.completion_timestamp_mask = 0;
-	full.hca_core_clock = 0;
+	/* The clock of clock_ticks(), in kHz. */
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = clock_state.tick_hz / 1000;
+	full.cq_mod_caps.max_cq_count = UINT16_MAX;
+	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
@@ -298,6 +302,8 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	v->query_port = op_query_port;
 	v->query_device_ex = op_query_device_ex;
 	v->create_qp_ex = op_create_qp_ex;
+	hca_cq_ex_ops_init(v);
+	hca_domain_ops_init(v);
 	v->context.device = dev;
 	v->context.num_comp_vectors = 1;
 	v->context.cmd_fd = -1;

@@ -60,6 +60,7 @@ int hca_channel_get_event(struct ibv_comp_channel *ch, struct ibv_cq **cq,
 int hca_cq_create(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr,
 		  struct ibv_cq **out);
 int hca_cq_resize(struct ibv_cq *cq, int cqe);
+int hca_cq_modify(struct ibv_cq *cq, const struct ibv_modify_cq_attr *attr);
 int hca_cq_destroy(struct ibv_cq *cq);
 void hca_cq_ack_events(struct ibv_cq *cq, unsigned count);
 

@@ -51,6 +51,7 @@ int hca_pd_dealloc(struct ibv_pd *ibpd)
 
 	if (atomic_load(&pd->users) > 0)
 		return -EBUSY;
+	hca_domain_release(pd);
 	hca_context_put(hca_context(ibpd->context));
 	free(pd);
 	return 0;

@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hca/elide.h"
 #include "hca/progress.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -43,6 +44,7 @@
 
 struct hca_transport_ops;
 struct hca_qp;
+struct hca_domain;
 
 struct hca_device {
 	struct ibv_device ibv;
@@ -76,8 +78,32 @@ struct hca_context {
 
 struct hca_pd {
 	struct ibv_pd ibv;
-	uint32_t id; /* never 0; unique in the process */
+	/* Never 0; unique in the process, but that a parent domain has that of
+	 * its protection domain: keys and queues of both belong together. */
+	uint32_t id;
 	atomic_int users;
+	struct hca_domain *domain; /* of a parent domain, else NULL */
+};
+
+/* Thread domain: one thread at a time uses what is created on it. */
+struct hca_td {
+	struct ibv_td ibv;
+	atomic_int users; /* parent domains */
+};
+
+/* Memory of a queue, and whose allocator gave it. */
+struct hca_memory {
+	void *at;
+	void *base;          /* what is given back */
+	struct hca_pd *from; /* NULL: the heap */
+};
+
+/* As the allocators of a parent domain are told. */
+enum hca_resource {
+	HCA_RESOURCE_SEND_QUEUE,
+	HCA_RESOURCE_RECV_QUEUE,
+	HCA_RESOURCE_SHARED_RECV_QUEUE,
+	HCA_RESOURCE_COMPLETION_QUEUE,
 };
 
 struct hca_mr {
@@ -95,8 +121,9 @@ struct hca_cq {
 	atomic_uint tail; /* next to read */
 	uint32_t mask;
 	uint32_t limit; /* cqe granted */
-	uint8_t armed;  /* enum hca_cq_arm */
+	uint8_t special; /* enum hca_cq_special, 0: plain pushes */
 	_Atomic bool overrun; /* for good */
+	bool single_threaded; /* the application says so */
 	struct ibv_wc *ring;
 	/* Under channel->lock. */
 	unsigned events_queued;
@@ -105,12 +132,38 @@ struct hca_cq {
 	uint32_t async_taken;  /* likewise; under the context's async_lock */
 	atomic_int users;      /* QPs */
 	_Atomic bool sends;    /* a send queue completes here */
+
+	bool ignore_overrun;
+	struct hca_memory memory;
+	struct hca_pd *parent_domain;
+	/* When an entry of the ring was pushed, in clock ticks; NULL: unwanted. */
+	uint64_t *stamps;
+
+	/* From ibv_start_poll to ibv_end_poll; cq_ex.c. */
+	struct spin poll_lock;
+	struct ibv_wc current;
+	uint64_t current_stamp;
+
+	/* Moderation, cq_event.c; under the lock. */
+	uint16_t event_count, event_period_us;
+	uint32_t events_held;  /* completions since the arming */
+	struct progress_timer event_timer;
+	struct progress_timer overrun_timer;
 };
 
-enum hca_cq_arm {
-	HCA_CQ_UNARMED,
-	HCA_CQ_ARMED_SOLICITED,
-	HCA_CQ_ARMED_NEXT,
+/* What a push has to see to besides the ring. */
+enum hca_cq_special {
+	HCA_CQ_ARMED_SOLICITED = 1 << 0,
+	HCA_CQ_ARMED_NEXT = 1 << 1,
+	HCA_CQ_ARMED = HCA_CQ_ARMED_SOLICITED | HCA_CQ_ARMED_NEXT,
+	HCA_CQ_STAMPED = 1 << 2,
+};
+
+/* What it then has to do behind the lock. */
+enum hca_cq_action {
+	HCA_CQ_NOTHING,
+	HCA_CQ_NOTIFY,
+	HCA_CQ_NOTIFY_LATER,
 };
 
 /* One posted receive; `sge` has the queue's max_sge entries. */
@@ -137,6 +190,7 @@ struct hca_srq {
 	_Atomic uint32_t event_below; /* entries left; 0: no event wanted */
 	uint32_t async_taken;
 	atomic_int users;
+	struct hca_memory memory;
 };
 
 enum hca_swqe_flags {
@@ -150,7 +204,10 @@ struct hca_ah {
 	struct ibv_ah ibv;
 	struct ibv_ah_attr attr;
 	bool local;                   /* destination is an address of this host */
-	uint8_t grh[HCA_GRH_BYTES];   /* as the receiver finds it */
+	bool ipv4;
+	uint32_t pd_id;
+	uint32_t checksum;            /* of the IPv4 header without its length */
+	uint8_t grh[HCA_GRH_BYTES];   /* as the receiver finds it, less lengths */
 };
 
 /* One posted send; `sge` has room for max_sge entries or max_inline bytes. */
@@ -230,6 +287,7 @@ struct hca_qp {
 	};
 	bool extended;
 	bool sq_sig_all;
+	bool single_threaded;         /* the application says so */
 	uint32_t send_ops;            /* enum ibv_qp_create_send_ops_flags */
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
@@ -237,6 +295,7 @@ struct hca_qp {
 	struct ibv_qp_attr attr;      /* what modify set */
 	struct ibv_qp_cap cap;
 	const struct hca_transport_ops *transport;
+	struct hca_memory sq_memory, rq_memory;
 
 	cache_aligned struct spin sq_lock;
 	_Atomic uint32_t state;       /* enum ibv_qp_state */
@@ -263,6 +322,7 @@ struct hca_qp {
 	 * is here; under the shared queue's consume_lock. */
 	struct hca_rwqe *claim;
 	bool claimed;
+	bool established;             /* COMM_EST was raised since RTR */
 	_Atomic uint32_t rx_psn;      /* expected next; under the rx lock */
 	uint32_t rx_offset;           /* bytes of a fragmented message so far */
 	_Atomic(const void *) rx_peer; /* of the transport; whose messages */
@@ -305,11 +365,12 @@ struct hca_transport_ops {
 	/* A key was invalidated: wait until no peer copies with it. */
 	void (*key_fence)(uint32_t key);
 	/* Move incoming messages and acknowledgements. True if any moved.
-	 * `acks`: somebody waits for acknowledgements (polls a CQ that send
-	 * queues complete to); else only those found by the way count.
+	 * `cq`: what is polled; when it has got something the rest may wait for
+	 * the next poll, and acknowledgements are looked for if send queues
+	 * complete to it. NULL: everything.
 	 * `wait`: for threads that are moving messages at the moment, instead
 	 * of leaving the work to them: who goes to sleep next must know. */
-	bool (*poll)(bool acks, bool wait);
+	bool (*poll)(struct hca_cq *cq, bool wait);
 	/* Anything that poll would move, or that needs the thread's ticks. */
 	bool (*pending)(void);
 	/* Dropping of inherited resources in a forked child. */
@@ -329,6 +390,11 @@ static inline struct hca_device *hca_device(struct ibv_device *dev)
 static inline struct hca_pd *hca_pd(struct ibv_pd *pd)
 {
 	return container_of(pd, struct hca_pd, ibv);
+}
+
+static inline struct hca_td *hca_td(struct ibv_td *td)
+{
+	return container_of(td, struct hca_td, ibv);
 }
 
 static inline struct hca_mr *hca_mr(struct ibv_mr *mr)
@@ -398,6 +464,18 @@ static inline void hca_context_get(struct hca_context *ctx)
 /* The last reference ends the context. */
 void hca_context_put(struct hca_context *ctx);
 
+/* ---- domain.c: thread and parent domains ---- */
+void hca_domain_ops_init(struct verbs_context *v);
+/* What a parent domain holds; called when it is deallocated. */
+void hca_domain_release(struct hca_pd *pd);
+/* Is what is created on this one used by one thread at a time? */
+bool hca_domain_single_threaded(const struct hca_pd *pd);
+/* Zeroed memory on a cache line, by the domain's allocator if it has one. `pd`
+ * may be NULL. 0 or -ENOMEM. */
+int hca_memory_alloc(struct hca_pd *pd, size_t size, enum hca_resource kind,
+		     struct hca_memory *out);
+void hca_memory_free(struct hca_memory *m, enum hca_resource kind);
+
 /* ---- sq.c: sending side ---- */
 int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad);
@@ -407,6 +485,10 @@ static inline bool hca_is_atomic(unsigned opcode)
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
+/* Not IBV_SEND_IP_CSUM: it is for Ethernet packets. */
+#define HCA_SEND_FLAGS_KNOWN                                            \
+	((unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED |                \
+		    IBV_SEND_SOLICITED | IBV_SEND_INLINE))
 /* May work be posted in this state? */
 static inline bool hca_sq_accepts(enum ibv_qp_state s)
 {
@@ -440,8 +522,10 @@ int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 /* 0 or a positive errno, as ibv_post_recv returns it. */
 int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad);
-int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge);
-void hca_rq_destroy(struct hca_rq *rq);
+/* `memory` is the caller's to free. */
+int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
+		struct hca_pd *pd, enum hca_resource kind,
+		struct hca_memory *memory);
 void hca_rq_reset(struct hca_rq *rq);
 void hca_rq_flush(struct hca_qp *qp);
 
@@ -500,11 +584,120 @@ static inline void hca_recv_keep(struct hca_qp *qp)
 }
 
 /* ---- cq.c ---- */
-void hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited);
+/* Whole words: a reader that loads more than was stored at once waits until
+ * the stores have left the processor's buffer. */
+static inline void hca_wc_copy(struct ibv_wc *to, const struct ibv_wc *wc)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	uint64_t *w = (uint64_t *)(void *)to;
+
+	_Static_assert(sizeof(*wc) == 6 * sizeof(*w), "see below");
+	w[0] = wc->wr_id;
+	w[1] = (uint32_t)wc->status | (uint64_t)wc->opcode << 32;
+	w[2] = wc->vendor_err | (uint64_t)wc->byte_len << 32;
+	w[3] = wc->imm_data | (uint64_t)wc->qp_num << 32;
+	w[4] = wc->src_qp | (uint64_t)wc->wc_flags << 32;
+	w[5] = wc->pkey_index | (uint64_t)wc->slid << 16 |
+	       (uint64_t)wc->sl << 32 | (uint64_t)wc->dlid_path_bits << 40;
+#else
+	*to = *wc;
+#endif
+}
+
+
 int hca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* Drops the completions of a QP that is reset or destroyed. */
 void hca_cq_purge(struct hca_cq *cq, uint32_t qpn);
+/* The oldest completion, and when it was pushed if that was asked for. */
+bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
+/* Moves messages for a poller, when the queue is empty or it is time to; and
+ * afterwards, outside of hca_enter(). */
+void hca_cq_move(struct hca_cq *cq);
+void hca_cq_moved(void);
+static inline bool hca_cq_empty(struct hca_cq *cq)
+{
+	return atomic_load_explicit(&cq->head, memory_order_acquire) ==
+	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
+}
+
+/* ---- cq_ex.c: extended completion queues ---- */
+void hca_cq_ex_ops_init(struct verbs_context *v);
+
+/* ---- cq_event.c: arming, moderation, overrun ---- */
+void hca_cq_event_init(struct hca_cq *cq);
+void hca_cq_event_fini(struct hca_cq *cq);
+/* A special queue got the entry at `head`. cq->lock is held. */
+enum hca_cq_action hca_cq_pushed(struct hca_cq *cq, uint32_t head,
+				 const struct ibv_wc *wc, bool solicited);
+/* The same action, behind the lock. */
+void hca_cq_act(struct hca_cq *cq, enum hca_cq_action action);
+/* An entry was lost: the first time the application and its QPs are told. */
+void hca_cq_overrun(struct hca_cq *cq);
+
+/* ---- pushing, inline ---- */
+/* No room. True: the entry may be written all the same. cq->lock is held, and
+ * released if not. */
+bool hca_cq_full(struct hca_cq *cq);
+
+/* Inline so that `wc` never exists in memory but in the queue. */
+static inline __attribute__((always_inline)) void
+hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
+{
+	enum hca_cq_action action;
+	uint32_t head;
+
+	hca_lock(&cq->lock);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	/* After an overrun the queue stays in error: nothing comes behind a gap. */
+	if (unlikely(atomic_load_explicit(&cq->overrun, memory_order_relaxed) ||
+		     head - atomic_load_explicit(&cq->tail,
+						 memory_order_relaxed) >=
+			     cq->limit) &&
+	    !hca_cq_full(cq))
+		return;
+	hca_wc_copy(&cq->ring[head & cq->mask], wc);
+	atomic_store_explicit(&cq->head, head + 1, memory_order_release);
+	if (unlikely(cq->special)) {
+		struct ibv_wc copy = *wc;
+
+		action = hca_cq_pushed(cq, head, &copy, solicited);
+		hca_unlock(&cq->lock);
+		if (action)
+			hca_cq_act(cq, action);
+		return;
+	}
+	hca_unlock(&cq->lock);
+}
+
+/* ---- sq.c again: what completes, in its straight form ---- */
+extern const uint8_t hca_wc_opcodes[];
+
+/* The oldest entry leaves the queue, with a completion if one is due. */
+static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	struct hca_sq *sq = &qp->sq;
+	const struct hca_swqe *e = hca_sq_entry(sq, sq->tail++);
+	struct ibv_wc wc = {
+		.wr_id = e->wr_id,
+		.status = status,
+		.opcode = hca_wc_opcodes[e->opcode],
+		.byte_len = e->length,
+		.qp_num = qp->ibv.qp_num,
+	};
+
+	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS)
+		hca_cq_push(qp->send_cq, &wc, false);
+}
+
+/* hca_sq_complete() of a transmitted entry that went well. */
+static inline void hca_sq_complete_ok(struct hca_qp *qp)
+{
+	hca_sq_report(qp, IBV_WC_SUCCESS);
+	qp->lost_since_ns = 0;
+	if (unlikely(qp->sq.draining))
+		hca_sq_drained(qp);
+}
 
 /* ---- mr.c: keys ---- */
 /* The address for `sge` if it may be used with `access` (enum
@@ -521,8 +714,16 @@ enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t key_count,
 				 uint64_t length, unsigned access,
 				 uint64_t *addr);
 
+/* ---- ah.c ---- */
+/* The forty bytes before a datagram of `length` bytes. */
+void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
+		   uint8_t to[HCA_GRH_BYTES]);
+
 /* ---- qp.c ---- */
-struct hca_qp *hca_qp_find(uint32_t qpn);
+/* QPs that complete to this CQ cannot report completions any more. */
+void hca_qps_fail_on(const struct hca_cq *cq);
+/* A message came in a state before RTS: tells the application, once. */
+void hca_qp_established(struct hca_qp *qp);
 /* Moves to ERR and flushes both queues. sq_lock is not held. */
 void hca_qp_fail(struct hca_qp *qp);
 /* The same with sq_lock held. */
@@ -533,6 +734,8 @@ void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
 /* 0 or -EINVAL: may a QP of `type` go cur -> next with attributes `mask`? */
 int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 			    enum ibv_qp_state next, int mask);
+/* 0, -EINVAL, or -EOPNOTSUPP for what is allowed but not offered. */
+int hca_qp_values_check(const struct ibv_qp_attr *a, int mask);
 
 /* ---- async.c ---- */
 void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);

@@ -76,6 +76,7 @@ static void child_after_fork(void)
 	hca_process.armed = 0;
 	hca_gid_forked();
 	progress_forked();
+	hca_elision_forked();
 }
 
 static void kicked(void *arg, uint32_t events)
@@ -168,6 +169,7 @@ static int process_start(void)
 	memcpy(&hca_process.qpn_hint, hca_process.uuid, sizeof(unsigned));
 	hca_process.membarrier =
 		membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+	hca_elision_start();
 	ret = segment_create();
 	if (ret)
 		return ret;
@@ -369,32 +371,11 @@ void hca_qpn_free(uint32_t qpn)
 	pthread_mutex_unlock(&hca_process.lock);
 }
 
-struct hca_qp *hca_qp_find(uint32_t qpn)
-{
-	struct hca_qp **table;
-
-	if (qpn >= 1u << 24)
-		return NULL;
-	table = atomic_load_explicit(
-		&hca_process.blocks[qpn >> HCA_QPN_BLOCK_BITS],
-		memory_order_acquire);
-	if (!table)
-		return NULL;
-	return __atomic_load_n(&table[qpn & (HCA_QPN_BLOCK_SIZE - 1)],
-			       __ATOMIC_ACQUIRE);
-}
-
-void hca_attention_polled(void)
+void hca_attention_attend(void)
 {
 	struct hca_segment *s = hca_process.segment;
 	uint32_t streak;
 
-	atomic_store_explicit(&hca_process.polls,
-			      atomic_load_explicit(&hca_process.polls,
-						   memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	if (likely(!atomic_load_explicit(&s->wants_kick, memory_order_relaxed)))
-		return;
 	streak = atomic_load_explicit(&hca_process.streak,
 				      memory_order_relaxed) + 1;
 	atomic_store_explicit(&hca_process.streak, streak,
@@ -449,7 +430,7 @@ int hca_attention_tick(void)
 		/* A kick while the application polls: a peer waits for us
 		 * longer than it takes to poll, so look at once. */
 		if (atomic_exchange(&hca_process.kicked, false))
-			hca_poll_transports(true);
+			hca_poll_transports(NULL);
 		if (polls != polls_before) {
 			polls_before = polls;
 			goto out;

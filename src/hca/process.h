@@ -93,23 +93,50 @@ void hca_qpn_free(uint32_t qpn);
 /* Address of the abstract control socket of a QPN block; returns its length. */
 socklen_t hca_block_address(uint32_t block, struct sockaddr_un *sun);
 
-/* From each poll_cq. */
-void hca_attention_polled(void);
+/* A poll while peers wake us: from enough of them on they need not. */
+void hca_attention_attend(void);
 /* Before sleeping (arming, thread's tick): from now on we are woken. */
 void hca_attention_release(void);
 /* On the progress thread, at each wake-up; returns its timeout in ms. */
 int hca_attention_tick(void);
 
-static inline bool hca_poll_transports(bool acks)
+static inline struct hca_qp *hca_qp_find(uint32_t qpn)
 {
-	return hca_process.transport->poll(acks, false);
+	struct hca_qp **table;
+
+	if (unlikely(qpn >= 1u << 24))
+		return NULL;
+	table = atomic_load_explicit(
+		&hca_process.blocks[qpn >> HCA_QPN_BLOCK_BITS],
+		memory_order_acquire);
+	if (unlikely(!table))
+		return NULL;
+	return __atomic_load_n(&table[qpn & (HCA_QPN_BLOCK_SIZE - 1)],
+			       __ATOMIC_ACQUIRE);
+}
+
+/* From each poll_cq. */
+static inline void hca_attention_polled(void)
+{
+	atomic_store_explicit(&hca_process.polls,
+			      atomic_load_explicit(&hca_process.polls,
+						   memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (unlikely(atomic_load_explicit(&hca_process.segment->wants_kick,
+					  memory_order_relaxed)))
+		hca_attention_attend();
+}
+
+static inline bool hca_poll_transports(struct hca_cq *cq)
+{
+	return hca_process.transport->poll(cq, false);
 }
 
 /* Before sleeping: false means that nothing is there, not that somebody else
  * is looking. A lock may be held for other reasons than moving messages. */
 static inline bool hca_poll_transports_surely(void)
 {
-	return hca_process.transport->poll(true, true);
+	return hca_process.transport->poll(NULL, true);
 }
 
 /* Publishes that we copy with `key` of another process; returns the slot. */

@@ -21,6 +21,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+/* By so much a timer may be late before others run it. */
+#define OVERDUE_NS 50000
+
 struct watch {
 	void (*fn)(void *arg, uint32_t events);
 	void *arg;
@@ -40,6 +43,8 @@ static struct {
 	int running_fd;       /* callback in progress, -1 none */
 	struct progress_timer *running_timer;
 	struct list timers;   /* by deadline */
+	_Atomic uint64_t next_due_ns; /* of the first, UINT64_MAX: none */
+	pthread_mutex_t run_lock; /* who runs timers */
 	uint64_t sleeping_until_ns;
 	bool stop;
 	int epoll_fd, wake_fd;
@@ -47,12 +52,15 @@ static struct {
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.idle = PTHREAD_COND_INITIALIZER,
+	.run_lock = PTHREAD_MUTEX_INITIALIZER,
+	.next_due_ns = UINT64_MAX,
 	.running_fd = -1,
 	.epoll_fd = -1,
 	.wake_fd = -1,
 };
 
-static _Thread_local bool on_progress_thread;
+static _Thread_local bool on_progress_thread
+	__attribute__((tls_model("initial-exec")));
 
 uint64_t progress_now_ns(void)
 {
@@ -92,8 +100,21 @@ static void run_watch(int fd, uint32_t generation, uint32_t events)
 	pthread_mutex_unlock(&progress.lock);
 }
 
-/* Those that are due now; one armed meanwhile waits for the next round. */
-static void run_timers(void)
+/* After each change of the list; lock is held. */
+static void note_next_due(void)
+{
+	atomic_store_explicit(
+		&progress.next_due_ns,
+		list_empty(&progress.timers) ?
+			UINT64_MAX :
+			list_entry(progress.timers.next, struct progress_timer,
+				   entry)->deadline_ns,
+		memory_order_relaxed);
+}
+
+/* Those that are due now; one armed meanwhile waits for the next round.
+ * `poller`: not on the progress thread. run_lock is held. */
+static void run_timers(bool poller)
 {
 	uint64_t now = progress_now_ns();
 
@@ -102,9 +123,10 @@ static void run_timers(void)
 		struct progress_timer *t = list_entry(
 			progress.timers.next, struct progress_timer, entry);
 
-		if (t->deadline_ns > now)
+		if (t->deadline_ns > now || (poller && !t->by_pollers))
 			break;
 		list_remove(&t->entry);
+		note_next_due();
 		t->deadline_ns = 0;
 		progress.running_timer = t;
 		pthread_mutex_unlock(&progress.lock);
@@ -114,6 +136,23 @@ static void run_timers(void)
 		pthread_cond_broadcast(&progress.idle);
 	}
 	pthread_mutex_unlock(&progress.lock);
+}
+
+/*
+ * A program whose threads poll on every processor, at a real-time priority
+ * perhaps, may leave none to the progress thread: then they run its timers.
+ */
+void progress_run_overdue(void)
+{
+	if (likely(atomic_load_explicit(&progress.next_due_ns,
+					memory_order_relaxed) == UINT64_MAX) ||
+	    progress_now_ns() <
+		    atomic_load_explicit(&progress.next_due_ns,
+					 memory_order_relaxed) + OVERDUE_NS ||
+	    pthread_mutex_trylock(&progress.run_lock))
+		return;
+	run_timers(true);
+	pthread_mutex_unlock(&progress.run_lock);
 }
 
 /* How long to sleep: the sooner of `attention_ms` (-1: for ever) and the next
@@ -161,9 +200,14 @@ static void *progress_main(void *arg)
 	on_progress_thread = true;
 	pthread_setname_np(pthread_self(), "busbar-progress");
 	while (!stop) {
-		int n = wait_events(events, ARRAY_SIZE(events),
-				    sleep_ns(hca_attention_tick()));
+		uint64_t wait_ns;
+		int n;
 
+		hca_enter();
+		wait_ns = sleep_ns(hca_attention_tick());
+		hca_leave();
+		n = wait_events(events, ARRAY_SIZE(events), wait_ns);
+		hca_enter();
 		for (int i = 0; i < n; i++) {
 			int fd = (int)(uint32_t)events[i].data.u64;
 			uint64_t drain;
@@ -177,7 +221,10 @@ static void *progress_main(void *arg)
 			run_watch(fd, (uint32_t)(events[i].data.u64 >> 32),
 				  events[i].events);
 		}
-		run_timers();
+		pthread_mutex_lock(&progress.run_lock);
+		run_timers(false);
+		pthread_mutex_unlock(&progress.run_lock);
+		hca_leave();
 		pthread_mutex_lock(&progress.lock);
 		stop = progress.stop;
 		pthread_mutex_unlock(&progress.lock);
@@ -205,6 +252,7 @@ static int progress_start(void)
 		goto err_wake;
 	}
 	list_init(&progress.timers);
+	note_next_due();
 	progress.stop = false;
 	/* Signals belong to the application's threads. */
 	sigfillset(&all);
@@ -265,7 +313,9 @@ void progress_forked(void)
 	}
 	pthread_mutex_init(&progress.life, NULL);
 	pthread_mutex_init(&progress.lock, NULL);
+	pthread_mutex_init(&progress.run_lock, NULL);
 	pthread_cond_init(&progress.idle, NULL);
+	atomic_store(&progress.next_due_ns, UINT64_MAX);
 	progress.users = 0;
 	free(progress.watches);
 	progress.watches = NULL;
@@ -363,6 +413,7 @@ void progress_timer_init(struct progress_timer *t,
 	list_init(&t->entry);
 	t->deadline_ns = 0;
 	t->fn = fn;
+	t->by_pollers = false;
 }
 
 void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
@@ -379,6 +430,7 @@ void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
 			break;
 	/* list_push appends in front of its head: the element after `at`. */
 	list_push(at->next, &t->entry);
+	note_next_due();
 	wake = deadline_ns < progress.sleeping_until_ns;
 	pthread_mutex_unlock(&progress.lock);
 	if (wake && !on_progress_thread)
@@ -393,6 +445,7 @@ void progress_timer_cancel(struct progress_timer *t)
 	while (!on_progress_thread && progress.running_timer == t)
 		pthread_cond_wait(&progress.idle, &progress.lock);
 	list_remove(&t->entry); /* fn may have armed it again */
+	note_next_due();
 	t->deadline_ns = 0;
 	pthread_mutex_unlock(&progress.lock);
 }

@@ -42,6 +42,8 @@ struct progress_timer {
 	struct list entry;
 	uint64_t deadline_ns;        /* progress_now_ns() scale, 0: not armed */
 	void (*fn)(struct progress_timer *t);
+	/* A thread that polls may run it when the progress thread is late. */
+	bool by_pollers;
 };
 
 /* CLOCK_MONOTONIC: timers must not drift, and need not be cheap. */
@@ -53,6 +55,9 @@ void progress_timer_init(struct progress_timer *t,
 void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 /* As progress_unwatch: afterwards fn is not running and will not run. */
 void progress_timer_cancel(struct progress_timer *t);
+/* From a thread that polls, now and then, outside of hca_enter(): runs timers
+ * (those with `by_pollers`) that the progress thread did not get to. */
+void progress_run_overdue(void);
 
 /* True on the progress thread. */
 bool progress_is_self(void);

@@ -25,11 +25,44 @@
 
 #define INLINE_MIN 64u
 
+/* Extended attributes and creation flags that exist, of which few are offered. */
+#define INIT_ATTR_KNOWN                                                       \
+	((uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |             \
+		    IBV_QP_INIT_ATTR_CREATE_FLAGS |                           \
+		    IBV_QP_INIT_ATTR_MAX_TSO_HEADER |                         \
+		    IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH |   \
+		    IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+#define CREATE_FLAGS_KNOWN                                                    \
+	((uint32_t)(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB |                       \
+		    IBV_QP_CREATE_SCATTER_FCS |                               \
+		    IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN | \
+		    IBV_QP_CREATE_PCI_WRITE_END_PADDING))
+
 static void retry_expired(struct progress_timer *t)
 {
 	struct hca_qp *qp = container_of(t, struct hca_qp, retry);
 
 	qp->transport->qp_retry(qp);
+}
+
+/* Unknown bits are a mistake, known ones that are not offered are refused. */
+static int check_init_extended(const struct ibv_qp_init_attr_ex *a,
+			       uint64_t offered)
+{
+	bool flags = a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS;
+
+	if (a->comp_mask & ~INIT_ATTR_KNOWN ||
+	    (flags && (uint32_t)a->create_flags & ~CREATE_FLAGS_KNOWN))
+		return -EINVAL;
+	if (a->comp_mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD |
+				       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+				       IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
+	    (flags && a->create_flags))
+		return -EOPNOTSUPP;
+	if ((a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    (a->send_ops_flags & ~offered))
+		return -EOPNOTSUPP;
+	return 0;
 }
 
 static int check_init_attr(struct ibv_context *ctx,
@@ -48,24 +81,23 @@ static int check_init_attr(struct ibv_context *ctx,
 	    !a->recv_cq || a->pd->context != ctx || a->send_cq->context != ctx ||
 	    a->recv_cq->context != ctx || (a->srq && a->srq->context != ctx))
 		return -EINVAL;
-	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_recv_wr > HCA_MAX_QP_WR ||
-	    c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE ||
-	    c->max_inline_data > HCA_MAX_INLINE)
+	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_send_sge > HCA_MAX_SGE ||
+	    c->max_inline_data > HCA_MAX_INLINE ||
+	    (!a->srq && (c->max_recv_wr > HCA_MAX_QP_WR ||
+			 c->max_recv_sge > HCA_MAX_SGE)))
 		return -EINVAL;
-	if (a->comp_mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD |
-				       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
-				       IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
-	    ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags))
-		return -EOPNOTSUPP;
-	if ((a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
-	    (a->send_ops_flags & ~offered))
-		return -EOPNOTSUPP;
-	return 0;
+	/* ibv_create_qp(3): a shared receive queue is for RC and UD. */
+	if (a->srq && a->qp_type == IBV_QPT_UC)
+		return -EINVAL;
+	return check_init_extended(a, offered);
 }
 
-static int sq_init(struct hca_sq *sq, const struct ibv_qp_cap *cap)
+static int sq_init(struct hca_qp *qp, const struct ibv_qp_cap *cap,
+		   struct hca_pd *pd)
 {
+	struct hca_sq *sq = &qp->sq;
 	uint32_t size = 1, body;
+	int ret;
 
 	while (size < cap->max_send_wr)
 		size <<= 1;
@@ -77,11 +109,10 @@ static int sq_init(struct hca_sq *sq, const struct ibv_qp_cap *cap)
 	sq->max_inline = cap->max_inline_data;
 	sq->stride = ((uint32_t)sizeof(struct hca_swqe) + body + CACHE_LINE - 1) &
 		     ~(uint32_t)(CACHE_LINE - 1);
-	sq->wqes = aligned_alloc(CACHE_LINE, (size_t)size * sq->stride);
-	if (!sq->wqes)
-		return -ENOMEM;
-	memset(sq->wqes, 0, (size_t)size * sq->stride);
-	return 0;
+	ret = hca_memory_alloc(pd, (size_t)size * sq->stride,
+			       HCA_RESOURCE_SEND_QUEUE, &qp->sq_memory);
+	sq->wqes = qp->sq_memory.at;
+	return ret;
 }
 
 static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
@@ -106,6 +137,7 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	qp->recv = qp->srq ? &qp->srq->rq : &qp->rq;
 	qp->recv_pd = a->srq ? hca_pd(a->srq->pd) : qp->pd;
 	qp->cap = a->cap;
+	qp->single_threaded = hca_domain_single_threaded(qp->pd);
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		qp->extended = true;
 		qp->send_ops = (uint32_t)a->send_ops_flags;
@@ -129,12 +161,14 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	memset(qp, 0, sizeof(*qp));
 	/* There is room for it in any entry, and programs expect some. */
 	a->cap.max_inline_data = MAX(a->cap.max_inline_data, INLINE_MIN);
-	ret = sq_init(&qp->sq, &a->cap);
+	ret = sq_init(qp, &a->cap, hca_pd(a->pd));
 	if (ret)
 		goto err_qp;
 	if (a->srq) /* the receive part of cap is not looked at */
 		a->cap.max_recv_wr = a->cap.max_recv_sge = 0;
-	ret = hca_rq_init(&qp->rq, a->cap.max_recv_wr, a->cap.max_recv_sge);
+	ret = hca_rq_init(&qp->rq, a->cap.max_recv_wr, a->cap.max_recv_sge,
+			  hca_pd(a->pd), HCA_RESOURCE_RECV_QUEUE,
+			  &qp->rq_memory);
 	if (ret)
 		goto err_sq;
 	fill_public(qp, ctx, a);
@@ -147,6 +181,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	list_init(&qp->backlog_entry);
 	list_init(&qp->link_entry);
 	progress_timer_init(&qp->retry, retry_expired);
+	qp->retry.by_pollers = true;
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret)
 		goto err_rq;
@@ -165,9 +200,9 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 
 err_rq:
 	free(qp->claim);
-	hca_rq_destroy(&qp->rq);
+	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
 err_sq:
-	free(qp->sq.wqes);
+	hca_memory_free(&qp->sq_memory, HCA_RESOURCE_SEND_QUEUE);
 err_qp:
 	free(qp);
 	return ret;
@@ -200,52 +235,65 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 
 void hca_qp_fail(struct hca_qp *qp)
 {
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	hca_qp_fail_locked(qp);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }
 
-static int check_values(const struct ibv_qp_attr *a, int mask,
-			enum ibv_qp_type type)
+static void fail_if_on(struct hca_qp *qp, const struct hca_cq *cq)
 {
-	if ((mask & IBV_QP_PORT) && a->port_num != 1)
-		return -EINVAL;
-	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
-		return -EINVAL;
-	if ((mask & IBV_QP_PATH_MTU) &&
-	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
-		return -EINVAL;
-	if ((mask & IBV_QP_DEST_QPN) && a->dest_qp_num > HCA_PSN_MASK)
-		return -EINVAL;
-	if (((mask & IBV_QP_TIMEOUT) && a->timeout > 31) ||
-	    ((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
-	    ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
-	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31))
-		return -EINVAL;
-	if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) &&
-	     a->max_rd_atomic > HCA_MAX_RD_ATOM) ||
-	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
-	     a->max_dest_rd_atomic > HCA_MAX_RD_ATOM))
-		return -EINVAL;
-	if (mask & IBV_QP_AV) {
-		struct ibv_gid_entry e;
+	enum ibv_qp_state state = hca_qp_state(qp);
 
-		if (a->ah_attr.port_num != 1 ||
-		    (a->ah_attr.is_global &&
-		     hca_gid_by_index(a->ah_attr.grh.sgid_index, &e)))
-			return -EINVAL;
+	if ((qp->send_cq != cq && qp->recv_cq != cq) ||
+	    state == IBV_QPS_RESET || state == IBV_QPS_ERR)
+		return;
+	/* In this order: who reads the event finds the state. */
+	hca_qp_fail(qp);
+	hca_async_qp_event(qp, IBV_EVENT_QP_FATAL);
+}
+
+void hca_qps_fail_on(const struct hca_cq *cq)
+{
+	/* A QP in the table is not freed before this is released. */
+	pthread_mutex_lock(&hca_process.lock);
+	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
+		struct hca_qp **table = atomic_load(
+			&hca_process.blocks[hca_process.own_blocks[b]]);
+
+		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++)
+			if (table[i])
+				fail_if_on(table[i], cq);
 	}
-	return 0;
+	pthread_mutex_unlock(&hca_process.lock);
+}
+
+void hca_qp_established(struct hca_qp *qp)
+{
+	if (qp->established || qp->ibv.qp_type == IBV_QPT_UD)
+		return;
+	qp->established = true;
+	hca_async_qp_event(qp, IBV_EVENT_COMM_EST);
+}
+
+/* Peers look at these before they read or write. A QP without resources for
+ * READ and ATOMIC refuses them like one that does not grant the right: both are
+ * answered with NAK invalid request (9.7.4.1). */
+static void publish_access(struct hca_qp *qp)
+{
+	unsigned access = qp->attr.qp_access_flags;
+
+	if (!qp->attr.max_dest_rd_atomic)
+		access &= ~(unsigned)(IBV_ACCESS_REMOTE_READ |
+				      IBV_ACCESS_REMOTE_ATOMIC);
+	atomic_store(&qp->pub->access, access);
 }
 
 static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	struct ibv_qp_attr *t = &qp->attr;
 
-	if (mask & IBV_QP_ACCESS_FLAGS) {
+	if (mask & IBV_QP_ACCESS_FLAGS)
 		t->qp_access_flags = a->qp_access_flags;
-		atomic_store(&qp->pub->access, a->qp_access_flags);
-	}
 	if (mask & IBV_QP_PKEY_INDEX)
 		t->pkey_index = a->pkey_index;
 	if (mask & IBV_QP_PORT)
@@ -272,12 +320,6 @@ static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mas
 		t->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
 		t->min_rnr_timer = a->min_rnr_timer;
-	if (mask & IBV_QP_ALT_PATH) {
-		t->alt_ah_attr = a->alt_ah_attr;
-		t->alt_port_num = a->alt_port_num;
-		t->alt_timeout = a->alt_timeout;
-		t->alt_pkey_index = a->alt_pkey_index;
-	}
 	if (mask & IBV_QP_PATH_MIG_STATE)
 		t->path_mig_state = a->path_mig_state;
 	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
@@ -286,6 +328,8 @@ static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mas
 		t->dest_qp_num = a->dest_qp_num;
 		atomic_store(&qp->pub->dest_qpn, a->dest_qp_num);
 	}
+	if (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC))
+		publish_access(qp);
 }
 
 static void reset(struct hca_qp *qp)
@@ -295,7 +339,7 @@ static void reset(struct hca_qp *qp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	/* An error that was being worked on meanwhile does not outlive this. */
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
@@ -303,7 +347,7 @@ static void reset(struct hca_qp *qp)
 	qp->tx_offset = 0;
 	qp->lost_since_ns = 0;
 	qp->tx_epoch++;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	hca_rq_reset(&qp->rq);
 	hca_cq_purge(qp->send_cq, qp->ibv.qp_num);
 	hca_cq_purge(qp->recv_cq, qp->ibv.qp_num);
@@ -323,7 +367,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		return -EINVAL;
 	ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
 	if (!ret)
-		ret = check_values(a, mask, ibqp->qp_type);
+		ret = hca_qp_values_check(a, mask);
 	if (ret)
 		return ret;
 	ibqp->state = next;
@@ -336,9 +380,11 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 			hca_qp_fail(qp);
 		return 0;
 	}
-	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
+	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {
+		qp->established = false;
 		qp->transport->qp_clear(qp);
-	spin_lock(&qp->sq_lock);
+	}
+	hca_lock(&qp->sq_lock);
 	store_values(qp, a, mask);
 	if (cur != next)
 		hca_qp_set_state(qp, next);
@@ -349,13 +395,13 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 				  a->en_sqd_async_notify;
 		hca_sq_drained(qp);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
 		return qp->transport->qp_connect(qp);
 	if (next == IBV_QPS_RTS && cur != next) {
-		spin_lock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
 		hca_sq_run(qp);
-		spin_unlock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
 	return 0;
 }
@@ -365,7 +411,7 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 {
 	struct hca_qp *qp = hca_qp(ibqp);
 
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	*attr = qp->attr;
 	/* Programs look at qp->state, too, which an error does not change. */
 	ibqp->state = attr->qp_state = attr->cur_qp_state = hca_qp_state(qp);
@@ -376,7 +422,7 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		attr->rq_psn = qp->rx_psn;
 	if (attr->qp_state >= IBV_QPS_RTS)
 		attr->sq_psn = qp->tx_psn;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	*init = (struct ibv_qp_init_attr){
 		.qp_context = ibqp->qp_context,
 		.send_cq = ibqp->send_cq,
@@ -402,6 +448,8 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	hca_async_qp_forget(qp);
 	hca_cq_purge(qp->send_cq, ibqp->qp_num);
 	hca_cq_purge(qp->recv_cq, ibqp->qp_num);
+	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
+	hca_memory_free(&qp->sq_memory, HCA_RESOURCE_SEND_QUEUE);
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	atomic_fetch_sub(&qp->recv_cq->users, 1);
@@ -410,8 +458,6 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	free(qp->claim);
 	pthread_mutex_destroy(&ibqp->mutex);
 	pthread_cond_destroy(&ibqp->cond);
-	hca_rq_destroy(&qp->rq);
-	free(qp->sq.wqes);
 	free(qp);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * The QP state machine's table: for each service and transition the attributes
  * that must and may be given (InfiniBand specification volume 1, section
- * 11.2.5.2, and the manual page of ibv_modify_qp).
+ * 11.2.5.2, and the manual page of ibv_modify_qp), and which values they may have.
  */
 #include <errno.h>
 
@@ -28,6 +28,14 @@
 #define DEST_RD IBV_QP_MAX_DEST_RD_ATOMIC
 #define MIG IBV_QP_PATH_MIG_STATE
 #define DEST IBV_QP_DEST_QPN
+
+/* What qp_access_flags may name; the QP looks at the remote rights of it. */
+#define ACCESS_KNOWN                                                          \
+	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |        \
+		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |       \
+		    IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
+		    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |               \
+		    IBV_ACCESS_OPTIONAL_RANGE))
 
 struct transition {
 	enum ibv_qp_state from, to;
@@ -109,4 +117,56 @@ int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 	    mask & ~(S | t->required | t->optional))
 		return -EINVAL;
 	return 0;
+}
+
+static int check_address_vector(const struct ibv_ah_attr *a)
+{
+	struct ibv_gid_entry e;
+
+	if (a->port_num != 1 || a->sl > 15)
+		return -EINVAL;
+	return a->is_global ? hca_gid_by_index(a->grh.sgid_index, &e) : 0;
+}
+
+/* There is one path to each peer (IBV_DEVICE_AUTO_PATH_MIG is off): it is always
+ * migrated, and nothing can be armed. */
+static int check_migration(const struct ibv_qp_attr *a, int mask)
+{
+	if (mask & IBV_QP_ALT_PATH)
+		return -EOPNOTSUPP;
+	if (!(mask & IBV_QP_PATH_MIG_STATE) ||
+	    a->path_mig_state == IBV_MIG_MIGRATED)
+		return 0;
+	return a->path_mig_state == IBV_MIG_REARM ||
+			       a->path_mig_state == IBV_MIG_ARMED ?
+		       -EOPNOTSUPP :
+		       -EINVAL;
+}
+
+int hca_qp_values_check(const struct ibv_qp_attr *a, int mask)
+{
+	if ((mask & IBV_QP_PORT) && a->port_num != 1)
+		return -EINVAL;
+	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+		return -EINVAL;
+	if ((mask & IBV_QP_ACCESS_FLAGS) && a->qp_access_flags & ~ACCESS_KNOWN)
+		return -EINVAL;
+	if ((mask & IBV_QP_PATH_MTU) &&
+	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+		return -EINVAL;
+	if ((mask & IBV_QP_DEST_QPN) && a->dest_qp_num > HCA_PSN_MASK)
+		return -EINVAL;
+	if (((mask & IBV_QP_TIMEOUT) && a->timeout > 31) ||
+	    ((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
+	    ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
+	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31))
+		return -EINVAL;
+	if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) &&
+	     a->max_rd_atomic > HCA_MAX_RD_ATOM) ||
+	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
+	     a->max_dest_rd_atomic > HCA_MAX_RD_ATOM))
+		return -EINVAL;
+	if ((mask & IBV_QP_AV) && check_address_vector(&a->ah_attr))
+		return -EINVAL;
+	return check_migration(a, mask);
 }

@@ -4,14 +4,16 @@
  * into a receive buffer does not hold up an application that posts the next.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hca/objects.h"
 
-int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge)
+int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
+		struct hca_pd *pd, enum hca_resource kind,
+		struct hca_memory *memory)
 {
 	uint32_t size = 1;
+	int ret;
 
 	while (size < depth)
 		size <<= 1;
@@ -20,22 +22,18 @@ int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge)
 	rq->max_sge = max_sge;
 	rq->stride = (uint32_t)(sizeof(struct hca_rwqe) +
 				max_sge * sizeof(struct ibv_sge));
-	rq->wqes = calloc(size, rq->stride);
-	return rq->wqes ? 0 : -ENOMEM;
-}
-
-void hca_rq_destroy(struct hca_rq *rq)
-{
-	free(rq->wqes);
+	ret = hca_memory_alloc(pd, (size_t)size * rq->stride, kind, memory);
+	rq->wqes = memory->at;
+	return ret;
 }
 
 void hca_rq_reset(struct hca_rq *rq)
 {
-	spin_lock(&rq->post_lock);
-	spin_lock(&rq->consume_lock);
+	hca_lock(&rq->post_lock);
+	hca_lock(&rq->consume_lock);
 	atomic_store(&rq->tail, atomic_load(&rq->head));
-	spin_unlock(&rq->consume_lock);
-	spin_unlock(&rq->post_lock);
+	hca_unlock(&rq->consume_lock);
+	hca_unlock(&rq->post_lock);
 }
 
 int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
@@ -43,7 +41,7 @@ int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 {
 	int ret = 0;
 
-	spin_lock(&rq->post_lock);
+	hca_lock(&rq->post_lock);
 	for (; wr; wr = wr->next) {
 		uint32_t head = atomic_load_explicit(&rq->head,
 						     memory_order_relaxed);
@@ -67,7 +65,7 @@ int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 		atomic_store_explicit(&rq->head, head + 1,
 				      memory_order_release);
 	}
-	spin_unlock(&rq->post_lock);
+	hca_unlock(&rq->post_lock);
 	if (unlikely(ret))
 		*bad = wr;
 	return ret;
@@ -83,9 +81,11 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		*bad = wr;
 		return EINVAL;
 	}
+	hca_enter();
 	ret = hca_rq_post(&qp->rq, wr, bad);
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR))
 		hca_rq_flush(qp);
+	hca_leave();
 	return ret;
 }
 
@@ -108,8 +108,8 @@ void hca_rq_flush(struct hca_qp *qp)
 {
 	struct hca_rwqe *e;
 
-	spin_lock(&qp->recv->consume_lock);
+	hca_lock(&qp->recv->consume_lock);
 	while ((!qp->srq || qp->claimed) && (e = hca_recv_first(qp)))
 		flush_one(qp, e);
-	spin_unlock(&qp->recv->consume_lock);
+	hca_unlock(&qp->recv->consume_lock);
 }

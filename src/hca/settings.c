@@ -2,11 +2,27 @@
 /* The adapter's settings; see settings.h. */
 #include "hca/settings.h"
 
+#include <pthread.h>
+
 #include "util/container_of.h"
+#include "util/log.h"
 
 static const char *const peers_names[] = { "same", "any", NULL };
 
+static const char *const devices_names[] = { "both", "soft", "system", NULL };
+
 const struct setting hca_setting_table[] = {
+	{ .env = "BUSBAR_DEVICES",
+	  .fallback = "both",
+	  .type = SETTING_ENUM,
+	  .names = devices_names,
+	  .offset = offsetof(struct hca_settings, devices),
+	  .help = "which devices programs see: soft0, those of the system's own libibverbs.so.1, or both" },
+	{ .env = "BUSBAR_SYSTEM_LIBIBVERBS",
+	  .fallback = "auto",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, system_libibverbs),
+	  .help = "the system's own libibverbs.so.1 by its absolute path, auto to look for it, or off" },
 	{ .env = "BUSBAR_SHM_PEERS",
 	  .fallback = "same",
 	  .type = SETTING_ENUM,
@@ -14,9 +30,9 @@ const struct setting hca_setting_table[] = {
 	  .offset = offsetof(struct hca_settings, shm_peers),
 	  .help = "whose processes on this host may connect: those of the same user and of root, or any" },
 	{ .env = "BUSBAR_SHM_EAGER",
-	  .fallback = "16k",
+	  .fallback = "1g",
 	  .type = SETTING_SIZE,
-	  .max = 1 << 16,
+	  .max = 1 << 30,
 	  .offset = offsetof(struct hca_settings, shm_eager_bytes),
 	  .help = "messages up to this size are copied through shared memory, larger ones are pulled by the receiver" },
 	{ .env = "BUSBAR_PROCESS_VM",
@@ -27,10 +43,18 @@ const struct setting hca_setting_table[] = {
 };
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
-struct hca_settings hca_settings = { .shm_eager_bytes = 16384,
+struct hca_settings hca_settings = { .shm_eager_bytes = 1 << 30,
 				     .process_vm = true };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+	log_init(LOG_WARN);
+	settings_load(hca_setting_table, hca_setting_count, &hca_settings);
+}
 
 void hca_settings_init(void)
 {
-	settings_load(hca_setting_table, hca_setting_count, &hca_settings);
+	pthread_once(&once, load);
 }

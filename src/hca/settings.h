@@ -17,7 +17,16 @@ enum hca_shm_peers {
 	HCA_PEERS_ANY,
 };
 
+/* Which devices a program sees. */
+enum hca_devices_seen {
+	HCA_DEVICES_BOTH,
+	HCA_DEVICES_SOFT,
+	HCA_DEVICES_SYSTEM,
+};
+
 struct hca_settings {
+	int devices; /* enum hca_devices_seen */
+	const char *system_libibverbs; /* path, "auto" or "off" */
 	int shm_peers;            /* enum hca_shm_peers */
 	uint64_t shm_eager_bytes; /* messages above are pulled by the receiver */
 	bool process_vm;          /* process_vm_readv/writev may be used */
@@ -26,7 +35,7 @@ struct hca_settings {
 extern const struct setting hca_setting_table[];
 extern const size_t hca_setting_count;
 
-/* Read once per process, at the first device list. */
+/* Read once per process, however often it is called. */
 extern struct hca_settings hca_settings;
 void hca_settings_init(void);
 

@@ -12,7 +12,7 @@
 
 #include "hca/objects.h"
 
-static const uint8_t wc_opcodes[] = {
+const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
 	[IBV_WR_SEND] = IBV_WC_SEND,
@@ -83,7 +83,8 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 
 	if (unlikely(!opcode_offered(qp, wr->opcode)))
 		return EOPNOTSUPP;
-	if (unlikely((uint32_t)wr->num_sge > sq->max_sge))
+	if (unlikely((uint32_t)wr->num_sge > sq->max_sge ||
+		     wr->send_flags & ~HCA_SEND_FLAGS_KNOWN))
 		return EINVAL;
 	e->wr_id = wr->wr_id;
 	e->opcode = (uint8_t)wr->opcode;
@@ -133,7 +134,8 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	struct hca_sq *sq = &qp->sq;
 	int ret = 0;
 
-	spin_lock(&qp->sq_lock);
+	hca_enter();
+	hca_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
 		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
 			ret = EINVAL;
@@ -149,8 +151,9 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		sq->head++;
 	}
 	hca_sq_run(qp);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
+	hca_leave();
 	if (unlikely(ret))
 		*bad = wr;
 	return ret;
@@ -176,22 +179,8 @@ void hca_sq_run(struct hca_qp *qp)
 static void complete_oldest(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	struct hca_sq *sq = &qp->sq;
-	const struct hca_swqe *e = hca_sq_entry(sq, sq->tail);
 
-	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS) {
-		struct ibv_wc wc = {
-			.wr_id = e->wr_id,
-			.status = status,
-			.opcode = wc_opcodes[e->opcode],
-			.byte_len = e->length,
-			.qp_num = qp->ibv.qp_num,
-		};
-
-		sq->tail++;
-		hca_cq_push(qp->send_cq, &wc, false);
-	} else {
-		sq->tail++;
-	}
+	hca_sq_report(qp, status);
 	if (unlikely((int32_t)(sq->next - sq->tail) < 0))
 		sq->next = sq->tail;
 }

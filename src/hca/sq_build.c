@@ -27,6 +27,10 @@ static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 		sq->build_error = EOPNOTSUPP;
 		return NULL;
 	}
+	if (unlikely(ex->wr_flags & ~HCA_SEND_FLAGS_KNOWN)) {
+		sq->build_error = EINVAL;
+		return NULL;
+	}
 	if (unlikely(sq->build_head - sq->tail >= sq->limit)) {
 		sq->build_error = ENOMEM;
 		return NULL;
@@ -50,7 +54,8 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 
-	spin_lock(&qp->sq_lock);
+	hca_enter();
+	hca_lock(&qp->sq_lock);
 	qp->sq.build_head = qp->sq.head;
 	qp->sq.build_error = hca_sq_accepts(hca_qp_state(qp)) ? 0 : EINVAL;
 }
@@ -64,14 +69,16 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		qp->sq.head = qp->sq.build_head;
 		hca_sq_run(qp);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
+	hca_leave();
 	return ret;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	spin_unlock(&hca_qp_of_ex(ex)->sq_lock);
+	hca_unlock(&hca_qp_of_ex(ex)->sq_lock);
+	hca_leave();
 }
 
 static void wr_send(struct ibv_qp_ex *ex)

@@ -21,7 +21,9 @@ int hca_srq_create(struct ibv_pd *ibpd, struct ibv_srq_init_attr *init,
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
-	ret = hca_rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge);
+	ret = hca_rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge,
+			  hca_pd(ibpd), HCA_RESOURCE_SHARED_RECV_QUEUE,
+			  &srq->memory);
 	if (ret) {
 		free(srq);
 		return ret;
@@ -49,10 +51,10 @@ int hca_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 	if (mask & IBV_SRQ_LIMIT) {
 		if (attr->srq_limit > srq->rq.limit)
 			return -EINVAL;
-		spin_lock(&srq->rq.consume_lock);
+		hca_lock(&srq->rq.consume_lock);
 		atomic_store(&srq->event_below, attr->srq_limit);
 		hca_srq_check_limit(srq);
-		spin_unlock(&srq->rq.consume_lock);
+		hca_unlock(&srq->rq.consume_lock);
 	}
 	return 0;
 }
@@ -76,10 +78,10 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 	if (atomic_load(&srq->users) > 0)
 		return -EBUSY;
 	hca_async_srq_forget(srq);
+	hca_memory_free(&srq->memory, HCA_RESOURCE_SHARED_RECV_QUEUE);
 	atomic_fetch_sub(&hca_pd(ibsrq->pd)->users, 1);
 	pthread_mutex_destroy(&ibsrq->mutex);
 	pthread_cond_destroy(&ibsrq->cond);
-	hca_rq_destroy(&srq->rq);
 	free(srq);
 	return 0;
 }
@@ -102,5 +104,10 @@ void hca_srq_check_limit(struct hca_srq *srq)
 int hca_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad)
 {
-	return hca_rq_post(&hca_srq(ibsrq)->rq, wr, bad);
+	int ret;
+
+	hca_enter();
+	ret = hca_rq_post(&hca_srq(ibsrq)->rq, wr, bad);
+	hca_leave();
+	return ret;
 }

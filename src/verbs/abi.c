@@ -8,11 +8,11 @@
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "hca/hca.h"
 #include "util/log.h"
 #include "verbs/abi-aliases.h"
+#include "verbs/system.h"
 
 int verbs_missing(const char *name)
 {
@@ -41,9 +41,7 @@ enum ibv_gid_type_sysfs {
 int verbs_private_ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 				     unsigned int index,
 				     enum ibv_gid_type_sysfs *type);
-ssize_t verbs_private_ibv_read_ibdev_sysfs_file(char *buf, size_t size,
-						void *sysfs_dev,
-						const char *format, ...);
+extern verbs_jump verbs_jump_ibv_query_gid_type;
 
 /* ibv_devinfo and pyverbs ask for every index, so an empty one is no error. */
 EXPORT int verbs_private_ibv_query_gid_type(struct ibv_context *context,
@@ -53,6 +51,12 @@ EXPORT int verbs_private_ibv_query_gid_type(struct ibv_context *context,
 	struct ibv_gid_entry entry = { 0 };
 	int ret;
 
+	if (verbs_foreign(context))
+		return verbs_jump_ibv_query_gid_type ?
+			       ((__typeof__(&verbs_private_ibv_query_gid_type))
+					verbs_jump_ibv_query_gid_type)(
+				       context, port, index, type) :
+			       verbs_minus1(-EOPNOTSUPP);
 	if (!context || !type)
 		return verbs_minus1(-EINVAL);
 	ret = hca_gid_query(context, port, index, &entry);
@@ -64,12 +68,3 @@ EXPORT int verbs_private_ibv_query_gid_type(struct ibv_context *context,
 	return 0;
 }
 __asm__(VERBS_ALIASES_ibv_query_gid_type);
-
-/* Our devices have no directory in sysfs. */
-EXPORT ssize_t verbs_private_ibv_read_ibdev_sysfs_file(char *buf, size_t size,
-						       void *sysfs_dev,
-						       const char *format, ...)
-{
-	return verbs_minus1(-ENOENT);
-}
-__asm__(VERBS_ALIASES_ibv_read_ibdev_sysfs_file);

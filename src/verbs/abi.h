@@ -40,6 +40,11 @@ static inline void *verbs_null(int ret)
 	return NULL;
 }
 
+/* "0, or a negative errno", of the few that are so */
+#define verbs_raw(ret) (ret)
+/* "1 for yes, 0 for no", where nobody can be asked */
+#define verbs_no(ret) 0
+
 /* A provider calls its core: no such core here. EOPNOTSUPP, in errno too. */
 int verbs_missing(const char *name);
 /* A program of the 1.0 interface: one line per process. ENOSYS, in errno too. */

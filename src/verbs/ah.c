@@ -20,6 +20,7 @@
 
 #include "hca/hca.h"
 #include "verbs/abi.h"
+#include "verbs/system.h"
 
 enum {
 	VLAN_NONE = 0xffff,
@@ -27,6 +28,8 @@ enum {
 
 EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_create_ah, pd, attr);
+
 	struct ibv_ah *ah;
 	int ret = pd && attr ? hca_ah_create(pd, attr, &ah) : -EINVAL;
 
@@ -35,6 +38,7 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 {
+	VERBS_FORWARD(OWNER(ah), verbs_errno, ibv_destroy_ah, ah);
 	return verbs_errno(ah ? hca_ah_destroy(ah) : -EINVAL);
 }
 
@@ -52,6 +56,8 @@ EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
 			       struct ibv_wc *wc, struct ibv_grh *grh,
 			       struct ibv_ah_attr *attr)
 {
+	VERBS_FORWARD(context, verbs_minus1, ibv_init_ah_from_wc, context,
+		      port_num, wc, grh, attr);
 	return verbs_minus1(verbs_ah_init(context, port_num, wc, grh, attr));
 }
 
@@ -60,6 +66,9 @@ EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
 					    struct ibv_grh *grh,
 					    uint8_t port_num)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_create_ah_from_wc, pd, wc, grh,
+		      port_num);
+
 	struct ibv_ah_attr attr = { 0 };
 	int ret = pd ? verbs_ah_init(pd->context, port_num, wc, grh, &attr) :
 		       -EINVAL;
@@ -166,6 +175,9 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				       uint8_t eth_mac[ETHERNET_LL_SIZE],
 				       uint16_t *vid)
 {
+	VERBS_FORWARD(context, verbs_raw, ibv_resolve_eth_l2_from_gid, context,
+		      attr, eth_mac, vid);
+
 	const union ibv_gid *gid;
 	uint8_t mac[ETHERNET_LL_SIZE];
 

@@ -9,10 +9,13 @@
 
 #include "hca/hca.h"
 #include "verbs/abi.h"
+#include "verbs/system.h"
 
 EXPORT struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
 {
+	VERBS_FORWARD(context, verbs_null, ibv_create_comp_channel, context);
+
 	struct ibv_comp_channel *channel;
 	int ret = context ? hca_channel_create(context, &channel) : -EINVAL;
 
@@ -21,6 +24,8 @@ ibv_create_comp_channel(struct ibv_context *context)
 
 EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+	VERBS_FORWARD(OWNER(channel), verbs_errno, ibv_destroy_comp_channel,
+		      channel);
 	return verbs_errno(channel ? hca_channel_destroy(channel) : -EINVAL);
 }
 
@@ -29,6 +34,9 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 				    struct ibv_comp_channel *channel,
 				    int comp_vector)
 {
+	VERBS_FORWARD(context, verbs_null, ibv_create_cq, context, cqe,
+		      cq_context, channel, comp_vector);
+
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = (uint32_t)cqe,
 		.cq_context = cq_context,
@@ -48,17 +56,21 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+	VERBS_FORWARD(OWNER(cq), verbs_errno, ibv_resize_cq, cq, cqe);
 	return verbs_errno(cq && cqe > 0 ? hca_cq_resize(cq, cqe) : -EINVAL);
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
+	VERBS_FORWARD(OWNER(cq), verbs_errno, ibv_destroy_cq, cq);
 	return verbs_errno(cq ? hca_cq_destroy(cq) : -EINVAL);
 }
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 			    struct ibv_cq **cq, void **cq_context)
 {
+	VERBS_FORWARD(OWNER(channel), verbs_minus1, ibv_get_cq_event, channel,
+		      cq, cq_context);
 	if (!channel || !cq || !cq_context)
 		return verbs_minus1(-EINVAL);
 	return verbs_minus1(hca_channel_get_event(channel, cq, cq_context));
@@ -66,6 +78,7 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 
 EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
+	VERBS_FORWARD_VOID(OWNER(cq), ibv_ack_cq_events, cq, nevents);
 	if (cq && nevents)
 		hca_cq_ack_events(cq, nevents);
 }
@@ -73,13 +86,43 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 EXPORT int ibv_get_async_event(struct ibv_context *context,
 			       struct ibv_async_event *event)
 {
+	VERBS_FORWARD(context, verbs_minus1, ibv_get_async_event, context,
+		      event);
 	if (!context || !event)
 		return verbs_minus1(-EINVAL);
 	return verbs_minus1(hca_async_event_get(context, event));
 }
 
+/* Of the object that it happened to; events of a port or a device are nobody's,
+ * and there is nothing to acknowledge about them. */
+static struct ibv_context *event_context(const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return event->element.cq->context;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return event->element.qp->context;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return event->element.srq->context;
+	case IBV_EVENT_WQ_FATAL:
+		return event->element.wq->context;
+	default:
+		return NULL;
+	}
+}
+
 EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	if (event)
-		hca_async_event_ack(event);
+	if (!event)
+		return;
+	VERBS_FORWARD_VOID(event_context(event), ibv_ack_async_event, event);
+	hca_async_event_ack(event);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Devices and contexts: listing, opening, device and port attributes, and the
- * two sysfs helpers. GIDs and P_Keys are in gid.c.
+ * Devices and contexts: opening, device and port attributes, and the two sysfs
+ * helpers. The list of devices is in list.c, GIDs and P_Keys are in gid.c.
  */
 #include <infiniband/verbs.h>
 
@@ -16,6 +16,7 @@
 
 #include "hca/hca.h"
 #include "verbs/abi.h"
+#include "verbs/system.h"
 
 /* verbs.h covers this name by a macro that prefers the extended table. */
 #undef ibv_query_port
@@ -25,23 +26,6 @@ const char *ibv_get_sysfs_path(void);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
 
-EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
-{
-	struct ibv_device **list;
-	int count;
-	int ret = hca_devices(&list, &count);
-
-	if (num_devices)
-		*num_devices = ret ? 0 : count;
-	return ret ? verbs_null(ret) : list;
-}
-
-EXPORT void ibv_free_device_list(struct ibv_device **list)
-{
-	if (list)
-		hca_devices_free(list);
-}
-
 EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 {
 	return device ? device->name : verbs_null(-EINVAL);
@@ -49,6 +33,8 @@ EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 
 EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
+	if (verbs_device_foreign(device))
+		return VERBS_SYSTEM(ibv_get_device_guid)(device);
 	if (!device || !hca_owns_device(device)) {
 		errno = EINVAL;
 		return 0;
@@ -58,6 +44,10 @@ EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 
 EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
+	if (verbs_device_foreign(device))
+		return VERBS_SYSTEM(ibv_get_device_index) ?
+			       VERBS_SYSTEM(ibv_get_device_index)(device) :
+			       verbs_minus1(-EOPNOTSUPP);
 	if (!device || !hca_owns_device(device))
 		return verbs_minus1(-EINVAL);
 	return hca_device_index(device);
@@ -68,6 +58,8 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *context;
 	int ret;
 
+	if (verbs_device_foreign(device))
+		return VERBS_SYSTEM(ibv_open_device)(device);
 	if (!device || !hca_owns_device(device))
 		return verbs_null(-EINVAL);
 	ret = hca_context_open(device, &context);
@@ -76,18 +68,22 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
+	VERBS_FORWARD(context, verbs_minus1, ibv_close_device, context);
 	return verbs_minus1(context ? hca_context_close(context) : -EINVAL);
 }
 
-/* Sharing objects between processes goes through a kernel that we do not use. */
+/* The descriptor is one of the kernel's, which ours has none of. */
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
+	if (verbs_system_open() && VERBS_SYSTEM(ibv_import_device))
+		return VERBS_SYSTEM(ibv_import_device)(cmd_fd);
 	return verbs_null(-EOPNOTSUPP);
 }
 
 EXPORT int ibv_query_device(struct ibv_context *context,
 			    struct ibv_device_attr *attr)
 {
+	VERBS_FORWARD(context, verbs_errno, ibv_query_device, context, attr);
 	if (!context || !attr)
 		return verbs_errno(-EINVAL);
 	return verbs_errno(hca_device_query(context, attr));
@@ -100,6 +96,9 @@ EXPORT int ibv_query_device(struct ibv_context *context,
 EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			  struct _compat_ibv_port_attr *port_attr)
 {
+	VERBS_FORWARD(context, verbs_errno, ibv_query_port, context, port_num,
+		      port_attr);
+
 	const size_t size = offsetof(struct ibv_port_attr, port_cap_flags2);
 
 	if (!context || !port_attr)

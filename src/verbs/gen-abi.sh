@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Makes the version script, the stubs and the alias macros of libibverbs.so.1
-# from symbols.list. Usage: gen-abi.sh LIST MAP STUBS.c ALIASES.h
+# Makes the version script, the stubs and jumps, the alias macros and the tables
+# of libibverbs.so.1 from symbols.list.
+# Usage: gen-abi.sh LIST MAP STUBS.c ALIASES.h SYSTEM.h
 #
 # One name in several nodes is one body with an alias per node: .symver may
 # name a symbol only once in the assemblers that we support, and clang 14 has no
@@ -10,9 +11,12 @@
 # of the body, because an alias of an undefined symbol is none.
 set -eu
 
-[ $# -eq 4 ] || { echo "usage: $0 LIST MAP STUBS.c ALIASES.h" >&2; exit 2; }
+[ $# -eq 5 ] || {
+	echo "usage: $0 LIST MAP STUBS.c ALIASES.h SYSTEM.h" >&2
+	exit 2
+}
 
-exec awk -v map="$2" -v stubs="$3" -v aliases="$4" '
+exec awk -v map="$2" -v stubs="$3" -v aliases="$4" -v tables="$5" '
 function fail(what) {
 	printf "%s:%d: %s\n", FILENAME, FNR, what > "/dev/stderr"
 	failed = 1
@@ -52,10 +56,9 @@ function all_aliases(body, name, version, sep,    list, n, i, text, real) {
 	}
 	return text
 }
-function body_name(name) { sub(/%N/, "N", name); return "verbs_stub_" name }
 
 function stub(name, version, kind, answer,    body, type, text) {
-	body = body_name(name)
+	body = "verbs_stub_" name
 	type = answer == "null" ? "void *" : answer == "void" ? "void " : \
 	       answer == "zero" ? "long long " : "int "
 	if (answer !~ /^(errno|minus1|null|zero|void)$/)
@@ -69,14 +72,52 @@ function stub(name, version, kind, answer,    body, type, text) {
 			printf "\treturn %s;\n", answer == "null" ? "NULL" : \
 			       answer == "zero" ? "0" : "-1" > stubs
 	}
-	printf "}\n__asm__(%s);\n\n", \
+	printf "}\n" > stubs
+	# The nodes of today have a core to jump to, the others never.
+	if (kind == "private-function" && version !~ /[.]/) {
+		printf "VERBS_THUNK(%s);\n", name > stubs
+		jumps = jumps sprintf("\t{ \"%s\", &verbs_jump_%s },\n", name, name)
+		body = "verbs_thunk_" name
+	}
+	printf "__asm__(%s);\n\n", \
 	       all_aliases(body, name, version, "\n\t") > stubs
+}
+# One function per node, because the node is part of what it says.
+function register(name, version,    list, n, i, real, body) {
+	n = split(version == "all" ? nodes : version, list, /[ ,]/)
+	for (i = 1; i <= n; i++) {
+		if (list[i] == "") continue
+		real = name
+		sub(/%N/, list[i], real)
+		body = "verbs_stub_" real
+		printf "void %s(const void *driver);\n" \
+		       "void %s(const void *driver)\n{\n" \
+		       "\tverbs_system_register(%s, driver);\n}\n__asm__(%s);\n\n", \
+		       body, body, list[i], \
+		       alias(body, real, "PRIVATE_" list[i], \
+			     list[i] == default_node ? "@@" : "@") > stubs
+	}
+}
+function public(name, version, owner) {
+	if (owner !~ /^(device|context|object|event|both|here)$/)
+		fail("unknown owner \"" owner "\"")
+	global[version] = global[version] "\t\t" name ";\n"
+	if (owner == "here")
+		return
+	printf "\tVERBS_%s,\n", name > tables
+	publics = publics sprintf("\t[VERBS_%s] = { \"%s\", \"IBVERBS_%s\" },\n", \
+				  name, name, version)
 }
 BEGIN {
 	head = "/* SPDX-License-Identifier: BSD-2-Clause */\n" \
 	       "/* Made by gen-abi.sh from symbols.list. */\n"
-	printf "%s#include \"verbs/abi.h\"\n\n#include <stddef.h>\n\n" \
+	printf "%s#include \"verbs/abi.h\"\n#include \"verbs/system.h\"\n" \
+	       "#include \"verbs/thunk.h\"\n\n" \
 	       "#pragma GCC visibility push(default)\n\n", head > stubs
+	printf "%s#ifndef VERBS_ABI_SYSTEM_H\n#define VERBS_ABI_SYSTEM_H\n\n" \
+	       "typedef void (*verbs_jump)(void);\n\n" \
+	       "/* What the system library can be asked. */\n" \
+	       "enum verbs_public {\n", head > tables
 	printf "%s", head > aliases
 	printf "%s", head > map
 }
@@ -89,20 +130,24 @@ $1 == "nodes" {
 $1 == "default-node" { default_node = $2; next }
 NF < 3 { fail("want: name version kind [answer]") }
 seen[$1, $2]++ { fail($1 " " $2 " stands here twice") }
-$3 == "public" { global[$2] = global[$2] "\t\t" $1 ";\n"; next }
+$3 == "public" { public($1, $2, $4); next }
 $3 == "internal" { internal[$2] = internal[$2] "\t\t" $1 ";\n"; next }
 $3 == "private-data" {
-	body = body_name($1)
-	printf "extern _Bool %s;\n_Bool %s;\n__asm__(%s);\n\n", body, body, \
+	body = "verbs_data_" $1
+	printf "bool %s;\n__asm__(%s);\n\n", body, \
 	       all_aliases(body, $1, $2, "\n\t") > stubs
 	next
 }
 $3 == "private-function" && $4 == "own" {
 	printf "#define VERBS_ALIASES_%s \\\n\t%s\n", $1, \
 	       all_aliases("verbs_private_" $1, $1, $2, " \\\n\t") > aliases
+	printf "extern __attribute__((visibility(\"hidden\"))) verbs_jump verbs_jump_%s;\n" \
+	       "verbs_jump verbs_jump_%s;\n\n", $1, $1 > stubs
+	jumps = jumps sprintf("\t{ \"%s\", &verbs_jump_%s },\n", $1, $1)
 	next
 }
 $3 == "private-function" || $3 == "compat" { stub($1, $2, $3, $4); next }
+$3 == "register" { register($1, $2); next }
 { fail("unknown kind \"" $3 "\"") }
 END {
 	if (failed) exit 1
@@ -119,5 +164,14 @@ END {
 	for (v in internal)
 		printf "%s {\n\tglobal:\n%s\tlocal: *;\n};\n", v, \
 		       internal[v] > map
-	printf "#pragma GCC visibility pop\n" > stubs
+	printf "#pragma GCC visibility pop\n\n" > stubs
+	printf "const struct verbs_symbol verbs_public_symbols[VERBS_PUBLIC_COUNT] = {\n" \
+	       "%s};\n\n", publics > stubs
+	printf "const struct verbs_private verbs_private_functions[VERBS_PRIVATE_COUNT] = {\n" \
+	       "%s};\n\n", jumps > stubs
+	gsub(/ /, ", ", nodes)
+	printf "const unsigned int verbs_nodes[] = { %s, 0 };\n", substr(nodes, 3) > stubs
+	printf "\tVERBS_PUBLIC_COUNT,\n};\n\n" \
+	       "enum {\n\tVERBS_PRIVATE_COUNT = %d,\n};\n\n#endif\n", \
+	       split(jumps, list, "\n") - 1 > tables
 }' "$1"

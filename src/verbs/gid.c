@@ -12,6 +12,7 @@
 
 #include "hca/hca.h"
 #include "verbs/abi.h"
+#include "verbs/system.h"
 
 enum {
 	/* More than any table has: a bound on what a garbage count can cost. */
@@ -21,6 +22,9 @@ enum {
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
 			 int index, union ibv_gid *gid)
 {
+	VERBS_FORWARD(context, verbs_minus1, ibv_query_gid, context, port_num,
+		      index, gid);
+
 	struct ibv_gid_entry entry = { 0 };
 	int ret;
 
@@ -48,6 +52,9 @@ EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 			     uint32_t gid_index, struct ibv_gid_entry *entry,
 			     uint32_t flags, size_t entry_size)
 {
+	VERBS_FORWARD(context, verbs_errno, _ibv_query_gid_ex, context,
+		      port_num, gid_index, entry, flags, entry_size);
+
 	struct ibv_gid_entry found = { 0 };
 	int ret;
 
@@ -67,6 +74,9 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 				    size_t max_entries, uint32_t flags,
 				    size_t entry_size)
 {
+	VERBS_FORWARD(context, verbs_raw, _ibv_query_gid_table, context,
+		      entries, max_entries, flags, entry_size);
+
 	size_t room = max_entries < GID_ENTRIES_MAX ? max_entries :
 						      GID_ENTRIES_MAX;
 	struct ibv_gid_entry *found;
@@ -93,6 +103,8 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 			  int index, __be16 *pkey)
 {
+	VERBS_FORWARD(context, verbs_minus1, ibv_query_pkey, context, port_num,
+		      index, pkey);
 	if (!context || !pkey || index < 0)
 		return verbs_minus1(-EINVAL);
 	return verbs_minus1(hca_pkey_query(context, port_num, index, pkey));
@@ -101,6 +113,9 @@ EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num,
 			      __be16 pkey)
 {
+	VERBS_FORWARD(context, verbs_minus1, ibv_get_pkey_index, context,
+		      port_num, pkey);
+
 	int index = context ? hca_pkey_index(context, port_num, pkey) : -EINVAL;
 
 	return index < 0 ? verbs_minus1(index) : index;

@@ -9,6 +9,7 @@
 
 #include "hca/hca.h"
 #include "verbs/abi.h"
+#include "verbs/system.h"
 
 /* verbs.h covers these names by macros that look at the flags first. */
 #undef ibv_reg_mr
@@ -20,6 +21,8 @@ int ibv_dofork_range(void *base, size_t size);
 
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
+	VERBS_FORWARD(context, verbs_null, ibv_alloc_pd, context);
+
 	struct ibv_pd *pd;
 	int ret = context ? hca_pd_alloc(context, &pd) : -EINVAL;
 
@@ -28,6 +31,7 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_errno, ibv_dealloc_pd, pd);
 	return verbs_errno(pd ? hca_pd_dealloc(pd) : -EINVAL);
 }
 
@@ -51,6 +55,8 @@ static struct ibv_mr *verbs_mr_register(struct ibv_pd *pd, void *addr,
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				 int access)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_reg_mr, pd, addr, length,
+		      access);
 	return verbs_mr_register(pd, addr, length, (uintptr_t)addr,
 				 (unsigned int)access);
 }
@@ -58,6 +64,8 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
 				      size_t length, uint64_t iova, int access)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_reg_mr_iova, pd, addr, length,
+		      iova, access);
 	return verbs_mr_register(pd, addr, length, iova, (unsigned int)access);
 }
 
@@ -65,6 +73,8 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 				       size_t length, uint64_t iova,
 				       unsigned int access)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_reg_mr_iova2, pd, addr, length,
+		      iova, access);
 	return verbs_mr_register(pd, addr, length, iova, access);
 }
 
@@ -73,6 +83,8 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					size_t length, uint64_t iova, int fd,
 					int access)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_reg_dmabuf_mr, pd, offset,
+		      length, iova, fd, access);
 	return verbs_null(pd ? -EOPNOTSUPP : -EINVAL);
 }
 
@@ -81,6 +93,9 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 			void *addr, size_t length, int access)
 {
+	VERBS_FORWARD(OWNER(mr), verbs_raw, ibv_rereg_mr, mr, flags, pd, addr,
+		      length, access);
+
 	int ret = -EINVAL;
 
 	if (!mr || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ||
@@ -100,59 +115,74 @@ err:
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
+	VERBS_FORWARD(OWNER(mr), verbs_errno, ibv_dereg_mr, mr);
 	return verbs_errno(mr ? hca_mr_deregister(mr) : -EINVAL);
 }
 
 EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context,
 				    uint32_t pd_handle)
 {
+	VERBS_FORWARD(context, verbs_null, ibv_import_pd, context, pd_handle);
 	return verbs_null(-EOPNOTSUPP);
 }
 
 EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 {
+	VERBS_FORWARD_VOID(OWNER(pd), ibv_unimport_pd, pd);
 }
 
 EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_import_mr, pd, mr_handle);
 	return verbs_null(-EOPNOTSUPP);
 }
 
 EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 {
+	VERBS_FORWARD_VOID(OWNER(mr), ibv_unimport_mr, mr);
 }
 
 EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
 				    uint32_t dm_handle)
 {
+	VERBS_FORWARD(context, verbs_null, ibv_import_dm, context, dm_handle);
 	return verbs_null(-EOPNOTSUPP);
 }
 
 EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
+	VERBS_FORWARD_VOID(OWNER(dm), ibv_unimport_dm, dm);
 }
 
 /*
- * Registration pins nothing: a peer reaches the pages that the process has at
- * that moment. So a fork() can move no page away from under the adapter, and
- * these functions succeed because there is nothing left to do.
+ * Registration pins nothing with us: a peer reaches the pages that the process
+ * has at that moment. So a fork() can move no page away from under the adapter,
+ * and these functions succeed because there is nothing left to do. The system's
+ * library has something to do when there may be a real adapter; its providers
+ * call the last two for their own memory.
  */
 EXPORT int ibv_fork_init(void)
 {
-	return 0;
+	return verbs_system_open() ? VERBS_SYSTEM(ibv_fork_init)() : 0;
 }
 
 EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
 {
+	if (verbs_system_open() && VERBS_SYSTEM(ibv_is_fork_initialized))
+		return VERBS_SYSTEM(ibv_is_fork_initialized)();
 	return IBV_FORK_UNNEEDED;
 }
 
 EXPORT int ibv_dontfork_range(void *base, size_t size)
 {
-	return 0;
+	return verbs_system_opened() ?
+		       VERBS_SYSTEM(ibv_dontfork_range)(base, size) :
+		       0;
 }
 
 EXPORT int ibv_dofork_range(void *base, size_t size)
 {
-	return 0;
+	return verbs_system_opened() ?
+		       VERBS_SYSTEM(ibv_dofork_range)(base, size) :
+		       0;
 }

@@ -10,10 +10,13 @@
 
 #include "hca/hca.h"
 #include "verbs/abi.h"
+#include "verbs/system.h"
 
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 				    struct ibv_qp_init_attr *init)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_create_qp, pd, init);
+
 	struct ibv_qp_init_attr_ex attr;
 	struct ibv_qp *qp;
 	int ret;
@@ -41,6 +44,8 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 			 int attr_mask)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_errno, ibv_modify_qp, qp, attr,
+		      attr_mask);
 	if (!qp || !attr)
 		return verbs_errno(-EINVAL);
 	return verbs_errno(hca_qp_modify(qp, attr, attr_mask));
@@ -49,6 +54,8 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 			int attr_mask, struct ibv_qp_init_attr *init)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_errno, ibv_query_qp, qp, attr, attr_mask,
+		      init);
 	if (!qp || !attr || !init)
 		return verbs_errno(-EINVAL);
 	return verbs_errno(hca_qp_query(qp, attr, attr_mask, init));
@@ -56,11 +63,13 @@ EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_errno, ibv_destroy_qp, qp);
 	return verbs_errno(qp ? hca_qp_destroy(qp) : -EINVAL);
 }
 
 EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_null, ibv_qp_to_qp_ex, qp);
 	return qp ? hca_qp_to_ex(qp) : NULL;
 }
 
@@ -71,6 +80,7 @@ EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
  */
 EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_errno, ibv_query_ece, qp, ece);
 	if (!qp || !ece)
 		return verbs_errno(-EINVAL);
 	memset(ece, 0, sizeof(*ece));
@@ -79,6 +89,7 @@ EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 
 EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_errno, ibv_set_ece, qp, ece);
 	return verbs_errno(qp && ece ? -EOPNOTSUPP : -EINVAL);
 }
 
@@ -86,12 +97,15 @@ EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 				      uint32_t flags)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_no, ibv_query_qp_data_in_order, qp, op,
+		      flags);
 	return 0;
 }
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 			    uint16_t lid)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_errno, ibv_attach_mcast, qp, gid, lid);
 	if (!qp || !gid)
 		return verbs_errno(-EINVAL);
 	return verbs_errno(hca_mcast_attach(qp, gid, lid));
@@ -100,6 +114,7 @@ EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 			    uint16_t lid)
 {
+	VERBS_FORWARD(OWNER(qp), verbs_errno, ibv_detach_mcast, qp, gid, lid);
 	if (!qp || !gid)
 		return verbs_errno(-EINVAL);
 	return verbs_errno(hca_mcast_detach(qp, gid, lid));
@@ -108,6 +123,8 @@ EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 				      struct ibv_srq_init_attr *init)
 {
+	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_create_srq, pd, init);
+
 	struct ibv_srq *srq;
 	int ret = pd && init ? hca_srq_create(pd, init, &srq) : -EINVAL;
 
@@ -117,6 +134,8 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 			  int attr_mask)
 {
+	VERBS_FORWARD(OWNER(srq), verbs_errno, ibv_modify_srq, srq, attr,
+		      attr_mask);
 	if (!srq || !attr)
 		return verbs_errno(-EINVAL);
 	return verbs_errno(hca_srq_modify(srq, attr, attr_mask));
@@ -124,6 +143,7 @@ EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 
 EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
+	VERBS_FORWARD(OWNER(srq), verbs_errno, ibv_query_srq, srq, attr);
 	if (!srq || !attr)
 		return verbs_errno(-EINVAL);
 	return verbs_errno(hca_srq_query(srq, attr));
@@ -131,5 +151,6 @@ EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
+	VERBS_FORWARD(OWNER(srq), verbs_errno, ibv_destroy_srq, srq);
 	return verbs_errno(srq ? hca_srq_destroy(srq) : -EINVAL);
 }

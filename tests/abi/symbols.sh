@@ -44,6 +44,24 @@ while read -r symbol; do
 	fi
 done <"$work/theirs"
 
+# A function there is a function here, and data is data: the loader would not say.
+kinds()
+{
+	nm -D --defined-only "$1" | awk '$2 ~ /^[TtWiBbDdRrVu]$/ {
+		sub(/@.*/, "", $3)
+		print $3, $2 ~ /^[BbDdRrV]$/ ? "data" : "function"
+	}' | sort -u
+}
+kinds "$ours" >"$work/our-kinds"
+kinds "$theirs" >"$work/their-kinds"
+awk 'NR == FNR { ours[$1] = $2; next }
+	$1 in ours && ours[$1] != $2 { print $1 " is " $2 " there and " ours[$1] " here" }' \
+	"$work/our-kinds" "$work/their-kinds" >"$work/other-kinds"
+if [ -s "$work/other-kinds" ]; then
+	cat "$work/other-kinds"
+	failed=1
+fi
+
 # What is ours alone carries our node, or one that the system's has not (yet).
 comm -23 "$work/ours" "$work/theirs" | while read -r symbol; do
 	node=${symbol##*@}

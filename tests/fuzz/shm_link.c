@@ -469,7 +469,7 @@ static void peer_marks(void)
 		memset(s->payload, byte(), 32);
 		s->op = byte();
 	}
-	atomic_store(&f.area->dir[1].ack.consumed,
+	atomic_store(&f.area->dir[1].ack.word,
 		     byte() & 3 ? f.link->tx_pos : word());
 }
 

@@ -96,7 +96,10 @@ static int link_set_area(struct shm_link *l, int area_fd, int role)
 	atomic_store(&l->data_tail, 0);
 	l->data_head = 0;
 	atomic_store(&l->rx_pos, 0);
-	atomic_store(&l->idle_polls, 0);
+	atomic_store(&l->rx_ack, 0);
+	l->rx_marks = l->marks_seen = 0;
+	l->carried = false;
+	l->idle_polls = 0;
 	l->full_ns = 0;
 	return 0;
 }
@@ -126,16 +129,16 @@ static void link_release_parts(struct shm_link *l)
 /* The pollers' locks in their order: afterwards nobody is inside the link. */
 static void link_lock_data(struct shm_link *l)
 {
-	spin_lock(&l->rx_lock);
-	spin_lock(&l->ack_lock);
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->rx_lock);
+	hca_lock(&l->ack_lock);
+	hca_lock(&l->tx_lock);
 }
 
 static void link_unlock_data(struct shm_link *l)
 {
-	spin_unlock(&l->tx_lock);
-	spin_unlock(&l->ack_lock);
-	spin_unlock(&l->rx_lock);
+	hca_unlock(&l->tx_lock);
+	hca_unlock(&l->ack_lock);
+	hca_unlock(&l->rx_lock);
 }
 
 static void unmap_blocks(struct shm_link *l)
@@ -162,7 +165,7 @@ static void drop_qps(struct shm_link *l)
 	while ((entry = list_pop(&l->qps))) {
 		struct hca_qp *qp = list_entry(entry, struct hca_qp, link_entry);
 
-		spin_lock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
 		set_link(qp, NULL, NULL);
 		if (qp->sq.tail != qp->sq.head &&
 		    qp->tx_blocked == HCA_TX_OPEN) {
@@ -171,7 +174,7 @@ static void drop_qps(struct shm_link *l)
 			else
 				hca_sq_run(qp); /* finds no link: lost */
 		}
-		spin_unlock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
 }
 
@@ -612,9 +615,9 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 {
 	list_remove(&qp->link_entry);
 	list_push(&l->qps, &qp->link_entry);
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	set_link(qp, l, find_remote(l, qp->attr.dest_qp_num));
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }
 
 bool shm_qp_resolve(struct hca_qp *qp, bool wait)
@@ -659,9 +662,9 @@ void shm_qp_forget(struct hca_qp *qp)
 {
 	pthread_mutex_lock(&shm.lock);
 	list_remove(&qp->link_entry);
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	set_link(qp, NULL, NULL);
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
 
@@ -676,9 +679,9 @@ void shm_qp_forget(struct hca_qp *qp)
 		}
 		link_unlock_data(l);
 	}
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	qp->backlogged = false;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	pthread_mutex_unlock(&shm.lock);
 }
 

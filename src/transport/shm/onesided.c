@@ -141,10 +141,10 @@ static bool announced(const struct hca_segment *s, uint64_t id)
 /* Our own copies, of messages: who has the lock may still use the key. */
 static void wait_for_copies(struct shm_link *l)
 {
-	spin_lock(&l->rx_lock);
-	spin_lock(&l->tx_lock);
-	spin_unlock(&l->tx_lock);
-	spin_unlock(&l->rx_lock);
+	hca_lock(&l->rx_lock);
+	hca_lock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
+	hca_unlock(&l->rx_lock);
 }
 
 /* Is somebody at the other end of the link, and copying with the key? One that

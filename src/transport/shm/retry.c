@@ -81,11 +81,11 @@ static void resolve_datagram(struct hca_qp *qp)
 	uint32_t qpn = 0;
 	bool waiting, refused = false;
 
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	waiting = qp->sq.next != qp->sq.head;
 	if (waiting)
 		qpn = hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn;
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 	if (!waiting)
 		return;
 	pthread_mutex_lock(&shm.lock);
@@ -93,14 +93,14 @@ static void resolve_datagram(struct hca_qp *qp)
 	pthread_mutex_unlock(&shm.lock);
 	if (!refused)
 		return;
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	if (qp->sq.next != qp->sq.head &&
 	    hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
 		/* Sent and lost on the way, as datagrams may be. */
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }
 
 void shm_retry_expired(struct hca_qp *qp)
@@ -109,10 +109,10 @@ void shm_retry_expired(struct hca_qp *qp)
 		resolve_datagram(qp);
 	else
 		shm_qp_resolve(qp, false);
-	spin_lock(&qp->sq_lock);
+	hca_lock(&qp->sq_lock);
 	if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
 		qp->tx_blocked = HCA_TX_OPEN;
 		hca_sq_run(qp);
 	}
-	spin_unlock(&qp->sq_lock);
+	hca_unlock(&qp->sq_lock);
 }

@@ -174,7 +174,7 @@ static bool take_extent(struct message *m)
 	return x->at + x->length == m->length && (send || x->at == 0);
 }
 
-static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
+static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
 	bool imm = m->op == SHM_SEND_IMM || m->op == SHM_WRITE_IMM ||
@@ -202,7 +202,7 @@ static void receive_failed(struct hca_qp *qp, const struct hca_rwqe *e,
 			   const struct message *m, enum ibv_wc_status status)
 {
 	complete_recv(qp, e, m, status);
-	spin_unlock(&qp->recv->consume_lock);
+	hca_unlock(&qp->recv->consume_lock);
 	hca_qp_fail(qp);
 }
 
@@ -220,10 +220,10 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
 	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey)
 		return;
-	spin_lock(&qp->recv->consume_lock);
+	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
 	if (!e) {
-		spin_unlock(&qp->recv->consume_lock);
+		hca_unlock(&qp->recv->consume_lock);
 		return;
 	}
 	if (m->length > room_of(e)) {
@@ -233,13 +233,13 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	switch (place(l, qp, e, m)) {
 	case 0:
 		complete_recv(qp, e, m, IBV_WC_SUCCESS);
-		spin_unlock(&qp->recv->consume_lock);
+		hca_unlock(&qp->recv->consume_lock);
 		break;
 	case -EFAULT:
 		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
 		break;
 	default:
-		spin_unlock(&qp->recv->consume_lock);
+		hca_unlock(&qp->recv->consume_lock);
 		shm_link_violation(l, "malformed datagram");
 		break;
 	}
@@ -260,6 +260,42 @@ static bool expected(struct shm_link *l, struct hca_qp *qp,
 	       (m->x.at == 0 || m->x.at == qp->rx_offset);
 }
 
+/*
+ * The usual message: small, whole, in sequence, for one buffer that can take it.
+ * False: it is not that, nothing was done.
+ */
+static inline bool receive_plain(struct shm_link *l, struct hca_qp *qp,
+				 const struct message *m)
+{
+	struct hca_rwqe *e;
+	void *to;
+
+	if (unlikely(m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE) ||
+		     m->length > SHM_SLOT_PAYLOAD ||
+		     qp->ibv.qp_type != IBV_QPT_RC ||
+		     !shm_from_peer(qp, l, m->src_qpn) ||
+		     m->psn != atomic_load_explicit(&qp->rx_psn,
+						    memory_order_relaxed)))
+		return false;
+	hca_lock(&qp->recv->consume_lock);
+	e = hca_recv_first(qp);
+	if (unlikely(!e || e->num_sge != 1 || m->length > e->sge[0].length))
+		goto other;
+	to = hca_sge_resolve(qp->recv_pd, &e->sge[0], IBV_ACCESS_LOCAL_WRITE);
+	if (unlikely(!to))
+		goto other;
+	memcpy(to, m->slot->payload, m->length);
+	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+			      memory_order_relaxed);
+	complete_recv(qp, e, m, IBV_WC_SUCCESS);
+	hca_unlock(&qp->recv->consume_lock);
+	return true;
+
+other:
+	hca_unlock(&qp->recv->consume_lock);
+	return false;
+}
+
 static void receive_message(struct shm_link *l, struct hca_qp *qp,
 			    struct message *m)
 {
@@ -271,10 +307,10 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
-	spin_lock(&qp->recv->consume_lock);
+	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
 	if (unlikely(!e)) {
-		spin_unlock(&qp->recv->consume_lock);
+		hca_unlock(&qp->recv->consume_lock);
 		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
 		return;
 	}
@@ -290,7 +326,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	if (unlikely(ret)) {
-		spin_unlock(&qp->recv->consume_lock);
+		hca_unlock(&qp->recv->consume_lock);
 		mark(m, ret == -EIO ? SHM_REMOTE_ERROR : SHM_INVALID, 0);
 		if (ret == -EBADMSG)
 			shm_link_violation(l, "malformed message");
@@ -299,14 +335,14 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	if (unlikely(m->flags & SHM_MORE)) {
 		qp->rx_offset = m->x.at + m->x.length;
 		hca_recv_keep(qp);
-		spin_unlock(&qp->recv->consume_lock);
+		hca_unlock(&qp->recv->consume_lock);
 		return;
 	}
 	qp->rx_offset = 0;
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
-	spin_unlock(&qp->recv->consume_lock);
+	hca_unlock(&qp->recv->consume_lock);
 }
 
 /* The responder's part of a refused access: its program is told, and the QP is
@@ -341,18 +377,22 @@ static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
 			      memory_order_relaxed);
 }
 
-static void dispatch(struct shm_link *l, struct message *m)
+/* Are messages taken in this state? The first one may come before RTS. */
+static bool receives_in(struct shm_link *l, struct hca_qp *qp,
+			enum ibv_qp_state state, const struct message *m)
 {
-	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
-	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
+	if (state == IBV_QPS_RTR && shm_from_peer(qp, l, m->src_qpn))
+		hca_qp_established(qp);
+	return state == IBV_QPS_RTR || state == IBV_QPS_SQD ||
+	       state == IBV_QPS_SQE;
+}
 
-	if (unlikely(state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
-		     state != IBV_QPS_SQD && state != IBV_QPS_SQE)) {
-		mark(m, SHM_DROPPED, 0);
-		return;
-	}
-	if (unlikely((m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
-		     !take_extent(m))) {
+/* What is not the usual message. */
+static __attribute__((noinline)) void
+dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
+{
+	if ((m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
+	    !take_extent(m)) {
 		mark(m, SHM_INVALID, 0);
 		shm_link_violation(l, "malformed message");
 		return;
@@ -383,17 +423,19 @@ static void dispatch(struct shm_link *l, struct message *m)
 	}
 }
 
-static inline struct shm_slot *slot_ready(struct shm_link *l, uint32_t pos)
+static inline void dispatch(struct shm_link *l, struct message *m)
 {
-	struct shm_slot *s = &l->rx->slots[pos % SHM_SLOTS];
+	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
+	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
-	return atomic_load_explicit(&s->tag, memory_order_acquire) ==
-			       pos / SHM_SLOTS + 1 ?
-		       s : NULL;
+	if (unlikely(state != IBV_QPS_RTS && !receives_in(l, qp, state, m)))
+		mark(m, SHM_DROPPED, 0);
+	else if (unlikely((m->op != SHM_SEND && m->op != SHM_SEND_IMM) ||
+			  !receive_plain(l, qp, m)))
+		dispatch_other(l, qp, m);
 }
 
-/* rx_lock is held. */
-static bool receive(struct shm_link *l)
+bool shm_receive(struct shm_link *l)
 {
 	struct shm_slot *s;
 	uint32_t pos, start;
@@ -404,7 +446,7 @@ static bool receive(struct shm_link *l)
 		     atomic_load_explicit(&l->broken, memory_order_relaxed)))
 		return false;
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
-	while (pos - start < BUDGET && (s = slot_ready(l, pos))) {
+	while (pos - start < BUDGET && (s = shm_slot_ready(l, pos))) {
 		/* Read once and no more: the compiler must not, either. */
 		const volatile struct shm_slot *v = s;
 		struct message m = {
@@ -422,10 +464,14 @@ static bool receive(struct shm_link *l)
 				      memory_order_release);
 		dispatch(l, &m);
 		kick |= m.marked || (m.flags & SHM_KICK_ON_ACK);
-		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_release);
+		l->rx_marks += m.marked;
+		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_relaxed);
+		atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks),
+				      memory_order_release);
 	}
 	if (pos != start) {
-		atomic_store_explicit(&l->rx->ack.consumed, pos,
+		atomic_store_explicit(&l->rx->ack.word,
+				      shm_ack_word(pos, l->rx_marks),
 				      memory_order_release);
 		if (kick)
 			shm_kick(l);
@@ -433,27 +479,13 @@ static bool receive(struct shm_link *l)
 	return pos != start;
 }
 
-bool shm_receive(struct shm_link *l, bool wait)
-{
-	bool moved;
-
-	if (!spin_trylock(&l->rx_lock)) {
-		if (likely(!wait))
-			return false;
-		spin_lock(&l->rx_lock);
-	}
-	moved = receive(l);
-	spin_unlock(&l->rx_lock);
-	return moved;
-}
-
 void shm_receive_rest(struct shm_link *l)
 {
 	/* A ring full is all that can be there now; a living peer may go on
 	 * sending. A polling thread may hold the lock, and be preempted in
 	 * there: this one waits for it. */
-	spin_lock(&l->rx_lock);
-	for (unsigned i = 0; i < SHM_SLOTS / BUDGET && receive(l); i++)
+	hca_lock(&l->rx_lock);
+	for (unsigned i = 0; i < SHM_SLOTS / BUDGET && shm_receive(l); i++)
 		;
-	spin_unlock(&l->rx_lock);
+	hca_unlock(&l->rx_lock);
 }

@@ -30,7 +30,42 @@ static int shm_qp_connect(struct hca_qp *qp)
 	return 0;
 }
 
-static bool shm_poll(bool acks, bool wait)
+/* Acknowledgements wait for the next poll, but not for ever, when the application
+ * got what it polls for: it may want to answer. */
+#define POLLS_TO_HARVEST 4
+
+static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
+{
+	bool moved = false, postpone = false;
+
+	if (likely(shm_lock_for(&l->rx_lock, wait))) {
+		/* Under the lock the memory stays. */
+		if (likely(atomic_load_explicit(&l->state,
+						memory_order_acquire) ==
+			   SHM_LINK_UP) &&
+		    shm_slot_ready(l, atomic_load_explicit(
+					      &l->rx_pos,
+					      memory_order_relaxed))) {
+			moved = shm_receive(l);
+			postpone = cq && ++l->received % POLLS_TO_HARVEST &&
+				   !hca_cq_empty(cq);
+		}
+		hca_unlock(&l->rx_lock);
+	}
+	if (!postpone && shm_outstanding(l) &&
+	    likely(shm_lock_for(&l->ack_lock, wait))) {
+		bool acks = !cq || atomic_load_explicit(&cq->sends,
+							memory_order_relaxed);
+		bool look;
+
+		if (shm_harvest_due(l, acks, &look))
+			moved |= shm_harvest(l, look);
+		hca_unlock(&l->ack_lock);
+	}
+	return moved;
+}
+
+static bool shm_poll(struct hca_cq *cq, bool wait)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count,
 					      memory_order_acquire);
@@ -42,8 +77,7 @@ static bool shm_poll(bool acks, bool wait)
 		if (atomic_load_explicit(&l->state, memory_order_acquire) !=
 		    SHM_LINK_UP)
 			continue;
-		moved |= shm_receive(l, wait);
-		moved |= shm_harvest(l, acks, wait);
+		moved |= poll_link(l, cq, wait);
 	}
 	return moved;
 }

@@ -5,9 +5,9 @@
  * Two processes share one link, whatever the number of their QPs. A link is a
  * memory file with a ring of slots and a data area in each direction, plus a
  * Unix socket that carried the handshake and whose hang-up tells of the peer's
- * death. Small messages travel inside a slot, middle ones in the data area,
- * large ones stay where they are and the receiver pulls them with one
- * process_vm_readv(). RDMA WRITE and READ are done by the initiator alone
+ * death. Small messages travel inside a slot, larger ones in fragments through the
+ * data area, or, where a setting says so, they stay where they are and the
+ * receiver pulls them with one process_vm_readv(). RDMA WRITE and READ are done by the initiator alone
  * (onesided.c), ATOMIC operations by the responder (atomic.c).
  *
  * Reliability works on messages as the InfiniBand transport does on packets:
@@ -36,7 +36,7 @@
 #define SHM_SLOT_BYTES 128
 #define SHM_SLOT_PAYLOAD 96
 #define SHM_DATA_BYTES (1u << 20)
-#define SHM_FRAGMENT (64u << 10)   /* of what is neither small nor pulled */
+#define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
 
 enum shm_op {
@@ -79,7 +79,7 @@ struct shm_slot {
 	uint32_t length;        /* of the message */
 	uint32_t imm;
 	uint32_t psn;           /* datagram: Q_Key */
-	uint32_t ack;           /* of the other direction, see shm_ack */
+	uint32_t ack;           /* of the other direction, see struct shm_ack */
 	uint8_t payload[SHM_SLOT_PAYLOAD];
 };
 
@@ -102,12 +102,25 @@ struct shm_atomic {
 
 /*
  * Written by the receiver of a direction, read by its sender. Traffic in the
- * other direction carries the same number (shm_slot.ack), so that in a
- * ping-pong nobody needs to look here.
+ * other direction carries the same word (shm_slot.ack), so that in a ping-pong
+ * nobody needs to look here.
+ *
+ * The word: slots passed, free running, and above it how many of them were ever
+ * marked. A sender that finds no new mark does not look at the slots again,
+ * whose lines the receiver has.
  */
 struct shm_ack {
-	cache_aligned _Atomic uint32_t consumed; /* slots passed, free running */
+	cache_aligned _Atomic uint32_t word;
 };
+#define SHM_ACK_POS_BITS 22
+#define SHM_ACK_POS_MASK ((1u << SHM_ACK_POS_BITS) - 1)
+_Static_assert((1u << (32 - SHM_ACK_POS_BITS)) > SHM_SLOTS,
+	       "a ring full of marks is seen as a change");
+
+static inline uint32_t shm_ack_word(uint32_t pos, uint32_t marks)
+{
+	return (pos & SHM_ACK_POS_MASK) | marks << SHM_ACK_POS_BITS;
+}
 
 struct shm_direction {
 	struct shm_ack ack;
@@ -137,6 +150,7 @@ struct shm_inflight {
 	uint32_t index;    /* of the send queue entry */
 	uint16_t epoch;    /* of the QP when it was transmitted */
 	bool last;         /* slot that completes the entry */
+	bool atomic;       /* the slot comes back with a result */
 	uint32_t data_end; /* data area is free up to here behind this slot */
 };
 
@@ -171,15 +185,20 @@ struct shm_link {
 	/* Acknowledgement side. */
 	cache_aligned struct spin ack_lock;
 	_Atomic uint32_t acked_hint; /* newest piggybacked acknowledgement */
+	uint32_t marks_seen;         /* of the acknowledgement word */
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
 	struct list backlog_qps;     /* hca_qp.backlog_entry; tx_lock */
-	_Atomic uint32_t idle_polls; /* with unacknowledged slots */
+	uint32_t idle_polls;         /* with unacknowledged slots */
+	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
 
 	/* Receive side. */
 	cache_aligned struct spin rx_lock;
 	struct shm_direction *rx;
 	_Atomic uint32_t rx_pos;     /* slots passed */
+	uint32_t rx_marks;           /* of them marked */
+	uint32_t received;           /* polls that found any */
+	_Atomic uint32_t rx_ack;     /* both, as an acknowledgement word */
 	/* Who sends here: the link, or one thing for both ends of a link of
 	 * the process with itself. */
 	const void *rx_peer;
@@ -289,8 +308,9 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
 void shm_transmit(struct hca_qp *qp);
 void shm_posted(struct hca_qp *qp);
 /* Works off acknowledgements; true if there were any. `look`: in the peer's
- * line too, which costs a cache miss when the peer has just written it. */
-bool shm_harvest(struct shm_link *l, bool look, bool wait);
+ * line too, which costs a cache miss when the peer has just written it.
+ * ack_lock is held. */
+bool shm_harvest(struct shm_link *l, bool look);
 /* Works off what a peer that has ended acknowledged. */
 void shm_harvest_rest(struct shm_link *l);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
@@ -312,11 +332,20 @@ void shm_retry_expired(struct hca_qp *qp);
 uint64_t shm_rnr_ns(uint8_t timer_code);
 
 /* ---- rx.c ---- */
-/* Takes messages in; true if there were any. `wait`: also when somebody else
- * has the link's lock. */
-bool shm_receive(struct shm_link *l, bool wait);
+/* Takes messages in; true if there were any. rx_lock is held. */
+bool shm_receive(struct shm_link *l);
 /* Takes in all that is on its way now. */
 void shm_receive_rest(struct shm_link *l);
+
+/* The next slot, if it is filled; rx_lock is held and the link is up. */
+static inline struct shm_slot *shm_slot_ready(struct shm_link *l, uint32_t pos)
+{
+	struct shm_slot *s = &l->rx->slots[pos % SHM_SLOTS];
+
+	return atomic_load_explicit(&s->tag, memory_order_acquire) ==
+			       pos / SHM_SLOTS + 1 ?
+		       s : NULL;
+}
 
 /* ---- atomic.c ---- */
 void shm_atomic_request(const struct hca_swqe *e, struct shm_slot *slot);
@@ -332,6 +361,51 @@ enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
 				const struct hca_swqe *e);
 void shm_key_fence(uint32_t key);
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16]);
+
+/* Is a lock of a link that may be in use by who moves messages already to be
+ * waited for? See hca_transport_ops.poll. */
+static inline bool shm_lock_for(struct spin *lock, bool wait)
+{
+	if (likely(hca_trylock(lock)))
+		return true;
+	if (wait)
+		hca_lock(lock);
+	return wait;
+}
+
+/* An application that only polls for receives still has sends that must go on:
+ * one whose receiver was not ready, one with an event owed. */
+#define SHM_IDLE_POLLS_TO_LOOK 256
+/* Where acknowledgements come with messages, the peer's line is left alone for
+ * so long: whoever reads it takes it from the peer, which then has to fetch it
+ * before its next message becomes visible. */
+#define SHM_IDLE_POLLS_WHEN_CARRIED 64
+
+/* Is there news of our slots, or is it time to look in the peer's line?
+ * `acks`: somebody waits for them. Sets *look. ack_lock is held. */
+static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
+{
+	uint32_t idle = ++l->idle_polls;
+
+	*look = (acks &&
+		 (!l->carried || idle > SHM_IDLE_POLLS_WHEN_CARRIED)) ||
+		unlikely(idle % SHM_IDLE_POLLS_TO_LOOK == 0) ||
+		unlikely(atomic_load_explicit(&l->backlog,
+					      memory_order_relaxed));
+	return *look ||
+	       ((atomic_load_explicit(&l->acked_hint, memory_order_relaxed) ^
+		 atomic_load_explicit(&l->harvested, memory_order_relaxed)) &
+		SHM_ACK_POS_MASK);
+}
+
+/* Is anything to be acknowledged or waiting? */
+static inline bool shm_outstanding(struct shm_link *l)
+{
+	return atomic_load_explicit(&l->tx_pos, memory_order_relaxed) !=
+		       atomic_load_explicit(&l->harvested,
+					    memory_order_relaxed) ||
+	       atomic_load_explicit(&l->backlog, memory_order_relaxed);
+}
 
 static inline uint32_t shm_uuid_tag(const uint8_t uuid[16])
 {

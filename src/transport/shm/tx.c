@@ -18,9 +18,6 @@
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
-/* An application that only polls for receives still has sends that must go on:
- * one whose receiver was not ready, one with an event owed. */
-#define IDLE_POLLS_TO_LOOK 256
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 /* A peer that takes nothing in for so long does not hold up the datagrams to
  * others. */
@@ -56,13 +53,15 @@ static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
 static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 				struct hca_qp *qp, uint32_t index, bool last)
 {
-	uint32_t ack = atomic_load_explicit(&l->rx_pos, memory_order_acquire);
+	uint32_t ack = atomic_load_explicit(&l->rx_ack, memory_order_acquire);
 
 	l->inflight[w->pos % SHM_SLOTS] = (struct shm_inflight){
 		.qp = qp,
 		.index = index,
 		.epoch = qp ? qp->tx_epoch : 0,
 		.last = last,
+		.atomic = w->slot->op == SHM_COMPARE_SWAP ||
+			  w->slot->op == SHM_FETCH_ADD,
 		.data_end = w->data_end,
 	};
 	l->data_head = w->data_end;
@@ -197,10 +196,12 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 }
 
 /* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
- * or -EFAULT (a key does not allow it). An unreliable one is complete when it is
- * sent: nobody waits for it, and its buffers must not be needed any more. */
-static int put_message(struct hca_qp *qp, struct shm_link *l,
-			const struct hca_swqe *e, uint32_t index)
+ *, -EFAULT (a key does not allow it) or -EPERM (the QP may not do it). An
+ * unreliable one is complete when it is sent: nobody waits for it, and its buffers
+ * must not be needed any more. */
+static __attribute__((noinline)) int
+put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+	    uint32_t index)
 {
 	struct slot_writer w;
 	struct shm_slot *s;
@@ -213,6 +214,8 @@ static int put_message(struct hca_qp *qp, struct shm_link *l,
 	s->op = ops[e->opcode];
 	s->flags = flags_of(qp, e);
 	if (unlikely(hca_is_atomic(e->opcode))) {
+		if (!qp->attr.max_rd_atomic)
+			return -EPERM;
 		shm_atomic_request(e, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
@@ -272,7 +275,7 @@ static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 		s->flags |= SHM_IN_DATA;
 		to = l->tx->data + x.offset;
 	}
-	memcpy(to, e->ud.ah->grh, HCA_GRH_BYTES);
+	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, to);
 	if (unlikely(!gather(qp, e, 0, e->length, to + HCA_GRH_BYTES)))
 		return -EFAULT;
 	s->dst_qpn = e->ud.qpn;
@@ -317,9 +320,9 @@ static void backlog_add(struct shm_link *l, struct hca_qp *qp)
 
 static void wait_in_backlog(struct shm_link *l, struct hca_qp *qp)
 {
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	backlog_add(l, qp);
-	spin_unlock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
 }
 
 static bool remote_ready(const struct hca_qp *qp)
@@ -342,7 +345,7 @@ static bool remote_ready(const struct hca_qp *qp)
  * the slot part (WRITE with immediate) or the following entry; `*done` says
  * that the entry is complete.
  */
-static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
+static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 			 const struct hca_swqe *e, bool *done)
 {
 	enum ibv_wc_status status;
@@ -352,6 +355,12 @@ static bool run_onesided(struct hca_qp *qp, struct shm_link *l,
 		/* Earlier messages are executed first. */
 		wait_in_backlog(l, qp);
 		return false;
+	}
+	if (unlikely(e->opcode == IBV_WR_RDMA_READ &&
+		     !qp->attr.max_rd_atomic)) {
+		/* No READ may be outstanding: it can never be sent. */
+		status = IBV_WC_LOC_QP_OP_ERR;
+		goto complete;
 	}
 	if (unlikely(!remote_ready(qp))) {
 		if (is_reliable(qp)) {
@@ -401,6 +410,58 @@ static void lose_unreliable(struct hca_qp *qp)
 	progress_timer_arm(&qp->retry, progress_now_ns() + LINK_WAIT_NS);
 }
 
+/*
+ * The usual message: small, of one buffer or inline. False: it is not that, or
+ * something is in the way; nothing was done. The caller kicks.
+ */
+static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
+				  const struct hca_swqe *e)
+{
+	bool reliable = is_reliable(qp);
+	const void *from = e->inline_data;
+	struct slot_writer w;
+	struct shm_slot *s;
+
+	if (unlikely((e->opcode != IBV_WR_SEND &&
+		      e->opcode != IBV_WR_SEND_WITH_IMM) ||
+		     e->length > SHM_SLOT_PAYLOAD ||
+		     (e->flags & HCA_SWQE_FENCE)))
+		return false;
+	hca_lock(&l->tx_lock);
+	if (unlikely(!slot_open(l, &w)))
+		goto other;
+	if (!(e->flags & HCA_SWQE_INLINE)) {
+		if (unlikely(e->num_sge != 1))
+			goto other;
+		from = hca_sge_resolve(qp->pd, &e->sge[0], 0);
+		if (unlikely(!from))
+			goto other;
+	}
+	s = w.slot;
+	memcpy(s->payload, from, e->length);
+	s->op = e->opcode == IBV_WR_SEND ? SHM_SEND : SHM_SEND_IMM;
+	s->flags = flags_of(qp, e);
+	s->dst_qpn = qp->attr.dest_qp_num;
+	s->src_qpn = qp->ibv.qp_num;
+	s->length = e->length;
+	s->imm = e->imm;
+	s->psn = qp->tx_psn;
+	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, true);
+	/* The next slot's tag is watched by the peer, its payload is not: it is
+	 * ours when it is needed. */
+	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[32], 1);
+	hca_unlock(&l->tx_lock);
+	qp->sq.next++;
+	qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
+	if (!reliable)
+		hca_sq_complete(qp, IBV_WC_SUCCESS);
+	return true;
+
+other:
+	hca_unlock(&l->tx_lock);
+	return false;
+}
+
 static void transmit_connected(struct hca_qp *qp)
 {
 	struct shm_link *l = qp->link;
@@ -418,6 +479,10 @@ static void transmit_connected(struct hca_qp *qp)
 				shm_retry_lost(qp);
 			return;
 		}
+		if (likely(transmit_plain(qp, l, e))) {
+			sent = true;
+			continue;
+		}
 		/* Fence: what it reads may be the result of an atomic. */
 		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
 			     qp->sq.next != qp->sq.tail)) {
@@ -430,16 +495,19 @@ static void transmit_connected(struct hca_qp *qp)
 			if (done)
 				continue;
 		}
-		spin_lock(&l->tx_lock);
+		hca_lock(&l->tx_lock);
 		ret = put_message(qp, l, e, qp->sq.next);
 		/* An error waits until the earlier entries are complete. */
 		if (unlikely(ret == -EAGAIN ||
 			     (ret && qp->sq.next != qp->sq.tail)))
 			backlog_add(l, qp);
-		spin_unlock(&l->tx_lock);
-		if (unlikely(ret == -EFAULT && qp->sq.next == qp->sq.tail)) {
+		hca_unlock(&l->tx_lock);
+		if (unlikely((ret == -EFAULT || ret == -EPERM) &&
+			     qp->sq.next == qp->sq.tail)) {
 			qp->sq.next++;
-			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+			hca_sq_complete(qp, ret == -EFAULT ?
+						    IBV_WC_LOC_PROT_ERR :
+						    IBV_WC_LOC_QP_OP_ERR);
 		}
 		if (unlikely(ret))
 			break;
@@ -468,7 +536,7 @@ static bool is_stuck(struct shm_link *l)
 	return now - l->full_ns >= FULL_LIMIT_NS;
 }
 
-static void transmit_datagrams(struct hca_qp *qp)
+static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 {
 	while (qp->sq.next != hca_sq_end(qp)) {
 		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
@@ -481,6 +549,12 @@ static void transmit_datagrams(struct hca_qp *qp)
 		if (unlikely(!gather_check(qp, e))) {
 			qp->sq.next++;
 			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+			return;
+		}
+		/* The address handle belongs to another domain (10.2.3). */
+		if (unlikely(e->ud.ah->pd_id != qp->pd->id)) {
+			qp->sq.next++;
+			hca_sq_complete(qp, IBV_WC_LOC_QP_OP_ERR);
 			return;
 		}
 		if (unlikely(e->length > HCA_UD_MTU)) {
@@ -497,7 +571,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 		if (likely(e->ud.ah->local)) {
 			/* A hint for shm_posted(), as links are never freed. */
 			atomic_store_explicit(&qp->link, l, memory_order_relaxed);
-			spin_lock(&l->tx_lock);
+			hca_lock(&l->tx_lock);
 			if (likely(atomic_load_explicit(&l->state,
 							memory_order_acquire) ==
 				   SHM_LINK_UP)) {
@@ -509,7 +583,7 @@ static void transmit_datagrams(struct hca_qp *qp)
 				else if (!ret)
 					shm_kick(l);
 			}
-			spin_unlock(&l->tx_lock);
+			hca_unlock(&l->tx_lock);
 			if (ret == -EAGAIN)
 				return;
 		}
@@ -535,7 +609,7 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 {
 	struct slot_writer w;
 
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	if (slot_open(l, &w)) {
 		w.slot->op = SHM_ACCESS_FAULT;
 		w.slot->flags = 0;
@@ -546,7 +620,7 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		slot_publish(l, &w, NULL, 0, true);
 		shm_kick(l);
 	}
-	spin_unlock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
 }
 
 /*
@@ -565,12 +639,16 @@ void shm_posted(struct hca_qp *qp)
 						 memory_order_relaxed) <
 				 SLOTS_TO_HARVEST))
 		return;
-	shm_harvest(l, true, false);
+	if (hca_trylock(&l->ack_lock)) {
+		shm_harvest(l, true);
+		hca_unlock(&l->ack_lock);
+	}
 }
 
 /* What the receiver said of one slot; the QP's sq_lock is held. */
-static void settle(struct hca_qp *qp, const struct shm_inflight *f,
-		   uint64_t result, enum shm_status status, uint8_t timer)
+static __attribute__((noinline)) void
+settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
+       enum shm_status status, uint8_t timer)
 {
 	const struct hca_swqe *e = hca_sq_entry(&qp->sq, f->index);
 
@@ -609,11 +687,11 @@ void shm_backlog_run(struct list *waiting)
 		struct hca_qp *qp = list_entry(waiting->next, struct hca_qp,
 					       backlog_entry);
 
-		spin_lock(&qp->sq_lock);
+		hca_lock(&qp->sq_lock);
 		list_remove(&qp->backlog_entry);
 		qp->backlogged = false;
 		hca_sq_run(qp);
-		spin_unlock(&qp->sq_lock);
+		hca_unlock(&qp->sq_lock);
 	}
 }
 
@@ -622,119 +700,125 @@ static void run_backlog(struct shm_link *l)
 	struct list again;
 
 	list_init(&again);
-	spin_lock(&l->tx_lock);
+	hca_lock(&l->tx_lock);
 	list_splice(&again, &l->backlog_qps);
 	atomic_store(&l->backlog, 0);
-	spin_unlock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
 	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
 	shm_backlog_run(&again);
 }
 
-/* How far the peer has come, by either way of telling; ack_lock is held. */
-static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
-			     bool look)
+/* Position of an acknowledgement word; false when it is not in [from, limit]:
+ * older than what came by the other way, or nonsense. */
+static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
+			   uint32_t *pos)
 {
-	uint32_t carried = atomic_load_explicit(&l->acked_hint,
-						memory_order_acquire);
-	uint32_t end = from;
+	uint32_t ahead = (word - from) & SHM_ACK_POS_MASK;
 
-	if (carried - from <= limit - from)
-		end = carried;
-	if (end == from && look) {
-		uint32_t line = atomic_load_explicit(&l->tx->ack.consumed,
-						     memory_order_acquire);
+	*pos = from + ahead;
+	return ahead <= limit - from;
+}
 
-		/* Older than what was carried is no violation, just late. */
-		if (line - from <= limit - from)
-			end = line;
+/* How far the peer has come, by either way of telling, and whether it marked
+ * slots; ack_lock is held. */
+static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
+			     bool look, bool *marks)
+{
+	uint32_t word = atomic_load_explicit(&l->acked_hint,
+					     memory_order_acquire);
+	uint32_t pos;
+
+	*marks = false;
+	if (ack_pos(word, from, limit, &pos) && pos != from) {
+		l->carried = true;
+	} else if (look) {
+		word = atomic_load_explicit(&l->tx->ack.word,
+					    memory_order_acquire);
+		if (!ack_pos(word, from, limit, &pos) || pos == from)
+			return from;
+		l->carried = false;
+	} else {
+		return from;
 	}
-	return end;
+	word >>= SHM_ACK_POS_BITS;
+	*marks = word != l->marks_seen;
+	l->marks_seen = word;
+	return pos;
 }
 
 static void wake_idle_peer(struct shm_link *l)
 {
 	const uint64_t one = 1;
-	uint32_t polls = atomic_load_explicit(&l->idle_polls,
-					      memory_order_relaxed) + 1;
 
-	atomic_store_explicit(&l->idle_polls, polls, memory_order_relaxed);
 	/* The peer's application polled lately and stopped: its thread notices
 	 * at its next tick, we can tell it sooner. */
-	if (polls % IDLE_POLLS_TO_KICK == 0 &&
+	if (l->idle_polls % IDLE_POLLS_TO_KICK == 0 &&
 	    write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-/* ack_lock is held. */
-static bool harvest(struct shm_link *l, bool look)
+bool shm_harvest(struct shm_link *l, bool look)
 {
 	uint32_t pos, end, limit;
-	bool moved;
+	bool moved, marks;
 
 	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
 		return false;
 	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
 	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	look |= atomic_load_explicit(&l->backlog, memory_order_relaxed) ||
-		(atomic_load_explicit(&l->idle_polls, memory_order_relaxed) + 1) %
-				IDLE_POLLS_TO_LOOK == 0;
-	end = acknowledged(l, pos, limit, look);
+	end = acknowledged(l, pos, limit, look, &marks);
 	moved = pos != end;
-	if (!moved && pos != limit)
-		wake_idle_peer(l);
+	if (moved || pos == limit)
+		l->idle_polls = 0;
 	else
-		atomic_store_explicit(&l->idle_polls, 0, memory_order_relaxed);
+		wake_idle_peer(l);
 	for (; pos != end; pos++) {
 		struct shm_inflight f = l->inflight[pos % SHM_SLOTS];
 		struct shm_slot *s = &l->tx->slots[pos % SHM_SLOTS];
-		uint8_t status = atomic_load_explicit(&s->status,
-						      memory_order_relaxed);
-		uint8_t timer = atomic_load_explicit(&s->timer,
-						     memory_order_relaxed);
-		uint64_t result;
+		uint8_t status = SHM_OK, timer = 0;
+		uint64_t result = 0;
 
-		/* Of an atomic; the slot may be used again after this. */
-		memcpy(&result, s->payload + offsetof(struct shm_atomic, result),
-		       sizeof(result));
+		/* Before the slot may be used again. */
+		if (unlikely(marks)) {
+			status = atomic_load_explicit(&s->status,
+						      memory_order_relaxed);
+			timer = atomic_load_explicit(&s->timer,
+						     memory_order_relaxed);
+		}
+		if (unlikely(f.atomic))
+			memcpy(&result, s->payload +
+					offsetof(struct shm_atomic, result),
+			       sizeof(result));
 		atomic_store_explicit(&l->data_tail, f.data_end,
 				      memory_order_release);
 		atomic_store_explicit(&l->harvested, pos + 1,
 				      memory_order_release);
 		if (!f.qp)
 			continue;
-		spin_lock(&f.qp->sq_lock);
-		if (f.epoch == f.qp->tx_epoch)
+		hca_lock(&f.qp->sq_lock);
+		if (unlikely(f.epoch != f.qp->tx_epoch)) {
+			/* It was transmitted again, or flushed, meanwhile. */
+		} else if (likely(status == SHM_OK && f.last && !f.atomic &&
+				  f.qp->sq.next == f.qp->sq.head)) {
+			f.qp->rnr_left = f.qp->attr.rnr_retry;
+			hca_sq_complete_ok(f.qp);
+		} else {
 			settle(f.qp, &f, result, status, timer);
-		spin_unlock(&f.qp->sq_lock);
+		}
+		hca_unlock(&f.qp->sq_lock);
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		run_backlog(l);
 	return moved;
 }
 
-bool shm_harvest(struct shm_link *l, bool look, bool wait)
-{
-	bool moved;
-
-	if (atomic_load_explicit(&l->tx_pos, memory_order_relaxed) ==
-		    atomic_load_explicit(&l->harvested, memory_order_relaxed) &&
-	    !atomic_load_explicit(&l->backlog, memory_order_relaxed))
-		return false;
-	if (!spin_trylock(&l->ack_lock)) {
-		if (likely(!wait))
-			return false;
-		spin_lock(&l->ack_lock);
-	}
-	moved = harvest(l, look);
-	spin_unlock(&l->ack_lock);
-	return moved;
-}
-
 void shm_harvest_rest(struct shm_link *l)
 {
-	spin_lock(&l->ack_lock);
+	hca_lock(&l->ack_lock);
 	/* Twice: by what was carried, then by what stands in the line. */
-	harvest(l, true);
-	harvest(l, true);
-	spin_unlock(&l->ack_lock);
+	l->carried = false;
+	shm_harvest(l, true);
+	l->carried = false;
+	shm_harvest(l, true);
+	hca_unlock(&l->ack_lock);
 }

@@ -55,6 +55,11 @@ bool evil_closed(int fd, int ms);
  * it visible and wakes the receiver. */
 struct shm_slot *evil_slot(struct evil *e);
 void evil_publish(struct evil *e);
+/* How many of our slots the receiver has passed. */
+static inline uint32_t evil_consumed(const struct evil *e)
+{
+	return atomic_load(&e->tx->ack.word) & SHM_ACK_POS_MASK;
+}
 /* Ends the link. */
 void evil_hang_up(struct evil *e);
 void evil_close(struct evil *e);

@@ -371,7 +371,7 @@ static int sends_as_another(struct end *e, void *arg)
 		s->imm = IBV_WC_REM_ACCESS_ERR;
 		evil_publish(&evil);
 	}
-	while (n->ok && atomic_load(&evil.tx->ack.consumed) != ARRAY_SIZE(ops))
+	while (n->ok && evil_consumed(&evil) != ARRAY_SIZE(ops))
 		n->ok = now_ms() < end;
 	return 0;
 }

@@ -134,7 +134,7 @@ static void wait_for(struct evil *e, const struct plan *p,
 {
 	uint64_t end = now_ms() + 5;
 
-	while (atomic_load(&e->tx->ack.consumed) != e->pos)
+	while (evil_consumed(e) != e->pos)
 		if (now_ms() > end)
 			return;
 	accepted += s->dst_qpn == p->qpn && !(s->flags & SHM_MORE) &&
@@ -183,7 +183,7 @@ static void any_scribble(struct evil *e, const struct plan *p)
 		w[dice(sizeof(*e->area) / 4)] = any_word();
 		break;
 	case 1:
-		atomic_store(&e->rx->ack.consumed, any_word());
+		atomic_store(&e->rx->ack.word, any_word());
 		break;
 	case 2: /* marks in what it sent us */
 		atomic_store(&sent->status, (uint8_t)dice(256));
@@ -213,7 +213,7 @@ static void any_scribble(struct evil *e, const struct plan *p)
 			atomic_store(&e->tx->slots[i].tag, e->pos / SHM_SLOTS + 1);
 		break;
 	default:
-		atomic_store(&e->rx->ack.consumed, dice(SHM_SLOTS));
+		atomic_store(&e->rx->ack.word, dice(SHM_SLOTS));
 		break;
 	}
 }
@@ -333,7 +333,7 @@ static void episode(const struct plan *p)
 		case 2: any_calls(&e, p); break;
 		case 3: case 4: case 5: case 6: any_scribble(&e, p); break;
 		case 7: poll(NULL, 0, (int)dice(4)); break;
-		case 8: e.pos = atomic_load(&e.tx->ack.consumed); break;
+		case 8: e.pos = evil_consumed(&e); break;
 		default: any_slot(&e, p); break;
 		}
 		if (dice(8) == 0 && evil_closed(e.fd, 0))

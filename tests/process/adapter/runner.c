@@ -125,7 +125,7 @@ int run_cases(int argc, char **argv, const struct test_case *cases, size_t count
 
 	if (argc == 2 && !strcmp(argv[1], "--rules")) {
 		for (size_t i = 0; i < count; i++)
-			printf("%s\t%s\n", cases[i].rule ? cases[i].rule : "",
+			printf("%s\t%s\n", cases[i].rule ? cases[i].rule : "–",
 			       cases[i].name);
 		return 0;
 	}

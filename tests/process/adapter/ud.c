@@ -156,6 +156,136 @@ static void the_header_names_the_ipv4_addresses_of_both_ends(struct pair *p)
 	expect(!memcmp(&ip.daddr, p->b.gid.raw + 12, 4));
 }
 
+/* One's complement sum over 16-bit words (RFC 1071). */
+static unsigned ipv4_sum(const uint8_t *header)
+{
+	unsigned sum = 0;
+
+	for (int i = 0; i < 20; i += 2)
+		sum += (unsigned)header[i] << 8 | header[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+static void the_header_has_the_length_and_checksum_of_the_packet(struct pair *p)
+{
+	static const uint32_t sizes[] = { 0, 1, 4, 57, 1000, 4096 };
+	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
+	uint8_t grh[GRH];
+	struct iphdr ip;
+	int ah;
+
+	start(p);
+	if (memcmp(p->b.gid.raw, v4, 12))
+		exit(77); /* a host without an IPv4 address */
+	ah = side_ah_to(&p->a, &p->b.gid);
+	for (unsigned i = 0; i < 12; i++) {
+		bool imm = i % 2;
+		uint32_t size = sizes[i / 2];
+		struct send_req r = datagram(&p->a, &p->b, ah, 1, 0, size);
+
+		if (imm)
+			r.opcode = IBV_WR_SEND_WITH_IMM;
+		side_recv(&p->b, 2, 0, ROOM);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->b, RECV_CQ, 2);
+		side_wait_ok(&p->a, SEND_CQ, 1);
+		side_peek(&p->b, 0, grh, GRH);
+		memcpy(&ip, grh + 20, sizeof(ip));
+		/* IPv4, UDP, BTH, DETH, immediate, padded data, ICRC. */
+		expect_eq(ntohs(ip.tot_len), 20 + 8 + 12 + 8 + (imm ? 4 : 0) +
+						     (size + 3) / 4 * 4 + 4);
+		expect_eq(ipv4_sum(grh + 20), 0xffff);
+		expect_eq(ntohs(ip.frag_off), IP_DF);
+		for (int k = 0; k < 20; k++)
+			expect_eq(grh[k], 0);
+	}
+}
+
+static void an_ipv6_header_has_the_length_of_what_follows(struct pair *p)
+{
+	const union ibv_gid loopback = { .raw = { [15] = 1 } };
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct send_req r;
+	struct ibv_grh grh;
+
+	start(p);
+	attr.grh.dgid = loopback;
+	attr.grh.hop_limit = 3;
+	attr.grh.flow_label = 0x54321;
+	attr.grh.traffic_class = 0x8;
+	r = datagram(&p->a, &p->b, side_ah_create(&p->a, &attr), 1, 0, 10);
+	side_recv(&p->b, 2, 0, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	if (side_poll(&p->b, RECV_CQ, 1, 500).count != 1)
+		exit(77); /* a host without IPv6 */
+	side_peek(&p->b, 0, &grh, GRH);
+	expect_eq(ntohl(grh.version_tclass_flow),
+		  6u << 28 | 0x8 << 20 | 0x54321);
+	expect_eq(ntohs(grh.paylen), 8 + 12 + 8 + 12 + 4);
+	expect_eq(grh.next_hdr, IPPROTO_UDP);
+	expect_eq(grh.hop_limit, 3);
+	expect(!memcmp(grh.dgid.raw, loopback.raw, 16));
+}
+
+static void fields_of_infiniband_are_zero_on_ethernet(struct pair *p)
+{
+	struct send_req r;
+	struct ibv_wc wc;
+
+	start(p);
+	r = datagram(&p->a, &p->b, side_ah_to(&p->a, &p->b.gid), 1, 0, 8);
+	side_recv(&p->b, 2, 0, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	wc = side_wait_ok(&p->b, RECV_CQ, 2);
+	expect_eq(wc.slid, 0);
+	expect_eq(wc.sl, 0);
+	expect_eq(wc.dlid_path_bits, 0);
+	expect_eq(wc.pkey_index, 0);
+	expect_eq(wc.vendor_err, 0);
+}
+
+static void checksums_of_ethernet_are_not_offered(struct pair *p)
+{
+	struct ibv_device_attr dev;
+	struct send_req r[2];
+	struct posted posted;
+	int ah;
+
+	start(p);
+	expect_eq(ibv_query_device(p->a.end->ctx, &dev), 0);
+	expect(!(dev.device_cap_flags & IBV_DEVICE_UD_IP_CSUM));
+	ah = side_ah_to(&p->a, &p->b.gid);
+	r[0] = r[1] = datagram(&p->a, &p->b, ah, 1, 0, 8);
+	r[1].flags |= IBV_SEND_IP_CSUM;
+	side_recv(&p->b, 2, 0, ROOM);
+	posted = side_post_send(&p->a, 0, r, 2);
+	expect_eq(posted.ret, EINVAL);
+	expect_eq(posted.bad, 1);
+	side_wait_ok(&p->b, RECV_CQ, 2);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+}
+
+static void an_address_handle_of_another_domain_is_an_error(struct pair *p)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct end *e = p->a.end;
+	struct send_req r;
+
+	start(p);
+	attr.grh.dgid = p->b.gid;
+	e->ah[0] = ibv_create_ah(e->other_pd, &attr);
+	expect(e->ah[0]);
+	r = datagram(&p->a, &p->b, 0, 1, 0, 8);
+	side_recv(&p->b, 2, 0, ROOM);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_LOC_QP_OP_ERR);
+	expect_eq(side_state(&p->a, 0), IBV_QPS_SQE);
+	side_expect_none(&p->b, RECV_CQ);
+}
+
 static void the_completion_leads_back_to_the_sender(struct pair *p)
 {
 	struct ibv_wc wc;
@@ -459,6 +589,14 @@ static const struct test_case cases[] = {
 	CASE(the_header_may_lie_in_a_buffer_of_its_own),
 	CASE(the_immediate_arrives),
 	CASE(the_header_names_the_ipv4_addresses_of_both_ends),
+	RULE("IBTA A17.4.5.2",
+	     the_header_has_the_length_and_checksum_of_the_packet),
+	RULE("IBTA 8.3", an_ipv6_header_has_the_length_of_what_follows),
+	RULE("ibv_poll_cq(3)", fields_of_infiniband_are_zero_on_ethernet),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_post_send(3)",
+		checksums_of_ethernet_are_not_offered),
+	RULE_IN(ONLY_ONE_PROCESS, "IBTA 10.2.3",
+		an_address_handle_of_another_domain_is_an_error),
 	CASE(the_completion_leads_back_to_the_sender),
 	CASE(a_wrong_qkey_is_dropped_and_the_sender_learns_nothing),
 	CASE(a_qkey_with_the_top_bit_means_that_of_the_queue_pair),

@@ -8,6 +8,7 @@
 
 #include "hca/hca.h"
 #include "hca/progress.h"
+#include "hca/settings.h"
 
 struct fake_hca fake_hca = {
 	.device = { .node_type = IBV_NODE_CA, .name = "fake0" },
@@ -21,6 +22,13 @@ struct fake_hca fake_hca = {
 	.ah = { .context = &fake_hca.context, .pd = &fake_hca.pd },
 	.gid_count = 3,
 };
+
+/* Alone with the fake. */
+struct hca_settings hca_settings = { .devices = HCA_DEVICES_SOFT };
+
+void hca_settings_init(void)
+{
+}
 
 static int answer(void)
 {

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The slow sides of lock elision; see elide.h.
+ *
+ * Why it is right. The owner stores `inside` and then loads `others`; another
+ * thread raises `others`, makes every running thread of the process pass a full
+ * fence, and then waits for `inside` to fall. So either the owner sees `others`
+ * and takes the locks, or the other one sees `inside` and waits. A thread that
+ * uses locks is counted in `others`, the owner included; ownership passes only
+ * while the one who takes it is the only one counted.
+ */
+#define LOG_ROOM "hca"
+#include "hca/elide.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hca/progress.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Entries of application threads that are not the owner: so many in one period,
+ * and elision costs more than it saves. */
+#define FOREIGN_LIMIT 4096
+#define FOREIGN_PERIOD_NS NSEC_PER_SEC
+/* A thread that enters so often, with no other one in between, owns the data
+ * path: that of who only set things up passes on to who works. */
+#define STREAK_TO_OWN 1024
+
+struct hca_elision hca_elision;
+_Thread_local struct hca_self hca_self
+	__attribute__((tls_model("initial-exec")));
+
+static struct {
+	_Atomic(struct hca_self *) last;
+	_Atomic uint32_t count;
+	_Atomic uint64_t since_ns;
+} foreign;
+
+static int membarrier(int cmd)
+{
+	return (int)syscall(SYS_membarrier, cmd, 0, 0);
+}
+
+void hca_elision_start(void)
+{
+	bool usable = membarrier(
+		MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+
+	/* Threads may be inside already, of an earlier opening or of librdmacm;
+	 * nobody owns anything before the first steady poller. */
+	if (!usable && !atomic_exchange(&hca_elision.off, true))
+		atomic_fetch_add(&hca_elision.others, 1);
+}
+
+/* In a forked child, whose only thread is outside. */
+void hca_elision_forked(void)
+{
+	bool off = atomic_load(&hca_elision.off);
+
+	atomic_store(&hca_elision.owner, NULL);
+	atomic_store(&hca_elision.inside, 0);
+	atomic_store(&hca_elision.others, off ? 1 : 0);
+	hca_self = (struct hca_self){ 0 };
+}
+
+static void wait_for_owner(void)
+{
+	unsigned tries = 0;
+
+	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	while (atomic_load_explicit(&hca_elision.inside,
+				    memory_order_acquire)) {
+		if (++tries % 256 == 0)
+			sched_yield();
+		cpu_relax();
+	}
+}
+
+/* Afterwards the owner uses locks, until withdraw(). */
+static void announce(void)
+{
+	struct hca_self *owner;
+
+	atomic_fetch_add(&hca_elision.others, 1);
+	owner = atomic_load(&hca_elision.owner);
+	if (owner && owner != &hca_self)
+		wait_for_owner();
+}
+
+static void withdraw(void)
+{
+	atomic_fetch_sub(&hca_elision.others, 1);
+}
+
+/* The caller works steadily and alone: it becomes the owner. */
+static void adopt(void)
+{
+	struct hca_self *owner = atomic_load(&hca_elision.owner);
+
+	if (hca_self.auto_held || atomic_load(&hca_elision.off))
+		return;
+	announce();
+	if (atomic_load(&hca_elision.others) == 1 &&
+	    atomic_compare_exchange_strong(&hca_elision.owner, &owner,
+					   &hca_self) &&
+	    atomic_load(&hca_elision.others) != 1)
+		/* Somebody came meanwhile and may not have seen it. */
+		atomic_store(&hca_elision.owner, owner);
+	withdraw();
+}
+
+/* Too many entries of several threads for elision? */
+static void count_foreign(void)
+{
+	uint64_t now;
+
+	if (atomic_fetch_add(&foreign.count, 1) < FOREIGN_LIMIT)
+		return;
+	now = progress_now_ns();
+	atomic_store(&foreign.count, 0);
+	if (now - atomic_exchange(&foreign.since_ns, now) > FOREIGN_PERIOD_NS)
+		return;
+	/* We are announced, so the owner is outside; this is never withdrawn. */
+	if (!atomic_load(&hca_elision.off)) {
+		atomic_fetch_add(&hca_elision.others, 1);
+		atomic_store(&hca_elision.off, true);
+	}
+}
+
+void hca_enter_slow(void)
+{
+	struct hca_self *owner;
+
+	if (likely(atomic_load_explicit(&hca_elision.off,
+					memory_order_acquire)))
+		return;
+	announce();
+	hca_self.announced = true;
+	owner = atomic_load(&hca_elision.owner);
+	if (owner == &hca_self || progress_is_self())
+		return;
+	if (atomic_exchange(&foreign.last, &hca_self) != &hca_self)
+		hca_self.streak = 0;
+	hca_self.streak++;
+	if (owner)
+		count_foreign();
+}
+
+void hca_leave_slow(void)
+{
+	hca_self.announced = false;
+	withdraw();
+	if (hca_self.streak >= STREAK_TO_OWN) {
+		hca_self.streak = 0;
+		adopt();
+	}
+}
+
+void hca_lock_outside(struct spin *s)
+{
+	if (hca_self.auto_held++ == 0 &&
+	    !atomic_load_explicit(&hca_elision.off, memory_order_acquire)) {
+		announce();
+		hca_self.auto_announced = true;
+	}
+	spin_lock(s);
+}
+
+void hca_unlock_outside(struct spin *s)
+{
+	spin_unlock(s);
+	if (--hca_self.auto_held == 0 && hca_self.auto_announced) {
+		hca_self.auto_announced = false;
+		withdraw();
+	}
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The list of devices: soft0 and the system's, in one array.
+ *
+ * Who takes the first device without choosing has to get a working one, and
+ * rather a real one. So the system's devices come first where one of them has an
+ * active port, else soft0. Among themselves they stay as the system lists them.
+ */
+#define LOG_ROOM "verbs"
+#include <infiniband/verbs.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/hca.h"
+#include "hca/settings.h"
+#include "util/log.h"
+#include "verbs/abi.h"
+#include "verbs/system.h"
+
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+			size_t size);
+
+/* What is handed out is `devices`; the rest is for ibv_free_device_list(). */
+struct verbs_list {
+	struct ibv_device **system;
+	struct ibv_device *devices[];
+};
+
+struct part {
+	struct ibv_device **list;
+	int count;
+};
+
+/* By sysfs, because opening a device to ask it can take a second. */
+static bool device_active(const struct ibv_device *device)
+{
+	char file[32], state[32];
+
+	for (int port = 1; port < 256; port++) {
+		snprintf(file, sizeof(file), "ports/%d/state", port);
+		if (ibv_read_sysfs_file(device->ibdev_path, file, state,
+					sizeof(state)) < 0)
+			return false;
+		if (atoi(state) == IBV_PORT_ACTIVE)
+			return true;
+	}
+	return false;
+}
+
+static bool part_active(const struct part *p)
+{
+	for (int i = 0; i < p->count; i++)
+		if (device_active(p->list[i]))
+			return true;
+	return false;
+}
+
+static int part_system(struct part *p)
+{
+	if (!verbs_system_open())
+		return -ENOSYS;
+	p->list = VERBS_SYSTEM(ibv_get_device_list)(&p->count);
+	/* Its environment is read by its first list. */
+	verbs_system_sync_data();
+	if (p->list)
+		return 0;
+	p->count = 0;
+	return errno ? -errno : -ENOSYS;
+}
+
+static int list_make(const struct part *first, const struct part *second,
+		     struct ibv_device **system, struct verbs_list **out)
+{
+	size_t count = (size_t)first->count + (size_t)second->count;
+	struct verbs_list *l =
+		calloc(1, sizeof(*l) + (count + 1) * sizeof(l->devices[0]));
+
+	if (!l)
+		return -ENOMEM;
+	l->system = system;
+	for (int i = 0; i < first->count; i++)
+		l->devices[i] = first->list[i];
+	for (int i = 0; i < second->count; i++)
+		l->devices[first->count + i] = second->list[i];
+	*out = l;
+	return (int)count;
+}
+
+static int list_get(struct verbs_list **out)
+{
+	struct part ours = { 0 }, theirs = { 0 };
+	int ret = 0;
+
+	hca_settings_init();
+	if (hca_settings.devices != HCA_DEVICES_SOFT) {
+		ret = part_system(&theirs);
+		if (ret && hca_settings.devices == HCA_DEVICES_SYSTEM)
+			return ret;
+	}
+	if (hca_settings.devices != HCA_DEVICES_SYSTEM) {
+		ret = hca_devices(&ours.list, &ours.count);
+		if (ret)
+			goto err_system;
+	}
+	ret = part_active(&theirs) ?
+		      list_make(&theirs, &ours, theirs.list, out) :
+		      list_make(&ours, &theirs, theirs.list, out);
+	if (ours.list)
+		hca_devices_free(ours.list);
+	if (ret >= 0)
+		return ret;
+err_system:
+	if (theirs.list)
+		VERBS_SYSTEM(ibv_free_device_list)(theirs.list);
+	return ret;
+}
+
+EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct verbs_list *list;
+	int ret = list_get(&list);
+
+	if (num_devices)
+		*num_devices = ret < 0 ? 0 : ret;
+	return ret < 0 ? verbs_null(ret) : list->devices;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **devices)
+{
+	struct verbs_list *list;
+
+	if (!devices)
+		return;
+	list = container_of(devices, struct verbs_list, devices);
+	if (list->system)
+		VERBS_SYSTEM(ibv_free_device_list)(list->system);
+	free(list);
+}
