@@ -221,7 +221,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
 	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
-		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp)) {
+		   /* Inline data have none, and stay only here. */
+		   e->num_sge - 1u < SHM_PULL_MAX && is_reliable(qp)) {
 		if (unlikely(!put_pull(qp, e, s)))
 			return -EFAULT;
 	} else {
