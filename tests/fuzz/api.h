@@ -117,8 +117,11 @@ static inline void forget(struct pool *p, const void *object)
 
 /*
  * Runs `one` (which leaves nothing behind) again and again: SECONDS, SEED and the
- * number of the first run are the program's arguments.
+ * number of the first run are the program's arguments. Descriptors that are left
+ * after the first `warm` runs are what libraries keep; no more than `later` may
+ * be added afterwards.
  */
-int api_main(int argc, char **argv, unsigned long seconds, void (*one)(void));
+int api_main(int argc, char **argv, unsigned long seconds, unsigned long warm,
+	     int later, void (*one)(void));
 
 #endif

@@ -528,7 +528,7 @@ int main(int argc, char **argv)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (v.memory == MAP_FAILED)
 		return 1;
-	ret = api_main(argc, argv, 5, one_run);
+	ret = api_main(argc, argv, 5, 1, 0, one_run);
 	munmap(v.memory, MEMORY);
 	return ret;
 }
