@@ -16,9 +16,10 @@
  * the sender then goes back (go-back-N) after the RNR or retry time. A slot
  * that was passed without a mark is acknowledged.
  *
- * Trust: a peer runs as the same user and could attach a debugger to us; still
- * it can err. Everything read from the link is copied once and checked; a peer
- * that breaks the rules loses the link and nothing else happens.
+ * Trust: a peer runs as the same user and could stop us; still it can err, or
+ * mean harm. What it says of itself is not believed (guard.c). Everything read
+ * from the link is copied once and checked; a peer that breaks the rules loses
+ * the link and nothing else happens.
  */
 #ifndef TRANSPORT_SHM_SHM_H
 #define TRANSPORT_SHM_SHM_H

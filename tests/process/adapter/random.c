@@ -7,15 +7,15 @@
  *
  *     adapter-random [SECONDS [SEED]]
  *
- * RANDOM_SECONDS in the environment is the default of SECONDS (per arrangement:
- * one process, two processes). The seed is printed; the same seed does the same
+ * RANDOM_SECONDS in the environment is the default of SECONDS, of which one process
+ * and two processes get a half each. The seed is printed; the same seed does the same
  * operations, though not at the same times.
  */
 #include <string.h>
 
 #include "random.h"
 
-static unsigned seconds = 10;
+static unsigned seconds = 20;
 static uint64_t seed;
 
 void random_send(struct model *m, struct work *w)
@@ -417,7 +417,7 @@ static void random_operations_do_what_the_model_says(struct pair *p)
 	printf("    seed %llu, %u s\n", (unsigned long long)seed, seconds);
 	fflush(stdout);
 	start(&m, p);
-	end = now_ms() + seconds * 1000;
+	end = now_ms() + seconds * UINT64_C(500);
 	while (now_ms() < end)
 		do_something(&m);
 	check_everything(&m);
