@@ -262,6 +262,12 @@ struct hca_ah {
 	uint8_t grh[HCA_GRH_BYTES];   /* as the receiver finds it, less lengths */
 };
 
+/* IPv4: its header fills the second half, the first is empty. */
+static inline bool hca_ah_is_ipv4(const struct hca_ah *ah)
+{
+	return !ah->grh[0];
+}
+
 /* One posted send; `sge` has room for max_sge entries or max_inline bytes. */
 struct hca_swqe {
 	uint64_t wr_id;

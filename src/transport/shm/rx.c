@@ -189,6 +189,13 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 	return copy_in(qp, e, x.at, l->rx->data + x.offset, x.length);
 }
 
+/*
+ * A completion of RoCE v2 says which header the datagram had (IBTA annex 17,
+ * A17.4.5.1). The verbs have no field for it; adapters put it where InfiniBand
+ * has the service level, and UCX drops what does not match.
+ */
+enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
+
 static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
@@ -213,6 +220,8 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	/* Or the key that was invalidated. */
 	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
 		wc.imm_data = m->imm;
+	if (unlikely(wc.wc_flags & IBV_WC_GRH))
+		wc.sl = m->flags & SHM_IPV4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6;
 	if (likely(status == IBV_WC_SUCCESS))
 		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
 	else
@@ -273,8 +282,10 @@ static bool expected(struct hca_qp *qp, const struct message *m)
 {
 	struct shm_extent x = { .at = 0 };
 
+	/* From the one it is connected to, by the same service (9.6.1). */
 	if (m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
-					       memory_order_relaxed))
+					       memory_order_relaxed) ||
+	    !(m->flags & SHM_UNRELIABLE) != (qp->ibv.qp_type != IBV_QPT_UC))
 		return false;
 	if (m->flags & SHM_IN_DATA)
 		memcpy(&x, m->slot->payload, sizeof(x));
@@ -295,7 +306,8 @@ static inline bool receive_plain(struct hca_qp *qp, const struct message *m)
 	struct hca_rwqe *e;
 	void *to;
 
-	if (unlikely(m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE) ||
+	if (unlikely(m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE |
+				 SHM_UNRELIABLE) ||
 		     m->length > SHM_SLOT_PAYLOAD ||
 		     qp->ibv.qp_type != IBV_QPT_RC ||
 		     m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
@@ -479,12 +491,13 @@ static void receive_multicast(struct shm_link *l, const struct message *m)
 static __attribute__((noinline, cold)) struct hca_qp *
 other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	if (m->dst_qpn == HCA_QPN_MULTICAST &&
-	    (m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM)) {
+	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+
+	if (datagram && m->dst_qpn == HCA_QPN_MULTICAST) {
 		receive_multicast(l, m);
 		return NULL;
 	}
-	if (m->flags & SHM_XRC) {
+	if (!datagram && (m->flags & SHM_XRC)) {
 		qp = xrc_responder(l, m);
 		if (qp)
 			return qp;

@@ -63,8 +63,10 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 							memory_order_relaxed);
 		bool look;
 
-		if (shm_harvest_due(l, acks, &look))
-			moved |= shm_harvest(l, look);
+		/* Who goes to sleep afterwards must not leave anything in the
+		 * peer's line: no other look follows. */
+		if (shm_harvest_due(l, acks, &look) || unlikely(!cq))
+			moved |= shm_harvest(l, look || !cq);
 		hca_unlock(&l->ack_lock);
 	}
 	return moved;

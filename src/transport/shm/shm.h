@@ -62,6 +62,8 @@ enum shm_flags {
 	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
 	SHM_XRC = 1 << 5,         /* to an XRC SRQ, see shm_xrc_header() */
 	SHM_XRC_FIRST = 1 << 6,   /* none of its QP is on the way before it */
+	SHM_UNRELIABLE = 1 << 7,  /* of an unreliable connection */
+	SHM_IPV4 = SHM_XRC,       /* datagrams, which are never XRC: of IPv4 */
 };
 
 /* Marks of the receiver in a slot. */

@@ -154,6 +154,7 @@ static inline uint8_t flags_of(const struct hca_qp *qp,
 			       const struct hca_swqe *e)
 {
 	return (uint8_t)((e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
+			 (is_reliable(qp) ? 0 : SHM_UNRELIABLE) |
 			 ((e->flags & HCA_SWQE_SIGNALED) && is_reliable(qp) &&
 					  qp->send_cq->ex.channel ?
 				  SHM_KICK_ON_ACK : 0));
@@ -274,7 +275,8 @@ int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		return -EAGAIN;
 	s = w.slot;
 	s->op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM;
-	s->flags = e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0;
+	s->flags = (e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
+		   (hca_ah_is_ipv4(e->ud.ah) ? SHM_IPV4 : 0);
 	to = s->payload;
 	if (length > SHM_SLOT_PAYLOAD) {
 		struct shm_extent x = { .length = length };
@@ -349,7 +351,9 @@ bool shm_remote_ready(const struct hca_qp *qp)
 	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
 		state == IBV_QPS_SQD || state == IBV_QPS_SQE) &&
 	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
-		       qp->ibv.qp_num;
+		       qp->ibv.qp_num &&
+	       (atomic_load_explicit(&r->type, memory_order_relaxed) ==
+		IBV_QPT_UC) == !is_reliable(qp);
 }
 
 /*

@@ -212,16 +212,19 @@ static void lengths_other_than_eight_are_refused(struct pair *p)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-		CASE(fetch_and_add_returns_what_was_there),
-		CASE(compare_and_swap_swaps_when_equal_only),
-		CASE(many_at_once_come_back_in_order),
-		CASE(two_queue_pairs_add_to_one_word_and_nothing_is_lost),
-		CASE(builder_calls_do_the_same),
-		CASE(a_fenced_send_carries_the_result),
-		CASE(an_odd_address_is_an_invalid_request),
-		CASE(a_wrong_key_is_an_access_error_on_both_sides),
-		CASE(the_right_is_needed_on_region_and_queue_pair),
-		CASE(lengths_other_than_eight_are_refused),
+		RULE("IBTA 9.4.5", fetch_and_add_returns_what_was_there),
+		RULE("IBTA 9.4.5", compare_and_swap_swaps_when_equal_only),
+		RULE("IBTA 9.5", many_at_once_come_back_in_order),
+		RULE("IBTA 9.4.5",
+		     two_queue_pairs_add_to_one_word_and_nothing_is_lost),
+		RULE("ibv_wr_post(3)", builder_calls_do_the_same),
+		RULE("IBTA 10.8.3.3", a_fenced_send_carries_the_result),
+		RULE("IBTA 9.4.5", an_odd_address_is_an_invalid_request),
+		RULE("IBTA 9.7.4.1.5",
+		     a_wrong_key_is_an_access_error_on_both_sides),
+		RULE("IBTA 9.7.4.1",
+		     the_right_is_needed_on_region_and_queue_pair),
+		RULE("IBTA 9.4.5", lengths_other_than_eight_are_refused),
 	};
 
 	return RUN_CASES(argc, argv, cases);

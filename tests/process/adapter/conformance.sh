@@ -12,12 +12,25 @@ table() {
 # Conformance
 
 Which case of the adapter's suite shows which rule of the InfiniBand specification
-(IBTA, volume 1), of its RoCE annexes, or of a manual page. Every case runs with both
-sides in one process and in two, unless it is about one of them only, and on every
-transport that there is. A rule without a source is one that programs rely on all the
-same.
+(IBTA, volume 1; the numbers of its sections are those of release 1.3 and later), of
+its RoCE annexes, or of a manual page. Every case runs with both sides in one process
+and in two, unless it is about one of them only, and on every transport that there
+is. A rule without a source is one that programs rely on all the same.
 
 Made from the test programs by `ninja -C build conformance-table`.
+
+## Completion statuses that cannot occur
+
+The others are produced one by one under "status".
+
+| status | why not |
+|---|---|
+| LOC_EEC_OP_ERR, LOC_RDD_VIOL_ERR, REM_INV_RD_REQ_ERR, INV_EECN_ERR, INV_EEC_STATE_ERR | of the reliable datagram service, which the verbs cannot ask for |
+| LOC_ACCESS_ERR | of a WRITE with immediate that is refused when it has taken a receive: its rights are checked before it takes one |
+| REM_ABORT_ERR | of messages of several packets that the sender of a reliable datagram, or of an unreliable service with a shared receive queue, gives up half way: a datagram is one packet, and UC has no shared receive queues (ibv_create_qp(3)) |
+| BAD_RESP_ERR | an answer to nothing that was asked: a peer that breaks the rules loses the link, and what is outstanding ends with RETRY_EXC_ERR |
+| FATAL_ERR, RESP_TIMEOUT_ERR, GENERAL_ERR | of faults inside a real adapter |
+| TM_ERR, TM_RNDV_INCOMPLETE | of tag matching, which is not offered |
 EOF
 	for program; do
 		title=$(basename "$program")

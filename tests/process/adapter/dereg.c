@@ -266,7 +266,8 @@ static const struct test_case cases[] = {
 		middle_receives_stop_when_deregistration_returns),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		large_receives_stop_when_deregistration_returns),
-	CASE(waiting_sends_whose_memory_is_gone_fail_at_the_sender),
+	RULE("IBTA 11.6.2",
+	     waiting_sends_whose_memory_is_gone_fail_at_the_sender),
 };
 
 int main(int argc, char **argv)

@@ -65,14 +65,15 @@ static struct ibv_qp *create_qp(struct end *e, const struct side_options *o)
 	return ibv_create_qp_ex(e->ctx, &attr);
 }
 
-static struct ibv_context *open_soft0(void)
+static struct ibv_context *open_device(void)
 {
+	const char *name = transport_under_test()->device;
 	struct ibv_context *ctx = NULL;
 	int count;
 	struct ibv_device **list = ibv_get_device_list(&count);
 
 	for (int i = 0; list && i < count; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), "soft0"))
+		if (!strcmp(ibv_get_device_name(list[i]), name))
 			ctx = ibv_open_device(list[i]);
 	if (list)
 		ibv_free_device_list(list);
@@ -84,7 +85,7 @@ static int open_objects(struct end *e)
 	const struct side_options *o = &e->opt;
 	int cqe = o->cqe ? (int)o->cqe : DEFAULT_CQE;
 
-	if (!(e->ctx = open_soft0()))
+	if (!(e->ctx = open_device()))
 		return -1;
 	fcntl(e->ctx->async_fd, F_SETFL, O_NONBLOCK);
 	e->pd = ibv_alloc_pd(e->ctx);

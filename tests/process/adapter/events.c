@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -104,6 +105,51 @@ static void a_send_completion_wakes_the_sender(struct pair *p)
 		}
 		expect_eq(side_event(&p->a, WAIT_MS), SEND_CQ);
 		side_wait_ok(&p->a, SEND_CQ, i);
+	}
+}
+
+/* All of its threads stand still afterwards. */
+static void side_stop(struct side *s)
+{
+	siginfo_t info;
+
+	side_signal(s, SIGSTOP);
+	expect_eq(waitid(P_PID, (id_t)s->pid, &info, WSTOPPED), 0);
+}
+
+static void send_ten_bytes(struct side *from, struct side *to, uint64_t wr_id)
+{
+	struct send_req r = send_req(from, IBV_WR_SEND, wr_id, 0, 10);
+
+	side_recv(to, wr_id, 1000, 100);
+	expect_eq(side_post_send(from, 0, &r, 1).ret, 0);
+}
+
+/* Where acknowledgements came along with answers so far, and none follows. */
+static void a_message_without_answer_wakes_its_sender_too(struct pair *p)
+{
+	struct send_req last;
+
+	pair_start(p, &ev);
+	last = send_req(&p->a, IBV_WR_SEND, 9, 0, 10);
+	for (int round = 0; round < 20; round++) {
+		for (uint64_t i = 1; i <= 8; i++) {
+			send_ten_bytes(&p->a, &p->b, i);
+			side_wait_ok(&p->b, RECV_CQ, i);
+			send_ten_bytes(&p->b, &p->a, i);
+			side_wait_ok(&p->a, RECV_CQ, i);
+			side_wait_ok(&p->a, SEND_CQ, i);
+			side_wait_ok(&p->b, SEND_CQ, i);
+		}
+		/* It must not be there before the arming, or gives no event. */
+		side_recv(&p->b, 9, 1000, 100);
+		side_stop(&p->b);
+		expect_eq(side_post_send(&p->a, 0, &last, 1).ret, 0);
+		expect_eq(side_arm(&p->a, SEND_CQ, false), 0);
+		side_signal(&p->b, SIGCONT);
+		expect_eq(side_event(&p->a, WAIT_MS), SEND_CQ);
+		side_wait_ok(&p->a, SEND_CQ, 9);
+		side_wait_ok(&p->b, RECV_CQ, 9);
 	}
 }
 
@@ -590,18 +636,26 @@ static void control_calls_of_another_thread_swallow_no_wakeup(struct pair *p)
 }
 
 static const struct test_case cases[] = {
-	CASE(an_armed_queue_gives_one_event_for_the_next_completion),
-	CASE(a_queue_that_is_not_armed_gives_no_event),
-	CASE(what_is_in_the_queue_already_gives_no_event),
-	CASE(arming_twice_gives_one_event),
-	CASE(a_send_completion_wakes_the_sender),
-	CASE(solicited_only_waits_for_a_solicited_message),
-	CASE(solicited_only_does_not_weaken_an_earlier_request),
-	CASE(an_error_completion_counts_as_solicited),
-	CASE(a_receiver_asleep_is_woken_by_every_kind_of_message),
-	CASE_IN(ONLY_ONE_PROCESS, a_non_blocking_channel_says_eagain),
-	CASE_IN(ONLY_ONE_PROCESS, several_queues_share_a_channel),
-	CASE_IN(ONLY_ONE_PROCESS, destroying_waits_until_events_are_acknowledged),
+	RULE("ibv_req_notify_cq(3)",
+	     an_armed_queue_gives_one_event_for_the_next_completion),
+	RULE("ibv_req_notify_cq(3)", a_queue_that_is_not_armed_gives_no_event),
+	RULE("IBTA 11.4.2.2", what_is_in_the_queue_already_gives_no_event),
+	RULE("IBTA 11.4.2.2", arming_twice_gives_one_event),
+	RULE("ibv_get_cq_event(3)", a_send_completion_wakes_the_sender),
+	CASE_IN(ONLY_TWO_PROCESSES, a_message_without_answer_wakes_its_sender_too),
+	RULE("ibv_req_notify_cq(3)",
+	     solicited_only_waits_for_a_solicited_message),
+	RULE("IBTA 11.4.2.2",
+	     solicited_only_does_not_weaken_an_earlier_request),
+	RULE("ibv_req_notify_cq(3)", an_error_completion_counts_as_solicited),
+	RULE("ibv_get_cq_event(3)",
+	     a_receiver_asleep_is_woken_by_every_kind_of_message),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_get_cq_event(3)",
+		a_non_blocking_channel_says_eagain),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_create_comp_channel(3)",
+		several_queues_share_a_channel),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_get_cq_event(3)",
+		destroying_waits_until_events_are_acknowledged),
 	CASE_IN(ONLY_ONE_PROCESS, an_unread_event_of_a_destroyed_queue_is_gone),
 	CASE_IN(ONLY_ONE_PROCESS, a_signal_interrupts_waiting_and_loses_nothing),
 	CASE_IN(ONLY_ONE_PROCESS, a_waiting_thread_can_be_cancelled),
@@ -609,7 +663,7 @@ static const struct test_case cases[] = {
 	CASE(a_sender_that_does_nothing_gets_all_its_messages_out),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		busy_polling_for_receives_does_not_starve_a_sleeping_sender),
-	CASE(the_three_poll_sequence_loses_nothing),
+	RULE("ibv_get_cq_event(3)", the_three_poll_sequence_loses_nothing),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		control_calls_of_another_thread_swallow_no_wakeup),
 };

@@ -246,11 +246,13 @@ static void the_parents_death_is_seen_although_a_child_lives(struct pair *p)
 }
 
 static const struct test_case cases[] = {
-	CASE(a_child_that_ends_leaves_the_parents_traffic_alone),
+	RULE("ibv_fork_init(3)",
+	     a_child_that_ends_leaves_the_parents_traffic_alone),
 	CASE(a_child_may_open_a_device_of_its_own),
 	CASE(a_child_that_closes_its_parents_device_keeps_its_own),
 	CASE(a_grandchild_may_as_well),
-	CASE(forks_in_the_middle_of_traffic_lock_nothing_up),
+	RULE("ibv_fork_init(3)",
+	     forks_in_the_middle_of_traffic_lock_nothing_up),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		the_parents_death_is_seen_although_a_child_lives),
 };

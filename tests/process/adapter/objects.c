@@ -359,16 +359,20 @@ static void destroying_waits_until_asynchronous_events_are_acknowledged(struct p
 }
 
 static const struct test_case cases[] = {
-	CASE_IN(ONLY_ONE_PROCESS, objects_in_use_cannot_be_destroyed),
-	CASE_IN(ONLY_ONE_PROCESS, queue_pairs_that_are_not_offered_are_refused),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_dealloc_pd(3)",
+		objects_in_use_cannot_be_destroyed),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_create_qp(3)",
+		queue_pairs_that_are_not_offered_are_refused),
 	CASE_IN(ONLY_ONE_PROCESS,
 		other_features_that_are_not_offered_are_refused),
-	CASE_IN(ONLY_ONE_PROCESS, the_device_says_what_it_does_not_offer),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_query_device(3)",
+		the_device_says_what_it_does_not_offer),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_resize_cq(3)",
 		resizing_keeps_what_waits_in_the_queue),
-	CASE(re_registration_moves_the_region),
-	CASE(re_registration_refuses_nonsense_and_keeps_the_region),
-	CASE_IN(ONLY_ONE_PROCESS,
+	RULE("ibv_rereg_mr(3)", re_registration_moves_the_region),
+	RULE("ibv_rereg_mr(3)",
+	     re_registration_refuses_nonsense_and_keeps_the_region),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_reg_mr(3)",
 		keys_of_a_region_with_another_start_address_are_offsets_from_it),
 	CASE(destroying_a_queue_pair_takes_its_completions_along),
 	CASE_IN(ONLY_ONE_PROCESS, a_thousand_queue_pairs_of_several_blocks_work),
@@ -376,7 +380,7 @@ static const struct test_case cases[] = {
 	RULE("ibv_poll_cq(3)", an_overrun_completion_queue_reports_an_error),
 	CASE_IN(ONLY_ONE_PROCESS,
 		an_unread_event_of_a_destroyed_completion_queue_is_gone),
-	CASE_IN(ONLY_ONE_PROCESS,
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_get_async_event(3)",
 		destroying_waits_until_asynchronous_events_are_acknowledged),
 };
 

@@ -369,17 +369,20 @@ static void many_thousand_messages_wrap_the_rings(struct pair *p)
 }
 
 static const struct test_case cases[] = {
-	CASE(a_write_behind_a_send_waits_for_its_receive),
-	CASE(who_sees_a_write_finds_the_completion_of_the_send_before_it),
-	CASE(a_send_behind_writes_finds_their_data),
-	CASE(a_fenced_send_carries_what_the_read_before_it_brought),
-	CASE(a_write_with_immediate_keeps_its_place_between_sends),
-	CASE(the_error_state_flushes_both_queues_in_order),
-	CASE(the_same_queue_pairs_reconnect_after_reset),
+	RULE("IBTA 9.5", a_write_behind_a_send_waits_for_its_receive),
+	RULE("IBTA 9.5",
+	     who_sees_a_write_finds_the_completion_of_the_send_before_it),
+	RULE("IBTA 9.5", a_send_behind_writes_finds_their_data),
+	RULE("IBTA 10.8.3.3",
+	     a_fenced_send_carries_what_the_read_before_it_brought),
+	RULE("IBTA 9.5", a_write_with_immediate_keeps_its_place_between_sends),
+	RULE("IBTA 10.3.1.7", the_error_state_flushes_both_queues_in_order),
+	RULE("IBTA 10.3.1.1", the_same_queue_pairs_reconnect_after_reset),
 	CASE(what_was_on_its_way_before_a_reset_does_not_arrive_after_it),
-	CASE(queue_pairs_reconnect_after_an_error),
-	CASE(sequence_numbers_wrap_at_24_bits),
-	CASE(many_waiting_messages_cross_the_sequence_wrap_together),
+	RULE("IBTA 10.3.1.1", queue_pairs_reconnect_after_an_error),
+	RULE("IBTA 9.7.1", sequence_numbers_wrap_at_24_bits),
+	RULE("IBTA 9.7.1",
+	     many_waiting_messages_cross_the_sequence_wrap_together),
 	CASE(many_thousand_messages_wrap_the_rings),
 };
 

@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 enum {
-	SIDE_QPS = 8,
+	SIDE_QPS = 40,
 	SIDE_MRS = 16,
 	MAX_WRS = 8,
 	MAX_WCS = 64,
@@ -147,6 +147,17 @@ struct test_case {
 	{ .name = #fn_, .fn = fn_, .where = where_, .rule = rule_ }
 #define CASE(fn_) { .name = #fn_, .fn = fn_ }
 #define CASE_IN(where_, fn_) { .name = #fn_, .fn = fn_, .where = where_ }
+
+/*
+ * What the suite runs on: ADAPTER_TRANSPORT, by default the first of the table in
+ * runner.c. A new transport gets a line there, with what makes the adapter choose
+ * it, and its name in meson.build; its cases are these.
+ */
+struct transport {
+	const char *name;
+	const char *device;
+};
+const struct transport *transport_under_test(void);
 
 /* Arguments: parts of names of the cases to run, or --rules. */
 int run_cases(int argc, char **argv, const struct test_case *cases,

@@ -281,17 +281,23 @@ static void a_plain_queue_pair_has_no_builder_calls(struct pair *p)
 }
 
 static const struct test_case cases[] = {
-	CASE(a_full_send_queue_refuses_with_enomem_and_names_the_request),
-	CASE(a_full_receive_queue_refuses_with_enomem_and_names_the_request),
-	CASE(inline_data_that_do_not_fit_are_refused),
-	CASE(too_many_sges_are_refused),
-	CASE(sends_are_refused_before_rts_and_receives_in_reset),
-	CASE(posting_in_the_error_state_is_accepted_and_flushed),
-	CASE(operations_that_are_not_offered_are_refused),
-	CASE(a_message_above_the_limit_is_refused_or_fails),
-	CASE(builder_calls_with_an_error_post_nothing),
-	CASE(an_aborted_build_posts_nothing),
-	CASE_IN(ONLY_ONE_PROCESS, a_plain_queue_pair_has_no_builder_calls),
+	RULE("ibv_post_send(3)",
+	     a_full_send_queue_refuses_with_enomem_and_names_the_request),
+	RULE("ibv_post_recv(3)",
+	     a_full_receive_queue_refuses_with_enomem_and_names_the_request),
+	RULE("ibv_post_send(3)", inline_data_that_do_not_fit_are_refused),
+	RULE("ibv_post_send(3)", too_many_sges_are_refused),
+	RULE("IBTA 11.4.1.1, 11.4.1.2",
+	     sends_are_refused_before_rts_and_receives_in_reset),
+	RULE("IBTA 10.3.1.7",
+	     posting_in_the_error_state_is_accepted_and_flushed),
+	RULE("ibv_post_send(3)", operations_that_are_not_offered_are_refused),
+	RULE("ibv_query_port(3)",
+	     a_message_above_the_limit_is_refused_or_fails),
+	RULE("ibv_wr_post(3)", builder_calls_with_an_error_post_nothing),
+	RULE("ibv_wr_post(3)", an_aborted_build_posts_nothing),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_wr_post(3)",
+		a_plain_queue_pair_has_no_builder_calls),
 };
 
 int main(int argc, char **argv)

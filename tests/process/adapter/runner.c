@@ -21,6 +21,20 @@ const char *__asan_default_options(void)
 	return "use_sigaltstack=0";
 }
 
+static const struct transport transports[] = {
+	{ .name = "shm", .device = "soft0" },
+};
+
+const struct transport *transport_under_test(void)
+{
+	const char *name = getenv("ADAPTER_TRANSPORT");
+
+	for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++)
+		if (!name || !strcmp(name, transports[i].name))
+			return &transports[i];
+	fail("ADAPTER_TRANSPORT: '%s' is none of the adapter's", name);
+}
+
 static int count_fds(void)
 {
 	DIR *d = opendir("/proc/self/fd");

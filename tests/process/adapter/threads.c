@@ -27,6 +27,9 @@ struct crew {
 	struct end *e;
 	struct ibv_cq *cq[THREADS][2];
 	atomic_int sent[THREADS], received[THREADS];
+	/* A receive is posted there, or its completion was polled by a thread
+	 * that has not looked at the message yet: not to be posted again. */
+	atomic_bool taken[THREADS][WINDOW];
 	atomic_int error;
 	atomic_bool done;
 };
@@ -119,8 +122,10 @@ static int post(struct crew *c, int t, int i, bool send)
 	struct ibv_recv_wr rwr = { .wr_id = wr_id, .sg_list = &sge,
 				   .num_sge = 1 }, *bad_r;
 
-	if (!send)
+	if (!send) {
+		c->taken[t][i % WINDOW] = true;
 		return ibv_post_recv(e->qp[1 + t], &rwr, &bad_r);
+	}
 	memset(at, (t * 50 + i) & 0xff, sge.length);
 	return ibv_post_send(e->qp[1 + t], &swr, &bad_s);
 }
@@ -143,6 +148,7 @@ static int take(struct crew *c, const struct ibv_wc *wc)
 	    at[0] != ((t * 50 + i) & 0xff) ||
 	    at[wc->byte_len - 1] != ((t * 50 + i) & 0xff))
 		return 3;
+	c->taken[t][i % WINDOW] = false;
 	atomic_fetch_add(&c->received[t], 1);
 	return 0;
 }
@@ -158,7 +164,8 @@ static void *work(void *arg)
 	       !c->error) {
 		int empty = 0;
 
-		while (in < MESSAGES && in - c->received[t] < WINDOW / 2) {
+		while (in < MESSAGES && in - c->received[t] < WINDOW / 2 &&
+		       !c->taken[t][in % WINDOW]) {
 			if (post(c, t, in++, false))
 				c->error = 4;
 		}

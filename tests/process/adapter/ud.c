@@ -230,6 +230,7 @@ static void an_ipv6_header_has_the_length_of_what_follows(struct pair *p)
 	expect(!memcmp(grh.dgid.raw, loopback.raw, 16));
 }
 
+/* All but the service level, see the_completion_tells_which_ip_the_datagram_had. */
 static void fields_of_infiniband_are_zero_on_ethernet(struct pair *p)
 {
 	struct send_req r;
@@ -241,7 +242,6 @@ static void fields_of_infiniband_are_zero_on_ethernet(struct pair *p)
 	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
 	wc = side_wait_ok(&p->b, RECV_CQ, 2);
 	expect_eq(wc.slid, 0);
-	expect_eq(wc.sl, 0);
 	expect_eq(wc.dlid_path_bits, 0);
 	expect_eq(wc.pkey_index, 0);
 	expect_eq(wc.vendor_err, 0);
@@ -310,6 +310,46 @@ static void the_completion_leads_back_to_the_sender(struct pair *p)
 		side_wait_ok(&p->a, SEND_CQ, 1);
 		side_ah_destroy(&p->b, back);
 	}
+}
+
+static int has_gid(struct end *e, void *arg)
+{
+	union ibv_gid gid;
+
+	for (int i = 0; !ibv_query_gid(e->ctx, 1, i, &gid); i++)
+		if (!memcmp(&gid, arg, sizeof(gid)))
+			return 1;
+	return 0;
+}
+
+/* Where InfiniBand has the service level: 8 for UDP, and 1 or 2 for IPv6 or
+ * IPv4. UCX drops datagrams when it does not fit the header. */
+static void the_completion_tells_which_ip_the_datagram_had(struct pair *p)
+{
+	static const struct {
+		union ibv_gid to;
+		uint8_t sl;
+	} cases[] = {
+		{ { { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } }, 8 | 2 },
+		{ { { [15] = 1 } }, 8 | 1 },
+	};
+	int tried = 0;
+
+	start(p);
+	for (unsigned i = 0; i < 2; i++) {
+		union ibv_gid to = cases[i].to;
+		struct send_req r;
+
+		if (!side_run(&p->b, has_gid, &to, sizeof(to)))
+			continue;
+		tried++;
+		r = datagram(&p->a, &p->b, side_ah_to(&p->a, &to), 1, 0, 100);
+		side_recv(&p->b, 2, 0, ROOM);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		expect_eq(side_wait_ok(&p->b, RECV_CQ, 2).sl, cases[i].sl);
+		side_wait_ok(&p->a, SEND_CQ, 1);
+	}
+	expect(tried);
 }
 
 static void a_wrong_qkey_is_dropped_and_the_sender_learns_nothing(struct pair *p)
@@ -585,10 +625,11 @@ static void a_flood_to_a_peer_that_dies_completes(struct pair *p)
 }
 
 static const struct test_case cases[] = {
-	CASE(every_size_arrives_behind_forty_bytes),
-	CASE(the_header_may_lie_in_a_buffer_of_its_own),
-	CASE(the_immediate_arrives),
-	CASE(the_header_names_the_ipv4_addresses_of_both_ends),
+	RULE("IBTA 11.4.1.2", every_size_arrives_behind_forty_bytes),
+	RULE("IBTA 11.4.1.2", the_header_may_lie_in_a_buffer_of_its_own),
+	RULE("ibv_poll_cq(3)", the_immediate_arrives),
+	RULE("IBTA A17.4.5.2",
+	     the_header_names_the_ipv4_addresses_of_both_ends),
 	RULE("IBTA A17.4.5.2",
 	     the_header_has_the_length_and_checksum_of_the_packet),
 	RULE("IBTA 8.3", an_ipv6_header_has_the_length_of_what_follows),
@@ -597,18 +638,24 @@ static const struct test_case cases[] = {
 		checksums_of_ethernet_are_not_offered),
 	RULE_IN(ONLY_ONE_PROCESS, "IBTA 10.2.3",
 		an_address_handle_of_another_domain_is_an_error),
-	CASE(the_completion_leads_back_to_the_sender),
-	CASE(a_wrong_qkey_is_dropped_and_the_sender_learns_nothing),
-	CASE(a_qkey_with_the_top_bit_means_that_of_the_queue_pair),
-	CASE(without_a_posted_receive_it_is_dropped),
-	CASE(to_nobody_it_succeeds),
-	CASE(to_a_host_that_is_not_there_it_succeeds),
-	CASE(to_a_queue_pair_that_does_not_receive_yet_it_is_dropped),
-	CASE(more_than_a_packet_is_an_error_and_stops_only_the_send_queue),
-	CASE(rdma_is_refused),
-	CASE(builder_calls_send_datagrams),
-	CASE(a_handle_without_a_local_address_is_refused),
-	CASE(a_flood_loses_at_most_datagrams),
+	RULE("ibv_create_ah_from_wc(3)",
+	     the_completion_leads_back_to_the_sender),
+	RULE("IBTA A17.4.5.1", the_completion_tells_which_ip_the_datagram_had),
+	RULE("IBTA 9.8.3",
+	     a_wrong_qkey_is_dropped_and_the_sender_learns_nothing),
+	RULE("IBTA 11.4.1.1",
+	     a_qkey_with_the_top_bit_means_that_of_the_queue_pair),
+	RULE("IBTA 9.8.3", without_a_posted_receive_it_is_dropped),
+	RULE("IBTA 9.8.3", to_nobody_it_succeeds),
+	RULE("IBTA 9.8.3", to_a_host_that_is_not_there_it_succeeds),
+	RULE("IBTA 10.3.1.2",
+	     to_a_queue_pair_that_does_not_receive_yet_it_is_dropped),
+	RULE("IBTA 10.3.1.6",
+	     more_than_a_packet_is_an_error_and_stops_only_the_send_queue),
+	RULE("ibv_post_send(3)", rdma_is_refused),
+	RULE("ibv_wr_post(3)", builder_calls_send_datagrams),
+	RULE("ibv_create_ah(3)", a_handle_without_a_local_address_is_refused),
+	RULE("IBTA 9.8.3", a_flood_loses_at_most_datagrams),
 	CASE_IN(ONLY_TWO_PROCESSES, a_flood_to_a_peer_that_dies_completes),
 };
 
