@@ -81,6 +81,8 @@ int hca_qp_modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int hca_qp_query(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init);
 int hca_qp_destroy(struct ibv_qp *qp);
+/* Is it (still) the QP of that number? `qp` is not looked into. */
+bool hca_qp_exists(const struct ibv_qp *qp, uint32_t qpn);
 struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp); /* NULL when not extended */
 /* Another handle of an XRC target QP of this process. */
 int hca_qp_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *attr,

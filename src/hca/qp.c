@@ -495,6 +495,13 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 	return 0;
 }
 
+bool hca_qp_exists(const struct ibv_qp *ibqp, uint32_t qpn)
+{
+	const struct hca_qp *qp = hca_qp_find(qpn);
+
+	return qp && &qp->ibv == ibqp;
+}
+
 int hca_qp_destroy(struct ibv_qp *ibqp)
 {
 	struct hca_qp *qp = hca_qp(ibqp);

@@ -204,6 +204,7 @@ struct cma_id {
 
 	/* QP state changes; the progress thread only ever tries it. */
 	pthread_mutex_t qp_lock;
+	uint32_t qpn;                /* of the QP that was made with it */
 	bool qp_error_due;
 
 	/* multicast groups (multicast.c) */

@@ -13,12 +13,15 @@
 
 #include "rdmacm/cma.h"
 #include "util/log.h"
+#include "verbs/private.h"
 
 static int qp_to_error(struct cma_id *id)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	if (!id->pub.qp)
+	/* Some programs (perftest) destroy it by ibv_destroy_qp() and leave the
+	 * identifier to the end of the process. */
+	if (!id->pub.qp || !busbar_qp_exists(id->pub.qp, id->qpn))
 		return 0;
 	return -ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE);
 }
@@ -311,6 +314,7 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 		goto err_qp;
 	pub->pd = qp->pd;
 	qp_enter(id);
+	id->qpn = qp->qp_num;
 	pub->qp = qp;
 	qp_leave(id);
 	return 0;

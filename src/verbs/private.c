@@ -57,6 +57,11 @@ EXPORT bool busbar_progress_is_self(void)
 	return progress_is_self();
 }
 
+EXPORT bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn)
+{
+	return hca_qp_exists(qp, qpn);
+}
+
 EXPORT bool busbar_owns_device(const struct ibv_device *dev)
 {
 	return hca_owns_device(dev);

@@ -34,6 +34,8 @@ int busbar_inspector_look(struct hca_inspector *in, struct hca_view **out);
 void busbar_view_free(struct hca_view *view);
 void busbar_inspector_close(struct hca_inspector *in);
 
+/* Is `qp`, which had this number, not destroyed? Looks at its address only. */
+bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn);
 /* A device of ours (a context of another owner is left alone). */
 bool busbar_owns_device(const struct ibv_device *dev);
 

@@ -105,6 +105,21 @@ static void disconnect_ends_both_sides_and_flushes(void)
 	cm_pair_free(&p);
 }
 
+/* Not as rdma_create_qp(3) has it, but programs do it and then end. */
+static void a_qp_that_was_destroyed_by_hand_is_not_touched(void)
+{
+	struct cm_pair p;
+
+	cm_pair_make(&p);
+	CHECK(ibv_destroy_qp(p.callee->qp) == 0);
+	CHECK(rdma_disconnect(p.callee) == 0);
+	CHECK(cm_expect_ack(p.caller_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	CHECK(cm_expect_ack(p.callee_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	p.callee->qp = NULL;
+	rdma_destroy_qp(p.callee); /* its completion queues */
+	cm_pair_free(&p);
+}
+
 /* A program with a QP of its own is led through the states by hand. */
 static void qp_by_hand(struct rdma_cm_id *id, struct ibv_qp *qp,
 		       enum ibv_qp_state state)
@@ -214,5 +229,6 @@ static void a_wildcard_listener_is_reached_by_every_local_address(void)
 CM_MAIN(CASE(both_sides_are_established_and_exchange_messages),
 	CASE(private_data_and_values_reach_the_other_side),
 	CASE(disconnect_ends_both_sides_and_flushes),
+	CASE(a_qp_that_was_destroyed_by_hand_is_not_touched),
 	CASE(qps_outside_the_identifier_are_connected_by_hand),
 	CASE(a_wildcard_listener_is_reached_by_every_local_address))
