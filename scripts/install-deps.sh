@@ -10,7 +10,10 @@ set -eu
 build_packages="gcc libc6-dev meson ninja-build python3 pkg-config libibverbs-dev
 	librdmacm-dev libjansson-dev libconfig-dev scdoc"
 test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
-	perftest libfabric-bin iproute2 procps"
+	iproute2 procps"
+# Other people's programs (tests/programs); the tests do without those that
+# cannot be had.
+peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs"
 # Without these builds and tests leave out what needs them and say so.
 ci_packages="clang qemu-system-x86 abigail-tools systemtap-sdt-dev"
 
@@ -20,10 +23,14 @@ usage() {
 }
 
 [ $# -eq 1 ] || usage
+wanted=
 case $1 in
 build) packages=$build_packages ;;
-test) packages="$build_packages $test_packages" ;;
-ci) packages="$build_packages $test_packages $ci_packages" ;;
+test) packages="$build_packages $test_packages" wanted=$peer_packages ;;
+ci)
+	packages="$build_packages $test_packages $ci_packages"
+	wanted=$peer_packages
+	;;
 *) usage ;;
 esac
 
@@ -37,10 +44,11 @@ missing_without_dpkg() {
 	done
 }
 
+# missing_with_dpkg PACKAGES: those that are not installed, on one line.
 missing_with_dpkg() {
 	# shellcheck disable=SC2086 # a list of words
-	dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2>/dev/null |
-		awk -v want="$packages" '
+	dpkg-query -W -f '${db:Status-Status} ${Package}\n' $1 2>/dev/null |
+		awk -v want="$1" '
 			$1 == "installed" { have[$2] = 1 }
 			END {
 				# pkgconf took the place of pkg-config.
@@ -48,7 +56,7 @@ missing_with_dpkg() {
 				for (i = 1; i <= n; i++)
 					if (!(w[i] in have))
 						print w[i]
-			}'
+			}' | tr '\n' ' ' | sed 's/ $//'
 }
 
 if ! command -v dpkg-query >/dev/null; then
@@ -59,14 +67,15 @@ if ! command -v dpkg-query >/dev/null; then
 	exit 1
 fi
 
-missing=$(missing_with_dpkg | tr '\n' ' ' | sed 's/ $//')
+missing=$(missing_with_dpkg "$packages")
 case " $missing " in
 *" pkg-config "*)
 	command -v pkg-config >/dev/null &&
 		missing=$(echo "$missing" | sed 's/\<pkg-config\> *//')
 	;;
 esac
-[ -z "$missing" ] && exit 0
+wanted=$(missing_with_dpkg "$wanted")
+[ -z "$missing$wanted" ] && exit 0
 
 if [ "$(id -u)" = 0 ]; then
 	as_root=
@@ -74,14 +83,18 @@ elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
 	as_root="sudo -n"
 elif command -v sudo >/dev/null && [ -t 0 ] && [ -t 2 ]; then
 	as_root=sudo
+elif [ -z "$missing" ]; then
+	echo "left out of the tests; to have them, apt-get install $wanted" >&2
+	exit 0
 else
 	echo "missing packages; install them with" >&2
-	echo "  apt-get install $missing" >&2
+	echo "  apt-get install $missing $wanted" >&2
 	exit 1
 fi
 
 # On stdout, so that the caller can see that something changed.
-echo "installing $missing"
+# shellcheck disable=SC2086
+echo "installing" $missing $wanted
 apt() {
 	# shellcheck disable=SC2086
 	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
@@ -89,11 +102,17 @@ apt() {
 }
 # The package lists may be absent or too old; try first without a download.
 # shellcheck disable=SC2086
-if ! apt install $missing; then
-	apt update
-	if ! apt install $missing; then
-		echo "could not install them; try" >&2
-		echo "  apt-get install $missing" >&2
-		exit 1
-	fi
+apt install $missing $wanted && exit 0
+apt update || true
+# shellcheck disable=SC2086
+apt install $missing $wanted && exit 0
+# shellcheck disable=SC2086
+if [ -n "$missing" ] && ! apt install $missing; then
+	echo "could not install them; try" >&2
+	echo "  apt-get install $missing" >&2
+	exit 1
 fi
+for package in $wanted; do
+	apt install "$package" ||
+		echo "$package cannot be had; its tests are left out" >&2
+done

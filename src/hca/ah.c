@@ -17,6 +17,7 @@
 
 #include "hca/hca.h"
 #include "hca/objects.h"
+#include "hca/process.h"
 
 static bool is_v4_mapped(const union ibv_gid *gid)
 {
@@ -70,6 +71,19 @@ static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
 	}
 }
 
+bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid)
+{
+	if (grh[0] >> 4 == 6) {
+		memcpy(gid->raw, grh + offsetof(struct ibv_grh, dgid), 16);
+		return true;
+	}
+	if (grh[20] >> 4 != 4)
+		return false;
+	*gid = (union ibv_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
+	memcpy(gid->raw + 12, grh + 20 + offsetof(struct iphdr, daddr), 4);
+	return true;
+}
+
 void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
 		   uint8_t to[HCA_GRH_BYTES])
 {
@@ -112,13 +126,21 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	ah->ibv.pd = ibpd;
 	ah->attr = *attr;
 	ah->pd_id = hca_pd(ibpd)->id;
-	ah->local = !attr->is_global || hca_gid_is_local(&attr->grh.dgid);
+	ah->multicast = attr->is_global && hca_gid_is_multicast(&attr->grh.dgid);
+	if (ah->multicast)
+		ah->mcast_bit = hca_mcast_bit(&attr->grh.dgid);
+	else
+		ah->local = !attr->is_global ||
+			    hca_gid_is_local(&attr->grh.dgid);
 	if (!attr->is_global) {
 		if (hca_gid_by_index(0, &source))
 			memset(&source, 0, sizeof(source));
 		ah->attr.grh.dgid = source.gid;
 	}
 	grh_fill(ah, &source.gid);
+	/* So that nothing has to wait when it is used. */
+	if (ah->multicast)
+		hca_process.transport->mcast_enter(false);
 	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
 	*out = &ah->ibv;
 	return 0;

@@ -32,12 +32,25 @@ static void async_post(struct hca_context *ctx, struct ibv_async_event event)
 	hca_eventfd_post(ctx->verbs.context.async_fd);
 }
 
-void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type)
+static void qp_event(struct hca_qp *qp, enum ibv_event_type type)
 {
-	HCA_COUNT_RARE(qp, ASYNC_EVENTS, 1);
 	async_post(hca_context(qp->ibv.context),
 		   (struct ibv_async_event){ .element.qp = &qp->ibv,
 					     .event_type = type });
+}
+
+void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type)
+{
+	HCA_COUNT_RARE(qp, ASYNC_EVENTS, 1);
+	if (likely(qp->ibv.qp_type != IBV_QPT_XRC_RECV)) {
+		qp_event(qp, type);
+		return;
+	}
+	/* A target belongs to all who have a handle of it. */
+	spin_lock(&qp->handles_lock);
+	list_for_each(h, &qp->handles, struct hca_qp, handle_entry)
+		qp_event(h, type);
+	spin_unlock(&qp->handles_lock);
 }
 
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type)

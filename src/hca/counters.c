@@ -49,15 +49,26 @@ void hca_counters_reset(struct hca_qp *qp)
 	HCA_COUNT_PROCESS(QPS_CREATED, 1);
 }
 
+static void keep(const struct hca_qp_counters *c)
+{
+	for (unsigned i = 0; i < HCA_QP_COUNTERS; i++)
+		__atomic_fetch_add(&hca_process.segment->past.at[i],
+				   __atomic_load_n(&c->at[i], __ATOMIC_RELAXED),
+				   __ATOMIC_RELAXED);
+}
+
+void hca_counters_retire_srq(struct hca_srq *srq)
+{
+	hca_lock(&srq->rq.consume_lock);
+	keep(srq->counters);
+	hca_unlock(&srq->rq.consume_lock);
+}
+
 void hca_counters_retire(struct hca_qp *qp)
 {
 	hca_lock(&qp->sq_lock);
 	hca_lock(&qp->recv->consume_lock);
-	for (unsigned i = 0; i < HCA_QP_COUNTERS; i++)
-		__atomic_fetch_add(&hca_process.segment->past.at[i],
-				   __atomic_load_n(&qp->counters->at[i],
-						   __ATOMIC_RELAXED),
-				   __ATOMIC_RELAXED);
+	keep(qp->counters);
 	hca_unlock(&qp->recv->consume_lock);
 	hca_unlock(&qp->sq_lock);
 }

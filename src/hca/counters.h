@@ -140,6 +140,7 @@ struct hca_process_counters {
 	} while (0)
 
 struct hca_qp;
+struct hca_srq;
 
 /* A completion of the send queue with an error, by its status. */
 void hca_count_failed(struct hca_qp *qp, unsigned status);
@@ -147,5 +148,7 @@ void hca_count_failed(struct hca_qp *qp, unsigned status);
 void hca_counters_reset(struct hca_qp *qp);
 /* Before the QP's number is free again: the process keeps what it counted. */
 void hca_counters_retire(struct hca_qp *qp);
+/* The same of an XRC SRQ, which counts what targets of other processes received. */
+void hca_counters_retire_srq(struct hca_srq *srq);
 
 #endif

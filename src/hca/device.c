@@ -123,6 +123,7 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
 				    IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_SYS_IMAGE_GUID |
+				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC |
 				    IBV_DEVICE_MEM_WINDOW |
 				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
@@ -137,6 +138,9 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.max_res_rd_atom = 1 << 22,
 		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
 		.atomic_cap = IBV_ATOMIC_GLOB,
+		.max_mcast_grp = HCA_MCAST_GROUPS,
+		.max_mcast_qp_attach = HCA_MCAST_MEMBERS,
+		.max_total_mcast_qp_attach = HCA_MCAST_MEMBERS,
 		.max_ah = 1 << 20,
 		.max_srq = 1 << 16,
 		.max_srq_wr = HCA_MAX_QP_WR,
@@ -279,6 +283,55 @@ static struct ibv_qp *op_create_qp_ex(struct ibv_context *ctx,
 	return qp;
 }
 
+static struct ibv_srq *op_create_srq_ex(struct ibv_context *ctx,
+					struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq *srq;
+	int ret = hca_srq_create_ex(ctx, attr, &srq);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return srq;
+}
+
+static int op_get_srq_num(struct ibv_srq *srq, uint32_t *number)
+{
+	return -hca_srq_number(srq, number);
+}
+
+static struct ibv_xrcd *op_open_xrcd(struct ibv_context *ctx,
+				     struct ibv_xrcd_init_attr *attr)
+{
+	struct ibv_xrcd *xrcd;
+	int ret = hca_xrcd_open(ctx, attr, &xrcd);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return xrcd;
+}
+
+static int op_close_xrcd(struct ibv_xrcd *xrcd)
+{
+	return -hca_xrcd_close(xrcd);
+}
+
+static struct ibv_qp *op_open_qp(struct ibv_context *ctx,
+				 struct ibv_qp_open_attr *attr)
+{
+	struct ibv_qp *qp;
+	int ret = hca_qp_open(ctx, attr, &qp);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return qp;
+}
+
 int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 {
 	struct hca_context *ctx;
@@ -303,6 +356,11 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	v->query_port = op_query_port;
 	v->query_device_ex = op_query_device_ex;
 	v->create_qp_ex = op_create_qp_ex;
+	v->create_srq_ex = op_create_srq_ex;
+	v->get_srq_num = op_get_srq_num;
+	v->open_xrcd = op_open_xrcd;
+	v->close_xrcd = op_close_xrcd;
+	v->open_qp = op_open_qp;
 	hca_cq_ex_ops_init(v);
 	hca_domain_ops_init(v);
 	v->context.device = dev;

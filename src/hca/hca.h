@@ -82,6 +82,13 @@ int hca_qp_query(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init);
 int hca_qp_destroy(struct ibv_qp *qp);
 struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp); /* NULL when not extended */
+/* Another handle of an XRC target QP of this process. */
+int hca_qp_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *attr,
+		struct ibv_qp **out);
+
+int hca_xrcd_open(struct ibv_context *ctx, const struct ibv_xrcd_init_attr *attr,
+		  struct ibv_xrcd **out);
+int hca_xrcd_close(struct ibv_xrcd *xrcd);
 
 int hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr,
 		  struct ibv_ah **out);
@@ -93,6 +100,10 @@ int hca_ah_init_from_wc(struct ibv_context *ctx, uint8_t port,
 
 int hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr,
 		   struct ibv_srq **out);
+int hca_srq_create_ex(struct ibv_context *ctx,
+		      struct ibv_srq_init_attr_ex *attr, struct ibv_srq **out);
+/* -EINVAL for an SRQ that is not of type XRC: it has no number. */
+int hca_srq_number(struct ibv_srq *srq, uint32_t *number);
 int hca_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int hca_srq_query(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int hca_srq_destroy(struct ibv_srq *srq);

@@ -44,6 +44,11 @@
 #define HCA_UD_MTU 4096
 #define HCA_GRH_BYTES 40
 #define HCA_PSN_MASK 0xffffffu
+/* The QP number of a datagram to a multicast group; no QP has it. */
+#define HCA_QPN_MULTICAST 0xffffffu
+#define HCA_MCAST_GROUPS 256   /* of a process */
+#define HCA_MCAST_MEMBERS 4096 /* QPs attached, over all groups */
+#define HCA_MCAST_BITS 256     /* of the filter that peers look at */
 
 struct hca_transport_ops;
 struct hca_qp;
@@ -208,12 +213,31 @@ struct hca_rq {
 	uint32_t qpn;        /* for the probe; 0 when shared */
 };
 
+/* Whose XRC SRQs a target QP may serve: an inode of the host, or random. */
+struct hca_xrcd_id {
+	uint64_t hi, lo; /* hi is never 0 */
+};
+
+struct hca_xrcd {
+	struct ibv_xrcd ibv;
+	struct hca_xrcd_id id;
+	int name_fd;       /* says to the host that the inode's domain is open */
+	atomic_int users;  /* target QPs and XRC SRQs */
+	struct list entry;
+};
+
 struct hca_srq {
 	struct ibv_srq ibv;
 	struct hca_rq rq;
 	_Atomic uint32_t event_below; /* entries left; 0: no event wanted */
 	uint32_t async_taken;
 	atomic_int users;
+	/* Of an XRC SRQ; else NULL and 0. */
+	struct hca_xrcd *xrcd;
+	struct hca_cq *cq;
+	uint32_t number;
+	struct hca_qp_public *pub;
+	struct hca_qp_counters *counters; /* for targets of other processes */
 	struct hca_memory memory;
 };
 
@@ -231,10 +255,18 @@ struct hca_ah {
 	struct ibv_ah_attr attr;
 	bool local;                   /* destination is an address of this host */
 	bool ipv4;
+	bool multicast;               /* ... a group; then not local */
+	unsigned mcast_bit;
 	uint32_t pd_id;
 	uint32_t checksum;            /* of the IPv4 header without its length */
 	uint8_t grh[HCA_GRH_BYTES];   /* as the receiver finds it, less lengths */
 };
+
+/* IPv4: its header fills the second half, the first is empty. */
+static inline bool hca_ah_is_ipv4(const struct hca_ah *ah)
+{
+	return !ah->grh[0];
+}
 
 /* One posted send; `sge` has room for max_sge entries or max_inline bytes. */
 struct hca_swqe {
@@ -255,6 +287,7 @@ struct hca_swqe {
 			struct hca_ah *ah;
 			uint32_t qpn, qkey;
 		} ud;
+		uint32_t srqn; /* see hca_swqe_srqn() */
 		/* BIND_MW: also remote_addr, rkey (the new one), imm (the
 		 * region's lkey). */
 		struct {
@@ -299,7 +332,13 @@ struct hca_qp_public {
 	_Atomic uint32_t type;    /* enum ibv_qp_type */
 	_Atomic uint32_t device;  /* index */
 	_Atomic uint32_t transport; /* index into hca_segment.transports */
-	uint32_t reserved[8];
+	_Atomic uint32_t min_rnr_timer;
+	_Atomic uint32_t rq_psn;     /* as it was set for RTR */
+	_Atomic uint32_t connection; /* grows whenever it is */
+	/* Of an XRC SRQ (then qpn is 0; pd_id is that of the SRQ). */
+	_Atomic uint32_t srqn;
+	/* Of a target QP or an XRC SRQ; written before qpn and srqn. */
+	struct hca_xrcd_id xrcd;
 };
 
 enum hca_key_flags {
@@ -375,6 +414,10 @@ struct hca_qp {
 	_Atomic(void *) link;         /* of the transport; set under sq_lock */
 	struct list link_entry;       /* of the transport */
 	const struct hca_qp_public *remote; /* peer's public part */
+	/* XRC initiator: where the messages on the way are (of the transport),
+	 * and of which connection of the target their numbers are known good. */
+	void *xrc_link;
+	uint32_t xrc_connection;
 
 	cache_aligned struct hca_rq rq;
 	struct hca_rq *recv;          /* own, or of the shared receive queue */
@@ -390,6 +433,16 @@ struct hca_qp {
 
 	uint32_t async_taken;         /* events to be acknowledged */
 	uint32_t windows;             /* bound to it; the key table's lock */
+	bool no_self_multicast;
+	atomic_int mcast_groups;      /* it is attached to */
+
+	/* XRC target: programs hold handles, which have no state of their own.
+	 * `target` is a handle's QP, `handles` the QP's handles. */
+	struct hca_qp *target;
+	struct hca_xrcd *xrcd;
+	struct spin handles_lock;
+	struct list handles;
+	struct list handle_entry;
 };
 
 enum hca_tx_blocked {
@@ -429,6 +482,13 @@ struct hca_transport_ops {
 	/* The same for a window, without waiting: may anybody still copy with
 	 * it? sq_lock may be held, no lock that comes behind it. */
 	bool (*key_busy)(uint32_t key);
+	/* An XRC SRQ is not found any more: afterwards the transport holds no
+	 * reference to it. No lock is held. */
+	void (*srq_forget)(struct hca_srq *srq);
+	/* A QP joined a multicast group, or (not `joined`) an address handle of
+	 * one was made: find the processes of the host that use multicast, and
+	 * be found. May wait a little. No lock is held. */
+	void (*mcast_enter)(bool joined);
 	/* Move incoming messages and acknowledgements. True if any moved.
 	 * `cq`: what is polled; when it has got something the rest may wait for
 	 * the next poll, and acknowledgements are looked for if send queues
@@ -498,6 +558,11 @@ static inline struct hca_srq *hca_srq(struct ibv_srq *srq)
 	return container_of(srq, struct hca_srq, ibv);
 }
 
+static inline struct hca_xrcd *hca_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container_of(xrcd, struct hca_xrcd, ibv);
+}
+
 static inline struct hca_ah *hca_ah(struct ibv_ah *ah)
 {
 	return container_of(ah, struct hca_ah, ibv);
@@ -524,6 +589,12 @@ static inline enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
 {
 	return (enum ibv_qp_state)atomic_load_explicit(&qp->state,
 						       memory_order_acquire);
+}
+
+static inline bool hca_xrcd_same(const struct hca_xrcd_id *a,
+				 const struct hca_xrcd_id *b)
+{
+	return a->hi == b->hi && a->lo == b->lo;
 }
 
 /* ---- device.c ---- */
@@ -559,6 +630,12 @@ static inline bool hca_is_atomic(unsigned opcode)
 {
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+/* Where an entry of an XRC initiator keeps the number of the SRQ: atomic
+ * operations need the space of the others for their operands. */
+static inline uint32_t *hca_swqe_srqn(struct hca_swqe *e)
+{
+	return hca_is_atomic(e->opcode) ? &e->imm : &e->srqn;
 }
 /* Not IBV_SEND_IP_CSUM: it is for Ethernet packets. */
 #define HCA_SEND_FLAGS_KNOWN                                            \
@@ -603,6 +680,9 @@ int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
 		struct hca_memory *memory);
 void hca_rq_reset(struct hca_rq *rq);
 void hca_rq_flush(struct hca_qp *qp);
+/* -EINVAL when more than `depth` entries are posted, -ENOMEM. */
+int hca_rq_resize(struct hca_rq *rq, uint32_t depth, struct hca_pd *pd,
+		  enum hca_resource kind, struct hca_memory *memory);
 
 /* The oldest posted entry, NULL when none. consume_lock is held. */
 static inline struct hca_rwqe *hca_rq_first(struct hca_rq *rq)
@@ -628,6 +708,8 @@ int hca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad);
 /* Raises the limit event if it is due. consume_lock is held. */
 void hca_srq_check_limit(struct hca_srq *srq);
+/* By the number of an XRC SRQ; NULL: none of this process. */
+struct hca_srq *hca_srq_find(uint32_t number);
 
 /* The entry for the next message of a QP, NULL when none is posted.
  * recv->consume_lock is held for this and the two below. */
@@ -837,7 +919,36 @@ void hca_qp_fail(struct hca_qp *qp);
 void hca_qp_fail_locked(struct hca_qp *qp);
 void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
 
+/* ---- qp_xrc.c: target QPs ---- */
+int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,
+		      struct ibv_qp **out);
+/* Gives a handle back; with the last one the QP ends. */
+void hca_target_put(struct hca_qp *handle);
+/* The QP behind what a program holds. */
+static inline struct hca_qp *hca_qp_behind(struct ibv_qp *ibqp)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+
+	return unlikely(qp->target) ? qp->target : qp;
+}
+
+/* ---- mcast.c ---- */
+bool hca_gid_is_multicast(const union ibv_gid *gid);
+/* The bit of a group in the filter that the shared segment shows. */
+unsigned hca_mcast_bit(const union ibv_gid *gid);
+/* Calls fn for every attached QP; fn may not attach or detach. */
+void hca_mcast_each(const union ibv_gid *gid,
+		    void (*fn)(struct hca_qp *qp, void *arg), void *arg);
+/* In a forked child: forgets the parent's members. */
+void hca_mcast_forked(void);
+
+/* ---- xrcd.c ---- */
+void hca_xrcd_forked(void);
+
 /* ---- qp_state.c ---- */
+/* Without the attributes of the other half of an XRC connection: programs give
+ * both halves the same, and the kernel's verbs do not look at them either. */
+int hca_qp_mask(enum ibv_qp_type type, int mask);
 /* 0 or -EINVAL: may a QP of `type` go cur -> next with attributes `mask`? */
 int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 			    enum ibv_qp_state next, int mask);
@@ -855,6 +966,10 @@ void hca_async_fini(struct hca_context *ctx);
 void hca_async_qp_forget(struct hca_qp *qp);
 void hca_async_cq_forget(struct hca_cq *cq);
 void hca_async_srq_forget(struct hca_srq *srq);
+
+/* ---- ah.c ---- */
+/* The destination that the header in front of a datagram names. */
+bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid);
 
 /* ---- gid.c ---- */
 /* Is this GID an address of this host (network namespace)? */

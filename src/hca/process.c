@@ -47,6 +47,9 @@ void hca_transport_register(const struct hca_transport_ops *ops)
 	hca_process.transport = ops;
 }
 
+/* Stands for the numbers of SRQs in the tables of QPs; it stays in RESET. */
+static struct hca_qp no_qp;
+
 static int membarrier(int cmd)
 {
 	return (int)syscall(SYS_membarrier, cmd, 0, 0);
@@ -75,6 +78,8 @@ static void child_after_fork(void)
 	hca_process.ticking = false;
 	hca_process.armed = 0;
 	hca_gid_forked();
+	hca_mcast_forked();
+	hca_xrcd_forked();
 	hca_keys_forked();
 	progress_forked();
 	hca_elision_forked();
@@ -284,7 +289,8 @@ static int block_claim(void)
 
 	if (slot == HCA_BLOCKS_PER_PROCESS)
 		return -ENOMEM;
-	table = calloc(HCA_QPN_BLOCK_SIZE, sizeof(*table));
+	/* QPs, and behind them SRQs. */
+	table = calloc(2 * HCA_QPN_BLOCK_SIZE, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
 	for (unsigned i = 0; i < HCA_QPN_BLOCKS - 1; i++) {
@@ -316,8 +322,16 @@ static int block_claim(void)
 	return ret;
 }
 
+/* The place of an SRQ in a block's table. */
+static struct hca_srq **srq_place(struct hca_qp **table, unsigned at)
+{
+	return (struct hca_srq **)(void *)(table + HCA_QPN_BLOCK_SIZE) + at;
+}
+
 /* process.lock is held. */
-static bool qpn_take(struct hca_qp *qp, uint32_t *qpn)
+static bool number_take(struct hca_qp *qp, struct hca_srq *srq,
+			uint32_t *number, struct hca_qp_public **pub,
+			struct hca_qp_counters **counters)
 {
 	static unsigned cursor; /* so that a freed number rests for a while */
 
@@ -327,16 +341,19 @@ static bool qpn_take(struct hca_qp *qp, uint32_t *qpn)
 
 		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++) {
 			unsigned at = (cursor + i) % HCA_QPN_BLOCK_SIZE;
+			uint32_t n = block << HCA_QPN_BLOCK_BITS | at;
 
-			if (__atomic_load_n(&table[at], __ATOMIC_RELAXED))
+			if (__atomic_load_n(&table[at], __ATOMIC_RELAXED) ||
+			    n == HCA_QPN_MULTICAST)
 				continue;
 			cursor = at + 1;
-			*qpn = block << HCA_QPN_BLOCK_BITS | at;
-			qp->pub = &hca_process.segment
-					   ->qps[b * HCA_QPN_BLOCK_SIZE + at];
-			qp->counters =
-				&hca_process.segment->qp_counters
-					 [b * HCA_QPN_BLOCK_SIZE + at];
+			*number = n;
+			*pub = &hca_process.segment
+					->qps[b * HCA_QPN_BLOCK_SIZE + at];
+			*counters = &hca_process.segment->qp_counters
+					     [b * HCA_QPN_BLOCK_SIZE + at];
+			__atomic_store_n(srq_place(table, at), srq,
+					 __ATOMIC_RELEASE);
 			__atomic_store_n(&table[at], qp, __ATOMIC_RELEASE);
 			return true;
 		}
@@ -344,29 +361,67 @@ static bool qpn_take(struct hca_qp *qp, uint32_t *qpn)
 	return false;
 }
 
-int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn)
+static int number_alloc(struct hca_qp *qp, struct hca_srq *srq,
+			uint32_t *number, struct hca_qp_public **pub,
+			struct hca_qp_counters **counters)
 {
 	int ret = 0;
 
 	pthread_mutex_lock(&hca_process.lock);
-	if (!qpn_take(qp, qpn)) {
+	if (!number_take(qp, srq, number, pub, counters)) {
 		ret = block_claim();
-		if (!ret && !qpn_take(qp, qpn))
+		if (!ret && !number_take(qp, srq, number, pub, counters))
 			ret = -ENOMEM;
 	}
 	pthread_mutex_unlock(&hca_process.lock);
 	return ret;
 }
 
-void hca_qpn_free(uint32_t qpn)
+int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn)
+{
+	return number_alloc(qp, NULL, qpn, &qp->pub, &qp->counters);
+}
+
+int hca_srqn_alloc(struct hca_srq *srq)
+{
+	return number_alloc(&no_qp, srq, &srq->number, &srq->pub,
+			    &srq->counters);
+}
+
+void hca_srqn_hide(uint32_t number)
 {
 	struct hca_qp **table =
-		atomic_load(&hca_process.blocks[qpn >> HCA_QPN_BLOCK_BITS]);
+		atomic_load(&hca_process.blocks[number >> HCA_QPN_BLOCK_BITS]);
+
+	__atomic_store_n(srq_place(table, number & (HCA_QPN_BLOCK_SIZE - 1)),
+			 NULL, __ATOMIC_RELEASE);
+}
+
+void hca_number_free(uint32_t number)
+{
+	struct hca_qp **table =
+		atomic_load(&hca_process.blocks[number >> HCA_QPN_BLOCK_BITS]);
+	unsigned at = number & (HCA_QPN_BLOCK_SIZE - 1);
 
 	pthread_mutex_lock(&hca_process.lock);
-	__atomic_store_n(&table[qpn & (HCA_QPN_BLOCK_SIZE - 1)], NULL,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&table[at], NULL, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&hca_process.lock);
+}
+
+struct hca_srq *hca_srq_find(uint32_t number)
+{
+	struct hca_qp **table;
+
+	if (number >= 1u << 24)
+		return NULL;
+	table = atomic_load_explicit(
+		&hca_process.blocks[number >> HCA_QPN_BLOCK_BITS],
+		memory_order_acquire);
+	if (!table)
+		return NULL;
+	return __atomic_load_n(
+		srq_place(table, number & (HCA_QPN_BLOCK_SIZE - 1)),
+		__ATOMIC_ACQUIRE);
 }
 
 /* Others read the number of polls from here, at most a tick late: the line that

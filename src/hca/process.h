@@ -61,6 +61,9 @@ struct hca_segment {
 	uint32_t reserved0[6];
 	cache_aligned _Atomic uint32_t wants_kick;
 	_Atomic uint32_t membarrier; /* our sleeper's side is a membarrier */
+	/* A bit for each multicast group that a QP of ours is attached to;
+	 * another group may have the same (hca_mcast_bit). */
+	cache_aligned _Atomic uint64_t mcast_filter[HCA_MCAST_BITS / 64];
 	/* Keys that we are copying with right now, seen by their owners. */
 	cache_aligned _Atomic uint64_t hazards[HCA_HAZARDS];
 	cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
@@ -115,7 +118,12 @@ void hca_process_close(void);
 
 /* A free QP number, entered in the tables with `qp`; 0 or -ENOMEM. */
 int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn);
-void hca_qpn_free(uint32_t qpn);
+/* The same for an XRC SRQ: QPs and SRQs share the numbers, so that a number
+ * names its process. hca_qp_find() of it gives a QP that accepts nothing. */
+int hca_srqn_alloc(struct hca_srq *srq);
+/* From here on hca_srq_find() does not find it; the number is not free yet. */
+void hca_srqn_hide(uint32_t number);
+void hca_number_free(uint32_t number);
 /* Address of the abstract control socket of a QPN block; returns its length. */
 socklen_t hca_block_address(uint32_t block, struct sockaddr_un *sun);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Queue pairs: creation, state changes, query, destruction.
- * RC, UC and UD; other services are refused with EOPNOTSUPP.
+ * RC, UC, UD and XRC initiators; XRC targets are made in qp_xrc.c. Other
+ * services are refused with EOPNOTSUPP.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -26,6 +27,11 @@
 	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+/* Windows and invalidation are not offered over XRC. */
+#define SEND_OPS_XRC                                               \
+	(SEND_OPS_RC & ~(IBV_QP_EX_WITH_LOCAL_INV |                \
+			 IBV_QP_EX_WITH_BIND_MW |                  \
+			 IBV_QP_EX_WITH_SEND_WITH_INV))
 
 #define INLINE_MIN 64u
 
@@ -49,6 +55,17 @@ static void retry_expired(struct progress_timer *t)
 	qp->transport->qp_retry(qp);
 }
 
+/* An initiator receives nothing: what is given for that is not looked at. */
+static bool receives(const struct ibv_qp_init_attr_ex *a)
+{
+	return a->qp_type != IBV_QPT_XRC_SEND;
+}
+
+static uint32_t create_flags_offered(const struct ibv_qp_init_attr_ex *a)
+{
+	return a->qp_type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
+}
+
 /* Unknown bits are a mistake, known ones that are not offered are refused. */
 static int check_init_extended(const struct ibv_qp_init_attr_ex *a,
 			       uint64_t offered)
@@ -61,7 +78,7 @@ static int check_init_extended(const struct ibv_qp_init_attr_ex *a,
 	if (a->comp_mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD |
 				       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
 				       IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
-	    (flags && a->create_flags))
+	    (flags && a->create_flags & ~create_flags_offered(a)))
 		return -EOPNOTSUPP;
 	if ((a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
 	    (a->send_ops_flags & ~offered))
@@ -77,13 +94,17 @@ static int check_init_attr(struct ibv_context *ctx,
 
 	switch (a->qp_type) {
 	case IBV_QPT_RC: offered = SEND_OPS_RC; break;
+	case IBV_QPT_XRC_SEND: offered = SEND_OPS_XRC; break;
 	case IBV_QPT_UC: offered = SEND_OPS_UC; break;
 	case IBV_QPT_UD: offered = SEND_OPS_UD; break;
 	default: return -EOPNOTSUPP;
 	}
 	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || !a->send_cq ||
-	    !a->recv_cq || a->pd->context != ctx || a->send_cq->context != ctx ||
-	    a->recv_cq->context != ctx || (a->srq && a->srq->context != ctx))
+	    a->pd->context != ctx || a->send_cq->context != ctx)
+		return -EINVAL;
+	if (receives(a) &&
+	    (!a->recv_cq || a->recv_cq->context != ctx ||
+	     (a->srq && (a->srq->context != ctx || hca_srq(a->srq)->xrcd))))
 		return -EINVAL;
 	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_send_sge > HCA_MAX_SGE ||
 	    c->max_inline_data > HCA_MAX_INLINE ||
@@ -126,7 +147,7 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	qp->ibv.qp_context = a->qp_context;
 	qp->ibv.pd = a->pd;
 	qp->ibv.send_cq = a->send_cq;
-	qp->ibv.recv_cq = a->recv_cq;
+	qp->ibv.recv_cq = receives(a) ? a->recv_cq : NULL;
 	qp->ibv.qp_type = a->qp_type;
 	qp->ibv.state = IBV_QPS_RESET;
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
@@ -134,13 +155,16 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	qp->sq_sig_all = a->sq_sig_all;
 	qp->pd = hca_pd(a->pd);
 	qp->send_cq = hca_cq(a->send_cq);
-	qp->recv_cq = hca_cq(a->recv_cq);
+	qp->recv_cq = receives(a) ? hca_cq(a->recv_cq) : NULL;
 	qp->transport = hca_process.transport;
-	qp->ibv.srq = a->srq;
-	qp->srq = a->srq ? hca_srq(a->srq) : NULL;
+	qp->ibv.srq = receives(a) ? a->srq : NULL;
+	qp->srq = qp->ibv.srq ? hca_srq(qp->ibv.srq) : NULL;
 	qp->recv = qp->srq ? &qp->srq->rq : &qp->rq;
-	qp->recv_pd = a->srq ? hca_pd(a->srq->pd) : qp->pd;
+	qp->recv_pd = qp->srq ? hca_pd(qp->ibv.srq->pd) : qp->pd;
 	qp->cap = a->cap;
+	qp->no_self_multicast =
+		(a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+		(a->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
 	qp->single_threaded = hca_domain_single_threaded(qp->pd);
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		qp->extended = true;
@@ -154,8 +178,11 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 {
 	struct hca_qp *qp;
 	uint32_t qpn;
-	int ret = check_init_attr(ctx, a);
+	int ret;
 
+	if (a->qp_type == IBV_QPT_XRC_RECV)
+		return hca_target_create(ctx, a, out);
+	ret = check_init_attr(ctx, a);
 	if (ret)
 		return ret;
 	qp = aligned_alloc(CACHE_LINE, (sizeof(*qp) + CACHE_LINE - 1) &
@@ -168,7 +195,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	ret = sq_init(qp, &a->cap, hca_pd(a->pd));
 	if (ret)
 		goto err_qp;
-	if (a->srq) /* the receive part of cap is not looked at */
+	if (a->srq || !receives(a)) /* the receive part of cap is not looked at */
 		a->cap.max_recv_wr = a->cap.max_recv_sge = 0;
 	ret = hca_rq_init(&qp->rq, a->cap.max_recv_wr, a->cap.max_recv_sge,
 			  hca_pd(a->pd), HCA_RESOURCE_RECV_QUEUE,
@@ -203,7 +230,8 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_store(&qp->send_cq->sends, true);
-	atomic_fetch_add(&qp->recv_cq->users, 1);
+	if (qp->recv_cq)
+		atomic_fetch_add(&qp->recv_cq->users, 1);
 	if (qp->srq)
 		atomic_fetch_add(&qp->srq->users, 1);
 	*out = &qp->ibv;
@@ -323,16 +351,24 @@ static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mas
 		t->retry_cnt = a->retry_cnt;
 	if (mask & IBV_QP_RNR_RETRY)
 		qp->rnr_left = t->rnr_retry = a->rnr_retry;
-	if (mask & IBV_QP_RQ_PSN)
+	if (mask & IBV_QP_RQ_PSN) {
 		qp->rx_psn = t->rq_psn = a->rq_psn & HCA_PSN_MASK;
+		atomic_store(&qp->pub->rq_psn, t->rq_psn);
+		atomic_fetch_add(&qp->pub->connection, 1);
+		/* A target's SRQs have the messages; it takes none itself. */
+		if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+			qp->rx_psn = UINT32_MAX;
+	}
 	if (mask & IBV_QP_SQ_PSN)
 		qp->tx_psn = t->sq_psn = a->sq_psn & HCA_PSN_MASK;
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
 		t->max_rd_atomic = a->max_rd_atomic;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		t->max_dest_rd_atomic = a->max_dest_rd_atomic;
-	if (mask & IBV_QP_MIN_RNR_TIMER)
+	if (mask & IBV_QP_MIN_RNR_TIMER) {
 		t->min_rnr_timer = a->min_rnr_timer;
+		atomic_store(&qp->pub->min_rnr_timer, t->min_rnr_timer);
+	}
 	if (mask & IBV_QP_PATH_MIG_STATE)
 		t->path_mig_state = a->path_mig_state;
 	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
@@ -343,6 +379,14 @@ static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mas
 	}
 	if (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC))
 		publish_access(qp);
+}
+
+static void purge_cqs(struct hca_qp *qp)
+{
+	if (qp->send_cq)
+		hca_cq_purge(qp->send_cq, qp->ibv.qp_num);
+	if (qp->recv_cq)
+		hca_cq_purge(qp->recv_cq, qp->ibv.qp_num);
 }
 
 static void reset(struct hca_qp *qp)
@@ -362,20 +406,22 @@ static void reset(struct hca_qp *qp)
 	qp->tx_epoch++;
 	hca_unlock(&qp->sq_lock);
 	hca_rq_reset(&qp->rq);
-	hca_cq_purge(qp->send_cq, qp->ibv.qp_num);
-	hca_cq_purge(qp->recv_cq, qp->ibv.qp_num);
+	purge_cqs(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->rx_offset = 0;
 	qp->claimed = false;
+	qp->xrc_link = NULL;
+	qp->xrc_connection = 0;
 }
 
 int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 {
-	struct hca_qp *qp = hca_qp(ibqp);
+	struct hca_qp *qp = hca_qp_behind(ibqp);
 	enum ibv_qp_state cur = hca_qp_state(qp);
 	enum ibv_qp_state next = mask & IBV_QP_STATE ? a->qp_state : cur;
 	int ret;
 
+	mask = hca_qp_mask(ibqp->qp_type, mask);
 	if ((mask & IBV_QP_CUR_STATE) && a->cur_qp_state != cur)
 		return -EINVAL;
 	ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
@@ -422,7 +468,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init)
 {
-	struct hca_qp *qp = hca_qp(ibqp);
+	struct hca_qp *qp = hca_qp_behind(ibqp);
 
 	hca_lock(&qp->sq_lock);
 	*attr = qp->attr;
@@ -431,7 +477,8 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 	attr->sq_draining = attr->qp_state == IBV_QPS_SQD &&
 			    qp->sq.tail != qp->sq.drain_to;
 	attr->cap = qp->cap;
-	if (qp->ibv.qp_type != IBV_QPT_UD && attr->qp_state >= IBV_QPS_RTR)
+	if (qp->ibv.qp_type != IBV_QPT_UD &&
+	    qp->ibv.qp_type != IBV_QPT_XRC_RECV && attr->qp_state >= IBV_QPS_RTR)
 		attr->rq_psn = qp->rx_psn;
 	if (attr->qp_state >= IBV_QPS_RTS)
 		attr->sq_psn = qp->tx_psn;
@@ -452,22 +499,28 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 {
 	struct hca_qp *qp = hca_qp(ibqp);
 
+	if (qp->target) {
+		hca_target_put(qp);
+		return 0;
+	}
+	if (atomic_load(&qp->mcast_groups) > 0)
+		return -EBUSY;
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, 0);
 	hca_counters_retire(qp);
-	hca_qpn_free(ibqp->qp_num);
+	hca_number_free(ibqp->qp_num);
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
 	hca_mw_qp_gone(qp);
 	hca_async_qp_forget(qp);
-	hca_cq_purge(qp->send_cq, ibqp->qp_num);
-	hca_cq_purge(qp->recv_cq, ibqp->qp_num);
+	purge_cqs(qp);
 	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
 	hca_memory_free(&qp->sq_memory, HCA_RESOURCE_SEND_QUEUE);
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
-	atomic_fetch_sub(&qp->recv_cq->users, 1);
+	if (qp->recv_cq)
+		atomic_fetch_sub(&qp->recv_cq->users, 1);
 	if (qp->srq)
 		atomic_fetch_sub(&qp->srq->users, 1);
 	free(qp->claim);

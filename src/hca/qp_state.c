@@ -70,6 +70,36 @@ static const struct transition uc[] = {
 	{ IBV_QPS_SQE, IBV_QPS_RTS, 0, CUR | ACCESS },
 };
 
+/* XRC: what concerns requests is the initiator's, responses the target's
+ * (annex A14). */
+static const struct transition xrc_send[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, PKEY | PORT | ACCESS },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, AV | MTU | DEST | RQPSN,
+	  ALT | ACCESS | PKEY },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, TIMEOUT | RETRY | RNR | SQPSN | RD,
+	  CUR | ALT | ACCESS | MIG },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | ACCESS | ALT | MIG },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, NOTIFY },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	  PORT | AV | TIMEOUT | RETRY | RNR | RD | ALT | ACCESS | PKEY | MIG },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | ALT | ACCESS | MIG },
+};
+
+static const struct transition xrc_recv[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, PKEY | PORT | ACCESS },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, AV | MTU | DEST | RQPSN | DEST_RD | MINRNR,
+	  ALT | ACCESS | PKEY },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, TIMEOUT | SQPSN,
+	  CUR | ALT | ACCESS | MINRNR | MIG },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | ACCESS | ALT | MIG | MINRNR },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, NOTIFY },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	  PORT | AV | TIMEOUT | DEST_RD | ALT | ACCESS | PKEY | MINRNR | MIG },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | ALT | ACCESS | MINRNR | MIG },
+};
+
 static const struct transition ud[] = {
 	{ IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | QKEY, 0 },
 	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, PKEY | PORT | QKEY },
@@ -92,6 +122,18 @@ static const struct transition *find(const struct transition *t, size_t count,
 	return NULL;
 }
 
+int hca_qp_mask(enum ibv_qp_type type, int mask)
+{
+	switch (type) {
+	case IBV_QPT_XRC_SEND:
+		return mask & ~(DEST_RD | MINRNR);
+	case IBV_QPT_XRC_RECV:
+		return mask & ~(RD | RETRY | RNR);
+	default:
+		return mask;
+	}
+}
+
 int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 			    enum ibv_qp_state next, int mask)
 {
@@ -106,6 +148,12 @@ int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 		break;
 	case IBV_QPT_UC:
 		t = find(uc, ARRAY_SIZE(uc), cur, next);
+		break;
+	case IBV_QPT_XRC_SEND:
+		t = find(xrc_send, ARRAY_SIZE(xrc_send), cur, next);
+		break;
+	case IBV_QPT_XRC_RECV:
+		t = find(xrc_recv, ARRAY_SIZE(xrc_recv), cur, next);
 		break;
 	case IBV_QPT_UD:
 		t = find(ud, ARRAY_SIZE(ud), cur, next);

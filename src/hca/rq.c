@@ -37,6 +37,41 @@ void hca_rq_reset(struct hca_rq *rq)
 	hca_unlock(&rq->post_lock);
 }
 
+int hca_rq_resize(struct hca_rq *rq, uint32_t depth, struct hca_pd *pd,
+		  enum hca_resource kind, struct hca_memory *memory)
+{
+	struct hca_memory fresh, old = *memory;
+	uint32_t size = 1, head, tail;
+	int ret;
+
+	while (size < depth)
+		size <<= 1;
+	ret = hca_memory_alloc(pd, (size_t)size * rq->stride, kind, &fresh);
+	if (ret)
+		return ret;
+	hca_lock(&rq->post_lock);
+	hca_lock(&rq->consume_lock);
+	head = atomic_load(&rq->head);
+	tail = atomic_load(&rq->tail);
+	if (head - tail > depth) {
+		ret = -EINVAL;
+		old = fresh;
+		goto out;
+	}
+	for (uint32_t i = tail; i != head; i++)
+		memcpy((uint8_t *)fresh.at + (size_t)(i & (size - 1)) * rq->stride,
+		       hca_rq_entry(rq, i), rq->stride);
+	rq->wqes = fresh.at;
+	rq->mask = size - 1;
+	rq->limit = depth;
+	*memory = fresh;
+out:
+	hca_unlock(&rq->consume_lock);
+	hca_unlock(&rq->post_lock);
+	hca_memory_free(&old, kind);
+	return ret;
+}
+
 int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad)
 {
@@ -85,6 +120,9 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	}
 	hca_enter();
 	ret = hca_rq_post(&qp->rq, wr, bad);
+	/* An initiator has no receive queue, so none that could be full. */
+	if (unlikely(ret) && qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		ret = EINVAL;
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR))
 		hca_rq_flush(qp);
 	hca_leave();

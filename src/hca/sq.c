@@ -36,14 +36,19 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 				    1u << IBV_WR_LOCAL_INV |
 				    1u << IBV_WR_BIND_MW |
 				    1u << IBV_WR_SEND_WITH_INV;
+	const unsigned reliable = unreliable | 1u << IBV_WR_RDMA_READ |
+				  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
+				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
+	const unsigned windows = 1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW |
+				 1u << IBV_WR_SEND_WITH_INV;
 	unsigned offered = datagram;
 
 	if (qp->ibv.qp_type == IBV_QPT_UC)
 		offered = unreliable;
 	else if (qp->ibv.qp_type == IBV_QPT_RC)
-		offered = unreliable | 1u << IBV_WR_RDMA_READ |
-			  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
-			  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
+		offered = reliable;
+	else if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		offered = reliable & ~windows;
 	return opcode < 32 && (offered >> opcode & 1);
 }
 
@@ -156,12 +161,14 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		e->ud.qkey = wr->wr.ud.remote_qkey & 0x80000000u ?
 				     qp->attr.qkey : wr->wr.ud.remote_qkey;
 	} else if (unlikely(wr->opcode > IBV_WR_RDMA_READ)) {
-		return fill_rare(e, wr);
+		ret = fill_rare(e, wr);
 	} else {
 		e->remote_addr = wr->wr.rdma.remote_addr;
 		e->rkey = wr->wr.rdma.rkey;
 	}
-	return 0;
+	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+		*hca_swqe_srqn(e) = wr->qp_type.xrc.remote_srqn;
+	return ret;
 }
 
 int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
@@ -256,11 +263,11 @@ void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status)
 		hca_sq_drained(qp);
 	if (likely(status == IBV_WC_SUCCESS))
 		return;
-	if (qp->ibv.qp_type == IBV_QPT_RC) {
-		hca_qp_fail_locked(qp);
-	} else {
+	if (qp->ibv.qp_type == IBV_QPT_UC || qp->ibv.qp_type == IBV_QPT_UD) {
 		hca_qp_set_state(qp, IBV_QPS_SQE);
 		hca_sq_flush(qp);
+	} else {
+		hca_qp_fail_locked(qp);
 	}
 }
 

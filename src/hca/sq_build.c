@@ -207,6 +207,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	struct hca_qp *qp = hca_qp_of_ex(ex);
+
+	if (!qp->sq.build_error)
+		*hca_swqe_srqn(current(qp)) = remote_srqn;
+}
+
 /* Into its two callers, whatever the compiler thinks of the size of a probe. */
 static inline __attribute__((always_inline)) void
 set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
@@ -304,6 +312,7 @@ void hca_sq_builders_init(struct hca_qp *qp)
 	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;

@@ -2,55 +2,160 @@
 /*
  * Shared receive queues: one receive queue of several QPs, with an event when
  * fewer entries than a limit are left (InfiniBand specification volume 1, 10.2.9).
+ * An XRC SRQ has a number, by which senders choose it, a CQ of its own, and no
+ * QPs: the target QPs of its domain deliver to it (annex A14).
+ *
+ * IBV_EVENT_SRQ_ERR is never raised: the queue is memory of the adapter's alone,
+ * so there is no entry that could not be read.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "hca/hca.h"
 #include "hca/objects.h"
+#include "hca/process.h"
 
-int hca_srq_create(struct ibv_pd *ibpd, struct ibv_srq_init_attr *init,
-		   struct ibv_srq **out)
+static int check_sizes(const struct ibv_srq_attr *attr)
+{
+	return attr->max_wr == 0 || attr->max_wr > HCA_MAX_QP_WR ||
+			       attr->max_sge > HCA_MAX_SGE ?
+		       -EINVAL :
+		       0;
+}
+
+static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
+		     void *srq_context, struct hca_srq **out)
 {
 	struct hca_srq *srq;
-	int ret;
+	int ret = check_sizes(attr);
 
-	if (init->attr.max_wr == 0 || init->attr.max_wr > HCA_MAX_QP_WR ||
-	    init->attr.max_sge > HCA_MAX_SGE)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
-	ret = hca_rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge,
-			  hca_pd(ibpd), HCA_RESOURCE_SHARED_RECV_QUEUE,
-			  &srq->memory);
+	ret = hca_rq_init(&srq->rq, attr->max_wr, attr->max_sge, hca_pd(ibpd),
+			  HCA_RESOURCE_SHARED_RECV_QUEUE, &srq->memory);
 	if (ret) {
 		free(srq);
 		return ret;
 	}
 	srq->ibv.context = ibpd->context;
-	srq->ibv.srq_context = init->srq_context;
+	srq->ibv.srq_context = srq_context;
 	srq->ibv.pd = ibpd;
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	/* The limit is armed by ibv_modify_srq only. */
-	init->attr.srq_limit = 0;
+	attr->srq_limit = 0;
 	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
+	*out = srq;
+	return 0;
+}
+
+static void srq_free(struct hca_srq *srq)
+{
+	hca_memory_free(&srq->memory, HCA_RESOURCE_SHARED_RECV_QUEUE);
+	atomic_fetch_sub(&hca_pd(srq->ibv.pd)->users, 1);
+	pthread_mutex_destroy(&srq->ibv.mutex);
+	pthread_cond_destroy(&srq->ibv.cond);
+	free(srq);
+}
+
+int hca_srq_create(struct ibv_pd *ibpd, struct ibv_srq_init_attr *init,
+		   struct ibv_srq **out)
+{
+	struct hca_srq *srq;
+	int ret = srq_alloc(ibpd, &init->attr, init->srq_context, &srq);
+
+	if (!ret)
+		*out = &srq->ibv;
+	return ret;
+}
+
+static int create_xrc(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
+		      struct ibv_srq **out)
+{
+	const uint32_t needed = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	struct hca_srq *srq;
+	int ret;
+
+	if ((a->comp_mask & needed) != needed || !a->xrcd || !a->cq ||
+	    a->xrcd->context != ctx || a->cq->context != ctx)
+		return -EINVAL;
+	ret = srq_alloc(a->pd, &a->attr, a->srq_context, &srq);
+	if (ret)
+		return ret;
+	srq->xrcd = hca_xrcd(a->xrcd);
+	srq->cq = hca_cq(a->cq);
+	ret = hca_srqn_alloc(srq);
+	if (ret) {
+		srq_free(srq);
+		return ret;
+	}
+	srq->ibv.handle = srq->number;
+	memset(srq->counters, 0, sizeof(*srq->counters));
+	atomic_fetch_add(&srq->xrcd->users, 1);
+	atomic_fetch_add(&srq->cq->users, 1);
+	srq->pub->xrcd = srq->xrcd->id;
+	atomic_store(&srq->pub->pd_id, hca_pd(a->pd)->id);
+	atomic_store(&srq->pub->srqn, srq->number);
 	*out = &srq->ibv;
 	return 0;
 }
 
+int hca_srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
+		      struct ibv_srq **out)
+{
+	enum ibv_srq_type type = a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ?
+					 a->srq_type :
+					 IBV_SRQT_BASIC;
+
+	if (a->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
+		return -EINVAL;
+	/* Tag matching, and its capabilities on another type. */
+	if (type == IBV_SRQT_TM || (a->comp_mask & IBV_SRQ_INIT_ATTR_TM))
+		return -EOPNOTSUPP;
+	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd ||
+	    a->pd->context != ctx)
+		return -EINVAL;
+	if (type == IBV_SRQT_XRC)
+		return create_xrc(ctx, a, out);
+	if (type != IBV_SRQT_BASIC)
+		return -EINVAL;
+	/* They start alike (ibv_create_srq_ex(3) rests on it, too). */
+	return hca_srq_create(a->pd, (struct ibv_srq_init_attr *)a, out);
+}
+
+int hca_srq_number(struct ibv_srq *ibsrq, uint32_t *number)
+{
+	const struct hca_srq *srq = hca_srq(ibsrq);
+
+	if (!srq->xrcd)
+		return -EINVAL;
+	*number = srq->number;
+	return 0;
+}
+
+/* Nothing is changed when one of the values is refused (ibv_modify_srq(3)). */
 int hca_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	struct hca_srq *srq = hca_srq(ibsrq);
+	uint32_t depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rq.limit;
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
+						atomic_load(&srq->event_below);
 
-	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+	if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) || depth == 0 ||
+	    depth > HCA_MAX_QP_WR || limit > depth)
 		return -EINVAL;
-	if (mask & IBV_SRQ_MAX_WR)
-		return -EOPNOTSUPP; /* no resizing: IBV_DEVICE_SRQ_RESIZE is off */
+	if (mask & IBV_SRQ_MAX_WR) {
+		int ret = hca_rq_resize(&srq->rq, depth, hca_pd(ibsrq->pd),
+					HCA_RESOURCE_SHARED_RECV_QUEUE,
+					&srq->memory);
+
+		if (ret)
+			return ret;
+	}
 	if (mask & IBV_SRQ_LIMIT) {
-		if (attr->srq_limit > srq->rq.limit)
-			return -EINVAL;
 		hca_lock(&srq->rq.consume_lock);
 		atomic_store(&srq->event_below, attr->srq_limit);
 		hca_srq_check_limit(srq);
@@ -77,12 +182,17 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 
 	if (atomic_load(&srq->users) > 0)
 		return -EBUSY;
+	if (srq->xrcd) {
+		atomic_store(&srq->pub->srqn, 0);
+		hca_srqn_hide(srq->number);
+		hca_process.transport->srq_forget(srq);
+		hca_counters_retire_srq(srq);
+		hca_number_free(srq->number);
+		atomic_fetch_sub(&srq->cq->users, 1);
+		atomic_fetch_sub(&srq->xrcd->users, 1);
+	}
 	hca_async_srq_forget(srq);
-	hca_memory_free(&srq->memory, HCA_RESOURCE_SHARED_RECV_QUEUE);
-	atomic_fetch_sub(&hca_pd(ibsrq->pd)->users, 1);
-	pthread_mutex_destroy(&ibsrq->mutex);
-	pthread_cond_destroy(&ibsrq->cond);
-	free(srq);
+	srq_free(srq);
 	return 0;
 }
 

@@ -37,6 +37,15 @@ bool cma_addr_is_any(const struct sockaddr *addr)
 	return IN6_IS_ADDR_UNSPECIFIED(&in6(addr)->sin6_addr);
 }
 
+bool cma_addr_is_multicast(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return IN_MULTICAST(ntohl(in4(addr)->sin_addr.s_addr));
+	if (IN6_IS_ADDR_V4MAPPED(&in6(addr)->sin6_addr))
+		return (in6(addr)->sin6_addr.s6_addr[12] & 0xf0) == 0xe0;
+	return IN6_IS_ADDR_MULTICAST(&in6(addr)->sin6_addr);
+}
+
 bool cma_addr_is_loopback(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)

@@ -77,6 +77,7 @@ int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place);
 /* 0 for families that are not served. */
 socklen_t cma_addr_len(const struct sockaddr *addr);
 bool cma_addr_is_any(const struct sockaddr *addr);
+bool cma_addr_is_multicast(const struct sockaddr *addr);
 bool cma_addr_is_loopback(const struct sockaddr *addr);
 bool cma_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 uint16_t cma_addr_port(const struct sockaddr *addr);
@@ -109,6 +110,7 @@ struct cma_event {
 	struct rdma_cm_event pub;
 	struct list entry;
 	struct cma_id *owner; /* whose destruction waits for the ack */
+	uint32_t group_serial; /* of MULTICAST_JOIN */
 	uint8_t private_data[CM_DREP_PRIVATE];
 };
 
@@ -204,6 +206,10 @@ struct cma_id {
 	pthread_mutex_t qp_lock;
 	bool qp_error_due;
 
+	/* multicast groups (multicast.c) */
+	struct list groups;
+	uint32_t group_serial;
+
 	/* endpoint (ep.c) */
 	struct ibv_qp_init_attr *qp_init_attr;
 	void *connect_data;
@@ -282,7 +288,20 @@ int cma_conn_refusal(const struct cm_mad *request, int reason,
 		     struct cm_mad *answer);
 uint32_t cma_random(uint32_t mask);
 
+/* ---- multicast groups (multicast.c) ---- */
+
+/* The program takes a MULTICAST_JOIN; returns false to drop it. */
+bool cma_group_deliver(struct cma_event *ev);
+/* Takes the QP out of all groups; without the lock. */
+void cma_groups_detach(struct cma_id *id);
+/* The identifier's end. */
+void cma_groups_free(struct cma_id *id);
+
 /* ---- queue pairs (qp.c) ---- */
+
+/* The identifier's QP, if there is one; without the lock. */
+int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid);
+void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid);
 
 int cma_qp_connect(struct cma_id *id); /* INIT, RTR, RTS; without the lock */
 void cma_qp_fail(struct cma_id *id);   /* error state; without the lock */

@@ -58,6 +58,7 @@ int cma_id_create(struct rdma_event_channel *channel, void *context,
 	id->link_fd = -1;
 	id->conn.local_comm_id = cma_random(UINT32_MAX);
 	id->conn.local_psn = cma_random(0xffffff);
+	list_init(&id->groups);
 	list_init(&id->unclaimed);
 	list_init(&id->incoming);
 	list_init(&id->sibling);
@@ -91,6 +92,7 @@ void cma_id_shut(struct cma_id *id)
 	cma_conn_input(id, CM_DO_DESTROY, NULL);
 	pthread_mutex_unlock(&id->lock);
 	cma_link_close(id);
+	cma_groups_free(id);
 
 	list_init(&events);
 	cma_channel_take(cma_channel_of(id->pub.channel), id, &events);
@@ -220,6 +222,8 @@ bool cma_event_deliver(struct cma_event *ev)
 		return request_deliver(ev);
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		return response_deliver(ev);
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		return cma_group_deliver(ev);
 	case RDMA_CM_EVENT_REJECTED:
 		if (ev->owner->connect_failed)
 			return false;

@@ -1,30 +1,230 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups by the communication manager: not supported yet. The calls
- * check their arguments as rdma_join_multicast(3) demands and then say so.
+ * Multicast groups by the communication manager (rdma_join_multicast(3)). Inside
+ * a host there is no fabric to be told of a member: the group's GID follows from
+ * its IP address, joining is an event, and the identifier's QP is attached when
+ * the program takes that event.
  */
+#define LOG_ROOM "rdmacm"
+#include <stdlib.h>
+#include <string.h>
+
 #include "rdmacm/cma.h"
+#include "util/log.h"
+
+/* Destination of datagrams to a group. */
+#define QPN_MULTICAST 0xffffff
+
+struct cma_group {
+	struct list entry;
+	uint32_t serial;     /* what its event knows of it */
+	struct sockaddr_storage addr;
+	union ibv_gid gid;
+	bool sends_only;
+	bool attached;
+};
+
+/* id->lock is held for these two. */
+static struct cma_group *group_by_serial(struct cma_id *id, uint32_t serial)
+{
+	list_for_each(g, &id->groups, struct cma_group, entry)
+		if (g->serial == serial)
+			return g;
+	return NULL;
+}
+
+static struct cma_group *group_by_addr(struct cma_id *id,
+				       const struct sockaddr *addr)
+{
+	struct sockaddr_storage want;
+
+	cma_addr_copy(&want, addr);
+	list_for_each(g, &id->groups, struct cma_group, entry)
+		if (cma_addr_same_host((struct sockaddr *)&g->addr,
+				       (struct sockaddr *)&want))
+			return g;
+	return NULL;
+}
+
+static struct cma_event *event_new(struct cma_id *id, const struct cma_group *g,
+				   void *context)
+{
+	struct cma_event *ev = cma_event_new(id, &id->pub,
+					     RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	struct rdma_ud_param *ud;
+
+	if (!ev)
+		return NULL;
+	ev->group_serial = g->serial;
+	ud = &ev->pub.param.ud;
+	ud->private_data = context;
+	ud->ah_attr.is_global = 1;
+	ud->ah_attr.grh.dgid = g->gid;
+	ud->ah_attr.grh.sgid_index = id->sgid_index;
+	ud->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
+	ud->ah_attr.grh.traffic_class = id->tos;
+	ud->ah_attr.port_num = id->pub.port_num;
+	ud->qp_num = QPN_MULTICAST;
+	ud->qkey = RDMA_UDP_QKEY;
+	return ev;
+}
+
+/* The lock is held. */
+static int join(struct cma_id *id, const struct sockaddr *addr, bool sends_only,
+		void *context)
+{
+	struct cma_event *ev;
+	struct cma_group *g;
+
+	if (!cma_id_is_datagram(id) || !id->device ||
+	    !cma_addr_is_multicast(addr))
+		return -EINVAL;
+	if (group_by_addr(id, addr))
+		return -EADDRINUSE;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->serial = ++id->group_serial;
+	g->sends_only = sends_only;
+	cma_addr_copy(&g->addr, addr);
+	cma_addr_to_gid((struct sockaddr *)&g->addr, &g->gid);
+	ev = event_new(id, g, context);
+	if (!ev) {
+		free(g);
+		return -ENOMEM;
+	}
+	list_push(&id->groups, &g->entry);
+	cma_event_post(ev);
+	return 0;
+}
+
+bool cma_group_deliver(struct cma_event *ev)
+{
+	struct cma_id *id = ev->owner;
+	struct cma_group *g;
+	union ibv_gid gid;
+	bool attach;
+	int ret = 0;
+
+	pthread_mutex_lock(&id->lock);
+	g = group_by_serial(id, ev->group_serial);
+	attach = g && !g->sends_only && id->pub.qp;
+	if (g)
+		gid = g->gid;
+	pthread_mutex_unlock(&id->lock);
+	if (!g)
+		return false; /* left meanwhile */
+	if (attach)
+		ret = cma_qp_attach(id, &gid);
+	if (ret) {
+		ev->pub.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+		ev->pub.status = ret;
+	}
+	pthread_mutex_lock(&id->lock);
+	g = group_by_serial(id, ev->group_serial);
+	if (g)
+		g->attached = attach && !ret;
+	pthread_mutex_unlock(&id->lock);
+	if (!g && attach && !ret)
+		cma_qp_detach(id, &gid);
+	return g;
+}
+
+void cma_groups_detach(struct cma_id *id)
+{
+	list_for_each(g, &id->groups, struct cma_group, entry) {
+		if (g->attached)
+			cma_qp_detach(id, &g->gid);
+		g->attached = false;
+	}
+}
+
+void cma_groups_free(struct cma_id *id)
+{
+	struct list *entry;
+
+	cma_groups_detach(id);
+	while ((entry = list_pop(&id->groups)))
+		free(list_entry(entry, struct cma_group, entry));
+}
+
+static int join_public(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
+		       bool sends_only, void *context)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	if (!cma_addr_len(addr))
+		return cma_result(-EINVAL);
+	pthread_mutex_lock(&id->lock);
+	ret = join(id, addr, sends_only, context);
+	pthread_mutex_unlock(&id->lock);
+	if (!ret)
+		ret = cma_id_complete(id);
+	return cma_result(ret);
+}
 
 CMA_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 				   void *context)
 {
-	if (!cma_addr_len(addr))
-		return cma_result(-EINVAL);
-	return cma_result(-EOPNOTSUPP);
+	return join_public(id, addr, false, context);
 }
 
 CMA_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
-				      struct rdma_cm_join_mc_attr_ex *mc_join_attr,
+				      struct rdma_cm_join_mc_attr_ex *attr,
 				      void *context)
 {
-	if (!(mc_join_attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_ADDRESS) ||
-	    !cma_addr_len(mc_join_attr->addr))
+	const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
+				RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+
+	if ((attr->comp_mask & needed) != needed ||
+	    attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED ||
+	    attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return cma_result(-EINVAL);
-	return cma_result(-EOPNOTSUPP);
+	return join_public(id, attr->addr,
+			   attr->join_flags ==
+				   RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+			   context);
 }
 
-CMA_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+/* An event that waits of a group that is left goes: nobody is to wake up for it.
+ * The lock is held. */
+static void event_drop(struct cma_id *id, uint32_t serial)
 {
-	/* Nothing was ever joined. */
-	return cma_result(cma_addr_len(addr) ? -EADDRNOTAVAIL : -EINVAL);
+	struct cma_channel *ch = cma_channel_of(id->pub.channel);
+	struct list events;
+
+	list_init(&events);
+	cma_channel_take(ch, id, &events);
+	list_for_each_safe(ev, &events, struct cma_event, entry) {
+		if (ev->pub.event != RDMA_CM_EVENT_MULTICAST_JOIN ||
+		    ev->group_serial != serial)
+			continue;
+		list_remove(&ev->entry);
+		free(ev);
+	}
+	cma_channel_put(ch, &events);
+}
+
+CMA_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
+				    struct sockaddr *addr)
+{
+	struct cma_id *id = cma_id_of(cm_id);
+	struct cma_group *g;
+
+	if (!cma_addr_len(addr))
+		return cma_result(-EINVAL);
+	pthread_mutex_lock(&id->lock);
+	g = group_by_addr(id, addr);
+	if (g) {
+		list_remove(&g->entry);
+		event_drop(id, g->serial);
+	}
+	pthread_mutex_unlock(&id->lock);
+	if (!g)
+		return cma_result(-EADDRNOTAVAIL);
+	if (g->attached)
+		cma_qp_detach(id, &g->gid);
+	free(g);
+	return 0;
 }

@@ -62,6 +62,25 @@ void cma_qp_fail_soon(struct cma_id *id)
 	pthread_mutex_unlock(&id->qp_lock);
 }
 
+int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid)
+{
+	int ret = 0;
+
+	qp_enter(id);
+	if (id->pub.qp)
+		ret = -ibv_attach_mcast(id->pub.qp, gid, 0);
+	qp_leave(id);
+	return ret;
+}
+
+void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid)
+{
+	qp_enter(id);
+	if (id->pub.qp)
+		ibv_detach_mcast(id->pub.qp, gid, 0);
+	qp_leave(id);
+}
+
 /* ---- attributes of the states ---- */
 
 static void attr_init(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
@@ -337,6 +356,8 @@ CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	struct cma_id *own = cma_id_of(id);
 	struct ibv_qp *qp;
 
+	/* A QP in a group would stay, unknown to anybody. */
+	cma_groups_detach(own);
 	qp_enter(own);
 	qp = id->qp;
 	id->qp = NULL;

@@ -120,8 +120,13 @@ static int destination_find(struct cma_id *id)
 	struct rdma_addr *route = &id->pub.route.addr;
 	struct cma_gid_place place;
 	char text[CMA_ADDR_TEXT];
-	int ret = cma_addr_check_local(&route->dst_addr);
+	int ret;
 
+	if (cma_addr_is_multicast(&route->dst_addr)) {
+		cma_addr_to_gid(&route->dst_addr, &route->addr.ibaddr.dgid);
+		return 0;
+	}
+	ret = cma_addr_check_local(&route->dst_addr);
 	if (ret) {
 		tell_unreachable(cma_addr_text(&route->dst_addr, text));
 		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;

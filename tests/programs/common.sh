@@ -7,6 +7,8 @@
 #   BUSBAR  the executable under test (required)
 #   N       repetitions (1)
 #   DEVICE  the device to use (soft0)
+#   PACKAGE what to install when the program is not there
+#   EXPECT  the message that must end the run; by default it must succeed
 #
 # Exit status: 0 passed, 1 failed, 77 a program that is needed is not here.
 # Nothing here sleeps for luck: a server is ready when it listens.
@@ -14,7 +16,12 @@ set -eu
 
 BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
 DEVICE=${DEVICE:-soft0}
-limit_s=${LIMIT_S:-20}
+# Messages of the adapter would stand between the programs' own lines.
+export BUSBAR_LOG="${BUSBAR_LOG:-error}"
+limit_s=${LIMIT_S:-60}
+# For those that run a file of this folder.
+# shellcheck disable=SC2034
+here=$(realpath "$(dirname "$0")")
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-programs.XXXXXX")
 server_pid=
 # Some programs leave files where they stand.
@@ -23,10 +30,7 @@ cd "$tmp"
 cleanup() {
 	status=$?
 	trap - EXIT INT TERM
-	if [ -n "$server_pid" ]; then
-		kill "$server_pid" 2>/dev/null || true
-		wait "$server_pid" 2>/dev/null || true
-	fi
+	[ -z "$server_pid" ] || stop_server
 	cd /
 	rm -rf "$tmp"
 	exit "$status"
@@ -37,9 +41,9 @@ trap 'exit 143' TERM
 
 # need PROGRAM...: skips the test when one is not installed.
 need() {
-	for program; do
-		if ! command -v "$program" >/dev/null; then
-			echo "skipped: $program is not installed"
+	for needed; do
+		if ! command -v "$needed" >/dev/null; then
+			echo "skipped: $needed is not installed${PACKAGE:+ ($PACKAGE)}"
 			exit 77
 		fi
 	done
@@ -101,7 +105,7 @@ server_alive() {
 wait_ready() {
 	tries=0
 	until "$@"; do
-		server_alive || fail "the server ended before it was ready"
+		refused || server_alive || fail "the server ended before it was ready"
 		tries=$((tries + 1))
 		[ "$tries" -lt 1000 ] || fail "the server was not ready in ten seconds"
 		sleep 0.01
@@ -116,6 +120,13 @@ finish_server() {
 	[ "$status" -eq 0 ] || fail "the server ended with status $status"
 }
 
+# For servers that have no end of their own.
+stop_server() {
+	kill "$server_pid" 2>/dev/null || true
+	wait "$server_pid" 2>/dev/null || true
+	server_pid=
+}
+
 # run_client COMMAND...: in the foreground, output in client.log.
 run_client() {
 	status=0
@@ -126,6 +137,76 @@ run_client() {
 # expect FILE PATTERN: a line of the log that must be there (basic regex).
 expect() {
 	grep -q -- "$2" "$tmp/$1.log" || fail "no line like '$2' in the $1's output"
+}
+
+# The number of the first RoCE v2 address.
+first_gid() {
+	"$BUSBAR" devices "$DEVICE" |
+		awk '$1 == "gid" && $3 == "RoCE" && $4 == "v2" { print $2; exit }'
+}
+
+# place_options WORDS: into $options, with GID and FILE in the place of what only
+# the run knows.
+place_options() {
+	options=
+	for option; do
+		case $option in
+		GID)
+			option=$(first_gid)
+			[ -n "$option" ] || fail "$DEVICE has no RoCE v2 address"
+			;;
+		*FILE)
+			truncate -s 32M "$tmp/file"
+			option=${option%FILE}$tmp/file
+			;;
+		esac
+		options="$options $option"
+	done
+}
+
+# Whether this run is one that must be refused.
+refused() {
+	[ -n "${EXPECT:-}" ]
+}
+
+# said MESSAGE: in the output of the client or the server.
+said() {
+	cat "$tmp"/*.log | grep -q -F -- "$1"
+}
+
+# alone "COMMAND": to its end, which must be good, or, when EXPECT is set, bad
+# with that message.
+alone() {
+	status=0
+	# shellcheck disable=SC2086 # commands are words
+	(on_busbar $1) >"$tmp/client.log" 2>&1 || status=$?
+	if refused; then
+		[ "$status" -ne 0 ] || fail "it works, and should say: $EXPECT"
+		said "$EXPECT" || fail "it ended without saying: $EXPECT"
+	else
+		[ "$status" -eq 0 ] || fail "it ended with status $status"
+	fi
+}
+
+# pair READY "SERVER" "CLIENT": both to their ends, good or bad likewise. A
+# server that has to be refused may end before it is ready.
+pair() {
+	# shellcheck disable=SC2086
+	start_server $2
+	if refused; then
+		wait_ready ready_or_ended "$1"
+		alone "$3"
+		stop_server
+	else
+		wait_ready "$1"
+		# shellcheck disable=SC2086
+		run_client $3
+		finish_server
+	fi
+}
+
+ready_or_ended() {
+	! server_alive || "$1"
 }
 
 # Runs once() N times.

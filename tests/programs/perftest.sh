@@ -1,29 +1,79 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# perftest.sh TOOL [KIND [-R]]: a program of perftest (ib_send_lat ...) over RC or
-# UD to its table of results; with -R the connection is made by the RDMA CM.
+# perftest.sh TOOL OPTIONS: a program of perftest (ib_send_lat ...) from its start
+# to its table of results, which must have every line that the options promise
+# and figures above zero in them.
 . "$(dirname "$0")/common.sh"
 tool=${1:?ib_send_lat, ib_write_bw ...}
-kind=${2:-RC}
-cm=${3:-}
+shift
 need "$tool"
+place_options "$@"
+
+# Few exchanges: this is about whether it works. With UD and UC no more than
+# receives are posted, because these services lose what finds none.
+case " $options " in
+*" -n "* | *" -D "*) ;;
+*" -a "*) options="$options -n 20" ;;
+*) options="$options -n 200" ;;
+esac
+
+# The sizes that the options promise: -a goes by powers of two. With
+# --report-both the sum is followed by both parts.
+lines=1
+case " $options " in
+*" -c UD "*" -a "* | *" -a "*" -c UD "*) lines=12 ;;
+*" -a "*) lines=23 ;;
+*" --report-both "*) lines=3 ;;
+esac
+
+ready() {
+	tcp_listens "$port" || cm_listens "$port"
+}
+
+# Bytes, iterations, then figures; the last is the message rate of a bandwidth
+# test or the 99.9th percentile of a latency.
+check_table() {
+	awk -v want="$lines" '
+		/^ #bytes/ { table = 1; next }
+		!table || $1 !~ /^[0-9]+$/ { next }
+		{
+			seen++
+			for (i = 1; i <= NF; i++)
+				if ($i !~ /^[0-9]+(\.[0-9]+)?$/)
+					bad = $0
+			if (NF < 4 || $2 < 1 || $NF <= 0)
+				bad = $0
+		}
+		END {
+			if (bad)
+				print "not a line of results: " bad
+			else if (seen != want)
+				print seen + 0 " lines of results, not " want
+			else
+				exit 0
+			exit 1
+		}' "$tmp/client.log" || fail "the table of results is not complete"
+}
+
+# --output prints one figure and no table.
+check_figure() {
+	awk '/^[0-9]+(\.[0-9]+)?$/ && $1 > 0 { seen++ } END { exit seen != 1 }' \
+		"$tmp/client.log" || fail "there is no figure"
+}
+
+check() {
+	case " $options " in
+	*" --output="*) check_figure ;;
+	*) check_table ;;
+	esac
+}
 
 once() {
 	free_port
-	# shellcheck disable=SC2086 # $cm is an option or nothing
-	start_server "$tool" -d "$DEVICE" -c "$kind" -F -n 1000 -p "$port" $cm
-	if [ -n "$cm" ]; then
-		wait_ready cm_listens "$port"
-	else
-		wait_ready tcp_listens "$port"
-	fi
-	# shellcheck disable=SC2086
-	run_client "$tool" -d "$DEVICE" -c "$kind" -F -n 1000 -p "$port" $cm \
-		127.0.0.1
-	finish_server
-	# bytes, iterations, then figures
-	expect client '^ *[0-9][0-9]*  *1000  *[0-9.]'
+	pair ready "$tool -d $DEVICE -F -p $port $options" \
+		"$tool -d $DEVICE -F -p $port $options 127.0.0.1"
+	refused || check
 }
 
 repeat

@@ -1,40 +1,35 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# pingpong.sh KIND [OPTIONS]: ibv_KIND_pingpong (rc, ud, uc, srq) between two
-# processes; "-g" takes the first RoCE v2 address. The programs check the data
-# themselves with -c, which is given where they know it.
+# pingpong.sh PROGRAM OPTIONS: ibv_rc_pingpong and its siblings between two
+# processes. They check the data themselves with -c, which is given where they
+# know it (to ibv_xsrq_pingpong it means something else).
 . "$(dirname "$0")/common.sh"
-kind=${1:?rc, ud, uc or srq}
-program=ibv_${kind}_pingpong
+program=${1:?ibv_rc_pingpong, ...}
 shift
 need "$program"
+place_options "$@"
 
-first_gid() {
-	"$BUSBAR" devices "$DEVICE" |
-		awk '$1 == "gid" && $3 == "RoCE" && $4 == "v2" { print $2; exit }'
+done_line='^[0-9]* iters in'
+case $program in
+ibv_xsrq_pingpong) done_line='test complete' ;;
+*) options="$options -c" ;;
+esac
+
+ready() {
+	tcp_listens "$port"
 }
 
-options=
-for option; do
-	if [ "$option" = -g ]; then
-		gid=$(first_gid)
-		[ -n "$gid" ] || fail "$DEVICE has no RoCE v2 address"
-		option="-g $gid"
-	fi
-	options="$options $option"
-done
+check() {
+	expect client "$done_line"
+	expect server "$done_line"
+}
 
 once() {
 	free_port
-	# shellcheck disable=SC2086 # options are words
-	start_server "$program" -d "$DEVICE" -p "$port" $options
-	wait_ready tcp_listens "$port"
-	# shellcheck disable=SC2086
-	run_client "$program" -d "$DEVICE" -p "$port" $options 127.0.0.1
-	finish_server
-	expect client '1000 iters in'
-	expect server '1000 iters in'
+	pair ready "$program -d $DEVICE -p $port $options" \
+		"$program -d $DEVICE -p $port $options 127.0.0.1"
+	refused || check
 }
 
 repeat

@@ -157,7 +157,7 @@ static void drop_qps(struct shm_link *l)
 		qp->remote = NULL;
 		if (qp->sq.tail != qp->sq.head &&
 		    qp->tx_blocked == HCA_TX_OPEN) {
-			if (qp->ibv.qp_type == IBV_QPT_RC)
+			if (shm_is_reliable(qp))
 				shm_retry_lost(qp);
 			else
 				hca_sq_run(qp); /* finds no link: lost */
@@ -178,8 +178,13 @@ static void link_down(struct shm_link *l)
 	unmap_blocks(l);
 	drop_qps(l);
 	link_lock_data(l);
+	link_unlock_data(l);
+	/* From here on nothing more is sent through the link. */
+	shm_xrc_link_lost(l);
+	link_lock_data(l);
 	list_splice(&waiting, &l->backlog_qps);
 	atomic_store(&l->backlog, 0);
+	shm_responders_free(l);
 	link_release_parts(l);
 	link_unlock_data(l);
 	atomic_store(&l->state, SHM_LINK_FREE);
@@ -368,12 +373,11 @@ static bool owns_block(const struct shm_link *l, uint32_t block)
 	return false;
 }
 
-struct shm_link *shm_link_get(uint32_t block, bool *refused)
+/* The link to the owner of a block, if there is one or will be. */
+static struct shm_link *link_known(uint32_t block)
 {
 	struct shm_link *l = atomic_load(&shm.by_block[block]);
-	int ret;
 
-	*refused = false;
 	if (l)
 		return l;
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
@@ -388,6 +392,17 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 		if (state == SHM_LINK_CONNECTING && l->target_block == block)
 			return l;
 	}
+	return NULL;
+}
+
+struct shm_link *shm_link_get(uint32_t block, bool *refused)
+{
+	struct shm_link *l = link_known(block);
+	int ret;
+
+	*refused = false;
+	if (l)
+		return l;
 	ret = block ? link_connect(block, &l) : -ECONNREFUSED;
 	if (ret) {
 		/* EAGAIN: the owner's backlog is full, it is alive. */
@@ -395,6 +410,32 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 		return NULL;
 	}
 	return l;
+}
+
+/* Whether a process would have us; asking with a HELLO would make it warn. */
+static bool may_call(uint32_t block)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	int fd = connect_block(block);
+	bool may;
+
+	if (fd < 0)
+		return false;
+	may = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	      (cred.uid == geteuid() || hca_settings.shm_peers == HCA_PEERS_ANY);
+	close(fd);
+	return may;
+}
+
+bool shm_link_reach(uint32_t block)
+{
+	struct shm_link *l = link_known(block);
+	bool refused;
+
+	if (!l && may_call(block))
+		l = shm_link_get(block, &refused);
+	return l && atomic_load(&l->state) != SHM_LINK_UP;
 }
 
 /* ---- accepting ---- */
@@ -548,8 +589,8 @@ int shm_block_claimed(uint32_t block, int listen_fd)
 
 /* ---- QPs ---- */
 
-static const struct hca_qp_public *find_remote(const struct shm_link *l,
-					       uint32_t qpn)
+const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
+					    uint32_t qpn)
 {
 	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
 		if (atomic_load(&l->peer->blocks[i]) == qpn >> HCA_QPN_BLOCK_BITS)
@@ -564,7 +605,7 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	list_push(&l->qps, &qp->link_entry);
 	hca_lock(&qp->sq_lock);
 	qp->link = l;
-	qp->remote = find_remote(l, qp->attr.dest_qp_num);
+	qp->remote = shm_find_remote(l, qp->attr.dest_qp_num);
 	hca_unlock(&qp->sq_lock);
 }
 
@@ -638,6 +679,7 @@ void shm_qp_forget(struct hca_qp *qp)
 
 void shm_links_stop(void)
 {
+	shm_mcast_stop();
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
 
@@ -663,6 +705,7 @@ void shm_links_forked(void)
 			close(l->kick_fd);
 		/* The parent's structures stay as they are, unused. */
 	}
+	shm_mcast_stop();
 	memset(shm.by_block, 0, sizeof(shm.by_block));
 	atomic_store(&shm.link_count, 0);
 	pthread_mutex_init(&shm.lock, NULL);

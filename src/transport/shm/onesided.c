@@ -93,15 +93,14 @@ static enum ibv_wc_status copy_all(const struct shm_link *l, bool read,
 }
 
 static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
-				       const struct hca_swqe *e, bool read,
-				       struct iovec *iov, int count)
+				       const struct hca_swqe *e, uint32_t pd_id,
+				       bool read, struct iovec *iov, int count)
 {
 	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
 	int hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
 	struct hca_key_use use = {
 		.rkey = e->rkey,
-		.pd_id = atomic_load_explicit(&qp->remote->pd_id,
-					      memory_order_relaxed),
+		.pd_id = pd_id,
 		.qpn = qp->attr.dest_qp_num,
 		.access = right,
 		.iova = e->remote_addr,
@@ -118,7 +117,8 @@ static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
 }
 
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
-				const struct hca_swqe *e)
+				const struct hca_swqe *e,
+				const struct hca_qp_public *owner)
 {
 	bool read = e->opcode == IBV_WR_RDMA_READ;
 	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
@@ -134,7 +134,10 @@ enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */
 		return IBV_WC_SUCCESS;
-	return checked_copy(qp, l, e, read, iov, count);
+	return checked_copy(qp, l, e,
+			    atomic_load_explicit(&owner->pd_id,
+						 memory_order_relaxed),
+			    read, iov, count);
 }
 
 static bool announced(const struct hca_segment *s, uint64_t id)

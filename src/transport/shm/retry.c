@@ -84,15 +84,23 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
 static void resolve_datagram(struct hca_qp *qp)
 {
 	uint32_t qpn = 0;
-	bool waiting, refused = false;
+	bool waiting, multicast = false, refused = false;
 
 	hca_lock(&qp->sq_lock);
 	waiting = qp->sq.next != qp->sq.head;
-	if (waiting)
-		qpn = hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn;
+	if (waiting) {
+		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
+
+		qpn = e->ud.qpn;
+		multicast = e->ud.ah->multicast;
+	}
 	hca_unlock(&qp->sq_lock);
 	if (!waiting)
 		return;
+	if (multicast) {
+		shm_multicast_resolve(qp);
+		return;
+	}
 	pthread_mutex_lock(&shm.lock);
 	shm_link_get(qpn >> HCA_QPN_BLOCK_BITS, &refused);
 	pthread_mutex_unlock(&shm.lock);
@@ -111,10 +119,13 @@ static void resolve_datagram(struct hca_qp *qp)
 
 void shm_retry_expired(struct hca_qp *qp)
 {
-	if (qp->ibv.qp_type == IBV_QPT_UD)
+	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		resolve_datagram(qp);
-	else
+	} else {
 		shm_qp_resolve(qp, false);
+		if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+			shm_xrc_resolve(qp);
+	}
 	hca_lock(&qp->sq_lock);
 	if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
 		qp->tx_blocked = HCA_TX_OPEN;

@@ -189,6 +189,13 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 	return copy_in(qp, e, x.at, l->rx->data + x.offset, x.length);
 }
 
+/*
+ * A completion of RoCE v2 says which header the datagram had (IBTA annex 17,
+ * A17.4.5.1). The verbs have no field for it; adapters put it where InfiniBand
+ * has the service level, and UCX drops what does not match.
+ */
+enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
+
 static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
@@ -213,6 +220,8 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	/* Or the key that was invalidated. */
 	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
 		wc.imm_data = m->imm;
+	if (unlikely(wc.wc_flags & IBV_WC_GRH))
+		wc.sl = m->flags & SHM_IPV4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6;
 	if (likely(status == IBV_WC_SUCCESS))
 		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
 	else
@@ -395,16 +404,19 @@ static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 	HCA_COUNT_RARE(qp, RX_ACCESS_FAULTS, 1);
 	/* In this order: who reads the event finds the state. */
 	hca_qp_fail(qp);
-	hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
-				       IBV_EVENT_QP_REQ_ERR :
-				       IBV_EVENT_QP_ACCESS_ERR);
+	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
+		hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
+					       IBV_EVENT_QP_REQ_ERR :
+					       IBV_EVENT_QP_ACCESS_ERR);
 }
 
 static void receive_atomic(struct hca_qp *qp, struct message *m)
 {
 	enum ibv_wc_status status;
 
-	if (qp->ibv.qp_type != IBV_QPT_RC || !expected(qp, m)) {
+	if ((qp->ibv.qp_type != IBV_QPT_RC &&
+	     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
+	    !expected(qp, m)) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
@@ -421,6 +433,81 @@ static void receive_atomic(struct hca_qp *qp, struct message *m)
 	HCA_COUNT_RARE(qp, RX_ATOMICS, 1);
 	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
+}
+
+/* What is addressed to an XRC SRQ, as a message to one QP. NULL: not accepted. */
+static struct hca_qp *xrc_responder(struct shm_link *l, struct message *m)
+{
+	struct shm_xrc_header h = shm_xrc_header(m->dst_qpn, m->src_qpn, m->psn);
+
+	m->src_qpn = h.src_qpn;
+	m->psn = h.psn;
+	return shm_xrc_responder(l, &h, m->flags & SHM_XRC_FIRST,
+				 atomic_load_explicit(&m->slot->timer,
+						      memory_order_relaxed));
+}
+
+struct delivery {
+	struct shm_link *link;
+	const struct message *message;
+};
+
+static void deliver_copy(struct hca_qp *qp, void *arg)
+{
+	const struct delivery *d = arg;
+	struct message m = *d->message;
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	if (state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
+	    state != IBV_QPS_SQD && state != IBV_QPS_SQE)
+		return;
+	if (qp->no_self_multicast && m.src_qpn == qp->ibv.qp_num)
+		return;
+	receive_datagram(d->link, qp, &m);
+}
+
+/* A copy for each QP that is attached to the group in the datagram's header. */
+static void receive_multicast(struct shm_link *l, const struct message *m)
+{
+	struct delivery d = { l, m };
+	uint8_t grh[HCA_GRH_BYTES];
+	union ibv_gid group;
+	struct shm_extent x;
+	const uint8_t *from = m->slot->payload;
+
+	if (m->flags & SHM_IN_DATA) {
+		memcpy(&x, from, sizeof(x));
+		if (x.offset > SHM_DATA_BYTES - sizeof(grh))
+			return;
+		from = l->rx->data + x.offset;
+	}
+	memcpy(grh, from, sizeof(grh));
+	if (hca_grh_destination(grh, &group))
+		hca_mcast_each(&group, deliver_copy, &d);
+}
+
+/* What is for no single QP that accepts. NULL: it is done with. Apart, to leave the
+ * way of all other messages as short as it is. */
+static __attribute__((noinline, cold)) struct hca_qp *
+other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
+{
+	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+
+	if (datagram && m->dst_qpn == HCA_QPN_MULTICAST) {
+		receive_multicast(l, m);
+		return NULL;
+	}
+	if (!datagram && (m->flags & SHM_XRC)) {
+		qp = xrc_responder(l, m);
+		if (qp)
+			return qp;
+	}
+	if (qp && qp->counters)
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+	else
+		HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
+	mark(m, SHM_DROPPED, 0);
+	return NULL;
 }
 
 /* Are messages taken in this state? The first one may come before RTS. */
@@ -440,12 +527,9 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
 	if (unlikely(state != IBV_QPS_RTS && !receives_in(qp, state, m))) {
-		if (qp)
-			HCA_COUNT_RARE(qp, RX_DROPPED, 1);
-		else
-			HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
-		mark(m, SHM_DROPPED, 0);
-		return;
+		qp = other_destination(l, qp, m);
+		if (!qp)
+			return;
 	}
 	switch (m->op) {
 	case SHM_SEND:
@@ -466,7 +550,8 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 		receive_atomic(qp, m);
 		break;
 	case SHM_ACCESS_FAULT:
-		if (qp->ibv.qp_type != IBV_QPT_RC ||
+		if ((qp->ibv.qp_type != IBV_QPT_RC &&
+		     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
 		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
 			break;
 		refuse_access(qp, (enum ibv_wc_status)m->imm);

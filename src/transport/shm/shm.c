@@ -30,7 +30,7 @@ static void shm_qp_clear(struct hca_qp *qp)
 static int shm_qp_connect(struct hca_qp *qp)
 {
 	/* A peer that is not there yet is no error: transmission retries. */
-	if (qp->ibv.qp_type != IBV_QPT_UD)
+	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_RECV)
 		shm_qp_resolve(qp, true);
 	return 0;
 }
@@ -63,8 +63,10 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 							memory_order_relaxed);
 		bool look;
 
-		if (shm_harvest_due(l, acks, &look))
-			moved |= shm_harvest(l, look);
+		/* Who goes to sleep afterwards must not leave anything in the
+		 * peer's line: no other look follows. */
+		if (shm_harvest_due(l, acks, &look) || unlikely(!cq))
+			moved |= shm_harvest(l, look || !cq);
 		hca_unlock(&l->ack_lock);
 	}
 	return moved;
@@ -118,6 +120,8 @@ static const struct hca_transport_ops shm_ops = {
 	.qp_retry = shm_retry_expired,
 	.qp_forget = shm_qp_forget,
 	.key_fence = shm_key_fence,
+	.srq_forget = shm_srq_forget,
+	.mcast_enter = shm_mcast_enter,
 	.key_busy = shm_key_busy,
 	.poll = shm_poll,
 	.pending = shm_pending,

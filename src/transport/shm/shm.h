@@ -60,7 +60,10 @@ enum shm_flags {
 	SHM_IN_DATA = 1 << 2,     /* struct shm_extent in the payload */
 	SHM_PULL = 1 << 3,        /* struct shm_pull in the payload */
 	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
+	SHM_XRC = 1 << 5,         /* to an XRC SRQ, see shm_xrc_header() */
+	SHM_XRC_FIRST = 1 << 6,   /* none of its QP is on the way before it */
 	SHM_UNRELIABLE = 1 << 7,  /* of an unreliable connection */
+	SHM_IPV4 = SHM_XRC,       /* datagrams, which are never XRC: of IPv4 */
 };
 
 /* Marks of the receiver in a slot. */
@@ -87,6 +90,26 @@ struct shm_slot {
 	uint32_t ack;           /* of the other direction, see struct shm_ack */
 	uint8_t payload[SHM_SLOT_PAYLOAD];
 };
+
+/*
+ * Of an XRC message: its destination is the SRQ, and the target QP's number stands
+ * in the upper bytes of three words that have 24 bits. `timer` says how long a
+ * sender is to wait for a receive, as the target QP has it.
+ */
+struct shm_xrc_header {
+	uint32_t srqn, src_qpn, psn, target_qpn;
+};
+
+static inline struct shm_xrc_header shm_xrc_header(uint32_t dst, uint32_t src,
+						   uint32_t psn)
+{
+	return (struct shm_xrc_header){
+		.srqn = dst & HCA_PSN_MASK,
+		.src_qpn = src & HCA_PSN_MASK,
+		.psn = psn & HCA_PSN_MASK,
+		.target_qpn = dst >> 24 | src >> 24 << 8 | psn >> 24 << 16,
+	};
+}
 
 struct shm_extent {
 	uint32_t offset; /* in the data area */
@@ -160,6 +183,8 @@ struct shm_inflight {
 	uint32_t data_end; /* data area is free up to here behind this slot */
 };
 
+struct shm_responder;
+
 struct shm_link {
 	_Atomic int state; /* enum shm_link_state; changes under shm.lock */
 	unsigned place;    /* in shm.links */
@@ -194,11 +219,13 @@ struct shm_link {
 	uint32_t idle_polls;         /* with unacknowledged slots */
 	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
+	_Atomic uint32_t borrowed;   /* by senders that no list of it has */
 
 	/* Receive side. */
 	cache_aligned struct spin rx_lock;
 	struct shm_direction *rx;
 	_Atomic uint32_t rx_pos;     /* slots passed */
+	struct shm_responder **responders; /* XRC initiators; NULL: none yet */
 	uint32_t rx_marks;           /* of them marked */
 	uint32_t received;           /* polls that found any */
 	_Atomic uint32_t rx_ack;     /* both, as an acknowledgement word */
@@ -211,6 +238,12 @@ struct shm {
 	struct shm_link *links[SHM_LINKS];
 	struct shm_link *_Atomic by_block[HCA_QPN_BLOCKS];
 };
+
+static inline bool shm_is_reliable(const struct hca_qp *qp)
+{
+	return qp->ibv.qp_type == IBV_QPT_RC ||
+	       qp->ibv.qp_type == IBV_QPT_XRC_SEND;
+}
 
 extern struct shm shm;
 
@@ -233,6 +266,12 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait);
 void shm_qp_forget(struct hca_qp *qp);
 /* Ends a link that broke the rules. Progress thread. */
 void shm_link_reap(struct shm_link *l);
+/* What the peer shows of a QP or XRC SRQ of its; NULL: not its number. */
+const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
+					    uint32_t number);
+/* Links with the owner of a block, if it is one that we may talk to. True: the
+ * link is still being made. shm.lock is held. */
+bool shm_link_reach(uint32_t block);
 bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 
 /* ---- control.c: handshake messages ---- */
@@ -284,6 +323,50 @@ void shm_kick(struct shm_link *l);
 void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		    enum ibv_wc_status status);
 
+/* The parts of transmission that the other kinds of it need, too. */
+bool shm_remote_ready(const struct hca_qp *qp);
+/* A QP that waits for room. sq_lock and tx_lock are held. */
+void shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
+/* One slot: 0, -EAGAIN (no room), -EFAULT (a key), -EPERM (the QP may not do
+ * it). tx_lock is held. */
+int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e);
+int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_swqe *e);
+
+/* ---- xrc_tx.c ---- */
+void shm_transmit_xrc(struct hca_qp *qp);
+/* The addresses of an XRC message; tx_lock is held. */
+void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
+		     struct shm_slot *slot);
+/* The SRQ's side refused a message: tells the target QP's. sq_lock is held. */
+void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
+		     enum ibv_wc_status status);
+/* The retry timer's part: looks for the owner of the next message's SRQ. */
+void shm_xrc_resolve(struct hca_qp *qp);
+/* A link has ended: what was on the way through it is lost. shm.lock is held,
+ * and nobody transmits through the link any more. */
+void shm_xrc_link_lost(struct shm_link *l);
+
+/* ---- xrc_rx.c ---- */
+/* A QP that takes the message in, on behalf of the target; NULL: it is dropped.
+ * rx_lock is held. */
+struct hca_qp *shm_xrc_responder(struct shm_link *l,
+				 const struct shm_xrc_header *h, bool first,
+				 uint8_t rnr_timer);
+void shm_srq_forget(struct hca_srq *srq);
+/* The link's end; rx_lock is held. */
+void shm_responders_free(struct shm_link *l);
+
+/* ---- mcast.c ---- */
+/* A datagram to all processes that have members. sq_lock is held. 0, -EFAULT, or
+ * -EAGAIN: it waits for the links. */
+int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e);
+/* The retry timer's part. */
+void shm_multicast_resolve(struct hca_qp *qp);
+void shm_mcast_enter(bool joined);
+/* The adapter's end, also in a forked child. */
+void shm_mcast_stop(void);
+
 /* ---- local.c ---- */
 /* The next entry, which sends nothing (BIND_MW, LOCAL_INV). True when it is done
  * and transmission may go on. sq_lock is held. */
@@ -324,8 +407,11 @@ enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 				     const struct hca_swqe *e, uint64_t result);
 
 /* ---- onesided.c ---- */
+/* `owner`: whose protection domain the memory has to be in; the target QP, or an
+ * XRC SRQ. */
 enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
-				const struct hca_swqe *e);
+				const struct hca_swqe *e,
+				const struct hca_qp_public *owner);
 void shm_key_fence(uint32_t key);
 bool shm_key_busy(uint32_t key);
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16]);

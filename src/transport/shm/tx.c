@@ -147,7 +147,7 @@ static inline bool gather_check(const struct hca_qp *qp,
 
 static inline bool is_reliable(const struct hca_qp *qp)
 {
-	return qp->ibv.qp_type == IBV_QPT_RC;
+	return qp->ibv.qp_type != IBV_QPT_UC;
 }
 
 static inline uint8_t flags_of(const struct hca_qp *qp,
@@ -251,13 +251,20 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	s->psn = qp->tx_psn;
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
 	      e->length, e->opcode);
+	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+		shm_xrc_address(qp, e, s);
 	slot_publish(l, &w, is_reliable(qp) ? qp : NULL, index, last);
 	return 0;
 }
 
+int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
+{
+	return put_message(qp, l, e, qp->sq.next);
+}
+
 /* One datagram; as put_message(). */
-static int put_datagram(struct hca_qp *qp, struct shm_link *l,
-			 const struct hca_swqe *e)
+int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_swqe *e)
 {
 	uint32_t length = HCA_GRH_BYTES + e->length;
 	struct slot_writer w;
@@ -268,7 +275,8 @@ static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 		return -EAGAIN;
 	s = w.slot;
 	s->op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM;
-	s->flags = e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0;
+	s->flags = (e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
+		   (hca_ah_is_ipv4(e->ud.ah) ? SHM_IPV4 : 0);
 	to = s->payload;
 	if (length > SHM_SLOT_PAYLOAD) {
 		struct shm_extent x = { .length = length };
@@ -312,7 +320,7 @@ void shm_kick(struct shm_link *l)
 
 /* sq_lock and tx_lock are held. A QP that sends datagrams to several peers waits
  * for the first that is full. */
-static void backlog_add(struct shm_link *l, struct hca_qp *qp)
+void shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 {
 	if (qp->backlogged)
 		return;
@@ -327,11 +335,11 @@ static void backlog_add(struct shm_link *l, struct hca_qp *qp)
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
 {
 	hca_lock(&l->tx_lock);
-	backlog_add(l, qp);
+	shm_backlog_add(l, qp);
 	hca_unlock(&l->tx_lock);
 }
 
-static bool remote_ready(const struct hca_qp *qp)
+bool shm_remote_ready(const struct hca_qp *qp)
 {
 	const struct hca_qp_public *r = qp->remote;
 	uint32_t state;
@@ -370,7 +378,7 @@ static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm
 		status = IBV_WC_LOC_QP_OP_ERR;
 		goto complete;
 	}
-	if (unlikely(!remote_ready(qp))) {
+	if (unlikely(!shm_remote_ready(qp))) {
 		if (is_reliable(qp)) {
 			shm_retry_lost(qp);
 			return false;
@@ -381,7 +389,7 @@ static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm
 		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
 			  (int)l->pid);
 	} else {
-		status = shm_onesided(qp, l, e);
+		status = shm_onesided(qp, l, e, qp->remote);
 	}
 	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
@@ -521,7 +529,7 @@ static void transmit_connected(struct hca_qp *qp)
 		/* An error waits until the earlier entries are complete. */
 		if (unlikely(ret == -EAGAIN ||
 			     (ret && qp->sq.next != qp->sq.tail)))
-			backlog_add(l, qp);
+			shm_backlog_add(l, qp);
 		hca_unlock(&l->tx_lock);
 		if (unlikely((ret == -EFAULT || ret == -EPERM) &&
 			     qp->sq.next == qp->sq.tail)) {
@@ -583,15 +591,19 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 			if (likely(atomic_load_explicit(&l->state,
 							memory_order_acquire) ==
 				   SHM_LINK_UP)) {
-				ret = put_datagram(qp, l, e);
+				ret = shm_put_datagram(qp, l, e);
 				if (ret == -EAGAIN)
-					backlog_add(l, qp);
+					shm_backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);
 			} else {
 				HCA_COUNT_RARE(qp, TX_LOST, 1);
 			}
 			hca_unlock(&l->tx_lock);
+			if (ret == -EAGAIN)
+				return;
+		} else if (e->ud.ah->multicast) {
+			ret = shm_multicast(qp, e);
 			if (ret == -EAGAIN)
 				return;
 		} else {
@@ -610,6 +622,8 @@ void shm_transmit(struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type == IBV_QPT_UD)
 		transmit_datagrams(qp);
+	else if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+		shm_transmit_xrc(qp);
 	else
 		transmit_connected(qp);
 }
@@ -655,6 +669,15 @@ void shm_posted(struct hca_qp *qp)
 	}
 }
 
+static void refused(struct hca_qp *qp, const struct hca_swqe *e,
+		    enum ibv_wc_status status)
+{
+	/* The target QP may be in another process than the SRQ. */
+	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		shm_xrc_refused(qp, e, status);
+	hca_sq_complete(qp, status);
+}
+
 /* What the receiver said of one slot; the QP's sq_lock is held. */
 static __attribute__((noinline)) void
 settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
@@ -678,13 +701,13 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 		shm_retry_lost(qp);
 		break;
 	case SHM_INVALID:
-		hca_sq_complete(qp, IBV_WC_REM_INV_REQ_ERR);
+		refused(qp, e, IBV_WC_REM_INV_REQ_ERR);
 		break;
 	case SHM_REMOTE_ACCESS:
-		hca_sq_complete(qp, IBV_WC_REM_ACCESS_ERR);
+		refused(qp, e, IBV_WC_REM_ACCESS_ERR);
 		break;
 	default:
-		hca_sq_complete(qp, IBV_WC_REM_OP_ERR);
+		refused(qp, e, IBV_WC_REM_OP_ERR);
 		break;
 	}
 	if (qp->sq.next != qp->sq.head)

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -104,6 +105,51 @@ static void a_send_completion_wakes_the_sender(struct pair *p)
 		}
 		expect_eq(side_event(&p->a, WAIT_MS), SEND_CQ);
 		side_wait_ok(&p->a, SEND_CQ, i);
+	}
+}
+
+/* All of its threads stand still afterwards. */
+static void side_stop(struct side *s)
+{
+	siginfo_t info;
+
+	side_signal(s, SIGSTOP);
+	expect_eq(waitid(P_PID, (id_t)s->pid, &info, WSTOPPED), 0);
+}
+
+static void send_ten_bytes(struct side *from, struct side *to, uint64_t wr_id)
+{
+	struct send_req r = send_req(from, IBV_WR_SEND, wr_id, 0, 10);
+
+	side_recv(to, wr_id, 1000, 100);
+	expect_eq(side_post_send(from, 0, &r, 1).ret, 0);
+}
+
+/* Where acknowledgements came along with answers so far, and none follows. */
+static void a_message_without_answer_wakes_its_sender_too(struct pair *p)
+{
+	struct send_req last;
+
+	pair_start(p, &ev);
+	last = send_req(&p->a, IBV_WR_SEND, 9, 0, 10);
+	for (int round = 0; round < 20; round++) {
+		for (uint64_t i = 1; i <= 8; i++) {
+			send_ten_bytes(&p->a, &p->b, i);
+			side_wait_ok(&p->b, RECV_CQ, i);
+			send_ten_bytes(&p->b, &p->a, i);
+			side_wait_ok(&p->a, RECV_CQ, i);
+			side_wait_ok(&p->a, SEND_CQ, i);
+			side_wait_ok(&p->b, SEND_CQ, i);
+		}
+		/* It must not be there before the arming, or gives no event. */
+		side_recv(&p->b, 9, 1000, 100);
+		side_stop(&p->b);
+		expect_eq(side_post_send(&p->a, 0, &last, 1).ret, 0);
+		expect_eq(side_arm(&p->a, SEND_CQ, false), 0);
+		side_signal(&p->b, SIGCONT);
+		expect_eq(side_event(&p->a, WAIT_MS), SEND_CQ);
+		side_wait_ok(&p->a, SEND_CQ, 9);
+		side_wait_ok(&p->b, RECV_CQ, 9);
 	}
 }
 
@@ -596,6 +642,7 @@ static const struct test_case cases[] = {
 	RULE("IBTA 11.4.2.2", what_is_in_the_queue_already_gives_no_event),
 	RULE("IBTA 11.4.2.2", arming_twice_gives_one_event),
 	RULE("ibv_get_cq_event(3)", a_send_completion_wakes_the_sender),
+	CASE_IN(ONLY_TWO_PROCESSES, a_message_without_answer_wakes_its_sender_too),
 	RULE("ibv_req_notify_cq(3)",
 	     solicited_only_waits_for_a_solicited_message),
 	RULE("IBTA 11.4.2.2",

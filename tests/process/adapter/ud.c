@@ -230,6 +230,7 @@ static void an_ipv6_header_has_the_length_of_what_follows(struct pair *p)
 	expect(!memcmp(grh.dgid.raw, loopback.raw, 16));
 }
 
+/* All but the service level, see the_completion_tells_which_ip_the_datagram_had. */
 static void fields_of_infiniband_are_zero_on_ethernet(struct pair *p)
 {
 	struct send_req r;
@@ -241,7 +242,6 @@ static void fields_of_infiniband_are_zero_on_ethernet(struct pair *p)
 	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
 	wc = side_wait_ok(&p->b, RECV_CQ, 2);
 	expect_eq(wc.slid, 0);
-	expect_eq(wc.sl, 0);
 	expect_eq(wc.dlid_path_bits, 0);
 	expect_eq(wc.pkey_index, 0);
 	expect_eq(wc.vendor_err, 0);
@@ -310,6 +310,46 @@ static void the_completion_leads_back_to_the_sender(struct pair *p)
 		side_wait_ok(&p->a, SEND_CQ, 1);
 		side_ah_destroy(&p->b, back);
 	}
+}
+
+static int has_gid(struct end *e, void *arg)
+{
+	union ibv_gid gid;
+
+	for (int i = 0; !ibv_query_gid(e->ctx, 1, i, &gid); i++)
+		if (!memcmp(&gid, arg, sizeof(gid)))
+			return 1;
+	return 0;
+}
+
+/* Where InfiniBand has the service level: 8 for UDP, and 1 or 2 for IPv6 or
+ * IPv4. UCX drops datagrams when it does not fit the header. */
+static void the_completion_tells_which_ip_the_datagram_had(struct pair *p)
+{
+	static const struct {
+		union ibv_gid to;
+		uint8_t sl;
+	} cases[] = {
+		{ { { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } }, 8 | 2 },
+		{ { { [15] = 1 } }, 8 | 1 },
+	};
+	int tried = 0;
+
+	start(p);
+	for (unsigned i = 0; i < 2; i++) {
+		union ibv_gid to = cases[i].to;
+		struct send_req r;
+
+		if (!side_run(&p->b, has_gid, &to, sizeof(to)))
+			continue;
+		tried++;
+		r = datagram(&p->a, &p->b, side_ah_to(&p->a, &to), 1, 0, 100);
+		side_recv(&p->b, 2, 0, ROOM);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		expect_eq(side_wait_ok(&p->b, RECV_CQ, 2).sl, cases[i].sl);
+		side_wait_ok(&p->a, SEND_CQ, 1);
+	}
+	expect(tried);
 }
 
 static void a_wrong_qkey_is_dropped_and_the_sender_learns_nothing(struct pair *p)
@@ -600,6 +640,7 @@ static const struct test_case cases[] = {
 		an_address_handle_of_another_domain_is_an_error),
 	RULE("ibv_create_ah_from_wc(3)",
 	     the_completion_leads_back_to_the_sender),
+	RULE("IBTA A17.4.5.1", the_completion_tells_which_ip_the_datagram_had),
 	RULE("IBTA 9.8.3",
 	     a_wrong_qkey_is_dropped_and_the_sender_learns_nothing),
 	RULE("IBTA 11.4.1.1",

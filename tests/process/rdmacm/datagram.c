@@ -99,15 +99,90 @@ static void a_lookup_without_listener_is_unreachable_with_status_1(void)
 	cm_id_free(caller);
 }
 
-static void multicast_says_that_it_is_not_supported(void)
+static struct sockaddr *group_address(uint8_t last)
 {
-	struct rdma_cm_id *listener, *caller;
+	static struct sockaddr_in sin;
+
+	sin = (struct sockaddr_in){ .sin_family = AF_INET };
+	sin.sin_addr.s_addr = htonl(0xefc80000u | last); /* 239.200.0.x */
+	return (struct sockaddr *)&sin;
+}
+
+/* An identifier with its QP, on 127.0.0.1, that has joined the group. */
+static struct rdma_cm_id *member(uint8_t last, void *context, struct ibv_ah **ah)
+{
+	struct rdma_cm_id *id;
+	struct rdma_cm_event *ev;
+
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_UDP) == 0);
+	CHECK(rdma_resolve_addr(id, cm_loopback(0), group_address(last), 1000) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_RESOLVED) == 0);
+	cm_qp(id);
+	CHECK(rdma_join_multicast(id, group_address(last), context) == 0);
+	ev = cm_expect(ch, RDMA_CM_EVENT_MULTICAST_JOIN);
+	CHECK(ev->id == id && ev->status == 0);
+	CHECK(ev->param.ud.private_data == context);
+	CHECK(ev->param.ud.qp_num == 0xffffff);
+	CHECK(ev->param.ud.qkey == RDMA_UDP_QKEY);
+	*ah = ibv_create_ah(id->pd, &ev->param.ud.ah_attr);
+	CHECK(*ah);
+	rdma_ack_cm_event(ev);
+	return id;
+}
+
+static void members_of_a_group_get_each_others_messages(void)
+{
+	struct rdma_cm_id *a, *b;
+	struct ibv_ah *to_a, *to_b;
+	char out[8] = "to all", in[40 + 8] = "";
+	struct ibv_mr *out_mr, *in_mr;
+	struct ibv_wc wc;
+
+	ch = rdma_create_event_channel();
+	CHECK(ch && !atexit(channel_free));
+	a = member(1, &out, &to_a);
+	b = member(1, &in, &to_b);
+	in_mr = rdma_reg_msgs(b, in, sizeof(in));
+	out_mr = rdma_reg_msgs(a, out, sizeof(out));
+	CHECK(in_mr && out_mr);
+	CHECK(rdma_post_recv(b, NULL, in, sizeof(in), in_mr) == 0);
+	CHECK(rdma_post_ud_send(a, NULL, out, sizeof(out), out_mr, 0, to_a,
+				0xffffff) == 0);
+	CHECK(rdma_get_recv_comp(b, &wc) == 1);
+	CHECK(wc.status == IBV_WC_SUCCESS && wc.byte_len == sizeof(in));
+	CHECK(wc.src_qp == a->qp->qp_num && !strcmp(in + 40, "to all"));
+	CHECK(rdma_leave_multicast(b, group_address(1)) == 0);
+	CHECK(rdma_leave_multicast(b, group_address(1)) == -1);
+	CHECK(errno == EADDRNOTAVAIL);
+	/* a leaves with its identifier. */
+	CHECK(ibv_destroy_ah(to_a) == 0 && ibv_destroy_ah(to_b) == 0);
+	CHECK(rdma_dereg_mr(in_mr) == 0 && rdma_dereg_mr(out_mr) == 0);
+	cm_id_free(a);
+	cm_id_free(b);
+}
+
+static void groups_that_cannot_be_joined_are_refused(void)
+{
+	struct rdma_cm_join_mc_attr_ex ex = { .addr = group_address(2) };
+	struct rdma_cm_id *listener, *caller, *id;
 
 	setup(&listener, &caller);
 	CHECK(rdma_join_multicast(caller, cm_loopback(0), NULL) == -1);
-	CHECK(errno == EOPNOTSUPP);
-	CHECK(rdma_leave_multicast(caller, cm_loopback(0)) == -1);
+	CHECK(errno == EINVAL);
+	CHECK(rdma_leave_multicast(caller, group_address(2)) == -1);
 	CHECK(errno == EADDRNOTAVAIL);
+	CHECK(rdma_join_multicast_ex(caller, &ex, NULL) == -1);
+	CHECK(errno == EINVAL);
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_UDP) == 0);
+	CHECK(rdma_join_multicast(id, group_address(2), NULL) == -1);
+	CHECK(errno == EINVAL); /* of no device yet */
+	CHECK(rdma_destroy_id(id) == 0);
+	/* One whose event is never taken. */
+	CHECK(rdma_join_multicast(caller, group_address(2), NULL) == 0);
+	CHECK(rdma_join_multicast(caller, group_address(2), NULL) == -1);
+	CHECK(errno == EADDRINUSE);
+	CHECK(rdma_leave_multicast(caller, group_address(2)) == 0);
+	cm_expect_quiet(ch, 0);
 	cm_id_free(listener);
 	cm_id_free(caller);
 }
@@ -115,4 +190,5 @@ static void multicast_says_that_it_is_not_supported(void)
 CM_MAIN(CASE(lookup_gives_what_a_message_needs),
 	CASE(a_rejected_lookup_is_unreachable_with_status_2),
 	CASE(a_lookup_without_listener_is_unreachable_with_status_1),
-	CASE(multicast_says_that_it_is_not_supported))
+	CASE(members_of_a_group_get_each_others_messages),
+	CASE(groups_that_cannot_be_joined_are_refused))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Other people's programs over our libraries, on 127.0.0.1: a server and a
 # client, both must end with 0. programs.sh LIBDIR PORT "SERVER" "CLIENT"
+# PORT "mcast": of members of a multicast group, the server being one.
 set -u
 dir=$1 port=$2
 server=$(echo "$3" | sed "s/PORT/$port/")
@@ -15,9 +16,12 @@ trap 'rm -rf "$log"' EXIT
 # shellcheck disable=SC2086
 timeout 20 $server >"$log/server" 2>&1 &
 pid=$!
-# A port is a name among the abstract sockets: wait until the server has it.
+# A port is a name among the abstract sockets, and so is the use of multicast: wait
+# until the server has it.
+name="@busbar\.cm\.[0-9a-f]*\.$port\."
+[ "$port" != mcast ] || name='@busbar\.mcast\.'
 tries=0
-until grep -q "@busbar\.cm\.[0-9a-f]*\.$port\." /proc/net/unix; do
+until grep -q "$name" /proc/net/unix; do
 	tries=$((tries + 1))
 	if [ $tries -gt 100 ] || ! kill -0 $pid 2>/dev/null; then
 		echo "the server does not come up"

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * XRC domains (ibv_open_xrcd(3)). A domain is an inode, whoever opens it, or
+ * private. Whether an inode's domain exists is a question to all processes of
+ * the host: each opening holds a name that contains the inode,
+ *
+ *   \0busbar.xrcd.<device>.<inode's device>.<inode>.<n>
+ *
+ * and looking for one and taking one is a single step under the name with
+ * "lock" in place of <n>.
+ */
+#define LOG_ROOM "hca"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hca/hca.h"
+#include "hca/names.h"
+#include "hca/objects.h"
+#include "hca/process.h"
+#include "util/log.h"
+
+#define NAME_BYTES 96
+#define LOCK_TRIES 2000
+#define LOCK_WAIT_NS 500000
+#define OF_INODE (UINT64_C(1) << 63)
+#define OF_PROCESS (UINT64_C(1) << 62)
+
+static struct {
+	pthread_mutex_t lock;
+	struct list all; /* hca_xrcd.entry */
+	uint64_t count;  /* of private ones so far */
+} xrcds = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = { &xrcds.all, &xrcds.all } };
+
+static void found(const char *rest, void *arg)
+{
+	unsigned *next_free = arg;
+	unsigned long n;
+	char *end;
+
+	n = strtoul(rest, &end, 10);
+	if (end != rest && *end == '\0' && n >= *next_free)
+		*next_free = (unsigned)n + 1;
+}
+
+/* Held for a moment by each opening; who dies with it releases it. */
+static int domain_lock(const char *prefix)
+{
+	const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
+	char name[NAME_BYTES + 8];
+	int fd = -EADDRINUSE;
+
+	snprintf(name, sizeof(name), "%slock", prefix);
+	for (int i = 0; i < LOCK_TRIES && fd == -EADDRINUSE; i++) {
+		fd = hca_name_bind(name);
+		if (fd == -EADDRINUSE)
+			nanosleep(&wait, NULL);
+	}
+	if (fd < 0)
+		log_error("XRC domain %s not opened: %s", prefix, strerror(-fd));
+	return fd;
+}
+
+/* The descriptor of our name of the domain, or a negative errno. */
+static int domain_enter(const char *prefix, int oflags)
+{
+	char name[NAME_BYTES + 16];
+	unsigned next_free = 0; /* 0: there is no such domain */
+	int lock, fd, ret;
+
+	lock = domain_lock(prefix);
+	if (lock < 0)
+		return lock;
+	fd = ret = hca_names_each(prefix, found, &next_free);
+	if (ret)
+		goto out;
+	/* The errors of the kernel's own domains; the page names none. */
+	fd = -EAGAIN;
+	if (!next_free && !(oflags & O_CREAT))
+		goto out;
+	fd = -EINVAL;
+	if (next_free && (oflags & O_EXCL))
+		goto out;
+	snprintf(name, sizeof(name), "%s%u", prefix, next_free);
+	fd = hca_name_bind(name);
+out:
+	close(lock);
+	return fd;
+}
+
+static int xrcd_identify(struct hca_xrcd *x, int index, int fd, int oflags)
+{
+	char prefix[NAME_BYTES];
+	struct stat st;
+
+	x->name_fd = -1;
+	if (fd == -1) {
+		if (getrandom(&x->id.hi, sizeof(x->id.hi), 0) < 0)
+			return -errno;
+		x->id.hi = (x->id.hi & ~OF_INODE) | OF_PROCESS;
+		x->id.lo = ++xrcds.count;
+		return 0;
+	}
+	if (fstat(fd, &st))
+		return -errno;
+	x->id.hi = (uint64_t)st.st_dev | OF_INODE;
+	x->id.lo = st.st_ino;
+	snprintf(prefix, sizeof(prefix), "busbar.xrcd.%d.%llx.%llx.", index,
+		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	x->name_fd = domain_enter(prefix, oflags);
+	return MIN(x->name_fd, 0);
+}
+
+int hca_xrcd_open(struct ibv_context *ibctx,
+		  const struct ibv_xrcd_init_attr *attr, struct ibv_xrcd **out)
+{
+	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+	struct hca_context *ctx = hca_context(ibctx);
+	struct hca_xrcd *x;
+	int ret;
+
+	if ((attr->comp_mask & needed) != needed ||
+	    (attr->oflags & ~(O_CREAT | O_EXCL)))
+		return -EINVAL;
+	if (attr->comp_mask & ~needed)
+		return -EOPNOTSUPP;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	pthread_mutex_lock(&xrcds.lock);
+	ret = xrcd_identify(x, ctx->device->index, attr->fd, attr->oflags);
+	if (!ret)
+		list_push(&xrcds.all, &x->entry);
+	pthread_mutex_unlock(&xrcds.lock);
+	if (ret) {
+		free(x);
+		return ret;
+	}
+	x->ibv.context = ibctx;
+	hca_context_get(ctx);
+	*out = &x->ibv;
+	return 0;
+}
+
+int hca_xrcd_close(struct ibv_xrcd *ibx)
+{
+	struct hca_xrcd *x = hca_xrcd(ibx);
+
+	if (atomic_load(&x->users) > 0)
+		return -EBUSY;
+	pthread_mutex_lock(&xrcds.lock);
+	list_remove(&x->entry);
+	pthread_mutex_unlock(&xrcds.lock);
+	if (x->name_fd >= 0)
+		close(x->name_fd);
+	hca_context_put(hca_context(ibx->context));
+	free(x);
+	return 0;
+}
+
+void hca_xrcd_forked(void)
+{
+	/* The names are the parent's: they must end with it. */
+	list_for_each_safe(x, &xrcds.all, struct hca_xrcd, entry) {
+		if (x->name_fd >= 0)
+			close(x->name_fd);
+		x->name_fd = -1;
+		list_remove(&x->entry);
+	}
+	pthread_mutex_init(&xrcds.lock, NULL);
+	list_init(&xrcds.all);
+}

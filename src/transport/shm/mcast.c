@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast inside a host: a datagram to a group is copied to every process whose
+ * segment says that it may have members (a filter, see hca/mcast.c), and given
+ * to the members there.
+ *
+ * A process that uses multicast, as a member or as a sender, says so with a name
+ * in the abstract namespace,
+ *
+ *   \0busbar.mcast.<version of the link>.<a block of its QP numbers>
+ *
+ * and then links with all that have one: when it joins a group, and once when it
+ * has a group's address, at the latest before its first datagram to one. Whichever
+ * comes second finds the other, and sending is a look at the links.
+ *
+ * A process that does not take its messages in loses datagrams; the others do
+ * not wait for it.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hca/names.h"
+#include "transport/shm/shm.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define REACH_WAIT_NS 500000 /* between two looks at the links being made */
+#define REACH_LIMIT_NS NSEC_PER_SEC
+#define REACH_ROUNDS 4
+
+static int name_fd = -1; /* under shm.lock */
+/* All who were there before us are linked; those who come later call. */
+static _Atomic bool ready;
+
+static void prefix_print(char *to, size_t size)
+{
+	snprintf(to, size, "busbar.mcast.%d.", SHM_CONTROL_VERSION);
+}
+
+static int name_hold(void)
+{
+	char name[48];
+	size_t len;
+
+	if (name_fd >= 0)
+		return 0;
+	/* It names us by the number of a QP; there may be none yet. */
+	if (!hca_process.own_block_count)
+		return -EAGAIN;
+	prefix_print(name, sizeof(name));
+	len = strlen(name);
+	snprintf(name + len, sizeof(name) - len, "%u", hca_process.own_blocks[0]);
+	name_fd = hca_name_bind(name);
+	return MIN(name_fd, 0);
+}
+
+void shm_mcast_stop(void)
+{
+	if (name_fd >= 0)
+		close(name_fd);
+	name_fd = -1;
+	atomic_store(&ready, false);
+}
+
+static void reach(const char *rest, void *arg)
+{
+	bool *pending = arg;
+	char *end;
+	unsigned long block = strtoul(rest, &end, 10);
+
+	if (end != rest && *end == '\0' && block < HCA_QPN_BLOCKS &&
+	    shm_link_reach((uint32_t)block))
+		*pending = true;
+}
+
+/* True: some links are still being made. shm.lock is held. */
+static bool reach_all(void)
+{
+	char prefix[48];
+	bool pending = false;
+	int ret = name_hold();
+
+	if (ret == -EAGAIN)
+		return false;
+	if (ret) {
+		log_error("multicast: other processes will not find this one: %s",
+			  strerror(-ret));
+		return false;
+	}
+	prefix_print(prefix, sizeof(prefix));
+	hca_names_each(prefix, reach, &pending);
+	return pending;
+}
+
+/* tx_lock is held. */
+static bool may_have_members(const struct shm_link *l, unsigned bit)
+{
+	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
+		return false;
+	/* Of the two ends of the link with ourselves only one is used. */
+	if (l->target_block == 0 && shm_uuid_is(l, hca_process.uuid))
+		return false;
+	return atomic_load_explicit(&l->peer->mcast_filter[bit / 64],
+				    memory_order_relaxed) >> bit % 64 & 1;
+}
+
+static int send_copy(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_swqe *e)
+{
+	int ret = 0;
+
+	hca_lock(&l->tx_lock);
+	if (may_have_members(l, e->ud.ah->mcast_bit)) {
+		/* For shm_posted(): acknowledgements are to be seen to. */
+		atomic_store_explicit(&qp->link, l, memory_order_relaxed);
+		ret = shm_put_datagram(qp, l, e);
+		if (!ret)
+			shm_kick(l);
+	}
+	hca_unlock(&l->tx_lock);
+	if (ret != -EAGAIN)
+		return ret;
+	HCA_COUNT_RARE(qp, TX_LOST, 1); /* full */
+	return 0;
+}
+
+int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
+{
+	unsigned count = atomic_load_explicit(&shm.link_count,
+					      memory_order_acquire);
+
+	if (unlikely(!atomic_load_explicit(&ready, memory_order_acquire))) {
+		qp->tx_blocked = HCA_TX_RETRY_WAIT;
+		progress_timer_arm(&qp->retry,
+				   progress_now_ns() +
+					   (qp->lost_since_ns ? REACH_WAIT_NS : 0));
+		return -EAGAIN;
+	}
+	/* With any other number it is no multicast datagram: nobody's. */
+	if (e->ud.qpn != HCA_QPN_MULTICAST)
+		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		int ret = send_copy(qp, shm.links[i], e);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* A link that both sides call at once is called again, so some rounds; but who
+ * refuses is not called for ever. */
+static bool links_pending(void)
+{
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		int state = atomic_load(&shm.links[i]->state);
+
+		if (state == SHM_LINK_CONNECTING || state == SHM_LINK_ACCEPTING)
+			return true;
+	}
+	return false;
+}
+
+void shm_multicast_resolve(struct hca_qp *qp)
+{
+	uint64_t now = progress_now_ns();
+	bool pending, late;
+
+	hca_lock(&qp->sq_lock);
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	late = now - qp->lost_since_ns > REACH_LIMIT_NS;
+	hca_unlock(&qp->sq_lock);
+	pthread_mutex_lock(&shm.lock);
+	pending = links_pending();
+	if (!pending && qp->lost_tries++ < REACH_ROUNDS)
+		pending = reach_all();
+	pthread_mutex_unlock(&shm.lock);
+	if (pending && !late)
+		return;
+	/* Who does not answer within the time is done without. */
+	atomic_store(&ready, true);
+}
+
+void shm_mcast_enter(bool joined)
+{
+	struct timespec until;
+	int ret = 0;
+
+	if (!joined && atomic_load(&ready))
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += REACH_LIMIT_NS / NSEC_PER_SEC;
+	pthread_mutex_lock(&shm.lock);
+	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(); i++) {
+		if (progress_is_self())
+			break;
+		while (!ret && links_pending())
+			ret = pthread_cond_timedwait(&shm.changed, &shm.lock,
+						     &until);
+	}
+	if (name_fd >= 0 && !progress_is_self())
+		atomic_store(&ready, true);
+	pthread_mutex_unlock(&shm.lock);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sending side of extended reliable connections (InfiniBand specification
+ * volume 1, annex A14).
+ *
+ * The target QP and the SRQ of a message may be in different processes. A message
+ * goes to the process of the SRQ, which has the receives, the memory and the CQ.
+ * What the target QP has, its state, its rights and its domain, the initiator
+ * reads in the shared segment of the target's process, as it does for one-sided
+ * operations; and when a message was refused it tells the target's process.
+ *
+ * The order of messages is kept by waiting: a message for another process than
+ * the one before is sent when all of those are acknowledged.
+ *
+ * An SRQ that does not exist or is of another domain is answered as an access
+ * violation, which is what adapters do.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <sched.h>
+
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+#define LINK_WAIT_NS 20000
+
+/*
+ * The link to the owner of an SRQ. It is not taken down as long as it is
+ * borrowed. NULL: there is none (yet).
+ */
+static struct shm_link *link_borrow(uint32_t srqn)
+{
+	struct shm_link *_Atomic *place =
+		&shm.by_block[srqn >> HCA_QPN_BLOCK_BITS];
+	struct shm_link *l = atomic_load(place);
+
+	if (!l)
+		return NULL;
+	/* Announced first, then looked at; link_down() does the reverse. */
+	atomic_fetch_add(&l->borrowed, 1);
+	if (atomic_load(&l->state) == SHM_LINK_UP && atomic_load(place) == l)
+		return l;
+	atomic_fetch_sub(&l->borrowed, 1);
+	return NULL;
+}
+
+static void link_return(struct shm_link *l)
+{
+	atomic_fetch_sub(&l->borrowed, 1);
+}
+
+void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
+		     struct shm_slot *slot)
+{
+	uint32_t target = qp->attr.dest_qp_num;
+	struct shm_extent x = { .at = 0 };
+
+	if (slot->flags & SHM_IN_DATA)
+		memcpy(&x, slot->payload, sizeof(x));
+	slot->flags |= SHM_XRC;
+	if (qp->sq.next == qp->sq.tail && x.at == 0)
+		slot->flags |= SHM_XRC_FIRST;
+	slot->dst_qpn = *hca_swqe_srqn((struct hca_swqe *)e) | target << 24;
+	slot->src_qpn |= (target >> 8 & 0xff) << 24;
+	slot->psn |= (target >> 16 & 0xff) << 24;
+	atomic_store_explicit(&slot->timer,
+			      (uint8_t)atomic_load_explicit(
+				      &qp->remote->min_rnr_timer,
+				      memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+static void fault(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	if (qp->link)
+		shm_send_fault(qp, qp->link, status);
+}
+
+void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
+		     enum ibv_wc_status status)
+{
+	/* A receive that failed has a completion over there, and no event. */
+	fault(qp, hca_is_atomic(e->opcode) ? status : IBV_WC_REM_OP_ERR);
+}
+
+/* The next entry ends with an error. */
+static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
+		fault(qp, status);
+	qp->sq.next++;
+	hca_sq_complete(qp, status);
+}
+
+/* Until what is on the way is acknowledged. */
+static void wait_for_earlier(struct hca_qp *qp)
+{
+	shm_backlog_wait(qp->xrc_link, qp);
+}
+
+/*
+ * Is the target there, connected to us, and does it expect our numbers? Whoever
+ * receives cannot know the latter: messages for others are in the sequence, too.
+ */
+static bool target_ready(struct hca_qp *qp, bool alone)
+{
+	const struct hca_qp_public *r = qp->remote;
+	uint32_t connection;
+
+	if (!shm_remote_ready(qp) || !r->xrcd.hi)
+		return false;
+	connection = atomic_load_explicit(&r->connection, memory_order_relaxed);
+	if (likely(connection == qp->xrc_connection))
+		return true;
+	if (!alone || qp->tx_psn != atomic_load_explicit(&r->rq_psn,
+							 memory_order_relaxed))
+		return false;
+	qp->xrc_connection = connection;
+	return true;
+}
+
+static bool srq_serves(const struct hca_qp_public *srq, uint32_t srqn,
+		       const struct hca_qp_public *target)
+{
+	return srq &&
+	       atomic_load_explicit(&srq->srqn, memory_order_acquire) == srqn &&
+	       hca_xrcd_same(&srq->xrcd, &target->xrcd);
+}
+
+static bool is_onesided(const struct hca_swqe *e)
+{
+	return e->opcode == IBV_WR_RDMA_WRITE ||
+	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	       e->opcode == IBV_WR_RDMA_READ;
+}
+
+/* False: no further entry can be sent now. */
+static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
+			const struct hca_swqe *e,
+			const struct hca_qp_public *srq)
+{
+	enum ibv_wc_status status;
+
+	if (unlikely(e->opcode == IBV_WR_RDMA_READ && !qp->attr.max_rd_atomic)) {
+		/* No READ may be outstanding: it can never be sent. */
+		status = IBV_WC_LOC_QP_OP_ERR;
+	} else if (unlikely(!l->can_access)) {
+		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
+			  (int)l->pid);
+		status = IBV_WC_REM_OP_ERR;
+	} else {
+		status = shm_onesided(qp, l, e, srq);
+	}
+	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer died meanwhile */
+		shm_retry_lost(qp);
+		return false;
+	}
+	if (status != IBV_WC_SUCCESS) {
+		fail_next(qp, status);
+		return false;
+	}
+	if (e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		return true;
+	qp->sq.next++;
+	hca_sq_complete(qp, IBV_WC_SUCCESS);
+	return true;
+}
+
+static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+		bool alone)
+{
+	int ret;
+
+	hca_lock(&l->tx_lock);
+	ret = shm_put_xrc(qp, l, e);
+	if (!ret)
+		shm_kick(l);
+	else if (ret == -EAGAIN || !alone)
+		shm_backlog_add(l, qp);
+	hca_unlock(&l->tx_lock);
+	if (ret && ret != -EAGAIN && alone)
+		fail_next(qp, ret == -EFAULT ? IBV_WC_LOC_PROT_ERR :
+					       IBV_WC_LOC_QP_OP_ERR);
+	if (ret)
+		return false;
+	qp->xrc_link = l;
+	if (qp->tx_offset)
+		return true; /* further fragments of the same entry */
+	qp->sq.next++;
+	qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
+	return true;
+}
+
+static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
+			     struct hca_swqe *e, bool alone)
+{
+	uint32_t srqn = *hca_swqe_srqn(e);
+	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
+	bool serves = srq_serves(srq, srqn, qp->remote);
+	bool lacks_right = hca_is_atomic(e->opcode) &&
+			   !(atomic_load_explicit(&qp->remote->access,
+						  memory_order_relaxed) &
+			     IBV_ACCESS_REMOTE_ATOMIC);
+
+	/* Errors, one-sided operations and another process: after all others. */
+	if (!alone && (!serves || lacks_right || is_onesided(e) ||
+		       l != qp->xrc_link || (e->flags & HCA_SWQE_FENCE))) {
+		wait_for_earlier(qp);
+		return false;
+	}
+	if (!serves || lacks_right) {
+		fail_next(qp, serves ? IBV_WC_REM_INV_REQ_ERR :
+				       IBV_WC_REM_ACCESS_ERR);
+		return false;
+	}
+	if (is_onesided(e)) {
+		if (!do_onesided(qp, l, e, srq))
+			return false;
+		if (e->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
+			return true;
+	}
+	return put(qp, l, e, alone);
+}
+
+static bool transmit_next(struct hca_qp *qp)
+{
+	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
+	bool alone = qp->sq.next == qp->sq.tail, on;
+	uint32_t srqn = *hca_swqe_srqn(e);
+	struct shm_link *l;
+
+	if (!target_ready(qp, alone)) {
+		if (alone)
+			shm_retry_lost(qp);
+		else
+			wait_for_earlier(qp);
+		return false;
+	}
+	l = srqn <= HCA_PSN_MASK ? link_borrow(srqn) : NULL;
+	if (l) {
+		on = transmit_through(qp, l, e, alone);
+		link_return(l);
+		return on;
+	}
+	if (!alone) {
+		wait_for_earlier(qp);
+	} else if (srqn > HCA_PSN_MASK) {
+		fail_next(qp, IBV_WC_REM_ACCESS_ERR);
+	} else {
+		/* The progress thread makes the link: shm_xrc_resolve(). */
+		qp->tx_blocked = HCA_TX_RETRY_WAIT;
+		progress_timer_arm(&qp->retry, progress_now_ns() + LINK_WAIT_NS);
+	}
+	return false;
+}
+
+void shm_transmit_xrc(struct hca_qp *qp)
+{
+	while (qp->sq.next != hca_sq_end(qp) && transmit_next(qp))
+		;
+}
+
+/* The number of the SRQ that the next entry waits for. sq_lock is held. */
+static bool waits_for(struct hca_qp *qp, uint32_t *srqn)
+{
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	if ((state != IBV_QPS_RTS && state != IBV_QPS_SQD) ||
+	    qp->sq.next == hca_sq_end(qp) || qp->sq.next != qp->sq.tail ||
+	    !shm_remote_ready(qp))
+		return false;
+	*srqn = *hca_swqe_srqn(hca_sq_entry(&qp->sq, qp->sq.next));
+	return *srqn <= HCA_PSN_MASK;
+}
+
+void shm_xrc_resolve(struct hca_qp *qp)
+{
+	uint32_t srqn, now;
+	bool waits, refused;
+
+	hca_lock(&qp->sq_lock);
+	waits = waits_for(qp, &srqn);
+	hca_unlock(&qp->sq_lock);
+	if (!waits)
+		return;
+	pthread_mutex_lock(&shm.lock);
+	shm_link_get(srqn >> HCA_QPN_BLOCK_BITS, &refused);
+	pthread_mutex_unlock(&shm.lock);
+	if (!refused)
+		return;
+	/* Nobody has such a number. */
+	hca_lock(&qp->sq_lock);
+	if (waits_for(qp, &now) && now == srqn)
+		fail_next(qp, IBV_WC_REM_ACCESS_ERR);
+	hca_unlock(&qp->sq_lock);
+}
+
+void shm_xrc_link_lost(struct shm_link *l)
+{
+	uint32_t end = atomic_load(&l->tx_pos);
+
+	while (atomic_load(&l->borrowed) > 0)
+		sched_yield();
+	if (!l->inflight)
+		return;
+	for (uint32_t pos = atomic_load(&l->harvested); pos != end; pos++) {
+		const struct shm_inflight *f = &l->inflight[pos % SHM_SLOTS];
+		struct hca_qp *qp = f->qp;
+
+		if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_SEND)
+			continue;
+		hca_lock(&qp->sq_lock);
+		if (f->epoch == qp->tx_epoch && qp->sq.tail != qp->sq.next &&
+		    qp->tx_blocked == HCA_TX_OPEN)
+			shm_retry_lost(qp);
+		hca_unlock(&qp->sq_lock);
+	}
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# cm.sh PROGRAM OPTIONS: the examples of librdmacm, a server and a client; the
+# names of those that have one for each side stand for both (rdma_server).
+. "$(dirname "$0")/common.sh"
+program=${1:?rping, ucmatose, udaddy ...}
+shift
+need "$program" stdbuf
+place_options "$@"
+
+ready() {
+	cm_listens "$port" || tcp_listens "$port"
+}
+
+# Server and client of each, and what both must have printed at the end.
+once() {
+	free_port
+	done_line=
+	case $program in
+	rping)
+		server="rping -s -a 127.0.0.1 -p $port -C 10 -v $options"
+		client="rping -c -a 127.0.0.1 -p $port -C 10 -v -V $options"
+		done_line='ping data: rdma-ping-9'
+		;;
+	ucmatose)
+		server="ucmatose -b 127.0.0.1 -p $port $options"
+		client="ucmatose -s 127.0.0.1 -p $port $options"
+		done_line='return status 0'
+		;;
+	udaddy)
+		# It has one port only.
+		port=7174
+		server="udaddy -b 127.0.0.1 $options"
+		client="udaddy -s 127.0.0.1 $options"
+		done_line='return status 0'
+		;;
+	rdma_server)
+		server="rdma_server -p $port $options"
+		client="rdma_client -s 127.0.0.1 -p $port $options"
+		done_line='end 0'
+		;;
+	rdma_xserver)
+		server="rdma_xserver -p $port $options"
+		client="rdma_xclient -s 127.0.0.1 -p $port $options"
+		done_line='end 0'
+		;;
+	mckey)
+		port=7174
+		server="mckey -m 239.1.1.1 -b 127.0.0.1 $options"
+		client="mckey -s -m 239.1.1.1 -b 127.0.0.1 $options"
+		done_line='return status 0'
+		;;
+	cmtime)
+		# The server has no end of its own.
+		# shellcheck disable=SC2086
+		start_server stdbuf -oL cmtime -b 127.0.0.1 -p "$port" $options
+		wait_ready ready
+		# shellcheck disable=SC2086
+		run_client cmtime -s 127.0.0.1 -p "$port" $options
+		stop_server
+		expect client '^disconnect  *: .*[1-9]'
+		return
+		;;
+	rcopy)
+		head -c 300000 /dev/urandom >"$tmp/here"
+		server="rcopy -p $port $options"
+		client="rcopy $tmp/here 127.0.0.1:$tmp/there -p $port $options"
+		;;
+	*)
+		server="$program -b 127.0.0.1 -p $port $options"
+		client="$program -s 127.0.0.1 -p $port $options"
+		;;
+	esac
+	# Lines, because an end by a signal would lose them.
+	pair ready "stdbuf -oL $server" "stdbuf -oL $client"
+	refused || [ -z "$done_line" ] || {
+		expect client "$done_line"
+		expect server "$done_line"
+	}
+}
+
+repeat

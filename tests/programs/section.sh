@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# section.sh SECTION [ROW]: runs the rows of one section of table.txt, or those
+# whose options contain ROW, each by the section's script. All rows are tried
+# even when one fails. `section.sh --list` names the sections.
+#
+#   BUSBAR    the executable under test (required)
+#   N         repetitions of each row (1)
+#   VERDICTS  the rows to run (works program never); those that are `later` are
+#             expected to work, so that they say when they do
+#
+# Exit status: 0 all passed, 1 one failed, 77 nothing could be run.
+set -u
+cd "$(dirname "$0")" || exit 1
+if [ "${1:-}" = --list ]; then
+	sed -n 's/^\[\(.*\)\]$/\1/p' table.txt
+	exit
+fi
+: "${BUSBAR:?set it to the busbar executable}"
+BUSBAR=$(realpath "$BUSBAR")
+export BUSBAR
+section=${1:?a section of table.txt}
+only=${2:-}
+verdicts=${VERDICTS:-works program never}
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-section.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# The script, the package, then "options | verdict | text" of each row that is wanted.
+awk -v section="[$section]" -v verdicts=" $verdicts " -v only="$only" '
+	/^\[/ { here = $0 == section; next }
+	!here || /^#/ || NF == 0 { next }
+	/^run: / { run = substr($0, 6); next }
+	/^package: / { print run "\n" substr($0, 10); next }
+	/^(shows|note): / { next }
+	{
+		split($0, column, / \| /)
+		split(column[2], word, " ")
+		if (index(verdicts, " " word[1] " ") && index(column[1], only))
+			print
+	}' table.txt >"$tmp/rows"
+{ read -r run && read -r PACKAGE; } <"$tmp/rows" || {
+	echo "there is no section $section in table.txt"
+	exit 1
+}
+export PACKAGE
+
+# The program, for those sections that have one only.
+label=
+[ "$run" = "${run#* }" ] || label="${run#* } "
+
+passed=0
+failed=0
+skipped=0
+while IFS= read -r row; do
+	[ -n "$row" ] || continue
+	options=${row%% | *}
+	rest=${row#* | }
+	verdict=${rest%% | *}
+	# The message that a refusal must give.
+	case $verdict in
+	program\ * | never\ *) EXPECT=${verdict#* } ;;
+	*) EXPECT= ;;
+	esac
+	export EXPECT
+	words=$options
+	[ "$options" != default ] || words=
+	started=$(date +%s%N)
+	status=0
+	# shellcheck disable=SC2086 # words
+	sh ./$run $words >"$tmp/out" 2>&1 </dev/null || status=$?
+	ms=$((($(date +%s%N) - started) / 1000000))
+	case $status in
+	0) passed=$((passed + 1)) what=passed ;;
+	77) skipped=$((skipped + 1)) what="skipped ($(tail -n 1 "$tmp/out"))" ;;
+	*) failed=$((failed + 1)) what=FAILED ;;
+	esac
+	printf '%6d ms  %s%s: %s\n' "$ms" "$label" "$options" "$what"
+	[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || cat "$tmp/out"
+done <<ROWS
+$(tail -n +3 "$tmp/rows")
+ROWS
+
+echo "$section: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] || exit 1
+[ "$passed" -gt 0 ] || exit 77
