@@ -191,6 +191,7 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
 	full.odp_caps = odp_caps;
+	full.xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
 }

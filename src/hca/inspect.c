@@ -284,9 +284,13 @@ static void take_descriptor(struct msghdr *h, int *fd)
 	}
 }
 
-static const char *answer_problem(const struct hca_inspect_message *msg,
+static const char *answer_problem(const struct target *t,
+				  const struct hca_inspect_message *msg,
 				  ssize_t n, int fd)
 {
+	/* It may hang up on strangers before they say anything. */
+	if (n <= 0 && geteuid() != 0 && t->uid != geteuid())
+		return "shows itself to its own user and to root only";
 	if (n <= 0)
 		return "does not know the question: an older busbar, or none";
 	if (n != sizeof(*msg) || msg->magic != HCA_INSPECT_MAGIC ||
@@ -313,7 +317,7 @@ static void answer_take(struct target *t)
 
 	if (n > 0)
 		take_descriptor(&h, &t->segment_fd);
-	problem = answer_problem(&msg, n, t->segment_fd);
+	problem = answer_problem(t, &msg, n, t->segment_fd);
 	if (problem)
 		snprintf(t->problem, sizeof(t->problem), "%s", problem);
 	else

@@ -430,6 +430,7 @@ struct hca_qp {
 	bool established;             /* COMM_EST was raised since RTR */
 	_Atomic uint32_t rx_psn;      /* expected next; under the rx lock */
 	uint32_t rx_offset;           /* bytes of a fragmented message so far */
+	_Atomic(const void *) rx_peer; /* of the transport; whose messages */
 
 	uint32_t async_taken;         /* events to be acknowledged */
 	uint32_t windows;             /* bound to it; the key table's lock */

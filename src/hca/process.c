@@ -18,6 +18,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct hca_process hca_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -88,8 +90,12 @@ static void child_after_fork(void)
 static void kicked(void *arg, uint32_t events)
 {
 	uint64_t count = 0;
+	struct iovec iov = { &count, sizeof(count) };
 
-	if (read(hca_process.kick_fd, &count, sizeof(count)) < 0)
+	/* Peers hold the descriptor, too, and could make it one that blocks. */
+	if (preadv2(hca_process.kick_fd, &iov, 1, -1, RWF_NOWAIT) < 0 &&
+	    (errno != EOPNOTSUPP ||
+	     read(hca_process.kick_fd, &count, sizeof(count)) < 0))
 		count = 0; /* spurious */
 	HCA_COUNT_PROCESS(KICKS_RECEIVED, count);
 	atomic_store(&hca_process.kicked, true);
@@ -115,9 +121,13 @@ static int segment_create(void)
 		goto err_fd;
 	}
 	madvise(s, sizeof(*s), MADV_DONTFORK);
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW |
-				   F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
-		log_debug("segment not sealed: %m");
+	/* Peers insist that it cannot shrink; that they cannot write is an
+	 * addition of later kernels. */
+	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) &&
+	    fcntl(fd, F_ADD_SEALS, SEALS)) {
+		ret = -errno;
+		goto err_map;
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	ro = open(path, O_RDONLY | O_CLOEXEC);
 	if (ro < 0)
@@ -140,6 +150,8 @@ static int segment_create(void)
 	pthread_mutex_unlock(&hca_process.tick_lock);
 	return 0;
 
+err_map:
+	munmap(s, sizeof(*s));
 err_fd:
 	close(fd);
 	return ret;

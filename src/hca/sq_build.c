@@ -61,11 +61,23 @@ static void wr_start(struct ibv_qp_ex *ex)
 	qp->sq.build_error = hca_sq_accepts(hca_qp_state(qp)) ? 0 : EINVAL;
 }
 
+/* Does every datagram that was built say where it goes? */
+static bool all_addressed(struct hca_qp *qp)
+{
+	for (uint32_t i = qp->sq.head; i != qp->sq.build_head; i++)
+		if (!hca_sq_entry(&qp->sq, i)->ud.ah)
+			return false;
+	return true;
+}
+
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 	int ret = qp->sq.build_error;
 
+	if (unlikely(!ret && qp->ibv.qp_type == IBV_QPT_UD &&
+		     !all_addressed(qp)))
+		ret = EINVAL;
 	if (likely(!ret)) {
 		qp->sq.head = qp->sq.build_head;
 		hca_sq_run(qp);
@@ -202,7 +214,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 	if (qp->sq.build_error)
 		return;
 	e = current(qp);
-	e->ud.ah = hca_ah(ah);
+	e->ud.ah = ah ? hca_ah(ah) : NULL;
 	e->ud.qpn = remote_qpn;
 	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
 }

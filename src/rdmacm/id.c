@@ -21,7 +21,11 @@ static const struct setting settings[] = {
 
 __attribute__((constructor)) static void cma_load(void)
 {
-	log_init(LOG_WARN);
+	const char *level = getenv("BUSBAR_LOG");
+
+	/* If it is not usable libibverbs says so. */
+	if (level && log_level_parse(level) >= 0)
+		log_set_level((enum log_level)log_level_parse(level));
 	settings_load(settings, ARRAY_SIZE(settings), &cma_settings);
 }
 

@@ -298,7 +298,9 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 		ret = errno ? -errno : -ENOMEM;
 		goto err_cqs;
 	}
-	pub->qp_type = attr->qp_type;
+	/* A listener's is looked at by the progress thread, and is this one. */
+	if (pub->qp_type != attr->qp_type)
+		pub->qp_type = attr->qp_type;
 	ret = qp_step(id, qp, IBV_QPS_INIT);
 	/* Datagrams need no connection to be sent. */
 	if (!ret && cma_id_is_datagram(id))

@@ -17,6 +17,7 @@
 #include <cpuid.h>
 #endif
 
+#include "util/settings.h"
 #include "util/spin.h"
 
 struct clock_state clock_state = { .tick_hz = NSEC_PER_SEC,
@@ -39,10 +40,14 @@ uint64_t clock_monotonic_ns_slow(void)
 #if defined(__x86_64__)
 static const char *tsc_refusal(void)
 {
-	const char *env = getenv("BUSBAR_TSC");
+	static const struct setting wanted = {
+		.env = "BUSBAR_TSC", .fallback = "1", .type = SETTING_BOOL,
+	};
+	bool use = true;
 	unsigned a, b, c, d;
 
-	if (env && !strcmp(env, "0"))
+	settings_load(&wanted, 1, &use);
+	if (!use)
 		return "clock_gettime (BUSBAR_TSC=0)";
 	if (!__get_cpuid(0x80000001, &a, &b, &c, &d) || !(d & (1u << 27)))
 		return "clock_gettime (no rdtscp)";

@@ -2,6 +2,7 @@
 /* Log lines to standard error, one write each so that processes do not mix. */
 #include "util/log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -40,8 +41,8 @@ void log_init(enum log_level fallback)
 
 	log_level_max = level < 0 ? (int)fallback : level;
 	if (level < 0)
-		log_warn("BUSBAR_LOG '%s' unknown, use error, warn, info, debug or trace",
-			 text);
+		log_warn("BUSBAR_LOG='%.80s' not usable, expected error, warn, info, debug or trace; using %s",
+			 text, level_names[fallback]);
 }
 
 void log_set_sink(bool (*sink)(enum log_level, const char *))
@@ -70,6 +71,10 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 	if (len > sizeof(line) - 2)
 		len = sizeof(line) - 2;
 	line[len] = '\0';
+	/* What was put in from outside must not make more lines of one. */
+	for (char *c = line; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
 	if (!sink || !sink(level, line)) {
 		line[len++] = '\n';
 		if (write(STDERR_FILENO, line, len) < 0) {

@@ -12,6 +12,8 @@
 
 #include "util/log.h"
 
+#define SHOWN_MAX 80
+
 static int parse_uint(const struct setting *e, const char *text, void *field)
 {
 	char *end;
@@ -119,8 +121,11 @@ int settings_load(const struct setting *table, size_t count, void *target)
 			char want[256] = "";
 
 			expected(e, want, sizeof(want));
-			log_warn("%s='%s' not usable, expected %s; using %s",
-				 e->env, text, want, e->fallback);
+			/* Not so much of it that the rest has no room. */
+			log_warn("%s='%.*s%s' not usable, expected %s; using %s",
+				 e->env, SHOWN_MAX, text,
+				 strlen(text) > SHOWN_MAX ? "..." : "", want,
+				 e->fallback);
 			bad++;
 			text = NULL;
 		}

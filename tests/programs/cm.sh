@@ -10,6 +10,10 @@ need "$program" stdbuf
 place_options "$@"
 
 ready() {
+	if [ "$program" = mckey ]; then # it has joined
+		grep -q '^receiving' "$tmp/server.log"
+		return
+	fi
 	cm_listens "$port" || tcp_listens "$port"
 }
 

@@ -145,8 +145,13 @@ first_gid() {
 		awk '$1 == "gid" && $3 == "RoCE" && $4 == "v2" { print $2; exit }'
 }
 
-# place_options WORDS: into $options, with GID and FILE in the place of what only
-# the run knows.
+first_gid6() {
+	"$BUSBAR" devices "$DEVICE" |
+		awk '$1 == "gid" && $4 == "v2" && $5 !~ /^::ffff:/ { print $2; exit }'
+}
+
+# place_options WORDS: into $options, with GID, GID6 and FILE in the place of what
+# only the run knows.
 place_options() {
 	options=
 	for option; do
@@ -154,6 +159,13 @@ place_options() {
 		GID)
 			option=$(first_gid)
 			[ -n "$option" ] || fail "$DEVICE has no RoCE v2 address"
+			;;
+		GID6)
+			option=$(first_gid6)
+			if [ -z "$option" ]; then
+				echo "skipped: no IPv6 address here"
+				exit 77
+			fi
 			;;
 		*FILE)
 			truncate -s 32M "$tmp/file"

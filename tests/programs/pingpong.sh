@@ -12,7 +12,7 @@ place_options "$@"
 
 done_line='^[0-9]* iters in'
 case $program in
-ibv_xsrq_pingpong) done_line='test complete' ;;
+ibv_xsrq_pingpong) done_line='success' ;;
 *) options="$options -c" ;;
 esac
 

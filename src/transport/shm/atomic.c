@@ -71,7 +71,7 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 	enum ibv_wc_status status;
 	struct shm_atomic a;
 
-	memcpy(&a, slot->payload, sizeof(a));
+	shm_copy_once(&a, slot->payload, sizeof(a));
 	if (!(atomic_load_explicit(&qp->pub->access, memory_order_relaxed) &
 	      IBV_ACCESS_REMOTE_ATOMIC) ||
 	    a.remote_addr % sizeof(uint64_t))

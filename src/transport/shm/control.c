@@ -73,7 +73,9 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[FDS_MAX])
 	union fd_space space;
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1,
 			    .msg_control = space.buf,
-			    .msg_controllen = sizeof(space.buf) };
+			    /* Without the padding, which has room for one more
+			     * that nobody would close. */
+			    .msg_controllen = CMSG_LEN(FDS_MAX * sizeof(int)) };
 	ssize_t n;
 
 	memset(fds, -1, FDS_MAX * sizeof(int));
@@ -81,8 +83,10 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[FDS_MAX])
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	take_fds(&h, fds);
-	if (n == 0)
+	if (n == 0) { /* the end, or an empty message */
+		close_all(fds);
 		return -ECONNRESET;
+	}
 	if (n != sizeof(*msg) || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
 	    msg->magic != SHM_CONTROL_MAGIC ||
 	    msg->version != SHM_CONTROL_VERSION ||

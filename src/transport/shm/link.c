@@ -27,9 +27,14 @@
 #include "hca/inspect_message.h"
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define RESOLVE_LIMIT_S 1
+/* For a peer that called and says nothing. */
+#define HANDSHAKE_LIMIT_NS (5 * NSEC_PER_SEC)
+/* Without descriptors for callers. */
+#define PAUSE_NS (50 * 1000 * 1000)
 
 static void on_control(void *arg, uint32_t events);
 
@@ -97,8 +102,8 @@ static int link_set_area(struct shm_link *l, int area_fd, int role)
 	atomic_store(&l->rx_ack, 0);
 	l->rx_marks = l->marks_seen = 0;
 	l->carried = false;
-	atomic_store(&l->broken, false);
 	l->idle_polls = 0;
+	l->full_ns = 0;
 	return 0;
 }
 
@@ -119,7 +124,9 @@ static void link_release_parts(struct shm_link *l)
 	l->inflight = NULL;
 	l->fd = l->kick_fd = -1;
 	l->can_pull = l->can_access = false;
+	l->pid = 0;
 	memset(l->uuid, 0, sizeof(l->uuid));
+	atomic_store(&l->broken, false);
 }
 
 /* The pollers' locks in their order: afterwards nobody is inside the link. */
@@ -145,6 +152,15 @@ static void unmap_blocks(struct shm_link *l)
 			atomic_store(&shm.by_block[b], NULL);
 }
 
+/* The QP's sq_lock is held. */
+static void set_link(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_qp_public *remote)
+{
+	qp->link = l;
+	qp->rx_peer = l ? l->rx_peer : NULL;
+	qp->remote = remote;
+}
+
 static void drop_qps(struct shm_link *l)
 {
 	struct list *entry;
@@ -153,8 +169,7 @@ static void drop_qps(struct shm_link *l)
 		struct hca_qp *qp = list_entry(entry, struct hca_qp, link_entry);
 
 		hca_lock(&qp->sq_lock);
-		qp->link = NULL;
-		qp->remote = NULL;
+		set_link(qp, NULL, NULL);
 		if (qp->sq.tail != qp->sq.head &&
 		    qp->tx_blocked == HCA_TX_OPEN) {
 			if (shm_is_reliable(qp))
@@ -199,7 +214,8 @@ static void link_end(struct shm_link *l, const char *why)
 		log_debug("link to pid %d ended: %s", (int)l->pid, why);
 	if (l->fd >= 0)
 		progress_unwatch_async(l->fd);
-	if (atomic_load(&l->state) == SHM_LINK_UP) {
+	/* Of a peer that broke the rules nothing more is believed. */
+	if (atomic_load(&l->state) == SHM_LINK_UP && !atomic_load(&l->broken)) {
 		shm_receive_rest(l);
 		shm_harvest_rest(l);
 	}
@@ -211,66 +227,98 @@ void shm_link_violation(struct shm_link *l, const char *what)
 	if (atomic_exchange(&l->broken, true))
 		return;
 	HCA_COUNT_PROCESS(LINKS_BROKEN, 1);
-	log_error("peer pid %d broke the rules of the link (%s), link ended",
-		  (int)l->pid, what);
-	progress_kick();
+	if (shm_complaint_due())
+		log_error("peer pid %d broke the rules of the link (%s), link ended",
+			  (int)l->pid, what);
+	progress_timer_arm(&shm.reap, progress_now_ns());
 }
 
-void shm_link_reap(struct shm_link *l)
+/* Ends links that broke the rules. Progress thread. */
+static void reap_expired(struct progress_timer *t)
 {
 	pthread_mutex_lock(&shm.lock);
-	if (atomic_exchange(&l->broken, false) &&
-	    atomic_load(&l->state) == SHM_LINK_UP)
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (atomic_load(&l->state) != SHM_LINK_UP ||
+		    !atomic_load(&l->broken))
+			continue;
+		shm_peer_ban(l->pid);
 		link_end(l, "violation");
+	}
 	pthread_mutex_unlock(&shm.lock);
+}
+
+/* shm.lock is held. */
+static void sweep_at(uint64_t when_ns)
+{
+	if (shm.sweep_ns && shm.sweep_ns <= when_ns)
+		return;
+	shm.sweep_ns = when_ns;
+	progress_timer_arm(&shm.sweep, when_ns);
+}
+
+/* Ends links that do not come up, and accepts again after a time without
+ * descriptors. Progress thread. */
+static void sweep_expired(struct progress_timer *t)
+{
+	uint64_t now = progress_now_ns();
+
+	pthread_mutex_lock(&shm.lock);
+	shm.sweep_ns = 0;
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (atomic_load(&l->state) != SHM_LINK_ACCEPTING)
+			continue;
+		if (now >= l->deadline_ns)
+			link_end(l, "it said nothing");
+		else
+			sweep_at(l->deadline_ns);
+	}
+	while (shm.paused_count > 0)
+		progress_rewatch(shm.paused[--shm.paused_count], EPOLLIN);
+	pthread_mutex_unlock(&shm.lock);
+}
+
+int shm_links_start(void)
+{
+	progress_timer_init(&shm.reap, reap_expired);
+	progress_timer_init(&shm.sweep, sweep_expired);
+	shm.sweep_ns = 0;
+	return 0;
 }
 
 /* ---- who the peer is ---- */
 
-static bool peer_allowed(int fd, struct ucred *cred)
-{
-	socklen_t len = sizeof(*cred);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len))
-		return false;
-	if (cred->uid == geteuid() || cred->uid == 0 ||
-	    hca_settings.shm_peers == HCA_PEERS_ANY)
-		return true;
-	log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
-		 (int)cred->pid, cred->uid, geteuid());
-	return false;
-}
-
 static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
-			 int segment_fd, int kick_fd)
+			 int fds[3])
 {
 	const struct hca_segment *s;
-	struct ucred cred;
 
-	if (!peer_allowed(l->fd, &cred))
-		return -EPERM;
-	s = mmap(NULL, sizeof(*s), PROT_READ, MAP_SHARED, segment_fd, 0);
+	if (!shm_memory_stays(fds[0], sizeof(*s)) ||
+	    !shm_wakeup_is_eventfd(fds[1]))
+		return -EPROTO;
+	/* Ours is for ourselves: it says whose the keys are. */
+	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)) &&
+	    l->pid != getpid())
+		return -EPROTO;
+	s = mmap(NULL, sizeof(*s), PROT_READ, MAP_SHARED, fds[0], 0);
 	if (s == MAP_FAILED)
 		return -errno;
 	madvise((void *)(uintptr_t)s, sizeof(*s), MADV_DONTFORK);
 	l->peer = s;
-	l->kick_fd = kick_fd;
-	l->pid = cred.pid;
+	if (s->magic != HCA_SEGMENT_MAGIC)
+		return -EPROTO;
+	l->kick_fd = fds[1];
+	fds[1] = -1; /* kept */
 	memcpy(l->uuid, msg->uuid, sizeof(l->uuid));
 	l->peer_tag = shm_uuid_tag(msg->uuid);
+	l->rx_peer = l->pid == getpid() ? (const void *)&shm : l;
 	l->fence = !hca_process.membarrier || !s->membarrier;
-	l->can_access = cred.pid > 0 && shm_access_probe(cred.pid,
-							 msg->segment_addr,
-							 msg->uuid);
+	l->can_access = l->pid > 0 &&
+			shm_access_probe(l->pid, msg->segment_addr, msg->uuid);
 	return 0;
-}
-
-/* A file that is too short would kill us with SIGBUS later. */
-static bool file_is(int fd, size_t size)
-{
-	off_t end = lseek(fd, 0, SEEK_END);
-
-	return fd >= 0 && end >= 0 && (size_t)end >= size;
 }
 
 static void link_up(struct shm_link *l)
@@ -287,23 +335,6 @@ static void link_up(struct shm_link *l)
 }
 
 /* ---- connecting ---- */
-
-static int connect_block(uint32_t block)
-{
-	struct sockaddr_un sun;
-	socklen_t len = hca_block_address(block, &sun);
-	int fd, ret;
-
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&sun, len)) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	return fd;
-}
 
 static int area_create(void)
 {
@@ -327,16 +358,22 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	struct shm_link *l;
 	int fds[3];
 	int ret, fd;
+	pid_t pid;
 
-	fd = connect_block(block);
+	fd = shm_block_connect(block);
 	if (fd < 0)
 		return fd;
+	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid)) {
+		close(fd);
+		return -EPERM;
+	}
 	l = link_new();
 	if (!l) {
 		close(fd);
 		return -ENOMEM;
 	}
 	l->fd = fd;
+	l->pid = pid;
 	l->target_block = block;
 	ret = area_create();
 	if (ret < 0)
@@ -358,8 +395,9 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	return 0;
 
 err_link:
-	log_error("no link to the owner of QP numbers 0x%x..: %s",
-		  block << HCA_QPN_BLOCK_BITS, strerror(-ret));
+	if (shm_complaint_due())
+		log_error("no link to the owner of QP numbers 0x%x..: %s",
+			  block << HCA_QPN_BLOCK_BITS, strerror(-ret));
 	link_down(l);
 	return ret;
 }
@@ -385,7 +423,8 @@ static struct shm_link *link_known(uint32_t block)
 
 		l = shm.links[i];
 		state = atomic_load(&l->state);
-		if (state == SHM_LINK_UP && owns_block(l, block)) {
+		if (state == SHM_LINK_UP && owns_block(l, block) &&
+		    shm_block_is_of(block, l->pid)) {
 			atomic_store(&shm.by_block[block], l);
 			return l;
 		}
@@ -417,7 +456,7 @@ static bool may_call(uint32_t block)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
-	int fd = connect_block(block);
+	int fd = shm_block_connect(block);
 	bool may;
 
 	if (fd < 0)
@@ -440,8 +479,10 @@ bool shm_link_reach(uint32_t block)
 
 /* ---- accepting ---- */
 
-/* Does this connection give way to another one with the same peer? */
-static bool redirected(const struct shm_control *msg)
+/* Does this connection give way to another one with the same peer? The same is
+ * who has the same process number, too: anybody can say a name. */
+static bool redirected(const struct shm_link *from,
+		       const struct shm_control *msg)
 {
 	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)))
 		return false; /* a link of the process with itself */
@@ -449,6 +490,8 @@ static bool redirected(const struct shm_control *msg)
 		const struct shm_link *l = shm.links[i];
 		int state = atomic_load(&l->state);
 
+		if (l->pid != from->pid)
+			continue;
 		if ((state == SHM_LINK_UP || state == SHM_LINK_ACCEPTING) &&
 		    shm_uuid_is(l, msg->uuid))
 			return true;
@@ -467,17 +510,15 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 {
 	int ret;
 
-	if (redirected(msg)) {
+	if (redirected(l, msg)) {
 		shm_control_send(l->fd, SHM_REDIRECT, false, NULL, 0);
 		return -EALREADY;
 	}
-	if (!file_is(fds[0], sizeof(struct hca_segment)) ||
-	    !file_is(fds[2], sizeof(struct shm_area)) || fds[1] < 0)
+	if (!shm_memory_stays(fds[2], sizeof(struct shm_area)))
 		return -EPROTO;
-	ret = link_set_peer(l, msg, fds[0], fds[1]);
+	ret = link_set_peer(l, msg, fds);
 	if (ret)
 		return ret;
-	fds[1] = -1; /* kept */
 	ret = link_set_area(l, fds[2], 1);
 	if (ret)
 		return ret;
@@ -492,12 +533,9 @@ static int on_welcome(struct shm_link *l, const struct shm_control *msg,
 {
 	int ret;
 
-	if (!file_is(fds[0], sizeof(struct hca_segment)) || fds[1] < 0)
-		return -EPROTO;
-	ret = link_set_peer(l, msg, fds[0], fds[1]);
+	ret = link_set_peer(l, msg, fds);
 	if (ret)
 		return ret;
-	fds[1] = -1;
 	l->can_pull = msg->can_access;
 	ret = shm_control_send(l->fd, SHM_READY, l->can_access, NULL, 0);
 	if (!ret)
@@ -551,34 +589,64 @@ static void on_control(void *arg, uint32_t events)
 			break;
 	}
 	if (ret < 0) {
-		if (ret == -EPROTO)
-			log_warn("handshake with a peer failed: not the same version?");
+		if (ret == -EPROTO && shm_complaint_due())
+			log_warn("handshake with pid %d failed: not the same version?",
+				 (int)l->pid);
 		link_end(l, ret == -ECONNRESET ? "peer is gone" : strerror(-ret));
+	}
+	pthread_mutex_unlock(&shm.lock);
+}
+
+/* Without a descriptor to spare the caller stays where it is, and the listening
+ * socket readable: it is left alone for a while. */
+static void pause_listening(int listen_fd)
+{
+	if (shm_complaint_due())
+		log_error("a peer waits for its link: %m");
+	pthread_mutex_lock(&shm.lock);
+	if (shm.paused_count < HCA_BLOCKS_PER_PROCESS) {
+		shm.paused[shm.paused_count++] = listen_fd;
+		progress_rewatch(listen_fd, 0);
+		sweep_at(progress_now_ns() + PAUSE_NS);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }
 
 static void on_listen(void *arg, uint32_t events)
 {
-	int fd = accept4((int)(intptr_t)arg, NULL, NULL,
-			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int listen_fd = (int)(intptr_t)arg;
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct shm_link *l;
+	pid_t pid;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM)
+			pause_listening(listen_fd);
 		return;
-	pthread_mutex_lock(&shm.lock);
-	l = link_new();
-	if (!l) {
-		close(fd);
-		goto out;
 	}
+	pthread_mutex_lock(&shm.lock);
+	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid) ||
+	    !shm_peer_has_room(pid))
+		goto err_fd;
+	l = link_new();
+	if (!l)
+		goto err_fd;
 	l->fd = fd;
+	l->pid = pid;
 	l->target_block = 0;
+	l->deadline_ns = progress_now_ns() + HANDSHAKE_LIMIT_NS;
 	atomic_store(&l->state, SHM_LINK_ACCEPTING);
 	if (progress_watch(fd, EPOLLIN, on_control, l))
 		link_down(l);
-out:
+	else
+		sweep_at(l->deadline_ns);
 	pthread_mutex_unlock(&shm.lock);
+	return;
+
+err_fd:
+	pthread_mutex_unlock(&shm.lock);
+	close(fd);
 }
 
 int shm_block_claimed(uint32_t block, int listen_fd)
@@ -604,8 +672,7 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	list_remove(&qp->link_entry);
 	list_push(&l->qps, &qp->link_entry);
 	hca_lock(&qp->sq_lock);
-	qp->link = l;
-	qp->remote = shm_find_remote(l, qp->attr.dest_qp_num);
+	set_link(qp, l, shm_find_remote(l, qp->attr.dest_qp_num));
 	hca_unlock(&qp->sq_lock);
 }
 
@@ -652,8 +719,7 @@ void shm_qp_forget(struct hca_qp *qp)
 	pthread_mutex_lock(&shm.lock);
 	list_remove(&qp->link_entry);
 	hca_lock(&qp->sq_lock);
-	qp->link = NULL;
-	qp->remote = NULL;
+	set_link(qp, NULL, NULL);
 	hca_unlock(&qp->sq_lock);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
@@ -680,6 +746,8 @@ void shm_qp_forget(struct hca_qp *qp)
 void shm_links_stop(void)
 {
 	shm_mcast_stop();
+	progress_timer_cancel(&shm.reap);
+	progress_timer_cancel(&shm.sweep);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
 
@@ -692,6 +760,9 @@ void shm_links_stop(void)
 		}
 		pthread_mutex_unlock(&shm.lock);
 	}
+	progress_timer_cancel(&shm.reap); /* armed meanwhile */
+	progress_timer_cancel(&shm.sweep);
+	shm.paused_count = 0;
 }
 
 void shm_links_forked(void)
@@ -708,6 +779,7 @@ void shm_links_forked(void)
 	shm_mcast_stop();
 	memset(shm.by_block, 0, sizeof(shm.by_block));
 	atomic_store(&shm.link_count, 0);
+	shm.paused_count = 0;
 	pthread_mutex_init(&shm.lock, NULL);
 	pthread_cond_init(&shm.changed, NULL);
 }

@@ -21,6 +21,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define FENCE_YIELDS 1000
+#define FENCE_PAUSE_US 200
+
 bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
 {
 	uint8_t seen[16];
@@ -164,10 +167,12 @@ static void wait_for_qps(struct shm_link *l)
 {
 	if (hca_self.depth)
 		return;
+	pthread_mutex_lock(&shm.lock);
 	list_for_each(qp, &l->qps, struct hca_qp, link_entry) {
 		hca_lock(&qp->sq_lock);
 		hca_unlock(&qp->sq_lock);
 	}
+	pthread_mutex_unlock(&shm.lock);
 }
 
 static uint64_t own_key_id(uint32_t key)
@@ -175,7 +180,8 @@ static uint64_t own_key_id(uint32_t key)
 	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
 }
 
-/* Of a window: copies by peers, and our own atomics through it (atomic.c). */
+/* Of a window: copies by peers, and our own atomics through it (atomic.c). One
+ * that cannot reach our memory only says that it copies. */
 bool shm_key_busy(uint32_t key)
 {
 	unsigned count = atomic_load(&shm.link_count);
@@ -189,34 +195,51 @@ bool shm_key_busy(uint32_t key)
 
 		/* A link that ends unmaps its peer's segment under this. */
 		hca_lock(&l->tx_lock);
-		busy = atomic_load(&l->state) == SHM_LINK_UP &&
+		busy = atomic_load(&l->state) == SHM_LINK_UP && l->can_pull &&
 		       announced(l->peer, id);
 		hca_unlock(&l->tx_lock);
 	}
 	return busy;
 }
 
+/* Is somebody at the other end of the link, and copying with the key? */
+static bool copies_with(struct shm_link *l, uint64_t id)
+{
+	bool copies;
+
+	pthread_mutex_lock(&shm.lock);
+	copies = atomic_load(&l->state) == SHM_LINK_UP && l->can_pull &&
+		 !atomic_load(&l->broken) && announced(l->peer, id);
+	pthread_mutex_unlock(&shm.lock);
+	return copies;
+}
+
+/* Whoever holds a key for longer than any copy takes is not waited for again:
+ * its link ends. */
+static void wait_for_peer(struct shm_link *l, uint64_t id)
+{
+	uint64_t start = progress_now_ns();
+
+	for (unsigned i = 0; copies_with(l, id); i++) {
+		if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
+			shm_link_violation(l, "a key held for too long");
+			return;
+		}
+		if (i < FENCE_YIELDS)
+			sched_yield();
+		else
+			usleep(FENCE_PAUSE_US);
+	}
+}
+
 void shm_key_fence(uint32_t key)
 {
 	uint64_t id = own_key_id(key);
-	uint64_t start = progress_now_ns();
 
 	atomic_thread_fence(memory_order_seq_cst);
-	pthread_mutex_lock(&shm.lock);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
-		while (atomic_load(&l->state) == SHM_LINK_UP &&
-		       announced(l->peer, id)) {
-			if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
-				log_error("peer pid %d holds key 0x%x for too long",
-					  (int)l->pid, key);
-				break;
-			}
-			sched_yield();
-		}
-		wait_for_copies(l);
-		wait_for_qps(l);
+		wait_for_peer(shm.links[i], id);
+		wait_for_copies(shm.links[i]);
+		wait_for_qps(shm.links[i]);
 	}
-	pthread_mutex_unlock(&shm.lock);
 }

@@ -20,6 +20,7 @@
 struct message {
 	uint8_t op, flags;
 	uint32_t dst_qpn, src_qpn, length, imm, psn;
+	struct shm_extent x; /* SHM_IN_DATA: copied once, too */
 	struct shm_slot *slot;
 	bool marked; /* the sender has to act, even if it does not poll */
 };
@@ -133,7 +134,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	uint64_t left = m->length;
 	int n, r = 0;
 
-	memcpy(pull, m->slot->payload, sizeof(pull));
+	shm_copy_once(pull, m->slot->payload, sizeof(pull));
 	for (unsigned i = 0; i < SHM_PULL_MAX; i++) {
 		uint64_t part = MIN(pull[i].length, left);
 
@@ -170,8 +171,6 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 static int place(struct shm_link *l, struct hca_qp *qp,
 		 const struct hca_rwqe *e, const struct message *m)
 {
-	struct shm_extent x;
-
 	if (m->op == SHM_WRITE_IMM || m->length == 0)
 		return 0;
 	if (m->flags & SHM_PULL)
@@ -181,12 +180,31 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 			return -EBADMSG;
 		return copy_in(qp, e, 0, m->slot->payload, m->length);
 	}
-	memcpy(&x, m->slot->payload, sizeof(x));
-	if (x.offset > SHM_DATA_BYTES || x.length > SHM_DATA_BYTES - x.offset ||
-	    x.at > m->length || x.length > m->length - x.at ||
-	    (!(m->flags & SHM_MORE) && x.at + x.length != m->length))
-		return -EBADMSG;
-	return copy_in(qp, e, x.at, l->rx->data + x.offset, x.length);
+	return copy_in(qp, e, m->x.at, l->rx->data + m->x.offset, m->x.length);
+}
+
+/*
+ * Is a message of more than a slot what its flags say? Its data stand in one
+ * place, only a SEND is cut, and only in the data area; a part lies within the
+ * area and the message, the last one ends it, and a datagram has one part.
+ */
+static bool take_extent(struct message *m)
+{
+	struct shm_extent *x = &m->x;
+	bool send = m->op == SHM_SEND || m->op == SHM_SEND_IMM ||
+		    m->op == SHM_SEND_INV;
+	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+
+	if (!(m->flags & SHM_IN_DATA))
+		return send && !(m->flags & SHM_MORE);
+	shm_copy_once(x, m->slot->payload, sizeof(*x));
+	if ((m->flags & SHM_PULL) || !(send || datagram) ||
+	    x->offset > SHM_DATA_BYTES || x->length > SHM_DATA_BYTES - x->offset ||
+	    x->at > m->length || x->length > m->length - x->at)
+		return false;
+	if (m->flags & SHM_MORE)
+		return send && x->length > 0 && x->at + x->length < m->length;
+	return x->at + x->length == m->length && (send || x->at == 0);
 }
 
 /*
@@ -244,6 +262,12 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 {
 	struct hca_rwqe *e;
 
+	if (unlikely(m->length < HCA_GRH_BYTES ||
+		     m->length > HCA_GRH_BYTES + HCA_UD_MTU ||
+		     m->src_qpn > HCA_PSN_MASK)) {
+		shm_link_violation(l, "malformed datagram");
+		return;
+	}
 	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
 	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
@@ -278,30 +302,29 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 }
 
 /* In sequence, or the next fragment of the message in progress? */
-static bool expected(struct hca_qp *qp, const struct message *m)
+static bool expected(struct shm_link *l, struct hca_qp *qp,
+		     const struct message *m)
 {
-	struct shm_extent x = { .at = 0 };
-
 	/* From the one it is connected to, by the same service (9.6.1). */
-	if (m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
-					       memory_order_relaxed) ||
-	    !(m->flags & SHM_UNRELIABLE) != (qp->ibv.qp_type != IBV_QPT_UC))
+	if (unlikely(!shm_from_peer(qp, l, m->src_qpn) ||
+		     !(m->flags & SHM_UNRELIABLE) !=
+			     (qp->ibv.qp_type != IBV_QPT_UC)))
 		return false;
-	if (m->flags & SHM_IN_DATA)
-		memcpy(&x, m->slot->payload, sizeof(x));
 	/* UC: a message that starts is taken, whatever was lost before it. */
-	if (qp->ibv.qp_type == IBV_QPT_UC && x.at == 0)
-		atomic_store_explicit(&qp->rx_psn, m->psn, memory_order_relaxed);
+	if (qp->ibv.qp_type == IBV_QPT_UC && m->x.at == 0)
+		atomic_store_explicit(&qp->rx_psn, m->psn & HCA_PSN_MASK,
+				      memory_order_relaxed);
 	return m->psn == atomic_load_explicit(&qp->rx_psn,
 					      memory_order_relaxed) &&
-	       (x.at == 0 || x.at == qp->rx_offset);
+	       (m->x.at == 0 || m->x.at == qp->rx_offset);
 }
 
 /*
  * The usual message: small, whole, in sequence, for one buffer that can take it.
  * False: it is not that, nothing was done.
  */
-static inline bool receive_plain(struct hca_qp *qp, const struct message *m)
+static inline bool receive_plain(struct shm_link *l, struct hca_qp *qp,
+				 const struct message *m)
 {
 	struct hca_rwqe *e;
 	void *to;
@@ -310,8 +333,7 @@ static inline bool receive_plain(struct hca_qp *qp, const struct message *m)
 				 SHM_UNRELIABLE) ||
 		     m->length > SHM_SLOT_PAYLOAD ||
 		     qp->ibv.qp_type != IBV_QPT_RC ||
-		     m->src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
-							memory_order_relaxed) ||
+		     !shm_from_peer(qp, l, m->src_qpn) ||
 		     m->psn != atomic_load_explicit(&qp->rx_psn,
 						    memory_order_relaxed)))
 		return false;
@@ -337,12 +359,11 @@ other:
 static void receive_message(struct shm_link *l, struct hca_qp *qp,
 			    struct message *m)
 {
-	struct shm_extent x;
 	struct hca_rwqe *e;
 	uint32_t bytes = m->length;
 	int ret;
 
-	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(qp, m)) {
+	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(l, qp, m)) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
@@ -377,8 +398,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	if (unlikely(m->flags & SHM_MORE)) {
-		memcpy(&x, m->slot->payload, sizeof(x));
-		qp->rx_offset = x.at + x.length;
+		qp->rx_offset = m->x.at + m->x.length;
 		hca_recv_keep(qp);
 		hca_unlock(&qp->recv->consume_lock);
 		return;
@@ -410,13 +430,14 @@ static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 					       IBV_EVENT_QP_ACCESS_ERR);
 }
 
-static void receive_atomic(struct hca_qp *qp, struct message *m)
+static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
+			   struct message *m)
 {
 	enum ibv_wc_status status;
 
 	if ((qp->ibv.qp_type != IBV_QPT_RC &&
 	     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
-	    !expected(qp, m)) {
+	    !expected(l, qp, m)) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
@@ -467,21 +488,22 @@ static void deliver_copy(struct hca_qp *qp, void *arg)
 }
 
 /* A copy for each QP that is attached to the group in the datagram's header. */
-static void receive_multicast(struct shm_link *l, const struct message *m)
+static void receive_multicast(struct shm_link *l, struct message *m)
 {
 	struct delivery d = { l, m };
 	uint8_t grh[HCA_GRH_BYTES];
 	union ibv_gid group;
-	struct shm_extent x;
 	const uint8_t *from = m->slot->payload;
 
-	if (m->flags & SHM_IN_DATA) {
-		memcpy(&x, from, sizeof(x));
-		if (x.offset > SHM_DATA_BYTES - sizeof(grh))
-			return;
-		from = l->rx->data + x.offset;
+	if (((m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
+	     !take_extent(m)) ||
+	    m->length < sizeof(grh)) {
+		shm_link_violation(l, "malformed datagram");
+		return;
 	}
-	memcpy(grh, from, sizeof(grh));
+	if (m->flags & SHM_IN_DATA)
+		from = l->rx->data + m->x.offset;
+	shm_copy_once(grh, from, sizeof(grh));
 	if (hca_grh_destination(grh, &group))
 		hca_mcast_each(&group, deliver_copy, &d);
 }
@@ -511,32 +533,28 @@ other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 }
 
 /* Are messages taken in this state? The first one may come before RTS. */
-static bool receives_in(struct hca_qp *qp, enum ibv_qp_state state,
-			const struct message *m)
+static bool receives_in(struct shm_link *l, struct hca_qp *qp,
+			enum ibv_qp_state state, const struct message *m)
 {
-	if (state == IBV_QPS_RTR &&
-	    m->src_qpn == atomic_load(&qp->pub->dest_qpn))
+	if (state == IBV_QPS_RTR && shm_from_peer(qp, l, m->src_qpn))
 		hca_qp_established(qp);
 	return state == IBV_QPS_RTR || state == IBV_QPS_SQD ||
 	       state == IBV_QPS_SQE;
 }
 
-static inline void dispatch(struct shm_link *l, struct message *m)
+/* What is not the usual message. */
+static __attribute__((noinline)) void
+dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
-	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
-
-	if (unlikely(state != IBV_QPS_RTS && !receives_in(qp, state, m))) {
-		qp = other_destination(l, qp, m);
-		if (!qp)
-			return;
+	if ((m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
+	    !take_extent(m)) {
+		mark(m, SHM_INVALID, 0);
+		shm_link_violation(l, "malformed message");
+		return;
 	}
 	switch (m->op) {
 	case SHM_SEND:
 	case SHM_SEND_IMM:
-		if (likely(receive_plain(qp, m)))
-			break;
-		/* fall through */
 	case SHM_SEND_INV:
 	case SHM_WRITE_IMM:
 		receive_message(l, qp, m);
@@ -547,12 +565,12 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 		break;
 	case SHM_COMPARE_SWAP:
 	case SHM_FETCH_ADD:
-		receive_atomic(qp, m);
+		receive_atomic(l, qp, m);
 		break;
 	case SHM_ACCESS_FAULT:
 		if ((qp->ibv.qp_type != IBV_QPT_RC &&
 		     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
-		    m->src_qpn != atomic_load(&qp->pub->dest_qpn))
+		    !shm_from_peer(qp, l, m->src_qpn))
 			break;
 		refuse_access(qp, (enum ibv_wc_status)m->imm);
 		break;
@@ -560,6 +578,19 @@ static inline void dispatch(struct shm_link *l, struct message *m)
 		shm_link_violation(l, "unknown message kind");
 		break;
 	}
+}
+
+static inline void dispatch(struct shm_link *l, struct message *m)
+{
+	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
+	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
+
+	if (unlikely(state != IBV_QPS_RTS && !receives_in(l, qp, state, m)))
+		qp = other_destination(l, qp, m);
+	if (likely(qp) &&
+	    unlikely((m->op != SHM_SEND && m->op != SHM_SEND_IMM) ||
+		      !receive_plain(l, qp, m)))
+		dispatch_other(l, qp, m);
 }
 
 bool shm_receive(struct shm_link *l)
@@ -574,18 +605,20 @@ bool shm_receive(struct shm_link *l)
 		return false;
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
 	while (pos - start < BUDGET && (s = shm_slot_ready(l, pos))) {
+		/* Read once and no more: the compiler must not, either. */
+		const volatile struct shm_slot *v = s;
 		struct message m = {
-			.op = s->op,
-			.flags = s->flags,
-			.dst_qpn = s->dst_qpn,
-			.src_qpn = s->src_qpn,
-			.length = s->length,
-			.imm = s->imm,
-			.psn = s->psn,
+			.op = v->op,
+			.flags = v->flags,
+			.dst_qpn = v->dst_qpn,
+			.src_qpn = v->src_qpn,
+			.length = v->length,
+			.imm = v->imm,
+			.psn = v->psn,
 			.slot = s,
 		};
 
-		atomic_store_explicit(&l->acked_hint, s->ack,
+		atomic_store_explicit(&l->acked_hint, v->ack,
 				      memory_order_release);
 		PROBE(receive, m.dst_qpn, m.src_qpn, m.psn, m.length, m.op);
 		dispatch(l, &m);

@@ -10,11 +10,6 @@ struct shm shm = {
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
-static int shm_start(void)
-{
-	return 0;
-}
-
 static void shm_qp_clear(struct hca_qp *qp)
 {
 	unsigned count = atomic_load(&shm.link_count);
@@ -29,8 +24,9 @@ static void shm_qp_clear(struct hca_qp *qp)
 
 static int shm_qp_connect(struct hca_qp *qp)
 {
-	/* A peer that is not there yet is no error: transmission retries. */
-	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_RECV)
+	/* A peer that is not there yet is no error: transmission retries. An
+	 * XRC target sends nothing and has to know all the same whom to believe. */
+	if (qp->ibv.qp_type != IBV_QPT_UD)
 		shm_qp_resolve(qp, true);
 	return 0;
 }
@@ -85,11 +81,6 @@ static bool shm_poll(struct hca_cq *cq, bool wait)
 		    SHM_LINK_UP)
 			continue;
 		moved |= poll_link(l, cq, wait);
-		/* A link that broke the rules is ended over there. */
-		if (unlikely(atomic_load_explicit(&l->broken,
-						  memory_order_relaxed)) &&
-		    progress_is_self())
-			shm_link_reap(l);
 	}
 	return moved;
 }
@@ -102,7 +93,7 @@ static bool shm_pending(void)
 		struct shm_link *l = shm.links[i];
 
 		if (atomic_load(&l->state) == SHM_LINK_UP &&
-		    (atomic_load(&l->backlog) || atomic_load(&l->broken)))
+		    atomic_load(&l->backlog))
 			return true;
 	}
 	return false;
@@ -110,7 +101,7 @@ static bool shm_pending(void)
 
 static const struct hca_transport_ops shm_ops = {
 	.name = "shm",
-	.start = shm_start,
+	.start = shm_links_start,
 	.stop = shm_links_stop,
 	.block_claimed = shm_block_claimed,
 	.qp_clear = shm_qp_clear,

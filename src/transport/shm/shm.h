@@ -193,7 +193,8 @@ struct shm_link {
 	bool can_pull;          /* the peer may read our memory */
 	bool can_access;        /* we may read and write the peer's */
 	bool fence;             /* a full fence before looking whether to kick */
-	pid_t pid;
+	pid_t pid;              /* by the kernel's word */
+	uint64_t deadline_ns;   /* ACCEPTING: for its messages */
 	uint8_t uuid[16];
 	int kick_fd;
 	struct shm_area *area;
@@ -209,6 +210,9 @@ struct shm_link {
 	_Atomic uint32_t data_tail;
 	struct shm_inflight *inflight; /* SHM_SLOTS */
 	_Atomic uint32_t harvested;    /* acknowledgements worked off */
+	uint32_t full_pos;             /* `harvested` when a datagram found no
+					* room, and since when it is that */
+	uint64_t full_ns;
 
 	/* Acknowledgement side. */
 	cache_aligned struct spin ack_lock;
@@ -229,6 +233,9 @@ struct shm_link {
 	uint32_t rx_marks;           /* of them marked */
 	uint32_t received;           /* polls that found any */
 	_Atomic uint32_t rx_ack;     /* both, as an acknowledgement word */
+	/* Who sends here: the link, or one thing for both ends of a link of
+	 * the process with itself. */
+	const void *rx_peer;
 };
 
 struct shm {
@@ -237,6 +244,10 @@ struct shm {
 	_Atomic unsigned link_count;
 	struct shm_link *links[SHM_LINKS];
 	struct shm_link *_Atomic by_block[HCA_QPN_BLOCKS];
+	struct progress_timer reap, sweep; /* see link.c */
+	uint64_t sweep_ns;                 /* when; 0: not armed */
+	int paused[HCA_BLOCKS_PER_PROCESS]; /* listening, but not now */
+	unsigned paused_count;
 };
 
 static inline bool shm_is_reliable(const struct hca_qp *qp)
@@ -257,6 +268,7 @@ int shm_block_claimed(uint32_t block, int listen_fd);
 struct shm_link *shm_link_get(uint32_t block, bool *refused);
 /* From a data path: end the link soon, on the progress thread. */
 void shm_link_violation(struct shm_link *l, const char *what);
+int shm_links_start(void);
 void shm_links_stop(void);
 void shm_links_forked(void);
 /* Waits (at most a second, not on the progress thread) until the QP's peer is
@@ -264,8 +276,6 @@ void shm_links_forked(void);
 bool shm_qp_resolve(struct hca_qp *qp, bool wait);
 /* Takes every reference to the QP out of all links. */
 void shm_qp_forget(struct hca_qp *qp);
-/* Ends a link that broke the rules. Progress thread. */
-void shm_link_reap(struct shm_link *l);
 /* What the peer shows of a QP or XRC SRQ of its; NULL: not its number. */
 const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
 					    uint32_t number);
@@ -273,6 +283,43 @@ const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
  * link is still being made. shm.lock is held. */
 bool shm_link_reach(uint32_t block);
 bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
+
+/* ---- guard.c: what is asked of a peer before it is believed ---- */
+/* May this process talk to us? Its number by the way. */
+bool shm_peer_allowed(int fd, pid_t *pid);
+/* Or has it enough links already? shm.lock is held. */
+bool shm_peer_has_room(pid_t pid);
+/* After a violation; shm.lock is held for both. */
+void shm_peer_ban(pid_t pid);
+bool shm_peer_is_banned(pid_t pid);
+/* Can `size` bytes of it be mapped and read for good? */
+bool shm_memory_stays(int fd, size_t size);
+bool shm_wakeup_is_eventfd(int fd);
+/* A connected socket to the owner of a block, or a negative errno. */
+int shm_block_connect(uint32_t block);
+bool shm_block_is_of(uint32_t block, pid_t pid);
+/* Peers must not be able to fill a log: true when a line may be written. */
+bool shm_complaint_due(void);
+bool shm_from_owner(struct hca_qp *qp, struct shm_link *l, uint32_t src_qpn);
+
+/* Does a message of QP `src_qpn` that came by this link come from the peer of
+ * the (connected) QP? Any process can write any numbers into its messages. */
+static inline bool shm_from_peer(struct hca_qp *qp, struct shm_link *l,
+				 uint32_t src_qpn)
+{
+	if (src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
+					    memory_order_relaxed))
+		return false;
+	return likely(qp->rx_peer == l->rx_peer) || shm_from_owner(qp, l, src_qpn);
+}
+
+/* Copies out of memory that the peer can write, so that the compiler cannot
+ * read there a second time what it has checked. */
+static inline void shm_copy_once(void *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	__asm__ volatile("" : : "r"(to) : "memory");
+}
 
 /* ---- control.c: handshake messages ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u

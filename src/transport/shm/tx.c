@@ -14,11 +14,15 @@
 
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
 
 #define IDLE_POLLS_TO_KICK 4096
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
+/* A peer that takes nothing in for so long does not hold up the datagrams to
+ * others. */
+#define FULL_LIMIT_NS NSEC_PER_SEC
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
 
@@ -223,7 +227,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
 	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
-		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp) &&
+		   /* Inline data have none, and stay only here. */
+		   e->num_sge - 1u < SHM_PULL_MAX && is_reliable(qp) &&
 		   likely(put_pull(qp, e, s))) {
 		/* Nothing else to be written. */
 	} else {
@@ -552,6 +557,19 @@ static void transmit_connected(struct hca_qp *qp)
 		shm_kick(l);
 }
 
+/* The link is full; for how long already? tx_lock is held. */
+static bool is_stuck(struct shm_link *l)
+{
+	uint32_t pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
+	uint64_t now = progress_now_ns();
+
+	if (!l->full_ns || l->full_pos != pos) {
+		l->full_pos = pos;
+		l->full_ns = now;
+	}
+	return now - l->full_ns >= FULL_LIMIT_NS;
+}
+
 static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 {
 	while (qp->sq.next != hca_sq_end(qp)) {
@@ -592,7 +610,9 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 							memory_order_acquire) ==
 				   SHM_LINK_UP)) {
 				ret = shm_put_datagram(qp, l, e);
-				if (ret == -EAGAIN)
+				if (unlikely(ret == -EAGAIN && is_stuck(l)))
+					ret = 0; /* lost */
+				else if (ret == -EAGAIN)
 					shm_backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);

@@ -72,6 +72,7 @@ static struct shm_responder *responder_get(struct shm_link *l, uint32_t src_qpn,
 			return r;
 	r = create ? responder_new(src_qpn) : NULL;
 	if (r) {
+		r->qp.rx_peer = l->rx_peer;
 		r->next = *at;
 		*at = r;
 	}

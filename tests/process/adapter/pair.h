@@ -29,7 +29,7 @@ enum {
 	MAX_WRS = 8,
 	MAX_WCS = 64,
 	MAX_SGES = 32,
-	NOTE_BYTES = 512,
+	NOTE_BYTES = 2048,
 	WAIT_MS = 8000, /* "must happen", on a loaded machine */
 	QUIET_MS = 30,  /* "must not happen" */
 };

@@ -1,375 +1,435 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random operations of both sides on several queue pairs against a model of
- * what has to come out: order, lengths, immediates, contents, with receives
- * that are late and queue pairs that are reset in between.
+ * Random operations of two sides on many queue pairs against a model of what has
+ * to come out (model.h): memory, completions, their order, events, states; with
+ * receives that are late, registrations that change, queues that are resized,
+ * queue pairs that are reset, re-created, drained and made to fail in between.
  *
  *     adapter-random [SECONDS [SEED]]
  *
- * The seed is printed; the same seed does the same operations, though not at
- * the same times.
+ * RANDOM_SECONDS in the environment is the default of SECONDS (per arrangement:
+ * one process, two processes). The seed is printed; the same seed does the same
+ * operations, though not at the same times.
  */
-#include <arpa/inet.h>
 #include <string.h>
 
-#include "pair.h"
+#include "random.h"
 
-enum {
-	QPS = 4,
-	SLOTS = 8,
-	ROOM = 1 << 16, /* bytes in a slot */
-	/* Offsets in the buffer of a QP. */
-	OUT = 0,
-	IN = SLOTS * ROOM,
-	TARGET = 2 * SLOTS * ROOM, /* of the peer's WRITEs */
-	SOURCE = 3 * SLOTS * ROOM, /* of the peer's READs */
-	PER_QP = SOURCE + ROOM,
-};
-
-static unsigned seconds = 5;
+static unsigned seconds = 10;
 static uint64_t seed;
 
-struct sent {
-	struct send_req r;
-	uint32_t length;
-	uint64_t pattern;
-	int slot;
-};
-
-struct received {
-	uint64_t wr_id;
-	int slot;
-};
-
-/* A bounded queue. */
-struct line {
-	int first, count;
-};
-
-struct flow {
-	struct sent sends[SLOTS]; /* posted, not known to be complete */
-	struct line send_line;
-	struct sent due[SLOTS * 2]; /* sent, to be received by the peer */
-	struct line due_line;
-	struct received recvs[SLOTS];
-	struct line recv_line;
-	/* A WRITE with immediate uses its slot until both sides have seen it. */
-	int out_used[SLOTS], in_used[SLOTS];
-	uint64_t next_id;
-};
-
-struct model {
-	struct pair *p;
-	struct side *side[2];
-	struct flow flow[2][QPS]; /* what side s does on QP q */
-	uint64_t random;
-	uint64_t operations, messages, resets;
-};
-
-static uint32_t dice(struct model *m, uint32_t n)
+void random_send(struct model *m, struct work *w)
 {
-	m->random = m->random * UINT64_C(6364136223846793005) +
-		    UINT64_C(1442695040888963407);
-	return (uint32_t)(m->random >> 33) % n;
+	int ret = act_send(m->side[w->s], w->q, &w->r, pair_kind(w->q)->extended);
+
+	if (ret)
+		fail("pair %d: %s of %u bytes not taken: %d", w->q, w->op->name,
+		     w->length, ret);
+	model_posted(m, w);
 }
 
-static uint64_t at(int q, uint64_t area, int slot)
+static const struct model_op *any_op(struct model *m)
 {
-	return (uint64_t)q * PER_QP + area + (uint64_t)slot * ROOM;
-}
+	uint32_t sum = 0, pick;
 
-static int free_slot(const int *used)
-{
-	for (int i = 0; i < SLOTS; i++)
-		if (!used[i])
-			return i;
-	return -1;
-}
-
-static uint64_t source_pattern(int s, int q)
-{
-	return 1000 + (uint64_t)s * 10 + (uint64_t)q;
-}
-
-static uint32_t random_length(struct model *m)
-{
-	switch (dice(m, 6)) {
-	case 0:
-		return dice(m, 200);
-	case 1:
-		return dice(m, 4) * 32 + dice(m, 3);
-	case 2:
-		return 16382 + dice(m, 5);
-	case 3:
-		return dice(m, ROOM);
-	default:
-		return dice(m, 5000);
+	for (int i = 0; i < model_op_count; i++)
+		sum += model_ops[i].weight;
+	pick = dice(m, sum);
+	for (int i = 0;; i++) {
+		if (pick < model_ops[i].weight)
+			return &model_ops[i];
+		pick -= model_ops[i].weight;
 	}
-}
-
-/* Cuts the request's one SGE into several. */
-static void cut(struct model *m, struct ibv_sge *sge, int *count)
-{
-	int parts = 1 + (int)dice(m, 4);
-	struct ibv_sge rest = sge[0];
-
-	for (int i = 0; i < parts; i++) {
-		uint32_t part = i == parts - 1 ? rest.length :
-						 dice(m, rest.length + 1);
-
-		sge[i] = rest;
-		sge[i].length = part;
-		rest.addr += part;
-		rest.length -= part;
-	}
-	*count = parts;
-}
-
-static void do_recv(struct model *m, int s, int q)
-{
-	struct flow *f = &m->flow[s][q];
-	int slot = free_slot(f->in_used);
-	struct recv_req r = { .wr_id = f->next_id++, .num_sge = 1 };
-
-	if (slot < 0)
-		return;
-	r.sge[0] = side_sge(m->side[s], at(q, IN, slot), ROOM);
-	cut(m, r.sge, &r.num_sge);
-	expect_eq(side_post_recv(m->side[s], q, &r, 1).ret, 0);
-	f->in_used[slot] = 1;
-	f->recvs[(f->recv_line.first + f->recv_line.count++) % SLOTS] =
-		(struct received){ .wr_id = r.wr_id, .slot = slot };
-}
-
-static bool is_message(enum ibv_wr_opcode op)
-{
-	return op != IBV_WR_RDMA_WRITE && op != IBV_WR_RDMA_READ;
 }
 
 static void do_send(struct model *m, int s, int q)
 {
-	static const enum ibv_wr_opcode ops[] = {
-		IBV_WR_SEND, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ,
-		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
-	};
-	struct flow *f = &m->flow[s][q];
-	struct side *me = m->side[s], *peer = m->side[!s];
-	struct sent x = { .slot = free_slot(f->out_used) };
-	enum ibv_wr_opcode op = ops[dice(m, 6)];
+	struct work *w = model_work(m, s, q, any_op(m));
 
-	if (x.slot < 0 || f->due_line.count >= SLOTS * 2 - 1)
+	if (w)
+		random_send(m, w);
+}
+
+/* A request that sends what the one before it, not complete yet, brings. */
+static void do_chain(struct model *m, int s, int q)
+{
+	static const char *const firsts[] = { "read", "compare and swap",
+					      "fetch and add" };
+	static const char *const thens[] = { "send", "write",
+						"write with immediate" };
+	struct work *w = model_work(m, s, q, model_op_named(firsts[dice(m, 3)]));
+
+	if (!w)
 		return;
-	x.length = random_length(m);
-	x.pattern = m->random;
-	x.r = rdma_req(me, peer, op, f->next_id++, at(q, OUT, x.slot),
-		       op == IBV_WR_RDMA_READ ? at(q, SOURCE, 0) :
-						at(q, TARGET, x.slot),
-		       x.length);
-	x.r.imm = htonl((uint32_t)x.r.wr_id);
-	x.r.flags = (dice(m, 3) || f->send_line.count >= SLOTS - 2 ?
-			     IBV_SEND_SIGNALED : 0) |
-		    (dice(m, 2) ? IBV_SEND_SOLICITED : 0) |
-		    (dice(m, 2) ? IBV_SEND_FENCE : 0);
-	if (x.length <= 128 && op != IBV_WR_RDMA_READ && dice(m, 2))
-		x.r.flags |= IBV_SEND_INLINE;
-	side_fill(me, at(q, OUT, x.slot), x.length, x.pattern);
-	cut(m, x.r.sge, &x.r.num_sge);
-	expect_eq(side_post_send(me, q, &x.r, 1).ret, 0);
-	if (x.r.flags & IBV_SEND_INLINE)
-		side_set(me, at(q, OUT, x.slot), x.length, 0);
-	f->out_used[x.slot] = op == IBV_WR_RDMA_WRITE_WITH_IMM ? 2 : 1;
-	f->sends[(f->send_line.first + f->send_line.count++) % SLOTS] = x;
-	if (is_message(op))
-		f->due[(f->due_line.first + f->due_line.count++) %
-		       (SLOTS * 2)] = x;
+	random_send(m, w);
+	w = model_chain(m, w, model_op_named(thens[dice(m, 3)]));
+	if (w)
+		random_send(m, w);
 }
 
-static int qp_of(struct model *m, int s, uint32_t qpn)
+bool random_receive(struct model *m, int s, int q)
 {
-	for (int q = 0; q < QPS; q++)
-		if (m->side[s]->qpn[q] == qpn)
-			return q;
-	fail("completion of unknown queue pair 0x%x", qpn);
+	struct receive r;
+	struct recv_req req;
+
+	if (!model_receive(m, s, q, &r))
+		return false;
+	req.wr_id = r.wr_id;
+	req.num_sge = r.num_sge;
+	memcpy(req.sge, r.sge, sizeof(r.sge));
+	expect_eq(act_recv(m->side[s], q, &req), 0);
+	model_recv_posted(m, s, q, &r);
+	return true;
 }
 
-/* A send is known to be complete: its effect must be there. */
-static void send_done(struct model *m, int s, int q, const struct sent *x)
+static int do_poll(struct model *m, int s, int cq, int most)
 {
-	m->messages++;
-	m->flow[s][q].out_used[x->slot]--;
-	if (x->r.opcode == IBV_WR_RDMA_WRITE)
-		side_check(m->side[!s], at(q, TARGET, x->slot), x->length,
-			   x->pattern);
-	if (x->r.opcode == IBV_WR_RDMA_READ)
-		side_check(m->side[s], at(q, OUT, x->slot), x->length,
-			   source_pattern(!s, q));
+	struct ibv_wc wc[16];
+	int n = act_poll(m->side[s], cq, wc, most);
+
+	if (n < 0)
+		fail("side %d: completion queue %d overrun", s, cq);
+	for (int i = 0; i < n; i++)
+		model_completed(m, s, cq, &wc[i]);
+	return n;
 }
 
-static void take_send(struct model *m, int s, const struct ibv_wc *wc)
+int random_poll_pair(struct model *m, int s, int q)
 {
-	int q = qp_of(m, s, wc->qp_num);
+	const struct pair_kind *k = pair_kind(q);
+
+	return do_poll(m, s, k->cq[SEND_CQ], 16) +
+	       do_poll(m, s, k->cq[RECV_CQ], 16);
+}
+
+/* ---- settling ---- */
+
+/* Behind it everything before is complete. */
+static void post_marker(struct model *m, int s, int q)
+{
 	struct flow *f = &m->flow[s][q];
+	bool ud = pair_kind(q)->type == IBV_QPT_UD;
+	struct work *w;
 
-	expect_status(*wc, IBV_WC_SUCCESS);
-	while (f->send_line.count) {
-		struct sent x = f->sends[f->send_line.first];
-
-		f->send_line.first = (f->send_line.first + 1) % SLOTS;
-		f->send_line.count--;
-		send_done(m, s, q, &x);
-		if (!(x.r.flags & IBV_SEND_SIGNALED))
-			continue;
-		expect_eq(wc->wr_id, x.r.wr_id);
+	if (!f->sent_count ||
+	    (f->sent[f->sent_count - 1]->r.flags & IBV_SEND_SIGNALED))
 		return;
+	w = model_work(m, s, q, model_op_named(ud ? "send" : "write"));
+	if (!w)
+		return;
+	if (ud && !w->lost) {
+		w->lost = true;
+		w->r.qkey++;
 	}
-	fail("completion %llu of nothing", (unsigned long long)wc->wr_id);
+	w->r.flags |= IBV_SEND_SIGNALED;
+	random_send(m, w);
 }
 
-static void take_recv(struct model *m, int s, const struct ibv_wc *wc)
+void random_settle(struct model *m, int q)
 {
-	int q = qp_of(m, s, wc->qp_num);
-	struct flow *f = &m->flow[s][q], *from = &m->flow[!s][q];
-	struct received r;
-	struct sent x;
-	bool write;
+	uint64_t end = now_ms() + WAIT_MS;
 
-	expect_status(*wc, IBV_WC_SUCCESS);
-	expect(f->recv_line.count > 0 && from->due_line.count > 0);
-	r = f->recvs[f->recv_line.first];
-	f->recv_line.first = (f->recv_line.first + 1) % SLOTS;
-	f->recv_line.count--;
-	x = from->due[from->due_line.first];
-	from->due_line.first = (from->due_line.first + 1) % (SLOTS * 2);
-	from->due_line.count--;
-	write = x.r.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	expect_eq(wc->wr_id, r.wr_id);
-	expect_eq(wc->byte_len, x.length);
-	expect_eq(wc->opcode,
-		  write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
-	expect_eq(wc->wc_flags, x.r.opcode == IBV_WR_SEND ? 0 : IBV_WC_WITH_IMM);
-	if (x.r.opcode != IBV_WR_SEND)
-		expect_eq(wc->imm_data, x.r.imm);
-	side_check(m->side[s], write ? at(q, TARGET, x.slot) : at(q, IN, r.slot),
-		   x.length, x.pattern);
-	f->in_used[r.slot] = 0;
-	if (write)
-		from->out_used[x.slot]--;
+	while (!model_idle(m, q)) {
+		for (int s = 0; s < 2; s++) {
+			struct flow *f = &m->flow[s][q];
+
+			if (f->due_count && (pair_kind(q)->srq ||
+					     model_credits(m, s, q) <= 0))
+				random_receive(m, s, q);
+			post_marker(m, s, q);
+			random_poll_pair(m, s, q);
+			/* A shared receive may be taken by others; a datagram
+			 * may come from any. */
+			for (int cq = 0; cq < CQS; cq++)
+				do_poll(m, s, cq, 16);
+		}
+		if (now_ms() > end)
+			fail("pair %d: %d+%d sends and %d+%d messages do not end",
+			     q, m->flow[0][q].sent_count,
+			     m->flow[1][q].sent_count, m->flow[0][q].due_count,
+			     m->flow[1][q].due_count);
+	}
 }
 
-static int do_poll(struct model *m, int s, enum side_cq cq, int timeout_ms)
+/* ---- life of the pairs ---- */
+
+static const int remote_access = IBV_ACCESS_LOCAL_WRITE |
+				 IBV_ACCESS_REMOTE_READ |
+				 IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_ATOMIC;
+
+void random_register(struct model *m, int s, int q)
 {
-	struct polled polled = side_poll(m->side[s], cq,
-					 timeout_ms ? 1 : 1 + (int)dice(m, 16),
-					 timeout_ms);
+	const struct pair_kind *k = pair_kind(q);
+	struct flow *f = &m->flow[s][q];
 
-	expect(polled.count >= 0);
-	for (int i = 0; i < polled.count; i++)
-		(cq == SEND_CQ ? take_send : take_recv)(m, s, &polled.wc[i]);
-	return polled.count;
+	f->lkey = act_register(m->side[s], q, MR_LOCAL, k->out,
+			       k->target - k->out, m->side[s]->addr + k->out,
+			       IBV_ACCESS_LOCAL_WRITE).lkey;
+	/* Where the peer has to aim, which need not be where it is. */
+	f->iova = dice(m, 2) ? m->side[s]->addr + k->target :
+			       (uint64_t)dice(m, 1 << 30) << 12;
+	f->rkey = act_register(m->side[s], q, MR_REMOTE, k->target,
+			       k->end - k->target, f->iova, remote_access).rkey;
 }
 
-static void do_reset(struct model *m, int q)
+void random_connect(struct model *m, int q, uint8_t timeout)
 {
-	pair_reset_qp(m->p, q);
-	memset(&m->flow[0][q], 0, sizeof(m->flow[0][q]));
-	memset(&m->flow[1][q], 0, sizeof(m->flow[1][q]));
-	m->p->conn.psn_a = dice(m, 1 << 24);
-	m->p->conn.psn_b = 0xffffff - dice(m, 100);
-	pair_connect_qp(m->p, q);
-	m->resets++;
+	const struct pair_kind *k = pair_kind(q);
+	uint32_t psn[2] = { dice(m, 1 << 24), 0xffffff - dice(m, 40) };
+
+	for (int s = 0; s < 2; s++) {
+		model_fill(m, s, k->out, k->in - k->out);
+		if (!k->srq) /* else others may use its receives now */
+			model_fill(m, s, k->in, k->target - k->in);
+		model_fill(m, s, k->target, k->end - k->target);
+	}
+	for (int s = 0; s < 2; s++) {
+		const struct act_address to = {
+			.qpn = m->qpn[!s][q], .psn_send = psn[s],
+			.psn_receive = psn[!s], .gid = m->side[!s]->gid,
+			.timeout = timeout, .retry_cnt = 7,
+			.rnr_retry = k->rnr_retry,
+		};
+
+		act_connect(m->side[s], q, &to);
+	}
 }
 
-static void do_something(struct model *m)
-{
-	int s = (int)dice(m, 2), q = (int)dice(m, QPS);
-	uint32_t what = dice(m, 1000);
-
-	m->operations++;
-	if (what < 300)
-		do_recv(m, s, q);
-	else if (what < 600)
-		do_send(m, s, q);
-	else if (what < 800)
-		do_poll(m, s, SEND_CQ, 0);
-	else if (what < 998)
-		do_poll(m, s, RECV_CQ, 0);
-	else
-		do_reset(m, q);
-}
-
-static bool anything_due(const struct model *m)
+static bool adds_to_shared(const struct model *m, int q)
 {
 	for (int s = 0; s < 2; s++)
-		for (int q = 0; q < QPS; q++)
-			if (m->flow[s][q].due_line.count)
+		for (int i = 0; i < m->flow[s][q].sent_count; i++)
+			if (m->flow[s][q].sent[i]->op->no_result)
 				return true;
 	return false;
 }
 
-/* All that is on its way must arrive. */
-static void finish(struct model *m)
+/* In the middle of everything, where what is lost is known. */
+static void do_reset(struct model *m, int q)
 {
-	uint64_t end = now_ms() + WAIT_MS;
+	const struct pair_kind *k = pair_kind(q);
+	bool renew = dice(m, 3) == 0;
 
-	while (anything_due(m)) {
-		if (now_ms() > end)
-			fail("messages are missing at the end");
-		for (int s = 0; s < 2; s++) {
-			for (int q = 0; q < QPS; q++)
-				if (m->flow[!s][q].due_line.count)
-					do_recv(m, s, q);
-			do_poll(m, s, RECV_CQ, 1);
-			do_poll(m, s, SEND_CQ, 1);
-		}
+	if (k->srq || adds_to_shared(m, q))
+		random_settle(m, q);
+	/* Datagrams on their way name their sender. */
+	for (int u = RC_PAIRS + UC_PAIRS; k->type == IBV_QPT_UD && u < PAIRS; u++)
+		random_settle(m, u);
+	for (int s = 0; s < 2; s++)
+		expect_eq(act_state(m->side[s], q, IBV_QPS_RESET), 0);
+	for (int s = 0; renew && s < 2; s++)
+		m->qpn[s][q] = act_recreate(m->side[s], q);
+	model_reset(m, q);
+	random_connect(m, q, SLOW);
+	m->resets++;
+}
+
+/* New keys, rights and addresses for memory that nobody uses now. Posted
+ * receives name the old local key, so that one stays while there are any. */
+static void do_register(struct model *m, int s, int q)
+{
+	struct flow *f = &m->flow[s][q];
+	bool posted = false;
+
+	random_settle(m, q);
+	for (int i = 0; i < SLOTS; i++)
+		posted |= f->in_used[i];
+	if (!posted && dice(m, 2))
+		random_register(m, s, q);
+	else if (dice(m, 2))
+		f->rkey = act_reregister(m->side[s], q, MR_REMOTE,
+					 IBV_REREG_MR_CHANGE_ACCESS,
+					 remote_access).rkey;
+	else
+		f->rkey = act_reregister(m->side[s], q, MR_REMOTE,
+					 IBV_REREG_MR_CHANGE_PD, 0).rkey;
+}
+
+static void expect_async(struct model *m, int s, int type, int q)
+{
+	int of, got = act_async(m->side[s], WAIT_MS, &of);
+
+	if (got != type || of != q)
+		fail("asynchronous event %d of pair %d, the model says %d of pair %d",
+		     got, of, type, q);
+}
+
+/* What is posted in SQD waits. */
+static void do_drain(struct model *m, int s, int q)
+{
+	struct work *w;
+
+	if (pair_kind(q)->type != IBV_QPT_RC)
+		return;
+	random_settle(m, q);
+	expect_eq(act_drain(m->side[s], q), 0);
+	expect_async(m, s, IBV_EVENT_SQ_DRAINED, q);
+	w = model_work(m, s, q, model_op_named("write"));
+	if (w) {
+		w->r.flags |= IBV_SEND_SIGNALED;
+		random_send(m, w);
+	}
+	for (int i = 0; i < 10; i++)
+		random_poll_pair(m, s, q);
+	if (w)
+		expect_eq(m->flow[s][q].sent_count, 1);
+	expect_eq(act_state(m->side[s], q, IBV_QPS_RTS), 0);
+}
+
+/* ---- events ---- */
+
+static void do_arm(struct model *m, int s, int cq)
+{
+	struct model_cq *c = &m->cq[s][cq];
+	bool solicited = dice(m, 2);
+
+	expect_eq(act_arm(m->side[s], cq, solicited), 0);
+	c->possible++;
+	c->fresh = false;
+	if (!solicited || c->armed != ARMED_NEXT)
+		c->armed = solicited ? ARMED_SOLICITED : ARMED_NEXT;
+	/* What came before the arming. */
+	while (do_poll(m, s, cq, 16))
+		;
+	c->fresh = true;
+}
+
+static bool take_event(struct model *m, int s, int timeout_ms)
+{
+	int cq = act_event(m->side[s], timeout_ms);
+	struct model_cq *c;
+
+	if (cq < 0)
+		return false;
+	c = &m->cq[s][cq];
+	if (c->possible-- == 0)
+		fail("event of completion queue %d, which is not armed", cq);
+	c->armed = UNARMED;
+	c->owed = 0;
+	m->events++;
+	return true;
+}
+
+static void do_events(struct model *m, int s)
+{
+	while (take_event(m, s, 0))
+		;
+	for (int cq = 0; cq < CQS; cq++)
+		while (m->cq[s][cq].owed)
+			if (!take_event(m, s, WAIT_MS))
+				fail("no event of completion queue %d", cq);
+}
+
+/* The limit of the shared receive queue, which is reached at once or later. */
+static void do_srq_limit(struct model *m, int s)
+{
+	int q;
+
+	for (q = 0; q < PAIRS; q++)
+		if (pair_kind(q)->srq)
+			random_settle(m, q);
+	expect_eq(act_srq_limit(m->side[s], (uint32_t)m->srq_count[s] + 1), 0);
+	expect_async(m, s, IBV_EVENT_SRQ_LIMIT_REACHED, -1);
+}
+
+/* ---- the run ---- */
+
+static void check_everything(struct model *m)
+{
+	int of;
+
+	for (int q = 0; q < PAIRS; q++)
+		random_settle(m, q);
+	model_check_all(m);
+	for (int s = 0; s < 2; s++) {
+		do_events(m, s);
+		expect_eq(act_async(m->side[s], 0, &of), -1);
+		for (int q = 0; q < PAIRS; q++)
+			expect_eq(act_query(m->side[s], q), IBV_QPS_RTS);
+	}
+}
+
+static void do_something(struct model *m)
+{
+	int s = (int)dice(m, 2), q = (int)dice(m, PAIRS);
+	uint32_t what = dice(m, 10000);
+
+	m->operations++;
+	if (what < 3000)
+		random_receive(m, s, q);
+	else if (what < 5900)
+		do_send(m, s, q);
+	else if (what < 6000)
+		do_chain(m, s, q);
+	else if (what < 9700)
+		do_poll(m, s, (int)dice(m, CQS), 1 + (int)dice(m, 16));
+	else if (what < 9800)
+		do_events(m, s);
+	else if (what < 9880)
+		do_arm(m, s, (int)dice(m, CQS));
+	else if (what < 9910)
+		do_reset(m, q);
+	else if (what < 9940)
+		do_register(m, s, q);
+	else if (what < 9950)
+		expect_eq(act_resize(m->side[s], (int)dice(m, CQS),
+				     600 + (int)dice(m, 2000)), 0);
+	else if (what < 9960)
+		do_drain(m, s, q);
+	else if (what < 9965)
+		do_srq_limit(m, s);
+	else if (what < 9992)
+		random_error(m, q);
+	else if (what < 9995)
+		check_everything(m);
+}
+
+static void start(struct model *m, struct pair *p)
+{
+	const struct side_options opt = {
+		.bytes = pair_kind(PAIRS - 1)->end, .mr_access = -1,
+	};
+
+	pair_open(p, &opt);
+	model_init(m, &p->a, &p->b, seed);
+	for (int s = 0; s < 2; s++) {
+		act_open(m->side[s], m->qpn[s]);
+		side_set(m->side[s], 0, m->bytes, 0);
+	}
+	for (int q = 0; q < PAIRS; q++) {
+		for (int s = 0; s < 2; s++)
+			random_register(m, s, q);
+		random_connect(m, q, SLOW);
 	}
 	for (int s = 0; s < 2; s++)
-		while (do_poll(m, s, SEND_CQ, QUIET_MS))
-			;
-	for (int s = 0; s < 2; s++)
-		for (int q = 0; q < QPS; q++)
-			for (; m->flow[s][q].send_line.count;
-			     m->flow[s][q].send_line.count--)
-				expect(!(m->flow[s][q].sends
-						 [(m->flow[s][q].send_line.first +
-						   m->flow[s][q].send_line.count -
-						   1) % SLOTS].r.flags &
-					 IBV_SEND_SIGNALED));
+		m->shared_rkey[s] = act_register(m->side[s], 0, MR_SHARED,
+						 SHARED_WORD, 8,
+						 m->side[s]->addr + SHARED_WORD,
+						 remote_access).rkey;
 }
 
 static void random_operations_do_what_the_model_says(struct pair *p)
 {
-	const struct side_options opt = { .bytes = (uint64_t)QPS * PER_QP,
-					  .send_wr = SLOTS, .recv_wr = SLOTS,
-					  .inline_bytes = 128, .sges = 4,
-					  .cqe = 256 };
 	static struct model m;
 	uint64_t end;
 
-	m.p = p;
-	m.side[0] = &p->a;
-	m.side[1] = &p->b;
-	m.random = seed;
 	printf("    seed %llu, %u s\n", (unsigned long long)seed, seconds);
 	fflush(stdout);
-	p->conn.timeout = 18; /* nothing is lost here, however slow we are */
-	pair_start(p, &opt);
-	for (int q = 1; q < QPS; q++) {
-		expect_eq(side_qp_create(&p->a, &opt), q);
-		expect_eq(side_qp_create(&p->b, &opt), q);
-		pair_connect_qp(p, q);
-	}
-	for (int s = 0; s < 2; s++)
-		for (int q = 0; q < QPS; q++)
-			side_fill(m.side[s], at(q, SOURCE, 0), ROOM,
-				  source_pattern(s, q));
+	start(&m, p);
 	end = now_ms() + seconds * 1000;
 	while (now_ms() < end)
 		do_something(&m);
-	finish(&m);
-	printf("    %llu operations, %llu messages, %llu resets\n",
-	       (unsigned long long)m.operations, (unsigned long long)m.messages,
-	       (unsigned long long)m.resets);
-	expect(m.messages > 0);
+	check_everything(&m);
+	printf("    %llu operations, %llu completions, %llu resets, %llu errors, %llu events, %llu checks\n",
+	       (unsigned long long)m.operations,
+	       (unsigned long long)m.completions, (unsigned long long)m.resets,
+	       (unsigned long long)m.errors, (unsigned long long)m.events,
+	       (unsigned long long)m.checks);
+	expect(m.completions > 0);
+	act_close(&p->a);
+	act_close(&p->b);
+	model_free(&m);
 }
 
 int main(int argc, char **argv)
@@ -377,12 +437,15 @@ int main(int argc, char **argv)
 	struct test_case cases[] = {
 		CASE(random_operations_do_what_the_model_says),
 	};
+	const char *text = getenv("RANDOM_SECONDS");
 
 	seed = now_ms();
+	if (text)
+		seconds = (unsigned)strtoul(text, NULL, 10);
 	if (argc > 1)
 		seconds = (unsigned)strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		seed = strtoull(argv[2], NULL, 10);
-	cases[0].limit_s = seconds + 60;
+	cases[0].limit_s = seconds + 120;
 	return RUN_CASES(1, argv, cases);
 }

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is asked of a peer before it is believed, and how much of us it may
+ * take: whose process it is, that the memory it hands over stays where it is,
+ * that its wake-up descriptor is one, that a block of QP numbers is its own.
+ *
+ * Not here: what its messages say. The rings are checked where they are read
+ * (rx.c, tx.c).
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "hca/settings.h"
+#include "transport/shm/shm.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Of one process, and of all whose number we are not told (another PID
+ * namespace). Two are usual while both call each other. */
+#define LINKS_PER_PROCESS 8
+#define LINKS_UNKNOWN 256
+/* A peer that broke the rules is not talked to for a while. */
+#define BANNED 16
+#define BAN_NS (60 * NSEC_PER_SEC)
+#define COMPLAINTS 10
+#define COMPLAINTS_NS (10 * NSEC_PER_SEC)
+
+bool shm_complaint_due(void)
+{
+	static _Atomic uint64_t window_ns;
+	static _Atomic unsigned count;
+	uint64_t now = progress_now_ns();
+	uint64_t start = atomic_load(&window_ns);
+	unsigned n;
+
+	if (now - start > COMPLAINTS_NS &&
+	    atomic_compare_exchange_strong(&window_ns, &start, now))
+		atomic_store(&count, 0);
+	n = atomic_fetch_add(&count, 1);
+	if (n == COMPLAINTS)
+		log_warn("more messages about peers are left out for %u s",
+			 (unsigned)(COMPLAINTS_NS / NSEC_PER_SEC));
+	return n < COMPLAINTS;
+}
+
+bool shm_peer_allowed(int fd, pid_t *pid)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return false;
+	*pid = cred.pid;
+	if (cred.uid == geteuid() || cred.uid == 0 ||
+	    hca_settings.shm_peers == HCA_PEERS_ANY)
+		return true;
+	if (shm_complaint_due())
+		log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
+			 (int)cred.pid, cred.uid, geteuid());
+	return false;
+}
+
+/* Processes that broke the rules lately; shm.lock. */
+static struct {
+	pid_t pid;
+	uint64_t until_ns;
+} banned[BANNED];
+
+void shm_peer_ban(pid_t pid)
+{
+	static unsigned next;
+
+	if (pid <= 0)
+		return;
+	banned[next].pid = pid;
+	banned[next].until_ns = progress_now_ns() + BAN_NS;
+	next = (next + 1) % BANNED;
+}
+
+bool shm_peer_is_banned(pid_t pid)
+{
+	for (unsigned i = 0; i < BANNED; i++)
+		if (banned[i].pid == pid && pid > 0 &&
+		    progress_now_ns() < banned[i].until_ns)
+			return true;
+	return false;
+}
+
+bool shm_peer_has_room(pid_t pid)
+{
+	unsigned limit = pid > 0 ? LINKS_PER_PROCESS : LINKS_UNKNOWN;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		const struct shm_link *l = shm.links[i];
+
+		count += atomic_load(&l->state) != SHM_LINK_FREE &&
+			 l->pid == pid;
+	}
+	if (count < limit)
+		return true;
+	if (shm_complaint_due())
+		log_warn("peer pid %d has %u links already: refused", (int)pid,
+			 count);
+	return false;
+}
+
+/*
+ * Memory that shrinks under a mapping kills us with SIGBUS at the next access,
+ * and so do huge pages that are not there. Of a sealed memory file of ordinary
+ * pages neither can happen.
+ */
+bool shm_memory_stays(int fd, size_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+	struct stat st;
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstatfs(fd, &fs) &&
+	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) &&
+	       (size_t)st.st_size >= size;
+}
+
+/* We write to it from the data path: it must not be a thing that blocks. */
+bool shm_wakeup_is_eventfd(int fd)
+{
+	char path[64], target[64];
+	int flags = fcntl(fd, F_GETFL);
+	ssize_t n;
+
+	if (flags < 0 || !(flags & O_NONBLOCK))
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return true; /* no /proc: nobody can tell */
+	target[n] = '\0';
+	return strstr(target, "[eventfd]") != NULL;
+}
+
+int shm_block_connect(uint32_t block)
+{
+	struct sockaddr_un sun;
+	socklen_t len = hca_block_address(block, &sun);
+	int fd, ret;
+
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&sun, len)) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+/* The table of blocks in a peer's segment is what it says of itself; who holds
+ * the name of a block is what the kernel says. */
+bool shm_block_is_of(uint32_t block, pid_t pid)
+{
+	struct ucred cred = { .pid = -1 };
+	socklen_t len = sizeof(cred);
+	int fd = shm_block_connect(block);
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	       cred.pid == pid;
+	close(fd);
+	if (!same && shm_complaint_due())
+		log_warn("peer pid %d lays claim to the QP numbers 0x%x.. of pid %d: not believed",
+			 (int)pid, block << HCA_QPN_BLOCK_BITS, (int)cred.pid);
+	return same;
+}
+
+/*
+ * The slow half of shm_from_peer(): the QP has not met its peer yet. Until it
+ * has, who the numbers belong to decides; if nobody knows, the QP looks for its
+ * peer and the message has to come again.
+ */
+bool shm_from_owner(struct hca_qp *qp, struct shm_link *l, uint32_t src_qpn)
+{
+	struct shm_link *owner;
+
+	if (qp->rx_peer || src_qpn > HCA_PSN_MASK)
+		return false;
+	owner = atomic_load_explicit(&shm.by_block[src_qpn >> HCA_QPN_BLOCK_BITS],
+				     memory_order_acquire);
+	if (!owner)
+		progress_timer_arm(&qp->retry, progress_now_ns());
+	return owner && owner->rx_peer == l->rx_peer;
+}
