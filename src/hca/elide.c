@@ -7,7 +7,9 @@
  * fence, and then waits for `inside` to fall. So either the owner sees `others`
  * and takes the locks, or the other one sees `inside` and waits. A thread that
  * uses locks is counted in `others`, the owner included; ownership passes only
- * while the one who takes it is the only one counted.
+ * while the one who takes it is the only one counted. An owner that slept between
+ * finding itself and storing `inside` looks once more whether it still is the
+ * owner: it sees `others`, or, when these have gone, what they left behind.
  */
 #define LOG_ROOM "hca"
 #include "hca/elide.h"
@@ -59,18 +61,24 @@ void hca_elision_forked(void)
 {
 	bool off = atomic_load(&hca_elision.off);
 
-	atomic_store(&hca_elision.owner, NULL);
-	atomic_store(&hca_elision.inside, 0);
+	atomic_store(&hca_elision.owner, 0);
+	for (unsigned i = 0; i < HCA_OWNERS; i++)
+		atomic_store(&hca_elision.inside[i], 0);
 	atomic_store(&hca_elision.others, off ? 1 : 0);
 	hca_self = (struct hca_self){ 0 };
 }
 
-static void wait_for_owner(void)
+static bool is_self(uintptr_t owner)
+{
+	return owner - (uintptr_t)&hca_self < HCA_OWNERS;
+}
+
+static void wait_for_owner(uintptr_t owner)
 {
 	unsigned tries = 0;
 
 	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	while (atomic_load_explicit(&hca_elision.inside,
+	while (atomic_load_explicit(&hca_elision.inside[owner % HCA_OWNERS],
 				    memory_order_acquire)) {
 		if (++tries % 256 == 0)
 			sched_yield();
@@ -81,12 +89,12 @@ static void wait_for_owner(void)
 /* Afterwards the owner uses locks, until withdraw(). */
 static void announce(void)
 {
-	struct hca_self *owner;
+	uintptr_t owner;
 
 	atomic_fetch_add(&hca_elision.others, 1);
 	owner = atomic_load(&hca_elision.owner);
-	if (owner && owner != &hca_self)
-		wait_for_owner();
+	if (owner && !is_self(owner))
+		wait_for_owner(owner);
 }
 
 static void withdraw(void)
@@ -97,14 +105,16 @@ static void withdraw(void)
 /* The caller works steadily and alone: it becomes the owner. */
 static void adopt(void)
 {
-	struct hca_self *owner = atomic_load(&hca_elision.owner);
+	uintptr_t owner = atomic_load(&hca_elision.owner);
+	uintptr_t nth = owner ? owner % HCA_OWNERS + 1 : 0;
 
-	if (hca_self.auto_held || atomic_load(&hca_elision.off))
+	if (hca_self.auto_held || atomic_load(&hca_elision.off) ||
+	    nth == HCA_OWNERS)
 		return;
 	announce();
 	if (atomic_load(&hca_elision.others) == 1 &&
 	    atomic_compare_exchange_strong(&hca_elision.owner, &owner,
-					   &hca_self) &&
+					   (uintptr_t)&hca_self + nth) &&
 	    atomic_load(&hca_elision.others) != 1)
 		/* Somebody came meanwhile and may not have seen it. */
 		atomic_store(&hca_elision.owner, owner);
@@ -131,7 +141,7 @@ static void count_foreign(void)
 
 void hca_enter_slow(void)
 {
-	struct hca_self *owner;
+	uintptr_t owner;
 
 	if (likely(atomic_load_explicit(&hca_elision.off,
 					memory_order_acquire)))
@@ -139,7 +149,7 @@ void hca_enter_slow(void)
 	announce();
 	hca_self.announced = true;
 	owner = atomic_load(&hca_elision.owner);
-	if (owner == &hca_self || progress_is_self())
+	if (is_self(owner) || progress_is_self())
 		return;
 	if (atomic_exchange(&foreign.last, &hca_self) != &hca_self)
 		hca_self.streak = 0;

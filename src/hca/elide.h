@@ -31,6 +31,14 @@
 #include "util/container_of.h"
 #include "util/spin.h"
 
+/*
+ * How often ownership may pass on; then it stays. An owner that is interrupted
+ * right after it found itself to be the owner may wake up much later, when it no
+ * longer is: whatever it then says of being inside must be nobody else's word.
+ * So each owner has a word of its own, which is used by no other, ever.
+ */
+#define HCA_OWNERS 32u
+
 struct hca_self {
 	uint32_t depth;     /* of hca_enter() */
 	uint32_t auto_held; /* locks taken outside of it */
@@ -39,11 +47,12 @@ struct hca_self {
 	bool elided;        /* locks are not taken at the moment */
 	/* Counted in hca_elision.others, by hca_enter() and by locks outside. */
 	bool announced, auto_announced;
-};
+} __attribute__((aligned(HCA_OWNERS)));
 
 struct hca_elision {
-	cache_aligned _Atomic(struct hca_self *) owner;
-	_Atomic uint32_t inside; /* the owner is, without locks */
+	/* The address of its hca_self, and in the low bits which one it is. */
+	cache_aligned _Atomic uintptr_t owner;
+	_Atomic uint8_t inside[HCA_OWNERS]; /* the owner is, without locks */
 	_Atomic uint32_t others; /* threads that are, with locks */
 	_Atomic bool off;        /* for good; `others` never falls to 0 again */
 };
@@ -62,20 +71,27 @@ void hca_unlock_outside(struct spin *s);
 
 static inline void hca_enter(void)
 {
+	uintptr_t owner, nth;
+
 	if (hca_self.depth++)
 		return;
-	if (likely(atomic_load_explicit(&hca_elision.owner,
-					memory_order_relaxed) == &hca_self)) {
-		atomic_store_explicit(&hca_elision.inside, 1,
+	owner = atomic_load_explicit(&hca_elision.owner, memory_order_relaxed);
+	nth = owner - (uintptr_t)&hca_self;
+	if (likely(nth < HCA_OWNERS)) {
+		atomic_store_explicit(&hca_elision.inside[nth], 1,
 				      memory_order_relaxed);
 		/* Who announces itself has a membarrier for both of us. */
 		atomic_signal_fence(memory_order_seq_cst);
+		/* The owner still: this thread may have slept for long. */
 		if (likely(atomic_load_explicit(&hca_elision.others,
-						memory_order_acquire) == 0)) {
+						memory_order_acquire) == 0 &&
+			   atomic_load_explicit(&hca_elision.owner,
+						memory_order_relaxed) ==
+				   owner)) {
 			hca_self.elided = true;
 			return;
 		}
-		atomic_store_explicit(&hca_elision.inside, 0,
+		atomic_store_explicit(&hca_elision.inside[nth], 0,
 				      memory_order_release);
 	}
 	hca_enter_slow();
@@ -86,8 +102,12 @@ static inline void hca_leave(void)
 	if (--hca_self.depth)
 		return;
 	if (likely(hca_self.elided)) {
+		uintptr_t nth = atomic_load_explicit(&hca_elision.owner,
+						     memory_order_relaxed) %
+				HCA_OWNERS;
+
 		hca_self.elided = false;
-		atomic_store_explicit(&hca_elision.inside, 0,
+		atomic_store_explicit(&hca_elision.inside[nth], 0,
 				      memory_order_release);
 		return;
 	}
