@@ -198,6 +198,7 @@ struct cma_id {
 	struct list unclaimed;       /* children whose request waits */
 	struct list incoming;        /* struct cma_incoming */
 	unsigned unclaimed_count, incoming_count, backlog;
+	bool paused;                 /* does not accept just now */
 	/* child */
 	struct cma_id *listener;     /* while unclaimed */
 	struct list sibling;

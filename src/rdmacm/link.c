@@ -24,6 +24,8 @@
 #define RETRY_NS (5 * NSEC_PER_MSEC)
 /* For a caller that connected and says nothing. */
 #define SILENCE_NS (5 * NSEC_PER_SEC)
+/* Without a descriptor for a caller. */
+#define PAUSE_NS (50 * NSEC_PER_MSEC)
 #define INCOMING_MAX 256
 #define BATCH 16
 
@@ -198,6 +200,9 @@ static void link_timeout(struct progress_timer *t)
 
 	pthread_mutex_lock(&id->lock);
 	if (id->state == CM_LISTEN) {
+		if (id->paused)
+			busbar_progress_rewatch(id->port_fd, EPOLLIN);
+		id->paused = false;
 		incoming_sweep(id, now);
 	} else if (id->link_retry) {
 		link_retry(id, now);
@@ -321,6 +326,19 @@ err_close:
 	close(fd);
 }
 
+/* The caller stays where it is, and the socket readable: it is left alone for a
+ * while. */
+static void listener_pause(struct cma_id *listener)
+{
+	log_warn("port %u: a caller waits: %s",
+		 cma_addr_port(&listener->pub.route.addr.src_addr),
+		 strerror(errno));
+	listener->paused = true;
+	busbar_progress_rewatch(listener->port_fd, 0);
+	busbar_progress_timer_arm(&listener->timer,
+				  clock_monotonic_ns_slow() + PAUSE_NS);
+}
+
 /* On the progress thread. */
 static void listener_ready(void *arg, uint32_t events)
 {
@@ -333,6 +351,9 @@ static void listener_ready(void *arg, uint32_t events)
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 		int ret;
 
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE ||
+			       errno == ENOBUFS || errno == ENOMEM))
+			listener_pause(listener);
 		if (fd < 0)
 			break;
 		if (peer_check(fd, "caller")) {

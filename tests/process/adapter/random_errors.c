@@ -315,7 +315,7 @@ static void end_by_absence(struct model *m, int s, int q)
 void random_error(struct model *m, int q)
 {
 	uint32_t which = dice(m, ERRORS + 2);
-	const struct error *e = &errors[which];
+	const struct error *e;
 	const struct pair_kind *k = pair_kind(q);
 	int s = (int)dice(m, 2);
 	struct work *w;
@@ -326,6 +326,7 @@ void random_error(struct model *m, int q)
 		repair(m, q, SLOW);
 		return;
 	}
+	e = &errors[which];
 	if (!(e->services >> k->type & 1))
 		return;
 	w = model_work(m, s, q, model_op_named(e->op));

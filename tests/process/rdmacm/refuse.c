@@ -3,6 +3,7 @@
 #include "cm_help.h"
 
 #include <arpa/inet.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -215,6 +216,48 @@ static void an_application_that_does_not_answer_is_unreachable(void)
 	rdma_destroy_event_channel(callee_ch);
 }
 
+static uint64_t cpu_ms(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+}
+
+/* Without descriptors: it keeps nobody busy, and is accepted later. */
+static void a_caller_waits_while_descriptors_are_short(void)
+{
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *caller;
+	struct rlimit old, low;
+	struct rdma_cm_event *ev;
+	uint64_t before;
+	uint16_t port;
+
+	setup();
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 4, &port);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	low = old;
+	/* One for the caller's own socket. */
+	low.rlim_cur = (rlim_t)dup(0);
+	close((int)low.rlim_cur++);
+	CHECK(setrlimit(RLIMIT_NOFILE, &low) == 0);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	before = cpu_ms();
+	cm_expect_quiet(callee_ch, 300);
+	CHECK(cpu_ms() - before < 40);
+	CHECK(setrlimit(RLIMIT_NOFILE, &old) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	cm_id_free(ev->id);
+	rdma_ack_cm_event(ev);
+	cm_id_free(listener);
+	cm_id_free(caller);
+	rdma_destroy_event_channel(callee_ch);
+}
+
 /* Writes to the listener's socket what no peer of ours would. */
 static void garbage_does_not_harm_a_listener(void)
 {
@@ -271,4 +314,5 @@ CM_MAIN(CASE(reject_carries_reason_and_data),
 	CASE(requests_beyond_the_backlog_are_rejected),
 	CASE(a_caller_that_gives_up_is_reported),
 	CASE(an_application_that_does_not_answer_is_unreachable),
+	CASE(a_caller_waits_while_descriptors_are_short),
 	CASE(garbage_does_not_harm_a_listener))
