@@ -101,6 +101,18 @@ static void other_features_that_are_not_offered_are_refused(struct pair *p)
 	expect_eq(ibv_detach_mcast(e->qp[0], &group, 0), EOPNOTSUPP);
 }
 
+/* qperf does. */
+static void a_list_of_devices_may_be_given_to_free(struct pair *p)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	expect(list && list[0]);
+	side_open(&p->a, NULL);
+	free(list);
+	/* The devices outlive it. */
+	expect(ibv_get_device_name(p->a.end->ctx->device)[0]);
+}
+
 static void the_device_says_what_it_does_not_offer(struct pair *p)
 {
 	struct ibv_device_attr_ex ex;
@@ -372,6 +384,7 @@ static const struct test_case cases[] = {
 	CASE_IN(ONLY_ONE_PROCESS, queue_pairs_that_are_not_offered_are_refused),
 	CASE_IN(ONLY_ONE_PROCESS,
 		other_features_that_are_not_offered_are_refused),
+	CASE_IN(ONLY_ONE_PROCESS, a_list_of_devices_may_be_given_to_free),
 	CASE_IN(ONLY_ONE_PROCESS, the_device_says_what_it_does_not_offer),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_resize_cq(3)",
 		resizing_keeps_what_waits_in_the_queue),
