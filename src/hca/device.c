@@ -191,6 +191,7 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
 	full.odp_caps = odp_caps;
+	full.max_dm_size = HCA_MAX_DM_BYTES;
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
 }
@@ -363,6 +364,7 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	v->open_qp = op_open_qp;
 	hca_cq_ex_ops_init(v);
 	hca_domain_ops_init(v);
+	hca_dm_ops_init(v);
 	v->context.device = dev;
 	v->context.num_comp_vectors = 1;
 	v->context.cmd_fd = -1;

@@ -39,6 +39,7 @@
 #define HCA_MAX_QP_WR 32768
 #define HCA_MAX_CQE (1 << 22)
 #define HCA_MAX_MSG_BYTES (UINT32_C(1) << 30)
+#define HCA_MAX_DM_BYTES (UINT64_C(64) << 20)
 #define HCA_MAX_GIDS 128
 #define HCA_MAX_RD_ATOM 128
 #define HCA_UD_MTU 4096
@@ -53,6 +54,7 @@
 struct hca_transport_ops;
 struct hca_qp;
 struct hca_domain;
+struct hca_region;
 
 struct hca_device {
 	struct ibv_device ibv;
@@ -114,11 +116,21 @@ enum hca_resource {
 	HCA_RESOURCE_COMPLETION_QUEUE,
 };
 
+struct hca_dm {
+	struct ibv_dm ibv;
+	struct hca_region *region;
+	uint64_t length; /* as asked for */
+	atomic_int users;
+};
+
 struct hca_mr {
 	struct ibv_mr ibv;
 	uint32_t index; /* in the key table */
 	uint32_t access;
 	uint64_t iova;
+	uint8_t *base;             /* of the memory; ibv.addr is the program's */
+	struct hca_region *region; /* that the memory lies in, NULL: none */
+	struct hca_dm *dm;         /* that was registered, NULL: none */
 	bool null;        /* by ibv_alloc_null_mr */
 	uint32_t windows; /* bound to it; under the key table's lock */
 };
@@ -361,7 +373,8 @@ struct hca_key {
 	uint32_t qpn;             /* window of type 2: of this QP only; 0: any */
 	uint32_t flags;           /* enum hca_key_flags */
 	uint32_t serial;          /* grows with each use of the entry */
-	uint32_t reserved[3];
+	uint32_t region_id;       /* that peers may map (region.h), 0: none */
+	uint64_t region_offset;   /* of the memory in it */
 };
 
 /* A remote access, as hca_key_check() judges it. */
@@ -372,9 +385,12 @@ struct hca_key_use {
 	unsigned access; /* enum ibv_access_flags */
 	uint64_t iova;
 	uint64_t length;
-	/* Out: the address in the owner's space, enum hca_key_flags. */
+	/* Out: the address in the owner's space, enum hca_key_flags, and where
+	 * that is in a region that may be mapped (0: in none). */
 	uint64_t addr;
 	uint32_t flags;
+	uint32_t region_id;
+	uint64_t region_offset;
 };
 
 _Static_assert(sizeof(struct hca_qp_public) == 64, "one line per QP");
@@ -489,6 +505,8 @@ struct hca_transport_ops {
 	 * one was made: find the processes of the host that use multicast, and
 	 * be found. May wait a little. No lock is held. */
 	void (*mcast_enter)(bool joined);
+	/* A region that was lent is gone: peers need not keep it mapped. */
+	void (*region_gone)(uint32_t id);
 	/* Move incoming messages and acknowledgements. True if any moved.
 	 * `cq`: what is polled; when it has got something the rest may wait for
 	 * the next poll, and acknowledgements are looked for if send queues
@@ -520,6 +538,11 @@ static inline struct hca_pd *hca_pd(struct ibv_pd *pd)
 static inline struct hca_td *hca_td(struct ibv_td *td)
 {
 	return container_of(td, struct hca_td, ibv);
+}
+
+static inline struct hca_dm *hca_dm(struct ibv_dm *dm)
+{
+	return container_of(dm, struct hca_dm, ibv);
 }
 
 static inline struct hca_mr *hca_mr(struct ibv_mr *mr)
@@ -862,6 +885,15 @@ static inline void hca_sq_complete_ok(struct hca_qp *qp)
 		hca_sq_drained(qp);
 }
 
+/* ---- dm.c: device memory ---- */
+void hca_dm_ops_init(struct verbs_context *v);
+
+/* ---- mr.c ---- */
+/* A zero based MR over [offset, offset + length) of a region. */
+int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
+			   uint64_t offset, size_t length, unsigned access,
+			   struct ibv_mr **out);
+
 /* ---- key.c ---- */
 /* The address for `sge` if it may be used with `access` (enum
  * ibv_access_flags, 0 for local reading) in `pd`; NULL when not, and for keys
@@ -886,6 +918,8 @@ int hca_sge_write(const struct hca_pd *pd, const struct ibv_sge *sge,
  * program: its pages may be missing. NULL: not allowed. */
 void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
 			 unsigned access);
+/* memcpy() that survives a missing page: 0 or -EFAULT. It calls the kernel. */
+int hca_copy_careful(void *to, const void *from, size_t length);
 /* May the program read, or write, the 4 bytes at this aligned address? */
 bool hca_page_usable(void *addr, bool write);
 

@@ -8,6 +8,8 @@
 #include "util/log.h"
 
 static const char *const peers_names[] = { "same", "any", NULL };
+static const char *const access_names[] = { "auto", "process_vm", "procmem",
+					    "target", NULL };
 
 static const char *const devices_names[] = { "both", "soft", "system", NULL };
 
@@ -35,16 +37,16 @@ const struct setting hca_setting_table[] = {
 	  .max = 1 << 30,
 	  .offset = offsetof(struct hca_settings, shm_eager_bytes),
 	  .help = "messages up to this size are copied through shared memory, larger ones are pulled by the receiver" },
-	{ .env = "BUSBAR_PROCESS_VM",
-	  .fallback = "1",
-	  .type = SETTING_BOOL,
-	  .offset = offsetof(struct hca_settings, process_vm),
-	  .help = "use process_vm_readv and process_vm_writev where the kernel allows them" },
+	{ .env = "BUSBAR_SHM_ACCESS",
+	  .fallback = "auto",
+	  .type = SETTING_ENUM,
+	  .names = access_names,
+	  .offset = offsetof(struct hca_settings, shm_access),
+	  .help = "how a peer's memory is reached: process_vm (system calls), procmem (a descriptor that the peer passes), target (the peer carries the operation out), or auto: the first of these that works" },
 };
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
-struct hca_settings hca_settings = { .shm_eager_bytes = 1 << 30,
-				     .process_vm = true };
+struct hca_settings hca_settings = { .shm_eager_bytes = 1 << 30 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
