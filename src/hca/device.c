@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "hca/dm.h"
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"

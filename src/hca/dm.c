@@ -10,11 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hca/dm.h"
 #include "hca/dma.h"
 #include "hca/hca.h"
-#include "hca/objects.h"
 #include "hca/process.h"
-#include "hca/region.h"
 #include "util/log.h"
 
 #define PAGE_BITS 12

@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/dm.h"
 #include "hca/hca.h"
 #include "hca/key.h"
 #include "hca/paging.h"
+#include "hca/remap.h"
 #include "util/log.h"
 #include "util/probe.h"
 
@@ -166,6 +168,7 @@ int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
 		return ret;
 	mr_set_range(mr, &r);
 	mr->ibv.rkey = mr->ibv.lkey;
+	hca_remap_attach(mr);
 	mr_publish(mr);
 	*out = &mr->ibv;
 	return 0;
@@ -263,7 +266,11 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		atomic_fetch_add(&hca_pd(pd)->users, 1);
 		ibmr->pd = pd;
 	}
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		hca_remap_detach(mr);
 	mr_set_range(mr, &r);
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		hca_remap_attach(mr);
 	ibmr->lkey = ibmr->rkey = hca_key_next(mr->index);
 	mr_publish(mr);
 	return 0;
@@ -284,6 +291,8 @@ int hca_mr_deregister(struct ibv_mr *ibmr)
 		hca_null_release();
 	if (mr->dm)
 		atomic_fetch_sub(&mr->dm->users, 1);
+	else if (!hca_context_inherited(ibmr->context))
+		hca_remap_detach(mr);
 	atomic_fetch_sub(&hca_pd(ibmr->pd)->users, 1);
 	free(mr);
 	return 0;

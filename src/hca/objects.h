@@ -55,6 +55,7 @@ struct hca_transport_ops;
 struct hca_qp;
 struct hca_domain;
 struct hca_region;
+struct hca_dm;
 
 struct hca_device {
 	struct ibv_device ibv;
@@ -116,13 +117,6 @@ enum hca_resource {
 	HCA_RESOURCE_COMPLETION_QUEUE,
 };
 
-struct hca_dm {
-	struct ibv_dm ibv;
-	struct hca_region *region;
-	uint64_t length; /* as asked for */
-	atomic_int users;
-};
-
 struct hca_mr {
 	struct ibv_mr ibv;
 	uint32_t index; /* in the key table */
@@ -131,6 +125,8 @@ struct hca_mr {
 	uint8_t *base;             /* of the memory; ibv.addr is the program's */
 	struct hca_region *region; /* that the memory lies in, NULL: none */
 	struct hca_dm *dm;         /* that was registered, NULL: none */
+	struct list remap_entry;   /* of remap.c */
+	bool remap_plain;
 	bool null;        /* by ibv_alloc_null_mr */
 	uint32_t windows; /* bound to it; under the key table's lock */
 };
@@ -540,11 +536,6 @@ static inline struct hca_td *hca_td(struct ibv_td *td)
 	return container_of(td, struct hca_td, ibv);
 }
 
-static inline struct hca_dm *hca_dm(struct ibv_dm *dm)
-{
-	return container_of(dm, struct hca_dm, ibv);
-}
-
 static inline struct hca_mr *hca_mr(struct ibv_mr *mr)
 {
 	return container_of(mr, struct hca_mr, ibv);
@@ -884,15 +875,6 @@ static inline void hca_sq_complete_ok(struct hca_qp *qp)
 	if (unlikely(qp->sq.draining))
 		hca_sq_drained(qp);
 }
-
-/* ---- dm.c: device memory ---- */
-void hca_dm_ops_init(struct verbs_context *v);
-
-/* ---- mr.c ---- */
-/* A zero based MR over [offset, offset + length) of a region. */
-int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
-			   uint64_t offset, size_t length, unsigned access,
-			   struct ibv_mr **out);
 
 /* ---- key.c ---- */
 /* The address for `sge` if it may be used with `access` (enum

@@ -24,6 +24,7 @@
 
 #include "hca/key.h"
 #include "hca/region.h"
+#include "hca/remap.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
@@ -61,6 +62,7 @@ static void child_after_fork(void)
 {
 	if (hca_process.users > 0) {
 		hca_process.transport->forked();
+		hca_remap_forked();
 		hca_regions_forked();
 		close(hca_process.segment_fd);
 		close(hca_process.kick_fd);

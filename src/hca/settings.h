@@ -32,12 +32,16 @@ enum hca_shm_access {
 	HCA_ACCESS_TARGET,
 };
 
+#define HCA_MAP_NOTHING UINT64_MAX
+
 struct hca_settings {
 	int devices; /* enum hca_devices_seen */
 	const char *system_libibverbs; /* path, "auto" or "off" */
 	int shm_peers;            /* enum hca_shm_peers */
 	uint64_t shm_eager_bytes; /* messages above are pulled by the receiver */
 	int shm_access;           /* enum hca_shm_access */
+	const char *map_memory_text;
+	uint64_t map_memory;      /* from this size on; HCA_MAP_NOTHING */
 };
 
 extern const struct setting hca_setting_table[];

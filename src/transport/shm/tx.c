@@ -238,9 +238,9 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
-	} else if (length > hca_settings.shm_eager_bytes && may_pull(l) &&
-		   e->num_sge <= SHM_PULL_MAX && is_reliable(qp) &&
-		   likely(put_pull(qp, e, s))) {
+	} else if (length > hca_settings.shm_eager_bytes &&
+		   !qp->tx_offset && may_pull(l) && e->num_sge <= SHM_PULL_MAX &&
+		   is_reliable(qp) && likely(put_pull(qp, e, s))) {
 		/* Nothing else to be written. */
 	} else {
 		struct shm_extent x = {
