@@ -24,12 +24,6 @@
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
 
-/* What is handed out is `devices`; the rest is for ibv_free_device_list(). */
-struct verbs_list {
-	struct ibv_device **system;
-	struct ibv_device *devices[];
-};
-
 struct part {
 	struct ibv_device **list;
 	int count;
@@ -72,25 +66,28 @@ static int part_system(struct part *p)
 	return errno ? -errno : -ENOSYS;
 }
 
+/*
+ * The system's list is kept behind the end of ours, for ibv_free_device_list().
+ * Not in front: some programs (qperf) give the list to free().
+ */
 static int list_make(const struct part *first, const struct part *second,
-		     struct ibv_device **system, struct verbs_list **out)
+		     struct ibv_device **system, struct ibv_device ***out)
 {
 	size_t count = (size_t)first->count + (size_t)second->count;
-	struct verbs_list *l =
-		calloc(1, sizeof(*l) + (count + 1) * sizeof(l->devices[0]));
+	struct ibv_device **l = calloc(count + 2, sizeof(l[0]));
 
 	if (!l)
 		return -ENOMEM;
-	l->system = system;
 	for (int i = 0; i < first->count; i++)
-		l->devices[i] = first->list[i];
+		l[i] = first->list[i];
 	for (int i = 0; i < second->count; i++)
-		l->devices[first->count + i] = second->list[i];
+		l[first->count + i] = second->list[i];
+	memcpy(&l[count + 1], &system, sizeof(system));
 	*out = l;
 	return (int)count;
 }
 
-static int list_get(struct verbs_list **out)
+static int list_get(struct ibv_device ***out)
 {
 	struct part ours = { 0 }, theirs = { 0 };
 	int ret = 0;
@@ -121,22 +118,25 @@ err_system:
 
 EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	struct verbs_list *list;
+	struct ibv_device **list;
 	int ret = list_get(&list);
 
 	if (num_devices)
 		*num_devices = ret < 0 ? 0 : ret;
-	return ret < 0 ? verbs_null(ret) : list->devices;
+	return ret < 0 ? verbs_null(ret) : list;
 }
 
-EXPORT void ibv_free_device_list(struct ibv_device **devices)
+EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
-	struct verbs_list *list;
+	struct ibv_device **system;
+	size_t count = 0;
 
-	if (!devices)
+	if (!list)
 		return;
-	list = container_of(devices, struct verbs_list, devices);
-	if (list->system)
-		VERBS_SYSTEM(ibv_free_device_list)(list->system);
+	while (list[count])
+		count++;
+	memcpy(&system, &list[count + 1], sizeof(system));
+	if (system)
+		VERBS_SYSTEM(ibv_free_device_list)(system);
 	free(list);
 }

@@ -12,13 +12,13 @@
 #
 # Exit status: 0 all passed, 1 one failed, 77 nothing could be run.
 set -u
+[ -z "${BUSBAR:-}" ] || BUSBAR=$(realpath "$BUSBAR")
 cd "$(dirname "$0")" || exit 1
 if [ "${1:-}" = --list ]; then
 	sed -n 's/^\[\(.*\)\]$/\1/p' table.txt
 	exit
 fi
 : "${BUSBAR:?set it to the busbar executable}"
-BUSBAR=$(realpath "$BUSBAR")
 export BUSBAR
 section=${1:?a section of table.txt}
 only=${2:-}

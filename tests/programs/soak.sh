@@ -6,8 +6,9 @@
 # is preempted at a bad time. Takes about an hour. The loop ends with this script,
 # and after two hours at the latest. Arguments: the sections to run (all).
 set -u
+BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
+export BUSBAR
 cd "$(dirname "$0")" || exit 1
-: "${BUSBAR:?set it to the busbar executable}"
 export N="${N:-10}" LIMIT_S="${LIMIT_S:-120}" VERDICTS="works long"
 
 last_cpu=$(awk '/^Cpus_allowed_list/ { n = split($2, a, /[,-]/); print a[n] }' \

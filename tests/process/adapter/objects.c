@@ -93,6 +93,18 @@ static void other_features_that_are_not_offered_are_refused(struct pair *p)
 	REFUSED(ibv_reg_dmabuf_mr(e->pd, 0, 4096, 0, 0, 0));
 }
 
+/* qperf does. */
+static void a_list_of_devices_may_be_given_to_free(struct pair *p)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	expect(list && list[0]);
+	side_open(&p->a, NULL);
+	free(list);
+	/* The devices outlive it. */
+	expect(ibv_get_device_name(p->a.end->ctx->device)[0]);
+}
+
 static void the_device_says_what_it_does_not_offer(struct pair *p)
 {
 	struct ibv_device_attr_ex ex;
@@ -365,6 +377,7 @@ static const struct test_case cases[] = {
 		queue_pairs_that_are_not_offered_are_refused),
 	CASE_IN(ONLY_ONE_PROCESS,
 		other_features_that_are_not_offered_are_refused),
+	CASE_IN(ONLY_ONE_PROCESS, a_list_of_devices_may_be_given_to_free),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_query_device(3)",
 		the_device_says_what_it_does_not_offer),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_resize_cq(3)",
