@@ -275,6 +275,7 @@ struct shm_link {
 	struct shm_direction *rx;
 	_Atomic uint32_t rx_pos;     /* slots passed */
 	struct shm_responder **responders; /* XRC initiators; NULL: none yet */
+	unsigned responder_count;
 	uint32_t rx_marks;           /* of them marked */
 	uint32_t received;           /* polls that found any */
 	_Atomic uint32_t rx_ack;     /* both, as an acknowledgement word */
