@@ -132,6 +132,7 @@ static void link_release_parts(struct shm_link *l)
 	l->pid = 0;
 	memset(l->uuid, 0, sizeof(l->uuid));
 	atomic_store(&l->broken, false);
+	atomic_store(&l->greeted, false);
 }
 
 /* The pollers' locks in their order: afterwards nobody is inside the link. */
@@ -527,6 +528,7 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	if (ret)
 		return ret;
 	shm_access_choose(l);
+	atomic_store(&l->greeted, true);
 	return shm_control_tell(l->fd, SHM_WELCOME,
 				(int[]){ hca_process.segment_fd,
 					 hca_process.kick_fd },

@@ -268,6 +268,7 @@ struct shm_link {
 	uint32_t idle_polls;         /* with unacknowledged slots */
 	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
+	_Atomic bool greeted;        /* accepted a HELLO of an allowed peer */
 	_Atomic uint32_t borrowed;   /* by senders that no list of it has */
 
 	/* Receive side. */
