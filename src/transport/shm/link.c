@@ -125,6 +125,7 @@ static void link_release_parts(struct shm_link *l)
 	l->fd = l->kick_fd = -1;
 	l->can_pull = l->can_access = false;
 	l->pid = 0;
+	l->stranger = false;
 	memset(l->uuid, 0, sizeof(l->uuid));
 	atomic_store(&l->broken, false);
 }
@@ -363,7 +364,12 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	fd = shm_block_connect(block);
 	if (fd < 0)
 		return fd;
-	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid)) {
+	if (!shm_peer_allowed(fd, &pid)) {
+		shm_peer_refused(fd);
+		close(fd);
+		return -EPERM;
+	}
+	if (shm_peer_is_banned(pid)) {
 		close(fd);
 		return -EPERM;
 	}
@@ -548,6 +554,10 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 {
 	int state = atomic_load(&l->state);
 
+	if (l->stranger) {
+		shm_peer_refused(l->fd);
+		return -EPERM;
+	}
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
 		return on_hello(l, msg, fds);
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area) {
@@ -617,6 +627,7 @@ static void on_listen(void *arg, uint32_t events)
 	int listen_fd = (int)(intptr_t)arg;
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct shm_link *l;
+	bool allowed;
 	pid_t pid;
 
 	if (fd < 0) {
@@ -626,14 +637,16 @@ static void on_listen(void *arg, uint32_t events)
 		return;
 	}
 	pthread_mutex_lock(&shm.lock);
-	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid) ||
-	    !shm_peer_has_room(pid))
+	allowed = shm_peer_allowed(fd, &pid);
+	if ((!allowed && !shm_strangers_have_room()) ||
+	    shm_peer_is_banned(pid) || !shm_peer_has_room(pid))
 		goto err_fd;
 	l = link_new();
 	if (!l)
 		goto err_fd;
 	l->fd = fd;
 	l->pid = pid;
+	l->stranger = !allowed;
 	l->target_block = 0;
 	l->deadline_ns = progress_now_ns() + HANDSHAKE_LIMIT_NS;
 	atomic_store(&l->state, SHM_LINK_ACCEPTING);
