@@ -200,8 +200,9 @@ static void make_link(void)
 	l->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); /* in place of a socket */
 	l->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	l->pid = getpid();
-	l->can_pull = true;
-	l->can_access = false; /* the peer's tables would lead to ourselves */
+	/* The peer's tables would lead to ourselves. */
+	atomic_store(&l->path, SHM_PATH_TARGET);
+	l->mem_fd = -1;
 	l->peer = segment;
 	l->area = (struct shm_area *)(uintptr_t)area;
 	l->rx = &l->area->dir[0];

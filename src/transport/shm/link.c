@@ -3,8 +3,8 @@
  * Links: handshake, use by QPs, end.
  *
  * The connector makes the memory file and sends it with HELLO; the acceptor
- * answers WELCOME; the connector checks that it can reach the acceptor's memory
- * and sends READY. When both call each other at once, the connection of the
+ * answers WELCOME; each finds out how it reaches the other's memory; the connector
+ * sends READY. When both call each other at once, the connection of the
  * process with the smaller identity stays and the other is redirected.
  *
  * Link structures are never freed, only used again, because pollers walk the
@@ -62,7 +62,7 @@ static struct shm_link *link_new(void)
 	if (!l)
 		return NULL;
 	memset(l, 0, sizeof(*l));
-	l->fd = l->kick_fd = -1;
+	l->fd = l->kick_fd = l->mem_fd = -1;
 	list_init(&l->qps);
 	list_init(&l->backlog_qps);
 	l->place = count;
@@ -86,7 +86,8 @@ static struct shm_area *area_map(int fd)
 static int link_set_area(struct shm_link *l, int area_fd, int role)
 {
 	l->inflight = calloc(SHM_SLOTS, sizeof(*l->inflight));
-	if (!l->inflight)
+	l->maps = calloc(HCA_REGIONS, sizeof(*l->maps));
+	if (!l->inflight || !l->maps)
 		return -ENOMEM;
 	l->area = area_map(area_fd);
 	if (!l->area)
@@ -117,13 +118,17 @@ static void link_release_parts(struct shm_link *l)
 		close(l->fd);
 	if (l->kick_fd >= 0)
 		close(l->kick_fd);
+	if (l->mem_fd >= 0)
+		close(l->mem_fd);
+	if (l->maps)
+		shm_map_release(l);
 	free(l->inflight);
 	l->area = NULL;
 	l->tx = l->rx = NULL;
 	l->peer = NULL;
 	l->inflight = NULL;
-	l->fd = l->kick_fd = -1;
-	l->can_pull = l->can_access = false;
+	l->fd = l->kick_fd = l->mem_fd = -1;
+	atomic_store(&l->path, SHM_PATH_TARGET);
 	l->pid = 0;
 	l->stranger = false;
 	memset(l->uuid, 0, sizeof(l->uuid));
@@ -317,21 +322,20 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 	l->peer_tag = shm_uuid_tag(msg->uuid);
 	l->rx_peer = l->pid == getpid() ? (const void *)&shm : l;
 	l->fence = !hca_process.membarrier || !s->membarrier;
-	l->can_access = l->pid > 0 &&
-			shm_access_probe(l->pid, msg->segment_addr, msg->uuid);
+	l->trusted = shm_peer_trusted(l->fd);
+	l->segment_addr = msg->segment_addr;
 	return 0;
 }
 
 static void link_up(struct shm_link *l)
 {
 	atomic_store(&l->state, SHM_LINK_UP);
-	hca_link_opened(l->place, (uint32_t)l->pid,
-			(l->can_pull ? HCA_LINK_PULLS : 0u) |
-				(l->can_access ? HCA_LINK_ACCESSES : 0u));
+	hca_link_opened(l->place, (uint32_t)l->pid, shm_access_flags(l));
 	if (l->target_block)
 		atomic_store(&shm.by_block[l->target_block], l);
-	log_debug("link to pid %d up%s", (int)l->pid,
-		  l->can_access ? "" : ", its memory is not accessible");
+	log_debug("link to pid %d up, its memory: by %s", (int)l->pid,
+		  shm_path_name((enum shm_path)atomic_load(&l->path)));
+	shm_access_improve(l);
 	pthread_cond_broadcast(&shm.changed);
 }
 
@@ -389,7 +393,7 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	fds[2] = ret;
 	ret = link_set_area(l, fds[2], 0);
 	if (!ret)
-		ret = shm_control_send(fd, SHM_HELLO, false, fds, 3);
+		ret = shm_control_tell(fd, SHM_HELLO, fds, 3);
 	close(fds[2]);
 	if (ret)
 		goto err_link;
@@ -517,7 +521,7 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	int ret;
 
 	if (redirected(l, msg)) {
-		shm_control_send(l->fd, SHM_REDIRECT, false, NULL, 0);
+		shm_control_tell(l->fd, SHM_REDIRECT, NULL, 0);
 		return -EALREADY;
 	}
 	if (!shm_memory_stays(fds[2], sizeof(struct shm_area)))
@@ -528,7 +532,8 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	ret = link_set_area(l, fds[2], 1);
 	if (ret)
 		return ret;
-	return shm_control_send(l->fd, SHM_WELCOME, l->can_access,
+	shm_access_choose(l);
+	return shm_control_tell(l->fd, SHM_WELCOME,
 				(int[]){ hca_process.segment_fd,
 					 hca_process.kick_fd },
 				2);
@@ -542,8 +547,8 @@ static int on_welcome(struct shm_link *l, const struct shm_control *msg,
 	ret = link_set_peer(l, msg, fds);
 	if (ret)
 		return ret;
-	l->can_pull = msg->can_access;
-	ret = shm_control_send(l->fd, SHM_READY, l->can_access, NULL, 0);
+	shm_access_choose(l);
+	ret = shm_control_tell(l->fd, SHM_READY, NULL, 0);
 	if (!ret)
 		link_up(l);
 	return ret;
@@ -561,7 +566,6 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
 		return on_hello(l, msg, fds);
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area) {
-		l->can_pull = msg->can_access;
 		link_up(l);
 		return 0;
 	}
@@ -569,6 +573,8 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 		return on_welcome(l, msg, fds);
 	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_REDIRECT)
 		return -EALREADY;
+	if (state == SHM_LINK_UP)
+		return shm_access_message(l, msg, fds);
 	return -EPROTO;
 }
 
@@ -600,7 +606,7 @@ static void on_control(void *arg, uint32_t events)
 	}
 	if (ret < 0) {
 		if (ret == -EPROTO && shm_complaint_due())
-			log_warn("handshake with pid %d failed: not the same version?",
+			log_warn("a control message of pid %d was not understood: not the same version?",
 				 (int)l->pid);
 		link_end(l, ret == -ECONNRESET ? "peer is gone" : strerror(-ret));
 	}
@@ -787,6 +793,8 @@ void shm_links_forked(void)
 			close(l->fd);
 		if (l->kick_fd >= 0)
 			close(l->kick_fd);
+		if (l->mem_fd >= 0)
+			close(l->mem_fd);
 		/* The parent's structures stay as they are, unused. */
 	}
 	shm_mcast_stop();

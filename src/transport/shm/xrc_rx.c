@@ -52,7 +52,9 @@ static struct shm_responder *responder_new(uint32_t src_qpn)
 	qp->recv = &qp->rq;
 	atomic_store(&r->pub.dest_qpn, src_qpn);
 	/* The target's rights were looked at by the initiator. */
-	atomic_store(&r->pub.access, IBV_ACCESS_REMOTE_ATOMIC);
+	atomic_store(&r->pub.access, IBV_ACCESS_REMOTE_ATOMIC |
+					     IBV_ACCESS_REMOTE_WRITE |
+					     IBV_ACCESS_REMOTE_READ);
 	return r;
 }
 
