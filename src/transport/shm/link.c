@@ -33,6 +33,7 @@
 #define RESOLVE_LIMIT_S 1
 /* For a peer that called and says nothing. */
 #define HANDSHAKE_LIMIT_NS (5 * NSEC_PER_SEC)
+#define CONTROL_BATCH 16
 /* Without descriptors for callers. */
 #define PAUSE_NS (50 * 1000 * 1000)
 
@@ -583,7 +584,7 @@ static void on_control(void *arg, uint32_t events)
 	struct shm_link *l = arg;
 	struct shm_control msg;
 	int fds[3];
-	int ret;
+	int ret = 0;
 
 	pthread_mutex_lock(&shm.lock);
 	if (atomic_load(&l->state) == SHM_LINK_FREE) {
@@ -596,7 +597,9 @@ static void on_control(void *arg, uint32_t events)
 		pthread_mutex_unlock(&shm.lock);
 		return;
 	}
-	while ((ret = shm_control_recv(l->fd, &msg, fds)) == 1) {
+	/* Some of them, so that others get their turn. */
+	for (int n = 0; n < CONTROL_BATCH &&
+			(ret = shm_control_recv(l->fd, &msg, fds)) == 1; n++) {
 		ret = on_message(l, &msg, fds);
 		for (int i = 0; i < 3; i++)
 			if (fds[i] >= 0)

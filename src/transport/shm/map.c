@@ -124,6 +124,9 @@ static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd
 
 	if (msg->id == 0 || fd < 0)
 		return -EPROTO;
+	/* Only what was asked for: each costs us address space and pages. */
+	if (atomic_load(&m->asked) != msg->id)
+		return 0;
 	if (shm_map_check(fd, msg->length)) {
 		log_warn("pid %d offers memory that is not safe to map: not used",
 			 (int)l->pid);
