@@ -134,6 +134,10 @@ static void open_all(void)
 			      (uintptr_t)f.arena + COUNTER,
 			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 			      &f.counter));
+	must(!hca_mr_register(f.pd, f.arena + WINDOW, WINDOW_BYTES,
+			      (uintptr_t)f.arena + WINDOW,
+			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				      IBV_ACCESS_REMOTE_READ, &f.window));
 	for (int i = 0; i < QPS; i++)
 		f.qp[i] = make_qp(types[i], i == SHARED ? f.srq : NULL);
 	open_xrc();
@@ -194,8 +198,12 @@ static void make_link(void)
 		memset(l, 0, sizeof(*l));
 		list_init(&l->qps);
 		list_init(&l->backlog_qps);
-		shm.links[0] = l;
-		atomic_store(&shm.link_count, 1);
+		/* Other processes may have called, or been called, by now. */
+		pthread_mutex_lock(&shm.lock);
+		l->place = atomic_load(&shm.link_count);
+		shm.links[l->place] = l;
+		atomic_store(&shm.link_count, l->place + 1);
+		pthread_mutex_unlock(&shm.lock);
 	}
 	l->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); /* in place of a socket */
 	l->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -223,6 +231,7 @@ static void connect_qp(int i)
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RESET, .port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC |
+				   IBV_ACCESS_REMOTE_READ |
 				   IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn(i),
 		.ah_attr.port_num = 1, .qkey = QKEY, .timeout = 1,
@@ -362,6 +371,10 @@ static void check_arena(void)
 			at += 64 - 1;
 			continue;
 		}
+		if (at == WINDOW) {
+			at += WINDOW_BYTES - 1;
+			continue;
+		}
 		if (at >= FIRST && (at - FIRST) % STEP == 0 && f.dirty[slot]) {
 			at += RECV_BYTES - 1;
 			continue;
@@ -434,9 +447,9 @@ static void close_all(void)
 	must(!hca_ah_destroy(f.ah));
 	must(!hca_mr_deregister(f.mr));
 	must(!hca_mr_deregister(f.counter));
+	must(!hca_mr_deregister(f.window));
 	must(!hca_pd_dealloc(f.pd));
 	must(!hca_context_close(f.ctx));
-	free(f.link);
 	drop_mappings();
 }
 

@@ -16,6 +16,8 @@ enum {
 	RECV_BYTES = 20000, /* room of one */
 	GAP = 512,          /* canaries around each */
 	COUNTER = GAP,      /* where ATOMICs may */
+	WINDOW = 1024,      /* where WRITEs may, and READs */
+	WINDOW_BYTES = 512,
 	FIRST = 2048,
 	STEP = RECV_BYTES + GAP,
 	ARENA = FIRST + (OWNERS * RECVS + 1) * STEP,
@@ -34,7 +36,7 @@ struct fuzz_link {
 	struct ibv_xrcd *xrcd;
 	uint32_t xrc_number;
 	struct ibv_qp *qp[QPS];
-	struct ibv_mr *mr, *counter;
+	struct ibv_mr *mr, *counter, *window;
 	struct ibv_ah *ah;
 	struct shm_link *link;
 	struct hca_segment *segment; /* the peer's own mappings */

@@ -63,6 +63,33 @@ static void atomic_request(struct shm_slot *s)
 	put(s, &a, sizeof(a));
 }
 
+/* A WRITE or READ that we are to carry out, whole or in parts. */
+static void request(struct shm_slot *s, const struct hca_qp *qp)
+{
+	static const uint8_t ops[] = { SHM_WRITE, SHM_WRITE_DATA_IMM, SHM_READ };
+	struct shm_request q = { .rkey = f.window->rkey };
+
+	s->op = ops[byte() % 3];
+	s->length %= WINDOW_BYTES + 1;
+	q.remote_addr = (uintptr_t)f.arena + WINDOW +
+			word() % (WINDOW_BYTES - s->length + 1);
+	q.part.at = qp->rx_offset < s->length ? qp->rx_offset : 0;
+	q.part.length = s->length - q.part.at;
+	if (s->length > SHM_REQUEST_PAYLOAD) {
+		s->flags |= SHM_IN_DATA;
+		q.part.offset = word() % (SHM_DATA_BYTES - WINDOW_BYTES);
+		if (q.part.length > 1 && byte() & 1) {
+			q.part.length = 1 + word() % (q.part.length - 1);
+			s->flags |= SHM_MORE;
+		}
+	}
+	if (byte() > 230)
+		q.remote_addr += length();
+	if (byte() > 240)
+		q.rkey = byte() & 1 ? f.mr->rkey : word();
+	put(s, &q, sizeof(q));
+}
+
 /* A message that keeps to the rules. */
 static void fill_slot(struct shm_slot *s, struct hca_qp *qp, int i)
 {
@@ -84,7 +111,9 @@ static void fill_slot(struct shm_slot *s, struct hca_qp *qp, int i)
 		s->length = HCA_GRH_BYTES + s->length % (HCA_UD_MTU + 1);
 	else if (byte() % 4 == 0)
 		s->op = SHM_COMPARE_SWAP + byte() % 2;
-	if (s->op == SHM_COMPARE_SWAP || s->op == SHM_FETCH_ADD)
+	if (!ud && byte() % 4 == 0)
+		request(s, qp);
+	else if (s->op == SHM_COMPARE_SWAP || s->op == SHM_FETCH_ADD)
 		atomic_request(s);
 	else if (s->op != SHM_WRITE_IMM && !ud && byte() % 4 == 0)
 		pull(s);
@@ -130,7 +159,7 @@ static void readdress_group(struct shm_slot *s)
 static void spoil_slot(struct shm_slot *s)
 {
 	switch (byte() % 12) {
-	case 0: s->op = 1 + byte() % SHM_ACCESS_FAULT; break;
+	case 0: s->op = 1 + byte() % SHM_READ; break;
 	case 1: s->op = byte(); break;
 	case 2: s->flags ^= 1u << byte() % 8; break;
 	case 3: s->dst_qpn = word(); break;

@@ -33,6 +33,7 @@
 #define RESOLVE_LIMIT_S 1
 /* For a peer that called and says nothing. */
 #define HANDSHAKE_LIMIT_NS (5 * NSEC_PER_SEC)
+#define CONTROL_BATCH 16
 /* Without descriptors for callers. */
 #define PAUSE_NS (50 * 1000 * 1000)
 
@@ -130,6 +131,7 @@ static void link_release_parts(struct shm_link *l)
 	l->fd = l->kick_fd = l->mem_fd = -1;
 	atomic_store(&l->path, SHM_PATH_TARGET);
 	l->pid = 0;
+	l->stranger = false;
 	memset(l->uuid, 0, sizeof(l->uuid));
 	atomic_store(&l->broken, false);
 	atomic_store(&l->greeted, false);
@@ -368,7 +370,12 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	fd = shm_block_connect(block);
 	if (fd < 0)
 		return fd;
-	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid)) {
+	if (!shm_peer_allowed(fd, &pid)) {
+		shm_peer_refused(fd);
+		close(fd);
+		return -EPERM;
+	}
+	if (shm_peer_is_banned(pid)) {
 		close(fd);
 		return -EPERM;
 	}
@@ -555,6 +562,10 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 {
 	int state = atomic_load(&l->state);
 
+	if (l->stranger) {
+		shm_peer_refused(l->fd);
+		return -EPERM;
+	}
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
 		return on_hello(l, msg, fds);
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area) {
@@ -575,7 +586,7 @@ static void on_control(void *arg, uint32_t events)
 	struct shm_link *l = arg;
 	struct shm_control msg;
 	int fds[3];
-	int ret;
+	int ret = 0;
 
 	pthread_mutex_lock(&shm.lock);
 	if (atomic_load(&l->state) == SHM_LINK_FREE) {
@@ -588,7 +599,9 @@ static void on_control(void *arg, uint32_t events)
 		pthread_mutex_unlock(&shm.lock);
 		return;
 	}
-	while ((ret = shm_control_recv(l->fd, &msg, fds)) == 1) {
+	/* Some of them, so that others get their turn. */
+	for (int n = 0; n < CONTROL_BATCH &&
+			(ret = shm_control_recv(l->fd, &msg, fds)) == 1; n++) {
 		ret = on_message(l, &msg, fds);
 		for (int i = 0; i < 3; i++)
 			if (fds[i] >= 0)
@@ -625,6 +638,7 @@ static void on_listen(void *arg, uint32_t events)
 	int listen_fd = (int)(intptr_t)arg;
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct shm_link *l;
+	bool allowed;
 	pid_t pid;
 
 	if (fd < 0) {
@@ -634,14 +648,16 @@ static void on_listen(void *arg, uint32_t events)
 		return;
 	}
 	pthread_mutex_lock(&shm.lock);
-	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid) ||
-	    !shm_peer_has_room(pid))
+	allowed = shm_peer_allowed(fd, &pid);
+	if ((!allowed && !shm_strangers_have_room()) ||
+	    shm_peer_is_banned(pid) || !shm_peer_has_room(pid))
 		goto err_fd;
 	l = link_new();
 	if (!l)
 		goto err_fd;
 	l->fd = fd;
 	l->pid = pid;
+	l->stranger = !allowed;
 	l->target_block = 0;
 	l->deadline_ns = progress_now_ns() + HANDSHAKE_LIMIT_NS;
 	atomic_store(&l->state, SHM_LINK_ACCEPTING);

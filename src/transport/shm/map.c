@@ -45,11 +45,12 @@ static void ask(struct shm_link *l, struct shm_mapping *m, uint32_t rkey,
 	    (!write || atomic_load_explicit(&m->asked_to_write,
 					    memory_order_relaxed)))
 		return;
-	/* Several QPs of the link may get here at once: one question more. */
-	if (shm_control_send(l->fd, &msg, NULL, 0))
-		return; /* the socket is full: next time */
+	/* Before the question: the answer is looked for on another thread. Several
+	 * QPs of the link may get here at once: one question more. */
 	atomic_store_explicit(&m->asked_to_write, write, memory_order_relaxed);
-	atomic_store_explicit(&m->asked, id, memory_order_relaxed);
+	atomic_store(&m->asked, id);
+	if (shm_control_send(l->fd, &msg, NULL, 0))
+		atomic_store(&m->asked, 0); /* the socket is full: next time */
 }
 
 uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
@@ -124,6 +125,9 @@ static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd
 
 	if (msg->id == 0 || fd < 0)
 		return -EPROTO;
+	/* Only what was asked for: each costs us address space and pages. */
+	if (atomic_load(&m->asked) != msg->id)
+		return 0;
 	if (shm_map_check(fd, msg->length)) {
 		log_warn("pid %d offers memory that is not safe to map: not used",
 			 (int)l->pid);

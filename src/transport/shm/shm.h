@@ -240,6 +240,7 @@ struct shm_link {
 	bool fence;             /* a full fence before looking whether to kick */
 	pid_t pid;              /* by the kernel's word */
 	uint64_t deadline_ns;   /* ACCEPTING: for its messages */
+	bool stranger;          /* of a user that may not connect */
 	uint8_t uuid[16];
 	int kick_fd;
 	struct shm_area *area;
@@ -334,6 +335,10 @@ bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 /* ---- guard.c: what is asked of a peer before it is believed ---- */
 /* May this process talk to us? Its number by the way. */
 bool shm_peer_allowed(int fd, pid_t *pid);
+/* It tried to: says so. */
+void shm_peer_refused(int fd);
+/* May one that may not ask who we are? shm.lock is held. */
+bool shm_strangers_have_room(void);
 /* May our memory be handed to who is at the other end: the same user, or root? */
 bool shm_peer_trusted(int fd);
 /* Or has it enough links already? shm.lock is held. */
