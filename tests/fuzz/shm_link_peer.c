@@ -130,7 +130,7 @@ static void readdress_group(struct shm_slot *s)
 static void spoil_slot(struct shm_slot *s)
 {
 	switch (byte() % 12) {
-	case 0: s->op = 1 + byte() % SHM_ACCESS_FAULT; break;
+	case 0: s->op = 1 + byte() % SHM_READ; break;
 	case 1: s->op = byte(); break;
 	case 2: s->flags ^= 1u << byte() % 8; break;
 	case 3: s->dst_qpn = word(); break;
