@@ -39,9 +39,8 @@ static struct {
 /* ---- copies that survive a missing page ---- */
 
 /* Where process_vm_* is forbidden: through a file, which the kernel fills from
- * and empties into our memory. Slow, and hardly ever needed. As system calls: to
- * the program it is the adapter that copies, not a thread, and a sanitizer that
- * knows pwrite and pread would look for a lock. */
+ * and empties into our memory. Slow, and hardly ever needed. By number, as a
+ * thread sanitizer is not to see it (dma.h). */
 static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 {
 	int fd = memfd_create("busbar-copy", MFD_CLOEXEC);

@@ -11,12 +11,8 @@
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "hca/key.h"
@@ -86,24 +82,6 @@ static void mapping_drop(struct shm_link *l, struct shm_mapping *m)
 	l->mapped_bytes -= m->length;
 }
 
-int shm_map_check(int fd, uint64_t length)
-{
-	struct statfs fs;
-	struct stat st;
-	int seals;
-
-	if (fstat(fd, &st) || fstatfs(fd, &fs))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || length == 0 ||
-	    (uint64_t)st.st_size < length)
-		return -EINVAL;
-	/* Files elsewhere can fail to provide a page: SIGBUS. */
-	if (fs.f_type != TMPFS_MAGIC)
-		return -EINVAL;
-	seals = fcntl(fd, F_GET_SEALS);
-	return seals >= 0 && (seals & F_SEAL_SHRINK) ? 0 : -EPERM;
-}
-
 /* The part that the key is about, which will be used next. */
 static void touch(uint8_t *base, const struct shm_control *msg)
 {
@@ -128,9 +106,10 @@ static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd
 	/* Only what was asked for: each costs us address space and pages. */
 	if (atomic_load(&m->asked) != msg->id)
 		return 0;
-	if (shm_map_check(fd, msg->length)) {
-		log_warn("pid %d offers memory that is not safe to map: not used",
-			 (int)l->pid);
+	if (msg->length == 0 || !shm_memory_stays(fd, msg->length)) {
+		if (shm_complaint_due())
+			log_warn("pid %d offers memory that is not safe to map: not used",
+				 (int)l->pid);
 		return 0;
 	}
 	/* The place's former region is gone, or was read-only. */
@@ -161,6 +140,7 @@ void shm_map_release(struct shm_link *l)
 	for (uint32_t i = 0; i < HCA_REGIONS; i++)
 		if (atomic_load(&l->maps[i].id))
 			munmap(l->maps[i].base, l->maps[i].length);
+	atomic_store(&l->lent, false);
 	free(l->maps);
 	l->maps = NULL;
 	l->mapped_bytes = 0;
@@ -186,6 +166,7 @@ static bool lend(struct shm_link *l, uint32_t rkey, uint32_t id)
 	fd = hca_region_lend(id, msg.writable, &msg.length);
 	if (fd < 0)
 		return fd != -ENOENT;
+	atomic_store(&l->lent, true);
 	if (shm_control_send(l->fd, &msg, &fd, 1))
 		log_debug("region not lent to pid %d", (int)l->pid);
 	close(fd);

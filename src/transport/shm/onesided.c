@@ -233,7 +233,8 @@ static uint64_t own_key_id(uint32_t key)
 	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
 }
 
-/* Of a window: copies by peers, and our own atomics through it (atomic.c). */
+/* Of a window: copies by peers, and our own atomics through it (atomic.c). One
+ * that cannot reach our memory only says that it copies. */
 bool shm_key_busy(uint32_t key)
 {
 	unsigned count = atomic_load(&shm.link_count);
@@ -247,7 +248,7 @@ bool shm_key_busy(uint32_t key)
 
 		/* A link that ends unmaps its peer's segment under this. */
 		hca_lock(&l->tx_lock);
-		busy = atomic_load(&l->state) == SHM_LINK_UP &&
+		busy = atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
 		       announced(l->peer, id);
 		hca_unlock(&l->tx_lock);
 	}
@@ -260,7 +261,8 @@ static bool copies_with(struct shm_link *l, uint64_t id)
 	bool copies;
 
 	pthread_mutex_lock(&shm.lock);
-	copies = atomic_load(&l->state) == SHM_LINK_UP && !atomic_load(&l->broken) && announced(l->peer, id);
+	copies = atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
+		 !atomic_load(&l->broken) && announced(l->peer, id);
 	pthread_mutex_unlock(&shm.lock);
 	return copies;
 }

@@ -441,7 +441,7 @@ static void receive_request(struct shm_link *l, struct hca_qp *qp,
 	bool reliable = qp->ibv.qp_type == IBV_QPT_RC ||
 			qp->ibv.qp_type == IBV_QPT_XRC_RECV;
 	enum ibv_wc_status status;
-	struct shm_extent part;
+	struct shm_extent part = m->x;
 
 	if (qp->ibv.qp_type == IBV_QPT_UD || (m->op == SHM_READ && !reliable) ||
 	    !expected(l, qp, m)) {
@@ -449,8 +449,8 @@ static void receive_request(struct shm_link *l, struct hca_qp *qp,
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
-	status = shm_request_execute(l, qp, m->slot, m->op,
-				     m->flags & SHM_IN_DATA, m->length, &part);
+	status = shm_request_execute(l, qp, m->slot, m->op, m->flags, m->length,
+				     &part);
 	if (unlikely(status == IBV_WC_GENERAL_ERR)) {
 		mark(m, SHM_INVALID, 0);
 		shm_link_violation(l, "malformed request");

@@ -236,6 +236,7 @@ struct shm_link {
 	bool trusted;           /* our memory may be handed to the peer */
 	struct shm_mapping *maps; /* HCA_REGIONS */
 	uint64_t mapped_bytes;
+	_Atomic bool lent;      /* the peer was given a region of ours */
 	uint64_t segment_addr;  /* of the peer's segment in its own space */
 	bool fence;             /* a full fence before looking whether to kick */
 	pid_t pid;              /* by the kernel's word */
@@ -558,11 +559,16 @@ uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
 		      uint64_t offset, uint64_t length, bool write);
 int shm_map_message(struct shm_link *l, const struct shm_control *msg,
 		    int fds[3]);
-/* 0 when `fd` is a file that can be mapped and will stay so: of `length` bytes,
- * in memory, and sealed. */
-int shm_map_check(int fd, uint64_t length);
 void shm_map_release(struct shm_link *l);
 void shm_region_gone(uint32_t id);
+
+/* Can the peer copy from or to our memory by itself? tx_lock or shm.lock is held,
+ * and the link is up. */
+static inline bool shm_reaches_us(const struct shm_link *l)
+{
+	return atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed) ||
+	       atomic_load_explicit(&l->lent, memory_order_relaxed);
+}
 
 /* ---- onesided.c ---- */
 static inline bool shm_takes_data(const struct hca_swqe *e)
@@ -606,10 +612,11 @@ bool shm_key_busy(uint32_t key);
 /* Bytes of the next part of an entry of which `at` bytes are sent, and whether
  * they travel in the data area. */
 uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data);
-/* At the responder. IBV_WC_GENERAL_ERR: the peer broke the rules. rx_lock is held. */
+/* At the responder. `part`: as it was looked at, of data in the data area; and as
+ * it is. IBV_WC_GENERAL_ERR: the peer broke the rules. rx_lock is held. */
 enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 				       struct shm_slot *slot, uint8_t op,
-				       bool in_data, uint32_t length,
+				       uint8_t flags, uint32_t length,
 				       struct shm_extent *part);
 /* At the initiator: the data of an acknowledged READ into its buffers, before the
  * slot is used again. ack_lock is held. */

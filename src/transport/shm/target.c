@@ -141,10 +141,10 @@ static enum ibv_wc_status execute_carefully(bool read, struct hca_key_use *use,
 
 enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 				       struct shm_slot *slot, uint8_t op,
-				       bool in_data, uint32_t length,
+				       uint8_t flags, uint32_t length,
 				       struct shm_extent *part)
 {
-	bool read = op == SHM_READ;
+	bool read = op == SHM_READ, in_data = flags & SHM_IN_DATA;
 	struct hca_key_use use = {
 		.pd_id = qp->pd->id,
 		.qpn = qp->ibv.qp_num,
@@ -157,9 +157,12 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 	uint8_t *data;
 
 	shm_copy_once(&q, slot->payload, sizeof(q));
+	if (in_data)
+		q.part = *part; /* that was looked at already */
 	*part = q.part;
 	data = part_data(l, slot, in_data, &q.part, length);
-	if (!data)
+	if (!data || (!in_data && q.part.at) ||
+	    (!(flags & SHM_MORE) && q.part.at + q.part.length != length))
 		return IBV_WC_GENERAL_ERR;
 	if (!(atomic_load_explicit(&qp->pub->access, memory_order_relaxed) &
 	      use.access))
@@ -211,7 +214,7 @@ static enum shm_status place(struct shm_link *l, struct hca_qp *qp,
 			     const struct hca_swqe *e,
 			     const struct shm_slot *slot)
 {
-	bool in_data = slot->flags & SHM_IN_DATA;
+	bool in_data = e->length > SHM_REQUEST_PAYLOAD;
 	struct shm_request q;
 	const uint8_t *from;
 

@@ -245,8 +245,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	} else if (length > hca_settings.shm_eager_bytes &&
 		   !qp->tx_offset && may_pull(l) &&
 		   /* Inline data have none, and stay only here. */
-		   e->num_sge - 1u < SHM_PULL_MAX &&
-		   is_reliable(qp) && likely(put_pull(qp, e, s))) {
+		   e->num_sge - 1u < SHM_PULL_MAX && is_reliable(qp) &&
+		   likely(put_pull(qp, e, s))) {
 		/* Nothing else to be written. */
 	} else {
 		struct shm_extent x = {

@@ -178,15 +178,23 @@ static void check_in_time(struct model *m, int s, uint64_t offset,
 	model_check(m, s, offset, length, "unreliable write");
 }
 
+void model_arrives(struct model *m, int q)
+{
+	const struct pair_kind *k = pair_kind(q);
+
+	if (k->type == IBV_QPT_UC)
+		for (int s = 0; s < 2; s++)
+			check_in_time(m, s, k->target, k->end - k->target);
+}
+
 void model_check_all(struct model *m)
 {
+	for (int q = 0; q < PAIRS; q++)
+		model_arrives(m, q);
 	for (int s = 0; s < 2; s++) {
 		for (int q = 0; q < PAIRS; q++) {
 			const struct pair_kind *k = pair_kind(q);
 
-			if (k->type == IBV_QPT_UC)
-				check_in_time(m, s, k->target,
-					      k->end - k->target);
 			model_check(m, s, k->out, k->in - k->out, "sends");
 			model_check(m, s, k->target, k->end - k->target,
 				    "target");

@@ -144,8 +144,10 @@ uint32_t dice(struct model *m, uint32_t n);
 
 /* Fills a range of a side's memory and of its shadow with a new pattern. */
 void model_fill(struct model *m, int s, uint64_t offset, uint64_t length);
-/* Is a side's memory what the shadow says? Within WAIT_MS, for what an
- * unreliable connection does. */
+/* Of what an unreliable connection writes nobody says when it is there: waits for
+ * what the shadows say. */
+void model_arrives(struct model *m, int q);
+/* Is a side's memory what the shadow says? */
 void model_check(struct model *m, int s, uint64_t offset, uint64_t length,
 		 const char *what);
 /* All of it. */

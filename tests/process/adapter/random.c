@@ -149,6 +149,7 @@ void random_settle(struct model *m, int q)
 			     m->flow[1][q].sent_count, m->flow[0][q].due_count,
 			     m->flow[1][q].due_count);
 	}
+	model_arrives(m, q);
 }
 
 /* ---- life of the pairs ---- */
