@@ -148,7 +148,6 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 			  const struct hca_swqe *e)
 {
-	const struct hca_key *k = &l->peer->keys[e->rkey >> 8];
 	bool write = e->opcode != IBV_WR_RDMA_READ;
 	uint32_t region;
 
@@ -158,7 +157,8 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 		return true;
 	if (e->rkey >> 8 >= HCA_KEYS)
 		return false;
-	region = __atomic_load_n(&k->region_id, __ATOMIC_RELAXED);
+	region = __atomic_load_n(&l->peer->keys[e->rkey >> 8].region_id,
+				 __ATOMIC_RELAXED);
 	return region && shm_map_find(l, e->rkey, region, 0, 0, write);
 }
 
