@@ -414,12 +414,16 @@ static void reset(struct hca_qp *qp)
 	qp->xrc_connection = 0;
 }
 
+/* Each takes in many messages and one of the ways of acknowledging. */
+#define MOVES_BEFORE_ERROR 64
+
 /* What the peer has acknowledged by now is done and not flushed: it may have
  * told our application so by other ways, and both end their connection. */
 static void take_in(void)
 {
 	hca_enter();
-	hca_poll_transports_surely();
+	for (int i = 0; i < MOVES_BEFORE_ERROR && hca_poll_transports_surely(); i++)
+		;
 	hca_leave();
 }
 
