@@ -82,6 +82,7 @@ static void links(struct json_out *j, const struct hca_process_view *p)
 		json_out_uint(j, "pid", p->links[i].pid);
 		json_out_bool(j, "pulls", p->links[i].pulls);
 		json_out_bool(j, "accesses", p->links[i].accesses);
+		json_out_bool(j, "procmem", p->links[i].procmem);
 		json_out_close(j, '}');
 	}
 	json_out_close(j, ']');

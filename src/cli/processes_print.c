@@ -91,7 +91,9 @@ static void print_links(FILE *out, const struct hca_process_view *p)
 		fprintf(out, "none");
 	for (size_t i = 0; i < p->link_count; i++)
 		fprintf(out, "%spid %u%s", i ? ", " : "", p->links[i].pid,
-			p->links[i].accesses ? "" : " (memory not accessible)");
+			!p->links[i].accesses ? " (memory by target)" :
+			p->links[i].procmem   ? " (memory by procmem)" :
+						"");
 	fprintf(out, "\n");
 }
 

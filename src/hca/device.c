@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "hca/dm.h"
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
@@ -192,6 +193,7 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.phys_port_cnt_ex = 1;
 	full.odp_caps = odp_caps;
 	full.xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
+	full.max_dm_size = HCA_MAX_DM_BYTES;
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
 }
@@ -364,6 +366,7 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	v->open_qp = op_open_qp;
 	hca_cq_ex_ops_init(v);
 	hca_domain_ops_init(v);
+	hca_dm_ops_init(v);
 	v->context.device = dev;
 	v->context.num_comp_vectors = 1;
 	v->context.cmd_fd = -1;

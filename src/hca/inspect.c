@@ -199,7 +199,9 @@ static void question_send(struct target *t)
 		.kind = HCA_INSPECT_QUESTION,
 	};
 
-	if (send(t->socket, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	/* Who hangs up at once is asked all the same: the reason follows. */
+	if (send(t->socket, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+	    errno != EPIPE && errno != ECONNRESET)
 		snprintf(t->problem, sizeof(t->problem), "cannot be asked: %s",
 			 strerror(errno));
 }

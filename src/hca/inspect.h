@@ -39,6 +39,7 @@ struct hca_link_view {
 	uint32_t pid;
 	uint32_t pulls;    /* it reads large messages out of our memory */
 	uint32_t accesses; /* we read and write its memory */
+	uint32_t procmem;  /* by the descriptor that it passed */
 };
 
 struct hca_process_view {

@@ -123,6 +123,7 @@ static bool links_read(int fd, struct hca_process_view *p)
 			.pid = all[i].pid,
 			.pulls = all[i].flags & HCA_LINK_PULLS ? 1 : 0,
 			.accesses = all[i].flags & HCA_LINK_ACCESSES ? 1 : 0,
+			.procmem = all[i].flags & HCA_LINK_PROCMEM ? 1 : 0,
 		};
 	}
 	return true;

@@ -107,6 +107,8 @@ void hca_key_publish(uint32_t key, const struct hca_key *as)
 	PUT(k->local_pd, as->local_pd);
 	PUT(k->qpn, as->qpn);
 	PUT(k->flags, as->flags);
+	PUT(k->region_id, as->region_id);
+	PUT(k->region_offset, as->region_offset);
 	atomic_store_explicit(&k->key, key, memory_order_release);
 }
 
@@ -137,6 +139,8 @@ bool hca_key_look(const struct hca_key *keys, uint32_t key, struct hca_key *copy
 	copy->local_pd = GET(k->local_pd);
 	copy->qpn = GET(k->qpn);
 	copy->flags = GET(k->flags);
+	copy->region_id = GET(k->region_id);
+	copy->region_offset = GET(k->region_offset);
 	/* All of one use, and it has not ended meanwhile. */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&k->key, memory_order_relaxed) == key &&
@@ -171,5 +175,7 @@ enum ibv_wc_status hca_key_check(const struct hca_key *keys,
 		return IBV_WC_REM_ACCESS_ERR;
 	use->addr = k.addr + (use->iova - k.iova);
 	use->flags = k.flags;
+	use->region_id = k.region_id;
+	use->region_offset = k.region_offset + (use->iova - k.iova);
 	return IBV_WC_SUCCESS;
 }

@@ -12,6 +12,7 @@
 
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/region.h"
 
 #define HCA_KEY_INDEX_MASK (HCA_KEYS - 1)
 
@@ -37,6 +38,12 @@ struct hca_mr *hca_key_mr(uint32_t index);
 struct hca_mw *hca_key_mw(uint32_t index);
 /* Nobody finds the object any more. The lock is held. */
 void hca_key_forget(uint32_t index);
+
+/* Where the memory lies in its region, 0 when in none. */
+static inline uint64_t hca_mr_region_offset(const struct hca_mr *mr)
+{
+	return mr->region ? (uint64_t)(mr->base - mr->region->addr) : 0;
+}
 
 /* Fields of `as` but key and serial. */
 void hca_key_publish(uint32_t key, const struct hca_key *as);

@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/dm.h"
 #include "hca/hca.h"
 #include "hca/key.h"
 #include "hca/paging.h"
+#include "hca/remap.h"
 #include "util/log.h"
 #include "util/probe.h"
 
@@ -36,13 +38,22 @@ static bool range_implicit(const struct range *r)
 	       r->length == SIZE_MAX;
 }
 
+static int rights_check(unsigned access)
+{
+	if (access & ~(unsigned)ACCESS_KNOWN)
+		return -EOPNOTSUPP;
+	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
 static int range_check(const struct range *r)
 {
-	if (r->access & ~(unsigned)ACCESS_KNOWN)
-		return -EOPNOTSUPP;
-	if ((r->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
-	    !(r->access & IBV_ACCESS_LOCAL_WRITE))
-		return -EINVAL;
+	int ret = rights_check(r->access);
+
+	if (ret)
+		return ret;
 	if ((uintptr_t)r->addr + r->length < (uintptr_t)r->addr ||
 	    r->iova + r->length < r->iova)
 		return -EINVAL;
@@ -58,7 +69,7 @@ static int range_check(const struct range *r)
 
 static void mr_set_range(struct hca_mr *mr, const struct range *r)
 {
-	mr->ibv.addr = r->addr;
+	mr->ibv.addr = mr->base = r->addr;
 	mr->ibv.length = r->length;
 	mr->access = r->access;
 	mr->iova = r->iova;
@@ -78,11 +89,13 @@ static void mr_publish(const struct hca_mr *mr)
 		.access = mr->access,
 		.iova = mr->iova,
 		.length = mr->ibv.length,
-		.addr = (uintptr_t)mr->ibv.addr,
+		.addr = (uintptr_t)mr->base,
 		.pd_id = pd_id,
 		.local_pd = paged || mr->null ? 0 : pd_id,
 		.flags = (paged ? HCA_KEY_ON_DEMAND : 0u) |
 			 (mr->null ? HCA_KEY_NULL : 0u),
+		.region_id = mr->region ? mr->region->id : 0,
+		.region_offset = hca_mr_region_offset(mr),
 	};
 
 	hca_key_publish(mr->ibv.lkey, &as);
@@ -155,6 +168,28 @@ int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
 		return ret;
 	mr_set_range(mr, &r);
 	mr->ibv.rkey = mr->ibv.lkey;
+	hca_remap_attach(mr);
+	mr_publish(mr);
+	*out = &mr->ibv;
+	return 0;
+}
+
+int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
+			   uint64_t offset, size_t length, unsigned access,
+			   struct ibv_mr **out)
+{
+	const struct range r = { .length = length, .access = access };
+	struct hca_mr *mr;
+	int ret = rights_check(access);
+
+	if (!ret)
+		ret = mr_new(pd, &mr);
+	if (ret)
+		return ret;
+	mr_set_range(mr, &r);
+	mr->ibv.rkey = mr->ibv.lkey;
+	mr->base = region->addr + offset;
+	mr->region = region;
 	mr_publish(mr);
 	*out = &mr->ibv;
 	return 0;
@@ -219,6 +254,8 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
 	    (!pd || pd->context != ibmr->context))
 		return -EINVAL;
+	if (mr->dm) /* is no memory of the program */
+		return -EOPNOTSUPP;
 	ret = range_check(&r);
 	if (!ret)
 		ret = mr_withdraw(mr);
@@ -229,7 +266,11 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		atomic_fetch_add(&hca_pd(pd)->users, 1);
 		ibmr->pd = pd;
 	}
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		hca_remap_detach(mr);
 	mr_set_range(mr, &r);
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		hca_remap_attach(mr);
 	ibmr->lkey = ibmr->rkey = hca_key_next(mr->index);
 	mr_publish(mr);
 	return 0;
@@ -248,6 +289,10 @@ int hca_mr_deregister(struct ibv_mr *ibmr)
 	hca_key_put(mr->index);
 	if (mr->null && !hca_context_inherited(ibmr->context))
 		hca_null_release();
+	if (mr->dm)
+		atomic_fetch_sub(&mr->dm->users, 1);
+	else if (!hca_context_inherited(ibmr->context))
+		hca_remap_detach(mr);
 	atomic_fetch_sub(&hca_pd(ibmr->pd)->users, 1);
 	free(mr);
 	return 0;

@@ -88,12 +88,15 @@ static void mw_publish(struct hca_mw *mw, struct hca_qp *qp, struct hca_mr *mr,
 		.iova = e->bind.access & IBV_ACCESS_ZERO_BASED ? 0 :
 								 e->remote_addr,
 		.length = e->bind.length,
-		.addr = (uintptr_t)mr->ibv.addr + (e->remote_addr - mr->iova),
+		.addr = (uintptr_t)mr->base + (e->remote_addr - mr->iova),
 		.pd_id = hca_pd(mw->ibv.pd)->id,
 		.qpn = of_qp ? qp->ibv.qp_num : 0,
 		.flags = HCA_KEY_WINDOW |
 			 (mr->access & IBV_ACCESS_ON_DEMAND ?
 				  HCA_KEY_ON_DEMAND : 0u),
+		.region_id = mr->region ? mr->region->id : 0,
+		.region_offset = hca_mr_region_offset(mr) +
+				 (e->remote_addr - mr->iova),
 	};
 
 	mw->state = HCA_MW_BOUND;

@@ -39,6 +39,7 @@
 #define HCA_MAX_QP_WR 32768
 #define HCA_MAX_CQE (1 << 22)
 #define HCA_MAX_MSG_BYTES (UINT32_C(1) << 30)
+#define HCA_MAX_DM_BYTES (UINT64_C(64) << 20)
 #define HCA_MAX_GIDS 128
 #define HCA_MAX_RD_ATOM 128
 #define HCA_UD_MTU 4096
@@ -53,6 +54,8 @@
 struct hca_transport_ops;
 struct hca_qp;
 struct hca_domain;
+struct hca_region;
+struct hca_dm;
 
 struct hca_device {
 	struct ibv_device ibv;
@@ -119,6 +122,11 @@ struct hca_mr {
 	uint32_t index; /* in the key table */
 	uint32_t access;
 	uint64_t iova;
+	uint8_t *base;             /* of the memory; ibv.addr is the program's */
+	struct hca_region *region; /* that the memory lies in, NULL: none */
+	struct hca_dm *dm;         /* that was registered, NULL: none */
+	struct list remap_entry;   /* of remap.c */
+	bool remap_plain;
 	bool null;        /* by ibv_alloc_null_mr */
 	uint32_t windows; /* bound to it; under the key table's lock */
 };
@@ -361,7 +369,8 @@ struct hca_key {
 	uint32_t qpn;             /* window of type 2: of this QP only; 0: any */
 	uint32_t flags;           /* enum hca_key_flags */
 	uint32_t serial;          /* grows with each use of the entry */
-	uint32_t reserved[3];
+	uint32_t region_id;       /* that peers may map (region.h), 0: none */
+	uint64_t region_offset;   /* of the memory in it */
 };
 
 /* A remote access, as hca_key_check() judges it. */
@@ -372,9 +381,12 @@ struct hca_key_use {
 	unsigned access; /* enum ibv_access_flags */
 	uint64_t iova;
 	uint64_t length;
-	/* Out: the address in the owner's space, enum hca_key_flags. */
+	/* Out: the address in the owner's space, enum hca_key_flags, and where
+	 * that is in a region that may be mapped (0: in none). */
 	uint64_t addr;
 	uint32_t flags;
+	uint32_t region_id;
+	uint64_t region_offset;
 };
 
 _Static_assert(sizeof(struct hca_qp_public) == 64, "one line per QP");
@@ -490,6 +502,8 @@ struct hca_transport_ops {
 	 * one was made: find the processes of the host that use multicast, and
 	 * be found. May wait a little. No lock is held. */
 	void (*mcast_enter)(bool joined);
+	/* A region that was lent is gone: peers need not keep it mapped. */
+	void (*region_gone)(uint32_t id);
 	/* Move incoming messages and acknowledgements. True if any moved.
 	 * `cq`: what is polled; when it has got something the rest may wait for
 	 * the next poll, and acknowledgements are looked for if send queues
@@ -887,6 +901,8 @@ int hca_sge_write(const struct hca_pd *pd, const struct ibv_sge *sge,
  * program: its pages may be missing. NULL: not allowed. */
 void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
 			 unsigned access);
+/* memcpy() that survives a missing page: 0 or -EFAULT. It calls the kernel. */
+int hca_copy_careful(void *to, const void *from, size_t length);
 /* May the program read, or write, the 4 bytes at this aligned address? */
 bool hca_page_usable(void *addr, bool write);
 

@@ -39,7 +39,9 @@ static struct {
 /* ---- copies that survive a missing page ---- */
 
 /* Where process_vm_* is forbidden: through a file, which the kernel fills from
- * and empties into our memory. Slow, and hardly ever needed. */
+ * and empties into our memory. Slow, and hardly ever needed. As system calls: to
+ * the program it is the adapter that copies, not a thread, and a sanitizer that
+ * knows pwrite and pread would look for a lock. */
 static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 {
 	int fd = memfd_create("busbar-copy", MFD_CLOEXEC);
@@ -47,8 +49,9 @@ static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 
 	for (size_t done = 0; !ret && done < length;) {
 		size_t part = MIN(length - done, (size_t)1 << 20);
-		ssize_t in = pwrite(fd, from + done, part, 0);
-		ssize_t out = in > 0 ? pread(fd, to + done, (size_t)in, 0) : -1;
+		long in = syscall(SYS_pwrite64, fd, from + done, part, 0L);
+		long out = in > 0 ? syscall(SYS_pread64, fd, to + done, in, 0L) :
+				    -1;
 
 		/* It stops before a page that is missing. */
 		if (out <= 0)
@@ -61,13 +64,14 @@ static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 	return ret;
 }
 
-static int copy_careful(void *to, const void *from, size_t length)
+int hca_copy_careful(void *to, const void *from, size_t length)
 {
 	struct iovec local = { to, length };
 	struct iovec remote = { (void *)(uintptr_t)from, length };
 	pid_t self = getpid();
 
-	if (!hca_settings.process_vm)
+	if (hca_settings.shm_access != HCA_ACCESS_AUTO &&
+	    hca_settings.shm_access != HCA_ACCESS_PROCESS_VM)
 		return copy_through_file(to, from, length);
 	while (local.iov_len > 0) {
 		ssize_t n = process_vm_readv(self, &local, 1, &remote, 1, 0);
@@ -91,7 +95,7 @@ bool hca_page_usable(void *addr, bool write)
 	uint32_t seen;
 
 	if (!write)
-		return !copy_careful(&seen, word, sizeof(seen));
+		return !hca_copy_careful(&seen, word, sizeof(seen));
 	/* The kernel adds nothing to the word, atomically, and wakes nobody: that
 	 * needs the right to write and changes no byte. */
 	return syscall(SYS_futex, &nobody_waits,
@@ -203,7 +207,7 @@ int hca_sge_read(const struct hca_pd *pd, const struct ibv_sge *sge, uint32_t at
 	}
 	from = (const uint8_t *)(uintptr_t)(k.addr + (sge->addr - k.iova)) + at;
 	if (k.flags & HCA_KEY_ON_DEMAND)
-		return copy_careful(to, from, length);
+		return hca_copy_careful(to, from, length);
 	memcpy(to, from, length);
 	return 0;
 }
@@ -220,7 +224,7 @@ int hca_sge_write(const struct hca_pd *pd, const struct ibv_sge *sge,
 		return 0;
 	to = (uint8_t *)(uintptr_t)(k.addr + (sge->addr - k.iova)) + at;
 	if (k.flags & HCA_KEY_ON_DEMAND)
-		return copy_careful(to, from, length);
+		return hca_copy_careful(to, from, length);
 	memcpy(to, from, length);
 	return 0;
 }

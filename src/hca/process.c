@@ -8,6 +8,7 @@
 #include "hca/process.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 #include <unistd.h>
 
 #include "hca/key.h"
+#include "hca/region.h"
+#include "hca/remap.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
@@ -61,6 +64,8 @@ static void child_after_fork(void)
 {
 	if (hca_process.users > 0) {
 		hca_process.transport->forked();
+		hca_remap_forked();
+		hca_regions_forked();
 		close(hca_process.segment_fd);
 		close(hca_process.kick_fd);
 		for (unsigned i = 0; i < hca_process.own_block_count; i++)
@@ -99,6 +104,33 @@ static void kicked(void *arg, uint32_t events)
 		count = 0; /* spurious */
 	HCA_COUNT_PROCESS(KICKS_RECEIVED, count);
 	atomic_store(&hca_process.kicked, true);
+}
+
+_Static_assert(HCA_DIED == FUTEX_OWNER_DIED, "mark of the kernel");
+
+/*
+ * Who writes into our memory by plain stores would not notice that we are gone.
+ * The kernel marks the word of a robust futex when the thread that holds it ends:
+ * before the process can be waited for. The thread has no use for others.
+ */
+static struct robust_list_head last_will;
+static struct robust_list last_will_entry;
+
+/* On the progress thread. */
+static void last_will_make(struct hca_segment *s)
+{
+	last_will_entry.next = &last_will.list;
+	last_will.futex_offset = (char *)&s->alive - (char *)&last_will_entry;
+	last_will.list.next = &last_will_entry;
+	if (syscall(SYS_set_robust_list, &last_will, sizeof(last_will)))
+		log_debug("peers will not notice a sudden end at once: %m");
+	atomic_store(&s->alive, (uint32_t)syscall(SYS_gettid));
+}
+
+/* The segment goes, the thread may stay. */
+static void last_will_revoke(void)
+{
+	last_will.list.next = &last_will.list;
 }
 
 /* Owner's mapping stays writable; the descriptor for peers never is. */
@@ -159,6 +191,7 @@ err_fd:
 
 static void segment_destroy(void)
 {
+	last_will_revoke();
 	munmap(hca_process.segment, sizeof(*hca_process.segment));
 	close(hca_process.segment_fd);
 	hca_process.segment = NULL;
@@ -498,6 +531,8 @@ int hca_attention_tick(void)
 		goto out;
 	HCA_COUNT_PROCESS(TICKS, 1);
 	polls_publish(s);
+	if (unlikely(!atomic_load_explicit(&s->alive, memory_order_relaxed)))
+		last_will_make(s);
 	if (!atomic_load(&hca_process.ticking)) {
 		tick_ms = TICK_MS;
 	} else {
@@ -558,6 +593,12 @@ void hca_link_opened(unsigned place, uint32_t pid, uint32_t flags)
 	atomic_store_explicit(&l->pid, pid, memory_order_release);
 	HCA_COUNT_PROCESS(LINKS_UP, 1);
 	PROBE(link_up, pid, flags);
+}
+
+void hca_link_changed(unsigned place, uint32_t flags)
+{
+	atomic_store_explicit(&hca_process.segment->links[place].flags, flags,
+			      memory_order_relaxed);
 }
 
 void hca_link_closed(unsigned place)

@@ -36,9 +36,10 @@
 #define HCA_HAZARDS 32
 #define HCA_LINKS 1024
 #define HCA_TRANSPORTS 4
+#define HCA_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 #define HCA_SEGMENT_MAGIC UINT64_C(0x31306261627375)
 /* Grows with each change of what follows or of what is counted. */
-#define HCA_SEGMENT_VERSION 2
+#define HCA_SEGMENT_VERSION 3
 
 /* A process that we exchange messages with. */
 struct hca_link_public {
@@ -49,6 +50,7 @@ struct hca_link_public {
 enum hca_link_flags {
 	HCA_LINK_PULLS = 1 << 0,    /* it reads large messages from us */
 	HCA_LINK_ACCESSES = 1 << 1, /* we read and write its memory */
+	HCA_LINK_PROCMEM = 1 << 2,  /* by the descriptor that it passed */
 };
 
 /* Layout of the shared segment. Peers map it read-only and trust nothing. */
@@ -61,6 +63,9 @@ struct hca_segment {
 	uint32_t reserved0[6];
 	cache_aligned _Atomic uint32_t wants_kick;
 	_Atomic uint32_t membarrier; /* our sleeper's side is a membarrier */
+	/* The progress thread's identifier. The kernel marks it when the process
+	 * ends, in whatever way: HCA_DIED. */
+	_Atomic uint32_t alive;
 	/* A bit for each multicast group that a QP of ours is attached to;
 	 * another group may have the same (hca_mcast_bit). */
 	cache_aligned _Atomic uint64_t mcast_filter[HCA_MCAST_BITS / 64];
@@ -175,6 +180,7 @@ static inline bool hca_poll_transports_surely(void)
 
 /* A transport tells who we exchange messages with; `place` below HCA_LINKS. */
 void hca_link_opened(unsigned place, uint32_t pid, uint32_t flags);
+void hca_link_changed(unsigned place, uint32_t flags);
 void hca_link_closed(unsigned place);
 
 /* A context of the parent, in a forked child: its objects are memory to be freed

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The adapter's settings; see settings.h. */
+#define LOG_ROOM "settings"
 #include "hca/settings.h"
 
 #include <pthread.h>
@@ -8,6 +9,8 @@
 #include "util/log.h"
 
 static const char *const peers_names[] = { "same", "any", NULL };
+static const char *const access_names[] = { "auto", "process_vm", "procmem",
+					    "target", NULL };
 
 static const char *const devices_names[] = { "both", "soft", "system", NULL };
 
@@ -35,16 +38,37 @@ const struct setting hca_setting_table[] = {
 	  .max = 1 << 30,
 	  .offset = offsetof(struct hca_settings, shm_eager_bytes),
 	  .help = "messages up to this size are copied through shared memory, larger ones are pulled by the receiver" },
-	{ .env = "BUSBAR_PROCESS_VM",
-	  .fallback = "1",
-	  .type = SETTING_BOOL,
-	  .offset = offsetof(struct hca_settings, process_vm),
-	  .help = "use process_vm_readv and process_vm_writev where the kernel allows them" },
+	{ .env = "BUSBAR_SHM_ACCESS",
+	  .fallback = "auto",
+	  .type = SETTING_ENUM,
+	  .names = access_names,
+	  .offset = offsetof(struct hca_settings, shm_access),
+	  .help = "how a peer's memory is reached: process_vm (system calls), procmem (a descriptor that the peer passes), target (the peer carries the operation out), or auto: the first of these that works" },
+	{ .env = "BUSBAR_MAP_MEMORY",
+	  .fallback = "off",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, map_memory_text),
+	  .help = "move registered memory where peers can map it: off, on, or on from a size (k, m, g); changes what fork does to it" },
 };
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .shm_eager_bytes = 1 << 30,
-				     .process_vm = true };
+				     .map_memory = HCA_MAP_NOTHING };
+
+/* On, off, or a size. */
+static void parse_map_memory(struct hca_settings *s)
+{
+	static const struct setting size = { .type = SETTING_SIZE,
+					     .max = UINT64_MAX - 1 };
+	static const struct setting boolean = { .type = SETTING_BOOL };
+	bool on;
+
+	if (!setting_parse(&boolean, s->map_memory_text, &on))
+		s->map_memory = on ? 0 : HCA_MAP_NOTHING;
+	else if (setting_parse(&size, s->map_memory_text, &s->map_memory))
+		log_warn("BUSBAR_MAP_MEMORY=%s is none of off, on and a size (k, m, g): off",
+			 s->map_memory_text);
+}
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -52,6 +76,7 @@ static void load(void)
 {
 	log_init(LOG_WARN);
 	settings_load(hca_setting_table, hca_setting_count, &hca_settings);
+	parse_map_memory(&hca_settings);
 }
 
 void hca_settings_init(void)

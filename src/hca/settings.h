@@ -24,12 +24,24 @@ enum hca_devices_seen {
 	HCA_DEVICES_SYSTEM,
 };
 
+/* What is given does not work: target. */
+enum hca_shm_access {
+	HCA_ACCESS_AUTO,
+	HCA_ACCESS_PROCESS_VM,
+	HCA_ACCESS_PROCMEM,
+	HCA_ACCESS_TARGET,
+};
+
+#define HCA_MAP_NOTHING UINT64_MAX
+
 struct hca_settings {
 	int devices; /* enum hca_devices_seen */
 	const char *system_libibverbs; /* path, "auto" or "off" */
 	int shm_peers;            /* enum hca_shm_peers */
 	uint64_t shm_eager_bytes; /* messages above are pulled by the receiver */
-	bool process_vm;          /* process_vm_readv/writev may be used */
+	int shm_access;           /* enum hca_shm_access */
+	const char *map_memory_text;
+	uint64_t map_memory;      /* from this size on; HCA_MAP_NOTHING */
 };
 
 extern const struct setting hca_setting_table[];

@@ -381,6 +381,6 @@ static void one_run(void)
 int main(int argc, char **argv)
 {
 	/* The first connection makes the link of the process with itself: two
-	 * sockets and two wake-up descriptors. */
-	return api_main(argc, argv, 4, 100, 4, one_run);
+	 * sockets and two wake-up descriptors; the first group takes a name. */
+	return api_main(argc, argv, 4, 100, 5, one_run);
 }

@@ -202,7 +202,7 @@ static void libraries_say_it_once(const char *self)
 		{ "BUSBAR_TSC", "maybe", "using 1" },
 		{ "BUSBAR_SHM_PEERS", "all", "using same" },
 		{ "BUSBAR_SHM_EAGER", "-1", "using 1g" },
-		{ "BUSBAR_PROCESS_VM", "2", "using 1" },
+		{ "BUSBAR_SHM_ACCESS", "sideways", "using auto" },
 		{ "BUSBAR_DEVICES", "none", "using both" },
 	};
 	char text[4096];

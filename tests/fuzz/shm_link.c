@@ -12,6 +12,7 @@
  *
  * Built with -fsanitize=fuzzer and -DFUZZER, libFuzzer drives it.
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,56 +22,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/hca.h"
-#include "transport/shm/shm.h"
+#include "shm_link.h"
 #include "util/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum {
-	BLOCK = 15000,      /* the peer's queue pair numbers */
-	QPS = 5,            /* RC, RC, UC, UD, RC on a shared queue */
-	SHARED = 4,         /* the last */
-	RECVS = 4,          /* posted at a time */
-	RECV_BYTES = 20000, /* room of one */
-	GAP = 512,          /* canaries around each */
-	COUNTER = GAP,      /* where ATOMICs may */
-	FIRST = 2048,
-	STEP = RECV_BYTES + GAP,
-	ARENA = FIRST + (QPS * RECVS + 1) * STEP,
-	OUT = ARENA - STEP, /* what we send, and results of ours */
-	CANARY = 0xa5,
-	QKEY = 0x42,
-	DEPTH = 64,
-};
-
-static struct {
-	struct ibv_context *ctx;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_srq *srq;
-	struct ibv_qp *qp[QPS];
-	struct ibv_mr *mr, *counter;
-	struct ibv_ah *ah;
-	struct shm_link *link;
-	struct hca_segment *segment; /* the peer's own mappings */
-	struct shm_area *area;
-	uint32_t pos;                /* of the peer's next slot */
-	uint8_t arena[ARENA];
-	bool dirty[QPS * RECVS];     /* may have been written */
-	unsigned posted[QPS];
-} f;
+struct fuzz_link f;
+const union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 7 } };
 
 /* ---- the input ---- */
 
 static const uint8_t *input, *input_end;
 
-static uint8_t byte(void)
+uint8_t byte(void)
 {
 	return input < input_end ? *input++ : 0;
 }
 
-static uint32_t word(void)
+uint32_t word(void)
 {
 	uint32_t w = byte();
 
@@ -79,8 +48,7 @@ static uint32_t word(void)
 	return w << 8 | byte();
 }
 
-/* Mostly a number at the edge of something. */
-static uint32_t length(void)
+uint32_t length(void)
 {
 	static const uint32_t edges[] = {
 		0, 1, 8, 39, 40, 41, SHM_SLOT_PAYLOAD, SHM_SLOT_PAYLOAD + 1,
@@ -105,6 +73,7 @@ _Noreturn static void broken(const char *what)
 
 /* ---- our side ---- */
 
+
 static struct ibv_qp *make_qp(enum ibv_qp_type type, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr_ex a = {
@@ -119,6 +88,25 @@ static struct ibv_qp *make_qp(enum ibv_qp_type type, struct ibv_srq *srq)
 
 	must(!hca_qp_create(f.ctx, &a, &qp));
 	return qp;
+}
+
+static void open_xrc(void)
+{
+	struct ibv_xrcd_init_attr xa = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1, .oflags = O_CREAT,
+	};
+	struct ibv_srq_init_attr_ex sa = {
+		.attr = { .max_wr = RECVS, .max_sge = 4 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC, .pd = f.pd, .cq = f.cq,
+	};
+
+	must(!hca_xrcd_open(f.ctx, &xa, &f.xrcd));
+	sa.xrcd = f.xrcd;
+	must(!hca_srq_create_ex(f.ctx, &sa, &f.xrc));
+	must(!hca_srq_number(f.xrc, &f.xrc_number));
 }
 
 static void open_all(void)
@@ -146,12 +134,18 @@ static void open_all(void)
 			      (uintptr_t)f.arena + COUNTER,
 			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 			      &f.counter));
+	must(!hca_mr_register(f.pd, f.arena + WINDOW, WINDOW_BYTES,
+			      (uintptr_t)f.arena + WINDOW,
+			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				      IBV_ACCESS_REMOTE_READ, &f.window));
 	for (int i = 0; i < QPS; i++)
 		f.qp[i] = make_qp(types[i], i == SHARED ? f.srq : NULL);
+	open_xrc();
+	must(!hca_mcast_attach(f.qp[UD], &group, 0));
 	memset(f.arena, CANARY, ARENA);
 }
 
-static uint32_t peer_qpn(int i)
+uint32_t peer_qpn(int i)
 {
 	return (uint32_t)BLOCK << HCA_QPN_BLOCK_BITS | (uint32_t)(i + 1);
 }
@@ -204,14 +198,19 @@ static void make_link(void)
 		memset(l, 0, sizeof(*l));
 		list_init(&l->qps);
 		list_init(&l->backlog_qps);
-		shm.links[0] = l;
-		atomic_store(&shm.link_count, 1);
+		/* Other processes may have called, or been called, by now. */
+		pthread_mutex_lock(&shm.lock);
+		l->place = atomic_load(&shm.link_count);
+		shm.links[l->place] = l;
+		atomic_store(&shm.link_count, l->place + 1);
+		pthread_mutex_unlock(&shm.lock);
 	}
 	l->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); /* in place of a socket */
 	l->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	l->pid = getpid();
-	l->can_pull = true;
-	l->can_access = false; /* the peer's tables would lead to ourselves */
+	/* The peer's tables would lead to ourselves. */
+	atomic_store(&l->path, SHM_PATH_TARGET);
+	l->mem_fd = -1;
 	l->peer = segment;
 	l->area = (struct shm_area *)(uintptr_t)area;
 	l->rx = &l->area->dir[0];
@@ -232,6 +231,7 @@ static void connect_qp(int i)
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RESET, .port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC |
+				   IBV_ACCESS_REMOTE_READ |
 				   IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn(i),
 		.ah_attr.port_num = 1, .qkey = QKEY, .timeout = 1,
@@ -255,19 +255,18 @@ static void connect_qp(int i)
 			    (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC :
 				  0)));
-	f.posted[i] = 0;
+	f.posted[i] = i == SHARED ? f.posted[i] : 0;
 }
 
-static void poll_all(void)
+void poll_all(void)
 {
 	struct ibv_wc wc[16];
 	int n;
 
 	while ((n = hca_poll_cq(f.cq, 16, wc)) > 0)
 		for (int k = 0; k < n; k++) {
-			if (wc[k].wr_id >= QPS * RECVS)
+			if (wc[k].wr_id >= OWNERS * RECVS)
 				continue; /* one of our sends */
-			must(wc[k].wr_id / RECVS < QPS);
 			f.posted[wc[k].wr_id / RECVS]--;
 			if (wc[k].status == IBV_WC_SUCCESS &&
 			    wc[k].opcode == IBV_WC_RECV)
@@ -303,6 +302,7 @@ static void post_recv(int i)
 		if (byte() > 250)
 			sge[0].lkey++;
 		ret = i == SHARED ? hca_post_srq_recv(f.srq, &wr, &bad) :
+		      i == XRC	  ? hca_post_srq_recv(f.xrc, &wr, &bad) :
 				    hca_post_recv(f.qp[i], &wr, &bad);
 		if (ret)
 			break;
@@ -334,157 +334,6 @@ static void post_send(int i)
 		sge.length = sizeof(uint64_t);
 	}
 	hca_post_send(f.qp[i], &wr, &bad);
-}
-
-/* ---- the peer's side ---- */
-
-static void put(struct shm_slot *s, const void *payload, size_t size)
-{
-	memcpy(s->payload, payload, size);
-}
-
-/* One fragment of a message, as it should follow the one before. */
-static void part_in_data(struct shm_slot *s, const struct hca_qp *qp)
-{
-	struct shm_extent x = { .offset = word() % SHM_DATA_BYTES };
-
-	s->flags |= SHM_IN_DATA;
-	s->length %= 2 * RECV_BYTES;
-	x.at = qp->rx_offset < s->length ? qp->rx_offset : 0;
-	x.length = s->length - x.at;
-	if (qp->ibv.qp_type != IBV_QPT_UD && x.length > 100 && byte() & 1) {
-		x.length = 1 + word() % (x.length - 1);
-		s->flags |= SHM_MORE;
-	}
-	if (x.length > SHM_DATA_BYTES - x.offset)
-		x.offset = 0;
-	put(s, &x, sizeof(x));
-}
-
-/* In one to all pieces, from memory that is there, and some that is not. */
-static void pull(struct shm_slot *s)
-{
-	struct shm_pull pieces[SHM_PULL_MAX] = { 0 };
-	uint64_t left = s->length %= 2 * RECV_BYTES;
-
-	s->flags |= SHM_PULL;
-	for (unsigned i = 0; i < SHM_PULL_MAX; i++) {
-		uint64_t part = i == SHM_PULL_MAX - 1 || byte() & 1 ?
-					left : left / 2;
-
-		pieces[i].addr = byte() < 250 ? (uintptr_t)f.area :
-						(uint64_t)word() << 16;
-		pieces[i].length = part;
-		left -= part;
-	}
-	put(s, pieces, sizeof(pieces));
-}
-
-static void atomic_request(struct shm_slot *s)
-{
-	struct shm_atomic a = {
-		.remote_addr = (uintptr_t)f.arena + COUNTER + byte() % 8 * 8,
-		.compare_add = word(), .swap = word(),
-		.rkey = f.counter->rkey,
-	};
-
-	if (byte() > 230)
-		a.remote_addr += length();
-	if (byte() > 240)
-		a.rkey = word();
-	put(s, &a, sizeof(a));
-}
-
-/* A message that keeps to the rules. */
-static void fill_slot(struct shm_slot *s, struct hca_qp *qp, int i)
-{
-	bool ud = qp->ibv.qp_type == IBV_QPT_UD;
-
-	*s = (struct shm_slot){
-		.tag = s->tag,
-		.op = ud ? SHM_DATAGRAM + byte() % 2 : SHM_SEND + byte() % 3,
-		.flags = byte() & (SHM_SOLICITED | SHM_KICK_ON_ACK),
-		.dst_qpn = qp->ibv.qp_num, .src_qpn = peer_qpn(i),
-		.length = length(), .imm = word(),
-		.psn = ud ? QKEY : qp->rx_psn, .ack = f.link->tx_pos,
-	};
-	if (ud)
-		s->length = HCA_GRH_BYTES + s->length % (HCA_UD_MTU + 1);
-	else if (byte() % 4 == 0)
-		s->op = SHM_COMPARE_SWAP + byte() % 2;
-	if (s->op == SHM_COMPARE_SWAP || s->op == SHM_FETCH_ADD)
-		atomic_request(s);
-	else if (s->op != SHM_WRITE_IMM && !ud && byte() % 4 == 0)
-		pull(s);
-	else if (s->op != SHM_WRITE_IMM && (byte() & 1 || s->length > 1000))
-		part_in_data(s, qp);
-	else if (s->op != SHM_WRITE_IMM)
-		s->length %= SHM_SLOT_PAYLOAD + 1;
-}
-
-/* And one field of it that does not. */
-static void spoil_slot(struct shm_slot *s)
-{
-	switch (byte() % 12) {
-	case 0: s->op = 1 + byte() % SHM_ACCESS_FAULT; break;
-	case 1: s->op = byte(); break;
-	case 2: s->flags ^= 1u << byte() % 8; break;
-	case 3: s->dst_qpn = word(); break;
-	case 4: s->dst_qpn = f.qp[byte() % QPS]->qp_num; break;
-	case 5: s->src_qpn = word(); break;
-	case 6: s->psn += byte(); break;
-	case 7: s->ack = word(); break;
-	case 8: s->payload[byte() % SHM_SLOT_PAYLOAD] = byte(); break;
-	case 9: ((uint32_t *)s->payload)[byte() % 4] = length(); break;
-	case 10: s->status = byte(); break;
-	default: s->length = length(); break;
-	}
-}
-
-static void peer_slot(void)
-{
-	struct shm_slot *s = &f.area->dir[0].slots[f.pos % SHM_SLOTS];
-	int i = byte() % QPS;
-
-	fill_slot(s, hca_qp(f.qp[i]), i);
-	for (unsigned n = byte() % 8; n > 5; n--)
-		spoil_slot(s);
-	if (byte() < 250)
-		atomic_store(&s->tag, f.pos++ / SHM_SLOTS + 1);
-	else /* not yet, or for ever */
-		atomic_store(&s->tag, word());
-	if (byte() & 1) /* else the next comes on top of this one */
-		poll_all();
-}
-
-static void peer_marks(void)
-{
-	for (unsigned n = byte() % 8; n > 0; n--) {
-		struct shm_slot *s = &f.area->dir[1].slots[
-			byte() & 1 ? f.link->harvested % SHM_SLOTS :
-				     word() % SHM_SLOTS];
-
-		atomic_store(&s->status, byte() % 8);
-		atomic_store(&s->timer, byte());
-		memset(s->payload, byte(), 32);
-		s->op = byte();
-	}
-	atomic_store(&f.area->dir[1].ack.word,
-		     byte() & 3 ? f.link->tx_pos : word());
-}
-
-static void peer_tables(void)
-{
-	struct hca_qp_public *q = &f.segment->qps[1 + byte() % QPS];
-
-	switch (byte() % 6) {
-	case 0: q->state = byte() % 9; break;
-	case 1: q->qpn = word(); break;
-	case 2: q->dest_qpn = word(); break;
-	case 3: f.segment->wants_kick = byte(); break;
-	case 4: f.segment->blocks[byte() % 64] = byte() & 1 ? BLOCK : word(); break;
-	default: f.segment->hazards[byte() % HCA_HAZARDS] = word(); break;
-	}
 }
 
 /* ---- one input ---- */
@@ -522,6 +371,10 @@ static void check_arena(void)
 			at += 64 - 1;
 			continue;
 		}
+		if (at == WINDOW) {
+			at += WINDOW_BYTES - 1;
+			continue;
+		}
 		if (at >= FIRST && (at - FIRST) % STEP == 0 && f.dirty[slot]) {
 			at += RECV_BYTES - 1;
 			continue;
@@ -546,7 +399,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 0: peer_marks(); break;
 		case 1: peer_tables(); break;
 		case 2: post_send(byte() % QPS); break;
-		case 3: post_recv(byte() % QPS); break;
+		case 3: post_recv(byte() % OWNERS); break;
 		case 4: poll_all(); break;
 		default: peer_slot(); break;
 		}
@@ -584,16 +437,19 @@ static bool silent(enum log_level level, const char *line)
 
 static void close_all(void)
 {
+	must(!hca_mcast_detach(f.qp[UD], &group, 0));
 	for (int i = 0; i < QPS; i++)
 		must(!hca_qp_destroy(f.qp[i]));
 	must(!hca_srq_destroy(f.srq));
+	must(!hca_srq_destroy(f.xrc));
+	must(!hca_xrcd_close(f.xrcd));
 	must(!hca_cq_destroy(f.cq));
 	must(!hca_ah_destroy(f.ah));
 	must(!hca_mr_deregister(f.mr));
 	must(!hca_mr_deregister(f.counter));
+	must(!hca_mr_deregister(f.window));
 	must(!hca_pd_dealloc(f.pd));
 	must(!hca_context_close(f.ctx));
-	free(f.link);
 	drop_mappings();
 }
 

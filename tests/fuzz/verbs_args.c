@@ -384,10 +384,10 @@ static void call_text(void)
 	must(ibv_event_type_str((enum ibv_event_type)number()));
 	must(ibv_node_type_str((enum ibv_node_type)number()));
 	must(ibv_port_state_str((enum ibv_port_state)number()));
-	ibv_rate_to_mult((enum ibv_rate)number());
-	ibv_rate_to_mbps((enum ibv_rate)number());
-	mult_to_ibv_rate((int)number());
-	mbps_to_ibv_rate((int)number());
+	(void)ibv_rate_to_mult((enum ibv_rate)number());
+	(void)ibv_rate_to_mbps((enum ibv_rate)number());
+	(void)mult_to_ibv_rate((int)number());
+	(void)mbps_to_ibv_rate((int)number());
 }
 
 /* What may not be there at all; and what it gave, if it is. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ATOMIC operations: unlike WRITE and READ the responder executes them, with the
- * processor's own atomic instructions, so they are atomic with respect to all
- * initiators and to the responder's program as well (IBV_ATOMIC_GLOB). The
- * request is a message of the ring; the original value comes back in its slot.
+ * ATOMIC operations: executed with the processor's own atomic instructions, so
+ * they are atomic with respect to all initiators and to the responder's program
+ * as well (IBV_ATOMIC_GLOB). The responder does it: the request is a message of
+ * the ring, the original value comes back in its slot. Only an initiator that has
+ * the memory mapped does it itself (onesided.c), with the same instructions.
  */
 #include <string.h>
 
@@ -21,18 +22,23 @@ void shm_atomic_request(const struct hca_swqe *e, struct shm_slot *slot)
 	memcpy(slot->payload, &a, sizeof(a));
 }
 
+uint64_t shm_atomic_apply(uint64_t *at, bool compare_swap, uint64_t compare_add,
+			  uint64_t swap)
+{
+	uint64_t found = compare_add;
+
+	if (!compare_swap)
+		return __atomic_fetch_add(at, compare_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &found, swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return found;
+}
+
 static uint64_t execute(uint64_t addr, const struct shm_atomic *a,
 			bool compare_swap)
 {
-	uint64_t *word = (uint64_t *)(uintptr_t)addr;
-	uint64_t result = a->compare_add;
-
-	if (!compare_swap)
-		return __atomic_fetch_add(word, a->compare_add,
-					  __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(word, &result, a->swap, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	return result;
+	return shm_atomic_apply((uint64_t *)(uintptr_t)addr, compare_swap,
+				a->compare_add, a->swap);
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handshake messages of a link, with their descriptors. */
+/* Messages of a link's socket, with their descriptors. */
 #define LOG_ROOM "shm"
 #include <errno.h>
 #include <string.h>
@@ -16,24 +16,28 @@ union fd_space {
 	struct cmsghdr align;
 };
 
-int shm_control_send(int fd, enum shm_control_kind kind, bool can_access,
-		     const int *fds, int fd_count)
+/* The blocks are of use in a handshake only. */
+static void set_identity(struct shm_control *msg)
 {
-	struct shm_control msg = {
-		.magic = SHM_CONTROL_MAGIC,
-		.version = SHM_CONTROL_VERSION,
-		.kind = (uint16_t)kind,
-		.area_bytes = sizeof(struct shm_area),
-		.can_access = can_access,
-		.segment_addr = (uintptr_t)hca_process.segment,
-		.block_count = hca_process.own_block_count,
-	};
-	struct iovec iov = { &msg, sizeof(msg) };
+	msg->magic = SHM_CONTROL_MAGIC;
+	msg->version = SHM_CONTROL_VERSION;
+	msg->area_bytes = sizeof(struct shm_area);
+	msg->segment_addr = (uintptr_t)hca_process.segment;
+	memcpy(msg->uuid, hca_process.uuid, sizeof(msg->uuid));
+	if (msg->kind > SHM_READY)
+		return;
+	msg->block_count = hca_process.own_block_count;
+	memcpy(msg->blocks, hca_process.own_blocks, sizeof(msg->blocks));
+}
+
+int shm_control_send(int fd, struct shm_control *msg, const int *fds,
+		     int fd_count)
+{
+	struct iovec iov = { msg, sizeof(*msg) };
 	union fd_space space = { 0 };
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	memcpy(msg.uuid, hca_process.uuid, sizeof(msg.uuid));
-	memcpy(msg.blocks, hca_process.own_blocks, sizeof(msg.blocks));
+	set_identity(msg);
 	if (fd_count) {
 		struct cmsghdr *c = &space.align;
 
@@ -44,7 +48,16 @@ int shm_control_send(int fd, enum shm_control_kind kind, bool can_access,
 		c->cmsg_len = CMSG_LEN((size_t)fd_count * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, (size_t)fd_count * sizeof(int));
 	}
-	return sendmsg(fd, &h, MSG_NOSIGNAL) == sizeof(msg) ? 0 : -errno;
+	return sendmsg(fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*msg) ?
+		       0 : -errno;
+}
+
+int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds,
+		     int fd_count)
+{
+	struct shm_control msg = { .kind = (uint16_t)kind };
+
+	return shm_control_send(fd, &msg, fds, fd_count);
 }
 
 static void close_all(int fds[FDS_MAX])

@@ -27,6 +27,8 @@
  * namespace). Two are usual while both call each other. */
 #define LINKS_PER_PROCESS 8
 #define LINKS_UNKNOWN 256
+/* Callers of other users, which may look (hca/inspect.h) and no more. */
+#define STRANGERS 4
 /* A peer that broke the rules is not talked to for a while. */
 #define BANNED 16
 #define BAN_NS (60 * NSEC_PER_SEC)
@@ -56,16 +58,42 @@ bool shm_peer_allowed(int fd, pid_t *pid)
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
+	*pid = 0;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return false;
 	*pid = cred.pid;
-	if (cred.uid == geteuid() || cred.uid == 0 ||
-	    hca_settings.shm_peers == HCA_PEERS_ANY)
-		return true;
-	if (shm_complaint_due())
+	return cred.uid == geteuid() || cred.uid == 0 ||
+	       hca_settings.shm_peers == HCA_PEERS_ANY;
+}
+
+void shm_peer_refused(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	    shm_complaint_due())
 		log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
 			 (int)cred.pid, cred.uid, geteuid());
-	return false;
+}
+
+bool shm_strangers_have_room(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
+		count += atomic_load(&shm.links[i]->state) != SHM_LINK_FREE &&
+			 shm.links[i]->stranger;
+	return count < STRANGERS;
+}
+
+bool shm_peer_trusted(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	       (cred.uid == geteuid() || cred.uid == 0);
 }
 
 /* Processes that broke the rules lately; shm.lock. */

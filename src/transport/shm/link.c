@@ -3,8 +3,8 @@
  * Links: handshake, use by QPs, end.
  *
  * The connector makes the memory file and sends it with HELLO; the acceptor
- * answers WELCOME; the connector checks that it can reach the acceptor's memory
- * and sends READY. When both call each other at once, the connection of the
+ * answers WELCOME; each finds out how it reaches the other's memory; the connector
+ * sends READY. When both call each other at once, the connection of the
  * process with the smaller identity stays and the other is redirected.
  *
  * Link structures are never freed, only used again, because pollers walk the
@@ -33,6 +33,7 @@
 #define RESOLVE_LIMIT_S 1
 /* For a peer that called and says nothing. */
 #define HANDSHAKE_LIMIT_NS (5 * NSEC_PER_SEC)
+#define CONTROL_BATCH 16
 /* Without descriptors for callers. */
 #define PAUSE_NS (50 * 1000 * 1000)
 
@@ -62,7 +63,7 @@ static struct shm_link *link_new(void)
 	if (!l)
 		return NULL;
 	memset(l, 0, sizeof(*l));
-	l->fd = l->kick_fd = -1;
+	l->fd = l->kick_fd = l->mem_fd = -1;
 	list_init(&l->qps);
 	list_init(&l->backlog_qps);
 	l->place = count;
@@ -86,7 +87,8 @@ static struct shm_area *area_map(int fd)
 static int link_set_area(struct shm_link *l, int area_fd, int role)
 {
 	l->inflight = calloc(SHM_SLOTS, sizeof(*l->inflight));
-	if (!l->inflight)
+	l->maps = calloc(HCA_REGIONS, sizeof(*l->maps));
+	if (!l->inflight || !l->maps)
 		return -ENOMEM;
 	l->area = area_map(area_fd);
 	if (!l->area)
@@ -117,16 +119,22 @@ static void link_release_parts(struct shm_link *l)
 		close(l->fd);
 	if (l->kick_fd >= 0)
 		close(l->kick_fd);
+	if (l->mem_fd >= 0)
+		close(l->mem_fd);
+	if (l->maps)
+		shm_map_release(l);
 	free(l->inflight);
 	l->area = NULL;
 	l->tx = l->rx = NULL;
 	l->peer = NULL;
 	l->inflight = NULL;
-	l->fd = l->kick_fd = -1;
-	l->can_pull = l->can_access = false;
+	l->fd = l->kick_fd = l->mem_fd = -1;
+	atomic_store(&l->path, SHM_PATH_TARGET);
 	l->pid = 0;
+	l->stranger = false;
 	memset(l->uuid, 0, sizeof(l->uuid));
 	atomic_store(&l->broken, false);
+	atomic_store(&l->greeted, false);
 }
 
 /* The pollers' locks in their order: afterwards nobody is inside the link. */
@@ -316,21 +324,20 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 	l->peer_tag = shm_uuid_tag(msg->uuid);
 	l->rx_peer = l->pid == getpid() ? (const void *)&shm : l;
 	l->fence = !hca_process.membarrier || !s->membarrier;
-	l->can_access = l->pid > 0 &&
-			shm_access_probe(l->pid, msg->segment_addr, msg->uuid);
+	l->trusted = shm_peer_trusted(l->fd);
+	l->segment_addr = msg->segment_addr;
 	return 0;
 }
 
 static void link_up(struct shm_link *l)
 {
 	atomic_store(&l->state, SHM_LINK_UP);
-	hca_link_opened(l->place, (uint32_t)l->pid,
-			(l->can_pull ? HCA_LINK_PULLS : 0u) |
-				(l->can_access ? HCA_LINK_ACCESSES : 0u));
+	hca_link_opened(l->place, (uint32_t)l->pid, shm_access_flags(l));
 	if (l->target_block)
 		atomic_store(&shm.by_block[l->target_block], l);
-	log_debug("link to pid %d up%s", (int)l->pid,
-		  l->can_access ? "" : ", its memory is not accessible");
+	log_debug("link to pid %d up, its memory: by %s", (int)l->pid,
+		  shm_path_name((enum shm_path)atomic_load(&l->path)));
+	shm_access_improve(l);
 	pthread_cond_broadcast(&shm.changed);
 }
 
@@ -363,7 +370,12 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	fd = shm_block_connect(block);
 	if (fd < 0)
 		return fd;
-	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid)) {
+	if (!shm_peer_allowed(fd, &pid)) {
+		shm_peer_refused(fd);
+		close(fd);
+		return -EPERM;
+	}
+	if (shm_peer_is_banned(pid)) {
 		close(fd);
 		return -EPERM;
 	}
@@ -383,7 +395,7 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	fds[2] = ret;
 	ret = link_set_area(l, fds[2], 0);
 	if (!ret)
-		ret = shm_control_send(fd, SHM_HELLO, false, fds, 3);
+		ret = shm_control_tell(fd, SHM_HELLO, fds, 3);
 	close(fds[2]);
 	if (ret)
 		goto err_link;
@@ -511,7 +523,7 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	int ret;
 
 	if (redirected(l, msg)) {
-		shm_control_send(l->fd, SHM_REDIRECT, false, NULL, 0);
+		shm_control_tell(l->fd, SHM_REDIRECT, NULL, 0);
 		return -EALREADY;
 	}
 	if (!shm_memory_stays(fds[2], sizeof(struct shm_area)))
@@ -522,7 +534,9 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	ret = link_set_area(l, fds[2], 1);
 	if (ret)
 		return ret;
-	return shm_control_send(l->fd, SHM_WELCOME, l->can_access,
+	shm_access_choose(l);
+	atomic_store(&l->greeted, true);
+	return shm_control_tell(l->fd, SHM_WELCOME,
 				(int[]){ hca_process.segment_fd,
 					 hca_process.kick_fd },
 				2);
@@ -536,8 +550,8 @@ static int on_welcome(struct shm_link *l, const struct shm_control *msg,
 	ret = link_set_peer(l, msg, fds);
 	if (ret)
 		return ret;
-	l->can_pull = msg->can_access;
-	ret = shm_control_send(l->fd, SHM_READY, l->can_access, NULL, 0);
+	shm_access_choose(l);
+	ret = shm_control_tell(l->fd, SHM_READY, NULL, 0);
 	if (!ret)
 		link_up(l);
 	return ret;
@@ -548,10 +562,13 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 {
 	int state = atomic_load(&l->state);
 
+	if (l->stranger) {
+		shm_peer_refused(l->fd);
+		return -EPERM;
+	}
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
 		return on_hello(l, msg, fds);
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area) {
-		l->can_pull = msg->can_access;
 		link_up(l);
 		return 0;
 	}
@@ -559,6 +576,8 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 		return on_welcome(l, msg, fds);
 	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_REDIRECT)
 		return -EALREADY;
+	if (state == SHM_LINK_UP)
+		return shm_access_message(l, msg, fds);
 	return -EPROTO;
 }
 
@@ -567,7 +586,7 @@ static void on_control(void *arg, uint32_t events)
 	struct shm_link *l = arg;
 	struct shm_control msg;
 	int fds[3];
-	int ret;
+	int ret = 0;
 
 	pthread_mutex_lock(&shm.lock);
 	if (atomic_load(&l->state) == SHM_LINK_FREE) {
@@ -580,7 +599,9 @@ static void on_control(void *arg, uint32_t events)
 		pthread_mutex_unlock(&shm.lock);
 		return;
 	}
-	while ((ret = shm_control_recv(l->fd, &msg, fds)) == 1) {
+	/* Some of them, so that others get their turn. */
+	for (int n = 0; n < CONTROL_BATCH &&
+			(ret = shm_control_recv(l->fd, &msg, fds)) == 1; n++) {
 		ret = on_message(l, &msg, fds);
 		for (int i = 0; i < 3; i++)
 			if (fds[i] >= 0)
@@ -590,7 +611,7 @@ static void on_control(void *arg, uint32_t events)
 	}
 	if (ret < 0) {
 		if (ret == -EPROTO && shm_complaint_due())
-			log_warn("handshake with pid %d failed: not the same version?",
+			log_warn("a control message of pid %d was not understood: not the same version?",
 				 (int)l->pid);
 		link_end(l, ret == -ECONNRESET ? "peer is gone" : strerror(-ret));
 	}
@@ -617,6 +638,7 @@ static void on_listen(void *arg, uint32_t events)
 	int listen_fd = (int)(intptr_t)arg;
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct shm_link *l;
+	bool allowed;
 	pid_t pid;
 
 	if (fd < 0) {
@@ -626,14 +648,16 @@ static void on_listen(void *arg, uint32_t events)
 		return;
 	}
 	pthread_mutex_lock(&shm.lock);
-	if (!shm_peer_allowed(fd, &pid) || shm_peer_is_banned(pid) ||
-	    !shm_peer_has_room(pid))
+	allowed = shm_peer_allowed(fd, &pid);
+	if ((!allowed && !shm_strangers_have_room()) ||
+	    shm_peer_is_banned(pid) || !shm_peer_has_room(pid))
 		goto err_fd;
 	l = link_new();
 	if (!l)
 		goto err_fd;
 	l->fd = fd;
 	l->pid = pid;
+	l->stranger = !allowed;
 	l->target_block = 0;
 	l->deadline_ns = progress_now_ns() + HANDSHAKE_LIMIT_NS;
 	atomic_store(&l->state, SHM_LINK_ACCEPTING);
@@ -774,6 +798,8 @@ void shm_links_forked(void)
 			close(l->fd);
 		if (l->kick_fd >= 0)
 			close(l->kick_fd);
+		if (l->mem_fd >= 0)
+			close(l->mem_fd);
 		/* The parent's structures stay as they are, unused. */
 	}
 	shm_mcast_stop();

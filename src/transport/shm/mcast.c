@@ -128,12 +128,37 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 	return 0;
 }
 
+/*
+ * A member that has called us knows that we answered, and its program may already
+ * have told ours so, before the last word of the handshake is heard here.
+ */
+static bool must_wait(struct hca_qp *qp, unsigned count)
+{
+	bool greeted = false;
+	uint64_t now;
+
+	for (unsigned i = 0; i < count && !greeted; i++)
+		greeted = atomic_load_explicit(&shm.links[i]->state,
+					       memory_order_acquire) ==
+				  SHM_LINK_ACCEPTING &&
+			  atomic_load(&shm.links[i]->greeted);
+	if (likely(!greeted))
+		return false;
+	now = progress_now_ns();
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	return now - qp->lost_since_ns <= REACH_LIMIT_NS;
+}
+
 int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count,
 					      memory_order_acquire);
 
-	if (unlikely(!atomic_load_explicit(&ready, memory_order_acquire))) {
+	if (unlikely(!atomic_load_explicit(&ready, memory_order_acquire) ||
+		     must_wait(qp, count))) {
 		qp->tx_blocked = HCA_TX_RETRY_WAIT;
 		progress_timer_arm(&qp->retry,
 				   progress_now_ns() +

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RDMA WRITE and READ inside a host: the initiator checks the target's keys in
- * the target's shared segment and copies with process_vm_writev/readv. The
- * target need not run.
+ * the target's shared segment and copies, with plain stores and loads where it
+ * has the memory mapped (map.c), else by system calls (access.c). ATOMIC
+ * operations likewise, on mapped memory only. The target need not run.
  *
  * De-registration must not return while somebody still copies. The initiator
  * announces the key in its own segment (a hazard), then checks it; the owner
@@ -16,7 +17,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -24,123 +24,176 @@
 #define FENCE_YIELDS 1000
 #define FENCE_PAUSE_US 200
 
-bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16])
-{
-	uint8_t seen[16];
-	struct iovec to = { .iov_base = seen, .iov_len = sizeof(seen) };
-	struct iovec from = {
-		.iov_base = (void *)(uintptr_t)(segment_addr +
-						offsetof(struct hca_segment,
-							 uuid)),
-		.iov_len = sizeof(seen),
-	};
+/* The local side of a copy. */
+struct near {
+	struct iovec iov[HCA_MAX_SGE];
+	int count;
+	bool kernel; /* some of it is to be touched by the kernel only */
+};
 
-	return hca_settings.process_vm &&
-	       process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(seen) &&
-	       !memcmp(seen, uuid, sizeof(seen));
-}
-
-/* Local side of the copy; IBV_WC_LOC_PROT_ERR when an entry may not be used. */
-static enum ibv_wc_status local_iov(struct hca_qp *qp, const struct hca_swqe *e,
-				    bool read, struct iovec *iov, int *count)
+static enum ibv_wc_status copy_far(struct shm_link *l, bool read,
+				   struct near *near, uint64_t far,
+				   uint64_t length, enum shm_step *step)
 {
-	if (e->flags & HCA_SWQE_INLINE) {
-		iov[0] = (struct iovec){ (void *)(uintptr_t)e->inline_data,
-					 e->length };
-		*count = 1;
+	struct iovec to = { (void *)(uintptr_t)far, length };
+
+	switch (shm_access_copy(l, read, near->iov, near->count, &to, 1,
+				length)) {
+	case 0:
 		return IBV_WC_SUCCESS;
+	case -ESRCH:
+		return IBV_WC_RETRY_EXC_ERR;
+	case -EPERM:
+		*step = SHM_STEP_TO_TARGET;
+		return IBV_WC_GENERAL_ERR;
+	default:
+		/* It stops where a page is missing: ours or theirs? */
+		return hca_page_usable(near->iov[0].iov_base, read) ?
+			       IBV_WC_REM_ACCESS_ERR :
+			       IBV_WC_LOC_PROT_ERR;
 	}
+}
+
+static int copy_mapped_carefully(const struct hca_qp *qp,
+				 const struct hca_swqe *e, bool read,
+				 uint8_t *far)
+{
 	for (unsigned i = 0; i < e->num_sge; i++) {
-		unsigned right = read ? IBV_ACCESS_LOCAL_WRITE : 0;
-		void *at = hca_sge_resolve(qp->pd, &e->sge[i], right);
+		const struct ibv_sge *s = &e->sge[i];
 
-		if (unlikely(!at && e->sge[i].length)) {
-			at = hca_sge_for_kernel(qp->pd, &e->sge[i], right);
-			if (!at)
-				return IBV_WC_LOC_PROT_ERR;
-		}
-		iov[i] = (struct iovec){ at, e->sge[i].length };
+		if (s->length &&
+		    (read ? hca_sge_write(qp->pd, s, 0, far, s->length) :
+			    hca_sge_read(qp->pd, s, 0, far, s->length)))
+			return -EFAULT;
+		far += s->length;
 	}
-	*count = e->num_sge;
-	return IBV_WC_SUCCESS;
+	return 0;
 }
 
-/* The whole of iov; process_vm_* may stop early. */
-static enum ibv_wc_status copy_all(const struct shm_link *l, bool read,
-				   struct iovec *iov, int count, uint64_t remote,
-				   uint64_t length)
+static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
+				      const struct hca_swqe *e, bool read,
+				      const struct near *near, uint8_t *far)
 {
-	while (length > 0) {
-		struct iovec far = { (void *)(uintptr_t)remote, length };
-		ssize_t n;
+	if (unlikely(near->kernel))
+		return copy_mapped_carefully(qp, e, read, far) ?
+			       IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+	for (int i = 0; i < near->count; i++) {
+		const struct iovec *n = &near->iov[i];
 
-		n = read ? process_vm_readv(l->pid, iov, (unsigned long)count,
-					    &far, 1, 0)
-			 : process_vm_writev(l->pid, iov, (unsigned long)count,
-					     &far, 1, 0);
-		if (n <= 0) {
-			log_debug("%s of pid %d failed: %m",
-				  read ? "read" : "write", (int)l->pid);
-			if (n < 0 && errno == ESRCH)
-				return IBV_WC_RETRY_EXC_ERR;
-			/* It stops where a page is missing: ours or theirs? */
-			return hca_page_usable(iov[0].iov_base, read) ?
-				       IBV_WC_REM_ACCESS_ERR :
-				       IBV_WC_LOC_PROT_ERR;
-		}
-		remote += (uint64_t)n;
-		length -= (uint64_t)n;
-		count = shm_iov_advance(iov, count, (size_t)n);
+		if (read)
+			memcpy(n->iov_base, far, n->iov_len);
+		else
+			shm_copy_ordered(far, n->iov_base, n->iov_len);
+		far += n->iov_len;
 	}
 	return IBV_WC_SUCCESS;
 }
 
-static enum ibv_wc_status checked_copy(struct hca_qp *qp, struct shm_link *l,
-				       const struct hca_swqe *e, uint32_t pd_id,
-				       bool read, struct iovec *iov, int count)
+static enum ibv_wc_status atomic_mapped(const struct hca_qp *qp,
+					const struct hca_swqe *e, uint8_t *far)
 {
-	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
-	int hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
+	/* An iova may be aligned where the memory is not. */
+	if ((uintptr_t)far % sizeof(uint64_t))
+		return IBV_WC_REM_OP_ERR;
+	return shm_atomic_result(
+		qp, e, shm_atomic_apply((uint64_t *)(void *)far,
+					e->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
+					e->atomic.compare_add, e->atomic.swap));
+}
+
+/* The descriptor of a peer's memory overrules the protection of its pages, which
+ * counts where they may be missing. */
+static bool forces(const struct shm_link *l, uint32_t flags)
+{
+	return (flags & HCA_KEY_ON_DEMAND) &&
+	       atomic_load_explicit(&l->path, memory_order_relaxed) ==
+		       SHM_PATH_PROCMEM;
+}
+
+/* The key is announced. */
+static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
+				  const struct hca_swqe *e, uint32_t pd_id,
+				  struct near *near, enum ibv_wc_status *status)
+{
+	bool atomic = hca_is_atomic(e->opcode), read = shm_takes_data(e);
+	enum shm_step step = SHM_STEP_DONE;
 	struct hca_key_use use = {
 		.rkey = e->rkey,
 		.pd_id = pd_id,
 		.qpn = qp->attr.dest_qp_num,
-		.access = right,
+		.access = shm_right_of(e),
 		.iova = e->remote_addr,
 		.length = e->length,
 	};
-	enum ibv_wc_status status;
+	uint8_t *mapped = NULL;
 
-	/* hca_hazard_enter() is a locked instruction: the full fence. */
-	status = hca_key_check(l->peer->keys, &use);
-	if (status == IBV_WC_SUCCESS)
-		status = copy_all(l, read, iov, count, use.addr, e->length);
-	hca_hazard_leave(hazard);
-	return status;
+	*status = hca_key_check(l->peer->keys, &use);
+	if (unlikely(*status != IBV_WC_SUCCESS))
+		return SHM_STEP_DONE;
+	if (use.region_id)
+		mapped = shm_map_find(l, e->rkey, use.region_id,
+				      use.region_offset, e->length,
+				      atomic || !read);
+	if (!mapped && (atomic || unlikely(forces(l, use.flags))))
+		return SHM_STEP_TO_TARGET;
+	if (atomic)
+		*status = atomic_mapped(qp, e, mapped);
+	else if (mapped)
+		*status = copy_mapped(qp, e, read, near, mapped);
+	else
+		*status = copy_far(l, read, near, use.addr, e->length, &step);
+	return step;
 }
 
-enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
-				const struct hca_swqe *e,
-				const struct hca_qp_public *owner)
+bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
+			  const struct hca_swqe *e)
 {
-	bool read = e->opcode == IBV_WR_RDMA_READ;
-	unsigned right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
-	struct iovec iov[HCA_MAX_SGE];
-	enum ibv_wc_status status;
-	int count;
+	const struct hca_key *k = &l->peer->keys[e->rkey >> 8];
+	bool write = e->opcode != IBV_WR_RDMA_READ;
+	uint32_t region;
 
-	status = local_iov(qp, e, read, iov, &count);
-	if (status != IBV_WC_SUCCESS)
-		return status;
+	if (!hca_is_atomic(e->opcode) &&
+	    atomic_load_explicit(&l->path, memory_order_relaxed) !=
+		    SHM_PATH_TARGET)
+		return true;
+	if (e->rkey >> 8 >= HCA_KEYS)
+		return false;
+	region = __atomic_load_n(&k->region_id, __ATOMIC_RELAXED);
+	return region && shm_map_find(l, e->rkey, region, 0, 0, write);
+}
+
+enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
+			   const struct hca_swqe *e,
+			   const struct hca_qp_public *owner,
+			   enum ibv_wc_status *status)
+{
+	struct near near = { .kernel = false };
+	enum shm_step step;
+	int hazard;
+
+	/* A buffer that may not be used is found before anything is done. */
+	*status = IBV_WC_LOC_PROT_ERR;
+	near.count = shm_swqe_iov(qp, e, 0, e->length,
+				  shm_takes_data(e) ? IBV_ACCESS_LOCAL_WRITE : 0,
+				  near.iov, &near.kernel);
+	if (near.count < 0)
+		return SHM_STEP_DONE;
+	*status = IBV_WC_REM_INV_REQ_ERR;
 	if (!(atomic_load_explicit(&qp->remote->access, memory_order_relaxed) &
-	      right))
-		return IBV_WC_REM_INV_REQ_ERR;
+	      shm_right_of(e)) ||
+	    (hca_is_atomic(e->opcode) && e->remote_addr % sizeof(uint64_t)))
+		return SHM_STEP_DONE;
+	*status = IBV_WC_SUCCESS;
 	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */
-		return IBV_WC_SUCCESS;
-	return checked_copy(qp, l, e,
+		return SHM_STEP_DONE;
+	/* hca_hazard_enter() is a locked instruction: the full fence. */
+	hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
+	step = checked_copy(qp, l, e,
 			    atomic_load_explicit(&owner->pd_id,
 						 memory_order_relaxed),
-			    read, iov, count);
+			    &near, status);
+	hca_hazard_leave(hazard);
+	return step;
 }
 
 static bool announced(const struct hca_segment *s, uint64_t id)
@@ -180,8 +233,7 @@ static uint64_t own_key_id(uint32_t key)
 	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
 }
 
-/* Of a window: copies by peers, and our own atomics through it (atomic.c). One
- * that cannot reach our memory only says that it copies. */
+/* Of a window: copies by peers, and our own atomics through it (atomic.c). */
 bool shm_key_busy(uint32_t key)
 {
 	unsigned count = atomic_load(&shm.link_count);
@@ -195,7 +247,7 @@ bool shm_key_busy(uint32_t key)
 
 		/* A link that ends unmaps its peer's segment under this. */
 		hca_lock(&l->tx_lock);
-		busy = atomic_load(&l->state) == SHM_LINK_UP && l->can_pull &&
+		busy = atomic_load(&l->state) == SHM_LINK_UP &&
 		       announced(l->peer, id);
 		hca_unlock(&l->tx_lock);
 	}
@@ -208,8 +260,7 @@ static bool copies_with(struct shm_link *l, uint64_t id)
 	bool copies;
 
 	pthread_mutex_lock(&shm.lock);
-	copies = atomic_load(&l->state) == SHM_LINK_UP && l->can_pull &&
-		 !atomic_load(&l->broken) && announced(l->peer, id);
+	copies = atomic_load(&l->state) == SHM_LINK_UP && !atomic_load(&l->broken) && announced(l->peer, id);
 	pthread_mutex_unlock(&shm.lock);
 	return copies;
 }

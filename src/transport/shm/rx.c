@@ -8,7 +8,6 @@
 #define LOG_ROOM "shm"
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "transport/shm/shm.h"
 #include "util/log.h"
@@ -148,26 +147,20 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	n = scatter_iov(qp, e, 0, m->length, true, local);
 	if (n < 0)
 		return n;
-	/* Normally one call; it may stop early at a page that is not there. */
-	for (uint64_t done = 0; done < m->length;) {
-		ssize_t got = process_vm_readv(l->pid, local, (unsigned long)n,
-					       remote, (unsigned long)r, 0);
-
+	switch (shm_access_copy(l, true, local, n, remote, r, m->length)) {
+	case 0:
+		return 0;
+	case -EPERM:
+		return -EPERM;
+	default:
 		/* It stops where a page is missing: theirs or ours? */
-		if (got <= 0)
-			return hca_page_usable(local[0].iov_base, true) ?
-				       -EIO : -EFAULT;
-		done += (uint64_t)got;
-		if (done == m->length)
-			break;
-		n = shm_iov_advance(local, n, (size_t)got);
-		r = shm_iov_advance(remote, r, (size_t)got);
+		return hca_page_usable(local[0].iov_base, true) ? -EIO :
+								  -EFAULT;
 	}
-	return 0;
 }
 
 /* 0, -EFAULT (our receive may not be written), -EBADMSG (the peer broke the
- * rules), -EIO (the peer's memory could not be read). */
+ * rules), -EIO (the peer's memory could not be read), -EPERM (nor can any). */
 static int place(struct shm_link *l, struct hca_qp *qp,
 		 const struct hca_rwqe *e, const struct message *m)
 {
@@ -191,8 +184,10 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 static bool take_extent(struct message *m)
 {
 	struct shm_extent *x = &m->x;
+	/* A WRITE or READ for us to carry out is cut like a SEND. */
 	bool send = m->op == SHM_SEND || m->op == SHM_SEND_IMM ||
-		    m->op == SHM_SEND_INV;
+		    m->op == SHM_SEND_INV || m->op == SHM_WRITE ||
+		    m->op == SHM_WRITE_DATA_IMM || m->op == SHM_READ;
 	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
 
 	if (!(m->flags & SHM_IN_DATA))
@@ -392,7 +387,9 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	if (unlikely(ret)) {
 		hca_unlock(&qp->recv->consume_lock);
 		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-		mark(m, ret == -EIO ? SHM_REMOTE_ERROR : SHM_INVALID, 0);
+		mark(m, ret == -EIO   ? SHM_REMOTE_ERROR :
+			ret == -EPERM ? SHM_NO_PULL :
+					SHM_INVALID, 0);
 		if (ret == -EBADMSG)
 			shm_link_violation(l, "malformed message");
 		return;
@@ -430,6 +427,56 @@ static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 					       IBV_EVENT_QP_ACCESS_ERR);
 }
 
+static void mark_refused(struct message *m, enum ibv_wc_status status)
+{
+	mark(m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
+		status == IBV_WC_REM_ACCESS_ERR	 ? SHM_REMOTE_ACCESS :
+						   SHM_REMOTE_ERROR, 0);
+}
+
+/* A WRITE or READ for us to carry out, or a part of one. */
+static void receive_request(struct shm_link *l, struct hca_qp *qp,
+			    struct message *m)
+{
+	bool reliable = qp->ibv.qp_type == IBV_QPT_RC ||
+			qp->ibv.qp_type == IBV_QPT_XRC_RECV;
+	enum ibv_wc_status status;
+	struct shm_extent part;
+
+	if (qp->ibv.qp_type == IBV_QPT_UD || (m->op == SHM_READ && !reliable) ||
+	    !expected(l, qp, m)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+		mark(m, SHM_DROPPED, 0);
+		return;
+	}
+	status = shm_request_execute(l, qp, m->slot, m->op,
+				     m->flags & SHM_IN_DATA, m->length, &part);
+	if (unlikely(status == IBV_WC_GENERAL_ERR)) {
+		mark(m, SHM_INVALID, 0);
+		shm_link_violation(l, "malformed request");
+		return;
+	}
+	if (unlikely(status != IBV_WC_SUCCESS)) {
+		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
+		mark_refused(m, status);
+		if (reliable) /* else it is as if it had been lost */
+			refuse_access(qp, status);
+		return;
+	}
+	if (m->flags & SHM_MORE) {
+		qp->rx_offset = part.at + part.length;
+		return;
+	}
+	if (m->op == SHM_WRITE_DATA_IMM) {
+		m->op = SHM_WRITE_IMM;
+		receive_message(l, qp, m);
+		return;
+	}
+	qp->rx_offset = 0;
+	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+			      memory_order_relaxed);
+}
+
 static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
 			   struct message *m)
 {
@@ -445,9 +492,7 @@ static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
 	status = shm_atomic_execute(qp, m->slot, m->op == SHM_COMPARE_SWAP);
 	if (unlikely(status != IBV_WC_SUCCESS)) {
 		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-		mark(m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
-			status == IBV_WC_REM_ACCESS_ERR	 ? SHM_REMOTE_ACCESS :
-							   SHM_REMOTE_ERROR, 0);
+		mark_refused(m, status);
 		refuse_access(qp, status);
 		return;
 	}
@@ -566,6 +611,11 @@ dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	case SHM_COMPARE_SWAP:
 	case SHM_FETCH_ADD:
 		receive_atomic(l, qp, m);
+		break;
+	case SHM_WRITE:
+	case SHM_WRITE_DATA_IMM:
+	case SHM_READ:
+		receive_request(l, qp, m);
 		break;
 	case SHM_ACCESS_FAULT:
 		if ((qp->ibv.qp_type != IBV_QPT_RC &&

@@ -116,6 +116,7 @@ static const struct hca_transport_ops shm_ops = {
 	.srq_forget = shm_srq_forget,
 	.mcast_enter = shm_mcast_enter,
 	.key_busy = shm_key_busy,
+	.region_gone = shm_region_gone,
 	.poll = shm_poll,
 	.pending = shm_pending,
 	.forked = shm_links_forked,

@@ -7,8 +7,11 @@
  * Unix socket that carried the handshake and whose hang-up tells of the peer's
  * death. Small messages travel inside a slot, larger ones in fragments through the
  * data area, or, where a setting says so, they stay where they are and the
- * receiver pulls them with one process_vm_readv(). RDMA WRITE and READ are done by the initiator alone
- * (onesided.c), ATOMIC operations by the responder (atomic.c).
+ * receiver pulls them (access.c). RDMA WRITE and READ are done by the initiator
+ * alone (onesided.c) where it reaches the target's memory, with plain stores and
+ * loads where it has that mapped (map.c); where not the target carries them out
+ * (target.c). ATOMIC operations are the responder's (atomic.c), except on mapped
+ * memory.
  *
  * Reliability works on messages as the InfiniBand transport does on packets:
  * each carries its sequence number (PSN); the receiver executes the expected
@@ -32,6 +35,7 @@
 
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/region.h"
 
 #define SHM_SLOTS 512u
 #define SHM_SLOT_BYTES 128
@@ -53,6 +57,9 @@ enum shm_op {
 	SHM_FETCH_ADD,
 	SHM_SEND_INV,   /* imm: the key to be invalidated */
 	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
+	SHM_WRITE,      /* carried out by the receiver: struct shm_request */
+	SHM_WRITE_DATA_IMM, /* likewise, and consumes a receive */
+	SHM_READ,
 };
 
 enum shm_flags {
@@ -75,6 +82,8 @@ enum shm_status {
 	SHM_INVALID,      /* NAK invalid request */
 	SHM_REMOTE_ERROR, /* NAK remote operational error */
 	SHM_REMOTE_ACCESS, /* NAK remote access error */
+	SHM_NO_PULL,      /* the receiver cannot read the sender's memory */
+	SHM_LOCAL_FAULT,  /* never in a slot: the initiator's buffer is refused */
 };
 
 struct shm_slot {
@@ -122,6 +131,18 @@ struct shm_pull {
 	uint64_t addr;
 	uint64_t length;
 };
+/*
+ * A WRITE or READ, or a part of one, for the target to carry out. The part's data
+ * are, or will be, in the data area of the initiator's direction (SHM_IN_DATA) or
+ * behind this structure.
+ */
+struct shm_request {
+	struct shm_extent part; /* as for a message in fragments */
+	uint32_t rkey;
+	uint64_t remote_addr;   /* of the whole */
+};
+#define SHM_REQUEST_PAYLOAD (SHM_SLOT_PAYLOAD - sizeof(struct shm_request))
+
 /* An ATOMIC request; the responder fills in the result. */
 struct shm_atomic {
 	uint64_t remote_addr, compare_add, swap, result;
@@ -140,6 +161,7 @@ struct shm_atomic {
  */
 struct shm_ack {
 	cache_aligned _Atomic uint32_t word;
+	_Atomic uint32_t pulls; /* the receiver can read the sender's memory */
 };
 #define SHM_ACK_POS_BITS 22
 #define SHM_ACK_POS_MASK ((1u << SHM_ACK_POS_BITS) - 1)
@@ -174,6 +196,23 @@ enum shm_link_state {
 	SHM_LINK_DEAD,       /* waits for its users to leave */
 };
 
+/* How we reach a peer's memory that is not mapped. */
+enum shm_path {
+	SHM_PATH_TARGET,     /* not at all: the peer carries operations out */
+	SHM_PATH_PROCMEM,    /* by its /proc/self/mem, whose descriptor we have */
+	SHM_PATH_PROCESS_VM, /* by process_vm_readv and process_vm_writev */
+};
+
+/* A region of the peer; by the lower bits of its identifier. */
+struct shm_mapping {
+	_Atomic uint32_t id;    /* 0: none; written last, cleared first */
+	_Atomic uint32_t asked; /* the region last asked for */
+	_Atomic bool asked_to_write;
+	bool writable;
+	uint8_t *base;
+	uint64_t length;
+};
+
 /* A transmitted slot of ours. */
 struct shm_inflight {
 	struct hca_qp *qp; /* NULL: nobody waits for it */
@@ -181,6 +220,7 @@ struct shm_inflight {
 	uint16_t epoch;    /* of the QP when it was transmitted */
 	bool last;         /* slot that completes the entry */
 	bool atomic;       /* the slot comes back with a result */
+	bool read;         /* with data, or they are in the data area */
 	uint32_t data_end; /* data area is free up to here behind this slot */
 };
 
@@ -191,11 +231,16 @@ struct shm_link {
 	unsigned place;    /* in shm.links */
 	int fd;
 	uint32_t target_block;  /* CONNECTING: whom we called */
-	bool can_pull;          /* the peer may read our memory */
-	bool can_access;        /* we may read and write the peer's */
+	_Atomic int path;       /* enum shm_path */
+	int mem_fd;             /* the peer's memory, SHM_PATH_PROCMEM */
+	bool trusted;           /* our memory may be handed to the peer */
+	struct shm_mapping *maps; /* HCA_REGIONS */
+	uint64_t mapped_bytes;
+	uint64_t segment_addr;  /* of the peer's segment in its own space */
 	bool fence;             /* a full fence before looking whether to kick */
 	pid_t pid;              /* by the kernel's word */
 	uint64_t deadline_ns;   /* ACCEPTING: for its messages */
+	bool stranger;          /* of a user that may not connect */
 	uint8_t uuid[16];
 	int kick_fd;
 	struct shm_area *area;
@@ -224,6 +269,7 @@ struct shm_link {
 	uint32_t idle_polls;         /* with unacknowledged slots */
 	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
+	_Atomic bool greeted;        /* accepted a HELLO of an allowed peer */
 	_Atomic uint32_t borrowed;   /* by senders that no list of it has */
 
 	/* Receive side. */
@@ -231,6 +277,7 @@ struct shm_link {
 	struct shm_direction *rx;
 	_Atomic uint32_t rx_pos;     /* slots passed */
 	struct shm_responder **responders; /* XRC initiators; NULL: none yet */
+	unsigned responder_count;
 	uint32_t rx_marks;           /* of them marked */
 	uint32_t received;           /* polls that found any */
 	_Atomic uint32_t rx_ack;     /* both, as an acknowledgement word */
@@ -288,6 +335,12 @@ bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 /* ---- guard.c: what is asked of a peer before it is believed ---- */
 /* May this process talk to us? Its number by the way. */
 bool shm_peer_allowed(int fd, pid_t *pid);
+/* It tried to: says so. */
+void shm_peer_refused(int fd);
+/* May one that may not ask who we are? shm.lock is held. */
+bool shm_strangers_have_room(void);
+/* May our memory be handed to who is at the other end: the same user, or root? */
+bool shm_peer_trusted(int fd);
 /* Or has it enough links already? shm.lock is held. */
 bool shm_peer_has_room(pid_t pid);
 /* After a violation; shm.lock is held for both. */
@@ -322,7 +375,7 @@ static inline void shm_copy_once(void *to, const void *from, size_t size)
 	__asm__ volatile("" : : "r"(to) : "memory");
 }
 
-/* ---- control.c: handshake messages ---- */
+/* ---- control.c: messages of the link's socket ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u
 #define SHM_CONTROL_VERSION 3 /* also when struct hca_segment changes */
 
@@ -331,6 +384,12 @@ enum shm_control_kind {
 	SHM_WELCOME,   /* descriptors: segment, kick */
 	SHM_REDIRECT,  /* use the link that we have with you already */
 	SHM_READY,
+	/* On a link that is up. A request that is refused has no answer. */
+	SHM_ASK_MEMORY,
+	SHM_MEMORY,      /* descriptor: /proc/self/mem */
+	SHM_ASK_REGION,  /* `id`, `key`: one that lies in the region */
+	SHM_REGION,      /* `id`, `length`, `writable`, `touch_*`; descriptor */
+	SHM_REGION_GONE, /* `id` */
 };
 
 struct shm_control {
@@ -338,15 +397,23 @@ struct shm_control {
 	uint16_t version;
 	uint16_t kind;
 	uint32_t area_bytes;
-	uint32_t can_access;   /* the sender can read and write the receiver */
+	uint32_t block_count;
+	uint32_t id, key;
+	uint64_t length;
+	uint64_t touch_at, touch_length; /* will be used soon */
+	uint32_t writable;
+	uint32_t reserved;
 	uint64_t segment_addr; /* of the sender's segment in its own space */
 	uint8_t uuid[16];
-	uint32_t block_count;
 	uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
 };
 
-int shm_control_send(int fd, enum shm_control_kind kind, bool can_access,
-		     const int *fds, int fd_count);
+/* Sends `*msg`, whose identity it fills in. 0 or a negative errno; never waits. */
+int shm_control_send(int fd, struct shm_control *msg, const int *fds,
+		     int fd_count);
+/* A message of a kind alone. */
+int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds,
+		     int fd_count);
 /* 1 with *msg and fds filled (missing ones -1), 0 nothing there, or a negative
  * errno (-ECONNRESET at the end). */
 int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
@@ -367,6 +434,8 @@ void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
 void shm_backlog_run(struct list *waiting);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
 void shm_kick(struct shm_link *l);
+/* Behind a request that the peer has to carry out: wakes it if nobody else would. */
+void shm_wake_target(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules, and which. */
 void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		    enum ibv_wc_status status);
@@ -377,7 +446,8 @@ bool shm_remote_ready(const struct hca_qp *qp);
 void shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
 /* One slot: 0, -EAGAIN (no room), -EFAULT (a key), -EPERM (the QP may not do
  * it). tx_lock is held. */
-int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e);
+int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+		bool by_target);
 int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_swqe *e);
 
@@ -447,6 +517,9 @@ static inline struct shm_slot *shm_slot_ready(struct shm_link *l, uint32_t pos)
 
 /* ---- atomic.c ---- */
 void shm_atomic_request(const struct hca_swqe *e, struct shm_slot *slot);
+/* The operation itself; the original value. */
+uint64_t shm_atomic_apply(uint64_t *at, bool compare_swap, uint64_t compare_add,
+			  uint64_t swap);
 /* At the responder; rx_lock is held. */
 enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 				      bool compare_swap);
@@ -454,15 +527,105 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 				     const struct hca_swqe *e, uint64_t result);
 
+/* ---- access.c: the ways into a peer's memory ---- */
+const char *shm_path_name(enum shm_path path);
+/* Finds out how the new link's peer is reached, and tells it. shm.lock is held. */
+void shm_access_choose(struct shm_link *l);
+/* For those who look from outside: enum hca_link_flags. */
+uint32_t shm_access_flags(const struct shm_link *l);
+/* The link is up: asks for a better path if there may be one. */
+void shm_access_improve(struct shm_link *l);
+/* Messages about it, on a link that is up. 0 or -EPROTO. Progress thread;
+ * shm.lock is held. */
+int shm_access_message(struct shm_link *l, const struct shm_control *msg,
+		       int fds[3]);
+/*
+ * Copies `length` bytes between `far`, addresses of the peer, and `near`; both
+ * are used up. 0, -ESRCH (the peer is gone), -EPERM (the path does not work any
+ * more, another one is used from now on) or -EFAULT.
+ */
+int shm_access_copy(struct shm_link *l, bool read, struct iovec *near,
+		    int near_count, struct iovec *far, int far_count,
+		    uint64_t length);
+
+/* ---- map.c: regions of peers in our address space ---- */
+/*
+ * Where [offset, offset + length) of the peer's region `id` is mapped; NULL when
+ * it is not. A region that is not mapped is asked for by `rkey`, once; that does
+ * not wait. The sq_lock of a QP of the link is held, also while it is used.
+ */
+uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
+		      uint64_t offset, uint64_t length, bool write);
+int shm_map_message(struct shm_link *l, const struct shm_control *msg,
+		    int fds[3]);
+/* 0 when `fd` is a file that can be mapped and will stay so: of `length` bytes,
+ * in memory, and sealed. */
+int shm_map_check(int fd, uint64_t length);
+void shm_map_release(struct shm_link *l);
+void shm_region_gone(uint32_t id);
+
 /* ---- onesided.c ---- */
+static inline bool shm_takes_data(const struct hca_swqe *e)
+{
+	return e->opcode == IBV_WR_RDMA_READ || hca_is_atomic(e->opcode);
+}
+/* The right that an operation needs, of the QP and of the key. */
+static inline unsigned shm_right_of(const struct hca_swqe *e)
+{
+	if (hca_is_atomic(e->opcode))
+		return IBV_ACCESS_REMOTE_ATOMIC;
+	return e->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ :
+					       IBV_ACCESS_REMOTE_WRITE;
+}
+
+/* The peer has ended. Its memory would still take our stores. */
+static inline bool shm_peer_died(const struct shm_link *l)
+{
+	return atomic_load_explicit(&l->peer->alive, memory_order_relaxed) &
+	       HCA_DIED;
+}
+
+enum shm_step {
+	SHM_STEP_DONE,      /* carried out; the status says how it ended */
+	SHM_STEP_TO_TARGET, /* the target has to do it */
+};
+/* Whether the initiator may carry this entry out itself. Cheap, and may be wrong
+ * a moment later. sq_lock is held. */
+bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
+			  const struct hca_swqe *e);
 /* `owner`: whose protection domain the memory has to be in; the target QP, or an
  * XRC SRQ. */
-enum ibv_wc_status shm_onesided(struct hca_qp *qp, struct shm_link *l,
-				const struct hca_swqe *e,
-				const struct hca_qp_public *owner);
+enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
+			   const struct hca_swqe *e,
+			   const struct hca_qp_public *owner,
+			   enum ibv_wc_status *status);
 void shm_key_fence(uint32_t key);
 bool shm_key_busy(uint32_t key);
-bool shm_access_probe(pid_t pid, uint64_t segment_addr, const uint8_t uuid[16]);
+
+/* ---- target.c: WRITE and READ by messages ---- */
+/* Bytes of the next part of an entry of which `at` bytes are sent, and whether
+ * they travel in the data area. */
+uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data);
+/* At the responder. IBV_WC_GENERAL_ERR: the peer broke the rules. rx_lock is held. */
+enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
+				       struct shm_slot *slot, uint8_t op,
+				       bool in_data, uint32_t length,
+				       struct shm_extent *part);
+/* At the initiator: the data of an acknowledged READ into its buffers, before the
+ * slot is used again. ack_lock is held. */
+enum shm_status shm_read_arrived(struct shm_link *l,
+				 const struct shm_inflight *f,
+				 const struct shm_slot *slot,
+				 enum shm_status status);
+/* The pieces of an entry's buffers that [at, at + length) of its message falls
+ * into; their number, or -EFAULT. `*kernel` is set when the program may not touch
+ * some of them, as pages may be missing (hca_sge_for_kernel). */
+int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		 uint32_t length, unsigned access, struct iovec *iov,
+		 bool *kernel);
+/* Copies so that the bytes become visible in ascending order, by blocks, and the
+ * last ones last: programs wait for the last byte of a WRITE. */
+void shm_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length);
 
 /* Is a lock of a link that may be in use by who moves messages already to be
  * waited for? See hca_transport_ops.poll. */

@@ -19,6 +19,7 @@
 #include "util/probe.h"
 
 #define IDLE_POLLS_TO_KICK 4096
+#define IDLE_POLLS_TO_KICK_TARGET (SHM_IDLE_POLLS_WHEN_CARRIED + 8)
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 /* A peer that takes nothing in for so long does not hold up the datagrams to
  * others. */
@@ -51,8 +52,9 @@ static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
 	return true;
 }
 
-static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
-				struct hca_qp *qp, uint32_t index, bool last)
+static inline void slot_publish_as(struct shm_link *l, struct slot_writer *w,
+				   struct hca_qp *qp, uint32_t index, bool last,
+				   bool read)
 {
 	uint32_t ack = atomic_load_explicit(&l->rx_ack, memory_order_acquire);
 
@@ -63,6 +65,7 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 		.last = last,
 		.atomic = w->slot->op == SHM_COMPARE_SWAP ||
 			  w->slot->op == SHM_FETCH_ADD,
+		.read = read,
 		.data_end = w->data_end,
 	};
 	l->data_head = w->data_end;
@@ -71,6 +74,12 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 	atomic_store_explicit(&w->slot->tag, lap_of(w->pos),
 			      memory_order_release);
 	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
+}
+
+static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
+				struct hca_qp *qp, uint32_t index, bool last)
+{
+	slot_publish_as(l, w, qp, index, last, false);
 }
 
 /*
@@ -177,7 +186,8 @@ static inline bool is_onesided(const struct hca_swqe *e)
 {
 	return e->opcode == IBV_WR_RDMA_WRITE ||
 	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-	       e->opcode == IBV_WR_RDMA_READ;
+	       e->opcode == IBV_WR_RDMA_READ ||
+	       unlikely(hca_is_atomic(e->opcode));
 }
 
 /* False when the receiver cannot be told a plain address for each piece. */
@@ -199,6 +209,12 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 	memcpy(slot->payload, pull, sizeof(pull));
 	slot->flags |= SHM_PULL;
 	return true;
+}
+
+/* As the peer says in a line that is looked at anyway. */
+static inline bool may_pull(const struct shm_link *l)
+{
+	return atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed);
 }
 
 /* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
@@ -226,10 +242,11 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
-	} else if (length > hca_settings.shm_eager_bytes && l->can_pull &&
+	} else if (length > hca_settings.shm_eager_bytes &&
+		   !qp->tx_offset && may_pull(l) &&
 		   /* Inline data have none, and stay only here. */
-		   e->num_sge - 1u < SHM_PULL_MAX && is_reliable(qp) &&
-		   likely(put_pull(qp, e, s))) {
+		   e->num_sge - 1u < SHM_PULL_MAX &&
+		   is_reliable(qp) && likely(put_pull(qp, e, s))) {
 		/* Nothing else to be written. */
 	} else {
 		struct shm_extent x = {
@@ -262,9 +279,59 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	return 0;
 }
 
-int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
+/* One slot of a WRITE or READ that the target carries out (target.c); as
+ * put_message(). */
+static __attribute__((noinline)) int
+put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+	    uint32_t index)
 {
-	return put_message(qp, l, e, qp->sq.next);
+	bool read = e->opcode == IBV_WR_RDMA_READ, in_data, last;
+	struct shm_request q = { .part.at = qp->tx_offset, .rkey = e->rkey,
+				 .remote_addr = e->remote_addr };
+	struct iovec iov[HCA_MAX_SGE];
+	struct slot_writer w;
+	bool kernel;
+	uint8_t *to;
+
+	if (read && !qp->attr.max_rd_atomic)
+		return -EPERM;
+	if (!slot_open(l, &w))
+		return -EAGAIN;
+	q.part.length = shm_request_part(e, q.part.at, &in_data);
+	if (in_data && !data_room(l, &w, q.part.length, &q.part.offset))
+		return -EAGAIN;
+	to = in_data ? l->tx->data + q.part.offset :
+		       w.slot->payload + sizeof(q);
+	if (read ? shm_swqe_iov(qp, e, q.part.at, q.part.length,
+				IBV_ACCESS_LOCAL_WRITE, iov, &kernel) < 0 :
+		   !gather(qp, e, q.part.at, q.part.length, to))
+		return -EFAULT;
+	memcpy(w.slot->payload, &q, sizeof(q));
+	last = q.part.at + q.part.length == e->length;
+	qp->tx_offset = last ? 0 : q.part.at + q.part.length;
+	w.slot->op = read ? SHM_READ :
+		     e->opcode == IBV_WR_RDMA_WRITE ? SHM_WRITE :
+						      SHM_WRITE_DATA_IMM;
+	w.slot->flags = (uint8_t)(flags_of(qp, e) | (in_data ? SHM_IN_DATA : 0) |
+				  (last ? 0 : SHM_MORE));
+	w.slot->dst_qpn = qp->attr.dest_qp_num;
+	w.slot->src_qpn = qp->ibv.qp_num;
+	w.slot->length = e->length;
+	w.slot->imm = e->imm;
+	w.slot->psn = qp->tx_psn;
+	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
+	      e->length, e->opcode);
+	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+		shm_xrc_address(qp, e, w.slot);
+	slot_publish_as(l, &w, is_reliable(qp) ? qp : NULL, index, last, read);
+	return 0;
+}
+
+int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+		bool by_target)
+{
+	return by_target ? put_request(qp, l, e, qp->sq.next) :
+			   put_message(qp, l, e, qp->sq.next);
 }
 
 /* One datagram; as put_message(). */
@@ -323,6 +390,21 @@ void shm_kick(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
+/* The target's program may look at its memory only, and we sleep: nobody would
+ * notice before the target's thread looks (wake_idle_peer() is for pollers). */
+void shm_wake_target(struct shm_link *l)
+{
+	const uint64_t one = 1;
+
+	if (atomic_load_explicit(&l->peer->wants_kick, memory_order_relaxed) ||
+	    !atomic_load_explicit(&hca_process.segment->wants_kick,
+				  memory_order_relaxed))
+		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
+	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		log_debug("peer pid %d not woken: %m", (int)l->pid);
+}
+
 /* sq_lock and tx_lock are held. A QP that sends datagrams to several peers waits
  * for the first that is full. */
 void shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
@@ -361,65 +443,57 @@ bool shm_remote_ready(const struct hca_qp *qp)
 		IBV_QPT_UC) == !is_reliable(qp);
 }
 
-/*
- * The one-sided part of the next entry. True when transmission may go on with
- * the slot part (WRITE with immediate) or the following entry; `*done` says
- * that the entry is complete.
- */
-static __attribute__((noinline)) bool run_onesided(struct hca_qp *qp, struct shm_link *l,
-			 const struct hca_swqe *e, bool *done)
-{
-	enum ibv_wc_status status;
+enum onesided {
+	ONESIDED_WAIT,      /* transmission stops here for now */
+	ONESIDED_DONE,      /* the entry is complete */
+	ONESIDED_MESSAGE,   /* what is left is a message */
+	ONESIDED_BY_TARGET, /* all of it is the target's */
+};
 
-	*done = false;
+/* What the initiator can do itself of the next entry. */
+static __attribute__((noinline)) enum onesided
+run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
+{
+	enum ibv_wc_status status = IBV_WC_RETRY_EXC_ERR;
+	bool imm = e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+	if (unlikely(qp->tx_offset || !shm_onesided_reaches(qp, l, e)))
+		return ONESIDED_BY_TARGET;
 	if (qp->sq.next != qp->sq.tail) {
 		/* Earlier messages are executed first. */
 		shm_backlog_wait(l, qp);
-		return false;
+		return ONESIDED_WAIT;
 	}
-	if (unlikely(e->opcode == IBV_WR_RDMA_READ &&
-		     !qp->attr.max_rd_atomic)) {
-		/* No READ may be outstanding: it can never be sent. */
+	if (unlikely(shm_takes_data(e) && !qp->attr.max_rd_atomic)) {
+		/* None may be outstanding: it can never be sent. */
 		status = IBV_WC_LOC_QP_OP_ERR;
 		goto complete;
 	}
-	if (unlikely(!shm_remote_ready(qp))) {
-		if (is_reliable(qp)) {
-			shm_retry_lost(qp);
-			return false;
-		}
-		status = IBV_WC_RETRY_EXC_ERR;
-	} else if (unlikely(!l->can_access)) {
-		status = IBV_WC_REM_OP_ERR;
-		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
-			  (int)l->pid);
-	} else {
-		status = shm_onesided(qp, l, e, qp->remote);
-	}
+	if (likely(shm_remote_ready(qp) && !shm_peer_died(l)) &&
+	    shm_onesided(qp, l, e, qp->remote, &status) == SHM_STEP_TO_TARGET)
+		return ONESIDED_BY_TARGET;
 	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
 		if (unlikely(status != IBV_WC_SUCCESS))
 			HCA_COUNT_RARE(qp, TX_LOST, 1);
-		if (status == IBV_WC_SUCCESS &&
-		    e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-			return true;
+		if (status == IBV_WC_SUCCESS && imm)
+			return ONESIDED_MESSAGE;
 		status = IBV_WC_SUCCESS;
 		goto complete;
 	}
-	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer died meanwhile */
+	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer is not there */
 		shm_retry_lost(qp);
-		return false;
+		return ONESIDED_WAIT;
 	}
-	if (status == IBV_WC_SUCCESS && e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		return true;
-	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
+	if (status == IBV_WC_SUCCESS && imm)
+		return ONESIDED_MESSAGE;
+	if (unlikely(status != IBV_WC_SUCCESS && status != IBV_WC_LOC_PROT_ERR))
 		shm_send_fault(qp, l, status);
 complete:
 	/* No sequence number: it was no message. */
 	qp->sq.next++;
 	hca_sq_complete(qp, status);
-	*done = true;
-	return status == IBV_WC_SUCCESS;
+	return likely(status == IBV_WC_SUCCESS) ? ONESIDED_DONE : ONESIDED_WAIT;
 }
 
 /* The peer of an unreliable connection is not there: what is sent is lost. The
@@ -492,11 +566,11 @@ other:
 static void transmit_connected(struct hca_qp *qp)
 {
 	struct shm_link *l = qp->link;
-	bool sent = false;
+	bool sent = false, by_target = false;
 
 	while (qp->sq.next != hca_sq_end(qp)) {
 		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
-		bool done;
+		enum onesided step = ONESIDED_MESSAGE;
 		int ret;
 
 		if (unlikely(!l && !(e->flags & HCA_SWQE_LOCAL))) {
@@ -524,13 +598,18 @@ static void transmit_connected(struct hca_qp *qp)
 			break;
 		}
 		if (is_onesided(e)) {
-			if (!run_onesided(qp, l, e, &done))
+			step = run_onesided(qp, l, e);
+			if (step == ONESIDED_WAIT)
 				break;
-			if (done)
+			if (step == ONESIDED_DONE)
 				continue;
 		}
+		by_target |= step == ONESIDED_BY_TARGET;
 		hca_lock(&l->tx_lock);
-		ret = put_message(qp, l, e, qp->sq.next);
+		ret = unlikely(step == ONESIDED_BY_TARGET &&
+			       !hca_is_atomic(e->opcode)) ?
+			      put_request(qp, l, e, qp->sq.next) :
+			      put_message(qp, l, e, qp->sq.next);
 		/* An error waits until the earlier entries are complete. */
 		if (unlikely(ret == -EAGAIN ||
 			     (ret && qp->sq.next != qp->sq.tail)))
@@ -555,6 +634,8 @@ static void transmit_connected(struct hca_qp *qp)
 	}
 	if (sent)
 		shm_kick(l);
+	if (unlikely(sent && by_target))
+		shm_wake_target(l);
 }
 
 /* The link is full; for how long already? tx_lock is held. */
@@ -726,6 +807,12 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 	case SHM_REMOTE_ACCESS:
 		refused(qp, e, IBV_WC_REM_ACCESS_ERR);
 		break;
+	case SHM_NO_PULL: /* the peer says so in its line, too */
+		hca_sq_go_back(qp, qp->sq.tail);
+		break;
+	case SHM_LOCAL_FAULT:
+		hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+		break;
 	default:
 		refused(qp, e, IBV_WC_REM_OP_ERR);
 		break;
@@ -804,8 +891,12 @@ static void wake_idle_peer(struct shm_link *l)
 	const uint64_t one = 1;
 
 	/* The peer's application polled lately and stopped: its thread notices
-	 * at its next tick, we can tell it sooner. */
-	if (l->idle_polls % IDLE_POLLS_TO_KICK)
+	 * at its next tick, we can tell it sooner. What the target carries out
+	 * for us it often does not poll for at all. */
+	if (likely(l->idle_polls % IDLE_POLLS_TO_KICK &&
+		   (l->idle_polls != IDLE_POLLS_TO_KICK_TARGET ||
+		    atomic_load_explicit(&l->path, memory_order_relaxed) !=
+			    SHM_PATH_TARGET)))
 		return;
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
@@ -844,6 +935,9 @@ bool shm_harvest(struct shm_link *l, bool look)
 			memcpy(&result, s->payload +
 					offsetof(struct shm_atomic, result),
 			       sizeof(result));
+		if (unlikely(f.read))
+			status = (uint8_t)shm_read_arrived(
+				l, &f, s, (enum shm_status)status);
 		atomic_store_explicit(&l->data_tail, f.data_end,
 				      memory_order_release);
 		atomic_store_explicit(&l->harvested, pos + 1,

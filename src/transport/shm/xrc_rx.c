@@ -17,6 +17,9 @@
 #include "util/log.h"
 
 #define BUCKETS 256u
+/* Initiators of one process. It names them itself: without a limit it could make
+ * us take any amount of memory. */
+#define RESPONDERS 16384u
 #define CLAIM_BYTES \
 	(sizeof(struct hca_rwqe) + HCA_MAX_SGE * sizeof(struct ibv_sge))
 
@@ -49,7 +52,9 @@ static struct shm_responder *responder_new(uint32_t src_qpn)
 	qp->recv = &qp->rq;
 	atomic_store(&r->pub.dest_qpn, src_qpn);
 	/* The target's rights were looked at by the initiator. */
-	atomic_store(&r->pub.access, IBV_ACCESS_REMOTE_ATOMIC);
+	atomic_store(&r->pub.access, IBV_ACCESS_REMOTE_ATOMIC |
+					     IBV_ACCESS_REMOTE_WRITE |
+					     IBV_ACCESS_REMOTE_READ);
 	return r;
 }
 
@@ -70,8 +75,11 @@ static struct shm_responder *responder_get(struct shm_link *l, uint32_t src_qpn,
 		if (atomic_load_explicit(&r->pub.dest_qpn,
 					 memory_order_relaxed) == src_qpn)
 			return r;
-	r = create ? responder_new(src_qpn) : NULL;
+	if (!create || l->responder_count >= RESPONDERS)
+		return NULL;
+	r = responder_new(src_qpn);
 	if (r) {
+		l->responder_count++;
 		r->qp.rx_peer = l->rx_peer;
 		r->next = *at;
 		*at = r;
@@ -203,4 +211,5 @@ void shm_responders_free(struct shm_link *l)
 	}
 	free(l->responders);
 	l->responders = NULL;
+	l->responder_count = 0;
 }

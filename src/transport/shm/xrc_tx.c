@@ -70,6 +70,13 @@ void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
 			      memory_order_relaxed);
 }
 
+static bool is_onesided(const struct hca_swqe *e)
+{
+	return e->opcode == IBV_WR_RDMA_WRITE ||
+	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	       e->opcode == IBV_WR_RDMA_READ;
+}
+
 static void fault(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	if (qp->link)
@@ -80,7 +87,8 @@ void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
 		     enum ibv_wc_status status)
 {
 	/* A receive that failed has a completion over there, and no event. */
-	fault(qp, hca_is_atomic(e->opcode) ? status : IBV_WC_REM_OP_ERR);
+	fault(qp, hca_is_atomic(e->opcode) || is_onesided(e) ?
+			  status : IBV_WC_REM_OP_ERR);
 }
 
 /* The next entry ends with an error. */
@@ -127,30 +135,25 @@ static bool srq_serves(const struct hca_qp_public *srq, uint32_t srqn,
 	       hca_xrcd_same(&srq->xrcd, &target->xrcd);
 }
 
-static bool is_onesided(const struct hca_swqe *e)
-{
-	return e->opcode == IBV_WR_RDMA_WRITE ||
-	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-	       e->opcode == IBV_WR_RDMA_READ;
-}
-
-/* False: no further entry can be sent now. */
+/* False: no further entry can be sent now. `*by_target`: nothing is done yet, the
+ * owner of the memory has to do it. */
 static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 			const struct hca_swqe *e,
-			const struct hca_qp_public *srq)
+			const struct hca_qp_public *srq, bool *by_target)
 {
-	enum ibv_wc_status status;
+	enum ibv_wc_status status = IBV_WC_RETRY_EXC_ERR;
 
-	if (unlikely(e->opcode == IBV_WR_RDMA_READ && !qp->attr.max_rd_atomic)) {
+	*by_target = qp->tx_offset || !shm_onesided_reaches(qp, l, e);
+	if (*by_target)
+		return true;
+	if (unlikely(e->opcode == IBV_WR_RDMA_READ && !qp->attr.max_rd_atomic))
 		/* No READ may be outstanding: it can never be sent. */
 		status = IBV_WC_LOC_QP_OP_ERR;
-	} else if (unlikely(!l->can_access)) {
-		log_error("pid %d: memory not accessible (process_vm_* is forbidden here), RDMA WRITE and READ fail",
-			  (int)l->pid);
-		status = IBV_WC_REM_OP_ERR;
-	} else {
-		status = shm_onesided(qp, l, e, srq);
-	}
+	else if (likely(!shm_peer_died(l)))
+		*by_target = shm_onesided(qp, l, e, srq, &status) ==
+			     SHM_STEP_TO_TARGET;
+	if (*by_target)
+		return true;
 	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer died meanwhile */
 		shm_retry_lost(qp);
 		return false;
@@ -167,17 +170,19 @@ static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 }
 
 static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
-		bool alone)
+		bool alone, bool by_target)
 {
 	int ret;
 
 	hca_lock(&l->tx_lock);
-	ret = shm_put_xrc(qp, l, e);
+	ret = shm_put_xrc(qp, l, e, by_target);
 	if (!ret)
 		shm_kick(l);
 	else if (ret == -EAGAIN || !alone)
 		shm_backlog_add(l, qp);
 	hca_unlock(&l->tx_lock);
+	if (unlikely(!ret && by_target))
+		shm_wake_target(l);
 	if (ret && ret != -EAGAIN && alone)
 		fail_next(qp, ret == -EFAULT ? IBV_WC_LOC_PROT_ERR :
 					       IBV_WC_LOC_QP_OP_ERR);
@@ -197,10 +202,12 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 	uint32_t srqn = *hca_swqe_srqn(e);
 	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
 	bool serves = srq_serves(srq, srqn, qp->remote);
-	bool lacks_right = hca_is_atomic(e->opcode) &&
+	/* Whoever carries it out does not know the target QP. */
+	bool lacks_right = (hca_is_atomic(e->opcode) || is_onesided(e)) &&
 			   !(atomic_load_explicit(&qp->remote->access,
 						  memory_order_relaxed) &
-			     IBV_ACCESS_REMOTE_ATOMIC);
+			     shm_right_of(e));
+	bool by_target = false;
 
 	/* Errors, one-sided operations and another process: after all others. */
 	if (!alone && (!serves || lacks_right || is_onesided(e) ||
@@ -214,12 +221,12 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 		return false;
 	}
 	if (is_onesided(e)) {
-		if (!do_onesided(qp, l, e, srq))
+		if (!do_onesided(qp, l, e, srq, &by_target))
 			return false;
-		if (e->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
+		if (!by_target && e->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
 			return true;
 	}
-	return put(qp, l, e, alone);
+	return put(qp, l, e, alone, by_target);
 }
 
 static bool transmit_next(struct hca_qp *qp)

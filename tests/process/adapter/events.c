@@ -278,8 +278,8 @@ static void destroying_waits_until_events_are_acknowledged(struct pair *p)
 		expect_eq(ibv_get_cq_event(e->channel, &cq, &context), 0);
 	}
 	expect_eq(side_qp_destroy(&p->b, 0), 0);
-	expect_eq(pthread_create(&thread, NULL, ack_late, cq), 0);
 	start = now_ms();
+	expect_eq(pthread_create(&thread, NULL, ack_late, cq), 0);
 	expect_eq(ibv_destroy_cq(cq), 0);
 	expect(now_ms() - start >= 90);
 	pthread_join(thread, NULL);

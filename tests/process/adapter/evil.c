@@ -105,7 +105,6 @@ struct shm_control evil_control(const struct evil *e, enum shm_control_kind kind
 		.version = SHM_CONTROL_VERSION,
 		.kind = (uint16_t)kind,
 		.area_bytes = sizeof(struct shm_area),
-		.can_access = e->can_access,
 		.segment_addr = (uintptr_t)e->segment,
 		.block_count = 1,
 		.blocks = { e->block },
@@ -173,6 +172,8 @@ static int map_area(struct evil *e, int role)
 	}
 	e->tx = &e->area->dir[role];
 	e->rx = &e->area->dir[!role];
+	/* Where the receiver of a direction says what it can do. */
+	atomic_store(&e->rx->ack.pulls, e->can_access);
 	e->pos = 0;
 	return 0;
 }

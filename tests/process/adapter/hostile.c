@@ -295,6 +295,42 @@ static void callers_that_say_nothing_are_few_and_sent_away(struct pair *p)
 	told(p, evil_ends, (struct note){ 0 });
 }
 
+static int as_another_user(struct end *e, void *arg)
+{
+	struct note *n = arg;
+	struct shm_control msg = evil_control(&evil, SHM_HELLO);
+	int area = evil_memory("a", sizeof(struct shm_area), EVIL_SEALED);
+	int fds[20], open = 0, fd;
+
+	if (setresuid(65534, 65534, 65534))
+		return 0;
+	for (int i = 0; i < 20; i++)
+		fds[i] = evil_connect(n->block);
+	poll(NULL, 0, 200);
+	for (int i = 0; i < 20; i++) {
+		open += !evil_closed(fds[i], 0);
+		close(fds[i]);
+	}
+	poll(NULL, 0, 200);
+	fd = evil_connect(n->block);
+	evil_send(fd, &msg, sizeof(msg),
+		  (int[]){ evil.segment_fd, evil.kick_fd, area }, 3);
+	n->ok = open <= 4 && evil_closed(fd, WAIT_MS);
+	close(fd);
+	close(area);
+	return 0;
+}
+
+static void processes_of_other_users_are_few_and_refused(struct pair *p)
+{
+	start(p);
+	if (geteuid() != 0)
+		exit(77);
+	expect(told(p, as_another_user, (struct note){ 0 }).ok);
+	exchange(p);
+	told(p, evil_ends, (struct note){ 0 });
+}
+
 static void a_caller_waits_while_descriptors_are_short(struct pair *p)
 {
 	struct rlimit old, low;
@@ -527,6 +563,7 @@ int main(int argc, char **argv)
 		HOSTILE(a_wake_up_descriptor_that_blocks_is_refused),
 		HOSTILE(descriptors_of_refused_messages_are_closed),
 		HOSTILE(callers_that_say_nothing_are_few_and_sent_away),
+		HOSTILE(processes_of_other_users_are_few_and_refused),
 		HOSTILE(a_caller_waits_while_descriptors_are_short),
 		HOSTILE(nobody_else_answers_for_a_block_of_numbers),
 		HOSTILE(messages_in_the_name_of_another_process_are_dropped),

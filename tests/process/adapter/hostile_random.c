@@ -220,7 +220,7 @@ static void any_scribble(struct evil *e, const struct plan *p)
 
 static void any_control(struct evil *e)
 {
-	struct shm_control msg = evil_control(e, dice(6));
+	struct shm_control msg = evil_control(e, dice(12));
 	int fds[4] = { e->segment_fd, e->kick_fd, e->area_fd, e->fd };
 
 	switch (dice(8)) {
@@ -228,6 +228,13 @@ static void any_control(struct evil *e)
 	case 1: msg.block_count = any_word(); break;
 	case 2: msg.area_bytes = any_word(); break;
 	case 3: msg.segment_addr = any_word(); break;
+	case 4: /* of a region, or for one */
+		msg.id = dice(8);
+		msg.key = dice(2) ? 0x101 : any_word();
+		msg.length = any_word();
+		msg.touch_length = any_word();
+		msg.writable = dice(2);
+		break;
 	default: break;
 	}
 	evil_send(e->fd, &msg, dice(4) ? sizeof(msg) : dice(sizeof(msg)), fds,

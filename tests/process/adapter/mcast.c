@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pair.h"
 
@@ -12,9 +13,18 @@ enum { GRH = 40, QKEY = 0x11111111, ROOM = 8192, GROUP_QPN = 0xffffff };
 
 static const struct side_options ud = { .type = IBV_QPT_UD, .bytes = 1 << 18 };
 
-/* One group of IPv4 and one of IPv6. */
-static const union ibv_gid v4 = { .raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } };
-static const union ibv_gid v6 = { .raw = { 0xff, 0x0e, [15] = 7 } };
+/* One group of IPv4 and one of IPv6, of this run: others on this host must not
+ * hear it, nor it them. */
+static union ibv_gid v4 = { .raw = { [10] = 0xff, 0xff, 239 } };
+static union ibv_gid v6 = { .raw = { 0xff, 0x0e } };
+
+static void groups_make_own(void)
+{
+	uint32_t run = (uint32_t)getpid();
+
+	for (int i = 0; i < 3; i++)
+		v4.raw[13 + i] = v6.raw[10 + i] = (uint8_t)(run >> 8 * i);
+}
 
 struct joining {
 	int qp;
@@ -422,5 +432,6 @@ int main(int argc, char **argv)
 			what_is_no_group_or_no_datagram_is_refused),
 	};
 
+	groups_make_own();
 	return RUN_CASES(argc, argv, cases);
 }

@@ -510,11 +510,11 @@ static void only_the_missing_page_counts(struct pair *p)
 	give_back(&p->a);
 }
 
-static void it_works_without_process_vm_as_far_as_messages_go(struct pair *p)
+static void messages_need_no_process_vm(struct pair *p)
 {
 	struct region a, b;
 
-	setenv("BUSBAR_PROCESS_VM", "0", 1);
+	setenv("BUSBAR_SHM_ACCESS", "target", 1);
 	start(p);
 	a = on_demand(&p->a);
 	b = on_demand(&p->b);
@@ -664,7 +664,7 @@ static const struct test_case cases[] = {
 	RULE("IBTA 11.6.2", an_atomic_on_missing_pages_is_refused),
 	CASE(only_the_missing_page_counts),
 	CASE_IN(ONLY_ONE_PROCESS,
-		it_works_without_process_vm_as_far_as_messages_go),
+		messages_need_no_process_vm),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_advise_mr(3)",
 		prefetching_makes_pages_present),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_advise_mr(3)",

@@ -439,7 +439,7 @@ static void resizing_does_not_disturb_traffic(struct pair *p)
 	close_world(w);
 }
 
-/* Messages in fragments (BUSBAR_PROCESS_VM=0, see main) share the queue too. */
+/* Messages in fragments (BUSBAR_SHM_ACCESS=target, see main) share the queue too. */
 static void long_messages_of_both_do_not_mix(struct pair *p)
 {
 	struct world world, *w = open_world(&world);
@@ -496,6 +496,6 @@ int main(int argc, char **argv)
 	};
 
 	/* All messages by the ring: the order of fragments is what is tested. */
-	setenv("BUSBAR_PROCESS_VM", "0", 1);
+	setenv("BUSBAR_SHM_ACCESS", "target", 1);
 	return RUN_CASES(argc, argv, cases);
 }

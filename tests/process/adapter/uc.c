@@ -81,6 +81,15 @@ static void a_gap_in_the_sequence_does_not_stop_what_follows(struct pair *p)
 	side_wait_ok(&p->b, RECV_CQ, 1);
 }
 
+/* A WRITE is complete when it is sent; what comes behind it finds it done. */
+static void send_behind(struct pair *p, uint64_t wr_id)
+{
+	side_recv(&p->b, wr_id, 0, 16);
+	side_send(&p->a, wr_id, 0, 16);
+	side_wait_ok(&p->a, SEND_CQ, wr_id);
+	side_wait_ok(&p->b, RECV_CQ, wr_id);
+}
+
 static void a_write_arrives_and_a_refused_one_is_silent(struct pair *p)
 {
 	struct send_req r;
@@ -91,12 +100,14 @@ static void a_write_arrives_and_a_refused_one_is_silent(struct pair *p)
 	r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, 1, 0, TO, 5000);
 	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
 	side_wait_ok(&p->a, SEND_CQ, 1);
+	send_behind(p, 3);
 	side_check(&p->b, TO, 5000, 9);
 	side_set(&p->b, TO, 100, 0x55);
 	r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, 2, 0, TO, 100);
 	r.rkey ^= 0x4000;
 	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
 	side_wait_ok(&p->a, SEND_CQ, 2);
+	send_behind(p, 4);
 	side_peek(&p->b, TO + 50, &byte, 1);
 	expect_eq(byte, 0x55);
 	expect_eq(side_state(&p->a, 0), IBV_QPS_RTS);

@@ -104,7 +104,9 @@ static struct sockaddr *group_address(uint8_t last)
 	static struct sockaddr_in sin;
 
 	sin = (struct sockaddr_in){ .sin_family = AF_INET };
-	sin.sin_addr.s_addr = htonl(0xefc80000u | last); /* 239.200.0.x */
+	/* 239.x.x.x, of this run: others on this host must not hear it. */
+	sin.sin_addr.s_addr =
+		htonl(0xef000000u | ((uint32_t)getpid() & 0xffff) << 8 | last);
 	return (struct sockaddr *)&sin;
 }
 

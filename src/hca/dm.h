@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Device memory: ibv_alloc_dm(3). */
+#ifndef HCA_DM_H
+#define HCA_DM_H
+
+#include "hca/objects.h"
+#include "hca/region.h"
+
+struct hca_dm {
+	struct ibv_dm ibv;
+	struct hca_region *region;
+	uint64_t length; /* as asked for */
+	atomic_int users; /* regions registered on it */
+};
+
+static inline struct hca_dm *hca_dm(struct ibv_dm *dm)
+{
+	return container_of(dm, struct hca_dm, ibv);
+}
+
+/* mr.c: a zero based MR over [offset, offset + length) of a region. */
+int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
+			   uint64_t offset, size_t length, unsigned access,
+			   struct ibv_mr **out);
+/* The verbs of device memory into a context's table. */
+void hca_dm_ops_init(struct verbs_context *v);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading /proc/self/maps without allocating: also in a forked child. */
+#ifndef HCA_REMAP_MAPS_H
+#define HCA_REMAP_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct maps_entry {
+	uint64_t start, end, offset;
+	ino_t inode;
+	bool shared;
+	bool ordinary;  /* private, anonymous, readable and writable, no stack */
+	bool is_region; /* by its name, a file of region.c */
+};
+
+/* Calls fn for each mapping, in ascending order. 0 or a negative errno. */
+int maps_walk(void (*fn)(const struct maps_entry *m, void *arg), void *arg);
+/* One line. False when it is none. */
+bool maps_parse(const char *line, struct maps_entry *m);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ways into a peer's memory that is not mapped: process_vm_readv/writev
+ * where the kernel lets us, else the peer's /proc/self/mem, whose descriptor it
+ * passes to processes that it trusts, else none: the peer then carries our
+ * operations out (target.c). The first that works is taken when the link is
+ * made, without the peer's application doing anything.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "hca/settings.h"
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+const char *shm_path_name(enum shm_path path)
+{
+	switch (path) {
+	case SHM_PATH_PROCESS_VM: return "process_vm";
+	case SHM_PATH_PROCMEM: return "procmem";
+	default: return "target";
+	}
+}
+
+static bool may_use(enum hca_shm_access path)
+{
+	return hca_settings.shm_access == HCA_ACCESS_AUTO ||
+	       hca_settings.shm_access == (int)path;
+}
+
+uint32_t shm_access_flags(const struct shm_link *l)
+{
+	int path = atomic_load_explicit(&l->path, memory_order_relaxed);
+
+	return (atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed) ?
+			HCA_LINK_PULLS : 0u) |
+	       (path != SHM_PATH_TARGET ? HCA_LINK_ACCESSES : 0u) |
+	       (path == SHM_PATH_PROCMEM ? HCA_LINK_PROCMEM : 0u);
+}
+
+static void set_path(struct shm_link *l, enum shm_path path)
+{
+	atomic_store_explicit(&l->path, path, memory_order_release);
+	atomic_store_explicit(&l->rx->ack.pulls, path != SHM_PATH_TARGET,
+			      memory_order_relaxed);
+	if (atomic_load(&l->state) == SHM_LINK_UP)
+		hca_link_changed(l->place, shm_access_flags(l));
+}
+
+/* Where the peer's identity stands in its own address space. */
+static uint64_t identity_at(const struct shm_link *l)
+{
+	return l->segment_addr + offsetof(struct hca_segment, uuid);
+}
+
+static bool probe_process_vm(const struct shm_link *l)
+{
+	uint8_t seen[16];
+	struct iovec to = { .iov_base = seen, .iov_len = sizeof(seen) };
+	struct iovec from = { (void *)(uintptr_t)identity_at(l), sizeof(seen) };
+
+	return process_vm_readv(l->pid, &to, 1, &from, 1, 0) == sizeof(seen) &&
+	       shm_uuid_is(l, seen);
+}
+
+/* A file of another kind could let us wait for ever. */
+static bool probe_memory(const struct shm_link *l, int fd)
+{
+	uint8_t seen[16];
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC &&
+	       pread(fd, seen, sizeof(seen), (off_t)identity_at(l)) ==
+		       sizeof(seen) &&
+	       shm_uuid_is(l, seen);
+}
+
+void shm_access_choose(struct shm_link *l)
+{
+	bool works = may_use(HCA_ACCESS_PROCESS_VM) && l->pid > 0 &&
+		     probe_process_vm(l);
+
+	set_path(l, works ? SHM_PATH_PROCESS_VM : SHM_PATH_TARGET);
+}
+
+void shm_access_improve(struct shm_link *l)
+{
+	if (atomic_load(&l->path) != SHM_PATH_TARGET ||
+	    !may_use(HCA_ACCESS_PROCMEM))
+		return;
+	if (shm_control_tell(l->fd, SHM_ASK_MEMORY, NULL, 0))
+		log_debug("pid %d not asked for its memory: %m", (int)l->pid);
+}
+
+static void give_memory(struct shm_link *l)
+{
+	int fd;
+
+	/* Whoever has it can read and write all of this process. */
+	if (!l->trusted) {
+		log_debug("pid %d is not given this process's memory: another user's",
+			  (int)l->pid);
+		return;
+	}
+	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (shm_control_tell(l->fd, SHM_MEMORY, &fd, 1))
+		log_debug("memory not passed to pid %d", (int)l->pid);
+	close(fd);
+}
+
+static int take_memory(struct shm_link *l, int *fd)
+{
+	if (*fd < 0)
+		return -EPROTO;
+	if (l->mem_fd >= 0 || !may_use(HCA_ACCESS_PROCMEM) ||
+	    !probe_memory(l, *fd))
+		return 0;
+	l->mem_fd = *fd;
+	*fd = -1;
+	set_path(l, SHM_PATH_PROCMEM);
+	log_debug("memory of pid %d: by %s", (int)l->pid,
+		  shm_path_name(SHM_PATH_PROCMEM));
+	return 0;
+}
+
+int shm_access_message(struct shm_link *l, const struct shm_control *msg,
+		       int fds[3])
+{
+	switch (msg->kind) {
+	case SHM_ASK_MEMORY:
+		give_memory(l);
+		return 0;
+	case SHM_MEMORY:
+		return take_memory(l, &fds[0]);
+	default:
+		return shm_map_message(l, msg, fds);
+	}
+}
+
+/* The path fails as a whole: SELinux, a change of user, a closed sandbox. */
+static int path_lost(struct shm_link *l, int error)
+{
+	log_debug("pid %d is not reached by %s any more: %s", (int)l->pid,
+		  shm_path_name((enum shm_path)atomic_load(&l->path)),
+		  strerror(error));
+	set_path(l, SHM_PATH_TARGET);
+	shm_access_improve(l);
+	return -EPERM;
+}
+
+static int copy_process_vm(struct shm_link *l, bool read, struct iovec *near,
+			   int near_count, struct iovec *far, int far_count,
+			   uint64_t length)
+{
+	/* Normally one call; it may stop early at a page that is not there. */
+	while (length > 0) {
+		ssize_t n = read ? process_vm_readv(l->pid, near,
+						    (unsigned long)near_count,
+						    far,
+						    (unsigned long)far_count, 0) :
+				   process_vm_writev(l->pid, near,
+						     (unsigned long)near_count,
+						     far,
+						     (unsigned long)far_count, 0);
+
+		if (n < 0 && errno == ESRCH)
+			return -ESRCH;
+		if (n < 0 && (errno == EPERM || errno == ENOSYS))
+			return path_lost(l, errno);
+		if (n <= 0)
+			return -EFAULT;
+		length -= (uint64_t)n;
+		near_count = shm_iov_advance(near, near_count, (size_t)n);
+		far_count = shm_iov_advance(far, far_count, (size_t)n);
+	}
+	return 0;
+}
+
+/* The first of `iov` cut to at most `bytes`. */
+static int iov_head(const struct iovec *iov, int count, uint64_t bytes,
+		    struct iovec *head)
+{
+	int n = 0;
+
+	for (; n < count && bytes > 0; n++) {
+		head[n] = iov[n];
+		head[n].iov_len = MIN(head[n].iov_len, bytes);
+		bytes -= head[n].iov_len;
+	}
+	return n;
+}
+
+static int copy_procmem(struct shm_link *l, bool read, struct iovec *near,
+			int near_count, struct iovec *far, uint64_t length)
+{
+	while (length > 0) {
+		struct iovec part[HCA_MAX_SGE];
+		uint64_t left = far->iov_len;
+		off_t at = (off_t)(uintptr_t)far->iov_base;
+		ssize_t n;
+		int count;
+
+		if (left == 0) {
+			far++;
+			continue;
+		}
+		count = iov_head(near, near_count, left, part);
+		n = read ? preadv(l->mem_fd, part, count, at) :
+			   pwritev(l->mem_fd, part, count, at);
+		if (n == 0) /* its address space is gone */
+			return -ESRCH;
+		if (n < 0 && (errno == EPERM || errno == EACCES))
+			return path_lost(l, errno);
+		if (n < 0)
+			return -EFAULT;
+		length -= (uint64_t)n;
+		near_count = shm_iov_advance(near, near_count, (size_t)n);
+		shm_iov_advance(far, 1, (size_t)n);
+		if ((uint64_t)n == left)
+			far++;
+	}
+	return 0;
+}
+
+int shm_access_copy(struct shm_link *l, bool read, struct iovec *near,
+		    int near_count, struct iovec *far, int far_count,
+		    uint64_t length)
+{
+	int ret;
+
+	switch ((enum shm_path)atomic_load_explicit(&l->path,
+						    memory_order_acquire)) {
+	case SHM_PATH_PROCESS_VM:
+		ret = copy_process_vm(l, read, near, near_count, far, far_count,
+				      length);
+		break;
+	case SHM_PATH_PROCMEM:
+		ret = copy_procmem(l, read, near, near_count, far, length);
+		break;
+	default:
+		return -EPERM;
+	}
+	if (ret == -EFAULT)
+		log_debug("%s of pid %d failed: %m", read ? "read" : "write",
+			  (int)l->pid);
+	return ret;
+}

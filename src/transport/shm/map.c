@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Regions of peers (hca/region.h) in our address space: asked for over the
+ * link's socket when a key in one is used for the first time, answered by the
+ * owner's progress thread, mapped by ours. Until then, and when the owner does
+ * not want to, operations take the link's ordinary path.
+ *
+ * A mapping is taken away on the progress thread after all QPs of the link have
+ * been seen outside of a copy (their sq_lock). What a peer passes is checked: a
+ * file that could become shorter would kill us at an access.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "hca/key.h"
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+/* Of address space, per link; pages that nobody touches cost nothing. */
+#define MAPPED_BYTES_MAX (UINT64_C(64) << 30)
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+/* Touched at once, on the progress thread, so that the data path need not. */
+#define TOUCH_BYTES_MAX (UINT64_C(16) << 20)
+
+/* ---- the user's side ---- */
+
+static void ask(struct shm_link *l, struct shm_mapping *m, uint32_t rkey,
+		uint32_t id, bool write)
+{
+	struct shm_control msg = { .kind = SHM_ASK_REGION, .id = id,
+				   .key = rkey };
+
+	if (atomic_load_explicit(&m->asked, memory_order_relaxed) == id &&
+	    (!write || atomic_load_explicit(&m->asked_to_write,
+					    memory_order_relaxed)))
+		return;
+	/* Before the question: the answer is looked for on another thread. Several
+	 * QPs of the link may get here at once: one question more. */
+	atomic_store_explicit(&m->asked_to_write, write, memory_order_relaxed);
+	atomic_store(&m->asked, id);
+	if (shm_control_send(l->fd, &msg, NULL, 0))
+		atomic_store(&m->asked, 0); /* the socket is full: next time */
+}
+
+uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
+		      uint64_t offset, uint64_t length, bool write)
+{
+	struct shm_mapping *m = &l->maps[id % HCA_REGIONS];
+
+	if (unlikely(atomic_load_explicit(&m->id, memory_order_acquire) != id ||
+		     (write && !m->writable))) {
+		ask(l, m, rkey, id, write);
+		return NULL;
+	}
+	if (unlikely(length > m->length || offset > m->length - length))
+		return NULL;
+	return m->base + offset;
+}
+
+/* Afterwards nobody uses the mapping. shm.lock is held. */
+static void mapping_drop(struct shm_link *l, struct shm_mapping *m)
+{
+	if (!atomic_load(&m->id))
+		return;
+	atomic_store(&m->id, 0);
+	/* Those of other links, too: XRC borrows this one. */
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		list_for_each(qp, &shm.links[i]->qps, struct hca_qp,
+			      link_entry) {
+			hca_lock(&qp->sq_lock);
+			hca_unlock(&qp->sq_lock);
+		}
+	}
+	munmap(m->base, m->length);
+	l->mapped_bytes -= m->length;
+}
+
+int shm_map_check(int fd, uint64_t length)
+{
+	struct statfs fs;
+	struct stat st;
+	int seals;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || length == 0 ||
+	    (uint64_t)st.st_size < length)
+		return -EINVAL;
+	/* Files elsewhere can fail to provide a page: SIGBUS. */
+	if (fs.f_type != TMPFS_MAGIC)
+		return -EINVAL;
+	seals = fcntl(fd, F_GET_SEALS);
+	return seals >= 0 && (seals & F_SEAL_SHRINK) ? 0 : -EPERM;
+}
+
+/* The part that the key is about, which will be used next. */
+static void touch(uint8_t *base, const struct shm_control *msg)
+{
+	uint64_t at = msg->touch_at & ~UINT64_C(0xfff);
+
+	if (msg->touch_at > msg->length ||
+	    msg->touch_length > msg->length - msg->touch_at ||
+	    msg->touch_length > TOUCH_BYTES_MAX)
+		return;
+	madvise(base + at, msg->touch_at - at + msg->touch_length,
+		msg->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+}
+
+static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd)
+{
+	struct shm_mapping *m = &l->maps[msg->id % HCA_REGIONS];
+	bool write = msg->writable;
+	void *base;
+
+	if (msg->id == 0 || fd < 0)
+		return -EPROTO;
+	/* Only what was asked for: each costs us address space and pages. */
+	if (atomic_load(&m->asked) != msg->id)
+		return 0;
+	if (shm_map_check(fd, msg->length)) {
+		log_warn("pid %d offers memory that is not safe to map: not used",
+			 (int)l->pid);
+		return 0;
+	}
+	/* The place's former region is gone, or was read-only. */
+	mapping_drop(l, m);
+	if (msg->length > MAPPED_BYTES_MAX - l->mapped_bytes)
+		return 0;
+	base = mmap(NULL, msg->length, PROT_READ | (write ? PROT_WRITE : 0),
+		    MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED) {
+		log_debug("memory of pid %d not mapped: %m", (int)l->pid);
+		return 0;
+	}
+	madvise(base, msg->length, MADV_DONTFORK);
+	madvise(base, msg->length, MADV_DONTDUMP);
+	touch(base, msg);
+	m->base = base;
+	m->length = msg->length;
+	m->writable = write;
+	l->mapped_bytes += msg->length;
+	atomic_store_explicit(&m->id, msg->id, memory_order_release);
+	log_debug("memory of pid %d: region of %llu bytes mapped%s", (int)l->pid,
+		  (unsigned long long)msg->length, write ? "" : ", read-only");
+	return 0;
+}
+
+void shm_map_release(struct shm_link *l)
+{
+	for (uint32_t i = 0; i < HCA_REGIONS; i++)
+		if (atomic_load(&l->maps[i].id))
+			munmap(l->maps[i].base, l->maps[i].length);
+	free(l->maps);
+	l->maps = NULL;
+	l->mapped_bytes = 0;
+}
+
+/* ---- the owner's side ---- */
+
+/* As much as the key, one of ours, allows. False when it is not in the region
+ * (any more). */
+static bool lend(struct shm_link *l, uint32_t rkey, uint32_t id)
+{
+	struct shm_control msg = { .kind = SHM_REGION, .id = id };
+	struct hca_key k;
+	int fd;
+
+	if (!hca_key_look(hca_process.segment->keys, rkey, &k) ||
+	    k.region_id != id)
+		return false;
+	msg.touch_at = k.region_offset;
+	msg.touch_length = k.length;
+	msg.writable = (k.access & (IBV_ACCESS_REMOTE_WRITE |
+				    IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+	fd = hca_region_lend(id, msg.writable, &msg.length);
+	if (fd < 0)
+		return fd != -ENOENT;
+	if (shm_control_send(l->fd, &msg, &fd, 1))
+		log_debug("region not lent to pid %d", (int)l->pid);
+	close(fd);
+	return true;
+}
+
+static int region_gone(struct shm_link *l, uint32_t id)
+{
+	struct shm_mapping *m = &l->maps[id % HCA_REGIONS];
+
+	if (atomic_load(&m->asked) == id)
+		atomic_store(&m->asked, 0);
+	if (atomic_load(&m->id) == id)
+		mapping_drop(l, m);
+	return 0;
+}
+
+int shm_map_message(struct shm_link *l, const struct shm_control *msg,
+		    int fds[3])
+{
+	switch (msg->kind) {
+	case SHM_ASK_REGION:
+		/* No answer to those who never get it. */
+		if (l->trusted && !lend(l, msg->key, msg->id))
+			shm_control_send(l->fd, &(struct shm_control){
+				.kind = SHM_REGION_GONE, .id = msg->id }, NULL, 0);
+		return 0;
+	case SHM_REGION:
+		return mapping_set(l, msg, fds[0]);
+	case SHM_REGION_GONE:
+		return region_gone(l, msg->id);
+	default:
+		return -EPROTO;
+	}
+}
+
+void shm_region_gone(uint32_t id)
+{
+	pthread_mutex_lock(&shm.lock);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+		struct shm_control msg = { .kind = SHM_REGION_GONE, .id = id };
+
+		/* Who does not get it keeps the pages until the link ends, or
+		 * another region takes the place. */
+		if (atomic_load(&l->state) == SHM_LINK_UP)
+			shm_control_send(l->fd, &msg, NULL, 0);
+	}
+	pthread_mutex_unlock(&shm.lock);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RDMA WRITE and READ that the target carries out, for peers whose memory we
+ * reach in no other way (access.c). They are messages of the ring like a SEND, in
+ * its order, with its sequence numbers and acknowledgements, in parts of at most
+ * SHM_FRAGMENT bytes. A READ grants room in the initiator's own data area (or in
+ * the slot); the target fills it and passes the slot, so it answers without
+ * sending and never waits for room. The acknowledgement brings the data.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "hca/dma.h"
+#include "transport/shm/shm.h"
+
+#define BLOCK 4096u
+/* Up to here word by word. */
+#define ORDERED_BYTES 256u
+
+uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data)
+{
+	*in_data = e->length > SHM_REQUEST_PAYLOAD;
+	return MIN(e->length - at, SHM_FRAGMENT);
+}
+
+int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		 uint32_t length, unsigned access, struct iovec *iov,
+		 bool *kernel)
+{
+	int n = 0;
+
+	if (e->flags & HCA_SWQE_INLINE) {
+		iov[0] = (struct iovec){
+			(void *)(uintptr_t)(e->inline_data + at), length };
+		return 1;
+	}
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint8_t *base;
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		base = hca_sge_resolve(qp->pd, s, access);
+		if (unlikely(!base)) {
+			base = hca_sge_for_kernel(qp->pd, s, access);
+			*kernel = true;
+		}
+		if (unlikely(!base))
+			return -EFAULT;
+		part = MIN(length, s->length - at);
+		iov[n++] = (struct iovec){ base + at, part };
+		length -= part;
+		at = 0;
+	}
+	return n;
+}
+
+hca_unseen static void store_words(uint8_t *to, const uint8_t *from, uint64_t length)
+{
+	for (; length > 0 && (uintptr_t)to % sizeof(uint64_t); length--)
+		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
+	for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t)) {
+		uint64_t word;
+
+		hca_dma_copy(&word, from, sizeof(word));
+		__atomic_store_n((uint64_t *)(void *)to, word, __ATOMIC_RELEASE);
+		to += sizeof(word);
+		from += sizeof(word);
+	}
+	for (; length > 0; length--)
+		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
+}
+
+void shm_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length)
+{
+	while (length > ORDERED_BYTES) {
+		/* The rest of more than nothing is stored in order below. */
+		uint64_t part = MIN(length - sizeof(uint64_t), BLOCK);
+
+		hca_dma_copy(to, from, part);
+		/* Of the next block nothing before this one. */
+		atomic_thread_fence(memory_order_release);
+		to += part;
+		from += part;
+		length -= part;
+	}
+	store_words(to, from, length);
+}
+
+/* ---- the responder ---- */
+
+static uint8_t *part_data(struct shm_link *l, struct shm_slot *slot, bool in_data,
+			  const struct shm_extent *x, uint32_t length)
+{
+	if (x->at > length || x->length > length - x->at)
+		return NULL;
+	if (!in_data)
+		return x->length <= SHM_REQUEST_PAYLOAD ?
+			       slot->payload + sizeof(struct shm_request) : NULL;
+	if (x->offset > SHM_DATA_BYTES || x->length > SHM_DATA_BYTES - x->offset)
+		return NULL;
+	return l->rx->data + x->offset;
+}
+
+static int copy_requested(bool read, uint8_t *data, uint64_t addr, uint32_t length,
+			  bool careful)
+{
+	uint8_t *at = (uint8_t *)(uintptr_t)addr;
+
+	if (unlikely(careful))
+		return read ? hca_copy_careful(data, at, length) :
+			      hca_copy_careful(at, data, length);
+	if (read)
+		hca_dma_copy(data, at, length);
+	else
+		shm_copy_ordered(at, data, length);
+	return 0;
+}
+
+/* Through a window, or into memory on demand: as for atomics (atomic.c). */
+static enum ibv_wc_status execute_carefully(bool read, struct hca_key_use *use,
+					    uint8_t *data,
+					    const struct shm_extent *part)
+{
+	uint64_t tag = shm_uuid_tag(hca_process.uuid);
+	int hazard = hca_hazard_enter(tag << 32 | use->rkey);
+	enum ibv_wc_status status;
+
+	status = hca_key_check(hca_process.segment->keys, use);
+	if (status == IBV_WC_SUCCESS &&
+	    copy_requested(read, data, use->addr + part->at, part->length,
+			   use->flags & HCA_KEY_ON_DEMAND))
+		status = IBV_WC_REM_ACCESS_ERR;
+	hca_hazard_leave(hazard);
+	return status;
+}
+
+enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
+				       struct shm_slot *slot, uint8_t op,
+				       bool in_data, uint32_t length,
+				       struct shm_extent *part)
+{
+	bool read = op == SHM_READ;
+	struct hca_key_use use = {
+		.pd_id = qp->pd->id,
+		.qpn = qp->ibv.qp_num,
+		.access = read ? IBV_ACCESS_REMOTE_READ :
+				 IBV_ACCESS_REMOTE_WRITE,
+		.length = length,
+	};
+	enum ibv_wc_status status;
+	struct shm_request q;
+	uint8_t *data;
+
+	shm_copy_once(&q, slot->payload, sizeof(q));
+	*part = q.part;
+	data = part_data(l, slot, in_data, &q.part, length);
+	if (!data)
+		return IBV_WC_GENERAL_ERR;
+	if (!(atomic_load_explicit(&qp->pub->access, memory_order_relaxed) &
+	      use.access))
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (length == 0) /* no key is looked at (9.7.4.1.5) */
+		return IBV_WC_SUCCESS;
+	/* All of the message, at each part: nothing is written of one that is
+	 * not allowed. */
+	use.rkey = q.rkey;
+	use.iova = q.remote_addr;
+	status = hca_key_check(hca_process.segment->keys, &use);
+	if (status != IBV_WC_SUCCESS)
+		return status;
+	if (unlikely(use.flags))
+		return execute_carefully(read, &use, data, &q.part);
+	copy_requested(read, data, use.addr + q.part.at, q.part.length, false);
+	return IBV_WC_SUCCESS;
+}
+
+/* ---- the initiator, when a READ comes back ---- */
+
+/* A part of the message into the entry's buffers. */
+static int scatter(const struct hca_qp *qp, const struct hca_swqe *e,
+		   uint32_t at, const uint8_t *from, uint32_t length)
+{
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint8_t *base;
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		base = hca_sge_resolve(qp->pd, s, IBV_ACCESS_LOCAL_WRITE);
+		part = MIN(length, s->length - at);
+		if (likely(base))
+			memcpy(base + at, from, part);
+		else if (hca_sge_write(qp->pd, s, at, from, part))
+			return -EFAULT;
+		from += part;
+		length -= part;
+		at = 0;
+	}
+	return 0;
+}
+
+static enum shm_status place(struct shm_link *l, struct hca_qp *qp,
+			     const struct hca_swqe *e,
+			     const struct shm_slot *slot)
+{
+	bool in_data = slot->flags & SHM_IN_DATA;
+	struct shm_request q;
+	const uint8_t *from;
+
+	/* The peer can have changed the slot: then it spoils its own answer. */
+	shm_copy_once(&q, slot->payload, sizeof(q));
+	if (e->opcode != IBV_WR_RDMA_READ || q.part.at > e->length ||
+	    q.part.length > e->length - q.part.at ||
+	    (in_data ? q.part.offset > SHM_DATA_BYTES ||
+			       q.part.length > SHM_DATA_BYTES - q.part.offset :
+		       q.part.length > SHM_REQUEST_PAYLOAD)) {
+		shm_link_violation(l, "malformed answer to a READ");
+		return SHM_DROPPED;
+	}
+	from = in_data ? l->tx->data + q.part.offset :
+			 slot->payload + sizeof(q);
+	return scatter(qp, e, q.part.at, from, q.part.length) ?
+		       SHM_LOCAL_FAULT : SHM_OK;
+}
+
+enum shm_status shm_read_arrived(struct shm_link *l,
+				 const struct shm_inflight *f,
+				 const struct shm_slot *slot,
+				 enum shm_status status)
+{
+	struct hca_qp *qp = f->qp;
+
+	if (!qp || status != SHM_OK)
+		return status;
+	hca_lock(&qp->sq_lock);
+	if (f->epoch == qp->tx_epoch)
+		status = place(l, qp, hca_sq_entry(&qp->sq, f->index), slot);
+	hca_unlock(&qp->sq_lock);
+	return status;
+}
