@@ -414,6 +414,19 @@ static void reset(struct hca_qp *qp)
 	qp->xrc_connection = 0;
 }
 
+/* Each takes in many messages and one of the ways of acknowledging. */
+#define MOVES_BEFORE_ERROR 64
+
+/* What the peer has acknowledged by now is done and not flushed: it may have
+ * told our application so by other ways, and both end their connection. */
+static void take_in(void)
+{
+	hca_enter();
+	for (int i = 0; i < MOVES_BEFORE_ERROR && hca_poll_transports_surely(); i++)
+		;
+	hca_leave();
+}
+
 int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 {
 	struct hca_qp *qp = hca_qp_behind(ibqp);
@@ -435,8 +448,10 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		return 0;
 	}
 	if (next == IBV_QPS_ERR) {
-		if (cur != IBV_QPS_ERR)
+		if (cur != IBV_QPS_ERR) {
+			take_in();
 			hca_qp_fail(qp);
+		}
 		return 0;
 	}
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {

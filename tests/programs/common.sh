@@ -18,7 +18,7 @@ BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
 DEVICE=${DEVICE:-soft0}
 # Messages of the adapter would stand between the programs' own lines.
 export BUSBAR_LOG="${BUSBAR_LOG:-error}"
-limit_s=${LIMIT_S:-60}
+limit_s=${LIMIT_S:-120}
 # For those that run a file of this folder.
 # shellcheck disable=SC2034
 here=$(realpath "$(dirname "$0")")

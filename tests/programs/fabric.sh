@@ -8,6 +8,10 @@
 provider=${1:?verbs, verbs;ofi_rxm ...}
 shift
 need fi_info fi_pingpong
+# The layer over connected endpoints takes the end of a connection for more urgent
+# than the completions that came before, and loses them then. So let it look less
+# often than every 10 ms whether a connection ended.
+export FI_OFI_RXM_CM_PROGRESS_INTERVAL=500000
 place_options "$@"
 
 ready() {

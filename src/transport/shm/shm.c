@@ -53,7 +53,9 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 		}
 		hca_unlock(&l->rx_lock);
 	}
-	if (!postpone && shm_outstanding(l) &&
+	/* Nothing outstanding may mean that another thread is at it: who waits
+	 * for that also waits for what it completes. */
+	if (!postpone && (shm_outstanding(l) || unlikely(wait)) &&
 	    likely(shm_lock_for(&l->ack_lock, wait))) {
 		bool acks = !cq || atomic_load_explicit(&cq->sends,
 							memory_order_relaxed);

@@ -635,6 +635,67 @@ static void control_calls_of_another_thread_swallow_no_wakeup(struct pair *p)
 	expect_eq(side_run(&p->b, stop_churn, NULL, 0), 0);
 }
 
+enum { TURNS = 50 };
+
+/* The next event of any queue, which is armed again. */
+static void take_event(struct end *e)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	expect_eq(ibv_get_cq_event(e->channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	expect_eq(ibv_req_notify_cq(cq, 0), 0);
+}
+
+/* As perftest does: one channel for both queues, and the first event that comes
+ * after a message was sent is taken for that of its completion. */
+static int take_turns(struct end *e, void *arg)
+{
+	const bool first = *(const bool *)arg;
+	struct ibv_sge sge = { (uintptr_t)e->buffer, 2, e->mr[0]->lkey };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_send_wr send = { .sg_list = &sge, .num_sge = 1,
+				    .opcode = IBV_WR_SEND,
+				    .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_recv_wr *bad_recv;
+	struct ibv_send_wr *bad_send;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < TURNS; i++) {
+		if (i || !first) {
+			take_event(e);
+			expect_eq(ibv_poll_cq(e->cq[RECV_CQ], 1, &wc), 1);
+			expect_status(wc, IBV_WC_SUCCESS);
+			expect_eq(ibv_post_recv(e->qp[0], &recv, &bad_recv), 0);
+		}
+		expect_eq(ibv_post_send(e->qp[0], &send, &bad_send), 0);
+		take_event(e);
+		expect_eq(ibv_poll_cq(e->cq[SEND_CQ], 1, &wc), 1);
+		expect_status(wc, IBV_WC_SUCCESS);
+	}
+	return 0;
+}
+
+static void an_answer_comes_after_the_completion_of_what_it_answers(struct pair *p)
+{
+	bool first = false;
+
+	pair_start(p, &ev);
+	for (uint64_t i = 0; i < 4; i++) {
+		side_recv(&p->a, i, 0, 100);
+		side_recv(&p->b, i, 0, 100);
+	}
+	for (enum side_cq cq = SEND_CQ; cq <= RECV_CQ; cq++) {
+		expect_eq(side_arm(&p->a, cq, false), 0);
+		expect_eq(side_arm(&p->b, cq, false), 0);
+	}
+	side_start(&p->b, take_turns, &first, sizeof(first));
+	first = true;
+	expect_eq(side_run(&p->a, take_turns, &first, sizeof(first)), 0);
+	expect_eq(side_join(&p->b, &first, sizeof(first)), 0);
+}
+
 static const struct test_case cases[] = {
 	RULE("ibv_req_notify_cq(3)",
 	     an_armed_queue_gives_one_event_for_the_next_completion),
@@ -643,6 +704,8 @@ static const struct test_case cases[] = {
 	RULE("IBTA 11.4.2.2", arming_twice_gives_one_event),
 	RULE("ibv_get_cq_event(3)", a_send_completion_wakes_the_sender),
 	CASE_IN(ONLY_TWO_PROCESSES, a_message_without_answer_wakes_its_sender_too),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		an_answer_comes_after_the_completion_of_what_it_answers),
 	RULE("ibv_req_notify_cq(3)",
 	     solicited_only_waits_for_a_solicited_message),
 	RULE("IBTA 11.4.2.2",

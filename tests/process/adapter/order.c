@@ -368,7 +368,22 @@ static void many_thousand_messages_wrap_the_rings(struct pair *p)
 	expect_eq(side_join(&p->b, NULL, 0), 0);
 }
 
+/* Both programs know of the message when they end their connection. */
+static void what_was_received_is_not_flushed_at_the_sender(struct pair *p)
+{
+	pair_start(p, NULL);
+	for (uint64_t i = 0; i < 20; i++) {
+		side_recv(&p->b, i, 0, 100);
+		side_send(&p->a, i, 0, 100);
+		side_wait_ok(&p->b, RECV_CQ, i);
+	}
+	expect_eq(side_to_state(&p->a, 0, IBV_QPS_ERR), 0);
+	for (uint64_t i = 0; i < 20; i++)
+		side_wait_ok(&p->a, SEND_CQ, i);
+}
+
 static const struct test_case cases[] = {
+	CASE(what_was_received_is_not_flushed_at_the_sender),
 	RULE("IBTA 9.5", a_write_behind_a_send_waits_for_its_receive),
 	RULE("IBTA 9.5",
 	     who_sees_a_write_finds_the_completion_of_the_send_before_it),
