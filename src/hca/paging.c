@@ -73,7 +73,8 @@ int hca_copy_careful(void *to, const void *from, size_t length)
 	    hca_settings.shm_access != HCA_ACCESS_PROCESS_VM)
 		return copy_through_file(to, from, length);
 	while (local.iov_len > 0) {
-		ssize_t n = process_vm_readv(self, &local, 1, &remote, 1, 0);
+		ssize_t n = syscall(SYS_process_vm_readv, (long)self, &local,
+				    1UL, &remote, 1UL, 0UL);
 
 		if (n < 0 && errno != EFAULT)
 			return copy_through_file(local.iov_base, remote.iov_base,
