@@ -653,9 +653,12 @@ static void take_event(struct end *e)
 static int take_turns(struct end *e, void *arg)
 {
 	const bool first = *(const bool *)arg;
-	struct ibv_sge sge = { (uintptr_t)e->buffer, 2, e->mr[0]->lkey };
-	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 };
-	struct ibv_send_wr send = { .sg_list = &sge, .num_sge = 1,
+	/* Not where receives go. */
+	struct ibv_sge from = { (uintptr_t)e->buffer + 1000, 2,
+				e->mr[0]->lkey };
+	struct ibv_sge to = { (uintptr_t)e->buffer, 2, e->mr[0]->lkey };
+	struct ibv_recv_wr recv = { .sg_list = &to, .num_sge = 1 };
+	struct ibv_send_wr send = { .sg_list = &from, .num_sge = 1,
 				    .opcode = IBV_WR_SEND,
 				    .send_flags = IBV_SEND_SIGNALED };
 	struct ibv_recv_wr *bad_recv;
