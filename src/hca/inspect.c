@@ -174,23 +174,6 @@ static bool is_known(const struct hca_inspector *in, uint64_t inode)
 
 /* ---- asking ---- */
 
-static int socket_connect(uint32_t block)
-{
-	struct sockaddr_un sun;
-	socklen_t len = hca_block_address(block, &sun);
-	int ret, fd = socket(AF_UNIX,
-			     SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&sun, len)) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	return fd;
-}
-
 static void question_send(struct target *t)
 {
 	const struct hca_inspect_message msg = {
@@ -240,13 +223,12 @@ static int targets_grow(struct hca_inspector *in)
 static int target_add(struct hca_inspector *in, const struct name *n)
 {
 	struct target t = { .names = { *n }, .name_count = 1, .segment_fd = -1 };
-	struct ucred cred = { .pid = 0, .uid = (uid_t)-1 };
-	socklen_t len = sizeof(cred);
+	struct ucred cred;
 	int ret = targets_grow(in);
 
 	if (ret)
 		return ret;
-	t.socket = socket_connect(n->block);
+	t.socket = hca_block_connect(n->block);
 	if (t.socket == -ECONNREFUSED)
 		return 0; /* ended meanwhile */
 	if (t.socket < 0) {
@@ -254,7 +236,7 @@ static int target_add(struct hca_inspector *in, const struct name *n)
 			 strerror(-t.socket));
 		t.socket = -1;
 	} else {
-		getsockopt(t.socket, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+		hca_peer_cred(t.socket, &cred);
 		t.pid = (uint32_t)MAX(cred.pid, 0);
 		t.uid = cred.uid;
 		if (name_merged(in, n, t.pid)) {

@@ -9,20 +9,7 @@
 #include <unistd.h>
 
 #include "hca/process.h"
-#include "hca/settings.h"
 #include "util/log.h"
-
-/* Quiet when not: looking at what others do is no fault to be reported there. */
-static bool asker_allowed(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return false;
-	return cred.uid == geteuid() || cred.uid == 0 ||
-	       hca_settings.shm_peers == HCA_PEERS_ANY;
-}
 
 static void answer_send(int fd, int segment_fd)
 {
@@ -58,6 +45,7 @@ static void answer_send(int fd, int segment_fd)
 bool hca_inspect_answer(int fd)
 {
 	struct hca_inspect_message msg;
+	struct ucred cred;
 	ssize_t n = recv(fd, &msg, sizeof(msg),
 			 MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 
@@ -66,6 +54,8 @@ bool hca_inspect_answer(int fd)
 		return false;
 	/* Unread, it would make the asker's receive fail. */
 	n = recv(fd, &msg, sizeof(msg), MSG_DONTWAIT);
-	answer_send(fd, asker_allowed(fd) ? hca_process.segment_fd : -1);
+	/* Quiet when not: to look at what others do is no fault to report here. */
+	answer_send(fd, hca_peer_cred(fd, &cred) && hca_peer_allowed(&cred) ?
+				hca_process.segment_fd : -1);
 	return true;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The adapter's per-process state; see process.h. QPN blocks are claimed by
- * binding a Unix socket name in the abstract namespace: that is atomic, scoped
- * by network namespace, and vanishes with the process, so no file can be left.
+ * binding a name (block.c), so no file can be left.
  */
 #define LOG_ROOM "hca"
 #include "hca/process.h"
@@ -296,35 +295,6 @@ void hca_process_close(void)
 	pthread_mutex_unlock(&hca_process.lock);
 }
 
-socklen_t hca_block_address(uint32_t block, struct sockaddr_un *sun)
-{
-	int len;
-
-	/* sun_path[0] == 0: the abstract namespace. */
-	*sun = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1,
-		       "busbar.qpn.%u", block);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)len);
-}
-
-static int block_bind(uint32_t block)
-{
-	struct sockaddr_un sun;
-	socklen_t len = hca_block_address(block, &sun);
-	int fd, ret;
-
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (struct sockaddr *)&sun, len) || listen(fd, 128)) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	return fd;
-}
-
 /* Claims one more block of QP numbers. process.lock is held. */
 static int block_claim(void)
 {
@@ -342,7 +312,7 @@ static int block_claim(void)
 		/* Block 0 holds the QPNs 0 and 1 of the management QPs. */
 		uint32_t block = 1 + (hca_process.qpn_hint + i) %
 					     (HCA_QPN_BLOCKS - 1);
-		int fd = block_bind(block);
+		int fd = hca_block_bind(block);
 
 		if (fd == -EADDRINUSE)
 			continue;

@@ -129,8 +129,18 @@ int hca_srqn_alloc(struct hca_srq *srq);
 /* From here on hca_srq_find() does not find it; the number is not free yet. */
 void hca_srqn_hide(uint32_t number);
 void hca_number_free(uint32_t number);
-/* Address of the abstract control socket of a QPN block; returns its length. */
-socklen_t hca_block_address(uint32_t block, struct sockaddr_un *sun);
+
+/* ---- block.c: control sockets of QPN blocks ---- */
+/* A listening socket under the block's name, or one connected to its owner; or a
+ * negative errno (-EADDRINUSE, -ECONNREFUSED: nobody has it). */
+int hca_block_bind(uint32_t block);
+int hca_block_connect(uint32_t block);
+/* Who is at the other end, by the kernel's word. False: not known. */
+bool hca_peer_cred(int fd, struct ucred *cred);
+/* Our user, or root? And may it have to do with us (BUSBAR_SHM_PEERS)? */
+bool hca_peer_is_ours(const struct ucred *cred);
+bool hca_peer_allowed(const struct ucred *cred);
+
 
 /* A poll while peers wake us: from enough of them on they need not. */
 void hca_attention_attend(void);

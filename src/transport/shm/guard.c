@@ -13,7 +13,6 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -56,23 +55,17 @@ bool shm_complaint_due(void)
 bool shm_peer_allowed(int fd, pid_t *pid)
 {
 	struct ucred cred;
-	socklen_t len = sizeof(cred);
+	bool known = hca_peer_cred(fd, &cred);
 
-	*pid = 0;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return false;
 	*pid = cred.pid;
-	return cred.uid == geteuid() || cred.uid == 0 ||
-	       hca_settings.shm_peers == HCA_PEERS_ANY;
+	return known && hca_peer_allowed(&cred);
 }
 
 void shm_peer_refused(int fd)
 {
 	struct ucred cred;
-	socklen_t len = sizeof(cred);
 
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	    shm_complaint_due())
+	if (hca_peer_cred(fd, &cred) && shm_complaint_due())
 		log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
 			 (int)cred.pid, cred.uid, geteuid());
 }
@@ -85,15 +78,6 @@ bool shm_strangers_have_room(void)
 		count += atomic_load(&shm.links[i]->state) != SHM_LINK_FREE &&
 			 shm.links[i]->stranger;
 	return count < STRANGERS;
-}
-
-bool shm_peer_trusted(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	       (cred.uid == geteuid() || cred.uid == 0);
 }
 
 /* Processes that broke the rules lately; shm.lock. */
@@ -174,36 +158,17 @@ bool shm_wakeup_is_eventfd(int fd)
 	return strstr(target, "[eventfd]") != NULL;
 }
 
-int shm_block_connect(uint32_t block)
-{
-	struct sockaddr_un sun;
-	socklen_t len = hca_block_address(block, &sun);
-	int fd, ret;
-
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&sun, len)) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	return fd;
-}
-
 /* The table of blocks in a peer's segment is what it says of itself; who holds
  * the name of a block is what the kernel says. */
 bool shm_block_is_of(uint32_t block, pid_t pid)
 {
-	struct ucred cred = { .pid = -1 };
-	socklen_t len = sizeof(cred);
-	int fd = shm_block_connect(block);
+	struct ucred cred;
+	int fd = hca_block_connect(block);
 	bool same;
 
 	if (fd < 0)
 		return false;
-	same = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	       cred.pid == pid;
+	same = hca_peer_cred(fd, &cred) && cred.pid == pid;
 	close(fd);
 	if (!same && shm_complaint_due())
 		log_warn("peer pid %d lays claim to the QP numbers 0x%x.. of pid %d: not believed",

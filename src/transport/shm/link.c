@@ -303,6 +303,7 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 			 int fds[3])
 {
 	const struct hca_segment *s;
+	struct ucred cred;
 
 	if (!shm_memory_stays(fds[0], sizeof(*s)) ||
 	    !shm_wakeup_is_eventfd(fds[1]))
@@ -324,7 +325,7 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 	l->peer_tag = shm_uuid_tag(msg->uuid);
 	l->rx_peer = l->pid == getpid() ? (const void *)&shm : l;
 	l->fence = !hca_process.membarrier || !s->membarrier;
-	l->trusted = shm_peer_trusted(l->fd);
+	l->trusted = hca_peer_cred(l->fd, &cred) && hca_peer_is_ours(&cred);
 	l->segment_addr = msg->segment_addr;
 	return 0;
 }
@@ -367,7 +368,7 @@ static int link_connect(uint32_t block, struct shm_link **out)
 	int ret, fd;
 	pid_t pid;
 
-	fd = shm_block_connect(block);
+	fd = hca_block_connect(block);
 	if (fd < 0)
 		return fd;
 	if (!shm_peer_allowed(fd, &pid)) {
@@ -467,13 +468,12 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 static bool may_call(uint32_t block)
 {
 	struct ucred cred;
-	socklen_t len = sizeof(cred);
-	int fd = shm_block_connect(block);
+	int fd = hca_block_connect(block);
 	bool may;
 
 	if (fd < 0)
 		return false;
-	may = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	may = hca_peer_cred(fd, &cred) &&
 	      (cred.uid == geteuid() || hca_settings.shm_peers == HCA_PEERS_ANY);
 	close(fd);
 	return may;

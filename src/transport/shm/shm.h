@@ -340,8 +340,6 @@ bool shm_peer_allowed(int fd, pid_t *pid);
 void shm_peer_refused(int fd);
 /* May one that may not ask who we are? shm.lock is held. */
 bool shm_strangers_have_room(void);
-/* May our memory be handed to who is at the other end: the same user, or root? */
-bool shm_peer_trusted(int fd);
 /* Or has it enough links already? shm.lock is held. */
 bool shm_peer_has_room(pid_t pid);
 /* After a violation; shm.lock is held for both. */
@@ -350,8 +348,6 @@ bool shm_peer_is_banned(pid_t pid);
 /* Can `size` bytes of it be mapped and read for good? */
 bool shm_memory_stays(int fd, size_t size);
 bool shm_wakeup_is_eventfd(int fd);
-/* A connected socket to the owner of a block, or a negative errno. */
-int shm_block_connect(uint32_t block);
 bool shm_block_is_of(uint32_t block, pid_t pid);
 /* Peers must not be able to fill a log: true when a line may be written. */
 bool shm_complaint_due(void);
