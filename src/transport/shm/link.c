@@ -102,7 +102,7 @@ static int link_set_area(struct shm_link *l, int area_fd, int role)
 	l->data_head = 0;
 	atomic_store(&l->rx_pos, 0);
 	atomic_store(&l->rx_ack, 0);
-	l->rx_marks = l->marks_seen = 0;
+	l->rx_marks = l->marks_seen = l->hint_seen = 0;
 	l->carried = false;
 	l->idle_polls = 0;
 	l->full_ns = 0;

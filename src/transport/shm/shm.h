@@ -264,6 +264,7 @@ struct shm_link {
 	/* Acknowledgement side. */
 	cache_aligned struct spin ack_lock;
 	_Atomic uint32_t acked_hint; /* newest piggybacked acknowledgement */
+	uint32_t hint_seen;          /* the one looked at last */
 	uint32_t marks_seen;         /* of the acknowledgement word */
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
 	struct list backlog_qps;     /* hca_qp.backlog_entry; tx_lock */
@@ -660,10 +661,9 @@ static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 		unlikely(idle % SHM_IDLE_POLLS_TO_LOOK == 0) ||
 		unlikely(atomic_load_explicit(&l->backlog,
 					      memory_order_relaxed));
-	return *look ||
-	       ((atomic_load_explicit(&l->acked_hint, memory_order_relaxed) ^
-		 atomic_load_explicit(&l->harvested, memory_order_relaxed)) &
-		SHM_ACK_POS_MASK);
+	return *look || atomic_load_explicit(&l->acked_hint,
+					     memory_order_relaxed) !=
+				l->hint_seen;
 }
 
 /* Is anything to be acknowledged or waiting? */

@@ -859,17 +859,35 @@ static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
 	return ahead <= limit - from;
 }
 
+/*
+ * News that came with a message. Each word is looked at once: where messages go
+ * one way only the last that came stays for ever, and 2^SHM_ACK_POS_BITS slots
+ * later it would be taken for a new one. A word may be ahead of `limit` for a
+ * moment, as a slot is visible before it is counted; it is looked at again.
+ */
+static inline bool carried_news(struct shm_link *l, uint32_t from,
+				uint32_t limit, uint32_t *word, uint32_t *pos)
+{
+	bool good;
+
+	*word = atomic_load_explicit(&l->acked_hint, memory_order_acquire);
+	if (*word == l->hint_seen)
+		return false;
+	good = ack_pos(*word, from, limit, pos);
+	if (good || ((from - *word) & SHM_ACK_POS_MASK) <= SHM_ACK_POS_MASK / 2)
+		l->hint_seen = *word;
+	return good && *pos != from;
+}
+
 /* How far the peer has come, by either way of telling, and whether it marked
  * slots; ack_lock is held. */
 static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
 			     bool look, bool *marks)
 {
-	uint32_t word = atomic_load_explicit(&l->acked_hint,
-					     memory_order_acquire);
-	uint32_t pos;
+	uint32_t word, pos;
 
 	*marks = false;
-	if (ack_pos(word, from, limit, &pos) && pos != from) {
+	if (carried_news(l, from, limit, &word, &pos)) {
 		l->carried = true;
 	} else if (look) {
 		word = atomic_load_explicit(&l->tx->ack.word,

@@ -20,9 +20,15 @@ static const struct side_options deep = {
 	.bytes = 2 * DEPTH * ROOM,
 };
 
+struct positions {
+	uint32_t pos;
+	bool heard; /* of the peer, when it took the slot before that */
+};
+
 /* All of an idle link's own positions, and what it tells the peer of them. */
-static void link_set(struct shm_link *l, uint32_t pos)
+static void link_set(struct shm_link *l, const struct positions *at)
 {
+	uint32_t pos = at->pos;
 	uint32_t word;
 
 	hca_lock(&l->rx_lock);
@@ -31,8 +37,8 @@ static void link_set(struct shm_link *l, uint32_t pos)
 	word = shm_ack_word(pos, l->rx_marks);
 	atomic_store(&l->tx_pos, pos);
 	atomic_store(&l->harvested, pos);
-	atomic_store(&l->acked_hint,
-		     shm_ack_word(pos, l->marks_seen));
+	l->hint_seen = shm_ack_word(at->heard ? pos : 0, l->marks_seen);
+	atomic_store(&l->acked_hint, l->hint_seen);
 	atomic_store(&l->rx_pos, pos);
 	atomic_store(&l->rx_ack, word);
 	atomic_store(&l->rx->ack.word, word);
@@ -52,7 +58,7 @@ static int links_set(struct end *e, void *arg)
 			continue;
 		if (shm_outstanding(l))
 			return -1;
-		link_set(l, *(uint32_t *)arg);
+		link_set(l, arg);
 		count++;
 	}
 	return count;
@@ -162,16 +168,21 @@ static void bursts(struct pair *p, uint64_t count)
 }
 
 /* Both directions of all links end up there. */
-static void set_links(struct pair *p, uint32_t pos)
+static void set_links_as(struct pair *p, uint32_t pos, bool heard)
 {
-	uint32_t note = pos;
+	struct positions note = { pos, heard };
 
-	exchange(p, 2);
 	/* Datagrams and faults would be outstanding without a completion; here
 	 * all that was sent is complete on both sides. */
 	expect(side_run(&p->a, links_set, &note, sizeof(note)) > 0);
 	if (p->two_processes)
 		expect_eq(side_run(&p->b, links_set, &note, sizeof(note)), 1);
+}
+
+static void set_links(struct pair *p, uint32_t pos)
+{
+	exchange(p, 2);
+	set_links_as(p, pos, true);
 }
 
 static void positions_in_the_rings_wrap(struct pair *p)
@@ -196,6 +207,24 @@ static void positions_of_acknowledgements_wrap(struct pair *p)
 	exchange(p, 1200);
 	set_links(p, 2 * SHM_ACK_POS_MASK - 2 * SHM_SLOTS + 2);
 	bursts(p, 80);
+}
+
+/* Where messages go one way, the last acknowledgement that came with one is as old
+ * as the link. */
+static void an_old_acknowledgement_is_not_taken_for_a_new_one(struct pair *p)
+{
+	p->conn.min_rnr_timer = 1;
+	pair_start(p, &deep);
+	side_recv(&p->b, 1, 0, 8);
+	side_send(&p->a, 1, 0, 8);
+	side_wait_ok(&p->b, RECV_CQ, 1);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	set_links_as(p, SHM_ACK_POS_MASK, false);
+	side_send(&p->a, 2, 0, 8);
+	side_expect_none(&p->a, SEND_CQ); /* nobody has a receive for it */
+	side_recv(&p->b, 2, 0, 8);
+	side_wait_ok(&p->b, RECV_CQ, 2);
+	side_wait_ok(&p->a, SEND_CQ, 2);
 }
 
 static void indices_of_queues_wrap(struct pair *p)
@@ -261,6 +290,7 @@ static void a_queue_grows_across_the_wrap(struct pair *p)
 static const struct test_case cases[] = {
 	CASE(positions_in_the_rings_wrap),
 	CASE(positions_of_acknowledgements_wrap),
+	CASE(an_old_acknowledgement_is_not_taken_for_a_new_one),
 	CASE(indices_of_queues_wrap),
 	CASE(full_queues_are_full_across_the_wrap),
 	CASE(a_queue_grows_across_the_wrap),
