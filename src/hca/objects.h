@@ -161,6 +161,9 @@ struct hca_cq {
 	_Atomic bool overrun; /* for good */
 	bool single_threaded; /* the application says so */
 	struct ibv_wc *ring;
+	/* While the owner of the data path (elide.h) polls the empty queue: where
+	 * it wants the next completion, which then saves the way by the ring. */
+	struct ibv_wc *direct;
 	/* Under channel->lock. */
 	unsigned events_queued;
 	struct list event_entry;
@@ -821,6 +824,11 @@ hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 
 	PROBE(complete, wc->qp_num, wc->wr_id, wc->status, wc->opcode,
 	      wc->byte_len);
+	if (cq->direct) {
+		hca_wc_copy(cq->direct, wc);
+		cq->direct = NULL;
+		return;
+	}
 	hca_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	/* After an overrun the queue stays in error: nothing comes behind a gap. */

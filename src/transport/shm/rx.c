@@ -17,8 +17,7 @@
 
 /* The header of a slot, copied once: the peer may change it under our eyes. */
 struct message {
-	uint8_t op, flags;
-	uint32_t dst_qpn, src_qpn, length, imm, psn;
+	struct shm_header h;
 	struct shm_extent x; /* SHM_IN_DATA: copied once, too */
 	struct shm_slot *slot;
 	bool marked; /* the sender has to act, even if it does not poll */
@@ -130,7 +129,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 {
 	struct shm_pull pull[SHM_PULL_MAX];
 	struct iovec local[HCA_MAX_SGE], remote[SHM_PULL_MAX];
-	uint64_t left = m->length;
+	uint64_t left = m->h.length;
 	int n, r = 0;
 
 	shm_copy_once(pull, m->slot->payload, sizeof(pull));
@@ -144,10 +143,10 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	}
 	if (left)
 		return -EBADMSG;
-	n = scatter_iov(qp, e, 0, m->length, true, local);
+	n = scatter_iov(qp, e, 0, m->h.length, true, local);
 	if (n < 0)
 		return n;
-	switch (shm_access_copy(l, true, local, n, remote, r, m->length)) {
+	switch (shm_access_copy(l, true, local, n, remote, r, m->h.length)) {
 	case 0:
 		return 0;
 	case -EPERM:
@@ -164,14 +163,14 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 static int place(struct shm_link *l, struct hca_qp *qp,
 		 const struct hca_rwqe *e, const struct message *m)
 {
-	if (m->op == SHM_WRITE_IMM || m->length == 0)
+	if (m->h.op == SHM_WRITE_IMM || m->h.length == 0)
 		return 0;
-	if (m->flags & SHM_PULL)
+	if (m->h.flags & SHM_PULL)
 		return pull_in(l, qp, e, m);
-	if (!(m->flags & SHM_IN_DATA)) {
-		if (m->length > SHM_SLOT_PAYLOAD)
+	if (!(m->h.flags & SHM_IN_DATA)) {
+		if (m->h.length > SHM_SLOT_PAYLOAD)
 			return -EBADMSG;
-		return copy_in(qp, e, 0, m->slot->payload, m->length);
+		return copy_in(qp, e, 0, m->slot->payload, m->h.length);
 	}
 	return copy_in(qp, e, m->x.at, l->rx->data + m->x.offset, m->x.length);
 }
@@ -185,21 +184,21 @@ static bool take_extent(struct message *m)
 {
 	struct shm_extent *x = &m->x;
 	/* A WRITE or READ for us to carry out is cut like a SEND. */
-	bool send = m->op == SHM_SEND || m->op == SHM_SEND_IMM ||
-		    m->op == SHM_SEND_INV || m->op == SHM_WRITE ||
-		    m->op == SHM_WRITE_DATA_IMM || m->op == SHM_READ;
-	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+	bool send = m->h.op == SHM_SEND || m->h.op == SHM_SEND_IMM ||
+		    m->h.op == SHM_SEND_INV || m->h.op == SHM_WRITE ||
+		    m->h.op == SHM_WRITE_DATA_IMM || m->h.op == SHM_READ;
+	bool datagram = m->h.op == SHM_DATAGRAM || m->h.op == SHM_DATAGRAM_IMM;
 
-	if (!(m->flags & SHM_IN_DATA))
-		return send && !(m->flags & SHM_MORE);
+	if (!(m->h.flags & SHM_IN_DATA))
+		return send && !(m->h.flags & SHM_MORE);
 	shm_copy_once(x, m->slot->payload, sizeof(*x));
-	if ((m->flags & SHM_PULL) || !(send || datagram) ||
+	if ((m->h.flags & SHM_PULL) || !(send || datagram) ||
 	    x->offset > SHM_DATA_BYTES || x->length > SHM_DATA_BYTES - x->offset ||
-	    x->at > m->length || x->length > m->length - x->at)
+	    x->at > m->h.length || x->length > m->h.length - x->at)
 		return false;
-	if (m->flags & SHM_MORE)
-		return send && x->length > 0 && x->at + x->length < m->length;
-	return x->at + x->length == m->length && (send || x->at == 0);
+	if (m->h.flags & SHM_MORE)
+		return send && x->length > 0 && x->at + x->length < m->h.length;
+	return x->at + x->length == m->h.length && (send || x->at == 0);
 }
 
 /*
@@ -222,25 +221,25 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	struct ibv_wc wc = {
 		.wr_id = e->wr_id,
 		.status = status,
-		.opcode = m->op == SHM_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM :
+		.opcode = m->h.op == SHM_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM :
 						   IBV_WC_RECV,
-		.byte_len = m->length,
+		.byte_len = m->h.length,
 		.qp_num = qp->ibv.qp_num,
-		.src_qp = m->src_qpn,
-		.wc_flags = wc_flags[m->op],
+		.src_qp = m->h.src_qpn,
+		.wc_flags = wc_flags[m->h.op],
 	};
 
 	/* Or the key that was invalidated. */
 	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
-		wc.imm_data = m->imm;
+		wc.imm_data = m->h.imm;
 	if (unlikely(wc.wc_flags & IBV_WC_GRH))
-		wc.sl = m->flags & SHM_IPV4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6;
+		wc.sl = m->h.flags & SHM_IPV4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6;
 	if (likely(status == IBV_WC_SUCCESS))
-		HCA_COUNT_RECEIVED(qp, m->op == SHM_WRITE_IMM, m->length);
+		HCA_COUNT_RECEIVED(qp, m->h.op == SHM_WRITE_IMM, m->h.length);
 	else
 		HCA_COUNT_RARE(qp, RX_ERRORS, 1);
 	hca_recv_done(qp);
-	hca_cq_push(qp->recv_cq, &wc, m->flags & SHM_SOLICITED);
+	hca_cq_push(qp->recv_cq, &wc, m->h.flags & SHM_SOLICITED);
 }
 
 /* A receive that failed on our side: completion with error, QP to ERR. */
@@ -257,14 +256,14 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 {
 	struct hca_rwqe *e;
 
-	if (unlikely(m->length < HCA_GRH_BYTES ||
-		     m->length > HCA_GRH_BYTES + HCA_UD_MTU ||
-		     m->src_qpn > HCA_PSN_MASK)) {
+	if (unlikely(m->h.length < HCA_GRH_BYTES ||
+		     m->h.length > HCA_GRH_BYTES + HCA_UD_MTU ||
+		     m->h.src_qpn > HCA_PSN_MASK)) {
 		shm_link_violation(l, "malformed datagram");
 		return;
 	}
 	/* Wrong Q_Key or no receive posted: dropped silently (9.8.3, 9.6.1). */
-	if (qp->ibv.qp_type != IBV_QPT_UD || m->psn != qp->attr.qkey) {
+	if (qp->ibv.qp_type != IBV_QPT_UD || m->h.psn != qp->attr.qkey) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
@@ -275,7 +274,7 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
-	if (m->length > room_of(e)) {
+	if (m->h.length > room_of(e)) {
 		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
 		return;
 	}
@@ -301,15 +300,15 @@ static bool expected(struct shm_link *l, struct hca_qp *qp,
 		     const struct message *m)
 {
 	/* From the one it is connected to, by the same service (9.6.1). */
-	if (unlikely(!shm_from_peer(qp, l, m->src_qpn) ||
-		     !(m->flags & SHM_UNRELIABLE) !=
+	if (unlikely(!shm_from_peer(qp, l, m->h.src_qpn) ||
+		     !(m->h.flags & SHM_UNRELIABLE) !=
 			     (qp->ibv.qp_type != IBV_QPT_UC)))
 		return false;
 	/* UC: a message that starts is taken, whatever was lost before it. */
 	if (qp->ibv.qp_type == IBV_QPT_UC && m->x.at == 0)
-		atomic_store_explicit(&qp->rx_psn, m->psn & HCA_PSN_MASK,
+		atomic_store_explicit(&qp->rx_psn, m->h.psn & HCA_PSN_MASK,
 				      memory_order_relaxed);
-	return m->psn == atomic_load_explicit(&qp->rx_psn,
+	return m->h.psn == atomic_load_explicit(&qp->rx_psn,
 					      memory_order_relaxed) &&
 	       (m->x.at == 0 || m->x.at == qp->rx_offset);
 }
@@ -324,23 +323,23 @@ static inline bool receive_plain(struct shm_link *l, struct hca_qp *qp,
 	struct hca_rwqe *e;
 	void *to;
 
-	if (unlikely(m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE |
+	if (unlikely(m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE |
 				 SHM_UNRELIABLE) ||
-		     m->length > SHM_SLOT_PAYLOAD ||
+		     m->h.length > SHM_SLOT_PAYLOAD ||
 		     qp->ibv.qp_type != IBV_QPT_RC ||
-		     !shm_from_peer(qp, l, m->src_qpn) ||
-		     m->psn != atomic_load_explicit(&qp->rx_psn,
+		     !shm_from_peer(qp, l, m->h.src_qpn) ||
+		     m->h.psn != atomic_load_explicit(&qp->rx_psn,
 						    memory_order_relaxed)))
 		return false;
 	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
-	if (unlikely(!e || e->num_sge != 1 || m->length > e->sge[0].length))
+	if (unlikely(!e || e->num_sge != 1 || m->h.length > e->sge[0].length))
 		goto other;
 	to = hca_sge_resolve(qp->recv_pd, &e->sge[0], IBV_ACCESS_LOCAL_WRITE);
 	if (unlikely(!to))
 		goto other;
-	memcpy(to, m->slot->payload, m->length);
-	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+	memcpy(to, m->slot->payload, m->h.length);
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
 	hca_unlock(&qp->recv->consume_lock);
@@ -355,7 +354,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 			    struct message *m)
 {
 	struct hca_rwqe *e;
-	uint32_t bytes = m->length;
+	uint32_t bytes = m->h.length;
 	int ret;
 
 	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(l, qp, m)) {
@@ -371,7 +370,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
 		return;
 	}
-	if (unlikely(m->op != SHM_WRITE_IMM && bytes > room_of(e))) {
+	if (unlikely(m->h.op != SHM_WRITE_IMM && bytes > room_of(e))) {
 		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_INVALID, 0);
 		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
@@ -394,7 +393,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 			shm_link_violation(l, "malformed message");
 		return;
 	}
-	if (unlikely(m->flags & SHM_MORE)) {
+	if (unlikely(m->h.flags & SHM_MORE)) {
 		qp->rx_offset = m->x.at + m->x.length;
 		hca_recv_keep(qp);
 		hca_unlock(&qp->recv->consume_lock);
@@ -403,12 +402,12 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	qp->rx_offset = 0;
 	/* No NAK for a key that is not to be invalidated: the sender gets no
 	 * answer from a QP that is in error (9.9.6.3, class J). */
-	if (unlikely(m->op == SHM_SEND_INV && hca_key_invalidate(qp, m->imm))) {
+	if (unlikely(m->h.op == SHM_SEND_INV && hca_key_invalidate(qp, m->h.imm))) {
 		mark(m, SHM_DROPPED, 0);
 		receive_failed(qp, e, m, IBV_WC_MW_BIND_ERR);
 		return;
 	}
-	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
 	hca_unlock(&qp->recv->consume_lock);
@@ -443,13 +442,13 @@ static void receive_request(struct shm_link *l, struct hca_qp *qp,
 	enum ibv_wc_status status;
 	struct shm_extent part = m->x;
 
-	if (qp->ibv.qp_type == IBV_QPT_UD || (m->op == SHM_READ && !reliable) ||
+	if (qp->ibv.qp_type == IBV_QPT_UD || (m->h.op == SHM_READ && !reliable) ||
 	    !expected(l, qp, m)) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
-	status = shm_request_execute(l, qp, m->slot, m->op, m->flags, m->length,
+	status = shm_request_execute(l, qp, m->slot, m->h.op, m->h.flags, m->h.length,
 				     &part);
 	if (unlikely(status == IBV_WC_GENERAL_ERR)) {
 		mark(m, SHM_INVALID, 0);
@@ -463,17 +462,17 @@ static void receive_request(struct shm_link *l, struct hca_qp *qp,
 			refuse_access(qp, status);
 		return;
 	}
-	if (m->flags & SHM_MORE) {
+	if (m->h.flags & SHM_MORE) {
 		qp->rx_offset = part.at + part.length;
 		return;
 	}
-	if (m->op == SHM_WRITE_DATA_IMM) {
-		m->op = SHM_WRITE_IMM;
+	if (m->h.op == SHM_WRITE_DATA_IMM) {
+		m->h.op = SHM_WRITE_IMM;
 		receive_message(l, qp, m);
 		return;
 	}
 	qp->rx_offset = 0;
-	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 }
 
@@ -489,7 +488,7 @@ static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
-	status = shm_atomic_execute(qp, m->slot, m->op == SHM_COMPARE_SWAP);
+	status = shm_atomic_execute(qp, m->slot, m->h.op == SHM_COMPARE_SWAP);
 	if (unlikely(status != IBV_WC_SUCCESS)) {
 		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark_refused(m, status);
@@ -497,20 +496,18 @@ static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	HCA_COUNT_RARE(qp, RX_ATOMICS, 1);
-	atomic_store_explicit(&qp->rx_psn, (m->psn + 1) & HCA_PSN_MASK,
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
 }
 
 /* What is addressed to an XRC SRQ, as a message to one QP. NULL: not accepted. */
 static struct hca_qp *xrc_responder(struct shm_link *l, struct message *m)
 {
-	struct shm_xrc_header h = shm_xrc_header(m->dst_qpn, m->src_qpn, m->psn);
+	struct shm_xrc_header h = shm_xrc_header(m->h.dst_qpn, m->h.src_qpn, m->h.psn);
 
-	m->src_qpn = h.src_qpn;
-	m->psn = h.psn;
-	return shm_xrc_responder(l, &h, m->flags & SHM_XRC_FIRST,
-				 atomic_load_explicit(&m->slot->timer,
-						      memory_order_relaxed));
+	m->h.src_qpn = h.src_qpn;
+	m->h.psn = h.psn;
+	return shm_xrc_responder(l, &h, m->h.flags & SHM_XRC_FIRST, m->h.timer);
 }
 
 struct delivery {
@@ -527,7 +524,7 @@ static void deliver_copy(struct hca_qp *qp, void *arg)
 	if (state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
 	    state != IBV_QPS_SQD && state != IBV_QPS_SQE)
 		return;
-	if (qp->no_self_multicast && m.src_qpn == qp->ibv.qp_num)
+	if (qp->no_self_multicast && m.h.src_qpn == qp->ibv.qp_num)
 		return;
 	receive_datagram(d->link, qp, &m);
 }
@@ -540,13 +537,13 @@ static void receive_multicast(struct shm_link *l, struct message *m)
 	union ibv_gid group;
 	const uint8_t *from = m->slot->payload;
 
-	if (((m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
+	if (((m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
 	     !take_extent(m)) ||
-	    m->length < sizeof(grh)) {
+	    m->h.length < sizeof(grh)) {
 		shm_link_violation(l, "malformed datagram");
 		return;
 	}
-	if (m->flags & SHM_IN_DATA)
+	if (m->h.flags & SHM_IN_DATA)
 		from = l->rx->data + m->x.offset;
 	shm_copy_once(grh, from, sizeof(grh));
 	if (hca_grh_destination(grh, &group))
@@ -558,13 +555,13 @@ static void receive_multicast(struct shm_link *l, struct message *m)
 static __attribute__((noinline, cold)) struct hca_qp *
 other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	bool datagram = m->op == SHM_DATAGRAM || m->op == SHM_DATAGRAM_IMM;
+	bool datagram = m->h.op == SHM_DATAGRAM || m->h.op == SHM_DATAGRAM_IMM;
 
-	if (datagram && m->dst_qpn == HCA_QPN_MULTICAST) {
+	if (datagram && m->h.dst_qpn == HCA_QPN_MULTICAST) {
 		receive_multicast(l, m);
 		return NULL;
 	}
-	if (!datagram && (m->flags & SHM_XRC)) {
+	if (!datagram && (m->h.flags & SHM_XRC)) {
 		qp = xrc_responder(l, m);
 		if (qp)
 			return qp;
@@ -581,7 +578,7 @@ other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 static bool receives_in(struct shm_link *l, struct hca_qp *qp,
 			enum ibv_qp_state state, const struct message *m)
 {
-	if (state == IBV_QPS_RTR && shm_from_peer(qp, l, m->src_qpn))
+	if (state == IBV_QPS_RTR && shm_from_peer(qp, l, m->h.src_qpn))
 		hca_qp_established(qp);
 	return state == IBV_QPS_RTR || state == IBV_QPS_SQD ||
 	       state == IBV_QPS_SQE;
@@ -591,13 +588,13 @@ static bool receives_in(struct shm_link *l, struct hca_qp *qp,
 static __attribute__((noinline)) void
 dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	if ((m->flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
+	if ((m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
 	    !take_extent(m)) {
 		mark(m, SHM_INVALID, 0);
 		shm_link_violation(l, "malformed message");
 		return;
 	}
-	switch (m->op) {
+	switch (m->h.op) {
 	case SHM_SEND:
 	case SHM_SEND_IMM:
 	case SHM_SEND_INV:
@@ -620,9 +617,9 @@ dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	case SHM_ACCESS_FAULT:
 		if ((qp->ibv.qp_type != IBV_QPT_RC &&
 		     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
-		    !shm_from_peer(qp, l, m->src_qpn))
+		    !shm_from_peer(qp, l, m->h.src_qpn))
 			break;
-		refuse_access(qp, (enum ibv_wc_status)m->imm);
+		refuse_access(qp, (enum ibv_wc_status)m->h.imm);
 		break;
 	default:
 		shm_link_violation(l, "unknown message kind");
@@ -632,13 +629,13 @@ dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
 
 static inline void dispatch(struct shm_link *l, struct message *m)
 {
-	struct hca_qp *qp = hca_qp_find(m->dst_qpn);
+	struct hca_qp *qp = hca_qp_find(m->h.dst_qpn);
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
 	if (unlikely(state != IBV_QPS_RTS && !receives_in(l, qp, state, m)))
 		qp = other_destination(l, qp, m);
 	if (likely(qp) &&
-	    unlikely((m->op != SHM_SEND && m->op != SHM_SEND_IMM) ||
+	    unlikely((m->h.op != SHM_SEND && m->h.op != SHM_SEND_IMM) ||
 		      !receive_plain(l, qp, m)))
 		dispatch_other(l, qp, m);
 }
@@ -655,24 +652,15 @@ bool shm_receive(struct shm_link *l)
 		return false;
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
 	while (pos - start < BUDGET && (s = shm_slot_ready(l, pos))) {
-		/* Read once and no more: the compiler must not, either. */
-		const volatile struct shm_slot *v = s;
-		struct message m = {
-			.op = v->op,
-			.flags = v->flags,
-			.dst_qpn = v->dst_qpn,
-			.src_qpn = v->src_qpn,
-			.length = v->length,
-			.imm = v->imm,
-			.psn = v->psn,
-			.slot = s,
-		};
+		struct message m = { .slot = s };
+		uint32_t ack;
 
-		atomic_store_explicit(&l->acked_hint, v->ack,
+		shm_slot_read(s, &m.h, &ack);
+		atomic_store_explicit(&l->acked_hint, ack,
 				      memory_order_release);
-		PROBE(receive, m.dst_qpn, m.src_qpn, m.psn, m.length, m.op);
+		PROBE(receive, m.h.dst_qpn, m.h.src_qpn, m.h.psn, m.h.length, m.h.op);
 		dispatch(l, &m);
-		kick |= m.marked || (m.flags & SHM_KICK_ON_ACK);
+		kick |= m.marked || (m.h.flags & SHM_KICK_ON_ACK);
 		l->rx_marks += m.marked;
 		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_relaxed);
 		atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks),

@@ -36,157 +36,14 @@
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/region.h"
+#include "transport/shm/ring.h"
 
-#define SHM_SLOTS 512u
-#define SHM_SLOT_BYTES 128
-#define SHM_SLOT_PAYLOAD 96
-#define SHM_DATA_BYTES (1u << 20)
-#define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
 #define SHM_LINKS 1024
 /* Who announces for so long that it copies has stopped in the middle of it, or
  * lies: it is not waited for any more. */
 #define SHM_FENCE_LIMIT_NS UINT64_C(10000000000)
 
-enum shm_op {
-	SHM_SEND = 1,
-	SHM_SEND_IMM,
-	SHM_WRITE_IMM,  /* the data are in place already */
-	SHM_DATAGRAM,
-	SHM_DATAGRAM_IMM,
-	SHM_COMPARE_SWAP,
-	SHM_FETCH_ADD,
-	SHM_SEND_INV,   /* imm: the key to be invalidated */
-	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
-	SHM_WRITE,      /* carried out by the receiver: struct shm_request */
-	SHM_WRITE_DATA_IMM, /* likewise, and consumes a receive */
-	SHM_READ,
-};
-
-enum shm_flags {
-	SHM_SOLICITED = 1 << 0,
-	SHM_KICK_ON_ACK = 1 << 1, /* somebody sleeps until this is acknowledged */
-	SHM_IN_DATA = 1 << 2,     /* struct shm_extent in the payload */
-	SHM_PULL = 1 << 3,        /* struct shm_pull in the payload */
-	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
-	SHM_XRC = 1 << 5,         /* to an XRC SRQ, see shm_xrc_header() */
-	SHM_XRC_FIRST = 1 << 6,   /* none of its QP is on the way before it */
-	SHM_UNRELIABLE = 1 << 7,  /* of an unreliable connection */
-	SHM_IPV4 = SHM_XRC,       /* datagrams, which are never XRC: of IPv4 */
-};
-
-/* Marks of the receiver in a slot. */
-enum shm_status {
-	SHM_OK,
-	SHM_RNR,          /* no receive posted; `timer` says how long to wait */
-	SHM_DROPPED,      /* no such QP, not ready, or out of sequence */
-	SHM_INVALID,      /* NAK invalid request */
-	SHM_REMOTE_ERROR, /* NAK remote operational error */
-	SHM_REMOTE_ACCESS, /* NAK remote access error */
-	SHM_NO_PULL,      /* the receiver cannot read the sender's memory */
-	SHM_LOCAL_FAULT,  /* never in a slot: the initiator's buffer is refused */
-};
-
-struct shm_slot {
-	_Atomic uint32_t tag; /* lap of the ring; written last */
-	uint8_t op;
-	uint8_t flags;
-	_Atomic uint8_t status; /* enum shm_status, by the receiver */
-	_Atomic uint8_t timer;  /* RNR timer code, by the receiver */
-	uint32_t dst_qpn;
-	uint32_t src_qpn;
-	uint32_t length;        /* of the message */
-	uint32_t imm;
-	uint32_t psn;           /* datagram: Q_Key */
-	uint32_t ack;           /* of the other direction, see struct shm_ack */
-	uint8_t payload[SHM_SLOT_PAYLOAD];
-};
-
-/*
- * Of an XRC message: its destination is the SRQ, and the target QP's number stands
- * in the upper bytes of three words that have 24 bits. `timer` says how long a
- * sender is to wait for a receive, as the target QP has it.
- */
-struct shm_xrc_header {
-	uint32_t srqn, src_qpn, psn, target_qpn;
-};
-
-static inline struct shm_xrc_header shm_xrc_header(uint32_t dst, uint32_t src,
-						   uint32_t psn)
-{
-	return (struct shm_xrc_header){
-		.srqn = dst & HCA_PSN_MASK,
-		.src_qpn = src & HCA_PSN_MASK,
-		.psn = psn & HCA_PSN_MASK,
-		.target_qpn = dst >> 24 | src >> 24 << 8 | psn >> 24 << 16,
-	};
-}
-
-struct shm_extent {
-	uint32_t offset; /* in the data area */
-	uint32_t length;
-	uint32_t at;     /* of this fragment in the message */
-};
-
-struct shm_pull {
-	uint64_t addr;
-	uint64_t length;
-};
-/*
- * A WRITE or READ, or a part of one, for the target to carry out. The part's data
- * are, or will be, in the data area of the initiator's direction (SHM_IN_DATA) or
- * behind this structure.
- */
-struct shm_request {
-	struct shm_extent part; /* as for a message in fragments */
-	uint32_t rkey;
-	uint64_t remote_addr;   /* of the whole */
-};
-#define SHM_REQUEST_PAYLOAD (SHM_SLOT_PAYLOAD - sizeof(struct shm_request))
-
-/* An ATOMIC request; the responder fills in the result. */
-struct shm_atomic {
-	uint64_t remote_addr, compare_add, swap, result;
-	uint32_t rkey;
-};
-#define SHM_PULL_MAX (SHM_SLOT_PAYLOAD / sizeof(struct shm_pull))
-
-/*
- * Written by the receiver of a direction, read by its sender. Traffic in the
- * other direction carries the same word (shm_slot.ack), so that in a ping-pong
- * nobody needs to look here.
- *
- * The word: slots passed, free running, and above it how many of them were ever
- * marked. A sender that finds no new mark does not look at the slots again,
- * whose lines the receiver has.
- */
-struct shm_ack {
-	cache_aligned _Atomic uint32_t word;
-	_Atomic uint32_t pulls; /* the receiver can read the sender's memory */
-};
-#define SHM_ACK_POS_BITS 22
-#define SHM_ACK_POS_MASK ((1u << SHM_ACK_POS_BITS) - 1)
-_Static_assert((1u << (32 - SHM_ACK_POS_BITS)) > SHM_SLOTS,
-	       "a ring full of marks is seen as a change");
-
-static inline uint32_t shm_ack_word(uint32_t pos, uint32_t marks)
-{
-	return (pos & SHM_ACK_POS_MASK) | marks << SHM_ACK_POS_BITS;
-}
-
-struct shm_direction {
-	struct shm_ack ack;
-	cache_aligned struct shm_slot slots[SHM_SLOTS];
-	uint8_t data[SHM_DATA_BYTES] __attribute__((aligned(4096)));
-};
-
-struct shm_area {
-	struct shm_direction dir[2]; /* connector to acceptor, and back */
-};
-
 _Static_assert(SHM_LINKS <= HCA_LINKS, "all links can be shown");
-_Static_assert(sizeof(struct shm_slot) == SHM_SLOT_BYTES, "slot size");
-_Static_assert(offsetof(struct shm_slot, payload) == 32, "slot header");
-_Static_assert(sizeof(struct shm_ack) == CACHE_LINE, "one line");
 
 enum shm_link_state {
 	SHM_LINK_FREE,
@@ -418,18 +275,9 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
 
 /* ---- tx.c ---- */
 void shm_transmit(struct hca_qp *qp);
-void shm_posted(struct hca_qp *qp);
-/* Works off acknowledgements; true if there were any. `look`: in the peer's
- * line too, which costs a cache miss when the peer has just written it.
- * ack_lock is held. */
-bool shm_harvest(struct shm_link *l, bool look);
-/* Works off what a peer that has ended acknowledged. */
-void shm_harvest_rest(struct shm_link *l);
+
 /* The QP tries again when the link has moved on. sq_lock is held. */
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
-/* Lets the QPs of a list that was taken from a link try again. The caller sees
- * to it that none of them is forgotten meanwhile. */
-void shm_backlog_run(struct list *waiting);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
 void shm_kick(struct shm_link *l);
 /* Behind a request that the peer has to carry out: wakes it if nobody else would. */
@@ -449,11 +297,24 @@ int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_swqe *e);
 
+/* ---- ack.c ---- */
+/* After posting: keeps a ring from filling up while nobody polls. */
+void shm_posted(struct hca_qp *qp);
+/* Works off acknowledgements; true if there were any. `look`: in the peer's
+ * line too, which costs a cache miss when the peer has just written it.
+ * ack_lock is held. */
+bool shm_harvest(struct shm_link *l, bool look);
+/* Works off what a peer that has ended acknowledged. */
+void shm_harvest_rest(struct shm_link *l);
+/* Lets the QPs of a list that was taken from a link try again. The caller sees
+ * to it that none of them is forgotten meanwhile. */
+void shm_backlog_run(struct list *waiting);
+
 /* ---- xrc_tx.c ---- */
 void shm_transmit_xrc(struct hca_qp *qp);
 /* The addresses of an XRC message; tx_lock is held. */
 void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
-		     struct shm_slot *slot);
+		     const struct shm_slot *slot, struct shm_header *h);
 /* The SRQ's side refused a message: tells the target QP's. sq_lock is held. */
 void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
 		     enum ibv_wc_status status);
@@ -568,6 +429,13 @@ static inline bool shm_reaches_us(const struct shm_link *l)
 }
 
 /* ---- onesided.c ---- */
+static inline bool shm_is_rdma(const struct hca_swqe *e)
+{
+	return e->opcode == IBV_WR_RDMA_WRITE ||
+	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	       e->opcode == IBV_WR_RDMA_READ;
+}
+
 static inline bool shm_takes_data(const struct hca_swqe *e)
 {
 	return e->opcode == IBV_WR_RDMA_READ || hca_is_atomic(e->opcode);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sending side of a link: send queue entries into slots, and
- * acknowledgements back into completions.
+ * The sending side of a link: send queue entries into slots.
  *
  * shm_transmit() is called with the QP's sq_lock held, from posting, from
  * acknowledgements of the same QP, or from the backlog. It never waits: what
@@ -18,18 +17,16 @@
 #include "util/log.h"
 #include "util/probe.h"
 
-#define IDLE_POLLS_TO_KICK 4096
-#define IDLE_POLLS_TO_KICK_TARGET (SHM_IDLE_POLLS_WHEN_CARRIED + 8)
-#define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 /* A peer that takes nothing in for so long does not hold up the datagrams to
  * others. */
 #define FULL_LIMIT_NS NSEC_PER_SEC
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
 
-/* A slot being written; the tag makes it visible. */
+/* A slot being written; its header makes it visible. */
 struct slot_writer {
 	struct shm_slot *slot;
+	struct shm_header header;
 	uint32_t pos;
 	uint32_t data_end;
 };
@@ -63,16 +60,13 @@ static inline void slot_publish_as(struct shm_link *l, struct slot_writer *w,
 		.index = index,
 		.epoch = qp ? qp->tx_epoch : 0,
 		.last = last,
-		.atomic = w->slot->op == SHM_COMPARE_SWAP ||
-			  w->slot->op == SHM_FETCH_ADD,
+		.atomic = w->header.op == SHM_COMPARE_SWAP ||
+			  w->header.op == SHM_FETCH_ADD,
 		.read = read,
 		.data_end = w->data_end,
 	};
 	l->data_head = w->data_end;
-	w->slot->ack = ack;
-	atomic_store_explicit(&w->slot->status, SHM_OK, memory_order_relaxed);
-	atomic_store_explicit(&w->slot->tag, lap_of(w->pos),
-			      memory_order_release);
+	shm_slot_write(w->slot, &w->header, ack, lap_of(w->pos));
 	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
 }
 
@@ -158,19 +152,30 @@ static inline bool gather_check(const struct hca_qp *qp,
 	return true;
 }
 
-static inline bool is_reliable(const struct hca_qp *qp)
-{
-	return qp->ibv.qp_type != IBV_QPT_UC;
-}
-
 static inline uint8_t flags_of(const struct hca_qp *qp,
 			       const struct hca_swqe *e)
 {
 	return (uint8_t)((e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
-			 (is_reliable(qp) ? 0 : SHM_UNRELIABLE) |
-			 ((e->flags & HCA_SWQE_SIGNALED) && is_reliable(qp) &&
+			 (shm_is_reliable(qp) ? 0 : SHM_UNRELIABLE) |
+			 ((e->flags & HCA_SWQE_SIGNALED) && shm_is_reliable(qp) &&
 					  qp->send_cq->ex.channel ?
 				  SHM_KICK_ON_ACK : 0));
+}
+
+/* Of a message of a connected QP. */
+static inline struct shm_header header_of(const struct hca_qp *qp,
+					  const struct hca_swqe *e, uint8_t op,
+					  unsigned flags)
+{
+	return (struct shm_header){
+		.op = op,
+		.flags = (uint8_t)(flags | flags_of(qp, e)),
+		.dst_qpn = qp->attr.dest_qp_num,
+		.src_qpn = qp->ibv.qp_num,
+		.length = e->length,
+		.imm = e->imm,
+		.psn = qp->tx_psn,
+	};
 }
 
 static const uint8_t ops[] = {
@@ -181,14 +186,6 @@ static const uint8_t ops[] = {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = SHM_FETCH_ADD,
 	[IBV_WR_SEND_WITH_INV] = SHM_SEND_INV,
 };
-
-static inline bool is_onesided(const struct hca_swqe *e)
-{
-	return e->opcode == IBV_WR_RDMA_WRITE ||
-	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-	       e->opcode == IBV_WR_RDMA_READ ||
-	       unlikely(hca_is_atomic(e->opcode));
-}
 
 /* False when the receiver cannot be told a plain address for each piece. */
 static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
@@ -207,7 +204,6 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 		};
 	}
 	memcpy(slot->payload, pull, sizeof(pull));
-	slot->flags |= SHM_PULL;
 	return true;
 }
 
@@ -227,14 +223,12 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 {
 	struct slot_writer w;
 	struct shm_slot *s;
-	bool last = true;
+	unsigned flags = 0;
 	uint32_t length = e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? 0 : e->length;
 
 	if (unlikely(!slot_open(l, &w)))
 		return -EAGAIN;
 	s = w.slot;
-	s->op = ops[e->opcode];
-	s->flags = flags_of(qp, e);
 	if (unlikely(hca_is_atomic(e->opcode))) {
 		if (!qp->attr.max_rd_atomic)
 			return -EPERM;
@@ -245,9 +239,9 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	} else if (length > hca_settings.shm_eager_bytes &&
 		   !qp->tx_offset && may_pull(l) &&
 		   /* Inline data have none, and stay only here. */
-		   e->num_sge - 1u < SHM_PULL_MAX && is_reliable(qp) &&
+		   e->num_sge - 1u < SHM_PULL_MAX && shm_is_reliable(qp) &&
 		   likely(put_pull(qp, e, s))) {
-		/* Nothing else to be written. */
+		flags = SHM_PULL;
 	} else {
 		struct shm_extent x = {
 			.at = qp->tx_offset,
@@ -260,22 +254,20 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 				     l->tx->data + x.offset)))
 			return -EFAULT;
 		memcpy(s->payload, &x, sizeof(x));
-		s->flags |= SHM_IN_DATA;
-		last = x.at + x.length == length;
-		if (!last)
-			s->flags |= SHM_MORE;
-		qp->tx_offset = last ? 0 : x.at + x.length;
+		qp->tx_offset = x.at + x.length;
+		flags = SHM_IN_DATA;
+		if (qp->tx_offset < length)
+			flags |= SHM_MORE;
+		else
+			qp->tx_offset = 0;
 	}
-	s->dst_qpn = qp->attr.dest_qp_num;
-	s->src_qpn = qp->ibv.qp_num;
-	s->length = e->length;
-	s->imm = e->imm;
-	s->psn = qp->tx_psn;
+	w.header = header_of(qp, e, ops[e->opcode], flags);
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
 	      e->length, e->opcode);
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
-		shm_xrc_address(qp, e, s);
-	slot_publish(l, &w, is_reliable(qp) ? qp : NULL, index, last);
+		shm_xrc_address(qp, e, s, &w.header);
+	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index,
+		     !(flags & SHM_MORE));
 	return 0;
 }
 
@@ -309,21 +301,17 @@ put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	memcpy(w.slot->payload, &q, sizeof(q));
 	last = q.part.at + q.part.length == e->length;
 	qp->tx_offset = last ? 0 : q.part.at + q.part.length;
-	w.slot->op = read ? SHM_READ :
-		     e->opcode == IBV_WR_RDMA_WRITE ? SHM_WRITE :
-						      SHM_WRITE_DATA_IMM;
-	w.slot->flags = (uint8_t)(flags_of(qp, e) | (in_data ? SHM_IN_DATA : 0) |
-				  (last ? 0 : SHM_MORE));
-	w.slot->dst_qpn = qp->attr.dest_qp_num;
-	w.slot->src_qpn = qp->ibv.qp_num;
-	w.slot->length = e->length;
-	w.slot->imm = e->imm;
-	w.slot->psn = qp->tx_psn;
+	w.header = header_of(qp, e,
+			     read ? SHM_READ :
+			     e->opcode == IBV_WR_RDMA_WRITE ? SHM_WRITE :
+							      SHM_WRITE_DATA_IMM,
+			     (in_data ? SHM_IN_DATA : 0u) |
+				     (last ? 0u : SHM_MORE));
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
 	      e->length, e->opcode);
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
-		shm_xrc_address(qp, e, w.slot);
-	slot_publish_as(l, &w, is_reliable(qp) ? qp : NULL, index, last, read);
+		shm_xrc_address(qp, e, w.slot, &w.header);
+	slot_publish_as(l, &w, shm_is_reliable(qp) ? qp : NULL, index, last, read);
 	return 0;
 }
 
@@ -340,34 +328,34 @@ int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 {
 	uint32_t length = HCA_GRH_BYTES + e->length;
 	struct slot_writer w;
-	struct shm_slot *s;
 	uint8_t *to;
 
 	if (unlikely(!slot_open(l, &w)))
 		return -EAGAIN;
-	s = w.slot;
-	s->op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM;
-	s->flags = (e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
-		   (hca_ah_is_ipv4(e->ud.ah) ? SHM_IPV4 : 0);
-	to = s->payload;
+	w.header = (struct shm_header){
+		.op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM,
+		.flags = (e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
+			 (hca_ah_is_ipv4(e->ud.ah) ? SHM_IPV4 : 0),
+		.dst_qpn = e->ud.qpn,
+		.src_qpn = qp->ibv.qp_num,
+		.length = length,
+		.imm = e->imm,
+		.psn = e->ud.qkey,
+	};
+	to = w.slot->payload;
 	if (length > SHM_SLOT_PAYLOAD) {
 		struct shm_extent x = { .length = length };
 
 		if (!data_room(l, &w, length, &x.offset))
 			return -EAGAIN;
-		memcpy(s->payload, &x, sizeof(x));
-		s->flags |= SHM_IN_DATA;
+		memcpy(w.slot->payload, &x, sizeof(x));
+		w.header.flags |= SHM_IN_DATA;
 		to = l->tx->data + x.offset;
 	}
 	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, to);
 	if (unlikely(!gather(qp, e, 0, e->length, to + HCA_GRH_BYTES)))
 		return -EFAULT;
-	s->dst_qpn = e->ud.qpn;
-	s->src_qpn = qp->ibv.qp_num;
-	s->length = length;
-	s->imm = e->imm;
-	s->psn = e->ud.qkey;
-	PROBE(transmit, s->src_qpn, s->dst_qpn, s->psn, s->length, e->opcode);
+	PROBE(transmit, qp->ibv.qp_num, e->ud.qpn, e->ud.qkey, length, e->opcode);
 	slot_publish(l, &w, NULL, 0, true);
 	return 0;
 }
@@ -440,7 +428,7 @@ bool shm_remote_ready(const struct hca_qp *qp)
 	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
 		       qp->ibv.qp_num &&
 	       (atomic_load_explicit(&r->type, memory_order_relaxed) ==
-		IBV_QPT_UC) == !is_reliable(qp);
+		IBV_QPT_UC) == !shm_is_reliable(qp);
 }
 
 enum onesided {
@@ -472,7 +460,7 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 	if (likely(shm_remote_ready(qp) && !shm_peer_died(l)) &&
 	    shm_onesided(qp, l, e, qp->remote, &status) == SHM_STEP_TO_TARGET)
 		return ONESIDED_BY_TARGET;
-	if (!is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
+	if (!shm_is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
 		if (unlikely(status != IBV_WC_SUCCESS))
 			HCA_COUNT_RARE(qp, TX_LOST, 1);
@@ -516,10 +504,9 @@ static void lose_unreliable(struct hca_qp *qp)
 static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
 				  const struct hca_swqe *e)
 {
-	bool reliable = is_reliable(qp);
+	bool reliable = shm_is_reliable(qp);
 	const void *from = e->inline_data;
 	struct slot_writer w;
-	struct shm_slot *s;
 
 	if (unlikely((e->opcode != IBV_WR_SEND &&
 		      e->opcode != IBV_WR_SEND_WITH_IMM) ||
@@ -536,15 +523,9 @@ static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
 		if (unlikely(!from))
 			goto other;
 	}
-	s = w.slot;
-	memcpy(s->payload, from, e->length);
-	s->op = e->opcode == IBV_WR_SEND ? SHM_SEND : SHM_SEND_IMM;
-	s->flags = flags_of(qp, e);
-	s->dst_qpn = qp->attr.dest_qp_num;
-	s->src_qpn = qp->ibv.qp_num;
-	s->length = e->length;
-	s->imm = e->imm;
-	s->psn = qp->tx_psn;
+	memcpy(w.slot->payload, from, e->length);
+	w.header = header_of(qp, e, e->opcode == IBV_WR_SEND ? SHM_SEND :
+							       SHM_SEND_IMM, 0);
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
 	      e->length, e->opcode);
 	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, true);
@@ -574,7 +555,7 @@ static void transmit_connected(struct hca_qp *qp)
 		int ret;
 
 		if (unlikely(!l && !(e->flags & HCA_SWQE_LOCAL))) {
-			if (!is_reliable(qp)) {
+			if (!shm_is_reliable(qp)) {
 				lose_unreliable(qp);
 				continue;
 			}
@@ -597,7 +578,7 @@ static void transmit_connected(struct hca_qp *qp)
 			shm_backlog_wait(l, qp);
 			break;
 		}
-		if (is_onesided(e)) {
+		if (shm_is_rdma(e) || unlikely(hca_is_atomic(e->opcode))) {
 			step = run_onesided(qp, l, e);
 			if (step == ONESIDED_WAIT)
 				break;
@@ -629,7 +610,7 @@ static void transmit_connected(struct hca_qp *qp)
 			continue; /* further fragments of the same entry */
 		qp->sq.next++;
 		qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
-		if (!is_reliable(qp))
+		if (!shm_is_reliable(qp))
 			hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
 	if (sent)
@@ -736,256 +717,14 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 
 	hca_lock(&l->tx_lock);
 	if (slot_open(l, &w)) {
-		w.slot->op = SHM_ACCESS_FAULT;
-		w.slot->flags = 0;
-		w.slot->dst_qpn = qp->attr.dest_qp_num;
-		w.slot->src_qpn = qp->ibv.qp_num;
-		w.slot->length = 0;
-		w.slot->imm = status;
+		w.header = (struct shm_header){
+			.op = SHM_ACCESS_FAULT,
+			.dst_qpn = qp->attr.dest_qp_num,
+			.src_qpn = qp->ibv.qp_num,
+			.imm = status,
+		};
 		slot_publish(l, &w, NULL, 0, true);
 		shm_kick(l);
 	}
 	hca_unlock(&l->tx_lock);
-}
-
-/*
- * A program that posts unsignaled work need not poll for thousands of messages.
- * The ring must not fill up meanwhile, which would leave the rest to the progress
- * thread.
- */
-void shm_posted(struct hca_qp *qp)
-{
-	struct shm_link *l = atomic_load_explicit(&qp->link,
-						  memory_order_relaxed);
-
-	if (likely(!l || atomic_load_explicit(&l->tx_pos, memory_order_relaxed) -
-					 atomic_load_explicit(
-						 &l->harvested,
-						 memory_order_relaxed) <
-				 SLOTS_TO_HARVEST))
-		return;
-	if (hca_trylock(&l->ack_lock)) {
-		shm_harvest(l, true);
-		hca_unlock(&l->ack_lock);
-	}
-}
-
-static void refused(struct hca_qp *qp, const struct hca_swqe *e,
-		    enum ibv_wc_status status)
-{
-	/* The target QP may be in another process than the SRQ. */
-	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
-		shm_xrc_refused(qp, e, status);
-	hca_sq_complete(qp, status);
-}
-
-/* What the receiver said of one slot; the QP's sq_lock is held. */
-static __attribute__((noinline)) void
-settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
-       enum shm_status status, uint8_t timer)
-{
-	const struct hca_swqe *e = hca_sq_entry(&qp->sq, f->index);
-
-	switch (status) {
-	case SHM_OK:
-		if (!f->last)
-			return;
-		qp->rnr_left = qp->attr.rnr_retry;
-		hca_sq_complete(qp, unlikely(hca_is_atomic(e->opcode)) ?
-					    shm_atomic_result(qp, e, result) :
-					    IBV_WC_SUCCESS);
-		break;
-	case SHM_RNR:
-		shm_retry_rnr(qp, timer);
-		break;
-	case SHM_DROPPED:
-		shm_retry_lost(qp);
-		break;
-	case SHM_INVALID:
-		refused(qp, e, IBV_WC_REM_INV_REQ_ERR);
-		break;
-	case SHM_REMOTE_ACCESS:
-		refused(qp, e, IBV_WC_REM_ACCESS_ERR);
-		break;
-	case SHM_NO_PULL: /* the peer says so in its line, too */
-		hca_sq_go_back(qp, qp->sq.tail);
-		break;
-	case SHM_LOCAL_FAULT:
-		hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
-		break;
-	default:
-		refused(qp, e, IBV_WC_REM_OP_ERR);
-		break;
-	}
-	if (qp->sq.next != qp->sq.head)
-		hca_sq_run(qp);
-}
-
-void shm_backlog_run(struct list *waiting)
-{
-	while (!list_empty(waiting)) {
-		struct hca_qp *qp = list_entry(waiting->next, struct hca_qp,
-					       backlog_entry);
-
-		hca_lock(&qp->sq_lock);
-		list_remove(&qp->backlog_entry);
-		qp->backlogged = false;
-		hca_sq_run(qp);
-		hca_unlock(&qp->sq_lock);
-	}
-}
-
-static void run_backlog(struct shm_link *l)
-{
-	struct list again;
-
-	list_init(&again);
-	hca_lock(&l->tx_lock);
-	list_splice(&again, &l->backlog_qps);
-	atomic_store(&l->backlog, 0);
-	hca_unlock(&l->tx_lock);
-	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
-	shm_backlog_run(&again);
-}
-
-/* Position of an acknowledgement word; false when it is not in [from, limit]:
- * older than what came by the other way, or nonsense. */
-static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
-			   uint32_t *pos)
-{
-	uint32_t ahead = (word - from) & SHM_ACK_POS_MASK;
-
-	*pos = from + ahead;
-	return ahead <= limit - from;
-}
-
-/*
- * News that came with a message. Each word is looked at once: where messages go
- * one way only the last that came stays for ever, and 2^SHM_ACK_POS_BITS slots
- * later it would be taken for a new one. A word may be ahead of `limit` for a
- * moment, as a slot is visible before it is counted; it is looked at again.
- */
-static inline bool carried_news(struct shm_link *l, uint32_t from,
-				uint32_t limit, uint32_t *word, uint32_t *pos)
-{
-	bool good;
-
-	*word = atomic_load_explicit(&l->acked_hint, memory_order_acquire);
-	if (*word == l->hint_seen)
-		return false;
-	good = ack_pos(*word, from, limit, pos);
-	if (good || ((from - *word) & SHM_ACK_POS_MASK) <= SHM_ACK_POS_MASK / 2)
-		l->hint_seen = *word;
-	return good && *pos != from;
-}
-
-/* How far the peer has come, by either way of telling, and whether it marked
- * slots; ack_lock is held. */
-static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
-			     bool look, bool *marks)
-{
-	uint32_t word, pos;
-
-	*marks = false;
-	if (carried_news(l, from, limit, &word, &pos)) {
-		l->carried = true;
-	} else if (look) {
-		word = atomic_load_explicit(&l->tx->ack.word,
-					    memory_order_acquire);
-		if (!ack_pos(word, from, limit, &pos) || pos == from)
-			return from;
-		l->carried = false;
-	} else {
-		return from;
-	}
-	word >>= SHM_ACK_POS_BITS;
-	*marks = word != l->marks_seen;
-	l->marks_seen = word;
-	return pos;
-}
-
-static void wake_idle_peer(struct shm_link *l)
-{
-	const uint64_t one = 1;
-
-	/* The peer's application polled lately and stopped: its thread notices
-	 * at its next tick, we can tell it sooner. What the target carries out
-	 * for us it often does not poll for at all. */
-	if (likely(l->idle_polls % IDLE_POLLS_TO_KICK &&
-		   (l->idle_polls != IDLE_POLLS_TO_KICK_TARGET ||
-		    atomic_load_explicit(&l->path, memory_order_relaxed) !=
-			    SHM_PATH_TARGET)))
-		return;
-	HCA_COUNT_PROCESS(KICKS_SENT, 1);
-	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		log_debug("peer pid %d not woken: %m", (int)l->pid);
-}
-
-bool shm_harvest(struct shm_link *l, bool look)
-{
-	uint32_t pos, end, limit;
-	bool moved, marks;
-
-	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
-		return false;
-	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
-	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	end = acknowledged(l, pos, limit, look, &marks);
-	moved = pos != end;
-	if (moved || pos == limit)
-		l->idle_polls = 0;
-	else
-		wake_idle_peer(l);
-	for (; pos != end; pos++) {
-		struct shm_inflight f = l->inflight[pos % SHM_SLOTS];
-		struct shm_slot *s = &l->tx->slots[pos % SHM_SLOTS];
-		uint8_t status = SHM_OK, timer = 0;
-		uint64_t result = 0;
-
-		/* Before the slot may be used again. */
-		if (unlikely(marks)) {
-			status = atomic_load_explicit(&s->status,
-						      memory_order_relaxed);
-			timer = atomic_load_explicit(&s->timer,
-						     memory_order_relaxed);
-		}
-		if (unlikely(f.atomic))
-			memcpy(&result, s->payload +
-					offsetof(struct shm_atomic, result),
-			       sizeof(result));
-		if (unlikely(f.read))
-			status = (uint8_t)shm_read_arrived(
-				l, &f, s, (enum shm_status)status);
-		atomic_store_explicit(&l->data_tail, f.data_end,
-				      memory_order_release);
-		atomic_store_explicit(&l->harvested, pos + 1,
-				      memory_order_release);
-		if (!f.qp)
-			continue;
-		hca_lock(&f.qp->sq_lock);
-		if (unlikely(f.epoch != f.qp->tx_epoch)) {
-			/* It was transmitted again, or flushed, meanwhile. */
-		} else if (likely(status == SHM_OK && f.last && !f.atomic &&
-				  f.qp->sq.next == f.qp->sq.head)) {
-			f.qp->rnr_left = f.qp->attr.rnr_retry;
-			hca_sq_complete_ok(f.qp);
-		} else {
-			settle(f.qp, &f, result, status, timer);
-		}
-		hca_unlock(&f.qp->sq_lock);
-	}
-	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
-		run_backlog(l);
-	return moved;
-}
-
-void shm_harvest_rest(struct shm_link *l)
-{
-	hca_lock(&l->ack_lock);
-	/* Twice: by what was carried, then by what stands in the line. */
-	l->carried = false;
-	shm_harvest(l, true);
-	l->carried = false;
-	shm_harvest(l, true);
-	hca_unlock(&l->ack_lock);
 }

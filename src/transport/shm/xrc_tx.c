@@ -50,31 +50,21 @@ static void link_return(struct shm_link *l)
 }
 
 void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
-		     struct shm_slot *slot)
+		     const struct shm_slot *slot, struct shm_header *h)
 {
 	uint32_t target = qp->attr.dest_qp_num;
 	struct shm_extent x = { .at = 0 };
 
-	if (slot->flags & SHM_IN_DATA)
+	if (h->flags & SHM_IN_DATA)
 		memcpy(&x, slot->payload, sizeof(x));
-	slot->flags |= SHM_XRC;
+	h->flags |= SHM_XRC;
 	if (qp->sq.next == qp->sq.tail && x.at == 0)
-		slot->flags |= SHM_XRC_FIRST;
-	slot->dst_qpn = *hca_swqe_srqn((struct hca_swqe *)e) | target << 24;
-	slot->src_qpn |= (target >> 8 & 0xff) << 24;
-	slot->psn |= (target >> 16 & 0xff) << 24;
-	atomic_store_explicit(&slot->timer,
-			      (uint8_t)atomic_load_explicit(
-				      &qp->remote->min_rnr_timer,
-				      memory_order_relaxed),
-			      memory_order_relaxed);
-}
-
-static bool is_onesided(const struct hca_swqe *e)
-{
-	return e->opcode == IBV_WR_RDMA_WRITE ||
-	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-	       e->opcode == IBV_WR_RDMA_READ;
+		h->flags |= SHM_XRC_FIRST;
+	h->dst_qpn = *hca_swqe_srqn((struct hca_swqe *)e) | target << 24;
+	h->src_qpn |= (target >> 8 & 0xff) << 24;
+	h->psn |= (target >> 16 & 0xff) << 24;
+	h->timer = (uint8_t)atomic_load_explicit(&qp->remote->min_rnr_timer,
+						 memory_order_relaxed);
 }
 
 static void fault(struct hca_qp *qp, enum ibv_wc_status status)
@@ -87,7 +77,7 @@ void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
 		     enum ibv_wc_status status)
 {
 	/* A receive that failed has a completion over there, and no event. */
-	fault(qp, hca_is_atomic(e->opcode) || is_onesided(e) ?
+	fault(qp, hca_is_atomic(e->opcode) || shm_is_rdma(e) ?
 			  status : IBV_WC_REM_OP_ERR);
 }
 
@@ -203,14 +193,14 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
 	bool serves = srq_serves(srq, srqn, qp->remote);
 	/* Whoever carries it out does not know the target QP. */
-	bool lacks_right = (hca_is_atomic(e->opcode) || is_onesided(e)) &&
+	bool lacks_right = (hca_is_atomic(e->opcode) || shm_is_rdma(e)) &&
 			   !(atomic_load_explicit(&qp->remote->access,
 						  memory_order_relaxed) &
 			     shm_right_of(e));
 	bool by_target = false;
 
 	/* Errors, one-sided operations and another process: after all others. */
-	if (!alone && (!serves || lacks_right || is_onesided(e) ||
+	if (!alone && (!serves || lacks_right || shm_is_rdma(e) ||
 		       l != qp->xrc_link || (e->flags & HCA_SWQE_FENCE))) {
 		wait_for_earlier(qp);
 		return false;
@@ -220,7 +210,7 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 				       IBV_WC_REM_ACCESS_ERR);
 		return false;
 	}
-	if (is_onesided(e)) {
+	if (shm_is_rdma(e)) {
 		if (!do_onesided(qp, l, e, srq, &by_target))
 			return false;
 		if (!by_target && e->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The acknowledgement side of a link: how far the peer has come, and what that
+ * means for the entries that were sent.
+ *
+ * The news come in two ways, with messages of the peer and in its line (struct
+ * shm_ack). shm_harvest() works them off; ack_lock is held.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "transport/shm/shm.h"
+#include "util/log.h"
+
+#define IDLE_POLLS_TO_KICK 4096
+#define IDLE_POLLS_TO_KICK_TARGET (SHM_IDLE_POLLS_WHEN_CARRIED + 8)
+#define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
+
+/*
+ * A program that posts unsignaled work need not poll for thousands of messages.
+ * The ring must not fill up meanwhile, which would leave the rest to the progress
+ * thread.
+ */
+void shm_posted(struct hca_qp *qp)
+{
+	struct shm_link *l = atomic_load_explicit(&qp->link,
+						  memory_order_relaxed);
+
+	if (likely(!l || atomic_load_explicit(&l->tx_pos, memory_order_relaxed) -
+					 atomic_load_explicit(
+						 &l->harvested,
+						 memory_order_relaxed) <
+				 SLOTS_TO_HARVEST))
+		return;
+	if (hca_trylock(&l->ack_lock)) {
+		shm_harvest(l, true);
+		hca_unlock(&l->ack_lock);
+	}
+}
+
+static void refused(struct hca_qp *qp, const struct hca_swqe *e,
+		    enum ibv_wc_status status)
+{
+	/* The target QP may be in another process than the SRQ. */
+	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		shm_xrc_refused(qp, e, status);
+	hca_sq_complete(qp, status);
+}
+
+/* What the receiver said of one slot; the QP's sq_lock is held. */
+static __attribute__((noinline)) void
+settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
+       enum shm_status status, uint8_t timer)
+{
+	const struct hca_swqe *e = hca_sq_entry(&qp->sq, f->index);
+
+	switch (status) {
+	case SHM_OK:
+		if (!f->last)
+			return;
+		qp->rnr_left = qp->attr.rnr_retry;
+		hca_sq_complete(qp, unlikely(hca_is_atomic(e->opcode)) ?
+					    shm_atomic_result(qp, e, result) :
+					    IBV_WC_SUCCESS);
+		break;
+	case SHM_RNR:
+		shm_retry_rnr(qp, timer);
+		break;
+	case SHM_DROPPED:
+		shm_retry_lost(qp);
+		break;
+	case SHM_INVALID:
+		refused(qp, e, IBV_WC_REM_INV_REQ_ERR);
+		break;
+	case SHM_REMOTE_ACCESS:
+		refused(qp, e, IBV_WC_REM_ACCESS_ERR);
+		break;
+	case SHM_NO_PULL: /* the peer says so in its line, too */
+		hca_sq_go_back(qp, qp->sq.tail);
+		break;
+	case SHM_LOCAL_FAULT:
+		hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+		break;
+	default:
+		refused(qp, e, IBV_WC_REM_OP_ERR);
+		break;
+	}
+	if (qp->sq.next != qp->sq.head)
+		hca_sq_run(qp);
+}
+
+void shm_backlog_run(struct list *waiting)
+{
+	while (!list_empty(waiting)) {
+		struct hca_qp *qp = list_entry(waiting->next, struct hca_qp,
+					       backlog_entry);
+
+		hca_lock(&qp->sq_lock);
+		list_remove(&qp->backlog_entry);
+		qp->backlogged = false;
+		hca_sq_run(qp);
+		hca_unlock(&qp->sq_lock);
+	}
+}
+
+static void run_backlog(struct shm_link *l)
+{
+	struct list again;
+
+	list_init(&again);
+	hca_lock(&l->tx_lock);
+	list_splice(&again, &l->backlog_qps);
+	atomic_store(&l->backlog, 0);
+	hca_unlock(&l->tx_lock);
+	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
+	shm_backlog_run(&again);
+}
+
+/* Position of an acknowledgement word; false when it is not in [from, limit]:
+ * older than what came by the other way, or nonsense. */
+static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
+			   uint32_t *pos)
+{
+	uint32_t ahead = (word - from) & SHM_ACK_POS_MASK;
+
+	*pos = from + ahead;
+	return ahead <= limit - from;
+}
+
+/*
+ * News that came with a message. Each word is looked at once: where messages go
+ * one way only the last that came stays for ever, and 2^SHM_ACK_POS_BITS slots
+ * later it would be taken for a new one. A word may be ahead of `limit` for a
+ * moment, as a slot is visible before it is counted; it is looked at again.
+ */
+static inline bool carried_news(struct shm_link *l, uint32_t from,
+				uint32_t limit, uint32_t *word, uint32_t *pos)
+{
+	bool good;
+
+	*word = atomic_load_explicit(&l->acked_hint, memory_order_acquire);
+	if (*word == l->hint_seen)
+		return false;
+	good = ack_pos(*word, from, limit, pos);
+	if (good || ((from - *word) & SHM_ACK_POS_MASK) <= SHM_ACK_POS_MASK / 2)
+		l->hint_seen = *word;
+	return good && *pos != from;
+}
+
+/* How far the peer has come, by either way of telling, and whether it marked
+ * slots; ack_lock is held. */
+static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
+			     bool look, bool *marks)
+{
+	uint32_t word, pos;
+
+	*marks = false;
+	if (carried_news(l, from, limit, &word, &pos)) {
+		l->carried = true;
+	} else if (look) {
+		word = atomic_load_explicit(&l->tx->ack.word,
+					    memory_order_acquire);
+		if (!ack_pos(word, from, limit, &pos) || pos == from)
+			return from;
+		l->carried = false;
+	} else {
+		return from;
+	}
+	word >>= SHM_ACK_POS_BITS;
+	*marks = word != l->marks_seen;
+	l->marks_seen = word;
+	return pos;
+}
+
+static void wake_idle_peer(struct shm_link *l)
+{
+	const uint64_t one = 1;
+
+	/* The peer's application polled lately and stopped: its thread notices
+	 * at its next tick, we can tell it sooner. What the target carries out
+	 * for us it often does not poll for at all. */
+	if (likely(l->idle_polls % IDLE_POLLS_TO_KICK &&
+		   (l->idle_polls != IDLE_POLLS_TO_KICK_TARGET ||
+		    atomic_load_explicit(&l->path, memory_order_relaxed) !=
+			    SHM_PATH_TARGET)))
+		return;
+	HCA_COUNT_PROCESS(KICKS_SENT, 1);
+	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		log_debug("peer pid %d not woken: %m", (int)l->pid);
+}
+
+bool shm_harvest(struct shm_link *l, bool look)
+{
+	uint32_t pos, end, limit;
+	bool moved, marks;
+
+	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
+		return false;
+	limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
+	pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
+	end = acknowledged(l, pos, limit, look, &marks);
+	moved = pos != end;
+	if (moved || pos == limit)
+		l->idle_polls = 0;
+	else
+		wake_idle_peer(l);
+	for (; pos != end; pos++) {
+		struct shm_inflight f = l->inflight[pos % SHM_SLOTS];
+		struct shm_slot *s = &l->tx->slots[pos % SHM_SLOTS];
+		uint8_t status = SHM_OK, timer = 0;
+		uint64_t result = 0;
+
+		/* Before the slot may be used again. */
+		if (unlikely(marks)) {
+			status = atomic_load_explicit(&s->status,
+						      memory_order_relaxed);
+			timer = atomic_load_explicit(&s->timer,
+						     memory_order_relaxed);
+		}
+		if (unlikely(f.atomic))
+			memcpy(&result, s->payload +
+					offsetof(struct shm_atomic, result),
+			       sizeof(result));
+		if (unlikely(f.read))
+			status = (uint8_t)shm_read_arrived(
+				l, &f, s, (enum shm_status)status);
+		atomic_store_explicit(&l->data_tail, f.data_end,
+				      memory_order_release);
+		atomic_store_explicit(&l->harvested, pos + 1,
+				      memory_order_release);
+		if (!f.qp)
+			continue;
+		hca_lock(&f.qp->sq_lock);
+		if (unlikely(f.epoch != f.qp->tx_epoch)) {
+			/* It was transmitted again, or flushed, meanwhile. */
+		} else if (likely(status == SHM_OK && f.last && !f.atomic &&
+				  f.qp->sq.next == f.qp->sq.head)) {
+			f.qp->rnr_left = f.qp->attr.rnr_retry;
+			hca_sq_complete_ok(f.qp);
+		} else {
+			settle(f.qp, &f, result, status, timer);
+		}
+		hca_unlock(&f.qp->sq_lock);
+	}
+	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
+		run_backlog(l);
+	return moved;
+}
+
+void shm_harvest_rest(struct shm_link *l)
+{
+	hca_lock(&l->ack_lock);
+	/* Twice: by what was carried, then by what stands in the line. */
+	l->carried = false;
+	shm_harvest(l, true);
+	l->carried = false;
+	shm_harvest(l, true);
+	hca_unlock(&l->ack_lock);
+}

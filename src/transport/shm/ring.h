@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory of a link, which both processes write: a ring of slots and a data
+ * area in each direction, and what stands in them. Nothing in it is believed
+ * (shm.h).
+ */
+#ifndef TRANSPORT_SHM_RING_H
+#define TRANSPORT_SHM_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hca/objects.h"
+
+#define SHM_SLOTS 512u
+#define SHM_SLOT_BYTES 128
+#define SHM_SLOT_PAYLOAD 96
+#define SHM_DATA_BYTES (1u << 20)
+#define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
+
+enum shm_op {
+	SHM_SEND = 1,
+	SHM_SEND_IMM,
+	SHM_WRITE_IMM,  /* the data are in place already */
+	SHM_DATAGRAM,
+	SHM_DATAGRAM_IMM,
+	SHM_COMPARE_SWAP,
+	SHM_FETCH_ADD,
+	SHM_SEND_INV,   /* imm: the key to be invalidated */
+	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
+	SHM_WRITE,      /* carried out by the receiver: struct shm_request */
+	SHM_WRITE_DATA_IMM, /* likewise, and consumes a receive */
+	SHM_READ,
+};
+
+enum shm_flags {
+	SHM_SOLICITED = 1 << 0,
+	SHM_KICK_ON_ACK = 1 << 1, /* somebody sleeps until this is acknowledged */
+	SHM_IN_DATA = 1 << 2,     /* struct shm_extent in the payload */
+	SHM_PULL = 1 << 3,        /* struct shm_pull in the payload */
+	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
+	SHM_XRC = 1 << 5,         /* to an XRC SRQ, see shm_xrc_header() */
+	SHM_XRC_FIRST = 1 << 6,   /* none of its QP is on the way before it */
+	SHM_UNRELIABLE = 1 << 7,  /* of an unreliable connection */
+	SHM_IPV4 = SHM_XRC,       /* datagrams, which are never XRC: of IPv4 */
+};
+
+/* Marks of the receiver in a slot. */
+enum shm_status {
+	SHM_OK,
+	SHM_RNR,          /* no receive posted; `timer` says how long to wait */
+	SHM_DROPPED,      /* no such QP, not ready, or out of sequence */
+	SHM_INVALID,      /* NAK invalid request */
+	SHM_REMOTE_ERROR, /* NAK remote operational error */
+	SHM_REMOTE_ACCESS, /* NAK remote access error */
+	SHM_NO_PULL,      /* the receiver cannot read the sender's memory */
+	SHM_LOCAL_FAULT,  /* never in a slot: the initiator's buffer is refused */
+};
+
+struct shm_slot {
+	_Atomic uint32_t tag; /* lap of the ring; written last */
+	uint8_t op;
+	uint8_t flags;
+	_Atomic uint8_t status; /* enum shm_status, by the receiver */
+	_Atomic uint8_t timer;  /* RNR timer code, by the receiver */
+	uint32_t dst_qpn;
+	uint32_t src_qpn;
+	uint32_t length;        /* of the message */
+	uint32_t imm;
+	uint32_t psn;           /* datagram: Q_Key */
+	uint32_t ack;           /* of the other direction, see struct shm_ack */
+	uint8_t payload[SHM_SLOT_PAYLOAD];
+};
+
+/* What stands before the payload, as the sender composes it and the receiver copies
+ * it: `timer` is of XRC only. */
+struct shm_header {
+	uint8_t op, flags, timer;
+	uint32_t dst_qpn, src_qpn, length, imm, psn;
+};
+
+/* Makes the slot visible; its payload is there. */
+static inline void shm_slot_write(struct shm_slot *s, const struct shm_header *h,
+				  uint32_t ack, uint32_t tag)
+{
+	s->op = h->op;
+	s->flags = h->flags;
+	atomic_store_explicit(&s->status, SHM_OK, memory_order_relaxed);
+	atomic_store_explicit(&s->timer, h->timer, memory_order_relaxed);
+	s->dst_qpn = h->dst_qpn;
+	s->src_qpn = h->src_qpn;
+	s->length = h->length;
+	s->imm = h->imm;
+	s->psn = h->psn;
+	s->ack = ack;
+	atomic_store_explicit(&s->tag, tag, memory_order_release);
+}
+
+/* Once, and no more: the compiler must not, either. */
+static inline void shm_slot_read(const struct shm_slot *s, struct shm_header *h,
+				 uint32_t *ack)
+{
+	const volatile struct shm_slot *v = s;
+
+	*h = (struct shm_header){
+		.op = v->op, .flags = v->flags, .timer = v->timer,
+		.dst_qpn = v->dst_qpn, .src_qpn = v->src_qpn,
+		.length = v->length, .imm = v->imm, .psn = v->psn,
+	};
+	*ack = v->ack;
+}
+/*
+ * Of an XRC message: its destination is the SRQ, and the target QP's number stands
+ * in the upper bytes of three words that have 24 bits. `timer` says how long a
+ * sender is to wait for a receive, as the target QP has it.
+ */
+struct shm_xrc_header {
+	uint32_t srqn, src_qpn, psn, target_qpn;
+};
+
+static inline struct shm_xrc_header shm_xrc_header(uint32_t dst, uint32_t src,
+						   uint32_t psn)
+{
+	return (struct shm_xrc_header){
+		.srqn = dst & HCA_PSN_MASK,
+		.src_qpn = src & HCA_PSN_MASK,
+		.psn = psn & HCA_PSN_MASK,
+		.target_qpn = dst >> 24 | src >> 24 << 8 | psn >> 24 << 16,
+	};
+}
+
+struct shm_extent {
+	uint32_t offset; /* in the data area */
+	uint32_t length;
+	uint32_t at;     /* of this fragment in the message */
+};
+
+struct shm_pull {
+	uint64_t addr;
+	uint64_t length;
+};
+/*
+ * A WRITE or READ, or a part of one, for the target to carry out. The part's data
+ * are, or will be, in the data area of the initiator's direction (SHM_IN_DATA) or
+ * behind this structure.
+ */
+struct shm_request {
+	struct shm_extent part; /* as for a message in fragments */
+	uint32_t rkey;
+	uint64_t remote_addr;   /* of the whole */
+};
+#define SHM_REQUEST_PAYLOAD (SHM_SLOT_PAYLOAD - sizeof(struct shm_request))
+
+/* An ATOMIC request; the responder fills in the result. */
+struct shm_atomic {
+	uint64_t remote_addr, compare_add, swap, result;
+	uint32_t rkey;
+};
+#define SHM_PULL_MAX (SHM_SLOT_PAYLOAD / sizeof(struct shm_pull))
+
+/*
+ * Written by the receiver of a direction, read by its sender. Traffic in the
+ * other direction carries the same word (shm_slot.ack), so that in a ping-pong
+ * nobody needs to look here.
+ *
+ * The word: slots passed, free running, and above it how many of them were ever
+ * marked. A sender that finds no new mark does not look at the slots again,
+ * whose lines the receiver has.
+ */
+struct shm_ack {
+	cache_aligned _Atomic uint32_t word;
+	_Atomic uint32_t pulls; /* the receiver can read the sender's memory */
+};
+#define SHM_ACK_POS_BITS 22
+#define SHM_ACK_POS_MASK ((1u << SHM_ACK_POS_BITS) - 1)
+_Static_assert((1u << (32 - SHM_ACK_POS_BITS)) > SHM_SLOTS,
+	       "a ring full of marks is seen as a change");
+
+static inline uint32_t shm_ack_word(uint32_t pos, uint32_t marks)
+{
+	return (pos & SHM_ACK_POS_MASK) | marks << SHM_ACK_POS_BITS;
+}
+
+struct shm_direction {
+	struct shm_ack ack;
+	cache_aligned struct shm_slot slots[SHM_SLOTS];
+	uint8_t data[SHM_DATA_BYTES] __attribute__((aligned(4096)));
+};
+
+struct shm_area {
+	struct shm_direction dir[2]; /* connector to acceptor, and back */
+};
+
+_Static_assert(sizeof(struct shm_slot) == SHM_SLOT_BYTES, "slot size");
+_Static_assert(offsetof(struct shm_slot, payload) == 32, "slot header");
+_Static_assert(sizeof(struct shm_ack) == CACHE_LINE, "one line");
+
+#endif
