@@ -19,7 +19,8 @@ run: build
 
 test: deps-test configure
 	@$(NINJA)
-	@meson test -C $(BUILD) --no-rebuild --print-errorlogs
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs || \
+		{ scripts/failed-tests.sh $(BUILD); exit 1; }
 
 install: build
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild --quiet
