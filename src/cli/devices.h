@@ -14,6 +14,11 @@ int device_print(struct ibv_device *dev, bool verbose);
 int device_json(struct json_out *j, struct ibv_device *dev);
 
 /* ---- shared by the two ---- */
+#define DEVICE_GUID_TEXT 20
+/* Opened, with its attributes and the text of its GUID; 0 or a negative errno,
+ * logged. */
+int device_open(struct ibv_device *dev, struct ibv_context **ctx,
+		struct ibv_device_attr *attr, char guid[DEVICE_GUID_TEXT]);
 const char *device_kind(const struct ibv_device *dev);
 const char *device_gid_type(uint32_t type);
 const char *device_link_layer(uint8_t layer);

@@ -89,32 +89,17 @@ static void limits(struct json_out *j, const struct ibv_device_attr *a)
 
 int device_json(struct json_out *j, struct ibv_device *dev)
 {
-	struct ibv_context *ctx = ibv_open_device(dev);
+	struct ibv_context *ctx;
 	struct ibv_device_attr a;
-	char text[32];
-	uint64_t guid;
-	int err;
+	char guid[DEVICE_GUID_TEXT];
+	int err = -device_open(dev, &ctx, &a, guid);
 
-	if (!ctx) {
-		err = errno;
-		log_error("device %s cannot be opened: %s",
-			  ibv_get_device_name(dev), strerror(err));
+	if (err)
 		return -err;
-	}
-	err = ibv_query_device(ctx, &a);
-	if (err) {
-		log_error("device %s: query: %s", ibv_get_device_name(dev),
-			  strerror(err));
-		goto out_close;
-	}
-	guid = be64toh(a.node_guid);
-	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48),
-		 (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
-		 (unsigned)guid & 0xffff);
 	json_out_open(j, NULL, '{');
 	json_out_string(j, "name", ibv_get_device_name(dev));
 	json_out_string(j, "kind", device_kind(dev));
-	json_out_string(j, "guid", text);
+	json_out_string(j, "guid", guid);
 	json_out_uint(j, "vendor_id", a.vendor_id);
 	json_out_string(j, "firmware", a.fw_ver);
 	json_out_open(j, "ports", '[');
@@ -123,7 +108,6 @@ int device_json(struct json_out *j, struct ibv_device *dev)
 	json_out_close(j, ']');
 	limits(j, &a);
 	json_out_close(j, '}');
-out_close:
 	ibv_close_device(ctx);
 	return -err;
 }

@@ -144,36 +144,49 @@ const char *device_kind(const struct ibv_device *dev)
 							    "InfiniBand verbs";
 }
 
-int device_print(struct ibv_device *dev, bool verbose)
+int device_open(struct ibv_device *dev, struct ibv_context **ctx,
+		struct ibv_device_attr *attr, char guid[DEVICE_GUID_TEXT])
 {
-	struct ibv_context *ctx = ibv_open_device(dev);
-	struct ibv_device_attr a;
-	uint64_t guid;
+	uint64_t g;
 	int err;
 
-	if (!ctx) {
+	*ctx = ibv_open_device(dev);
+	if (!*ctx) {
 		err = errno;
 		log_error("device %s cannot be opened: %s",
 			  ibv_get_device_name(dev), strerror(err));
 		return -err;
 	}
-	err = ibv_query_device(ctx, &a);
+	err = ibv_query_device(*ctx, attr);
 	if (err) {
 		log_error("device %s: query: %s", ibv_get_device_name(dev),
 			  strerror(err));
-		goto out_close;
+		ibv_close_device(*ctx);
+		return -err;
 	}
-	guid = be64toh(a.node_guid);
-	printf("%s  %s, GUID %04x:%04x:%04x:%04x, vendor 0x%06x, firmware %s\n",
-	       ibv_get_device_name(dev), device_kind(dev), (unsigned)(guid >> 48),
-	       (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
-	       (unsigned)guid & 0xffff, a.vendor_id,
+	g = be64toh(attr->node_guid);
+	snprintf(guid, DEVICE_GUID_TEXT, "%04x:%04x:%04x:%04x",
+		 (unsigned)(g >> 48) & 0xffff, (unsigned)(g >> 32) & 0xffff,
+		 (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
+	return 0;
+}
+
+int device_print(struct ibv_device *dev, bool verbose)
+{
+	struct ibv_context *ctx;
+	struct ibv_device_attr a;
+	char guid[DEVICE_GUID_TEXT];
+	int err = -device_open(dev, &ctx, &a, guid);
+
+	if (err)
+		return -err;
+	printf("%s  %s, GUID %s, vendor 0x%06x, firmware %s\n",
+	       ibv_get_device_name(dev), device_kind(dev), guid, a.vendor_id,
 	       a.fw_ver[0] ? a.fw_ver : "-");
 	for (unsigned p = 1; p <= a.phys_port_cnt && !err; p++)
 		err = -print_port(ctx, p);
 	if (verbose && !err)
 		print_limits(&a);
-out_close:
 	ibv_close_device(ctx);
 	return -err;
 }

@@ -67,34 +67,11 @@ void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type)
 					     .event_type = type });
 }
 
-static bool event_of_qp(const struct ibv_async_event *e)
-{
-	switch (e->event_type) {
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool event_of_srq(const struct ibv_async_event *e)
-{
-	return e->event_type == IBV_EVENT_SRQ_LIMIT_REACHED ||
-	       e->event_type == IBV_EVENT_SRQ_ERR;
-}
-
 static bool event_is_of(const struct ibv_async_event *e, const void *object)
 {
-	if (event_of_qp(e))
+	if (hca_event_of_qp(e))
 		return e->element.qp == object;
-	if (event_of_srq(e))
+	if (hca_event_of_srq(e))
 		return e->element.srq == object;
 	return e->event_type == IBV_EVENT_CQ_ERR && e->element.cq == object;
 }
@@ -102,9 +79,9 @@ static bool event_is_of(const struct ibv_async_event *e, const void *object)
 /* Delivered: the object cannot go before it is acknowledged. */
 static void event_taken(const struct ibv_async_event *e)
 {
-	if (event_of_qp(e))
+	if (hca_event_of_qp(e))
 		hca_qp(e->element.qp)->async_taken++;
-	else if (event_of_srq(e))
+	else if (hca_event_of_srq(e))
 		hca_srq(e->element.srq)->async_taken++;
 	else if (e->event_type == IBV_EVENT_CQ_ERR)
 		hca_cq(e->element.cq)->async_taken++;
@@ -138,14 +115,14 @@ int hca_async_event_get(struct ibv_context *ibctx, struct ibv_async_event *event
 
 void hca_async_event_ack(struct ibv_async_event *event)
 {
-	if (event_of_qp(event)) {
+	if (hca_event_of_qp(event)) {
 		struct ibv_qp *qp = event->element.qp;
 
 		pthread_mutex_lock(&qp->mutex);
 		qp->events_completed++;
 		pthread_cond_signal(&qp->cond);
 		pthread_mutex_unlock(&qp->mutex);
-	} else if (event_of_srq(event)) {
+	} else if (hca_event_of_srq(event)) {
 		struct ibv_srq *srq = event->element.srq;
 
 		pthread_mutex_lock(&srq->mutex);

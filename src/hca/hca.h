@@ -115,5 +115,28 @@ int hca_mcast_detach(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 int hca_async_event_get(struct ibv_context *ctx, struct ibv_async_event *event);
 void hca_async_event_ack(struct ibv_async_event *event);
+/* Did it happen to a QP, an SRQ? */
+static inline bool hca_event_of_qp(const struct ibv_async_event *e)
+{
+	switch (e->event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static inline bool hca_event_of_srq(const struct ibv_async_event *e)
+{
+	return e->event_type == IBV_EVENT_SRQ_LIMIT_REACHED ||
+	       e->event_type == IBV_EVENT_SRQ_ERR;
+}
 
 #endif

@@ -97,21 +97,13 @@ EXPORT int ibv_get_async_event(struct ibv_context *context,
  * and there is nothing to acknowledge about them. */
 static struct ibv_context *event_context(const struct ibv_async_event *event)
 {
+	if (hca_event_of_qp(event))
+		return event->element.qp->context;
+	if (hca_event_of_srq(event))
+		return event->element.srq->context;
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:
 		return event->element.cq->context;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return event->element.qp->context;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return event->element.srq->context;
 	case IBV_EVENT_WQ_FATAL:
 		return event->element.wq->context;
 	default:

@@ -6,57 +6,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "pair.h"
+#include "assault.h"
 
 enum { ROUNDS = 40, PAGES = 16 * 4096, MIB = 1 << 20 };
 
 static const struct side_options big = { .bytes = 4 * MIB, .send_wr = 256,
 					 .recv_wr = 256, .cqe = 2048 };
-
-struct assault {
-	uint64_t remote_addr;
-	uint32_t rkey, length;
-	int result; /* enum ibv_wc_status of the error that ended it */
-};
-
-/* Writes until that is refused. */
-static int write_until_refused(struct end *e, void *arg)
-{
-	struct assault *as = arg;
-	struct ibv_sge sge = { (uintptr_t)e->buffer, as->length,
-			       e->mr[0]->lkey };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge,
-				  .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-	uint64_t end = now_ms() + WAIT_MS;
-	struct ibv_wc wc;
-
-	wr.wr.rdma.remote_addr = as->remote_addr;
-	wr.wr.rdma.rkey = as->rkey;
-	while (now_ms() < end) {
-		if (ibv_post_send(e->qp[0], &wr, &bad))
-			return -1;
-		while (ibv_poll_cq(e->cq[SEND_CQ], 1, &wc) == 0)
-			if (now_ms() > end)
-				return -2;
-		if (wc.status) {
-			as->result = (int)wc.status;
-			return 0;
-		}
-	}
-	return -3;
-}
-
-/* Looks on purpose at memory that is being written. */
-__attribute__((no_sanitize("thread"))) static void
-wait_for_byte(const volatile uint8_t *at, uint8_t value)
-{
-	uint64_t end = now_ms() + WAIT_MS;
-
-	while (*at != value)
-		if (now_ms() > end)
-			fail("no message came");
-}
 
 /* Side a is attacked in its own process; b writes. */
 static void attack(struct pair *p, uint32_t length)
@@ -69,13 +24,14 @@ static void attack(struct pair *p, uint32_t length)
 		struct region mr = side_reg(&p->a, MIB, length,
 					    IBV_ACCESS_LOCAL_WRITE |
 						    IBV_ACCESS_REMOTE_WRITE, 0);
-		struct assault as = { .remote_addr = p->a.addr + MIB,
+		struct assault as = { .opcode = IBV_WR_RDMA_WRITE,
+				      .remote_addr = p->a.addr + MIB,
 				      .rkey = mr.rkey, .length = length };
 		uint8_t *target = e->buffer + MIB;
 
 		memset(target, 0, length);
-		side_start(&p->b, write_until_refused, &as, sizeof(as));
-		wait_for_byte(target + length - 1, 0xaa);
+		side_start(&p->b, assault_until_refused, &as, sizeof(as));
+		assault_wait(target + length - 1, 0xaa);
 		expect_eq(side_dereg(&p->a, mr.index), 0);
 		/* From here on it is ours. */
 		memset(target, 0x11, length);
@@ -179,7 +135,7 @@ static void receive_into_vanishing_memory(struct pair *p, uint32_t length,
 
 		post_receives(e, mr, 256);
 		side_start(&p->b, send_until_refused, &s, sizeof(s));
-		wait_for_byte(at + length - 1, 0xaa);
+		assault_wait(at + length - 1, 0xaa);
 		expect_eq(ibv_dereg_mr(mr), 0);
 		if (i % 2)
 			munmap(at, PAGES);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "assault.h"
 #include "window.h"
 
 enum { TO = 1 << 20, BYTES = 4 << 20 };
@@ -518,49 +519,6 @@ static void a_region_changes_between_its_kinds(struct pair *p)
 
 enum { MIB = 1 << 20 };
 
-struct reader {
-	uint64_t remote_addr;
-	uint32_t rkey, lkey, length;
-	int result;
-};
-
-static int read_until_refused(struct end *e, void *arg)
-{
-	struct reader *rd = arg;
-	struct ibv_sge sge = { (uintptr_t)e->buffer + TO, rd->length, rd->lkey };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = &sge,
-				  .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-	uint64_t end = now_ms() + WAIT_MS;
-	struct ibv_wc wc;
-
-	wr.wr.rdma.remote_addr = rd->remote_addr;
-	wr.wr.rdma.rkey = rd->rkey;
-	while (now_ms() < end) {
-		if (ibv_post_send(e->qp[0], &wr, &bad))
-			return -1;
-		while (ibv_poll_cq(e->cq[SEND_CQ], 1, &wc) == 0)
-			if (now_ms() > end)
-				return -2;
-		if (wc.status) {
-			rd->result = (int)wc.status;
-			return 0;
-		}
-	}
-	return -3;
-}
-
-/* Looks on purpose at memory that is being written. */
-__attribute__((no_sanitize("thread"))) static void
-wait_for_byte(const volatile uint8_t *at, uint8_t value)
-{
-	uint64_t end = now_ms() + WAIT_MS;
-
-	while (*at != value)
-		if (now_ms() > end)
-			fail("nothing was read");
-}
-
 /* A thread of side a reads, this one takes the memory back. */
 static void reads_stop_when_deregistration_returns(struct pair *p)
 {
@@ -573,11 +531,14 @@ static void reads_stop_when_deregistration_returns(struct pair *p)
 	for (int i = 0; i < 30; i++) {
 		struct ibv_mr *mr = ibv_reg_mr(e->pd, target, MIB,
 					       IBV_ACCESS_LOCAL_WRITE);
-		struct reader rd = { p->b.addr, p->b.rkey, mr->lkey, MIB, 0 };
+		struct assault rd = { .opcode = IBV_WR_RDMA_READ, .local = TO,
+				      .lkey = mr->lkey,
+				      .remote_addr = p->b.addr,
+				      .rkey = p->b.rkey, .length = MIB };
 
 		memset(target, 0, MIB);
-		side_start(&p->a, read_until_refused, &rd, sizeof(rd));
-		wait_for_byte(target + MIB - 1, 0xaa);
+		side_start(&p->a, assault_until_refused, &rd, sizeof(rd));
+		assault_wait(target + MIB - 1, 0xaa);
 		expect_eq(ibv_dereg_mr(mr), 0);
 		/* From here on it is ours. */
 		memset(target, 0x11, MIB);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "assault.h"
 #include "window.h"
 
 static void a_bind_to_a_region_that_is_gone_fails(struct pair *p)
@@ -240,50 +241,6 @@ static void a_qp_with_windows_may_be_destroyed(struct pair *p)
 
 /* ---- nobody writes any more when the key's end is complete ---- */
 
-struct assault {
-	uint64_t remote_addr;
-	uint32_t rkey, length;
-	int result;
-};
-
-static int write_until_refused(struct end *e, void *arg)
-{
-	struct assault *as = arg;
-	struct ibv_sge sge = { (uintptr_t)e->buffer, as->length,
-			       e->mr[0]->lkey };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge,
-				  .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-	uint64_t end = now_ms() + WAIT_MS;
-	struct ibv_wc wc;
-
-	wr.wr.rdma.remote_addr = as->remote_addr;
-	wr.wr.rdma.rkey = as->rkey;
-	while (now_ms() < end) {
-		if (ibv_post_send(e->qp[0], &wr, &bad))
-			return -1;
-		while (ibv_poll_cq(e->cq[SEND_CQ], 1, &wc) == 0)
-			if (now_ms() > end)
-				return -2;
-		if (wc.status) {
-			as->result = (int)wc.status;
-			return 0;
-		}
-	}
-	return -3;
-}
-
-/* Looks on purpose at memory that is being written. */
-__attribute__((no_sanitize("thread"))) static void
-wait_for_byte(const volatile uint8_t *at, uint8_t value)
-{
-	uint64_t end = now_ms() + WAIT_MS;
-
-	while (*at != value)
-		if (now_ms() > end)
-			fail("nothing was written");
-}
-
 /* Here the windows are side a's, whose memory this process sees. */
 static void attack(struct pair *p, enum bind_how how, uint32_t length)
 {
@@ -300,12 +257,13 @@ static void attack(struct pair *p, enum bind_how how, uint32_t length)
 							       IBV_MW_TYPE_2, 0);
 		struct binding b = binding_of(&p->a, how, &w, &mr, 1 << 20,
 					      length);
-		struct assault as = { .remote_addr = b.addr, .length = length,
+		struct assault as = { .opcode = IBV_WR_RDMA_WRITE,
+				      .remote_addr = b.addr, .length = length,
 				      .rkey = side_mw_bind(&p->a, &b) };
 
 		memset(target, 0, length);
-		side_start(&p->b, write_until_refused, &as, sizeof(as));
-		wait_for_byte(target + length - 1, 0xaa);
+		side_start(&p->b, assault_until_refused, &as, sizeof(as));
+		assault_wait(target + length - 1, 0xaa);
 		if (i % 3 == 0) {
 			expect_eq(side_mw_dealloc(&p->a, w.index), 0);
 		} else if (how == BIND_BY_VERB) {
