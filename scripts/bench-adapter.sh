@@ -67,6 +67,9 @@ while [ "$run" -lt "$RUNS" ]; do
 	floor cacheline_oneway_ns
 	perftest send2 5 1000 ib_send_lat -s 2 -n 100000
 	perftest send64 5 1000 ib_send_lat -s 64 -n 100000
+	both=$CPUS CPUS=${CPUS%,*},${CPUS%,*}
+	perftest send64_one_cpu 5 1 ib_send_lat -s 64 -n 2000
+	CPUS=$both
 	if command -v ucx_perftest >/dev/null; then
 		ucx
 	fi
@@ -90,7 +93,7 @@ quantiles() {
 		m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
 		print name, m, v[1], v[NR] }'
 }
-for name in cacheline_oneway_ns send2 send64 ucx write8 write8_mapped read8 \
+for name in cacheline_oneway_ns send2 send64 send64_one_cpu ucx write8 write8_mapped read8 \
 	vm_writev_1m_ns write1m send64k send8; do
 	quantiles "$name"
 done | awk -v runs="$RUNS" -v cpus="$CPUS" '
@@ -109,6 +112,7 @@ done | awk -v runs="$RUNS" -v cpus="$CPUS" '
 		line("ib_send_lat 64 B", "send64", "ns",
 			("ucx" in m) ? times("send64", "ucx") "UCX" : "")
 		line("UCX active message 64 B, posix", "ucx", "ns", "")
+		line("ib_send_lat 64 B, both on one CPU", "send64_one_cpu", "us", "")
 		line("ib_write_lat 8 B", "write8", "ns", "")
 		line("ib_write_lat 8 B, mapped memory", "write8_mapped", "ns", "")
 		line("ib_read_lat 8 B", "read8", "ns", "")

@@ -45,6 +45,7 @@ struct hca_self {
 	uint32_t streak;    /* slow entries, no other thread's in between */
 	uint32_t since_move, polls; /* of poll_cq */
 	bool elided;        /* locks are not taken at the moment */
+	bool polls_found;   /* one of the last polls found something */
 	/* Counted in hca_elision.others, by hca_enter() and by locks outside. */
 	bool announced, auto_announced;
 } __attribute__((aligned(HCA_OWNERS)));

@@ -789,7 +789,7 @@ bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
 /* Moves messages for a poller, when the queue is empty or it is time to; and
  * afterwards, outside of hca_enter(). */
 void hca_cq_move(struct hca_cq *cq);
-void hca_cq_moved(void);
+void hca_cq_moved(bool found);
 static inline bool hca_cq_empty(struct hca_cq *cq)
 {
 	return atomic_load_explicit(&cq->head, memory_order_acquire) ==

@@ -40,6 +40,7 @@ struct hca_settings {
 	int shm_peers;            /* enum hca_shm_peers */
 	uint64_t shm_eager_bytes; /* messages above are pulled by the receiver */
 	int shm_access;           /* enum hca_shm_access */
+	bool poll_yields;         /* pollers that find nothing let others run */
 	const char *map_memory_text;
 	uint64_t map_memory;      /* from this size on; HCA_MAP_NOTHING */
 };
