@@ -252,11 +252,12 @@ struct hca_srq {
 	struct hca_memory memory;
 };
 
+/* The first four are those of enum ibv_send_flags. */
 enum hca_swqe_flags {
-	HCA_SWQE_SIGNALED = 1 << 0,
-	HCA_SWQE_SOLICITED = 1 << 1,
-	HCA_SWQE_INLINE = 1 << 2,
-	HCA_SWQE_FENCE = 1 << 3,
+	HCA_SWQE_FENCE = IBV_SEND_FENCE,
+	HCA_SWQE_SIGNALED = IBV_SEND_SIGNALED,
+	HCA_SWQE_SOLICITED = IBV_SEND_SOLICITED,
+	HCA_SWQE_INLINE = IBV_SEND_INLINE,
 	HCA_SWQE_LOCAL = 1 << 4,   /* no message: BIND_MW, LOCAL_INV */
 	HCA_SWQE_STARTED = 1 << 5, /* LOCAL_INV: withdrawn, peers may still copy */
 };
@@ -401,7 +402,6 @@ struct hca_qp {
 		struct ibv_qp_ex ex;
 	};
 	bool extended;
-	bool sq_sig_all;
 	bool single_threaded;         /* the application says so */
 	uint32_t send_ops;            /* enum ibv_qp_create_send_ops_flags */
 	struct hca_pd *pd;
@@ -415,6 +415,11 @@ struct hca_qp {
 
 	cache_aligned struct spin sq_lock;
 	_Atomic uint32_t state;       /* enum ibv_qp_state */
+	/* Properties of the QP, where who posts has them at hand. */
+	bool reliable;                /* RC, XRC initiator */
+	bool plain_sends;             /* RC, UC: a SEND is told by its request */
+	bool event_sends;             /* somebody may sleep until it completes */
+	uint8_t always_flags;         /* enum hca_swqe_flags of each request */
 	struct hca_sq sq;
 	uint32_t tx_psn;              /* of the next message to transmit */
 	uint16_t tx_epoch;            /* grows with each go-back */

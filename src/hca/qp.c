@@ -152,7 +152,10 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	qp->ibv.state = IBV_QPS_RESET;
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
-	qp->sq_sig_all = a->sq_sig_all;
+	qp->always_flags = a->sq_sig_all ? HCA_SWQE_SIGNALED : 0;
+	qp->reliable = a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_XRC_SEND;
+	qp->plain_sends = a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_UC;
+	qp->event_sends = a->send_cq->channel;
 	qp->pd = hca_pd(a->pd);
 	qp->send_cq = hca_cq(a->send_cq);
 	qp->recv_cq = receives(a) ? hca_cq(a->recv_cq) : NULL;
@@ -505,7 +508,7 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		.srq = ibqp->srq,
 		.cap = qp->cap,
 		.qp_type = ibqp->qp_type,
-		.sq_sig_all = qp->sq_sig_all,
+		.sq_sig_all = qp->always_flags & HCA_SWQE_SIGNALED ? 1 : 0,
 	};
 	return 0;
 }

@@ -39,11 +39,9 @@ static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 	e = hca_sq_entry(sq, sq->build_head++);
 	e->wr_id = ex->wr_id;
 	e->opcode = (uint8_t)opcode;
-	e->flags = (uint8_t)(
-		(qp->sq_sig_all || (ex->wr_flags & IBV_SEND_SIGNALED) ?
-			 HCA_SWQE_SIGNALED : 0) |
-		(ex->wr_flags & IBV_SEND_SOLICITED ? HCA_SWQE_SOLICITED : 0) |
-		(ex->wr_flags & IBV_SEND_FENCE ? HCA_SWQE_FENCE : 0));
+	/* Whether data are inline is said by the call that brings them. */
+	e->flags = (uint8_t)((ex->wr_flags & ~(unsigned)IBV_SEND_INLINE) |
+			     qp->always_flags);
 	e->num_sge = 0;
 	e->length = 0;
 	e->imm = 0;

@@ -58,7 +58,7 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 
 	switch (status) {
 	case SHM_OK:
-		if (!f->last)
+		if (f->kind & SHM_PART)
 			return;
 		qp->rnr_left = qp->attr.rnr_retry;
 		hca_sq_complete(qp, unlikely(hca_is_atomic(e->opcode)) ?
@@ -219,11 +219,11 @@ bool shm_harvest(struct shm_link *l, bool look)
 			timer = atomic_load_explicit(&s->timer,
 						     memory_order_relaxed);
 		}
-		if (unlikely(f.atomic))
+		if (unlikely(f.kind & SHM_RESULT))
 			memcpy(&result, s->payload +
 					offsetof(struct shm_atomic, result),
 			       sizeof(result));
-		if (unlikely(f.read))
+		if (unlikely(f.kind & SHM_DATA))
 			status = (uint8_t)shm_read_arrived(
 				l, &f, s, (enum shm_status)status);
 		atomic_store_explicit(&l->data_tail, f.data_end,
@@ -235,7 +235,8 @@ bool shm_harvest(struct shm_link *l, bool look)
 		hca_lock(&f.qp->sq_lock);
 		if (unlikely(f.epoch != f.qp->tx_epoch)) {
 			/* It was transmitted again, or flushed, meanwhile. */
-		} else if (likely(status == SHM_OK && f.last && !f.atomic &&
+		} else if (likely(status == SHM_OK &&
+				  !(f.kind & (SHM_PART | SHM_RESULT)) &&
 				  f.qp->sq.next == f.qp->sq.head)) {
 			f.qp->rnr_left = f.qp->attr.rnr_retry;
 			hca_sq_complete_ok(f.qp);

@@ -36,9 +36,9 @@ enum shm_op {
 };
 
 enum shm_flags {
-	SHM_SOLICITED = 1 << 0,
+	SHM_IN_DATA = 1 << 0,     /* struct shm_extent in the payload */
 	SHM_KICK_ON_ACK = 1 << 1, /* somebody sleeps until this is acknowledged */
-	SHM_IN_DATA = 1 << 2,     /* struct shm_extent in the payload */
+	SHM_SOLICITED = 1 << 2,
 	SHM_PULL = 1 << 3,        /* struct shm_pull in the payload */
 	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
 	SHM_XRC = 1 << 5,         /* to an XRC SRQ, see shm_xrc_header() */

@@ -74,11 +74,16 @@ struct shm_mapping {
 struct shm_inflight {
 	struct hca_qp *qp; /* NULL: nobody waits for it */
 	uint32_t index;    /* of the send queue entry */
-	uint16_t epoch;    /* of the QP when it was transmitted */
-	bool last;         /* slot that completes the entry */
-	bool atomic;       /* the slot comes back with a result */
-	bool read;         /* with data, or they are in the data area */
 	uint32_t data_end; /* data area is free up to here behind this slot */
+	uint16_t epoch;    /* of the QP when it was transmitted */
+	uint8_t kind;      /* enum shm_inflight_kind */
+};
+
+/* A slot that is none of these says how the message ended, and no more. */
+enum shm_inflight_kind {
+	SHM_PART = 1 << 0,   /* more slots of the same entry follow */
+	SHM_RESULT = 1 << 1, /* it comes back with the result of an atomic */
+	SHM_DATA = 1 << 2,   /* with data of a READ, or they are in the data area */
 };
 
 struct shm_responder;
@@ -159,8 +164,7 @@ struct shm {
 
 static inline bool shm_is_reliable(const struct hca_qp *qp)
 {
-	return qp->ibv.qp_type == IBV_QPT_RC ||
-	       qp->ibv.qp_type == IBV_QPT_XRC_SEND;
+	return qp->reliable;
 }
 
 extern struct shm shm;
@@ -278,8 +282,20 @@ void shm_transmit(struct hca_qp *qp);
 
 /* The QP tries again when the link has moved on. sq_lock is held. */
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
+void shm_wake(struct shm_link *l);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
-void shm_kick(struct shm_link *l);
+static inline void shm_kick(struct shm_link *l)
+{
+	/* Our slot must be visible before we look whether the peer sleeps: the
+	 * peer's membarrier does that for us, unless it has none. */
+	if (l->fence)
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	if (unlikely(atomic_load_explicit(&l->peer->wants_kick,
+					  memory_order_relaxed)))
+		shm_wake(l);
+}
 /* Behind a request that the peer has to carry out: wakes it if nobody else would. */
 void shm_wake_target(struct shm_link *l);
 /* Tells the peer that our one-sided access broke its rules, and which. */

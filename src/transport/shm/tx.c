@@ -49,31 +49,21 @@ static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
 	return true;
 }
 
-static inline void slot_publish_as(struct shm_link *l, struct slot_writer *w,
-				   struct hca_qp *qp, uint32_t index, bool last,
-				   bool read)
+static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
+				struct hca_qp *qp, uint32_t index, unsigned kind)
 {
 	uint32_t ack = atomic_load_explicit(&l->rx_ack, memory_order_acquire);
 
 	l->inflight[w->pos % SHM_SLOTS] = (struct shm_inflight){
 		.qp = qp,
 		.index = index,
-		.epoch = qp ? qp->tx_epoch : 0,
-		.last = last,
-		.atomic = w->header.op == SHM_COMPARE_SWAP ||
-			  w->header.op == SHM_FETCH_ADD,
-		.read = read,
 		.data_end = w->data_end,
+		.epoch = qp ? qp->tx_epoch : 0,
+		.kind = (uint8_t)kind,
 	};
 	l->data_head = w->data_end;
 	shm_slot_write(w->slot, &w->header, ack, lap_of(w->pos));
 	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
-}
-
-static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
-				struct hca_qp *qp, uint32_t index, bool last)
-{
-	slot_publish_as(l, w, qp, index, last, false);
 }
 
 /*
@@ -155,11 +145,13 @@ static inline bool gather_check(const struct hca_qp *qp,
 static inline uint8_t flags_of(const struct hca_qp *qp,
 			       const struct hca_swqe *e)
 {
-	return (uint8_t)((e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
-			 (shm_is_reliable(qp) ? 0 : SHM_UNRELIABLE) |
-			 ((e->flags & HCA_SWQE_SIGNALED) && shm_is_reliable(qp) &&
-					  qp->send_cq->ex.channel ?
-				  SHM_KICK_ON_ACK : 0));
+	_Static_assert((int)SHM_SOLICITED == (int)HCA_SWQE_SOLICITED &&
+			       (int)SHM_KICK_ON_ACK == (int)HCA_SWQE_SIGNALED,
+		       "the same bits");
+	if (unlikely(!shm_is_reliable(qp)))
+		return (uint8_t)((e->flags & SHM_SOLICITED) | SHM_UNRELIABLE);
+	return e->flags & (qp->event_sends ? SHM_SOLICITED | SHM_KICK_ON_ACK :
+					     SHM_SOLICITED);
 }
 
 /* Of a message of a connected QP. */
@@ -267,7 +259,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_xrc_address(qp, e, s, &w.header);
 	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index,
-		     !(flags & SHM_MORE));
+		     flags & SHM_MORE ? SHM_PART :
+		     hca_is_atomic(e->opcode) ? SHM_RESULT : 0);
 	return 0;
 }
 
@@ -311,7 +304,8 @@ put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	      e->length, e->opcode);
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_xrc_address(qp, e, w.slot, &w.header);
-	slot_publish_as(l, &w, shm_is_reliable(qp) ? qp : NULL, index, last, read);
+	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index,
+		     (last ? 0u : SHM_PART) | (read ? SHM_DATA : 0u));
 	return 0;
 }
 
@@ -356,23 +350,14 @@ int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 	if (unlikely(!gather(qp, e, 0, e->length, to + HCA_GRH_BYTES)))
 		return -EFAULT;
 	PROBE(transmit, qp->ibv.qp_num, e->ud.qpn, e->ud.qkey, length, e->opcode);
-	slot_publish(l, &w, NULL, 0, true);
+	slot_publish(l, &w, NULL, 0, 0);
 	return 0;
 }
 
-void shm_kick(struct shm_link *l)
+void shm_wake(struct shm_link *l)
 {
 	const uint64_t one = 1;
 
-	/* Our slot must be visible before we look whether the peer sleeps: the
-	 * peer's membarrier does that for us, unless it has none. */
-	if (l->fence)
-		atomic_thread_fence(memory_order_seq_cst);
-	else
-		atomic_signal_fence(memory_order_seq_cst);
-	if (likely(!atomic_load_explicit(&l->peer->wants_kick,
-					 memory_order_relaxed)))
-		return;
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
@@ -528,7 +513,7 @@ static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
 							       SHM_SEND_IMM, 0);
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
 	      e->length, e->opcode);
-	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, true);
+	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, 0);
 	/* The next slot's tag is watched by the peer, its payload is not: it is
 	 * ours when it is needed. */
 	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[32], 1);
@@ -702,7 +687,14 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 
 void shm_transmit(struct hca_qp *qp)
 {
-	if (qp->ibv.qp_type == IBV_QPT_UD)
+	struct shm_link *l = qp->link;
+
+	/* One more SEND, as nearly always. */
+	if (likely(qp->plain_sends && l && qp->sq.next + 1 == qp->sq.head &&
+		   hca_qp_state(qp) == IBV_QPS_RTS &&
+		   transmit_plain(qp, l, hca_sq_entry(&qp->sq, qp->sq.next))))
+		shm_kick(l);
+	else if (qp->ibv.qp_type == IBV_QPT_UD)
 		transmit_datagrams(qp);
 	else if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_transmit_xrc(qp);
@@ -723,7 +715,7 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 			.src_qpn = qp->ibv.qp_num,
 			.imm = status,
 		};
-		slot_publish(l, &w, NULL, 0, true);
+		slot_publish(l, &w, NULL, 0, 0);
 		shm_kick(l);
 	}
 	hca_unlock(&l->tx_lock);
