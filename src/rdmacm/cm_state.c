@@ -216,6 +216,9 @@ enum cm_input cm_state_input_of(const struct cm_mad *mad)
 		return CM_GOT_DREP;
 	case CM_SIDR_REQ:
 		return CM_GOT_SIDR_REQ;
+	case CM_LAP:
+	case CM_APR:
+		/* No connection accepts them. */
 	case CM_SIDR_REP:
 		break;
 	}
