@@ -289,12 +289,15 @@ void cma_link_update(struct cma_id *id)
 
 	route_update(id);
 	if (id->link_retry)
-		due = clock_monotonic_ns_slow() + RETRY_NS;
-	/* A timer that runs too early finds out, and runs again. */
-	if (!due || (id->armed_ns && id->armed_ns <= due))
+		due = id->armed_ns ? id->armed_ns :
+				     clock_monotonic_ns_slow() + RETRY_NS;
+	if (due == id->armed_ns)
 		return;
 	id->armed_ns = due;
-	busbar_progress_timer_arm(&id->timer, due);
+	if (due)
+		busbar_progress_timer_arm(&id->timer, due);
+	else
+		busbar_progress_timer_disarm(&id->timer);
 }
 
 static void link_retry(struct cma_id *id, uint64_t now)
