@@ -13,7 +13,7 @@ struct cma_settings cma_settings;
 
 static const struct setting settings[] = {
 	{ .env = "BUSBAR_CM_TIMEOUT_MS", .fallback = "68000",
-	  .help = "how long a connection request waits for the peer's application",
+	  .help = "how long a connection request waits for the peer's answer",
 	  .type = SETTING_UINT,
 	  .offset = offsetof(struct cma_settings, timeout_ms),
 	  .min = 10, .max = 3600000 },

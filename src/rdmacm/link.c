@@ -191,18 +191,20 @@ static void link_ready(void *arg, uint32_t events)
 		ret = packet_read(link->fd, &mad);
 		if (ret)
 			break;
-		link->spoken = true;
+		atomic_store(&link->in_use, true);
 		route_message(link, &mad);
 	}
-	if (ret && ret != -EAGAIN)
-		link_end(link);
+	if (!ret || ret == -EAGAIN)
+		return;
+	log_debug("link to process %d: %s", (int)link->pid, strerror(-ret));
+	link_end(link);
 }
 
 static void link_silent(struct progress_timer *t)
 {
 	struct cma_link *link = container_of(t, struct cma_link, silence);
 
-	if (link->spoken)
+	if (atomic_load(&link->in_use))
 		return;
 	log_warn("caller said nothing for %u s; link closed",
 		 (unsigned)(SILENCE_NS / NSEC_PER_SEC));
@@ -224,6 +226,7 @@ static int link_make(int fd, pid_t pid, bool is_caller, struct cma_link **out)
 	link->fd = fd;
 	link->pid = pid;
 	atomic_init(&link->refs, 1);
+	atomic_init(&link->in_use, !is_caller);
 	busbar_progress_timer_init(&link->silence, link_silent);
 	/* For the caller of this function, before it may end. */
 	link_hold(link);
@@ -368,10 +371,15 @@ static void caller_take(int fd)
 	struct cma_link *link;
 	pid_t pid;
 
-	if (peer_check(fd, "caller", &pid) || link_make(fd, pid, true, &link))
-		close(fd);
-	else
-		link_put(link);
+	if (peer_check(fd, "caller", &pid))
+		goto err_close;
+	if (link_make(fd, pid, true, &link))
+		goto err_close;
+	link_put(link);
+	return;
+
+err_close:
+	close(fd);
 }
 
 /* On the progress thread. */
@@ -391,8 +399,10 @@ static void listener_ready(void *arg, uint32_t events)
 		if (fd < 0)
 			break;
 		/* Most only looked whose port it is, and use their link. */
-		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+			log_debug("a caller has only looked");
 			close(fd);
+		}
 		else
 			caller_take(fd);
 	}

@@ -17,8 +17,10 @@ struct cma_link {
 	struct list waiting;     /* messages that the socket had no room for */
 	unsigned waiting_count;
 
-	struct progress_timer silence; /* until the peer's first message */
-	bool spoken;
+	/* Ours, or the peer has said something: else it may only be looking whose
+	 * port it is, and close the socket again. */
+	atomic_bool in_use;
+	struct progress_timer silence; /* until it is */
 };
 
 void link_hold(struct cma_link *link);

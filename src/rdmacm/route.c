@@ -67,7 +67,7 @@ struct cma_link *route_to_process(pid_t pid)
 
 	pthread_mutex_lock(&route.lock);
 	list_for_each(link, &route.links, struct cma_link, entry) {
-		if (!pid || link->pid != pid)
+		if (!pid || link->pid != pid || !atomic_load(&link->in_use))
 			continue;
 		link_hold(link);
 		found = link;
