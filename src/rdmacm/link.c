@@ -426,6 +426,10 @@ void cma_link_close(struct cma_id *id)
 	struct cma_link *link;
 	bool listening;
 
+	/* The timer, which may run now, must not find it a link any more. */
+	pthread_mutex_lock(&id->lock);
+	id->link_retry = false;
+	pthread_mutex_unlock(&id->lock);
 	route_forget(id);
 	pthread_mutex_lock(&id->lock);
 	link = id->link;
