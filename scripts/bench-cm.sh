@@ -22,6 +22,8 @@ fi
 # Starting pairs of programs, free ports, waiting until a server listens.
 . tests/programs/common.sh
 need cmtime
+# Of the shells that are sh somewhere all know it.
+# shellcheck disable=SC3045
 ulimit -n "$(ulimit -Hn)"
 
 ready() { cm_listens "$port"; }
