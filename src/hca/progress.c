@@ -437,6 +437,15 @@ void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
 		progress_kick();
 }
 
+void progress_timer_disarm(struct progress_timer *t)
+{
+	pthread_mutex_lock(&progress.lock);
+	list_remove(&t->entry);
+	t->deadline_ns = 0;
+	note_next_due();
+	pthread_mutex_unlock(&progress.lock);
+}
+
 void progress_timer_cancel(struct progress_timer *t)
 {
 	pthread_mutex_lock(&progress.lock);

@@ -55,6 +55,9 @@ void progress_timer_init(struct progress_timer *t,
 void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 /* As progress_unwatch: afterwards fn is not running and will not run. */
 void progress_timer_cancel(struct progress_timer *t);
+/* The same without waiting, as progress_unwatch_async: fn may just be running.
+ * One that is not needed should not lie in the way of others. */
+void progress_timer_disarm(struct progress_timer *t);
 /* From a thread that polls, now and then, outside of hca_enter(): runs timers
  * (those with `by_pollers`) that the progress thread did not get to. */
 void progress_run_overdue(void);

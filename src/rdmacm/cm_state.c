@@ -8,60 +8,98 @@
 #include "util/container_of.h"
 
 #define STEP(...) { .valid = true, __VA_ARGS__ }
+#define STAY(state, ...) STEP(.next = (state), ##__VA_ARGS__)
 #define EVENT(which, with_status) \
 	.report = true, .event = RDMA_CM_EVENT_##which, .status = (with_status)
-#define FAILED(which, with_status)                                        \
-	STEP(.next = CM_DONE, EVENT(which, with_status), .timer = CM_TIMER_OFF)
-#define REJECT_WITH(why)                                                  \
-	STEP(.next = CM_DONE, .send = CM_REJ, .reason = (why),            \
-	     .timer = CM_TIMER_OFF)
+#define FAILED(which, with_status, ...)                                   \
+	STEP(.next = CM_DONE, EVENT(which, with_status),                  \
+	     .timer = CM_TIMER_OFF, ##__VA_ARGS__)
+/* The REJ stays at hand for a peer that did not get it. */
+#define REJECT_WITH(why, ...)                                             \
+	STEP(.next = CM_ANSWERED, .send = CM_REJ, .reason = (why),        \
+	     .timer = CM_TIMER_LINGER, ##__VA_ARGS__)
+/* The peer may think that it is connected and has no reason to ask again. */
+#define INSIST_WITH(why, ...)                                             \
+	STEP(.next = CM_ANSWERED, .send = CM_REJ, .reason = (why),        \
+	     .timer = CM_TIMER_INSIST, ##__VA_ARGS__)
 #define CLOSED(with_status, ...)                                          \
 	STEP(.next = CM_TIMEWAIT, EVENT(DISCONNECTED, with_status),       \
 	     .timer = CM_TIMER_TIMEWAIT, ##__VA_ARGS__)
+/* The answer is made anew from the request. */
+#define ANSWER(state, with) STEP(.next = (state), .send = (with))
 
 static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 	[CM_IDLE] = {
 		[CM_DO_LISTEN] = STEP(.next = CM_LISTEN),
 		[CM_DO_CONNECT] = STEP(.next = CM_REQ_SENT, .send = CM_REQ,
-				       .timer = CM_TIMER_RESPONSE),
+				       .timer = CM_TIMER_ASK),
 		[CM_DO_LOOKUP] = STEP(.next = CM_SIDR_REQ_SENT,
 				      .send = CM_SIDR_REQ,
-				      .timer = CM_TIMER_RESPONSE),
+				      .timer = CM_TIMER_ASK),
 		[CM_GOT_REQ] = STEP(.next = CM_REQ_RCVD,
-				    EVENT(CONNECT_REQUEST, 0)),
+				    EVENT(CONNECT_REQUEST, 0),
+				    .timer = CM_TIMER_THINK),
 		[CM_GOT_SIDR_REQ] = STEP(.next = CM_SIDR_REQ_RCVD,
-					 EVENT(CONNECT_REQUEST, 0)),
+					 EVENT(CONNECT_REQUEST, 0),
+					 .timer = CM_TIMER_LINGER),
 		[CM_DO_DESTROY] = STEP(.next = CM_DONE),
 	},
 	[CM_LISTEN] = {
 		[CM_DO_DESTROY] = STEP(.next = CM_DONE),
 	},
 	[CM_REQ_SENT] = {
-		[CM_GOT_MRA] = STEP(.next = CM_REQ_SENT,
-				    .timer = CM_TIMER_RESPONSE),
+		[CM_GOT_MRA] = STAY(CM_REQ_SENT, .timer = CM_TIMER_SERVICE),
 		[CM_GOT_REP] = STEP(.next = CM_REP_RCVD,
 				    EVENT(CONNECT_RESPONSE, 0),
-				    .timer = CM_TIMER_OFF),
+				    .timer = CM_TIMER_THINK),
+		/* Peer to peer, and we are the one to become passive. */
+		[CM_GOT_REQ] = STEP(.next = CM_REQ_RCVD,
+				    EVENT(CONNECT_REQUEST, 0),
+				    .timer = CM_TIMER_THINK),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
 		[CM_NO_LISTENER] = FAILED(REJECTED, CM_REASON_INVALID_SERVICE_ID),
 		[CM_PEER_GONE] = FAILED(UNREACHABLE, -ECONNRESET),
-		[CM_TIMEOUT] = STEP(.next = CM_DONE, EVENT(UNREACHABLE, -ETIMEDOUT),
-				    .send = CM_REJ, .reason = CM_REASON_TIMEOUT),
+		[CM_TIMEOUT] = REJECT_WITH(CM_REASON_TIMEOUT,
+					   EVENT(UNREACHABLE, -ETIMEDOUT)),
 		[CM_DO_DESTROY] = REJECT_WITH(CM_REASON_TIMEOUT),
 	},
 	[CM_REP_RCVD] = {
-		[CM_DO_ESTABLISH] = STEP(.next = CM_ESTABLISHED, .send = CM_RTU),
+		[CM_DO_ESTABLISH] = STEP(.next = CM_ESTABLISHED, .send = CM_RTU,
+					 .timer = CM_TIMER_OFF),
 		[CM_DO_REJECT] = REJECT_WITH(CM_REASON_CONSUMER),
+		[CM_GOT_REP] = STAY(CM_REP_RCVD, .send = CM_MRA,
+				    .timer = CM_TIMER_WAIT),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
+		/* It was told of our data before it was told that we are ready. */
+		[CM_GOT_DREQ] = STEP(.next = CM_TIMEWAIT,
+				     EVENT(CONNECT_ERROR, -ECONNRESET),
+				     .send = CM_DREP,
+				     .timer = CM_TIMER_TIMEWAIT,
+				     .qp_error = true),
+		[CM_GOT_STALE] = REJECT_WITH(CM_REASON_STALE_CONNECTION,
+					     EVENT(CONNECT_ERROR, -ECONNRESET),
+					     .qp_error = true),
 		[CM_PEER_GONE] = FAILED(CONNECT_ERROR, -ECONNRESET),
+		[CM_TIMEOUT] = REJECT_WITH(CM_REASON_TIMEOUT,
+					   EVENT(CONNECT_ERROR, -ETIMEDOUT),
+					   .qp_error = true),
 		[CM_DO_DESTROY] = REJECT_WITH(CM_REASON_CONSUMER),
 	},
 	[CM_REQ_RCVD] = {
 		[CM_DO_ACCEPT] = STEP(.next = CM_REP_SENT, .send = CM_REP,
-				      .timer = CM_TIMER_RESPONSE),
+				      .timer = CM_TIMER_ASK),
 		[CM_DO_REJECT] = REJECT_WITH(CM_REASON_CONSUMER),
+		[CM_GOT_REQ] = STAY(CM_REQ_RCVD, .send = CM_MRA,
+				    .timer = CM_TIMER_WAIT),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
+		/* Here and below: the request may be the older of the two, that
+		 * came late; then its QP waits for us and must be told. */
+		[CM_GOT_STALE] = REJECT_WITH(CM_REASON_STALE_CONNECTION,
+					     EVENT(REJECTED,
+						   CM_REASON_STALE_CONNECTION)),
 		[CM_PEER_GONE] = FAILED(REJECTED, CM_REASON_TIMEOUT),
+		[CM_TIMEOUT] = REJECT_WITH(CM_REASON_TIMEOUT,
+					   EVENT(REJECTED, CM_REASON_TIMEOUT)),
 		[CM_DO_DESTROY] = REJECT_WITH(CM_REASON_CONSUMER),
 	},
 	[CM_REP_SENT] = {
@@ -70,37 +108,58 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_DO_NOTIFY] = STEP(.next = CM_ESTABLISHED,
 				      EVENT(ESTABLISHED, 0),
 				      .timer = CM_TIMER_OFF),
-		[CM_GOT_MRA] = STEP(.next = CM_REP_SENT,
-				    .timer = CM_TIMER_RESPONSE),
+		[CM_GOT_REQ] = STAY(CM_REP_SENT, .again = true),
+		[CM_GOT_MRA] = STAY(CM_REP_SENT, .timer = CM_TIMER_SERVICE),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
+		/* Its RTU was lost, and it has ended what we never began. */
 		[CM_GOT_DREQ] = CLOSED(0, .send = CM_DREP),
-		[CM_PEER_GONE] = STEP(.next = CM_DONE,
-				      EVENT(UNREACHABLE, -ECONNRESET),
-				      .timer = CM_TIMER_OFF, .qp_error = true),
-		[CM_TIMEOUT] = STEP(.next = CM_DONE, EVENT(UNREACHABLE, -ETIMEDOUT),
-				    .send = CM_REJ, .reason = CM_REASON_TIMEOUT,
-				    .qp_error = true),
-		[CM_DO_DESTROY] = REJECT_WITH(CM_REASON_CONSUMER),
+		[CM_GOT_STALE] = INSIST_WITH(CM_REASON_STALE_CONNECTION,
+					     EVENT(UNREACHABLE, -ECONNRESET),
+					     .qp_error = true),
+		[CM_PEER_GONE] = FAILED(UNREACHABLE, -ECONNRESET,
+					.qp_error = true),
+		[CM_TIMEOUT] = INSIST_WITH(CM_REASON_TIMEOUT,
+					   EVENT(UNREACHABLE, -ETIMEDOUT),
+					   .qp_error = true),
+		[CM_DO_DESTROY] = INSIST_WITH(CM_REASON_CONSUMER),
 	},
 	[CM_ESTABLISHED] = {
 		[CM_DO_DISCONNECT] = STEP(.next = CM_DREQ_SENT, .send = CM_DREQ,
-					  .timer = CM_TIMER_CLOSE),
+					  .timer = CM_TIMER_ASK),
+		[CM_DO_LOAD_PATH] = STAY(CM_ESTABLISHED, .send = CM_LAP,
+					 .timer = CM_TIMER_ASK),
+		/* Data came before the RTU, and the peer may not have the REP. */
+		[CM_GOT_REQ] = STAY(CM_ESTABLISHED, .again = true),
+		/* The RTU was lost. */
+		[CM_GOT_REP] = STAY(CM_ESTABLISHED, .send = CM_RTU),
+		[CM_GOT_MRA] = STAY(CM_ESTABLISHED, .timer = CM_TIMER_SERVICE),
+		[CM_GOT_LAP] = ANSWER(CM_ESTABLISHED, CM_APR),
+		[CM_GOT_APR] = STAY(CM_ESTABLISHED, .timer = CM_TIMER_OFF),
+		/* Of our REP: it waited for the RTU in vain. */
+		[CM_GOT_REJ] = CLOSED(0, .qp_error = true),
 		[CM_GOT_DREQ] = CLOSED(0, .send = CM_DREP),
+		[CM_GOT_STALE] = STEP(.next = CM_DREQ_SENT, .send = CM_DREQ,
+				      .timer = CM_TIMER_ASK, .qp_error = true),
 		[CM_PEER_GONE] = CLOSED(0, .qp_error = true),
-		[CM_DO_DESTROY] = STEP(.next = CM_DONE, .send = CM_DREQ),
+		/* Of a LAP. */
+		[CM_TIMEOUT] = STAY(CM_ESTABLISHED, .timer = CM_TIMER_OFF),
+		[CM_DO_DESTROY] = STEP(.next = CM_DREQ_SENT, .send = CM_DREQ,
+				       .timer = CM_TIMER_ASK),
 	},
 	[CM_DREQ_SENT] = {
 		[CM_GOT_DREP] = CLOSED(0),
 		/* Both sides disconnect at once: the peer's DREQ is answered. */
 		[CM_GOT_DREQ] = CLOSED(0, .send = CM_DREP),
+		[CM_GOT_REJ] = CLOSED(0),
+		[CM_GOT_STALE] = CLOSED(0),
 		[CM_PEER_GONE] = CLOSED(0),
 		[CM_TIMEOUT] = CLOSED(-ETIMEDOUT),
-		[CM_DO_DESTROY] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
+		[CM_DO_DESTROY] = STAY(CM_DREQ_SENT),
 	},
 	[CM_TIMEWAIT] = {
-		[CM_GOT_DREQ] = STEP(.next = CM_TIMEWAIT, .send = CM_DREP),
+		[CM_GOT_DREQ] = ANSWER(CM_TIMEWAIT, CM_DREP),
 		[CM_TIMEOUT] = FAILED(TIMEWAIT_EXIT, 0),
-		[CM_DO_DESTROY] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
+		[CM_DO_DESTROY] = STAY(CM_TIMEWAIT),
 	},
 	[CM_SIDR_REQ_SENT] = {
 		[CM_GOT_SIDR_REP] = FAILED(ESTABLISHED, 0),
@@ -111,11 +170,29 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_DO_DESTROY] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
 	},
 	[CM_SIDR_REQ_RCVD] = {
-		[CM_DO_ACCEPT] = STEP(.next = CM_DONE, .send = CM_SIDR_REP),
-		[CM_DO_REJECT] = STEP(.next = CM_DONE, .send = CM_SIDR_REP,
-				      .reason = CM_REASON_CONSUMER),
-		[CM_DO_DESTROY] = STEP(.next = CM_DONE, .send = CM_SIDR_REP,
-				       .reason = CM_REASON_CONSUMER),
+		/* It still waits. */
+		[CM_GOT_SIDR_REQ] = STAY(CM_SIDR_REQ_RCVD,
+					 .timer = CM_TIMER_LINGER),
+		[CM_DO_ACCEPT] = STEP(.next = CM_ANSWERED, .send = CM_SIDR_REP,
+				      .timer = CM_TIMER_LINGER),
+		[CM_DO_REJECT] = STEP(.next = CM_ANSWERED, .send = CM_SIDR_REP,
+				      .reason = CM_REASON_CONSUMER,
+				      .timer = CM_TIMER_LINGER),
+		[CM_DO_DESTROY] = STEP(.next = CM_ANSWERED, .send = CM_SIDR_REP,
+				       .reason = CM_REASON_CONSUMER,
+				       .timer = CM_TIMER_LINGER),
+		/* It has given up: there is nobody to answer. */
+		[CM_TIMEOUT] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
+	},
+	[CM_ANSWERED] = {
+		[CM_GOT_REQ] = STAY(CM_ANSWERED, .again = true),
+		[CM_GOT_REP] = STAY(CM_ANSWERED, .again = true),
+		[CM_GOT_SIDR_REQ] = STAY(CM_ANSWERED, .again = true),
+		[CM_GOT_DREQ] = ANSWER(CM_ANSWERED, CM_DREP),
+		/* It knows. */
+		[CM_GOT_REJ] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
+		[CM_TIMEOUT] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
+		[CM_DO_DESTROY] = STAY(CM_ANSWERED),
 	},
 	[CM_DONE] = {
 		[CM_DO_DESTROY] = STEP(.next = CM_DONE),
@@ -139,8 +216,11 @@ int cm_state_step(enum cm_state state, enum cm_input input, struct cm_step *step
 		return -EPROTO;
 	if (input == CM_DO_NOTIFY && state == CM_ESTABLISHED)
 		return -EISCONN;
-	if (input == CM_DO_ACCEPT && state == CM_DONE)
+	if (input == CM_DO_ACCEPT &&
+	    (state == CM_DONE || state == CM_ANSWERED))
 		return -ECONNRESET;
+	if (input == CM_DO_LOAD_PATH)
+		return -EINVAL;
 	/* To end what is not, or no longer, connected is no error. */
 	if (input == CM_DO_DISCONNECT && state > CM_LISTEN)
 		return -EALREADY;
@@ -161,6 +241,7 @@ const char *cm_state_name(enum cm_state state)
 		[CM_TIMEWAIT] = "timewait",
 		[CM_SIDR_REQ_SENT] = "sidr_req_sent",
 		[CM_SIDR_REQ_RCVD] = "sidr_req_received",
+		[CM_ANSWERED] = "answered",
 		[CM_DONE] = "done",
 	};
 
@@ -178,6 +259,7 @@ const char *cm_input_name(enum cm_input input)
 		[CM_DO_REJECT] = "reject",
 		[CM_DO_DISCONNECT] = "disconnect",
 		[CM_DO_NOTIFY] = "notify",
+		[CM_DO_LOAD_PATH] = "load path",
 		[CM_DO_DESTROY] = "destroy",
 		[CM_GOT_REQ] = "REQ",
 		[CM_GOT_SIDR_REQ] = "SIDR_REQ",
@@ -189,6 +271,9 @@ const char *cm_input_name(enum cm_input input)
 		[CM_GOT_DREP] = "DREP",
 		[CM_GOT_SIDR_REP] = "SIDR_REP",
 		[CM_GOT_SIDR_REFUSAL] = "SIDR_REP with a refusal",
+		[CM_GOT_LAP] = "LAP",
+		[CM_GOT_APR] = "APR",
+		[CM_GOT_STALE] = "another REQ of its QP",
 		[CM_NO_LISTENER] = "no listener",
 		[CM_PEER_GONE] = "peer gone",
 		[CM_TIMEOUT] = "timeout",
@@ -216,6 +301,10 @@ enum cm_input cm_state_input_of(const struct cm_mad *mad)
 		return CM_GOT_DREP;
 	case CM_SIDR_REQ:
 		return CM_GOT_SIDR_REQ;
+	case CM_LAP:
+		return CM_GOT_LAP;
+	case CM_APR:
+		return CM_GOT_APR;
 	case CM_SIDR_REP:
 		break;
 	}

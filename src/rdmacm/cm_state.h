@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection state machine of an identifier: pure.
+ * The states of a connection and what leads from one to the next: a pure table.
  *
  * What the application asks for, what the peer says and what time does are
  * inputs; the next state, the message to send and the event to report are the
- * output. No socket, clock or lock inside. After IBA volume 1, 12.9.7 (active
- * and passive side), with two simplifications that a host-local carrier allows:
- * a DREQ is answered at once and messages are never sent twice.
+ * output. After IBA volume 1, 12.9 (active and passive side, time-wait) and
+ * 12.11 (SIDR). How long to wait, how often to say a thing again and who is
+ * meant by a message is not decided here but in cm_machine.h.
  */
 #ifndef RDMACM_CM_STATE_H
 #define RDMACM_CM_STATE_H
@@ -27,6 +27,7 @@ enum cm_state {
 	CM_TIMEWAIT,
 	CM_SIDR_REQ_SENT,
 	CM_SIDR_REQ_RCVD,
+	CM_ANSWERED,       /* for good; the answer is kept for who asks again */
 	CM_DONE,           /* ended; only to be destroyed */
 	CM_STATES
 };
@@ -41,6 +42,7 @@ enum cm_input {
 	CM_DO_REJECT,
 	CM_DO_DISCONNECT,
 	CM_DO_NOTIFY,      /* data came before the RTU */
+	CM_DO_LOAD_PATH,   /* an alternate path for the peer */
 	CM_DO_DESTROY,
 	/* the peer */
 	CM_GOT_REQ,
@@ -53,10 +55,13 @@ enum cm_input {
 	CM_GOT_DREP,
 	CM_GOT_SIDR_REP,   /* status success */
 	CM_GOT_SIDR_REFUSAL,
+	CM_GOT_LAP,
+	CM_GOT_APR,
+	CM_GOT_STALE,      /* the peer's QP asks for another connection */
 	/* the world */
 	CM_NO_LISTENER,
 	CM_PEER_GONE,
-	CM_TIMEOUT,
+	CM_TIMEOUT,        /* and nothing is left to be said again */
 	CM_INPUTS
 };
 
@@ -66,8 +71,12 @@ enum cm_input {
 enum cm_timer {
 	CM_TIMER_KEEP,
 	CM_TIMER_OFF,
-	CM_TIMER_RESPONSE, /* wait for the peer's application to answer */
-	CM_TIMER_CLOSE,    /* wait for the peer's library to answer */
+	CM_TIMER_ASK,      /* for the answer of the peer's library; ask again */
+	CM_TIMER_SERVICE,  /* for as long as the peer's MRA says */
+	CM_TIMER_THINK,    /* for our application; then the peer is told */
+	CM_TIMER_WAIT,     /* for our application, to whom it may take long */
+	CM_TIMER_LINGER,   /* for one who asks again */
+	CM_TIMER_INSIST,   /* the same, and say it again unasked */
 	CM_TIMER_TIMEWAIT,
 };
 
@@ -75,6 +84,7 @@ struct cm_step {
 	bool valid;
 	enum cm_state next;
 	enum cm_type send;   /* 0: nothing */
+	bool again;          /* the last message once more */
 	enum cm_reason reason; /* of a REJ that is sent */
 	bool report;         /* an event: */
 	int event;           /* enum rdma_cm_event_type */

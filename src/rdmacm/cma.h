@@ -20,7 +20,8 @@
 #include <sys/un.h>
 
 #include "hca/progress.h"
-#include "rdmacm/cm_state.h"
+#include "rdmacm/cm_machine.h"
+#include "rdmacm/cm_table.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "wire/cm.h"
@@ -149,8 +150,6 @@ enum cma_phase {
 
 /* What both sides agreed on, or are about to. */
 struct cma_conn {
-	uint64_t tid;
-	uint32_t local_comm_id, remote_comm_id;
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
 	uint32_t remote_qkey;
@@ -185,19 +184,21 @@ struct cma_id {
 	uint8_t tos;
 	int port_fd;                 /* holds the port's name; listens */
 
-	enum cm_state state;
-	int link_fd;                 /* carries the messages */
+	struct cm_machine cm;
+	struct cma_link *link;       /* carries the messages */
+	struct list link_entry;      /* those of a link, and of the process: */
+	struct cm_entry route;       /* of the lock of link.c */
 	bool link_retry;             /* the listener was busy or not there */
 	uint64_t patience_ns;        /* until when one may still appear */
 	struct progress_timer timer;
-	uint64_t deadline_ns, interval_ns;
+	uint64_t armed_ns;           /* when the timer runs; 0: it does not */
 	struct cma_conn conn;
 	struct ibv_ece local_ece, remote_ece;
 
 	/* listener */
 	struct list unclaimed;       /* children whose request waits */
-	struct list incoming;        /* struct cma_incoming */
-	unsigned unclaimed_count, incoming_count, backlog;
+	struct list listen_entry;    /* of link.c */
+	unsigned unclaimed_count, backlog;
 	bool paused;                 /* does not accept just now */
 	/* child */
 	struct cma_id *listener;     /* while unclaimed */
@@ -259,35 +260,37 @@ int cma_port_names(enum rdma_port_space ps, const struct sockaddr *dst,
 		   struct sockaddr_un names[CMA_PORT_NAMES],
 		   socklen_t lens[CMA_PORT_NAMES]);
 
-/* ---- links: the host-local carrier (link.c) ---- */
+/* ---- links: the host-local carrier (link.c, port.c) ---- */
+
+struct cma_link;
 
 /* Connects to the listener of dst_addr; 0, -ECONNREFUSED, -EAGAIN or other. */
 int cma_link_connect(struct cma_id *id);
 int cma_link_listen(struct cma_id *id);
-int cma_link_send(struct cma_id *id, const struct cm_mad *mad);
-/* Serves `fd` for the identifier; detaching gives it back to the caller. Both on
- * the progress thread or before the identifier is known to it. */
-int cma_link_attach(struct cma_id *id, int fd);
-void cma_link_detach(struct cma_id *id);
-/* Arms the identifier's one timer; 0 turns it off. */
-void cma_link_timer(struct cma_id *id, uint64_t interval_ns);
-void cma_link_timer_init(struct cma_id *id);
-/* Stops callbacks and closes everything; without the lock. */
+/* Nothing happens without a link. */
+void cma_link_send(struct cma_link *link, const struct cm_mad *mad);
+/* From now on messages of the link reach the identifier; its lock is held. 0, or
+ * -ECONNRESET: the link has just ended. */
+int cma_link_attach(struct cma_id *id, struct cma_link *link);
+/* After each change of the machine: its identifiers, and its deadline. */
+void cma_link_update(struct cma_id *id);
+void cma_link_init(struct cma_id *id);
+/* Stops callbacks and lets go of everything; without the lock. */
 void cma_link_close(struct cma_id *id);
 
-/* ---- connections: what messages mean (conn.c) ---- */
+/* ---- connections: what messages mean (conn.c, request.c) ---- */
 
-/* The lock is held by all of these. */
+/* The lock is held by all of these. `mad`: the message, if the input is one. */
 int cma_conn_input(struct cma_id *id, enum cm_input input,
 		   const struct cm_mad *mad);
-void cma_conn_send(struct cma_id *id, const struct cm_step *step);
-/* Does a message belong to this connection? */
-bool cma_conn_accepts(const struct cma_id *id, const struct cm_mad *mad);
-/* 0, or the enum cm_reason for which the request is refused. */
-int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad, int fd);
-/* 0, or -EPROTO: `request` is none. */
-int cma_conn_refusal(const struct cm_mad *request, int reason,
-		     struct cm_mad *answer);
+/* The machine's deadline is there. */
+void cma_conn_tick(struct cma_id *id, uint64_t now_ns);
+/* A child for a request; 0, or the enum cm_reason for which it is refused. */
+int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad,
+		     struct cma_link *link);
+/* Is the request for a port of this listener? How well: 0 is not at all. */
+unsigned cma_conn_matches(const struct cma_id *listener,
+			  const struct cm_mad *mad);
 uint32_t cma_random(uint32_t mask);
 
 /* ---- multicast groups (multicast.c) ---- */

@@ -12,15 +12,24 @@
 #include "util/log.h"
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
-/* 4.096 us * 2^20 = 4.3 s; told to the peer, which may send again then. */
-#define RESPONSE_TIMEOUT 20
 #define CM_RETRIES 15
-#define CLOSE_NS (5 * NSEC_PER_SEC)
-#define TIMEWAIT_NS (134 * NSEC_PER_MSEC)
 #define TARGET_ACK_DELAY 10
-/* Stands for the other side while its identifier is not known yet. */
-#define NO_COMM_ID 0
 #define LID_PERMISSIVE 0xffff
+
+/*
+ * How long each side may take to answer, as 4.096 us * 2^n: with all retries the
+ * time that the setting gives, 2^20 (4.3 s) unless it was changed.
+ */
+static uint8_t response_code(void)
+{
+	uint64_t each_ns = cma_settings.timeout_ms * NSEC_PER_MSEC /
+			   (CM_RETRIES + 1);
+	uint8_t code = 0;
+
+	while (UINT64_C(4096) << code < each_ns)
+		code++;
+	return code;
+}
 
 /* ---- messages ---- */
 
@@ -49,19 +58,18 @@ static void req_make(struct cma_id *id, struct cm_req *req)
 	const struct rdma_ib_addr *ib = &id->pub.route.addr.addr.ibaddr;
 
 	*req = (struct cm_req){
-		.local_comm_id = c->local_comm_id,
 		.vendor_id = id->local_ece.vendor_id,
 		.service_id = service_id_of(id),
 		.local_ca_guid = be64toh(id->device->guid),
 		.local_qpn = c->local_qpn,
 		.responder_resources = c->responder_resources,
 		.initiator_depth = c->initiator_depth,
-		.remote_response_timeout = RESPONSE_TIMEOUT,
+		.remote_response_timeout = response_code(),
 		.service = id->pub.qp_type == IBV_QPT_UC ? CM_SERVICE_UC :
 							   CM_SERVICE_RC,
 		.flow_control = c->flow_control,
 		.starting_psn = c->local_psn,
-		.local_response_timeout = RESPONSE_TIMEOUT,
+		.local_response_timeout = response_code(),
 		.retry_count = c->retry_count,
 		.pkey = 0xffff,
 		.path_mtu = c->path_mtu,
@@ -89,8 +97,6 @@ static void rep_make(struct cma_id *id, struct cm_rep *rep)
 	const struct cma_conn *c = &id->conn;
 
 	*rep = (struct cm_rep){
-		.local_comm_id = c->local_comm_id,
-		.remote_comm_id = c->remote_comm_id,
 		.local_qpn = c->local_qpn,
 		.vendor_id_high = (uint8_t)(id->local_ece.vendor_id >> 16),
 		.vendor_id_middle = (uint8_t)(id->local_ece.vendor_id >> 8),
@@ -113,7 +119,6 @@ static void sidr_rep_make(struct cma_id *id, bool accepted,
 	const struct cma_conn *c = &id->conn;
 
 	*rep = (struct cm_sidr_rep){
-		.request_id = c->remote_comm_id,
 		.status = accepted ? CM_SIDR_SUCCESS : CM_SIDR_REJECTED,
 		.qpn = accepted ? c->local_qpn : 0,
 		.qkey = accepted ? RDMA_UDP_QKEY : 0,
@@ -124,103 +129,62 @@ static void sidr_rep_make(struct cma_id *id, bool accepted,
 	memcpy(rep->private_data, c->private_data, c->private_len);
 }
 
-static void rej_make(struct cma_id *id, enum cm_reason reason, struct cm_rej *rej)
+static void sidr_req_make(struct cma_id *id, struct cm_sidr_req *req)
 {
 	const struct cma_conn *c = &id->conn;
 
-	*rej = (struct cm_rej){
-		.local_comm_id = c->local_comm_id,
-		.remote_comm_id = c->remote_comm_id,
-		.answered = id->state == CM_REQ_RCVD ? CM_ANSWERED_REQ :
-			    id->state == CM_REP_RCVD ? CM_ANSWERED_REP :
-						       CM_ANSWERED_OTHER,
-		.reason = c->reject_reason ? c->reject_reason : (uint16_t)reason,
+	*req = (struct cm_sidr_req){
+		.pkey = 0xffff,
+		.service_id = service_id_of(id),
 	};
-	memcpy(rej->private_data, c->private_data, c->private_len);
+	ip_header_write(id, req->private_data);
+	memcpy(req->private_data + CM_IP_HEADER_SIZE, c->private_data,
+	       c->private_len);
 }
 
-void cma_conn_send(struct cma_id *id, const struct cm_step *step)
+/* What the application's request says to the peer; false: nothing of its own. */
+static bool words_make(struct cma_id *id, enum cm_input input, struct cm_mad *mad)
 {
 	struct cma_conn *c = &id->conn;
-	struct cm_mad mad = { .type = step->send };
 
-	switch (step->send) {
-	case CM_REQ:
-		c->tid = (uint64_t)cma_random(UINT32_MAX) << 32 | c->local_comm_id;
-		mad.attr_mod = id->local_ece.options;
-		req_make(id, &mad.req);
+	mad->attr_mod = 0;
+	mad->tid = 0;
+	switch (input) {
+	case CM_DO_CONNECT:
+		mad->type = CM_REQ;
+		mad->tid = (uint64_t)cma_random(UINT32_MAX) << 32;
+		mad->attr_mod = id->local_ece.options;
+		req_make(id, &mad->req);
+		return true;
+	case CM_DO_LOOKUP:
+		mad->type = CM_SIDR_REQ;
+		mad->tid = (uint64_t)cma_random(UINT32_MAX) << 32;
+		sidr_req_make(id, &mad->sidr_req);
+		return true;
+	case CM_DO_ACCEPT:
+	case CM_DO_REJECT:
+		if (cma_id_is_datagram(id)) {
+			mad->type = CM_SIDR_REP;
+			sidr_rep_make(id, input == CM_DO_ACCEPT, &mad->sidr_rep);
+			return true;
+		}
 		break;
-	case CM_SIDR_REQ:
-		c->tid = (uint64_t)cma_random(UINT32_MAX) << 32 | c->local_comm_id;
-		mad.sidr_req.request_id = c->local_comm_id;
-		mad.sidr_req.pkey = 0xffff;
-		mad.sidr_req.service_id = service_id_of(id);
-		ip_header_write(id, mad.sidr_req.private_data);
-		memcpy(mad.sidr_req.private_data + CM_IP_HEADER_SIZE,
-		       c->private_data, c->private_len);
-		break;
-	case CM_REP:
-		mad.attr_mod = id->local_ece.options;
-		rep_make(id, &mad.rep);
-		break;
-	case CM_SIDR_REP:
-		sidr_rep_make(id, !step->reason, &mad.sidr_rep);
-		break;
-	case CM_REJ:
-		rej_make(id, step->reason, &mad.rej);
-		break;
-	case CM_DREQ:
-		c->tid = (uint64_t)cma_random(UINT32_MAX) << 32 | c->local_comm_id;
-		mad.dreq.local_comm_id = c->local_comm_id;
-		mad.dreq.remote_comm_id = c->remote_comm_id;
-		mad.dreq.remote_qpn = c->remote_qpn;
-		break;
-	case CM_RTU:
-		mad.rtu.local_comm_id = c->local_comm_id;
-		mad.rtu.remote_comm_id = c->remote_comm_id;
-		break;
-	default:
-		mad.type = CM_DREP;
-		mad.drep.local_comm_id = c->local_comm_id;
-		mad.drep.remote_comm_id = c->remote_comm_id;
-		break;
-	}
-	mad.tid = c->tid;
-	if (id->link_fd >= 0)
-		cma_link_send(id, &mad);
-}
-
-/* ---- what a message says ---- */
-
-bool cma_conn_accepts(const struct cma_id *id, const struct cm_mad *mad)
-{
-	uint32_t us = id->conn.local_comm_id, peer = id->conn.remote_comm_id;
-
-	switch (mad->type) {
-	case CM_REP:
-		return mad->rep.remote_comm_id == us;
-	case CM_SIDR_REP:
-		return mad->sidr_rep.request_id == us;
-	case CM_MRA:
-		return mad->mra.remote_comm_id == us;
-	case CM_REJ:
-		/* A caller that gives up before the REP does not know our id. */
-		return mad->rej.remote_comm_id == us ||
-		       (mad->rej.remote_comm_id == NO_COMM_ID &&
-			mad->rej.local_comm_id == peer);
-	case CM_RTU:
-		return mad->rtu.remote_comm_id == us &&
-		       mad->rtu.local_comm_id == peer;
-	case CM_DREQ:
-		return mad->dreq.remote_comm_id == us &&
-		       mad->dreq.local_comm_id == peer;
-	case CM_DREP:
-		return mad->drep.remote_comm_id == us &&
-		       mad->drep.local_comm_id == peer;
 	default:
 		return false;
 	}
+	if (input == CM_DO_ACCEPT) {
+		mad->type = CM_REP;
+		mad->attr_mod = id->local_ece.options;
+		rep_make(id, &mad->rep);
+	} else {
+		mad->type = CM_REJ;
+		mad->rej = (struct cm_rej){ .reason = c->reject_reason };
+		memcpy(mad->rej.private_data, c->private_data, c->private_len);
+	}
+	return true;
 }
+
+/* ---- what a message says ---- */
 
 static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
 {
@@ -228,8 +192,6 @@ static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
 
 	switch (mad->type) {
 	case CM_REQ:
-		c->tid = mad->tid;
-		c->remote_comm_id = mad->req.local_comm_id;
 		c->remote_qpn = mad->req.local_qpn;
 		c->remote_psn = mad->req.starting_psn;
 		c->path_mtu = MIN(mad->req.path_mtu, id->active_mtu);
@@ -243,12 +205,7 @@ static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
 		id->remote_ece.vendor_id = mad->req.vendor_id;
 		id->remote_ece.options = mad->attr_mod;
 		break;
-	case CM_SIDR_REQ:
-		c->tid = mad->tid;
-		c->remote_comm_id = mad->sidr_req.request_id;
-		break;
 	case CM_REP:
-		c->remote_comm_id = mad->rep.local_comm_id;
 		c->remote_qpn = mad->rep.local_qpn;
 		c->remote_psn = mad->rep.starting_psn;
 		c->rnr_retry = mad->rep.rnr_retry_count;
@@ -263,9 +220,6 @@ static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
 	case CM_SIDR_REP:
 		c->remote_qpn = mad->sidr_rep.qpn;
 		c->remote_qkey = mad->sidr_rep.qkey;
-		break;
-	case CM_DREQ:
-		c->tid = mad->tid; /* the DREP is of the same transaction */
 		break;
 	default:
 		break;
@@ -342,20 +296,13 @@ static void event_fill(struct cma_event *ev, const struct cma_id *id,
 	}
 }
 
-static int message_status(const struct cm_mad *mad)
+static int output_report(struct cma_id *id, const struct cm_output *out,
+			 const struct cm_mad *mad)
 {
-	return mad->type == CM_REJ ? mad->rej.reason : mad->sidr_rep.status;
-}
-
-static int step_report(struct cma_id *id, const struct cm_step *step,
-		       const struct cm_mad *mad)
-{
-	bool request = step->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-	int status = step->status == CM_STATUS_OF_MESSAGE ? message_status(mad) :
-							    step->status;
+	bool request = out->event == RDMA_CM_EVENT_CONNECT_REQUEST;
 	struct cma_event *ev = cma_event_new(request ? id->listener : id, &id->pub,
-					     (enum rdma_cm_event_type)step->event,
-					     status);
+					     (enum rdma_cm_event_type)out->event,
+					     out->status);
 
 	if (!ev)
 		return -ENOMEM;
@@ -367,36 +314,62 @@ static int step_report(struct cma_id *id, const struct cm_step *step,
 	return 0;
 }
 
+static int output_take(struct cma_id *id, const struct cm_output *out,
+		       const struct cm_mad *mad)
+{
+	if (out->send)
+		cma_link_send(id->link, &out->mad);
+	cma_link_update(id);
+	if (out->qp_error)
+		cma_qp_fail_soon(id);
+	return out->report ? output_report(id, out, mad) : 0;
+}
+
 int cma_conn_input(struct cma_id *id, enum cm_input input,
 		   const struct cm_mad *mad)
 {
-	struct cm_step step;
-	int ret = cm_state_step(id->state, input, &step);
+	uint64_t now = clock_monotonic_ns_slow();
+	enum cm_state before = id->cm.state;
+	struct cm_output out;
+	struct cm_mad words;
+	int ret;
 
+	/* Lookups say nothing of time; connections learn it from the REQ. */
+	if (before == CM_IDLE)
+		cm_machine_pace(&id->cm, response_code(), CM_RETRIES,
+				CMA_PACKET_LIFETIME + 1);
+	if (mad)
+		ret = cm_machine_hear(&id->cm, mad, now, &out);
+	else
+		ret = cm_machine_ask(&id->cm, input,
+				     words_make(id, input, &words) ? &words : NULL,
+				     now, &out);
 	if (ret) {
-		log_debug("%s in state %s: %s", cm_input_name(input),
-			  cm_state_name(id->state), strerror(-ret));
+		log_debug("comm %08x %s in state %s: %s", id->cm.local_comm_id,
+			  cm_input_name(input), cm_state_name(before),
+			  strerror(-ret));
 		return ret;
 	}
-	log_debug("comm %08x %s: %s -> %s", id->conn.local_comm_id,
-		  cm_input_name(input), cm_state_name(id->state),
-		  cm_state_name(step.next));
-	if (mad)
-		mad_learn(id, mad);
-	if (step.send) {
-		cma_conn_send(id, &step);
+	log_debug("comm %08x %s: %s -> %s", id->cm.local_comm_id,
+		  cm_input_name(input), cm_state_name(before),
+		  cm_state_name(id->cm.state));
+	if (!mad && out.send)
 		id->conn.private_len = 0;
-	}
-	id->state = step.next;
-	if (step.timer == CM_TIMER_OFF)
-		cma_link_timer(id, 0);
-	else if (step.timer == CM_TIMER_RESPONSE)
-		cma_link_timer(id, cma_settings.timeout_ms * NSEC_PER_MSEC);
-	else if (step.timer == CM_TIMER_CLOSE)
-		cma_link_timer(id, CLOSE_NS);
-	else if (step.timer == CM_TIMER_TIMEWAIT)
-		cma_link_timer(id, TIMEWAIT_NS);
-	if (step.qp_error)
-		cma_qp_fail_soon(id);
-	return step.report ? step_report(id, &step, mad) : 0;
+	/* What comes twice is not news. */
+	if (mad && out.report)
+		mad_learn(id, mad);
+	return output_take(id, &out, mad);
+}
+
+void cma_conn_tick(struct cma_id *id, uint64_t now_ns)
+{
+	enum cm_state before = id->cm.state;
+	struct cm_output out;
+
+	if (cm_machine_tick(&id->cm, now_ns, &out))
+		return;
+	log_debug("comm %08x time: %s -> %s, sends %s", id->cm.local_comm_id,
+		  cm_state_name(before), cm_state_name(id->cm.state),
+		  out.send ? wire_cm_name(out.mad.type) : "nothing");
+	output_take(id, &out, NULL);
 }

@@ -72,7 +72,7 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 	size_t room = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
 	int ret;
 
-	if (id->phase != CMA_ROUTE_RESOLVED || id->state != CM_IDLE)
+	if (id->phase != CMA_ROUTE_RESOLVED || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	ret = param_check(id, p);
 	if (!ret)
@@ -130,7 +130,7 @@ static int listen_start(struct cma_id *id, int backlog)
 		ret = cma_bind(id, (const struct sockaddr *)&any);
 	if (ret)
 		return ret;
-	if (id->phase != CMA_BOUND || id->state != CM_IDLE)
+	if (id->phase != CMA_BOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	ret = cma_port_take(id); /* not yet, where the port is shared */
 	if (ret)
@@ -141,7 +141,7 @@ static int listen_start(struct cma_id *id, int backlog)
 	ret = cma_link_listen(id);
 	if (ret) {
 		id->backlog = 0;
-		id->state = CM_IDLE;
+		id->cm.state = CM_IDLE;
 	}
 	return ret;
 }
@@ -197,7 +197,7 @@ static int accept_prepare(struct cma_id *id, const struct rdma_conn_param *p)
 	struct cma_conn *c = &id->conn;
 	bool datagram = cma_id_is_datagram(id);
 	struct cm_step step;
-	int ret = cm_state_step(id->state, CM_DO_ACCEPT, &step);
+	int ret = cm_state_step(id->cm.state, CM_DO_ACCEPT, &step);
 
 	if (!ret)
 		ret = param_check(id, p);

@@ -13,7 +13,7 @@ struct cma_settings cma_settings;
 
 static const struct setting settings[] = {
 	{ .env = "BUSBAR_CM_TIMEOUT_MS", .fallback = "68000",
-	  .help = "how long a connection request waits for the peer's application",
+	  .help = "how long a connection request waits for the peer's answer",
 	  .type = SETTING_UINT,
 	  .offset = offsetof(struct cma_settings, timeout_ms),
 	  .min = 10, .max = 3600000 },
@@ -59,14 +59,12 @@ int cma_id_create(struct rdma_event_channel *channel, void *context,
 	id->pub.qp_type = qp_type;
 	id->ack_timeout = -1;
 	id->port_fd = -1;
-	id->link_fd = -1;
-	id->conn.local_comm_id = cma_random(UINT32_MAX);
+	cm_machine_init(&id->cm, cma_random(UINT32_MAX));
 	id->conn.local_psn = cma_random(0xffffff);
 	list_init(&id->groups);
 	list_init(&id->unclaimed);
-	list_init(&id->incoming);
 	list_init(&id->sibling);
-	cma_link_timer_init(id);
+	cma_link_init(id);
 	*out = id;
 	return 0;
 
@@ -199,7 +197,7 @@ static bool response_deliver(struct cma_event *ev)
 		return true;
 	ret = cma_qp_connect(id);
 	pthread_mutex_lock(&id->lock);
-	if (id->state != CM_REP_RCVD) {
+	if (id->cm.state != CM_REP_RCVD) {
 		/* The peer went away meanwhile; that event is queued. */
 		pthread_mutex_unlock(&id->lock);
 		return false;

@@ -2,19 +2,26 @@
 /*
  * Links: CM messages between processes of one host, one packet each, over a
  * connected AF_UNIX socket. The kernel delivers them in order and without loss
- * and says at once when the other end is gone, so nothing is sent twice.
+ * and says at once when the other end is gone, so what the machine would send
+ * again is rarely due. route.c knows whose messages they are.
+ *
+ * Two processes share one link for all their connections: a caller connects to
+ * the name of the port, sees whose it is, and where there is a link to that
+ * process already, closes the socket again and uses the link. Links stay until
+ * one of the processes ends.
  *
  * A peer's packets are not trusted: they are of the right length and form, and
  * the peer runs as the same user (or one of the two is root), or the link ends.
  */
 #define LOG_ROOM "rdmacm"
+#include "rdmacm/link.h"
+
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rdmacm/cma.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "verbs/private.h"
@@ -26,18 +33,34 @@
 #define SILENCE_NS (5 * NSEC_PER_SEC)
 /* Without a descriptor for a caller. */
 #define PAUSE_NS (50 * NSEC_PER_MSEC)
-#define INCOMING_MAX 256
-#define BATCH 16
+#define BATCH 64
+/* Messages for a peer that does not take them; more are lost, and said again. */
+#define WAITING_MAX 65536
 
-/* A connection to a listener whose request has not come yet. */
-struct cma_incoming {
-	struct list entry;       /* of the listener; its lock */
-	struct cma_id *listener;
-	int fd;
-	uint64_t deadline_ns;
+struct waiting {
+	struct list entry;
+	uint8_t bytes[CM_MAD_SIZE];
 };
 
-static int peer_check(int fd, const char *who)
+void link_hold(struct cma_link *link)
+{
+	atomic_fetch_add(&link->refs, 1);
+}
+
+void link_put(struct cma_link *link)
+{
+	struct list *entry;
+
+	if (atomic_fetch_sub(&link->refs, 1) != 1)
+		return;
+	while ((entry = list_pop(&link->waiting)))
+		free(list_entry(entry, struct waiting, entry));
+	pthread_mutex_destroy(&link->lock);
+	free(link);
+}
+
+/* The peer's process, where it may be talked to. */
+static int peer_check(int fd, const char *who, pid_t *pid)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
@@ -45,12 +68,79 @@ static int peer_check(int fd, const char *who)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
+	/* 0: of a namespace that we cannot see into; numbers mean nothing. */
+	*pid = cred.pid;
 	if (cred.uid == self || cred.uid == 0 || self == 0)
 		return 0;
 	log_warn("%s refused: process %d runs as user %u, we as %u; both must be the same or one be root",
 		 who, (int)cred.pid, (unsigned)cred.uid, (unsigned)self);
 	return -EACCES;
 }
+
+/* ---- sending ---- */
+
+/* The lock is held for these. 0, -EAGAIN, or another error: the link is over,
+ * and the watch will say so. */
+static int packet_write(struct cma_link *link, const uint8_t *bytes)
+{
+	if (send(link->fd, bytes, CM_MAD_SIZE, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return -errno;
+	return 0;
+}
+
+static void packet_wait(struct cma_link *link, const uint8_t *bytes)
+{
+	struct waiting *w = NULL;
+
+	if (link->waiting_count < WAITING_MAX)
+		w = malloc(sizeof(*w));
+	if (!w) {
+		log_warn("process %d takes no messages; one is lost",
+			 (int)link->pid);
+		return;
+	}
+	memcpy(w->bytes, bytes, CM_MAD_SIZE);
+	list_init(&w->entry);
+	list_push(&link->waiting, &w->entry);
+	if (!link->waiting_count++)
+		busbar_progress_rewatch(link->fd, EPOLLIN | EPOLLOUT);
+}
+
+void cma_link_send(struct cma_link *link, const struct cm_mad *mad)
+{
+	uint8_t bytes[CM_MAD_SIZE];
+
+	if (!link)
+		return;
+	if (wire_cm_encode(mad, bytes)) {
+		log_error("%s cannot be encoded", wire_cm_name(mad->type));
+		return;
+	}
+	pthread_mutex_lock(&link->lock);
+	if (link->fd >= 0 &&
+	    (link->waiting_count || packet_write(link, bytes) == -EAGAIN))
+		packet_wait(link, bytes);
+	pthread_mutex_unlock(&link->lock);
+}
+
+static void waiting_send(struct cma_link *link)
+{
+	pthread_mutex_lock(&link->lock);
+	while (link->waiting_count) {
+		struct waiting *w = list_entry(link->waiting.next, struct waiting,
+					       entry);
+
+		if (packet_write(link, w->bytes) == -EAGAIN)
+			break;
+		list_remove(&w->entry);
+		free(w);
+		if (!--link->waiting_count)
+			busbar_progress_rewatch(link->fd, EPOLLIN);
+	}
+	pthread_mutex_unlock(&link->lock);
+}
+
+/* ---- receiving ---- */
 
 /* A message, -EAGAIN: none now, or another error: the link is over. */
 static int packet_read(int fd, struct cm_mad *mad)
@@ -73,74 +163,91 @@ static int packet_read(int fd, struct cm_mad *mad)
 	return 0;
 }
 
-static void link_drop(struct cma_id *id)
+/* On the progress thread. */
+static void link_end(struct cma_link *link)
 {
-	int fd = id->link_fd;
+	int fd = link->fd;
 
-	cma_link_detach(id);
+	busbar_progress_unwatch(fd);
+	busbar_progress_timer_cancel(&link->silence);
+	pthread_mutex_lock(&link->lock);
+	link->fd = -1;
+	pthread_mutex_unlock(&link->lock);
 	close(fd);
+	route_gone(link);
+	link_put(link);
 }
 
 /* On the progress thread. */
 static void link_ready(void *arg, uint32_t events)
 {
-	struct cma_id *id = arg;
+	struct cma_link *link = arg;
 	struct cm_mad mad;
 	int ret = 0;
 
-	pthread_mutex_lock(&id->lock);
-	for (int i = 0; i < BATCH && id->link_fd >= 0 && !ret; i++) {
-		ret = packet_read(id->link_fd, &mad);
-		if (!ret && !cma_conn_accepts(id, &mad)) {
-			log_debug("%s for another connection dropped",
-				  wire_cm_name(mad.type));
-			continue;
-		}
-		if (!ret)
-			cma_conn_input(id, cm_state_input_of(&mad), &mad);
+	if (events & EPOLLOUT)
+		waiting_send(link);
+	for (int i = 0; i < BATCH && !ret; i++) {
+		ret = packet_read(link->fd, &mad);
+		if (ret)
+			break;
+		atomic_store(&link->in_use, true);
+		route_message(link, &mad);
 	}
-	if (ret && ret != -EAGAIN && id->link_fd >= 0) {
-		link_drop(id);
-		cma_conn_input(id, CM_PEER_GONE, NULL);
-	}
-	pthread_mutex_unlock(&id->lock);
+	if (!ret || ret == -EAGAIN)
+		return;
+	log_debug("link to process %d: %s", (int)link->pid, strerror(-ret));
+	link_end(link);
 }
 
-int cma_link_send(struct cma_id *id, const struct cm_mad *mad)
+static void link_silent(struct progress_timer *t)
 {
-	uint8_t bytes[CM_MAD_SIZE];
-	int ret = wire_cm_encode(mad, bytes);
+	struct cma_link *link = container_of(t, struct cma_link, silence);
 
+	if (atomic_load(&link->in_use))
+		return;
+	log_warn("caller said nothing for %u s; link closed",
+		 (unsigned)(SILENCE_NS / NSEC_PER_SEC));
+	link_end(link);
+}
+
+/* Takes `fd` over. One of a caller has to say something soon. */
+static int link_make(int fd, pid_t pid, bool is_caller, struct cma_link **out)
+{
+	struct cma_link *link = calloc(1, sizeof(*link));
+	int ret;
+
+	if (!link)
+		return -ENOMEM;
+	pthread_mutex_init(&link->lock, NULL);
+	list_init(&link->entry);
+	list_init(&link->ids);
+	list_init(&link->waiting);
+	link->fd = fd;
+	link->pid = pid;
+	atomic_init(&link->refs, 1);
+	atomic_init(&link->in_use, !is_caller);
+	busbar_progress_timer_init(&link->silence, link_silent);
+	/* For the caller of this function, before it may end. */
+	link_hold(link);
+	route_add(link);
+	ret = busbar_progress_watch(fd, EPOLLIN, link_ready, link);
 	if (ret) {
-		log_error("%s cannot be encoded", wire_cm_name(mad->type));
+		log_error("link: cannot be watched: %s", strerror(-ret));
+		link->fd = -1;
+		route_gone(link);
+		link_put(link);
+		link_put(link);
 		return ret;
 	}
-	if (id->link_fd < 0)
-		return -ENOTCONN;
-	/* When the peer is gone the watch says so; nothing to do here. */
-	if (send(id->link_fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return -errno;
+	if (is_caller)
+		busbar_progress_timer_arm(&link->silence,
+					  clock_monotonic_ns_slow() + SILENCE_NS);
+	*out = link;
 	return 0;
 }
 
-int cma_link_attach(struct cma_id *id, int fd)
-{
-	int ret;
-
-	id->link_fd = fd;
-	ret = busbar_progress_watch(fd, EPOLLIN, link_ready, id);
-	if (ret) {
-		log_error("link: cannot be watched: %s", strerror(-ret));
-		id->link_fd = -1;
-	}
-	return ret;
-}
-
-void cma_link_detach(struct cma_id *id)
-{
-	busbar_progress_unwatch(id->link_fd);
-	id->link_fd = -1;
-}
+/* ---- calling ---- */
 
 int cma_link_connect(struct cma_id *id)
 {
@@ -148,7 +255,9 @@ int cma_link_connect(struct cma_id *id)
 	socklen_t lens[CMA_PORT_NAMES];
 	int count = cma_port_names(id->pub.ps, &id->pub.route.addr.dst_addr,
 				   names, lens);
+	struct cma_link *link = NULL;
 	int ret = -ECONNREFUSED;
+	pid_t pid = 0;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -157,39 +266,59 @@ int cma_link_connect(struct cma_id *id)
 		ret = connect(fd, (struct sockaddr *)&names[i], lens[i]) ?
 			      -errno : 0;
 	if (!ret)
-		ret = peer_check(fd, "listener");
-	if (!ret)
-		ret = cma_link_attach(id, fd);
+		ret = peer_check(fd, "listener", &pid);
 	if (ret)
+		goto err_close;
+	link = route_to_process(pid);
+	if (link) {
 		close(fd);
+	} else {
+		ret = link_make(fd, pid, false, &link);
+		if (ret)
+			goto err_close;
+	}
+	ret = cma_link_attach(id, link);
+	link_put(link);
+	return ret == -ECONNRESET ? -EAGAIN : ret;
+
+err_close:
+	close(fd);
 	return ret;
 }
 
-/* ---- timers ---- */
+void cma_link_update(struct cma_id *id)
+{
+	uint64_t due = id->cm.deadline_ns;
 
-static void incoming_sweep(struct cma_id *listener, uint64_t now);
+	route_update(id);
+	if (id->link_retry)
+		due = id->armed_ns ? id->armed_ns :
+				     clock_monotonic_ns_slow() + RETRY_NS;
+	if (due == id->armed_ns)
+		return;
+	id->armed_ns = due;
+	if (due)
+		busbar_progress_timer_arm(&id->timer, due);
+	else
+		busbar_progress_timer_disarm(&id->timer);
+}
 
 static void link_retry(struct cma_id *id, uint64_t now)
 {
 	int ret = cma_link_connect(id);
 
-	if ((ret == -EAGAIN && now < id->deadline_ns) ||
+	if ((ret == -EAGAIN && id->cm.state != CM_ANSWERED &&
+	     id->cm.state != CM_DONE) ||
 	    (ret == -ECONNREFUSED && now < id->patience_ns)) {
-		busbar_progress_timer_arm(&id->timer, now + RETRY_NS);
+		if (id->cm.deadline_ns && now >= id->cm.deadline_ns)
+			cma_conn_tick(id, now);
 		return;
 	}
 	id->link_retry = false;
-	if (!ret) {
-		struct cm_step again = { .send = cma_id_is_datagram(id) ?
-							 CM_SIDR_REQ : CM_REQ };
-
-		cma_conn_send(id, &again);
-		busbar_progress_timer_arm(&id->timer, id->deadline_ns);
-	} else if (ret == -EAGAIN) {
-		cma_conn_input(id, CM_TIMEOUT, NULL);
-	} else {
+	if (ret)
 		cma_conn_input(id, CM_NO_LISTENER, NULL);
-	}
+	else
+		cma_link_send(id->link, &id->cm.sent);
 }
 
 /* On the progress thread. */
@@ -199,132 +328,30 @@ static void link_timeout(struct progress_timer *t)
 	uint64_t now = clock_monotonic_ns_slow();
 
 	pthread_mutex_lock(&id->lock);
-	if (id->state == CM_LISTEN) {
+	id->armed_ns = 0;
+	if (id->cm.state == CM_LISTEN) {
 		if (id->paused)
 			busbar_progress_rewatch(id->port_fd, EPOLLIN);
 		id->paused = false;
-		incoming_sweep(id, now);
 	} else if (id->link_retry) {
 		link_retry(id, now);
-	} else if (id->deadline_ns && now + id->interval_ns / 2 >= id->deadline_ns) {
-		/* Else it was armed anew while this call waited for the lock. */
-		id->deadline_ns = 0;
-		cma_conn_input(id, CM_TIMEOUT, NULL);
+		cma_link_update(id);
+	} else {
+		cma_conn_tick(id, now);
+		cma_link_update(id);
 	}
 	pthread_mutex_unlock(&id->lock);
 }
 
-void cma_link_timer_init(struct cma_id *id)
+void cma_link_init(struct cma_id *id)
 {
+	list_init(&id->link_entry);
+	list_init(&id->listen_entry);
+	cm_entry_init(&id->route);
 	busbar_progress_timer_init(&id->timer, link_timeout);
 }
 
-void cma_link_timer(struct cma_id *id, uint64_t interval_ns)
-{
-	id->interval_ns = interval_ns;
-	/* One that is off may still fire once; link_timeout() ignores it. */
-	id->deadline_ns = interval_ns ? clock_monotonic_ns_slow() + interval_ns : 0;
-	if (id->link_retry)
-		busbar_progress_timer_arm(&id->timer,
-					  clock_monotonic_ns_slow() + RETRY_NS);
-	else if (interval_ns)
-		busbar_progress_timer_arm(&id->timer, id->deadline_ns);
-}
-
 /* ---- listening ---- */
-
-static void incoming_drop(struct cma_incoming *in)
-{
-	list_remove(&in->entry);
-	in->listener->incoming_count--;
-	busbar_progress_unwatch(in->fd);
-	close(in->fd);
-	free(in);
-}
-
-static void incoming_sweep(struct cma_id *listener, uint64_t now)
-{
-	list_for_each_safe(in, &listener->incoming, struct cma_incoming, entry) {
-		if (in->deadline_ns > now)
-			continue;
-		log_warn("caller said nothing for %u s; link closed",
-			 (unsigned)(SILENCE_NS / NSEC_PER_SEC));
-		incoming_drop(in);
-	}
-	if (!list_empty(&listener->incoming))
-		busbar_progress_timer_arm(&listener->timer, now + SILENCE_NS / 4);
-}
-
-/* The request of a new link: becomes a child, or is refused and closed. */
-static void request_take(struct cma_id *listener, int fd,
-			 const struct cm_mad *mad)
-{
-	uint8_t bytes[CM_MAD_SIZE];
-	struct cm_mad answer;
-	int reason = cma_conn_request(listener, mad, fd);
-
-	if (!reason)
-		return;
-	if (!cma_conn_refusal(mad, reason, &answer) &&
-	    !wire_cm_encode(&answer, bytes) &&
-	    send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("refusal not sent: %s", strerror(errno));
-	close(fd);
-}
-
-/* On the progress thread: the request of a caller that was slow with it. */
-static void incoming_ready(void *arg, uint32_t events)
-{
-	struct cma_incoming *in = arg;
-	struct cma_id *listener = in->listener;
-	struct cm_mad mad;
-	int ret;
-
-	pthread_mutex_lock(&listener->lock);
-	/* When the listener closes, cma_link_close() takes care of it. */
-	if (listener->state != CM_LISTEN)
-		goto out;
-	ret = packet_read(in->fd, &mad);
-	if (ret == -EAGAIN)
-		goto out;
-	if (ret) {
-		incoming_drop(in);
-		goto out;
-	}
-	list_remove(&in->entry);
-	listener->incoming_count--;
-	busbar_progress_unwatch(in->fd);
-	request_take(listener, in->fd, &mad);
-	free(in);
-out:
-	pthread_mutex_unlock(&listener->lock);
-}
-
-static void incoming_add(struct cma_id *listener, int fd)
-{
-	struct cma_incoming *in = NULL;
-
-	if (listener->incoming_count < INCOMING_MAX)
-		in = calloc(1, sizeof(*in));
-	if (!in) {
-		log_warn("too many callers that say nothing; link closed");
-		goto err_close;
-	}
-	in->listener = listener;
-	in->fd = fd;
-	in->deadline_ns = clock_monotonic_ns_slow() + SILENCE_NS;
-	if (busbar_progress_watch(fd, EPOLLIN, incoming_ready, in))
-		goto err_free;
-	list_push(&listener->incoming, &in->entry);
-	if (!listener->incoming_count++)
-		busbar_progress_timer_arm(&listener->timer, in->deadline_ns);
-	return;
-
-err_free:
-	free(in);
-err_close:
-	close(fd);
-}
 
 /* The caller stays where it is, and the socket readable: it is left alone for a
  * while. */
@@ -339,72 +366,102 @@ static void listener_pause(struct cma_id *listener)
 				  clock_monotonic_ns_slow() + PAUSE_NS);
 }
 
+static void caller_take(int fd)
+{
+	struct cma_link *link;
+	pid_t pid;
+
+	if (peer_check(fd, "caller", &pid))
+		goto err_close;
+	if (link_make(fd, pid, true, &link))
+		goto err_close;
+	link_put(link);
+	return;
+
+err_close:
+	close(fd);
+}
+
 /* On the progress thread. */
 static void listener_ready(void *arg, uint32_t events)
 {
 	struct cma_id *listener = arg;
-	struct cm_mad mad;
 
 	pthread_mutex_lock(&listener->lock);
-	for (int i = 0; i < BATCH && listener->state == CM_LISTEN; i++) {
+	for (int i = 0; i < BATCH && listener->cm.state == CM_LISTEN; i++) {
+		char byte;
 		int fd = accept4(listener->port_fd, NULL, NULL,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
-		int ret;
 
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE ||
 			       errno == ENOBUFS || errno == ENOMEM))
 			listener_pause(listener);
 		if (fd < 0)
 			break;
-		if (peer_check(fd, "caller")) {
+		/* Most only looked whose port it is, and use their link. */
+		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+			log_debug("a caller has only looked");
 			close(fd);
-			continue;
 		}
-		ret = packet_read(fd, &mad);
-		if (!ret)
-			request_take(listener, fd, &mad);
-		else if (ret == -EAGAIN)
-			incoming_add(listener, fd);
 		else
-			close(fd);
+			caller_take(fd);
 	}
 	pthread_mutex_unlock(&listener->lock);
 }
 
 int cma_link_listen(struct cma_id *id)
 {
+	int ret;
+
 	if (listen(id->port_fd, (int)id->backlog))
 		return -errno;
-	return busbar_progress_watch(id->port_fd, EPOLLIN, listener_ready, id);
+	ret = busbar_progress_watch(id->port_fd, EPOLLIN, listener_ready, id);
+	if (!ret)
+		route_listen(id);
+	return ret;
 }
 
 void cma_link_close(struct cma_id *id)
 {
-	struct list *entry;
+	struct cma_link *link;
 	bool listening;
-	int fd;
 
+	/* The timer, which may run now, must not find it a link any more. */
 	pthread_mutex_lock(&id->lock);
-	fd = id->link_fd;
-	id->link_fd = -1;
+	id->link_retry = false;
+	pthread_mutex_unlock(&id->lock);
+	route_forget(id);
+	pthread_mutex_lock(&id->lock);
+	link = id->link;
+	id->link = NULL;
 	listening = id->backlog > 0;
 	pthread_mutex_unlock(&id->lock);
 
 	if (listening)
 		busbar_progress_unwatch(id->port_fd);
-	/* The state is not CM_LISTEN any more: callbacks leave the list alone. */
-	while ((entry = list_pop(&id->incoming))) {
-		struct cma_incoming *in = list_entry(entry, struct cma_incoming,
-						     entry);
-
-		busbar_progress_unwatch(in->fd);
-		close(in->fd);
-		free(in);
-	}
-	if (fd >= 0) {
-		busbar_progress_unwatch(fd);
-		close(fd);
-	}
+	if (link)
+		link_put(link);
 	busbar_progress_timer_cancel(&id->timer);
 	cma_port_release(id);
+}
+
+/* ---- fork ---- */
+
+/* The parent's peers must learn of its death, not of ours. */
+static void forked_close(struct cma_link *link)
+{
+	if (link->fd >= 0)
+		close(link->fd);
+	link->fd = -1;
+	pthread_mutex_init(&link->lock, NULL);
+}
+
+static void links_forked(void)
+{
+	route_forked(forked_close);
+}
+
+__attribute__((constructor)) static void links_load(void)
+{
+	pthread_atfork(NULL, NULL, links_forked);
 }

@@ -99,7 +99,7 @@ static void attr_init(const struct cma_id *id, struct ibv_qp_attr *attr, int *ma
 	attr->qp_access_flags = 0;
 	*mask |= IBV_QP_ACCESS_FLAGS;
 	/* What the peer may do is known once there is a connection. */
-	if (id->state == CM_IDLE)
+	if (id->cm.state == CM_IDLE)
 		return;
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
 	if (id->pub.qp_type == IBV_QPT_RC && id->conn.responder_resources)
@@ -270,7 +270,7 @@ static int qp_check(struct cma_id *id, const struct ibv_qp_init_attr_ex *attr)
 	/* A caller may still choose between RC and UC, a callee may not. */
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC)
 		return -EINVAL;
-	return id->state == CM_IDLE ? 0 : -EINVAL;
+	return id->cm.state == CM_IDLE ? 0 : -EINVAL;
 }
 
 static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)

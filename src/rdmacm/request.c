@@ -67,7 +67,39 @@ static enum ibv_qp_type child_type(const struct cm_mad *mad)
 	return mad->req.service == CM_SERVICE_UC ? IBV_QPT_UC : IBV_QPT_RC;
 }
 
-int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad, int fd)
+unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *mad)
+{
+	enum { NO, BY_WILDCARD, BY_FAMILY, BY_ADDRESS };
+	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
+	bool datagram = mad->type == CM_SIDR_REQ;
+	uint64_t service = datagram ? mad->sidr_req.service_id :
+				      mad->req.service_id;
+	const uint8_t *data = datagram ? mad->sidr_req.private_data :
+					 mad->req.private_data;
+	size_t len = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
+	struct sockaddr_storage wanted;
+	struct cm_ip_header ip;
+	uint16_t ps, port;
+
+	if (wire_cm_service_parse(service, &ps, &port) ||
+	    ps != (uint16_t)listener->pub.ps ||
+	    port != cma_addr_port(bound))
+		return NO;
+	/* It is refused by the listener, and with the reason. */
+	if (wire_cm_ip_decode(data, len, &ip))
+		return BY_WILDCARD;
+	cma_addr_from_bytes(&wanted, ip.ip_version, ip.dst, port);
+	if (cma_addr_same_host(bound, (struct sockaddr *)&wanted))
+		return BY_ADDRESS;
+	if (!cma_addr_is_any(bound))
+		return NO;
+	if (bound->sa_family == ((struct sockaddr *)&wanted)->sa_family)
+		return BY_FAMILY;
+	return listener->v6_only ? NO : BY_WILDCARD;
+}
+
+int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad,
+		     struct cma_link *link)
 {
 	struct cm_ip_header ip;
 	struct cma_id *child;
@@ -93,7 +125,7 @@ int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad, int fd)
 		goto err_free;
 	child->listener = listener;
 	reason = CM_REASON_NO_RESOURCES;
-	if (cma_link_attach(child, fd))
+	if (cma_link_attach(child, link))
 		goto err_free;
 	list_push(&listener->unclaimed, &child->sibling);
 	listener->unclaimed_count++;
@@ -105,33 +137,9 @@ int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad, int fd)
 err_detach:
 	list_remove(&child->sibling);
 	listener->unclaimed_count--;
-	cma_link_detach(child);
 err_free:
 	pthread_mutex_unlock(&child->lock);
+	cma_link_close(child);
 	cma_id_free(child);
 	return reason;
-}
-
-int cma_conn_refusal(const struct cm_mad *request, int reason,
-		     struct cm_mad *answer)
-{
-	memset(answer, 0, sizeof(*answer));
-	answer->tid = request->tid;
-	if (request->type == CM_REQ) {
-		answer->type = CM_REJ;
-		answer->rej.remote_comm_id = request->req.local_comm_id;
-		answer->rej.answered = CM_ANSWERED_REQ;
-		answer->rej.reason = (uint16_t)reason;
-		return 0;
-	}
-	if (request->type == CM_SIDR_REQ) {
-		answer->type = CM_SIDR_REP;
-		answer->sidr_rep.request_id = request->sidr_req.request_id;
-		answer->sidr_rep.service_id = request->sidr_req.service_id;
-		answer->sidr_rep.status = reason == CM_REASON_INVALID_SERVICE_ID ?
-						  CM_SIDR_UNSUPPORTED :
-						  CM_SIDR_REJECTED;
-		return 0;
-	}
-	return -EPROTO;
 }

@@ -22,7 +22,7 @@ int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 	char text[CMA_ADDR_TEXT];
 	int ret;
 
-	if (id->phase != CMA_UNBOUND || id->state != CM_IDLE)
+	if (id->phase != CMA_UNBOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	cma_addr_copy(&route->src_storage, addr);
 	if (!cma_addr_is_any(&route->src_addr)) {
@@ -147,7 +147,7 @@ static int addr_resolve(struct cma_id *id, const struct sockaddr *src,
 	struct rdma_addr *route = &id->pub.route.addr;
 	int ret, status;
 
-	if (id->phase > CMA_BOUND || id->state != CM_IDLE)
+	if (id->phase > CMA_BOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	cma_addr_copy(&route->dst_storage, dst);
 	if (cma_addr_is_any(&route->dst_addr))

@@ -47,6 +47,11 @@ EXPORT void busbar_progress_timer_arm(struct progress_timer *t,
 	progress_timer_arm(t, deadline_ns);
 }
 
+EXPORT void busbar_progress_timer_disarm(struct progress_timer *t)
+{
+	progress_timer_disarm(t);
+}
+
 EXPORT void busbar_progress_timer_cancel(struct progress_timer *t)
 {
 	progress_timer_cancel(t);

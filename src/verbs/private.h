@@ -24,6 +24,7 @@ void busbar_progress_timer_init(struct progress_timer *t,
 				void (*fn)(struct progress_timer *t));
 void busbar_progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 void busbar_progress_timer_cancel(struct progress_timer *t);
+void busbar_progress_timer_disarm(struct progress_timer *t);
 bool busbar_progress_is_self(void);
 
 /* For the command: hca/inspect.h. */

@@ -163,6 +163,35 @@ static const struct field sidr_rep_fields[] = {
 	BYTES(sidr_rep.private_data, 96),
 };
 
+static const struct field lap_fields[] = {
+	BITS(lap.local_comm_id, 0, 0, 32),
+	BITS(lap.remote_comm_id, 4, 0, 32),
+	BITS(lap.remote_qpn, 12, 0, 24),
+	BITS(lap.remote_response_timeout, 15, 0, 5),
+	/* Not laid out as the paths of REQ are. */
+	BITS(lap.alternate.local_lid, 20, 0, 16),
+	BITS(lap.alternate.remote_lid, 22, 0, 16),
+	BYTES(lap.alternate.local_gid, 24),
+	BYTES(lap.alternate.remote_gid, 40),
+	BITS(lap.alternate.flow_label, 56, 0, 20),
+	BITS(lap.alternate.traffic_class, 59, 0, 8),
+	BITS(lap.alternate.hop_limit, 60, 0, 8),
+	BITS(lap.alternate.packet_rate, 61, 2, 6),
+	BITS(lap.alternate.sl, 62, 0, 4),
+	BITS(lap.alternate.subnet_local, 62, 4, 1),
+	BITS(lap.alternate.local_ack_timeout, 63, 0, 5),
+	BYTES(lap.private_data, 64),
+};
+
+static const struct field apr_fields[] = {
+	BITS(apr.local_comm_id, 0, 0, 32),
+	BITS(apr.remote_comm_id, 4, 0, 32),
+	BITS(apr.info_len, 8, 0, 8),
+	BITS(apr.status, 9, 0, 8),
+	BYTES(apr.info, 12),
+	BYTES(apr.private_data, 84),
+};
+
 static const struct message {
 	enum cm_type type;
 	const char *name;
@@ -178,6 +207,8 @@ static const struct message {
 	{ CM_DREP, "DREP", drep_fields, ARRAY_SIZE(drep_fields) },
 	{ CM_SIDR_REQ, "SIDR_REQ", sidr_req_fields, ARRAY_SIZE(sidr_req_fields) },
 	{ CM_SIDR_REP, "SIDR_REP", sidr_rep_fields, ARRAY_SIZE(sidr_rep_fields) },
+	{ CM_LAP, "LAP", lap_fields, ARRAY_SIZE(lap_fields) },
+	{ CM_APR, "APR", apr_fields, ARRAY_SIZE(apr_fields) },
 };
 
 /* The last field of every message ends where the MAD ends. */
@@ -192,6 +223,8 @@ ENDS_WITH_MAD(12, CM_DREQ_PRIVATE);
 ENDS_WITH_MAD(8, CM_DREP_PRIVATE);
 ENDS_WITH_MAD(16, CM_SIDR_REQ_PRIVATE);
 ENDS_WITH_MAD(96, CM_SIDR_REP_PRIVATE);
+ENDS_WITH_MAD(64, CM_LAP_PRIVATE);
+ENDS_WITH_MAD(84, CM_APR_PRIVATE);
 _Static_assert(CM_REQ_PRIVATE - CM_IP_HEADER_SIZE == 56, "rdma_connect(3)");
 _Static_assert(CM_SIDR_REQ_PRIVATE - CM_IP_HEADER_SIZE == 180, "rdma_connect(3)");
 
@@ -305,6 +338,9 @@ static bool values_valid(const struct cm_mad *mad)
 	case CM_SIDR_REP:
 		return mad->sidr_rep.status <= CM_SIDR_VERSION &&
 		       mad->sidr_rep.info_len <= CM_INFO_SIZE;
+	case CM_APR:
+		return mad->apr.status <= CM_PATH_INVALID_SL &&
+		       mad->apr.info_len <= CM_INFO_SIZE;
 	default:
 		return true;
 	}

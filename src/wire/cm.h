@@ -5,8 +5,7 @@
  * The 256-byte MADs that the InfiniBand Architecture Specification, volume 1,
  * chapter 12 (communication management) and its annex A11 (RDMA IP CM service)
  * lay out, as host structures and back. Pure functions: no socket, no state;
- * which message may follow which is decided elsewhere. LAP and APR (alternate
- * paths) are not encoded.
+ * which message may follow which is decided elsewhere.
  *
  * All integers of the structures are in host order; GIDs and private data are
  * bytes as they travel. A decoder never trusts a length or a field: what is not
@@ -31,7 +30,9 @@
 #define CM_DREP_PRIVATE 224
 #define CM_SIDR_REQ_PRIVATE 216
 #define CM_SIDR_REP_PRIVATE 136
-#define CM_INFO_SIZE 72 /* additional information of REJ and SIDR_REP */
+#define CM_LAP_PRIVATE 168
+#define CM_APR_PRIVATE 148
+#define CM_INFO_SIZE 72 /* additional information of REJ, SIDR_REP and APR */
 
 /* Attribute identifier of the MAD: the kind of message. */
 enum cm_type {
@@ -44,6 +45,8 @@ enum cm_type {
 	CM_DREP = 0x0016,
 	CM_SIDR_REQ = 0x0017,
 	CM_SIDR_REP = 0x0018,
+	CM_LAP = 0x0019,
+	CM_APR = 0x001a,
 };
 
 enum cm_service {
@@ -60,16 +63,60 @@ enum cm_answered {
 	CM_ANSWERED_OTHER = 2, /* REJ: none in particular; MRA: LAP */
 };
 
+/* Why a REJ was sent. */
 enum cm_reason {
+	CM_REASON_NO_QP = 1,
+	CM_REASON_NO_EEC = 2,
 	CM_REASON_NO_RESOURCES = 3,
 	CM_REASON_TIMEOUT = 4,
 	CM_REASON_UNSUPPORTED = 5,
+	CM_REASON_INVALID_COMM_ID = 6,
+	CM_REASON_INVALID_COMM_INSTANCE = 7,
 	CM_REASON_INVALID_SERVICE_ID = 8,
 	CM_REASON_INVALID_SERVICE_TYPE = 9,
 	CM_REASON_STALE_CONNECTION = 10,
+	CM_REASON_RDC_MISSING = 11,
 	CM_REASON_INVALID_GID = 12,
+	CM_REASON_INVALID_LID = 13,
+	CM_REASON_INVALID_SL = 14,
+	CM_REASON_INVALID_TRAFFIC_CLASS = 15,
+	CM_REASON_INVALID_HOP_LIMIT = 16,
+	CM_REASON_INVALID_PACKET_RATE = 17,
+	CM_REASON_INVALID_ALT_GID = 18,
+	CM_REASON_INVALID_ALT_LID = 19,
+	CM_REASON_INVALID_ALT_SL = 20,
+	CM_REASON_INVALID_ALT_TRAFFIC_CLASS = 21,
+	CM_REASON_INVALID_ALT_HOP_LIMIT = 22,
+	CM_REASON_INVALID_ALT_PACKET_RATE = 23,
+	CM_REASON_PORT_CM_REDIRECT = 24,
+	CM_REASON_PORT_REDIRECT = 25,
+	CM_REASON_INVALID_MTU = 26,
+	CM_REASON_INSUFFICIENT_RESPONDER = 27,
 	CM_REASON_CONSUMER = 28,
+	CM_REASON_INVALID_RNR_RETRY = 29,
+	CM_REASON_DUPLICATE_COMM_ID = 30,
+	CM_REASON_INVALID_CLASS_VERSION = 31,
+	CM_REASON_INVALID_FLOW_LABEL = 32,
+	CM_REASON_INVALID_ALT_FLOW_LABEL = 33,
 	CM_REASON_VENDOR_OPTION = 35,
+};
+
+/* What became of the alternate path of a LAP. */
+enum cm_path_status {
+	CM_PATH_LOADED = 0,
+	CM_PATH_INVALID_COMM_ID = 1,
+	CM_PATH_UNSUPPORTED = 2,
+	CM_PATH_REJECTED = 3,
+	CM_PATH_REDIRECT = 4,
+	CM_PATH_IS_PRIMARY = 5,
+	CM_PATH_INVALID_QPN = 6,
+	CM_PATH_INVALID_LID = 7,
+	CM_PATH_INVALID_GID = 8,
+	CM_PATH_INVALID_FLOW_LABEL = 9,
+	CM_PATH_INVALID_TRAFFIC_CLASS = 10,
+	CM_PATH_INVALID_HOP_LIMIT = 11,
+	CM_PATH_INVALID_PACKET_RATE = 12,
+	CM_PATH_INVALID_SL = 13,
 };
 
 enum cm_sidr_status {
@@ -189,6 +236,22 @@ struct cm_sidr_rep {
 	uint8_t private_data[CM_SIDR_REP_PRIVATE];
 };
 
+struct cm_lap {
+	uint32_t local_comm_id, remote_comm_id;
+	uint32_t remote_qpn;      /* 24 bits */
+	uint8_t remote_response_timeout; /* 5 bits */
+	struct cm_path alternate;
+	uint8_t private_data[CM_LAP_PRIVATE];
+};
+
+struct cm_apr {
+	uint32_t local_comm_id, remote_comm_id;
+	uint8_t info_len;         /* at most CM_INFO_SIZE */
+	uint8_t status;           /* enum cm_path_status */
+	uint8_t info[CM_INFO_SIZE];
+	uint8_t private_data[CM_APR_PRIVATE];
+};
+
 struct cm_mad {
 	enum cm_type type;
 	uint64_t tid;             /* transaction of the request and its answer */
@@ -203,6 +266,8 @@ struct cm_mad {
 		struct cm_drep drep;
 		struct cm_sidr_req sidr_req;
 		struct cm_sidr_rep sidr_rep;
+		struct cm_lap lap;
+		struct cm_apr apr;
 	};
 };
 

@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 int main(int argc, char **argv)
 {
 	static const uint8_t types[] = { 0x10, 0x11, 0x12, 0x13, 0x14, 0x15,
-					 0x16, 0x17, 0x18, 0x19 };
+					 0x16, 0x17, 0x18, 0x19,
+					 0x1a, 0x1b };
 	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 1;
 

@@ -380,7 +380,8 @@ static void one_run(void)
 
 int main(int argc, char **argv)
 {
-	/* The first connection makes the link of the process with itself: two
-	 * sockets and two wake-up descriptors; the first group takes a name. */
-	return api_main(argc, argv, 4, 100, 5, one_run);
+	/* The first connection makes the links of the process with itself, for
+	 * data (two sockets and two wake-up descriptors) and for messages of the
+	 * connection manager (two sockets); the first group takes a name. */
+	return api_main(argc, argv, 4, 100, 7, one_run);
 }

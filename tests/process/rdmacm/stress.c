@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define CALLERS 3
 #define ROUNDS 40
@@ -159,12 +160,62 @@ static void connections_ended_at_every_stage_leave_nothing_behind(void)
 	rdma_destroy_event_channel(ch);
 }
 
+static uint16_t flicker_port;
+static atomic_bool flicker_ends;
+
+/* A listener that is there and gone again. */
+static void *flicker(void *arg)
+{
+	struct rdma_event_channel *ch = arg;
+
+	while (!atomic_load(&flicker_ends)) {
+		struct rdma_cm_id *id;
+
+		CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
+		CHECK(rdma_bind_addr(id, cm_loopback(flicker_port)) == 0);
+		poll(NULL, 0, 2);
+		CHECK(rdma_listen(id, 8) == 0);
+		poll(NULL, 0, 1);
+		CHECK(rdma_destroy_id(id) == 0);
+	}
+	return NULL;
+}
+
+/* While there is no listener a caller looks for it again and again; it may be
+ * destroyed at the moment at which it finds one. */
+static void callers_may_leave_while_they_look_for_a_listener(void)
+{
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *first;
+	pthread_t thread;
+
+	printf("seed %u\n", seed);
+	first = cm_listener(callee_ch, RDMA_PS_TCP, 8, &flicker_port);
+	cm_id_free(first);
+	CHECK(pthread_create(&thread, NULL, flicker, callee_ch) == 0);
+	for (int i = 0; i < 300; i++) {
+		struct rdma_cm_id *id = cm_caller(ch, RDMA_PS_TCP, flicker_port);
+		struct rdma_conn_param param = { .qp_num = 0 };
+
+		CHECK(rdma_connect(id, &param) == 0);
+		poll(NULL, 0, rand_r(&seed) % 8);
+		cm_id_free(id);
+	}
+	atomic_store(&flicker_ends, true);
+	CHECK(pthread_join(thread, NULL) == 0);
+	cm_expect_quiet(ch, 0);
+	rdma_destroy_event_channel(ch);
+	rdma_destroy_event_channel(callee_ch);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct cm_case cases[] = {
 		CASE(connections_ended_at_every_stage_leave_nothing_behind),
+		CASE(callers_may_leave_while_they_look_for_a_listener),
 	};
 
 	seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 1;
-	return cm_main(argc, argv, cases, 1);
+	return cm_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

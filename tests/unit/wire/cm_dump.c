@@ -71,6 +71,17 @@ int main(void)
 			      .qpn = 0x0f0e0d, .qkey = 0x01234567,
 			      .service_id = wire_cm_service_id(0x0111, 7174) },
 	};
+	struct cm_mad lap = {
+		.type = CM_LAP,
+		.lap = { .local_comm_id = 3, .remote_comm_id = 4,
+			 .remote_qpn = 0x0c0d0e, .remote_response_timeout = 19,
+			 .alternate = { .hop_limit = 64, .sl = 5 } },
+	};
+	struct cm_mad apr = {
+		.type = CM_APR,
+		.apr = { .local_comm_id = 4, .remote_comm_id = 3,
+			 .status = CM_PATH_UNSUPPORTED },
+	};
 	struct cm_ip_header ip = { 4, 40001, { [12] = 10, 0, 0, 1 },
 				   { [12] = 10, 0, 0, 2 } };
 
@@ -80,5 +91,7 @@ int main(void)
 	datagram_print(&rej);
 	datagram_print(&dreq);
 	datagram_print(&sidr_rep);
+	datagram_print(&lap);
+	datagram_print(&apr);
 	return 0;
 }

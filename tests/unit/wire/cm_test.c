@@ -116,6 +116,49 @@ static void rep_stands_where_chapter_12_puts_it(void **state)
 	assert_memory_equal(out, want, CM_MAD_SIZE);
 }
 
+static void lap_stands_where_chapter_12_puts_it(void **state)
+{
+	struct cm_mad m = {
+		.type = CM_LAP,
+		.tid = 2,
+		.lap = {
+			.local_comm_id = 0x01020304,
+			.remote_comm_id = 0x11121314,
+			.remote_qpn = 0x212223,
+			.remote_response_timeout = 19,
+			.alternate = {
+				.local_lid = 0x3132,
+				.remote_lid = 0x4142,
+				.local_gid = { 0x51, [15] = 0x52 },
+				.remote_gid = { 0x61, [15] = 0x62 },
+				.flow_label = 0xabcde,
+				.packet_rate = 0x12,
+				.traffic_class = 0xe1,
+				.hop_limit = 64,
+				.sl = 9,
+				.subnet_local = 1,
+				.local_ack_timeout = 17,
+			},
+			.private_data = { 0xf1, [167] = 0xf2 },
+		},
+	};
+	uint8_t out[CM_MAD_SIZE], want[CM_MAD_SIZE] = {
+		[0] = 1, 0x07, 2, 0x03, [15] = 2, [17] = 0x19,
+		[BODY + 0] = 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14,
+		[BODY + 12] = 0x21, 0x22, 0x23, 19 << 3,
+		[BODY + 20] = 0x31, 0x32, 0x41, 0x42,
+		[BODY + 24] = 0x51, [BODY + 39] = 0x52,
+		[BODY + 40] = 0x61, [BODY + 55] = 0x62,
+		[BODY + 56] = 0xab, 0xcd, 0xe0, 0xe1, 64, 0x12,
+		[BODY + 62] = 9 << 4 | 1 << 3, 17 << 3, 0xf1,
+		[255] = 0xf2,
+	};
+
+	(void)state;
+	assert_int_equal(wire_cm_encode(&m, out), 0);
+	assert_memory_equal(out, want, CM_MAD_SIZE);
+}
+
 static void short_messages_stand_where_chapter_12_puts_them(void **state)
 {
 	static const struct {
@@ -143,6 +186,9 @@ static void short_messages_stand_where_chapter_12_puts_them(void **state)
 				  0x01234567, { 8 }, { 9 } } },
 		  { 0, 0, 0, 7, 2, 1, 0, 0, 1, 2, 3, 0, [16] = 1, 0x11, 0, 5,
 		    0x01, 0x23, 0x45, 0x67, [24] = 8, [96] = 9 } },
+		{ { .type = CM_APR,
+		    .apr = { 1, 2, 1, CM_PATH_UNSUPPORTED, { 8 }, { 9 } } },
+		  { 0, 0, 0, 1, 0, 0, 0, 2, 1, 2, [12] = 8, [84] = 9 } },
 	};
 
 	(void)state;
@@ -157,7 +203,7 @@ static void short_messages_stand_where_chapter_12_puts_them(void **state)
 
 static const enum cm_type all_types[] = {
 	CM_REQ, CM_MRA, CM_REJ, CM_REP, CM_RTU, CM_DREQ, CM_DREP, CM_SIDR_REQ,
-	CM_SIDR_REP,
+	CM_SIDR_REP, CM_LAP, CM_APR,
 };
 
 /* What decodes encodes to the same bytes wherever a field is defined. */
@@ -191,7 +237,7 @@ static void refuses_what_is_no_cm_message(void **state)
 	uint8_t good[CM_MAD_SIZE], bad[CM_MAD_SIZE + 1] = { 0 };
 	static const struct { uint8_t at, value; } damage[] = {
 		{ 0, 2 }, { 1, 4 }, { 2, 1 }, { 3, 0x81 }, { 16, 1 },
-		{ 17, 0x19 }, { 17, 0x0f },
+		{ 17, 0x1b }, { 17, 0x0f },
 	};
 
 	(void)state;
@@ -214,6 +260,7 @@ static void refuses_fields_out_of_range(void **state)
 		{ CM_REJ, BODY + 8, 3 << 6 }, { CM_REJ, BODY + 9, 73 << 1 },
 		{ CM_MRA, BODY + 8, 3 << 6 }, { CM_SIDR_REP, BODY + 4, 6 },
 		{ CM_SIDR_REP, BODY + 5, 73 },
+		{ CM_APR, BODY + 8, 73 }, { CM_APR, BODY + 9, 14 },
 	};
 
 	(void)state;
@@ -244,7 +291,11 @@ static void does_not_encode_values_wider_than_their_field(void **state)
 	m.req.retry_count = 0;
 	m.req.path_mtu = 6;
 	assert_int_equal(wire_cm_encode(&m, out), -EINVAL);
-	m.type = 0x19;
+	m = (struct cm_mad){ .type = CM_LAP, .lap.alternate.packet_rate = 64 };
+	assert_int_equal(wire_cm_encode(&m, out), -EINVAL);
+	m = (struct cm_mad){ .type = CM_APR, .apr.status = 14 };
+	assert_int_equal(wire_cm_encode(&m, out), -EINVAL);
+	m.type = 0x1b;
 	assert_int_equal(wire_cm_encode(&m, out), -EINVAL);
 }
 
@@ -291,6 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(req_stands_where_chapter_12_puts_it),
 		cmocka_unit_test(rep_stands_where_chapter_12_puts_it),
+		cmocka_unit_test(lap_stands_where_chapter_12_puts_it),
 		cmocka_unit_test(short_messages_stand_where_chapter_12_puts_them),
 		cmocka_unit_test(decoded_bytes_encode_to_the_same_message),
 		cmocka_unit_test(refuses_what_is_no_cm_message),

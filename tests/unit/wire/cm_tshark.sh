@@ -48,4 +48,6 @@ expect 3 '0x00000001,0x00000002,0x01,0x001c' \
 expect 4 '0x00000003,0x00000004,0x0c0d0e' \
 	$d.localcommid $d.remotecommid $q.remoteqpneecn
 expect 5 'CM: ServiceIDResReqResp' _ws.col.Info
+expect 6 'CM: LoadAlternatePath' _ws.col.Info
+expect 7 'CM: AlternatePathResponse' _ws.col.Info
 exit $failed

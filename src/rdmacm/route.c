@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whose messages come over a link. One link carries those of all connections
+ * between two processes; a message names the connection, a request its port.
+ *
+ * `lock` guards the lists and the table and is the last to be taken. Whoever is
+ * found is marked as `busy` under it, and then worked on under its own lock;
+ * route_forget() waits until that is over. Only the progress thread is ever
+ * busy, so one mark is enough.
+ */
+#define LOG_ROOM "rdmacm"
+#include <string.h>
+
+#include "rdmacm/link.h"
+#include "util/log.h"
+#include "verbs/private.h"
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t idle;
+	struct cma_id *busy;
+	bool ready;
+	struct list links, listeners;
+	struct cm_table table;
+} route = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.idle = PTHREAD_COND_INITIALIZER,
+	.links = { &route.links, &route.links },
+	.listeners = { &route.listeners, &route.listeners },
+};
+
+static uint64_t peer_of(const struct cma_link *link)
+{
+	return (uint64_t)(uintptr_t)link;
+}
+
+/* The lock is held. */
+static void ready(void)
+{
+	if (!route.ready)
+		cm_table_init(&route.table);
+	route.ready = true;
+}
+
+/* Ends what was begun by setting `busy`. */
+static void idle(void)
+{
+	pthread_mutex_lock(&route.lock);
+	route.busy = NULL;
+	pthread_cond_broadcast(&route.idle);
+	pthread_mutex_unlock(&route.lock);
+}
+
+/* ---- links ---- */
+
+void route_add(struct cma_link *link)
+{
+	pthread_mutex_lock(&route.lock);
+	ready();
+	list_push(&route.links, &link->entry);
+	pthread_mutex_unlock(&route.lock);
+}
+
+struct cma_link *route_to_process(pid_t pid)
+{
+	struct cma_link *found = NULL;
+
+	pthread_mutex_lock(&route.lock);
+	list_for_each(link, &route.links, struct cma_link, entry) {
+		if (!pid || link->pid != pid || !atomic_load(&link->in_use))
+			continue;
+		link_hold(link);
+		found = link;
+		break;
+	}
+	pthread_mutex_unlock(&route.lock);
+	return found;
+}
+
+static struct cma_id *pop_user(struct cma_link *link)
+{
+	struct list *entry;
+
+	pthread_mutex_lock(&route.lock);
+	entry = list_pop(&link->ids);
+	route.busy = entry ? list_entry(entry, struct cma_id, link_entry) : NULL;
+	if (route.busy)
+		cm_table_remove(&route.busy->route);
+	pthread_mutex_unlock(&route.lock);
+	return route.busy;
+}
+
+void route_gone(struct cma_link *link)
+{
+	struct cma_id *id;
+
+	pthread_mutex_lock(&route.lock);
+	link->gone = true;
+	list_remove(&link->entry);
+	pthread_mutex_unlock(&route.lock);
+	while ((id = pop_user(link))) {
+		pthread_mutex_lock(&id->lock);
+		id->link = NULL;
+		cma_conn_input(id, CM_PEER_GONE, NULL);
+		pthread_mutex_unlock(&id->lock);
+		idle();
+		link_put(link);
+	}
+}
+
+int cma_link_attach(struct cma_id *id, struct cma_link *link)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&route.lock);
+	if (link->gone) {
+		ret = -ECONNRESET;
+	} else {
+		list_push(&link->ids, &id->link_entry);
+		cm_table_update(&route.table, &id->route, peer_of(link), &id->cm);
+	}
+	pthread_mutex_unlock(&route.lock);
+	if (ret)
+		return ret;
+	link_hold(link);
+	id->link = link;
+	return 0;
+}
+
+void route_update(struct cma_id *id)
+{
+	if (!id->link)
+		return;
+	pthread_mutex_lock(&route.lock);
+	/* Not of one whose link is just ending. */
+	if (!list_empty(&id->link_entry))
+		cm_table_update(&route.table, &id->route, peer_of(id->link),
+				&id->cm);
+	pthread_mutex_unlock(&route.lock);
+}
+
+void route_listen(struct cma_id *listener)
+{
+	pthread_mutex_lock(&route.lock);
+	ready();
+	list_push(&route.listeners, &listener->listen_entry);
+	pthread_mutex_unlock(&route.lock);
+}
+
+void route_forget(struct cma_id *id)
+{
+	pthread_mutex_lock(&route.lock);
+	cm_table_remove(&id->route);
+	list_remove(&id->link_entry);
+	list_remove(&id->listen_entry);
+	while (route.busy == id && !busbar_progress_is_self())
+		pthread_cond_wait(&route.idle, &route.lock);
+	pthread_mutex_unlock(&route.lock);
+}
+
+void route_forked(void (*fn)(struct cma_link *link))
+{
+	pthread_mutex_init(&route.lock, NULL);
+	pthread_cond_init(&route.idle, NULL);
+	route.busy = NULL;
+	route.ready = false;
+	list_for_each(link, &route.links, struct cma_link, entry)
+		fn(link);
+	list_init(&route.links);
+	list_init(&route.listeners);
+}
+
+/* ---- messages ---- */
+
+static void answer(struct cma_link *link, const struct cm_mad *mad)
+{
+	struct cm_mad reply;
+
+	if (cm_stray_answer(mad, &reply))
+		log_debug("%s for no connection of ours dropped",
+			  wire_cm_name(mad->type));
+	else
+		cma_link_send(link, &reply);
+}
+
+static void refuse(struct cma_link *link, const struct cm_mad *mad, int reason)
+{
+	struct cm_mad reply;
+
+	if (!cm_refusal(mad, reason, &reply))
+		cma_link_send(link, &reply);
+}
+
+/* Marks as busy whom the message concerns. */
+static struct cma_id *find(struct cma_link *link, const struct cm_mad *mad,
+			   bool stale)
+{
+	struct cm_entry *e;
+	struct cma_id *id;
+
+	pthread_mutex_lock(&route.lock);
+	e = stale ? cm_table_find_stale(&route.table, peer_of(link), mad) :
+		    cm_table_find(&route.table, peer_of(link), mad);
+	id = e ? container_of(e, struct cma_id, route) : NULL;
+	route.busy = id;
+	pthread_mutex_unlock(&route.lock);
+	return id;
+}
+
+/* The listener whose address says most about the one that is called. */
+static struct cma_id *find_listener(const struct cm_mad *mad)
+{
+	struct cma_id *best = NULL;
+	unsigned how_well = 0;
+
+	pthread_mutex_lock(&route.lock);
+	list_for_each(l, &route.listeners, struct cma_id, listen_entry) {
+		unsigned match = cma_conn_matches(l, mad);
+
+		if (match <= how_well)
+			continue;
+		how_well = match;
+		best = l;
+	}
+	route.busy = best;
+	pthread_mutex_unlock(&route.lock);
+	return best;
+}
+
+/* The peer's QP asks for a connection while it has one, as far as we know. */
+static bool make_stale(struct cma_link *link, const struct cm_mad *mad)
+{
+	struct cma_id *id = mad->type == CM_REQ ? find(link, mad, true) : NULL;
+	int ret;
+
+	if (!id)
+		return false;
+	pthread_mutex_lock(&id->lock);
+	ret = cma_conn_input(id, CM_GOT_STALE, NULL);
+	pthread_mutex_unlock(&id->lock);
+	idle();
+	if (ret)
+		return false;
+	log_info("peer's qp 0x%06x asks anew: its old connection is ended",
+		 mad->req.local_qpn);
+	refuse(link, mad, CM_REASON_STALE_CONNECTION);
+	return true;
+}
+
+static void request(struct cma_link *link, const struct cm_mad *mad)
+{
+	int reason = CM_REASON_INVALID_SERVICE_ID;
+	struct cma_id *listener;
+
+	if (make_stale(link, mad))
+		return;
+	listener = find_listener(mad);
+	if (listener) {
+		pthread_mutex_lock(&listener->lock);
+		if (listener->cm.state == CM_LISTEN)
+			reason = cma_conn_request(listener, mad, link);
+		pthread_mutex_unlock(&listener->lock);
+		idle();
+	}
+	if (reason)
+		refuse(link, mad, reason);
+}
+
+void route_message(struct cma_link *link, const struct cm_mad *mad)
+{
+	struct cma_id *id = find(link, mad, false);
+	int ret;
+
+	if (id) {
+		pthread_mutex_lock(&id->lock);
+		ret = cma_conn_input(id, cm_state_input_of(mad), mad);
+		pthread_mutex_unlock(&id->lock);
+		idle();
+		if (ret == -ENOENT)
+			answer(link, mad);
+	} else if (mad->type == CM_REQ || mad->type == CM_SIDR_REQ) {
+		request(link, mad);
+	} else {
+		answer(link, mad);
+	}
+}
