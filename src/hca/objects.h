@@ -29,6 +29,7 @@
 #include "hca/counters.h"
 #include "hca/elide.h"
 #include "hca/progress.h"
+#include "hca/transport.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/probe.h"
@@ -469,60 +470,6 @@ struct hca_qp {
 enum hca_tx_blocked {
 	HCA_TX_OPEN,
 	HCA_TX_RETRY_WAIT, /* the retry timer will open it */
-};
-
-/*
- * What the hca wants of a transport. All are called with the locks named, may
- * not block, and complete work through the functions at the end of this file.
- */
-struct hca_transport_ops {
-	const char *name;
-	/* Once per process, with the first context; and its counterpart, after
-	 * the last QP is gone. process.lock is held. */
-	int (*start)(void);
-	void (*stop)(void);
-	/* A QPN block became ours; its control socket accepts for us. */
-	int (*block_claimed)(uint32_t block, int listen_fd);
-	/* About to enter RTR, in which messages are accepted: what an earlier
-	 * connection of the QP left on the way is dropped. No lock is held. */
-	void (*qp_clear)(struct hca_qp *qp);
-	/* Entering RTR: find the peer. May wait a little. No lock is held. */
-	int (*qp_connect)(struct hca_qp *qp);
-	/* Transmit waiting work while possible. sq_lock is held. */
-	void (*qp_transmit)(struct hca_qp *qp);
-	/* Work was posted: see to acknowledgements for programs that post and
-	 * do not poll. No lock is held. */
-	void (*qp_posted)(struct hca_qp *qp);
-	/* The QP's retry timer ran out. Progress thread, no lock is held. */
-	void (*qp_retry)(struct hca_qp *qp);
-	/* The QP is being reset or freed: afterwards the transport holds no
-	 * reference to it. sq_lock is not held. */
-	void (*qp_forget)(struct hca_qp *qp);
-	/* A key was invalidated: wait until no peer copies with it. */
-	void (*key_fence)(uint32_t key);
-	/* The same for a window, without waiting: may anybody still copy with
-	 * it? sq_lock may be held, no lock that comes behind it. */
-	bool (*key_busy)(uint32_t key);
-	/* An XRC SRQ is not found any more: afterwards the transport holds no
-	 * reference to it. No lock is held. */
-	void (*srq_forget)(struct hca_srq *srq);
-	/* A QP joined a multicast group, or (not `joined`) an address handle of
-	 * one was made: find the processes of the host that use multicast, and
-	 * be found. May wait a little. No lock is held. */
-	void (*mcast_enter)(bool joined);
-	/* A region that was lent is gone: peers need not keep it mapped. */
-	void (*region_gone)(uint32_t id);
-	/* Move incoming messages and acknowledgements. True if any moved.
-	 * `cq`: what is polled; when it has got something the rest may wait for
-	 * the next poll, and acknowledgements are looked for if send queues
-	 * complete to it. NULL: everything.
-	 * `wait`: for threads that are moving messages at the moment, instead
-	 * of leaving the work to them: who goes to sleep next must know. */
-	bool (*poll)(struct hca_cq *cq, bool wait);
-	/* Anything that poll would move, or that needs the thread's ticks. */
-	bool (*pending)(void);
-	/* Dropping of inherited resources in a forked child. */
-	void (*forked)(void);
 };
 
 static inline struct hca_context *hca_context(struct ibv_context *ctx)
