@@ -30,8 +30,12 @@ static int ep_active(struct cma_id *id, struct rdma_addrinfo *res,
 	enum { RESOLVE_MS = 2000 };
 
 	if (rdma_resolve_addr(&id->pub, res->ai_src_addr, res->ai_dst_addr,
-			      RESOLVE_MS) ||
-	    rdma_resolve_route(&id->pub, RESOLVE_MS))
+			      RESOLVE_MS))
+		return -errno;
+	if (res->ai_route_len ?
+		    rdma_set_option(&id->pub, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
+				    res->ai_route, (size_t)res->ai_route_len) :
+		    rdma_resolve_route(&id->pub, RESOLVE_MS))
 		return -errno;
 	if (attr) {
 		attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
@@ -41,7 +45,9 @@ static int ep_active(struct cma_id *id, struct rdma_addrinfo *res,
 	if (!res->ai_connect_len)
 		return 0;
 	/* Leads the private data of rdma_connect(). */
-	if (res->ai_connect_len > CM_SIDR_REQ_PRIVATE)
+	if (res->ai_connect_len >
+	    (cma_id_is_datagram(id) ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE) -
+		    cma_id_private_lead(id))
 		return -EINVAL;
 	id->connect_data = malloc(res->ai_connect_len);
 	if (!id->connect_data)
