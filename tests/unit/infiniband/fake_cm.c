@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "busbar/rdma_cma.h"
 #include "fake_cm.h"
 #include "util/container_of.h"
 
@@ -193,6 +194,15 @@ int rdma_create_id(struct rdma_event_channel *c, struct rdma_cm_id **id,
 	(*id)->ps = ps;
 	pthread_mutex_unlock(&lock);
 	return 0;
+}
+
+int rdma_create_id2(struct rdma_event_channel *c, struct rdma_cm_id **id,
+		    void *context, enum rdma_port_space ps, enum ibv_qp_type type)
+{
+	int ret = rdma_create_id(c, id, context, ps);
+
+	(*id)->qp_type = type;
+	return ret;
 }
 
 int rdma_destroy_id(struct rdma_cm_id *id)

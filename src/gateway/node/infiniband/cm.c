@@ -137,6 +137,7 @@ int ib_cm_start(struct infiniband *ib)
 	ib->phase = IB_IDLE;
 	ib->retry_at_ns = ib->retry_wait_ns = 0;
 	ib->said_unreachable = ib->probing = false;
+	ib->lost_at_ns = 0;
 	if (!ib->has_remote) {
 		err = ib_listen(ib);
 		if (err)

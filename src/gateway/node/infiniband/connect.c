@@ -33,9 +33,12 @@
 /* The first repetition of an attempt; the time doubles up to the setting. */
 #define RETRY_FIRST_NS (10 * MS)
 
-/* Of rejections: nobody listens, and the other end refused. */
+/* Of rejections: nobody listens, not for this service type, the other end refused. */
 #define REJECT_NO_LISTENER 8
+#define REJECT_SERVICE_TYPE 9
 #define REJECT_BY_CONSUMER 28
+/* The same of a datagram lookup. */
+#define SIDR_UNSUPPORTED 1
 
 /* Who called, or who was called. */
 static const char *peer_name(const struct infiniband *ib, char *buf,
@@ -112,8 +115,7 @@ int ib_listen(struct infiniband *ib)
 
 	if (ib->listener)
 		return 0;
-	if (rdma_create_id(ib->events, &ib->listener, ib,
-			   ib_port_space(ib->mode))) {
+	if (ib_id_create(ib, &ib->listener)) {
 		ib->listener = NULL;
 		goto err_log;
 	}
@@ -196,8 +198,7 @@ void ib_connection_attempt(struct infiniband *ib)
 
 	ib->retry_at_ns = 0;
 	from.in4.sin_port = 0; /* in.address's port is the listener's */
-	if (rdma_create_id(ib->events, &ib->conn, ib,
-			   ib_port_space(ib->mode))) {
+	if (ib_id_create(ib, &ib->conn)) {
 		ib->conn = NULL;
 		fall_back(ib, strerror(errno));
 		return;
@@ -250,12 +251,17 @@ static void on_route_resolved(struct infiniband *ib)
 
 static void connected(struct infiniband *ib)
 {
-	char buf[INET6_ADDRSTRLEN + 16];
+	char buf[INET6_ADDRSTRLEN + 16], again[64] = "";
 
-	log_info("%s: connected to %s over %s (%s, qp 0x%x)", ib->node->name,
+	if (ib->lost_at_ns)
+		snprintf(again, sizeof(again),
+			 ", %.1f ms after the connection was lost",
+			 (double)(clock_now_ns() - ib->lost_at_ns) / MS);
+	ib->lost_at_ns = 0;
+	log_info("%s: connected to %s over %s (%s, qp 0x%x)%s", ib->node->name,
 		 peer_name(ib, buf, sizeof(buf)),
 		 ibv_get_device_name(ib->verbs->device),
-		 ib_mode_name(ib->mode), ib->conn->qp->qp_num);
+		 ib_mode_name(ib->mode), ib->conn->qp->qp_num, again);
 	ib->phase = IB_CONNECTED;
 	ib->said_unreachable = false;
 	ib->retry_at_ns = ib->retry_wait_ns = 0;
@@ -351,6 +357,7 @@ static void lost(struct infiniband *ib, const char *why)
 		fall_back(ib, why);
 		return;
 	}
+	ib->lost_at_ns = clock_now_ns();
 	ib_connection_drop(ib);
 	log_warn("%s: connection lost: %s; so far %llu samples received, %llu sent, %llu of these without success; %s",
 		 ib->node->name, why,
@@ -364,12 +371,20 @@ static void lost(struct infiniband *ib, const char *why)
 	fall_back(ib, why);
 }
 
-static const char *reject_reason(int status)
+static const char *reject_reason(enum ib_mode mode, int status)
 {
+	static const char *const nobody[] = {
+		[IB_RC] = "nobody listens there for RC",
+		[IB_UC] = "nobody listens there for UC",
+		[IB_UD] = "nobody listens there for UD",
+	};
+
 	switch (status) {
 	case REJECT_NO_LISTENER:
 	case -ECONNREFUSED:
-		return "nobody listens there";
+		return nobody[mode];
+	case REJECT_SERVICE_TYPE:
+		return "it listens for another service type; rdma_transport_mode has to be the same on both ends";
 	case REJECT_BY_CONSUMER:
 		return "it refused, perhaps it has another peer";
 	default:
@@ -396,13 +411,15 @@ static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 		fall_back(ib, "no route");
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		fall_back(ib, "no answer");
+		fall_back(ib, ib->mode == IB_UD && e->status == SIDR_UNSUPPORTED ?
+				      reject_reason(IB_UD, REJECT_NO_LISTENER) :
+				      "no answer");
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		fall_back(ib, "the connection could not be set up");
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		fall_back(ib, reject_reason(e->status));
+		fall_back(ib, reject_reason(ib->mode, e->status));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		lost(ib, "the peer disconnected or ended");

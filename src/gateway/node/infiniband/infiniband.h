@@ -86,6 +86,7 @@ struct infiniband {
 	struct ib_config_in in;
 	struct ib_config_out out;
 	enum ib_mode mode;
+	enum rdma_port_space space;
 
 	/* From prepare to destroy. */
 	struct rdma_event_channel *events;
@@ -119,6 +120,7 @@ struct infiniband {
 	uint64_t retry_at_ns;           /* 0: not going to */
 	uint64_t retry_wait_ns;         /* the last one; grows */
 	bool said_unreachable;          /* since the last connection */
+	uint64_t lost_at_ns;            /* 0: never, or it is back */
 	bool probing;                   /* does the peer still live? */
 	bool no_inline;                 /* the adapter does not offer it */
 };
@@ -130,7 +132,10 @@ int ib_address_resolve(const char *text, union ib_address *out);
 bool ib_address_is_any(const union ib_address *a);
 /* Orders addresses the same way on all hosts. */
 int ib_address_compare(const union ib_address *a, const union ib_address *b);
-enum rdma_port_space ib_port_space(enum ib_mode mode);
+/* Has the librdmacm that this process runs with the means for UC? */
+bool ib_uc_available(void);
+/* An identifier for the node's service on ib->events. 0, or -1 with errno. */
+int ib_id_create(struct infiniband *ib, struct rdma_cm_id **id);
 const char *ib_mode_name(enum ib_mode mode);
 /* Adapter, protection domain and what depends on them; logs errors. */
 int ib_device_open(struct infiniband *ib);
