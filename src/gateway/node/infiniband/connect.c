@@ -99,7 +99,9 @@ void ib_connection_drop(struct infiniband *ib)
 {
 	if (!ib->conn)
 		return;
-	if (ib->phase == IB_CONNECTED || ib->phase == IB_ACCEPTING)
+	ib_lookup_drop(ib);
+	if (ib->mode != IB_UD &&
+	    (ib->phase == IB_CONNECTED || ib->phase == IB_ACCEPTING))
 		rdma_disconnect(ib->conn);
 	ib_qp_destroy(ib);
 	rdma_destroy_id(ib->conn);
@@ -277,6 +279,8 @@ static void on_established(struct infiniband *ib, struct rdma_ud_param *ud)
 			fall_back(ib, "no address handle for the peer");
 			return;
 		}
+		ib->remote_qpn = ud->qp_num;
+		ib_lookup_schedule(ib);
 		ib_channel_open_tx(ib->channel, ib->ah, ud->qp_num, ud->qkey);
 	} else {
 		ib_channel_open_tx(ib->channel, NULL, 0, 0);
@@ -349,7 +353,7 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 	accept_first(ib, id);
 }
 
-static void lost(struct infiniband *ib, const char *why)
+void ib_lost(struct infiniband *ib, const char *why)
 {
 	struct ib_counters *now = &ib->channel->counters;
 
@@ -422,10 +426,10 @@ static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 		fall_back(ib, reject_reason(ib->mode, e->status));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		lost(ib, "the peer disconnected or ended");
+		ib_lost(ib, "the peer disconnected or ended");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		lost(ib, "the adapter was removed");
+		ib_lost(ib, "the adapter was removed");
 		break;
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
@@ -455,6 +459,8 @@ bool ib_event_handle(struct infiniband *ib)
 		on_connect_request(ib, copy.id);
 	else if (copy.id == ib->conn)
 		on_conn_event(ib, &copy);
+	else if (copy.id == ib->lookup)
+		ib_lookup_event(ib, &copy);
 	return true;
 }
 
@@ -476,7 +482,7 @@ void ib_break_handle(struct infiniband *ib)
 		why = "the peer does not answer any more";
 	else
 		why = ibv_wc_status_str((enum ibv_wc_status)error);
-	lost(ib, why);
+	ib_lost(ib, why);
 }
 
 void ib_probe_handle(struct infiniband *ib)
@@ -489,5 +495,5 @@ void ib_probe_handle(struct infiniband *ib)
 	if (answer)
 		ib->probing = false;
 	if (answer < 0)
-		lost(ib, "the peer does not answer any more, and somebody calls");
+		ib_lost(ib, "the peer does not answer any more, and somebody calls");
 }

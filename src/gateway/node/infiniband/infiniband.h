@@ -7,6 +7,7 @@
  * device.c      adapter, protection domain, addresses, queue pairs
  * cm.c          the management thread
  * connect.c     what it does: connecting, accepting, reconnecting
+ * lookup.c      and whether the peer of a UD node is still there
  * channel.c     the channel from the side of that thread
  * read.c sleep.c write.c memory.c   the data path
  *
@@ -122,6 +123,11 @@ struct infiniband {
 	bool said_unreachable;          /* since the last connection */
 	uint64_t lost_at_ns;            /* 0: never, or it is back */
 	bool probing;                   /* does the peer still live? */
+	/* The same of UD: lookup.c. */
+	struct rdma_cm_id *lookup;      /* under way */
+	uint64_t lookup_at_ns;          /* the next one; 0: none */
+	unsigned unanswered;
+	uint32_t remote_qpn;
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
@@ -161,6 +167,16 @@ bool ib_event_handle(struct infiniband *ib);
 void ib_break_handle(struct infiniband *ib);
 /* Looks for the answer of a peer that is doubted. */
 void ib_probe_handle(struct infiniband *ib);
+
+/* The connection broke, or an attempt for one failed. */
+void ib_lost(struct infiniband *ib, const char *why);
+
+/* lookup.c: likewise */
+void ib_lookup_schedule(struct infiniband *ib);
+void ib_lookup_drop(struct infiniband *ib);
+/* Starts one when it is time. */
+void ib_lookup_handle(struct infiniband *ib);
+void ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e);
 
 /* cm.c */
 int ib_cm_start(struct infiniband *ib);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Is the peer of an active UD node still the same? Datagrams have no connection
+ * that could break, and a peer that was started anew has another queue pair
+ * number. So its address is looked up again every out.reconnect_interval, by an
+ * identifier of its own, and what comes back is compared. By the management
+ * thread only.
+ */
+#define LOG_ROOM "gateway/infiniband"
+
+#include <errno.h>
+#include <string.h>
+
+#include "gateway/node/infiniband/infiniband.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Lookups without any answer until the peer is given up. */
+#define UNANSWERED_MAX 3
+/* Status of a refused one: somebody is there, with a peer of its own. */
+#define SIDR_REJECTED 2
+
+void ib_lookup_schedule(struct infiniband *ib)
+{
+	uint64_t interval = (uint64_t)ib->out.reconnect_interval_ms * MS;
+
+	ib->lookup_at_ns = ib->ah && interval ? clock_now_ns() + interval : 0;
+}
+
+void ib_lookup_drop(struct infiniband *ib)
+{
+	if (ib->lookup)
+		rdma_destroy_id(ib->lookup);
+	ib->lookup = NULL;
+	ib->lookup_at_ns = 0;
+	ib->unanswered = 0;
+}
+
+/* The peer is there: look again later. */
+static void answered(struct infiniband *ib)
+{
+	ib_lookup_drop(ib);
+	ib_lookup_schedule(ib);
+}
+
+void ib_lookup_handle(struct infiniband *ib)
+{
+	union ib_address from = ib->local;
+
+	if (!ib->lookup_at_ns || clock_now_ns() < ib->lookup_at_ns)
+		return;
+	ib_lookup_schedule(ib);
+	if (ib->lookup) {
+		if (++ib->unanswered >= UNANSWERED_MAX)
+			ib_lost(ib, "the peer does not answer any more");
+		return;
+	}
+	from.in4.sin_port = 0;
+	if (ib_id_create(ib, &ib->lookup)) {
+		ib->lookup = NULL;
+		return;
+	}
+	if (rdma_resolve_addr(ib->lookup, ib->has_local ? &from.sa : NULL,
+			      &ib->remote.sa,
+			      (int)ib->out.resolution_timeout_ms))
+		ib_lost(ib, strerror(errno));
+}
+
+void ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e)
+{
+	struct rdma_conn_param param = {
+		.qp_num = ib->conn ? ib->conn->qp->qp_num : 0,
+	};
+
+	switch (e->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (rdma_resolve_route(ib->lookup,
+				       (int)ib->out.resolution_timeout_ms))
+			ib_lost(ib, strerror(errno));
+		return;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (rdma_connect(ib->lookup, &param))
+			ib_lost(ib, strerror(errno));
+		return;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (e->param.ud.qp_num == ib->remote_qpn)
+			answered(ib);
+		else
+			ib_lost(ib, "the peer was started anew");
+		return;
+	default:
+		if (e->event == RDMA_CM_EVENT_UNREACHABLE &&
+		    e->status == SIDR_REJECTED)
+			answered(ib);
+		else
+			ib_lost(ib, "nobody listens there any more");
+	}
+}
