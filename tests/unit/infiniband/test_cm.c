@@ -506,6 +506,39 @@ static void active_ud_sends_through_an_address_handle(void **state)
 	end();
 }
 
+static void active_ud_goes_on_while_the_same_peer_answers(void **state)
+{
+	start("rdma_transport_mode = \"UD\"; " CALL_LOW OFTEN "};");
+	WAIT_FOR(fake_connects() > 4);
+	assert_int_equal(harness_logged("connected to"), 1);
+	assert_int_equal(harness_logged("connection lost"), 0);
+	fake_set_peer(FAKE_PEER_REJECTS); /* not by its program: nobody is there */
+	WAIT_FOR(harness_logged("connection lost") == 1);
+	end();
+}
+
+static void active_ud_connects_anew_to_a_peer_that_was_started_anew(void **state)
+{
+	unsigned release;
+
+	start("rdma_transport_mode = \"UD\"; " CALL_LOW OFTEN "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_set_remote_qpn(0x77);
+	WAIT_FOR(harness_logged("connection lost: the peer was started anew") == 1);
+	WAIT_FOR(harness_logged("ms after the connection was lost") == 1);
+	assert_int_equal(write_one(&release), 1);
+	end();
+}
+
+static void active_ud_gives_up_a_peer_that_does_not_answer(void **state)
+{
+	start("rdma_transport_mode = \"UD\"; " CALL_LOW OFTEN "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_set_peer(FAKE_PEER_SILENT);
+	WAIT_FOR(harness_logged("connection lost: the peer does not answer") == 1);
+	end();
+}
+
 #define T(name) cmocka_unit_test(name)
 
 int main(void)
@@ -537,6 +570,9 @@ int main(void)
 		T(a_node_stops_in_every_phase),
 		T(passive_ud_is_connected_at_once_and_answers_further_peers),
 		T(active_ud_sends_through_an_address_handle),
+		T(active_ud_goes_on_while_the_same_peer_answers),
+		T(active_ud_connects_anew_to_a_peer_that_was_started_anew),
+		T(active_ud_gives_up_a_peer_that_does_not_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
