@@ -2,10 +2,10 @@
 /* Identifiers: birth, options, change of channel, death. */
 #define LOG_ROOM "rdmacm"
 #include <arpa/inet.h>
+#include <busbar/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "busbar/rdma_cma.h"
 #include "rdmacm/cma.h"
 #include "util/log.h"
 #include "util/settings.h"

@@ -6,13 +6,13 @@
  *     fuzz_rdma_args [SECONDS [SEED [RUN]]]
  */
 #include <arpa/inet.h>
+#include <busbar/rdma_cma.h>
 #include <fcntl.h>
 #include <infiniband/ib.h>
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
 
 #include "api.h"
-#include "busbar/rdma_cma.h"
 
 enum { CALLS = 200, BYTES = 512 };
 

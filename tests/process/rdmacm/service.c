@@ -5,9 +5,9 @@
  */
 #include "cm_help.h"
 
+#include <busbar/rdma_cma.h>
 #include <pthread.h>
 
-#include "busbar/rdma_cma.h"
 
 static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
 					  IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV };

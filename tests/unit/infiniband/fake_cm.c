@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See fake_cm.h. One lock for everything; no speed is wanted here. */
+#include <busbar/rdma_cma.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,7 +8,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "busbar/rdma_cma.h"
 #include "fake_cm.h"
 #include "util/container_of.h"
 

@@ -8,6 +8,7 @@
  */
 #define LOG_ROOM "gateway/infiniband"
 
+#include <busbar/rdma_cma.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "busbar/rdma_cma.h"
 #include "gateway/node/infiniband/infiniband.h"
 #include "util/clock.h"
 #include "util/log.h"

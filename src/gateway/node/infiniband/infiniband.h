@@ -125,8 +125,8 @@ struct infiniband {
 	bool probing;                   /* does the peer still live? */
 	/* The same of UD: lookup.c. */
 	struct rdma_cm_id *lookup;      /* under way */
+	uint64_t lookup_since_ns;
 	uint64_t lookup_at_ns;          /* the next one; 0: none */
-	unsigned unanswered;
 	uint32_t remote_qpn;
 	bool no_inline;                 /* the adapter does not offer it */
 };

@@ -15,8 +15,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Lookups without any answer until the peer is given up. */
-#define UNANSWERED_MAX 3
+/* How long a lookup may go without any answer until the peer is given up: a host
+ * that is there may be busy. That nobody listens is an answer. */
+#define UNANSWERED_NS (5 * NSEC_PER_SEC)
 /* Status of a refused one: somebody is there, with a peer of its own. */
 #define SIDR_REJECTED 2
 
@@ -33,7 +34,6 @@ void ib_lookup_drop(struct infiniband *ib)
 		rdma_destroy_id(ib->lookup);
 	ib->lookup = NULL;
 	ib->lookup_at_ns = 0;
-	ib->unanswered = 0;
 }
 
 /* The peer is there: look again later. */
@@ -51,11 +51,12 @@ void ib_lookup_handle(struct infiniband *ib)
 		return;
 	ib_lookup_schedule(ib);
 	if (ib->lookup) {
-		if (++ib->unanswered >= UNANSWERED_MAX)
+		if (clock_now_ns() - ib->lookup_since_ns > UNANSWERED_NS)
 			ib_lost(ib, "the peer does not answer any more");
 		return;
 	}
 	from.in4.sin_port = 0;
+	ib->lookup_since_ns = clock_now_ns();
 	if (ib_id_create(ib, &ib->lookup)) {
 		ib->lookup = NULL;
 		return;
