@@ -267,6 +267,7 @@ static void connected(struct infiniband *ib)
 	ib->phase = IB_CONNECTED;
 	ib->said_unreachable = false;
 	ib->retry_at_ns = ib->retry_wait_ns = 0;
+	ib->doubt_since_ns = 0;
 	set_state(ib, NODE_CONNECTED);
 	first_attempt_done(ib);
 }
@@ -337,6 +338,8 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 		ib_connection_drop(ib);
 		calling = false;
 	}
+	if (ib_peer_is_back(ib, id))
+		ib_lost(ib, "the peer calls anew and sends nothing");
 	if (calling || ib->conn) {
 		log_debug("%s: rejected a second peer", ib->node->name);
 		rdma_reject(id, NULL, 0);

@@ -128,6 +128,8 @@ struct infiniband {
 	uint64_t lookup_since_ns;
 	uint64_t lookup_at_ns;          /* the next one; 0: none */
 	uint32_t remote_qpn;
+	/* And of UC: since when somebody calls, and what had arrived then. */
+	uint64_t doubt_since_ns, doubt_received;
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
@@ -172,6 +174,8 @@ void ib_probe_handle(struct infiniband *ib);
 void ib_lost(struct infiniband *ib, const char *why);
 
 /* lookup.c: likewise */
+/* Is who calls the peer of the connection that there is? */
+bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller);
 void ib_lookup_schedule(struct infiniband *ib);
 void ib_lookup_drop(struct infiniband *ib);
 /* Starts one when it is time. */

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Is the peer of an active UD node still the same? Datagrams have no connection
- * that could break, and a peer that was started anew has another queue pair
- * number. So its address is looked up again every out.reconnect_interval, by an
- * identifier of its own, and what comes back is compared. By the management
+ * Is the peer still there, where no acknowledgement tells? By the management
  * thread only.
+ *
+ * UD: datagrams have no connection that could break, and a peer that was started
+ * anew has another queue pair number. So an active node looks its peer's address
+ * up again every out.reconnect_interval, by an identifier of its own, and compares
+ * what comes back.
+ *
+ * UC: who only receives is told when a peer ends, but not when its host goes down.
+ * When somebody calls from the same address again and again, and nothing arrives
+ * over the connection meanwhile, it is that peer, back.
  */
 #define LOG_ROOM "gateway/infiniband"
 
@@ -20,6 +26,34 @@
 #define UNANSWERED_NS (5 * NSEC_PER_SEC)
 /* Status of a refused one: somebody is there, with a peer of its own. */
 #define SIDR_REJECTED 2
+
+/* Between two calls without a sample. */
+#define SILENCE_NS NSEC_PER_SEC
+
+static bool same_host(struct rdma_cm_id *a, struct rdma_cm_id *b)
+{
+	union ib_address x, y;
+
+	memcpy(&x, rdma_get_peer_addr(a), sizeof(x));
+	memcpy(&y, rdma_get_peer_addr(b), sizeof(y));
+	x.in4.sin_port = y.in4.sin_port = 0;
+	return ib_address_compare(&x, &y) == 0;
+}
+
+bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller)
+{
+	uint64_t received, now = clock_now_ns();
+
+	if (ib->mode != IB_UC || ib->phase != IB_CONNECTED ||
+	    ib->node->is_destination || !same_host(ib->conn, caller))
+		return false;
+	received = atomic_load(&ib->channel->counters.received);
+	if (ib->doubt_since_ns && received == ib->doubt_received)
+		return now - ib->doubt_since_ns >= SILENCE_NS;
+	ib->doubt_since_ns = now;
+	ib->doubt_received = received;
+	return false;
+}
 
 void ib_lookup_schedule(struct infiniband *ib)
 {
