@@ -30,7 +30,7 @@ clean:
 
 help:
 	@echo "make build    build everything into $(BUILD)/"
-	@echo "make run      build, then show two gateways exchanging samples"
+	@echo "make run      build, then show two gateways exchanging samples; MODE=RC, UC or UD"
 	@echo "make test     build, then run all tests"
 	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured"
 	@echo "make clean    remove $(BUILD)/"

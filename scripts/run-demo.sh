@@ -6,7 +6,7 @@
 # writes what it receives. In the end every value of every sample is compared.
 # Fails when one was lost, came out of order or differs in a single bit.
 #
-#   DURATION  seconds of traffic (10)       MODE  RC or UD (RC)
+#   DURATION  seconds of traffic (10)       MODE  RC, UC or UD (RC)
 #   RATE      samples per second (10000)    OUT   folder for the files (out)
 #   VALUES    values per sample (8)         PORT  first of four ports (1337)
 #   POLLING   how B waits: busy, event or adaptive with SPIN us; by the number of CPUs

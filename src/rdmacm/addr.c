@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* IP addresses: what they are, whose they are, and the GIDs they stand for. */
+/*
+ * Addresses: what they are, whose they are, and the GIDs they stand for. Those of
+ * IP, and those of AF_IB, which are a GID and a service identifier: of an IP port
+ * space only, as everywhere, so they have a port too.
+ */
 #include <arpa/inet.h>
+#include <endian.h>
+#include <ifaddrs.h>
+#include <infiniband/ib.h>
+#include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +25,25 @@ static const struct sockaddr_in6 *in6(const struct sockaddr *addr)
 	return (const struct sockaddr_in6 *)(const void *)addr;
 }
 
+static const struct sockaddr_ib *inib(const struct sockaddr *addr)
+{
+	return (const struct sockaddr_ib *)(const void *)addr;
+}
+
+/* An AF_IB address has its 16 bytes as an IPv6 address has them. */
+static const struct in6_addr *bytes_of(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_IB ?
+		       (const struct in6_addr *)(const void *)&inib(addr)->sib_addr :
+		       &in6(addr)->sin6_addr;
+}
+
+static bool bytes_loopback(const struct in6_addr *a)
+{
+	return IN6_IS_ADDR_LOOPBACK(a) ||
+	       (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == 127);
+}
+
 socklen_t cma_addr_len(const struct sockaddr *addr)
 {
 	if (!addr)
@@ -25,6 +53,8 @@ socklen_t cma_addr_len(const struct sockaddr *addr)
 		return sizeof(struct sockaddr_in);
 	case AF_INET6:
 		return sizeof(struct sockaddr_in6);
+	case AF_IB:
+		return sizeof(struct sockaddr_ib);
 	default:
 		return 0;
 	}
@@ -34,23 +64,23 @@ bool cma_addr_is_any(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)
 		return in4(addr)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&in6(addr)->sin6_addr);
+	return IN6_IS_ADDR_UNSPECIFIED(bytes_of(addr));
 }
 
 bool cma_addr_is_multicast(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)
 		return IN_MULTICAST(ntohl(in4(addr)->sin_addr.s_addr));
-	if (IN6_IS_ADDR_V4MAPPED(&in6(addr)->sin6_addr))
-		return (in6(addr)->sin6_addr.s6_addr[12] & 0xf0) == 0xe0;
-	return IN6_IS_ADDR_MULTICAST(&in6(addr)->sin6_addr);
+	if (IN6_IS_ADDR_V4MAPPED(bytes_of(addr)))
+		return (bytes_of(addr)->s6_addr[12] & 0xf0) == 0xe0;
+	return IN6_IS_ADDR_MULTICAST(bytes_of(addr));
 }
 
 bool cma_addr_is_loopback(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)
 		return ntohl(in4(addr)->sin_addr.s_addr) >> 24 == 127;
-	return IN6_IS_ADDR_LOOPBACK(&in6(addr)->sin6_addr);
+	return bytes_loopback(bytes_of(addr));
 }
 
 void cma_addr_to_bytes(const struct sockaddr *addr, uint8_t bytes[16])
@@ -59,7 +89,7 @@ void cma_addr_to_bytes(const struct sockaddr *addr, uint8_t bytes[16])
 	if (addr->sa_family == AF_INET)
 		memcpy(bytes + 12, &in4(addr)->sin_addr, 4);
 	else
-		memcpy(bytes, &in6(addr)->sin6_addr, 16);
+		memcpy(bytes, bytes_of(addr), 16);
 }
 
 bool cma_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
@@ -80,6 +110,9 @@ uint16_t cma_addr_port(const struct sockaddr *addr)
 		return ntohs(in4(addr)->sin_port);
 	case AF_INET6:
 		return ntohs(in6(addr)->sin6_port);
+	case AF_IB:
+		return (uint16_t)(be64toh(inib(addr)->sib_sid) &
+				  be64toh(inib(addr)->sib_sid_mask));
 	default:
 		return 0;
 	}
@@ -87,20 +120,92 @@ uint16_t cma_addr_port(const struct sockaddr *addr)
 
 void cma_addr_set_port(struct sockaddr *addr, uint16_t port)
 {
-	if (addr->sa_family == AF_INET)
+	struct sockaddr_ib *sib = (struct sockaddr_ib *)(void *)addr;
+
+	if (addr->sa_family == AF_INET) {
 		((struct sockaddr_in *)(void *)addr)->sin_port = htons(port);
-	else
+	} else if (addr->sa_family == AF_INET6) {
 		((struct sockaddr_in6 *)(void *)addr)->sin6_port = htons(port);
+	} else {
+		uint64_t sid = be64toh(sib->sib_sid & sib->sib_sid_mask);
+
+		sib->sib_sid = htobe64((sid & RDMA_IB_IP_PS_MASK) | port);
+		sib->sib_sid_mask = UINT64_MAX;
+	}
 }
 
 void cma_addr_set_loopback(struct sockaddr *addr)
 {
+	struct sockaddr_ib *sib = (struct sockaddr_ib *)(void *)addr;
+
 	if (addr->sa_family == AF_INET)
 		((struct sockaddr_in *)(void *)addr)->sin_addr.s_addr =
 			htonl(INADDR_LOOPBACK);
-	else
+	else if (addr->sa_family == AF_INET6)
 		((struct sockaddr_in6 *)(void *)addr)->sin6_addr =
 			in6addr_loopback;
+	else if (IN6_IS_ADDR_V4MAPPED(bytes_of(addr)))
+		sib->sib_addr.sib_addr32[3] = htonl(INADDR_LOOPBACK);
+	else
+		memcpy(&sib->sib_addr, &in6addr_loopback, 16);
+}
+
+uint16_t cma_addr_port_space(const struct sockaddr *addr, enum rdma_port_space ps)
+{
+	if (addr->sa_family != AF_IB)
+		return (uint16_t)ps;
+	return (uint16_t)(be64toh(inib(addr)->sib_sid) >> 16);
+}
+
+int cma_addr_settle(struct sockaddr *addr, enum rdma_port_space ps)
+{
+	static const uint64_t spaces[] = { RDMA_IB_PS_IB, RDMA_IB_IP_PS_TCP,
+					   RDMA_IB_IP_PS_UDP };
+	struct sockaddr_ib *sib = (struct sockaddr_ib *)(void *)addr;
+	uint64_t mask, sid;
+
+	if (addr->sa_family != AF_IB)
+		return 0;
+	mask = be64toh(sib->sib_sid_mask);
+	sid = be64toh(sib->sib_sid) & mask;
+	for (size_t i = 0; i < ARRAY_SIZE(spaces); i++) {
+		if (ps != RDMA_PS_IB && ps != (uint16_t)(spaces[i] >> 16))
+			continue;
+		if ((sid & RDMA_IB_IP_PS_MASK) !=
+		    (spaces[i] & mask & RDMA_IB_IP_PS_MASK))
+			continue;
+		sib->sib_sid = htobe64(spaces[i] | (uint16_t)sid);
+		sib->sib_sid_mask = htobe64(mask | RDMA_IB_IP_PS_MASK);
+		return 0;
+	}
+	return -EPROTONOSUPPORT;
+}
+
+void cma_addr_find_scope(struct sockaddr *addr)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)(void *)addr;
+	struct ifaddrs *list;
+
+	if (addr->sa_family != AF_INET6 || sin6->sin6_scope_id ||
+	    !IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr) || getifaddrs(&list))
+		return;
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET6 &&
+		    !memcmp(&in6(i->ifa_addr)->sin6_addr, &sin6->sin6_addr, 16))
+			sin6->sin6_scope_id = in6(i->ifa_addr)->sin6_scope_id;
+	freeifaddrs(list);
+}
+
+/* The IP address whose GID an AF_IB address is; others are copied. */
+static void ip_of(const struct sockaddr *addr, struct sockaddr_storage *ip)
+{
+	if (addr->sa_family != AF_IB) {
+		cma_addr_copy(ip, addr);
+		return;
+	}
+	cma_addr_from_bytes(ip, IN6_IS_ADDR_V4MAPPED(bytes_of(addr)) ? 4 : 6,
+			    bytes_of(addr)->s6_addr, 0);
+	cma_addr_find_scope((struct sockaddr *)ip);
 }
 
 void cma_addr_from_bytes(struct sockaddr_storage *addr, int ip_version,
@@ -120,6 +225,19 @@ void cma_addr_from_bytes(struct sockaddr_storage *addr, int ip_version,
 		sin6->sin6_port = htons(port);
 		memcpy(&sin6->sin6_addr, bytes, 16);
 	}
+}
+
+void cma_addr_from_gid(struct sockaddr_storage *addr, const union ibv_gid *gid,
+		       uint64_t service_id)
+{
+	struct sockaddr_ib *sib = (struct sockaddr_ib *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	sib->sib_family = AF_IB;
+	sib->sib_pkey = htons(0xffff);
+	memcpy(&sib->sib_addr, gid->raw, 16);
+	sib->sib_sid = htobe64(service_id);
+	sib->sib_sid_mask = service_id ? UINT64_MAX : 0;
 }
 
 void cma_addr_copy(struct sockaddr_storage *to, const struct sockaddr *from)
@@ -147,7 +265,7 @@ int cma_addr_check_local(const struct sockaddr *addr)
 	struct sockaddr_storage probe;
 	int fd, ret = 0;
 
-	cma_addr_copy(&probe, addr);
+	ip_of(addr, &probe);
 	cma_addr_set_port((struct sockaddr *)&probe, 0);
 	fd = socket(probe.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -165,7 +283,7 @@ int cma_addr_source(const struct sockaddr *dst, struct sockaddr_storage *src)
 	socklen_t len = sizeof(*src);
 	int fd, ret = 0;
 
-	cma_addr_copy(&to, dst);
+	ip_of(dst, &to);
 	if (!cma_addr_port((struct sockaddr *)&to))
 		cma_addr_set_port((struct sockaddr *)&to, 1);
 	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -179,17 +297,32 @@ int cma_addr_source(const struct sockaddr *dst, struct sockaddr_storage *src)
 	else
 		cma_addr_set_port((struct sockaddr *)src, 0);
 	close(fd);
+	if (!ret && dst->sa_family == AF_IB) {
+		union ibv_gid gid;
+
+		cma_addr_to_gid((struct sockaddr *)src, &gid);
+		cma_addr_from_gid(src, &gid, 0);
+	}
 	return ret;
 }
 
 const char *cma_addr_text(const struct sockaddr *addr, char text[CMA_ADDR_TEXT])
 {
-	const void *host = addr->sa_family == AF_INET ?
-				   (const void *)&in4(addr)->sin_addr :
-				   (const void *)&in6(addr)->sin6_addr;
+	bool v4 = addr->sa_family == AF_INET;
 
 	if (!cma_addr_len(addr) ||
-	    !inet_ntop(addr->sa_family, host, text, CMA_ADDR_TEXT))
+	    !inet_ntop(v4 ? AF_INET : AF_INET6,
+		       v4 ? (const void *)&in4(addr)->sin_addr : bytes_of(addr),
+		       text, CMA_ADDR_TEXT)) {
 		strcpy(text, "?");
+		return text;
+	}
+	/* The same address may be there on several interfaces. */
+	if (addr->sa_family == AF_INET6 && in6(addr)->sin6_scope_id) {
+		size_t len = strlen(text);
+
+		snprintf(text + len, CMA_ADDR_TEXT - len, "%%%u",
+			 in6(addr)->sin6_scope_id);
+	}
 	return text;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rdma_getaddrinfo(): names to addresses by getaddrinfo(3), port spaces and QP
- * types by the kind of service. No route data: our devices need none.
+ * types by the kind of service. A GID (AF_IB) is read as the IPv6 address that it
+ * looks like. No route data of our own: our devices need none.
  */
 #include <netdb.h>
 #include <stdlib.h>
@@ -11,12 +12,39 @@
 
 #define RAI_KNOWN (RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY)
 
+/*
+ * What kind of service the hints ask for, with nothing left open. 0, or
+ * EAI_SOCKTYPE: port space and QP type do not go together (the manual page's
+ * EAI_QPTYPE has no number).
+ */
+static int service_settle(const struct rdma_addrinfo *hints, bool datagram,
+			  struct rdma_addrinfo *rai)
+{
+	int ps = hints->ai_port_space, type = hints->ai_qp_type;
+
+	if (!ps)
+		ps = type == IBV_QPT_UD || (!type && datagram) ? RDMA_PS_UDP :
+								 RDMA_PS_TCP;
+	if (!type)
+		type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ||
+				       (ps == RDMA_PS_IB && datagram) ?
+			       IBV_QPT_UD : IBV_QPT_RC;
+	rai->ai_port_space = ps;
+	rai->ai_qp_type = type;
+	return cma_service_exists((enum rdma_port_space)ps,
+				  (enum ibv_qp_type)type) ? 0 : EAI_SOCKTYPE;
+}
+
 static void hints_convert(const struct rdma_addrinfo *from, struct addrinfo *to)
 {
-	bool stream = from->ai_qp_type == IBV_QPT_RC ||
-		      from->ai_qp_type == IBV_QPT_UC;
+	bool stream = from->ai_qp_type && from->ai_qp_type != IBV_QPT_UD;
 
 	*to = (struct addrinfo){ .ai_family = from->ai_family };
+	if (from->ai_family == AF_IB) {
+		/* Nothing but the form of a GID. */
+		to->ai_family = AF_INET6;
+		to->ai_flags = AI_NUMERICHOST;
+	}
 	if (from->ai_flags & RAI_PASSIVE)
 		to->ai_flags |= AI_PASSIVE;
 	if (from->ai_flags & RAI_NUMERICHOST)
@@ -56,29 +84,43 @@ static int addr_dup(const struct sockaddr *from, socklen_t len,
 	return 0;
 }
 
+/* The GID that was read as an IPv6 address; its service is the port's. */
+static int gid_dup(const struct sockaddr *from, const struct rdma_addrinfo *rai,
+		   struct sockaddr **to, socklen_t *to_len)
+{
+	uint16_t port = cma_addr_port(from);
+	struct sockaddr_storage addr;
+	union ibv_gid gid;
+
+	cma_addr_to_gid(from, &gid);
+	cma_addr_from_gid(&addr, &gid,
+			  wire_cm_service_id((uint16_t)rai->ai_port_space, port));
+	return addr_dup((struct sockaddr *)&addr, sizeof(struct sockaddr_ib), to,
+			to_len);
+}
+
 static int result_convert(const struct addrinfo *ai,
 			  const struct rdma_addrinfo *hints,
 			  struct rdma_addrinfo *rai)
 {
 	bool passive = hints->ai_flags & RAI_PASSIVE;
 	char **name = passive ? &rai->ai_src_canonname : &rai->ai_dst_canonname;
+	struct sockaddr **addr = passive ? &rai->ai_src_addr : &rai->ai_dst_addr;
+	socklen_t *len = passive ? &rai->ai_src_len : &rai->ai_dst_len;
+	int ret = service_settle(hints, ai->ai_socktype == SOCK_DGRAM, rai);
 
+	if (ret)
+		return ret;
 	rai->ai_flags = passive ? RAI_PASSIVE : 0;
-	rai->ai_family = ai->ai_family;
-	rai->ai_qp_type = hints->ai_qp_type ? hints->ai_qp_type :
-			  ai->ai_socktype == SOCK_DGRAM ? IBV_QPT_UD : IBV_QPT_RC;
-	rai->ai_port_space = hints->ai_port_space ? hints->ai_port_space :
-			     ai->ai_protocol == IPPROTO_UDP ? RDMA_PS_UDP :
-							      RDMA_PS_TCP;
+	rai->ai_family = hints->ai_family == AF_IB ? AF_IB : ai->ai_family;
 	if (ai->ai_canonname) {
 		*name = strdup(ai->ai_canonname);
 		if (!*name)
 			return EAI_MEMORY;
 	}
-	return passive ? addr_dup(ai->ai_addr, ai->ai_addrlen, &rai->ai_src_addr,
-				  &rai->ai_src_len) :
-			 addr_dup(ai->ai_addr, ai->ai_addrlen, &rai->ai_dst_addr,
-				  &rai->ai_dst_len);
+	if (hints->ai_family == AF_IB)
+		return gid_dup(ai->ai_addr, rai, addr, len);
+	return addr_dup(ai->ai_addr, ai->ai_addrlen, addr, len);
 }
 
 static int names_resolve(const char *node, const char *service,
@@ -86,9 +128,13 @@ static int names_resolve(const char *node, const char *service,
 			 struct rdma_addrinfo *rai)
 {
 	struct addrinfo want, *found;
-	int ret;
+	int ret = service_settle(hints, false, rai);
 
+	if (ret)
+		return ret;
 	hints_convert(hints, &want);
+	if (node && !(want.ai_flags & AI_NUMERICHOST))
+		want.ai_flags |= AI_CANONNAME;
 	ret = getaddrinfo(node, service, &want, &found);
 	if (ret)
 		return ret;
@@ -100,11 +146,17 @@ static int names_resolve(const char *node, const char *service,
 static int addresses_take(const struct rdma_addrinfo *hints,
 			  struct rdma_addrinfo *rai)
 {
+	const struct sockaddr *addr = hints->ai_dst_len ? hints->ai_dst_addr :
+							  hints->ai_src_addr;
+	int ret = service_settle(hints, false, rai);
+
+	if (ret)
+		return ret;
 	rai->ai_flags = hints->ai_flags;
 	rai->ai_family = hints->ai_family;
-	rai->ai_qp_type = hints->ai_qp_type;
-	rai->ai_port_space = hints->ai_port_space;
-	if (!hints->ai_dst_len)
+	if (!rai->ai_family && (hints->ai_dst_len || hints->ai_src_len))
+		rai->ai_family = addr->sa_family;
+	if (!hints->ai_dst_len || hints->ai_flags & RAI_PASSIVE)
 		return 0;
 	return addr_dup(hints->ai_dst_addr, hints->ai_dst_len, &rai->ai_dst_addr,
 			&rai->ai_dst_len);
@@ -127,6 +179,32 @@ static int source_fill(const struct rdma_addrinfo *hints,
 	return addr_dup((struct sockaddr *)&src,
 			cma_addr_len((struct sockaddr *)&src),
 			&rai->ai_src_addr, &rai->ai_src_len);
+}
+
+/* A route that the caller knows, as rdma_create_ep() wants it. */
+static int route_take(const struct rdma_addrinfo *hints,
+		      struct rdma_addrinfo *rai)
+{
+	const struct ibv_path_record *record = hints->ai_route;
+	size_t len = (size_t)MAX(hints->ai_route_len, 0);
+	struct ibv_path_data *data;
+
+	if (!len || !hints->ai_route || rai->ai_flags & RAI_PASSIVE)
+		return 0;
+	if (len % sizeof(*data) && len != sizeof(*record))
+		return EAI_FAIL;
+	rai->ai_route_len = (int)(len % sizeof(*data) ? sizeof(*data) : len);
+	rai->ai_route = data = calloc(1, (size_t)rai->ai_route_len);
+	if (!data)
+		return EAI_MEMORY;
+	if (len % sizeof(*data) == 0) {
+		memcpy(data, hints->ai_route, len);
+		return 0;
+	}
+	data->flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
+		      IBV_PATH_FLAG_BIDIRECTIONAL;
+	data->path = *record;
+	return 0;
 }
 
 CMA_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
@@ -155,6 +233,8 @@ CMA_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 		ret = addresses_take(hints, rai);
 	if (!ret)
 		ret = source_fill(hints, rai);
+	if (!ret)
+		ret = route_take(hints, rai);
 	if (ret) {
 		rdma_freeaddrinfo(rai);
 		return ret;

@@ -12,6 +12,7 @@
 #define RDMACM_CMA_H
 
 #include <errno.h>
+#include <infiniband/ib.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
@@ -29,6 +30,8 @@
 #define CMA_HOP_LIMIT 64
 /* 4.096 us * 2^13 = 34 ms; the ACK timeout is twice that. */
 #define CMA_PACKET_LIFETIME 13
+/* The ACK timeout has 5 bits. */
+#define CMA_PACKET_LIFETIME_MAX 30
 #define CMA_EXPORT __attribute__((visibility("default")))
 
 /* The public rule: -1 with errno, from 0 or a negative errno. */
@@ -54,6 +57,7 @@ struct cma_device {
 	struct list entry;
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;   /* default protection domain */
+	struct ibv_xrcd *xrcd; /* default XRC domain, once somebody needs it */
 	uint64_t guid;       /* network order */
 	uint8_t max_responder_resources, max_initiator_depth;
 	uint8_t port_count;
@@ -70,6 +74,8 @@ struct cma_gid_place {
 
 /* Opens the devices on first use. 0, -ENODEV when there are none. */
 int cma_devices_init(void);
+/* NULL with errno. */
+struct ibv_xrcd *cma_device_xrcd(struct cma_device *d);
 /* 0 or -ENODEV: no device has a GID for `addr`. */
 int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place);
 
@@ -90,6 +96,18 @@ void cma_addr_to_gid(const struct sockaddr *addr, union ibv_gid *gid);
 void cma_addr_to_bytes(const struct sockaddr *addr, uint8_t bytes[16]);
 void cma_addr_from_bytes(struct sockaddr_storage *addr, int ip_version,
 			 const uint8_t bytes[16], uint16_t port);
+/* AF_IB; a service identifier of 0 is none yet. */
+void cma_addr_from_gid(struct sockaddr_storage *addr, const union ibv_gid *gid,
+		       uint64_t service_id);
+/*
+ * Gives an AF_IB address whose service identifier leaves the port space open that
+ * of `ps`. 0, or -EPROTONOSUPPORT: it is of another one, or of none of IP.
+ */
+int cma_addr_settle(struct sockaddr *addr, enum rdma_port_space ps);
+/* That of the service identifier, else `ps`. */
+uint16_t cma_addr_port_space(const struct sockaddr *addr, enum rdma_port_space ps);
+/* Of a link-local address of this host: its interface, where it is missing. */
+void cma_addr_find_scope(struct sockaddr *addr);
 /* Is it an address of this network namespace? 0, -EADDRNOTAVAIL or other. */
 int cma_addr_check_local(const struct sockaddr *addr);
 /* The source address that the routing table gives for `dst`. */
@@ -224,11 +242,20 @@ static inline struct cma_id *cma_id_of(struct rdma_cm_id *id)
 	return container_of(id, struct cma_id, pub);
 }
 
+/* An identifier without IP addresses has the whole of the private data. */
+static inline size_t cma_id_private_lead(const struct cma_id *id)
+{
+	return id->pub.route.addr.src_addr.sa_family == AF_IB ? 0 :
+								CM_IP_HEADER_SIZE;
+}
+
 static inline bool cma_id_is_datagram(const struct cma_id *id)
 {
 	return id->pub.qp_type == IBV_QPT_UD;
 }
 
+/* May identifiers of this port space have queue pairs of this type? */
+bool cma_service_exists(enum rdma_port_space ps, enum ibv_qp_type type);
 int cma_id_create(struct rdma_event_channel *channel, void *context,
 		  enum rdma_port_space ps, enum ibv_qp_type qp_type,
 		  struct cma_id **out);
@@ -248,6 +275,10 @@ bool cma_event_deliver(struct cma_event *ev);
 int cma_bind(struct cma_id *id, const struct sockaddr *addr);
 /* The path record of the identifier's addresses; 0 or -ENOMEM. */
 int cma_route_fill(struct cma_id *id);
+/* The caller's path instead, RDMA_OPTION_IB_PATH; the lock is held. 0, or
+ * -EINVAL: not now, or none of `paths` is of these addresses. */
+int cma_route_set(struct cma_id *id, const struct ibv_path_data *paths,
+		  size_t count);
 
 /* ---- ports: names in the abstract namespace (port.c) ---- */
 

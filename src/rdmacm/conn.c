@@ -48,8 +48,32 @@ static void ip_header_write(const struct cma_id *id, uint8_t *out)
 
 static uint64_t service_id_of(const struct cma_id *id)
 {
-	return wire_cm_service_id((uint16_t)id->pub.ps,
-				  cma_addr_port(&id->pub.route.addr.dst_addr));
+	const struct sockaddr *dst = &id->pub.route.addr.dst_addr;
+
+	return wire_cm_service_id(cma_addr_port_space(dst, id->pub.ps),
+				  cma_addr_port(dst));
+}
+
+static enum cm_service service_of(const struct cma_id *id)
+{
+	switch (id->pub.qp_type) {
+	case IBV_QPT_UC:
+		return CM_SERVICE_UC;
+	case IBV_QPT_XRC_SEND:
+		return CM_SERVICE_EXTENDED;
+	default:
+		return CM_SERVICE_RC;
+	}
+}
+
+/* The private data of a request, behind the IP addresses if there are any. */
+static void request_private(const struct cma_id *id, uint8_t *out)
+{
+	size_t lead = cma_id_private_lead(id);
+
+	if (lead)
+		ip_header_write(id, out);
+	memcpy(out + lead, id->conn.private_data, id->conn.private_len);
 }
 
 static void req_make(struct cma_id *id, struct cm_req *req)
@@ -65,8 +89,9 @@ static void req_make(struct cma_id *id, struct cm_req *req)
 		.responder_resources = c->responder_resources,
 		.initiator_depth = c->initiator_depth,
 		.remote_response_timeout = response_code(),
-		.service = id->pub.qp_type == IBV_QPT_UC ? CM_SERVICE_UC :
-							   CM_SERVICE_RC,
+		.service = service_of(id),
+		.extended_service = id->pub.qp_type == IBV_QPT_XRC_SEND ?
+					    CM_EXTENDED_XRC : 0,
 		.flow_control = c->flow_control,
 		.starting_psn = c->local_psn,
 		.local_response_timeout = response_code(),
@@ -87,9 +112,7 @@ static void req_make(struct cma_id *id, struct cm_req *req)
 	};
 	memcpy(req->primary.local_gid, ib->sgid.raw, 16);
 	memcpy(req->primary.remote_gid, ib->dgid.raw, 16);
-	ip_header_write(id, req->private_data);
-	memcpy(req->private_data + CM_IP_HEADER_SIZE, c->private_data,
-	       c->private_len);
+	request_private(id, req->private_data);
 }
 
 static void rep_make(struct cma_id *id, struct cm_rep *rep)
@@ -98,6 +121,9 @@ static void rep_make(struct cma_id *id, struct cm_rep *rep)
 
 	*rep = (struct cm_rep){
 		.local_qpn = c->local_qpn,
+		/* An XRC target is told apart by the place of its number. */
+		.local_eecn = id->pub.qp_type == IBV_QPT_XRC_RECV ?
+				      c->local_qpn : 0,
 		.vendor_id_high = (uint8_t)(id->local_ece.vendor_id >> 16),
 		.vendor_id_middle = (uint8_t)(id->local_ece.vendor_id >> 8),
 		.vendor_id_low = (uint8_t)id->local_ece.vendor_id,
@@ -123,7 +149,8 @@ static void sidr_rep_make(struct cma_id *id, bool accepted,
 		.qpn = accepted ? c->local_qpn : 0,
 		.qkey = accepted ? RDMA_UDP_QKEY : 0,
 		.service_id = wire_cm_service_id(
-			(uint16_t)id->pub.ps,
+			cma_addr_port_space(&id->pub.route.addr.src_addr,
+					    id->pub.ps),
 			cma_addr_port(&id->pub.route.addr.src_addr)),
 	};
 	memcpy(rep->private_data, c->private_data, c->private_len);
@@ -131,15 +158,11 @@ static void sidr_rep_make(struct cma_id *id, bool accepted,
 
 static void sidr_req_make(struct cma_id *id, struct cm_sidr_req *req)
 {
-	const struct cma_conn *c = &id->conn;
-
 	*req = (struct cm_sidr_req){
 		.pkey = 0xffff,
 		.service_id = service_id_of(id),
 	};
-	ip_header_write(id, req->private_data);
-	memcpy(req->private_data + CM_IP_HEADER_SIZE, c->private_data,
-	       c->private_len);
+	request_private(id, req->private_data);
 }
 
 /* What the application's request says to the peer; false: nothing of its own. */
@@ -206,7 +229,9 @@ static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
 		id->remote_ece.options = mad->attr_mod;
 		break;
 	case CM_REP:
-		c->remote_qpn = mad->rep.local_qpn;
+		c->remote_qpn = id->pub.qp_type == IBV_QPT_XRC_SEND ?
+					mad->rep.local_eecn :
+					mad->rep.local_qpn;
 		c->remote_psn = mad->rep.starting_psn;
 		c->rnr_retry = mad->rep.rnr_retry_count;
 		c->responder_resources = mad->rep.initiator_depth;
@@ -243,6 +268,7 @@ static void event_fill(struct cma_event *ev, const struct cma_id *id,
 		       const struct cm_mad *mad)
 {
 	const struct rdma_ib_addr *ib = &id->pub.route.addr.addr.ibaddr;
+	size_t lead = cma_id_private_lead(id);
 	struct rdma_conn_param *conn = &ev->pub.param.conn;
 	struct rdma_ud_param *ud = &ev->pub.param.ud;
 
@@ -256,13 +282,13 @@ static void event_fill(struct cma_event *ev, const struct cma_id *id,
 		conn->srq = mad->req.srq;
 		conn->qp_num = mad->req.local_qpn;
 		event_private(ev, false,
-			      mad->req.private_data + CM_IP_HEADER_SIZE,
-			      CM_REQ_PRIVATE - CM_IP_HEADER_SIZE);
+			      mad->req.private_data + lead,
+			      CM_REQ_PRIVATE - lead);
 		break;
 	case CM_SIDR_REQ:
 		event_private(ev, true,
-			      mad->sidr_req.private_data + CM_IP_HEADER_SIZE,
-			      CM_SIDR_REQ_PRIVATE - CM_IP_HEADER_SIZE);
+			      mad->sidr_req.private_data + lead,
+			      CM_SIDR_REQ_PRIVATE - lead);
 		break;
 	case CM_REP:
 		conn->responder_resources = mad->rep.initiator_depth;
@@ -270,7 +296,7 @@ static void event_fill(struct cma_event *ev, const struct cma_id *id,
 		conn->flow_control = mad->rep.flow_control;
 		conn->rnr_retry_count = mad->rep.rnr_retry_count;
 		conn->srq = mad->rep.srq;
-		conn->qp_num = mad->rep.local_qpn;
+		conn->qp_num = id->conn.remote_qpn;
 		event_private(ev, false, mad->rep.private_data, CM_REP_PRIVATE);
 		break;
 	case CM_REJ:

@@ -64,6 +64,18 @@ static void param_take(struct cma_id *id, const struct rdma_conn_param *p)
 	c->local_qpn &= 0xffffff;
 }
 
+/* What only a reliable service has; the other end does not look at it either. */
+static void param_trim(struct cma_id *id)
+{
+	struct cma_conn *c = &id->conn;
+
+	if (id->pub.qp_type != IBV_QPT_UC)
+		return;
+	c->responder_resources = c->initiator_depth = 0;
+	c->retry_count = c->rnr_retry_asked = 0;
+	c->ack_timeout = 0;
+}
+
 static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 {
 	struct cma_conn *c = &id->conn;
@@ -78,7 +90,7 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 	if (!ret)
 		ret = private_set(id, p ? p->private_data : NULL,
 				  p ? p->private_data_len : 0,
-				  room - CM_IP_HEADER_SIZE);
+				  room - cma_id_private_lead(id));
 	if (ret)
 		return ret;
 	param_take(id, p);
@@ -90,9 +102,11 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 			p->responder_resources :
 			id->device->max_responder_resources;
 	c->retry_count = p ? MIN(p->retry_count, RETRY_MAX) : RETRY_MAX;
-	c->path_mtu = id->active_mtu;
-	c->ack_timeout = id->ack_timeout >= 0 ? (uint8_t)id->ack_timeout :
-						CMA_PACKET_LIFETIME + 1;
+	c->path_mtu = id->pub.route.path_rec->mtu;
+	c->ack_timeout = id->ack_timeout >= 0 ?
+			 (uint8_t)id->ack_timeout :
+			 id->pub.route.path_rec->packet_life_time + 1;
+	param_trim(id);
 
 	ret = cma_link_connect(id);
 	if (ret && ret != -ECONNREFUSED && ret != -EAGAIN && ret != -EACCES)
@@ -220,6 +234,7 @@ static int accept_prepare(struct cma_id *id, const struct rdma_conn_param *p)
 				     id->device->max_responder_resources);
 	if (id->ack_timeout >= 0)
 		c->ack_timeout = (uint8_t)id->ack_timeout;
+	param_trim(id);
 	return 0;
 }
 

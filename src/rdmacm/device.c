@@ -5,6 +5,7 @@
  * the system's own library are left to the system's librdmacm.
  */
 #define LOG_ROOM "rdmacm"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,23 @@ int cma_devices_init(void)
 out:
 	pthread_mutex_unlock(&devices_lock);
 	return ret;
+}
+
+struct ibv_xrcd *cma_device_xrcd(struct cma_device *d)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd;
+
+	pthread_mutex_lock(&devices_lock);
+	if (!d->xrcd)
+		d->xrcd = ibv_open_xrcd(d->verbs, &attr);
+	xrcd = d->xrcd;
+	pthread_mutex_unlock(&devices_lock);
+	return xrcd;
 }
 
 /* RoCE v2 before RoCE v1 and InfiniBand for the same GID. */

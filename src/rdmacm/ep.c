@@ -24,30 +24,47 @@ static int ep_passive(struct cma_id *id, struct rdma_addrinfo *res,
 	return 0;
 }
 
-static int ep_active(struct cma_id *id, struct rdma_addrinfo *res,
-		     struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+/* Leads the private data of rdma_connect(). */
+static int connect_data_take(struct cma_id *id, const struct rdma_addrinfo *res)
 {
-	enum { RESOLVE_MS = 2000 };
+	size_t room = cma_id_is_datagram(id) ? CM_SIDR_REQ_PRIVATE :
+					       CM_REQ_PRIVATE;
 
-	if (rdma_resolve_addr(&id->pub, res->ai_src_addr, res->ai_dst_addr,
-			      RESOLVE_MS) ||
-	    rdma_resolve_route(&id->pub, RESOLVE_MS))
-		return -errno;
-	if (attr) {
-		attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
-		if (rdma_create_qp(&id->pub, pd, attr))
-			return -errno;
-	}
 	if (!res->ai_connect_len)
 		return 0;
-	/* Leads the private data of rdma_connect(). */
-	if (res->ai_connect_len > CM_SIDR_REQ_PRIVATE)
+	if (res->ai_connect_len > room - cma_id_private_lead(id))
 		return -EINVAL;
 	id->connect_data = malloc(res->ai_connect_len);
 	if (!id->connect_data)
 		return -ENOMEM;
 	memcpy(id->connect_data, res->ai_connect, res->ai_connect_len);
 	id->connect_len = res->ai_connect_len;
+	return 0;
+}
+
+static int ep_active(struct cma_id *id, struct rdma_addrinfo *res,
+		     struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	enum { RESOLVE_MS = 2000 };
+	int ret;
+
+	if (rdma_resolve_addr(&id->pub, res->ai_src_addr, res->ai_dst_addr,
+			      RESOLVE_MS))
+		return -errno;
+	if (res->ai_route_len ?
+		    rdma_set_option(&id->pub, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
+				    res->ai_route, (size_t)res->ai_route_len) :
+		    rdma_resolve_route(&id->pub, RESOLVE_MS))
+		return -errno;
+	/* First: once there is a QP its properties are the caller's. */
+	ret = connect_data_take(id, res);
+	if (ret)
+		return ret;
+	if (attr) {
+		attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
+		if (rdma_create_qp(&id->pub, pd, attr))
+			return -errno;
+	}
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* Identifiers: birth, options, change of channel, death. */
 #define LOG_ROOM "rdmacm"
 #include <arpa/inet.h>
+#include <busbar/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,25 @@ __attribute__((constructor)) static void cma_load(void)
 	settings_load(settings, ARRAY_SIZE(settings), &cma_settings);
 }
 
+bool cma_service_exists(enum rdma_port_space ps, enum ibv_qp_type type)
+{
+	bool connected = type == IBV_QPT_RC || type == IBV_QPT_UC ||
+			 type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+
+	switch (ps) {
+	case RDMA_PS_TCP:
+		return connected;
+	case RDMA_PS_UDP:
+		return type == IBV_QPT_UD;
+	case RDMA_PS_IPOIB:
+		return type == IBV_QPT_UD || type == IBV_QPT_UC;
+	case RDMA_PS_IB:
+		return connected || type == IBV_QPT_UD;
+	default:
+		return false;
+	}
+}
+
 int cma_id_create(struct rdma_event_channel *channel, void *context,
 		  enum rdma_port_space ps, enum ibv_qp_type qp_type,
 		  struct cma_id **out)
@@ -37,8 +57,7 @@ int cma_id_create(struct rdma_event_channel *channel, void *context,
 	struct cma_id *id;
 	int ret = 0;
 
-	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IPOIB &&
-	    ps != RDMA_PS_IB)
+	if (!cma_service_exists(ps, qp_type))
 		return -EINVAL;
 	id = calloc(1, sizeof(*id));
 	if (!id)
@@ -238,21 +257,29 @@ bool cma_event_deliver(struct cma_event *ev)
 	}
 }
 
+CMA_EXPORT int rdma_create_id2(struct rdma_event_channel *channel,
+			       struct rdma_cm_id **id, void *context,
+			       enum rdma_port_space ps, enum ibv_qp_type qp_type)
+{
+	struct cma_id *made;
+	int ret = cma_devices_init();
+
+	if (!ret)
+		ret = cma_id_create(channel, context, ps, qp_type, &made);
+	if (ret)
+		return cma_result(ret);
+	*id = &made->pub;
+	return 0;
+}
+
 CMA_EXPORT int rdma_create_id(struct rdma_event_channel *channel,
 			      struct rdma_cm_id **id, void *context,
 			      enum rdma_port_space ps)
 {
 	enum ibv_qp_type type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ?
 					IBV_QPT_UD : IBV_QPT_RC;
-	struct cma_id *made;
-	int ret = cma_devices_init();
 
-	if (!ret)
-		ret = cma_id_create(channel, context, ps, type, &made);
-	if (ret)
-		return cma_result(ret);
-	*id = &made->pub;
-	return 0;
+	return rdma_create_id2(channel, id, context, ps, type);
 }
 
 CMA_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
@@ -307,6 +334,24 @@ CMA_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 	return 0;
 }
 
+/* Where rdma_set_option(3) leaves it open, as the kernel has it. */
+static bool option_allowed(const struct cma_id *id, int name)
+{
+	switch (name) {
+	case RDMA_OPTION_ID_AFONLY:
+		return id->phase == CMA_UNBOUND;
+	case RDMA_OPTION_ID_REUSEADDR:
+		return id->phase == CMA_UNBOUND ||
+		       (id->phase == CMA_BOUND && id->cm.state == CM_IDLE);
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		/* Others have no acknowledgements to wait for. */
+		return id->pub.qp_type == IBV_QPT_RC ||
+		       id->pub.qp_type == IBV_QPT_XRC_SEND;
+	default:
+		return true;
+	}
+}
+
 static int option_set(struct cma_id *id, int name, const void *value, size_t len)
 {
 	size_t want = name == RDMA_OPTION_ID_REUSEADDR ||
@@ -316,7 +361,7 @@ static int option_set(struct cma_id *id, int name, const void *value, size_t len
 
 	if (name < RDMA_OPTION_ID_TOS || name > RDMA_OPTION_ID_ACK_TIMEOUT)
 		return -ENOSYS;
-	if (!value || len != want)
+	if (!value || len != want || !option_allowed(id, name))
 		return -EINVAL;
 	if (want == sizeof(int))
 		memcpy(&number, value, sizeof(number));
@@ -344,14 +389,21 @@ CMA_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 			       void *optval, size_t optlen)
 {
 	struct cma_id *id = cma_id_of(cm_id);
+	bool path = level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH;
 	int ret;
 
-	/* Path records describe InfiniBand routes; our devices have none. */
-	if (level != RDMA_OPTION_ID)
+	if (level != RDMA_OPTION_ID && !path)
 		return cma_result(-ENOSYS);
+	if (path && (!optval || !optlen ||
+		     optlen % sizeof(struct ibv_path_data)))
+		return cma_result(-EINVAL);
 	pthread_mutex_lock(&id->lock);
-	ret = option_set(id, optname, optval, optlen);
+	ret = path ? cma_route_set(id, optval,
+				   optlen / sizeof(struct ibv_path_data)) :
+		     option_set(id, optname, optval, optlen);
 	pthread_mutex_unlock(&id->lock);
+	if (!ret && path)
+		ret = cma_id_complete(id); /* it is a resolved route */
 	return cma_result(ret);
 }
 

@@ -7,7 +7,7 @@
  *   \0busbar.cm.<port space, hex>.<port>.<host>
  *
  * where host is an address, "any4" (0.0.0.0), "any6" (:: for IPv6 only) or
- * "any" (:: for both). A wildcard and an address may hold the same port at the
+ * "any" (:: for both); of AF_IB "gid-" with the GID, or "gid". A wildcard and an address may hold the same port at the
  * same time; callers reach the address then.
  */
 #define LOG_ROOM "rdmacm"
@@ -29,24 +29,37 @@ uint32_t cma_random(uint32_t mask)
 	return value & mask;
 }
 
-static socklen_t name_make(struct sockaddr_un *name, enum rdma_port_space ps,
-			   uint16_t port, const char *host)
+static socklen_t name_make(struct sockaddr_un *name, uint16_t ps, uint16_t port,
+			   const char *host)
 {
 	int n;
 
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
 	n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1,
-		     "busbar.cm.%04x.%u.%s", (unsigned)ps, port, host);
+		     "busbar.cm.%04x.%u.%s", ps, port, host);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static const char *host_of(const struct cma_id *id, char text[CMA_ADDR_TEXT])
+#define HOST_TEXT (CMA_ADDR_TEXT + 8)
+
+static const char *host_text(const struct sockaddr *addr, char text[HOST_TEXT])
+{
+	if (addr->sa_family != AF_IB)
+		return cma_addr_text(addr, text);
+	memcpy(text, "gid-", 4);
+	cma_addr_text(addr, text + 4);
+	return text;
+}
+
+static const char *host_of(const struct cma_id *id, char text[HOST_TEXT])
 {
 	const struct sockaddr *addr = &id->pub.route.addr.src_addr;
 
 	if (!cma_addr_is_any(addr))
-		return cma_addr_text(addr, text);
+		return host_text(addr, text);
+	if (addr->sa_family == AF_IB)
+		return "gid";
 	if (addr->sa_family == AF_INET)
 		return "any4";
 	return id->v6_only ? "any6" : "any";
@@ -56,13 +69,17 @@ int cma_port_names(enum rdma_port_space ps, const struct sockaddr *dst,
 		   struct sockaddr_un names[CMA_PORT_NAMES],
 		   socklen_t lens[CMA_PORT_NAMES])
 {
-	uint16_t port = cma_addr_port(dst);
-	char text[CMA_ADDR_TEXT];
+	uint16_t port = cma_addr_port(dst), space = cma_addr_port_space(dst, ps);
+	char text[HOST_TEXT];
 
-	lens[0] = name_make(&names[0], ps, port, cma_addr_text(dst, text));
-	lens[1] = name_make(&names[1], ps, port,
+	lens[0] = name_make(&names[0], space, port, host_text(dst, text));
+	if (dst->sa_family == AF_IB) {
+		lens[1] = name_make(&names[1], space, port, "gid");
+		return 2;
+	}
+	lens[1] = name_make(&names[1], space, port,
 			    dst->sa_family == AF_INET ? "any4" : "any6");
-	lens[2] = name_make(&names[2], ps, port, "any");
+	lens[2] = name_make(&names[2], space, port, "any");
 	return CMA_PORT_NAMES;
 }
 
@@ -85,9 +102,11 @@ static void port_range(unsigned *low, unsigned *high)
 
 static int port_bind(struct cma_id *id, uint16_t port)
 {
-	char text[CMA_ADDR_TEXT];
+	char text[HOST_TEXT];
 	struct sockaddr_un name;
-	socklen_t len = name_make(&name, id->pub.ps, port, host_of(id, text));
+	socklen_t len = name_make(&name,
+		cma_addr_port_space(&id->pub.route.addr.src_addr, id->pub.ps),
+		port, host_of(id, text));
 
 	if (bind(id->port_fd, (struct sockaddr *)&name, len))
 		return -errno;

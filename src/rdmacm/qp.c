@@ -86,6 +86,17 @@ void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid)
 
 /* ---- attributes of the states ---- */
 
+/* With acknowledgements, reads and atomics; XRC has one half on each side. */
+static bool qp_requests(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+}
+
+static bool qp_responds(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV;
+}
+
 static void attr_init(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	attr->pkey_index = 0;
@@ -102,7 +113,7 @@ static void attr_init(const struct cma_id *id, struct ibv_qp_attr *attr, int *ma
 	if (id->cm.state == CM_IDLE)
 		return;
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-	if (id->pub.qp_type == IBV_QPT_RC && id->conn.responder_resources)
+	if (qp_responds(id->pub.qp_type) && id->conn.responder_resources)
 		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ |
 					 IBV_ACCESS_REMOTE_ATOMIC;
 }
@@ -125,7 +136,7 @@ static void attr_rtr(const struct cma_id *id, struct ibv_qp_attr *attr, int *mas
 	attr->dest_qp_num = c->remote_qpn;
 	attr->rq_psn = c->remote_psn;
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (id->pub.qp_type != IBV_QPT_RC)
+	if (!qp_responds(id->pub.qp_type))
 		return;
 	attr->max_dest_rd_atomic = MIN(c->responder_resources,
 				       id->device->max_responder_resources);
@@ -141,7 +152,11 @@ static void attr_rts(const struct cma_id *id, struct ibv_qp_attr *attr, int *mas
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	attr->sq_psn = cma_id_is_datagram(id) ? 0 : c->local_psn;
-	if (id->pub.qp_type != IBV_QPT_RC)
+	if (id->pub.qp_type == IBV_QPT_XRC_RECV) {
+		attr->timeout = c->ack_timeout;
+		*mask |= IBV_QP_TIMEOUT;
+	}
+	if (!qp_requests(id->pub.qp_type))
 		return;
 	attr->timeout = c->ack_timeout;
 	attr->retry_cnt = c->retry_count;
@@ -235,12 +250,17 @@ static int cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
 	return *cq ? 0 : -errno;
 }
 
-/* Completion queues with channels, for the sides that the caller left out. */
+/* Completion queues with channels, for the sides that the caller left out. Of an
+ * XRC connection one side only sends, and what the other receives is its SRQ's. */
 static int cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
+	bool xrc = attr->qp_type == IBV_QPT_XRC_SEND ||
+		   attr->qp_type == IBV_QPT_XRC_RECV;
 	int ret = 0;
 
-	if (!attr->recv_cq && !id->recv_cq)
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return 0;
+	if (!xrc && !attr->recv_cq && !id->recv_cq)
 		ret = cq_create(id, attr->cap.max_recv_wr, &id->recv_cq,
 				&id->recv_cq_channel);
 	if (!ret && !attr->send_cq && !id->send_cq)
@@ -248,7 +268,7 @@ static int cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 				&id->send_cq_channel);
 	if (ret)
 		return ret;
-	if (!attr->recv_cq)
+	if (!xrc && !attr->recv_cq)
 		attr->recv_cq = id->recv_cq;
 	if (!attr->send_cq)
 		attr->send_cq = id->send_cq;
@@ -261,16 +281,39 @@ static int qp_check(struct cma_id *id, const struct ibv_qp_init_attr_ex *attr)
 
 	if (!id->device || id->pub.qp)
 		return -EINVAL;
-	if (attr->pd->context != id->pub.verbs)
+	if (attr->qp_type == IBV_QPT_XRC_RECV ?
+		    attr->xrcd->context != id->pub.verbs :
+		    attr->pd->context != id->pub.verbs)
 		return -EINVAL;
 	if (datagram != cma_id_is_datagram(id))
 		return -EINVAL;
 	if (attr->qp_type == id->pub.qp_type)
 		return 0;
 	/* A caller may still choose between RC and UC, a callee may not. */
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC)
+	if ((attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC) ||
+	    (id->pub.qp_type != IBV_QPT_RC && id->pub.qp_type != IBV_QPT_UC))
 		return -EINVAL;
 	return id->cm.state == CM_IDLE ? 0 : -EINVAL;
+}
+
+/* The protection domain, or for an XRC target the XRC domain, left out: ours. */
+static int domain_fill(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		attr->comp_mask &= ~(uint32_t)IBV_QP_INIT_ATTR_PD;
+		if (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd)
+			return 0;
+		if (!id->device)
+			return -EINVAL;
+		attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+		attr->xrcd = cma_device_xrcd(id->device);
+		return attr->xrcd ? 0 : -errno;
+	}
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = id->pub.pd;
+	}
+	return attr->pd ? 0 : -EINVAL;
 }
 
 static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
@@ -279,13 +322,9 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	struct ibv_qp *qp;
 	int ret;
 
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
-		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
-		attr->pd = pub->pd;
-	}
-	if (!attr->pd)
-		return -EINVAL;
-	ret = qp_check(id, attr);
+	ret = domain_fill(id, attr);
+	if (!ret)
+		ret = qp_check(id, attr);
 	if (ret)
 		return ret;
 	if ((pub->recv_cq && attr->recv_cq && pub->recv_cq != attr->recv_cq) ||
@@ -294,7 +333,8 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	ret = cqs_create(pub, attr);
 	if (ret)
 		goto err_cqs;
-	if (pub->srq && !attr->srq)
+	if (pub->srq && !attr->srq && attr->qp_type != IBV_QPT_XRC_RECV &&
+	    attr->qp_type != IBV_QPT_XRC_SEND)
 		attr->srq = pub->srq;
 	qp = ibv_create_qp_ex(pub->verbs, attr);
 	if (!qp) {
@@ -312,7 +352,8 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 		ret = qp_step(id, qp, IBV_QPS_RTS);
 	if (ret)
 		goto err_qp;
-	pub->pd = qp->pd;
+	if (qp->pd)
+		pub->pd = qp->pd;
 	qp_enter(id);
 	id->qpn = qp->qp_num;
 	pub->qp = qp;
@@ -370,29 +411,64 @@ CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	qp_leave(own);
 	if (qp)
 		ibv_destroy_qp(qp);
-	cqs_destroy(id);
+	/* An XRC target has none, but its SRQ may have. */
+	if (!id->srq || id->qp_type != IBV_QPT_XRC_RECV)
+		cqs_destroy(id);
+}
+
+/* An XRC SRQ has a domain and a completion queue of its own. */
+static int srq_fill_xrc(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int ret;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
+		attr->xrcd = cma_device_xrcd(cma_id_of(id)->device);
+		if (!attr->xrcd)
+			return -errno;
+	}
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
+		return 0;
+	ret = id->recv_cq ? 0 :
+	      cq_create(id, attr->attr.max_wr, &id->recv_cq,
+			&id->recv_cq_channel);
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+	attr->cq = id->recv_cq;
+	return ret;
 }
 
 CMA_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 				  struct ibv_srq_init_attr_ex *attr)
 {
 	struct ibv_srq *srq;
+	int ret = 0;
 
-	if (!id->verbs || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+	if (!id->verbs || id->srq || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
 		return cma_result(-EINVAL);
-	if (attr->srq_type != IBV_SRQT_BASIC)
-		return cma_result(-EOPNOTSUPP);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 		attr->pd = id->pd;
 	}
+	if (attr->pd && attr->pd->context != id->verbs)
+		return cma_result(-EINVAL);
+	if (attr->srq_type == IBV_SRQT_XRC)
+		ret = srq_fill_xrc(id, attr);
+	if (ret)
+		goto err_cqs;
 	srq = ibv_create_srq_ex(id->verbs, attr);
-	if (!srq)
-		return -1;
+	if (!srq) {
+		ret = -errno;
+		goto err_cqs;
+	}
 	if (!id->pd)
 		id->pd = attr->pd;
 	id->srq = srq;
 	return 0;
+
+err_cqs:
+	if (!id->qp || id->qp->qp_type == IBV_QPT_XRC_RECV)
+		cqs_destroy(id);
+	return cma_result(ret);
 }
 
 CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
@@ -402,7 +478,9 @@ CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
-		.srq_type = IBV_SRQT_BASIC,
+		/* The only type that this connection can have. */
+		.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC :
+							       IBV_SRQT_BASIC,
 		.pd = pd,
 	};
 	int ret = rdma_create_srq_ex(id, &ex);
@@ -416,6 +494,6 @@ CMA_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 	if (id->srq)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
-	if (!id->qp)
+	if (!id->qp || id->qp->qp_type == IBV_QPT_XRC_RECV)
 		cqs_destroy(id);
 }

@@ -6,6 +6,24 @@
 #include "rdmacm/cma.h"
 #include "util/log.h"
 
+/* The QP that answers; IBV_QPT_DRIVER for a service that we do not have. */
+static enum ibv_qp_type child_type(const struct cm_mad *mad)
+{
+	if (mad->type == CM_SIDR_REQ)
+		return IBV_QPT_UD;
+	switch (mad->req.service) {
+	case CM_SERVICE_RC:
+		return IBV_QPT_RC;
+	case CM_SERVICE_UC:
+		return IBV_QPT_UC;
+	case CM_SERVICE_EXTENDED:
+		return mad->req.extended_service == CM_EXTENDED_XRC ?
+			       IBV_QPT_XRC_RECV : IBV_QPT_DRIVER;
+	default:
+		return IBV_QPT_DRIVER;
+	}
+}
+
 /* Who calls whom, and is it meant for this listener? 0 or enum cm_reason. */
 static int request_check(const struct cma_id *listener, const struct cm_mad *mad,
 			 struct cm_ip_header *ip, uint16_t *port)
@@ -16,22 +34,45 @@ static int request_check(const struct cma_id *listener, const struct cm_mad *mad
 	const uint8_t *private_data = datagram ? mad->sidr_req.private_data :
 						 mad->req.private_data;
 	size_t len = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
+	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
 	uint16_t ps;
 
 	if (mad->type != CM_REQ && !datagram)
 		return CM_REASON_UNSUPPORTED;
-	if (datagram != cma_id_is_datagram(listener))
-		return CM_REASON_INVALID_SERVICE_TYPE;
-	if (!datagram && mad->req.service != CM_SERVICE_RC &&
-	    mad->req.service != CM_SERVICE_UC)
+	if (child_type(mad) != listener->pub.qp_type)
 		return CM_REASON_INVALID_SERVICE_TYPE;
 	if (wire_cm_service_parse(service, &ps, port) ||
-	    ps != (uint16_t)listener->pub.ps ||
-	    *port != cma_addr_port(&listener->pub.route.addr.src_addr))
+	    ps != cma_addr_port_space(bound, listener->pub.ps) ||
+	    *port != cma_addr_port(bound))
 		return CM_REASON_INVALID_SERVICE_ID;
+	if (cma_id_private_lead(listener) == 0)
+		return 0;
 	if (wire_cm_ip_decode(private_data, len, ip))
 		return CM_REASON_UNSUPPORTED;
 	return 0;
+}
+
+/*
+ * Without IP addresses in it a REQ tells who called whom by its path. A SIDR_REQ
+ * tells nothing: the GIDs would be those of its packet. So its child is at the
+ * listener's address, and whoever called has the same GID, as far as we know.
+ */
+static void gid_addresses(struct rdma_addr *to, const struct sockaddr *bound,
+			  const struct cm_mad *mad)
+{
+	struct sockaddr_ib *src = (struct sockaddr_ib *)&to->src_storage;
+	union ibv_gid peer;
+
+	cma_addr_copy(&to->src_storage, bound);
+	if (mad->type == CM_REQ)
+		memcpy(&src->sib_addr, mad->req.primary.remote_gid, 16);
+	else if (cma_addr_is_any(&to->src_addr))
+		cma_addr_set_loopback(&to->src_addr);
+	if (mad->type == CM_REQ)
+		memcpy(peer.raw, mad->req.primary.local_gid, 16);
+	else
+		cma_addr_to_gid(&to->src_addr, &peer);
+	cma_addr_from_gid(&to->dst_storage, &peer, 0);
 }
 
 /* Addresses, device and GIDs of the child. 0 or enum cm_reason. */
@@ -43,9 +84,16 @@ static int child_address(struct cma_id *child, const struct cma_id *listener,
 	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
 	struct cma_gid_place place, peer;
 
-	cma_addr_from_bytes(&to->src_storage, ip->ip_version, ip->dst, port);
-	cma_addr_from_bytes(&to->dst_storage, ip->ip_version, ip->src,
-			    ip->src_port);
+	if (bound->sa_family == AF_IB) {
+		gid_addresses(to, bound, mad);
+	} else {
+		cma_addr_from_bytes(&to->src_storage, ip->ip_version, ip->dst,
+				    port);
+		cma_addr_from_bytes(&to->dst_storage, ip->ip_version, ip->src,
+				    ip->src_port);
+		cma_addr_find_scope(&to->src_addr);
+		cma_addr_find_scope(&to->dst_addr);
+	}
 	if (!cma_addr_is_any(bound) && !cma_addr_same_host(bound, &to->src_addr))
 		return CM_REASON_INVALID_GID;
 	if (cma_device_find(&to->src_addr, &place))
@@ -60,16 +108,10 @@ static int child_address(struct cma_id *child, const struct cma_id *listener,
 	return cma_route_fill(child) ? CM_REASON_NO_RESOURCES : 0;
 }
 
-static enum ibv_qp_type child_type(const struct cm_mad *mad)
-{
-	if (mad->type == CM_SIDR_REQ)
-		return IBV_QPT_UD;
-	return mad->req.service == CM_SERVICE_UC ? IBV_QPT_UC : IBV_QPT_RC;
-}
-
 unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *mad)
 {
-	enum { NO, BY_WILDCARD, BY_FAMILY, BY_ADDRESS };
+	enum { NO, UNREADABLE, BY_ANY_GID, BY_GID, BY_WILDCARD, BY_FAMILY,
+	       BY_ADDRESS };
 	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
 	bool datagram = mad->type == CM_SIDR_REQ;
 	uint64_t service = datagram ? mad->sidr_req.service_id :
@@ -80,15 +122,24 @@ unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *ma
 	struct sockaddr_storage wanted;
 	struct cm_ip_header ip;
 	uint16_t ps, port;
+	union ibv_gid gid;
 
 	if (wire_cm_service_parse(service, &ps, &port) ||
-	    ps != (uint16_t)listener->pub.ps ||
+	    ps != cma_addr_port_space(bound, listener->pub.ps) ||
 	    port != cma_addr_port(bound))
 		return NO;
+	if (bound->sa_family == AF_IB) {
+		if (datagram || cma_addr_is_any(bound))
+			return BY_ANY_GID;
+		cma_addr_to_gid(bound, &gid);
+		return memcmp(gid.raw, mad->req.primary.remote_gid, 16) ? NO :
+									  BY_GID;
+	}
 	/* It is refused by the listener, and with the reason. */
 	if (wire_cm_ip_decode(data, len, &ip))
-		return BY_WILDCARD;
+		return UNREADABLE;
 	cma_addr_from_bytes(&wanted, ip.ip_version, ip.dst, port);
+	cma_addr_find_scope((struct sockaddr *)&wanted);
 	if (cma_addr_same_host(bound, (struct sockaddr *)&wanted))
 		return BY_ADDRESS;
 	if (!cma_addr_is_any(bound))

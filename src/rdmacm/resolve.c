@@ -6,6 +6,7 @@
  */
 #define LOG_ROOM "rdmacm"
 #include <arpa/inet.h>
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "util/log.h"
 
 #define SELECT_EXACTLY 2 /* of path records */
+#define PATH_VALUE 0x3f  /* of a byte that leads with its selector */
 
 int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 {
@@ -25,6 +27,9 @@ int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 	if (id->phase != CMA_UNBOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	cma_addr_copy(&route->src_storage, addr);
+	ret = cma_addr_settle(&route->src_addr, id->pub.ps);
+	if (ret)
+		goto err_clear;
 	if (!cma_addr_is_any(&route->src_addr)) {
 		ret = cma_addr_check_local(&route->src_addr);
 		if (!ret)
@@ -141,17 +146,46 @@ static int destination_find(struct cma_id *id)
 	return 0;
 }
 
+/* One family for both sides, and a port space that the identifier has. */
+static int destination_take(struct cma_id *id, const struct sockaddr *src,
+			    const struct sockaddr *dst)
+{
+	struct rdma_addr *route = &id->pub.route.addr;
+	struct sockaddr_ib *sib = (struct sockaddr_ib *)&route->dst_storage;
+	struct sockaddr_storage from;
+
+	if (id->phase == CMA_BOUND)
+		src = &route->src_addr;
+	cma_addr_copy(&route->dst_storage, dst);
+	if (src) {
+		cma_addr_copy(&from, src);
+		/* A wildcard of IP leaves the address to the routing table. */
+		if (from.ss_family != route->dst_addr.sa_family &&
+		    (!cma_addr_is_any((struct sockaddr *)&from) ||
+		     from.ss_family == AF_IB || dst->sa_family == AF_IB))
+			return -EINVAL;
+	}
+	if (cma_addr_is_any(&route->dst_addr))
+		cma_addr_set_loopback(&route->dst_addr);
+	/* A destination is definite: a mask says nothing about it. */
+	if (route->dst_addr.sa_family == AF_IB && sib->sib_sid)
+		sib->sib_sid_mask = UINT64_MAX;
+	return cma_addr_settle(&route->dst_addr, id->pub.ps);
+}
+
 static int addr_resolve(struct cma_id *id, const struct sockaddr *src,
 			const struct sockaddr *dst)
 {
-	struct rdma_addr *route = &id->pub.route.addr;
 	int ret, status;
 
 	if (id->phase > CMA_BOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
-	cma_addr_copy(&route->dst_storage, dst);
-	if (cma_addr_is_any(&route->dst_addr))
-		cma_addr_set_loopback(&route->dst_addr);
+	ret = destination_take(id, src, dst);
+	if (ret) {
+		memset(&id->pub.route.addr.dst_storage, 0,
+		       sizeof(id->pub.route.addr.dst_storage));
+		return ret;
+	}
 	status = destination_find(id);
 	if (!status) {
 		ret = source_settle(id, src);
@@ -205,6 +239,40 @@ int cma_route_fill(struct cma_id *id)
 	route->num_paths = 1;
 	id->phase = CMA_ROUTE_RESOLVED;
 	return 0;
+}
+
+int cma_route_set(struct cma_id *id, const struct ibv_path_data *paths,
+		  size_t count)
+{
+	const uint32_t wanted = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
+				IBV_PATH_FLAG_BIDIRECTIONAL;
+	const struct rdma_ib_addr *ib = &id->pub.route.addr.addr.ibaddr;
+	const struct ibv_path_record *r = NULL;
+	struct ibv_sa_path_rec *path;
+	uint8_t mtu;
+	int ret;
+
+	if (id->phase != CMA_ADDR_RESOLVED)
+		return -EINVAL;
+	for (size_t i = 0; i < count && !r; i++)
+		if (paths[i].flags == wanted)
+			r = &paths[i].path;
+	if (!r || memcmp(&r->sgid, &ib->sgid, 16) ||
+	    memcmp(&r->dgid, &ib->dgid, 16))
+		return -EINVAL;
+	mtu = r->mtu & PATH_VALUE;
+	if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096)
+		return -EINVAL;
+	ret = cma_route_fill(id);
+	if (ret)
+		return ret;
+	path = id->pub.route.path_rec;
+	path->mtu = MIN(mtu, id->active_mtu);
+	path->traffic_class = id->tos = r->tclass;
+	path->packet_life_time =
+		MIN(r->packetlifetime & PATH_VALUE, CMA_PACKET_LIFETIME_MAX);
+	path->hop_limit = (uint8_t)be32toh(r->flowlabel_hoplimit);
+	return cma_event_report(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
 static int route_resolve(struct cma_id *id)

@@ -56,6 +56,11 @@ enum cm_service {
 	CM_SERVICE_EXTENDED = 3,
 };
 
+/* With CM_SERVICE_EXTENDED. */
+enum cm_extended_service {
+	CM_EXTENDED_XRC = 1,
+};
+
 /* Which message a REJ or MRA answers. */
 enum cm_answered {
 	CM_ANSWERED_REQ = 0,

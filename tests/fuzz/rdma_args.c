@@ -6,7 +6,9 @@
  *     fuzz_rdma_args [SECONDS [SEED [RUN]]]
  */
 #include <arpa/inet.h>
+#include <busbar/rdma_cma.h>
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
 
@@ -25,6 +27,7 @@ union any_address {
 	struct sockaddr a;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
+	struct sockaddr_ib ib;
 	struct sockaddr_storage s;
 };
 
@@ -49,7 +52,13 @@ static union any_address any_address(void)
 					   "::ffff:127.0.0.1" };
 	union any_address x = { 0 };
 
-	if (draw(6)) {
+	if (one_in(8)) {
+		x.ib.sib_family = AF_IB;
+		x.ib.sib_sid = draw(3) ? htobe64(RDMA_IB_PS_IB |
+						 ntohs(any_port())) : number();
+		x.ib.sib_sid_mask = draw(3) ? UINT64_MAX : draw(2) ? 0 : number();
+		inet_pton(AF_INET6, in6[draw(5)], &x.ib.sib_addr);
+	} else if (draw(6)) {
 		x.in.sin_family = AF_INET;
 		x.in.sin_port = any_port();
 		x.in.sin_addr.s_addr = htonl(draw(8) ? INADDR_LOOPBACK :
@@ -89,14 +98,15 @@ static struct rdma_conn_param *param_or_null(struct rdma_conn_param *p)
 static struct ibv_qp_init_attr any_qp(void)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UD,
-						  IBV_QPT_UC, 0, 99 };
+						  IBV_QPT_UC, IBV_QPT_XRC_SEND,
+						  IBV_QPT_XRC_RECV, 0, 99 };
 
 	return (struct ibv_qp_init_attr){
 		.cap = { .max_send_wr = mostly(20) % 1000,
 			 .max_recv_wr = mostly(20) % 1000,
 			 .max_send_sge = mostly(4), .max_recv_sge = mostly(4),
 			 .max_inline_data = mostly(100) },
-		.qp_type = types[draw(one_in(6) ? 5 : 2)],
+		.qp_type = types[draw(one_in(4) ? 7 : 2)],
 		.sq_sig_all = (int)draw(2),
 	};
 }
@@ -122,9 +132,16 @@ static void call_create_id(void)
 	struct rdma_event_channel *ch = pick(&r.channels);
 	struct rdma_cm_id *id;
 
-	CALL("rdma_create_id");
 	if (!has_room(&r.ids) || !ch)
 		return;
+	CALL("rdma_create_id2");
+	if (one_in(4)) {
+		if (done_or_minus1(rdma_create_id2(ch, &id, &r, spaces[draw(5)],
+						   any_qp().qp_type)))
+			keep(&r.ids, id);
+		return;
+	}
+	CALL("rdma_create_id");
 	if (done_or_minus1(rdma_create_id(ch, &id, &r,
 					  one_in(10) ? (enum rdma_port_space)
 							       number() :

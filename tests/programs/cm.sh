@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # cm.sh PROGRAM OPTIONS: the examples of librdmacm, a server and a client; the
-# names of those that have one for each side stand for both (rdma_server).
+# names of those that have one for each side stand for both (rdma_server). For
+# `rping -P` there are four clients, for `mckey mckey` two members of the group.
 . "$(dirname "$0")/common.sh"
 program=${1:?rping, ucmatose, udaddy ...}
 shift
@@ -17,10 +18,79 @@ ready() {
 	cm_listens "$port" || tcp_listens "$port"
 }
 
+# The address of this host in the form that -f asks for.
+host=127.0.0.1
+case " $options " in
+*" -f gid "*) host=::ffff:127.0.0.1 ;;
+*" -f ipv6 "*) host=::1 ;;
+*" -f name "*) host=localhost ;;
+esac
+
+# One server for many clients, which has no end of its own. Each calls when the
+# one before it is served: of two requests at the same moment rping forgets one.
+many_clients() {
+	# shellcheck disable=SC2086
+	start_server stdbuf -oL rping -s -a 127.0.0.1 -p "$port" -v $options
+	wait_ready ready
+	pids=
+	for n in 1 2 3 4; do
+		(on_busbar stdbuf -oL rping -c -a 127.0.0.1 -p "$port" -C 200 -v -V) \
+			>"$tmp/client$n.log" 2>&1 &
+		pid=$!
+		pids="$pids $pid"
+		until grep -q 'rdma-ping-0' "$tmp/client$n.log"; do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.01
+		done
+	done
+	for pid in $pids; do
+		wait "$pid" || fail "a client ended with status $?"
+	done
+	for n in 1 2 3 4; do
+		expect "client$n" 'ping data: rdma-ping-199'
+	done
+	server_alive || fail "the server did not outlive its clients"
+	stop_server
+	[ "$(grep -c 'server ping data: rdma-ping-199' "$tmp/server.log")" -eq 4 ] ||
+		fail "the server did not serve all clients to their end"
+}
+
+# Two members and one who sends to their group.
+two_members() {
+	port=7174
+	# shellcheck disable=SC2086
+	(on_busbar stdbuf -oL mckey -m 239.1.1.1 -b 127.0.0.1 $options) \
+		>"$tmp/member.log" 2>&1 &
+	member=$!
+	until grep -q '^receiving' "$tmp/member.log"; do
+		kill -0 "$member" 2>/dev/null || fail "the first member ended"
+		sleep 0.01
+	done
+	pair ready "stdbuf -oL mckey -m 239.1.1.1 -b 127.0.0.1 $options" \
+		"stdbuf -oL mckey -s -m 239.1.1.1 -b 127.0.0.1 $options"
+	wait "$member" || fail "the first member ended with status $?"
+	for log in member server client; do
+		expect "$log" 'return status 0'
+	done
+}
+
 # Server and client of each, and what both must have printed at the end.
 once() {
 	free_port
 	done_line=
+	case "$program $options " in
+	"rping "*" -P "*)
+		many_clients
+		return
+		;;
+	"mckey  mckey "*)
+		save=$options
+		options=${options# mckey}
+		two_members
+		options=$save
+		return
+		;;
+	esac
 	case $program in
 	rping)
 		server="rping -s -a 127.0.0.1 -p $port -C 10 -v $options"
@@ -28,15 +98,15 @@ once() {
 		done_line='ping data: rdma-ping-9'
 		;;
 	ucmatose)
-		server="ucmatose -b 127.0.0.1 -p $port $options"
-		client="ucmatose -s 127.0.0.1 -p $port $options"
+		server="ucmatose -b $host -p $port $options"
+		client="ucmatose -s $host -p $port $options"
 		done_line='return status 0'
 		;;
 	udaddy)
 		# It has one port only.
 		port=7174
-		server="udaddy -b 127.0.0.1 $options"
-		client="udaddy -s 127.0.0.1 $options"
+		server="udaddy -b $host $options"
+		client="udaddy -s $host $options"
 		done_line='return status 0'
 		;;
 	rdma_server)
@@ -51,7 +121,8 @@ once() {
 		;;
 	mckey)
 		port=7174
-		server="mckey -m 239.1.1.1 -b 127.0.0.1 $options"
+		# Who only sends would wait for ever.
+		server="mckey -m 239.1.1.1 -b 127.0.0.1 $(echo "$options" | sed 's/ -o//')"
 		client="mckey -s -m 239.1.1.1 -b 127.0.0.1 $options"
 		done_line='return status 0'
 		;;

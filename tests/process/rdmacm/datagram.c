@@ -163,6 +163,48 @@ static void members_of_a_group_get_each_others_messages(void)
 	cm_id_free(b);
 }
 
+static void who_joins_to_send_only_does_not_receive(void)
+{
+	struct rdma_cm_join_mc_attr_ex ex = {
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
+			     RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+	};
+	struct ibv_ah_attr here = { .port_num = 1 };
+	struct rdma_cm_id *full, *sender;
+	struct ibv_ah *group, *direct;
+	char text[2][8] = { "to all", "direct" }, in[40 + 8] = "";
+	struct ibv_mr *in_mr, *out_mr;
+	struct ibv_wc wc;
+
+	ch = rdma_create_event_channel();
+	CHECK(ch && !atexit(channel_free));
+	full = member(1, NULL, &group);
+	CHECK(rdma_create_id(ch, &sender, NULL, RDMA_PS_UDP) == 0);
+	CHECK(rdma_bind_addr(sender, cm_loopback(0)) == 0);
+	cm_qp(sender);
+	ex.addr = group_address(1);
+	CHECK(rdma_join_multicast_ex(sender, &ex, &ex) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_MULTICAST_JOIN) == 0);
+	in_mr = rdma_reg_msgs(sender, in, sizeof(in));
+	out_mr = rdma_reg_msgs(full, text, sizeof(text));
+	direct = ibv_create_ah(full->pd, &here);
+	CHECK(in_mr && out_mr && direct);
+	CHECK(rdma_post_recv(sender, NULL, in, sizeof(in), in_mr) == 0);
+	CHECK(rdma_post_ud_send(full, NULL, text[0], 8, out_mr, 0, group,
+				0xffffff) == 0);
+	CHECK(rdma_get_send_comp(full, &wc) == 1);
+	CHECK(rdma_post_ud_send(full, NULL, text[1], 8, out_mr, 0, direct,
+				sender->qp->qp_num) == 0);
+	CHECK(rdma_get_recv_comp(sender, &wc) == 1);
+	CHECK(wc.status == IBV_WC_SUCCESS && !strcmp(in + 40, "direct"));
+	CHECK(rdma_leave_multicast(sender, group_address(1)) == 0);
+	CHECK(ibv_destroy_ah(group) == 0 && ibv_destroy_ah(direct) == 0);
+	CHECK(rdma_dereg_mr(in_mr) == 0 && rdma_dereg_mr(out_mr) == 0);
+	cm_id_free(full);
+	cm_id_free(sender);
+}
+
 static void groups_that_cannot_be_joined_are_refused(void)
 {
 	struct rdma_cm_join_mc_attr_ex ex = { .addr = group_address(2) };
@@ -193,4 +235,5 @@ CM_MAIN(CASE(lookup_gives_what_a_message_needs),
 	CASE(a_rejected_lookup_is_unreachable_with_status_2),
 	CASE(a_lookup_without_listener_is_unreachable_with_status_1),
 	CASE(members_of_a_group_get_each_others_messages),
+	CASE(who_joins_to_send_only_does_not_receive),
 	CASE(groups_that_cannot_be_joined_are_refused))

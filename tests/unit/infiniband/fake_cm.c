@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See fake_cm.h. One lock for everything; no speed is wanted here. */
+#include <busbar/rdma_cma.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ static struct ibv_device devices[2] = { { .name = "fake0" },
 					{ .name = "fake1" } };
 static enum fake_peer peer;
 static bool other_adapter;
+static uint32_t remote_qpn;
 static struct fake_objects objects;
 static unsigned connects, accepts, rejects, disconnects, sent, arms;
 static struct rdma_event_channel channel;
@@ -71,7 +73,8 @@ static void push_event(struct rdma_cm_id *id, enum rdma_cm_event_type type,
 		abort();
 	events[(event_first + event_count++) % EVENTS] =
 		(struct rdma_cm_event){ .id = id, .event = type,
-					.status = status };
+					.status = status,
+					.param.ud.qp_num = remote_qpn };
 	if (write(channel.fd, &one, sizeof(one)) < 0)
 		abort();
 }
@@ -193,6 +196,15 @@ int rdma_create_id(struct rdma_event_channel *c, struct rdma_cm_id **id,
 	(*id)->ps = ps;
 	pthread_mutex_unlock(&lock);
 	return 0;
+}
+
+int rdma_create_id2(struct rdma_event_channel *c, struct rdma_cm_id **id,
+		    void *context, enum rdma_port_space ps, enum ibv_qp_type type)
+{
+	int ret = rdma_create_id(c, id, context, ps);
+
+	(*id)->qp_type = type;
+	return ret;
 }
 
 int rdma_destroy_id(struct rdma_cm_id *id)
@@ -556,6 +568,7 @@ void fake_reset(void)
 {
 	memset(&objects, 0, sizeof(objects));
 	memset(contexts, 0, sizeof(contexts));
+	remote_qpn = 0;
 	for (int i = 0; i < 2; i++) {
 		contexts[i].device = &devices[i];
 		contexts[i].ops.poll_cq = fake_poll_cq;
@@ -579,6 +592,13 @@ void fake_reset(void)
 void fake_set_peer(enum fake_peer p)
 {
 	LOCKED(peer = p);
+}
+
+void fake_set_remote_qpn(uint32_t qpn)
+{
+	pthread_mutex_lock(&lock);
+	remote_qpn = qpn;
+	pthread_mutex_unlock(&lock);
 }
 
 void fake_set_other_adapter(bool other)

@@ -29,6 +29,9 @@ void fake_set_peer(enum fake_peer p);
 /* The adapter that connections go over is another one than that of binds. */
 void fake_set_other_adapter(bool other);
 
+/* The peer's queue pair, as a datagram lookup finds it. */
+void fake_set_remote_qpn(uint32_t qpn);
+
 /* A request of a peer; on the listener that must be there. */
 void fake_request(void);
 /* On the identifier that has the connection. */

@@ -81,9 +81,20 @@ static void both_names_of_the_service_type_are_understood(void **state)
 		"none of: RC, UC, UD");
 }
 
-static void uc_is_refused_with_a_reason(void **state)
+static void uc_has_a_port_space_that_keeps_the_type(void **state)
 {
-	refused("rdma_transport_mode = \"UC\"; " IN "};", "not available yet");
+	struct infiniband *ib = accepted("rdma_transport_mode = \"UC\"; " IN "};");
+
+	assert_int_equal(ib->mode, IB_UC);
+	assert_int_equal(ib->space, RDMA_PS_IB);
+	harness_close(&h);
+	ib = accepted("rdma_port_space = \"RDMA_PS_IPOIB\"; "
+		      "rdma_transport_mode = \"UC\"; " IN "};");
+	assert_int_equal(ib->mode, IB_UC);
+	assert_int_equal(ib->space, RDMA_PS_IPOIB);
+	harness_close(&h);
+	refused("rdma_port_space = \"RDMA_PS_IPOIB\"; "
+		"rdma_transport_mode = \"UD\"; " IN "};", "contradicts");
 }
 
 static void queue_depths_are_rounded_up_to_powers_of_two(void **state)
@@ -180,7 +191,7 @@ int main(void)
 		T(defaults_are_those_that_users_know),
 		T(the_benchmark_configuration_of_laboratories_is_accepted),
 		T(both_names_of_the_service_type_are_understood),
-		T(uc_is_refused_with_a_reason),
+		T(uc_has_a_port_space_that_keeps_the_type),
 		T(queue_depths_are_rounded_up_to_powers_of_two),
 		T(very_deep_queues_are_warned_of),
 		T(buffer_subtraction_has_to_leave_room_for_two_calls),

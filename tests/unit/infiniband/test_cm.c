@@ -506,6 +506,62 @@ static void active_ud_sends_through_an_address_handle(void **state)
 	end();
 }
 
+static void a_uc_peer_that_is_back_after_its_host_went_down_is_accepted(void **state)
+{
+	start("rdma_transport_mode = \"UC\"; " LISTEN_LOW "};");
+	h.node.is_destination = false;
+	fake_request();
+	WAIT_FOR(is(NODE_CONNECTED));
+	/* A call is no proof, silence after it is. */
+	fake_request();
+	WAIT_FOR(fake_rejects() == 1);
+	assert_int_equal(harness_logged("connection lost"), 0);
+	for (int i = 0; i < 2100; i++)
+		harness_pause();
+	fake_request();
+	WAIT_FOR(fake_accepts() == 2);
+	WAIT_FOR(is(NODE_CONNECTED));
+	assert_int_equal(harness_logged("calls anew"), 1);
+	assert_int_equal(fake_rejects(), 1);
+	end();
+}
+
+static void active_ud_goes_on_while_the_same_peer_answers(void **state)
+{
+	start("rdma_transport_mode = \"UD\"; " CALL_LOW OFTEN "};");
+	WAIT_FOR(fake_connects() > 4);
+	assert_int_equal(harness_logged("connected to"), 1);
+	assert_int_equal(harness_logged("connection lost"), 0);
+	fake_set_peer(FAKE_PEER_REJECTS); /* not by its program: nobody is there */
+	WAIT_FOR(harness_logged("connection lost") == 1);
+	end();
+}
+
+static void active_ud_connects_anew_to_a_peer_that_was_started_anew(void **state)
+{
+	unsigned release;
+
+	start("rdma_transport_mode = \"UD\"; " CALL_LOW OFTEN "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_set_remote_qpn(0x77);
+	WAIT_FOR(harness_logged("connection lost: the peer was started anew") == 1);
+	WAIT_FOR(harness_logged("ms after the connection was lost") == 1);
+	assert_int_equal(write_one(&release), 1);
+	end();
+}
+
+static void active_ud_waits_for_a_late_answer_but_not_for_ever(void **state)
+{
+	start("rdma_transport_mode = \"UD\"; " CALL_LOW OFTEN "};");
+	WAIT_FOR(is(NODE_CONNECTED));
+	fake_set_peer(FAKE_PEER_SILENT);
+	for (int i = 0; i < 200; i++)
+		harness_pause();
+	assert_int_equal(harness_logged("connection lost"), 0);
+	WAIT_FOR(harness_logged("connection lost: the peer does not answer") == 1);
+	end();
+}
+
 #define T(name) cmocka_unit_test(name)
 
 int main(void)
@@ -537,6 +593,10 @@ int main(void)
 		T(a_node_stops_in_every_phase),
 		T(passive_ud_is_connected_at_once_and_answers_further_peers),
 		T(active_ud_sends_through_an_address_handle),
+		T(a_uc_peer_that_is_back_after_its_host_went_down_is_accepted),
+		T(active_ud_goes_on_while_the_same_peer_answers),
+		T(active_ud_connects_anew_to_a_peer_that_was_started_anew),
+		T(active_ud_waits_for_a_late_answer_but_not_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,16 +27,18 @@
 
 static int poll_timeout_ms(const struct infiniband *ib)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), next = ib->retry_at_ns;
+
+	if (ib->lookup_at_ns && (!next || ib->lookup_at_ns < next))
+		next = ib->lookup_at_ns;
 
 	if (ib->state_due)
 		return 1;
 	if (ib->probing)
 		return PROBE_MS;
-	if (!ib->retry_at_ns)
+	if (!next)
 		return -1;
-	return ib->retry_at_ns <= now ? 0 :
-	       (int)((ib->retry_at_ns - now) / MS) + 1;
+	return next <= now ? 0 : (int)((next - now) / MS) + 1;
 }
 
 static void serve(struct infiniband *ib)
@@ -60,6 +62,7 @@ static void serve(struct infiniband *ib)
 		;
 	ib_break_handle(ib);
 	ib_probe_handle(ib);
+	ib_lookup_handle(ib);
 	if (ib->retry_at_ns && clock_now_ns() >= ib->retry_at_ns)
 		ib_connection_attempt(ib);
 }
@@ -137,6 +140,7 @@ int ib_cm_start(struct infiniband *ib)
 	ib->phase = IB_IDLE;
 	ib->retry_at_ns = ib->retry_wait_ns = 0;
 	ib->said_unreachable = ib->probing = false;
+	ib->lost_at_ns = 0;
 	if (!ib->has_remote) {
 		err = ib_listen(ib);
 		if (err)

@@ -33,9 +33,12 @@
 /* The first repetition of an attempt; the time doubles up to the setting. */
 #define RETRY_FIRST_NS (10 * MS)
 
-/* Of rejections: nobody listens, and the other end refused. */
+/* Of rejections: nobody listens, not for this service type, the other end refused. */
 #define REJECT_NO_LISTENER 8
+#define REJECT_SERVICE_TYPE 9
 #define REJECT_BY_CONSUMER 28
+/* The same of a datagram lookup. */
+#define SIDR_UNSUPPORTED 1
 
 /* Who called, or who was called. */
 static const char *peer_name(const struct infiniband *ib, char *buf,
@@ -96,7 +99,9 @@ void ib_connection_drop(struct infiniband *ib)
 {
 	if (!ib->conn)
 		return;
-	if (ib->phase == IB_CONNECTED || ib->phase == IB_ACCEPTING)
+	ib_lookup_drop(ib);
+	if (ib->mode != IB_UD &&
+	    (ib->phase == IB_CONNECTED || ib->phase == IB_ACCEPTING))
 		rdma_disconnect(ib->conn);
 	ib_qp_destroy(ib);
 	rdma_destroy_id(ib->conn);
@@ -112,8 +117,7 @@ int ib_listen(struct infiniband *ib)
 
 	if (ib->listener)
 		return 0;
-	if (rdma_create_id(ib->events, &ib->listener, ib,
-			   ib_port_space(ib->mode))) {
+	if (ib_id_create(ib, &ib->listener)) {
 		ib->listener = NULL;
 		goto err_log;
 	}
@@ -196,8 +200,7 @@ void ib_connection_attempt(struct infiniband *ib)
 
 	ib->retry_at_ns = 0;
 	from.in4.sin_port = 0; /* in.address's port is the listener's */
-	if (rdma_create_id(ib->events, &ib->conn, ib,
-			   ib_port_space(ib->mode))) {
+	if (ib_id_create(ib, &ib->conn)) {
 		ib->conn = NULL;
 		fall_back(ib, strerror(errno));
 		return;
@@ -250,15 +253,21 @@ static void on_route_resolved(struct infiniband *ib)
 
 static void connected(struct infiniband *ib)
 {
-	char buf[INET6_ADDRSTRLEN + 16];
+	char buf[INET6_ADDRSTRLEN + 16], again[64] = "";
 
-	log_info("%s: connected to %s over %s (%s, qp 0x%x)", ib->node->name,
+	if (ib->lost_at_ns)
+		snprintf(again, sizeof(again),
+			 ", %.1f ms after the connection was lost",
+			 (double)(clock_now_ns() - ib->lost_at_ns) / MS);
+	ib->lost_at_ns = 0;
+	log_info("%s: connected to %s over %s (%s, qp 0x%x)%s", ib->node->name,
 		 peer_name(ib, buf, sizeof(buf)),
 		 ibv_get_device_name(ib->verbs->device),
-		 ib_mode_name(ib->mode), ib->conn->qp->qp_num);
+		 ib_mode_name(ib->mode), ib->conn->qp->qp_num, again);
 	ib->phase = IB_CONNECTED;
 	ib->said_unreachable = false;
 	ib->retry_at_ns = ib->retry_wait_ns = 0;
+	ib->doubt_since_ns = 0;
 	set_state(ib, NODE_CONNECTED);
 	first_attempt_done(ib);
 }
@@ -271,6 +280,8 @@ static void on_established(struct infiniband *ib, struct rdma_ud_param *ud)
 			fall_back(ib, "no address handle for the peer");
 			return;
 		}
+		ib->remote_qpn = ud->qp_num;
+		ib_lookup_schedule(ib);
 		ib_channel_open_tx(ib->channel, ib->ah, ud->qp_num, ud->qkey);
 	} else {
 		ib_channel_open_tx(ib->channel, NULL, 0, 0);
@@ -327,6 +338,8 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 		ib_connection_drop(ib);
 		calling = false;
 	}
+	if (ib_peer_is_back(ib, id))
+		ib_lost(ib, "the peer calls anew and sends nothing");
 	if (calling || ib->conn) {
 		log_debug("%s: rejected a second peer", ib->node->name);
 		rdma_reject(id, NULL, 0);
@@ -343,7 +356,7 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 	accept_first(ib, id);
 }
 
-static void lost(struct infiniband *ib, const char *why)
+void ib_lost(struct infiniband *ib, const char *why)
 {
 	struct ib_counters *now = &ib->channel->counters;
 
@@ -351,6 +364,7 @@ static void lost(struct infiniband *ib, const char *why)
 		fall_back(ib, why);
 		return;
 	}
+	ib->lost_at_ns = clock_now_ns();
 	ib_connection_drop(ib);
 	log_warn("%s: connection lost: %s; so far %llu samples received, %llu sent, %llu of these without success; %s",
 		 ib->node->name, why,
@@ -364,12 +378,20 @@ static void lost(struct infiniband *ib, const char *why)
 	fall_back(ib, why);
 }
 
-static const char *reject_reason(int status)
+static const char *reject_reason(enum ib_mode mode, int status)
 {
+	static const char *const nobody[] = {
+		[IB_RC] = "nobody listens there for RC",
+		[IB_UC] = "nobody listens there for UC",
+		[IB_UD] = "nobody listens there for UD",
+	};
+
 	switch (status) {
 	case REJECT_NO_LISTENER:
 	case -ECONNREFUSED:
-		return "nobody listens there";
+		return nobody[mode];
+	case REJECT_SERVICE_TYPE:
+		return "it listens for another service type; rdma_transport_mode has to be the same on both ends";
 	case REJECT_BY_CONSUMER:
 		return "it refused, perhaps it has another peer";
 	default:
@@ -396,19 +418,21 @@ static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 		fall_back(ib, "no route");
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		fall_back(ib, "no answer");
+		fall_back(ib, ib->mode == IB_UD && e->status == SIDR_UNSUPPORTED ?
+				      reject_reason(IB_UD, REJECT_NO_LISTENER) :
+				      "no answer");
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		fall_back(ib, "the connection could not be set up");
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		fall_back(ib, reject_reason(e->status));
+		fall_back(ib, reject_reason(ib->mode, e->status));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		lost(ib, "the peer disconnected or ended");
+		ib_lost(ib, "the peer disconnected or ended");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		lost(ib, "the adapter was removed");
+		ib_lost(ib, "the adapter was removed");
 		break;
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
@@ -438,6 +462,8 @@ bool ib_event_handle(struct infiniband *ib)
 		on_connect_request(ib, copy.id);
 	else if (copy.id == ib->conn)
 		on_conn_event(ib, &copy);
+	else if (copy.id == ib->lookup)
+		ib_lookup_event(ib, &copy);
 	return true;
 }
 
@@ -459,7 +485,7 @@ void ib_break_handle(struct infiniband *ib)
 		why = "the peer does not answer any more";
 	else
 		why = ibv_wc_status_str((enum ibv_wc_status)error);
-	lost(ib, why);
+	ib_lost(ib, why);
 }
 
 void ib_probe_handle(struct infiniband *ib)
@@ -472,5 +498,5 @@ void ib_probe_handle(struct infiniband *ib)
 	if (answer)
 		ib->probing = false;
 	if (answer < 0)
-		lost(ib, "the peer does not answer any more, and somebody calls");
+		ib_lost(ib, "the peer does not answer any more, and somebody calls");
 }

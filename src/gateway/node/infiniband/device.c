@@ -8,6 +8,7 @@
  */
 #define LOG_ROOM "gateway/infiniband"
 
+#include <busbar/rdma_cma.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -104,9 +105,22 @@ int ib_address_compare(const union ib_address *a, const union ib_address *b)
 	return order ? order : memcmp(&a->in4.sin_port, &b->in4.sin_port, 2);
 }
 
-enum rdma_port_space ib_port_space(enum ib_mode mode)
+/*
+ * Not in every librdmacm: in busbar's, and in ones that were changed for it. Weak,
+ * so that the program runs with the others as well.
+ */
+extern __typeof__(rdma_create_id2) rdma_create_id2 __attribute__((weak));
+
+bool ib_uc_available(void)
 {
-	return mode == IB_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
+	return rdma_create_id2 != NULL;
+}
+
+int ib_id_create(struct infiniband *ib, struct rdma_cm_id **id)
+{
+	if (ib->mode != IB_UC)
+		return rdma_create_id(ib->events, id, ib, ib->space);
+	return rdma_create_id2(ib->events, id, ib, ib->space, IBV_QPT_UC);
 }
 
 const char *ib_mode_name(enum ib_mode mode)
@@ -245,8 +259,7 @@ int ib_device_open(struct infiniband *ib)
 	fcntl(ib->events->fd, F_SETFL,
 	      fcntl(ib->events->fd, F_GETFL) | O_NONBLOCK);
 	err = -ENODEV;
-	if (rdma_create_id(ib->events, &ib->device_id, ib,
-			   ib_port_space(ib->mode))) {
+	if (ib_id_create(ib, &ib->device_id)) {
 		no_adapter(ib, "can be used", errno);
 		goto err_close;
 	}
@@ -347,6 +360,9 @@ int ib_qp_create(struct infiniband *ib)
 {
 	uint32_t wanted = ib->out.send_inline && !ib->no_inline ?
 			  (uint32_t)ib->out.max_inline_data : 0;
+	static const enum ibv_qp_type types[] = { [IB_RC] = IBV_QPT_RC,
+						  [IB_UC] = IBV_QPT_UC,
+						  [IB_UD] = IBV_QPT_UD };
 	bool ud = ib->mode == IB_UD;
 	int err;
 
@@ -365,7 +381,7 @@ int ib_qp_create(struct infiniband *ib)
 	struct ibv_qp_init_attr attr = {
 		.send_cq = ib->send_cq,
 		.recv_cq = ib->recv_cq,
-		.qp_type = ud ? IBV_QPT_UD : IBV_QPT_RC,
+		.qp_type = types[ib->mode],
 		.sq_sig_all = 0,
 		.cap = { .max_send_wr = (uint32_t)ib->out.max_wrs,
 			 .max_recv_wr = (uint32_t)ib->in.max_wrs,

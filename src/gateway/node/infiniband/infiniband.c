@@ -30,10 +30,10 @@
 static const struct config_key keys[] = {
 	{ .name = "rdma_transport_mode", .type = CONFIG_STRING,
 	  .offset = offsetof(struct infiniband, transport_mode),
-	  .help = "Service type: RC (reliable connection, the default), UC or UD (unreliable datagram)" },
+	  .help = "Service type: RC (reliable connection, the default), UC (unreliable connection) or UD (unreliable datagram)" },
 	{ .name = "rdma_port_space", .type = CONFIG_STRING,
 	  .offset = offsetof(struct infiniband, port_space),
-	  .help = "Other name of rdma_transport_mode; also takes RDMA_PS_TCP (RC) and RDMA_PS_UDP (UD)" },
+	  .help = "Other name of rdma_transport_mode; also takes RDMA_PS_TCP (RC), RDMA_PS_IB or RDMA_PS_IPOIB (UC) and RDMA_PS_UDP (UD)" },
 };
 
 static const char *const polling_names[] = {
@@ -108,20 +108,35 @@ static int infiniband_init(struct node *n)
 	return 0;
 }
 
-static bool parse_mode(const char *text, enum ib_mode *mode)
+/*
+ * UC: in the port space of InfiniBand the kernel lets the caller choose the type;
+ * that of IPoIB, whose identifiers it makes datagrams, is what VILLASnode's use,
+ * with libraries of its own.
+ */
+static bool parse_mode(const char *text, enum ib_mode *mode,
+		       enum rdma_port_space *space)
 {
 	static const struct {
 		const char *name;
 		enum ib_mode mode;
+		enum rdma_port_space space;
 	} names[] = {
-		{ "RC", IB_RC }, { "RDMA_PS_TCP", IB_RC }, { "RDMA_PS_RC", IB_RC },
-		{ "UC", IB_UC }, { "RDMA_PS_IPOIB", IB_UC }, { "RDMA_PS_UC", IB_UC },
-		{ "UD", IB_UD }, { "RDMA_PS_UDP", IB_UD }, { "RDMA_PS_UD", IB_UD },
+		{ "RC", IB_RC, RDMA_PS_TCP },
+		{ "RDMA_PS_TCP", IB_RC, RDMA_PS_TCP },
+		{ "RDMA_PS_RC", IB_RC, RDMA_PS_TCP },
+		{ "UC", IB_UC, RDMA_PS_IB },
+		{ "RDMA_PS_IB", IB_UC, RDMA_PS_IB },
+		{ "RDMA_PS_UC", IB_UC, RDMA_PS_IB },
+		{ "RDMA_PS_IPOIB", IB_UC, RDMA_PS_IPOIB },
+		{ "UD", IB_UD, RDMA_PS_UDP },
+		{ "RDMA_PS_UDP", IB_UD, RDMA_PS_UDP },
+		{ "RDMA_PS_UD", IB_UD, RDMA_PS_UDP },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(text, names[i].name)) {
 			*mode = names[i].mode;
+			*space = names[i].space;
 			return true;
 		}
 	return false;
@@ -130,11 +145,14 @@ static bool parse_mode(const char *text, enum ib_mode *mode)
 static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct infiniband *ib = ib_of(n);
+	enum rdma_port_space space;
 	enum ib_mode other;
 	int err = 0;
 
 	ib->mode = IB_RC;
-	if (ib->transport_mode && !parse_mode(ib->transport_mode, &ib->mode)) {
+	ib->space = RDMA_PS_TCP;
+	if (ib->transport_mode &&
+	    !parse_mode(ib->transport_mode, &ib->mode, &ib->space)) {
 		config_fail(c, cfg, "rdma_transport_mode",
 			    "'%.40s' is none of: RC, UC, UD",
 			    ib->transport_mode);
@@ -142,9 +160,9 @@ static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 	}
 	if (!ib->port_space)
 		return err;
-	if (!parse_mode(ib->port_space, &other)) {
+	if (!parse_mode(ib->port_space, &other, &space)) {
 		config_fail(c, cfg, "rdma_port_space",
-			    "'%.40s' is none of: RC, UC, UD, RDMA_PS_TCP, RDMA_PS_UDP",
+			    "'%.40s' is none of: RC, UC, UD, RDMA_PS_TCP, RDMA_PS_IB, RDMA_PS_IPOIB, RDMA_PS_UDP",
 			    ib->port_space);
 		return -EINVAL;
 	}
@@ -155,6 +173,7 @@ static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 		return -EINVAL;
 	}
 	ib->mode = other;
+	ib->space = space;
 	return err;
 }
 
@@ -249,10 +268,10 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 	struct infiniband *ib = ib_of(n);
 	unsigned before = config_errors(c);
 
-	if (ib->mode == IB_UC)
+	if (ib->mode == IB_UC && !ib_uc_available())
 		config_fail(c, cfg, ib->transport_mode ? "rdma_transport_mode" :
 							 "rdma_port_space",
-			    "UC is not available yet, possible are RC and UD");
+			    "UC needs a librdmacm.so.1 with rdma_create_id2(), and the one that is loaded has none; busbar's own has it (see LD_LIBRARY_PATH), else RC and UD are possible");
 	if (!ib->in.address && !ib->out.address)
 		config_fail(c, cfg, NULL,
 			    "needs in.address (where to listen), out.address (the peer) or both");

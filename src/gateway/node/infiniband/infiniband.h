@@ -7,6 +7,7 @@
  * device.c      adapter, protection domain, addresses, queue pairs
  * cm.c          the management thread
  * connect.c     what it does: connecting, accepting, reconnecting
+ * lookup.c      and whether the peer of a UD node is still there
  * channel.c     the channel from the side of that thread
  * read.c sleep.c write.c memory.c   the data path
  *
@@ -86,6 +87,7 @@ struct infiniband {
 	struct ib_config_in in;
 	struct ib_config_out out;
 	enum ib_mode mode;
+	enum rdma_port_space space;
 
 	/* From prepare to destroy. */
 	struct rdma_event_channel *events;
@@ -119,7 +121,15 @@ struct infiniband {
 	uint64_t retry_at_ns;           /* 0: not going to */
 	uint64_t retry_wait_ns;         /* the last one; grows */
 	bool said_unreachable;          /* since the last connection */
+	uint64_t lost_at_ns;            /* 0: never, or it is back */
 	bool probing;                   /* does the peer still live? */
+	/* The same of UD: lookup.c. */
+	struct rdma_cm_id *lookup;      /* under way */
+	uint64_t lookup_since_ns;
+	uint64_t lookup_at_ns;          /* the next one; 0: none */
+	uint32_t remote_qpn;
+	/* And of UC: since when somebody calls, and what had arrived then. */
+	uint64_t doubt_since_ns, doubt_received;
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
@@ -130,7 +140,10 @@ int ib_address_resolve(const char *text, union ib_address *out);
 bool ib_address_is_any(const union ib_address *a);
 /* Orders addresses the same way on all hosts. */
 int ib_address_compare(const union ib_address *a, const union ib_address *b);
-enum rdma_port_space ib_port_space(enum ib_mode mode);
+/* Has the librdmacm that this process runs with the means for UC? */
+bool ib_uc_available(void);
+/* An identifier for the node's service on ib->events. 0, or -1 with errno. */
+int ib_id_create(struct infiniband *ib, struct rdma_cm_id **id);
 const char *ib_mode_name(enum ib_mode mode);
 /* Adapter, protection domain and what depends on them; logs errors. */
 int ib_device_open(struct infiniband *ib);
@@ -156,6 +169,18 @@ bool ib_event_handle(struct infiniband *ib);
 void ib_break_handle(struct infiniband *ib);
 /* Looks for the answer of a peer that is doubted. */
 void ib_probe_handle(struct infiniband *ib);
+
+/* The connection broke, or an attempt for one failed. */
+void ib_lost(struct infiniband *ib, const char *why);
+
+/* lookup.c: likewise */
+/* Is who calls the peer of the connection that there is? */
+bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller);
+void ib_lookup_schedule(struct infiniband *ib);
+void ib_lookup_drop(struct infiniband *ib);
+/* Starts one when it is time. */
+void ib_lookup_handle(struct infiniband *ib);
+void ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e);
 
 /* cm.c */
 int ib_cm_start(struct infiniband *ib);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Is the peer still there, where no acknowledgement tells? By the management
+ * thread only.
+ *
+ * UD: datagrams have no connection that could break, and a peer that was started
+ * anew has another queue pair number. So an active node looks its peer's address
+ * up again every out.reconnect_interval, by an identifier of its own, and compares
+ * what comes back.
+ *
+ * UC: who only receives is told when a peer ends, but not when its host goes down.
+ * When somebody calls from the same address again and again, and nothing arrives
+ * over the connection meanwhile, it is that peer, back.
+ */
+#define LOG_ROOM "gateway/infiniband"
+
+#include <errno.h>
+#include <string.h>
+
+#include "gateway/node/infiniband/infiniband.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* How long a lookup may go without any answer until the peer is given up: a host
+ * that is there may be busy. That nobody listens is an answer. */
+#define UNANSWERED_NS (5 * NSEC_PER_SEC)
+/* Status of a refused one: somebody is there, with a peer of its own. */
+#define SIDR_REJECTED 2
+
+/* Between two calls without a sample. */
+#define SILENCE_NS NSEC_PER_SEC
+
+static bool same_host(struct rdma_cm_id *a, struct rdma_cm_id *b)
+{
+	union ib_address x, y;
+
+	memcpy(&x, rdma_get_peer_addr(a), sizeof(x));
+	memcpy(&y, rdma_get_peer_addr(b), sizeof(y));
+	x.in4.sin_port = y.in4.sin_port = 0;
+	return ib_address_compare(&x, &y) == 0;
+}
+
+bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller)
+{
+	uint64_t received, now = clock_now_ns();
+
+	if (ib->mode != IB_UC || ib->phase != IB_CONNECTED ||
+	    ib->node->is_destination || !same_host(ib->conn, caller))
+		return false;
+	received = atomic_load(&ib->channel->counters.received);
+	if (ib->doubt_since_ns && received == ib->doubt_received)
+		return now - ib->doubt_since_ns >= SILENCE_NS;
+	ib->doubt_since_ns = now;
+	ib->doubt_received = received;
+	return false;
+}
+
+void ib_lookup_schedule(struct infiniband *ib)
+{
+	uint64_t interval = (uint64_t)ib->out.reconnect_interval_ms * MS;
+
+	ib->lookup_at_ns = ib->ah && interval ? clock_now_ns() + interval : 0;
+}
+
+void ib_lookup_drop(struct infiniband *ib)
+{
+	if (ib->lookup)
+		rdma_destroy_id(ib->lookup);
+	ib->lookup = NULL;
+	ib->lookup_at_ns = 0;
+}
+
+/* The peer is there: look again later. */
+static void answered(struct infiniband *ib)
+{
+	ib_lookup_drop(ib);
+	ib_lookup_schedule(ib);
+}
+
+void ib_lookup_handle(struct infiniband *ib)
+{
+	union ib_address from = ib->local;
+
+	if (!ib->lookup_at_ns || clock_now_ns() < ib->lookup_at_ns)
+		return;
+	ib_lookup_schedule(ib);
+	if (ib->lookup) {
+		if (clock_now_ns() - ib->lookup_since_ns > UNANSWERED_NS)
+			ib_lost(ib, "the peer does not answer any more");
+		return;
+	}
+	from.in4.sin_port = 0;
+	ib->lookup_since_ns = clock_now_ns();
+	if (ib_id_create(ib, &ib->lookup)) {
+		ib->lookup = NULL;
+		return;
+	}
+	if (rdma_resolve_addr(ib->lookup, ib->has_local ? &from.sa : NULL,
+			      &ib->remote.sa,
+			      (int)ib->out.resolution_timeout_ms))
+		ib_lost(ib, strerror(errno));
+}
+
+void ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e)
+{
+	struct rdma_conn_param param = {
+		.qp_num = ib->conn ? ib->conn->qp->qp_num : 0,
+	};
+
+	switch (e->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (rdma_resolve_route(ib->lookup,
+				       (int)ib->out.resolution_timeout_ms))
+			ib_lost(ib, strerror(errno));
+		return;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (rdma_connect(ib->lookup, &param))
+			ib_lost(ib, strerror(errno));
+		return;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (e->param.ud.qp_num == ib->remote_qpn)
+			answered(ib);
+		else
+			ib_lost(ib, "the peer was started anew");
+		return;
+	default:
+		if (e->event == RDMA_CM_EVENT_UNREACHABLE &&
+		    e->status == SIDR_REJECTED)
+			answered(ib);
+		else
+			ib_lost(ib, "nobody listens there any more");
+	}
+}
