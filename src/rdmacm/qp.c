@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/log.h"
 #include "verbs/private.h"
 
@@ -180,6 +181,8 @@ static int attr_get(struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
 CMA_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 				 struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
 {
+	FORWARD(id, forward_init_qp_attr, rdma_init_qp_attr, id, qp_attr,
+		qp_attr_mask);
 	return cma_result(attr_get(cma_id_of(id), qp_attr, qp_attr_mask));
 }
 
@@ -211,7 +214,7 @@ int cma_qp_connect(struct cma_id *id)
 
 /* ---- making and destroying ---- */
 
-static void cqs_destroy(struct rdma_cm_id *id)
+void cma_cqs_destroy(struct rdma_cm_id *id)
 {
 	if (id->recv_cq)
 		ibv_destroy_cq(id->recv_cq);
@@ -225,8 +228,8 @@ static void cqs_destroy(struct rdma_cm_id *id)
 	id->recv_cq_channel = id->send_cq_channel = NULL;
 }
 
-static int cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
-		     struct ibv_comp_channel **channel)
+int cma_cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
+		  struct ibv_comp_channel **channel)
 {
 	*channel = ibv_create_comp_channel(id->verbs);
 	if (!*channel)
@@ -235,17 +238,16 @@ static int cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
 	return *cq ? 0 : -errno;
 }
 
-/* Completion queues with channels, for the sides that the caller left out. */
-static int cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	int ret = 0;
 
 	if (!attr->recv_cq && !id->recv_cq)
-		ret = cq_create(id, attr->cap.max_recv_wr, &id->recv_cq,
-				&id->recv_cq_channel);
+		ret = cma_cq_create(id, attr->cap.max_recv_wr, &id->recv_cq,
+				    &id->recv_cq_channel);
 	if (!ret && !attr->send_cq && !id->send_cq)
-		ret = cq_create(id, attr->cap.max_send_wr, &id->send_cq,
-				&id->send_cq_channel);
+		ret = cma_cq_create(id, attr->cap.max_send_wr, &id->send_cq,
+				    &id->send_cq_channel);
 	if (ret)
 		return ret;
 	if (!attr->recv_cq)
@@ -279,6 +281,8 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	struct ibv_qp *qp;
 	int ret;
 
+	if (forward_owns(id))
+		return forward_create_qp(pub, attr);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = pub->pd;
@@ -291,7 +295,7 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	if ((pub->recv_cq && attr->recv_cq && pub->recv_cq != attr->recv_cq) ||
 	    (pub->send_cq && attr->send_cq && pub->send_cq != attr->send_cq))
 		return -EINVAL;
-	ret = cqs_create(pub, attr);
+	ret = cma_cqs_create(pub, attr);
 	if (ret)
 		goto err_cqs;
 	if (pub->srq && !attr->srq)
@@ -322,19 +326,22 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 err_qp:
 	ibv_destroy_qp(qp);
 err_cqs:
-	cqs_destroy(pub);
+	cma_cqs_destroy(pub);
 	return ret;
 }
 
 CMA_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
 				 struct ibv_qp_init_attr_ex *qp_init_attr)
 {
+	FORWARD_INSIDE(rdma_create_qp_ex, id, qp_init_attr);
 	return cma_result(qp_create(cma_id_of(id), qp_init_attr));
 }
 
 CMA_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 			      struct ibv_qp_init_attr *in)
 {
+	FORWARD_INSIDE(rdma_create_qp, id, pd, in);
+
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_context = in->qp_context,
 		.send_cq = in->send_cq,
@@ -359,9 +366,15 @@ CMA_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+	FORWARD_INSIDE(rdma_destroy_qp, id);
+
 	struct cma_id *own = cma_id_of(id);
 	struct ibv_qp *qp;
 
+	if (forward_owns(own)) {
+		forward_destroy_qp(id);
+		return;
+	}
 	/* A QP in a group would stay, unknown to anybody. */
 	cma_groups_detach(own);
 	qp_enter(own);
@@ -370,16 +383,20 @@ CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	qp_leave(own);
 	if (qp)
 		ibv_destroy_qp(qp);
-	cqs_destroy(id);
+	cma_cqs_destroy(id);
 }
 
 CMA_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 				  struct ibv_srq_init_attr_ex *attr)
 {
+	FORWARD_INSIDE(rdma_create_srq_ex, id, attr);
+
 	struct ibv_srq *srq;
 
 	if (!id->verbs || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
 		return cma_result(-EINVAL);
+	if (attr->srq_type != IBV_SRQT_BASIC && forward_owns(cma_id_of(id)))
+		return cma_result(forward_create_srq(id, attr));
 	if (attr->srq_type != IBV_SRQT_BASIC)
 		return cma_result(-EOPNOTSUPP);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
@@ -398,6 +415,8 @@ CMA_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 			       struct ibv_srq_init_attr *attr)
 {
+	FORWARD_INSIDE(rdma_create_srq, id, pd, attr);
+
 	struct ibv_srq_init_attr_ex ex = {
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
@@ -413,9 +432,11 @@ CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 CMA_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
+	FORWARD_INSIDE(rdma_destroy_srq, id);
+
 	if (id->srq)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
 	if (!id->qp)
-		cqs_destroy(id);
+		cma_cqs_destroy(id);
 }
