@@ -113,6 +113,7 @@ int cma_devices_init(void)
 	started = !ret;
 out:
 	pthread_mutex_unlock(&devices_lock);
+	/* Outside of the lock, because it may load a library. */
 	return ret == -ENODEV && forward_ready() ? 0 : ret;
 }
 

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # soft0_and_the_kernels_rxe0_work_side_by_side: runs in the guest (guest.sh).
-# Usage: rxe.sh PROGRAM, with BUSBAR. Unmodified programs on busbar's libraries see
-# soft0 and the kernel's device, and both carry their data.
+# Usage: rxe.sh BOTH CM, two programs, with BUSBAR. Unmodified programs on busbar's
+# libraries see soft0 and the kernel's device, both carry their data, and each
+# connection is made by the device that has its address.
 set -eu
 BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
 both=$(realpath "$1")
+cm=$(realpath "$2")
+address=$(ip -o -4 address show dev eth0 | sed 's/.*inet \([0-9.]*\).*/\1/')
 log=$(mktemp)
 
 fail() {
@@ -67,6 +70,49 @@ on_busbar ibv_devinfo -d rxe0 -v >"$log" 2>&1 || fail "ibv_devinfo rxe0"
 grep -q 'RoCE v2' "$log" || fail "no type of an address of rxe0"
 "$both" soft0 rxe0 >"$log" 2>&1 || fail "both devices from one process"
 cat "$log"
+
+# ---- the connection manager ----
+
+# Packets that rxe0 has sent so far.
+rxe_packets() {
+	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+}
+
+# cm_pair PORT SERVER CLIENT: two programs, each on busbar's librdmacm.so.1. A
+# client that calls before the server listens is refused, and calls again.
+cm_pair() {
+	on_busbar $2 -p "$1" >"$log.server" 2>&1 &
+	server=$!
+	tries=0
+	until on_busbar $3 -p "$1" >"$log" 2>&1; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 20 ] && kill -0 "$server" 2>/dev/null ||
+			fail "$3"
+		sleep 0.2
+	done
+	wait "$server" || fail "$2"
+}
+
+# rping ADDRESS PORT EXPECTED: `expected` says whether rxe0 carries it.
+rping_goes() {
+	before=$(rxe_packets)
+	cm_pair "$2" "rping -s -a $1 -C 5" "rping -c -a $1 -C 5"
+	after=$(rxe_packets)
+	[ "$([ "$after" -gt "$before" ] && echo rxe0 || echo soft0)" = "$3" ] ||
+		fail "rping to $1: not by $3"
+	echo "$3: rping to $1"
+}
+
+if command -v rping >/dev/null; then
+	rping_goes "$address" 7174 rxe0
+	rping_goes 127.0.0.1 7175 soft0
+	# A choice is one for connections, too.
+	BUSBAR_DEVICES=soft rping_goes "$address" 7176 soft0
+	BUSBAR_DEVICES=system rping_goes "$address" 7177 rxe0
+fi
+"$cm" "$address" >"$log" 2>&1 || fail "connections of both devices from one process"
+cat "$log"
+
 # And a choice leaves one of them.
 BUSBAR_DEVICES=soft on_busbar ibv_devices >"$log"
 ! grep -q rxe0 "$log" || fail "rxe0 with BUSBAR_DEVICES=soft"
