@@ -144,11 +144,8 @@ int forward_leave(struct rdma_cm_id *id, struct sockaddr *addr)
 int forward_set_option(struct rdma_cm_id *id, int level, int name, void *value,
 		       size_t len)
 {
-	if (FORWARD_CALL(rdma_set_option, shadow_of(id), level, name, value, len))
-		return -errno;
-	/* A path instead of rdma_resolve_route(); its event follows. */
-	return level == RDMA_OPTION_IB && cma_id_of(id)->sync ?
-		       cma_id_complete(cma_id_of(id)) : 0;
+	return FORWARD_CALL(rdma_set_option, shadow_of(id), level, name, value,
+			    len) ? -errno : 0;
 }
 
 int forward_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)

@@ -74,20 +74,16 @@ int forward_channel_open(struct cma_channel *ch, struct rdma_event_channel **out
 		goto err;
 	}
 	ret = descriptor_unblock(made->fd);
+	if (!ret)
+		ret = descriptor_watch(ch->pub.fd, made->fd);
 	if (ret)
 		goto err_made;
-	if (!atomic_compare_exchange_strong(&ch->system, &known, made)) {
-		/* Another identifier of this channel was faster. */
-		FORWARD_CALL_VOID(rdma_destroy_event_channel, made);
-		*out = known;
-		return 0;
-	}
-	ret = descriptor_watch(ch->pub.fd, made->fd);
-	if (ret) {
-		log_error("event channel: epoll: %s", strerror(-ret));
-		return ret;
-	}
 	*out = made;
+	if (atomic_compare_exchange_strong(&ch->system, &known, made))
+		return 0;
+	/* Another identifier of this channel was faster. */
+	FORWARD_CALL_VOID(rdma_destroy_event_channel, made);
+	*out = known;
 	return 0;
 
 err_made:

@@ -78,38 +78,41 @@ rxe_packets() {
 	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
 }
 
-# cm_pair PORT SERVER CLIENT: two programs, each on busbar's librdmacm.so.1. A
-# client that calls before the server listens is refused, and calls again.
+# cm_pair DEVICE SERVER CLIENT: two programs, each on busbar's librdmacm.so.1, and
+# the device that has to carry their connection. A client that calls before the
+# server listens is refused, and calls again.
 cm_pair() {
-	on_busbar $2 -p "$1" >"$log.server" 2>&1 &
+	command -v "${2%% *}" >/dev/null || return 0
+	before=$(rxe_packets)
+	on_busbar $2 >"$log.server" 2>&1 &
 	server=$!
 	tries=0
-	until on_busbar $3 -p "$1" >"$log" 2>&1; do
+	until on_busbar $3 >"$log" 2>&1; do
 		tries=$((tries + 1))
 		[ "$tries" -lt 20 ] && kill -0 "$server" 2>/dev/null ||
 			fail "$3"
 		sleep 0.2
 	done
 	wait "$server" || fail "$2"
+	[ "$([ "$(rxe_packets)" -gt "$before" ] && echo rxe0 || echo soft0)" = "$1" ] ||
+		fail "$3: not by $1"
+	echo "$1: $3"
 }
 
-# rping ADDRESS PORT EXPECTED: `expected` says whether rxe0 carries it.
-rping_goes() {
-	before=$(rxe_packets)
-	cm_pair "$2" "rping -s -a $1 -C 5" "rping -c -a $1 -C 5"
-	after=$(rxe_packets)
-	[ "$([ "$after" -gt "$before" ] && echo rxe0 || echo soft0)" = "$3" ] ||
-		fail "rping to $1: not by $3"
-	echo "$3: rping to $1"
+# rping_by DEVICE ADDRESS PORT
+rping_by() {
+	cm_pair "$1" "rping -s -a $2 -p $3 -C 5" "rping -c -a $2 -p $3 -C 5"
 }
 
-if command -v rping >/dev/null; then
-	rping_goes "$address" 7174 rxe0
-	rping_goes 127.0.0.1 7175 soft0
-	# A choice is one for connections, too.
-	BUSBAR_DEVICES=soft rping_goes "$address" 7176 soft0
-	BUSBAR_DEVICES=system rping_goes "$address" 7177 rxe0
-fi
+rping_by rxe0 "$address" 7201
+rping_by soft0 127.0.0.1 7202
+# A choice is one for connections, too.
+BUSBAR_DEVICES=soft rping_by soft0 "$address" 7203
+BUSBAR_DEVICES=system rping_by rxe0 "$address" 7204
+# A listener of the wildcard address, synchronous; events; datagrams.
+cm_pair rxe0 "rdma_server -p 7205" "rdma_client -s $address -p 7205"
+cm_pair rxe0 "ucmatose -b $address -p 7206" "ucmatose -s $address -p 7206"
+cm_pair rxe0 "udaddy -b $address" "udaddy -s $address"
 "$cm" "$address" >"$log" 2>&1 || fail "connections of both devices from one process"
 cat "$log"
 
