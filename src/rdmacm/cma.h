@@ -320,8 +320,7 @@ void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid);
 
 /* Completion queues with channels, for the sides that the caller left out. */
 int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
-int cma_cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
-		  struct ibv_comp_channel **channel);
+int cma_cq_create_recv(struct rdma_cm_id *id, uint32_t size);
 void cma_cqs_destroy(struct rdma_cm_id *id);
 
 int cma_qp_connect(struct cma_id *id); /* INIT, RTR, RTS; without the lock */

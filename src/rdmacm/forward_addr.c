@@ -84,14 +84,16 @@ static void option_replay(struct cma_id *id, int name, void *value, size_t len)
 }
 
 /* What was set before the identifier had a side. Nothing is told of defaults. */
-static void options_replay(struct cma_id *id)
+static void options_replay(struct cma_id *id, bool bound)
 {
 	uint8_t ack_timeout = (uint8_t)id->ack_timeout;
 	int on = 1;
 
-	if (id->reuse_addr)
+	if (bound && (id->reuse_addr || id->v6_only))
+		log_warn("a UC or XRC identifier on a real device is bound before its options are set: REUSEADDR and AFONLY have no effect");
+	if (id->reuse_addr && !bound)
 		option_replay(id, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
-	if (id->v6_only)
+	if (id->v6_only && !bound)
 		option_replay(id, RDMA_OPTION_ID_AFONLY, &on, sizeof(on));
 	if (id->tos)
 		option_replay(id, RDMA_OPTION_ID_TOS, &id->tos, sizeof(id->tos));
@@ -103,18 +105,28 @@ static void options_replay(struct cma_id *id)
 		FORWARD_CALL(rdma_set_local_ece, id->shadow, &id->local_ece);
 }
 
+/* The type that an identifier has by its port space. */
+static bool type_is_usual(const struct cma_id *id)
+{
+	return id->pub.qp_type == (id->pub.ps == RDMA_PS_UDP ||
+				   id->pub.ps == RDMA_PS_IPOIB ?
+					   IBV_QPT_UD : IBV_QPT_RC);
+}
+
 /*
- * Only rdma_create_ep() takes the type of the queue pair, and the kernel believes
- * it in RDMA_PS_IB alone. It binds at once, and makes a channel of its own.
+ * UC and XRC. Only rdma_create_ep() takes the type of the queue pair, and the
+ * kernel believes it in RDMA_PS_IB alone. It binds at once, and makes a channel of
+ * its own.
  */
-static int shadow_create_uc(struct cma_id *id, struct rdma_event_channel *channel,
-			    const struct sockaddr *addr)
+static int shadow_create_typed(struct cma_id *id,
+			       struct rdma_event_channel *channel,
+			       const struct sockaddr *addr)
 {
 	struct sockaddr_storage from;
 	struct rdma_addrinfo info = {
 		.ai_flags = RAI_PASSIVE,
 		.ai_family = addr->sa_family,
-		.ai_qp_type = IBV_QPT_UC,
+		.ai_qp_type = id->pub.qp_type,
 		.ai_port_space = RDMA_PS_IB,
 		.ai_src_addr = (struct sockaddr *)&from,
 		.ai_src_len = cma_addr_len(addr),
@@ -127,13 +139,11 @@ static int shadow_create_uc(struct cma_id *id, struct rdma_event_channel *channe
 		return -errno;
 	if (FORWARD_CALL(rdma_migrate_id, made, channel)) {
 		ret = -errno;
-		log_error("uc identifier: the system's library does not move it: %s",
+		log_error("identifier of a type of its own: the system's library does not move it: %s",
 			  strerror(-ret));
 		FORWARD_CALL(rdma_destroy_id, made);
 		return ret;
 	}
-	if (id->reuse_addr || id->v6_only)
-		log_warn("a uc identifier on a real device is bound before its options are set: reuse and IPv6-only have no effect");
 	made->context = id;
 	id->shadow = made;
 	return 0;
@@ -149,18 +159,18 @@ static int shadow_create(struct cma_id *id, const struct sockaddr *addr,
 
 	if (ret)
 		return ret;
-	if (id->pub.qp_type == IBV_QPT_UC) {
-		ret = shadow_create_uc(id, channel, addr ? addr :
-				       (struct sockaddr *)&any);
+	if (!type_is_usual(id)) {
+		ret = shadow_create_typed(id, channel, addr ? addr :
+					  (struct sockaddr *)&any);
 		if (!ret)
-			options_replay(id);
+			options_replay(id, true);
 		return ret;
 	}
 	if (FORWARD_CALL(rdma_create_id, channel, &id->shadow, id, id->pub.ps)) {
 		id->shadow = NULL;
 		return -errno;
 	}
-	options_replay(id);
+	options_replay(id, false);
 	if (addr && FORWARD_CALL(rdma_bind_addr, id->shadow,
 				 (struct sockaddr *)(uintptr_t)addr)) {
 		ret = -errno;

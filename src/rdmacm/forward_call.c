@@ -144,8 +144,11 @@ int forward_leave(struct rdma_cm_id *id, struct sockaddr *addr)
 int forward_set_option(struct rdma_cm_id *id, int level, int name, void *value,
 		       size_t len)
 {
-	return FORWARD_CALL(rdma_set_option, shadow_of(id), level, name, value,
-			    len) ? -errno : 0;
+	if (FORWARD_CALL(rdma_set_option, shadow_of(id), level, name, value, len))
+		return -errno;
+	/* A path is a resolved route, and its event follows. */
+	return level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH ?
+		       cma_id_complete(cma_id_of(id)) : 0;
 }
 
 int forward_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)

@@ -81,8 +81,7 @@ int forward_create_srq(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 	if (!id->verbs)
 		return -EINVAL;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq) {
-		ret = cma_cq_create(id, attr->attr.max_wr, &id->recv_cq,
-				    &id->recv_cq_channel);
+		ret = cma_cq_create_recv(id, attr->attr.max_wr);
 		if (ret)
 			goto err_cq;
 		attr->cq = id->recv_cq;

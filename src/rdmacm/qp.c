@@ -214,7 +214,7 @@ int cma_qp_connect(struct cma_id *id)
 
 /* ---- making and destroying ---- */
 
-void cma_cqs_destroy(struct rdma_cm_id *id)
+static void cqs_destroy(struct rdma_cm_id *id)
 {
 	if (id->recv_cq)
 		ibv_destroy_cq(id->recv_cq);
@@ -228,8 +228,8 @@ void cma_cqs_destroy(struct rdma_cm_id *id)
 	id->recv_cq_channel = id->send_cq_channel = NULL;
 }
 
-int cma_cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
-		  struct ibv_comp_channel **channel)
+static int cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
+		     struct ibv_comp_channel **channel)
 {
 	*channel = ibv_create_comp_channel(id->verbs);
 	if (!*channel)
@@ -238,16 +238,17 @@ int cma_cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
 	return *cq ? 0 : -errno;
 }
 
-int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+/* Completion queues with channels, for the sides that the caller left out. */
+static int cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	int ret = 0;
 
 	if (!attr->recv_cq && !id->recv_cq)
-		ret = cma_cq_create(id, attr->cap.max_recv_wr, &id->recv_cq,
-				    &id->recv_cq_channel);
+		ret = cq_create(id, attr->cap.max_recv_wr, &id->recv_cq,
+				&id->recv_cq_channel);
 	if (!ret && !attr->send_cq && !id->send_cq)
-		ret = cma_cq_create(id, attr->cap.max_send_wr, &id->send_cq,
-				    &id->send_cq_channel);
+		ret = cq_create(id, attr->cap.max_send_wr, &id->send_cq,
+				&id->send_cq_channel);
 	if (ret)
 		return ret;
 	if (!attr->recv_cq)
@@ -295,7 +296,7 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	if ((pub->recv_cq && attr->recv_cq && pub->recv_cq != attr->recv_cq) ||
 	    (pub->send_cq && attr->send_cq && pub->send_cq != attr->send_cq))
 		return -EINVAL;
-	ret = cma_cqs_create(pub, attr);
+	ret = cqs_create(pub, attr);
 	if (ret)
 		goto err_cqs;
 	if (pub->srq && !attr->srq)
@@ -326,7 +327,7 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 err_qp:
 	ibv_destroy_qp(qp);
 err_cqs:
-	cma_cqs_destroy(pub);
+	cqs_destroy(pub);
 	return ret;
 }
 
@@ -383,7 +384,7 @@ CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	qp_leave(own);
 	if (qp)
 		ibv_destroy_qp(qp);
-	cma_cqs_destroy(id);
+	cqs_destroy(id);
 }
 
 CMA_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
@@ -438,5 +439,22 @@ CMA_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
 	if (!id->qp)
-		cma_cqs_destroy(id);
+		cqs_destroy(id);
+}
+
+/* ---- for those of the system's library ---- */
+
+int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	return cqs_create(id, attr);
+}
+
+int cma_cq_create_recv(struct rdma_cm_id *id, uint32_t size)
+{
+	return cq_create(id, size, &id->recv_cq, &id->recv_cq_channel);
+}
+
+void cma_cqs_destroy(struct rdma_cm_id *id)
+{
+	cqs_destroy(id);
 }
