@@ -46,6 +46,8 @@ static void one_channel_has_events_of_both(void)
 		CHECK(ev->status == (seen[ev->id == soft] ?
 					     seen[ev->id == soft] - 1 : 0));
 		seen[ev->id == soft]++;
+		/* Neither keeps the other waiting. */
+		CHECK(i == 0 || seen[1] == 1);
 		CHECK(rdma_ack_cm_event(ev) == 0);
 	}
 	CHECK(seen[0] == 4 && seen[1] == 1 && !readable(ch) && ch->fd == fd);
