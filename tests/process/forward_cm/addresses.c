@@ -124,10 +124,10 @@ static void a_free_port_is_free_on_both(void)
 	atomic_store(&standin()->wildcard_errno, EADDRINUSE);
 	atomic_store(&standin()->wildcard_refusals, 1);
 	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
-	CHECK(rdma_bind_addr(id, address_of("0.0.0.0", 47123)) == -1 &&
+	CHECK(rdma_bind_addr(id, address_of("0.0.0.0", standin_cm_port())) == -1 &&
 	      errno == EADDRINUSE);
 	/* And given back on our side. */
-	CHECK(rdma_bind_addr(id, address_of("0.0.0.0", 47123)) == 0);
+	CHECK(rdma_bind_addr(id, address_of("0.0.0.0", standin_cm_port())) == 0);
 	CHECK(rdma_destroy_id(id) == 0);
 	/* For one without a name there are others. */
 	atomic_store(&standin()->wildcard_refusals, 3);
@@ -250,8 +250,8 @@ static void system_alone_hides_soft0(void)
 	      errno == ENODEV);
 	CHECK(rdma_bind_addr(id, address_of(REAL_HOST, 0)) == 0);
 	CHECK(is_on(id, "stand0") && rdma_destroy_id(id) == 0);
-	id = bound(ch, "0.0.0.0", 47124);
-	CHECK(ntohs(rdma_get_src_port(id)) == 47124);
+	id = bound(ch, "0.0.0.0", standin_cm_port());
+	CHECK(ntohs(rdma_get_src_port(id)) == standin_cm_port());
 	CHECK(rdma_listen(id, 1) == 0);
 	CHECK(standin()->count("rdma_listen") == 1);
 	CHECK(rdma_destroy_id(id) == 0);

@@ -20,7 +20,6 @@
 
 #include <rdma/rdma_verbs.h>
 
-#define FIRST_PORT 40000
 
 struct stand_id {
 	struct rdma_cm_id id;
@@ -45,7 +44,7 @@ static struct stand_event *events;
 static struct rdma_cm_id *newest;
 static struct ibv_context *verbs;
 static struct ibv_pd pd;
-static uint16_t next_port = FIRST_PORT;
+static uint16_t next_port;
 
 static struct {
 	const char *name;
@@ -215,6 +214,7 @@ static void init(void)
 		abort();
 	ibv_free_device_list(list);
 	pd.context = verbs;
+	next_port = standin_cm_port();
 	call_myself();
 	initialising = false;
 }

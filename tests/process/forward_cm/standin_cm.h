@@ -11,6 +11,8 @@
 
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <unistd.h>
 
 #define STANDIN_CM_ARGS 4
 
@@ -30,5 +32,14 @@ struct standin_cm_state {
 	char private_data[64];        /* of rdma_connect() */
 	int private_len;
 };
+
+/*
+ * A port that no other process has by chance: below those that the kernel and
+ * soft0 give away, and of this process among several that run the same test.
+ */
+static inline uint16_t standin_cm_port(void)
+{
+	return (uint16_t)(20000 + getpid() % 10000);
+}
 
 #endif
