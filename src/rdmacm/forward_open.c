@@ -124,7 +124,8 @@ bool forward_ready(void)
 		return false;
 	handle = library_open();
 	if (!handle)
-		log_info("without the system's librdmacm.so.1 connections of real adapters are left out");
+		LOG_AT(cma_devices_present() ? LOG_INFO : LOG_ERROR,
+		       "without the system's librdmacm.so.1 connections of real adapters are left out");
 	usable = handle && table_find(handle, table);
 	spin_lock(&lock);
 	if (atomic_load(&state) == FORWARD_CLOSED) {
