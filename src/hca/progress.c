@@ -54,6 +54,8 @@ static struct {
 	.idle = PTHREAD_COND_INITIALIZER,
 	.run_lock = PTHREAD_MUTEX_INITIALIZER,
 	.next_due_ns = UINT64_MAX,
+	/* Timers may be cancelled before there was ever a thread. */
+	.timers = { &progress.timers, &progress.timers },
 	.running_fd = -1,
 	.epoll_fd = -1,
 	.wake_fd = -1,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 
 #define RAI_KNOWN (RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY)
 
@@ -211,6 +212,9 @@ CMA_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 				const struct rdma_addrinfo *hints,
 				struct rdma_addrinfo **res)
 {
+	/* It asks ibacm for the route of an InfiniBand device. */
+	FORWARD_INSIDE(rdma_getaddrinfo, node, service, hints, res);
+
 	static const struct rdma_addrinfo no_hints;
 	struct rdma_addrinfo *rai;
 	int ret;
@@ -245,6 +249,7 @@ CMA_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 
 CMA_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {
+	FORWARD_INSIDE(rdma_freeaddrinfo, res);
 	while (res) {
 		struct rdma_addrinfo *next = res->ai_next;
 

@@ -3,9 +3,12 @@
  * Event channels. The descriptor is a counting eventfd: one count per queued
  * event, so that poll, epoll and O_NONBLOCK mean what they mean for the kernel's
  * descriptor, and a blocked rdma_get_cm_event() is in read(), a cancellation
- * point.
+ * point. Where there are real devices the descriptor is another one, which watches
+ * the eventfd and that of the system's channel (forward_event.c).
  */
 #define LOG_ROOM "rdmacm"
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,6 +16,7 @@
 #include <unistd.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/log.h"
 
 int cma_channel_create(struct cma_channel **out)
@@ -22,17 +26,25 @@ int cma_channel_create(struct cma_channel **out)
 
 	if (!ch)
 		return -ENOMEM;
-	ch->pub.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	if (ch->pub.fd < 0) {
+	ch->count_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (ch->count_fd < 0) {
 		ret = -errno;
 		log_error("event channel: eventfd failed: %s", strerror(errno));
-		free(ch);
-		return ret;
+		goto err_free;
 	}
+	ret = forward_channel_init(ch);
+	if (ret)
+		goto err_close;
 	pthread_mutex_init(&ch->lock, NULL);
 	list_init(&ch->events);
 	*out = ch;
 	return 0;
+
+err_close:
+	close(ch->count_fd);
+err_free:
+	free(ch);
+	return ret;
 }
 
 void cma_channel_destroy(struct cma_channel *ch)
@@ -41,7 +53,8 @@ void cma_channel_destroy(struct cma_channel *ch)
 
 	while ((entry = list_pop(&ch->events)))
 		free(list_entry(entry, struct cma_event, entry));
-	close(ch->pub.fd);
+	forward_channel_destroy(ch);
+	close(ch->count_fd);
 	pthread_mutex_destroy(&ch->lock);
 	free(ch);
 }
@@ -68,7 +81,7 @@ static void channel_count(struct cma_channel *ch, uint64_t events)
 	ssize_t n;
 
 	do
-		n = write(ch->pub.fd, &events, sizeof(events));
+		n = write(ch->count_fd, &events, sizeof(events));
 	while (n < 0 && errno == EINTR);
 }
 
@@ -101,7 +114,7 @@ static void channel_uncount(struct cma_channel *ch)
 	uint64_t one;
 	struct iovec iov = { &one, sizeof(one) };
 
-	if (preadv2(ch->pub.fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
+	if (preadv2(ch->count_fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
 		log_debug("event channel: preadv2 failed: %s", strerror(errno));
 }
 
@@ -142,7 +155,7 @@ bool cma_channel_has_event(struct cma_channel *ch, struct cma_id *owner)
 	return found;
 }
 
-static void event_complete(struct cma_id *owner)
+void cma_event_complete(struct cma_id *owner)
 {
 	pthread_mutex_lock(&owner->lock);
 	owner->completed++;
@@ -152,6 +165,8 @@ static void event_complete(struct cma_id *owner)
 
 CMA_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 {
+	FORWARD_INSIDE(rdma_create_event_channel);
+
 	struct cma_channel *ch;
 	int ret = cma_devices_init();
 
@@ -166,6 +181,7 @@ CMA_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 
 CMA_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
+	FORWARD_INSIDE(rdma_destroy_event_channel, channel);
 	cma_channel_destroy(cma_channel_of(channel));
 }
 
@@ -185,20 +201,75 @@ static struct cma_event *event_take(struct cma_channel *ch)
 	pthread_mutex_unlock(&ch->lock);
 	if (!ev || cma_event_deliver(ev))
 		return ev;
-	event_complete(ev->owner);
+	cma_event_complete(ev->owner);
 	free(ev);
 	return NULL;
+}
+
+/* One event of either side without waiting; NULL and -EAGAIN: there is none, NULL
+ * and 0: there may be more. */
+static int event_of_either(struct cma_channel *ch, struct cma_event **out)
+{
+	unsigned turn = atomic_fetch_add(&ch->turn, 1);
+	int ret = -EAGAIN;
+
+	/* In turn, so that neither side can keep the other one waiting. */
+	for (unsigned i = 0; i < 2 && ret == -EAGAIN; i++) {
+		uint64_t one;
+
+		if ((turn + i) % 2) {
+			ret = forward_event_take(ch, out);
+		} else if (read(ch->count_fd, &one, sizeof(one)) == sizeof(one)) {
+			*out = event_take(ch);
+			ret = 0;
+		}
+	}
+	return ret;
+}
+
+static int merged_get(struct cma_channel *ch, struct cma_event **out)
+{
+	struct pollfd pfd = { .fd = ch->pub.fd, .events = POLLIN };
+	int cancel_state, flags, ret;
+
+	*out = NULL;
+	for (;;) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+		ret = event_of_either(ch, out);
+		pthread_setcancelstate(cancel_state, NULL);
+		if (*out)
+			return 0;
+		if (ret && ret != -EAGAIN)
+			return ret;
+		if (!ret)
+			continue;
+		flags = fcntl(ch->pub.fd, F_GETFL);
+		if (flags < 0)
+			return -errno;
+		if (flags & O_NONBLOCK)
+			return -EAGAIN;
+		if (poll(&pfd, 1, -1) < 0)
+			return -errno;
+	}
 }
 
 CMA_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 				 struct rdma_cm_event **event)
 {
+	FORWARD_INSIDE(rdma_get_cm_event, channel, event);
+
 	struct cma_event *ev = NULL;
 	struct cma_channel *ch;
 
 	if (!channel || !event)
 		return cma_result(-EINVAL);
 	ch = cma_channel_of(channel);
+	if (forward_channel_is_merged(ch)) {
+		int ret = merged_get(ch, &ev);
+
+		if (ret)
+			return cma_result(ret);
+	}
 	while (!ev) {
 		int cancel_state;
 		uint64_t one;
@@ -216,6 +287,8 @@ CMA_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 
 CMA_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
+	FORWARD_INSIDE(rdma_ack_cm_event, event);
+
 	struct cma_event *ev;
 	struct cma_id *owner;
 
@@ -223,8 +296,10 @@ CMA_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 		return cma_result(-EINVAL);
 	ev = cma_event_of(event);
 	owner = ev->owner;
+	if (ev->system)
+		FORWARD_CALL(rdma_ack_cm_event, ev->system);
 	free(ev);
-	event_complete(owner);
+	cma_event_complete(owner);
 	return 0;
 }
 

@@ -72,10 +72,12 @@ struct cma_gid_place {
 	union ibv_gid gid;
 };
 
-/* Opens the devices on first use. 0, -ENODEV when there are none. */
+/* Opens the devices on first use. 0, -ENODEV when there are none, and none of
+ * the system's either. */
 int cma_devices_init(void);
 /* NULL with errno. */
 struct ibv_xrcd *cma_device_xrcd(struct cma_device *d);
+bool cma_devices_present(void); /* of ours */
 /* 0 or -ENODEV: no device has a GID for `addr`. */
 int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place);
 
@@ -121,6 +123,10 @@ struct cma_channel {
 	struct rdma_event_channel pub;
 	pthread_mutex_t lock;
 	struct list events;
+	int count_fd; /* one count per event; pub.fd itself, or watched by it */
+	/* The system library's, once an identifier needs it (forward.h). */
+	_Atomic(struct rdma_event_channel *) system;
+	atomic_uint turn;
 };
 
 struct cma_id;
@@ -130,6 +136,7 @@ struct cma_event {
 	struct list entry;
 	struct cma_id *owner; /* whose destruction waits for the ack */
 	uint32_t group_serial; /* of MULTICAST_JOIN */
+	struct rdma_cm_event *system; /* what it is a translation of */
 	uint8_t private_data[CM_DREP_PRIVATE];
 };
 
@@ -231,6 +238,10 @@ struct cma_id {
 	struct list groups;
 	uint32_t group_serial;
 
+	/* Its counterpart in the system's library, alone or beside (forward.h). */
+	struct rdma_cm_id *shadow;
+	bool shadow_beside;
+
 	/* endpoint (ep.c) */
 	struct ibv_qp_init_attr *qp_init_attr;
 	void *connect_data;
@@ -267,6 +278,8 @@ void cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place);
 void cma_id_move(struct cma_id *id, struct cma_channel *ch, bool sync);
 /* Synchronous mode: waits for the event of the call just made. */
 int cma_id_complete(struct cma_id *id);
+/* An event is done with: its program acknowledged it, or never got it. */
+void cma_event_complete(struct cma_id *owner);
 /* The event that leaves the channel: returns false to drop it. */
 bool cma_event_deliver(struct cma_event *ev);
 
@@ -338,6 +351,11 @@ void cma_groups_free(struct cma_id *id);
 /* The identifier's QP, if there is one; without the lock. */
 int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid);
 void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid);
+
+/* Completion queues with channels, for the sides that the caller left out. */
+int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
+int cma_cq_create_recv(struct rdma_cm_id *id, uint32_t size);
+void cma_cqs_destroy(struct rdma_cm_id *id);
 
 int cma_qp_connect(struct cma_id *id); /* INIT, RTR, RTS; without the lock */
 void cma_qp_fail(struct cma_id *id);   /* error state; without the lock */

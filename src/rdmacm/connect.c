@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -122,6 +123,8 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 CMA_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 			    struct rdma_conn_param *conn_param)
 {
+	FORWARD(cm_id, forward_connect, rdma_connect, cm_id, conn_param);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret;
 
@@ -162,18 +165,26 @@ static int listen_start(struct cma_id *id, int backlog)
 
 CMA_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
 {
-	struct cma_id *id = cma_id_of(cm_id);
-	int ret;
+	FORWARD_INSIDE(rdma_listen, cm_id, backlog);
 
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret = forward_listen(id, backlog);
+
+	if (ret != FORWARD_OURS)
+		return cma_result(ret);
 	pthread_mutex_lock(&id->lock);
 	ret = listen_start(id, backlog);
 	pthread_mutex_unlock(&id->lock);
+	if (ret)
+		forward_drop(id);
 	return cma_result(ret);
 }
 
 CMA_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 				struct rdma_cm_id **id)
 {
+	FORWARD_INSIDE(rdma_get_request, listen, id);
+
 	struct cma_id *listener = cma_id_of(listen);
 	struct rdma_cm_event *event;
 	int ret = 0;
@@ -251,6 +262,8 @@ static int accept_send(struct cma_id *id)
 CMA_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 			   struct rdma_conn_param *conn_param)
 {
+	FORWARD(cm_id, forward_accept, rdma_accept, cm_id, conn_param);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	bool datagram = cma_id_is_datagram(id);
 	int ret;
@@ -300,18 +313,24 @@ static int reject(struct rdma_cm_id *cm_id, const void *private_data, size_t len
 CMA_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 			   uint8_t private_data_len)
 {
+	FORWARD(id, forward_reject, rdma_reject, id, private_data,
+		private_data_len);
 	return reject(id, private_data, private_data_len, CM_REASON_CONSUMER);
 }
 
 CMA_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 			       uint8_t private_data_len)
 {
+	FORWARD(id, forward_reject_ece, rdma_reject_ece, id, private_data,
+		private_data_len);
 	return reject(id, private_data, private_data_len,
 		      CM_REASON_VENDOR_OPTION);
 }
 
 CMA_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 {
+	FORWARD(cm_id, forward_establish, rdma_establish, cm_id);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret = -EINVAL;
 
@@ -324,6 +343,8 @@ CMA_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 
 CMA_EXPORT int rdma_notify(struct rdma_cm_id *cm_id, enum ibv_event_type event)
 {
+	FORWARD(cm_id, forward_notify, rdma_notify, cm_id, event);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret = -EINVAL;
 
@@ -336,6 +357,8 @@ CMA_EXPORT int rdma_notify(struct rdma_cm_id *cm_id, enum ibv_event_type event)
 
 CMA_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 {
+	FORWARD(cm_id, forward_disconnect, rdma_disconnect, cm_id);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret;
 

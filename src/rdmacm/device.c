@@ -2,7 +2,7 @@
 /*
  * The devices, each opened once and kept open while the library is loaded, and
  * the way from a local IP address to a device, port and GID index. Devices of
- * the system's own library are left to the system's librdmacm.
+ * the system's own library are left to the system's librdmacm (forward.h).
  */
 #define LOG_ROOM "rdmacm"
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/log.h"
 #include "verbs/private.h"
 
@@ -113,7 +114,18 @@ int cma_devices_init(void)
 	started = !ret;
 out:
 	pthread_mutex_unlock(&devices_lock);
-	return ret;
+	/* Outside of the lock, because it may load a library. */
+	return ret == -ENODEV && forward_ready() ? 0 : ret;
+}
+
+bool cma_devices_present(void)
+{
+	bool present;
+
+	pthread_mutex_lock(&devices_lock);
+	present = device_count > 0;
+	pthread_mutex_unlock(&devices_lock);
+	return present;
 }
 
 struct ibv_xrcd *cma_device_xrcd(struct cma_device *d)
@@ -186,9 +198,11 @@ int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place)
 
 CMA_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 {
-	struct ibv_context **out = NULL;
+	FORWARD_INSIDE(rdma_get_devices, num_devices);
+
+	struct ibv_context **ours, **out;
+	int ret = cma_devices_init(), total = 0;
 	unsigned i = 0;
-	int ret = cma_devices_init();
 
 	if (num_devices)
 		*num_devices = 0;
@@ -197,17 +211,22 @@ CMA_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 		return NULL;
 	}
 	pthread_mutex_lock(&devices_lock);
-	out = calloc(device_count + 1, sizeof(*out));
-	if (out)
+	ours = calloc(device_count + 1, sizeof(*ours));
+	if (ours)
 		list_for_each(d, &devices, struct cma_device, entry)
-			out[i++] = d->verbs;
+			ours[i++] = d->verbs;
 	pthread_mutex_unlock(&devices_lock);
+	if (!ours)
+		return NULL;
+	out = forward_devices(ours, i, &total);
+	free(ours);
 	if (num_devices)
-		*num_devices = (int)i;
+		*num_devices = total;
 	return out;
 }
 
 CMA_EXPORT void rdma_free_devices(struct ibv_context **list)
 {
-	free(list);
+	FORWARD_INSIDE(rdma_free_devices, list);
+	forward_devices_free(list);
 }

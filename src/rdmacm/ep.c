@@ -6,6 +6,7 @@
 #include <rdma/rdma_verbs.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 
 static int ep_passive(struct cma_id *id, struct rdma_addrinfo *res,
 		      struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -72,6 +73,8 @@ CMA_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 			      struct ibv_pd *pd,
 			      struct ibv_qp_init_attr *qp_init_attr)
 {
+	FORWARD_INSIDE(rdma_create_ep, id, res, pd, qp_init_attr);
+
 	struct cma_id *made;
 	int ret = cma_devices_init();
 
@@ -95,6 +98,7 @@ CMA_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 
 CMA_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
+	FORWARD_INSIDE(rdma_destroy_ep, id);
 	if (id->qp)
 		rdma_destroy_qp(id);
 	if (id->srq)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/log.h"
 #include "util/settings.h"
 
@@ -276,6 +277,8 @@ CMA_EXPORT int rdma_create_id(struct rdma_event_channel *channel,
 			      struct rdma_cm_id **id, void *context,
 			      enum rdma_port_space ps)
 {
+	FORWARD_INSIDE(rdma_create_id, channel, id, context, ps);
+
 	enum ibv_qp_type type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ?
 					IBV_QPT_UD : IBV_QPT_RC;
 
@@ -284,8 +287,19 @@ CMA_EXPORT int rdma_create_id(struct rdma_event_channel *channel,
 
 CMA_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 {
-	struct cma_id *id = cma_id_of(cm_id);
+	FORWARD_INSIDE(rdma_destroy_id, cm_id);
 
+	struct cma_id *id = cma_id_of(cm_id);
+	int ret;
+
+	/* The system's library waits for it. */
+	if (id->shadow && id->pub.event) {
+		rdma_ack_cm_event(id->pub.event);
+		id->pub.event = NULL;
+	}
+	ret = forward_drop(id);
+	if (ret)
+		return cma_result(ret);
 	cma_id_shut(id);
 	if (id->pub.event)
 		rdma_ack_cm_event(id->pub.event);
@@ -300,6 +314,8 @@ CMA_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 CMA_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 			       struct rdma_event_channel *channel)
 {
+	FORWARD_INSIDE(rdma_migrate_id, cm_id, channel);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	struct cma_channel *old = cma_channel_of(cm_id->channel);
 	bool sync = !channel, was_sync = id->sync;
@@ -318,6 +334,12 @@ CMA_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 	if (was_sync && cm_id->event) {
 		rdma_ack_cm_event(cm_id->event);
 		cm_id->event = NULL;
+	}
+	ret = id->shadow ? forward_migrate(id, ch) : 0;
+	if (ret) {
+		if (sync)
+			cma_channel_destroy(ch);
+		return cma_result(ret);
 	}
 	pthread_mutex_lock(&id->lock);
 	cma_id_move(id, ch, sync);
@@ -388,6 +410,9 @@ static int option_set(struct cma_id *id, int name, const void *value, size_t len
 CMA_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 			       void *optval, size_t optlen)
 {
+	FORWARD(cm_id, forward_set_option, rdma_set_option, cm_id, level, optname,
+		optval, optlen);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	bool path = level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH;
 	int ret;
@@ -402,6 +427,8 @@ CMA_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 				   optlen / sizeof(struct ibv_path_data)) :
 		     option_set(id, optname, optval, optlen);
 	pthread_mutex_unlock(&id->lock);
+	if (!ret && id->shadow && !path)
+		ret = forward_set_option(cm_id, level, optname, optval, optlen);
 	if (!ret && path)
 		ret = cma_id_complete(id); /* it is a resolved route */
 	return cma_result(ret);
@@ -419,6 +446,8 @@ CMA_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 
 CMA_EXPORT int rdma_set_local_ece(struct rdma_cm_id *cm_id, struct ibv_ece *ece)
 {
+	FORWARD(cm_id, forward_set_local_ece, rdma_set_local_ece, cm_id, ece);
+
 	struct cma_id *id = cma_id_of(cm_id);
 
 	if (!ece || ece->vendor_id >> 24)
@@ -426,11 +455,15 @@ CMA_EXPORT int rdma_set_local_ece(struct rdma_cm_id *cm_id, struct ibv_ece *ece)
 	pthread_mutex_lock(&id->lock);
 	id->local_ece = *ece;
 	pthread_mutex_unlock(&id->lock);
+	if (id->shadow)
+		return cma_result(forward_set_local_ece(cm_id, ece));
 	return 0;
 }
 
 CMA_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *cm_id, struct ibv_ece *ece)
 {
+	FORWARD(cm_id, forward_get_remote_ece, rdma_get_remote_ece, cm_id, ece);
+
 	struct cma_id *id = cma_id_of(cm_id);
 
 	if (!ece)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/log.h"
 
 /* Destination of datagrams to a group. */
@@ -167,6 +168,7 @@ static int join_public(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
 CMA_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 				   void *context)
 {
+	FORWARD(id, forward_join, rdma_join_multicast, id, addr, context);
 	return join_public(id, addr, false, context);
 }
 
@@ -174,6 +176,8 @@ CMA_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
 				      struct rdma_cm_join_mc_attr_ex *attr,
 				      void *context)
 {
+	FORWARD(id, forward_join_ex, rdma_join_multicast_ex, id, attr, context);
+
 	const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
 				RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
@@ -209,6 +213,8 @@ static void event_drop(struct cma_id *id, uint32_t serial)
 CMA_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 				    struct sockaddr *addr)
 {
+	FORWARD(cm_id, forward_leave, rdma_leave_multicast, cm_id, addr);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	struct cma_group *g;
 

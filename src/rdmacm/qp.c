@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/log.h"
 #include "verbs/private.h"
 
@@ -195,6 +196,8 @@ static int attr_get(struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
 CMA_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 				 struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
 {
+	FORWARD(id, forward_init_qp_attr, rdma_init_qp_attr, id, qp_attr,
+		qp_attr_mask);
 	return cma_result(attr_get(cma_id_of(id), qp_attr, qp_attr_mask));
 }
 
@@ -322,6 +325,8 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	struct ibv_qp *qp;
 	int ret;
 
+	if (forward_owns(id))
+		return forward_create_qp(pub, attr);
 	ret = domain_fill(id, attr);
 	if (!ret)
 		ret = qp_check(id, attr);
@@ -370,12 +375,15 @@ err_cqs:
 CMA_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
 				 struct ibv_qp_init_attr_ex *qp_init_attr)
 {
+	FORWARD_INSIDE(rdma_create_qp_ex, id, qp_init_attr);
 	return cma_result(qp_create(cma_id_of(id), qp_init_attr));
 }
 
 CMA_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 			      struct ibv_qp_init_attr *in)
 {
+	FORWARD_INSIDE(rdma_create_qp, id, pd, in);
+
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_context = in->qp_context,
 		.send_cq = in->send_cq,
@@ -400,9 +408,15 @@ CMA_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+	FORWARD_INSIDE(rdma_destroy_qp, id);
+
 	struct cma_id *own = cma_id_of(id);
 	struct ibv_qp *qp;
 
+	if (forward_owns(own)) {
+		forward_destroy_qp(id);
+		return;
+	}
 	/* A QP in a group would stay, unknown to anybody. */
 	cma_groups_detach(own);
 	qp_enter(own);
@@ -440,11 +454,15 @@ static int srq_fill_xrc(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr
 CMA_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 				  struct ibv_srq_init_attr_ex *attr)
 {
+	FORWARD_INSIDE(rdma_create_srq_ex, id, attr);
+
 	struct ibv_srq *srq;
 	int ret = 0;
 
 	if (!id->verbs || id->srq || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
 		return cma_result(-EINVAL);
+	if (attr->srq_type != IBV_SRQT_BASIC && forward_owns(cma_id_of(id)))
+		return cma_result(forward_create_srq(id, attr));
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 		attr->pd = id->pd;
@@ -474,6 +492,8 @@ err_cqs:
 CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 			       struct ibv_srq_init_attr *attr)
 {
+	FORWARD_INSIDE(rdma_create_srq, id, pd, attr);
+
 	struct ibv_srq_init_attr_ex ex = {
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
@@ -491,9 +511,28 @@ CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 CMA_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
+	FORWARD_INSIDE(rdma_destroy_srq, id);
+
 	if (id->srq)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
 	if (!id->qp || id->qp->qp_type == IBV_QPT_XRC_RECV)
 		cqs_destroy(id);
+}
+
+/* ---- for those of the system's library ---- */
+
+int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	return cqs_create(id, attr);
+}
+
+int cma_cq_create_recv(struct rdma_cm_id *id, uint32_t size)
+{
+	return cq_create(id, size, &id->recv_cq, &id->recv_cq_channel);
+}
+
+void cma_cqs_destroy(struct rdma_cm_id *id)
+{
+	cqs_destroy(id);
 }

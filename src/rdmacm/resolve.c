@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rdmacm/cma.h"
+#include "rdmacm/forward.h"
 #include "util/log.h"
 
 #define SELECT_EXACTLY 2 /* of path records */
@@ -59,11 +60,16 @@ err_clear:
 
 CMA_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 {
+	FORWARD_INSIDE(rdma_bind_addr, cm_id, addr);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret;
 
 	if (!cma_addr_len(addr))
 		return cma_result(-EINVAL);
+	ret = forward_bind(id, addr);
+	if (ret != FORWARD_OURS)
+		return cma_result(ret);
 	pthread_mutex_lock(&id->lock);
 	ret = cma_bind(id, addr);
 	pthread_mutex_unlock(&id->lock);
@@ -201,11 +207,16 @@ CMA_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id,
 				 struct sockaddr *src_addr,
 				 struct sockaddr *dst_addr, int timeout_ms)
 {
+	FORWARD_INSIDE(rdma_resolve_addr, cm_id, src_addr, dst_addr, timeout_ms);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret;
 
 	if (!cma_addr_len(dst_addr) || (src_addr && !cma_addr_len(src_addr)))
 		return cma_result(-EINVAL);
+	ret = forward_resolve(id, src_addr, dst_addr, timeout_ms);
+	if (ret != FORWARD_OURS)
+		return cma_result(ret);
 	pthread_mutex_lock(&id->lock);
 	ret = addr_resolve(id, src_addr, dst_addr);
 	pthread_mutex_unlock(&id->lock);
@@ -289,6 +300,8 @@ static int route_resolve(struct cma_id *id)
 
 CMA_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 {
+	FORWARD(cm_id, forward_resolve_route, rdma_resolve_route, cm_id, timeout_ms);
+
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret;
 

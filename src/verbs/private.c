@@ -5,6 +5,7 @@
 #include "hca/hca.h"
 #include "hca/inspect.h"
 #include "hca/progress.h"
+#include "verbs/system.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -70,6 +71,11 @@ EXPORT bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn)
 EXPORT bool busbar_owns_device(const struct ibv_device *dev)
 {
 	return hca_owns_device(dev);
+}
+
+EXPORT void *busbar_system_dlopen(const struct busbar_system_library *lib)
+{
+	return verbs_system_library_open(lib);
 }
 
 EXPORT int busbar_inspector_open(unsigned version, struct hca_inspector **out)

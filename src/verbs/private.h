@@ -9,6 +9,7 @@
 #define VERBS_PRIVATE_H
 
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,20 @@ int busbar_inspector_open(unsigned version, struct hca_inspector **out);
 int busbar_inspector_look(struct hca_inspector *in, struct hca_view **out);
 void busbar_view_free(struct hca_view *view);
 void busbar_inspector_close(struct hca_inspector *in);
+
+/* A library of the system behind one of ours of the same soname. */
+struct busbar_system_library {
+	const char *soname;
+	const char *env;     /* the setting that may name it */
+	const char *setting; /* its value: a path, "auto" or "off" */
+	const char *mark;    /* a function of version BUSBAR_1 that ours has */
+	const void *own;     /* anything that lies in ours */
+	atomic_flag *said;   /* that the named one cannot be opened */
+};
+
+/* Opens it by its absolute path, never a busbar's; or NULL, with a line in the
+ * log where somebody asked for a certain file. No lock may be held. */
+void *busbar_system_dlopen(const struct busbar_system_library *lib);
 
 /* Is `qp`, which had this number, not destroyed? Looks at its address only. */
 bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn);

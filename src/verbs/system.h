@@ -38,6 +38,8 @@ void verbs_system_sync_data(void);
  * line in the log where somebody asked for a certain file. system_find.c.
  */
 void *verbs_system_dlopen(void);
+struct busbar_system_library;
+void *verbs_system_library_open(const struct busbar_system_library *lib);
 
 /* Whether a real device can be here at all. */
 bool verbs_system_kernel_has_rdma(void);

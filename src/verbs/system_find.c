@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the system's libibverbs.so.1 is, and whether it is worth opening.
+ * Where a library of the system is whose soname is ours in this process, and
+ * whether it is worth opening: libibverbs.so.1, and librdmacm.so.1 for our other
+ * library (busbar_system_dlopen()).
  *
  * The loader knows it only by the soname that is ours in this process, so it
  * takes an absolute path. The folder of the C library comes first: it is the
@@ -19,36 +21,29 @@
 #include "hca/settings.h"
 #include "util/log.h"
 #include "verbs/abi.h"
+#include "verbs/private.h"
 #include "verbs/system.h"
-
-#define SONAME "libibverbs.so.1"
 
 const char *ibv_get_sysfs_path(void);
 
 /* Two loads of one file are one library, so a link to ours is ours too. */
-static bool is_own_file(const char *path)
+static bool is_own_file(const struct busbar_system_library *lib, const char *path)
 {
 	struct stat st, own;
 	Dl_info info;
 
-	return dladdr((void *)(uintptr_t)verbs_system_dlopen, &info) &&
-	       info.dli_fname && !stat(info.dli_fname, &own) &&
-	       !stat(path, &st) && st.st_dev == own.st_dev &&
-	       st.st_ino == own.st_ino;
-}
-
-/* Another copy of busbar's would come back here for its own system library. */
-static bool is_busbar(void *handle)
-{
-	return dlvsym(handle, "busbar_owns_device", "BUSBAR_1") != NULL;
+	return dladdr(lib->own, &info) && info.dli_fname &&
+	       !stat(info.dli_fname, &own) && !stat(path, &st) &&
+	       st.st_dev == own.st_dev && st.st_ino == own.st_ino;
 }
 
 /* RTLD_LOCAL: its names must not be found before ours by what is loaded later. */
-static void *try_open(const char *path, const char **why)
+static void *try_open(const struct busbar_system_library *lib, const char *path,
+		      const char **why)
 {
 	void *handle;
 
-	if (is_own_file(path)) {
+	if (is_own_file(lib, path)) {
 		*why = "that is busbar's own";
 		return NULL;
 	}
@@ -57,7 +52,8 @@ static void *try_open(const char *path, const char **why)
 		*why = dlerror();
 		return NULL;
 	}
-	if (is_busbar(handle)) {
+	/* Another copy of busbar's would come back here for its own. */
+	if (dlvsym(handle, lib->mark, "BUSBAR_1")) {
 		*why = "that is a busbar's";
 		dlclose(handle);
 		return NULL;
@@ -66,49 +62,49 @@ static void *try_open(const char *path, const char **why)
 	return handle;
 }
 
-static void *open_named(const char *path)
+static void *open_named(const struct busbar_system_library *lib, const char *path)
 {
-	/* Several threads may come here before the first has given up. */
-	static atomic_flag said = ATOMIC_FLAG_INIT;
 	const char *why = "not an absolute path";
-	void *handle = path[0] == '/' ? try_open(path, &why) : NULL;
+	void *handle = path[0] == '/' ? try_open(lib, path, &why) : NULL;
 
-	if (!handle && !atomic_flag_test_and_set(&said))
-		log_error("BUSBAR_SYSTEM_LIBIBVERBS=%s: %s; wanted: the path of the system's " SONAME ", or off",
-			  path, why);
+	/* Several threads may come here before the first has given up. */
+	if (!handle && !atomic_flag_test_and_set(lib->said))
+		log_error("%s=%s: %s; wanted: the path of the system's %s, or off",
+			  lib->env, path, why, lib->soname);
 	return handle;
 }
 
-static void *open_in(const char *dir, int len)
+static void *open_in(const struct busbar_system_library *lib, const char *dir,
+		     int len)
 {
 	char path[PATH_MAX];
 	const char *why;
 	void *handle;
 
-	snprintf(path, sizeof(path), "%.*s/" SONAME, len, dir);
+	snprintf(path, sizeof(path), "%.*s/%s", len, dir, lib->soname);
 	if (access(path, R_OK))
 		return NULL;
-	handle = try_open(path, &why);
+	handle = try_open(lib, path, &why);
 	if (!handle)
 		log_debug("%s is not taken for the system library: %s", path, why);
 	return handle;
 }
 
 /* A program with more rights than its user must not load what the user names. */
-static const char *setting(void)
+static const char *setting(const struct busbar_system_library *lib)
 {
-	const char *name = hca_settings.system_libibverbs;
+	const char *name = lib->setting;
 
 	if (!name || !*name || !strcasecmp(name, "auto"))
 		return NULL;
 	if (getauxval(AT_SECURE) && strcasecmp(name, "off") != 0) {
-		log_warn("BUSBAR_SYSTEM_LIBIBVERBS is not used in a set-user-id program");
+		log_warn("%s is not used in a set-user-id program", lib->env);
 		return NULL;
 	}
 	return name;
 }
 
-void *verbs_system_dlopen(void)
+void *verbs_system_library_open(const struct busbar_system_library *lib)
 {
 	static const char *const dirs[] = {
 #if defined(__x86_64__)
@@ -118,22 +114,43 @@ void *verbs_system_dlopen(void)
 #endif
 		"/usr/lib64", "/lib64", "/usr/lib", "/lib", "/usr/local/lib",
 	};
-	const char *name = setting();
+	const char *name = setting(lib);
 	void *handle = NULL;
 	Dl_info info;
 
 	if (name)
-		return strcasecmp(name, "off") ? open_named(name) : NULL;
+		return strcasecmp(name, "off") ? open_named(lib, name) : NULL;
 	if (dladdr((void *)(uintptr_t)dlopen, &info) && info.dli_fname &&
 	    info.dli_fname[0] == '/')
-		handle = open_in(info.dli_fname,
+		handle = open_in(lib, info.dli_fname,
 				 (int)(strrchr(info.dli_fname, '/') -
 				       info.dli_fname));
 	for (size_t i = 0; !handle && i < ARRAY_SIZE(dirs); i++)
-		handle = open_in(dirs[i], (int)strlen(dirs[i]));
+		handle = open_in(lib, dirs[i], (int)strlen(dirs[i]));
 	if (!handle)
-		log_debug("no libibverbs.so.1 of the system");
+		log_debug("no %s of the system", lib->soname);
 	return handle;
+}
+
+static struct busbar_system_library libibverbs(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	return (struct busbar_system_library){
+		.soname = "libibverbs.so.1",
+		.env = "BUSBAR_SYSTEM_LIBIBVERBS",
+		.setting = hca_settings.system_libibverbs,
+		.mark = "busbar_owns_device",
+		.own = (const void *)(uintptr_t)verbs_system_dlopen,
+		.said = &said,
+	};
+}
+
+void *verbs_system_dlopen(void)
+{
+	struct busbar_system_library lib = libibverbs();
+
+	return verbs_system_library_open(&lib);
 }
 
 static bool sysfs_has(const char *name)
@@ -152,7 +169,9 @@ static bool sysfs_has(const char *name)
  */
 bool verbs_system_kernel_has_rdma(void)
 {
-	return setting() || !sysfs_has("class") ||
+	struct busbar_system_library lib = libibverbs();
+
+	return setting(&lib) || !sysfs_has("class") ||
 	       sysfs_has("class/infiniband") ||
 	       sysfs_has("class/infiniband_verbs");
 }

@@ -2,6 +2,7 @@
 # symbols.list -> functions of the stand-in library that record their calls, its
 # version script, or the tables for the test.
 #   -v make=functions|map|public|private  -v node=34  -v newest=14 (of the public nodes)
+#   -v objects=1 (without the functions of standin_objects.c)
 function have(version) { split(version, v, "."); return v[2] + 0 <= newest }
 function define(name, version) {
 	printf "long standin_%s(%s);\n", name, parameters
@@ -14,6 +15,8 @@ BEGIN {
 	# Written by hand in standin.c.
 	split("ibv_get_device_list ibv_free_device_list ibv_open_device ibv_close_device ibv_get_device_name", w)
 	for (i in w) by_hand[w[i]]
+	split("ibv_alloc_pd ibv_dealloc_pd ibv_create_comp_channel ibv_destroy_comp_channel ibv_create_cq ibv_destroy_cq", w)
+	if (objects) for (i in w) by_hand[w[i]]
 	print make == "map" ? "# SPDX-License-Identifier: BSD-2-Clause" : "/* SPDX-License-Identifier: BSD-2-Clause */"
 	if (make == "functions") print "#include \"standin.h\"\n"
 }

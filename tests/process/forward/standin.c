@@ -6,6 +6,7 @@
  *
  *   STANDIN_SYSFS       folder that stand0 names as its own in sysfs
  *   STANDIN_LISTS       its constructor lists devices
+ *   STANDIN_PORT        number of the state that its port has when asked
  *   STANDIN_NODE        number of its private node (at compile time)
  */
 #include "standin.h"
@@ -80,7 +81,9 @@ static int op_query_port(struct ibv_context *ctx, uint8_t port,
 {
 	RECORD("query_port", ctx, port);
 	memset(attr, 0, size);
-	attr->state = IBV_PORT_ARMED;
+	attr->state = getenv("STANDIN_PORT") ?
+			      (enum ibv_port_state)atoi(getenv("STANDIN_PORT")) :
+			      IBV_PORT_ARMED;
 	return 0;
 }
 

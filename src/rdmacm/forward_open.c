@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening the system's librdmacm.so.1, and the devices that it knows; see
+ * forward.h.
+ *
+ * It is opened by the first channel or identifier that is made while a real device
+ * is listed: hosts without one never load it. As in src/verbs/system.c no lock is
+ * held while the loader works, so two threads may open it at once and get the
+ * same one. It is never closed.
+ */
+#define LOG_ROOM "rdmacm"
+#include "rdmacm/forward.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+#include "util/settings.h"
+#include "util/spin.h"
+#include "verbs/private.h"
+
+enum forward_state {
+	FORWARD_CLOSED,
+	FORWARD_OPEN,
+	FORWARD_UNUSABLE, /* for good */
+};
+
+void *forward_system[FORWARD_CALL_COUNT];
+_Thread_local unsigned forward_depth;
+
+static struct spin lock; /* while forward_system is filled */
+static atomic_int state;
+
+static struct forward_settings {
+	const char *path;
+} forward_settings;
+
+static const struct setting settings[] = {
+	{ .env = "BUSBAR_SYSTEM_LIBRDMACM",
+	  .fallback = "auto",
+	  .help = "the system's own librdmacm.so.1 by its absolute path, auto to look for it, or off",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct forward_settings, path) },
+};
+
+static void settings_read(void)
+{
+	settings_load(settings, ARRAY_SIZE(settings), &forward_settings);
+}
+
+/* The name that tells a busbar's library from the system's. */
+CMA_EXPORT bool busbar_forwards(void);
+CMA_EXPORT bool busbar_forwards(void)
+{
+	return forward_opened();
+}
+
+static const struct {
+	const char *name, *version;
+} calls[FORWARD_CALL_COUNT] = {
+#define FORWARD_ROW(name, version) [FORWARD_##name] = { #name, version },
+	FORWARD_CALLS(FORWARD_ROW)
+#undef FORWARD_ROW
+};
+
+static void *library_open(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct busbar_system_library lib = {
+		.soname = "librdmacm.so.1",
+		.env = "BUSBAR_SYSTEM_LIBRDMACM",
+		.mark = "busbar_forwards",
+		.own = (const void *)(uintptr_t)forward_ready,
+		.said = &said,
+	};
+
+	pthread_once(&once, settings_read);
+	lib.setting = forward_settings.path;
+	return busbar_system_dlopen(&lib);
+}
+
+/* Functions of 1.0 are in every release; later ones need not be. */
+static bool table_find(void *handle, void *table[FORWARD_CALL_COUNT])
+{
+	for (size_t i = 0; i < FORWARD_CALL_COUNT; i++) {
+		table[i] = dlvsym(handle, calls[i].name, calls[i].version);
+		if (table[i] || strcmp(calls[i].version, "RDMACM_1.0") != 0)
+			continue;
+		log_warn("the system's librdmacm.so.1 has no %s@%s: connections of real adapters are left out",
+			 calls[i].name, calls[i].version);
+		return false;
+	}
+	return true;
+}
+
+static bool real_device_listed(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	bool found = false;
+
+	for (size_t i = 0; list && list[i] && !found; i++)
+		found = !busbar_owns_device(list[i]);
+	if (list)
+		ibv_free_device_list(list);
+	return found;
+}
+
+bool forward_opened(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == FORWARD_OPEN;
+}
+
+bool forward_ready(void)
+{
+	void *table[FORWARD_CALL_COUNT], *handle;
+	bool usable;
+
+	if (atomic_load_explicit(&state, memory_order_acquire) != FORWARD_CLOSED)
+		return forward_opened();
+	if (!real_device_listed())
+		return false;
+	handle = library_open();
+	if (!handle)
+		LOG_AT(cma_devices_present() ? LOG_INFO : LOG_ERROR,
+		       "without the system's librdmacm.so.1 connections of real adapters are left out");
+	usable = handle && table_find(handle, table);
+	spin_lock(&lock);
+	if (atomic_load(&state) == FORWARD_CLOSED) {
+		if (usable)
+			memcpy(forward_system, table, sizeof(table));
+		atomic_store_explicit(&state,
+				      usable ? FORWARD_OPEN : FORWARD_UNUSABLE,
+				      memory_order_release);
+	}
+	spin_unlock(&lock);
+	return forward_opened();
+}
+
+/* ---- devices ---- */
+
+static bool ours_come_first(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	bool ours = list && list[0] && busbar_owns_device(list[0]);
+
+	if (list)
+		ibv_free_device_list(list);
+	return ours;
+}
+
+/*
+ * As in src/verbs/list.c: the system's list stands behind the end of ours, for
+ * the day it is given back. It has soft0 as well, because the system's library
+ * lists the devices of our libibverbs.so.1.
+ */
+struct ibv_context **forward_devices(struct ibv_context **ours, unsigned count,
+				     int *total)
+{
+	struct ibv_context **system = NULL, **out;
+	size_t n = 0, first;
+	int theirs = 0;
+
+	if (forward_ready())
+		system = FORWARD_CALL(rdma_get_devices, &theirs);
+	out = calloc(count + (size_t)theirs + 2, sizeof(out[0]));
+	if (!out)
+		goto err_system;
+	first = !system || ours_come_first() ? count : 0;
+	for (; n < first; n++)
+		out[n] = ours[n];
+	for (int i = 0; i < theirs; i++)
+		if (!busbar_owns_device(system[i]->device))
+			out[n++] = system[i];
+	for (size_t i = first; i < count; i++)
+		out[n++] = ours[i];
+	memcpy(&out[n + 1], &system, sizeof(system));
+	*total = (int)n;
+	return out;
+
+err_system:
+	if (system)
+		FORWARD_CALL_VOID(rdma_free_devices, system);
+	return NULL;
+}
+
+void forward_devices_free(struct ibv_context **list)
+{
+	struct ibv_context **system;
+	size_t n = 0;
+
+	if (!list)
+		return;
+	while (list[n])
+		n++;
+	memcpy(&system, &list[n + 1], sizeof(system));
+	if (system)
+		FORWARD_CALL_VOID(rdma_free_devices, system);
+	free(list);
+}
