@@ -581,22 +581,18 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 	return -EPROTO;
 }
 
-static void on_control(void *arg, uint32_t events)
+/* What waits in the link's socket; shm.lock is held. */
+static void control_take(struct shm_link *l)
 {
-	struct shm_link *l = arg;
 	struct shm_control msg;
 	int fds[3];
 	int ret = 0;
 
-	pthread_mutex_lock(&shm.lock);
-	if (atomic_load(&l->state) == SHM_LINK_FREE) {
-		pthread_mutex_unlock(&shm.lock);
+	if (atomic_load(&l->state) == SHM_LINK_FREE)
 		return;
-	}
 	if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && !l->area &&
 	    hca_inspect_answer(l->fd)) {
 		link_end(l, "inspected");
-		pthread_mutex_unlock(&shm.lock);
 		return;
 	}
 	/* Some of them, so that others get their turn. */
@@ -614,6 +610,26 @@ static void on_control(void *arg, uint32_t events)
 			log_warn("a control message of pid %d was not understood: not the same version?",
 				 (int)l->pid);
 		link_end(l, ret == -ECONNRESET ? "peer is gone" : strerror(-ret));
+	}
+}
+
+static void on_control(void *arg, uint32_t events)
+{
+	pthread_mutex_lock(&shm.lock);
+	control_take(arg);
+	pthread_mutex_unlock(&shm.lock);
+}
+
+/* A peer's link is up when it has sent READY, and its messages may be here before
+ * the progress thread has seen that. */
+void shm_links_settle(void)
+{
+	pthread_mutex_lock(&shm.lock);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && l->area)
+			control_take(l);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }

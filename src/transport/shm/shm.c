@@ -12,8 +12,10 @@ struct shm shm = {
 
 static void shm_qp_clear(struct hca_qp *qp)
 {
-	unsigned count = atomic_load(&shm.link_count);
+	unsigned count;
 
+	shm_links_settle();
+	count = atomic_load(&shm.link_count);
 	/* The QP accepts nothing yet. Whoever was connected to it had ended
 	 * that before the programs agreed on this connection, so all of its
 	 * messages are in the rings by now. */

@@ -180,6 +180,8 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused);
 /* From a data path: end the link soon, on the progress thread. */
 void shm_link_violation(struct shm_link *l, const char *what);
 int shm_links_start(void);
+/* Brings up links of which only we do not know yet that they are. */
+void shm_links_settle(void);
 void shm_links_stop(void);
 void shm_links_forked(void);
 /* Waits (at most a second, not on the progress thread) until the QP's peer is
