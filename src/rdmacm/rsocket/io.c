@@ -4,9 +4,10 @@
 
 #include "rdmacm/rsocket/rs.h"
 
-#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR | MSG_CONFIRM)
-#define RECV_FLAGS (MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | \
-		    MSG_TRUNC | MSG_CMSG_CLOEXEC)
+/* What would have to be done and cannot be; other flags mean nothing here, as they
+ * mean nothing to a TCP socket. */
+#define SEND_REFUSED (MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN)
+#define RECV_REFUSED (MSG_OOB | MSG_ERRQUEUE)
 
 static bool may_block(const struct rs *rs, int flags)
 {
@@ -90,7 +91,7 @@ static ssize_t send_iov(int socket, const struct iovec *iov, size_t count,
 	if (!rs)
 		return rs_result(-EBADF);
 	pthread_mutex_lock(&rs->lock);
-	if (flags & ~SEND_FLAGS)
+	if (flags & SEND_REFUSED)
 		ret = -EOPNOTSUPP;
 	else if (!rs_is_stream(rs))
 		ret = rs_dgram_send(rs, iov, count, flags, to, len);
@@ -216,7 +217,7 @@ static ssize_t recv_iov(int socket, const struct iovec *iov, size_t count,
 	if (!rs)
 		return rs_result(-EBADF);
 	pthread_mutex_lock(&rs->lock);
-	if (flags & ~RECV_FLAGS) {
+	if (flags & RECV_REFUSED) {
 		ret = -EOPNOTSUPP;
 	} else if (!rs_is_stream(rs)) {
 		ret = rs_dgram_recv(rs, iov, count, flags, from, len, msg_flags);

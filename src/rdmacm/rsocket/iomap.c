@@ -133,11 +133,22 @@ static uint64_t offset_choose(const struct rs *rs)
 	return (offset + 4095) & ~UINT64_C(4095);
 }
 
+/* A mapping cannot be made later: a socket that does not block waits as well. */
+static int connected_wait(struct rs *rs)
+{
+	int flags = rs->flags, ret;
+
+	rs->flags = 0;
+	ret = rs_connected(rs, 0);
+	rs->flags = flags;
+	return ret;
+}
+
 static off_t map(struct rs *rs, void *buf, size_t len, int prot, off_t offset)
 {
 	bool remote = prot & PROT_WRITE;
 	struct rs_mapping *m;
-	int ret = rs_connected(rs, 0);
+	int ret = connected_wait(rs);
 
 	if (!ret && (!buf || !len || (offset < 0 && offset != -1) ||
 		     len > INT64_MAX - (uint64_t)MAX(offset, 0)))
@@ -277,8 +288,6 @@ static ssize_t write_all(struct rs *rs, const char *buf, size_t count,
 	size_t done = 0;
 	int ret = rs_connected(rs, flags);
 
-	if (!ret && flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL))
-		ret = -EOPNOTSUPP;
 	if (!ret)
 		rs_progress(rs);
 	while (!ret && done < count) {
