@@ -14,6 +14,7 @@
  * same set of the processor's cache. */
 #define SLOT_GAP 64u
 #define GRH_SIZE 40
+#define DGRAM_SLOTS_MIN 512u
 
 static uint32_t round_up(uint32_t value, uint32_t to)
 {
@@ -241,7 +242,9 @@ int rs_dgram_qp_create(struct rs *rs, struct rdma_cm_id *id)
 		return -EIO;
 	rs->mtu = 128u << port.active_mtu;
 	rs->rx.slot_size = rs->mtu + GRH_SIZE;
-	rs->rx.slot_count = MIN(MAX(o->recv_size / rs->rx.slot_size, 16u), 4096u);
+	/* Of small ones, too, as many as a kernel would hold. */
+	rs->rx.slot_count = MIN(MAX(o->recv_size / rs->rx.slot_size, DGRAM_SLOTS_MIN),
+				4096u);
 	rs->tx.sq_entries = MIN(o->sq_size, MAX(o->send_size / rs->mtu, 8u));
 	/* Each message has a place of its own there. */
 	o->send_size = rs->tx.sq_entries * rs->mtu;

@@ -55,6 +55,13 @@ RS_EXPORT int rsocket(int domain, int type, int protocol)
 	return rs->fd;
 }
 
+static int end_posted(struct rs *rs, uint32_t arg)
+{
+	(void)arg;
+	rs_stream_end(rs);
+	return rs->state != RS_CONNECTED || rs->tx.end_sent;
+}
+
 static int sent_all(struct rs *rs, uint32_t arg)
 {
 	(void)arg;
@@ -79,6 +86,7 @@ void rs_stream_close(struct rs *rs)
 	if (rs->state == RS_ACCEPTING && !abort)
 		rs_wait(rs, settled, 0, CLOSE_MS);
 	rs->tx.shut = true;
+	rs->tx.end_sent |= abort; /* the peer is to take it for a failure */
 	rs_stream_discard(rs);
 	if (rs->state == RS_CONNECTED && !abort) {
 		/* A signal does not lose what was sent. */
@@ -109,7 +117,11 @@ static int shut(struct rs *rs, int how)
 		return -ENOTCONN;
 	if (how != SHUT_RD) {
 		rs->tx.shut = true;
-		rs_stream_end(rs);
+		/* An entry of the send queue is all that it needs, and the peer's
+		 * adapter gives one back soon: so this waits even where nothing
+		 * else would, for nobody may come by again. */
+		if (rs->state == RS_CONNECTED)
+			rs_wait(rs, end_posted, 0, CLOSE_MS);
 	}
 	if (how != SHUT_WR) {
 		rs->rx.shut = true;
