@@ -186,6 +186,9 @@ static ssize_t stream_recv(struct rs *rs, const struct iovec *iov, size_t count,
 		ret = recv_allowed(rs, flags);
 	if (ret || !it.left)
 		return ret;
+	/* Who looks again wants to see what has come since. */
+	if (flags & MSG_PEEK)
+		rs_progress(rs);
 	do {
 		size_t n;
 
