@@ -27,11 +27,13 @@ enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar exec [--preload] [--] PROGRAM [ARGUMENTS]\n"
+	fputs("usage: busbar exec [--preload] [--rsockets] [--] PROGRAM [ARGUMENTS]\n"
 	      "\n"
 	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
 	      "\n"
 	      "  -p, --preload  set LD_PRELOAD as well, for programs built with an RPATH\n"
+	      "  -r, --rsockets TCP connections of PROGRAM go over RDMA where the other\n"
+	      "                 side does the same (librspreload.so)\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -152,7 +154,7 @@ static int prepend(const char *name, const char *first)
 	return err;
 }
 
-static int set_environment(bool preload)
+static int set_environment(bool preload, bool rsockets)
 {
 	char dir[PATH_MAX], libs[2 * PATH_MAX + 64];
 	int err = cli_drop_in_dir(dir, sizeof(dir));
@@ -161,7 +163,7 @@ static int set_environment(bool preload)
 		log_error("the drop-in libibverbs.so.1 was not found in 'lib' beside the executable nor in the folder it is installed to; build or install busbar completely");
 		return err;
 	}
-	if (strchr(dir, ':') || (preload && strchr(dir, ' '))) {
+	if (strchr(dir, ':') || ((preload || rsockets) && strchr(dir, ' '))) {
 		log_error("the folder '%s' has a character that the loader takes as a separator, install busbar elsewhere",
 			  dir);
 		return -EINVAL;
@@ -173,6 +175,10 @@ static int set_environment(bool preload)
 			 "%s/libibverbs.so.1:%s/librdmacm.so.1", dir, dir);
 		err = prepend("LD_PRELOAD", libs);
 	}
+	if (!err && rsockets) {
+		snprintf(libs, sizeof(libs), "%s/librspreload.so", dir);
+		err = prepend("LD_PRELOAD", libs);
+	}
 	if (err)
 		log_error("setting the environment: %s", strerror(-err));
 	return err;
@@ -182,22 +188,24 @@ int cli_exec(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "preload", no_argument, NULL, 'p' },
+		{ "rsockets", no_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	char path[PATH_MAX];
-	bool preload = false;
+	bool preload = false, rsockets = false;
 	int opt, err;
 
 	/* '+': options behind PROGRAM are the program's. */
-	while ((opt = getopt_long(argc, argv, "+ph", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+prh", options, NULL)) != -1) {
 		if (opt == 'h') {
 			print_help(stdout);
 			return CLI_OK;
 		}
-		if (opt != 'p')
+		if (opt != 'p' && opt != 'r')
 			return CLI_USAGE;
-		preload = true;
+		preload |= opt == 'p';
+		rsockets |= opt == 'r';
 	}
 	if (optind == argc) {
 		print_help(stderr);
@@ -214,7 +222,7 @@ int cli_exec(int argc, char **argv)
 		return EXIT_NOT_FOUND;
 	}
 	warn_if_out_of_reach(path, preload);
-	if (set_environment(preload))
+	if (set_environment(preload, rsockets))
 		return CLI_FAILED;
 	execv(path, argv + optind);
 	err = errno;

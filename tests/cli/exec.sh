@@ -36,6 +36,8 @@ check "nested calls add them once" 0 "^$libs\$" \
 	env -u LD_LIBRARY_PATH "$BUSBAR" exec -- "$BUSBAR" exec -- sh -c 'echo "$LD_LIBRARY_PATH"'
 check "--preload names both libraries" 0 "^$libs/libibverbs.so.1:$libs/librdmacm.so.1" \
 	"$BUSBAR" exec --preload -- sh -c 'echo "$LD_PRELOAD"'
+check "--rsockets names its library" 0 "^$libs/librspreload.so" \
+	"$BUSBAR" exec --rsockets -- sh -c 'echo "$LD_PRELOAD"'
 check "options behind the program are the program's" 0 '^-p$' \
 	"$BUSBAR" exec printf '%s\n' -p
 check "a program that is not there is 127" 127 "'no-such-program' not found in PATH" \

@@ -74,6 +74,18 @@ two_members() {
 	done
 }
 
+# A file of so many bytes (300000), copied, and nothing else left behind.
+rcopy_once() {
+	head -c "${options:-300000}" /dev/urandom >"$tmp/here"
+	mkdir -p "$tmp/folder"
+	start_server stdbuf -oL rcopy -p "$port"
+	wait_ready ready
+	run_client rcopy "$tmp/here" "127.0.0.1:$tmp/folder/there" -p "$port"
+	stop_server
+	cmp "$tmp/here" "$tmp/folder/there" || fail "the copy differs"
+	[ "$(ls "$tmp/folder")" = there ] || fail "something was left behind"
+}
+
 # Server and client of each, and what both must have printed at the end.
 once() {
 	free_port
@@ -138,9 +150,25 @@ once() {
 		return
 		;;
 	rcopy)
-		head -c 300000 /dev/urandom >"$tmp/here"
-		server="rcopy -p $port $options"
-		client="rcopy $tmp/here 127.0.0.1:$tmp/there -p $port $options"
+		rcopy_once
+		return
+		;;
+	udpong)
+		# The server has no end of its own.
+		# shellcheck disable=SC2086
+		start_server stdbuf -oL udpong -b 127.0.0.1 -p "$port" $options
+		wait_ready ready
+		# shellcheck disable=SC2086
+		run_client udpong -s 127.0.0.1 -p "$port" $options
+		stop_server
+		expect client '^custom .* [1-9]'
+		expect server '^client login from 127.0.0.1'
+		return
+		;;
+	rstream | riostream)
+		server="$program -b 127.0.0.1 -p $port $options"
+		client="$program -s 127.0.0.1 -p $port $options"
+		done_line='^[0-9a-z_]* .* [0-9.]* *[0-9.]*$'
 		;;
 	*)
 		server="$program -b 127.0.0.1 -p $port $options"

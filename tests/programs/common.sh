@@ -8,6 +8,7 @@
 #   N       repetitions (1)
 #   DEVICE  the device to use (soft0)
 #   PACKAGE what to install when the program is not there
+#   EXEC_OPTIONS  of `busbar exec`
 #   EXPECT  the message that must end the run; by default it must succeed
 #
 # Exit status: 0 passed, 1 failed, 77 a program that is needed is not here.
@@ -63,7 +64,8 @@ fail() {
 # A program on busbar's adapter, with a time limit. `timeout` becomes the
 # process itself, so that $! of a background call can be signalled.
 on_busbar() {
-	exec timeout --kill-after=2 "$limit_s" "$BUSBAR" exec -- "$@"
+	# shellcheck disable=SC2086 # words
+	exec timeout --kill-after=2 "$limit_s" "$BUSBAR" exec ${EXEC_OPTIONS:-} -- "$@"
 }
 
 # tcp_listens PORT: whether a socket listens there (state 0A), v4 or v6.

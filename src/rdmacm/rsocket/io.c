@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls that move bytes: rsend and rrecv in all their forms. */
+#include <fcntl.h>
+
+#include "rdmacm/rsocket/rs.h"
+
+/* What would have to be done and cannot be; other flags mean nothing here, as they
+ * mean nothing to a TCP socket. */
+#define SEND_REFUSED (MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN)
+#define RECV_REFUSED (MSG_OOB | MSG_ERRQUEUE)
+
+static bool may_block(const struct rs *rs, int flags)
+{
+	return !(rs->flags & O_NONBLOCK) && !(flags & MSG_DONTWAIT);
+}
+
+static int error_take(struct rs *rs)
+{
+	int error = rs->error;
+
+	rs->error = 0;
+	return error;
+}
+
+/* ---- sending ---- */
+
+/* 1 when a message with `len` bytes can go, < 0 when it never will. */
+static int send_ready(struct rs *rs, uint32_t len)
+{
+	if (rs->closing)
+		return -EBADF;
+	if (rs->error)
+		return -error_take(rs);
+	if (rs->state != RS_CONNECTED || rs->tx.shut)
+		return -EPIPE;
+	return rs_stream_room(rs, RS_DATA, len);
+}
+
+static int send_wait(struct rs *rs, uint32_t len, int flags)
+{
+	int ret = send_ready(rs, len);
+
+	if (likely(ret))
+		return ret < 0 ? ret : 0;
+	rs_progress(rs);
+	ret = send_ready(rs, len);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (!may_block(rs, flags))
+		return -EAGAIN;
+	return rs_wait(rs, send_ready, len, rs->opt.send_timeout_ms);
+}
+
+static ssize_t stream_send(struct rs *rs, const struct iovec *iov, size_t count,
+			   int flags)
+{
+	struct rs_iter it;
+	size_t all;
+	int ret = rs_iter_init(&it, iov, count);
+
+	if (!ret)
+		ret = rs_connected(rs, flags);
+	/* A connection that has ended is a broken pipe, not none. */
+	if (ret == -ENOTCONN && rs->state == RS_GONE)
+		ret = -EPIPE;
+	if (ret)
+		return ret;
+	all = it.left;
+	while (it.left) {
+		uint32_t len = (uint32_t)MIN(it.left, (size_t)rs->tx.payload_max);
+
+		ret = send_wait(rs, len, flags);
+		if (!ret)
+			ret = rs_stream_message(rs, RS_DATA, &it, len);
+		if (ret)
+			break;
+		if (it.left) { /* let the other half in between */
+			pthread_mutex_unlock(&rs->lock);
+			pthread_mutex_lock(&rs->lock);
+		}
+	}
+	return it.left < all ? (ssize_t)(all - it.left) : ret;
+}
+
+static ssize_t send_iov(int socket, const struct iovec *iov, size_t count,
+			int flags, const struct sockaddr *to, socklen_t len)
+{
+	struct rs *rs = rs_get(socket);
+	ssize_t ret;
+
+	if (!rs)
+		return rs_result(-EBADF);
+	pthread_mutex_lock(&rs->lock);
+	if (flags & SEND_REFUSED)
+		ret = -EOPNOTSUPP;
+	else if (!rs_is_stream(rs))
+		ret = rs_dgram_send(rs, iov, count, flags, to, len);
+	else
+		ret = stream_send(rs, iov, count, flags);
+	pthread_mutex_unlock(&rs->lock);
+	rs_put(rs);
+	return rs_result(ret);
+}
+
+RS_EXPORT ssize_t rsend(int socket, const void *buf, size_t len, int flags)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return send_iov(socket, &iov, 1, flags, NULL, 0);
+}
+
+RS_EXPORT ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
+			  const struct sockaddr *dest_addr, socklen_t addrlen)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return send_iov(socket, &iov, 1, flags, dest_addr, addrlen);
+}
+
+RS_EXPORT ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
+{
+	/* There is nothing that control messages could do. */
+	if (msg->msg_control && msg->msg_controllen)
+		return rs_result(-EOPNOTSUPP);
+	return send_iov(socket, msg->msg_iov, msg->msg_iovlen, flags,
+			msg->msg_name, msg->msg_namelen);
+}
+
+RS_EXPORT ssize_t rwrite(int socket, const void *buf, size_t count)
+{
+	return rsend(socket, buf, count, 0);
+}
+
+RS_EXPORT ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
+{
+	if (iovcnt < 0)
+		return rs_result(-EINVAL);
+	return send_iov(socket, iov, (size_t)iovcnt, 0, NULL, 0);
+}
+
+/* ---- receiving ---- */
+
+/* 1 when there is something to say: bytes, an error, the end. */
+static int recv_ready(struct rs *rs, uint32_t more_than)
+{
+	const struct rs_rx *rx = &rs->rx;
+
+	if (rs->closing)
+		return -EBADF;
+	return rx->ready_bytes > more_than || rx->ended || rx->shut ||
+	       rs->error || rs->state == RS_GONE;
+}
+
+static int recv_wait(struct rs *rs, uint32_t more_than, int flags)
+{
+	int ret = recv_ready(rs, more_than);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	rs_progress(rs);
+	ret = recv_ready(rs, more_than);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (!may_block(rs, flags))
+		return -EAGAIN;
+	return rs_wait(rs, recv_ready, more_than, rs->opt.recv_timeout_ms);
+}
+
+/* Bytes may still be read from a connection that is over. */
+static int recv_allowed(struct rs *rs, int flags)
+{
+	if (rs->state == RS_CONNECTED || rs->state == RS_ACCEPTING ||
+	    (rs->state == RS_GONE && (rs->rx.slots || rs->error)))
+		return 0;
+	return rs_connected(rs, flags);
+}
+
+static ssize_t stream_recv(struct rs *rs, const struct iovec *iov, size_t count,
+			   int flags)
+{
+	struct rs_iter it;
+	size_t got = 0;
+	int ret = rs_iter_init(&it, iov, count);
+
+	if (!ret)
+		ret = recv_allowed(rs, flags);
+	if (ret || !it.left)
+		return ret;
+	/* Who looks again wants to see what has come since. */
+	if (flags & MSG_PEEK)
+		rs_progress(rs);
+	do {
+		size_t n;
+
+		ret = recv_wait(rs, 0, flags);
+		if (ret)
+			break;
+		n = rs_stream_take(rs, &it, flags & MSG_PEEK);
+		got += n;
+		if (!n) { /* no more bytes */
+			if (!got && rs->error && !rs->rx.shut)
+				ret = -error_take(rs);
+			break;
+		}
+		/* What has been taken made room for what waits in the queue. */
+		if (it.left && !(flags & MSG_PEEK))
+			rs_progress(rs);
+	} while (it.left && !(flags & MSG_PEEK) &&
+		 (rs->rx.ready_bytes || (flags & MSG_WAITALL)));
+	return got ? (ssize_t)got : ret;
+}
+
+static ssize_t recv_iov(int socket, const struct iovec *iov, size_t count,
+			int flags, struct sockaddr *from, socklen_t *len,
+			int *msg_flags)
+{
+	struct rs *rs = rs_get(socket);
+	ssize_t ret;
+
+	if (!rs)
+		return rs_result(-EBADF);
+	pthread_mutex_lock(&rs->lock);
+	if (flags & RECV_REFUSED) {
+		ret = -EOPNOTSUPP;
+	} else if (!rs_is_stream(rs)) {
+		ret = rs_dgram_recv(rs, iov, count, flags, from, len, msg_flags);
+	} else {
+		ret = stream_recv(rs, iov, count, flags);
+		if (ret >= 0 && len)
+			*len = 0; /* a stream has no addresses in it */
+	}
+	pthread_mutex_unlock(&rs->lock);
+	rs_put(rs);
+	return rs_result(ret);
+}
+
+RS_EXPORT ssize_t rrecv(int socket, void *buf, size_t len, int flags)
+{
+	struct iovec iov = { buf, len };
+
+	return recv_iov(socket, &iov, 1, flags, NULL, NULL, NULL);
+}
+
+RS_EXPORT ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags,
+			    struct sockaddr *src_addr, socklen_t *addrlen)
+{
+	struct iovec iov = { buf, len };
+
+	return recv_iov(socket, &iov, 1, flags, src_addr, addrlen, NULL);
+}
+
+RS_EXPORT ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
+{
+	int msg_flags = 0;
+	ssize_t ret = recv_iov(socket, msg->msg_iov, msg->msg_iovlen, flags,
+			       msg->msg_name, &msg->msg_namelen, &msg_flags);
+
+	if (ret >= 0) {
+		msg->msg_controllen = 0;
+		msg->msg_flags = msg_flags;
+	}
+	return ret;
+}
+
+RS_EXPORT ssize_t rread(int socket, void *buf, size_t count)
+{
+	return rrecv(socket, buf, count, 0);
+}
+
+RS_EXPORT ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
+{
+	if (iovcnt < 0)
+		return rs_result(-EINVAL);
+	return recv_iov(socket, iov, (size_t)iovcnt, 0, NULL, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completions are taken in; from what they did follows what rpoll() says. */
+#define LOG_ROOM "rsocket"
+#include <string.h>
+
+#include "rdmacm/rsocket/rs.h"
+#include "util/log.h"
+
+#define BATCH 16
+/* Looks without a completion until connection events are looked for, too: that
+ * is a system call. Who sleeps is woken by them anyhow. */
+#define IDLE_LOOKS 1024
+
+void rs_fail(struct rs *rs, int error)
+{
+	if (rs->state == RS_GONE)
+		return;
+	log_debug("socket %d: %s", rs->fd, strerror(error));
+	rs->state = RS_GONE;
+	if (!rs->error)
+		rs->error = error;
+	rs_wake(rs, -1);
+}
+
+/* A stream that the peer ended in order has no error to tell when it goes. */
+void rs_gone(struct rs *rs)
+{
+	if (!rs->rx.ended && !rs->closing)
+		rs_fail(rs, ECONNRESET);
+	rs->state = RS_GONE;
+	rs_wake(rs, -1);
+}
+
+static void completed(struct rs *rs, const struct ibv_wc *wc)
+{
+	if (unlikely(wc->status != IBV_WC_SUCCESS)) {
+		if (!rs_is_stream(rs))
+			return rs_dgram_failed(rs, wc);
+		/* What was flushed tells nothing; the event does. */
+		if (wc->status != IBV_WC_WR_FLUSH_ERR) {
+			log_debug("socket %d: %s", rs->fd,
+				  ibv_wc_status_str(wc->status));
+			rs->lost = true;
+		} else {
+			rs->lost = rs->lost || rs->state == RS_CONNECTED;
+		}
+		return;
+	}
+	if (wc->wr_id & RS_WR_RECV) {
+		uint32_t slot = (uint32_t)wc->wr_id;
+
+		/* Bytes may be quicker than the event that says "established". */
+		if (unlikely(rs->state == RS_ACCEPTING))
+			rs->state = RS_CONNECTED;
+		if (rs_is_stream(rs))
+			rs_stream_received(rs, slot, wc->byte_len);
+		else
+			rs_dgram_received(rs, wc, slot);
+	} else {
+		rs_stream_sent(rs, wc->wr_id);
+	}
+}
+
+void rs_progress(struct rs *rs)
+{
+	struct ibv_wc wc[BATCH];
+	bool found = false;
+	int n;
+
+	if (likely(rs->cq)) {
+		do {
+			n = ibv_poll_cq(rs->cq, BATCH, wc);
+			for (int i = 0; i < n; i++)
+				completed(rs, &wc[i]);
+			found |= n > 0;
+		} while (n == BATCH);
+	}
+	if (unlikely(rs->lost)) {
+		rs->lost = false;
+		rs_gone(rs);
+	}
+	if (found)
+		rs->idle = 0;
+	if (rs->state == RS_CONNECTED && rs_is_stream(rs)) {
+		rs_stream_credit(rs);
+		if (likely(rs->idle++ < IDLE_LOOKS))
+			return;
+		rs->idle = 0;
+	}
+	if (!rs->served && rs->state != RS_GONE)
+		rs_cm_progress(rs);
+}
+
+void rs_progress_all(struct rs *rs)
+{
+	rs->idle = IDLE_LOOKS;
+	rs_progress(rs);
+}
+
+static short stream_events(const struct rs *rs)
+{
+	const struct rs_rx *rx = &rs->rx;
+	const struct rs_tx *tx = &rs->tx;
+	bool gone = rs->state == RS_GONE;
+	short events = 0;
+
+	if (rx->ready_bytes || rx->ended || rx->shut || rs->error || gone)
+		events |= POLLIN | POLLRDNORM;
+	if (gone || rs->error || tx->shut ||
+	    (rs->state == RS_CONNECTED &&
+	     rs_stream_room(rs, RS_DATA, tx->payload_max)))
+		events |= POLLOUT | POLLWRNORM;
+	if (rx->ended || rx->shut || gone)
+		events |= POLLRDHUP;
+	if (gone || ((rx->ended || rx->shut) && tx->shut))
+		events |= POLLHUP;
+	return events;
+}
+
+short rs_events(struct rs *rs)
+{
+	short events = rs->error ? POLLERR : 0;
+
+	if (rs->closing)
+		return POLLNVAL;
+	if (!rs_is_stream(rs)) {
+		if (rs->rx.ready_head != rs->rx.ready_tail || rs->error ||
+		    rs->rx.shut)
+			events |= POLLIN | POLLRDNORM;
+		if (!rs->qp || rs_dgram_room(rs))
+			events |= POLLOUT | POLLWRNORM;
+		return events;
+	}
+	switch (rs->state) {
+	case RS_OPEN:
+	case RS_BOUND:
+		return events | POLLOUT | POLLHUP;
+	case RS_LISTENING:
+		return events | (rs->pending ? POLLIN | POLLRDNORM : 0);
+	case RS_ACCEPTING:
+	case RS_CONNECTED:
+	case RS_GONE:
+		return events | stream_events(rs);
+	default: /* connecting */
+		return events;
+	}
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waiting for one socket: a short time busy, then asleep. rpoll() does the same
+ * for several (poll.c); rs.h says why no wake-up is lost.
+ */
+#define LOG_ROOM "rsocket"
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rdmacm/rsocket/rs.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/spin.h"
+
+static pthread_key_t wake_key;
+static pthread_once_t wake_once = PTHREAD_ONCE_INIT;
+static bool wake_usable;
+
+/* The value is the descriptor plus one: 0 has to mean "none". */
+static void wake_end(void *value)
+{
+	close((int)(intptr_t)value - 1);
+}
+
+static void wake_start(void)
+{
+	wake_usable = !pthread_key_create(&wake_key, wake_end);
+}
+
+int rs_wake_fd(void)
+{
+	intptr_t value;
+	int fd;
+
+	pthread_once(&wake_once, wake_start);
+	if (!wake_usable)
+		return -EAGAIN;
+	value = (intptr_t)pthread_getspecific(wake_key);
+	if (value)
+		return (int)value - 1;
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	pthread_setspecific(wake_key, (void *)((intptr_t)fd + 1));
+	return fd;
+}
+
+void rs_wake_drain(int fd)
+{
+	uint64_t count;
+
+	while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+}
+
+void rs_wake(struct rs *rs, int except_fd)
+{
+	const uint64_t one = 1;
+
+	list_for_each(w, &rs->waiters, struct rs_waiter, entry) {
+		if (w->wake_fd == except_fd)
+			continue;
+		while (write(w->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+	}
+}
+
+void rs_arm(struct rs *rs)
+{
+	if (!rs->cq || rs->armed)
+		return;
+	if (!ibv_req_notify_cq(rs->cq, 0))
+		rs->armed = true;
+}
+
+void rs_drain(struct rs *rs, int except_fd)
+{
+	struct ibv_cq *cq;
+	unsigned events = 0;
+	void *context;
+
+	if (!rs->comp)
+		return;
+	while (!ibv_get_cq_event(rs->comp, &cq, &context))
+		events++;
+	if (!events)
+		return;
+	ibv_ack_cq_events(rs->cq, events);
+	rs->armed = false;
+	rs_wake(rs, except_fd);
+}
+
+/* Busy for the polling time; > 0 when `ready` has an answer. */
+static int spin(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
+		uint32_t arg)
+{
+	uint64_t limit_ns = rs_config_get()->polling_us * UINT64_C(1000);
+	uint64_t start_ns = clock_now_ns();
+	int ret;
+
+	for (;;) {
+		rs_progress(rs);
+		ret = ready(rs, arg);
+		if (ret || clock_now_ns() - start_ns >= limit_ns)
+			return ret;
+		pthread_mutex_unlock(&rs->lock);
+		cpu_relax();
+		pthread_mutex_lock(&rs->lock);
+	}
+}
+
+static int left_ms(uint64_t end_ns)
+{
+	int limit_ms = (int)rs_config_get()->wake_up_ms;
+	uint64_t now_ns, left;
+
+	if (!end_ns)
+		return limit_ms;
+	now_ns = clock_monotonic_ns_slow();
+	if (now_ns >= end_ns)
+		return 0;
+	left = (end_ns - now_ns + RS_NSEC_PER_MSEC - 1) / RS_NSEC_PER_MSEC;
+	return (int)MIN(left, (uint64_t)limit_ms);
+}
+
+/* One sleep. The lock is free meanwhile. 0 or a negative errno. */
+static int rest(struct rs *rs, int wake_fd, int timeout_ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = wake_fd, .events = POLLIN },
+		{ .fd = rs->channel->fd, .events = POLLIN },
+		{ .fd = rs->comp ? rs->comp->fd : -1, .events = POLLIN },
+	};
+	int ret;
+
+	/* A datagram socket's channel is read by the thread that serves it. */
+	if (rs->served)
+		fds[1].fd = -1;
+	pthread_mutex_unlock(&rs->lock);
+	ret = poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0 ? -errno : 0;
+	if (fds[0].revents)
+		rs_wake_drain(wake_fd);
+	pthread_mutex_lock(&rs->lock);
+	if (fds[2].revents)
+		rs_drain(rs, wake_fd);
+	return ret;
+}
+
+int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
+	    uint32_t arg, int timeout_ms)
+{
+	uint64_t end_ns = timeout_ms ? clock_monotonic_ns_slow() +
+				       (uint64_t)timeout_ms * RS_NSEC_PER_MSEC : 0;
+	struct rs_waiter self;
+	int ret = spin(rs, ready, arg);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	self.wake_fd = rs_wake_fd();
+	if (self.wake_fd < 0)
+		return self.wake_fd;
+	rs_wake_drain(self.wake_fd);
+	list_push(&rs->waiters, &self.entry);
+	for (;;) {
+		int rest_ms;
+
+		rs_arm(rs);
+		rs_progress_all(rs);
+		ret = ready(rs, arg);
+		if (ret)
+			break;
+		rest_ms = left_ms(end_ns);
+		ret = rest_ms ? rest(rs, self.wake_fd, rest_ms) : -EAGAIN;
+		if (ret)
+			break;
+	}
+	list_remove(&self.entry);
+	return ret < 0 ? ret : 0;
+}
