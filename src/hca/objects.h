@@ -19,6 +19,7 @@
 #ifndef HCA_OBJECTS_H
 #define HCA_OBJECTS_H
 
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -582,8 +583,7 @@ const char *hca_device_name(uint32_t index);
 /* What a context whose device failed does not do any more: 0 or -EIO. */
 static inline int hca_context_check(struct ibv_context *ctx)
 {
-	return unlikely(atomic_load_explicit(&hca_context(ctx)->failed,
-					     memory_order_acquire)) ? -EIO : 0;
+	return unlikely(atomic_load(&hca_context(ctx)->failed)) ? -EIO : 0;
 }
 
 /* ---- domain.c: thread and parent domains ---- */

@@ -220,10 +220,6 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret)
 		goto err_rq;
-	/* From here on a failure of the device finds it. */
-	ret = hca_context_check(ctx);
-	if (ret)
-		goto err_qpn;
 	qp->ibv.qp_num = qp->ibv.handle = qpn;
 	qp->rq.qpn = qpn;
 	hca_counters_reset(qp);
@@ -235,6 +231,10 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	atomic_store(&qp->pub->pd_id, qp->pd->id);
 	atomic_store(&qp->pub->state, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, qpn);
+	/* From here on a failure of the device finds it. */
+	ret = hca_context_check(ctx);
+	if (ret)
+		goto err_qpn;
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_store(&qp->send_cq->sends, true);
@@ -246,6 +246,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	return 0;
 
 err_qpn:
+	atomic_store(&qp->pub->qpn, 0);
 	hca_number_free(qpn);
 err_rq:
 	free(qp->claim);
@@ -327,8 +328,9 @@ void hca_qps_fail_of(uint32_t device)
 		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++) {
 			struct hca_qp *qp = table[i];
 
-			/* What stands there for an SRQ has no public part. */
-			if (qp && qp->pub &&
+			/* What stands there for an SRQ has no public part; one
+			 * that is just being made looks for itself. */
+			if (qp && qp->pub && atomic_load(&qp->pub->qpn) &&
 			    (device == HCA_INSPECT_DEVICES ||
 			     atomic_load(&qp->pub->device) == device) &&
 			    hca_qp_state(qp) != IBV_QPS_ERR)
@@ -461,16 +463,17 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	struct hca_qp *qp = hca_qp_behind(ibqp);
 	enum ibv_qp_state cur = hca_qp_state(qp);
 	enum ibv_qp_state next = mask & IBV_QP_STATE ? a->qp_state : cur;
-	int ret;
+	int ret = 0;
 
 	mask = hca_qp_mask(ibqp->qp_type, mask);
 	if ((mask & IBV_QP_CUR_STATE) && a->cur_qp_state != cur)
 		return -EINVAL;
-	ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
+	if (next != IBV_QPS_RESET && next != IBV_QPS_ERR)
+		ret = hca_context_check(ibqp->context);
+	if (!ret)
+		ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
 	if (!ret)
 		ret = hca_qp_values_check(a, mask);
-	if (!ret && next != IBV_QPS_RESET && next != IBV_QPS_ERR)
-		ret = hca_context_check(ibqp->context);
 	if (ret)
 		return ret;
 	ibqp->state = next;

@@ -104,7 +104,8 @@ static void bound_and_resolved_identifiers_are_told_once(void)
 
 static void a_listener_is_told_and_its_port_is_free(void)
 {
-	struct rdma_cm_id *listener, *again, *caller;
+	struct rdma_cm_id *listener, *again, *caller, *callee;
+	struct rdma_cm_event *ev;
 	uint16_t port;
 
 	open_channel();
@@ -125,7 +126,11 @@ static void a_listener_is_told_and_its_port_is_free(void)
 	caller = cm_caller(ch, RDMA_PS_TCP, port);
 	cm_qp(caller);
 	CHECK(rdma_connect(caller, NULL) == 0);
-	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_CONNECT_REQUEST) == 0);
+	ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK(ev->listen_id == again);
+	callee = ev->id;
+	rdma_ack_cm_event(ev);
+	cm_id_free(callee);
 	cm_id_free(again);
 	cm_id_free(caller);
 	rdma_destroy_event_channel(ch);
