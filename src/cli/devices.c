@@ -28,6 +28,7 @@ struct devices_options {
 	bool qps, json;
 	double interval_s; /* 0: once */
 	unsigned count;    /* 0: until interrupted */
+	unsigned fail_pid; /* 0: nothing is to fail */
 	char **names;
 	int name_count;
 };
@@ -36,6 +37,7 @@ static void print_help(FILE *out)
 {
 	fputs("usage: busbar devices [-v] [--qps] [--json] [DEVICE...]\n"
 	      "       busbar devices --watch SECONDS [--count N] [--qps] [--json]\n"
+	      "       busbar devices --fail PID [DEVICE]\n"
 	      "       busbar devices --settings\n"
 	      "\n"
 	      "Lists RDMA devices, their ports and addresses (GIDs).\n"
@@ -46,6 +48,8 @@ static void print_help(FILE *out)
 	      "  -j, --json     all of that as one JSON object\n"
 	      "  -w, --watch S  what the processes do per second, every S seconds\n"
 	      "  -n, --count N  end after N times\n"
+	      "      --fail PID the software adapter of that process fails, for its program\n"
+	      "                 to see: to test what it does then\n"
 	      "      --settings the software adapter's settings: environment\n"
 	      "                 variables, defaults and meaning\n"
 	      "  -h, --help     this text\n",
@@ -181,17 +185,45 @@ static bool parse_interval(const char *text, double *seconds)
 	return false;
 }
 
-static bool parse_count(const char *text, unsigned *count)
+static bool parse_number(const char *option, const char *text, unsigned max,
+			 unsigned *number)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
 
-	if (*text >= '0' && *text <= '9' && !*end && n > 0 && n <= UINT32_MAX) {
-		*count = (unsigned)n;
+	if (*text >= '0' && *text <= '9' && !*end && n > 0 && n <= max) {
+		*number = (unsigned)n;
 		return true;
 	}
-	log_error("--count '%s' is not usable, expected a positive number", text);
+	log_error("--%s '%s' is not usable, expected a positive number", option,
+		  text);
 	return false;
+}
+
+/* Of what was given together. */
+static bool options_agree(const struct devices_options *o)
+{
+	bool shows = o->verbose || o->qps || o->json || o->interval_s > 0;
+
+	if (o->interval_s > 0 && o->name_count) {
+		log_error("--watch shows processes and takes no device");
+		return false;
+	}
+	if (o->count && o->interval_s <= 0) {
+		log_error("--count goes with --watch only");
+		return false;
+	}
+	if (o->fail_pid && (shows || o->name_count > 1)) {
+		log_error("--fail shows nothing and takes one device at most");
+		return false;
+	}
+	return true;
+}
+
+static int fail(const struct devices_options *o)
+{
+	return processes_fail(o->fail_pid, o->name_count ? o->names[0] : NULL) ?
+		       CLI_FAILED : CLI_OK;
 }
 
 int cli_devices(int argc, char **argv)
@@ -202,6 +234,7 @@ int cli_devices(int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "watch", required_argument, NULL, 'w' },
 		{ "count", required_argument, NULL, 'n' },
+		{ "fail", required_argument, NULL, 'f' },
 		{ "settings", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -219,7 +252,11 @@ int cli_devices(int argc, char **argv)
 				return CLI_USAGE;
 			break;
 		case 'n':
-			if (!parse_count(optarg, &o.count))
+			if (!parse_number("count", optarg, UINT32_MAX, &o.count))
+				return CLI_USAGE;
+			break;
+		case 'f':
+			if (!parse_number("fail", optarg, INT32_MAX, &o.fail_pid))
 				return CLI_USAGE;
 			break;
 		case 's':
@@ -236,13 +273,9 @@ int cli_devices(int argc, char **argv)
 	o.qps |= o.verbose > 1;
 	o.names = argv + optind;
 	o.name_count = argc - optind;
-	if (o.interval_s > 0 && o.name_count) {
-		log_error("--watch shows processes and takes no device");
+	if (!options_agree(&o))
 		return CLI_USAGE;
-	}
-	if (o.count && o.interval_s <= 0) {
-		log_error("--count goes with --watch only");
-		return CLI_USAGE;
-	}
+	if (o.fail_pid)
+		return fail(&o);
 	return o.interval_s > 0 ? watch(&o) : show(&o);
 }

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <signal.h>
 #include <string.h>
 
 #include "util/container_of.h"
@@ -48,6 +49,52 @@ int processes_open(struct processes *p)
 void processes_close(struct processes *p)
 {
 	p->close(p->inspector);
+}
+
+int processes_fail(uint32_t pid, const char *device)
+{
+	int (*ask)(uint32_t pid, const char *device);
+	int ret;
+
+	*(void **)&ask = dlvsym(RTLD_DEFAULT, "busbar_fail_ask", "BUSBAR_1");
+	if (!ask) {
+		log_error("the libibverbs in use is not this busbar's: no device can be asked to fail");
+		return -ENOSYS;
+	}
+	ret = ask(pid, device);
+	switch (-ret) {
+	case 0:
+		break;
+	case ESRCH:
+		if (kill((pid_t)pid, 0) && errno == ESRCH)
+			log_error("there is no process %u", pid);
+		else
+			log_error("process %u has no queue pair of busbar's adapter: it cannot be asked, 'busbar devices -v' lists those that can",
+				  pid);
+		break;
+	case ENODEV:
+		if (device)
+			log_error("device '%s' is none of busbar's in process %u: only those can be made to fail",
+				  device, pid);
+		else
+			log_error("process %u has just closed its device", pid);
+		break;
+	case EPERM:
+		log_error("process %u obeys its own user and root only", pid);
+		break;
+	case EPROTONOSUPPORT:
+		log_error("process %u does not know the request: an older busbar, or none",
+			  pid);
+		break;
+	case ETIMEDOUT:
+		log_error("process %u does not answer: stopped, or very busy",
+			  pid);
+		break;
+	default:
+		log_error("process %u cannot be asked: %s", pid, strerror(-ret));
+		break;
+	}
+	return ret;
 }
 
 const char *qp_type_name(uint32_t type)

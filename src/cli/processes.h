@@ -24,6 +24,10 @@ struct processes {
 int processes_open(struct processes *p);
 void processes_close(struct processes *p);
 
+/* Lets `device` (NULL: all) of busbar's adapter in that process fail, for the
+ * process to see. 0 or a negative errno, logged. */
+int processes_fail(uint32_t pid, const char *device);
+
 void processes_print(const struct hca_view *v, bool qps, FILE *out);
 /* The keys "processes" and "totals" of an object that is open. `before` with
  * `seconds`: differences per second as well; else NULL. */

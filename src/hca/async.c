@@ -67,6 +67,11 @@ void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type)
 					     .event_type = type });
 }
 
+void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type)
+{
+	async_post(ctx, (struct ibv_async_event){ .event_type = type });
+}
+
 static bool event_is_of(const struct ibv_async_event *e, const void *object)
 {
 	if (hca_event_of_qp(e))

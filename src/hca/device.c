@@ -91,6 +91,12 @@ void hca_devices_free(struct ibv_device **list)
 	free(list);
 }
 
+const char *hca_device_name(uint32_t index)
+{
+	pthread_once(&devices_once, devices_init);
+	return index < DEVICES ? devices[index].ibv.name : NULL;
+}
+
 bool hca_owns_device(const struct ibv_device *dev)
 {
 	return dev >= &devices[0].ibv && dev <= &devices[DEVICES - 1].ibv;
@@ -386,6 +392,9 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 		ret = -errno;
 		goto err_ctx;
 	}
+	pthread_mutex_lock(&hca_process.lock);
+	list_push(&hca_process.contexts, &ctx->entry);
+	pthread_mutex_unlock(&hca_process.lock);
 	*out = &v->context;
 	return 0;
 
@@ -402,6 +411,9 @@ void hca_context_put(struct hca_context *ctx)
 
 	if (atomic_fetch_sub(&ctx->references, 1) > 1)
 		return;
+	pthread_mutex_lock(&hca_process.lock);
+	list_remove(&ctx->entry);
+	pthread_mutex_unlock(&hca_process.lock);
 	hca_async_fini(ctx);
 	close(ibctx->async_fd);
 	pthread_mutex_destroy(&ibctx->mutex);
@@ -420,4 +432,9 @@ int hca_context_close(struct ibv_context *ibctx)
 			  atomic_load(&ctx->references) - 1);
 	hca_context_put(ctx);
 	return 0;
+}
+
+bool hca_context_failed(struct ibv_context *ctx)
+{
+	return hca_context_check(ctx);
 }

@@ -25,6 +25,8 @@ int hca_device_index(struct ibv_device *dev);
 
 int hca_context_open(struct ibv_device *dev, struct ibv_context **out);
 int hca_context_close(struct ibv_context *ctx);
+/* Its device did (fail.h). */
+bool hca_context_failed(struct ibv_context *ctx);
 
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr);
 /* Writes at most `size` bytes of `attr`. */

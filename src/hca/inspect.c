@@ -25,15 +25,9 @@
 
 #define ANSWER_LIMIT_NS (NSEC_PER_SEC / 2)
 
-/* A control socket that somebody listens on. */
-struct name {
-	uint32_t block;
-	uint64_t inode; /* tells a process from its successor */
-};
-
 struct target {
 	/* Those that the kernel says are this process's; at least one. */
-	struct name names[HCA_BLOCKS_PER_PROCESS];
+	struct inspect_name names[HCA_BLOCKS_PER_PROCESS];
 	unsigned name_count;
 	uint32_t pid, uid;
 	uint8_t uuid[16];
@@ -81,63 +75,7 @@ void hca_inspector_close(struct hca_inspector *in)
 
 /* ---- who is there ---- */
 
-/* One line of /proc/net/unix: slot, references, protocol, flags, type, state,
- * inode, name. 0x10000 in the flags: it listens. */
-static bool parse_line(const char *line, struct name *n)
-{
-	unsigned long long flags, inode;
-	char path[64];
-	uint32_t block;
-	int end = 0;
-
-	if (sscanf(line, "%*s %*s %*s %llx %*s %*s %llu %63s", &flags, &inode,
-		   path) != 3 ||
-	    !(flags & 0x10000) ||
-	    sscanf(path, "@busbar.qpn.%u%n", &block, &end) != 1 || path[end] ||
-	    block == 0 || block >= HCA_QPN_BLOCKS)
-		return false;
-	*n = (struct name){ block, inode };
-	return true;
-}
-
-static int names_read(struct name **out, size_t *out_count)
-{
-	struct name *names = NULL, n;
-	size_t count = 0, room = 0;
-	FILE *f = fopen("/proc/net/unix", "re");
-	char line[512];
-	int ret;
-
-	if (!f) {
-		ret = -errno;
-		log_error("/proc/net/unix: %s; processes are found there",
-			  strerror(-ret));
-		return ret;
-	}
-	while (fgets(line, sizeof(line), f)) {
-		if (!parse_line(line, &n))
-			continue;
-		if (count == room) {
-			struct name *grown;
-
-			room = MAX(2 * room, (size_t)16);
-			grown = realloc(names, room * sizeof(*names));
-			if (!grown) {
-				free(names);
-				fclose(f);
-				return -ENOMEM;
-			}
-			names = grown;
-		}
-		names[count++] = n;
-	}
-	fclose(f);
-	*out = names;
-	*out_count = count;
-	return 0;
-}
-
-static bool is_listed(const struct name *names, size_t count, uint64_t inode)
+static bool is_listed(const struct inspect_name *names, size_t count, uint64_t inode)
 {
 	for (size_t i = 0; i < count; i++)
 		if (names[i].inode == inode)
@@ -146,7 +84,7 @@ static bool is_listed(const struct name *names, size_t count, uint64_t inode)
 }
 
 /* Keeps those whose segment we have and who are still there. */
-static void forget_the_rest(struct hca_inspector *in, const struct name *names,
+static void forget_the_rest(struct hca_inspector *in, const struct inspect_name *names,
 			    size_t count)
 {
 	size_t kept = 0;
@@ -190,7 +128,7 @@ static void question_send(struct target *t)
 }
 
 /* One more name of a process that is there already? */
-static bool name_merged(struct hca_inspector *in, const struct name *n,
+static bool name_merged(struct hca_inspector *in, const struct inspect_name *n,
 			uint32_t pid)
 {
 	for (size_t i = 0; pid && i < in->count; i++) {
@@ -220,7 +158,7 @@ static int targets_grow(struct hca_inspector *in)
 }
 
 /* Adds the owner of a name, asked, unless it is there already or has gone. */
-static int target_add(struct hca_inspector *in, const struct name *n)
+static int target_add(struct hca_inspector *in, const struct inspect_name *n)
 {
 	struct target t = { .names = { *n }, .name_count = 1, .segment_fd = -1 };
 	struct ucred cred;
@@ -397,9 +335,9 @@ static void peers_resolve(struct hca_view *v, const struct hca_inspector *in)
 int hca_inspector_look(struct hca_inspector *in, struct hca_view **out)
 {
 	struct hca_view *v;
-	struct name *names;
+	struct inspect_name *names;
 	size_t count;
-	int ret = names_read(&names, &count);
+	int ret = inspect_names_read(&names, &count);
 
 	if (ret)
 		return ret;

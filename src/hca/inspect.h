@@ -65,6 +65,15 @@ struct hca_view {
 	const char *const *process_counter_names;
 };
 
+/*
+ * Lets the device of that name (NULL: all) of a process fail, as seen by the
+ * process: fail.h. 0 when it is done, or a negative errno: -ESRCH: no process
+ * with that pid has a queue pair, -ENODEV: it has no such device, -EPERM: it
+ * belongs to another user, -EPROTONOSUPPORT: it does not know the request,
+ * -ETIMEDOUT: it does not answer.
+ */
+int hca_fail_ask(uint32_t pid, const char *device);
+
 /* 0 or a negative errno; -EPROTONOSUPPORT: another version of this file. */
 int hca_inspector_open(unsigned version, struct hca_inspector **out);
 /* What is there now; takes at most about a second. 0 or a negative errno. */

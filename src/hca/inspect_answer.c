@@ -8,16 +8,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hca/fail.h"
 #include "hca/process.h"
 #include "util/log.h"
 
-static void answer_send(int fd, int segment_fd)
+static void answer_send(int fd, int segment_fd, int status)
 {
 	struct hca_inspect_message msg = {
 		.magic = HCA_INSPECT_MAGIC,
 		.version = HCA_INSPECT_VERSION,
 		.kind = HCA_INSPECT_ANSWER,
-		.status = segment_fd < 0 ? -EPERM : 0,
+		.status = status,
 		.segment_version = HCA_SEGMENT_VERSION,
 		.segment_bytes = sizeof(struct hca_segment),
 	};
@@ -42,20 +43,43 @@ static void answer_send(int fd, int segment_fd)
 		log_debug("inspection not answered: %m");
 }
 
+void hca_inspect_reply(int fd, int status)
+{
+	answer_send(fd, -1, status);
+}
+
+/* BUSBAR_SHM_PEERS opens this to nobody: it is more than to look. */
+static void fail_answer(int fd, const struct ucred *cred, uint32_t device)
+{
+	int ret = hca_peer_is_ours(cred) ? hca_fail_request(fd, device) : -EPERM;
+
+	if (!ret)
+		return; /* answered when it is done */
+	log_warn("process %d (user %u) asks for the device to fail: %s",
+		 (int)cred->pid, (unsigned)cred->uid, strerror(-ret));
+	hca_inspect_reply(fd, ret);
+}
+
 bool hca_inspect_answer(int fd)
 {
 	struct hca_inspect_message msg;
 	struct ucred cred;
+	bool known;
 	ssize_t n = recv(fd, &msg, sizeof(msg),
 			 MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 
 	if (n != sizeof(msg) || msg.magic != HCA_INSPECT_MAGIC ||
-	    msg.kind != HCA_INSPECT_QUESTION)
+	    (msg.kind != HCA_INSPECT_QUESTION && msg.kind != HCA_INSPECT_FAIL))
 		return false;
 	/* Unread, it would make the asker's receive fail. */
 	n = recv(fd, &msg, sizeof(msg), MSG_DONTWAIT);
+	known = hca_peer_cred(fd, &cred);
+	if (msg.kind == HCA_INSPECT_FAIL)
+		fail_answer(fd, &cred, msg.device);
 	/* Quiet when not: to look at what others do is no fault to report here. */
-	answer_send(fd, hca_peer_cred(fd, &cred) && hca_peer_allowed(&cred) ?
-				hca_process.segment_fd : -1);
+	else if (known && hca_peer_allowed(&cred))
+		answer_send(fd, hca_process.segment_fd, 0);
+	else
+		hca_inspect_reply(fd, -EPERM);
 	return true;
 }

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Out of another process's segment into a view; for inspect.c. */
+/* What inspect.c and fail_ask.c find out about other processes. */
 #ifndef HCA_INSPECT_READ_H
 #define HCA_INSPECT_READ_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "hca/inspect.h"
 #include "hca/process.h"
+
+/* A control socket that somebody listens on. */
+struct inspect_name {
+	uint32_t block;
+	uint64_t inode; /* tells a process from its successor */
+};
+
+/* All of this network namespace, to be freed; 0 or a negative errno (logged). */
+int inspect_names_read(struct inspect_name **out, size_t *out_count);
 
 /*
  * Is that a segment of our kind? Fills uuid; else writes into `problem` why not.

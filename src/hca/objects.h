@@ -19,6 +19,7 @@
 #ifndef HCA_OBJECTS_H
 #define HCA_OBJECTS_H
 
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -78,6 +79,9 @@ struct hca_async_event {
 
 struct hca_context {
 	struct hca_device *device;
+	struct list entry;    /* of hca_process.contexts */
+	_Atomic bool failed;  /* its device did (fail.h), for good */
+	bool failure_told;    /* under process.lock */
 	/* Itself, until closed, and its PDs, CQs and channels: programs close
 	 * the device first and leave the rest to the end of the process. */
 	atomic_int references;
@@ -574,6 +578,13 @@ static inline void hca_context_get(struct hca_context *ctx)
 }
 /* The last reference ends the context. */
 void hca_context_put(struct hca_context *ctx);
+/* "softN" of N; NULL: there is no such device. */
+const char *hca_device_name(uint32_t index);
+/* What a context whose device failed does not do any more: 0 or -EIO. */
+static inline int hca_context_check(struct ibv_context *ctx)
+{
+	return unlikely(atomic_load(&hca_context(ctx)->failed)) ? -EIO : 0;
+}
 
 /* ---- domain.c: thread and parent domains ---- */
 void hca_domain_ops_init(struct verbs_context *v);
@@ -888,6 +899,11 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
 /* ---- qp.c ---- */
 /* QPs that complete to this CQ cannot report completions any more. */
 void hca_qps_fail_on(const struct hca_cq *cq);
+/* All of a device (N of softN, or HCA_INSPECT_DEVICES); process.lock is held. */
+void hca_qps_fail_of(uint32_t device);
+/* Takes in what has arrived, so that it is done when a QP is flushed. No lock but
+ * process.lock is held. */
+void hca_take_in(void);
 /* A message came in a state before RTS: tells the application, once. */
 void hca_qp_established(struct hca_qp *qp);
 /* Moves to ERR and flushes both queues. sq_lock is not held. */
@@ -936,6 +952,7 @@ int hca_qp_values_check(const struct ibv_qp_attr *a, int mask);
 void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
 void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type);
+void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type);
 void hca_async_init(struct hca_context *ctx);
 void hca_async_fini(struct hca_context *ctx);
 /* Drop the unread events of an object and wait for the acknowledgement of

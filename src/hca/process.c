@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "hca/fail.h"
 #include "hca/key.h"
 #include "hca/region.h"
 #include "hca/remap.h"
@@ -42,6 +43,7 @@
 struct hca_process hca_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.tick_lock = PTHREAD_MUTEX_INITIALIZER,
+	.contexts = { &hca_process.contexts, &hca_process.contexts },
 	.segment_fd = -1,
 	.kick_fd = -1,
 };
@@ -79,6 +81,9 @@ static void child_after_fork(void)
 	pthread_mutex_init(&hca_process.tick_lock, NULL);
 	hca_process.users = 0;
 	hca_process.forks++;
+	/* The parent's are closed here like any, but are not this process's. */
+	while (list_pop(&hca_process.contexts))
+		;
 	hca_process.own_block_count = 0;
 	hca_process.segment = NULL;
 	hca_process.ticking = false;
@@ -88,6 +93,7 @@ static void child_after_fork(void)
 	hca_xrcd_forked();
 	hca_keys_forked();
 	progress_forked();
+	hca_fail_forked();
 	hca_elision_forked();
 }
 
@@ -280,6 +286,7 @@ void hca_process_close(void)
 			progress_unwatch(hca_process.block_fds[i]);
 		progress_unwatch(hca_process.kick_fd);
 		hca_process.transport->stop();
+		hca_fail_stop();
 		blocks_release();
 		/* librdmacm may still hold the thread: it then ticks over an
 		 * adapter without users, which hca_attention_tick() knows. */

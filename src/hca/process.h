@@ -104,6 +104,7 @@ struct hca_process {
 	unsigned qpn_hint;
 
 	const struct hca_transport_ops *transport; /* shm; later several */
+	struct list contexts;         /* that are open; under the lock */
 
 	/* Attention. */
 	_Atomic uint64_t polls;       /* grows with each poll */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hca/hca.h"
+#include "hca/inspect_message.h"
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "util/clock.h"
@@ -230,6 +231,10 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	atomic_store(&qp->pub->pd_id, qp->pd->id);
 	atomic_store(&qp->pub->state, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, qpn);
+	/* From here on a failure of the device finds it. */
+	ret = hca_context_check(ctx);
+	if (ret)
+		goto err_qpn;
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_store(&qp->send_cq->sends, true);
@@ -240,6 +245,9 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	*out = &qp->ibv;
 	return 0;
 
+err_qpn:
+	atomic_store(&qp->pub->qpn, 0);
+	hca_number_free(qpn);
 err_rq:
 	free(qp->claim);
 	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
@@ -309,6 +317,26 @@ void hca_qps_fail_on(const struct hca_cq *cq)
 				fail_if_on(table[i], cq);
 	}
 	pthread_mutex_unlock(&hca_process.lock);
+}
+
+void hca_qps_fail_of(uint32_t device)
+{
+	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
+		struct hca_qp **table = atomic_load(
+			&hca_process.blocks[hca_process.own_blocks[b]]);
+
+		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++) {
+			struct hca_qp *qp = table[i];
+
+			/* What stands there for an SRQ has no public part; one
+			 * that is just being made looks for itself. */
+			if (qp && qp->pub && atomic_load(&qp->pub->qpn) &&
+			    (device == HCA_INSPECT_DEVICES ||
+			     atomic_load(&qp->pub->device) == device) &&
+			    hca_qp_state(qp) != IBV_QPS_ERR)
+				hca_qp_fail(qp);
+		}
+	}
 }
 
 void hca_qp_established(struct hca_qp *qp)
@@ -422,7 +450,7 @@ static void reset(struct hca_qp *qp)
 
 /* What the peer has acknowledged by now is done and not flushed: it may have
  * told our application so by other ways, and both end their connection. */
-static void take_in(void)
+void hca_take_in(void)
 {
 	hca_enter();
 	for (int i = 0; i < MOVES_BEFORE_ERROR && hca_poll_transports_surely(); i++)
@@ -435,12 +463,15 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	struct hca_qp *qp = hca_qp_behind(ibqp);
 	enum ibv_qp_state cur = hca_qp_state(qp);
 	enum ibv_qp_state next = mask & IBV_QP_STATE ? a->qp_state : cur;
-	int ret;
+	int ret = 0;
 
 	mask = hca_qp_mask(ibqp->qp_type, mask);
 	if ((mask & IBV_QP_CUR_STATE) && a->cur_qp_state != cur)
 		return -EINVAL;
-	ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
+	if (next != IBV_QPS_RESET && next != IBV_QPS_ERR)
+		ret = hca_context_check(ibqp->context);
+	if (!ret)
+		ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
 	if (!ret)
 		ret = hca_qp_values_check(a, mask);
 	if (ret)
@@ -452,7 +483,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	}
 	if (next == IBV_QPS_ERR) {
 		if (cur != IBV_QPS_ERR) {
-			take_in();
+			hca_take_in();
 			hca_qp_fail(qp);
 		}
 		return 0;
@@ -462,6 +493,12 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		qp->transport->qp_clear(qp);
 	}
 	hca_lock(&qp->sq_lock);
+	/* Under this lock a failing device has moved it, or will. */
+	ret = hca_context_check(ibqp->context);
+	if (ret) {
+		hca_unlock(&qp->sq_lock);
+		return ret;
+	}
 	store_values(qp, a, mask);
 	if (cur != next)
 		hca_qp_set_state(qp, next);

@@ -143,6 +143,11 @@ int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 		return -ENOMEM;
 	ret = target_new(&h->xrcd->id,
 			 (uint32_t)hca_context(ctx)->device->index, &target);
+	if (!ret) {
+		ret = hca_context_check(ctx);
+		if (ret)
+			target_end(target);
+	}
 	if (ret) {
 		qp_free(h);
 		return ret;
@@ -201,6 +206,8 @@ int hca_qp_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *a,
 	    a->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED || !a->xrcd ||
 	    a->xrcd->context != ctx || a->qp_type != IBV_QPT_XRC_RECV)
 		return -EINVAL;
+	if (hca_context_check(ctx))
+		return -EIO;
 	h = handle_new(ctx, a->xrcd,
 		       a->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? a->qp_context :
 								 NULL);

@@ -6,7 +6,8 @@
  * timers. An identifier's `lock` guards its fields; it is never held across a
  * verb that may wait for the progress thread (ibv_modify_qp to RTR shakes hands
  * with the peer), nor across unwatching a descriptor from an application thread.
- * Locks nest listener -> its unclaimed child -> event channel.
+ * Locks nest listener -> its unclaimed child -> event channel; those of route.c
+ * and device.c are taken inside of them, with nothing inside.
  */
 #ifndef RDMACM_CMA_H
 #define RDMACM_CMA_H
@@ -53,6 +54,8 @@ extern struct cma_settings cma_settings;
 
 /* ---- devices (device.c) ---- */
 
+struct cma_id;
+
 struct cma_device {
 	struct list entry;
 	struct ibv_context *verbs;
@@ -61,6 +64,8 @@ struct cma_device {
 	uint64_t guid;       /* network order */
 	uint8_t max_responder_resources, max_initiator_depth;
 	uint8_t port_count;
+	struct list ids;     /* bound to it; under the lock of device.c */
+	bool removed;        /* it failed, another one took its place; likewise */
 };
 
 /* Where a local address lives. */
@@ -80,6 +85,11 @@ struct ibv_xrcd *cma_device_xrcd(struct cma_device *d);
 bool cma_devices_present(void); /* of ours */
 /* 0 or -ENODEV: no device has a GID for `addr`. */
 int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place);
+/* From here on the identifier learns of the device's removal; its lock is held.
+ * 0, or -ENODEV: it was removed meanwhile. */
+int cma_device_join(struct cma_device *d, struct cma_id *id);
+/* Afterwards it does not, and none is being told. Without the lock. */
+void cma_device_leave(struct cma_id *id);
 
 /* ---- addresses (addr.c) ---- */
 
@@ -128,8 +138,6 @@ struct cma_channel {
 	_Atomic(struct rdma_event_channel *) system;
 	atomic_uint turn;
 };
-
-struct cma_id;
 
 struct cma_event {
 	struct rdma_cm_event pub;
@@ -202,6 +210,8 @@ struct cma_id {
 	bool connect_failed;         /* CONNECT_ERROR reported: say no more */
 
 	struct cma_device *device;
+	struct list device_entry;    /* of device.c */
+	atomic_bool removed;         /* the device was; only to be destroyed */
 	enum cma_phase phase;
 	uint8_t sgid_index, active_mtu;
 	bool reuse_addr, v6_only;
@@ -273,7 +283,10 @@ int cma_id_create(struct rdma_event_channel *channel, void *context,
 void cma_id_free(struct cma_id *id); /* one that nobody knows of (any more) */
 /* Ends the connection, stops callbacks and drops queued events. */
 void cma_id_shut(struct cma_id *id);
-void cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place);
+/* 0 or -ENODEV: the device has just been removed. The lock is held. */
+int cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place);
+/* The device fails: ends the connection, tells the program. Progress thread. */
+void cma_id_remove(struct cma_id *id);
 /* Moves to `ch`; `sync` says whose the channel is. The lock is held. */
 void cma_id_move(struct cma_id *id, struct cma_channel *ch, bool sync);
 /* Synchronous mode: waits for the event of the call just made. */
@@ -311,6 +324,8 @@ struct cma_link;
 /* Connects to the listener of dst_addr; 0, -ECONNREFUSED, -EAGAIN or other. */
 int cma_link_connect(struct cma_id *id);
 int cma_link_listen(struct cma_id *id);
+/* The other way round: on the progress thread, with the lock. */
+void cma_link_unlisten(struct cma_id *id);
 /* Nothing happens without a link. */
 void cma_link_send(struct cma_link *link, const struct cm_mad *mad);
 /* From now on messages of the link reach the identifier; its lock is held. 0, or

@@ -360,6 +360,8 @@ int cma_conn_input(struct cma_id *id, enum cm_input input,
 	struct cm_mad words;
 	int ret;
 
+	if (id->removed && !mad && input < CM_DO_DESTROY)
+		return -ENODEV;
 	/* Lookups say nothing of time; connections learn it from the REQ. */
 	if (before == CM_IDLE)
 		cm_machine_pace(&id->cm, response_code(), CM_RETRIES,

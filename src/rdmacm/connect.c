@@ -85,6 +85,8 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 	size_t room = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
 	int ret;
 
+	if (id->removed)
+		return -ENODEV;
 	if (id->phase != CMA_ROUTE_RESOLVED || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	ret = param_check(id, p);
@@ -143,6 +145,8 @@ static int listen_start(struct cma_id *id, int backlog)
 	static const struct sockaddr_in any = { .sin_family = AF_INET };
 	int ret = 0;
 
+	if (id->removed)
+		return -ENODEV;
 	if (id->phase == CMA_UNBOUND)
 		ret = cma_bind(id, (const struct sockaddr *)&any);
 	if (ret)
@@ -195,10 +199,16 @@ CMA_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 		rdma_ack_cm_event(listen->event);
 		listen->event = NULL;
 	}
+	/* Nothing comes any more but what is there. */
+	if (listener->removed &&
+	    !cma_channel_has_event(cma_channel_of(listen->channel), listener))
+		return cma_result(-ENODEV);
 	if (rdma_get_cm_event(listen->channel, &event))
 		return -1;
 	if (event->status)
 		ret = event->status < 0 ? event->status : -event->status;
+	else if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		ret = -ENODEV;
 	else if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		ret = -EINVAL;
 	if (!ret && listener->qp_init_attr) {
@@ -222,7 +232,8 @@ static int accept_prepare(struct cma_id *id, const struct rdma_conn_param *p)
 	struct cma_conn *c = &id->conn;
 	bool datagram = cma_id_is_datagram(id);
 	struct cm_step step;
-	int ret = cm_state_step(id->cm.state, CM_DO_ACCEPT, &step);
+	int ret = id->removed ? -ENODEV :
+				cm_state_step(id->cm.state, CM_DO_ACCEPT, &step);
 
 	if (!ret)
 		ret = param_check(id, p);
@@ -332,7 +343,7 @@ CMA_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 	FORWARD(cm_id, forward_establish, rdma_establish, cm_id);
 
 	struct cma_id *id = cma_id_of(cm_id);
-	int ret = -EINVAL;
+	int ret = id->removed ? -ENODEV : -EINVAL;
 
 	pthread_mutex_lock(&id->lock);
 	if (!cm_id->qp)

@@ -3,11 +3,15 @@
  * The devices, each opened once and kept open while the library is loaded, and
  * the way from a local IP address to a device, port and GID index. Devices of
  * the system's own library are left to the system's librdmacm (forward.h).
+ *
+ * A device that fails is opened anew, under another record; its identifiers are
+ * told. The old record and context stay, as programs have pointers to them.
  */
 #define LOG_ROOM "rdmacm"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "rdmacm/cma.h"
 #include "rdmacm/forward.h"
@@ -18,18 +22,25 @@
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list devices = { &devices, &devices };
+static struct list removed_devices = { &removed_devices, &removed_devices };
 static unsigned device_count;
 static bool started;
+/* Who is being told, as in route.c: by the progress thread alone. */
+static struct cma_id *telling;
+static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
 
 static uint8_t limit_of(int value)
 {
 	return (uint8_t)(value < 0 ? 0 : MIN(value, 0xfe));
 }
 
+static void device_event(void *arg, uint32_t events);
+
 static void device_add(struct ibv_device *dev)
 {
 	struct ibv_device_attr attr;
 	struct cma_device *d = calloc(1, sizeof(*d));
+	int ret;
 
 	if (!d)
 		return;
@@ -54,10 +65,21 @@ static void device_add(struct ibv_device *dev)
 	d->port_count = attr.phys_port_cnt;
 	d->max_responder_resources = limit_of(attr.max_qp_rd_atom);
 	d->max_initiator_depth = limit_of(attr.max_qp_init_rd_atom);
+	list_init(&d->ids);
+	/* The events are the program's to read: here it is enough that one came. */
+	ret = busbar_progress_watch(d->verbs->async_fd, EPOLLIN | EPOLLET,
+				    device_event, d);
+	if (ret) {
+		log_error("device %s: its events cannot be watched: %s",
+			  ibv_get_device_name(dev), strerror(-ret));
+		goto err_pd;
+	}
 	list_push(&devices, &d->entry);
 	device_count++;
 	return;
 
+err_pd:
+	ibv_dealloc_pd(d->pd);
 err_close:
 	ibv_close_device(d->verbs);
 err_free:
@@ -71,7 +93,10 @@ err_free:
 static void devices_forked(void)
 {
 	pthread_mutex_init(&devices_lock, NULL);
+	pthread_cond_init(&told, NULL);
 	list_init(&devices);
+	list_init(&removed_devices);
+	telling = NULL;
 	device_count = 0;
 	started = false;
 }
@@ -79,6 +104,23 @@ static void devices_forked(void)
 __attribute__((constructor)) static void devices_load(void)
 {
 	pthread_atfork(NULL, NULL, devices_forked);
+}
+
+/*
+ * What is looked for after a failure finds the new one, though the thread that
+ * tells of the old one may not have run yet. The lock is held.
+ */
+static void devices_replace_failed(void)
+{
+	list_for_each_safe(d, &devices, struct cma_device, entry) {
+		if (!busbar_context_failed(d->verbs))
+			continue;
+		d->removed = true;
+		list_remove(&d->entry);
+		list_push(&removed_devices, &d->entry);
+		device_count--;
+		device_add(d->verbs->device);
+	}
 }
 
 static bool device_known(const struct ibv_device *dev)
@@ -95,7 +137,8 @@ int cma_devices_init(void)
 	int ret = 0;
 
 	pthread_mutex_lock(&devices_lock);
-	if (started)
+	devices_replace_failed();
+	if (started && device_count)
 		goto out;
 	list = ibv_get_device_list(NULL);
 	if (!list) {
@@ -108,15 +151,78 @@ int cma_devices_init(void)
 	ibv_free_device_list(list);
 	/* The thread serves links and timers from here on, like the devices for
 	 * as long as the library is loaded. */
-	ret = device_count ? busbar_progress_hold() : -ENODEV;
+	if (!device_count)
+		ret = -ENODEV;
+	else if (!started)
+		ret = busbar_progress_hold();
 	if (ret && device_count)
 		log_error("progress thread: %s", strerror(-ret));
-	started = !ret;
+	started |= !ret;
 out:
 	pthread_mutex_unlock(&devices_lock);
 	/* Outside of the lock, because it may load a library. */
 	return ret == -ENODEV && forward_ready() ? 0 : ret;
 }
+
+/* ---- removal ---- */
+
+int cma_device_join(struct cma_device *d, struct cma_id *id)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&devices_lock);
+	if (d->removed) {
+		ret = -ENODEV;
+	} else {
+		list_remove(&id->device_entry);
+		list_push(&d->ids, &id->device_entry);
+	}
+	pthread_mutex_unlock(&devices_lock);
+	return ret;
+}
+
+void cma_device_leave(struct cma_id *id)
+{
+	pthread_mutex_lock(&devices_lock);
+	list_remove(&id->device_entry);
+	while (telling == id && !busbar_progress_is_self())
+		pthread_cond_wait(&told, &devices_lock);
+	pthread_mutex_unlock(&devices_lock);
+}
+
+/* The next one of a device that was removed; the one before has been told. */
+static struct cma_id *tell_next(struct cma_device *d)
+{
+	struct cma_id *id = NULL;
+	struct list *entry;
+
+	pthread_mutex_lock(&devices_lock);
+	entry = list_pop(&d->ids);
+	if (entry)
+		id = list_entry(entry, struct cma_id, device_entry);
+	telling = id;
+	pthread_cond_broadcast(&told);
+	pthread_mutex_unlock(&devices_lock);
+	return id;
+}
+
+/* On the progress thread. */
+static void device_event(void *arg, uint32_t events)
+{
+	struct cma_device *d = arg;
+	struct cma_id *id;
+
+	if (!busbar_context_failed(d->verbs))
+		return;
+	busbar_progress_unwatch(d->verbs->async_fd);
+	pthread_mutex_lock(&devices_lock);
+	devices_replace_failed();
+	pthread_mutex_unlock(&devices_lock);
+	while ((id = tell_next(d)))
+		cma_id_remove(id);
+}
+
+/* ---- looking devices up ---- */
 
 bool cma_devices_present(void)
 {
@@ -182,6 +288,7 @@ int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place)
 		return -ENOMEM;
 	cma_addr_to_gid(addr, &gid);
 	pthread_mutex_lock(&devices_lock);
+	devices_replace_failed();
 	list_for_each(d, &devices, struct cma_device, entry)
 		if (ret && gid_find(d, &gid, entries, place))
 			ret = 0;

@@ -84,6 +84,7 @@ int cma_id_create(struct rdma_event_channel *channel, void *context,
 	list_init(&id->groups);
 	list_init(&id->unclaimed);
 	list_init(&id->sibling);
+	list_init(&id->device_entry);
 	cma_link_init(id);
 	*out = id;
 	return 0;
@@ -95,6 +96,7 @@ err_free:
 
 void cma_id_free(struct cma_id *id)
 {
+	cma_device_leave(id);
 	if (id->sync)
 		cma_channel_destroy(cma_channel_of(id->pub.channel));
 	pthread_cond_destroy(&id->acked);
@@ -110,6 +112,7 @@ void cma_id_shut(struct cma_id *id)
 {
 	struct list events, *entry;
 
+	cma_device_leave(id);
 	pthread_mutex_lock(&id->lock);
 	cma_conn_input(id, CM_DO_DESTROY, NULL);
 	pthread_mutex_unlock(&id->lock);
@@ -132,8 +135,28 @@ void cma_id_shut(struct cma_id *id)
 	}
 }
 
-void cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place)
+/*
+ * As if it were destroyed: the peer is told, and nothing more is reported but the
+ * removal, which comes behind what is queued. The port is free for another one.
+ */
+void cma_id_remove(struct cma_id *id)
 {
+	pthread_mutex_lock(&id->lock);
+	id->link_retry = false;
+	cma_conn_input(id, CM_DO_DESTROY, NULL);
+	atomic_store(&id->removed, true);
+	cma_link_unlisten(id);
+	cma_port_release(id);
+	cma_event_report(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	pthread_mutex_unlock(&id->lock);
+}
+
+int cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place)
+{
+	int ret = cma_device_join(place->device, id);
+
+	if (ret)
+		return ret;
 	id->device = place->device;
 	id->pub.verbs = place->device->verbs;
 	id->pub.port_num = place->port_num;
@@ -143,6 +166,7 @@ void cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place)
 	id->active_mtu = place->mtu;
 	id->pub.route.addr.addr.ibaddr.sgid = place->gid;
 	id->pub.route.addr.addr.ibaddr.pkey = htons(0xffff);
+	return 0;
 }
 
 void cma_id_move(struct cma_id *id, struct cma_channel *ch, bool sync)
@@ -168,6 +192,8 @@ int cma_id_complete(struct cma_id *id)
 	}
 	if (rdma_get_cm_event(id->pub.channel, &id->pub.event))
 		return -errno;
+	if (id->pub.event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		return -ENODEV;
 	ret = id->pub.event->status;
 	if (!ret)
 		return 0;

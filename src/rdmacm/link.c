@@ -421,6 +421,16 @@ int cma_link_listen(struct cma_id *id)
 	return ret;
 }
 
+void cma_link_unlisten(struct cma_id *id)
+{
+	if (!id->backlog)
+		return;
+	busbar_progress_unwatch(id->port_fd);
+	route_forget(id);
+	id->backlog = 0;
+	id->paused = false;
+}
+
 void cma_link_close(struct cma_id *id)
 {
 	struct cma_link *link;

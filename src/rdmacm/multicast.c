@@ -77,6 +77,8 @@ static int join(struct cma_id *id, const struct sockaddr *addr, bool sends_only,
 	struct cma_event *ev;
 	struct cma_group *g;
 
+	if (id->removed)
+		return -ENODEV;
 	if (!cma_id_is_datagram(id) || !id->device ||
 	    !cma_addr_is_multicast(addr))
 		return -EINVAL;

@@ -174,6 +174,8 @@ static int attr_get(struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
 
 	if (!id->device)
 		return -EINVAL;
+	if (id->removed)
+		return -ENODEV;
 	pthread_mutex_lock(&id->lock);
 	switch (attr->qp_state) {
 	case IBV_QPS_INIT:
@@ -282,6 +284,8 @@ static int qp_check(struct cma_id *id, const struct ibv_qp_init_attr_ex *attr)
 {
 	bool datagram = attr->qp_type == IBV_QPT_UD;
 
+	if (id->removed)
+		return -ENODEV;
 	if (!id->device || id->pub.qp)
 		return -EINVAL;
 	if (attr->qp_type == IBV_QPT_XRC_RECV ?

@@ -96,9 +96,9 @@ static int child_address(struct cma_id *child, const struct cma_id *listener,
 	}
 	if (!cma_addr_is_any(bound) && !cma_addr_same_host(bound, &to->src_addr))
 		return CM_REASON_INVALID_GID;
-	if (cma_device_find(&to->src_addr, &place))
+	if (cma_device_find(&to->src_addr, &place) ||
+	    cma_id_bind_device(child, &place))
 		return CM_REASON_INVALID_GID;
-	cma_id_bind_device(child, &place);
 	if (mad->type == CM_REQ)
 		memcpy(to->addr.ibaddr.dgid.raw, mad->req.primary.local_gid, 16);
 	else if (!cma_device_find(&to->dst_addr, &peer))

@@ -25,6 +25,8 @@ int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 	char text[CMA_ADDR_TEXT];
 	int ret;
 
+	if (id->removed)
+		return -ENODEV;
 	if (id->phase != CMA_UNBOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	cma_addr_copy(&route->src_storage, addr);
@@ -49,7 +51,11 @@ int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 	if (ret)
 		goto err_clear;
 	if (place.device)
-		cma_id_bind_device(id, &place);
+		ret = cma_id_bind_device(id, &place);
+	if (ret) {
+		cma_port_release(id);
+		goto err_clear;
+	}
 	id->phase = CMA_BOUND;
 	return 0;
 
@@ -105,8 +111,7 @@ static int source_settle(struct cma_id *id, const struct sockaddr *src)
 	port = cma_addr_port(&route->src_addr);
 	cma_addr_copy(&route->src_storage, (struct sockaddr *)&from);
 	cma_addr_set_port(&route->src_addr, port);
-	cma_id_bind_device(id, &place);
-	return 0;
+	return cma_id_bind_device(id, &place);
 }
 
 /* Once for each address in a row: a program that tries again and again has been
@@ -184,6 +189,8 @@ static int addr_resolve(struct cma_id *id, const struct sockaddr *src,
 {
 	int ret, status;
 
+	if (id->removed)
+		return -ENODEV;
 	if (id->phase > CMA_BOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
 	ret = destination_take(id, src, dst);
@@ -263,6 +270,8 @@ int cma_route_set(struct cma_id *id, const struct ibv_path_data *paths,
 	uint8_t mtu;
 	int ret;
 
+	if (id->removed)
+		return -ENODEV;
 	if (id->phase != CMA_ADDR_RESOLVED)
 		return -EINVAL;
 	for (size_t i = 0; i < count && !r; i++)
@@ -290,6 +299,8 @@ static int route_resolve(struct cma_id *id)
 {
 	int ret;
 
+	if (id->removed)
+		return -ENODEV;
 	if (id->phase != CMA_ADDR_RESOLVED)
 		return -EINVAL;
 	ret = cma_route_fill(id);

@@ -68,6 +68,11 @@ EXPORT bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn)
 	return hca_qp_exists(qp, qpn);
 }
 
+EXPORT bool busbar_context_failed(struct ibv_context *ctx)
+{
+	return hca_context_failed(ctx);
+}
+
 EXPORT bool busbar_owns_device(const struct ibv_device *dev)
 {
 	return hca_owns_device(dev);
@@ -96,4 +101,9 @@ EXPORT void busbar_view_free(struct hca_view *view)
 EXPORT void busbar_inspector_close(struct hca_inspector *in)
 {
 	hca_inspector_close(in);
+}
+
+EXPORT int busbar_fail_ask(uint32_t pid, const char *device)
+{
+	return hca_fail_ask(pid, device);
 }

@@ -35,6 +35,7 @@ int busbar_inspector_open(unsigned version, struct hca_inspector **out);
 int busbar_inspector_look(struct hca_inspector *in, struct hca_view **out);
 void busbar_view_free(struct hca_view *view);
 void busbar_inspector_close(struct hca_inspector *in);
+int busbar_fail_ask(uint32_t pid, const char *device);
 
 /* A library of the system behind one of ours of the same soname. */
 struct busbar_system_library {
@@ -52,6 +53,8 @@ void *busbar_system_dlopen(const struct busbar_system_library *lib);
 
 /* Is `qp`, which had this number, not destroyed? Looks at its address only. */
 bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn);
+/* Has its device failed (hca/fail.h)? It had when IBV_EVENT_DEVICE_FATAL came. */
+bool busbar_context_failed(struct ibv_context *ctx);
 /* A device of ours (a context of another owner is left alone). */
 bool busbar_owns_device(const struct ibv_device *dev);
 

@@ -202,10 +202,40 @@ def wrong_arguments_are_usage_errors():
     assert "positive number" in busbar("--watch", "1", "--count", "0", status=2)
     assert "--watch only" in busbar("--count", "3", status=2)
     assert "takes no device" in busbar("--watch", "1", "soft0", status=2)
+    assert "positive number" in busbar("--fail", "0", status=2)
+    assert "positive number" in busbar("--fail", "all", status=2)
+    assert "one device at most" in busbar("--fail", "1", "soft0", "soft1", status=2)
+    assert "shows nothing" in busbar("--fail", "1", "--qps", status=2)
+
+
+def only_a_process_that_uses_the_adapter_can_be_made_to_fail():
+    done = subprocess.Popen(["true"])
+    done.wait(LIMIT_S)
+    assert "there is no process" in busbar("--fail", str(done.pid), status=1)
+    assert "no queue pair" in busbar("--fail", str(os.getpid()), status=1)
+
+
+def another_user_cannot_make_it_fail(pair):
+    if os.getuid() != 0:
+        return
+    done = subprocess.run([BUSBAR, "devices", "--fail", str(pair.pids[0])], user=65534,
+                          text=True, timeout=LIMIT_S, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and "own user" in done.stderr, done
+    assert "queue pairs  RC RTS 1" in blocks(busbar("-v"))[pair.pids[0]]
+
+
+def a_device_fails_when_asked_to(pair):
+    error = busbar("--fail", str(pair.pids[0]), "mlx5_0", status=1)
+    assert "'mlx5_0' is none of busbar's" in error, error
+    assert busbar("--fail", str(pair.pids[0]), "soft0") == ""
+    a, b = (blocks(busbar("-v"))[pid] for pid in pair.pids)
+    assert "queue pairs  RC ERR 1" in a, a
+    assert "queue pairs  RC RTS 1" in b, b
 
 
 def main():
     wrong_arguments_are_usage_errors()
+    only_a_process_that_uses_the_adapter_can_be_made_to_fail()
     pair = Pair()
     for case in (shows_both_processes_with_what_they_did,
                  shows_each_queue_pair_when_asked,
@@ -213,6 +243,11 @@ def main():
                  watching_shows_differences_per_second,
                  a_stopped_process_is_said_to_be_silent,
                  a_process_that_is_killed_meanwhile_is_reported_once):
+        print(case.__name__, flush=True)
+        case(pair)
+    pair.end()
+    pair = Pair()
+    for case in (another_user_cannot_make_it_fail, a_device_fails_when_asked_to):
         print(case.__name__, flush=True)
         case(pair)
     pair.end()
