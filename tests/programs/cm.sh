@@ -34,6 +34,8 @@ many_clients() {
 	wait_ready ready
 	pids=
 	for n in 1 2 3 4; do
+		# Of an earlier run it must say nothing any more.
+		: >"$tmp/client$n.log"
 		(on_busbar stdbuf -oL rping -c -a 127.0.0.1 -p "$port" -C 200 -v -V) \
 			>"$tmp/client$n.log" 2>&1 &
 		pid=$!
@@ -58,6 +60,7 @@ many_clients() {
 # Two members and one who sends to their group.
 two_members() {
 	port=7174
+	: >"$tmp/member.log"
 	# shellcheck disable=SC2086
 	(on_busbar stdbuf -oL mckey -m 239.1.1.1 -b 127.0.0.1 $options) \
 		>"$tmp/member.log" 2>&1 &

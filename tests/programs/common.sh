@@ -94,6 +94,7 @@ free_port() {
 
 # start_server COMMAND...: in the background, output in server.log.
 start_server() {
+	: >"$tmp/server.log"
 	(on_busbar "$@") >"$tmp/server.log" 2>&1 &
 	server_pid=$!
 }
