@@ -33,14 +33,14 @@ many_clients() {
 	start_server stdbuf -oL rping -s -a 127.0.0.1 -p "$port" -v $options
 	wait_ready ready
 	pids=
-	for n in 1 2 3 4; do
+	for client in 1 2 3 4; do
 		# Of an earlier run it must say nothing any more.
-		: >"$tmp/client$n.log"
+		: >"$tmp/client$client.log"
 		(on_busbar stdbuf -oL rping -c -a 127.0.0.1 -p "$port" -C 200 -v -V) \
-			>"$tmp/client$n.log" 2>&1 &
+			>"$tmp/client$client.log" 2>&1 &
 		pid=$!
 		pids="$pids $pid"
-		until grep -q 'rdma-ping-0' "$tmp/client$n.log"; do
+		until grep -q 'rdma-ping-0' "$tmp/client$client.log"; do
 			kill -0 "$pid" 2>/dev/null || break
 			sleep 0.01
 		done
@@ -48,8 +48,8 @@ many_clients() {
 	for pid in $pids; do
 		wait "$pid" || fail "a client ended with status $?"
 	done
-	for n in 1 2 3 4; do
-		expect "client$n" 'ping data: rdma-ping-199'
+	for client in 1 2 3 4; do
+		expect "client$client" 'ping data: rdma-ping-199'
 	done
 	server_alive || fail "the server did not outlive its clients"
 	stop_server
