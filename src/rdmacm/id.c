@@ -50,6 +50,31 @@ bool cma_service_exists(enum rdma_port_space ps, enum ibv_qp_type type)
 	}
 }
 
+static uint32_t comm_id_first;
+
+static void comm_id_start(void)
+{
+	comm_id_first = cma_random(UINT32_MAX);
+}
+
+/*
+ * To a peer two connections of one identifier are one, so no two are the same:
+ * of ten thousand random ones two would be, once in a hundred times. Where they
+ * start is random, as a process may have the number of one that has ended.
+ */
+static uint32_t comm_id_next(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static _Atomic uint32_t count;
+	uint32_t id;
+
+	pthread_once(&once, comm_id_start);
+	do
+		id = comm_id_first + atomic_fetch_add(&count, 1);
+	while (!id); /* says that there is none */
+	return id;
+}
+
 int cma_id_create(struct rdma_event_channel *channel, void *context,
 		  enum rdma_port_space ps, enum ibv_qp_type qp_type,
 		  struct cma_id **out)
@@ -79,7 +104,7 @@ int cma_id_create(struct rdma_event_channel *channel, void *context,
 	id->pub.qp_type = qp_type;
 	id->ack_timeout = -1;
 	id->port_fd = -1;
-	cm_machine_init(&id->cm, cma_random(UINT32_MAX));
+	cm_machine_init(&id->cm, comm_id_next());
 	id->conn.local_psn = cma_random(0xffffff);
 	list_init(&id->groups);
 	list_init(&id->unclaimed);
