@@ -422,7 +422,6 @@ struct hca_qp {
 	_Atomic uint32_t state;       /* enum ibv_qp_state */
 	/* Properties of the QP, where who posts has them at hand. */
 	bool reliable;                /* RC, XRC initiator */
-	bool plain_sends;             /* RC, UC: a SEND is told by its request */
 	bool event_sends;             /* somebody may sleep until it completes */
 	uint8_t always_flags;         /* enum hca_swqe_flags of each request */
 	struct hca_sq sq;

@@ -155,7 +155,6 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	qp->always_flags = a->sq_sig_all ? HCA_SWQE_SIGNALED : 0;
 	qp->reliable = a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_XRC_SEND;
-	qp->plain_sends = a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_UC;
 	qp->event_sends = a->send_cq->channel;
 	qp->pd = hca_pd(a->pd);
 	qp->send_cq = hca_cq(a->send_cq);

@@ -188,40 +188,6 @@ int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	return 0;
 }
 
-/*
- * The usual request: one SEND from one buffer, which nothing is in the way of. The
- * loop below would do the same after more questions. False: it is not that, and
- * nothing was done.
- */
-static inline bool post_plain(struct hca_qp *qp, const struct ibv_send_wr *wr)
-{
-	struct hca_sq *sq = &qp->sq;
-	struct hca_swqe *e;
-
-	if (unlikely(!wr || wr->next || wr->num_sge != 1 || !qp->plain_sends ||
-		     (wr->opcode != IBV_WR_SEND &&
-		      wr->opcode != IBV_WR_SEND_WITH_IMM) ||
-		     (wr->send_flags &
-		      ~(unsigned)(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)) ||
-		     wr->sg_list->length > HCA_MAX_MSG_BYTES ||
-		     hca_qp_state(qp) != IBV_QPS_RTS ||
-		     qp->tx_blocked != HCA_TX_OPEN ||
-		     sq->head - sq->tail >= sq->limit))
-		return false;
-	e = hca_sq_entry(sq, sq->head);
-	e->wr_id = wr->wr_id;
-	e->opcode = (uint8_t)wr->opcode;
-	e->flags = entry_flags(qp, wr->send_flags);
-	e->num_sge = 1;
-	e->length = wr->sg_list->length;
-	e->imm = wr->imm_data;
-	e->sge[0] = *wr->sg_list;
-	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
-	sq->head++;
-	qp->transport->qp_transmit(qp);
-	return true;
-}
-
 int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad)
 {
@@ -231,8 +197,6 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 
 	hca_enter();
 	hca_lock(&qp->sq_lock);
-	if (likely(post_plain(qp, wr)))
-		goto posted;
 	for (; wr; wr = wr->next) {
 		struct hca_swqe *e;
 
@@ -252,7 +216,6 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		sq->head++;
 	}
 	hca_sq_run(qp);
-posted:
 	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
 	hca_leave();

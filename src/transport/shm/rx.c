@@ -242,27 +242,6 @@ static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 	hca_cq_push(qp->recv_cq, &wc, m->h.flags & SHM_SOLICITED);
 }
 
-/* The same for a SEND that went well. */
-static inline void complete_plain(struct hca_qp *qp, const struct hca_rwqe *e,
-				  const struct message *m)
-{
-	const bool imm = m->h.op == SHM_SEND_IMM;
-	const struct ibv_wc wc = {
-		.wr_id = e->wr_id,
-		.status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_RECV,
-		.byte_len = m->h.length,
-		.imm_data = imm ? m->h.imm : 0,
-		.qp_num = qp->ibv.qp_num,
-		.src_qp = m->h.src_qpn,
-		.wc_flags = imm ? IBV_WC_WITH_IMM : 0,
-	};
-
-	HCA_COUNT_RECEIVED(qp, 0, m->h.length);
-	hca_recv_done(qp);
-	hca_cq_push(qp->recv_cq, &wc, m->h.flags & SHM_SOLICITED);
-}
-
 /* A receive that failed on our side: completion with error, QP to ERR. */
 static void receive_failed(struct hca_qp *qp, const struct hca_rwqe *e,
 			   const struct message *m, enum ibv_wc_status status)
@@ -362,7 +341,7 @@ static inline bool receive_plain(struct shm_link *l, struct hca_qp *qp,
 	memcpy(to, m->slot->payload, m->h.length);
 	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
 			      memory_order_relaxed);
-	complete_plain(qp, e, m);
+	complete_recv(qp, e, m, IBV_WC_SUCCESS);
 	hca_unlock(&qp->recv->consume_lock);
 	return true;
 

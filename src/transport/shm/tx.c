@@ -687,14 +687,7 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 
 void shm_transmit(struct hca_qp *qp)
 {
-	struct shm_link *l = qp->link;
-
-	/* One more SEND, as nearly always. */
-	if (likely(qp->plain_sends && l && qp->sq.next + 1 == qp->sq.head &&
-		   hca_qp_state(qp) == IBV_QPS_RTS &&
-		   transmit_plain(qp, l, hca_sq_entry(&qp->sq, qp->sq.next))))
-		shm_kick(l);
-	else if (qp->ibv.qp_type == IBV_QPT_UD)
+	if (qp->ibv.qp_type == IBV_QPT_UD)
 		transmit_datagrams(qp);
 	else if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_transmit_xrc(qp);
