@@ -128,6 +128,7 @@ struct rs_rx {
 	uint32_t granted, told;    /* mod 2^32 */
 	bool shut;                 /* SHUT_RD: bytes are thrown away */
 	bool ended;                /* RS_END came */
+	bool broken;               /* the peer broke the protocol */
 };
 
 /* A datagram peer (dgram.c). */

@@ -153,6 +153,7 @@ void rs_stream_end(struct rs *rs)
 static void violation(struct rs *rs, const char *what)
 {
 	log_warn("socket %d: the peer breaks the protocol: %s", rs->fd, what);
+	rs->rx.broken = true;
 	rs_fail(rs, EPROTO);
 }
 
@@ -228,6 +229,9 @@ void rs_stream_received(struct rs *rs, uint32_t slot, uint32_t bytes)
 	struct rs_header header;
 	uint32_t len;
 
+	/* What else is under way means nothing any more. */
+	if (rx->broken)
+		return;
 	if (bytes < HEADER || slot >= rx->slot_count) {
 		violation(rs, "a message without header");
 		return;
