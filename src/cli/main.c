@@ -8,7 +8,18 @@
 
 #include <string.h>
 
+#include "gateway/plugin.h"
 #include "util/log.h"
+
+/* In a module, because it needs verbs. */
+static int devices(int argc, char **argv)
+{
+	int (*run)(int argc, char **argv) =
+		(int (*)(int, char **))plugin_symbol("command_devices",
+						     "cli_devices");
+
+	return run ? run(argc, argv) : CLI_FAILED;
+}
 
 static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_RUN
@@ -17,7 +28,7 @@ static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_CHECK
 	{ "check", "check a configuration file without running it", cli_check },
 #endif
-	{ "devices", "list RDMA devices, their addresses and who uses them", cli_devices },
+	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },
 #ifdef CLI_HAVE_COMPARE

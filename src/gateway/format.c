@@ -86,8 +86,8 @@ static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 	struct nearest near = NEAREST(name);
 	char hint[100];
 
-	for (size_t i = 0; format_types[i]; i++)
-		nearest_try(&near, format_types[i]->name);
+	for (const struct plugin *p = format_plugins; p->name; p++)
+		nearest_try(&near, p->name);
 	nearest_hint(&near, hint, sizeof(hint));
 	if (c && cfg)
 		config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Formats: samples to bytes and back. A format is one file
- * gateway/format/<name>.c and one line in gateway/format/registry.c.
+ * gateway/format/<name>.c and its name in gateway/meson.build.
  */
 #ifndef GATEWAY_FORMAT_H
 #define GATEWAY_FORMAT_H
@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "gateway/config.h"
+#include "gateway/plugin.h"
 #include "gateway/sample.h"
 
 struct format;
@@ -18,6 +19,7 @@ struct format_type {
 	const char *name;             /* "villas.human" */
 	const char *description;
 	bool lines;                   /* text, one sample per line */
+	bool binary;                  /* its bytes are no text */
 	size_t size;                  /* bytes of private data, zeroed */
 	/* Options of this format alone; unpacked into the private data before
 	 * init is called. */
@@ -66,14 +68,20 @@ struct format {
 	/* Options; see the manual page. */
 	bool header, skip_first_line, ts_origin, ts_received, sequence, data,
 		offset;
+	/* Set by its user: each buffer is one message (a datagram, a frame),
+	 * not a piece of a stream or file. json then prints an array. */
+	bool message;
 	char delimiter, separator, comment_prefix;
 	int64_t real_precision;       /* digits; 17 and 0 both mean exact */
 	void *private_data;
 	char error[160];              /* of the last scan */
 };
 
-const struct format_type *format_type_find(const char *name);
-extern const struct format_type *const format_types[]; /* NULL terminated */
+/* NULL when there is none, or its module cannot be loaded (which is logged). */
+static inline const struct format_type *format_type_find(const char *name)
+{
+	return plugin_find(format_plugins, name);
+}
 
 /*
  * By name ("csv") or by object ({"type": "csv", "separator": ";"}). `signals`

@@ -30,6 +30,8 @@ static void hook_destroy(struct hook *h)
 	list_remove(&h->entry);
 	if (h->type->destroy)
 		h->type->destroy(h);
+	signal_list_put(h->in_signals);
+	signal_list_put(h->out_signals);
 	free(h->private_data);
 	free(h);
 }
@@ -102,8 +104,8 @@ static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 	struct nearest near = NEAREST(name);
 	char hint[100];
 
-	for (size_t i = 0; hook_types[i]; i++)
-		nearest_try(&near, hook_types[i]->name);
+	for (const struct plugin *p = hook_plugins; p->name; p++)
+		nearest_try(&near, p->name);
 	config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,
 		    "no hook '%s'%s", name,
 		    nearest_hint(&near, hint, sizeof(hint)));
@@ -183,16 +185,18 @@ int hook_list_add_builtin(struct hook_list *l, struct config *c,
 			  enum hook_place place, struct node *node,
 			  const char *owner)
 {
-	for (size_t i = 0; hook_types[i]; i++) {
-		const struct hook_type *type = hook_types[i];
-		struct hook_common common = { .type = type->name,
-					      .enabled = true,
-					      .priority = type->priority };
+	/* None of them is in a module. */
+	for (const struct plugin *p = hook_plugins; p->name; p++) {
+		const struct hook_type *type = p->type;
+		struct hook_common common;
 		bool there = false;
 		int ret;
 
-		if (!type->builtin || !(type->places & (unsigned)place))
+		if (!type || !type->builtin || !(type->places & (unsigned)place))
 			continue;
+		common = (struct hook_common){ .type = type->name,
+					       .enabled = true,
+					       .priority = type->priority };
 		list_for_each(h, &l->hooks, struct hook, entry)
 			there |= h->type == type;
 		if (there)
@@ -201,6 +205,36 @@ int hook_list_add_builtin(struct hook_list *l, struct config *c,
 		if (ret)
 			return ret;
 	}
+	return 0;
+}
+
+int hook_list_signals(struct hook_list *l, struct signal_list *in,
+		      struct signal_list **out, unsigned *capacity)
+{
+	struct signal_list *now = in ? signal_list_get(in) : NULL;
+
+	if (now)
+		*capacity = MAX(*capacity, now->count);
+	if (l) {
+		list_for_each(h, &l->hooks, struct hook, entry) {
+			struct signal_list *next = NULL;
+			int ret;
+
+			h->in_signals = now;
+			if (h->type->signals) {
+				ret = h->type->signals(h, now, &next);
+				if (ret)
+					return ret;
+			} else {
+				next = now ? signal_list_get(now) : NULL;
+			}
+			h->out_signals = next;
+			now = next ? signal_list_get(next) : NULL;
+			if (now)
+				*capacity = MAX(*capacity, now->count);
+		}
+	}
+	*out = now;
 	return 0;
 }
 
@@ -279,7 +313,7 @@ static bool process_one(struct hook_list *l, struct sample **s)
 			continue;
 		if (!h->type->read_only && !make_private(s))
 			return false;
-		switch (h->type->process(h, *s)) {
+		switch (h->type->process(h, s)) {
 		case HOOK_OK:
 			break;
 		case HOOK_STOP:
@@ -302,10 +336,11 @@ unsigned hook_list_process(struct hook_list *l, struct sample *smps[],
 	for (unsigned i = 0; i < cnt; i++) {
 		struct sample *s = smps[i];
 
-		if (process_one(l, &s))
-			smps[kept++] = s;
-		else
+		if (!process_one(l, &s)) {
 			sample_put(s);
+			continue;
+		}
+		smps[kept++] = s;
 	}
 	return kept;
 }

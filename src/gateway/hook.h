@@ -2,13 +2,14 @@
 /*
  * Hooks: filters and transformations of samples, in three places: behind a
  * node's read, on a path, before a node's write. A hook is one file
- * gateway/hook/<name>.c, one line in gateway/hook/registry.c, one manual page
- * section, one example and one test.
+ * gateway/hook/<name>.c, its name in gateway/meson.build, one manual page, one
+ * example and one test.
  */
 #ifndef GATEWAY_HOOK_H
 #define GATEWAY_HOOK_H
 
 #include "gateway/config.h"
+#include "gateway/plugin.h"
 #include "gateway/sample.h"
 #include "util/list.h"
 
@@ -43,9 +44,23 @@ struct hook_type {
 	int (*start)(struct hook *h);
 	int (*stop)(struct hook *h);
 	void (*destroy)(struct hook *h);
-	/* `s` may be modified: the framework hands a private copy when others
-	 * hold a reference. */
-	enum hook_verdict (*process)(struct hook *h, struct sample *s);
+	/*
+	 * The signals that come out, where they are not those that go in: sets
+	 * *out to a list of its own (a reference) and returns 0, or a negative
+	 * errno after reporting it. Called once before start; `in` is NULL
+	 * where nothing is known about the values. Samples have room for the
+	 * longest list between two hooks.
+	 */
+	int (*signals)(struct hook *h, struct signal_list *in,
+		       struct signal_list **out);
+	/*
+	 * *s may be modified: the framework hands a private copy when others
+	 * hold a reference. A hook that puts another sample into *s gives its
+	 * own reference to that one away and owns the reference to the old one
+	 * from then on. One that keeps *s without replacing it takes a
+	 * reference of its own (sample_get) and returns HOOK_SKIP.
+	 */
+	enum hook_verdict (*process)(struct hook *h, struct sample **s);
 	/* From the statistics thread, at the configured rate. */
 	void (*periodic)(struct hook *h);
 };
@@ -58,6 +73,8 @@ struct hook {
 	struct node *node;            /* NULL on a path */
 	const char *owner;            /* name of node or path, for messages */
 	void *private_data;
+	struct signal_list *in_signals;  /* owned references, from hook_list_signals(); */
+	struct signal_list *out_signals; /* NULL where nothing is known */
 	struct list entry;
 };
 
@@ -67,8 +84,11 @@ struct hook_list {
 	unsigned count;
 };
 
-const struct hook_type *hook_type_find(const char *name);
-extern const struct hook_type *const hook_types[]; /* NULL terminated */
+/* NULL when there is none, or its module cannot be loaded (which is logged). */
+static inline const struct hook_type *hook_type_find(const char *name)
+{
+	return plugin_find(hook_plugins, name);
+}
 
 /* `cfg` is the list under key "hooks" (strings or objects); NULL: empty. */
 int hook_list_parse(struct hook_list **out, struct config *c, json_t *cfg,
@@ -83,6 +103,13 @@ int hook_list_append(struct hook_list *l, struct config *c, json_t *cfg,
 int hook_list_add_builtin(struct hook_list *l, struct config *c,
 			  enum hook_place place, struct node *node,
 			  const char *owner);
+/*
+ * What the hooks make of the signals `in` (NULL: unknown): sets *out to a new
+ * reference, NULL where `in` is and no hook knows better, and raises *capacity
+ * to the longest list on the way. Once, after parsing. 0 or a negative errno.
+ */
+int hook_list_signals(struct hook_list *l, struct signal_list *in,
+		      struct signal_list **out, unsigned *capacity);
 int hook_list_start(struct hook_list *l);
 void hook_list_stop(struct hook_list *l);
 void hook_list_destroy(struct hook_list *l);

@@ -2,9 +2,9 @@
 /*
  * Nodes and node-types: the plug-in interface of the gateway.
  *
- * A node-type is one folder gateway/node/<name>/, one line in
- * gateway/node/registry.c, one manual page, one example and one test. Every
- * callback is optional unless said otherwise.
+ * A node-type is one folder gateway/node/<name>/ with its meson.build, one manual
+ * page, one example and one test. Every callback is optional unless said
+ * otherwise.
  *
  * Life cycle of a node: init - parse - check - prepare - start - (read/write,
  * from the threads of its paths) - stop - destroy. Callbacks return 0 or a
@@ -19,6 +19,7 @@
 
 #include "gateway/config.h"
 #include "gateway/memory.h"
+#include "gateway/plugin.h"
 #include "gateway/sample.h"
 #include "util/list.h"
 
@@ -129,7 +130,13 @@ struct node_direction {
 	bool present;               /* the group stands in the configuration */
 	bool enabled;
 	unsigned vectorize;         /* samples per call, at least 1 */
-	struct signal_list *signals; /* owned reference; NULL when not given */
+	/* What read() delivers or write() gets; owned reference, NULL when
+	 * nothing is known. */
+	struct signal_list *signals;
+	/* `in` only: behind the hooks; owned reference, may be NULL. */
+	struct signal_list *hooked;
+	unsigned capacity;          /* values that the hooks need room for */
+	bool resolved;              /* hooks have been told their signals */
 	struct hook_list *hooks;
 	json_t *cfg;                /* borrowed; may be NULL */
 };
@@ -159,10 +166,11 @@ struct node {
 	struct list entry;            /* in the super-node */
 };
 
-/* NULL when unknown. */
-const struct node_type *node_type_find(const char *name);
-/* NULL terminated. */
-extern const struct node_type *const node_types[];
+/* NULL when there is none, or its module cannot be loaded (which is logged). */
+static inline const struct node_type *node_type_find(const char *name)
+{
+	return plugin_find(node_plugins, name);
+}
 
 static inline enum node_state node_state(struct node *n)
 {

@@ -90,8 +90,8 @@ static const struct node_type *find_type(struct config *c, json_t *cfg,
 
 	if (type)
 		return type;
-	for (size_t i = 0; node_types[i]; i++)
-		nearest_try(&near, node_types[i]->name);
+	for (const struct plugin *p = node_plugins; p->name; p++)
+		nearest_try(&near, p->name);
 	config_fail(c, cfg, "type", "no node-type '%s'%s", name,
 		    nearest_hint(&near, hint, sizeof(hint)));
 	return NULL;
@@ -284,6 +284,7 @@ void node_destroy(struct node *n)
 	hook_list_destroy(n->out.hooks);
 	signal_list_put(n->in.signals);
 	signal_list_put(n->out.signals);
+	signal_list_put(n->in.hooked);
 	free(n->private_data);
 	free(n->name);
 	free(n);

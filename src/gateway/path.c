@@ -57,19 +57,24 @@ static int prepare_source_pool(struct path_source *s)
 	struct memory_type *type = wrap(s->node, s->path->memory);
 	unsigned count = (unsigned)s->path->queuelen + 2 * s->vectorize +
 			 hold_max(s->node);
+	unsigned capacity = s->capacity;
 
-	if (passes_through(s->path))
+	if (passes_through(s->path)) {
 		add_destinations(s->path, s->node, &type, &count);
+		capacity = MAX(capacity, s->path->capacity);
+	}
 	for (unsigned k = 0; k < s->secondary_count; k++) {
 		const struct path *other = s->secondaries[k]->path;
 
 		count += (unsigned)other->queuelen + QUEUE_BURST;
-		if (passes_through(other))
+		if (passes_through(other)) {
 			add_destinations(other, s->node, &type, &count);
+			capacity = MAX(capacity, other->capacity);
+		}
 	}
 	log_debug("path %s: %u samples of %u values for %s", s->path->name,
-		  count, s->capacity, s->node->name);
-	return pool_init(&s->pool, count, s->capacity, type);
+		  count, capacity, s->node->name);
+	return pool_init(&s->pool, count, capacity, type);
 }
 
 static int prepare_source(struct path_source *s)
@@ -97,7 +102,7 @@ static int prepare_source(struct path_source *s)
 static int prepare_register(struct path *p)
 {
 	const struct path_source *end = &p->sources[p->source_count - 1];
-	unsigned capacity = end->offset + end->capacity;
+	unsigned capacity = MAX(end->offset + end->count, p->capacity);
 	unsigned count = (unsigned)p->queuelen;
 	struct memory_type *type = p->memory;
 	int ret;
@@ -530,6 +535,7 @@ void path_destroy(struct path *p)
 		pool_destroy(&p->pool);
 	hook_list_destroy(p->hooks);
 	signal_list_put(p->signals);
+	signal_list_put(p->out_signals);
 	free(p->last);
 	free(p->batch);
 	free(p->sources);

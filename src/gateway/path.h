@@ -43,6 +43,7 @@ struct path_source {
 	struct path *fed_by;
 
 	struct pool pool;                 /* only of a primary */
+	unsigned capacity;                /* values that read and its hooks need */
 	struct sample **batch;            /* given to read */
 	unsigned spare_count;             /* unused ones at its start */
 	unsigned empties;                 /* reads without data in a row */
@@ -58,7 +59,7 @@ struct path_source {
 	_Atomic uint64_t starved;         /* reads without a free sample */
 
 	/* Register */
-	unsigned offset, capacity;        /* place of its values */
+	unsigned offset, count;           /* place of its values */
 	bool triggers;                    /* in the mask */
 	bool fresh;                       /* has come since the last output */
 };
@@ -84,7 +85,10 @@ struct path {
 	int64_t queuelen, affinity;
 	struct hook_list *hooks;
 	struct memory_type *memory;       /* bottom of the chains of its pools */
-	struct signal_list *signals;      /* of its output; may be NULL */
+	struct signal_list *signals;      /* of the register; may be NULL */
+	struct signal_list *out_signals;  /* behind its hooks; may be NULL */
+	unsigned capacity;                /* values that its output and the hooks
+					   * from there on need */
 
 	struct path_source *sources;
 	unsigned source_count;

@@ -136,13 +136,15 @@ static bool triggered(struct path *p, struct path_source *s)
 static void remember(struct path *p, struct path_source *s,
 		     const struct sample *smp)
 {
-	unsigned n = MIN(smp->length, s->capacity);
+	const struct path_source *end = &p->sources[p->source_count - 1];
+	bool alone = p->source_count == 1;
+	unsigned n = MIN(smp->length, alone ? p->last->capacity : s->count);
 
 	memcpy(p->last->data + s->offset, smp->data,
 	       n * sizeof(smp->data[0]));
 	/* With one source the length is its own, else that of all together. */
-	p->last->length = p->source_count == 1 ? n : p->last->capacity;
-	p->last->signals = p->source_count == 1 ? smp->signals : p->signals;
+	p->last->length = alone ? n : end->offset + end->count;
+	p->last->signals = alone ? smp->signals : p->signals;
 	p->last->sequence = smp->sequence;
 	p->last->origin = smp->origin;
 	p->last->received = smp->received;

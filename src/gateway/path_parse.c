@@ -260,49 +260,84 @@ static char *make_name(struct node **in, unsigned in_count, struct node **out,
 	return name;
 }
 
+/* Signals of a source: what its node reads, and what the hooks make of it. */
+static int set_source_signals(struct path_source *s)
+{
+	struct node_direction *in = &s->node->in;
+	int ret = 0;
+
+	if (!in->resolved) {
+		ret = hook_list_signals(in->hooks, in->signals, &in->hooked,
+					&in->capacity);
+		in->resolved = true;
+	}
+	s->count = in->hooked ? in->hooked->count : SIGNALS_DEFAULT;
+	s->capacity = MAX(s->count, in->capacity);
+	return ret;
+}
+
+/* What goes to the destinations, and how much room it needs on the way. */
+static int set_destination_signals(struct path *p)
+{
+	int ret = hook_list_signals(p->hooks, p->signals, &p->out_signals,
+				    &p->capacity);
+
+	for (unsigned d = 0; d < p->destination_count && !ret; d++) {
+		struct node *n = p->destinations[d].node;
+		struct signal_list *written;
+
+		ret = hook_list_signals(n->out.hooks, p->out_signals, &written,
+					&n->out.capacity);
+		if (ret)
+			break;
+		p->capacity = MAX(p->capacity, n->out.capacity);
+		if (n->out.signals)
+			signal_list_put(written);
+		else
+			n->out.signals = written;
+		if (n->type->flags & NODE_LOOPS && !n->in.signals &&
+		    n->out.signals)
+			n->in.signals = signal_list_get(n->out.signals);
+	}
+	return ret;
+}
+
 int path_set_signals(struct path *p)
 {
 	struct signal_list *all = NULL, *more;
+	int ret = 0;
 
-	for (unsigned i = 0; i < p->source_count; i++) {
-		const struct signal_list *own = p->sources[i].node->in.signals;
-
-		p->sources[i].capacity = own ? own->count : SIGNALS_DEFAULT;
-	}
+	for (unsigned i = 0; i < p->source_count && !ret; i++)
+		ret = set_source_signals(&p->sources[i]);
+	if (ret)
+		return ret;
 	if (p->source_count == 1) {
-		if (p->sources[0].node->in.signals)
-			all = signal_list_get(p->sources[0].node->in.signals);
+		if (p->sources[0].node->in.hooked)
+			all = signal_list_get(p->sources[0].node->in.hooked);
 	} else {
 		unsigned offset = 0;
 
 		all = signal_list_new(0, SIGNAL_FLOAT);
 		for (unsigned i = 0; all && i < p->source_count; i++) {
 			struct path_source *s = &p->sources[i];
-			struct signal_list *own = s->node->in.signals;
+			struct signal_list *own = s->node->in.hooked;
 
 			own = own ? signal_list_get(own) :
-				    signal_list_new(s->capacity, SIGNAL_FLOAT);
+				    signal_list_new(s->count, SIGNAL_FLOAT);
 			more = own ? signal_list_concat(all, own) : NULL;
 			signal_list_put(own);
 			signal_list_put(all);
 			all = more;
 			s->offset = offset;
-			offset += s->capacity;
+			offset += s->count;
 		}
 		if (!all)
 			return -ENOMEM;
 	}
 	p->signals = all;
-	for (unsigned d = 0; all && d < p->destination_count; d++) {
-		struct node *n = p->destinations[d].node;
-
-		if (!n->out.signals)
-			n->out.signals = signal_list_get(all);
-		if (n->type->flags & NODE_LOOPS && !n->in.signals)
-			n->in.signals = signal_list_get(n->out.signals);
-	}
+	ret = set_destination_signals(p);
 	p->resolved = true;
-	return 0;
+	return ret;
 }
 
 static int fill(struct path *p, struct super_node *sn, struct config *c,

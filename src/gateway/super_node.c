@@ -93,29 +93,29 @@ static int for_paths(struct super_node *sn, bool fed_first,
 
 static int start_types(struct super_node *sn)
 {
-	for (size_t t = 0; node_types[t]; t++) {
-		bool used = false;
+	list_for_each(n, &sn->nodes, struct node, entry) {
+		bool started = !n->enabled;
 		int ret;
 
-		list_for_each(n, &sn->nodes, struct node, entry)
-			used |= n->type == node_types[t] && n->enabled;
-		if (!used)
+		for (unsigned t = 0; t < sn->type_count; t++)
+			started |= sn->types[t] == n->type;
+		if (started)
 			continue;
-		ret = node_types[t]->type_start ?
-			      node_types[t]->type_start(sn) : 0;
+		ret = n->type->type_start ? n->type->type_start(sn) : 0;
 		if (ret)
 			return ret;
-		sn->types_started[t] = true;
+		sn->types[sn->type_count++] = n->type;
 	}
 	return 0;
 }
 
 static void stop_types(struct super_node *sn)
 {
-	for (size_t t = 0; node_types[t]; t++) {
-		if (sn->types_started[t] && node_types[t]->type_stop)
-			node_types[t]->type_stop();
-		sn->types_started[t] = false;
+	while (sn->type_count) {
+		const struct node_type *type = sn->types[--sn->type_count];
+
+		if (type->type_stop)
+			type->type_stop();
 	}
 }
 
@@ -376,6 +376,6 @@ void super_node_destroy(struct super_node *sn)
 		node_destroy(n);
 	if (sn->event_fd >= 0)
 		close(sn->event_fd);
-	free(sn->types_started);
+	free(sn->types);
 	free(sn);
 }

@@ -311,11 +311,11 @@ int super_node_new(struct super_node **out, struct config *c)
 	list_init(&sn->nodes);
 	list_init(&sn->paths);
 	sn->stats_fd = -1;
-	while (node_types[types])
+	while (node_plugins[types].name)
 		types++;
-	sn->types_started = calloc(types + 1, sizeof(bool));
+	sn->types = calloc(types + 1, sizeof(sn->types[0]));
 	sn->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (sn->event_fd < 0 || !sn->types_started)
+	if (sn->event_fd < 0 || !sn->types)
 		goto err;
 	ret = parse(sn, c);
 	if (ret)

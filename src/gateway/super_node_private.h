@@ -23,7 +23,8 @@ struct super_node {
 
 	int64_t affinity, priority;
 	struct memory_type *memory;  /* of all pools, before nodes wrap it */
-	bool *types_started;         /* by index into node_types[] */
+	const struct node_type **types; /* those that are started */
+	unsigned type_count;
 	double stats_hz;
 	bool idle_stop;
 

@@ -12,8 +12,9 @@ struct drop {
 
 extern const struct hook_type hook_drop;
 
-static enum hook_verdict drop_process(struct hook *h, struct sample *s)
+static enum hook_verdict drop_process(struct hook *h, struct sample **smp)
 {
+	const struct sample *s = *smp;
 	struct drop *d = h->private_data;
 
 	if (unlikely(!(s->flags & SAMPLE_HAS_SEQUENCE)))

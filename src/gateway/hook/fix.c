@@ -11,8 +11,10 @@
 
 extern const struct hook_type hook_fix;
 
-static enum hook_verdict fix_process(struct hook *h, struct sample *s)
+static enum hook_verdict fix_process(struct hook *h, struct sample **smp)
 {
+	struct sample *s = *smp;
+
 	if (likely((s->flags & ALL) == ALL))
 		return HOOK_OK;
 	if (!(s->flags & SAMPLE_HAS_SEQUENCE))

@@ -21,8 +21,9 @@ struct restart {
 
 extern const struct hook_type hook_restart;
 
-static enum hook_verdict restart_process(struct hook *h, struct sample *s)
+static enum hook_verdict restart_process(struct hook *h, struct sample **smp)
 {
+	struct sample *s = *smp;
 	struct restart *r = h->private_data;
 	uint64_t origin_ns;
 

@@ -97,8 +97,9 @@ static void record_sequence(struct stats *st, const struct sample *s)
 		count(&st->reordered, 1);
 }
 
-static enum hook_verdict stats_process(struct hook *h, struct sample *s)
+static enum hook_verdict stats_process(struct hook *h, struct sample **smp)
 {
+	const struct sample *s = *smp;
 	struct stats *st = h->private_data;
 	uint64_t origin = 0, received = 0;
 

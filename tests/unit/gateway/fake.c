@@ -347,16 +347,12 @@ static const struct node_type fake_sink = {
 
 extern const struct node_type node_loopback;
 
-const struct node_type *const node_types[] = { &fake_source, &fake_sink,
-					       &node_loopback, NULL };
-
-const struct node_type *node_type_find(const char *name)
-{
-	for (size_t i = 0; node_types[i]; i++)
-		if (!strcmp(node_types[i]->name, name))
-			return node_types[i];
-	return NULL;
-}
+const struct plugin node_plugins[] = {
+	{ "source", &fake_source, NULL },
+	{ "sink", &fake_sink, NULL },
+	{ "loopback", &node_loopback, NULL },
+	{ NULL, NULL, NULL },
+};
 
 struct config *fake_config(const char *text)
 {
