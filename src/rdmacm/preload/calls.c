@@ -357,30 +357,31 @@ PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...)
 
 /* ---- names and options ---- */
 
-PRELOAD_EXPORT int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *len);
+
+/* The rsocket's name where it is the connection. */
+static int name_of(int fd, struct sockaddr *addr, socklen_t *len, name_fn *of_tcp,
+		   name_fn *of_rsocket)
 {
 	struct preload_socket *s = preload_find(fd);
 	int ret;
 
 	if (!s || atomic_load(&s->state) != PRELOAD_CONNECTED)
-		return preload_real.getpeername(fd, addr, len);
+		return of_tcp(fd, addr, len);
 	preload_enter();
-	ret = rgetpeername(s->rs, addr, len);
+	ret = of_rsocket(s->rs, addr, len);
 	preload_leave();
 	return ret;
 }
 
+PRELOAD_EXPORT int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return name_of(fd, addr, len, preload_real.getpeername, rgetpeername);
+}
+
 PRELOAD_EXPORT int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	struct preload_socket *s = preload_find(fd);
-	int ret;
-
-	if (!s || atomic_load(&s->state) != PRELOAD_CONNECTED)
-		return preload_real.getsockname(fd, addr, len);
-	preload_enter();
-	ret = rgetsockname(s->rs, addr, len);
-	preload_leave();
-	return ret;
+	return name_of(fd, addr, len, preload_real.getsockname, rgetsockname);
 }
 
 PRELOAD_EXPORT int setsockopt(int fd, int level, int name, const void *value,

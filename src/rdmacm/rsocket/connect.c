@@ -31,15 +31,17 @@ static void hello_params(struct rs *rs, struct rs_hello *hello,
 
 /* ---- the calling side ---- */
 
-static int route_set(struct rs *rs)
+/* The one that RDMA_ROUTE gave, or that which there is. */
+static int route_find(struct rs *rs)
 {
 	const struct rs_options *o = &rs->opt;
+	int ret = o->route ?
+			  rdma_set_option(rs->id, RDMA_OPTION_IB,
+					  RDMA_OPTION_IB_PATH, o->route,
+					  o->route_count * sizeof(*o->route)) :
+			  rdma_resolve_route(rs->id, RESOLVE_MS);
 
-	if (!o->route)
-		return 0;
-	return rdma_set_option(rs->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
-			       o->route, o->route_count * sizeof(*o->route)) ?
-		       -errno : 0;
+	return ret ? -errno : 0;
 }
 
 static int call(struct rs *rs)
@@ -106,15 +108,10 @@ static int established(struct rs *rs, const struct rdma_cm_event *ev)
 
 static int event_step(struct rs *rs, const struct rdma_cm_event *ev)
 {
-	int ret;
-
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		rs->state = RS_RESOLVING_ROUTE;
-		ret = route_set(rs);
-		if (!ret && rdma_resolve_route(rs->id, RESOLVE_MS))
-			ret = -errno;
-		return ret;
+		return route_find(rs);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		return call(rs);
 	case RDMA_CM_EVENT_ESTABLISHED:
@@ -191,12 +188,7 @@ static int id_make(struct rs *rs)
 		return 0;
 	if (rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_TCP))
 		return -errno;
-	if (rs->opt.reuse_addr)
-		rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
-				&rs->opt.reuse_addr, sizeof(int));
-	if (rs->opt.v6_only)
-		rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
-				&rs->opt.v6_only, sizeof(int));
+	rs_id_options(rs);
 	return 0;
 }
 

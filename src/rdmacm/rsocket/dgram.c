@@ -162,12 +162,7 @@ int rs_dgram_bind(struct rs *rs, const struct sockaddr *addr, socklen_t len)
 		return -EINVAL;
 	if (!rs->id && rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_UDP))
 		return -errno;
-	if (rs->opt.reuse_addr)
-		rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
-				&rs->opt.reuse_addr, sizeof(int));
-	if (rs->opt.v6_only)
-		rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
-				&rs->opt.v6_only, sizeof(int));
+	rs_id_options(rs);
 	rs_addr_copy(&copy, addr);
 	if (rdma_bind_addr(rs->id, (struct sockaddr *)&copy))
 		return -errno;

@@ -146,6 +146,16 @@ static int option_set(struct rs *rs, int level, int name, const void *value,
 	}
 }
 
+void rs_id_options(struct rs *rs)
+{
+	if (rs->opt.reuse_addr)
+		rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
+				&rs->opt.reuse_addr, sizeof(int));
+	if (rs->opt.v6_only)
+		rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
+				&rs->opt.v6_only, sizeof(int));
+}
+
 RS_EXPORT int rsetsockopt(int socket, int level, int optname, const void *optval,
 			  socklen_t optlen)
 {

@@ -345,6 +345,11 @@ void rs_iter_write(struct rs_iter *it, const void *from, size_t len);
 /* Options that the queue pair limits (qp.c). */
 int rs_inline_set(struct rs *rs, uint32_t size);
 
+/* ---- options (option.c) ---- */
+
+/* What was set before there was an identifier, before it is bound. */
+void rs_id_options(struct rs *rs);
+
 /* ---- addresses (addr.c) ---- */
 
 /* Copies; an IPv4 address mapped into IPv6 becomes IPv4. */

@@ -209,11 +209,19 @@ static void options_are_kept(void)
 	CHECK(rclose(fd) == 0);
 }
 
+static struct ibv_path_data route;
+
+static void set_route(int fd)
+{
+	CHECK(rsetsockopt(fd, SOL_RDMA, RDMA_ROUTE, &route, sizeof(route)) == 0);
+}
+
 static void the_route_of_a_connection_can_be_read(void)
 {
-	struct ibv_path_data route;
 	socklen_t len = sizeof(route);
+	int fd, listener;
 	struct rs_pair p;
+	uint16_t port;
 
 	rs_pair_make(&p, NULL);
 	CHECK(rgetsockopt(p.caller, SOL_RDMA, RDMA_ROUTE, &route, &len) == 0);
@@ -226,6 +234,16 @@ static void the_route_of_a_connection_can_be_read(void)
 			  sizeof(int)) == -1 && errno == EINVAL);
 	rs_set_int(p.caller, SOL_SOCKET, SO_RCVBUF, 4096);
 	rs_pair_free(&p);
+	/* The next one goes that way; one to somebody else is refused. */
+	rs_pair_make(&p, set_route);
+	rs_pair_free(&p);
+	route.path.dgid.raw[15] ^= 0xff;
+	listener = rs_listener(&port, NULL);
+	fd = rsocket(AF_INET, SOCK_STREAM, 0);
+	set_route(fd);
+	CHECK(rconnect(fd, cm_loopback(port), sizeof(struct sockaddr_in)) == -1 &&
+	      errno == EINVAL);
+	CHECK(rclose(fd) == 0 && rclose(listener) == 0);
 }
 
 static void both_ends_know_their_names(void)
