@@ -265,6 +265,37 @@ static size_t string_length(const char *p, const char *end)
 static int expand(struct config *c, unsigned file, const char *text,
 		  size_t len, bool json, unsigned depth);
 
+/* The name of a file with its ${...} put in; false (and said) when one cannot be,
+ * or it is too long. */
+static bool include_name(struct config *c, unsigned file, unsigned line,
+			 const char *p, const char *end, char *name, size_t size)
+{
+	char problem[256];
+	size_t used = 0;
+
+	while (p < end && used < size) {
+		char *value;
+
+		if (end - p < 2 || p[0] != '$' || p[1] != '{') {
+			name[used++] = *p++;
+			continue;
+		}
+		value = config_env_value(&p, end, problem, sizeof(problem));
+		if (!value) {
+			config_error_in(c, file, line, "%s", problem);
+			return false;
+		}
+		used += (size_t)snprintf(name + used, size - used, "%s", value);
+		free(value);
+	}
+	if (used >= size) {
+		config_error_in(c, file, line, "the name of the file is too long");
+		return false;
+	}
+	name[used] = '\0';
+	return true;
+}
+
 /* `p` stands behind @include. Returns the text behind the directive. */
 static const char *include(struct config *c, unsigned file, unsigned line,
 			   const char *p, const char *end, unsigned depth)
@@ -284,8 +315,8 @@ static const char *include(struct config *c, unsigned file, unsigned line,
 				"expected a file name: @include \"file\"");
 		return end;
 	}
-	memcpy(name, p + 1, n - 2);
-	name[n - 2] = '\0';
+	if (!include_name(c, file, line, p + 1, p + n - 1, name, sizeof(name)))
+		return p + n;
 	if (name[0] == '/' || !slash)
 		snprintf(path, sizeof(path), "%s", name);
 	else

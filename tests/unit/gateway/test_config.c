@@ -138,6 +138,14 @@ static void an_included_file_keeps_its_own_lines(void **state)
 		config_where(c, json_object_get(config_root(c), "b")),
 		"test.conf:3");
 	config_destroy(c);
+	/* Its name may come from the environment. */
+	setenv("BUSBAR_TEST_PART", path + strlen("/tmp/busbar-test-"), 1);
+	c = fake_config("@include \"/tmp/busbar-test-${BUSBAR_TEST_PART}\"\n");
+	assert_int_equal(json_integer_value(json_object_get(config_root(c), "y")), 2);
+	config_destroy(c);
+	unsetenv("BUSBAR_TEST_PART");
+	assert_refused("@include \"${BUSBAR_TEST_PART}\"\n",
+		       "test.conf:1: environment variable BUSBAR_TEST_PART is not set");
 	unlink(path);
 	assert_refused(text, "test.conf:2: @include");
 }
