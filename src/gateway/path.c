@@ -153,13 +153,30 @@ int path_source_share(struct path_source *s, struct path_source *primary)
 	return 0;
 }
 
+static uint64_t get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+uint64_t path_unmade(const struct path *p)
+{
+	uint64_t n = get(&p->unmade) + get(&p->hooks->starved);
+
+	/* Hooks of a node run in the thread of the path that reads it. */
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (!p->sources[i].primary)
+			n += get(&p->sources[i].node->in.hooks->starved);
+	for (unsigned d = 0; d < p->destination_count; d++)
+		n += get(&p->destinations[d].node->out.hooks->starved);
+	return n;
+}
+
 uint64_t path_dropped(const struct path *p)
 {
-	uint64_t n = atomic_load_explicit(&p->unmade, memory_order_relaxed);
+	uint64_t n = path_unmade(p);
 
 	for (unsigned i = 0; i < p->source_count; i++)
-		n += atomic_load_explicit(&p->sources[i].overruns,
-					  memory_order_relaxed);
+		n += get(&p->sources[i].overruns);
 	return n;
 }
 

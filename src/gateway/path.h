@@ -205,7 +205,9 @@ void path_stop(struct path *p);
 /* After the nodes have stopped: samples they held are back. */
 void path_release(struct path *p);
 
-/* Samples that came and went no further: full queues, no free sample. */
+/* Samples that came and went no further: for want of a free one; and with those
+ * that found a queue full. */
+uint64_t path_unmade(const struct path *p);
 uint64_t path_dropped(const struct path *p);
 
 /* path_source.c */

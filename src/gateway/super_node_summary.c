@@ -41,9 +41,9 @@ static void print_queues(const struct path *p, FILE *out)
 			fprintf(out, "  %" PRIu64 " of node %s found their queue full\n",
 				get(&p->sources[i].overruns),
 				p->sources[i].node->name);
-	if (get(&p->unmade))
+	if (path_unmade(p))
 		fprintf(out, "  %" PRIu64 " outputs found no free sample\n",
-			get(&p->unmade));
+			path_unmade(p));
 }
 
 void super_node_print_summary(struct super_node *sn, FILE *out)
@@ -110,10 +110,10 @@ static json_t *queues_json(const struct path *p)
 					  p->sources[i].node->name, "dropped",
 					  (json_int_t)get(
 						  &p->sources[i].overruns)));
-	if (get(&p->unmade))
+	if (path_unmade(p))
 		json_array_append_new(queues,
 				      json_pack("{sn sI}", "node", "dropped",
-						(json_int_t)get(&p->unmade)));
+						(json_int_t)path_unmade(p)));
 	return queues;
 }
 

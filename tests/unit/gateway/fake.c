@@ -67,6 +67,8 @@ static const struct config_key fake_keys[] = {
 	  .help = "start fails" },
 	{ "fail_prepare", CONFIG_BOOL, offsetof(struct fake, fail_prepare),
 	  .help = "prepare fails" },
+	{ "hoard", CONFIG_BOOL, offsetof(struct fake, hoard),
+	  .help = "does not say how much it holds" },
 	{ "own_memory", CONFIG_BOOL, offsetof(struct fake, own_memory),
 	  .help = "wraps memory" },
 };
@@ -179,7 +181,9 @@ static void fake_interrupt(struct node *n)
 
 static unsigned fake_hold_max(struct node *n)
 {
-	return FAKE_HELD_MAX;
+	const struct fake *f = n->private_data;
+
+	return f->hoard ? 0 : FAKE_HELD_MAX;
 }
 
 static void fill(struct fake *f, struct sample *s)

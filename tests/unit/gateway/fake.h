@@ -36,7 +36,7 @@ extern _Atomic uint64_t fake_given;
 struct fake {
 	int64_t limit, seed, base, values;
 	int mode;
-	bool fail_start, fail_prepare, own_memory;
+	bool fail_start, fail_prepare, own_memory, hoard;
 
 	uint64_t random;
 	uint64_t next;              /* sequence number to give */

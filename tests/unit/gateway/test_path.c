@@ -554,6 +554,28 @@ static void a_part_of_a_node_that_another_path_reads(void **state)
 	fake_end(sn, c);
 }
 
+/* The second path stands first, and knows the names all the same. */
+static void mapped_names_are_known_behind_a_loop(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 100; values = 4; in = { " NAMED " } };"
+		"          l = { type = \"loopback\"; }; s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"l.hdr.length\", \"l.uc\" ); out = \"s\" }, { in = ( \"a.hdr.sequence\", \"a[ub-uc]\" ); out = \"l\" } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_string_equal(names_of(sn, "s"), "length uc");
+	assert_sequence(s, 100);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(s->data[i][0].i, 3);
+		assert_true(s->data[i][1].f == 2000000 + i);
+	}
+	fake_end(sn, c);
+}
+
 static void numbers_of_several_sources_can_be_kept(void **state)
 {
 	struct config *c;
@@ -721,6 +743,25 @@ static void sources_of_a_register_drop_the_oldest(void **state)
 	fake_end(sn, c);
 }
 
+/* A node that holds more than it has told leaves none for the output. */
+static void outputs_without_a_free_sample_are_counted(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 500; in = { signals = \"2f\" } };"
+		"          s = { type = \"sink\"; mode = \"hold\"; hoard = true } };"
+		"paths = ( { in = ( \"a[1]\", \"a[0]\" ); out = \"s\"; queuelen = 4 } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_true(dropped_of(sn, 0) > 0);
+	assert_int_equal(fake_of(sn, "s")->seen_count +
+			 super_node_find(sn, "s")->counters.not_sent +
+			 dropped_of(sn, 0), 500);
+	assert_non_null(strstr(fake_log(), "no free sample for its output"));
+	fake_end(sn, c);
+}
+
 /* Stops while a reader waits for room. */
 static void a_blocked_reader_stops_when_asked(void **state)
 {
@@ -838,6 +879,7 @@ int main(void)
 		cmocka_unit_test(the_register_begins_with_the_initial_values),
 		cmocka_unit_test(two_sources_are_interleaved_as_mapped),
 		cmocka_unit_test(a_part_of_a_node_that_another_path_reads),
+		cmocka_unit_test(mapped_names_are_known_behind_a_loop),
 		cmocka_unit_test(numbers_of_several_sources_can_be_kept),
 		cmocka_unit_test(rate_alone_sends_with_an_empty_mask),
 		cmocka_unit_test(queuelen_is_rounded_up_to_a_power_of_two),
@@ -845,6 +887,7 @@ int main(void)
 		cmocka_unit_test(a_full_queue_drops_the_oldest_and_counts),
 		cmocka_unit_test(a_full_queue_blocks_its_source),
 		cmocka_unit_test(sources_of_a_register_drop_the_oldest),
+		cmocka_unit_test(outputs_without_a_free_sample_are_counted),
 		cmocka_unit_test(a_blocked_reader_stops_when_asked),
 		cmocka_unit_test(threads_get_affinity_and_priority),
 		cmocka_unit_test(a_reverse_path_carries_samples_back),
