@@ -92,7 +92,7 @@ static int prepare_source(struct path_source *s)
 static int prepare_register(struct path *p)
 {
 	unsigned capacity = MAX(p->register_length, p->capacity);
-	unsigned count = (unsigned)p->queuelen;
+	unsigned count = (unsigned)p->queuelen + p->batch_max;
 	struct memory_type *type = p->memory;
 	int ret;
 

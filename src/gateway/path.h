@@ -226,9 +226,9 @@ void *path_source_run(void *source);
 /* Output of the path's one source: numbers, hooks, destinations. Takes over the
  * references. */
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt);
-/* Register: takes over the reference. */
+/* Register: takes over the references, and uses smps[] for what goes out. */
 void path_register_put(struct path *p, struct path_source *s,
-		       struct sample *smp);
+		       struct sample *smps[], unsigned cnt);
 /* Sends the register's last state again. */
 void path_resend(struct path *p);
 

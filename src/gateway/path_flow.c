@@ -128,20 +128,20 @@ void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 	emit(p, smps, cnt, p->sources[0].age);
 }
 
-/* Sends the state of the register; `age` NULL when nothing has come. */
-static void emit_last(struct path *p, struct node_stats *age)
+/* The register as a sample of its own; NULL without a free one. */
+static struct sample *make_output(struct path *p)
 {
 	struct sample *s = sample_alloc(&p->pool);
 
-	if (!s) {
-		if (!p->unmade)
-			log_warn("path %s: no free sample for its output, which is dropped; a longer queuelen may help",
-				 p->name);
-		count(&p->unmade, 1);
-		return;
+	if (s) {
+		sample_copy(s, p->last);
+		return s;
 	}
-	sample_copy(s, p->last);
-	emit(p, &s, 1, age);
+	if (!p->unmade)
+		log_warn("path %s: no free sample for its output, which is dropped; a longer queuelen may help",
+			 p->name);
+	count(&p->unmade, 1);
+	return NULL;
 }
 
 /* True when the register is to send after `s` has come. */
@@ -182,22 +182,35 @@ static void remember(struct path *p, struct path_source *s,
 }
 
 void path_register_put(struct path *p, struct path_source *s,
-		       struct sample *smp)
+		       struct sample *smps[], unsigned cnt)
 {
-	if (p->last)
-		remember(p, s, smp);
-	if (!triggered(p, s)) {
-		sample_put(smp);
-	} else if (!p->mapped) {
-		path_emit(p, &smp, 1);
-	} else {
-		sample_put(smp);
-		emit_last(p, s->age);
+	unsigned made = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct sample *in = smps[i], *out = NULL;
+		bool sends;
+
+		if (p->last)
+			remember(p, s, in);
+		sends = triggered(p, s);
+		if (sends && !p->mapped) {
+			smps[made++] = in;
+			continue;
+		}
+		if (sends)
+			out = make_output(p);
+		sample_put(in);
+		if (out)
+			smps[made++] = out;
 	}
+	if (made)
+		emit(p, smps, made, s->age);
 }
 
 void path_resend(struct path *p)
 {
-	if (p->last_valid)
-		emit_last(p, NULL);
+	struct sample *s = p->last_valid ? make_output(p) : NULL;
+
+	if (s)
+		emit(p, &s, 1, NULL);
 }

@@ -81,11 +81,11 @@ static void run_direct_mapped(struct path *p)
 	while (!path_stopping(p)) {
 		int n = path_source_read(s, p->batch);
 
-		for (int i = 0; i < n; i++)
-			path_register_put(p, s, p->batch[i]);
-		if (n == -ENODATA)
+		if (n > 0)
+			path_register_put(p, s, p->batch, (unsigned)n);
+		else if (n == -ENODATA)
 			break;
-		if (n <= 0)
+		else
 			path_source_wait(s, n);
 	}
 	source_ended(s);
@@ -100,12 +100,10 @@ static bool drain(struct path *p, struct path_source *s)
 		n++;
 	if (!n)
 		return false;
-	if (!p->mapped && !p->last && s->triggers) {
+	if (!p->mapped && !p->last && s->triggers)
 		path_emit(p, p->batch, n);
-	} else {
-		for (unsigned i = 0; i < n; i++)
-			path_register_put(p, s, p->batch[i]);
-	}
+	else
+		path_register_put(p, s, p->batch, n);
 	return true;
 }
 
@@ -188,8 +186,8 @@ static void read_ready(struct path *p, struct path_source *s)
 		source_ended(s);
 	else if (n <= 0 && n != -EAGAIN && n != 0)
 		path_source_wait(s, n);
-	for (int i = 0; i < n; i++)
-		path_register_put(p, s, s->received[i]);
+	else if (n > 0)
+		path_register_put(p, s, s->received, (unsigned)n);
 }
 
 static void run_polled(struct path *p)

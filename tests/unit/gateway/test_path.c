@@ -749,8 +749,9 @@ static void outputs_without_a_free_sample_are_counted(void **state)
 	struct config *c;
 	struct super_node *sn = fake_super_node(TOP
 		"nodes = { a = { type = \"source\"; limit = 500; in = { signals = \"2f\" } };"
-		"          s = { type = \"sink\"; mode = \"hold\"; hoard = true } };"
-		"paths = ( { in = ( \"a[1]\", \"a[0]\" ); out = \"s\"; queuelen = 4 } );", &c);
+		"          s = { type = \"sink\"; mode = \"hold\"; hoard = true; seed = 5 };"
+		"          t = { type = \"sink\"; mode = \"hold\"; hoard = true; seed = 9 } };"
+		"paths = ( { in = ( \"a[1]\", \"a[0]\" ); out = ( \"s\", \"t\" ); queuelen = 4 } );", &c);
 
 	assert_non_null(sn);
 	fake_run(sn);
