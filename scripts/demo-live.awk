@@ -16,7 +16,7 @@ function of(key) {
 	# Each metric is an object of its own; owd is the one-way delay.
 	if (match($0, /"owd":/)) {
 		$0 = substr($0, RSTART)
-		line = line sprintf(", latency in us: p50 %.2f  p99 %.1f  max %.1f", of("p50") * 1e6, of("p99") * 1e6, of("max") * 1e6)
+		line = line sprintf(", latency in us: p50 %.2f  p99 %.1f  max %.1f", of("p50") * 1e6, of("p99") * 1e6, of("highest") * 1e6)
 	}
 	print line
 }

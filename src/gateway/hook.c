@@ -311,8 +311,11 @@ static bool process_one(struct hook_list *l, struct sample **s)
 	list_for_each(h, &l->hooks, struct hook, entry) {
 		if (!h->type->process)
 			continue;
-		if (!h->type->read_only && !make_private(s))
+		if (!h->type->read_only && !make_private(s)) {
+			atomic_fetch_add_explicit(&l->starved, 1,
+						  memory_order_relaxed);
 			return false;
+		}
 		switch (h->type->process(h, s)) {
 		case HOOK_OK:
 			break;

@@ -82,6 +82,7 @@ struct hook {
 struct hook_list {
 	struct list hooks;
 	unsigned count;
+	_Atomic uint64_t starved;     /* dropped for want of a free sample */
 };
 
 /* NULL when there is none, or its module cannot be loaded (which is logged). */

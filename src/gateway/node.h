@@ -25,6 +25,7 @@
 
 struct hook_list;
 struct node;
+struct node_stats;
 struct super_node;
 
 /*
@@ -159,9 +160,12 @@ struct node {
 	bool enabled;
 	bool is_source, is_destination; /* of an enabled path; before prepare */
 	int64_t affinity;             /* CPU mask, 0: none */
+	int64_t priority;             /* SCHED_FIFO of its reader, 0: none */
 	uint64_t sequence;            /* next own sequence number */
 	struct node_direction in, out;
 	struct node_counters counters;
+	struct node_stats *stats;     /* of the hook `stats`, which owns them;
+				       * NULL without it */
 	json_t *cfg;                  /* borrowed */
 	struct list entry;            /* in the super-node */
 };

@@ -19,7 +19,7 @@
 struct node_common {
 	const char *type, *uuid;
 	bool enabled, builtin;
-	int64_t vectorize, affinity, initial_sequenceno;
+	int64_t vectorize, affinity, priority, initial_sequenceno;
 	json_t *hooks, *signals, *in, *out;
 };
 
@@ -38,6 +38,8 @@ static const struct config_key common_keys[] = {
 	{ "affinity", CONFIG_INT, COMMON(affinity), "0", .min = 0,
 	  .max = (double)INT64_MAX,
 	  .help = "CPU mask of the thread that reads this node" },
+	{ "priority", CONFIG_INT, COMMON(priority), "0", .min = 0, .max = 99,
+	  .help = "SCHED_FIFO priority of that thread, 0 for none" },
 	{ "initial_sequenceno", CONFIG_INT, COMMON(initial_sequenceno), "0",
 	  .min = 0, .max = (double)INT64_MAX,
 	  .help = "First own sequence number" },
@@ -173,6 +175,7 @@ static int parse(struct node *n, struct config *c)
 		ret = -EINVAL;
 	n->enabled = common.enabled;
 	n->affinity = common.affinity;
+	n->priority = common.priority;
 	n->sequence = (uint64_t)common.initial_sequenceno;
 	n->in.cfg = common.in;
 	n->out.cfg = common.out;

@@ -7,12 +7,14 @@
  *
  * - direct: exactly one source, read by this path. Its thread reads, processes
  *   and writes; there is no queue in between, and the source may busy-poll.
+ *   A whole node passes through as it is, parts of it go through the register.
  * - queued: several sources, a source that another path reads too, or a rate.
  *   Sources fill queues (each from a thread of its own, unless all offer poll
  *   descriptors), the path's thread empties them through the register.
  *
- * Files: path_parse.c (configuration), path_source.c (reading), path_flow.c
- * (register, hooks, writing), path.c (pools, threads).
+ * Files: path_parse.c (configuration), path_map.c (what it takes from its
+ * sources), path.c (pools), path_thread.c (threads), path_source.c (reading),
+ * path_queue.h (full queues), path_flow.c (register, hooks, writing).
  */
 #ifndef GATEWAY_PATH_H
 #define GATEWAY_PATH_H
@@ -20,13 +22,39 @@
 #include <pthread.h>
 
 #include "gateway/hook.h"
+#include "gateway/mapping.h"
 #include "gateway/node.h"
 #include "gateway/sample.h"
 #include "gateway/waker.h"
 #include "util/hist.h"
 #include "util/ring.h"
 
+/* Samples taken from queues before sources and timers are looked at again. */
+#define PATH_QUEUE_BURST 64
+
 struct path;
+struct path_source;
+
+/* What happens to a sample that finds its queue full. */
+enum path_full {
+	PATH_FULL_AUTO,    /* block the own reader, drop_newest of another's */
+	PATH_BLOCK,
+	PATH_DROP_NEWEST,
+	PATH_DROP_OLDEST,
+};
+
+/* One entry of `in`: what is taken from a source, and where it goes. */
+struct path_map {
+	struct mapping mapping;
+	struct node *node;
+	struct path_source *source;
+	struct path_map *next;            /* of the same source */
+	unsigned first, count;            /* values of the source's samples */
+	unsigned offset;                  /* place in the register */
+	struct node_stats *stats;         /* reference, for figures of it */
+	const json_t *at;                 /* where it stands, for messages */
+	const char *key;
+};
 
 struct path_source {
 	struct path *path;
@@ -51,6 +79,7 @@ struct path_source {
 	uint64_t last_sequence, last_origin_ns;
 
 	struct ring queue;                /* of a queued path */
+	int full;                         /* enum path_full, but AUTO */
 	struct sample **received;         /* scratch of the reader thread */
 	pthread_t thread;
 	bool has_thread;
@@ -58,8 +87,9 @@ struct path_source {
 	_Atomic uint64_t overruns;        /* samples the queue had no room for */
 	_Atomic uint64_t starved;         /* reads without a free sample */
 
-	/* Register */
-	unsigned offset, count;           /* place of its values */
+	struct path_map *maps;            /* what the register takes of it */
+	unsigned count;                   /* values of its samples */
+	struct node_stats *age;           /* where their age is recorded */
 	bool triggers;                    /* in the mask */
 	bool fresh;                       /* has come since the last output */
 };
@@ -80,9 +110,10 @@ struct path {
 	bool enabled, reverse, reversed;
 	int mode;                         /* enum path_mode */
 	int poll;                         /* enum path_poll */
+	int full;                         /* enum path_full */
 	bool original_sequence;
 	double rate_hz;
-	int64_t queuelen, affinity;
+	int64_t queuelen, affinity, priority;
 	struct hook_list *hooks;
 	struct memory_type *memory;       /* bottom of the chains of its pools */
 	struct signal_list *signals;      /* of the register; may be NULL */
@@ -90,6 +121,11 @@ struct path {
 	unsigned capacity;                /* values that its output and the hooks
 					   * from there on need */
 
+	struct path_map *maps;            /* in the order of `in` */
+	unsigned map_count;
+	bool mapped;                      /* samples do not pass through, the
+					   * register makes new ones */
+	unsigned register_length;         /* values in it */
 	struct path_source *sources;
 	unsigned source_count;
 	struct path_destination *destinations;
@@ -117,6 +153,7 @@ struct path {
 	struct hist latency;              /* ns, received - origin */
 	_Atomic uint64_t forwarded;       /* samples given to destinations */
 	_Atomic uint64_t negative;        /* latencies below zero */
+	_Atomic uint64_t unmade;          /* outputs without a free sample */
 	struct list entry;
 };
 
@@ -138,6 +175,27 @@ int path_set_signals(struct path *p);
 /* Makes `s` read through `primary`, which reads the same node. */
 int path_source_share(struct path_source *s, struct path_source *primary);
 
+/* The node called `name`; NULL after reporting. `at` and `key` say where the
+ * name stands. */
+struct node *path_find_node(struct super_node *sn, struct config *c,
+			    const json_t *at, const char *key,
+			    const char *name);
+
+/* path_map.c */
+/* The entries of `in` (under `key`), with their nodes; 0 or -EINVAL after
+ * reporting. */
+int path_map_parse(struct path *p, struct super_node *sn, struct config *c,
+		   const char *key);
+/*
+ * Looks up signals and figures, places all in the register and makes its list
+ * of signals. Once those of the sources are known.
+ */
+int path_map_resolve(struct path *p);
+/* Copies what is mapped of a sample into the register. */
+void path_map_copy(struct path *p, const struct path_source *s,
+		   const struct sample *smp);
+void path_map_destroy(struct path *p);
+
 /* Decides how it runs and makes pools and queues; nodes are prepared by then. */
 int path_prepare(struct path *p);
 int path_start(struct path *p, int ended_fd);
@@ -146,6 +204,11 @@ void path_stop_reading(struct path *p);
 void path_stop(struct path *p);
 /* After the nodes have stopped: samples they held are back. */
 void path_release(struct path *p);
+
+/* Samples that came and went no further: for want of a free one; and with those
+ * that found a queue full. */
+uint64_t path_unmade(const struct path *p);
+uint64_t path_dropped(const struct path *p);
 
 /* path_source.c */
 /*
@@ -160,11 +223,12 @@ void path_source_wait(struct path_source *s, int ret);
 void *path_source_run(void *source);
 
 /* path_flow.c */
-/* Output: numbers, hooks, destinations. Takes over the references. */
+/* Output of the path's one source: numbers, hooks, destinations. Takes over the
+ * references. */
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt);
-/* Register: takes over the reference. */
+/* Register: takes over the references, and uses smps[] for what goes out. */
 void path_register_put(struct path *p, struct path_source *s,
-		       struct sample *smp);
+		       struct sample *smps[], unsigned cnt);
 /* Sends the register's last state again. */
 void path_resend(struct path *p);
 

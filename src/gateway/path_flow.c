@@ -81,8 +81,10 @@ static unsigned renumber(struct path *p, struct sample *smps[], unsigned cnt)
 			if (copy)
 				sample_copy(copy, s);
 			sample_put(s);
-			if (!copy)
+			if (!copy) {
+				count(&p->unmade, 1);
 				continue;
+			}
 			s = copy;
 		}
 		s->sequence = p->sequence++;
@@ -92,7 +94,22 @@ static unsigned renumber(struct path *p, struct sample *smps[], unsigned cnt)
 	return kept;
 }
 
-void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
+/* From reception until now, for the metrics of the node that it came from. */
+static void record_age(struct node_stats *st, struct sample *smps[],
+		       unsigned cnt)
+{
+	uint64_t now = timespec_to_ns(clock_realtime());
+
+	for (unsigned i = 0; i < cnt; i++)
+		if (smps[i]->flags & SAMPLE_HAS_RECEIVED)
+			node_stats_update_ns(
+				st, STATS_AGE,
+				(int64_t)(now -
+					  timespec_to_ns(smps[i]->received)));
+}
+
+static void emit(struct path *p, struct sample *smps[], unsigned cnt,
+		 struct node_stats *age)
 {
 	if (unlikely(!p->original_sequence))
 		cnt = renumber(p, smps, cnt);
@@ -100,21 +117,31 @@ void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 		record_latency(p, smps[i]);
 	if (p->hooks->count)
 		cnt = hook_list_process(p->hooks, smps, cnt);
+	if (unlikely(age))
+		record_age(age, smps, cnt);
 	count(&p->forwarded, cnt);
 	deliver(p, smps, cnt);
 }
 
-/* Sends the state of the register. */
-static void emit_last(struct path *p)
+void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
+{
+	emit(p, smps, cnt, p->sources[0].age);
+}
+
+/* The register as a sample of its own; NULL without a free one. */
+static struct sample *make_output(struct path *p)
 {
 	struct sample *s = sample_alloc(&p->pool);
 
-	if (!s) {
-		log_debug("path %s: no free sample for the register", p->name);
-		return;
+	if (s) {
+		sample_copy(s, p->last);
+		return s;
 	}
-	sample_copy(s, p->last);
-	path_emit(p, &s, 1);
+	if (!p->unmade)
+		log_warn("path %s: no free sample for its output, which is dropped; a longer queuelen may help",
+			 p->name);
+	count(&p->unmade, 1);
+	return NULL;
 }
 
 /* True when the register is to send after `s` has come. */
@@ -136,41 +163,54 @@ static bool triggered(struct path *p, struct path_source *s)
 static void remember(struct path *p, struct path_source *s,
 		     const struct sample *smp)
 {
-	const struct path_source *end = &p->sources[p->source_count - 1];
-	bool alone = p->source_count == 1;
-	unsigned n = MIN(smp->length, alone ? p->last->capacity : s->count);
-
-	memcpy(p->last->data + s->offset, smp->data,
-	       n * sizeof(smp->data[0]));
-	/* With one source the length is its own, else that of all together. */
-	p->last->length = alone ? n : end->offset + end->count;
-	p->last->signals = alone ? smp->signals : p->signals;
+	if (p->mapped) {
+		path_map_copy(p, s, smp);
+		p->last->length = p->register_length;
+		p->last->signals = p->signals;
+	} else {
+		/* As it is; its length too. */
+		p->last->length = MIN(smp->length, p->last->capacity);
+		p->last->signals = smp->signals;
+		memcpy(p->last->data, smp->data,
+		       p->last->length * sizeof(smp->data[0]));
+	}
 	p->last->sequence = smp->sequence;
 	p->last->origin = smp->origin;
 	p->last->received = smp->received;
-	p->last->flags = smp->flags;
+	p->last->flags = smp->flags | (p->mapped ? SAMPLE_HAS_DATA : 0);
 	p->last_valid = true;
 }
 
 void path_register_put(struct path *p, struct path_source *s,
-		       struct sample *smp)
+		       struct sample *smps[], unsigned cnt)
 {
-	bool pass = p->source_count == 1;
+	unsigned made = 0;
 
-	if (p->last)
-		remember(p, s, smp);
-	if (!triggered(p, s)) {
-		sample_put(smp);
-	} else if (pass) {
-		path_emit(p, &smp, 1);
-	} else {
-		sample_put(smp);
-		emit_last(p);
+	for (unsigned i = 0; i < cnt; i++) {
+		struct sample *in = smps[i], *out = NULL;
+		bool sends;
+
+		if (p->last)
+			remember(p, s, in);
+		sends = triggered(p, s);
+		if (sends && !p->mapped) {
+			smps[made++] = in;
+			continue;
+		}
+		if (sends)
+			out = make_output(p);
+		sample_put(in);
+		if (out)
+			smps[made++] = out;
 	}
+	if (made)
+		emit(p, smps, made, s->age);
 }
 
 void path_resend(struct path *p)
 {
-	if (p->last_valid)
-		emit_last(p);
+	struct sample *s = p->last_valid ? make_output(p) : NULL;
+
+	if (s)
+		emit(p, &s, 1, NULL);
 }

@@ -16,19 +16,21 @@
 struct path_config {
 	json_t *in, *out, *mask, *hooks, *original, *poll;
 	bool enabled, reverse, builtin;
-	int mode;
+	int mode, full;
 	double rate;
-	int64_t queuelen, affinity;
+	int64_t queuelen, affinity, priority;
 	const char *uuid;
 };
 
 static const char *const mode_names[] = { "any", "all", NULL };
+static const char *const full_names[] = { "auto", "block", "drop_newest",
+					  "drop_oldest", NULL };
 
 #define KEY(field) offsetof(struct path_config, field)
 
 static const struct config_key path_keys[] = {
 	{ "in", CONFIG_JSON, KEY(in), .required = true,
-	  .help = "the node that is read, or a list of nodes" },
+	  .help = "the node that is read, or a list of nodes and mappings" },
 	{ "out", CONFIG_JSON, KEY(out),
 	  .help = "the node that is written, or a list of nodes" },
 	{ "enabled", CONFIG_BOOL, KEY(enabled), "true",
@@ -46,12 +48,17 @@ static const struct config_key path_keys[] = {
 	{ "original_sequence_no", CONFIG_JSON, KEY(original),
 	  .help = "Keep sequence numbers; default with one source" },
 	{ "queuelen", CONFIG_INT, KEY(queuelen), "1024", .min = 1,
-	  .max = 1 << 24, .help = "Samples in the queues of the path" },
+	  .max = 1 << 24,
+	  .help = "Samples in each queue of the path, rounded up to a power of two" },
+	{ "queue_full", CONFIG_ENUM, KEY(full), "auto", .names = full_names,
+	  .help = "block: the reader waits; drop_newest, drop_oldest: counted; auto: block, but drop_newest where another path reads the node" },
 	{ "hooks", CONFIG_JSON, KEY(hooks), .help = "List of hooks" },
 	{ "builtin", CONFIG_BOOL, KEY(builtin), "true",
 	  .help = "Add the built-in hooks" },
 	{ "affinity", CONFIG_INT, KEY(affinity), "0", .min = 0,
 	  .max = (double)INT64_MAX, .help = "CPU mask of its threads" },
+	{ "priority", CONFIG_INT, KEY(priority), "0", .min = 0, .max = 99,
+	  .help = "SCHED_FIFO priority of its threads, 0 for none" },
 	{ "uuid", CONFIG_STRING, KEY(uuid), .help = "Identifier" },
 };
 
@@ -68,14 +75,24 @@ static int fail_no_node(struct super_node *sn, struct config *c,
 	return -EINVAL;
 }
 
-/* The node that one entry names; NULL after reporting. `at` and `key` say
- * where the entry stands. */
-static struct node *find_node(struct super_node *sn, struct config *c,
-			      const json_t *at, const char *key,
-			      const json_t *entry)
+struct node *path_find_node(struct super_node *sn, struct config *c,
+			    const json_t *at, const char *key,
+			    const char *name)
+{
+	struct node *n = super_node_find(sn, name);
+
+	/* A node with errors of its own was reported already. */
+	if (!n && !super_node_is_broken(sn, name))
+		fail_no_node(sn, c, at, key, name);
+	return n;
+}
+
+/* The whole node that one entry names; NULL after reporting. */
+static struct node *find_whole(struct super_node *sn, struct config *c,
+			       const json_t *at, const char *key,
+			       const json_t *entry)
 {
 	const char *name = json_string_value(entry);
-	struct node *n;
 
 	if (!name) {
 		config_fail(c, at, key, "expected the name of a node");
@@ -83,15 +100,11 @@ static struct node *find_node(struct super_node *sn, struct config *c,
 	}
 	if (strpbrk(name, "[.")) {
 		config_fail(c, at, key,
-			    "mapping expressions such as '%s' are not supported yet; name whole nodes",
+			    "'%s' is a part of a node; only `in` of a path takes parts, here stands a whole node",
 			    name);
 		return NULL;
 	}
-	n = super_node_find(sn, name);
-	/* A node with errors of its own was reported already. */
-	if (!n && !super_node_is_broken(sn, name))
-		fail_no_node(sn, c, at, key, name);
-	return n;
+	return path_find_node(sn, c, at, key, name);
 }
 
 /* The list of nodes under `key`, string or list; count, or -EINVAL. */
@@ -108,8 +121,8 @@ static int parse_nodes(struct super_node *sn, struct config *c, json_t *cfg,
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		e = list ? json_array_get(value, i) : value;
-		nodes[i] = find_node(sn, c, list && json_is_string(e) ? e : cfg,
-				     list && json_is_string(e) ? NULL : key, e);
+		nodes[i] = find_whole(sn, c, list && json_is_string(e) ? e : cfg,
+				      list && json_is_string(e) ? NULL : key, e);
 		if (!nodes[i])
 			ret = -EINVAL;
 		for (k = 0; nodes[i] && k < i; k++) {
@@ -137,34 +150,59 @@ static void *zalloc_lines(size_t size)
 	return p ? memset(p, 0, bytes) : NULL;
 }
 
-static int set_sources(struct path *p, struct config *c, const char *key,
-		       struct node **nodes, unsigned n)
+static struct path_source *find_source(struct path *p, const struct node *n)
 {
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (p->sources[i].node == n)
+			return &p->sources[i];
+	return NULL;
+}
+
+static void add_source(struct path *p, struct node *n)
+{
+	struct path_source *s = &p->sources[p->source_count++];
+
+	s->path = p;
+	s->node = n;
+	s->vectorize = n->in.vectorize;
+	s->triggers = true;
+}
+
+/* One source for each node that entries of `in` name; entries of disabled ones
+ * are taken out. */
+static int set_sources(struct path *p, struct config *c, const char *key)
+{
+	const struct node *disabled = NULL;
+	unsigned kept = 0;
 	int ret = 0;
 
-	p->sources = zalloc_lines(n * sizeof(*p->sources));
+	p->sources = zalloc_lines(p->map_count * sizeof(*p->sources));
 	if (!p->sources)
 		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++) {
-		struct path_source *s = &p->sources[p->source_count];
+	for (unsigned i = 0; i < p->map_count; i++) {
+		struct node *n = p->maps[i].node;
 
-		if (!(nodes[i]->type->flags & NODE_CAN_READ)) {
+		if (!(n->type->flags & NODE_CAN_READ)) {
 			config_fail(c, p->cfg, key,
 				    "node '%s' of type %s cannot be read",
-				    nodes[i]->name, nodes[i]->type->name);
+				    n->name, n->type->name);
 			ret = -EINVAL;
 		}
-		if (!nodes[i]->enabled || !nodes[i]->in.enabled) {
-			log_warn("path %s: source %s is disabled and left out",
-				 p->name, nodes[i]->name);
+		if (!n->enabled || !n->in.enabled) {
+			if (n != disabled)
+				log_warn("path %s: source %s is disabled and left out",
+					 p->name, n->name);
+			disabled = n;
 			continue;
 		}
-		s->path = p;
-		s->node = nodes[i];
-		s->vectorize = nodes[i]->in.vectorize;
-		s->triggers = true;
-		p->source_count++;
+		if (!find_source(p, n))
+			add_source(p, n);
+		p->maps[kept] = p->maps[i];
+		p->maps[kept++].source = find_source(p, n);
 	}
+	p->map_count = kept;
+	/* The one that is left passes through, as if it had stood alone. */
+	p->mapped = kept != 1 || p->maps[0].mapping.kind != MAPPING_NODE;
 	return ret;
 }
 
@@ -201,9 +239,10 @@ static int set_destinations(struct path *p, struct config *c, const char *key,
 static int parse_mask(struct path *p, struct super_node *sn, struct config *c)
 {
 	struct node **nodes;
-	int n;
+	int n, ret = 0;
 
-	if (!json_object_get(p->cfg, "mask"))
+	/* The way back has one source, and it is not the one that is meant. */
+	if (!json_object_get(p->cfg, "mask") || p->reversed)
 		return 0;
 	n = parse_nodes(sn, c, p->cfg, "mask", &nodes);
 	if (n < 0)
@@ -211,21 +250,19 @@ static int parse_mask(struct path *p, struct super_node *sn, struct config *c)
 	for (unsigned i = 0; i < p->source_count; i++)
 		p->sources[i].triggers = false;
 	for (int k = 0; k < n; k++) {
-		bool found = false;
+		struct path_source *source = find_source(p, nodes[k]);
 
-		for (unsigned i = 0; i < p->source_count; i++) {
-			if (p->sources[i].node != nodes[k])
-				continue;
-			p->sources[i].triggers = true;
-			found = true;
-		}
-		if (!found)
+		if (source) {
+			source->triggers = true;
+		} else if (nodes[k]->enabled && nodes[k]->in.enabled) {
 			config_fail(c, p->cfg, "mask",
 				    "node '%s' is no source of this path",
 				    nodes[k]->name);
+			ret = -EINVAL;
+		}
 	}
 	free(nodes);
-	return 0;
+	return ret;
 }
 
 /* A boolean whose absence means "decide yourself" (-1). */
@@ -242,7 +279,8 @@ static int parse_maybe(struct config *c, json_t *cfg, const char *key,
 	return v;
 }
 
-static char *make_name(struct node **in, unsigned in_count, struct node **out,
+/* "a, b -> c" */
+static char *make_name(const struct path *p, struct node **out,
 		       unsigned out_count)
 {
 	char *name = NULL;
@@ -251,8 +289,15 @@ static char *make_name(struct node **in, unsigned in_count, struct node **out,
 
 	if (!f)
 		return NULL;
-	for (unsigned i = 0; i < in_count; i++)
-		fprintf(f, "%s%s", i ? ", " : "", in[i]->name);
+	for (unsigned i = 0; i < p->map_count; i++) {
+		bool again = false;
+
+		for (unsigned k = 0; k < i; k++)
+			again |= p->maps[k].node == p->maps[i].node;
+		if (!again)
+			fprintf(f, "%s%s", i ? ", " : "",
+				p->maps[i].node->name);
+	}
 	fputs(" ->", f);
 	for (unsigned i = 0; i < out_count; i++)
 		fprintf(f, "%s%s", i ? ", " : " ", out[i]->name);
@@ -304,83 +349,41 @@ static int set_destination_signals(struct path *p)
 
 int path_set_signals(struct path *p)
 {
-	struct signal_list *all = NULL, *more;
 	int ret = 0;
 
 	for (unsigned i = 0; i < p->source_count && !ret; i++)
 		ret = set_source_signals(&p->sources[i]);
-	if (ret)
-		return ret;
-	if (p->source_count == 1) {
-		if (p->sources[0].node->in.hooked)
-			all = signal_list_get(p->sources[0].node->in.hooked);
-	} else {
-		unsigned offset = 0;
-
-		all = signal_list_new(0, SIGNAL_FLOAT);
-		for (unsigned i = 0; all && i < p->source_count; i++) {
-			struct path_source *s = &p->sources[i];
-			struct signal_list *own = s->node->in.hooked;
-
-			own = own ? signal_list_get(own) :
-				    signal_list_new(s->count, SIGNAL_FLOAT);
-			more = own ? signal_list_concat(all, own) : NULL;
-			signal_list_put(own);
-			signal_list_put(all);
-			all = more;
-			s->offset = offset;
-			offset += s->count;
-		}
-		if (!all)
-			return -ENOMEM;
-	}
-	p->signals = all;
-	ret = set_destination_signals(p);
+	ret = ret ?: path_map_resolve(p) ?: set_destination_signals(p);
 	p->resolved = true;
 	return ret;
 }
 
-static int fill(struct path *p, struct super_node *sn, struct config *c,
-		const struct path_config *v)
+static int64_t round_up(const struct path *p, int64_t queuelen)
 {
-	struct node **in = NULL, **out = NULL;
-	int in_count, out_count, ret, maybe;
+	int64_t rounded = 1;
 
-	in_count = parse_nodes(sn, c, p->cfg, p->reversed ? "out" : "in", &in);
-	out_count = parse_nodes(sn, c, p->cfg, p->reversed ? "in" : "out",
-				&out);
-	ret = in_count < 0 ? in_count : out_count < 0 ? out_count : 0;
-	if (ret)
-		goto out;
-	if (in_count == 0) {
-		config_fail(c, p->cfg, "in", "a path needs a source");
-		ret = -EINVAL;
-		goto out;
-	}
-	if (v->reverse && (in_count != 1 || out_count != 1)) {
-		config_fail(c, p->cfg, "reverse",
-			    "only a path with one source and one destination can have a reverse");
-		ret = -EINVAL;
-	}
-	p->name = make_name(in, (unsigned)in_count, out, (unsigned)out_count);
-	if (!p->name) {
-		ret = -ENOMEM;
-		goto out;
-	}
+	while (rounded < queuelen)
+		rounded *= 2;
+	if (rounded != queuelen)
+		log_info("path %s: queuelen %lld is rounded up to %lld, a power of two",
+			 p->name, (long long)queuelen, (long long)rounded);
+	return rounded;
+}
+
+/* What the sources and destinations have no part in. */
+static int fill_settings(struct path *p, struct config *c,
+			 const struct path_config *v)
+{
+	int maybe, ret;
+
 	p->reverse = v->reverse;
 	p->mode = v->mode;
+	p->full = v->full;
 	p->rate_hz = v->rate;
-	p->queuelen = v->queuelen;
+	p->queuelen = round_up(p, v->queuelen);
 	p->affinity = v->affinity;
-	if (set_sources(p, c, p->reversed ? "out" : "in", in,
-			(unsigned)in_count))
-		ret = -EINVAL;
-	if (set_destinations(p, c, p->reversed ? "in" : "out", out,
-			     (unsigned)out_count))
-		ret = -EINVAL;
+	p->priority = v->priority;
 	p->enabled = v->enabled && p->source_count;
-	if (parse_mask(p, sn, c))
-		ret = -EINVAL;
 	maybe = parse_maybe(c, p->cfg, "poll", v->poll);
 	p->poll = maybe < 0 ? PATH_POLL_AUTO :
 			      maybe ? PATH_POLL_YES : PATH_POLL_NO;
@@ -388,13 +391,50 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 	p->original_sequence = maybe < 0 ? p->source_count == 1 &&
 						   v->rate == 0 :
 					   maybe;
-	if (hook_list_parse(&p->hooks, c, v->hooks, HOOK_PATH, NULL, p->name))
-		ret = -EINVAL;
-	else if (v->builtin)
+	ret = hook_list_parse(&p->hooks, c, v->hooks, HOOK_PATH, NULL, p->name);
+	if (!ret && v->builtin)
 		ret = hook_list_add_builtin(p->hooks, c, HOOK_PATH, NULL,
-					    p->name) ?: ret;
+					    p->name);
+	return ret;
+}
+
+static int fill(struct path *p, struct super_node *sn, struct config *c,
+		const struct path_config *v)
+{
+	const char *from = p->reversed ? "out" : "in";
+	const char *to = p->reversed ? "in" : "out";
+	struct node **out = NULL;
+	int out_count, ret;
+
+	ret = path_map_parse(p, sn, c, from);
+	out_count = parse_nodes(sn, c, p->cfg, to, &out);
+	ret = ret ?: MIN(out_count, 0);
+	if (ret)
+		goto out;
+	if (p->map_count == 0) {
+		config_fail(c, p->cfg, "in", "a path needs a source");
+		ret = -EINVAL;
+		goto out;
+	}
+	if (v->reverse && (p->mapped || out_count != 1)) {
+		config_fail(c, p->cfg, "reverse",
+			    "only a path with one whole node as source and one destination can have a reverse");
+		ret = -EINVAL;
+	}
+	p->name = make_name(p, out, (unsigned)out_count);
+	if (!p->name) {
+		ret = -ENOMEM;
+		goto out;
+	}
+	if (set_sources(p, c, from))
+		ret = -EINVAL;
+	if (set_destinations(p, c, to, out, (unsigned)out_count))
+		ret = -EINVAL;
+	if (parse_mask(p, sn, c))
+		ret = -EINVAL;
+	if (fill_settings(p, c, v))
+		ret = -EINVAL;
 out:
-	free(in);
 	free(out);
 	return ret;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gateway/path.h"
+#include "gateway/path_queue.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -16,11 +17,6 @@
  * blocks by itself also returns 0 while it fills its receive queue. */
 #define EMPTIES_BLOCKING 4096
 #define EMPTIES_POLLING 64
-
-static inline void count(_Atomic uint64_t *counter, uint64_t n)
-{
-	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
-}
 
 /* Gaps and steps back of the sequence number, for the live figures. */
 static inline void account_sequence(struct path_source *s,
@@ -39,11 +35,11 @@ static inline void account_sequence(struct path_source *s,
 		origin_ns = timespec_to_ns(smp->origin);
 	if (s->seen && smp->sequence > s->last_sequence) {
 		if (!(s->node->type->flags & NODE_GENERATES))
-			count(&s->node->counters.lost, step - 1);
+			path_count(&s->node->counters.lost, step - 1);
 	} else if (s->seen && smp->sequence &&
 		   origin_ns <= s->last_origin_ns) {
 		/* Overtaken on its way; a later origin is a new beginning. */
-		count(&s->node->counters.reordered, 1);
+		path_count(&s->node->counters.reordered, 1);
 		return;
 	}
 	s->seen = true;
@@ -51,23 +47,75 @@ static inline void account_sequence(struct path_source *s,
 	s->last_origin_ns = origin_ns;
 }
 
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec t = timespec_from_ns(ns);
+
+	nanosleep(&t, NULL);
+}
+
+static void drop(struct path_source *s, struct sample *smp)
+{
+	sample_put(smp);
+	path_count(&s->overruns, 1);
+}
+
+/*
+ * Into the queue of `s`, by its policy; for `reader`, whose thread this is.
+ * Waiting for room ends when either path is to stop: what is in the queue is
+ * still sent then, what finds no place in it is not.
+ */
+static void enqueue(struct path_source *s, const struct path_source *reader,
+		    struct sample *smp)
+{
+	bool waited = false;
+
+	if (s->full == PATH_DROP_OLDEST) {
+		path_queue_push_evicting(s, smp);
+		return;
+	}
+	while (!ring_push(&s->queue, smp)) {
+		if (s->full == PATH_DROP_NEWEST || path_stopping(s->path) ||
+		    path_stopping(reader->path)) {
+			drop(s, smp);
+			return;
+		}
+		if (!waited)
+			waker_wake(&s->path->waker);
+		waited = true;
+		sleep_ns(20000);
+	}
+}
+
+/* Says once that samples were lost. */
+static void warn_dropped(const struct path_source *s)
+{
+	log_warn("path %s is too slow for node %s, samples are dropped; a longer queuelen may help",
+		 s->path->name, s->node->name);
+}
+
+/* What was read goes into the queue of `s`; uses up the references. */
+static void feed(struct path_source *s, const struct path_source *reader,
+		 struct sample *smps[], unsigned cnt)
+{
+	bool dropped = atomic_load_explicit(&s->overruns, memory_order_relaxed);
+
+	for (unsigned i = 0; i < cnt; i++)
+		enqueue(s, reader, smps[i]);
+	waker_wake(&s->path->waker);
+	if (unlikely(!dropped && atomic_load_explicit(&s->overruns,
+						      memory_order_relaxed)))
+		warn_dropped(s);
+}
+
 /* Hands references to the other paths that read this node. */
 static void feed_secondaries(struct path_source *s, struct sample *smps[],
 			     unsigned cnt)
 {
 	for (unsigned k = 0; k < s->secondary_count; k++) {
-		struct path_source *other = s->secondaries[k];
-
-		for (unsigned i = 0; i < cnt; i++) {
-			if (ring_push(&other->queue, sample_get(smps[i])))
-				continue;
-			/* A slow path must not hold up the others. */
-			sample_put(smps[i]);
-			if (!atomic_fetch_add(&other->overruns, 1))
-				log_warn("path %s is too slow for node %s, samples are dropped; a longer queuelen may help",
-					 other->path->name, s->node->name);
-		}
-		waker_wake(&other->path->waker);
+		for (unsigned i = 0; i < cnt; i++)
+			sample_get(smps[i]);
+		feed(s->secondaries[k], s, smps, cnt);
 	}
 }
 
@@ -130,13 +178,6 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	return (int)cnt;
 }
 
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec t = timespec_from_ns(ns);
-
-	nanosleep(&t, NULL);
-}
-
 /* Waits until the node's descriptors are readable; false when it has none. */
 static bool wait_readable(struct path_source *s)
 {
@@ -175,24 +216,6 @@ void path_source_wait(struct path_source *s, int ret)
 	sleep_ns(200000);
 }
 
-/* Waits for room in the queue: what holds up the path holds up the source. */
-static void enqueue(struct path_source *s, struct sample *smp)
-{
-	bool waited = false;
-
-	while (!ring_push(&s->queue, smp)) {
-		if (path_stopping(s->path)) {
-			sample_put(smp);
-			count(&s->overruns, 1);
-			return;
-		}
-		if (!waited)
-			waker_wake(&s->path->waker);
-		waited = true;
-		sleep_ns(20000);
-	}
-}
-
 void *path_source_run(void *source)
 {
 	struct path_source *s = source;
@@ -206,9 +229,7 @@ void *path_source_run(void *source)
 			path_source_wait(s, ret);
 			continue;
 		}
-		for (int i = 0; i < ret; i++)
-			enqueue(s, s->received[i]);
-		waker_wake(&s->path->waker);
+		feed(s, s, s->received, (unsigned)ret);
 	}
 	for (unsigned k = 0; k < s->secondary_count; k++) {
 		atomic_store(&s->secondaries[k]->ended, true);

@@ -33,10 +33,20 @@ enum signal_type {
 	SIGNAL_COMPLEX, /* two floats */
 };
 
+union signal_data {
+	double f;
+	int64_t i; /* integers and booleans */
+	struct {
+		float re, im;
+	} z;
+	uint64_t bits;
+};
+
 struct signal {
 	char *name; /* owned; never NULL */
 	char *unit; /* owned; NULL when none */
 	enum signal_type type;
+	union signal_data init; /* before the first sample; zero by default */
 };
 
 /* Reference counted, immutable once shared. */
@@ -53,15 +63,6 @@ void signal_list_put(struct signal_list *l); /* NULL allowed */
 /* "float", "integer", "boolean", "complex". -EINVAL when unknown. */
 int signal_type_parse(const char *name);
 const char *signal_type_name(enum signal_type type);
-
-union signal_data {
-	double f;
-	int64_t i; /* integers and booleans */
-	struct {
-		float re, im;
-	} z;
-	uint64_t bits;
-};
 
 enum sample_flags {
 	SAMPLE_HAS_SEQUENCE = 1 << 0,

@@ -29,7 +29,7 @@ const char *signal_type_name(enum signal_type type)
 	return type_names[type];
 }
 
-static struct signal_list *list_alloc(unsigned count)
+struct signal_list *signal_list_alloc(unsigned count)
 {
 	struct signal_list *l =
 		calloc(1, sizeof(*l) + count * sizeof(l->signals[0]));
@@ -60,7 +60,7 @@ static bool set_signal(struct signal *s, char *name, const char *unit,
 
 struct signal_list *signal_list_new(unsigned count, enum signal_type type)
 {
-	struct signal_list *l = list_alloc(count);
+	struct signal_list *l = signal_list_alloc(count);
 
 	for (unsigned i = 0; l && i < count; i++) {
 		if (!set_signal(&l->signals[i], indexed_name("signal", i), NULL,
@@ -90,23 +90,17 @@ void signal_list_put(struct signal_list *l)
 	free(l);
 }
 
-struct signal_list *signal_list_concat(const struct signal_list *a,
-				       const struct signal_list *b)
+int signal_set(struct signal *s, const char *name, const char *unit,
+	       enum signal_type type)
 {
-	struct signal_list *l = list_alloc(a->count + b->count);
+	return set_signal(s, strdup(name), unit && *unit ? unit : NULL, type) ?
+		       0 : -ENOMEM;
+}
 
-	for (unsigned i = 0; l && i < l->count; i++) {
-		const struct signal *from = i < a->count ?
-						    &a->signals[i] :
-						    &b->signals[i - a->count];
-
-		if (!set_signal(&l->signals[i], strdup(from->name), from->unit,
-				from->type)) {
-			signal_list_put(l);
-			return NULL;
-		}
-	}
-	return l;
+int signal_copy(struct signal *s, const struct signal *from)
+{
+	s->init = from->init;
+	return signal_set(s, from->name, from->unit, from->type);
 }
 
 /* "12f3i": counts and type letters; a letter alone counts once. */
@@ -136,7 +130,7 @@ static int parse_letters(struct signal_list **out, struct config *c,
 	if (!total)
 		goto err_text;
 
-	*out = list_alloc(total);
+	*out = signal_list_alloc(total);
 	for (unsigned r = 0; *out && r < runs; r++) {
 		for (unsigned k = 0; k < counts[r]; k++, i++) {
 			if (!set_signal(&(*out)->signals[i],
@@ -163,6 +157,7 @@ struct signal_entry {
 	int64_t count;
 	bool enabled;
 	json_t *init;
+	union signal_data initial;
 };
 
 static const struct config_key entry_keys[] = {
@@ -178,8 +173,50 @@ static const struct config_key entry_keys[] = {
 	{ "enabled", CONFIG_BOOL, offsetof(struct signal_entry, enabled),
 	  "true", .help = "Accepted and ignored" },
 	{ "init", CONFIG_JSON, offsetof(struct signal_entry, init),
-	  .help = "Accepted and ignored" },
+	  .help = "Value before the first sample, where a path joins several sources" },
 };
+
+/* A number, a boolean, or for a complex one { real, imag }. */
+static int parse_init(struct config *c, const json_t *at,
+		      const struct signal_entry *e, union signal_data *out)
+{
+	bool number = json_is_number(e->init), boolean = json_is_boolean(e->init);
+	double v = boolean ? json_is_true(e->init) : json_number_value(e->init);
+
+	*out = (union signal_data){ .bits = 0 };
+	if (!e->init || json_is_null(e->init))
+		return 0;
+	switch (e->type) {
+	case SIGNAL_FLOAT:
+		out->f = v;
+		break;
+	case SIGNAL_INTEGER:
+		if (json_is_real(e->init) && !(v >= -0x1p63 && v < 0x1p63))
+			number = false;
+		else
+			out->i = json_is_integer(e->init) ?
+					 json_integer_value(e->init) :
+					 (int64_t)v;
+		break;
+	case SIGNAL_BOOLEAN:
+		out->i = v != 0;
+		break;
+	case SIGNAL_COMPLEX:
+		out->z.re = (float)v;
+		if (!json_is_object(e->init))
+			break;
+		out->z.re = (float)json_number_value(
+			json_object_get(e->init, "real"));
+		out->z.im = (float)json_number_value(
+			json_object_get(e->init, "imag"));
+		return 0;
+	}
+	if (number || boolean)
+		return 0;
+	config_fail(c, at, "init", "expected a value of type %s",
+		    type_names[e->type]);
+	return -EINVAL;
+}
 
 /* Appends the signals of one object at *at_index; total known to fit. */
 static bool fill_entry(struct signal_list *l, unsigned *index,
@@ -188,6 +225,7 @@ static bool fill_entry(struct signal_list *l, unsigned *index,
 	for (int64_t k = 0; k < e->count; k++, (*index)++) {
 		char *name;
 
+		l->signals[*index].init = e->initial;
 		if (e->name && !numbered && e->count == 1)
 			name = strdup(e->name);
 		else
@@ -226,6 +264,8 @@ static int parse_objects(struct signal_list **out, struct config *c,
 		if (config_unpack_part(c, e, entry_keys,
 				       ARRAY_SIZE(entry_keys), &entries[i]))
 			ret = -EINVAL;
+		else if (parse_init(c, e, &entries[i], &entries[i].initial))
+			ret = -EINVAL;
 		total += (uint64_t)entries[i].count;
 	}
 	if (!ret && (!total || total > SIGNALS_MAX)) {
@@ -236,7 +276,7 @@ static int parse_objects(struct signal_list **out, struct config *c,
 	if (ret)
 		goto out;
 
-	*out = list_alloc((unsigned)total);
+	*out = signal_list_alloc((unsigned)total);
 	for (size_t i = 0; *out && i < n; i++) {
 		if (!fill_entry(*out, &index, &entries[i],
 				single && json_object_get(value, "count"))) {

@@ -21,8 +21,13 @@
 int signal_list_parse(struct signal_list **out, struct config *c,
 		      const json_t *at, const char *key);
 
-/* A list of all signals of `a` and then `b`, for multiplexing. */
-struct signal_list *signal_list_concat(const struct signal_list *a,
-				       const struct signal_list *b);
+/* `count` signals without names, to be filled by signal_set(); NULL on no
+ * memory. */
+struct signal_list *signal_list_alloc(unsigned count);
+/* Copies the texts (`unit` may be NULL or empty: none). 0 or -ENOMEM. */
+int signal_set(struct signal *s, const char *name, const char *unit,
+	       enum signal_type type);
+/* All of `from`, copied. 0 or -ENOMEM. */
+int signal_copy(struct signal *s, const struct signal *from);
 
 #endif

@@ -24,15 +24,6 @@ static double run_seconds(const struct super_node *sn)
 	return (double)(end - sn->started_ns) / 1e9;
 }
 
-static uint64_t overruns(const struct path *p)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < p->source_count; i++)
-		n += get(&p->sources[i].overruns);
-	return n;
-}
-
 static double us(const struct hist *h, double percent)
 {
 	return (double)hist_percentile(h, percent) / 1e3;
@@ -41,6 +32,18 @@ static double us(const struct hist *h, double percent)
 static double max_us(const struct hist *h)
 {
 	return (double)get(&h->max) / 1e3;
+}
+
+static void print_queues(const struct path *p, FILE *out)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (get(&p->sources[i].overruns))
+			fprintf(out, "  %" PRIu64 " of node %s found their queue full\n",
+				get(&p->sources[i].overruns),
+				p->sources[i].node->name);
+	if (path_unmade(p))
+		fprintf(out, "  %" PRIu64 " outputs found no free sample\n",
+			path_unmade(p));
 }
 
 void super_node_print_summary(struct super_node *sn, FILE *out)
@@ -63,7 +66,8 @@ void super_node_print_summary(struct super_node *sn, FILE *out)
 				us(&p->latency, 99.9), max_us(&p->latency));
 		else
 			fprintf(out, " %9s %9s %9s %9s", "-", "-", "-", "-");
-		fprintf(out, " %8" PRIu64 "\n", overruns(p));
+		fprintf(out, " %8" PRIu64 "\n", path_dropped(p));
+		print_queues(p, out);
 	}
 	fprintf(out, "\n%-16s %-12s %-10s %10s %10s %9s %8s %9s %8s\n", "node",
 		"type", "state", "received", "sent", "not sent", "lost",
@@ -94,6 +98,25 @@ static json_t *latency_json(const struct path *p)
 			 (json_int_t)get(&p->negative));
 }
 
+/* What each queue of a path, and the path itself for want of a free sample,
+ * dropped. */
+static json_t *queues_json(const struct path *p)
+{
+	json_t *queues = json_array();
+
+	for (unsigned i = 0; i < p->source_count; i++)
+		json_array_append_new(
+			queues, json_pack("{ss sI}", "node",
+					  p->sources[i].node->name, "dropped",
+					  (json_int_t)get(
+						  &p->sources[i].overruns)));
+	if (path_unmade(p))
+		json_array_append_new(queues,
+				      json_pack("{sn sI}", "node", "dropped",
+						(json_int_t)path_unmade(p)));
+	return queues;
+}
+
 json_t *super_node_summary(struct super_node *sn)
 {
 	json_t *paths = json_array(), *nodes = json_object();
@@ -102,10 +125,11 @@ json_t *super_node_summary(struct super_node *sn)
 		if (p->enabled)
 			json_array_append_new(
 				paths,
-				json_pack("{ss sI sI so}", "path", p->name,
+				json_pack("{ss sI sI so so}", "path", p->name,
 					  "samples",
 					  (json_int_t)get(&p->forwarded),
-					  "dropped", (json_int_t)overruns(p),
+					  "dropped", (json_int_t)path_dropped(p),
+					  "queues", queues_json(p),
 					  "latency", latency_json(p)));
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		const struct node_counters *k = &n->counters;

@@ -62,6 +62,10 @@ static const char *const seeds[] = {
 	"nodes = { i = { type = \"infiniband\"; rdma_transport_mode = \"UD\"; in = { address = \"10.0.0.1:1337\"; max_wrs = 512; cq_size = 512; buffer_subtraction = 64; };\n"
 	" out = { address = \"10.0.0.2:1337\"; max_inline_data = 128; send_inline = true; periodic_signaling = 256; use_fallback = false } } };\n"
 	"paths = ( { in = \"i\"; out = \"i\"; } );\n",
+	"nodes = { a = { type = \"signal\"; signal = \"sine\"; in = { signals = ( { name = \"u\"; init = 5 }, { name = \"v-w\"; type = \"integer\"; init = 1 } ); hooks = ( { type = \"stats\"; format = \"matlab\"; buckets = 3 } ) } };\n"
+	" l = { type = \"loopback\" }; m = { type = \"loopback\" }; s = { type = \"stats\"; rate = 2; in = { signals = ( { stats = \"a.owd.mean\" }, { name = \"x\"; stats = \"a.gap_sent.p99.9\" } ) } } };\n"
+	"paths = ( { in = ( \"a[0-1]\", \"a.u\", \"a.ts.origin\", \"a.stats.age.total\", \"s\", \"a.data[v-w]\" ); out = \"l\"; queue_full = \"drop_oldest\"; queuelen = 5 },\n"
+	" { in = \"l[2]\"; out = \"m\"; priority = 3 }, { in = ( \"m.hdr.length\", \"l\" ); mask = ( \"m\" ); mode = \"all\" } );\n",
 };
 
 #define SEED_COUNT (sizeof(seeds) / sizeof(seeds[0]))
@@ -88,6 +92,8 @@ static size_t replace_word(char *text, size_t len, size_t at)
 		"format", "mask", "enabled", "builtin", "affinity", "priority",
 		"loopback", "signal", "file", "infiniband", "stats", "fix",
 		"any", "all", "csv", "a", "l", "f", "i", "5f", "address",
+		"a[0-3]", "a.u", "a.hdr.sequence", "l[1]", "m", "s", "stats.owd.mean",
+		"block", "drop_newest", "queue_full", "init", "buckets",
 		"original_sequence_no", "poll", "reverse", "uri", "values",
 	};
 	const char *word = words[draw(sizeof(words) / sizeof(words[0]))];

@@ -1,41 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hook `stats`: figures of what a node receives. Written by the thread of the
- * path, printed by the statistics thread and at the end.
- *
- *	owd           one-way delay, received - origin
- *	age           from reception until it came here
- *	gap_sent      between the origin times of two samples
- *	gap_received  between their receptions
- *	signal_cnt    values per sample
- *
- * A delay below zero (the clocks of two hosts differ) counts as zero and is
- * counted apart.
+ * Hook `stats`: records the metrics of a node from what it receives, and prints
+ * them from the statistics thread and at the end. The metrics themselves, and
+ * how others read them, are in stats.h. The age of a sample is recorded by the
+ * path that sends it on.
  */
 #define LOG_ROOM "gateway/stats"
+#include "gateway/stats.h"
+
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
-#include <stdatomic.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/hook.h"
+#include "gateway/node.h"
 #include "util/clock.h"
-#include "util/hist.h"
 #include "util/log.h"
 
-enum metric { OWD, AGE, GAP_SENT, GAP_RECEIVED, SIGNAL_CNT, METRICS };
-
-static const char *const metric_names[] = {
-	[OWD] = "owd",
-	[AGE] = "age",
-	[GAP_SENT] = "gap_sent",
-	[GAP_RECEIVED] = "gap_received",
-	[SIGNAL_CNT] = "signal_cnt",
-};
-
-enum { FORMAT_HUMAN, FORMAT_JSON };
-static const char *const format_names[] = { "human", "json", NULL };
+enum { FORMAT_HUMAN, FORMAT_JSON, FORMAT_MATLAB };
+static const char *const format_names[] = { "human", "json", "matlab", NULL };
 
 struct stats {
 	int format;
@@ -44,8 +31,8 @@ struct stats {
 	const char *output;
 	FILE *file;              /* stdout when no output is given */
 
-	struct hist metrics[METRICS];
-	_Atomic uint64_t samples, lost, reordered, negative;
+	struct node_stats *metrics;
+	_Atomic uint64_t samples, lost, late, negative;
 	uint64_t last_sequence, last_origin_ns, last_received_ns;
 	bool seen;
 };
@@ -56,13 +43,13 @@ static const struct config_key stats_keys[] = {
 	{ "format", CONFIG_ENUM, offsetof(struct stats, format), "human",
 	  .names = format_names, .help = "How the figures are printed" },
 	{ "verbose", CONFIG_BOOL, offsetof(struct stats, verbose), "false",
-	  .help = "Print the distribution of the one-way delay too" },
-	{ "warmup", CONFIG_INT, offsetof(struct stats, warmup), "0",
+	  .help = "Print the distributions too" },
+	{ "warmup", CONFIG_INT, offsetof(struct stats, warmup), "500",
 	  .min = 0, .max = 1e12,
-	  .help = "Leave out this many samples at the beginning" },
+	  .help = "The first so many values set the range of the buckets; they count in all else" },
 	{ "buckets", CONFIG_INT, offsetof(struct stats, buckets), "20",
-	  .min = 1, .max = 1000,
-	  .help = "Rows of the distribution that verbose prints" },
+	  .min = 0, .max = 1000,
+	  .help = "Rows of the distributions, 0 for none" },
 	{ "output", CONFIG_STRING, offsetof(struct stats, output),
 	  .help = "File to print to; default is standard output" },
 };
@@ -75,14 +62,9 @@ static inline void count(_Atomic uint64_t *counter, uint64_t n)
 			      memory_order_relaxed);
 }
 
-static inline void record_delay(struct stats *st, enum metric m, uint64_t from,
-				uint64_t to)
+static inline uint64_t get(const _Atomic uint64_t *counter)
 {
-	if (unlikely(to < from)) {
-		count(&st->negative, 1);
-		to = from;
-	}
-	hist_record(&st->metrics[m], to - from);
+	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
 static void record_sequence(struct stats *st, const struct sample *s)
@@ -91,10 +73,15 @@ static void record_sequence(struct stats *st, const struct sample *s)
 
 	if (s->flags & SAMPLE_NEW_SIMULATION || step == 1)
 		return;
-	if (s->sequence > st->last_sequence)
+	if (s->sequence > st->last_sequence) {
 		count(&st->lost, step - 1);
-	else
-		count(&st->reordered, 1);
+		node_stats_update(st->metrics, STATS_SKIPPED,
+				  (double)(step - 1));
+	} else {
+		count(&st->late, 1);
+		node_stats_update(st->metrics, STATS_REORDERED,
+				  (double)(st->last_sequence - s->sequence));
+	}
 }
 
 static enum hook_verdict stats_process(struct hook *h, struct sample **smp)
@@ -103,29 +90,29 @@ static enum hook_verdict stats_process(struct hook *h, struct sample **smp)
 	struct stats *st = h->private_data;
 	uint64_t origin = 0, received = 0;
 
-	if (unlikely(st->warmup > 0)) {
-		st->warmup--;
-		return HOOK_OK;
-	}
 	if (s->flags & SAMPLE_HAS_ORIGIN)
 		origin = timespec_to_ns(s->origin);
-	if (s->flags & SAMPLE_HAS_RECEIVED) {
+	if (s->flags & SAMPLE_HAS_RECEIVED)
 		received = timespec_to_ns(s->received);
-		record_delay(st, AGE, received,
-			     timespec_to_ns(clock_realtime()));
+	if (origin && received) {
+		if (unlikely(received < origin))
+			count(&st->negative, 1);
+		node_stats_update_ns(st->metrics, STATS_OWD,
+				     (int64_t)(received - origin));
 	}
-	if (origin && received)
-		record_delay(st, OWD, origin, received);
 	if (st->seen) {
 		if (origin && st->last_origin_ns)
-			record_delay(st, GAP_SENT, st->last_origin_ns, origin);
+			node_stats_update_ns(st->metrics, STATS_GAP_SENT,
+					     (int64_t)(origin -
+						       st->last_origin_ns));
 		if (received && st->last_received_ns)
-			record_delay(st, GAP_RECEIVED, st->last_received_ns,
-				     received);
+			node_stats_update_ns(st->metrics, STATS_GAP_RECEIVED,
+					     (int64_t)(received -
+						       st->last_received_ns));
 		if (s->flags & SAMPLE_HAS_SEQUENCE)
 			record_sequence(st, s);
 	}
-	hist_record(&st->metrics[SIGNAL_CNT], s->length);
+	node_stats_update(st->metrics, STATS_SIGNAL_CNT, s->length);
 	count(&st->samples, 1);
 	st->last_sequence = s->sequence;
 	st->last_origin_ns = origin;
@@ -134,92 +121,161 @@ static enum hook_verdict stats_process(struct hook *h, struct sample **smp)
 	return HOOK_OK;
 }
 
-static void print_distribution(struct stats *st)
+static double figure(const struct stats *st, int m, enum stats_type t)
 {
-	const struct hist *hist = &st->metrics[OWD];
-	uint64_t low = hist->min, high = hist_percentile(hist, 99.9);
-	uint64_t total = hist->count;
-	double step = (double)(high - low) / (double)st->buckets;
+	return node_stats_figure(st->metrics, (enum stats_metric)m, t);
+}
 
-	if (!total || high <= low)
+static bool in_seconds(int m)
+{
+	return *stats_unit((enum stats_metric)m, STATS_MEAN);
+}
+
+static bool has_buckets(const struct stats *st, int m, struct stats_buckets *b)
+{
+	return st->verbose &&
+	       node_stats_buckets(st->metrics, (enum stats_metric)m, b);
+}
+
+static void print_distribution(struct stats *st, int m)
+{
+	double unit = in_seconds(m) ? 1e-6 : 1;
+	struct stats_buckets b;
+
+	if (!has_buckets(st, m, &b))
 		return;
-	for (int64_t i = 1; i <= st->buckets; i++) {
-		double edge = (double)low + step * (double)i;
-		double lo = 0, hi = 100;
-
-		/* The share up to an edge, by halving. */
-		for (int k = 0; k < 24; k++) {
-			double mid = (lo + hi) / 2;
-
-			if ((double)hist_percentile(hist, mid) <= edge)
-				lo = mid;
-			else
-				hi = mid;
-		}
-		fprintf(st->file, "    up to %10.3f us  %6.2f %%\n",
-			edge / 1e3, lo);
-	}
+	fprintf(st->file, "    below %12.3f  %10llu\n", b.low / unit,
+		(unsigned long long)b.lower);
+	for (unsigned i = 0; i < b.count; i++)
+		fprintf(st->file, "    up to %12.3f  %10llu\n",
+			(b.low + (b.high - b.low) * (i + 1) / b.count) / unit,
+			(unsigned long long)get(&b.rows[i]));
+	fprintf(st->file, "    above %12.3f  %10llu\n", b.high / unit,
+		(unsigned long long)b.higher);
 }
 
 static void print_human(struct hook *h, struct stats *st)
 {
+	static const enum stats_type columns[] = {
+		STATS_MEAN, STATS_STDDEV, STATS_P50, STATS_P99, STATS_P999,
+		STATS_HIGHEST,
+	};
+
 	fprintf(st->file,
 		"%s: %llu samples, %llu lost, %llu reordered, %llu delays below zero\n",
-		h->owner, (unsigned long long)st->samples,
-		(unsigned long long)st->lost,
-		(unsigned long long)st->reordered,
-		(unsigned long long)st->negative);
-	fprintf(st->file, "  %-16s %12s %12s %12s %12s %12s\n", "", "mean",
-		"p50", "p99", "p99.9", "max");
-	for (int m = 0; m < METRICS; m++) {
-		const struct hist *hist = &st->metrics[m];
-		double unit = m == SIGNAL_CNT ? 1 : 1e3;
+		h->owner, (unsigned long long)get(&st->samples),
+		(unsigned long long)get(&st->lost),
+		(unsigned long long)get(&st->late),
+		(unsigned long long)get(&st->negative));
+	fprintf(st->file, "  %-20s %10s", "", "total");
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		fprintf(st->file, " %12s", stats_type_names[columns[i]]);
+	fputc('\n', st->file);
+	for (int m = 0; m < STATS_METRICS; m++) {
+		double unit = in_seconds(m) ? 1e-6 : 1;
+		double total = figure(st, m, STATS_TOTAL);
 
-		if (!hist->count)
+		if (total == 0)
 			continue;
-		fprintf(st->file, "  %-13s%3s %12.3f %12.3f %12.3f %12.3f %12.3f\n",
-			metric_names[m], m == SIGNAL_CNT ? "" : "us",
-			hist_mean(hist) / unit,
-			(double)hist_percentile(hist, 50) / unit,
-			(double)hist_percentile(hist, 99) / unit,
-			(double)hist_percentile(hist, 99.9) / unit,
-			(double)hist->max / unit);
+		fprintf(st->file, "  %-17s%3s %10.0f", stats_metric_names[m],
+			in_seconds(m) ? "us" : "", total);
+		for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+			fprintf(st->file, " %12.3f",
+				figure(st, m, columns[i]) / unit);
+		fputc('\n', st->file);
+		print_distribution(st, m);
 	}
-	if (st->verbose)
-		print_distribution(st);
 }
 
-static json_t *metric_json(const struct hist *hist, double unit)
+static json_t *metric_json(const struct stats *st, int m)
 {
-	return json_pack("{sI sf sf sf sf sf sf}", "count",
-			 (json_int_t)hist->count, "min",
-			 hist->count ? (double)hist->min / unit : 0.0, "mean",
-			 hist_mean(hist) / unit, "p50",
-			 (double)hist_percentile(hist, 50) / unit, "p99",
-			 (double)hist_percentile(hist, 99) / unit, "p99.9",
-			 (double)hist_percentile(hist, 99.9) / unit, "max",
-			 (double)hist->max / unit);
+	json_t *o = json_object(), *rows;
+	struct stats_buckets b;
+
+	for (int t = 0; t < STATS_TYPES; t++) {
+		double value = figure(st, m, (enum stats_type)t);
+
+		/* Nothing recorded is null: JSON has no NaN. */
+		json_object_set_new(o, stats_type_names[t],
+				    t == STATS_TOTAL ?
+					    json_integer((json_int_t)value) :
+				    isfinite(value) ? json_real(value) :
+						      json_null());
+	}
+	if (!has_buckets(st, m, &b))
+		return o;
+	rows = json_array();
+	for (unsigned i = 0; i < b.count; i++)
+		json_array_append_new(rows, json_integer((json_int_t)get(
+						    &b.rows[i])));
+	json_object_set_new(o, "low", json_real(b.low));
+	json_object_set_new(o, "high", json_real(b.high));
+	json_object_set_new(o, "lower", json_integer((json_int_t)b.lower));
+	json_object_set_new(o, "higher", json_integer((json_int_t)b.higher));
+	json_object_set_new(o, "buckets", rows);
+	return o;
 }
 
 /* One line; times in seconds, as users of the field's tools expect. */
 static void print_json(struct hook *h, struct stats *st)
 {
-	json_t *o = json_pack("{ss sf sI sI sI sI}", "node", h->owner, "time",
+	json_t *o = json_pack("{ss sf sI sI sI}", "node", h->owner, "time",
 			      (double)timespec_to_ns(clock_realtime()) / 1e9,
-			      "received", (json_int_t)st->samples, "lost",
-			      (json_int_t)st->lost, "reordered",
-			      (json_int_t)st->reordered, "negative",
-			      (json_int_t)st->negative);
+			      "received", (json_int_t)get(&st->samples), "lost",
+			      (json_int_t)get(&st->lost), "negative",
+			      (json_int_t)get(&st->negative));
 
 	if (!o)
 		return;
-	for (int m = 0; m < METRICS; m++)
-		json_object_set_new(o, metric_names[m],
-				    metric_json(&st->metrics[m],
-						m == SIGNAL_CNT ? 1 : 1e9));
+	for (int m = 0; m < STATS_METRICS; m++)
+		json_object_set_new(o, stats_metric_names[m],
+				    metric_json(st, m));
 	json_dumpf(o, st->file, JSON_COMPACT);
 	fputc('\n', st->file);
 	json_decref(o);
+}
+
+/* A name that the language takes: letters, digits, underscores. */
+static void print_identifier(FILE *f, const char *name)
+{
+	if (!isalpha((unsigned char)*name))
+		fputc('n', f);
+	for (; *name; name++)
+		fputc(isalnum((unsigned char)*name) ? *name : '_', f);
+}
+
+/* One statement per metric: NODE.METRIC = struct(...); */
+static void print_matlab(struct hook *h, struct stats *st)
+{
+	for (int m = 0; m < STATS_METRICS; m++) {
+		struct stats_buckets b;
+
+		print_identifier(st->file, h->owner);
+		fputc('.', st->file);
+		print_identifier(st->file, stats_metric_names[m]);
+		fputs(" = struct(", st->file);
+		for (int t = 0; t < STATS_TYPES; t++) {
+			double value = figure(st, m, (enum stats_type)t);
+
+			fputs(t ? ", '" : "'", st->file);
+			print_identifier(st->file, stats_type_names[t]);
+			if (isfinite(value))
+				fprintf(st->file, "', %.17g", value);
+			else
+				fputs("', NaN", st->file);
+		}
+		if (has_buckets(st, m, &b)) {
+			fprintf(st->file,
+				", 'low', %.17g, 'high', %.17g, 'lower', %llu, 'higher', %llu, 'buckets', [",
+				b.low, b.high, (unsigned long long)b.lower,
+				(unsigned long long)b.higher);
+			for (unsigned i = 0; i < b.count; i++)
+				fprintf(st->file, "%s%llu", i ? " " : "",
+					(unsigned long long)get(&b.rows[i]));
+			fputc(']', st->file);
+		}
+		fputs(");\n", st->file);
+	}
 }
 
 static void stats_print(struct hook *h)
@@ -228,19 +284,54 @@ static void stats_print(struct hook *h)
 
 	if (!st->file)
 		return;
-	if (st->format == FORMAT_JSON)
-		print_json(h, st);
-	else
+	switch (st->format) {
+	case FORMAT_HUMAN:
 		print_human(h, st);
+		break;
+	case FORMAT_JSON:
+		print_json(h, st);
+		break;
+	case FORMAT_MATLAB:
+		print_matlab(h, st);
+		break;
+	}
 	fflush(st->file);
+}
+
+/* Known from here on, so that paths and nodes can name the metrics. */
+static int stats_parse_hook(struct hook *h, struct config *c, json_t *cfg)
+{
+	struct stats *st = h->private_data;
+
+	st->metrics = node_stats_new((unsigned)st->buckets,
+				     (uint64_t)st->warmup);
+	if (!st->metrics)
+		return -ENOMEM;
+	/* A second one prints its own. */
+	if (h->node && !h->node->stats)
+		h->node->stats = st->metrics;
+	return 0;
+}
+
+static void stats_destroy(struct hook *h)
+{
+	struct stats *st = h->private_data;
+
+	if (h->node && h->node->stats == st->metrics)
+		h->node->stats = NULL;
+	node_stats_put(st->metrics);
 }
 
 static int stats_start(struct hook *h)
 {
 	struct stats *st = h->private_data;
 
-	for (int m = 0; m < METRICS; m++)
-		hist_init(&st->metrics[m]);
+	node_stats_reset(st->metrics);
+	atomic_store(&st->samples, 0);
+	atomic_store(&st->lost, 0);
+	atomic_store(&st->late, 0);
+	atomic_store(&st->negative, 0);
+	st->seen = false;
 	if (!st->output) {
 		st->file = stdout;
 		return 0;
@@ -276,8 +367,10 @@ const struct hook_type hook_stats = {
 	.size = sizeof(struct stats),
 	.keys = stats_keys,
 	.key_count = ARRAY_SIZE(stats_keys),
+	.parse = stats_parse_hook,
 	.start = stats_start,
 	.stop = stats_stop,
+	.destroy = stats_destroy,
 	.process = stats_process,
 	.periodic = stats_print,
 };

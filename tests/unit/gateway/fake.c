@@ -11,6 +11,7 @@
 #include "util/log.h"
 
 char fake_events[4096];
+_Atomic uint64_t fake_given;
 
 static char log_text[65536];
 static size_t log_len;
@@ -50,7 +51,7 @@ unsigned fake_log_errors(void)
 }
 
 static const char *const fake_modes[] = { "plain", "hold", "few", "idle",
-					  "keep", NULL };
+					  "keep", "wait", NULL };
 
 static const struct config_key fake_keys[] = {
 	{ "limit", CONFIG_INT, offsetof(struct fake, limit), "10",
@@ -58,12 +59,16 @@ static const struct config_key fake_keys[] = {
 	{ "seed", CONFIG_INT, offsetof(struct fake, seed), "1", .help = "seed" },
 	{ "base", CONFIG_INT, offsetof(struct fake, base), "0",
 	  .help = "added to values" },
+	{ "values", CONFIG_INT, offsetof(struct fake, values), "2",
+	  .help = "per sample" },
 	{ "mode", CONFIG_ENUM, offsetof(struct fake, mode), "plain",
 	  .names = fake_modes, .help = "mode" },
 	{ "fail_start", CONFIG_BOOL, offsetof(struct fake, fail_start),
 	  .help = "start fails" },
 	{ "fail_prepare", CONFIG_BOOL, offsetof(struct fake, fail_prepare),
 	  .help = "prepare fails" },
+	{ "hoard", CONFIG_BOOL, offsetof(struct fake, hoard),
+	  .help = "does not say how much it holds" },
 	{ "own_memory", CONFIG_BOOL, offsetof(struct fake, own_memory),
 	  .help = "wraps memory" },
 };
@@ -133,6 +138,7 @@ static int fake_prepare(struct node *n)
 	f->seen = calloc(FAKE_SEEN_MAX, sizeof(*f->seen));
 	f->first = calloc(FAKE_SEEN_MAX, sizeof(*f->first));
 	f->second = calloc(FAKE_SEEN_MAX, sizeof(*f->second));
+	f->data = calloc(FAKE_SEEN_MAX, sizeof(*f->data));
 	f->lengths = calloc(FAKE_SEEN_MAX, sizeof(*f->lengths));
 	return f->fail_prepare ? -EIO : 0;
 }
@@ -165,6 +171,7 @@ static void fake_destroy(struct node *n)
 	free(f->first);
 	free(f->second);
 	free(f->lengths);
+	free(f->data);
 }
 
 static void fake_interrupt(struct node *n)
@@ -174,7 +181,9 @@ static void fake_interrupt(struct node *n)
 
 static unsigned fake_hold_max(struct node *n)
 {
-	return FAKE_HELD_MAX;
+	const struct fake *f = n->private_data;
+
+	return f->hoard ? 0 : FAKE_HELD_MAX;
 }
 
 static void fill(struct fake *f, struct sample *s)
@@ -185,10 +194,13 @@ static void fill(struct fake *f, struct sample *s)
 	s->sequence = f->next++;
 	s->origin = clock_realtime();
 	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN | SAMPLE_HAS_DATA;
-	s->length = MIN(2, s->capacity);
-	s->data[0].f = (double)(f->base + (int64_t)s->sequence);
+	s->length = MIN((unsigned)f->values, s->capacity);
+	for (unsigned i = 0; i < s->length; i++)
+		s->data[i].f = (double)(f->base + (int64_t)s->sequence +
+					1000000 * i);
 	if (s->length > 1)
 		s->data[1].f = -s->data[0].f;
+	atomic_fetch_add(&fake_given, 1);
 }
 
 /*
@@ -268,6 +280,8 @@ static void note(struct fake *f, const struct sample *s)
 	f->seen[f->seen_count] = s->sequence;
 	f->first[f->seen_count] = s->length > 0 ? s->data[0].f : 0;
 	f->second[f->seen_count] = s->length > 1 ? s->data[1].f : 0;
+	memcpy(f->data[f->seen_count], s->data,
+	       MIN(s->length, FAKE_VALUES_MAX) * sizeof(s->data[0]));
 	f->lengths[f->seen_count++] = s->length;
 	if (f->own_memory && !memory_block_of(s->pool->block, &f->memory))
 		f->foreign++;
@@ -307,6 +321,10 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 
 	assert_int_equal(*release, cnt);
 	assert_true(cnt >= 1 && cnt <= n->out.vectorize);
+	while (f->mode == FAKE_WAIT &&
+	       atomic_load(&fake_given) < (uint64_t)f->limit &&
+	       !atomic_load(&f->interrupted))
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	if (f->mode == FAKE_HOLD)
 		return write_hold(f, smps, cnt, release);
 	for (unsigned i = 0; i < cnt; i++)
@@ -345,12 +363,22 @@ static const struct node_type fake_sink = {
 	.write = fake_write,
 };
 
-extern const struct node_type node_loopback;
+static const struct node_type fake_both = {
+	.name = "both",
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	FAKE_COMMON,
+	.read = fake_read,
+	.write = fake_write,
+};
+
+extern const struct node_type node_loopback, node_stats;
 
 const struct plugin node_plugins[] = {
 	{ "source", &fake_source, NULL },
 	{ "sink", &fake_sink, NULL },
+	{ "both", &fake_both, NULL },
 	{ "loopback", &node_loopback, NULL },
+	{ "stats", &node_stats, NULL },
 	{ NULL, NULL, NULL },
 };
 
@@ -368,6 +396,7 @@ struct super_node *fake_super_node(const char *text, struct config **c)
 	struct super_node *sn = NULL;
 
 	fake_log_start();
+	atomic_store(&fake_given, 0);
 	*c = fake_config(text);
 	if (super_node_new(&sn, *c))
 		return NULL;

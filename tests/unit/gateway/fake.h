@@ -4,8 +4,9 @@
  * can look at.
  *
  * `source` gives samples with sequence numbers 0 .. limit-1, origin and values;
- * `sink` notes what it gets. Both can behave like an adapter that keeps samples
- * beyond the call (mode "hold"), with their choices drawn from a seed.
+ * `sink` notes what it gets, `both` does both. They can behave like an adapter that keeps samples
+ * beyond the call (mode "hold"), with their choices drawn from a seed. A sink of
+ * mode "wait" takes nothing until all sources together have given `limit`.
  */
 #ifndef TEST_GATEWAY_FAKE_H
 #define TEST_GATEWAY_FAKE_H
@@ -24,12 +25,18 @@
 #define FAKE_HELD_MAX 64
 #define FAKE_SEEN_MAX 100000
 
-enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP };
+#define FAKE_VALUES_MAX 8
+
+enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP,
+		 FAKE_WAIT };
+
+/* Samples that all sources have given since fake_super_node(). */
+extern _Atomic uint64_t fake_given;
 
 struct fake {
-	int64_t limit, seed, base;
+	int64_t limit, seed, base, values;
 	int mode;
-	bool fail_start, fail_prepare, own_memory;
+	bool fail_start, fail_prepare, own_memory, hoard;
 
 	uint64_t random;
 	uint64_t next;              /* sequence number to give */
@@ -42,6 +49,7 @@ struct fake {
 	struct spin lock;
 	uint64_t *seen;             /* sequence numbers */
 	double *first, *second;     /* values 0 and 1 */
+	union signal_data (*data)[FAKE_VALUES_MAX];
 	unsigned *lengths;
 	unsigned seen_count;
 	unsigned foreign;           /* samples not in own memory */

@@ -264,10 +264,12 @@ static void wrong_paths_are_reported(void **state)
 		     "node 'abc' of type source cannot be written");
 	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\"; qeuelen = 5 } );",
 		     "paths[0].qeuelen: unknown key, did you mean 'queuelen'?");
-	assert_wrong(TWO "paths = ( { in = \"abc[0-3]\"; out = \"s\" } );",
-		     "mapping expressions such as 'abc[0-3]' are not supported yet");
-	assert_wrong(TWO "paths = ( { in = \"abc.data.x\"; out = \"s\" } );",
-		     "not supported yet");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s.x\" } );",
+		     "paths[0].out: 's.x' is a part of a node; only `in` of a path takes parts");
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\"; mask = \"abc[0]\" } );",
+		     "paths[0].mask: 'abc[0]' is a part of a node");
+	assert_wrong(TWO "paths = ( { in = \"abc[0]\"; out = \"s\"; reverse = true } );",
+		     "paths[0].reverse: only a path with one whole node as source");
 	assert_wrong(TWO "paths = ( { in = \"abc\"; out = ( \"s\", \"s\" ) } );",
 		     "node 's' stands here twice");
 	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\" },\n { in = \"abc\"; out = \"s\" } );",
@@ -276,6 +278,28 @@ static void wrong_paths_are_reported(void **state)
 		     "paths[0].mask: node 't' is no source of this path");
 	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"s\"; mode = \"some\" } );",
 		     "paths[0].mode: 'some' is none of: any, all");
+}
+
+#define NAMED "nodes = { abc = { type = \"source\"; in = { signals = ( { name = \"volt\" }, { name = \"amp\"; type = \"integer\" } ) } }; s = { type = \"sink\" } };\n"
+
+static void wrong_mappings_are_reported_where_they_stand(void **state)
+{
+	assert_wrong(NAMED "paths = ( { in = ( \"abc.amp\",\n \"abc.vlot\" ); out = \"s\" } );",
+		     "test.conf:3: paths[0].in[1]: node 'abc': the node has no signal 'vlot', did you mean 'volt'?");
+	assert_wrong(NAMED "paths = ( { in = \"abc[1-2]\"; out = \"s\" } );",
+		     "test.conf:2: paths[0].in: node 'abc': there is no value 2, the node has 2 (0 to 1)");
+	assert_wrong(NAMED "paths = ( { in = \"abd.volt\"; out = \"s\" } );",
+		     "paths[0].in: no node 'abd', did you mean 'abc'?");
+	assert_wrong(NAMED "paths = ( { in = \"abc.ts.orign\"; out = \"s\" } );",
+		     "paths[0].in: 'ts.orign' is neither ts.origin nor ts.received, did you mean 'origin'?");
+	assert_wrong(NAMED "paths = ( { in = \"abc.stats.owd.mean\"; out = \"s\" } );",
+		     "paths[0].in: node 'abc' has no hook `stats`");
+	assert_wrong(NAMED "paths = ( { in = ( 5 ); out = \"s\" } );",
+		     "paths[0].in: expected the name of a node or a mapping");
+	assert_wrong(NAMED "paths = ( { in = \"abc\"; out = \"s\"; queue_full = \"drop_oldst\" } );",
+		     "did you mean 'drop_oldest'?");
+	assert_wrong("nodes = { abc = { type = \"source\"; in = { signals = ( { name = \"b\"; init = \"x\" } ) } } };",
+		     "signals[0].init: expected a value of type float");
 }
 
 static void a_disabled_path_may_share_its_destination(void **state)
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test(errors_in_json_have_lines_too),
 		cmocka_unit_test(wrong_nodes_are_reported),
 		cmocka_unit_test(wrong_paths_are_reported),
+		cmocka_unit_test(wrong_mappings_are_reported_where_they_stand),
 		cmocka_unit_test(a_disabled_path_may_share_its_destination),
 		cmocka_unit_test(signals_have_three_spellings),
 		cmocka_unit_test(zero_bytes_and_endless_nesting_are_refused),

@@ -6,11 +6,15 @@
  * that is lost is reported by its pool.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fake.h"
+#include "gateway/path.h"
+#include "gateway/super_node_private.h"
 
 #define TOP "idle_stop = true; stats = 0.0; hugepages = 0;\n"
 
@@ -379,6 +383,475 @@ static void the_summary_tells_what_happened(void **state)
 	fake_end(sn, c);
 }
 
+/* Names of what a destination gets, separated by blanks. */
+static const char *names_of(struct super_node *sn, const char *node)
+{
+	static char text[256];
+	const struct signal_list *l = super_node_find(sn, node)->out.signals;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < l->count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "%s%s%s%s", i ? " " : "", l->signals[i].name,
+			 l->signals[i].unit && *l->signals[i].unit ? "/" : "",
+			 l->signals[i].unit ? l->signals[i].unit : "");
+	return text;
+}
+
+#define NAMED "signals = ( { name = \"ua\"; unit = \"V\" }, { name = \"ub\" }, { name = \"uc\" }, { name = \"n\" } );"
+
+static void parts_of_a_node_are_forwarded_in_the_order_asked_for(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 200; values = 4; vectorize = 6; in = { " NAMED " } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"a[2-3]\", \"a.ua\", \"a.hdr.sequence\", \"a.data[ua-ub]\", \"a.hdr.length\" ); out = \"s\" } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_string_equal(names_of(sn, "s"),
+			    "uc n ua/V sequence ua/V ub length");
+	/* One source: its sequence numbers stay. */
+	assert_sequence(s, 200);
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(s->lengths[i], 7);
+		assert_true(s->data[i][0].f == 2000000 + i);
+		assert_true(s->data[i][1].f == 3000000 + i);
+		assert_true(s->data[i][2].f == i);
+		assert_int_equal(s->data[i][3].i, i);
+		assert_true(s->data[i][4].f == i);
+		assert_true(s->data[i][5].f == -(double)i);
+		assert_int_equal(s->data[i][6].i, 4);
+	}
+	fake_end(sn, c);
+}
+
+static void timestamps_are_forwarded_as_seconds_and_nanoseconds(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 5; }; s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"a.ts.origin\", \"a.ts.received\" ); out = \"s\" } );", &c);
+	time_t before = time(NULL) - 1;
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_string_equal(names_of(sn, "s"),
+			    "origin.sec/s origin.nsec/ns received.sec/s received.nsec/ns");
+	assert_sequence(s, 5);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_true(s->data[i][0].i >= before);
+		assert_true(s->data[i][0].i <= time(NULL) + 1);
+		assert_in_range(s->data[i][1].i, 0, 999999999);
+		/* Received behind the origin. */
+		assert_true(s->data[i][2].i * 1000000000 + s->data[i][3].i >=
+			    s->data[i][0].i * 1000000000 + s->data[i][1].i);
+	}
+	fake_end(sn, c);
+}
+
+static void figures_of_a_node_are_forwarded(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 50; in = { hooks = ( { type = \"stats\"; output = \"/dev/null\" } ) } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"a.stats.signal_cnt.total\", \"a.stats.owd.highest\", \"a.stats.signal_cnt.mean\", \"a.stats.age.total\" ); out = \"s\" } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_string_equal(names_of(sn, "s"),
+			    "signal_cnt.total owd.highest/s signal_cnt.mean age.total");
+	assert_sequence(s, 50);
+	for (unsigned i = 0; i < 50; i++) {
+		assert_int_equal(s->data[i][0].i, i + 1);
+		assert_true(s->data[i][1].f >= 0 && s->data[i][1].f < 20);
+		assert_true(s->data[i][2].f == 2);
+		/* The path records it when a sample goes out. */
+		assert_int_equal(s->data[i][3].i, i);
+	}
+	fake_end(sn, c);
+}
+
+/* What has not come yet is what `init` says; what a sample lacks stays. */
+static void the_register_begins_with_the_initial_values(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 3; values = 2; in = { signals = ( { name = \"x\"; init = 5 }, { name = \"y\" }, { name = \"z\"; init = 2.5 } ) } };"
+		"          b = { type = \"source\"; limit = 0; in = { signals = ( { name = \"i\"; type = \"integer\"; init = -7 }, { name = \"j\"; type = \"boolean\"; init = true } ) } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"b\", \"a\", \"a.z\" ); out = \"s\" } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_sequence(s, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(s->lengths[i], 6);
+		assert_int_equal(s->data[i][0].i, -7);
+		assert_int_equal(s->data[i][1].i, 1);
+		assert_true(s->data[i][2].f == i);
+		assert_true(s->data[i][3].f == -(double)i);
+		assert_true(s->data[i][4].f == 2.5);
+		assert_true(s->data[i][5].f == 2.5);
+	}
+	fake_end(sn, c);
+}
+
+static void two_sources_are_interleaved_as_mapped(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 100; in = { signals = \"2f\" } };"
+		"          b = { type = \"source\"; limit = 100; base = 1000; in = { signals = \"2f\" } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"a[0]\", \"b[0]\", \"a[1]\", \"b[1]\" ); out = \"s\"; mode = \"all\" } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_true(s->seen_count >= 1 && s->seen_count <= 100);
+	for (unsigned i = 0; i < s->seen_count; i++) {
+		assert_int_equal(s->lengths[i], 4);
+		assert_true(s->data[i][2].f == -s->data[i][0].f);
+		assert_true(s->data[i][3].f == -s->data[i][1].f);
+		assert_true(s->data[i][1].f >= 1000);
+	}
+	/* The last output holds the last of at least one of them. */
+	assert_true(s->data[s->seen_count - 1][0].f == 99 ||
+		    s->data[s->seen_count - 1][1].f == 1099);
+	fake_end(sn, c);
+}
+
+static void a_part_of_a_node_that_another_path_reads(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 2000; values = 3; vectorize = 3; in = { signals = \"3f\" } };"
+		"          b = { type = \"sink\"; }; d = { type = \"sink\"; own_memory = true }; e = { type = \"sink\" } };"
+		"paths = ( { in = \"a[2]\"; out = \"b\" }, { in = \"a.signal1\"; out = \"d\"; queuelen = 2048 },"
+		"          { in = \"a\"; out = \"e\"; queuelen = 2048 } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_sequence(fake_of(sn, "b"), 2000);
+	assert_sequence(fake_of(sn, "d"), 2000);
+	assert_sequence(fake_of(sn, "e"), 2000);
+	assert_true(fake_of(sn, "b")->first[1999] == 2000000 + 1999);
+	assert_true(fake_of(sn, "d")->first[1999] == -1999);
+	assert_int_equal(fake_of(sn, "e")->lengths[1999], 3);
+	assert_int_equal(fake_of(sn, "d")->foreign, 0);
+	fake_end(sn, c);
+}
+
+/* The second path stands first, and knows the names all the same. */
+static void mapped_names_are_known_behind_a_loop(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 100; values = 4; in = { " NAMED " } };"
+		"          l = { type = \"loopback\"; }; s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"l.hdr.length\", \"l.uc\" ); out = \"s\" }, { in = ( \"a.hdr.sequence\", \"a[ub-uc]\" ); out = \"l\" } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_string_equal(names_of(sn, "s"), "length uc");
+	assert_sequence(s, 100);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(s->data[i][0].i, 3);
+		assert_true(s->data[i][1].f == 2000000 + i);
+	}
+	fake_end(sn, c);
+}
+
+static void numbers_of_several_sources_can_be_kept(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 20; in = { signals = \"2f\" } };"
+		"          b = { type = \"source\"; limit = 10; in = { signals = \"2f\" } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; original_sequence_no = true } );", &c);
+	uint64_t sum = 0;
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_int_equal(s->seen_count, 30);
+	for (unsigned i = 0; i < 30; i++)
+		sum += s->seen[i];
+	assert_int_equal(sum, 19 * 20 / 2 + 9 * 10 / 2);
+	fake_end(sn, c);
+}
+
+/* With an empty mask nothing triggers but the rate. */
+static void rate_alone_sends_with_an_empty_mask(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 1000; mode = \"idle\" };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = \"a\"; out = \"s\"; rate = 200; mask = () } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	assert_int_equal(super_node_start(sn), 0);
+	s = fake_of(sn, "s");
+	for (unsigned tries = 0; tries < 2000 && fake_seen(s) < 10; tries++)
+		assert_false(super_node_wait(sn, 10));
+	super_node_stop(sn);
+	assert_true(s->seen_count >= 10);
+	/* Far fewer than came in, and the latest that had come. */
+	assert_true(s->seen_count < 1000);
+	assert_true(s->first[s->seen_count - 1] == 999);
+	fake_end(sn, c);
+}
+
+static void queuelen_is_rounded_up_to_a_power_of_two(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; }; s = { type = \"sink\"; } };"
+		"paths = ( { in = \"a\"; out = \"s\"; queuelen = 1000 } );", &c);
+
+	assert_non_null(sn);
+	assert_non_null(strstr(fake_log(), "path a -> s: queuelen 1000 is rounded up to 1024"));
+	fake_run(sn);
+	fake_end(sn, c);
+}
+
+static uint64_t dropped_of(struct super_node *sn, unsigned path)
+{
+	json_t *o = super_node_summary(sn);
+	json_t *p = json_array_get(json_object_get(o, "paths"), path);
+	uint64_t n = (uint64_t)json_integer_value(json_object_get(p, "dropped"));
+	json_t *queues = json_object_get(p, "queues"), *q;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach(queues, i, q)
+		sum += (uint64_t)json_integer_value(json_object_get(q, "dropped"));
+	assert_int_equal(sum, n);
+	json_decref(o);
+	return n;
+}
+
+/* A slow destination behind a queue of eight, by policy. */
+static struct super_node *run_full(const char *policy, const char *sink,
+				   struct config **c)
+{
+	struct super_node *sn;
+	char text[1024];
+
+	snprintf(text, sizeof(text), TOP
+		 "nodes = { a = { type = \"source\"; limit = 3000; };"
+		 "          b = { type = \"sink\"; }; d = { type = \"sink\"; %s } };"
+		 "paths = ( { in = \"a\"; out = \"b\" }, { in = \"a\"; out = \"d\"; queuelen = 8; %s } );",
+		 sink, policy);
+	sn = fake_super_node(text, c);
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_sequence(fake_of(sn, "b"), 3000);
+	return sn;
+}
+
+static void assert_growing(const struct fake *f)
+{
+	for (unsigned i = 1; i < f->seen_count; i++)
+		assert_true(f->seen[i] > f->seen[i - 1]);
+}
+
+#define WAITS "mode = \"wait\"; limit = 3000;"
+
+static void a_full_queue_drops_the_newest_and_counts(void **state)
+{
+	static const char *const policies[] = {
+		"", "queue_full = \"drop_newest\";",
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct config *c;
+		struct super_node *sn = run_full(policies[i], WAITS, &c);
+		struct fake *d = fake_of(sn, "d");
+
+		assert_growing(d);
+		assert_true(dropped_of(sn, 1) > 0);
+		assert_int_equal(d->seen_count + dropped_of(sn, 1), 3000);
+		assert_non_null(strstr(fake_log(), "path a -> d is too slow for node a"));
+		/* What came first stayed. */
+		assert_true(d->seen[0] == 0);
+		fake_end(sn, c);
+	}
+}
+
+static void a_full_queue_drops_the_oldest_and_counts(void **state)
+{
+	struct config *c;
+	struct super_node *sn = run_full("queue_full = \"drop_oldest\";", WAITS,
+					 &c);
+	struct fake *d = fake_of(sn, "d");
+
+	assert_growing(d);
+	assert_true(dropped_of(sn, 1) > 0);
+	assert_int_equal(d->seen_count + dropped_of(sn, 1), 3000);
+	/* What came last is there. */
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(d->seen[d->seen_count - 1 - i], 2999 - i);
+	fake_end(sn, c);
+}
+
+static void a_full_queue_blocks_its_source(void **state)
+{
+	struct config *c;
+	struct super_node *sn = run_full("queue_full = \"block\";", "", &c);
+
+	assert_sequence(fake_of(sn, "d"), 3000);
+	assert_int_equal(dropped_of(sn, 1), 0);
+	fake_end(sn, c);
+}
+
+static void sources_of_a_register_drop_the_oldest(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 5000; in = { signals = \"2f\" } };"
+		"          b = { type = \"source\"; limit = 5000; in = { signals = \"2f\" } };"
+		"          s = { type = \"sink\"; mode = \"wait\"; limit = 10000 } };"
+		"paths = ( { in = ( \"a[0]\", \"b[0]\" ); out = \"s\"; queuelen = 4; queue_full = \"drop_oldest\" } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_true(dropped_of(sn, 0) > 0);
+	assert_int_equal(s->seen_count + dropped_of(sn, 0), 10000);
+	assert_true(s->first[s->seen_count - 1] == 4999);
+	assert_true(s->second[s->seen_count - 1] == 4999);
+	fake_end(sn, c);
+}
+
+/* A node that holds more than it has told leaves none for the output. */
+static void outputs_without_a_free_sample_are_counted(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 500; in = { signals = \"2f\" } };"
+		"          s = { type = \"sink\"; mode = \"hold\"; hoard = true; seed = 5 };"
+		"          t = { type = \"sink\"; mode = \"hold\"; hoard = true; seed = 9 } };"
+		"paths = ( { in = ( \"a[1]\", \"a[0]\" ); out = ( \"s\", \"t\" ); queuelen = 4 } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_true(dropped_of(sn, 0) > 0);
+	assert_int_equal(fake_of(sn, "s")->seen_count +
+			 super_node_find(sn, "s")->counters.not_sent +
+			 dropped_of(sn, 0), 500);
+	assert_non_null(strstr(fake_log(), "no free sample for its output"));
+	fake_end(sn, c);
+}
+
+/* Stops while a reader waits for room. */
+static void a_blocked_reader_stops_when_asked(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 3000; };"
+		"          b = { type = \"sink\"; }; d = { type = \"sink\"; mode = \"wait\"; limit = 1000000 } };"
+		"paths = ( { in = \"a\"; out = \"b\" }, { in = \"a\"; out = \"d\"; queuelen = 8; queue_full = \"block\" } );", &c);
+
+	assert_non_null(sn);
+	assert_int_equal(super_node_start(sn), 0);
+	while (fake_seen(fake_of(sn, "b")) < 9)
+		assert_false(super_node_wait(sn, 1));
+	super_node_stop(sn);
+	/* All that was read is somewhere. */
+	assert_int_equal(fake_of(sn, "d")->seen_count + dropped_of(sn, 1),
+			 super_node_find(sn, "a")->counters.received);
+	fake_end(sn, c);
+}
+
+static void threads_get_affinity_and_priority(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; mode = \"idle\"; affinity = 1; priority = 3 };"
+		"          b = { type = \"source\"; mode = \"idle\"; };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; affinity = 1; priority = 2 } );", &c);
+	const struct path *p;
+	struct sched_param param;
+	cpu_set_t set;
+	int policy;
+
+	assert_non_null(sn);
+	assert_int_equal(super_node_start(sn), 0);
+	p = list_entry(sn->paths.next, struct path, entry);
+	assert_int_equal(pthread_getaffinity_np(p->sources[0].thread,
+						sizeof(set), &set),
+			 0);
+	/* CPU 0 may be forbidden to us; then it is said. */
+	if (!strstr(fake_log(), "affinity 0x1 refused"))
+		assert_int_equal(CPU_COUNT(&set), 1);
+	assert_int_equal(pthread_getschedparam(p->sources[0].thread, &policy,
+					       &param),
+			 0);
+	if (strstr(fake_log(), "(SCHED_FIFO) refused")) {
+		/* Said once, with what is missing, and all goes on. */
+		assert_null(strstr(strstr(fake_log(), "(SCHED_FIFO) refused") + 1,
+				   "(SCHED_FIFO) refused"));
+		assert_non_null(strstr(fake_log(), "CAP_SYS_NICE"));
+	} else {
+		assert_int_equal(policy, SCHED_FIFO);
+		assert_int_equal(param.sched_priority, 3);
+		pthread_getschedparam(p->thread, &policy, &param);
+		assert_int_equal(param.sched_priority, 2);
+	}
+	super_node_stop(sn);
+	fake_end(sn, c);
+}
+
+static void a_reverse_path_carries_samples_back(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { x = { type = \"both\"; limit = 300 }; y = { type = \"both\"; limit = 200 } };"
+		"paths = ( { in = \"x\"; out = \"y\"; reverse = true; mask = \"x\" } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_sequence(fake_of(sn, "y"), 300);
+	assert_sequence(fake_of(sn, "x"), 200);
+	fake_end(sn, c);
+}
+
+static void poll_that_cannot_be_is_said(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 30; in = { signals = \"2f\" } }; b = { type = \"source\"; limit = 20; in = { signals = \"2f\" } };"
+		"          s = { type = \"sink\" } };"
+		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; poll = true } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_non_null(strstr(fake_log(), "poll is asked for, but"));
+	assert_sequence(fake_of(sn, "s"), 50);
+	fake_end(sn, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +874,25 @@ int main(void)
 		cmocka_unit_test(samples_lie_in_memory_that_every_node_wants),
 		cmocka_unit_test(a_reverse_path_needs_one_node_on_each_side),
 		cmocka_unit_test(the_summary_tells_what_happened),
+		cmocka_unit_test(parts_of_a_node_are_forwarded_in_the_order_asked_for),
+		cmocka_unit_test(timestamps_are_forwarded_as_seconds_and_nanoseconds),
+		cmocka_unit_test(figures_of_a_node_are_forwarded),
+		cmocka_unit_test(the_register_begins_with_the_initial_values),
+		cmocka_unit_test(two_sources_are_interleaved_as_mapped),
+		cmocka_unit_test(a_part_of_a_node_that_another_path_reads),
+		cmocka_unit_test(mapped_names_are_known_behind_a_loop),
+		cmocka_unit_test(numbers_of_several_sources_can_be_kept),
+		cmocka_unit_test(rate_alone_sends_with_an_empty_mask),
+		cmocka_unit_test(queuelen_is_rounded_up_to_a_power_of_two),
+		cmocka_unit_test(a_full_queue_drops_the_newest_and_counts),
+		cmocka_unit_test(a_full_queue_drops_the_oldest_and_counts),
+		cmocka_unit_test(a_full_queue_blocks_its_source),
+		cmocka_unit_test(sources_of_a_register_drop_the_oldest),
+		cmocka_unit_test(outputs_without_a_free_sample_are_counted),
+		cmocka_unit_test(a_blocked_reader_stops_when_asked),
+		cmocka_unit_test(threads_get_affinity_and_priority),
+		cmocka_unit_test(a_reverse_path_carries_samples_back),
+		cmocka_unit_test(poll_that_cannot_be_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
