@@ -22,7 +22,7 @@ int cli_check(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_exec(int argc, char **argv);
 int cli_bench(int argc, char **argv);
-int cli_compare(int argc, char **argv);
+int cli_delivery(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_version(int argc, char **argv);
 

@@ -31,8 +31,8 @@ static const struct cli_command commands[] = {
 	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },
-#ifdef CLI_HAVE_COMPARE
-	{ "compare", "compare what was sent with what arrived", cli_compare },
+#ifdef CLI_HAVE_DELIVERY
+	{ "delivery", "what of a sent file arrived, and how late", cli_delivery },
 #endif
 #ifdef CLI_HAVE_SIMULATE
 	{ "simulate", "make waveform files to replay", cli_simulate },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar compare`: what became of the samples of one file in another one.
+ * `busbar delivery`: what became of the samples of one file in another one.
  * Matches them by sequence number and reports losses, order, equality bit by
  * bit and the one-way latency. Reading is here, the matching in
- * compare_match.c.
+ * delivery_match.c.
  */
 #include "cli/cli.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/compare_match.h"
+#include "cli/delivery_match.h"
 #include "gateway/node/file/reader.h"
 #include "gateway/signals.h"
 #include "util/log.h"
@@ -22,13 +22,13 @@
 
 struct settings {
 	const char *format, *types;
-	struct compare_options match;
+	struct delivery_options match;
 	bool json, expect_lossless;
 };
 
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar compare [OPTIONS] SENT RECEIVED\n"
+	fputs("usage: busbar delivery [OPTIONS] SENT RECEIVED\n"
 	      "\n"
 	      "Compares the samples of two files, matched by sequence number.\n"
 	      "\n"
@@ -89,7 +89,7 @@ static int make_format(const struct settings *s, const char *path,
 }
 
 static int load(const struct settings *s, const char *path,
-		struct compare_samples *out)
+		struct delivery_samples *out)
 {
 	size_t size = sizeof(struct sample) + VALUES_MAX * sizeof(union signal_data);
 	struct sample *smp = calloc(1, size);
@@ -108,7 +108,7 @@ static int load(const struct settings *s, const char *path,
 	if (ret)
 		goto err_format;
 	while ((ret = reader_next(&reader, &smp, 1, true)) > 0) {
-		ret = compare_samples_add(out, smp);
+		ret = delivery_samples_add(out, smp);
 		if (ret) {
 			log_error("no memory for the samples of '%s'", path);
 			break;
@@ -134,7 +134,7 @@ static const char *equality(uint64_t differing)
 	return differing ? "DIFFERENT" : "equal";
 }
 
-static void print_table(const struct compare_result *r, const struct settings *s)
+static void print_table(const struct delivery_result *r, const struct settings *s)
 {
 	printf("sent               %12ju\n", (uintmax_t)r->sent);
 	printf("received           %12ju\n", (uintmax_t)r->received);
@@ -166,7 +166,7 @@ static void print_table(const struct compare_result *r, const struct settings *s
 	       (double)r->latency_ns[4] / 1e3);
 }
 
-static void print_json(const struct compare_result *r, bool equal)
+static void print_json(const struct delivery_result *r, bool equal)
 {
 	json_t *latency = r->latency_count ?
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}",
@@ -195,7 +195,7 @@ static void print_json(const struct compare_result *r, bool equal)
 	json_decref(j);
 }
 
-static bool is_equal(const struct compare_result *r, const struct settings *s)
+static bool is_equal(const struct delivery_result *r, const struct settings *s)
 {
 	if (r->values_differ || r->times_differ || r->unknown)
 		return false;
@@ -235,7 +235,7 @@ static int parse(int argc, char **argv, struct settings *s)
 			s->match.epsilon = strtod(optarg, &end);
 			if (end != optarg && !*end && s->match.epsilon >= 0)
 				break;
-			fprintf(stderr, "busbar compare: --epsilon '%s' is not a number of at least 0\n",
+			fprintf(stderr, "busbar delivery: --epsilon '%s' is not a number of at least 0\n",
 				optarg);
 			return CLI_USAGE + 1;
 		default:
@@ -245,15 +245,15 @@ static int parse(int argc, char **argv, struct settings *s)
 	}
 	if (argc - optind == 2)
 		return 0;
-	fprintf(stderr, "busbar compare: two files are needed: what was sent and what was received\n");
+	fprintf(stderr, "busbar delivery: two files are needed: what was sent and what was received\n");
 	return CLI_USAGE + 1;
 }
 
-int cli_compare(int argc, char **argv)
+int cli_delivery(int argc, char **argv)
 {
 	struct settings s = { 0 };
-	struct compare_samples sent = { 0 }, received = { 0 };
-	struct compare_result r;
+	struct delivery_samples sent = { 0 }, received = { 0 };
+	struct delivery_result r;
 	int status = parse(argc, argv, &s);
 	bool equal;
 
@@ -264,7 +264,7 @@ int cli_compare(int argc, char **argv)
 	if (load(&s, argv[optind], &sent) ||
 	    load(&s, argv[optind + 1], &received))
 		goto out;
-	if (compare_match(&sent, &received, &s.match, &r)) {
+	if (delivery_match(&sent, &received, &s.match, &r)) {
 		log_error("no memory to compare");
 		goto out;
 	}
@@ -275,7 +275,7 @@ int cli_compare(int argc, char **argv)
 		print_table(&r, &s);
 	status = equal ? CLI_OK : CLI_FAILED;
 out:
-	compare_samples_free(&sent);
-	compare_samples_free(&received);
+	delivery_samples_free(&sent);
+	delivery_samples_free(&received);
 	return status;
 }
