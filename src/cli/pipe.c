@@ -134,6 +134,19 @@ static json_t *find_node(char **argv, const struct settings *s,
 	return node;
 }
 
+/* What is not asked for is not set up either, but its addresses are known. */
+static void disable(json_t *node, const char *group, json_t *keep)
+{
+	json_t *g = json_object_get(node, group);
+
+	if (!json_is_object(g))
+		return;
+	json_array_append(keep, g);
+	g = json_copy(g);
+	json_object_set_new(g, "enabled", json_false());
+	json_object_set_new(node, group, g);
+}
+
 static json_t *make_end(const char *type, unsigned vectorize)
 {
 	return json_pack("{ss si sb}", "type", type, "vectorize", vectorize,
@@ -173,6 +186,10 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 		json_decref(paths);
 		return -1;
 	}
+	if (s->send_only)
+		disable(node, "in", keep);
+	if (s->receive_only)
+		disable(node, "out", keep);
 	nodes = json_pack("{sO}", s->node, node);
 	if (send) {
 		json_object_set_new(nodes, PIPE_IN, make_end(PIPE_IN, 16));
@@ -327,6 +344,7 @@ static int parse(int argc, char **argv, struct settings *s)
 	}
 	s->config = argv[optind];
 	s->node = argv[optind + 1];
+	pipe_ends.any_signals = !s->signals;
 	if (!s->signals && !tool_types(argv, TYPES_DEFAULT, &s->signals))
 		return CLI_FAILED;
 	return -1;

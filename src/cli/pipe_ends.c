@@ -96,6 +96,13 @@ static const struct node_type pipe_in = {
 	.interrupt = in_interrupt,
 };
 
+/* Room for more values than the node has signals, when it tells of none. */
+static int out_parse(struct node *n, struct config *c, json_t *cfg)
+{
+	n->out.capacity = pipe_ends.signals->count;
+	return 0;
+}
+
 static int out_start(struct node *n)
 {
 	int ret = tool_output_open(&pipe_ends.out, pipe_ends.out_format);
@@ -106,11 +113,15 @@ static int out_start(struct node *n)
 
 static int out_stop(struct node *n)
 {
+	struct signal_list *known = n->out.signals;
 	int ret;
 
+	if (pipe_ends.any_signals && known &&
+	    known->count == pipe_ends.signals->count)
+		known = NULL;
 	pthread_mutex_lock(&out_lock);
 	ret = pipe_ends.out_open ?
-		      tool_output_close(&pipe_ends.out, n->out.signals) : 0;
+		      tool_output_close(&pipe_ends.out, known) : 0;
 	pipe_ends.out_open = false;
 	pthread_mutex_unlock(&out_lock);
 	if (ret && ret != -EPIPE)
@@ -152,6 +163,7 @@ static const struct node_type pipe_out = {
 	.name = PIPE_OUT,
 	.description = "Samples to standard output",
 	.flags = NODE_CAN_WRITE,
+	.parse = out_parse,
 	.start = out_start,
 	.stop = out_stop,
 	.write = out_write,

@@ -22,6 +22,7 @@ struct pipe_ends {
 	/* Settings. */
 	struct format *in_format, *out_format; /* borrowed */
 	struct signal_list *signals;           /* of standard input; borrowed */
+	bool any_signals;                      /* nobody said which they are */
 	uint64_t send_max, receive_max;        /* samples; 0: no limit */
 	bool stays;        /* the end of the input is not the end of all */
 

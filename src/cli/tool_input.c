@@ -16,7 +16,7 @@
 
 #define READ_SIZE ((size_t)256 << 10)
 /* A sample that is longer is none: the input is in another format. */
-#define SAMPLE_SIZE_MAX ((size_t)256 << 20)
+#define SAMPLE_SIZE_MAX ((size_t)64 << 20)
 
 int tool_format_open(struct tool_format *f, char **argv, int opt,
 		     const char *text, struct signal_list *signals)
