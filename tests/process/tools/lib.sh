@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034
 #
 # Sourced by the tests of the tools: a folder to work in, the tools by the names
 # that laboratories call them by, and what the tests ask. Sets `dir`.
