@@ -145,6 +145,8 @@ static void print_pair(char **argv, const struct sample *a, const char *a_name,
 		if (f.format->type->print(f.format, line, sizeof(line), &used,
 					  &smp, 1) == 1)
 			printf("  %s: %.*s", names[i], (int)used, line);
+		else
+			printf("  %s: %u values\n", names[i], smp->length);
 	}
 	tool_format_close(&f);
 }

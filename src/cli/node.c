@@ -34,19 +34,16 @@ static json_t *names_of(const struct plugin *table)
 	return list;
 }
 
-static int print_capabilities(void)
+static int print_capabilities(char **argv)
 {
 	json_t *o = json_pack("{ss so s[] so so}", "build", BUILD_VERSION,
 			      "hooks", names_of(hook_plugins), "apis",
 			      "nodes", names_of(node_plugins),
 			      "formats", names_of(format_plugins));
+	int status = o ? tool_print_json(argv, o) : CLI_FAILED;
 
-	if (!o)
-		return CLI_FAILED;
-	json_dumpf(o, stdout, JSON_INDENT(2));
-	putchar('\n');
 	json_decref(o);
-	return CLI_OK;
+	return status;
 }
 
 /* `describe` gets the type; one in a module is not loaded to be listed. */
@@ -113,7 +110,7 @@ int cli_node(int argc, char **argv)
 	while ((opt = getopt(argc, argv, TOOL_OPTIONS "C")) != -1) {
 		switch (opt) {
 		case 'C':
-			return print_capabilities();
+			return print_capabilities(argv);
 		case 'h':
 			return print_help(argv);
 		case 'd':

@@ -25,12 +25,6 @@ static const char json_usage[] =
 	"includes and ${VARIABLES} are put in.\n"
 	"\n";
 
-static void print(struct config *c)
-{
-	json_dumpf(config_root(c), stdout, JSON_INDENT(2));
-	putchar('\n');
-}
-
 int cli_test_config(int argc, char **argv)
 {
 	struct super_node *sn = NULL;
@@ -60,7 +54,7 @@ int cli_test_config(int argc, char **argv)
 		return CLI_FAILED;
 	status = super_node_new(&sn, c) ? CLI_FAILED : CLI_OK;
 	if (dump)
-		print(c);
+		status = tool_print_json(argv, config_root(c)) ?: status;
 	super_node_destroy(sn);
 	config_destroy(c);
 	return status;
@@ -83,7 +77,7 @@ int cli_conf2json(int argc, char **argv)
 	}
 	if (config_load(argv[optind], &c))
 		return CLI_FAILED;
-	print(c);
+	status = tool_print_json(argv, config_root(c));
 	config_destroy(c);
-	return CLI_OK;
+	return status;
 }

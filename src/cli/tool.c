@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names, common options and the end of the tools; see tool.h. */
-#define LOG_ROOM "tool"
+#define LOG_ROOM tool_room
 #include "cli/tool.h"
 
 #include <errno.h>
@@ -18,6 +18,8 @@
 #include "gateway/signals.h"
 #include "util/container_of.h"
 #include "util/log.h"
+
+const char *tool_room = "tool";
 
 static atomic_bool stopping;
 static void (*_Atomic stop_callback)(void);
@@ -45,6 +47,7 @@ void tool_begin(char **argv)
 		snprintf(name, sizeof(name), "busbar %s", argv[0]);
 		argv[0] = name;
 	}
+	tool_room = argv[0] + 7; /* behind "busbar " and "villas-" */
 	/* The other sub-commands know the long ones. */
 	if (argv[1] && !strcmp(argv[1], "--help"))
 		argv[1] = help;
@@ -134,6 +137,16 @@ bool tool_types(char **argv, const char *text, struct signal_list **out)
 	signal_list_put(*out);
 	*out = l;
 	return true;
+}
+
+int tool_print_json(char **argv, const json_t *object)
+{
+	if (!json_dumpf(object, stdout, JSON_INDENT(2)) &&
+	    putchar('\n') != EOF && !fflush(stdout))
+		return CLI_OK;
+	fprintf(stderr, "%s: cannot write to standard output: %s\n", argv[0],
+		strerror(errno));
+	return CLI_FAILED;
 }
 
 void tool_stop(void)

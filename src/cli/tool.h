@@ -17,6 +17,9 @@
 #include "gateway/memory.h"
 #include "gateway/sample.h"
 
+/* What the log calls the tool: LOG_ROOM of what the tools share. */
+extern const char *tool_room;
+
 /* For the option string of getopt(). */
 #define TOOL_OPTIONS "d:hV"
 
@@ -37,6 +40,9 @@ int tool_option(char **argv, int opt, const char *usage);
 
 /* "usage: NAME ..." from a text that begins behind the name. */
 void tool_print_usage(char **argv, const char *usage, FILE *out);
+
+/* An object in lines; the exit status. */
+int tool_print_json(char **argv, const json_t *object);
 
 /* The number of option -`opt`; false after saying what is wrong with it. */
 bool tool_number(char **argv, int opt, double min, double max, double *value);

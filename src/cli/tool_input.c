@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Formats of the command line, and samples out of a stream; see tool_stream.h. */
-#define LOG_ROOM "tool"
+#define LOG_ROOM tool_room
 #include "cli/tool_stream.h"
 
 #include <errno.h>

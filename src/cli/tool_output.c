@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples to standard output; see tool_stream.h. */
-#define LOG_ROOM "tool"
+#define LOG_ROOM tool_room
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

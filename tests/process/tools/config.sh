@@ -30,6 +30,7 @@ says 'puts variables in' '"values": 7' out
 cp out converted.json
 expect 0 'JSON' villas-conf2json converted.json
 cmp -s out converted.json || fail 'JSON as JSON is not the same'
+villas-conf2json good.conf >/dev/full 2>log && fail 'a full disk is no failure'
 echo 'nodes = {' >broken.conf
 expect 1 'a syntax error' villas-conf2json broken.conf
 says 'is told with its line' 'broken.conf:'

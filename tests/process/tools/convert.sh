@@ -59,7 +59,8 @@ villas-signal -n -l 100000 sine >in
 says 'a reader that has gone is no error' '^0$' status
 [ -s log ] && fail "a reader that has gone is told: $(cat log)"
 
-# round_trip FORMAT [OPTIONS of compare]: what is written can be read back.
+# round_trip FORMAT [OPTIONS of compare]: what is written can be read back, in pieces
+# of any length.
 round_trip() {
 	has formats "$1" || return
 	format=$1
@@ -67,6 +68,9 @@ round_trip() {
 	villas-convert -t 4f -o "$format" <in >there 2>log || fail "to $format: $(cat log)"
 	villas-convert -t 4f -i "$format" <there >back 2>log || fail "from $format: $(cat log)"
 	expect 0 "by way of $format" villas-compare -e 0 "$@" in back
+	dd bs=61 <there 2>/dev/null | villas-convert -t 4f -i "$format" >pieces 2>log ||
+		fail "$format in pieces: $(cat log)"
+	cmp -s back pieces || fail "$format in pieces is not the same"
 }
 # Values that also have a place in 32 bits.
 villas-signal -n -l 2000 -v 4 -a 0.25 -r 100 counter >in

@@ -5,6 +5,10 @@
 # that laboratories call them by, and what the tests ask. Sets `dir`.
 set -u
 : "${BUSBAR:?set it to the busbar executable}"
+[ -x "$BUSBAR" ] || {
+	echo "$BUSBAR is no executable"
+	exit 1
+}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/busbar-tools.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1

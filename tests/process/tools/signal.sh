@@ -64,6 +64,9 @@ wait $pid
 { villas-signal -n -l 1000000 -v 20 sine 2>log; echo $? >status; } | head -n 2 >out
 says 'a reader that has gone is no error' '^0$' status
 
+villas-signal -n -l 100000 sine >/dev/full 2>log && fail 'a full disk is no failure'
+says 'a full disk is told' 'No space left'
+
 expect 2 'an unknown shape' villas-signal sinus
 says 'is told' "'sinus' is no waveform"
 expect 2 'no shape' villas-signal
