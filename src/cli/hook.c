@@ -90,10 +90,21 @@ static int start_hooks(struct machine *m, unsigned length)
 	return ret;
 }
 
+/* What the hook has made, out. */
+static int pass_on(struct machine *m, unsigned cnt)
+{
+	int ret;
+
+	for (unsigned i = 0; m->hooked && i < cnt; i++)
+		m->smps[i]->signals = m->hooked;
+	ret = tool_output_put(&m->out, m->smps, cnt);
+	sample_put_many(m->smps, cnt);
+	return ret;
+}
+
 /* The first `have` samples, through the hook and out. */
 static int process(struct machine *m, unsigned have)
 {
-	unsigned kept;
 	int ret = 0;
 
 	if (!m->started)
@@ -105,12 +116,7 @@ static int process(struct machine *m, unsigned have)
 	for (unsigned i = 0; i < have; i++)
 		if (!m->smps[i]->signals)
 			m->smps[i]->signals = m->signals;
-	kept = hook_list_process(m->hooks, m->smps, have);
-	for (unsigned i = 0; m->hooked && i < kept; i++)
-		m->smps[i]->signals = m->hooked;
-	ret = tool_output_put(&m->out, m->smps, kept);
-	sample_put_many(m->smps, kept);
-	return ret;
+	return pass_on(m, hook_list_process(m->hooks, m->smps, have));
 }
 
 /* Samples until there is a whole vector, or as many as have come by now. */

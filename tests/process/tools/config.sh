@@ -57,7 +57,10 @@ done
 expect 0 'a graph' villas-graph good.conf
 says 'has nodes' '^	"sig" \[label="sig"' out
 says 'and paths' '^	"sig" -> "path:0"' out
-sed 's/"loop", *}/"nowhere" }/; s/out = "loop"/out = "nowhere"/' good.conf >lost.conf
+sed 's/in = "sig"/in = "sig.data[0-1]"/' good.conf >mapped.conf
+expect 0 'a graph of parts of nodes' villas-graph mapped.conf
+says 'has the nodes' '^	"sig" -> "path:0"' out
+sed 's/out = "loop"/out = "nowhere"/' good.conf >lost.conf
 expect 1 'a graph of a path to nowhere' villas-graph lost.conf
 says 'is told' "no node 'nowhere'"
 # What draws is another program; here one that shows what it is given.

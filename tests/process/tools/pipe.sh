@@ -40,7 +40,7 @@ samples 'is kept' 33 rec.dat
 expect_in 0 'both' $pipe -L 100 -l 7 lab.conf loop
 samples 'the received ones are waited for' 7 out
 expect 0 'a time' $pipe -r -T 0.2 lab.conf endless
-grep -q '(10)' out || fail 'a time: nothing was received in it'
+grep -q '^[0-9]' out || fail 'a time: nothing was received in it'
 
 # Settings, formats, types.
 expect 0 'a setting of the command line' $pipe -r -o limit=5 -o values=3 lab.conf sig
