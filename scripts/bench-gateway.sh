@@ -40,7 +40,7 @@ point() {
 	kill -TERM "$target"
 	finish target "$target" 20
 	# A difference is a result here, not a failure.
-	"$BUSBAR" compare --json "$OUT/sent.csv" "$OUT/received.csv" >"$OUT/result.json" || true
+	"$BUSBAR" delivery --json "$OUT/sent.csv" "$OUT/received.csv" >"$OUT/result.json" || true
 	missed=$(sed -n 's/.*steps [0-9]* missed \([0-9]*\) .*/\1/p' "$OUT/source.log")
 	awk -v mode="$MODE" -v rate="$RATE" -v steps="$LIMIT" -v missed="${missed:-0}" '
 		/": / { gsub(/[",:]/, " "); v[$1] = $2 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# One table from files written by `busbar compare --json`, named
+# One table from files written by `busbar delivery --json`, named
 # FOLDER/STREAM-result.json. Fails when one of them tells of a difference.
 
 BEGIN {

@@ -84,7 +84,7 @@ finish b "$b" 10
 
 rm -f "$OUT"/*-result.json
 for stream in waveform generator; do
-	"$BUSBAR" compare --json --expect-lossless "$OUT/$stream-sent.csv" \
+	"$BUSBAR" delivery --json --expect-lossless "$OUT/$stream-sent.csv" \
 		"$OUT/$stream-received.csv" >"$OUT/$stream-result.json" || true
 done
 echo

@@ -22,9 +22,19 @@ int cli_check(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_exec(int argc, char **argv);
 int cli_bench(int argc, char **argv);
-int cli_compare(int argc, char **argv);
+int cli_delivery(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_version(int argc, char **argv);
+/* Those that laboratories know as villas-NAME. */
+int cli_node(int argc, char **argv);
+int cli_pipe(int argc, char **argv);
+int cli_signal(int argc, char **argv);
+int cli_hook(int argc, char **argv);
+int cli_convert(int argc, char **argv);
+int cli_compare(int argc, char **argv);
+int cli_test_config(int argc, char **argv);
+int cli_conf2json(int argc, char **argv);
+int cli_graph(int argc, char **argv);
 
 /* A name and what it stands for; the table ends with a NULL name. */
 struct cli_command {

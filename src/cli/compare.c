@@ -1,281 +1,315 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar compare`: what became of the samples of one file in another one.
- * Matches them by sequence number and reports losses, order, equality bit by
- * bit and the one-way latency. Reading is here, the matching in
- * compare_match.c.
+ * `busbar compare` (villas-compare): files sample by sample; the exit status
+ * says what differs first. What became of sent samples is told by `busbar
+ * delivery`, which matches them by sequence number.
  */
-#include "cli/cli.h"
-
-#include <errno.h>
+#define LOG_ROOM "compare"
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/compare_match.h"
-#include "gateway/node/file/reader.h"
+#include "cli/tool_stream.h"
 #include "gateway/signals.h"
+#include "util/clock.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
-#define VALUES_MAX 65536
+static const char usage[] =
+	"[OPTIONS] FILE FILE...\n"
+	"\n"
+	"Compares files sample by sample with the first one; '-' is standard input.\n"
+	"\n"
+	"Exit status: 0 equal; else what differs in the first sample that differs:\n"
+	"1 the number of samples, 2 sequence, 3 timestamp, 4 number of values, 5 values;\n"
+	"6 the files could not be compared.\n"
+	"\n"
+	"  -e EPS    numbers and times (seconds) may differ by EPS (1e-6)\n"
+	"  -v        do not compare values\n"
+	"  -T        do not compare timestamps\n"
+	"  -s        do not compare sequence numbers\n"
+	"  -f FMT    format of all files, a name or {\"type\": ..., ...} (villas.human)\n"
+	"  -t DT     types of the values, such as 12f3i (floats, as many as there are)\n";
 
-struct settings {
-	const char *format, *types;
-	struct compare_options match;
-	bool json, expect_lossless;
+enum difference {
+	EQUAL,
+	DIFFERENT_LENGTH,
+	DIFFERENT_SEQUENCE,
+	DIFFERENT_TIME,
+	DIFFERENT_COUNT,
+	DIFFERENT_VALUES,
+	NOT_COMPARED, /* no other status may be mistaken for a result */
 };
 
-static void print_help(FILE *out)
+struct settings {
+	const char *format;
+	struct signal_list *signals;
+	double epsilon;
+	bool ignore_values, ignore_times, ignore_sequence;
+	char *const *paths;
+	unsigned count;
+};
+
+struct side {
+	struct tool_format format;
+	struct tool_input in;
+	struct sample *smps[TOOL_BATCH];
+	unsigned at, have;
+	bool open;
+};
+
+static bool numbers_differ(double a, double b, double epsilon)
 {
-	fputs("usage: busbar compare [OPTIONS] SENT RECEIVED\n"
-	      "\n"
-	      "Compares the samples of two files, matched by sequence number.\n"
-	      "\n"
-	      "  -f, --format FMT       format of both files: villas.human, csv, tsv or\n"
-	      "                         {\"type\": \"csv\", ...}; default by the file's name\n"
-	      "  -t, --types TYPES      types of the values, such as 12f3i; default floats\n"
-	      "  -e, --epsilon EPS      values may differ by EPS; default: not by a bit\n"
-	      "  -v, --ignore-values    do not compare values\n"
-	      "  -T, --ignore-times     do not compare origin timestamps\n"
-	      "  -s, --ignore-sequence  match by position instead of sequence number\n"
-	      "  -l, --expect-lossless  losses, duplicates and disorder are differences\n"
-	      "  -j, --json             print a JSON object\n"
-	      "  -h, --help             this text\n"
-	      "\n"
-	      "Exit status: 0 equal, 1 different, 2 wrong usage or unreadable.\n",
-	      out);
+	if (isnan(a) || isnan(b))
+		return isnan(a) != isnan(b);
+	/* Equal infinities have no difference that is a number. */
+	return a != b && !(fabs(a - b) <= epsilon);
 }
 
-/* By the end of its name, when the user does not say. */
-static const char *format_by_name(const char *path)
+static bool values_differ(enum signal_type type, const union signal_data *a,
+			  const union signal_data *b, double epsilon)
 {
-	const char *dot = strrchr(path, '.');
-
-	if (dot && !strcmp(dot, ".csv"))
-		return "csv";
-	return dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
-}
-
-/* The format and types as a configuration, so that all spellings are known. */
-static int make_format(const struct settings *s, const char *path,
-		       struct config **config, struct format **format)
-{
-	const char *name = s->format ? s->format : format_by_name(path);
-	bool object = name[0] == '{';
-	struct signal_list *signals = NULL;
-	char *text;
-	int ret;
-
-	if (asprintf(&text, "{ \"format\": %s%s%s, \"signals\": \"%s\" }",
-		     object ? "" : "\"", name, object ? "" : "\"",
-		     s->types ? s->types : "1f") < 0)
-		return -ENOMEM;
-	ret = config_load_text("command line", text, strlen(text), config);
-	free(text);
-	if (ret)
-		return ret;
-	if (s->types)
-		ret = signal_list_parse(&signals, *config, config_root(*config),
-					"signals");
-	if (!ret)
-		ret = format_new(format, *config,
-				 json_object_get(config_root(*config), "format"),
-				 NULL, signals);
-	signal_list_put(signals);
-	if (ret)
-		config_destroy(*config);
-	return ret;
-}
-
-static int load(const struct settings *s, const char *path,
-		struct compare_samples *out)
-{
-	size_t size = sizeof(struct sample) + VALUES_MAX * sizeof(union signal_data);
-	struct sample *smp = calloc(1, size);
-	struct config *config;
-	struct format *format;
-	struct reader reader;
-	int ret;
-
-	if (!smp)
-		return -ENOMEM;
-	smp->capacity = VALUES_MAX;
-	ret = make_format(s, path, &config, &format);
-	if (ret)
-		goto err_sample;
-	ret = reader_open(&reader, path, format, 1 << 20);
-	if (ret)
-		goto err_format;
-	while ((ret = reader_next(&reader, &smp, 1, true)) > 0) {
-		ret = compare_samples_add(out, smp);
-		if (ret) {
-			log_error("no memory for the samples of '%s'", path);
-			break;
-		}
+	switch (type) {
+	case SIGNAL_INTEGER:
+	case SIGNAL_BOOLEAN:
+		return a->i != b->i;
+	case SIGNAL_COMPLEX:
+		return numbers_differ((double)a->z.re, (double)b->z.re, epsilon) ||
+		       numbers_differ((double)a->z.im, (double)b->z.im, epsilon);
+	case SIGNAL_FLOAT:
+		break;
 	}
-	if (!ret && reader.malformed) {
-		log_error("%s: %ju malformed lines", path,
-			  (uintmax_t)reader.malformed);
-		ret = -EBADMSG;
+	return numbers_differ(a->f, b->f, epsilon);
+}
+
+static bool times_differ(const struct sample *a, const struct sample *b,
+			 double epsilon)
+{
+	double seconds = (double)(a->origin.tv_sec - b->origin.tv_sec);
+	double rest = (double)(a->origin.tv_nsec - b->origin.tv_nsec) * 1e-9;
+
+	return fabs(seconds + rest) > epsilon;
+}
+
+/* Only one of two samples carries what `flag` stands for. */
+static bool only_one(const struct sample *a, const struct sample *b,
+		     unsigned flag)
+{
+	return (a->flags ^ b->flags) & flag;
+}
+
+static enum difference compare_samples(const struct sample *a,
+				       const struct sample *b,
+				       const struct settings *s, unsigned *index)
+{
+	if (!s->ignore_sequence &&
+	    (only_one(a, b, SAMPLE_HAS_SEQUENCE) ||
+	     (a->flags & SAMPLE_HAS_SEQUENCE && a->sequence != b->sequence)))
+		return DIFFERENT_SEQUENCE;
+	if (!s->ignore_times &&
+	    (only_one(a, b, SAMPLE_HAS_ORIGIN) ||
+	     (a->flags & SAMPLE_HAS_ORIGIN && times_differ(a, b, s->epsilon))))
+		return DIFFERENT_TIME;
+	if (s->ignore_values)
+		return EQUAL;
+	if (a->length != b->length)
+		return DIFFERENT_COUNT;
+	for (unsigned i = 0; i < a->length; i++) {
+		enum signal_type type = s->signals && i < s->signals->count ?
+			s->signals->signals[i].type : SIGNAL_FLOAT;
+
+		*index = i;
+		if (values_differ(type, &a->data[i], &b->data[i], s->epsilon))
+			return DIFFERENT_VALUES;
 	}
-	out->signals = signal_list_get(format->signals);
-	reader_close(&reader);
-err_format:
-	format_destroy(format);
-	config_destroy(config);
-err_sample:
-	free(smp);
-	return ret;
+	return EQUAL;
 }
 
-static const char *equality(uint64_t differing)
+/* The two as lines of villas.human, which shows every bit. */
+static void print_pair(char **argv, const struct sample *a, const char *a_name,
+		       const struct sample *b, const char *b_name,
+		       const struct settings *s)
 {
-	return differing ? "DIFFERENT" : "equal";
-}
+	const struct sample *both[] = { a, b };
+	const char *names[] = { a_name, b_name };
+	struct tool_format f;
+	char line[512];
 
-static void print_table(const struct compare_result *r, const struct settings *s)
-{
-	printf("sent               %12ju\n", (uintmax_t)r->sent);
-	printf("received           %12ju\n", (uintmax_t)r->received);
-	printf("before connection  %12ju\n", (uintmax_t)r->before);
-	printf("lost               %12ju  %.4f %%\n", (uintmax_t)r->lost,
-	       r->sent > r->before ? 100.0 * (double)r->lost /
-					     (double)(r->sent - r->before) :
-				     0.0);
-	printf("out of order       %12ju\n", (uintmax_t)r->out_of_order);
-	printf("duplicates         %12ju\n", (uintmax_t)r->duplicates);
-	printf("never sent         %12ju\n", (uintmax_t)r->unknown);
-	if (!s->match.ignore_values)
-		printf("values             %12s  %s%ju of %ju samples differ\n",
-		       equality(r->values_differ),
-		       s->match.epsilon > 0 ? "within epsilon, " :
-					      "bit by bit, ",
-		       (uintmax_t)r->values_differ, (uintmax_t)r->matched);
-	if (!s->match.ignore_times)
-		printf("origin timestamps  %12s  %ju of %ju samples differ\n",
-		       equality(r->times_differ), (uintmax_t)r->times_differ,
-		       (uintmax_t)r->matched);
-	if (!r->latency_count) {
-		puts("one-way latency    no receive timestamps");
+	if (tool_format_open(&f, argv, 'f', "villas.human", s->signals))
 		return;
+	for (unsigned i = 0; i < 2; i++) {
+		struct sample *smp = (struct sample *)both[i];
+		size_t used;
+
+		if (f.format->type->print(f.format, line, sizeof(line), &used,
+					  &smp, 1) == 1)
+			printf("  %s: %.*s", names[i], (int)used, line);
+		else
+			printf("  %s: %u values\n", names[i], smp->length);
 	}
-	printf("one-way latency us min %.3f p50 %.3f p99 %.3f p99.9 %.3f max %.3f\n",
-	       (double)r->latency_ns[0] / 1e3, (double)r->latency_ns[1] / 1e3,
-	       (double)r->latency_ns[2] / 1e3, (double)r->latency_ns[3] / 1e3,
-	       (double)r->latency_ns[4] / 1e3);
+	tool_format_close(&f);
 }
 
-static void print_json(const struct compare_result *r, bool equal)
+static void tell(char **argv, const struct side *a, const struct side *b,
+		 const struct settings *s, enum difference d, uint64_t position,
+		 unsigned index)
 {
-	json_t *latency = r->latency_count ?
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}",
-			  "count", (json_int_t)r->latency_count,
-			  "min", (json_int_t)r->latency_ns[0],
-			  "p50", (json_int_t)r->latency_ns[1],
-			  "p99", (json_int_t)r->latency_ns[2],
-			  "p99.9", (json_int_t)r->latency_ns[3],
-			  "max", (json_int_t)r->latency_ns[4]) :
-		json_null();
-	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
-			      "sent", (json_int_t)r->sent,
-			      "received", (json_int_t)r->received,
-			      "matched", (json_int_t)r->matched,
-			      "before_connection", (json_int_t)r->before,
-			      "lost", (json_int_t)r->lost,
-			      "out_of_order", (json_int_t)r->out_of_order,
-			      "duplicates", (json_int_t)r->duplicates,
-			      "never_sent", (json_int_t)r->unknown,
-			      "values_differ", (json_int_t)r->values_differ,
-			      "origins_differ", (json_int_t)r->times_differ,
-			      "equal", equal, "latency_ns", latency);
+	static const char *const what[] = {
+		[DIFFERENT_SEQUENCE] = "sequence numbers differ",
+		[DIFFERENT_TIME] = "timestamps differ",
+		[DIFFERENT_COUNT] = "the numbers of values differ",
+	};
 
-	json_dumpf(j, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(j);
+	if (d == DIFFERENT_VALUES)
+		printf("sample %ju: value %u differs\n", (uintmax_t)position,
+		       index);
+	else
+		printf("sample %ju: %s\n", (uintmax_t)position, what[d]);
+	print_pair(argv, a->smps[a->at], a->in.name, b->smps[b->at], b->in.name,
+		   s);
 }
 
-static bool is_equal(const struct compare_result *r, const struct settings *s)
+/* The next sample of a file. 1, 0 at its end, or a negative errno. */
+static int advance(struct side *side)
 {
-	if (r->values_differ || r->times_differ || r->unknown)
-		return false;
-	return !s->expect_lossless || (!r->lost && !r->out_of_order &&
-				       !r->duplicates && r->received > 0);
+	int ret;
+
+	if (side->at < side->have)
+		return 1;
+	ret = tool_input_next(&side->in, side->smps, TOOL_BATCH);
+	side->at = 0;
+	side->have = ret > 0 ? (unsigned)ret : 0;
+	return ret > 0 ? 1 : ret;
 }
 
-/* 0 to go on, else the exit status + 1. */
+static enum difference compare(char **argv, struct side *sides,
+			       const struct settings *s)
+{
+	for (uint64_t position = 0;; position++) {
+		unsigned ended = 0, first_end = 0, index = 0;
+
+		for (unsigned i = 0; i < s->count; i++) {
+			int ret = advance(&sides[i]);
+
+			if (ret < 0)
+				return NOT_COMPARED;
+			if (!ret && !ended++)
+				first_end = i;
+		}
+		if (ended == s->count)
+			return EQUAL;
+		if (ended) {
+			printf("%s has %ju samples, others have more\n",
+			       sides[first_end].in.name, (uintmax_t)position);
+			return DIFFERENT_LENGTH;
+		}
+		for (unsigned i = 1; i < s->count; i++) {
+			struct side *a = &sides[0], *b = &sides[i];
+			enum difference d = compare_samples(a->smps[a->at],
+				b->smps[b->at], s, &index);
+
+			if (d == EQUAL)
+				continue;
+			tell(argv, a, b, s, d, position, index);
+			return d;
+		}
+		for (unsigned i = 0; i < s->count; i++)
+			sides[i].at++;
+	}
+}
+
+static int open_side(char **argv, struct side *side, const struct settings *s,
+		     const char *path, struct pool *pool)
+{
+	if (tool_format_open(&side->format, argv, 'f', s->format, s->signals) ||
+	    !tool_format_can_scan(argv, &side->format) ||
+	    tool_input_open(&side->in, path, side->format.format))
+		return -1;
+	side->open = true;
+	sample_alloc_many(pool, side->smps, TOOL_BATCH);
+	return 0;
+}
+
+static enum difference run(char **argv, const struct settings *s)
+{
+	struct side *sides = calloc(s->count, sizeof(*sides));
+	enum difference result = NOT_COMPARED;
+	struct pool pool;
+	bool all_open = true;
+
+	if (!sides || pool_init(&pool, s->count * TOOL_BATCH, SIGNALS_MAX,
+				&tool_memory)) {
+		log_error("no memory for samples");
+		free(sides);
+		return NOT_COMPARED;
+	}
+	for (unsigned i = 0; i < s->count && all_open; i++)
+		all_open = !open_side(argv, &sides[i], s, s->paths[i], &pool);
+	if (all_open && !tool_catch_signals())
+		result = compare(argv, sides, s);
+	for (unsigned i = 0; i < s->count; i++) {
+		if (sides[i].open) {
+			sample_put_many(sides[i].smps, TOOL_BATCH);
+			tool_input_close(&sides[i].in);
+		}
+		tool_format_close(&sides[i].format);
+	}
+	pool_destroy(&pool);
+	free(sides);
+	return result;
+}
+
 static int parse(int argc, char **argv, struct settings *s)
 {
-	static const struct option options[] = {
-		{ "format", required_argument, NULL, 'f' },
-		{ "types", required_argument, NULL, 't' },
-		{ "epsilon", required_argument, NULL, 'e' },
-		{ "ignore-values", no_argument, NULL, 'v' },
-		{ "ignore-times", no_argument, NULL, 'T' },
-		{ "ignore-sequence", no_argument, NULL, 's' },
-		{ "expect-lossless", no_argument, NULL, 'l' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	char *end;
-	int c;
+	int opt, status;
 
-	while ((c = getopt_long(argc, argv, "f:t:e:vTsljh", options, NULL)) >= 0) {
-		switch (c) {
-		case 'f': s->format = optarg; break;
-		case 't': s->types = optarg; break;
-		case 'v': s->match.ignore_values = true; break;
-		case 'T': s->match.ignore_times = true; break;
-		case 's': s->match.ignore_sequence = true; break;
-		case 'l': s->expect_lossless = true; break;
-		case 'j': s->json = true; break;
-		case 'h': print_help(stdout); return CLI_OK + 1;
+	while ((opt = getopt(argc, argv, TOOL_OPTIONS "e:vTsf:t:")) != -1) {
+		switch (opt) {
 		case 'e':
-			s->match.epsilon = strtod(optarg, &end);
-			if (end != optarg && !*end && s->match.epsilon >= 0)
-				break;
-			fprintf(stderr, "busbar compare: --epsilon '%s' is not a number of at least 0\n",
-				optarg);
-			return CLI_USAGE + 1;
+			if (!tool_number(argv, opt, 0, 1e300, &s->epsilon))
+				return NOT_COMPARED;
+			break;
+		case 'v':
+			s->ignore_values = true;
+			break;
+		case 'T':
+			s->ignore_times = true;
+			break;
+		case 's':
+			s->ignore_sequence = true;
+			break;
+		case 'f':
+			s->format = optarg;
+			break;
+		case 't':
+			if (!tool_types(argv, optarg, &s->signals))
+				return NOT_COMPARED;
+			break;
 		default:
-			print_help(stderr);
-			return CLI_USAGE + 1;
+			status = tool_option(argv, opt, usage);
+			if (status >= 0)
+				return status ? NOT_COMPARED : 0;
 		}
 	}
-	if (argc - optind == 2)
-		return 0;
-	fprintf(stderr, "busbar compare: two files are needed: what was sent and what was received\n");
-	return CLI_USAGE + 1;
+	if (argc - optind < 2) {
+		tool_print_usage(argv, usage, stderr);
+		return NOT_COMPARED;
+	}
+	s->paths = argv + optind;
+	s->count = (unsigned)(argc - optind);
+	return -1;
 }
 
 int cli_compare(int argc, char **argv)
 {
-	struct settings s = { 0 };
-	struct compare_samples sent = { 0 }, received = { 0 };
-	struct compare_result r;
-	int status = parse(argc, argv, &s);
-	bool equal;
+	struct settings s = { .format = "villas.human", .epsilon = 1e-6 };
+	int status;
 
-	if (status)
-		return status - 1;
-	s.match.differences = s.json ? NULL : stdout;
-	status = CLI_USAGE;
-	if (load(&s, argv[optind], &sent) ||
-	    load(&s, argv[optind + 1], &received))
-		goto out;
-	if (compare_match(&sent, &received, &s.match, &r)) {
-		log_error("no memory to compare");
-		goto out;
-	}
-	equal = is_equal(&r, &s);
-	if (s.json)
-		print_json(&r, equal);
-	else
-		print_table(&r, &s);
-	status = equal ? CLI_OK : CLI_FAILED;
-out:
-	compare_samples_free(&sent);
-	compare_samples_free(&received);
+	tool_begin(argv);
+	status = parse(argc, argv, &s);
+	if (status < 0)
+		status = (int)run(argv, &s);
+	signal_list_put(s.signals);
 	return status;
 }

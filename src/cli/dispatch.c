@@ -54,7 +54,7 @@ static const char *nearest(const struct cli_command *table, const char *name)
 void cli_print_commands(const struct cli_command *table, FILE *out)
 {
 	for (const struct cli_command *c = table; c->name; c++)
-		fprintf(out, "  %-10s %s\n", c->name, c->help);
+		fprintf(out, "  %-12s %s\n", c->name, c->help);
 }
 
 int cli_dispatch(const char *program, const struct cli_command *table, int argc,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command `busbar`: a table of sub-commands and nothing else.
+ * The command `busbar`: a table of sub-commands and nothing else. Called as
+ * villas-NAME it is that tool, called as villas the wrapper of the tools.
  *
  * The build leaves out a line whose file it did not build (CLI_HAVE_...).
  */
 #include "cli/cli.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "gateway/plugin.h"
@@ -21,6 +23,26 @@ static int devices(int argc, char **argv)
 	return run ? run(argc, argv) : CLI_FAILED;
 }
 
+#ifdef CLI_HAVE_NODE
+#define TOOLS \
+	{ "node", "run a gateway (as run)", cli_node }, \
+	{ "pipe", "one node between standard input and output", cli_pipe }, \
+	{ "signal", "generate signals", cli_signal }, \
+	{ "hook", "put samples through a hook", cli_hook }, \
+	{ "convert", "convert samples from one format into another", cli_convert }, \
+	{ "compare", "compare files sample by sample", cli_compare }, \
+	{ "test-config", "check a configuration file", cli_test_config }, \
+	{ "conf2json", "print a configuration file as JSON", cli_conf2json }, \
+	{ "graph", "draw the nodes and paths of a configuration file", cli_graph },
+#else
+#define TOOLS
+#endif
+
+static const struct cli_command tools[] = {
+	TOOLS
+	{ NULL, NULL, NULL },
+};
+
 static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_RUN
 	{ "run", "run a gateway from a configuration file", cli_run },
@@ -31,12 +53,13 @@ static const struct cli_command commands[] = {
 	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },
-#ifdef CLI_HAVE_COMPARE
-	{ "compare", "compare what was sent with what arrived", cli_compare },
+#ifdef CLI_HAVE_DELIVERY
+	{ "delivery", "what of a sent file arrived, and how late", cli_delivery },
 #endif
 #ifdef CLI_HAVE_SIMULATE
 	{ "simulate", "make waveform files to replay", cli_simulate },
 #endif
+	TOOLS
 	{ "version", "print version and build options", cli_version },
 	{ NULL, NULL, NULL },
 };
@@ -56,9 +79,57 @@ static void print_help(FILE *out)
 	      out);
 }
 
+static const struct cli_command *find_tool(const char *name)
+{
+	const struct cli_command *c = tools;
+
+	while (c->name && strcmp(c->name, name))
+		c++;
+	return c->name ? c : NULL;
+}
+
+/* As `villas-NAME ARGUMENTS`; argv[0] is what it was called by. */
+static int run_tool(const struct cli_command *tool, int argc, char **argv)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "villas-%s", tool->name);
+	argv[0] = name;
+	return tool->fn(argc, argv);
+}
+
+/* `villas NAME ARGUMENTS`: every argument stays what it is. */
+static int run_wrapper(int argc, char **argv)
+{
+	const struct cli_command *tool = argc > 1 ? find_tool(argv[1]) : NULL;
+	bool help = argc > 1 && (!strcmp(argv[1], "-h") ||
+				 !strcmp(argv[1], "--help") ||
+				 !strcmp(argv[1], "help"));
+
+	if (tool)
+		return run_tool(tool, argc - 1, argv + 1);
+	if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")))
+		return cli_version(1, argv + 1);
+	if (argc > 1 && !help)
+		return cli_dispatch("villas", tools, argc, argv);
+	fputs("usage: villas TOOL [ARGUMENTS]\n\ntools:\n", help ? stdout : stderr);
+	cli_print_commands(tools, help ? stdout : stderr);
+	return help ? CLI_OK : CLI_USAGE;
+}
+
 int main(int argc, char **argv)
 {
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+	const char *called = slash ? slash + 1 : argc ? argv[0] : "";
+	const struct cli_command *tool = NULL;
+
 	log_init(LOG_INFO);
+	if (!strncmp(called, "villas-", 7))
+		tool = find_tool(called + 7);
+	if (tool)
+		return run_tool(tool, argc, argv);
+	if (!strcmp(called, "villas"))
+		return run_wrapper(argc, argv);
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;

@@ -61,10 +61,34 @@ const void *plugin_type(const struct plugin *p)
 	return p->type ? p->type : plugin_symbol(p->symbol, p->symbol);
 }
 
+static struct {
+	const struct plugin *table, *more;
+} extensions[3];
+
+void plugin_extend(const struct plugin *table, const struct plugin *more)
+{
+	size_t i = 0;
+
+	while (extensions[i].table && extensions[i].table != table)
+		i++;
+	extensions[i].table = table;
+	extensions[i].more = more;
+}
+
+static const struct plugin *find_in(const struct plugin *table, const char *name)
+{
+	for (const struct plugin *p = table; p && p->name; p++)
+		if (!strcmp(p->name, name))
+			return p;
+	return NULL;
+}
+
 const void *plugin_find(const struct plugin *table, const char *name)
 {
-	for (const struct plugin *p = table; p->name; p++)
-		if (!strcmp(p->name, name))
-			return plugin_type(p);
-	return NULL;
+	const struct plugin *p = find_in(table, name);
+
+	for (size_t i = 0; !p && i < ARRAY_SIZE(extensions); i++)
+		if (extensions[i].table == table)
+			p = find_in(extensions[i].more, name);
+	return p ? plugin_type(p) : NULL;
 }

@@ -22,6 +22,13 @@ struct plugin {
 /* The last entry has no name. */
 extern const struct plugin node_plugins[], hook_plugins[], format_plugins[];
 
+/*
+ * What a program brings along for itself, found by plugin_find() like what the
+ * table holds (but not listed). Before any configuration is read; one table for
+ * each of the three, borrowed.
+ */
+void plugin_extend(const struct plugin *table, const struct plugin *more);
+
 /* Its struct node_type, hook_type or format_type; a module is loaded and stays.
  * NULL when that fails, which is logged. */
 const void *plugin_type(const struct plugin *p);

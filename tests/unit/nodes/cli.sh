@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# cli.sh BUSBAR: compare and simulate keep their exit statuses, and a simulated
+# cli.sh BUSBAR: delivery and simulate keep their exit statuses, and a simulated
 # fault survives a trip through the file node unharmed.
 set -u
 busbar=${1:?the program}
@@ -23,19 +23,19 @@ expect() {
 
 sent=$dir/sent.csv
 expect 0 'a fault is simulated' "$busbar" simulate fault -o "$sent" --duration 0.1 --fault-at 0.02
-expect 0 'a file equals itself' "$busbar" compare --expect-lossless "$sent" "$sent"
+expect 0 'a file equals itself' "$busbar" delivery --expect-lossless "$sent" "$sent"
 
 sed 100d "$sent" >"$dir/lossy.csv"
-expect 0 'a loss is no difference' "$busbar" compare "$sent" "$dir/lossy.csv"
-expect 1 'unless none is expected' "$busbar" compare --expect-lossless "$sent" "$dir/lossy.csv"
+expect 0 'a loss is no difference' "$busbar" delivery "$sent" "$dir/lossy.csv"
+expect 1 'unless none is expected' "$busbar" delivery --expect-lossless "$sent" "$dir/lossy.csv"
 sed '/^0,0*,/d' "$sent" >"$dir/late.csv"
-expect 0 'start-up is no loss' "$busbar" compare --expect-lossless "$sent" "$dir/late.csv"
+expect 0 'start-up is no loss' "$busbar" delivery --expect-lossless "$sent" "$dir/late.csv"
 sed '50s/,\(-*\)\([0-9]\)/,\1\29/5' "$sent" >"$dir/wrong.csv"
-expect 1 'a wrong value is a difference' "$busbar" compare "$sent" "$dir/wrong.csv"
+expect 1 'a wrong value is a difference' "$busbar" delivery "$sent" "$dir/wrong.csv"
 echo nonsense >>"$dir/wrong.csv"
-expect 2 'a malformed file is refused' "$busbar" compare "$sent" "$dir/wrong.csv"
-expect 2 'a missing file is refused' "$busbar" compare "$sent" "$dir/none.csv"
-expect 2 'one file is not enough' "$busbar" compare "$sent"
+expect 2 'a malformed file is refused' "$busbar" delivery "$sent" "$dir/wrong.csv"
+expect 2 'a missing file is refused' "$busbar" delivery "$sent" "$dir/none.csv"
+expect 2 'one file is not enough' "$busbar" delivery "$sent"
 expect 2 'an impossible line is refused' "$busbar" simulate fault --location 7
 expect 2 'what cannot be simulated is refused' "$busbar" simulate weather
 expect 1 'an unwritable file is an error' "$busbar" simulate fault -o "$dir/x/y"
@@ -54,7 +54,7 @@ for format in villas.human tsv csv; do
 	expect 0 "a file is copied to $format" "$busbar" run "$dir/run.conf"
 	# Different formats cannot be given apart, so by way of csv only.
 	[ $format = csv ] &&
-		expect 0 'and nothing is lost' "$busbar" compare --expect-lossless "$sent" "$dir/out.csv"
+		expect 0 'and nothing is lost' "$busbar" delivery --expect-lossless "$sent" "$dir/out.csv"
 	[ "$(grep -vc '^#' "$dir/out.$format")" -eq 1000 ] || {
 		echo "failed: $format does not hold 1000 samples"
 		failed=1

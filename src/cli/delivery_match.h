@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two lists of samples, and what became of the one in the other. */
-#ifndef CLI_COMPARE_MATCH_H
-#define CLI_COMPARE_MATCH_H
+#ifndef CLI_DELIVERY_MATCH_H
+#define CLI_DELIVERY_MATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,31 +10,31 @@
 
 #include "gateway/sample.h"
 
-struct compare_sample {
+struct delivery_sample {
 	uint64_t sequence, position; /* in the file, from 0 */
 	struct timespec origin, received;
 	uint32_t flags, length;
 	size_t data;                 /* index into values */
 };
 
-struct compare_samples {
-	struct compare_sample *samples;
+struct delivery_samples {
+	struct delivery_sample *samples;
 	union signal_data *values;
 	size_t count, capacity, value_count, value_capacity;
 	struct signal_list *signals; /* owned reference */
 };
 
 /* 0 or -ENOMEM. */
-int compare_samples_add(struct compare_samples *l, const struct sample *s);
-void compare_samples_free(struct compare_samples *l);
+int delivery_samples_add(struct delivery_samples *l, const struct sample *s);
+void delivery_samples_free(struct delivery_samples *l);
 
-struct compare_options {
+struct delivery_options {
 	double epsilon;        /* 0: bit by bit; every NaN equals every other */
 	bool ignore_values, ignore_times, ignore_sequence;
 	FILE *differences;     /* the first few are told here; NULL: nowhere */
 };
 
-struct compare_result {
+struct delivery_result {
 	uint64_t sent, received;
 	uint64_t matched;      /* sent samples that were received */
 	uint64_t before;       /* sent before the first one that arrived */
@@ -48,7 +48,7 @@ struct compare_result {
 };
 
 /* Sorts both lists. 0 or -ENOMEM. */
-int compare_match(struct compare_samples *sent, struct compare_samples *received,
-		  const struct compare_options *o, struct compare_result *r);
+int delivery_match(struct delivery_samples *sent, struct delivery_samples *received,
+		  const struct delivery_options *o, struct delivery_result *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Matching of what was sent with what was received. */
-#include "cli/compare_match.h"
+#include "cli/delivery_match.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-static struct compare_samples sent, received;
+static struct delivery_samples sent, received;
 
-static void add(struct compare_samples *l, uint64_t sequence, double value,
+static void add(struct delivery_samples *l, uint64_t sequence, double value,
 		long latency_ns)
 {
 	struct sample *s = calloc(1, sizeof(*s) + sizeof(s->data[0]));
@@ -27,36 +27,36 @@ static void add(struct compare_samples *l, uint64_t sequence, double value,
 		s->received.tv_nsec += latency_ns;
 		s->flags |= SAMPLE_HAS_RECEIVED;
 	}
-	assert_int_equal(compare_samples_add(l, s), 0);
+	assert_int_equal(delivery_samples_add(l, s), 0);
 	free(s);
 }
 
 static int clear(void **state)
 {
-	compare_samples_free(&sent);
-	compare_samples_free(&received);
+	delivery_samples_free(&sent);
+	delivery_samples_free(&received);
 	memset(&sent, 0, sizeof(sent));
 	memset(&received, 0, sizeof(received));
 	return 0;
 }
 
-static struct compare_result match(struct compare_options o)
+static struct delivery_result match(struct delivery_options o)
 {
-	struct compare_result r;
+	struct delivery_result r;
 
-	assert_int_equal(compare_match(&sent, &received, &o, &r), 0);
+	assert_int_equal(delivery_match(&sent, &received, &o, &r), 0);
 	return r;
 }
 
 static void equal_files_are_equal(void **state)
 {
-	struct compare_result r;
+	struct delivery_result r;
 
 	for (uint64_t i = 0; i < 1000; i++) {
 		add(&sent, i, sin((double)i), 0);
 		add(&received, i, sin((double)i), (long)(i + 1) * 100);
 	}
-	r = match((struct compare_options){ 0 });
+	r = match((struct delivery_options){ 0 });
 	assert_int_equal(r.sent, 1000);
 	assert_int_equal(r.matched, 1000);
 	assert_int_equal(r.lost + r.before + r.out_of_order + r.duplicates +
@@ -71,14 +71,14 @@ static void equal_files_are_equal(void **state)
 
 static void start_up_is_not_loss(void **state)
 {
-	struct compare_result r;
+	struct delivery_result r;
 
 	for (uint64_t i = 0; i < 100; i++)
 		add(&sent, i, 1, 0);
 	for (uint64_t i = 10; i < 100; i++)
 		if (i != 50 && i != 99)
 			add(&received, i, 1, 1);
-	r = match((struct compare_options){ 0 });
+	r = match((struct delivery_options){ 0 });
 	assert_int_equal(r.before, 10);
 	assert_int_equal(r.lost, 2);
 	assert_int_equal(r.matched, 88);
@@ -87,13 +87,13 @@ static void start_up_is_not_loss(void **state)
 static void disorder_duplicates_and_strangers_are_told_apart(void **state)
 {
 	static const uint64_t order[] = { 0, 2, 1, 3, 3, 4, 17, 5 };
-	struct compare_result r;
+	struct delivery_result r;
 
 	for (uint64_t i = 0; i < 6; i++)
 		add(&sent, i, 1, 0);
 	for (size_t i = 0; i < 8; i++)
 		add(&received, order[i], 1, 1);
-	r = match((struct compare_options){ 0 });
+	r = match((struct delivery_options){ 0 });
 	assert_int_equal(r.lost, 0);
 	assert_int_equal(r.out_of_order, 2); /* 1 behind 2, 5 behind 17 */
 	assert_int_equal(r.duplicates, 1);
@@ -103,10 +103,10 @@ static void disorder_duplicates_and_strangers_are_told_apart(void **state)
 
 static void nothing_received_is_before_the_connection(void **state)
 {
-	struct compare_result r;
+	struct delivery_result r;
 
 	add(&sent, 0, 1, 0);
-	r = match((struct compare_options){ 0 });
+	r = match((struct delivery_options){ 0 });
 	assert_int_equal(r.before, 1);
 	assert_int_equal(r.lost, 0);
 	assert_int_equal(r.latency_count, 0);
@@ -114,7 +114,7 @@ static void nothing_received_is_before_the_connection(void **state)
 
 static void values_are_compared_bit_by_bit_unless_told_otherwise(void **state)
 {
-	struct compare_options o = { 0 };
+	struct delivery_options o = { 0 };
 
 	add(&sent, 0, 1, 0);
 	add(&received, 0, 1 + 1e-15, 1);
@@ -132,7 +132,7 @@ static void values_are_compared_bit_by_bit_unless_told_otherwise(void **state)
 
 static void origins_are_compared_unless_told_otherwise(void **state)
 {
-	struct compare_options o = { 0 };
+	struct delivery_options o = { 0 };
 
 	add(&sent, 0, 1, 0);
 	add(&received, 0, 1, 1);
@@ -144,7 +144,7 @@ static void origins_are_compared_unless_told_otherwise(void **state)
 
 static void without_sequence_the_position_counts(void **state)
 {
-	struct compare_options o = { .ignore_sequence = true,
+	struct delivery_options o = { .ignore_sequence = true,
 				     .ignore_times = true };
 
 	for (uint64_t i = 0; i < 10; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Matching of samples; see compare_match.h. */
-#include "cli/compare_match.h"
+/* Matching of samples; see delivery_match.h. */
+#include "cli/delivery_match.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,7 +27,7 @@ static int make_room(void **array, size_t *capacity, size_t needed, size_t size)
 	return 0;
 }
 
-int compare_samples_add(struct compare_samples *l, const struct sample *s)
+int delivery_samples_add(struct delivery_samples *l, const struct sample *s)
 {
 	void *samples = l->samples, *values = l->values;
 	int ret = make_room(&samples, &l->capacity, l->count + 1,
@@ -40,7 +40,7 @@ int compare_samples_add(struct compare_samples *l, const struct sample *s)
 	l->values = values;
 	if (ret)
 		return ret;
-	l->samples[l->count] = (struct compare_sample){
+	l->samples[l->count] = (struct delivery_sample){
 		/* Without numbers the position has to do. */
 		.sequence = s->flags & SAMPLE_HAS_SEQUENCE ? s->sequence :
 							     l->count,
@@ -59,7 +59,7 @@ int compare_samples_add(struct compare_samples *l, const struct sample *s)
 	return 0;
 }
 
-void compare_samples_free(struct compare_samples *l)
+void delivery_samples_free(struct delivery_samples *l)
 {
 	free(l->samples);
 	free(l->values);
@@ -68,7 +68,7 @@ void compare_samples_free(struct compare_samples *l)
 
 static int by_sequence(const void *a, const void *b)
 {
-	const struct compare_sample *x = a, *y = b;
+	const struct delivery_sample *x = a, *y = b;
 
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
@@ -108,9 +108,9 @@ static bool same_value(union signal_data a, union signal_data b,
 }
 
 struct match {
-	const struct compare_samples *sent, *received;
-	const struct compare_options *o;
-	struct compare_result *r;
+	const struct delivery_samples *sent, *received;
+	const struct delivery_options *o;
+	struct delivery_result *r;
 	unsigned shown;
 };
 
@@ -119,8 +119,8 @@ static bool shall_show(struct match *m)
 	return m->o->differences && m->shown++ < DIFFERENCES_SHOWN;
 }
 
-static bool same_values(struct match *m, const struct compare_sample *a,
-			const struct compare_sample *b)
+static bool same_values(struct match *m, const struct delivery_sample *a,
+			const struct delivery_sample *b)
 {
 	const struct signal_list *l = m->sent->signals;
 
@@ -155,8 +155,8 @@ static bool same_values(struct match *m, const struct compare_sample *a,
 	return true;
 }
 
-static bool same_origin(struct match *m, const struct compare_sample *a,
-			const struct compare_sample *b)
+static bool same_origin(struct match *m, const struct delivery_sample *a,
+			const struct delivery_sample *b)
 {
 	if (!((a->flags ^ b->flags) & SAMPLE_HAS_ORIGIN) &&
 	    (!(a->flags & SAMPLE_HAS_ORIGIN) ||
@@ -172,8 +172,8 @@ static bool same_origin(struct match *m, const struct compare_sample *a,
 	return false;
 }
 
-static void compare_pair(struct match *m, const struct compare_sample *a,
-			 const struct compare_sample *b)
+static void compare_pair(struct match *m, const struct delivery_sample *a,
+			 const struct delivery_sample *b)
 {
 	m->r->matched++;
 	if (!m->o->ignore_values && !same_values(m, a, b))
@@ -185,10 +185,10 @@ static void compare_pair(struct match *m, const struct compare_sample *a,
 /* Both lists sorted. `first` is the lowest received number. */
 static void merge(struct match *m)
 {
-	const struct compare_sample *a = m->sent->samples;
-	const struct compare_sample *b = m->received->samples;
-	const struct compare_sample *a_end = a + m->sent->count;
-	const struct compare_sample *b_end = b + m->received->count;
+	const struct delivery_sample *a = m->sent->samples;
+	const struct delivery_sample *b = m->received->samples;
+	const struct delivery_sample *a_end = a + m->sent->count;
+	const struct delivery_sample *b_end = b + m->received->count;
 	uint64_t first = m->received->count ? b->sequence : UINT64_MAX;
 
 	while (a < a_end || b < b_end) {
@@ -216,8 +216,8 @@ static void merge(struct match *m)
 	}
 }
 
-static int measure_latency(const struct compare_samples *l,
-			   struct compare_result *r)
+static int measure_latency(const struct delivery_samples *l,
+			   struct delivery_result *r)
 {
 	static const double percents[] = { 0, 50, 99, 99.9, 100 };
 	const uint32_t both = SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
@@ -227,7 +227,7 @@ static int measure_latency(const struct compare_samples *l,
 	if (!ns)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->count; i++) {
-		const struct compare_sample *s = &l->samples[i];
+		const struct delivery_sample *s = &l->samples[i];
 
 		if ((s->flags & both) == both)
 			ns[n++] = (int64_t)(timespec_to_ns(s->received) -
@@ -246,14 +246,14 @@ static int measure_latency(const struct compare_samples *l,
 	return 0;
 }
 
-static void number_by_position(struct compare_samples *l)
+static void number_by_position(struct delivery_samples *l)
 {
 	for (size_t i = 0; i < l->count; i++)
 		l->samples[i].sequence = i;
 }
 
-int compare_match(struct compare_samples *sent, struct compare_samples *received,
-		  const struct compare_options *o, struct compare_result *r)
+int delivery_match(struct delivery_samples *sent, struct delivery_samples *received,
+		  const struct delivery_options *o, struct delivery_result *r)
 {
 	struct match m = { sent, received, o, r, 0 };
 	uint64_t highest = 0;

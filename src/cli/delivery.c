@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar delivery`: what became of the samples of one file in another one.
+ * Matches them by sequence number and reports losses, order, equality bit by
+ * bit and the one-way latency. Reading is here, the matching in
+ * delivery_match.c.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/delivery_match.h"
+#include "gateway/node/file/reader.h"
+#include "gateway/signals.h"
+#include "util/log.h"
+
+#define VALUES_MAX 65536
+
+struct settings {
+	const char *format, *types;
+	struct delivery_options match;
+	bool json, expect_lossless;
+};
+
+static void print_help(FILE *out)
+{
+	fputs("usage: busbar delivery [OPTIONS] SENT RECEIVED\n"
+	      "\n"
+	      "Compares the samples of two files, matched by sequence number.\n"
+	      "\n"
+	      "  -f, --format FMT       format of both files: villas.human, csv, tsv or\n"
+	      "                         {\"type\": \"csv\", ...}; default by the file's name\n"
+	      "  -t, --types TYPES      types of the values, such as 12f3i; default floats\n"
+	      "  -e, --epsilon EPS      values may differ by EPS; default: not by a bit\n"
+	      "  -v, --ignore-values    do not compare values\n"
+	      "  -T, --ignore-times     do not compare origin timestamps\n"
+	      "  -s, --ignore-sequence  match by position instead of sequence number\n"
+	      "  -l, --expect-lossless  losses, duplicates and disorder are differences\n"
+	      "  -j, --json             print a JSON object\n"
+	      "  -h, --help             this text\n"
+	      "\n"
+	      "Exit status: 0 equal, 1 different, 2 wrong usage or unreadable.\n",
+	      out);
+}
+
+/* By the end of its name, when the user does not say. */
+static const char *format_by_name(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	if (dot && !strcmp(dot, ".csv"))
+		return "csv";
+	return dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
+}
+
+/* The format and types as a configuration, so that all spellings are known. */
+static int make_format(const struct settings *s, const char *path,
+		       struct config **config, struct format **format)
+{
+	const char *name = s->format ? s->format : format_by_name(path);
+	bool object = name[0] == '{';
+	struct signal_list *signals = NULL;
+	char *text;
+	int ret;
+
+	if (asprintf(&text, "{ \"format\": %s%s%s, \"signals\": \"%s\" }",
+		     object ? "" : "\"", name, object ? "" : "\"",
+		     s->types ? s->types : "1f") < 0)
+		return -ENOMEM;
+	ret = config_load_text("command line", text, strlen(text), config);
+	free(text);
+	if (ret)
+		return ret;
+	if (s->types)
+		ret = signal_list_parse(&signals, *config, config_root(*config),
+					"signals");
+	if (!ret)
+		ret = format_new(format, *config,
+				 json_object_get(config_root(*config), "format"),
+				 NULL, signals);
+	signal_list_put(signals);
+	if (ret)
+		config_destroy(*config);
+	return ret;
+}
+
+static int load(const struct settings *s, const char *path,
+		struct delivery_samples *out)
+{
+	size_t size = sizeof(struct sample) + VALUES_MAX * sizeof(union signal_data);
+	struct sample *smp = calloc(1, size);
+	struct config *config;
+	struct format *format;
+	struct reader reader;
+	int ret;
+
+	if (!smp)
+		return -ENOMEM;
+	smp->capacity = VALUES_MAX;
+	ret = make_format(s, path, &config, &format);
+	if (ret)
+		goto err_sample;
+	ret = reader_open(&reader, path, format, 1 << 20);
+	if (ret)
+		goto err_format;
+	while ((ret = reader_next(&reader, &smp, 1, true)) > 0) {
+		ret = delivery_samples_add(out, smp);
+		if (ret) {
+			log_error("no memory for the samples of '%s'", path);
+			break;
+		}
+	}
+	if (!ret && reader.malformed) {
+		log_error("%s: %ju malformed lines", path,
+			  (uintmax_t)reader.malformed);
+		ret = -EBADMSG;
+	}
+	out->signals = signal_list_get(format->signals);
+	reader_close(&reader);
+err_format:
+	format_destroy(format);
+	config_destroy(config);
+err_sample:
+	free(smp);
+	return ret;
+}
+
+static const char *equality(uint64_t differing)
+{
+	return differing ? "DIFFERENT" : "equal";
+}
+
+static void print_table(const struct delivery_result *r, const struct settings *s)
+{
+	printf("sent               %12ju\n", (uintmax_t)r->sent);
+	printf("received           %12ju\n", (uintmax_t)r->received);
+	printf("before connection  %12ju\n", (uintmax_t)r->before);
+	printf("lost               %12ju  %.4f %%\n", (uintmax_t)r->lost,
+	       r->sent > r->before ? 100.0 * (double)r->lost /
+					     (double)(r->sent - r->before) :
+				     0.0);
+	printf("out of order       %12ju\n", (uintmax_t)r->out_of_order);
+	printf("duplicates         %12ju\n", (uintmax_t)r->duplicates);
+	printf("never sent         %12ju\n", (uintmax_t)r->unknown);
+	if (!s->match.ignore_values)
+		printf("values             %12s  %s%ju of %ju samples differ\n",
+		       equality(r->values_differ),
+		       s->match.epsilon > 0 ? "within epsilon, " :
+					      "bit by bit, ",
+		       (uintmax_t)r->values_differ, (uintmax_t)r->matched);
+	if (!s->match.ignore_times)
+		printf("origin timestamps  %12s  %ju of %ju samples differ\n",
+		       equality(r->times_differ), (uintmax_t)r->times_differ,
+		       (uintmax_t)r->matched);
+	if (!r->latency_count) {
+		puts("one-way latency    no receive timestamps");
+		return;
+	}
+	printf("one-way latency us min %.3f p50 %.3f p99 %.3f p99.9 %.3f max %.3f\n",
+	       (double)r->latency_ns[0] / 1e3, (double)r->latency_ns[1] / 1e3,
+	       (double)r->latency_ns[2] / 1e3, (double)r->latency_ns[3] / 1e3,
+	       (double)r->latency_ns[4] / 1e3);
+}
+
+static void print_json(const struct delivery_result *r, bool equal)
+{
+	json_t *latency = r->latency_count ?
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}",
+			  "count", (json_int_t)r->latency_count,
+			  "min", (json_int_t)r->latency_ns[0],
+			  "p50", (json_int_t)r->latency_ns[1],
+			  "p99", (json_int_t)r->latency_ns[2],
+			  "p99.9", (json_int_t)r->latency_ns[3],
+			  "max", (json_int_t)r->latency_ns[4]) :
+		json_null();
+	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
+			      "sent", (json_int_t)r->sent,
+			      "received", (json_int_t)r->received,
+			      "matched", (json_int_t)r->matched,
+			      "before_connection", (json_int_t)r->before,
+			      "lost", (json_int_t)r->lost,
+			      "out_of_order", (json_int_t)r->out_of_order,
+			      "duplicates", (json_int_t)r->duplicates,
+			      "never_sent", (json_int_t)r->unknown,
+			      "values_differ", (json_int_t)r->values_differ,
+			      "origins_differ", (json_int_t)r->times_differ,
+			      "equal", equal, "latency_ns", latency);
+
+	json_dumpf(j, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(j);
+}
+
+static bool is_equal(const struct delivery_result *r, const struct settings *s)
+{
+	if (r->values_differ || r->times_differ || r->unknown)
+		return false;
+	return !s->expect_lossless || (!r->lost && !r->out_of_order &&
+				       !r->duplicates && r->received > 0);
+}
+
+/* 0 to go on, else the exit status + 1. */
+static int parse(int argc, char **argv, struct settings *s)
+{
+	static const struct option options[] = {
+		{ "format", required_argument, NULL, 'f' },
+		{ "types", required_argument, NULL, 't' },
+		{ "epsilon", required_argument, NULL, 'e' },
+		{ "ignore-values", no_argument, NULL, 'v' },
+		{ "ignore-times", no_argument, NULL, 'T' },
+		{ "ignore-sequence", no_argument, NULL, 's' },
+		{ "expect-lossless", no_argument, NULL, 'l' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	char *end;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "f:t:e:vTsljh", options, NULL)) >= 0) {
+		switch (c) {
+		case 'f': s->format = optarg; break;
+		case 't': s->types = optarg; break;
+		case 'v': s->match.ignore_values = true; break;
+		case 'T': s->match.ignore_times = true; break;
+		case 's': s->match.ignore_sequence = true; break;
+		case 'l': s->expect_lossless = true; break;
+		case 'j': s->json = true; break;
+		case 'h': print_help(stdout); return CLI_OK + 1;
+		case 'e':
+			s->match.epsilon = strtod(optarg, &end);
+			if (end != optarg && !*end && s->match.epsilon >= 0)
+				break;
+			fprintf(stderr, "busbar delivery: --epsilon '%s' is not a number of at least 0\n",
+				optarg);
+			return CLI_USAGE + 1;
+		default:
+			print_help(stderr);
+			return CLI_USAGE + 1;
+		}
+	}
+	if (argc - optind == 2)
+		return 0;
+	fprintf(stderr, "busbar delivery: two files are needed: what was sent and what was received\n");
+	return CLI_USAGE + 1;
+}
+
+int cli_delivery(int argc, char **argv)
+{
+	struct settings s = { 0 };
+	struct delivery_samples sent = { 0 }, received = { 0 };
+	struct delivery_result r;
+	int status = parse(argc, argv, &s);
+	bool equal;
+
+	if (status)
+		return status - 1;
+	s.match.differences = s.json ? NULL : stdout;
+	status = CLI_USAGE;
+	if (load(&s, argv[optind], &sent) ||
+	    load(&s, argv[optind + 1], &received))
+		goto out;
+	if (delivery_match(&sent, &received, &s.match, &r)) {
+		log_error("no memory to compare");
+		goto out;
+	}
+	equal = is_equal(&r, &s);
+	if (s.json)
+		print_json(&r, equal);
+	else
+		print_table(&r, &s);
+	status = equal ? CLI_OK : CLI_FAILED;
+out:
+	delivery_samples_free(&sent);
+	delivery_samples_free(&received);
+	return status;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar graph` (villas-graph): the nodes and paths of a configuration as a
+ * picture. Here is the text in Graphviz' language; pictures are drawn by `dot`
+ * where that is installed. Looks at names only: a node-type that this build
+ * lacks can be drawn all the same.
+ */
+#define LOG_ROOM "graph"
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/tool.h"
+#include "gateway/config.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define DOT_OPTIONS_MAX 64
+
+/* Between quoted pieces of a label. */
+#define NEW_LINE " + \"\\n\" + "
+
+static const char usage[] =
+	"[OPTIONS] CONFIG\n"
+	"\n"
+	"Prints the nodes and paths of CONFIG as a graph, in the language of Graphviz or,\n"
+	"drawn by its program dot(1), in any of its formats.\n"
+	"\n"
+	"  -T FMT    svg, png, pdf ...; dot (the default) needs no other program\n"
+	"  -o FILE   where to write (standard output)\n"
+	"  -K NAME   layout: dot, neato, fdp, circo ...\n"
+	"  -G, -N, -E NAME=VALUE   attribute of the graph, of nodes, of edges\n";
+
+struct settings {
+	const char *type, *output, *layout;
+	char *dot[2 * DOT_OPTIONS_MAX]; /* what dot(1) is given */
+	int dot_count;
+};
+
+/* In double quotes, which take everything but themselves. */
+static void print_quoted(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', f);
+		fputc(*text == '\n' ? ' ' : *text, f);
+	}
+	fputc('"', f);
+}
+
+/* The node at the beginning of "node.data[a-b]". */
+static void copy_name(char *name, size_t size, const char *text)
+{
+	size_t n = 0;
+
+	while (n + 1 < size && (isalnum((unsigned char)text[n]) ||
+				text[n] == '_' || text[n] == '-'))
+		n++;
+	memcpy(name, text, n);
+	name[n] = '\0';
+}
+
+static bool is_off(const json_t *group)
+{
+	return json_is_false(json_object_get(group, "enabled"));
+}
+
+static void print_node(FILE *f, const char *name, const json_t *cfg)
+{
+	const char *type = json_string_value(json_object_get(cfg, "type"));
+
+	fputc('\t', f);
+	print_quoted(f, name);
+	fputs(" [label=", f);
+	print_quoted(f, name);
+	fputs(NEW_LINE, f);
+	print_quoted(f, type ? type : "?");
+	fprintf(f, "%s];\n", is_off(cfg) ? ", style=dashed" : "");
+}
+
+/* Of a path's edges. */
+static const char *style_of(const json_t *path)
+{
+	if (is_off(path))
+		return "style=dashed";
+	return json_is_true(json_object_get(path, "reverse")) ? "dir=both" :
+								"dir=forward";
+}
+
+static void print_edge(FILE *f, const char *name, const char *path, bool in,
+		       const char *style)
+{
+	fputc('\t', f);
+	print_quoted(f, in ? name : path);
+	fputs(" -> ", f);
+	print_quoted(f, in ? path : name);
+	fprintf(f, " [%s];\n", style);
+}
+
+/* The edges to what `key` of a path names; false when a node is unknown. */
+static bool print_edges(struct config *c, const json_t *nodes,
+			 const json_t *path, const char *key,
+			 FILE *f, const char *to)
+{
+	json_t *value = json_object_get(path, key);
+	size_t n = json_is_array(value) ? json_array_size(value) : value ? 1 : 0;
+	char name[80];
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *e = json_is_array(value) ? json_array_get(value, i) :
+						   value;
+
+		if (!json_is_string(e)) {
+			config_fail(c, path, key, "expected the name of a node");
+			return false;
+		}
+		copy_name(name, sizeof(name), json_string_value(e));
+		if (!json_object_get(nodes, name)) {
+			config_fail(c, path, key, "no node '%s'", name);
+			return false;
+		}
+		print_edge(f, name, to, !strcmp(key, "in"), style_of(path));
+	}
+	return true;
+}
+
+/* What a path does on the way, one thing on a line. */
+static void print_path_label(FILE *f, size_t index, const json_t *path)
+{
+	json_t *hooks = json_object_get(path, "hooks"), *h;
+	const char *mode = json_string_value(json_object_get(path, "mode"));
+	json_t *rate = json_object_get(path, "rate");
+	size_t i;
+
+	fprintf(f, "\"path %zu\"", index);
+	if (mode)
+		fprintf(f, "+\"\\nmode %s\"", strcmp(mode, "all") ? "any" : "all");
+	if (json_is_number(rate))
+		fprintf(f, "+\"\\nrate %g\"", json_number_value(rate));
+	json_array_foreach(hooks, i, h) {
+		const char *name = json_is_string(h) ? json_string_value(h) :
+			json_string_value(json_object_get(h, "type"));
+
+		fputs(NEW_LINE, f);
+		print_quoted(f, name ? name : "?");
+	}
+}
+
+static bool print_path(FILE *f, struct config *c, const json_t *nodes,
+		       size_t index, const json_t *path)
+{
+	char name[40];
+	bool good;
+
+	snprintf(name, sizeof(name), "path:%zu", index);
+	fprintf(f, "\t\"%s\" [shape=box, label=", name);
+	print_path_label(f, index, path);
+	fprintf(f, "%s];\n", is_off(path) ? ", style=dashed" : "");
+	good = print_edges(c, nodes, path, "in", f, name) &&
+	       print_edges(c, nodes, path, "out", f, name);
+	return good;
+}
+
+/* The whole graph; the exit status. */
+static int print_graph(FILE *f, struct config *c)
+{
+	json_t *root = config_root(c);
+	json_t *nodes = json_object_get(root, "nodes"), *node;
+	json_t *paths = json_object_get(root, "paths"), *path;
+	const char *name;
+	bool good = true;
+	size_t i;
+
+	if (!json_is_object(nodes)) {
+		config_fail(c, root, "nodes",
+			    "expected a group with one entry per node");
+		return CLI_FAILED;
+	}
+	fputs("digraph busbar {\n\trankdir=LR;\n", f);
+	json_object_foreach(nodes, name, node)
+		print_node(f, name, node);
+	json_array_foreach(paths, i, path)
+		good &= print_path(f, c, nodes, i, path);
+	fputs("}\n", f);
+	return good ? CLI_OK : CLI_FAILED;
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, text, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		text += MAX(n, 0);
+		len -= (size_t)MAX(n, 0);
+	}
+	return 0;
+}
+
+/* Gives the text to dot(1) and waits for it. */
+static int draw(char **argv, struct settings *s, const char *text, size_t len)
+{
+	posix_spawn_file_actions_t actions;
+	int fds[2], err, status;
+	pid_t pid;
+
+	if (pipe(fds)) {
+		log_error("pipe: %s", strerror(errno));
+		return CLI_FAILED;
+	}
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fds[0], STDIN_FILENO);
+	posix_spawn_file_actions_addclose(&actions, fds[0]);
+	posix_spawn_file_actions_addclose(&actions, fds[1]);
+	s->dot[s->dot_count] = NULL;
+	err = posix_spawnp(&pid, "dot", &actions, NULL, s->dot, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(fds[0]);
+	if (err) {
+		close(fds[1]);
+		fprintf(stderr, "%s: cannot run dot: %s; install graphviz, or leave out -T and -K\n",
+			argv[0], strerror(err));
+		return CLI_FAILED;
+	}
+	write_all(fds[1], text, len); /* its end tells what went wrong */
+	close(fds[1]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? CLI_OK : CLI_FAILED;
+}
+
+static int write_text(char **argv, const struct settings *s, const char *text,
+		      size_t len)
+{
+	FILE *f = s->output ? fopen(s->output, "we") : stdout;
+
+	if (f && fwrite(text, 1, len, f) == len && !fflush(f)) {
+		if (s->output)
+			fclose(f);
+		return CLI_OK;
+	}
+	fprintf(stderr, "%s: cannot write %s: %s\n", argv[0],
+		s->output ? s->output : "standard output", strerror(errno));
+	if (f && s->output)
+		fclose(f);
+	return CLI_FAILED;
+}
+
+static int make(char **argv, struct settings *s, const char *path)
+{
+	bool plain = !s->layout && (!s->type || !strcmp(s->type, "dot") ||
+				    !strcmp(s->type, "gv"));
+	char *text = NULL;
+	struct config *c;
+	size_t len = 0;
+	int status;
+	FILE *f;
+
+	if (config_load(path, &c))
+		return CLI_FAILED;
+	f = open_memstream(&text, &len);
+	status = f ? print_graph(f, c) : CLI_FAILED;
+	if (f)
+		fclose(f);
+	config_destroy(c);
+	signal(SIGPIPE, SIG_IGN);
+	if (!status)
+		status = plain ? write_text(argv, s, text, len) :
+				 draw(argv, s, text, len);
+	free(text);
+	return status;
+}
+
+/* An option and its argument, for dot(1). */
+static bool pass_on(struct settings *s, int opt, const char *value)
+{
+	static char texts[DOT_OPTIONS_MAX][3];
+	int n = s->dot_count;
+
+	if (n / 2 >= DOT_OPTIONS_MAX - 1)
+		return false;
+	snprintf(texts[n / 2], sizeof(texts[0]), "-%c", opt);
+	s->dot[n] = texts[n / 2];
+	s->dot[n + 1] = (char *)value;
+	s->dot_count += 2;
+	return true;
+}
+
+int cli_graph(int argc, char **argv)
+{
+	struct settings s = { .dot = { (char *)"dot" }, .dot_count = 1 };
+	int opt, status;
+
+	tool_begin(argv);
+	while ((opt = getopt(argc, argv, TOOL_OPTIONS "T:o:K:G:N:E:")) != -1) {
+		switch (opt) {
+		case 'T':
+			s.type = optarg;
+			break;
+		case 'o':
+			s.output = optarg;
+			break;
+		case 'K':
+			s.layout = optarg;
+			break;
+		case 'G':
+		case 'N':
+		case 'E':
+			break;
+		default:
+			status = tool_option(argv, opt, usage);
+			if (status >= 0)
+				return status;
+			continue;
+		}
+		if (!pass_on(&s, opt, optarg)) {
+			fprintf(stderr, "%s: too many options\n", argv[0]);
+			return CLI_USAGE;
+		}
+	}
+	if (optind + 1 != argc) {
+		tool_print_usage(argv, usage, stderr);
+		return CLI_USAGE;
+	}
+	return make(argv, &s, argv[optind]);
+}

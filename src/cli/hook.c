@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar hook` (villas-hook): samples from standard input through one hook. */
+#define LOG_ROOM "hook"
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/tool_stream.h"
+#include "gateway/hook.h"
+#include "gateway/node.h"
+#include "gateway/signals.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Samples that a hook may keep back. */
+#define KEPT_MAX 1024
+#define VECTOR_MAX 65536
+
+static const char usage[] =
+	"[OPTIONS] HOOK\n"
+	"\n"
+	"Reads samples from standard input and writes to standard output what the hook\n"
+	"HOOK makes of them.\n"
+	"\n"
+	"  -c FILE   settings of the hook (libconfig or JSON)\n"
+	"  -o K=V    one setting; may be repeated: the same key again, or commas in the\n"
+	"            value, make a list; dots in the key lead into groups\n"
+	"  -f FMT    format of the input, a name or {\"type\": ..., ...} (villas.human)\n"
+	"  -F FMT    format of the output (that of the input)\n"
+	"  -t DT     types of the values, such as 12f3i (floats, as many as there are)\n"
+	"  -v NUM    samples that are given to the hook at once (1)\n";
+
+struct settings {
+	const char *file, *in_format, *out_format, *hook;
+	json_t *options;   /* of the command line: a list of texts */
+	struct signal_list *signals;
+	unsigned vector;
+};
+
+/* Everything that runs. */
+struct machine {
+	struct hook_list *hooks;
+	struct tool_input in;
+	struct tool_output out;
+	struct pool pool;
+	struct sample **smps;
+	unsigned size, vector;
+	struct signal_list *signals, *hooked;
+	bool started;
+};
+
+/* What hooks of a node ask their node for. */
+static const struct node_type stdin_type = {
+	.name = "stdin",
+	.flags = NODE_CAN_READ,
+};
+
+static struct node stdin_node = {
+	.name = (char *)"stdin",
+	.type = &stdin_type,
+	.enabled = true,
+};
+
+/* The signals are known as soon as the first sample is. */
+static int start_hooks(struct machine *m, unsigned length)
+{
+	unsigned capacity = 0;
+	int ret;
+
+	if (!m->signals)
+		m->signals = signal_list_new(length, SIGNAL_FLOAT);
+	if (!m->signals)
+		return -ENOMEM;
+	stdin_node.in.signals = m->signals;
+	ret = hook_list_signals(m->hooks, m->signals, &m->hooked, &capacity);
+	if (ret)
+		return ret;
+	if (capacity > m->pool.capacity) {
+		log_error("the hook makes samples of %u values, %u are possible",
+			  capacity, m->pool.capacity);
+		return -ENOBUFS;
+	}
+	signal_list_put(m->out.format->signals);
+	m->out.format->signals = m->hooked ? signal_list_get(m->hooked) :
+					     signal_list_new(0, SIGNAL_FLOAT);
+	ret = hook_list_start(m->hooks);
+	m->started = !ret;
+	return ret;
+}
+
+/* What the hook has made, out. */
+static int pass_on(struct machine *m, unsigned cnt)
+{
+	int ret;
+
+	for (unsigned i = 0; m->hooked && i < cnt; i++)
+		m->smps[i]->signals = m->hooked;
+	ret = tool_output_put(&m->out, m->smps, cnt);
+	sample_put_many(m->smps, cnt);
+	return ret;
+}
+
+/* The first `have` samples, through the hook and out. */
+static int process(struct machine *m, unsigned have)
+{
+	int ret = 0;
+
+	if (!m->started)
+		ret = start_hooks(m, m->smps[0]->length);
+	if (ret) {
+		sample_put_many(m->smps, have);
+		return ret;
+	}
+	for (unsigned i = 0; i < have; i++)
+		if (!m->smps[i]->signals)
+			m->smps[i]->signals = m->signals;
+	return pass_on(m, hook_list_process(m->hooks, m->smps, have));
+}
+
+/* Samples until there is a whole vector, or as many as have come by now. */
+static int collect(struct machine *m, unsigned *have)
+{
+	int ret;
+
+	for (;;) {
+		unsigned room = sample_alloc_many(&m->pool, m->smps + *have,
+						  m->size - *have);
+
+		if (!room && !*have) {
+			log_error("the hook keeps more than %u samples",
+				  KEPT_MAX);
+			return -ENOBUFS;
+		}
+		ret = tool_input_scan(&m->in, m->smps + *have, room);
+		if (ret < 0 || !ret || (unsigned)ret < room)
+			sample_put_many(m->smps + *have + MAX(ret, 0),
+					room - (unsigned)MAX(ret, 0));
+		*have += (unsigned)MAX(ret, 0);
+		if (ret < 0 || *have >= m->vector)
+			return ret;
+		if (ret > 0)
+			continue;
+		ret = tool_output_flush(&m->out) ?: tool_input_fill(&m->in);
+		if (ret <= 0)
+			return ret;
+	}
+}
+
+static int loop(struct machine *m)
+{
+	int ret = 1;
+
+	while (ret > 0 && !tool_stopping()) {
+		unsigned have = 0;
+		int done;
+
+		ret = collect(m, &have);
+		done = have ? process(m, have) : 0;
+		ret = ret < 0 ? ret : done ?: ret;
+	}
+	/* Nothing came: what is wrong with the settings shall show all the same. */
+	if (!ret && !m->started)
+		ret = start_hooks(m, SIGNALS_DEFAULT);
+	return ret;
+}
+
+static int run(struct machine *m, struct format *from, struct format *to)
+{
+	int ret, end;
+
+	m->size = MAX(m->vector, TOOL_BATCH);
+	m->smps = calloc(m->size, sizeof(m->smps[0]));
+	ret = m->smps ? pool_init(&m->pool, m->size + KEPT_MAX, SIGNALS_MAX,
+				  &tool_memory) : -ENOMEM;
+	if (ret) {
+		log_error("no memory for samples");
+		goto err_free;
+	}
+	ret = tool_input_open(&m->in, "-", from);
+	if (ret)
+		goto err_pool;
+	ret = tool_output_open(&m->out, to);
+	if (!ret)
+		ret = loop(m);
+	/* A hook that writes to standard output too comes behind. */
+	end = tool_output_close(&m->out, m->started ? m->hooked : NULL);
+	if (m->started)
+		hook_list_stop(m->hooks);
+	ret = ret < 0 ? ret : end;
+	tool_input_close(&m->in);
+err_pool:
+	/* Before the pool: hooks give back what they kept. */
+	hook_list_destroy(m->hooks);
+	m->hooks = NULL;
+	pool_destroy(&m->pool);
+err_free:
+	free(m->smps);
+	return ret;
+}
+
+/* The settings from the file and the command line, as a configuration. */
+static int load(char **argv, const struct settings *s, struct config **out,
+		json_t *keep)
+{
+	json_t *root, *o;
+	size_t i;
+
+	if (s->file ? config_load(s->file, out) :
+		      config_load_text(argv[0], "{}", 2, out))
+		return -EINVAL;
+	root = config_root(*out);
+	if (!json_is_object(root)) {
+		config_fail(*out, root, NULL, "expected a group with the settings of the hook");
+		return -EINVAL;
+	}
+	json_array_foreach(s->options, i, o)
+		if (tool_set(argv, root, json_string_value(o), true, keep))
+			return -EINVAL;
+	o = json_object_get(root, "type");
+	if (o && strcmp(json_string_value(o) ?: "", s->hook)) {
+		config_fail(*out, root, "type", "is another hook than '%s'",
+			    s->hook);
+		return -EINVAL;
+	}
+	return json_object_set_new(root, "type", json_string(s->hook));
+}
+
+/* Where the hook can stand, best of all on a path. */
+static enum hook_place place_of(const char *name)
+{
+	const struct hook_type *type = hook_type_find(name);
+
+	if (!type || type->places & HOOK_PATH)
+		return HOOK_PATH;
+	return type->places & HOOK_NODE_READ ? HOOK_NODE_READ : HOOK_NODE_WRITE;
+}
+
+static int make(char **argv, const struct settings *s)
+{
+	struct machine m = { .vector = s->vector };
+	struct tool_format from = { 0 }, to = { 0 };
+	struct config *c = NULL;
+	json_t *keep = json_array();
+	enum hook_place place = place_of(s->hook);
+	int status = CLI_USAGE;
+
+	m.signals = s->signals ? signal_list_get(s->signals) : NULL;
+	if (load(argv, s, &c, keep) ||
+	    hook_list_parse(&m.hooks, c, config_root(c), place,
+			    place == HOOK_PATH ? NULL : &stdin_node, "stdin"))
+		goto out;
+	status = tool_format_open(&from, argv, 'f', s->in_format, s->signals);
+	if (!status)
+		status = tool_format_open(&to, argv, 'F', s->out_format ?:
+					  s->in_format, s->signals);
+	if (!status && !tool_format_can_scan(argv, &from))
+		status = CLI_USAGE;
+	if (!status)
+		status = tool_catch_signals() ? CLI_FAILED :
+			 tool_status(run(&m, from.format, to.format));
+	tool_format_close(&from);
+	tool_format_close(&to);
+out:
+	hook_list_destroy(m.hooks);
+	signal_list_put(m.signals);
+	signal_list_put(m.hooked);
+	config_destroy(c);
+	json_decref(keep);
+	return status;
+}
+
+static int parse(int argc, char **argv, struct settings *s)
+{
+	double number;
+	int opt, status;
+
+	while ((opt = getopt(argc, argv, TOOL_OPTIONS "c:o:f:F:t:v:")) != -1) {
+		switch (opt) {
+		case 'c':
+			s->file = optarg;
+			break;
+		case 'o':
+			if (json_array_append_new(s->options, json_string(optarg))) {
+				fprintf(stderr, "%s: -o: not valid UTF-8\n", argv[0]);
+				return CLI_USAGE;
+			}
+			break;
+		case 'f':
+			s->in_format = optarg;
+			break;
+		case 'F':
+			s->out_format = optarg;
+			break;
+		case 't':
+			if (!tool_types(argv, optarg, &s->signals))
+				return CLI_USAGE;
+			break;
+		case 'v':
+			if (!tool_number(argv, opt, 1, VECTOR_MAX, &number))
+				return CLI_USAGE;
+			s->vector = (unsigned)number;
+			break;
+		default:
+			status = tool_option(argv, opt, usage);
+			if (status >= 0)
+				return status;
+		}
+	}
+	if (optind + 1 != argc) {
+		tool_print_usage(argv, usage, stderr);
+		return CLI_USAGE;
+	}
+	s->hook = argv[optind];
+	return -1;
+}
+
+int cli_hook(int argc, char **argv)
+{
+	struct settings s = { .in_format = "villas.human", .vector = 1,
+			      .options = json_array() };
+	int status;
+
+	tool_begin(argv);
+	clock_init();
+	status = parse(argc, argv, &s);
+	if (status < 0)
+		status = make(argv, &s);
+	json_decref(s.options);
+	signal_list_put(s.signals);
+	return status;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar node` (villas-node): the gateway by the name and options that
+ * laboratories know; it is `busbar run`. Also lists what this build can do.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/build.h"
+#include "cli/tool.h"
+#include "gateway/format.h"
+#include "gateway/hook.h"
+#include "gateway/node.h"
+#include "gateway/plugin.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+static const char usage[] =
+	"[OPTIONS] CONFIG\n"
+	"\n"
+	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
+	"input) until SIGINT or SIGTERM.\n"
+	"\n"
+	"  -C        print what this build can do, as JSON\n";
+
+static json_t *names_of(const struct plugin *table)
+{
+	json_t *list = json_array();
+
+	for (const struct plugin *p = table; p->name; p++)
+		json_array_append_new(list, json_string(p->name));
+	return list;
+}
+
+static int print_capabilities(char **argv)
+{
+	json_t *o = json_pack("{ss so s[] so so}", "build", BUILD_VERSION,
+			      "hooks", names_of(hook_plugins), "apis",
+			      "nodes", names_of(node_plugins),
+			      "formats", names_of(format_plugins));
+	int status = o ? tool_print_json(argv, o) : CLI_FAILED;
+
+	json_decref(o);
+	return status;
+}
+
+/* `describe` gets the type; one in a module is not loaded to be listed. */
+static void print_plugins(const char *title, const struct plugin *table,
+			  const char *(*describe)(const void *type))
+{
+	printf("\n%s:\n", title);
+	for (const struct plugin *p = table; p->name; p++)
+		printf("  %-16s %s\n", p->name,
+		       p->type ? describe(p->type) : "(in a module)");
+}
+
+static const char *describe_node(const void *type)
+{
+	return ((const struct node_type *)type)->description;
+}
+
+static const char *describe_hook(const void *type)
+{
+	return ((const struct hook_type *)type)->description;
+}
+
+static const char *describe_format(const void *type)
+{
+	return ((const struct format_type *)type)->description;
+}
+
+static int print_help(char **argv)
+{
+	tool_print_usage(argv, usage, stdout);
+	print_plugins("node-types", node_plugins, describe_node);
+	print_plugins("hooks", hook_plugins, describe_hook);
+	print_plugins("formats", format_plugins, describe_format);
+	return CLI_OK;
+}
+
+/* The name that `busbar run` has for a level; NULL when there is none. */
+static const char *level_name(const char *text)
+{
+	if (!strcmp(text, "off") || !strcmp(text, "critical"))
+		return "error";
+	return log_level_parse(text) >= 0 ? text : NULL;
+}
+
+/* `busbar run` keeps its log for itself: it has nobody to tell it to. */
+static void silence(void)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
+int cli_node(int argc, char **argv)
+{
+	char run[] = "run", option[] = "-d";
+	char *level = NULL, *args[5];
+	int opt, status, n = 0;
+	bool off = false;
+
+	tool_begin(argv);
+	while ((opt = getopt(argc, argv, TOOL_OPTIONS "C")) != -1) {
+		switch (opt) {
+		case 'C':
+			return print_capabilities(argv);
+		case 'h':
+			return print_help(argv);
+		case 'd':
+			off = !strcmp(optarg, "off");
+			level = (char *)level_name(optarg);
+			if (level)
+				break;
+			return tool_option(argv, opt, usage);
+		default:
+			status = tool_option(argv, opt, usage);
+			if (status >= 0)
+				return status;
+		}
+	}
+	if (argc - optind > 1) {
+		tool_print_usage(argv, usage, stderr);
+		return CLI_USAGE;
+	}
+	args[n++] = run;
+	if (level) {
+		args[n++] = option;
+		args[n++] = level;
+	}
+	if (optind < argc)
+		args[n++] = argv[optind];
+	args[n] = NULL;
+	if (off)
+		silence();
+	optind = 0; /* a new line for getopt() */
+	return cli_run(n, args);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar pipe` (villas-pipe): one node of a configuration between standard
+ * input and standard output. It is a gateway of two paths, from one end to the
+ * node and from the node to the other; only the ends are special.
+ */
+#define LOG_ROOM "pipe"
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/pipe_ends.h"
+#include "gateway/nearest.h"
+#include "gateway/node.h"
+#include "gateway/super_node.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Values of a sample from standard input when -t says nothing. */
+#define TYPES_DEFAULT "512f"
+/* Longest wait of output that others wait for. */
+#define FLUSH_MS 20
+
+static const char usage[] =
+	"[OPTIONS] CONFIG NODE\n"
+	"\n"
+	"Sends what comes from standard input to node NODE of CONFIG, and prints what the\n"
+	"node receives. Ends when standard input does.\n"
+	"\n"
+	"  -f FMT    format of both streams, a name or {\"type\": ..., ...} (villas.human)\n"
+	"  -t DT     types of the values on standard input, such as 12f3i (512f)\n"
+	"  -o K=V    overrides a setting of the node; dots in the key lead into groups\n"
+	"  -x        swaps the node's two sides: what `in` says is for sending\n"
+	"  -s        only send\n"
+	"  -r        only receive\n"
+	"  -T S      end after S seconds\n"
+	"  -L NUM    end after NUM samples were sent\n"
+	"  -l NUM    end after NUM samples were received, and not with standard input\n";
+
+struct settings {
+	const char *format, *config, *node;
+	json_t *options;
+	struct signal_list *signals;
+	bool swap, send_only, receive_only;
+	double seconds; /* < 0: no limit */
+	double send_max, receive_max;
+};
+
+static struct super_node *running;
+
+static void request_stop(void)
+{
+	super_node_request_stop(running);
+}
+
+static bool has_key(const struct config_key *keys, size_t count,
+		    const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(keys[i].name, name))
+			return true;
+	return false;
+}
+
+/* The group of one direction, with what both directions know from `other`. */
+static json_t *swapped(const struct node_type *t, json_t *own, json_t *other)
+{
+	json_t *group = json_object(), *v;
+	const char *key;
+
+	json_object_foreach(own, key, v)
+		if (!has_key(t->in_keys, t->in_key_count, key) ||
+		    !has_key(t->out_keys, t->out_key_count, key))
+			json_object_set(group, key, v);
+	json_object_foreach(other, key, v)
+		if (has_key(t->in_keys, t->in_key_count, key) &&
+		    has_key(t->out_keys, t->out_key_count, key))
+			json_object_set(group, key, v);
+	return group;
+}
+
+/*
+ * For node-types without a callback of their own: addresses change sides, what
+ * only one side understands stays there.
+ */
+static void swap_sides(json_t *node, const struct node_type *type, json_t *keep)
+{
+	json_t *in = json_object_get(node, "in");
+	json_t *out = json_object_get(node, "out");
+	json_t *new_in = out ? swapped(type, in, out) : NULL;
+	json_t *new_out = in ? swapped(type, out, in) : NULL;
+
+	if (in)
+		json_array_append(keep, in);
+	if (out)
+		json_array_append(keep, out);
+	json_object_del(node, "in");
+	json_object_del(node, "out");
+	if (new_in)
+		json_object_set_new(node, "in", new_in);
+	if (new_out)
+		json_object_set_new(node, "out", new_out);
+}
+
+static bool is_open(json_t *node, const char *group, const char *other)
+{
+	return json_object_get(node, group) || !json_object_get(node, other);
+}
+
+/* The node's configuration with what the command line says; NULL after
+ * reporting. */
+static json_t *find_node(char **argv, const struct settings *s,
+			 struct config *c, json_t *keep)
+{
+	json_t *nodes = json_object_get(config_root(c), "nodes"), *node, *o;
+	struct nearest near = NEAREST(s->node);
+	const char *name;
+	char hint[100];
+	size_t i;
+
+	json_object_foreach(nodes, name, o)
+		nearest_try(&near, name);
+	node = json_object_get(nodes, s->node);
+	if (!json_is_object(node)) {
+		config_fail(c, config_root(c), "nodes", "no node '%s'%s", s->node,
+			    nearest_hint(&near, hint, sizeof(hint)));
+		return NULL;
+	}
+	json_array_foreach(s->options, i, o)
+		if (tool_set(argv, node, json_string_value(o), false, keep))
+			return NULL;
+	return node;
+}
+
+/* What is not asked for is not set up either, but its addresses are known. */
+static void disable(json_t *node, const char *group, json_t *keep)
+{
+	json_t *g = json_object_get(node, group);
+
+	if (!json_is_object(g))
+		return;
+	json_array_append(keep, g);
+	g = json_copy(g);
+	json_object_set_new(g, "enabled", json_false());
+	json_object_set_new(node, group, g);
+}
+
+static json_t *make_end(const char *type, unsigned vectorize)
+{
+	return json_pack("{ss si sb}", "type", type, "vectorize", vectorize,
+			 "builtin", 0);
+}
+
+/*
+ * Makes the configuration one of the node and the two ends. Objects that it
+ * replaces stay in `keep`, so that messages find their lines.
+ */
+static int rewrite(char **argv, const struct settings *s, struct config *c,
+		   json_t *keep)
+{
+	json_t *root = config_root(c), *node, *nodes, *paths = json_array();
+	const struct node_type *type;
+	bool send, receive;
+
+	json_array_append_new(keep, json_copy(root));
+	node = find_node(argv, s, c, keep);
+	if (!node) {
+		json_decref(paths);
+		return -1;
+	}
+	type = node_type_find(json_string_value(json_object_get(node, "type")) ?:
+			      "");
+	if (type && s->swap && !type->reverse)
+		swap_sides(node, type, keep);
+	/* An unknown type is reported later, with all that is wrong. */
+	send = !s->receive_only && type && type->flags & NODE_CAN_WRITE &&
+	       (s->send_only || is_open(node, "out", "in"));
+	receive = !s->send_only && type && type->flags & NODE_CAN_READ &&
+		  (s->receive_only || is_open(node, "in", "out"));
+	if (type && !send && !receive) {
+		config_fail(c, node, NULL, "cannot be %s",
+			    s->receive_only ? "read" :
+			    s->send_only ? "written" : "read or written");
+		json_decref(paths);
+		return -1;
+	}
+	if (s->send_only)
+		disable(node, "in", keep);
+	if (s->receive_only)
+		disable(node, "out", keep);
+	nodes = json_pack("{sO}", s->node, node);
+	if (send) {
+		json_object_set_new(nodes, PIPE_IN, make_end(PIPE_IN, 16));
+		json_array_append_new(paths, json_pack("{ss ss si}", "in",
+			PIPE_IN, "out", s->node, "queuelen", 64));
+	}
+	if (receive) {
+		json_object_set_new(nodes, PIPE_OUT, make_end(PIPE_OUT, 64));
+		json_array_append_new(paths, json_pack("{ss ss}", "in",
+			s->node, "out", PIPE_OUT));
+	}
+	pipe_ends.stays = receive &&
+		(s->receive_max > 0 || (type && type->flags & NODE_LOOPS));
+	json_object_set_new(root, "nodes", nodes);
+	json_object_set_new(root, "paths", paths);
+	json_object_set_new(root, "hugepages", json_integer(0));
+	json_object_set_new(root, "idle_stop", json_true());
+	json_object_del(root, "http");
+	return 0;
+}
+
+static void wait_for_end(struct super_node *sn, const struct settings *s)
+{
+	uint64_t start = clock_now_ns();
+
+	while (!super_node_wait(sn, FLUSH_MS)) {
+		pipe_flush();
+		if (s->seconds >= 0 &&
+		    (double)(clock_now_ns() - start) >= s->seconds * 1e9)
+			break;
+	}
+}
+
+static int run(struct super_node *sn, const struct settings *s)
+{
+	struct node *n = super_node_find(sn, s->node);
+	uint64_t refused;
+	int ret = 0;
+
+	if (s->swap && n->type->reverse)
+		ret = n->type->reverse(n);
+	if (ret || tool_catch_signals())
+		return CLI_FAILED;
+	running = sn;
+	tool_on_stop(request_stop);
+	ret = super_node_start(sn);
+	if (!ret) {
+		wait_for_end(sn, s);
+		super_node_stop(sn);
+	}
+	tool_on_stop(NULL);
+	refused = atomic_load(&n->counters.not_sent);
+	if (refused)
+		log_warn("node %s did not take %ju samples", n->name,
+			 (uintmax_t)refused);
+	return ret || atomic_load(&pipe_ends.failed) ? CLI_FAILED : CLI_OK;
+}
+
+static int make(char **argv, const struct settings *s)
+{
+	struct tool_format in = { 0 }, out = { 0 };
+	struct super_node *sn = NULL;
+	struct config *c = NULL;
+	json_t *keep = json_array();
+	int status = CLI_USAGE;
+
+	if (tool_format_open(&in, argv, 'f', s->format, s->signals) ||
+	    tool_format_open(&out, argv, 'f', s->format, NULL))
+		goto out;
+	pipe_ends.in_format = in.format;
+	pipe_ends.out_format = out.format;
+	pipe_ends.signals = s->signals;
+	pipe_ends.send_max = (uint64_t)s->send_max;
+	pipe_ends.receive_max = (uint64_t)s->receive_max;
+	plugin_extend(node_plugins, pipe_plugins);
+	if (config_load(s->config, &c) || rewrite(argv, s, c, keep))
+		goto out;
+	if (!s->receive_only && !tool_format_can_scan(argv, &in))
+		goto out;
+	if (!super_node_new(&sn, c))
+		status = run(sn, s);
+	super_node_destroy(sn);
+out:
+	config_destroy(c);
+	json_decref(keep);
+	tool_format_close(&in);
+	tool_format_close(&out);
+	return status;
+}
+
+static int take_number(char **argv, int opt, struct settings *s)
+{
+	double *value = opt == 'L' ? &s->send_max :
+			opt == 'l' ? &s->receive_max : &s->seconds;
+
+	if (!tool_number(argv, opt, 0, 1e15, value))
+		return CLI_USAGE;
+	if (opt != 'T' && *value != rint(*value)) {
+		fprintf(stderr, "%s: -%c %s: expected a whole number\n", argv[0],
+			opt, optarg);
+		return CLI_USAGE;
+	}
+	return -1;
+}
+
+static int take_option(char **argv, int opt, struct settings *s)
+{
+	switch (opt) {
+	case 'f':
+		s->format = optarg;
+		return -1;
+	case 't':
+		return tool_types(argv, optarg, &s->signals) ? -1 : CLI_USAGE;
+	case 'o':
+		if (!json_array_append_new(s->options, json_string(optarg)))
+			return -1;
+		fprintf(stderr, "%s: -o: not valid UTF-8\n", argv[0]);
+		return CLI_USAGE;
+	case 'x':
+		s->swap = true;
+		return -1;
+	case 's':
+		s->send_only = true;
+		return -1;
+	case 'r':
+		s->receive_only = true;
+		return -1;
+	case 'T':
+	case 'L':
+	case 'l':
+		return take_number(argv, opt, s);
+	}
+	return tool_option(argv, opt, usage);
+}
+
+static int parse(int argc, char **argv, struct settings *s)
+{
+	int opt, status;
+
+	while ((opt = getopt(argc, argv, TOOL_OPTIONS "f:t:o:xsrT:L:l:")) != -1) {
+		status = take_option(argv, opt, s);
+		if (status >= 0)
+			return status;
+	}
+	if (optind + 2 != argc) {
+		tool_print_usage(argv, usage, stderr);
+		return CLI_USAGE;
+	}
+	if (s->send_only && s->receive_only) {
+		fprintf(stderr, "%s: -s and -r exclude each other\n", argv[0]);
+		return CLI_USAGE;
+	}
+	s->config = argv[optind];
+	s->node = argv[optind + 1];
+	pipe_ends.any_signals = !s->signals;
+	if (!s->signals && !tool_types(argv, TYPES_DEFAULT, &s->signals))
+		return CLI_FAILED;
+	return -1;
+}
+
+int cli_pipe(int argc, char **argv)
+{
+	struct settings s = { .format = "villas.human", .seconds = -1,
+			      .options = json_array() };
+	int status;
+
+	tool_begin(argv);
+	status = parse(argc, argv, &s);
+	if (status < 0)
+		status = make(argv, &s);
+	json_decref(s.options);
+	signal_list_put(s.signals);
+	return status;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Standard input and output as nodes; see pipe_ends.h. */
+#define LOG_ROOM "pipe"
+#include "cli/pipe_ends.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "gateway/node.h"
+#include "gateway/super_node.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Output waits this long for more, when some was written just before. */
+#define FLUSH_NS UINT64_C(1000000)
+
+struct pipe_ends pipe_ends;
+static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int in_parse(struct node *n, struct config *c, json_t *cfg)
+{
+	n->in.signals = signal_list_get(pipe_ends.signals);
+	return 0;
+}
+
+static int in_start(struct node *n)
+{
+	int ret = tool_input_open(&pipe_ends.in, "-", pipe_ends.in_format);
+
+	pipe_ends.in_open = !ret;
+	return ret;
+}
+
+static int in_stop(struct node *n)
+{
+	if (pipe_ends.in_open)
+		tool_input_close(&pipe_ends.in);
+	pipe_ends.in_open = false;
+	return 0;
+}
+
+/* What a recording leaves out and nodes need. */
+static void complete(struct node *n, struct sample *s)
+{
+	if (s->flags & SAMPLE_HAS_SEQUENCE)
+		n->sequence = s->sequence;
+	s->sequence = n->sequence++;
+	if (!(s->flags & SAMPLE_HAS_ORIGIN))
+		s->origin = clock_realtime();
+	s->flags |= SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN;
+}
+
+/* All that was read before has been written to the node by now. */
+static int in_end(struct node *n)
+{
+	if (!pipe_ends.stays)
+		super_node_request_stop(n->super);
+	return -ENODATA;
+}
+
+static int in_read(struct node *n, struct sample *smps[], unsigned cnt,
+		   unsigned *release)
+{
+	struct pipe_ends *p = &pipe_ends;
+	int ret;
+
+	if (p->send_max && p->sent + cnt > p->send_max)
+		cnt = (unsigned)(p->send_max - p->sent);
+	if (!cnt)
+		return in_end(n);
+	ret = tool_input_next(&p->in, smps, cnt);
+	if (ret < 0 && ret != -EINTR)
+		atomic_store(&p->failed, true);
+	if (ret <= 0)
+		return in_end(n);
+	for (int i = 0; i < ret; i++)
+		complete(n, smps[i]);
+	p->sent += (uint64_t)ret;
+	return ret;
+}
+
+static void in_interrupt(struct node *n)
+{
+	tool_stop();
+}
+
+static const struct node_type pipe_in = {
+	.name = PIPE_IN,
+	.description = "Samples from standard input",
+	.flags = NODE_CAN_READ | NODE_READ_BLOCKS,
+	.parse = in_parse,
+	.start = in_start,
+	.stop = in_stop,
+	.read = in_read,
+	.interrupt = in_interrupt,
+};
+
+/* Room for more values than the node has signals, when it tells of none. */
+static int out_parse(struct node *n, struct config *c, json_t *cfg)
+{
+	n->out.capacity = pipe_ends.signals->count;
+	return 0;
+}
+
+static int out_start(struct node *n)
+{
+	int ret = tool_output_open(&pipe_ends.out, pipe_ends.out_format);
+
+	pipe_ends.out_open = !ret;
+	return ret;
+}
+
+static int out_stop(struct node *n)
+{
+	struct signal_list *known = n->out.signals;
+	int ret;
+
+	if (pipe_ends.any_signals && known &&
+	    known->count == pipe_ends.signals->count)
+		known = NULL;
+	pthread_mutex_lock(&out_lock);
+	ret = pipe_ends.out_open ?
+		      tool_output_close(&pipe_ends.out, known) : 0;
+	pipe_ends.out_open = false;
+	pthread_mutex_unlock(&out_lock);
+	if (ret && ret != -EPIPE)
+		atomic_store(&pipe_ends.failed, true);
+	return 0;
+}
+
+static int out_write(struct node *n, struct sample *smps[], unsigned cnt,
+		     unsigned *release)
+{
+	struct pipe_ends *p = &pipe_ends;
+	unsigned wanted = cnt;
+	int ret;
+
+	if (p->receive_max)
+		wanted = (unsigned)MIN(cnt, p->receive_max - p->received);
+	pthread_mutex_lock(&out_lock);
+	ret = tool_output_put(&p->out, smps, wanted);
+	p->received += wanted;
+	/* One by one they go at once, many in large pieces. */
+	if (clock_monotonic_ns_slow() - p->out.flushed_ns > FLUSH_NS)
+		ret = tool_output_flush(&p->out);
+	pthread_mutex_unlock(&out_lock);
+	if (ret || (p->receive_max && p->received == p->receive_max))
+		super_node_request_stop(n->super);
+	/* What is beyond the limit nobody asked for: it is not lost. */
+	return (int)cnt;
+}
+
+void pipe_flush(void)
+{
+	pthread_mutex_lock(&out_lock);
+	if (pipe_ends.out_open && pipe_ends.out.used)
+		tool_output_flush(&pipe_ends.out);
+	pthread_mutex_unlock(&out_lock);
+}
+
+static const struct node_type pipe_out = {
+	.name = PIPE_OUT,
+	.description = "Samples to standard output",
+	.flags = NODE_CAN_WRITE,
+	.parse = out_parse,
+	.start = out_start,
+	.stop = out_stop,
+	.write = out_write,
+};
+
+const struct plugin pipe_plugins[] = {
+	{ PIPE_IN, &pipe_in, NULL },
+	{ PIPE_OUT, &pipe_out, NULL },
+	{ NULL, NULL, NULL },
+};

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names, common options and the end of the tools; see tool.h. */
+#define LOG_ROOM tool_room
+#include "cli/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/build.h"
+#include "gateway/signals.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+const char *tool_room = "tool";
+
+static atomic_bool stopping;
+static void (*_Atomic stop_callback)(void);
+static int stop_fd = -1;
+
+/* Whoever calls many tools in one script wants to see which one speaks. */
+static bool print_prefixed(enum log_level level, const char *line)
+{
+	char text[1280];
+	int n = snprintf(text, sizeof(text), "%.200s%s\n",
+			 getenv("VILLAS_LOG_PREFIX"), line);
+
+	if (n > 0 && write(STDERR_FILENO, text,
+			   MIN((size_t)n, sizeof(text) - 1)) < 0) {
+		/* Nowhere left to report it. */
+	}
+	return true;
+}
+
+void tool_begin(char **argv)
+{
+	static char name[64], help[] = "-h", version[] = "-V";
+
+	if (strncmp(argv[0], "villas-", 7)) {
+		snprintf(name, sizeof(name), "busbar %s", argv[0]);
+		argv[0] = name;
+	}
+	tool_room = argv[0] + 7; /* behind "busbar " and "villas-" */
+	/* The other sub-commands know the long ones. */
+	if (argv[1] && !strcmp(argv[1], "--help"))
+		argv[1] = help;
+	if (argv[1] && !strcmp(argv[1], "--version"))
+		argv[1] = version;
+	log_init(LOG_INFO);
+	if (getenv("VILLAS_LOG_PREFIX"))
+		log_set_sink(print_prefixed);
+}
+
+static bool swallow(enum log_level level, const char *line)
+{
+	return true;
+}
+
+static int set_level(char **argv, const char *text)
+{
+	int level = log_level_parse(text);
+
+	if (!strcmp(text, "critical"))
+		level = LOG_ERROR;
+	if (!strcmp(text, "off")) {
+		log_set_sink(swallow);
+		level = LOG_ERROR;
+	}
+	if (level < 0) {
+		fprintf(stderr, "%s: -d %s: expected trace, debug, info, warning, error, critical or off\n",
+			argv[0], text);
+		return CLI_USAGE;
+	}
+	log_set_level((enum log_level)level);
+	return -1;
+}
+
+void tool_print_usage(char **argv, const char *usage, FILE *out)
+{
+	fprintf(out, "usage: %s %s"
+		"  -d LVL    log level: trace, debug, info, warning, error, critical, off\n"
+		"  -V        print the version\n"
+		"  -h        this text\n", argv[0], usage);
+}
+
+int tool_option(char **argv, int opt, const char *usage)
+{
+	switch (opt) {
+	case 'd':
+		return set_level(argv, optarg);
+	case 'V':
+		printf("busbar %s\n", BUILD_VERSION);
+		return CLI_OK;
+	case 'h':
+		tool_print_usage(argv, usage, stdout);
+		return CLI_OK;
+	}
+	tool_print_usage(argv, usage, stderr);
+	return CLI_USAGE;
+}
+
+bool tool_number(char **argv, int opt, double min, double max, double *value)
+{
+	char *end;
+
+	*value = strtod(optarg, &end);
+	if (end != optarg && !*end && *value >= min && *value <= max)
+		return true;
+	fprintf(stderr, "%s: -%c %s: expected a number from %g to %g\n", argv[0],
+		opt, optarg, min, max);
+	return false;
+}
+
+bool tool_types(char **argv, const char *text, struct signal_list **out)
+{
+	json_t *cfg = json_pack("{ss}", "-t", text);
+	char *json = cfg ? json_dumps(cfg, 0) : NULL;
+	struct config *c;
+	struct signal_list *l = NULL;
+
+	json_decref(cfg);
+	if (json && !config_load_text(argv[0], json, strlen(json), &c)) {
+		if (signal_list_parse(&l, c, config_root(c), "-t"))
+			l = NULL;
+		config_destroy(c);
+	}
+	free(json);
+	if (!l)
+		return false;
+	signal_list_put(*out);
+	*out = l;
+	return true;
+}
+
+int tool_print_json(char **argv, const json_t *object)
+{
+	if (!json_dumpf(object, stdout, JSON_INDENT(2)) &&
+	    putchar('\n') != EOF && !fflush(stdout))
+		return CLI_OK;
+	fprintf(stderr, "%s: cannot write to standard output: %s\n", argv[0],
+		strerror(errno));
+	return CLI_FAILED;
+}
+
+void tool_stop(void)
+{
+	int saved_errno = errno;
+	uint64_t one = 1;
+	void (*callback)(void) = atomic_load(&stop_callback);
+
+	atomic_store(&stopping, true);
+	if (write(stop_fd, &one, sizeof(one)) < 0) {
+		/* Full: it is readable already. */
+	}
+	if (callback)
+		callback();
+	errno = saved_errno;
+}
+
+static void on_signal(int number)
+{
+	static atomic_bool again;
+
+	/* The second one means it: no tidy end. */
+	if (atomic_exchange(&again, true) && number == SIGINT) {
+		signal(SIGINT, SIG_DFL);
+		raise(SIGINT);
+		return;
+	}
+	tool_stop();
+}
+
+int tool_catch_signals(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+
+	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (stop_fd < 0) {
+		log_error("eventfd: %s", strerror(errno));
+		return -errno;
+	}
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return 0;
+}
+
+void tool_on_stop(void (*on_stop)(void))
+{
+	atomic_store(&stop_callback, on_stop);
+}
+
+bool tool_stopping(void)
+{
+	return atomic_load_explicit(&stopping, memory_order_relaxed);
+}
+
+int tool_stop_fd(void)
+{
+	return stop_fd;
+}
+
+static struct memory_block *lazy_alloc(struct memory_type *t, size_t size)
+{
+	struct memory_block *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->addr = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (b->addr == MAP_FAILED) {
+		free(b);
+		return NULL;
+	}
+	b->size_bytes = size;
+	b->type = t;
+	return b;
+}
+
+static void lazy_free(struct memory_type *t, struct memory_block *b)
+{
+	munmap(b->addr, b->size_bytes);
+	free(b);
+}
+
+struct memory_type tool_memory = {
+	.name = "lazy",
+	.alignment = 4096,
+	.alloc = lazy_alloc,
+	.free = lazy_free,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples to standard output; see tool_stream.h. */
+#define LOG_ROOM tool_room
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/tool_stream.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define WRITE_SIZE ((size_t)64 << 10)
+
+int tool_output_open(struct tool_output *out, struct format *format)
+{
+	memset(out, 0, sizeof(*out));
+	out->name = "standard output";
+	out->fd = STDOUT_FILENO;
+	out->format = format;
+	out->size = 2 * WRITE_SIZE;
+	out->buf = malloc(out->size);
+	if (!format->type->print) {
+		log_error("format '%s' cannot be written", format->type->name);
+		return -ENOTSUP;
+	}
+	if (!out->buf) {
+		log_error("no memory for %zu bytes of output", out->size);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int fail(struct tool_output *out, int err)
+{
+	if (err == EPIPE)
+		log_debug("nobody reads %s any more", out->name);
+	else
+		log_error("cannot write to %s: %s", out->name, strerror(err));
+	out->error = -err;
+	return -err;
+}
+
+int tool_output_flush(struct tool_output *out)
+{
+	size_t done = 0;
+
+	while (done < out->used && !out->error) {
+		ssize_t n = write(out->fd, out->buf + done, out->used - done);
+
+		if (n >= 0) {
+			done += (size_t)n;
+		} else if (errno == EAGAIN) {
+			struct pollfd p = { .fd = out->fd, .events = POLLOUT };
+
+			poll(&p, 1, -1);
+		} else if (errno != EINTR) {
+			fail(out, errno);
+		}
+	}
+	out->used = 0;
+	out->flushed_ns = clock_monotonic_ns_slow();
+	return out->error;
+}
+
+static int grow(struct tool_output *out)
+{
+	char *buf = realloc(out->buf, 2 * out->size);
+
+	if (!buf)
+		return fail(out, ENOMEM);
+	out->buf = buf;
+	out->size *= 2;
+	return 0;
+}
+
+/* Names of as many signals as the samples have values. */
+static int put_header(struct tool_output *out, const struct signal_list *signals,
+		      unsigned length)
+{
+	const struct format_type *type = out->format->type;
+	struct signal_list *l, *made = NULL;
+	size_t need;
+
+	out->header_done = true;
+	if (!type->header || !out->format->header)
+		return 0;
+	if (!signals || signals->count < length)
+		signals = made = signal_list_new(length, SIGNAL_FLOAT);
+	l = malloc(sizeof(*l) + length * sizeof(l->signals[0]));
+	if (!l || !signals) {
+		free(l);
+		signal_list_put(made);
+		return fail(out, ENOMEM);
+	}
+	l->count = length;
+	memcpy(l->signals, signals->signals, length * sizeof(l->signals[0]));
+	need = type->header(out->format, NULL, 0, l);
+	while (out->size < need + 1 && !out->error)
+		grow(out);
+	if (!out->error)
+		out->used += type->header(out->format, out->buf, out->size, l);
+	free(l);
+	signal_list_put(made);
+	return out->error;
+}
+
+int tool_output_put(struct tool_output *out, struct sample *const smps[],
+		    unsigned cnt)
+{
+	unsigned done = 0;
+
+	if (cnt && !out->header_done)
+		put_header(out, smps[0]->signals ? smps[0]->signals :
+						   out->format->signals,
+			   smps[0]->length);
+	while (done < cnt && !out->error) {
+		size_t used = 0;
+		int n = out->format->type->print(out->format,
+						 out->buf + out->used,
+						 out->size - out->used, &used,
+						 smps + done, cnt - done);
+
+		if (n < 0)
+			return fail(out, -n);
+		out->used += used;
+		done += (unsigned)n;
+		/* Full: out with it; full of nothing: a longer sample. */
+		if (out->used >= WRITE_SIZE || (done < cnt && out->used))
+			tool_output_flush(out);
+		else if (done < cnt)
+			grow(out);
+	}
+	return out->error;
+}
+
+int tool_output_close(struct tool_output *out, struct signal_list *signals)
+{
+	if (out->buf && signals && !out->header_done && !out->error)
+		put_header(out, signals, signals->count);
+	if (out->buf)
+		tool_output_flush(out);
+	free(out->buf);
+	out->buf = NULL;
+	return out->error;
+}
+
+int tool_status(int ret)
+{
+	/* Asked to end, or nobody wants more: both are ends, not failures. */
+	return ret >= 0 || ret == -EINTR || ret == -EPIPE ? CLI_OK : CLI_FAILED;
+}

@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck source=tests/process/tools/lib.sh
+. "${0%/*}/lib.sh"
+
+cat >good.conf <<'CONF'
+stats = 0; // and the gateway ends all the same
+idle_stop = true;
+nodes = {
+	sig = { type = "signal", realtime = false, limit = 20, values = ${VALUES:-2} },
+	loop = { type = "loopback", enabled = true },
+	rec = { type = "file", uri = "rec.dat", out = { append = false } }
+}
+paths = ( { in = "sig", out = "loop", hooks = ( "stats" ) },
+	{ in = [ "loop" ], out = [ "rec" ], enabled = true } )
+CONF
+sed 's/, hooks = ( "stats" )//; s/limit =/limt =/' good.conf >bad.conf
+sed -i 's/, hooks = ( "stats" )//' good.conf
+
+expect 0 'a good file' villas-test-config -c good.conf
+expect 1 'an unknown key' villas-test-config bad.conf
+says 'is an error with file, line and the nearest key' "bad.conf:4: nodes.sig.limt: unknown key, did you mean 'limit'"
+expect 1 'no such file' villas-test-config none.conf
+expect 2 'no file' villas-test-config
+expect 0 'a dump' villas-test-config -D good.conf
+cp out dumped.json
+expect 0 'is a configuration itself' villas-test-config dumped.json
+expect 0 'conf2json' env VALUES=7 "$dir/bin/villas-conf2json" good.conf
+says 'puts variables in' '"values": 7' out
+cp out converted.json
+expect 0 'JSON' villas-conf2json converted.json
+cmp -s out converted.json || fail 'JSON as JSON is not the same'
+villas-conf2json good.conf >/dev/full 2>log && fail 'a full disk is no failure'
+echo 'nodes = {' >broken.conf
+expect 1 'a syntax error' villas-conf2json broken.conf
+says 'is told with its line' 'broken.conf:'
+
+expect 0 'a gateway without statistics ends when its paths have' timeout 20 villas-node good.conf
+samples 'its work is done' 20 rec.dat
+expect 2 'a gateway with an unknown key' villas-node bad.conf
+expect 2 'silent' villas-node -d off bad.conf
+[ -s log ] && fail 'off is not silent'
+expect 2 'an unknown level' villas-node -d loud good.conf
+says 'is told' 'trace, debug, info'
+expect 0 'capabilities' villas-node -C
+mv out capabilities.json
+expect 0 'are JSON' villas-conf2json capabilities.json
+for list in build hooks apis nodes formats; do
+	says 'capabilities' "^  \"$list\":" out
+done
+says 'capabilities' '"villas.human"' out
+expect 0 'help' villas-node -h
+for name in signal drop villas.human; do
+	says 'help lists what there is' "^  $name " out
+done
+
+expect 0 'a graph' villas-graph good.conf
+says 'has nodes' '^	"sig" \[label="sig"' out
+says 'and paths' '^	"sig" -> "path:0"' out
+sed 's/in = "sig"/in = "sig.data[0-1]"/' good.conf >mapped.conf
+expect 0 'a graph of parts of nodes' villas-graph mapped.conf
+says 'has the nodes' '^	"sig" -> "path:0"' out
+sed 's/out = "loop"/out = "nowhere"/' good.conf >lost.conf
+expect 1 'a graph of a path to nowhere' villas-graph lost.conf
+says 'is told' "no node 'nowhere'"
+# What draws is another program; here one that shows what it is given.
+mkdir fake
+printf '#!/bin/sh\necho "$@" >arguments\ncat >given\n' >fake/dot
+chmod +x fake/dot
+real_path=$PATH
+PATH=$dir/fake:$PATH
+expect 0 'a picture' villas-graph -T svg -o 'a picture.svg' -G size=4 good.conf
+says 'arguments are passed on' '^-T svg -o a picture.svg -G size=4$' arguments
+says 'and the graph' '^digraph' given
+printf '#!/bin/sh\nexit 3\n' >fake/dot
+expect 1 'a picture that cannot be drawn' villas-graph -T svg good.conf
+PATH=$dir/bin
+expect 1 'no program to draw' villas-graph -T svg good.conf
+PATH=$real_path
+says 'is told' 'install graphviz'
+if command -v dot >/dev/null; then
+	expect 0 'a real picture' villas-graph -T svg good.conf
+	says 'is one' '<svg' out
+	expect 0 'every name' sh -c 'villas-graph good.conf | dot -T canon'
+fi
+exit "$failed"

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck source=tests/process/tools/lib.sh
+. "${0%/*}/lib.sh"
+
+# Numbers that other printers cut, and a time that others misread.
+printf '1.5(7)\t1e-20\t-0.0\t1e300\t0.1\n2.000000001+1e-6(8)F\tnan\t-inf\t3\t123456789.123456789\n' >in
+expect_in 0 'text to csv' villas-convert -o csv
+grep -v '^#' out >got
+printf '1,500000000,nan,7,1e-20,-0.0,1e300,0.1\n' >wanted
+printf '2,000000001,0.000001000,8,nan,-inf,3.0,123456789.12345679\n' >>wanted
+equal 'half a second is half a second and small numbers stay' got wanted
+
+# No line is too long, whatever -t says or does not say.
+for values in 1 64 65 200 512 5000; do
+	villas-signal -n -l 20 -v $values mixed >in 2>log
+	samples "$values values are generated" 20 in
+	for format in csv tsv '{"type": "csv", "separator": ";"}'; do
+		expect_in 0 "$values values to $format" villas-convert -o "$format"
+		mv out in.other
+		villas-convert -i "$format" <in.other >out 2>log ||
+			fail "$values values from $format"
+		equal "$values values by way of $format" in out
+	done
+done
+
+printf '1.0(0)\t1.5\t-3\t1\t1.5-2.0i\n' >in
+expect_in 0 'types' villas-convert -t 1f1i1b1c -o csv
+says 'types of values are kept' '^1,000000000,nan,0,1.5,-3,1,1.5-2.0i$' out
+expect_in 1 'a real number is no integer' villas-convert -t 1i
+expect_in 2 'nonsense types' villas-convert -t 12x
+says 'types that are wrong are shown' "'12x' is not a list of signals"
+
+# What can be read of bad input is written, and where it is bad is said.
+printf '# a comment\n1.0(0)\t1\n2.0(1)\t2\n3.0(2)\tzero\n4.0(3)\t3\n' >in
+expect_in 1 'a bad line' villas-convert
+samples 'what came before a bad line is there' 2 out
+says 'the bad line is named' 'stdin:4: value "zero" is not a real number'
+villas-signal -n -l 3000 -v 20 sine >in
+echo nonsense >>in
+expect_in 1 'a bad line far behind' villas-convert
+samples 'all that came before is there' 3000 out
+says 'the line is counted over all pieces of the input' 'stdin:3002: '
+
+printf '1.0(0)\t1\n2.0(1)\t2' >in
+expect_in 0 'a last line without its end' villas-convert
+samples 'it is a sample too' 2 out
+: >in
+expect_in 0 'no input' villas-convert
+expect 2 'an unknown format' villas-convert -o vilas.human
+says 'gets the nearest one' "did you mean 'villas.human'"
+expect 2 'an unknown option of a format' villas-convert -o '{"type": "csv", "seperator": ";"}'
+says 'gets the nearest key' "did you mean 'separator'"
+expect 2 'a file is no argument' villas-convert in
+
+# Whoever reads may have enough.
+villas-signal -n -l 100000 sine >in
+{ villas-convert <in 2>log; echo $? >status; } | head -n 1 >out
+says 'a reader that has gone is no error' '^0$' status
+[ -s log ] && fail "a reader that has gone is told: $(cat log)"
+
+# round_trip FORMAT [OPTIONS of compare]: what is written can be read back, in pieces
+# of any length.
+round_trip() {
+	has formats "$1" || return
+	format=$1
+	shift
+	villas-convert -t 4f -o "$format" <in >there 2>log || fail "to $format: $(cat log)"
+	villas-convert -t 4f -i "$format" <there >back 2>log || fail "from $format: $(cat log)"
+	expect 0 "by way of $format" villas-compare -e 0 "$@" in back
+	dd bs=61 <there 2>/dev/null | villas-convert -t 4f -i "$format" >pieces 2>log ||
+		fail "$format in pieces: $(cat log)"
+	cmp -s back pieces || fail "$format in pieces is not the same"
+}
+# Values that also have a place in 32 bits.
+villas-signal -n -l 2000 -v 4 -a 0.25 -r 100 counter >in
+for format in villas.human csv tsv busbar.binary protobuf json villas.binary villas.web; do
+	round_trip $format
+done
+round_trip opal.asyncip -T
+round_trip raw -s -T
+round_trip gtnet -s -T
+if has formats villas.binary; then
+	villas-convert -o villas.binary <in | head -c 100 >there
+	villas-convert -i villas.binary <there >out 2>log && fail 'half a binary sample is none'
+	says 'an input that is cut is reported' 'stdin: '
+fi
+exit "$failed"
