@@ -111,13 +111,16 @@ static int mr_withdraw(struct hca_mr *mr)
 {
 	if (hca_context_inherited(mr->ibv.context))
 		return 0;
+	hca_promise_hold(mr->ibv.lkey);
 	spin_lock(&hca_key_lock);
 	if (mr->windows) {
 		spin_unlock(&hca_key_lock);
+		hca_promise_release();
 		return -EBUSY;
 	}
 	hca_key_withdraw(mr->ibv.lkey);
 	spin_unlock(&hca_key_lock);
+	hca_promise_release();
 	hca_process.transport->key_fence(mr->ibv.lkey);
 	HCA_COUNT_PROCESS(MRS, (uint64_t)-1);
 	HCA_COUNT_PROCESS(MR_BYTES, -counted_bytes(mr));

@@ -358,6 +358,26 @@ struct hca_qp_public {
 	struct hca_xrcd_id xrcd;
 };
 
+/* Written by the receiver of a QP, see promise.c: a sequence number, whether it is
+ * valid, and above them the length that each receive has room for. */
+struct hca_promise {
+	cache_aligned _Atomic uint64_t word;
+};
+
+/* The receiver's own part; under rq.post_lock. */
+struct hca_promising {
+	struct hca_promise *word;
+	uint32_t step;  /* extended when so many receives are new */
+	_Atomic uint32_t upto;  /* receives before this one have been looked at */
+	_Atomic uint32_t limit;
+	_Atomic uint32_t key;   /* all of them lie in its region; 0: none yet */
+	uint32_t room;
+	bool stuck;     /* the one at `upto` cannot be promised */
+	/* The QP is in error, and its receives are not flushed yet. */
+	_Atomic bool closing;
+	struct progress_timer close;
+};
+
 enum hca_key_flags {
 	HCA_KEY_WINDOW = 1 << 0,
 	HCA_KEY_ON_DEMAND = 1 << 1, /* its pages need not be there */
@@ -430,6 +450,7 @@ struct hca_qp {
 	uint8_t tx_blocked;           /* enum hca_tx_blocked */
 	uint8_t rnr_left;
 	uint32_t tx_offset;           /* bytes sent of a fragmented message */
+	uint32_t tx_taken;            /* messages on the way that are complete */
 	uint64_t lost_since_ns;       /* first loss of the oldest entry, 0 none */
 	uint32_t lost_tries;
 	struct progress_timer retry;
@@ -438,12 +459,14 @@ struct hca_qp {
 	_Atomic(void *) link;         /* of the transport; set under sq_lock */
 	struct list link_entry;       /* of the transport */
 	const struct hca_qp_public *remote; /* peer's public part */
+	const struct hca_promise *remote_promise;
 	/* XRC initiator: where the messages on the way are (of the transport),
 	 * and of which connection of the target their numbers are known good. */
 	void *xrc_link;
 	uint32_t xrc_connection;
 
 	cache_aligned struct hca_rq rq;
+	struct hca_promising promising;
 	struct hca_rq *recv;          /* own, or of the shared receive queue */
 	struct hca_srq *srq;          /* NULL: none */
 	const struct hca_pd *recv_pd; /* of the receive buffers */
@@ -681,6 +704,29 @@ static inline void hca_rq_consume(struct hca_rq *rq)
 			      atomic_load_explicit(&rq->tail,
 						   memory_order_relaxed) + 1,
 			      memory_order_release);
+}
+
+/* ---- promise.c ---- */
+void hca_promise_init(struct hca_qp *qp);
+/* Promises the receives that are new. */
+void hca_promise_extend(struct hca_qp *qp);
+/* Takes back what is promised; true if there was anything: then messages that
+ * are promised may be in the rings (hca_take_in). */
+bool hca_promise_revoke(struct hca_qp *qp);
+void hca_promise_reset(struct hca_qp *qp);
+/* In error: is the message to be received all the same? */
+bool hca_promise_kept(const struct hca_qp *qp, uint32_t psn);
+/* At the sender, behind a fence after the message became visible. */
+bool hca_promised(const struct hca_promise *promise, uint32_t psn, uint32_t length);
+/* Around the withdrawal of a key: nothing in its region is promised. */
+void hca_promise_hold(uint32_t key);
+void hca_promise_release(void);
+/* After each post of receives. */
+static inline void hca_promise_posted(struct hca_qp *qp)
+{
+	if (unlikely(atomic_load_explicit(&qp->rq.head, memory_order_relaxed) -
+			     qp->promising.upto >= qp->promising.step))
+		hca_promise_extend(qp);
 }
 
 /* ---- srq.c ---- */

@@ -39,7 +39,7 @@
 #define HCA_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 #define HCA_SEGMENT_MAGIC UINT64_C(0x31306261627375)
 /* Grows with each change of what follows or of what is counted. */
-#define HCA_SEGMENT_VERSION 3
+#define HCA_SEGMENT_VERSION 4
 
 /* A process that we exchange messages with. */
 struct hca_link_public {
@@ -74,6 +74,7 @@ struct hca_segment {
 	cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
 	cache_aligned struct hca_qp_public
 		qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
+	struct hca_promise promises[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
 	struct hca_key keys[HCA_KEYS];
 	/* For inspection only. */
 	char transports[HCA_TRANSPORTS][16]; /* by hca_qp_public.transport */

@@ -49,6 +49,18 @@
 		    IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN | \
 		    IBV_QP_CREATE_PCI_WRITE_END_PADDING))
 
+/* Receives that were promised to messages in the rings go to them, and the rest is
+ * flushed: on the progress thread, which holds none of the locks that take messages in. */
+static void close_receives(struct progress_timer *t)
+{
+	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
+
+	hca_take_in();
+	atomic_store(&qp->promising.closing, false);
+	atomic_thread_fence(memory_order_seq_cst);
+	hca_rq_flush(qp);
+}
+
 static void retry_expired(struct progress_timer *t)
 {
 	struct hca_qp *qp = container_of(t, struct hca_qp, retry);
@@ -215,12 +227,14 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	list_init(&qp->backlog_entry);
 	list_init(&qp->link_entry);
 	progress_timer_init(&qp->retry, retry_expired);
+	progress_timer_init(&qp->promising.close, close_receives);
 	qp->retry.by_pollers = true;
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret)
 		goto err_rq;
 	qp->ibv.qp_num = qp->ibv.handle = qpn;
 	qp->rq.qpn = qpn;
+	hca_promise_init(qp);
 	hca_counters_reset(qp);
 	atomic_store(&qp->pub->type, (uint32_t)a->qp_type);
 	atomic_store(&qp->pub->device,
@@ -276,9 +290,17 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 {
 	bool first = hca_qp_state(qp) != IBV_QPS_ERR;
 
+	/* Before the state: what is promised must not be refused in between. */
+	if (first)
+		atomic_store(&qp->promising.closing, true);
 	hca_qp_set_state(qp, IBV_QPS_ERR);
+	if (hca_promise_revoke(qp))
+		progress_timer_arm(&qp->promising.close, progress_now_ns());
+	else if (first)
+		atomic_store(&qp->promising.closing, false);
 	hca_sq_flush(qp);
-	hca_rq_flush(qp);
+	if (!qp->promising.closing)
+		hca_rq_flush(qp);
 	/* No more entries of the shared queue are taken for this QP (11.6.3.1). */
 	if (first && qp->srq)
 		hca_async_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
@@ -431,11 +453,13 @@ static void reset(struct hca_qp *qp)
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	qp->tx_blocked = HCA_TX_OPEN;
-	qp->tx_offset = 0;
+	qp->tx_offset = qp->tx_taken = 0;
 	qp->lost_since_ns = 0;
 	qp->tx_epoch++;
 	hca_unlock(&qp->sq_lock);
+	progress_timer_cancel(&qp->promising.close);
 	hca_rq_reset(&qp->rq);
+	hca_promise_reset(qp);
 	purge_cqs(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->rx_offset = 0;
@@ -477,11 +501,14 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		return ret;
 	ibqp->state = next;
 	if (next == IBV_QPS_RESET) {
+		if (hca_promise_revoke(qp))
+			hca_take_in();
 		reset(qp);
 		return 0;
 	}
 	if (next == IBV_QPS_ERR) {
 		if (cur != IBV_QPS_ERR) {
+			hca_promise_revoke(qp);
 			hca_take_in();
 			hca_qp_fail(qp);
 		}
@@ -509,8 +536,10 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		hca_sq_drained(qp);
 	}
 	hca_unlock(&qp->sq_lock);
-	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
+	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {
+		hca_promise_posted(qp);
 		return qp->transport->qp_connect(qp);
+	}
 	if (next == IBV_QPS_RTS && cur != next) {
 		hca_lock(&qp->sq_lock);
 		hca_sq_run(qp);
@@ -566,6 +595,8 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	}
 	if (atomic_load(&qp->mcast_groups) > 0)
 		return -EBUSY;
+	if (hca_promise_revoke(qp))
+		hca_take_in();
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, 0);
 	hca_counters_retire(qp);
@@ -573,6 +604,8 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	progress_timer_cancel(&qp->promising.close);
+	hca_promise_reset(qp);
 	hca_mw_qp_gone(qp);
 	hca_async_qp_forget(qp);
 	purge_cqs(qp);

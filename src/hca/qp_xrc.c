@@ -68,12 +68,14 @@ static int target_new(const struct hca_xrcd_id *domain, uint32_t device,
 	qp->recv = &qp->rq;
 	qp->transport = hca_process.transport;
 	progress_timer_init(&qp->retry, never);
+	progress_timer_init(&qp->promising.close, never);
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret) {
 		qp_free(qp);
 		return ret;
 	}
 	qp->ibv.qp_num = qp->ibv.handle = qpn;
+	hca_promise_init(qp);
 	hca_counters_reset(qp);
 	qp->pub->xrcd = *domain;
 	atomic_store(&qp->pub->type, IBV_QPT_XRC_RECV);

@@ -123,8 +123,13 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	/* An initiator has no receive queue, so none that could be full. */
 	if (unlikely(ret) && qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 		ret = EINVAL;
-	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR))
-		hca_rq_flush(qp);
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR)) {
+		/* Against the fence in close_receives(). */
+		atomic_thread_fence(memory_order_seq_cst);
+		if (!qp->promising.closing)
+			hca_rq_flush(qp);
+	}
+	hca_promise_posted(qp);
 	hca_leave();
 	return ret;
 }

@@ -233,7 +233,9 @@ bool shm_harvest(struct shm_link *l, bool look)
 		if (!f.qp)
 			continue;
 		hca_lock(&f.qp->sq_lock);
-		if (unlikely(f.epoch != f.qp->tx_epoch)) {
+		if (f.kind & SHM_TAKEN) {
+			f.qp->tx_taken--;
+		} else if (unlikely(f.epoch != f.qp->tx_epoch)) {
 			/* It was transmitted again, or flushed, meanwhile. */
 		} else if (likely(status == SHM_OK &&
 				  !(f.kind & (SHM_PART | SHM_RESULT)) &&
@@ -248,6 +250,58 @@ bool shm_harvest(struct shm_link *l, bool look)
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		run_backlog(l);
 	return moved;
+}
+
+/* Completes one; false: it has to wait for its acknowledgement, and so have those
+ * behind it. */
+static bool take_promise(struct shm_inflight *f, const struct shm_slot *slot)
+{
+	struct hca_qp *qp = f->qp;
+	bool good = false;
+
+	hca_lock(&qp->sq_lock);
+	if (f->kind == SHM_PLAIN && f->epoch == qp->tx_epoch &&
+	    qp->ibv.qp_type == IBV_QPT_RC && qp->remote_promise)
+		good = hca_promised(qp->remote_promise, f->psn,
+				    hca_sq_entry(&qp->sq, f->index)->length) &&
+		       /* It may have come too early and be refused, and the promise
+			* be for when it comes again. */
+		       atomic_load_explicit(&slot->status, memory_order_relaxed) ==
+			       SHM_OK;
+	if (good) {
+		/* The slot is still the peer's. */
+		f->kind |= SHM_TAKEN;
+		qp->tx_taken++;
+		settle(qp, f, 0, SHM_OK, 0);
+	}
+	hca_unlock(&qp->sq_lock);
+	return good;
+}
+
+bool shm_take_promises(struct shm_link *l)
+{
+	uint32_t limit = atomic_load_explicit(&l->tx_pos, memory_order_acquire);
+	uint32_t pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
+	bool any = false;
+
+	l->promises_pos = limit;
+	/* After this our slots are visible, and what we read is not older
+	 * (promise.c). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (unlikely(atomic_load_explicit(&l->state, memory_order_relaxed) !=
+			     SHM_LINK_UP ||
+		     shm_peer_died(l)))
+		return false;
+	for (; pos != limit; pos++) {
+		struct shm_inflight *f = &l->inflight[pos % SHM_SLOTS];
+
+		if (!f->qp || f->kind & SHM_TAKEN)
+			continue;
+		if (!take_promise(f, &l->tx->slots[pos % SHM_SLOTS]))
+			break;
+		any = true;
+	}
+	return any;
 }
 
 void shm_harvest_rest(struct shm_link *l)

@@ -167,6 +167,8 @@ static void set_link(struct hca_qp *qp, struct shm_link *l,
 	qp->link = l;
 	qp->rx_peer = l ? l->rx_peer : NULL;
 	qp->remote = remote;
+	qp->remote_promise = remote ? &l->peer->promises[remote - l->peer->qps] :
+				      NULL;
 }
 
 static void drop_qps(struct shm_link *l)
@@ -178,6 +180,7 @@ static void drop_qps(struct shm_link *l)
 
 		hca_lock(&qp->sq_lock);
 		set_link(qp, NULL, NULL);
+		qp->tx_taken = 0;
 		if (qp->sq.tail != qp->sq.head &&
 		    qp->tx_blocked == HCA_TX_OPEN) {
 			if (shm_is_reliable(qp))

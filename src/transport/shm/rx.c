@@ -339,9 +339,10 @@ static inline bool receive_plain(struct shm_link *l, struct hca_qp *qp,
 	if (unlikely(!to))
 		goto other;
 	memcpy(to, m->slot->payload, m->h.length);
-	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
-			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
+	/* After the receive is used up: see hca_promise_extend(). */
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
+			      memory_order_release);
 	hca_unlock(&qp->recv->consume_lock);
 	return true;
 
@@ -407,9 +408,9 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		receive_failed(qp, e, m, IBV_WC_MW_BIND_ERR);
 		return;
 	}
-	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
-			      memory_order_relaxed);
 	complete_recv(qp, e, m, IBV_WC_SUCCESS);
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
+			      memory_order_release);
 	hca_unlock(&qp->recv->consume_lock);
 }
 
@@ -580,6 +581,10 @@ static bool receives_in(struct shm_link *l, struct hca_qp *qp,
 {
 	if (state == IBV_QPS_RTR && shm_from_peer(qp, l, m->h.src_qpn))
 		hca_qp_established(qp);
+	if (state == IBV_QPS_ERR)
+		return qp->ibv.qp_type == IBV_QPT_RC &&
+		       (m->h.op == SHM_SEND || m->h.op == SHM_SEND_IMM) &&
+		       hca_promise_kept(qp, m->h.psn);
 	return state == IBV_QPS_RTR || state == IBV_QPS_SQD ||
 	       state == IBV_QPS_SQE;
 }

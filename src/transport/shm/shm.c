@@ -39,7 +39,7 @@ static int shm_qp_connect(struct hca_qp *qp)
 
 static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 {
-	bool moved = false, postpone = false;
+	bool moved = false, postpone = false, direct = cq && cq->direct;
 
 	if (likely(shm_lock_for(&l->rx_lock, wait))) {
 		/* Under the lock the memory stays. */
@@ -51,7 +51,8 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 					      memory_order_relaxed))) {
 			moved = shm_receive(l);
 			postpone = cq && ++l->received % POLLS_TO_HARVEST &&
-				   !hca_cq_empty(cq);
+				   (!hca_cq_empty(cq) ||
+				    (direct && !cq->direct));
 		}
 		hca_unlock(&l->rx_lock);
 	}
@@ -65,7 +66,9 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 
 		/* Who goes to sleep afterwards must not leave anything in the
 		 * peer's line: no other look follows. */
-		if (shm_harvest_due(l, acks, &look) || unlikely(!cq))
+		if (acks && cq && shm_promises_due(l) && shm_take_promises(l))
+			moved = true;
+		else if (shm_harvest_due(l, acks, &look) || unlikely(!cq))
 			moved |= shm_harvest(l, look || !cq);
 		hca_unlock(&l->ack_lock);
 	}

@@ -75,6 +75,7 @@ struct shm_inflight {
 	struct hca_qp *qp; /* NULL: nobody waits for it */
 	uint32_t index;    /* of the send queue entry */
 	uint32_t data_end; /* data area is free up to here behind this slot */
+	uint32_t psn;
 	uint16_t epoch;    /* of the QP when it was transmitted */
 	uint8_t kind;      /* enum shm_inflight_kind */
 };
@@ -84,6 +85,8 @@ enum shm_inflight_kind {
 	SHM_PART = 1 << 0,   /* more slots of the same entry follow */
 	SHM_RESULT = 1 << 1, /* it comes back with the result of an atomic */
 	SHM_DATA = 1 << 2,   /* with data of a READ, or they are in the data area */
+	SHM_PLAIN = 1 << 3,  /* a SEND in its slot, which may be promised */
+	SHM_TAKEN = 1 << 4,  /* it is complete, by a promise */
 };
 
 struct shm_responder;
@@ -131,6 +134,7 @@ struct shm_link {
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
 	struct list backlog_qps;     /* hca_qp.backlog_entry; tx_lock */
 	uint32_t idle_polls;         /* with unacknowledged slots */
+	uint32_t promises_pos;       /* `tx_pos` when promises were looked at */
 	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
 	_Atomic bool greeted;        /* accepted a HELLO of an allowed peer */
@@ -238,7 +242,7 @@ static inline void shm_copy_once(void *to, const void *from, size_t size)
 
 /* ---- control.c: messages of the link's socket ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u
-#define SHM_CONTROL_VERSION 3 /* also when struct hca_segment changes */
+#define SHM_CONTROL_VERSION 4 /* also when struct hca_segment changes */
 
 enum shm_control_kind {
 	SHM_HELLO = 1, /* descriptors: segment, kick, area */
@@ -322,6 +326,9 @@ void shm_posted(struct hca_qp *qp);
  * line too, which costs a cache miss when the peer has just written it.
  * ack_lock is held. */
 bool shm_harvest(struct shm_link *l, bool look);
+/* Completes what the peer will receive for certain; true if there was any.
+ * ack_lock is held. */
+bool shm_take_promises(struct shm_link *l);
 /* Works off what a peer that has ended acknowledged. */
 void shm_harvest_rest(struct shm_link *l);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
@@ -550,6 +557,21 @@ static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 	return *look || atomic_load_explicit(&l->acked_hint,
 					     memory_order_relaxed) !=
 				l->hint_seen;
+}
+
+/* Is it time to look what is promised? Once behind the last message, when few are
+ * on the way: where there are many their acknowledgements come by themselves, and the
+ * fence would hold up the next. And now and then: the peer may be slow. */
+#define SHM_PROMISES_WHEN_BELOW 4
+#define SHM_IDLE_POLLS_TO_PROMISES 64
+static inline bool shm_promises_due(struct shm_link *l)
+{
+	uint32_t pos = atomic_load_explicit(&l->tx_pos, memory_order_relaxed);
+
+	return (pos != l->promises_pos &&
+		pos - atomic_load_explicit(&l->harvested, memory_order_relaxed) <=
+			SHM_PROMISES_WHEN_BELOW) ||
+	       unlikely(l->idle_polls % SHM_IDLE_POLLS_TO_PROMISES == 0);
 }
 
 /* Is anything to be acknowledged or waiting? */

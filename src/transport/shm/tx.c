@@ -58,6 +58,7 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 		.qp = qp,
 		.index = index,
 		.data_end = w->data_end,
+		.psn = w->header.psn,
 		.epoch = qp ? qp->tx_epoch : 0,
 		.kind = (uint8_t)kind,
 	};
@@ -215,7 +216,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 {
 	struct slot_writer w;
 	struct shm_slot *s;
-	unsigned flags = 0;
+	unsigned flags = 0, kind = 0;
 	uint32_t length = e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? 0 : e->length;
 
 	if (unlikely(!slot_open(l, &w)))
@@ -228,6 +229,9 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
+		kind = e->opcode == IBV_WR_SEND ||
+				       e->opcode == IBV_WR_SEND_WITH_IMM ?
+			       SHM_PLAIN : 0;
 	} else if (length > hca_settings.shm_eager_bytes &&
 		   !qp->tx_offset && may_pull(l) &&
 		   /* Inline data have none, and stay only here. */
@@ -260,7 +264,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		shm_xrc_address(qp, e, s, &w.header);
 	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index,
 		     flags & SHM_MORE ? SHM_PART :
-		     hca_is_atomic(e->opcode) ? SHM_RESULT : 0);
+		     hca_is_atomic(e->opcode) ? SHM_RESULT : kind);
 	return 0;
 }
 
@@ -432,7 +436,7 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 
 	if (unlikely(qp->tx_offset || !shm_onesided_reaches(qp, l, e)))
 		return ONESIDED_BY_TARGET;
-	if (qp->sq.next != qp->sq.tail) {
+	if (qp->sq.next != qp->sq.tail || qp->tx_taken) {
 		/* Earlier messages are executed first. */
 		shm_backlog_wait(l, qp);
 		return ONESIDED_WAIT;
@@ -513,7 +517,7 @@ static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
 							       SHM_SEND_IMM, 0);
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
 	      e->length, e->opcode);
-	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, 0);
+	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, SHM_PLAIN);
 	/* The next slot's tag is watched by the peer, its payload is not: it is
 	 * ours when it is needed. */
 	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[32], 1);

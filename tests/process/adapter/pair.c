@@ -526,8 +526,9 @@ struct ibv_wc side_wait_ok(struct side *s, enum side_cq cq, uint64_t wr_id)
 	struct ibv_wc wc = side_wait(s, cq);
 
 	if (wc.wr_id != wr_id)
-		fail("completion of wr_id %llu came instead of %llu",
-		     (unsigned long long)wc.wr_id, (unsigned long long)wr_id);
+		fail("completion of wr_id %llu (%s) came instead of %llu",
+		     (unsigned long long)wc.wr_id,
+		     ibv_wc_status_str(wc.status), (unsigned long long)wr_id);
 	expect_status(wc, IBV_WC_SUCCESS);
 	return wc;
 }

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Promises: which messages of the peer will be received for certain.
+ *
+ * An adapter acknowledges a SEND when it is in the receiver's memory, whatever the
+ * receiver's program is doing. Here the program's own polls take messages in; but
+ * when a small message is in the ring of a living process, its receive is posted, long
+ * enough, and in memory that may be written, then nothing can go wrong any more, and
+ * its sender need not wait for the program. So a QP says in shared memory up to which
+ * sequence number that is so, and the sender completes what lies below.
+ *
+ * It stays exact because a promise can be taken back: who withdraws the receives (an
+ * error, a reset, the end of a memory region) first makes the word invalid and then
+ * takes in what is in the rings. The sender looks at the word after its message is
+ * visible, with a fence between; so either it finds the word invalid and waits for the
+ * acknowledgement, or the other side finds the message.
+ *
+ * Receives of one RC QP only: what is in a shared queue may be another's.
+ */
+#include "hca/objects.h"
+#include "hca/process.h"
+
+#define WORD_VALID (UINT64_C(1) << 24)
+#define BUCKETS 256u
+
+/* Regions that are being withdrawn: nothing is promised meanwhile. */
+static _Atomic uint32_t held;
+/* QPs by the key of the receives that they promise, so that the end of a region
+ * that is none of these costs nothing. */
+static _Atomic uint32_t users[BUCKETS];
+
+static inline _Atomic uint32_t *users_of(uint32_t key)
+{
+	return &users[key * 2654435761u >> 24];
+}
+
+static void set_key(struct hca_qp *qp, uint32_t key)
+{
+	struct hca_promising *p = &qp->promising;
+
+	if (p->key == key)
+		return;
+	if (p->key)
+		atomic_fetch_sub(users_of(p->key), 1);
+	if (key)
+		atomic_fetch_add(users_of(key), 1);
+	p->key = key;
+}
+
+void hca_promise_init(struct hca_qp *qp)
+{
+	struct hca_promising *p = &qp->promising;
+
+	p->word = &hca_process.segment
+			   ->promises[qp->pub - hca_process.segment->qps];
+	atomic_store(&p->word->word, 0);
+	p->step = UINT32_MAX;
+	if (qp->ibv.qp_type == IBV_QPT_RC && !qp->srq)
+		p->step = MAX(qp->rq.limit / 8, 1u);
+}
+
+/* May the receive be promised, and to messages of which length? */
+static bool certain(struct hca_qp *qp, const struct hca_rwqe *e, uint32_t *room)
+{
+	struct hca_promising *p = &qp->promising;
+	uint64_t length = 0;
+
+	for (unsigned i = 0; i < e->num_sge; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+
+		if (!s->length)
+			continue;
+		if (!p->key)
+			set_key(qp, s->lkey);
+		if (s->lkey != p->key ||
+		    !hca_sge_resolve(qp->recv_pd, s, IBV_ACCESS_LOCAL_WRITE))
+			return false;
+		length += s->length;
+	}
+	*room = (uint32_t)MIN((uint64_t)*room, length);
+	return true;
+}
+
+static bool takes_messages(const struct hca_qp *qp)
+{
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
+	       state == IBV_QPS_SQD;
+}
+
+void hca_promise_extend(struct hca_qp *qp)
+{
+	struct hca_promising *p = &qp->promising;
+	struct hca_rq *rq = &qp->rq;
+	uint32_t psn, tail, head, room, upto, limit;
+
+	hca_lock(&rq->post_lock);
+	if (!takes_messages(qp))
+		goto out;
+	/* In this order: a message in between makes the promise smaller than it
+	 * could be. */
+	psn = atomic_load_explicit(&qp->rx_psn, memory_order_acquire);
+	tail = atomic_load_explicit(&rq->tail, memory_order_acquire);
+	head = atomic_load_explicit(&rq->head, memory_order_relaxed);
+	/* Behind one that cannot be promised nothing can. */
+	if (p->stuck && (int32_t)(tail - p->upto) <= 0)
+		goto out;
+	p->stuck = false;
+	if ((int32_t)(tail - p->upto) >= 0) {
+		p->upto = tail;
+		set_key(qp, 0);
+		p->room = UINT32_MAX;
+	}
+	room = p->room;
+	upto = p->upto;
+	while (upto != head && certain(qp, hca_rq_entry(rq, upto), &room))
+		upto++;
+	/* Only now: who holds looks for our key afterwards. */
+	if (atomic_load(&held))
+		goto out;
+	p->stuck = upto != head;
+	p->upto = upto;
+	p->room = room;
+	/* It never goes back, even if a message came in between above. */
+	limit = (psn + (upto - tail)) & HCA_PSN_MASK;
+	if (!(atomic_load_explicit(&p->word->word, memory_order_relaxed) &
+	      WORD_VALID) ||
+	    ((limit - p->limit) & HCA_PSN_MASK) <= HCA_PSN_MASK / 2)
+		p->limit = limit;
+	atomic_store_explicit(&p->word->word,
+			      (uint64_t)room << 32 | WORD_VALID | p->limit,
+			      memory_order_release);
+out:
+	hca_unlock(&rq->post_lock);
+}
+
+bool hca_promise_revoke(struct hca_qp *qp)
+{
+	struct hca_promising *p = &qp->promising;
+	bool valid;
+
+	if (!p->word) /* a handle of an XRC target */
+		return false;
+	hca_lock(&qp->rq.post_lock);
+	valid = atomic_load_explicit(&p->word->word, memory_order_relaxed) &
+		WORD_VALID;
+	if (valid) {
+		atomic_store(&p->word->word, 0);
+		set_key(qp, 0);
+		/* Nothing of what is posted now is promised again. */
+		p->upto = atomic_load(&qp->rq.head) - 1;
+		p->stuck = true;
+	}
+	hca_unlock(&qp->rq.post_lock);
+	/* Against the fence of hca_promised(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	return valid;
+}
+
+void hca_promise_reset(struct hca_qp *qp)
+{
+	hca_promise_revoke(qp);
+	qp->promising.stuck = false;
+	qp->promising.closing = false;
+	qp->promising.upto = atomic_load(&qp->rq.tail);
+	qp->promising.room = UINT32_MAX;
+}
+
+bool hca_promise_kept(const struct hca_qp *qp, uint32_t psn)
+{
+	return qp->promising.closing &&
+	       ((qp->promising.limit - psn - 1) & HCA_PSN_MASK) <= HCA_PSN_MASK / 2;
+}
+
+bool hca_promised(const struct hca_promise *promise, uint32_t psn, uint32_t length)
+{
+	uint64_t word = atomic_load_explicit(&promise->word, memory_order_acquire);
+	uint32_t ahead = ((uint32_t)word - psn - 1) & HCA_PSN_MASK;
+
+	return (word & WORD_VALID) && ahead <= HCA_PSN_MASK / 2 &&
+	       length <= word >> 32;
+}
+
+static bool revoke_by_key(uint32_t key)
+{
+	bool any = false;
+
+	/* A QP in the table is not freed before this is released. */
+	pthread_mutex_lock(&hca_process.lock);
+	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
+		struct hca_qp **table = atomic_load(
+			&hca_process.blocks[hca_process.own_blocks[b]]);
+
+		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++) {
+			struct hca_qp *qp = table[i];
+
+			/* What stands there for an SRQ has no public part. */
+			if (qp && qp->pub && atomic_load(&qp->pub->qpn) &&
+			    qp->promising.key == key)
+				any |= hca_promise_revoke(qp);
+		}
+	}
+	pthread_mutex_unlock(&hca_process.lock);
+	return any;
+}
+
+void hca_promise_hold(uint32_t key)
+{
+	atomic_fetch_add(&held, 1);
+	if (atomic_load(users_of(key)) && revoke_by_key(key))
+		hca_take_in();
+}
+
+void hca_promise_release(void)
+{
+	atomic_fetch_sub(&held, 1);
+}
