@@ -30,6 +30,7 @@
 #include "hca/counters.h"
 #include "hca/elide.h"
 #include "hca/progress.h"
+#include "hca/promise.h"
 #include "hca/transport.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -356,26 +357,6 @@ struct hca_qp_public {
 	_Atomic uint32_t srqn;
 	/* Of a target QP or an XRC SRQ; written before qpn and srqn. */
 	struct hca_xrcd_id xrcd;
-};
-
-/* Written by the receiver of a QP, see promise.c: a sequence number, whether it is
- * valid, and above them the length that each receive has room for. */
-struct hca_promise {
-	cache_aligned _Atomic uint64_t word;
-};
-
-/* The receiver's own part; under rq.post_lock. */
-struct hca_promising {
-	struct hca_promise *word;
-	uint32_t step;  /* extended when so many receives are new */
-	_Atomic uint32_t upto;  /* receives before this one have been looked at */
-	_Atomic uint32_t limit;
-	_Atomic uint32_t key;   /* all of them lie in its region; 0: none yet */
-	uint32_t room;
-	bool stuck;     /* the one at `upto` cannot be promised */
-	/* The QP is in error, and its receives are not flushed yet. */
-	_Atomic bool closing;
-	struct progress_timer close;
 };
 
 enum hca_key_flags {
@@ -706,21 +687,6 @@ static inline void hca_rq_consume(struct hca_rq *rq)
 			      memory_order_release);
 }
 
-/* ---- promise.c ---- */
-void hca_promise_init(struct hca_qp *qp);
-/* Promises the receives that are new. */
-void hca_promise_extend(struct hca_qp *qp);
-/* Takes back what is promised; true if there was anything: then messages that
- * are promised may be in the rings (hca_take_in). */
-bool hca_promise_revoke(struct hca_qp *qp);
-void hca_promise_reset(struct hca_qp *qp);
-/* In error: is the message to be received all the same? */
-bool hca_promise_kept(const struct hca_qp *qp, uint32_t psn);
-/* At the sender, behind a fence after the message became visible. */
-bool hca_promised(const struct hca_promise *promise, uint32_t psn, uint32_t length);
-/* Around the withdrawal of a key: nothing in its region is promised. */
-void hca_promise_hold(uint32_t key);
-void hca_promise_release(void);
 /* After each post of receives. */
 static inline void hca_promise_posted(struct hca_qp *qp)
 {

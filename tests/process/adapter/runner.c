@@ -48,13 +48,16 @@ static int count_fds(void)
 	return n;
 }
 
+/* The adapter has nothing there. The gateway's shmem node has, and its tests may run
+ * at the same time. */
 static void check_shm(void)
 {
 	DIR *d = opendir("/dev/shm");
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (strstr(e->d_name, "busbar"))
+		if (strstr(e->d_name, "busbar") &&
+		    strncmp(e->d_name, "busbar-shmem", 12) != 0)
 			fail("left behind: /dev/shm/%s", e->d_name);
 	if (d)
 		closedir(d);
