@@ -19,9 +19,14 @@
 #define POLL_FDS_MAX 64
 #define NODE_FDS_MAX 8
 
+/* Samples that a node and its hooks keep beyond the call. */
 static unsigned hold_max(const struct node *n)
 {
-	return n->type->hold_max ? n->type->hold_max((struct node *)n) : 0;
+	unsigned own = n->type->hold_max ?
+			       n->type->hold_max((struct node *)n) : 0;
+
+	return own + hook_list_hold_max(n->in.hooks) +
+	       hook_list_hold_max(n->out.hooks);
 }
 
 static struct memory_type *wrap(struct node *n, struct memory_type *t)
@@ -42,6 +47,7 @@ static bool passes_through(const struct path *p)
 static void add_destinations(const struct path *p, const struct node *but,
 			     struct memory_type **type, unsigned *count)
 {
+	*count += hook_list_hold_max(p->hooks);
 	for (unsigned d = 0; d < p->destination_count; d++) {
 		struct node *n = p->destinations[d].node;
 
@@ -355,6 +361,7 @@ static void *run(void *arg)
 		run_polled(p);
 	else
 		run_queued(p);
+	path_flush(p);
 	atomic_store(&p->ended, true);
 	/* Wakes readers of nodes that loop; they find that it was the end. */
 	for (unsigned d = 0; d < p->destination_count; d++) {

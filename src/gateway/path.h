@@ -162,6 +162,8 @@ void *path_source_run(void *source);
 /* path_flow.c */
 /* Output: numbers, hooks, destinations. Takes over the references. */
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt);
+/* At the end: what hooks still hold goes to the destinations. */
+void path_flush(struct path *p);
 /* Register: takes over the reference. */
 void path_register_put(struct path *p, struct path_source *s,
 		       struct sample *smp);

@@ -118,7 +118,16 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 		/* A read that kept samples was no idle one: it fills a queue. */
 		if (release < have)
 			s->empties = 0;
-		return over ? -ENODATA : ret;
+		ret = over ? -ENODATA : ret;
+		/* Before the end comes what the hooks still hold. */
+		if (ret != -ENODATA)
+			return ret;
+		cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
+		if (!cnt)
+			return ret;
+		if (unlikely(s->secondary_count))
+			feed_secondaries(s, smps, cnt);
+		return (int)cnt;
 	}
 
 	s->empties = 0;
