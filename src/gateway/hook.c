@@ -319,6 +319,14 @@ bool hook_own_sample(struct sample **s)
 	return true;
 }
 
+enum hook_verdict hook_fail(struct hook *h, const char *why)
+{
+	if (!atomic_load_explicit(&h->errors, memory_order_relaxed))
+		log_warn("%s: hook %s: %s; such samples are dropped", h->owner,
+			 h->type->name, why);
+	return HOOK_ERROR;
+}
+
 /* Hooks from `e` on learn of a restart whose first sample they do not get. */
 static void restart_from(struct hook_list *l, struct list *e)
 {

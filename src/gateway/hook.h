@@ -158,4 +158,7 @@ unsigned hook_list_hold_max(const struct hook_list *l);
  */
 bool hook_own_sample(struct sample **s);
 
+/* Returns HOOK_ERROR; the first one of a hook is logged with its reason. */
+enum hook_verdict hook_fail(struct hook *h, const char *why);
+
 #endif
