@@ -43,6 +43,7 @@ struct hook_type {
 	size_t size;                  /* bytes of private data, zeroed */
 	const struct config_key *keys;
 	size_t key_count;
+	bool open_keys;               /* others are parse()'s to accept or refuse */
 	int (*parse)(struct hook *h, struct config *c, json_t *cfg);
 	int (*start)(struct hook *h);
 	int (*stop)(struct hook *h);
