@@ -210,6 +210,7 @@ static void source_ended(struct path_source *s)
 static void run_direct(struct path *p)
 {
 	struct path_source *s = &p->sources[0];
+	unsigned held;
 
 	while (!path_stopping(p)) {
 		int n = path_source_read(s, p->batch);
@@ -221,6 +222,8 @@ static void run_direct(struct path *p)
 		else
 			path_source_wait(s, n);
 	}
+	while ((held = path_source_flush(s, p->batch)))
+		path_emit(p, p->batch, held);
 	source_ended(s);
 }
 
@@ -347,6 +350,14 @@ static void run_polled(struct path *p)
 		for (unsigned i = 1; i < set.count; i++)
 			if (set.fds[i].revents && !set.sources[i]->ended)
 				read_ready(p, set.sources[i]);
+	}
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i];
+		unsigned n;
+
+		while ((n = path_source_flush(s, s->received)))
+			for (unsigned k = 0; k < n; k++)
+				path_register_put(p, s, s->received[k]);
 	}
 }
 

@@ -154,6 +154,9 @@ void path_release(struct path *p);
  * another negative errno.
  */
 int path_source_read(struct path_source *s, struct sample *smps[]);
+/* What the read hooks still hold when nothing more is read, as from a read;
+ * until it returns 0. */
+unsigned path_source_flush(struct path_source *s, struct sample *smps[]);
 /* Waits as long as makes sense after path_source_read() gave `ret` <= 0. */
 void path_source_wait(struct path_source *s, int ret);
 /* Thread: reads into the queue until the end. */

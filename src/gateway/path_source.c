@@ -87,6 +87,15 @@ static unsigned fill_batch(struct path_source *s)
 	return have;
 }
 
+unsigned path_source_flush(struct path_source *s, struct sample *smps[])
+{
+	unsigned cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
+
+	if (unlikely(s->secondary_count))
+		feed_secondaries(s, smps, cnt);
+	return cnt;
+}
+
 int path_source_read(struct path_source *s, struct sample *smps[])
 {
 	unsigned have = fill_batch(s), release = have, cnt;
@@ -122,12 +131,8 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 		/* Before the end comes what the hooks still hold. */
 		if (ret != -ENODATA)
 			return ret;
-		cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
-		if (!cnt)
-			return ret;
-		if (unlikely(s->secondary_count))
-			feed_secondaries(s, smps, cnt);
-		return (int)cnt;
+		cnt = path_source_flush(s, smps);
+		return cnt ? (int)cnt : ret;
 	}
 
 	s->empties = 0;
@@ -205,6 +210,7 @@ static void enqueue(struct path_source *s, struct sample *smp)
 void *path_source_run(void *source)
 {
 	struct path_source *s = source;
+	unsigned n;
 
 	while (!path_stopping(s->path)) {
 		int ret = path_source_read(s, s->received);
@@ -219,6 +225,9 @@ void *path_source_run(void *source)
 			enqueue(s, s->received[i]);
 		waker_wake(&s->path->waker);
 	}
+	while ((n = path_source_flush(s, s->received)))
+		for (unsigned i = 0; i < n; i++)
+			enqueue(s, s->received[i]);
 	for (unsigned k = 0; k < s->secondary_count; k++) {
 		atomic_store(&s->secondaries[k]->ended, true);
 		waker_wake(&s->secondaries[k]->path->waker);

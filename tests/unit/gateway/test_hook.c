@@ -329,6 +329,34 @@ static void what_hooks_hold_arrives_at_the_end(void **state)
 	assert_all_arrive(hooks, "poll = true; hooks = ( \"reorder_ts\" );", hooks);
 }
 
+static void what_hooks_hold_arrives_when_it_is_stopped(void **state)
+{
+	const char *const keys[] = { "", "poll = true;" };
+
+	for (unsigned k = 0; k < ARRAY_SIZE(keys); k++) {
+		struct config *c;
+		struct super_node *sn;
+		char text[500];
+		struct fake *sink;
+
+		snprintf(text, sizeof(text),
+			 "hugepages = 0; nodes = { a = { type = \"source\"; mode = \"idle\"; limit = 100; in = { hooks = ( \"reorder_ts\" ) } };"
+			 " b = { type = \"sink\" } }; paths = ( { in = \"a\"; out = \"b\"; hooks = ( \"reorder_ts\" ); %s } );",
+			 keys[k]);
+		sn = fake_super_node(text, &c);
+		assert_non_null(sn);
+		sink = fake_of(sn, "b");
+		assert_int_equal(super_node_start(sn), 0);
+		for (unsigned i = 0; i < 5000 && fake_seen(sink) < 68; i++)
+			usleep(1000);
+		/* The source has given all, and would go on for ever. */
+		assert_int_equal(fake_seen(sink), 68);
+		super_node_stop(sn);
+		assert_int_equal(fake_seen(sink), 100);
+		fake_end(sn, c);
+	}
+}
+
 static void held_samples_reach_every_path_of_a_node(void **state)
 {
 	struct config *c;
@@ -395,6 +423,7 @@ int main(void)
 		cmocka_unit_test(a_hook_that_cannot_go_on_says_why_and_how_often),
 		cmocka_unit_test(a_name_alone_lacks_keys_at_its_place),
 		cmocka_unit_test(what_hooks_hold_arrives_at_the_end),
+		cmocka_unit_test(what_hooks_hold_arrives_when_it_is_stopped),
 		cmocka_unit_test(held_samples_reach_every_path_of_a_node),
 		cmocka_unit_test(signals_of_hooks_reach_what_comes_behind),
 		cmocka_unit_test(builtin_hooks_can_be_switched_off),
