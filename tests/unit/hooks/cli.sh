@@ -3,7 +3,7 @@
 #
 # cli.sh BUSBAR SOURCE: what the examples of hooks record is what they say.
 set -u
-busbar=${1:?the busbar executable}
+busbar=$(realpath "${1:?the busbar executable}")
 cd "${2:?the source folder}" || exit 1
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-hooks.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
