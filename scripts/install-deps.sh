@@ -15,6 +15,8 @@ test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs
 	netcat-openbsd socat iperf3"
+# Libraries of modules; without one its module is left out.
+module_packages="liblua5.4-dev libssl-dev"
 # Without these builds and tests leave out what needs them and say so.
 ci_packages="clang qemu-system-x86 abigail-tools systemtap-sdt-dev"
 
@@ -26,11 +28,11 @@ usage() {
 [ $# -eq 1 ] || usage
 wanted=
 case $1 in
-build) packages=$build_packages ;;
-test) packages="$build_packages $test_packages" wanted=$peer_packages ;;
+build) packages=$build_packages wanted=$module_packages ;;
+test) packages="$build_packages $test_packages" wanted="$module_packages $peer_packages" ;;
 ci)
 	packages="$build_packages $test_packages $ci_packages"
-	wanted=$peer_packages
+	wanted="$module_packages $peer_packages"
 	;;
 *) usage ;;
 esac
@@ -85,7 +87,7 @@ elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
 elif command -v sudo >/dev/null && [ -t 0 ] && [ -t 2 ]; then
 	as_root=sudo
 elif [ -z "$missing" ]; then
-	echo "left out of the tests; to have them, apt-get install $wanted" >&2
+	echo "left out; to have them, apt-get install $wanted" >&2
 	exit 0
 else
 	echo "missing packages; install them with" >&2
@@ -115,5 +117,5 @@ if [ -n "$missing" ] && ! apt install $missing; then
 fi
 for package in $wanted; do
 	apt install "$package" ||
-		echo "$package cannot be had; its tests are left out" >&2
+		echo "$package cannot be had; what needs it is left out" >&2
 done

@@ -160,6 +160,15 @@ static int loop(struct machine *m)
 		done = have ? process(m, have) : 0;
 		ret = ret < 0 ? ret : done ?: ret;
 	}
+	/* What hooks still hold comes out at the end, also at Ctrl-C. */
+	while ((!ret || ret == -EINTR) && m->started) {
+		unsigned n = hook_list_flush(m->hooks, m->smps, m->size);
+		int done = n ? pass_on(m, n) : 0;
+
+		if (!n)
+			break;
+		ret = done ?: ret;
+	}
 	/* Nothing came: what is wrong with the settings shall show all the same. */
 	if (!ret && !m->started)
 		ret = start_hooks(m, SIGNALS_DEFAULT);
@@ -172,8 +181,9 @@ static int run(struct machine *m, struct format *from, struct format *to)
 
 	m->size = MAX(m->vector, TOOL_BATCH);
 	m->smps = calloc(m->size, sizeof(m->smps[0]));
-	ret = m->smps ? pool_init(&m->pool, m->size + KEPT_MAX, SIGNALS_MAX,
-				  &tool_memory) : -ENOMEM;
+	ret = m->smps ? pool_init(&m->pool, m->size + KEPT_MAX +
+					hook_list_hold_max(m->hooks),
+				  SIGNALS_MAX, &tool_memory) : -ENOMEM;
 	if (ret) {
 		log_error("no memory for samples");
 		goto err_free;

@@ -10,9 +10,14 @@
 #include "gateway/path_queue.h"
 #include "util/log.h"
 
+/* Samples that a node and its hooks keep beyond the call. */
 static unsigned hold_max(const struct node *n)
 {
-	return n->type->hold_max ? n->type->hold_max((struct node *)n) : 0;
+	unsigned own = n->type->hold_max ?
+			       n->type->hold_max((struct node *)n) : 0;
+
+	return own + hook_list_hold_max(n->in.hooks) +
+	       hook_list_hold_max(n->out.hooks);
 }
 
 static struct memory_type *wrap(struct node *n, struct memory_type *t)
@@ -27,6 +32,7 @@ static struct memory_type *wrap(struct node *n, struct memory_type *t)
 static void add_destinations(const struct path *p, const struct node *but,
 			     struct memory_type **type, unsigned *count)
 {
+	*count += hook_list_hold_max(p->hooks);
 	for (unsigned d = 0; d < p->destination_count; d++) {
 		struct node *n = p->destinations[d].node;
 

@@ -217,6 +217,9 @@ uint64_t path_dropped(const struct path *p);
  * another negative errno.
  */
 int path_source_read(struct path_source *s, struct sample *smps[]);
+/* What the read hooks still hold when nothing more is read, as from a read;
+ * until it returns 0. */
+unsigned path_source_flush(struct path_source *s, struct sample *smps[]);
 /* Waits as long as makes sense after path_source_read() gave `ret` <= 0. */
 void path_source_wait(struct path_source *s, int ret);
 /* Thread: reads into the queue until the end. */
@@ -226,6 +229,8 @@ void *path_source_run(void *source);
 /* Output of the path's one source: numbers, hooks, destinations. Takes over the
  * references. */
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt);
+/* At the end: what hooks still hold goes to the destinations. */
+void path_flush(struct path *p);
 /* Register: takes over the references, and uses smps[] for what goes out. */
 void path_register_put(struct path *p, struct path_source *s,
 		       struct sample *smps[], unsigned cnt);

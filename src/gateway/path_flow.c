@@ -33,11 +33,10 @@ static inline void record_latency(struct path *p, const struct sample *s)
 	hist_record(&p->latency, (uint64_t)ns);
 }
 
-/* Writes to one destination; the references in smps[] are used up. */
-static void write_to(struct path_destination *d, struct sample *smps[],
-		     unsigned cnt)
+/* Past the hooks of one destination; the references in smps[] are used up. */
+static void write_hooked(struct path_destination *d, struct sample *smps[],
+			 unsigned cnt)
 {
-	cnt = hook_list_process(d->node->out.hooks, smps, cnt);
 	for (unsigned done = 0; done < cnt;) {
 		unsigned n = MIN(cnt - done, d->vectorize), release = n;
 
@@ -48,6 +47,13 @@ static void write_to(struct path_destination *d, struct sample *smps[],
 		sample_put_many(smps + done, release);
 		done += n;
 	}
+}
+
+/* Writes to one destination; the references in smps[] are used up. */
+static void write_to(struct path_destination *d, struct sample *smps[],
+		     unsigned cnt)
+{
+	write_hooked(d, smps, hook_list_process(d->node->out.hooks, smps, cnt));
 }
 
 static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
@@ -126,6 +132,23 @@ static void emit(struct path *p, struct sample *smps[], unsigned cnt,
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 {
 	emit(p, smps, cnt, p->sources[0].age);
+}
+
+void path_flush(struct path *p)
+{
+	unsigned n;
+
+	while ((n = hook_list_flush(p->hooks, p->batch, p->batch_max))) {
+		count(&p->forwarded, n);
+		deliver(p, p->batch, n);
+	}
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct path_destination *to = &p->destinations[d];
+
+		while ((n = hook_list_flush(to->node->out.hooks, to->batch,
+					    p->batch_max)))
+			write_hooked(to, to->batch, n);
+	}
 }
 
 /* The register as a sample of its own; NULL without a free one. */

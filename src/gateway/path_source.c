@@ -135,6 +135,15 @@ static unsigned fill_batch(struct path_source *s)
 	return have;
 }
 
+unsigned path_source_flush(struct path_source *s, struct sample *smps[])
+{
+	unsigned cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
+
+	if (unlikely(s->secondary_count))
+		feed_secondaries(s, smps, cnt);
+	return cnt;
+}
+
 int path_source_read(struct path_source *s, struct sample *smps[])
 {
 	unsigned have = fill_batch(s), release = have, cnt;
@@ -166,7 +175,12 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 		/* A read that kept samples was no idle one: it fills a queue. */
 		if (release < have)
 			s->empties = 0;
-		return over ? -ENODATA : ret;
+		ret = over ? -ENODATA : ret;
+		/* Before the end comes what the hooks still hold. */
+		if (ret != -ENODATA)
+			return ret;
+		cnt = path_source_flush(s, smps);
+		return cnt ? (int)cnt : ret;
 	}
 
 	s->empties = 0;
@@ -219,6 +233,7 @@ void path_source_wait(struct path_source *s, int ret)
 void *path_source_run(void *source)
 {
 	struct path_source *s = source;
+	unsigned n;
 
 	while (!path_stopping(s->path)) {
 		int ret = path_source_read(s, s->received);
@@ -231,6 +246,8 @@ void *path_source_run(void *source)
 		}
 		feed(s, s, s->received, (unsigned)ret);
 	}
+	while ((n = path_source_flush(s, s->received)))
+		feed(s, s, s->received, n);
 	for (unsigned k = 0; k < s->secondary_count; k++) {
 		atomic_store(&s->secondaries[k]->ended, true);
 		waker_wake(&s->secondaries[k]->path->waker);

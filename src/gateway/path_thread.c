@@ -59,6 +59,7 @@ static void source_ended(struct path_source *s)
 static void run_direct(struct path *p)
 {
 	struct path_source *s = &p->sources[0];
+	unsigned held;
 
 	while (!path_stopping(p)) {
 		int n = path_source_read(s, p->batch);
@@ -70,6 +71,8 @@ static void run_direct(struct path *p)
 		else
 			path_source_wait(s, n);
 	}
+	while ((held = path_source_flush(s, p->batch)))
+		path_emit(p, p->batch, held);
 	source_ended(s);
 }
 
@@ -77,6 +80,7 @@ static void run_direct(struct path *p)
 static void run_direct_mapped(struct path *p)
 {
 	struct path_source *s = &p->sources[0];
+	unsigned held;
 
 	while (!path_stopping(p)) {
 		int n = path_source_read(s, p->batch);
@@ -88,6 +92,8 @@ static void run_direct_mapped(struct path *p)
 		else
 			path_source_wait(s, n);
 	}
+	while ((held = path_source_flush(s, p->batch)))
+		path_register_put(p, s, p->batch, held);
 	source_ended(s);
 }
 
@@ -212,6 +218,13 @@ static void run_polled(struct path *p)
 			if (set.fds[i].revents && !set.sources[i]->ended)
 				read_ready(p, set.sources[i]);
 	}
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i];
+		unsigned held;
+
+		while ((held = path_source_flush(s, s->received)))
+			path_register_put(p, s, s->received, held);
+	}
 }
 
 static void *run(void *arg)
@@ -227,6 +240,7 @@ static void *run(void *arg)
 		run_polled(p);
 	else
 		run_queued(p);
+	path_flush(p);
 	atomic_store(&p->ended, true);
 	/* Wakes readers of nodes that loop; they find that it was the end. */
 	for (unsigned d = 0; d < p->destination_count; d++) {

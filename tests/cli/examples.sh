@@ -18,7 +18,14 @@ if ! "$BUSBAR" --help | grep -q '^  check '; then
 	exit 77
 fi
 
+# Plug-ins whose libraries were not there when this was built.
+left_out=$("$BUSBAR" version | sed -n 's/^ *left out *//p' | tr ',' '\n' |
+	sed -n 's/^ *\(hook\|node-type\|format\) //p')
+
 check() {
+	for name in $left_out; do
+		grep -q "type = \"$name\"" "$1" && return
+	done
 	count=$((count + 1))
 	if ! output=$("$BUSBAR" check -q "$1" 2>&1); then
 		echo "failed: $2:"

@@ -13,10 +13,13 @@ extern const struct hook_type hook_fix;
 
 static enum hook_verdict fix_process(struct hook *h, struct sample **smp)
 {
-	struct sample *s = *smp;
+	struct sample *s;
 
-	if (likely((s->flags & ALL) == ALL))
+	if (likely(((*smp)->flags & ALL) == ALL))
 		return HOOK_OK;
+	if (!hook_own_sample(smp))
+		return HOOK_SKIP;
+	s = *smp;
 	if (!(s->flags & SAMPLE_HAS_SEQUENCE))
 		s->sequence = h->node ? h->node->sequence++ : 0;
 	if (!(s->flags & SAMPLE_HAS_RECEIVED))
@@ -33,5 +36,6 @@ const struct hook_type hook_fix = {
 	.places = HOOK_NODE_READ,
 	.priority = 1,
 	.builtin = true,
+	.read_only = true, /* but for samples that lack something */
 	.process = fix_process,
 };

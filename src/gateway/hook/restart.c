@@ -33,6 +33,9 @@ static enum hook_verdict restart_process(struct hook *h, struct sample **smp)
 	if (unlikely(r->seen && s->sequence < r->sequence)) {
 		if (s->sequence && origin_ns <= r->origin_ns)
 			return HOOK_OK;
+		if (!hook_own_sample(smp))
+			return HOOK_SKIP;
+		s = *smp;
 		s->flags |= SAMPLE_NEW_SIMULATION;
 		/* The first ones are news; a source that does nothing else
 		 * must not fill the log. */
@@ -53,6 +56,7 @@ const struct hook_type hook_restart = {
 	.places = HOOK_NODE_READ,
 	.priority = 1,
 	.builtin = true,
+	.read_only = true, /* but for the one that it marks */
 	.size = sizeof(struct restart),
 	.process = restart_process,
 };

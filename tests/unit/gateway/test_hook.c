@@ -18,6 +18,8 @@ struct fixture {
 
 static int setup(struct fixture *f, const char *hooks, bool builtin)
 {
+	struct signal_list *none;
+	unsigned capacity = 2;
 	int ret;
 
 	clock_init();
@@ -36,6 +38,7 @@ static int setup(struct fixture *f, const char *hooks, bool builtin)
 						       HOOK_NODE_READ,
 						       &f->node, "n"),
 				 0);
+	assert_int_equal(hook_list_signals(f->hooks, NULL, &none, &capacity), 0);
 	return hook_list_start(f->hooks);
 }
 
@@ -220,6 +223,176 @@ static void a_hook_refuses_a_place_it_cannot_stand(void **state)
 	config_destroy(c);
 }
 
+static void builtin_hooks_go_before_others_of_their_priority(void **state)
+{
+	static const char *const order[] = { "fix", "restart", "dump", "drop" };
+	unsigned i = 0;
+	struct fixture f;
+
+	assert_int_equal(setup(&f, "hooks = ( \"dump\" );", true), 0);
+	assert_int_equal(f.hooks->count, 4);
+	list_for_each(h, &f.hooks->hooks, struct hook, entry)
+		assert_string_equal(h->type->name, order[i++]);
+	end(&f);
+}
+
+static void a_complete_sample_is_not_copied_by_builtin_hooks(void **state)
+{
+	struct sample *s, *other;
+	struct fixture f;
+
+	assert_int_equal(setup(&f, "", true), 0);
+	s = other = sample_get(sample_alloc(&f.pool));
+	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+		   SAMPLE_HAS_RECEIVED;
+	assert_int_equal(hook_list_process(f.hooks, &s, 1), 1);
+	assert_ptr_equal(s, other);
+	sample_put(s);
+	sample_put(other);
+	end(&f);
+}
+
+static void a_restart_is_told_also_when_its_sample_is_dropped(void **state)
+{
+	struct fixture f;
+
+	/* decimate has dropped two of three when the source begins anew; the
+	 * first sample of that is skipped before it comes there. */
+	assert_int_equal(setup(&f, "hooks = ( { type = \"skip_first\"; samples = 1; priority = 10 },"
+				   " { type = \"decimate\"; ratio = 4; priority = 20 } );", true), 0);
+	assert_false(pass(&f, 100, 1000));
+	assert_true(pass(&f, 101, 2000));
+	assert_false(pass(&f, 102, 3000));
+	assert_false(pass(&f, 0, 4000));
+	assert_true(f.hooks->began_anew);
+	assert_true(pass(&f, 1, 5000));
+	assert_false(f.hooks->began_anew);
+	assert_false(pass(&f, 2, 6000));
+	end(&f);
+}
+
+static void a_hook_that_cannot_go_on_says_why_and_how_often(void **state)
+{
+	struct fixture f;
+	const char *first;
+
+	assert_int_equal(setup(&f, "hooks = ( { type = \"gate\"; signal = 1 } );", false), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(pass(&f, i, 1000 * i));
+	end(&f);
+	first = strstr(fake_log(), "n: hook gate: a sample without the signal; such samples are dropped");
+	assert_non_null(first);
+	assert_null(strstr(first + 20, "a sample without the signal"));
+	assert_non_null(strstr(fake_log(), "n: hook gate could not process 3 samples"));
+}
+
+static void a_name_alone_lacks_keys_at_its_place(void **state)
+{
+	struct fixture f;
+
+	assert_int_not_equal(setup(&f, "hooks = ( \"fix\",\n\"decimate\" );", false), 0);
+	assert_non_null(strstr(fake_log(), "test.conf:2: hooks[1].ratio: missing, but required"));
+	config_destroy(f.c);
+	assert_int_equal(pool_destroy(&f.pool), 0);
+}
+
+/* Samples that hooks hold at the end, wherever they stand, arrive. */
+static void assert_all_arrive(const char *in, const char *path, const char *out)
+{
+	struct config *c;
+	struct super_node *sn;
+	char text[1000];
+	struct fake *sink;
+
+	snprintf(text, sizeof(text),
+		 "hugepages = 0; idle_stop = true; nodes = { a = { type = \"source\"; limit = 500; in = { %s } };"
+		 " b = { type = \"sink\"; out = { %s } } };"
+		 " paths = ( { in = \"a\"; out = \"b\"; queuelen = 16; %s } );",
+		 in, out, path);
+	sn = fake_super_node(text, &c);
+	assert_non_null(sn);
+	fake_run(sn);
+	sink = fake_of(sn, "b");
+	assert_int_equal(sink->seen_count, 500);
+	for (unsigned i = 0; i < 500; i++)
+		assert_int_equal(sink->seen[i], i);
+	fake_end(sn, c);
+}
+
+static void what_hooks_hold_arrives_at_the_end(void **state)
+{
+	const char *hooks = "hooks = ( { type = \"reorder_ts\"; window_size = 40 } );";
+
+	assert_all_arrive(hooks, "", "");
+	assert_all_arrive("", hooks, "");
+	assert_all_arrive("", "", hooks);
+	assert_all_arrive(hooks, hooks, hooks);
+	/* Queued instead of direct. */
+	assert_all_arrive(hooks, "poll = true; hooks = ( \"reorder_ts\" );", hooks);
+}
+
+static void what_hooks_hold_arrives_when_it_is_stopped(void **state)
+{
+	const char *const keys[] = { "", "poll = true;" };
+
+	for (unsigned k = 0; k < ARRAY_SIZE(keys); k++) {
+		struct config *c;
+		struct super_node *sn;
+		char text[500];
+		struct fake *sink;
+
+		snprintf(text, sizeof(text),
+			 "hugepages = 0; nodes = { a = { type = \"source\"; mode = \"idle\"; limit = 100; in = { hooks = ( \"reorder_ts\" ) } };"
+			 " b = { type = \"sink\" } }; paths = ( { in = \"a\"; out = \"b\"; hooks = ( \"reorder_ts\" ); %s } );",
+			 keys[k]);
+		sn = fake_super_node(text, &c);
+		assert_non_null(sn);
+		sink = fake_of(sn, "b");
+		assert_int_equal(super_node_start(sn), 0);
+		for (unsigned i = 0; i < 5000 && fake_seen(sink) < 68; i++)
+			usleep(1000);
+		/* The source has given all, and would go on for ever. */
+		assert_int_equal(fake_seen(sink), 68);
+		super_node_stop(sn);
+		assert_int_equal(fake_seen(sink), 100);
+		fake_end(sn, c);
+	}
+}
+
+static void held_samples_reach_every_path_of_a_node(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(
+		"hugepages = 0; idle_stop = true; nodes = { a = { type = \"source\"; limit = 300; in = { hooks = ( \"reorder_ts\" ) } };"
+		" b = { type = \"sink\" }; d = { type = \"sink\" } };"
+		" paths = ( { in = \"a\"; out = \"b\" }, { in = \"a\"; out = \"d\" } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_int_equal(fake_of(sn, "b")->seen_count, 300);
+	assert_int_equal(fake_of(sn, "d")->seen_count, 300);
+	fake_end(sn, c);
+}
+
+static void signals_of_hooks_reach_what_comes_behind(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(
+		"hugepages = 0; idle_stop = true; nodes = { a = { type = \"source\"; limit = 5; in = { signals = ( { name = \"u\" }, { name = \"v\" } );"
+		" hooks = ( { type = \"average\"; offset = 0; signals = ( \"u\", \"v\" ) } ) } };"
+		" b = { type = \"sink\"; out = { hooks = ( { type = \"scale\"; signal = \"mean\"; offset = 7 } ) } } };"
+		" paths = ( { in = \"a\"; out = \"b\"; hooks = ( { type = \"cast\"; signal = \"average\"; new_name = \"mean\" } ) } );", &c);
+
+	assert_non_null(sn);
+	assert_string_equal(super_node_find(sn, "b")->out.signals->signals[0].name, "mean");
+	fake_run(sn);
+	/* Its values are n and -n. */
+	assert_true(fake_of(sn, "b")->first[4] == 7);
+	assert_int_equal(fake_of(sn, "b")->lengths[4], 3);
+	assert_true(fake_of(sn, "b")->second[4] == 4);
+	fake_end(sn, c);
+}
+
 static void builtin_hooks_can_be_switched_off(void **state)
 {
 	struct config *c;
@@ -246,6 +419,15 @@ int main(void)
 		cmocka_unit_test(a_shared_sample_is_copied_before_it_is_changed),
 		cmocka_unit_test(stats_counts_and_prints_json),
 		cmocka_unit_test(a_hook_refuses_a_place_it_cannot_stand),
+		cmocka_unit_test(builtin_hooks_go_before_others_of_their_priority),
+		cmocka_unit_test(a_complete_sample_is_not_copied_by_builtin_hooks),
+		cmocka_unit_test(a_restart_is_told_also_when_its_sample_is_dropped),
+		cmocka_unit_test(a_hook_that_cannot_go_on_says_why_and_how_often),
+		cmocka_unit_test(a_name_alone_lacks_keys_at_its_place),
+		cmocka_unit_test(what_hooks_hold_arrives_at_the_end),
+		cmocka_unit_test(what_hooks_hold_arrives_when_it_is_stopped),
+		cmocka_unit_test(held_samples_reach_every_path_of_a_node),
+		cmocka_unit_test(signals_of_hooks_reach_what_comes_behind),
 		cmocka_unit_test(builtin_hooks_can_be_switched_off),
 	};
 

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hook `dump`: writes all that is known about each sample to standard error, one
+ * line for the sample and one for each value. For people who look for a fault;
+ * what other programs read is the hook `print`.
+ *
+ * Buffered, and written at the rate of the statistics and at the end.
+ */
+#include "gateway/hook/select.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "util/num.h"
+
+struct dump {
+	FILE *file; /* standard error, with a buffer of its own */
+};
+
+extern const struct hook_type hook_dump;
+
+static const struct {
+	unsigned flag;
+	const char *name;
+} flags[] = {
+	{ SAMPLE_HAS_SEQUENCE, "sequence" },
+	{ SAMPLE_HAS_ORIGIN, "origin" },
+	{ SAMPLE_HAS_RECEIVED, "received" },
+	{ SAMPLE_HAS_DATA, "data" },
+	{ SAMPLE_NEW_FRAME, "new_frame" },
+	{ SAMPLE_NEW_SIMULATION, "new_simulation" },
+};
+
+static int dump_start(struct hook *h)
+{
+	struct dump *d = h->private_data;
+	int fd = dup(STDERR_FILENO);
+
+	d->file = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (!d->file) {
+		int ret = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	setvbuf(d->file, NULL, _IOFBF, 65536);
+	return 0;
+}
+
+static void dump_value(FILE *f, enum signal_type type,
+		       const union signal_data *v)
+{
+	char text[2 * NUM_DOUBLE_MAX + 4], *at = text;
+
+	switch (type) {
+	case SIGNAL_FLOAT:
+		at = num_print_double(at, v->f);
+		break;
+	case SIGNAL_INTEGER:
+		at = num_print_i64(at, v->i);
+		break;
+	case SIGNAL_BOOLEAN:
+		fputs(v->i ? "true" : "false", f);
+		return;
+	case SIGNAL_COMPLEX:
+		at = num_print_double(at, (double)v->z.re);
+		*at++ = ' ';
+		at = num_print_double(at, (double)v->z.im);
+		*at++ = 'i';
+		break;
+	}
+	fwrite(text, 1, (size_t)(at - text), f);
+}
+
+static enum hook_verdict dump_process(struct hook *h, struct sample **smp)
+{
+	struct dump *d = h->private_data;
+	const struct sample *s = *smp;
+	const struct signal_list *l = h->in_signals ?: s->signals;
+	const char *between = "";
+	FILE *f = d->file;
+
+	flockfile(f);
+	fprintf(f, "%s: sequence %llu, origin %lld.%09ld, received %lld.%09ld, flags ",
+		h->owner, (unsigned long long)s->sequence,
+		(long long)s->origin.tv_sec, s->origin.tv_nsec,
+		(long long)s->received.tv_sec, s->received.tv_nsec);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		if (!(s->flags & flags[i].flag))
+			continue;
+		fprintf(f, "%s%s", between, flags[i].name);
+		between = "|";
+	}
+	fprintf(f, ", %u of %u values, %d references\n", s->length,
+		s->capacity, s->refcnt);
+	for (unsigned i = 0; i < s->length; i++) {
+		const struct signal *sig = l && i < l->count ? &l->signals[i] :
+							       NULL;
+		enum signal_type type = hook_value_type(h, s, i);
+
+		fprintf(f, "  [%u] %s = ", i, sig ? sig->name : "?");
+		dump_value(f, type, &s->data[i]);
+		fprintf(f, "%s%s (%s)\n", sig && sig->unit ? " " : "",
+			sig && sig->unit ? sig->unit : "",
+			signal_type_name(type));
+	}
+	funlockfile(f);
+	return HOOK_OK;
+}
+
+static void dump_periodic(struct hook *h)
+{
+	struct dump *d = h->private_data;
+
+	if (d->file)
+		fflush(d->file);
+}
+
+static int dump_stop(struct hook *h)
+{
+	struct dump *d = h->private_data;
+
+	fclose(d->file);
+	d->file = NULL;
+	return 0;
+}
+
+const struct hook_type hook_dump = {
+	.name = "dump",
+	.description = "writes all that is known about samples to standard error",
+	.places = HOOK_NODE_READ | HOOK_NODE_WRITE | HOOK_PATH,
+	.priority = 1,
+	.read_only = true,
+	.size = sizeof(struct dump),
+	.start = dump_start,
+	.stop = dump_stop,
+	.process = dump_process,
+	.periodic = dump_periodic,
+};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hook `print`: writes samples in some format to standard output, each behind a
+ * prefix, or to the end of a file.
+ *
+ * What is printed is buffered; it is written at the rate of the statistics, when
+ * the buffer is full, and at the end.
+ */
+#define LOG_ROOM "gateway/hook"
+#include "gateway/hook.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "gateway/format.h"
+#include "gateway/node.h"
+#include "util/log.h"
+
+#define BUFFER_SIZE 65536
+
+struct print {
+	json_t *format_value;
+	const char *prefix, *output;
+
+	struct format *format;
+	char *prefix_text;   /* "" for none */
+	FILE *file;
+	char *buf;           /* of one sample */
+	size_t size;
+	bool header_due, failed;
+};
+
+extern const struct hook_type hook_print;
+
+static const struct config_key print_keys[] = {
+	{ "format", CONFIG_JSON, offsetof(struct print, format_value),
+	  .help = "Format of the samples (\"villas.human\")" },
+	{ "prefix", CONFIG_STRING, offsetof(struct print, prefix),
+	  .help = "Text before each sample on standard output; the name of node or path by default" },
+	{ "output", CONFIG_STRING, offsetof(struct print, output),
+	  .help = "File to append to instead of standard output" },
+};
+
+static int print_parse(struct hook *h, struct config *c, json_t *cfg)
+{
+	struct print *p = h->private_data;
+
+	if (p->format_value && !json_is_string(p->format_value) &&
+	    !json_is_object(p->format_value)) {
+		config_fail(c, h->cfg, "format",
+			    "expected the name of a format or a group such as { type = \"csv\" }");
+		return -EINVAL;
+	}
+	if (p->prefix && p->output) {
+		config_fail(c, h->cfg, "prefix",
+			    "is for standard output, but `output` names a file");
+		return -EINVAL;
+	}
+	if (format_new(&p->format, c, p->format_value, "villas.human", NULL))
+		return -EINVAL;
+	if (p->prefix || p->output)
+		p->prefix_text = strdup(p->prefix ?: "");
+	else if (asprintf(&p->prefix_text, "%s %s: ",
+			  h->node ? "Node" : "Path", h->owner) < 0)
+		p->prefix_text = NULL;
+	return p->prefix_text ? 0 : -ENOMEM;
+}
+
+static int print_signals(struct hook *h, struct signal_list *in,
+			 struct signal_list **out)
+{
+	struct print *p = h->private_data;
+
+	if (!in)
+		return 0;
+	signal_list_put(p->format->signals);
+	p->format->signals = signal_list_get(in);
+	*out = signal_list_get(in);
+	return 0;
+}
+
+/* A file that holds samples already has its header. */
+static bool is_new(FILE *f)
+{
+	struct stat st;
+
+	return fstat(fileno(f), &st) || !S_ISREG(st.st_mode) || !st.st_size;
+}
+
+static int print_start(struct hook *h)
+{
+	struct print *p = h->private_data;
+	int ret;
+
+	p->size = BUFFER_SIZE;
+	p->buf = malloc(p->size);
+	if (!p->buf)
+		return -ENOMEM;
+	p->failed = false;
+	p->file = p->output ? fopen(p->output, "ae") : stdout;
+	if (!p->file) {
+		ret = -errno;
+		log_error("%s: hook print cannot write %s: %s", h->owner,
+			  p->output, strerror(-ret));
+		free(p->buf);
+		p->buf = NULL;
+		return ret;
+	}
+	if (p->output)
+		setvbuf(p->file, NULL, _IOFBF, BUFFER_SIZE);
+	p->header_due = p->format->header && p->format->type->header &&
+			(!p->output || is_new(p->file));
+	return 0;
+}
+
+/* The disk is full, the reader has gone: said once. */
+static void check(struct hook *h)
+{
+	struct print *p = h->private_data;
+
+	if (p->failed || !ferror(p->file))
+		return;
+	p->failed = true;
+	log_error("%s: hook print cannot write %s: %s", h->owner,
+		  p->output ?: "to standard output", strerror(errno));
+}
+
+static bool grow(struct print *p, size_t size)
+{
+	char *buf = realloc(p->buf, size);
+
+	if (!buf)
+		return false;
+	p->buf = buf;
+	p->size = size;
+	return true;
+}
+
+/* Names of as many signals as the sample has values. */
+static void put_header(struct print *p, const struct sample *s)
+{
+	const struct signal_list *from = s->signals ?: p->format->signals;
+	unsigned count = MIN(from->count, s->length);
+	struct signal_list *l = malloc(sizeof(*l) +
+				       count * sizeof(l->signals[0]));
+	size_t len;
+
+	p->header_due = false;
+	if (!l)
+		return;
+	l->count = count;
+	memcpy(l->signals, from->signals, count * sizeof(l->signals[0]));
+	len = p->format->type->header(p->format, p->buf, p->size, l);
+	if (len < p->size || (grow(p, len + 1) &&
+			      p->format->type->header(p->format, p->buf,
+						      p->size, l)))
+		fwrite(p->buf, 1, len, p->file);
+	free(l);
+}
+
+static enum hook_verdict print_process(struct hook *h, struct sample **smp)
+{
+	struct print *p = h->private_data;
+	size_t used = 0;
+
+	if (unlikely(p->header_due))
+		put_header(p, *smp);
+	while (p->format->type->print(p->format, p->buf, p->size, &used, smp,
+				      1) <= 0) {
+		/* Only the first sample of a size comes here. */
+		if (p->size > (size_t)64 << 20 || !grow(p, 2 * p->size))
+			return HOOK_OK;
+	}
+	if (p->format->type->lines)
+		fputs(p->prefix_text, p->file);
+	fwrite(p->buf, 1, used, p->file);
+	check(h);
+	return HOOK_OK;
+}
+
+static void print_periodic(struct hook *h)
+{
+	struct print *p = h->private_data;
+
+	if (p->file)
+		fflush(p->file);
+}
+
+static int print_stop(struct hook *h)
+{
+	struct print *p = h->private_data;
+
+	fflush(p->file);
+	check(h);
+	if (p->output)
+		fclose(p->file);
+	p->file = NULL;
+	free(p->buf);
+	p->buf = NULL;
+	return 0;
+}
+
+static void print_destroy(struct hook *h)
+{
+	struct print *p = h->private_data;
+
+	format_destroy(p->format);
+	free(p->prefix_text);
+}
+
+const struct hook_type hook_print = {
+	.name = "print",
+	.description = "prints samples to standard output or a file",
+	.places = HOOK_NODE_READ | HOOK_NODE_WRITE | HOOK_PATH,
+	.priority = 99,
+	.read_only = true,
+	.size = sizeof(struct print),
+	.keys = print_keys,
+	.key_count = ARRAY_SIZE(print_keys),
+	.parse = print_parse,
+	.start = print_start,
+	.stop = print_stop,
+	.destroy = print_destroy,
+	.signals = print_signals,
+	.process = print_process,
+	.periodic = print_periodic,
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hook `skip_first`: drops what comes in the first seconds (by origin
+ * timestamps) or the first samples (by sequence numbers), and again after each
+ * restart of the source.
+ */
+#include "gateway/hook.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "util/clock.h"
+
+struct skip_first {
+	double seconds;
+	int64_t samples;
+
+	bool by_time, seen, done;
+	uint64_t until; /* origin in ns, or sequence number */
+};
+
+extern const struct hook_type hook_skip_first;
+
+static const struct config_key skip_first_keys[] = {
+	{ "seconds", CONFIG_REAL, offsetof(struct skip_first, seconds), "0",
+	  .min = 0, .max = 1e9, .help = "Seconds to skip" },
+	{ "samples", CONFIG_INT, offsetof(struct skip_first, samples), "0",
+	  .min = 0, .max = 1e15, .help = "Samples to skip" },
+};
+
+static int skip_first_parse(struct hook *h, struct config *c, json_t *cfg)
+{
+	struct skip_first *k = h->private_data;
+	bool samples = json_object_get(h->cfg, "samples");
+
+	k->by_time = json_object_get(h->cfg, "seconds");
+	if (samples != k->by_time)
+		return 0;
+	config_fail(c, h->cfg, samples ? "samples" : NULL, "%s",
+		    samples ? "stands beside `seconds`; give one of them" :
+			      "give `seconds` or `samples` to skip");
+	return -EINVAL;
+}
+
+static void skip_first_restart(struct hook *h)
+{
+	struct skip_first *k = h->private_data;
+
+	k->seen = k->done = false;
+}
+
+static int skip_first_start(struct hook *h)
+{
+	skip_first_restart(h);
+	return 0;
+}
+
+static enum hook_verdict skip_first_process(struct hook *h,
+					    struct sample **smp)
+{
+	struct skip_first *k = h->private_data;
+	const struct sample *s = *smp;
+	uint64_t at = k->by_time ? timespec_to_ns(s->origin) : s->sequence;
+
+	if (likely(k->done))
+		return HOOK_OK;
+	if (!(s->flags & (k->by_time ? SAMPLE_HAS_ORIGIN : SAMPLE_HAS_SEQUENCE)))
+		return hook_fail(h, k->by_time ?
+					    "a sample without origin timestamp" :
+					    "a sample without sequence number");
+	if (!k->seen) {
+		k->seen = true;
+		k->until = at + (k->by_time ?
+					 (uint64_t)llround(k->seconds * 1e9) :
+					 (uint64_t)k->samples);
+	}
+	if (at < k->until)
+		return HOOK_SKIP;
+	k->done = true;
+	return HOOK_OK;
+}
+
+const struct hook_type hook_skip_first = {
+	.name = "skip_first",
+	.description = "drops the first seconds or samples",
+	.places = HOOK_NODE_READ | HOOK_NODE_WRITE | HOOK_PATH,
+	.priority = 99,
+	.read_only = true,
+	.size = sizeof(struct skip_first),
+	.keys = skip_first_keys,
+	.key_count = ARRAY_SIZE(skip_first_keys),
+	.parse = skip_first_parse,
+	.start = skip_first_start,
+	.restart = skip_first_restart,
+	.process = skip_first_process,
+};
