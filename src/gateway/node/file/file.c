@@ -16,7 +16,7 @@
 #include "util/log.h"
 
 /* Bytes at the beginning of a recording that may name its signals. */
-#define NAMES_MAX (256 << 10)
+#define NAMES_MAX (2 << 20)
 
 static const char *const eof_names[] = {
 	[EOF_STOP] = "stop",
@@ -266,6 +266,11 @@ static int file_start(struct node *n)
 	};
 	int ret = 0;
 
+	if (can_write(n)) {
+		ret = format_check_signals(f->out.format, n->name, n->out.signals);
+		if (ret)
+			return ret;
+	}
 	if (can_read(n))
 		ret = replay_open(&f->in);
 	if (!ret && can_write(n))
