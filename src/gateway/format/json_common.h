@@ -82,6 +82,7 @@ void json_out_string(struct json_out *o, const char *text);
 struct json_extra {
 	const char *name; /* plain ASCII */
 	uint64_t value;
+	bool is_signed;
 };
 
 /*
@@ -124,7 +125,7 @@ int json_take_u64(struct format *f, const json_t *v, const char *what,
 /* Milliseconds since 1970, whole or with a fraction. */
 int json_take_ms(struct format *f, const json_t *v, const char *what,
 		 struct timespec *t);
-uint64_t json_ms_of(struct timespec t);
+int64_t json_ms_of(struct timespec t);
 
 /* format_type.destroy. */
 void json_destroy(struct format *f);

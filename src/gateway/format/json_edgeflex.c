@@ -16,7 +16,9 @@ static const struct config_key edgeflex_keys[] = { JSON_STYLE_KEYS };
 
 static void print_sample(struct json_out *o, const struct sample *s)
 {
-	const struct json_extra created = { "created", json_ms_of(s->origin) };
+	const struct json_extra created = {
+		"created", (uint64_t)json_ms_of(s->origin), true
+	};
 	bool has_origin = o->f->ts_origin && s->flags & SAMPLE_HAS_ORIGIN;
 
 	json_out_open(o, '{');

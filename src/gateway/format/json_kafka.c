@@ -98,12 +98,13 @@ static void put_payload(struct json_out *o, const struct sample *s, bool origin,
 	bool sort = o->style->sort_keys;
 
 	if (sequence && sort)
-		extras[count++] = (struct json_extra){ "sequence", s->sequence };
+		extras[count++] = (struct json_extra){ "sequence", s->sequence, false };
 	if (origin)
-		extras[count++] = (struct json_extra){ "timestamp",
-						       json_ms_of(s->origin) };
+		extras[count++] = (struct json_extra){
+			"timestamp", (uint64_t)json_ms_of(s->origin), true
+		};
 	if (sequence && !sort)
-		extras[count++] = (struct json_extra){ "sequence", s->sequence };
+		extras[count++] = (struct json_extra){ "sequence", s->sequence, false };
 	JSON_OUT_KEY(o, "payload");
 	json_out_open(o, '{');
 	json_out_pairs(o, s, extras, count, true);

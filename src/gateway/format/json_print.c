@@ -328,7 +328,10 @@ static void put_extras(struct json_out *o, const struct json_extra *extras,
 		json_out_item(o);
 		json_out_string(o, extras[i].name);
 		json_out_raw(o, ": ", o->style->compact ? 1 : 2);
-		json_out_u64(o, extras[i].value);
+		if (extras[i].is_signed)
+			json_out_i64(o, (int64_t)extras[i].value);
+		else
+			json_out_u64(o, extras[i].value);
 	}
 }
 

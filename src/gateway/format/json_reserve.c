@@ -26,7 +26,7 @@ static void put_stamps(struct json_out *o, const struct sample *s, bool created,
 {
 	if (created && o->f->ts_origin && s->flags & SAMPLE_HAS_ORIGIN) {
 		JSON_OUT_KEY(o, "created");
-		json_out_u64(o, json_ms_of(s->origin));
+		json_out_i64(o, json_ms_of(s->origin));
 	}
 	if (sequence && o->f->sequence && s->flags & SAMPLE_HAS_SEQUENCE) {
 		JSON_OUT_KEY(o, "sequence");

@@ -309,7 +309,8 @@ int json_take_ms(struct format *f, const json_t *v, const char *what,
 	return 0;
 }
 
-uint64_t json_ms_of(struct timespec t)
+int64_t json_ms_of(struct timespec t)
 {
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	/* Wraps for times that no calendar has. */
+	return (int64_t)((uint64_t)t.tv_sec * 1000 + (uint64_t)(t.tv_nsec / 1000000));
 }

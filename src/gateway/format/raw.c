@@ -192,6 +192,9 @@ static int take_sample(struct format *f, const char *at, size_t len, size_t *siz
 		enum signal_type type = text_type(f->signals, n);
 		size_t bytes = slots_of(type) * (size_t)r->width;
 
+		if (unlikely(!(f->types & FORMAT_TYPE(type))))
+			return text_fail(f, "value %u is %s, which %u bits cannot hold; give the node its signals",
+					 n, signal_type_name(type), 8 * r->width);
 		if ((size_t)(end - at) < bytes)
 			return text_fail(f, "the message ends within complex value %u", n);
 		if (n == s->capacity)
