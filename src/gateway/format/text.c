@@ -113,7 +113,8 @@ long text_find_signal(const struct signal_list *l, struct text name,
 		unsigned i = (guess + n) % l->count;
 		const char *have = l->signals[i].name;
 
-		if (!strncmp(have, name.at, len) && !have[len])
+		/* The name may hold any byte, even a zero. */
+		if (strlen(have) == len && !memcmp(have, name.at, len))
 			return (long)i;
 	}
 	return numbered_signal(name.at, len);

@@ -14,6 +14,10 @@
  * The wire is exactly theirs, and so is what it loses: reals are single
  * precision, integers, sequence numbers and seconds 32 bits, no booleans, no
  * complex numbers. busbar.binary loses nothing.
+ *
+ * Early releases (2017) sent the bits of byte 0 in another order: version in bits
+ * 3..0, kind in bits 5..4. No byte means something in both, so these are read,
+ * too.
  */
 #include "gateway/format/bytes.h"
 
@@ -43,13 +47,29 @@ static const struct config_key villas_keys[] = {
 	  .help = "Refuse messages with another source_index" },
 };
 
+/* Of the first byte; -1 when it begins no message. */
+static inline int kind_of(unsigned char first)
+{
+	switch (first) {
+	case VERSION << 4 | KIND_DATA << 2:
+	case VERSION | KIND_DATA << 4: /* early releases */
+		return KIND_DATA;
+	case VERSION << 4 | KIND_START << 2:
+	case VERSION | KIND_START << 4:
+		return KIND_START;
+	case VERSION << 4 | KIND_STOP << 2:
+	case VERSION | KIND_STOP << 4:
+		return KIND_STOP;
+	default:
+		return -1;
+	}
+}
+
 /* Whether a header may stand here. */
 static bool is_head(const char *at, bool swap)
 {
-	unsigned first = (unsigned char)at[0];
-
-	return first >> 4 == VERSION && (first >> 2 & 3) <= KIND_STOP &&
-	       (first & 3) == 0 && bytes_get32(at + 12, swap) < 1000000000;
+	return kind_of((unsigned char)at[0]) >= 0 &&
+	       bytes_get32(at + 12, swap) < 1000000000;
 }
 
 /* Bytes up to the next place that looks like a message, and like another one
@@ -99,7 +119,7 @@ static inline int take_message(struct format *f, const char *at, size_t len,
 	*size = HEAD_SIZE + 4 * (size_t)length;
 	if (len < *size)
 		return BYTES_INCOMPLETE;
-	if ((at[0] >> 2 & 3) != KIND_DATA)
+	if (kind_of((unsigned char)at[0]) != KIND_DATA)
 		return BYTES_NOTHING;
 	if (v->validate_source_index && (uint8_t)at[1] != v->source_index)
 		return text_fail(f, "the source_index is %u, not %u",
