@@ -5,6 +5,7 @@
  */
 #include "samples.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "gateway/node/file/reader.h"
@@ -381,6 +382,37 @@ static void reading_goes_on_behind_damage(void **state)
 	for_each_format(check_damage);
 }
 
+/* Bytes allocated in this process; always 0 under a sanitizer. */
+static size_t allocated(void)
+{
+	return mallinfo2().uordblks;
+}
+
+static void check_kept(const struct format_type *type)
+{
+	struct setup t;
+	size_t before = 0, used, total;
+
+	set_up(&t, type, 8);
+	for (unsigned round = 0; round < 300; round++) {
+		if (round == 50) /* buffers of first use are there */
+			before = allocated();
+		total = print_all(&t, round % 2);
+		t.format->type->scan(t.format, t.buf, total, &used, t.out, BATCH);
+		if (type->reset)
+			type->reset(t.format);
+	}
+	if (allocated() != before)
+		fail_msg("%s: %zd bytes more after 1500 samples", type->name,
+			 (ssize_t)(allocated() - before));
+	tear_down(&t);
+}
+
+static void nothing_is_kept_per_sample(void **state)
+{
+	for_each_format(check_kept);
+}
+
 static void check_refusal(const struct format_type *type)
 {
 	for (int k = 0; k < 4; k++) {
@@ -454,6 +486,7 @@ int main(void)
 		cmocka_unit_test(a_full_buffer_holds_whole_samples_only),
 		cmocka_unit_test(files_of_every_format_read_back),
 		cmocka_unit_test(reading_goes_on_behind_damage),
+		cmocka_unit_test(nothing_is_kept_per_sample),
 		cmocka_unit_test(signals_that_a_format_cannot_hold_are_refused),
 		cmocka_unit_test(a_value_that_a_format_cannot_hold_is_not_printed),
 	};
