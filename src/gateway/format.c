@@ -122,29 +122,17 @@ long format_refused_signal(const struct format *f,
 	return -1;
 }
 
-int format_check_signals(const struct format *f, const char *who,
+int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
 			 const struct signal_list *signals)
 {
 	long i = format_refused_signal(f, signals);
 
 	if (i < 0)
 		return 0;
-	log_error("%s: " REFUSED, who, REFUSED_ARGS(f, signals, i));
-	return -EINVAL;
-}
-
-static int check_own_signals(const struct format *f, struct config *c,
-			     json_t *cfg)
-{
-	long i = format_refused_signal(f, f->signals);
-
-	if (i < 0)
-		return 0;
 	if (c && cfg)
-		config_fail(c, cfg, NULL, REFUSED,
-			    REFUSED_ARGS(f, f->signals, i));
+		config_fail(c, cfg, NULL, REFUSED, REFUSED_ARGS(f, signals, i));
 	else
-		log_error(REFUSED, REFUSED_ARGS(f, f->signals, i));
+		log_error(REFUSED, REFUSED_ARGS(f, signals, i));
 	return -EINVAL;
 }
 
@@ -195,7 +183,7 @@ int format_new(struct format **out, struct config *c, json_t *cfg,
 		f->separator = ',';
 	if (!type->header)
 		f->header = false;
-	ret = check_own_signals(f, c, cfg);
+	ret = format_check_signals(f, c, cfg, f->signals);
 	if (ret)
 		goto err_init;
 	*out = f;

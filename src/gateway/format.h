@@ -134,9 +134,9 @@ void format_destroy(struct format *f); /* NULL allowed */
 long format_refused_signal(const struct format *f,
 			   const struct signal_list *signals);
 
-/* The same as an error: 0, or -EINVAL after logging `who` (the node's or file's
- * name), the signal and what to do. */
-int format_check_signals(const struct format *f, const char *who,
+/* The same as an error about `cfg`, the node's or format's group: 0, or -EINVAL
+ * after config_fail() (without `c` it is logged). */
+int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
 			 const struct signal_list *signals);
 
 static inline const char *format_error(const struct format *f)

@@ -245,6 +245,14 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 	return ret;
 }
 
+static int file_check_signals(struct node *n, struct config *c, json_t *cfg)
+{
+	struct file_node *f = n->private_data;
+
+	return can_write(n) ? format_check_signals(f->out.format, c, cfg,
+						   n->out.signals) : 0;
+}
+
 static void file_destroy(struct node *n)
 {
 	struct file_node *f = n->private_data;
@@ -266,11 +274,6 @@ static int file_start(struct node *n)
 	};
 	int ret = 0;
 
-	if (can_write(n)) {
-		ret = format_check_signals(f->out.format, n->name, n->out.signals);
-		if (ret)
-			return ret;
-	}
 	if (can_read(n))
 		ret = replay_open(&f->in);
 	if (!ret && can_write(n))
@@ -340,6 +343,7 @@ const struct node_type node_file = {
 	.out_key_count = ARRAY_SIZE(file_out_keys),
 	.parse = file_parse,
 	.check = file_check,
+	.check_signals = file_check_signals,
 	.start = file_start,
 	.stop = file_stop,
 	.destroy = file_destroy,
