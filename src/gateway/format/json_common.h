@@ -104,10 +104,18 @@ int json_print_samples(struct format *f, json_print_fn print, char *buf,
 /* Fills a sample (flags and length are 0) from an object; 0 or -EBADMSG. */
 typedef int (*json_take_fn)(struct format *f, json_t *object, struct sample *s);
 
-/* format_type.scan: objects alone, one behind the other or in arrays. */
-int json_scan_samples(struct format *f, json_take_fn take, const char *buf,
-		      size_t len, size_t *used, struct sample *smps[],
-		      unsigned cnt);
+/* The same from its text; false when another reader has to decide. */
+typedef bool (*json_quick_fn)(struct format *f, struct text object,
+			      struct sample *s);
+
+/* format_type.scan: objects alone, one behind the other or in arrays. `quick`
+ * is asked first; NULL allowed. */
+int json_scan_samples(struct format *f, json_quick_fn quick, json_take_fn take,
+		      const char *buf, size_t len, size_t *used,
+		      struct sample *smps[], unsigned cnt);
+
+/* json_quick_fn of the format json. */
+bool json_take_quick(struct format *f, struct text object, struct sample *s);
 
 /* Value `i` of a sample from its JSON; 0 or -EBADMSG. */
 int json_take_value(struct format *f, const json_t *v, unsigned i,

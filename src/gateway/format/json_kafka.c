@@ -159,7 +159,8 @@ static int take_sample(struct format *f, json_t *object, struct sample *s)
 static int scan(struct format *f, const char *buf, size_t len, size_t *used,
 		struct sample *smps[], unsigned cnt)
 {
-	return json_scan_samples(f, take_sample, buf, len, used, smps, cnt);
+	return json_scan_samples(f, NULL, take_sample, buf, len, used, smps,
+				 cnt);
 }
 
 /* The text of an object without its braces; NULL when there is no memory. */

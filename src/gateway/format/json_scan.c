@@ -90,13 +90,16 @@ open:
 	return p ? OBJECT_LOST : OBJECT_OPEN;
 }
 
-static int take_object(struct format *f, json_take_fn take, const char *at,
-		       size_t len, struct sample *s)
+static int take_object(struct format *f, json_quick_fn quick, json_take_fn take,
+		       const char *at, size_t len, struct sample *s)
 {
 	json_error_t err;
-	json_t *object = json_loadb(at, len, 0, &err);
+	json_t *object;
 	int ret;
 
+	if (quick && quick(f, (struct text){ at, at + len }, s))
+		return 0;
+	object = json_loadb(at, len, 0, &err);
 	if (!object)
 		return text_fail(f, "not JSON: %s", err.text);
 	s->signals = f->signals->count ? f->signals : NULL;
@@ -117,9 +120,9 @@ static const char *skip_garbage(const char *at, const char *end)
 	return at;
 }
 
-int json_scan_samples(struct format *f, json_take_fn take, const char *buf,
-		      size_t len, size_t *used, struct sample *smps[],
-		      unsigned cnt)
+int json_scan_samples(struct format *f, json_quick_fn quick, json_take_fn take,
+		      const char *buf, size_t len, size_t *used,
+		      struct sample *smps[], unsigned cnt)
 {
 	const char *at = buf, *end = buf + len, *behind;
 	unsigned i = 0;
@@ -150,8 +153,8 @@ int json_scan_samples(struct format *f, json_take_fn take, const char *buf,
 			ret = text_fail(f, "an object does not end before another one begins");
 			break;
 		case OBJECT_WHOLE:
-			ret = take_object(f, take, at, (size_t)(behind - at),
-					  smps[i]);
+			ret = take_object(f, quick, take, at,
+					  (size_t)(behind - at), smps[i]);
 			if (unlikely(ret) && line_of_object(at, behind))
 				behind = line_of_object(at, behind);
 			break;

@@ -374,6 +374,76 @@ static void json_of_other_writers_is_understood(void **state)
 	tear_down(&t);
 }
 
+/* One object, and the same with a key that only the full reader knows. */
+static void assert_both_readers(struct format *f, struct setup *t,
+				const char *object)
+{
+	char text[400];
+	int ret, quick = scan_text(f, object, t->out[0]);
+
+	snprintf(text, sizeof(text), "{\"\": 0,%s", object + 1);
+	ret = scan_text(f, text, t->out[1]);
+	if (ret != quick)
+		fail_msg("%s: %d, and %d with another key", object, quick, ret);
+	if (ret != 1)
+		return;
+	assert_int_equal(t->out[0]->flags, t->out[1]->flags);
+	assert_int_equal(t->out[0]->length, t->out[1]->length);
+	for (unsigned i = 0; i < t->out[0]->length; i++)
+		if (t->out[0]->data[i].bits != t->out[1]->data[i].bits)
+			fail_msg("%s: value %u differs", object, i);
+}
+
+static void the_quick_and_the_full_reader_agree(void **state)
+{
+	static const char *const objects[] = {
+		"{\"data\": [%s]}", "{\"data\":[ %s ,-1,true]}",
+		"{\"data\": [0, %s]}", "{\"data\": [0, 0, %s]}",
+		"{\"data\": [0, 0, false, {\"real\": %s, \"imag\": 0.5}]}",
+		"{\"data\": [0, 0, false, %s]}",
+		"{\"sequence\": %s, \"data\": []}", "{\"sequence\": %s}",
+		"{\"ts\": {\"origin\": [%s, 5]}, \"data\": [1]}",
+		"{\"ts\": {\"received\": [5, %s]}}",
+		"{\"data\": [1], \"data\": [%s]}", "{\"ts\": %s}", "{%s}",
+		"{\"data\": %s}", "{\"data\": [1,%s]}", "{\"data\": [1 %s]}",
+		"{\"ts\": {}, \"flags\": [\"new_frame\"], \"data\": [%s]}",
+	};
+	static const char *const values[] = {
+		"1", "-1", "0", "-0", "0.5", "-0.0", "1e3", "1E+3", "1.5e-3", "01",
+		"1.", ".5", "+1", "1e", "1e+", "0x10", "nan", "NaN", "inf", "- 1",
+		"1e999", "-1e999", "1e-999", "9223372036854775807",
+		"9223372036854775808", "-9223372036854775808",
+		"-9223372036854775809", "0.1", "1.7976931348623157e308",
+		"5e-324", "123456789012345678901234567890", "true", "false", "null",
+		"\"nan\"", "\"1\"", "[]", "{}", "", ",", "1,2", "999999999",
+		"1000000000", "tru", "\"real\": 1", "\"ts\": {}", "1e3 ", "1\n",
+		"{\"imag\": 1, \"real\": 2}", "{\"real\": 2}",
+	};
+	struct setup t;
+	struct made_format m;
+	unsigned accepted = 0;
+
+	set_up(&t, "fibc");
+	m = make_format("{ \"type\": \"json\" }", t.signals);
+	for (unsigned i = 0; i < ARRAY_SIZE(objects); i++) {
+		for (unsigned k = 0; k < ARRAY_SIZE(values); k++) {
+			const char *at = strstr(objects[i], "%s");
+			char text[300];
+
+			snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - objects[i]),
+				 objects[i], values[k], at + 2);
+			/* Nothing may follow the key that is put in. */
+			if (!strcmp(text, "{}"))
+				continue;
+			assert_both_readers(m.format, &t, text);
+			accepted += scan_text(m.format, text, t.out[0]) == 1;
+		}
+	}
+	assert_true(accepted > 100);
+	drop_format(&m);
+	tear_down(&t);
+}
+
 static void malformed_json_is_refused_with_a_reason(void **state)
 {
 	static const struct {
@@ -526,6 +596,7 @@ int main(void)
 		cmocka_unit_test(protobuf_follows_the_schema),
 		cmocka_unit_test(json_looks_as_users_know_it),
 		cmocka_unit_test(json_of_other_writers_is_understood),
+		cmocka_unit_test(the_quick_and_the_full_reader_agree),
 		cmocka_unit_test(malformed_json_is_refused_with_a_reason),
 		cmocka_unit_test(named_json_formats_look_as_their_readers_expect),
 		cmocka_unit_test(names_choose_the_signal),
