@@ -5,10 +5,17 @@
 #include <string.h>
 
 #include "bench/floor.h"
+#ifdef CLI_HAVE_BENCH_FORMATS
+#include "bench/formats.h"
+#endif
 
 static const struct cli_command benches[] = {
 	{ "floor", "this machine's own limits, to compare everything with",
 	  bench_floor_main },
+#ifdef CLI_HAVE_BENCH_FORMATS
+	{ "formats", "how fast samples are written and read in each format",
+	  bench_formats_main },
+#endif
 	{ NULL, NULL, NULL },
 };
 

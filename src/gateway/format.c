@@ -18,6 +18,14 @@ struct format_options {
 	int64_t real_precision;
 };
 
+#define REFUSED \
+	"the signal '%s' is %s, which the format '%s'%s cannot hold; turn it into another type with the hook cast, or use busbar.binary or json"
+#define REFUSED_ARGS(f, l, i)                                          \
+	(l)->signals[i].name, signal_type_name((l)->signals[i].type),  \
+		(f)->type->name,                                       \
+		(f)->types != (f)->type->carries.types ?               \
+			" with these options" : ""
+
 #define OPTION(field) offsetof(struct format_options, field)
 
 static const struct config_key option_keys[] = {
@@ -105,6 +113,29 @@ static const char *name_of(const json_t *cfg, const char *fallback)
 	return cfg ? json_string_value(json_object_get(cfg, "type")) : fallback;
 }
 
+long format_refused_signal(const struct format *f,
+			   const struct signal_list *signals)
+{
+	for (unsigned i = 0; f->types && signals && i < signals->count; i++)
+		if (!(f->types & FORMAT_TYPE(signals->signals[i].type)))
+			return (long)i;
+	return -1;
+}
+
+int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
+			 const struct signal_list *signals)
+{
+	long i = format_refused_signal(f, signals);
+
+	if (i < 0)
+		return 0;
+	if (c && cfg)
+		config_fail(c, cfg, NULL, REFUSED, REFUSED_ARGS(f, signals, i));
+	else
+		log_error(REFUSED, REFUSED_ARGS(f, signals, i));
+	return -EINVAL;
+}
+
 int format_new(struct format **out, struct config *c, json_t *cfg,
 	       const char *fallback, struct signal_list *signals)
 {
@@ -131,6 +162,7 @@ int format_new(struct format **out, struct config *c, json_t *cfg,
 	if (!f)
 		return -ENOMEM;
 	f->type = type;
+	f->types = type->carries.types;
 	ret = apply(f, c, cfg, &o);
 	if (ret)
 		goto err_free;
@@ -149,9 +181,17 @@ int format_new(struct format **out, struct config *c, json_t *cfg,
 	/* `separator` 0 until here lets init() put its own default. */
 	if (!f->separator)
 		f->separator = ',';
+	if (!type->header)
+		f->header = false;
+	ret = format_check_signals(f, c, cfg, f->signals);
+	if (ret)
+		goto err_init;
 	*out = f;
 	return 0;
 
+err_init:
+	if (type->destroy)
+		type->destroy(f);
 err_parts:
 	free(f->private_data);
 	signal_list_put(f->signals);

@@ -15,11 +15,44 @@
 
 struct format;
 
+enum format_traits {
+	/* Reading gives back the same values, bit by bit (of a NaN only that it
+	 * is one, in text). */
+	FORMAT_LOSSLESS = 1 << 0,
+	/* Reading needs the signals: their number, types or names. */
+	FORMAT_NEEDS_SIGNALS = 1 << 1,
+	/* Where a sample ends in a stream can be told from its bytes. */
+	FORMAT_SELF_DELIMITING = 1 << 2,
+	/* A sequence number or time that is missing is not read as zero. */
+	FORMAT_TELLS_ABSENT = 1 << 3,
+	/* A message (datagram, frame) holds one sample; print() makes no more. */
+	FORMAT_ONE_PER_MESSAGE = 1 << 4,
+};
+
+#define FORMAT_TYPE(type) (1u << (type))
+#define FORMAT_ALL_TYPES                                             \
+	(FORMAT_TYPE(SIGNAL_FLOAT) | FORMAT_TYPE(SIGNAL_INTEGER) |   \
+	 FORMAT_TYPE(SIGNAL_BOOLEAN) | FORMAT_TYPE(SIGNAL_COMPLEX))
+
+/* What reading gives back of what was written, with the default options. */
+struct format_carries {
+	unsigned traits;        /* enum format_traits */
+	unsigned types;         /* FORMAT_TYPE()s it can hold; 0: not declared */
+	uint32_t flags;         /* enum sample_flags, of which fields */
+	unsigned values_max;    /* per sample; 0: any */
+	unsigned real_bits;     /* 64; 32: rounded to single precision */
+	unsigned integer_bits;  /* signed; what is beyond is cut */
+	unsigned sequence_bits; /* 0: none */
+	unsigned seconds_bits;  /* unsigned; 0: none */
+	unsigned time_step_ns;  /* resolution of times */
+};
+
 struct format_type {
 	const char *name;             /* "villas.human" */
 	const char *description;
 	bool lines;                   /* text, one sample per line */
 	bool binary;                  /* its bytes are no text */
+	struct format_carries carries;
 	size_t size;                  /* bytes of private data, zeroed */
 	/* Options of this format alone; unpacked into the private data before
 	 * init is called. */
@@ -31,8 +64,10 @@ struct format_type {
 	/*
 	 * Prints up to `cnt` samples into buf[0..size). Sets *used to the
 	 * bytes written. Returns the number of whole samples printed, fewer
-	 * than `cnt` when the buffer is full; 0 with *used = 0 means that not
-	 * even one fits (the caller grows the buffer).
+	 * than `cnt` when the buffer is full (or a message can hold no more);
+	 * 0 with *used = 0 means that not even one fits (the caller grows the
+	 * buffer). A negative errno, *used = 0 and format_error() when the
+	 * first one cannot be written in this format.
 	 */
 	int (*print)(struct format *f, char *buf, size_t size, size_t *used,
 		     struct sample *const smps[], unsigned cnt);
@@ -65,6 +100,7 @@ struct format_type {
 struct format {
 	const struct format_type *type;
 	struct signal_list *signals;  /* owned reference; types for scan */
+	unsigned types;               /* as carries.types; init() may narrow it */
 	/* Options; see the manual page. */
 	bool header, skip_first_line, ts_origin, ts_received, sequence, data,
 		offset;
@@ -74,7 +110,7 @@ struct format {
 	char delimiter, separator, comment_prefix;
 	int64_t real_precision;       /* digits; 17 and 0 both mean exact */
 	void *private_data;
-	char error[160];              /* of the last scan */
+	char error[160];              /* of the last scan or print */
 };
 
 /* NULL when there is none, or its module cannot be loaded (which is logged). */
@@ -90,6 +126,18 @@ static inline const struct format_type *format_type_find(const char *name)
 int format_new(struct format **out, struct config *c, json_t *cfg,
 	       const char *fallback, struct signal_list *signals);
 void format_destroy(struct format *f); /* NULL allowed */
+
+/*
+ * The first of `signals` whose values the format cannot hold; -1 when it can
+ * hold them all. `signals` may be NULL.
+ */
+long format_refused_signal(const struct format *f,
+			   const struct signal_list *signals);
+
+/* The same as an error about `cfg`, the node's or format's group: 0, or -EINVAL
+ * after config_fail() (without `c` it is logged). */
+int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
+			 const struct signal_list *signals);
 
 static inline const char *format_error(const struct format *f)
 {

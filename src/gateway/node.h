@@ -78,6 +78,9 @@ struct node_type {
 	int (*parse)(struct node *n, struct config *c, json_t *cfg);
 	/* Validate settings against each other; report by config_fail(). */
 	int (*check)(struct node *n, struct config *c, json_t *cfg);
+	/* What the paths bring is known now: refuse n->out.signals that cannot
+	 * be written (format_check_signals()); reports by config_fail(). */
+	int (*check_signals)(struct node *n, struct config *c, json_t *cfg);
 	/* Acquire what memory_type() needs (devices, protection domains). */
 	int (*prepare)(struct node *n);
 	int (*start)(struct node *n);

@@ -262,6 +262,17 @@ static int set_signals(struct super_node *sn)
 	}
 }
 
+/* Whether nodes can write what the paths bring them. */
+static int check_signals(struct super_node *sn, struct config *c)
+{
+	int ret = 0;
+
+	list_for_each(n, &sn->nodes, struct node, entry)
+		if (n->enabled && n->type->check_signals)
+			ret = n->type->check_signals(n, c, n->cfg) ?: ret;
+	return ret;
+}
+
 static int parse(struct super_node *sn, struct config *c)
 {
 	struct top v;
@@ -295,7 +306,7 @@ static int parse(struct super_node *sn, struct config *c)
 		return -EINVAL;
 	if (list_empty(&sn->paths))
 		log_warn("the configuration has no paths, nothing will be moved");
-	return set_signals(sn) ?: share_sources(sn);
+	return set_signals(sn) ?: check_signals(sn, c) ?: share_sources(sn);
 }
 
 int super_node_new(struct super_node **out, struct config *c)

@@ -36,7 +36,7 @@ find src -name '*.[ch]' | xargs awk '
 		may["verbs"] = "verbs transport hca wire util"
 		may["rdmacm"] = "rdmacm verbs transport hca wire util"
 		may["gateway"] = "gateway util"
-		may["bench"] = "bench util"
+		may["bench"] = "bench gateway util"
 		may["cli"] = "cli bench gateway util"
 	}
 	FNR == 1 {

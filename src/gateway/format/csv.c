@@ -468,10 +468,22 @@ static int tsv_init(struct format *f)
 	return init_with(f, '\t');
 }
 
+#define CARRIES                                                              \
+	{                                                                    \
+		.traits = FORMAT_LOSSLESS | FORMAT_SELF_DELIMITING |         \
+			  FORMAT_NEEDS_SIGNALS | FORMAT_TELLS_ABSENT,        \
+		.types = FORMAT_ALL_TYPES,                                   \
+		.flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |           \
+			 SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA,              \
+		.real_bits = 64, .integer_bits = 64, .sequence_bits = 64,    \
+		.seconds_bits = 63, .time_step_ns = 1,                       \
+	}
+
 const struct format_type format_csv = {
 	.name = "csv",
 	.description = "Text in columns, separated by commas",
 	.lines = true,
+	.carries = CARRIES,
 	.size = sizeof(struct csv),
 	.keys = csv_keys,
 	.key_count = ARRAY_SIZE(csv_keys),
@@ -487,6 +499,7 @@ const struct format_type format_tsv = {
 	.name = "tsv",
 	.description = "Text in columns, separated by tabulators",
 	.lines = true,
+	.carries = CARRIES,
 	.size = sizeof(struct csv),
 	.keys = csv_keys,
 	.key_count = ARRAY_SIZE(csv_keys),

@@ -25,9 +25,12 @@ bool text_next_line(struct format *f, const char *buf, size_t len, size_t *pos,
 	for (;;) {
 		at = buf + *pos;
 		stop = memchr(at, f->delimiter, (size_t)(end - at));
-		if (!stop)
+		if (!stop && (!f->message || at == end))
 			return false;
-		*pos = (size_t)(stop - buf) + 1;
+		/* A message ends its last line. */
+		*pos = stop ? (size_t)(stop - buf) + 1 : len;
+		if (!stop)
+			stop = end;
 		if (f->skip_first_line && !state->first_line_done) {
 			state->first_line_done = true;
 			continue;
@@ -85,6 +88,36 @@ static char *print_real(const struct format *f, char *at, double v)
 		return num_print_double(at, v);
 	digits = (int)MIN(f->real_precision, PRECISION_MAX);
 	return at + snprintf(at, FIXED_MAX + 1, "%.*f", digits, v);
+}
+
+/* "signal7" and "signal_7": what others call a signal that has no name. */
+static long numbered_signal(const char *name, size_t len)
+{
+	const char *end = name + len;
+	uint64_t index;
+
+	if (len < 7 || memcmp(name, "signal", 6))
+		return -1;
+	name += name[6] == '_' ? 7 : 6;
+	return num_parse_u64(name, end, &index) == end && index < 65536 ?
+		       (long)index : -1;
+}
+
+long text_find_signal(const struct signal_list *l, struct text name,
+		      unsigned guess)
+{
+	size_t len = (size_t)(name.end - name.at);
+
+	for (unsigned n = 0; l && n < l->count; n++) {
+		/* Names mostly come in order: the guess is nearly always right. */
+		unsigned i = (guess + n) % l->count;
+		const char *have = l->signals[i].name;
+
+		/* The name may hold any byte, even a zero. */
+		if (strlen(have) == len && !memcmp(have, name.at, len))
+			return (long)i;
+	}
+	return numbered_signal(name.at, len);
 }
 
 char *text_print_value(const struct format *f, char *at, enum signal_type type,
@@ -335,4 +368,42 @@ int text_print_lines(const struct format *f, text_line_fn print_line, char *buf,
 	}
 	*used = (size_t)(at - buf);
 	return (int)i;
+}
+
+int text_scan_lines(struct format *f, text_scan_fn scan_line, const char *buf,
+		    size_t len, size_t *used, struct sample *smps[], unsigned cnt)
+{
+	struct text line;
+	size_t pos = 0;
+	unsigned i;
+
+	*used = 0;
+	for (i = 0; i < cnt && text_next_line(f, buf, len, &pos, &line); i++) {
+		int ret = scan_line(f, line, smps[i]);
+
+		if (ret && i > 0)
+			return (int)i; /* the next call meets it again */
+		*used = pos;
+		if (ret)
+			return ret;
+	}
+	*used = pos;
+	return (int)i;
+}
+
+void text_reset(struct format *f)
+{
+	struct text_state *state = f->private_data;
+
+	state->first_line_done = false;
+}
+
+int text_reach_value(struct format *f, struct sample *s, unsigned i)
+{
+	if (unlikely(i >= s->capacity))
+		return text_fail(f, "there is a value %u, a sample holds %u here",
+				 i, s->capacity);
+	for (; s->length <= i; s->length++)
+		s->data[s->length].bits = 0;
+	return 0;
 }

@@ -56,6 +56,20 @@ int text_print_lines(const struct format *f, text_line_fn print_line, char *buf,
 		     size_t size, size_t *used, struct sample *const smps[],
 		     unsigned cnt);
 
+/* Fills one sample from its line; 0 or -EBADMSG after text_fail(). */
+typedef int (*text_scan_fn)(struct format *f, struct text line, struct sample *s);
+
+/* format_type.scan of a line format whose private data begin with text_state. */
+int text_scan_lines(struct format *f, text_scan_fn scan_line, const char *buf,
+		    size_t len, size_t *used, struct sample *smps[], unsigned cnt);
+
+/* format_type.reset of such a format. */
+void text_reset(struct format *f);
+
+/* Makes a sample long enough for value `i`, zeros before it; -EBADMSG (with the
+ * error) when it has no room. */
+int text_reach_value(struct format *f, struct sample *s, unsigned i);
+
 /* Bytes of a value and the separators around it. */
 static inline size_t text_value_max(size_t real_max, enum signal_type type)
 {
@@ -67,6 +81,14 @@ static inline enum signal_type text_type(const struct signal_list *l, unsigned i
 {
 	return l && i < l->count ? l->signals[i].type : SIGNAL_FLOAT;
 }
+
+/*
+ * Index of the signal that is called `name`, or of what stands for it
+ * ("signal7", "signal_7"; below 65536); -1 when there is none. `guess` is where
+ * to look first.
+ */
+long text_find_signal(const struct signal_list *l, struct text name,
+		      unsigned guess);
 
 char *text_print_value(const struct format *f, char *at, enum signal_type type,
 		       const union signal_data *value);

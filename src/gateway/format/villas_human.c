@@ -171,22 +171,7 @@ static int scan_line(struct format *f, struct text line, struct sample *s)
 static int human_scan(struct format *f, const char *buf, size_t len,
 		      size_t *used, struct sample *smps[], unsigned cnt)
 {
-	struct text line;
-	size_t pos = 0;
-	unsigned i;
-
-	*used = 0;
-	for (i = 0; i < cnt && text_next_line(f, buf, len, &pos, &line); i++) {
-		int ret = scan_line(f, line, smps[i]);
-
-		if (ret && i > 0)
-			return (int)i; /* the next call meets it again */
-		*used = pos;
-		if (ret)
-			return ret;
-	}
-	*used = pos;
-	return (int)i;
+	return text_scan_lines(f, scan_line, buf, len, used, smps, cnt);
 }
 
 static int human_init(struct format *f)
@@ -196,21 +181,24 @@ static int human_init(struct format *f)
 	return 0;
 }
 
-static void human_reset(struct format *f)
-{
-	struct text_state *state = f->private_data;
-
-	state->first_line_done = false;
-}
-
 const struct format_type format_villas_human = {
 	.name = "villas.human",
 	.description = "Text, one sample per line, made to be read by people",
 	.lines = true,
+	.carries = {
+		.traits = FORMAT_LOSSLESS | FORMAT_SELF_DELIMITING |
+			  FORMAT_NEEDS_SIGNALS | FORMAT_TELLS_ABSENT,
+		.types = FORMAT_ALL_TYPES,
+		.flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+			 SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA |
+			 SAMPLE_NEW_FRAME,
+		.real_bits = 64, .integer_bits = 64, .sequence_bits = 64,
+		.seconds_bits = 63, .time_step_ns = 1,
+	},
 	.size = sizeof(struct text_state),
 	.init = human_init,
 	.print = human_print,
 	.header = human_header,
-	.reset = human_reset,
+	.reset = text_reset,
 	.scan = human_scan,
 };

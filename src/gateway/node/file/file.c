@@ -16,7 +16,7 @@
 #include "util/log.h"
 
 /* Bytes at the beginning of a recording that may name its signals. */
-#define NAMES_MAX (256 << 10)
+#define NAMES_MAX (2 << 20)
 
 static const char *const eof_names[] = {
 	[EOF_STOP] = "stop",
@@ -245,6 +245,14 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 	return ret;
 }
 
+static int file_check_signals(struct node *n, struct config *c, json_t *cfg)
+{
+	struct file_node *f = n->private_data;
+
+	return can_write(n) ? format_check_signals(f->out.format, c, cfg,
+						   n->out.signals) : 0;
+}
+
 static void file_destroy(struct node *n)
 {
 	struct file_node *f = n->private_data;
@@ -335,6 +343,7 @@ const struct node_type node_file = {
 	.out_key_count = ARRAY_SIZE(file_out_keys),
 	.parse = file_parse,
 	.check = file_check,
+	.check_signals = file_check_signals,
 	.start = file_start,
 	.stop = file_stop,
 	.destroy = file_destroy,

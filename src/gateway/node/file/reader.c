@@ -73,6 +73,7 @@ int reader_rewind(struct reader *r)
 	r->start = r->end = 0;
 	r->offset = 0;
 	r->at_eof = false;
+	r->told_incomplete = false;
 	if (r->format->type->reset)
 		r->format->type->reset(r->format);
 	return 0;
@@ -84,7 +85,7 @@ static uint64_t line_before(const struct reader *r, uint64_t offset)
 	char piece[4096];
 	uint64_t line = 0, pos = 0;
 
-	while (r->regular && pos < offset) {
+	while (r->regular && !r->format->type->binary && pos < offset) {
 		size_t want = (size_t)MIN(offset - pos, sizeof(piece));
 		ssize_t n = pread(r->fd, piece, want, (off_t)pos);
 
@@ -109,10 +110,10 @@ static void report_malformed(struct reader *r, uint64_t behind)
 		log_warn("%s:%ju: %s; line ignored", r->path, (uintmax_t)line,
 			 format_error(r->format));
 	else
-		log_warn("%s: before byte %ju: %s; line ignored", r->path,
+		log_warn("%s: before byte %ju: %s; ignored", r->path,
 			 (uintmax_t)behind, format_error(r->format));
 	if (r->malformed == REPORTS_MAX)
-		log_warn("%s: further malformed lines are counted, not shown",
+		log_warn("%s: further malformed lines or records are counted, not shown",
 			 r->path);
 }
 
@@ -190,6 +191,17 @@ static int scan(struct reader *r, struct sample *smps[], unsigned cnt)
 	}
 }
 
+/* The file ends, and what is left of it is no whole sample. */
+static void report_incomplete(struct reader *r)
+{
+	if (r->told_incomplete)
+		return;
+	r->told_incomplete = true;
+	r->malformed++;
+	log_warn("%s: the file ends within a sample: its last %zu bytes are ignored",
+		 r->path, r->end - r->start);
+}
+
 int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 		bool complete)
 {
@@ -206,9 +218,12 @@ int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 			return ret;
 		if (ret > 0)
 			continue;
-		if (!r->at_eof || !complete || r->start == r->end ||
-		    !r->format->type->lines)
+		if (!r->at_eof || !complete || r->start == r->end)
 			return 0;
+		if (!r->format->type->lines) {
+			report_incomplete(r);
+			return 0;
+		}
 		/* The last line lacks its delimiter; make_room() left a byte. */
 		r->buf[r->end++] = r->format->delimiter;
 	}

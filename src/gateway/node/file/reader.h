@@ -21,6 +21,7 @@ struct reader {
 	size_t size, start, end; /* unread bytes in buf[start..end) */
 	uint64_t offset;         /* of buf[start] in the file */
 	bool at_eof;
+	bool told_incomplete;    /* that the file ends within a sample */
 	uint64_t malformed;      /* lines passed over */
 };
 

@@ -233,6 +233,17 @@ static void write_out(struct writer *w)
 	w->last_write_ns = clock_monotonic_ns_slow();
 }
 
+/* The format refused a sample: what it says about that. */
+static void fail_format(struct writer *w, int err)
+{
+	if (failure(w))
+		return;
+	atomic_store(&w->failed, err);
+	log_error("cannot write '%s': %s", w->settings.path,
+		  format_error(w->format)[0] ? format_error(w->format) :
+					       strerror(err));
+}
+
 static bool grow_out(struct writer *w)
 {
 	char *out = realloc(w->out, 2 * w->out_size);
@@ -285,7 +296,7 @@ static void format_batch(struct writer *w, struct sample *smps[], unsigned cnt)
 					       smps + done, cnt - done);
 
 		if (n < 0)
-			return fail(w, -n);
+			return fail_format(w, -n);
 		w->out_used += used;
 		w->pending += (unsigned)n;
 		done += (unsigned)n;

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Speed of the formats; see formats.h. Not of files, nodes or paths. */
+#define LOG_ROOM "bench/formats"
+#include "bench/formats.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gateway/format.h"
+#include "gateway/memory.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define SAMPLES 512
+/* Bytes that one value may take in any format, and one sample beside them. */
+#define VALUE_BYTES_MAX 260
+#define SAMPLE_BYTES_MAX 400
+#define ROUNDS 5
+
+struct settings {
+	unsigned values;
+	double seconds; /* per format and direction */
+	bool json;
+	char **names;   /* of formats; none: all */
+	int name_count;
+};
+
+struct bench {
+	struct pool pool;
+	struct signal_list *signals;
+	struct sample *in[SAMPLES], *out[SAMPLES];
+	char *buf, *copy;
+	size_t size;
+	double memcpy_mb; /* MB/s */
+};
+
+struct result {
+	double write_s, read_s; /* samples per second; 0: cannot */
+	double bytes;           /* per sample */
+};
+
+/* Time that this thread was on a processor: others do not count. */
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What a measured signal looks like: full mantissas. */
+static void fill(struct bench *b, unsigned values)
+{
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		struct sample *s = b->in[i];
+
+		s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+			   SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA;
+		s->signals = b->signals;
+		s->sequence = 1000000 + i;
+		s->origin = (struct timespec){ 1700000000, 123456789 + 1000 * i };
+		s->received = (struct timespec){ 1700000000, 123468789 + 1000 * i };
+		s->length = values;
+		for (unsigned k = 0; k < values; k++)
+			s->data[k].f = 325.27 * sin(0.001 * i + 0.7 * k);
+	}
+}
+
+static int prepare(struct bench *b, unsigned values)
+{
+	memset(b, 0, sizeof(*b));
+	b->signals = signal_list_new(values, SIGNAL_FLOAT);
+	b->size = SAMPLES * (SAMPLE_BYTES_MAX + (size_t)values * VALUE_BYTES_MAX);
+	b->buf = malloc(b->size);
+	b->copy = malloc(b->size);
+	if (!b->signals || !b->buf || !b->copy ||
+	    pool_init(&b->pool, 2 * SAMPLES, values, &memory_heap))
+		return -ENOMEM;
+	sample_alloc_many(&b->pool, b->in, SAMPLES);
+	sample_alloc_many(&b->pool, b->out, SAMPLES);
+	fill(b, values);
+	memset(b->buf, 1, b->size);
+	memset(b->copy, 1, b->size);
+	return 0;
+}
+
+static void clean_up(struct bench *b)
+{
+	if (b->pool.block) {
+		sample_put_many(b->in, SAMPLES);
+		sample_put_many(b->out, SAMPLES);
+		pool_destroy(&b->pool);
+	}
+	signal_list_put(b->signals);
+	free(b->buf);
+	free(b->copy);
+}
+
+/* The best round counts: the others were disturbed. */
+static double measure_copy(struct bench *b, size_t bytes, double seconds)
+{
+	double best = 0;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		double begin = cpu_s(), now;
+		uint64_t n = 0;
+
+		do {
+			memcpy(b->copy, b->buf, bytes);
+			/* Else nothing of it need be done. */
+			__asm__ volatile("" : : "r"(b->copy) : "memory");
+			n++;
+			now = cpu_s();
+		} while (now - begin < seconds / ROUNDS);
+		best = MAX(best, (double)n * (double)bytes / (now - begin) / 1e6);
+	}
+	return best;
+}
+
+static int print_all(struct bench *b, struct format *f, size_t *used)
+{
+	int n = f->type->print(f, b->buf, b->size, used, b->in, SAMPLES);
+
+	return n == SAMPLES ? 0 : -EIO;
+}
+
+static int scan_all(struct bench *b, struct format *f, size_t bytes)
+{
+	size_t pos = 0, used;
+	unsigned n = 0;
+
+	while (n < SAMPLES) {
+		int ret = f->type->scan(f, b->buf + pos, bytes - pos, &used,
+					b->out + n, SAMPLES - n);
+
+		if (ret <= 0)
+			return -EIO;
+		pos += used;
+		n += (unsigned)ret;
+	}
+	return 0;
+}
+
+static int measure(struct bench *b, struct format *f, double seconds,
+		   struct result *r)
+{
+	size_t bytes;
+	int ret = print_all(b, f, &bytes);
+
+	if (ret)
+		return ret;
+	r->bytes = (double)bytes / SAMPLES;
+	for (unsigned round = 0; round < 2 * ROUNDS; round++) {
+		bool reading = round % 2;
+		double begin = cpu_s(), now, rate;
+		uint64_t n = 0;
+
+		do {
+			ret = reading ? scan_all(b, f, bytes) :
+					print_all(b, f, &bytes);
+			if (ret)
+				return ret;
+			n += SAMPLES;
+			now = cpu_s();
+		} while (now - begin < seconds / ROUNDS);
+		rate = (double)n / (now - begin);
+		if (reading)
+			r->read_s = MAX(r->read_s, rate);
+		else
+			r->write_s = MAX(r->write_s, rate);
+	}
+	return 0;
+}
+
+static void print_result(const struct settings *s, const struct bench *b,
+			 const char *name, const struct result *r, bool first)
+{
+	double write_mb = r->write_s * r->bytes / 1e6;
+	double read_mb = r->read_s * r->bytes / 1e6;
+
+	if (s->json)
+		printf("%s\n  \"%s\": {\"write_samples_per_s\": %.0f, \"read_samples_per_s\": %.0f, \"bytes_per_sample\": %.1f, \"write_mb_per_s\": %.1f, \"read_mb_per_s\": %.1f, \"memcpy_mb_per_s\": %.0f}",
+		       first ? "" : ",", name, r->write_s, r->read_s, r->bytes,
+		       write_mb, read_mb, b->memcpy_mb);
+	else
+		printf("%-14s %8.1f %12.0f %9.1f %8.1f %12.0f %9.1f %8.1f\n", name,
+		       r->bytes, r->write_s, write_mb, b->memcpy_mb / write_mb,
+		       r->read_s, read_mb, b->memcpy_mb / read_mb);
+	fflush(stdout);
+}
+
+static bool is_wanted(const struct settings *s, const char *name)
+{
+	bool wanted = !s->name_count;
+
+	for (int i = 0; i < s->name_count; i++)
+		wanted |= !strcmp(s->names[i], name);
+	return wanted;
+}
+
+static int run(const struct settings *s, struct bench *b)
+{
+	bool first = true;
+	int ret = 0;
+
+	if (!s->json)
+		printf("%u values per sample; samples and MB per second of processor time of one thread; "
+		       "xcopy: how many times memcpy() of the same bytes is faster\n"
+		       "%-14s %8s %12s %9s %8s %12s %9s %8s\n", s->values,
+		       "format", "bytes", "written/s", "MB/s", "xcopy",
+		       "read/s", "MB/s", "xcopy");
+	else
+		printf("{\"values\": %u, \"formats\": {", s->values);
+	for (const struct plugin *p = format_plugins; p->name; p++) {
+		const struct format_type *type;
+		struct result r = { 0 };
+		struct format *f;
+
+		if (!is_wanted(s, p->name))
+			continue;
+		type = plugin_type(p);
+		if (!type || !type->print || !type->scan ||
+		    (type->carries.types && !(type->carries.types & FORMAT_TYPE(SIGNAL_FLOAT))))
+			continue;
+		ret = format_new(&f, NULL, NULL, p->name, b->signals);
+		if (ret)
+			break;
+		ret = measure(b, f, s->seconds, &r);
+		if (ret)
+			log_error("%s cannot be measured: %s", p->name,
+				  format_error(f));
+		b->memcpy_mb = measure_copy(b, (size_t)(r.bytes * SAMPLES),
+					    MIN(s->seconds, 0.05));
+		format_destroy(f);
+		if (ret)
+			break;
+		print_result(s, b, p->name, &r, first);
+		first = false;
+	}
+	if (s->json)
+		printf("\n}}\n");
+	return ret;
+}
+
+static void print_help(void)
+{
+	puts("usage: busbar bench formats [OPTIONS] [FORMAT...]\n\n"
+	     "Writes and reads samples in memory, in each format or those named.\n\n"
+	     "  -n, --values N    values per sample (8)\n"
+	     "  -t, --time S      seconds per format and direction (0.3)\n"
+	     "      --json        figures as JSON\n"
+	     "  -h, --help        this text");
+}
+
+static int parse(int argc, char **argv, struct settings *s)
+{
+	static const struct option options[] = {
+		{ "values", required_argument, NULL, 'n' },
+		{ "time", required_argument, NULL, 't' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	*s = (struct settings){ .values = 8, .seconds = 0.3 };
+	while ((c = getopt_long(argc, argv, "n:t:h", options, NULL)) >= 0) {
+		switch (c) {
+		case 'n':
+			s->values = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 't':
+			s->seconds = strtod(optarg, NULL);
+			break;
+		case 'j':
+			s->json = true;
+			break;
+		case 'h':
+			print_help();
+			return 1;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (s->values < 1 || s->values > 10000 || !(s->seconds > 0)) {
+		fprintf(stderr, "busbar bench formats: 1 to 10000 values and a time above 0 are needed\n");
+		return -EINVAL;
+	}
+	s->names = argv + optind;
+	s->name_count = argc - optind;
+	for (int i = 0; i < s->name_count; i++) {
+		if (format_type_find(s->names[i]))
+			continue;
+		fprintf(stderr, "busbar bench formats: no format '%s'\n", s->names[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int bench_formats_main(int argc, char **argv)
+{
+	struct settings s;
+	struct bench b;
+	int ret = parse(argc, argv, &s);
+
+	if (ret)
+		return ret > 0 ? 0 : 2;
+	ret = prepare(&b, s.values);
+	if (ret)
+		log_error("no memory for samples of %u values", s.values);
+	else
+		ret = run(&s, &b);
+	clean_up(&b);
+	return ret ? 1 : 0;
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * protobuf: messages of VILLASnode's schema (proto2, package villas.node):
+ *
+ *   Message   { repeated Sample samples = 1 }
+ *   Sample    { required Type type = 1 (DATA 1, START 2, STOP 3)
+ *               uint64 sequence = 2; Timestamp ts_origin = 3, ts_received = 4
+ *               bool new_frame = 5; repeated Value values = 100 }
+ *   Timestamp { uint32 sec = 1, nsec = 2 }
+ *   Value     { oneof double f = 1, int64 i = 2, bool b = 3, Complex z = 4 }
+ *   Complex   { float real = 1, imag = 2 }
+ *
+ * Coded by hand: libraries that build such messages allocate each value, which
+ * the data path must not, and the wire is simple. As a message is nothing but
+ * its fields, one behind the other, a file of many messages is one message too:
+ * samples are taken from it one by one.
+ */
+#include "gateway/format/bytes.h"
+
+/* More than the largest sample: a length beyond is damage. */
+#define SAMPLE_BYTES_MAX (4u << 20)
+
+enum wire_type {
+	WIRE_VARINT = 0,
+	WIRE_64 = 1,
+	WIRE_BYTES = 2,
+	WIRE_32 = 5,
+};
+
+#define TAG(field, wire) ((field) << 3 | (wire))
+
+enum tag {
+	TAG_SAMPLES = TAG(1, WIRE_BYTES),
+	TAG_TYPE = TAG(1, WIRE_VARINT),
+	TAG_SEQUENCE = TAG(2, WIRE_VARINT),
+	TAG_ORIGIN = TAG(3, WIRE_BYTES),
+	TAG_RECEIVED = TAG(4, WIRE_BYTES),
+	TAG_NEW_FRAME = TAG(5, WIRE_VARINT),
+	TAG_VALUES = TAG(100, WIRE_BYTES),
+	TAG_SEC = TAG(1, WIRE_VARINT),
+	TAG_NSEC = TAG(2, WIRE_VARINT),
+	TAG_F = TAG(1, WIRE_64),
+	TAG_I = TAG(2, WIRE_VARINT),
+	TAG_B = TAG(3, WIRE_VARINT),
+	TAG_Z = TAG(4, WIRE_BYTES),
+	TAG_REAL = TAG(1, WIRE_32),
+	TAG_IMAG = TAG(2, WIRE_32),
+};
+
+enum sample_kind {
+	KIND_DATA = 1,
+	KIND_START = 2,
+	KIND_STOP = 3,
+};
+
+static const bool swap = BYTES_HOST_IS_BIG;
+
+/* Writing. */
+
+static unsigned varint_size(uint64_t v)
+{
+	return (unsigned)(70 - __builtin_clzll(v | 1)) / 7;
+}
+
+static char *put_varint(char *at, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*at++ = (char)(v | 0x80);
+	*at++ = (char)v;
+	return at;
+}
+
+static unsigned time_size(struct timespec t)
+{
+	return 2 + varint_size((uint32_t)t.tv_sec) + varint_size(bytes_nsec(t));
+}
+
+static char *put_time(char *at, unsigned tag, struct timespec t)
+{
+	*at++ = (char)tag;
+	*at++ = (char)time_size(t);
+	*at++ = TAG_SEC;
+	at = put_varint(at, (uint32_t)t.tv_sec);
+	*at++ = TAG_NSEC;
+	return put_varint(at, bytes_nsec(t));
+}
+
+/* Bytes of a Value, without its tag and length. */
+static unsigned value_size(enum signal_type type, const union signal_data *v)
+{
+	switch (type) {
+	case SIGNAL_FLOAT:
+		return 1 + 8;
+	case SIGNAL_INTEGER:
+		return 1 + varint_size((uint64_t)v->i);
+	case SIGNAL_BOOLEAN:
+		return 1 + 1;
+	case SIGNAL_COMPLEX:
+		return 2 + 2 * (1 + 4);
+	}
+	return 0;
+}
+
+static char *put_value(char *at, enum signal_type type, const union signal_data *v)
+{
+	at[0] = (char)(TAG_VALUES & 0x7f) | (char)0x80;
+	at[1] = TAG_VALUES >> 7;
+	at[2] = (char)value_size(type, v);
+	at += 3;
+	switch (type) {
+	case SIGNAL_FLOAT:
+		*at++ = TAG_F;
+		bytes_put64(at, v->bits, swap);
+		return at + 8;
+	case SIGNAL_INTEGER:
+		*at++ = TAG_I;
+		return put_varint(at, (uint64_t)v->i);
+	case SIGNAL_BOOLEAN:
+		*at++ = TAG_B;
+		*at++ = v->i != 0;
+		return at;
+	case SIGNAL_COMPLEX:
+		*at++ = TAG_Z;
+		*at++ = 2 * (1 + 4);
+		*at++ = TAG_REAL;
+		bytes_put32(at, bytes_of_float(v->z.re), swap);
+		at[4] = TAG_IMAG;
+		bytes_put32(at + 5, bytes_of_float(v->z.im), swap);
+		return at + 9;
+	}
+	return at;
+}
+
+/* The fields that go out, and the bytes of the Sample. */
+static size_t sample_size(const struct format *f, const struct sample *s,
+			  uint32_t *fields)
+{
+	const struct signal_list *signals = bytes_signals(f, s);
+	unsigned length = bytes_length(f, s);
+	size_t size = 2;
+
+	*fields = s->flags & (SAMPLE_NEW_FRAME |
+			      (f->sequence ? SAMPLE_HAS_SEQUENCE : 0) |
+			      (f->ts_origin ? SAMPLE_HAS_ORIGIN : 0) |
+			      (f->ts_received ? SAMPLE_HAS_RECEIVED : 0));
+	if (*fields & SAMPLE_HAS_SEQUENCE)
+		size += 1 + varint_size(s->sequence);
+	if (*fields & SAMPLE_HAS_ORIGIN)
+		size += 2 + time_size(s->origin);
+	if (*fields & SAMPLE_HAS_RECEIVED)
+		size += 2 + time_size(s->received);
+	if (*fields & SAMPLE_NEW_FRAME)
+		size += 2;
+	for (unsigned i = 0; i < length; i++)
+		size += 3 + value_size(text_type(signals, i), &s->data[i]);
+	return size;
+}
+
+static char *put_sample(const struct format *f, char *at, const struct sample *s,
+			uint32_t fields, size_t size)
+{
+	const struct signal_list *signals = bytes_signals(f, s);
+	unsigned length = bytes_length(f, s);
+
+	*at++ = TAG_SAMPLES;
+	at = put_varint(at, size);
+	*at++ = TAG_TYPE;
+	*at++ = KIND_DATA;
+	if (fields & SAMPLE_HAS_SEQUENCE) {
+		*at++ = TAG_SEQUENCE;
+		at = put_varint(at, s->sequence);
+	}
+	if (fields & SAMPLE_HAS_ORIGIN)
+		at = put_time(at, TAG_ORIGIN, s->origin);
+	if (fields & SAMPLE_HAS_RECEIVED)
+		at = put_time(at, TAG_RECEIVED, s->received);
+	if (fields & SAMPLE_NEW_FRAME) {
+		*at++ = TAG_NEW_FRAME;
+		*at++ = 1;
+	}
+	for (unsigned i = 0; i < length; i++)
+		at = put_value(at, text_type(signals, i), &s->data[i]);
+	return at;
+}
+
+static int protobuf_print(struct format *f, char *buf, size_t size, size_t *used,
+			  struct sample *const smps[], unsigned cnt)
+{
+	char *at = buf;
+	unsigned i;
+
+	*used = 0;
+	for (i = 0; i < cnt; i++) {
+		uint32_t fields;
+		size_t bytes = sample_size(f, smps[i], &fields);
+
+		if (bytes > SAMPLE_BYTES_MAX && i == 0) {
+			text_fail(f, "the sample takes %zu bytes, %u are the most",
+				  bytes, SAMPLE_BYTES_MAX);
+			return -E2BIG;
+		}
+		if (bytes > SAMPLE_BYTES_MAX ||
+		    (size_t)(buf + size - at) < 1 + varint_size(bytes) + bytes)
+			break;
+		at = put_sample(f, at, smps[i], fields, bytes);
+	}
+	*used = (size_t)(at - buf);
+	return (int)i;
+}
+
+/* Reading. */
+
+struct field {
+	uint64_t tag;
+	uint64_t number;        /* of WIRE_VARINT, WIRE_64 and WIRE_32 */
+	const char *at, *end;   /* of WIRE_BYTES */
+};
+
+/* Behind the number; NULL when it is malformed or does not end before `end`. */
+static const char *take_varint(const char *at, const char *end, uint64_t *v)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 70 && at < end; shift += 7) {
+		unsigned char byte = (unsigned char)*at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*v = value;
+			return at;
+		}
+	}
+	return NULL;
+}
+
+/* The same of a whole field. */
+static const char *take_field(const char *at, const char *end, struct field *t)
+{
+	uint64_t size;
+
+	at = take_varint(at, end, &t->tag);
+	if (!at)
+		return NULL;
+	switch (t->tag & 7) {
+	case WIRE_VARINT:
+		return take_varint(at, end, &t->number);
+	case WIRE_64:
+		if (end - at < 8)
+			return NULL;
+		t->number = bytes_get64(at, swap);
+		return at + 8;
+	case WIRE_32:
+		if (end - at < 4)
+			return NULL;
+		t->number = bytes_get32(at, swap);
+		return at + 4;
+	case WIRE_BYTES:
+		at = take_varint(at, end, &size);
+		if (!at || size > (size_t)(end - at))
+			return NULL;
+		t->at = at;
+		t->end = at + size;
+		return t->end;
+	default:
+		return NULL;
+	}
+}
+
+static bool take_time(const struct field *message, struct timespec *t)
+{
+	const char *at = message->at;
+	uint64_t sec = 0, nsec = 0;
+	struct field field;
+
+	while (at < message->end) {
+		at = take_field(at, message->end, &field);
+		if (!at)
+			return false;
+		if (field.tag == TAG_SEC)
+			sec = (uint32_t)field.number;
+		else if (field.tag == TAG_NSEC)
+			nsec = field.number;
+	}
+	*t = (struct timespec){ .tv_sec = (time_t)sec, .tv_nsec = (long)nsec };
+	return nsec < 1000000000;
+}
+
+static bool take_complex(const struct field *message, union signal_data *v)
+{
+	const char *at = message->at;
+	struct field field;
+
+	v->z.re = v->z.im = 0;
+	while (at < message->end) {
+		at = take_field(at, message->end, &field);
+		if (!at)
+			return false;
+		if (field.tag == TAG_REAL)
+			v->z.re = bytes_to_float((uint32_t)field.number);
+		else if (field.tag == TAG_IMAG)
+			v->z.im = bytes_to_float((uint32_t)field.number);
+	}
+	return true;
+}
+
+/* Type of the value; -1 when there is none in it. */
+static int take_number(const struct field *message, union signal_data *v)
+{
+	const char *at = message->at;
+	struct field field;
+	int type = -1;
+
+	/* What nearly all are. */
+	if (likely(message->end - at == 9 && at[0] == TAG_F)) {
+		v->bits = bytes_get64(at + 1, swap);
+		return SIGNAL_FLOAT;
+	}
+	while (at < message->end) {
+		at = take_field(at, message->end, &field);
+		if (!at)
+			return -1;
+		switch (field.tag) {
+		case TAG_F:
+			v->bits = field.number;
+			type = SIGNAL_FLOAT;
+			break;
+		case TAG_I:
+			v->i = (int64_t)field.number;
+			type = SIGNAL_INTEGER;
+			break;
+		case TAG_B:
+			v->i = field.number != 0;
+			type = SIGNAL_BOOLEAN;
+			break;
+		case TAG_Z:
+			if (!take_complex(&field, v))
+				return -1;
+			type = SIGNAL_COMPLEX;
+			break;
+		}
+	}
+	return type;
+}
+
+static int take_value(struct format *f, const struct field *message,
+		      struct sample *s)
+{
+	enum signal_type want = text_type(f->signals, s->length);
+	union signal_data v;
+	int type = take_number(message, &v);
+
+	if (type < 0)
+		return text_fail(f, "value %u is malformed", s->length);
+	if (s->length == s->capacity)
+		return bytes_fail_length(f, s->length + UINT64_C(1), s);
+	if (unlikely((enum signal_type)type != want)) {
+		/* What another type can hold exactly is taken as that. */
+		if (want == SIGNAL_FLOAT && type != SIGNAL_COMPLEX)
+			v.f = (double)v.i;
+		else if (want != SIGNAL_INTEGER || type != SIGNAL_BOOLEAN)
+			return text_fail(f, "value %u is %s, the signal is %s",
+					 s->length, signal_type_name((enum signal_type)type),
+					 signal_type_name(want));
+	}
+	s->data[s->length++] = v;
+	return 0;
+}
+
+static int take_part(struct format *f, const struct field *field,
+		     struct sample *s, uint64_t *kind)
+{
+	switch (field->tag) {
+	case TAG_TYPE:
+		*kind = field->number;
+		break;
+	case TAG_SEQUENCE:
+		s->sequence = field->number;
+		s->flags |= SAMPLE_HAS_SEQUENCE;
+		break;
+	case TAG_ORIGIN:
+		if (!take_time(field, &s->origin))
+			return text_fail(f, "the origin timestamp is malformed");
+		s->flags |= SAMPLE_HAS_ORIGIN;
+		break;
+	case TAG_RECEIVED:
+		if (!take_time(field, &s->received))
+			return text_fail(f, "the receive timestamp is malformed");
+		s->flags |= SAMPLE_HAS_RECEIVED;
+		break;
+	case TAG_NEW_FRAME:
+		s->flags |= field->number ? SAMPLE_NEW_FRAME : 0;
+		break;
+	case TAG_VALUES:
+		return take_value(f, field, s);
+	}
+	return 0;
+}
+
+static int take_sample(struct format *f, const struct field *message,
+		       struct sample *s)
+{
+	const char *at = message->at;
+	uint64_t kind = KIND_DATA;
+	struct field field;
+	int ret;
+
+	s->signals = f->signals->count ? f->signals : NULL;
+	s->flags = 0;
+	s->length = 0;
+	while (at < message->end) {
+		at = take_field(at, message->end, &field);
+		if (!at)
+			return text_fail(f, "a field of the sample is malformed");
+		ret = take_part(f, &field, s, &kind);
+		if (ret)
+			return ret;
+	}
+	s->flags |= s->length ? SAMPLE_HAS_DATA : 0;
+	return kind == KIND_DATA ? BYTES_SAMPLE : BYTES_NOTHING;
+}
+
+/* Bytes up to what looks like another sample: its tag, a length, its type. */
+static size_t skip_to_sample(const char *at, size_t len)
+{
+	const char *p = at + 1, *end = at + len;
+	uint64_t size;
+
+	while (p < end && (p = memchr(p, TAG_SAMPLES, (size_t)(end - p)))) {
+		const char *inner = take_varint(p + 1, end, &size);
+
+		if (!inner || inner + 2 > end)
+			return (size_t)(p - at); /* more to come will tell */
+		if (size <= SAMPLE_BYTES_MAX && inner[0] == TAG_TYPE &&
+		    inner[1] >= KIND_DATA && inner[1] <= KIND_STOP)
+			return (size_t)(p - at);
+		p++;
+	}
+	return len;
+}
+
+static int take_record(struct format *f, const char *at, size_t len, size_t *size,
+		       struct sample *s)
+{
+	const char *end = at + len, *next;
+	struct field field;
+	uint64_t tag, bytes;
+
+	next = take_varint(at, end, &tag);
+	if (!next && len < 10)
+		return BYTES_INCOMPLETE;
+	if (unlikely(!next || tag != TAG_SAMPLES))
+		goto bad;
+	next = take_varint(next, end, &bytes);
+	if (!next && len < 11)
+		return BYTES_INCOMPLETE;
+	if (unlikely(!next || bytes > SAMPLE_BYTES_MAX))
+		goto bad;
+	if ((size_t)(end - next) < bytes)
+		return BYTES_INCOMPLETE;
+	field.at = next;
+	field.end = next + bytes;
+	*size = (size_t)(field.end - at);
+	return take_sample(f, &field, s);
+
+bad:
+	*size = f->message ? len : skip_to_sample(at, len);
+	return text_fail(f, "no sample begins here (first byte 0x%02x); %zu bytes passed over",
+			 (unsigned char)at[0], *size);
+}
+
+static int protobuf_scan(struct format *f, const char *buf, size_t len,
+			 size_t *used, struct sample *smps[], unsigned cnt)
+{
+	return bytes_scan_records(f, take_record, buf, len, used, smps, cnt);
+}
+
+const struct format_type format_protobuf = {
+	.name = "protobuf",
+	.description = "Protocol buffers in VILLASnode's schema",
+	.binary = true,
+	.carries = {
+		.traits = FORMAT_LOSSLESS | FORMAT_SELF_DELIMITING |
+			  FORMAT_NEEDS_SIGNALS | FORMAT_TELLS_ABSENT,
+		.types = FORMAT_ALL_TYPES,
+		.flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+			 SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA |
+			 SAMPLE_NEW_FRAME,
+		.real_bits = 64, .integer_bits = 64, .sequence_bits = 64,
+		.seconds_bits = 32, .time_step_ns = 1,
+	},
+	.print = protobuf_print,
+	.scan = protobuf_scan,
+};
