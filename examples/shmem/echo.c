@@ -18,7 +18,7 @@
 
 #define VECTORIZE_MAX 8192
 
-static struct busbar_shmem *shmem;
+static struct busbar_shmem *volatile shmem; /* NULL: none to interrupt */
 static volatile sig_atomic_t stopped;
 
 static void on_signal(int number)
@@ -90,6 +90,7 @@ int main(int argc, char *argv[])
 	struct busbar_shmem_sample *samples;
 	char *rest;
 	long count;
+	struct busbar_shmem *s;
 	int ret;
 
 	if (argc < 4 || argc > 5)
@@ -104,14 +105,16 @@ int main(int argc, char *argv[])
 
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
-	ret = busbar_shmem_open(&shmem, argv[1], argv[2], &options);
+	ret = busbar_shmem_open(&s, argv[1], argv[2], &options);
 	if (ret) {
 		fprintf(stderr, "villas-shmem: %s\n", busbar_shmem_error());
 		return 1;
 	}
-	samples = make_samples((unsigned)count, busbar_shmem_read_max(shmem));
+	shmem = s;
+	samples = make_samples((unsigned)count, busbar_shmem_read_max(s));
 	ret = samples ? echo(samples, (unsigned)count) : 1;
-	busbar_shmem_close(shmem);
+	shmem = NULL; /* a signal may still come */
+	busbar_shmem_close(s);
 	if (samples)
 		free(samples[0].values);
 	free(samples);

@@ -289,7 +289,7 @@ static double seconds_now(void)
 
 int main(int argc, char *argv[])
 {
-	double end = seconds_now() + (argc > 1 ? atof(argv[1]) : 1.5);
+	double end = seconds_now() + (argc > 1 ? atof(argv[1]) : 1.0);
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) :
 				   (uint64_t)time(NULL);
 	unsigned long runs = 0;
