@@ -3,7 +3,7 @@
 #
 # bench-shmem.sh [BUILD]: how long a sample takes through shared memory to a
 # simulator in C that sends it back (villas-shmem), and what is lost at a fixed
-# rate; no gateway is involved. The machine floor of the same minute stands above:
+# rate; first between two programs, then from a gateway. The machine floor of the same minute stands above:
 # a sample is at least two transfers of a cache line in polling mode, and one
 # wake-up in pthread mode.
 #
@@ -52,3 +52,14 @@ for mode in polling pthread; do
 			$1, $2 / 1000, $3 / 1000, $4, $5, $6, $7 }'
 	wait "$echo_pid"
 done
+
+# The generator, the reader of what comes back and the simulator keep a processor
+# busy each: on fewer they wait for each other.
+echo
+echo "a gateway, the simulator and back (both ways), polling"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+RATE=$rate LIMIT=$((rate * seconds)) MODE=polling NAME=$name OUT=$tmp \
+	SIMULATOR=$build/examples/shmem/villas-shmem \
+	"$build/busbar" run -t $((seconds + 1)) examples/shmem.conf \
+	2>"$tmp/log" | grep -E '^(path|node|generator|simulator) ' || cat "$tmp/log"

@@ -23,6 +23,11 @@ cleanup() {
 		kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
+	# A simulator of a gateway that was killed, where it outlived it.
+	for pid in $(sed -n 's/.*node sim: started .* process \([0-9]*\)$/\1/p' \
+		"$tmp/gateway.log" 2>/dev/null); do
+		! grep -q "$name" "/proc/$pid/cmdline" 2>/dev/null || kill -KILL "$pid"
+	done
 	left=$(find /dev/shm -name "$name*" 2>/dev/null)
 	if [ -n "$left" ]; then
 		[ "$status" -ne 0 ] || {
