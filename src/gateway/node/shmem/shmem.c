@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Node-type `shmem`: samples to and from a simulator on the same host, through
+ * two rings in shared memory. The rings are those of libbusbar-shmem
+ * (include/busbar/shmem.h), which the simulator uses too.
+ *
+ * The node offers no poll descriptors: the peer is another process, and a thread
+ * that turned its wake-ups into an eventfd would add a switch to every sample.
+ * Where a path has several sources the framework reads this one from a thread of
+ * its own, which is the same thread at the same price.
+ *
+ * A thread looks every 20 ms whether the simulator has come or gone, for the
+ * node's state and the log; the data path finds out by itself.
+ */
+#define LOG_ROOM "gateway/shmem"
+#include <busbar/shmem.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "gateway/node.h"
+#include "gateway/node/shmem/child.h"
+#include "gateway/signals.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define WATCH_MS 20
+#define READ_NS 100000000
+#define ARGUMENTS_MAX 64
+/* For a simulator that the node starts, before its first sample is written. */
+#define START_WAIT_MS 1000
+
+static const char *const mode_names[] = {
+	[BUSBAR_SHMEM_PTHREAD] = "pthread",
+	[BUSBAR_SHMEM_POLLING] = "polling",
+	NULL,
+};
+
+struct shmem {
+	/* Settings. */
+	const char *in_name, *out_name;
+	int64_t queuelen, samplelen;
+	int mode;
+	json_t *exec;
+
+	struct busbar_shmem *handle;
+	struct busbar_shmem_sample *in, *out; /* headers of a batch */
+	struct child child;
+	pthread_t thread;
+	bool has_thread;
+	int event_fd;            /* ends the thread */
+	_Atomic bool connected;
+	bool said_full, said_long, said_cut;
+};
+
+extern const struct node_type node_shmem;
+
+static const struct config_key shmem_keys[] = {
+	{ "queuelen", CONFIG_INT, offsetof(struct shmem, queuelen), "512",
+	  .min = 2, .max = 1 << 20,
+	  .help = "Samples in the ring of a direction, rounded up to a power of two" },
+	{ "samplelen", CONFIG_INT, offsetof(struct shmem, samplelen), "0",
+	  .min = 0, .max = 65536,
+	  .help = "Values in a sample at most; 0: as many as there are signals, else 64" },
+	{ "mode", CONFIG_ENUM, offsetof(struct shmem, mode), "pthread",
+	  .names = mode_names,
+	  .help = "pthread: read sleeps until something comes; polling: it spins" },
+	{ "exec", CONFIG_JSON, offsetof(struct shmem, exec),
+	  .help = "Program and arguments of a simulator that is started with the node" },
+};
+
+static const struct config_key shmem_in_keys[] = {
+	{ "name", CONFIG_STRING, offsetof(struct shmem, in_name),
+	  .help = "Shared memory object that is read; the simulator writes it" },
+};
+
+static const struct config_key shmem_out_keys[] = {
+	{ "name", CONFIG_STRING, offsetof(struct shmem, out_name),
+	  .help = "Shared memory object that is written; the simulator reads it" },
+};
+
+static int shmem_init(struct node *n)
+{
+	struct shmem *s = n->private_data;
+
+	s->event_fd = -1;
+	return 0;
+}
+
+static int shmem_reverse(struct node *n)
+{
+	struct shmem *s = n->private_data;
+	const char *name = s->in_name;
+
+	s->in_name = s->out_name;
+	s->out_name = name;
+	return 0;
+}
+
+/* ---- check ---- */
+
+static void check_name(struct config *c, const json_t *cfg, const char *group,
+		       const char *name)
+{
+	const json_t *at = json_object_get(cfg, group);
+	const char *plain = name + (*name == '/');
+
+	if (!*plain || strchr(plain, '/') || strlen(plain) > 240)
+		config_fail(c, json_is_object(at) ? at : cfg, "name",
+			    "'%.80s' is no name of a shared memory object: 1 to 240 characters without a slash, but for the first",
+			    name);
+}
+
+static void check_exec(struct config *c, const json_t *cfg, const json_t *exec)
+{
+	size_t i;
+	const json_t *word;
+
+	if (!json_is_array(exec) || json_array_size(exec) < 1 ||
+	    json_array_size(exec) > ARGUMENTS_MAX) {
+		config_fail(c, cfg, "exec",
+			    "expected a list of a program and its arguments, at most %d",
+			    ARGUMENTS_MAX);
+		return;
+	}
+	json_array_foreach(exec, i, word)
+		if (!json_is_string(word))
+			config_fail(c, cfg, "exec",
+				    "entry %zu is no text; write numbers in quotes",
+				    i);
+}
+
+static int shmem_check(struct node *n, struct config *c, json_t *cfg)
+{
+	struct shmem *s = n->private_data;
+	unsigned before = config_errors(c);
+
+	if (s->in_name)
+		check_name(c, cfg, "in", s->in_name);
+	if (s->out_name)
+		check_name(c, cfg, "out", s->out_name);
+	if (!s->in_name && !s->out_name)
+		config_fail(c, cfg, NULL,
+			    "`in.name` and `out.name` are missing; the names of the objects that are read and written");
+	else if (s->in_name && s->out_name &&
+		 !strcmp(s->in_name + (*s->in_name == '/'),
+			 s->out_name + (*s->out_name == '/')))
+		config_fail(c, cfg, "out",
+			    "`name` is that of `in`; each direction needs an object of its own");
+	if (s->exec)
+		check_exec(c, cfg, s->exec);
+	return config_errors(c) > before ? -EINVAL : 0;
+}
+
+/* ---- life ---- */
+
+static int start_child(struct node *n)
+{
+	struct shmem *s = n->private_data;
+	char *argv[ARGUMENTS_MAX + 1] = { NULL };
+	size_t i;
+	json_t *word;
+
+	json_array_foreach(s->exec, i, word)
+		argv[i] = (char *)(uintptr_t)json_string_value(word);
+	return child_start(&s->child, n->name, argv);
+}
+
+static const char *name_or(const char *name)
+{
+	return name ? name : "(none)";
+}
+
+/* The node's state follows the simulator. */
+static void follow(struct node *n)
+{
+	struct shmem *s = n->private_data;
+	bool is = busbar_shmem_connected(s->handle);
+
+	if (s->child.pid)
+		child_running(&s->child, n->name);
+	/* Before that the state is the super-node's. */
+	if (!node_is_running(n))
+		return;
+	if (is && !atomic_load(&s->connected))
+		log_info("node %s: connected, simulator attached to %s and %s",
+			 n->name, name_or(s->out_name), name_or(s->in_name));
+	else if (!is && atomic_load(&s->connected))
+		log_info("node %s: the simulator has gone; received %llu, sent %llu samples so far",
+			 n->name,
+			 (unsigned long long)atomic_load(&n->counters.received),
+			 (unsigned long long)atomic_load(&n->counters.sent));
+	else if (!is && node_state(n) == NODE_STARTED)
+		log_info("node %s: waiting for a simulator that writes %s and reads %s",
+			 n->name, name_or(s->in_name), name_or(s->out_name));
+	atomic_store(&s->connected, is);
+	if (node_state(n) != (is ? NODE_CONNECTED : NODE_PENDING_CONNECT))
+		node_set_state(n, is ? NODE_CONNECTED : NODE_PENDING_CONNECT);
+}
+
+static void *watch(void *node)
+{
+	struct node *n = node;
+	struct shmem *s = n->private_data;
+	struct pollfd pfd = { .fd = s->event_fd, .events = POLLIN };
+
+	do
+		follow(n);
+	while (poll(&pfd, 1, WATCH_MS) <= 0);
+	return NULL;
+}
+
+static struct busbar_shmem_sample *make_headers(unsigned count)
+{
+	return calloc(count, sizeof(struct busbar_shmem_sample));
+}
+
+static unsigned values_wanted(const struct node *n)
+{
+	const struct shmem *s = n->private_data;
+	unsigned count = 0;
+
+	if (s->samplelen)
+		return (unsigned)s->samplelen;
+	if (n->in.signals)
+		count = n->in.signals->count;
+	if (n->out.signals)
+		count = MAX(count, n->out.signals->count);
+	return count ? count : SIGNALS_DEFAULT;
+}
+
+static int open_rings(struct node *n)
+{
+	struct shmem *s = n->private_data;
+	struct busbar_shmem_options options = {
+		.mode = (uint32_t)s->mode,
+		.queuelen = (uint32_t)s->queuelen,
+		.values = values_wanted(n),
+	};
+	int ret = busbar_shmem_open(&s->handle, s->out_name, s->in_name,
+				    &options);
+
+	if (ret)
+		log_error("node %s: %s", n->name, busbar_shmem_error());
+	return ret;
+}
+
+/* A simulator that the node started itself shall not miss the beginning. */
+static void await_child(struct node *n)
+{
+	struct shmem *s = n->private_data;
+
+	for (int ms = 0; ms < START_WAIT_MS; ms++) {
+		if (busbar_shmem_connected(s->handle) ||
+		    !child_running(&s->child, n->name))
+			return;
+		poll(NULL, 0, 1);
+	}
+}
+
+static int shmem_stop(struct node *n)
+{
+	struct shmem *s = n->private_data;
+	uint64_t one = 1;
+
+	if (s->has_thread && write(s->event_fd, &one, sizeof(one)) > 0)
+		pthread_join(s->thread, NULL);
+	s->has_thread = false;
+	if (s->event_fd >= 0)
+		close(s->event_fd);
+	s->event_fd = -1;
+	/* First the rings: a simulator that reads knows that it is over. */
+	busbar_shmem_close(s->handle);
+	s->handle = NULL;
+	child_stop(&s->child, n->name);
+	free(s->in);
+	free(s->out);
+	s->in = s->out = NULL;
+	return 0;
+}
+
+static int shmem_start(struct node *n)
+{
+	struct shmem *s = n->private_data;
+	int ret;
+
+	atomic_store(&s->connected, false);
+	s->said_full = s->said_long = s->said_cut = false;
+	s->in = make_headers(n->in.vectorize);
+	s->out = make_headers(n->out.vectorize);
+	s->event_fd = eventfd(0, EFD_CLOEXEC);
+	ret = !s->in || !s->out ? -ENOMEM : s->event_fd < 0 ? -errno : 0;
+	if (!ret)
+		ret = open_rings(n);
+	if (!ret && s->exec)
+		ret = start_child(n);
+	if (ret)
+		goto err_stop;
+	if (s->exec)
+		await_child(n);
+	ret = -pthread_create(&s->thread, NULL, watch, n);
+	if (ret)
+		goto err_stop;
+	s->has_thread = true;
+	return 0;
+err_stop:
+	shmem_stop(n);
+	return ret;
+}
+
+static void shmem_destroy(struct node *n)
+{
+	shmem_stop(n);
+}
+
+/* ---- data ---- */
+
+#define SAME_FLAG(name) \
+	_Static_assert((int)SAMPLE_##name == (int)BUSBAR_SHMEM_##name, #name)
+SAME_FLAG(HAS_SEQUENCE);
+SAME_FLAG(HAS_ORIGIN);
+SAME_FLAG(HAS_RECEIVED);
+SAME_FLAG(HAS_DATA);
+SAME_FLAG(NEW_FRAME);
+SAME_FLAG(NEW_SIMULATION);
+_Static_assert(sizeof(union signal_data) == sizeof(union busbar_shmem_value),
+	       "values are copied as they are");
+
+static int shmem_read(struct node *n, struct sample *smps[], unsigned cnt,
+		      unsigned *release)
+{
+	struct shmem *s = n->private_data;
+	struct timespec now;
+	int ret;
+
+	cnt = MIN(cnt, n->in.vectorize);
+	for (unsigned i = 0; i < cnt; i++) {
+		s->in[i].values = (void *)smps[i]->data;
+		s->in[i].capacity = smps[i]->capacity;
+	}
+	ret = busbar_shmem_read(s->handle, s->in, cnt, READ_NS);
+	if (ret <= 0) /* -ENOTCONN: the watching thread says it */
+		return ret == -ENOTCONN ? 0 : ret;
+	now = clock_realtime();
+	for (int i = 0; i < ret; i++) {
+		const struct busbar_shmem_sample *from = &s->in[i];
+
+		smps[i]->sequence = from->sequence;
+		smps[i]->origin = from->origin;
+		smps[i]->received = now;
+		smps[i]->length = from->length;
+		smps[i]->flags = (from->flags & ~(uint32_t)BUSBAR_SHMEM_CUT) |
+				 SAMPLE_HAS_RECEIVED;
+		if (unlikely(from->flags & BUSBAR_SHMEM_CUT) && !s->said_cut) {
+			s->said_cut = true;
+			log_warn("node %s: the simulator sends more values than the %u that `signals` has here; the rest is left out",
+				 n->name, from->capacity);
+		}
+	}
+	return ret;
+}
+
+/* Why fewer were written; each cause is said once. */
+static void say_refused(struct node *n, int ret, const struct sample *s)
+{
+	struct shmem *shm = n->private_data;
+	unsigned max = busbar_shmem_write_max(shm->handle);
+
+	if (s->length > max && !shm->said_long) {
+		shm->said_long = true;
+		log_warn("node %s: samples have %u values, the object %s takes %u; they are lost; raise samplelen, or the simulator's, whichever comes first",
+			 n->name, s->length, shm->out_name, max);
+	} else if (s->length <= max && ret != -ENOTCONN && !shm->said_full) {
+		shm->said_full = true;
+		log_warn("node %s: the simulator reads too slowly, samples are lost; a longer queuelen (%lld) may help",
+			 n->name, (long long)shm->queuelen);
+	}
+}
+
+static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
+		       unsigned *release)
+{
+	struct shmem *s = n->private_data;
+	unsigned take = MIN(cnt, n->out.vectorize);
+	int ret;
+
+	for (unsigned i = 0; i < take; i++)
+		s->out[i] = (struct busbar_shmem_sample){
+			.sequence = smps[i]->sequence,
+			.origin = smps[i]->origin,
+			.received = smps[i]->received,
+			.flags = smps[i]->flags,
+			.length = smps[i]->length,
+			.values = (void *)smps[i]->data,
+		};
+	ret = busbar_shmem_write(s->handle, s->out, take);
+	if (unlikely(ret < (int)cnt))
+		say_refused(n, ret, smps[MAX(ret, 0)]);
+	return ret < 0 ? 0 : ret;
+}
+
+static void shmem_interrupt(struct node *n)
+{
+	struct shmem *s = n->private_data;
+
+	if (s->handle)
+		busbar_shmem_interrupt(s->handle);
+}
+
+static void shmem_print(struct node *n, char *buf, size_t size)
+{
+	const struct shmem *s = n->private_data;
+
+	snprintf(buf, size, "in.name %s, out.name %s, mode %s, queuelen %lld",
+		 name_or(s->in_name), name_or(s->out_name), mode_names[s->mode],
+		 (long long)s->queuelen);
+}
+
+const struct node_type node_shmem = {
+	.name = "shmem",
+	.description = "shared memory to a simulator on the same host",
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	.size = sizeof(struct shmem),
+	.keys = shmem_keys,
+	.key_count = ARRAY_SIZE(shmem_keys),
+	.in_keys = shmem_in_keys,
+	.in_key_count = ARRAY_SIZE(shmem_in_keys),
+	.out_keys = shmem_out_keys,
+	.out_key_count = ARRAY_SIZE(shmem_out_keys),
+	.init = shmem_init,
+	.check = shmem_check,
+	.start = shmem_start,
+	.stop = shmem_stop,
+	.destroy = shmem_destroy,
+	.reverse = shmem_reverse,
+	.read = shmem_read,
+	.write = shmem_write,
+	.interrupt = shmem_interrupt,
+	.print = shmem_print,
+};

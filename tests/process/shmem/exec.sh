@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A simulator that the node starts: it gets the first sample, its end is said, and
+# it ends with the gateway, even with one that is killed. One that cannot be
+# started is an error.
+. "$(dirname "$0")/common.sh"
+
+child() {
+	sed -n 's/.*node sim: started .* process \([0-9]*\)$/\1/p' "$tmp/gateway.log" | tail -n 1
+}
+
+line="exec = [ \"$ECHO\", \"$name-in\", \"$name-out\", \"1\", \"$MODE\" ];"
+gateway "$line"
+gateway_pid=$last
+flows
+in_order
+awk -F, '/^#/ { next } { exit $4 > 5 }' "$tmp/back.csv" ||
+	fail "the beginning did not come back"
+stops "$gateway_pid"
+kill -0 "$(child)" 2>/dev/null && fail "the simulator is still there"
+
+rm -f "$tmp"/*.csv
+gateway "$line"
+gateway_pid=$last
+flows
+simulator_pid=$(child)
+kill -KILL "$simulator_pid"
+until_true logged 1 "process $simulator_pid was ended by signal 9"
+stops "$gateway_pid"
+
+gateway "$line"
+gateway_pid=$last
+flows
+simulator_pid=$(child)
+killed "$gateway_pid"
+until_true gone "$simulator_pid"
+
+gateway 'exec = [ "/nonexistent/simulator" ];'
+gateway_pid=$last
+until_true gone "$gateway_pid"
+wait "$gateway_pid" && fail "a simulator that is not there was started"
+logged 1 'cannot start /nonexistent/simulator: No such file' || fail "nothing said why"

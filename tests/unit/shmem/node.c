@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The node-type `shmem` by itself: settings, and samples to and from a simulator
+ * that lives in this process.
+ */
+#include "../nodes/fixture.h"
+
+#include <busbar/shmem.h>
+
+#include "util/log.h"
+
+extern const struct node_type node_shmem;
+
+static char one[64], two[64], text[512], said[4096];
+
+/* %1$s and %2$s are the names of objects. */
+__attribute__((format(printf, 1, 2))) static const char *cfg(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return text;
+}
+
+static bool keep(enum log_level level, const char *line)
+{
+	size_t at = strlen(said);
+
+	snprintf(said + at, sizeof(said) - at, "%s\n", line);
+	return true;
+}
+
+static void refused(const char *config, const char *because)
+{
+	struct made_node m;
+
+	said[0] = '\0';
+	assert_int_not_equal(try_node(&m, &node_shmem, config), 0);
+	if (!strstr(said, because))
+		fail_msg("'%s' is not in: %s", because, said);
+	drop_node(&m);
+}
+
+static void wrong_settings_are_refused_with_words(void **state)
+{
+	log_set_sink(keep);
+	refused("{}", "`in.name` and `out.name` are missing");
+	refused("{ \"in\": { \"name\": \"a/b\" } }", "'a/b' is no name");
+	refused("{ \"in\": { \"name\": \"/\" } }", "is no name");
+	refused("{ \"in\": { \"name\": \"a\" }, \"out\": { \"name\": \"/a\" } }",
+		"an object of its own");
+	refused("{ \"in\": { \"name\": \"a\" }, \"mode\": \"eventfd\" }", "mode");
+	refused("{ \"in\": { \"name\": \"a\" }, \"queuelen\": 1 }", "queuelen");
+	refused("{ \"in\": { \"name\": \"a\" }, \"exec\": \"echo\" }",
+		"list of a program");
+	refused("{ \"in\": { \"name\": \"a\" }, \"exec\": [] }",
+		"list of a program");
+	refused("{ \"in\": { \"name\": \"a\" }, \"exec\": [ \"x\", 5 ] }",
+		"write numbers in quotes");
+	log_set_sink(NULL);
+}
+
+static void start_node(struct made_node *m, const char *config)
+{
+	make_node(m, &node_shmem, config);
+	assert_int_equal(m->node.type->start(&m->node), 0);
+	node_set_state(&m->node, NODE_STARTED);
+}
+
+static void until_state(struct made_node *m, enum node_state state)
+{
+	for (int i = 0; i < 5000 && node_state(&m->node) != state; i++)
+		usleep(1000);
+	assert_int_equal(node_state(&m->node), state);
+}
+
+static struct sample *new_sample(unsigned values)
+{
+	struct sample *s = calloc(1, sizeof(*s) + values * sizeof(s->data[0]));
+
+	assert_non_null(s);
+	s->capacity = values;
+	return s;
+}
+
+static int write_sample(struct made_node *m, struct sample *s)
+{
+	unsigned release = 1;
+	int ret = node_write(&m->node, &s, 1, &release);
+
+	assert_int_equal(release, 1);
+	return ret;
+}
+
+static void samples_go_to_a_simulator_and_back(void **state)
+{
+	struct busbar_shmem *sim;
+	struct made_node m;
+	struct sample *s = new_sample(3), *r = new_sample(3);
+	double v[3];
+
+	start_node(&m, cfg("{ \"queuelen\": 8, \"in\": { \"name\": \"%s\", \"signals\": \"3f\" }, \"out\": { \"name\": \"%s\" } }",
+			   one, two));
+	until_state(&m, NODE_PENDING_CONNECT);
+	s->length = 3;
+	s->sequence = 17;
+	s->origin = (struct timespec){ 5, 6 };
+	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN | SAMPLE_HAS_DATA;
+	s->data[2].f = 2.5;
+	assert_int_equal(write_sample(&m, s), 0);
+	assert_int_equal(busbar_shmem_open(&sim, one, two, NULL), 0);
+	until_state(&m, NODE_CONNECTED);
+	assert_int_equal(busbar_shmem_write_max(sim), 3);
+
+	assert_int_equal(write_sample(&m, s), 1);
+	assert_int_equal(busbar_shmem_read_values(sim, v, 3, 0), 3);
+	assert_true(v[2] == 2.5);
+	v[0] = 8;
+	assert_int_equal(busbar_shmem_write_values(sim, v, 2), 1);
+	assert_int_equal(node_read_one(&m, r), 1);
+	assert_int_equal(r->length, 2);
+	assert_true(r->data[0].f == 8);
+	assert_int_equal(r->sequence, 0);
+	/* Stamped here, behind the origin. */
+	assert_int_equal(r->flags, SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
+				   SAMPLE_HAS_DATA | SAMPLE_HAS_RECEIVED);
+	assert_true(timespec_to_ns(r->received) + 1000000 >=
+		    timespec_to_ns(r->origin));
+
+	busbar_shmem_close(sim);
+	until_state(&m, NODE_PENDING_CONNECT);
+	assert_int_equal(write_sample(&m, s), 0);
+	m.node.type->interrupt(&m.node);
+	assert_int_equal(node_read_one(&m, r), 0); /* it has gone */
+	assert_int_equal(node_read_one(&m, r), -EINTR);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	free(s);
+	free(r);
+}
+
+static void what_is_lost_is_refused_and_said_once(void **state)
+{
+	struct busbar_shmem *sim;
+	struct made_node m;
+	struct sample *s = new_sample(5);
+
+	start_node(&m, cfg("{ \"queuelen\": 4, \"samplelen\": 4, \"out\": { \"name\": \"%s\" } }",
+			   two));
+	assert_int_equal(busbar_shmem_open(&sim, NULL, two, NULL), 0);
+	said[0] = '\0';
+	log_set_sink(keep);
+	s->length = 5;
+	assert_int_equal(write_sample(&m, s), 0);
+	assert_int_equal(write_sample(&m, s), 0);
+	s->length = 4;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(write_sample(&m, s), 1);
+	assert_int_equal(write_sample(&m, s), 0);
+	assert_int_equal(write_sample(&m, s), 0);
+	log_set_sink(NULL);
+	assert_int_equal(atomic_load(&m.node.counters.not_sent), 4);
+	assert_non_null(strstr(said, "samples have 5 values"));
+	assert_null(strstr(strstr(said, "have 5 values") + 1, "have 5 values"));
+	assert_non_null(strstr(said, "reads too slowly"));
+	m.node.type->stop(&m.node);
+	busbar_shmem_close(sim);
+	drop_node(&m);
+	free(s);
+}
+
+static void reversing_swaps_the_names(void **state)
+{
+	struct busbar_shmem *sim;
+	struct made_node m;
+
+	make_node(&m, &node_shmem, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
+				       one, two));
+	assert_int_equal(m.node.type->reverse(&m.node), 0);
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(busbar_shmem_open(&sim, two, one, NULL), 0);
+	assert_int_equal(busbar_shmem_connected(sim), 1);
+	busbar_shmem_close(sim);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_settings_are_refused_with_words),
+		cmocka_unit_test(samples_go_to_a_simulator_and_back),
+		cmocka_unit_test(what_is_lost_is_refused_and_said_once),
+		cmocka_unit_test(reversing_swaps_the_names),
+	};
+
+	snprintf(one, sizeof(one), "/busbar-node-%d-a", (int)getpid());
+	snprintf(two, sizeof(two), "/busbar-node-%d-b", (int)getpid());
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
