@@ -36,13 +36,21 @@ static void hook_destroy(struct hook *h)
 	free(h);
 }
 
+/* Built-in ones first: what they add and mark is there for the others. */
+static bool runs_before(const struct hook *a, const struct hook *b)
+{
+	if (a->priority != b->priority)
+		return a->priority < b->priority;
+	return a->type->builtin && !b->type->builtin;
+}
+
 /* Behind all hooks of the same or a lower priority. */
 static void insert(struct hook_list *l, struct hook *h)
 {
 	struct list *before = &l->hooks;
 
 	list_for_each(other, &l->hooks, struct hook, entry) {
-		if (other->priority > h->priority) {
+		if (runs_before(h, other)) {
 			before = &other->entry;
 			break;
 		}
@@ -69,6 +77,8 @@ static int hook_add(struct hook_list *l, struct config *c, json_t *cfg,
 	h->priority = common->priority;
 	h->node = node;
 	h->owner = owner;
+	h->config = c;
+	h->cfg = cfg;
 	h->private_data = calloc(1, type->size ? type->size : 1);
 	if (!h->private_data)
 		goto err;
@@ -265,9 +275,14 @@ void hook_list_stop(struct hook_list *l)
 {
 	if (!l)
 		return;
-	list_for_each(h, &l->hooks, struct hook, entry)
+	list_for_each(h, &l->hooks, struct hook, entry) {
 		if (h->type->stop)
 			h->type->stop(h);
+		if (h->errors)
+			log_warn("%s: hook %s could not process %llu samples, which were dropped",
+				 h->owner, h->type->name,
+				 (unsigned long long)h->errors);
+	}
 }
 
 void hook_list_destroy(struct hook_list *l)
@@ -288,8 +303,7 @@ void hook_list_periodic(struct hook_list *l)
 			h->type->periodic(h);
 }
 
-/* Replaces a shared sample by a copy of our own; false when the pool is empty. */
-static bool make_private(struct sample **s)
+bool hook_own_sample(struct sample **s)
 {
 	struct sample *copy;
 
@@ -305,23 +319,64 @@ static bool make_private(struct sample **s)
 	return true;
 }
 
-/* True when the sample is to go on. */
-static bool process_one(struct hook_list *l, struct sample **s)
+/* Hooks from `e` on learn of a restart whose first sample they do not get. */
+static void restart_from(struct hook_list *l, struct list *e)
 {
-	list_for_each(h, &l->hooks, struct hook, entry) {
+	for (; e != &l->hooks; e = e->next) {
+		struct hook *h = list_entry(e, struct hook, entry);
+
+		if (h->type->restart)
+			h->type->restart(h);
+	}
+}
+
+/* The sample does not go on, but that it was the first of a restart must. */
+static bool drop(struct hook_list *l, struct list *next, struct sample **s)
+{
+	if (unlikely((*s)->flags & SAMPLE_NEW_SIMULATION)) {
+		restart_from(l, next);
+		l->began_anew = true;
+	}
+	sample_put(*s);
+	return false;
+}
+
+/* True when the sample is to go on, else its reference is used up. */
+static bool process_from(struct hook_list *l, struct list *e, struct sample **s)
+{
+	for (; e != &l->hooks; e = e->next) {
+		struct hook *h = list_entry(e, struct hook, entry);
+		enum hook_verdict verdict;
+
+		if (unlikely((*s)->flags & SAMPLE_NEW_SIMULATION) &&
+		    h->type->restart)
+			h->type->restart(h);
 		if (!h->type->process)
 			continue;
-		if (!h->type->read_only && !make_private(s))
-			return false;
-		switch (h->type->process(h, s)) {
+		if (!h->type->read_only && !hook_own_sample(s))
+			return drop(l, e->next, s);
+		verdict = h->type->process(h, s);
+		if (likely(verdict == HOOK_OK || verdict == HOOK_STOP) &&
+		    h->type->signals && !h->type->read_only && h->out_signals)
+			(*s)->signals = h->out_signals;
+		switch (verdict) {
 		case HOOK_OK:
 			break;
 		case HOOK_STOP:
 			return true;
-		case HOOK_SKIP:
-		case HOOK_ERROR:
+		case HOOK_HOLD:
 			return false;
+		case HOOK_ERROR:
+			atomic_fetch_add_explicit(&h->errors, 1,
+						  memory_order_relaxed);
+			return drop(l, e->next, s);
+		case HOOK_SKIP:
+			return drop(l, e->next, s);
 		}
+	}
+	if (unlikely(l->began_anew) && hook_own_sample(s)) {
+		(*s)->flags |= SAMPLE_NEW_SIMULATION;
+		l->began_anew = false;
 	}
 	return true;
 }
@@ -336,11 +391,41 @@ unsigned hook_list_process(struct hook_list *l, struct sample *smps[],
 	for (unsigned i = 0; i < cnt; i++) {
 		struct sample *s = smps[i];
 
-		if (!process_one(l, &s)) {
-			sample_put(s);
-			continue;
-		}
-		smps[kept++] = s;
+		if (process_from(l, l->hooks.next, &s))
+			smps[kept++] = s;
 	}
 	return kept;
+}
+
+unsigned hook_list_flush(struct hook_list *l, struct sample *smps[],
+			 unsigned cnt)
+{
+	unsigned kept = 0;
+
+	if (!l)
+		return 0;
+	/* A hook that is empty stays so: only those before it give it more. */
+	list_for_each(h, &l->hooks, struct hook, entry) {
+		while (kept < cnt && h->type->flush) {
+			struct sample *s = h->type->flush(h);
+
+			if (!s)
+				break;
+			if (process_from(l, h->entry.next, &s))
+				smps[kept++] = s;
+		}
+	}
+	return kept;
+}
+
+unsigned hook_list_hold_max(const struct hook_list *l)
+{
+	unsigned n = 0;
+
+	if (!l)
+		return 0;
+	list_for_each(h, &l->hooks, struct hook, entry)
+		if (h->type->hold_max)
+			n += h->type->hold_max(h);
+	return n;
 }

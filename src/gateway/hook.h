@@ -25,6 +25,7 @@ enum hook_place {
 enum hook_verdict {
 	HOOK_OK,         /* go on with the next hook */
 	HOOK_SKIP,       /* drop this sample */
+	HOOK_HOLD,       /* nothing goes on; the hook keeps the reference */
 	HOOK_STOP,       /* pass this sample on, skip the remaining hooks */
 	HOOK_ERROR,      /* drop this sample, count an error */
 };
@@ -34,9 +35,11 @@ struct hook_type {
 	const char *description;
 	unsigned places;              /* enum hook_place */
 	int priority;                 /* default; lower runs first */
-	bool builtin;                 /* on every node's read unless switched off */
+	bool builtin;                 /* on every node's read unless switched off;
+				       * before others of the same priority */
 	bool read_only;               /* process() never changes the sample, so
-				       * that shared ones need no private copy */
+				       * that shared ones need no private copy,
+				       * or asks for one by hook_own_sample() */
 	size_t size;                  /* bytes of private data, zeroed */
 	const struct config_key *keys;
 	size_t key_count;
@@ -49,7 +52,8 @@ struct hook_type {
 	 * *out to a list of its own (a reference) and returns 0, or a negative
 	 * errno after reporting it. Called once before start; `in` is NULL
 	 * where nothing is known about the values. Samples have room for the
-	 * longest list between two hooks.
+	 * longest list between two hooks, and those that leave a hook that is
+	 * not read_only get this list.
 	 */
 	int (*signals)(struct hook *h, struct signal_list *in,
 		       struct signal_list **out);
@@ -57,11 +61,20 @@ struct hook_type {
 	 * *s may be modified: the framework hands a private copy when others
 	 * hold a reference. A hook that puts another sample into *s gives its
 	 * own reference to that one away and owns the reference to the old one
-	 * from then on. One that keeps *s without replacing it takes a
-	 * reference of its own (sample_get) and returns HOOK_SKIP.
+	 * from then on. One that keeps *s without replacing it returns
+	 * HOOK_HOLD.
 	 */
 	enum hook_verdict (*process)(struct hook *h, struct sample **s);
-	/* From the statistics thread, at the configured rate. */
+	/* The source began anew: before process() gets the first sample of it,
+	 * or would have, had a hook before this one not dropped it. */
+	void (*restart)(struct hook *h);
+	/* For hooks that hold samples: how many at most (the pools get that
+	 * much larger), and at the end one after the other, NULL when there is
+	 * none left. What is left at stop() the hook releases there. */
+	unsigned (*hold_max)(const struct hook *h);
+	struct sample *(*flush)(struct hook *h);
+	/* From the statistics thread, at the configured rate, while process()
+	 * may be running. */
 	void (*periodic)(struct hook *h);
 };
 
@@ -72,7 +85,10 @@ struct hook {
 	bool enabled;
 	struct node *node;            /* NULL on a path */
 	const char *owner;            /* name of node or path, for messages */
+	struct config *config;        /* for config_fail() in signals() */
+	json_t *cfg;                  /* its object or name; NULL: a built-in one */
 	void *private_data;
+	_Atomic uint64_t errors;      /* samples that were dropped by HOOK_ERROR */
 	struct signal_list *in_signals;  /* owned references, from hook_list_signals(); */
 	struct signal_list *out_signals; /* NULL where nothing is known */
 	struct list entry;
@@ -82,6 +98,8 @@ struct hook {
 struct hook_list {
 	struct list hooks;
 	unsigned count;
+	bool began_anew;              /* the first sample of a restart was dropped:
+				       * the next one that stays is marked */
 };
 
 /* NULL when there is none, or its module cannot be loaded (which is logged). */
@@ -122,5 +140,22 @@ void hook_list_periodic(struct hook_list *l);
  */
 unsigned hook_list_process(struct hook_list *l, struct sample *smps[],
 			   unsigned cnt);
+
+/*
+ * The end of the samples: up to `cnt` of those that hooks still hold, processed
+ * by the hooks behind. Returns how many stand in smps[], which the caller owns;
+ * to be called until it returns 0.
+ */
+unsigned hook_list_flush(struct hook_list *l, struct sample *smps[],
+			 unsigned cnt);
+/* Samples that the hooks hold at most; `l` may be NULL. */
+unsigned hook_list_hold_max(const struct hook_list *l);
+
+/*
+ * For a read_only hook that changes a sample now and then: a sample that others
+ * hold too is replaced by a private copy from the same pool. False when the pool
+ * is empty; the hook then returns HOOK_SKIP.
+ */
+bool hook_own_sample(struct sample **s);
 
 #endif
