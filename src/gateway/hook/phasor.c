@@ -186,7 +186,9 @@ static bool is_hole(struct phasor_clock *k, struct hook *h,
 	if (likely(!seen || step == k->step))
 		return false;
 	/* A hook before this one may leave out all but every n-th. */
-	k->step = step;
+	if (step == k->last_step)
+		k->step = step;
+	k->last_step = step;
 	if (k->holes++ < 5)
 		log_warn("%s: hook %s begins a new window: sequence %llu follows %llu",
 			 h->owner, h->type->name,

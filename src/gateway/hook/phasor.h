@@ -77,7 +77,8 @@ struct phasor_clock {
 	uint64_t count;            /* samples since the span began to fill */
 	int64_t slot;              /* of the last report */
 	bool slot_known;
-	uint64_t sequence, step;
+	uint64_t sequence;         /* of the last sample */
+	uint64_t step, last_step;  /* expected between two; the last one seen */
 	bool seen;                 /* a sequence number */
 	uint64_t holes;
 	double *values;            /* of the selected signals, newest */
