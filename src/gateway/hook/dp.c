@@ -242,6 +242,8 @@ static int dp_start(struct hook *h)
 	unsigned highest = p->lowest;
 	double step = p->f0 * p->dt;
 
+	if (!p->select.count) /* signals() was not called */
+		return -EINVAL;
 	p->samples = 0;
 	p->phase = dft_phase(step);
 	if (p->inverse)

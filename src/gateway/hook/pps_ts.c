@@ -109,6 +109,8 @@ static int pps_start(struct hook *h)
 {
 	struct pps *p = h->private_data;
 
+	if (!p->select.count) /* signals() was not called */
+		return -EINVAL;
 	p->size = p->mode == MODE_SIMPLE ? 2 :
 					   (unsigned)p->horizon_estimation + 1;
 	p->edges = calloc(p->size, sizeof(*p->edges));

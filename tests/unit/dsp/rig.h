@@ -54,6 +54,7 @@ static inline int rig_try(struct rig *r, const char *hooks, const char *signals)
 	clock_init();
 	memset(r, 0, sizeof(*r));
 	rig_log[0] = 0;
+	log_set_level(LOG_INFO);
 	log_set_sink(rig_sink);
 	snprintf(text, sizeof(text), "hooks = ( %s );\n%s%s%s", hooks,
 		 signals ? "signals = " : "", signals ? signals : "",
