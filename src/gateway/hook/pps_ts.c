@@ -88,11 +88,16 @@ static int pps_signals(struct hook *h, struct signal_list *in,
 		       struct signal_list **out)
 {
 	struct pps *p = h->private_data;
+	int ret = hook_select_resolve(&p->select, h, in);
 
-	return hook_select_signals(&p->select, h, in, out) ?:
-	       hook_select_check_types(&p->select, h, in,
-				       1 << SIGNAL_FLOAT | 1 << SIGNAL_INTEGER |
-				       1 << SIGNAL_BOOLEAN);
+	if (!ret)
+		ret = hook_select_check_types(&p->select, h, in,
+					      1 << SIGNAL_FLOAT |
+					      1 << SIGNAL_INTEGER |
+					      1 << SIGNAL_BOOLEAN);
+	if (!ret && in)
+		*out = signal_list_get(in);
+	return ret;
 }
 
 static void pps_restart(struct hook *h)

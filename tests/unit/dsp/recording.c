@@ -119,7 +119,7 @@ static void three_estimators_agree_about_the_grid(void **state)
 	static const char *const hooks[] = {
 		"{ type = \"pmu\"; signals = ( \"U1\", \"U2\", \"U3\" ); sample_rate = 30707.244140625; dft_rate = 1000; nominal_freq = 60; }",
 		"{ type = \"ip-dft-pmu\"; signals = ( \"U1\", \"U2\", \"U3\" ); sample_rate = 30707.244140625; dft_rate = 1000; nominal_freq = 60; number_plc = 3; window_type = \"hann\"; estimation_range = 2; }",
-		"{ type = \"pmu_dft\"; signals = ( \"U1\", \"U2\", \"U3\" ); sample_rate = 30707.244140625; dft_rate = 20; start_freqency = 40; end_freqency = 80; frequency_resolution = 5; window_type = \"hann\"; estimate_type = \"ipdft\"; }",
+		"{ type = \"pmu_dft\"; signals = ( \"U1\", \"U2\", \"U3\" ); sample_rate = 30707.244140625; dft_rate = 1000; window_size_factor = 50; start_freqency = 40; end_freqency = 80; frequency_resolution = 5; window_type = \"hann\"; estimate_type = \"ipdft\"; }",
 	};
 	static const double rms[] = { 348.951036, 0, 345.953445 };
 
