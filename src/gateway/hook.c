@@ -59,6 +59,22 @@ static void insert(struct hook_list *l, struct hook *h)
 	l->count++;
 }
 
+/* A hook that is only a name has no keys; tells which it needs, and where. */
+static int check_name_alone(struct config *c, json_t *cfg,
+			    const struct hook_type *type)
+{
+	int ret = 0;
+
+	for (size_t i = 0; json_is_string(cfg) && i < type->key_count; i++) {
+		if (!type->keys[i].required)
+			continue;
+		config_fail(c, cfg, type->keys[i].name,
+			    "missing, but required (%s)", type->keys[i].help);
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
 static int hook_add(struct hook_list *l, struct config *c, json_t *cfg,
 		    const struct hook_type *type,
 		    const struct hook_common *common, enum hook_place place,
@@ -82,9 +98,15 @@ static int hook_add(struct hook_list *l, struct config *c, json_t *cfg,
 	h->private_data = calloc(1, type->size ? type->size : 1);
 	if (!h->private_data)
 		goto err;
-	ret = config_unpack(c, object, type->keys, type->key_count,
-			    h->private_data, common_keys,
-			    ARRAY_SIZE(common_keys));
+	ret = check_name_alone(c, cfg, type);
+	if (ret)
+		goto err;
+	ret = type->open_keys ?
+		      config_unpack_part(c, object, type->keys,
+					 type->key_count, h->private_data) :
+		      config_unpack(c, object, type->keys, type->key_count,
+				    h->private_data, common_keys,
+				    ARRAY_SIZE(common_keys));
 	if (!ret && type->parse)
 		ret = type->parse(h, c, object);
 	if (ret)
@@ -317,6 +339,14 @@ bool hook_own_sample(struct sample **s)
 	sample_put(*s);
 	*s = copy;
 	return true;
+}
+
+enum hook_verdict hook_fail(struct hook *h, const char *why)
+{
+	if (!atomic_load_explicit(&h->errors, memory_order_relaxed))
+		log_warn("%s: hook %s: %s; such samples are dropped", h->owner,
+			 h->type->name, why);
+	return HOOK_ERROR;
 }
 
 /* Hooks from `e` on learn of a restart whose first sample they do not get. */

@@ -43,6 +43,7 @@ struct hook_type {
 	size_t size;                  /* bytes of private data, zeroed */
 	const struct config_key *keys;
 	size_t key_count;
+	bool open_keys;               /* others are parse()'s to accept or refuse */
 	int (*parse)(struct hook *h, struct config *c, json_t *cfg);
 	int (*start)(struct hook *h);
 	int (*stop)(struct hook *h);
@@ -157,5 +158,8 @@ unsigned hook_list_hold_max(const struct hook_list *l);
  * is empty; the hook then returns HOOK_SKIP.
  */
 bool hook_own_sample(struct sample **s);
+
+/* Returns HOOK_ERROR; the first one of a hook is logged with its reason. */
+enum hook_verdict hook_fail(struct hook *h, const char *why);
 
 #endif

@@ -84,6 +84,12 @@ static int ip_dft_parse(struct hook *h, struct config *c, json_t *cfg)
 		return -EINVAL;
 	}
 	limits(p, &first, &last);
+	if (last < first + 2) {
+		config_fail(c, cfg, "number_plc",
+			    "the window would be %u samples, whose transform has no three values around %g Hz",
+			    window_size(p), p->nominal_freq);
+		return -EINVAL;
+	}
 	if ((last - first + 1) * (1 + 2 * cosines) > DFT_SUMS_MAX) {
 		config_fail(c, cfg, "estimation_range",
 			    "%u frequencies lie in the range, possible are %u; make it or number_plc smaller",
