@@ -245,6 +245,25 @@ static void ten_million_samples_do_not_drift(void **state)
 	dft_destroy(&d);
 }
 
+/* Rounding of a huge value goes with the sums that held it. */
+static void a_spike_leaves_nothing_behind(void **state)
+{
+	struct dft d;
+
+	(void)state;
+	assert_int_equal(dft_init(&d, 20, 1, 1, 0.05, 0, DFT_HANN), 0);
+	for (unsigned n = 0; n < 100; n++) {
+		double x = n == 33 ? 1e15 : cos(2 * M_PI * 0.05 * n);
+
+		dft_push(&d, &x);
+		if (n >= 33 + 2 * 20)
+			assert_near(hypot(dft_phasor(&d, 0, 0).re,
+					  dft_phasor(&d, 0, 0).im),
+				    0.5, ROUNDING);
+	}
+	dft_destroy(&d);
+}
+
 static void what_is_no_number_is_gone_when_it_left_the_window(void **state)
 {
 	struct dft d;
@@ -277,6 +296,7 @@ int main(void)
 		cmocka_unit_test(a_tone_between_frequencies_is_fitted_exactly),
 		cmocka_unit_test(a_fit_ends_at_its_range),
 		cmocka_unit_test(ten_million_samples_do_not_drift),
+		cmocka_unit_test(a_spike_leaves_nothing_behind),
 		cmocka_unit_test(what_is_no_number_is_gone_when_it_left_the_window),
 	};
 

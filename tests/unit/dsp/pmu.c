@@ -211,20 +211,23 @@ static void reports_are_at_whole_instants_though_stamps_are_rounded(void **state
 	unsigned reports = 0;
 
 	(void)state;
-	/* 30 kHz: a third of a nanosecond is cut off. */
-	rig_start(&r, "{ type = \"pmu\"; signal = 0; sample_rate = 30000; dft_rate = 25; nominal_freq = 50; }",
+	/* Sixtieths of a second, cut off to whole nanoseconds: two thirds of
+	 * them lie just before the instant they are meant for. */
+	rig_start(&r, "{ type = \"pmu\"; signal = 0; sample_rate = 30000; dft_rate = 60; nominal_freq = 60; }",
 		  "\"1f\"");
 	for (unsigned n = 0; n < 60000; n++) {
 		int64_t t = START + (int64_t)n * INT64_C(1000000000) / 30000;
 		int64_t off;
 
-		if (!rig_push1(&r, t, cos(2 * M_PI * 50 * n / 30000)))
+		if (!rig_push1(&r, t, cos(2 * M_PI * 60 * n / 30000)))
 			continue;
-		off = (int64_t)timespec_to_ns(r.got->origin) % 40000000;
-		assert_true(off == 0 || off == 40000000 - 1);
+		/* In sixtieths of a nanosecond. */
+		off = (int64_t)r.got->origin.tv_nsec * 60 % INT64_C(1000000000);
+		assert_true(off == 0 || off >= INT64_C(1000000000) - 60);
 		reports++;
 	}
-	assert_int_equal(reports, 49);
+	/* The middle is 750 samples from both ends: from 2/60 to 118/60 s. */
+	assert_int_equal(reports, 117);
 	rig_stop(&r);
 }
 

@@ -136,6 +136,30 @@ static void the_timestamp_is_of_the_sample_that_alignment_says(void **state)
 	}
 }
 
+static void a_restart_of_the_source_empties_the_window(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_start(&r, "{ type = \"power\"; window_size = 10; pairings = ( { voltage = 0; current = 1; } ); }",
+		  "\"2f\"");
+	for (int64_t n = 0; n < 40; n++) {
+		double v[] = { n < 25 ? 100 : 2, n < 25 ? 10 : 3 };
+
+		if (n == 25)
+			r.flags = SAMPLE_NEW_SIMULATION;
+		assert_int_equal(rig_push(&r, START + n * STEP_NS, v, 2),
+				 (n >= 9 && n < 25) || n >= 34);
+		if (n < 34)
+			continue;
+		assert_near(r.got->data[0].f, 6, 0);
+		assert_near(r.got->data[2].f, 6, 1e-14);
+		assert_int_equal(!!(r.got->flags & SAMPLE_NEW_SIMULATION),
+				 n == 34);
+	}
+	rig_stop(&r);
+}
+
 static void energy_of_whole_periods_is_mean_power_times_time(void **state)
 {
 	struct rig r;
@@ -246,6 +270,7 @@ int main(void)
 		cmocka_unit_test(a_third_harmonic_is_apparent_but_not_active),
 		cmocka_unit_test(several_pairs_have_their_names),
 		cmocka_unit_test(the_timestamp_is_of_the_sample_that_alignment_says),
+		cmocka_unit_test(a_restart_of_the_source_empties_the_window),
 		cmocka_unit_test(energy_of_whole_periods_is_mean_power_times_time),
 		cmocka_unit_test(energy_follows_the_timestamps_not_the_count),
 		cmocka_unit_test(samples_pass_ebm_unchanged),

@@ -153,6 +153,37 @@ static void horizon_runs_on_without_a_jump(void **state)
 	rig_stop(&r);
 }
 
+/*
+ * A step of the sample rate by 200 ppm is seen by the estimation only within its
+ * ten seconds: 200e-6 * 5 s = 1 ms is lost meanwhile, ten periods. A tenth of
+ * what is wrong is made up for each second: after 40 s 0.9^40 = 1.5 percent are
+ * left.
+ */
+static void horizon_makes_up_for_what_a_change_of_rate_cost(void **state)
+{
+	struct source s = { 100000, 0.4e9 + 12345, 0 };
+	double worst = 0;
+	struct rig r;
+
+	(void)state;
+	rig_start(&r, "{ type = \"pps_ts\"; signal = \"pps\"; mode = \"horizon\"; }",
+		  SIGNALS);
+	while (next_time(&s) < 75e9) {
+		if (next_time(&s) >= 20e9 && s.period_ns < 100010) {
+			s.begin_ns = next_time(&s);
+			s.period_ns *= 1 + 200e-6;
+			s.begin_ns -= (double)s.n * s.period_ns;
+		}
+		if (!push(&r, &s, true))
+			continue;
+		worst = fmax(worst, fabs(error_of(&r, &s)));
+		if (next_time(&s) > 70e9)
+			assert_near(error_of(&r, &s), 0, 3 * s.period_ns);
+	}
+	assert_true(worst > 5 * s.period_ns);
+	rig_stop(&r);
+}
+
 static void lost_samples_pass_time(void **state)
 {
 	struct source s = { 100000, 0.4e9, 0 };
@@ -242,6 +273,7 @@ int main(void)
 		cmocka_unit_test(an_edge_is_a_whole_second),
 		cmocka_unit_test(with_an_expected_rate_one_edge_is_enough),
 		cmocka_unit_test(horizon_runs_on_without_a_jump),
+		cmocka_unit_test(horizon_makes_up_for_what_a_change_of_rate_cost),
 		cmocka_unit_test(lost_samples_pass_time),
 		cmocka_unit_test(a_missing_pulse_is_said_and_survived),
 		cmocka_unit_test(a_restart_of_the_source_waits_for_edges_again),
