@@ -184,8 +184,13 @@ static void time_and_phase_are_of_the_sample_that_alignment_says(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct tone o = { 325, 50.3, 0.4, 0 };
+		/* Far from the middle the frequency's error turns the phase:
+		 * 2 pi 0.04 s times it. */
+		struct bounds difference = { TONE_FREQUENCY, TONE_PHASE,
+					     TONE_PHASE + 0.26 * TONE_FREQUENCY,
+					     20 * TONE_FREQUENCY };
 		struct rig r;
-		char hooks[300];
+		char hooks[300], ip_dft[300];
 		int64_t first = -1, newest = 0;
 
 		snprintf(hooks, sizeof(hooks),
@@ -193,6 +198,10 @@ static void time_and_phase_are_of_the_sample_that_alignment_says(void **state)
 			 aligns[i]);
 		assert_int_equal(check_tone(hooks, &o, &exact, 10000),
 				 i == 0 ? 10 : 9);
+		snprintf(ip_dft, sizeof(ip_dft),
+			 "{ type = \"ip-dft-pmu\"; signal = \"u\"; sample_rate = 10000; dft_rate = 10; nominal_freq = 50; number_plc = 4; window_type = \"hann\"; estimation_range = 2; timestamp_align = \"%s\"; }",
+			 aligns[i]);
+		assert_in_range(check_tone(ip_dft, &o, &difference, 10000), 8, 9);
 		/* Which sample brought it, and which one it is of. */
 		rig_start(&r, hooks, "( { name = \"u\"; } )");
 		for (unsigned n = 0; n < 3000 && first < 0; n++)
