@@ -112,7 +112,7 @@ static int ip_dft_stop(struct hook *h)
 	struct ip_dft *p = h->private_data;
 
 	dft_destroy(&p->dft);
-	phasor_clock_destroy(&p->clock);
+	phasor_clock_destroy(&p->clock, h);
 	free(p->last_frequency);
 	p->last_frequency = NULL;
 	return 0;

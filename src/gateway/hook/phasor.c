@@ -106,8 +106,16 @@ int phasor_clock_init(struct phasor_clock *k, const struct phasor_settings *p,
 	return 0;
 }
 
-void phasor_clock_destroy(struct phasor_clock *k)
+/* Of that many holes each is logged when it comes. */
+#define HOLES_LOGGED 5
+
+void phasor_clock_destroy(struct phasor_clock *k, struct hook *h)
 {
+	if (k->holes > HOLES_LOGGED)
+		log_warn("%s: hook %s began %llu new windows because samples were missing",
+			 h->owner, h->type->name,
+			 (unsigned long long)k->holes);
+	k->holes = 0;
 	window_stamps_destroy(&k->stamps);
 	free(k->values);
 	k->values = NULL;
@@ -189,7 +197,7 @@ static bool is_hole(struct phasor_clock *k, struct hook *h,
 	if (step == k->last_step)
 		k->step = step;
 	k->last_step = step;
-	if (k->holes++ < 5)
+	if (k->holes++ < HOLES_LOGGED)
 		log_warn("%s: hook %s begins a new window: sequence %llu follows %llu",
 			 h->owner, h->type->name,
 			 (unsigned long long)s->sequence,

@@ -93,7 +93,8 @@ int phasor_signals(struct phasor_settings *p, struct hook *h,
 
 int phasor_clock_init(struct phasor_clock *k, const struct phasor_settings *p,
 		      unsigned span);
-void phasor_clock_destroy(struct phasor_clock *k);
+/* Says how often samples were missing, too. */
+void phasor_clock_destroy(struct phasor_clock *k, struct hook *h);
 /* The source began anew: as after init. */
 void phasor_clock_restart(struct phasor_clock *k);
 

@@ -81,7 +81,7 @@ static int pmu_stop(struct hook *h)
 	struct pmu *p = h->private_data;
 
 	dft_destroy(&p->dft);
-	phasor_clock_destroy(&p->clock);
+	phasor_clock_destroy(&p->clock, h);
 	free(p->history);
 	p->history = NULL;
 	return 0;

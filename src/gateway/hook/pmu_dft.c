@@ -172,7 +172,7 @@ static int pmu_dft_stop(struct hook *h)
 	struct pmu_dft *p = h->private_data;
 
 	dft_destroy(&p->dft);
-	phasor_clock_destroy(&p->clock);
+	phasor_clock_destroy(&p->clock, h);
 	free(p->last_frequency);
 	free(p->heights);
 	p->last_frequency = p->heights = NULL;
