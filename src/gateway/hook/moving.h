@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the hooks ma and rms share: selected signals, each replaced by a figure
+ * of its last `window_size` values.
+ */
+#ifndef GATEWAY_HOOK_MOVING_H
+#define GATEWAY_HOOK_MOVING_H
+
+#include "gateway/hook.h"
+#include "gateway/hook/select.h"
+#include "gateway/hook/window.h"
+
+struct moving {
+	struct hook_select select;
+	int64_t window_size;
+	struct window_sum *sums; /* one per selected signal */
+};
+
+int moving_parse(struct hook *h, struct config *c, json_t *cfg);
+/* Selected integers and booleans come out as floating point numbers. */
+int moving_signals(struct hook *h, struct signal_list *in,
+		   struct signal_list **out);
+int moving_start(struct hook *h);
+int moving_stop(struct hook *h);
+void moving_restart(struct hook *h);
+void moving_destroy(struct hook *h);
+
+#endif

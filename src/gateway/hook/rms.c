@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hook `rms`: replaces signals by the root of the mean square of their last
+ * values; of those that have come, until the window is full.
+ */
+#include <math.h>
+
+#include "gateway/hook/moving.h"
+#include "util/container_of.h"
+
+extern const struct hook_type hook_rms;
+
+static const struct config_key rms_keys[] = {
+	HOOK_SELECT_KEYS(struct moving, select),
+	{ "window_size", CONFIG_INT, offsetof(struct moving, window_size),
+	  .required = true, .min = 1, .max = WINDOW_SIZE_MAX,
+	  .help = "Samples in the window" },
+};
+
+static enum hook_verdict rms_process(struct hook *h, struct sample **smp)
+{
+	struct moving *m = h->private_data;
+	struct sample *s = *smp;
+
+	for (unsigned i = 0; i < m->select.count; i++) {
+		unsigned at = m->select.index[i];
+		double v;
+
+		if (unlikely(at >= s->length))
+			return HOOK_ERROR;
+		v = window_value(s->data[at], hook_value_type(h, s, at));
+		v = window_sum_push(&m->sums[i], v * v);
+		/* Rounding may leave less than nothing of a window of zeros. */
+		s->data[at].f = sqrt(v < 0 ? 0 : v / m->sums[i].filled);
+	}
+	return HOOK_OK;
+}
+
+const struct hook_type hook_rms = {
+	.name = "rms",
+	.description = "root mean square over a window of samples",
+	.places = HOOK_NODE_READ | HOOK_NODE_WRITE | HOOK_PATH,
+	.priority = 99,
+	.size = sizeof(struct moving),
+	.keys = rms_keys,
+	.key_count = ARRAY_SIZE(rms_keys),
+	.parse = moving_parse,
+	.signals = moving_signals,
+	.start = moving_start,
+	.stop = moving_stop,
+	.restart = moving_restart,
+	.destroy = moving_destroy,
+	.process = rms_process,
+};
