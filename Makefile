@@ -3,6 +3,9 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 MESON_FLAGS ?=
+# Of the co-simulation that `make run` shows.
+COSIM ?= infiniband
+COSIM_STEPS ?= 1000 500
 
 # A build folder is configured anew when these change.
 CONFIG = --prefix=$(PREFIX) $(MESON_FLAGS)
@@ -16,6 +19,9 @@ build: deps configure
 
 run: build
 	@scripts/run-demo.sh $(BUILD)
+	@echo
+	@echo "co-simulation: two halves of an electric network, coupled over $(COSIM)"
+	@STEPS="$(COSIM_STEPS)" BEHIND=3 examples/cosim/run.sh $(COSIM) $(BUILD)
 
 test: deps-test configure
 	@$(NINJA)
@@ -30,7 +36,8 @@ clean:
 
 help:
 	@echo "make build    build everything into $(BUILD)/"
-	@echo "make run      build, then show two gateways exchanging samples; MODE=RC, UC or UD"
+	@echo "make run      build, then show two gateways exchanging samples and a"
+	@echo "              co-simulation over them; MODE=RC, UC or UD, COSIM=infiniband, shmem ..."
 	@echo "make test     build, then run all tests"
 	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured"
 	@echo "make clean    remove $(BUILD)/"
