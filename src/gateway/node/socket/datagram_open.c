@@ -233,7 +233,7 @@ static int bind_local(struct socket_node *s)
 	int one = 1, zero = 0, ret = 0;
 	char text[SOCKET_ADDRESS_MAX];
 
-	if (s->local.sa.sa_family == AF_INET6)
+	if (s->layer == LAYER_UDP && s->local.sa.sa_family == AF_INET6)
 		ret = need_option(s, IPPROTO_IPV6, IPV6_V6ONLY, &zero,
 				  sizeof(zero), "IPV6_V6ONLY");
 	/* All receivers of a group on this host have the same port. Otherwise
@@ -254,6 +254,8 @@ static int bind_local(struct socket_node *s)
 	}
 	if (s->layer == LAYER_UNIX && s->local.un.sun_path[0])
 		d->unlink_path = strdup(s->local.un.sun_path);
+	log_info("%s: receiving at %s", s->node->name,
+		 socket_address_print(&s->local, text));
 	return 0;
 }
 
