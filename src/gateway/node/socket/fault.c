@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counting faults and telling them; see fault.h. */
-#define LOG_ROOM "gateway/socket"
+#define LOG_ROOM "gateway/node"
 #include "gateway/node/socket/fault.h"
 
 #include <stdarg.h>
