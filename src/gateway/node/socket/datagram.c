@@ -161,16 +161,27 @@ static unsigned flush_either(struct socket_node *s)
 	return unlikely(s->netem != NULL) ? flush_netem(s) : flush(s);
 }
 
-static void note_too_long(struct socket_node *s, struct sample *smp, int err)
+/*
+ * A format asks for the room that a sample may need; what it does need may be less.
+ * Prints one sample with ample room. False after it has told that it is too long.
+ */
+static bool print_amply(struct socket_node *s, struct sample *smp, size_t *used)
 {
-	if (err)
+	struct datagram_tx *tx = &s->datagram->tx;
+	struct format *f = s->writer;
+	int n = f->type->print(f, tx->arena, TX_ARENA, used, &smp, 1);
+
+	if (n == 1 && *used <= tx->size_max)
+		return true;
+	if (n < 0)
 		fault_note(&s->faults, FAULT_TOO_LONG, 1, "format %s: %s",
-			   s->writer->type->name, strerror(err));
+			   f->type->name, strerror(-n));
 	else
 		fault_note(&s->faults, FAULT_TOO_LONG, 1,
 			   "a sample of %u values is %zu bytes, a datagram has at most %zu",
-			   smp->length, socket_sample_size(s->writer, smp),
-			   s->datagram->tx.size_max);
+			   smp->length,
+			   n ? *used : socket_sample_size(f, smp), tx->size_max);
+	return false;
 }
 
 int datagram_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
@@ -190,8 +201,10 @@ int datagram_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 			continue;
 		}
 		if (unlikely(n <= 0)) {
-			note_too_long(s, smps[done++], -n);
-			continue;
+			n = print_amply(s, smps[done], &used);
+			done += !n;
+			if (!n)
+				continue;
 		}
 		tx->pieces[tx->count].iov_base = tx->arena + tx->used;
 		tx->pieces[tx->count].iov_len = used;

@@ -167,18 +167,21 @@ static int set_multicast_out(struct socket_node *s,
 int socket_resolve(struct socket_node *s)
 {
 	const struct socket_multicast *m = &s->in.multicast;
+	/* A server sends to whoever has connected. */
+	bool use_out = s->out.address && (s->layer != LAYER_TCP_SERVER ||
+					  s->verify_source);
 	char why[SOCKET_WHY_MAX];
 	int family = AF_UNSPEC, ret = 0;
 
 	/* One socket has one family: what is written in numbers decides. */
 	if (s->in.address && layer_is_internet(s->layer))
 		family = socket_address_family(s->in.address);
-	if (family == AF_UNSPEC && s->out.address && layer_is_internet(s->layer))
+	if (family == AF_UNSPEC && use_out && layer_is_internet(s->layer))
 		family = socket_address_family(s->out.address);
 	if (family == AF_UNSPEC && m->enabled && m->group)
 		family = strchr(m->group, ':') ? AF_INET6 : AF_INET;
 	s->has_local = s->has_remote = false;
-	if (s->out.address) {
+	if (use_out) {
 		ret = socket_address_resolve(s->layer, s->out.address, family,
 					     &s->remote, why);
 		if (ret) {

@@ -355,6 +355,7 @@ static int socket_check(struct node *n, struct config *c, json_t *cfg)
 	    check_formats(s, c, cfg))
 		ret = -EINVAL;
 	if (s->out.address && layer_is_internet(s->layer) &&
+	    (s->layer != LAYER_TCP_SERVER || s->verify_source) &&
 	    socket_address_is_any(s->out.address)) {
 		config_fail(c, n->out.cfg, "address",
 			    "'%.60s' names no host to send to", s->out.address);
