@@ -66,7 +66,7 @@ sender() {
 		idle_stop = true;
 		nodes = {
 			g = {
-				type = "signal"; signal = "mixed"; values = 4;
+				type = "signal"; signal = "mixed"; values = ${VALUES:-4};
 				rate = ${RATE:-2000}; limit = ${LIMIT:-2000};
 				realtime = ${REALTIME:-true}; vectorize = ${VECTORIZE:-1};
 			};
@@ -87,7 +87,7 @@ receiver() {
 		nodes = {
 			s = {
 				type = "socket"; vectorize = ${VECTORIZE:-1};
-				signals = "4f"; $2
+				signals = "${VALUES:-4}f"; $2
 			};
 			f = {
 				type = "file"; format = "csv"; uri = "$tmp/$1.csv";

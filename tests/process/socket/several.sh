@@ -7,7 +7,7 @@
 . "$(dirname "$0")/common.sh"
 
 # The server sends to whoever is there; one client reads, one does not at all.
-LIMIT=1000000 RATE=20000 VECTORIZE=8
+LIMIT=1000000 RATE=20000 VECTORIZE=8 VALUES=32
 sender server 'layer = "tcp-server"; format = "csv";
 	in = { address = "127.0.0.1:'$port'"; };
 	out = { full = "drop"; buffer_size = 65536; };'
@@ -46,7 +46,7 @@ for name in one two; do
 done
 
 # Two clients send, the server's path gets both.
-LIMIT=500 RATE=2000 VECTORIZE=1
+LIMIT=500 RATE=2000 VECTORIZE=1 VALUES=4
 # The built-in hooks would take two senders for one that starts anew.
 receiver all 'builtin = false; layer = "tcp-server"; format = "csv"; in = { address = "127.0.0.1:'$port'"; };'
 all_pid=$last

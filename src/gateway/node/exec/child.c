@@ -115,6 +115,9 @@ static void *run(void *arg)
 	}
 	take_last_words(c);
 	log_line(c);
+	/* It had ended before it was asked to: that was not told yet. */
+	if (fds[1].fd >= 0)
+		tell_end(c);
 	return NULL;
 }
 
@@ -247,6 +250,13 @@ err_close:
 	return -err;
 }
 
+bool child_wait_end(const struct child *c, int timeout_ms)
+{
+	struct pollfd p = { .fd = c->pid_fd, .events = POLLIN };
+
+	return poll(&p, 1, timeout_ms) > 0;
+}
+
 /* Waits for its end and reads what it writes, so that it cannot hang in that. */
 static bool wait_end(struct child *c, unsigned timeout_ms)
 {
@@ -277,7 +287,7 @@ void child_stop(struct child *c)
 
 	if (!c->pid)
 		return;
-	atomic_store(&c->stopping, !atomic_load(&c->ended));
+	atomic_store(&c->stopping, !child_wait_end(c, 0));
 	close_fd(&c->in_fd);
 	if (!wait_end(c, EOF_MS)) {
 		kill(-c->pid, SIGTERM);
@@ -292,9 +302,9 @@ void child_stop(struct child *c)
 		 * is still that of its group. */
 		kill(-c->pid, SIGTERM);
 	}
-	waitpid(c->pid, NULL, 0);
 	if (write(c->stop_fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(c->thread, NULL);
+	waitpid(c->pid, NULL, 0);
 	close_fd(&c->out_fd);
 	close_fd(&c->err_fd);
 	close_fd(&c->pid_fd);

@@ -41,6 +41,9 @@ struct child {
 int child_start(struct child *c, const struct child_settings *settings,
 		int wake_fd);
 
+/* Has it ended? Waits for that. Any thread, while it is started. */
+bool child_wait_end(const struct child *c, int timeout_ms);
+
 /*
  * Ends it: closes its input, which ends most programs; then SIGTERM and, after
  * the grace time, SIGKILL to all of its group. Returns when it is gone, which is

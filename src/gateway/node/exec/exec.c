@@ -26,6 +26,7 @@
 #define GATHER_SIZE (64u << 10) /* without flush: bytes written at once */
 #define STUCK_NS (2 * NSEC_PER_SEC)
 #define BLOCK_MS 20
+#define LAST_MS 100
 
 struct exec_node {
 	json_t *exec, *format, *environment;
@@ -396,8 +397,11 @@ static int exec_read(struct node *n, struct sample *smps[], unsigned cnt,
 			kick(e);
 		if (got)
 			return (int)got;
-		if (e->in_over)
+		if (e->in_over) {
+			/* Its end, if that is what it was, comes just behind. */
+			child_wait_end(&e->child, LAST_MS);
 			return -ENODATA;
+		}
 		if (atomic_exchange(&e->interrupted, false))
 			return -EINTR;
 		if (receive(e))
@@ -467,7 +471,7 @@ static int exec_write(struct node *n, struct sample *smps[], unsigned cnt,
 		      unsigned *releases)
 {
 	struct exec_node *e = n->private_data;
-	unsigned done = 0;
+	unsigned done = 0, refused = 0;
 
 	while (done < cnt && !e->broken) {
 		size_t used = 0;
@@ -478,22 +482,26 @@ static int exec_write(struct node *n, struct sample *smps[], unsigned cnt,
 		if (ret > 0) {
 			e->out_end += used;
 			done += (unsigned)ret;
-		} else if (e->out_end) {
+		} else if (!ret && e->out_end) {
 			/* Perhaps for want of room only. */
 			if (!flush_patiently(e)) {
 				fault_note(&e->faults, FAULT_DROPPED, cnt - done,
 					   "%s", e->argv[0]);
-				return (int)done;
+				return (int)(done - refused);
 			}
 		} else {
 			fault_note(&e->faults, FAULT_TOO_LONG, 1,
-				   "a sample of %u values", smps[done]->length);
-			return (int)done;
+				   "a sample of %u values: %s", smps[done]->length,
+				   ret ? format_error(e->writer) :
+					 "more than 1 MiB");
+			done++;
+			refused++;
 		}
 	}
+	/* All of it, while the program reads: there may be no later write. */
 	if (e->flush || e->out_end - e->out_start > GATHER_SIZE)
-		flush(e);
-	return e->broken ? 0 : (int)done;
+		flush_patiently(e);
+	return e->broken ? 0 : (int)(done - refused);
 }
 
 static void exec_interrupt(struct node *n)

@@ -175,7 +175,8 @@ static bool print_amply(struct socket_node *s, struct sample *smp, size_t *used)
 		return true;
 	if (n < 0)
 		fault_note(&s->faults, FAULT_TOO_LONG, 1, "format %s: %s",
-			   f->type->name, strerror(-n));
+			   f->type->name,
+			   *format_error(f) ? format_error(f) : strerror(-n));
 	else
 		fault_note(&s->faults, FAULT_TOO_LONG, 1,
 			   "a sample of %u values is %zu bytes, a datagram has at most %zu",

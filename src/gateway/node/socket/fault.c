@@ -14,7 +14,7 @@ static const char *const kind_names[FAULT_KINDS] = {
 	[FAULT_TRUNCATED] = "truncated",
 	[FAULT_FOREIGN] = "from another sender",
 	[FAULT_OVERRUN] = "lost because reading was too slow",
-	[FAULT_TOO_LONG] = "too long to be sent",
+	[FAULT_TOO_LONG] = "that cannot be sent",
 	[FAULT_UNSENT] = "refused by the system",
 	[FAULT_DROPPED] = "dropped because the peer takes too little",
 };

@@ -15,7 +15,7 @@ enum socket_fault {
 	FAULT_TRUNCATED, /* it was longer than there was room for */
 	FAULT_FOREIGN,   /* verify_source: of somebody else */
 	FAULT_OVERRUN,   /* the kernel had no room: reading is too slow */
-	FAULT_TOO_LONG,  /* a sample is too long to be sent */
+	FAULT_TOO_LONG,  /* a sample is too long, or the format cannot hold it */
 	FAULT_UNSENT,    /* the system refused to send it */
 	FAULT_DROPPED,   /* the peer takes nothing, or too slowly */
 	FAULT_KINDS,

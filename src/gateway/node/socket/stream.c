@@ -20,14 +20,13 @@
 
 bool stream_delimits(const struct format_type *type)
 {
-	/* Their messages begin with their length. */
-	static const char *const names[] = { "villas.binary", "villas.web",
-					     "busbar.binary" };
+	/* All others show where a sample ends: lines, brackets, lengths. */
+	static const char *const names[] = { "raw", "gtnet" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(type->name, names[i]))
-			return true;
-	return type->lines;
+			return false;
+	return true;
 }
 
 void stream_buffer_compact(struct stream_buffer *b)

@@ -204,6 +204,22 @@ static void put_length(char *at, size_t len)
 	at[3] = (char)len;
 }
 
+/* The format refused a sample, or it is longer than any message. */
+static void note_unwritten(struct socket_node *s, struct sample *smp, int ret)
+{
+	const struct format *f = s->writer;
+
+	if (ret < 0)
+		fault_note(&s->faults, FAULT_TOO_LONG, 1, "format %s: %s",
+			   f->type->name,
+			   *format_error(f) ? format_error(f) : strerror(-ret));
+	else
+		fault_note(&s->faults, FAULT_TOO_LONG, 1,
+			   "a sample of %u values is %zu bytes, out.buffer_size is %zu",
+			   smp->length, socket_sample_size(s->writer, smp),
+			   s->stream->places[0].tx.size);
+}
+
 int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 {
 	struct stream *st = s->stream;
@@ -224,11 +240,7 @@ int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 		if (unlikely(n <= 0)) {
 			if (!n && grow(st))
 				continue;
-			fault_note(&s->faults, FAULT_TOO_LONG, 1,
-				   "a sample of %u values is %zu bytes, out.buffer_size is %zu",
-				   smps[done]->length,
-				   socket_sample_size(f, smps[done]),
-				   st->places[0].tx.size);
+			note_unwritten(s, smps[done], n);
 			done++;
 			continue;
 		}
