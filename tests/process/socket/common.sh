@@ -66,7 +66,7 @@ sender() {
 		idle_stop = true;
 		nodes = {
 			g = {
-				type = "signal"; signal = "mixed"; values = ${VALUES:-4};
+				type = "signal"; signal = "${SIGNAL:-mixed}"; values = ${VALUES:-4};
 				rate = ${RATE:-2000}; limit = ${LIMIT:-2000};
 				realtime = ${REALTIME:-true}; vectorize = ${VECTORIZE:-1};
 			};

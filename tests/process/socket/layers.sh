@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# layers.sh LAYER: every sample that one gateway writes to a socket node arrives
+# layers.sh LAYER [FORMAT]: every sample that one gateway writes to a socket node arrives
 # at the other, in order and unchanged; over tcp and unix also as fast as the
 # machine can, over the others at a rate that it can keep up with.
 . "$(dirname "$0")/common.sh"
@@ -10,7 +10,11 @@ layer=$1
 case $layer in
 ip | ip6 | eth | multicast | multicast6) own_network "$@" ;;
 esac
-format='format = "csv";'
+format='format = "'${2:-csv}'";'
+# Whole numbers, which also single precision holds.
+case ${2:-csv} in
+villas.*) SIGNAL=counter ;;
+esac
 wait_for='receiving at'
 case $layer in
 udp)

@@ -47,7 +47,8 @@ static void set_int(const struct stream *st, int fd, int level, int option,
 		log_debug("%s: %s: %s", name_of(st), what, strerror(errno));
 }
 
-/* A peer whose host went down says no end: it is asked. */
+/* A peer whose host went down says no end: it is asked, and what is under way to
+ * it is not repeated for ever. */
 static void set_options(const struct stream *st, int fd)
 {
 	set_int(st, fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
@@ -55,6 +56,8 @@ static void set_options(const struct stream *st, int fd)
 	set_int(st, fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE");
 	set_int(st, fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL");
 	set_int(st, fd, IPPROTO_TCP, TCP_KEEPCNT, 3, "TCP_KEEPCNT");
+	set_int(st, fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000,
+		"TCP_USER_TIMEOUT");
 }
 
 static int watch(int epoll_fd, int op, int fd, uint32_t events, uint64_t data)
