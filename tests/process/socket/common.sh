@@ -51,6 +51,7 @@ skip() {
 # Runs the test again in a network of its own, where only it is root.
 own_network() {
 	[ "${IN_NETWORK:-}" ] && return
+	command -v ip >/dev/null || skip "no ip (iproute2)"
 	unshare -n true 2>/dev/null || skip "no right to make a network namespace"
 	rm -rf "$tmp"
 	IN_NETWORK=1 exec unshare -n "$0" "$@"

@@ -414,7 +414,8 @@ static void a_path_that_polls_misses_nothing(void **state)
 }
 
 /* A plain TCP connection to a server node. */
-static int start_server(struct made_node *m, const char *more)
+static int start_server_with(struct made_node *m, const char *more,
+			     const char *out)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
 				 .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -423,12 +424,17 @@ static int start_server(struct made_node *m, const char *more)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	snprintf(text, sizeof(text),
-		 "{ \"layer\": \"tcp-server\", \"format\": \"csv\", %s \"in\": { \"address\": \"127.0.0.1:%u\", \"buffer_size\": 4096 }, \"out\": { \"buffer_size\": 4096 } }",
-		 more, port);
+		 "{ \"layer\": \"tcp-server\", \"format\": \"csv\", %s \"in\": { \"address\": \"127.0.0.1:%u\", \"buffer_size\": 4096 }, \"out\": { \"buffer_size\": 4096%s } }",
+		 more, port, out);
 	start(m, text);
 	a.sin_port = htons((uint16_t)port);
 	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	return fd;
+}
+
+static int start_server(struct made_node *m, const char *more)
+{
+	return start_server_with(m, more, "");
 }
 
 static void a_stream_may_be_cut_anywhere(void **state)
@@ -557,6 +563,45 @@ static void an_emulated_network_loses_its_share(void **state)
 	close(fd);
 }
 
+static void a_delayed_stream_keeps_its_order(void **state)
+{
+	struct sample *smp = sample_alloc(&pool);
+	unsigned lines = 0, used = 0;
+	struct made_node m;
+	char buf[4000];
+	int fd = start_server_with(&m, "", ", \"netem\": { \"delay\": 2000, \"jitter\": 2000, \"seed\": 2 }");
+
+	for (unsigned i = 0; i < 100;) {
+		unsigned release = 1;
+
+		fill(smp, i, 1);
+		/* Refused until the node has accepted the connection. */
+		i += node_write(&m.node, &smp, 1, &release) == 1;
+	}
+	while (lines < 100) {
+		ssize_t n = recv(fd, buf + used, sizeof(buf) - used, 0);
+
+		assert_true(n > 0);
+		used += (unsigned)n;
+		lines = 0;
+		for (unsigned i = 0; i < used; i++)
+			lines += buf[i] == '\n';
+	}
+	buf[used] = '\0';
+	for (char *line = buf; *line; line = strchr(line, '\n') + 1) {
+		char expected[60];
+		int n = snprintf(expected, sizeof(expected),
+				 "1,000000000,nan,%u,0.0\n", lines - 100);
+
+		assert_memory_equal(line, expected, n);
+		lines++;
+	}
+	assert_int_equal(lines, 200);
+	sample_put(smp);
+	close(fd);
+	stop(&m);
+}
+
 static void a_port_in_use_is_named(void **state)
 {
 	struct made_node m;
@@ -592,6 +637,7 @@ int main(void)
 		cmocka_unit_test(frames_of_several_samples_are_read_in_pieces),
 		cmocka_unit_test(a_peer_that_takes_nothing_does_not_hold_up_the_end),
 		cmocka_unit_test(an_emulated_network_loses_its_share),
+		cmocka_unit_test(a_delayed_stream_keeps_its_order),
 		cmocka_unit_test(a_port_in_use_is_named),
 	};
 
