@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The socket node-type: samples over UDP, raw IP, Ethernet frames, Unix datagrams
+ * and TCP. Private to this folder.
+ *
+ * socket.c         configuration and the callbacks of the node-type
+ * address.c        addresses as text
+ * wait.c fault.c   how reading waits; counting what goes wrong
+ * netem.c          emulation of a bad network
+ * datagram_open.c  sockets of datagrams: options, multicast, binding
+ * receive.c        reading datagrams
+ * datagram.c       writing datagrams
+ * stream.c         connections of TCP, their start and end
+ * stream_connect.c the thread that connects, accepts and clears away
+ * stream_read.c stream_write.c
+ */
+#ifndef GATEWAY_NODE_SOCKET_H
+#define GATEWAY_NODE_SOCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gateway/format.h"
+#include "gateway/node.h"
+#include "gateway/node/socket/address.h"
+#include "gateway/node/socket/fault.h"
+#include "gateway/node/socket/netem.h"
+#include "gateway/node/socket/wait.h"
+
+#define SOCKET_DEFAULT_FORMAT "villas.binary"
+
+/* How long a peer that takes nothing may hold up a write. */
+#define SOCKET_STUCK_NS (2 * NSEC_PER_SEC)
+/* A blocked write looks around this often. */
+#define SOCKET_BLOCK_MS 20
+/* A write gives up when it was asked to this often: once may have been meant
+ * for the reader of the same node. */
+#define SOCKET_INTERRUPTS 3
+
+enum socket_framing { FRAMING_AUTO, FRAMING_NONE, FRAMING_LENGTH };
+enum socket_full { FULL_BLOCK, FULL_DROP };
+enum socket_stamp { STAMP_NOW, STAMP_KERNEL };
+
+struct socket_multicast {
+	bool present; /* the group stands in the configuration */
+	bool enabled, loop;
+	const char *group, *interface;
+	int64_t ttl;
+};
+
+struct socket_config_in {
+	const char *address;
+	json_t *format, *multicast_cfg;
+	bool verify_source;
+	int polling, stamp;
+	int64_t spin_us, buffer_size, max_connections;
+	struct socket_multicast multicast;
+};
+
+struct socket_config_out {
+	const char *address;
+	json_t *format, *multicast_cfg, *netem_cfg;
+	int full;
+	bool pack;
+	int64_t fwmark, buffer_size, datagram_size, reconnect_interval_ms;
+	struct socket_multicast multicast;
+	struct netem_settings netem;
+};
+
+struct datagram;
+struct stream;
+
+struct socket_node {
+	struct node *node;
+	int layer, framing;
+	json_t *format;
+	bool verify_source;
+	struct socket_config_in in;
+	struct socket_config_out out;
+	json_t *in_format, *out_format; /* what holds, NULL: the default */
+	struct config *config;
+
+	struct format *reader, *writer;
+	struct socket_address local, remote;
+	bool has_local, has_remote;
+
+	/* From start to stop. */
+	struct socket_wait wait;
+	struct fault_counters faults;
+	struct netem *netem;
+	struct datagram *datagram;      /* one of the two */
+	struct stream *stream;
+	atomic_uint write_interrupts;
+};
+
+/* Names the options that the kernel refuses; logs. 0 or a negative errno. */
+int socket_set_mark(struct socket_node *s, int fd);
+
+/*
+ * Resolves in.address and out.address so that one socket serves both. Logs what
+ * is wrong with a key of the configuration.
+ */
+int socket_resolve(struct socket_node *s);
+
+/* datagram_open.c */
+int datagram_start(struct socket_node *s);
+void datagram_stop(struct socket_node *s);
+/* receive.c */
+int datagram_read(struct socket_node *s, struct sample *smps[], unsigned cnt);
+int datagram_poll_fds(struct socket_node *s, int fds[], int max);
+/* datagram.c */
+int datagram_write(struct socket_node *s, struct sample *smps[], unsigned cnt);
+void datagram_send_delayed(void *node, char *buf, size_t len);
+
+/* stream.c */
+int stream_start(struct socket_node *s);
+void stream_stop(struct socket_node *s);
+/* Does the format tell where a sample ends in a stream? */
+bool stream_delimits(const struct format_type *type);
+/* stream_read.c */
+int stream_read(struct socket_node *s, struct sample *smps[], unsigned cnt);
+int stream_poll_fds(struct socket_node *s, int fds[], int max);
+/* stream_write.c */
+int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt);
+void stream_send_delayed(void *node, char *buf, size_t len);
+
+/* receive.c: shared by both */
+struct socket_message {
+	char *at;      /* one writable byte stands behind the end */
+	size_t len, pos;
+	struct timespec received;
+};
+
+/*
+ * Scans up to `cnt` samples of what is left of a whole message; the message's
+ * `pos` is at its end when nothing more is in it. `padded`: zeros may follow.
+ */
+unsigned socket_scan_message(struct socket_node *s, struct format *f,
+			     struct socket_message *m, bool padded,
+			     struct sample *smps[], unsigned cnt);
+
+/* The bytes of one sample that found no room in `size`; 0: unknown. Slow. */
+size_t socket_sample_size(struct format *f, struct sample *smp);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of TCP: their memory, start and end; see stream.h. */
+#define LOG_ROOM "gateway/socket"
+#include "gateway/node/socket/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+/* How long the end waits for a peer to say its own. */
+#define LINGER_NS (500 * MS)
+
+bool stream_delimits(const struct format_type *type)
+{
+	return type->carries.traits & FORMAT_SELF_DELIMITING;
+}
+
+void stream_buffer_compact(struct stream_buffer *b)
+{
+	if (!b->start)
+		return;
+	memmove(b->at, b->at + b->start, b->end - b->start);
+	b->end -= b->start;
+	b->start = 0;
+}
+
+void stream_wake_thread(struct stream *st)
+{
+	uint64_t one = 1;
+
+	if (write(st->wake_fd, &one, sizeof(one)) < 0) {
+		/* It is readable, which is all we want. */
+	}
+}
+
+void stream_break(struct stream *st, struct stream_connection *c,
+		  const char *why)
+{
+	if (atomic_exchange(&c->breaking, true))
+		return;
+	if (why)
+		snprintf(c->why, sizeof(c->why), "%s", why);
+	atomic_store(&c->broken, true); /* now the thread may look at `why` */
+	stream_wake_thread(st);
+}
+
+static bool framed(const struct socket_node *s)
+{
+	const struct format *f = s->reader ? s->reader : s->writer;
+
+	if (s->framing != FRAMING_AUTO)
+		return s->framing == FRAMING_LENGTH;
+	return !stream_delimits(f->type);
+}
+
+static int make_places(struct stream *st)
+{
+	struct socket_node *s = st->node;
+	int ret;
+
+	st->place_count = st->server ? (unsigned)s->in.max_connections : 1;
+	st->places = calloc(st->place_count, sizeof(*st->places));
+	if (!st->places)
+		return -ENOMEM;
+	for (unsigned i = 0; i < st->place_count; i++)
+		st->places[i].fd = -1;
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		/* Memory that is never used costs nothing. */
+		c->rx.size = (size_t)s->in.buffer_size;
+		c->rx.at = malloc(c->rx.size + 1);
+		c->tx.size = (size_t)s->out.buffer_size;
+		c->tx.at = malloc(c->tx.size);
+		if (!c->rx.at || !c->tx.at)
+			return -ENOMEM;
+		if (!s->reader)
+			continue;
+		/* Each peer's bytes are a stream of their own. */
+		ret = format_new(&c->reader, s->config, s->in_format,
+				 SOCKET_DEFAULT_FORMAT, s->node->in.signals);
+		if (ret)
+			return ret;
+		c->reader->message = st->framed;
+	}
+	return 0;
+}
+
+static int open_descriptors(struct stream *st)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = EVENT_WAKE };
+
+	st->rx_epoll = epoll_create1(EPOLL_CLOEXEC);
+	st->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	st->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (st->rx_epoll < 0 || st->epoll_fd < 0 || st->wake_fd < 0 ||
+	    epoll_ctl(st->rx_epoll, EPOLL_CTL_ADD, st->node->wait.wake_fd, &e) ||
+	    epoll_ctl(st->epoll_fd, EPOLL_CTL_ADD, st->wake_fd, &e))
+		return -errno;
+	return 0;
+}
+
+static int start_thread(struct stream *st)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&st->thread, NULL, stream_run, st);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	st->has_thread = !err;
+	return -err;
+}
+
+int stream_start(struct socket_node *s)
+{
+	struct stream *st = calloc(1, sizeof(*st));
+	int ret;
+
+	if (!st)
+		return -ENOMEM;
+	s->stream = st;
+	st->node = s;
+	st->server = s->layer == LAYER_TCP_SERVER;
+	st->framed = framed(s);
+	st->read = s->node->is_source;
+	st->rx_epoll = st->epoll_fd = st->wake_fd = -1;
+	st->listener = st->attempt = -1;
+	pthread_mutex_init(&st->rx_lock, NULL);
+	pthread_mutex_init(&st->tx_lock, NULL);
+	if (s->writer)
+		s->writer->message = st->framed;
+	ret = make_places(st);
+	if (!ret)
+		ret = open_descriptors(st);
+	if (!ret && st->server)
+		ret = stream_listen(st);
+	if (!ret && s->writer && s->out.netem.enabled) {
+		s->out.netem.keep_order = true;
+		s->out.netem.spare = st->framed ? FRAME_HEADER : 0;
+		ret = netem_open(&s->netem, &s->out.netem, stream_send_delayed, s);
+	}
+	if (!ret)
+		ret = start_thread(st);
+	if (ret)
+		stream_stop(s);
+	return ret;
+}
+
+/* What was accepted is sent, as long as the peer takes something. */
+static void send_rest(struct stream *st, struct stream_connection *c)
+{
+	uint64_t since_ns = clock_now_ns();
+
+	while (!c->tx_dead && !stream_flush(st, c)) {
+		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+		size_t left = stream_buffer_filled(&c->tx);
+
+		if (clock_now_ns() - since_ns > SOCKET_STUCK_NS) {
+			log_warn("%s: %zu bytes to a peer that takes nothing are lost",
+				 st->node->node->name, left);
+			return;
+		}
+		poll(&p, 1, SOCKET_BLOCK_MS);
+		if (stream_flush(st, c) || stream_buffer_filled(&c->tx) < left)
+			since_ns = clock_now_ns();
+	}
+}
+
+/*
+ * Says that nothing more comes and waits for the peer to do the same: to close
+ * while something unread is there would destroy what is still on its way to it.
+ */
+static void say_end(struct stream *st)
+{
+	uint64_t end_ns = clock_now_ns() + LINGER_NS;
+	char rest[4096];
+
+	for (unsigned i = 0; i < st->place_count; i++)
+		if (st->places[i].fd >= 0) {
+			send_rest(st, &st->places[i]);
+			shutdown(st->places[i].fd, SHUT_WR);
+		}
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct pollfd p = { .fd = st->places[i].fd, .events = POLLIN };
+
+		while (p.fd >= 0 && clock_now_ns() < end_ns) {
+			ssize_t n = recv(p.fd, rest, sizeof(rest), MSG_DONTWAIT);
+
+			if (n == 0 || (n < 0 && errno != EAGAIN))
+				break;
+			if (n < 0)
+				poll(&p, 1, SOCKET_BLOCK_MS);
+		}
+	}
+}
+
+void stream_stop(struct socket_node *s)
+{
+	struct stream *st = s->stream;
+
+	if (!st)
+		return;
+	netem_close(s->netem, s->node->name);
+	s->netem = NULL;
+	atomic_store(&st->stop, true);
+	if (st->has_thread) {
+		stream_wake_thread(st);
+		pthread_join(st->thread, NULL);
+		say_end(st);
+	}
+	for (unsigned i = 0; st->places && i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		if (c->fd >= 0)
+			close(c->fd);
+		format_destroy(c->reader);
+		free(c->rx.at);
+		free(c->tx.at);
+	}
+	for (unsigned i = 0; i < 5; i++) {
+		const int fds[] = { st->rx_epoll, st->epoll_fd, st->wake_fd,
+				    st->listener, st->attempt };
+
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	pthread_mutex_destroy(&st->rx_lock);
+	pthread_mutex_destroy(&st->tx_lock);
+	free(st->places);
+	free(st->message);
+	free(st);
+	s->stream = NULL;
+}

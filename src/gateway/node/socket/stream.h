@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP connections of a socket node. Private to this folder.
+ *
+ * Three threads meet here: the reader and the writer (of paths) and the
+ * connecting thread, which alone opens and closes connections. It does so under
+ * both locks; the reader and the writer hold their own one while they use
+ * connections, never while they sleep. Who finds a connection broken says so and
+ * leaves the rest to the connecting thread.
+ */
+#ifndef GATEWAY_NODE_SOCKET_STREAM_H
+#define GATEWAY_NODE_SOCKET_STREAM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "gateway/node/socket/socket.h"
+#include "util/clock.h"
+
+#define STREAM_EVENTS 16
+#define FRAME_HEADER 4
+#define MS (NSEC_PER_SEC / 1000)
+
+/* Bytes [start, end) of a fixed room. One more is there behind it. */
+struct stream_buffer {
+	char *at;
+	size_t size, start, end;
+};
+
+static inline size_t stream_buffer_filled(const struct stream_buffer *b)
+{
+	return b->end - b->start;
+}
+
+/* Moves what is in it to the front. */
+void stream_buffer_compact(struct stream_buffer *b);
+
+struct stream_connection {
+	int fd;                      /* -1: a free place */
+	unsigned generation;         /* of the place: changes with each peer */
+	struct socket_address peer;
+	struct format *reader;
+	atomic_bool breaking;        /* somebody has found it broken ... */
+	atomic_bool broken;          /* ... the connecting thread is to close it */
+	char why[120];               /* what broke it first */
+
+	/* Under rx_lock. */
+	struct stream_buffer rx;
+	struct timespec received;    /* of what came last */
+	bool pending;                /* rx may hold a whole sample */
+	bool at_end;                 /* the peer sends nothing any more */
+
+	/* Under tx_lock. */
+	struct stream_buffer tx;
+	bool tx_dead;                /* it cannot be written any more */
+	bool stuck;                  /* takes nothing: do not wait for it */
+	bool watched;                /* the connecting thread waits for room */
+};
+
+struct stream {
+	struct socket_node *node;
+	bool server, framed, read;   /* read: by a path */
+	pthread_mutex_t rx_lock, tx_lock;
+	struct stream_connection *places;
+	unsigned place_count;
+	atomic_uint connected;       /* places in use */
+	unsigned next;               /* place to read first; reader */
+	int rx_epoll;                /* readable connections, wake_fd */
+
+	/* Of the writer. */
+	char *message;
+	size_t message_size;
+
+	/* Of the connecting thread. */
+	pthread_t thread;
+	bool has_thread;
+	int epoll_fd, wake_fd, listener, attempt;
+	atomic_bool stop, tried;     /* tried: the first attempt's end is known */
+	uint64_t attempt_end_ns, retry_at_ns, retry_wait_ns;
+	bool said_unreachable;
+	bool shown_connected, shown; /* the node's state, when it was told */
+};
+
+/* Numbers of what is no place, in events. */
+enum { EVENT_WAKE = 0x10000, EVENT_LISTENER, EVENT_ATTEMPT };
+
+/* An event's place, NULL when its connection is gone. */
+static inline uint64_t stream_event_data(const struct stream *st,
+					 const struct stream_connection *c)
+{
+	return (uint64_t)c->generation << 32 | (uint64_t)(c - st->places);
+}
+
+static inline struct stream_connection *stream_event_place(struct stream *st,
+							   uint64_t data)
+{
+	unsigned i = (unsigned)data & 0xffffffff;
+	struct stream_connection *c = i < st->place_count ? &st->places[i] : NULL;
+
+	return c && c->fd >= 0 && c->generation == (unsigned)(data >> 32) ? c :
+									     NULL;
+}
+
+void stream_wake_thread(struct stream *st);
+
+/* Has the connecting thread close it; `why` is told (NULL: as c->why says).
+ * Under either lock. */
+void stream_break(struct stream *st, struct stream_connection *c,
+		  const char *why);
+
+/* stream_connect.c */
+int stream_listen(struct stream *st); /* logs */
+void *stream_run(void *stream);
+/* Closes one under both locks. */
+void stream_close_place(struct stream *st, struct stream_connection *c);
+
+/* stream_write.c, under tx_lock */
+/* Sends what waits; true when nothing is left. */
+bool stream_flush(struct stream *st, struct stream_connection *c);
+
+#endif

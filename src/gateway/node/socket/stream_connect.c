@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connecting thread of a TCP node: it connects (again), accepts, closes what
+ * broke, sends the rest of what a slow peer did not take at once, and takes away
+ * what a peer sends when no path reads it.
+ */
+#define LOG_ROOM "gateway/socket"
+#include "gateway/node/socket/stream.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+/* The first repetition of an attempt; the time doubles up to the setting. */
+#define RETRY_FIRST_NS (10 * MS)
+#define ATTEMPT_NS (5 * NSEC_PER_SEC)
+/* Until the super-node has started the node its state cannot be told. */
+#define STATE_MS 20
+
+static const char *name_of(const struct stream *st)
+{
+	return st->node->node->name;
+}
+
+static void tell_state(struct stream *st)
+{
+	struct node *n = st->node->node;
+	bool connected = atomic_load(&st->connected) > 0;
+
+	if ((st->shown && st->shown_connected == connected) ||
+	    !node_is_running(n))
+		return;
+	st->shown = true;
+	st->shown_connected = connected;
+	node_set_state(n, connected ? NODE_CONNECTED : NODE_PENDING_CONNECT);
+}
+
+static void set_int(const struct stream *st, int fd, int level, int option,
+		    int value, const char *what)
+{
+	if (setsockopt(fd, level, option, &value, sizeof(value)))
+		log_debug("%s: %s: %s", name_of(st), what, strerror(errno));
+}
+
+/* A peer whose host went down says no end: it is asked, and what is under way to
+ * it is not repeated for ever. */
+static void set_options(const struct stream *st, int fd)
+{
+	set_int(st, fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+	set_int(st, fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
+	set_int(st, fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE");
+	set_int(st, fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL");
+	set_int(st, fd, IPPROTO_TCP, TCP_KEEPCNT, 3, "TCP_KEEPCNT");
+	set_int(st, fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000,
+		"TCP_USER_TIMEOUT");
+}
+
+static int watch(int epoll_fd, int op, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event e = { .events = events, .data.u64 = data };
+
+	return epoll_ctl(epoll_fd, op, fd, &e) ? -errno : 0;
+}
+
+/* Takes a connection over; false when it was closed. */
+static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
+{
+	struct stream_connection *c = NULL;
+
+	for (unsigned i = 0; i < st->place_count && !c; i++)
+		if (st->places[i].fd < 0)
+			c = &st->places[i];
+	if (!c) {
+		close(fd);
+		return false;
+	}
+	set_options(st, fd);
+	pthread_mutex_lock(&st->rx_lock);
+	pthread_mutex_lock(&st->tx_lock);
+	c->fd = fd;
+	c->generation++;
+	c->peer = *peer;
+	c->rx.start = c->rx.end = c->tx.start = c->tx.end = 0;
+	c->pending = c->at_end = c->tx_dead = c->stuck = c->watched = false;
+	atomic_store(&c->breaking, false);
+	atomic_store(&c->broken, false);
+	if (c->reader && c->reader->type->reset)
+		c->reader->type->reset(c->reader);
+	if (st->read)
+		watch(st->rx_epoll, EPOLL_CTL_ADD, fd, EPOLLIN,
+		      stream_event_data(st, c));
+	/* Its end is seen by who reads it. */
+	watch(st->epoll_fd, EPOLL_CTL_ADD, fd,
+	      st->read ? EPOLLONESHOT : EPOLLIN, stream_event_data(st, c));
+	atomic_fetch_add(&st->connected, 1);
+	pthread_mutex_unlock(&st->tx_lock);
+	pthread_mutex_unlock(&st->rx_lock);
+	return true;
+}
+
+void stream_close_place(struct stream *st, struct stream_connection *c)
+{
+	pthread_mutex_lock(&st->rx_lock);
+	pthread_mutex_lock(&st->tx_lock);
+	close(c->fd); /* and so out of both epolls */
+	c->fd = -1;
+	atomic_fetch_sub(&st->connected, 1);
+	pthread_mutex_unlock(&st->tx_lock);
+	pthread_mutex_unlock(&st->rx_lock);
+}
+
+/* The client. */
+
+static void schedule(struct stream *st)
+{
+	uint64_t interval = (uint64_t)st->node->out.reconnect_interval_ms * MS;
+	uint64_t wait = st->retry_wait_ns ? 2 * st->retry_wait_ns :
+					    RETRY_FIRST_NS;
+	uint64_t now = clock_now_ns();
+
+	wait = MIN(wait, interval);
+	st->retry_wait_ns = wait;
+	/* Not in step with others that wait for the same peer. */
+	st->retry_at_ns = now + wait * 3 / 4 + (now >> 4) % (wait / 2 + 1);
+}
+
+static void attempt_failed(struct stream *st, const char *why)
+{
+	if (st->attempt >= 0)
+		close(st->attempt);
+	st->attempt = -1;
+	atomic_store(&st->tried, true);
+	schedule(st);
+	if (st->said_unreachable)
+		return;
+	st->said_unreachable = true;
+	log_info("%s: cannot reach %s: %s; trying again every %lld ms",
+		 name_of(st), st->node->out.address, why,
+		 (long long)st->node->out.reconnect_interval_ms);
+}
+
+static void attempt_succeeded(struct stream *st)
+{
+	struct socket_node *s = st->node;
+	struct socket_address own = { .len = sizeof(own.storage) };
+	char text[SOCKET_ADDRESS_MAX];
+	int fd = st->attempt;
+
+	/* Ports for outgoing calls and the peer's may be the same range: then
+	 * a call to a peer that is not there can reach itself. */
+	if (!getsockname(fd, &own.sa, &own.len) &&
+	    socket_address_equal(&own, &s->remote, true)) {
+		attempt_failed(st, strerror(ECONNREFUSED));
+		return;
+	}
+	watch(st->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
+	st->attempt = -1;
+	st->retry_at_ns = st->retry_wait_ns = 0;
+	st->said_unreachable = false;
+	log_info("%s: connected to %s", name_of(st),
+		 socket_address_print(&s->remote, text));
+	adopt(st, fd, &s->remote);
+	atomic_store(&st->tried, true);
+}
+
+static int resolve(struct stream *st, char *why)
+{
+	struct socket_node *s = st->node;
+	int family = AF_UNSPEC, ret;
+
+	if (s->in.address)
+		family = socket_address_family(s->in.address);
+	ret = socket_address_resolve(s->layer, s->out.address, family,
+				     &s->remote, why);
+	s->has_local = false;
+	if (ret || !s->in.address)
+		return ret;
+	ret = socket_address_resolve(s->layer, s->in.address,
+				     s->remote.sa.sa_family, &s->local, why);
+	s->has_local = !ret;
+	return ret;
+}
+
+static void attempt(struct stream *st)
+{
+	struct socket_node *s = st->node;
+	char why[SOCKET_WHY_MAX];
+	int one = 1;
+
+	st->retry_at_ns = 0;
+	/* Again each time: the name may have moved. */
+	if (resolve(st, why)) {
+		attempt_failed(st, why);
+		return;
+	}
+	st->attempt = socket(s->remote.sa.sa_family,
+			     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (st->attempt < 0 || socket_set_mark(s, st->attempt)) {
+		attempt_failed(st, strerror(errno));
+		return;
+	}
+	if (s->has_local &&
+	    (setsockopt(st->attempt, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	     bind(st->attempt, &s->local.sa, s->local.len))) {
+		snprintf(why, sizeof(why), "in.address: %s", strerror(errno));
+		attempt_failed(st, why);
+		return;
+	}
+	st->attempt_end_ns = clock_now_ns() + ATTEMPT_NS;
+	if (!connect(st->attempt, &s->remote.sa, s->remote.len))
+		attempt_succeeded(st);
+	else if (errno != EINPROGRESS)
+		attempt_failed(st, strerror(errno));
+	else
+		watch(st->epoll_fd, EPOLL_CTL_ADD, st->attempt, EPOLLOUT,
+		      EVENT_ATTEMPT);
+}
+
+static void attempt_ended(struct stream *st)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(st->attempt, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	if (err)
+		attempt_failed(st, strerror(err));
+	else
+		attempt_succeeded(st);
+}
+
+/* The server. */
+
+int stream_listen(struct stream *st)
+{
+	struct socket_node *s = st->node;
+	char text[SOCKET_ADDRESS_MAX];
+	int one = 1, zero = 0, ret = socket_resolve(s);
+
+	if (ret)
+		return ret;
+	st->listener = socket(s->local.sa.sa_family,
+			      SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (st->listener < 0)
+		goto err_log;
+	ret = socket_set_mark(s, st->listener);
+	if (ret)
+		return ret;
+	/* Connections of an earlier run that nobody has any more. */
+	setsockopt(st->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (s->local.sa.sa_family == AF_INET6)
+		setsockopt(st->listener, IPPROTO_IPV6, IPV6_V6ONLY, &zero,
+			   sizeof(zero));
+	if (bind(st->listener, &s->local.sa, s->local.len) ||
+	    listen(st->listener, 16))
+		goto err_log;
+	log_info("%s: listening on %s", name_of(st),
+		 socket_address_print(&s->local, text));
+	return watch(st->epoll_fd, EPOLL_CTL_ADD, st->listener, EPOLLIN,
+		     EVENT_LISTENER);
+
+err_log:
+	ret = -errno;
+	log_error("%s: in.address: cannot listen on %s: %s", name_of(st),
+		  socket_address_print(&s->local, text), strerror(-ret));
+	return ret;
+}
+
+static void accept_one(struct stream *st)
+{
+	struct socket_node *s = st->node;
+	struct socket_address peer = { .len = sizeof(peer.storage) };
+	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
+	char text[SOCKET_ADDRESS_MAX];
+	int fd = accept4(st->listener, &peer.sa, &peer.len,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+			fault_note(&s->faults, FAULT_DROPPED, 1,
+				   "cannot accept a peer: %s", strerror(errno));
+			nanosleep(&pause, NULL);
+		}
+		return;
+	}
+	if (s->verify_source && !socket_address_equal(&peer, &s->remote, false)) {
+		close(fd);
+		fault_note(&s->faults, FAULT_FOREIGN, 1, "a connection from %s",
+			   socket_address_print(&peer, text));
+		return;
+	}
+	if (adopt(st, fd, &peer))
+		log_info("%s: %s has connected", name_of(st),
+			 socket_address_print(&peer, text));
+	else
+		log_warn("%s: %s is turned away, there are %u peers already (in.max_connections)",
+			 name_of(st), socket_address_print(&peer, text),
+			 st->place_count);
+}
+
+/* Both. */
+
+static void clear_away(struct stream *st)
+{
+	char text[SOCKET_ADDRESS_MAX];
+
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		if (c->fd < 0 || !atomic_load(&c->broken))
+			continue;
+		stream_close_place(st, c);
+		log_info("%s: %s is gone: %s", name_of(st),
+			 socket_address_print(&c->peer, text), c->why);
+		if (!st->server)
+			schedule(st);
+	}
+}
+
+/* Nobody reads: what comes must not stop up the peer, and tells of its end. */
+static void take_away(struct stream *st, struct stream_connection *c)
+{
+	ssize_t n = recv(c->fd, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT);
+
+	if (!n)
+		stream_break(st, c, "it has closed the connection");
+	else if (n < 0 && errno != EAGAIN && errno != EINTR)
+		stream_break(st, c, strerror(errno));
+}
+
+static void place_event(struct stream *st, const struct epoll_event *e)
+{
+	struct stream_connection *c = stream_event_place(st, e->data.u64);
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&st->tx_lock);
+	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) {
+		c->watched = !stream_flush(st, c) && !c->tx_dead;
+		if (c->watched || !st->read)
+			watch(st->epoll_fd, EPOLL_CTL_MOD, c->fd,
+			      (c->watched ? EPOLLOUT : 0) |
+				      (st->read ? EPOLLONESHOT : EPOLLIN),
+			      e->data.u64);
+	}
+	pthread_mutex_unlock(&st->tx_lock);
+	if (!st->read && e->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		take_away(st, c);
+}
+
+static void handle(struct stream *st, const struct epoll_event *e)
+{
+	uint64_t count;
+
+	switch (e->data.u64) {
+	case EVENT_WAKE:
+		if (read(st->wake_fd, &count, sizeof(count)) < 0) {
+			/* Nobody had written. */
+		}
+		break;
+	case EVENT_LISTENER:
+		accept_one(st);
+		break;
+	case EVENT_ATTEMPT:
+		if (st->attempt >= 0)
+			attempt_ended(st);
+		break;
+	default:
+		place_event(st, e);
+	}
+}
+
+/* Milliseconds until something is due, -1: never. */
+static int due_ms(const struct stream *st)
+{
+	uint64_t now = clock_now_ns(), at = 0;
+
+	if (!st->shown)
+		return STATE_MS;
+	if (st->attempt >= 0)
+		at = st->attempt_end_ns;
+	else if (!st->server && !atomic_load(&st->connected))
+		at = st->retry_at_ns;
+	if (!at)
+		return -1;
+	return at > now ? (int)((at - now) / MS + 1) : 0;
+}
+
+void *stream_run(void *stream)
+{
+	struct stream *st = stream;
+	struct epoll_event events[STREAM_EVENTS];
+
+	if (!st->server)
+		attempt(st);
+	while (!atomic_load(&st->stop)) {
+		int n = epoll_wait(st->epoll_fd, events, STREAM_EVENTS,
+				   due_ms(st));
+
+		for (int i = 0; i < n; i++)
+			handle(st, &events[i]);
+		clear_away(st);
+		if (st->attempt >= 0 && clock_now_ns() > st->attempt_end_ns)
+			attempt_failed(st, strerror(ETIMEDOUT));
+		if (!st->server && st->attempt < 0 && st->retry_at_ns &&
+		    !atomic_load(&st->connected) &&
+		    clock_now_ns() >= st->retry_at_ns)
+			attempt(st);
+		tell_state(st);
+	}
+	return NULL;
+}

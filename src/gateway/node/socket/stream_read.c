@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading TCP: from all connections in turn, each with a buffer and a format of
+ * its own. Nothing of a connection is lost when its peer closes it.
+ */
+#define LOG_ROOM "gateway/socket"
+#include "gateway/node/socket/stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+static void stamp(const struct stream_connection *c, struct sample *smps[],
+		  unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		smps[i]->received = c->received;
+		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
+	}
+}
+
+/* Nothing that ends within the buffer, or nothing after the end. */
+static void drop_rest(struct stream *st, struct stream_connection *c)
+{
+	size_t filled = stream_buffer_filled(&c->rx);
+
+	if (!filled || (!c->at_end && filled < c->rx.size))
+		return;
+	fault_note(&st->node->faults, FAULT_MALFORMED, 1, "%zu bytes %s", filled,
+		   c->at_end ? "behind the last whole sample" :
+			       "without the end of a sample");
+	c->rx.start = c->rx.end = 0;
+}
+
+/* The format finds the ends. */
+static unsigned scan_plain(struct stream *st, struct stream_connection *c,
+			   struct sample *smps[], unsigned cnt)
+{
+	struct format *f = c->reader;
+	struct stream_buffer *b = &c->rx;
+	unsigned n = 0;
+
+	while (n < cnt && b->start < b->end) {
+		size_t used = 0;
+		int ret = f->type->scan(f, b->at + b->start, b->end - b->start,
+					&used, smps + n, cnt - n);
+
+		assert(used <= b->end - b->start);
+		b->start += used;
+		if (likely(ret > 0)) {
+			n += (unsigned)ret;
+			if (likely(used))
+				continue;
+		} else if (!ret) {
+			c->pending = false;
+			drop_rest(st, c);
+			return n;
+		} else {
+			fault_note(&st->node->faults, FAULT_MALFORMED, 1, "%s",
+				   format_error(f));
+			if (used)
+				continue;
+		}
+		b->start = b->end = 0;
+	}
+	c->pending = b->start < b->end;
+	return n;
+}
+
+static uint32_t frame_length(const struct stream_buffer *b)
+{
+	const unsigned char *at = (const unsigned char *)b->at + b->start;
+
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
+	       (uint32_t)at[2] << 8 | at[3];
+}
+
+/* Each message has its length before it. */
+static unsigned scan_framed(struct stream *st, struct stream_connection *c,
+			    struct sample *smps[], unsigned cnt)
+{
+	struct stream_buffer *b = &c->rx;
+	unsigned n = 0;
+
+	while (n < cnt) {
+		struct socket_message m = { .received = c->received };
+		size_t filled = stream_buffer_filled(b);
+		uint32_t len = filled >= FRAME_HEADER ? frame_length(b) : 0;
+
+		if (len > b->size - FRAME_HEADER) {
+			fault_note(&st->node->faults, FAULT_MALFORMED, 1,
+				   "a frame of %u bytes; in.buffer_size allows %zu",
+				   len, b->size - FRAME_HEADER);
+			/* Where the next one begins nobody knows. */
+			b->start = b->end = 0;
+			c->pending = false;
+			stream_break(st, c, "it sends no frames");
+			return n;
+		}
+		if (filled < FRAME_HEADER || filled - FRAME_HEADER < len) {
+			c->pending = false;
+			drop_rest(st, c);
+			return n;
+		}
+		m.at = b->at + b->start + FRAME_HEADER;
+		m.len = len;
+		/* The samples of one frame may be more than are asked for. */
+		n += socket_scan_message(st->node, c->reader, &m, false,
+					 smps + n, cnt - n);
+		if (m.pos < m.len) {
+			/* A shorter frame takes its place. */
+			uint32_t left = (uint32_t)(m.len - m.pos);
+
+			b->start += m.pos;
+			b->at[b->start] = (char)(left >> 24);
+			b->at[b->start + 1] = (char)(left >> 16);
+			b->at[b->start + 2] = (char)(left >> 8);
+			b->at[b->start + 3] = (char)left;
+			return n;
+		}
+		b->start += FRAME_HEADER + len;
+	}
+	return n;
+}
+
+static unsigned take_samples(struct stream *st, struct sample *smps[],
+			     unsigned cnt)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < st->place_count && n < cnt; i++) {
+		struct stream_connection *c = &st->places[st->next];
+		unsigned got = 0;
+
+		if (++st->next == st->place_count)
+			st->next = 0;
+		if (c->fd < 0)
+			continue;
+		if (c->pending && !atomic_load(&c->broken)) {
+			got = st->framed ?
+				scan_framed(st, c, smps + n, cnt - n) :
+				scan_plain(st, c, smps + n, cnt - n);
+			stamp(c, smps + n, got);
+			n += got;
+		}
+		if (c->at_end && !c->pending)
+			stream_break(st, c, NULL);
+	}
+	return n;
+}
+
+/* What came before the end is delivered first; then take_samples() breaks it. */
+static void at_end(struct stream *st, struct stream_connection *c,
+		   const char *why)
+{
+	struct stream_buffer *b = &c->rx;
+
+	c->at_end = true;
+	snprintf(c->why, sizeof(c->why), "%s", why);
+	epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	c->pending = b->start < b->end;
+	/* A last line may come without its end. */
+	if (c->pending && !st->framed && c->reader->type->lines &&
+	    b->at[b->end - 1] != c->reader->delimiter)
+		b->at[b->end++] = c->reader->delimiter;
+}
+
+/* True when there is something new. */
+static bool receive(struct stream *st, struct stream_connection *c)
+{
+	struct stream_buffer *b = &c->rx;
+	ssize_t n;
+
+	if (c->at_end || atomic_load(&c->broken))
+		return false;
+	if (b->start == b->end)
+		b->start = b->end = 0;
+	else if (b->end == b->size)
+		stream_buffer_compact(b);
+	if (b->end == b->size)
+		return false; /* pending: it is scanned first */
+	n = recv(c->fd, b->at + b->end, b->size - b->end, MSG_DONTWAIT);
+	if (n > 0) {
+		b->end += (size_t)n;
+		c->received = clock_realtime();
+		c->pending = true;
+	} else if (!n) {
+		at_end(st, c, "it has closed the connection");
+	} else if (errno != EAGAIN && errno != EINTR) {
+		at_end(st, c, strerror(errno));
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Without sleeping; true when anything has come. */
+static bool receive_all(struct stream *st)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < st->place_count; i++)
+		if (st->places[i].fd >= 0)
+			any |= receive(st, &st->places[i]);
+	return any;
+}
+
+/* Sleeps; then takes what has come. */
+static void wait_and_receive(struct stream *st, int timeout_ms)
+{
+	struct epoll_event events[STREAM_EVENTS];
+	int n = epoll_wait(st->rx_epoll, events, STREAM_EVENTS, timeout_ms);
+
+	pthread_mutex_lock(&st->rx_lock);
+	for (int i = 0; i < n; i++) {
+		struct stream_connection *c;
+
+		if (events[i].data.u64 == EVENT_WAKE) {
+			socket_wait_clear(&st->node->wait);
+			continue;
+		}
+		/* It may have been closed since. */
+		c = stream_event_place(st, events[i].data.u64);
+		if (c)
+			receive(st, c);
+	}
+	pthread_mutex_unlock(&st->rx_lock);
+}
+
+static unsigned take_locked(struct stream *st, struct sample *smps[],
+			    unsigned cnt)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&st->rx_lock);
+	n = take_samples(st, smps, cnt);
+	pthread_mutex_unlock(&st->rx_lock);
+	return n;
+}
+
+static bool anything_pending(struct stream *st)
+{
+	bool pending = false;
+
+	pthread_mutex_lock(&st->rx_lock);
+	for (unsigned i = 0; i < st->place_count; i++)
+		pending |= st->places[i].fd >= 0 && st->places[i].pending;
+	pthread_mutex_unlock(&st->rx_lock);
+	return pending;
+}
+
+static int read_polled(struct stream *st, struct sample *smps[], unsigned cnt)
+{
+	unsigned n = take_locked(st, smps, cnt);
+
+	if (!n) {
+		wait_and_receive(st, 0);
+		n = take_locked(st, smps, cnt);
+	}
+	/* Not seen at the sockets any more. */
+	if (anything_pending(st))
+		socket_wait_kick(&st->node->wait);
+	return (int)n;
+}
+
+int stream_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
+{
+	struct stream *st = s->stream;
+	struct socket_idle idle = { 0 };
+
+	if (atomic_load_explicit(&s->wait.polled, memory_order_relaxed))
+		return read_polled(st, smps, cnt);
+	for (;;) {
+		unsigned n = take_locked(st, smps, cnt);
+
+		if (n)
+			return (int)n;
+		if (socket_wait_interrupted(&s->wait))
+			return -EINTR;
+		if (s->wait.polling != POLLING_EVENT) {
+			pthread_mutex_lock(&st->rx_lock);
+			if (receive_all(st))
+				idle = (struct socket_idle){ 0 };
+			n = take_samples(st, smps, cnt);
+			pthread_mutex_unlock(&st->rx_lock);
+			if (n)
+				return (int)n;
+			if (socket_wait_spin(&s->wait, &idle))
+				continue;
+		}
+		wait_and_receive(st, -1);
+	}
+}
+
+int stream_poll_fds(struct socket_node *s, int fds[], int max)
+{
+	bool possible = max >= 1 && s->wait.polling != POLLING_BUSY;
+
+	if (atomic_exchange(&s->wait.polled, possible) != possible && possible)
+		socket_wait_kick(&s->wait);
+	if (!possible)
+		return 0;
+	fds[0] = s->stream->rx_epoll;
+	return 1;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for data; see wait.h. */
+#include "gateway/node/socket/wait.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/spin.h"
+
+/* A spinning reader must not starve its writer for a whole time slice where
+ * both share a processor. */
+#define YIELD_EVERY 64
+
+int socket_wait_open(struct socket_wait *w)
+{
+	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	atomic_store(&w->polled, false);
+	w->obeyed = atomic_load(&w->interrupts);
+	return w->wake_fd < 0 ? -errno : 0;
+}
+
+void socket_wait_close(struct socket_wait *w)
+{
+	if (w->wake_fd >= 0)
+		close(w->wake_fd);
+	w->wake_fd = -1;
+}
+
+void socket_wait_kick(struct socket_wait *w)
+{
+	uint64_t one = 1;
+
+	if (write(w->wake_fd, &one, sizeof(one)) < 0) {
+		/* The counter is full: it is readable, which is all we want. */
+	}
+}
+
+void socket_wait_clear(struct socket_wait *w)
+{
+	uint64_t count;
+
+	if (read(w->wake_fd, &count, sizeof(count)) < 0) {
+		/* Nobody had written. */
+	}
+}
+
+void socket_wait_interrupt(struct socket_wait *w)
+{
+	atomic_fetch_add_explicit(&w->interrupts, 1, memory_order_release);
+	socket_wait_kick(w);
+}
+
+bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle)
+{
+	if (w->polling == POLLING_EVENT)
+		return false;
+	if (w->polling == POLLING_ADAPTIVE) {
+		uint64_t now = clock_now_ns();
+
+		if (!idle->since_ns)
+			idle->since_ns = now;
+		if (now - idle->since_ns >= w->spin_ns)
+			return false;
+	}
+	if (++idle->spins % YIELD_EVERY == 0)
+		sched_yield();
+	else
+		cpu_relax();
+	return true;
+}
+
+void socket_wait_sleep(struct socket_wait *w, int fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = w->wake_fd, .events = POLLIN },
+	};
+
+	poll(fds, 2, -1);
+	if (fds[1].revents)
+		socket_wait_clear(w);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a reader of a socket node waits: asks the kernel without end, for a while,
+ * or sleeps at once; and how somebody else gets it out of that.
+ */
+#ifndef GATEWAY_NODE_SOCKET_WAIT_H
+#define GATEWAY_NODE_SOCKET_WAIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum socket_polling { POLLING_EVENT, POLLING_BUSY, POLLING_ADAPTIVE };
+
+struct socket_wait {
+	int polling;
+	uint64_t spin_ns;
+	int wake_fd;             /* eventfd */
+	atomic_bool polled;      /* a path waits for descriptors itself */
+	atomic_uint interrupts;  /* how often reading was asked to return */
+	unsigned obeyed;         /* of the reader */
+};
+
+/* One idle phase of the reader; zeroed when data has come. */
+struct socket_idle {
+	uint64_t since_ns;
+	unsigned spins;
+};
+
+int socket_wait_open(struct socket_wait *w); /* 0 or a negative errno */
+void socket_wait_close(struct socket_wait *w);
+
+/* Any thread: the reader returns soon, and once. */
+void socket_wait_interrupt(struct socket_wait *w);
+
+/* Makes the wake-up descriptor readable: for a path that polls. */
+void socket_wait_kick(struct socket_wait *w);
+void socket_wait_clear(struct socket_wait *w);
+
+/* Has somebody asked the reader to return since it last did? */
+static inline bool socket_wait_interrupted(struct socket_wait *w)
+{
+	unsigned now = atomic_load_explicit(&w->interrupts, memory_order_acquire);
+
+	if (__builtin_expect(now == w->obeyed, 1))
+		return false;
+	w->obeyed = now;
+	return true;
+}
+
+/* True: ask again; false: it is time to sleep. */
+bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle);
+
+/* Sleeps until `fd` is readable or an interruption; does not look which. */
+void socket_wait_sleep(struct socket_wait *w, int fd);
+
+#endif
