@@ -199,7 +199,7 @@ static void kill_at_once(struct child *c)
 	waitpid(c->pid, NULL, 0);
 }
 
-int child_start(struct child *c, const struct child_settings *settings,
+int exec_child_start(struct child *c, const struct child_settings *settings,
 		int wake_fd)
 {
 	int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
@@ -250,7 +250,7 @@ err_close:
 	return -err;
 }
 
-bool child_wait_end(const struct child *c, int timeout_ms)
+bool exec_child_wait_end(const struct child *c, int timeout_ms)
 {
 	struct pollfd p = { .fd = c->pid_fd, .events = POLLIN };
 
@@ -281,13 +281,13 @@ static bool wait_end(struct child *c, unsigned timeout_ms)
 	}
 }
 
-void child_stop(struct child *c)
+void exec_child_stop(struct child *c)
 {
 	uint64_t one = 1;
 
 	if (!c->pid)
 		return;
-	atomic_store(&c->stopping, !child_wait_end(c, 0));
+	atomic_store(&c->stopping, !exec_child_wait_end(c, 0));
 	close_fd(&c->in_fd);
 	if (!wait_end(c, EOF_MS)) {
 		kill(-c->pid, SIGTERM);

@@ -38,17 +38,17 @@ struct child {
 };
 
 /* 0 or a negative errno; logs the cause. `wake_fd` (an eventfd) is borrowed. */
-int child_start(struct child *c, const struct child_settings *settings,
+int exec_child_start(struct child *c, const struct child_settings *settings,
 		int wake_fd);
 
 /* Has it ended? Waits for that. Any thread, while it is started. */
-bool child_wait_end(const struct child *c, int timeout_ms);
+bool exec_child_wait_end(const struct child *c, int timeout_ms);
 
 /*
  * Ends it: closes its input, which ends most programs; then SIGTERM and, after
  * the grace time, SIGKILL to all of its group. Returns when it is gone, which is
  * bounded. What it writes meanwhile is thrown away.
  */
-void child_stop(struct child *c);
+void exec_child_stop(struct child *c);
 
 #endif

@@ -278,7 +278,7 @@ static int exec_start(struct node *n)
 	if (e->wake_fd < 0 || !e->in || !e->out)
 		ret = e->wake_fd < 0 ? -errno : -ENOMEM;
 	else
-		ret = child_start(&e->child, &settings, e->wake_fd);
+		ret = exec_child_start(&e->child, &settings, e->wake_fd);
 	if (ret)
 		release(e);
 	return ret;
@@ -407,7 +407,7 @@ static int exec_read(struct node *n, struct sample *smps[], unsigned cnt,
 			return (int)got;
 		if (e->in_over) {
 			/* Its end, if that is what it was, comes just behind. */
-			child_wait_end(&e->child, LAST_MS);
+			exec_child_wait_end(&e->child, LAST_MS);
 			return -ENODATA;
 		}
 		if (atomic_exchange(&e->interrupted, false))
@@ -529,7 +529,7 @@ static int exec_stop(struct node *n)
 	    !flush_patiently(e) && !e->broken)
 		log_warn("%s: %zu bytes to %s, which takes nothing, are lost",
 			 n->name, e->out_end - e->out_start, e->argv[0]);
-	child_stop(&e->child);
+	exec_child_stop(&e->child);
 	fault_finish(&e->faults);
 	release(e);
 	return 0;

@@ -37,7 +37,7 @@ _Noreturn static void become(char *const argv[], int report_fd, pid_t parent)
 	_exit(127);
 }
 
-int child_start(struct child *c, const char *node, char *const argv[])
+int shmem_child_start(struct child *c, const char *node, char *const argv[])
 {
 	pid_t parent = getpid(), pid;
 	int fds[2], err = 0;
@@ -93,7 +93,7 @@ bool child_running(struct child *c, const char *node)
 	return false;
 }
 
-void child_stop(struct child *c, const char *node)
+void shmem_child_stop(struct child *c, const char *node)
 {
 	const struct timespec pause = { .tv_nsec = END_WAIT_NS };
 

@@ -15,12 +15,12 @@ struct child {
 
 /* Starts argv[0], looked for in PATH; `node` stands in messages. 0 or a negative
  * errno, which is logged. */
-int child_start(struct child *c, const char *node, char *const argv[]);
+int shmem_child_start(struct child *c, const char *node, char *const argv[]);
 
 /* Whether it runs; its end is logged, once. */
 bool child_running(struct child *c, const char *node);
 
 /* Asks it to end, and after two seconds ends it. */
-void child_stop(struct child *c, const char *node);
+void shmem_child_stop(struct child *c, const char *node);
 
 #endif

@@ -169,7 +169,7 @@ static int start_child(struct node *n)
 
 	json_array_foreach(s->exec, i, word)
 		argv[i] = (char *)(uintptr_t)json_string_value(word);
-	return child_start(&s->child, n->name, argv);
+	return shmem_child_start(&s->child, n->name, argv);
 }
 
 static const char *name_or(const char *name)
@@ -278,7 +278,7 @@ static int shmem_stop(struct node *n)
 	/* First the rings: a simulator that reads knows that it is over. */
 	busbar_shmem_close(s->handle);
 	s->handle = NULL;
-	child_stop(&s->child, n->name);
+	shmem_child_stop(&s->child, n->name);
 	free(s->in);
 	free(s->out);
 	s->in = s->out = NULL;
