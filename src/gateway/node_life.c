@@ -11,6 +11,7 @@
 #include "gateway/hook.h"
 #include "gateway/nearest.h"
 #include "gateway/signals.h"
+#include "gateway/uuid.h"
 #include "util/log.h"
 
 #define NODE_NAME_MAX 64
@@ -171,6 +172,8 @@ static int parse(struct node *n, struct config *c)
 	if (config_unpack_part(c, n->cfg, common_keys, ARRAY_SIZE(common_keys),
 			       &common))
 		ret = -EINVAL;
+	if (uuid_set(n->uuid, c, n->cfg, common.uuid, "node", n->name))
+		ret = -EINVAL;
 	n->enabled = common.enabled;
 	n->affinity = common.affinity;
 	n->sequence = (uint64_t)common.initial_sequenceno;
@@ -204,14 +207,16 @@ int node_new(struct node **out, struct super_node *sn, struct config *c,
 	type = find_type(c, cfg, type_name);
 	if (!type)
 		return -EINVAL;
-	n = calloc(1, sizeof(*n));
+	n = aligned_alloc(CACHE_LINE, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
+	memset(n, 0, sizeof(*n));
 	list_init(&n->entry);
 	n->name = strdup(name);
 	n->type = type;
 	n->super = sn;
 	n->cfg = cfg;
+	n->config = c;
 	/* A line of its own: a node's data is touched by its path alone. */
 	n->private_data = aligned_alloc(CACHE_LINE,
 					(type->size + CACHE_LINE) &

@@ -37,6 +37,12 @@ static inline void record_latency(struct path *p, const struct sample *s)
 static void write_to(struct path_destination *d, struct sample *smps[],
 		     unsigned cnt)
 {
+	if (unlikely(!gate_enter(&d->node->out.gate))) {
+		atomic_fetch_add_explicit(&d->node->counters.not_sent, cnt,
+					  memory_order_relaxed);
+		sample_put_many(smps, cnt);
+		return;
+	}
 	cnt = hook_list_process(d->node->out.hooks, smps, cnt);
 	for (unsigned done = 0; done < cnt;) {
 		unsigned n = MIN(cnt - done, d->vectorize), release = n;
@@ -48,6 +54,7 @@ static void write_to(struct path_destination *d, struct sample *smps[],
 		sample_put_many(smps + done, release);
 		done += n;
 	}
+	gate_leave(&d->node->out.gate);
 }
 
 static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
@@ -92,8 +99,24 @@ static unsigned renumber(struct path *p, struct sample *smps[], unsigned cnt)
 	return kept;
 }
 
+/* Waits a moment, or drops the samples: then it returns false. */
+static bool pass_gate(struct path *p, struct sample *smps[], unsigned cnt)
+{
+	while (!gate_enter(&p->gate)) {
+		if (path_rests(p)) {
+			count(&p->discarded, cnt);
+			sample_put_many(smps, cnt);
+			return false;
+		}
+		gate_wait(&p->gate, 1000000);
+	}
+	return true;
+}
+
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 {
+	if (unlikely(!pass_gate(p, smps, cnt)))
+		return;
 	if (unlikely(!p->original_sequence))
 		cnt = renumber(p, smps, cnt);
 	for (unsigned i = 0; i < cnt; i++)
@@ -102,6 +125,7 @@ void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 		cnt = hook_list_process(p->hooks, smps, cnt);
 	count(&p->forwarded, cnt);
 	deliver(p, smps, cnt);
+	gate_leave(&p->gate);
 }
 
 /* Sends the state of the register. */

@@ -11,6 +11,7 @@
 #include "gateway/signals.h"
 #include "gateway/super_node.h"
 #include "gateway/super_node_private.h"
+#include "gateway/uuid.h"
 #include "util/log.h"
 
 struct path_config {
@@ -340,6 +341,22 @@ int path_set_signals(struct path *p)
 	return ret;
 }
 
+/* Paths of the same nodes are told apart by their order; the way back of a path
+ * with a given identifier needs one of its own. */
+static int set_uuid(struct path *p, struct super_node *sn, struct config *c,
+		    const char *given)
+{
+	char text[512];
+	unsigned same = 0;
+
+	list_for_each(q, &sn->paths, struct path, entry)
+		same += !strcmp(q->name, p->name);
+	snprintf(text, sizeof(text), "%u %.400s %s", same, p->name,
+		 given && p->reversed ? given : "");
+	return uuid_set(p->uuid, c, p->cfg, p->reversed ? NULL : given, "path",
+			text);
+}
+
 static int fill(struct path *p, struct super_node *sn, struct config *c,
 		const struct path_config *v)
 {
@@ -367,6 +384,8 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 		ret = -ENOMEM;
 		goto out;
 	}
+	if (set_uuid(p, sn, c, v->uuid))
+		ret = -EINVAL;
 	p->reverse = v->reverse;
 	p->mode = v->mode;
 	p->rate_hz = v->rate;

@@ -165,7 +165,7 @@ static int stop_node_hooks(struct node *n)
 }
 
 /* Hooks stand and fall with the node, so that one state tells of both. */
-static int start_node(struct node *n)
+int super_node_start_node(struct node *n)
 {
 	int ret = start_node_hooks(n);
 
@@ -177,7 +177,7 @@ static int start_node(struct node *n)
 	return ret;
 }
 
-static int stop_node(struct node *n)
+int super_node_stop_node(struct node *n)
 {
 	if (!node_is_running(n))
 		return 0;
@@ -234,6 +234,7 @@ static void *run_stats(void *arg)
 		timespec_from_ns((uint64_t)(1e9 / sn->stats_hz));
 
 	while (ppoll(&pfd, 1, &period, NULL) <= 0) {
+		pthread_mutex_lock(&sn->control);
 		list_for_each(n, &sn->nodes, struct node, entry) {
 			if (!node_is_running(n))
 				continue;
@@ -241,8 +242,9 @@ static void *run_stats(void *arg)
 			hook_list_periodic(n->out.hooks);
 		}
 		list_for_each(p, &sn->paths, struct path, entry)
-			if (p->enabled)
+			if (p->started)
 				hook_list_periodic(p->hooks);
+		pthread_mutex_unlock(&sn->control);
 	}
 	return NULL;
 }
@@ -274,7 +276,7 @@ static void stop_stats(struct super_node *sn)
 	sn->stats_fd = -1;
 }
 
-int super_node_start(struct super_node *sn)
+static int start_all(struct super_node *sn)
 {
 	int ret;
 
@@ -295,12 +297,22 @@ int super_node_start(struct super_node *sn)
 	if (!ret)
 		ret = for_paths(sn, true, prepare_path);
 	if (!ret)
-		ret = for_nodes(sn, true, start_node);
+		ret = for_nodes(sn, true, super_node_start_node);
 	sn->started_ns = sn->progress_ns = clock_now_ns();
 	if (!ret)
 		ret = for_paths(sn, true, start_path);
 	if (!ret)
 		ret = start_stats(sn);
+	return ret;
+}
+
+int super_node_start(struct super_node *sn)
+{
+	int ret;
+
+	pthread_mutex_lock(&sn->control);
+	ret = start_all(sn);
+	pthread_mutex_unlock(&sn->control);
 	if (ret)
 		super_node_stop(sn);
 	return ret;
@@ -352,16 +364,23 @@ bool super_node_wait(struct super_node *sn, int timeout_ms)
 
 void super_node_stop(struct super_node *sn)
 {
-	if (sn->state != SUPER_NODE_STARTED)
+	bool running;
+
+	/* A command that is under way comes to its end first; later ones find
+	 * that it is too late. */
+	pthread_mutex_lock(&sn->control);
+	running = sn->state == SUPER_NODE_STARTED;
+	sn->state = SUPER_NODE_STOPPED;
+	pthread_mutex_unlock(&sn->control);
+	if (!running)
 		return;
 	stop_stats(sn);
 	for_paths(sn, false, stop_reading_path);
 	for_paths(sn, false, stop_path);
 	sn->stopped_ns = clock_now_ns();
-	for_nodes(sn, false, stop_node);
+	for_nodes(sn, false, super_node_stop_node);
 	for_paths(sn, false, release_path);
 	stop_types(sn);
-	sn->state = SUPER_NODE_STOPPED;
 }
 
 void super_node_destroy(struct super_node *sn)
@@ -376,6 +395,7 @@ void super_node_destroy(struct super_node *sn)
 		node_destroy(n);
 	if (sn->event_fd >= 0)
 		close(sn->event_fd);
+	pthread_mutex_destroy(&sn->control);
 	free(sn->types);
 	free(sn);
 }

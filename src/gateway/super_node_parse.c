@@ -188,17 +188,17 @@ static void check_writers(struct super_node *sn, struct config *c)
 	}
 }
 
-/* The path that writes `n`, when reading `n` gives back what was written. */
-static struct path *feeder_of(struct super_node *sn, const struct node *n)
+/* A path writes `n`, and reading `n` gives back what was written. */
+static bool is_fed(struct super_node *sn, const struct node *n)
 {
 	if (!(n->type->flags & NODE_LOOPS))
-		return NULL;
+		return false;
 	list_for_each(p, &sn->paths, struct path, entry)
 		for (unsigned d = 0; p->enabled && d < p->destination_count;
 		     d++)
 			if (p->destinations[d].node == n)
-				return p;
-	return NULL;
+				return true;
+	return false;
 }
 
 /* The first path that reads a node reads it for the others too. */
@@ -208,7 +208,7 @@ static int share_sources(struct super_node *sn)
 		for (unsigned i = 0; p->enabled && i < p->source_count; i++) {
 			struct path_source *s = &p->sources[i], *first = NULL;
 
-			s->fed_by = feeder_of(sn, s->node);
+			s->fed = is_fed(sn, s->node);
 			list_for_each(q, &sn->paths, struct path, entry) {
 				for (unsigned k = 0;
 				     q->enabled && k < q->source_count; k++)
@@ -307,6 +307,8 @@ int super_node_new(struct super_node **out, struct config *c)
 	if (!sn)
 		return -ENOMEM;
 	clock_init();
+	gate_init_all();
+	pthread_mutex_init(&sn->control, NULL);
 	sn->config = c;
 	list_init(&sn->nodes);
 	list_init(&sn->paths);

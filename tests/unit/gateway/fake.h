@@ -24,7 +24,8 @@
 #define FAKE_HELD_MAX 64
 #define FAKE_SEEN_MAX 100000
 
-enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP };
+enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP,
+		 FAKE_PACED };
 
 struct fake {
 	int64_t limit, seed, base;
@@ -45,6 +46,8 @@ struct fake {
 	unsigned *lengths;
 	unsigned seen_count;
 	unsigned foreign;           /* samples not in own memory */
+	atomic_bool refuse;         /* start fails from now on */
+	atomic_bool inside;         /* in read or write */
 };
 
 static inline struct fake *fake_of(struct super_node *sn, const char *name)
