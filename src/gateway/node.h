@@ -179,6 +179,7 @@ struct node {
 	/* Of the thread that reads it and found its end. */
 	struct waker revival;
 	struct config *config;        /* that cfg is of */
+	struct node *twin;            /* of a reload: the same in the other */
 	json_t *cfg;                  /* borrowed */
 	struct list entry;            /* in the super-node */
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gateway/hook.h"
+#include "gateway/keys.h"
 #include "gateway/nearest.h"
 #include "gateway/signals.h"
 #include "gateway/uuid.h"
@@ -48,6 +49,8 @@ static const struct config_key common_keys[] = {
 	{ "out", CONFIG_JSON, COMMON(out), .help = "Settings for writing" },
 };
 
+const struct key_table keys_node = { common_keys, ARRAY_SIZE(common_keys) };
+
 struct direction_common {
 	bool enabled, builtin;
 	int64_t vectorize;
@@ -66,6 +69,8 @@ static const struct config_key direction_keys[] = {
 	{ "hooks", CONFIG_JSON, DIRECTION(hooks), .help = "List of hooks" },
 	{ "signals", CONFIG_JSON, DIRECTION(signals), .help = "Signals" },
 };
+
+const struct key_table keys_direction = { direction_keys, ARRAY_SIZE(direction_keys) };
 
 bool node_name_valid(struct config *c, json_t *nodes, const char *name)
 {

@@ -589,6 +589,8 @@ void path_destroy(struct path *p)
 	hook_list_destroy(p->hooks);
 	signal_list_put(p->signals);
 	signal_list_put(p->out_signals);
+	if (p->last && p->source_count == 1)
+		signal_list_put(p->last->signals);
 	free(p->last);
 	free(p->batch);
 	free(p->sources);

@@ -101,6 +101,8 @@ struct path {
 
 	/* Run time */
 	bool resolved;                    /* signals are known */
+	struct path *twin;                /* of a reload: the same in the other */
+	bool prepared;                    /* pools are there */
 	bool direct, polled, started;
 	struct gate gate;                 /* paused or stopped: no output */
 	unsigned batch_max;

@@ -168,7 +168,14 @@ static void remember(struct path *p, struct path_source *s,
 	       n * sizeof(smp->data[0]));
 	/* With one source the length is its own, else that of all together. */
 	p->last->length = alone ? n : end->offset + end->count;
-	p->last->signals = alone ? smp->signals : p->signals;
+	if (alone && p->last->signals != smp->signals) {
+		/* The register may outlive the node that the list is of. */
+		signal_list_put(p->last->signals);
+		p->last->signals =
+			smp->signals ? signal_list_get(smp->signals) : NULL;
+	} else if (!alone) {
+		p->last->signals = p->signals;
+	}
 	p->last->sequence = smp->sequence;
 	p->last->origin = smp->origin;
 	p->last->received = smp->received;

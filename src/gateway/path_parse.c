@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/keys.h"
 #include "gateway/nearest.h"
 #include "gateway/path.h"
 #include "gateway/signals.h"
@@ -55,6 +56,8 @@ static const struct config_key path_keys[] = {
 	  .max = (double)INT64_MAX, .help = "CPU mask of its threads" },
 	{ "uuid", CONFIG_STRING, KEY(uuid), .help = "Identifier" },
 };
+
+const struct key_table keys_path = { path_keys, ARRAY_SIZE(path_keys) };
 
 static int fail_no_node(struct super_node *sn, struct config *c,
 			const json_t *at, const char *key, const char *name)

@@ -250,7 +250,6 @@ static int stop_path(struct path *p)
 		return ret;
 	hook_list_stop(p->hooks);
 	p->started = false;
-	p->last_valid = false;
 	gate_open(&p->gate, GATE_PAUSED);
 	log_info("path %s: stopped", p->name);
 	return 0;
@@ -263,6 +262,8 @@ static int control_path(struct path *p, enum control_verb verb)
 
 	if (!p->enabled)
 		return -ENOTSUP;
+	if (!p->has_thread)
+		return -EPERM;
 	switch (verb) {
 	case CONTROL_START:
 		return start_path(p);
