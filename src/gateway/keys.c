@@ -73,6 +73,9 @@ void keys_unfold(json_t *o)
 
 	if (format)
 		json_object_set_new(o, "format", long_form(format));
+	if (json_is_array(hooks) && !json_array_size(hooks))
+		json_object_del(o, "hooks");
+	hooks = json_object_get(o, "hooks");
 	if (!hooks)
 		return;
 	list = json_array();
