@@ -277,6 +277,20 @@ static json_t *ask(const char *socket_path, const struct ctl_request *r,
 	return answer;
 }
 
+/* Behind SOCKET is a good place for --json too. */
+static int take_json(int argc, char **argv, bool *json)
+{
+	int kept = optind;
+
+	for (int i = optind; i < argc; i++) {
+		if (!strcmp(argv[i], "--json") || !strcmp(argv[i], "-j"))
+			*json = true;
+		else
+			argv[kept++] = argv[i];
+	}
+	return kept;
+}
+
 int cli_ctl(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -313,12 +327,7 @@ int cli_ctl(int argc, char **argv)
 			return CLI_USAGE;
 		}
 	}
-	/* At the end is a good place for --json too. */
-	while (argc > optind + 2 && (!strcmp(argv[argc - 1], "--json") ||
-				     !strcmp(argv[argc - 1], "-j"))) {
-		json = true;
-		argc--;
-	}
+	argc = take_json(argc, argv, &json);
 	if (argc < optind + 2) {
 		fputs(usage, stderr);
 		return CLI_USAGE;

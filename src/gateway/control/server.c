@@ -26,6 +26,7 @@
 #define CLIENTS_MAX 16
 #define LINE_MAX_BYTES (1u << 20)
 #define READ_BYTES 4096
+#define BACKLOG 128
 
 struct client {
 	int fd;             /* -1: free */
@@ -328,7 +329,7 @@ static int open_listener(struct control_server *s, const char *path)
 	if (s->listener < 0 || fchmod(s->listener, 0600) ||
 	    bind(s->listener, (const struct sockaddr *)&s->address,
 		 s->address_len) ||
-	    listen(s->listener, CLIENTS_MAX))
+	    listen(s->listener, BACKLOG))
 		return -errno;
 	return 0;
 }

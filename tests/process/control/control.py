@@ -63,9 +63,9 @@ class Gateway:
 
     def connect(self):
         s = socket.socket(socket.AF_UNIX)
-        s.settimeout(30)
         name = self.socket
         s.connect("\0" + name[1:] if name.startswith("@") else name)
+        s.settimeout(30)
         return s
 
     def answers(self):
