@@ -45,6 +45,16 @@ void gate_open(struct gate *g, unsigned reasons)
 		gate_wake(g);
 }
 
+bool gate_pass_slow(struct gate *g)
+{
+	while (!gate_enter(g)) {
+		if (gate_reasons(g) & ~(unsigned)GATE_HOLD)
+			return false;
+		gate_wait(g, 1000000);
+	}
+	return true;
+}
+
 void gate_wait(struct gate *g, uint64_t timeout_ns)
 {
 	struct timespec t = { .tv_sec = (time_t)(timeout_ns / 1000000000),

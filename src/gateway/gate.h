@@ -71,6 +71,15 @@ void gate_open(struct gate *g, unsigned reasons);
 
 /* Sleeps while it is shut, at most `timeout_ns`. */
 void gate_wait(struct gate *g, uint64_t timeout_ns);
+/* Enters, waiting where it is only shut for a moment; false: it is shut for one
+ * of the other reasons. */
+bool gate_pass_slow(struct gate *g);
+
+static inline bool gate_pass(struct gate *g)
+{
+	return likely(gate_enter(g)) || gate_pass_slow(g);
+}
+
 /* Makes the user look around. */
 void gate_wake(struct gate *g);
 

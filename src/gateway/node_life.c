@@ -235,6 +235,8 @@ int node_new(struct node **out, struct super_node *sn, struct config *c,
 		goto err;
 	node_set_state(n, NODE_INITIALIZED);
 	parse(n, c);
+	n->in.signals = signal_list_intern(n->in.signals);
+	n->out.signals = signal_list_intern(n->out.signals);
 	*out = n;
 	return 0;
 err:

@@ -37,7 +37,7 @@ static inline void record_latency(struct path *p, const struct sample *s)
 static void write_to(struct path_destination *d, struct sample *smps[],
 		     unsigned cnt)
 {
-	if (unlikely(!gate_enter(&d->node->out.gate))) {
+	if (unlikely(!gate_pass(&d->node->out.gate))) {
 		atomic_fetch_add_explicit(&d->node->counters.not_sent, cnt,
 					  memory_order_relaxed);
 		sample_put_many(smps, cnt);
@@ -99,24 +99,13 @@ static unsigned renumber(struct path *p, struct sample *smps[], unsigned cnt)
 	return kept;
 }
 
-/* Waits a moment, or drops the samples: then it returns false. */
-static bool pass_gate(struct path *p, struct sample *smps[], unsigned cnt)
-{
-	while (!gate_enter(&p->gate)) {
-		if (path_rests(p)) {
-			count(&p->discarded, cnt);
-			sample_put_many(smps, cnt);
-			return false;
-		}
-		gate_wait(&p->gate, 1000000);
-	}
-	return true;
-}
-
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 {
-	if (unlikely(!pass_gate(p, smps, cnt)))
+	if (unlikely(!gate_pass(&p->gate))) {
+		count(&p->discarded, cnt);
+		sample_put_many(smps, cnt);
 		return;
+	}
 	if (unlikely(!p->original_sequence))
 		cnt = renumber(p, smps, cnt);
 	for (unsigned i = 0; i < cnt; i++)

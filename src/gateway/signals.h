@@ -21,6 +21,15 @@
 int signal_list_parse(struct signal_list **out, struct config *c,
 		      const json_t *at, const char *key);
 
+/*
+ * The one list of its content: gives `l` (a reference, NULL allowed) away for a
+ * reference to that. It lives as long as the process, so that samples under way
+ * may point at it whatever becomes of the node they came from.
+ */
+struct signal_list *signal_list_intern(struct signal_list *l);
+bool signal_list_is_interned(const struct signal_list *l);
+bool signal_list_equal(const struct signal_list *a, const struct signal_list *b);
+
 /* A list of all signals of `a` and then `b`, for multiplexing. */
 struct signal_list *signal_list_concat(const struct signal_list *a,
 				       const struct signal_list *b);

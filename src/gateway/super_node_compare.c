@@ -4,27 +4,8 @@
 
 #include "gateway/keys.h"
 #include "gateway/path.h"
+#include "gateway/signals.h"
 #include "gateway/super_node_private.h"
-
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
-static bool same_signals(const struct signal_list *a,
-			 const struct signal_list *b)
-{
-	if (a == b)
-		return true;
-	if (!a || !b || a->count != b->count)
-		return false;
-	for (unsigned i = 0; i < a->count; i++)
-		if (a->signals[i].type != b->signals[i].type ||
-		    !same_text(a->signals[i].name, b->signals[i].name) ||
-		    !same_text(a->signals[i].unit, b->signals[i].unit))
-			return false;
-	return true;
-}
 
 static void normalise_direction(json_t *cfg, const char *key,
 				const struct config_key *keys, size_t count)
@@ -64,9 +45,9 @@ bool super_node_same_node(const struct node *a, const struct node *b)
 	if (a->type != b->type || strcmp(a->name, b->name) ||
 	    a->is_source != b->is_source ||
 	    a->is_destination != b->is_destination ||
-	    !same_signals(a->in.signals, b->in.signals) ||
-	    !same_signals(a->in.hooked, b->in.hooked) ||
-	    !same_signals(a->out.signals, b->out.signals))
+	    !signal_list_equal(a->in.signals, b->in.signals) ||
+	    !signal_list_equal(a->in.hooked, b->in.hooked) ||
+	    !signal_list_equal(a->out.signals, b->out.signals))
 		return false;
 	x = normal_node(a);
 	y = normal_node(b);
@@ -101,7 +82,7 @@ bool super_node_same_path(const struct path *a, const struct path *b)
 	if (a->reversed != b->reversed || a->enabled != b->enabled ||
 	    a->source_count != b->source_count ||
 	    a->destination_count != b->destination_count ||
-	    !same_signals(a->out_signals, b->out_signals))
+	    !signal_list_equal(a->out_signals, b->out_signals))
 		return false;
 	x = normal_path(a);
 	y = normal_path(b);

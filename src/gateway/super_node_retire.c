@@ -13,11 +13,13 @@
 #include "gateway/hook.h"
 #include "gateway/node_life.h"
 #include "gateway/path.h"
+#include "gateway/signals.h"
 #include "gateway/super_node_private.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-/* So many lists are kept in any case, the others for so long. */
+/* Lists that are not shared (signal_list_intern): so many are kept in any case, the
+ * others for so long. */
 #define LISTS_KEPT 1024
 #define LISTS_NS (60 * NSEC_PER_SEC)
 
@@ -30,7 +32,7 @@ static void keep_list(struct super_node *sn, struct signal_list *l)
 {
 	struct retired_list *more;
 
-	if (!l)
+	if (!l || signal_list_is_interned(l))
 		return;
 	more = reallocarray(sn->retired_lists, sn->retired_list_count + 1,
 			    sizeof(*more));
