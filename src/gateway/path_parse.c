@@ -273,6 +273,7 @@ static int set_source_signals(struct path_source *s)
 	if (!in->resolved) {
 		ret = hook_list_signals(in->hooks, in->signals, &in->hooked,
 					&in->capacity);
+		in->hooked = signal_list_intern(in->hooked);
 		in->resolved = true;
 	}
 	s->count = in->hooked ? in->hooked->count : SIGNALS_DEFAULT;
@@ -286,6 +287,7 @@ static int set_destination_signals(struct path *p)
 	int ret = hook_list_signals(p->hooks, p->signals, &p->out_signals,
 				    &p->capacity);
 
+	p->out_signals = signal_list_intern(p->out_signals);
 	for (unsigned d = 0; d < p->destination_count && !ret; d++) {
 		struct node *n = p->destinations[d].node;
 		struct signal_list *written;
@@ -298,7 +300,7 @@ static int set_destination_signals(struct path *p)
 		if (n->out.signals)
 			signal_list_put(written);
 		else
-			n->out.signals = written;
+			n->out.signals = signal_list_intern(written);
 		if (n->type->flags & NODE_LOOPS && !n->in.signals &&
 		    n->out.signals)
 			n->in.signals = signal_list_get(n->out.signals);
@@ -338,7 +340,8 @@ int path_set_signals(struct path *p)
 		if (!all)
 			return -ENOMEM;
 	}
-	p->signals = all;
+	/* Samples point at it, and may outlive the path. */
+	p->signals = signal_list_intern(all);
 	ret = set_destination_signals(p);
 	p->resolved = true;
 	return ret;

@@ -9,7 +9,6 @@
 #include "gateway/memory.h"
 #include "gateway/node_life.h"
 #include "gateway/path.h"
-#include "gateway/signals.h"
 #include "gateway/super_node.h"
 #include "gateway/super_node_private.h"
 #include "util/clock.h"
@@ -190,24 +189,8 @@ static int set_signals(struct super_node *sn)
 	}
 }
 
-/* Samples point at these. */
-static void intern_signals(struct super_node *sn)
-{
-	list_for_each(n, &sn->nodes, struct node, entry) {
-		n->in.signals = signal_list_intern(n->in.signals);
-		n->in.hooked = signal_list_intern(n->in.hooked);
-		n->out.signals = signal_list_intern(n->out.signals);
-	}
-	list_for_each(p, &sn->paths, struct path, entry) {
-		p->signals = signal_list_intern(p->signals);
-		p->out_signals = signal_list_intern(p->out_signals);
-	}
-}
-
 static int parse(struct super_node *sn, struct config *c)
 {
-	int ret;
-
 	if (!json_is_object(config_root(c))) {
 		config_fail(c, config_root(c), NULL,
 			    "expected a group with `nodes` and `paths`");
@@ -226,11 +209,7 @@ static int parse(struct super_node *sn, struct config *c)
 		return -EINVAL;
 	if (list_empty(&sn->paths))
 		log_warn("the configuration has no paths, nothing will be moved");
-	ret = set_signals(sn);
-	if (ret)
-		return ret;
-	intern_signals(sn);
-	return share_sources(sn);
+	return set_signals(sn) ?: share_sources(sn);
 }
 
 int super_node_new(struct super_node **out, struct config *c)

@@ -25,7 +25,7 @@
 #define SECONDS 3.0
 /* Pages that come and go with timing; growth that does not end passes any. */
 #define RSS_SLACK_KIB 3072
-#define HEAP_SLACK (256 << 10)
+#define HEAP_SLACK (96 << 10)
 
 static const char text[] =
 	"nodes = {"
