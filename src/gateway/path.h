@@ -101,9 +101,7 @@ struct path {
 
 	/* Run time */
 	bool resolved;                    /* signals are known */
-	struct path *twin;                /* of a reload: the same in the other */
-	bool prepared;                    /* pools are there */
-	bool direct, polled, started;
+	bool direct, polled;
 	struct gate gate;                 /* paused or stopped: no output */
 	unsigned batch_max;
 	struct sample **batch;
@@ -125,6 +123,10 @@ struct path {
 	_Atomic uint64_t forwarded;       /* samples given to destinations */
 	_Atomic uint64_t negative;        /* latencies below zero */
 	_Atomic uint64_t discarded;       /* samples that came while it rested */
+	/* Of who controls it; not beside what its threads read. */
+	struct path *twin;                /* of a reload: the same in the other */
+	bool prepared;                    /* pools are there */
+	bool started;                     /* hooks are */
 	struct list entry;
 };
 
