@@ -52,7 +52,7 @@ static const char usage[] =
 
 static struct super_node *_Atomic running;
 static _Atomic bool live_line;
-static atomic_bool reload_wanted;
+static atomic_bool reload_wanted, end_wanted;
 
 static void on_signal(int number)
 {
@@ -65,6 +65,7 @@ static void on_signal(int number)
 		raise(SIGINT);
 		return;
 	}
+	atomic_store(&end_wanted, true);
 	if (sn)
 		super_node_request_stop(sn);
 }
@@ -254,6 +255,9 @@ static int run(struct config *c, const struct run_options *o, unsigned restarts,
 	super_node_allow_restart(sn, restarts);
 	atomic_store(&running, sn);
 	catch_signals();
+	/* It came between two super-nodes. */
+	if (atomic_load(&end_wanted))
+		super_node_request_stop(sn);
 	ret = super_node_start(sn) ? CLI_FAILED : run_started(sn, o);
 	atomic_store(&running, NULL);
 	if (!super_node_restart_wanted(sn, next))
@@ -289,7 +293,7 @@ int cli_run(int argc, char **argv)
 	if (o.level >= 0)
 		log_set_level((enum log_level)o.level);
 	from = json_string(o.file);
-	for (unsigned restarts = 0; from; restarts++) {
+	for (unsigned restarts = 0; from && !end_wanted; restarts++) {
 		next = NULL;
 		ret = load(from, &c) ? CLI_USAGE : CLI_OK;
 		if (!ret) {
@@ -299,5 +303,6 @@ int cli_run(int argc, char **argv)
 		json_decref(from);
 		from = next;
 	}
+	json_decref(from);
 	return ret;
 }
