@@ -326,12 +326,48 @@ static void identifiers_are_given_or_stay_the_same(void **state)
 	assert_int_equal(strlen(first[0]), 36);
 }
 
+static void top_level_keys_are_checked(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} wrong[] = {
+		{ "logging = { pattern = \"%v %Q\" };", "'%Q' is not understood" },
+		{ "logging = { level = \"loud\" };", "'loud' is none of" },
+		{ "logging = { expressions = \"x\" };", "expected a list" },
+		{ "logging = { expressions = ( { name = \"x\"; level = \"y\" } ) };", "'y' is none of" },
+		{ "logging = { expressions = ( { name = \"x\" } ) };", "level: missing" },
+		{ "http = { htdocs = \"x\" };", "htdocs: unknown key" },
+		{ "http = { enabled = false; ssl_cert = \"x\" };", "ssl_private_key: is missing" },
+		{ "uuid = \"12\";", "is no UUID" },
+		{ "control = \"\";", "expected a path" },
+		{ "priority = 100;", "out of range" },
+	};
+	struct config *c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		assert_null(fake_super_node(wrong[i].text, &c));
+		if (!strstr(fake_log(), wrong[i].message))
+			fail_msg("%s: %s", wrong[i].text, fake_log());
+		config_destroy(c);
+	}
+	for (unsigned enabled = 0; enabled < 2; enabled++) {
+		struct super_node *sn = fake_super_node(
+			enabled ? "http = { port = 80 };" :
+				  "http = { enabled = false };", &c);
+
+		assert_non_null(sn);
+		assert_int_equal(!!strstr(fake_log(), "no HTTP server"),
+				 enabled);
+		fake_end(sn, c);
+	}
+}
+
 static void *command(void *arg)
 {
 	struct super_node *sn = ((void **)arg)[0];
 	uint64_t x = *(uint64_t *)((void **)arg)[1] * 2 + 1;
 
-	for (unsigned i = 0; i < 150; i++) {
+	for (unsigned i = 0; i < 400; i++) {
 		static const char *const nodes[] = { "a", "m", "l", "b", "d" };
 		static const char *const paths[] = { "0", "1", "2" };
 
@@ -393,6 +429,7 @@ int main(void)
 		cmocka_unit_test(figures_can_be_read_and_set_to_zero),
 		cmocka_unit_test(what_does_not_exist_or_fit_is_refused),
 		cmocka_unit_test(identifiers_are_given_or_stay_the_same),
+		cmocka_unit_test(top_level_keys_are_checked),
 		cmocka_unit_test(commands_from_several_threads_lose_no_sample),
 	};
 
