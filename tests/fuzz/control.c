@@ -75,8 +75,8 @@ static const char *const seeds[] = {
 	"{\"path\":\"/path/0/pause\",\"method\":\"POST\"}",
 	"{\"path\":\"/path/a%20-%3e%20l/resume\",\"method\":\"POST\"}",
 	"{\"path\":\"/stats\",\"id\":{\"x\":[null,true,1.5e300]}}",
-	"{\"path\":\"/reload\",\"method\":\"POST\",\"body\":{\"config\":{\"nodes\":{\"a\":{\"type\":\"signal\",\"rate\":1000,\"values\":3},\"l\":{\"type\":\"loopback\",\"queuelen\":64}},"
-	"\"paths\":[{\"in\":\"a\",\"out\":\"l\",\"queuelen\":64},{\"in\":\"l\",\"queuelen\":64}],\"stats\":0,\"hugepages\":0}}}",
+	("{\"path\":\"/reload\",\"method\":\"POST\",\"body\":{\"config\":{\"nodes\":{\"a\":{\"type\":\"signal\",\"rate\":1000,\"values\":3},\"l\":{\"type\":\"loopback\",\"queuelen\":64}},"
+	"\"paths\":[{\"in\":\"a\",\"out\":\"l\",\"queuelen\":64},{\"in\":\"l\",\"queuelen\":64}],\"stats\":0,\"hugepages\":0}}}"),
 };
 
 #define SEEDS (sizeof(seeds) / sizeof(seeds[0]))

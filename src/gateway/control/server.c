@@ -336,14 +336,22 @@ static int open_listener(struct control_server *s, const char *path)
 
 static int start_thread(struct control_server *s)
 {
+	/* Not with the priority of a gateway in real time. */
+	const struct sched_param normal = { .sched_priority = 0 };
 	sigset_t all, before;
+	pthread_attr_t attr;
 	int ret;
 
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &normal);
 	/* Signals are the main thread's business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&s->thread, NULL, run, s);
+	ret = pthread_create(&s->thread, &attr, run, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
 	if (!ret)
 		pthread_setname_np(s->thread, "control");
 	return -ret;

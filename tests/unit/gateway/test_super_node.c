@@ -389,13 +389,13 @@ static void *command(void *arg)
 }
 
 /* Nodes that hold on to samples, a loop, a path of two sources with a rate. */
-static void commands_from_several_threads_lose_no_sample(void **state)
+static void command_from_several_threads(bool barrier_by_kernel)
 {
 	uint64_t seeds[] = { 11, 222, 3333 };
 	pthread_t threads[3];
 	void *args[3][2];
 	struct config *c;
-	struct super_node *sn = start(
+	struct super_node *sn = fake_super_node(
 		TOP "nodes = { a = { type = \"source\"; mode = \"paced\"; };"
 		    "          m = { type = \"source\"; mode = \"paced\"; };"
 		    "          l = { type = \"loopback\"; queuelen = 16 };"
@@ -404,6 +404,10 @@ static void commands_from_several_threads_lose_no_sample(void **state)
 		    "          { in = ( \"l\", \"m\" ); out = \"b\"; rate = 500.0; queuelen = 64 },"
 		    "          { in = \"a\"; out = \"d\"; queuelen = 64 } );", &c);
 
+	assert_non_null(sn);
+	if (!barrier_by_kernel)
+		gate_barrier_by_kernel = false;
+	assert_int_equal(super_node_start(sn), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		args[i][0] = sn;
 		args[i][1] = &seeds[i];
@@ -414,6 +418,16 @@ static void commands_from_several_threads_lose_no_sample(void **state)
 	super_node_stop(sn);
 	assert_true(fake_seen(fake_of(sn, "b")) > 0);
 	fake_end(sn, c);
+}
+
+static void commands_from_several_threads_lose_no_sample(void **state)
+{
+	command_from_several_threads(true);
+}
+
+static void so_it_is_where_the_kernel_runs_no_barriers(void **state)
+{
+	command_from_several_threads(false);
 }
 
 int main(void)
@@ -431,6 +445,7 @@ int main(void)
 		cmocka_unit_test(identifiers_are_given_or_stay_the_same),
 		cmocka_unit_test(top_level_keys_are_checked),
 		cmocka_unit_test(commands_from_several_threads_lose_no_sample),
+		cmocka_unit_test(so_it_is_where_the_kernel_runs_no_barriers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
