@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "gateway/config.h"
+#include "gateway/config_schema.h"
 #include "gateway/super_node.h"
 #include "util/log.h"
 
@@ -20,6 +21,10 @@ static const char usage[] =
 	"\n"
 	"  -j, --json   print the configuration as JSON, includes and ${VARIABLES}\n"
 	"               put in\n"
+	"  -e, --explain [WHAT]\n"
+	"               tell what a key, group, node-type, hook or format means\n"
+	"               (paths.queuelen, file.in.eof, logging, scale); without WHAT\n"
+	"               list them\n"
 	"  -q           say nothing about files without errors\n"
 	"  -h, --help   this text\n"
 	"\n"
@@ -54,16 +59,20 @@ int cli_check(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "explain", no_argument, NULL, 'e' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	bool quiet = false, json = false;
+	bool quiet = false, json = false, explain = false;
 	int opt, ret = CLI_OK;
 
-	while ((opt = getopt_long(argc, argv, "qjh", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "qjeh", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'q':
 			quiet = true;
+			break;
+		case 'e':
+			explain = true;
 			break;
 		case 'j':
 			json = true;
@@ -76,7 +85,11 @@ int cli_check(int argc, char **argv)
 			return CLI_USAGE;
 		}
 	}
-	if (optind == argc) {
+	if (explain && argc - optind <= 1) {
+		log_init(LOG_WARN);
+		return config_explain(argv[optind], stdout) ? CLI_USAGE : CLI_OK;
+	}
+	if (optind == argc || explain) {
 		fputs(usage, stderr);
 		return CLI_USAGE;
 	}

@@ -19,6 +19,8 @@ enum cli_status {
 
 int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);
+int cli_ctl(int argc, char **argv);
+int cli_schema(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_exec(int argc, char **argv);
 int cli_bench(int argc, char **argv);

@@ -50,6 +50,12 @@ static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_CHECK
 	{ "check", "check a configuration file without running it", cli_check },
 #endif
+#ifdef CLI_HAVE_CTL
+	{ "ctl", "ask and command a running gateway", cli_ctl },
+#endif
+#ifdef CLI_HAVE_SCHEMA
+	{ "schema", "print the JSON Schema of configurations", cli_schema },
+#endif
 	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/build.h"
 #include "cli/tool.h"
+#include "gateway/control/status.h"
 #include "gateway/format.h"
 #include "gateway/hook.h"
 #include "gateway/node.h"
@@ -25,21 +25,9 @@ static const char usage[] =
 	"\n"
 	"  -C        print what this build can do, as JSON\n";
 
-static json_t *names_of(const struct plugin *table)
-{
-	json_t *list = json_array();
-
-	for (const struct plugin *p = table; p->name; p++)
-		json_array_append_new(list, json_string(p->name));
-	return list;
-}
-
 static int print_capabilities(char **argv)
 {
-	json_t *o = json_pack("{ss so s[] so so}", "build", BUILD_VERSION,
-			      "hooks", names_of(hook_plugins), "apis",
-			      "nodes", names_of(node_plugins),
-			      "formats", names_of(format_plugins));
+	json_t *o = control_capabilities();
 	int status = o ? tool_print_json(argv, o) : CLI_FAILED;
 
 	json_decref(o);

@@ -16,7 +16,9 @@
 
 #include "cli/cli.h"
 #include "gateway/config.h"
+#include "gateway/control/server.h"
 #include "gateway/super_node.h"
+#include "gateway/super_node_reload.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -27,6 +29,7 @@ struct run_options {
 	int level;        /* enum log_level, -1: as configured */
 	double seconds;   /* < 0: no limit */
 	bool quiet;
+	const char *control; /* path of the control socket */
 	enum summary summary;
 };
 
@@ -34,12 +37,14 @@ static const char usage[] =
 	"usage: busbar run [options] CONFIG\n"
 	"\n"
 	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
-	"input) until SIGINT or SIGTERM, and prints a summary.\n"
+	"input) until SIGINT or SIGTERM, and prints a summary. SIGHUP reads CONFIG\n"
+	"again and changes what has changed in it.\n"
 	"\n"
-	"  -d LEVEL         log level: error, warn, info, debug, trace\n"
+	"  -d LEVEL         log level: off, error, warn, info, debug, trace\n"
 	"  -t SECONDS       stop after this time\n"
 	"  -q               no live line on the terminal\n"
 	"  --summary=FORM   text (default), json or none\n"
+	"  --control=PATH   offer a socket for busbar-ctl there ('@name': abstract)\n"
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 ended as asked, 1 failed at run time, 2 wrong usage or\n"
@@ -47,6 +52,7 @@ static const char usage[] =
 
 static struct super_node *_Atomic running;
 static _Atomic bool live_line;
+static atomic_bool reload_wanted, end_wanted;
 
 static void on_signal(int number)
 {
@@ -59,8 +65,14 @@ static void on_signal(int number)
 		raise(SIGINT);
 		return;
 	}
+	atomic_store(&end_wanted, true);
 	if (sn)
 		super_node_request_stop(sn);
+}
+
+static void on_hangup(int number)
+{
+	atomic_store(&reload_wanted, true);
 }
 
 static void catch_signals(void)
@@ -70,6 +82,8 @@ static void catch_signals(void)
 	sigemptyset(&act.sa_mask);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	act.sa_handler = on_hangup;
+	sigaction(SIGHUP, &act, NULL);
 	/* A reader that has gone is an error of write(), not our end. */
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -89,6 +103,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 {
 	static const struct option longs[] = {
 		{ "summary", required_argument, NULL, 's' },
+		{ "control", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -102,7 +117,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 			o->level = log_level_parse(optarg);
 			if (o->level < 0) {
 				fprintf(stderr,
-					"busbar run: -d %s: expected error, warn, info, debug or trace\n",
+					"busbar run: -d %s: expected off, error, warn, info, debug or trace\n",
 					optarg);
 				return CLI_USAGE;
 			}
@@ -119,6 +134,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 			break;
 		case 'q':
 			o->quiet = true;
+			break;
+		case 'c':
+			o->control = optarg;
 			break;
 		case 's':
 			if (!strcmp(optarg, "json")) {
@@ -148,6 +166,17 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 	return CLI_OK;
 }
 
+/* What is wrong has been logged; then all goes on as it was. */
+static void reload(struct super_node *sn)
+{
+	json_t *report = NULL;
+
+	log_info("SIGHUP, reading the configuration again");
+	if (super_node_reload(sn, NULL, &report) == -ESHUTDOWN)
+		log_warn("too late for a new configuration");
+	json_decref(report);
+}
+
 /* Waits for the end, with a line of figures once per second. */
 static void wait_for_end(struct super_node *sn, const struct run_options *o)
 {
@@ -164,6 +193,8 @@ static void wait_for_end(struct super_node *sn, const struct run_options *o)
 		if (super_node_wait(sn, (int)MIN((limit_ns - past) / 1000000 + 1,
 						 UINT64_C(1000))))
 			break;
+		if (atomic_exchange(&reload_wanted, false))
+			reload(sn);
 		if (!live_line)
 			continue;
 		super_node_progress(sn, line, sizeof(line));
@@ -189,7 +220,30 @@ static void print_summary(struct super_node *sn, enum summary form)
 	fflush(stdout);
 }
 
-static int run(struct config *c, const struct run_options *o)
+/* Runs it to its end; with a socket, where one was asked for. */
+static int run_started(struct super_node *sn, const struct run_options *o)
+{
+	const char *path = o->control ? o->control : super_node_control_path(sn);
+	struct control_server *server = NULL;
+
+	if (path && control_server_start(&server, sn, path)) {
+		super_node_stop(sn);
+		return CLI_FAILED;
+	}
+	log_info("%s is running", super_node_file(sn));
+	live_line = !o->quiet && isatty(STDERR_FILENO);
+	log_set_sink(clear_line);
+	wait_for_end(sn, o);
+	control_server_stop(server);
+	super_node_stop(sn);
+	log_set_sink(NULL);
+	print_summary(sn, o->summary);
+	return CLI_OK;
+}
+
+/* *next: the configuration to go on with, NULL: that was all. */
+static int run(struct config *c, const struct run_options *o, unsigned restarts,
+	       json_t **next)
 {
 	struct super_node *sn;
 	int ret;
@@ -197,27 +251,39 @@ static int run(struct config *c, const struct run_options *o)
 	if (super_node_new(&sn, c))
 		return CLI_USAGE;
 	if (o->level >= 0)
-		log_set_level((enum log_level)o->level);
+		super_node_keep_log_level(sn);
+	super_node_allow_restart(sn, restarts);
 	atomic_store(&running, sn);
 	catch_signals();
-	ret = super_node_start(sn);
-	if (!ret) {
-		log_info("%s is running", o->file);
-		live_line = !o->quiet && isatty(STDERR_FILENO);
-		log_set_sink(clear_line);
-		wait_for_end(sn, o);
-		super_node_stop(sn);
-		log_set_sink(NULL);
-		print_summary(sn, o->summary);
-	}
+	/* It came between two super-nodes. */
+	if (atomic_load(&end_wanted))
+		super_node_request_stop(sn);
+	ret = super_node_start(sn) ? CLI_FAILED : run_started(sn, o);
 	atomic_store(&running, NULL);
+	if (!super_node_restart_wanted(sn, next))
+		*next = NULL;
 	super_node_destroy(sn);
-	return ret ? CLI_FAILED : CLI_OK;
+	return ret;
+}
+
+static int load(const json_t *from, struct config **c)
+{
+	char *text;
+	int ret;
+
+	if (json_is_string(from))
+		return config_load(json_string_value(from), c);
+	text = json_dumps(from, JSON_INDENT(1));
+	ret = text ? config_load_text("request", text, strlen(text), c) :
+		     -ENOMEM;
+	free(text);
+	return ret;
 }
 
 int cli_run(int argc, char **argv)
 {
 	struct run_options o;
+	json_t *from, *next;
 	struct config *c;
 	int ret = parse_options(argc, argv, &o);
 
@@ -226,9 +292,17 @@ int cli_run(int argc, char **argv)
 	log_init(o.level >= 0 ? (enum log_level)o.level : LOG_INFO);
 	if (o.level >= 0)
 		log_set_level((enum log_level)o.level);
-	if (config_load(o.file, &c))
-		return CLI_USAGE;
-	ret = run(c, &o);
-	config_destroy(c);
+	from = json_string(o.file);
+	for (unsigned restarts = 0; from && !end_wanted; restarts++) {
+		next = NULL;
+		ret = load(from, &c) ? CLI_USAGE : CLI_OK;
+		if (!ret) {
+			ret = run(c, &o, restarts, &next);
+			config_destroy(c);
+		}
+		json_decref(from);
+		from = next;
+	}
+	json_decref(from);
 	return ret;
 }

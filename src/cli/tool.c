@@ -25,20 +25,6 @@ static atomic_bool stopping;
 static void (*_Atomic stop_callback)(void);
 static int stop_fd = -1;
 
-/* Whoever calls many tools in one script wants to see which one speaks. */
-static bool print_prefixed(enum log_level level, const char *line)
-{
-	char text[1280];
-	int n = snprintf(text, sizeof(text), "%.200s%s\n",
-			 getenv("VILLAS_LOG_PREFIX"), line);
-
-	if (n > 0 && write(STDERR_FILENO, text,
-			   MIN((size_t)n, sizeof(text) - 1)) < 0) {
-		/* Nowhere left to report it. */
-	}
-	return true;
-}
-
 void tool_begin(char **argv)
 {
 	static char name[64], help[] = "-h", version[] = "-V";
@@ -54,8 +40,6 @@ void tool_begin(char **argv)
 	if (argv[1] && !strcmp(argv[1], "--version"))
 		argv[1] = version;
 	log_init(LOG_INFO);
-	if (getenv("VILLAS_LOG_PREFIX"))
-		log_set_sink(print_prefixed);
 }
 
 static bool swallow(enum log_level level, const char *line)

@@ -65,6 +65,18 @@ static bool is_news(struct config *c, const char *message)
 	return true;
 }
 
+static _Thread_local json_t *collected;
+
+void config_collect_errors(json_t *list)
+{
+	collected = list;
+}
+
+const char *config_file(const struct config *c)
+{
+	return c->file_count ? c->files[0] : "";
+}
+
 __attribute__((format(printf, 5, 0)))
 static void error_line(struct config *c, unsigned file, unsigned line,
 		       const char *path, const char *fmt, va_list args)
@@ -75,8 +87,11 @@ static void error_line(struct config *c, unsigned file, unsigned line,
 	snprintf(message, sizeof(message), "%s:%u: %s%s%s",
 		 file < c->file_count ? c->files[file] : "?", line, path,
 		 *path ? ": " : "", text);
-	if (is_news(c, message))
-		log_error("%s", message);
+	if (!is_news(c, message))
+		return;
+	log_error("%s", message);
+	if (collected)
+		json_array_append_new(collected, json_string(message));
 }
 
 void config_error_in(struct config *c, unsigned file, unsigned line,

@@ -80,6 +80,13 @@ int config_unpack_part(struct config *c, const json_t *obj,
 		       const struct config_key *keys, size_t count,
 		       void *target);
 
+/* From now on errors that this thread reports are also appended to `list`, as
+ * strings; NULL ends that. */
+void config_collect_errors(json_t *list);
+
+/* Name of the file that was loaded, as it was given. */
+const char *config_file(const struct config *c);
+
 /* "file:line" of a value; valid until the config is destroyed. */
 const char *config_where(struct config *c, const json_t *value);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/keys.h"
 #include "gateway/nearest.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -55,6 +56,8 @@ static const struct config_key option_keys[] = {
 	{ "separator", CONFIG_STRING, OPTION(separator),
 	  .help = "Character between columns; the format has a default" },
 };
+
+const struct key_table keys_format = { option_keys, ARRAY_SIZE(option_keys) };
 
 /* One character from an option; false after reporting what is wrong. */
 static bool take_char(struct config *c, json_t *cfg, const char *key,

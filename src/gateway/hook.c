@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/keys.h"
 #include "gateway/nearest.h"
 #include "util/log.h"
 
@@ -24,6 +25,8 @@ static const struct config_key common_keys[] = {
 	{ "priority", CONFIG_INT, offsetof(struct hook_common, priority),
 	  .help = "Hooks with a lower number run first" },
 };
+
+const struct key_table keys_hook = { common_keys, ARRAY_SIZE(common_keys) };
 
 static void hook_destroy(struct hook *h)
 {

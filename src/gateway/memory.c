@@ -22,6 +22,9 @@
 #include "util/log.h"
 
 #define HUGE_SIZE ((size_t)2 << 20)
+/* Up to here a huge page would be more than half empty, and a few hundred entries
+ * for ordinary ones do no harm. */
+#define SMALL_SIZE ((size_t)1 << 20)
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -128,11 +131,21 @@ static void *map_transparent(size_t bytes)
 	return start;
 }
 
+/* Just as many ordinary pages as it takes, touched now. */
+static void *map_small(size_t bytes)
+{
+	void *addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return addr == MAP_FAILED ? NULL : addr;
+}
+
 static struct memory_block *hugepage_alloc(struct memory_type *t, size_t size)
 {
 	static atomic_bool said_unlocked, said_kind;
-	size_t bytes = (size + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
-	bool reserved = true;
+	size_t page = size <= SMALL_SIZE ? 4096 : HUGE_SIZE;
+	size_t bytes = (size + page - 1) & ~(page - 1);
+	bool reserved = page == HUGE_SIZE;
 	struct memory_block *b;
 	void *addr;
 
@@ -140,7 +153,7 @@ static struct memory_block *hugepage_alloc(struct memory_type *t, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	addr = map_reserved(bytes);
+	addr = reserved ? map_reserved(bytes) : map_small(bytes);
 	if (!addr) {
 		reserved = false;
 		addr = map_transparent(bytes);
@@ -149,7 +162,7 @@ static struct memory_block *hugepage_alloc(struct memory_type *t, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (!atomic_exchange(&said_kind, true))
+	if (page == HUGE_SIZE && !atomic_exchange(&said_kind, true))
 		log_debug("samples live in %s huge pages",
 			  reserved ? "reserved" : "transparent");
 	if (mlock(addr, bytes) && !atomic_exchange(&said_unlocked, true))
@@ -169,7 +182,7 @@ static void hugepage_free(struct memory_type *t, struct memory_block *b)
 
 struct memory_type memory_hugepage = {
 	.name = "hugepage",
-	.alignment = HUGE_SIZE,
+	.alignment = 4096,
 	.alloc = hugepage_alloc,
 	.free = hugepage_free,
 };

@@ -37,7 +37,8 @@ extern struct memory_type memory_heap;
 /*
  * 2 MiB pages. Uses reserved huge pages when there are any, else asks for
  * transparent ones; never reserves machine-wide and never fails for lack of
- * them. Locked in memory when the limit allows it; says once when not.
+ * them. Small blocks take ordinary pages, as many as they need. Locked in memory
+ * when the limit allows it; says once when not.
  */
 extern struct memory_type memory_hugepage;
 

@@ -7,8 +7,9 @@
  * otherwise.
  *
  * Life cycle of a node: init - parse - check - prepare - start - (read/write,
- * from the threads of its paths) - stop - destroy. Callbacks return 0 or a
- * negative errno and log the cause themselves.
+ * from the threads of its paths) - stop - destroy. Stop and start may alternate
+ * any number of times between prepare and destroy; nobody is in read or write
+ * meanwhile. Callbacks return 0 or a negative errno and log the cause themselves.
  */
 #ifndef GATEWAY_NODE_H
 #define GATEWAY_NODE_H
@@ -18,9 +19,11 @@
 #include <stdint.h>
 
 #include "gateway/config.h"
+#include "gateway/gate.h"
 #include "gateway/memory.h"
 #include "gateway/plugin.h"
 #include "gateway/sample.h"
+#include "gateway/waker.h"
 #include "util/list.h"
 
 struct hook_list;
@@ -110,6 +113,11 @@ struct node_type {
 	/* Ask a blocked read or write to return soon (-EINTR or 0). Called
 	 * from another thread before stop; must be async-safe to repeat. */
 	void (*interrupt)(struct node *n);
+	/* Takes interrupt back: reads and writes wait again. Nobody is in
+	 * either. A node without it is stopped and started instead. */
+	void (*rearm)(struct node *n);
+	/* Begin reading from the start of what is read; likewise. */
+	int (*rewind)(struct node *n);
 
 	/* Swap source and target addresses; between parse and check. */
 	int (*reverse)(struct node *n);
@@ -143,6 +151,7 @@ struct node_direction {
 	bool resolved;              /* hooks have been told their signals */
 	struct hook_list *hooks;
 	json_t *cfg;                /* borrowed; may be NULL */
+	struct gate gate;           /* its path passes it for every call */
 };
 
 struct node_counters {
@@ -164,11 +173,20 @@ struct node {
 	bool is_source, is_destination; /* of an enabled path; before prepare */
 	int64_t affinity;             /* CPU mask, 0: none */
 	int64_t priority;             /* SCHED_FIFO of its reader, 0: none */
+	char uuid[37];
 	uint64_t sequence;            /* next own sequence number */
-	struct node_direction in, out;
-	struct node_counters counters;
+	cache_aligned struct node_direction in;
+	cache_aligned struct node_direction out;
+	cache_aligned struct node_counters counters;
 	struct node_stats *stats;     /* of the hook `stats`, which owns them;
 				       * NULL without it */
+	/* What is written comes back: odd while its writer has ended; counts,
+	 * so that nobody misses that it went on in between. */
+	atomic_uint feed;
+	/* Of the thread that reads it and found its end. */
+	struct waker revival;
+	struct config *config;        /* that cfg is of */
+	struct node *twin;            /* of a reload: the same in the other */
 	json_t *cfg;                  /* borrowed */
 	struct list entry;            /* in the super-node */
 };

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "gateway/hook.h"
+#include "gateway/keys.h"
 #include "gateway/nearest.h"
 #include "gateway/signals.h"
+#include "gateway/uuid.h"
 #include "util/log.h"
 
 #define NODE_NAME_MAX 64
@@ -49,6 +51,8 @@ static const struct config_key common_keys[] = {
 	{ "out", CONFIG_JSON, COMMON(out), .help = "Settings for writing" },
 };
 
+const struct key_table keys_node = { common_keys, ARRAY_SIZE(common_keys) };
+
 struct direction_common {
 	bool enabled, builtin;
 	int64_t vectorize;
@@ -67,6 +71,8 @@ static const struct config_key direction_keys[] = {
 	{ "hooks", CONFIG_JSON, DIRECTION(hooks), .help = "List of hooks" },
 	{ "signals", CONFIG_JSON, DIRECTION(signals), .help = "Signals" },
 };
+
+const struct key_table keys_direction = { direction_keys, ARRAY_SIZE(direction_keys) };
 
 bool node_name_valid(struct config *c, json_t *nodes, const char *name)
 {
@@ -173,6 +179,8 @@ static int parse(struct node *n, struct config *c)
 	if (config_unpack_part(c, n->cfg, common_keys, ARRAY_SIZE(common_keys),
 			       &common))
 		ret = -EINVAL;
+	if (uuid_set(n->uuid, c, n->cfg, common.uuid, "node", n->name))
+		ret = -EINVAL;
 	n->enabled = common.enabled;
 	n->affinity = common.affinity;
 	n->priority = common.priority;
@@ -207,14 +215,16 @@ int node_new(struct node **out, struct super_node *sn, struct config *c,
 	type = find_type(c, cfg, type_name);
 	if (!type)
 		return -EINVAL;
-	n = calloc(1, sizeof(*n));
+	n = aligned_alloc(CACHE_LINE, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
+	memset(n, 0, sizeof(*n));
 	list_init(&n->entry);
 	n->name = strdup(name);
 	n->type = type;
 	n->super = sn;
 	n->cfg = cfg;
+	n->config = c;
 	/* A line of its own: a node's data is touched by its path alone. */
 	n->private_data = aligned_alloc(CACHE_LINE,
 					(type->size + CACHE_LINE) &
@@ -228,6 +238,8 @@ int node_new(struct node **out, struct super_node *sn, struct config *c,
 		goto err;
 	node_set_state(n, NODE_INITIALIZED);
 	parse(n, c);
+	n->in.signals = signal_list_intern(n->in.signals);
+	n->out.signals = signal_list_intern(n->out.signals);
 	*out = n;
 	return 0;
 err:

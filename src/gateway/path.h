@@ -66,9 +66,11 @@ struct path_source {
 	struct path_source **secondaries; /* those that this one feeds */
 	unsigned secondary_count;
 
-	/* The path that writes the node, when what is written comes back here:
-	 * once that one has ended and nothing is left, this source has too. */
-	struct path *fed_by;
+	/* A path writes the node, and what is written comes back here: once
+	 * that one has ended and nothing is left, this source has too. */
+	bool fed;
+	bool ended_by_feed;               /* of its reader, at this node->feed */
+	unsigned feed_seen;
 
 	struct pool pool;                 /* only of a primary */
 	unsigned capacity;                /* values that read and its hooks need */
@@ -83,7 +85,8 @@ struct path_source {
 	struct sample **received;         /* scratch of the reader thread */
 	pthread_t thread;
 	bool has_thread;
-	atomic_bool ended;                /* no more samples will come */
+	atomic_bool ended;                /* no more samples come, until the node
+					   * is started anew */
 	_Atomic uint64_t overruns;        /* samples the queue had no room for */
 	_Atomic uint64_t starved;         /* reads without a free sample */
 
@@ -105,6 +108,7 @@ enum path_poll { PATH_POLL_AUTO, PATH_POLL_NO, PATH_POLL_YES };
 
 struct path {
 	char *name;                       /* "a -> b", for messages */
+	char uuid[37];
 	struct config *config;
 	json_t *cfg;
 	bool enabled, reverse, reversed;
@@ -133,7 +137,8 @@ struct path {
 
 	/* Run time */
 	bool resolved;                    /* signals are known */
-	bool direct, polled, started;
+	bool direct, polled;
+	struct gate gate;                 /* paused or stopped: no output */
 	unsigned batch_max;
 	struct sample **batch;
 	struct pool pool;                 /* multiplexed and resent samples */
@@ -154,6 +159,11 @@ struct path {
 	_Atomic uint64_t forwarded;       /* samples given to destinations */
 	_Atomic uint64_t negative;        /* latencies below zero */
 	_Atomic uint64_t unmade;          /* outputs without a free sample */
+	_Atomic uint64_t discarded;       /* samples that came while it rested */
+	/* Of who controls it; not beside what its threads read. */
+	struct path *twin;                /* of a reload: the same in the other */
+	bool prepared;                    /* pools are there */
+	bool started;                     /* hooks are */
 	struct list entry;
 };
 
@@ -222,6 +232,15 @@ int path_source_read(struct path_source *s, struct sample *smps[]);
 unsigned path_source_flush(struct path_source *s, struct sample *smps[]);
 /* Waits as long as makes sense after path_source_read() gave `ret` <= 0. */
 void path_source_wait(struct path_source *s, int ret);
+/*
+ * Behind -ENODATA: sleeps until the node may have samples again, because it was
+ * started anew. False when the path is to end.
+ */
+bool path_source_await(struct path_source *s);
+/* True when its node's end is over; marks it. By the reading thread. */
+bool path_source_revived(struct path_source *s);
+/* Its reader goes away: it has ended for all who read through it. */
+void path_source_leave(struct path_source *s);
 /* Thread: reads into the queue until the end. */
 void *path_source_run(void *source);
 
@@ -240,6 +259,12 @@ void path_resend(struct path *p);
 static inline bool path_stopping(struct path *p)
 {
 	return atomic_load_explicit(&p->stop_reading, memory_order_relaxed);
+}
+
+/* It neither reads nor forwards. */
+static inline bool path_rests(struct path *p)
+{
+	return gate_reasons(&p->gate) & (GATE_PAUSED | GATE_STOPPED);
 }
 
 #endif

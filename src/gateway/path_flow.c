@@ -53,7 +53,14 @@ static void write_hooked(struct path_destination *d, struct sample *smps[],
 static void write_to(struct path_destination *d, struct sample *smps[],
 		     unsigned cnt)
 {
+	if (unlikely(!gate_pass(&d->node->out.gate))) {
+		atomic_fetch_add_explicit(&d->node->counters.not_sent, cnt,
+					  memory_order_relaxed);
+		sample_put_many(smps, cnt);
+		return;
+	}
 	write_hooked(d, smps, hook_list_process(d->node->out.hooks, smps, cnt));
+	gate_leave(&d->node->out.gate);
 }
 
 static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
@@ -117,6 +124,11 @@ static void record_age(struct node_stats *st, struct sample *smps[],
 static void emit(struct path *p, struct sample *smps[], unsigned cnt,
 		 struct node_stats *age)
 {
+	if (unlikely(!gate_pass(&p->gate))) {
+		count(&p->discarded, cnt);
+		sample_put_many(smps, cnt);
+		return;
+	}
 	if (unlikely(!p->original_sequence))
 		cnt = renumber(p, smps, cnt);
 	for (unsigned i = 0; i < cnt; i++)
@@ -127,6 +139,7 @@ static void emit(struct path *p, struct sample *smps[], unsigned cnt,
 		record_age(age, smps, cnt);
 	count(&p->forwarded, cnt);
 	deliver(p, smps, cnt);
+	gate_leave(&p->gate);
 }
 
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
@@ -145,9 +158,12 @@ void path_flush(struct path *p)
 	for (unsigned d = 0; d < p->destination_count; d++) {
 		struct path_destination *to = &p->destinations[d];
 
+		if (!gate_pass(&to->node->out.gate))
+			continue;
 		while ((n = hook_list_flush(to->node->out.hooks, to->batch,
 					    p->batch_max)))
 			write_hooked(to, to->batch, n);
+		gate_leave(&to->node->out.gate);
 	}
 }
 
@@ -193,7 +209,13 @@ static void remember(struct path *p, struct path_source *s,
 	} else {
 		/* As it is; its length too. */
 		p->last->length = MIN(smp->length, p->last->capacity);
-		p->last->signals = smp->signals;
+		if (p->last->signals != smp->signals) {
+			/* The register may outlive the node that the list is of. */
+			signal_list_put(p->last->signals);
+			p->last->signals = smp->signals ?
+						   signal_list_get(smp->signals) :
+						   NULL;
+		}
 		memcpy(p->last->data, smp->data,
 		       p->last->length * sizeof(smp->data[0]));
 	}

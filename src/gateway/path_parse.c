@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/keys.h"
 #include "gateway/nearest.h"
 #include "gateway/path.h"
 #include "gateway/signals.h"
 #include "gateway/super_node.h"
 #include "gateway/super_node_private.h"
+#include "gateway/uuid.h"
 #include "util/log.h"
 
 struct path_config {
@@ -61,6 +63,8 @@ static const struct config_key path_keys[] = {
 	  .help = "SCHED_FIFO priority of its threads, 0 for none" },
 	{ "uuid", CONFIG_STRING, KEY(uuid), .help = "Identifier" },
 };
+
+const struct key_table keys_path = { path_keys, ARRAY_SIZE(path_keys) };
 
 static int fail_no_node(struct super_node *sn, struct config *c,
 			const json_t *at, const char *key, const char *name)
@@ -314,6 +318,7 @@ static int set_source_signals(struct path_source *s)
 	if (!in->resolved) {
 		ret = hook_list_signals(in->hooks, in->signals, &in->hooked,
 					&in->capacity);
+		in->hooked = signal_list_intern(in->hooked);
 		in->resolved = true;
 	}
 	s->count = in->hooked ? in->hooked->count : SIGNALS_DEFAULT;
@@ -327,6 +332,7 @@ static int set_destination_signals(struct path *p)
 	int ret = hook_list_signals(p->hooks, p->signals, &p->out_signals,
 				    &p->capacity);
 
+	p->out_signals = signal_list_intern(p->out_signals);
 	for (unsigned d = 0; d < p->destination_count && !ret; d++) {
 		struct node *n = p->destinations[d].node;
 		struct signal_list *written;
@@ -339,7 +345,7 @@ static int set_destination_signals(struct path *p)
 		if (n->out.signals)
 			signal_list_put(written);
 		else
-			n->out.signals = written;
+			n->out.signals = signal_list_intern(written);
 		if (n->type->flags & NODE_LOOPS && !n->in.signals &&
 		    n->out.signals)
 			n->in.signals = signal_list_get(n->out.signals);
@@ -353,9 +359,30 @@ int path_set_signals(struct path *p)
 
 	for (unsigned i = 0; i < p->source_count && !ret; i++)
 		ret = set_source_signals(&p->sources[i]);
-	ret = ret ?: path_map_resolve(p) ?: set_destination_signals(p);
+	ret = ret ?: path_map_resolve(p);
+	if (!ret) {
+		/* Samples point at it, and may outlive the path. */
+		p->signals = signal_list_intern(p->signals);
+		ret = set_destination_signals(p);
+	}
 	p->resolved = true;
 	return ret;
+}
+
+/* Paths of the same nodes are told apart by their order; the way back of a path
+ * with a given identifier needs one of its own. */
+static int set_uuid(struct path *p, struct super_node *sn, struct config *c,
+		    const char *given)
+{
+	char text[512];
+	unsigned same = 0;
+
+	list_for_each(q, &sn->paths, struct path, entry)
+		same += !strcmp(q->name, p->name);
+	snprintf(text, sizeof(text), "%u %.400s %s", same, p->name,
+		 given && p->reversed ? given : "");
+	return uuid_set(p->uuid, c, p->cfg, p->reversed ? NULL : given, "path",
+			text);
 }
 
 static int64_t round_up(const struct path *p, int64_t queuelen)
@@ -426,6 +453,8 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 		ret = -ENOMEM;
 		goto out;
 	}
+	if (set_uuid(p, sn, c, v->uuid))
+		ret = -EINVAL;
 	if (set_sources(p, c, from))
 		ret = -EINVAL;
 	if (set_destinations(p, c, to, out, (unsigned)out_count))

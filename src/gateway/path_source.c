@@ -144,11 +144,23 @@ unsigned path_source_flush(struct path_source *s, struct sample *smps[])
 	return cnt;
 }
 
-int path_source_read(struct path_source *s, struct sample *smps[])
+/* No more will come: for this path and for those that it reads for. */
+static void set_ended(struct path_source *s, bool ended)
+{
+	for (unsigned k = 0; k < s->secondary_count; k++) {
+		atomic_store(&s->secondaries[k]->ended, ended);
+		waker_wake(&s->secondaries[k]->path->waker);
+	}
+	atomic_store(&s->ended, ended);
+	waker_wake(&s->path->waker);
+}
+
+static int read_node(struct path_source *s, struct sample *smps[])
 {
 	unsigned have = fill_batch(s), release = have, cnt;
 	/* Looked at before the read, which then sees all that was written. */
-	bool over = unlikely(s->fed_by) && atomic_load(&s->fed_by->ended);
+	unsigned feed = unlikely(s->fed) ? atomic_load(&s->node->feed) : 0;
+	bool over = feed & 1;
 	int ret;
 
 	if (unlikely(!have)) {
@@ -175,6 +187,8 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 		/* A read that kept samples was no idle one: it fills a queue. */
 		if (release < have)
 			s->empties = 0;
+		s->ended_by_feed = over && ret != -ENODATA;
+		s->feed_seen = feed;
 		ret = over ? -ENODATA : ret;
 		/* Before the end comes what the hooks still hold. */
 		if (ret != -ENODATA)
@@ -192,6 +206,79 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	return (int)cnt;
 }
 
+/* Why it is not to be read, enum gate_reason; 0: it is. A path that reads for
+ * others too goes on and drops its own samples. */
+static unsigned resting(struct path_source *s)
+{
+	return gate_reasons(&s->node->in.gate) |
+	       (s->secondary_count ? 0 : gate_reasons(&s->path->gate));
+}
+
+/*
+ * These were read while somebody paused the node or the path: they are kept back
+ * until it goes on. Where several sources share a thread nothing is kept back,
+ * and there no read waits either.
+ */
+static int hold_back(struct path_source *s, struct sample *smps[], int cnt)
+{
+	while (resting(s) & GATE_PAUSED && !s->path->polled &&
+	       !path_stopping(s->path)) {
+		gate_wait(&s->node->in.gate, 50000000);
+		if (!s->secondary_count)
+			gate_wait(&s->path->gate, 50000000);
+	}
+	return cnt;
+}
+
+int path_source_read(struct path_source *s, struct sample *smps[])
+{
+	struct node *n = s->node;
+	int ret;
+
+	if (unlikely(!s->secondary_count && path_rests(s->path)))
+		return -EHOSTDOWN;
+	if (unlikely(!gate_enter(&n->in.gate)))
+		return -EHOSTDOWN;
+	ret = read_node(s, smps);
+	/* Inside, so that who starts the node anew knows which end he sees. */
+	if (unlikely(ret == -ENODATA))
+		set_ended(s, true);
+	gate_leave(&n->in.gate);
+	if (unlikely(ret > 0 && resting(s)))
+		return hold_back(s, smps, ret);
+	return ret;
+}
+
+bool path_source_revived(struct path_source *s)
+{
+	if (atomic_load(&s->ended)) {
+		if (!s->ended_by_feed ||
+		    atomic_load(&s->node->feed) == s->feed_seen)
+			return false;
+		set_ended(s, false);
+	}
+	s->ended_by_feed = false;
+	s->empties = 0;
+	return true;
+}
+
+void path_source_leave(struct path_source *s)
+{
+	set_ended(s, true);
+}
+
+bool path_source_await(struct path_source *s)
+{
+	while (!path_stopping(s->path)) {
+		unsigned generation = waker_prepare(&s->node->revival);
+
+		if (path_source_revived(s))
+			return true;
+		waker_wait(&s->node->revival, generation, 100000000);
+	}
+	return false;
+}
+
 /* Waits until the node's descriptors are readable; false when it has none. */
 static bool wait_readable(struct path_source *s)
 {
@@ -200,7 +287,10 @@ static bool wait_readable(struct path_source *s)
 
 	if (!s->node->type->poll_fds)
 		return false;
+	if (!gate_enter(&s->node->in.gate))
+		return false;
 	n = s->node->type->poll_fds(s->node, fds, (int)ARRAY_SIZE(fds));
+	gate_leave(&s->node->in.gate);
 	if (n <= 0)
 		return false;
 	for (int i = 0; i < n; i++)
@@ -216,6 +306,11 @@ void path_source_wait(struct path_source *s, int ret)
 
 	if (ret == -EINTR)
 		return;
+	if (ret == -EHOSTDOWN) {
+		gate_wait(path_rests(s->path) ? &s->path->gate :
+						&s->node->in.gate, 50000000);
+		return;
+	}
 	if (ret < 0 && ret != -EAGAIN) {
 		/* An error, or no free sample: not again at once. */
 		sleep_ns(ret == -ENOBUFS ? 100000 : 10000000);
@@ -238,8 +333,10 @@ void *path_source_run(void *source)
 	while (!path_stopping(s->path)) {
 		int ret = path_source_read(s, s->received);
 
-		if (ret == -ENODATA)
-			break;
+		if (ret == -ENODATA) {
+			path_source_await(s);
+			continue;
+		}
 		if (ret <= 0) {
 			path_source_wait(s, ret);
 			continue;
@@ -248,11 +345,6 @@ void *path_source_run(void *source)
 	}
 	while ((n = path_source_flush(s, s->received)))
 		feed(s, s, s->received, n);
-	for (unsigned k = 0; k < s->secondary_count; k++) {
-		atomic_store(&s->secondaries[k]->ended, true);
-		waker_wake(&s->secondaries[k]->path->waker);
-	}
-	atomic_store(&s->ended, true);
-	waker_wake(&s->path->waker);
+	path_source_leave(s);
 	return NULL;
 }

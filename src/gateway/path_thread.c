@@ -46,13 +46,66 @@ static bool all_offer_descriptors(const struct path *p)
 	return true;
 }
 
-static void source_ended(struct path_source *s)
+/* All sources have ended: what hooks hold goes out, then readers of nodes that loop
+ * are woken; they find that it was the end. */
+static void announce_end(struct path *p)
 {
-	for (unsigned k = 0; k < s->secondary_count; k++) {
-		atomic_store(&s->secondaries[k]->ended, true);
-		waker_wake(&s->secondaries[k]->path->waker);
+	uint64_t one = 1;
+
+	if (atomic_load(&p->ended))
+		return;
+	path_flush(p);
+	for (unsigned d = 0; d < p->destination_count; d++)
+		atomic_fetch_add(&p->destinations[d].node->feed, 1);
+	atomic_store(&p->ended, true);
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n->type->flags & NODE_LOOPS && n->type->interrupt)
+			n->type->interrupt(n);
 	}
-	atomic_store(&s->ended, true);
+	log_debug("path %s: ended after %llu samples", p->name,
+		  (unsigned long long)p->forwarded);
+	if (p->ended_fd >= 0 &&
+	    write(p->ended_fd, &one, sizeof(one)) < 0) {
+		/* The super-node also looks by itself now and then. */
+	}
+}
+
+/* Something will be written to `n` again. */
+static void go_on(struct node *n)
+{
+	if (n->type->flags & NODE_LOOPS && n->type->rearm)
+		n->type->rearm(n);
+	atomic_fetch_add(&n->feed, 1);
+	waker_wake(&n->revival);
+}
+
+/* A source was started anew: so are those who read what is written here. */
+static void revoke_end(struct path *p)
+{
+	if (!atomic_load(&p->ended))
+		return;
+	for (unsigned d = 0; d < p->destination_count; d++)
+		go_on(p->destinations[d].node);
+	atomic_store(&p->ended, false);
+	log_debug("path %s: goes on", p->name);
+}
+
+static bool all_sources_ended(struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (!atomic_load(&p->sources[i].ended))
+			return false;
+	return true;
+}
+
+/* Its one source has ended. Sleeps until it has more, or the path is to end. */
+static void wait_behind_end(struct path *p, struct path_source *s)
+{
+	announce_end(p);
+	if (path_source_await(s))
+		revoke_end(p);
 }
 
 /* The busy-polling way: nothing between source and destinations. */
@@ -67,13 +120,12 @@ static void run_direct(struct path *p)
 		if (likely(n > 0))
 			path_emit(p, p->batch, (unsigned)n);
 		else if (n == -ENODATA)
-			break;
+			wait_behind_end(p, s);
 		else
 			path_source_wait(s, n);
 	}
 	while ((held = path_source_flush(s, p->batch)))
 		path_emit(p, p->batch, held);
-	source_ended(s);
 }
 
 /* The same into the register. */
@@ -88,13 +140,12 @@ static void run_direct_mapped(struct path *p)
 		if (n > 0)
 			path_register_put(p, s, p->batch, (unsigned)n);
 		else if (n == -ENODATA)
-			break;
+			wait_behind_end(p, s);
 		else
 			path_source_wait(s, n);
 	}
 	while ((held = path_source_flush(s, p->batch)))
 		path_register_put(p, s, p->batch, held);
-	source_ended(s);
 }
 
 /* Empties the queue of one source; true when there was something. */
@@ -102,6 +153,9 @@ static bool drain(struct path *p, struct path_source *s)
 {
 	unsigned n = 0;
 
+	/* What another path reads for this one is dropped behind instead. */
+	if (unlikely(path_rests(p) && !s->primary && !atomic_load(&p->stop)))
+		return false;
 	while (n < PATH_QUEUE_BURST && (p->batch[n] = path_queue_pop(s)))
 		n++;
 	if (!n)
@@ -138,20 +192,24 @@ static void run_queued(struct path *p)
 	uint64_t next_ns = 0;
 
 	for (;;) {
-		bool stop = atomic_load(&p->stop), ended = true, worked = false;
+		bool stop = atomic_load(&p->stop), worked = false;
 		unsigned generation = waker_prepare(&p->waker);
-		uint64_t wait_ns;
+		/* `ended` first: what came before it is in the queue. */
+		bool ended = all_sources_ended(p);
+		uint64_t wait_ns = 100000000;
 
-		for (unsigned i = 0; i < p->source_count; i++) {
-			/* `ended` first: what came before it is in the queue. */
-			ended &= atomic_load(&p->sources[i].ended);
+		for (unsigned i = 0; i < p->source_count; i++)
 			worked |= drain(p, &p->sources[i]);
-		}
-		wait_ns = resend_when_due(p, &next_ns);
+		if (!p->ended)
+			wait_ns = resend_when_due(p, &next_ns);
 		if (worked)
 			continue;
-		if (stop || ended)
+		if (stop)
 			break;
+		if (!ended)
+			revoke_end(p);
+		else if (!path_rests(p))
+			announce_end(p);
 		waker_wait(&p->waker, generation, wait_ns);
 	}
 }
@@ -172,9 +230,11 @@ static void fill_poll_set(struct path *p, struct poll_set *set)
 		struct node *n = p->sources[i].node;
 		int got;
 
-		if (p->sources[i].ended)
+		if (p->sources[i].ended || path_rests(p) ||
+		    !gate_enter(&n->in.gate))
 			continue;
 		got = n->type->poll_fds(n, fds, (int)ARRAY_SIZE(fds));
+		gate_leave(&n->in.gate);
 		for (int k = 0; k < got && set->count < POLL_FDS_MAX; k++) {
 			set->fds[set->count] = (struct pollfd){
 				.fd = fds[k], .events = POLLIN };
@@ -188,9 +248,7 @@ static void read_ready(struct path *p, struct path_source *s)
 {
 	int n = path_source_read(s, s->received);
 
-	if (n == -ENODATA)
-		source_ended(s);
-	else if (n <= 0 && n != -EAGAIN && n != 0)
+	if (n < 0 && n != -ENODATA && n != -EAGAIN && n != -EHOSTDOWN)
 		path_source_wait(s, n);
 	else if (n > 0)
 		path_register_put(p, s, s->received, (unsigned)n);
@@ -203,13 +261,15 @@ static void run_polled(struct path *p)
 
 	while (!path_stopping(p)) {
 		struct timespec t =
-			timespec_from_ns(resend_when_due(p, &next_ns));
-		bool ended = true;
+			timespec_from_ns(p->ended ? 100000000 :
+						    resend_when_due(p, &next_ns));
 
 		for (unsigned i = 0; i < p->source_count; i++)
-			ended &= atomic_load(&p->sources[i].ended);
-		if (ended)
-			break;
+			path_source_revived(&p->sources[i]);
+		if (all_sources_ended(p))
+			announce_end(p);
+		else
+			revoke_end(p);
 		/* A node may open its descriptor anew (a reconnect). */
 		fill_poll_set(p, &set);
 		if (ppoll(set.fds, set.count, &t, NULL) <= 0)
@@ -230,7 +290,6 @@ static void run_polled(struct path *p)
 static void *run(void *arg)
 {
 	struct path *p = arg;
-	uint64_t one = 1;
 
 	if (p->direct && p->mapped)
 		run_direct_mapped(p);
@@ -240,21 +299,10 @@ static void *run(void *arg)
 		run_polled(p);
 	else
 		run_queued(p);
-	path_flush(p);
-	atomic_store(&p->ended, true);
-	/* Wakes readers of nodes that loop; they find that it was the end. */
-	for (unsigned d = 0; d < p->destination_count; d++) {
-		struct node *n = p->destinations[d].node;
-
-		if (n->type->flags & NODE_LOOPS && n->type->interrupt)
-			n->type->interrupt(n);
-	}
-	log_debug("path %s: ended after %llu samples", p->name,
-		  (unsigned long long)p->forwarded);
-	if (p->ended_fd >= 0 &&
-	    write(p->ended_fd, &one, sizeof(one)) < 0) {
-		/* The super-node also looks by itself now and then. */
-	}
+	if (p->direct || p->polled)
+		for (unsigned i = 0; i < p->source_count; i++)
+			path_source_leave(&p->sources[i]);
+	announce_end(p);
 	return NULL;
 }
 
@@ -346,6 +394,13 @@ int path_start(struct path *p, int ended_fd)
 	p->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->event_fd < 0)
 		return -errno;
+	/* A path that was replaced by this one has left its end behind. */
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (atomic_load(&n->feed) & 1)
+			go_on(n);
+	}
 	ret = hook_list_start(p->hooks);
 	if (ret)
 		return ret;
@@ -369,9 +424,12 @@ int path_start(struct path *p, int ended_fd)
 
 static void interrupt_nodes(struct path *p)
 {
+	gate_wake(&p->gate);
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct node *n = p->sources[i].node;
 
+		gate_wake(&n->in.gate);
+		waker_wake(&n->revival);
 		if (!p->sources[i].primary && n->type->interrupt)
 			n->type->interrupt(n);
 	}

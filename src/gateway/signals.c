@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,4 +306,66 @@ int signal_list_parse(struct signal_list **out, struct config *c,
 	config_fail(c, at, key,
 		    "expected a list of signals, an object with `count` or a text such as \"8f\"");
 	return -EINVAL;
+}
+
+static bool equal_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+bool signal_list_equal(const struct signal_list *a, const struct signal_list *b)
+{
+	if (a == b)
+		return true;
+	if (!a || !b || a->count != b->count)
+		return false;
+	for (unsigned i = 0; i < a->count; i++)
+		if (a->signals[i].type != b->signals[i].type ||
+		    !equal_text(a->signals[i].name, b->signals[i].name) ||
+		    !equal_text(a->signals[i].unit, b->signals[i].unit))
+			return false;
+	return true;
+}
+
+/* There are as many as configurations of this process knew. */
+static struct {
+	pthread_mutex_t lock;
+	struct signal_list **lists;
+	size_t count;
+} interned = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+struct signal_list *signal_list_intern(struct signal_list *l)
+{
+	struct signal_list **more, *same = NULL;
+
+	if (!l)
+		return NULL;
+	pthread_mutex_lock(&interned.lock);
+	for (size_t i = 0; i < interned.count && !same; i++)
+		if (signal_list_equal(interned.lists[i], l))
+			same = signal_list_get(interned.lists[i]);
+	if (!same) {
+		more = reallocarray(interned.lists, interned.count + 1,
+				    sizeof(*more));
+		if (more) {
+			interned.lists = more;
+			more[interned.count++] = signal_list_get(l);
+		}
+	}
+	pthread_mutex_unlock(&interned.lock);
+	if (!same)
+		return l;
+	signal_list_put(l);
+	return same;
+}
+
+bool signal_list_is_interned(const struct signal_list *l)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&interned.lock);
+	for (size_t i = 0; i < interned.count; i++)
+		found |= interned.lists[i] == l;
+	pthread_mutex_unlock(&interned.lock);
+	return found;
 }

@@ -30,4 +30,13 @@ int signal_set(struct signal *s, const char *name, const char *unit,
 /* All of `from`, copied. 0 or -ENOMEM. */
 int signal_copy(struct signal *s, const struct signal *from);
 
+/*
+ * The one list of its content: gives `l` (a reference, NULL allowed) away for a
+ * reference to that. It lives as long as the process, so that samples under way
+ * may point at it whatever becomes of the node they came from.
+ */
+struct signal_list *signal_list_intern(struct signal_list *l);
+bool signal_list_is_interned(const struct signal_list *l);
+bool signal_list_equal(const struct signal_list *a, const struct signal_list *b);
+
 #endif

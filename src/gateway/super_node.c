@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -44,7 +43,7 @@ static bool is_source(struct super_node *sn, const struct node *n)
 }
 
 /* A path whose sources other paths write must be there before those. */
-static bool is_fed(struct super_node *sn, const struct path *p)
+bool super_node_is_fed(struct super_node *sn, const struct path *p)
 {
 	for (unsigned i = 0; i < p->source_count; i++)
 		if (is_destination(sn, p->sources[i].node))
@@ -81,7 +80,7 @@ static int for_paths(struct super_node *sn, bool fed_first,
 			int ret;
 
 			if (!p->enabled ||
-			    is_fed(sn, p) != (fed_first == (pass == 0)))
+			    super_node_is_fed(sn, p) != (fed_first == (pass == 0)))
 				continue;
 			ret = each(sn, p);
 			if (ret)
@@ -91,7 +90,7 @@ static int for_paths(struct super_node *sn, bool fed_first,
 	return 0;
 }
 
-static int start_types(struct super_node *sn)
+int super_node_start_types(struct super_node *sn)
 {
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		bool started = !n->enabled;
@@ -119,32 +118,6 @@ static void stop_types(struct super_node *sn)
 	}
 }
 
-/* Settings of the process; a refusal is said and does no harm. */
-static void apply_process_settings(const struct super_node *sn)
-{
-	if (sn->affinity) {
-		cpu_set_t set;
-
-		CPU_ZERO(&set);
-		for (unsigned i = 0; i < 63; i++)
-			if (sn->affinity >> i & 1)
-				CPU_SET(i, &set);
-		if (sched_setaffinity(0, sizeof(set), &set))
-			log_warn("affinity 0x%llx refused: %s",
-				 (unsigned long long)sn->affinity,
-				 strerror(errno));
-	}
-	if (sn->priority) {
-		struct sched_param param = {
-			.sched_priority = (int)sn->priority
-		};
-
-		if (sched_setscheduler(0, SCHED_FIFO, &param))
-			log_warn("priority %d (SCHED_FIFO) refused: %s; give CAP_SYS_NICE or raise the limit with `ulimit -r`",
-				 (int)sn->priority, strerror(errno));
-	}
-}
-
 static int start_node_hooks(struct node *n)
 {
 	int ret = hook_list_start(n->in.hooks);
@@ -165,7 +138,7 @@ static int stop_node_hooks(struct node *n)
 }
 
 /* Hooks stand and fall with the node, so that one state tells of both. */
-static int start_node(struct node *n)
+int super_node_start_node(struct node *n)
 {
 	int ret = start_node_hooks(n);
 
@@ -177,7 +150,7 @@ static int start_node(struct node *n)
 	return ret;
 }
 
-static int stop_node(struct node *n)
+int super_node_stop_node(struct node *n)
 {
 	if (!node_is_running(n))
 		return 0;
@@ -226,32 +199,64 @@ static int release_path(struct super_node *sn, struct path *p)
 	return 0;
 }
 
+static void periodic(struct super_node *sn)
+{
+	list_for_each(n, &sn->nodes, struct node, entry) {
+		if (!node_is_running(n))
+			continue;
+		hook_list_periodic(n->in.hooks);
+		hook_list_periodic(n->out.hooks);
+	}
+	list_for_each(p, &sn->paths, struct path, entry)
+		if (p->started)
+			hook_list_periodic(p->hooks);
+}
+
+/* The descriptor says that the rate is another one, or that it is the end. */
 static void *run_stats(void *arg)
 {
 	struct super_node *sn = arg;
 	struct pollfd pfd = { .fd = sn->stats_fd, .events = POLLIN };
-	struct timespec period =
-		timespec_from_ns((uint64_t)(1e9 / sn->stats_hz));
+	uint64_t count;
+	double hz;
 
-	while (ppoll(&pfd, 1, &period, NULL) <= 0) {
-		list_for_each(n, &sn->nodes, struct node, entry) {
-			if (!node_is_running(n))
-				continue;
-			hook_list_periodic(n->in.hooks);
-			hook_list_periodic(n->out.hooks);
-		}
-		list_for_each(p, &sn->paths, struct path, entry)
-			if (p->enabled)
-				hook_list_periodic(p->hooks);
+	while (!atomic_load(&sn->stats_end)) {
+		struct timespec period;
+		int ret;
+
+		pthread_mutex_lock(&sn->control);
+		hz = sn->settings.stats_hz;
+		pthread_mutex_unlock(&sn->control);
+		period = timespec_from_ns((uint64_t)(1e9 / MAX(hz, 1e-3)));
+		ret = ppoll(&pfd, 1, &period, NULL);
+		if (ret > 0 && read(sn->stats_fd, &count, sizeof(count)) < 0)
+			continue;
+		if (ret != 0 || hz == 0)
+			continue;
+		pthread_mutex_lock(&sn->control);
+		periodic(sn);
+		pthread_mutex_unlock(&sn->control);
 	}
 	return NULL;
 }
 
-static int start_stats(struct super_node *sn)
+static void wake_stats(struct super_node *sn)
+{
+	uint64_t one = 1;
+
+	if (write(sn->stats_fd, &one, sizeof(one)) < 0)
+		log_debug("statistics: %s", strerror(errno));
+}
+
+int super_node_update_stats(struct super_node *sn)
 {
 	int ret;
 
-	if (sn->stats_hz == 0)
+	if (sn->has_stats_thread) {
+		wake_stats(sn);
+		return 0;
+	}
+	if (sn->settings.stats_hz == 0)
 		return 0;
 	sn->stats_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (sn->stats_fd < 0)
@@ -263,47 +268,70 @@ static int start_stats(struct super_node *sn)
 
 static void stop_stats(struct super_node *sn)
 {
-	uint64_t one = 1;
-
-	if (sn->has_stats_thread &&
-	    write(sn->stats_fd, &one, sizeof(one)) == sizeof(one))
+	if (sn->has_stats_thread) {
+		atomic_store(&sn->stats_end, true);
+		wake_stats(sn);
 		pthread_join(sn->stats_thread, NULL);
+	}
 	sn->has_stats_thread = false;
 	if (sn->stats_fd >= 0)
 		close(sn->stats_fd);
 	sn->stats_fd = -1;
 }
 
-int super_node_start(struct super_node *sn)
+void super_node_mark_roles(struct super_node *sn)
 {
-	int ret;
-
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		n->is_source = is_source(sn, n);
 		n->is_destination = is_destination(sn, n);
+	}
+}
+
+static int start_all(struct super_node *sn)
+{
+	int ret;
+
+	super_node_mark_roles(sn);
+	list_for_each(n, &sn->nodes, struct node, entry) {
 		if (n->enabled && !n->is_destination && !n->is_source)
 			log_warn("node %s is in no path and is not started",
 				 n->name);
 		log_node(n);
 	}
-	apply_process_settings(sn);
+	super_node_settings_apply(&sn->settings, NULL, sn->keep_log_level);
 	sn->state = SUPER_NODE_STARTED;
 	sn->started_ns = sn->progress_ns = clock_now_ns();
-	ret = start_types(sn);
+	ret = super_node_start_types(sn);
 	if (!ret)
 		ret = for_nodes(sn, true, node_prepare);
 	if (!ret)
 		ret = for_paths(sn, true, prepare_path);
 	if (!ret)
-		ret = for_nodes(sn, true, start_node);
+		ret = for_nodes(sn, true, super_node_start_node);
 	sn->started_ns = sn->progress_ns = clock_now_ns();
+	sn->started_at = clock_realtime();
 	if (!ret)
 		ret = for_paths(sn, true, start_path);
 	if (!ret)
-		ret = start_stats(sn);
+		ret = super_node_update_stats(sn);
+	return ret;
+}
+
+int super_node_start(struct super_node *sn)
+{
+	int ret;
+
+	pthread_mutex_lock(&sn->control);
+	ret = start_all(sn);
+	pthread_mutex_unlock(&sn->control);
 	if (ret)
 		super_node_stop(sn);
 	return ret;
+}
+
+void super_node_keep_log_level(struct super_node *sn)
+{
+	sn->keep_log_level = true;
 }
 
 void super_node_request_stop(struct super_node *sn)
@@ -320,10 +348,15 @@ void super_node_request_stop(struct super_node *sn)
 
 static bool all_ended(struct super_node *sn)
 {
+	bool ended = true;
+
+	pthread_mutex_lock(&sn->control);
 	list_for_each(p, &sn->paths, struct path, entry)
 		if (p->enabled && !atomic_load(&p->ended))
-			return false;
-	return true;
+			ended = false;
+	ended &= sn->settings.idle_stop;
+	pthread_mutex_unlock(&sn->control);
+	return ended;
 }
 
 bool super_node_wait(struct super_node *sn, int timeout_ms)
@@ -336,32 +369,43 @@ bool super_node_wait(struct super_node *sn, int timeout_ms)
 		int wait_ms = 500;
 
 		if (atomic_load(&sn->stop_requested) ||
-		    (sn->idle_stop && all_ended(sn)))
+		    all_ended(sn))
 			return true;
 		if (timeout_ms >= 0) {
 			if (now >= end)
 				return false;
 			wait_ms = (int)MIN((end - now) / 1000000 + 1, 500);
 		}
-		if (poll(&pfd, 1, wait_ms) > 0 &&
-		    read(sn->event_fd, &count, sizeof(count)) < 0) {
-			/* Somebody else has emptied it. */
+		switch (poll(&pfd, 1, wait_ms)) {
+		case -1: /* a signal: the caller may have something to do */
+			return atomic_load(&sn->stop_requested);
+		case 1:
+			if (read(sn->event_fd, &count, sizeof(count)) < 0) {
+				/* Somebody else has emptied it. */
+			}
 		}
 	}
 }
 
 void super_node_stop(struct super_node *sn)
 {
-	if (sn->state != SUPER_NODE_STARTED)
+	bool running;
+
+	/* A command that is under way comes to its end first; later ones find
+	 * that it is too late. */
+	pthread_mutex_lock(&sn->control);
+	running = sn->state == SUPER_NODE_STARTED;
+	sn->state = SUPER_NODE_STOPPED;
+	pthread_mutex_unlock(&sn->control);
+	if (!running)
 		return;
 	stop_stats(sn);
 	for_paths(sn, false, stop_reading_path);
 	for_paths(sn, false, stop_path);
 	sn->stopped_ns = clock_now_ns();
-	for_nodes(sn, false, stop_node);
+	for_nodes(sn, false, super_node_stop_node);
 	for_paths(sn, false, release_path);
 	stop_types(sn);
-	sn->state = SUPER_NODE_STOPPED;
 }
 
 void super_node_destroy(struct super_node *sn)
@@ -369,6 +413,7 @@ void super_node_destroy(struct super_node *sn)
 	if (!sn)
 		return;
 	super_node_stop(sn);
+	super_node_sweep_all(sn);
 	/* Paths first: their memory is registered with the nodes. */
 	list_for_each_safe(p, &sn->paths, struct path, entry)
 		path_destroy(p);
@@ -376,6 +421,13 @@ void super_node_destroy(struct super_node *sn)
 		node_destroy(n);
 	if (sn->event_fd >= 0)
 		close(sn->event_fd);
+	pthread_mutex_destroy(&sn->control);
+	super_node_settings_clear(&sn->settings);
+	for (unsigned i = 0; i < sn->config_count; i++)
+		config_destroy(sn->configs[i]);
+	free(sn->configs);
+	free(sn->file);
+	json_decref(sn->restart_config);
 	free(sn->types);
 	free(sn);
 }

@@ -23,12 +23,17 @@ int super_node_new(struct super_node **out, struct config *c);
  * started is stopped again. */
 int super_node_start(struct super_node *sn);
 
+/* The log level was given in another way and counts more than `logging`; before
+ * start. */
+void super_node_keep_log_level(struct super_node *sn);
+
 /* Asks for the end, from any thread or a signal handler. */
 void super_node_request_stop(struct super_node *sn);
 
 /*
  * Waits until a stop was requested, all paths have ended (when `idle_stop` is
- * set) or `timeout_ms` has passed (< 0: none). Returns true when it should end.
+ * set) or `timeout_ms` has passed (< 0: none). Returns true when it should end;
+ * false also when a signal came.
  */
 bool super_node_wait(struct super_node *sn, int timeout_ms);
 

@@ -14,79 +14,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-struct top {
-	json_t *nodes, *paths, *http, *logging;
-	int64_t hugepages, affinity, priority, seed;
-	double stats;
-	bool idle_stop;
-	const char *uuid;
-};
-
-#define TOP(field) offsetof(struct top, field)
-
-static const struct config_key top_keys[] = {
-	{ "nodes", CONFIG_JSON, TOP(nodes), .help = "Nodes by name" },
-	{ "paths", CONFIG_JSON, TOP(paths), .help = "List of paths" },
-	{ "http", CONFIG_JSON, TOP(http), .help = "Accepted and not used" },
-	{ "logging", CONFIG_JSON, TOP(logging), .help = "Log settings" },
-	{ "hugepages", CONFIG_INT, TOP(hugepages), "100", .min = 0,
-	  .max = 1e9,
-	  .help = "0 puts samples on the heap; other values: huge pages where there are any" },
-	{ "stats", CONFIG_REAL, TOP(stats), "1", .min = 0, .max = 1000,
-	  .help = "Rate of periodic statistics in Hz, 0 for none" },
-	{ "affinity", CONFIG_INT, TOP(affinity), "0", .min = 0,
-	  .max = (double)INT64_MAX, .help = "CPU mask of the process" },
-	{ "priority", CONFIG_INT, TOP(priority), "0", .min = 0, .max = 99,
-	  .help = "SCHED_FIFO priority, 0 for none" },
-	{ "idle_stop", CONFIG_BOOL, TOP(idle_stop), "false",
-	  .help = "End when all paths have ended" },
-	{ "uuid", CONFIG_STRING, TOP(uuid), .help = "Identifier" },
-	{ "seed", CONFIG_INT, TOP(seed), "0",
-	  .help = "Start of random numbers" },
-};
-
-struct logging {
-	const char *level, *file, *pattern;
-	bool syslog;
-	json_t *expressions;
-};
-
-#define LOGGING(field) offsetof(struct logging, field)
-
-static const struct config_key logging_keys[] = {
-	{ "level", CONFIG_STRING, LOGGING(level), "info",
-	  .help = "error, warning, info, debug or trace" },
-	{ "file", CONFIG_STRING, LOGGING(file), .help = "Not used yet" },
-	{ "syslog", CONFIG_BOOL, LOGGING(syslog), "false",
-	  .help = "Not used yet" },
-	{ "expressions", CONFIG_JSON, LOGGING(expressions),
-	  .help = "Not used yet" },
-	{ "pattern", CONFIG_STRING, LOGGING(pattern), .help = "Not used yet" },
-};
-
-static void parse_logging(struct config *c, json_t *cfg)
-{
-	struct logging v;
-	int level;
-
-	if (!cfg || config_unpack(c, cfg, logging_keys,
-				  ARRAY_SIZE(logging_keys), &v, NULL, 0))
-		return;
-	level = log_level_parse(v.level);
-	/* Names that users know and that have no counterpart here. */
-	if (!strcmp(v.level, "critical") || !strcmp(v.level, "off"))
-		level = LOG_ERROR;
-	if (level < 0)
-		config_fail(c, cfg, "level",
-			    "'%s' is none of: error, warning, info, debug, trace",
-			    v.level);
-	else if (!getenv("BUSBAR_LOG") && json_object_get(cfg, "level"))
-		log_set_level((enum log_level)level);
-	if (v.file || v.syslog || v.expressions || v.pattern)
-		log_warn("%s: logging: only `level` is used, the log goes to standard error",
-			 config_where(c, cfg));
-}
-
 bool super_node_is_broken(struct super_node *sn, const char *name)
 {
 	return json_object_get(sn->nodes_cfg, name) &&
@@ -188,17 +115,17 @@ static void check_writers(struct super_node *sn, struct config *c)
 	}
 }
 
-/* The path that writes `n`, when reading `n` gives back what was written. */
-static struct path *feeder_of(struct super_node *sn, const struct node *n)
+/* A path writes `n`, and reading `n` gives back what was written. */
+static bool is_fed(struct super_node *sn, const struct node *n)
 {
 	if (!(n->type->flags & NODE_LOOPS))
-		return NULL;
+		return false;
 	list_for_each(p, &sn->paths, struct path, entry)
 		for (unsigned d = 0; p->enabled && d < p->destination_count;
 		     d++)
 			if (p->destinations[d].node == n)
-				return p;
-	return NULL;
+				return true;
+	return false;
 }
 
 /* The first path that reads a node reads it for the others too. */
@@ -208,7 +135,7 @@ static int share_sources(struct super_node *sn)
 		for (unsigned i = 0; p->enabled && i < p->source_count; i++) {
 			struct path_source *s = &p->sources[i], *first = NULL;
 
-			s->fed_by = feeder_of(sn, s->node);
+			s->fed = is_fed(sn, s->node);
 			list_for_each(q, &sn->paths, struct path, entry) {
 				for (unsigned k = 0;
 				     q->enabled && k < q->source_count; k++)
@@ -275,29 +202,16 @@ static int check_signals(struct super_node *sn, struct config *c)
 
 static int parse(struct super_node *sn, struct config *c)
 {
-	struct top v;
-
 	if (!json_is_object(config_root(c))) {
 		config_fail(c, config_root(c), NULL,
 			    "expected a group with `nodes` and `paths`");
 		return -EINVAL;
 	}
-	config_unpack(c, config_root(c), top_keys, ARRAY_SIZE(top_keys), &v,
-		      NULL, 0);
-	parse_logging(c, v.logging);
-	if (v.http && !json_is_false(json_object_get(v.http, "enabled")))
-		log_warn("%s: http is not offered yet, the key is ignored",
-			 config_where(c, v.http));
-	sn->affinity = v.affinity;
-	sn->priority = v.priority;
-	sn->stats_hz = v.stats;
-	sn->idle_stop = v.idle_stop;
-	sn->memory = v.hugepages ? &memory_hugepage : &memory_heap;
-	if (v.seed)
-		srandom((unsigned)v.seed);
+	super_node_settings_parse(&sn->settings, c);
+	sn->memory = sn->settings.hugepages ? &memory_hugepage : &memory_heap;
 
-	parse_nodes(sn, c, v.nodes);
-	parse_paths(sn, c, v.paths);
+	parse_nodes(sn, c, sn->settings.nodes);
+	parse_paths(sn, c, sn->settings.paths);
 	check_writers(sn, c);
 	list_for_each(n, &sn->nodes, struct node, entry)
 		if (node_state(n) == NODE_PARSED)
@@ -318,15 +232,20 @@ int super_node_new(struct super_node **out, struct config *c)
 	if (!sn)
 		return -ENOMEM;
 	clock_init();
+	gate_init_all();
+	pthread_mutex_init(&sn->control, NULL);
 	sn->config = c;
 	list_init(&sn->nodes);
 	list_init(&sn->paths);
+	list_init(&sn->retired_paths);
+	list_init(&sn->retired_nodes);
 	sn->stats_fd = -1;
+	sn->file = strdup(config_file(c));
 	while (node_plugins[types].name)
 		types++;
 	sn->types = calloc(types + 1, sizeof(sn->types[0]));
 	sn->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (sn->event_fd < 0 || !sn->types)
+	if (sn->event_fd < 0 || !sn->types || !sn->file)
 		goto err;
 	ret = parse(sn, c);
 	if (ret)

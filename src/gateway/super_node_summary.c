@@ -151,19 +151,23 @@ void super_node_progress(struct super_node *sn, char *buf, size_t size)
 	uint64_t received = 0, lost = 0, missed = 0, now = clock_now_ns();
 	double seconds = (double)(now - sn->progress_ns) / 1e9;
 
+	pthread_mutex_lock(&sn->control);
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		received += get(&n->counters.received);
 		lost += get(&n->counters.lost) + get(&n->counters.not_sent);
 		missed += get(&n->counters.missed);
 	}
+	if (all) {
+		hist_init(all);
+		list_for_each(p, &sn->paths, struct path, entry)
+			if (p->enabled)
+				hist_merge(all, &p->latency);
+	}
+	pthread_mutex_unlock(&sn->control);
 	if (!all) {
 		snprintf(buf, size, "%" PRIu64 " samples", received);
 		return;
 	}
-	hist_init(all);
-	list_for_each(p, &sn->paths, struct path, entry)
-		if (p->enabled)
-			hist_merge(all, &p->latency);
 	snprintf(buf, size,
 		 "%.0f samples/s  latency p50 %.2f us p99 %.2f us max %.2f us  lost %" PRIu64
 		 "  missed %" PRIu64,

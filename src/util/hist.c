@@ -40,6 +40,16 @@ void hist_init(struct hist *h)
 	atomic_store_explicit(&h->min, UINT64_MAX, RELAXED);
 }
 
+void hist_reset(struct hist *h)
+{
+	for (unsigned b = 0; b < HIST_BUCKETS; b++)
+		atomic_store_explicit(&h->buckets[b], 0, RELAXED);
+	atomic_store_explicit(&h->count, 0, RELAXED);
+	atomic_store_explicit(&h->sum, 0, RELAXED);
+	atomic_store_explicit(&h->max, 0, RELAXED);
+	atomic_store_explicit(&h->min, UINT64_MAX, RELAXED);
+}
+
 /* One writer: a load and a store are enough, no locked addition. */
 static void add(_Atomic uint64_t *counter, uint64_t n)
 {

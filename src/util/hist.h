@@ -24,6 +24,8 @@ struct hist {
 };
 
 void hist_init(struct hist *h);
+/* The same while others look; not while somebody records. */
+void hist_reset(struct hist *h);
 void hist_record(struct hist *h, uint64_t value);
 
 /* Adds all of `from` to `to`. */

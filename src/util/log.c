@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,37 +11,53 @@
 #include <unistd.h>
 
 #include "util/container_of.h"
+#include "util/log_private.h"
 
-static const char *const level_names[] = { "error", "warn", "info", "debug",
-					   "trace" };
+const char *const log_level_names[] = { "off",  "error", "warn",
+					"info", "debug", "trace" };
 
-int log_level_max = LOG_WARN;
+atomic_int log_level_max = LOG_WARN;
+static atomic_int level_base = LOG_WARN; /* where no rule matches */
 static bool (*_Atomic log_sink)(enum log_level, const char *);
+static char prefix[64];
 
 int log_level_parse(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(level_names); i++)
-		if (!strcmp(name, level_names[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(log_level_names); i++)
+		if (!strcmp(name, log_level_names[i]))
 			return (int)i;
 	if (!strcmp(name, "warning"))
 		return LOG_WARN;
+	if (!strcmp(name, "critical"))
+		return LOG_OFF;
 	return -EINVAL;
+}
+
+void log_level_update(void)
+{
+	atomic_store(&log_level_max,
+		     MAX(atomic_load(&level_base),
+			 log_output_level_max(log_output_current())));
 }
 
 void log_set_level(enum log_level level)
 {
-	log_level_max = (int)level;
+	atomic_store(&level_base, (int)level);
+	log_level_update();
 }
 
 void log_init(enum log_level fallback)
 {
 	const char *text = getenv("BUSBAR_LOG");
+	const char *before = getenv("VILLAS_LOG_PREFIX");
 	int level = text ? log_level_parse(text) : (int)fallback;
 
-	log_level_max = level < 0 ? (int)fallback : level;
+	if (before)
+		snprintf(prefix, sizeof(prefix), "%s", before);
+	log_set_level(level < 0 ? fallback : (enum log_level)level);
 	if (level < 0)
-		log_warn("BUSBAR_LOG='%.80s' not usable, expected error, warn, info, debug or trace; using %s",
-			 text, level_names[fallback]);
+		log_warn("BUSBAR_LOG='%.80s' not usable, expected off, error, warn, info, debug or trace; using %s",
+			 text, log_level_names[fallback]);
 }
 
 void log_set_sink(bool (*sink)(enum log_level, const char *))
@@ -50,27 +65,45 @@ void log_set_sink(bool (*sink)(enum log_level, const char *))
 	atomic_store(&log_sink, sink);
 }
 
+/* The usual form. */
+static void format_line(enum log_level level, const char *room,
+			const char *message, const struct timespec *now,
+			char *line, size_t size)
+{
+	struct tm tm;
+	size_t len;
+
+	localtime_r(&now->tv_sec, &tm);
+	len = strftime(line, size, "%H:%M:%S", &tm);
+	snprintf(line + len, size - len, ".%03ld %-5s %s: %s",
+		 now->tv_nsec / 1000000, log_level_names[level], room, message);
+}
+
 void log_write(enum log_level level, const char *room, const char *fmt, ...)
 {
 	int saved_errno = errno;
 	bool (*sink)(enum log_level, const char *) = atomic_load(&log_sink);
-	char line[1024];
+	const struct log_output *o = log_output_current();
+	char message[1024], line[1024];
 	struct timespec now;
-	struct tm tm;
 	size_t len;
 	va_list args;
 
+	if ((int)level > log_output_level(o, room, atomic_load(&level_base)))
+		return;
 	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &tm);
-	len = strftime(line, sizeof(line), "%H:%M:%S", &tm);
-	len += (size_t)snprintf(line + len, sizeof(line) - len, ".%03ld %-5s %s: ",
-				now.tv_nsec / 1000000, level_names[level], room);
+	/* Arguments may contain errno's text (%m). */
+	errno = saved_errno;
 	va_start(args, fmt);
-	len += (size_t)vsnprintf(line + len, sizeof(line) - len, fmt, args);
+	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
-	if (len > sizeof(line) - 2)
-		len = sizeof(line) - 2;
-	line[len] = '\0';
+	len = strlen(strcpy(line, prefix));
+	/* One place is for the end of the line. */
+	if (!log_output_format(o, level, room, message, &now, line + len,
+			       sizeof(line) - 1 - len))
+		format_line(level, room, message, &now, line + len,
+			    sizeof(line) - 1 - len);
+	len = strlen(line);
 	/* What was put in from outside must not make more lines of one. */
 	for (char *c = line; *c; c++)
 		if (iscntrl((unsigned char)*c))
@@ -80,6 +113,7 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 		if (write(STDERR_FILENO, line, len) < 0) {
 			/* Nowhere left to report it. */
 		}
+		log_output_write(o, level, line, len);
 	}
 	errno = saved_errno;
 }

@@ -4,16 +4,21 @@
  *
  * The first function that knows the cause logs it, once. Logging keeps errno.
  * A level that is off costs one load and one predicted branch.
- * `BUSBAR_LOG` in the environment sets the level (error, warn, info, debug,
- * trace); the libraries start at warn, the command at info.
+ * `BUSBAR_LOG` in the environment sets the level (off, error, warn, info, debug,
+ * trace); the libraries start at warn, the command at info. A gateway's
+ * configuration may add a file, the system's log, another form of the lines and
+ * levels for single rooms: log_configure().
  */
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum log_level {
+	LOG_OFF,
 	LOG_ERROR,
 	LOG_WARN,
 	LOG_INFO,
@@ -21,15 +26,47 @@ enum log_level {
 	LOG_TRACE,
 };
 
-extern int log_level_max;
+/* The most that any room shows. */
+extern atomic_int log_level_max;
 
-/* Takes the level from BUSBAR_LOG, `fallback` when that is unset or unknown. */
+/* Takes the level from BUSBAR_LOG, `fallback` when that is unset or unknown; and
+ * what stands before each line from VILLAS_LOG_PREFIX. */
 void log_init(enum log_level fallback);
 
-/* Level from its name ("info"); -EINVAL when unknown. */
+/* Level from its name ("info"; "warning" is "warn", and "critical" is "off", for
+ * there are no such messages); -EINVAL when unknown. */
 int log_level_parse(const char *name);
 
 void log_set_level(enum log_level level);
+
+/* The level of the rooms that match the glob `room`, in whole ("gateway/path")
+ * or behind the last slash ("path"). Of several the last one counts. */
+struct log_rule {
+	const char *room;
+	enum log_level level;
+};
+
+struct log_settings {
+	const char *file;    /* lines go there too; NULL: no file */
+	bool syslog;         /* and there */
+	const char *pattern; /* of a line, NULL: the usual one; see log_pattern_check() */
+	const struct log_rule *rules;
+	size_t rule_count;
+};
+
+/*
+ * Replaces the settings that were; everything is copied. NULL: none. 0, or a
+ * negative errno when the file cannot be opened; then nothing changes.
+ */
+int log_configure(const struct log_settings *s);
+
+/*
+ * May `pattern` be used? %v message, %n room, %l level, %L its letter, %Y %m %d
+ * %H %M %S %T date and time, %e milliseconds, %f microseconds, %F nanoseconds,
+ * %P process, %t thread, %^ and %$ nothing (colours elsewhere), %% itself.
+ * NULL when it may, else the place of what is not understood.
+ */
+const char *log_pattern_check(const char *pattern);
 
 /*
  * Called with every finished line before it is printed (and instead of
@@ -41,10 +78,12 @@ void log_set_sink(bool (*sink)(enum log_level level, const char *line));
 void log_write(enum log_level level, const char *room, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#define LOG_AT(level, ...)                                             \
-	do {                                                           \
-		if (__builtin_expect((int)(level) <= log_level_max, 0)) \
-			log_write((level), LOG_ROOM, __VA_ARGS__);     \
+#define LOG_AT(level, ...)                                                   \
+	do {                                                                 \
+		int max_ = atomic_load_explicit(&log_level_max,              \
+						memory_order_relaxed);       \
+		if (__builtin_expect((int)(level) <= max_, 0))               \
+			log_write((level), LOG_ROOM, __VA_ARGS__);           \
 	} while (0)
 
 /* A file defines LOG_ROOM ("hca", "gateway/path") before it includes this. */

@@ -27,6 +27,13 @@ static enum hook_verdict drop_process(struct hook *h, struct sample **smp)
 	return HOOK_OK;
 }
 
+/* Behind a restart of its node numbers begin anew. */
+static int drop_start(struct hook *h)
+{
+	((struct drop *)h->private_data)->seen = false;
+	return 0;
+}
+
 const struct hook_type hook_drop = {
 	.name = "drop",
 	.description = "drops samples whose sequence number does not grow",
@@ -35,5 +42,6 @@ const struct hook_type hook_drop = {
 	.builtin = true,
 	.read_only = true,
 	.size = sizeof(struct drop),
+	.start = drop_start,
 	.process = drop_process,
 };

@@ -50,6 +50,12 @@ static enum hook_verdict restart_process(struct hook *h, struct sample **smp)
 	return HOOK_OK;
 }
 
+static int restart_start(struct hook *h)
+{
+	((struct restart *)h->private_data)->seen = false;
+	return 0;
+}
+
 const struct hook_type hook_restart = {
 	.name = "restart",
 	.description = "marks the first sample after a restart of the source",
@@ -58,5 +64,6 @@ const struct hook_type hook_restart = {
 	.builtin = true,
 	.read_only = true, /* but for the one that it marks */
 	.size = sizeof(struct restart),
+	.start = restart_start,
 	.process = restart_process,
 };

@@ -51,7 +51,7 @@ unsigned fake_log_errors(void)
 }
 
 static const char *const fake_modes[] = { "plain", "hold", "few", "idle",
-					  "keep", "wait", NULL };
+					  "keep", "wait", "paced", NULL };
 
 static const struct config_key fake_keys[] = {
 	{ "limit", CONFIG_INT, offsetof(struct fake, limit), "10",
@@ -85,6 +85,8 @@ static void event(struct node *n, const char *what)
 {
 	size_t len = strlen(fake_events);
 
+	if (len + 64 > sizeof(fake_events))
+		return;
 	snprintf(fake_events + len, sizeof(fake_events) - len, "%s%s:%s",
 		 len ? " " : "", what, n->name);
 }
@@ -119,7 +121,7 @@ static struct memory_type *fake_memory_type(struct node *n,
 
 	if (!f->own_memory)
 		return parent;
-	assert_int_equal(node_state(n), NODE_PREPARED);
+	assert_true(node_state(n) >= NODE_PREPARED);
 	f->memory = (struct memory_type){ .name = "fake",
 					  .parent = parent,
 					  .alignment = parent->alignment,
@@ -148,7 +150,11 @@ static int fake_start(struct node *n)
 	struct fake *f = n->private_data;
 
 	event(n, "start");
-	return f->fail_start ? -EIO : 0;
+	assert_false(atomic_load(&f->inside));
+	atomic_store(&f->interrupted, false);
+	/* A source that is started anew begins anew. */
+	f->next = 0;
+	return f->fail_start || atomic_load(&f->refuse) ? -EIO : 0;
 }
 
 static int fake_stop(struct node *n)
@@ -156,6 +162,7 @@ static int fake_stop(struct node *n)
 	struct fake *f = n->private_data;
 
 	event(n, "stop");
+	assert_false(atomic_load(&f->inside));
 	sample_put_many(f->held, f->held_count);
 	f->held_count = 0;
 	return 0;
@@ -177,6 +184,11 @@ static void fake_destroy(struct node *n)
 static void fake_interrupt(struct node *n)
 {
 	atomic_store(&((struct fake *)n->private_data)->interrupted, true);
+}
+
+static void fake_rearm(struct node *n)
+{
+	atomic_store(&((struct fake *)n->private_data)->interrupted, false);
 }
 
 static unsigned fake_hold_max(struct node *n)
@@ -237,13 +249,25 @@ static int read_hold(struct fake *f, struct sample *smps[], unsigned cnt,
 	return (int)n;
 }
 
-static int fake_read(struct node *n, struct sample *smps[], unsigned cnt,
-		     unsigned *release)
+/* As an instrument: one sample each time, and soon back when interrupted. */
+static int read_paced(struct fake *f, struct sample *smps[])
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	if (atomic_load(&f->interrupted))
+		return -EINTR;
+	fill(f, smps[0]);
+	return 1;
+}
+
+static int read_any(struct node *n, struct sample *smps[], unsigned cnt,
+		    unsigned *release)
 {
 	struct fake *f = n->private_data;
 	unsigned give = cnt;
 
 	assert_int_equal(*release, cnt);
+	if (f->mode == FAKE_PACED)
+		return read_paced(f, smps);
 	if (f->mode == FAKE_IDLE && f->next == (uint64_t)f->limit) {
 		if (atomic_load(&f->interrupted))
 			return -EINTR;
@@ -270,6 +294,20 @@ static int fake_read(struct node *n, struct sample *smps[], unsigned cnt,
 		*release = 0;
 	}
 	return (int)give;
+}
+
+/* Nobody may be here while the node is started or stopped. */
+static int fake_read(struct node *n, struct sample *smps[], unsigned cnt,
+		     unsigned *release)
+{
+	struct fake *f = n->private_data;
+	int ret;
+
+	assert_true(node_is_running(n));
+	assert_false(atomic_exchange(&f->inside, true));
+	ret = read_any(n, smps, cnt, release);
+	atomic_store(&f->inside, false);
+	return ret;
 }
 
 static void note(struct fake *f, const struct sample *s)
@@ -318,18 +356,23 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 		      unsigned *release)
 {
 	struct fake *f = n->private_data;
+	int ret = (int)cnt;
 
 	assert_int_equal(*release, cnt);
 	assert_true(cnt >= 1 && cnt <= n->out.vectorize);
+	assert_true(node_is_running(n));
+	assert_false(atomic_exchange(&f->inside, true));
 	while (f->mode == FAKE_WAIT &&
 	       atomic_load(&fake_given) < (uint64_t)f->limit &&
 	       !atomic_load(&f->interrupted))
 		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	if (f->mode == FAKE_HOLD)
-		return write_hold(f, smps, cnt, release);
-	for (unsigned i = 0; i < cnt; i++)
-		note(f, smps[i]);
-	return (int)cnt;
+		ret = write_hold(f, smps, cnt, release);
+	else
+		for (unsigned i = 0; i < cnt; i++)
+			note(f, smps[i]);
+	atomic_store(&f->inside, false);
+	return ret;
 }
 
 unsigned fake_seen(struct fake *f)
@@ -347,7 +390,7 @@ unsigned fake_seen(struct fake *f)
 	.key_count = ARRAY_SIZE(fake_keys), .prepare = fake_prepare,      \
 	.start = fake_start, .stop = fake_stop, .destroy = fake_destroy,  \
 	.interrupt = fake_interrupt, .memory_type = fake_memory_type,     \
-	.hold_max = fake_hold_max
+	.hold_max = fake_hold_max, .rearm = fake_rearm
 
 static const struct node_type fake_source = {
 	.name = "source",

@@ -28,7 +28,7 @@
 #define FAKE_VALUES_MAX 8
 
 enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP,
-		 FAKE_WAIT };
+		 FAKE_WAIT, FAKE_PACED };
 
 /* Samples that all sources have given since fake_super_node(). */
 extern _Atomic uint64_t fake_given;
@@ -53,6 +53,8 @@ struct fake {
 	unsigned *lengths;
 	unsigned seen_count;
 	unsigned foreign;           /* samples not in own memory */
+	atomic_bool refuse;         /* start fails from now on */
+	atomic_bool inside;         /* in read or write */
 };
 
 static inline struct fake *fake_of(struct super_node *sn, const char *name)

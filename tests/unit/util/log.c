@@ -2,6 +2,7 @@
 /* Log lines: level, form, sink, and errno. */
 #define LOG_ROOM "test/log"
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -94,6 +95,8 @@ static void names_of_levels_are_understood(void **unused)
 	assert_int_equal(log_level_parse("info"), LOG_INFO);
 	assert_int_equal(log_level_parse("debug"), LOG_DEBUG);
 	assert_int_equal(log_level_parse("trace"), LOG_TRACE);
+	assert_int_equal(log_level_parse("off"), LOG_OFF);
+	assert_int_equal(log_level_parse("critical"), LOG_OFF);
 	assert_int_equal(log_level_parse("loud"), -EINVAL);
 	assert_int_equal(log_level_parse(""), -EINVAL);
 }
@@ -135,6 +138,82 @@ static void without_a_sink_one_line_goes_to_standard_error(void **unused)
 	assert_ptr_equal(strchr(text, '\n'), text + n - 1);
 }
 
+static void rooms_have_levels_of_their_own(void **unused)
+{
+	const struct log_rule rules[] = { { "test/*", LOG_OFF },
+					  { "log", LOG_DEBUG },
+					  { "other", LOG_ERROR } };
+	const struct log_settings s = { .rules = rules, .rule_count = 3 };
+
+	assert_int_equal(log_configure(&s), 0);
+	log_debug("seen"); /* the last that matches counts, here by its last part */
+	assert_int_equal(count, 1);
+	log_trace("not seen");
+	log_write(LOG_WARN, "other", "not seen");
+	log_write(LOG_DEBUG, "third", "not seen");
+	assert_int_equal(count, 1);
+	log_write(LOG_WARN, "third", "seen");
+	assert_int_equal(count, 2);
+	assert_int_equal(log_configure(NULL), 0);
+	log_debug("not seen");
+	assert_int_equal(count, 2);
+	assert_int_equal(log_level_max, LOG_WARN);
+}
+
+static void a_pattern_gives_the_line_its_form(void **unused)
+{
+	struct log_settings s = { .pattern = "<%l|%L> %n [%v] 100%%%^" };
+
+	assert_null(log_pattern_check(s.pattern));
+	assert_string_equal(log_pattern_check("a %v %Q"), "%Q");
+	assert_string_equal(log_pattern_check("%"), "%");
+	assert_int_equal(log_configure(&s), 0);
+	log_warn("x %d", 7);
+	assert_string_equal(last, "<warn|W> test/log [x 7] 100%");
+	s.pattern = "%Y-%m-%d %T.%f %P %t %v";
+	assert_int_equal(log_configure(&s), 0);
+	log_warn("y");
+	assert_true(strlen(last) > 30 && last[4] == '-');
+	assert_int_equal(log_configure(NULL), 0);
+}
+
+static void lines_go_to_a_file_too(void **unused)
+{
+	char path[] = "/tmp/busbar-log-test-XXXXXX", text[256] = "";
+	struct log_settings s = { .file = path };
+	int fd = mkstemp(path), null = open("/dev/null", O_WRONLY);
+	int saved = dup(STDERR_FILENO);
+
+	assert_true(fd >= 0);
+	assert_int_equal(log_configure(&s), 0);
+	log_set_sink(NULL);
+	dup2(null, STDERR_FILENO);
+	log_error("one");
+	log_error("two");
+	dup2(saved, STDERR_FILENO);
+	assert_int_equal(log_configure(NULL), 0);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "test/log: one\n"));
+	assert_non_null(strstr(text, "test/log: two\n"));
+	s.file = "/nonexistent/folder/file";
+	assert_int_equal(log_configure(&s), -ENOENT);
+	unlink(path);
+	close(fd);
+	close(null);
+	close(saved);
+}
+
+static void a_prefix_from_the_environment_stands_first(void **unused)
+{
+	setenv("VILLAS_LOG_PREFIX", "left: ", 1);
+	log_init(LOG_WARN);
+	log_warn("x");
+	assert_int_equal(strncmp(last, "left: ", 6), 0);
+	setenv("VILLAS_LOG_PREFIX", "", 1);
+	log_init(LOG_WARN);
+	unsetenv("VILLAS_LOG_PREFIX");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +223,10 @@ int main(void)
 		cmocka_unit_test_setup(a_long_line_is_cut_not_overrun, setup),
 		cmocka_unit_test_setup(names_of_levels_are_understood, setup),
 		cmocka_unit_test_setup(the_environment_sets_the_level, setup),
+		cmocka_unit_test_setup(rooms_have_levels_of_their_own, setup),
+		cmocka_unit_test_setup(a_pattern_gives_the_line_its_form, setup),
+		cmocka_unit_test_setup(lines_go_to_a_file_too, setup),
+		cmocka_unit_test_setup(a_prefix_from_the_environment_stands_first, setup),
 		cmocka_unit_test_setup(without_a_sink_one_line_goes_to_standard_error, setup),
 	};
 

@@ -320,6 +320,22 @@ static void file_interrupt(struct node *n)
 		writer_interrupt(f->out.writer);
 }
 
+static void file_rearm(struct node *n)
+{
+	struct file_node *f = n->private_data;
+
+	replay_rearm(&f->in);
+	if (f->out.writer)
+		writer_rearm(f->out.writer);
+}
+
+static int file_rewind(struct node *n)
+{
+	struct file_node *f = n->private_data;
+
+	return can_read(n) ? replay_rewind(&f->in) : -ENOTSUP;
+}
+
 static void file_print(struct node *n, char *buf, size_t size)
 {
 	const struct file_node *f = n->private_data;
@@ -350,5 +366,7 @@ const struct node_type node_file = {
 	.read = file_read,
 	.write = file_write,
 	.interrupt = file_interrupt,
+	.rearm = file_rearm,
+	.rewind = file_rewind,
 	.print = file_print,
 };

@@ -238,6 +238,24 @@ int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 	return got;
 }
 
+void replay_rearm(struct replay *r)
+{
+	if (r->open)
+		timer_rearm(&r->timer);
+}
+
+int replay_rewind(struct replay *r)
+{
+	int ret = r->open ? reader_rewind(&r->reader) : -EBADF;
+
+	if (ret)
+		return ret;
+	r->samples = r->rounds = 0;
+	r->interval_ns = 0;
+	r->started = false;
+	return 0;
+}
+
 void replay_interrupt(struct replay *r)
 {
 	if (r->open)

@@ -70,5 +70,8 @@ void replay_close(struct node *n, struct replay *r);
 int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 		unsigned cnt);
 void replay_interrupt(struct replay *r);
+void replay_rearm(struct replay *r);
+/* Goes on at the beginning; -ESPIPE when there is none, -EBADF when stopped. */
+int replay_rewind(struct replay *r);
 
 #endif

@@ -57,6 +57,9 @@ struct writer {
 
 	struct spin producer;
 	struct chunk *head;         /* under `producer` */
+	/* Of samples that were taken: they outlive the node they came from. */
+	struct signal_list **lists;
+	unsigned list_count;
 	_Atomic uint64_t accepted;
 
 	struct ring spare;          /* empty chunks, thread to producer */
@@ -134,6 +137,24 @@ static struct chunk *next_chunk(struct writer *w)
 	return c;
 }
 
+/* Sees to it that `l` lives as long as the writer. It is a new one only where the
+ * source was replaced. */
+static struct signal_list *keep_list(struct writer *w, struct signal_list *l)
+{
+	struct signal_list **more;
+
+	for (unsigned i = 0; i < w->list_count; i++)
+		if (likely(w->lists[i] == l))
+			return l;
+	more = l ? reallocarray(w->lists, w->list_count + 1, sizeof(*more)) :
+		   NULL;
+	if (!more)
+		return NULL;
+	w->lists = more;
+	more[w->list_count++] = signal_list_get(l);
+	return l;
+}
+
 static bool put_one(struct writer *w, const struct sample *s)
 {
 	size_t size = record_size(s->length);
@@ -152,7 +173,7 @@ static bool put_one(struct writer *w, const struct sample *s)
 		filled = 0;
 	}
 	to = (struct sample *)(c->bytes + filled);
-	to->signals = s->signals;
+	to->signals = keep_list(w, s->signals);
 	to->flags = s->flags;
 	to->length = s->length;
 	to->received = s->received;
@@ -183,6 +204,11 @@ unsigned writer_put(struct writer *w, struct sample *const smps[], unsigned cnt)
 void writer_interrupt(struct writer *w)
 {
 	atomic_store(&w->interrupted, true);
+}
+
+void writer_rearm(struct writer *w)
+{
+	atomic_store(&w->interrupted, false);
 }
 
 /* The thread. */
@@ -504,6 +530,10 @@ static int allocate(struct writer *w)
 static void writer_free(struct writer *w)
 {
 	struct chunk *c;
+
+	for (unsigned i = 0; i < w->list_count; i++)
+		signal_list_put(w->lists[i]);
+	free(w->lists);
 
 	while (w->spare.slots && (c = ring_pop(&w->spare)))
 		chunk_free(w, c);

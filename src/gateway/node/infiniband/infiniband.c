@@ -440,6 +440,17 @@ static void infiniband_interrupt(struct node *n)
 		ib_channel_interrupt(ib->channel);
 }
 
+/* Pools may have gone and others come meanwhile. */
+static void infiniband_rearm(struct node *n)
+{
+	struct infiniband *ib = ib_of(n);
+
+	if (!ib->channel)
+		return;
+	atomic_fetch_and(&ib->channel->control, ~(unsigned)IB_INTERRUPT);
+	ib->channel->rx.keys.pool = ib->channel->tx.keys.pool = NULL;
+}
+
 static struct memory_type *infiniband_memory_type(struct node *n,
 						  struct memory_type *parent)
 {
@@ -493,6 +504,7 @@ const struct node_type node_infiniband = {
 	.read = infiniband_read,
 	.write = infiniband_write,
 	.interrupt = infiniband_interrupt,
+	.rearm = infiniband_rearm,
 	.poll_fds = infiniband_poll_fds,
 	.reverse = infiniband_reverse,
 	.memory_type = infiniband_memory_type,

@@ -394,6 +394,14 @@ static void signal_interrupt(struct node *n)
 		timer_interrupt(&s->timer);
 }
 
+static void signal_rearm(struct node *n)
+{
+	struct signal_node *s = n->private_data;
+
+	if (s->timer_open)
+		timer_rearm(&s->timer);
+}
+
 static int signal_poll_fds(struct node *n, int fds[], int max)
 {
 	struct signal_node *s = n->private_data;
@@ -430,6 +438,7 @@ const struct node_type node_signal = {
 	.destroy = signal_destroy,
 	.read = signal_read,
 	.interrupt = signal_interrupt,
+	.rearm = signal_rearm,
 	.poll_fds = signal_poll_fds,
 	.print = signal_print,
 };

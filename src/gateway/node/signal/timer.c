@@ -195,6 +195,14 @@ void timer_interrupt(struct timer *t)
 	arm(t, 1, TFD_TIMER_ABSTIME);
 }
 
+void timer_rearm(struct timer *t)
+{
+	atomic_store(&t->interrupted, false);
+	t->armed_ns = 0;
+	if (t->polled)
+		arm_next(t);
+}
+
 int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 {
 	clock_init();

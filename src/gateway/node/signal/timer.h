@@ -91,6 +91,8 @@ int timer_wait_until(struct timer *t, uint64_t deadline_ns);
 
 /* Ends the present wait and all later ones, from any thread. */
 void timer_interrupt(struct timer *t);
+/* Takes that back; nobody waits meanwhile. */
+void timer_rearm(struct timer *t);
 
 const char *timer_kind_name(enum timer_kind kind);
 /* For CONFIG_ENUM, NULL terminated: "auto", "timerfd", "tsc". */

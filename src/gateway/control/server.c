@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control socket; see server.h. Nothing here waits for a client: what cannot
+ * be written waits in his buffer, and he is not read until it is gone. Who is
+ * silent for longest has to leave when there are too many.
+ */
+#define LOG_ROOM "gateway/control"
+#include "gateway/control/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "gateway/control/api.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define CLIENTS_MAX 16
+#define LINE_MAX_BYTES (1u << 20)
+#define READ_BYTES 4096
+#define BACKLOG 128
+
+struct client {
+	int fd;             /* -1: free */
+	char *in;
+	size_t in_len, in_size;
+	char *out;          /* being written; NULL: nothing */
+	size_t out_len, out_done;
+	uint64_t active_ns; /* when he was last heard */
+	bool leaving;       /* once `out` is written */
+};
+
+struct control_server {
+	struct super_node *sn;
+	struct sockaddr_un address;
+	socklen_t address_len;
+	int listener, wake_fd;
+	pthread_t thread;
+	bool stopping;      /* of the thread */
+	struct client clients[CLIENTS_MAX];
+};
+
+static char *answer_text(json_t *body, int status, json_t *id)
+{
+	json_t *o = json_pack("{si so}", "status", status, "body",
+			      body ? body : json_object());
+	char *text, *line;
+	size_t len;
+
+	if (o && id)
+		json_object_set(o, "id", id);
+	text = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	json_decref(o);
+	len = text ? strlen(text) : 0;
+	line = text ? realloc(text, len + 2) : NULL;
+	if (!line) {
+		free(text);
+		return NULL;
+	}
+	memcpy(line + len, "\n", 2);
+	return line;
+}
+
+static char *refuse(int status, const char *text)
+{
+	return answer_text(json_pack("{ss}", "error", text), status, NULL);
+}
+
+char *control_line(struct super_node *sn, const char *line, size_t len)
+{
+	const char *method = "GET", *path = NULL;
+	json_t *request, *body = NULL, *id = NULL;
+	json_error_t error;
+	json_t *reply;
+	int status;
+	char *answer;
+
+	request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+	if (!request)
+		return answer_text(json_pack("{so}", "error",
+					     json_sprintf("no JSON object: %s",
+							  error.text)),
+				   400, NULL);
+	if (json_unpack_ex(request, &error, 0, "{s?s s:s s?o s?o}", "method",
+			   &method, "path", &path, "body", &body, "id", &id)) {
+		answer = answer_text(json_pack("{so}", "error",
+					       json_sprintf("expected {\"method\": ..., \"path\": ..., \"body\": ...}: %s",
+							    error.text)),
+				     400, id);
+	} else {
+		reply = control_handle(sn, method, path, body, &status);
+		answer = answer_text(reply, status, id);
+	}
+	json_decref(request);
+	return answer;
+}
+
+static void drop(struct client *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->in);
+	free(c->out);
+	memset(c, 0, sizeof(*c));
+	c->fd = -1;
+}
+
+static void flush(struct client *c)
+{
+	ssize_t n;
+
+	if (!c->out)
+		return;
+	n = send(c->fd, c->out + c->out_done, c->out_len - c->out_done,
+		 MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			drop(c);
+		return;
+	}
+	c->out_done += (size_t)n;
+	if (c->out_done < c->out_len)
+		return;
+	free(c->out);
+	c->out = NULL;
+	if (c->leaving)
+		drop(c);
+}
+
+static void say(struct client *c, char *line)
+{
+	if (!line) {
+		drop(c);
+		return;
+	}
+	c->out = line;
+	c->out_len = strlen(line);
+	c->out_done = 0;
+	flush(c);
+}
+
+/* Answers whole lines, one after the other's answer is gone. */
+static void serve_lines(struct control_server *s, struct client *c)
+{
+	char *end;
+
+	while (c->fd >= 0 && !c->out && c->in_len &&
+	       (end = memchr(c->in, '\n', c->in_len))) {
+		size_t len = (size_t)(end - c->in);
+
+		if (len)
+			say(c, control_line(s->sn, c->in, len));
+		if (c->fd < 0)
+			return;
+		c->in_len -= len + 1;
+		memmove(c->in, end + 1, c->in_len);
+	}
+	if (c->fd >= 0 && !c->out && c->in_len >= LINE_MAX_BYTES) {
+		c->leaving = true;
+		say(c, refuse(413, "a line is too long"));
+	}
+}
+
+static bool make_room(struct client *c)
+{
+	size_t size = c->in_size ? c->in_size * 2 : READ_BYTES;
+	char *more;
+
+	if (c->in_size - c->in_len >= READ_BYTES)
+		return true;
+	more = realloc(c->in, size);
+	if (!more)
+		return false;
+	c->in = more;
+	c->in_size = size;
+	return c->in_size - c->in_len > 0;
+}
+
+static void hear(struct control_server *s, struct client *c)
+{
+	ssize_t n;
+
+	if (!make_room(c)) {
+		drop(c);
+		return;
+	}
+	/* Little at a time: lines that wait for an answer are moved each time. */
+	n = recv(c->fd, c->in + c->in_len, READ_BYTES, MSG_DONTWAIT);
+	if (n <= 0) {
+		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			drop(c);
+		return;
+	}
+	c->in_len += (size_t)n;
+	c->active_ns = clock_now_ns();
+	serve_lines(s, c);
+}
+
+static bool may_command(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
+static struct client *free_place(struct control_server *s)
+{
+	struct client *oldest = &s->clients[0];
+
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		struct client *c = &s->clients[i];
+
+		if (c->fd < 0)
+			return c;
+		if (c->active_ns < oldest->active_ns)
+			oldest = c;
+	}
+	log_debug("more than %d clients, the one that is silent for longest has to leave",
+		  CLIENTS_MAX);
+	drop(oldest);
+	return oldest;
+}
+
+static void greet(struct control_server *s)
+{
+	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *c;
+
+	if (fd < 0)
+		return;
+	if (!may_command(fd)) {
+		close(fd);
+		return;
+	}
+	c = free_place(s);
+	c->fd = fd;
+	c->active_ns = clock_now_ns();
+}
+
+static void *run(void *arg)
+{
+	struct control_server *s = arg;
+
+	while (!s->stopping) {
+		struct pollfd fds[CLIENTS_MAX + 2] = {
+			{ .fd = s->wake_fd, .events = POLLIN },
+			{ .fd = s->listener, .events = POLLIN },
+		};
+
+		for (unsigned i = 0; i < CLIENTS_MAX; i++)
+			fds[i + 2] = (struct pollfd){
+				.fd = s->clients[i].fd,
+				.events = s->clients[i].out ? POLLOUT : POLLIN,
+			};
+		if (poll(fds, CLIENTS_MAX + 2, -1) < 0)
+			continue;
+		for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+			struct client *c = &s->clients[i];
+
+			if (c->fd < 0 || !fds[i + 2].revents)
+				continue;
+			if (!c->out) {
+				hear(s, c);
+				continue;
+			}
+			flush(c);
+			if (c->fd >= 0 && !c->out)
+				serve_lines(s, c);
+			else if (c->fd >= 0 && fds[i + 2].revents & POLLERR)
+				drop(c);
+		}
+		s->stopping = fds[0].revents;
+		if (fds[1].revents && !s->stopping)
+			greet(s);
+	}
+	return NULL;
+}
+
+/* A file of a gateway that is gone is no obstacle; one that listens is. */
+static int clear_place(const struct control_server *s)
+{
+	struct stat st;
+	int fd, ret;
+
+	if (!s->address.sun_path[0] || lstat(s->address.sun_path, &st))
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	ret = connect(fd, (const struct sockaddr *)&s->address, s->address_len);
+	ret = ret && errno == ECONNREFUSED ? 0 : -EADDRINUSE;
+	close(fd);
+	if (!ret && unlink(s->address.sun_path) && errno != ENOENT)
+		ret = -errno;
+	return ret;
+}
+
+static int open_listener(struct control_server *s, const char *path)
+{
+	size_t len = strlen(path);
+	int ret;
+
+	if (!len || len >= sizeof(s->address.sun_path))
+		return -ENAMETOOLONG;
+	s->address.sun_family = AF_UNIX;
+	memcpy(s->address.sun_path, path, len);
+	s->address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				     len + (path[0] != '@'));
+	if (path[0] == '@')
+		s->address.sun_path[0] = '\0';
+	ret = clear_place(s);
+	if (ret)
+		return ret;
+	s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			     0);
+	/* The file gets the socket's mode, so that it is never wider. */
+	if (s->listener < 0 || fchmod(s->listener, 0600) ||
+	    bind(s->listener, (const struct sockaddr *)&s->address,
+		 s->address_len) ||
+	    listen(s->listener, BACKLOG))
+		return -errno;
+	return 0;
+}
+
+static int start_thread(struct control_server *s)
+{
+	/* Not with the priority of a gateway in real time. */
+	const struct sched_param normal = { .sched_priority = 0 };
+	sigset_t all, before;
+	pthread_attr_t attr;
+	int ret;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &normal);
+	/* Signals are the main thread's business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&s->thread, &attr, run, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (!ret)
+		pthread_setname_np(s->thread, "control");
+	return -ret;
+}
+
+int control_server_start(struct control_server **out, struct super_node *sn,
+			 const char *path)
+{
+	struct control_server *s = calloc(1, sizeof(*s));
+	int ret = -ENOMEM;
+
+	if (!s)
+		return -ENOMEM;
+	s->sn = sn;
+	s->listener = -1;
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
+		s->clients[i].fd = -1;
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
+		goto err_server;
+	ret = open_listener(s, path);
+	if (ret)
+		goto err_listener;
+	ret = start_thread(s);
+	if (ret)
+		goto err_listener;
+	log_info("control socket %s", path);
+	*out = s;
+	return 0;
+err_listener:
+	if (s->listener >= 0)
+		close(s->listener);
+	close(s->wake_fd);
+err_server:
+	log_error("cannot offer the control socket %s: %s%s", path,
+		  strerror(-ret),
+		  ret == -EADDRINUSE ? "; another gateway listens there" :
+		  ret == -EEXIST     ? "; this is no socket" :
+				       "");
+	free(s);
+	return ret;
+}
+
+void control_server_stop(struct control_server *s)
+{
+	uint64_t one = 1;
+
+	if (!s)
+		return;
+	if (write(s->wake_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(s->thread, NULL);
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		/* The answer to who asked for the end. */
+		if (s->clients[i].fd >= 0)
+			flush(&s->clients[i]);
+		drop(&s->clients[i]);
+	}
+	close(s->listener);
+	if (s->address.sun_path[0])
+		unlink(s->address.sun_path);
+	close(s->wake_fd);
+	free(s);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a gateway tells about itself and its host. New references. */
+#ifndef GATEWAY_CONTROL_STATUS_H
+#define GATEWAY_CONTROL_STATUS_H
+
+#include <jansson.h>
+
+struct super_node;
+
+/* Node-types, hooks, formats and requests. */
+json_t *control_capabilities(void);
+json_t *control_status(struct super_node *sn);
+/* The answer to a request to start anew. */
+json_t *control_restart_json(struct super_node *sn, const json_t *config);
+/* api.c */
+json_t *control_routes_json(void);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests as they come by any way: which are there, and their statuses. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+#include "gateway/control/api.h"
+#include "gateway/control/server.h"
+
+static struct super_node *sn;
+static struct config *config;
+
+static int setup(void **state)
+{
+	sn = fake_super_node(
+		"stats = 0.0; hugepages = 0;"
+		"nodes = { a = { type = \"source\"; mode = \"paced\" }; b = { type = \"sink\" }; };"
+		"paths = ( { in = \"a\"; out = \"b\" } );", &config);
+	assert_non_null(sn);
+	return super_node_start(sn);
+}
+
+static int teardown(void **state)
+{
+	super_node_stop(sn);
+	fake_end(sn, config);
+	return 0;
+}
+
+static json_t *ask(const char *method, const char *path, const json_t *body,
+		   int expected)
+{
+	int status = 0;
+	json_t *o = control_handle(sn, method, path, body, &status);
+
+	assert_non_null(o);
+	assert_int_equal(status, expected);
+	if (expected >= 300)
+		assert_true(json_is_string(json_object_get(o, "error")));
+	return o;
+}
+
+static void everything_can_be_asked_for(void **state)
+{
+	static const char *const paths[] = {
+		"/capabilities", "/status", "/config", "/nodes", "/node/a",
+		"/node/b/stats", "/paths", "/path/0", "/path/a%20-%3E%20b",
+		"/path/a -> b/stats", "/stats", "/api/v2/nodes",
+		"/api/v2/node/a?layout=dot",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		json_decref(ask("GET", paths[i], NULL, 200));
+}
+
+static void answers_have_the_fields_that_scripts_look_for(void **state)
+{
+	json_t *o = ask("GET", "/capabilities", NULL, 200);
+
+	assert_true(json_array_size(json_object_get(o, "apis")) > 15);
+	assert_true(json_array_size(json_object_get(o, "nodes")) == 5);
+	json_decref(o);
+	o = ask("GET", "/node/a", NULL, 200);
+	assert_string_equal(json_string_value(json_object_get(o, "state")),
+			    "started");
+	assert_string_equal(json_string_value(json_object_get(o, "mode")),
+			    "paced");
+	assert_true(json_is_object(json_object_get(o, "in")));
+	assert_true(json_is_integer(json_object_get(json_object_get(o, "stats"),
+						    "received")));
+	json_decref(o);
+	o = ask("GET", "/status", NULL, 200);
+	assert_string_equal(json_string_value(json_object_get(o, "state")),
+			    "running");
+	assert_true(json_is_object(json_object_get(o, "kernel")));
+	assert_true(json_is_array(json_object_get(json_object_get(o, "system"),
+						  "load")));
+	json_decref(o);
+}
+
+static void commands_are_carried_out(void **state)
+{
+	static const char *const verbs[] = { "stop", "start", "pause", "resume",
+					     "restart", "stats/reset" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/node/a/%s", verbs[i]);
+		json_decref(ask("POST", path, NULL, 200));
+		snprintf(path, sizeof(path), "/path/0/%s", verbs[i]);
+		json_decref(ask("POST", path, NULL, 200));
+	}
+	json_decref(ask("POST", "/stats/reset", NULL, 200));
+	/* Again: nothing to do, and no error. */
+	json_decref(ask("POST", "/node/a/start", NULL, 200));
+}
+
+static void what_is_wrong_is_said_with_a_status(void **state)
+{
+	json_t *body = json_pack("{si}", "config", 5);
+	char longest[2000];
+
+	json_decref(ask("GET", "/node/x", NULL, 404));
+	json_decref(ask("GET", "/path/9", NULL, 404));
+	json_decref(ask("POST", "/node/x/stop", NULL, 404));
+	json_decref(ask("POST", "/node/a/explode", NULL, 404));
+	json_decref(ask("GET", "/", NULL, 404));
+	json_decref(ask("GET", "", NULL, 404));
+	json_decref(ask("GET", "/node/a/b/c/d/e", NULL, 404));
+	json_decref(ask("GET", "/shutdown", NULL, 405));
+	json_decref(ask("DELETE", "/nodes", NULL, 405));
+	json_decref(ask("POST", "/node/a/file/rewind", NULL, 501));
+	json_decref(ask("POST", "/restart", NULL, 501));
+	json_decref(ask("POST", "/path/0/resume", NULL, 200));
+	json_decref(ask("POST", "/reload", body, 400));
+	json_decref(body);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	json_decref(ask("GET", longest, NULL, 404));
+}
+
+static void assert_line(const char *line, const char *expected)
+{
+	char *answer = control_line(sn, line, strlen(line));
+
+	assert_non_null(answer);
+	assert_int_equal(answer[strlen(answer) - 1], '\n');
+	assert_ptr_equal(strchr(answer, '\n'), answer + strlen(answer) - 1);
+	if (!strstr(answer, expected))
+		fail_msg("%s", answer);
+	free(answer);
+}
+
+static void a_line_is_answered_by_a_line(void **state)
+{
+	assert_line("{\"path\":\"/node/a/stats\",\"id\":[7,\"x\"]}",
+		    "\"id\":[7,\"x\"]");
+	assert_line("{\"path\":\"/nodes\"}", "\"status\":200");
+	assert_line("{\"path\":\"/node/x\",\"method\":\"GET\"}",
+		    "\"status\":404");
+	assert_line("{\"path\":7}", "\"status\":400");
+	assert_line("[]", "\"status\":400");
+	assert_line("nonsense", "\"status\":400");
+	assert_line("{\"path\":\"/nodes\",\"path\":\"/paths\"}",
+		    "\"status\":400");
+	assert_line("", "\"status\":400");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_can_be_asked_for),
+		cmocka_unit_test(answers_have_the_fields_that_scripts_look_for),
+		cmocka_unit_test(commands_are_carried_out),
+		cmocka_unit_test(what_is_wrong_is_said_with_a_status),
+		cmocka_unit_test(a_line_is_answered_by_a_line),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

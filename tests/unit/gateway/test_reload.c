@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * New configurations for a running super-node: what is the same goes on without
+ * losing a sample, what differs is replaced, and errors change nothing.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "fake.h"
+#include "gateway/super_node_control.h"
+#include "gateway/super_node_reload.h"
+
+#define TOP "stats = 0.0; hugepages = 0;\n"
+#define NODES                                                        \
+	"a = { type = \"source\"; mode = \"paced\" };"               \
+	"b = { type = \"sink\" };"
+#define OTHERS                                                       \
+	"c = { type = \"source\"; mode = \"paced\"; base = 100 };"   \
+	"l = { type = \"loopback\"; queuelen = 4096 };"              \
+	"d = { type = \"sink\"; own_memory = true };"
+#define PATHS                                                        \
+	"{ in = \"a\"; out = \"b\" },"                               \
+	"{ in = \"c\"; out = \"l\" }, { in = \"l\"; out = \"d\" }"
+
+static struct super_node *start(const char *text, struct config **c)
+{
+	struct super_node *sn = fake_super_node(text, c);
+
+	assert_non_null(sn);
+	assert_int_equal(super_node_start(sn), 0);
+	return sn;
+}
+
+static json_t *as_json(const char *text)
+{
+	struct config *c = fake_config(text);
+	json_t *o = json_deep_copy(config_root(c));
+
+	config_destroy(c);
+	return o;
+}
+
+/* Reloads libconfig text; the caller decrefs the report. */
+static json_t *reload(struct super_node *sn, const char *text, int expected)
+{
+	json_t *o = as_json(text), *report;
+
+	assert_int_equal(super_node_reload(sn, o, &report), expected);
+	json_decref(o);
+	return report;
+}
+
+static bool says(const json_t *report, const char *key, const char *what)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, key), i, v)
+		if (!strcmp(json_string_value(v), what))
+			return true;
+	return false;
+}
+
+static size_t many(const json_t *report, const char *key)
+{
+	return json_array_size(json_object_get(report, key));
+}
+
+static void wait_seen(struct super_node *sn, const char *node, unsigned more)
+{
+	struct fake *f = fake_of(sn, node);
+	unsigned before = fake_seen(f);
+
+	for (unsigned i = 0; fake_seen(f) < before + more; i++) {
+		assert_true(i < 20000);
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+}
+
+static void assert_no_gap(struct super_node *sn, const char *node)
+{
+	struct fake *f = fake_of(sn, node);
+
+	for (unsigned i = 0; i < f->seen_count; i++)
+		assert_int_equal(f->seen[i], i);
+}
+
+#define BASE TOP "nodes = { " NODES OTHERS " }; paths = ( " PATHS " );"
+
+static void the_same_settings_in_other_words_change_nothing(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(BASE, &c);
+	struct node *a = super_node_find(sn, "a");
+	json_t *report;
+
+	wait_seen(sn, "b", 5);
+	report = reload(sn,
+		TOP "nodes = {"
+		    "a = { enabled = true; type = \"source\"; limit = 10.0; mode = \"paced\"; vectorize = 1 };"
+		    "b = { type = \"sink\"; hooks = ( ); };" OTHERS "};"
+		    "paths = ( { in = ( \"a\" ); out = ( \"b\" ); queuelen = \"1024\"; mode = \"any\" },"
+		    "{ in = \"c\"; out = \"l\"; rate = 0 }, { in = \"l\"; out = \"d\" } );", 0);
+	assert_int_equal(many(report, "kept"), 8);
+	assert_int_equal(many(report, "started"), 0);
+	assert_int_equal(many(report, "stopped"), 0);
+	json_decref(report);
+	assert_ptr_equal(super_node_find(sn, "a"), a);
+	wait_seen(sn, "b", 5);
+	super_node_stop(sn);
+	assert_no_gap(sn, "d");
+	fake_end(sn, c);
+}
+
+static void what_differs_is_replaced_and_the_rest_loses_nothing(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(BASE, &c);
+	struct node *b = super_node_find(sn, "b");
+	json_t *report;
+
+	for (unsigned round = 1; round < 30; round++) {
+		char text[1024];
+
+		wait_seen(sn, "b", 2);
+		snprintf(text, sizeof(text),
+			 TOP "nodes = { c = { type = \"source\"; mode = \"paced\"; base = %u };"
+			     "l = { type = \"loopback\"; queuelen = 4096 };"
+			     "d = { type = \"sink\"; own_memory = true };" NODES " }; paths = ( " PATHS " );",
+			 round);
+		report = reload(sn, text, 0);
+		assert_true(says(report, "kept", "node a"));
+		assert_true(says(report, "kept", "node l"));
+		assert_true(says(report, "kept", "path a -> b"));
+		assert_true(says(report, "kept", "path l -> d"));
+		assert_true(says(report, "started", "node c"));
+		assert_true(says(report, "stopped", "path c -> l"));
+		assert_int_equal(many(report, "failed"), 0);
+		json_decref(report);
+		assert_ptr_equal(super_node_find(sn, "b"), b);
+		wait_seen(sn, "d", 2);
+	}
+	super_node_stop(sn);
+	assert_no_gap(sn, "b");
+	fake_end(sn, c);
+}
+
+/* The source stays and goes on; its new path continues where the old one was. */
+static void a_path_is_replaced_below_a_source_that_stays(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(BASE, &c);
+	json_t *report;
+
+	for (unsigned round = 1; round < 20; round++) {
+		char text[1024];
+
+		wait_seen(sn, "b", 2);
+		wait_seen(sn, "d", 2);
+		snprintf(text, sizeof(text), TOP "nodes = { " NODES OTHERS " };"
+			 "paths = ( { in = \"a\"; out = \"b\"; queuelen = %u },"
+			 "{ in = \"c\"; out = \"l\" }, { in = \"l\"; out = \"d\"; queuelen = %u } );",
+			 64 + round, 64 + round);
+		report = reload(sn, text, 0);
+		assert_int_equal(many(report, "kept"), 6);
+		assert_true(says(report, "kept", "node l"));
+		assert_true(says(report, "stopped", "path l -> d"));
+		json_decref(report);
+	}
+	super_node_stop(sn);
+	assert_no_gap(sn, "d");
+	fake_end(sn, c);
+}
+
+static void parts_come_and_go(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", &c);
+	json_t *report;
+
+	for (unsigned round = 0; round < 5; round++) {
+		report = reload(sn, BASE, 0);
+		assert_true(says(report, "kept", "path a -> b"));
+		assert_true(says(report, "started", "path l -> d"));
+		json_decref(report);
+		wait_seen(sn, "d", 3);
+		report = reload(sn,
+			TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", 0);
+		assert_true(says(report, "stopped", "node l"));
+		assert_null(super_node_find(sn, "l"));
+		json_decref(report);
+		wait_seen(sn, "b", 3);
+	}
+	super_node_stop(sn);
+	assert_no_gap(sn, "b");
+	fake_end(sn, c);
+}
+
+/* Who reads a node for others cannot be exchanged alone. */
+static void paths_that_share_a_source_stay_or_go_together(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", &c);
+	json_t *report;
+
+	wait_seen(sn, "b", 3);
+	report = reload(sn,
+		TOP "nodes = { " NODES " d = { type = \"sink\" }; };"
+		    "paths = ( { in = \"a\"; out = \"d\" }, { in = \"a\"; out = \"b\" } );", 0);
+	assert_true(says(report, "stopped", "path a -> b"));
+	assert_true(says(report, "started", "path a -> b"));
+	json_decref(report);
+	wait_seen(sn, "b", 3);
+	wait_seen(sn, "d", 3);
+	super_node_stop(sn);
+	fake_end(sn, c);
+}
+
+static void a_wrong_configuration_changes_nothing_and_tells_all_errors(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(BASE, &c);
+	json_t *report, *now;
+
+	report = reload(sn,
+		TOP "nodes = { a = { type = \"source\"; limt = 3 }; b = { type = \"snk\" } };"
+		    "paths = ( { in = \"a\"; out = \"x\" } );", -EINVAL);
+	assert_int_equal(many(report, "errors"), 3);
+	json_decref(report);
+	assert_int_equal(super_node_reload(sn, NULL, &report), -ENOENT);
+	assert_int_equal(many(report, "errors"), 1);
+	json_decref(report);
+	now = super_node_config_json(sn);
+	assert_non_null(json_object_get(json_object_get(now, "nodes"), "l"));
+	json_decref(now);
+	wait_seen(sn, "b", 3);
+	super_node_stop(sn);
+	assert_no_gap(sn, "b");
+	fake_log_start(); /* the errors were meant */
+	fake_end(sn, c);
+}
+
+static void what_cannot_start_is_told_and_can_be_started_later(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", &c);
+	json_t *report = reload(sn,
+		TOP "nodes = { " NODES " c = { type = \"source\"; mode = \"paced\"; fail_start = true };"
+		    " d = { type = \"sink\" }; };"
+		    "paths = ( { in = \"a\"; out = \"b\" }, { in = \"c\"; out = \"d\" } );", 0);
+
+	assert_true(says(report, "failed", "node c"));
+	assert_true(says(report, "kept", "path a -> b"));
+	json_decref(report);
+	assert_int_equal(super_node_node_control(sn, "c", CONTROL_START), -EIO);
+	fake_of(sn, "c")->fail_start = false;
+	assert_int_equal(super_node_node_control(sn, "c", CONTROL_START), 0);
+	wait_seen(sn, "d", 3);
+	super_node_stop(sn);
+	assert_no_gap(sn, "b");
+	fake_log_start();
+	fake_end(sn, c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_settings_in_other_words_change_nothing),
+		cmocka_unit_test(what_differs_is_replaced_and_the_rest_loses_nothing),
+		cmocka_unit_test(a_path_is_replaced_below_a_source_that_stays),
+		cmocka_unit_test(parts_come_and_go),
+		cmocka_unit_test(paths_that_share_a_source_stay_or_go_together),
+		cmocka_unit_test(a_wrong_configuration_changes_nothing_and_tells_all_errors),
+		cmocka_unit_test(what_cannot_start_is_told_and_can_be_started_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
