@@ -115,7 +115,7 @@ struct node_type {
 	void (*interrupt)(struct node *n);
 	/* Takes interrupt back: reads and writes wait again. Nobody is in
 	 * either. A node without it is stopped and started instead. */
-	void (*rearm)(struct node *n);
+	void (*rearm)(struct node *n); /* or node_rearm_nothing */
 	/* Begin reading from the start of what is read; likewise. */
 	int (*rewind)(struct node *n);
 
@@ -208,6 +208,9 @@ void node_set_state(struct node *n, enum node_state s);
 
 /* STARTED, PENDING_CONNECT or CONNECTED. */
 bool node_is_running(struct node *n);
+
+/* rearm of a node-type whose interrupt() ends one call and leaves nothing behind. */
+void node_rearm_nothing(struct node *n);
 
 int node_read(struct node *n, struct sample *smps[], unsigned cnt,
 	      unsigned *release);

@@ -560,6 +560,7 @@ const struct node_type node_exec = {
 	.read = exec_read,
 	.write = exec_write,
 	.interrupt = exec_interrupt,
+	.rearm = node_rearm_nothing,
 	.poll_fds = exec_poll_fds,
 	.print = exec_print,
 };

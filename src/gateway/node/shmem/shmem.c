@@ -442,5 +442,6 @@ const struct node_type node_shmem = {
 	.read = shmem_read,
 	.write = shmem_write,
 	.interrupt = shmem_interrupt,
+	.rearm = node_rearm_nothing,
 	.print = shmem_print,
 };

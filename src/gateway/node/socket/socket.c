@@ -500,6 +500,7 @@ const struct node_type node_socket = {
 	.read = socket_read,
 	.write = socket_write,
 	.interrupt = socket_interrupt,
+	.rearm = node_rearm_nothing,
 	.reverse = socket_reverse,
 	.poll_fds = socket_poll_fds,
 	.print = socket_print,

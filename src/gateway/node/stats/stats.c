@@ -257,6 +257,14 @@ static void stats_interrupt(struct node *n)
 		timer_interrupt(&s->timer);
 }
 
+static void stats_rearm(struct node *n)
+{
+	struct stats_node *s = n->private_data;
+
+	if (s->timer_open)
+		timer_rearm(&s->timer);
+}
+
 static int stats_poll_fds(struct node *n, int fds[], int max)
 {
 	struct stats_node *s = n->private_data;
@@ -291,6 +299,7 @@ const struct node_type node_stats = {
 	.destroy = stats_destroy,
 	.read = stats_read,
 	.interrupt = stats_interrupt,
+	.rearm = stats_rearm,
 	.poll_fds = stats_poll_fds,
 	.print = stats_print,
 };
