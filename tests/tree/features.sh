@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# features.sh SOURCE: every node-type, hook and format of the build has a manual page,
+# stands in an example, and has a row in docs/features/.
+set -u
+: "${BUSBAR:?set it to the busbar executable}"
+cd "${1:?the source folder}" || exit 1
+failed=0 count=0
+
+fail() {
+	echo "failed: $*"
+	failed=1
+}
+
+# names KEY: of that list in the capabilities, which have one name on each line.
+names() {
+	"$BUSBAR" node -C | awk -v key="\"$1\": [" '
+		index($0, key) { inside = 1; next }
+		/\]/ { inside = 0 }
+		inside { gsub(/[ ",]/, ""); print }'
+}
+
+# The words of all first columns, one on each line.
+rows=$(awk -F'|' '/^\|/ { print $2 }' docs/features/*.md | tr -c 'a-zA-Z0-9_.\n-' '\n')
+
+for list in nodes hooks formats; do
+	kind=${list%s}
+	for name in $(names "$list"); do
+		count=$((count + 1))
+		[ -f "man/busbar-$kind-$name.7.scd" ] || fail "$kind $name has no manual page"
+		echo "$rows" | grep -qxF -- "$name" || fail "$kind $name has no row in docs/features"
+		[ "$kind" = node ] || continue
+		grep -rqE "type *[=:] *\"$name\"" examples || fail "$kind $name is in no example"
+	done
+done
+[ "$count" -ge 50 ] || fail "only $count plug-ins found"
+echo "$count plug-ins looked at"
+exit "$failed"
