@@ -67,6 +67,10 @@ struct node_type {
 	 * unpacked into the private data before parse is called. */
 	const struct config_key *keys, *in_keys, *out_keys;
 	size_t key_count, in_key_count, out_key_count;
+	/* Keys in each entry of `signals`, beside those that every signal has;
+	 * parse reads them itself. Others are refused. */
+	const struct config_key *signal_keys;
+	size_t signal_key_count;
 
 	/* Once, if at least one instance exists; and its counterpart. */
 	int (*type_start)(struct super_node *sn);
@@ -107,6 +111,11 @@ struct node_type {
 	/* Ask a blocked read or write to return soon (-EINTR or 0). Called
 	 * from another thread before stop; must be async-safe to repeat. */
 	void (*interrupt)(struct node *n);
+
+	/* Reading begins anew at the first sample; from any thread, while the
+	 * node runs. -ENOTCONN when it does not, -ENODATA when nobody reads it
+	 * any more, -ESPIPE when what it reads cannot go back. */
+	int (*rewind)(struct node *n);
 
 	/* Swap source and target addresses; between parse and check. */
 	int (*reverse)(struct node *n);
