@@ -92,6 +92,9 @@ int timer_wait_until(struct timer *t, uint64_t deadline_ns);
 /* Ends the present wait and all later ones, from any thread. */
 void timer_interrupt(struct timer *t);
 
+/* Waits are possible again; from the thread that waits. */
+void timer_resume(struct timer *t);
+
 const char *timer_kind_name(enum timer_kind kind);
 /* For CONFIG_ENUM, NULL terminated: "auto", "timerfd", "tsc". */
 extern const char *const timer_kind_names[];
