@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <string.h>
 
 #include "gateway/node.h"
 #include "gateway/super_node.h"
@@ -35,6 +36,8 @@ int replay_open(struct replay *r)
 	}
 	r->open = true;
 	r->started = r->warned = false;
+	atomic_store(&r->rewind_asked, false);
+	atomic_store(&r->ended, false);
 	r->samples = r->rounds = 0;
 	r->interval_ns = 0;
 	return 0;
@@ -126,6 +129,20 @@ static int64_t since_ns(int64_t later, int64_t earlier)
 	return (int64_t)((uint64_t)later - (uint64_t)earlier);
 }
 
+/* The time that a recorded one is moved to. */
+static int64_t replayed_ns(const struct replay *r, const struct sample *s)
+{
+	int64_t since = since_ns(origin_ns(s), r->first_ns);
+
+	if (unlikely(r->speed != 1.0) && r->epoch_mode != EPOCH_ORIGINAL) {
+		double scaled = (double)since / r->speed;
+
+		/* Out of range is undefined for the conversion itself. */
+		since = fabs(scaled) < 0x1p62 ? (int64_t)scaled : 0;
+	}
+	return add_ns(add_ns(r->first_ns, r->shift_ns), since);
+}
+
 /* The first sample (after a rewind) says how recorded times are moved. */
 static void start_clock(struct replay *r, const struct sample *first)
 {
@@ -133,6 +150,7 @@ static void start_clock(struct replay *r, const struct sample *first)
 	int64_t now = (int64_t)timespec_to_ns(clock_realtime());
 
 	r->started = true;
+	r->first_ns = origin_ns(first);
 	if (r->rounds && (r->epoch_mode == EPOCH_DIRECT ||
 			  r->epoch_mode == EPOCH_WAIT)) {
 		/* The next round follows like one more sample. */
@@ -184,13 +202,13 @@ static int wait_due(struct node *n, struct replay *r, const struct sample *s)
 		r->warned = true;
 		return 0;
 	}
-	due = add_ns(add_ns(origin_ns(s), r->shift_ns), r->base_ns);
+	due = add_ns(replayed_ns(r, s), r->base_ns);
 	return timer_wait_until(&r->timer, due > 0 ? (uint64_t)due : 0);
 }
 
 static void stamp(struct node *n, struct replay *r, struct sample *s)
 {
-	int64_t replayed = add_ns(origin_ns(s), r->shift_ns);
+	int64_t replayed = replayed_ns(r, s);
 
 	if (s->flags & SAMPLE_HAS_ORIGIN) {
 		if (r->samples > 1)
@@ -212,14 +230,30 @@ static void stamp(struct node *n, struct replay *r, struct sample *s)
 	}
 }
 
-int replay_read(struct node *n, struct replay *r, struct sample *smps[],
-		unsigned cnt)
+/* Back to the first sample, whose time is now as it was at the start. */
+static void obey_rewind(struct node *n, struct replay *r)
+{
+	int ret;
+
+	/* Asked again until it was not meanwhile: its interrupt would be lost. */
+	while (atomic_exchange(&r->rewind_asked, false))
+		timer_resume(&r->timer);
+	ret = reader_rewind(&r->reader);
+	if (ret) {
+		log_warn("node %s: '%s' cannot be rewound: %s", n->name,
+			 r->path, strerror(-ret));
+		return;
+	}
+	r->samples = r->rounds = 0;
+	r->started = false;
+}
+
+static int read_next(struct node *n, struct replay *r, struct sample *smps[],
+		     unsigned cnt)
 {
 	bool paced = r->epoch_mode != EPOCH_ORIGINAL || r->rate_hz > 0;
 	int got, ret;
 
-	if (!r->open)
-		return -EBADF;
 	/* One at a time while samples are skipped or have their own instants. */
 	if (paced || r->samples < (uint64_t)r->skip)
 		cnt = MIN(cnt, 1u);
@@ -236,6 +270,38 @@ int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 	for (int i = 0; i < got; i++)
 		stamp(n, r, smps[i]);
 	return got;
+}
+
+int replay_read(struct node *n, struct replay *r, struct sample *smps[],
+		unsigned cnt)
+{
+	int ret;
+
+	if (!r->open)
+		return -EBADF;
+	for (;;) {
+		if (unlikely(atomic_load_explicit(&r->rewind_asked,
+						  memory_order_acquire)))
+			obey_rewind(n, r);
+		ret = read_next(n, r, smps, cnt);
+		/* A rewind ends a wait like a stop does; that one asks again. */
+		if (ret != -EINTR || !atomic_load(&r->rewind_asked))
+			break;
+	}
+	if (ret == -ENODATA)
+		atomic_store(&r->ended, true);
+	return ret;
+}
+
+int replay_rewind(struct replay *r)
+{
+	if (atomic_load(&r->ended))
+		return -ENODATA;
+	if (!r->reader.regular)
+		return -ESPIPE;
+	atomic_store(&r->rewind_asked, true);
+	timer_interrupt(&r->timer);
+	return 0;
 }
 
 void replay_interrupt(struct replay *r)
