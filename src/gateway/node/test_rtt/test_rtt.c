@@ -360,8 +360,12 @@ static bool is_over(const struct test_rtt *t)
 	const struct measurement *m = t->measurement;
 	double passed_s = 0;
 
+	/* Where the next sample will stand, not where we are: so a duration
+	 * makes the same number of samples each time. Half a step: rounding. */
 	if (t->measure_start_ns)
-		passed_s = (double)(t->timer.now_ns() - t->measure_start_ns) / 1e9;
+		passed_s = (double)(timer_grid_next_ns(&t->timer.grid) -
+				    t->measure_start_ns) / 1e9 +
+			   0.5 / m->setting->rate_hz;
 	return rtt_case_is_over(m->setting, tally_sent(&m->tally),
 				tally_received(&m->tally), passed_s);
 }
