@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -466,6 +467,88 @@ static void a_rewind_begins_anew_from_any_thread(void **state)
 	drop_node(&m);
 }
 
+/* The next sample of a node that is waited for by its descriptor. */
+static int poll_one(struct made_node *m)
+{
+	int ret = 0;
+
+	while (ret == 0) {
+		struct pollfd p = { .events = POLLIN };
+
+		assert_int_equal(m->node.type->poll_fds(&m->node, &p.fd, 1), 1);
+		assert_int_equal(poll(&p, 1, 20000), 1);
+		ret = node_read_one(m, smp);
+	}
+	return ret;
+}
+
+static void a_descriptor_tells_when_a_sample_is_due(void **state)
+{
+	static const char *const settings[] = {
+		"", "\"timer\": \"timerfd\"", "\"rate\": 100",
+		"\"rate\": 100, \"timer\": \"tsc\"", "\"epoch_mode\": \"original\"",
+	};
+
+	put_text("in", recording);
+	for (size_t k = 0; k < ARRAY_SIZE(settings); k++) {
+		struct made_node m;
+		uint64_t first_ns = 0;
+
+		make_in(&m, "in", settings[k]);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (unsigned i = 0; i < 4; i++) {
+			assert_int_equal(poll_one(&m), 1);
+			if (i == 0)
+				first_ns = clock_now_ns();
+			assert_int_equal(smp->sequence, 7 + i);
+			assert_true(smp->data[0].f == i + 1);
+			/* A late first one of a rate is no longer its step. */
+			if (k < 2)
+				assert_true(clock_now_ns() + 1000000 >=
+					    first_ns + i * UINT64_C(10000000));
+		}
+		assert_int_equal(poll_one(&m), -ENODATA);
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
+static void a_polled_read_does_not_wait(void **state)
+{
+	struct made_node m;
+	struct pollfd p = { .events = POLLIN };
+	FILE *f;
+
+	/* Due in an hour: readable only once it is rewound. */
+	put_text("in", "100.0(7)\t1\n3700.0(8)\t2\n");
+	make_in(&m, "in", "");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	node_set_state(&m.node, NODE_STARTED);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(node_read_one(&m, smp), 0);
+	assert_int_equal(m.node.type->poll_fds(&m.node, &p.fd, 1), 1);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(m.node.type->rewind(&m.node), 0);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(smp->sequence, 7);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+
+	/* A file that grows is looked at now and then. */
+	put_text("in", "100.0(7)\t1\n");
+	make_in(&m, "in", "\"eof\": \"wait\", \"epoch_mode\": \"original\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(node_read_one(&m, smp), 0);
+	f = fopen(scratch("in"), "a");
+	fputs("101.0(8)\t2\n", f);
+	fclose(f);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(smp->sequence, 8);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
 static void placeholders_of_the_date_are_replaced(void **state)
 {
 	struct made_node m;
@@ -633,6 +716,8 @@ int main(void)
 		cmocka_unit_test(a_rewound_file_goes_on_for_ever),
 		cmocka_unit_test(a_replay_is_as_fast_as_asked),
 		cmocka_unit_test(a_rewind_begins_anew_from_any_thread),
+		cmocka_unit_test(a_descriptor_tells_when_a_sample_is_due),
+		cmocka_unit_test(a_polled_read_does_not_wait),
 		cmocka_unit_test(placeholders_of_the_date_are_replaced),
 		cmocka_unit_test(what_is_not_paced_goes_in_batches),
 		cmocka_unit_test(a_growing_file_is_followed),

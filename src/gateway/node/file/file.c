@@ -362,6 +362,13 @@ static void file_interrupt(struct node *n)
 		writer_interrupt(f->out.writer);
 }
 
+static int file_poll_fds(struct node *n, int fds[], int max)
+{
+	struct file_node *f = n->private_data;
+
+	return can_read(n) ? replay_poll_fds(n, &f->in, fds, max) : 0;
+}
+
 static int file_rewind(struct node *n)
 {
 	struct file_node *f = n->private_data;
@@ -400,6 +407,7 @@ const struct node_type node_file = {
 	.read = file_read,
 	.write = file_write,
 	.interrupt = file_interrupt,
+	.poll_fds = file_poll_fds,
 	.rewind = file_rewind,
 	.print = file_print,
 };

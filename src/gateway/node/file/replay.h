@@ -55,6 +55,9 @@ struct replay {
 	struct timer timer;
 	bool open, started;  /* started: a first sample has set the time */
 	bool warned;         /* of missing timestamps */
+	bool polled;         /* somebody waits for the timer's descriptor */
+	struct sample *ahead; /* read before it is due; while polled */
+	bool has_ahead;
 	atomic_bool rewind_asked;
 	atomic_bool ended;   /* nobody reads any more */
 	uint64_t samples;    /* since the beginning of the file */
@@ -74,6 +77,8 @@ void replay_close(struct node *n, struct replay *r);
 int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 		unsigned cnt);
 void replay_interrupt(struct replay *r);
+/* As a node's poll_fds(). */
+int replay_poll_fds(struct node *n, struct replay *r, int fds[], int max);
 /* As a node's rewind(). */
 int replay_rewind(struct replay *r);
 
