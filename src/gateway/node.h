@@ -111,10 +111,10 @@ struct node_type {
 	/* Ask a blocked read or write to return soon (-EINTR or 0). Called
 	 * from another thread before stop; must be async-safe to repeat. */
 	void (*interrupt)(struct node *n);
-
-	/* Reading begins anew at the first sample; from any thread, while the
-	 * node runs. -ENOTCONN when it does not, -ENODATA when nobody reads it
-	 * any more, -ESPIPE when what it reads cannot go back. */
+	/* Takes interrupt back: reads and writes wait again. Nobody is in
+	 * either. A node without it is stopped and started instead. */
+	void (*rearm)(struct node *n);
+	/* Begin reading from the start of what is read; likewise. */
 	int (*rewind)(struct node *n);
 
 	/* Swap source and target addresses; between parse and check. */

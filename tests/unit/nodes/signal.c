@@ -321,11 +321,26 @@ static void an_interrupted_read_returns(void **state)
 	m.node.type->interrupt(&m.node);
 	m.node.type->interrupt(&m.node);
 	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	assert_int_equal(node_read_one(&m, smp), -EINTR);
 	m.node.type->stop(&m.node);
 	/* And it can be started again. */
 	assert_int_equal(m.node.type->start(&m.node), 0);
 	m.node.type->interrupt(&m.node);
 	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void an_interrupt_can_be_taken_back(void **state)
+{
+	struct made_node m;
+
+	make_node(&m, &node_signal, "{ \"rate\": 1000, \"limit\": 1000 }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	m.node.type->interrupt(&m.node);
+	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	m.node.type->rearm(&m.node);
+	assert_int_equal(node_read_one(&m, smp), 1);
 	m.node.type->stop(&m.node);
 	drop_node(&m);
 }
@@ -343,6 +358,7 @@ int main(void)
 		cmocka_unit_test(the_origin_is_stamped_after_the_wait),
 		cmocka_unit_test(a_late_reader_sees_its_missed_steps_as_a_gap),
 		cmocka_unit_test(an_interrupted_read_returns),
+		cmocka_unit_test(an_interrupt_can_be_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

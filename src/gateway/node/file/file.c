@@ -369,13 +369,20 @@ static int file_poll_fds(struct node *n, int fds[], int max)
 	return can_read(n) ? replay_poll_fds(n, &f->in, fds, max) : 0;
 }
 
+static void file_rearm(struct node *n)
+{
+	struct file_node *f = n->private_data;
+
+	replay_rearm(&f->in);
+	if (f->out.writer)
+		writer_rearm(f->out.writer);
+}
+
 static int file_rewind(struct node *n)
 {
 	struct file_node *f = n->private_data;
 
-	if (!can_read(n) || !node_is_running(n))
-		return -ENOTCONN;
-	return replay_rewind(&f->in);
+	return can_read(n) ? replay_rewind(&f->in) : -ENOTSUP;
 }
 
 static void file_print(struct node *n, char *buf, size_t size)
@@ -408,6 +415,7 @@ const struct node_type node_file = {
 	.write = file_write,
 	.interrupt = file_interrupt,
 	.poll_fds = file_poll_fds,
+	.rearm = file_rearm,
 	.rewind = file_rewind,
 	.print = file_print,
 };

@@ -39,7 +39,6 @@ int replay_open(struct replay *r)
 	r->open = true;
 	r->started = r->warned = false;
 	atomic_store(&r->rewind_asked, false);
-	atomic_store(&r->ended, false);
 	r->samples = r->rounds = 0;
 	r->interval_ns = 0;
 	r->polled = r->has_ahead = false;
@@ -253,7 +252,7 @@ static void obey_rewind(struct node *n, struct replay *r)
 
 	/* Asked again until it was not meanwhile: its interrupt would be lost. */
 	while (atomic_exchange(&r->rewind_asked, false))
-		timer_resume(&r->timer);
+		timer_rearm(&r->timer);
 	ret = reader_rewind(&r->reader);
 	if (ret) {
 		log_warn("node %s: '%s' cannot be rewound: %s", n->name,
@@ -369,8 +368,6 @@ int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 		if (ret != -EINTR || !atomic_load(&r->rewind_asked))
 			break;
 	}
-	if (ret == -ENODATA)
-		atomic_store(&r->ended, true);
 	return ret;
 }
 
@@ -399,13 +396,19 @@ int replay_poll_fds(struct node *n, struct replay *r, int fds[], int max)
 
 int replay_rewind(struct replay *r)
 {
-	if (atomic_load(&r->ended))
-		return -ENODATA;
+	if (!r->open)
+		return -EBADF;
 	if (!r->reader.regular)
 		return -ESPIPE;
 	atomic_store(&r->rewind_asked, true);
 	timer_interrupt(&r->timer);
 	return 0;
+}
+
+void replay_rearm(struct replay *r)
+{
+	if (r->open)
+		timer_rearm(&r->timer);
 }
 
 void replay_interrupt(struct replay *r)

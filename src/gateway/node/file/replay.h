@@ -59,7 +59,6 @@ struct replay {
 	struct sample *ahead; /* read before it is due; while polled */
 	bool has_ahead;
 	atomic_bool rewind_asked;
-	atomic_bool ended;   /* nobody reads any more */
 	uint64_t samples;    /* since the beginning of the file */
 	uint64_t rounds;     /* how often it was rewound */
 	int64_t last_ns;     /* replayed time of the last sample */
@@ -79,7 +78,12 @@ int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 void replay_interrupt(struct replay *r);
 /* As a node's poll_fds(). */
 int replay_poll_fds(struct node *n, struct replay *r, int fds[], int max);
-/* As a node's rewind(). */
+void replay_rearm(struct replay *r);
+/*
+ * The next read goes on at the beginning; one that waits does so at once. From
+ * any thread while it is open. -ESPIPE when there is no beginning, -EBADF when it
+ * is not open.
+ */
 int replay_rewind(struct replay *r);
 
 #endif

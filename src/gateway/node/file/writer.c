@@ -185,6 +185,11 @@ void writer_interrupt(struct writer *w)
 	atomic_store(&w->interrupted, true);
 }
 
+void writer_rearm(struct writer *w)
+{
+	atomic_store(&w->interrupted, false);
+}
+
 /* The thread. */
 
 /*

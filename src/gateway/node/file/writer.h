@@ -36,6 +36,8 @@ unsigned writer_put(struct writer *w, struct sample *const smps[], unsigned cnt)
 
 /* Ends a blocked writer_put(); later calls do not block any more. */
 void writer_interrupt(struct writer *w);
+/* They do again. */
+void writer_rearm(struct writer *w);
 
 /*
  * Writes everything that was taken, closes the file and destroys the writer.

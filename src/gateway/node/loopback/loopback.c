@@ -199,6 +199,13 @@ static void loopback_interrupt(struct node *n)
 	signal_event(l);
 }
 
+static void loopback_rearm(struct node *n)
+{
+	struct loopback *l = n->private_data;
+
+	atomic_store(&l->interrupted, false);
+}
+
 static int loopback_poll_fds(struct node *n, int fds[], int max)
 {
 	struct loopback *l = n->private_data;
@@ -245,6 +252,7 @@ const struct node_type node_loopback = {
 	.read = loopback_read,
 	.write = loopback_write,
 	.interrupt = loopback_interrupt,
+	.rearm = loopback_rearm,
 	.poll_fds = loopback_poll_fds,
 	.hold_max = loopback_hold_max,
 	.print = loopback_print,

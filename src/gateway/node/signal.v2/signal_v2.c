@@ -111,6 +111,7 @@ const struct node_type node_signal_v2 = {
 	.destroy = signal_source_destroy,
 	.read = signal_source_read,
 	.interrupt = signal_source_interrupt,
+	.rearm = signal_source_rearm,
 	.poll_fds = signal_source_poll_fds,
 	.print = signal_source_print,
 };

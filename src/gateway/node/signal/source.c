@@ -285,6 +285,14 @@ void signal_source_interrupt(struct node *n)
 		timer_interrupt(&s->timer);
 }
 
+void signal_source_rearm(struct node *n)
+{
+	struct signal_source *s = n->private_data;
+
+	if (s->timer_open)
+		timer_rearm(&s->timer);
+}
+
 int signal_source_poll_fds(struct node *n, int fds[], int max)
 {
 	struct signal_source *s = n->private_data;

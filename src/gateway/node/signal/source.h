@@ -91,6 +91,7 @@ int signal_source_stop(struct node *n);
 int signal_source_read(struct node *n, struct sample *smps[], unsigned cnt,
 		       unsigned *release);
 void signal_source_interrupt(struct node *n);
+void signal_source_rearm(struct node *n);
 int signal_source_poll_fds(struct node *n, int fds[], int max);
 void signal_source_print(struct node *n, char *buf, size_t size);
 

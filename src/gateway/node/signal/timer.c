@@ -215,11 +215,12 @@ void timer_interrupt(struct timer *t)
 	arm(t, 1, TFD_TIMER_ABSTIME);
 }
 
-void timer_resume(struct timer *t)
+void timer_rearm(struct timer *t)
 {
-	atomic_store_explicit(&t->interrupted, false, memory_order_seq_cst);
-	/* What the interrupt has set the descriptor to is none of our times. */
+	atomic_store(&t->interrupted, false);
 	t->armed_ns = 0;
+	if (t->polled)
+		arm_next(t);
 }
 
 int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)

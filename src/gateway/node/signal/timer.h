@@ -100,8 +100,8 @@ bool timer_is_due(const struct timer *t, uint64_t deadline_ns);
 /* Ends the present wait and all later ones, from any thread. */
 void timer_interrupt(struct timer *t);
 
-/* Waits are possible again; from the thread that waits. */
-void timer_resume(struct timer *t);
+/* Takes that back; while nobody waits, or from the thread that does. */
+void timer_rearm(struct timer *t);
 
 const char *timer_kind_name(enum timer_kind kind);
 /* For CONFIG_ENUM, NULL terminated: "auto", "timerfd", "tsc". */

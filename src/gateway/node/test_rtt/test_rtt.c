@@ -494,6 +494,14 @@ static void rtt_interrupt(struct node *n)
 		timer_interrupt(&t->timer);
 }
 
+static void rtt_rearm(struct node *n)
+{
+	struct test_rtt *t = n->private_data;
+
+	if (t->timer_open)
+		timer_rearm(&t->timer);
+}
+
 static void rtt_print(struct node *n, char *buf, size_t size)
 {
 	const struct test_rtt *t = n->private_data;
@@ -517,5 +525,6 @@ const struct node_type node_test_rtt = {
 	.read = rtt_read,
 	.write = rtt_write,
 	.interrupt = rtt_interrupt,
+	.rearm = rtt_rearm,
 	.print = rtt_print,
 };
