@@ -70,6 +70,10 @@ struct node_type {
 	 * unpacked into the private data before parse is called. */
 	const struct config_key *keys, *in_keys, *out_keys;
 	size_t key_count, in_key_count, out_key_count;
+	/* Keys in each entry of `signals`, beside those that every signal has;
+	 * parse reads them itself. Others are refused. */
+	const struct config_key *signal_keys;
+	size_t signal_key_count;
 
 	/* Once, if at least one instance exists; and its counterpart. */
 	int (*type_start)(struct super_node *sn);

@@ -160,7 +160,11 @@ static int parse_direction(struct node *n, struct config *c,
 		ret = -EINVAL;
 	}
 	holder = overrides(d->cfg, "signals") ? d->cfg : n->cfg;
-	if (signal_list_parse(&d->signals, c, holder, "signals"))
+	if (signal_list_parse(&d->signals, c, holder, "signals") ||
+	    /* Once, where they hold for both directions. */
+	    ((holder == d->cfg || place == HOOK_NODE_READ) &&
+	     signal_list_check(c, holder, "signals", n->type->signal_keys,
+			       n->type->signal_key_count)))
 		ret = -EINVAL;
 	if (parse_hooks(n, c, place, common, &own, d))
 		ret = -EINVAL;

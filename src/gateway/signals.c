@@ -260,8 +260,8 @@ static int parse_objects(struct signal_list **out, struct config *c,
 			ret = -EINVAL;
 			continue;
 		}
-		/* Node-types put keys of their own beside these (signal.v2,
-		 * modbus), so unknown ones are theirs to refuse. */
+		/* Node-types and hooks put keys of their own beside these
+		 * (signal.v2, modbus): signal_list_check() knows them. */
 		if (config_unpack_part(c, e, entry_keys,
 				       ARRAY_SIZE(entry_keys), &entries[i]))
 			ret = -EINVAL;
@@ -321,6 +321,7 @@ bool signal_list_equal(const struct signal_list *a, const struct signal_list *b)
 		return false;
 	for (unsigned i = 0; i < a->count; i++)
 		if (a->signals[i].type != b->signals[i].type ||
+		    a->signals[i].init.bits != b->signals[i].init.bits ||
 		    !equal_text(a->signals[i].name, b->signals[i].name) ||
 		    !equal_text(a->signals[i].unit, b->signals[i].unit))
 			return false;
@@ -368,4 +369,23 @@ bool signal_list_is_interned(const struct signal_list *l)
 		found |= interned.lists[i] == l;
 	pthread_mutex_unlock(&interned.lock);
 	return found;
+}
+
+int signal_list_check(struct config *c, const json_t *at, const char *key,
+		      const struct config_key *more, size_t more_count)
+{
+	json_t *value = json_object_get(at, key);
+	bool single = json_is_object(value);
+	size_t n = single ? 1 : json_array_size(value);
+	struct signal_entry unused;
+	int ret = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *e = single ? value : json_array_get(value, i);
+
+		if (config_unpack(c, e, entry_keys, ARRAY_SIZE(entry_keys),
+				  &unused, more, more_count))
+			ret = -EINVAL;
+	}
+	return ret;
 }

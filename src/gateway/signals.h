@@ -21,6 +21,13 @@
 int signal_list_parse(struct signal_list **out, struct config *c,
 		      const json_t *at, const char *key);
 
+/*
+ * Refuses keys in the entries of a list that signal_list_parse() has taken: all
+ * but those of every signal and `more`. 0, or -EINVAL after config_fail().
+ */
+int signal_list_check(struct config *c, const json_t *at, const char *key,
+		      const struct config_key *more, size_t more_count);
+
 /* `count` signals without names, to be filled by signal_set(); NULL on no
  * memory. */
 struct signal_list *signal_list_alloc(unsigned count);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -364,6 +365,230 @@ static void a_rewound_file_goes_on_for_ever(void **state)
 	drop_node(&m);
 }
 
+static void a_replay_is_as_fast_as_asked(void **state)
+{
+	static const double speeds[] = { 4, 0.5 };
+
+	put_text("in", recording);
+	for (unsigned k = 0; k < 2; k++) {
+		char text[64];
+		struct made_node m;
+		uint64_t first_ns = 0, first_origin = 0;
+
+		snprintf(text, sizeof(text), "\"speed\": %g", speeds[k]);
+		make_in(&m, "in", text);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (unsigned i = 0; i < 4; i++) {
+			uint64_t apart = (uint64_t)(i * 10000000 / speeds[k]), now;
+
+			assert_int_equal(node_read_one(&m, smp), 1);
+			now = clock_now_ns();
+			if (i == 0) {
+				first_ns = now;
+				first_origin = timespec_to_ns(smp->origin);
+			}
+			assert_true(now + 1000000 >= first_ns + apart);
+			assert_int_equal(timespec_to_ns(smp->origin) - first_origin,
+					 apart);
+		}
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
+struct rewinder {
+	struct made_node *m;
+	atomic_uint asked;
+};
+
+/* Asks until it is told that nobody reads any more. */
+static void *rewind_often(void *arg)
+{
+	struct rewinder *r = arg;
+
+	while (r->m->node.type->rewind(&r->m->node) == 0 &&
+	       atomic_fetch_add(&r->asked, 1) < 200)
+		usleep(100);
+	return NULL;
+}
+
+static void a_rewind_begins_anew_from_any_thread(void **state)
+{
+	struct made_node m;
+	struct rewinder r = { &m, 0 };
+	pthread_t thread;
+	unsigned got = 0;
+	int ret;
+
+	/* The second sample is due in an hour: only a rewind ends the wait. */
+	put_text("in", "100.0(7)\t1\n3700.0(8)\t2\n");
+	make_in(&m, "in", "");
+	assert_int_equal(m.node.type->rewind(&m.node), -EBADF);
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(pthread_create(&thread, NULL, rewind_often, &r), 0);
+	while (atomic_load(&r.asked) < 200) {
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_int_equal(smp->sequence, 7);
+		/* Its time is that of now again. */
+		assert_true(llabs((int64_t)(timespec_to_ns(clock_realtime()) -
+					    timespec_to_ns(smp->origin))) <
+			    INT64_C(5000000000));
+		got++;
+		/* The last one may have come before this read began. */
+		if (atomic_load(&r.asked) >= 200)
+			break;
+	}
+	pthread_join(thread, NULL);
+	assert_true(got > 1);
+	/* A stop still ends the wait. */
+	m.node.type->interrupt(&m.node);
+	while ((ret = node_read_one(&m, smp)) == 1)
+		m.node.type->interrupt(&m.node);
+	assert_int_equal(ret, -EINTR);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+
+	put_text("in", recording);
+	make_in(&m, "in", "\"epoch_mode\": \"original\", \"skip\": 1");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(m.node.type->rewind(&m.node), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_int_equal(smp->sequence, 8 + i);
+	}
+	/* Also behind the end, and after a stop that was taken back. */
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->interrupt(&m.node);
+	m.node.type->rearm(&m.node);
+	assert_int_equal(m.node.type->rewind(&m.node), 0);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(smp->sequence, 8);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+/* The next sample of a node that is waited for by its descriptor. */
+static int poll_one(struct made_node *m)
+{
+	int ret = 0;
+
+	while (ret == 0) {
+		struct pollfd p = { .events = POLLIN };
+
+		assert_int_equal(m->node.type->poll_fds(&m->node, &p.fd, 1), 1);
+		assert_int_equal(poll(&p, 1, 20000), 1);
+		ret = node_read_one(m, smp);
+	}
+	return ret;
+}
+
+static void a_descriptor_tells_when_a_sample_is_due(void **state)
+{
+	static const char *const settings[] = {
+		"", "\"timer\": \"timerfd\"", "\"rate\": 100",
+		"\"rate\": 100, \"timer\": \"tsc\"", "\"epoch_mode\": \"original\"",
+	};
+
+	put_text("in", recording);
+	for (size_t k = 0; k < ARRAY_SIZE(settings); k++) {
+		struct made_node m;
+		uint64_t first_ns = 0;
+
+		make_in(&m, "in", settings[k]);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (unsigned i = 0; i < 4; i++) {
+			assert_int_equal(poll_one(&m), 1);
+			if (i == 0)
+				first_ns = clock_now_ns();
+			assert_int_equal(smp->sequence, 7 + i);
+			assert_true(smp->data[0].f == i + 1);
+			/* A late first one of a rate is no longer its step. */
+			if (k < 2)
+				assert_true(clock_now_ns() + 1000000 >=
+					    first_ns + i * UINT64_C(10000000));
+		}
+		assert_int_equal(poll_one(&m), -ENODATA);
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
+static void a_polled_read_does_not_wait(void **state)
+{
+	struct made_node m;
+	struct pollfd p = { .events = POLLIN };
+	FILE *f;
+
+	/* Due in an hour: readable only once it is rewound. */
+	put_text("in", "100.0(7)\t1\n3700.0(8)\t2\n");
+	make_in(&m, "in", "");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(node_read_one(&m, smp), 0);
+	assert_int_equal(m.node.type->poll_fds(&m.node, &p.fd, 1), 1);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(m.node.type->rewind(&m.node), 0);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(smp->sequence, 7);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+
+	/* A file that grows is looked at now and then. */
+	put_text("in", "100.0(7)\t1\n");
+	make_in(&m, "in", "\"eof\": \"wait\", \"epoch_mode\": \"original\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(node_read_one(&m, smp), 0);
+	f = fopen(scratch("in"), "a");
+	fputs("101.0(8)\t2\n", f);
+	fclose(f);
+	assert_int_equal(poll_one(&m), 1);
+	assert_int_equal(smp->sequence, 8);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void placeholders_of_the_date_are_replaced(void **state)
+{
+	struct made_node m;
+	char text[300], year[8], name[32];
+	time_t now = time(NULL);
+
+	strftime(year, sizeof(year), "%Y", localtime(&now));
+	snprintf(name, sizeof(name), "at-%s%%", year);
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { \"buffer_size\": 0 } }",
+		 scratch("at-%Y%%"));
+	make_node(&m, &node_file, text);
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	write_samples(&m, 10);
+	assert_int_equal(m.node.type->stop(&m.node), 0);
+	drop_node(&m);
+	assert_int_equal(access(scratch(name), R_OK), 0);
+	unlink(scratch(name));
+}
+
+static void what_is_not_paced_goes_in_batches(void **state)
+{
+	struct made_node m;
+
+	make_in(&m, "in", "\"epoch_mode\": \"original\"");
+	assert_true(m.node.in.vectorize > 1);
+	drop_node(&m);
+	make_in(&m, "in", "\"epoch_mode\": \"original\", \"rate\": 5");
+	assert_int_equal(m.node.in.vectorize, 1);
+	drop_node(&m);
+	make_in(&m, "in", "");
+	assert_int_equal(m.node.in.vectorize, 1);
+	drop_node(&m);
+	/* Who says how many gets that. */
+	make_in(&m, "in", "\"epoch_mode\": \"original\", \"vectorize\": 1");
+	assert_int_equal(m.node.in.vectorize, 1);
+	drop_node(&m);
+}
+
 static void *append_later(void *arg)
 {
 	FILE *f;
@@ -458,6 +683,9 @@ static void wrong_settings_are_refused(void **state)
 		"{ \"uri\": \"a\", \"in\": { \"eof\": \"restart\" } }",
 		"{ \"uri\": \"a\", \"in\": { \"rate\": -1 } }",
 		"{ \"uri\": \"a\", \"out\": { \"buffer_size\": 1 } }",
+		"{ \"uri\": \"a\", \"in\": { \"buffer_size\": 63 } }",
+		"{ \"uri\": \"a\", \"in\": { \"speed\": 0 } }",
+		"{ \"uri\": \"a\", \"in\": { \"speed\": 2, \"rate\": 5 } }",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -488,6 +716,12 @@ int main(void)
 		cmocka_unit_test(samples_are_replayed_at_their_distances),
 		cmocka_unit_test(epoch_modes_move_recorded_times),
 		cmocka_unit_test(a_rewound_file_goes_on_for_ever),
+		cmocka_unit_test(a_replay_is_as_fast_as_asked),
+		cmocka_unit_test(a_rewind_begins_anew_from_any_thread),
+		cmocka_unit_test(a_descriptor_tells_when_a_sample_is_due),
+		cmocka_unit_test(a_polled_read_does_not_wait),
+		cmocka_unit_test(placeholders_of_the_date_are_replaced),
+		cmocka_unit_test(what_is_not_paced_goes_in_batches),
 		cmocka_unit_test(a_growing_file_is_followed),
 		cmocka_unit_test(a_pipe_is_read_to_its_end),
 		cmocka_unit_test(malformed_lines_are_passed_over),

@@ -22,7 +22,8 @@
 #include "gateway/signals.h"
 #include "util/clock.h"
 
-extern const struct node_type node_signal, node_file;
+extern const struct node_type node_signal, node_signal_v2, node_file,
+	node_loopback, node_test_rtt;
 
 struct made_node {
 	struct config *config;
@@ -39,7 +40,10 @@ static inline int take_direction(struct made_node *m, struct node_direction *d,
 	d->present = d->enabled = cfg != NULL;
 	d->vectorize = 1;
 	if (signal_list_parse(&d->signals, m->config,
-			      cfg ? cfg : config_root(m->config), "signals"))
+			      cfg ? cfg : config_root(m->config), "signals") ||
+	    signal_list_check(m->config, cfg ? cfg : config_root(m->config),
+			      "signals", m->node.type->signal_keys,
+			      m->node.type->signal_key_count))
 		return -EINVAL;
 	return config_unpack_part(m->config, cfg, keys, count,
 				  m->node.private_data);

@@ -157,6 +157,45 @@ static void settings_are_one_for_all_or_one_for_each(void **state)
 	drop_node(&m);
 }
 
+/* Two values of a shape, with different settings each. */
+static void every_setting_takes_a_list(void **state)
+{
+	struct made_node m;
+
+	make_node(&m, &node_signal, "{ " VIRTUAL
+		  "\"signal\": [\"sine\", \"sine\", \"square\", \"triangle\", \"ramp\", \"pulse\", \"pulse\"], "
+		  "\"frequency\": [50, 10.5, 20, 40, 0.02, 100, 50], "
+		  "\"amplitude\": [1, 2.5, 3, 4, 5, 6, 7], "
+		  "\"offset\": [0, -1, 1, 2, 3, 4, 5], "
+		  "\"phase\": [0, 1, 0, 3.141592653589793, 0, 0, 0], "
+		  "\"stddev\": [0, 0, 0, 0, 0, 0, 0.1], "
+		  "\"pulse_width\": [1, 1, 1, 1, 1, 2, 5], "
+		  "\"pulse_low\": [0, 0, 0, 0, 0, -1, -2], "
+		  "\"pulse_high\": [1, 1, 1, 1, 1, 10, 20] }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	for (unsigned step = 0; step < 2000; step++) {
+		double t = step / 1000.0, x = fmod(t * 40 + 0.5, 1);
+		const double expected[7] = {
+			sin(2 * M_PI * 50 * t),
+			-1 + 2.5 * sin(2 * M_PI * 10.5 * t + 1),
+			1 + (step % 50 < 25 ? -3 : 3),
+			2 + 4 * (4 * fabs(x - 0.5) - 1),
+			3 + 5 * fmod(t, 0.02),
+			4 + (step % 10 < 2 ? 10 : -1),
+			5 + (step % 20 < 5 ? 20 : -2),
+		};
+
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_int_equal(smp->length, 7);
+		for (unsigned i = 0; i < 7; i++)
+			if (fabs(smp->data[i].f - expected[i]) > 1e-9)
+				fail_msg("value %u at step %u is %g, not %g", i,
+					 step, smp->data[i].f, expected[i]);
+	}
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
 static void wrong_settings_are_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -282,11 +321,26 @@ static void an_interrupted_read_returns(void **state)
 	m.node.type->interrupt(&m.node);
 	m.node.type->interrupt(&m.node);
 	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	assert_int_equal(node_read_one(&m, smp), -EINTR);
 	m.node.type->stop(&m.node);
 	/* And it can be started again. */
 	assert_int_equal(m.node.type->start(&m.node), 0);
 	m.node.type->interrupt(&m.node);
 	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void an_interrupt_can_be_taken_back(void **state)
+{
+	struct made_node m;
+
+	make_node(&m, &node_signal, "{ \"rate\": 1000, \"limit\": 1000 }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	m.node.type->interrupt(&m.node);
+	assert_int_equal(node_read_one(&m, smp), -EINTR);
+	m.node.type->rearm(&m.node);
+	assert_int_equal(node_read_one(&m, smp), 1);
 	m.node.type->stop(&m.node);
 	drop_node(&m);
 }
@@ -297,12 +351,14 @@ int main(void)
 		cmocka_unit_test(shapes_have_their_analytic_values),
 		cmocka_unit_test(a_random_walk_has_its_deviation_and_depends_on_the_seed),
 		cmocka_unit_test(settings_are_one_for_all_or_one_for_each),
+		cmocka_unit_test(every_setting_takes_a_list),
 		cmocka_unit_test(wrong_settings_are_refused),
 		cmocka_unit_test(a_limit_ends_the_data_for_good),
 		cmocka_unit_test(origins_not_in_real_time_stand_on_the_grid),
 		cmocka_unit_test(the_origin_is_stamped_after_the_wait),
 		cmocka_unit_test(a_late_reader_sees_its_missed_steps_as_a_gap),
 		cmocka_unit_test(an_interrupted_read_returns),
+		cmocka_unit_test(an_interrupt_can_be_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -15,6 +15,13 @@
 #include "gateway/node/file/writer.h"
 #include "util/log.h"
 
+#define IN_BUFFER_MIN 64
+#define IN_BUFFER_DEFAULT (1 << 20)
+#define OUT_BUFFER_MIN 32768
+#define OUT_BUFFER_DEFAULT (8 << 20)
+/* Samples at a time where none has an instant of its own. */
+#define BATCH 64
+
 /* Bytes at the beginning of a recording that may name its signals. */
 #define NAMES_MAX (2 << 20)
 
@@ -95,10 +102,13 @@ static const struct config_key file_in_keys[] = {
 		  "seconds; relative: epoch seconds after its recorded time; "
 		  "absolute: at epoch; original: at once, with its recorded "
 		  "time, as all others" },
+	{ "speed", CONFIG_REAL, OFFSET(in.speed), "1", .min = 1e-6, .max = 1e6,
+	  .help = "Recorded distances are divided by this" },
 	{ "skip", CONFIG_INT, OFFSET(in.skip), "0", .max = 1e15,
 	  .help = "Samples to leave out at the beginning" },
-	{ "buffer_size", CONFIG_INT, OFFSET(in.buffer_size), "1048576",
-	  .min = 64, .max = 1 << 30, .help = "Bytes read at once" },
+	{ "buffer_size", CONFIG_INT, OFFSET(in.buffer_size), "0",
+	  .min = 0, .max = 1 << 30,
+	  .help = "Bytes read at once, at least 64; 0: 1 MiB" },
 	{ "stamp", CONFIG_ENUM, OFFSET(in.stamp), "recorded",
 	  .names = stamp_names,
 	  .help = "Origin of a replayed sample: its recorded time, moved as "
@@ -120,9 +130,10 @@ static const struct config_key file_out_keys[] = {
 	  .help = "Write within milliseconds, not in large pieces" },
 	{ "append", CONFIG_BOOL, OFFSET(out.append), "true",
 	  .help = "Keep what the file holds; false: begin it anew" },
-	{ "buffer_size", CONFIG_INT, OFFSET(out.buffer_size), "8388608",
-	  .min = 32768, .max = (double)(INT64_C(1) << 36),
-	  .help = "Bytes of memory for samples that are not written yet" },
+	{ "buffer_size", CONFIG_INT, OFFSET(out.buffer_size), "0",
+	  .min = 0, .max = (double)(INT64_C(1) << 36),
+	  .help = "Bytes of memory for samples that are not written yet, at "
+		  "least 32768; 0: 8 MiB" },
 	{ "buffering", CONFIG_ENUM, OFFSET(out.buffering), "stream",
 	  .names = buffering_names,
 	  .help = "stream: write all the time; memory: keep everything, and "
@@ -192,6 +203,20 @@ static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
 		fclose(in);
 }
 
+/* More than one sample in a call, unless the configuration says how many. */
+static void choose_batches(struct node *n, const struct file_node *f,
+			   json_t *cfg)
+{
+	bool paced = f->in.epoch_mode != EPOCH_ORIGINAL || f->in.rate_hz > 0;
+
+	if (json_object_get(cfg, "vectorize"))
+		return;
+	if (can_read(n) && !paced && !json_object_get(n->in.cfg, "vectorize"))
+		n->in.vectorize = BATCH;
+	if (can_write(n) && !json_object_get(n->out.cfg, "vectorize"))
+		n->out.vectorize = BATCH;
+}
+
 static int file_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
@@ -219,14 +244,39 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 			ret = format_new(&f->out.format, c, out_format,
 					 "villas.human", n->out.signals);
 	}
+	choose_batches(n, f, cfg);
 	return ret;
+}
+
+/* 0 is the default, as everywhere where this key is known. */
+static int check_buffer(struct config *c, json_t *group, int64_t *size,
+			int64_t least, int64_t usual)
+{
+	if (*size == 0)
+		*size = usual;
+	if (*size >= least)
+		return 0;
+	config_fail(c, group, "buffer_size",
+		    "is %lld, expected 0 for the default or at least %lld",
+		    (long long)*size, (long long)least);
+	return -EINVAL;
 }
 
 static int file_check(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
-	int ret = 0;
+	int ret = check_buffer(c, n->in.cfg ? n->in.cfg : cfg,
+			       &f->in.buffer_size, IN_BUFFER_MIN,
+			       IN_BUFFER_DEFAULT);
 
+	if (check_buffer(c, n->out.cfg ? n->out.cfg : cfg, &f->out.buffer_size,
+			 OUT_BUFFER_MIN, OUT_BUFFER_DEFAULT))
+		ret = -EINVAL;
+	if (f->in.rate_hz > 0 && f->in.speed != 1.0) {
+		config_fail(c, n->in.cfg, "speed",
+			    "scales recorded times, but `rate` replays without them; give one of the two");
+		ret = -EINVAL;
+	}
 	if (can_read(n) && !f->in.format->type->scan) {
 		config_fail(c, cfg, "format", "'%s' cannot be read",
 			    f->in.format->type->name);
@@ -320,6 +370,13 @@ static void file_interrupt(struct node *n)
 		writer_interrupt(f->out.writer);
 }
 
+static int file_poll_fds(struct node *n, int fds[], int max)
+{
+	struct file_node *f = n->private_data;
+
+	return can_read(n) ? replay_poll_fds(n, &f->in, fds, max) : 0;
+}
+
 static void file_rearm(struct node *n)
 {
 	struct file_node *f = n->private_data;
@@ -366,6 +423,7 @@ const struct node_type node_file = {
 	.read = file_read,
 	.write = file_write,
 	.interrupt = file_interrupt,
+	.poll_fds = file_poll_fds,
 	.rearm = file_rearm,
 	.rewind = file_rewind,
 	.print = file_print,

@@ -9,8 +9,11 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "gateway/node.h"
+#include "gateway/signals.h"
 #include "gateway/super_node.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -35,8 +38,10 @@ int replay_open(struct replay *r)
 	}
 	r->open = true;
 	r->started = r->warned = false;
+	atomic_store(&r->rewind_asked, false);
 	r->samples = r->rounds = 0;
 	r->interval_ns = 0;
+	r->polled = r->has_ahead = false;
 	return 0;
 }
 
@@ -50,6 +55,8 @@ void replay_close(struct node *n, struct replay *r)
 			 (uintmax_t)r->reader.malformed);
 	reader_close(&r->reader);
 	timer_close(&r->timer);
+	free(r->ahead);
+	r->ahead = NULL;
 }
 
 /* The file has no more: 0 to look again, or a negative errno. */
@@ -57,6 +64,8 @@ static int at_end(struct node *n, struct replay *r)
 {
 	switch ((enum eof_mode)r->eof) {
 	case EOF_WAIT:
+		if (r->polled)
+			return -EAGAIN;
 		return timer_wait_until(&r->timer,
 					r->timer.now_ns() + GROWTH_NS);
 	case EOF_REWIND:
@@ -126,6 +135,20 @@ static int64_t since_ns(int64_t later, int64_t earlier)
 	return (int64_t)((uint64_t)later - (uint64_t)earlier);
 }
 
+/* The time that a recorded one is moved to. */
+static int64_t replayed_ns(const struct replay *r, const struct sample *s)
+{
+	int64_t since = since_ns(origin_ns(s), r->first_ns);
+
+	if (unlikely(r->speed != 1.0) && r->epoch_mode != EPOCH_ORIGINAL) {
+		double scaled = (double)since / r->speed;
+
+		/* Out of range is undefined for the conversion itself. */
+		since = fabs(scaled) < 0x1p62 ? (int64_t)scaled : 0;
+	}
+	return add_ns(add_ns(r->first_ns, r->shift_ns), since);
+}
+
 /* The first sample (after a rewind) says how recorded times are moved. */
 static void start_clock(struct replay *r, const struct sample *first)
 {
@@ -133,6 +156,7 @@ static void start_clock(struct replay *r, const struct sample *first)
 	int64_t now = (int64_t)timespec_to_ns(clock_realtime());
 
 	r->started = true;
+	r->first_ns = origin_ns(first);
 	if (r->rounds && (r->epoch_mode == EPOCH_DIRECT ||
 			  r->epoch_mode == EPOCH_WAIT)) {
 		/* The next round follows like one more sample. */
@@ -162,21 +186,15 @@ static void start_clock(struct replay *r, const struct sample *first)
 		timer_start(&r->timer, r->rate_hz);
 }
 
-static int wait_due(struct node *n, struct replay *r, const struct sample *s)
+/* When a sample is due, of the timer's clock; 0: at once. */
+static uint64_t due_ns(struct replay *r, const struct sample *s)
 {
-	uint64_t late_ns;
-	int64_t due, steps;
+	int64_t due;
 
-	if (r->epoch_mode == EPOCH_ORIGINAL && r->rate_hz <= 0)
+	if (r->rate_hz > 0)
+		return timer_grid_next_ns(&r->timer.grid);
+	if (r->epoch_mode == EPOCH_ORIGINAL)
 		return 0;
-	if (r->rate_hz > 0) {
-		steps = timer_wait_step(&r->timer, &late_ns);
-		if (steps > 1)
-			atomic_fetch_add_explicit(&n->counters.missed,
-						  (uint64_t)steps - 1,
-						  memory_order_relaxed);
-		return steps < 0 ? (int)steps : 0;
-	}
 	if (unlikely(!(s->flags & SAMPLE_HAS_ORIGIN))) {
 		if (!r->warned)
 			log_warn("%s: samples without time are replayed at once; set `rate`",
@@ -184,13 +202,28 @@ static int wait_due(struct node *n, struct replay *r, const struct sample *s)
 		r->warned = true;
 		return 0;
 	}
-	due = add_ns(add_ns(origin_ns(s), r->shift_ns), r->base_ns);
-	return timer_wait_until(&r->timer, due > 0 ? (uint64_t)due : 0);
+	due = add_ns(replayed_ns(r, s), r->base_ns);
+	return due > 0 ? (uint64_t)due : 0;
+}
+
+static int wait_due(struct node *n, struct replay *r, const struct sample *s)
+{
+	uint64_t late_ns;
+	int64_t steps;
+
+	if (r->rate_hz <= 0)
+		return timer_wait_until(&r->timer, due_ns(r, s));
+	steps = timer_wait_step(&r->timer, &late_ns);
+	if (steps > 1)
+		atomic_fetch_add_explicit(&n->counters.missed,
+					  (uint64_t)steps - 1,
+					  memory_order_relaxed);
+	return steps < 0 ? (int)steps : 0;
 }
 
 static void stamp(struct node *n, struct replay *r, struct sample *s)
 {
-	int64_t replayed = add_ns(origin_ns(s), r->shift_ns);
+	int64_t replayed = replayed_ns(r, s);
 
 	if (s->flags & SAMPLE_HAS_ORIGIN) {
 		if (r->samples > 1)
@@ -212,14 +245,95 @@ static void stamp(struct node *n, struct replay *r, struct sample *s)
 	}
 }
 
-int replay_read(struct node *n, struct replay *r, struct sample *smps[],
-		unsigned cnt)
+/* Back to the first sample, whose time is now as it was at the start. */
+static void obey_rewind(struct node *n, struct replay *r)
 {
-	bool paced = r->epoch_mode != EPOCH_ORIGINAL || r->rate_hz > 0;
+	int ret;
+
+	/* Asked again until it was not meanwhile: its interrupt would be lost. */
+	while (atomic_exchange(&r->rewind_asked, false))
+		timer_rearm(&r->timer);
+	ret = reader_rewind(&r->reader);
+	if (ret) {
+		log_warn("node %s: '%s' cannot be rewound: %s", n->name,
+			 r->path, strerror(-ret));
+		return;
+	}
+	r->samples = r->rounds = 0;
+	r->started = r->has_ahead = false;
+}
+
+static bool is_paced(const struct replay *r)
+{
+	return r->epoch_mode != EPOCH_ORIGINAL || r->rate_hz > 0;
+}
+
+/* Reads the next sample ahead, when there is one: 0, or a negative errno. */
+static int look_ahead(struct node *n, struct replay *r)
+{
+	int ret;
+
+	if (r->has_ahead)
+		return 0;
+	r->ahead->flags = r->ahead->length = 0;
+	r->ahead->signals = NULL;
+	ret = next_samples(n, r, &r->ahead, 1);
+	if (ret < 0)
+		return ret;
+	r->has_ahead = true;
+	if (unlikely(!r->started))
+		start_clock(r, r->ahead);
+	return 0;
+}
+
+/* Sets the descriptor to the time when a read will find something to do. */
+static void await_next(struct node *n, struct replay *r)
+{
+	int ret = look_ahead(n, r);
+
+	if (ret == -EAGAIN)
+		timer_arm(&r->timer, r->timer.now_ns() + GROWTH_NS);
+	else
+		timer_arm(&r->timer, ret ? 0 : due_ns(r, r->ahead));
+}
+
+/* What is due, without a wait that is worth the name. */
+static int read_polled(struct node *n, struct replay *r, struct sample *smps[],
+		       unsigned cnt)
+{
+	unsigned got = 0;
+	int ret = 0;
+
+	if (is_paced(r))
+		cnt = MIN(cnt, 1u);
+	while (got < cnt && !ret) {
+		ret = look_ahead(n, r);
+		if (ret || !timer_is_due(&r->timer, due_ns(r, r->ahead)))
+			break;
+		if (is_paced(r))
+			ret = wait_due(n, r, r->ahead);
+		if (ret)
+			break;
+		sample_copy(smps[got], r->ahead);
+		r->has_ahead = false;
+		stamp(n, r, smps[got++]);
+	}
+	if (got || !ret || ret == -EAGAIN) {
+		await_next(n, r);
+		return (int)got;
+	}
+	return ret;
+}
+
+static int read_next(struct node *n, struct replay *r, struct sample *smps[],
+		     unsigned cnt)
+{
+	bool paced = is_paced(r);
 	int got, ret;
 
-	if (!r->open)
-		return -EBADF;
+	if (r->polled)
+		return read_polled(n, r, smps, cnt);
+
 	/* One at a time while samples are skipped or have their own instants. */
 	if (paced || r->samples < (uint64_t)r->skip)
 		cnt = MIN(cnt, 1u);
@@ -238,22 +352,63 @@ int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 	return got;
 }
 
-void replay_rearm(struct replay *r)
+int replay_read(struct node *n, struct replay *r, struct sample *smps[],
+		unsigned cnt)
 {
-	if (r->open)
-		timer_rearm(&r->timer);
+	int ret;
+
+	if (!r->open)
+		return -EBADF;
+	for (;;) {
+		if (unlikely(atomic_load_explicit(&r->rewind_asked,
+						  memory_order_acquire)))
+			obey_rewind(n, r);
+		ret = read_next(n, r, smps, cnt);
+		/* A rewind ends a wait like a stop does; that one asks again. */
+		if (ret != -EINTR || !atomic_load(&r->rewind_asked))
+			break;
+	}
+	return ret;
+}
+
+int replay_poll_fds(struct node *n, struct replay *r, int fds[], int max)
+{
+	unsigned capacity = MAX(n->in.signals ? n->in.signals->count : 0u,
+				(unsigned)SIGNALS_DEFAULT);
+
+	if (max < 1)
+		r->polled = false;
+	/* What is no regular file may keep a read waiting. */
+	if (max < 1 || !r->open || !r->reader.regular)
+		return 0;
+	if (!r->ahead)
+		r->ahead = calloc(1, sizeof(*r->ahead) +
+				     capacity * sizeof(r->ahead->data[0]));
+	if (!r->ahead)
+		return 0;
+	r->ahead->capacity = capacity;
+	if (!r->polled)
+		timer_arm(&r->timer, 0);
+	r->polled = true;
+	fds[0] = r->timer.fd;
+	return 1;
 }
 
 int replay_rewind(struct replay *r)
 {
-	int ret = r->open ? reader_rewind(&r->reader) : -EBADF;
-
-	if (ret)
-		return ret;
-	r->samples = r->rounds = 0;
-	r->interval_ns = 0;
-	r->started = false;
+	if (!r->open)
+		return -EBADF;
+	if (!r->reader.regular)
+		return -ESPIPE;
+	atomic_store(&r->rewind_asked, true);
+	timer_interrupt(&r->timer);
 	return 0;
+}
+
+void replay_rearm(struct replay *r)
+{
+	if (r->open)
+		timer_rearm(&r->timer);
 }
 
 void replay_interrupt(struct replay *r)

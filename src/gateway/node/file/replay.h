@@ -7,6 +7,7 @@
 #define GATEWAY_NODE_FILE_REPLAY_H
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,7 +46,7 @@ struct replay {
 	const char *uri;
 	json_t *format_cfg;
 	int eof, epoch_mode, stamp, sequence, timer_kind;
-	double rate_hz, epoch_s;
+	double rate_hz, epoch_s, speed;
 	int64_t skip, buffer_size;
 	char path[PATH_MAX];
 	struct format *format;
@@ -54,11 +55,16 @@ struct replay {
 	struct timer timer;
 	bool open, started;  /* started: a first sample has set the time */
 	bool warned;         /* of missing timestamps */
+	bool polled;         /* somebody waits for the timer's descriptor */
+	struct sample *ahead; /* read before it is due; while polled */
+	bool has_ahead;
+	atomic_bool rewind_asked;
 	uint64_t samples;    /* since the beginning of the file */
 	uint64_t rounds;     /* how often it was rewound */
 	int64_t last_ns;     /* replayed time of the last sample */
 	int64_t interval_ns; /* from the one before to that one */
-	int64_t shift_ns;    /* recorded time to replayed time */
+	int64_t first_ns;    /* recorded time of the first sample */
+	int64_t shift_ns;    /* its recorded time to its replayed time */
 	int64_t base_ns;     /* replayed wall clock to the timer's */
 };
 
@@ -70,8 +76,14 @@ void replay_close(struct node *n, struct replay *r);
 int replay_read(struct node *n, struct replay *r, struct sample *smps[],
 		unsigned cnt);
 void replay_interrupt(struct replay *r);
+/* As a node's poll_fds(). */
+int replay_poll_fds(struct node *n, struct replay *r, int fds[], int max);
 void replay_rearm(struct replay *r);
-/* Goes on at the beginning; -ESPIPE when there is none, -EBADF when stopped. */
+/*
+ * The next read goes on at the beginning; one that waits does so at once. From
+ * any thread while it is open. -ESPIPE when there is no beginning, -EBADF when it
+ * is not open.
+ */
 int replay_rewind(struct replay *r);
 
 #endif

@@ -432,8 +432,10 @@ static void *writer_run(void *arg)
 		bool busy = false;
 
 		if (w->settings.in_memory) {
-			/* Look less often while chunks last long. */
-			idle.tv_nsec = ring_count(&w->spare) != spares ?
+			/* Look less often while chunks last long; where none is
+			 * left somebody waits for one. */
+			idle.tv_nsec = ring_count(&w->spare) == 0 ? IDLE_NS :
+				       ring_count(&w->spare) != spares ?
 					       IDLE_IN_MEMORY_NS :
 					       MIN(2 * idle.tv_nsec,
 						   IDLE_IN_MEMORY_MAX_NS);

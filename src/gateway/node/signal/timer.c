@@ -189,6 +189,26 @@ int timer_poll_fd(struct timer *t, bool always)
 	return t->fd;
 }
 
+bool timer_is_due(const struct timer *t, uint64_t deadline_ns)
+{
+	uint64_t now = t->now_ns();
+
+	return deadline_ns <= now + (t->kind == TIMER_TSC ? SPIN_NS : 0);
+}
+
+void timer_arm(struct timer *t, uint64_t deadline_ns)
+{
+	uint64_t now = t->now_ns();
+
+	if (timer_is_due(t, deadline_ns))
+		arm(t, 1, TFD_TIMER_ABSTIME);
+	else if (t->kind == TIMER_TSC)
+		arm(t, deadline_ns - SPIN_NS - now, 0);
+	else
+		arm(t, deadline_ns, TFD_TIMER_ABSTIME);
+	t->armed_ns = 0;
+}
+
 void timer_interrupt(struct timer *t)
 {
 	atomic_store_explicit(&t->interrupted, true, memory_order_seq_cst);

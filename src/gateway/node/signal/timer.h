@@ -89,9 +89,20 @@ int64_t timer_wait_step(struct timer *t, uint64_t *late_ns);
 /* Waits until `deadline_ns` of t->now_ns(). 0 or -EINTR. */
 int timer_wait_until(struct timer *t, uint64_t deadline_ns);
 
+/*
+ * For who waits for the descriptor and has no grid: it is readable when
+ * `deadline_ns` has come, for `tsc` a little earlier (0: at once). Whether it has
+ * come so far that a wait would not sleep.
+ */
+void timer_arm(struct timer *t, uint64_t deadline_ns);
+bool timer_is_due(const struct timer *t, uint64_t deadline_ns);
+
 /* Ends the present wait and all later ones, from any thread. */
 void timer_interrupt(struct timer *t);
 /* Takes that back; nobody waits meanwhile. */
+void timer_rearm(struct timer *t);
+
+/* Takes that back; while nobody waits, or from the thread that does. */
 void timer_rearm(struct timer *t);
 
 const char *timer_kind_name(enum timer_kind kind);
