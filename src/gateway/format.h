@@ -71,6 +71,9 @@ struct format {
 	/* Set by its user: each buffer is one message (a datagram, a frame),
 	 * not a piece of a stream or file. json then prints an array. */
 	bool message;
+	/* Set by a format with `lines` while what it scans are none (a header
+	 * told so): nothing may be added behind the last byte. */
+	bool binary;
 	char delimiter, separator, comment_prefix;
 	int64_t real_precision;       /* digits; 17 and 0 both mean exact */
 	void *private_data;

@@ -207,7 +207,7 @@ int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 		if (ret > 0)
 			continue;
 		if (!r->at_eof || !complete || r->start == r->end ||
-		    !r->format->type->lines)
+		    !r->format->type->lines || r->format->binary)
 			return 0;
 		/* The last line lacks its delimiter; make_room() left a byte. */
 		r->buf[r->end++] = r->format->delimiter;
