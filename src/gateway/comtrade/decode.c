@@ -40,21 +40,30 @@ size_t comtrade_row_size(const struct comtrade_cfg *c)
 
 static double stored_value(const struct comtrade_cfg *c, const char *p)
 {
+	/* NAN is a float: it must not make one of the integer. */
+	const double missing = NAN;
 	uint32_t bits;
+	int32_t i;
 	float f;
 
 	switch (c->data) {
 	case COMTRADE_BINARY:
-		return (int16_t)get_u16(p) == MISSING_16 ? NAN :
-							    (int16_t)get_u16(p);
+		i = (int16_t)get_u16(p);
+		return i == MISSING_16 ? missing : i;
 	case COMTRADE_BINARY32:
-		return (int32_t)get_u32(p) == MISSING_32 ? NAN :
-							    (int32_t)get_u32(p);
+		i = (int32_t)get_u32(p);
+		return i == MISSING_32 ? missing : i;
 	default:
 		bits = get_u32(p);
 		memcpy(&f, &bits, sizeof(f));
 		return f;
 	}
+}
+
+/* Without an offset the sign of a zero is kept. */
+static double to_value(const struct comtrade_analog *a, double stored)
+{
+	return a->b == 0 ? a->a * stored : a->a * stored + a->b;
 }
 
 static void decode_binary(const struct comtrade_cfg *c, const char *at,
@@ -72,8 +81,7 @@ static void decode_binary(const struct comtrade_cfg *c, const char *at,
 	};
 	at += 8;
 	for (unsigned i = 0; i < c->analog_count; i++, at += size)
-		values[i].f = c->analog[i].a * stored_value(c, at) +
-			      c->analog[i].b;
+		values[i].f = to_value(&c->analog[i], stored_value(c, at));
 	values += c->analog_count;
 	for (unsigned i = 0; i < c->digital_count; i++)
 		values[i].i = get_u16(at + i / 16 * 2) >> i % 16 & 1;
@@ -177,7 +185,7 @@ static int decode_line(const struct comtrade_cfg *c, struct piece line,
 		if (!piece_to_double(p, &v))
 			return comtrade_fail_field(err, 0, i + 3, name, p,
 						   "is not a number");
-		values[i].f = c->analog[i].a * v + c->analog[i].b;
+		values[i].f = to_value(&c->analog[i], v);
 	}
 	if (!ret && piece_len(piece_trim(t.rest)))
 		return comtrade_fail(err, 0, "the row has more than %u fields",

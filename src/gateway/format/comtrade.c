@@ -26,13 +26,6 @@
 /* A single file whose data do not begin within this is none. */
 #define HEAD_MAX (64u << 20)
 
-enum comtrade_revision {
-	REVISION_AUTO,
-	REVISION_1991,
-	REVISION_1999,
-	REVISION_2013,
-};
-
 enum comtrade_zero {
 	ZERO_START,
 	ZERO_TRIGGER,
@@ -47,7 +40,8 @@ enum scan_state {
 
 struct comtrade {
 	/* Settings. */
-	int revision, data, time, zero, resolution;
+	int64_t revision; /* 0: auto */
+	int data, time, zero, resolution;
 	const char *station, *device, *time_quality, *time_zone;
 	double line_hz;
 	json_t *primary, *min, *max;
@@ -71,8 +65,6 @@ struct comtrade {
 	bool converts;          /* the configuration has types of its own */
 };
 
-static const char *const revision_names[] = { "auto", "1991", "1999", "2013",
-					      NULL };
 static const char *const data_key_names[] = { "auto", "ascii", "binary",
 					      "binary32", "float32", NULL };
 static const char *const time_names[] = {
@@ -92,11 +84,9 @@ static const char *const resolution_names[] = { "auto", "ns", "us", NULL };
 #define OFFSET(field) offsetof(struct comtrade, field)
 
 static const struct config_key comtrade_keys[] = {
-	{ "revision", CONFIG_ENUM, OFFSET(revision), "auto",
-	  .names = revision_names,
-	  .help = "Of the standard: 1999 or 2013 to write (auto: 2013); to read, "
-		  "how dates are written (auto: as the record says; 1991: month "
-		  "first)" },
+	{ "revision", CONFIG_INT, OFFSET(revision), "0", .min = 0, .max = 2013,
+	  .help = "Of the standard: 1999 or 2013 to write (0: 2013); to read, how "
+		  "dates are written (0: as the record says; 1991: month first)" },
 	{ "data", CONFIG_ENUM, OFFSET(data), "auto", .names = data_key_names,
 	  .help = "Type of the data to write: ascii, binary (16-bit integers), "
 		  "binary32, float32; auto: float32 to files, ascii to streams, "
@@ -192,12 +182,17 @@ static int parse_texts(struct comtrade *t)
 			  t->time_quality);
 		return -EINVAL;
 	}
+	if (t->revision && t->revision != 1991 && t->revision != 1999 &&
+	    t->revision != 2013) {
+		log_error("comtrade: `revision` %jd is none of 1991, 1999, 2013",
+			  (intmax_t)t->revision);
+		return -EINVAL;
+	}
 	return 0;
 }
 
 static int comtrade_init(struct format *f)
 {
-	static const unsigned revisions[] = { 2013, 1991, 1999, 2013 };
 	static const int64_t units[] = { 0, 1, 1000 };
 	struct comtrade *t = f->private_data;
 	struct comtrade_writer *w = &t->writer;
@@ -214,7 +209,7 @@ static int comtrade_init(struct format *f)
 		free(w->high.values);
 		return ret;
 	}
-	w->revision = revisions[t->revision];
+	w->revision = t->revision ? (unsigned)t->revision : 2013;
 	w->data = t->data - 1;
 	w->station = t->station;
 	w->device = t->device;
@@ -333,19 +328,12 @@ static int start_data(struct format *f, struct comtrade_cfg *c)
 	return 0;
 }
 
-static unsigned asked_revision(const struct comtrade *t)
-{
-	static const unsigned revisions[] = { 0, 1991, 1999, 2013 };
-
-	return revisions[t->revision];
-}
-
 int comtrade_format_use_cfg(struct format *f, const char *text, size_t len,
 			    struct comtrade_error *err)
 {
 	struct comtrade *t = f->private_data;
 	struct comtrade_cfg *c;
-	int ret = comtrade_cfg_parse(&c, text, len, asked_revision(t), err);
+	int ret = comtrade_cfg_parse(&c, text, len, (unsigned)t->revision, err);
 
 	if (ret)
 		return ret;
@@ -554,7 +542,7 @@ static struct signal_list *comtrade_names(struct format *f, const char *buf,
 	if (comtrade_cff_find(buf, len, &parts, &err) != 1 ||
 	    comtrade_cfg_parse(&c, buf + parts.cfg_start,
 			       parts.cfg_end - parts.cfg_start,
-			       asked_revision(t), &err))
+			       (unsigned)t->revision, &err))
 		return NULL;
 	l = comtrade_signals(c);
 	comtrade_cfg_free(c);
