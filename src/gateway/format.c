@@ -164,6 +164,8 @@ int format_new(struct format **out, struct config *c, json_t *cfg,
 				 f->private_data);
 	if (!ret && type->init)
 		ret = type->init(f);
+	if (ret && f->error[0] && c)
+		config_fail(c, cfg, NULL, "%s", f->error);
 	if (ret)
 		goto err_parts;
 	/* `separator` 0 until here lets init() put its own default. */

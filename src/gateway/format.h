@@ -25,6 +25,8 @@ struct format_type {
 	 * init is called. */
 	const struct config_key *keys;
 	size_t key_count;
+	/* What is wrong with options may be left in f->error: it is reported
+	 * with their place. */
 	int (*init)(struct format *f);
 	void (*destroy)(struct format *f);
 
@@ -77,7 +79,7 @@ struct format {
 	char delimiter, separator, comment_prefix;
 	int64_t real_precision;       /* digits; 17 and 0 both mean exact */
 	void *private_data;
-	char error[160];              /* of the last scan */
+	char error[160];              /* of the last scan, or of init */
 };
 
 /* NULL when there is none, or its module cannot be loaded (which is logged). */

@@ -60,7 +60,7 @@ void comtrade_analog_scale(struct comtrade_analog *a,
 		a->a = (high / 2 - low / 2) / most;
 		a->b = high / 2 + low / 2;
 	} else {
-		most = FLT_MAX; /* what the standard knows of reals */
+		most = 3.4028235e38; /* as the standard prints it */
 	}
 	a->min = -most;
 	a->max = most;

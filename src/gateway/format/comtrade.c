@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,8 +124,20 @@ static const struct config_key comtrade_keys[] = {
 		  "record: what it says itself (2013), else UTC" },
 };
 
-static int parse_bounds(struct comtrade_bounds *b, const char *key,
-			const json_t *from)
+/* format_new() reports it, with its place. */
+static int __attribute__((format(printf, 2, 3)))
+refuse(struct format *f, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(f->error, sizeof(f->error), fmt, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int parse_bounds(struct format *f, struct comtrade_bounds *b,
+			const char *key, const json_t *from)
 {
 	size_t count = json_is_array(from) ? json_array_size(from) : 1;
 
@@ -142,15 +155,15 @@ static int parse_bounds(struct comtrade_bounds *b, const char *key,
 		b->values[i] = json_number_value(v);
 		if (json_is_number(v) && isfinite(b->values[i]))
 			continue;
-		log_error("comtrade: `%s` is neither a number nor a list of numbers",
-			  key);
-		return -EINVAL;
+		return refuse(f, "`%s` is neither a number nor a list of numbers",
+			      key);
 	}
 	return 0;
 }
 
-static int parse_primary(struct comtrade *t)
+static int parse_primary(struct format *f)
 {
+	struct comtrade *t = f->private_data;
 	const char *text = json_string_value(t->primary);
 
 	t->side = COMTRADE_AS_RECORDED;
@@ -161,33 +174,28 @@ static int parse_primary(struct comtrade *t)
 	else if (json_is_false(t->primary) || (text && !strcmp(text, "false")))
 		t->side = COMTRADE_SECONDARY;
 	else
-		log_error("comtrade: `primary` is neither true nor false");
-	return t->side == COMTRADE_AS_RECORDED ? -EINVAL : 0;
+		return refuse(f, "`primary` is neither true nor false");
+	return 0;
 }
 
-static int parse_texts(struct comtrade *t)
+static int parse_texts(struct format *f)
 {
+	struct comtrade *t = f->private_data;
 	const char *zone = t->time_zone;
 
 	t->has_zone = strcmp(zone, "record") != 0;
 	if (t->has_zone &&
-	    !comtrade_zone_parse(zone, zone + strlen(zone), &t->zone_s)) {
-		log_error("comtrade: `time_zone` '%.20s' is no number of hours such as \"+9\" or \"-5h30\"",
-			  zone);
-		return -EINVAL;
-	}
+	    !comtrade_zone_parse(zone, zone + strlen(zone), &t->zone_s))
+		return refuse(f, "`time_zone` '%.20s' is no number of hours such as \"+9\" or \"-5h30\"",
+			      zone);
 	if (strlen(t->time_quality) != 1 ||
-	    !strchr("0123456789ABF", *t->time_quality)) {
-		log_error("comtrade: `time_quality` '%.20s' is none of 0 to 9, A, B, F",
-			  t->time_quality);
-		return -EINVAL;
-	}
+	    !strchr("0123456789ABF", *t->time_quality))
+		return refuse(f, "`time_quality` '%.20s' is none of 0 to 9, A, B, F",
+			      t->time_quality);
 	if (t->revision && t->revision != 1991 && t->revision != 1999 &&
-	    t->revision != 2013) {
-		log_error("comtrade: `revision` %jd is none of 1991, 1999, 2013",
-			  (intmax_t)t->revision);
-		return -EINVAL;
-	}
+	    t->revision != 2013)
+		return refuse(f, "`revision` %jd is none of 1991, 1999, 2013",
+			      (intmax_t)t->revision);
 	return 0;
 }
 
@@ -196,14 +204,14 @@ static int comtrade_init(struct format *f)
 	static const int64_t units[] = { 0, 1, 1000 };
 	struct comtrade *t = f->private_data;
 	struct comtrade_writer *w = &t->writer;
-	int ret = parse_primary(t);
+	int ret = parse_primary(f);
 
 	if (!ret)
-		ret = parse_texts(t);
+		ret = parse_texts(f);
 	if (!ret)
-		ret = parse_bounds(&w->low, "min", t->min);
+		ret = parse_bounds(f, &w->low, "min", t->min);
 	if (!ret)
-		ret = parse_bounds(&w->high, "max", t->max);
+		ret = parse_bounds(f, &w->high, "max", t->max);
 	if (ret) {
 		free(w->low.values);
 		free(w->high.values);
@@ -474,7 +482,7 @@ static int scan_row(struct format *f, const char *buf, size_t len, size_t *used,
 	struct comtrade_row row;
 	int ret;
 
-	if (comtrade_cfg_values(t->cfg) > s->capacity) {
+	if (unlikely(comtrade_cfg_values(t->cfg) > s->capacity)) {
 		*used = len;
 		t->state = SCAN_DONE;
 		return text_fail(f, "the record has %u channels, more than the %u values that a sample holds here; nothing of it is read",

@@ -392,6 +392,7 @@ static void settings_that_contradict_are_refused(void **state)
 	expect_refused("x.cfg", ", \"primary\": 3", "in");
 	expect_refused("x.cfg", ", \"time_zone\": \"Berlin\"", "in");
 	expect_refused("x.cfg", ", \"time_quality\": \"G\"", "out");
+	expect_refused("x.cfg", " }, \"out\": { \"uri\": \"/nowhere/x\"", "in");
 }
 
 static void a_bad_configuration_stops_the_start(void **state)

@@ -248,6 +248,9 @@ int record_settle(void *arg, int fd)
 	comtrade_format_head(r->format, r->signals, buf, need);
 	err = r->single ? write_all(fd, buf, need, 0) :
 			  replace_file(r->cfg, buf, need);
+	if (err)
+		log_error("cannot write the head of '%s': %s", r->cfg,
+			  strerror(err));
 	free(buf);
 	return err;
 }

@@ -37,7 +37,7 @@ int record_open(struct record *r, struct format *f);
 /* Refuses to go on with a file that holds something. 0 or a negative errno. */
 int record_check_output(const struct record *r, bool append);
 
-/* For writer_settings; `arg` is the record. 0 or a positive errno. */
+/* For writer_settings; `arg` is the record. 0 or a positive errno; logs it. */
 int record_settle(void *arg, int fd);
 
 #endif

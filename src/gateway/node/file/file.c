@@ -285,6 +285,12 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 	if (!ret && can_write(n))
 		ret = check_record(c, cfg, &f->out_record, f->out.format,
 				   f->out.path, false);
+	if (!ret && f->in_record.format && f->out_record.format &&
+	    !strcmp(f->in_record.dat, f->out_record.dat)) {
+		config_fail(c, cfg, "uri",
+			    "the node would read the record that it writes; give `in` and `out` a `uri` each");
+		ret = -EINVAL;
+	}
 	return ret;
 }
 

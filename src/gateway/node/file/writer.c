@@ -219,7 +219,7 @@ static void settle(struct writer *w)
 	w->last_settle_ns = clock_monotonic_ns_slow();
 	err = w->settings.settle(w->settings.settle_arg, w->fd);
 	if (err)
-		fail(w, err);
+		atomic_store(&w->failed, err); /* it has said why */
 }
 
 static void settle_when_due(struct writer *w)

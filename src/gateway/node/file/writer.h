@@ -23,8 +23,8 @@ struct writer_settings {
 	size_t buffer_size; /* bytes of samples under way */
 	/* For files whose beginning, or whose companion, tells what only their
 	 * end knows: called in the writer's thread after bytes have gone to the
-	 * file, about once a second, and at the end. 0 or a positive errno.
-	 * NULL allowed. */
+	 * file, about once a second, and at the end. 0 or a positive errno,
+	 * the cause is logged. NULL allowed. */
 	int (*settle)(void *arg, int fd);
 	void *settle_arg;
 };
