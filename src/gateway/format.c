@@ -92,6 +92,25 @@ static int apply(struct format *f, struct config *c, json_t *cfg,
 	return 0;
 }
 
+/* The common options but for those that the format has keys of its own for
+ * (what its writers are used to may have another meaning). */
+static size_t common_keys(const struct format_type *type,
+			  struct config_key keys[ARRAY_SIZE(option_keys)])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(option_keys); i++) {
+		size_t k = 0;
+
+		while (type && k < type->key_count &&
+		       strcmp(type->keys[k].name, option_keys[i].name))
+			k++;
+		if (!type || k == type->key_count)
+			keys[count++] = option_keys[i];
+	}
+	return count;
+}
+
 static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 {
 	struct nearest near = NEAREST(name);
@@ -145,6 +164,7 @@ int format_new(struct format **out, struct config *c, json_t *cfg,
 	const char *name = name_of(cfg, fallback);
 	const struct format_type *type = name ? format_type_find(name) : NULL;
 	const json_t *group = json_is_string(cfg) ? NULL : cfg;
+	struct config_key common[ARRAY_SIZE(option_keys)];
 	struct format_options o;
 	struct format *f;
 	int ret;
@@ -154,8 +174,8 @@ int format_new(struct format **out, struct config *c, json_t *cfg,
 	ret = config_unpack_part(c, NULL, option_keys + 1,
 				 ARRAY_SIZE(option_keys) - 1, &o);
 	if (group) {
-		ret = config_unpack(c, group, option_keys,
-				    ARRAY_SIZE(option_keys), &o,
+		ret = config_unpack(c, group, common, common_keys(type, common),
+				    &o,
 				    type ? type->keys : NULL,
 				    type ? type->key_count : 0);
 		if (ret || !type)
@@ -179,6 +199,8 @@ int format_new(struct format **out, struct config *c, json_t *cfg,
 				 f->private_data);
 	if (!ret && type->init)
 		ret = type->init(f);
+	if (ret && f->error[0] && c)
+		config_fail(c, cfg, NULL, "%s", f->error);
 	if (ret)
 		goto err_parts;
 	/* `separator` 0 until here lets init() put its own default. */

@@ -58,6 +58,8 @@ struct format_type {
 	 * init is called. */
 	const struct config_key *keys;
 	size_t key_count;
+	/* What is wrong with options may be left in f->error: it is reported
+	 * with their place. */
 	int (*init)(struct format *f);
 	void (*destroy)(struct format *f);
 
@@ -107,10 +109,13 @@ struct format {
 	/* Set by its user: each buffer is one message (a datagram, a frame),
 	 * not a piece of a stream or file. json then prints an array. */
 	bool message;
+	/* Set by a format with `lines` while what it scans are none (a header
+	 * told so): nothing may be added behind the last byte. */
+	bool binary;
 	char delimiter, separator, comment_prefix;
 	int64_t real_precision;       /* digits; 17 and 0 both mean exact */
 	void *private_data;
-	char error[160];              /* of the last scan or print */
+	char error[160];              /* of the last scan or print, or of init */
 };
 
 /* NULL when there is none, or its module cannot be loaded (which is logged). */

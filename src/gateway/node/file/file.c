@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/format/comtrade.h"
 #include "gateway/node.h"
+#include "gateway/node/file/comtrade.h"
 #include "gateway/node/file/replay.h"
 #include "gateway/node/file/writer.h"
 #include "util/log.h"
@@ -61,6 +63,7 @@ struct file_node {
 	const char *uri;
 	json_t *format;
 	struct replay in;
+	struct record in_record, out_record; /* of format comtrade alone */
 	struct {
 		const char *uri;
 		json_t *format_cfg;
@@ -174,10 +177,20 @@ static bool can_write(const struct node *n)
 	return n->out.present && n->out.enabled;
 }
 
+static void take_signals(struct node *n, struct file_node *f,
+			 struct signal_list *l)
+{
+	if (!l)
+		return;
+	signal_list_put(n->in.signals);
+	n->in.signals = l;
+	signal_list_put(f->in.format->signals);
+	f->in.format->signals = signal_list_get(l);
+}
+
 /* Names the signals as the recording does, unless the configuration does. */
 static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
 {
-	struct signal_list *l;
 	char *buf;
 	size_t len;
 	FILE *in;
@@ -186,17 +199,17 @@ static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
 	    json_object_get(n->in.cfg, "signals"))
 		return;
 	/* Without the file there are no names; start() will complain. */
+	if (record_is_comtrade(f->in.format)) {
+		if (record_name(&f->in_record, f->in.path, true))
+			take_signals(n, f, record_signals(&f->in_record));
+		return;
+	}
 	in = fopen(f->in.path, "re");
 	buf = in ? malloc(NAMES_MAX) : NULL;
 	if (buf) {
 		len = fread(buf, 1, NAMES_MAX, in);
-		l = f->in.format->type->names(f->in.format, buf, len);
-		if (l) {
-			signal_list_put(n->in.signals);
-			n->in.signals = l;
-			signal_list_put(f->in.format->signals);
-			f->in.format->signals = signal_list_get(l);
-		}
+		take_signals(n, f, f->in.format->type->names(f->in.format, buf,
+							     len));
 	}
 	free(buf);
 	if (in)
@@ -262,6 +275,30 @@ static int check_buffer(struct config *c, json_t *group, int64_t *size,
 	return -EINVAL;
 }
 
+/* Of format comtrade the names of files decide how they are used. */
+static int check_record(struct config *c, json_t *cfg, struct record *r,
+			struct format *format, const char *path, bool to_read)
+{
+	const char *problem;
+
+	if (!record_is_comtrade(format))
+		return 0;
+	if (!record_name(r, path, to_read)) {
+		config_fail(c, cfg, "uri",
+			    "a COMTRADE record ends in .cfg (its .dat beside it) or .cff; '%s' does not",
+			    path);
+		return -EINVAL;
+	}
+	r->format = format;
+	comtrade_format_set_layout(format, r->single ? COMTRADE_SINGLE :
+							COMTRADE_PAIR);
+	problem = to_read ? NULL : comtrade_format_problem(format);
+	if (!problem)
+		return 0;
+	config_fail(c, cfg, "format", "%s", problem);
+	return -EINVAL;
+}
+
 static int file_check(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
@@ -292,6 +329,18 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 			    "the node would read the file that it writes; give `in` and `out` a `uri` each");
 		ret = -EINVAL;
 	}
+	if (!ret && can_read(n))
+		ret = check_record(c, cfg, &f->in_record, f->in.format, f->in.path,
+				   true);
+	if (!ret && can_write(n))
+		ret = check_record(c, cfg, &f->out_record, f->out.format,
+				   f->out.path, false);
+	if (!ret && f->in_record.format && f->out_record.format &&
+	    !strcmp(f->in_record.dat, f->out_record.dat)) {
+		config_fail(c, cfg, "uri",
+			    "the node would read the record that it writes; give `in` and `out` a `uri` each");
+		ret = -EINVAL;
+	}
 	return ret;
 }
 
@@ -311,10 +360,35 @@ static void file_destroy(struct node *n)
 	format_destroy(f->out.format);
 }
 
+/* The configuration of a record before its data. */
+static int start_record(struct node *n, struct file_node *f,
+			struct writer_settings *settings)
+{
+	struct record *r = &f->out_record;
+	int ret = 0;
+
+	if (can_read(n) && record_is_comtrade(f->in.format)) {
+		record_name(&f->in_record, f->in.path, true);
+		ret = record_open(&f->in_record, f->in.format);
+		strcpy(f->in.path, f->in_record.dat);
+	}
+	if (ret || !can_write(n) || !record_is_comtrade(f->out.format))
+		return ret;
+	comtrade_format_set_layout(f->out.format, r->single ? COMTRADE_SINGLE :
+							      COMTRADE_PAIR);
+	r->signals = n->out.signals;
+	settings->path = r->dat;
+	/* The head of a single file is written over. */
+	settings->append = false;
+	settings->settle = record_settle;
+	settings->settle_arg = r;
+	return record_check_output(r, f->out.append);
+}
+
 static int file_start(struct node *n)
 {
 	struct file_node *f = n->private_data;
-	const struct writer_settings settings = {
+	struct writer_settings settings = {
 		.path = f->out.path,
 		.append = f->out.append,
 		.flush = f->out.flush,
@@ -322,9 +396,9 @@ static int file_start(struct node *n)
 		.block = f->out.full == 0,
 		.buffer_size = (size_t)f->out.buffer_size,
 	};
-	int ret = 0;
+	int ret = start_record(n, f, &settings);
 
-	if (can_read(n))
+	if (!ret && can_read(n))
 		ret = replay_open(&f->in);
 	if (!ret && can_write(n))
 		ret = writer_open(&f->out.writer, &settings, f->out.format);

@@ -224,6 +224,8 @@ int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 			report_incomplete(r);
 			return 0;
 		}
+		if (r->format->binary)
+			return 0;
 		/* The last line lacks its delimiter; make_room() left a byte. */
 		r->buf[r->end++] = r->format->delimiter;
 	}

@@ -37,6 +37,7 @@
 #define SPARES_LOW (CHUNKS / 2)
 #define FLUSH_NS (100 * UINT64_C(1000000))
 #define PROGRESS_NS NSEC_PER_SEC
+#define SETTLE_NS NSEC_PER_SEC
 /* How long a pipe that nobody empties may hold up the producer or the end. */
 #define STUCK_NS (2 * NSEC_PER_SEC)
 #define OUT_SIZE (256u << 10)
@@ -69,6 +70,8 @@ struct writer {
 	uint64_t written, pending;  /* samples in the file, in `out` */
 	uint64_t last_write_ns, next_report_ns, bytes_total, bytes_done;
 	bool header_done;
+	bool unsettled;             /* bytes have come since settle() */
+	uint64_t last_settle_ns;
 
 	pthread_t thread;
 	atomic_bool stopping, interrupted, exhausted;
@@ -232,6 +235,25 @@ static int wait_writable(struct writer *w, uint64_t since_ns)
 	return 0;
 }
 
+static void settle(struct writer *w)
+{
+	int err;
+
+	if (!w->settings.settle || failure(w))
+		return;
+	w->unsettled = false;
+	w->last_settle_ns = clock_monotonic_ns_slow();
+	err = w->settings.settle(w->settings.settle_arg, w->fd);
+	if (err)
+		atomic_store(&w->failed, err); /* it has said why */
+}
+
+static void settle_when_due(struct writer *w)
+{
+	if (w->unsettled && clock_monotonic_ns_slow() - w->last_settle_ns >= SETTLE_NS)
+		settle(w);
+}
+
 static void write_out(struct writer *w)
 {
 	uint64_t since_ns = clock_monotonic_ns_slow();
@@ -254,9 +276,11 @@ static void write_out(struct writer *w)
 	}
 	if (!failure(w))
 		w->written += w->pending;
+	w->unsettled |= w->out_used > 0;
 	w->pending = 0;
 	w->out_used = 0;
 	w->last_write_ns = clock_monotonic_ns_slow();
+	settle_when_due(w);
 }
 
 /* The format refused a sample: what it says about that. */
@@ -451,6 +475,8 @@ static void *writer_run(void *arg)
 		    (w->settings.flush ||
 		     clock_monotonic_ns_slow() - w->last_write_ns > FLUSH_NS))
 			write_out(w);
+		else
+			settle_when_due(w);
 		nanosleep(&idle, NULL);
 	}
 	drain(w);
@@ -594,6 +620,7 @@ int writer_close(struct writer *w, struct signal_list *signals)
 		print_header(w, signals, signals->count);
 		write_out(w);
 	}
+	settle(w);
 	accepted = atomic_load(&w->accepted);
 	err = failure(w);
 	if (w->written != accepted)

@@ -21,6 +21,12 @@ struct writer_settings {
 	bool in_memory;     /* format and write only when closed */
 	bool block;         /* wait when the buffer is full; else refuse */
 	size_t buffer_size; /* bytes of samples under way */
+	/* For files whose beginning, or whose companion, tells what only their
+	 * end knows: called in the writer's thread after bytes have gone to the
+	 * file, about once a second, and at the end. 0 or a positive errno,
+	 * the cause is logged. NULL allowed. */
+	int (*settle)(void *arg, int fd);
+	void *settle_arg;
 };
 
 /* `format` is borrowed. 0 or a negative errno; logs the cause. */
