@@ -224,8 +224,9 @@ static int run(const struct settings *s, struct bench *b)
 		if (!is_wanted(s, p->name))
 			continue;
 		type = plugin_type(p);
+		/* What declares nothing is no plain stream of samples (comtrade). */
 		if (!type || !type->print || !type->scan ||
-		    (type->carries.types && !(type->carries.types & FORMAT_TYPE(SIGNAL_FLOAT))))
+		    !(type->carries.types & FORMAT_TYPE(SIGNAL_FLOAT)))
 			continue;
 		ret = format_new(&f, NULL, NULL, p->name, b->signals);
 		if (ret)
