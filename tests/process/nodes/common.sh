@@ -1,41 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
 #
-# Gateways for the tests in this folder, which source this. What has to happen is
-# waited for, at most LIMIT_S seconds; nothing sleeps for luck.
-#
-#   BUSBAR  the executable under test (required)
-#
-# Exit status: 0 passed, 1 failed, 77 what is needed is not in this build.
-set -eu
-
-BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
-limit_s=${LIMIT_S:-30}
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-nodes.XXXXXX")
-pids=
-
-cleanup() {
-	status=$?
-	trap - EXIT INT TERM
-	for pid in $pids; do
-		kill -KILL "$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
-	done
-	[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || for log in "$tmp"/*.log; do
-		echo "--- $log"
-		cat "$log"
-	done
-	rm -rf "$tmp"
-	exit "$status"
-}
-trap cleanup EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-fail() {
-	echo "failed: $*"
-	exit 1
-}
+# Gateways for the tests in this folder, which source this; see ../gateways.sh.
+FOLDER=nodes
+. "$(dirname "$0")/../gateways.sh"
 
 # needs TYPE: skips where the node-type is not in this build.
 needs() {
@@ -43,37 +11,12 @@ needs() {
 		nodes = { n = { type = "$1"; }; };
 		paths = ( );
 	CONF
-	! "$BUSBAR" check "$tmp/needs.conf" 2>&1 | grep -q "no node-type '$1'" || {
-		echo "skipped: no node-type $1"
-		exit 77
-	}
+	! "$BUSBAR" check "$tmp/needs.conf" 2>&1 | grep -q "no node-type '$1'" || skip "no node-type $1"
 }
 
 # start NAME: a gateway with $tmp/NAME.conf; sets $last to the process.
 start() {
-	"$BUSBAR" run -q --summary=none "$tmp/$1.conf" >"$tmp/$1.out" 2>"$tmp/$1.log" &
-	last=$!
-	pids="$pids $last"
-}
-
-until_true() {
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ "$tries" -lt $((limit_s * 50)) ] || fail "waited in vain for: $*"
-		sleep 0.02
-	done
-}
-
-has_ended() {
-	! kill -0 "$1" 2>/dev/null ||
-		[ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]
-}
-
-# ends PID: waits for its end and wants success.
-ends() {
-	until_true has_ended "$1"
-	wait "$1" || fail "process $1 ended with status $?"
+	run "$1" -q --summary=none
 }
 
 # figure FILE KEY: of the results in its last line.

@@ -7,9 +7,9 @@
 
 gateway
 gateway_pid=$last
-until_true logged 1 'waiting for a simulator'
+until_true logged gateway 1 'waiting for a simulator'
 simulator
-until_true logged 1 'connected'
+until_true logged gateway 1 'connected'
 flows
 in_order
 stops "$gateway_pid"
@@ -22,10 +22,10 @@ echo_pid=$last
 until_true test -e "/dev/shm/$name-in"
 gateway
 gateway_pid=$last
-until_true logged 2 'connected'
+until_true logged gateway 2 'connected'
 flows
 in_order
 # The other way round: the simulator leaves first.
 stops "$echo_pid"
-until_true logged 1 'the simulator has gone'
+until_true logged gateway 1 'the simulator has gone'
 stops "$gateway_pid"

@@ -26,7 +26,7 @@ gateway_pid=$last
 flows
 simulator_pid=$(child)
 kill -KILL "$simulator_pid"
-until_true logged 1 "process $simulator_pid was ended by signal 9"
+until_true logged gateway 1 "process $simulator_pid was ended by signal 9"
 stops "$gateway_pid"
 
 gateway "$line"
@@ -34,10 +34,10 @@ gateway_pid=$last
 flows
 simulator_pid=$(child)
 killed "$gateway_pid"
-until_true gone "$simulator_pid"
+until_true has_ended "$simulator_pid"
 
 gateway 'exec = [ "/nonexistent/simulator" ];'
 gateway_pid=$last
-until_true gone "$gateway_pid"
+until_true has_ended "$gateway_pid"
 wait "$gateway_pid" && fail "a simulator that is not there was started"
-logged 1 'cannot start /nonexistent/simulator: No such file' || fail "nothing said why"
+logged gateway 1 'cannot start /nonexistent/simulator: No such file' || fail "nothing said why"

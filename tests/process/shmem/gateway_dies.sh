@@ -8,7 +8,7 @@
 gateway
 gateway_pid=$last
 simulator
-until_true logged 1 'connected'
+until_true logged gateway 1 'connected'
 flows
 killed "$gateway_pid"
 ends "$last"
@@ -17,7 +17,7 @@ gateway
 gateway_pid=$last
 simulator
 echo_pid=$last
-until_true logged 2 'connected'
+until_true logged gateway 2 'connected'
 flows
 # Both, so that nobody is there to clear up.
 kill -STOP "$echo_pid"
@@ -28,7 +28,7 @@ rm -f "$tmp"/*.csv
 gateway
 gateway_pid=$last
 simulator
-until_true logged 3 'connected'
+until_true logged gateway 3 'connected'
 flows
 in_order
 stops "$gateway_pid"

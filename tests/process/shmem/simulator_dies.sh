@@ -9,13 +9,13 @@ gateway
 gateway_pid=$last
 for turn in 1 2 3; do
 	simulator
-	until_true logged "$turn" 'connected'
+	until_true logged gateway "$turn" 'connected'
 	flows
 	killed "$last"
-	until_true logged "$turn" 'the simulator has gone'
+	until_true logged gateway "$turn" 'the simulator has gone'
 done
 simulator
-until_true logged 4 'connected'
+until_true logged gateway 4 'connected'
 flows
 in_order
 stops "$gateway_pid"

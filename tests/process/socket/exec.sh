@@ -18,7 +18,7 @@ reader() {
 		};
 		paths = ( { in = "e"; out = "f"; } );
 	CONF
-	run "$1"
+	fresh "$1"
 }
 
 # Through a program and back, unchanged.
@@ -34,7 +34,7 @@ cat >"$tmp/echo.conf" <<-CONF
 	};
 	paths = ( { in = "g"; out = ( "e", "sent" ); }, { in = "e"; out = "got"; } );
 CONF
-run echo
+fresh echo
 until_true has_rows sent 5000
 until_true has_rows got 5000
 stops "$last"

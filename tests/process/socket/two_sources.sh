@@ -28,7 +28,7 @@ cat >"$tmp/both.conf" <<-CONF
 	};
 	paths = ( { in = ( "left", "right" ); out = "f"; mode = "any"; } );
 CONF
-run both
+fresh both
 both_pid=$last
 until_true logged both 1 'is running'
 until_true logged both 2 'receiving at\|listening on'
