@@ -19,6 +19,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define MUTATE_BYTES "0123456789.,,,:/+-eAD\r\n \x1a\0\xff\x80"
+#include "mutate.h"
+
 #define CAPACITY 64
 #define PRINT_MAX (1 << 20)
 /* What a small input may cost beyond what the process has anyway. */
@@ -215,59 +218,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef WITH_LIBFUZZER
-static uint64_t random_state;
-
-static uint64_t random_below(uint64_t n)
-{
-	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ (z >> 31)) % n;
-}
-
-static size_t mutate(uint8_t *data, size_t size, size_t capacity)
-{
-	static const char interesting[] = "0123456789.,,,:/+-eAD\r\n \x1a\0\xff\x80";
-	size_t at = size ? random_below(size) : 0, n;
-
-	switch (random_below(6)) {
-	case 0: /* one byte becomes another */
-		if (size)
-			data[at] = (uint8_t)random_below(256);
-		break;
-	case 1: /* a byte that means something */
-		if (size)
-			data[at] = (uint8_t)interesting[random_below(sizeof(interesting))];
-		break;
-	case 2: /* goes */
-		n = size ? 1 + random_below(size - at) : 0;
-		n = n > 20 ? 20 : n;
-		memmove(data + at, data + at + n, size - at - n);
-		size -= n;
-		break;
-	case 3: /* comes */
-		if (size < capacity) {
-			memmove(data + at + 1, data + at, size - at);
-			data[at] = (uint8_t)interesting[random_below(sizeof(interesting))];
-			size++;
-		}
-		break;
-	case 4: /* a piece stands there once more */
-		n = size ? 1 + random_below(size - at) : 0;
-		if (n && size + n <= capacity) {
-			memmove(data + at + n, data + at, size - at);
-			size += n;
-		}
-		break;
-	case 5: /* it ends early, sometimes */
-		if (random_below(4) == 0)
-			size = at;
-		break;
-	}
-	return size;
-}
-
 /* No input may make us ask for more: then there would be no memory. */
 static void limit_memory(void)
 {

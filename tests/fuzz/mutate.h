@@ -7,6 +7,11 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Bytes that mean something to the reader under test. */
+#ifndef MUTATE_BYTES
+#define MUTATE_BYTES "0123456789.,;+-eE()Fnai#\t\n\r \"\0\xff"
+#endif
+
 static uint64_t random_state = 1;
 
 static inline uint64_t random_below(uint64_t n)
@@ -20,7 +25,7 @@ static inline uint64_t random_below(uint64_t n)
 
 static inline size_t mutate(uint8_t *data, size_t size, size_t capacity)
 {
-	static const char interesting[] = "0123456789.,;+-eE()Fnai#\t\n\r \"\0\xff";
+	static const char interesting[] = MUTATE_BYTES;
 	size_t at = size ? random_below(size) : 0, n;
 
 	switch (random_below(6)) {
