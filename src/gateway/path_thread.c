@@ -80,9 +80,9 @@ static void announce_end(struct path *p)
 /* Something will be written to `n` again. */
 static void go_on(struct node *n)
 {
+	atomic_fetch_add(&n->feed, 1);
 	if (n->type->flags & NODE_LOOPS && n->type->rearm)
 		n->type->rearm(n);
-	atomic_fetch_add(&n->feed, 1);
 	waker_wake(&n->revival);
 }
 

@@ -144,6 +144,7 @@ static void refresh(struct reload *r, struct node *n)
 			gate_shut(&n->out.gate, GATE_STOPPED);
 		}
 	}
+	super_node_repeat_end(n);
 	super_node_open_node(n, GATE_HOLD);
 }
 

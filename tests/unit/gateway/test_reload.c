@@ -364,6 +364,31 @@ static void what_could_not_be_prepared_gets_another_chance(void **state)
 	fake_end(sn, c);
 }
 
+/* Its writer has ended and stays; so has the new path that reads it. */
+static void a_path_that_reads_what_has_ended_ends(void **state)
+{
+	static const char format[] = TOP "nodes = { a = { type = \"source\"; limit = 20 }; l = { type = \"loopback\" }; d = { type = \"sink\" }; };"
+		"paths = ( { in = \"a\"; out = \"l\" }, { in = \"l\"; out = \"d\"; queuelen = %u } );"
+		"idle_stop = %s;";
+	struct config *c;
+	char text[512];
+	struct super_node *sn;
+	json_t *report;
+
+	snprintf(text, sizeof(text), format, 64, "false");
+	sn = start(text, &c);
+	wait_seen(sn, "d", 20);
+	snprintf(text, sizeof(text), format, 128, "true");
+	report = reload(sn, text, 0);
+	assert_true(says(report, "kept", "path a -> l"));
+	assert_true(says(report, "started", "path l -> d"));
+	json_decref(report);
+	assert_true(super_node_wait(sn, 20000));
+	super_node_stop(sn);
+	assert_no_gap(sn, "d");
+	fake_end(sn, c);
+}
+
 /* A node that was polled may block in read again. */
 static void descriptors_are_given_up_by_a_path_that_reads_alone(void **state)
 {
@@ -398,6 +423,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_start_is_told_and_can_be_started_later),
 		cmocka_unit_test(figures_are_those_of_the_node_that_runs),
 		cmocka_unit_test(what_could_not_be_prepared_gets_another_chance),
+		cmocka_unit_test(a_path_that_reads_what_has_ended_ends),
 		cmocka_unit_test(descriptors_are_given_up_by_a_path_that_reads_alone),
 	};
 

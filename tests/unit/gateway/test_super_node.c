@@ -470,6 +470,27 @@ static void a_path_is_stopped_while_it_ends(void **state)
 	end(sn, c);
 }
 
+/* Nobody writes it any more: a restart changes nothing about that. */
+static void a_loop_whose_writer_has_ended_ends_again(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { a = { type = \"source\"; limit = 20 }; l = { type = \"loopback\" }; d = { type = \"sink\" }; };"
+		    "paths = ( { in = \"a\"; out = \"l\" }, { in = \"l\"; out = \"d\" } );"
+		    "idle_stop = false;", &c);
+
+	wait_path_state(sn, "1", "ended");
+	assert_int_equal(super_node_node_control(sn, "l", CONTROL_RESTART), 0);
+	/* Time to look again; too little of it hides a fault, no more. */
+	for (int i = 0; i < 30; i++)
+		nap();
+	wait_path_state(sn, "1", "ended");
+	assert_int_equal(super_node_node_control(sn, "a", CONTROL_RESTART), 0);
+	wait_seen(fake_of(sn, "d"), 39);
+	wait_path_state(sn, "1", "ended");
+	end(sn, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +507,7 @@ int main(void)
 		cmocka_unit_test(top_level_keys_are_checked),
 		cmocka_unit_test(a_source_can_be_restarted_while_a_queue_is_full),
 		cmocka_unit_test(a_path_is_stopped_while_it_ends),
+		cmocka_unit_test(a_loop_whose_writer_has_ended_ends_again),
 		cmocka_unit_test(commands_from_several_threads_lose_no_sample),
 		cmocka_unit_test(so_it_is_where_the_kernel_runs_no_barriers),
 	};
