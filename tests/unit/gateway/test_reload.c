@@ -4,12 +4,16 @@
  * losing a sample, what differs is replaced, and errors change nothing.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "fake.h"
+#include "gateway/path.h"
 #include "gateway/super_node_control.h"
+#include "gateway/super_node_private.h"
 #include "gateway/super_node_reload.h"
 
 #define TOP "stats = 0.0; hugepages = 0;\n"
@@ -377,7 +381,8 @@ static void a_path_that_reads_what_has_ended_ends(void **state)
 
 	snprintf(text, sizeof(text), format, 64, "false");
 	sn = start(text, &c);
-	wait_seen(sn, "d", 20);
+	while (fake_seen(fake_of(sn, "d")) < 20)
+		assert_false(super_node_wait(sn, 1));
 	snprintf(text, sizeof(text), format, 128, "true");
 	report = reload(sn, text, 0);
 	assert_true(says(report, "kept", "path a -> l"));
@@ -386,6 +391,31 @@ static void a_path_that_reads_what_has_ended_ends(void **state)
 	assert_true(super_node_wait(sn, 20000));
 	super_node_stop(sn);
 	assert_no_gap(sn, "d");
+	fake_end(sn, c);
+}
+
+/* Reloads may come from a thread that has none of it. */
+static void new_paths_have_the_priority_of_the_gateway(void **state)
+{
+	static const char more[] = TOP "priority = 2; nodes = { " NODES OTHERS "};"
+		"paths = ( { in = \"a\"; out = \"b\" }, { in = \"c\"; out = \"d\" } );";
+	struct sched_param param = { .sched_priority = 0 };
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "priority = 2; nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", &c);
+	const struct path *p;
+	int policy;
+
+	assert_int_equal(pthread_setschedparam(pthread_self(), SCHED_OTHER,
+					       &param), 0);
+	json_decref(reload(sn, more, 0));
+	p = list_entry(sn->paths.prev, struct path, entry);
+	assert_int_equal(pthread_getschedparam(p->thread, &policy, &param), 0);
+	if (!strstr(fake_log(), "(SCHED_FIFO) refused")) {
+		assert_int_equal(policy, SCHED_FIFO);
+		assert_int_equal(param.sched_priority, 2);
+	}
+	super_node_stop(sn);
 	fake_end(sn, c);
 }
 
@@ -424,6 +454,7 @@ int main(void)
 		cmocka_unit_test(figures_are_those_of_the_node_that_runs),
 		cmocka_unit_test(what_could_not_be_prepared_gets_another_chance),
 		cmocka_unit_test(a_path_that_reads_what_has_ended_ends),
+		cmocka_unit_test(new_paths_have_the_priority_of_the_gateway),
 		cmocka_unit_test(descriptors_are_given_up_by_a_path_that_reads_alone),
 	};
 
