@@ -153,7 +153,7 @@ static int fake_start(struct node *n)
 	struct fake *f = n->private_data;
 
 	event(n, "start");
-	assert_false(atomic_load(&f->inside));
+	assert_false(atomic_load(&f->inside) || atomic_load(&f->writing));
 	atomic_store(&f->interrupted, false);
 	/* A source that is started anew begins anew. */
 	f->next = 0;
@@ -165,7 +165,7 @@ static int fake_stop(struct node *n)
 	struct fake *f = n->private_data;
 
 	event(n, "stop");
-	assert_false(atomic_load(&f->inside));
+	assert_false(atomic_load(&f->inside) || atomic_load(&f->writing));
 	sample_put_many(f->held, f->held_count);
 	f->held_count = 0;
 	return 0;
@@ -364,7 +364,7 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 	assert_int_equal(*release, cnt);
 	assert_true(cnt >= 1 && cnt <= n->out.vectorize);
 	assert_true(node_is_running(n));
-	assert_false(atomic_exchange(&f->inside, true));
+	assert_false(atomic_exchange(&f->writing, true));
 	while (f->mode == FAKE_WAIT &&
 	       atomic_load(&fake_given) < (uint64_t)f->limit &&
 	       !atomic_load(&f->interrupted))
@@ -374,7 +374,7 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 	else
 		for (unsigned i = 0; i < cnt; i++)
 			note(f, smps[i]);
-	atomic_store(&f->inside, false);
+	atomic_store(&f->writing, false);
 	return ret;
 }
 

@@ -57,7 +57,8 @@ struct fake {
 	unsigned seen_count;
 	unsigned foreign;           /* samples not in own memory */
 	atomic_bool refuse;         /* start fails from now on */
-	atomic_bool inside;         /* in read or write */
+	atomic_bool inside;         /* in read */
+	atomic_bool writing;        /* in write, perhaps beside a read */
 	atomic_bool polled;         /* somebody waits for its descriptor */
 	int event_fd;               /* of a type `polled` */
 };
