@@ -123,6 +123,10 @@ struct node_type {
 	/* Begin reading from the start of what is read; likewise. */
 	int (*rewind)(struct node *n);
 
+	/* A reload may have put others in the place of nodes that this one
+	 * knows: look them up again, by name. Nobody is in read or write. */
+	void (*relink)(struct node *n);
+
 	/* Swap source and target addresses; between parse and check. */
 	int (*reverse)(struct node *n);
 	/* Descriptors that are readable when read has data; returns how many

@@ -204,6 +204,8 @@ int path_map_resolve(struct path *p);
 /* Copies what is mapped of a sample into the register. */
 void path_map_copy(struct path *p, const struct path_source *s,
 		   const struct sample *smp);
+/* For a reload: names what stays instead of its double, with its figures. */
+void path_map_rewire(struct path *p);
 void path_map_destroy(struct path *p);
 
 /* Decides how it runs and makes pools and queues; nodes are prepared by then. */

@@ -23,9 +23,8 @@ static inline void record_latency(struct path *p, const struct sample *s)
 
 	if ((s->flags & both) != both)
 		return;
-	ns = (int64_t)(s->received.tv_sec - s->origin.tv_sec) *
-		     (int64_t)NSEC_PER_SEC +
-	     (s->received.tv_nsec - s->origin.tv_nsec);
+	/* Unsigned, because an origin is what others say. */
+	ns = (int64_t)(timespec_to_ns(s->received) - timespec_to_ns(s->origin));
 	if (unlikely(ns < 0)) {
 		count(&p->negative, 1);
 		ns = 0;
@@ -151,9 +150,14 @@ void path_flush(struct path *p)
 {
 	unsigned n;
 
-	while ((n = hook_list_flush(p->hooks, p->batch, p->batch_max))) {
-		count(&p->forwarded, n);
-		deliver(p, p->batch, n);
+	/* A path that is stopped has hooks that are. */
+	if (gate_pass(&p->gate)) {
+		while ((n = hook_list_flush(p->hooks, p->batch,
+					    p->batch_max))) {
+			count(&p->forwarded, n);
+			deliver(p, p->batch, n);
+		}
+		gate_leave(&p->gate);
 	}
 	for (unsigned d = 0; d < p->destination_count; d++) {
 		struct path_destination *to = &p->destinations[d];

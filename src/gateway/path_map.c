@@ -269,6 +269,21 @@ void path_map_copy(struct path *p, const struct path_source *s,
 	}
 }
 
+void path_map_rewire(struct path *p)
+{
+	for (unsigned i = 0; i < p->map_count; i++) {
+		struct path_map *m = &p->maps[i];
+
+		if (!m->node->twin)
+			continue;
+		m->node = m->node->twin;
+		if (!m->stats)
+			continue;
+		node_stats_put(m->stats);
+		m->stats = node_stats_get(m->node->stats);
+	}
+}
+
 void path_map_destroy(struct path *p)
 {
 	for (unsigned i = 0; i < p->map_count; i++)

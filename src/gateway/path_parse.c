@@ -463,6 +463,8 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 		ret = -EINVAL;
 	if (fill_settings(p, c, v))
 		ret = -EINVAL;
+	/* Not that of the thread which starts it: a reload runs in others. */
+	p->priority = p->priority ?: sn->settings.priority;
 out:
 	free(out);
 	return ret;

@@ -193,17 +193,14 @@ static int read_node(struct path_source *s, struct sample *smps[])
 		/* Before the end comes what the hooks still hold. */
 		if (ret != -ENODATA)
 			return ret;
-		cnt = path_source_flush(s, smps);
+		cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
 		return cnt ? (int)cnt : ret;
 	}
 
 	s->empties = 0;
 	for (unsigned i = 0; i < cnt; i++)
 		account_sequence(s, smps[i]);
-	cnt = hook_list_process(s->node->in.hooks, smps, cnt);
-	if (unlikely(s->secondary_count))
-		feed_secondaries(s, smps, cnt);
-	return (int)cnt;
+	return (int)hook_list_process(s->node->in.hooks, smps, cnt);
 }
 
 /* Why it is not to be read, enum gate_reason; 0: it is. A path that reads for
@@ -244,6 +241,10 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	if (unlikely(ret == -ENODATA))
 		set_ended(s, true);
 	gate_leave(&n->in.gate);
+	/* Outside: a queue of theirs may be full for long, and the node is to be
+	 * stopped all the same. */
+	if (unlikely(ret > 0 && s->secondary_count))
+		feed_secondaries(s, smps, (unsigned)ret);
 	if (unlikely(ret > 0 && resting(s)))
 		return hold_back(s, smps, ret);
 	return ret;

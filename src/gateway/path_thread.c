@@ -17,33 +17,38 @@
 #define POLL_FDS_MAX 64
 #define NODE_FDS_MAX 8
 
-/*
- * All sources can be waited for in one poll(). Asked once they are started,
- * because a node may have its descriptor only then.
- */
+/* All sources fit into one poll(). Asked once they are started, because a node
+ * may have its descriptor only then. */
 static bool all_offer_descriptors(const struct path *p)
 {
-	int fds[NODE_FDS_MAX];
+	int fds[NODE_FDS_MAX], total = 1; /* the first is the path's own */
 
 	for (unsigned i = 0; i < p->source_count; i++) {
 		const struct path_source *s = &p->sources[i];
+		int got;
 
 		if (s->primary || s->secondary_count ||
 		    !s->node->type->poll_fds)
 			return false;
+		got = s->node->type->poll_fds(s->node, fds, NODE_FDS_MAX);
+		total += got;
+		if (got <= 0 || total > POLL_FDS_MAX)
+			return false;
 	}
+	return true;
+}
+
+/* Nobody will poll; an earlier path of the same nodes may have. */
+static void give_up_descriptors(const struct path *p)
+{
+	int fds[NODE_FDS_MAX];
+
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct node *n = p->sources[i].node;
 
-		if (n->type->poll_fds(n, fds, NODE_FDS_MAX) > 0)
-			continue;
-		/* Nobody will poll after all. */
-		while (i-- > 0)
-			p->sources[i].node->type->poll_fds(p->sources[i].node,
-							   fds, 0);
-		return false;
+		if (!p->sources[i].primary && n->type->poll_fds)
+			n->type->poll_fds(n, fds, 0);
 	}
-	return true;
 }
 
 /* All sources have ended: what hooks hold goes out, then readers of nodes that loop
@@ -75,9 +80,9 @@ static void announce_end(struct path *p)
 /* Something will be written to `n` again. */
 static void go_on(struct node *n)
 {
+	atomic_fetch_add(&n->feed, 1);
 	if (n->type->flags & NODE_LOOPS && n->type->rearm)
 		n->type->rearm(n);
-	atomic_fetch_add(&n->feed, 1);
 	waker_wake(&n->revival);
 }
 
@@ -176,7 +181,7 @@ static uint64_t resend_when_due(struct path *p, uint64_t *next_ns)
 	if (p->rate_hz == 0)
 		return longest;
 	now = clock_now_ns();
-	period = (uint64_t)(1e9 / p->rate_hz);
+	period = (uint64_t)MIN(1e9 / p->rate_hz, 1e18);
 	if (*next_ns == 0)
 		*next_ns = now + period;
 	if (now >= *next_ns) {
@@ -407,6 +412,8 @@ int path_start(struct path *p, int ended_fd)
 	p->started = true;
 	p->polled = !p->direct && p->poll != PATH_POLL_NO &&
 		    all_offer_descriptors(p);
+	if (!p->polled)
+		give_up_descriptors(p);
 	if (p->poll == PATH_POLL_YES && !p->polled)
 		log_warn("path %s: poll is asked for, but not every source has a descriptor to wait for and no other reader; each gets a thread instead",
 			 p->name);

@@ -88,6 +88,7 @@ int super_node_close_node(struct node *n, unsigned reasons, bool *interrupted)
 				  n->name);
 			if (n->type->rearm && *interrupted)
 				n->type->rearm(n);
+			super_node_repeat_end(n);
 			gate_open(&n->in.gate, reasons);
 			gate_open(&n->out.gate, reasons);
 			return -EBUSY;
@@ -108,6 +109,17 @@ void super_node_open_node(struct node *n, unsigned reasons)
 	gate_open(&n->in.gate, reasons);
 	gate_open(&n->out.gate, reasons);
 	waker_wake(&n->revival);
+}
+
+void super_node_repeat_end(struct node *n)
+{
+	if (!(n->type->flags & NODE_LOOPS) || !n->type->interrupt ||
+	    !(atomic_load(&n->feed) & 1))
+		return;
+	n->type->interrupt(n);
+	/* The writer counts first and rearms then: one of us is the last. */
+	if (!(atomic_load(&n->feed) & 1) && n->type->rearm)
+		n->type->rearm(n);
 }
 
 /* Its readers forget where they were. The gates are shut and empty. */
@@ -140,6 +152,7 @@ static int start_node(struct super_node *sn, struct node *n)
 			  strerror(-ret));
 		return ret;
 	}
+	super_node_repeat_end(n);
 	revive_readers(sn, n);
 	super_node_open_node(n, GATE_STOPPED | GATE_PAUSED);
 	log_info("node %s: started", n->name);

@@ -114,5 +114,8 @@ int super_node_stop_node(struct node *n);
  */
 int super_node_close_node(struct node *n, unsigned reasons, bool *interrupted);
 void super_node_open_node(struct node *n, unsigned reasons);
+/* Behind rearm() or start(): who writes it may have ended, and has interrupted it
+ * for that. Reads are not to wait for more. */
+void super_node_repeat_end(struct node *n);
 
 #endif

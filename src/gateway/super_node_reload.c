@@ -23,13 +23,21 @@ struct reload {
 	json_t *kept, *stopped, *started, *failed;
 };
 
+/* An earlier reload could not prepare it; then it gets another chance. */
+static bool never_prepared(struct node *n)
+{
+	return (n->is_source || n->is_destination) &&
+	       node_state(n) < NODE_PREPARED;
+}
+
 /* The node or path of the same settings; marked through `twin`. */
 static void pair_nodes(struct reload *r)
 {
 	list_for_each(n, &r->next->nodes, struct node, entry) {
 		struct node *old = super_node_find(r->sn, n->name);
 
-		if (!old || !super_node_same_node(old, n))
+		if (!old || never_prepared(old) ||
+		    !super_node_same_node(old, n))
 			continue;
 		old->twin = n;
 		n->twin = old;
@@ -53,7 +61,9 @@ static void pair_paths(struct reload *r)
 		if (!nodes_stay(p))
 			continue;
 		list_for_each(old, &r->sn->paths, struct path, entry) {
-			if (old->twin || !super_node_same_path(old, p))
+			/* One that could not be started is no loss. */
+			if (old->twin || (old->enabled && !old->has_thread) ||
+			    !super_node_same_path(old, p))
 				continue;
 			old->twin = p;
 			p->twin = old;
@@ -134,6 +144,7 @@ static void refresh(struct reload *r, struct node *n)
 			gate_shut(&n->out.gate, GATE_STOPPED);
 		}
 	}
+	super_node_repeat_end(n);
 	super_node_open_node(n, GATE_HOLD);
 }
 
@@ -199,6 +210,7 @@ static void merge_nodes(struct reload *r)
 
 static void rewire(struct path *p)
 {
+	path_map_rewire(p);
 	for (unsigned i = 0; i < p->source_count; i++)
 		if (p->sources[i].node->twin)
 			p->sources[i].node = p->sources[i].node->twin;
@@ -234,6 +246,22 @@ static void drop_doubles(struct reload *r)
 			continue;
 		n->twin->twin = NULL;
 		node_destroy(n);
+	}
+}
+
+/* Nodes that know others learn who these are now. */
+static void relink_nodes(struct reload *r)
+{
+	list_for_each(n, &r->sn->nodes, struct node, entry) {
+		bool interrupted;
+
+		if (!n->type->relink ||
+		    super_node_close_node(n, GATE_HOLD, &interrupted))
+			continue;
+		n->type->relink(n);
+		if (interrupted && n->type->rearm)
+			n->type->rearm(n);
+		super_node_open_node(n, GATE_HOLD);
 	}
 }
 
@@ -289,6 +317,18 @@ static void start_paths(struct reload *r)
 	}
 }
 
+/* Else there is no memory that they could use; it is told of the node. */
+static bool nodes_are_prepared(struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (node_state(p->sources[i].node) < NODE_PREPARED)
+			return false;
+	for (unsigned d = 0; d < p->destination_count; d++)
+		if (node_state(p->destinations[d].node) < NODE_PREPARED)
+			return false;
+	return true;
+}
+
 static void prepare_paths(struct reload *r)
 {
 	for (int fed = 1; fed >= 0; fed--) {
@@ -296,7 +336,7 @@ static void prepare_paths(struct reload *r)
 			if (!is_new(r, p) || !p->enabled ||
 			    super_node_is_fed(r->sn, p) != fed)
 				continue;
-			p->prepared = !path_prepare(p);
+			p->prepared = nodes_are_prepared(p) && !path_prepare(p);
 			if (!p->prepared)
 				note(r->failed, "path", p->name);
 		}
@@ -337,6 +377,7 @@ static void apply(struct reload *r)
 	list_splice(&sn->paths, &r->paths);
 	take_settings(r);
 	super_node_mark_roles(sn);
+	relink_nodes(r);
 	if (super_node_start_types(sn))
 		log_error("a node-type cannot be started");
 	prepare_nodes(r);
@@ -433,14 +474,15 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 	*report = NULL;
 	if (json_is_null(config))
 		config = NULL;
+	pthread_mutex_lock(&sn->control);
 	if (!config && (!strcmp(sn->file, "stdin") ||
 			!strcmp(sn->file, "request"))) {
+		pthread_mutex_unlock(&sn->control);
 		*report = json_pack("{ss}", "error",
 				    "the configuration did not come from a file, name one");
 		return -EINVAL;
 	}
 	errors = json_array();
-	pthread_mutex_lock(&sn->control);
 	ret = sn->state == SUPER_NODE_STARTED ? 0 : -ESHUTDOWN;
 	if (!ret)
 		ret = load(sn, config, errors, &c, &next);

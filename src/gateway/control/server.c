@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gateway/control/api.h"
@@ -236,8 +237,14 @@ static void greet(struct control_server *s)
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *c;
 
-	if (fd < 0)
+	if (fd < 0) {
+		/* No descriptor left: he waits, and is not asked for all the
+		 * time. */
+		if (errno == EMFILE || errno == ENFILE)
+			nanosleep(&(struct timespec){ .tv_nsec = 50000000 },
+				  NULL);
 		return;
+	}
 	if (!may_command(fd)) {
 		close(fd);
 		return;

@@ -78,20 +78,25 @@ json_t *control_status(struct super_node *sn)
 	};
 	struct timespec now;
 	struct utsname u;
+	json_t *o;
 	struct tm tm;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &tm);
 	if (uname(&u))
 		memset(&u, 0, sizeof(u));
-	return json_pack("{ss ss ss ss sf sf s{ss sI sb} so so}", "state",
-			 states[sn->state], "version", GATEWAY_VERSION,
-			 "hostname", u.nodename, "uuid",
-			 sn->settings.uuid_text, "time_now", seconds(&now),
-			 "time_started", seconds(&sn->started_at), "timezone",
-			 "name", tm.tm_zone ? tm.tm_zone : "", "offset",
-			 (json_int_t)tm.tm_gmtoff, "dst", tm.tm_isdst > 0,
-			 "kernel", kernel_json(&u), "system", system_json());
+	/* A reload may be changing settings. */
+	pthread_mutex_lock(&sn->control);
+	o = json_pack("{ss ss ss ss sf sf s{ss sI sb} so so}", "state",
+		      states[sn->state], "version", GATEWAY_VERSION, "hostname",
+		      u.nodename, "uuid", sn->settings.uuid_text, "time_now",
+		      seconds(&now), "time_started", seconds(&sn->started_at),
+		      "timezone", "name", tm.tm_zone ? tm.tm_zone : "",
+		      "offset", (json_int_t)tm.tm_gmtoff, "dst",
+		      tm.tm_isdst > 0, "kernel", kernel_json(&u), "system",
+		      system_json());
+	pthread_mutex_unlock(&sn->control);
+	return o;
 }
 
 json_t *control_restart_json(struct super_node *sn, const json_t *config)

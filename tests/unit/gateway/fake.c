@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "util/clock.h"
 #include "util/log.h"
 
 char fake_events[4096];
 _Atomic uint64_t fake_given;
+atomic_bool fake_refuse_prepare;
 
 static char log_text[65536];
 static size_t log_len;
@@ -142,7 +145,7 @@ static int fake_prepare(struct node *n)
 	f->second = calloc(FAKE_SEEN_MAX, sizeof(*f->second));
 	f->data = calloc(FAKE_SEEN_MAX, sizeof(*f->data));
 	f->lengths = calloc(FAKE_SEEN_MAX, sizeof(*f->lengths));
-	return f->fail_prepare ? -EIO : 0;
+	return f->fail_prepare || atomic_load(&fake_refuse_prepare) ? -EIO : 0;
 }
 
 static int fake_start(struct node *n)
@@ -150,7 +153,7 @@ static int fake_start(struct node *n)
 	struct fake *f = n->private_data;
 
 	event(n, "start");
-	assert_false(atomic_load(&f->inside));
+	assert_false(atomic_load(&f->inside) || atomic_load(&f->writing));
 	atomic_store(&f->interrupted, false);
 	/* A source that is started anew begins anew. */
 	f->next = 0;
@@ -162,7 +165,7 @@ static int fake_stop(struct node *n)
 	struct fake *f = n->private_data;
 
 	event(n, "stop");
-	assert_false(atomic_load(&f->inside));
+	assert_false(atomic_load(&f->inside) || atomic_load(&f->writing));
 	sample_put_many(f->held, f->held_count);
 	f->held_count = 0;
 	return 0;
@@ -361,7 +364,7 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 	assert_int_equal(*release, cnt);
 	assert_true(cnt >= 1 && cnt <= n->out.vectorize);
 	assert_true(node_is_running(n));
-	assert_false(atomic_exchange(&f->inside, true));
+	assert_false(atomic_exchange(&f->writing, true));
 	while (f->mode == FAKE_WAIT &&
 	       atomic_load(&fake_given) < (uint64_t)f->limit &&
 	       !atomic_load(&f->interrupted))
@@ -371,7 +374,7 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 	else
 		for (unsigned i = 0; i < cnt; i++)
 			note(f, smps[i]);
-	atomic_store(&f->inside, false);
+	atomic_store(&f->writing, false);
 	return ret;
 }
 
@@ -414,12 +417,56 @@ static const struct node_type fake_both = {
 	.write = fake_write,
 };
 
+/* Never has data, and a descriptor that says so. */
+static int polled_start(struct node *n)
+{
+	struct fake *f = n->private_data;
+
+	f->event_fd = eventfd(0, EFD_CLOEXEC);
+	return f->event_fd < 0 ? -errno : 0;
+}
+
+static int polled_stop(struct node *n)
+{
+	close(((struct fake *)n->private_data)->event_fd);
+	return 0;
+}
+
+static int polled_read(struct node *n, struct sample *smps[], unsigned cnt,
+		       unsigned *release)
+{
+	return 0;
+}
+
+static int polled_poll_fds(struct node *n, int fds[], int max)
+{
+	struct fake *f = n->private_data;
+
+	atomic_store(&f->polled, max > 0);
+	if (max > 0)
+		fds[0] = f->event_fd;
+	return max > 0;
+}
+
+static const struct node_type fake_polled = {
+	.name = "polled",
+	.flags = NODE_CAN_READ | NODE_READ_BLOCKS,
+	.size = sizeof(struct fake),
+	.start = polled_start,
+	.stop = polled_stop,
+	.read = polled_read,
+	.interrupt = fake_interrupt,
+	.rearm = fake_rearm,
+	.poll_fds = polled_poll_fds,
+};
+
 extern const struct node_type node_loopback, node_stats;
 
 const struct plugin node_plugins[] = {
 	{ "source", &fake_source, NULL },
 	{ "sink", &fake_sink, NULL },
 	{ "both", &fake_both, NULL },
+	{ "polled", &fake_polled, NULL },
 	{ "loopback", &node_loopback, NULL },
 	{ "stats", &node_stats, NULL },
 	{ NULL, NULL, NULL },

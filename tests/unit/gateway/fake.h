@@ -7,6 +7,7 @@
  * `sink` notes what it gets, `both` does both. They can behave like an adapter that keeps samples
  * beyond the call (mode "hold"), with their choices drawn from a seed. A sink of
  * mode "wait" takes nothing until all sources together have given `limit`.
+ * `polled` is a source without data that can be waited for.
  */
 #ifndef TEST_GATEWAY_FAKE_H
 #define TEST_GATEWAY_FAKE_H
@@ -32,6 +33,8 @@ enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP,
 
 /* Samples that all sources have given since fake_super_node(). */
 extern _Atomic uint64_t fake_given;
+/* prepare fails from now on. */
+extern atomic_bool fake_refuse_prepare;
 
 struct fake {
 	int64_t limit, seed, base, values;
@@ -54,7 +57,10 @@ struct fake {
 	unsigned seen_count;
 	unsigned foreign;           /* samples not in own memory */
 	atomic_bool refuse;         /* start fails from now on */
-	atomic_bool inside;         /* in read or write */
+	atomic_bool inside;         /* in read */
+	atomic_bool writing;        /* in write, perhaps beside a read */
+	atomic_bool polled;         /* somebody waits for its descriptor */
+	int event_fd;               /* of a type `polled` */
 };
 
 static inline struct fake *fake_of(struct super_node *sn, const char *name)

@@ -59,7 +59,7 @@ static void answers_have_the_fields_that_scripts_look_for(void **state)
 	json_t *o = ask("GET", "/capabilities", NULL, 200);
 
 	assert_true(json_array_size(json_object_get(o, "apis")) > 15);
-	assert_true(json_array_size(json_object_get(o, "nodes")) == 5);
+	assert_true(json_array_size(json_object_get(o, "nodes")) == 6);
 	json_decref(o);
 	o = ask("GET", "/node/a", NULL, 200);
 	assert_string_equal(json_string_value(json_object_get(o, "state")),

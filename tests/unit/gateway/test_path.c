@@ -852,6 +852,52 @@ static void poll_that_cannot_be_is_said(void **state)
 	fake_end(sn, c);
 }
 
+/* poll() is given no more than a path has room for. */
+static void every_one_of_many_sources_is_read(void **state)
+{
+	static char text[16384];
+	struct config *c;
+	struct super_node *sn;
+	size_t len = (size_t)snprintf(text, sizeof(text), TOP
+		"nodes = { a = { type = \"source\"; limit = 10; in = { hooks = ( \"stats\" ) } }; d = { type = \"sink\" };");
+	char name[8];
+
+	for (int i = 0; i < 70; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+			" s%d = { type = \"stats\"; rate = 20; in = { signals = ( { stats = \"a.signal_cnt.total\" } ) } };", i);
+	len += (size_t)snprintf(text + len, sizeof(text) - len,
+				" }; paths = ( { in = \"a\" }, { out = \"d\"; in = (");
+	for (int i = 0; i < 70; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"%s\"s%d\"", i ? ", " : "", i);
+	snprintf(text + len, sizeof(text) - len, ") } );");
+	sn = fake_super_node(text, &c);
+	assert_non_null(sn);
+	assert_int_equal(super_node_start(sn), 0);
+	for (int i = 0; i < 70; i++) {
+		snprintf(name, sizeof(name), "s%d", i);
+		for (int k = 0; !super_node_find(sn, name)->counters.received; k++) {
+			assert_true(k < 5000);
+			assert_false(super_node_wait(sn, 1));
+		}
+	}
+	super_node_stop(sn);
+	fake_end(sn, c);
+}
+
+static void a_rate_near_zero_sends_nothing_again(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 30 }; s = { type = \"sink\" } };"
+		"paths = ( { in = \"a\"; out = \"s\"; rate = 1e-12 } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_sequence(fake_of(sn, "s"), 30);
+	fake_end(sn, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -893,6 +939,8 @@ int main(void)
 		cmocka_unit_test(threads_get_affinity_and_priority),
 		cmocka_unit_test(a_reverse_path_carries_samples_back),
 		cmocka_unit_test(poll_that_cannot_be_is_said),
+		cmocka_unit_test(every_one_of_many_sources_is_read),
+		cmocka_unit_test(a_rate_near_zero_sends_nothing_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,12 +4,16 @@
  * losing a sample, what differs is replaced, and errors change nothing.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "fake.h"
+#include "gateway/path.h"
 #include "gateway/super_node_control.h"
+#include "gateway/super_node_private.h"
 #include "gateway/super_node_reload.h"
 
 #define TOP "stats = 0.0; hugepages = 0;\n"
@@ -267,6 +271,176 @@ static void what_cannot_start_is_told_and_can_be_started_later(void **state)
 	fake_end(sn, c);
 }
 
+static bool is_recorded(struct super_node *sn, const char *node)
+{
+	struct fake *f = fake_of(sn, node);
+	bool recorded;
+
+	spin_lock(&f->lock);
+	recorded = f->seen_count && f->first[f->seen_count - 1] > 0;
+	spin_unlock(&f->lock);
+	return recorded;
+}
+
+/* Waits for the figure of a node that gives samples, not of one that is gone. */
+static void wait_recorded(struct super_node *sn, const char *node)
+{
+	for (unsigned i = 0; !is_recorded(sn, node); i++) {
+		assert_true(i < 20000);
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+}
+
+#define SHOWN                                                             \
+	"s = { type = \"stats\"; rate = 200; in = { signals = ( { stats = \"a.signal_cnt.mean\" } ) } };" \
+	"d = { type = \"sink\" }; e = { type = \"sink\" };"
+#define RECORDED "a = { type = \"source\"; mode = \"paced\"; in = { signals = \"2f\"; hooks = ( \"stats\" ) }; base = "
+
+/* A path or node that shows figures of another, where only one of them is new. */
+static void figures_are_those_of_the_node_that_runs(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(TOP "nodes = { " RECORDED "0 };" SHOWN "};"
+		"paths = ( { in = ( \"a.stats.signal_cnt.mean\" ); out = \"d\" }, { in = \"s\"; out = \"e\" } );", &c);
+	struct node *s = super_node_find(sn, "s");
+	struct fake *e;
+	json_t *report;
+	unsigned seen;
+
+	wait_recorded(sn, "d");
+	wait_recorded(sn, "e");
+	/* Another path on the node that stays, and another node `s`. */
+	report = reload(sn, TOP "nodes = { " RECORDED "0 }; s = { type = \"stats\"; rate = 300; in = { signals = ( { stats = \"a.signal_cnt.mean\" } ) } };"
+		"d = { type = \"sink\"; base = 1 }; e = { type = \"sink\"; base = 1 }; };"
+		"paths = ( { in = ( \"a.stats.signal_cnt.mean\" ); out = \"d\" }, { in = \"s\"; out = \"e\" } );", 0);
+	assert_true(says(report, "kept", "node a"));
+	assert_true(says(report, "started", "node s"));
+	json_decref(report);
+	wait_recorded(sn, "d");
+	wait_recorded(sn, "e");
+	report = reload(sn, TOP "nodes = { " RECORDED "0 };" SHOWN "};"
+		"paths = ( { in = \"a\"; out = \"d\" }, { in = \"s\"; out = \"e\" } );", 0);
+	json_decref(report);
+	/* `s` stays; its figures are those of the new `a`, which has none yet. */
+	s = super_node_find(sn, "s");
+	report = reload(sn, TOP "nodes = { a = { type = \"source\"; limit = 0; in = { signals = \"2f\"; hooks = ( \"stats\" ) } };" SHOWN "};"
+		"paths = ( { in = \"a\"; out = \"d\" }, { in = \"s\"; out = \"e\" } );", 0);
+	assert_true(says(report, "kept", "node s"));
+	assert_true(says(report, "started", "node a"));
+	json_decref(report);
+	assert_ptr_equal(super_node_find(sn, "s"), s);
+	e = fake_of(sn, "e");
+	seen = fake_seen(e);
+	wait_seen(sn, "e", 3);
+	super_node_stop(sn);
+	assert_true(e->seen_count > seen + 2);
+	assert_false(e->first[e->seen_count - 1] > 0);
+	fake_end(sn, c);
+}
+
+/* The same file again, once the reason is gone. */
+static void what_could_not_be_prepared_gets_another_chance(void **state)
+{
+	static const char whole[] = TOP "nodes = { " NODES OTHERS "};"
+		"paths = ( { in = \"a\"; out = \"b\" }, { in = \"c\"; out = \"d\" } );";
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", &c);
+	json_t *report;
+
+	atomic_store(&fake_refuse_prepare, true);
+	report = reload(sn, whole, 0);
+	atomic_store(&fake_refuse_prepare, false);
+	assert_true(says(report, "failed", "node d"));
+	assert_true(says(report, "failed", "path c -> d"));
+	assert_true(says(report, "kept", "path a -> b"));
+	json_decref(report);
+	report = reload(sn, whole, 0);
+	assert_int_equal(many(report, "failed"), 0);
+	assert_true(says(report, "started", "node d"));
+	assert_true(says(report, "started", "path c -> d"));
+	assert_true(says(report, "kept", "path a -> b"));
+	json_decref(report);
+	wait_seen(sn, "d", 3);
+	super_node_stop(sn);
+	assert_no_gap(sn, "b");
+	fake_log_start();
+	fake_end(sn, c);
+}
+
+/* Its writer has ended and stays; so has the new path that reads it. */
+static void a_path_that_reads_what_has_ended_ends(void **state)
+{
+	static const char format[] = TOP "nodes = { a = { type = \"source\"; limit = 20 }; l = { type = \"loopback\" }; d = { type = \"sink\" }; };"
+		"paths = ( { in = \"a\"; out = \"l\" }, { in = \"l\"; out = \"d\"; queuelen = %u } );"
+		"idle_stop = %s;";
+	struct config *c;
+	char text[512];
+	struct super_node *sn;
+	json_t *report;
+
+	snprintf(text, sizeof(text), format, 64, "false");
+	sn = start(text, &c);
+	while (fake_seen(fake_of(sn, "d")) < 20)
+		assert_false(super_node_wait(sn, 1));
+	snprintf(text, sizeof(text), format, 128, "true");
+	report = reload(sn, text, 0);
+	assert_true(says(report, "kept", "path a -> l"));
+	assert_true(says(report, "started", "path l -> d"));
+	json_decref(report);
+	assert_true(super_node_wait(sn, 20000));
+	super_node_stop(sn);
+	assert_no_gap(sn, "d");
+	fake_end(sn, c);
+}
+
+/* Reloads may come from a thread that has none of it. */
+static void new_paths_have_the_priority_of_the_gateway(void **state)
+{
+	static const char more[] = TOP "priority = 2; nodes = { " NODES OTHERS "};"
+		"paths = ( { in = \"a\"; out = \"b\" }, { in = \"c\"; out = \"d\" } );";
+	struct sched_param param = { .sched_priority = 0 };
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "priority = 2; nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", &c);
+	const struct path *p;
+	int policy;
+
+	assert_int_equal(pthread_setschedparam(pthread_self(), SCHED_OTHER,
+					       &param), 0);
+	json_decref(reload(sn, more, 0));
+	p = list_entry(sn->paths.prev, struct path, entry);
+	assert_int_equal(pthread_getschedparam(p->thread, &policy, &param), 0);
+	if (!strstr(fake_log(), "(SCHED_FIFO) refused")) {
+		assert_int_equal(policy, SCHED_FIFO);
+		assert_int_equal(param.sched_priority, 2);
+	}
+	super_node_stop(sn);
+	fake_end(sn, c);
+}
+
+/* A node that was polled may block in read again. */
+static void descriptors_are_given_up_by_a_path_that_reads_alone(void **state)
+{
+	static const char format[] = TOP "nodes = { x = { type = \"polled\" }; y = { type = \"polled\" }; };"
+		"paths = ( { in = %s } );";
+	struct config *c;
+	char text[256];
+	struct super_node *sn;
+	json_t *report;
+
+	snprintf(text, sizeof(text), format, "( \"x\", \"y\" )");
+	sn = start(text, &c);
+	assert_true(atomic_load(&fake_of(sn, "x")->polled));
+	snprintf(text, sizeof(text), format, "\"x\" }, { in = \"y\"");
+	report = reload(sn, text, 0);
+	assert_true(says(report, "kept", "node x"));
+	json_decref(report);
+	assert_false(atomic_load(&fake_of(sn, "x")->polled));
+	super_node_stop(sn);
+	fake_end(sn, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +451,11 @@ int main(void)
 		cmocka_unit_test(paths_that_share_a_source_stay_or_go_together),
 		cmocka_unit_test(a_wrong_configuration_changes_nothing_and_tells_all_errors),
 		cmocka_unit_test(what_cannot_start_is_told_and_can_be_started_later),
+		cmocka_unit_test(figures_are_those_of_the_node_that_runs),
+		cmocka_unit_test(what_could_not_be_prepared_gets_another_chance),
+		cmocka_unit_test(a_path_that_reads_what_has_ended_ends),
+		cmocka_unit_test(new_paths_have_the_priority_of_the_gateway),
+		cmocka_unit_test(descriptors_are_given_up_by_a_path_that_reads_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include "fake.h"
 #include "gateway/super_node_control.h"
+#include "util/clock.h"
 
 #define TOP "stats = 0.0; hugepages = 0;\n"
 
@@ -430,6 +431,66 @@ static void so_it_is_where_the_kernel_runs_no_barriers(void **state)
 	command_from_several_threads(false);
 }
 
+/* Another path waits for room in its queue, which takes as long as it takes. */
+static void a_source_can_be_restarted_while_a_queue_is_full(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { a = { type = \"source\"; limit = 3000 }; b = { type = \"sink\" };"
+		    "          d = { type = \"sink\"; mode = \"wait\"; limit = 1000000000 } };"
+		    "paths = ( { in = \"a\"; out = \"b\" },"
+		    "          { in = \"a\"; out = \"d\"; queuelen = 8; queue_full = \"block\" } );", &c);
+	uint64_t since = clock_now_ns();
+
+	/* The second path is in a write, and its queue is filled. */
+	wait_seen(fake_of(sn, "b"), 8);
+	assert_int_equal(super_node_node_control(sn, "a", CONTROL_RESTART), 0);
+	assert_true(clock_now_ns() - since < 8 * NSEC_PER_SEC);
+	atomic_store(&fake_of(sn, "d")->interrupted, true);
+	wait_seen(fake_of(sn, "d"), 100);
+	end(sn, c);
+}
+
+/* The end of the source and the path's stop may meet in the path's hooks. */
+static void a_path_is_stopped_while_it_ends(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { a = { type = \"source\"; limit = 20 }; b = { type = \"sink\" }; };"
+		    "paths = ( { in = \"a\"; out = \"b\"; hooks = ( { type = \"reorder_ts\"; window_size = 8 } ) } );"
+		    "idle_stop = false;", &c);
+
+	for (unsigned i = 0; i < 300; i++) {
+		assert_int_equal(super_node_node_control(sn, "a", CONTROL_RESTART), 0);
+		for (volatile unsigned k = 0; k < i * 50; k++)
+			;
+		assert_int_equal(super_node_path_control(sn, "0", CONTROL_STOP), 0);
+		assert_int_equal(super_node_path_control(sn, "0", CONTROL_START), 0);
+	}
+	end(sn, c);
+}
+
+/* Nobody writes it any more: a restart changes nothing about that. */
+static void a_loop_whose_writer_has_ended_ends_again(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(
+		TOP "nodes = { a = { type = \"source\"; limit = 20 }; l = { type = \"loopback\" }; d = { type = \"sink\" }; };"
+		    "paths = ( { in = \"a\"; out = \"l\" }, { in = \"l\"; out = \"d\" } );"
+		    "idle_stop = false;", &c);
+
+	wait_path_state(sn, "1", "ended");
+	assert_int_equal(super_node_node_control(sn, "l", CONTROL_RESTART), 0);
+	/* Time to look again; too little of it hides a fault, no more. */
+	for (int i = 0; i < 30; i++)
+		nap();
+	wait_path_state(sn, "1", "ended");
+	assert_int_equal(super_node_node_control(sn, "a", CONTROL_RESTART), 0);
+	wait_seen(fake_of(sn, "d"), 39);
+	wait_path_state(sn, "1", "ended");
+	end(sn, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +505,9 @@ int main(void)
 		cmocka_unit_test(what_does_not_exist_or_fit_is_refused),
 		cmocka_unit_test(identifiers_are_given_or_stay_the_same),
 		cmocka_unit_test(top_level_keys_are_checked),
+		cmocka_unit_test(a_source_can_be_restarted_while_a_queue_is_full),
+		cmocka_unit_test(a_path_is_stopped_while_it_ends),
+		cmocka_unit_test(a_loop_whose_writer_has_ended_ends_again),
 		cmocka_unit_test(commands_from_several_threads_lose_no_sample),
 		cmocka_unit_test(so_it_is_where_the_kernel_runs_no_barriers),
 	};

@@ -156,7 +156,11 @@ static int loopback_read(struct node *n, struct sample *smps[], unsigned cnt,
 			 * in between has made it readable again. */
 			if (read(l->event_fd, &drained, sizeof(drained)) < 0)
 				return -EAGAIN;
-			return (int)take(l, smps, cnt);
+			got = take(l, smps, cnt);
+			/* Perhaps that write brought more. */
+			if (got == cnt)
+				signal_event(l);
+			return (int)got;
 		}
 		if (wait_for_data(l))
 			return -EINTR;

@@ -184,6 +184,24 @@ static int stats_check(struct node *n, struct config *c, json_t *cfg)
 	return ret;
 }
 
+/* Their figures are other ones now; the reload has checked that they are there. */
+static void stats_relink(struct node *n)
+{
+	struct stats_node *s = n->private_data;
+
+	for (unsigned i = 0; i < s->count; i++) {
+		struct figure *f = &s->figures[i];
+
+		list_for_each(o, &n->super->nodes, struct node, entry) {
+			if (strlen(o->name) != f->node_len ||
+			    memcmp(o->name, f->text, f->node_len) || !o->stats)
+				continue;
+			node_stats_put(f->source);
+			f->source = node_stats_get(o->stats);
+		}
+	}
+}
+
 static void stats_destroy(struct node *n)
 {
 	struct stats_node *s = n->private_data;
@@ -302,6 +320,7 @@ const struct node_type node_stats = {
 	.read = stats_read,
 	.interrupt = stats_interrupt,
 	.rearm = stats_rearm,
+	.relink = stats_relink,
 	.poll_fds = stats_poll_fds,
 	.print = stats_print,
 };
