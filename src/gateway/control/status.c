@@ -84,9 +84,10 @@ json_t *control_status(struct super_node *sn)
 	localtime_r(&now.tv_sec, &tm);
 	if (uname(&u))
 		memset(&u, 0, sizeof(u));
-	return json_pack("{ss ss ss ss sf sf s{ss sI sb} so so}", "state",
+	return json_pack("{ss ss ss ss ss sf sf s{ss sI sb} so so}", "state",
 			 states[sn->state], "version", GATEWAY_VERSION,
-			 "hostname", u.nodename, "uuid",
+			 "hostname", u.nodename, "name",
+			 sn->settings.name ? sn->settings.name : u.nodename, "uuid",
 			 sn->settings.uuid_text, "time_now", seconds(&now),
 			 "time_started", seconds(&sn->started_at), "timezone",
 			 "name", tm.tm_zone ? tm.tm_zone : "", "offset",
