@@ -89,6 +89,11 @@ static const struct cli_command *find_tool(const char *name)
 {
 	const struct cli_command *c = tools;
 
+	/* Their names until 2019. */
+	if (!strcmp(name, "test-cmp"))
+		name = "compare";
+	else if (!strcmp(name, "config-check"))
+		name = "test-config";
 	while (c->name && strcmp(c->name, name))
 		c++;
 	return c->name ? c : NULL;

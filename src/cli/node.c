@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `busbar node` (villas-node): the gateway by the name and options that
- * laboratories know; it is `busbar run`. Also lists what this build can do.
+ * laboratories know; it is `busbar run --idle-stop`, for their scripts wait for its
+ * end. Also lists what this build can do.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -21,7 +22,8 @@ static const char usage[] =
 	"[OPTIONS] CONFIG\n"
 	"\n"
 	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
-	"input) until SIGINT or SIGTERM.\n"
+	"input) until SIGINT or SIGTERM, or until all paths have ended (idle_stop = false\n"
+	"in CONFIG: not then).\n"
 	"\n"
 	"  -C        print what this build can do, as JSON\n";
 
@@ -89,8 +91,8 @@ static void silence(void)
 
 int cli_node(int argc, char **argv)
 {
-	char run[] = "run", option[] = "-d";
-	char *level = NULL, *args[5];
+	char run[] = "run", option[] = "-d", idle_stop[] = "--idle-stop";
+	char *level = NULL, *args[6];
 	int opt, status, n = 0;
 	bool off = false;
 
@@ -118,6 +120,7 @@ int cli_node(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	args[n++] = run;
+	args[n++] = idle_stop;
 	if (level) {
 		args[n++] = option;
 		args[n++] = level;

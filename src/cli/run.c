@@ -30,6 +30,7 @@ struct run_options {
 	double seconds;   /* < 0: no limit */
 	bool quiet;
 	const char *control; /* path of the control socket */
+	bool idle_stop;
 	enum summary summary;
 };
 
@@ -44,6 +45,7 @@ static const char usage[] =
 	"  -t SECONDS       stop after this time\n"
 	"  -q               no live line on the terminal\n"
 	"  --summary=FORM   text (default), json or none\n"
+	"  --idle-stop      end when all paths have ended, unless CONFIG says idle_stop\n"
 	"  --control=PATH   offer a socket for busbar-ctl there ('@name': abstract)\n"
 	"  -h, --help       this text\n"
 	"\n"
@@ -104,6 +106,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 	static const struct option longs[] = {
 		{ "summary", required_argument, NULL, 's' },
 		{ "control", required_argument, NULL, 'c' },
+		{ "idle-stop", no_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -113,6 +116,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 	*o = (struct run_options){ .level = -1, .seconds = -1 };
 	while ((opt = getopt_long(argc, argv, "d:t:qh", longs, NULL)) != -1) {
 		switch (opt) {
+		case 'i':
+			o->idle_stop = true;
+			break;
 		case 'd':
 			o->level = log_level_parse(optarg);
 			if (o->level < 0) {
@@ -292,6 +298,7 @@ int cli_run(int argc, char **argv)
 	log_init(o.level >= 0 ? (enum log_level)o.level : LOG_INFO);
 	if (o.level >= 0)
 		log_set_level((enum log_level)o.level);
+	super_node_set_idle_stop(o.idle_stop);
 	from = json_string(o.file);
 	for (unsigned restarts = 0; from && !end_wanted; restarts++) {
 		next = NULL;

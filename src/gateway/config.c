@@ -156,8 +156,12 @@ int config_load(const char *path, struct config **out)
 {
 	char *text;
 	size_t len;
-	int ret = config_text_read(path, false, &text, &len);
+	int ret;
 
+	/* How scripts for VILLASnode may name a file of this host. */
+	if (!strncmp(path, "file://", 7))
+		path += 7;
+	ret = config_text_read(path, false, &text, &len);
 	if (ret) {
 		log_error("cannot read configuration %s: %s", path,
 			  strerror(-ret));

@@ -81,7 +81,9 @@ static json_t *property(const struct config_key *k, bool own)
 
 	switch (k->type) {
 	case CONFIG_BOOL:
-		o = json_pack("{s[sss] ss}", "type", "boolean", "string", "null",
+		/* 0 and 1 say the same. */
+		o = json_pack("{s[ssss] si si ss}", "type", "boolean", "string",
+			      "integer", "null", "minimum", 0, "maximum", 1,
 			      "pattern", "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$");
 		break;
 	case CONFIG_INT:

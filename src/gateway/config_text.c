@@ -176,6 +176,31 @@ static void copy(struct config *c, unsigned file, unsigned *line,
 	}
 }
 
+/* The same number of lines, and nothing on them. */
+static void blank_out(struct config *c, unsigned file, unsigned *line,
+		      const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		copy(c, file, line, p[i] == '\n' ? "\n" : " ", 1);
+}
+
+/* A comma behind the last entry, which people leave there and neither of the
+ * parsers takes. */
+static bool is_last_comma(const char *p, const char *end)
+{
+	if (*p++ != ',')
+		return false;
+	while (p < end) {
+		size_t n = strchr(" \t\r\n\f", *p) && *p ?
+				   1 : comment_length(p, end);
+
+		if (!n)
+			return *p == ']' || *p == ')' || *p == '}';
+		p += n;
+	}
+	return false;
+}
+
 /* True when the text reads as a number, a boolean or a whole structure, so
  * that it may stand without quotes. */
 static bool stands_alone(const char *s)
@@ -355,8 +380,15 @@ static int expand(struct config *c, unsigned file, const char *text,
 
 	begin_line(c, file, line);
 	while (p < end && !c->no_memory) {
-		size_t n = json ? 0 : comment_length(p, end);
+		size_t n = comment_length(p, end);
 		const char *was = p;
+
+		if ((n && json) || is_last_comma(p, end)) {
+			n = n ? n : 1;
+			blank_out(c, file, &line, p, n);
+			p += n;
+			continue;
+		}
 
 		if (*p == '"') {
 			n = string_length(p, end);

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "gateway/config.h"
+#include "gateway/former.h"
 #include "gateway/nearest.h"
 #include "util/container_of.h"
 
@@ -211,6 +212,9 @@ static int set_value(struct config *c, const json_t *obj,
 	case CONFIG_BOOL:
 		if (json_is_boolean(v))
 			*(bool *)field = json_is_true(v);
+		else if (json_is_integer(v) && (json_integer_value(v) == 0 ||
+						json_integer_value(v) == 1))
+			*(bool *)field = json_integer_value(v);
 		else if (!json_is_string(v) ||
 			 !parse_bool(json_string_value(v), field))
 			return fail_type(c, obj, k, v);
@@ -286,13 +290,15 @@ int config_unpack(struct config *c, const json_t *obj,
 		return ret;
 	json_object_foreach((json_t *)obj, name, v) {
 		struct nearest near = NEAREST(name);
+		const char *former = former_key_hint(name);
 		char hint[100];
 
 		if (known(keys, count, name, &near) ||
 		    known(more, more_count, name, &near))
 			continue;
-		config_fail(c, obj, name, "unknown key%s",
-			    nearest_hint(&near, hint, sizeof(hint)));
+		config_fail(c, obj, name, "unknown key%s%s", former ? "; " : "",
+			    former ? former :
+				     nearest_hint(&near, hint, sizeof(hint)));
 		ret = -EINVAL;
 	}
 	return ret;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/former.h"
 #include "gateway/keys.h"
 #include "gateway/nearest.h"
 #include "util/container_of.h"
@@ -158,8 +159,8 @@ int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
 	return -EINVAL;
 }
 
-int format_new(struct format **out, struct config *c, json_t *cfg,
-	       const char *fallback, struct signal_list *signals)
+static int make(struct format **out, struct config *c, json_t *cfg,
+		const char *fallback, struct signal_list *signals)
 {
 	const char *name = name_of(cfg, fallback);
 	const struct format_type *type = name ? format_type_find(name) : NULL;
@@ -222,6 +223,16 @@ err_parts:
 	signal_list_put(f->signals);
 err_free:
 	free(f);
+	return ret;
+}
+
+int format_new(struct format **out, struct config *c, json_t *cfg,
+	       const char *fallback, struct signal_list *signals)
+{
+	json_t *settings = former_format(cfg);
+	int ret = make(out, c, settings ? settings : cfg, fallback, signals);
+
+	json_decref(settings);
 	return ret;
 }
 

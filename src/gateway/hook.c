@@ -169,8 +169,10 @@ static int parse_one(struct hook_list *l, struct config *c, json_t *list,
 		return fail_unknown(c, cfg, common.type);
 	if (!(type->places & allowed)) {
 		config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,
-			    "hook '%s' cannot stand %s", type->name,
-			    place_name(place));
+			    "hook '%s' cannot stand %s%s", type->name,
+			    place_name(place),
+			    type->places == HOOK_NODE_READ ?
+				    "; put it into `hooks` of the `in` of the node that is read" : "");
 		return -EINVAL;
 	}
 	if (!(type->places & (unsigned)place))

@@ -35,6 +35,8 @@ static json_t *convert(enum config_type type, const json_t *v)
 	if (text && type != CONFIG_STRING && type != CONFIG_ENUM &&
 	    type != CONFIG_JSON)
 		return from_text(type, text);
+	if (type == CONFIG_BOOL && json_is_integer(v))
+		return json_boolean(json_integer_value(v));
 	if (type == CONFIG_REAL && json_is_integer(v))
 		return json_real((double)json_integer_value(v));
 	if (type == CONFIG_INT && json_is_real(v))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/former.h"
 #include "gateway/hook.h"
 #include "gateway/keys.h"
 #include "gateway/nearest.h"
@@ -93,11 +94,18 @@ static const struct node_type *find_type(struct config *c, json_t *cfg,
 					 const char *name)
 {
 	const struct node_type *type = node_type_find(name);
+	const char *former = former_node_hint(name);
 	struct nearest near = NEAREST(name);
 	char hint[100];
 
 	if (type)
 		return type;
+	if (former) {
+		config_fail(c, cfg, "type",
+			    "no node-type '%s' here, VILLASnode has it; %s (`busbar node -C` lists what there is)",
+			    name, former);
+		return NULL;
+	}
 	for (const struct plugin *p = node_plugins; p->name; p++)
 		nearest_try(&near, p->name);
 	config_fail(c, cfg, "type", "no node-type '%s'%s", name,

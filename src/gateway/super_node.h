@@ -27,6 +27,10 @@ int super_node_start(struct super_node *sn);
  * start. */
 void super_node_keep_log_level(struct super_node *sn);
 
+/* What `idle_stop` is for configurations that do not say (false); for all that are
+ * made from now on. */
+void super_node_set_idle_stop(bool on);
+
 /* Asks for the end, from any thread or a signal handler. */
 void super_node_request_stop(struct super_node *sn);
 

@@ -20,7 +20,7 @@ struct path;
 /* Top-level keys; texts and JSON live as long as the configuration. */
 struct super_node_settings {
 	json_t *nodes, *paths, *http, *logging;
-	const char *control, *uuid;
+	const char *control, *name, *uuid;
 	int64_t hugepages, affinity, priority, seed;
 	double stats_hz;
 	bool idle_stop;

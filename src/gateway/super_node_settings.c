@@ -41,6 +41,8 @@ static const struct config_key top_keys[] = {
 	  .help = "SCHED_FIFO priority, 0 for none" },
 	{ "idle_stop", CONFIG_BOOL, TOP(idle_stop), "false",
 	  .help = "End when all paths have ended" },
+	{ "name", CONFIG_STRING, TOP(name),
+	  .help = "Name of the gateway, told in its status; default the host's" },
 	{ "uuid", CONFIG_STRING, TOP(uuid),
 	  .help = "Identifier of the gateway; default made from the configuration" },
 	{ "seed", CONFIG_INT, TOP(seed), "0",
@@ -198,6 +200,13 @@ static void make_uuid(struct super_node_settings *s, struct config *c)
 	free(text);
 }
 
+static bool idle_stop_default;
+
+void super_node_set_idle_stop(bool on)
+{
+	idle_stop_default = on;
+}
+
 void super_node_settings_parse(struct super_node_settings *s, struct config *c)
 {
 	struct sockaddr_un *un = NULL;
@@ -205,6 +214,8 @@ void super_node_settings_parse(struct super_node_settings *s, struct config *c)
 	memset(s, 0, sizeof(*s));
 	config_unpack(c, config_root(c), top_keys, ARRAY_SIZE(top_keys), s,
 		      NULL, 0);
+	if (!json_object_get(config_root(c), "idle_stop"))
+		s->idle_stop = idle_stop_default;
 	parse_logging(s, c, s->logging);
 	parse_http(c, s->http);
 	make_uuid(s, c);

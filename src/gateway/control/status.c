@@ -87,9 +87,11 @@ json_t *control_status(struct super_node *sn)
 		memset(&u, 0, sizeof(u));
 	/* A reload may be changing settings. */
 	pthread_mutex_lock(&sn->control);
-	o = json_pack("{ss ss ss ss sf sf s{ss sI sb} so so}", "state",
+	o = json_pack("{ss ss ss ss ss sf sf s{ss sI sb} so so}", "state",
 		      states[sn->state], "version", GATEWAY_VERSION, "hostname",
-		      u.nodename, "uuid", sn->settings.uuid_text, "time_now",
+		      u.nodename, "name",
+		      sn->settings.name ? sn->settings.name : u.nodename,
+		      "uuid", sn->settings.uuid_text, "time_now",
 		      seconds(&now), "time_started", seconds(&sn->started_at),
 		      "timezone", "name", tm.tm_zone ? tm.tm_zone : "",
 		      "offset", (json_int_t)tm.tm_gmtoff, "dst",

@@ -54,15 +54,13 @@ static int print_parse(struct hook *h, struct config *c, json_t *cfg)
 			    "expected the name of a format or a group such as { type = \"csv\" }");
 		return -EINVAL;
 	}
-	if (p->prefix && p->output) {
-		config_fail(c, h->cfg, "prefix",
-			    "is for standard output, but `output` names a file");
-		return -EINVAL;
-	}
+	if (p->prefix && p->output)
+		log_warn("%s: hook print: `prefix` is for standard output and has no effect in the file '%s'",
+			 config_where(c, h->cfg), p->output);
 	if (format_new(&p->format, c, p->format_value, "villas.human", NULL))
 		return -EINVAL;
 	if (p->prefix || p->output)
-		p->prefix_text = strdup(p->prefix ?: "");
+		p->prefix_text = strdup(p->output ? "" : p->prefix);
 	else if (asprintf(&p->prefix_text, "%s %s: ",
 			  h->node ? "Node" : "Path", h->owner) < 0)
 		p->prefix_text = NULL;

@@ -28,7 +28,7 @@ awk '!/^#/ { if (n++) { s += ($2 - last) ^ 2 }; last = $2 }
 	END { d = sqrt(s / (n - 1)); exit !(d > 0.45 && d < 0.55) }' out ||
 	fail 'the step of a random walk has another deviation than asked for'
 expect 0 'mixed' villas-signal -n -l 1 -v 7 mixed
-says 'gives each value another shape' 'random0.sine1.square2.triangle3.ramp4.counter5.constant6' out
+says 'gives each value another shape' 'random.sine.square.triangle.ramp.counter.constant' out
 
 expect 0 'a format' villas-signal -n -l 2 -f '{"type": "csv", "header": false}' sine
 samples 'is taken' 2 out

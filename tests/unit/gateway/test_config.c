@@ -56,6 +56,32 @@ static void libconfig_and_json_give_the_same_tree(void **state)
 	config_destroy(b);
 }
 
+static void json_may_have_comments_and_a_comma_too_many(void **state)
+{
+	struct config *a = fake_config("list = ( 1, 2, ); on = 1;\n");
+	struct config *b = fake_config(
+		"// first\n{ /* two\nlines */ \"list\": [ 1, 2, # last\n ],\n"
+		"  \"on\": 1, }\n");
+
+	assert_true(json_equal(config_root(a), config_root(b)));
+	config_destroy(a);
+	config_destroy(b);
+	/* The line stays right, and what stands in a text is no comment. */
+	assert_refused("{ /* a\n b */ \"x\": \"#//,]\",\n  y }\n", "test.conf:3: JSON:");
+	assert_refused("{ \"x\": [ 1,, 2 ] }", "JSON:");
+}
+
+/* What VILLASnode called otherwise, or has and busbar has not. */
+static void words_of_villasnode_get_what_there_is_instead(void **state)
+{
+	assert_wrong("nodes = { a = { type = \"source\"; local = \"*:1\"; }; };",
+		     "nodes.a.local: unknown key; it is called `in = { address = ... }` now");
+	assert_wrong("nodes = { a = { type = \"source\"; samplelen = 4; }; };",
+		     "nodes.a.samplelen: unknown key; samples have any length");
+	assert_wrong("nodes = { a = { type = \"ethercat\"; }; };",
+		     "no node-type 'ethercat' here, VILLASnode has it; use exec");
+}
+
 static void whole_numbers_beyond_32_bits_are_kept(void **state)
 {
 	struct config *c = fake_config("a = 5000000000; b = -5000000000; d = 0x1ffffffff; e = 2147483648;");
@@ -172,6 +198,16 @@ static const struct config_key keys[] = {
 	{ "any", CONFIG_JSON, offsetof(struct target, any), .help = "h" },
 };
 
+static void zero_and_one_are_false_and_true(void **state)
+{
+	struct config *c = fake_config("flag = 1;\n");
+	struct target t;
+
+	assert_int_equal(config_unpack_part(c, config_root(c), keys, 1, &t), 0);
+	assert_true(t.flag);
+	config_destroy(c);
+}
+
 static void missing_keys_take_their_defaults(void **state)
 {
 	struct config *c = fake_config("");
@@ -206,7 +242,7 @@ static void every_wrong_value_is_reported_at_once(void **state)
 	struct target t;
 
 	fake_log_start();
-	c = fake_config("flag = 1;\nnumber = 101;\nreal = \"x\";\ntext = 5;\nchoice = \"gren\";\nnumbr = 1;\n");
+	c = fake_config("flag = 2;\nnumber = 101;\nreal = \"x\";\ntext = 5;\nchoice = \"gren\";\nnumbr = 1;\n");
 	assert_int_equal(config_unpack(c, config_root(c), keys,
 				       ARRAY_SIZE(keys), &t, NULL, 0),
 			 -EINVAL);
@@ -360,6 +396,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(libconfig_and_json_give_the_same_tree),
+		cmocka_unit_test(json_may_have_comments_and_a_comma_too_many),
+		cmocka_unit_test(words_of_villasnode_get_what_there_is_instead),
+		cmocka_unit_test(zero_and_one_are_false_and_true),
 		cmocka_unit_test(whole_numbers_beyond_32_bits_are_kept),
 		cmocka_unit_test(variables_are_replaced),
 		cmocka_unit_test(an_unset_variable_is_named_with_its_line),

@@ -193,9 +193,10 @@ static void an_unwritable_path_fails_at_start(void **state)
 	struct made_node m;
 	char text[300];
 
-	snprintf(text, sizeof(text), "{ \"uri\": \"%s/x/y\", \"out\": { } }", scratch(""));
+	put_text("in", "a file, no folder");
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s/y\", \"out\": { } }", scratch("in"));
 	make_node(&m, &node_file, text);
-	assert_int_equal(m.node.type->start(&m.node), -ENOENT);
+	assert_int_equal(m.node.type->start(&m.node), -ENOTDIR);
 	assert_int_equal(m.node.type->stop(&m.node), 0);
 	drop_node(&m);
 }
@@ -677,8 +678,7 @@ static void wrong_settings_are_refused(void **state)
 {
 	static const char *const texts[] = {
 		"{ \"in\": { } }",
-		"{ \"uri\": \"a\" }",
-		"{ \"uri\": \"a\", \"in\": { }, \"out\": { } }",
+		"{ \"uri\": \"https://lab/a\", \"in\": { } }",
 		"{ \"uri\": \"a\", \"format\": \"cvs\", \"in\": { } }",
 		"{ \"uri\": \"a\", \"in\": { \"eof\": \"restart\" } }",
 		"{ \"uri\": \"a\", \"in\": { \"rate\": -1 } }",

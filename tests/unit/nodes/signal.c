@@ -136,7 +136,7 @@ static void settings_are_one_for_all_or_one_for_each(void **state)
 	make_node(&m, &node_signal, "{ " VIRTUAL "\"signal\": [\"constant\", \"counter\", "
 		  "\"constant\"], \"amplitude\": [1, 2, \"4.5\"], \"offset\": 100 }");
 	assert_int_equal(m.node.in.signals->count, 3);
-	assert_string_equal(m.node.in.signals->signals[1].name, "counter1");
+	assert_string_equal(m.node.in.signals->signals[1].name, "counter");
 	assert_int_equal(m.node.type->start(&m.node), 0);
 	assert_int_equal(node_read_one(&m, smp), 1);
 	assert_int_equal(node_read_one(&m, smp), 1);
@@ -147,7 +147,7 @@ static void settings_are_one_for_all_or_one_for_each(void **state)
 
 	make_node(&m, &node_signal, "{ " VIRTUAL "\"values\": 9 }");
 	assert_int_equal(m.node.in.signals->count, 9);
-	assert_string_equal(m.node.in.signals->signals[0].name, "random0");
+	assert_string_equal(m.node.in.signals->signals[0].name, "random");
 	assert_string_equal(m.node.in.signals->signals[8].name, "sine8");
 	drop_node(&m);
 

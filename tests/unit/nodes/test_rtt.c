@@ -88,7 +88,7 @@ static void wrong_settings_are_refused(void **state)
 		"{ \"cases\": { \"rates\": -1, \"values\": 1 } }",
 		"{ \"cases\": { \"rates\": 1, \"values\": 1.5 } }",
 		"{ \"cases\": { \"rates\": 1, \"values\": 100000 } }",
-		"{ \"cases\": { \"rates\": 1, \"values\": 1, \"limit\": 5 } }",
+		"{ \"cases\": { \"rates\": 1, \"values\": 1, \"limit\": 5, \"count\": 6 } }",
 		"{ \"cases\": { \"rates\": 1, \"values\": 1, \"mode\": \"least\" } }",
 		"{ \"rates\": 1, \"values\": 1, \"count\": -1 }",
 		"{ \"rates\": 1, \"values\": 1, \"format\": \"cvs\" }",

@@ -49,8 +49,6 @@ static void wrong_settings_are_refused_with_words(void **state)
 	refused("{}", "`in.name` and `out.name` are missing");
 	refused("{ \"in\": { \"name\": \"a/b\" } }", "'a/b' is no name");
 	refused("{ \"in\": { \"name\": \"/\" } }", "is no name");
-	refused("{ \"in\": { \"name\": \"a\" }, \"out\": { \"name\": \"/a\" } }",
-		"an object of its own");
 	refused("{ \"in\": { \"name\": \"a\" }, \"mode\": \"eventfd\" }", "mode");
 	refused("{ \"in\": { \"name\": \"a\" }, \"queuelen\": 1 }", "queuelen");
 	refused("{ \"in\": { \"name\": \"a\" }, \"exec\": \"echo\" }",
@@ -171,6 +169,28 @@ static void what_is_lost_is_refused_and_said_once(void **state)
 	free(s);
 }
 
+static void one_object_for_both_directions_is_a_loop(void **state)
+{
+	struct made_node m;
+	struct sample *s = new_sample(2), *back = new_sample(2);
+	struct sample *list[] = { back };
+	unsigned release = 1;
+
+	start_node(&m, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
+			   one, one));
+	s->length = 2;
+	s->sequence = 77;
+	s->data[1].f = 4.5;
+	assert_int_equal(write_sample(&m, s), 1);
+	assert_int_equal(m.node.type->read(&m.node, list, 1, &release), 1);
+	assert_int_equal(back->sequence, 77);
+	assert_true(back->length == 2 && back->data[1].f == 4.5);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	free(s);
+	free(back);
+}
+
 static void reversing_swaps_the_names(void **state)
 {
 	struct busbar_shmem *sim;
@@ -193,6 +213,7 @@ int main(void)
 		cmocka_unit_test(wrong_settings_are_refused_with_words),
 		cmocka_unit_test(samples_go_to_a_simulator_and_back),
 		cmocka_unit_test(what_is_lost_is_refused_and_said_once),
+		cmocka_unit_test(one_object_for_both_directions_is_a_loop),
 		cmocka_unit_test(reversing_swaps_the_names),
 	};
 

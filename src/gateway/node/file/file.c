@@ -157,6 +157,13 @@ static int make_path(struct config *c, json_t *cfg, const char *uri,
 		config_fail(c, cfg, "uri", "is required: the path of the file");
 		return -EINVAL;
 	}
+	if (!strncmp(uri, "file://", 7))
+		uri += 7;
+	if (strstr(uri, "://")) {
+		config_fail(c, cfg, "uri",
+			    "files on other hosts are not read or written; use the node-type exec with a program such as curl");
+		return -EINVAL;
+	}
 	localtime_r(&now, &tm);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* that is the point */
@@ -167,14 +174,31 @@ static int make_path(struct config *c, json_t *cfg, const char *uri,
 	return -EINVAL;
 }
 
+/* Without groups paths say what the file is for. */
+static bool by_use(const struct node *n)
+{
+	return !n->in.present && !n->out.present;
+}
+
+static bool may_read(const struct node *n)
+{
+	return n->in.enabled && (n->in.present || by_use(n));
+}
+
+static bool may_write(const struct node *n)
+{
+	return n->out.enabled && (n->out.present || by_use(n));
+}
+
+/* Known when the node starts. */
 static bool can_read(const struct node *n)
 {
-	return n->in.present && n->in.enabled;
+	return may_read(n) && (n->in.present || n->is_source);
 }
 
 static bool can_write(const struct node *n)
 {
-	return n->out.present && n->out.enabled;
+	return may_write(n) && (n->out.present || n->is_destination);
 }
 
 static void take_signals(struct node *n, struct file_node *f,
@@ -224,9 +248,9 @@ static void choose_batches(struct node *n, const struct file_node *f,
 
 	if (json_object_get(cfg, "vectorize"))
 		return;
-	if (can_read(n) && !paced && !json_object_get(n->in.cfg, "vectorize"))
+	if (may_read(n) && !paced && !json_object_get(n->in.cfg, "vectorize"))
 		n->in.vectorize = BATCH;
-	if (can_write(n) && !json_object_get(n->out.cfg, "vectorize"))
+	if (may_write(n) && !json_object_get(n->out.cfg, "vectorize"))
 		n->out.vectorize = BATCH;
 }
 
@@ -237,12 +261,7 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 	json_t *out_format = f->out.format_cfg ? f->out.format_cfg : f->format;
 	int ret = 0;
 
-	if (!can_read(n) && !can_write(n)) {
-		config_fail(c, cfg, NULL,
-			    "needs `in = { }` to read the file, or `out = { }` to write it");
-		return -EINVAL;
-	}
-	if (can_read(n)) {
+	if (may_read(n)) {
 		ret = make_path(c, cfg, f->in.uri ? f->in.uri : f->uri, f->in.path);
 		if (!ret)
 			ret = format_new(&f->in.format, c, in_format,
@@ -250,7 +269,7 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 		if (!ret)
 			adopt_names(n, f, cfg);
 	}
-	if (can_write(n) && !ret) {
+	if (may_write(n) && !ret) {
 		ret = make_path(c, cfg, f->out.uri ? f->out.uri : f->uri,
 				f->out.path);
 		if (!ret)
@@ -314,28 +333,23 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 			    "scales recorded times, but `rate` replays without them; give one of the two");
 		ret = -EINVAL;
 	}
-	if (can_read(n) && !f->in.format->type->scan) {
+	if (may_read(n) && !f->in.format->type->scan) {
 		config_fail(c, cfg, "format", "'%s' cannot be read",
 			    f->in.format->type->name);
 		ret = -EINVAL;
 	}
-	if (can_write(n) && !f->out.format->type->print) {
+	if (may_write(n) && !f->out.format->type->print) {
 		config_fail(c, cfg, "format", "'%s' cannot be written",
 			    f->out.format->type->name);
 		ret = -EINVAL;
 	}
-	if (can_read(n) && can_write(n) && !strcmp(f->in.path, f->out.path)) {
-		config_fail(c, cfg, "uri",
-			    "the node would read the file that it writes; give `in` and `out` a `uri` each");
-		ret = -EINVAL;
-	}
-	if (!ret && can_read(n))
+	if (!ret && may_read(n))
 		ret = check_record(c, cfg, &f->in_record, f->in.format, f->in.path,
 				   true);
-	if (!ret && can_write(n))
+	if (!ret && may_write(n))
 		ret = check_record(c, cfg, &f->out_record, f->out.format,
 				   f->out.path, false);
-	if (!ret && f->in_record.format && f->out_record.format &&
+	if (!ret && !by_use(n) && f->in_record.format && f->out_record.format &&
 	    !strcmp(f->in_record.dat, f->out_record.dat)) {
 		config_fail(c, cfg, "uri",
 			    "the node would read the record that it writes; give `in` and `out` a `uri` each");
@@ -348,7 +362,7 @@ static int file_check_signals(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
 
-	return can_write(n) ? format_check_signals(f->out.format, c, cfg,
+	return may_write(n) ? format_check_signals(f->out.format, c, cfg,
 						   n->out.signals) : 0;
 }
 
@@ -385,6 +399,18 @@ static int start_record(struct node *n, struct file_node *f,
 	return record_check_output(r, f->out.append);
 }
 
+static int file_stop(struct node *n)
+{
+	struct file_node *f = n->private_data;
+	int ret = 0;
+
+	replay_close(n, &f->in);
+	if (f->out.writer)
+		ret = writer_close(f->out.writer, n->out.signals);
+	f->out.writer = NULL;
+	return ret;
+}
+
 static int file_start(struct node *n)
 {
 	struct file_node *f = n->private_data;
@@ -398,24 +424,13 @@ static int file_start(struct node *n)
 	};
 	int ret = start_record(n, f, &settings);
 
-	if (!ret && can_read(n))
-		ret = replay_open(&f->in);
+	/* First what is written: it may be the file that is read. */
 	if (!ret && can_write(n))
 		ret = writer_open(&f->out.writer, &settings, f->out.format);
+	if (!ret && can_read(n))
+		ret = replay_open(&f->in);
 	if (ret)
-		replay_close(n, &f->in);
-	return ret;
-}
-
-static int file_stop(struct node *n)
-{
-	struct file_node *f = n->private_data;
-	int ret = 0;
-
-	replay_close(n, &f->in);
-	if (f->out.writer)
-		ret = writer_close(f->out.writer, n->out.signals);
-	f->out.writer = NULL;
+		file_stop(n);
 	return ret;
 }
 

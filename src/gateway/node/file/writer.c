@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -505,6 +506,18 @@ static int start_thread(struct writer *w)
 	return -err;
 }
 
+/* The folders that lead to a file, as far as they are missing. */
+static void make_folders(const char *path)
+{
+	char folder[PATH_MAX];
+
+	for (const char *p = path; (p = strchr(p + 1, '/'));) {
+		snprintf(folder, sizeof(folder), "%.*s", (int)(p - path), path);
+		if (!mkdir(folder, 0777))
+			log_info("made the folder '%s'", folder);
+	}
+}
+
 static int open_file(struct writer *w)
 {
 	const struct writer_settings *s = &w->settings;
@@ -514,6 +527,10 @@ static int open_file(struct writer *w)
 	int err;
 
 	w->fd = open(s->path, flags, 0666);
+	if (w->fd < 0 && errno == ENOENT) {
+		make_folders(s->path);
+		w->fd = open(s->path, flags, 0666);
+	}
 	if (w->fd < 0) {
 		err = errno;
 		log_error("cannot open '%s' for writing: %s", s->path,

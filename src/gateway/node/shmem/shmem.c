@@ -50,6 +50,8 @@ struct shmem {
 	json_t *exec;
 
 	struct busbar_shmem *handle;
+	struct busbar_shmem *reader; /* the handle, but for one object that is
+				      * written and read: the node is its own peer */
 	struct busbar_shmem_sample *in, *out; /* headers of a batch */
 	struct child child;
 	pthread_t thread;
@@ -148,11 +150,6 @@ static int shmem_check(struct node *n, struct config *c, json_t *cfg)
 	if (!s->in_name && !s->out_name)
 		config_fail(c, cfg, NULL,
 			    "`in.name` and `out.name` are missing; the names of the objects that are read and written");
-	else if (s->in_name && s->out_name &&
-		 !strcmp(s->in_name + (*s->in_name == '/'),
-			 s->out_name + (*s->out_name == '/')))
-		config_fail(c, cfg, "out",
-			    "`name` is that of `in`; each direction needs an object of its own");
 	if (s->exec)
 		check_exec(c, cfg, s->exec);
 	return config_errors(c) > before ? -EINVAL : 0;
@@ -235,6 +232,13 @@ static unsigned values_wanted(const struct node *n)
 	return count ? count : SIGNALS_DEFAULT;
 }
 
+static bool is_own_peer(const struct shmem *s)
+{
+	return s->in_name && s->out_name &&
+	       !strcmp(s->in_name + (*s->in_name == '/'),
+		       s->out_name + (*s->out_name == '/'));
+}
+
 static int open_rings(struct node *n)
 {
 	struct shmem *s = n->private_data;
@@ -243,9 +247,14 @@ static int open_rings(struct node *n)
 		.queuelen = (uint32_t)s->queuelen,
 		.values = values_wanted(n),
 	};
-	int ret = busbar_shmem_open(&s->handle, s->out_name, s->in_name,
-				    &options);
+	bool own_peer = is_own_peer(s);
+	int ret = busbar_shmem_open(&s->handle, s->out_name,
+				    own_peer ? NULL : s->in_name, &options);
 
+	if (!ret && own_peer)
+		ret = busbar_shmem_open(&s->reader, NULL, s->in_name, &options);
+	else
+		s->reader = s->handle;
 	if (ret)
 		log_error("node %s: %s", n->name, busbar_shmem_error());
 	return ret;
@@ -276,8 +285,10 @@ static int shmem_stop(struct node *n)
 		close(s->event_fd);
 	s->event_fd = -1;
 	/* First the rings: a simulator that reads knows that it is over. */
+	if (s->reader != s->handle)
+		busbar_shmem_close(s->reader);
 	busbar_shmem_close(s->handle);
-	s->handle = NULL;
+	s->handle = s->reader = NULL;
 	shmem_child_stop(&s->child, n->name);
 	free(s->in);
 	free(s->out);
@@ -344,7 +355,7 @@ static int shmem_read(struct node *n, struct sample *smps[], unsigned cnt,
 		s->in[i].values = (void *)smps[i]->data;
 		s->in[i].capacity = smps[i]->capacity;
 	}
-	ret = busbar_shmem_read(s->handle, s->in, cnt, READ_NS);
+	ret = busbar_shmem_read(s->reader, s->in, cnt, READ_NS);
 	if (ret <= 0) /* -ENOTCONN: the watching thread says it */
 		return ret == -ENOTCONN ? 0 : ret;
 	now = clock_realtime();
@@ -411,6 +422,8 @@ static void shmem_interrupt(struct node *n)
 
 	if (s->handle)
 		busbar_shmem_interrupt(s->handle);
+	if (s->reader && s->reader != s->handle)
+		busbar_shmem_interrupt(s->reader);
 }
 
 static void shmem_print(struct node *n, char *buf, size_t size)

@@ -111,16 +111,29 @@ int signal_source_set_shape(struct signal_source *s, unsigned index,
 	return -EINVAL;
 }
 
-/* Names of what is generated, unless the configuration has names of its own. */
+static bool is_first(const struct generator *g, unsigned index)
+{
+	for (unsigned i = 0; i < index; i++)
+		if (g->values[i].waveform == g->values[index].waveform)
+			return false;
+	return true;
+}
+
+/*
+ * Names of what is generated, unless the configuration has names of its own: sine,
+ * and sine3 for another one. Files for VILLASnode, where all are called sine, find
+ * what they name.
+ */
 static int name_signals(struct node *n, const struct generator *g)
 {
 	struct signal_list *l = signal_list_new(g->count, SIGNAL_FLOAT);
 
 	for (unsigned i = 0; l && i < g->count; i++) {
+		const char *shape = waveform_names[g->values[i].waveform];
 		char *name;
 
-		if (asprintf(&name, "%s%u",
-			     waveform_names[g->values[i].waveform], i) < 0) {
+		if ((is_first(g, i) ? asprintf(&name, "%s", shape) :
+				      asprintf(&name, "%s%u", shape, i)) < 0) {
 			signal_list_put(l);
 			return -ENOMEM;
 		}

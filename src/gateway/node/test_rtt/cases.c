@@ -35,6 +35,8 @@ const struct config_key rtt_setting_keys[RTT_SETTING_COUNT] = {
 	  .help = "Values in a sample, an integer or a list" },
 	{ "count", CONFIG_INT, SETTING(count), "0", .min = 0, .max = 1e15,
 	  .help = "Samples to send; 1000 where neither this nor duration is given" },
+	{ "limit", CONFIG_INT, SETTING(limit), "0", .min = 0, .max = 1e15,
+	  .help = "Older name of count" },
 	{ "duration", CONFIG_REAL, SETTING(duration_s), "0", .min = 0,
 	  .max = 1e9, .help = "Seconds that samples are sent" },
 	{ "warmup", CONFIG_REAL, SETTING(warmup_s), "0", .min = 0, .max = 1e9,
@@ -94,6 +96,19 @@ static int check_numbers(struct config *c, const json_t *at, const char *key,
 	return -EINVAL;
 }
 
+/* `limit` says the same as `count`; both are a contradiction. */
+static int take_limit(struct config *c, const json_t *at, struct rtt_settings *s)
+{
+	if (s->limit && s->count && s->limit != s->count) {
+		config_fail(c, at, "limit", "is another name of `count`, which says %lld",
+			    (long long)s->count);
+		return -EINVAL;
+	}
+	if (s->limit)
+		s->count = s->limit;
+	return 0;
+}
+
 /* What the case itself says goes before what the node says for all. */
 static void inherit(struct rtt_settings *s, const json_t *at,
 		    const struct rtt_settings *common)
@@ -112,7 +127,8 @@ static void inherit(struct rtt_settings *s, const json_t *at,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (!json_object_get(at, parts[i].key))
+		if (!json_object_get(at, parts[i].key) &&
+		    !(parts[i].offset == SETTING(count) && s->limit))
 			memcpy((char *)s + parts[i].offset,
 			       (const char *)common + parts[i].offset,
 			       parts[i].size);
@@ -199,7 +215,10 @@ int rtt_cases_parse(struct rtt_case **cases, unsigned *count, struct config *c,
 				    &s, NULL, 0);
 		if (ret)
 			break;
+		ret = take_limit(c, e, &s);
 		inherit(&s, e, common);
+		if (ret)
+			break;
 		ret = add_entry(cases, count, c, e, &s);
 	}
 	if (!ret && !*count) {

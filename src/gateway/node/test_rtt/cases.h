@@ -28,12 +28,13 @@ extern const char *const rtt_mode_names[];
 struct rtt_settings {
 	json_t *rates, *values;
 	int64_t count;           /* 0: no limit */
+	int64_t limit;           /* the same, by its older name */
 	double duration_s;       /* 0: no limit */
 	double warmup_s, cooldown_s;
 	int mode;
 };
 
-#define RTT_SETTING_COUNT 7
+#define RTT_SETTING_COUNT 8
 /* Offsets are those in struct rtt_settings. */
 extern const struct config_key rtt_setting_keys[RTT_SETTING_COUNT];
 

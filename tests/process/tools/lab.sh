@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What laboratories do with VILLASnode, as they do it: nodes without `in` and `out`,
+# one file, object or socket as its own peer, older names, scripts that wait for the
+# end of the daemon.
+# shellcheck source=tests/process/tools/lib.sh
+. "${0%/*}/lib.sh"
+
+# A gateway that ends with its generators; signals by their shapes' names.
+cat >hook.json <<'CONF'
+{	// as people write JSON
+	"nodes": {
+		"sig": { "type": "signal", "signal": "mixed", "realtime": 0, "limit": 10, "rate": 100, "values": 5, },
+		"rec": { "type": "file", "uri": "made/for/it.dat" }
+	},
+	"paths": [ { "in": "sig", "out": "rec", "hooks": [
+		{ "type": "average", "signals": [ "random", "sine", "square", "triangle", "ramp" ], "offset": 0 },
+		{ "type": "skip_first", "samples": 5 },
+		{ "type": "print", "output": "printed.dat", "prefix": "unused" },
+	] } ]
+}
+CONF
+expect 0 'a daemon whose paths have ended' timeout 20 villas-node "file://$PWD/hook.json"
+samples 'writes the file that a path names' 5 made/for/it.dat
+says 'signals are called by their shapes' 'average.random.sine.square.triangle.ramp' made/for/it.dat
+samples 'prints to the file, too' 5 printed.dat
+grep -q unused printed.dat && fail 'the prefix is in the file'
+sed 's/"nodes"/"idle_stop": false, "nodes"/' hook.json >stay.json
+expect 124 'idle_stop = false goes on' timeout 1 villas-node stay.json
+
+cat >map.conf <<'CONF'
+name = "lab"
+nodes = {
+	one = { type = "signal.v2", limit = 1, initial_sequenceno = 99,
+		in = { signals = ( { name = "a", signal = "constant", amplitude = 3 } ) } }
+	two = { type = "signal", signal = "counter", values = 2, offset = 7, limit = 1 }
+	rec = { type = "file", uri = "map.dat" }
+}
+paths = (
+	{ in = [ "one.hdr.sequence", "one.data[a]", "two.data[counter]" ], out = "rec", mode = "all" },
+)
+CONF
+expect 0 'mappings by name' timeout 20 villas-node map.conf
+says 'give the values' '99.3\.0.7\.0' map.dat
+
+# Nodes that are their own peers.
+villas-signal -n -l 40 -v 4 random >in 2>log
+loop() {
+	what=$1 node=$2
+	shift 2
+	printf '{ "nodes": { "node1": %s } }\n' "$node" >loop.json
+	expect_in 0 "$what" timeout 20 villas-pipe -l 40 loop.json node1
+	cp out back
+	expect 0 "$what: what comes back" villas-compare "$@" in back
+}
+loop 'a file that is written and read' \
+	'{ "type": "file", "uri": "f.dat", "in": { "epoch_mode": "original", "eof": "wait" }, "out": { "flush": true } }'
+for mode in polling pthread; do
+	loop "one shared memory object ($mode)" \
+		'{ "type": "shmem", "in": { "name": "/busbar-lab-'$$'" }, "out": { "name": "/busbar-lab-'$$'" }, "vectorize": 5, "mode": "'$mode'" }'
+done
+signals='"signals": { "count": 4, "type": "float" }'
+for format in villas.human villas-human protobuf gtnet.fake raw.64.be; do
+	case $format in
+	gtnet*) how='-Ts -e 1e-5' ;;
+	raw*) how=-Ts ;;
+	*) how='-e 0' ;;
+	esac
+	# shellcheck disable=SC2086
+	loop "one unix socket ($format)" \
+		'{ "type": "socket", "layer": "unix", "format": "'$format'", "vectorize": 10, "out": { "address": "s.sock" }, "in": { "address": "s.sock", '"$signals"' } }' $how
+done
+
+# Older names of tools.
+ln -s "$BUSBAR" bin/villas-test-cmp
+expect 0 'the former name of compare' villas-test-cmp in in
+expect 0 'in the wrapper' villas test-cmp in in
+ls /dev/shm/*busbar-lab-$$ >/dev/null 2>&1 && fail 'shared memory is left'
+exit "$failed"
