@@ -33,7 +33,7 @@ nodes = {
 paths = ( { in = "sig"; out = "loop"; }, { in = "loop"; out = "log"; } );
 END
 sed 's/queuelen//; s/limit/limt/' "$dir/good.conf" >"$dir/bad.conf"
-sed "s#$dir/log.csv#$dir/no/such/dir/log.csv#" "$dir/good.conf" >"$dir/fails.conf"
+sed "s#$dir/log.csv#/dev/null/no/log.csv#" "$dir/good.conf" >"$dir/fails.conf"
 cat >"$dir/endless.conf" <<END
 nodes = { loop = { type = "loopback" }; };
 paths = ( { in = "loop"; } );
