@@ -301,6 +301,8 @@ bool shm_take_promises(struct shm_link *l)
 			break;
 		any = true;
 	}
+	if (any)
+		l->idle_polls = 0;
 	return any;
 }
 

@@ -62,13 +62,14 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 	    likely(shm_lock_for(&l->ack_lock, wait))) {
 		bool acks = !cq || atomic_load_explicit(&cq->sends,
 							memory_order_relaxed);
-		bool look;
+		bool look, due;
 
 		/* Who goes to sleep afterwards must not leave anything in the
 		 * peer's line: no other look follows. */
+		due = shm_harvest_due(l, acks, &look);
 		if (acks && cq && shm_promises_due(l) && shm_take_promises(l))
 			moved = true;
-		else if (shm_harvest_due(l, acks, &look) || unlikely(!cq))
+		else if (due || unlikely(!cq))
 			moved |= shm_harvest(l, look || !cq);
 		hca_unlock(&l->ack_lock);
 	}

@@ -560,15 +560,19 @@ static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 }
 
 /* Is it time to look what is promised? Once behind the last message, when few are
- * on the way: where there are many their acknowledgements come by themselves, and the
- * fence would hold up the next. And now and then: the peer may be slow. */
+ * on the way and no acknowledgement has come at once: where there are many they come
+ * by themselves, keep the sender from running ahead in the ring (a third of the rate),
+ * and the fence would hold up the next. And when nothing comes for long: the peer may be
+ * slow. */
 #define SHM_PROMISES_WHEN_BELOW 4
-#define SHM_IDLE_POLLS_TO_PROMISES 64
+#define SHM_IDLE_POLLS_BEFORE_PROMISES 2
+#define SHM_IDLE_POLLS_TO_PROMISES 2048
 static inline bool shm_promises_due(struct shm_link *l)
 {
 	uint32_t pos = atomic_load_explicit(&l->tx_pos, memory_order_relaxed);
 
-	return (pos != l->promises_pos &&
+	return (l->idle_polls >= SHM_IDLE_POLLS_BEFORE_PROMISES &&
+		pos != l->promises_pos &&
 		pos - atomic_load_explicit(&l->harvested, memory_order_relaxed) <=
 			SHM_PROMISES_WHEN_BELOW) ||
 	       unlikely(l->idle_polls % SHM_IDLE_POLLS_TO_PROMISES == 0);
