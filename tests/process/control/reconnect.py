@@ -143,6 +143,11 @@ def main():
                 with open(g.log) as f:
                     print(f.read()[-3000:])
             raise
+        finally:
+            # What gateways that were killed have left.
+            name = "/dev/shm/busbar-shmem-reconnect-%d" % ports["a"]
+            if os.path.exists(name):
+                os.unlink(name)
 
 
 main()
