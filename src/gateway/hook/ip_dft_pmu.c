@@ -16,13 +16,9 @@
 #include "util/log.h"
 
 struct ip_dft {
-	struct phasor_settings settings;
+	struct phasor_base base;
 	double nominal_freq, number_plc, estimation_range;
 
-	struct phasor_clock clock;
-	struct dft dft;
-	double *last_frequency;  /* Hz, per channel; of the last report */
-	uint64_t last_count;     /* 0: there is none */
 	uint64_t beyond;         /* reports whose peak lay outside */
 };
 
@@ -42,7 +38,7 @@ static const struct config_key ip_dft_keys[] = {
 
 static unsigned window_size(const struct ip_dft *p)
 {
-	return (unsigned)ceil(p->settings.sample_rate * p->number_plc /
+	return (unsigned)ceil(p->base.settings.sample_rate * p->number_plc /
 			      p->nominal_freq - 1e-9);
 }
 
@@ -50,7 +46,7 @@ static unsigned window_size(const struct ip_dft *p)
  * to the range and one more on each side. */
 static void limits(const struct ip_dft *p, unsigned *first, unsigned *last)
 {
-	double size = window_size(p), bin = p->settings.sample_rate / size;
+	double size = window_size(p), bin = p->base.settings.sample_rate / size;
 	double low = floor((p->nominal_freq - p->estimation_range) / bin) - 1;
 	double high = ceil((p->nominal_freq + p->estimation_range) / bin) + 1;
 
@@ -61,13 +57,13 @@ static void limits(const struct ip_dft *p, unsigned *first, unsigned *last)
 static int ip_dft_parse(struct hook *h, struct config *c, json_t *cfg)
 {
 	struct ip_dft *p = h->private_data;
-	double size = p->settings.sample_rate * p->number_plc / p->nominal_freq;
+	double size = p->base.settings.sample_rate * p->number_plc / p->nominal_freq;
 	unsigned first, last, cosines = DFT_COSINES_MAX;
 
-	if (p->settings.sample_rate < 4 * p->nominal_freq) {
+	if (p->base.settings.sample_rate < 4 * p->nominal_freq) {
 		config_fail(c, cfg, "sample_rate",
 			    "%g samples per second are too few for %g Hz, expected %g or more",
-			    p->settings.sample_rate, p->nominal_freq,
+			    p->base.settings.sample_rate, p->nominal_freq,
 			    4 * p->nominal_freq);
 		return -EINVAL;
 	}
@@ -96,25 +92,14 @@ static int ip_dft_parse(struct hook *h, struct config *c, json_t *cfg)
 			    last - first + 1, DFT_SUMS_MAX / (1 + 2 * cosines));
 		return -EINVAL;
 	}
-	return phasor_parse(&p->settings, h, c, cfg);
-}
-
-static int ip_dft_signals(struct hook *h, struct signal_list *in,
-			  struct signal_list **out)
-{
-	struct ip_dft *p = h->private_data;
-
-	return phasor_signals(&p->settings, h, in, out);
+	return phasor_parse(&p->base.settings, h, c, cfg);
 }
 
 static int ip_dft_stop(struct hook *h)
 {
 	struct ip_dft *p = h->private_data;
 
-	dft_destroy(&p->dft);
-	phasor_clock_destroy(&p->clock, h);
-	free(p->last_frequency);
-	p->last_frequency = NULL;
+	phasor_stop(&p->base, h);
 	return 0;
 }
 
@@ -122,39 +107,14 @@ static int ip_dft_start(struct hook *h)
 {
 	struct ip_dft *p = h->private_data;
 	unsigned size = window_size(p), first, last;
-	int ret = phasor_clock_init(&p->clock, &p->settings, size);
+	int ret;
 
-	if (ret)
-		return ret;
 	limits(p, &first, &last);
-	ret = dft_init(&p->dft, size, p->settings.select.count, last - first + 1,
-		       (double)first / size, 1.0 / size,
-		       (enum dft_window)p->settings.window_type);
-	if (!ret) {
-		p->last_frequency = calloc(p->settings.select.count,
-					   sizeof(*p->last_frequency));
-		ret = p->last_frequency ? 0 : -ENOMEM;
-	}
-	p->last_count = 0;
+	ret = phasor_start(&p->base, size, size, last - first + 1,
+			   (double)first / size, 1.0 / size);
 	if (ret)
 		ip_dft_stop(h);
 	return ret;
-}
-
-static void ip_dft_restart(struct hook *h)
-{
-	struct ip_dft *p = h->private_data;
-
-	phasor_clock_restart(&p->clock);
-	dft_clear(&p->dft);
-	p->last_count = 0;
-}
-
-static void ip_dft_destroy(struct hook *h)
-{
-	struct ip_dft *p = h->private_data;
-
-	hook_select_free(&p->settings.select);
 }
 
 /* False when no tone within the range explains what is there; then *t is what
@@ -162,8 +122,8 @@ static void ip_dft_destroy(struct hook *h)
 static bool find_tone(const struct ip_dft *p, unsigned channel,
 		      struct dft_tone *t)
 {
-	const struct dft *d = &p->dft;
-	double rate = p->settings.sample_rate;
+	const struct dft *d = &p->base.dft;
+	double rate = p->base.settings.sample_rate;
 	double nominal = p->nominal_freq / rate, best = -1;
 	/* A little more, for a signal right at the end of the range. */
 	double range = (p->estimation_range + 1e-6) / rate;
@@ -196,52 +156,32 @@ static bool find_tone(const struct ip_dft *p, unsigned channel,
 	return false;
 }
 
-static void report(struct ip_dft *p, struct hook *h, struct sample *s)
+static void estimate(struct hook *h, unsigned channel, struct phasor *out)
 {
-	double rate = p->settings.sample_rate;
-	double passed = (double)(p->clock.count - p->last_count) / rate;
-	double seconds = ((double)p->clock.aligned - p->dft.size / 2) / rate;
+	struct ip_dft *p = h->private_data;
+	struct dft_tone t;
 
-	for (unsigned i = 0; i < p->settings.select.count; i++) {
-		struct dft_tone t;
-		struct phasor f;
-
-		if (unlikely(!find_tone(p, i, &t)) && p->beyond++ < 5)
-			log_warn("%s: hook %s: no tone within %g Hz of %g Hz in channel %u; the next of the DFT is passed on",
-				 h->owner, h->type->name, p->estimation_range,
-				 p->nominal_freq, p->settings.select.index[i]);
-		f.amplitude = 2 * hypot(t.c.re, t.c.im);
-		f.frequency = t.frequency * rate;
-		f.phase = atan2(t.c.im, t.c.re) +
-			  2 * M_PI * f.frequency * seconds;
-		f.rocof = (f.frequency - p->last_frequency[i]) / passed;
-		p->last_frequency[i] = f.frequency;
-		phasor_write(&p->settings, s, i, &f);
-	}
-	phasor_finish(&p->clock, &p->settings, s);
+	if (unlikely(!find_tone(p, channel, &t)) && p->beyond++ < 5)
+		log_warn("%s: hook %s: no tone within %g Hz of %g Hz in channel %u; the next of the DFT is passed on",
+			 h->owner, h->type->name, p->estimation_range,
+			 p->nominal_freq, p->base.settings.select.index[channel]);
+	out->amplitude = 2 * hypot(t.c.re, t.c.im);
+	out->frequency = t.frequency * p->base.settings.sample_rate;
+	out->phase = atan2(t.c.im, t.c.re);
 }
 
 static enum hook_verdict ip_dft_process(struct hook *h, struct sample **smp)
 {
 	struct ip_dft *p = h->private_data;
-	bool clear, first;
-	enum phasor_step step = phasor_clock_take(&p->clock, h, &p->settings,
-						  *smp, &clear);
 
-	if (unlikely(step == PHASOR_BAD))
-		return HOOK_ERROR;
-	if (unlikely(clear)) {
-		dft_clear(&p->dft);
-		p->last_count = 0;
-	}
-	dft_push(&p->dft, p->clock.values);
-	if (likely(step != PHASOR_REPORT))
+	switch (phasor_take(&p->base, h, *smp)) {
+	case PHASOR_REPORT:
+		return phasor_report(&p->base, h, *smp, estimate);
+	case PHASOR_FILL:
 		return HOOK_SKIP;
-	first = !p->last_count;
-	report(p, h, *smp);
-	p->last_count = p->clock.count;
-	/* Nothing is known yet about how the frequency changes. */
-	return first ? HOOK_SKIP : HOOK_OK;
+	default:
+		return HOOK_ERROR;
+	}
 }
 
 const struct hook_type hook_ip_dft_pmu = {
@@ -253,10 +193,10 @@ const struct hook_type hook_ip_dft_pmu = {
 	.keys = ip_dft_keys,
 	.key_count = ARRAY_SIZE(ip_dft_keys),
 	.parse = ip_dft_parse,
-	.signals = ip_dft_signals,
+	.signals = phasor_hook_signals,
 	.start = ip_dft_start,
 	.stop = ip_dft_stop,
-	.restart = ip_dft_restart,
-	.destroy = ip_dft_destroy,
+	.restart = phasor_hook_restart,
+	.destroy = phasor_hook_destroy,
 	.process = ip_dft_process,
 };

@@ -249,3 +249,94 @@ void phasor_finish(struct phasor_clock *k, const struct phasor_settings *p,
 		s->flags |= SAMPLE_HAS_ORIGIN;
 	}
 }
+
+/* ---- a hook's callbacks ---- */
+
+int phasor_hook_signals(struct hook *h, struct signal_list *in,
+			struct signal_list **out)
+{
+	struct phasor_base *b = h->private_data;
+
+	return phasor_signals(&b->settings, h, in, out);
+}
+
+void phasor_hook_restart(struct hook *h)
+{
+	struct phasor_base *b = h->private_data;
+
+	phasor_clock_restart(&b->clock);
+	dft_clear(&b->dft);
+	b->last_count = 0;
+}
+
+void phasor_hook_destroy(struct hook *h)
+{
+	struct phasor_base *b = h->private_data;
+
+	hook_select_free(&b->settings.select);
+}
+
+int phasor_start(struct phasor_base *b, unsigned span, unsigned size,
+		 unsigned frequencies, double first, double step)
+{
+	unsigned channels = b->settings.select.count;
+	int ret = phasor_clock_init(&b->clock, &b->settings, span);
+
+	b->last_count = 0;
+	if (ret)
+		return ret;
+	ret = dft_init(&b->dft, size, channels, frequencies, first, step,
+		       (enum dft_window)b->settings.window_type);
+	if (ret)
+		return ret;
+	b->last_frequency = calloc(channels, sizeof(*b->last_frequency));
+	return b->last_frequency ? 0 : -ENOMEM;
+}
+
+void phasor_stop(struct phasor_base *b, struct hook *h)
+{
+	dft_destroy(&b->dft);
+	phasor_clock_destroy(&b->clock, h);
+	free(b->last_frequency);
+	b->last_frequency = NULL;
+}
+
+enum phasor_step phasor_take(struct phasor_base *b, struct hook *h,
+			     const struct sample *s)
+{
+	bool clear;
+	enum phasor_step step =
+		phasor_clock_take(&b->clock, h, &b->settings, s, &clear);
+
+	if (unlikely(step == PHASOR_BAD))
+		return step;
+	if (unlikely(clear)) {
+		dft_clear(&b->dft);
+		b->last_count = 0;
+	}
+	dft_push(&b->dft, b->clock.values);
+	return step;
+}
+
+enum hook_verdict phasor_report(struct phasor_base *b, struct hook *h,
+				struct sample *s, phasor_estimate_fn *estimate)
+{
+	double rate = b->settings.sample_rate;
+	double passed = (double)(b->clock.count - b->last_count) / rate;
+	double seconds = ((double)b->clock.aligned - b->dft.size / 2) / rate;
+	bool first = !b->last_count;
+
+	for (unsigned i = 0; i < b->settings.select.count; i++) {
+		struct phasor f;
+
+		estimate(h, i, &f);
+		f.phase += 2 * M_PI * f.frequency * seconds;
+		f.rocof = (f.frequency - b->last_frequency[i]) / passed;
+		b->last_frequency[i] = f.frequency;
+		phasor_write(&b->settings, s, i, &f);
+	}
+	phasor_finish(&b->clock, &b->settings, s);
+	b->last_count = b->clock.count;
+	/* Nothing is known yet about how the frequency changes. */
+	return first ? HOOK_SKIP : HOOK_OK;
+}

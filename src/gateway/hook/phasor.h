@@ -33,9 +33,9 @@ struct phasor_settings {
 	double phase_offset, amplitude_offset, frequency_offset, rocof_offset;
 };
 
-#define PHASOR_AT(type, name) offsetof(type, settings.name)
+#define PHASOR_AT(type, name) offsetof(type, base.settings.name)
 #define PHASOR_KEYS(type)                                                     \
-	HOOK_SELECT_KEYS(type, settings.select),                              \
+	HOOK_SELECT_KEYS(type, base.settings.select),                             \
 	{ "sample_rate", CONFIG_REAL, PHASOR_AT(type, sample_rate),           \
 	  .required = true, .min = 1e-3, .max = 1e9,                          \
 	  .help = "Samples per second that come in" },                        \
@@ -118,6 +118,39 @@ void phasor_write(const struct phasor_settings *p, struct sample *s,
 /* Length and timestamp, after all channels have been written. */
 void phasor_finish(struct phasor_clock *k, const struct phasor_settings *p,
 		   struct sample *s);
+
+/* The private data of a phasor hook begin with this, its member `base`. */
+struct phasor_base {
+	struct phasor_settings settings;
+	struct phasor_clock clock;
+	struct dft dft;
+	double *last_frequency;  /* Hz, per channel; of the last report */
+	uint64_t last_count;     /* clock.count then; 0: there is none */
+};
+
+/* Callbacks of struct hook_type. */
+int phasor_hook_signals(struct hook *h, struct signal_list *in,
+			struct signal_list **out);
+void phasor_hook_restart(struct hook *h);
+void phasor_hook_destroy(struct hook *h);
+
+/* start(): windows of `size` samples, reports about `span` of them; the other
+ * arguments as dft_init() has them, in turns per sample. phasor_stop() also when
+ * this fails. 0 or a negative errno. */
+int phasor_start(struct phasor_base *b, unsigned span, unsigned size,
+		 unsigned frequencies, double first, double step);
+void phasor_stop(struct phasor_base *b, struct hook *h);
+
+/* process(): the sample into the windows. */
+enum phasor_step phasor_take(struct phasor_base *b, struct hook *h,
+			     const struct sample *s);
+
+/* Finds amplitude, frequency, and the phase at the middle of the window. */
+typedef void phasor_estimate_fn(struct hook *h, unsigned channel,
+				struct phasor *out);
+/* The report about one window each; its rate of change is that since the last. */
+enum hook_verdict phasor_report(struct phasor_base *b, struct hook *h,
+				struct sample *s, phasor_estimate_fn *estimate);
 
 /* Into (-pi, pi]. */
 double phasor_wrap(double angle);

@@ -27,11 +27,9 @@
 #define PASSES_MAX 16
 
 struct pmu {
-	struct phasor_settings settings;
+	struct phasor_base base;
 	double nominal_freq, number_plc;
 
-	struct phasor_clock clock;
-	struct dft dft;
 	unsigned lag;                /* samples between two phasors */
 	struct dft_complex *history; /* channels * keep, rings */
 	unsigned keep, position;
@@ -50,12 +48,12 @@ static const struct config_key pmu_keys[] = {
 static int pmu_parse(struct hook *h, struct config *c, json_t *cfg)
 {
 	struct pmu *p = h->private_data;
-	double size = p->settings.sample_rate * p->number_plc / p->nominal_freq;
+	double size = p->base.settings.sample_rate * p->number_plc / p->nominal_freq;
 
-	if (p->settings.sample_rate < 4 * p->nominal_freq) {
+	if (p->base.settings.sample_rate < 4 * p->nominal_freq) {
 		config_fail(c, cfg, "sample_rate",
 			    "%g samples per second are too few for %g Hz, expected %g or more",
-			    p->settings.sample_rate, p->nominal_freq,
+			    p->base.settings.sample_rate, p->nominal_freq,
 			    4 * p->nominal_freq);
 		return -EINVAL;
 	}
@@ -65,23 +63,14 @@ static int pmu_parse(struct hook *h, struct config *c, json_t *cfg)
 			    size, WINDOW_SIZE_MAX);
 		return -EINVAL;
 	}
-	return phasor_parse(&p->settings, h, c, cfg);
-}
-
-static int pmu_signals(struct hook *h, struct signal_list *in,
-		       struct signal_list **out)
-{
-	struct pmu *p = h->private_data;
-
-	return phasor_signals(&p->settings, h, in, out);
+	return phasor_parse(&p->base.settings, h, c, cfg);
 }
 
 static int pmu_stop(struct hook *h)
 {
 	struct pmu *p = h->private_data;
 
-	dft_destroy(&p->dft);
-	phasor_clock_destroy(&p->clock, h);
+	phasor_stop(&p->base, h);
 	free(p->history);
 	p->history = NULL;
 	return 0;
@@ -90,7 +79,7 @@ static int pmu_stop(struct hook *h)
 static int pmu_start(struct hook *h)
 {
 	struct pmu *p = h->private_data;
-	double period = p->settings.sample_rate / p->nominal_freq;
+	double period = p->base.settings.sample_rate / p->nominal_freq;
 	/* As many whole samples as make at least the periods asked for. */
 	unsigned size = (unsigned)ceil(period * p->number_plc - 1e-9);
 	int ret;
@@ -98,13 +87,9 @@ static int pmu_start(struct hook *h)
 	p->lag = (unsigned)lrint(period);
 	p->keep = 2 * p->lag + 1;
 	p->position = 0;
-	ret = phasor_clock_init(&p->clock, &p->settings, size + 2 * p->lag);
-	if (ret)
-		return ret;
-	ret = dft_init(&p->dft, size, p->settings.select.count, 1, 1 / period, 0,
-		       (enum dft_window)p->settings.window_type);
+	ret = phasor_start(&p->base, size + 2 * p->lag, size, 1, 1 / period, 0);
 	if (!ret) {
-		p->history = calloc((size_t)p->keep * p->settings.select.count,
+		p->history = calloc((size_t)p->keep * p->base.settings.select.count,
 				    sizeof(p->history[0]));
 		ret = p->history ? 0 : -ENOMEM;
 	}
@@ -113,26 +98,11 @@ static int pmu_start(struct hook *h)
 	return ret;
 }
 
-static void pmu_restart(struct hook *h)
-{
-	struct pmu *p = h->private_data;
-
-	phasor_clock_restart(&p->clock);
-	dft_clear(&p->dft);
-}
-
-static void pmu_destroy(struct hook *h)
-{
-	struct pmu *p = h->private_data;
-
-	hook_select_free(&p->settings.select);
-}
-
 /* The phasor of `channel` at the middle of all that is in the windows. */
 static void estimate(const struct pmu *p, unsigned channel, struct phasor *out)
 {
 	const struct dft_complex *ring = &p->history[(size_t)channel * p->keep];
-	double nominal = p->dft.first, turns = nominal * p->lag;
+	double nominal = p->base.dft.first, turns = nominal * p->lag;
 	/* In turns per sample, and per sample squared. */
 	double frequency = nominal, rocof = 0, angle[3];
 	struct dft_complex c[3];
@@ -147,7 +117,7 @@ static void estimate(const struct pmu *p, unsigned channel, struct phasor *out)
 
 			if (at >= p->keep)
 				at -= p->keep;
-			c[i] = dft_amplitude(&p->dft, f, nominal, ring[at]);
+			c[i] = dft_amplitude(&p->base.dft, f, nominal, ring[at]);
 			angle[i] = atan2(c[i].im, c[i].re);
 		}
 		before = angle[1] - angle[0] - 2 * M_PI * turns;
@@ -161,15 +131,15 @@ static void estimate(const struct pmu *p, unsigned channel, struct phasor *out)
 	}
 	out->amplitude = 2 * hypot(c[1].re, c[1].im);
 	out->phase = angle[1];
-	out->frequency = frequency * p->settings.sample_rate;
-	out->rocof = rocof * p->settings.sample_rate * p->settings.sample_rate;
+	out->frequency = frequency * p->base.settings.sample_rate;
+	out->rocof = rocof * p->base.settings.sample_rate * p->base.settings.sample_rate;
 }
 
 /* From the middle to the sample that gives the timestamp. */
 static void shift(const struct pmu *p, struct phasor *f)
 {
-	double middle = p->lag + p->dft.size / 2;
-	double seconds = (p->clock.aligned - middle) / p->settings.sample_rate;
+	double middle = p->lag + p->base.dft.size / 2;
+	double seconds = (p->base.clock.aligned - middle) / p->base.settings.sample_rate;
 
 	f->phase += 2 * M_PI * seconds *
 		    (f->frequency + f->rocof * seconds / 2);
@@ -180,30 +150,25 @@ static enum hook_verdict pmu_process(struct hook *h, struct sample **smp)
 {
 	struct pmu *p = h->private_data;
 	struct sample *s = *smp;
-	bool clear;
-	enum phasor_step step = phasor_clock_take(&p->clock, h, &p->settings, s,
-						  &clear);
+	enum phasor_step step = phasor_take(&p->base, h, s);
 
 	if (unlikely(step == PHASOR_BAD))
 		return HOOK_ERROR;
-	if (unlikely(clear))
-		dft_clear(&p->dft);
-	dft_push(&p->dft, p->clock.values);
-	for (unsigned i = 0; i < p->settings.select.count; i++)
+	for (unsigned i = 0; i < p->base.settings.select.count; i++)
 		p->history[(size_t)i * p->keep + p->position] =
-			dft_phasor(&p->dft, i, 0);
+			dft_phasor(&p->base.dft, i, 0);
 	if (++p->position == p->keep)
 		p->position = 0;
 	if (likely(step != PHASOR_REPORT))
 		return HOOK_SKIP;
-	for (unsigned i = 0; i < p->settings.select.count; i++) {
+	for (unsigned i = 0; i < p->base.settings.select.count; i++) {
 		struct phasor found;
 
 		estimate(p, i, &found);
 		shift(p, &found);
-		phasor_write(&p->settings, s, i, &found);
+		phasor_write(&p->base.settings, s, i, &found);
 	}
-	phasor_finish(&p->clock, &p->settings, s);
+	phasor_finish(&p->base.clock, &p->base.settings, s);
 	return HOOK_OK;
 }
 
@@ -216,10 +181,10 @@ const struct hook_type hook_pmu = {
 	.keys = pmu_keys,
 	.key_count = ARRAY_SIZE(pmu_keys),
 	.parse = pmu_parse,
-	.signals = pmu_signals,
+	.signals = phasor_hook_signals,
 	.start = pmu_start,
 	.stop = pmu_stop,
-	.restart = pmu_restart,
-	.destroy = pmu_destroy,
+	.restart = phasor_hook_restart,
+	.destroy = phasor_hook_destroy,
 	.process = pmu_process,
 };

@@ -24,17 +24,13 @@ static const char *const estimate_names[] = { "none", "quadratic", "ipdft",
 					      NULL };
 
 struct pmu_dft {
-	struct phasor_settings settings;
+	struct phasor_base base;
 	double start, start_misspelt, end, end_misspelt, resolution;
 	int64_t window_size_factor, pps_index;
 	int padding, estimate, estimate_other;
 
-	struct phasor_clock clock;
-	struct dft dft;
 	unsigned repeats;        /* of the window, by signal_repeat */
-	double *last_frequency;  /* Hz, per channel; of the last report */
 	double *heights;         /* amplitudes of one spectrum */
-	uint64_t last_count;     /* 0: there is none */
 	uint64_t at_edge;        /* reports whose peak was first or last */
 };
 
@@ -103,10 +99,10 @@ static int take_spellings(struct pmu_dft *p, struct config *c, json_t *cfg)
 
 static double window_samples(const struct pmu_dft *p)
 {
-	double rate = (double)p->settings.dft_rate;
+	double rate = (double)p->base.settings.dft_rate;
 	double interval = rate > 0 ? 1 / rate : -rate;
 
-	return rint(p->settings.sample_rate * interval *
+	return rint(p->base.settings.sample_rate * interval *
 		    (double)p->window_size_factor);
 }
 
@@ -117,7 +113,7 @@ static double frequencies(const struct pmu_dft *p)
 
 static int check_window(struct pmu_dft *p, struct config *c, json_t *cfg)
 {
-	double samples = window_samples(p), rate = p->settings.sample_rate;
+	double samples = window_samples(p), rate = p->base.settings.sample_rate;
 	double sums = frequencies(p) * (1 + 2 * DFT_COSINES_MAX);
 
 	if (samples < 4 || samples > WINDOW_SIZE_MAX) {
@@ -152,30 +148,20 @@ static int check_window(struct pmu_dft *p, struct config *c, json_t *cfg)
 static int pmu_dft_parse(struct hook *h, struct config *c, json_t *cfg)
 {
 	struct pmu_dft *p = h->private_data;
-	int ret = phasor_parse(&p->settings, h, c, cfg);
+	int ret = phasor_parse(&p->base.settings, h, c, cfg);
 
 	if (!ret)
 		ret = take_spellings(p, c, cfg);
 	return ret ? ret : check_window(p, c, cfg);
 }
 
-static int pmu_dft_signals(struct hook *h, struct signal_list *in,
-			   struct signal_list **out)
-{
-	struct pmu_dft *p = h->private_data;
-
-	return phasor_signals(&p->settings, h, in, out);
-}
-
 static int pmu_dft_stop(struct hook *h)
 {
 	struct pmu_dft *p = h->private_data;
 
-	dft_destroy(&p->dft);
-	phasor_clock_destroy(&p->clock, h);
-	free(p->last_frequency);
+	phasor_stop(&p->base, h);
 	free(p->heights);
-	p->last_frequency = p->heights = NULL;
+	p->heights = NULL;
 	return 0;
 }
 
@@ -184,49 +170,26 @@ static int pmu_dft_start(struct hook *h)
 	struct pmu_dft *p = h->private_data;
 	unsigned size = (unsigned)window_samples(p);
 	unsigned count = (unsigned)frequencies(p);
-	double rate = p->settings.sample_rate;
-	int ret = phasor_clock_init(&p->clock, &p->settings, size);
+	double rate = p->base.settings.sample_rate;
+	int ret = phasor_start(&p->base, size, size, count, p->start / rate,
+			       p->resolution / rate);
 
-	if (ret)
-		return ret;
 	p->repeats = p->padding == PADDING_REPEAT ?
 			     (unsigned)ceil(rate / size / p->resolution - 1e-6) : 1;
-	ret = dft_init(&p->dft, size, p->settings.select.count, count,
-		       p->start / rate, p->resolution / rate,
-		       (enum dft_window)p->settings.window_type);
 	if (!ret) {
-		p->last_frequency = calloc(p->settings.select.count,
-					   sizeof(*p->last_frequency));
 		p->heights = calloc(count, sizeof(*p->heights));
-		ret = p->last_frequency && p->heights ? 0 : -ENOMEM;
+		ret = p->heights ? 0 : -ENOMEM;
 	}
-	p->last_count = 0;
 	if (ret)
 		pmu_dft_stop(h);
 	return ret;
-}
-
-static void pmu_dft_restart(struct hook *h)
-{
-	struct pmu_dft *p = h->private_data;
-
-	phasor_clock_restart(&p->clock);
-	dft_clear(&p->dft);
-	p->last_count = 0;
-}
-
-static void pmu_dft_destroy(struct hook *h)
-{
-	struct pmu_dft *p = h->private_data;
-
-	hook_select_free(&p->settings.select);
 }
 
 /* What repeating the window does to the height of a spectrum at frequency `f`:
  * the mean of exp(2 pi i f size n) over the repetitions. */
 static double comb(const struct pmu_dft *p, double f)
 {
-	double slow, turns = f * p->dft.size;
+	double slow, turns = f * p->base.dft.size;
 
 	turns -= rint(turns);
 	slow = sin(M_PI * turns) * p->repeats;
@@ -239,12 +202,12 @@ static unsigned find_peak(struct pmu_dft *p, unsigned channel)
 {
 	unsigned peak = 0;
 
-	for (unsigned i = 0; i < p->dft.frequencies; i++) {
-		struct dft_complex c = dft_phasor(&p->dft, channel, i);
+	for (unsigned i = 0; i < p->base.dft.frequencies; i++) {
+		struct dft_complex c = dft_phasor(&p->base.dft, channel, i);
 
 		p->heights[i] = 2 * hypot(c.re, c.im);
 		if (p->repeats > 1)
-			p->heights[i] *= comb(p, dft_frequency(&p->dft, i));
+			p->heights[i] *= comb(p, dft_frequency(&p->base.dft, i));
 		if (p->heights[i] > p->heights[peak])
 			peak = i;
 	}
@@ -259,7 +222,7 @@ static void quadratic(const struct pmu_dft *p, unsigned peak, double *frequency,
 	double c = p->heights[peak + 1], curve = a - 2 * b + c;
 	double offset = curve < 0 ? (a - c) / (2 * curve) : 0;
 
-	*frequency += offset * p->dft.step;
+	*frequency += offset * p->base.dft.step;
 	*amplitude = b - (a - c) * offset / 4;
 }
 
@@ -267,7 +230,7 @@ static void quadratic(const struct pmu_dft *p, unsigned peak, double *frequency,
 static bool interpolate(const struct pmu_dft *p, unsigned channel, unsigned peak,
 			struct dft_tone *t)
 {
-	const struct dft *d = &p->dft;
+	const struct dft *d = &p->base.dft;
 	unsigned apart = (unsigned)fmax(1, rint(1 / (d->size * d->step)));
 	unsigned low = peak < apart ? peak : apart;
 	unsigned high = d->frequencies - 1 - peak;
@@ -287,67 +250,47 @@ static bool interpolate(const struct pmu_dft *p, unsigned channel, unsigned peak
 	return dft_fit(d, at, shown, 3, 1.5 / d->size, t);
 }
 
-static void estimate(struct pmu_dft *p, struct hook *h, unsigned channel,
-		     struct phasor *out)
+static void estimate(struct hook *h, unsigned channel, struct phasor *out)
 {
+	struct pmu_dft *p = h->private_data;
 	unsigned peak = find_peak(p, channel);
-	double at = dft_frequency(&p->dft, peak), frequency = at;
-	struct dft_complex c = dft_phasor(&p->dft, channel, peak);
+	double at = dft_frequency(&p->base.dft, peak), frequency = at;
+	struct dft_complex c = dft_phasor(&p->base.dft, channel, peak);
 	struct dft_tone t;
 
 	out->amplitude = p->heights[peak];
 	if (p->estimate != ESTIMATE_NONE &&
-	    unlikely(!peak || peak + 1 == p->dft.frequencies)) {
+	    unlikely(!peak || peak + 1 == p->base.dft.frequencies)) {
 		if (p->at_edge++ < 5)
 			log_warn("%s: hook %s: the largest value of channel %u is at the end of the spectrum (%g Hz), nothing is estimated",
 				 h->owner, h->type->name,
-				 p->settings.select.index[channel],
-				 at * p->settings.sample_rate);
+				 p->base.settings.select.index[channel],
+				 at * p->base.settings.sample_rate);
 	} else if (p->estimate == ESTIMATE_QUADRATIC) {
 		quadratic(p, peak, &frequency, &out->amplitude);
-		c = dft_amplitude(&p->dft, frequency, at, c);
+		c = dft_amplitude(&p->base.dft, frequency, at, c);
 	} else if (p->estimate == ESTIMATE_IPDFT &&
 		   interpolate(p, channel, peak, &t)) {
 		frequency = t.frequency;
 		c = t.c;
 		out->amplitude = 2 * hypot(c.re, c.im);
 	}
-	out->frequency = frequency * p->settings.sample_rate;
+	out->frequency = frequency * p->base.settings.sample_rate;
 	out->phase = atan2(c.im, c.re);
 }
 
 static enum hook_verdict pmu_dft_process(struct hook *h, struct sample **smp)
 {
 	struct pmu_dft *p = h->private_data;
-	double rate = p->settings.sample_rate, passed, seconds;
-	struct phasor f;
-	bool clear, first;
-	enum phasor_step step = phasor_clock_take(&p->clock, h, &p->settings,
-						  *smp, &clear);
 
-	if (unlikely(step == PHASOR_BAD))
-		return HOOK_ERROR;
-	if (unlikely(clear)) {
-		dft_clear(&p->dft);
-		p->last_count = 0;
-	}
-	dft_push(&p->dft, p->clock.values);
-	if (likely(step != PHASOR_REPORT))
+	switch (phasor_take(&p->base, h, *smp)) {
+	case PHASOR_REPORT:
+		return phasor_report(&p->base, h, *smp, estimate);
+	case PHASOR_FILL:
 		return HOOK_SKIP;
-	passed = (double)(p->clock.count - p->last_count) / rate;
-	seconds = ((double)p->clock.aligned - p->dft.size / 2) / rate;
-	for (unsigned i = 0; i < p->settings.select.count; i++) {
-		estimate(p, h, i, &f);
-		f.phase += 2 * M_PI * f.frequency * seconds;
-		f.rocof = (f.frequency - p->last_frequency[i]) / passed;
-		p->last_frequency[i] = f.frequency;
-		phasor_write(&p->settings, *smp, i, &f);
+	default:
+		return HOOK_ERROR;
 	}
-	phasor_finish(&p->clock, &p->settings, *smp);
-	first = !p->last_count;
-	p->last_count = p->clock.count;
-	/* Nothing is known yet about how the frequency changes. */
-	return first ? HOOK_SKIP : HOOK_OK;
 }
 
 const struct hook_type hook_pmu_dft = {
@@ -359,10 +302,10 @@ const struct hook_type hook_pmu_dft = {
 	.keys = pmu_dft_keys,
 	.key_count = ARRAY_SIZE(pmu_dft_keys),
 	.parse = pmu_dft_parse,
-	.signals = pmu_dft_signals,
+	.signals = phasor_hook_signals,
 	.start = pmu_dft_start,
 	.stop = pmu_dft_stop,
-	.restart = pmu_dft_restart,
-	.destroy = pmu_dft_destroy,
+	.restart = phasor_hook_restart,
+	.destroy = phasor_hook_destroy,
 	.process = pmu_dft_process,
 };
