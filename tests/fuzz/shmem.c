@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "layout.h"
+#include "shmem/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

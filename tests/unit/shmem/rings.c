@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#include "layout.h"
+#include "shmem/layout.h"
 
 static char one[64], two[64];
 

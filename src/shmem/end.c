@@ -9,7 +9,7 @@
  * stays as it is. Who opens an object that is being removed sees afterwards that
  * it has no name any more, and starts again.
  */
-#include "end.h"
+#include "shmem/end.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "layout.h"
+#include "shmem/layout.h"
 
 #define SHMEM_NAME_MAX 240
 

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "end.h"
+#include "shmem/end.h"
 #include "util/spin.h"
 
 #define SHOWN __attribute__((visibility("default")))
