@@ -89,13 +89,13 @@ static void read_all(struct made_node *m, struct sample *smps[], unsigned cnt,
 	}
 }
 
-/* A plain UDP socket on the loopback interface; its port in *port. */
-static int udp(unsigned *port)
+/* A plain socket on the loopback interface; its port in *port. */
+static int bound(int type, unsigned *port)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
 				 .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
@@ -104,11 +104,17 @@ static int udp(unsigned *port)
 	return fd;
 }
 
-static unsigned free_port(void)
+static int udp(unsigned *port)
+{
+	return bound(SOCK_DGRAM, port);
+}
+
+/* One that is free for that kind of socket: they do not share them. */
+static unsigned free_port(int type)
 {
 	unsigned port;
 
-	close(udp(&port));
+	close(bound(type, &port));
 	return port;
 }
 
@@ -130,7 +136,7 @@ static void say(int fd, unsigned port, const char *text)
 /* A node that reads csv from a port of its own; plain socket beside. */
 static unsigned start_udp(struct made_node *m, int *fd, const char *more)
 {
-	unsigned port = free_port(), own;
+	unsigned port = free_port(SOCK_DGRAM), own;
 	char text[400];
 
 	*fd = udp(&own);
@@ -419,7 +425,7 @@ static int start_server_with(struct made_node *m, const char *more,
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
 				 .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	unsigned port = free_port();
+	unsigned port = free_port(SOCK_STREAM);
 	char text[300];
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
