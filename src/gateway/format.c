@@ -202,6 +202,8 @@ static int make(struct format **out, struct config *c, json_t *cfg,
 		ret = type->init(f);
 	if (ret && f->error[0] && c)
 		config_fail(c, cfg, NULL, "%s", f->error);
+	else if (ret && f->error[0])
+		log_error("format %s: %s", name, f->error);
 	if (ret)
 		goto err_parts;
 	/* `separator` 0 until here lets init() put its own default. */

@@ -12,11 +12,10 @@
 #include "gateway/format/json_common.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_ROOM "gateway/json.kafka"
-#include "util/log.h"
 
 struct kafka {
 	struct json_style style; /* first */
@@ -186,7 +185,9 @@ static int kafka_init(struct format *f)
 	json_t *schema;
 
 	if (k->schema_cfg && !json_is_object(k->schema_cfg)) {
-		log_error("the schema of json.kafka is not a group such as { type = \"struct\"; name = \"Value\"; }");
+		/* format_new() says it with file and line. */
+		snprintf(f->error, sizeof(f->error),
+			 "the schema is not a group such as { type = \"struct\"; name = \"Value\"; }");
 		return -EINVAL;
 	}
 	schema = k->schema_cfg ? json_copy(k->schema_cfg) :

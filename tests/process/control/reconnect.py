@@ -128,8 +128,9 @@ def run(gateways, rounds):
 def main():
     medium = sys.argv[1]
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    port = 20000 + os.getpid() % 10000
-    ports = {"a": port, "b": port + 10000}
+    # Below those that the kernel gives to callers.
+    port = 20000 + os.getpid() % 6000 * 2
+    ports = {"a": port, "b": port + 1}
     gateways = []
     with tempfile.TemporaryDirectory() as folder:
         try:
