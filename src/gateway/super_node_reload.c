@@ -422,6 +422,36 @@ static int load(struct super_node *sn, const json_t *config, json_t *errors,
 	return ret;
 }
 
+/* Reads and checks the file or object `config` (NULL: the present file), or fills
+ * *report with what is wrong. The control lock is held. */
+static int load_checked(struct super_node *sn, const json_t *config,
+			struct config **c, struct super_node **next,
+			json_t **report)
+{
+	json_t *errors;
+	int ret;
+
+	if (!config && (!strcmp(sn->file, "stdin") ||
+			!strcmp(sn->file, "request"))) {
+		*report = json_pack("{ss}", "error",
+				    "the configuration did not come from a file, name one");
+		return -EINVAL;
+	}
+	errors = json_array();
+	ret = sn->state == SUPER_NODE_STARTED ? 0 : -ESHUTDOWN;
+	if (!ret)
+		ret = load(sn, config, errors, c, next);
+	if (ret && json_array_size(errors)) {
+		log_error("the new configuration has errors, nothing has changed");
+		*report = json_pack("{ss so}", "error",
+				    "the configuration has errors, nothing has changed",
+				    "errors", errors);
+	} else {
+		json_decref(errors);
+	}
+	return ret;
+}
+
 static int own_config(struct super_node *sn, struct config *c)
 {
 	struct config **more = reallocarray(sn->configs, sn->config_count + 1,
@@ -468,24 +498,13 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 {
 	struct super_node *next = NULL;
 	struct config *c = NULL;
-	json_t *errors;
 	int ret;
 
 	*report = NULL;
 	if (json_is_null(config))
 		config = NULL;
 	pthread_mutex_lock(&sn->control);
-	if (!config && (!strcmp(sn->file, "stdin") ||
-			!strcmp(sn->file, "request"))) {
-		pthread_mutex_unlock(&sn->control);
-		*report = json_pack("{ss}", "error",
-				    "the configuration did not come from a file, name one");
-		return -EINVAL;
-	}
-	errors = json_array();
-	ret = sn->state == SUPER_NODE_STARTED ? 0 : -ESHUTDOWN;
-	if (!ret)
-		ret = load(sn, config, errors, &c, &next);
+	ret = load_checked(sn, config, &c, &next, report);
 	if (!ret && own_config(sn, c)) {
 		super_node_destroy(next);
 		config_destroy(c);
@@ -500,14 +519,6 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 	}
 	pthread_mutex_unlock(&sn->control);
 	super_node_destroy(next);
-	if (ret && json_array_size(errors)) {
-		log_error("the new configuration has errors, nothing has changed");
-		*report = json_pack("{ss so}", "error",
-				    "the configuration has errors, nothing has changed",
-				    "errors", errors);
-	} else {
-		json_decref(errors);
-	}
 	return ret;
 }
 
@@ -537,19 +548,33 @@ void super_node_allow_restart(struct super_node *sn, unsigned restarts)
 	sn->restarts = restarts;
 }
 
-int super_node_request_restart(struct super_node *sn, const json_t *config)
+int super_node_request_restart(struct super_node *sn, const json_t *config,
+			       json_t **report)
 {
+	struct super_node *next = NULL;
+	struct config *c = NULL;
+	int ret;
+
+	*report = NULL;
 	if (!sn->may_restart)
 		return -ENOTSUP;
+	if (json_is_null(config))
+		config = NULL;
 	pthread_mutex_lock(&sn->control);
-	json_decref(sn->restart_config);
-	sn->restart_config = config && !json_is_null(config) ?
-				     json_deep_copy(config) :
-				     json_string(sn->file);
-	sn->restart_wanted = true;
+	/* One that cannot start must not end the one that runs. */
+	ret = load_checked(sn, config, &c, &next, report);
+	if (!ret) {
+		super_node_destroy(next);
+		config_destroy(c);
+		json_decref(sn->restart_config);
+		sn->restart_config = config ? json_deep_copy(config) :
+					      json_string(sn->file);
+		sn->restart_wanted = true;
+	}
 	pthread_mutex_unlock(&sn->control);
-	super_node_request_stop(sn);
-	return 0;
+	if (!ret)
+		super_node_request_stop(sn);
+	return ret;
 }
 
 bool super_node_restart_wanted(struct super_node *sn, json_t **config)

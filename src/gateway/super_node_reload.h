@@ -34,11 +34,13 @@ const char *super_node_control_path(struct super_node *sn);
 json_t *super_node_config_json(struct super_node *sn);
 
 /*
- * Asks whoever runs it to stop and start anew, with `config` as for a reload.
+ * Asks whoever runs it to stop and start anew, with `config` as for a reload; it is
+ * checked before, and what is wrong with it told in *report, as there.
  * -ENOTSUP when he has not said that he can. He then finds it in *config (a new
  * reference) when the super-node has stopped; false: nobody asked.
  */
-int super_node_request_restart(struct super_node *sn, const json_t *config);
+int super_node_request_restart(struct super_node *sn, const json_t *config,
+			       json_t **report);
 void super_node_allow_restart(struct super_node *sn, unsigned restarts);
 bool super_node_restart_wanted(struct super_node *sn, json_t **config);
 

@@ -177,6 +177,18 @@ static json_t *rewind_node(struct request *r)
 	return outcome(r, super_node_node_rewind(r->sn, r->args[0]), "node");
 }
 
+/* Why a new configuration was not taken. */
+static json_t *refuse_config(struct request *r, int ret, json_t *report)
+{
+	r->status = ret == -EINVAL ? 422 : status_of(ret);
+	if (!report)
+		report = json_object();
+	if (!json_object_get(report, "error"))
+		json_object_set_new(report, "error",
+				    json_string(strerror(-ret)));
+	return report;
+}
+
 /* {"config": "FILE"} or {"config": {...}}; nothing: the present file again. */
 static json_t *post_reload(struct request *r)
 {
@@ -187,30 +199,22 @@ static json_t *post_reload(struct request *r)
 	if (config && !json_is_string(config) && !json_is_object(config))
 		return fail(r, 400, "config: expected the path of a file or an object");
 	ret = super_node_reload(r->sn, config, &report);
-	if (!ret)
-		return report;
-	r->status = ret == -EINVAL ? 422 : status_of(ret);
-	if (!report)
-		report = json_object();
-	if (!json_object_get(report, "error"))
-		json_object_set_new(report, "error",
-				    json_string(strerror(-ret)));
-	return report;
+	return ret ? refuse_config(r, ret, report) : report;
 }
 
 static json_t *post_restart(struct request *r)
 {
 	const json_t *config = json_object_get(r->body, "config");
+	json_t *report = NULL;
 	int ret;
 
 	if (config && !json_is_string(config) && !json_is_object(config))
 		return fail(r, 400, "config: expected the path of a file or an object");
-	ret = super_node_request_restart(r->sn, config);
+	ret = super_node_request_restart(r->sn, config, &report);
 	if (ret == -ENOTSUP)
 		return fail(r, 501, "this gateway cannot start itself anew");
-	if (ret)
-		return fail(r, status_of(ret), strerror(-ret));
-	return control_restart_json(r->sn, config);
+	return ret ? refuse_config(r, ret, report) :
+		     control_restart_json(r->sn, config);
 }
 
 static json_t *post_shutdown(struct request *r)

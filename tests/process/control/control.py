@@ -151,6 +151,11 @@ def reloads(g):
     answer = g.ctl("reload", status=1)
     check("wrong: unknown key" in answer and "'nodes'" in answer, "all errors are told")
     g.goes_on(1)
+    for config in (g.file, "/nonexistent/file.conf", {"nodse": {}}):
+        refused = g.ask("/restart", "POST", {"config": config})
+        check(refused["status"] >= 400 and refused["body"]["error"],
+              "a restart with a wrong configuration is refused")
+        g.goes_on(1)
     g.write(4)
     g.process.send_signal(signal.SIGHUP)
     until(lambda: len(g.ask("/node/other")["body"]["in"]["signals"]) == 4,
