@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 struct kafka {
 	struct json_style style; /* first */
 	json_t *schema_cfg;
