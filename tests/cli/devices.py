@@ -218,8 +218,13 @@ def only_a_process_that_uses_the_adapter_can_be_made_to_fail():
 def another_user_cannot_make_it_fail(pair):
     if os.getuid() != 0:
         return
-    done = subprocess.run([BUSBAR, "devices", "--fail", str(pair.pids[0])], user=65534,
-                          text=True, timeout=LIMIT_S, stderr=subprocess.PIPE)
+    try:
+        done = subprocess.run([BUSBAR, "devices", "--fail", str(pair.pids[0])], user=65534,
+                              text=True, timeout=LIMIT_S, stderr=subprocess.PIPE)
+    except PermissionError:
+        # Below a home that only its owner may enter, as that of root.
+        print("  not tried: another user cannot reach the executable")
+        return
     assert done.returncode == 1 and "own user" in done.stderr, done
     assert "queue pairs  RC RTS 1" in blocks(busbar("-v"))[pair.pids[0]]
 
