@@ -115,7 +115,8 @@ static json_t *path_stats(struct path *p)
 
 static json_t *direction_json(const struct node_direction *d)
 {
-	json_t *o = json_is_object(d->cfg) ? json_copy(d->cfg) : json_object();
+	json_t *o = json_is_object(d->cfg) ? json_deep_copy(d->cfg) :
+					  json_object();
 
 	json_object_set_new(o, "enabled", json_boolean(d->enabled));
 	json_object_set_new(o, "vectorize", json_integer(d->vectorize));
@@ -127,7 +128,7 @@ static json_t *direction_json(const struct node_direction *d)
 static json_t *node_json(struct node *n, bool brief)
 {
 	char text[256] = "";
-	json_t *o = brief ? json_object() : json_copy(n->cfg);
+	json_t *o = brief ? json_object() : json_deep_copy(n->cfg);
 
 	json_object_set_new(o, "name", json_string(n->name));
 	json_object_set_new(o, "uuid", json_string(n->uuid));
