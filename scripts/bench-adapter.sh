@@ -26,6 +26,7 @@ need ib_send_lat taskset
 limit_s=60
 
 # One figure of a pair of perftest programs: column COLUMN of the table's last row.
+# Latencies in cycles of its clock: in microseconds it prints tens of nanoseconds.
 # perftest NAME COLUMN FACTOR PROGRAM ARGS...
 perftest() {
 	name=$1 column=$2 factor=$3
@@ -55,6 +56,9 @@ ucx() {
 	awk '/^Final:/ { print $3 * 1000 }' "$tmp/client.log" >>"$tmp/ucx.runs"
 }
 
+# The clock of perftest's cycles, as it finds it; nanoseconds per cycle.
+cycle_ns=$(awk -F: '/^cpu MHz/ { print 1000 / $2; exit }' /proc/cpuinfo)
+
 floor() {
 	"$BUSBAR" bench floor --cpus "$CPUS" --json "$1" |
 		sed -n 's/.*"median": \([0-9.]*\).*/\1/p' >>"$tmp/$1.runs"
@@ -65,20 +69,20 @@ while [ "$run" -lt "$RUNS" ]; do
 	run=$((run + 1))
 	[ ! -t 2 ] || printf '\rrun %d of %d ' "$run" "$RUNS" >&2
 	floor cacheline_oneway_ns
-	perftest send2 5 1000 ib_send_lat -s 2 -n 100000
-	perftest send64 5 1000 ib_send_lat -s 64 -n 100000
+	perftest send2 5 "$cycle_ns" ib_send_lat -C -s 2 -n 100000
+	perftest send64 5 "$cycle_ns" ib_send_lat -C -s 64 -n 100000
 	both=$CPUS CPUS=${CPUS%,*},${CPUS%,*}
 	perftest send64_one_cpu 5 1 ib_send_lat -s 64 -n 2000
 	CPUS=$both
 	if command -v ucx_perftest >/dev/null; then
 		ucx
 	fi
-	perftest write8 5 1000 ib_write_lat -s 8 -n 50000
+	perftest write8 5 "$cycle_ns" ib_write_lat -C -s 8 -n 50000
 	BUSBAR_MAP_MEMORY=on
 	export BUSBAR_MAP_MEMORY
-	perftest write8_mapped 5 1000 ib_write_lat -s 8 -n 50000
+	perftest write8_mapped 5 "$cycle_ns" ib_write_lat -C -s 8 -n 50000
 	unset BUSBAR_MAP_MEMORY
-	perftest read8 5 1000 ib_read_lat -s 8 -n 50000
+	perftest read8 5 "$cycle_ns" ib_read_lat -C -s 8 -n 50000
 	floor vm_writev_1m_ns
 	perftest write1m 4 0.001048576 ib_write_bw -s 1048576 -n 5000
 	perftest send64k 4 0.001048576 ib_send_bw -s 65536 -n 50000
