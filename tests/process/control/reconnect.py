@@ -5,16 +5,12 @@ again, and samples arrive each time. Neither gateway keeps descriptors or memory
 
 Environment: BUSBAR. Exit status 0: good, 1: not.
 """
-import json
 import os
-import socket
-import subprocess
 import sys
 import tempfile
-import time
 
-BUSBAR = os.environ["BUSBAR"]
-COMMON = "stats = 0.0; hugepages = 0; control = \"%s\";\n"
+from gateway_process import Gateway, check, first_port
+
 MEDIA = {
     "infiniband": (
         """type = "infiniband"; rdma_transport_mode = "RC";
@@ -45,62 +41,6 @@ paths = ( { in = "peer"; } );
 SETTLED = 10  # rounds after which nothing may grow any more
 
 
-def check(good, what):
-    if not good:
-        raise AssertionError(what)
-
-
-class Gateway:
-    def __init__(self, folder, name, text):
-        self.log = os.path.join(folder, name + ".log")
-        control = os.path.join(folder, name + ".control")
-        config = os.path.join(folder, name + ".conf")
-        with open(config, "w") as f:
-            f.write(COMMON % control + text)
-        self.process = subprocess.Popen(
-            [BUSBAR, "run", "-q", "--summary=none", config],
-            stderr=open(self.log, "w"))
-        end = time.monotonic() + 30
-        while not os.path.exists(control):
-            check(self.process.poll() is None and time.monotonic() < end,
-                  name + " starts")
-            time.sleep(0.01)
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(60)
-        self.socket.connect(control)
-        self.file = self.socket.makefile()
-
-    def ask(self, path, method="GET"):
-        self.socket.sendall(
-            json.dumps({"path": path, "method": method}).encode() + b"\n")
-        answer = json.loads(self.file.readline())
-        check(answer["status"] == 200, "%s: %s" % (path, answer))
-        return answer["body"]
-
-    def arrived(self):
-        return self.ask("/path/0/stats")["stats"]["samples"]
-
-    def wait_for_more(self, than):
-        end = time.monotonic() + 40
-        while self.arrived() <= than:
-            check(time.monotonic() < end, "samples arrive")
-            time.sleep(0.001)
-
-    def descriptors(self):
-        return len(os.listdir("/proc/%d/fd" % self.process.pid))
-
-    def resident_kb(self):
-        with open("/proc/%d/status" % self.process.pid) as f:
-            for line in f:
-                if line.startswith("VmRSS"):
-                    return int(line.split()[1])
-        return 0
-
-    def end(self):
-        self.process.terminate()
-        check(self.process.wait(30) == 0, "ends with 0")
-
-
 def run(gateways, rounds):
     source, target = gateways
     before = None
@@ -128,8 +68,7 @@ def run(gateways, rounds):
 def main():
     medium = sys.argv[1]
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    # Below those that the kernel gives to callers.
-    port = 20000 + os.getpid() % 6000 * 2
+    port = first_port()
     ports = {"a": port, "b": port + 1}
     gateways = []
     with tempfile.TemporaryDirectory() as folder:
@@ -139,10 +78,7 @@ def main():
             run(gateways, rounds)
         except BaseException:
             for g in gateways:
-                g.process.kill()
-                g.process.wait()
-                with open(g.log) as f:
-                    print(f.read()[-3000:])
+                g.give_up()
             raise
         finally:
             # What gateways that were killed have left.

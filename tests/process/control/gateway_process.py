@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A gateway of its own process that is asked and commanded over its control socket.
+
+Environment: BUSBAR, the program.
+"""
+import json
+import os
+import socket
+import subprocess
+import time
+
+BUSBAR = os.environ["BUSBAR"]
+COMMON = "stats = 0.0; hugepages = 0; control = \"%s\";\n"
+
+
+def check(good, what):
+    if not good:
+        raise AssertionError(what)
+
+
+class Gateway:
+    def __init__(self, folder, name, text):
+        self.log = os.path.join(folder, name + ".log")
+        control = os.path.join(folder, name + ".control")
+        config = os.path.join(folder, name + ".conf")
+        with open(config, "w") as f:
+            f.write(COMMON % control + text)
+        self.process = subprocess.Popen(
+            [BUSBAR, "run", "-q", "--summary=none", config],
+            stderr=open(self.log, "w"))
+        end = time.monotonic() + 30
+        while not os.path.exists(control):
+            check(self.process.poll() is None and time.monotonic() < end,
+                  name + " starts")
+            time.sleep(0.01)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(control)
+        self.file = self.socket.makefile()
+
+    def ask(self, path, method="GET"):
+        self.socket.sendall(
+            json.dumps({"path": path, "method": method}).encode() + b"\n")
+        answer = json.loads(self.file.readline())
+        check(answer["status"] == 200, "%s: %s" % (path, answer))
+        return answer["body"]
+
+    def arrived(self):
+        return self.ask("/path/0/stats")["stats"]["samples"]
+
+    def wait_for_more(self, than):
+        end = time.monotonic() + 40
+        while self.arrived() <= than:
+            check(time.monotonic() < end, "samples arrive")
+            time.sleep(0.001)
+
+    def descriptors(self):
+        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+    def resident_kb(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            for line in f:
+                if line.startswith("VmRSS"):
+                    return int(line.split()[1])
+        return 0
+
+    def sanitized(self):
+        """Built with a sanitizer, which keeps what was freed?"""
+        with open("/proc/%d/maps" % self.process.pid) as f:
+            return any("libasan" in line or "libtsan" in line for line in f)
+
+    def end(self):
+        self.process.terminate()
+        check(self.process.wait(30) == 0, "ends with 0")
+
+    def give_up(self):
+        """Ends it whatever it does, and shows what it has said."""
+        self.process.kill()
+        self.process.wait()
+        with open(self.log) as f:
+            print(f.read()[-3000:])
+
+
+def first_port():
+    """Of two that are free, as far as one can know: below those of callers."""
+    return 20000 + os.getpid() % 6000 * 2
