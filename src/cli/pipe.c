@@ -245,7 +245,8 @@ static int run(struct super_node *sn, const struct settings *s)
 	if (refused)
 		log_warn("node %s did not take %ju samples", n->name,
 			 (uintmax_t)refused);
-	return ret || atomic_load(&pipe_ends.failed) ? CLI_FAILED : CLI_OK;
+	return ret || atomic_load(&pipe_ends.failed) ||
+			       super_node_has_failed(sn) ? CLI_FAILED : CLI_OK;
 }
 
 static int make(char **argv, const struct settings *s)

@@ -231,12 +231,16 @@ static int run_started(struct super_node *sn, const struct run_options *o)
 {
 	const char *path = o->control ? o->control : super_node_control_path(sn);
 	struct control_server *server = NULL;
+	/* A reload, once there is a socket, may bring another one. */
+	char *file = strdup(super_node_file(sn));
 
 	if (path && control_server_start(&server, sn, path)) {
 		super_node_stop(sn);
+		free(file);
 		return CLI_FAILED;
 	}
-	log_info("%s is running", super_node_file(sn));
+	log_info("%s is running", file ? file : "the gateway");
+	free(file);
 	live_line = !o->quiet && isatty(STDERR_FILENO);
 	log_set_sink(clear_line);
 	wait_for_end(sn, o);
@@ -244,7 +248,7 @@ static int run_started(struct super_node *sn, const struct run_options *o)
 	super_node_stop(sn);
 	log_set_sink(NULL);
 	print_summary(sn, o->summary);
-	return CLI_OK;
+	return super_node_has_failed(sn) ? CLI_FAILED : CLI_OK;
 }
 
 /* *next: the configuration to go on with, NULL: that was all. */

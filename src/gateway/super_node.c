@@ -155,7 +155,8 @@ int super_node_stop_node(struct node *n)
 	if (!node_is_running(n))
 		return 0;
 	/* What one node fails to do must not keep the others running. */
-	node_stop(n);
+	if (node_stop(n) && n->super)
+		super_node_note_failure(n->super);
 	node_set_state(n, NODE_STOPPED);
 	stop_node_hooks(n);
 	return 0;
@@ -344,6 +345,16 @@ void super_node_request_stop(struct super_node *sn)
 		/* The wait looks at the flag now and then. */
 	}
 	errno = saved_errno;
+}
+
+void super_node_note_failure(struct super_node *sn)
+{
+	atomic_store(&sn->failed, true);
+}
+
+bool super_node_has_failed(struct super_node *sn)
+{
+	return atomic_load(&sn->failed);
 }
 
 static bool all_ended(struct super_node *sn)

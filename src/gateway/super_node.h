@@ -35,6 +35,14 @@ void super_node_set_idle_stop(bool on);
 void super_node_request_stop(struct super_node *sn);
 
 /*
+ * What a node has to do is not done and will not be: it gave up its peer, or samples
+ * that it had accepted are lost. The others go on; who runs the super-node tells in
+ * the end. Any thread.
+ */
+void super_node_note_failure(struct super_node *sn);
+bool super_node_has_failed(struct super_node *sn);
+
+/*
  * Waits until a stop was requested, all paths have ended (when `idle_stop` is
  * set) or `timeout_ms` has passed (< 0: none). Returns true when it should end;
  * false also when a signal came.

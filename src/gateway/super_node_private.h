@@ -57,6 +57,7 @@ struct super_node {
 
 	int event_fd;            /* stop requests and ended paths */
 	atomic_bool stop_requested;
+	atomic_bool failed;      /* super_node_note_failure() */
 	pthread_t stats_thread;
 	bool has_stats_thread;
 	atomic_bool stats_end;

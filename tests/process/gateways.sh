@@ -96,10 +96,12 @@ has_ended() {
 		[ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]
 }
 
-# ends PID: waits for its end and wants success.
+# ends PID [STATUS]: waits for its end and wants success, or this status.
 ends() {
 	until_true has_ended "$1"
-	wait "$1" || fail "process $1 ended with status $?"
+	status=0
+	wait "$1" || status=$?
+	[ "$status" -eq "${2:-0}" ] || fail "process $1 ended with status $status"
 }
 
 stops() {

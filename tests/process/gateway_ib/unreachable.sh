@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # A sender whose peer is at no address of this host says that no adapter reaches
-# it; with neither fallback nor repetition that ends the gateway.
+# it; with neither fallback nor repetition that ends the
+# gateway, with 1.
 . "$(dirname "$0")/common.sh"
 
 cat >"$tmp/sender.conf" <<-CONF
@@ -20,7 +21,7 @@ cat >"$tmp/sender.conf" <<-CONF
 	paths = ( { in = "g"; out = "ib"; } );
 CONF
 run sender
-ends "$last"
+ends "$last" 1
 logged sender 1 "cannot reach 198.51.100.77:$port: no adapter reaches this address" ||
 	fail "the log does not say why"
 exit 0

@@ -18,12 +18,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char lines[200][400];
 static unsigned line_count;
 
-atomic_uint harness_stops;
+atomic_uint harness_stops, harness_failures;
 
 /* The super-node is not part of these tests. */
 void super_node_request_stop(struct super_node *sn)
 {
 	atomic_fetch_add(&harness_stops, 1);
+}
+
+void super_node_note_failure(struct super_node *sn)
+{
+	atomic_fetch_add(&harness_failures, 1);
 }
 
 static bool keep_line(enum log_level level, const char *line)
@@ -68,6 +73,7 @@ int harness_open(struct harness *h, const char *text)
 
 	clock_init();
 	atomic_store(&harness_stops, 0);
+	atomic_store(&harness_failures, 0);
 	harness_log_clear();
 	log_set_level(LOG_INFO);
 	log_set_sink(keep_line);

@@ -30,7 +30,7 @@ void harness_stop(struct harness *h);
 void harness_close(struct harness *h);
 
 /* How often the node asked the super-node to stop. */
-extern atomic_uint harness_stops;
+extern atomic_uint harness_stops, harness_failures;
 
 /* Lines logged since the last clear that contain `text`. */
 unsigned harness_logged(const char *text);

@@ -159,6 +159,7 @@ static void without_fallback_and_interval_an_unreachable_peer_is_fatal(void **st
 	h.node.super = (struct super_node *)&h;
 	assert_int_equal(harness_start(&h), 0);
 	WAIT_FOR(atomic_load(&harness_stops) == 1);
+	assert_int_equal(atomic_load(&harness_failures), 1);
 	assert_int_equal(harness_logged("giving up"), 1);
 	WAIT_FOR(read_one() == -ENODATA);
 	assert_int_equal(fake_connects(), 1);

@@ -159,8 +159,10 @@ void ib_give_up(struct infiniband *ib)
 	ib->phase = IB_FAILED;
 	atomic_store(&ib->failed, true);
 	ib_channel_interrupt(ib->channel);
-	if (ib->node->super)
-		super_node_request_stop(ib->node->super);
+	if (!ib->node->super)
+		return;
+	super_node_note_failure(ib->node->super);
+	super_node_request_stop(ib->node->super);
 }
 
 /* Behind a failed attempt or a lost connection. */
