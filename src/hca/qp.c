@@ -468,6 +468,13 @@ static void reset(struct hca_qp *qp)
 	qp->xrc_connection = 0;
 }
 
+/* The memory is the program's again when it has taken the QP out of service. */
+static void fence(const struct hca_qp *qp)
+{
+	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_SEND)
+		qp->transport->qp_fence();
+}
+
 /* Each takes in many messages and one of the ways of acknowledging. */
 #define MOVES_BEFORE_ERROR 64
 
@@ -504,6 +511,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		if (hca_promise_revoke(qp))
 			hca_take_in();
 		reset(qp);
+		fence(qp);
 		return 0;
 	}
 	if (next == IBV_QPS_ERR) {
@@ -512,6 +520,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 			hca_take_in();
 			hca_qp_fail(qp);
 		}
+		fence(qp);
 		return 0;
 	}
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {
@@ -604,6 +613,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	fence(qp);
 	progress_timer_cancel(&qp->promising.close);
 	hca_promise_reset(qp);
 	hca_mw_qp_gone(qp);
