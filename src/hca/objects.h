@@ -441,10 +441,11 @@ struct hca_qp {
 	struct list link_entry;       /* of the transport */
 	const struct hca_qp_public *remote; /* peer's public part */
 	const struct hca_promise *remote_promise;
-	/* XRC initiator: where the messages on the way are (of the transport),
-	 * and of which connection of the target their numbers are known good. */
+	/* XRC initiator: where the messages on the way are (of the transport). */
 	void *xrc_link;
-	uint32_t xrc_connection;
+	/* Of the peer (hca_qp_public), for which our sequence numbers are known
+	 * to be right. */
+	uint32_t known_connection;
 
 	cache_aligned struct hca_rq rq;
 	struct hca_promising promising;

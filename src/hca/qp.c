@@ -465,7 +465,7 @@ static void reset(struct hca_qp *qp)
 	qp->rx_offset = 0;
 	qp->claimed = false;
 	qp->xrc_link = NULL;
-	qp->xrc_connection = 0;
+	qp->known_connection = 0;
 }
 
 /* The memory is the program's again when it has taken the QP out of service. */
