@@ -223,7 +223,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		return -EAGAIN;
 	s = w.slot;
 	if (unlikely(hca_is_atomic(e->opcode))) {
-		if (!qp->attr.max_rd_atomic)
+		/* A builder may have left out where the result goes. */
+		if (!qp->attr.max_rd_atomic || e->length != sizeof(uint64_t))
 			return -EPERM;
 		shm_atomic_request(e, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
@@ -464,8 +465,12 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 		shm_backlog_wait(l, qp);
 		return ONESIDED_WAIT;
 	}
-	if (unlikely(shm_takes_data(e) && !qp->attr.max_rd_atomic)) {
-		/* None may be outstanding: it can never be sent. */
+	if (unlikely(shm_takes_data(e) &&
+		     (!qp->attr.max_rd_atomic ||
+		      (hca_is_atomic(e->opcode) &&
+		       e->length != sizeof(uint64_t))))) {
+		/* None may be outstanding, or its result has no place: it can
+		 * never be sent. */
 		status = IBV_WC_LOC_QP_OP_ERR;
 		goto complete;
 	}
