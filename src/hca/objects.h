@@ -632,6 +632,12 @@ static inline bool hca_sq_accepts(enum ibv_qp_state s)
 	return s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE ||
 	       s == IBV_QPS_ERR;
 }
+/* Is the caller, who entered for another call, between ibv_wr_start() and its end?
+ * It then has the lock of a send queue, which moving messages needs. */
+static inline bool hca_builds(void)
+{
+	return unlikely(hca_self.depth > 1) && !hca_self.elided;
+}
 /* Transmits or flushes what waits, as the state says. sq_lock is held. */
 void hca_sq_run(struct hca_qp *qp);
 /* Entries that may be transmitted: all, in SQD those of before. */

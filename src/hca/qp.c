@@ -483,7 +483,8 @@ static void fence(const struct hca_qp *qp)
 void hca_take_in(void)
 {
 	hca_enter();
-	for (int i = 0; i < MOVES_BEFORE_ERROR && hca_poll_transports_surely(); i++)
+	for (int i = 0; i < MOVES_BEFORE_ERROR && !hca_builds() &&
+			hca_poll_transports_surely(); i++)
 		;
 	hca_leave();
 }
