@@ -342,9 +342,14 @@ static void wait_for_copy(struct shm_link *l, unsigned place)
 void shm_qp_fence(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		for (unsigned place = 0; place < HCA_HAZARDS; place++)
 			wait_for_copy(shm.links[i], place);
+		/* What we carry out for peers; whoever works there may wait for
+		 * a build of this thread. */
+		if (!hca_self.depth)
+			wait_for_copies(shm.links[i]);
+	}
 }
 
 void shm_key_fence(uint32_t key)
