@@ -633,10 +633,12 @@ static inline bool hca_sq_accepts(enum ibv_qp_state s)
 	       s == IBV_QPS_ERR;
 }
 /* Is the caller, who entered for another call, between ibv_wr_start() and its end?
- * It then has the lock of a send queue, which moving messages needs. */
+ * It then has the lock of a send queue, which moving messages needs. The progress
+ * thread is always inside, and builds nothing. */
 static inline bool hca_builds(void)
 {
-	return unlikely(hca_self.depth > 1) && !hca_self.elided;
+	return unlikely(hca_self.depth > 1) && !hca_self.elided &&
+	       !progress_is_self();
 }
 /* Transmits or flushes what waits, as the state says. sq_lock is held. */
 void hca_sq_run(struct hca_qp *qp);
