@@ -240,7 +240,8 @@ void hca_cq_move(struct hca_cq *cq)
 	if (!hca_cq_empty(cq) && ++hca_self.since_move < POLLS_BETWEEN_MOVES)
 		return;
 	hca_self.since_move = 0;
-	hca_poll_transports(cq);
+	if (likely(!hca_builds()))
+		hca_poll_transports(cq);
 }
 
 /*
@@ -251,7 +252,9 @@ void hca_cq_move(struct hca_cq *cq)
  */
 static __attribute__((noinline)) void pause_between_polls(void)
 {
-	progress_run_overdue();
+	/* Timers need locks of send queues; inside a build one is held. */
+	if (!hca_self.depth)
+		progress_run_overdue();
 	if (!hca_self.polls_found && hca_settings.poll_yields)
 		sched_yield();
 	hca_self.polls_found = false;

@@ -122,7 +122,8 @@ void hca_cq_event_fini(struct hca_cq *cq)
 
 static void move_all(void)
 {
-	for (int i = 0; i < MOVES_WHEN_ARMED && hca_poll_transports_surely(); i++)
+	for (int i = 0; i < MOVES_WHEN_ARMED && !hca_builds() &&
+			hca_poll_transports_surely(); i++)
 		;
 }
 

@@ -441,10 +441,11 @@ struct hca_qp {
 	struct list link_entry;       /* of the transport */
 	const struct hca_qp_public *remote; /* peer's public part */
 	const struct hca_promise *remote_promise;
-	/* XRC initiator: where the messages on the way are (of the transport),
-	 * and of which connection of the target their numbers are known good. */
+	/* XRC initiator: where the messages on the way are (of the transport). */
 	void *xrc_link;
-	uint32_t xrc_connection;
+	/* Of the peer (hca_qp_public), for which our sequence numbers are known
+	 * to be right. */
+	uint32_t known_connection;
 
 	cache_aligned struct hca_rq rq;
 	struct hca_promising promising;
@@ -630,6 +631,14 @@ static inline bool hca_sq_accepts(enum ibv_qp_state s)
 {
 	return s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE ||
 	       s == IBV_QPS_ERR;
+}
+/* Is the caller, who entered for another call, between ibv_wr_start() and its end?
+ * It then has the lock of a send queue, which moving messages needs. The progress
+ * thread is always inside, and builds nothing. */
+static inline bool hca_builds(void)
+{
+	return unlikely(hca_self.depth > 1) && !hca_self.elided &&
+	       !progress_is_self();
 }
 /* Transmits or flushes what waits, as the state says. sq_lock is held. */
 void hca_sq_run(struct hca_qp *qp);

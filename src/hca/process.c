@@ -558,6 +558,12 @@ int hca_hazard_enter(uint64_t key_id)
 
 void hca_hazard_leave(int slot)
 {
+	_Atomic uint32_t *turn = &hca_process.segment->hazard_turns[slot];
+
+	/* Whoever has the slot is the only one who writes this. */
+	atomic_store_explicit(turn,
+			      atomic_load_explicit(turn, memory_order_relaxed) + 1,
+			      memory_order_release);
 	atomic_store_explicit(&hca_process.segment->hazards[slot], 0,
 			      memory_order_release);
 }

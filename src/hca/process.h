@@ -39,7 +39,7 @@
 #define HCA_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 #define HCA_SEGMENT_MAGIC UINT64_C(0x31306261627375)
 /* Grows with each change of what follows or of what is counted. */
-#define HCA_SEGMENT_VERSION 4
+#define HCA_SEGMENT_VERSION 5
 
 /* A process that we exchange messages with. */
 struct hca_link_public {
@@ -71,6 +71,9 @@ struct hca_segment {
 	cache_aligned _Atomic uint64_t mcast_filter[HCA_MCAST_BITS / 64];
 	/* Keys that we are copying with right now, seen by their owners. */
 	cache_aligned _Atomic uint64_t hazards[HCA_HAZARDS];
+	/* How often each of them was given back: tells two copies with one key
+	 * apart. */
+	_Atomic uint32_t hazard_turns[HCA_HAZARDS];
 	cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
 	cache_aligned struct hca_qp_public
 		qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];

@@ -465,7 +465,14 @@ static void reset(struct hca_qp *qp)
 	qp->rx_offset = 0;
 	qp->claimed = false;
 	qp->xrc_link = NULL;
-	qp->xrc_connection = 0;
+	qp->known_connection = 0;
+}
+
+/* The memory is the program's again when it has taken the QP out of service. */
+static void fence(const struct hca_qp *qp)
+{
+	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_SEND)
+		qp->transport->qp_fence();
 }
 
 /* Each takes in many messages and one of the ways of acknowledging. */
@@ -476,7 +483,8 @@ static void reset(struct hca_qp *qp)
 void hca_take_in(void)
 {
 	hca_enter();
-	for (int i = 0; i < MOVES_BEFORE_ERROR && hca_poll_transports_surely(); i++)
+	for (int i = 0; i < MOVES_BEFORE_ERROR && !hca_builds() &&
+			hca_poll_transports_surely(); i++)
 		;
 	hca_leave();
 }
@@ -504,6 +512,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		if (hca_promise_revoke(qp))
 			hca_take_in();
 		reset(qp);
+		fence(qp);
 		return 0;
 	}
 	if (next == IBV_QPS_ERR) {
@@ -512,6 +521,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 			hca_take_in();
 			hca_qp_fail(qp);
 		}
+		fence(qp);
 		return 0;
 	}
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {
@@ -604,6 +614,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	progress_timer_cancel(&qp->retry);
 	qp->transport->qp_forget(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	fence(qp);
 	progress_timer_cancel(&qp->promising.close);
 	hca_promise_reset(qp);
 	hca_mw_qp_gone(qp);

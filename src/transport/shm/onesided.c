@@ -9,6 +9,10 @@
  * announces the key in its own segment (a hazard), then checks it; the owner
  * withdraws the key, then looks for hazards. With a full fence between the two
  * steps on both sides one of them sees the other.
+ *
+ * The same for a QP that is reset, destroyed or moved to the error state: the
+ * initiator looks at its state behind the announcement, and the owner waits for
+ * every copy that was announced before.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -127,6 +131,9 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 	};
 	uint8_t *mapped = NULL;
 
+	*status = IBV_WC_RETRY_EXC_ERR;
+	if (unlikely(!shm_remote_ready(qp))) /* any more: see shm_qp_fence() */
+		return SHM_STEP_DONE;
 	*status = hca_key_check(l->peer->keys, &use);
 	if (unlikely(*status != IBV_WC_SUCCESS))
 		return SHM_STEP_DONE;
@@ -282,6 +289,66 @@ static void wait_for_peer(struct shm_link *l, uint64_t id)
 			sched_yield();
 		else
 			usleep(FENCE_PAUSE_US);
+	}
+}
+
+/* A copy with our memory that a peer has announced. */
+struct copy {
+	uint64_t id;
+	uint32_t turn;
+};
+
+/* What stands in a place of the peer's; false: nothing of ours. */
+static bool copy_at(struct shm_link *l, unsigned place, struct copy *c)
+{
+	bool ours;
+
+	pthread_mutex_lock(&shm.lock);
+	ours = atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
+	       !atomic_load(&l->broken);
+	if (ours) {
+		/* In this order: the other way round it might be the turn of a
+		 * later copy, which need not be waited for. */
+		c->turn = atomic_load_explicit(&l->peer->hazard_turns[place],
+					       memory_order_acquire);
+		c->id = atomic_load_explicit(&l->peer->hazards[place],
+					     memory_order_acquire);
+		ours = c->id >> 32 == shm_uuid_tag(hca_process.uuid);
+	}
+	pthread_mutex_unlock(&shm.lock);
+	return ours;
+}
+
+static void wait_for_copy(struct shm_link *l, unsigned place)
+{
+	uint64_t start = progress_now_ns();
+	struct copy first, now;
+
+	if (!copy_at(l, place, &first))
+		return;
+	for (unsigned i = 0; copy_at(l, place, &now) && now.id == first.id &&
+			     now.turn == first.turn; i++) {
+		if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
+			shm_link_violation(l, "a copy that does not end");
+			return;
+		}
+		if (i < FENCE_YIELDS)
+			sched_yield();
+		else
+			usleep(FENCE_PAUSE_US);
+	}
+}
+
+void shm_qp_fence(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		for (unsigned place = 0; place < HCA_HAZARDS; place++)
+			wait_for_copy(shm.links[i], place);
+		/* What we carry out for peers; whoever works there may wait for
+		 * a build of this thread. */
+		if (!hca_self.depth)
+			wait_for_copies(shm.links[i]);
 	}
 }
 

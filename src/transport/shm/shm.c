@@ -118,6 +118,7 @@ static const struct hca_transport_ops shm_ops = {
 	.qp_posted = shm_posted,
 	.qp_retry = shm_retry_expired,
 	.qp_forget = shm_qp_forget,
+	.qp_fence = shm_qp_fence,
 	.key_fence = shm_key_fence,
 	.srq_forget = shm_srq_forget,
 	.mcast_enter = shm_mcast_enter,

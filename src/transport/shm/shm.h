@@ -242,7 +242,7 @@ static inline void shm_copy_once(void *to, const void *from, size_t size)
 
 /* ---- control.c: messages of the link's socket ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u
-#define SHM_CONTROL_VERSION 4 /* also when struct hca_segment changes */
+#define SHM_CONTROL_VERSION 5 /* also when struct hca_segment changes */
 
 enum shm_control_kind {
 	SHM_HELLO = 1, /* descriptors: segment, kick, area */
@@ -495,6 +495,7 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 			   const struct hca_swqe *e,
 			   const struct hca_qp_public *owner,
 			   enum ibv_wc_status *status);
+void shm_qp_fence(void);
 void shm_key_fence(uint32_t key);
 bool shm_key_busy(uint32_t key);
 

@@ -223,7 +223,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		return -EAGAIN;
 	s = w.slot;
 	if (unlikely(hca_is_atomic(e->opcode))) {
-		if (!qp->attr.max_rd_atomic)
+		/* A builder may have left out where the result goes. */
+		if (!qp->attr.max_rd_atomic || e->length != sizeof(uint64_t))
 			return -EPERM;
 		shm_atomic_request(e, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
@@ -427,6 +428,29 @@ enum onesided {
 	ONESIDED_BY_TARGET, /* all of it is the target's */
 };
 
+/*
+ * Does the responder expect our sequence numbers? What it has acknowledged says so.
+ * An operation that is no message has no number; so before the first one those of
+ * the connection are compared, and when they differ the responder has to decide.
+ * Unreliable ones are taken whatever was before. Nothing is on the way.
+ */
+static bool in_sequence(struct hca_qp *qp)
+{
+	const struct hca_qp_public *r = qp->remote;
+	uint32_t connection = atomic_load_explicit(&r->connection,
+						   memory_order_acquire);
+
+	if (likely(connection == qp->known_connection))
+		return true;
+	if (shm_is_reliable(qp) &&
+	    qp->tx_psn != atomic_load_explicit(&r->rq_psn,
+					       memory_order_relaxed) &&
+	    (qp->known_connection || qp->tx_psn == qp->attr.sq_psn))
+		return false;
+	qp->known_connection = connection;
+	return true;
+}
+
 /* What the initiator can do itself of the next entry. */
 static __attribute__((noinline)) enum onesided
 run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
@@ -441,13 +465,18 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 		shm_backlog_wait(l, qp);
 		return ONESIDED_WAIT;
 	}
-	if (unlikely(shm_takes_data(e) && !qp->attr.max_rd_atomic)) {
-		/* None may be outstanding: it can never be sent. */
+	if (unlikely(shm_takes_data(e) &&
+		     (!qp->attr.max_rd_atomic ||
+		      (hca_is_atomic(e->opcode) &&
+		       e->length != sizeof(uint64_t))))) {
+		/* None may be outstanding, or its result has no place: it can
+		 * never be sent. */
 		status = IBV_WC_LOC_QP_OP_ERR;
 		goto complete;
 	}
 	if (likely(shm_remote_ready(qp) && !shm_peer_died(l)) &&
-	    shm_onesided(qp, l, e, qp->remote, &status) == SHM_STEP_TO_TARGET)
+	    (unlikely(!in_sequence(qp)) ||
+	     shm_onesided(qp, l, e, qp->remote, &status) == SHM_STEP_TO_TARGET))
 		return ONESIDED_BY_TARGET;
 	if (!shm_is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */

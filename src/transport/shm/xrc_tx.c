@@ -108,12 +108,12 @@ static bool target_ready(struct hca_qp *qp, bool alone)
 	if (!shm_remote_ready(qp) || !r->xrcd.hi)
 		return false;
 	connection = atomic_load_explicit(&r->connection, memory_order_relaxed);
-	if (likely(connection == qp->xrc_connection))
+	if (likely(connection == qp->known_connection))
 		return true;
 	if (!alone || qp->tx_psn != atomic_load_explicit(&r->rq_psn,
 							 memory_order_relaxed))
 		return false;
-	qp->xrc_connection = connection;
+	qp->known_connection = connection;
 	return true;
 }
 

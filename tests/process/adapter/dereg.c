@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory that is taken back while somebody works with it: after ibv_dereg_mr()
- * has returned nobody touches it (InfiniBand specification volume 1, 10.6.5).
+ * has returned nobody touches it (InfiniBand specification volume 1, 10.6.5). So
+ * it is when the QP is taken out of service that the work came through.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -54,6 +55,67 @@ static void small_writes_stop_when_deregistration_returns(struct pair *p)
 static void large_writes_stop_when_deregistration_returns(struct pair *p)
 {
 	attack(p, MIB);
+}
+
+/* The attacked QP is taken out of service while a long write is under way. */
+static void take_out_of_service(struct pair *p, int (*how)(struct side *s))
+{
+	struct assault as = { .opcode = IBV_WR_RDMA_WRITE, .length = 4 * MIB };
+	struct end *e = p->a.end;
+
+	p->conn.timeout = 10;
+	p->conn.retry_cnt = 1;
+	pair_start(p, &big);
+	as.remote_addr = p->a.addr;
+	as.rkey = p->a.rkey;
+	side_set(&p->b, 0, 4 * MIB, 0xaa);
+	for (int i = 0; i < ROUNDS; i++) {
+		memset(e->buffer, 0, 4 * MIB);
+		side_start(&p->b, assault_until_refused, &as, sizeof(as));
+		/* The first bytes of a write are there, the last are not, mostly. */
+		assault_wait(e->buffer, 0xaa);
+		expect_eq(how(&p->a), 0);
+		memset(e->buffer, 0x11, 4 * MIB);
+		expect_eq(side_join(&p->b, &as, sizeof(as)), 0);
+		expect_eq(as.result, IBV_WC_RETRY_EXC_ERR);
+		for (uint32_t k = 0; k < 4 * MIB; k++)
+			if (e->buffer[k] != 0x11)
+				fail("byte %u was written after the end", k);
+		if (!e->qp[0])
+			return;
+		pair_reset_qp(p, 0);
+		pair_connect_qp(p, 0);
+	}
+}
+
+static int to_error(struct side *s)
+{
+	return side_to_state(s, 0, IBV_QPS_ERR);
+}
+
+static int to_reset(struct side *s)
+{
+	return side_to_state(s, 0, IBV_QPS_RESET);
+}
+
+static int destroy(struct side *s)
+{
+	return side_qp_destroy(s, 0);
+}
+
+static void writes_stop_when_the_error_state_is_reached(struct pair *p)
+{
+	take_out_of_service(p, to_error);
+}
+
+static void writes_stop_when_a_reset_returns(struct pair *p)
+{
+	take_out_of_service(p, to_reset);
+}
+
+static void writes_stop_when_destruction_returns(struct pair *p)
+{
+	take_out_of_service(p, destroy);
 }
 
 struct shower {
@@ -229,6 +291,12 @@ static const struct test_case cases[] = {
 		small_writes_stop_when_deregistration_returns),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		large_writes_stop_when_deregistration_returns),
+	RULE_IN(ONLY_TWO_PROCESSES, "IBTA 10.3.1.7",
+		writes_stop_when_the_error_state_is_reached),
+	RULE_IN(ONLY_TWO_PROCESSES, "IBTA 10.3.1.1",
+		writes_stop_when_a_reset_returns),
+	RULE_IN(ONLY_TWO_PROCESSES, "ibv_destroy_qp(3)",
+		writes_stop_when_destruction_returns),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		small_receives_stop_when_deregistration_returns),
 	CASE_IN(ONLY_TWO_PROCESSES,

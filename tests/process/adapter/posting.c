@@ -274,6 +274,79 @@ static void an_aborted_build_posts_nothing(struct pair *p)
 	side_wait_ok(&p->b, RECV_CQ, 1);
 }
 
+/* Polls and arms while a request is being built, when an earlier one of the same
+ * QP is to be completed. */
+static int poll_in_a_build(struct end *e, void *arg)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp[0]);
+	struct ibv_wc wc;
+	int found = 0;
+
+	for (int i = 0; i < 3000 && found >= 0; i++) {
+		ibv_wr_start(qp);
+		found = ibv_poll_cq(e->cq[SEND_CQ], 1, &wc);
+		if (ibv_req_notify_cq(e->cq[SEND_CQ], 0))
+			found = -1;
+		ibv_wr_abort(qp);
+		if (found > 0)
+			return wc.status == IBV_WC_SUCCESS ? 0 : -1;
+		found = ibv_poll_cq(e->cq[SEND_CQ], 1, &wc);
+		if (found > 0)
+			return wc.status == IBV_WC_SUCCESS ? 0 : -1;
+	}
+	return found < 0 ? -1 : 1;
+}
+
+static void polling_inside_a_build_locks_nothing_up(struct pair *p)
+{
+	const struct side_options opt = { .extended = true, .events = true };
+	struct send_req r;
+
+	pair_start(p, &opt);
+	for (uint64_t i = 0; i < 20; i++) {
+		/* The second one comes back while the first build is open. */
+		r = send_req(&p->a, IBV_WR_SEND, i, 0, 16);
+		side_recv(&p->b, i, 0, 64);
+		expect_eq(side_build_send(&p->a, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->b, RECV_CQ, i);
+		if (side_run(&p->a, poll_in_a_build, NULL, 0))
+			side_wait_ok(&p->a, SEND_CQ, i);
+	}
+}
+
+static int build_atomic_without_result(struct end *e, void *arg)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp[0]);
+	const struct send_req *r = arg;
+
+	ibv_wr_start(qp);
+	qp->wr_id = r->wr_id;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_fetch_add(qp, r->rkey, r->remote_addr, 1);
+	return ibv_wr_complete(qp);
+}
+
+static void an_atomic_built_without_a_place_for_its_result_fails(struct pair *p)
+{
+	const struct side_options opt = {
+		.extended = true,
+		.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	};
+	struct ibv_wc wc;
+	struct send_req r;
+	uint64_t word;
+
+	p->conn.access_b = IBV_ACCESS_REMOTE_ATOMIC;
+	pair_start(p, &opt);
+	side_set(&p->b, 0, 8, 0);
+	r = rdma_req(&p->a, &p->b, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 0, 8);
+	expect_eq(side_run(&p->a, build_atomic_without_result, &r, sizeof(r)), 0);
+	wc = side_wait(&p->a, SEND_CQ);
+	expect_status(wc, IBV_WC_LOC_QP_OP_ERR);
+	side_peek(&p->b, 0, &word, sizeof(word));
+	expect_eq(word, 0);
+}
+
 static void a_plain_queue_pair_has_no_builder_calls(struct pair *p)
 {
 	side_open(&p->a, NULL);
@@ -296,6 +369,9 @@ static const struct test_case cases[] = {
 	     a_message_above_the_limit_is_refused_or_fails),
 	RULE("ibv_wr_post(3)", builder_calls_with_an_error_post_nothing),
 	RULE("ibv_wr_post(3)", an_aborted_build_posts_nothing),
+	CASE(polling_inside_a_build_locks_nothing_up),
+	RULE("ibv_wr_post(3)",
+	     an_atomic_built_without_a_place_for_its_result_fails),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_wr_post(3)",
 		a_plain_queue_pair_has_no_builder_calls),
 };

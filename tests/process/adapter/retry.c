@@ -203,6 +203,78 @@ static void a_wrong_sequence_number_ends_in_retries_exceeded(struct pair *p)
 	expect_eq(side_state(&p->b, 0), IBV_QPS_RTR);
 }
 
+static const struct side_options all_rights = {
+	.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+static void a_wrong_sequence_number_stops_one_sided_work_too(struct pair *p)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE,
+						  IBV_WR_RDMA_READ,
+						  IBV_WR_ATOMIC_FETCH_AND_ADD };
+	const unsigned access = IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_ATOMIC;
+
+	p->conn.timeout = 13;
+	p->conn.retry_cnt = 1;
+	pair_open(p, &all_rights);
+	side_set(&p->a, 0, 8, 0x55);
+	side_set(&p->b, 0, 8, 0x11);
+	for (unsigned i = 0; i < 3; i++) {
+		struct send_req r = rdma_req(&p->a, &p->b, ops[i], i, 0, 0, 8);
+		uint64_t word;
+
+		expect_eq(side_to_init(&p->a, 0, 0), 0);
+		expect_eq(side_to_init(&p->b, 0, access), 0);
+		expect_eq(side_to_rtr(&p->a, 0, &p->conn, &p->b.gid,
+				      p->b.qpn[0], 1), 0);
+		expect_eq(side_to_rtr(&p->b, 0, &p->conn, &p->a.gid,
+				      p->a.qpn[0], 500), 0);
+		expect_eq(side_to_rts(&p->a, 0, &p->conn, 600), 0);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		expect_error_then_flushes(&p->a, i, i, IBV_WC_RETRY_EXC_ERR);
+		side_peek(&p->b, 0, &word, sizeof(word));
+		expect_eq(word, 0x1111111111111111);
+		side_peek(&p->a, 0, &word, sizeof(word));
+		expect_eq(word, 0x5555555555555555);
+		pair_reset_qp(p, 0);
+	}
+}
+
+/* Only the initiator begins anew, with the number that is expected next. */
+static void one_sided_work_goes_on_after_the_initiators_reset(struct pair *p)
+{
+	const uint32_t next = (p->conn.psn_a + 3) & 0xffffff;
+
+	p->conn.access_b = IBV_ACCESS_REMOTE_WRITE;
+	pair_start(p, &all_rights);
+	for (uint64_t i = 0; i < 3; i++) {
+		side_recv(&p->b, i, 0, 100);
+		side_send(&p->a, i, 0, 10);
+		side_wait_ok(&p->b, RECV_CQ, i);
+		side_wait_ok(&p->a, SEND_CQ, i);
+	}
+	expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+	expect_eq(side_to_init(&p->a, 0, p->conn.access_a), 0);
+	expect_eq(side_to_rtr(&p->a, 0, &p->conn, &p->b.gid, p->b.qpn[0],
+			      p->conn.psn_b), 0);
+	expect_eq(side_to_rts(&p->a, 0, &p->conn, next), 0);
+	side_fill(&p->a, 0, 9000, 7);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct send_req r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, i,
+					     0, 16384 * i, 9000);
+
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->a, SEND_CQ, i);
+		side_check(&p->b, 16384 * i, 9000, 7);
+	}
+	side_recv(&p->b, 9, 0, 100);
+	side_send(&p->a, 9, 0, 10);
+	side_wait_ok(&p->b, RECV_CQ, 9);
+}
+
 static void a_peer_that_is_not_there_ends_in_retries_exceeded(struct pair *p)
 {
 	static const uint32_t nobody[] = { 0x0, 0x5, 0xffffff, 0x400123 };
@@ -332,6 +404,8 @@ static const struct test_case cases[] = {
 	RULE("IBTA 9.7.5.2.8", rnr_retries_count_anew_for_each_message),
 	RULE("IBTA 9.7.5.2.8", a_write_with_immediate_waits_for_a_receive_too),
 	RULE("IBTA 9.9.2", a_wrong_sequence_number_ends_in_retries_exceeded),
+	RULE("IBTA 9.9.2", a_wrong_sequence_number_stops_one_sided_work_too),
+	RULE("IBTA 9.7.1", one_sided_work_goes_on_after_the_initiators_reset),
 	RULE_IN(ONLY_ONE_PROCESS, "IBTA 9.7.6.1.3",
 		a_peer_that_is_not_there_ends_in_retries_exceeded),
 	RULE("IBTA 9.7.6.1.3", a_destroyed_queue_pair_ends_in_retries_exceeded),

@@ -217,7 +217,7 @@ int main(void)
 		cmocka_unit_test(reversing_swaps_the_names),
 	};
 
-	snprintf(one, sizeof(one), "/busbar-node-%d-a", (int)getpid());
-	snprintf(two, sizeof(two), "/busbar-node-%d-b", (int)getpid());
+	snprintf(one, sizeof(one), "/busbar-shmem-node-%d-a", (int)getpid());
+	snprintf(two, sizeof(two), "/busbar-shmem-node-%d-b", (int)getpid());
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,7 +436,7 @@ int main(void)
 		cmocka_unit_test(a_read_that_waits_can_be_interrupted),
 	};
 
-	snprintf(one, sizeof(one), "/busbar-rings-%d-a", (int)getpid());
-	snprintf(two, sizeof(two), "/busbar-rings-%d-b", (int)getpid());
+	snprintf(one, sizeof(one), "/busbar-shmem-rings-%d-a", (int)getpid());
+	snprintf(two, sizeof(two), "/busbar-shmem-rings-%d-b", (int)getpid());
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
