@@ -292,42 +292,47 @@ static void wait_for_peer(struct shm_link *l, uint64_t id)
 	}
 }
 
-/* A copy with our memory that a peer has announced. */
+/* A copy with our memory that a peer has announced; 0: none. */
 struct copy {
 	uint64_t id;
 	uint32_t turn;
 };
 
-/* What stands in a place of the peer's; false: nothing of ours. */
-static bool copy_at(struct shm_link *l, unsigned place, struct copy *c)
+/* Those that stand in places [from, to) of the peer's; false: there is none. */
+static bool copies_at(struct shm_link *l, unsigned from, unsigned to,
+		      struct copy *copies)
 {
-	bool ours;
+	bool any = false;
 
+	memset(copies, 0, (to - from) * sizeof(*copies));
 	pthread_mutex_lock(&shm.lock);
-	ours = atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
-	       !atomic_load(&l->broken);
-	if (ours) {
+	if (atomic_load(&l->state) != SHM_LINK_UP || !shm_reaches_us(l) ||
+	    atomic_load(&l->broken))
+		to = from;
+	for (unsigned place = from; place < to; place++) {
 		/* In this order: the other way round it might be the turn of a
 		 * later copy, which need not be waited for. */
-		c->turn = atomic_load_explicit(&l->peer->hazard_turns[place],
-					       memory_order_acquire);
-		c->id = atomic_load_explicit(&l->peer->hazards[place],
-					     memory_order_acquire);
-		ours = c->id >> 32 == shm_uuid_tag(hca_process.uuid);
+		uint32_t turn = atomic_load_explicit(
+			&l->peer->hazard_turns[place], memory_order_acquire);
+		uint64_t id = atomic_load_explicit(&l->peer->hazards[place],
+						   memory_order_acquire);
+
+		if (id >> 32 != shm_uuid_tag(hca_process.uuid))
+			continue;
+		copies[place - from] = (struct copy){ id, turn };
+		any = true;
 	}
 	pthread_mutex_unlock(&shm.lock);
-	return ours;
+	return any;
 }
 
-static void wait_for_copy(struct shm_link *l, unsigned place)
+static void wait_for_copy(struct shm_link *l, unsigned place, struct copy first)
 {
 	uint64_t start = progress_now_ns();
-	struct copy first, now;
+	struct copy now;
 
-	if (!copy_at(l, place, &first))
-		return;
-	for (unsigned i = 0; copy_at(l, place, &now) && now.id == first.id &&
-			     now.turn == first.turn; i++) {
+	for (unsigned i = 0; copies_at(l, place, place + 1, &now) &&
+			     now.id == first.id && now.turn == first.turn; i++) {
 		if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
 			shm_link_violation(l, "a copy that does not end");
 			return;
@@ -341,14 +346,20 @@ static void wait_for_copy(struct shm_link *l, unsigned place)
 
 void shm_qp_fence(void)
 {
+	struct copy copies[HCA_HAZARDS];
+
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		for (unsigned place = 0; place < HCA_HAZARDS; place++)
-			wait_for_copy(shm.links[i], place);
+		struct shm_link *l = shm.links[i];
+
+		if (copies_at(l, 0, HCA_HAZARDS, copies))
+			for (unsigned place = 0; place < HCA_HAZARDS; place++)
+				if (copies[place].id)
+					wait_for_copy(l, place, copies[place]);
 		/* What we carry out for peers; whoever works there may wait for
 		 * a build of this thread. */
 		if (!hca_self.depth)
-			wait_for_copies(shm.links[i]);
+			wait_for_copies(l);
 	}
 }
 
