@@ -58,7 +58,7 @@ struct shmem {
 	bool has_thread;
 	int event_fd;            /* ends the thread */
 	_Atomic bool connected;
-	bool said_full, said_long, said_cut;
+	bool said_full, said_long, said_cut, said_broken;
 };
 
 extern const struct node_type node_shmem;
@@ -182,6 +182,12 @@ static void follow(struct node *n)
 
 	if (s->child.pid)
 		child_running(&s->child, n->name);
+	if (!s->said_broken && (busbar_shmem_broken(s->handle) ||
+				busbar_shmem_broken(s->reader))) {
+		s->said_broken = true;
+		log_error("node %s: somebody made the shared memory object %s or %s smaller while it was in use, and its samples are lost; restart the node",
+			  n->name, name_or(s->out_name), name_or(s->in_name));
+	}
 	/* Before that the state is the super-node's. */
 	if (!node_is_running(n))
 		return;
@@ -302,7 +308,8 @@ static int shmem_start(struct node *n)
 	int ret;
 
 	atomic_store(&s->connected, false);
-	s->said_full = s->said_long = s->said_cut = false;
+	s->said_full = s->said_long = s->said_cut = s->said_broken = false;
+	busbar_shmem_guard();
 	s->in = make_headers(n->in.vectorize);
 	s->out = make_headers(n->out.vectorize);
 	s->event_fd = eventfd(0, EFD_CLOEXEC);
