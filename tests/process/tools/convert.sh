@@ -80,6 +80,10 @@ done
 round_trip opal.asyncip -T
 round_trip raw -s -T
 round_trip gtnet -s -T
+if has formats raw; then
+	expect_in 1 'reals in 8 bits' villas-convert -o '{"type": "raw", "bits": 8}'
+	says 'the signal that does not fit is named' "signal0.*which the format 'raw'"
+fi
 if has formats villas.binary; then
 	villas-convert -o villas.binary <in | head -c 100 >there
 	villas-convert -i villas.binary <there >out 2>log && fail 'half a binary sample is none'
