@@ -201,6 +201,7 @@ static void an_object_that_is_cut_off_is_said_and_survived(void **state)
 	assert_non_null(strstr(said, "smaller while it was in use"));
 	busbar_shmem_close(sim);
 	m.node.type->stop(&m.node);
+	drop_node(&m);
 	/* What is left of the objects is in nobody's way. */
 	start_node(&m, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
 			   one, two));
