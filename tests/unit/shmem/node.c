@@ -6,6 +6,7 @@
 #include "../nodes/fixture.h"
 
 #include <busbar/shmem.h>
+#include <pthread.h>
 
 #include "util/log.h"
 
@@ -169,6 +170,53 @@ static void what_is_lost_is_refused_and_said_once(void **state)
 	free(s);
 }
 
+struct reading {
+	struct busbar_shmem *sim;
+	unsigned in_order;
+};
+
+static void *read_all(void *arg)
+{
+	struct reading *r = arg;
+	double v;
+	struct busbar_shmem_sample s = { .values = (void *)&v, .capacity = 1 };
+
+	for (unsigned i = 0; i < 5000; i++) {
+		if (busbar_shmem_read(r->sim, &s, 1, 10000000000) != 1)
+			break;
+		r->in_order += s.sequence == i;
+	}
+	return NULL;
+}
+
+static void a_full_ring_can_be_waited_for(void **state)
+{
+	struct reading r = { 0 };
+	struct made_node m;
+	struct sample *s = new_sample(1);
+	pthread_t reader;
+
+	start_node(&m, cfg("{ \"queuelen\": 2, \"out\": { \"name\": \"%s\", \"full\": \"block\" } }",
+			   two));
+	assert_int_equal(busbar_shmem_open(&r.sim, NULL, two, NULL), 0);
+	pthread_create(&reader, NULL, read_all, &r);
+	s->length = 1;
+	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_DATA;
+	for (s->sequence = 0; s->sequence < 5000; s->sequence++)
+		assert_int_equal(write_sample(&m, s), 1);
+	pthread_join(reader, NULL);
+	assert_int_equal(r.in_order, 5000);
+	/* Nobody takes them any more: waited for once. */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(write_sample(&m, s), 1);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(write_sample(&m, s), 0);
+	m.node.type->stop(&m.node);
+	busbar_shmem_close(r.sim);
+	drop_node(&m);
+	free(s);
+}
+
 static void an_object_that_is_cut_off_is_said_and_survived(void **state)
 {
 	struct busbar_shmem *sim;
@@ -258,6 +306,7 @@ int main(void)
 		cmocka_unit_test(wrong_settings_are_refused_with_words),
 		cmocka_unit_test(samples_go_to_a_simulator_and_back),
 		cmocka_unit_test(what_is_lost_is_refused_and_said_once),
+		cmocka_unit_test(a_full_ring_can_be_waited_for),
 		cmocka_unit_test(an_object_that_is_cut_off_is_said_and_survived),
 		cmocka_unit_test(one_object_for_both_directions_is_a_loop),
 		cmocka_unit_test(reversing_swaps_the_names),
