@@ -162,6 +162,17 @@ int busbar_shmem_connected(struct busbar_shmem *s);
  * thread or signal handler. */
 void busbar_shmem_interrupt(struct busbar_shmem *s);
 
+/*
+ * A program that makes an object smaller which others use lets them end with
+ * SIGBUS. After this call the process survives it: a handler for SIGBUS, which
+ * passes on what is not about such an object, puts empty memory in its place.
+ * Reading and writing then find nobody there, and busbar_shmem_broken() is true
+ * until the object is closed and opened again. Signal handlers are the program's,
+ * so this is not done without being asked for.
+ */
+void busbar_shmem_guard(void);
+int busbar_shmem_broken(const struct busbar_shmem *s);
+
 /* Why the last busbar_shmem_open() of this thread failed; never NULL. */
 const char *busbar_shmem_error(void);
 

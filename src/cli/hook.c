@@ -102,6 +102,21 @@ static int pass_on(struct machine *m, unsigned cnt)
 	return ret;
 }
 
+/* A gateway stamps what it reads, and hooks rely on it. */
+static void stamp(struct machine *m, unsigned have)
+{
+	struct timespec now = clock_realtime();
+
+	for (unsigned i = 0; i < have; i++) {
+		struct sample *s = m->smps[i];
+
+		if (s->flags & SAMPLE_HAS_RECEIVED)
+			continue;
+		s->received = now;
+		s->flags |= SAMPLE_HAS_RECEIVED;
+	}
+}
+
 /* The first `have` samples, through the hook and out. */
 static int process(struct machine *m, unsigned have)
 {
@@ -113,6 +128,7 @@ static int process(struct machine *m, unsigned have)
 		sample_put_many(m->smps, have);
 		return ret;
 	}
+	stamp(m, have);
 	for (unsigned i = 0; i < have; i++)
 		if (!m->smps[i]->signals)
 			m->smps[i]->signals = m->signals;
@@ -210,12 +226,46 @@ err_free:
 	return ret;
 }
 
+/* What the command line says goes before what the file says, key by key. */
+static void lay_over(json_t *under, json_t *over, json_t *keep)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(over, key, value) {
+		json_t *old = json_object_get(under, key);
+
+		if (json_is_object(old) && json_is_object(value)) {
+			lay_over(old, value, keep);
+			continue;
+		}
+		/* The configuration knows by the address where a value stood. */
+		if (old)
+			json_array_append(keep, old);
+		json_object_set(under, key, value);
+	}
+}
+
+/* All assignments of the command line in one object; NULL after reporting. */
+static json_t *collect_options(char **argv, const struct settings *s)
+{
+	json_t *object = json_object(), *o;
+	size_t i;
+
+	json_array_foreach(s->options, i, o) {
+		if (!tool_set(argv, object, json_string_value(o), true, NULL))
+			continue;
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
 /* The settings from the file and the command line, as a configuration. */
 static int load(char **argv, const struct settings *s, struct config **out,
 		json_t *keep)
 {
 	json_t *root, *o;
-	size_t i;
 
 	if (s->file ? config_load(s->file, out) :
 		      config_load_text(argv[0], "{}", 2, out))
@@ -225,9 +275,11 @@ static int load(char **argv, const struct settings *s, struct config **out,
 		config_fail(*out, root, NULL, "expected a group with the settings of the hook");
 		return -EINVAL;
 	}
-	json_array_foreach(s->options, i, o)
-		if (tool_set(argv, root, json_string_value(o), true, keep))
-			return -EINVAL;
+	o = collect_options(argv, s);
+	if (!o)
+		return -EINVAL;
+	lay_over(root, o, keep);
+	json_decref(o);
 	o = json_object_get(root, "type");
 	if (o && strcmp(json_string_value(o) ?: "", s->hook)) {
 		config_fail(*out, root, "type", "is another hook than '%s'",

@@ -191,6 +191,10 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 	if (s->receive_only)
 		disable(node, "out", keep);
 	nodes = json_pack("{sO}", s->node, node);
+	/* Standard input can wait for what standard output has not taken. */
+	if (send && receive && !strcmp(type->name, "loopback") &&
+	    !json_object_get(node, "full"))
+		json_object_set_new(node, "full", json_string("block"));
 	if (send) {
 		json_object_set_new(nodes, PIPE_IN, make_end(PIPE_IN, 16));
 		json_array_append_new(paths, json_pack("{ss ss si}", "in",

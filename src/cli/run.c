@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/tool.h"
 #include "gateway/config.h"
 #include "gateway/control/server.h"
 #include "gateway/super_node.h"
@@ -58,11 +59,10 @@ static atomic_bool reload_wanted, end_wanted;
 
 static void on_signal(int number)
 {
-	static atomic_bool again;
 	struct super_node *sn = atomic_load(&running);
 
 	/* The second one means it: no tidy end. */
-	if (atomic_exchange(&again, true) && number == SIGINT) {
+	if (tool_means_it() && number == SIGINT) {
 		signal(SIGINT, SIG_DFL);
 		raise(SIGINT);
 		return;

@@ -60,6 +60,8 @@ int tool_catch_signals(void);
 void tool_stop(void);
 void tool_on_stop(void (*on_stop)(void));
 bool tool_stopping(void);
+/* In a signal handler: whether an end was asked for before, and not just now. */
+bool tool_means_it(void);
 /* Readable once the end is asked for. */
 int tool_stop_fd(void);
 

@@ -107,6 +107,24 @@ static int put_header(struct tool_output *out, const struct signal_list *signals
 	return out->error;
 }
 
+/* Which values a format refuses says more than that it does. */
+static int refuse(struct tool_output *out, const struct sample *s, int err)
+{
+	const struct signal_list *signals = s->signals ?: out->format->signals;
+	struct signal_list *made = NULL;
+	int ret = 0;
+
+	if (!signals || signals->count < s->length)
+		signals = made = signal_list_new(s->length, SIGNAL_FLOAT);
+	if (err == EOPNOTSUPP)
+		ret = format_check_signals(out->format, NULL, NULL, signals);
+	signal_list_put(made);
+	if (!ret)
+		return fail(out, err);
+	out->error = -err;
+	return -err;
+}
+
 int tool_output_put(struct tool_output *out, struct sample *const smps[],
 		    unsigned cnt)
 {
@@ -124,7 +142,7 @@ int tool_output_put(struct tool_output *out, struct sample *const smps[],
 						 smps + done, cnt - done);
 
 		if (n < 0)
-			return fail(out, -n);
+			return refuse(out, smps[done], -n);
 		out->used += used;
 		done += (unsigned)n;
 		/* Full: out with it; full of nothing: a longer sample. */

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,15 +322,54 @@ static bool include_name(struct config *c, unsigned file, unsigned line,
 	return true;
 }
 
+/* Puts in the file at `path`, as whole lines; false (and said) on failure. */
+static bool include_file(struct config *c, unsigned file, unsigned line,
+			 const char *name, const char *path, unsigned depth)
+{
+	char *text;
+	size_t len;
+	int ret = config_text_read(path, true, &text, &len);
+
+	if (ret) {
+		config_error_in(c, file, line, "@include \"%s\": cannot read %s: %s",
+				name, path,
+				ret == -EINVAL ? "not a regular file" :
+						 strerror(-ret));
+		return false;
+	}
+	c->line_count--; /* nothing but blanks stands on it yet */
+	expand(c, config_file_add(c, path), text, len, false, depth + 1);
+	free(text);
+	put(c, "\n", 1);
+	begin_line(c, file, line);
+	return true;
+}
+
+/* All files of a pattern in alphabetical order. One that matches nothing is a
+ * name, which will be said to be missing. */
+static void include_all(struct config *c, unsigned file, unsigned line,
+			const char *name, const char *path, unsigned depth)
+{
+	glob_t found;
+
+	if (!strpbrk(name, "*?[") ||
+	    glob(path, GLOB_NOCHECK, NULL, &found)) {
+		include_file(c, file, line, name, path, depth);
+		return;
+	}
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (!include_file(c, file, line, name, found.gl_pathv[i], depth))
+			break;
+	globfree(&found);
+}
+
 /* `p` stands behind @include. Returns the text behind the directive. */
 static const char *include(struct config *c, unsigned file, unsigned line,
 			   const char *p, const char *end, unsigned depth)
 {
 	const char *base = c->files[file], *slash = strrchr(base, '/');
 	char name[512], path[1024];
-	char *text;
-	size_t len, n;
-	int ret;
+	size_t n;
 
 	while (p < end && (*p == ' ' || *p == '\t'))
 		p++;
@@ -353,19 +393,7 @@ static const char *include(struct config *c, unsigned file, unsigned line,
 				name, INCLUDE_DEPTH_MAX);
 		return end;
 	}
-	ret = config_text_read(path, true, &text, &len);
-	if (ret) {
-		config_error_in(c, file, line, "@include \"%s\": cannot read %s: %s",
-				name, path,
-				ret == -EINVAL ? "not a regular file" :
-						 strerror(-ret));
-		return p + n;
-	}
-	c->line_count--; /* nothing but blanks stands on it yet */
-	expand(c, config_file_add(c, path), text, len, false, depth + 1);
-	free(text);
-	put(c, "\n", 1);
-	begin_line(c, file, line);
+	include_all(c, file, line, name, path, depth);
 	return p + n;
 }
 

@@ -124,10 +124,10 @@ static int check_range(struct config *c, const json_t *obj,
 	if ((k->min == 0 && k->max == 0) || (v >= k->min && v <= k->max))
 		return 0;
 	if (isinf(k->max) || k->max >= (double)INT64_MAX)
-		config_fail(c, obj, k->name, "%s is out of range, expected %.17g or more",
+		config_fail(c, obj, k->name, "%s is out of range, expected %.15g or more",
 			    shown, k->min);
 	else
-		config_fail(c, obj, k->name, "%s is out of range, expected %.17g to %.17g",
+		config_fail(c, obj, k->name, "%s is out of range, expected %.15g to %.15g",
 			    shown, k->min, k->max);
 	return -ERANGE;
 }

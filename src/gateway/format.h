@@ -113,6 +113,8 @@ struct format {
 	 * told so): nothing may be added behind the last byte. */
 	bool binary;
 	char delimiter, separator, comment_prefix;
+	/* What is scanned has values of names that are no signals; it was said. */
+	bool foreign, said_foreign;
 	int64_t real_precision;       /* digits; 17 and 0 both mean exact */
 	void *private_data;
 	char error[160];              /* of the last scan or print, or of init */

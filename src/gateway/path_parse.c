@@ -425,6 +425,20 @@ static int fill_settings(struct path *p, struct config *c,
 	return ret;
 }
 
+/* The path is refused already; what else is wrong with it is said with that. */
+static void report_rest(struct path *p, struct super_node *sn,
+			struct config *c, const struct path_config *v)
+{
+	struct node **mask = NULL;
+
+	if (p->reversed)
+		return;
+	hook_list_parse(&p->hooks, c, v->hooks, HOOK_PATH, NULL, "path");
+	if (json_object_get(p->cfg, "mask"))
+		parse_nodes(sn, c, p->cfg, "mask", &mask);
+	free(mask);
+}
+
 static int fill(struct path *p, struct super_node *sn, struct config *c,
 		const struct path_config *v)
 {
@@ -436,8 +450,10 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 	ret = path_map_parse(p, sn, c, from);
 	out_count = parse_nodes(sn, c, p->cfg, to, &out);
 	ret = ret ?: MIN(out_count, 0);
-	if (ret)
+	if (ret) {
+		report_rest(p, sn, c, v);
 		goto out;
+	}
 	if (p->map_count == 0) {
 		config_fail(c, p->cfg, "in", "a path needs a source");
 		ret = -EINVAL;

@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shmem/guard.h"
+
 /* The set-up lock is held for some ten microseconds. */
 #define SETUP_WAIT_NS 2000000
 #define SETUP_TRIES 1000
@@ -121,6 +123,7 @@ static int map_object(struct attempt *a, int fd, uint64_t bytes)
 		  MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (at == MAP_FAILED)
 		return fail(a, -errno, "cannot be mapped: %s", strerror(errno));
+	shmem_guard_add(at, (size_t)bytes);
 	a->e->header = at;
 	a->e->slots = (unsigned char *)at + SHMEM_HEADER_BYTES;
 	a->e->map_bytes = (size_t)bytes;
@@ -317,6 +320,7 @@ int shmem_end_attach(struct shmem_end *e, const char *name,
 		ret = attach_to(&a, fd);
 		if (ret == 0)
 			return 0;
+		shmem_guard_remove(e->header);
 		if (e->header)
 			munmap(e->header, e->map_bytes);
 		e->header = NULL;
@@ -343,6 +347,7 @@ void shmem_end_detach(struct shmem_end *e)
 			shm_unlink(e->name);
 	}
 	shmem_end_wake(e);
+	shmem_guard_remove(e->header);
 	munmap(e->header, e->map_bytes);
 	close(e->fd);
 	e->fd = -1;

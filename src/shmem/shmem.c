@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "shmem/end.h"
+#include "shmem/guard.h"
 #include "util/spin.h"
 
 #define SHOWN __attribute__((visibility("default")))
@@ -53,6 +54,17 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * NSEC + t.tv_nsec;
+}
+
+SHOWN void busbar_shmem_guard(void)
+{
+	shmem_guard_start();
+}
+
+SHOWN int busbar_shmem_broken(const struct busbar_shmem *s)
+{
+	return shmem_guard_hit(s->reader.header) ||
+	       shmem_guard_hit(s->writer.header);
 }
 
 /* ---- open and close ---- */

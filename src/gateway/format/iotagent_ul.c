@@ -80,6 +80,7 @@ static int scan_pairs(struct format *f, struct text line, struct sample *s)
 		if (lone)
 			return text_fail_at(f, "name", name, "has no value");
 		i = s->signals ? text_find_signal(f->signals, name, n) : (long)n;
+		f->foreign |= i < 0;
 		if (i < 0)
 			continue; /* a measure that nobody asked for */
 		ret = text_reach_value(f, s, (unsigned)i);
@@ -92,6 +93,7 @@ static int scan_pairs(struct format *f, struct text line, struct sample *s)
 							     (unsigned)i)));
 	}
 	s->flags |= s->length ? SAMPLE_HAS_DATA : 0;
+	text_tell_foreign(f, s);
 	return 0;
 }
 

@@ -108,6 +108,7 @@ static int take_object(struct format *f, json_quick_fn quick, json_take_fn take,
 	ret = take(f, object, s);
 	if (!ret && s->length)
 		s->flags |= SAMPLE_HAS_DATA;
+	text_tell_foreign(f, s);
 	json_decref(object);
 	return ret;
 }
@@ -281,6 +282,7 @@ int json_take_pair(struct format *f, const char *key, const json_t *v,
 				     (long)n;
 
 	/* Others may put in what nobody asked for. */
+	f->foreign |= i < 0;
 	return i < 0 ? 0 : json_take_value(f, v, (unsigned)i, s);
 }
 

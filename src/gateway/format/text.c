@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Parts of the line formats; see text.h. */
+#define LOG_ROOM "gateway/format"
 #include "gateway/format/text.h"
 
 #include <ctype.h>
@@ -11,6 +12,7 @@
 #include <strings.h>
 
 #include "util/clock.h"
+#include "util/log.h"
 
 #define PRECISION_MAX 60
 /* printf("%.*f") of the largest double. */
@@ -118,6 +120,16 @@ long text_find_signal(const struct signal_list *l, struct text name,
 			return (long)i;
 	}
 	return numbered_signal(name.at, len);
+}
+
+void text_tell_foreign(struct format *f, const struct sample *s)
+{
+	if (f->foreign && !s->length && !f->said_foreign) {
+		f->said_foreign = true;
+		log_warn("format '%s': none of the names in a message is a signal of the node, whose first is '%s'; such messages have no values here",
+			 f->type->name, f->signals->signals[0].name);
+	}
+	f->foreign = false;
 }
 
 char *text_print_value(const struct format *f, char *at, enum signal_type type,

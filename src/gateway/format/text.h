@@ -90,6 +90,9 @@ static inline enum signal_type text_type(const struct signal_list *l, unsigned i
 long text_find_signal(const struct signal_list *l, struct text name,
 		      unsigned guess);
 
+/* After a sample: says once when all of its values were of other names. */
+void text_tell_foreign(struct format *f, const struct sample *s);
+
 char *text_print_value(const struct format *f, char *at, enum signal_type type,
 		       const union signal_data *value);
 

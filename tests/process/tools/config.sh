@@ -54,6 +54,28 @@ for name in signal drop villas.human; do
 	says 'help lists what there is' "^  $name " out
 done
 
+# timeout(1) and some scripts signal the process and its group: one request, twice.
+# Ending takes a while, as messages are under way.
+cat >twice.conf <<-CONF
+	nodes = {
+		s = { type = "signal"; rate = 100.0; };
+		late = {
+			type = "socket"; layer = "unix"; in = { address = "$dir/a"; };
+			out = { address = "$dir/b"; netem = { delay = 700000.0; }; };
+		};
+	};
+	paths = ( { in = "s"; out = "late"; } );
+CONF
+rm -f log # what is there shall be new
+villas-node twice.conf >out 2>log &
+pid=$!
+wait_for $pid grep -qs 'is running' log
+sleep 0.1
+kill -INT $pid
+sleep 0.02
+kill -INT $pid 2>/dev/null
+wait $pid || fail "asked twice at once: exit status $?"
+says 'the summary is there all the same' '^s  *signal ' out
 expect 0 'a graph' villas-graph good.conf
 says 'has nodes' '^	"sig" \[label="sig"' out
 says 'and paths' '^	"sig" -> "path:0"' out

@@ -80,9 +80,29 @@ done
 round_trip opal.asyncip -T
 round_trip raw -s -T
 round_trip gtnet -s -T
+if has formats raw; then
+	expect_in 1 'reals in 8 bits' villas-convert -o '{"type": "raw", "bits": 8}'
+	says 'the signal that does not fit is named' "signal0.*which the format 'raw'"
+fi
 if has formats villas.binary; then
 	villas-convert -o villas.binary <in | head -c 100 >there
 	villas-convert -i villas.binary <there >out 2>log && fail 'half a binary sample is none'
 	says 'an input that is cut is reported' 'stdin: '
 fi
+# Values go to signals by their names: that none does is not kept quiet.
+names() {
+	has formats "$1" || return
+	printf '%s\n%s\n' "$2" "$2" >in
+	expect_in 0 "$1 with other names" villas-convert -t 2f -i "$1"
+	says 'it is told that none is known' "none of the names in a message is a signal"
+	[ "$(grep -c 'none of the names' log)" -eq 1 ] || fail "$1: it is told once"
+	printf '%s\n' "$3" >in
+	expect_in 0 "$1 with one name" villas-convert -t 2f -i "$1"
+	[ -s log ] && fail "$1: one known name is enough: $(cat log)"
+}
+names json.edgeflex '{"volt":1,"created":5}' '{"volt":1,"signal1":2,"created":5}'
+names json.kafka '{"payload":{"timestamp":5,"volt":1}}' '{"payload":{"timestamp":5,"volt":1,"signal1":2}}'
+names json.reserve '{"measurements":[{"name":"volt","value":1}]}' \
+	'{"measurements":[{"name":"volt","value":1},{"name":"signal0","value":1}]}'
+names iotagent_ul 'volt|1' 'volt|1|signal0|2'
 exit "$failed"

@@ -176,6 +176,47 @@ static void an_included_file_keeps_its_own_lines(void **state)
 	assert_refused(text, "test.conf:2: @include");
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void a_pattern_includes_all_that_match_in_their_order(void **state)
+{
+	static const char *const names[] = { "2.conf", "1.conf", "other" };
+	char folder[] = "/tmp/busbar-test-XXXXXX", text[256], expected[128];
+	char path[256];
+	struct config *c;
+
+	assert_non_null(mkdtemp(folder));
+	write_file(folder, "2.conf", "\ny = 2;");
+	write_file(folder, "1.conf", "x = 1;\n");
+	write_file(folder, "other", "nonsense");
+	snprintf(text, sizeof(text), "@include \"%s/*.conf\"\nb = 3;\n", folder);
+	c = fake_config(text);
+	assert_int_equal(json_integer_value(json_object_get(config_root(c), "x")), 1);
+	snprintf(expected, sizeof(expected), "%s/2.conf:2", folder);
+	assert_string_equal(
+		config_where(c, json_object_get(config_root(c), "y")), expected);
+	assert_string_equal(
+		config_where(c, json_object_get(config_root(c), "b")),
+		"test.conf:2");
+	config_destroy(c);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	assert_refused(text, "test.conf:1: @include");
+	rmdir(folder);
+}
+
 struct target {
 	bool flag;
 	int64_t number;
@@ -292,6 +333,11 @@ static void wrong_paths_are_reported(void **state)
 		     "test.conf:2: paths[0].in[1]: no node 'x'");
 	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"sinkhole\" } );",
 		     "paths[0].out: no node 'sinkhole'");
+	/* The first error of a path does not hide its others. */
+	assert_wrong(TWO "paths = ( { in = \"abc\"; out = \"u\"; hooks = ( \"stast\" ) } );",
+		     "no hook 'stast'");
+	assert_wrong(TWO "paths = ( { in = \"abd\"; out = \"s\"; mask = ( \"abx\" ) } );",
+		     "paths[0].mask[0]: no node 'abx'");
 	assert_wrong(TWO "paths = ( { out = \"s\" } );",
 		     "paths[0].in: missing, but required");
 	assert_wrong(TWO "paths = ( { in = \"s\"; out = \"t\" } );",
@@ -404,6 +450,7 @@ int main(void)
 		cmocka_unit_test(an_unset_variable_is_named_with_its_line),
 		cmocka_unit_test(a_syntax_error_names_its_line),
 		cmocka_unit_test(an_included_file_keeps_its_own_lines),
+		cmocka_unit_test(a_pattern_includes_all_that_match_in_their_order),
 		cmocka_unit_test(missing_keys_take_their_defaults),
 		cmocka_unit_test(numbers_and_booleans_may_be_texts),
 		cmocka_unit_test(every_wrong_value_is_reported_at_once),

@@ -150,6 +150,65 @@ static void a_full_queue_refuses_and_counts(void **state)
 	drop_loopback(&m);
 }
 
+static void *write_each_once(void *arg)
+{
+	struct writer_args *a = arg;
+	uint64_t taken = 0;
+
+	for (uint64_t i = 0; i < a->count; i++)
+		taken += put(a->m, i);
+	a->count = taken;
+	return NULL;
+}
+
+static void a_full_queue_that_blocks_refuses_nothing(void **state)
+{
+	static const char *const modes[] = { "auto", "polling" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct made_node m;
+		struct writer_args args = { &m, 20000 };
+		struct sample *s = sample_alloc(&pool);
+		pthread_t writer;
+		char text[80];
+
+		snprintf(text, sizeof(text),
+			 "{ \"queuelen\": 2, \"full\": \"block\", \"mode\": \"%s\" }",
+			 modes[i]);
+		make_loopback(&m, text);
+		pthread_create(&writer, NULL, write_each_once, &args);
+		for (uint64_t k = 0; k < 20000; k++) {
+			assert_int_equal(node_read_one(&m, s), 1);
+			assert_int_equal(s->sequence, k);
+		}
+		pthread_join(writer, NULL);
+		assert_int_equal(args.count, 20000);
+		drop_loopback(&m);
+		sample_put(s);
+	}
+}
+
+static void who_blocks_waits_neither_for_ever_nor_twice(void **state)
+{
+	struct made_node m;
+	struct sample *s = sample_alloc(&pool);
+	uint64_t start = clock_monotonic_ns_slow(), took;
+
+	make_loopback(&m, "{ \"queuelen\": 2, \"full\": \"block\" }");
+	assert_true(put(&m, 0) && put(&m, 1));
+	for (unsigned i = 2; i < 50; i++)
+		assert_false(put(&m, i));
+	took = clock_monotonic_ns_slow() - start;
+	assert_in_range(took, UINT64_C(1500000000), UINT64_C(20000000000));
+	/* Who is there again is waited for again, until the end is asked for. */
+	assert_int_equal(node_read_one(&m, s), 1);
+	assert_true(put(&m, 50));
+	m.node.type->interrupt(&m.node);
+	assert_false(put(&m, 51));
+	drop_loopback(&m);
+	sample_put(s);
+}
+
 static void an_interrupted_read_returns(void **state)
 {
 	static const char *const modes[] = { "auto", "polling" };
@@ -173,6 +232,7 @@ static void wrong_settings_are_refused(void **state)
 	static const char *const texts[] = {
 		"{ \"mode\": \"pipe\" }",
 		"{ \"queuelen\": 1 }",
+		"{ \"full\": \"wait\" }",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -190,6 +250,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_lost_in_any_mode),
 		cmocka_unit_test(a_full_queue_refuses_and_counts),
+		cmocka_unit_test(a_full_queue_that_blocks_refuses_nothing),
+		cmocka_unit_test(who_blocks_waits_neither_for_ever_nor_twice),
 		cmocka_unit_test(an_interrupted_read_returns),
 		cmocka_unit_test(wrong_settings_are_refused),
 	};

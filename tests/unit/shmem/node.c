@@ -6,6 +6,7 @@
 #include "../nodes/fixture.h"
 
 #include <busbar/shmem.h>
+#include <pthread.h>
 
 #include "util/log.h"
 
@@ -169,6 +170,98 @@ static void what_is_lost_is_refused_and_said_once(void **state)
 	free(s);
 }
 
+struct reading {
+	struct busbar_shmem *sim;
+	unsigned in_order;
+};
+
+static void *read_all(void *arg)
+{
+	struct reading *r = arg;
+	double v;
+	struct busbar_shmem_sample s = { .values = (void *)&v, .capacity = 1 };
+
+	for (unsigned i = 0; i < 5000; i++) {
+		if (busbar_shmem_read(r->sim, &s, 1, 10000000000) != 1)
+			break;
+		r->in_order += s.sequence == i;
+	}
+	return NULL;
+}
+
+static void a_full_ring_can_be_waited_for(void **state)
+{
+	struct reading r = { 0 };
+	struct made_node m;
+	struct sample *s = new_sample(1);
+	pthread_t reader;
+
+	start_node(&m, cfg("{ \"queuelen\": 2, \"out\": { \"name\": \"%s\", \"full\": \"block\" } }",
+			   two));
+	assert_int_equal(busbar_shmem_open(&r.sim, NULL, two, NULL), 0);
+	pthread_create(&reader, NULL, read_all, &r);
+	s->length = 1;
+	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_DATA;
+	for (s->sequence = 0; s->sequence < 5000; s->sequence++)
+		assert_int_equal(write_sample(&m, s), 1);
+	pthread_join(reader, NULL);
+	assert_int_equal(r.in_order, 5000);
+	/* Nobody takes them any more: waited for once. */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(write_sample(&m, s), 1);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(write_sample(&m, s), 0);
+	m.node.type->stop(&m.node);
+	busbar_shmem_close(r.sim);
+	drop_node(&m);
+	free(s);
+}
+
+static void an_object_that_is_cut_off_is_said_and_survived(void **state)
+{
+	struct busbar_shmem *sim;
+	struct made_node m;
+	struct sample *s = new_sample(2), *list[] = { s };
+	char path[300];
+
+	start_node(&m, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
+			   one, two));
+	assert_int_equal(busbar_shmem_open(&sim, one, two, NULL), 0);
+	until_state(&m, NODE_CONNECTED);
+	s->length = 2;
+	assert_int_equal(write_sample(&m, s), 1);
+	said[0] = '\0';
+	log_set_sink(keep);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/dev/shm/%s", i ? one : two);
+		assert_int_equal(truncate(path, 0), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		unsigned release = 1;
+
+		write_sample(&m, s);
+		busbar_shmem_interrupt(sim); /* the node's own is only at its end */
+		m.node.type->interrupt(&m.node);
+		assert_true(m.node.type->read(&m.node, list, 1, &release) <= 0);
+	}
+	until_state(&m, NODE_PENDING_CONNECT);
+	log_set_sink(NULL);
+	assert_non_null(strstr(said, "smaller while it was in use"));
+	busbar_shmem_close(sim);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	/* What is left of the objects is in nobody's way. */
+	start_node(&m, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
+			   one, two));
+	assert_int_equal(busbar_shmem_open(&sim, one, two, NULL), 0);
+	until_state(&m, NODE_CONNECTED);
+	assert_int_equal(write_sample(&m, s), 1);
+	m.node.type->stop(&m.node);
+	busbar_shmem_close(sim);
+	drop_node(&m);
+	free(s);
+}
+
 static void one_object_for_both_directions_is_a_loop(void **state)
 {
 	struct made_node m;
@@ -213,6 +306,8 @@ int main(void)
 		cmocka_unit_test(wrong_settings_are_refused_with_words),
 		cmocka_unit_test(samples_go_to_a_simulator_and_back),
 		cmocka_unit_test(what_is_lost_is_refused_and_said_once),
+		cmocka_unit_test(a_full_ring_can_be_waited_for),
+		cmocka_unit_test(an_object_that_is_cut_off_is_said_and_survived),
 		cmocka_unit_test(one_object_for_both_directions_is_a_loop),
 		cmocka_unit_test(reversing_swaps_the_names),
 	};

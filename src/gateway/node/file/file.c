@@ -111,7 +111,7 @@ static const struct config_key file_in_keys[] = {
 	  .help = "Samples to leave out at the beginning" },
 	{ "buffer_size", CONFIG_INT, OFFSET(in.buffer_size), "0",
 	  .min = 0, .max = 1 << 30,
-	  .help = "Bytes read at once, at least 64; 0: 1 MiB" },
+	  .help = "Bytes read at once; 0: 1 MiB" },
 	{ "stamp", CONFIG_ENUM, OFFSET(in.stamp), "recorded",
 	  .names = stamp_names,
 	  .help = "Origin of a replayed sample: its recorded time, moved as "
@@ -135,8 +135,8 @@ static const struct config_key file_out_keys[] = {
 	  .help = "Keep what the file holds; false: begin it anew" },
 	{ "buffer_size", CONFIG_INT, OFFSET(out.buffer_size), "0",
 	  .min = 0, .max = (double)(INT64_C(1) << 36),
-	  .help = "Bytes of memory for samples that are not written yet, at "
-		  "least 32768; 0: 8 MiB" },
+	  .help = "Bytes of memory for samples that are not written yet, 32768 "
+		  "if less; 0: 8 MiB" },
 	{ "buffering", CONFIG_ENUM, OFFSET(out.buffering), "stream",
 	  .names = buffering_names,
 	  .help = "stream: write all the time; memory: keep everything, and "
@@ -280,18 +280,18 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 	return ret;
 }
 
-/* 0 is the default, as everywhere where this key is known. */
-static int check_buffer(struct config *c, json_t *group, int64_t *size,
-			int64_t least, int64_t usual)
+/* 0 is the default, as everywhere where this key is known. Elsewhere it is the
+ * buffer of a stream, of which any size will do. */
+static void raise_buffer(const struct node *n, const char *key, int64_t *size,
+			 int64_t least, int64_t usual)
 {
 	if (*size == 0)
 		*size = usual;
 	if (*size >= least)
-		return 0;
-	config_fail(c, group, "buffer_size",
-		    "is %lld, expected 0 for the default or at least %lld",
-		    (long long)*size, (long long)least);
-	return -EINVAL;
+		return;
+	log_info("node %s: %s.buffer_size %lld is raised to %lld", n->name, key,
+		 (long long)*size, (long long)least);
+	*size = least;
 }
 
 /* Of format comtrade the names of files decide how they are used. */
@@ -321,13 +321,12 @@ static int check_record(struct config *c, json_t *cfg, struct record *r,
 static int file_check(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
-	int ret = check_buffer(c, n->in.cfg ? n->in.cfg : cfg,
-			       &f->in.buffer_size, IN_BUFFER_MIN,
-			       IN_BUFFER_DEFAULT);
+	int ret = 0;
 
-	if (check_buffer(c, n->out.cfg ? n->out.cfg : cfg, &f->out.buffer_size,
-			 OUT_BUFFER_MIN, OUT_BUFFER_DEFAULT))
-		ret = -EINVAL;
+	raise_buffer(n, "in", &f->in.buffer_size, IN_BUFFER_MIN,
+		     IN_BUFFER_DEFAULT);
+	raise_buffer(n, "out", &f->out.buffer_size, OUT_BUFFER_MIN,
+		     OUT_BUFFER_DEFAULT);
 	if (f->in.rate_hz > 0 && f->in.speed != 1.0) {
 		config_fail(c, n->in.cfg, "speed",
 			    "scales recorded times, but `rate` replays without them; give one of the two");

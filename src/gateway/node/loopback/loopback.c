@@ -30,11 +30,20 @@ enum loopback_mode { MODE_AUTO, MODE_EVENTFD, MODE_PTHREAD, MODE_POLLING };
 static const char *const mode_names[] = { "auto", "eventfd", "pthread",
 					  "polling", NULL };
 
+enum loopback_full { FULL_DROP, FULL_BLOCK };
+
+static const char *const full_names[] = { "drop", "block", NULL };
+
+/* Who takes nothing for so long is not waited for. */
+#define BLOCK_NS UINT64_C(2000000000)
+
 struct loopback {
 	int64_t queuelen;
-	int mode;
+	int mode, full;
 	struct ring queue;
-	struct waker waker;
+	struct waker waker, room;
+	atomic_bool blocked;     /* the writer waits for room */
+	bool gave_up;            /* it has waited in vain */
 	int event_fd;
 	atomic_bool polled;      /* somebody waits for event_fd */
 	atomic_bool interrupted;
@@ -50,6 +59,10 @@ static const struct config_key loopback_keys[] = {
 	{ "mode", CONFIG_ENUM, offsetof(struct loopback, mode), "auto",
 	  .names = mode_names,
 	  .help = "polling: read spins; the others: read sleeps until something comes" },
+	{ "full", CONFIG_ENUM, offsetof(struct loopback, full), "drop",
+	  .names = full_names,
+	  .help = "When the queue is full: drop samples and count them, or block "
+		  "the path that writes until there is room" },
 };
 
 static int loopback_init(struct node *n)
@@ -136,6 +149,8 @@ static unsigned take(struct loopback *l, struct sample *smps[], unsigned cnt)
 		smps[n]->received = clock_realtime();
 		smps[n++]->flags |= SAMPLE_HAS_RECEIVED;
 	}
+	if (unlikely(n && atomic_load(&l->blocked)))
+		waker_wake(&l->room);
 	return n;
 }
 
@@ -171,14 +186,60 @@ static int loopback_read(struct node *n, struct sample *smps[], unsigned cnt,
 	}
 }
 
+static void wake_reader(struct loopback *l)
+{
+	if (l->mode != MODE_POLLING)
+		waker_wake(&l->waker);
+	if (atomic_load_explicit(&l->polled, memory_order_relaxed))
+		signal_event(l);
+}
+
+static unsigned push(struct loopback *l, struct sample *smps[], unsigned cnt)
+{
+	unsigned n = 0;
+
+	while (n < cnt && ring_push(&l->queue, smps[n]))
+		n++;
+	return n;
+}
+
+/* The rest, as room comes; as many as found some. */
+static unsigned push_rest(struct loopback *l, struct sample *smps[],
+			  unsigned cnt)
+{
+	uint64_t since = clock_monotonic_ns_slow();
+	unsigned done = 0;
+
+	atomic_store(&l->blocked, true);
+	while (done < cnt && !atomic_load(&l->interrupted)) {
+		unsigned generation = waker_prepare(&l->room);
+		unsigned n = push(l, smps + done, cnt - done);
+
+		wake_reader(l);
+		done += n;
+		if (n)
+			since = clock_monotonic_ns_slow();
+		else if (clock_monotonic_ns_slow() - since > BLOCK_NS)
+			break;
+		else
+			waker_wait(&l->room, generation, 100000000);
+	}
+	atomic_store(&l->blocked, false);
+	return done;
+}
+
 static int loopback_write(struct node *n, struct sample *smps[], unsigned cnt,
 			  unsigned *release)
 {
 	struct loopback *l = n->private_data;
-	unsigned taken = 0;
+	unsigned taken = push(l, smps, cnt);
 
-	while (taken < cnt && ring_push(&l->queue, smps[taken]))
-		taken++;
+	if (unlikely(taken < cnt && l->full == FULL_BLOCK && !l->gave_up)) {
+		taken += push_rest(l, smps + taken, cnt - taken);
+		l->gave_up = taken < cnt;
+	} else if (taken) {
+		l->gave_up = false;
+	}
 	/* What found no place goes back; the rest stays in the queue. */
 	memmove(smps, smps + taken, (cnt - taken) * sizeof(*smps));
 	*release = cnt - taken;
@@ -187,10 +248,7 @@ static int loopback_write(struct node *n, struct sample *smps[], unsigned cnt,
 		log_warn("node %s: queue full, samples are lost; read faster or raise queuelen (%lld)",
 			 n->name, (long long)l->queuelen);
 	}
-	if (l->mode != MODE_POLLING)
-		waker_wake(&l->waker);
-	if (atomic_load_explicit(&l->polled, memory_order_relaxed))
-		signal_event(l);
+	wake_reader(l);
 	return (int)taken;
 }
 
@@ -200,6 +258,7 @@ static void loopback_interrupt(struct node *n)
 
 	atomic_store(&l->interrupted, true);
 	waker_wake(&l->waker);
+	waker_wake(&l->room);
 	signal_event(l);
 }
 

@@ -33,6 +33,10 @@
 #define WATCH_MS 20
 #define READ_NS 100000000
 #define ARGUMENTS_MAX 64
+/* A simulator that takes nothing for so long is not waited for, and how often is
+ * looked: it has no way to wake a writer. */
+#define BLOCK_NS UINT64_C(2000000000)
+#define LOOK_NS 20000
 /* For a simulator that the node starts, before its first sample is written. */
 #define START_WAIT_MS 1000
 
@@ -42,11 +46,15 @@ static const char *const mode_names[] = {
 	NULL,
 };
 
+enum shmem_full { FULL_DROP, FULL_BLOCK };
+
+static const char *const full_names[] = { "drop", "block", NULL };
+
 struct shmem {
 	/* Settings. */
 	const char *in_name, *out_name;
 	int64_t queuelen, samplelen;
-	int mode;
+	int mode, full;
 	json_t *exec;
 
 	struct busbar_shmem *handle;
@@ -58,7 +66,8 @@ struct shmem {
 	bool has_thread;
 	int event_fd;            /* ends the thread */
 	_Atomic bool connected;
-	bool said_full, said_long, said_cut;
+	bool said_full, said_long, said_cut, said_broken;
+	bool gave_up;            /* a full ring was waited for in vain */
 };
 
 extern const struct node_type node_shmem;
@@ -85,6 +94,10 @@ static const struct config_key shmem_in_keys[] = {
 static const struct config_key shmem_out_keys[] = {
 	{ "name", CONFIG_STRING, offsetof(struct shmem, out_name),
 	  .help = "Shared memory object that is written; the simulator reads it" },
+	{ "full", CONFIG_ENUM, offsetof(struct shmem, full), "drop",
+	  .names = full_names,
+	  .help = "When the ring is full: drop samples and count them, or block "
+		  "the path until the simulator has taken some" },
 };
 
 static int shmem_init(struct node *n)
@@ -182,6 +195,12 @@ static void follow(struct node *n)
 
 	if (s->child.pid)
 		child_running(&s->child, n->name);
+	if (!s->said_broken && (busbar_shmem_broken(s->handle) ||
+				busbar_shmem_broken(s->reader))) {
+		s->said_broken = true;
+		log_error("node %s: somebody made the shared memory object %s or %s smaller while it was in use, and its samples are lost; restart the node",
+			  n->name, name_or(s->out_name), name_or(s->in_name));
+	}
 	/* Before that the state is the super-node's. */
 	if (!node_is_running(n))
 		return;
@@ -302,7 +321,8 @@ static int shmem_start(struct node *n)
 	int ret;
 
 	atomic_store(&s->connected, false);
-	s->said_full = s->said_long = s->said_cut = false;
+	s->said_full = s->said_long = s->said_cut = s->said_broken = s->gave_up = false;
+	busbar_shmem_guard();
 	s->in = make_headers(n->in.vectorize);
 	s->out = make_headers(n->out.vectorize);
 	s->event_fd = eventfd(0, EFD_CLOEXEC);
@@ -394,6 +414,28 @@ static void say_refused(struct node *n, int ret, const struct sample *s)
 	}
 }
 
+/* What found no room, as room comes; how many of them. */
+static int write_rest(struct shmem *s, unsigned from, unsigned cnt)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	uint64_t since = clock_monotonic_ns_slow();
+	unsigned done = 0;
+
+	while (done < cnt && clock_monotonic_ns_slow() - since < BLOCK_NS) {
+		int ret = busbar_shmem_write(s->handle, s->out + from + done,
+					     cnt - done);
+
+		if (ret < 0)
+			break; /* nobody is there, or it is too long */
+		done += (unsigned)ret;
+		if (ret)
+			since = clock_monotonic_ns_slow();
+		else
+			nanosleep(&pause, NULL);
+	}
+	return (int)done;
+}
+
 static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
 		       unsigned *release)
 {
@@ -411,6 +453,12 @@ static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
 			.values = (void *)smps[i]->data,
 		};
 	ret = busbar_shmem_write(s->handle, s->out, take);
+	if (s->full == FULL_BLOCK && ret >= 0 && ret < (int)take && !s->gave_up) {
+		ret += write_rest(s, (unsigned)ret, take - (unsigned)ret);
+		s->gave_up = ret < (int)take;
+	} else if (ret > 0) {
+		s->gave_up = false;
+	}
 	if (unlikely(ret < (int)cnt))
 		say_refused(n, ret, smps[MAX(ret, 0)]);
 	return ret < 0 ? 0 : ret;
