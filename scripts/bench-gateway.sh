@@ -10,7 +10,7 @@
 #           "all" ("RC")
 #   RATES   samples per second ("10000 100000")    VALUES  per sample ("8")
 #   SECONDS_EACH  duration of one point (4)        OUT     folder (out/bench)
-#   PORT    first of two (1437)
+#   PORT    first of two (1437)     PRIORITY  SCHED_FIFO of all threads, 0: none (0)
 #
 # Latency is the time from the origin timestamp to the receive timestamp and
 # includes both gateways. Files are written after the run. The target is read busily.
@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 BUSBAR=$(realpath "${1:-build}")/busbar
 RATES=${RATES:-10000 100000} MEDIA=${MEDIA:-RC} COUNTS=${VALUES:-8}
 export OUT="${OUT:-out/bench}" PORT="${PORT:-1437}"
-export PORT_A="$PORT" PORT_B=$((PORT + 1))
+export PRIORITY="${PRIORITY:-0}" PORT_A="$PORT" PORT_B=$((PORT + 1))
 seconds=${SECONDS_EACH:-4}
 [ "$MEDIA" != all ] || MEDIA="loopback shmem RC UC UD unix udp tcp"
 
