@@ -35,6 +35,7 @@ transfer() {
 	if [ "$MEDIUM" = loopback ]; then
 		AFFINITY=$(cpu_mask 0) AFFINITY_B=$(cpu_mask 1) start source \
 			"$BUSBAR" run examples/bench/loopback.conf
+		sleep "$seconds" # whoever looks before disturbs it
 		finish source "$pid" $((seconds + 20))
 		return
 	fi
@@ -45,6 +46,7 @@ transfer() {
 	wait_log target "$target" 1 "$ready"
 	AFFINITY=$(cpu_mask 0) start source "$BUSBAR" run examples/bench/source.conf
 	source=$pid
+	sleep "$seconds"
 	finish source "$source" $((seconds + 20))
 	kill -TERM "$target"
 	finish target "$target" 20

@@ -9,6 +9,9 @@
 #   COUNT    datagrams to each (20000)
 #   VALUES   values per sample (8)             POLLING  of the gateway (event)
 #   PORT     first of three (12100)
+#   CPU      mask of those that answer (the second processor), and CPU_PING of the one
+#            that asks (the first); 0: any. Left to itself the scheduler puts them where
+#            a wake-up costs nothing or 50 us, each in its own way.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(realpath "${1:-build}")
@@ -43,12 +46,21 @@ cat >"$OUT/echo.conf" <<-CONF
 CONF
 values=$(seq -s, 1 "$VALUES" | sed 's/\([0-9][0-9]*\)/\1.125/g')
 
-start bare "$peer" echo "$other" "$back"
+CPU=${CPU:-$(cpu_mask 1)} CPU_PING=${CPU_PING:-$(cpu_mask 0)}
+# on MASK COMMAND...: there, instead of this shell.
+on() {
+	mask=$1
+	shift
+	[ "$mask" = 0 ] || set -- taskset "$(printf %x "$mask")" "$@"
+	exec "$@"
+}
+
+start bare on "$CPU" "$peer" echo "$other" "$back"
 bare=$pid
 wait_log bare "$pid" 1 'receiving at'
-start gateway "$BUSBAR" run -q "$OUT/echo.conf"
+start gateway on "$CPU" "$BUSBAR" run -q "$OUT/echo.conf"
 wait_log gateway "$pid" 1 'receiving at'
-"$peer" ping "$other,$PORT" "$back" "$COUNT" "$values" >"$OUT/result"
+(on "$CPU_PING" "$peer" ping "$other,$PORT" "$back" "$COUNT" "$values") >"$OUT/result"
 kill -TERM "$pid" "$bare"
 finish gateway "$pid" 10
 
