@@ -318,7 +318,7 @@ enum phasor_step phasor_take(struct phasor_base *b, struct hook *h,
 	return step;
 }
 
-enum hook_verdict phasor_report(struct phasor_base *b, struct hook *h,
+static enum hook_verdict report(struct phasor_base *b, struct hook *h,
 				struct sample *s, phasor_estimate_fn *estimate)
 {
 	double rate = b->settings.sample_rate;
@@ -339,4 +339,17 @@ enum hook_verdict phasor_report(struct phasor_base *b, struct hook *h,
 	b->last_count = b->clock.count;
 	/* Nothing is known yet about how the frequency changes. */
 	return first ? HOOK_SKIP : HOOK_OK;
+}
+
+enum hook_verdict phasor_process(struct phasor_base *b, struct hook *h,
+				 struct sample *s, phasor_estimate_fn *estimate)
+{
+	switch (phasor_take(b, h, s)) {
+	case PHASOR_REPORT:
+		return report(b, h, s, estimate);
+	case PHASOR_FILL:
+		return HOOK_SKIP;
+	default:
+		return HOOK_ERROR;
+	}
 }

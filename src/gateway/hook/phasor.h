@@ -141,16 +141,17 @@ int phasor_start(struct phasor_base *b, unsigned span, unsigned size,
 		 unsigned frequencies, double first, double step);
 void phasor_stop(struct phasor_base *b, struct hook *h);
 
-/* process(): the sample into the windows. */
+/* The sample into the windows; for a hook that makes reports of its own. */
 enum phasor_step phasor_take(struct phasor_base *b, struct hook *h,
 			     const struct sample *s);
 
 /* Finds amplitude, frequency, and the phase at the middle of the window. */
 typedef void phasor_estimate_fn(struct hook *h, unsigned channel,
 				struct phasor *out);
-/* The report about one window each; its rate of change is that since the last. */
-enum hook_verdict phasor_report(struct phasor_base *b, struct hook *h,
-				struct sample *s, phasor_estimate_fn *estimate);
+/* process(): reports about one window each; the rate of change is that since the
+ * last. */
+enum hook_verdict phasor_process(struct phasor_base *b, struct hook *h,
+				 struct sample *s, phasor_estimate_fn *estimate);
 
 /* Into (-pi, pi]. */
 double phasor_wrap(double angle);

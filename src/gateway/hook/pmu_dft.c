@@ -283,14 +283,7 @@ static enum hook_verdict pmu_dft_process(struct hook *h, struct sample **smp)
 {
 	struct pmu_dft *p = h->private_data;
 
-	switch (phasor_take(&p->base, h, *smp)) {
-	case PHASOR_REPORT:
-		return phasor_report(&p->base, h, *smp, estimate);
-	case PHASOR_FILL:
-		return HOOK_SKIP;
-	default:
-		return HOOK_ERROR;
-	}
+	return phasor_process(&p->base, h, *smp, estimate);
 }
 
 const struct hook_type hook_pmu_dft = {

@@ -274,22 +274,29 @@ static bool copies_with(struct shm_link *l, uint64_t id)
 	return copies;
 }
 
-/* Whoever holds a key for longer than any copy takes is not waited for again:
- * its link ends. */
+/* Between two looks at a peer's copies. Whoever goes on for longer than any copy
+ * takes is not waited for again: its link ends, and false. */
+static bool pause_for_peer(struct shm_link *l, uint64_t since_ns, unsigned looks,
+			   const char *what)
+{
+	if (progress_now_ns() - since_ns > SHM_FENCE_LIMIT_NS) {
+		shm_link_violation(l, what);
+		return false;
+	}
+	if (looks < FENCE_YIELDS)
+		sched_yield();
+	else
+		usleep(FENCE_PAUSE_US);
+	return true;
+}
+
 static void wait_for_peer(struct shm_link *l, uint64_t id)
 {
 	uint64_t start = progress_now_ns();
 
-	for (unsigned i = 0; copies_with(l, id); i++) {
-		if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
-			shm_link_violation(l, "a key held for too long");
+	for (unsigned i = 0; copies_with(l, id); i++)
+		if (!pause_for_peer(l, start, i, "a key held for too long"))
 			return;
-		}
-		if (i < FENCE_YIELDS)
-			sched_yield();
-		else
-			usleep(FENCE_PAUSE_US);
-	}
 }
 
 /* A copy with our memory that a peer has announced; 0: none. */
@@ -332,16 +339,9 @@ static void wait_for_copy(struct shm_link *l, unsigned place, struct copy first)
 	struct copy now;
 
 	for (unsigned i = 0; copies_at(l, place, place + 1, &now) &&
-			     now.id == first.id && now.turn == first.turn; i++) {
-		if (progress_now_ns() - start > SHM_FENCE_LIMIT_NS) {
-			shm_link_violation(l, "a copy that does not end");
+			     now.id == first.id && now.turn == first.turn; i++)
+		if (!pause_for_peer(l, start, i, "a copy that does not end"))
 			return;
-		}
-		if (i < FENCE_YIELDS)
-			sched_yield();
-		else
-			usleep(FENCE_PAUSE_US);
-	}
 }
 
 void shm_qp_fence(void)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from gateway_process import Gateway, check, first_port
+from gateway_process import Gateway, Gateways, check, first_port
 
 DAY_S = 24 * 3600
 STEP_MS = 400  # between two samples of the recording
@@ -99,40 +99,35 @@ def live(gateways, seconds):
     return done, before
 
 
+def day(gateways, seconds):
+    done, before = live(gateways, seconds)
+    after = use(gateways)
+    print("%d restarts; descriptors and kB: %s, then %s" % (done, before, after))
+    # On a busy machine a restart takes longer than its minute.
+    check(done >= RESTARTS / 20, "restarts")
+    for was, now in zip(before, after):
+        check(now[0] <= was[0] + 4, "descriptors")
+        # Arenas of threads settle late; a sanitizer keeps what is freed, and finds
+        # leaks itself.
+        check(now[1] <= was[1] + 3072 or gateways[0].sanitized(), "memory")
+    for g in gateways:
+        g.end()
+
+
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 8
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
     random.seed(seed)
     print("seed %d, 24 hours in %g s" % (seed, seconds), flush=True)
-    gateways = []
+    port = first_port()
     with tempfile.TemporaryDirectory() as folder:
         names = {n: os.path.join(folder, n + ".csv") for n in ("tape", "one", "two")}
-        settings = {"port": first_port(), "speed": DAY_S / seconds, **names}
+        settings = {"port": port, "speed": DAY_S / seconds, **names}
         record(names["tape"])
-        try:
+        with Gateways("/busbar-shmem-day-%d" % port) as gateways:
             gateways.append(Gateway(folder, "target", TARGET % settings))
             gateways.insert(0, Gateway(folder, "source", SOURCE % settings))
-            done, before = live(gateways, seconds)
-            after = use(gateways)
-            print("%d restarts; descriptors and kB: %s, then %s" % (done, before, after))
-            # On a busy machine a restart takes longer than its minute.
-            check(done >= RESTARTS / 20, "restarts")
-            for was, now in zip(before, after):
-                check(now[0] <= was[0] + 4, "descriptors")
-                # Arenas of threads settle late; a sanitizer keeps what is freed, and
-                # finds leaks itself.
-                check(now[1] <= was[1] + 3072 or gateways[0].sanitized(),
-                      "memory")
-            for g in gateways:
-                g.end()
-        except BaseException:
-            for g in gateways:
-                g.give_up()
-            raise
-        finally:
-            name = "/dev/shm/busbar-shmem-day-%d" % settings["port"]
-            if os.path.exists(name):
-                os.unlink(name)
+            day(gateways, seconds)
         for name in ("one", "two"):
             numbers = arrived(names[name])
             print("%s: %d of %d samples" % (name, len(numbers), SAMPLES))

@@ -81,6 +81,24 @@ class Gateway:
             print(f.read()[-3000:])
 
 
+class Gateways(list):
+    """Of a `with`: after a failure they are ended, and what they left is removed."""
+
+    def __init__(self, shared_memory):
+        super().__init__()
+        self.shared_memory = "/dev/shm" + shared_memory
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind:
+            for g in self:
+                g.give_up()
+        if os.path.exists(self.shared_memory):
+            os.unlink(self.shared_memory)
+
+
 def first_port():
     """Of two that are free, as far as one can know: below those of callers."""
     return 20000 + os.getpid() % 6000 * 2

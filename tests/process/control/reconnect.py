@@ -5,11 +5,10 @@ again, and samples arrive each time. Neither gateway keeps descriptors or memory
 
 Environment: BUSBAR. Exit status 0: good, 1: not.
 """
-import os
 import sys
 import tempfile
 
-from gateway_process import Gateway, check, first_port
+from gateway_process import Gateway, Gateways, check, first_port
 
 MEDIA = {
     "infiniband": (
@@ -70,21 +69,11 @@ def main():
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
     port = first_port()
     ports = {"a": port, "b": port + 1}
-    gateways = []
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            gateways.append(Gateway(folder, "source", SOURCE % (MEDIA[medium][0] % ports)))
-            gateways.append(Gateway(folder, "target", TARGET % (MEDIA[medium][1] % ports)))
-            run(gateways, rounds)
-        except BaseException:
-            for g in gateways:
-                g.give_up()
-            raise
-        finally:
-            # What gateways that were killed have left.
-            name = "/dev/shm/busbar-shmem-reconnect-%d" % ports["a"]
-            if os.path.exists(name):
-                os.unlink(name)
+    with tempfile.TemporaryDirectory() as folder, \
+            Gateways("/busbar-shmem-reconnect-%d" % port) as gateways:
+        gateways.append(Gateway(folder, "source", SOURCE % (MEDIA[medium][0] % ports)))
+        gateways.append(Gateway(folder, "target", TARGET % (MEDIA[medium][1] % ports)))
+        run(gateways, rounds)
 
 
 main()
