@@ -44,7 +44,9 @@ struct hca_self {
 	uint32_t auto_held; /* locks taken outside of it */
 	uint32_t streak;    /* slow entries, no other thread's in between */
 	uint32_t since_move, polls; /* of poll_cq */
-	bool elided;        /* locks are not taken at the moment */
+	/* Locks are not taken at the moment: the word in hca_elision that says so;
+	 * else NULL. */
+	_Atomic uint8_t *elided;
 	bool polls_found;   /* one of the last polls found something */
 	/* Counted in hca_elision.others, by hca_enter() and by locks outside. */
 	bool announced, auto_announced;
@@ -74,13 +76,14 @@ static inline void hca_enter(void)
 {
 	uintptr_t owner, nth;
 
-	if (hca_self.depth++)
+	if (unlikely(hca_self.depth++))
 		return;
 	owner = atomic_load_explicit(&hca_elision.owner, memory_order_relaxed);
 	nth = owner - (uintptr_t)&hca_self;
 	if (likely(nth < HCA_OWNERS)) {
-		atomic_store_explicit(&hca_elision.inside[nth], 1,
-				      memory_order_relaxed);
+		_Atomic uint8_t *inside = &hca_elision.inside[nth];
+
+		atomic_store_explicit(inside, 1, memory_order_relaxed);
 		/* Who announces itself has a membarrier for both of us. */
 		atomic_signal_fence(memory_order_seq_cst);
 		/* The owner still: this thread may have slept for long. */
@@ -89,27 +92,23 @@ static inline void hca_enter(void)
 			   atomic_load_explicit(&hca_elision.owner,
 						memory_order_relaxed) ==
 				   owner)) {
-			hca_self.elided = true;
+			hca_self.elided = inside;
 			return;
 		}
-		atomic_store_explicit(&hca_elision.inside[nth], 0,
-				      memory_order_release);
+		atomic_store_explicit(inside, 0, memory_order_release);
 	}
 	hca_enter_slow();
 }
 
 static inline void hca_leave(void)
 {
-	if (--hca_self.depth)
-		return;
-	if (likely(hca_self.elided)) {
-		uintptr_t nth = atomic_load_explicit(&hca_elision.owner,
-						     memory_order_relaxed) %
-				HCA_OWNERS;
+	_Atomic uint8_t *inside = hca_self.elided;
 
-		hca_self.elided = false;
-		atomic_store_explicit(&hca_elision.inside[nth], 0,
-				      memory_order_release);
+	if (unlikely(--hca_self.depth))
+		return;
+	if (likely(inside)) {
+		hca_self.elided = NULL;
+		atomic_store_explicit(inside, 0, memory_order_release);
 		return;
 	}
 	if (hca_self.announced)

@@ -147,21 +147,6 @@ bool hca_key_look(const struct hca_key *keys, uint32_t key, struct hca_key *copy
 	       GET(k->serial) == copy->serial;
 }
 
-void *hca_sge_resolve(const struct hca_pd *pd, const struct ibv_sge *sge,
-		      unsigned access)
-{
-	const struct hca_key *k =
-		&hca_process.segment->keys[hca_key_index(sge->lkey)];
-
-	if (atomic_load_explicit(&k->key, memory_order_acquire) != sge->lkey ||
-	    sge->lkey == 0 || k->local_pd != pd->id ||
-	    (k->access & access) != access || sge->addr < k->iova ||
-	    sge->length > k->length ||
-	    sge->addr - k->iova > k->length - sge->length)
-		return NULL;
-	return (void *)(uintptr_t)(k->addr + (sge->addr - k->iova));
-}
-
 enum ibv_wc_status hca_key_check(const struct hca_key *keys,
 				 struct hca_key_use *use)
 {

@@ -3,9 +3,8 @@
  * The key table from its owner's side: which entries are taken, by which object,
  * and what is published of them in the shared segment. For the hca only.
  *
- * A key is an index into the table (upper 24 bits) and a tag (lower 8 bits). The
- * tag of a region changes with each use of the entry; that of a window is the
- * program's choice.
+ * The tag of a region's key (process.h) changes with each use of the entry; that of
+ * a window is the program's choice.
  */
 #ifndef HCA_KEY_H
 #define HCA_KEY_H
@@ -13,13 +12,6 @@
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/region.h"
-
-#define HCA_KEY_INDEX_MASK (HCA_KEYS - 1)
-
-static inline uint32_t hca_key_index(uint32_t key)
-{
-	return (key >> 8) & HCA_KEY_INDEX_MASK;
-}
 
 /* A free entry for `object` (struct hca_mw if `window`, else struct hca_mr);
  * -ENOMEM when there is none. */

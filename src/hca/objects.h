@@ -824,9 +824,8 @@ hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	hca_wc_copy(&cq->ring[head & cq->mask], wc);
 	atomic_store_explicit(&cq->head, head + 1, memory_order_release);
 	if (unlikely(cq->special)) {
-		struct ibv_wc copy = *wc;
-
-		action = hca_cq_pushed(cq, head, &copy, solicited);
+		action = hca_cq_pushed(cq, head, &cq->ring[head & cq->mask],
+				       solicited);
 		hca_unlock(&cq->lock);
 		if (action)
 			hca_cq_act(cq, action);
@@ -869,11 +868,6 @@ static inline void hca_sq_complete_ok(struct hca_qp *qp)
 }
 
 /* ---- key.c ---- */
-/* The address for `sge` if it may be used with `access` (enum
- * ibv_access_flags, 0 for local reading) in `pd`; NULL when not, and for keys
- * that need more care: those the functions of paging.c know. */
-void *hca_sge_resolve(const struct hca_pd *pd, const struct ibv_sge *sge,
-		      unsigned access);
 /*
  * Checks an access of a peer against the owner's key table of HCA_KEYS entries.
  * IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR.
@@ -881,7 +875,7 @@ void *hca_sge_resolve(const struct hca_pd *pd, const struct ibv_sge *sge,
 enum ibv_wc_status hca_key_check(const struct hca_key *keys,
 				 struct hca_key_use *use);
 
-/* ---- paging.c: what hca_sge_resolve() does not answer ---- */
+/* ---- paging.c: what hca_sge_resolve() (process.h) does not answer ---- */
 /* Copies `length` bytes from or to offset `at` of `sge`, whatever its key. 0 or
  * -EFAULT: not allowed, or a page is not there. They may call the kernel. */
 int hca_sge_read(const struct hca_pd *pd, const struct ibv_sge *sge,

@@ -169,6 +169,32 @@ static inline struct hca_qp *hca_qp_find(uint32_t qpn)
 			       __ATOMIC_ACQUIRE);
 }
 
+/* A key is an index into the table of keys (upper 24 bits) and a tag (lower 8). */
+#define HCA_KEY_INDEX_MASK (HCA_KEYS - 1)
+static inline uint32_t hca_key_index(uint32_t key)
+{
+	return (key >> 8) & HCA_KEY_INDEX_MASK;
+}
+
+/* The address for `sge` if it may be used with `access` (enum
+ * ibv_access_flags, 0 for local reading) in `pd`; NULL when not, and for keys
+ * that need more care: those the functions of paging.c know. */
+static inline void *hca_sge_resolve(const struct hca_pd *pd,
+				    const struct ibv_sge *sge, unsigned access)
+{
+	const struct hca_key *k =
+		&hca_process.segment->keys[hca_key_index(sge->lkey)];
+
+	if (unlikely(atomic_load_explicit(&k->key, memory_order_acquire) !=
+			     sge->lkey ||
+		     sge->lkey == 0 || k->local_pd != pd->id ||
+		     (k->access & access) != access || sge->addr < k->iova ||
+		     sge->length > k->length ||
+		     sge->addr - k->iova > k->length - sge->length))
+		return NULL;
+	return (void *)(uintptr_t)(k->addr + (sge->addr - k->iova));
+}
+
 /* From each poll_cq. */
 static inline void hca_attention_polled(void)
 {

@@ -72,8 +72,8 @@ out:
 	return ret;
 }
 
-int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
-		struct ibv_recv_wr **bad)
+static inline int post(struct hca_rq *rq, struct ibv_recv_wr *wr,
+		       struct ibv_recv_wr **bad)
 {
 	int ret = 0;
 
@@ -108,6 +108,12 @@ int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 	return ret;
 }
 
+int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
+		struct ibv_recv_wr **bad)
+{
+	return post(rq, wr, bad);
+}
+
 int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad)
 {
@@ -119,7 +125,7 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		return EINVAL;
 	}
 	hca_enter();
-	ret = hca_rq_post(&qp->rq, wr, bad);
+	ret = post(&qp->rq, wr, bad);
 	/* An initiator has no receive queue, so none that could be full. */
 	if (unlikely(ret) && qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 		ret = EINVAL;

@@ -193,20 +193,30 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 {
 	struct hca_qp *qp = hca_qp(ibqp);
 	struct hca_sq *sq = &qp->sq;
+	bool sent = false;
 	int ret = 0;
 
 	hca_enter();
 	hca_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
+		enum ibv_qp_state state = hca_qp_state(qp);
 		struct hca_swqe *e;
 
-		if (unlikely(!hca_sq_accepts(hca_qp_state(qp)))) {
+		if (unlikely(!hca_sq_accepts(state))) {
 			ret = EINVAL;
 			break;
 		}
 		if (unlikely(sq->head - sq->tail >= sq->limit)) {
 			ret = ENOMEM;
 			break;
+		}
+		if (likely(sq->next == sq->head && state == IBV_QPS_RTS &&
+			   qp->tx_blocked == HCA_TX_OPEN &&
+			   qp->transport->qp_post(qp, wr))) {
+			sent = true;
+			PROBE(post_send, qp->ibv.qp_num, wr->wr_id, wr->opcode,
+			      wr->sg_list->length);
+			continue;
 		}
 		e = hca_sq_entry(sq, sq->head);
 		ret = fill(qp, e, wr);
@@ -215,7 +225,10 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 		sq->head++;
 	}
-	hca_sq_run(qp);
+	if (sent)
+		qp->transport->qp_kick(qp);
+	if (sq->next != sq->head)
+		hca_sq_run(qp);
 	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
 	hca_leave();

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct hca_cq;
+struct ibv_send_wr;
 struct hca_qp;
 struct hca_srq;
 
@@ -30,6 +31,12 @@ struct hca_transport_ops {
 	void (*qp_clear)(struct hca_qp *qp);
 	/* Entering RTR: find the peer. May wait a little. No lock is held. */
 	int (*qp_connect)(struct hca_qp *qp);
+	/* Transmit a request at once and enter it in the send queue, when nothing waits
+	 * there and it is one that this is quicker for. False: nothing was done. RTS,
+	 * there is room in the queue, sq_lock is held. */
+	bool (*qp_post)(struct hca_qp *qp, const struct ibv_send_wr *wr);
+	/* Behind one or more that were: sq_lock is held. */
+	void (*qp_kick)(struct hca_qp *qp);
 	/* Transmit waiting work while possible. sq_lock is held. */
 	void (*qp_transmit)(struct hca_qp *qp);
 	/* Work was posted: see to acknowledgements for programs that post and

@@ -13,8 +13,6 @@
 #include "util/log.h"
 #include "util/probe.h"
 
-#define BUDGET 32 /* slots per call, so that others get their turn */
-
 /* The header of a slot, copied once: the peer may change it under our eyes. */
 struct message {
 	struct shm_header h;
@@ -208,7 +206,7 @@ static bool take_extent(struct message *m)
  */
 enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
 
-static inline void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
+static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
 	static const uint8_t wc_flags[] = {
@@ -311,44 +309,6 @@ static bool expected(struct shm_link *l, struct hca_qp *qp,
 	return m->h.psn == atomic_load_explicit(&qp->rx_psn,
 					      memory_order_relaxed) &&
 	       (m->x.at == 0 || m->x.at == qp->rx_offset);
-}
-
-/*
- * The usual message: small, whole, in sequence, for one buffer that can take it.
- * False: it is not that, nothing was done.
- */
-static inline bool receive_plain(struct shm_link *l, struct hca_qp *qp,
-				 const struct message *m)
-{
-	struct hca_rwqe *e;
-	void *to;
-
-	if (unlikely(m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE |
-				 SHM_UNRELIABLE) ||
-		     m->h.length > SHM_SLOT_PAYLOAD ||
-		     qp->ibv.qp_type != IBV_QPT_RC ||
-		     !shm_from_peer(qp, l, m->h.src_qpn) ||
-		     m->h.psn != atomic_load_explicit(&qp->rx_psn,
-						    memory_order_relaxed)))
-		return false;
-	hca_lock(&qp->recv->consume_lock);
-	e = hca_recv_first(qp);
-	if (unlikely(!e || e->num_sge != 1 || m->h.length > e->sge[0].length))
-		goto other;
-	to = hca_sge_resolve(qp->recv_pd, &e->sge[0], IBV_ACCESS_LOCAL_WRITE);
-	if (unlikely(!to))
-		goto other;
-	memcpy(to, m->slot->payload, m->h.length);
-	complete_recv(qp, e, m, IBV_WC_SUCCESS);
-	/* After the receive is used up: see hca_promise_extend(). */
-	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
-			      memory_order_release);
-	hca_unlock(&qp->recv->consume_lock);
-	return true;
-
-other:
-	hca_unlock(&qp->recv->consume_lock);
-	return false;
 }
 
 static void receive_message(struct shm_link *l, struct hca_qp *qp,
@@ -589,9 +549,7 @@ static bool receives_in(struct shm_link *l, struct hca_qp *qp,
 	       state == IBV_QPS_SQE;
 }
 
-/* What is not the usual message. */
-static __attribute__((noinline)) void
-dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
+static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
 	if ((m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
 	    !take_extent(m)) {
@@ -632,53 +590,18 @@ dispatch_other(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	}
 }
 
-static inline void dispatch(struct shm_link *l, struct message *m)
+bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
+		       struct shm_header h)
 {
-	struct hca_qp *qp = hca_qp_find(m->h.dst_qpn);
+	struct message m = { .h = h, .slot = slot };
+	struct hca_qp *qp = hca_qp_find(h.dst_qpn);
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
-	if (unlikely(state != IBV_QPS_RTS && !receives_in(l, qp, state, m)))
-		qp = other_destination(l, qp, m);
-	if (likely(qp) &&
-	    unlikely((m->h.op != SHM_SEND && m->h.op != SHM_SEND_IMM) ||
-		      !receive_plain(l, qp, m)))
-		dispatch_other(l, qp, m);
-}
-
-bool shm_receive(struct shm_link *l)
-{
-	struct shm_slot *s;
-	uint32_t pos, start;
-	bool kick = false;
-
-	if (unlikely(atomic_load_explicit(&l->state, memory_order_acquire) !=
-			     SHM_LINK_UP ||
-		     atomic_load_explicit(&l->broken, memory_order_relaxed)))
-		return false;
-	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
-	while (pos - start < BUDGET && (s = shm_slot_ready(l, pos))) {
-		struct message m = { .slot = s };
-		uint32_t ack;
-
-		shm_slot_read(s, &m.h, &ack);
-		atomic_store_explicit(&l->acked_hint, ack,
-				      memory_order_release);
-		PROBE(receive, m.h.dst_qpn, m.h.src_qpn, m.h.psn, m.h.length, m.h.op);
-		dispatch(l, &m);
-		kick |= m.marked || (m.h.flags & SHM_KICK_ON_ACK);
-		l->rx_marks += m.marked;
-		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_relaxed);
-		atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks),
-				      memory_order_release);
-	}
-	if (pos != start) {
-		atomic_store_explicit(&l->rx->ack.word,
-				      shm_ack_word(pos, l->rx_marks),
-				      memory_order_release);
-		if (kick)
-			shm_kick(l);
-	}
-	return pos != start;
+	if (unlikely(state != IBV_QPS_RTS && !receives_in(l, qp, state, &m)))
+		qp = other_destination(l, qp, &m);
+	if (likely(qp))
+		dispatch(l, qp, &m);
+	return m.marked;
 }
 
 void shm_receive_rest(struct shm_link *l)
@@ -687,7 +610,7 @@ void shm_receive_rest(struct shm_link *l)
 	 * sending. A polling thread may hold the lock, and be preempted in
 	 * there: this one waits for it. */
 	hca_lock(&l->rx_lock);
-	for (unsigned i = 0; i < SHM_SLOTS / BUDGET && shm_receive(l); i++)
+	for (unsigned i = 0; i < SHM_SLOTS / SHM_RECEIVE_BUDGET && shm_receive(l); i++)
 		;
 	hca_unlock(&l->rx_lock);
 }

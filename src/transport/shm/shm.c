@@ -33,9 +33,19 @@ static int shm_qp_connect(struct hca_qp *qp)
 	return 0;
 }
 
+static void shm_qp_kick(struct hca_qp *qp)
+{
+	shm_kick(qp->link);
+}
+
 /* Acknowledgements wait for the next poll, but not for ever, when the application
  * got what it polls for: it may want to answer. */
-#define POLLS_TO_HARVEST 4
+#define POLLS_TO_HARVEST 16
+
+static inline bool got_one(struct hca_cq *cq, bool direct)
+{
+	return direct ? !cq->direct : !hca_cq_empty(cq);
+}
 
 static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 {
@@ -50,15 +60,16 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 					      &l->rx_pos,
 					      memory_order_relaxed))) {
 			moved = shm_receive(l);
-			postpone = cq && ++l->received % POLLS_TO_HARVEST &&
-				   (!hca_cq_empty(cq) ||
-				    (direct && !cq->direct));
+			postpone = cq && got_one(cq, direct) &&
+				   ++l->received % POLLS_TO_HARVEST;
 		}
 		hca_unlock(&l->rx_lock);
+		if (likely(postpone))
+			return true;
 	}
 	/* Nothing outstanding may mean that another thread is at it: who waits
 	 * for that also waits for what it completes. */
-	if (!postpone && (shm_outstanding(l) || unlikely(wait)) &&
+	if ((shm_outstanding(l) || unlikely(wait)) &&
 	    likely(shm_lock_for(&l->ack_lock, wait))) {
 		bool acks = !cq || atomic_load_explicit(&cq->sends,
 							memory_order_relaxed);
@@ -114,6 +125,8 @@ static const struct hca_transport_ops shm_ops = {
 	.block_claimed = shm_block_claimed,
 	.qp_clear = shm_qp_clear,
 	.qp_connect = shm_qp_connect,
+	.qp_post = shm_post_plain,
+	.qp_kick = shm_qp_kick,
 	.qp_transmit = shm_transmit,
 	.qp_posted = shm_posted,
 	.qp_retry = shm_retry_expired,

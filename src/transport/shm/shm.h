@@ -383,7 +383,20 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code);
 void shm_retry_expired(struct hca_qp *qp);
 uint64_t shm_rnr_ns(uint8_t timer_code);
 
+/* ---- plain.c: the usual message ---- */
+/* An entry of the send queue, if it is one; false: nothing was done. The caller
+ * kicks. sq_lock is held. */
+bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l,
+			const struct hca_swqe *e);
+/* Likewise a request that is not in the queue yet (qp_post of the transport's
+ * table): its slot is filled first, the entry of the queue behind that. */
+bool shm_post_plain(struct hca_qp *qp, const struct ibv_send_wr *wr);
+#define SHM_RECEIVE_BUDGET 32 /* slots per call, so that others get their turn */
+
 /* ---- rx.c ---- */
+/* Any message, in full; true if the sender has to act. rx_lock is held. */
+bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
+		       struct shm_header h);
 /* Takes messages in; true if there were any. rx_lock is held. */
 bool shm_receive(struct shm_link *l);
 /* Takes in all that is on its way now. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "hca/settings.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/slot.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
@@ -22,50 +22,6 @@
 #define FULL_LIMIT_NS NSEC_PER_SEC
 /* Between two looks whether the link to a datagram's destination stands. */
 #define LINK_WAIT_NS 20000
-
-/* A slot being written; its header makes it visible. */
-struct slot_writer {
-	struct shm_slot *slot;
-	struct shm_header header;
-	uint32_t pos;
-	uint32_t data_end;
-};
-
-static inline uint32_t lap_of(uint32_t pos)
-{
-	return pos / SHM_SLOTS + 1;
-}
-
-/* tx_lock is held. */
-static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
-{
-	w->pos = atomic_load_explicit(&l->tx_pos, memory_order_relaxed);
-	if (unlikely(w->pos - atomic_load_explicit(&l->harvested,
-						   memory_order_acquire) >=
-		     SHM_SLOTS))
-		return false;
-	w->slot = &l->tx->slots[w->pos % SHM_SLOTS];
-	w->data_end = l->data_head;
-	return true;
-}
-
-static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
-				struct hca_qp *qp, uint32_t index, unsigned kind)
-{
-	uint32_t ack = atomic_load_explicit(&l->rx_ack, memory_order_acquire);
-
-	l->inflight[w->pos % SHM_SLOTS] = (struct shm_inflight){
-		.qp = qp,
-		.index = index,
-		.data_end = w->data_end,
-		.psn = w->header.psn,
-		.epoch = qp ? qp->tx_epoch : 0,
-		.kind = (uint8_t)kind,
-	};
-	l->data_head = w->data_end;
-	shm_slot_write(w->slot, &w->header, ack, lap_of(w->pos));
-	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
-}
 
 /*
  * Room for `bytes` contiguous bytes in the data area. It is used as a queue;
@@ -143,18 +99,6 @@ static inline bool gather_check(const struct hca_qp *qp,
 	return true;
 }
 
-static inline uint8_t flags_of(const struct hca_qp *qp,
-			       const struct hca_swqe *e)
-{
-	_Static_assert((int)SHM_SOLICITED == (int)HCA_SWQE_SOLICITED &&
-			       (int)SHM_KICK_ON_ACK == (int)HCA_SWQE_SIGNALED,
-		       "the same bits");
-	if (unlikely(!shm_is_reliable(qp)))
-		return (uint8_t)((e->flags & SHM_SOLICITED) | SHM_UNRELIABLE);
-	return e->flags & (qp->event_sends ? SHM_SOLICITED | SHM_KICK_ON_ACK :
-					     SHM_SOLICITED);
-}
-
 /* Of a message of a connected QP. */
 static inline struct shm_header header_of(const struct hca_qp *qp,
 					  const struct hca_swqe *e, uint8_t op,
@@ -162,7 +106,7 @@ static inline struct shm_header header_of(const struct hca_qp *qp,
 {
 	return (struct shm_header){
 		.op = op,
-		.flags = (uint8_t)(flags | flags_of(qp, e)),
+		.flags = (uint8_t)(flags | slot_flags(qp, e->flags)),
 		.dst_qpn = qp->attr.dest_qp_num,
 		.src_qpn = qp->ibv.qp_num,
 		.length = e->length,
@@ -515,53 +459,6 @@ static void lose_unreliable(struct hca_qp *qp)
 	progress_timer_arm(&qp->retry, progress_now_ns() + LINK_WAIT_NS);
 }
 
-/*
- * The usual message: small, of one buffer or inline. False: it is not that, or
- * something is in the way; nothing was done. The caller kicks.
- */
-static inline bool transmit_plain(struct hca_qp *qp, struct shm_link *l,
-				  const struct hca_swqe *e)
-{
-	bool reliable = shm_is_reliable(qp);
-	const void *from = e->inline_data;
-	struct slot_writer w;
-
-	if (unlikely((e->opcode != IBV_WR_SEND &&
-		      e->opcode != IBV_WR_SEND_WITH_IMM) ||
-		     e->length > SHM_SLOT_PAYLOAD ||
-		     (e->flags & HCA_SWQE_FENCE)))
-		return false;
-	hca_lock(&l->tx_lock);
-	if (unlikely(!slot_open(l, &w)))
-		goto other;
-	if (!(e->flags & HCA_SWQE_INLINE)) {
-		if (unlikely(e->num_sge != 1))
-			goto other;
-		from = hca_sge_resolve(qp->pd, &e->sge[0], 0);
-		if (unlikely(!from))
-			goto other;
-	}
-	memcpy(w.slot->payload, from, e->length);
-	w.header = header_of(qp, e, e->opcode == IBV_WR_SEND ? SHM_SEND :
-							       SHM_SEND_IMM, 0);
-	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
-	      e->length, e->opcode);
-	slot_publish(l, &w, reliable ? qp : NULL, qp->sq.next, SHM_PLAIN);
-	/* The next slot's tag is watched by the peer, its payload is not: it is
-	 * ours when it is needed. */
-	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[32], 1);
-	hca_unlock(&l->tx_lock);
-	qp->sq.next++;
-	qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
-	if (!reliable)
-		hca_sq_complete(qp, IBV_WC_SUCCESS);
-	return true;
-
-other:
-	hca_unlock(&l->tx_lock);
-	return false;
-}
-
 static void transmit_connected(struct hca_qp *qp)
 {
 	struct shm_link *l = qp->link;
@@ -581,7 +478,7 @@ static void transmit_connected(struct hca_qp *qp)
 				shm_retry_lost(qp);
 			return;
 		}
-		if (likely(transmit_plain(qp, l, e))) {
+		if (likely(shm_transmit_plain(qp, l, e))) {
 			sent = true;
 			continue;
 		}

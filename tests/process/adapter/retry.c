@@ -66,6 +66,49 @@ static void many_messages_wait_for_one_receive_after_the_other(struct pair *p)
 		side_wait_ok(&p->a, SEND_CQ, i);
 }
 
+static void a_repeated_message_is_what_was_posted(struct pair *p)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND,
+						  IBV_WR_SEND_WITH_IMM };
+	static const uint32_t lengths[] = { 0, 1, 64, 96, 97, 200 };
+	const struct side_options opt = { .inline_bytes = 200 };
+	uint64_t id = 1;
+
+	pair_start(p, &opt);
+	for (unsigned i = 0; i < 24; i++) {
+		bool with_inline = i % 2, imm = i / 2 % 2;
+		uint32_t length = lengths[i / 4];
+		struct send_req r[2];
+		struct ibv_wc wc;
+
+		/* A list of two, each of one buffer, and nobody receives. */
+		side_fill(&p->a, 0, 400, i);
+		for (unsigned k = 0; k < 2; k++) {
+			r[k] = send_req(&p->a, ops[imm], id + k, 0, length);
+			r[k].imm = 0x100 + (uint32_t)id + k;
+			if (with_inline)
+				r[k].flags |= IBV_SEND_INLINE;
+		}
+		expect_eq(side_post_send(&p->a, 0, r, 2).ret, 0);
+		side_expect_none(&p->b, RECV_CQ);
+		/* What is inline was copied, what is not is still the program's. */
+		if (with_inline)
+			side_set(&p->a, 0, 400, 0);
+		for (unsigned k = 0; k < 2; k++) {
+			side_set(&p->b, 0, 400, 0);
+			side_recv(&p->b, 1000 + k, 0, 400);
+			wc = side_wait_ok(&p->b, RECV_CQ, 1000 + k);
+			expect_eq(wc.byte_len, length);
+			expect_eq(wc.wc_flags, imm ? IBV_WC_WITH_IMM : 0);
+			if (imm)
+				expect_eq(wc.imm_data, 0x100 + id + k);
+			side_check(&p->b, 0, length, i);
+		}
+		for (unsigned k = 0; k < 2; k++)
+			side_wait_ok(&p->a, SEND_CQ, id++);
+	}
+}
+
 static void a_sender_that_does_not_poll_repeats_after_rnr(struct pair *p)
 {
 	struct send_req r;
@@ -395,6 +438,7 @@ static const struct test_case cases[] = {
 	     receiver_without_a_posted_receive_gets_the_message_after_rnr_wait),
 	RULE("IBTA 9.7.5.2.8",
 	     many_messages_wait_for_one_receive_after_the_other),
+	RULE("IBTA 9.7.5.2.8", a_repeated_message_is_what_was_posted),
 	RULE("IBTA 9.7.5.2.8", a_sender_that_does_not_poll_repeats_after_rnr),
 	RULE("IBTA 9.7.5.2.8",
 	     a_sender_that_only_polls_for_receives_repeats_after_rnr),

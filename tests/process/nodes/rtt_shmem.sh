@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common.sh"
 needs shmem
 
-there=/busbar-rtt-there-$$ back=/busbar-rtt-back-$$
+there=/busbar-shmem-rtt-there-$$ back=/busbar-shmem-rtt-back-$$
 cat >"$tmp/echo.conf" <<-CONF
 	nodes = {
 		shm = {

@@ -74,6 +74,6 @@ rm -f "$tmp/out"
 through loopback 'type = "loopback"; full = "block"; queuelen = 64;' \
 	'type = "loopback"; enabled = false;' to
 rm -f "$tmp/out"
-name=/busbar-unthrottled-$$
+name=/busbar-shmem-unthrottled-$$
 through shmem "type = \"shmem\"; out = { name = \"$name\"; full = \"block\"; };" \
 	"type = \"shmem\"; in = { name = \"$name\"; };" from

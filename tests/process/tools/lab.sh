@@ -58,7 +58,7 @@ loop 'a file that is written and read' \
 	'{ "type": "file", "uri": "f.dat", "in": { "epoch_mode": "original", "eof": "wait" }, "out": { "flush": true } }'
 for mode in polling pthread; do
 	loop "one shared memory object ($mode)" \
-		'{ "type": "shmem", "in": { "name": "/busbar-lab-'$$'" }, "out": { "name": "/busbar-lab-'$$'" }, "vectorize": 5, "mode": "'$mode'" }'
+		'{ "type": "shmem", "in": { "name": "/busbar-shmem-lab-'$$'" }, "out": { "name": "/busbar-shmem-lab-'$$'" }, "vectorize": 5, "mode": "'$mode'" }'
 done
 signals='"signals": { "count": 4, "type": "float" }'
 for format in villas.human villas-human protobuf gtnet.fake raw.64.be; do

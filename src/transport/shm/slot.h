@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Filling slots of a link, for those who send; tx_lock is held. */
+#ifndef TRANSPORT_SHM_SLOT_H
+#define TRANSPORT_SHM_SLOT_H
+
+#include "transport/shm/shm.h"
+
+/* A slot being written; its header makes it visible. */
+struct slot_writer {
+	struct shm_slot *slot;
+	struct shm_header header;
+	uint32_t pos;
+	uint32_t data_end;
+};
+
+static inline uint32_t slot_lap(uint32_t pos)
+{
+	return pos / SHM_SLOTS + 1;
+}
+
+/* False: the ring is full. */
+static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
+{
+	w->pos = atomic_load_explicit(&l->tx_pos, memory_order_relaxed);
+	if (unlikely(w->pos - atomic_load_explicit(&l->harvested,
+						   memory_order_acquire) >=
+		     SHM_SLOTS))
+		return false;
+	w->slot = &l->tx->slots[w->pos % SHM_SLOTS];
+	w->data_end = l->data_head;
+	return true;
+}
+
+/* Visible first, as the peer waits for it; what its acknowledgement needs is there
+ * before the slot is counted, and nobody looks at it earlier. */
+static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
+				struct hca_qp *qp, uint32_t index, unsigned kind)
+{
+	uint32_t ack = atomic_load_explicit(&l->rx_ack, memory_order_acquire);
+
+	shm_slot_write(w->slot, &w->header, ack, slot_lap(w->pos));
+	l->inflight[w->pos % SHM_SLOTS] = (struct shm_inflight){
+		.qp = qp,
+		.index = index,
+		.data_end = w->data_end,
+		.psn = w->header.psn,
+		.epoch = qp ? qp->tx_epoch : 0,
+		.kind = (uint8_t)kind,
+	};
+	l->data_head = w->data_end;
+	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
+}
+
+static inline uint8_t slot_flags(const struct hca_qp *qp, unsigned send_flags)
+{
+	_Static_assert((int)SHM_SOLICITED == (int)HCA_SWQE_SOLICITED &&
+			       (int)SHM_KICK_ON_ACK == (int)HCA_SWQE_SIGNALED,
+		       "the same bits");
+	if (unlikely(!shm_is_reliable(qp)))
+		return (uint8_t)((send_flags & SHM_SOLICITED) | SHM_UNRELIABLE);
+	return (uint8_t)(send_flags & (qp->event_sends ?
+					       SHM_SOLICITED | SHM_KICK_ON_ACK :
+					       SHM_SOLICITED));
+}
+
+#endif
