@@ -53,7 +53,8 @@ put(struct hca_qp *qp, struct shm_link *l, uint32_t index,
 	      p->length, p->imm_data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND);
 	/* The next slot's tag is watched by the peer, its payload is not: it is
 	 * ours when it is needed. */
-	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[32], 1);
+	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[SHM_FIRST_LINE],
+			   1);
 	hca_unlock(&l->tx_lock);
 	qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
 	return true;
@@ -214,6 +215,9 @@ bool shm_receive(struct shm_link *l)
 		uint32_t ack;
 
 		shm_slot_read(s, &h, &ack);
+		/* Its second line is still with the sender. */
+		if (h.length > SHM_FIRST_LINE)
+			__builtin_prefetch(&s->payload[SHM_FIRST_LINE]);
 		atomic_store_explicit(&l->acked_hint, ack,
 				      memory_order_release);
 		PROBE(receive, h.dst_qpn, h.src_qpn, h.psn, h.length, h.op);

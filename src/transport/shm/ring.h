@@ -17,6 +17,7 @@
 #define SHM_SLOTS 512u
 #define SHM_SLOT_BYTES 128
 #define SHM_SLOT_PAYLOAD 96
+#define SHM_FIRST_LINE 32 /* of it lies in the line of the header */
 #define SHM_DATA_BYTES (1u << 20)
 #define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
 
