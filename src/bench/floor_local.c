@@ -3,6 +3,8 @@
 #include "bench/floor_parts.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/spin.h"
 
 #define PACED_NS (800 * UINT64_C(1000000))
 
@@ -144,4 +147,41 @@ int floor_paced(const struct floor_cpus *cpus, size_t size_bytes,
 	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
 		rounds[i] = 100.0 * (double)missed / (double)steps;
 	return 0;
+}
+
+struct spinner {
+	int cpu, err;
+	atomic_bool started, stop;
+};
+
+static void *spin(void *arg)
+{
+	struct spinner *s = arg;
+
+	s->err = floor_pin(s->cpu);
+	atomic_store(&s->started, true);
+	while (!atomic_load_explicit(&s->stop, memory_order_relaxed))
+		cpu_relax();
+	return NULL;
+}
+
+/* The same while the other CPU is busy too, as with two gateways that poll. */
+int floor_paced_busy(const struct floor_cpus *cpus, size_t size_bytes,
+		     double rounds[FLOOR_ROUNDS])
+{
+	struct spinner s = { .cpu = cpus->second };
+	pthread_t thread;
+	int err;
+
+	if (cpus->second < 0)
+		return -ENODEV;
+	err = -pthread_create(&thread, NULL, spin, &s);
+	if (err)
+		return err;
+	while (!atomic_load(&s.started))
+		cpu_relax();
+	err = floor_paced(cpus, size_bytes, rounds);
+	atomic_store(&s.stop, true);
+	pthread_join(thread, NULL);
+	return s.err ? s.err : err;
 }

@@ -7,7 +7,7 @@
 
 #include "bench/floor.h"
 
-/* A dozen measurements at this budget stay below three seconds. */
+/* A dozen measurements at this budget stay below four seconds. */
 #define FLOOR_ROUND_NS (7 * UINT64_C(1000000))
 
 int floor_pin(int cpu);
@@ -21,6 +21,8 @@ int floor_system_call(const struct floor_cpus *cpus, size_t size_bytes,
 /* `size_bytes` is the rate in steps per second. */
 int floor_paced(const struct floor_cpus *cpus, size_t size_bytes,
 		double rounds[FLOOR_ROUNDS]);
+int floor_paced_busy(const struct floor_cpus *cpus, size_t size_bytes,
+		     double rounds[FLOOR_ROUNDS]);
 int floor_memcpy(const struct floor_cpus *cpus, size_t size_bytes,
 		 double rounds[FLOOR_ROUNDS]);
 

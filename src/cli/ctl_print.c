@@ -27,17 +27,18 @@ static void print_node(const json_t *n)
 {
 	const json_t *s = json_object_get(n, "stats");
 
-	printf("%-20s %-12s %-15s %12lld %12lld %9lld %9lld %9lld\n",
+	printf("%-20s %-12s %-15s %12lld %12lld %9lld %9lld %9lld %9lld\n",
 	       text_of(n, "name"), text_of(n, "type"), text_of(n, "state"),
 	       count_of(s, "received"), count_of(s, "sent"),
 	       count_of(s, "not_sent"), count_of(s, "lost"),
-	       count_of(s, "missed"));
+	       count_of(s, "missed"), count_of(s, "made_up"));
 }
 
 static void print_node_head(void)
 {
-	printf("%-20s %-12s %-15s %12s %12s %9s %9s %9s\n", "node", "type",
-	       "state", "received", "sent", "not sent", "lost", "missed");
+	printf("%-20s %-12s %-15s %12s %12s %9s %9s %9s %9s\n", "node", "type",
+	       "state", "received", "sent", "not sent", "lost", "missed",
+	       "made up");
 }
 
 static void print_path_head(void)

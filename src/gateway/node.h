@@ -120,6 +120,9 @@ struct node_type {
 	/* Takes interrupt back: reads and writes wait again. Nobody is in
 	 * either. A node without it is stopped and started instead. */
 	void (*rearm)(struct node *n); /* or node_rearm_nothing */
+	/* It was not read for a while because it or its path was paused: what
+	 * fell due meanwhile is not owed. Before the next read, in its thread. */
+	void (*resume)(struct node *n);
 	/* Begin reading from the start of what is read; likewise. */
 	int (*rewind)(struct node *n);
 
@@ -166,7 +169,8 @@ struct node_counters {
 	_Atomic uint64_t received;    /* samples read */
 	_Atomic uint64_t sent;        /* samples accepted by write */
 	_Atomic uint64_t not_sent;    /* refused by write (lost here) */
-	_Atomic uint64_t missed;      /* steps that a generator missed */
+	_Atomic uint64_t missed;      /* steps that a generator left out */
+	_Atomic uint64_t made_up;     /* taken, though late by a period or more */
 	_Atomic uint64_t lost;        /* gaps in received sequence numbers */
 	_Atomic uint64_t reordered;   /* received sequence went backwards */
 };

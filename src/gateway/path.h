@@ -77,6 +77,7 @@ struct path_source {
 	struct sample **batch;            /* given to read */
 	unsigned spare_count;             /* unused ones at its start */
 	unsigned empties;                 /* reads without data in a row */
+	bool rested;                      /* since its last read it was paused */
 	bool seen;                        /* last_sequence is valid */
 	uint64_t last_sequence, last_origin_ns;
 
@@ -229,6 +230,8 @@ uint64_t path_dropped(const struct path *p);
  * another negative errno.
  */
 int path_source_read(struct path_source *s, struct sample *smps[]);
+/* It is not read this time because it or its path may be paused. -EHOSTDOWN. */
+int path_source_rest(struct path_source *s);
 /* What the read hooks still hold when nothing more is read, as from a read;
  * until it returns 0. */
 unsigned path_source_flush(struct path_source *s, struct sample *smps[]);

@@ -220,11 +220,26 @@ static int hold_back(struct path_source *s, struct sample *smps[], int cnt)
 {
 	while (resting(s) & GATE_PAUSED && !s->path->polled &&
 	       !path_stopping(s->path)) {
+		s->rested = true;
 		gate_wait(&s->node->in.gate, 50000000);
 		if (!s->secondary_count)
 			gate_wait(&s->path->gate, 50000000);
 	}
 	return cnt;
+}
+
+int path_source_rest(struct path_source *s)
+{
+	/* Not when it is shut for a moment only, as for a reload. */
+	s->rested |= (resting(s) & ~(unsigned)GATE_HOLD) != 0;
+	return -EHOSTDOWN;
+}
+
+static void resume(struct path_source *s)
+{
+	s->rested = false;
+	if (s->node->type->resume)
+		s->node->type->resume(s->node);
 }
 
 int path_source_read(struct path_source *s, struct sample *smps[])
@@ -233,9 +248,11 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	int ret;
 
 	if (unlikely(!s->secondary_count && path_rests(s->path)))
-		return -EHOSTDOWN;
+		return path_source_rest(s);
 	if (unlikely(!gate_enter(&n->in.gate)))
-		return -EHOSTDOWN;
+		return path_source_rest(s);
+	if (unlikely(s->rested))
+		resume(s);
 	ret = read_node(s, smps);
 	/* Inside, so that who starts the node anew knows which end he sees. */
 	if (unlikely(ret == -ENODATA))

@@ -235,9 +235,12 @@ static void fill_poll_set(struct path *p, struct poll_set *set)
 		struct node *n = p->sources[i].node;
 		int got;
 
-		if (p->sources[i].ended || path_rests(p) ||
-		    !gate_enter(&n->in.gate))
+		if (p->sources[i].ended)
 			continue;
+		if (path_rests(p) || !gate_enter(&n->in.gate)) {
+			path_source_rest(&p->sources[i]);
+			continue;
+		}
 		got = n->type->poll_fds(n, fds, (int)ARRAY_SIZE(fds));
 		gate_leave(&n->in.gate);
 		for (int k = 0; k < got && set->count < POLL_FDS_MAX; k++) {

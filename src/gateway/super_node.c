@@ -263,6 +263,8 @@ int super_node_update_stats(struct super_node *sn)
 	if (sn->stats_fd < 0)
 		return -errno;
 	ret = pthread_create(&sn->stats_thread, NULL, run_stats, sn);
+	if (!ret)
+		pthread_setname_np(sn->stats_thread, "stats");
 	sn->has_stats_thread = !ret;
 	return -ret;
 }

@@ -337,6 +337,7 @@ static void reset_node(struct node *n)
 	atomic_store(&k->sent, 0);
 	atomic_store(&k->not_sent, 0);
 	atomic_store(&k->missed, 0);
+	atomic_store(&k->made_up, 0);
 	atomic_store(&k->lost, 0);
 	atomic_store(&k->reordered, 0);
 }

@@ -78,10 +78,10 @@ static json_t *node_stats(struct node *n)
 {
 	const struct node_counters *k = &n->counters;
 
-	return json_pack("{sI sI sI sI sI sI}", "received", get(&k->received),
+	return json_pack("{sI sI sI sI sI sI sI}", "received", get(&k->received),
 			 "sent", get(&k->sent), "not_sent", get(&k->not_sent),
-			 "missed", get(&k->missed), "lost", get(&k->lost),
-			 "reordered", get(&k->reordered));
+			 "missed", get(&k->missed), "made_up", get(&k->made_up),
+			 "lost", get(&k->lost), "reordered", get(&k->reordered));
 }
 
 static json_t *latency_json(const struct path *p)

@@ -10,7 +10,8 @@
 #include "util/clock.h"
 
 #define COUNTERS(X) \
-	X(received) X(sent) X(not_sent) X(lost) X(reordered) X(missed)
+	X(received) X(sent) X(not_sent) X(lost) X(reordered) X(missed) \
+	X(made_up)
 
 static uint64_t get(const _Atomic uint64_t *counter)
 {
@@ -69,19 +70,20 @@ void super_node_print_summary(struct super_node *sn, FILE *out)
 		fprintf(out, " %8" PRIu64 "\n", path_dropped(p));
 		print_queues(p, out);
 	}
-	fprintf(out, "\n%-16s %-12s %-10s %10s %10s %9s %8s %9s %8s\n", "node",
-		"type", "state", "received", "sent", "not sent", "lost",
-		"reordered", "missed");
+	fprintf(out, "\n%-16s %-12s %-10s %10s %10s %9s %8s %9s %8s %8s\n",
+		"node", "type", "state", "received", "sent", "not sent", "lost",
+		"reordered", "missed", "made up");
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		const struct node_counters *k = &n->counters;
 
 		fprintf(out,
 			"%-16s %-12s %-10s %10" PRIu64 " %10" PRIu64
 			" %9" PRIu64 " %8" PRIu64 " %9" PRIu64 " %8" PRIu64
-			"\n",
+			" %8" PRIu64 "\n",
 			n->name, n->type->name, node_state_name(node_state(n)),
 			get(&k->received), get(&k->sent), get(&k->not_sent),
-			get(&k->lost), get(&k->reordered), get(&k->missed));
+			get(&k->lost), get(&k->reordered), get(&k->missed),
+			get(&k->made_up));
 	}
 }
 

@@ -194,6 +194,15 @@ static void fake_rearm(struct node *n)
 	atomic_store(&((struct fake *)n->private_data)->interrupted, false);
 }
 
+static void fake_resume(struct node *n)
+{
+	struct fake *f = n->private_data;
+
+	/* In the thread that reads, before it does. */
+	assert_false(atomic_load(&f->inside));
+	atomic_fetch_add(&f->resumed, 1);
+}
+
 static unsigned fake_hold_max(struct node *n)
 {
 	const struct fake *f = n->private_data;
@@ -393,7 +402,8 @@ unsigned fake_seen(struct fake *f)
 	.key_count = ARRAY_SIZE(fake_keys), .prepare = fake_prepare,      \
 	.start = fake_start, .stop = fake_stop, .destroy = fake_destroy,  \
 	.interrupt = fake_interrupt, .memory_type = fake_memory_type,     \
-	.hold_max = fake_hold_max, .rearm = fake_rearm
+	.hold_max = fake_hold_max, .rearm = fake_rearm,                   \
+	.resume = fake_resume
 
 static const struct node_type fake_source = {
 	.name = "source",
@@ -457,6 +467,7 @@ static const struct node_type fake_polled = {
 	.read = polled_read,
 	.interrupt = fake_interrupt,
 	.rearm = fake_rearm,
+	.resume = fake_resume,
 	.poll_fds = polled_poll_fds,
 };
 

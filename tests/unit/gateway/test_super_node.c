@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fake.h"
 #include "gateway/super_node_control.h"
@@ -172,6 +173,54 @@ static void pausing_a_source_or_path_loses_nothing(void **state)
 	for (unsigned i = 0; i < b->seen_count; i++)
 		assert_int_equal(b->seen[i], i);
 	fake_end(sn, c);
+}
+
+/* Pauses and resumes until the reader of `f` has noticed and said so. */
+static void until_resumed(struct super_node *sn, const char *node,
+			  const char *path, struct fake *f)
+{
+	const uint64_t one = 1;
+	unsigned before = atomic_load(&f->resumed);
+
+	for (unsigned i = 0; atomic_load(&f->resumed) == before; i++) {
+		assert_true(i < 20000);
+		assert_int_equal(path ? super_node_path_control(sn, path, CONTROL_PAUSE) :
+					super_node_node_control(sn, node, CONTROL_PAUSE), 0);
+		nap();
+		assert_int_equal(path ? super_node_path_control(sn, path, CONTROL_RESUME) :
+					super_node_node_control(sn, node, CONTROL_RESUME), 0);
+		if (f->event_fd)
+			assert_int_equal(write(f->event_fd, &one, sizeof(one)),
+					 sizeof(one));
+		nap();
+	}
+}
+
+/* However it is read: directly, through a queue, or with others by descriptors. */
+static void a_node_is_told_that_it_was_not_read_for_a_pause(void **state)
+{
+	static const char *const configs[] = {
+		PAIR,
+		TOP "nodes = { a = { type = \"source\"; mode = \"paced\" };"
+		    "          c = { type = \"source\"; mode = \"paced\" };"
+		    "          b = { type = \"sink\"; } };"
+		    "paths = ( { in = ( \"a\", \"c\" ); out = \"b\" } );",
+		TOP "nodes = { a = { type = \"polled\" }; c = { type = \"polled\" }; };"
+		    "paths = ( { in = ( \"a\", \"c\" ) } );",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(configs); i++) {
+		struct config *c;
+		struct super_node *sn = start(configs[i], &c);
+		struct fake *a = fake_of(sn, "a");
+
+		if (i < 2)
+			wait_seen(fake_of(sn, "b"), 20);
+		assert_int_equal(atomic_load(&a->resumed), 0);
+		until_resumed(sn, "a", NULL, a);
+		until_resumed(sn, NULL, "0", a);
+		end(sn, c);
+	}
 }
 
 static void a_paused_destination_drops_and_counts(void **state)
@@ -498,6 +547,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_source_makes_its_path_wait_without_errors),
 		cmocka_unit_test(a_source_that_refuses_to_start_again_stays_stopped),
 		cmocka_unit_test(pausing_a_source_or_path_loses_nothing),
+		cmocka_unit_test(a_node_is_told_that_it_was_not_read_for_a_pause),
 		cmocka_unit_test(a_paused_destination_drops_and_counts),
 		cmocka_unit_test(a_path_that_rests_does_not_hold_up_those_it_reads_for),
 		cmocka_unit_test(a_source_that_has_ended_begins_anew),

@@ -142,6 +142,27 @@ static void a_blocking_writer_loses_nothing(void **state)
 	}
 }
 
+/* A look now and then would hold up who generates samples beside it. */
+static void a_writer_in_memory_sleeps_until_half_is_used(void **state)
+{
+	struct made_node m;
+	long sleeps;
+
+	make_out(&m, "out", "\"buffering\": \"memory\"");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	write_samples(&m, 1000);
+	sleeps = thread_sleeps("file-writer");
+	assert_true(sleeps >= 0);
+	usleep(400000);
+	/* It may only just have begun to. */
+	assert_true(thread_sleeps("file-writer") <= sleeps + 1);
+	/* Twice the buffer. */
+	write_samples(&m, 130000);
+	assert_int_equal(atomic_load(&m.node.counters.not_sent), 0);
+	assert_int_equal(m.node.type->stop(&m.node), 0);
+	drop_node(&m);
+}
+
 static void a_dropping_writer_counts_what_it_drops(void **state)
 {
 	struct made_node m;
@@ -708,6 +729,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_blocking_writer_loses_nothing),
+		cmocka_unit_test(a_writer_in_memory_sleeps_until_half_is_used),
 		cmocka_unit_test(a_dropping_writer_counts_what_it_drops),
 		cmocka_unit_test(appending_keeps_and_truncating_replaces),
 		cmocka_unit_test(an_unwritable_path_fails_at_start),

@@ -7,6 +7,7 @@
 #ifndef TESTS_NODES_FIXTURE_H
 #define TESTS_NODES_FIXTURE_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <setjmp.h>
@@ -104,6 +105,37 @@ static inline int node_read_one(struct made_node *m, struct sample *s)
 	s->length = 0;
 	s->flags = 0;
 	return node_read(&m->node, &s, 1, &release);
+}
+
+/* How often threads of this name have gone to sleep; -1: there is none. */
+static inline long thread_sleeps(const char *name)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	long total = -1, sleeps;
+
+	while (tasks && (task = readdir(tasks))) {
+		char path[300], line[200];
+		bool is = false;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+			 task->d_name);
+		f = fopen(path, "re");
+		while (f && fgets(line, sizeof(line), f)) {
+			line[strcspn(line, "\n")] = '\0';
+			if (!strncmp(line, "Name:\t", 6))
+				is = !strcmp(line + 6, name);
+			if (is && sscanf(line, "voluntary_ctxt_switches: %ld",
+					 &sleeps) == 1)
+				total = MAX(total, 0) + sleeps;
+		}
+		if (f)
+			fclose(f);
+	}
+	if (tasks)
+		closedir(tasks);
+	return total;
 }
 
 /* A folder of the test's own under the system's place for temporary files. */

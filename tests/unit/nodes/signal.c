@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+#include "gateway/node/signal/source.h"
+#include "util/hist.h"
+
 static struct pool pool;
 static struct sample *smp;
 
@@ -312,6 +315,111 @@ static void a_late_reader_sees_its_missed_steps_as_a_gap(void **state)
 	drop_node(&m);
 }
 
+static uint64_t fake_ns;
+
+static uint64_t fake_now(void)
+{
+	return fake_ns += 10;
+}
+
+/* Started, with a clock of the test's own; one step has been taken. */
+static struct signal_source *start_at_100k(struct made_node *m, const char *more)
+{
+	struct signal_source *s;
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "{ \"rate\": 100000, \"timer\": \"tsc\", \"signal\": \"counter\"%s }",
+		 more);
+	make_node(m, &node_signal, text);
+	assert_int_equal(m->node.type->start(&m->node), 0);
+	s = m->node.private_data;
+	s->timer.now_ns = fake_now;
+	timer_start(&s->timer, s->rate_hz);
+	assert_int_equal(node_read_one(m, smp), 1);
+	assert_int_equal(smp->sequence, 0);
+	return s;
+}
+
+/* Reads up to step `last` and adds up the missed ones between. */
+static uint64_t gaps_up_to(struct made_node *m, uint64_t last)
+{
+	uint64_t next = smp->sequence + 1, gaps = 0;
+
+	while (next <= last) {
+		assert_int_equal(node_read_one(m, smp), 1);
+		assert_true(smp->sequence >= next);
+		assert_true(smp->data[0].f == (double)smp->sequence);
+		gaps += smp->sequence - next;
+		next = smp->sequence + 1;
+	}
+	return gaps;
+}
+
+static void a_reader_that_is_little_late_sees_no_gap(void **state)
+{
+	static const struct {
+		const char *more;
+		uint64_t missed, made_up;
+	} rows[] = {
+		{ "", 0, 5 },
+		{ ", \"catch_up\": 0.000035", 3, 2 },
+		{ ", \"catch_up\": 0", 5, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct made_node m;
+		struct signal_source *s = start_at_100k(&m, rows[i].more);
+		const struct node_counters *k = &m.node.counters;
+
+		/* Six periods and a half behind the first step. */
+		fake_ns += 65000;
+		assert_int_equal(gaps_up_to(&m, 20), rows[i].missed);
+		assert_int_equal(atomic_load(&k->missed), rows[i].missed);
+		assert_int_equal(atomic_load(&k->made_up), rows[i].made_up);
+		/* The longest delay is that of the first late step, made up or not. */
+		assert_in_range(hist_percentile(s->late_ns, 100), 54000, 56100);
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
+static void what_fell_due_in_a_pause_is_not_made_up(void **state)
+{
+	struct made_node m;
+
+	start_at_100k(&m, ", \"catch_up\": 1");
+	m.node.type->resume(&m.node);
+	fake_ns += 65000;
+	assert_int_equal(gaps_up_to(&m, 20), 5);
+	assert_int_equal(atomic_load(&m.node.counters.missed), 5);
+	assert_int_equal(atomic_load(&m.node.counters.made_up), 0);
+	/* A restart owes nothing either. */
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+	start_at_100k(&m, ", \"catch_up\": 1");
+	timer_start(&((struct signal_source *)m.node.private_data)->timer, 1e5);
+	fake_ns += 65000;
+	assert_int_equal(gaps_up_to(&m, 20), 0);
+	assert_int_equal(atomic_load(&m.node.counters.made_up), 0);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void a_limit_counts_steps_that_are_made_up_or_missed(void **state)
+{
+	struct made_node m;
+
+	start_at_100k(&m, ", \"limit\": 20");
+	fake_ns += 125000;
+	/* Steps 1 and 2 are left out, and 19 is the last one. */
+	assert_int_equal(gaps_up_to(&m, 19), 2);
+	assert_int_equal(smp->sequence, 19);
+	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
 static void an_interrupted_read_returns(void **state)
 {
 	struct made_node m;
@@ -357,6 +465,9 @@ int main(void)
 		cmocka_unit_test(origins_not_in_real_time_stand_on_the_grid),
 		cmocka_unit_test(the_origin_is_stamped_after_the_wait),
 		cmocka_unit_test(a_late_reader_sees_its_missed_steps_as_a_gap),
+		cmocka_unit_test(a_reader_that_is_little_late_sees_no_gap),
+		cmocka_unit_test(what_fell_due_in_a_pause_is_not_made_up),
+		cmocka_unit_test(a_limit_counts_steps_that_are_made_up_or_missed),
 		cmocka_unit_test(an_interrupted_read_returns),
 		cmocka_unit_test(an_interrupt_can_be_taken_back),
 	};

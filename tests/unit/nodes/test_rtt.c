@@ -326,6 +326,48 @@ static void a_duration_makes_the_same_number_each_time(void **state)
 	rmdir(scratch("folder"));
 }
 
+static void late_steps_are_made_up_as_far_as_the_setting_says(void **state)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+	struct sample *s = sample_alloc(&pool);
+
+	/* 2 ms are four periods. No host is late by an hour. */
+	for (int hour = 0; hour < 2; hour++) {
+		struct made_node m;
+		unsigned lines, release = 1;
+		char text[400];
+		json_t *o;
+
+		snprintf(text, sizeof(text), "{ \"output\": \"%s\", \"prefix\": \"p\", "
+			 "\"rates\": 2000, \"values\": 1, \"count\": 10, \"catch_up\": %d }",
+			 scratch("folder"), hour * 3600);
+		make_node(&m, &node_test_rtt, text);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		while (node_read_one(&m, s) == 1) {
+			node_write(&m.node, &s, 1, &release);
+			if (s->sequence == 1)
+				nanosleep(&pause, NULL);
+		}
+		m.node.type->stop(&m.node);
+		o = results_of(scratch("folder/p_values1_rate2000.log"), &lines);
+		assert_int_equal(number(o, "sent"), 10);
+		if (hour) {
+			assert_int_equal(number(o, "missed"), 0);
+			assert_true(number(o, "made_up") >= 3);
+		} else {
+			assert_true(number(o, "missed") >= 3);
+			assert_int_equal(number(o, "made_up"), 0);
+		}
+		assert_int_equal(atomic_load(&m.node.counters.made_up),
+				 number(o, "made_up"));
+		json_decref(o);
+		drop_node(&m);
+		unlink(scratch("folder/p_values1_rate2000.log"));
+		rmdir(scratch("folder"));
+	}
+	sample_put(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +379,7 @@ int main(void)
 		cmocka_unit_test(what_comes_back_and_what_does_not_is_in_the_file),
 		cmocka_unit_test(a_stop_keeps_the_files_of_finished_cases_whole),
 		cmocka_unit_test(a_duration_makes_the_same_number_each_time),
+		cmocka_unit_test(late_steps_are_made_up_as_far_as_the_setting_says),
 	};
 	const char *const none[] = { NULL };
 	int ret;

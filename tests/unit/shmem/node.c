@@ -140,6 +140,31 @@ static void samples_go_to_a_simulator_and_back(void **state)
 	free(r);
 }
 
+/* Each look disturbs who has the processor. A busy machine makes them fewer. */
+static void few_looks_are_taken_while_the_simulator_is_there(void **state)
+{
+	struct busbar_shmem *sim;
+	struct made_node m;
+	uint64_t begin, ms;
+	long looks;
+
+	start_node(&m, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
+			   one, two));
+	assert_int_equal(busbar_shmem_open(&sim, one, two, NULL), 0);
+	until_state(&m, NODE_CONNECTED);
+	begin = clock_now_ns();
+	looks = thread_sleeps("shmem-watch");
+	assert_true(looks >= 0);
+	usleep(600000);
+	looks = thread_sleeps("shmem-watch") - looks;
+	ms = (clock_now_ns() - begin) / 1000000;
+	assert_true((uint64_t)looks <= ms / 100 + 2);
+	busbar_shmem_close(sim);
+	until_state(&m, NODE_PENDING_CONNECT);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
 static void what_is_lost_is_refused_and_said_once(void **state)
 {
 	struct busbar_shmem *sim;
@@ -305,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_settings_are_refused_with_words),
 		cmocka_unit_test(samples_go_to_a_simulator_and_back),
+		cmocka_unit_test(few_looks_are_taken_while_the_simulator_is_there),
 		cmocka_unit_test(what_is_lost_is_refused_and_said_once),
 		cmocka_unit_test(a_full_ring_can_be_waited_for),
 		cmocka_unit_test(an_object_that_is_cut_off_is_said_and_survived),

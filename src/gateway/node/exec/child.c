@@ -189,6 +189,8 @@ static int start_thread(struct child *c)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&c->thread, NULL, run, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(c->thread, "exec-child");
 	return err;
 }
 

@@ -5,7 +5,9 @@
  * Samples under way stand in chunks. The producer fills one chunk and links the
  * next; the thread follows behind and hands emptied chunks back through a ring.
  * When everything is to be kept in memory the thread hands out new chunks
- * instead, ahead of the producer, and follows only at the end.
+ * instead, ahead of the producer, and follows only at the end. It sleeps until the
+ * producer has used half of the buffer: a look now and then would disturb a
+ * generator on the same processor.
  */
 #define LOG_ROOM "gateway/file"
 #include "gateway/node/file/writer.h"
@@ -15,6 +17,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,10 +34,6 @@
 #define CHUNKS 8
 #define CHUNK_SIZE_MIN 4096
 #define IDLE_NS (1000 * 1000)
-/* In memory nothing has to be followed: the thread only sees to it that chunks
- * are there, and should not disturb a busy polling thread on the same CPU. */
-#define IDLE_IN_MEMORY_NS (10 * 1000 * 1000)
-#define IDLE_IN_MEMORY_MAX_NS (80 * 1000 * 1000)
 #define SPARES_LOW (CHUNKS / 2)
 #define FLUSH_NS (100 * UINT64_C(1000000))
 #define PROGRESS_NS NSEC_PER_SEC
@@ -65,6 +64,7 @@ struct writer {
 	_Atomic uint64_t accepted;
 
 	struct ring spare;          /* empty chunks, thread to producer */
+	sem_t wanted;               /* in memory: more of them, or the end */
 	struct chunk *tail;         /* of the thread, until it is joined */
 	char *out;
 	size_t out_size, out_used;
@@ -138,6 +138,9 @@ static struct chunk *next_chunk(struct writer *w)
 
 	while (!(c = ring_pop(&w->spare)) && may_wait(w))
 		nanosleep(&pause, NULL);
+	/* Only we take any: there are at least as many as we see. */
+	if (c && w->settings.in_memory && ring_count(&w->spare) < SPARES_LOW)
+		sem_post(&w->wanted);
 	return c;
 }
 
@@ -445,32 +448,27 @@ static void drain(struct writer *w)
 	} while (follow(w));
 }
 
-static void *writer_run(void *arg)
+static bool is_stopping(struct writer *w)
 {
-	struct writer *w = arg;
-	struct timespec idle = {
-		.tv_nsec = w->settings.in_memory ? IDLE_IN_MEMORY_NS : IDLE_NS
-	};
-	uint64_t spares = 0;
+	return atomic_load_explicit(&w->stopping, memory_order_acquire);
+}
 
-	while (!atomic_load_explicit(&w->stopping, memory_order_acquire)) {
-		bool busy = false;
+static void keep_in_memory(struct writer *w)
+{
+	while (!is_stopping(w)) {
+		keep_spares(w);
+		sem_wait(&w->wanted); /* interrupted: it looks once more */
+	}
+}
 
-		if (w->settings.in_memory) {
-			/* Look less often while chunks last long; where none is
-			 * left somebody waits for one. */
-			idle.tv_nsec = ring_count(&w->spare) == 0 ? IDLE_NS :
-				       ring_count(&w->spare) != spares ?
-					       IDLE_IN_MEMORY_NS :
-					       MIN(2 * idle.tv_nsec,
-						   IDLE_IN_MEMORY_MAX_NS);
-			spares = ring_count(&w->spare);
-			keep_spares(w);
-		} else {
-			busy = take_batches(w);
-			busy |= follow(w);
-		}
-		if (busy)
+static void follow_producer(struct writer *w)
+{
+	const struct timespec idle = { .tv_nsec = IDLE_NS };
+
+	while (!is_stopping(w)) {
+		bool busy = take_batches(w);
+
+		if (follow(w) || busy)
 			continue;
 		if (w->out_used &&
 		    (w->settings.flush ||
@@ -480,6 +478,16 @@ static void *writer_run(void *arg)
 			settle_when_due(w);
 		nanosleep(&idle, NULL);
 	}
+}
+
+static void *writer_run(void *arg)
+{
+	struct writer *w = arg;
+
+	if (w->settings.in_memory)
+		keep_in_memory(w);
+	else
+		follow_producer(w);
 	drain(w);
 	write_out(w);
 	return NULL;
@@ -501,6 +509,8 @@ static int start_thread(struct writer *w)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&w->thread, &attr, writer_run, w);
+	if (!err)
+		pthread_setname_np(w->thread, "file-writer");
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return -err;
@@ -587,6 +597,7 @@ static void writer_free(struct writer *w)
 		ring_destroy(&w->spare);
 	if (w->fd >= 0)
 		close(w->fd);
+	sem_destroy(&w->wanted);
 	free(w->out);
 	free(w);
 }
@@ -603,6 +614,7 @@ int writer_open(struct writer **out, const struct writer_settings *settings,
 	w->settings = *settings;
 	w->format = format;
 	w->fd = -1;
+	sem_init(&w->wanted, 0, 0);
 	ret = allocate(w);
 	if (ret) {
 		log_error("no memory for the %zu bytes of buffer of '%s'",
@@ -632,6 +644,7 @@ int writer_close(struct writer *w, struct signal_list *signals)
 
 	atomic_store(&w->stop_ns, clock_monotonic_ns_slow());
 	atomic_store_explicit(&w->stopping, true, memory_order_release);
+	sem_post(&w->wanted);
 	pthread_join(w->thread, NULL);
 	if (signals && !w->header_done && !failure(w)) {
 		print_header(w, signals, signals->count);

@@ -9,8 +9,10 @@
  * Where a path has several sources the framework reads this one from a thread of
  * its own, which is the same thread at the same price.
  *
- * A thread looks every 20 ms whether the simulator has come or gone, for the
- * node's state and the log; the data path finds out by itself.
+ * A thread looks whether the simulator has come or gone, for the node's state and
+ * the log; the data path finds out by itself, and says so. Each look takes some 20 us
+ * from a processor on which somebody may generate samples, so there are few while
+ * the simulator is there.
  */
 #define LOG_ROOM "gateway/shmem"
 #include <busbar/shmem.h>
@@ -31,6 +33,7 @@
 #include "util/log.h"
 
 #define WATCH_MS 20
+#define WATCH_CONNECTED_MS 100
 #define READ_NS 100000000
 #define ARGUMENTS_MAX 64
 /* A simulator that takes nothing for so long is not waited for, and how often is
@@ -64,7 +67,9 @@ struct shmem {
 	struct child child;
 	pthread_t thread;
 	bool has_thread;
-	int event_fd;            /* ends the thread */
+	int event_fd;            /* makes the thread look */
+	_Atomic bool ending;     /* so that it ends */
+	_Atomic bool called;     /* it has been made to look, and will */
 	_Atomic bool connected;
 	bool said_full, said_long, said_cut, said_broken;
 	bool gave_up;            /* a full ring was waited for in vain */
@@ -225,11 +230,30 @@ static void *watch(void *node)
 	struct node *n = node;
 	struct shmem *s = n->private_data;
 	struct pollfd pfd = { .fd = s->event_fd, .events = POLLIN };
+	uint64_t count;
 
-	do
+	while (!atomic_load(&s->ending)) {
 		follow(n);
-	while (poll(&pfd, 1, WATCH_MS) <= 0);
+		if (poll(&pfd, 1, atomic_load(&s->connected) ? WATCH_CONNECTED_MS :
+							       WATCH_MS) > 0 &&
+		    read(s->event_fd, &count, sizeof(count)) > 0)
+			atomic_store(&s->called, false);
+	}
 	return NULL;
+}
+
+static bool call_watch(struct shmem *s)
+{
+	const uint64_t one = 1;
+
+	return write(s->event_fd, &one, sizeof(one)) == sizeof(one);
+}
+
+/* The data path found nobody there: once is enough. */
+static void say_gone(struct shmem *s)
+{
+	if (atomic_load(&s->connected) && !atomic_exchange(&s->called, true))
+		call_watch(s);
 }
 
 static struct busbar_shmem_sample *make_headers(unsigned count)
@@ -295,9 +319,9 @@ static void await_child(struct node *n)
 static int shmem_stop(struct node *n)
 {
 	struct shmem *s = n->private_data;
-	uint64_t one = 1;
 
-	if (s->has_thread && write(s->event_fd, &one, sizeof(one)) > 0)
+	atomic_store(&s->ending, true);
+	if (s->has_thread && call_watch(s))
 		pthread_join(s->thread, NULL);
 	s->has_thread = false;
 	if (s->event_fd >= 0)
@@ -321,6 +345,8 @@ static int shmem_start(struct node *n)
 	int ret;
 
 	atomic_store(&s->connected, false);
+	atomic_store(&s->called, false);
+	atomic_store(&s->ending, false);
 	s->said_full = s->said_long = s->said_cut = s->said_broken = s->gave_up = false;
 	busbar_shmem_guard();
 	s->in = make_headers(n->in.vectorize);
@@ -338,6 +364,7 @@ static int shmem_start(struct node *n)
 	ret = -pthread_create(&s->thread, NULL, watch, n);
 	if (ret)
 		goto err_stop;
+	pthread_setname_np(s->thread, "shmem-watch");
 	s->has_thread = true;
 	return 0;
 err_stop:
@@ -376,8 +403,12 @@ static int shmem_read(struct node *n, struct sample *smps[], unsigned cnt,
 		s->in[i].capacity = smps[i]->capacity;
 	}
 	ret = busbar_shmem_read(s->reader, s->in, cnt, READ_NS);
-	if (ret <= 0) /* -ENOTCONN: the watching thread says it */
-		return ret == -ENOTCONN ? 0 : ret;
+	if (ret == -ENOTCONN) {
+		say_gone(s);
+		return 0;
+	}
+	if (ret <= 0)
+		return ret;
 	now = clock_realtime();
 	for (int i = 0; i < ret; i++) {
 		const struct busbar_shmem_sample *from = &s->in[i];
@@ -453,6 +484,8 @@ static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
 			.values = (void *)smps[i]->data,
 		};
 	ret = busbar_shmem_write(s->handle, s->out, take);
+	if (unlikely(ret == -ENOTCONN))
+		say_gone(s);
 	if (s->full == FULL_BLOCK && ret >= 0 && ret < (int)take && !s->gave_up) {
 		ret += write_rest(s, (unsigned)ret, take - (unsigned)ret);
 		s->gave_up = ret < (int)take;

@@ -112,6 +112,7 @@ const struct node_type node_signal_v2 = {
 	.read = signal_source_read,
 	.interrupt = signal_source_interrupt,
 	.rearm = signal_source_rearm,
+	.resume = signal_source_resume,
 	.poll_fds = signal_source_poll_fds,
 	.print = signal_source_print,
 };

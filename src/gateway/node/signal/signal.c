@@ -148,6 +148,7 @@ const struct node_type node_signal = {
 	.read = signal_source_read,
 	.interrupt = signal_source_interrupt,
 	.rearm = signal_source_rearm,
+	.resume = signal_source_resume,
 	.poll_fds = signal_source_poll_fds,
 	.print = signal_source_print,
 };

@@ -4,7 +4,8 @@
  *
  * The origin is stamped after the wait for the step, so that the one-way delay
  * of a sample holds no part of the period. A missed step leaves a gap in the
- * sequence numbers and is counted; nothing is printed on the data path.
+ * sequence numbers and is counted, one that is made up is counted too; nothing is
+ * printed on the data path.
  */
 #define LOG_ROOM "gateway/signal"
 #include "gateway/node/signal/source.h"
@@ -180,6 +181,7 @@ int signal_source_start(struct node *n)
 	hist_init(s->late_ns);
 	generator_start(&s->generator, (uint64_t)s->seed);
 	s->started = clock_realtime();
+	timer_set_catch_up(&s->timer, s->catch_up_s);
 	if (s->realtime)
 		timer_start(&s->timer, s->rate_hz);
 	return 0;
@@ -188,14 +190,15 @@ int signal_source_start(struct node *n)
 int signal_source_stop(struct node *n)
 {
 	struct signal_source *s = n->private_data;
-	uint64_t missed = atomic_load(&n->counters.missed);
 
 	if (!s->timer_open)
 		return 0;
 	s->timer_open = false;
 	if (s->realtime && s->monitor_missed && s->steps)
-		log_info("node %s: steps %ju missed %ju late p50 %.1f us p99 %.1f us max %.1f us timer %s",
-			 n->name, (uintmax_t)s->steps, (uintmax_t)missed,
+		log_info("node %s: steps %ju missed %ju made up %ju late p50 %.1f us p99 %.1f us max %.1f us timer %s",
+			 n->name, (uintmax_t)s->steps,
+			 (uintmax_t)atomic_load(&n->counters.missed),
+			 (uintmax_t)atomic_load(&n->counters.made_up),
 			 (double)hist_percentile(s->late_ns, 50) / 1e3,
 			 (double)hist_percentile(s->late_ns, 99) / 1e3,
 			 (double)hist_percentile(s->late_ns, 100) / 1e3,
@@ -215,6 +218,9 @@ static int take_step(struct node *n, struct signal_source *s)
 		if (steps < 0)
 			return (int)steps;
 		hist_record(s->late_ns, late_ns);
+		if (unlikely(s->timer.grid.made_up))
+			atomic_fetch_add_explicit(&n->counters.made_up, 1,
+						  memory_order_relaxed);
 	}
 	if (unlikely(steps > 1)) {
 		n->sequence += (uint64_t)steps - 1;
@@ -304,6 +310,14 @@ void signal_source_rearm(struct node *n)
 
 	if (s->timer_open)
 		timer_rearm(&s->timer);
+}
+
+void signal_source_resume(struct node *n)
+{
+	struct signal_source *s = n->private_data;
+
+	if (s->timer_open)
+		timer_grid_forgive(&s->timer.grid);
 }
 
 int signal_source_poll_fds(struct node *n, int fds[], int max)

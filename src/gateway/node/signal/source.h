@@ -16,7 +16,7 @@ struct hist;
 struct signal_source {
 	/* Settings; keys of both node-types. */
 	int64_t limit, seed;
-	double rate_hz;
+	double rate_hz, catch_up_s;
 	bool realtime, monitor_missed;
 	int timer_kind;
 
@@ -50,6 +50,7 @@ struct signal_source {
 	  .names = timer_kind_names, \
 	  .help = "timerfd: sleeps, for moderate rates; tsc: spins before each " \
 		  "step; auto: timerfd up to 2000 per second, tsc above" }, \
+	TIMER_CATCH_UP_KEY((offset) + offsetof(struct signal_source, catch_up_s)), \
 	{ "seed", CONFIG_INT, (offset) + offsetof(struct signal_source, seed), \
 	  "1", .help = "Of the random walks; the same seed gives the same values" }
 
@@ -92,6 +93,7 @@ int signal_source_read(struct node *n, struct sample *smps[], unsigned cnt,
 		       unsigned *release);
 void signal_source_interrupt(struct node *n);
 void signal_source_rearm(struct node *n);
+void signal_source_resume(struct node *n);
 int signal_source_poll_fds(struct node *n, int fds[], int max);
 void signal_source_print(struct node *n, char *buf, size_t size);
 

@@ -30,7 +30,8 @@ const char *timer_kind_name(enum timer_kind kind)
 	return timer_kind_names[kind];
 }
 
-void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t now_ns)
+void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t catch_up_ns,
+		      uint64_t now_ns)
 {
 	/* In two parts: a double holds 2^-32 ns of short periods only. */
 	double period_ns = 1e9 / rate_hz;
@@ -41,7 +42,10 @@ void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t now_ns)
 	if (g->period == 0)
 		g->period = 1;
 	g->next = ((unsigned __int128)now_ns << 32) + g->period;
-	g->running = false;
+	g->bound = (unsigned __int128)catch_up_ns << 32;
+	if (g->bound <= g->period)
+		g->bound = g->period - 1;
+	g->running = g->forgiven = g->made_up = false;
 }
 
 uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
@@ -49,7 +53,8 @@ uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
 {
 	/* Behind all grid points that round up to `now_ns`. */
 	unsigned __int128 now = (unsigned __int128)now_ns << 32;
-	uint64_t steps = 1;
+	unsigned __int128 bound = g->bound, late;
+	uint64_t left_out = 0;
 
 	*late_ns = 0;
 	if (now < g->next)
@@ -60,12 +65,17 @@ uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
 			g->next = now;
 	}
 	*late_ns = now_ns - (uint64_t)(g->next >> 32);
-	g->next += g->period;
-	if (unlikely(now >= g->next)) {
-		steps += (uint64_t)((now - g->next) / g->period) + 1;
-		g->next += (steps - 1) * g->period;
+	if (unlikely(g->forgiven))
+		bound = g->period - 1;
+	g->forgiven = false;
+	late = now - g->next;
+	if (unlikely(late > bound)) {
+		left_out = (uint64_t)((late - bound - 1) / g->period) + 1;
+		late -= left_out * g->period;
 	}
-	return steps;
+	g->made_up = late >= g->period;
+	g->next += (left_out + 1) * g->period;
+	return left_out + 1;
 }
 
 static void arm(struct timer *t, uint64_t ns, int flags)
@@ -171,9 +181,14 @@ int64_t timer_wait_step(struct timer *t, uint64_t *late_ns)
 	return (int64_t)steps;
 }
 
+void timer_set_catch_up(struct timer *t, double seconds)
+{
+	t->catch_up_ns = (uint64_t)(seconds * 1e9);
+}
+
 void timer_start(struct timer *t, double rate_hz)
 {
-	timer_grid_start(&t->grid, rate_hz, t->now_ns());
+	timer_grid_start(&t->grid, rate_hz, t->catch_up_ns, t->now_ns());
 	arm_next(t);
 }
 

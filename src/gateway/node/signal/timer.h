@@ -3,10 +3,12 @@
  * Waiting for the next step of a fixed rate, or for an instant; used by the
  * node-types that pace samples (signal, file).
  *
- * A late caller stays on the grid of the first step: lateness below one period
- * makes one late step, each further whole period is a missed step. Deadlines
- * are kept in fractions of 2^-32 ns, so the grid does not drift away from the
- * asked rate.
+ * A late caller stays on the grid of the first step. It makes up what it is late
+ * with, each step at once, as long as the step is late by no more than a bound;
+ * those later than that are left out, they are missed. A step that is late by less
+ * than a period is never left out, so a bound up to a period is none: one late
+ * step, and each further whole period is a missed one. Deadlines are kept in
+ * fractions of 2^-32 ns, so the grid does not drift away from the asked rate.
  *
  * Kinds: `timerfd` sleeps in the kernel (no processor time, some 50 us late);
  * `tsc` sleeps until shortly before the deadline and spins over the rest,
@@ -23,11 +25,16 @@
 struct timer_grid {
 	unsigned __int128 period; /* ns << 32 */
 	unsigned __int128 next;   /* first step that has not been waited for */
+	unsigned __int128 bound;  /* a step that is later than this is left out */
 	bool running;             /* a step has been taken */
+	bool forgiven;            /* nothing is made up for the next one */
+	bool made_up;             /* the last one was late by a period or more */
 };
 
-/* Steps at now + period, now + 2 period ...; `rate_hz` above 0. */
-void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t now_ns);
+/* Steps at now + period, now + 2 period ...; `rate_hz` above 0. Those that are late
+ * by up to `catch_up_ns` are made up. */
+void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t catch_up_ns,
+		      uint64_t now_ns);
 
 static inline uint64_t timer_grid_next_ns(const struct timer_grid *g)
 {
@@ -36,12 +43,21 @@ static inline uint64_t timer_grid_next_ns(const struct timer_grid *g)
 }
 
 /*
- * Takes all steps that are due at `now_ns`; returns how many (0: none yet).
- * *late_ns is the distance to the first of them. The very first step is never
- * late: the grid begins with it when whoever waits came late (start-up).
+ * Takes the next step that is due at `now_ns` and not too late. Returns 1 more than
+ * were left out before it; 0: none is due yet. *late_ns is the distance to the
+ * first of them all, so it is the longest when there was a pause. The very first
+ * step is never late: the grid begins with it when whoever waits came late
+ * (start-up).
  */
 uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
 			    uint64_t *late_ns);
+
+/* Who waits was away on purpose: of all that is due by the next step only the last
+ * one is taken. */
+static inline void timer_grid_forgive(struct timer_grid *g)
+{
+	g->forgiven = true;
+}
 
 enum timer_kind {
 	TIMER_AUTO,    /* timerfd up to TIMER_AUTO_LIMIT_HZ, tsc above */
@@ -55,6 +71,7 @@ struct timer {
 	enum timer_kind kind; /* never TIMER_AUTO */
 	int fd;
 	uint64_t armed_ns;    /* deadline that the descriptor is set to, 0: none */
+	uint64_t catch_up_ns; /* of the grid; for timer_start(), 0 from timer_open() */
 	bool polled;          /* somebody waits for the descriptor */
 	atomic_bool interrupted;
 	struct timer_grid grid;
@@ -71,6 +88,13 @@ void timer_close(struct timer *t);
 
 /* Begins a grid now. */
 void timer_start(struct timer *t, double rate_hz);
+
+/* For keys `catch_up`, in seconds. */
+#define TIMER_CATCH_UP_KEY(offset) \
+	{ "catch_up", CONFIG_REAL, offset, "0.0001", .min = 0, .max = 3600, \
+	  .help = "Steps that are late by up to so many seconds are made up; 0 " \
+		  "or less than a period: of late ones only the last" }
+void timer_set_catch_up(struct timer *t, double seconds);
 
 /*
  * A descriptor that is readable when the next step is due; for `tsc` a little
@@ -99,9 +123,6 @@ bool timer_is_due(const struct timer *t, uint64_t deadline_ns);
 
 /* Ends the present wait and all later ones, from any thread. */
 void timer_interrupt(struct timer *t);
-/* Takes that back; nobody waits meanwhile. */
-void timer_rearm(struct timer *t);
-
 /* Takes that back; while nobody waits, or from the thread that does. */
 void timer_rearm(struct timer *t);
 

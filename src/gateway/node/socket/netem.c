@@ -343,6 +343,8 @@ static int start_thread(struct netem *n)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&n->thread, NULL, run, n);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(n->thread, "socket-netem");
 	n->has_thread = !err;
 	return -err;
 }

@@ -117,6 +117,8 @@ static int start_thread(struct stream *st)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&st->thread, NULL, stream_run, st);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(st->thread, "socket-stream");
 	st->has_thread = !err;
 	return -err;
 }

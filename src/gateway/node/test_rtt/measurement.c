@@ -26,7 +26,7 @@ int measurement_open(struct measurement *m, const struct rtt_case *setting,
 
 	m->setting = setting;
 	m->id = id;
-	m->missed = m->warmup_sent = m->wrong_length = m->unrecorded = 0;
+	m->missed = m->made_up = m->warmup_sent = m->wrong_length = m->unrecorded = 0;
 	m->started = m->stopped = (struct timespec){ 0 };
 	m->format = format;
 	n = snprintf(m->path, sizeof(m->path), "%s_values%u_rate%.10g.log",
@@ -87,7 +87,7 @@ static json_t *results(const struct measurement *m, bool complete)
 	uint64_t sent = tally_sent(&m->tally);
 	uint64_t received = tally_received(&m->tally);
 
-	return json_pack("{s:i, s:f, s:i, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:I, s:I, s:I, s:I, s:b, s:o}",
+	return json_pack("{s:i, s:f, s:i, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:I, s:I, s:I, s:I, s:b, s:o}",
 			 "id", (int)m->id, "rate", k->rate_hz,
 			 "values", (int)k->values,
 			 "started", seconds(m->started),
@@ -96,6 +96,7 @@ static json_t *results(const struct measurement *m, bool complete)
 			 "sent", (json_int_t)sent,
 			 "received", (json_int_t)received,
 			 "missed", (json_int_t)m->missed,
+			 "made_up", (json_int_t)m->made_up,
 			 "warmup", k->warmup_s,
 			 "warmup_sent", (json_int_t)m->warmup_sent,
 			 "mode", rtt_mode_names[k->mode],
@@ -142,10 +143,11 @@ int measurement_close(struct measurement *m, bool complete)
 	signal_list_put(none);
 	if (!ret)
 		ret = append_results(m, complete);
-	log_info("case %u%s: rate %.10g values %u sent %ju lost %ju missed %ju round trip p50 %.1f us p99 %.1f us max %.1f us",
+	log_info("case %u%s: rate %.10g values %u sent %ju lost %ju missed %ju made up %ju round trip p50 %.1f us p99 %.1f us max %.1f us",
 		 m->id, complete ? "" : " (not complete)", m->setting->rate_hz,
 		 m->setting->values, (uintmax_t)sent,
 		 (uintmax_t)(sent - received), (uintmax_t)m->missed,
+		 (uintmax_t)m->made_up,
 		 (double)hist_percentile(h, 50) / 1e3,
 		 (double)hist_percentile(h, 99) / 1e3,
 		 (double)hist_percentile(h, 100) / 1e3);

@@ -20,7 +20,7 @@ struct measurement {
 	struct tally tally;
 	const struct rtt_case *setting;
 	unsigned id;
-	uint64_t missed;            /* steps of the timer */
+	uint64_t missed, made_up;   /* steps of the timer */
 	uint64_t warmup_sent;
 	uint64_t wrong_length;      /* came back with other values */
 	uint64_t unrecorded;        /* came back, but not into the file */

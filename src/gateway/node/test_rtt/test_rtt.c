@@ -46,7 +46,7 @@ struct test_rtt {
 	struct rtt_settings common;
 	bool shutdown;
 	int timer_kind;
-	double timeout_s;
+	double timeout_s, catch_up_s;
 
 	struct rtt_case *cases;
 	unsigned case_count, next_case;
@@ -85,6 +85,7 @@ static const struct config_key rtt_keys[] = {
 	{ "timer", CONFIG_ENUM, OFFSET(timer_kind), "auto",
 	  .names = timer_kind_names,
 	  .help = "As for signals; auto goes by the highest of all rates" },
+	TIMER_CATCH_UP_KEY(OFFSET(catch_up_s)),
 	/* Of all cases that say nothing else; read by parse. */
 	{ "rates", CONFIG_JSON, OFFSET(common.rates),
 	  .help = "Samples per second, a number or a list" },
@@ -255,6 +256,7 @@ static int rtt_start(struct node *n)
 	if (ret)
 		return ret;
 	t->timer_open = true;
+	timer_set_catch_up(&t->timer, t->catch_up_s);
 	t->phase = PHASE_IDLE;
 	t->next_case = 0;
 	if (n->super && !n->is_destination)
@@ -426,6 +428,23 @@ static void fill(struct node *n, const struct test_rtt *t, struct sample *s)
 	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN | SAMPLE_HAS_DATA;
 }
 
+/* Of a step that counts: what became of those before it, and of its own time. */
+static void count_steps(struct node *n, struct test_rtt *t, uint64_t left_out)
+{
+	struct measurement *m = t->measurement;
+
+	if (unlikely(left_out)) {
+		m->missed += left_out;
+		atomic_fetch_add_explicit(&n->counters.missed, left_out,
+					  memory_order_relaxed);
+	}
+	if (unlikely(t->timer.grid.made_up)) {
+		m->made_up++;
+		atomic_fetch_add_explicit(&n->counters.made_up, 1,
+					  memory_order_relaxed);
+	}
+}
+
 static int send_one(struct node *n, struct test_rtt *t, struct sample *s)
 {
 	struct measurement *m = t->measurement;
@@ -443,12 +462,9 @@ static int send_one(struct node *n, struct test_rtt *t, struct sample *s)
 		t->measure_start_ns = timer_grid_next_ns(&t->timer.grid) -
 				      (uint64_t)(1e9 / m->setting->rate_hz);
 		m->started = clock_realtime();
-	} else if (steps > 1) {
-		m->missed += (uint64_t)steps - 1;
-		atomic_fetch_add_explicit(&n->counters.missed,
-					  (uint64_t)steps - 1,
-					  memory_order_relaxed);
+		steps = 1; /* those before it are of the warm-up */
 	}
+	count_steps(n, t, (uint64_t)steps - 1);
 	fill(n, t, s);
 	tally_send(&m->tally, clock_now_ns());
 	return 1;
@@ -502,6 +518,14 @@ static void rtt_rearm(struct node *n)
 		timer_rearm(&t->timer);
 }
 
+static void rtt_resume(struct node *n)
+{
+	struct test_rtt *t = n->private_data;
+
+	if (t->timer_open)
+		timer_grid_forgive(&t->timer.grid);
+}
+
 static void rtt_print(struct node *n, char *buf, size_t size)
 {
 	const struct test_rtt *t = n->private_data;
@@ -526,5 +550,6 @@ const struct node_type node_test_rtt = {
 	.write = rtt_write,
 	.interrupt = rtt_interrupt,
 	.rearm = rtt_rearm,
+	.resume = rtt_resume,
 	.print = rtt_print,
 };
