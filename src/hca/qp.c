@@ -472,7 +472,7 @@ static void reset(struct hca_qp *qp)
 static void fence(const struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_SEND)
-		qp->transport->qp_fence();
+		qp->transport->qp_fence(qp);
 }
 
 /* Each takes in many messages and one of the ways of acknowledging. */
