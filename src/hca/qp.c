@@ -472,7 +472,7 @@ static void reset(struct hca_qp *qp)
 static void fence(const struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_SEND)
-		qp->transport->qp_fence();
+		qp->transport->qp_fence(qp);
 }
 
 /* Each takes in many messages and one of the ways of acknowledging. */
@@ -507,8 +507,8 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		ret = hca_qp_values_check(a, mask);
 	if (ret)
 		return ret;
-	ibqp->state = next;
 	if (next == IBV_QPS_RESET) {
+		ibqp->state = next;
 		if (hca_promise_revoke(qp))
 			hca_take_in();
 		reset(qp);
@@ -516,6 +516,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		return 0;
 	}
 	if (next == IBV_QPS_ERR) {
+		ibqp->state = next;
 		if (cur != IBV_QPS_ERR) {
 			hca_promise_revoke(qp);
 			hca_take_in();
@@ -529,12 +530,16 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		qp->transport->qp_clear(qp);
 	}
 	hca_lock(&qp->sq_lock);
-	/* Under this lock a failing device has moved it, or will. */
+	/* Under this lock a failure has moved it, or will: of its device, or its own.
+	 * There is no way back from that but RESET. */
 	ret = hca_context_check(ibqp->context);
+	if (!ret && hca_qp_state(qp) != cur)
+		ret = -EINVAL;
 	if (ret) {
 		hca_unlock(&qp->sq_lock);
 		return ret;
 	}
+	ibqp->state = next;
 	store_values(qp, a, mask);
 	if (cur != next)
 		hca_qp_set_state(qp, next);

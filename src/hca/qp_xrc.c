@@ -96,7 +96,7 @@ static void target_end(struct hca_qp *qp)
 	hca_counters_retire(qp);
 	hca_number_free(qp->ibv.qp_num);
 	qp->transport->qp_forget(qp);
-	qp->transport->qp_fence();
+	qp->transport->qp_fence(qp);
 	memset(&qp->pub->xrcd, 0, sizeof(qp->pub->xrcd));
 	qp_free(qp);
 }

@@ -186,6 +186,7 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 		atomic_store(&srq->pub->srqn, 0);
 		hca_srqn_hide(srq->number);
 		hca_process.transport->srq_forget(srq);
+		hca_process.transport->qp_fence(NULL);
 		hca_counters_retire_srq(srq);
 		hca_number_free(srq->number);
 		atomic_fetch_sub(&srq->cq->users, 1);

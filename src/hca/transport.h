@@ -47,9 +47,9 @@ struct hca_transport_ops {
 	/* The QP is being reset or freed: afterwards the transport holds no
 	 * reference to it. sq_lock is not held. */
 	void (*qp_forget)(struct hca_qp *qp);
-	/* A QP left the states in which peers use its memory: wait until what they
-	 * had begun is done. No lock is held. */
-	void (*qp_fence)(void);
+	/* A QP left the states in which peers use its memory, or (NULL) an XRC SRQ is
+	 * gone: wait until what they had begun is done. No lock is held. */
+	void (*qp_fence)(const struct hca_qp *qp);
 	/* A key was invalidated: wait until no peer copies with it. */
 	void (*key_fence)(uint32_t key);
 	/* The same for a window, without waiting: may anybody still copy with

@@ -12,7 +12,9 @@
  *
  * The same for a QP that is reset, destroyed or moved to the error state: the
  * initiator looks at its state behind the announcement, and the owner waits for
- * every copy that was announced before.
+ * every copy that was announced before. So it is for an XRC SRQ; and as the memory
+ * behind an XRC target may be another process's, its owner waits for all copies of
+ * the target's initiator.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -116,14 +118,15 @@ static bool forces(const struct shm_link *l, uint32_t flags)
 
 /* The key is announced. */
 static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
-				  const struct hca_swqe *e, uint32_t pd_id,
+				  const struct hca_swqe *e,
+				  const struct hca_qp_public *owner,
 				  struct near *near, enum ibv_wc_status *status)
 {
 	bool atomic = hca_is_atomic(e->opcode), read = shm_takes_data(e);
 	enum shm_step step = SHM_STEP_DONE;
 	struct hca_key_use use = {
 		.rkey = e->rkey,
-		.pd_id = pd_id,
+		.pd_id = atomic_load_explicit(&owner->pd_id, memory_order_relaxed),
 		.qpn = qp->attr.dest_qp_num,
 		.access = shm_right_of(e),
 		.iova = e->remote_addr,
@@ -133,6 +136,11 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 
 	*status = IBV_WC_RETRY_EXC_ERR;
 	if (unlikely(!shm_remote_ready(qp))) /* any more: see shm_qp_fence() */
+		return SHM_STEP_DONE;
+	*status = IBV_WC_REM_ACCESS_ERR;
+	if (unlikely(owner != qp->remote &&
+		     !shm_xrc_serves(owner, *hca_swqe_srqn((struct hca_swqe *)e),
+				     qp->remote)))
 		return SHM_STEP_DONE;
 	*status = hca_key_check(l->peer->keys, &use);
 	if (unlikely(*status != IBV_WC_SUCCESS))
@@ -195,10 +203,7 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 		return SHM_STEP_DONE;
 	/* hca_hazard_enter() is a locked instruction: the full fence. */
 	hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
-	step = checked_copy(qp, l, e,
-			    atomic_load_explicit(&owner->pd_id,
-						 memory_order_relaxed),
-			    &near, status);
+	step = checked_copy(qp, l, e, owner, &near, status);
 	hca_hazard_leave(hazard);
 	return step;
 }
@@ -299,22 +304,23 @@ static void wait_for_peer(struct shm_link *l, uint64_t id)
 			return;
 }
 
-/* A copy with our memory that a peer has announced; 0: none. */
+/* A copy that a peer has announced; 0: none. */
 struct copy {
 	uint64_t id;
 	uint32_t turn;
 };
 
-/* Those that stand in places [from, to) of the peer's; false: there is none. */
-static bool copies_at(struct shm_link *l, unsigned from, unsigned to,
+/* Those with our memory, or with anybody's (`all`), that stand in places [from, to)
+ * of the peer's; false: there is none. */
+static bool copies_at(struct shm_link *l, bool all, unsigned from, unsigned to,
 		      struct copy *copies)
 {
 	bool any = false;
 
 	memset(copies, 0, (to - from) * sizeof(*copies));
 	pthread_mutex_lock(&shm.lock);
-	if (atomic_load(&l->state) != SHM_LINK_UP || !shm_reaches_us(l) ||
-	    atomic_load(&l->broken))
+	if (atomic_load(&l->state) != SHM_LINK_UP ||
+	    (!all && !shm_reaches_us(l)) || atomic_load(&l->broken))
 		to = from;
 	for (unsigned place = from; place < to; place++) {
 		/* In this order: the other way round it might be the turn of a
@@ -324,7 +330,7 @@ static bool copies_at(struct shm_link *l, unsigned from, unsigned to,
 		uint64_t id = atomic_load_explicit(&l->peer->hazards[place],
 						   memory_order_acquire);
 
-		if (id >> 32 != shm_uuid_tag(hca_process.uuid))
+		if (!id || (!all && id >> 32 != shm_uuid_tag(hca_process.uuid)))
 			continue;
 		copies[place - from] = (struct copy){ id, turn };
 		any = true;
@@ -333,29 +339,43 @@ static bool copies_at(struct shm_link *l, unsigned from, unsigned to,
 	return any;
 }
 
-static void wait_for_copy(struct shm_link *l, unsigned place, struct copy first)
+static void wait_for_copy(struct shm_link *l, bool all, unsigned place,
+			  struct copy first)
 {
 	uint64_t start = progress_now_ns();
 	struct copy now;
 
-	for (unsigned i = 0; copies_at(l, place, place + 1, &now) &&
+	for (unsigned i = 0; copies_at(l, all, place, place + 1, &now) &&
 			     now.id == first.id && now.turn == first.turn; i++)
 		if (!pause_for_peer(l, start, i, "a copy that does not end"))
 			return;
 }
 
-void shm_qp_fence(void)
+/* Is it the link with the initiator of an XRC target? */
+static bool initiates(const struct shm_link *l, const struct hca_qp *target)
+{
+	uint32_t qpn;
+
+	if (!target || target->ibv.qp_type != IBV_QPT_XRC_RECV)
+		return false;
+	qpn = atomic_load(&target->pub->dest_qpn) & HCA_PSN_MASK;
+	return atomic_load(&shm.by_block[qpn >> HCA_QPN_BLOCK_BITS]) == l;
+}
+
+void shm_qp_fence(const struct hca_qp *qp)
 {
 	struct copy copies[HCA_HAZARDS];
 
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
+		bool all = initiates(l, qp);
 
-		if (copies_at(l, 0, HCA_HAZARDS, copies))
+		if (copies_at(l, all, 0, HCA_HAZARDS, copies))
 			for (unsigned place = 0; place < HCA_HAZARDS; place++)
 				if (copies[place].id)
-					wait_for_copy(l, place, copies[place]);
+					wait_for_copy(l, all, place,
+						      copies[place]);
 		/* What we carry out for peers; whoever works there may wait for
 		 * a build of this thread. */
 		if (!hca_self.depth)

@@ -118,6 +118,7 @@ bool shm_post_plain(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	struct plain_send p;
 
 	if (unlikely(qp->ibv.qp_type != IBV_QPT_RC || !l || wr->num_sge != 1 ||
+		     !qp->sq.max_sge ||
 		     (wr->opcode != IBV_WR_SEND &&
 		      wr->opcode != IBV_WR_SEND_WITH_IMM) ||
 		     wr->send_flags & ~(HCA_SEND_FLAGS_KNOWN & ~IBV_SEND_FENCE)))

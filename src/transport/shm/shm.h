@@ -340,6 +340,9 @@ void shm_transmit_xrc(struct hca_qp *qp);
 /* The addresses of an XRC message; tx_lock is held. */
 void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
 		     const struct shm_slot *slot, struct shm_header *h);
+/* Has `srq`, which somebody shows, the number and the domain of a message's? */
+bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
+		    const struct hca_qp_public *target);
 /* The SRQ's side refused a message: tells the target QP's. sq_lock is held. */
 void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
 		     enum ibv_wc_status status);
@@ -508,7 +511,7 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 			   const struct hca_swqe *e,
 			   const struct hca_qp_public *owner,
 			   enum ibv_wc_status *status);
-void shm_qp_fence(void);
+void shm_qp_fence(const struct hca_qp *qp); /* NULL: an XRC SRQ is gone */
 void shm_key_fence(uint32_t key);
 bool shm_key_busy(uint32_t key);
 

@@ -117,8 +117,8 @@ static bool target_ready(struct hca_qp *qp, bool alone)
 	return true;
 }
 
-static bool srq_serves(const struct hca_qp_public *srq, uint32_t srqn,
-		       const struct hca_qp_public *target)
+bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
+		    const struct hca_qp_public *target)
 {
 	return srq &&
 	       atomic_load_explicit(&srq->srqn, memory_order_acquire) == srqn &&
@@ -191,7 +191,7 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 {
 	uint32_t srqn = *hca_swqe_srqn(e);
 	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
-	bool serves = srq_serves(srq, srqn, qp->remote);
+	bool serves = shm_xrc_serves(srq, srqn, qp->remote);
 	/* Whoever carries it out does not know the target QP. */
 	bool lacks_right = (hca_is_atomic(e->opcode) || shm_is_rdma(e)) &&
 			   !(atomic_load_explicit(&qp->remote->access,

@@ -34,7 +34,8 @@ static struct ibv_qp *create_qp(struct end *e, const struct side_options *o)
 		.cap = {
 			.max_send_wr = o->send_wr ? o->send_wr : DEFAULT_WR,
 			.max_recv_wr = o->recv_wr ? o->recv_wr : DEFAULT_WR,
-			.max_send_sge = o->sges ? o->sges : DEFAULT_SGES,
+			.max_send_sge = o->no_send_sges ? 0 :
+					o->sges ? o->sges : DEFAULT_SGES,
 			.max_recv_sge = o->sges ? o->sges : DEFAULT_SGES,
 			.max_inline_data = o->inline_bytes,
 		},

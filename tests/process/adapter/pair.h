@@ -45,6 +45,7 @@ struct side_options {
 	bool sig_all;        /* else only what is IBV_SEND_SIGNALED */
 	bool events;         /* CQs with a channel */
 	bool extended;       /* ibv_wr_* */
+	bool no_send_sges;   /* max_send_sge is 0 */
 	bool one_cq;         /* send and receive queue share one */
 };
 

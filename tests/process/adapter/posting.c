@@ -118,6 +118,27 @@ static void too_many_sges_are_refused(struct pair *p)
 	side_expect_none(&p->a, SEND_CQ);
 }
 
+static void a_queue_pair_without_sges_sends_empty_messages_only(struct pair *p)
+{
+	const struct side_options opt = { .no_send_sges = true,
+					  .inline_bytes = 64 };
+	struct send_req r;
+
+	pair_start(p, &opt);
+	side_recv(&p->b, 1, 0, 50);
+	for (int i = 0; i < 4; i++) {
+		r = send_req(&p->a, i % 2 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, 1,
+			     0, 10);
+		r.flags |= i / 2 ? IBV_SEND_INLINE : 0;
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, EINVAL);
+	}
+	r = send_req(&p->a, IBV_WR_SEND, 2, 0, 0);
+	r.num_sge = 0;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 2);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 1).byte_len, 0);
+}
+
 static void sends_are_refused_before_rts_and_receives_in_reset(struct pair *p)
 {
 	struct side *a = &p->a, *b = &p->b;
@@ -360,6 +381,8 @@ static const struct test_case cases[] = {
 	     a_full_receive_queue_refuses_with_enomem_and_names_the_request),
 	RULE("ibv_post_send(3)", inline_data_that_do_not_fit_are_refused),
 	RULE("ibv_post_send(3)", too_many_sges_are_refused),
+	RULE("ibv_post_send(3)",
+	     a_queue_pair_without_sges_sends_empty_messages_only),
 	RULE("IBTA 11.4.1.1, 11.4.1.2",
 	     sends_are_refused_before_rts_and_receives_in_reset),
 	RULE("IBTA 10.3.1.7",

@@ -425,9 +425,45 @@ static void queues_are_destroyed_while_a_thread_takes_their_events(struct pair *
 	pthread_join(thread, NULL);
 }
 
+/* Drains its send queue and goes on, until a failure ends that. */
+static int drain_until_failed(struct end *e, void *arg)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+	struct ibv_qp_attr a;
+
+	do {
+		a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_SQD };
+		if (ibv_modify_qp(e->qp[0], &a, IBV_QP_STATE))
+			return 0;
+		a.qp_state = IBV_QPS_RTS;
+		if (ibv_modify_qp(e->qp[0], &a, IBV_QP_STATE))
+			return 0;
+	} while (now_ms() < end);
+	return -1;
+}
+
+/* While side a changes its state, a message fails there, which another thread takes
+ * in: no change may undo that. */
+static void a_failed_queue_pair_is_not_revived_by_a_change_of_state(struct pair *p)
+{
+	pair_start(p, NULL);
+	for (int i = 0; i < 60; i++) {
+		side_recv(&p->a, 1, 0, 10);
+		side_start(&p->a, drain_until_failed, NULL, 0);
+		side_send(&p->b, 2, 0, 11);
+		expect_status(side_wait(&p->b, SEND_CQ), IBV_WC_REM_INV_REQ_ERR);
+		expect_eq(side_join(&p->a, NULL, 0), 0);
+		expect_eq(side_state(&p->a, 0), IBV_QPS_ERR);
+		expect_status(side_wait(&p->a, RECV_CQ), IBV_WC_LOC_LEN_ERR);
+		pair_reset_qp(p, 0);
+		pair_connect_qp(p, 0);
+	}
+}
+
 static const struct test_case cases[] = {
 	CASE(four_threads_work_while_objects_come_and_go),
 	CASE(four_threads_post_on_one_queue_pair),
+	RULE("IBTA 10.3.1.7", a_failed_queue_pair_is_not_revived_by_a_change_of_state),
 	CASE_IN(ONLY_ONE_PROCESS,
 		queues_are_destroyed_while_a_thread_takes_their_events),
 };
