@@ -719,14 +719,14 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	hca_unlock(&qp->sq_lock);
 }
 
-bool shm_qp_resolve(struct hca_qp *qp, bool wait)
+enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 {
 	const struct ibv_ah_attr *ah = &qp->attr.ah_attr;
 	struct timespec until;
 	bool refused = false, found;
 
 	if (hca_qp_state(qp) < IBV_QPS_RTR)
-		return false;
+		return SHM_PEER_ABSENT;
 	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid)) {
 		char to[INET6_ADDRSTRLEN];
 
@@ -735,7 +735,7 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 				 qp->ibv.qp_num,
 				 inet_ntop(AF_INET6, ah->grh.dgid.raw, to,
 					   sizeof(to)));
-		return false;
+		return SHM_PEER_ABSENT;
 	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += RESOLVE_LIMIT_S;
@@ -754,7 +754,7 @@ bool shm_qp_resolve(struct hca_qp *qp, bool wait)
 	}
 	found = qp->link != NULL;
 	pthread_mutex_unlock(&shm.lock);
-	return found;
+	return found ? SHM_PEER_LINKED : refused ? SHM_PEER_ABSENT : SHM_PEER_CALLED;
 }
 
 void shm_qp_forget(struct hca_qp *qp)

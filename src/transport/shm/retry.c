@@ -16,6 +16,8 @@
 /* A timeout of 0 means for ever; a peer that is known to be gone will not come
  * back under its QP number, so that is not waited for. */
 #define GONE_LIMIT_NS (4 * NSEC_PER_SEC)
+/* Between two looks whether a link stands, at first. */
+#define LINK_WAIT_NS 20000
 
 /* Table 45 of the specification, in units of 10 us. */
 uint64_t shm_rnr_ns(uint8_t timer_code)
@@ -117,18 +119,49 @@ static void resolve_datagram(struct hca_qp *qp)
 	hca_unlock(&qp->sq_lock);
 }
 
+/*
+ * An unreliable message is lost where nobody is there, and not because the peer has not
+ * found the time yet to answer the call: an adapter knows no calls. Nor is it kept for
+ * ever.
+ */
+void shm_wait_for_link(struct hca_qp *qp)
+{
+	uint64_t now = progress_now_ns();
+
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	qp->tx_blocked = HCA_TX_RETRY_WAIT;
+	progress_timer_arm(&qp->retry,
+			   now + ((uint64_t)LINK_WAIT_NS
+				  << MIN(qp->lost_tries++, 9u)));
+}
+
+static bool is_lost(const struct hca_qp *qp, enum shm_peer_known known)
+{
+	return qp->ibv.qp_type == IBV_QPT_UC && known != SHM_PEER_LINKED &&
+	       qp->lost_since_ns &&
+	       (known == SHM_PEER_ABSENT ||
+		progress_now_ns() - qp->lost_since_ns >= GONE_LIMIT_NS);
+}
+
 void shm_retry_expired(struct hca_qp *qp)
 {
+	enum shm_peer_known known = SHM_PEER_LINKED;
+
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		resolve_datagram(qp);
 	} else {
-		shm_qp_resolve(qp, false);
+		known = shm_qp_resolve(qp, false);
 		if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 			shm_xrc_resolve(qp);
 	}
 	hca_lock(&qp->sq_lock);
 	if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
 		qp->tx_blocked = HCA_TX_OPEN;
+		if (unlikely(is_lost(qp, known)))
+			shm_lose_unreliable(qp);
 		hca_sq_run(qp);
 	}
 	hca_unlock(&qp->sq_lock);

@@ -188,9 +188,14 @@ int shm_links_start(void);
 void shm_links_settle(void);
 void shm_links_stop(void);
 void shm_links_forked(void);
-/* Waits (at most a second, not on the progress thread) until the QP's peer is
- * known, and attaches the QP to the link. False: no link. */
-bool shm_qp_resolve(struct hca_qp *qp, bool wait);
+enum shm_peer_known {
+	SHM_PEER_LINKED,
+	SHM_PEER_CALLED, /* it has not answered yet */
+	SHM_PEER_ABSENT, /* or has refused */
+};
+/* Attaches the QP to the link with its peer's process; waits for that (at most a
+ * second, not on the progress thread) if it is to. */
+enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait);
 /* Takes every reference to the QP out of all links. */
 void shm_qp_forget(struct hca_qp *qp);
 /* What the peer shows of a QP or XRC SRQ of its; NULL: not its number. */
@@ -385,6 +390,13 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code);
 /* The retry timer's work, on the progress thread. */
 void shm_retry_expired(struct hca_qp *qp);
 uint64_t shm_rnr_ns(uint8_t timer_code);
+
+/* Of a UC QP without a peer: what is sent is lost. sq_lock is held. */
+void shm_lose_unreliable(struct hca_qp *qp);
+
+/* ---- retry.c ---- */
+/* Of a UC QP without a link: sends when it is there. sq_lock is held. */
+void shm_wait_for_link(struct hca_qp *qp);
 
 /* ---- plain.c: the usual message ---- */
 /* An entry of the send queue, if it is one; false: nothing was done. The caller

@@ -446,9 +446,7 @@ complete:
 	return likely(status == IBV_WC_SUCCESS) ? ONESIDED_DONE : ONESIDED_WAIT;
 }
 
-/* The peer of an unreliable connection is not there: what is sent is lost. The
- * peer is looked for again, away from here. */
-static void lose_unreliable(struct hca_qp *qp)
+void shm_lose_unreliable(struct hca_qp *qp)
 {
 	while (qp->sq.next != hca_sq_end(qp) &&
 	       !(hca_sq_entry(&qp->sq, qp->sq.next)->flags & HCA_SWQE_LOCAL)) {
@@ -456,7 +454,6 @@ static void lose_unreliable(struct hca_qp *qp)
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
 	}
-	progress_timer_arm(&qp->retry, progress_now_ns() + LINK_WAIT_NS);
 }
 
 static void transmit_connected(struct hca_qp *qp)
@@ -470,11 +467,9 @@ static void transmit_connected(struct hca_qp *qp)
 		int ret;
 
 		if (unlikely(!l && !(e->flags & HCA_SWQE_LOCAL))) {
-			if (!shm_is_reliable(qp)) {
-				lose_unreliable(qp);
-				continue;
-			}
-			if (qp->sq.next == qp->sq.tail)
+			if (!shm_is_reliable(qp))
+				shm_wait_for_link(qp);
+			else if (qp->sq.next == qp->sq.tail)
 				shm_retry_lost(qp);
 			return;
 		}

@@ -553,6 +553,42 @@ static void datagrams_to_who_reads_nothing_do_not_hold_up_others(struct pair *p)
 	told(p, evil_ends, (struct note){ 0 });
 }
 
+static int answers_late(struct end *e, void *arg)
+{
+	struct note *n = arg;
+	uint64_t end = now_ms() + WAIT_MS;
+
+	n->ok = !evil_answer(&evil, WAIT_MS);
+	for (unsigned i = 0; n->ok && i < 2; i++) {
+		struct shm_slot *s = &evil.rx->slots[i];
+
+		while (n->ok && atomic_load(&s->tag) != 1)
+			n->ok = now_ms() < end;
+		n->ok = n->ok && s->op == SHM_SEND && s->dst_qpn == evil_qpn &&
+			s->length == 100 + i;
+	}
+	return 0;
+}
+
+/* It may be busy, for longer than the change to RTR waits for it. */
+static void unreliable_messages_wait_for_who_has_not_answered_yet(struct pair *p)
+{
+	const struct side_options opt = { .type = IBV_QPT_UC };
+
+	pair_open(p, &opt);
+	start_evil(p);
+	expect_eq(side_to_init(&p->a, 0, 0), 0);
+	expect_eq(side_to_rtr(&p->a, 0, &p->conn, &p->a.gid, evil_qpn, 100), 0);
+	expect_eq(side_to_rts(&p->a, 0, &p->conn, 200), 0);
+	side_send(&p->a, 1, 0, 100);
+	side_send(&p->a, 2, 0, 101);
+	side_expect_none(&p->a, SEND_CQ);
+	expect(told(p, answers_late, (struct note){ 0 }).ok);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	side_wait_ok(&p->a, SEND_CQ, 2);
+	told(p, evil_ends, (struct note){ 0 });
+}
+
 #define HOSTILE(fn_) \
 	{ .name = #fn_, .fn = fn_, .where = ONLY_TWO_PROCESSES, .spares = 1 }
 
@@ -570,6 +606,7 @@ int main(int argc, char **argv)
 		HOSTILE(who_breaks_a_rule_loses_the_link_while_we_poll),
 		HOSTILE(a_key_that_is_held_for_ever_delays_us_once),
 		HOSTILE(datagrams_to_who_reads_nothing_do_not_hold_up_others),
+		HOSTILE(unreliable_messages_wait_for_who_has_not_answered_yet),
 	};
 
 	return RUN_CASES(argc, argv, cases);
