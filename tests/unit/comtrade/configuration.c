@@ -177,6 +177,10 @@ static void errors_name_line_and_field(void **state)
 	refuse(HEAD_1999 CHANNELS "50\n65000\n1000,3\n", 7, "field 1 (nrates)");
 	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n32/13/1999,0:0:0\n", 9,
 	       "is not a time such as 31/12/1999");
+	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n31/02/2020,0:0:0\n", 9,
+	       "is not a time such as 31/12/1999");
+	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n29/02/2100,0:0:0\n", 9,
+	       "is not a time such as 31/12/1999");
 	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n,\n,\nBINARY64\n", 11,
 	       "is none of ASCII");
 	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n,\n,\nASCII\n-1\n", 12,
