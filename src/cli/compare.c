@@ -262,6 +262,7 @@ static enum difference run(char **argv, const struct settings *s)
 
 static int parse(int argc, char **argv, struct settings *s)
 {
+	unsigned streams = 0;
 	int opt, status;
 
 	while ((opt = getopt(argc, argv, TOOL_OPTIONS "e:vTsf:t:")) != -1) {
@@ -298,6 +299,13 @@ static int parse(int argc, char **argv, struct settings *s)
 	}
 	s->paths = argv + optind;
 	s->count = (unsigned)(argc - optind);
+	for (unsigned i = 0; i < s->count; i++)
+		streams += !strcmp(s->paths[i], "-");
+	if (streams > 1) {
+		fprintf(stderr, "%s: standard input cannot be compared with itself\n",
+			argv[0]);
+		return NOT_COMPARED;
+	}
 	return -1;
 }
 

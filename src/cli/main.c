@@ -7,8 +7,10 @@
  */
 #include "cli/cli.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/plugin.h"
 #include "util/log.h"
@@ -128,12 +130,27 @@ static int run_wrapper(int argc, char **argv)
 	return help ? CLI_OK : CLI_USAGE;
 }
 
+/*
+ * A standard stream that the caller has closed: its number must not go to the
+ * next descriptor that is opened, which would then be taken for the stream. The
+ * place holder fails in the stream's own direction as the closed one does, and
+ * programs that are executed find it closed.
+ */
+static void occupy_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", O_CLOEXEC | (fd == STDIN_FILENO ?
+						O_WRONLY : O_RDONLY));
+}
+
 int main(int argc, char **argv)
 {
 	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
 	const char *called = slash ? slash + 1 : argc ? argv[0] : "";
 	const struct cli_command *tool = NULL;
 
+	occupy_standard_streams();
 	log_init(LOG_INFO);
 	if (!strncmp(called, "villas-", 7))
 		tool = find_tool(called + 7);

@@ -104,6 +104,7 @@ static void swap_sides(json_t *node, const struct node_type *type, json_t *keep)
 		json_object_set_new(node, "out", new_out);
 }
 
+/* The direction `group` can be used: the node does not have the other one alone. */
 static bool is_open(json_t *node, const char *group, const char *other)
 {
 	return json_object_get(node, group) || !json_object_get(node, other);
@@ -162,7 +163,7 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 {
 	json_t *root = config_root(c), *node, *nodes, *paths = json_array();
 	const struct node_type *type;
-	bool send, receive;
+	bool send, receive, turned;
 
 	json_array_append_new(keep, json_copy(root));
 	node = find_node(argv, s, c, keep);
@@ -174,11 +175,13 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 			      "");
 	if (type && s->swap && !type->reverse)
 		swap_sides(node, type, keep);
+	/* Which side it has is seen once the node has turned itself round. */
+	turned = s->swap && type && type->reverse;
 	/* An unknown type is reported later, with all that is wrong. */
 	send = !s->receive_only && type && type->flags & NODE_CAN_WRITE &&
-	       (s->send_only || is_open(node, "out", "in"));
+	       ((s->send_only && turned) || is_open(node, "out", "in"));
 	receive = !s->send_only && type && type->flags & NODE_CAN_READ &&
-		  (s->receive_only || is_open(node, "in", "out"));
+		  ((s->receive_only && turned) || is_open(node, "in", "out"));
 	if (type && !send && !receive) {
 		config_fail(c, node, NULL, "cannot be %s",
 			    s->receive_only ? "read" :

@@ -124,15 +124,18 @@ static uint64_t count_lines(const struct tool_input *in, size_t end)
 	return n;
 }
 
+/* The bad line is that of the last byte that was taken: its end, if it has one. */
 static int report_malformed(struct tool_input *in)
 {
+	size_t last = in->start ? in->start - 1 : 0;
+
 	if (in->format->type->binary)
 		log_error("%s: before byte %ju: %s", in->name,
 			  (uintmax_t)(in->offset + in->start),
 			  format_error(in->format));
 	else
 		log_error("%s:%ju: %s", in->name,
-			  (uintmax_t)(in->lines + count_lines(in, in->start)),
+			  (uintmax_t)(in->lines + 1 + count_lines(in, last)),
 			  format_error(in->format));
 	return -EBADMSG;
 }

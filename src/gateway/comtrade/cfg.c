@@ -12,6 +12,7 @@
 
 #include "gateway/comtrade/comtrade.h"
 #include "gateway/comtrade/text.h"
+#include "util/clock.h"
 #include "util/num.h"
 
 #define FIELDS_MAX 16
@@ -324,6 +325,7 @@ bool comtrade_zone_parse(const char *start, const char *end, int32_t *seconds)
 {
 	struct piece p = { start, end };
 	uint64_t hours = 0, minutes = 0;
+	uint32_t fraction = 0;
 	bool negative = p.at < p.end && *p.at == '-';
 	const char *at = p.at;
 
@@ -336,6 +338,12 @@ bool comtrade_zone_parse(const char *start, const char *end, int32_t *seconds)
 		at = num_parse_u64(at + 1, p.end, &minutes);
 		if (!at)
 			return false;
+	} else if (at < p.end && *at == '.') {
+		/* Not the standard's form, but what people write: "5.5". */
+		at = num_parse_fraction(at + 1, p.end, &fraction);
+		if (!at)
+			return false;
+		minutes = (uint64_t)fraction * 60 / NSEC_PER_SEC;
 	}
 	if (at != p.end || hours > 24 || minutes > 59)
 		return false;
@@ -352,6 +360,7 @@ static void copy_mark(char mark[4], struct piece p)
 static int parse_tail(struct cfg_reader *r)
 {
 	struct comtrade_cfg *c = r->c;
+	struct piece zone;
 	int ret;
 
 	if (!take_optional_line(r))
@@ -367,8 +376,10 @@ static int parse_tail(struct cfg_reader *r)
 	}
 	if (c->revision < 2013 || !take_optional_line(r))
 		return 0;
-	c->has_zone = comtrade_zone_parse(r->fields[0].at, r->fields[0].end,
-					  &c->zone_s);
+	zone = r->fields[0];
+	c->has_zone = comtrade_zone_parse(zone.at, zone.end, &c->zone_s);
+	c->zone_unread = !c->has_zone && piece_len(zone) &&
+			 strchr("+-0123456789", *zone.at);
 	if (!take_optional_line(r))
 		return 0;
 	copy_mark(c->quality, r->fields[0]);

@@ -85,6 +85,7 @@ struct comtrade_cfg {
 	enum comtrade_data data;
 	double time_multiplier;
 	bool has_zone;
+	bool zone_unread;       /* it has one, in a form that nobody knows */
 	int32_t zone_s;         /* the record's clock minus UTC */
 	char quality[4], leap[4];
 };
@@ -188,7 +189,7 @@ struct comtrade_time comtrade_time_from_ns(int64_t ns, bool nanoseconds);
 /* One line; false when it is no time. `month_first`: as in 1991. */
 bool comtrade_time_parse(const char *at, const char *end, bool month_first,
 			 struct comtrade_time *t);
-/* "-5h30", "+9", "0": what is to be taken from local time for UTC. */
+/* "-5h30", "+9", "5.5", "0": what is to be taken from local time for UTC. */
 bool comtrade_zone_parse(const char *at, const char *end, int32_t *seconds);
 /* At most 40 bytes, terminated. */
 void comtrade_time_print(char *to, const struct comtrade_time *t);

@@ -68,6 +68,15 @@ static bool parse_three(struct piece p, const char *separators, uint64_t v[3],
 	return true;
 }
 
+static unsigned days_of_month(uint64_t year, uint64_t month)
+{
+	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30,
+					31, 31, 30, 31, 30, 31 };
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return days[month - 1] + (month == 2 && leap);
+}
+
 static bool parse_date(struct piece p, bool month_first, int64_t *days)
 {
 	uint64_t v[3], day, month, year;
@@ -85,10 +94,11 @@ static bool parse_date(struct piece p, bool month_first, int64_t *days)
 		month = day;
 		day = other;
 	}
-	if (month < 1 || month > 12 || day < 1 || day > 31)
-		return false;
 	if (year < 100)
 		year += year < 70 ? 2000 : 1900;
+	if (month < 1 || month > 12 || day < 1 ||
+	    day > days_of_month(year, month))
+		return false;
 	*days = days_from_civil((int64_t)year, (unsigned)month, (unsigned)day);
 	return true;
 }

@@ -316,6 +316,8 @@ static int start_data(struct format *f, struct comtrade_cfg *c)
 	if (t->has_zone) {
 		c->has_zone = true;
 		c->zone_s = t->zone_s;
+	} else if (c->zone_unread) {
+		log_warn("how far the record's clock is from UTC cannot be read: its times are taken as UTC (set `time_zone` to say otherwise)");
 	}
 	comtrade_cfg_convert(c, t->side);
 	if (t->own_signals && f->signals->count != comtrade_cfg_values(c)) {

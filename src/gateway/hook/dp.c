@@ -285,8 +285,10 @@ static enum hook_verdict forward(struct dp *p, struct hook *h, struct sample *s,
 {
 	double value;
 
-	if (unlikely(at >= s->length || s->length - 1 + p->count > s->capacity))
-		return HOOK_ERROR;
+	if (unlikely(at >= s->length))
+		return hook_fail(h, "a sample without the signal");
+	if (unlikely(s->length - 1 + p->count > s->capacity))
+		return hook_fail(h, "the sample has no room for the phasors");
 	value = window_value(s->data[at], hook_value_type(h, s, at));
 	dft_push(&p->dft, &value);
 	memmove(&s->data[at + p->count], &s->data[at + 1],
@@ -302,12 +304,13 @@ static enum hook_verdict forward(struct dp *p, struct hook *h, struct sample *s,
 	return HOOK_OK;
 }
 
-static enum hook_verdict inverse(struct dp *p, struct sample *s, unsigned at)
+static enum hook_verdict inverse(struct dp *p, struct hook *h, struct sample *s,
+				 unsigned at)
 {
 	double value = 0;
 
 	if (unlikely(at + p->count > s->length))
-		return HOOK_ERROR;
+		return hook_fail(h, "a sample without one of the phasors");
 	for (unsigned k = 0; k < p->count; k++) {
 		uint64_t phase = p->samples * p->phase * p->harmonics[k];
 		struct dft_complex turn = dft_phase_turn(phase);
@@ -328,7 +331,7 @@ static enum hook_verdict dp_process(struct hook *h, struct sample **smp)
 {
 	struct dp *p = h->private_data;
 	unsigned at = p->select.index[0];
-	enum hook_verdict verdict = p->inverse ? inverse(p, *smp, at) :
+	enum hook_verdict verdict = p->inverse ? inverse(p, h, *smp, at) :
 						 forward(p, h, *smp, at);
 
 	p->samples++;

@@ -173,14 +173,14 @@ static enum hook_verdict ebm_process(struct hook *h, struct sample **smp)
 	double power;
 
 	if (unlikely(!power_of(e, h, s, &power)))
-		return HOOK_ERROR;
+		return hook_fail(h, "a sample without one of the signals");
 	if (likely(s->flags & SAMPLE_HAS_ORIGIN))
 		integrate(e, h, s, power);
 	if (!e->add_signal)
 		return HOOK_OK;
 	/* One that is shorter than its list gets it behind its last value. */
 	if (unlikely(s->length > e->at || s->length >= s->capacity))
-		return HOOK_ERROR;
+		return hook_fail(h, "the sample has no room for another value");
 	s->data[s->length++].f = e->energy + e->rest;
 	return HOOK_OK;
 }

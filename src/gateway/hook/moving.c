@@ -26,8 +26,13 @@ int moving_signals(struct hook *h, struct signal_list *in,
 					      1 << SIGNAL_FLOAT |
 					      1 << SIGNAL_INTEGER |
 					      1 << SIGNAL_BOOLEAN);
-	if (ret || !in)
+	if (ret)
 		return ret;
+	m->length_min = 0;
+	for (unsigned i = 0; i < m->select.count; i++)
+		m->length_min = MAX(m->length_min, m->select.index[i] + 1);
+	if (!in)
+		return 0;
 	l = hook_signals_insert(in, 0, 0);
 	if (!l)
 		return -ENOMEM;

@@ -13,6 +13,7 @@
 struct moving {
 	struct hook_select select;
 	int64_t window_size;
+	unsigned length_min;     /* values that a sample must have */
 	struct window_sum *sums; /* one per selected signal */
 };
 
@@ -23,6 +24,12 @@ int moving_signals(struct hook *h, struct signal_list *in,
 int moving_start(struct hook *h);
 int moving_stop(struct hook *h);
 void moving_restart(struct hook *h);
+/* Asked before any window gets its value: all signals see the same samples. */
+static inline bool moving_fits(const struct moving *m, const struct sample *s)
+{
+	return likely(s->length >= m->length_min);
+}
+
 void moving_destroy(struct hook *h);
 
 #endif

@@ -350,6 +350,6 @@ enum hook_verdict phasor_process(struct phasor_base *b, struct hook *h,
 	case PHASOR_FILL:
 		return HOOK_SKIP;
 	default:
-		return HOOK_ERROR;
+		return hook_fail(h, "a sample without one of the signals");
 	}
 }

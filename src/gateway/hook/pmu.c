@@ -153,7 +153,7 @@ static enum hook_verdict pmu_process(struct hook *h, struct sample **smp)
 	enum phasor_step step = phasor_take(&p->base, h, s);
 
 	if (unlikely(step == PHASOR_BAD))
-		return HOOK_ERROR;
+		return hook_fail(h, "a sample without one of the signals");
 	for (unsigned i = 0; i < p->base.settings.select.count; i++)
 		p->history[(size_t)i * p->keep + p->position] =
 			dft_phasor(&p->base.dft, i, 0);

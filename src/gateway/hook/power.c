@@ -241,13 +241,16 @@ static enum hook_verdict power_process(struct hook *h, struct sample **smp)
 	struct power *p = h->private_data;
 	struct sample *s = *smp;
 	unsigned at = 0;
+	double u, c;
 
+	/* All before any: the pairs' windows and the stamps stay in step. */
+	for (unsigned i = 0; i < p->count; i++)
+		if (unlikely(!pair_values(&p->pairs[i].pair, h, s, &u, &c)))
+			return hook_fail(h, "a sample without one of the signals");
 	for (unsigned i = 0; i < p->count; i++) {
 		struct power_pair *pair = &p->pairs[i];
-		double u, c;
 
-		if (unlikely(!pair_values(&pair->pair, h, s, &u, &c)))
-			return HOOK_ERROR;
+		pair_values(&pair->pair, h, s, &u, &c);
 		window_sum_push(&pair->uu, u * u);
 		window_sum_push(&pair->ii, c * c);
 		window_sum_push(&pair->ui, u * c);

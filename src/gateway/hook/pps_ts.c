@@ -235,7 +235,7 @@ static enum hook_verdict pps_process(struct hook *h, struct sample **smp)
 	bool high, edge;
 
 	if (unlikely(at >= s->length))
-		return HOOK_ERROR;
+		return hook_fail(h, "a sample without the signal");
 	count_sample(p, s);
 	high = window_value(s->data[at], hook_value_type(h, s, at)) >
 	       p->threshold;

@@ -22,13 +22,13 @@ static enum hook_verdict rms_process(struct hook *h, struct sample **smp)
 	struct moving *m = h->private_data;
 	struct sample *s = *smp;
 
+	if (!moving_fits(m, s))
+		return hook_fail(h, "a sample without one of the signals");
 	for (unsigned i = 0; i < m->select.count; i++) {
 		unsigned at = m->select.index[i];
-		double v;
+		double v = window_value(s->data[at],
+					hook_value_type(h, s, at));
 
-		if (unlikely(at >= s->length))
-			return HOOK_ERROR;
-		v = window_value(s->data[at], hook_value_type(h, s, at));
 		v = window_sum_push(&m->sums[i], v * v);
 		/* Rounding may leave less than nothing of a window of zeros. */
 		s->data[at].f = sqrt(v < 0 ? 0 : v / m->sums[i].filled);

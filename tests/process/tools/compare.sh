@@ -63,4 +63,5 @@ says 'says where' 'b:1: '
 expect 6 'one file' villas-compare a
 expect 6 'a wrong option' villas-compare -e much a a
 expect 6 'an unknown format' villas-compare -f nothing a a
+expect 6 'standard input with itself' villas-compare - -
 exit "$failed"

@@ -42,6 +42,25 @@ expect_in 1 'a bad line far behind' villas-convert
 samples 'all that came before is there' 3000 out
 says 'the line is counted over all pieces of the input' 'stdin:3002: '
 
+# Objects have no end of line of their own.
+printf '{"data": [1.0]}\n\n{"data": [1.0}\n{"data": [2.0]}\n' >in
+expect_in 1 'a bad object' villas-convert -i json
+says 'its line is named' 'stdin:3: not JSON'
+printf '{"data": [x]}' >in
+expect_in 1 'a bad object without an end of line' villas-convert -i json
+says 'its line is named, too' 'stdin:1: not JSON'
+
+# A stream that the caller has closed is none of the tool's own descriptors.
+wanted=1 what='closed input'
+timeout 20 villas-convert >out 2>log <&-
+check_status $?
+says 'it is an error' "cannot read 'stdin': Bad file descriptor"
+printf '1.0(0)\t1\n' >in
+wanted=1 what='closed output'
+timeout 20 villas-convert 2>log <in >&-
+check_status $?
+says 'it is an error, too' 'cannot write to standard output: Bad file descriptor'
+
 printf '1.0(0)\t1\n2.0(1)\t2' >in
 expect_in 0 'a last line without its end' villas-convert
 samples 'it is a sample too' 2 out

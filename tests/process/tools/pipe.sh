@@ -12,7 +12,8 @@ nodes = {
 	two = { type = "file",
 		in = { uri = "one.dat", epoch_mode = "original" },
 		out = { uri = "other.dat", append = false } },
-	broken = { type = "no-such-type" }
+	broken = { type = "no-such-type" },
+	source = { type = "file", in = { uri = "one.dat" } }
 }
 paths = ( { in = "sig", out = "rec" } )
 CONF
@@ -93,6 +94,10 @@ says 'is an error of the node' 'nodes.loop.qeuelen: unknown key'
 expect_in 2 'a node of an unknown type' $pipe lab.conf broken
 says 'is an error with its line' 'lab.conf:9: nodes.broken.type'
 expect_in 2 'writing what can only be read' $pipe -s lab.conf sig
+expect_in 2 'writing what has only the group in' $pipe -s lab.conf source
+says 'is told' 'nodes.source: cannot be written'
+expect_in 2 'reading what has only the group out does not wait for ever' $pipe -r lab.conf rec
+says 'is told' 'nodes.rec: cannot be read'
 expect_in 2 'both ways at once' $pipe -s -r lab.conf loop
 expect_in 2 'no node' $pipe lab.conf
 expect_in 2 'no file' $pipe none.conf loop

@@ -99,6 +99,46 @@ static void the_first_revision_has_less_and_month_first(void **state)
 	comtrade_cfg_free(c);
 }
 
+static void zones_are_read_in_the_forms_that_recorders_write(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+		int32_t seconds;
+	} cases[] = {
+		{ "-5h30", true, -19800 }, { "+5:30", true, 19800 },
+		{ "+5.5", true, 19800 },   { "-3.75", true, -13500 },
+		{ "0", true, 0 },	   { "x", false, 0 },
+		{ "5.", false, 0 },	   { "5.5h", false, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *text = cases[i].text;
+		int32_t seconds = 0;
+
+		assert_int_equal(comtrade_zone_parse(text, text + strlen(text),
+						     &seconds), cases[i].good);
+		assert_int_equal(seconds, cases[i].seconds);
+	}
+}
+
+static void a_zone_that_nobody_can_read_is_noted(void **state)
+{
+	static const char *const zones[] = { "+5 hours", "x", "", "+9" };
+	char text[400];
+
+	for (size_t i = 0; i < ARRAY_SIZE(zones); i++) {
+		struct comtrade_cfg *c;
+
+		snprintf(text, sizeof(text), "ST,DEV,2013\n1,0A,1D\n1,TRIP,,,0\n\n0\n0,2\n"
+			 ",\n,\nASCII\n1\n%s,x\nB,3\n", zones[i]);
+		c = parse(text);
+		assert_int_equal(c->zone_unread, i == 0);
+		assert_int_equal(c->has_zone, i == 3);
+		comtrade_cfg_free(c);
+	}
+}
+
 static void zone_and_quality_of_2013_are_read(void **state)
 {
 	struct comtrade_cfg *c = parse(
@@ -176,6 +216,10 @@ static void errors_name_line_and_field(void **state)
 	refuse(HEAD_1999 CHANNELS "50\n1\n1000,-3\n", 8, "field 2 (endsamp): '-3'");
 	refuse(HEAD_1999 CHANNELS "50\n65000\n1000,3\n", 7, "field 1 (nrates)");
 	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n32/13/1999,0:0:0\n", 9,
+	       "is not a time such as 31/12/1999");
+	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n31/02/2020,0:0:0\n", 9,
+	       "is not a time such as 31/12/1999");
+	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n29/02/2100,0:0:0\n", 9,
 	       "is not a time such as 31/12/1999");
 	refuse(HEAD_1999 CHANNELS "50\n1\n1000,3\n,\n,\nBINARY64\n", 11,
 	       "is none of ASCII");
@@ -261,6 +305,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_fields_of_1999_are_read),
 		cmocka_unit_test(the_first_revision_has_less_and_month_first),
+		cmocka_unit_test(zones_are_read_in_the_forms_that_recorders_write),
+		cmocka_unit_test(a_zone_that_nobody_can_read_is_noted),
 		cmocka_unit_test(zone_and_quality_of_2013_are_read),
 		cmocka_unit_test(text_that_is_not_utf8_is_latin1),
 		cmocka_unit_test(what_devices_do_to_the_standard_is_understood),

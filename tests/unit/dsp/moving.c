@@ -120,6 +120,28 @@ static void a_sample_that_is_too_short_is_dropped(void **state)
 	rig_stop(&r);
 }
 
+static void a_sample_that_is_dropped_is_in_no_window(void **state)
+{
+	static const char *const hooks[] = {
+		"{ type = \"ma\"; signals = ( 0, 2 ); window_size = 2; }",
+		"{ type = \"rms\"; signals = ( 0, 2 ); window_size = 2; }",
+	};
+	double first[] = { 3, 0, 3 }, cut[] = { 100, 0 }, last[] = { 3, 0, 3 };
+	struct rig r;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		rig_start(&r, hooks[i], "\"3f\"");
+		assert_true(rig_push(&r, 0, first, 3));
+		assert_false(rig_push(&r, 1, cut, 2));
+		assert_non_null(strstr(rig_log, "a sample without one of the signals"));
+		assert_true(rig_push(&r, 2, last, 3));
+		assert_near(r.got->data[0].f, 3, 0);
+		assert_near(r.got->data[2].f, 3, 0);
+		rig_stop(&r);
+	}
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
 	(void)state;
@@ -143,6 +165,7 @@ int main(void)
 		cmocka_unit_test(a_restart_of_the_source_empties_the_window),
 		cmocka_unit_test(integers_come_out_as_real_numbers),
 		cmocka_unit_test(a_sample_that_is_too_short_is_dropped),
+		cmocka_unit_test(a_sample_that_is_dropped_is_in_no_window),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 	};
 

@@ -160,6 +160,22 @@ static void a_restart_of_the_source_empties_the_window(void **state)
 	rig_stop(&r);
 }
 
+static void a_sample_that_is_dropped_is_in_no_window(void **state)
+{
+	double whole[] = { 2, 3, 2, 3 }, cut[] = { 100, 100, 100 };
+	struct rig r;
+
+	(void)state;
+	rig_start(&r, "{ type = \"power\"; window_size = 2; pairings = ( ( 0, 1 ), ( 2, 3 ) ); }",
+		  "\"4f\"");
+	assert_false(rig_push(&r, 0, whole, 4));
+	assert_false(rig_push(&r, 1, cut, 3));
+	assert_true(rig_push(&r, 2, whole, 4));
+	assert_near(r.got->data[0].f, 6, 0);
+	assert_near(r.got->data[4].f, 6, 0);
+	rig_stop(&r);
+}
+
 static void energy_of_whole_periods_is_mean_power_times_time(void **state)
 {
 	struct rig r;
@@ -271,6 +287,7 @@ int main(void)
 		cmocka_unit_test(several_pairs_have_their_names),
 		cmocka_unit_test(the_timestamp_is_of_the_sample_that_alignment_says),
 		cmocka_unit_test(a_restart_of_the_source_empties_the_window),
+		cmocka_unit_test(a_sample_that_is_dropped_is_in_no_window),
 		cmocka_unit_test(energy_of_whole_periods_is_mean_power_times_time),
 		cmocka_unit_test(energy_follows_the_timestamps_not_the_count),
 		cmocka_unit_test(samples_pass_ebm_unchanged),

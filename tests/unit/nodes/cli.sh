@@ -40,6 +40,23 @@ expect 2 'an impossible line is refused' "$busbar" simulate fault --location 7
 expect 2 'what cannot be simulated is refused' "$busbar" simulate weather
 expect 1 'an unwritable file is an error' "$busbar" simulate fault -o "$dir/x/y"
 
+# An object has no end of line of its own: the bad one is in line 3 all the same.
+printf '{"data": [1.0]}\n\n{"data": [1.0}\n{"data": [2.0]}\n' >"$dir/bad.json"
+cat >"$dir/bad.conf" <<-CONF
+	idle_stop = true;
+	nodes = {
+		a = { type = "file"; uri = "$dir/bad.json"; format = "json";
+			in = { epoch_mode = "original"; }; };
+	};
+	paths = ( { in = "a"; } );
+CONF
+expect 0 'a bad object is passed over' "$busbar" run "$dir/bad.conf"
+grep -q 'bad.json:3: not JSON' "$dir/log" || {
+	echo 'failed: the line of a bad object is told'
+	cat "$dir/log"
+	failed=1
+}
+
 for format in villas.human tsv csv; do
 	cat >"$dir/run.conf" <<-CONF
 		idle_stop = true;

@@ -79,14 +79,17 @@ int reader_rewind(struct reader *r)
 	return 0;
 }
 
-/* Number of the line before byte `offset`, 0 when it cannot be told. */
-static uint64_t line_before(const struct reader *r, uint64_t offset)
+/* Number of the line whose last byte, its end or not, lies before `behind`; 0 when
+ * it cannot be told. */
+static uint64_t line_before(const struct reader *r, uint64_t behind)
 {
 	char piece[4096];
-	uint64_t line = 0, pos = 0;
+	uint64_t line = 1, pos = 0;
 
-	while (r->regular && !r->format->type->binary && pos < offset) {
-		size_t want = (size_t)MIN(offset - pos, sizeof(piece));
+	if (!r->regular || r->format->type->binary)
+		return 0;
+	while (pos + 1 < behind) {
+		size_t want = (size_t)MIN(behind - 1 - pos, sizeof(piece));
 		ssize_t n = pread(r->fd, piece, want, (off_t)pos);
 
 		if (n <= 0)
