@@ -67,6 +67,12 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 		if (likely(postpone))
 			return true;
 	}
+	/* A slot of ours may be visible and not counted yet, and its
+	 * acknowledgement here already: nobody would tell us again. */
+	if (unlikely(wait)) {
+		hca_lock(&l->tx_lock);
+		hca_unlock(&l->tx_lock);
+	}
 	/* Nothing outstanding may mean that another thread is at it: who waits
 	 * for that also waits for what it completes. */
 	if ((shm_outstanding(l) || unlikely(wait)) &&

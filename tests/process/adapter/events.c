@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -699,6 +700,68 @@ static void an_answer_comes_after_the_completion_of_what_it_answers(struct pair 
 	expect_eq(side_join(&p->b, &first, sizeof(first)), 0);
 }
 
+static int post_one(struct end *e, void *arg)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buffer, 64, e->mr[0]->lkey };
+	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_SEND,
+				  .sg_list = &sge, .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+
+	return ibv_post_send(e->qp[0], &wr, &bad);
+}
+
+/* One instruction after the other, until what the thread sends has arrived here;
+ * there it stands. */
+static void step_until_received(struct pair *p, pid_t thread)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+	struct ibv_wc wc;
+	int status;
+
+	for (;;) {
+		int n = ibv_poll_cq(p->a.end->cq[RECV_CQ], 1, &wc);
+
+		expect(n >= 0);
+		if (n)
+			break;
+		expect(now_ms() < end);
+		expect_eq(ptrace(PTRACE_SINGLESTEP, thread, NULL, NULL), 0);
+		expect_eq(waitpid(thread, &status, __WALL), thread);
+		expect(WIFSTOPPED(status));
+	}
+	expect_status(wc, IBV_WC_SUCCESS);
+}
+
+/* The acknowledgement comes, and wakes, while the sender is still inside of
+ * ibv_post_send(), wherever it happens to be interrupted there. */
+static void an_acknowledgement_before_posting_returns_makes_its_event(struct pair *p)
+{
+	const struct side_options opt = { .events = true };
+	struct side *a = &p->a, *b = &p->b;
+	pid_t thread;
+	int status;
+
+	pair_start(p, &opt);
+	thread = b->pid;
+	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL)) {
+		printf("    not tried: ptrace: %s\n", strerror(errno));
+		return;
+	}
+	side_recv(a, 1, 0, 64);
+	expect_eq(side_arm(b, SEND_CQ, false), 0);
+	expect_eq(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL), 0);
+	expect_eq(waitpid(thread, &status, __WALL), thread);
+	side_start(b, post_one, NULL, 0);
+	step_until_received(p, thread);
+	/* Its progress thread sees what there is to see. */
+	side_expect_none(a, RECV_CQ);
+	expect_eq(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);
+	expect_eq(side_join(b, NULL, 0), 0);
+	/* Not at the next timer, which a new link has in five seconds. */
+	expect_eq(side_event(b, WAIT_MS / 2), SEND_CQ);
+	side_wait_ok(b, SEND_CQ, 1);
+}
+
 static const struct test_case cases[] = {
 	RULE("ibv_req_notify_cq(3)",
 	     an_armed_queue_gives_one_event_for_the_next_completion),
@@ -732,6 +795,8 @@ static const struct test_case cases[] = {
 	RULE("ibv_get_cq_event(3)", the_three_poll_sequence_loses_nothing),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		control_calls_of_another_thread_swallow_no_wakeup),
+	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
+		an_acknowledgement_before_posting_returns_makes_its_event),
 };
 
 int main(int argc, char **argv)
