@@ -175,13 +175,13 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 			      "");
 	if (type && s->swap && !type->reverse)
 		swap_sides(node, type, keep);
-	/* Which side it has is seen once the node has turned itself round. */
+	/* It turns itself round once it has been read: its one side is the other. */
 	turned = s->swap && type && type->reverse;
 	/* An unknown type is reported later, with all that is wrong. */
 	send = !s->receive_only && type && type->flags & NODE_CAN_WRITE &&
-	       ((s->send_only && turned) || is_open(node, "out", "in"));
+	       (turned ? is_open(node, "in", "out") : is_open(node, "out", "in"));
 	receive = !s->send_only && type && type->flags & NODE_CAN_READ &&
-		  ((s->receive_only && turned) || is_open(node, "in", "out"));
+		  (turned ? is_open(node, "out", "in") : is_open(node, "in", "out"));
 	if (type && !send && !receive) {
 		config_fail(c, node, NULL, "cannot be %s",
 			    s->receive_only ? "read" :
@@ -238,7 +238,9 @@ static int run(struct super_node *sn, const struct settings *s)
 
 	if (s->swap && n->type->reverse)
 		ret = n->type->reverse(n);
-	if (ret || tool_catch_signals())
+	if (ret)
+		return CLI_USAGE;
+	if (tool_catch_signals())
 		return CLI_FAILED;
 	running = sn;
 	tool_on_stop(request_stop);

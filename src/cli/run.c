@@ -20,8 +20,12 @@
 #include "gateway/control/server.h"
 #include "gateway/super_node.h"
 #include "gateway/super_node_reload.h"
+#include "util/bounded_write.h"
 #include "util/clock.h"
 #include "util/log.h"
+
+/* Who reads the summary may pause for so long. */
+#define SUMMARY_MS 2000
 
 enum summary { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
@@ -95,9 +99,8 @@ static bool clear_line(enum log_level level, const char *line)
 {
 	static const char clear[] = "\r\033[K";
 
-	if (live_line && write(STDERR_FILENO, clear, sizeof(clear) - 1) < 0) {
-		/* Nowhere to show it then. */
-	}
+	if (live_line)
+		bounded_write(STDERR_FILENO, clear, sizeof(clear) - 1, 0);
 	return false;
 }
 
@@ -187,7 +190,8 @@ static void reload(struct super_node *sn)
 static void wait_for_end(struct super_node *sn, const struct run_options *o)
 {
 	uint64_t start = clock_now_ns(), limit_ns = UINT64_MAX;
-	char line[256];
+	char line[256] = "\r\033[K";
+	const size_t clear = strlen(line);
 
 	if (o->seconds >= 0)
 		limit_ns = (uint64_t)(o->seconds * 1e9);
@@ -203,27 +207,39 @@ static void wait_for_end(struct super_node *sn, const struct run_options *o)
 			reload(sn);
 		if (!live_line)
 			continue;
-		super_node_progress(sn, line, sizeof(line));
-		fprintf(stderr, "\r\033[K%s", line);
+		super_node_progress(sn, line + clear, sizeof(line) - clear);
+		bounded_write(STDERR_FILENO, line, strlen(line), 0);
 	}
 	if (live_line)
-		fputs("\r\033[K", stderr);
+		bounded_write(STDERR_FILENO, line, clear, 0);
 	live_line = false;
 }
 
+/* For a reader who may have stopped: the end comes all the same. */
 static void print_summary(struct super_node *sn, enum summary form)
 {
+	char *text = NULL;
+	size_t len = 0, done;
+	FILE *f = form == SUMMARY_NONE ? NULL : open_memstream(&text, &len);
 	json_t *o;
 
+	if (!f)
+		return;
 	if (form == SUMMARY_TEXT) {
-		super_node_print_summary(sn, stdout);
-	} else if (form == SUMMARY_JSON) {
+		super_node_print_summary(sn, f);
+	} else {
 		o = super_node_summary(sn);
-		json_dumpf(o, stdout, JSON_INDENT(2));
-		fputc('\n', stdout);
+		json_dumpf(o, f, JSON_INDENT(2));
+		fputc('\n', f);
 		json_decref(o);
 	}
+	fclose(f);
 	fflush(stdout);
+	done = bounded_write(STDOUT_FILENO, text, len, SUMMARY_MS);
+	if (done < len)
+		log_warn("nobody reads standard output: the last %zu bytes of the summary are left out",
+			 len - done);
+	free(text);
 }
 
 /* Runs it to its end; with a socket, where one was asked for. */

@@ -108,13 +108,19 @@ void tool_input_close(struct tool_input *in)
 	in->fd = -1;
 }
 
+/* A format of lines may hold binary data, once its head has said so. */
+static bool is_binary(const struct tool_input *in)
+{
+	return in->format->type->binary || in->format->binary;
+}
+
 /* Delimiters in buf[0..end). */
 static uint64_t count_lines(const struct tool_input *in, size_t end)
 {
 	const char *at = in->buf, *stop = in->buf + end;
 	uint64_t n = 0;
 
-	if (in->format->type->binary)
+	if (is_binary(in))
 		return 0;
 	while ((at = memchr(at, in->format->delimiter, (size_t)(stop - at)))) {
 		n++;
@@ -129,7 +135,7 @@ static int report_malformed(struct tool_input *in)
 {
 	size_t last = in->start ? in->start - 1 : 0;
 
-	if (in->format->type->binary)
+	if (is_binary(in))
 		log_error("%s: before byte %ju: %s", in->name,
 			  (uintmax_t)(in->offset + in->start),
 			  format_error(in->format));
@@ -189,11 +195,11 @@ static int make_room(struct tool_input *in)
 static int finish(struct tool_input *in)
 {
 	static const char blanks[] = " \t\r\n";
-	bool blank = !in->format->type->binary;
+	bool blank = !is_binary(in);
 
 	if (in->start == in->end)
 		return 0;
-	if (in->format->type->lines && !in->at_eof) {
+	if (in->format->type->lines && !is_binary(in) && !in->at_eof) {
 		in->at_eof = true;
 		in->buf[in->end++] = in->format->delimiter;
 		return 1;

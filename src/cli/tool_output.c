@@ -119,7 +119,10 @@ static int refuse(struct tool_output *out, const struct sample *s, int err)
 	if (err == EOPNOTSUPP)
 		ret = format_check_signals(out->format, NULL, NULL, signals);
 	signal_list_put(made);
-	if (!ret)
+	if (!ret && format_error(out->format)[0])
+		log_error("cannot write to %s: %s", out->name,
+			  format_error(out->format));
+	else if (!ret)
 		return fail(out, err);
 	out->error = -err;
 	return -err;

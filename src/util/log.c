@@ -10,8 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/bounded_write.h"
 #include "util/container_of.h"
 #include "util/log_private.h"
+
+/* A reader of standard error may be slow, but not for longer. */
+#define PATIENCE_MS 100
 
 const char *const log_level_names[] = { "off",  "error", "warn",
 					"info", "debug", "trace" };
@@ -20,6 +24,8 @@ atomic_int log_level_max = LOG_WARN;
 static atomic_int level_base = LOG_WARN; /* where no rule matches */
 static bool (*_Atomic log_sink)(enum log_level, const char *);
 static char prefix[64];
+/* Lines since standard error took one. */
+static atomic_uint left_out;
 
 int log_level_parse(const char *name)
 {
@@ -79,6 +85,42 @@ static void format_line(enum log_level level, const char *room,
 		 now->tv_nsec / 1000000, log_level_names[level], room, message);
 }
 
+/* False when it has to be left out still. */
+static bool tell_left_out(const struct timespec *now)
+{
+	char text[64], line[256];
+	unsigned n;
+	size_t len;
+
+	if (!bounded_write_has_room(STDERR_FILENO))
+		return false;
+	/* Whoever gets the number tells it. */
+	n = atomic_exchange(&left_out, 0);
+	if (n == 0)
+		return true;
+	snprintf(text, sizeof(text), "%u lines are left out here: nobody read them",
+		 n);
+	len = strlen(strcpy(line, prefix));
+	format_line(LOG_WARN, "log", text, now, line + len,
+		    sizeof(line) - 1 - len);
+	len = strlen(line);
+	line[len++] = '\n';
+	if (bounded_write(STDERR_FILENO, line, len, 0) == len)
+		return true;
+	atomic_fetch_add(&left_out, n);
+	return false;
+}
+
+/* A reader who has stopped must not stop who writes. */
+static void print_line(const char *line, size_t len, const struct timespec *now)
+{
+	bool stuck = atomic_load(&left_out) > 0;
+
+	if ((stuck && !tell_left_out(now)) ||
+	    bounded_write(STDERR_FILENO, line, len, stuck ? 0 : PATIENCE_MS) < len)
+		atomic_fetch_add(&left_out, 1);
+}
+
 void log_write(enum log_level level, const char *room, const char *fmt, ...)
 {
 	int saved_errno = errno;
@@ -110,9 +152,7 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 			*c = '?';
 	if (!sink || !sink(level, line)) {
 		line[len++] = '\n';
-		if (write(STDERR_FILENO, line, len) < 0) {
-			/* Nowhere left to report it. */
-		}
+		print_line(line, len, &now);
 		log_output_write(o, level, line, len);
 	}
 	errno = saved_errno;

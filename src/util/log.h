@@ -4,6 +4,9 @@
  *
  * The first function that knows the cause logs it, once. Logging keeps errno.
  * A level that is off costs one load and one predicted branch.
+ * A line that nobody reads is waited for a moment, then left out until there is
+ * room again; a line says how many were. The same goes for a file that is a pipe,
+ * but nothing is said there.
  * `BUSBAR_LOG` in the environment sets the level (off, error, warn, info, debug,
  * trace); the libraries start at warn, the command at info. A gateway's
  * configuration may add a file, the system's log, another form of the lines and

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "util/bounded_write.h"
 #include "util/container_of.h"
 #include "util/log_private.h"
 
@@ -209,9 +210,9 @@ void log_output_write(const struct log_output *o, enum log_level level,
 {
 	if (!o)
 		return;
-	if (o->fd >= 0 && write(o->fd, line, len) < 0) {
-		/* A full disk must not stop a gateway. */
-	}
+	/* Neither a full disk nor a pipe that nobody reads may stop a gateway. */
+	if (o->fd >= 0)
+		bounded_write(o->fd, line, len, 0);
 	if (o->syslog) {
 		char text[1024];
 

@@ -214,7 +214,7 @@ static inline int put_messages(struct format *f, char *buf, size_t size,
 		size_t need = HEAD_SIZE + 4 * (size_t)length;
 
 		if (unlikely(length > LENGTH_MAX)) {
-			text_fail(f, "the sample has %u values, a message of the format '%s' holds %d",
+			text_fail(f, "the sample has %u values, a message of the format '%s' holds %d (its length has 16 bits)",
 				  length, f->type->name, LENGTH_MAX);
 			ret = -E2BIG;
 			break;

@@ -12,10 +12,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "util/bounded_write.h"
 #include "util/num.h"
 
+/* A reader may be slow, but not for longer. */
+#define PATIENCE_MS 100
+
 struct dump {
-	FILE *file; /* standard error, with a buffer of its own */
+	FILE *file;      /* standard error, with a buffer of its own */
+	size_t left_out; /* bytes since somebody read any */
 };
 
 extern const struct hook_type hook_dump;
@@ -32,19 +37,36 @@ static const struct {
 	{ SAMPLE_NEW_SIMULATION, "new_simulation" },
 };
 
+/* A reader that has stopped stops no path. */
+static ssize_t dump_write(void *cookie, const char *buf, size_t size)
+{
+	struct dump *d = cookie;
+	unsigned patience_ms = d->left_out ? 0 : PATIENCE_MS;
+	char text[64];
+	size_t len;
+
+	if (d->left_out) {
+		len = (size_t)snprintf(text, sizeof(text),
+				       "\n%zu bytes are left out here: nobody read them\n",
+				       d->left_out);
+		if (bounded_write(STDERR_FILENO, text, len, 0) < len) {
+			d->left_out += size;
+			return (ssize_t)size;
+		}
+	}
+	d->left_out = size - bounded_write(STDERR_FILENO, buf, size, patience_ms);
+	return (ssize_t)size;
+}
+
 static int dump_start(struct hook *h)
 {
 	struct dump *d = h->private_data;
-	int fd = dup(STDERR_FILENO);
 
-	d->file = fd >= 0 ? fdopen(fd, "w") : NULL;
-	if (!d->file) {
-		int ret = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return ret;
-	}
+	d->left_out = 0;
+	d->file = fopencookie(d, "w",
+			      (cookie_io_functions_t){ .write = dump_write });
+	if (!d->file)
+		return -errno;
 	setvbuf(d->file, NULL, _IOFBF, 65536);
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "gateway/format.h"
 #include "gateway/node.h"
+#include "util/bounded_write.h"
 #include "util/log.h"
 
 #define BUFFER_SIZE 65536
@@ -183,8 +184,12 @@ static void print_periodic(struct hook *h)
 {
 	struct print *p = h->private_data;
 
-	if (p->file)
+	/* While a sample waits for the reader, this thread must not. */
+	if (!p->file || ftrylockfile(p->file))
+		return;
+	if (bounded_write_has_room(fileno(p->file)))
 		fflush(p->file);
+	funlockfile(p->file);
 }
 
 static int print_stop(struct hook *h)

@@ -10,16 +10,24 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/hook.h"
 #include "gateway/node.h"
+#include "util/bounded_write.h"
 #include "util/clock.h"
 #include "util/log.h"
+
+/* At the end a reader may be slow; one that has stopped before is not waited for. */
+#define PATIENCE_MS 1000
+#define STUCK_MS 10
 
 enum { FORMAT_HUMAN, FORMAT_JSON, FORMAT_MATLAB };
 static const char *const format_names[] = { "human", "json", "matlab", NULL };
@@ -29,7 +37,11 @@ struct stats {
 	bool verbose;
 	int64_t warmup, buckets;
 	const char *output;
-	FILE *file;              /* stdout when no output is given */
+	int fd;                  /* standard output when no output is given; -1: stopped */
+	FILE *file;              /* one printout, in memory */
+	char *rest;              /* of it, what nobody has read yet */
+	size_t rest_len;
+	uint64_t left_out;       /* printouts since somebody read one */
 
 	struct node_stats *metrics;
 	_Atomic uint64_t samples, lost, late, negative;
@@ -278,12 +290,8 @@ static void print_matlab(struct hook *h, struct stats *st)
 	}
 }
 
-static void stats_print(struct hook *h)
+static void print_figures(struct hook *h, struct stats *st)
 {
-	struct stats *st = h->private_data;
-
-	if (!st->file)
-		return;
 	switch (st->format) {
 	case FORMAT_HUMAN:
 		print_human(h, st);
@@ -295,7 +303,71 @@ static void stats_print(struct hook *h)
 		print_matlab(h, st);
 		break;
 	}
-	fflush(st->file);
+}
+
+/*
+ * What a hook `print` has put into the buffer goes first. False when that waits
+ * for the reader: who prints figures holds what the whole gateway needs, and must
+ * not.
+ */
+static bool is_next(const struct stats *st)
+{
+	bool next;
+
+	if (st->fd != STDOUT_FILENO)
+		return true;
+	if (ftrylockfile(stdout))
+		return false;
+	next = !__fpending(stdout) ||
+	       (bounded_write_has_room(STDOUT_FILENO) && !fflush(stdout));
+	funlockfile(stdout);
+	return next;
+}
+
+/* True when nothing is left. */
+static bool write_rest(struct stats *st, unsigned patience_ms)
+{
+	size_t done;
+
+	if (!st->rest_len)
+		return true;
+	if (!is_next(st))
+		return false;
+	done = bounded_write(st->fd, st->rest, st->rest_len, patience_ms);
+	st->rest_len -= done;
+	memmove(st->rest, st->rest + done, st->rest_len);
+	return st->rest_len == 0;
+}
+
+/* A reader that stops finds whole printouts later, but not all of them. */
+static void print_within(struct hook *h, struct stats *st, unsigned patience_ms)
+{
+	if (st->fd < 0)
+		return;
+	if (!write_rest(st, patience_ms)) {
+		if (st->left_out++ == 0)
+			log_warn("%s: hook stats: nobody reads %s, printouts are left out",
+				 h->owner, st->output ?: "standard output");
+		return;
+	}
+	if (st->left_out)
+		log_info("%s: hook stats: %llu printouts were left out", h->owner,
+			 (unsigned long long)st->left_out);
+	st->left_out = 0;
+	free(st->rest);
+	st->rest = NULL;
+	st->file = open_memstream(&st->rest, &st->rest_len);
+	if (!st->file)
+		return;
+	print_figures(h, st);
+	fclose(st->file);
+	st->file = NULL;
+	write_rest(st, patience_ms);
+}
+
+static void stats_print(struct hook *h)
+{
+	print_within(h, h->private_data, 0);
 }
 
 /* Known from here on, so that paths and nodes can name the metrics. */
@@ -303,6 +375,7 @@ static int stats_parse_hook(struct hook *h, struct config *c, json_t *cfg)
 {
 	struct stats *st = h->private_data;
 
+	st->fd = -1;
 	st->metrics = node_stats_new((unsigned)st->buckets,
 				     (uint64_t)st->warmup);
 	if (!st->metrics)
@@ -332,12 +405,11 @@ static int stats_start(struct hook *h)
 	atomic_store(&st->late, 0);
 	atomic_store(&st->negative, 0);
 	st->seen = false;
-	if (!st->output) {
-		st->file = stdout;
-		return 0;
-	}
-	st->file = fopen(st->output, "we");
-	if (!st->file) {
+	st->left_out = 0;
+	st->fd = st->output ? open(st->output,
+				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) :
+			      STDOUT_FILENO;
+	if (st->fd < 0) {
 		int ret = -errno;
 
 		log_error("%s: cannot write %s: %s", h->owner, st->output,
@@ -351,10 +423,16 @@ static int stats_stop(struct hook *h)
 {
 	struct stats *st = h->private_data;
 
-	stats_print(h);
-	if (st->file && st->file != stdout)
-		fclose(st->file);
-	st->file = NULL;
+	print_within(h, st, st->rest_len ? STUCK_MS : PATIENCE_MS);
+	if (st->rest_len)
+		log_warn("%s: hook stats: nobody reads %s, the last printout is left out",
+			 h->owner, st->output ?: "standard output");
+	if (st->output && st->fd >= 0)
+		close(st->fd);
+	st->fd = -1;
+	free(st->rest);
+	st->rest = NULL;
+	st->rest_len = 0;
 	return 0;
 }
 

@@ -108,6 +108,27 @@ if has formats villas.binary; then
 	villas-convert -i villas.binary <there >out 2>log && fail 'half a binary sample is none'
 	says 'an input that is cut is reported' 'stdin: '
 fi
+if has formats comtrade; then
+	villas-signal -n -l 50 -v 4 -r 100 sine >in
+	villas-convert -o '{"type": "comtrade", "data": "float32"}' <in >there
+	cp there in
+	expect_in 0 'a whole record' villas-convert -i comtrade
+	samples 'a whole record' 50 out
+	# Of 8 bytes and 4 values; one that lacks a byte gets none from elsewhere.
+	for lacks in 1 7 23; do
+		head -c -$lacks there >in
+		expect_in 1 "a record that lacks $lacks bytes" villas-convert -i comtrade
+		samples "a record that lacks $lacks bytes" 49 out
+		says 'it is told' "ends within a sample, $((24 - lacks)) bytes are left"
+	done
+fi
+# A length of 16 bits has an end, which is told as such.
+awk 'BEGIN { printf "1.5(7)"; for (i = 0; i < 65536; i++) printf "\t1.5"; print "" }' >in
+for format in villas.binary villas.web; do
+	has formats $format || continue
+	expect_in 1 "$format with 65536 values" villas-convert -o $format
+	says "$format says why" "has 65536 values, .*'$format' holds 65535 (its length has 16 bits)"
+done
 # Values go to signals by their names: that none does is not kept quiet.
 names() {
 	has formats "$1" || return

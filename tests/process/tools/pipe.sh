@@ -55,6 +55,29 @@ samples 'what was for reading is written' 5000 swapped.dat
 cp in other.dat
 expect 0 'swapped sides' $pipe -x -r lab.conf two
 samples 'what was for writing is read' 5000 out
+# With one side there is nothing to swap a socket with; a queue is used the other way.
+cat >one.conf <<CONF
+nodes = {
+	hears = { type = "socket", in = { address = "127.0.0.1:1" } },
+	talks = { type = "socket", out = { address = "127.0.0.1:1" } },
+	reads = { type = "shmem", in = { name = "/busbar-pipe-test-$$" } },
+	writes = { type = "shmem", out = { name = "/busbar-pipe-test-$$" } }
+}
+CONF
+if has nodes socket; then
+	for node in hears talks; do
+		for only in '' -s -r; do
+			expect 2 "$node, swapped $only" $pipe -x $only -T 5 one.conf $node
+		done
+		expect 2 "$node, swapped" $pipe -x -T 5 one.conf $node
+		says 'says why' "$node: the sides cannot be swapped: there is only"
+	done
+fi
+if has nodes shmem; then
+	expect 2 'no writer that is swapped writes' $pipe -x -s one.conf writes
+	expect 2 'no reader that is swapped reads' $pipe -x -r one.conf reads
+	says 'says why' 'reads: cannot be read'
+fi
 for values in 100 512; do
 	villas-signal -n -l 50 -v $values mixed >in 2>log
 	expect_in 0 "$values values" $pipe lab.conf loop

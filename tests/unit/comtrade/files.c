@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "gateway/format/comtrade.h"
+#include "util/log.h"
 
 #define VALUES 4
 #define ROWS 2500
@@ -288,6 +289,47 @@ static void a_recording_that_never_ends_well_can_be_read(void **state)
 	stop(&writer);
 }
 
+static char told[2000];
+
+static bool keep_line(enum log_level level, const char *line)
+{
+	strncat(told, line, sizeof(told) - 1 - strlen(told));
+	return true;
+}
+
+static void expect_cut(const char *file, const char *data, unsigned lacks)
+{
+	struct made_node m;
+	struct stat st;
+	unsigned rows = 0;
+	char wanted[100];
+
+	record(file, ", \"data\": \"float32\"");
+	assert_int_equal(stat(scratch(data), &st), 0);
+	assert_int_equal(truncate(scratch(data), st.st_size - lacks), 0);
+	told[0] = '\0';
+	log_set_sink(keep_line);
+	make_reader(&m, file, AT_ONCE);
+	while (node_read_one(&m, got) == 1)
+		assert_row(rows++, 1e-4, 500);
+	stop(&m);
+	log_set_sink(NULL);
+	assert_int_equal(rows, ROWS - 1);
+	/* 8 bytes, 3 analog channels, 16 digital ones. */
+	snprintf(wanted, sizeof(wanted), "%s: the file ends within a sample: its last %u bytes",
+		 data, 22 - lacks);
+	if (!strstr(told, wanted))
+		fail_msg("'%s' is not in '%s'", wanted, told);
+}
+
+static void a_row_that_is_cut_is_told(void **state)
+{
+	expect_cut("cut.cfg", "cut.dat", 1);
+	expect_cut("shorter.cfg", "shorter.dat", 21);
+	expect_cut("cut.cff", "cut.cff", 1);
+	expect_cut("shorter.cff", "shorter.cff", 13);
+}
+
 static void the_head_of_a_single_file_is_rewritten_while_it_grows(void **state)
 {
 	struct made_node m;
@@ -519,6 +561,7 @@ int main(void)
 		cmocka_unit_test(revision_1999_has_integers_and_microseconds),
 		cmocka_unit_test(names_in_capitals_are_found),
 		cmocka_unit_test(a_recording_that_never_ends_well_can_be_read),
+		cmocka_unit_test(a_row_that_is_cut_is_told),
 		cmocka_unit_test(the_head_of_a_single_file_is_rewritten_while_it_grows),
 		cmocka_unit_test(what_is_there_is_not_lost_unasked),
 		cmocka_unit_test(a_recording_of_nothing_has_its_channels),

@@ -3,6 +3,7 @@
 #define LOG_ROOM "test/log"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -214,6 +216,82 @@ static void a_prefix_from_the_environment_stands_first(void **unused)
 	unsetenv("VILLAS_LOG_PREFIX");
 }
 
+/* Reads until a line has come that holds `what`. */
+static void read_until(int fd, const char *what)
+{
+	static char text[256 << 10];
+	size_t len = 0;
+
+	do {
+		ssize_t n = read(fd, text + len, sizeof(text) - 1 - len);
+
+		assert_true(n > 0);
+		len += (size_t)n;
+		text[len] = '\0';
+	} while (!strstr(text, what));
+}
+
+static void check_reader_that_stops(int reader, int writer)
+{
+	int saved = dup(STDERR_FILENO), flags;
+
+	dup2(writer, STDERR_FILENO);
+	flags = fcntl(STDERR_FILENO, F_GETFL);
+	log_set_sink(NULL);
+	/* More than any buffer of the system takes; without an end it hangs. */
+	alarm(60);
+	for (int i = 0; i < 20000; i++)
+		log_error("line %05d: %0100d", i, 0);
+	alarm(0);
+	assert_int_equal(fcntl(STDERR_FILENO, F_GETFL), flags);
+	log_set_sink(sink);
+	assert_true(read(reader, (char[32768]){ 0 }, 32768) > 0);
+	/* A terminal hands over what it holds behind our back. */
+	for (int tries = 0; tries < 50000; tries++) {
+		struct pollfd p = { .fd = writer, .events = POLLOUT };
+
+		if (poll(&p, 1, 1) == 1)
+			break;
+	}
+	log_set_sink(NULL);
+	log_error("read again");
+	log_set_sink(sink);
+	dup2(saved, STDERR_FILENO);
+	alarm(60);
+	read_until(reader, " lines are left out here");
+	alarm(0);
+	close(saved);
+	close(reader);
+	close(writer);
+}
+
+static void a_pipe_that_nobody_reads_stops_nobody(void **unused)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	check_reader_that_stops(fds[0], fds[1]);
+}
+
+static void a_socket_that_nobody_reads_stops_nobody(void **unused)
+{
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	check_reader_that_stops(fds[0], fds[1]);
+}
+
+static void a_terminal_that_nobody_reads_stops_nobody(void **unused)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
+
+	if (master < 0 || grantpt(master) || unlockpt(master))
+		skip();
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	assert_true(slave >= 0);
+	check_reader_that_stops(master, slave);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +305,9 @@ int main(void)
 		cmocka_unit_test_setup(a_pattern_gives_the_line_its_form, setup),
 		cmocka_unit_test_setup(lines_go_to_a_file_too, setup),
 		cmocka_unit_test_setup(a_prefix_from_the_environment_stands_first, setup),
+		cmocka_unit_test_setup(a_pipe_that_nobody_reads_stops_nobody, setup),
+		cmocka_unit_test_setup(a_socket_that_nobody_reads_stops_nobody, setup),
+		cmocka_unit_test_setup(a_terminal_that_nobody_reads_stops_nobody, setup),
 		cmocka_unit_test_setup(without_a_sink_one_line_goes_to_standard_error, setup),
 	};
 

@@ -86,7 +86,7 @@ static uint64_t line_before(const struct reader *r, uint64_t behind)
 	char piece[4096];
 	uint64_t line = 1, pos = 0;
 
-	if (!r->regular || r->format->type->binary)
+	if (!r->regular || r->format->type->binary || r->format->binary)
 		return 0;
 	while (pos + 1 < behind) {
 		size_t want = (size_t)MIN(behind - 1 - pos, sizeof(piece));
@@ -223,12 +223,10 @@ int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 			continue;
 		if (!r->at_eof || !complete || r->start == r->end)
 			return 0;
-		if (!r->format->type->lines) {
+		if (!r->format->type->lines || r->format->binary) {
 			report_incomplete(r);
 			return 0;
 		}
-		if (r->format->binary)
-			return 0;
 		/* The last line lacks its delimiter; make_room() left a byte. */
 		r->buf[r->end++] = r->format->delimiter;
 	}

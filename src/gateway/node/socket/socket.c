@@ -377,6 +377,11 @@ static int socket_reverse(struct node *n)
 	struct socket_node *s = n->private_data;
 	const char *was = s->in.address;
 
+	if (n->in.present != n->out.present) {
+		log_error("%s: the sides cannot be swapped: there is only `%s`",
+			  n->name, n->in.present ? "in" : "out");
+		return -EINVAL;
+	}
 	s->in.address = s->out.address;
 	s->out.address = was;
 	return 0;

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See bounded_write.h. These are system calls, for the log is part of a library
+ * that offers functions with such names itself, and writes lines while it holds
+ * what they would wait for.
+ */
+#include "util/bounded_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/container_of.h"
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool wait_for_room(int fd, int timeout_ms)
+{
+	struct timespec t = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	/* An error is for write() to find. */
+	return syscall(SYS_ppoll, &p, 1, &t, NULL, 0) != 0;
+}
+
+bool bounded_write_has_room(int fd)
+{
+	return wait_for_room(fd, 0);
+}
+
+/*
+ * There is room, but maybe not for all, or somebody else takes it first. A pipe
+ * or terminal that is opened once more does not block, and whoever shares the
+ * one that is open already notices nothing.
+ */
+static ssize_t write_now(int fd, const char *buf, size_t len)
+{
+	char path[32];
+	struct stat st;
+	ssize_t n;
+	int own, err;
+
+	if (fstat(fd, &st) || S_ISREG(st.st_mode))
+		return syscall(SYS_write, fd, buf, len);
+	if (S_ISSOCK(st.st_mode))
+		return syscall(SYS_sendto, fd, buf, len, MSG_DONTWAIT, NULL, 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = (int)syscall(SYS_openat, AT_FDCWD, path,
+			   O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* Without one the room that there was must do: a pipe has room for
+	 * PIPE_BUF bytes or for none. */
+	n = syscall(SYS_write, own >= 0 ? own : fd, buf, len);
+	err = errno;
+	if (own >= 0)
+		syscall(SYS_close, own);
+	errno = err;
+	return n;
+}
+
+size_t bounded_write(int fd, const char *buf, size_t len, unsigned patience_ms)
+{
+	long end = patience_ms ? now_ms() + (long)patience_ms : 0;
+	size_t done = 0;
+
+	while (done < len) {
+		long left = patience_ms ? MAX(end - now_ms(), 0L) : 0;
+		ssize_t n;
+
+		if (!wait_for_room(fd, (int)left))
+			break;
+		n = write_now(fd, buf + done, MIN(len - done, (size_t)PIPE_BUF));
+		if (n >= 0) {
+			done += (size_t)n;
+			end = patience_ms ? now_ms() + (long)patience_ms : 0;
+		} else if (errno == EAGAIN) {
+			/* Room, but too little of it. */
+			if (left == 0)
+				break;
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		} else if (errno != EINTR) {
+			return len;
+		}
+	}
+	return done;
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Nobody reads what a gateway prints: it obeys all the same, and ends.
+
+Environment: BUSBAR, the program. Exit status 0: good, 1: not.
+"""
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from gateway_process import BUSBAR, check
+
+CONFIG = """
+nodes = {
+	sig = { type = "signal"; signal = "counter"; rate = 1000; values = 2;
+		in = { hooks = ( %s ); }; };
+	end = { type = "loopback"; };
+};
+paths = ( { in = "sig"; out = "end"; }, { in = "end"; } );
+stats = 100.0; hugepages = 0; control = "%s";
+"""
+PIPE_SIZE = 4096
+
+
+class Run:
+    """One whose standard output and error go to pipes that are not read."""
+
+    def __init__(self, folder, hooks, *options):
+        control = os.path.join(folder, "control")
+        config = os.path.join(folder, "config")
+        if os.path.exists(control):
+            os.unlink(control)
+        with open(config, "w") as f:
+            f.write(CONFIG % (hooks, control))
+        self.out, out = self.pipe()
+        self.err, err = self.pipe()
+        self.process = subprocess.Popen([BUSBAR, "run", *options, config],
+                                        stdout=out, stderr=err)
+        os.close(out)
+        os.close(err)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                self.socket.connect(control)
+                break
+            except OSError:
+                check(self.process.poll() is None and time.monotonic() < end,
+                      "starts")
+                time.sleep(0.01)
+        self.file = self.socket.makefile()
+
+    @staticmethod
+    def pipe():
+        fds = os.pipe()
+        fcntl.fcntl(fds[1], fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+        return fds
+
+    def ask(self, path, method="POST"):
+        self.socket.sendall(
+            json.dumps({"path": path, "method": method}).encode() + b"\n")
+        answer = json.loads(self.file.readline())
+        check(answer["status"] == 200, "%s: %s" % (path, answer))
+
+    def talk(self):
+        """Log lines for more than the pipe takes."""
+        for _ in range(PIPE_SIZE // 40):
+            self.ask("/node/sig/pause")
+            self.ask("/node/sig/resume")
+
+    def read(self, fd, what):
+        """Until it has come; all that has."""
+        text = b""
+        while what not in text:
+            piece = os.read(fd, 65536)
+            check(piece, "no '%s' in %s" % (what, text))
+            text += piece
+        return text
+
+    def end(self):
+        check(self.process.wait(60) == 0, "ends with 0")
+        self.drop()
+
+    def drop(self):
+        self.process.kill()
+        self.process.wait()
+        self.socket.close()
+        for fd in (self.out, self.err):
+            os.close(fd)
+
+
+def commands_and_shutdown(folder, hooks):
+    run = Run(folder, hooks)
+    try:
+        run.talk()
+        run.ask("/status", "GET")
+        run.ask("/shutdown")
+    except BaseException:
+        run.drop()
+        raise
+    run.end()
+
+
+def the_time_is_over(folder):
+    run = Run(folder, '{ type = "dump"; }, { type = "stats"; warmup = 10; }',
+              "-t", "3")
+    try:
+        run.talk()
+    except (OSError, ValueError, TimeoutError):
+        # It may be over while we talk.
+        pass
+    run.end()
+
+
+def a_reader_that_comes_back(folder):
+    run = Run(folder, '{ type = "stats"; format = "json"; warmup = 10; }')
+    try:
+        run.talk()
+        got = os.read(run.err, PIPE_SIZE)
+        check(b" lines are left out" not in got, "not yet")
+        run.ask("/node/sig/pause")
+        run.read(run.err, b" lines are left out here: nobody read them\n")
+        # No printout is torn.
+        text = b""
+        while text.count(b"\n") < 20:
+            text += os.read(run.out, 65536)
+        for line in text.split(b"\n")[:-1]:
+            check(json.loads(line)["node"] == "sig", "%s is whole" % line)
+        run.ask("/shutdown")
+    except BaseException:
+        run.drop()
+        raise
+    run.end()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        commands_and_shutdown(folder, "")
+        commands_and_shutdown(folder, '{ type = "stats"; warmup = 10; }')
+        commands_and_shutdown(folder, '{ type = "dump"; }')
+        the_time_is_over(folder)
+        a_reader_that_comes_back(folder)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as e:
+        print("failed: %s: %s" % (type(e).__name__, e))
+        sys.exit(1)
