@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "assault.h"
-#include "xrc_help.h"
 
 enum { ROUNDS = 40, PAGES = 16 * 4096, MIB = 1 << 20 };
 
@@ -117,150 +116,6 @@ static void writes_stop_when_a_reset_returns(struct pair *p)
 static void writes_stop_when_destruction_returns(struct pair *p)
 {
 	take_out_of_service(p, destroy);
-}
-
-/* ---- XRC: the target is b's, the queue and the memory behind it are a's ---- */
-
-enum { LONG = 4 * MIB, ATTACK_FROM = LONG };
-
-struct xrc_assault {
-	struct assault as;
-	int me;
-};
-
-static int xrc_until_refused(struct end *e, void *arg)
-{
-	struct xrc_assault *x = arg;
-
-	return assault_by(e, x_qp_here(x->me, X_INI), &x->as);
-}
-
-struct apart {
-	struct x_file f;
-	struct x a, b, third; /* a: of the test's process */
-	struct side *attacker;
-	struct x *initiator;
-};
-
-/* The attacker is b, or a, or a third. */
-static void apart_start(struct pair *p, struct apart *t, struct side *attacker)
-{
-	const struct side_options opt = { .bytes = 2 * LONG, .mr_access = X_ALL };
-
-	p->conn.timeout = 10;
-	p->conn.retry_cnt = 1;
-	x_file_make(&t->f);
-	pair_open(p, &opt);
-	x_open(p, &p->a, &t->a, t->f.path);
-	x_open(p, &p->b, &t->b, t->f.path);
-	t->attacker = attacker;
-	t->initiator = attacker == &p->a ? &t->a :
-		       attacker == &p->b ? &t->b : &t->third;
-	if (t->initiator == &t->third) {
-		side_open(attacker, &opt);
-		x_open(p, attacker, &t->third, t->f.path);
-	}
-	side_set(attacker, ATTACK_FROM, LONG, 0xaa);
-	x_connect(p, t->initiator, &t->b, X_ALL);
-}
-
-static void apart_end(struct apart *t)
-{
-	if (t->initiator == &t->third) {
-		x_close(&t->third);
-		side_close(t->attacker);
-	}
-	x_end(&t->a, &t->b);
-	x_file_end(&t->f);
-}
-
-/* Takes part of what the write goes through away while it is under way. */
-static void xrc_take_away(struct pair *p, struct apart *t,
-			  int (*how)(struct apart *t), int result)
-{
-	struct xrc_assault x = { .as = { .opcode = IBV_WR_RDMA_WRITE,
-					 .local = ATTACK_FROM, .length = LONG },
-				 .me = t->initiator->me };
-	struct end *e = p->a.end;
-
-	memset(e->buffer, 0, LONG);
-	x.as.remote_addr = p->a.addr;
-	x.as.rkey = p->a.rkey;
-	x.as.srqn = t->a.srqn[0];
-	side_start(t->attacker, xrc_until_refused, &x, sizeof(x));
-	assault_wait(e->buffer, 0xaa);
-	expect_eq(how(t), 0);
-	memset(e->buffer, 0x11, LONG);
-	expect_eq(side_join(t->attacker, &x, sizeof(x)), 0);
-	expect_eq(x.as.result, result);
-	for (uint32_t k = 0; k < LONG; k++)
-		if (e->buffer[k] != 0x11)
-			fail("byte %u was written after the end", k);
-}
-
-static int target_to_error(struct apart *t)
-{
-	return x_to_state(&t->b, X_TGT, IBV_QPS_ERR);
-}
-
-static int target_to_reset(struct apart *t)
-{
-	return x_to_state(&t->b, X_TGT, IBV_QPS_RESET);
-}
-
-/* Writes are messages to the process of the queue, which does not see the target's
- * state (docs/differences.md). */
-static bool writes_are_messages(void)
-{
-	const char *access = getenv("BUSBAR_SHM_ACCESS");
-
-	return access && !strcmp(access, "target") && !getenv("BUSBAR_MAP_MEMORY");
-}
-
-static void take_target_out_of_service(struct pair *p, struct side *attacker)
-{
-	struct apart t;
-
-	if (writes_are_messages())
-		return;
-	apart_start(p, &t, attacker);
-	for (int i = 0; i < ROUNDS; i++) {
-		xrc_take_away(p, &t, i % 2 ? target_to_reset : target_to_error,
-			      IBV_WC_RETRY_EXC_ERR);
-		x_to_state(t.initiator, X_INI, IBV_QPS_RESET);
-		x_to_state(&t.b, X_TGT, IBV_QPS_RESET);
-		x_connect(p, t.initiator, &t.b, X_ALL);
-	}
-	apart_end(&t);
-}
-
-static void writes_stop_when_a_target_elsewhere_leaves_service(struct pair *p)
-{
-	take_target_out_of_service(p, &p->a);
-}
-
-static void writes_stop_when_the_target_of_a_third_leaves_service(struct pair *p)
-{
-	take_target_out_of_service(p, &p->spare[0]);
-}
-
-static int destroy_queue(struct apart *t)
-{
-	return x_srq_destroy(&t->a, 0);
-}
-
-static void writes_stop_when_the_destruction_of_their_queue_returns(struct pair *p)
-{
-	for (int i = 0; i < ROUNDS / 4; i++) {
-		struct apart t;
-
-		apart_start(p, &t, &p->b);
-		xrc_take_away(p, &t, destroy_queue, IBV_WC_REM_ACCESS_ERR);
-		expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_QP_ACCESS_ERR);
-		apart_end(&t);
-		side_close(&p->a);
-		side_close(&p->b);
-	}
 }
 
 struct shower {
@@ -442,13 +297,6 @@ static const struct test_case cases[] = {
 		writes_stop_when_a_reset_returns),
 	RULE_IN(ONLY_TWO_PROCESSES, "ibv_destroy_qp(3)",
 		writes_stop_when_destruction_returns),
-	RULE_IN(ONLY_TWO_PROCESSES, "IBTA A14",
-		writes_stop_when_a_target_elsewhere_leaves_service),
-	{ .name = "writes_stop_when_the_target_of_a_third_leaves_service",
-	  .fn = writes_stop_when_the_target_of_a_third_leaves_service,
-	  .where = ONLY_TWO_PROCESSES, .spares = 1, .rule = "IBTA A14" },
-	RULE_IN(ONLY_TWO_PROCESSES, "ibv_destroy_srq(3)",
-		writes_stop_when_the_destruction_of_their_queue_returns),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		small_receives_stop_when_deregistration_returns),
 	CASE_IN(ONLY_TWO_PROCESSES,

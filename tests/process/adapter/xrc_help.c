@@ -407,8 +407,3 @@ struct ibv_xrcd *x_domain(struct x *x)
 {
 	return objects[x->me].xrcd;
 }
-
-struct ibv_qp *x_qp_here(int me, enum x_qp qp)
-{
-	return objects[me].qp[qp];
-}

@@ -68,7 +68,5 @@ int x_srq_destroy(struct x *x, int srq);
 int x_srq_modify(struct x *x, int srq, const struct ibv_srq_attr *attr, int mask);
 /* For sides of this process. */
 struct ibv_xrcd *x_domain(struct x *x);
-/* For functions that are given to side_start(): of side `me`. */
-struct ibv_qp *x_qp_here(int me, enum x_qp qp);
 
 #endif
