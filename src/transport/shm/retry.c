@@ -16,8 +16,6 @@
 /* A timeout of 0 means for ever; a peer that is known to be gone will not come
  * back under its QP number, so that is not waited for. */
 #define GONE_LIMIT_NS (4 * NSEC_PER_SEC)
-/* Between two looks whether a link stands, at first. */
-#define LINK_WAIT_NS 20000
 
 /* Table 45 of the specification, in units of 10 us. */
 uint64_t shm_rnr_ns(uint8_t timer_code)
@@ -134,7 +132,7 @@ void shm_wait_for_link(struct hca_qp *qp)
 	}
 	qp->tx_blocked = HCA_TX_RETRY_WAIT;
 	progress_timer_arm(&qp->retry,
-			   now + ((uint64_t)LINK_WAIT_NS
+			   now + ((uint64_t)SHM_LINK_WAIT_NS
 				  << MIN(qp->lost_tries++, 9u)));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiving side of a link: slots into posted receives.
+ * The receiving side of a link: slots into posted receives. What comes, and the usual
+ * message, is seen to in plain.c; all else here.
  *
  * Runs inside poll_cq of whatever thread comes first, or on the progress
  * thread.

@@ -290,6 +290,8 @@ int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
 
 /* ---- tx.c ---- */
 void shm_transmit(struct hca_qp *qp);
+/* Of a UC QP without a peer: what is sent is lost. sq_lock is held. */
+void shm_lose_unreliable(struct hca_qp *qp);
 
 /* The QP tries again when the link has moved on. sq_lock is held. */
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
@@ -391,12 +393,10 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code);
 void shm_retry_expired(struct hca_qp *qp);
 uint64_t shm_rnr_ns(uint8_t timer_code);
 
-/* Of a UC QP without a peer: what is sent is lost. sq_lock is held. */
-void shm_lose_unreliable(struct hca_qp *qp);
-
-/* ---- retry.c ---- */
 /* Of a UC QP without a link: sends when it is there. sq_lock is held. */
 void shm_wait_for_link(struct hca_qp *qp);
+/* Between two looks whether a link stands that a message needs, at first. */
+#define SHM_LINK_WAIT_NS 20000
 
 /* ---- plain.c: the usual message ---- */
 /* An entry of the send queue, if it is one; false: nothing was done. The caller

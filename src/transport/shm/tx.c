@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sending side of a link: send queue entries into slots.
+ * The sending side of a link: send queue entries into slots. The usual message has
+ * a way of its own (plain.c), but nothing that could not be sent from here.
  *
  * shm_transmit() is called with the QP's sq_lock held, from posting, from
  * acknowledgements of the same QP, or from the backlog. It never waits: what
@@ -20,8 +21,6 @@
 /* A peer that takes nothing in for so long does not hold up the datagrams to
  * others. */
 #define FULL_LIMIT_NS NSEC_PER_SEC
-/* Between two looks whether the link to a datagram's destination stands. */
-#define LINK_WAIT_NS 20000
 
 /*
  * Room for `bytes` contiguous bytes in the data area. It is used as a queue;
@@ -571,7 +570,7 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 		if (unlikely(e->ud.ah->local && !l)) {
 			qp->tx_blocked = HCA_TX_RETRY_WAIT;
 			progress_timer_arm(&qp->retry,
-					   progress_now_ns() + LINK_WAIT_NS);
+					   progress_now_ns() + SHM_LINK_WAIT_NS);
 			return;
 		}
 		if (likely(e->ud.ah->local)) {

@@ -22,7 +22,6 @@
 #include "transport/shm/shm.h"
 #include "util/log.h"
 
-#define LINK_WAIT_NS 20000
 
 /*
  * The link to the owner of an SRQ. It is not taken down as long as it is
@@ -246,7 +245,7 @@ static bool transmit_next(struct hca_qp *qp)
 	} else {
 		/* The progress thread makes the link: shm_xrc_resolve(). */
 		qp->tx_blocked = HCA_TX_RETRY_WAIT;
-		progress_timer_arm(&qp->retry, progress_now_ns() + LINK_WAIT_NS);
+		progress_timer_arm(&qp->retry, progress_now_ns() + SHM_LINK_WAIT_NS);
 	}
 	return false;
 }

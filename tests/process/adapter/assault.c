@@ -2,8 +2,9 @@
 /* See assault.h. */
 #include "assault.h"
 
-int assault_by(struct end *e, struct ibv_qp *qp, struct assault *as)
+int assault_until_refused(struct end *e, void *arg)
 {
+	struct assault *as = arg;
 	struct ibv_sge sge = { (uintptr_t)e->buffer + as->local, as->length,
 			       as->lkey ? as->lkey : e->mr[0]->lkey };
 	struct ibv_send_wr wr = { .opcode = as->opcode, .sg_list = &sge,
@@ -14,9 +15,8 @@ int assault_by(struct end *e, struct ibv_qp *qp, struct assault *as)
 
 	wr.wr.rdma.remote_addr = as->remote_addr;
 	wr.wr.rdma.rkey = as->rkey;
-	wr.qp_type.xrc.remote_srqn = as->srqn;
 	while (now_ms() < end) {
-		if (ibv_post_send(qp, &wr, &bad))
+		if (ibv_post_send(e->qp[0], &wr, &bad))
 			return -1;
 		while (ibv_poll_cq(e->cq[SEND_CQ], 1, &wc) == 0)
 			if (now_ms() > end)
@@ -27,11 +27,6 @@ int assault_by(struct end *e, struct ibv_qp *qp, struct assault *as)
 		}
 	}
 	return -3;
-}
-
-int assault_until_refused(struct end *e, void *arg)
-{
-	return assault_by(e, e->qp[0], arg);
 }
 
 /* Looks on purpose at memory that is being written. */

@@ -12,14 +12,11 @@ struct assault {
 	uint32_t lkey;     /* 0: of the side's first region */
 	uint64_t remote_addr;
 	uint32_t rkey, length;
-	uint32_t srqn;     /* XRC */
 	int result;        /* enum ibv_wc_status of the error that ended it */
 };
 
 /* For side_start() with a struct assault: 0, or negative when nothing was refused. */
 int assault_until_refused(struct end *e, void *arg);
-/* The same by another QP than the side's first. */
-int assault_by(struct end *e, struct ibv_qp *qp, struct assault *as);
 /* Until a byte that the adapter writes has the value; fails in time. */
 void assault_wait(const volatile uint8_t *at, uint8_t value);
 

@@ -207,19 +207,27 @@ static int64_t trip(const json_t *o, const char *key)
 	return number(json_object_get(o, "round_trip_ns"), key);
 }
 
+/* A started node that writes into a folder of the test; `keys` are the others of its
+ * configuration. */
+static void start_in_folder(struct made_node *m, const char *keys)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text), "{ \"output\": \"%s\", \"prefix\": \"p\", %s }",
+		 scratch("folder"), keys);
+	make_node(m, &node_test_rtt, text);
+	assert_int_equal(m->node.type->start(&m->node), 0);
+}
+
 static void what_comes_back_and_what_does_not_is_in_the_file(void **state)
 {
 	struct sample *s = sample_alloc(&pool);
 	struct made_node m;
 	unsigned sent = 0, lines;
-	char text[400];
 	json_t *o;
 
-	snprintf(text, sizeof(text), "{ \"output\": \"%s\", \"prefix\": \"p\", "
-		 "\"rates\": 2000.0, \"values\": 3, \"count\": 30, \"timeout\": 0.05, "
-		 "\"in\": { }, \"out\": { } }", scratch("folder"));
-	make_node(&m, &node_test_rtt, text);
-	assert_int_equal(m.node.type->start(&m.node), 0);
+	start_in_folder(&m, "\"rates\": 2000.0, \"values\": 3, \"count\": 30, "
+			"\"timeout\": 0.05, \"in\": { }, \"out\": { }");
 	while (node_read_one(&m, s) == 1) {
 		const struct timespec pause = { .tv_nsec = 2000000 };
 		unsigned release = 1;
@@ -264,14 +272,10 @@ static void a_stop_keeps_the_files_of_finished_cases_whole(void **state)
 	struct sample *s = sample_alloc(&pool);
 	struct made_node m;
 	unsigned lines, release = 1;
-	char text[400];
 	json_t *o;
 
-	snprintf(text, sizeof(text), "{ \"output\": \"%s\", \"prefix\": \"p\", "
-		 "\"rates\": [2000, 1000], \"values\": 1, \"count\": 10 }",
-		 scratch("folder"));
-	make_node(&m, &node_test_rtt, text);
-	assert_int_equal(m.node.type->start(&m.node), 0);
+	start_in_folder(&m, "\"rates\": [2000, 1000], \"values\": 1, "
+			"\"count\": 10");
 	for (unsigned i = 0; i < 15; i++) {
 		assert_int_equal(node_read_one(&m, s), 1);
 		node_write(&m.node, &s, 1, &release);
@@ -302,14 +306,10 @@ static void a_duration_makes_the_same_number_each_time(void **state)
 	struct sample *s = sample_alloc(&pool);
 	struct made_node m;
 	unsigned lines, release = 1;
-	char text[400];
 	json_t *o;
 
-	snprintf(text, sizeof(text), "{ \"output\": \"%s\", \"prefix\": \"p\", "
-		 "\"rates\": 150, \"values\": 1, \"duration\": 0.2, \"warmup\": 0.05 }",
-		 scratch("folder"));
-	make_node(&m, &node_test_rtt, text);
-	assert_int_equal(m.node.type->start(&m.node), 0);
+	start_in_folder(&m, "\"rates\": 150, \"values\": 1, \"duration\": 0.2, "
+			"\"warmup\": 0.05");
 	while (node_read_one(&m, s) == 1)
 		node_write(&m.node, &s, 1, &release);
 	m.node.type->stop(&m.node);
@@ -338,11 +338,10 @@ static void late_steps_are_made_up_as_far_as_the_setting_says(void **state)
 		char text[400];
 		json_t *o;
 
-		snprintf(text, sizeof(text), "{ \"output\": \"%s\", \"prefix\": \"p\", "
-			 "\"rates\": 2000, \"values\": 1, \"count\": 10, \"catch_up\": %d }",
-			 scratch("folder"), hour * 3600);
-		make_node(&m, &node_test_rtt, text);
-		assert_int_equal(m.node.type->start(&m.node), 0);
+		snprintf(text, sizeof(text),
+			 "\"rates\": 2000, \"values\": 1, \"count\": 10, \"catch_up\": %d",
+			 hour * 3600);
+		start_in_folder(&m, text);
 		while (node_read_one(&m, s) == 1) {
 			node_write(&m.node, &s, 1, &release);
 			if (s->sequence == 1)
