@@ -195,7 +195,7 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 		disable(node, "out", keep);
 	nodes = json_pack("{sO}", s->node, node);
 	/* Standard input can wait for what standard output has not taken. */
-	if (send && receive && !strcmp(type->name, "loopback") &&
+	if (send && receive && type->flags & NODE_LOOPS &&
 	    !json_object_get(node, "full"))
 		json_object_set_new(node, "full", json_string("block"));
 	if (send) {

@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 
-BUSBAR = os.environ["BUSBAR"]
+from gateway_process import BUSBAR, check
+
 CONFIG = """
 nodes = {
 	sig = { type = "signal"; signal = "counter"; rate = 1000; values = 2; };
@@ -26,15 +27,6 @@ paths = ( { in = "sig"; out = "loop"; }, { in = "loop"; }, { in = "other"; out =
 stats = 0.0; hugepages = 0;
 logging = { level = "info"; file = "%s"; pattern = "%%l|%%n|%%v"; expressions = ( { name = "signal"; level = "off"; } ); };
 """
-
-
-class Failure(Exception):
-    pass
-
-
-def check(good, what):
-    if not good:
-        raise Failure(what)
 
 
 def until(true, what, seconds=20):
@@ -253,8 +245,4 @@ def main():
     return 0
 
 
-try:
-    sys.exit(main())
-except Failure as e:
-    print("FAILED:", e)
-    sys.exit(1)
+sys.exit(main())

@@ -21,22 +21,26 @@ def check(good, what):
 class Gateway:
     def __init__(self, folder, name, text):
         self.log = os.path.join(folder, name + ".log")
-        control = os.path.join(folder, name + ".control")
-        config = os.path.join(folder, name + ".conf")
-        with open(config, "w") as f:
-            f.write(COMMON % control + text)
+        self.control = os.path.join(folder, name + ".control")
+        self.config = os.path.join(folder, name + ".conf")
+        self.write(text)
         self.process = subprocess.Popen(
-            [BUSBAR, "run", "-q", "--summary=none", config],
+            [BUSBAR, "run", "-q", "--summary=none", self.config],
             stderr=open(self.log, "w"))
         end = time.monotonic() + 30
-        while not os.path.exists(control):
+        while not os.path.exists(self.control):
             check(self.process.poll() is None and time.monotonic() < end,
                   name + " starts")
             time.sleep(0.01)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(60)
-        self.socket.connect(control)
+        self.socket.connect(self.control)
         self.file = self.socket.makefile()
+
+    def write(self, text):
+        """The configuration, before the start or for a reload."""
+        with open(self.config, "w") as f:
+            f.write(COMMON % self.control + text)
 
     def ask(self, path, method="GET"):
         self.socket.sendall(
@@ -45,13 +49,13 @@ class Gateway:
         check(answer["status"] == 200, "%s: %s" % (path, answer))
         return answer["body"]
 
-    def arrived(self):
-        return self.ask("/path/0/stats")["stats"]["samples"]
+    def arrived(self, path=0):
+        return self.ask("/path/%d/stats" % path)["stats"]["samples"]
 
-    def wait_for_more(self, than):
+    def wait_for_more(self, than, path=0, after="the start"):
         end = time.monotonic() + 40
-        while self.arrived() <= than:
-            check(time.monotonic() < end, "samples arrive")
+        while self.arrived(path) <= than:
+            check(time.monotonic() < end, "samples arrive after " + after)
             time.sleep(0.001)
 
     def descriptors(self):
@@ -70,8 +74,11 @@ class Gateway:
             return any("libasan" in line or "libtsan" in line for line in f)
 
     def end(self):
+        """As asked to, with 0; returns what it has logged."""
         self.process.terminate()
         check(self.process.wait(30) == 0, "ends with 0")
+        with open(self.log) as f:
+            return f.read()
 
     def give_up(self):
         """Ends it whatever it does, and shows what it has said."""
@@ -84,9 +91,9 @@ class Gateway:
 class Gateways(list):
     """Of a `with`: after a failure they are ended, and what they left is removed."""
 
-    def __init__(self, shared_memory):
+    def __init__(self, shared_memory=None):
         super().__init__()
-        self.shared_memory = "/dev/shm" + shared_memory
+        self.shared_memory = shared_memory and "/dev/shm" + shared_memory
 
     def __enter__(self):
         return self
@@ -95,7 +102,7 @@ class Gateways(list):
         if kind:
             for g in self:
                 g.give_up()
-        if os.path.exists(self.shared_memory):
+        if self.shared_memory and os.path.exists(self.shared_memory):
             os.unlink(self.shared_memory)
 
 
