@@ -11,6 +11,8 @@
 #   RATES   samples per second ("10000 100000")    VALUES  per sample ("8")
 #   SECONDS_EACH  duration of one point (4)        OUT     folder (out/bench)
 #   PORT    first of two (1437)     PRIORITY  SCHED_FIFO of all threads, 0: none (0)
+#   NICE    nice value of the generator's gateway, -20 to 19 (0); it gets a session of
+#           its own then
 #   CATCH_UP  of the generator in seconds (0.0001); 0: late steps are never made up
 #
 # missed% are steps that the generator left out because they were too late, gaps of the
@@ -26,7 +28,7 @@ cd "$(dirname "$0")/.."
 BUSBAR=$(realpath "${1:-build}")/busbar
 RATES=${RATES:-10000 100000} MEDIA=${MEDIA:-RC} COUNTS=${VALUES:-8}
 export OUT="${OUT:-out/bench}" PORT="${PORT:-1437}"
-export CATCH_UP="${CATCH_UP:-0.0001}" PRIORITY="${PRIORITY:-0}" PORT_A="$PORT" PORT_B=$((PORT + 1))
+export CATCH_UP="${CATCH_UP:-0.0001}" PRIORITY="${PRIORITY:-0}" NICE="${NICE:-0}" PORT_A="$PORT" PORT_B=$((PORT + 1))
 seconds=${SECONDS_EACH:-4}
 [ "$MEDIA" != all ] || MEDIA="loopback shmem RC UC UD unix udp tcp"
 
@@ -43,11 +45,20 @@ run_over() {
 	sleep "$((seconds + 1))"
 }
 
+# A nice value counts for its session, see busbar.conf(5).
+start_source() {
+	if [ "$NICE" = 0 ]; then
+		start source "$BUSBAR" run "$1"
+	else
+		start source setsid "$BUSBAR" run "$1"
+	fi
+}
+
 # transfer: from the generator to the file of what was received.
 transfer() {
 	if [ "$MEDIUM" = loopback ]; then
-		AFFINITY=$(cpu_mask 0) AFFINITY_B=$(cpu_mask 1) start source \
-			"$BUSBAR" run examples/bench/loopback.conf
+		AFFINITY=$(cpu_mask 0) AFFINITY_B=$(cpu_mask 1) start_source \
+			examples/bench/loopback.conf
 		run_over
 		finish source "$pid" $((seconds + 20))
 		return
@@ -57,7 +68,7 @@ transfer() {
 	ready='is running'
 	[ "$MEDIUM" != infiniband ] || ready='listening on'
 	wait_log target "$target" 1 "$ready"
-	AFFINITY=$(cpu_mask 0) start source "$BUSBAR" run examples/bench/source.conf
+	AFFINITY=$(cpu_mask 0) start_source examples/bench/source.conf
 	source=$pid
 	run_over
 	finish source "$source" $((seconds + 20))

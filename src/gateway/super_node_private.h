@@ -21,7 +21,7 @@ struct path;
 struct super_node_settings {
 	json_t *nodes, *paths, *http, *logging;
 	const char *control, *name, *uuid;
-	int64_t hugepages, affinity, priority, seed;
+	int64_t hugepages, affinity, priority, nice, seed;
 	double stats_hz;
 	bool idle_stop;
 

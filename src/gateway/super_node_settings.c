@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 
 #include "gateway/keys.h"
@@ -15,6 +16,7 @@
 #include "gateway/super_node_private.h"
 #include "gateway/uuid.h"
 #include "util/log.h"
+#include "util/nice.h"
 
 #define RULES_MAX 64
 /* Where the HTTP server listens, see `http`. */
@@ -39,6 +41,8 @@ static const struct config_key top_keys[] = {
 	  .max = (double)INT64_MAX, .help = "CPU mask of the process" },
 	{ "priority", CONFIG_INT, TOP(priority), "0", .min = 0, .max = 99,
 	  .help = "SCHED_FIFO priority, 0 for none" },
+	{ "nice", CONFIG_INT, TOP(nice), "0", .min = -20, .max = 19,
+	  .help = "Nice value of the process: how much of the processors it gets beside others, -20 most, 19 least" },
 	{ "idle_stop", CONFIG_BOOL, TOP(idle_stop), "false",
 	  .help = "End when all paths have ended" },
 	{ "name", CONFIG_STRING, TOP(name),
@@ -258,6 +262,28 @@ static void apply_priority(int64_t priority)
 			 (int)priority, strerror(errno));
 }
 
+/* 0 is what it was started with, until it has had another. */
+static void apply_nice(int64_t nice, int64_t was)
+{
+	int now = getpriority(PRIO_PROCESS, 0), ret;
+
+	if (nice == was)
+		return;
+	ret = nice_set((int)nice, now);
+	if (ret) {
+		log_warn("nice %d refused: %s; give CAP_SYS_NICE or raise the limit with `ulimit -e`",
+			 (int)nice, strerror(-ret));
+		return;
+	}
+	ret = nice_set_session((int)nice);
+	if (ret == -EXDEV)
+		log_warn("nice %d counts only among the programs of this session, which Linux makes a group of its own (autogroup); start the gateway with `setsid`",
+			 (int)nice);
+	else if (ret)
+		log_warn("nice %d refused for the group of the session (autogroup): %s",
+			 (int)nice, strerror(-ret));
+}
+
 /* A refusal is said and does no harm. */
 void super_node_settings_apply(const struct super_node_settings *s,
 			       const struct super_node_settings *was,
@@ -274,6 +300,7 @@ void super_node_settings_apply(const struct super_node_settings *s,
 		apply_affinity(s->affinity);
 	if (!was || was->priority != s->priority)
 		apply_priority(s->priority);
+	apply_nice(s->nice, was ? was->nice : 0);
 	if (s->seed && (!was || was->seed != s->seed))
 		srandom((unsigned)s->seed);
 }

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -484,6 +485,9 @@ static void *writer_run(void *arg)
 {
 	struct writer *w = arg;
 
+	/* Nor before others for the nice value of the gateway. */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
 	if (w->settings.in_memory)
 		keep_in_memory(w);
 	else
