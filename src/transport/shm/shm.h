@@ -173,21 +173,32 @@ static inline bool shm_is_reliable(const struct hca_qp *qp)
 
 extern struct shm shm;
 
-/* ---- link.c: establishing and ending links ---- */
+/* ---- link.c: links as such ---- */
+bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
+/* From a data path: end the link soon, on the progress thread. */
+void shm_link_violation(struct shm_link *l, const char *what);
+int shm_links_start(void);
+void shm_links_stop(void);
+void shm_links_forked(void);
+
+/* ---- handshake.c: how two processes get one ---- */
 int shm_block_claimed(uint32_t block, int listen_fd);
+/* Brings up links of which only we do not know yet that they are. */
+void shm_links_settle(void);
+
+/* ---- resolve.c: which one leads to whom ---- */
 /*
  * The link to the owner of QPN block `block`, UP or CONNECTING; starts one when
  * there is none. NULL with *refused set when nobody owns the block (or its
  * owner may not be talked to). shm.lock is held.
  */
 struct shm_link *shm_link_get(uint32_t block, bool *refused);
-/* From a data path: end the link soon, on the progress thread. */
-void shm_link_violation(struct shm_link *l, const char *what);
-int shm_links_start(void);
-/* Brings up links of which only we do not know yet that they are. */
-void shm_links_settle(void);
-void shm_links_stop(void);
-void shm_links_forked(void);
+/* Links with the owner of a block, if it is one that we may talk to. True: the
+ * link is still being made. shm.lock is held. */
+bool shm_link_reach(uint32_t block);
+/* What the peer shows of a QP or XRC SRQ of its; NULL: not its number. */
+const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
+					    uint32_t number);
 enum shm_peer_known {
 	SHM_PEER_LINKED,
 	SHM_PEER_CALLED, /* it has not answered yet */
@@ -198,13 +209,6 @@ enum shm_peer_known {
 enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait);
 /* Takes every reference to the QP out of all links. */
 void shm_qp_forget(struct hca_qp *qp);
-/* What the peer shows of a QP or XRC SRQ of its; NULL: not its number. */
-const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
-					    uint32_t number);
-/* Links with the owner of a block, if it is one that we may talk to. True: the
- * link is still being made. shm.lock is held. */
-bool shm_link_reach(uint32_t block);
-bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 
 /* ---- guard.c: what is asked of a peer before it is believed ---- */
 /* May this process talk to us? Its number by the way. */

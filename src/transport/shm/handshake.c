@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How two processes get a link.
+ *
+ * The connector makes the memory file and sends it with HELLO; the acceptor
+ * answers WELCOME; each finds out how it reaches the other's memory; the connector
+ * sends READY. When both call each other at once, the connection of the
+ * process with the smaller identity stays and the other is redirected.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hca/inspect_message.h"
+#include "hca/settings.h"
+#include "transport/shm/link.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* For a peer that called and says nothing. */
+#define HANDSHAKE_LIMIT_NS (5 * NSEC_PER_SEC)
+#define CONTROL_BATCH 16
+/* Without descriptors for callers. */
+#define PAUSE_NS (50 * 1000 * 1000)
+
+static void on_control(void *arg, uint32_t events);
+
+/* ---- who the peer is ---- */
+
+static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
+			 int fds[3])
+{
+	const struct hca_segment *s;
+	struct ucred cred;
+
+	if (!shm_memory_stays(fds[0], sizeof(*s)) ||
+	    !shm_wakeup_is_eventfd(fds[1]))
+		return -EPROTO;
+	/* Ours is for ourselves: it says whose the keys are. */
+	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)) &&
+	    l->pid != getpid())
+		return -EPROTO;
+	s = mmap(NULL, sizeof(*s), PROT_READ, MAP_SHARED, fds[0], 0);
+	if (s == MAP_FAILED)
+		return -errno;
+	madvise((void *)(uintptr_t)s, sizeof(*s), MADV_DONTFORK);
+	l->peer = s;
+	if (s->magic != HCA_SEGMENT_MAGIC)
+		return -EPROTO;
+	l->kick_fd = fds[1];
+	fds[1] = -1; /* kept */
+	memcpy(l->uuid, msg->uuid, sizeof(l->uuid));
+	l->peer_tag = shm_uuid_tag(msg->uuid);
+	l->rx_peer = l->pid == getpid() ? (const void *)&shm : l;
+	l->fence = !hca_process.membarrier || !s->membarrier;
+	l->trusted = hca_peer_cred(l->fd, &cred) && hca_peer_is_ours(&cred);
+	l->segment_addr = msg->segment_addr;
+	return 0;
+}
+
+static void link_up(struct shm_link *l)
+{
+	atomic_store(&l->state, SHM_LINK_UP);
+	hca_link_opened(l->place, (uint32_t)l->pid, shm_access_flags(l));
+	if (l->target_block)
+		atomic_store(&shm.by_block[l->target_block], l);
+	log_debug("link to pid %d up, its memory: by %s", (int)l->pid,
+		  shm_path_name((enum shm_path)atomic_load(&l->path)));
+	shm_access_improve(l);
+	pthread_cond_broadcast(&shm.changed);
+}
+
+/* ---- connecting ---- */
+
+static int area_create(void)
+{
+	int fd = memfd_create("busbar-link", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, sizeof(struct shm_area))) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	return fd;
+}
+
+int shm_link_connect(uint32_t block, struct shm_link **out)
+{
+	struct shm_link *l;
+	int fds[3];
+	int ret, fd;
+	pid_t pid;
+
+	fd = hca_block_connect(block);
+	if (fd < 0)
+		return fd;
+	if (!shm_peer_allowed(fd, &pid)) {
+		shm_peer_refused(fd);
+		close(fd);
+		return -EPERM;
+	}
+	if (shm_peer_is_banned(pid)) {
+		close(fd);
+		return -EPERM;
+	}
+	l = shm_link_new();
+	if (!l) {
+		close(fd);
+		return -ENOMEM;
+	}
+	l->fd = fd;
+	l->pid = pid;
+	l->target_block = block;
+	ret = area_create();
+	if (ret < 0)
+		goto err_link;
+	fds[0] = hca_process.segment_fd;
+	fds[1] = hca_process.kick_fd;
+	fds[2] = ret;
+	ret = shm_link_set_area(l, fds[2], 0);
+	if (!ret)
+		ret = shm_control_tell(fd, SHM_HELLO, fds, 3);
+	close(fds[2]);
+	if (ret)
+		goto err_link;
+	atomic_store(&l->state, SHM_LINK_CONNECTING);
+	ret = progress_watch(fd, EPOLLIN, on_control, l);
+	if (ret)
+		goto err_link;
+	*out = l;
+	return 0;
+
+err_link:
+	if (shm_complaint_due())
+		log_error("no link to the owner of QP numbers 0x%x..: %s",
+			  block << HCA_QPN_BLOCK_BITS, strerror(-ret));
+	shm_link_down(l);
+	return ret;
+}
+
+/* ---- accepting ---- */
+
+/* Does this connection give way to another one with the same peer? The same is
+ * who has the same process number, too: anybody can say a name. */
+static bool redirected(const struct shm_link *from,
+		       const struct shm_control *msg)
+{
+	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)))
+		return false; /* a link of the process with itself */
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		const struct shm_link *l = shm.links[i];
+		int state = atomic_load(&l->state);
+
+		if (l->pid != from->pid)
+			continue;
+		if ((state == SHM_LINK_UP || state == SHM_LINK_ACCEPTING) &&
+		    shm_uuid_is(l, msg->uuid))
+			return true;
+		if (state != SHM_LINK_CONNECTING ||
+		    memcmp(hca_process.uuid, msg->uuid, sizeof(msg->uuid)) > 0)
+			continue;
+		for (unsigned b = 0; b < msg->block_count; b++)
+			if (l->target_block == msg->blocks[b])
+				return true;
+	}
+	return false;
+}
+
+static int on_hello(struct shm_link *l, const struct shm_control *msg,
+		    int fds[3])
+{
+	int ret;
+
+	if (redirected(l, msg)) {
+		shm_control_tell(l->fd, SHM_REDIRECT, NULL, 0);
+		return -EALREADY;
+	}
+	if (!shm_memory_stays(fds[2], sizeof(struct shm_area)))
+		return -EPROTO;
+	ret = link_set_peer(l, msg, fds);
+	if (ret)
+		return ret;
+	ret = shm_link_set_area(l, fds[2], 1);
+	if (ret)
+		return ret;
+	shm_access_choose(l);
+	atomic_store(&l->greeted, true);
+	return shm_control_tell(l->fd, SHM_WELCOME,
+				(int[]){ hca_process.segment_fd,
+					 hca_process.kick_fd },
+				2);
+}
+
+static int on_welcome(struct shm_link *l, const struct shm_control *msg,
+		      int fds[3])
+{
+	int ret;
+
+	ret = link_set_peer(l, msg, fds);
+	if (ret)
+		return ret;
+	shm_access_choose(l);
+	ret = shm_control_tell(l->fd, SHM_READY, NULL, 0);
+	if (!ret)
+		link_up(l);
+	return ret;
+}
+
+static int on_message(struct shm_link *l, const struct shm_control *msg,
+		      int fds[3])
+{
+	int state = atomic_load(&l->state);
+
+	if (l->stranger) {
+		shm_peer_refused(l->fd);
+		return -EPERM;
+	}
+	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
+		return on_hello(l, msg, fds);
+	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area) {
+		link_up(l);
+		return 0;
+	}
+	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_WELCOME)
+		return on_welcome(l, msg, fds);
+	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_REDIRECT)
+		return -EALREADY;
+	if (state == SHM_LINK_UP)
+		return shm_access_message(l, msg, fds);
+	return -EPROTO;
+}
+
+/* What waits in the link's socket; shm.lock is held. */
+static void control_take(struct shm_link *l)
+{
+	struct shm_control msg;
+	int fds[3];
+	int ret = 0;
+
+	if (atomic_load(&l->state) == SHM_LINK_FREE)
+		return;
+	if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && !l->area &&
+	    hca_inspect_answer(l->fd)) {
+		shm_link_end(l, "inspected");
+		return;
+	}
+	/* Some of them, so that others get their turn. */
+	for (int n = 0; n < CONTROL_BATCH &&
+			(ret = shm_control_recv(l->fd, &msg, fds)) == 1; n++) {
+		ret = on_message(l, &msg, fds);
+		for (int i = 0; i < 3; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+		if (ret)
+			break;
+	}
+	if (ret < 0) {
+		if (ret == -EPROTO && shm_complaint_due())
+			log_warn("a control message of pid %d was not understood: not the same version?",
+				 (int)l->pid);
+		shm_link_end(l, ret == -ECONNRESET ? "peer is gone" : strerror(-ret));
+	}
+}
+
+static void on_control(void *arg, uint32_t events)
+{
+	pthread_mutex_lock(&shm.lock);
+	control_take(arg);
+	pthread_mutex_unlock(&shm.lock);
+}
+
+/* A peer's link is up when it has sent READY, and its messages may be here before
+ * the progress thread has seen that. */
+void shm_links_settle(void)
+{
+	pthread_mutex_lock(&shm.lock);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && l->area)
+			control_take(l);
+	}
+	pthread_mutex_unlock(&shm.lock);
+}
+
+/* Without a descriptor to spare the caller stays where it is, and the listening
+ * socket readable: it is left alone for a while. */
+static void pause_listening(int listen_fd)
+{
+	if (shm_complaint_due())
+		log_error("a peer waits for its link: %m");
+	pthread_mutex_lock(&shm.lock);
+	if (shm.paused_count < HCA_BLOCKS_PER_PROCESS) {
+		shm.paused[shm.paused_count++] = listen_fd;
+		progress_rewatch(listen_fd, 0);
+		shm_sweep_at(progress_now_ns() + PAUSE_NS);
+	}
+	pthread_mutex_unlock(&shm.lock);
+}
+
+static void on_listen(void *arg, uint32_t events)
+{
+	int listen_fd = (int)(intptr_t)arg;
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct shm_link *l;
+	bool allowed;
+	pid_t pid;
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM)
+			pause_listening(listen_fd);
+		return;
+	}
+	pthread_mutex_lock(&shm.lock);
+	allowed = shm_peer_allowed(fd, &pid);
+	if ((!allowed && !shm_strangers_have_room()) ||
+	    shm_peer_is_banned(pid) || !shm_peer_has_room(pid))
+		goto err_fd;
+	l = shm_link_new();
+	if (!l)
+		goto err_fd;
+	l->fd = fd;
+	l->pid = pid;
+	l->stranger = !allowed;
+	l->target_block = 0;
+	l->deadline_ns = progress_now_ns() + HANDSHAKE_LIMIT_NS;
+	atomic_store(&l->state, SHM_LINK_ACCEPTING);
+	if (progress_watch(fd, EPOLLIN, on_control, l))
+		shm_link_down(l);
+	else
+		shm_sweep_at(l->deadline_ns);
+	pthread_mutex_unlock(&shm.lock);
+	return;
+
+err_fd:
+	pthread_mutex_unlock(&shm.lock);
+	close(fd);
+}
+
+int shm_block_claimed(uint32_t block, int listen_fd)
+{
+	return progress_watch(listen_fd, EPOLLIN, on_listen,
+			      (void *)(intptr_t)listen_fd);
+}
+

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which link leads to whom: by QP number, and for the QPs that use it. */
+#define LOG_ROOM "shm"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hca/settings.h"
+#include "transport/shm/link.h"
+#include "util/log.h"
+
+#define RESOLVE_LIMIT_S 1
+
+static bool owns_block(const struct shm_link *l, uint32_t block)
+{
+	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
+		if (atomic_load_explicit(&l->peer->blocks[i],
+					 memory_order_relaxed) == block)
+			return true;
+	return false;
+}
+
+/* The link to the owner of a block, if there is one or will be. */
+static struct shm_link *link_known(uint32_t block)
+{
+	struct shm_link *l = atomic_load(&shm.by_block[block]);
+
+	if (l)
+		return l;
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		int state;
+
+		l = shm.links[i];
+		state = atomic_load(&l->state);
+		if (state == SHM_LINK_UP && owns_block(l, block) &&
+		    shm_block_is_of(block, l->pid)) {
+			atomic_store(&shm.by_block[block], l);
+			return l;
+		}
+		if (state == SHM_LINK_CONNECTING && l->target_block == block)
+			return l;
+	}
+	return NULL;
+}
+
+struct shm_link *shm_link_get(uint32_t block, bool *refused)
+{
+	struct shm_link *l = link_known(block);
+	int ret;
+
+	*refused = false;
+	if (l)
+		return l;
+	ret = block ? shm_link_connect(block, &l) : -ECONNREFUSED;
+	if (ret) {
+		/* EAGAIN: the owner's backlog is full, it is alive. */
+		*refused = ret != -EAGAIN;
+		return NULL;
+	}
+	return l;
+}
+
+/* Whether a process would have us; asking with a HELLO would make it warn. */
+static bool may_call(uint32_t block)
+{
+	struct ucred cred;
+	int fd = hca_block_connect(block);
+	bool may;
+
+	if (fd < 0)
+		return false;
+	may = hca_peer_cred(fd, &cred) &&
+	      (cred.uid == geteuid() || hca_settings.shm_peers == HCA_PEERS_ANY);
+	close(fd);
+	return may;
+}
+
+bool shm_link_reach(uint32_t block)
+{
+	struct shm_link *l = link_known(block);
+	bool refused;
+
+	if (!l && may_call(block))
+		l = shm_link_get(block, &refused);
+	return l && atomic_load(&l->state) != SHM_LINK_UP;
+}
+
+const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
+					    uint32_t qpn)
+{
+	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
+		if (atomic_load(&l->peer->blocks[i]) == qpn >> HCA_QPN_BLOCK_BITS)
+			return &l->peer->qps[i * HCA_QPN_BLOCK_SIZE +
+					     (qpn & (HCA_QPN_BLOCK_SIZE - 1))];
+	return NULL;
+}
+
+static void qp_attach(struct hca_qp *qp, struct shm_link *l)
+{
+	list_remove(&qp->link_entry);
+	list_push(&l->qps, &qp->link_entry);
+	hca_lock(&qp->sq_lock);
+	shm_qp_set_link(qp, l, shm_find_remote(l, qp->attr.dest_qp_num));
+	hca_unlock(&qp->sq_lock);
+}
+
+enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
+{
+	const struct ibv_ah_attr *ah = &qp->attr.ah_attr;
+	struct timespec until;
+	bool refused = false, found;
+
+	if (hca_qp_state(qp) < IBV_QPS_RTR)
+		return SHM_PEER_ABSENT;
+	if (ah->is_global && !hca_gid_is_local(&ah->grh.dgid)) {
+		char to[INET6_ADDRSTRLEN];
+
+		if (wait)
+			log_warn("qp 0x%x: destination %s is no address of this host, only peers on this host are reached",
+				 qp->ibv.qp_num,
+				 inet_ntop(AF_INET6, ah->grh.dgid.raw, to,
+					   sizeof(to)));
+		return SHM_PEER_ABSENT;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += RESOLVE_LIMIT_S;
+	pthread_mutex_lock(&shm.lock);
+	while (!qp->link) {
+		struct shm_link *l = shm_link_get(
+			qp->attr.dest_qp_num >> HCA_QPN_BLOCK_BITS, &refused);
+
+		if (l && atomic_load(&l->state) == SHM_LINK_UP) {
+			qp_attach(qp, l);
+			break;
+		}
+		if (refused || !wait || progress_is_self() ||
+		    pthread_cond_timedwait(&shm.changed, &shm.lock, &until))
+			break;
+	}
+	found = qp->link != NULL;
+	pthread_mutex_unlock(&shm.lock);
+	return found ? SHM_PEER_LINKED : refused ? SHM_PEER_ABSENT : SHM_PEER_CALLED;
+}
+
+void shm_qp_forget(struct hca_qp *qp)
+{
+	pthread_mutex_lock(&shm.lock);
+	list_remove(&qp->link_entry);
+	hca_lock(&qp->sq_lock);
+	shm_qp_set_link(qp, NULL, NULL);
+	hca_unlock(&qp->sq_lock);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		shm_link_lock(l);
+		for (unsigned s = 0; l->inflight && s < SHM_SLOTS; s++)
+			if (l->inflight[s].qp == qp)
+				l->inflight[s].qp = NULL;
+		list_for_each_safe(q, &l->backlog_qps, struct hca_qp,
+				   backlog_entry) {
+			if (q == qp)
+				list_remove(&q->backlog_entry);
+		}
+		shm_link_unlock(l);
+	}
+	hca_lock(&qp->sq_lock);
+	qp->backlogged = false;
+	hca_unlock(&qp->sq_lock);
+	pthread_mutex_unlock(&shm.lock);
+}
+
