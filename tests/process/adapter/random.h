@@ -5,6 +5,17 @@
 
 #include "act.h"
 
+/*
+ * How long to wait for what has to come. Time in which this process did not run,
+ * because it was stopped or the machine had no turn for it, is no time of waiting.
+ */
+struct patience {
+	uint64_t last_ms;
+	unsigned waited_ms;
+};
+/* Asked before each look: when it is over there has been one since. */
+bool patience_is_over(struct patience *p);
+
 /* ---- random.c ---- */
 /* Posts it; it is the model's afterwards. */
 void random_send(struct model *m, struct work *w);

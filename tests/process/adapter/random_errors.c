@@ -206,12 +206,14 @@ static bool all_flushed(const struct model *m, int q)
 
 static void wait_for_flush(struct model *m, int q, const char *name)
 {
-	uint64_t end = now_ms() + WAIT_MS;
+	struct patience p = { 0 };
 
 	while (!all_flushed(m, q)) {
+		bool over = patience_is_over(&p);
+
 		for (int s = 0; s < 2; s++)
 			random_poll_pair(m, s, q);
-		if (now_ms() > end)
+		if (over && !all_flushed(m, q))
 			fail("pair %d, %s: not everything was flushed (%d, %d sends, %d, %d receives left)",
 			     q, name, m->flow[0][q].sent_count,
 			     m->flow[1][q].sent_count, m->flow[0][q].recv_count,
