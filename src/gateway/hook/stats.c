@@ -81,11 +81,12 @@ static inline uint64_t get(const _Atomic uint64_t *counter)
 
 static void record_sequence(struct stats *st, const struct sample *s)
 {
-	uint64_t step = s->sequence - st->last_sequence;
+	uint64_t step = sample_sequence_step(st->last_sequence, s->sequence);
 
 	if (s->flags & SAMPLE_NEW_SIMULATION || step == 1)
 		return;
-	if (s->sequence > st->last_sequence) {
+	if (s->sequence > st->last_sequence ||
+	    sample_sequence_wrapped(st->last_sequence, s->sequence)) {
 		count(&st->lost, step - 1);
 		node_stats_update(st->metrics, STATS_SKIPPED,
 				  (double)(step - 1));

@@ -373,7 +373,7 @@ static void rows_that_are_missing_or_too_many_are_told(void **state)
 	expect_length("fewer.cfg", "fewer.dat", "float32", -row, ROWS - 1);
 	expect_length("half.cfg", "half.dat", "float32", -row * ROWS / 2,
 		      ROWS / 2);
-	expect_length("none.cfg", "none.dat", "float32", -row * ROWS, 0);
+	expect_length("rowless.cfg", "rowless.dat", "float32", -row * ROWS, 0);
 	/* A hole is a row of zeros. */
 	expect_length("more.cfg", "more.dat", "float32", 2 * row, ROWS + 2);
 	expect_length("all.cff", "all.cff", "float32", 0, ROWS);
