@@ -173,6 +173,10 @@ void busbar_shmem_interrupt(struct busbar_shmem *s);
 void busbar_shmem_guard(void);
 int busbar_shmem_broken(const struct busbar_shmem *s);
 
+/* 1 when somebody has removed an object of the handle: who is attached may go on,
+ * but a peer that comes anew does not find it. Asks the system. */
+int busbar_shmem_removed(const struct busbar_shmem *s);
+
 /* Why the last busbar_shmem_open() of this thread failed; never NULL. */
 const char *busbar_shmem_error(void);
 

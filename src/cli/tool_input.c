@@ -191,6 +191,15 @@ static int make_room(struct tool_input *in)
 	return 0;
 }
 
+/* All is taken: is it as long as it says itself? */
+static int check_length(struct tool_input *in)
+{
+	if (!in->format->type->finish || !in->format->type->finish(in->format))
+		return 0;
+	log_error("%s: %s", in->name, format_error(in->format));
+	return -EBADMSG;
+}
+
 /* What the end of the input means for the bytes that are left. */
 static int finish(struct tool_input *in)
 {
@@ -198,7 +207,7 @@ static int finish(struct tool_input *in)
 	bool blank = !is_binary(in);
 
 	if (in->start == in->end)
-		return 0;
+		return check_length(in);
 	if (in->format->type->lines && !is_binary(in) && !in->at_eof) {
 		in->at_eof = true;
 		in->buf[in->end++] = in->format->delimiter;
@@ -207,9 +216,10 @@ static int finish(struct tool_input *in)
 	for (size_t i = in->start; i < in->end && blank; i++)
 		blank = in->buf[i] && strchr(blanks, in->buf[i]);
 	if (blank)
-		return 0;
+		return check_length(in);
 	log_error("%s: ends within a sample, %zu bytes are left", in->name,
 		  in->end - in->start);
+	check_length(in);
 	return -EBADMSG;
 }
 

@@ -363,11 +363,33 @@ static void include_all(struct config *c, unsigned file, unsigned line,
 	globfree(&found);
 }
 
+/* Where the file p..end is, as text of file:line names it; false when that was
+ * said to be impossible. */
+static bool include_path(struct config *c, unsigned file, unsigned line,
+			 const char *p, const char *end, unsigned depth,
+			 char name[512], char path[1024])
+{
+	const char *base = c->files[file], *slash = strrchr(base, '/');
+
+	if (!include_name(c, file, line, p, end, name, 512))
+		return false;
+	if (name[0] == '/' || !slash)
+		snprintf(path, 1024, "%s", name);
+	else
+		snprintf(path, 1024, "%.*s%s",
+			 (int)MIN(slash - base + 1, 500), base, name);
+	if (depth < INCLUDE_DEPTH_MAX)
+		return true;
+	config_error_in(c, file, line,
+			"@include \"%s\": more than %d files deep, does a file include itself?",
+			name, INCLUDE_DEPTH_MAX);
+	return false;
+}
+
 /* `p` stands behind @include. Returns the text behind the directive. */
 static const char *include(struct config *c, unsigned file, unsigned line,
 			   const char *p, const char *end, unsigned depth)
 {
-	const char *base = c->files[file], *slash = strrchr(base, '/');
 	char name[512], path[1024];
 	size_t n;
 
@@ -380,21 +402,74 @@ static const char *include(struct config *c, unsigned file, unsigned line,
 				"expected a file name: @include \"file\"");
 		return end;
 	}
-	if (!include_name(c, file, line, p + 1, p + n - 1, name, sizeof(name)))
-		return p + n;
-	if (name[0] == '/' || !slash)
-		snprintf(path, sizeof(path), "%s", name);
-	else
-		snprintf(path, sizeof(path), "%.*s%s",
-			 (int)MIN(slash - base + 1, 500), base, name);
-	if (depth == INCLUDE_DEPTH_MAX) {
-		config_error_in(c, file, line,
-				"@include \"%s\": more than %d files deep, does a file include itself?",
-				name, INCLUDE_DEPTH_MAX);
-		return end;
-	}
+	if (!include_path(c, file, line, p + 1, p + n - 1, depth, name, path))
+		return depth < INCLUDE_DEPTH_MAX ? p + n : end;
 	include_all(c, file, line, name, path, depth);
 	return p + n;
+}
+
+/* A text of a JSON configuration that stands for the value in a file. */
+#define JSON_INCLUDE "\"@include "
+
+static bool is_key(const char *behind, const char *end)
+{
+	while (behind < end && strchr(" \t\r\n\f", *behind) && *behind)
+		behind++;
+	return behind < end && *behind == ':';
+}
+
+/* Puts the value in the place of p..end, on lines of its own. Whatever is wrong is
+ * said, and null stands there. */
+static void include_json(struct config *c, unsigned file, unsigned line,
+			 const char *p, const char *end, unsigned depth)
+{
+	char name[512], path[1024], *text = NULL;
+	size_t len = 0;
+	int ret;
+
+	p += strlen(JSON_INCLUDE);
+	if (!include_path(c, file, line, p, end - 1, depth, name, path)) {
+		put(c, "null", 4);
+		return;
+	}
+	ret = config_text_read(path, true, &text, &len);
+	if (ret)
+		config_error_in(c, file, line, "@include %s: cannot read %s: %s",
+				name, path,
+				ret == -EINVAL ? "not a regular file" :
+						 strerror(-ret));
+	else if (!config_text_is_json(text, len))
+		config_error_in(c, file, line,
+				"@include %s: %s is no JSON, which begins with '{' or '['",
+				name, path);
+	else
+		ret = 1;
+	if (ret == 1) {
+		put(c, "\n", 1);
+		expand(c, config_file_add(c, path), text, len, true, depth + 1);
+		put(c, "\n", 1);
+		begin_line(c, file, line);
+	} else {
+		put(c, "null", 4);
+	}
+	free(text);
+}
+
+/* True when the text p..p+n was an include, or one that is none. */
+static bool is_json_include(struct config *c, unsigned file, unsigned line,
+			    const char *p, size_t n, const char *end,
+			    unsigned depth)
+{
+	size_t len = strlen(JSON_INCLUDE);
+	bool key = is_key(p + n, end);
+
+	if (key && n == len && !memcmp(p, "\"@include\"", n))
+		config_error_in(c, file, line,
+				"in JSON an include is a value, \"key\": \"@include FILE\", which gets what is in the file");
+	if (key || n <= len + 1 || memcmp(p, JSON_INCLUDE, len))
+		return false;
+	include_json(c, file, line, p, p + n, depth);
+	return true;
 }
 
 static int expand(struct config *c, unsigned file, const char *text,
@@ -424,6 +499,13 @@ static int expand(struct config *c, unsigned file, const char *text,
 				config_error_in(c, file, line,
 						"the text that begins here has no closing '\"'");
 				return -EINVAL;
+			}
+			if (json && is_json_include(c, file, line, p, n, end,
+						    depth)) {
+				if (c->text_len > CONFIG_TEXT_MAX)
+					break;
+				p += n;
+				continue;
 			}
 		}
 		if (!n && end - p >= 2 && p[0] == '$' && p[1] == '{') {

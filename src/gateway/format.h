@@ -97,6 +97,12 @@ struct format_type {
 	 */
 	int (*scan)(struct format *f, const char *buf, size_t len, size_t *used,
 		    struct sample *smps[], unsigned cnt);
+
+	/*
+	 * The file or stream has ended behind what was scanned. 0, or -EBADMSG
+	 * with format_error() where it says itself that it has another length.
+	 */
+	int (*finish)(struct format *f);
 };
 
 struct format {

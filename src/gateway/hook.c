@@ -330,6 +330,15 @@ void hook_list_periodic(struct hook_list *l)
 			h->type->periodic(h);
 }
 
+void hook_list_interrupt(struct hook_list *l)
+{
+	if (!l)
+		return;
+	list_for_each(h, &l->hooks, struct hook, entry)
+		if (h->type->interrupt)
+			h->type->interrupt(h);
+}
+
 bool hook_own_sample(struct sample **s)
 {
 	struct sample *copy;

@@ -74,6 +74,10 @@ struct hook_type {
 	 * none left. What is left at stop() the hook releases there. */
 	unsigned (*hold_max)(const struct hook *h);
 	struct sample *(*flush)(struct hook *h);
+	/* For hooks that may wait for others: process() and stop() are to come
+	 * out soon. From any thread, while process() may be running; repeated
+	 * until it has come out. Once started, as long as not stopped. */
+	void (*interrupt)(struct hook *h);
 	/* From the statistics thread, at the configured rate, while process()
 	 * may be running. */
 	void (*periodic)(struct hook *h);
@@ -134,6 +138,7 @@ int hook_list_start(struct hook_list *l);
 void hook_list_stop(struct hook_list *l);
 void hook_list_destroy(struct hook_list *l);
 void hook_list_periodic(struct hook_list *l);
+void hook_list_interrupt(struct hook_list *l);
 
 /*
  * Runs all hooks over smps[0..cnt). Samples that are dropped are released and

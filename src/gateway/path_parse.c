@@ -320,10 +320,12 @@ static int set_source_signals(struct path_source *s)
 					&in->capacity);
 		in->hooked = signal_list_intern(in->hooked);
 		in->resolved = true;
+		in->refused = ret;
 	}
 	s->count = in->hooked ? in->hooked->count : SIGNALS_DEFAULT;
 	s->capacity = MAX(s->count, in->capacity);
-	return ret;
+	/* Said when the first path asked. */
+	return ret ? ret : in->refused ? -EINVAL : 0;
 }
 
 /* What goes to the destinations, and how much room it needs on the way. */
@@ -357,8 +359,8 @@ int path_set_signals(struct path *p)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < p->source_count && !ret; i++)
-		ret = set_source_signals(&p->sources[i]);
+	for (unsigned i = 0; i < p->source_count; i++)
+		ret = set_source_signals(&p->sources[i]) ?: ret;
 	ret = ret ?: path_map_resolve(p);
 	if (!ret) {
 		/* Samples point at it, and may outlive the path. */
@@ -366,6 +368,7 @@ int path_set_signals(struct path *p)
 		ret = set_destination_signals(p);
 	}
 	p->resolved = true;
+	p->refused = ret;
 	return ret;
 }
 

@@ -22,7 +22,7 @@
 static inline void account_sequence(struct path_source *s,
 				    const struct sample *smp)
 {
-	uint64_t step = smp->sequence - s->last_sequence;
+	uint64_t step = sample_sequence_step(s->last_sequence, smp->sequence);
 	uint64_t origin_ns = 0;
 
 	if (unlikely(!(smp->flags & SAMPLE_HAS_SEQUENCE)))
@@ -33,7 +33,8 @@ static inline void account_sequence(struct path_source *s,
 	}
 	if (smp->flags & SAMPLE_HAS_ORIGIN)
 		origin_ns = timespec_to_ns(smp->origin);
-	if (s->seen && smp->sequence > s->last_sequence) {
+	if (s->seen && (smp->sequence > s->last_sequence ||
+			sample_sequence_wrapped(s->last_sequence, smp->sequence))) {
 		if (!(s->node->type->flags & NODE_GENERATES))
 			path_count(&s->node->counters.lost, step - 1);
 	} else if (s->seen && smp->sequence &&

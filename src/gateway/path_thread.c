@@ -432,6 +432,16 @@ int path_start(struct path *p, int ended_fd)
 	return start_thread(p);
 }
 
+/* Hooks that wait for a reader of what they print. */
+static void interrupt_hooks(struct path *p)
+{
+	hook_list_interrupt(p->hooks);
+	for (unsigned i = 0; i < p->source_count; i++)
+		hook_list_interrupt(p->sources[i].node->in.hooks);
+	for (unsigned d = 0; d < p->destination_count; d++)
+		hook_list_interrupt(p->destinations[d].node->out.hooks);
+}
+
 static void interrupt_nodes(struct path *p)
 {
 	gate_wake(&p->gate);
@@ -451,6 +461,7 @@ static void join(struct path *p, pthread_t t, bool reading)
 	for (;;) {
 		struct timespec until;
 
+		interrupt_hooks(p);
 		if (reading)
 			interrupt_nodes(p);
 		clock_gettime(CLOCK_REALTIME, &until);
@@ -493,8 +504,10 @@ void path_stop(struct path *p)
 	if (p->has_thread)
 		join(p, p->thread, false);
 	p->has_thread = false;
-	if (p->started)
+	if (p->started) {
+		hook_list_interrupt(p->hooks);
 		hook_list_stop(p->hooks);
+	}
 	p->started = false;
 	if (p->event_fd >= 0)
 		close(p->event_fd);

@@ -132,6 +132,8 @@ static int start_node_hooks(struct node *n)
 
 static int stop_node_hooks(struct node *n)
 {
+	hook_list_interrupt(n->in.hooks);
+	hook_list_interrupt(n->out.hooks);
 	hook_list_stop(n->in.hooks);
 	hook_list_stop(n->out.hooks);
 	return 0;

@@ -99,6 +99,8 @@ int super_node_close_node(struct node *n, unsigned reasons, bool *interrupted)
 			*interrupted = true;
 			asked = now;
 		}
+		hook_list_interrupt(n->in.hooks);
+		hook_list_interrupt(n->out.hooks);
 		look_later();
 	}
 	return 0;
@@ -219,6 +221,14 @@ static int control_node(struct super_node *sn, struct node *n,
 	return -EINVAL;
 }
 
+/* Hooks of the output that wait for a reader of what they print. */
+static void interrupt_output(struct path *p)
+{
+	hook_list_interrupt(p->hooks);
+	for (unsigned d = 0; d < p->destination_count; d++)
+		hook_list_interrupt(p->destinations[d].node->out.hooks);
+}
+
 /* No output any more, and nobody is in it. */
 static int close_path(struct path *p, unsigned reasons)
 {
@@ -232,6 +242,7 @@ static int close_path(struct path *p, unsigned reasons)
 			gate_open(&p->gate, reasons);
 			return -EBUSY;
 		}
+		interrupt_output(p);
 		look_later();
 	}
 	return 0;
@@ -261,6 +272,7 @@ static int stop_path(struct path *p)
 	ret = close_path(p, GATE_STOPPED);
 	if (ret)
 		return ret;
+	hook_list_interrupt(p->hooks);
 	hook_list_stop(p->hooks);
 	p->started = false;
 	gate_open(&p->gate, GATE_PAUSED);

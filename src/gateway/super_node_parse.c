@@ -168,24 +168,81 @@ static bool must_wait(struct super_node *sn, const struct path *p)
 	return false;
 }
 
-static int set_signals(struct super_node *sn)
+/* What `n` is written is not known, because of errors that were said. */
+static bool is_fed_by_refused(struct super_node *sn, const struct node *n)
 {
+	list_for_each(q, &sn->paths, struct path, entry)
+		for (unsigned d = 0; d < q->destination_count; d++)
+			if (q->enabled && q->refused &&
+			    q->destinations[d].node == n)
+				return true;
+	return false;
+}
+
+static bool is_fed_by_none(struct super_node *sn, const struct node *n)
+{
+	list_for_each(q, &sn->paths, struct path, entry)
+		for (unsigned d = 0; d < q->destination_count; d++)
+			if (q->enabled && q->destinations[d].node == n)
+				return false;
+	return true;
+}
+
+/*
+ * The signals of a source cannot be known for an error that was said: what would
+ * be said about them could be wrong. `errors`: there are some, so the path that
+ * feeds a node may be missing.
+ */
+static bool has_unknown_source(struct super_node *sn, const struct path *p,
+			       bool errors)
+{
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct node *n = p->sources[i].node;
+
+		if (node_state(n) != NODE_CHECKED)
+			return true;
+		if (n->type->flags & NODE_LOOPS && !n->in.signals &&
+		    (is_fed_by_refused(sn, n) ||
+		     (errors && is_fed_by_none(sn, n))))
+			return true;
+	}
+	return false;
+}
+
+static bool has_bad_destination(const struct path *p)
+{
+	for (unsigned d = 0; d < p->destination_count; d++)
+		if (node_state(p->destinations[d].node) != NODE_CHECKED)
+			return true;
+	return false;
+}
+
+/*
+ * Goes on behind an error with the paths that it has nothing to do with: all
+ * errors are said at once.
+ */
+static int set_signals(struct super_node *sn, bool errors)
+{
+	int ret = 0;
+
 	for (bool last = false, progress;; last = !progress) {
 		progress = false;
 		list_for_each(p, &sn->paths, struct path, entry) {
-			int ret;
-
 			if (!p->enabled || p->resolved ||
 			    (!last && must_wait(sn, p)))
 				continue;
-			ret = path_set_signals(p);
-			if (ret)
-				return ret;
+			if (has_unknown_source(sn, p, errors) ||
+			    has_bad_destination(p)) {
+				p->resolved = p->refused = true;
+				ret = -EINVAL;
+			} else {
+				ret = path_set_signals(p) ?: ret;
+			}
 			progress = true;
 		}
 		/* Nothing moved: paths in a circle, which take the default. */
 		if (last)
-			return 0;
+			return ret;
 	}
 }
 
@@ -194,14 +251,19 @@ static int check_signals(struct super_node *sn, struct config *c)
 {
 	int ret = 0;
 
+	super_node_mark_roles(sn);
 	list_for_each(n, &sn->nodes, struct node, entry)
-		if (n->enabled && n->type->check_signals)
+		if (n->enabled && n->type->check_signals &&
+		    node_state(n) == NODE_CHECKED && !is_fed_by_refused(sn, n))
 			ret = n->type->check_signals(n, c, n->cfg) ?: ret;
 	return ret;
 }
 
 static int parse(struct super_node *sn, struct config *c)
 {
+	bool errors;
+	int ret;
+
 	if (!json_is_object(config_root(c))) {
 		config_fail(c, config_root(c), NULL,
 			    "expected a group with `nodes` and `paths`");
@@ -216,11 +278,14 @@ static int parse(struct super_node *sn, struct config *c)
 	list_for_each(n, &sn->nodes, struct node, entry)
 		if (node_state(n) == NODE_PARSED)
 			node_check(n, c);
-	if (config_errors(c))
-		return -EINVAL;
-	if (list_empty(&sn->paths))
+	errors = config_errors(c);
+	if (!errors && list_empty(&sn->paths))
 		log_warn("the configuration has no paths, nothing will be moved");
-	return set_signals(sn) ?: check_signals(sn, c) ?: share_sources(sn);
+	ret = set_signals(sn, errors);
+	ret = check_signals(sn, c) ?: ret;
+	if (errors)
+		return -EINVAL;
+	return ret ?: share_sources(sn);
 }
 
 int super_node_new(struct super_node **out, struct config *c)

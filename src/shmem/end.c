@@ -354,6 +354,13 @@ void shmem_end_detach(struct shmem_end *e)
 	e->header = NULL;
 }
 
+bool shmem_end_is_removed(const struct shmem_end *e)
+{
+	struct stat st;
+
+	return e->fd >= 0 && !fstat(e->fd, &st) && !st.st_nlink;
+}
+
 uint64_t shmem_end_peer_alive(struct shmem_end *e)
 {
 	struct shmem_side *side = &e->header->sides[!e->role];

@@ -42,6 +42,9 @@ int shmem_end_attach(struct shmem_end *e, const char *name,
 		     char *why, size_t why_bytes);
 void shmem_end_detach(struct shmem_end *e);
 
+/* The object has no name any more. */
+bool shmem_end_is_removed(const struct shmem_end *e);
+
 /* Of the other side: its process, or 0, and above it the generation. */
 static inline uint64_t shmem_end_owner(const struct shmem_end *e)
 {

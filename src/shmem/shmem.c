@@ -67,6 +67,12 @@ SHOWN int busbar_shmem_broken(const struct busbar_shmem *s)
 	       shmem_guard_hit(s->writer.header);
 }
 
+SHOWN int busbar_shmem_removed(const struct busbar_shmem *s)
+{
+	return shmem_end_is_removed(&s->reader) ||
+	       shmem_end_is_removed(&s->writer);
+}
+
 /* ---- open and close ---- */
 
 static int take_options(const struct busbar_shmem_options *o,

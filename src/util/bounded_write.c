@@ -55,6 +55,7 @@ static ssize_t write_now(int fd, const char *buf, size_t len)
 
 	if (fstat(fd, &st) || S_ISREG(st.st_mode))
 		return syscall(SYS_write, fd, buf, len);
+	len = MIN(len, (size_t)PIPE_BUF);
 	if (S_ISSOCK(st.st_mode))
 		return syscall(SYS_sendto, fd, buf, len, MSG_DONTWAIT, NULL, 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -70,6 +71,21 @@ static ssize_t write_now(int fd, const char *buf, size_t len)
 	return n;
 }
 
+ssize_t bounded_write_once(int fd, const char *buf, size_t len, int timeout_ms)
+{
+	ssize_t n;
+
+	if (!wait_for_room(fd, timeout_ms))
+		return -EAGAIN;
+	n = write_now(fd, buf, len);
+	if (n >= 0)
+		return n;
+	if (errno == EAGAIN && timeout_ms)
+		/* Room, but too little of it. */
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	return errno == EINTR ? -EAGAIN : -errno;
+}
+
 size_t bounded_write(int fd, const char *buf, size_t len, unsigned patience_ms)
 {
 	long end = patience_ms ? now_ms() + (long)patience_ms : 0;
@@ -77,21 +93,16 @@ size_t bounded_write(int fd, const char *buf, size_t len, unsigned patience_ms)
 
 	while (done < len) {
 		long left = patience_ms ? MAX(end - now_ms(), 0L) : 0;
-		ssize_t n;
+		ssize_t n = bounded_write_once(fd, buf + done, len - done,
+					       (int)left);
 
-		if (!wait_for_room(fd, (int)left))
-			break;
-		n = write_now(fd, buf + done, MIN(len - done, (size_t)PIPE_BUF));
 		if (n >= 0) {
 			done += (size_t)n;
 			end = patience_ms ? now_ms() + (long)patience_ms : 0;
-		} else if (errno == EAGAIN) {
-			/* Room, but too little of it. */
-			if (left == 0)
-				break;
-			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		} else if (errno != EINTR) {
+		} else if (n != -EAGAIN) {
 			return len;
+		} else if (left == 0) {
+			break;
 		}
 	}
 	return done;

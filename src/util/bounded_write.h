@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Writes what fits, and waits at most `patience_ms` each time nothing does.
@@ -16,6 +17,12 @@
  * as they are.
  */
 size_t bounded_write(int fd, const char *buf, size_t len, unsigned patience_ms);
+
+/*
+ * One write of what fits, at most `timeout_ms` after the call. Bytes, -EAGAIN when
+ * nothing did, or another negative errno.
+ */
+ssize_t bounded_write_once(int fd, const char *buf, size_t len, int timeout_ms);
 
 /* Would it take anything now? */
 bool bounded_write_has_room(int fd);

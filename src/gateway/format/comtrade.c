@@ -59,6 +59,8 @@ struct comtrade {
 	struct comtrade_clock clock;
 	int64_t base_ns;        /* time 0 of the record */
 	uint64_t rows;
+	uint64_t bad_rows;      /* that were there, too */
+	uint64_t behind;        /* bytes, of a single file, that come after these */
 	uint64_t left;          /* bytes of data; UINT64_MAX: not told */
 	bool by_rate_told;
 	/* Those of the record, while the configuration names none. */
@@ -332,7 +334,7 @@ static int start_data(struct format *f, struct comtrade_cfg *c)
 	t->converts = has_other_types(f->signals, c);
 	t->base_ns = zero->known ? comtrade_time_ns(c, zero) : 0;
 	comtrade_clock_init(&t->clock, c, (enum comtrade_clock_mode)t->time);
-	t->rows = 0;
+	t->rows = t->bad_rows = 0;
 	t->state = SCAN_DATA;
 	f->binary = c->data != COMTRADE_ASCII;
 	return 0;
@@ -360,7 +362,7 @@ static void comtrade_reset(struct format *f)
 	struct comtrade *t = f->private_data;
 
 	t->by_rate_told = false;
-	t->rows = 0;
+	t->rows = t->bad_rows = t->behind = 0;
 	t->left = UINT64_MAX;
 	if (t->layout != COMTRADE_PAIR) {
 		t->state = SCAN_HEAD;
@@ -497,8 +499,10 @@ static int scan_row(struct format *f, const char *buf, size_t len, size_t *used,
 		t->left -= *used;
 	if (ret == -ENODATA || (f->binary && t->left < comtrade_row_size(t->cfg)))
 		t->state = SCAN_DONE;
-	if (ret == -EBADMSG)
+	if (ret == -EBADMSG) {
+		t->bad_rows++;
 		text_fail(f, "%s", err.text);
+	}
 	if (ret == 1)
 		fill_sample(f, &row, s);
 	return ret == -ENODATA ? 0 : ret;
@@ -535,9 +539,40 @@ static int comtrade_scan(struct format *f, const char *buf, size_t len,
 			break;
 		i++;
 	}
-	if (t->state == SCAN_DONE && i < cnt)
+	if (t->state == SCAN_DONE && i < cnt) {
+		t->behind += len - pos;
 		*used = len;
+	}
 	return (int)i;
+}
+
+/*
+ * The last sampling rate says how many rows there are; 0 is written by who could
+ * not go back. What the head of a single file says in bytes counts when that does
+ * not.
+ */
+static int comtrade_finish(struct format *f)
+{
+	const struct comtrade *t = f->private_data;
+	const struct comtrade_cfg *c = t->cfg;
+	uint64_t rows = t->rows + t->bad_rows, told;
+
+	/* Nothing of it was read, for a reason that was told. */
+	if (!c || t->state == SCAN_HEAD || (t->state == SCAN_DONE && !rows))
+		return 0;
+	told = c->rates[MAX(c->rate_count, 1u) - 1].end;
+	if (told && told != rows)
+		return text_fail(f, "the record announces %ju rows, but %ju are there",
+				 (uintmax_t)told, (uintmax_t)rows);
+	if (!told && f->binary && t->left != UINT64_MAX &&
+	    t->left >= comtrade_row_size(c))
+		return text_fail(f, "the record announces %ju bytes of data more than are there",
+				 (uintmax_t)t->left);
+	/* An end of line or two is not worth a word. */
+	if (f->binary && t->behind >= comtrade_row_size(c))
+		return text_fail(f, "%ju bytes stand behind the data that the record announces",
+				 (uintmax_t)t->behind);
+	return 0;
 }
 
 static struct signal_list *comtrade_names(struct format *f, const char *buf,
@@ -572,4 +607,5 @@ const struct format_type format_comtrade = {
 	.reset = comtrade_reset,
 	.names = comtrade_names,
 	.scan = comtrade_scan,
+	.finish = comtrade_finish,
 };

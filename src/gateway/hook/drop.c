@@ -20,7 +20,8 @@ static enum hook_verdict drop_process(struct hook *h, struct sample **smp)
 	if (unlikely(!(s->flags & SAMPLE_HAS_SEQUENCE)))
 		return HOOK_OK;
 	if (unlikely(d->seen && s->sequence <= d->sequence &&
-		     !(s->flags & SAMPLE_NEW_SIMULATION)))
+		     !(s->flags & SAMPLE_NEW_SIMULATION) &&
+		     !sample_sequence_wrapped(d->sequence, s->sequence)))
 		return HOOK_SKIP;
 	d->seen = true;
 	d->sequence = s->sequence;

@@ -23,9 +23,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/nearest.h"
 #include "gateway/signals.h"
+#include "util/bounded_write.h"
 #include "util/log.h"
 
 /* Errors that are logged one by one. */
@@ -33,6 +35,8 @@
 /* A call may take a hundred times this many instructions. */
 #define INSTRUCTIONS 1000000
 #define BUDGET 100
+/* For a reader of what the script prints. */
+#define PATIENCE_MS 1000
 
 enum function { PREPARE, START, STOP, RESTART, PROCESS, PERIODIC, FUNCTIONS };
 static const char *const function_names[] = { "prepare", "start", "stop",
@@ -56,6 +60,7 @@ struct lua {
 	pthread_mutex_t lock;
 	int budget;
 	uint64_t errors;
+	uint64_t unread;            /* lines of print() since one was read */
 	/* Arguments and result of a protected call. */
 	struct sample *sample;
 	enum hook_verdict verdict;
@@ -91,6 +96,37 @@ static void watch(lua_State *L, lua_Debug *ar)
 }
 
 /* ---- what scripts call ---- */
+
+/*
+ * Lua's own waits for whoever reads standard output, and while a script runs
+ * nobody else can stop it.
+ */
+static int print_line(lua_State *L)
+{
+	struct lua *l = of(L);
+	int count = lua_gettop(L);
+	luaL_Buffer b;
+	const char *text;
+	size_t len;
+
+	luaL_buffinit(L, &b);
+	for (int i = 1; i <= count; i++) {
+		if (i > 1)
+			luaL_addchar(&b, '\t');
+		luaL_tolstring(L, i, NULL);
+		luaL_addvalue(&b);
+	}
+	luaL_addchar(&b, '\n');
+	luaL_pushresult(&b);
+	text = lua_tolstring(L, -1, &len);
+	if (bounded_write(STDOUT_FILENO, text, len,
+			  l->unread ? 0 : PATIENCE_MS) == len)
+		l->unread = 0;
+	else if (l->unread++ == 0)
+		log_warn("%s: hook lua: nobody reads standard output, what the script prints is left out",
+			 l->hook->owner);
+	return 0;
+}
 
 static int say(lua_State *L, enum log_level level, int argument)
 {
@@ -128,6 +164,7 @@ static int do_nothing(lua_State *L)
 static int open_state(lua_State *L)
 {
 	luaL_openlibs(L);
+	lua_register(L, "print", print_line);
 	lua_register(L, "info", say_info);
 	lua_register(L, "warn", say_warn);
 	lua_register(L, "error", say_error);

@@ -185,7 +185,7 @@ static bool is_hole(struct phasor_clock *k, struct hook *h,
 		    const struct sample *s)
 {
 	bool seen = k->seen;
-	uint64_t step = s->sequence - k->sequence;
+	uint64_t step = sample_sequence_step(k->sequence, s->sequence);
 
 	if (!(s->flags & SAMPLE_HAS_SEQUENCE))
 		return false;

@@ -214,14 +214,22 @@ struct means {
 	double uu, ii, ui;
 };
 
+/* sqrt(a b), also where the product is out of range; less exact there. */
+static double root_of_product(double a, double b)
+{
+	double product = a * b;
+
+	return likely(isnormal(product)) ? sqrt(product) : sqrt(a) * sqrt(b);
+}
+
 static unsigned write_pair(const struct power *p, struct sample *s, unsigned at,
 			   const struct means *m)
 {
 	double unit = p->angle_unit == PHASOR_RAD ? 1 : 180 / M_PI;
-	double apparent = sqrt(fmax(m->uu, 0) * fmax(m->ii, 0));
+	double apparent = root_of_product(fmax(m->uu, 0), fmax(m->ii, 0));
 	/* Rounding may make P the larger one. */
-	double square = (apparent - m->ui) * (apparent + m->ui);
-	double reactive = sqrt(square < 0 ? 0 : square);
+	double reactive = root_of_product(fmax(apparent - m->ui, 0),
+					  fmax(apparent + m->ui, 0));
 
 	if (p->active)
 		s->data[at++].f = m->ui;

@@ -218,7 +218,7 @@ static void count_sample(struct pps *p, const struct sample *s)
 	uint64_t step = 1;
 
 	if (s->flags & SAMPLE_HAS_SEQUENCE) {
-		step = s->sequence - p->sequence;
+		step = sample_sequence_step(p->sequence, s->sequence);
 		p->sequence = s->sequence;
 		if (!step || step > STEP_MAX)
 			step = 1;

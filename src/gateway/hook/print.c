@@ -4,20 +4,21 @@
  * prefix, or to the end of a file.
  *
  * What is printed is buffered; it is written at the rate of the statistics, when
- * the buffer is full, and at the end.
+ * the buffer is full, and at the end. The path waits for a reader that is slow;
+ * who ends the path does not wait for one that has stopped.
  */
 #define LOG_ROOM "gateway/hook"
 #include "gateway/hook.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "gateway/format.h"
+#include "gateway/hook/output.h"
 #include "gateway/node.h"
-#include "util/bounded_write.h"
 #include "util/log.h"
 
 #define BUFFER_SIZE 65536
@@ -28,10 +29,12 @@ struct print {
 
 	struct format *format;
 	char *prefix_text;   /* "" for none */
-	FILE *file;
+	struct hook_output *to;
 	char *buf;           /* of one sample */
 	size_t size;
+	uint64_t left_out;   /* samples since somebody read any */
 	bool header_due, failed;
+	atomic_bool hurry;   /* it is to end */
 };
 
 extern const struct hook_type hook_print;
@@ -81,14 +84,6 @@ static int print_signals(struct hook *h, struct signal_list *in,
 	return 0;
 }
 
-/* A file that holds samples already has its header. */
-static bool is_new(FILE *f)
-{
-	struct stat st;
-
-	return fstat(fileno(f), &st) || !S_ISREG(st.st_mode) || !st.st_size;
-}
-
 static int print_start(struct hook *h)
 {
 	struct print *p = h->private_data;
@@ -99,32 +94,52 @@ static int print_start(struct hook *h)
 	if (!p->buf)
 		return -ENOMEM;
 	p->failed = false;
-	p->file = p->output ? fopen(p->output, "ae") : stdout;
-	if (!p->file) {
+	p->left_out = 0;
+	atomic_store(&p->hurry, false);
+	p->to = hook_output_open(p->output);
+	if (!p->to) {
 		ret = -errno;
 		log_error("%s: hook print cannot write %s: %s", h->owner,
-			  p->output, strerror(-ret));
+			  p->output ?: "to standard output", strerror(-ret));
 		free(p->buf);
 		p->buf = NULL;
 		return ret;
 	}
-	if (p->output)
-		setvbuf(p->file, NULL, _IOFBF, BUFFER_SIZE);
+	/* A file that holds samples already has its header. */
 	p->header_due = p->format->header && p->format->type->header &&
-			(!p->output || is_new(p->file));
+			(!p->output || hook_output_is_new(p->to));
 	return 0;
 }
 
 /* The disk is full, the reader has gone: said once. */
-static void check(struct hook *h)
+static void fail(struct hook *h, int error)
 {
 	struct print *p = h->private_data;
 
-	if (p->failed || !ferror(p->file))
+	if (p->failed)
 		return;
 	p->failed = true;
 	log_error("%s: hook print cannot write %s: %s", h->owner,
-		  p->output ?: "to standard output", strerror(errno));
+		  p->output ?: "to standard output", strerror(error));
+}
+
+static void put(struct hook *h, const char *prefix, size_t len)
+{
+	struct print *p = h->private_data;
+	const char *name = p->output ?: "standard output";
+	int ret = hook_output_put(p->to, prefix, p->buf, len);
+
+	if (unlikely(ret == -EAGAIN)) {
+		if (p->left_out++ == 0)
+			log_warn("%s: hook print: nobody reads %s, samples are left out",
+				 h->owner, name);
+	} else if (unlikely(ret)) {
+		fail(h, -ret);
+	} else if (unlikely(p->left_out)) {
+		log_info("%s: hook print: %llu samples were left out of %s",
+			 h->owner, (unsigned long long)p->left_out, name);
+		p->left_out = 0;
+	}
 }
 
 static bool grow(struct print *p, size_t size)
@@ -139,8 +154,9 @@ static bool grow(struct print *p, size_t size)
 }
 
 /* Names of as many signals as the sample has values. */
-static void put_header(struct print *p, const struct sample *s)
+static void put_header(struct hook *h, const struct sample *s)
 {
+	struct print *p = h->private_data;
 	const struct signal_list *from = s->signals ?: p->format->signals;
 	unsigned count = MIN(from->count, s->length);
 	struct signal_list *l = malloc(sizeof(*l) +
@@ -156,7 +172,7 @@ static void put_header(struct print *p, const struct sample *s)
 	if (len < p->size || (grow(p, len + 1) &&
 			      p->format->type->header(p->format, p->buf,
 						      p->size, l)))
-		fwrite(p->buf, 1, len, p->file);
+		put(h, "", len);
 	free(l);
 }
 
@@ -166,17 +182,14 @@ static enum hook_verdict print_process(struct hook *h, struct sample **smp)
 	size_t used = 0;
 
 	if (unlikely(p->header_due))
-		put_header(p, *smp);
+		put_header(h, *smp);
 	while (p->format->type->print(p->format, p->buf, p->size, &used, smp,
 				      1) <= 0) {
 		/* Only the first sample of a size comes here. */
 		if (p->size > (size_t)64 << 20 || !grow(p, 2 * p->size))
 			return HOOK_OK;
 	}
-	if (p->format->type->lines)
-		fputs(p->prefix_text, p->file);
-	fwrite(p->buf, 1, used, p->file);
-	check(h);
+	put(h, p->format->type->lines ? p->prefix_text : "", used);
 	return HOOK_OK;
 }
 
@@ -184,23 +197,35 @@ static void print_periodic(struct hook *h)
 {
 	struct print *p = h->private_data;
 
-	/* While a sample waits for the reader, this thread must not. */
-	if (!p->file || ftrylockfile(p->file))
-		return;
-	if (bounded_write_has_room(fileno(p->file)))
-		fflush(p->file);
-	funlockfile(p->file);
+	if (p->to)
+		hook_output_flush(p->to);
+}
+
+static void print_interrupt(struct hook *h)
+{
+	struct print *p = h->private_data;
+
+	atomic_store(&p->hurry, true);
+	if (p->to)
+		hook_output_interrupt(p->to);
 }
 
 static int print_stop(struct hook *h)
 {
 	struct print *p = h->private_data;
 
-	fflush(p->file);
-	check(h);
-	if (p->output)
-		fclose(p->file);
-	p->file = NULL;
+	int error;
+	size_t left = hook_output_close(p->to, atomic_load(&p->hurry), &error);
+
+	p->to = NULL;
+	if (error)
+		fail(h, error);
+	if (p->left_out)
+		log_warn("%s: hook print: %llu samples were left out, nobody read them",
+			 h->owner, (unsigned long long)p->left_out);
+	if (left)
+		log_warn("%s: hook print: nobody reads %s, the last %zu bytes are left out",
+			 h->owner, p->output ?: "standard output", left);
 	free(p->buf);
 	p->buf = NULL;
 	return 0;
@@ -229,5 +254,6 @@ const struct hook_type hook_print = {
 	.destroy = print_destroy,
 	.signals = print_signals,
 	.process = print_process,
+	.interrupt = print_interrupt,
 	.periodic = print_periodic,
 };

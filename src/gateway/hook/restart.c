@@ -5,7 +5,8 @@
  *
  * The sequence number going back to 0 says so. So does a smaller number with a
  * later origin time: the first samples after a restart may have been lost, and
- * a sample that was merely overtaken on its way has an earlier origin.
+ * a sample that was merely overtaken on its way has an earlier origin. A number of
+ * 32 bits that has wrapped is no restart.
  */
 #define LOG_ROOM "gateway/hook"
 #include "gateway/hook.h"
@@ -30,7 +31,8 @@ static enum hook_verdict restart_process(struct hook *h, struct sample **smp)
 	if (unlikely(!(s->flags & SAMPLE_HAS_SEQUENCE)))
 		return HOOK_OK;
 	origin_ns = s->flags & SAMPLE_HAS_ORIGIN ? timespec_to_ns(s->origin) : 0;
-	if (unlikely(r->seen && s->sequence < r->sequence)) {
+	if (unlikely(r->seen && s->sequence < r->sequence) &&
+	    !sample_sequence_wrapped(r->sequence, s->sequence)) {
 		if (s->sequence && origin_ns <= r->origin_ns)
 			return HOOK_OK;
 		if (!hook_own_sample(smp))

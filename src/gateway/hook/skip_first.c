@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hook `skip_first`: drops what comes in the first seconds (by origin
- * timestamps) or the first samples (by sequence numbers), and again after each
- * restart of the source.
+ * timestamps) or the first samples, and again after each restart of the source.
+ * Samples are counted by their numbers, so that lost ones count; each that is seen
+ * counts as one at least, so that numbers that wrap or begin anew are no trap.
  */
 #include "gateway/hook.h"
 
@@ -16,7 +17,8 @@ struct skip_first {
 	int64_t samples;
 
 	bool by_time, seen, done;
-	uint64_t until; /* origin in ns, or sequence number */
+	uint64_t first; /* origin in ns, or sequence number */
+	uint64_t skipped; /* samples */
 };
 
 extern const struct hook_type hook_skip_first;
@@ -47,12 +49,24 @@ static void skip_first_restart(struct hook *h)
 	struct skip_first *k = h->private_data;
 
 	k->seen = k->done = false;
+	k->skipped = 0;
 }
 
 static int skip_first_start(struct hook *h)
 {
 	skip_first_restart(h);
 	return 0;
+}
+
+/* The next one, which stands at `at`. */
+static bool is_among_the_first(struct skip_first *k, uint64_t at)
+{
+	uint64_t past = at < k->first ? 0 : at - k->first;
+
+	if (k->by_time)
+		return past < (uint64_t)llround(k->seconds * 1e9);
+	return past < (uint64_t)k->samples &&
+	       k->skipped++ < (uint64_t)k->samples;
 }
 
 static enum hook_verdict skip_first_process(struct hook *h,
@@ -70,11 +84,9 @@ static enum hook_verdict skip_first_process(struct hook *h,
 					    "a sample without sequence number");
 	if (!k->seen) {
 		k->seen = true;
-		k->until = at + (k->by_time ?
-					 (uint64_t)llround(k->seconds * 1e9) :
-					 (uint64_t)k->samples);
+		k->first = at;
 	}
-	if (at < k->until)
+	if (is_among_the_first(k, at))
 		return HOOK_SKIP;
 	k->done = true;
 	return HOOK_OK;

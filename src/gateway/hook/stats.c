@@ -14,12 +14,12 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gateway/hook.h"
+#include "gateway/hook/output.h"
 #include "gateway/node.h"
 #include "util/bounded_write.h"
 #include "util/clock.h"
@@ -81,11 +81,12 @@ static inline uint64_t get(const _Atomic uint64_t *counter)
 
 static void record_sequence(struct stats *st, const struct sample *s)
 {
-	uint64_t step = s->sequence - st->last_sequence;
+	uint64_t step = sample_sequence_step(st->last_sequence, s->sequence);
 
 	if (s->flags & SAMPLE_NEW_SIMULATION || step == 1)
 		return;
-	if (s->sequence > st->last_sequence) {
+	if (s->sequence > st->last_sequence ||
+	    sample_sequence_wrapped(st->last_sequence, s->sequence)) {
 		count(&st->lost, step - 1);
 		node_stats_update(st->metrics, STATS_SKIPPED,
 				  (double)(step - 1));
@@ -310,18 +311,10 @@ static void print_figures(struct hook *h, struct stats *st)
  * for the reader: who prints figures holds what the whole gateway needs, and must
  * not.
  */
-static bool is_next(const struct stats *st)
+static bool is_next(const struct stats *st, unsigned patience_ms)
 {
-	bool next;
-
-	if (st->fd != STDOUT_FILENO)
-		return true;
-	if (ftrylockfile(stdout))
-		return false;
-	next = !__fpending(stdout) ||
-	       (bounded_write_has_room(STDOUT_FILENO) && !fflush(stdout));
-	funlockfile(stdout);
-	return next;
+	return st->fd != STDOUT_FILENO || 
+	       hook_output_flush_stdout(patience_ms > 0);
 }
 
 /* True when nothing is left. */
@@ -331,7 +324,7 @@ static bool write_rest(struct stats *st, unsigned patience_ms)
 
 	if (!st->rest_len)
 		return true;
-	if (!is_next(st))
+	if (!is_next(st, patience_ms))
 		return false;
 	done = bounded_write(st->fd, st->rest, st->rest_len, patience_ms);
 	st->rest_len -= done;

@@ -3,6 +3,7 @@
 #include "gateway/hook/window.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ int window_sum_init(struct window_sum *w, unsigned size)
 	if (!w->values)
 		return -ENOMEM;
 	w->size = size;
+	w->limit = DBL_MAX / 4 / size;
 	return 0;
 }
 
@@ -31,12 +33,20 @@ void window_sum_clear(struct window_sum *w)
 {
 	double *values = w->values;
 	unsigned size = w->size;
+	double limit = w->limit;
 
 	/* The values need not be cleared: none is looked at before it is set,
 	 * because `filled` says how many there are. */
 	memset(w, 0, sizeof(*w));
 	w->values = values;
 	w->size = size;
+	w->limit = limit;
+}
+
+/* Also where it is no number. */
+static inline bool fits(const struct window_sum *w, double value)
+{
+	return likely(fabs(value) <= w->limit);
 }
 
 double window_sum_push(struct window_sum *w, double value)
@@ -44,7 +54,7 @@ double window_sum_push(struct window_sum *w, double value)
 	if (likely(w->filled == w->size)) {
 		double old = w->values[w->position];
 
-		if (likely(isfinite(old)))
+		if (fits(w, old))
 			window_add(&w->sum, &w->rest, -old);
 		else
 			w->strange--;
@@ -52,7 +62,7 @@ double window_sum_push(struct window_sum *w, double value)
 		w->filled++;
 	}
 	w->values[w->position] = value;
-	if (likely(isfinite(value))) {
+	if (fits(w, value)) {
 		window_add(&w->sum, &w->rest, value);
 		window_add(&w->fresh, &w->fresh_rest, value);
 	} else {

@@ -22,13 +22,15 @@
  * rounding loses is carried in `rest`) and is replaced, every `size` values, by
  * one that was made of these values alone. So its error stays below
  * 2 * size * 2^-104 of the largest sum of magnitudes in the last two windows,
- * however long it runs. A value that is not finite makes the sum NaN as long
- * as it is in the window, and no longer.
+ * however long it runs. A value that is not finite, or so large that a window of
+ * such might not be, makes the sum NaN as long as it is in the window, and no
+ * longer.
  */
 struct window_sum {
 	double *values;
 	unsigned size, position, filled;
-	unsigned strange;         /* values in the window that are not finite */
+	unsigned strange;         /* values in the window that are too large */
+	double limit;             /* the largest that is not */
 	double sum, rest;
 	double fresh, fresh_rest; /* since `position` was 0 */
 };

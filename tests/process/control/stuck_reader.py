@@ -21,7 +21,7 @@ nodes = {
 		in = { hooks = ( %s ); }; };
 	end = { type = "loopback"; };
 };
-paths = ( { in = "sig"; out = "end"; }, { in = "end"; } );
+paths = ( { in = "sig"; out = "end"; hooks = ( %s ); }, { in = "end"; } );
 stats = 100.0; hugepages = 0; control = "%s";
 """
 PIPE_SIZE = 4096
@@ -30,15 +30,16 @@ PIPE_SIZE = 4096
 class Run:
     """One whose standard output and error go to pipes that are not read."""
 
-    def __init__(self, folder, hooks, *options):
+    def __init__(self, folder, hooks, *options, path_hooks="",
+                 err_size=PIPE_SIZE):
         control = os.path.join(folder, "control")
         config = os.path.join(folder, "config")
         if os.path.exists(control):
             os.unlink(control)
         with open(config, "w") as f:
-            f.write(CONFIG % (hooks, control))
-        self.out, out = self.pipe()
-        self.err, err = self.pipe()
+            f.write(CONFIG % (hooks, path_hooks, control))
+        self.out, out = self.pipe(PIPE_SIZE)
+        self.err, err = self.pipe(err_size)
         self.process = subprocess.Popen([BUSBAR, "run", *options, config],
                                         stdout=out, stderr=err)
         os.close(out)
@@ -57,9 +58,9 @@ class Run:
         self.file = self.socket.makefile()
 
     @staticmethod
-    def pipe():
+    def pipe(size):
         fds = os.pipe()
-        fcntl.fcntl(fds[1], fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+        fcntl.fcntl(fds[1], fcntl.F_SETPIPE_SZ, size)
         return fds
 
     def ask(self, path, method="POST"):
@@ -67,6 +68,7 @@ class Run:
             json.dumps({"path": path, "method": method}).encode() + b"\n")
         answer = json.loads(self.file.readline())
         check(answer["status"] == 200, "%s: %s" % (path, answer))
+        return answer["body"]
 
     def talk(self):
         """Log lines for more than the pipe takes."""
@@ -83,8 +85,21 @@ class Run:
             text += piece
         return text
 
-    def end(self):
-        check(self.process.wait(60) == 0, "ends with 0")
+    def wait_until_waiting(self):
+        """The path has begun and takes no further sample for a second."""
+        before, since = 0, time.monotonic()
+        end = since + 60
+        while not before or time.monotonic() - since < 1:
+            stats = self.ask("/path/0/stats", "GET")["stats"]
+            if stats["samples"] != before:
+                before, since = stats["samples"], time.monotonic()
+            check(time.monotonic() < end, "the path waits")
+            time.sleep(0.02)
+
+    def end(self, said=None):
+        check(self.process.wait(30) == 0, "ends with 0")
+        if said:
+            self.read(self.err, said)
         self.drop()
 
     def drop(self):
@@ -105,6 +120,35 @@ def commands_and_shutdown(folder, hooks):
         run.drop()
         raise
     run.end()
+
+
+def a_path_that_waits(folder, hook, said, how):
+    """What a hook of the path prints has filled the pipe: the path waits."""
+    run = Run(folder, "", path_hooks=hook, err_size=1 << 20)
+    try:
+        run.wait_until_waiting()
+        how(run)
+    except BaseException:
+        run.drop()
+        raise
+    run.end(said)
+
+
+def shutdown(run):
+    run.ask("/shutdown")
+
+
+def terminate(run):
+    run.process.terminate()
+
+
+def stop_and_shutdown(run):
+    """A part is stopped first, and started; nobody reads as before."""
+    run.ask("/path/0/stop")
+    run.ask("/path/0/start")
+    run.ask("/node/sig/stop")
+    run.ask("/node/sig/start")
+    run.ask("/shutdown")
 
 
 def the_time_is_over(folder):
@@ -144,6 +188,16 @@ def main():
         commands_and_shutdown(folder, "")
         commands_and_shutdown(folder, '{ type = "stats"; warmup = 10; }')
         commands_and_shutdown(folder, '{ type = "dump"; }')
+        for how in shutdown, terminate, stop_and_shutdown:
+            a_path_that_waits(folder, '"print"', b" samples were left out, nobody read them",
+                              how)
+        commands_and_shutdown(folder, '"print"')
+        if os.path.exists(os.path.join(os.path.dirname(BUSBAR), "lib", "modules",
+                                  "hook_lua.so")):
+            script = os.path.join(folder, "script.lua")
+            with open(script, "w") as f:
+                f.write("function process(smp) print(smp.sequence) end\n")
+            commands_and_shutdown(folder, '{ type = "lua"; script = "%s"; }' % script)
         the_time_is_over(folder)
         a_reader_that_comes_back(folder)
 

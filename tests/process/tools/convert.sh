@@ -121,6 +121,28 @@ if has formats comtrade; then
 		samples "a record that lacks $lacks bytes" 49 out
 		says 'it is told' "ends within a sample, $((24 - lacks)) bytes are left"
 	done
+	cat >gateway.conf <<-EOF
+		nodes = { from = { type = "file"; uri = "$dir/rows"; format = "villas.human";
+				in = { epoch_mode = "original"; eof = "stop"; };
+				signals = ( { name = "a" }, { name = "b" } ); };
+			to = { type = "file"; uri = "$dir/whole.cff"; format = "comtrade";
+				out = { append = false; }; }; };
+		paths = ( { in = "from"; out = "to"; } );
+		hugepages = 0; stats = 0.0; idle_stop = true;
+	EOF
+	villas-signal -n -l 50 -v 2 -r 100 sine >rows
+	expect 0 'a record in a file' villas-node gateway.conf
+	cp whole.cff in
+	expect_in 0 'a record of 50 rows' villas-convert -i comtrade
+	# Of 8 bytes and 2 values: cut between two of them.
+	head -c -32 whole.cff >in
+	expect_in 1 'a record that lacks two rows' villas-convert -i comtrade
+	samples 'a record that lacks two rows' 48 out
+	says 'it is told' 'stdin: the record announces 50 rows, but 48 are there'
+	{ cat whole.cff && tail -c 16 whole.cff; } >in
+	expect_in 1 'a record with a row too many' villas-convert -i comtrade
+	samples 'a record with a row too many' 50 out
+	says 'it is told' 'stdin: 16 bytes stand behind the data that the record announces'
 fi
 # A length of 16 bits has an end, which is told as such.
 awk 'BEGIN { printf "1.5(7)"; for (i = 0; i < 65536; i++) printf "\t1.5"; print "" }' >in

@@ -330,6 +330,56 @@ static void a_row_that_is_cut_is_told(void **state)
 	expect_cut("shorter.cff", "shorter.cff", 13);
 }
 
+/* `change` bytes more or less, whole rows; what the end says of that. */
+static void expect_length(const char *file, const char *data, const char *type,
+			  off_t change, unsigned there)
+{
+	char wanted[100], options[40];
+	struct made_node m;
+	struct stat st;
+	unsigned rows = 0;
+
+	snprintf(options, sizeof(options), ", \"data\": \"%s\"", type);
+	record(file, options);
+	assert_int_equal(stat(scratch(data), &st), 0);
+	assert_int_equal(truncate(scratch(data), st.st_size + change), 0);
+	told[0] = '\0';
+	log_set_sink(keep_line);
+	make_reader(&m, file, AT_ONCE);
+	while (node_read_one(&m, got) == 1)
+		rows++;
+	/* Once, however often it is asked. */
+	assert_int_equal(node_read_one(&m, got), -ENODATA);
+	stop(&m);
+	log_set_sink(NULL);
+	assert_int_equal(rows, there);
+	if (there == ROWS) {
+		if (strstr(told, "announces"))
+			fail_msg("'%s' has all rows: '%s'", file, told);
+		return;
+	}
+	snprintf(wanted, sizeof(wanted), "%s: the record announces %u rows, but %u are there",
+		 data, ROWS, there);
+	if (!strstr(told, wanted) ||
+	    strstr(strstr(told, wanted) + strlen(wanted), "announces"))
+		fail_msg("'%s' is not once in '%s'", wanted, told);
+}
+
+static void rows_that_are_missing_or_too_many_are_told(void **state)
+{
+	const off_t row = 22;
+
+	expect_length("all.cfg", "all.dat", "float32", 0, ROWS);
+	expect_length("fewer.cfg", "fewer.dat", "float32", -row, ROWS - 1);
+	expect_length("half.cfg", "half.dat", "float32", -row * ROWS / 2,
+		      ROWS / 2);
+	expect_length("rowless.cfg", "rowless.dat", "float32", -row * ROWS, 0);
+	/* A hole is a row of zeros. */
+	expect_length("more.cfg", "more.dat", "float32", 2 * row, ROWS + 2);
+	expect_length("all.cff", "all.cff", "float32", 0, ROWS);
+	expect_length("fewer.cff", "fewer.cff", "float32", -row, ROWS - 1);
+}
+
 static void the_head_of_a_single_file_is_rewritten_while_it_grows(void **state)
 {
 	struct made_node m;
@@ -562,6 +612,7 @@ int main(void)
 		cmocka_unit_test(names_in_capitals_are_found),
 		cmocka_unit_test(a_recording_that_never_ends_well_can_be_read),
 		cmocka_unit_test(a_row_that_is_cut_is_told),
+		cmocka_unit_test(rows_that_are_missing_or_too_many_are_told),
 		cmocka_unit_test(the_head_of_a_single_file_is_rewritten_while_it_grows),
 		cmocka_unit_test(what_is_there_is_not_lost_unasked),
 		cmocka_unit_test(a_recording_of_nothing_has_its_channels),

@@ -70,6 +70,48 @@ static void a_long_run_through_the_hook_stays_exact(void **state)
 	rig_stop(&r);
 }
 
+/* 1e200 has no square, 1e154 has one but two of them have no sum. */
+static void values_that_are_too_large_leave_the_window(void **state)
+{
+	static const double large[] = { 1e200, 1e154, -1e154, 1.7e308, INFINITY,
+					NAN };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+		for (unsigned first = 20; first < 28; first++) {
+			struct rig r;
+
+			rig_start(&r, "{ type = \"rms\"; signal = 0; window_size = 8; }",
+				  "\"1f\"");
+			for (unsigned n = 0; n < 80; n++) {
+				bool is_large = n >= first && n < first + 3;
+				double got;
+
+				rig_push1(&r, n, is_large ? large[i] : 3);
+				got = r.got->data[0].f;
+				if (n < first || n >= first + 10)
+					assert_near(got, 3, 0);
+				else
+					assert_true(isnan(got));
+			}
+			rig_stop(&r);
+		}
+}
+
+static void values_up_to_1e150_have_their_mean_square(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_start(&r, "{ type = \"rms\"; signal = 0; window_size = 100; }",
+		  "\"1f\"");
+	for (unsigned n = 0; n < 1000; n++) {
+		rig_push1(&r, n, n & 1 ? 1e150 : -1e150);
+		assert_near(r.got->data[0].f / 1e150, 1, 1e-14);
+	}
+	rig_stop(&r);
+}
+
 static void a_restart_of_the_source_empties_the_window(void **state)
 {
 	struct rig r;
@@ -162,6 +204,8 @@ int main(void)
 		cmocka_unit_test(signals_do_not_mix),
 		cmocka_unit_test(the_mean_of_a_ramp_is_half_a_window_behind),
 		cmocka_unit_test(a_long_run_through_the_hook_stays_exact),
+		cmocka_unit_test(values_that_are_too_large_leave_the_window),
+		cmocka_unit_test(values_up_to_1e150_have_their_mean_square),
 		cmocka_unit_test(a_restart_of_the_source_empties_the_window),
 		cmocka_unit_test(integers_come_out_as_real_numbers),
 		cmocka_unit_test(a_sample_that_is_too_short_is_dropped),

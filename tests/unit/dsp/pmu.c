@@ -314,6 +314,23 @@ static void harmonics_do_not_matter_at_the_nominal_frequency(void **state)
 	rig_stop(&r);
 }
 
+static void numbers_of_32_bits_that_wrap_are_no_hole(void **state)
+{
+	struct tone o = { 1, 50.2, 0, 0 };
+	struct rig r;
+
+	(void)state;
+	rig_start(&r, "{ type = \"pmu\"; signal = 0; sample_rate = 10000; dft_rate = 10000; nominal_freq = 50; }",
+		  "\"1f\"");
+	for (unsigned n = 0; n < 2000; n++) {
+		r.sequence = (uint32_t)(UINT32_MAX - 999 + n);
+		assert_int_equal(rig_push1(&r, START + n * STEP_NS,
+					   cos(phase_at(&o, (double)n / RATE))),
+				 n >= 599);
+	}
+	rig_stop(&r);
+}
+
 static void a_hole_or_a_restart_begins_a_new_window(void **state)
 {
 	struct tone o = { 1, 50.2, 0, 0 };
@@ -472,6 +489,7 @@ int main(void)
 		cmocka_unit_test(harmonics_do_not_matter_at_the_nominal_frequency),
 		cmocka_unit_test(a_hole_or_a_restart_begins_a_new_window),
 		cmocka_unit_test(sequence_numbers_may_have_a_constant_step),
+		cmocka_unit_test(numbers_of_32_bits_that_wrap_are_no_hole),
 		cmocka_unit_test(four_million_samples_do_not_drift),
 		cmocka_unit_test(what_lies_beyond_the_range_is_said),
 		cmocka_unit_test(samples_without_timestamps_are_counted),

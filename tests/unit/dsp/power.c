@@ -54,6 +54,35 @@ static void powers_are_those_of_two_tones_with_a_known_angle(void **state)
 	}
 }
 
+static void powers_need_no_room_for_their_squares(void **state)
+{
+	static const double scales[] = { 1e-100, 1, 1e100, 1e145 };
+	const double phi = 0.5;
+
+	(void)state;
+	for (unsigned k = 0; k < 4; k++) {
+		double scale = scales[k];
+		struct rig r;
+
+		rig_start(&r, "{ type = \"power\"; window_size = 200; pairings = ( { voltage = 0; current = 1; } ); }",
+			  "\"2f\"");
+		for (unsigned n = 0; n < 400; n++) {
+			double v[] = { scale * cos(angle(n)),
+				       scale * cos(angle(n) - phi) };
+
+			if (!rig_push(&r, START + n * STEP_NS, v, 2))
+				continue;
+			/* Each is of the scale's square; divided twice. */
+			assert_near(r.got->data[0].f / scale / scale, cos(phi) / 2, BOUND);
+			assert_near(r.got->data[1].f / scale / scale, sin(phi) / 2,
+				    10 * BOUND);
+			assert_near(r.got->data[2].f / scale / scale, 0.5, BOUND);
+			assert_near(r.got->data[3].f, phi, 10 * BOUND);
+		}
+		rig_stop(&r);
+	}
+}
+
 static void in_phase_there_is_no_reactive_power_below_rounding(void **state)
 {
 	struct rig r;
@@ -282,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(powers_are_those_of_two_tones_with_a_known_angle),
+		cmocka_unit_test(powers_need_no_room_for_their_squares),
 		cmocka_unit_test(in_phase_there_is_no_reactive_power_below_rounding),
 		cmocka_unit_test(a_third_harmonic_is_apparent_but_not_active),
 		cmocka_unit_test(several_pairs_have_their_names),

@@ -45,6 +45,32 @@ grep -q "bad.conf:3: nodes.sig.limt: unknown key, did you mean 'limit'" "$dir/er
 	fail "check names file, line and key"
 expect 2 "check of a missing file" "$busbar" check "$dir/none.conf"
 expect 2 "check without a file" "$busbar" check
+# Errors of signals, beside one of a key; what depends on either is not guessed at.
+cat >"$dir/many.conf" <<END
+nodes = {
+	sig = { type = "signal"; signal = "counter"; values = 2; rat = 5000; };
+	two = { type = "signal"; signal = "counter"; values = 2;
+		in = { hooks = ( { type = "rms"; signal = "nine"; window_size = 3 } ); }; };
+	three = { type = "signal"; signal = "counter"; values = 3; };
+	one = { type = "loopback"; };
+	other = { type = "loopback"; };
+	log = { type = "file"; format = "csv"; uri = "$dir/log.csv"; out = { }; };
+};
+paths = (
+	{ in = "sig"; out = "one"; hooks = ( { type = "ma"; signal = "signal7" } ); },
+	{ in = "one"; hooks = ( { type = "ma"; signal = "what" } ); },
+	{ in = "two"; out = "other"; hooks = ( { type = "ma"; signal = "unseen" } ); },
+	{ in = "two"; hooks = ( { type = "ma"; signal = "unheard" } ); },
+	{ in = "other"; hooks = ( { type = "ma"; signal = "unknown" } ); },
+	{ in = "three"; out = "log"; hooks = ( { type = "ma"; signal = "gone" } ); },
+	{ in = "three"; hooks = ( { type = "ma"; signal = "lost" } ); }
+);
+END
+expect 2 "check of a file with several errors" "$busbar" check "$dir/many.conf"
+for said in "did you mean 'rate'" "'nine'" "'gone'" "'lost'" "many.conf: 4 errors"; do
+	grep -q "$said" "$dir/err" || fail "all is said at once: $said"
+done
+grep -qE "'(what|unseen|unheard|unknown|signal7)'" "$dir/err" && fail "what follows from an error is not said"
 expect 0 "help of check" "$busbar" check --help
 expect 0 "check as JSON" "$busbar" check --json "$dir/good.conf"
 expect 0 "JSON of a file is the same configuration" "$busbar" check "$dir/out"

@@ -188,6 +188,55 @@ static void write_file(const char *folder, const char *name, const char *text)
 	fclose(f);
 }
 
+static void a_text_of_json_stands_for_a_file(void **state)
+{
+	char folder[] = "/tmp/busbar-test-XXXXXX", text[600], expected[256];
+	static const char *const names[] = { "top", "list", "none", "bad", "self" };
+	struct config *c;
+	json_t *x;
+
+	assert_non_null(mkdtemp(folder));
+	/* Names are relative to the file that includes. */
+	write_file(folder, "top", "# of what follows\n{ \"x\": 1,\n\"l\": \"@include list\", }\n");
+	write_file(folder, "list", "[ 1,\n 2,\n { \"y\": 5 } ]");
+	write_file(folder, "none", "x = 1;\n");
+	write_file(folder, "bad", "{ \"x\": 1,\n  y: 2 }\n");
+	write_file(folder, "self", "{ \"x\": \"@include self\" }");
+	setenv("BUSBAR_TEST_PART", folder, 1);
+	c = fake_config("{ \"a\": \"@include ${BUSBAR_TEST_PART}/top\",\n"
+			"  \"@include b\": \"an @include in vain\",\n \"z\": 3 }\n");
+	x = json_object_get(json_object_get(config_root(c), "a"), "x");
+	assert_int_equal(json_integer_value(x), 1);
+	snprintf(expected, sizeof(expected), "%s/top:2", folder);
+	assert_string_equal(config_where(c, x), expected);
+	x = json_object_get(json_object_get(config_root(c), "a"), "l");
+	assert_int_equal(json_array_size(x), 3);
+	snprintf(expected, sizeof(expected), "%s/list:3", folder);
+	assert_string_equal(config_where(c, json_array_get(x, 2)), expected);
+	x = json_object_get(config_root(c), "z");
+	assert_int_equal(json_integer_value(x), 3);
+	assert_string_equal(config_where(c, x), "test.conf:3");
+	assert_string_equal(json_string_value(json_object_get(config_root(c), "@include b")),
+			    "an @include in vain");
+	config_destroy(c);
+
+	assert_refused("{ \"a\": 1,\n \"b\": \"@include ${BUSBAR_TEST_PART}/missing\" }",
+		       "test.conf:2: @include");
+	assert_refused("{ \"a\": 1,\n \"b\": \"@include ${BUSBAR_TEST_PART}/none\" }",
+		       "is no JSON, which begins with");
+	snprintf(expected, sizeof(expected), "%s/bad:2: JSON", folder);
+	assert_refused("{ \"b\": \"@include ${BUSBAR_TEST_PART}/bad\" }", expected);
+	assert_refused("{ \"b\": \"@include ${BUSBAR_TEST_PART}/self\" }",
+		       "more than 10 files deep");
+	assert_refused("{ \"a\": 1,\n \"@include\": \"top\" }",
+		       "test.conf:2: in JSON an include is a value");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(text, sizeof(text), "%s/%s", folder, names[i]);
+		unlink(text);
+	}
+	rmdir(folder);
+}
+
 static void a_pattern_includes_all_that_match_in_their_order(void **state)
 {
 	static const char *const names[] = { "2.conf", "1.conf", "other" };
@@ -450,6 +499,7 @@ int main(void)
 		cmocka_unit_test(an_unset_variable_is_named_with_its_line),
 		cmocka_unit_test(a_syntax_error_names_its_line),
 		cmocka_unit_test(an_included_file_keeps_its_own_lines),
+		cmocka_unit_test(a_text_of_json_stands_for_a_file),
 		cmocka_unit_test(a_pattern_includes_all_that_match_in_their_order),
 		cmocka_unit_test(missing_keys_take_their_defaults),
 		cmocka_unit_test(numbers_and_booleans_may_be_texts),

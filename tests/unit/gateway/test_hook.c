@@ -126,6 +126,21 @@ static void a_restarted_source_is_let_through(void **state)
 	end(&f);
 }
 
+static void numbers_of_32_bits_that_wrap_are_no_restart(void **state)
+{
+	static const uint64_t numbers[] = { UINT32_MAX - 1, UINT32_MAX, 0, 1,
+					    /* And with losses. */
+					    UINT32_MAX - 5, 3, 4 };
+	struct fixture f;
+
+	assert_int_equal(setup(&f, "", true), 0);
+	for (uint64_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		assert_true(pass(&f, numbers[i], (i + 1) * 1000000));
+	assert_false(pass(&f, 4, 7000000));
+	assert_null(strstr(fake_log(), "began anew"));
+	end(&f);
+}
+
 static void hooks_run_by_priority(void **state)
 {
 	static const char *const order[] = { "restart", "stats", "drop", "fix" };
@@ -414,6 +429,7 @@ int main(void)
 		cmocka_unit_test(fix_adds_what_is_missing),
 		cmocka_unit_test(drop_takes_out_doubles_and_latecomers),
 		cmocka_unit_test(a_restarted_source_is_let_through),
+		cmocka_unit_test(numbers_of_32_bits_that_wrap_are_no_restart),
 		cmocka_unit_test(hooks_run_by_priority),
 		cmocka_unit_test(a_disabled_hook_is_not_there),
 		cmocka_unit_test(a_shared_sample_is_copied_before_it_is_changed),

@@ -468,6 +468,28 @@ static void skip_first_skips_samples_or_seconds(void **state)
 	assert_false(t.last->flags & SAMPLE_NEW_SIMULATION);
 	harness_end(&t);
 
+	/* Numbers of 32 bits wrap, others never did more than that, or stand
+	 * still: what is seen counts. */
+	harness_start(&t, R, "builtin = false; hooks = ( { type = \"skip_first\"; samples = 5 } );");
+	assert_null(at(&t, UINT32_MAX - 1, 0));
+	assert_null(at(&t, UINT32_MAX, 0));
+	for (uint64_t i = 0; i < 6; i++)
+		assert_int_equal(at(&t, i, 0) != NULL, i >= 3);
+	harness_end(&t);
+
+	harness_start(&t, R, "builtin = false; hooks = ( { type = \"skip_first\"; samples = 10 } );");
+	for (uint64_t i = 0; i < 20; i++)
+		assert_int_equal(at(&t, i % 4, 0) != NULL, i >= 10);
+	harness_end(&t);
+
+	harness_start(&t, R, "builtin = false; hooks = ( { type = \"skip_first\"; samples = 4 } );");
+	assert_null(at(&t, 100, 0));
+	assert_null(at(&t, 102, 0));
+	assert_null(at(&t, 101, 0));
+	assert_null(at(&t, 103, 0));
+	assert_non_null(at(&t, 104, 0));
+	harness_end(&t);
+
 	harness_start(&t, HOOK_NODE_WRITE, "hooks = ( { type = \"skip_first\"; seconds = 1.5 } );");
 	assert_null(at(&t, 0, 10 * S));
 	assert_null(at(&t, 1, 11 * S + 499999999));

@@ -242,11 +242,67 @@ static void a_full_ring_can_be_waited_for(void **state)
 	free(s);
 }
 
+/* The node finds out in its own time that its object is none. */
+static void attach_simulator(struct made_node *m, struct busbar_shmem **sim)
+{
+	for (int i = 0; i < 5000; i++) {
+		int ret = busbar_shmem_open(sim, one, two, NULL);
+
+		for (int k = 0; !ret && k < 200; k++) {
+			if (node_state(&m->node) == NODE_CONNECTED &&
+			    busbar_shmem_connected(*sim))
+				return;
+			usleep(1000);
+		}
+		if (!ret)
+			busbar_shmem_close(*sim);
+		usleep(1000);
+	}
+	fail_msg("the node is not found again");
+}
+
+static void an_object_that_is_removed_is_made_anew(void **state)
+{
+	static const char *const modes[] = { "pthread", "polling" };
+	struct sample *s = new_sample(2);
+	double value = 3;
+
+	for (unsigned k = 0; k < 4; k++) {
+		struct busbar_shmem *sim;
+		struct made_node m;
+		char path[300];
+
+		start_node(&m, cfg("{ \"mode\": \"%s\", \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
+				   modes[k & 1], one, two));
+		attach_simulator(&m, &sim);
+		snprintf(path, sizeof(path), "/dev/shm/%s", k & 2 ? one : two);
+		assert_int_equal(unlink(path), 0);
+		/* Who has it goes on. */
+		s->length = 1;
+		assert_int_equal(write_sample(&m, s), 1);
+		assert_int_equal(busbar_shmem_write_values(sim, &value, 1), 1);
+		assert_int_equal(node_read_one(&m, s), 1);
+		assert_int_equal(node_state(&m.node), NODE_CONNECTED);
+		busbar_shmem_close(sim);
+		until_state(&m, NODE_PENDING_CONNECT);
+		attach_simulator(&m, &sim);
+		s->length = 1;
+		assert_int_equal(write_sample(&m, s), 1);
+		assert_int_equal(busbar_shmem_write_values(sim, &value, 1), 1);
+		assert_int_equal(node_read_one(&m, s), 1);
+		busbar_shmem_close(sim);
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+	free(s);
+}
+
 static void an_object_that_is_cut_off_is_said_and_survived(void **state)
 {
 	struct busbar_shmem *sim;
 	struct made_node m;
 	struct sample *s = new_sample(2), *list[] = { s };
+	double value = 7;
 	char path[300];
 
 	start_node(&m, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
@@ -272,6 +328,14 @@ static void an_object_that_is_cut_off_is_said_and_survived(void **state)
 	until_state(&m, NODE_PENDING_CONNECT);
 	log_set_sink(NULL);
 	assert_non_null(strstr(said, "smaller while it was in use"));
+	/* The simulator has the old object until it goes. */
+	busbar_shmem_close(sim);
+	attach_simulator(&m, &sim);
+	assert_int_equal(write_sample(&m, s), 1);
+	assert_int_equal(busbar_shmem_write_values(sim, &value, 1), 1);
+	assert_int_equal(node_read_one(&m, s), 1);
+	assert_true(s->data[0].f == value);
+	s->length = 2;
 	busbar_shmem_close(sim);
 	m.node.type->stop(&m.node);
 	drop_node(&m);
@@ -333,6 +397,7 @@ int main(void)
 		cmocka_unit_test(few_looks_are_taken_while_the_simulator_is_there),
 		cmocka_unit_test(what_is_lost_is_refused_and_said_once),
 		cmocka_unit_test(a_full_ring_can_be_waited_for),
+		cmocka_unit_test(an_object_that_is_removed_is_made_anew),
 		cmocka_unit_test(an_object_that_is_cut_off_is_said_and_survived),
 		cmocka_unit_test(one_object_for_both_directions_is_a_loop),
 		cmocka_unit_test(reversing_swaps_the_names),

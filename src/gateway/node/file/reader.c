@@ -73,7 +73,7 @@ int reader_rewind(struct reader *r)
 	r->start = r->end = 0;
 	r->offset = 0;
 	r->at_eof = false;
-	r->told_incomplete = false;
+	r->told_incomplete = r->finished = false;
 	if (r->format->type->reset)
 		r->format->type->reset(r->format);
 	return 0;
@@ -205,6 +205,16 @@ static void report_incomplete(struct reader *r)
 		 r->path, r->end - r->start);
 }
 
+/* All is read: is it as long as it says itself? */
+static void finish(struct reader *r)
+{
+	if (r->finished)
+		return;
+	r->finished = true;
+	if (r->format->type->finish && r->format->type->finish(r->format))
+		log_warn("%s: %s", r->path, format_error(r->format));
+}
+
 int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 		bool complete)
 {
@@ -221,10 +231,15 @@ int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 			return ret;
 		if (ret > 0)
 			continue;
-		if (!r->at_eof || !complete || r->start == r->end)
+		if (!r->at_eof || !complete)
 			return 0;
+		if (r->start == r->end) {
+			finish(r);
+			return 0;
+		}
 		if (!r->format->type->lines || r->format->binary) {
 			report_incomplete(r);
+			finish(r);
 			return 0;
 		}
 		/* The last line lacks its delimiter; make_room() left a byte. */

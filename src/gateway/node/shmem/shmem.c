@@ -12,7 +12,9 @@
  * A thread looks whether the simulator has come or gone, for the node's state and
  * the log; the data path finds out by itself, and says so. Each look takes some 20 us
  * from a processor on which somebody may generate samples, so there are few while
- * the simulator is there.
+ * the simulator is there. It also attaches anew where an object was cut off or
+ * removed; reading and writing stand behind a gate of the node meanwhile, which
+ * costs a sample nothing else than the one of its path does.
  */
 #define LOG_ROOM "gateway/shmem"
 #include <busbar/shmem.h>
@@ -26,6 +28,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/gate.h"
 #include "gateway/node.h"
 #include "gateway/node/shmem/child.h"
 #include "gateway/signals.h"
@@ -40,6 +43,8 @@
  * looked: it has no way to wake a writer. */
 #define BLOCK_NS UINT64_C(2000000000)
 #define LOOK_NS 20000
+/* Between two looks whether reading and writing have come to an end. */
+#define LET_GO_NS 200000
 /* For a simulator that the node starts, before its first sample is written. */
 #define START_WAIT_MS 1000
 
@@ -63,6 +68,11 @@ struct shmem {
 	struct busbar_shmem *handle;
 	struct busbar_shmem *reader; /* the handle, but for one object that is
 				      * written and read: the node is its own peer */
+	pthread_mutex_t swap;    /* the two, for who is not behind a gate */
+	struct gate reading, writing; /* shut: there are none */
+	bool cut_off;            /* of the thread: it is to attach anew */
+	bool said_again;         /* that this cannot be done yet */
+	unsigned long again;     /* how often it has */
 	struct busbar_shmem_sample *in, *out; /* headers of a batch */
 	struct child child;
 	pthread_t thread;
@@ -71,7 +81,7 @@ struct shmem {
 	_Atomic bool ending;     /* so that it ends */
 	_Atomic bool called;     /* it has been made to look, and will */
 	_Atomic bool connected;
-	bool said_full, said_long, said_cut, said_broken;
+	bool said_full, said_long, said_cut;
 	bool gave_up;            /* a full ring was waited for in vain */
 };
 
@@ -110,6 +120,7 @@ static int shmem_init(struct node *n)
 	struct shmem *s = n->private_data;
 
 	s->event_fd = -1;
+	pthread_mutex_init(&s->swap, NULL);
 	return 0;
 }
 
@@ -192,20 +203,92 @@ static const char *name_or(const char *name)
 	return name ? name : "(none)";
 }
 
+static void close_rings(struct shmem *s)
+{
+	if (s->reader != s->handle)
+		busbar_shmem_close(s->reader);
+	busbar_shmem_close(s->handle);
+	s->handle = s->reader = NULL;
+}
+
+/* Nobody can come to the objects that the node has, or there is nothing in them
+ * any more. True, and said. */
+static bool is_cut_off(struct node *n, bool connected)
+{
+	struct shmem *s = n->private_data;
+
+	if (busbar_shmem_broken(s->handle) || busbar_shmem_broken(s->reader))
+		log_error("node %s: somebody made the shared memory object %s or %s smaller while it was in use, and its samples are lost; the node attaches anew",
+			  n->name, name_or(s->out_name), name_or(s->in_name));
+	else if (!connected && (busbar_shmem_removed(s->handle) ||
+				busbar_shmem_removed(s->reader)))
+		log_warn("node %s: somebody removed the shared memory object %s or %s; the node attaches anew",
+			 n->name, name_or(s->out_name), name_or(s->in_name));
+	else
+		return false;
+	return true;
+}
+
+/* Reading and writing find nobody from here on. */
+static void let_go(struct shmem *s)
+{
+	gate_shut(&s->reading, GATE_HOLD);
+	gate_shut(&s->writing, GATE_HOLD);
+	while (!gate_is_empty(&s->reading) || !gate_is_empty(&s->writing)) {
+		busbar_shmem_interrupt(s->reader);
+		nanosleep(&(struct timespec){ .tv_nsec = LET_GO_NS }, NULL);
+	}
+	pthread_mutex_lock(&s->swap);
+	close_rings(s);
+	pthread_mutex_unlock(&s->swap);
+	s->cut_off = true;
+	s->said_again = false;
+}
+
+static int open_rings(struct node *n);
+
+/* What is in the way, a simulator that still has the old object, may go. */
+static bool attach_again(struct node *n)
+{
+	struct shmem *s = n->private_data;
+	int ret;
+
+	pthread_mutex_lock(&s->swap);
+	ret = open_rings(n);
+	if (ret)
+		close_rings(s);
+	pthread_mutex_unlock(&s->swap);
+	if (ret && !s->said_again)
+		log_warn("node %s: cannot attach anew yet: %s", n->name,
+			 busbar_shmem_error());
+	s->said_again = ret;
+	if (ret)
+		return false;
+	s->cut_off = false;
+	log_info("node %s: attached anew to %s and %s (%lu. time)", n->name,
+		 name_or(s->out_name), name_or(s->in_name), ++s->again);
+	gate_open(&s->reading, GATE_HOLD);
+	gate_open(&s->writing, GATE_HOLD);
+	return true;
+}
+
 /* The node's state follows the simulator. */
 static void follow(struct node *n)
 {
 	struct shmem *s = n->private_data;
-	bool is = busbar_shmem_connected(s->handle);
+	bool is = false;
 
 	if (s->child.pid)
 		child_running(&s->child, n->name);
-	if (!s->said_broken && (busbar_shmem_broken(s->handle) ||
-				busbar_shmem_broken(s->reader))) {
-		s->said_broken = true;
-		log_error("node %s: somebody made the shared memory object %s or %s smaller while it was in use, and its samples are lost; restart the node",
-			  n->name, name_or(s->out_name), name_or(s->in_name));
+	if (!s->cut_off) {
+		is = busbar_shmem_connected(s->handle);
+		if (is_cut_off(n, is)) {
+			let_go(s);
+			is = false;
+		}
 	}
+	if (s->cut_off && attach_again(n))
+		is = busbar_shmem_connected(s->handle);
 	/* Before that the state is the super-node's. */
 	if (!node_is_running(n))
 		return;
@@ -298,8 +381,6 @@ static int open_rings(struct node *n)
 		ret = busbar_shmem_open(&s->reader, NULL, s->in_name, &options);
 	else
 		s->reader = s->handle;
-	if (ret)
-		log_error("node %s: %s", n->name, busbar_shmem_error());
 	return ret;
 }
 
@@ -328,10 +409,7 @@ static int shmem_stop(struct node *n)
 		close(s->event_fd);
 	s->event_fd = -1;
 	/* First the rings: a simulator that reads knows that it is over. */
-	if (s->reader != s->handle)
-		busbar_shmem_close(s->reader);
-	busbar_shmem_close(s->handle);
-	s->handle = s->reader = NULL;
+	close_rings(s);
 	shmem_child_stop(&s->child, n->name);
 	free(s->in);
 	free(s->out);
@@ -347,14 +425,18 @@ static int shmem_start(struct node *n)
 	atomic_store(&s->connected, false);
 	atomic_store(&s->called, false);
 	atomic_store(&s->ending, false);
-	s->said_full = s->said_long = s->said_cut = s->said_broken = s->gave_up = false;
+	s->said_full = s->said_long = s->said_cut = s->gave_up = false;
+	s->cut_off = false;
+	s->again = 0;
+	gate_open(&s->reading, GATE_HOLD);
+	gate_open(&s->writing, GATE_HOLD);
 	busbar_shmem_guard();
 	s->in = make_headers(n->in.vectorize);
 	s->out = make_headers(n->out.vectorize);
 	s->event_fd = eventfd(0, EFD_CLOEXEC);
 	ret = !s->in || !s->out ? -ENOMEM : s->event_fd < 0 ? -errno : 0;
-	if (!ret)
-		ret = open_rings(n);
+	if (!ret && (ret = open_rings(n)))
+		log_error("node %s: %s", n->name, busbar_shmem_error());
 	if (!ret && s->exec)
 		ret = start_child(n);
 	if (ret)
@@ -374,7 +456,10 @@ err_stop:
 
 static void shmem_destroy(struct node *n)
 {
+	struct shmem *s = n->private_data;
+
 	shmem_stop(n);
+	pthread_mutex_destroy(&s->swap);
 }
 
 /* ---- data ---- */
@@ -390,8 +475,7 @@ SAME_FLAG(NEW_SIMULATION);
 _Static_assert(sizeof(union signal_data) == sizeof(union busbar_shmem_value),
 	       "values are copied as they are");
 
-static int shmem_read(struct node *n, struct sample *smps[], unsigned cnt,
-		      unsigned *release)
+static int read_ring(struct node *n, struct sample *smps[], unsigned cnt)
 {
 	struct shmem *s = n->private_data;
 	struct timespec now;
@@ -424,6 +508,22 @@ static int shmem_read(struct node *n, struct sample *smps[], unsigned cnt,
 			log_warn("node %s: the simulator sends more values than the %u that `signals` has here; the rest is left out",
 				 n->name, from->capacity);
 		}
+	}
+	return ret;
+}
+
+static int shmem_read(struct node *n, struct sample *smps[], unsigned cnt,
+		      unsigned *release)
+{
+	struct shmem *s = n->private_data;
+	int ret = 0;
+
+	if (likely(gate_enter(&s->reading))) {
+		ret = read_ring(n, smps, cnt);
+		gate_leave(&s->reading);
+	} else {
+		/* The thread is about to attach anew, or tries to. */
+		gate_wait(&s->reading, WATCH_MS * UINT64_C(1000000));
 	}
 	return ret;
 }
@@ -467,8 +567,7 @@ static int write_rest(struct shmem *s, unsigned from, unsigned cnt)
 	return (int)done;
 }
 
-static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
-		       unsigned *release)
+static int write_ring(struct node *n, struct sample *smps[], unsigned cnt)
 {
 	struct shmem *s = n->private_data;
 	unsigned take = MIN(cnt, n->out.vectorize);
@@ -497,14 +596,29 @@ static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
 	return ret < 0 ? 0 : ret;
 }
 
+static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
+		       unsigned *release)
+{
+	struct shmem *s = n->private_data;
+	int ret = 0;
+
+	if (likely(gate_enter(&s->writing))) {
+		ret = write_ring(n, smps, cnt);
+		gate_leave(&s->writing);
+	}
+	return ret;
+}
+
 static void shmem_interrupt(struct node *n)
 {
 	struct shmem *s = n->private_data;
 
+	pthread_mutex_lock(&s->swap);
 	if (s->handle)
 		busbar_shmem_interrupt(s->handle);
 	if (s->reader && s->reader != s->handle)
 		busbar_shmem_interrupt(s->reader);
+	pthread_mutex_unlock(&s->swap);
 }
 
 static void shmem_print(struct node *n, char *buf, size_t size)
