@@ -194,10 +194,17 @@ static int make_room(struct tool_input *in)
 /* All is taken: is it as long as it says itself? */
 static int check_length(struct tool_input *in)
 {
-	if (!in->format->type->finish || !in->format->type->finish(in->format))
-		return 0;
-	log_error("%s: %s", in->name, format_error(in->format));
-	return -EBADMSG;
+	int ret = in->format->type->finish ?
+			  in->format->type->finish(in->format) : 0;
+
+	if (ret == -EBADMSG) {
+		log_error("%s: %s", in->name, format_error(in->format));
+		return ret;
+	}
+	/* Nothing is lost, and there are devices that count one too few. */
+	if (ret)
+		log_warn("%s: %s", in->name, format_error(in->format));
+	return 0;
 }
 
 /* What the end of the input means for the bytes that are left. */

@@ -99,8 +99,9 @@ struct format_type {
 		    struct sample *smps[], unsigned cnt);
 
 	/*
-	 * The file or stream has ended behind what was scanned. 0, or -EBADMSG
-	 * with format_error() where it says itself that it has another length.
+	 * The file or stream has ended behind what was scanned. 0, or with
+	 * format_error() where it says itself that it has another length: -EBADMSG
+	 * when something is missing, -EOVERFLOW when there was more.
 	 */
 	int (*finish)(struct format *f);
 };

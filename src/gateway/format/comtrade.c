@@ -561,17 +561,21 @@ static int comtrade_finish(struct format *f)
 	if (!c || t->state == SCAN_HEAD || (t->state == SCAN_DONE && !rows))
 		return 0;
 	told = c->rates[MAX(c->rate_count, 1u) - 1].end;
-	if (told && told != rows)
-		return text_fail(f, "the record announces %ju rows, but %ju are there",
-				 (uintmax_t)told, (uintmax_t)rows);
+	if (told && told != rows) {
+		text_fail(f, "the record announces %ju rows, but %ju are there",
+			  (uintmax_t)told, (uintmax_t)rows);
+		return told > rows ? -EBADMSG : -EOVERFLOW;
+	}
 	if (!told && f->binary && t->left != UINT64_MAX &&
 	    t->left >= comtrade_row_size(c))
 		return text_fail(f, "the record announces %ju bytes of data more than are there",
 				 (uintmax_t)t->left);
 	/* An end of line or two is not worth a word. */
-	if (f->binary && t->behind >= comtrade_row_size(c))
-		return text_fail(f, "%ju bytes stand behind the data that the record announces",
-				 (uintmax_t)t->behind);
+	if (f->binary && t->behind >= comtrade_row_size(c)) {
+		text_fail(f, "%ju bytes stand behind the data that the record announces",
+			  (uintmax_t)t->behind);
+		return -EOVERFLOW;
+	}
 	return 0;
 }
 
