@@ -38,6 +38,11 @@ says 'is told with its line' 'broken.conf:'
 expect 0 'a gateway without statistics ends when its paths have' timeout 20 villas-node good.conf
 samples 'its work is done' 20 rec.dat
 expect 2 'a gateway with an unknown key' villas-node bad.conf
+cp "$BUSBAR" alone
+sed 's/paths = (/paths = ( { in = "sig", hooks = ( "lua" ) },/' good.conf >modules.conf
+expect 2 'a hook whose module is not there' ./alone check modules.conf
+says 'is no misspelt one' "the module of hook 'lua' cannot be loaded"
+grep -q 'did you mean' log && fail 'the name itself is proposed'
 expect 2 'silent' villas-node -d off bad.conf
 [ -s log ] && fail 'off is not silent'
 expect 2 'an unknown level' villas-node -d loud good.conf
