@@ -313,13 +313,14 @@ static char *make_name(const struct path *p, struct node **out,
 static int set_source_signals(struct path_source *s)
 {
 	struct node_direction *in = &s->node->in;
-	int ret = 0;
+	int ret = in->unknown ? -EINVAL : 0;
 
-	if (!in->resolved) {
+	if (!ret && !in->resolved) {
 		ret = hook_list_signals(in->hooks, in->signals, &in->hooked,
 					&in->capacity);
 		in->hooked = signal_list_intern(in->hooked);
 		in->resolved = true;
+		in->unknown = ret != 0;
 	}
 	s->count = in->hooked ? in->hooked->count : SIGNALS_DEFAULT;
 	s->capacity = MAX(s->count, in->capacity);
@@ -353,18 +354,32 @@ static int set_destination_signals(struct path *p)
 	return ret;
 }
 
+/* What is wrong here has been told: it is not told again of what would come out
+ * of the nodes behind. */
+static void leave_unknown(struct path *p)
+{
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n->type->flags & NODE_LOOPS && !n->in.signals)
+			n->in.unknown = true;
+	}
+}
+
 int path_set_signals(struct path *p)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < p->source_count && !ret; i++)
-		ret = set_source_signals(&p->sources[i]);
+	for (unsigned i = 0; i < p->source_count; i++)
+		ret = set_source_signals(&p->sources[i]) ?: ret;
 	ret = ret ?: path_map_resolve(p);
 	if (!ret) {
 		/* Samples point at it, and may outlive the path. */
 		p->signals = signal_list_intern(p->signals);
 		ret = set_destination_signals(p);
 	}
+	if (ret)
+		leave_unknown(p);
 	p->resolved = true;
 	return ret;
 }
@@ -455,7 +470,9 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 		goto out;
 	}
 	if (p->map_count == 0) {
-		config_fail(c, p->cfg, "in", "a path needs a source");
+		/* Without the key that has been told. */
+		if (json_object_get(p->cfg, from))
+			config_fail(c, p->cfg, from, "a path needs a source");
 		ret = -EINVAL;
 		goto out;
 	}

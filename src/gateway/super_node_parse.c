@@ -168,24 +168,36 @@ static bool must_wait(struct super_node *sn, const struct path *p)
 	return false;
 }
 
+/*
+ * Before, when something is wrong already: other errors are looked for where
+ * the signals are known all the same. That is not so for nodes that did not pass
+ * their check, nor where the path that writes a loopback could not be read.
+ */
+static void find_unknown(struct super_node *sn)
+{
+	list_for_each(n, &sn->nodes, struct node, entry)
+		if (node_state(n) != NODE_CHECKED ||
+		    (n->type->flags & NODE_LOOPS && !n->in.signals &&
+		     !is_fed(sn, n)))
+			n->in.unknown = true;
+}
+
 static int set_signals(struct super_node *sn)
 {
+	int ret = 0;
+
 	for (bool last = false, progress;; last = !progress) {
 		progress = false;
 		list_for_each(p, &sn->paths, struct path, entry) {
-			int ret;
-
 			if (!p->enabled || p->resolved ||
 			    (!last && must_wait(sn, p)))
 				continue;
-			ret = path_set_signals(p);
-			if (ret)
-				return ret;
+			ret = path_set_signals(p) ?: ret;
 			progress = true;
 		}
 		/* Nothing moved: paths in a circle, which take the default. */
 		if (last)
-			return 0;
+			return ret;
 	}
 }
 
@@ -195,13 +207,16 @@ static int check_signals(struct super_node *sn, struct config *c)
 	int ret = 0;
 
 	list_for_each(n, &sn->nodes, struct node, entry)
-		if (n->enabled && n->type->check_signals)
+		if (n->enabled && node_state(n) == NODE_CHECKED &&
+		    n->type->check_signals)
 			ret = n->type->check_signals(n, c, n->cfg) ?: ret;
 	return ret;
 }
 
 static int parse(struct super_node *sn, struct config *c)
 {
+	int ret;
+
 	if (!json_is_object(config_root(c))) {
 		config_fail(c, config_root(c), NULL,
 			    "expected a group with `nodes` and `paths`");
@@ -217,10 +232,14 @@ static int parse(struct super_node *sn, struct config *c)
 		if (node_state(n) == NODE_PARSED)
 			node_check(n, c);
 	if (config_errors(c))
-		return -EINVAL;
-	if (list_empty(&sn->paths))
+		find_unknown(sn);
+	else if (list_empty(&sn->paths))
 		log_warn("the configuration has no paths, nothing will be moved");
-	return set_signals(sn) ?: check_signals(sn, c) ?: share_sources(sn);
+	ret = set_signals(sn);
+	ret = check_signals(sn, c) ?: ret;
+	if (config_errors(c))
+		ret = -EINVAL;
+	return ret ?: share_sources(sn);
 }
 
 int super_node_new(struct super_node **out, struct config *c)
