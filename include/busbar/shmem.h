@@ -141,9 +141,9 @@ int busbar_shmem_write_values(struct busbar_shmem *s, const double *values,
 			      unsigned count);
 
 /*
- * The values of one sample as reals, at most `count` of them; returns how many
- * it had, 0 when the time was over, or an error as busbar_shmem_read(). A sample
- * without values is passed over.
+ * The values of one sample as reals, at most `count` (1 or more) of them. Returns
+ * how many were stored, 0 when the time was over, or an error as
+ * busbar_shmem_read(). A sample without values is passed over.
  */
 int busbar_shmem_read_values(struct busbar_shmem *s, double *values,
 			     unsigned count, int64_t timeout_ns);

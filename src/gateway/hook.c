@@ -139,6 +139,11 @@ static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 	struct nearest near = NEAREST(name);
 	char hint[100];
 
+	if (plugin_is_listed(hook_plugins, name)) {
+		config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,
+			    "the module of hook '%s' cannot be loaded", name);
+		return -EINVAL;
+	}
 	for (const struct plugin *p = hook_plugins; p->name; p++)
 		nearest_try(&near, p->name);
 	config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,

@@ -160,7 +160,7 @@ struct node_direction {
 	struct signal_list *hooked;
 	unsigned capacity;          /* values that the hooks need room for */
 	bool resolved;              /* hooks have been told their signals */
-	bool refused;               /* and have found an error */
+	bool unknown;               /* signals, because of an error that was told */
 	struct hook_list *hooks;
 	json_t *cfg;                /* borrowed; may be NULL */
 	struct gate gate;           /* its path passes it for every call */

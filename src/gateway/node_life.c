@@ -106,6 +106,11 @@ static const struct node_type *find_type(struct config *c, json_t *cfg,
 			    name, former);
 		return NULL;
 	}
+	if (plugin_is_listed(node_plugins, name)) {
+		config_fail(c, cfg, "type",
+			    "the module of node-type '%s' cannot be loaded", name);
+		return NULL;
+	}
 	for (const struct plugin *p = node_plugins; p->name; p++)
 		nearest_try(&near, p->name);
 	config_fail(c, cfg, "type", "no node-type '%s'%s", name,

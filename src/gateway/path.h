@@ -138,7 +138,6 @@ struct path {
 
 	/* Run time */
 	bool resolved;                    /* signals are known */
-	bool refused;                     /* or will not be */
 	bool direct, polled;
 	struct gate gate;                 /* paused or stopped: no output */
 	unsigned batch_max;

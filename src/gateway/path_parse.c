@@ -313,19 +313,19 @@ static char *make_name(const struct path *p, struct node **out,
 static int set_source_signals(struct path_source *s)
 {
 	struct node_direction *in = &s->node->in;
-	int ret = 0;
+	int ret = in->unknown ? -EINVAL : 0;
 
-	if (!in->resolved) {
+	if (!ret && !in->resolved) {
 		ret = hook_list_signals(in->hooks, in->signals, &in->hooked,
 					&in->capacity);
 		in->hooked = signal_list_intern(in->hooked);
 		in->resolved = true;
-		in->refused = ret;
+		in->unknown = ret != 0;
 	}
 	s->count = in->hooked ? in->hooked->count : SIGNALS_DEFAULT;
 	s->capacity = MAX(s->count, in->capacity);
 	/* Said when the first path asked. */
-	return ret ? ret : in->refused ? -EINVAL : 0;
+	return ret;
 }
 
 /* What goes to the destinations, and how much room it needs on the way. */
@@ -355,6 +355,18 @@ static int set_destination_signals(struct path *p)
 	return ret;
 }
 
+/* What is wrong here has been told: it is not told again of what would come out
+ * of the nodes behind. */
+static void leave_unknown(struct path *p)
+{
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n->type->flags & NODE_LOOPS && !n->in.signals)
+			n->in.unknown = true;
+	}
+}
+
 int path_set_signals(struct path *p)
 {
 	int ret = 0;
@@ -367,8 +379,9 @@ int path_set_signals(struct path *p)
 		p->signals = signal_list_intern(p->signals);
 		ret = set_destination_signals(p);
 	}
+	if (ret)
+		leave_unknown(p);
 	p->resolved = true;
-	p->refused = ret;
 	return ret;
 }
 
@@ -458,7 +471,9 @@ static int fill(struct path *p, struct super_node *sn, struct config *c,
 		goto out;
 	}
 	if (p->map_count == 0) {
-		config_fail(c, p->cfg, "in", "a path needs a source");
+		/* Without the key that has been told. */
+		if (json_object_get(p->cfg, from))
+			config_fail(c, p->cfg, from, "a path needs a source");
 		ret = -EINVAL;
 		goto out;
 	}

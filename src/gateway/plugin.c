@@ -83,6 +83,11 @@ static const struct plugin *find_in(const struct plugin *table, const char *name
 	return NULL;
 }
 
+bool plugin_is_listed(const struct plugin *table, const char *name)
+{
+	return find_in(table, name) != NULL;
+}
+
 const void *plugin_find(const struct plugin *table, const char *name)
 {
 	const struct plugin *p = find_in(table, name);

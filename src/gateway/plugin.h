@@ -11,6 +11,7 @@
 #ifndef GATEWAY_PLUGIN_H
 #define GATEWAY_PLUGIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct plugin {
@@ -35,6 +36,9 @@ const void *plugin_type(const struct plugin *p);
 
 /* The same by name; NULL also when there is none. */
 const void *plugin_find(const struct plugin *table, const char *name);
+
+/* Whether the table lists it; plugin_find() then fails because of its module. */
+bool plugin_is_listed(const struct plugin *table, const char *name);
 
 /* A symbol of a module; NULL (logged) when either cannot be had. */
 void *plugin_symbol(const char *module, const char *symbol);

@@ -63,6 +63,9 @@ void signal_list_put(struct signal_list *l); /* NULL allowed */
 /* "float", "integer", "boolean", "complex". -EINVAL when unknown. */
 int signal_type_parse(const char *name);
 const char *signal_type_name(enum signal_type type);
+/* A value as an integer: towards zero; what no integer can hold becomes the
+ * nearest, NaN becomes 0. */
+int64_t signal_type_to_integer(long double v);
 
 enum sample_flags {
 	SAMPLE_HAS_SEQUENCE = 1 << 0,

@@ -30,6 +30,16 @@ const char *signal_type_name(enum signal_type type)
 	return type_names[type];
 }
 
+int64_t signal_type_to_integer(long double v)
+{
+	if (v >= 0x1p63L)
+		return INT64_MAX;
+	/* Also true for what is no number. */
+	if (!(v >= -0x1p63L))
+		return v < 0 ? INT64_MIN : 0;
+	return (int64_t)v;
+}
+
 struct signal_list *signal_list_alloc(unsigned count)
 {
 	struct signal_list *l =

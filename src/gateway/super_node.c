@@ -287,8 +287,15 @@ static void stop_stats(struct super_node *sn)
 void super_node_mark_roles(struct super_node *sn)
 {
 	list_for_each(n, &sn->nodes, struct node, entry) {
-		n->is_source = is_source(sn, n);
-		n->is_destination = is_destination(sn, n);
+		bool source = is_source(sn, n);
+		bool destination = is_destination(sn, n);
+
+		/* Nodes that stay through a reload keep their roles, and have
+		 * threads that read them meanwhile. */
+		if (n->is_source != source)
+			n->is_source = source;
+		if (n->is_destination != destination)
+			n->is_destination = destination;
 	}
 }
 

@@ -168,60 +168,21 @@ static bool must_wait(struct super_node *sn, const struct path *p)
 	return false;
 }
 
-/* What `n` is written is not known, because of errors that were said. */
-static bool is_fed_by_refused(struct super_node *sn, const struct node *n)
-{
-	list_for_each(q, &sn->paths, struct path, entry)
-		for (unsigned d = 0; d < q->destination_count; d++)
-			if (q->enabled && q->refused &&
-			    q->destinations[d].node == n)
-				return true;
-	return false;
-}
-
-static bool is_fed_by_none(struct super_node *sn, const struct node *n)
-{
-	list_for_each(q, &sn->paths, struct path, entry)
-		for (unsigned d = 0; d < q->destination_count; d++)
-			if (q->enabled && q->destinations[d].node == n)
-				return false;
-	return true;
-}
-
 /*
- * The signals of a source cannot be known for an error that was said: what would
- * be said about them could be wrong. `errors`: there are some, so the path that
- * feeds a node may be missing.
+ * Before, when something is wrong already: other errors are looked for where
+ * the signals are known all the same. That is not so for nodes that did not pass
+ * their check, nor where the path that writes a loopback could not be read.
  */
-static bool has_unknown_source(struct super_node *sn, const struct path *p,
-			       bool errors)
+static void find_unknown(struct super_node *sn)
 {
-	for (unsigned i = 0; i < p->source_count; i++) {
-		struct node *n = p->sources[i].node;
-
-		if (node_state(n) != NODE_CHECKED)
-			return true;
-		if (n->type->flags & NODE_LOOPS && !n->in.signals &&
-		    (is_fed_by_refused(sn, n) ||
-		     (errors && is_fed_by_none(sn, n))))
-			return true;
-	}
-	return false;
+	list_for_each(n, &sn->nodes, struct node, entry)
+		if (node_state(n) != NODE_CHECKED ||
+		    (n->type->flags & NODE_LOOPS && !n->in.signals &&
+		     !is_fed(sn, n)))
+			n->in.unknown = true;
 }
 
-static bool has_bad_destination(const struct path *p)
-{
-	for (unsigned d = 0; d < p->destination_count; d++)
-		if (node_state(p->destinations[d].node) != NODE_CHECKED)
-			return true;
-	return false;
-}
-
-/*
- * Goes on behind an error with the paths that it has nothing to do with: all
- * errors are said at once.
- */
-static int set_signals(struct super_node *sn, bool errors)
+static int set_signals(struct super_node *sn)
 {
 	int ret = 0;
 
@@ -231,13 +192,7 @@ static int set_signals(struct super_node *sn, bool errors)
 			if (!p->enabled || p->resolved ||
 			    (!last && must_wait(sn, p)))
 				continue;
-			if (has_unknown_source(sn, p, errors) ||
-			    has_bad_destination(p)) {
-				p->resolved = p->refused = true;
-				ret = -EINVAL;
-			} else {
-				ret = path_set_signals(p) ?: ret;
-			}
+			ret = path_set_signals(p) ?: ret;
 			progress = true;
 		}
 		/* Nothing moved: paths in a circle, which take the default. */
@@ -253,15 +208,14 @@ static int check_signals(struct super_node *sn, struct config *c)
 
 	super_node_mark_roles(sn);
 	list_for_each(n, &sn->nodes, struct node, entry)
-		if (n->enabled && n->type->check_signals &&
-		    node_state(n) == NODE_CHECKED && !is_fed_by_refused(sn, n))
+		if (n->enabled && node_state(n) == NODE_CHECKED &&
+		    n->type->check_signals)
 			ret = n->type->check_signals(n, c, n->cfg) ?: ret;
 	return ret;
 }
 
 static int parse(struct super_node *sn, struct config *c)
 {
-	bool errors;
 	int ret;
 
 	if (!json_is_object(config_root(c))) {
@@ -278,13 +232,14 @@ static int parse(struct super_node *sn, struct config *c)
 	list_for_each(n, &sn->nodes, struct node, entry)
 		if (node_state(n) == NODE_PARSED)
 			node_check(n, c);
-	errors = config_errors(c);
-	if (!errors && list_empty(&sn->paths))
+	if (config_errors(c))
+		find_unknown(sn);
+	else if (list_empty(&sn->paths))
 		log_warn("the configuration has no paths, nothing will be moved");
-	ret = set_signals(sn, errors);
+	ret = set_signals(sn);
 	ret = check_signals(sn, c) ?: ret;
-	if (errors)
-		return -EINVAL;
+	if (config_errors(c))
+		ret = -EINVAL;
 	return ret ?: share_sources(sn);
 }
 

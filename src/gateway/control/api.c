@@ -51,6 +51,21 @@ static int status_of(int err)
 	}
 }
 
+/* `what` is asked again for its state, for a person to read. */
+static json_t *fail_state(struct request *r, const char *what)
+{
+	json_t *o = !strcmp(what, "node") ?
+			    super_node_node_json(r->sn, r->args[0], true) :
+			    super_node_path_json(r->sn, r->args[0], true);
+	const char *state = json_string_value(json_object_get(o, "state"));
+	json_t *error = json_sprintf("not possible, the %s is %s", what,
+				     state ? state : "in another state");
+
+	json_decref(o);
+	r->status = 409;
+	return json_pack("{so}", "error", error);
+}
+
 /* The outcome of a command on `what`. */
 static json_t *outcome(struct request *r, int err, const char *what)
 {
@@ -66,7 +81,7 @@ static json_t *outcome(struct request *r, int err, const char *what)
 				 json_sprintf("there is no %s '%s'", what,
 					      r->args[0]));
 	case EPERM:
-		return fail(r, 409, "not possible in its present state");
+		return fail_state(r, what);
 	case ENOTSUP:
 		return fail(r, 501, "it cannot do that, or is disabled");
 	case EBUSY:

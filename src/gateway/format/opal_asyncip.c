@@ -33,8 +33,7 @@ static void take_value(double v, enum signal_type type, union signal_data *to)
 {
 	switch (type) {
 	case SIGNAL_INTEGER:
-		/* Only what fits: anything else is undefined. */
-		to->i = v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : 0;
+		to->i = signal_type_to_integer(v);
 		break;
 	case SIGNAL_BOOLEAN:
 		to->i = v != 0;

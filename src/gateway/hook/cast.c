@@ -94,7 +94,7 @@ static void convert(union signal_data *v, enum signal_type from,
 		v->f = real;
 		break;
 	case SIGNAL_INTEGER:
-		v->i = hook_real_to_integer(real);
+		v->i = signal_type_to_integer(real);
 		break;
 	case SIGNAL_BOOLEAN:
 		v->i = truth;

@@ -99,10 +99,14 @@ static bool opens(const struct gate *g, double value)
 	return false;
 }
 
-static bool stays_open(const struct gate *g, uint64_t origin_ns)
+/* A step back in time as long as the duration ends it as well: what was opened
+ * at noon must not stay open when a replay is at morning again. */
+static bool stays_open(const struct gate *g, const struct sample *s)
 {
-	return g->left > 0 ||
-	       (int64_t)(origin_ns - g->opened_ns) < g->duration_ns;
+	int64_t since = (int64_t)(timespec_to_ns(s->origin) - g->opened_ns);
+
+	return g->left > 0 || ((s->flags & SAMPLE_HAS_ORIGIN) &&
+			       since < g->duration_ns && since > -g->duration_ns);
 }
 
 static enum hook_verdict gate_process(struct hook *h, struct sample **smp)
@@ -110,18 +114,17 @@ static enum hook_verdict gate_process(struct hook *h, struct sample **smp)
 	struct gate *g = h->private_data;
 	const struct sample *s = *smp;
 	unsigned i = g->select.index[0];
-	uint64_t origin_ns = timespec_to_ns(s->origin);
 	double value;
 
 	if (unlikely(i >= s->length))
 		return hook_fail(h, "a sample without the signal");
 	value = hook_value_real(hook_value_type(h, s, i), &s->data[i]);
 	if (g->open)
-		g->open = stays_open(g, origin_ns);
+		g->open = stays_open(g, s);
 	if (!g->open && opens(g, value)) {
 		g->open = true;
 		g->left = g->samples;
-		g->opened_ns = origin_ns;
+		g->opened_ns = timespec_to_ns(s->origin);
 	}
 	g->seen = true;
 	g->previous = value;

@@ -33,8 +33,8 @@ static int limit_value_parse(struct hook *h, struct config *c, json_t *cfg)
 			    l->min, l->max);
 		return -EINVAL;
 	}
-	l->min_integer = hook_real_to_integer(ceil(l->min));
-	l->max_integer = hook_real_to_integer(floor(l->max));
+	l->min_integer = signal_type_to_integer(ceil(l->min));
+	l->max_integer = signal_type_to_integer(floor(l->max));
 	return 0;
 }
 

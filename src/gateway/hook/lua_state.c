@@ -254,7 +254,7 @@ static int64_t get_integer(lua_State *L, const char *what)
 	if (!is_number)
 		luaL_error(L, "%s is a %s, expected a number", what,
 			   luaL_typename(L, -1));
-	return hook_real_to_integer(n);
+	return signal_type_to_integer(n);
 }
 
 static bool get_time(lua_State *L, const char *key, struct timespec *t)

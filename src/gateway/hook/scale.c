@@ -69,8 +69,10 @@ static enum hook_verdict scale_process(struct hook *h, struct sample **smp)
 			v->f = v->f * k->scale + k->offset;
 			break;
 		case SIGNAL_INTEGER:
-			real = (double)v->i * k->scale + k->offset;
-			v->i = hook_real_to_integer(real);
+			/* 64 bits, where a double has 53. */
+			v->i = signal_type_to_integer(
+				(long double)v->i * (long double)k->scale +
+				(long double)k->offset);
 			break;
 		case SIGNAL_BOOLEAN:
 			real = (v->i ? k->scale : 0) + k->offset;

@@ -208,15 +208,6 @@ int hook_select_signals(struct hook_select *s, struct hook *h,
 	return ret;
 }
 
-int64_t hook_real_to_integer(double v)
-{
-	if (isnan(v))
-		return 0;
-	if (v >= 0x1p63)
-		return INT64_MAX;
-	return v < -0x1p63 ? INT64_MIN : (int64_t)v;
-}
-
 bool hook_signal_set(struct signal *s, const char *name, const char *unit,
 		     enum signal_type type)
 {

@@ -78,9 +78,6 @@ static inline double hook_value_real(enum signal_type type,
 	return v->f;
 }
 
-/* Towards zero; what no integer can hold becomes the nearest, NaN becomes 0. */
-int64_t hook_real_to_integer(double v);
-
 /*
  * signals() of hooks that change values but not their kind: resolves `s` and
  * hands the list on.

@@ -38,6 +38,36 @@ says 'is told with its line' 'broken.conf:'
 expect 0 'a gateway without statistics ends when its paths have' timeout 20 villas-node good.conf
 samples 'its work is done' 20 rec.dat
 expect 2 'a gateway with an unknown key' villas-node bad.conf
+# Errors of keys, of signals and of what a format can hold: all in one round, and
+# none of what only follows from another one (l.x, k.y, the path without `in`).
+cat >many.conf <<'CONF'
+nodes = {
+	a = { type = "signal"; signal = "sine"; limt = 5; };
+	s = { type = "socket"; in = { address = "127.0.0.1:5000"; signals = "f"; hooks = ( { type = "scale"; signal = "u"; } ); }; };
+	t = { type = "socket"; in = { address = "127.0.0.1:5001"; signals = "f"; }; };
+	q = { type = "socket"; in = { address = "127.0.0.1:5002"; signals = "c"; format = "villas.binary"; }; };
+	l = { type = "loopback"; };
+	k = { type = "loopback"; };
+	f = { type = "file"; uri = "y"; format = "villas.binary"; out = {}; };
+};
+paths = ( { in = "s"; out = "l"; }, { in = "l.x"; }, { in = "a"; out = "k"; }, { in = "k.y"; },
+	{ in = "q"; hooks = ( { type = "rms"; window_size = 3; signal = 0; } ); },
+	{ in = "t.volt"; },
+	{ in = "t"; out = "f"; hooks = ( { type = "cast"; signal = 0; new_type = "boolean"; } ); },
+	{ out = "nothing"; } );
+CONF
+expect 2 'errors of many kinds' "$BUSBAR" check many.conf
+for error in '2: nodes.a.limt: unknown key' '3: nodes.s.in.hooks\[0\].signal: no signal' \
+	'5: nodes.q.in.format: the signal .* is complex' '8: nodes.f: the signal .* is boolean' \
+	'12: paths\[5\].in: .*no signal .volt' '14: paths\[7\].in: missing' "14: paths\\[7\\].out: no node 'nothing'"; do
+	says 'each is told' "many.conf:$error"
+done
+says 'and nothing else' 'many.conf: 7 errors'
+cp "$BUSBAR" alone
+sed 's/paths = (/paths = ( { in = "sig", hooks = ( "lua" ) },/' good.conf >modules.conf
+expect 2 'a hook whose module is not there' ./alone check modules.conf
+says 'is no misspelt one' "the module of hook 'lua' cannot be loaded"
+grep -q 'did you mean' log && fail 'the name itself is proposed'
 expect 2 'silent' villas-node -d off bad.conf
 [ -s log ] && fail 'off is not silent'
 expect 2 'an unknown level' villas-node -d loud good.conf

@@ -276,6 +276,11 @@ static void opal_packets_carry_doubles(void **state)
 		     "0201 04030201 1800 000000000000f83f 00000000000000c0 000000000000f03f");
 	assert_true(t.out[0]->data[1].i == -2 && t.out[0]->data[2].i == 1);
 	assert_int_equal(t.out[0]->sequence, t.s->sequence);
+	/* A double has no such number; the nearest integer is taken for it. */
+	t.s->data[1].i = INT64_MAX;
+	assert_bytes("{ \"type\": \"opal.asyncip\" }", &t,
+		     "0000 04030201 1800 000000000000f83f 000000000000e043 000000000000f03f");
+	assert_true(t.out[0]->data[1].i == INT64_MAX);
 	tear_down(&t);
 }
 

@@ -97,6 +97,17 @@ static void commands_are_carried_out(void **state)
 	json_decref(ask("POST", "/node/a/start", NULL, 200));
 }
 
+/* `then` is not possible behind `first`, and the answer says why. */
+static void assert_refused(const char *first, const char *then, const char *why)
+{
+	json_t *o;
+
+	json_decref(ask("POST", first, NULL, 200));
+	o = ask("POST", then, NULL, 409);
+	assert_non_null(strstr(json_string_value(json_object_get(o, "error")), why));
+	json_decref(o);
+}
+
 static void what_is_wrong_is_said_with_a_status(void **state)
 {
 	json_t *body = json_pack("{si}", "config", 5);
@@ -114,6 +125,10 @@ static void what_is_wrong_is_said_with_a_status(void **state)
 	json_decref(ask("POST", "/node/a/file/rewind", NULL, 501));
 	json_decref(ask("POST", "/restart", NULL, 501));
 	json_decref(ask("POST", "/path/0/resume", NULL, 200));
+	assert_refused("/node/a/stop", "/node/a/resume", "the node is stopped");
+	assert_refused("/path/0/stop", "/path/0/pause", "the path is stopped");
+	json_decref(ask("POST", "/node/a/start", NULL, 200));
+	json_decref(ask("POST", "/path/0/start", NULL, 200));
 	json_decref(ask("POST", "/reload", body, 400));
 	json_decref(body);
 	memset(longest, 'x', sizeof(longest) - 1);

@@ -118,6 +118,41 @@ static void the_same_settings_in_other_words_change_nothing(void **state)
 	fake_end(sn, c);
 }
 
+struct onlooker {
+	const volatile bool *role;
+	atomic_bool end;
+	bool was;
+};
+
+static void *look_on(void *arg)
+{
+	struct onlooker *o = arg;
+
+	while (!atomic_load_explicit(&o->end, memory_order_relaxed))
+		o->was = *o->role;
+	return NULL;
+}
+
+/* As threads of nodes do; the thread sanitizer would notice a write. */
+static void what_threads_of_kept_nodes_read_is_not_written(void **state)
+{
+	struct config *c;
+	struct super_node *sn = start(BASE, &c);
+	struct onlooker o = { .role = &super_node_find(sn, "a")->is_source };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, look_on, &o), 0);
+	for (unsigned i = 0; i < 50; i++) {
+		wait_seen(sn, "b", 1);
+		json_decref(reload(sn, BASE, 0));
+	}
+	atomic_store_explicit(&o.end, true, memory_order_relaxed);
+	pthread_join(thread, NULL);
+	assert_true(o.was);
+	super_node_stop(sn);
+	fake_end(sn, c);
+}
+
 static void what_differs_is_replaced_and_the_rest_loses_nothing(void **state)
 {
 	struct config *c;
@@ -445,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_settings_in_other_words_change_nothing),
+		cmocka_unit_test(what_threads_of_kept_nodes_read_is_not_written),
 		cmocka_unit_test(what_differs_is_replaced_and_the_rest_loses_nothing),
 		cmocka_unit_test(a_path_is_replaced_below_a_source_that_stays),
 		cmocka_unit_test(parts_come_and_go),

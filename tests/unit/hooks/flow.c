@@ -224,6 +224,40 @@ static void gate_stays_open_for_samples_or_seconds(void **state)
 	assert_int_equal(gate("duration = 0.002; samples = 4", 10, v), 15 << 1 | 15 << 6);
 }
 
+/* Does a gate that opened at 1 s let a sample through that comes next? */
+static bool gate_is_open_at(const char *settings, uint64_t origin_ns,
+			    bool has_origin)
+{
+	struct harness t;
+	struct sample *s;
+	char text[200];
+	bool open;
+
+	snprintf(text, sizeof(text), "hooks = ( { type = \"gate\"; signal = 0; mode = \"above\"; %s } );",
+		 settings);
+	harness_start(&t, R, text);
+	s = harness_sample(&t, 0, 1000 * MS);
+	put_real(s, 1);
+	assert_non_null(harness_run(&t, s));
+	s = harness_sample(&t, 1, origin_ns);
+	put_real(s, 0);
+	if (!has_origin)
+		s->flags &= ~(unsigned)SAMPLE_HAS_ORIGIN;
+	open = harness_run(&t, s) != NULL;
+	harness_end(&t);
+	return open;
+}
+
+static void gate_closes_when_time_steps_back(void **state)
+{
+	assert_false(gate_is_open_at("", 1000 * MS - 1, true));
+	assert_false(gate_is_open_at("duration = 0.010", 500 * MS, true));
+	assert_false(gate_is_open_at("duration = 0.010", 1005 * MS, false));
+	/* Overtaken on the way, but near. */
+	assert_true(gate_is_open_at("duration = 0.010", 995 * MS, true));
+	assert_true(gate_is_open_at("samples = 2", 500 * MS, true));
+}
+
 static void gate_forgets_at_a_restart(void **state)
 {
 	struct harness t;
@@ -575,6 +609,7 @@ int main(void)
 		cmocka_unit_test(frame_says_what_a_sample_lacks),
 		cmocka_unit_test(gate_opens_by_its_mode),
 		cmocka_unit_test(gate_stays_open_for_samples_or_seconds),
+		cmocka_unit_test(gate_closes_when_time_steps_back),
 		cmocka_unit_test(gate_forgets_at_a_restart),
 		cmocka_unit_test(jitter_calc_follows_rfc_3550),
 		cmocka_unit_test(jitter_calc_looks_at_sixteen_samples),

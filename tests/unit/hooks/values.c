@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hooks that work on values: average, cast, limit_value, round, scale. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -220,6 +221,26 @@ static void scale_multiplies_and_adds(void **state)
 	harness_end(&t);
 }
 
+static void scale_keeps_integers_beyond_53_bits(void **state)
+{
+	static const int64_t values[] = { INT64_MAX, INT64_MIN,
+					  (INT64_C(1) << 53) + 1 };
+	struct harness t;
+
+	/* Where long double is no longer than double it cannot. */
+	if (LDBL_MANT_DIG < 64)
+		skip();
+	harness_start(&t, R, ABC "hooks = ( { type = \"scale\"; signal = \"b\"; scale = 1 } );");
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		assert_true(abc(&t, 0, values[i], 0)->data[1].i == values[i]);
+	harness_end(&t);
+	harness_start(&t, R, ABC "hooks = ( { type = \"scale\"; signal = \"b\"; scale = -2; offset = 1 } );");
+	assert_true(abc(&t, 0, values[2], 0)->data[1].i == -2 * values[2] + 1);
+	assert_true(abc(&t, 0, INT64_MAX, 0)->data[1].i == INT64_MIN);
+	assert_true(abc(&t, 0, INT64_MIN, 0)->data[1].i == INT64_MAX);
+	harness_end(&t);
+}
+
 static void gain_is_the_same_as_scale(void **state)
 {
 	struct harness t;
@@ -330,6 +351,7 @@ int main(void)
 		cmocka_unit_test(limit_value_keeps_values_between),
 		cmocka_unit_test(round_rounds_half_away_from_zero),
 		cmocka_unit_test(scale_multiplies_and_adds),
+		cmocka_unit_test(scale_keeps_integers_beyond_53_bits),
 		cmocka_unit_test(gain_is_the_same_as_scale),
 		cmocka_unit_test(without_known_signals_default_names_and_indices_count),
 		cmocka_unit_test(short_samples_are_left_as_short_as_they_are),

@@ -128,7 +128,8 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	ch->rx.cq = q->recv_cq;
 	ch->tx.cq = q->send_cq;
 	ch->rx.grh = q->grh;
-	ch->rx.keys.pool = ch->tx.keys.pool = NULL;
+	ib_keys_forget(&ch->rx.keys);
+	ib_keys_forget(&ch->tx.keys);
 	ch->tx.inline_limit = q->inline_limit;
 	ch->tx.size_max = q->size_max;
 	ch->tx.unsignaled = 0;

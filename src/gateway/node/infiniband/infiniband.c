@@ -448,7 +448,9 @@ static void infiniband_rearm(struct node *n)
 	if (!ib->channel)
 		return;
 	atomic_fetch_and(&ib->channel->control, ~(unsigned)IB_INTERRUPT);
-	ib->channel->rx.keys.pool = ib->channel->tx.keys.pool = NULL;
+	/* The thread of the connection may be opening the channel just now. */
+	ib_keys_forget(&ib->channel->rx.keys);
+	ib_keys_forget(&ib->channel->tx.keys);
 }
 
 static struct memory_type *infiniband_memory_type(struct node *n,

@@ -133,7 +133,7 @@ bool ib_keys_lookup(struct ib_keys *k, const struct sample *s)
 
 	if (!mr)
 		return false;
-	k->pool = s->pool;
+	atomic_store_explicit(&k->pool, s->pool, memory_order_relaxed);
 	k->lkey = mr->lkey;
 	return true;
 }

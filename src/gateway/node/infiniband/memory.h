@@ -31,20 +31,29 @@ void ib_registrar_destroy(struct ib_registrar *r);
 const struct ibv_mr *ib_registrar_find(const struct ib_registrar *r,
 				       const struct memory_block *b);
 
-/* The key of the pool that was looked up last: nearly always the same one. */
+/* The key of the pool that was looked up last: nearly always the same one. One
+ * thread at a time looks up; several may forget at once. */
 struct ib_keys {
 	const struct ib_registrar *registrar;
-	const struct pool *pool;
+	_Atomic(const struct pool *) pool;
 	uint32_t lkey;
 };
 
 bool ib_keys_lookup(struct ib_keys *k, const struct sample *s);
 
+static inline void ib_keys_forget(struct ib_keys *k)
+{
+	atomic_store_explicit(&k->pool, NULL, memory_order_relaxed);
+}
+
 /* Sets *lkey to the local key of the memory of `s`. False: not registered. */
 static inline bool ib_keys_get(struct ib_keys *k, const struct sample *s,
 			       uint32_t *lkey)
 {
-	if (unlikely(s->pool != k->pool) && !ib_keys_lookup(k, s))
+	const struct pool *last =
+		atomic_load_explicit(&k->pool, memory_order_relaxed);
+
+	if (unlikely(s->pool != last) && !ib_keys_lookup(k, s))
 		return false;
 	*lkey = k->lkey;
 	return true;

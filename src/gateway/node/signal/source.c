@@ -249,8 +249,7 @@ static void store(union signal_data *d, enum signal_type type, double v)
 		d->f = v;
 		break;
 	case SIGNAL_INTEGER:
-		/* Out of range is undefined for the conversion itself. */
-		d->i = v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : 0;
+		d->i = signal_type_to_integer(v);
 		break;
 	case SIGNAL_BOOLEAN:
 		d->i = v > 0;
