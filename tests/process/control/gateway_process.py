@@ -18,6 +18,25 @@ def check(good, what):
         raise AssertionError(what)
 
 
+class Client:
+    """A connection to a control socket."""
+
+    def __init__(self, control):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(control)
+        self.file = self.socket.makefile()
+        self.asked = 0
+
+    def ask(self, path, method="GET", body=None):
+        self.asked += 1
+        o = {"path": path, "method": method, "body": body, "id": self.asked}
+        self.socket.sendall(json.dumps(o).encode() + b"\n")
+        answer = json.loads(self.file.readline())
+        check(answer["id"] == self.asked, "%s: answered is %s" % (path, answer))
+        return answer
+
+
 class Gateway:
     def __init__(self, folder, name, text):
         self.log = os.path.join(folder, name + ".log")
@@ -32,10 +51,7 @@ class Gateway:
             check(self.process.poll() is None and time.monotonic() < end,
                   name + " starts")
             time.sleep(0.01)
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(60)
-        self.socket.connect(self.control)
-        self.file = self.socket.makefile()
+        self.client = Client(self.control)
 
     def write(self, text):
         """The configuration, before the start or for a reload."""
@@ -43,9 +59,7 @@ class Gateway:
             f.write(COMMON % self.control + text)
 
     def ask(self, path, method="GET"):
-        self.socket.sendall(
-            json.dumps({"path": path, "method": method}).encode() + b"\n")
-        answer = json.loads(self.file.readline())
+        answer = self.client.ask(path, method)
         check(answer["status"] == 200, "%s: %s" % (path, answer))
         return answer["body"]
 
@@ -106,6 +120,6 @@ class Gateways(list):
             os.unlink(self.shared_memory)
 
 
-def first_port():
-    """Of two that are free, as far as one can know: below those of callers."""
-    return 20000 + os.getpid() % 6000 * 2
+def first_port(count=2):
+    """Of some that are free, as far as one can know: below those of callers."""
+    return 20000 + os.getpid() % (12000 // count) * count
