@@ -13,7 +13,8 @@
 #   PORT    first of two (1437)     PRIORITY  SCHED_FIFO of all threads, 0: none (0)
 #   NICE    nice value of the generator's gateway, -20 to 19 (0); it gets a session of
 #           its own then
-#   CATCH_UP  of the generator in seconds (0.0001); 0: late steps are never made up
+#   CATCH_UP  of the generator in seconds (0.005): steps that are late by up to that are
+#           made up; 0: never, 0.0001: what the node does by default
 #
 # missed% are steps that the generator left out because they were too late, gaps of the
 # sequence; made-up% were late by a period or more and sent all the same, which
@@ -28,7 +29,7 @@ cd "$(dirname "$0")/.."
 BUSBAR=$(realpath "${1:-build}")/busbar
 RATES=${RATES:-10000 100000} MEDIA=${MEDIA:-RC} COUNTS=${VALUES:-8}
 export OUT="${OUT:-out/bench}" PORT="${PORT:-1437}"
-export CATCH_UP="${CATCH_UP:-0.0001}" PRIORITY="${PRIORITY:-0}" NICE="${NICE:-0}" PORT_A="$PORT" PORT_B=$((PORT + 1))
+export CATCH_UP="${CATCH_UP:-0.005}" PRIORITY="${PRIORITY:-0}" NICE="${NICE:-0}" PORT_A="$PORT" PORT_B=$((PORT + 1))
 seconds=${SECONDS_EACH:-4}
 [ "$MEDIA" != all ] || MEDIA="loopback shmem RC UC UD unix udp tcp"
 
