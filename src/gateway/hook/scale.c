@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <math.h>
 
+/* Up to here a double has every integer. */
+#define DOUBLE_EXACT (INT64_C(1) << 53)
+
 struct scale {
 	struct hook_select select;
 	double scale, gain, offset; /* `gain` is the other name of `scale` */
@@ -52,6 +55,19 @@ static int scale_signals(struct hook *h, struct signal_list *in,
 	return hook_select_signals(&k->select, h, in, out);
 }
 
+/*
+ * In double as long as it holds the value, because people expect ten times 0.7
+ * to be seven, which the 64 bits of a long double, knowing 0.7 too well, miss by a
+ * hair and cut to six. Beyond, every bit counts.
+ */
+static int64_t scale_integer(const struct scale *k, int64_t v)
+{
+	if (v <= DOUBLE_EXACT && v >= -DOUBLE_EXACT)
+		return signal_type_to_integer((double)v * k->scale + k->offset);
+	return signal_type_to_integer((long double)v * (long double)k->scale +
+				      (long double)k->offset);
+}
+
 static enum hook_verdict scale_process(struct hook *h, struct sample **smp)
 {
 	const struct scale *k = h->private_data;
@@ -69,10 +85,7 @@ static enum hook_verdict scale_process(struct hook *h, struct sample **smp)
 			v->f = v->f * k->scale + k->offset;
 			break;
 		case SIGNAL_INTEGER:
-			/* 64 bits, where a double has 53. */
-			v->i = signal_type_to_integer(
-				(long double)v->i * (long double)k->scale +
-				(long double)k->offset);
+			v->i = scale_integer(k, v->i);
 			break;
 		case SIGNAL_BOOLEAN:
 			real = (v->i ? k->scale : 0) + k->offset;

@@ -221,6 +221,17 @@ static void scale_multiplies_and_adds(void **state)
 	harness_end(&t);
 }
 
+static void scale_of_small_integers_is_that_of_doubles(void **state)
+{
+	struct harness t;
+
+	/* 10 * 0.7 is 7 in double, and a little less with more bits. */
+	harness_start(&t, R, ABC "hooks = ( { type = \"scale\"; signal = \"b\"; scale = 0.7 } );");
+	assert_true(abc(&t, 0, 10, 0)->data[1].i == 7);
+	assert_true(abc(&t, 0, -10, 0)->data[1].i == -7);
+	harness_end(&t);
+}
+
 static void scale_keeps_integers_beyond_53_bits(void **state)
 {
 	static const int64_t values[] = { INT64_MAX, INT64_MIN,
@@ -351,6 +362,7 @@ int main(void)
 		cmocka_unit_test(limit_value_keeps_values_between),
 		cmocka_unit_test(round_rounds_half_away_from_zero),
 		cmocka_unit_test(scale_multiplies_and_adds),
+		cmocka_unit_test(scale_of_small_integers_is_that_of_doubles),
 		cmocka_unit_test(scale_keeps_integers_beyond_53_bits),
 		cmocka_unit_test(gain_is_the_same_as_scale),
 		cmocka_unit_test(without_known_signals_default_names_and_indices_count),
