@@ -214,6 +214,12 @@ struct means {
 	double uu, ii, ui;
 };
 
+/* What rounding has brought below it; no number stays none, other than in fmax(). */
+static double above_zero(double v)
+{
+	return v < 0 ? 0 : v;
+}
+
 /* sqrt(a b), also where the product is out of range; less exact there. */
 static double root_of_product(double a, double b)
 {
@@ -226,10 +232,10 @@ static unsigned write_pair(const struct power *p, struct sample *s, unsigned at,
 			   const struct means *m)
 {
 	double unit = p->angle_unit == PHASOR_RAD ? 1 : 180 / M_PI;
-	double apparent = root_of_product(fmax(m->uu, 0), fmax(m->ii, 0));
+	double apparent = root_of_product(above_zero(m->uu), above_zero(m->ii));
 	/* Rounding may make P the larger one. */
-	double reactive = root_of_product(fmax(apparent - m->ui, 0),
-					  fmax(apparent + m->ui, 0));
+	double reactive = root_of_product(above_zero(apparent - m->ui),
+					  above_zero(apparent + m->ui));
 
 	if (p->active)
 		s->data[at++].f = m->ui;

@@ -83,6 +83,25 @@ static void powers_need_no_room_for_their_squares(void **state)
 	}
 }
 
+/* Not zero, which would look like a line that is switched off. */
+static void of_no_number_comes_no_number(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_start(&r, "{ type = \"power\"; window_size = 2; pairings = ( { voltage = 0; current = 1; } ); }",
+		  "\"2f\"");
+	rig_push(&r, START, (double[]){ 1, 1 }, 2);
+	assert_true(rig_push(&r, START + STEP_NS, (double[]){ (double)NAN, 1 }, 2));
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(isnan(r.got->data[i].f));
+	rig_push(&r, START + 2 * STEP_NS, (double[]){ 1, 1 }, 2);
+	assert_true(rig_push(&r, START + 3 * STEP_NS, (double[]){ 1, 1 }, 2));
+	for (unsigned i = 0; i < 4; i++)
+		assert_false(isnan(r.got->data[i].f));
+	rig_stop(&r);
+}
+
 static void in_phase_there_is_no_reactive_power_below_rounding(void **state)
 {
 	struct rig r;
@@ -312,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(powers_are_those_of_two_tones_with_a_known_angle),
 		cmocka_unit_test(powers_need_no_room_for_their_squares),
+		cmocka_unit_test(of_no_number_comes_no_number),
 		cmocka_unit_test(in_phase_there_is_no_reactive_power_below_rounding),
 		cmocka_unit_test(a_third_harmonic_is_apparent_but_not_active),
 		cmocka_unit_test(several_pairs_have_their_names),
