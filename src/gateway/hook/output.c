@@ -140,7 +140,8 @@ static int write_out(struct hook_output *o, enum manner m)
 		}
 	}
 	o->used -= done;
-	memmove(o->buf, o->buf + done, o->used);
+	if (o->used)
+		memmove(o->buf, o->buf + done, o->used);
 	return ret;
 }
 
