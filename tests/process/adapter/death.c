@@ -234,7 +234,7 @@ static void a_peer_that_stops_for_a_while_loses_nothing(struct pair *p)
 	pair_start(p, &deep);
 	for (uint64_t i = 0; i < 600; i++)
 		side_recv(&p->b, i, 0, 1000);
-	side_signal(&p->b, SIGSTOP);
+	side_stop(&p->b);
 	for (uint64_t i = 0; i < 600; i++)
 		side_send(&p->a, i, 0, 1000);
 	sleep_ms(200);

@@ -109,15 +109,6 @@ static void a_send_completion_wakes_the_sender(struct pair *p)
 	}
 }
 
-/* All of its threads stand still afterwards. */
-static void side_stop(struct side *s)
-{
-	siginfo_t info;
-
-	side_signal(s, SIGSTOP);
-	expect_eq(waitid(P_PID, (id_t)s->pid, &info, WSTOPPED), 0);
-}
-
 static void send_ten_bytes(struct side *from, struct side *to, uint64_t wr_id)
 {
 	struct send_req r = send_req(from, IBV_WR_SEND, wr_id, 0, 10);

@@ -111,8 +111,7 @@ static void a_stopped_process_is_said_to_be_silent(struct pair *p)
 
 	pair_start(p, NULL);
 	look_free(look_again(kept));
-	side_signal(&p->b, SIGSTOP);
-	expect_eq(waitpid(side_pid(&p->b), NULL, WUNTRACED), side_pid(&p->b));
+	side_stop(&p->b);
 	start = now_ms();
 	v = look();
 	if (now_ms() - start > 4000)

@@ -119,7 +119,7 @@ static void stop(struct pair *p, const struct target *t)
 	struct send_req r = request(p, IBV_WR_RDMA_WRITE, 0, t, 8);
 
 	for (int tries = 0; tries < 100; tries++) {
-		side_signal(&p->b, SIGSTOP);
+		side_stop(&p->b);
 		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
 		if (side_poll(&p->a, SEND_CQ, 1, QUIET_MS).count == 1)
 			return;

@@ -129,6 +129,14 @@ void side_signal(struct side *s, int sig)
 	kill(s->pid, sig);
 }
 
+void side_stop(struct side *s)
+{
+	siginfo_t info;
+
+	side_signal(s, SIGSTOP);
+	expect_eq(waitid(P_PID, (id_t)s->pid, &info, WSTOPPED), 0);
+}
+
 void side_kill(struct side *s)
 {
 	side_signal(s, SIGKILL);

@@ -208,6 +208,8 @@ void side_open(struct side *s, const struct side_options *opt);
 void side_close(struct side *s);
 void side_kill(struct side *s); /* SIGKILL and wait; two processes only */
 void side_signal(struct side *s, int sig);
+/* SIGSTOP; all of its threads stand still afterwards. */
+void side_stop(struct side *s);
 
 int side_qp_create(struct side *s, const struct side_options *opt); /* index */
 int side_qp_destroy(struct side *s, int i);

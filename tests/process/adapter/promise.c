@@ -8,23 +8,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "pair.h"
 
 enum { FLAG = 60000, LENGTH = 64, SENDS = 3, RECEIVES = 8 };
 
 static const struct side_options few = { .recv_wr = RECEIVES };
-
-/* Returns when none of its threads runs any more. */
-static void stop(struct side *s)
-{
-	int status;
-
-	side_signal(s, SIGSTOP);
-	expect_eq(waitpid(s->pid, &status, WUNTRACED), s->pid);
-	expect(WIFSTOPPED(status));
-}
 
 static void post_receives(struct side *s, uint32_t length)
 {
@@ -59,7 +48,7 @@ static void expect_received(struct pair *p)
 static void a_small_send_completes_though_the_receiver_is_stopped(struct pair *p)
 {
 	start(p, LENGTH);
-	stop(&p->b);
+	side_stop(&p->b);
 	send_and_complete(p);
 	side_signal(&p->b, SIGCONT);
 	expect_received(p);
@@ -69,7 +58,7 @@ static void receives_that_are_posted_again_are_good_for_more(struct pair *p)
 {
 	start(p, LENGTH);
 	for (uint64_t i = 0; i < 40; i++) {
-		stop(&p->b);
+		side_stop(&p->b);
 		side_send(&p->a, i, 0, LENGTH);
 		side_wait_ok(&p->a, SEND_CQ, i);
 		side_signal(&p->b, SIGCONT);
@@ -97,7 +86,7 @@ static void what_was_completed_is_received_though_its_sender_has_gone(struct pai
 static void no_more_complete_than_there_are_receives(struct pair *p)
 {
 	start(p, LENGTH);
-	stop(&p->b);
+	side_stop(&p->b);
 	for (uint64_t i = 0; i < RECEIVES + 2; i++)
 		side_send(&p->a, i, 0, LENGTH);
 	for (uint64_t i = 0; i < RECEIVES; i++)
@@ -116,7 +105,7 @@ static void no_more_complete_than_there_are_receives(struct pair *p)
 static void a_send_that_does_not_fit_waits_for_its_refusal(struct pair *p)
 {
 	start(p, LENGTH - 1);
-	stop(&p->b);
+	side_stop(&p->b);
 	side_send(&p->a, 1, 0, LENGTH - 1);
 	side_wait_ok(&p->a, SEND_CQ, 1);
 	side_send(&p->a, 2, 0, LENGTH);
@@ -136,7 +125,7 @@ static void one_without_rights_waits_for_its_refusal(struct pair *p)
 	read_only = side_reg(&p->b, 0, 4096, 0, 0);
 	r.sge[0] = (struct ibv_sge){ read_only.addr, LENGTH, read_only.lkey };
 	expect_eq(side_post_recv(&p->b, 0, &r, 1).ret, 0);
-	stop(&p->b);
+	side_stop(&p->b);
 	side_send(&p->a, 1, 0, LENGTH);
 	side_expect_none(&p->a, SEND_CQ);
 	side_signal(&p->b, SIGCONT);
@@ -149,7 +138,7 @@ static void a_write_behind_a_completed_send_comes_after_it(struct pair *p)
 	struct send_req w;
 
 	start(p, LENGTH);
-	stop(&p->b);
+	side_stop(&p->b);
 	send_and_complete(p);
 	side_set(&p->a, 0, LENGTH, 77);
 	w = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, 9, 0, 0, LENGTH);
@@ -217,7 +206,7 @@ static void send_then(struct pair *p, int (*what)(struct end *e, void *arg))
 	side_set(&p->b, FLAG, 1, 0);
 	side_set(&p->a, FLAG, 1, 1);
 	side_start(&p->b, what, NULL, 0);
-	stop(&p->b);
+	side_stop(&p->b);
 	send_and_complete(p);
 	w = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, 7, FLAG, FLAG, 1);
 	expect_eq(side_post_send(&p->a, 1, &w, 1).ret, 0);

@@ -40,7 +40,7 @@ static void stand(struct pair *p)
 		else if (!strcmp(line, "kill\n"))
 			side_kill(&p->b);
 		else if (!strcmp(line, "stop\n"))
-			side_signal(&p->b, SIGSTOP);
+			side_stop(&p->b);
 		else if (!strcmp(line, "go\n"))
 			side_signal(&p->b, SIGCONT);
 		else

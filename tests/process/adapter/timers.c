@@ -10,7 +10,6 @@
  * machine may be busy for seconds.
  */
 #include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "pair.h"
@@ -304,7 +303,6 @@ static void what_a_killed_peer_left_unanswered_ends_after_the_retries(struct pai
 			     IBV_ACCESS_REMOTE_ATOMIC,
 	};
 	uint64_t start, took;
-	int status;
 
 	p->conn.timeout = 14;
 	p->conn.retry_cnt = 1;
@@ -318,9 +316,7 @@ static void what_a_killed_peer_left_unanswered_ends_after_the_retries(struct pai
 		pair_connect_qp(p, i);
 	}
 	/* Nothing is answered by a stopped process. */
-	side_signal(&p->b, SIGSTOP);
-	expect_eq(waitpid(p->b.pid, &status, WUNTRACED), p->b.pid);
-	expect(WIFSTOPPED(status));
+	side_stop(&p->b);
 	for (int i = 0; i < 4; i++) {
 		struct send_req r = rdma_req(&p->a, &p->b, ops[i], (uint64_t)i,
 					     0, 64, 8);

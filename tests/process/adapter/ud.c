@@ -605,7 +605,7 @@ static void a_flood_to_a_peer_that_dies_completes(struct pair *p)
 	pair_start(p, &opt);
 	ah = side_ah_to(&p->a, &p->b.gid);
 	marker(p, ah);
-	side_signal(&p->b, SIGSTOP);
+	side_stop(&p->b);
 	for (int i = 0; i < 8; i++)
 		r[i] = datagram(&p->a, &p->b, ah, 1, 0, 4096);
 	for (int i = 0; i < 250; i++)
