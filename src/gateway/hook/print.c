@@ -213,7 +213,6 @@ static void print_interrupt(struct hook *h)
 static int print_stop(struct hook *h)
 {
 	struct print *p = h->private_data;
-
 	int error;
 	size_t left = hook_output_close(p->to, atomic_load(&p->hurry), &error);
 

@@ -313,7 +313,7 @@ static void print_figures(struct hook *h, struct stats *st)
  */
 static bool is_next(const struct stats *st, unsigned patience_ms)
 {
-	return st->fd != STDOUT_FILENO || 
+	return st->fd != STDOUT_FILENO ||
 	       hook_output_flush_stdout(patience_ms > 0);
 }
 
