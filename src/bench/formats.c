@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "gateway/format.h"
-#include "gateway/memory.h"
+#include "gateway/plugin/format.h"
+#include "gateway/base/memory.h"
 #include "util/clock.h"
 #include "util/log.h"
 

@@ -16,7 +16,7 @@ static const struct cli_command benches[] = {
 	{ "formats", "how fast samples are written and read in each format",
 	  bench_formats_main },
 #endif
-	{ NULL, NULL, NULL },
+	{ .name = NULL },
 };
 
 static void print_help(FILE *out)

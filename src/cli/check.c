@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "gateway/config.h"
-#include "gateway/config_schema.h"
-#include "gateway/super_node.h"
+#include "gateway/config/config.h"
+#include "gateway/super_node/schema.h"
+#include "gateway/super_node/super_node.h"
 #include "util/log.h"
 
 static const char usage[] =

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cli/tool_stream.h"
-#include "gateway/signals.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

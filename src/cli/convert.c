@@ -4,7 +4,7 @@
 #include <getopt.h>
 
 #include "cli/tool_stream.h"
-#include "gateway/signals.h"
+#include "gateway/sample/signals.h"
 #include "util/log.h"
 
 static const char usage[] =

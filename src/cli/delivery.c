@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "cli/delivery_match.h"
-#include "gateway/node/file/reader.h"
-#include "gateway/signals.h"
+#include "gateway/part/reader.h"
+#include "gateway/sample/signals.h"
 #include "util/log.h"
 
 #define VALUES_MAX 65536

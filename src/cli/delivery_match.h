@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "gateway/sample.h"
+#include "gateway/sample/sample.h"
 
 struct delivery_sample {
 	uint64_t sequence, position; /* in the file, from 0 */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cli/tool.h"
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

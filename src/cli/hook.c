@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "cli/tool_stream.h"
-#include "gateway/hook.h"
-#include "gateway/node.h"
-#include "gateway/signals.h"
+#include "gateway/plugin/hook.h"
+#include "gateway/plugin/node.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

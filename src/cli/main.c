@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gateway/plugin.h"
+#include "gateway/plugin/plugin.h"
 #include "util/log.h"
 
 /* In a module, because it needs verbs. */
@@ -42,7 +42,7 @@ static int devices(int argc, char **argv)
 
 static const struct cli_command tools[] = {
 	TOOLS
-	{ NULL, NULL, NULL },
+	{ .name = NULL },
 };
 
 static const struct cli_command commands[] = {
@@ -69,7 +69,7 @@ static const struct cli_command commands[] = {
 #endif
 	TOOLS
 	{ "version", "print version and build options", cli_version },
-	{ NULL, NULL, NULL },
+	{ .name = NULL },
 };
 
 static void print_help(FILE *out)

@@ -11,10 +11,10 @@
 
 #include "cli/tool.h"
 #include "gateway/control/status.h"
-#include "gateway/format.h"
-#include "gateway/hook.h"
-#include "gateway/node.h"
-#include "gateway/plugin.h"
+#include "gateway/plugin/format.h"
+#include "gateway/plugin/hook.h"
+#include "gateway/plugin/node.h"
+#include "gateway/plugin/plugin.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

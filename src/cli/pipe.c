@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "cli/pipe_ends.h"
-#include "gateway/nearest.h"
-#include "gateway/node.h"
-#include "gateway/super_node.h"
+#include "gateway/base/nearest.h"
+#include "gateway/plugin/node.h"
+#include "gateway/super_node/super_node.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "gateway/node.h"
-#include "gateway/super_node.h"
+#include "gateway/plugin/node.h"
+#include "gateway/plugin/services.h"
+#include "gateway/super_node/super_node.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -55,7 +56,7 @@ static void complete(struct node *n, struct sample *s)
 static int in_end(struct node *n)
 {
 	if (!pipe_ends.stays)
-		super_node_request_stop(n->super);
+		services_request_stop(n->services);
 	return -ENODATA;
 }
 
@@ -146,7 +147,7 @@ static int out_write(struct node *n, struct sample *smps[], unsigned cnt,
 		ret = tool_output_flush(&p->out);
 	pthread_mutex_unlock(&out_lock);
 	if (ret || (p->receive_max && p->received == p->receive_max))
-		super_node_request_stop(n->super);
+		services_request_stop(n->services);
 	/* What is beyond the limit nobody asked for: it is not lost. */
 	return (int)cnt;
 }
@@ -170,7 +171,7 @@ static const struct node_type pipe_out = {
 };
 
 const struct plugin pipe_plugins[] = {
-	{ PIPE_IN, &pipe_in, NULL },
-	{ PIPE_OUT, &pipe_out, NULL },
-	{ NULL, NULL, NULL },
+	{ .name = PIPE_IN, .type = &pipe_in },
+	{ .name = PIPE_OUT, .type = &pipe_out },
+	{ .name = NULL },
 };

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/tool_stream.h"
-#include "gateway/plugin.h"
+#include "gateway/plugin/plugin.h"
 
 struct super_node;
 

@@ -16,10 +16,10 @@
 
 #include "cli/cli.h"
 #include "cli/tool.h"
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 #include "gateway/control/server.h"
-#include "gateway/super_node.h"
-#include "gateway/super_node_reload.h"
+#include "gateway/super_node/super_node.h"
+#include "gateway/super_node/super_node_reload.h"
 #include "util/bounded_write.h"
 #include "util/clock.h"
 #include "util/log.h"

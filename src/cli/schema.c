@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "gateway/config_schema.h"
+#include "gateway/super_node/schema.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

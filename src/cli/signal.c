@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "cli/tool_stream.h"
-#include "gateway/node_life.h"
-#include "gateway/signals.h"
+#include "gateway/plugin/node_life.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench/fault_sim.h"
-#include "gateway/format.h"
+#include "gateway/plugin/format.h"
 #include "util/clock.h"
 #include "util/log.h"
 

@@ -6,8 +6,8 @@
 #include <getopt.h>
 
 #include "cli/tool.h"
-#include "gateway/config.h"
-#include "gateway/super_node.h"
+#include "gateway/config/config.h"
+#include "gateway/super_node/super_node.h"
 
 static const char test_usage[] =
 	"[OPTIONS] CONFIG\n"

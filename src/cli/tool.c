@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/build.h"
-#include "gateway/signals.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

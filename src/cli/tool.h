@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
-#include "gateway/memory.h"
-#include "gateway/sample.h"
+#include "gateway/base/memory.h"
+#include "gateway/sample/sample.h"
 
 /* What the log calls the tool: LOG_ROOM of what the tools share. */
 extern const char *tool_room;

@@ -10,7 +10,7 @@
 #define CLI_TOOL_STREAM_H
 
 #include "cli/tool.h"
-#include "gateway/format.h"
+#include "gateway/plugin/format.h"
 
 /* A format from the command line: "csv" or {"type": "csv", ...}. */
 struct tool_format {

@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 
 #include "gateway/comtrade/comtrade.h"
-#include "gateway/format/comtrade.h"
+#include "gateway/format/comtrade_file.h"
 #include "util/clock.h"
 #include "util/log.h"
 

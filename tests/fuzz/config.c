@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/config.h"
-#include "gateway/super_node.h"
+#include "gateway/config/config.h"
+#include "gateway/super_node/super_node.h"
 #include "util/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

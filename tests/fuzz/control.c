@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "gateway/control/server.h"
-#include "gateway/super_node.h"
-#include "gateway/super_node_control.h"
+#include "gateway/super_node/super_node.h"
+#include "gateway/super_node/super_node_control.h"
 #include "util/clock.h"
 #include "util/log.h"
 

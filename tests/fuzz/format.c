@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/format.h"
+#include "gateway/plugin/format.h"
 #include "mutate.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/mapping.h"
-#include "gateway/signals.h"
+#include "gateway/plugin/mapping.h"
+#include "gateway/sample/signals.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

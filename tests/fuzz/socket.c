@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/config.h"
-#include "gateway/memory.h"
-#include "gateway/node.h"
+#include "gateway/config/config.h"
+#include "gateway/base/memory.h"
+#include "gateway/plugin/node.h"
 #include "util/clock.h"
 #include "util/log.h"
 

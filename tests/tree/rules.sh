@@ -56,6 +56,50 @@ while read -r line; do
 	complain "$line"
 done <"$tmp"
 
+# The rooms of the gateway, from the ground up: a file includes its own room and those
+# before it. A node-type, a hook and a format do not include each other.
+find src/gateway -name '*.[ch]' | xargs awk '
+	function room_of(path,   i, best) {
+		best = 0
+		for (i = 1; i <= rooms; i++)
+			if (index(path, "gateway/" room[i] "/") == 1 &&
+			    (!best || length(room[i]) > length(room[best])))
+				best = i
+		return best
+	}
+	function folder(path) { sub("/[^/]*$", "", path); return path }
+	function stem(path) { sub(/[.][ch]$/, "", path); return path }
+	BEGIN {
+		rooms = split("base config sample plugin comtrade format/part format " \
+			"hook/part hook part node path super_node control http", room, " ")
+	}
+	FNR == 1 {
+		self = substr(FILENAME, 5)
+		mine = room_of(self)
+		if (!mine)
+			print FILENAME " is in no room"
+	}
+	/^#include "gateway\// {
+		split($2, part, "\"")
+		other = room_of(part[2])
+		if (!other || other > mine)
+			print FILENAME " includes " part[2] ", which is above it"
+		else if (room[mine] == "node" && other == mine && folder(self) != folder(part[2]))
+			print FILENAME " includes " part[2] " of another node-type"
+		else if (mine == other && room[mine] ~ /^(hook|format)$/ &&
+			 index(part[2], stem(self)) != 1 && index(stem(self), stem(part[2])) != 1)
+			print FILENAME " includes " part[2] " of another " room[mine]
+	}' >"$tmp"
+while read -r line; do
+	complain "$line"
+done <"$tmp"
+
+# One name, one header.
+find src/gateway -name '*.h' | awk -F/ '{ if (seen[$NF]) print $0 " and " seen[$NF]; seen[$NF] = $0 }' >"$tmp"
+while read -r line; do
+	complain "two headers of one name: $line"
+done <"$tmp"
+
 for node in src/gateway/node/*/; do
 	[ -d "$node" ] || continue
 	page=man/busbar-node-$(basename "$node").7.scd

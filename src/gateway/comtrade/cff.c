@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "gateway/comtrade/comtrade.h"
-#include "gateway/comtrade/text.h"
+#include "gateway/comtrade/fields.h"
 #include "util/num.h"
 
 /* The next word, without what surrounds words here. */

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "gateway/comtrade/comtrade.h"
-#include "gateway/comtrade/text.h"
+#include "gateway/comtrade/fields.h"
 #include "util/clock.h"
 #include "util/num.h"
 

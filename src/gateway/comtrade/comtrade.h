@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gateway/sample.h"
+#include "gateway/sample/sample.h"
 
 /* As many as a list of signals may have. */
 #define COMTRADE_CHANNELS_MAX 65536
@@ -233,5 +233,12 @@ struct comtrade_row comtrade_recorder_next(struct comtrade_recorder *r,
 					   int64_t origin_ns);
 /* Brings count and rate of the configuration to what has come so far. */
 void comtrade_recorder_settle(struct comtrade_recorder *r);
+
+/* How the files of a record lie; of the format and of node `file`. */
+enum comtrade_layout {
+	COMTRADE_STREAM, /* a single file that nobody can go back in */
+	COMTRADE_SINGLE, /* .cff, its head is rewritten */
+	COMTRADE_PAIR,   /* .cfg and .dat: only data are scanned and printed */
+};
 
 #endif

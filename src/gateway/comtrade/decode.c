@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gateway/comtrade/comtrade.h"
-#include "gateway/comtrade/text.h"
+#include "gateway/comtrade/fields.h"
 #include "util/num.h"
 
 #define STAMP_MISSING UINT32_MAX

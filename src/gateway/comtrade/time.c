@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "gateway/comtrade/comtrade.h"
-#include "gateway/comtrade/text.h"
+#include "gateway/comtrade/fields.h"
 #include "util/clock.h"
 #include "util/num.h"
 

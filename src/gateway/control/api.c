@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 #include "gateway/control/status.h"
-#include "gateway/super_node.h"
-#include "gateway/super_node_control.h"
-#include "gateway/super_node_reload.h"
+#include "gateway/super_node/super_node.h"
+#include "gateway/super_node/super_node_control.h"
+#include "gateway/super_node/super_node_reload.h"
 #include "util/container_of.h"
 
 #define SEGMENTS_MAX 4

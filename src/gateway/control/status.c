@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gateway/plugin.h"
-#include "gateway/super_node_private.h"
+#include "gateway/plugin/plugin.h"
+#include "gateway/super_node/super_node_private.h"
 
 static json_t *names(const struct plugin *table)
 {

@@ -23,11 +23,11 @@
  * cover the whole record, so that a reader notices damage; it goes on at the next
  * mark. Nothing here is a format of another program.
  */
-#include "gateway/format/bytes.h"
+#include "gateway/format/part/bytes.h"
 
 #include <stdlib.h>
 
-#include "gateway/signals.h"
+#include "gateway/sample/signals.h"
 
 #define MARK_SAMPLE 0x01734242u  /* "BBs\1" read as little-endian */
 #define MARK_SIGNALS 0x01684242u /* "BBh\1" */

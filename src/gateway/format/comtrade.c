@@ -8,7 +8,7 @@
  * sequence is the number of the row, its origin the start time of the record
  * plus the time stamp.
  */
-#include "gateway/format/comtrade.h"
+#include "gateway/format/comtrade_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,9 +18,9 @@
 #include <string.h>
 
 #define LOG_ROOM "gateway/comtrade"
-#include "gateway/format/comtrade_write.h"
-#include "gateway/format/text.h"
-#include "gateway/signals.h"
+#include "gateway/comtrade/write.h"
+#include "gateway/format/part/text.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"
 

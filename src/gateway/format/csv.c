@@ -11,7 +11,7 @@
  * values and "nan" are NaN. Fields may stand in double quotes; a separator
  * inside quotes is kept, doubled quotes are not resolved.
  */
-#include "gateway/format/text.h"
+#include "gateway/format/part/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

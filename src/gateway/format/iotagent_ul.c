@@ -4,7 +4,7 @@
  * with `|` between them. No time, no sequence number. In files each sample is a
  * line; a message is one sample, without an end of line.
  */
-#include "gateway/format/text.h"
+#include "gateway/format/part/text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * one per line in files, in an array in messages; both are read wherever they
  * come. Values read back to the same bits; "nan", "inf" and "-inf" are strings.
  */
-#include "gateway/format/json_common.h"
+#include "gateway/format/part/json_common.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *
  * A signal that is called "created" cannot be told from the time.
  */
-#include "gateway/format/json_common.h"
+#include "gateway/format/part/json_common.h"
 
 #include <errno.h>
 #include <string.h>

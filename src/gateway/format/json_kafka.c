@@ -9,7 +9,7 @@
  * The timestamp is the origin in milliseconds. Signals that are called
  * "timestamp" or "sequence" cannot be told from these.
  */
-#include "gateway/format/json_common.h"
+#include "gateway/format/part/json_common.h"
 
 #include <errno.h>
 #include <stdio.h>

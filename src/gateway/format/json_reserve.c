@@ -8,7 +8,7 @@
  *
  * Setpoints, which the other side sends, are read the same way.
  */
-#include "gateway/format/json_common.h"
+#include "gateway/format/part/json_common.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  *
  * Integers and booleans travel as doubles; there are no times.
  */
-#include "gateway/format/bytes.h"
+#include "gateway/format/part/bytes.h"
 
 #define LOG_ROOM "gateway/opal.asyncip"
 #include "util/log.h"

@@ -15,7 +15,7 @@
  * its fields, one behind the other, a file of many messages is one message too:
  * samples are taken from it one by one.
  */
-#include "gateway/format/bytes.h"
+#include "gateway/format/part/bytes.h"
 
 /* More than the largest sample: a length beyond is damage. */
 #define SAMPLE_BYTES_MAX (4u << 20)

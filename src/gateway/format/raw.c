@@ -8,7 +8,7 @@
  * Nothing tells where a sample ends: a message is one, in a file or stream each
  * has as many values as the node has signals.
  */
-#include "gateway/format/bytes.h"
+#include "gateway/format/part/bytes.h"
 
 #define LOG_ROOM "gateway/raw"
 #include "util/log.h"

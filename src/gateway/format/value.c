@@ -4,7 +4,7 @@
  * nothing else. Neither time nor sequence number; of a sample with several values
  * the first one is written.
  */
-#include "gateway/format/text.h"
+#include "gateway/format/part/text.h"
 
 #include <errno.h>
 #include <string.h>

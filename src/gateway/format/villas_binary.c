@@ -19,7 +19,7 @@
  * 3..0, kind in bits 5..4. No byte means something in both, so these are read,
  * too.
  */
-#include "gateway/format/bytes.h"
+#include "gateway/format/part/bytes.h"
 
 #include "util/log.h"
 

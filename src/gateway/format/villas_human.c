@@ -10,7 +10,7 @@
  * nanoseconds. "0.0" stands for a sample without origin; a time of zero is
  * written 0.000000000. Not carried: the flag of a new simulation.
  */
-#include "gateway/format/text.h"
+#include "gateway/format/part/text.h"
 
 #include <errno.h>
 #include <string.h>

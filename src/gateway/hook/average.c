@@ -3,13 +3,13 @@
  * Hook `average`: inserts the mean of some signals as a new one, called
  * "average", at position `offset`.
  */
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "gateway/signals.h"
+#include "gateway/sample/signals.h"
 
 struct average {
 	struct hook_select select;

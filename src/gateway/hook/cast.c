@@ -5,7 +5,7 @@
  * part stands for a complex number.
  */
 #define LOG_ROOM "gateway/hook"
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hook `decimate`: lets every `ratio`-th sample through, the first one too. */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 struct decimate {
 	int64_t ratio;

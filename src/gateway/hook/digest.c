@@ -11,7 +11,7 @@
  * only if the sample has it, every NaN as the same one.
  */
 #define LOG_ROOM "gateway/hook"
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway/nearest.h"
+#include "gateway/base/nearest.h"
 #include "util/log.h"
 
 struct place {

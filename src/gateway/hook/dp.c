@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/hook/dft.h"
-#include "gateway/hook/select.h"
-#include "gateway/hook/window.h"
-#include "gateway/signals.h"
+#include "gateway/hook/part/dft.h"
+#include "gateway/hook/part/select.h"
+#include "gateway/hook/part/window.h"
+#include "gateway/sample/signals.h"
 #include "util/log.h"
 
 #define HARMONIC_MAX 4000

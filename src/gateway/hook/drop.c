@@ -3,7 +3,7 @@
  * Built-in hook `drop`: takes out samples whose sequence number does not grow
  * (doubles and such that were overtaken on their way).
  */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 struct drop {
 	bool seen;

@@ -6,7 +6,7 @@
  *
  * Buffered, and written at the rate of the statistics and at the end.
  */
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "gateway/hook/pair.h"
-#include "gateway/signals.h"
+#include "gateway/hook/part/pair.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"
 

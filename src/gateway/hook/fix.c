@@ -3,8 +3,8 @@
  * Built-in hook `fix`: gives a sample the sequence number, receive and origin
  * timestamp that its source did not deliver.
  */
-#include "gateway/hook.h"
-#include "gateway/node.h"
+#include "gateway/plugin/hook.h"
+#include "gateway/plugin/node.h"
 #include "util/clock.h"
 
 #define ALL (SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_RECEIVED | SAMPLE_HAS_ORIGIN)

@@ -7,7 +7,7 @@
  * (seconds in a minute, minutes in an hour, hours in a day), so that a frame of
  * 10 minutes begins at full tens of minutes, whatever was lost before.
  */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * threshold, or from when it crosses it, for `duration` seconds or `samples`
  * samples more.
  */
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <errno.h>
 #include <math.h>

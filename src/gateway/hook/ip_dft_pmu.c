@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gateway/hook/phasor.h"
+#include "gateway/hook/part/phasor.h"
 #include "util/log.h"
 
 struct ip_dft {

@@ -6,7 +6,7 @@
  * statistics and at the end.
  */
 #define LOG_ROOM "gateway/hook"
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Hook `limit_rate`: drops samples that come earlier than one period of `rate`
  * after the last one that went through.
  */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #include <errno.h>
 #include <math.h>

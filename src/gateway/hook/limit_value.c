@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hook `limit_value`: keeps values between `min` and `max`. NaN stays NaN. */
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <errno.h>
 #include <math.h>

@@ -25,8 +25,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gateway/nearest.h"
-#include "gateway/signals.h"
+#include "gateway/base/nearest.h"
+#include "gateway/sample/signals.h"
 #include "util/bounded_write.h"
 #include "util/log.h"
 

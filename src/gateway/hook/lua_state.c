@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 /* Classes: 16, 32 ... 512 bytes, then 1 KiB ... 2 MiB. */
 #define STEP 16

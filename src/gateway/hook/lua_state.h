@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <lua.h>
 
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #define HOOK_LUA_ARENA_SIZE ((size_t)4 << 20)
 #define HOOK_LUA_CLASSES 44

@@ -3,7 +3,7 @@
  * Hook `ma`: replaces signals by the mean of their last values; of those that
  * have come, until the window is full.
  */
-#include "gateway/hook/moving.h"
+#include "gateway/hook/part/moving.h"
 #include "util/container_of.h"
 
 extern const struct hook_type hook_ma;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/hook/phasor.h"
+#include "gateway/hook/part/phasor.h"
 #include "util/log.h"
 
 /*

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gateway/hook/phasor.h"
+#include "gateway/hook/part/phasor.h"
 #include "util/log.h"
 
 enum padding { PADDING_NONE, PADDING_ZERO, PADDING_REPEAT };

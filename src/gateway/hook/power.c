@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gateway/hook/pair.h"
-#include "gateway/hook/phasor.h"
+#include "gateway/hook/part/pair.h"
+#include "gateway/hook/part/phasor.h"
 #include "util/log.h"
 
 #define PAIRS_MAX 4096

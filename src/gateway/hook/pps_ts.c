@@ -18,8 +18,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gateway/hook/select.h"
-#include "gateway/hook/window.h"
+#include "gateway/hook/part/select.h"
+#include "gateway/hook/part/window.h"
 #include "util/clock.h"
 #include "util/log.h"
 

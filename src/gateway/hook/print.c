@@ -8,7 +8,7 @@
  * who ends the path does not wait for one that has stopped.
  */
 #define LOG_ROOM "gateway/hook"
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/format.h"
-#include "gateway/hook/output.h"
-#include "gateway/node.h"
+#include "gateway/plugin/format.h"
+#include "gateway/hook/part/output.h"
+#include "gateway/plugin/node.h"
 #include "util/log.h"
 
 #define BUFFER_SIZE 65536

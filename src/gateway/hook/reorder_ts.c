@@ -7,7 +7,7 @@
  * What is held from before a restart of the source goes first, whatever its
  * timestamps: a simulation may begin anew at time 0.
  */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #include <errno.h>
 #include <stdlib.h>

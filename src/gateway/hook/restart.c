@@ -9,7 +9,7 @@
  * 32 bits that has wrapped is no restart.
  */
 #define LOG_ROOM "gateway/hook"
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 #include "util/clock.h"
 #include "util/log.h"
 

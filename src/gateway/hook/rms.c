@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "gateway/hook/moving.h"
+#include "gateway/hook/part/moving.h"
 #include "util/container_of.h"
 
 extern const struct hook_type hook_rms;

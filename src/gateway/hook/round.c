@@ -3,7 +3,7 @@
  * Hook `round`: rounds real and complex values to `precision` decimal places,
  * halves away from zero. Integers and booleans stay as they are.
  */
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <math.h>
 

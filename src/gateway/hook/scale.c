@@ -4,7 +4,7 @@
  * are true when the result is not zero; of a complex value the offset is added
  * to the real part.
  */
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 
 #include <errno.h>
 #include <math.h>

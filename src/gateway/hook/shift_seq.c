@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hook `shift_seq`: adds a number to the sequence number. */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 struct shift_seq {
 	int64_t offset;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hook `shift_ts`: adds seconds to the origin or the receive timestamp. */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * Samples are counted by their numbers, so that lost ones count; each that is seen
  * counts as one at least, so that numbers that wrap or begin anew are no trap.
  */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  * path that sends it on.
  */
 #define LOG_ROOM "gateway/stats"
-#include "gateway/stats.h"
+#include "gateway/plugin/stats.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gateway/hook.h"
-#include "gateway/hook/output.h"
-#include "gateway/node.h"
+#include "gateway/plugin/hook.h"
+#include "gateway/hook/part/output.h"
+#include "gateway/plugin/node.h"
 #include "util/bounded_write.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -3,7 +3,7 @@
  * Hook `ts`: the receive timestamp becomes the origin timestamp too. A sample
  * that has none stays as it is.
  */
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 extern const struct hook_type hook_ts;
 

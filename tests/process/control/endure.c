@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gateway/super_node.h"
-#include "gateway/super_node_control.h"
-#include "gateway/super_node_reload.h"
+#include "gateway/super_node/super_node.h"
+#include "gateway/super_node/super_node_control.h"
+#include "gateway/super_node/super_node_reload.h"
 #include "util/clock.h"
 #include "util/log.h"
 

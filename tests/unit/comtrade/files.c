@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
-#include "gateway/format/comtrade.h"
+#include "gateway/format/comtrade_file.h"
 #include "util/log.h"
 
 #define VALUES 4

@@ -9,7 +9,7 @@
  */
 #include "rig.h"
 
-#include "gateway/hook/dft.h"
+#include "gateway/hook/part/dft.h"
 
 #define ROUNDING 2e-14
 

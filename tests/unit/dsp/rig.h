@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "gateway/hook.h"
-#include "gateway/memory.h"
-#include "gateway/signals.h"
+#include "gateway/plugin/hook.h"
+#include "gateway/base/memory.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"
 

@@ -2,7 +2,7 @@
 /* Sums over a window: exact, for ever, whatever was in it before. */
 #include "rig.h"
 
-#include "gateway/hook/window.h"
+#include "gateway/hook/part/window.h"
 
 static uint64_t seed = 1;
 

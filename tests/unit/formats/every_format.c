@@ -8,8 +8,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "gateway/node/file/reader.h"
-#include "gateway/node/file/writer.h"
+#include "gateway/part/reader.h"
+#include "gateway/part/writer.h"
 
 #define BATCH 6
 #define VALUES_MAX 10000

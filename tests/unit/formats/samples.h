@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "gateway/format.h"
-#include "gateway/memory.h"
+#include "gateway/plugin/format.h"
+#include "gateway/base/memory.h"
 
 static uint64_t random_state = 0x2545f4914f6cdd1d;
 

@@ -474,13 +474,13 @@ static const struct node_type fake_polled = {
 extern const struct node_type node_loopback, node_stats;
 
 const struct plugin node_plugins[] = {
-	{ "source", &fake_source, NULL },
-	{ "sink", &fake_sink, NULL },
-	{ "both", &fake_both, NULL },
-	{ "polled", &fake_polled, NULL },
-	{ "loopback", &node_loopback, NULL },
-	{ "stats", &node_stats, NULL },
-	{ NULL, NULL, NULL },
+	{ .name = "source", .type = &fake_source },
+	{ .name = "sink", .type = &fake_sink },
+	{ .name = "both", .type = &fake_both },
+	{ .name = "polled", .type = &fake_polled },
+	{ .name = "loopback", .type = &node_loopback },
+	{ .name = "stats", .type = &node_stats },
+	{ .name = NULL },
 };
 
 struct config *fake_config(const char *text)

@@ -18,9 +18,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gateway/config.h"
-#include "gateway/node.h"
-#include "gateway/super_node.h"
+#include "gateway/config/config.h"
+#include "gateway/plugin/node.h"
+#include "gateway/super_node/super_node.h"
 #include "util/spin.h"
 
 #define FAKE_HELD_MAX 64

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fake.h"
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 #include "util/clock.h"
 
 struct fixture {

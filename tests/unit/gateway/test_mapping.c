@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "gateway/mapping.h"
-#include "gateway/signals.h"
+#include "gateway/plugin/mapping.h"
+#include "gateway/sample/signals.h"
 
 static struct mapping parse(const char *text)
 {

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "fake.h"
-#include "gateway/path.h"
-#include "gateway/super_node_private.h"
+#include "gateway/path/path.h"
+#include "gateway/super_node/super_node_private.h"
 
 #define TOP "idle_stop = true; stats = 0.0; hugepages = 0;\n"
 

@@ -11,10 +11,10 @@
 #include <time.h>
 
 #include "fake.h"
-#include "gateway/path.h"
-#include "gateway/super_node_control.h"
-#include "gateway/super_node_private.h"
-#include "gateway/super_node_reload.h"
+#include "gateway/path/path.h"
+#include "gateway/super_node/super_node_control.h"
+#include "gateway/super_node/super_node_private.h"
+#include "gateway/super_node/super_node_reload.h"
 
 #define TOP "stats = 0.0; hugepages = 0;\n"
 #define NODES                                                        \

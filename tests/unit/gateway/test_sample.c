@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fake.h"
-#include "gateway/memory.h"
+#include "gateway/base/memory.h"
 
 static void a_pool_gives_what_it_has_and_no_more(void **state)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fake.h"
-#include "gateway/stats.h"
+#include "gateway/plugin/stats.h"
 
 static double get(const struct node_stats *st, enum stats_metric m,
 		  enum stats_type t)

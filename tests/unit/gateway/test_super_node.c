@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fake.h"
-#include "gateway/super_node_control.h"
+#include "gateway/super_node/super_node_control.h"
 #include "util/clock.h"
 
 #define TOP "stats = 0.0; hugepages = 0;\n"

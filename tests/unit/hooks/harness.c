@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "gateway/memory.h"
-#include "gateway/signals.h"
+#include "gateway/base/memory.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 
 int harness_open(struct harness *t, enum hook_place place, const char *text)

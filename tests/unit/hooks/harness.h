@@ -7,7 +7,7 @@
 #define TEST_HOOKS_HARNESS_H
 
 #include "../gateway/fake.h"
-#include "gateway/hook.h"
+#include "gateway/plugin/hook.h"
 
 #define POOL_SIZE 64
 

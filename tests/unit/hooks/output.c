@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 #include "harness.h"
 
 #define R HOOK_NODE_READ

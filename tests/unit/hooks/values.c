@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gateway/hook/select.h"
+#include "gateway/hook/part/select.h"
 #include "harness.h"
 
 #define R HOOK_NODE_READ

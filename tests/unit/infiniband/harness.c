@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/super_node.h"
+#include "gateway/super_node/super_node.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -21,15 +21,18 @@ static unsigned line_count;
 atomic_uint harness_stops, harness_failures;
 
 /* The super-node is not part of these tests. */
-void super_node_request_stop(struct super_node *sn)
+static void request_stop(struct services *s)
 {
 	atomic_fetch_add(&harness_stops, 1);
 }
 
-void super_node_note_failure(struct super_node *sn)
+static void note_failure(struct services *s)
 {
 	atomic_fetch_add(&harness_failures, 1);
 }
+
+struct services harness_services = { .request_stop = request_stop,
+				     .note_failure = note_failure };
 
 static bool keep_line(enum log_level level, const char *line)
 {

@@ -8,8 +8,9 @@
 
 #include <stdbool.h>
 
-#include "gateway/config.h"
-#include "gateway/node.h"
+#include "gateway/config/config.h"
+#include "gateway/plugin/node.h"
+#include "gateway/plugin/services.h"
 
 struct harness {
 	struct config *config;
@@ -31,6 +32,7 @@ void harness_close(struct harness *h);
 
 /* How often the node asked the super-node to stop. */
 extern atomic_uint harness_stops, harness_failures;
+extern struct services harness_services;
 
 /* Lines logged since the last clear that contain `text`. */
 unsigned harness_logged(const char *text);

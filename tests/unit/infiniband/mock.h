@@ -10,7 +10,7 @@
 #define TESTS_UNIT_INFINIBAND_MOCK_H
 
 #include "gateway/node/infiniband/channel.h"
-#include "gateway/sample.h"
+#include "gateway/sample/sample.h"
 
 #define MOCK_MAX 1024
 #define MOCK_LKEY 0x4711

@@ -156,7 +156,7 @@ static void without_fallback_and_interval_an_unreachable_peer_is_fatal(void **st
 {
 	begin(CALL_LOW QUIET NEVER "};");
 	fake_set_peer(FAKE_PEER_REJECTS);
-	h.node.super = (struct super_node *)&h;
+	h.node.services = &harness_services;
 	assert_int_equal(harness_start(&h), 0);
 	WAIT_FOR(atomic_load(&harness_stops) == 1);
 	assert_int_equal(atomic_load(&harness_failures), 1);

@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#include "gateway/memory.h"
-#include "gateway/node.h"
-#include "gateway/signals.h"
+#include "gateway/base/memory.h"
+#include "gateway/plugin/node.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 
 extern const struct node_type node_signal, node_signal_v2, node_file,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "gateway/node/signal/source.h"
+#include "gateway/part/signal_source.h"
 #include "util/hist.h"
 
 static struct pool pool;

@@ -4,7 +4,7 @@
 
 #include "gateway/node/test_rtt/cases.h"
 #include "gateway/node/test_rtt/tally.h"
-#include "gateway/super_node.h"
+#include "gateway/super_node/super_node.h"
 
 static struct pool pool;
 

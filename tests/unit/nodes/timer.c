@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The grid with a clock of the test's own; the real waits, shortly. */
-#include "gateway/node/signal/timer.h"
+#include "gateway/part/timer.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -14,10 +14,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "gateway/format.h"
-#include "gateway/node.h"
+#include "gateway/plugin/format.h"
+#include "gateway/plugin/node.h"
 #include "gateway/node/exec/child.h"
-#include "gateway/node/socket/fault.h"
+#include "gateway/part/fault.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -232,7 +232,7 @@ static void exec_destroy(struct node *n)
 }
 
 /* A program that has ended is an error of a write, not the gateway's death. */
-static int exec_type_start(struct super_node *sn)
+static int exec_type_start(struct services *services)
 {
 	struct sigaction now;
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/format/comtrade.h"
-#include "gateway/node.h"
-#include "gateway/node/file/comtrade.h"
+#include "gateway/format/comtrade_file.h"
+#include "gateway/plugin/node.h"
+#include "gateway/node/file/recording.h"
 #include "gateway/node/file/replay.h"
-#include "gateway/node/file/writer.h"
+#include "gateway/part/writer.h"
 #include "util/log.h"
 
 #define IN_BUFFER_MIN 64

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/node.h"
-#include "gateway/signals.h"
-#include "gateway/super_node.h"
+#include "gateway/plugin/node.h"
+#include "gateway/sample/signals.h"
+#include "gateway/plugin/services.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -78,8 +78,7 @@ static int at_end(struct node *n, struct replay *r)
 		}
 		break;
 	case EOF_EXIT:
-		if (n->super)
-			super_node_request_stop(n->super);
+		services_request_stop(n->services);
 		break;
 	case EOF_STOP:
 		break;

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/node/file/reader.h"
-#include "gateway/node/signal/timer.h"
+#include "gateway/part/reader.h"
+#include "gateway/part/timer.h"
 
 struct node;
 

@@ -31,8 +31,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/node/infiniband/memory.h"
-#include "gateway/sample.h"
+#include "gateway/node/infiniband/registered.h"
+#include "gateway/sample/sample.h"
 #include "util/container_of.h"
 
 /* Work requests in one chain, completions in one poll. */

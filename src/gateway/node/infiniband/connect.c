@@ -24,7 +24,7 @@
 #include <time.h>
 
 #include "gateway/node/infiniband/infiniband.h"
-#include "gateway/super_node.h"
+#include "gateway/plugin/services.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -159,10 +159,8 @@ void ib_give_up(struct infiniband *ib)
 	ib->phase = IB_FAILED;
 	atomic_store(&ib->failed, true);
 	ib_channel_interrupt(ib->channel);
-	if (!ib->node->super)
-		return;
-	super_node_note_failure(ib->node->super);
-	super_node_request_stop(ib->node->super);
+	services_note_failure(ib->node->services);
+	services_request_stop(ib->node->services);
 }
 
 /* Behind a failed attempt or a lost connection. */

@@ -25,9 +25,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/node.h"
+#include "gateway/plugin/node.h"
 #include "gateway/node/infiniband/channel.h"
-#include "gateway/node/infiniband/memory.h"
+#include "gateway/node/infiniband/registered.h"
 #include "util/clock.h"
 
 #define MS (NSEC_PER_SEC / 1000)

@@ -19,8 +19,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "gateway/node.h"
-#include "gateway/waker.h"
+#include "gateway/plugin/node.h"
+#include "gateway/base/waker.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/ring.h"

@@ -28,10 +28,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "gateway/gate.h"
-#include "gateway/node.h"
-#include "gateway/node/shmem/child.h"
-#include "gateway/signals.h"
+#include "gateway/base/gate.h"
+#include "gateway/plugin/node.h"
+#include "gateway/node/shmem/spawn.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"
 

@@ -6,9 +6,9 @@
  */
 #include <errno.h>
 
-#include "gateway/node.h"
-#include "gateway/node/signal/source.h"
-#include "gateway/signals.h"
+#include "gateway/plugin/node.h"
+#include "gateway/part/signal_source.h"
+#include "gateway/sample/signals.h"
 
 struct signal_v2 {
 	struct signal_source source; /* first */

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gateway/node.h"
-#include "gateway/node/signal/source.h"
-#include "gateway/signals.h"
+#include "gateway/plugin/node.h"
+#include "gateway/part/signal_source.h"
+#include "gateway/sample/signals.h"
 
 struct signal_node {
 	struct signal_source source; /* first */

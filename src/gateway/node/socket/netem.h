@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 
 struct netem;
 

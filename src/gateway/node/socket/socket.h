@@ -20,10 +20,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/format.h"
-#include "gateway/node.h"
+#include "gateway/plugin/format.h"
+#include "gateway/plugin/node.h"
 #include "gateway/node/socket/address.h"
-#include "gateway/node/socket/fault.h"
+#include "gateway/part/fault.h"
 #include "gateway/node/socket/netem.h"
 #include "gateway/node/socket/wait.h"
 

@@ -5,19 +5,18 @@
  * (gateway/stats.h), from its own thread.
  */
 #define LOG_ROOM "gateway/stats"
-#include "gateway/stats.h"
+#include "gateway/plugin/stats.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/nearest.h"
-#include "gateway/node.h"
-#include "gateway/node/signal/timer.h"
-#include "gateway/signals.h"
-#include "gateway/super_node.h"
-#include "gateway/super_node_private.h"
+#include "gateway/base/nearest.h"
+#include "gateway/plugin/node.h"
+#include "gateway/part/timer.h"
+#include "gateway/sample/signals.h"
+#include "gateway/plugin/services.h"
 #include "util/clock.h"
 
 struct figure {
@@ -146,9 +145,8 @@ static int stats_parse_node(struct node *n, struct config *c, json_t *cfg)
 static int find_source(struct node *n, struct figure *f, struct config *c,
 		       const json_t *at)
 {
-	char *name = strndup(f->text, f->node_len), hint[100];
-	struct node *other = name ? super_node_find(n->super, name) : NULL;
-	struct nearest near = NEAREST(name);
+	char *name = strndup(f->text, f->node_len);
+	struct node *other = name ? services_find_node(n->services, name) : NULL;
 	int ret = -EINVAL;
 
 	if (!name)
@@ -160,11 +158,8 @@ static int find_source(struct node *n, struct figure *f, struct config *c,
 		config_fail(c, at, "stats",
 			    "node '%s' has no hook `stats`, which makes these figures; add hooks = ( \"stats\" ) to its `in`",
 			    name);
-	} else if (!super_node_is_broken(n->super, name)) {
-		list_for_each(o, &n->super->nodes, struct node, entry)
-			nearest_try(&near, o->name);
-		config_fail(c, at, "stats", "no node '%s'%s", name,
-			    nearest_hint(&near, hint, sizeof(hint)));
+	} else {
+		services_fail_no_node(n->services, c, at, "stats", name);
 	}
 	free(name);
 	return ret;
@@ -192,7 +187,7 @@ static void stats_relink(struct node *n)
 	for (unsigned i = 0; i < s->count; i++) {
 		struct figure *f = &s->figures[i];
 
-		list_for_each(o, &n->super->nodes, struct node, entry) {
+		list_for_each(o, n->services->nodes, struct node, entry) {
 			if (strlen(o->name) != f->node_len ||
 			    memcmp(o->name, f->text, f->node_len) || !o->stats)
 				continue;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/signals.h"
+#include "gateway/sample/signals.h"
 #include "util/container_of.h"
 #include "util/num.h"
 

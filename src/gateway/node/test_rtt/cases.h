@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 
 /* Which of `count` and `duration` ends a case. */
 enum rtt_mode {

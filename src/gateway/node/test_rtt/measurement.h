@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/format.h"
-#include "gateway/node/file/writer.h"
+#include "gateway/plugin/format.h"
+#include "gateway/part/writer.h"
 #include "gateway/node/test_rtt/cases.h"
 #include "gateway/node/test_rtt/tally.h"
-#include "gateway/sample.h"
+#include "gateway/sample/sample.h"
 
 struct measurement {
 	struct tally tally;

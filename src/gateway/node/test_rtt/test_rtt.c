@@ -19,11 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway/node.h"
-#include "gateway/node/signal/timer.h"
+#include "gateway/plugin/node.h"
+#include "gateway/part/timer.h"
 #include "gateway/node/test_rtt/cases.h"
 #include "gateway/node/test_rtt/measurement.h"
-#include "gateway/super_node.h"
+#include "gateway/plugin/services.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -259,7 +259,7 @@ static int rtt_start(struct node *n)
 	timer_set_catch_up(&t->timer, t->catch_up_s);
 	t->phase = PHASE_IDLE;
 	t->next_case = 0;
-	if (n->super && !n->is_destination)
+	if (n->services && !n->is_destination)
 		log_warn("node %s: no path leads back to it, nothing will be measured",
 			 n->name);
 	return 0;
@@ -351,8 +351,8 @@ static int end_of_cases(struct node *n, struct test_rtt *t)
 		log_info("node %s: %u of %u cases are done%s", n->name,
 			 t->next_case, t->case_count,
 			 t->shutdown ? ", the gateway stops" : "");
-		if (t->shutdown && n->super)
-			super_node_request_stop(n->super);
+		if (t->shutdown)
+			services_request_stop(n->services);
 	}
 	return -ENODATA;
 }

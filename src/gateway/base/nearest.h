@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Nearest known name to a misspelt one, for "did you mean" in messages.
+ *
+ *	struct nearest n = NEAREST("qeuelen");
+ *	nearest_try(&n, "queuelen");
+ *	nearest_hint(&n, buf, sizeof(buf));   -> ", did you mean 'queuelen'?"
+ */
+#ifndef GATEWAY_BASE_NEAREST_H
+#define GATEWAY_BASE_NEAREST_H
+
+#include <limits.h>
+#include <stddef.h>
+
+struct nearest {
+	const char *given;
+	const char *best;  /* borrowed; NULL when nothing is near */
+	unsigned distance;
+};
+
+#define NEAREST(name) ((struct nearest){ .given = (name), .distance = UINT_MAX })
+
+/* Takes `candidate` when it is nearer than what was tried before. */
+void nearest_try(struct nearest *n, const char *candidate);
+
+/* The hint, "" when nothing is near enough. Returns buf. */
+const char *nearest_hint(const struct nearest *n, char *buf, size_t size);
+
+#endif

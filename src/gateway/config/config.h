@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Configuration files, libconfig or JSON (decided by content), as one JSON tree
+ * in which every value knows the file and line it came from.
+ *
+ * Everything that may stand in a file is described by tables of
+ * `struct config_key`; they yield parsing, range checks, unknown-key errors
+ * (with the nearest known key), defaults and the documentation.
+ */
+#ifndef GATEWAY_CONFIG_CONFIG_H
+#define GATEWAY_CONFIG_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+
+/*
+ * Reads `path` ("-" is standard input), substitutes ${NAME} and
+ * ${NAME:-default} from the environment inside string values and, for whole
+ * values, before parsing (so that numbers can come from the environment).
+ * Syntax errors and unset variables are logged with file and line.
+ * 0 with *out set, or a negative errno. The caller destroys it.
+ */
+int config_load(const char *path, struct config **out);
+/* The same from memory; `name` stands in messages. For tests. */
+int config_load_text(const char *name, const char *text, size_t len,
+		     struct config **out);
+/* The symbol has a name of its own: libconfig, which we link, also exports a
+ * config_destroy(). NULL allowed. */
+void config_destroy(struct config *c) __asm__("gateway_config_destroy");
+json_t *config_root(struct config *c); /* borrowed */
+
+/* Errors found so far (config_fail and config_unpack count). */
+unsigned config_errors(const struct config *c);
+
+/*
+ * Reports one error: "file:line: path.to.key: message". `at` is the object
+ * that holds `key`; `key` may be NULL (then `at` itself is meant).
+ */
+void config_fail(struct config *c, const json_t *at, const char *key,
+		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+enum config_type {
+	CONFIG_BOOL,   /* bool */
+	CONFIG_INT,    /* int64_t in [min, max] */
+	CONFIG_REAL,   /* double in [min, max]; integers are accepted */
+	CONFIG_STRING, /* const char *, lives as long as the config */
+	CONFIG_ENUM,   /* int, index into names[]; the value is a string */
+	CONFIG_JSON,   /* json_t *, borrowed; any type; the owner checks it */
+};
+
+struct config_key {
+	const char *name;
+	enum config_type type;
+	size_t offset;             /* of the field in the target structure */
+	const char *fallback;      /* default as text; NULL: zero / NULL / false */
+	bool required;
+	double min, max;           /* CONFIG_INT, CONFIG_REAL; both 0: no limit */
+	const char *const *names;  /* CONFIG_ENUM, NULL terminated */
+	const char *help;          /* one sentence */
+};
+
+/*
+ * Fills `target` from object `obj` by `keys`, then by `more` (NULL allowed:
+ * keys that others read, known but not stored). Every wrong type, value out of
+ * range, missing required key and unknown key is reported; returns 0 or
+ * -EINVAL after all of them have been looked at. `obj` NULL means empty.
+ * Booleans, integers and reals also accept a string that holds one (values
+ * substituted from the environment).
+ */
+int config_unpack(struct config *c, const json_t *obj,
+		  const struct config_key *keys, size_t count, void *target,
+		  const struct config_key *more, size_t more_count);
+
+/* The same without looking for unknown keys, for objects that several read. */
+int config_unpack_part(struct config *c, const json_t *obj,
+		       const struct config_key *keys, size_t count,
+		       void *target);
+
+/* From now on errors that this thread reports are also appended to `list`, as
+ * strings; NULL ends that. */
+void config_collect_errors(json_t *list);
+
+/* Name of the file that was loaded, as it was given. */
+const char *config_file(const struct config *c);
+
+/* "file:line" of a value; valid until the config is destroyed. */
+const char *config_where(struct config *c, const json_t *value);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for steps and instants; see timer.h. */
+#define LOG_ROOM "gateway/timer"
+#include "gateway/part/timer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/spin.h"
+
+/*
+ * What `tsc` leaves to spinning: more than the kernel's timers are usually
+ * late, so that a sleep does not cost the step.
+ */
+#define SPIN_NS 250000
+
+const char *const timer_kind_names[] = {
+	[TIMER_AUTO] = "auto",
+	[TIMER_TIMERFD] = "timerfd",
+	[TIMER_TSC] = "tsc",
+	NULL,
+};
+
+const char *timer_kind_name(enum timer_kind kind)
+{
+	return timer_kind_names[kind];
+}
+
+void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t catch_up_ns,
+		      uint64_t now_ns)
+{
+	/* In two parts: a double holds 2^-32 ns of short periods only. */
+	double period_ns = 1e9 / rate_hz;
+	uint64_t whole = (uint64_t)period_ns;
+	double part = (period_ns - (double)whole) * 0x1p32;
+
+	g->period = ((unsigned __int128)whole << 32) + (uint64_t)part;
+	if (g->period == 0)
+		g->period = 1;
+	g->next = ((unsigned __int128)now_ns << 32) + g->period;
+	g->bound = (unsigned __int128)catch_up_ns << 32;
+	if (g->bound <= g->period)
+		g->bound = g->period - 1;
+	g->running = g->forgiven = g->made_up = false;
+}
+
+uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
+			    uint64_t *late_ns)
+{
+	/* Behind all grid points that round up to `now_ns`. */
+	unsigned __int128 now = (unsigned __int128)now_ns << 32;
+	unsigned __int128 bound = g->bound, late;
+	uint64_t left_out = 0;
+
+	*late_ns = 0;
+	if (now < g->next)
+		return 0;
+	if (unlikely(!g->running)) {
+		g->running = true;
+		if (now - g->next >= g->period)
+			g->next = now;
+	}
+	*late_ns = now_ns - (uint64_t)(g->next >> 32);
+	if (unlikely(g->forgiven))
+		bound = g->period - 1;
+	g->forgiven = false;
+	late = now - g->next;
+	if (unlikely(late > bound)) {
+		left_out = (uint64_t)((late - bound - 1) / g->period) + 1;
+		late -= left_out * g->period;
+	}
+	g->made_up = late >= g->period;
+	g->next += (left_out + 1) * g->period;
+	return left_out + 1;
+}
+
+static void arm(struct timer *t, uint64_t ns, int flags)
+{
+	struct itimerspec when = { .it_value = timespec_from_ns(ns ? ns : 1) };
+
+	timerfd_settime(t->fd, flags, &when, NULL);
+}
+
+static bool is_interrupted(struct timer *t)
+{
+	return atomic_load_explicit(&t->interrupted, memory_order_seq_cst);
+}
+
+/*
+ * Sleeps until the descriptor is readable. The order matters: an interrupt sets
+ * its flag before it sets the descriptor; so either the flag is seen here, or
+ * the descriptor was set to expire after our own setting.
+ */
+static int sleep_on_fd(struct timer *t)
+{
+	uint64_t expirations;
+
+	if (is_interrupted(t))
+		return -EINTR;
+	if (read(t->fd, &expirations, sizeof(expirations)) < 0 && errno != EINTR)
+		return -errno;
+	return is_interrupted(t) ? -EINTR : 0;
+}
+
+static int wait_timerfd(struct timer *t, uint64_t deadline_ns)
+{
+	int ret = 0;
+
+	while (!ret && t->now_ns() < deadline_ns) {
+		if (t->armed_ns != deadline_ns)
+			arm(t, deadline_ns, TFD_TIMER_ABSTIME);
+		ret = sleep_on_fd(t);
+		t->armed_ns = 0;
+	}
+	return ret ? ret : is_interrupted(t) ? -EINTR : 0;
+}
+
+static int sleep_for(struct timer *t, uint64_t ns)
+{
+	arm(t, ns, 0);
+	return sleep_on_fd(t);
+}
+
+static int wait_tsc(struct timer *t, uint64_t deadline_ns)
+{
+	uint64_t now = t->now_ns();
+	int ret;
+
+	/* Not worth two system calls otherwise. */
+	while (now + 2 * SPIN_NS < deadline_ns) {
+		ret = t->sleep(t, deadline_ns - SPIN_NS - now);
+		if (ret)
+			return ret;
+		now = t->now_ns();
+	}
+	while (t->now_ns() < deadline_ns) {
+		if (unlikely(atomic_load_explicit(&t->interrupted,
+						  memory_order_relaxed)))
+			return -EINTR;
+		cpu_relax();
+	}
+	return is_interrupted(t) ? -EINTR : 0;
+}
+
+int timer_wait_until(struct timer *t, uint64_t deadline_ns)
+{
+	return t->kind == TIMER_TSC ? wait_tsc(t, deadline_ns) :
+				      wait_timerfd(t, deadline_ns);
+}
+
+/* Ahead of the next wait. */
+static void arm_next(struct timer *t)
+{
+	uint64_t next = timer_grid_next_ns(&t->grid), now;
+
+	if (t->kind == TIMER_TIMERFD) {
+		t->armed_ns = next;
+		arm(t, next, TFD_TIMER_ABSTIME);
+	} else if (t->polled) {
+		now = t->now_ns();
+		arm(t, next > now + SPIN_NS ? next - now - SPIN_NS : 1, 0);
+	}
+}
+
+int64_t timer_wait_step(struct timer *t, uint64_t *late_ns)
+{
+	uint64_t steps;
+	int ret;
+
+	do {
+		ret = timer_wait_until(t, timer_grid_next_ns(&t->grid));
+		if (ret)
+			return ret;
+		steps = timer_grid_advance(&t->grid, t->now_ns(), late_ns);
+	} while (!steps);
+	arm_next(t);
+	return (int64_t)steps;
+}
+
+void timer_set_catch_up(struct timer *t, double seconds)
+{
+	t->catch_up_ns = (uint64_t)(seconds * 1e9);
+}
+
+void timer_start(struct timer *t, double rate_hz)
+{
+	timer_grid_start(&t->grid, rate_hz, t->catch_up_ns, t->now_ns());
+	arm_next(t);
+}
+
+int timer_poll_fd(struct timer *t, bool always)
+{
+	if (!t->polled) {
+		t->polled = true;
+		if (always)
+			arm(t, 1, TFD_TIMER_ABSTIME);
+		else
+			arm_next(t);
+	}
+	return t->fd;
+}
+
+bool timer_is_due(const struct timer *t, uint64_t deadline_ns)
+{
+	uint64_t now = t->now_ns();
+
+	return deadline_ns <= now + (t->kind == TIMER_TSC ? SPIN_NS : 0);
+}
+
+void timer_arm(struct timer *t, uint64_t deadline_ns)
+{
+	uint64_t now = t->now_ns();
+
+	if (timer_is_due(t, deadline_ns))
+		arm(t, 1, TFD_TIMER_ABSTIME);
+	else if (t->kind == TIMER_TSC)
+		arm(t, deadline_ns - SPIN_NS - now, 0);
+	else
+		arm(t, deadline_ns, TFD_TIMER_ABSTIME);
+	t->armed_ns = 0;
+}
+
+void timer_interrupt(struct timer *t)
+{
+	atomic_store_explicit(&t->interrupted, true, memory_order_seq_cst);
+	arm(t, 1, TFD_TIMER_ABSTIME);
+}
+
+void timer_rearm(struct timer *t)
+{
+	atomic_store(&t->interrupted, false);
+	t->armed_ns = 0;
+	if (t->polled)
+		arm_next(t);
+}
+
+int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
+{
+	clock_init();
+	memset(t, 0, sizeof(*t));
+	if (kind == TIMER_AUTO)
+		kind = rate_hz > TIMER_AUTO_LIMIT_HZ ? TIMER_TSC : TIMER_TIMERFD;
+	t->kind = kind;
+	t->now_ns = kind == TIMER_TSC ? clock_now_ns : clock_monotonic_ns_slow;
+	t->sleep = sleep_for;
+	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (t->fd < 0) {
+		int err = errno;
+
+		log_error("timerfd_create: %s", strerror(err));
+		return -err;
+	}
+	return 0;
+}
+
+void timer_close(struct timer *t)
+{
+	if (t->fd > 0)
+		close(t->fd);
+	t->fd = -1;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pools and queues of a path. Its threads: path_thread.c. */
+#define LOG_ROOM "gateway/path"
+#include "gateway/path/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/path/path_queue.h"
+#include "util/log.h"
+
+/* Samples that a node and its hooks keep beyond the call. */
+static unsigned hold_max(const struct node *n)
+{
+	unsigned own = n->type->hold_max ?
+			       n->type->hold_max((struct node *)n) : 0;
+
+	return own + hook_list_hold_max(n->in.hooks) +
+	       hook_list_hold_max(n->out.hooks);
+}
+
+static struct memory_type *wrap(struct node *n, struct memory_type *t)
+{
+	struct memory_type *wrapped =
+		n->type->memory_type ? n->type->memory_type(n, t) : NULL;
+
+	return wrapped ? wrapped : t;
+}
+
+/* Memory and room that the destinations of `p` need; `but` has them already. */
+static void add_destinations(const struct path *p, const struct node *but,
+			     struct memory_type **type, unsigned *count)
+{
+	*count += hook_list_hold_max(p->hooks);
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n == but)
+			continue;
+		*type = wrap(n, *type);
+		*count += hold_max(n);
+	}
+}
+
+static int prepare_source_pool(struct path_source *s)
+{
+	struct memory_type *type = wrap(s->node, s->path->memory);
+	unsigned count = (unsigned)s->path->queuelen + 2 * s->vectorize +
+			 hold_max(s->node);
+	unsigned capacity = s->capacity;
+
+	if (!s->path->mapped) {
+		add_destinations(s->path, s->node, &type, &count);
+		capacity = MAX(capacity, s->path->capacity);
+	}
+	for (unsigned k = 0; k < s->secondary_count; k++) {
+		const struct path *other = s->secondaries[k]->path;
+
+		count += (unsigned)other->queuelen + PATH_QUEUE_BURST;
+		if (!other->mapped) {
+			add_destinations(other, s->node, &type, &count);
+			capacity = MAX(capacity, other->capacity);
+		}
+	}
+	log_debug("path %s: %u samples of %u values for %s", s->path->name,
+		  count, capacity, s->node->name);
+	return pool_init(&s->pool, count, capacity, type);
+}
+
+static int prepare_source(struct path_source *s)
+{
+	int ret;
+
+	s->full = s->path->full;
+	if (s->full == PATH_FULL_AUTO)
+		s->full = s->primary ? PATH_DROP_NEWEST : PATH_BLOCK;
+	if (!s->primary)
+		s->age = s->node->stats;
+	if (!s->path->direct) {
+		ret = ring_init(&s->queue, (uint64_t)s->path->queuelen);
+		if (ret)
+			return ret;
+	}
+	if (s->primary)
+		return 0;
+	s->batch = calloc(s->vectorize, sizeof(*s->batch));
+	s->received = calloc(s->vectorize, sizeof(*s->received));
+	if (!s->batch || !s->received)
+		return -ENOMEM;
+	ret = prepare_source_pool(s);
+	if (ret)
+		log_error("path %s: no memory for samples of %s: %s",
+			  s->path->name, s->node->name, strerror(-ret));
+	return ret;
+}
+
+static int prepare_register(struct path *p)
+{
+	unsigned capacity = MAX(p->register_length, p->capacity);
+	unsigned count = (unsigned)p->queuelen + p->batch_max;
+	struct memory_type *type = p->memory;
+	int ret;
+
+	if (!p->mapped && p->rate_hz == 0)
+		return 0;
+	p->last = calloc(1, sizeof(*p->last) +
+				    capacity * sizeof(p->last->data[0]));
+	if (!p->last)
+		return -ENOMEM;
+	p->last->capacity = capacity;
+	for (unsigned i = 0; p->mapped && i < p->register_length; i++)
+		p->last->data[i] = p->signals->signals[i].init;
+	add_destinations(p, NULL, &type, &count);
+	ret = pool_init(&p->pool, count, capacity, type);
+	if (ret) {
+		log_error("path %s: no memory for samples: %s", p->name,
+			  strerror(-ret));
+		return ret;
+	}
+	p->has_pool = true;
+	return 0;
+}
+
+int path_prepare(struct path *p)
+{
+	int ret = 0;
+
+	p->direct = p->source_count == 1 && !p->sources[0].primary &&
+		    p->rate_hz == 0 && p->poll != PATH_POLL_YES;
+	p->batch_max = PATH_QUEUE_BURST;
+	for (unsigned i = 0; i < p->source_count; i++)
+		p->batch_max = MAX(p->batch_max, p->sources[i].vectorize);
+	p->batch = calloc(p->batch_max, sizeof(*p->batch));
+	if (!p->batch)
+		return -ENOMEM;
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		p->destinations[d].batch =
+			calloc(p->batch_max, sizeof(struct sample *));
+		if (!p->destinations[d].batch)
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < p->source_count && !ret; i++)
+		ret = prepare_source(&p->sources[i]);
+	return ret ? ret : prepare_register(p);
+}
+
+int path_source_share(struct path_source *s, struct path_source *primary)
+{
+	struct path_source **more =
+		reallocarray(primary->secondaries,
+			     primary->secondary_count + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	primary->secondaries = more;
+	more[primary->secondary_count++] = s;
+	s->primary = primary;
+	return 0;
+}
+
+static uint64_t get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+uint64_t path_unmade(const struct path *p)
+{
+	uint64_t n = get(&p->unmade) + get(&p->hooks->starved);
+
+	/* Hooks of a node run in the thread of the path that reads it. */
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (!p->sources[i].primary)
+			n += get(&p->sources[i].node->in.hooks->starved);
+	for (unsigned d = 0; d < p->destination_count; d++)
+		n += get(&p->destinations[d].node->out.hooks->starved);
+	return n;
+}
+
+uint64_t path_dropped(const struct path *p)
+{
+	uint64_t n = path_unmade(p);
+
+	for (unsigned i = 0; i < p->source_count; i++)
+		n += get(&p->sources[i].overruns);
+	return n;
+}
+
+void path_release(struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i];
+		struct sample *smp;
+
+		while (s->queue.slots && (smp = path_queue_pop(s)))
+			sample_put(smp);
+		if (s->spare_count)
+			sample_put_many(s->batch, s->spare_count);
+		s->spare_count = 0;
+	}
+}
+
+void path_destroy(struct path *p)
+{
+	if (!p)
+		return;
+	list_remove(&p->entry);
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i];
+
+		pool_destroy(&s->pool);
+		ring_destroy(&s->queue);
+		free(s->batch);
+		free(s->received);
+		free(s->secondaries);
+	}
+	for (unsigned d = 0; d < p->destination_count; d++)
+		free(p->destinations[d].batch);
+	if (p->has_pool)
+		pool_destroy(&p->pool);
+	hook_list_destroy(p->hooks);
+	signal_list_put(p->signals);
+	signal_list_put(p->out_signals);
+	if (p->last && !p->mapped)
+		signal_list_put(p->last->signals);
+	path_map_destroy(p);
+	free(p->last);
+	free(p->batch);
+	free(p->sources);
+	free(p->destinations);
+	free(p->name);
+	free(p);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Paths: from source nodes through hooks and the register to destination
+ * nodes. For the super-node and tests; node-types never see a path.
+ *
+ * Two ways to run:
+ *
+ * - direct: exactly one source, read by this path. Its thread reads, processes
+ *   and writes; there is no queue in between, and the source may busy-poll.
+ *   A whole node passes through as it is, parts of it go through the register.
+ * - queued: several sources, a source that another path reads too, or a rate.
+ *   Sources fill queues (each from a thread of its own, unless all offer poll
+ *   descriptors), the path's thread empties them through the register.
+ *
+ * Files: path_parse.c (configuration), find.c (its nodes), path_map.c (what it takes from its
+ * sources), path.c (pools), path_thread.c (threads), path_source.c (reading),
+ * path_queue.h (full queues), path_flow.c (register, hooks, writing).
+ */
+#ifndef GATEWAY_PATH_PATH_H
+#define GATEWAY_PATH_PATH_H
+
+#include <pthread.h>
+
+#include "gateway/plugin/hook.h"
+#include "gateway/plugin/mapping.h"
+#include "gateway/plugin/node.h"
+#include "gateway/sample/sample.h"
+#include "gateway/base/waker.h"
+#include "util/hist.h"
+#include "util/ring.h"
+
+/* Samples taken from queues before sources and timers are looked at again. */
+#define PATH_QUEUE_BURST 64
+
+struct path;
+struct path_source;
+
+/* What happens to a sample that finds its queue full. */
+enum path_full {
+	PATH_FULL_AUTO,    /* block the own reader, drop_newest of another's */
+	PATH_BLOCK,
+	PATH_DROP_NEWEST,
+	PATH_DROP_OLDEST,
+};
+
+/* One entry of `in`: what is taken from a source, and where it goes. */
+struct path_map {
+	struct mapping mapping;
+	struct node *node;
+	struct path_source *source;
+	struct path_map *next;            /* of the same source */
+	unsigned first, count;            /* values of the source's samples */
+	unsigned offset;                  /* place in the register */
+	struct node_stats *stats;         /* reference, for figures of it */
+	const json_t *at;                 /* where it stands, for messages */
+	const char *key;
+};
+
+struct path_source {
+	struct path *path;
+	struct node *node;
+	unsigned vectorize;
+
+	/* The source of another path that reads the node for this one too. */
+	struct path_source *primary;
+	struct path_source **secondaries; /* those that this one feeds */
+	unsigned secondary_count;
+
+	/* A path writes the node, and what is written comes back here: once
+	 * that one has ended and nothing is left, this source has too. */
+	bool fed;
+	bool ended_by_feed;               /* of its reader, at this node->feed */
+	unsigned feed_seen;
+
+	struct pool pool;                 /* only of a primary */
+	unsigned capacity;                /* values that read and its hooks need */
+	struct sample **batch;            /* given to read */
+	unsigned spare_count;             /* unused ones at its start */
+	unsigned empties;                 /* reads without data in a row */
+	bool rested;                      /* since its last read it was paused */
+	bool seen;                        /* last_sequence is valid */
+	uint64_t last_sequence, last_origin_ns;
+
+	struct ring queue;                /* of a queued path */
+	int full;                         /* enum path_full, but AUTO */
+	struct sample **received;         /* scratch of the reader thread */
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool ended;                /* no more samples come, until the node
+					   * is started anew */
+	_Atomic uint64_t overruns;        /* samples the queue had no room for */
+	_Atomic uint64_t starved;         /* reads without a free sample */
+
+	struct path_map *maps;            /* what the register takes of it */
+	unsigned count;                   /* values of its samples */
+	struct node_stats *age;           /* where their age is recorded */
+	bool triggers;                    /* in the mask */
+	bool fresh;                       /* has come since the last output */
+};
+
+struct path_destination {
+	struct node *node;
+	unsigned vectorize;
+	struct sample **batch;
+};
+
+enum path_mode { PATH_ANY, PATH_ALL };
+enum path_poll { PATH_POLL_AUTO, PATH_POLL_NO, PATH_POLL_YES };
+
+struct path {
+	char *name;                       /* "a -> b", for messages */
+	char uuid[37];
+	struct config *config;
+	json_t *cfg;
+	bool enabled, reverse, reversed;
+	int mode;                         /* enum path_mode */
+	int poll;                         /* enum path_poll */
+	int full;                         /* enum path_full */
+	bool original_sequence;
+	double rate_hz;
+	int64_t queuelen, affinity, priority;
+	struct hook_list *hooks;
+	struct memory_type *memory;       /* bottom of the chains of its pools */
+	struct signal_list *signals;      /* of the register; may be NULL */
+	struct signal_list *out_signals;  /* behind its hooks; may be NULL */
+	unsigned capacity;                /* values that its output and the hooks
+					   * from there on need */
+
+	struct path_map *maps;            /* in the order of `in` */
+	unsigned map_count;
+	bool mapped;                      /* samples do not pass through, the
+					   * register makes new ones */
+	unsigned register_length;         /* values in it */
+	struct path_source *sources;
+	unsigned source_count;
+	struct path_destination *destinations;
+	unsigned destination_count;
+
+	/* Run time */
+	bool resolved;                    /* signals are known */
+	bool direct, polled;
+	struct gate gate;                 /* paused or stopped: no output */
+	unsigned batch_max;
+	struct sample **batch;
+	struct pool pool;                 /* multiplexed and resent samples */
+	bool has_pool;
+	struct sample *last;              /* state of the register */
+	bool last_valid;
+	uint64_t sequence;
+	struct waker waker;
+	int event_fd;                     /* ends a poll */
+	int ended_fd;                     /* super-node's, written at the end */
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool stop_reading;         /* sources are not read any more */
+	atomic_bool stop;                 /* end once the queues are empty */
+	atomic_bool ended;
+
+	struct hist latency;              /* ns, received - origin */
+	_Atomic uint64_t forwarded;       /* samples given to destinations */
+	_Atomic uint64_t negative;        /* latencies below zero */
+	_Atomic uint64_t unmade;          /* outputs without a free sample */
+	_Atomic uint64_t discarded;       /* samples that came while it rested */
+	/* Of who controls it; not beside what its threads read. */
+	struct path *twin;                /* of a reload: the same in the other */
+	bool prepared;                    /* pools are there */
+	bool started;                     /* hooks are */
+	struct list entry;
+};
+
+/* What the gateway hands to its paths; borrowed, `services` for as long as they live. */
+struct path_host {
+	struct services *services;
+	struct list *paths;          /* struct path, entry: those before it */
+	struct memory_type *memory;  /* of their pools */
+	int64_t priority;            /* of their threads, where they say none */
+};
+
+/*
+ * One path from its configuration; everything wrong is reported. NULL in *out
+ * with 0 when errors were reported. `reversed` swaps source and destination.
+ */
+int path_new(struct path **out, const struct path_host *host, struct config *c,
+	     json_t *cfg, bool reversed);
+void path_destroy(struct path *p); /* NULL allowed */
+
+/*
+ * The signals of its output: those of its one source, or of all of them in
+ * order. Destinations that have none of their own take them. For all paths,
+ * once all are parsed, what feeds others first.
+ */
+int path_set_signals(struct path *p);
+
+/* Makes `s` read through `primary`, which reads the same node. */
+int path_source_share(struct path_source *s, struct path_source *primary);
+
+/* The node called `name`; NULL after reporting. `at` and `key` say where the
+ * name stands. */
+struct node *path_find_node(const struct services *services,
+			    struct config *c, const json_t *at, const char *key,
+			    const char *name);
+/* The whole nodes under `key`, one name or a list; owned array in *out. Their
+ * number, or a negative errno after reporting. */
+int path_find_nodes(const struct services *services, struct config *c,
+		    json_t *cfg, const char *key, struct node ***out);
+
+/* path_map.c */
+/* The entries of `in` (under `key`), with their nodes; 0 or -EINVAL after
+ * reporting. */
+int path_map_parse(struct path *p, const struct services *services,
+		   struct config *c, const char *key);
+/*
+ * Looks up signals and figures, places all in the register and makes its list
+ * of signals. Once those of the sources are known.
+ */
+int path_map_resolve(struct path *p);
+/* Copies what is mapped of a sample into the register. */
+void path_map_copy(struct path *p, const struct path_source *s,
+		   const struct sample *smp);
+/* For a reload: names what stays instead of its double, with its figures. */
+void path_map_rewire(struct path *p);
+void path_map_destroy(struct path *p);
+
+/* Decides how it runs and makes pools and queues; nodes are prepared by then. */
+int path_prepare(struct path *p);
+int path_start(struct path *p, int ended_fd);
+/* First no more reading, then, once all paths are there, the end. Both join. */
+void path_stop_reading(struct path *p);
+void path_stop(struct path *p);
+/* After the nodes have stopped: samples they held are back. */
+void path_release(struct path *p);
+
+/* Samples that came and went no further: for want of a free one; and with those
+ * that found a queue full. */
+uint64_t path_unmade(const struct path *p);
+uint64_t path_dropped(const struct path *p);
+
+/* path_source.c */
+/*
+ * Reads once and runs the read hooks. Returns how many samples stand in
+ * smps[] (owned by the caller, at most vectorize), -ENODATA at the end, or
+ * another negative errno.
+ */
+int path_source_read(struct path_source *s, struct sample *smps[]);
+/* It is not read this time because it or its path may be paused. -EHOSTDOWN. */
+int path_source_rest(struct path_source *s);
+/* What the read hooks still hold when nothing more is read, as from a read;
+ * until it returns 0. */
+unsigned path_source_flush(struct path_source *s, struct sample *smps[]);
+/* Waits as long as makes sense after path_source_read() gave `ret` <= 0. */
+void path_source_wait(struct path_source *s, int ret);
+/*
+ * Behind -ENODATA: sleeps until the node may have samples again, because it was
+ * started anew. False when the path is to end.
+ */
+bool path_source_await(struct path_source *s);
+/* True when its node's end is over; marks it. By the reading thread. */
+bool path_source_revived(struct path_source *s);
+/* Its reader goes away: it has ended for all who read through it. */
+void path_source_leave(struct path_source *s);
+/* Thread: reads into the queue until the end. */
+void *path_source_run(void *source);
+
+/* path_flow.c */
+/* Output of the path's one source: numbers, hooks, destinations. Takes over the
+ * references. */
+void path_emit(struct path *p, struct sample *smps[], unsigned cnt);
+/* At the end: what hooks still hold goes to the destinations. */
+void path_flush(struct path *p);
+/* Register: takes over the references, and uses smps[] for what goes out. */
+void path_register_put(struct path *p, struct path_source *s,
+		       struct sample *smps[], unsigned cnt);
+/* Sends the register's last state again. */
+void path_resend(struct path *p);
+
+static inline bool path_stopping(struct path *p)
+{
+	return atomic_load_explicit(&p->stop_reading, memory_order_relaxed);
+}
+
+/* It neither reads nor forwards. */
+static inline bool path_rests(struct path *p)
+{
+	return gate_reasons(&p->gate) & (GATE_PAUSED | GATE_STOPPED);
+}
+
+#endif

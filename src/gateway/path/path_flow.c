@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens to samples in a path: register, path hooks, destinations. */
+#define LOG_ROOM "gateway/path"
+#include <string.h>
+
+#include "gateway/path/path.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* One writer: no locked addition. */
+static inline void count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter,
+			      atomic_load_explicit(counter,
+						   memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static inline void record_latency(struct path *p, const struct sample *s)
+{
+	const unsigned both = SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
+	int64_t ns;
+
+	if ((s->flags & both) != both)
+		return;
+	/* Unsigned, because an origin is what others say. */
+	ns = (int64_t)(timespec_to_ns(s->received) - timespec_to_ns(s->origin));
+	if (unlikely(ns < 0)) {
+		count(&p->negative, 1);
+		ns = 0;
+	}
+	hist_record(&p->latency, (uint64_t)ns);
+}
+
+/* Past the hooks of one destination; the references in smps[] are used up. */
+static void write_hooked(struct path_destination *d, struct sample *smps[],
+			 unsigned cnt)
+{
+	for (unsigned done = 0; done < cnt;) {
+		unsigned n = MIN(cnt - done, d->vectorize), release = n;
+
+		node_write(d->node, smps + done, n, &release);
+		assert(release <= n);
+		/* What is not released the node holds on to, with the
+		 * reference that was taken for it. */
+		sample_put_many(smps + done, release);
+		done += n;
+	}
+}
+
+/* Writes to one destination; the references in smps[] are used up. */
+static void write_to(struct path_destination *d, struct sample *smps[],
+		     unsigned cnt)
+{
+	if (unlikely(!gate_pass(&d->node->out.gate))) {
+		atomic_fetch_add_explicit(&d->node->counters.not_sent, cnt,
+					  memory_order_relaxed);
+		sample_put_many(smps, cnt);
+		return;
+	}
+	write_hooked(d, smps, hook_list_process(d->node->out.hooks, smps, cnt));
+	gate_leave(&d->node->out.gate);
+}
+
+static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
+{
+	if (!p->destination_count) {
+		sample_put_many(smps, cnt);
+		return;
+	}
+	for (unsigned d = 0; d + 1 < p->destination_count; d++) {
+		struct path_destination *to = &p->destinations[d];
+
+		/* A node may reorder what it is given: it gets its own array. */
+		for (unsigned i = 0; i < cnt; i++)
+			to->batch[i] = sample_get(smps[i]);
+		write_to(to, to->batch, cnt);
+	}
+	/* The last one gets the path's own references. */
+	write_to(&p->destinations[p->destination_count - 1], smps, cnt);
+}
+
+/* Own sequence numbers; others may hold the sample and must not see them. */
+static unsigned renumber(struct path *p, struct sample *smps[], unsigned cnt)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct sample *s = smps[i], *copy;
+
+		if (atomic_load_explicit(&s->refcnt, memory_order_acquire) != 1) {
+			copy = sample_alloc(s->pool);
+			if (copy)
+				sample_copy(copy, s);
+			sample_put(s);
+			if (!copy) {
+				count(&p->unmade, 1);
+				continue;
+			}
+			s = copy;
+		}
+		s->sequence = p->sequence++;
+		s->flags |= SAMPLE_HAS_SEQUENCE;
+		smps[kept++] = s;
+	}
+	return kept;
+}
+
+/* From reception until now, for the metrics of the node that it came from. */
+static void record_age(struct node_stats *st, struct sample *smps[],
+		       unsigned cnt)
+{
+	uint64_t now = timespec_to_ns(clock_realtime());
+
+	for (unsigned i = 0; i < cnt; i++)
+		if (smps[i]->flags & SAMPLE_HAS_RECEIVED)
+			node_stats_update_ns(
+				st, STATS_AGE,
+				(int64_t)(now -
+					  timespec_to_ns(smps[i]->received)));
+}
+
+static void emit(struct path *p, struct sample *smps[], unsigned cnt,
+		 struct node_stats *age)
+{
+	if (unlikely(!gate_pass(&p->gate))) {
+		count(&p->discarded, cnt);
+		sample_put_many(smps, cnt);
+		return;
+	}
+	if (unlikely(!p->original_sequence))
+		cnt = renumber(p, smps, cnt);
+	for (unsigned i = 0; i < cnt; i++)
+		record_latency(p, smps[i]);
+	if (p->hooks->count)
+		cnt = hook_list_process(p->hooks, smps, cnt);
+	if (unlikely(age))
+		record_age(age, smps, cnt);
+	count(&p->forwarded, cnt);
+	deliver(p, smps, cnt);
+	gate_leave(&p->gate);
+}
+
+void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
+{
+	emit(p, smps, cnt, p->sources[0].age);
+}
+
+void path_flush(struct path *p)
+{
+	unsigned n;
+
+	/* A path that is stopped has hooks that are. */
+	if (gate_pass(&p->gate)) {
+		while ((n = hook_list_flush(p->hooks, p->batch,
+					    p->batch_max))) {
+			count(&p->forwarded, n);
+			deliver(p, p->batch, n);
+		}
+		gate_leave(&p->gate);
+	}
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct path_destination *to = &p->destinations[d];
+
+		if (!gate_pass(&to->node->out.gate))
+			continue;
+		while ((n = hook_list_flush(to->node->out.hooks, to->batch,
+					    p->batch_max)))
+			write_hooked(to, to->batch, n);
+		gate_leave(&to->node->out.gate);
+	}
+}
+
+/* The register as a sample of its own; NULL without a free one. */
+static struct sample *make_output(struct path *p)
+{
+	struct sample *s = sample_alloc(&p->pool);
+
+	if (s) {
+		sample_copy(s, p->last);
+		return s;
+	}
+	if (!p->unmade)
+		log_warn("path %s: no free sample for its output, which is dropped; a longer queuelen may help",
+			 p->name);
+	count(&p->unmade, 1);
+	return NULL;
+}
+
+/* True when the register is to send after `s` has come. */
+static bool triggered(struct path *p, struct path_source *s)
+{
+	if (!s->triggers)
+		return false;
+	if (p->mode == PATH_ANY)
+		return true;
+	s->fresh = true;
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (p->sources[i].triggers && !p->sources[i].fresh)
+			return false;
+	for (unsigned i = 0; i < p->source_count; i++)
+		p->sources[i].fresh = false;
+	return true;
+}
+
+static void remember(struct path *p, struct path_source *s,
+		     const struct sample *smp)
+{
+	if (p->mapped) {
+		path_map_copy(p, s, smp);
+		p->last->length = p->register_length;
+		p->last->signals = p->signals;
+	} else {
+		/* As it is; its length too. */
+		p->last->length = MIN(smp->length, p->last->capacity);
+		if (p->last->signals != smp->signals) {
+			/* The register may outlive the node that the list is of. */
+			signal_list_put(p->last->signals);
+			p->last->signals = smp->signals ?
+						   signal_list_get(smp->signals) :
+						   NULL;
+		}
+		memcpy(p->last->data, smp->data,
+		       p->last->length * sizeof(smp->data[0]));
+	}
+	p->last->sequence = smp->sequence;
+	p->last->origin = smp->origin;
+	p->last->received = smp->received;
+	p->last->flags = smp->flags | (p->mapped ? SAMPLE_HAS_DATA : 0);
+	p->last_valid = true;
+}
+
+void path_register_put(struct path *p, struct path_source *s,
+		       struct sample *smps[], unsigned cnt)
+{
+	unsigned made = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct sample *in = smps[i], *out = NULL;
+		bool sends;
+
+		if (p->last)
+			remember(p, s, in);
+		sends = triggered(p, s);
+		if (sends && !p->mapped) {
+			smps[made++] = in;
+			continue;
+		}
+		if (sends)
+			out = make_output(p);
+		sample_put(in);
+		if (out)
+			smps[made++] = out;
+	}
+	if (made)
+		emit(p, smps, made, s->age);
+}
+
+void path_resend(struct path *p)
+{
+	struct sample *s = p->last_valid ? make_output(p) : NULL;
+
+	if (s)
+		emit(p, &s, 1, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What paths call on a node: read, write, state. Life cycle: node_life.c. */
+#define LOG_ROOM "gateway/node"
+#include "gateway/plugin/node.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "util/log.h"
+
+const char *node_state_name(enum node_state s)
+{
+	static const char *const names[] = {
+		[NODE_DESTROYED] = "destroyed",
+		[NODE_INITIALIZED] = "initialized",
+		[NODE_PARSED] = "parsed",
+		[NODE_CHECKED] = "checked",
+		[NODE_PREPARED] = "prepared",
+		[NODE_STARTED] = "started",
+		[NODE_PENDING_CONNECT] = "pending-connect",
+		[NODE_CONNECTED] = "connected",
+		[NODE_STOPPED] = "stopped",
+	};
+
+	return (unsigned)s < ARRAY_SIZE(names) ? names[s] : "unknown";
+}
+
+void node_set_state(struct node *n, enum node_state s)
+{
+	int was = atomic_exchange_explicit(&n->state, (int)s,
+					   memory_order_acq_rel);
+
+	if (was != (int)s)
+		log_debug("node %s: %s, was %s", n->name, node_state_name(s),
+			  node_state_name((enum node_state)was));
+}
+
+bool node_is_running(struct node *n)
+{
+	switch (node_state(n)) {
+	case NODE_STARTED:
+	case NODE_PENDING_CONNECT:
+	case NODE_CONNECTED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void node_rearm_nothing(struct node *n)
+{
+}
+
+int node_read(struct node *n, struct sample *smps[], unsigned cnt,
+	      unsigned *release)
+{
+	struct signal_list *signals = n->in.signals;
+	int ret;
+
+	if (unlikely(!n->type->read))
+		return -ENOTSUP;
+	ret = n->type->read(n, smps, cnt, release);
+	if (ret <= 0)
+		return ret;
+	assert((unsigned)ret <= cnt);
+	for (int i = 0; i < ret; i++)
+		if (!smps[i]->signals)
+			smps[i]->signals = signals;
+	atomic_fetch_add_explicit(&n->counters.received, (uint64_t)ret,
+				  memory_order_relaxed);
+	return ret;
+}
+
+int node_write(struct node *n, struct sample *smps[], unsigned cnt,
+	       unsigned *release)
+{
+	int ret;
+
+	if (unlikely(!n->type->write))
+		return -ENOTSUP;
+	ret = n->type->write(n, smps, cnt, release);
+	if (likely(ret > 0)) {
+		assert((unsigned)ret <= cnt);
+		atomic_fetch_add_explicit(&n->counters.sent, (uint64_t)ret,
+					  memory_order_relaxed);
+	}
+	if (unlikely(ret < (int)cnt))
+		atomic_fetch_add_explicit(&n->counters.not_sent,
+					  cnt - (unsigned)(ret > 0 ? ret : 0),
+					  memory_order_relaxed);
+	return ret;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Nodes and node-types: the plug-in interface of the gateway.
+ *
+ * A node-type is one folder gateway/node/<name>/ with its meson.build, one manual
+ * page, one example and one test. Every callback is optional unless said
+ * otherwise.
+ *
+ * Life cycle of a node: init - parse - check - prepare - start - (read/write,
+ * from the threads of its paths) - stop - destroy. Stop and start may alternate
+ * any number of times between prepare and destroy; nobody is in read or write
+ * meanwhile. Callbacks return 0 or a negative errno and log the cause themselves.
+ */
+#ifndef GATEWAY_PLUGIN_NODE_H
+#define GATEWAY_PLUGIN_NODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gateway/config/config.h"
+#include "gateway/base/gate.h"
+#include "gateway/base/memory.h"
+#include "gateway/plugin/plugin.h"
+#include "gateway/sample/sample.h"
+#include "gateway/base/waker.h"
+#include "util/list.h"
+
+struct hook_list;
+struct node;
+struct node_stats;
+struct services;
+
+/*
+ * PENDING_CONNECT and CONNECTED are set by the node itself, only after the
+ * super-node has put it into STARTED, and are treated like STARTED by the
+ * super-node: STOPPED is reachable from all three.
+ */
+enum node_state {
+	NODE_DESTROYED,
+	NODE_INITIALIZED,
+	NODE_PARSED,
+	NODE_CHECKED,
+	NODE_PREPARED,
+	NODE_STARTED,
+	NODE_PENDING_CONNECT,
+	NODE_CONNECTED,
+	NODE_STOPPED,
+};
+
+const char *node_state_name(enum node_state s);
+
+enum node_flags {
+	NODE_CAN_READ = 1 << 0,
+	NODE_CAN_WRITE = 1 << 1,
+	NODE_READ_BLOCKS = 1 << 2,  /* read waits for data by itself */
+	NODE_LOOPS = 1 << 3,        /* what is written comes back from read, so
+				     * signals of `out` hold for `in` too */
+	NODE_GENERATES = 1 << 4,    /* gaps are steps it missed, counted there */
+};
+
+struct node_type {
+	const char *name;
+	const char *description;   /* one line */
+	unsigned vectorize_max;    /* samples per call, 0: any */
+	unsigned flags;            /* enum node_flags */
+	size_t size;               /* bytes of private data, zeroed before init */
+
+	/* Keys on the node, in its `in` group and in its `out` group; all are
+	 * unpacked into the private data before parse is called. */
+	const struct config_key *keys, *in_keys, *out_keys;
+	size_t key_count, in_key_count, out_key_count;
+	/* Keys in each entry of `signals`, beside those that every signal has;
+	 * parse reads them itself. Others are refused. */
+	const struct config_key *signal_keys;
+	size_t signal_key_count;
+
+	/* Once, if at least one instance exists; and its counterpart. */
+	int (*type_start)(struct services *services);
+	int (*type_stop)(void);
+
+	int (*init)(struct node *n);
+	void (*destroy)(struct node *n);
+	/* Interpret what the key tables cannot; report by config_fail(). */
+	int (*parse)(struct node *n, struct config *c, json_t *cfg);
+	/* Validate settings against each other; report by config_fail(). */
+	int (*check)(struct node *n, struct config *c, json_t *cfg);
+	/* What the paths bring is known now: refuse n->out.signals that cannot
+	 * be written (format_check_signals()); reports by config_fail(). */
+	int (*check_signals)(struct node *n, struct config *c, json_t *cfg);
+	/* Acquire what memory_type() needs (devices, protection domains). */
+	int (*prepare)(struct node *n);
+	int (*start)(struct node *n);
+	int (*stop)(struct node *n);
+
+	/*
+	 * `*release` is `cnt` on entry; on return the super-node releases
+	 * exactly the first `*release` entries of smps[], which the node may
+	 * have reordered and replaced.
+	 *
+	 * read: smps[] holds `cnt` empty samples. Returns the number of
+	 * received samples, which stand at the start of smps[]; 0 when there
+	 * is nothing (yet); -EAGAIN likewise; -ENODATA when there will never
+	 * be more (end of file, limit reached); any other negative errno is
+	 * an error, after which the path waits a little and goes on.
+	 * Received samples are processed by the path first and released after.
+	 *
+	 * write: smps[] holds `cnt` filled samples, which must not be
+	 * modified. Returns the number accepted; fewer than `cnt` is counted
+	 * as lost by the path.
+	 */
+	int (*read)(struct node *n, struct sample *smps[], unsigned cnt,
+		    unsigned *release);
+	int (*write)(struct node *n, struct sample *smps[], unsigned cnt,
+		     unsigned *release);
+
+	/* Ask a blocked read or write to return soon (-EINTR or 0). Called
+	 * from another thread before stop; must be async-safe to repeat. */
+	void (*interrupt)(struct node *n);
+	/* Takes interrupt back: reads and writes wait again. Nobody is in
+	 * either. A node without it is stopped and started instead. */
+	void (*rearm)(struct node *n); /* or node_rearm_nothing */
+	/* It was not read for a while because it or its path was paused: what
+	 * fell due meanwhile is not owed. Before the next read, in its thread. */
+	void (*resume)(struct node *n);
+	/* Begin reading from the start of what is read; likewise. */
+	int (*rewind)(struct node *n);
+
+	/* A reload may have put others in the place of nodes that this one
+	 * knows: look them up again, by name. Nobody is in read or write. */
+	void (*relink)(struct node *n);
+
+	/* Swap source and target addresses; between parse and check. */
+	int (*reverse)(struct node *n);
+	/* Descriptors that are readable when read has data; returns how many
+	 * (at most `max`). For paths with several sources; asked for again
+	 * before every wait. Once asked, read must not block. `max` 0: nobody
+	 * waits for them any more. */
+	int (*poll_fds)(struct node *n, int fds[], int max);
+	/* Memory for samples that this node reads into or writes from. The
+	 * returned type lives until destroy. */
+	struct memory_type *(*memory_type)(struct node *n,
+					   struct memory_type *parent);
+	/* Samples that the node may hold at a time beyond the call (posted to
+	 * an adapter); pools of its paths are made that much larger. */
+	unsigned (*hold_max)(struct node *n);
+	/* One line of settings for the log; into buf. */
+	void (*print)(struct node *n, char *buf, size_t size);
+};
+
+/* Settings and parts of one direction of a node. */
+struct node_direction {
+	bool present;               /* the group stands in the configuration */
+	bool enabled;
+	unsigned vectorize;         /* samples per call, at least 1 */
+	/* What read() delivers or write() gets; owned reference, NULL when
+	 * nothing is known. */
+	struct signal_list *signals;
+	/* `in` only: behind the hooks; owned reference, may be NULL. */
+	struct signal_list *hooked;
+	unsigned capacity;          /* values that the hooks need room for */
+	bool resolved;              /* hooks have been told their signals */
+	bool unknown;               /* signals, because of an error that was told */
+	struct hook_list *hooks;
+	json_t *cfg;                /* borrowed; may be NULL */
+	struct gate gate;           /* its path passes it for every call */
+};
+
+struct node_counters {
+	_Atomic uint64_t received;    /* samples read */
+	_Atomic uint64_t sent;        /* samples accepted by write */
+	_Atomic uint64_t not_sent;    /* refused by write (lost here) */
+	_Atomic uint64_t missed;      /* steps that a generator left out */
+	_Atomic uint64_t made_up;     /* taken, though late by a period or more */
+	_Atomic uint64_t lost;        /* gaps in received sequence numbers */
+	_Atomic uint64_t reordered;   /* received sequence went backwards */
+};
+
+struct node {
+	char *name;
+	const struct node_type *type;
+	void *private_data;           /* type->size bytes */
+	struct services *services;    /* of its gateway (services.h); NULL in tests */
+	_Atomic int state;            /* enum node_state */
+	bool enabled;
+	bool is_source, is_destination; /* of an enabled path; before prepare */
+	int64_t affinity;             /* CPU mask, 0: none */
+	int64_t priority;             /* SCHED_FIFO of its reader, 0: none */
+	char uuid[37];
+	uint64_t sequence;            /* next own sequence number */
+	cache_aligned struct node_direction in;
+	cache_aligned struct node_direction out;
+	cache_aligned struct node_counters counters;
+	struct node_stats *stats;     /* of the hook `stats`, which owns them;
+				       * NULL without it */
+	/* What is written comes back: odd while its writer has ended; counts,
+	 * so that nobody misses that it went on in between. */
+	atomic_uint feed;
+	/* Of the thread that reads it and found its end. */
+	struct waker revival;
+	struct config *config;        /* that cfg is of */
+	struct node *twin;            /* of a reload: the same in the other */
+	json_t *cfg;                  /* borrowed */
+	struct list entry;            /* in the super-node */
+};
+
+/* NULL when there is none, or its module cannot be loaded (which is logged). */
+static inline const struct node_type *node_type_find(const char *name)
+{
+	return plugin_find(node_plugins, name);
+}
+
+static inline enum node_state node_state(struct node *n)
+{
+	return (enum node_state)atomic_load_explicit(&n->state,
+						     memory_order_acquire);
+}
+
+/* Logs the change at debug level. */
+void node_set_state(struct node *n, enum node_state s);
+
+/* STARTED, PENDING_CONNECT or CONNECTED. */
+bool node_is_running(struct node *n);
+
+/* rearm of a node-type whose interrupt() ends one call and leaves nothing behind. */
+void node_rearm_nothing(struct node *n);
+
+int node_read(struct node *n, struct sample *smps[], unsigned cnt,
+	      unsigned *release);
+int node_write(struct node *n, struct sample *smps[], unsigned cnt,
+	       unsigned *release);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Samples, signals and the pools that samples come from.
+ *
+ * A sample holds the data of ONE point in time: values, origin (generation)
+ * and receive timestamp, sequence number. It is written once and from then on
+ * only pointed at; its reference count says how many owners point at it.
+ *
+ * `sequence`, `origin` and `data` stand together at the end, so that the part
+ * that travels between hosts (24 bytes + 8 per value, host byte order) is one
+ * contiguous piece that an adapter can read and write with one
+ * scatter/gather entry.
+ */
+#ifndef GATEWAY_SAMPLE_SAMPLE_H
+#define GATEWAY_SAMPLE_SAMPLE_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "util/spin.h"
+
+struct memory_block;
+struct memory_type;
+
+enum signal_type {
+	SIGNAL_FLOAT,   /* double */
+	SIGNAL_INTEGER, /* int64_t */
+	SIGNAL_BOOLEAN, /* 0 or 1 in `i` */
+	SIGNAL_COMPLEX, /* two floats */
+};
+
+union signal_data {
+	double f;
+	int64_t i; /* integers and booleans */
+	struct {
+		float re, im;
+	} z;
+	uint64_t bits;
+};
+
+struct signal {
+	char *name; /* owned; never NULL */
+	char *unit; /* owned; NULL when none */
+	enum signal_type type;
+	union signal_data init; /* before the first sample; zero by default */
+};
+
+/* Reference counted, immutable once shared. */
+struct signal_list {
+	atomic_int refcnt;
+	unsigned count;
+	struct signal signals[];
+};
+
+/* `count` signals of `type` named signal0, signal1 ...; NULL on no memory. */
+struct signal_list *signal_list_new(unsigned count, enum signal_type type);
+struct signal_list *signal_list_get(struct signal_list *l);
+void signal_list_put(struct signal_list *l); /* NULL allowed */
+/* "float", "integer", "boolean", "complex". -EINVAL when unknown. */
+int signal_type_parse(const char *name);
+const char *signal_type_name(enum signal_type type);
+/* A value as an integer: towards zero; what no integer can hold becomes the
+ * nearest, NaN becomes 0. */
+int64_t signal_type_to_integer(long double v);
+
+enum sample_flags {
+	SAMPLE_HAS_SEQUENCE = 1 << 0,
+	SAMPLE_HAS_ORIGIN = 1 << 1,
+	SAMPLE_HAS_RECEIVED = 1 << 2,
+	SAMPLE_HAS_DATA = 1 << 3,
+	SAMPLE_NEW_FRAME = 1 << 4,
+	SAMPLE_NEW_SIMULATION = 1 << 5,
+};
+
+struct pool;
+
+struct sample {
+	struct pool *pool;
+	struct sample *next_free;     /* while in the pool */
+	struct signal_list *signals;  /* borrowed from the node; may be NULL */
+	atomic_int refcnt;
+	uint32_t flags;
+	uint32_t length;              /* values in use */
+	uint32_t capacity;            /* values allocated */
+	struct timespec received;
+	/* From here on: what travels. */
+	uint64_t sequence;
+	struct timespec origin;
+	union signal_data data[];
+};
+
+#define SAMPLE_WIRE_HEADER (sizeof(uint64_t) + sizeof(struct timespec))
+
+static_assert(offsetof(struct sample, origin) ==
+		      offsetof(struct sample, sequence) + 8 &&
+		      offsetof(struct sample, data) ==
+			      offsetof(struct sample, sequence) + 24,
+	      "the travelling part of a sample is contiguous");
+
+/* First byte that travels. */
+static inline void *sample_wire(struct sample *s)
+{
+	return &s->sequence;
+}
+
+static inline size_t sample_wire_size(unsigned length)
+{
+	return SAMPLE_WIRE_HEADER + (size_t)length * sizeof(union signal_data);
+}
+
+/*
+ * Fixed number of equally sized samples in one memory block. Any thread may
+ * take and return samples.
+ */
+struct pool {
+	struct memory_block *block;
+	struct memory_type *memory;
+	unsigned count;
+	unsigned capacity;     /* values per sample */
+	size_t stride;         /* bytes from sample to sample */
+	struct spin lock;
+	struct sample *free;
+	unsigned available;
+};
+
+/*
+ * `count` samples of `capacity` values in memory of `type` (NULL: the default,
+ * memory_hugepage). 0 or a negative errno; nothing is left behind on failure.
+ */
+int pool_init(struct pool *p, unsigned count, unsigned capacity,
+	      struct memory_type *type);
+/* All samples must be back; returns the number that are not (leaked). */
+unsigned pool_destroy(struct pool *p);
+
+/* A sample with refcnt 1, length 0, flags 0; NULL when the pool is empty. */
+struct sample *sample_alloc(struct pool *p);
+/* Takes up to `cnt`; returns how many. */
+unsigned sample_alloc_many(struct pool *p, struct sample *smps[], unsigned cnt);
+
+static inline struct sample *sample_get(struct sample *s)
+{
+	atomic_fetch_add_explicit(&s->refcnt, 1, memory_order_relaxed);
+	return s;
+}
+
+/* Releases one reference; the last one returns the sample to its pool. */
+void sample_put(struct sample *s);
+void sample_put_many(struct sample *smps[], unsigned cnt);
+
+/* Of a source that counts in 32 bits: the number after the greatest, or one of the
+ * next when some were lost, is no step back. */
+#define SAMPLE_WRAP_SLACK 128
+
+static inline bool sample_sequence_wrapped(uint64_t before, uint64_t now)
+{
+	return now < SAMPLE_WRAP_SLACK && before <= UINT32_MAX &&
+	       before > UINT32_MAX - SAMPLE_WRAP_SLACK;
+}
+
+/* What was added to the number `before`, also where that wrapped. */
+static inline uint64_t sample_sequence_step(uint64_t before, uint64_t now)
+{
+	return unlikely(sample_sequence_wrapped(before, now)) ?
+		       (uint32_t)(now - before) : now - before;
+}
+
+/* Copies header and as many values as fit; keeps pool, refcnt and capacity. */
+void sample_copy(struct sample *dst, const struct sample *src);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables of keys told to people and editors: as JSON Schema, and key by key.
+ * Whatever is a module is loaded for it.
+ */
+#ifndef GATEWAY_SUPER_NODE_SCHEMA_H
+#define GATEWAY_SUPER_NODE_SCHEMA_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* JSON Schema (draft 2020-12) of a whole configuration; a new reference. */
+json_t *config_schema(void);
+
+/*
+ * Prints what `what` means: a group ("paths", "logging"), a node-type, hook or
+ * format, or a key of one of them ("paths.queuelen", "file.in.eof", "queuelen").
+ * NULL lists the groups. 0, or -ENOENT (with the nearest name on standard error)
+ * when there is no such thing.
+ */
+int config_explain(const char *what, FILE *out);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside of the super-node, for its own files, paths and tests. */
+#ifndef GATEWAY_SUPER_NODE_SUPER_NODE_PRIVATE_H
+#define GATEWAY_SUPER_NODE_SUPER_NODE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "gateway/plugin/services.h"
+#include "gateway/super_node/super_node.h"
+#include "util/log.h"
+
+enum super_node_state {
+	SUPER_NODE_PARSED,
+	SUPER_NODE_STARTED,
+	SUPER_NODE_STOPPED,
+};
+
+struct path;
+
+/* Top-level keys; texts and JSON live as long as the configuration. */
+struct super_node_settings {
+	json_t *nodes, *paths, *http, *logging;
+	const char *control, *name, *uuid;
+	int64_t hugepages, affinity, priority, nice, seed;
+	double stats_hz;
+	bool idle_stop;
+
+	char uuid_text[37];
+	int log_level;             /* -1: as it is */
+	struct log_settings log;
+	struct log_rule *log_rules; /* owned */
+};
+
+struct super_node {
+	struct services services;   /* what nodes may ask of it */
+	struct config *config;
+	char *file;                 /* that it was loaded from last */
+	/* Configurations that reloads brought: owned, as long as a node or path
+	 * is of them. */
+	struct config **configs;
+	unsigned config_count;
+	/* What a reload took out; others may still hold its samples. */
+	struct list retired_paths, retired_nodes;
+	struct retired_list *retired_lists;
+	unsigned retired_list_count;
+	/* Held by whoever changes or looks at nodes and paths while they run. */
+	pthread_mutex_t control;
+	_Atomic enum super_node_state state;
+	struct super_node_settings settings;
+	bool keep_log_level;
+	struct list nodes;       /* struct node, in order of the file */
+	struct list paths;       /* struct path */
+	json_t *nodes_cfg;
+
+	struct memory_type *memory;  /* of all pools, before nodes wrap it */
+	const struct node_type **types; /* those that are started */
+	unsigned type_count;
+
+	int event_fd;            /* stop requests and ended paths */
+	atomic_bool stop_requested;
+	atomic_bool failed;      /* super_node_note_failure() */
+	pthread_t stats_thread;
+	bool has_stats_thread;
+	atomic_bool stats_end;
+	int stats_fd;            /* ends the statistics thread */
+
+	bool may_restart, restart_wanted;
+	unsigned restarts;
+	json_t *restart_config;     /* owned; NULL: the same again */
+	struct timespec started_at;
+
+	uint64_t started_ns, stopped_ns;
+	uint64_t progress_ns, progress_received; /* at the last live line */
+};
+
+/* Reports what is wrong and changes nothing. */
+void super_node_settings_parse(struct super_node_settings *s, struct config *c);
+/* What differs from `was` (NULL: all) becomes true of the process. */
+void super_node_settings_apply(const struct super_node_settings *s,
+			       const struct super_node_settings *was,
+			       bool keep_level);
+void super_node_settings_clear(struct super_node_settings *s);
+
+/* By what users may say; the caller holds `control`. */
+struct node *super_node_node_by_id(struct super_node *sn, const char *id);
+struct path *super_node_path_by_id(struct super_node *sn, const char *id);
+
+/* super_node.c, each for a part of the life of a super-node */
+void super_node_mark_roles(struct super_node *sn);
+bool super_node_is_fed(struct super_node *sn, const struct path *p);
+int super_node_start_types(struct super_node *sn);
+/* Begins, changes or leaves alone the statistics thread as settings say. */
+int super_node_update_stats(struct super_node *sn);
+
+/* super_node_compare.c: do the settings of both mean the same? */
+bool super_node_same_node(const struct node *a, const struct node *b);
+bool super_node_same_path(const struct path *a, const struct path *b);
+
+/* super_node_retire.c: gets rid of what was taken out once nobody needs it. */
+void super_node_retire(struct super_node *sn, struct list *paths,
+		       struct list *nodes);
+void super_node_sweep(struct super_node *sn);
+/* After the stop of everything. */
+void super_node_sweep_all(struct super_node *sn);
+
+/* A node with its hooks; nobody is in read or write. */
+int super_node_start_node(struct node *n);
+int super_node_stop_node(struct node *n);
+/*
+ * Keeps the paths of a node out of it: no read, write or hook of it runs any
+ * more. *interrupted: reads and writes were asked to return, which lasts until
+ * rearm() or start(). 0 or -EBUSY (logged, and all is as it was).
+ */
+int super_node_close_node(struct node *n, unsigned reasons, bool *interrupted);
+void super_node_open_node(struct node *n, unsigned reasons);
+/* Behind rearm() or start(): who writes it may have ended, and has interrupted it
+ * for that. Reads are not to wait for more. */
+void super_node_repeat_end(struct node *n);
+
+#endif

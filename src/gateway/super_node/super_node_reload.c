@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reload; see super_node_reload.h. The new configuration becomes a super-node of
+ * its own that is never started: what is new in it moves over, what is the same
+ * is thrown away.
+ */
+#define LOG_ROOM "gateway/reload"
+#include "gateway/super_node/super_node_reload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/plugin/node_life.h"
+#include "gateway/path/path.h"
+#include "gateway/super_node/super_node_private.h"
+#include "util/log.h"
+
+struct reload {
+	struct super_node *sn, *next;
+	struct list nodes, paths;           /* the new lists, in order */
+	struct list old_nodes, old_paths;   /* those that go */
+	json_t *kept, *stopped, *started, *failed;
+};
+
+/* An earlier reload could not prepare it; then it gets another chance. */
+static bool never_prepared(struct node *n)
+{
+	return (n->is_source || n->is_destination) &&
+	       node_state(n) < NODE_PREPARED;
+}
+
+/* The node or path of the same settings; marked through `twin`. */
+static void pair_nodes(struct reload *r)
+{
+	list_for_each(n, &r->next->nodes, struct node, entry) {
+		struct node *old = super_node_find(r->sn, n->name);
+
+		if (!old || never_prepared(old) ||
+		    !super_node_same_node(old, n))
+			continue;
+		old->twin = n;
+		n->twin = old;
+	}
+}
+
+static bool nodes_stay(const struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (!p->sources[i].node->twin)
+			return false;
+	for (unsigned d = 0; d < p->destination_count; d++)
+		if (!p->destinations[d].node->twin)
+			return false;
+	return true;
+}
+
+static void pair_paths(struct reload *r)
+{
+	list_for_each(p, &r->next->paths, struct path, entry) {
+		if (!nodes_stay(p))
+			continue;
+		list_for_each(old, &r->sn->paths, struct path, entry) {
+			/* One that could not be started is no loss. */
+			if (old->twin || (old->enabled && !old->has_thread) ||
+			    !super_node_same_path(old, p))
+				continue;
+			old->twin = p;
+			p->twin = old;
+			break;
+		}
+	}
+}
+
+static bool reads(const struct path *p, const char *node)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (!strcmp(p->sources[i].node->name, node))
+			return true;
+	return false;
+}
+
+/* Who reads `node` on either side goes, if one of them does. */
+static bool part_readers(struct reload *r, const char *node)
+{
+	bool parted = false, all = true;
+	struct list *const sides[] = { &r->sn->paths, &r->next->paths };
+
+	for (int s = 0; s < 2; s++)
+		list_for_each(p, sides[s], struct path, entry)
+			all &= !p->enabled || p->twin || !reads(p, node);
+	if (all)
+		return false;
+	for (int s = 0; s < 2; s++) {
+		list_for_each(p, sides[s], struct path, entry) {
+			if (!p->twin || !p->enabled || !reads(p, node))
+				continue;
+			p->twin->twin = NULL;
+			p->twin = NULL;
+			parted = true;
+		}
+	}
+	return parted;
+}
+
+static void pair(struct reload *r)
+{
+	bool again = true;
+
+	super_node_mark_roles(r->next);
+	pair_nodes(r);
+	pair_paths(r);
+	while (again) {
+		again = false;
+		list_for_each(n, &r->sn->nodes, struct node, entry)
+			again |= part_readers(r, n->name);
+	}
+}
+
+static void note(json_t *list, const char *kind, const char *name)
+{
+	json_array_append_new(list, json_sprintf("%s %s", kind, name));
+}
+
+/*
+ * A node that stays while a path of it goes: its reads and writes were asked to
+ * return, and its pools are others.
+ */
+static void refresh(struct reload *r, struct node *n)
+{
+	bool interrupted;
+
+	if (!node_is_running(n) ||
+	    super_node_close_node(n, GATE_HOLD, &interrupted))
+		return;
+	if (n->type->rearm) {
+		n->type->rearm(n);
+	} else if (n->type->interrupt) {
+		log_debug("node %s: is started anew for its new path", n->name);
+		super_node_stop_node(n);
+		if (super_node_start_node(n)) {
+			note(r->failed, "node", n->name);
+			gate_shut(&n->in.gate, GATE_STOPPED);
+			gate_shut(&n->out.gate, GATE_STOPPED);
+		}
+	}
+	super_node_repeat_end(n);
+	super_node_open_node(n, GATE_HOLD);
+}
+
+/* Paths that go: what feeds others first, so that those see its end. */
+static void stop_old_paths(struct reload *r)
+{
+	for (int fed = 0; fed < 2; fed++)
+		list_for_each(p, &r->sn->paths, struct path, entry)
+			if (!p->twin && p->enabled &&
+			    super_node_is_fed(r->sn, p) == fed)
+				path_stop_reading(p);
+	list_for_each_safe(p, &r->sn->paths, struct path, entry) {
+		if (p->twin)
+			continue;
+		if (p->enabled)
+			path_stop(p);
+		note(r->stopped, "path", p->name);
+		list_remove(&p->entry);
+		list_push(&r->old_paths, &p->entry);
+	}
+}
+
+static void stop_old_nodes(struct reload *r)
+{
+	list_for_each_safe(n, &r->sn->nodes, struct node, entry) {
+		if (n->twin)
+			continue;
+		super_node_stop_node(n);
+		note(r->stopped, "node", n->name);
+		list_remove(&n->entry);
+		list_push(&r->old_nodes, &n->entry);
+	}
+	list_for_each(p, &r->old_paths, struct path, entry)
+		path_release(p);
+	list_for_each(p, &r->old_paths, struct path, entry) {
+		for (unsigned i = 0; i < p->source_count; i++)
+			if (p->sources[i].node->twin)
+				refresh(r, p->sources[i].node);
+		for (unsigned d = 0; d < p->destination_count; d++)
+			if (p->destinations[d].node->twin)
+				refresh(r, p->destinations[d].node);
+	}
+}
+
+/* The new lists: what stays from the one side, what is new from the other. */
+static void merge_nodes(struct reload *r)
+{
+	list_for_each_safe(n, &r->next->nodes, struct node, entry) {
+		struct node *take = n->twin ? n->twin : n;
+
+		list_remove(&take->entry);
+		list_push(&r->nodes, &take->entry);
+		if (n->twin) {
+			note(r->kept, "node", n->name);
+			/* Out of the way until its paths are rewired. */
+			list_remove(&n->entry);
+			list_push(&r->old_nodes, &n->entry);
+			continue;
+		}
+		n->services = &r->sn->services;
+	}
+}
+
+static void rewire(struct path *p)
+{
+	path_map_rewire(p);
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (p->sources[i].node->twin)
+			p->sources[i].node = p->sources[i].node->twin;
+	for (unsigned d = 0; d < p->destination_count; d++)
+		if (p->destinations[d].node->twin)
+			p->destinations[d].node = p->destinations[d].node->twin;
+}
+
+static void merge_paths(struct reload *r)
+{
+	list_for_each_safe(p, &r->next->paths, struct path, entry) {
+		struct path *old = p->twin;
+
+		list_remove(&p->entry);
+		if (old) {
+			note(r->kept, "path", p->name);
+			list_remove(&old->entry);
+			list_push(&r->paths, &old->entry);
+			old->twin = NULL;
+			path_destroy(p);
+			continue;
+		}
+		rewire(p);
+		list_push(&r->paths, &p->entry);
+	}
+}
+
+/* The doubles of nodes that stay are no longer pointed at. */
+static void drop_doubles(struct reload *r)
+{
+	list_for_each_safe(n, &r->old_nodes, struct node, entry) {
+		if (!n->twin)
+			continue;
+		n->twin->twin = NULL;
+		node_destroy(n);
+	}
+}
+
+/* Nodes that know others learn who these are now. */
+static void relink_nodes(struct reload *r)
+{
+	list_for_each(n, &r->sn->nodes, struct node, entry) {
+		bool interrupted;
+
+		if (!n->type->relink ||
+		    super_node_close_node(n, GATE_HOLD, &interrupted))
+			continue;
+		n->type->relink(n);
+		if (interrupted && n->type->rearm)
+			n->type->rearm(n);
+		super_node_open_node(n, GATE_HOLD);
+	}
+}
+
+static void prepare_nodes(struct reload *r)
+{
+	list_for_each(n, &r->sn->nodes, struct node, entry) {
+		if (node_state(n) != NODE_CHECKED ||
+		    (!n->is_source && !n->is_destination))
+			continue;
+		/* Shut until it is started. */
+		gate_shut(&n->in.gate, GATE_STOPPED);
+		gate_shut(&n->out.gate, GATE_STOPPED);
+		if (node_prepare(n))
+			note(r->failed, "node", n->name);
+	}
+}
+
+static void start_nodes(struct reload *r)
+{
+	for (int destination = 1; destination >= 0; destination--) {
+		list_for_each(n, &r->sn->nodes, struct node, entry) {
+			if (n->config != r->next->config ||
+			    node_state(n) != NODE_PREPARED ||
+			    n->is_destination != destination)
+				continue;
+			if (super_node_start_node(n)) {
+				note(r->failed, "node", n->name);
+				continue;
+			}
+			note(r->started, "node", n->name);
+			super_node_open_node(n, GATE_STOPPED);
+		}
+	}
+}
+
+static bool is_new(struct reload *r, const struct path *p)
+{
+	return p->config == r->next->config;
+}
+
+static void start_paths(struct reload *r)
+{
+	for (int fed = 1; fed >= 0; fed--) {
+		list_for_each(p, &r->sn->paths, struct path, entry) {
+			if (!is_new(r, p) || !p->enabled || !p->prepared ||
+			    super_node_is_fed(r->sn, p) != fed)
+				continue;
+			if (path_start(p, r->sn->event_fd))
+				note(r->failed, "path", p->name);
+			else
+				note(r->started, "path", p->name);
+		}
+	}
+}
+
+/* Else there is no memory that they could use; it is told of the node. */
+static bool nodes_are_prepared(struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (node_state(p->sources[i].node) < NODE_PREPARED)
+			return false;
+	for (unsigned d = 0; d < p->destination_count; d++)
+		if (node_state(p->destinations[d].node) < NODE_PREPARED)
+			return false;
+	return true;
+}
+
+static void prepare_paths(struct reload *r)
+{
+	for (int fed = 1; fed >= 0; fed--) {
+		list_for_each(p, &r->sn->paths, struct path, entry) {
+			if (!is_new(r, p) || !p->enabled ||
+			    super_node_is_fed(r->sn, p) != fed)
+				continue;
+			p->prepared = nodes_are_prepared(p) && !path_prepare(p);
+			if (!p->prepared)
+				note(r->failed, "path", p->name);
+		}
+	}
+}
+
+static void take_settings(struct reload *r)
+{
+	struct super_node *sn = r->sn, *next = r->next;
+	struct super_node_settings was = sn->settings;
+
+	if ((was.control && !next->settings.control) ||
+	    (next->settings.control &&
+	     (!was.control || strcmp(was.control, next->settings.control))))
+		log_info("the control socket stays as it is until the next start");
+	sn->settings = next->settings;
+	next->settings = (struct super_node_settings){ .log_rules = NULL };
+	super_node_settings_apply(&sn->settings, &was, sn->keep_log_level);
+	super_node_settings_clear(&was);
+	sn->config = next->config;
+	sn->nodes_cfg = next->nodes_cfg;
+	sn->memory = next->memory;
+	if (super_node_update_stats(sn))
+		log_error("cannot start the statistics thread");
+}
+
+static void apply(struct reload *r)
+{
+	struct super_node *sn = r->sn;
+
+	stop_old_paths(r);
+	stop_old_nodes(r);
+	super_node_retire(sn, &r->old_paths, &r->old_nodes);
+	merge_nodes(r);
+	merge_paths(r);
+	drop_doubles(r);
+	list_splice(&sn->nodes, &r->nodes);
+	list_splice(&sn->paths, &r->paths);
+	take_settings(r);
+	super_node_mark_roles(sn);
+	relink_nodes(r);
+	if (super_node_start_types(sn))
+		log_error("a node-type cannot be started");
+	prepare_nodes(r);
+	prepare_paths(r);
+	start_nodes(r);
+	start_paths(r);
+}
+
+/* Reads and checks; errors go into `errors`. */
+static int load(struct super_node *sn, const json_t *config, json_t *errors,
+		struct config **c, struct super_node **next)
+{
+	char *text;
+	int ret;
+
+	config_collect_errors(errors);
+	if (json_is_object(config)) {
+		text = json_dumps(config, JSON_INDENT(1));
+		ret = text ? config_load_text("request", text, strlen(text), c) :
+			     -ENOMEM;
+		free(text);
+	} else {
+		ret = config_load(json_is_string(config) ?
+					  json_string_value(config) :
+					  sn->file, c);
+		if (ret && ret != -EINVAL)
+			json_array_append_new(errors,
+					      json_sprintf("cannot read %s: %s",
+							   json_is_string(config) ?
+								   json_string_value(config) :
+								   sn->file,
+							   strerror(-ret)));
+	}
+	if (!ret) {
+		ret = super_node_new(next, *c);
+		if (ret) {
+			config_destroy(*c);
+			*c = NULL;
+		}
+	}
+	config_collect_errors(NULL);
+	return ret;
+}
+
+/* Reads and checks the file or object `config` (NULL: the present file), or fills
+ * *report with what is wrong. The control lock is held. */
+static int load_checked(struct super_node *sn, const json_t *config,
+			struct config **c, struct super_node **next,
+			json_t **report)
+{
+	json_t *errors;
+	int ret;
+
+	if (!config && (!strcmp(sn->file, "stdin") ||
+			!strcmp(sn->file, "request"))) {
+		*report = json_pack("{ss}", "error",
+				    "the configuration did not come from a file, name one");
+		return -EINVAL;
+	}
+	errors = json_array();
+	ret = sn->state == SUPER_NODE_STARTED ? 0 : -ESHUTDOWN;
+	if (!ret)
+		ret = load(sn, config, errors, c, next);
+	if (ret && json_array_size(errors)) {
+		log_error("the new configuration has errors, nothing has changed");
+		*report = json_pack("{ss so}", "error",
+				    "the configuration has errors, nothing has changed",
+				    "errors", errors);
+	} else {
+		json_decref(errors);
+	}
+	return ret;
+}
+
+static int own_config(struct super_node *sn, struct config *c)
+{
+	struct config **more = reallocarray(sn->configs, sn->config_count + 1,
+					    sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	sn->configs = more;
+	more[sn->config_count++] = c;
+	return 0;
+}
+
+static json_t *report_of(struct reload *r)
+{
+	return json_pack("{so so so so}", "kept", r->kept, "stopped",
+			 r->stopped, "started", r->started, "failed",
+			 r->failed);
+}
+
+static void carry_out(struct super_node *sn, struct super_node *next,
+		      json_t **report)
+{
+	struct reload r = {
+		.sn = sn, .next = next,
+		.kept = json_array(), .stopped = json_array(),
+		.started = json_array(), .failed = json_array(),
+	};
+
+	list_init(&r.nodes);
+	list_init(&r.paths);
+	list_init(&r.old_nodes);
+	list_init(&r.old_paths);
+	pair(&r);
+	apply(&r);
+	super_node_sweep(sn);
+	log_info("reloaded: %zu kept, %zu stopped, %zu started, %zu failed",
+		 json_array_size(r.kept), json_array_size(r.stopped),
+		 json_array_size(r.started), json_array_size(r.failed));
+	*report = report_of(&r);
+}
+
+int super_node_reload(struct super_node *sn, const json_t *config,
+		      json_t **report)
+{
+	struct super_node *next = NULL;
+	struct config *c = NULL;
+	int ret;
+
+	*report = NULL;
+	if (json_is_null(config))
+		config = NULL;
+	pthread_mutex_lock(&sn->control);
+	ret = load_checked(sn, config, &c, &next, report);
+	if (!ret && own_config(sn, c)) {
+		super_node_destroy(next);
+		config_destroy(c);
+		next = NULL;
+		ret = -ENOMEM;
+	}
+	if (!ret)
+		carry_out(sn, next, report);
+	if (!ret && json_is_string(config)) {
+		free(sn->file);
+		sn->file = strdup(json_string_value(config));
+	}
+	pthread_mutex_unlock(&sn->control);
+	super_node_destroy(next);
+	return ret;
+}
+
+const char *super_node_file(struct super_node *sn)
+{
+	return sn->file;
+}
+
+const char *super_node_control_path(struct super_node *sn)
+{
+	return sn->settings.control;
+}
+
+json_t *super_node_config_json(struct super_node *sn)
+{
+	json_t *root;
+
+	pthread_mutex_lock(&sn->control);
+	root = json_deep_copy(config_root(sn->config));
+	pthread_mutex_unlock(&sn->control);
+	return root;
+}
+
+void super_node_allow_restart(struct super_node *sn, unsigned restarts)
+{
+	sn->may_restart = true;
+	sn->restarts = restarts;
+}
+
+int super_node_request_restart(struct super_node *sn, const json_t *config,
+			       json_t **report)
+{
+	struct super_node *next = NULL;
+	struct config *c = NULL;
+	int ret;
+
+	*report = NULL;
+	if (!sn->may_restart)
+		return -ENOTSUP;
+	if (json_is_null(config))
+		config = NULL;
+	pthread_mutex_lock(&sn->control);
+	/* One that cannot start must not end the one that runs. */
+	ret = load_checked(sn, config, &c, &next, report);
+	if (!ret) {
+		super_node_destroy(next);
+		config_destroy(c);
+		json_decref(sn->restart_config);
+		sn->restart_config = config ? json_deep_copy(config) :
+					      json_string(sn->file);
+		sn->restart_wanted = true;
+	}
+	pthread_mutex_unlock(&sn->control);
+	if (!ret)
+		super_node_request_stop(sn);
+	return ret;
+}
+
+bool super_node_restart_wanted(struct super_node *sn, json_t **config)
+{
+	if (!sn->restart_wanted)
+		return false;
+	*config = sn->restart_config;
+	sn->restart_config = NULL;
+	return true;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Figures of a running or ended super-node, for people and programs. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "gateway/plugin/node.h"
+#include "gateway/path/path.h"
+#include "gateway/super_node/super_node.h"
+#include "gateway/super_node/super_node_private.h"
+#include "util/clock.h"
+
+#define COUNTERS(X) \
+	X(received) X(sent) X(not_sent) X(lost) X(reordered) X(missed) \
+	X(made_up)
+
+static uint64_t get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static double run_seconds(const struct super_node *sn)
+{
+	uint64_t end = sn->stopped_ns ? sn->stopped_ns : clock_now_ns();
+
+	return (double)(end - sn->started_ns) / 1e9;
+}
+
+static double us(const struct hist *h, double percent)
+{
+	return (double)hist_percentile(h, percent) / 1e3;
+}
+
+static double max_us(const struct hist *h)
+{
+	return (double)get(&h->max) / 1e3;
+}
+
+static void print_queues(const struct path *p, FILE *out)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (get(&p->sources[i].overruns))
+			fprintf(out, "  %" PRIu64 " of node %s found their queue full\n",
+				get(&p->sources[i].overruns),
+				p->sources[i].node->name);
+	if (path_unmade(p))
+		fprintf(out, "  %" PRIu64 " outputs found no free sample\n",
+			path_unmade(p));
+}
+
+void super_node_print_summary(struct super_node *sn, FILE *out)
+{
+	double seconds = run_seconds(sn);
+
+	fprintf(out, "ran %.3f s\n\n%-32s %10s %11s %9s %9s %9s %9s %8s\n",
+		seconds, "path", "samples", "samples/s", "p50 us", "p99 us",
+		"p99.9 us", "max us", "dropped");
+	list_for_each(p, &sn->paths, struct path, entry) {
+		uint64_t n = get(&p->forwarded);
+
+		if (!p->enabled)
+			continue;
+		fprintf(out, "%-32s %10" PRIu64 " %11.1f", p->name, n,
+			seconds > 0 ? (double)n / seconds : 0.0);
+		if (get(&p->latency.count))
+			fprintf(out, " %9.3f %9.3f %9.3f %9.3f",
+				us(&p->latency, 50), us(&p->latency, 99),
+				us(&p->latency, 99.9), max_us(&p->latency));
+		else
+			fprintf(out, " %9s %9s %9s %9s", "-", "-", "-", "-");
+		fprintf(out, " %8" PRIu64 "\n", path_dropped(p));
+		print_queues(p, out);
+	}
+	fprintf(out, "\n%-16s %-12s %-10s %10s %10s %9s %8s %9s %8s %8s\n",
+		"node", "type", "state", "received", "sent", "not sent", "lost",
+		"reordered", "missed", "made up");
+	list_for_each(n, &sn->nodes, struct node, entry) {
+		const struct node_counters *k = &n->counters;
+
+		fprintf(out,
+			"%-16s %-12s %-10s %10" PRIu64 " %10" PRIu64
+			" %9" PRIu64 " %8" PRIu64 " %9" PRIu64 " %8" PRIu64
+			" %8" PRIu64 "\n",
+			n->name, n->type->name, node_state_name(node_state(n)),
+			get(&k->received), get(&k->sent), get(&k->not_sent),
+			get(&k->lost), get(&k->reordered), get(&k->missed),
+			get(&k->made_up));
+	}
+}
+
+static json_t *latency_json(const struct path *p)
+{
+	const struct hist *h = &p->latency;
+
+	return json_pack("{sI sf sf sf sf sf sf sI}", "count",
+			 (json_int_t)get(&h->count), "min_us",
+			 get(&h->count) ? (double)get(&h->min) / 1e3 : 0.0,
+			 "mean_us", hist_mean(h) / 1e3, "p50_us", us(h, 50),
+			 "p99_us", us(h, 99), "p999_us", us(h, 99.9), "max_us",
+			 max_us(h), "below_zero",
+			 (json_int_t)get(&p->negative));
+}
+
+/* What each queue of a path, and the path itself for want of a free sample,
+ * dropped. */
+static json_t *queues_json(const struct path *p)
+{
+	json_t *queues = json_array();
+
+	for (unsigned i = 0; i < p->source_count; i++)
+		json_array_append_new(
+			queues, json_pack("{ss sI}", "node",
+					  p->sources[i].node->name, "dropped",
+					  (json_int_t)get(
+						  &p->sources[i].overruns)));
+	if (path_unmade(p))
+		json_array_append_new(queues,
+				      json_pack("{sn sI}", "node", "dropped",
+						(json_int_t)path_unmade(p)));
+	return queues;
+}
+
+json_t *super_node_summary(struct super_node *sn)
+{
+	json_t *paths = json_array(), *nodes = json_object();
+
+	list_for_each(p, &sn->paths, struct path, entry)
+		if (p->enabled)
+			json_array_append_new(
+				paths,
+				json_pack("{ss sI sI so so}", "path", p->name,
+					  "samples",
+					  (json_int_t)get(&p->forwarded),
+					  "dropped", (json_int_t)path_dropped(p),
+					  "queues", queues_json(p),
+					  "latency", latency_json(p)));
+	list_for_each(n, &sn->nodes, struct node, entry) {
+		const struct node_counters *k = &n->counters;
+		json_t *o = json_pack("{ss ss}", "type", n->type->name,
+				      "state", node_state_name(node_state(n)));
+
+#define ADD(name) \
+	json_object_set_new(o, #name, json_integer((json_int_t)get(&k->name)));
+		COUNTERS(ADD)
+		json_object_set_new(nodes, n->name, o);
+	}
+	return json_pack("{sf so so}", "seconds", run_seconds(sn), "paths",
+			 paths, "nodes", nodes);
+}
+
+void super_node_progress(struct super_node *sn, char *buf, size_t size)
+{
+	struct hist *all = malloc(sizeof(*all));
+	uint64_t received = 0, lost = 0, missed = 0, now = clock_now_ns();
+	double seconds = (double)(now - sn->progress_ns) / 1e9;
+
+	pthread_mutex_lock(&sn->control);
+	list_for_each(n, &sn->nodes, struct node, entry) {
+		received += get(&n->counters.received);
+		lost += get(&n->counters.lost) + get(&n->counters.not_sent);
+		missed += get(&n->counters.missed);
+	}
+	if (all) {
+		hist_init(all);
+		list_for_each(p, &sn->paths, struct path, entry)
+			if (p->enabled)
+				hist_merge(all, &p->latency);
+	}
+	pthread_mutex_unlock(&sn->control);
+	if (!all) {
+		snprintf(buf, size, "%" PRIu64 " samples", received);
+		return;
+	}
+	snprintf(buf, size,
+		 "%.0f samples/s  latency p50 %.2f us p99 %.2f us max %.2f us  lost %" PRIu64
+		 "  missed %" PRIu64,
+		 seconds > 0 ?
+			 (double)(received - sn->progress_received) / seconds :
+			 0.0,
+		 us(all, 50), us(all, 99), max_us(all), lost, missed);
+	sn->progress_ns = now;
+	sn->progress_received = received;
+	free(all);
+}
