@@ -9,8 +9,8 @@
 #   DURATION  seconds of traffic (10)       MODE  RC, UC or UD (RC)
 #   RATE      samples per second (10000)    OUT   folder for the files (out)
 #   VALUES    values per sample (8)         PORT  first of four ports (1337)
-#   POLLING   how B waits: busy, event or adaptive with SPIN us; by the number of CPUs
-#   TIMER     how the generator waits: tsc (spins) or timerfd (sleeps); likewise
+#   POLLING   how B waits: auto (the default), busy, event or adaptive with SPIN us
+#   TIMER     how the generator waits: auto (the default), tsc (spins) or timerfd (sleeps)
 #   FILE      a recording to replay instead, csv or villas.human by its name
 set -eu
 cd "$(dirname "$0")/.."
@@ -20,16 +20,7 @@ export MODE="${MODE:-RC}" OUT="${OUT:-out}" PORT="${PORT:-1337}"
 export LIMIT=$((RATE * DURATION))
 export PORT_A1="$PORT" PORT_B1=$((PORT + 1))
 export PORT_A2=$((PORT + 2)) PORT_B2=$((PORT + 3))
-# The generator and both receivers can each keep a processor busy, and two more
-# threads need some. With fewer processors busy threads wait for each other for
-# milliseconds, so then everybody sleeps, at some 20 us for every wake-up. Spinning
-# for 5 to 50 us before brought nothing there but load.
-if [ "$(nproc)" -ge 6 ]; then
-	POLLING=${POLLING:-busy} TIMER=${TIMER:-tsc}
-else
-	POLLING=${POLLING:-event} TIMER=${TIMER:-timerfd}
-fi
-export POLLING TIMER
+export POLLING="${POLLING:-auto}" TIMER="${TIMER:-auto}"
 export BUSBAR_LOG="${BUSBAR_LOG:-info}"
 
 [ -x "$BUSBAR" ] || {

@@ -133,6 +133,15 @@ int busbar_shmem_write(struct busbar_shmem *s,
 		       unsigned count);
 
 /*
+ * Sleeps until a read would not come back empty, at most `timeout_ns` (below zero:
+ * no limit). For who looks by busbar_shmem_read() with a time of 0 and wants to
+ * sleep in between, whatever the mode. Returns 0 when the time was over, 1 when it
+ * is time to read, which may find nothing: also after busbar_shmem_interrupt(), and
+ * now and then to notice that the writer has gone. -ENOTSUP: no name to read.
+ */
+int busbar_shmem_wait(struct busbar_shmem *s, int64_t timeout_ns);
+
+/*
  * One sample of reals, numbered by the handle from 0 on and stamped now; 1, 0 or
  * an error as busbar_shmem_write(). Counts on when the ring was full, so that
  * the reader sees the gap.

@@ -361,6 +361,32 @@ SHOWN int busbar_shmem_read(struct busbar_shmem *s,
 	return n ? (int)n : read_waiting(s, samples, count, timeout_ns);
 }
 
+SHOWN int busbar_shmem_wait(struct busbar_shmem *s, int64_t timeout_ns)
+{
+	struct shmem_end *e = &s->reader;
+	int64_t end = timeout_ns > 0 ? now_ns() + timeout_ns : 0;
+	int64_t left = timeout_ns;
+
+	if (unlikely(e->fd < 0))
+		return -ENOTSUP;
+	for (;;) {
+		uint32_t turn = atomic_load(&e->header->wake);
+
+		if (shmem_end_peek(e) || atomic_load(&s->interrupted))
+			return 1;
+		if (timeout_ns >= 0 && left <= 0)
+			return 0;
+		/* A writer that goes away does not wake anybody. */
+		sleep_until_written(e, turn, timeout_ns < 0 || left > ALIVE_NS ?
+						     ALIVE_NS : left);
+		if (timeout_ns < 0)
+			return 1;
+		left = end - now_ns();
+		if (left > 0)
+			return 1;
+	}
+}
+
 SHOWN int busbar_shmem_read_values(struct busbar_shmem *s, double *values,
 				   unsigned count, int64_t timeout_ns)
 {

@@ -137,10 +137,16 @@ static int wait_tsc(struct timer *t, uint64_t deadline_ns)
 			return ret;
 		now = t->now_ns();
 	}
-	while (t->now_ns() < deadline_ns) {
+	waiting_worked(&t->waiting);
+	while ((now = t->now_ns()) < deadline_ns) {
 		if (unlikely(atomic_load_explicit(&t->interrupted,
 						  memory_order_relaxed)))
 			return -EINTR;
+		if (t->gives_way && unlikely(!waiting_look(&t->waiting, now))) {
+			ret = t->sleep(t, deadline_ns - now);
+			if (ret)
+				return ret;
+		}
 		cpu_relax();
 	}
 	return is_interrupted(t) ? -EINTR : 0;
@@ -242,9 +248,13 @@ int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 {
 	clock_init();
 	memset(t, 0, sizeof(*t));
+	t->gives_way = kind == TIMER_AUTO;
 	if (kind == TIMER_AUTO)
 		kind = rate_hz > TIMER_AUTO_LIMIT_HZ ? TIMER_TSC : TIMER_TIMERFD;
 	t->kind = kind;
+	t->waiting.generator = true;
+	if (kind == TIMER_TSC)
+		waiting_begin_spin(&t->waiting);
 	t->now_ns = kind == TIMER_TSC ? clock_now_ns : clock_monotonic_ns_slow;
 	t->sleep = sleep_for;
 	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -259,6 +269,7 @@ int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 
 void timer_close(struct timer *t)
 {
+	waiting_end_spin(&t->waiting);
 	if (t->fd > 0)
 		close(t->fd);
 	t->fd = -1;

@@ -12,7 +12,10 @@
  *
  * Kinds: `timerfd` sleeps in the kernel (no processor time, some 50 us late);
  * `tsc` sleeps until shortly before the deadline and spins over the rest,
- * which at short periods means that it spins all the time.
+ * which at short periods means that it spins all the time. `auto` sleeps as timerfd
+ * where the steps are far enough apart (waiting.h), so that no processor is taken
+ * from who reads them; else it spins as tsc does, but sleeps while others need the
+ * processor.
  */
 #ifndef GATEWAY_PART_TIMER_H
 #define GATEWAY_PART_TIMER_H
@@ -20,6 +23,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "gateway/base/waiting.h"
 
 /* The pure part: no clock inside. */
 struct timer_grid {
@@ -60,12 +65,12 @@ static inline void timer_grid_forgive(struct timer_grid *g)
 }
 
 enum timer_kind {
-	TIMER_AUTO,    /* timerfd up to TIMER_AUTO_LIMIT_HZ, tsc above */
+	TIMER_AUTO,    /* timerfd up to TIMER_AUTO_LIMIT_HZ, tsc that gives way above */
 	TIMER_TIMERFD,
 	TIMER_TSC,
 };
 
-#define TIMER_AUTO_LIMIT_HZ 2000.0
+#define TIMER_AUTO_LIMIT_HZ (1e9 / (double)WAITING_SLEEP_PERIOD_NS)
 
 struct timer {
 	enum timer_kind kind; /* never TIMER_AUTO */
@@ -73,6 +78,8 @@ struct timer {
 	uint64_t armed_ns;    /* deadline that the descriptor is set to, 0: none */
 	uint64_t catch_up_ns; /* of the grid; for timer_start(), 0 from timer_open() */
 	bool polled;          /* somebody waits for the descriptor */
+	bool gives_way;       /* tsc: it sleeps while others need the processor */
+	struct waiting waiting; /* of its spins */
 	atomic_bool interrupted;
 	struct timer_grid grid;
 	/* The clock of the deadlines: the kernel's for timerfd, so that the two

@@ -209,6 +209,12 @@ unsigned writer_put(struct writer *w, struct sample *const smps[], unsigned cnt)
 	return i;
 }
 
+bool writer_may_wait(struct writer *w)
+{
+	return w->settings.block && !w->settings.in_memory &&
+	       ring_count(&w->spare) < CHUNKS / 2;
+}
+
 void writer_interrupt(struct writer *w)
 {
 	atomic_store(&w->interrupted, true);

@@ -40,6 +40,10 @@ int writer_open(struct writer **out, const struct writer_settings *settings,
  */
 unsigned writer_put(struct writer *w, struct sample *const smps[], unsigned cnt);
 
+/* Whether writer_put() may have to wait soon, for a disk: half of the buffer is used.
+ * The thread that puts. */
+bool writer_may_wait(struct writer *w);
+
 /* Ends a blocked writer_put(); later calls do not block any more. */
 void writer_interrupt(struct writer *w);
 /* They do again. */

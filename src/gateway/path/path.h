@@ -23,6 +23,8 @@
 
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/mapping.h"
+#include "gateway/base/turn.h"
+#include "gateway/base/waiting.h"
 #include "gateway/plugin/node.h"
 #include "gateway/sample/sample.h"
 #include "gateway/base/waker.h"
@@ -78,6 +80,10 @@ struct path_source {
 	unsigned spare_count;             /* unused ones at its start */
 	unsigned empties;                 /* reads without data in a row */
 	bool rested;                      /* since its last read it was paused */
+	struct waiting waiting;           /* of who reads it */
+	bool spins;                       /* for turn_run_offered() */
+	unsigned held;                    /* samples in smps[] of its reader that
+					   * wait until the path goes on */
 	bool seen;                        /* last_sequence is valid */
 	uint64_t last_sequence, last_origin_ns;
 
@@ -148,6 +154,13 @@ struct path {
 	bool last_valid;
 	uint64_t sequence;
 	struct waker waker;
+	/* Others may do what its thread does, while that one sleeps. */
+	struct turn turn;
+	bool may_be_carried;              /* nothing of it waits for anybody */
+	bool inside;                      /* who has taken the turn is behind
+					   * its gates */
+	unsigned long_turns;              /* of late, weighted */
+	uint64_t carried_from_ns;         /* not before: it took too long */
 	int event_fd;                     /* ends a poll */
 	int ended_fd;                     /* super-node's, written at the end */
 	pthread_t thread;
@@ -260,6 +273,20 @@ bool path_source_revived(struct path_source *s);
 void path_source_leave(struct path_source *s);
 /* Thread: reads into the queue until the end. */
 void *path_source_run(void *source);
+
+/* path_carry.c */
+/* Once its sources and destinations are known and before its thread runs: others
+ * may take its turns from here on. */
+void path_carry_offer(struct path *p);
+/* Its thread has ended: nobody finds it any more. */
+void path_carry_withdraw(struct path *p);
+/* The reader of `s` spins from here on, and runs the turns that others offer. */
+void path_spin_begin(struct path_source *s);
+/* It does not: it goes to sleep or ends. */
+void path_spin_end(struct path_source *s);
+/* Its thread, which is inside its source: sleeps while a thread that spins runs its
+ * turns, at most so long. False: there is none, or it may not. */
+bool path_carry_wait(struct path *p, uint64_t timeout_ns);
 
 /* path_flow.c */
 /* Output of the path's one source: numbers, hooks, destinations. Takes over the

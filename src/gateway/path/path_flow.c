@@ -50,16 +50,17 @@ static void write_hooked(struct path_destination *d, struct sample *smps[],
 
 /* Writes to one destination; the references in smps[] are used up. */
 static void write_to(struct path_destination *d, struct sample *smps[],
-		     unsigned cnt)
+		     unsigned cnt, bool inside)
 {
-	if (unlikely(!gate_pass(&d->node->out.gate))) {
+	if (unlikely(!inside && !gate_pass(&d->node->out.gate))) {
 		atomic_fetch_add_explicit(&d->node->counters.not_sent, cnt,
 					  memory_order_relaxed);
 		sample_put_many(smps, cnt);
 		return;
 	}
 	write_hooked(d, smps, hook_list_process(d->node->out.hooks, smps, cnt));
-	gate_leave(&d->node->out.gate);
+	if (!inside)
+		gate_leave(&d->node->out.gate);
 }
 
 static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
@@ -74,10 +75,11 @@ static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
 		/* A node may reorder what it is given: it gets its own array. */
 		for (unsigned i = 0; i < cnt; i++)
 			to->batch[i] = sample_get(smps[i]);
-		write_to(to, to->batch, cnt);
+		write_to(to, to->batch, cnt, p->inside);
 	}
 	/* The last one gets the path's own references. */
-	write_to(&p->destinations[p->destination_count - 1], smps, cnt);
+	write_to(&p->destinations[p->destination_count - 1], smps, cnt,
+		 p->inside);
 }
 
 /* Own sequence numbers; others may hold the sample and must not see them. */
@@ -123,7 +125,7 @@ static void record_age(struct node_stats *st, struct sample *smps[],
 static void emit(struct path *p, struct sample *smps[], unsigned cnt,
 		 struct node_stats *age)
 {
-	if (unlikely(!gate_pass(&p->gate))) {
+	if (unlikely(!p->inside && !gate_pass(&p->gate))) {
 		count(&p->discarded, cnt);
 		sample_put_many(smps, cnt);
 		return;
@@ -138,7 +140,8 @@ static void emit(struct path *p, struct sample *smps[], unsigned cnt,
 		record_age(age, smps, cnt);
 	count(&p->forwarded, cnt);
 	deliver(p, smps, cnt);
-	gate_leave(&p->gate);
+	if (!p->inside)
+		gate_leave(&p->gate);
 }
 
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt)

@@ -138,7 +138,12 @@ static unsigned fill_batch(struct path_source *s)
 
 unsigned path_source_flush(struct path_source *s, struct sample *smps[])
 {
-	unsigned cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
+	unsigned cnt = s->held;
+
+	s->held = 0;
+	if (unlikely(cnt))
+		return cnt;
+	cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
 
 	if (unlikely(s->secondary_count))
 		feed_secondaries(s, smps, cnt);
@@ -219,6 +224,11 @@ static unsigned resting(struct path_source *s)
  */
 static int hold_back(struct path_source *s, struct sample *smps[], int cnt)
 {
+	if (s->path->inside) {
+		/* Of another thread, which is not to wait; the path's own will. */
+		s->held = (unsigned)cnt;
+		return -EHOSTDOWN;
+	}
 	while (resting(s) & GATE_PAUSED && !s->path->polled &&
 	       !path_stopping(s->path)) {
 		s->rested = true;
@@ -246,11 +256,16 @@ static void resume(struct path_source *s)
 int path_source_read(struct path_source *s, struct sample *smps[])
 {
 	struct node *n = s->node;
-	int ret;
+	bool inside = s->path->inside;
+	int ret = (int)s->held;
 
+	if (unlikely(ret)) {
+		s->held = 0;
+		return hold_back(s, smps, ret);
+	}
 	if (unlikely(!s->secondary_count && path_rests(s->path)))
 		return path_source_rest(s);
-	if (unlikely(!gate_enter(&n->in.gate)))
+	if (unlikely(!inside && !gate_enter(&n->in.gate)))
 		return path_source_rest(s);
 	if (unlikely(s->rested))
 		resume(s);
@@ -258,7 +273,10 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 	/* Inside, so that who starts the node anew knows which end he sees. */
 	if (unlikely(ret == -ENODATA))
 		set_ended(s, true);
-	gate_leave(&n->in.gate);
+	else if (ret > 0 && n->in.awaited)
+		waiting_arrived(&s->waiting, clock_now_ns());
+	if (!inside)
+		gate_leave(&n->in.gate);
 	/* Outside: a queue of theirs may be full for long, and the node is to be
 	 * stopped all the same. */
 	if (unlikely(ret > 0 && s->secondary_count))
@@ -283,6 +301,7 @@ bool path_source_revived(struct path_source *s)
 
 void path_source_leave(struct path_source *s)
 {
+	path_spin_end(s);
 	set_ended(s, true);
 }
 
@@ -319,6 +338,35 @@ static bool wait_readable(struct path_source *s)
 	return true;
 }
 
+/* Where the path waits for the node; see waiting.h. Asked again after each look. */
+static void wait_awaited(struct path_source *s)
+{
+	struct path *p = s->path;
+	uint64_t now = clock_now_ns();
+	uint64_t until = waiting_plan(&s->waiting, now);
+
+	if (!until && waiting_begin_spin(&s->waiting)) {
+		path_spin_begin(s);
+		if (waiting_look(&s->waiting, now)) {
+			turn_run_offered();
+			cpu_relax();
+			return;
+		}
+	}
+	path_spin_end(s);
+	if (!gate_enter(&s->node->in.gate))
+		return;
+	/* It would spin, but for want of a processor. */
+	if (until || !path_carry_wait(p, 20000000)) {
+		if (p->may_be_carried)
+			turn_open(&p->turn);
+		s->node->type->sleep(s->node, until ? until : WAITING_FOREVER);
+		if (p->may_be_carried)
+			turn_close(&p->turn);
+	}
+	gate_leave(&s->node->in.gate);
+}
+
 void path_source_wait(struct path_source *s, int ret)
 {
 	bool blocks = s->node->type->flags & NODE_READ_BLOCKS;
@@ -335,6 +383,10 @@ void path_source_wait(struct path_source *s, int ret)
 		sleep_ns(ret == -ENOBUFS ? 100000 : 10000000);
 		return;
 	}
+	if (s->node->in.awaited) {
+		wait_awaited(s);
+		return;
+	}
 	if (++s->empties < (blocks ? EMPTIES_BLOCKING : EMPTIES_POLLING)) {
 		cpu_relax();
 		return;
@@ -349,6 +401,7 @@ void *path_source_run(void *source)
 	struct path_source *s = source;
 	unsigned n;
 
+	waiting_sharpen_sleep();
 	while (!path_stopping(s->path)) {
 		int ret = path_source_read(s, s->received);
 

@@ -299,6 +299,7 @@ static void *run(void *arg)
 {
 	struct path *p = arg;
 
+	waiting_sharpen_sleep();
 	if (p->direct && p->mapped)
 		run_direct_mapped(p);
 	else if (p->direct)
@@ -394,6 +395,17 @@ static int start_thread(struct path *p)
 	return ret;
 }
 
+/* Does the path wait for the node, or the node's own read()? */
+static void await_by_path(const struct path *p, struct path_source *s)
+{
+	struct node *n = s->node;
+
+	s->waiting = (struct waiting){ 0 };
+	if (!s->primary)
+		n->in.awaited = n->type->sleep && !n->in.waits_itself &&
+				!p->polled;
+}
+
 int path_start(struct path *p, int ended_fd)
 {
 	int ret;
@@ -420,6 +432,9 @@ int path_start(struct path *p, int ended_fd)
 	if (p->poll == PATH_POLL_YES && !p->polled)
 		log_warn("path %s: poll is asked for, but not every source has a descriptor to wait for and no other reader; each gets a thread instead",
 			 p->name);
+	for (unsigned i = 0; i < p->source_count; i++)
+		await_by_path(p, &p->sources[i]);
+	path_carry_offer(p);
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct path_source *s = &p->sources[i];
 
@@ -445,6 +460,7 @@ static void interrupt_hooks(struct path *p)
 static void interrupt_nodes(struct path *p)
 {
 	gate_wake(&p->gate);
+	waker_wake(&p->waker);
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct node *n = p->sources[i].node;
 
@@ -495,6 +511,7 @@ void path_stop_reading(struct path *p)
 		join(p, p->thread, true);
 		p->has_thread = false;
 	}
+	path_carry_withdraw(p);
 }
 
 void path_stop(struct path *p)

@@ -21,6 +21,7 @@
 #include "gateway/config/config.h"
 #include "gateway/base/gate.h"
 #include "gateway/base/memory.h"
+#include "gateway/base/turn.h"
 #include "gateway/plugin/plugin.h"
 #include "gateway/sample/sample.h"
 #include "gateway/base/waker.h"
@@ -114,6 +115,20 @@ struct node_type {
 	int (*write)(struct node *n, struct sample *smps[], unsigned cnt,
 		     unsigned *release);
 
+	/*
+	 * A node that has this is waited for by its path as waiting.h says,
+	 * unless its settings say how it waits (in.waits_itself): while
+	 * in.awaited is set, read() returns 0 at once when there is nothing.
+	 * Sleeps until read() may find something, `until_ns` of clock_now_ns()
+	 * or an interrupt, and may come back for nothing; between two reads, by
+	 * the thread that reads.
+	 */
+	void (*sleep)(struct node *n, uint64_t until_ns);
+	/* Whether a write would perhaps wait now, for a disk, a peer or a
+	 * reader: then no other thread writes in the place of the path's own.
+	 * Missing: it never does. */
+	bool (*may_wait)(struct node *n);
+
 	/* Ask a blocked read or write to return soon (-EINTR or 0). Called
 	 * from another thread before stop; must be async-safe to repeat. */
 	void (*interrupt)(struct node *n);
@@ -164,6 +179,10 @@ struct node_direction {
 	struct hook_list *hooks;
 	json_t *cfg;                /* borrowed; may be NULL */
 	struct gate gate;           /* its path passes it for every call */
+	bool waits_itself;          /* `in`, by parse: its settings say how */
+	bool awaited;               /* `in`, by its path: read() does not wait */
+	/* `in`: who writes what is read here runs the reader's turn. */
+	struct turn_slot reader;
 };
 
 struct node_counters {

@@ -49,7 +49,7 @@ receiver() {
 				type = "infiniband"; rdma_transport_mode = "$MODE";
 				in = {
 					address = "127.0.0.1:$port";
-					polling = "${POLLING:-busy}";
+					polling = "${POLLING:-auto}";
 					max_wrs = 512; cq_size = 512; buffer_subtraction = 64;
 					signals = { count = 8; type = "float"; };
 				};

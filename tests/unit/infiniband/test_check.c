@@ -37,7 +37,7 @@ static void defaults_are_those_that_users_know(void **state)
 	assert_int_equal(ib->in.max_wrs, 128);
 	assert_int_equal(ib->in.cq_size, 128);
 	assert_int_equal(ib->in.buffer_subtraction, 16);
-	assert_int_equal(ib->in.polling, IB_POLLING_BUSY);
+	assert_int_equal(ib->in.polling, IB_POLLING_AUTO);
 	assert_int_equal(ib->in.spin_us, 50);
 	assert_int_equal(ib->out.resolution_timeout_ms, 1000);
 	assert_int_equal(ib->out.max_wrs, 128);

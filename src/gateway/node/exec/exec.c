@@ -543,6 +543,12 @@ static void exec_print(struct node *n, char *buf, size_t size)
 		 json_is_string(e->exec) ? e->argv[2] : e->argv[0]);
 }
 
+/* For the program to read. */
+static bool exec_may_wait(struct node *n)
+{
+	return true;
+}
+
 const struct node_type node_exec = {
 	.name = "exec",
 	.description = "Samples to and from a program",
@@ -559,6 +565,7 @@ const struct node_type node_exec = {
 	.stop = exec_stop,
 	.read = exec_read,
 	.write = exec_write,
+	.may_wait = exec_may_wait,
 	.interrupt = exec_interrupt,
 	.rearm = node_rearm_nothing,
 	.poll_fds = exec_poll_fds,

@@ -449,6 +449,13 @@ static int file_write(struct node *n, struct sample *smps[], unsigned cnt,
 	return f->out.writer ? (int)writer_put(f->out.writer, smps, cnt) : -EBADF;
 }
 
+static bool file_may_wait(struct node *n)
+{
+	const struct file_node *f = n->private_data;
+
+	return f->out.writer && writer_may_wait(f->out.writer);
+}
+
 static void file_interrupt(struct node *n)
 {
 	struct file_node *f = n->private_data;
@@ -510,6 +517,7 @@ const struct node_type node_file = {
 	.destroy = file_destroy,
 	.read = file_read,
 	.write = file_write,
+	.may_wait = file_may_wait,
 	.interrupt = file_interrupt,
 	.poll_fds = file_poll_fds,
 	.rearm = file_rearm,

@@ -126,6 +126,7 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	shut(ch, IB_TX_OPEN, &ch->writing);
 	ch->rx.qp = ch->tx.qp = q->qp;
 	ch->rx.cq = q->recv_cq;
+	ch->rx.armed = false;
 	ch->tx.cq = q->send_cq;
 	ch->rx.grh = q->grh;
 	ib_keys_forget(&ch->rx.keys);

@@ -74,6 +74,7 @@ struct ib_rx {
 	/* Of a reader that may sleep; NULL: it polls for ever. Non-blocking. */
 	struct ibv_comp_channel *events;
 	uint64_t spin_ns;             /* without data, before it sleeps */
+	bool armed;                   /* of ib_channel_sleep(): an event will come */
 	unsigned unacked;             /* events taken */
 	struct ib_table table;
 	struct ib_keys keys;
@@ -114,6 +115,8 @@ struct ib_channel {
 	int wake_fd;                  /* eventfd: the reader waits here */
 	atomic_bool polled;           /* somebody waits for the descriptors, and
 				       * read must not */
+	bool awaited;                 /* of the reader: read must not wait, it
+				       * uses ib_channel_sleep() */
 	int notify_fd;                /* eventfd of the owner, -1: none */
 	struct ib_counters counters;
 	atomic_int error;             /* first enum ibv_wc_status, or -errno */
@@ -198,6 +201,9 @@ int ib_channel_read(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 		    unsigned *release);
 int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 		     unsigned *release);
+/* sleep.c. Between two reads, by the reader: sleeps until there may be something or
+ * `until_ns` (clock_now_ns()) has come; for nothing at the first call in a row. */
+void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns);
 /* read.c: fills in what the adapter does not. False: not a sample. */
 bool ib_rx_accept(struct ib_channel *ch, struct sample *s,
 		  const struct ibv_wc *wc, struct timespec now);

@@ -37,6 +37,7 @@ static const struct config_key keys[] = {
 };
 
 static const char *const polling_names[] = {
+	[IB_POLLING_AUTO] = "auto",
 	[IB_POLLING_BUSY] = "busy",
 	[IB_POLLING_ADAPTIVE] = "adaptive",
 	[IB_POLLING_EVENT] = "event",
@@ -56,8 +57,8 @@ static const struct config_key in_keys[] = {
 	  .offset = IN(buffer_subtraction), .min = 0, .max = WRS_MAX,
 	  .help = "The receive queue is filled up to max_wrs minus this before data is taken; at least twice and by default 16 or twice in.vectorize" },
 	{ .name = "polling", .type = CONFIG_ENUM, .offset = IN(polling),
-	  .fallback = "busy", .names = polling_names,
-	  .help = "How reading waits: busy (asks the adapter without end, takes a processor), event (sleeps until the adapter tells) or adaptive (busy for in.spin, then event)" },
+	  .fallback = "auto", .names = polling_names,
+	  .help = "How reading waits: auto (as seems best), busy (asks the adapter without end, takes a processor), event (sleeps until the adapter tells) or adaptive (busy for in.spin, then event)" },
 	{ .name = "spin", .type = CONFIG_INT, .offset = IN(spin_us),
 	  .fallback = "50", .min = 0, .max = 1000000,
 	  .help = "Microseconds without data after which an adaptive reader sleeps" },
@@ -149,6 +150,7 @@ static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 	enum ib_mode other;
 	int err = 0;
 
+	n->in.waits_itself = ib->in.polling != IB_POLLING_AUTO;
 	ib->mode = IB_RC;
 	ib->space = RDMA_PS_TCP;
 	if (ib->transport_mode &&
@@ -314,6 +316,12 @@ static int open_events(struct infiniband *ib)
 					 flags | O_NONBLOCK))
 			return 0;
 	}
+	if (ib->in.polling == IB_POLLING_AUTO) {
+		log_warn("%s: the adapter offers no events: %s; in.polling is busy",
+			 ib->node->name, strerror(errno));
+		ib->node->in.waits_itself = true;
+		return 0;
+	}
 	log_error("%s: the adapter offers no events: %s; in.polling = \"busy\" does without",
 		  ib->node->name, strerror(errno));
 	return errno ? -errno : -EIO;
@@ -408,15 +416,29 @@ static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
 {
 	struct infiniband *ib = ib_of(n);
 	struct ib_channel *ch = ib->channel;
-	int ret = ib_channel_read(ch, smps, cnt, release);
+	int ret;
+
+	ch->awaited = n->in.awaited;
+	ret = ib_channel_read(ch, smps, cnt, release);
 
 	if (likely(ret > 0 || *release < cnt))
 		return ret;
 	if (atomic_load_explicit(&ib->failed, memory_order_relaxed))
 		return -ENODATA;
 	if (!(atomic_load(&ch->control) & (IB_RX_OPEN | IB_RX_PENDING)))
-		ib_channel_wait(ch, atomic_load(&ch->polled) ? 0 : WAIT_MS);
+		ib_channel_wait(ch, n->in.awaited || atomic_load(&ch->polled) ?
+					    0 : WAIT_MS);
 	return 0;
+}
+
+static void infiniband_sleep(struct node *n, uint64_t until_ns)
+{
+	struct ib_channel *ch = ib_of(n)->channel;
+
+	if (atomic_load(&ch->control) & (IB_RX_OPEN | IB_RX_PENDING))
+		ib_channel_sleep(ch, until_ns);
+	else
+		ib_channel_wait(ch, WAIT_MS);
 }
 
 static int infiniband_poll_fds(struct node *n, int fds[], int max)
@@ -507,6 +529,7 @@ const struct node_type node_infiniband = {
 	.write = infiniband_write,
 	.interrupt = infiniband_interrupt,
 	.rearm = infiniband_rearm,
+	.sleep = infiniband_sleep,
 	.poll_fds = infiniband_poll_fds,
 	.reverse = infiniband_reverse,
 	.memory_type = infiniband_memory_type,

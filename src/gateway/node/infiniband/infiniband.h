@@ -57,6 +57,7 @@ union ib_address {
 
 /* How a reader waits. */
 enum ib_polling {
+	IB_POLLING_AUTO,     /* the path waits: node.h, sleep */
 	IB_POLLING_BUSY,     /* polls for ever */
 	IB_POLLING_ADAPTIVE, /* polls for a while, then sleeps */
 	IB_POLLING_EVENT,    /* sleeps at once */

@@ -232,6 +232,19 @@ static unsigned rx_exchange(struct ib_channel *ch, struct sample *smps[],
 }
 
 /* Polls once, since somebody waits for the descriptors. */
+/* Polls once, since the reader waits in ib_channel_sleep(). */
+static unsigned rx_exchange_awaited(struct ib_channel *ch, struct sample *smps[],
+				    unsigned cnt)
+{
+	unsigned valid;
+
+	rx_poll(ch, smps, (int)MIN(cnt, IB_BATCH), &valid);
+	if (unlikely(atomic_load_explicit(&ch->control, memory_order_relaxed) &
+		     IB_INTERRUPT))
+		atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
+	return valid;
+}
+
 static unsigned rx_exchange_once(struct ib_channel *ch, struct sample *smps[],
 				 unsigned cnt)
 {
@@ -287,10 +300,13 @@ int ib_channel_read(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 						   memory_order_relaxed)))
 			atomic_store_explicit(&ch->filled, true,
 					      memory_order_relaxed);
-		received = unlikely(atomic_load_explicit(
-				   &ch->polled, memory_order_relaxed)) ?
-				   rx_exchange_once(ch, smps, cnt) :
-				   rx_exchange(ch, smps, cnt);
+		if (ch->awaited)
+			received = rx_exchange_awaited(ch, smps, cnt);
+		else if (unlikely(atomic_load_explicit(&ch->polled,
+						       memory_order_relaxed)))
+			received = rx_exchange_once(ch, smps, cnt);
+		else
+			received = rx_exchange(ch, smps, cnt);
 	}
 	ib_count(&ch->counters.received, received);
 	ib_leave(&ch->reading);

@@ -73,7 +73,7 @@ static void cancelled(void *arg)
 	ib_leave(arg);
 }
 
-static void sleep_until_event(struct ib_channel *ch)
+static void sleep_until_event(struct ib_channel *ch, const struct timespec *longest)
 {
 	struct pollfd fds[] = {
 		{ .fd = ch->rx.events->fd, .events = POLLIN },
@@ -81,12 +81,14 @@ static void sleep_until_event(struct ib_channel *ch)
 	};
 
 	pthread_cleanup_push(cancelled, &ch->reading);
-	/* For ever: who wants the reader to leave writes wake_fd. */
-	poll(fds, ARRAY_SIZE(fds), -1);
+	/* Who wants the reader to leave writes wake_fd. */
+	ppoll(fds, ARRAY_SIZE(fds), longest, NULL);
 	if (fds[1].revents)
 		clear_wake(ch);
-	if (fds[0].revents)
+	if (fds[0].revents) {
 		take_event(ch);
+		ch->rx.armed = false;
+	}
 	pthread_cleanup_pop(0);
 }
 
@@ -104,10 +106,32 @@ void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle)
 	}
 	/* Armed already: then the poll ahead of this call was the second. */
 	if (idle->armed)
-		sleep_until_event(ch);
+		sleep_until_event(ch, NULL);
 	else
 		arm(ch);
 	idle->armed = !idle->armed;
+}
+
+void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns)
+{
+	struct ib_rx *rx = &ch->rx;
+	uint64_t now = clock_now_ns();
+	struct timespec longest;
+
+	if (until_ns <= now || !ib_enter(&ch->reading, &ch->control, IB_RX_OPEN))
+		return;
+	if (rx->pending_count || ib_table_used(&rx->table) < rx->threshold) {
+		/* The next read has work to do. */
+	} else if (!rx->armed) {
+		arm(ch);
+		rx->armed = true;
+	} else if (until_ns == UINT64_MAX) {
+		sleep_until_event(ch, NULL);
+	} else {
+		longest = timespec_from_ns(until_ns - now);
+		sleep_until_event(ch, &longest);
+	}
+	ib_leave(&ch->reading);
 }
 
 void ib_rx_arm(struct ib_channel *ch)

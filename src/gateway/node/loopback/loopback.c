@@ -36,6 +36,8 @@ static const char *const full_names[] = { "drop", "block", NULL };
 
 /* Who takes nothing for so long is not waited for. */
 #define BLOCK_NS UINT64_C(2000000000)
+/* The longest sleep at a time. */
+#define SLEEP_NS UINT64_C(100000000)
 
 struct loopback {
 	int64_t queuelen;
@@ -58,12 +60,28 @@ static const struct config_key loopback_keys[] = {
 	  .help = "Samples that wait to be read, rounded up to a power of two" },
 	{ "mode", CONFIG_ENUM, offsetof(struct loopback, mode), "auto",
 	  .names = mode_names,
-	  .help = "polling: read spins; the others: read sleeps until something comes" },
+	  .help = "auto: whoever writes carries on, or read waits as seems best; "
+		  "polling: read spins; pthread, eventfd: it sleeps until something comes" },
 	{ "full", CONFIG_ENUM, offsetof(struct loopback, full), "drop",
 	  .names = full_names,
 	  .help = "When the queue is full: drop samples and count them, or block "
 		  "the path that writes until there is room" },
 };
+
+static int loopback_parse(struct node *n, struct config *c, json_t *cfg)
+{
+	const struct loopback *l = n->private_data;
+
+	n->in.waits_itself = l->mode != MODE_AUTO;
+	return 0;
+}
+
+static bool loopback_may_wait(struct node *n)
+{
+	const struct loopback *l = n->private_data;
+
+	return l->full == FULL_BLOCK;
+}
 
 static int loopback_init(struct node *n)
 {
@@ -134,7 +152,7 @@ static bool wait_for_data(struct loopback *l)
 		return false;
 	}
 	if (ring_count(&l->queue) == 0)
-		waker_wait(&l->waker, generation, 100000000);
+		waker_wait(&l->waker, generation, SLEEP_NS);
 	return false;
 }
 
@@ -166,6 +184,10 @@ static int loopback_read(struct node *n, struct sample *smps[], unsigned cnt,
 
 		if (got)
 			return (int)got;
+		if (n->in.awaited)
+			return atomic_load_explicit(&l->interrupted,
+						    memory_order_acquire) ?
+				       -EINTR : 0;
 		if (atomic_load_explicit(&l->polled, memory_order_relaxed)) {
 			/* Empty the descriptor, then look once more: a write
 			 * in between has made it readable again. */
@@ -186,8 +208,22 @@ static int loopback_read(struct node *n, struct sample *smps[], unsigned cnt,
 	}
 }
 
-static void wake_reader(struct loopback *l)
+static void loopback_sleep(struct node *n, uint64_t until_ns)
 {
+	struct loopback *l = n->private_data;
+	unsigned generation = waker_prepare(&l->waker);
+	uint64_t now = clock_now_ns();
+
+	if (until_ns > now && ring_count(&l->queue) == 0 &&
+	    !atomic_load_explicit(&l->interrupted, memory_order_acquire))
+		waker_wait(&l->waker, generation, MIN(until_ns - now, SLEEP_NS));
+}
+
+static void wake_reader(struct node *n, struct loopback *l)
+{
+	/* Where its reader sleeps this thread does what that one would. */
+	if (n->in.awaited && turn_run(&n->in.reader))
+		return;
 	if (l->mode != MODE_POLLING)
 		waker_wake(&l->waker);
 	if (atomic_load_explicit(&l->polled, memory_order_relaxed))
@@ -204,8 +240,8 @@ static unsigned push(struct loopback *l, struct sample *smps[], unsigned cnt)
 }
 
 /* The rest, as room comes; as many as found some. */
-static unsigned push_rest(struct loopback *l, struct sample *smps[],
-			  unsigned cnt)
+static unsigned push_rest(struct node *node, struct loopback *l,
+			  struct sample *smps[], unsigned cnt)
 {
 	uint64_t since = clock_monotonic_ns_slow();
 	unsigned done = 0;
@@ -215,7 +251,7 @@ static unsigned push_rest(struct loopback *l, struct sample *smps[],
 		unsigned generation = waker_prepare(&l->room);
 		unsigned n = push(l, smps + done, cnt - done);
 
-		wake_reader(l);
+		wake_reader(node, l);
 		done += n;
 		if (n)
 			since = clock_monotonic_ns_slow();
@@ -235,7 +271,7 @@ static int loopback_write(struct node *n, struct sample *smps[], unsigned cnt,
 	unsigned taken = push(l, smps, cnt);
 
 	if (unlikely(taken < cnt && l->full == FULL_BLOCK && !l->gave_up)) {
-		taken += push_rest(l, smps + taken, cnt - taken);
+		taken += push_rest(n, l, smps + taken, cnt - taken);
 		l->gave_up = taken < cnt;
 	} else if (taken) {
 		l->gave_up = false;
@@ -248,7 +284,7 @@ static int loopback_write(struct node *n, struct sample *smps[], unsigned cnt,
 		log_warn("node %s: queue full, samples are lost; read faster or raise queuelen (%lld)",
 			 n->name, (long long)l->queuelen);
 	}
-	wake_reader(l);
+	wake_reader(n, l);
 	return (int)taken;
 }
 
@@ -308,12 +344,15 @@ const struct node_type node_loopback = {
 	.keys = loopback_keys,
 	.key_count = ARRAY_SIZE(loopback_keys),
 	.init = loopback_init,
+	.parse = loopback_parse,
 	.prepare = loopback_prepare,
 	.start = loopback_start,
 	.stop = loopback_stop,
 	.destroy = loopback_destroy,
 	.read = loopback_read,
 	.write = loopback_write,
+	.sleep = loopback_sleep,
+	.may_wait = loopback_may_wait,
 	.interrupt = loopback_interrupt,
 	.rearm = loopback_rearm,
 	.poll_fds = loopback_poll_fds,

@@ -48,11 +48,10 @@
 /* For a simulator that the node starts, before its first sample is written. */
 #define START_WAIT_MS 1000
 
-static const char *const mode_names[] = {
-	[BUSBAR_SHMEM_PTHREAD] = "pthread",
-	[BUSBAR_SHMEM_POLLING] = "polling",
-	NULL,
-};
+/* How read waits. */
+enum shmem_mode { MODE_AUTO, MODE_PTHREAD, MODE_POLLING };
+
+static const char *const mode_names[] = { "auto", "pthread", "polling", NULL };
 
 enum shmem_full { FULL_DROP, FULL_BLOCK };
 
@@ -94,9 +93,9 @@ static const struct config_key shmem_keys[] = {
 	{ "samplelen", CONFIG_INT, offsetof(struct shmem, samplelen), "0",
 	  .min = 0, .max = 65536,
 	  .help = "Values in a sample at most; 0: as many as there are signals, else 64" },
-	{ "mode", CONFIG_ENUM, offsetof(struct shmem, mode), "pthread",
+	{ "mode", CONFIG_ENUM, offsetof(struct shmem, mode), "auto",
 	  .names = mode_names,
-	  .help = "pthread: read sleeps until something comes; polling: it spins" },
+	  .help = "auto: read waits as seems best; pthread: it sleeps until something comes; polling: it spins" },
 	{ "exec", CONFIG_JSON, offsetof(struct shmem, exec),
 	  .help = "Program and arguments of a simulator that is started with the node" },
 };
@@ -114,6 +113,14 @@ static const struct config_key shmem_out_keys[] = {
 	  .help = "When the ring is full: drop samples and count them, or block "
 		  "the path until the simulator has taken some" },
 };
+
+static int shmem_parse(struct node *n, struct config *c, json_t *cfg)
+{
+	const struct shmem *s = n->private_data;
+
+	n->in.waits_itself = s->mode != MODE_AUTO;
+	return 0;
+}
 
 static int shmem_init(struct node *n)
 {
@@ -369,7 +376,8 @@ static int open_rings(struct node *n)
 {
 	struct shmem *s = n->private_data;
 	struct busbar_shmem_options options = {
-		.mode = (uint32_t)s->mode,
+		.mode = s->mode == MODE_POLLING ? BUSBAR_SHMEM_POLLING :
+						  BUSBAR_SHMEM_PTHREAD,
 		.queuelen = (uint32_t)s->queuelen,
 		.values = values_wanted(n),
 	};
@@ -486,7 +494,8 @@ static int read_ring(struct node *n, struct sample *smps[], unsigned cnt)
 		s->in[i].values = (void *)smps[i]->data;
 		s->in[i].capacity = smps[i]->capacity;
 	}
-	ret = busbar_shmem_read(s->reader, s->in, cnt, READ_NS);
+	ret = busbar_shmem_read(s->reader, s->in, cnt,
+				n->in.awaited ? 0 : READ_NS);
 	if (ret == -ENOTCONN) {
 		say_gone(s);
 		return 0;
@@ -596,6 +605,24 @@ static int write_ring(struct node *n, struct sample *smps[], unsigned cnt)
 	return ret < 0 ? 0 : ret;
 }
 
+static void shmem_sleep(struct node *n, uint64_t until_ns)
+{
+	struct shmem *s = n->private_data;
+	uint64_t now = clock_now_ns();
+
+	if (until_ns <= now || unlikely(!gate_enter(&s->reading)))
+		return;
+	busbar_shmem_wait(s->reader, (int64_t)MIN(until_ns - now, (uint64_t)READ_NS));
+	gate_leave(&s->reading);
+}
+
+static bool shmem_may_wait(struct node *n)
+{
+	const struct shmem *s = n->private_data;
+
+	return s->full == FULL_BLOCK;
+}
+
 static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
 		       unsigned *release)
 {
@@ -642,6 +669,7 @@ const struct node_type node_shmem = {
 	.out_keys = shmem_out_keys,
 	.out_key_count = ARRAY_SIZE(shmem_out_keys),
 	.init = shmem_init,
+	.parse = shmem_parse,
 	.check = shmem_check,
 	.start = shmem_start,
 	.stop = shmem_stop,
@@ -649,6 +677,8 @@ const struct node_type node_shmem = {
 	.reverse = shmem_reverse,
 	.read = shmem_read,
 	.write = shmem_write,
+	.sleep = shmem_sleep,
+	.may_wait = shmem_may_wait,
 	.interrupt = shmem_interrupt,
 	.rearm = node_rearm_nothing,
 	.print = shmem_print,

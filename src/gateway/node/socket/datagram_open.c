@@ -86,7 +86,7 @@ static int set_options(struct socket_node *s)
 		ret = socket_set_mark(s, s->datagram->fd);
 	try_option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
 	try_option(s, SOL_SOCKET, SO_BROADCAST, 1, "SO_BROADCAST");
-	if (s->wait.polling != POLLING_EVENT)
+	if (s->wait.polling == POLLING_BUSY || s->wait.polling == POLLING_ADAPTIVE)
 		try_option(s, SOL_SOCKET, SO_BUSY_POLL,
 			   s->wait.polling == POLLING_BUSY ? 50 :
 					     (int)MIN(s->in.spin_us, 1000),

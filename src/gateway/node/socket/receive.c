@@ -242,6 +242,22 @@ static int read_polled(struct socket_node *s, struct sample *smps[],
 	return n ? (int)n : ret < 0 && ret != -EAGAIN ? ret : 0;
 }
 
+/* For a path that waits itself: asks the kernel once. */
+static int read_awaited(struct socket_node *s, struct sample *smps[], unsigned cnt)
+{
+	unsigned n = take_samples(s, smps, cnt);
+	int ret;
+
+	if (n)
+		return (int)n;
+	if (socket_wait_interrupted(&s->wait))
+		return -EINTR;
+	ret = receive(s);
+	if (ret > 0)
+		return (int)take_samples(s, smps, cnt);
+	return ret == -EINTR || ret == -ECONNREFUSED ? 0 : ret;
+}
+
 int datagram_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 {
 	struct datagram_rx *rx = &s->datagram->rx;
@@ -249,6 +265,8 @@ int datagram_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 
 	if (atomic_load_explicit(&s->wait.polled, memory_order_relaxed))
 		return read_polled(s, smps, cnt);
+	if (s->node->in.awaited)
+		return read_awaited(s, smps, cnt);
 	for (;;) {
 		unsigned n = take_samples(s, smps, cnt);
 		int ret;
@@ -259,7 +277,7 @@ int datagram_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 			return -EINTR;
 		/* Nothing was left there: sleep first, ask then. */
 		if (rx->drained && !socket_wait_spin(&s->wait, &idle))
-			socket_wait_sleep(&s->wait, s->datagram->fd);
+			socket_wait_sleep(&s->wait, s->datagram->fd, UINT64_MAX);
 		ret = receive(s);
 		if (ret > 0)
 			idle = (struct socket_idle){ 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Node-type `socket`: its settings and callbacks; see socket.h. */
 #define LOG_ROOM "gateway/socket"
+#include "gateway/node/socket/datagram.h"
 #include "gateway/node/socket/socket.h"
 
 #include <arpa/inet.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/log.h"
 
 extern const struct node_type node_socket;
@@ -27,6 +29,7 @@ static const char *const framing_names[] = { "auto", "none", "length", NULL };
 static const char *const full_names[] = { "block", "drop", NULL };
 static const char *const stamp_names[] = { "now", "kernel", NULL };
 static const char *const polling_names[] = {
+	[POLLING_AUTO] = "auto",
 	[POLLING_EVENT] = "event",
 	[POLLING_BUSY] = "busy",
 	[POLLING_ADAPTIVE] = "adaptive",
@@ -58,10 +61,10 @@ static const struct config_key socket_in_keys[] = {
 	  .help = "As on the node" },
 	{ "multicast", CONFIG_JSON, OFFSET(in.multicast_cfg),
 	  .help = "Multicast group to join" },
-	{ "polling", CONFIG_ENUM, OFFSET(in.polling), "event",
+	{ "polling", CONFIG_ENUM, OFFSET(in.polling), "auto",
 	  .names = polling_names,
-	  .help = "How reading waits: asleep, asking all the time, or one "
-		  "after the other" },
+	  .help = "How reading waits: as seems best, asleep (event), asking all "
+		  "the time (busy), or one after the other (adaptive)" },
 	{ "spin", CONFIG_INT, OFFSET(in.spin_us), "50", .min = 0,
 	  .max = 1000000,
 	  .help = "Microseconds that an adaptive reader asks before it sleeps" },
@@ -225,6 +228,9 @@ static int socket_parse(struct node *n, struct config *c, json_t *cfg)
 		s->layer = LAYER_UNIX;
 	s->verify_source |= s->in.verify_source;
 	s->wait.polling = s->in.polling;
+	n->in.waits_itself = s->in.polling != POLLING_AUTO ||
+			     s->layer == LAYER_TCP_CLIENT ||
+			     s->layer == LAYER_TCP_SERVER;
 	s->wait.spin_ns = (uint64_t)s->in.spin_us * 1000;
 	if (!can_read(n) && !can_write(n)) {
 		config_fail(c, cfg, NULL,
@@ -445,6 +451,25 @@ static int socket_write(struct node *n, struct sample *smps[], unsigned cnt,
 			   datagram_write(s, smps, cnt);
 }
 
+/* Datagrams only. */
+static void socket_sleep(struct node *n, uint64_t until_ns)
+{
+	struct socket_node *s = n->private_data;
+	uint64_t now = clock_now_ns();
+
+	if (s->reader && until_ns > now)
+		socket_wait_sleep(&s->wait, s->datagram->fd,
+				  until_ns == UINT64_MAX ? until_ns :
+							   until_ns - now);
+}
+
+static bool socket_may_wait(struct node *n)
+{
+	const struct socket_node *s = n->private_data;
+
+	return s->stream;
+}
+
 static void socket_interrupt(struct node *n)
 {
 	struct socket_node *s = n->private_data;
@@ -494,6 +519,8 @@ const struct node_type node_socket = {
 	.stop = socket_stop,
 	.read = socket_read,
 	.write = socket_write,
+	.sleep = socket_sleep,
+	.may_wait = socket_may_wait,
 	.interrupt = socket_interrupt,
 	.rearm = node_rearm_nothing,
 	.reverse = socket_reverse,

@@ -56,7 +56,7 @@ void socket_wait_interrupt(struct socket_wait *w)
 
 bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle)
 {
-	if (w->polling == POLLING_EVENT)
+	if (w->polling == POLLING_EVENT || w->polling == POLLING_AUTO)
 		return false;
 	if (w->polling == POLLING_ADAPTIVE) {
 		uint64_t now = clock_now_ns();
@@ -73,14 +73,16 @@ bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle)
 	return true;
 }
 
-void socket_wait_sleep(struct socket_wait *w, int fd)
+void socket_wait_sleep(struct socket_wait *w, int fd, uint64_t timeout_ns)
 {
 	struct pollfd fds[] = {
 		{ .fd = fd, .events = POLLIN },
 		{ .fd = w->wake_fd, .events = POLLIN },
 	};
 
-	poll(fds, 2, -1);
+	struct timespec t = timespec_from_ns(timeout_ns);
+
+	ppoll(fds, 2, timeout_ns == UINT64_MAX ? NULL : &t, NULL);
 	if (fds[1].revents)
 		socket_wait_clear(w);
 }

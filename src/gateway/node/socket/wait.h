@@ -10,7 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum socket_polling { POLLING_EVENT, POLLING_BUSY, POLLING_ADAPTIVE };
+/* AUTO: the path waits (node.h, sleep); where it does not, as EVENT. */
+enum socket_polling {
+	POLLING_AUTO,
+	POLLING_EVENT,
+	POLLING_BUSY,
+	POLLING_ADAPTIVE,
+};
 
 struct socket_wait {
 	int polling;
@@ -51,7 +57,8 @@ static inline bool socket_wait_interrupted(struct socket_wait *w)
 /* True: ask again; false: it is time to sleep. */
 bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle);
 
-/* Sleeps until `fd` is readable or an interruption; does not look which. */
-void socket_wait_sleep(struct socket_wait *w, int fd);
+/* Sleeps until `fd` is readable, an interruption, or for `timeout_ns` (UINT64_MAX: for
+ * ever); does not look which. */
+void socket_wait_sleep(struct socket_wait *w, int fd, uint64_t timeout_ns);
 
 #endif

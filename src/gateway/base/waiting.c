@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When threads that wait spin and sleep; see waiting.h. */
+#define LOG_ROOM "gateway/waiting"
+#include "gateway/base/waiting.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Foretold so often in a row, the next one is waited for where it is due. */
+#define TRUST_ENOUGH 4
+#define TRUST_MAX 16
+/* An arrival is waited for so long before and after its time at most: of ten a second
+ * that takes less than a hundredth of a processor. */
+#define AROUND_MOST_NS UINT64_C(400000)
+/* Between two looks of a spin: more, and the thread was not running. */
+#define AWAY_NS UINT64_C(20000)
+/* So much of it is forgiven at once, and 1/AWAY_SHARE of the time for good: kernel
+ * threads and the host take that from everybody. */
+#define AWAY_BURST_NS UINT64_C(1500000)
+#define AWAY_SHARE 32
+/* The ban, as long as it is found again soon after its end. */
+#define BAN_FIRST_NS UINT64_C(100000000)
+#define BAN_LAST_NS UINT64_C(5000000000)
+
+static struct {
+	atomic_uint processors;         /* 0: not looked up yet */
+	atomic_int spinning, readers;   /* threads; readers among them */
+	_Atomic uint64_t ban_end_ns, ban_ns;
+} process;
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static uint64_t margin(const struct waiting *w)
+{
+	return WAITING_MARGIN_NS + 4 * w->deviation_ns;
+}
+
+/* By this the interval moves towards what was seen: an eighth of the distance. */
+static uint64_t towards(uint64_t mean, uint64_t seen)
+{
+	return seen > mean ? mean + (seen - mean) / 8 : mean - (mean - seen) / 8;
+}
+
+void waiting_arrived(struct waiting *w, uint64_t now_ns)
+{
+	uint64_t interval = now_ns - w->last_ns, off;
+	bool first = !w->last_ns || now_ns < w->last_ns;
+
+	w->last_ns = now_ns;
+	w->looked_ns = 0;
+	if (first)
+		return;
+	if (!w->interval_ns) {
+		w->interval_ns = interval ? interval : 1;
+		w->deviation_ns = w->interval_ns / 4;
+		return;
+	}
+	off = distance(interval, w->interval_ns);
+	if (off <= margin(w))
+		w->trust = MIN(w->trust + 1, (unsigned)TRUST_MAX);
+	else
+		w->trust = w->trust > 2 ? w->trust - 2 : 0;
+	w->interval_ns = towards(w->interval_ns, interval);
+	w->deviation_ns = towards(w->deviation_ns, off);
+}
+
+bool waiting_is_banned(uint64_t now_ns)
+{
+	return now_ns < atomic_load_explicit(&process.ban_end_ns,
+					     memory_order_relaxed);
+}
+
+uint64_t waiting_plan(const struct waiting *w, uint64_t now_ns)
+{
+	uint64_t around = margin(w), due = w->last_ns + w->interval_ns, from, until;
+
+	if (w->trust < TRUST_ENOUGH || waiting_is_banned(now_ns))
+		return WAITING_FOREVER;
+	if (w->interval_ns <= WAITING_NEAR_NS) {
+		/* One that was left out does not end the spin. */
+		from = 0;
+		until = due + w->interval_ns + around;
+	} else if (around <= MIN(w->interval_ns / 4, AROUND_MOST_NS)) {
+		from = due - around;
+		until = due + around;
+	} else {
+		return WAITING_FOREVER;
+	}
+	return now_ns < from ? from : now_ns < until ? 0 : WAITING_FOREVER;
+}
+
+bool waiting_begin_spin(struct waiting *w)
+{
+	int most = (int)waiting_processors();
+
+	if (w->counted)
+		return true;
+	if (atomic_fetch_add(&process.spinning, 1) >= most && !w->generator)
+		goto refuse;
+	if (!w->generator && atomic_fetch_add(&process.readers, 1) >= most - 1) {
+		atomic_fetch_sub(&process.readers, 1);
+		goto refuse;
+	}
+	w->counted = true;
+	w->looked_ns = 0;
+	return true;
+refuse:
+	atomic_fetch_sub(&process.spinning, 1);
+	return false;
+}
+
+void waiting_end_spin(struct waiting *w)
+{
+	if (!w->counted)
+		return;
+	w->counted = false;
+	w->looked_ns = 0;
+	if (!w->generator)
+		atomic_fetch_sub(&process.readers, 1);
+	atomic_fetch_sub(&process.spinning, 1);
+}
+
+static void ban(uint64_t now_ns)
+{
+	uint64_t end = atomic_load(&process.ban_end_ns);
+	uint64_t length = atomic_load(&process.ban_ns);
+
+	if (now_ns < end)
+		return;
+	/* Long after the last one it is the first again. */
+	length = !length || now_ns - end > 2 * BAN_LAST_NS ?
+			 BAN_FIRST_NS : MIN(2 * length, BAN_LAST_NS);
+	/* One of several threads that find it at the same time. */
+	if (!atomic_compare_exchange_strong(&process.ban_end_ns, &end,
+					    now_ns + length))
+		return;
+	atomic_store(&process.ban_ns, length);
+	log_debug("others need the processors: nobody spins for %llu ms",
+		  (unsigned long long)length / 1000000);
+}
+
+bool waiting_look(struct waiting *w, uint64_t now_ns)
+{
+	uint64_t since = w->looked_ns ? now_ns - w->looked_ns : 0;
+
+	if (unlikely(w->looked_ns && now_ns < w->looked_ns))
+		since = 0;
+	w->looked_ns = now_ns;
+	if (likely(since < AWAY_NS)) {
+		w->away_ns -= MIN(w->away_ns, since / AWAY_SHARE);
+		/* Another thread may have found it. */
+		return !waiting_is_banned(now_ns);
+	}
+	w->away_ns += since;
+	if (w->away_ns <= AWAY_BURST_NS)
+		return true;
+	w->away_ns = 0;
+	ban(now_ns);
+	return false;
+}
+
+/* Whole processors of a quota of the control group; UINT_MAX: there is none. */
+static unsigned quota(void)
+{
+	FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+	unsigned long long quota_us, period_us;
+	unsigned whole = UINT_MAX;
+
+	if (!f)
+		return UINT_MAX;
+	if (fscanf(f, "%llu %llu", &quota_us, &period_us) == 2 && period_us)
+		whole = (unsigned)MIN(quota_us / period_us, (unsigned long long)UINT_MAX);
+	fclose(f);
+	return whole;
+}
+
+unsigned waiting_processors(void)
+{
+	unsigned n = atomic_load_explicit(&process.processors,
+					  memory_order_relaxed);
+	cpu_set_t set;
+
+	if (likely(n))
+		return n;
+	/* Of the main thread: others may be bound to one processor. */
+	n = sched_getaffinity(getpid(), sizeof(set), &set) ? 1 :
+						      (unsigned)CPU_COUNT(&set);
+	n = MIN(n, quota());
+	n = MAX(n, 1u);
+	atomic_store(&process.processors, n);
+	return n;
+}
+
+void waiting_reset(unsigned processors)
+{
+	atomic_store(&process.processors, processors);
+	atomic_store(&process.ban_end_ns, 0);
+	atomic_store(&process.ban_ns, 0);
+}
+
+void waiting_sharpen_sleep(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+}

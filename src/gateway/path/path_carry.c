@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A path whose thread sleeps may be run by another thread: by the one that writes the
+ * node which the path reads (loopback), or by one that spins. So no thread has to be
+ * woken, which takes longer than everything else that happens to a sample.
+ *
+ * Only a path of one whole source is, none of whose parts may wait for somebody, and
+ * whose threads have no processor or priority of their own. One whose turn takes long
+ * is left to its own thread for a while.
+ */
+#define LOG_ROOM "gateway/path"
+#include <errno.h>
+
+#include "gateway/path/path.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Reads in one turn: then its own thread goes on. */
+#define READS_MAX 8
+/* A turn that takes longer is a burden to who runs it. One in eight is taken for
+ * the doing of others, who got the processor in the middle of it; where there are
+ * more, its own thread has it for so long. */
+#define LONG_NS 50000
+#define LONG_WEIGHT 8
+#define LONG_MOST 64
+#define PAUSE_NS 1000000000
+
+/* Hooks that may wait can be interrupted. */
+static bool hooks_may_wait(const struct hook_list *l)
+{
+	if (l)
+		list_for_each(h, (struct list *)&l->hooks, struct hook, entry)
+			if (h->type->interrupt)
+				return true;
+	return false;
+}
+
+static bool may_be_carried(const struct path *p)
+{
+	const struct path_source *s = &p->sources[0];
+
+	if (!p->direct || !s->node->in.awaited || p->affinity ||
+	    s->node->affinity || s->node->priority ||
+	    hooks_may_wait(s->node->in.hooks) || hooks_may_wait(p->hooks))
+		return false;
+	for (unsigned d = 0; d < p->destination_count; d++)
+		if (hooks_may_wait(p->destinations[d].node->out.hooks))
+			return false;
+	return true;
+}
+
+static bool writes_may_wait(const struct path *p)
+{
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (n->type->may_wait && n->type->may_wait(n))
+			return true;
+	}
+	return false;
+}
+
+static void leave_gates(struct path *p, unsigned destinations)
+{
+	while (destinations)
+		gate_leave(&p->destinations[--destinations].node->out.gate);
+	gate_leave(&p->gate);
+}
+
+/* Its output and its destinations, without waiting. Its own thread is inside its
+ * source, and stays there as long as its turn is taken. */
+static bool enter_gates(struct path *p)
+{
+	if (gate_reasons(&p->sources[0].node->in.gate) || !gate_enter(&p->gate))
+		return false;
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		if (gate_enter(&p->destinations[d].node->out.gate))
+			continue;
+		leave_gates(p, d);
+		return false;
+	}
+	return true;
+}
+
+static bool read_and_emit(struct path *p)
+{
+	struct path_source *s = &p->sources[0];
+
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		int n = path_source_read(s, p->batch);
+
+		if (n <= 0)
+			return n == 0 || n == -EAGAIN;
+		if (p->mapped)
+			path_register_put(p, s, p->batch, (unsigned)n);
+		else
+			path_emit(p, p->batch, (unsigned)n);
+		if (unlikely(writes_may_wait(p)))
+			return false;
+	}
+	return false;
+}
+
+static void note_duration(struct path *p, uint64_t now_ns, uint64_t took_ns)
+{
+	if (likely(took_ns <= LONG_NS)) {
+		p->long_turns -= p->long_turns > 0;
+		return;
+	}
+	p->long_turns += LONG_WEIGHT;
+	if (p->long_turns <= LONG_MOST)
+		return;
+	p->long_turns = 0;
+	p->carried_from_ns = now_ns + PAUSE_NS;
+	log_debug("path %s: others do not run it for a while, it takes too long",
+		  p->name);
+}
+
+/* Of its turn; see struct turn. */
+static bool carry(struct turn *t)
+{
+	struct path *p = container_of(t, struct path, turn);
+	uint64_t before = clock_now_ns(), took;
+	bool done;
+
+	if (path_stopping(p) || before < p->carried_from_ns ||
+	    p->sources[0].secondary_count || writes_may_wait(p) ||
+	    !enter_gates(p)) {
+		waker_wake(&p->waker);
+		return false;
+	}
+	p->inside = true;
+	done = read_and_emit(p);
+	p->inside = false;
+	leave_gates(p, p->destination_count);
+	took = clock_now_ns() - before;
+	note_duration(p, before + took, took);
+	if (!done)
+		waker_wake(&p->waker);
+	return done;
+}
+
+void path_carry_offer(struct path *p)
+{
+	p->may_be_carried = may_be_carried(p);
+	p->turn.run = carry;
+	p->carried_from_ns = 0;
+	if (p->may_be_carried)
+		turn_offer(&p->sources[0].node->in.reader, &p->turn);
+}
+
+void path_carry_withdraw(struct path *p)
+{
+	if (p->may_be_carried)
+		turn_withdraw(&p->sources[0].node->in.reader);
+	p->may_be_carried = false;
+}
+
+static void wake_owner(struct turn *t)
+{
+	waker_wake(&container_of(t, struct path, turn)->waker);
+}
+
+void path_spin_begin(struct path_source *s)
+{
+	if (s->spins)
+		return;
+	s->spins = true;
+	turn_spinner_begins();
+}
+
+void path_spin_end(struct path_source *s)
+{
+	waiting_end_spin(&s->waiting);
+	if (!s->spins)
+		return;
+	s->spins = false;
+	turn_spinner_ends(wake_owner);
+}
+
+bool path_carry_wait(struct path *p, uint64_t timeout_ns)
+{
+	unsigned generation = waker_prepare(&p->waker);
+
+	if (!p->may_be_carried || clock_now_ns() < p->carried_from_ns ||
+	    !turn_has_spinner() || !turn_offer_to_spinners(&p->turn))
+		return false;
+	/* Once more: the last one may have ended before it could see the offer. */
+	turn_open(&p->turn);
+	if (turn_has_spinner())
+		waker_wait(&p->waker, generation, timeout_ns);
+	turn_withdraw_from_spinners(&p->turn);
+	turn_close(&p->turn);
+	return true;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When threads spin and sleep (base/waiting.h), with times that the test makes up, and
+ * turns that others run (base/turn.h). */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "gateway/base/turn.h"
+#include "gateway/base/waiting.h"
+#include "util/container_of.h"
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+static uint64_t now;
+
+static int begin(void **state)
+{
+	now = UINT64_C(1000000) * MS;
+	waiting_reset(2);
+	return 0;
+}
+
+/* Samples `interval` apart, each `jitter` early or late in turns. */
+static void arrive(struct waiting *w, unsigned times, uint64_t interval,
+		   uint64_t jitter)
+{
+	for (unsigned i = 0; i < times; i++) {
+		now += interval;
+		waiting_arrived(w, now + (i % 2 ? jitter : 0));
+	}
+}
+
+static void who_knows_nothing_sleeps_until_woken(void **state)
+{
+	struct waiting w = { 0 };
+
+	assert_true(waiting_plan(&w, now) == WAITING_FOREVER);
+	waiting_arrived(&w, now);
+	assert_true(waiting_plan(&w, now) == WAITING_FOREVER);
+	arrive(&w, 2, 100 * US, 0);
+	assert_true(waiting_plan(&w, now) == WAITING_FOREVER);
+}
+
+static void a_dense_stream_is_spun_over_until_it_stops(void **state)
+{
+	struct waiting w = { 0 };
+
+	arrive(&w, 20, 100 * US, 20 * US);
+	assert_true(waiting_plan(&w, now + 1) == 0);
+	assert_true(waiting_plan(&w, now + 150 * US) == 0);
+	assert_true(waiting_plan(&w, now + 2 * MS) == WAITING_FOREVER);
+}
+
+static void a_slow_regular_stream_is_slept_over_until_shortly_before(void **state)
+{
+	struct waiting w = { 0 };
+	uint64_t until;
+
+	arrive(&w, 30, 10 * MS, 10 * US);
+	until = waiting_plan(&w, now);
+	assert_in_range(until, now + 9 * MS, now + 10 * MS - 50 * US);
+	assert_true(waiting_plan(&w, until) == 0);
+	assert_true(waiting_plan(&w, now + 11 * MS) == WAITING_FOREVER);
+}
+
+static void ten_a_second_take_less_than_one_per_cent(void **state)
+{
+	struct waiting w = { 0 };
+	uint64_t from, until;
+
+	arrive(&w, 80, 100 * MS, 50 * US);
+	from = waiting_plan(&w, now);
+	for (until = from; waiting_plan(&w, until) == 0; until += 10 * US)
+		;
+	assert_in_range(until - from, 1, 1 * MS);
+}
+
+static void what_comes_at_random_is_slept_over(void **state)
+{
+	struct waiting w = { 0 };
+	uint64_t x = 1;
+
+	for (unsigned i = 0; i < 200; i++) {
+		x = x * UINT64_C(6364136223846793005) + 1;
+		now += (x >> 33) % (20 * MS);
+		waiting_arrived(&w, now);
+	}
+	assert_true(waiting_plan(&w, now + 1) == WAITING_FOREVER);
+}
+
+static void one_processor_is_left_over(void **state)
+{
+	struct waiting a = { 0 }, b = { 0 }, g = { .generator = true };
+
+	assert_true(waiting_begin_spin(&a));
+	assert_true(waiting_begin_spin(&a));
+	assert_false(waiting_begin_spin(&b));
+	waiting_end_spin(&a);
+	assert_true(waiting_begin_spin(&b));
+	assert_true(waiting_begin_spin(&g));
+	assert_false(waiting_begin_spin(&a));
+	waiting_end_spin(&b);
+	waiting_end_spin(&g);
+	waiting_reset(1);
+	assert_false(waiting_begin_spin(&a));
+}
+
+static void who_loses_the_processor_is_banned_for_longer_and_longer(void **state)
+{
+	struct waiting w = { 0 };
+	uint64_t length[3];
+
+	arrive(&w, 20, 100 * US, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(length); i++) {
+		uint64_t start;
+
+		assert_true(waiting_look(&w, now));
+		start = now += 4 * MS; /* a time slice of somebody else */
+		assert_false(waiting_look(&w, now));
+		assert_true(waiting_is_banned(now));
+		while (waiting_is_banned(now))
+			now += MS;
+		length[i] = now - start;
+		waiting_worked(&w);
+	}
+	assert_true(length[1] > length[0] && length[2] > length[1]);
+}
+
+static void short_interruptions_are_forgiven(void **state)
+{
+	struct waiting w = { 0 };
+
+	/* 100 us in 10 ms, as kernel threads take. */
+	for (unsigned i = 0; i < 1000; i++) {
+		for (unsigned k = 0; k < 1000; k++)
+			assert_true(waiting_look(&w, now += 10 * US));
+		assert_true(waiting_look(&w, now += 100 * US));
+	}
+}
+
+/* ---- turns ---- */
+
+struct worker {
+	struct turn turn;
+	unsigned ran;
+	bool left;      /* something is left for the owner */
+};
+
+static bool work(struct turn *t)
+{
+	struct worker *w = container_of(t, struct worker, turn);
+
+	w->ran++;
+	return !w->left;
+}
+
+static void a_turn_is_run_by_others_while_its_owner_sleeps_only(void **state)
+{
+	struct worker w = { .turn.run = work };
+	struct turn_slot slot = { 0 };
+
+	assert_false(turn_run(&slot));
+	turn_offer(&slot, &w.turn);
+	assert_false(turn_run(&slot));
+	turn_open(&w.turn);
+	assert_true(turn_run(&slot));
+	w.left = true;
+	assert_false(turn_run(&slot));
+	assert_int_equal(w.ran, 2);
+	turn_close(&w.turn);
+	assert_false(turn_run(&slot));
+	turn_open(&w.turn);
+	turn_withdraw(&slot);
+	assert_false(turn_run(&slot));
+	assert_int_equal(w.ran, 2);
+}
+
+static unsigned woken;
+
+static void wake(struct turn *t)
+{
+	woken++;
+}
+
+static void the_last_spinner_wakes_whose_turns_it_ran(void **state)
+{
+	struct worker w = { .turn.run = work };
+
+	turn_spinner_begins();
+	turn_spinner_begins();
+	assert_true(turn_has_spinner());
+	assert_true(turn_offer_to_spinners(&w.turn));
+	turn_open(&w.turn);
+	turn_run_offered();
+	assert_int_equal(w.ran, 1);
+	turn_spinner_ends(wake);
+	assert_int_equal(woken, 0);
+	turn_spinner_ends(wake);
+	assert_int_equal(woken, 1);
+	turn_withdraw_from_spinners(&w.turn);
+	turn_run_offered();
+	assert_int_equal(w.ran, 1);
+}
+
+static struct turn_slot contested;
+static struct worker shared = { .turn.run = work };
+static atomic_bool enough;
+
+static void *take_turns(void *arg)
+{
+	while (!atomic_load(&enough))
+		turn_run(&contested);
+	return NULL;
+}
+
+/* What the turn guards is a plain counter: ThreadSanitizer would see a second one. */
+static void a_turn_is_run_by_one_thread_at_a_time(void **state)
+{
+	pthread_t threads[3];
+	unsigned mine = 0;
+
+	turn_offer(&contested, &shared.turn);
+	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_create(&threads[i], NULL, take_turns, NULL);
+	for (unsigned i = 0; i < 5000; i++) {
+		turn_open(&shared.turn);
+		turn_close(&shared.turn);
+		shared.ran++;
+		mine++;
+	}
+	atomic_store(&enough, true);
+	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	turn_withdraw(&contested);
+	assert_true(shared.ran >= mine);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(who_knows_nothing_sleeps_until_woken, begin),
+		cmocka_unit_test_setup(a_dense_stream_is_spun_over_until_it_stops, begin),
+		cmocka_unit_test_setup(a_slow_regular_stream_is_slept_over_until_shortly_before, begin),
+		cmocka_unit_test_setup(ten_a_second_take_less_than_one_per_cent, begin),
+		cmocka_unit_test_setup(what_comes_at_random_is_slept_over, begin),
+		cmocka_unit_test_setup(one_processor_is_left_over, begin),
+		cmocka_unit_test_setup(who_loses_the_processor_is_banned_for_longer_and_longer, begin),
+		cmocka_unit_test_setup(short_interruptions_are_forgiven, begin),
+		cmocka_unit_test(a_turn_is_run_by_others_while_its_owner_sleeps_only),
+		cmocka_unit_test(the_last_spinner_wakes_whose_turns_it_ran),
+		cmocka_unit_test(a_turn_is_run_by_one_thread_at_a_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
