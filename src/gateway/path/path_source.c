@@ -343,7 +343,11 @@ static void wait_awaited(struct path_source *s)
 {
 	struct path *p = s->path;
 	uint64_t now = clock_now_ns();
-	uint64_t until = waiting_plan(&s->waiting, now);
+	/* Its writer runs it. */
+	bool carried = p->may_be_carried && s->node->type->flags & NODE_LOOPS &&
+		       now >= p->carried_from_ns;
+	uint64_t until = carried ? WAITING_FOREVER :
+				   waiting_plan(&s->waiting, now);
 
 	if (!until && waiting_begin_spin(&s->waiting)) {
 		path_spin_begin(s);
