@@ -42,6 +42,7 @@ void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t catch_up_ns
 	if (g->period == 0)
 		g->period = 1;
 	g->next = ((unsigned __int128)now_ns << 32) + g->period;
+	g->taken = 0;
 	g->bound = (unsigned __int128)catch_up_ns << 32;
 	if (g->bound <= g->period)
 		g->bound = g->period - 1;
@@ -74,6 +75,7 @@ uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
 		late -= left_out * g->period;
 	}
 	g->made_up = late >= g->period;
+	g->taken = g->next + left_out * g->period;
 	g->next += (left_out + 1) * g->period;
 	return left_out + 1;
 }

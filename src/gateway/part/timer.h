@@ -25,6 +25,7 @@
 struct timer_grid {
 	unsigned __int128 period; /* ns << 32 */
 	unsigned __int128 next;   /* first step that has not been waited for */
+	unsigned __int128 taken;  /* when the step that was taken last was due */
 	unsigned __int128 bound;  /* a step that is later than this is left out */
 	bool running;             /* a step has been taken */
 	bool forgiven;            /* nothing is made up for the next one */
@@ -40,6 +41,14 @@ static inline uint64_t timer_grid_next_ns(const struct timer_grid *g)
 {
 	/* Rounded up: a wait that ends here is not too early. */
 	return (uint64_t)((g->next + UINT32_MAX) >> 32);
+}
+
+/* When the step that was taken last was due, by the clock of `now_ns` below: the time
+ * that was planned for it, not the time at which the waiting thread ran. 0 before the
+ * first step. */
+static inline uint64_t timer_grid_taken_ns(const struct timer_grid *g)
+{
+	return (uint64_t)((g->taken + UINT32_MAX) >> 32);
 }
 
 /*
