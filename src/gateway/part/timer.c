@@ -18,12 +18,36 @@
  */
 #define SPIN_NS 250000
 
+/* Two readings within this are of one instant. */
+#define SAME_INSTANT_NS 1000
+
 const char *const timer_kind_names[] = {
 	[TIMER_AUTO] = "auto",
 	[TIMER_TIMERFD] = "timerfd",
 	[TIMER_TSC] = "tsc",
 	NULL,
 };
+
+const char *const origin_mode_names[] = {
+	[ORIGIN_ACTUAL] = "actual",
+	[ORIGIN_PLANNED] = "planned",
+	NULL,
+};
+
+struct timespec timer_planned_time(const struct timer *t, uint64_t planned_ns,
+				   struct timespec *actual)
+{
+	uint64_t now;
+
+	/* Both clocks at one instant, unless the host is against it. */
+	for (int tries = 0; tries < 4; tries++) {
+		now = t->now_ns();
+		*actual = clock_realtime();
+		if (likely(t->now_ns() - now < SAME_INSTANT_NS))
+			break;
+	}
+	return timespec_from_ns(timespec_to_ns(*actual) - (now - planned_ns));
+}
 
 const char *timer_kind_name(enum timer_kind kind)
 {

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* The pure part: no clock inside. */
 struct timer_grid {
@@ -98,6 +99,20 @@ void timer_close(struct timer *t);
 /* Begins a grid now. */
 void timer_start(struct timer *t, double rate_hz);
 
+/* For keys `origin`: the time that was planned for a step, or when it was taken. */
+enum origin_mode {
+	ORIGIN_ACTUAL,
+	ORIGIN_PLANNED,
+};
+extern const char *const origin_mode_names[];
+
+/*
+ * The wall clock at `planned_ns` of t->now_ns(), a time that has come; *actual is
+ * the wall clock now.
+ */
+struct timespec timer_planned_time(const struct timer *t, uint64_t planned_ns,
+				   struct timespec *actual);
+
 /* For keys `catch_up`, in seconds. */
 #define TIMER_CATCH_UP_KEY(offset) \
 	{ "catch_up", CONFIG_REAL, offset, "0.0001", .min = 0, .max = 3600, \
@@ -118,6 +133,12 @@ int timer_poll_fd(struct timer *t, bool always);
  * one taken, at least 1 (more: they were missed), or -EINTR.
  */
 int64_t timer_wait_step(struct timer *t, uint64_t *late_ns);
+
+/* How long ago the step that was taken last was due, by now. */
+static inline uint64_t timer_step_age_ns(const struct timer *t)
+{
+	return t->now_ns() - timer_grid_taken_ns(&t->grid);
+}
 
 /* Waits until `deadline_ns` of t->now_ns(). 0 or -EINTR. */
 int timer_wait_until(struct timer *t, uint64_t deadline_ns);

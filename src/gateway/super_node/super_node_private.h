@@ -106,6 +106,10 @@ int super_node_clock_tick(struct super_node *sn);
 /* How near it is to the system's, for the status. */
 json_t *super_node_clock_json(void);
 
+/* super_node_summary.c: how late the steps of a node were, us; NULL where it keeps no
+ * steps or has taken none. */
+json_t *super_node_steps_json(const struct node *n);
+
 /* super_node_compare.c: do the settings of both mean the same? */
 bool super_node_same_node(const struct node *a, const struct node *b);
 bool super_node_same_path(const struct path *a, const struct path *b);
