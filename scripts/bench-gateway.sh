@@ -22,8 +22,11 @@
 # strict rule only: what an empty loop misses with CATCH_UP=0, the other CPU idle
 # and, as in these runs, busy.
 #
-# Latency is the time from the origin timestamp to the receive timestamp and
-# includes both gateways. Files are written after the run. The target is read busily.
+# Latency ends with the receive timestamp and includes both gateways. It is given twice:
+# from when the generator made a sample (service time: what the way costs), and from when
+# its step was planned, which holds what a late step has waited; a table with the first
+# alone would call a generator that is held up fast. Files are written after the run. The
+# target is read busily.
 set -eu
 cd "$(dirname "$0")/.."
 BUSBAR=$(realpath "${1:-build}")/busbar
@@ -100,13 +103,18 @@ point() {
 	made_up=$(steps 'made up')
 	awk -v name="$1" -v values="$VALUES" -v rate="$RATE" -v steps="$LIMIT" \
 		-v missed="${missed:-0}" -v made_up="${made_up:-0}" '
-		/": / { gsub(/[",:]/, " "); v[$1] = $2 }
+		function us(of, figure) { return v[of "_latency_ns" figure] / 1e3 }
+		/"(service_)?latency_ns": / { group = /service/ ? "service_latency_ns" : "_latency_ns" }
+		/}/ { group = "" }
+		/": / { gsub(/[",:]/, " "); v[group $1] = $2 }
 		END {
-			printf "%-8s %6d %8d %9d %8.3f %8.3f %6d %6d  %8.2f %8.2f %9.2f %9.2f\n",
+			printf "%-8s %6d %8d %9d %8.3f %8.3f %6d %6d  %8.2f %8.2f %9.2f %9.2f  %8.2f %8.2f %9.2f %9.2f\n",
 				name, values, rate, v["sent"], 100 * missed / steps,
 				100 * made_up / steps,
 				v["lost"] + v["before_connection"], v["out_of_order"],
-				v["p50"] / 1e3, v["p99"] / 1e3, v["p99.9"] / 1e3, v["max"] / 1e3
+				us("service", "p50"), us("service", "p99"),
+				us("service", "p99.9"), us("service", "max"),
+				us("", "p50"), us("", "p99"), us("", "p99.9"), us("", "max")
 		}' "$OUT/result.json"
 }
 
@@ -114,8 +122,9 @@ point() {
 	paced_100k_missed paced_100k_missed_busy
 echo
 echo "$seconds s per line; one-way latency in us"
-printf '%-8s %6s %8s %9s %8s %8s %6s %6s  %8s %8s %9s %9s\n' medium values rate/s sent missed% \
-	made-up% lost order p50 p99 p99.9 max
+printf '%62s  %-38s %s\n' '' 'from when it was made' 'from when it was planned'
+printf '%-8s %6s %8s %9s %8s %8s %6s %6s  %8s %8s %9s %9s  %8s %8s %9s %9s\n' medium values rate/s \
+	sent missed% made-up% lost order p50 p99 p99.9 max p50 p99 p99.9 max
 for medium in $MEDIA; do
 	for values in $COUNTS; do
 		for rate in $RATES; do

@@ -134,6 +134,13 @@ static const char *equality(uint64_t differing)
 	return differing ? "DIFFERENT" : "equal";
 }
 
+static void print_latency(const char *name, const int64_t ns[5], const char *from)
+{
+	printf("%s min %.3f p50 %.3f p99 %.3f p99.9 %.3f max %.3f, %s\n", name,
+	       (double)ns[0] / 1e3, (double)ns[1] / 1e3, (double)ns[2] / 1e3,
+	       (double)ns[3] / 1e3, (double)ns[4] / 1e3, from);
+}
+
 static void print_table(const struct delivery_result *r, const struct settings *s)
 {
 	printf("sent               %12ju\n", (uintmax_t)r->sent);
@@ -160,24 +167,25 @@ static void print_table(const struct delivery_result *r, const struct settings *
 		puts("one-way latency    no receive timestamps");
 		return;
 	}
-	printf("one-way latency us min %.3f p50 %.3f p99 %.3f p99.9 %.3f max %.3f\n",
-	       (double)r->latency_ns[0] / 1e3, (double)r->latency_ns[1] / 1e3,
-	       (double)r->latency_ns[2] / 1e3, (double)r->latency_ns[3] / 1e3,
-	       (double)r->latency_ns[4] / 1e3);
+	print_latency("one-way latency us", r->latency_ns, "from the origin");
+	if (r->service_count)
+		print_latency("service latency us", r->service_ns,
+			      "from the receive time in SENT");
+}
+
+static json_t *latency_json(uint64_t count, const int64_t ns[5])
+{
+	if (!count)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "count",
+			 (json_int_t)count, "min", (json_int_t)ns[0], "p50",
+			 (json_int_t)ns[1], "p99", (json_int_t)ns[2], "p99.9",
+			 (json_int_t)ns[3], "max", (json_int_t)ns[4]);
 }
 
 static void print_json(const struct delivery_result *r, bool equal)
 {
-	json_t *latency = r->latency_count ?
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}",
-			  "count", (json_int_t)r->latency_count,
-			  "min", (json_int_t)r->latency_ns[0],
-			  "p50", (json_int_t)r->latency_ns[1],
-			  "p99", (json_int_t)r->latency_ns[2],
-			  "p99.9", (json_int_t)r->latency_ns[3],
-			  "max", (json_int_t)r->latency_ns[4]) :
-		json_null();
-	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
+	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}",
 			      "sent", (json_int_t)r->sent,
 			      "received", (json_int_t)r->received,
 			      "matched", (json_int_t)r->matched,
@@ -188,7 +196,10 @@ static void print_json(const struct delivery_result *r, bool equal)
 			      "never_sent", (json_int_t)r->unknown,
 			      "values_differ", (json_int_t)r->values_differ,
 			      "origins_differ", (json_int_t)r->times_differ,
-			      "equal", equal, "latency_ns", latency);
+			      "equal", equal, "latency_ns",
+			      latency_json(r->latency_count, r->latency_ns),
+			      "service_latency_ns",
+			      latency_json(r->service_count, r->service_ns));
 
 	json_dumpf(j, stdout, JSON_INDENT(2));
 	putchar('\n');

@@ -112,6 +112,7 @@ struct match {
 	const struct delivery_options *o;
 	struct delivery_result *r;
 	unsigned shown;
+	int64_t *service_ns;   /* of each pair, as far as known */
 };
 
 static bool shall_show(struct match *m)
@@ -176,6 +177,10 @@ static void compare_pair(struct match *m, const struct delivery_sample *a,
 			 const struct delivery_sample *b)
 {
 	m->r->matched++;
+	if (a->flags & b->flags & SAMPLE_HAS_RECEIVED)
+		m->service_ns[m->r->service_count++] =
+			(int64_t)(timespec_to_ns(b->received) -
+				  timespec_to_ns(a->received));
 	if (!m->o->ignore_values && !same_values(m, a, b))
 		m->r->values_differ++;
 	if (!m->o->ignore_times && !same_origin(m, a, b))
@@ -216,10 +221,24 @@ static void merge(struct match *m)
 	}
 }
 
+/* Sorts `ns`. */
+static void percentiles(int64_t ns[], size_t n, int64_t out[5])
+{
+	static const double percents[] = { 0, 50, 99, 99.9, 100 };
+
+	qsort(ns, n, sizeof(*ns), by_value);
+	for (size_t i = 0; n && i < ARRAY_SIZE(percents); i++) {
+		/* Smallest value that so many per cent do not exceed; 99.9 % of
+		 * 1000 are 999, whatever doubles make of it. */
+		size_t rank = (size_t)ceil(percents[i] / 100 * (double)n - 1e-6);
+
+		out[i] = ns[rank ? rank - 1 : 0];
+	}
+}
+
 static int measure_latency(const struct delivery_samples *l,
 			   struct delivery_result *r)
 {
-	static const double percents[] = { 0, 50, 99, 99.9, 100 };
 	const uint32_t both = SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
 	int64_t *ns = malloc((l->count + 1) * sizeof(*ns));
 	size_t n = 0;
@@ -234,14 +253,7 @@ static int measure_latency(const struct delivery_samples *l,
 					    timespec_to_ns(s->origin));
 	}
 	r->latency_count = n;
-	qsort(ns, n, sizeof(*ns), by_value);
-	for (size_t i = 0; n && i < ARRAY_SIZE(percents); i++) {
-		/* Smallest value that so many per cent do not exceed; 99.9 % of
-		 * 1000 are 999, whatever doubles make of it. */
-		size_t rank = (size_t)ceil(percents[i] / 100 * (double)n - 1e-6);
-
-		r->latency_ns[i] = ns[rank ? rank - 1 : 0];
-	}
+	percentiles(ns, n, r->latency_ns);
 	free(ns);
 	return 0;
 }
@@ -255,10 +267,13 @@ static void number_by_position(struct delivery_samples *l)
 int delivery_match(struct delivery_samples *sent, struct delivery_samples *received,
 		  const struct delivery_options *o, struct delivery_result *r)
 {
-	struct match m = { sent, received, o, r, 0 };
+	struct match m = { sent, received, o, r, 0, NULL };
 	uint64_t highest = 0;
 
 	memset(r, 0, sizeof(*r));
+	m.service_ns = malloc((sent->count + 1) * sizeof(*m.service_ns));
+	if (!m.service_ns)
+		return -ENOMEM;
 	r->sent = sent->count;
 	r->received = received->count;
 	if (o->ignore_sequence) {
@@ -279,5 +294,7 @@ int delivery_match(struct delivery_samples *sent, struct delivery_samples *recei
 		qsort(received->samples, received->count,
 		      sizeof(*received->samples), by_sequence);
 	merge(&m);
+	percentiles(m.service_ns, r->service_count, r->service_ns);
+	free(m.service_ns);
 	return measure_latency(received, r);
 }

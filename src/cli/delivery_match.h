@@ -45,6 +45,10 @@ struct delivery_result {
 	uint64_t values_differ, times_differ;
 	uint64_t latency_count;
 	int64_t latency_ns[5]; /* min, p50, p99, p99.9, max of received - origin */
+	/* Of the pairs of which both have a receive timestamp: from that in the file of
+	 * what was sent, which is when the sample was made or taken in there. */
+	uint64_t service_count;
+	int64_t service_ns[5];
 };
 
 /* Sorts both lists. 0 or -ENOMEM. */

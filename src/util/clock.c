@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TSC calibration and the wall clock derived from it.
+ * TSC calibration, readings of the system's clocks, and the record that is shown.
  *
  * The frequency is measured against CLOCK_MONOTONIC rather than read from CPUID
  * leaf 15H, which is absent or incomplete on many processors and on most
@@ -12,16 +12,39 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "util/clock_servo.h"
 #include "util/settings.h"
 #include "util/spin.h"
 
-struct clock_state clock_state = { .tick_hz = NSEC_PER_SEC,
-				   .mult = UINT64_C(1) << 32 };
+#define RELAXED memory_order_relaxed
+#define NO_RATE (UINT64_C(1) << 32)
+
+/* Tries of a reading; the tightest one counts. */
+#define MONO_TRIES 8
+#define WALL_TRIES 4
+/* A record is shown so long before it begins to hold. */
+#define LEAD_NS 10000000
+/* Readers take over from a thread that does not come. */
+#define ABSENT_NS 100000000
+
+struct clock_state clock_state = { .tick_hz = NSEC_PER_SEC, .mult = NO_RATE };
+struct clock_latch clock_latch = {
+	.shown[0] = { .mult = NO_RATE, .span = CLOCK_NO_END, .late_mult = NO_RATE,
+		      .due = CLOCK_NO_END },
+};
+
+static struct {
+	struct clock_servo servo; /* under `lock`; from here on */
+	enum clock_wall wall;
+	struct spin lock;
+	_Atomic int wall_id;      /* clockid_t */
+	atomic_uint keepers;
+} state = { .wall_id = CLOCK_REALTIME };
+
 static const char *source = "clock_gettime (not initialised)";
 
 static uint64_t read_clock_ns(clockid_t id)
@@ -35,6 +58,58 @@ static uint64_t read_clock_ns(clockid_t id)
 uint64_t clock_monotonic_ns_slow(void)
 {
 	return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Under the lock, or before anybody reads. */
+static void show(const struct clock_record *r)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct clock_shown *c = &clock_latch.shown[i];
+
+		/* Readers turn to the other one first, and find all that was
+		 * written to that one. */
+		atomic_store_explicit(&clock_latch.seq,
+				      atomic_load_explicit(&clock_latch.seq,
+							   RELAXED) + 1,
+				      memory_order_release);
+		atomic_thread_fence(memory_order_release);
+		atomic_store_explicit(&c->ticks, r->line.ticks, RELAXED);
+		atomic_store_explicit(&c->ns, r->line.ns, RELAXED);
+		atomic_store_explicit(&c->mult, r->line.mult, RELAXED);
+		atomic_store_explicit(&c->span, r->span, RELAXED);
+		atomic_store_explicit(&c->wall_ns, r->wall_ns, RELAXED);
+		atomic_store_explicit(&c->due, r->due, RELAXED);
+		atomic_store_explicit(&c->before_ticks, r->before.ticks, RELAXED);
+		atomic_store_explicit(&c->before_ns, r->before.ns, RELAXED);
+		atomic_store_explicit(&c->before_mult, r->before.mult, RELAXED);
+		atomic_store_explicit(&c->late_mult, r->late_mult, RELAXED);
+	}
+}
+
+/* The whole record; returns the ticks, which were read behind it. */
+static uint64_t read_shown(struct clock_record *r)
+{
+	uint64_t seq, ticks;
+
+	do {
+		const struct clock_shown *c;
+
+		seq = atomic_load_explicit(&clock_latch.seq, memory_order_acquire);
+		c = &clock_latch.shown[seq & 1];
+		r->line.ticks = atomic_load_explicit(&c->ticks, RELAXED);
+		r->line.ns = atomic_load_explicit(&c->ns, RELAXED);
+		r->line.mult = atomic_load_explicit(&c->mult, RELAXED);
+		r->span = atomic_load_explicit(&c->span, RELAXED);
+		r->wall_ns = atomic_load_explicit(&c->wall_ns, RELAXED);
+		r->due = atomic_load_explicit(&c->due, RELAXED);
+		r->before.ticks = atomic_load_explicit(&c->before_ticks, RELAXED);
+		r->before.ns = atomic_load_explicit(&c->before_ns, RELAXED);
+		r->before.mult = atomic_load_explicit(&c->before_mult, RELAXED);
+		r->late_mult = atomic_load_explicit(&c->late_mult, RELAXED);
+		ticks = clock_ticks();
+		atomic_thread_fence(memory_order_acquire);
+	} while (seq != atomic_load_explicit(&clock_latch.seq, RELAXED));
+	return ticks;
 }
 
 #if defined(__x86_64__)
@@ -56,21 +131,41 @@ static const char *tsc_refusal(void)
 	return NULL;
 }
 
-/* TSC and a clock at the same instant: the tightest of several tries. */
-static void sample_pair(clockid_t id, uint64_t *ticks, uint64_t *ns)
+/* Ticks and CLOCK_MONOTONIC at one instant, and how far apart they may be. */
+static void read_mono(struct clock_reading *r, unsigned tries)
 {
 	uint64_t best = UINT64_MAX;
 	uint32_t aux;
 
-	for (int i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < tries; i++) {
 		uint64_t before = __builtin_ia32_rdtscp(&aux);
-		uint64_t t = read_clock_ns(id);
+		uint64_t t = read_clock_ns(CLOCK_MONOTONIC);
 		uint64_t after = __builtin_ia32_rdtscp(&aux);
 
 		if (after - before < best) {
 			best = after - before;
-			*ticks = before + (after - before) / 2;
-			*ns = t;
+			r->ticks = before + best / 2;
+			r->mono_ns = t;
+		}
+	}
+	r->uncertainty_ns = clock_ticks_to_ns(best / 2) + 1;
+}
+
+/* The wall clock lies between two readings of the other one. */
+static void read_wall(struct clock_reading *r, unsigned tries)
+{
+	clockid_t id = atomic_load_explicit(&state.wall_id, RELAXED);
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned i = 0; i < tries; i++) {
+		uint64_t before = read_clock_ns(CLOCK_MONOTONIC);
+		uint64_t wall = read_clock_ns(id);
+		uint64_t after = read_clock_ns(CLOCK_MONOTONIC);
+
+		if (after - before < best) {
+			best = after - before;
+			r->wall_low_ns = (int64_t)(wall - after);
+			r->wall_high_ns = (int64_t)(wall - before);
 		}
 	}
 }
@@ -78,21 +173,25 @@ static void sample_pair(clockid_t id, uint64_t *ticks, uint64_t *ns)
 static void calibrate_tsc(void)
 {
 	const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
-	uint64_t ticks0 = 0, ns0 = 0, ticks1 = 0, ns1 = 0;
+	struct clock_reading first = { 0 }, r = { 0 };
 
-	sample_pair(CLOCK_MONOTONIC, &ticks0, &ns0);
+	read_mono(&first, 2 * MONO_TRIES);
 	nanosleep(&pause, NULL);
-	sample_pair(CLOCK_MONOTONIC, &ticks1, &ns1);
-	if (ticks1 <= ticks0 || ns1 <= ns0) {
+	read_mono(&r, 2 * MONO_TRIES);
+	if (r.ticks <= first.ticks || r.mono_ns <= first.mono_ns) {
 		source = "clock_gettime (TSC did not advance)";
 		return;
 	}
-	clock_state.tick_hz = (uint64_t)((unsigned __int128)(ticks1 - ticks0) *
-					 NSEC_PER_SEC / (ns1 - ns0));
+	clock_state.tick_hz = (uint64_t)((unsigned __int128)(r.ticks - first.ticks) *
+					 NSEC_PER_SEC /
+					 (r.mono_ns - first.mono_ns));
 	clock_state.mult = (uint64_t)(((unsigned __int128)NSEC_PER_SEC << 32) /
 				      clock_state.tick_hz);
-	clock_state.base_ticks = ticks1;
-	clock_state.base_mono_ns = ns1;
+	/* Was counted in ticks. */
+	r.uncertainty_ns = clock_ticks_to_ns(r.uncertainty_ns);
+	read_wall(&r, 8 * WALL_TRIES);
+	clock_servo_start(&state.servo, clock_state.tick_hz, clock_state.mult, &r);
+	show(&state.servo.record);
 	clock_state.tsc = true;
 	source = "tsc";
 }
@@ -125,95 +224,168 @@ const char *clock_source(void)
 	return source;
 }
 
-/*
- * The wall clock: an anchor (ticks, CLOCK_REALTIME) and a rate, guarded by a
- * sequence lock. Whichever thread notices that the anchor is old re-anchors it.
- * The rate is taken over the whole time since the first anchor, so that its
- * error shrinks as the process runs, and the interval doubles from 20 ms to 1 s
- * with it: the distance between two processes stays at the noise of one reading
- * (some tens of ns), which one-way latencies between processes rely on.
- */
-#define WALL_INTERVAL_MIN_NS (20 * UINT64_C(1000000))
-
-static struct {
-	atomic_uint seq; /* odd while being written, 0 before the first anchor */
-	_Atomic uint64_t anchor_ticks;
-	_Atomic uint64_t anchor_real_ns;
-	_Atomic uint64_t mult;
-	_Atomic uint64_t interval_ticks;
-	uint64_t first_ticks, first_real_ns; /* under `refresh` */
-	struct spin refresh;
-} wall;
-
-#define RELAXED memory_order_relaxed
-
-static uint64_t wall_refresh(void)
+/* Under the lock: a reading, when one is due. */
+static void follow(void)
 {
-	uint64_t ticks = 0, real = read_clock_ns(CLOCK_REALTIME);
-	uint64_t mult = clock_state.mult;
-	uint64_t age;
-
-	if (!spin_trylock(&wall.refresh))
-		return real;
 #if defined(__x86_64__)
-	sample_pair(CLOCK_REALTIME, &ticks, &real);
-#endif
-	if (wall.first_ticks == 0 || ticks - wall.first_ticks > 3600 * clock_state.tick_hz) {
-		/* An hour is enough; later, follow a clock that was stepped. */
-		wall.first_ticks = ticks;
-		wall.first_real_ns = real;
-	}
-	age = ticks - wall.first_ticks;
-	if (age > clock_ns_to_ticks(WALL_INTERVAL_MIN_NS) &&
-	    real > wall.first_real_ns) {
-		uint64_t rate = (uint64_t)(((unsigned __int128)(real - wall.first_real_ns)
-					    << 32) / age);
+	uint64_t lead = clock_ns_to_ticks(LEAD_NS);
 
-		/* A stepped clock shows as an impossible rate: start anew. */
-		if (rate < mult + mult / 1000 && rate > mult - mult / 1000)
-			mult = rate;
-		else
-			wall.first_ticks = 0;
+	/* Who is held up between the reading and the end of its record takes
+	 * another one. */
+	for (int i = 0; i < 3; i++) {
+		struct clock_servo next = state.servo;
+		struct clock_reading r = { 0 };
+
+		if (!clock_record_is_due(&next.record, clock_ticks()))
+			return;
+		read_mono(&r, MONO_TRIES);
+		read_wall(&r, WALL_TRIES);
+		if (!clock_servo_take(&next, &r, lead))
+			return;
+		if (clock_ticks() - r.ticks >= lead / 2)
+			continue;
+		state.servo = next;
+		show(&next.record);
+		return;
 	}
-	atomic_fetch_add_explicit(&wall.seq, 1, memory_order_acq_rel);
-	atomic_store_explicit(&wall.anchor_ticks, ticks, RELAXED);
-	atomic_store_explicit(&wall.anchor_real_ns, real, RELAXED);
-	atomic_store_explicit(&wall.mult, mult, RELAXED);
-	atomic_store_explicit(&wall.interval_ticks,
-			      MIN(clock_state.tick_hz,
-				  MAX(age, clock_ns_to_ticks(WALL_INTERVAL_MIN_NS))),
-			      RELAXED);
-	atomic_fetch_add_explicit(&wall.seq, 1, memory_order_release);
-	spin_unlock(&wall.refresh);
-	return real;
+#endif
+}
+
+uint64_t clock_now_ns_outside(void)
+{
+	struct clock_record r;
+	uint64_t ticks = read_shown(&r);
+
+	/* The counter has begun again, and nobody may be there to notice. */
+	if (unlikely(ticks < r.before.ticks) && spin_trylock(&state.lock)) {
+		follow();
+		spin_unlock(&state.lock);
+		ticks = read_shown(&r);
+	}
+	return clock_record_at(&r, ticks);
+}
+
+void clock_keep_begin(void)
+{
+	atomic_fetch_add(&state.keepers, 1);
+	clock_keep();
+}
+
+void clock_keep_end(void)
+{
+	atomic_fetch_sub(&state.keepers, 1);
+}
+
+uint64_t clock_keep(void)
+{
+	struct clock_record r;
+	uint64_t ticks;
+
+	if (!clock_state.tsc)
+		return NSEC_PER_SEC;
+	if (spin_trylock(&state.lock)) {
+		follow();
+		spin_unlock(&state.lock);
+	}
+	ticks = read_shown(&r);
+	return clock_record_is_due(&r, ticks) ? 0 : clock_ticks_to_ns(r.due - ticks);
+}
+
+void clock_set_wall(enum clock_wall wall)
+{
+	struct clock_reading r = { 0 };
+
+	spin_lock(&state.lock);
+	if (state.wall != wall) {
+		state.wall = wall;
+		atomic_store(&state.wall_id, wall == CLOCK_WALL_TAI ?
+						     CLOCK_TAI : CLOCK_REALTIME);
+#if defined(__x86_64__)
+		if (clock_state.tsc) {
+			read_wall(&r, 8 * WALL_TRIES);
+			clock_servo_set_wall(&state.servo, r.wall_low_ns,
+					     r.wall_high_ns);
+			show(&state.servo.record);
+		}
+#endif
+	}
+	spin_unlock(&state.lock);
+}
+
+void clock_get_status(struct clock_status *out)
+{
+	const struct clock_servo *s = &state.servo;
+
+	spin_lock(&state.lock);
+	*out = (struct clock_status){
+		.wall = state.wall == CLOCK_WALL_TAI ? "CLOCK_TAI" :
+						       "CLOCK_REALTIME",
+		.offset_ns = s->offset_ns,
+		.uncertainty_ns = s->uncertainty_ns,
+		.offset_max_ns = s->offset_max_ns,
+		.rate_ppb = clock_state.tsc ?
+			clock_servo_rate_ppb(s, clock_state.mult) : 0,
+		.readings = s->readings,
+		.steps = s->steps,
+		.jumps = s->jumps,
+		.step_ns = s->step_ns,
+		.jump_ns = s->jump_ns,
+	};
+	spin_unlock(&state.lock);
+}
+
+/* Nobody keeps the clock, or who does is away. */
+static bool is_neglected(uint64_t ticks, uint64_t due)
+{
+	uint64_t patience = atomic_load_explicit(&state.keepers, RELAXED) ?
+				    clock_ns_to_ticks(ABSENT_NS) : 0;
+
+	return ticks - due >= patience;
+}
+
+static struct timespec wall_neglected(void)
+{
+	struct clock_record r;
+	uint64_t ticks;
+
+	/* Another thread is at it, and may have been away for long. */
+	if (!spin_trylock(&state.lock))
+		return timespec_from_ns(read_clock_ns(
+			atomic_load_explicit(&state.wall_id, RELAXED)));
+	follow();
+	spin_unlock(&state.lock);
+	ticks = read_shown(&r);
+	return timespec_from_ns(clock_record_at(&r, ticks) + (uint64_t)r.wall_ns);
 }
 
 struct timespec clock_realtime(void)
 {
-	struct timespec t;
-	uint64_t ticks, anchor_ticks, anchor_ns, mult, interval;
-	unsigned seq;
+	uint64_t seq, ticks, start, ns, mult, span, due;
+	int64_t wall_ns;
 
-	if (!clock_state.tsc) {
-		clock_gettime(CLOCK_REALTIME, &t);
-		return t;
-	}
-	ticks = clock_ticks();
+	if (unlikely(!clock_state.tsc))
+		return timespec_from_ns(read_clock_ns(
+			atomic_load_explicit(&state.wall_id, RELAXED)));
 	do {
-		seq = atomic_load_explicit(&wall.seq, memory_order_acquire);
-		anchor_ticks = atomic_load_explicit(&wall.anchor_ticks, RELAXED);
-		anchor_ns = atomic_load_explicit(&wall.anchor_real_ns, RELAXED);
-		mult = atomic_load_explicit(&wall.mult, RELAXED);
-		interval = atomic_load_explicit(&wall.interval_ticks, RELAXED);
+		const struct clock_shown *c;
+
+		seq = atomic_load_explicit(&clock_latch.seq, memory_order_acquire);
+		c = &clock_latch.shown[seq & 1];
+		start = atomic_load_explicit(&c->ticks, RELAXED);
+		ns = atomic_load_explicit(&c->ns, RELAXED);
+		mult = atomic_load_explicit(&c->mult, RELAXED);
+		span = atomic_load_explicit(&c->span, RELAXED);
+		wall_ns = atomic_load_explicit(&c->wall_ns, RELAXED);
+		due = atomic_load_explicit(&c->due, RELAXED);
+		ticks = clock_ticks();
 		atomic_thread_fence(memory_order_acquire);
-	} while ((seq & 1) ||
-		 seq != atomic_load_explicit(&wall.seq, RELAXED));
-	/* Another thread may have anchored behind our reading: a small negative. */
-	if (seq == 0 || (int64_t)(ticks - anchor_ticks) > (int64_t)interval)
-		return timespec_from_ns(wall_refresh());
-	if ((int64_t)(ticks - anchor_ticks) < 0)
-		ticks = anchor_ticks;
-	return timespec_from_ns(
-		anchor_ns + (uint64_t)(((unsigned __int128)(ticks - anchor_ticks) *
-					mult) >> 32));
+	} while (unlikely(seq != atomic_load_explicit(&clock_latch.seq, RELAXED)));
+	if (unlikely((int64_t)(ticks - due) >= 0 && is_neglected(ticks, due)))
+		return wall_neglected();
+	/* Behind the end as if the line went on: that is nearer to the truth. */
+	if (unlikely(ticks - start >= span && ticks < start))
+		ns = clock_now_ns_outside();
+	else
+		ns += (uint64_t)(((unsigned __int128)(ticks - start) * mult) >> 32);
+	return timespec_from_ns(ns + (uint64_t)wall_ns);
 }

@@ -6,26 +6,47 @@
  * The TSC is used only when the processor declares it invariant (constant and
  * non-stop) and its frequency could be measured against CLOCK_MONOTONIC; else
  * every function here falls back to clock_gettime() and clock_source() says so.
- * Ticks then are nanoseconds.
+ * Ticks then are nanoseconds. How the counter is held to the system's clocks, which
+ * NTP and PTP discipline, stands in clock_servo.h.
  */
 #ifndef UTIL_CLOCK_H
 #define UTIL_CLOCK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "util/container_of.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
 struct clock_state {
 	bool tsc;              /* ticks are TSC cycles, not nanoseconds */
-	uint64_t tick_hz;      /* ticks in a second */
-	uint64_t mult;         /* ns = (ticks * mult) >> 32 */
-	uint64_t base_ticks;   /* tick count at calibration */
-	uint64_t base_mono_ns; /* CLOCK_MONOTONIC at calibration */
+	uint64_t tick_hz;      /* ticks in a second, as calibrated */
+	uint64_t mult;         /* ns = (ticks * mult) >> 32, likewise */
 };
 
 extern struct clock_state clock_state;
+
+/*
+ * The record (clock_servo.h) that all threads read, twice: while one is written the
+ * other one is whole, so no reader waits for a writer, whatever their priorities.
+ * `seq` says by its lowest bit which one holds.
+ */
+struct clock_shown {
+	_Atomic uint64_t ticks, ns, mult, span;     /* the line */
+	_Atomic int64_t wall_ns;
+	_Atomic uint64_t due;
+	_Atomic uint64_t before_ticks, before_ns, before_mult, late_mult;
+};
+
+struct clock_latch {
+	cache_aligned _Atomic uint64_t seq;
+	cache_aligned struct clock_shown shown[2];
+};
+
+extern struct clock_latch clock_latch;
 
 /*
  * Calibrates (about 20 ms the first time in a process). Must be called once
@@ -38,6 +59,39 @@ void clock_init(void);
 const char *clock_source(void);
 
 uint64_t clock_monotonic_ns_slow(void);
+
+/*
+ * Following the system's clocks, see clock_servo.h. Who has a thread that looks
+ * after it says so with clock_keep_begin(), calls clock_keep() until clock_keep_end(),
+ * and no other thread ever makes a system call for the time. Without such a thread
+ * whoever asks for the wall clock takes the readings, some 2 us four times a second.
+ *
+ * clock_keep() takes a reading when one is due, and returns the ns until the next
+ * one is.
+ */
+void clock_keep_begin(void);
+void clock_keep_end(void);
+uint64_t clock_keep(void);
+
+enum clock_wall { CLOCK_WALL_REALTIME, CLOCK_WALL_TAI };
+
+/* Which clock of the system clock_realtime() gives; CLOCK_REALTIME at first. Others
+ * may read it meanwhile. */
+void clock_set_wall(enum clock_wall wall);
+
+/* How near the last reading found both; all since the process started. */
+struct clock_status {
+	const char *wall;            /* "CLOCK_REALTIME", "CLOCK_TAI" */
+	int64_t offset_ns;           /* the system's clock minus ours, before correction */
+	uint64_t uncertainty_ns;     /* of that reading */
+	uint64_t offset_max_ns;      /* largest offset beyond the uncertainty */
+	int64_t rate_ppb;            /* correction of the calibrated rate */
+	uint64_t readings;
+	uint64_t steps, jumps;       /* of the wall clock; of CLOCK_MONOTONIC */
+	int64_t step_ns, jump_ns;    /* the last ones */
+};
+
+void clock_get_status(struct clock_status *out);
 
 /* Ticks now, ordered behind earlier loads (rdtscp). */
 static inline uint64_t clock_ticks(void)
@@ -63,17 +117,43 @@ static inline uint64_t clock_ns_to_ticks(uint64_t ns)
 			  NSEC_PER_SEC);
 }
 
-/* Monotonic time in ns, on the same scale in all processes of the host. */
+/* Where the line does not hold: see clock_record_at(). */
+uint64_t clock_now_ns_outside(void);
+
+/*
+ * Monotonic time in ns. It never goes back or steps, in no thread. On the scale of
+ * CLOCK_MONOTONIC, in all processes of the host, unless the host was suspended
+ * meanwhile; disciplined as that is when the clock is kept (clock_keep).
+ */
 static inline uint64_t clock_now_ns(void)
 {
-	return clock_state.base_mono_ns +
-	       clock_ticks_to_ns(clock_ticks() - clock_state.base_ticks);
+	uint64_t seq, past, ns, mult, span;
+
+	do {
+		const struct clock_shown *c;
+
+		seq = atomic_load_explicit(&clock_latch.seq, memory_order_acquire);
+		c = &clock_latch.shown[seq & 1];
+		past = atomic_load_explicit(&c->ticks, memory_order_relaxed);
+		ns = atomic_load_explicit(&c->ns, memory_order_relaxed);
+		mult = atomic_load_explicit(&c->mult, memory_order_relaxed);
+		span = atomic_load_explicit(&c->span, memory_order_relaxed);
+		/* Read behind the line, so that a late reader has an old line
+		 * and new ticks, which is slow, and not the other way. */
+		past = clock_ticks() - past;
+		atomic_thread_fence(memory_order_acquire);
+	} while (__builtin_expect(seq != atomic_load_explicit(
+						 &clock_latch.seq,
+						 memory_order_relaxed), 0));
+	if (__builtin_expect(past >= span, 0))
+		return clock_now_ns_outside();
+	return ns + (uint64_t)(((unsigned __int128)past * mult) >> 32);
 }
 
 /*
- * Wall-clock time (CLOCK_REALTIME scale) for sample timestamps, from the TSC.
- * Re-anchored to CLOCK_REALTIME now and then (20 ms to 1 s); a re-anchoring may
- * step by the noise of one reading, some tens of ns, in either direction.
+ * The wall clock for timestamps of samples: CLOCK_REALTIME, or what clock_set_wall()
+ * says. It is slewed as that one is, within a microsecond of it, and follows it
+ * within a third of a second when somebody sets it.
  */
 struct timespec clock_realtime(void);
 

@@ -87,7 +87,7 @@ json_t *control_status(struct super_node *sn)
 		memset(&u, 0, sizeof(u));
 	/* A reload may be changing settings. */
 	pthread_mutex_lock(&sn->control);
-	o = json_pack("{ss ss ss ss ss sf sf s{ss sI sb} so so}", "state",
+	o = json_pack("{ss ss ss ss ss sf sf s{ss sI sb} so so so}", "state",
 		      states[sn->state], "version", GATEWAY_VERSION, "hostname",
 		      u.nodename, "name",
 		      sn->settings.name ? sn->settings.name : u.nodename,
@@ -95,8 +95,8 @@ json_t *control_status(struct super_node *sn)
 		      seconds(&now), "time_started", seconds(&sn->started_at),
 		      "timezone", "name", tm.tm_zone ? tm.tm_zone : "",
 		      "offset", (json_int_t)tm.tm_gmtoff, "dst",
-		      tm.tm_isdst > 0, "kernel", kernel_json(&u), "system",
-		      system_json());
+		      tm.tm_isdst > 0, "clock", super_node_clock_json(), "kernel",
+		      kernel_json(&u), "system", system_json());
 	pthread_mutex_unlock(&sn->control);
 	return o;
 }

@@ -3,7 +3,9 @@
  * Generating samples; see source.h.
  *
  * The origin is stamped after the wait for the step, so that the one-way delay
- * of a sample holds no part of the period. A missed step leaves a gap in the
+ * of a sample holds no part of the period. But then a step that is late looks as fast
+ * as any other: how late each was is recorded beside it, and `origin = "planned"`
+ * stamps the time at which it was due. A missed step leaves a gap in the
  * sequence numbers and is counted, one that is made up is counted too; nothing is
  * printed on the data path.
  */
@@ -46,6 +48,7 @@ int signal_source_init(struct signal_source *s, unsigned count)
 	s->late_ns = malloc(sizeof(*s->late_ns));
 	if (!s->generator.values || !s->late_ns)
 		return -ENOMEM;
+	hist_init(s->late_ns);
 	for (unsigned i = 0; i < count; i++) {
 		struct generator_value *v = &s->generator.values[i];
 
@@ -157,6 +160,9 @@ int signal_source_ready(struct node *n, struct signal_source *s, json_t *cfg,
 	    !(n->in.cfg && json_object_get(n->in.cfg, "vectorize")))
 		n->in.vectorize = BATCH;
 	s->period_ns = 1e9 / s->rate_hz;
+	if (s->realtime)
+		n->step_late_ns = s->late_ns;
+	n->origin_planned = !s->realtime || s->origin == ORIGIN_PLANNED;
 	return named ? 0 : name_signals(n, &s->generator);
 }
 
@@ -178,7 +184,7 @@ int signal_source_start(struct node *n)
 		return ret;
 	s->timer_open = true;
 	s->steps = 0;
-	hist_init(s->late_ns);
+	hist_reset(s->late_ns);
 	generator_start(&s->generator, (uint64_t)s->seed);
 	s->started = clock_realtime();
 	timer_set_catch_up(&s->timer, s->catch_up_s);
@@ -217,7 +223,11 @@ static int take_step(struct node *n, struct signal_source *s)
 		steps = timer_wait_step(&s->timer, &late_ns);
 		if (steps < 0)
 			return (int)steps;
-		hist_record(s->late_ns, late_ns);
+		/* Of a pause only the step that was taken counts. */
+		if (unlikely(s->resumed))
+			late_ns = timer_step_age_ns(&s->timer);
+		s->resumed = false;
+		node_record_step(n, late_ns);
 		if (unlikely(s->timer.grid.made_up))
 			atomic_fetch_add_explicit(&n->counters.made_up, 1,
 						  memory_order_relaxed);
@@ -234,12 +244,23 @@ static int take_step(struct node *n, struct signal_source *s)
 	return 0;
 }
 
-static struct timespec origin_of(const struct signal_source *s, uint64_t step)
+static void stamp(const struct signal_source *s, struct sample *smp, uint64_t step)
 {
-	if (s->realtime)
-		return clock_realtime();
-	return timespec_from_ns(timespec_to_ns(s->started) +
-				(uint64_t)((double)step / s->rate_hz * 1e9));
+	smp->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN | SAMPLE_HAS_DATA;
+	if (unlikely(!s->realtime)) {
+		smp->origin = timespec_from_ns(
+			timespec_to_ns(s->started) +
+			(uint64_t)((double)step / s->rate_hz * 1e9));
+		return;
+	}
+	if (s->origin == ORIGIN_ACTUAL) {
+		smp->origin = clock_realtime();
+		return;
+	}
+	smp->origin = timer_planned_time(&s->timer,
+					 timer_grid_taken_ns(&s->timer.grid),
+					 &smp->received);
+	smp->flags |= SAMPLE_HAS_RECEIVED;
 }
 
 static void store(union signal_data *d, enum signal_type type, double v)
@@ -282,15 +303,13 @@ int signal_source_read(struct node *n, struct sample *smps[], unsigned cnt,
 		if (unlikely(ret))
 			return ret;
 		step = s->steps - 1;
-		smp->origin = origin_of(s, step);
+		stamp(s, smp, step);
 		smp->signals = signals;
 		smp->length = MIN(s->generator.count, smp->capacity);
 		for (unsigned i = 0; i < smp->length; i++)
 			store(&smp->data[i], signals->signals[i].type,
 			      generator_next(&s->generator, i, step));
 		smp->sequence = n->sequence++;
-		smp->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
-			     SAMPLE_HAS_DATA;
 	}
 	return (int)filled;
 }
@@ -317,6 +336,7 @@ void signal_source_resume(struct node *n)
 
 	if (s->timer_open)
 		timer_grid_forgive(&s->timer.grid);
+	s->resumed = true;
 }
 
 int signal_source_poll_fds(struct node *n, int fds[], int max)

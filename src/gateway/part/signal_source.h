@@ -19,10 +19,12 @@ struct signal_source {
 	double rate_hz, catch_up_s;
 	bool realtime, monitor_missed;
 	int timer_kind;
+	int origin;             /* enum origin_mode */
 
 	struct generator generator;
 	struct timer timer;
 	bool timer_open;
+	bool resumed;           /* nobody read it for a while, on purpose */
 	struct timespec started;
 	double period_ns;
 	uint64_t steps;         /* taken, the missed ones included */
@@ -50,6 +52,13 @@ struct signal_source {
 	  .names = timer_kind_names, \
 	  .help = "timerfd: sleeps, for moderate rates; tsc: spins before each " \
 		  "step; auto: timerfd up to 2000 per second, tsc above" }, \
+	{ "origin", CONFIG_ENUM, \
+	  (offset) + offsetof(struct signal_source, origin), "actual", \
+	  .names = origin_mode_names, \
+	  .help = "Origin timestamp in real time: actual, when the sample is " \
+		  "made; planned, when its step was due, and the receive " \
+		  "timestamp says when it was made, so that what is measured " \
+		  "holds the lateness of the step" }, \
 	TIMER_CATCH_UP_KEY((offset) + offsetof(struct signal_source, catch_up_s)), \
 	{ "seed", CONFIG_INT, (offset) + offsetof(struct signal_source, seed), \
 	  "1", .help = "Of the random walks; the same seed gives the same values" }

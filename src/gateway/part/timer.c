@@ -18,12 +18,36 @@
  */
 #define SPIN_NS 250000
 
+/* Two readings within this are of one instant. */
+#define SAME_INSTANT_NS 1000
+
 const char *const timer_kind_names[] = {
 	[TIMER_AUTO] = "auto",
 	[TIMER_TIMERFD] = "timerfd",
 	[TIMER_TSC] = "tsc",
 	NULL,
 };
+
+const char *const origin_mode_names[] = {
+	[ORIGIN_ACTUAL] = "actual",
+	[ORIGIN_PLANNED] = "planned",
+	NULL,
+};
+
+struct timespec timer_planned_time(const struct timer *t, uint64_t planned_ns,
+				   struct timespec *actual)
+{
+	uint64_t now;
+
+	/* Both clocks at one instant, unless the host is against it. */
+	for (int tries = 0; tries < 4; tries++) {
+		now = t->now_ns();
+		*actual = clock_realtime();
+		if (likely(t->now_ns() - now < SAME_INSTANT_NS))
+			break;
+	}
+	return timespec_from_ns(timespec_to_ns(*actual) - (now - planned_ns));
+}
 
 const char *timer_kind_name(enum timer_kind kind)
 {
@@ -42,6 +66,7 @@ void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t catch_up_ns
 	if (g->period == 0)
 		g->period = 1;
 	g->next = ((unsigned __int128)now_ns << 32) + g->period;
+	g->taken = 0;
 	g->bound = (unsigned __int128)catch_up_ns << 32;
 	if (g->bound <= g->period)
 		g->bound = g->period - 1;
@@ -74,6 +99,7 @@ uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
 		late -= left_out * g->period;
 	}
 	g->made_up = late >= g->period;
+	g->taken = g->next + left_out * g->period;
 	g->next += (left_out + 1) * g->period;
 	return left_out + 1;
 }

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "gateway/base/waiting.h"
 
@@ -30,6 +31,7 @@
 struct timer_grid {
 	unsigned __int128 period; /* ns << 32 */
 	unsigned __int128 next;   /* first step that has not been waited for */
+	unsigned __int128 taken;  /* when the step that was taken last was due */
 	unsigned __int128 bound;  /* a step that is later than this is left out */
 	bool running;             /* a step has been taken */
 	bool forgiven;            /* nothing is made up for the next one */
@@ -45,6 +47,14 @@ static inline uint64_t timer_grid_next_ns(const struct timer_grid *g)
 {
 	/* Rounded up: a wait that ends here is not too early. */
 	return (uint64_t)((g->next + UINT32_MAX) >> 32);
+}
+
+/* When the step that was taken last was due, by the clock of `now_ns` below: the time
+ * that was planned for it, not the time at which the waiting thread ran. 0 before the
+ * first step. */
+static inline uint64_t timer_grid_taken_ns(const struct timer_grid *g)
+{
+	return (uint64_t)((g->taken + UINT32_MAX) >> 32);
 }
 
 /*
@@ -96,6 +106,20 @@ void timer_close(struct timer *t);
 /* Begins a grid now. */
 void timer_start(struct timer *t, double rate_hz);
 
+/* For keys `origin`: the time that was planned for a step, or when it was taken. */
+enum origin_mode {
+	ORIGIN_ACTUAL,
+	ORIGIN_PLANNED,
+};
+extern const char *const origin_mode_names[];
+
+/*
+ * The wall clock at `planned_ns` of t->now_ns(), a time that has come; *actual is
+ * the wall clock now.
+ */
+struct timespec timer_planned_time(const struct timer *t, uint64_t planned_ns,
+				   struct timespec *actual);
+
 /* For keys `catch_up`, in seconds. */
 #define TIMER_CATCH_UP_KEY(offset) \
 	{ "catch_up", CONFIG_REAL, offset, "0.0001", .min = 0, .max = 3600, \
@@ -116,6 +140,12 @@ int timer_poll_fd(struct timer *t, bool always);
  * one taken, at least 1 (more: they were missed), or -EINTR.
  */
 int64_t timer_wait_step(struct timer *t, uint64_t *late_ns);
+
+/* How long ago the step that was taken last was due, by now. */
+static inline uint64_t timer_step_age_ns(const struct timer *t)
+{
+	return t->now_ns() - timer_grid_taken_ns(&t->grid);
+}
 
 /* Waits until `deadline_ns` of t->now_ns(). 0 or -EINTR. */
 int timer_wait_until(struct timer *t, uint64_t deadline_ns);

@@ -25,6 +25,7 @@
 #include "gateway/plugin/plugin.h"
 #include "gateway/sample/sample.h"
 #include "gateway/base/waker.h"
+#include "util/hist.h"
 #include "util/list.h"
 
 struct hook_list;
@@ -210,6 +211,12 @@ struct node {
 	cache_aligned struct node_direction in;
 	cache_aligned struct node_direction out;
 	cache_aligned struct node_counters counters;
+	/* Of a node-type that keeps steps, which owns it: how much later than
+	 * planned each was taken, ns. NULL: it keeps none. */
+	struct hist *step_late_ns;
+	atomic_bool step_late_reset;  /* asked for; who records does it */
+	bool origin_planned;          /* origins are planned times, so that the
+				       * lateness is part of what is measured */
 	struct node_stats *stats;     /* of the hook `stats`, which owns them;
 				       * NULL without it */
 	/* What is written comes back: odd while its writer has ended; counts,
@@ -243,6 +250,18 @@ bool node_is_running(struct node *n);
 
 /* rearm of a node-type whose interrupt() ends one call and leaves nothing behind. */
 void node_rearm_nothing(struct node *n);
+
+/* A step was taken so much later than planned; from the thread that reads `n`. */
+static inline void node_record_step(struct node *n, uint64_t late_ns)
+{
+	if (unlikely(atomic_load_explicit(&n->step_late_reset,
+					  memory_order_relaxed))) {
+		atomic_store_explicit(&n->step_late_reset, false,
+				      memory_order_relaxed);
+		hist_reset(n->step_late_ns);
+	}
+	hist_record(n->step_late_ns, late_ns);
+}
 
 int node_read(struct node *n, struct sample *smps[], unsigned cnt,
 	      unsigned *release);

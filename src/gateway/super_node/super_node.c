@@ -311,6 +311,7 @@ static int start_all(struct super_node *sn)
 		log_node(n);
 	}
 	super_node_settings_apply(&sn->settings, NULL, sn->keep_log_level);
+	super_node_clock_start(sn);
 	sn->state = SUPER_NODE_STARTED;
 	sn->started_ns = sn->progress_ns = clock_now_ns();
 	ret = super_node_start_types(sn);
@@ -388,7 +389,7 @@ bool super_node_wait(struct super_node *sn, int timeout_ms)
 
 	for (;;) {
 		uint64_t now = clock_now_ns(), count;
-		int wait_ms = 500;
+		int wait_ms = MIN(500, super_node_clock_tick(sn));
 
 		if (atomic_load(&sn->stop_requested) ||
 		    all_ended(sn))
@@ -396,7 +397,8 @@ bool super_node_wait(struct super_node *sn, int timeout_ms)
 		if (timeout_ms >= 0) {
 			if (now >= end)
 				return false;
-			wait_ms = (int)MIN((end - now) / 1000000 + 1, 500);
+			wait_ms = (int)MIN((end - now) / 1000000 + 1,
+					   (uint64_t)wait_ms);
 		}
 		switch (poll(&pfd, 1, wait_ms)) {
 		case -1: /* a signal: the caller may have something to do */
@@ -428,6 +430,7 @@ void super_node_stop(struct super_node *sn)
 	for_nodes(sn, false, super_node_stop_node);
 	for_paths(sn, false, release_path);
 	stop_types(sn);
+	super_node_clock_stop(sn);
 }
 
 void super_node_destroy(struct super_node *sn)

@@ -352,6 +352,7 @@ static void reset_node(struct node *n)
 	atomic_store(&k->made_up, 0);
 	atomic_store(&k->lost, 0);
 	atomic_store(&k->reordered, 0);
+	atomic_store(&n->step_late_reset, n->step_late_ns != NULL);
 }
 
 int super_node_node_reset(struct super_node *sn, const char *id)

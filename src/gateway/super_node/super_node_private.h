@@ -24,6 +24,7 @@ struct super_node_settings {
 	const char *control, *name, *uuid;
 	int64_t hugepages, affinity, priority, nice, seed;
 	double stats_hz;
+	int clock;                 /* enum clock_wall */
 	bool idle_stop;
 
 	char uuid_text[37];
@@ -70,6 +71,10 @@ struct super_node {
 	json_t *restart_config;     /* owned; NULL: the same again */
 	struct timespec started_at;
 
+	/* Of the clock that it looks after: what the log has told. */
+	bool keeps_clock;
+	uint64_t clock_steps, clock_jumps;
+
 	uint64_t started_ns, stopped_ns;
 	uint64_t progress_ns, progress_received; /* at the last live line */
 };
@@ -92,6 +97,18 @@ bool super_node_is_fed(struct super_node *sn, const struct path *p);
 int super_node_start_types(struct super_node *sn);
 /* Begins, changes or leaves alone the statistics thread as settings say. */
 int super_node_update_stats(struct super_node *sn);
+
+/* super_node_clock.c: while the gateway runs, from the thread that waits for its end.
+ * How many ms until the clock wants to be looked at again. */
+void super_node_clock_start(struct super_node *sn);
+void super_node_clock_stop(struct super_node *sn);
+int super_node_clock_tick(struct super_node *sn);
+/* How near it is to the system's, for the status. */
+json_t *super_node_clock_json(void);
+
+/* super_node_summary.c: how late the steps of a node were, us; NULL where it keeps no
+ * steps or has taken none. */
+json_t *super_node_steps_json(const struct node *n);
 
 /* super_node_compare.c: do the settings of both mean the same? */
 bool super_node_same_node(const struct node *a, const struct node *b);

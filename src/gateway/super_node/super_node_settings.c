@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/timex.h>
 #include <sys/un.h>
 
 #include "gateway/config/keys.h"
 #include "gateway/base/memory.h"
 #include "gateway/super_node/super_node_private.h"
 #include "gateway/config/uuid.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/nice.h"
 
@@ -23,6 +25,12 @@
 #define HTTP_PORT "8080"
 
 #define TOP(field) offsetof(struct super_node_settings, field)
+
+static const char *const clock_names[] = {
+	[CLOCK_WALL_REALTIME] = "realtime",
+	[CLOCK_WALL_TAI] = "tai",
+	NULL,
+};
 
 static const struct config_key top_keys[] = {
 	{ "nodes", CONFIG_JSON, TOP(nodes), .help = "Nodes by name" },
@@ -37,6 +45,8 @@ static const struct config_key top_keys[] = {
 	  .help = "0 puts samples on the heap; other values: huge pages where there are any" },
 	{ "stats", CONFIG_REAL, TOP(stats_hz), "1", .min = 0, .max = 1000,
 	  .help = "Rate of periodic statistics in Hz, 0 for none" },
+	{ "clock", CONFIG_ENUM, TOP(clock), "realtime", .names = clock_names,
+	  .help = "What timestamps are told by: realtime, the wall clock (UTC), or tai, the atomic time, which knows no leap seconds" },
 	{ "affinity", CONFIG_INT, TOP(affinity), "0", .min = 0,
 	  .max = (double)INT64_MAX, .help = "CPU mask of the process" },
 	{ "priority", CONFIG_INT, TOP(priority), "0", .min = 0, .max = 99,
@@ -284,6 +294,16 @@ static void apply_nice(int64_t nice, int64_t was)
 			 (int)nice, strerror(-ret));
 }
 
+static void apply_clock(int wall)
+{
+	struct timex t = { 0 };
+
+	clock_init();
+	clock_set_wall((enum clock_wall)wall);
+	if (wall == CLOCK_WALL_TAI && adjtimex(&t) >= 0 && t.tai == 0)
+		log_warn("clock tai: the system does not know the distance of TAI to UTC and takes 0; a PTP or NTP daemon has to set it (phc2sys, or leapsectz of chrony)");
+}
+
 /* A refusal is said and does no harm. */
 void super_node_settings_apply(const struct super_node_settings *s,
 			       const struct super_node_settings *was,
@@ -296,6 +316,8 @@ void super_node_settings_apply(const struct super_node_settings *s,
 			  s->log.file, strerror(-ret));
 	if (s->log_level >= 0 && !keep_level && !getenv("BUSBAR_LOG"))
 		log_set_level((enum log_level)s->log_level);
+	if (!was || was->clock != s->clock)
+		apply_clock(s->clock);
 	if (!was || was->affinity != s->affinity)
 		apply_affinity(s->affinity);
 	if (!was || was->priority != s->priority)

@@ -77,11 +77,15 @@ static json_t *hooks_json(const struct hook_list *hooks)
 static json_t *node_stats(struct node *n)
 {
 	const struct node_counters *k = &n->counters;
+	json_t *o;
 
-	return json_pack("{sI sI sI sI sI sI sI}", "received", get(&k->received),
-			 "sent", get(&k->sent), "not_sent", get(&k->not_sent),
-			 "missed", get(&k->missed), "made_up", get(&k->made_up),
-			 "lost", get(&k->lost), "reordered", get(&k->reordered));
+	o = json_pack("{sI sI sI sI sI sI sI}", "received", get(&k->received),
+		      "sent", get(&k->sent), "not_sent", get(&k->not_sent),
+		      "missed", get(&k->missed), "made_up", get(&k->made_up),
+		      "lost", get(&k->lost), "reordered", get(&k->reordered));
+	/* Without steps there is none. */
+	json_object_set_new(o, "step_late", super_node_steps_json(n));
+	return o;
 }
 
 static json_t *latency_json(const struct path *p)

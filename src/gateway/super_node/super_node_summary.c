@@ -47,6 +47,28 @@ static void print_queues(const struct path *p, FILE *out)
 			path_unmade(p));
 }
 
+static bool has_steps(const struct node *n)
+{
+	return n->step_late_ns && get(&n->step_late_ns->count) &&
+	       !atomic_load(&n->step_late_reset);
+}
+
+/* Of generators: latencies that are counted from the time at which a late step was
+ * made say nothing of its lateness. */
+static void print_steps(struct super_node *sn, FILE *out)
+{
+	list_for_each(n, &sn->nodes, struct node, entry) {
+		const struct hist *h = n->step_late_ns;
+
+		if (!has_steps(n))
+			continue;
+		fprintf(out,
+			"%-16s steps late p50 %.3f us p99 %.3f us p99.9 %.3f us max %.3f us, %s the latencies of its samples\n",
+			n->name, us(h, 50), us(h, 99), us(h, 99.9), max_us(h),
+			n->origin_planned ? "part of" : "not part of");
+	}
+}
+
 void super_node_print_summary(struct super_node *sn, FILE *out)
 {
 	double seconds = run_seconds(sn);
@@ -85,6 +107,22 @@ void super_node_print_summary(struct super_node *sn, FILE *out)
 			get(&k->lost), get(&k->reordered), get(&k->missed),
 			get(&k->made_up));
 	}
+	fputs("\nlatency: from the origin timestamp of a sample to its receive timestamp\n",
+	      out);
+	print_steps(sn, out);
+}
+
+json_t *super_node_steps_json(const struct node *n)
+{
+	const struct hist *h = n->step_late_ns;
+
+	if (!has_steps(n))
+		return NULL;
+	return json_pack("{sI sf sf sf sf sf sb}", "count",
+			 (json_int_t)get(&h->count), "mean_us",
+			 hist_mean(h) / 1e3, "p50_us", us(h, 50), "p99_us",
+			 us(h, 99), "p999_us", us(h, 99.9), "max_us", max_us(h),
+			 "in_latency", n->origin_planned);
 }
 
 static json_t *latency_json(const struct path *p)
@@ -141,6 +179,7 @@ json_t *super_node_summary(struct super_node *sn)
 #define ADD(name) \
 	json_object_set_new(o, #name, json_integer((json_int_t)get(&k->name)));
 		COUNTERS(ADD)
+		json_object_set_new(o, "step_late", super_node_steps_json(n));
 		json_object_set_new(nodes, n->name, o);
 	}
 	return json_pack("{sf so so}", "seconds", run_seconds(sn), "paths",

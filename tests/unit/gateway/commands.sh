@@ -79,7 +79,10 @@ expect 0 "run to the end" "$busbar" run --summary=json "$dir/good.conf"
 python3 -c 'import json, sys
 s = json.load(open(sys.argv[1]))
 assert s["nodes"]["log"]["sent"] > 0
-assert s["nodes"]["log"]["sent"] + s["nodes"]["sig"]["missed"] >= 500' "$dir/out" ||
+assert s["nodes"]["log"]["sent"] + s["nodes"]["sig"]["missed"] >= 500
+late = s["nodes"]["sig"]["step_late"]
+assert 0 <= late["count"] - s["nodes"]["sig"]["received"] <= 1 and late["max_us"] >= late["p50_us"]
+assert late["in_latency"] is False and "step_late" not in s["nodes"]["log"]' "$dir/out" ||
 	fail "JSON summary counts the samples"
 [ "$(grep -vc '^#' "$dir/log.csv")" -gt 0 ] || fail "samples stand in the file"
 expect 0 "run from standard input" sh -c '"$0" run --summary=none - <"$1"' "$busbar" "$dir/good.conf"

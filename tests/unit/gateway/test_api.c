@@ -7,6 +7,7 @@
 #include "fake.h"
 #include "gateway/control/api.h"
 #include "gateway/control/server.h"
+#include "util/clock.h"
 
 static struct super_node *sn;
 static struct config *config;
@@ -77,6 +78,53 @@ static void answers_have_the_fields_that_scripts_look_for(void **state)
 	assert_true(json_is_array(json_object_get(json_object_get(o, "system"),
 						  "load")));
 	json_decref(o);
+}
+
+static json_int_t clock_figure(const char *key)
+{
+	json_t *o = ask("GET", "/status", NULL, 200);
+	const json_t *clock = json_object_get(o, "clock");
+	json_int_t value;
+
+	assert_true(json_is_integer(json_object_get(clock, key)));
+	assert_string_equal(json_string_value(json_object_get(clock, "follows")),
+			    "CLOCK_REALTIME");
+	value = json_integer_value(json_object_get(clock, key));
+	json_decref(o);
+	return value;
+}
+
+static void who_waits_for_the_end_holds_the_clock_to_the_systems(void **state)
+{
+	uint64_t end = clock_now_ns() + 20 * NSEC_PER_SEC;
+	json_int_t first = clock_figure("readings");
+
+	if (!clock_state.tsc)
+		skip();
+	/* Four readings a second at least, without anybody asking for the time. */
+	while (clock_figure("readings") < first + 2 && clock_now_ns() < end)
+		assert_false(super_node_wait(sn, 50));
+	assert_true(clock_figure("readings") >= first + 2);
+	assert_true(clock_figure("uncertainty_ns") > 0);
+	assert_true(llabs(clock_figure("offset_ns")) < 1000000);
+}
+
+static void the_clock_can_be_the_atomic_time(void **state)
+{
+	struct clock_status status;
+	struct config *c;
+	struct super_node *tai = fake_super_node(
+		"clock = \"tai\"; stats = 0.0; hugepages = 0;"
+		"nodes = { a = { type = \"source\"; mode = \"paced\" }; b = { type = \"sink\" }; };"
+		"paths = ( { in = \"a\"; out = \"b\" } );", &c);
+
+	assert_non_null(tai);
+	assert_int_equal(super_node_start(tai), 0);
+	clock_get_status(&status);
+	assert_string_equal(status.wall, "CLOCK_TAI");
+	super_node_stop(tai);
+	fake_end(tai, c);
+	clock_set_wall(CLOCK_WALL_REALTIME);
 }
 
 static void commands_are_carried_out(void **state)
@@ -168,6 +216,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_can_be_asked_for),
 		cmocka_unit_test(answers_have_the_fields_that_scripts_look_for),
+		cmocka_unit_test(who_waits_for_the_end_holds_the_clock_to_the_systems),
+		cmocka_unit_test(the_clock_can_be_the_atomic_time),
 		cmocka_unit_test(commands_are_carried_out),
 		cmocka_unit_test(what_is_wrong_is_said_with_a_status),
 		cmocka_unit_test(a_line_is_answered_by_a_line),

@@ -69,6 +69,26 @@ static void equal_files_are_equal(void **state)
 	assert_int_equal(r.latency_ns[4], 100000);
 }
 
+/* A generator that stamps planned times: SENT says when each was made. */
+static void service_latency_counts_from_the_receive_time_of_what_was_sent(void **state)
+{
+	struct delivery_result r;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		add(&sent, i, 1, i == 7 ? 0 : 50000 + (long)i);
+		if (i != 8)
+			add(&received, i, 1, 50000 + (long)(2 * i) + 300);
+	}
+	r = match((struct delivery_options){ 0 });
+	assert_int_equal(r.latency_count, 99);
+	assert_int_equal(r.latency_ns[4], 50000 + 198 + 300);
+	/* What has none, or did not arrive, does not count. */
+	assert_int_equal(r.service_count, 98);
+	assert_int_equal(r.service_ns[0], 300);
+	assert_int_equal(r.service_ns[4], 399);
+	assert_int_equal(r.service_ns[1], 350);
+}
+
 static void start_up_is_not_loss(void **state)
 {
 	struct delivery_result r;
@@ -159,6 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(equal_files_are_equal, clear),
+		cmocka_unit_test_teardown(service_latency_counts_from_the_receive_time_of_what_was_sent, clear),
 		cmocka_unit_test_teardown(start_up_is_not_loss, clear),
 		cmocka_unit_test_teardown(disorder_duplicates_and_strangers_are_told_apart, clear),
 		cmocka_unit_test_teardown(nothing_received_is_before_the_connection, clear),

@@ -419,6 +419,50 @@ static void a_replay_is_as_fast_as_asked(void **state)
 	}
 }
 
+/* At the recorded distances and at a rate: 10 and 4 ms. */
+static void a_replayed_sample_may_tell_its_planned_time(void **state)
+{
+	static const struct {
+		const char *more;
+		int64_t apart_ns;
+	} rows[] = {
+		{ "\"stamp\": \"planned\", \"timer\": \"tsc\"", 10000000 },
+		{ "\"stamp\": \"planned\", \"timer\": \"timerfd\"", 10000000 },
+		{ "\"stamp\": \"planned\", \"rate\": 250", 4000000 },
+	};
+
+	put_text("in", recording);
+	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+		const unsigned both = SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
+		unsigned exact = 0;
+		int64_t last = 0;
+		struct made_node m;
+
+		make_in(&m, "in", rows[k].more);
+		assert_true(m.node.origin_planned);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (unsigned i = 0; i < 4; i++) {
+			int64_t origin, beside;
+
+			assert_int_equal(node_read_one(&m, smp), 1);
+			assert_int_equal(smp->flags & both, both);
+			origin = (int64_t)timespec_to_ns(smp->origin);
+			assert_true((int64_t)timespec_to_ns(smp->received) >=
+				    origin);
+			/* However late: whole periods apart. */
+			beside = (origin - last) % rows[k].apart_ns;
+			exact += i && (beside < 20000 ||
+				       beside > rows[k].apart_ns - 20000);
+			last = origin;
+		}
+		/* The host may have come between two readings of the clocks. */
+		assert_true(exact >= 2);
+		assert_true(m.node.step_late_ns->count >= 3);
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
 struct rewinder {
 	struct made_node *m;
 	atomic_uint asked;
@@ -707,6 +751,7 @@ static void wrong_settings_are_refused(void **state)
 		"{ \"uri\": \"a\", \"out\": { \"buffer_size\": -1 } }",
 		"{ \"uri\": \"a\", \"in\": { \"speed\": 0 } }",
 		"{ \"uri\": \"a\", \"in\": { \"speed\": 2, \"rate\": 5 } }",
+		"{ \"uri\": \"a\", \"in\": { \"stamp\": \"planned\", \"epoch_mode\": \"original\" } }",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -739,6 +784,7 @@ int main(void)
 		cmocka_unit_test(epoch_modes_move_recorded_times),
 		cmocka_unit_test(a_rewound_file_goes_on_for_ever),
 		cmocka_unit_test(a_replay_is_as_fast_as_asked),
+		cmocka_unit_test(a_replayed_sample_may_tell_its_planned_time),
 		cmocka_unit_test(a_rewind_begins_anew_from_any_thread),
 		cmocka_unit_test(a_descriptor_tells_when_a_sample_is_due),
 		cmocka_unit_test(a_polled_read_does_not_wait),

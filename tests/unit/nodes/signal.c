@@ -211,6 +211,7 @@ static void wrong_settings_are_refused(void **state)
 		"{ \"frequency\": 0 }",
 		"{ \"rate\": 0 }",
 		"{ \"timer\": \"sundial\" }",
+		"{ \"origin\": \"guessed\" }",
 		"{ \"values\": 2, \"in\": { \"signals\": \"3f\" } }",
 	};
 
@@ -384,6 +385,62 @@ static void a_reader_that_is_little_late_sees_no_gap(void **state)
 	}
 }
 
+static void a_late_step_keeps_its_planned_time(void **state)
+{
+	struct made_node m;
+	struct signal_source *s = start_at_100k(&m, ", \"origin\": \"planned\"");
+	const unsigned both = SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
+
+	/* Six periods and a half behind the first step: steps are late by five and
+	 * a half, four and a half ... */
+	fake_ns += 65000;
+	for (unsigned i = 1; i <= 6; i++) {
+		uint64_t late;
+
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_int_equal(smp->sequence, i);
+		assert_int_equal(smp->flags & both, both);
+		late = timespec_to_ns(smp->received) - timespec_to_ns(smp->origin);
+		assert_in_range(late, 65000 - i * 10000, 66000 - i * 10000);
+	}
+	assert_true(m.node.origin_planned);
+	assert_int_equal(m.node.step_late_ns->count, 7);
+	assert_in_range(m.node.step_late_ns->max, 54000, 56100);
+	/* A reset is obeyed with the next step. */
+	atomic_store(&m.node.step_late_reset, true);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_int_equal(m.node.step_late_ns->count, 1);
+	assert_true(m.node.step_late_ns->max < 20000);
+	/* Of a pause only what is late behind it counts. */
+	m.node.type->resume(&m.node);
+	fake_ns += 1000000;
+	assert_int_equal(node_read_one(&m, smp), 1);
+	assert_true(m.node.step_late_ns->max < 20000);
+	s->timer.now_ns = clock_now_ns;
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
+static void the_origin_is_the_actual_time_unless_asked_otherwise(void **state)
+{
+	struct timespec before, after;
+	struct made_node m;
+
+	start_at_100k(&m, "");
+	fake_ns += 65000;
+	clock_gettime(CLOCK_REALTIME, &before);
+	assert_int_equal(node_read_one(&m, smp), 1);
+	clock_gettime(CLOCK_REALTIME, &after);
+	/* A step that is late by 55 us is stamped now, within a microsecond. */
+	assert_true(timespec_to_ns(smp->origin) + 20000 > timespec_to_ns(before));
+	assert_true(timespec_to_ns(smp->origin) < timespec_to_ns(after) + 20000);
+	assert_false(smp->flags & SAMPLE_HAS_RECEIVED);
+	assert_false(m.node.origin_planned);
+	assert_in_range(m.node.step_late_ns->max, 54000, 56100);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
 static void what_fell_due_in_a_pause_is_not_made_up(void **state)
 {
 	struct made_node m;
@@ -466,6 +523,8 @@ int main(void)
 		cmocka_unit_test(the_origin_is_stamped_after_the_wait),
 		cmocka_unit_test(a_late_reader_sees_its_missed_steps_as_a_gap),
 		cmocka_unit_test(a_reader_that_is_little_late_sees_no_gap),
+		cmocka_unit_test(a_late_step_keeps_its_planned_time),
+		cmocka_unit_test(the_origin_is_the_actual_time_unless_asked_otherwise),
 		cmocka_unit_test(what_fell_due_in_a_pause_is_not_made_up),
 		cmocka_unit_test(a_limit_counts_steps_that_are_made_up_or_missed),
 		cmocka_unit_test(an_interrupted_read_returns),

@@ -148,7 +148,7 @@ static void a_tally_tells_lost_late_repeated_and_foreign_apart(void **state)
 	memset(t, 0, sizeof(*t));
 	tally_begin(t, 1000);
 	for (uint64_t i = 0; i < 10; i++)
-		tally_send(t, 5000 + i);
+		tally_send(t, 5000 + i, i);
 	assert_false(tally_receive(t, 999, 6000, &took));
 	assert_false(tally_receive(t, 1010, 6000, &took));
 	assert_int_equal(t->foreign, 2);
@@ -161,15 +161,20 @@ static void a_tally_tells_lost_late_repeated_and_foreign_apart(void **state)
 	assert_int_equal(took, 2000);
 	assert_int_equal(tally_received(t), 2);
 	for (unsigned i = 0; i < TALLY_WINDOW; i++)
-		tally_send(t, 9000);
+		tally_send(t, 9000, 0);
 	assert_false(tally_receive(t, 1005, 10000, &took));
 	assert_int_equal(t->late, 1);
 	assert_true(tally_receive(t, 1000 + TALLY_WINDOW, 9500, &took));
 	assert_int_equal(took, 500);
 	assert_int_equal(hist_percentile(&t->round_trip_ns, 100), 2000);
+	/* From the planned time it took what it was late with, too. */
+	assert_int_equal(t->planned_ns.count, 3);
+	assert_int_equal(hist_percentile(&t->planned_ns, 100), 2001);
+	assert_int_equal(t->planned_ns.sum, t->round_trip_ns.sum + 3 + 1);
 	/* A new case begins with nothing. */
 	tally_begin(t, 5);
 	assert_int_equal(tally_sent(t) + tally_received(t) + t->late, 0);
+	assert_int_equal(t->planned_ns.count, 0);
 	free(t);
 }
 

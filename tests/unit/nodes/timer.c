@@ -184,6 +184,43 @@ static void whoever_is_forgiven_makes_up_nothing(void **state)
 	assert_int_equal(timer_grid_advance(&g, 85000, &late), 0);
 }
 
+static void a_step_keeps_the_time_that_was_planned_for_it(void **state)
+{
+	struct timer_grid g;
+	uint64_t late;
+
+	timer_grid_start(&g, 1e5, 100000, 0);
+	assert_int_equal(timer_grid_taken_ns(&g), 0);
+	/* The grid begins with the first step. */
+	assert_int_equal(timer_grid_advance(&g, 65000, &late), 1);
+	assert_int_equal(timer_grid_taken_ns(&g), 65000);
+	/* In time, and late by three quarters of a period. */
+	assert_int_equal(timer_grid_advance(&g, 75000, &late), 1);
+	assert_int_equal(timer_grid_taken_ns(&g), 75000);
+	assert_int_equal(timer_grid_advance(&g, 92500, &late), 1);
+	assert_int_equal(timer_grid_taken_ns(&g), 85000);
+	/* Not due: the last one stays the last one. */
+	assert_int_equal(timer_grid_advance(&g, 94999, &late), 0);
+	assert_int_equal(timer_grid_taken_ns(&g), 85000);
+	/* Steps that are made up were planned one period after the other. */
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(timer_grid_advance(&g, 140000 + i, &late), 1);
+		assert_int_equal(timer_grid_taken_ns(&g), 95000 + i * 10000);
+	}
+	/* Behind steps that are left out: the one that was taken counts. */
+	assert_int_equal(timer_grid_advance(&g, 1145000, &late), 91);
+	assert_int_equal(late, 1145000 - 145000);
+	assert_int_equal(timer_grid_taken_ns(&g), 1045000);
+	/* Never behind the clock, also where a period is no whole nanosecond. */
+	timer_grid_start(&g, 30707.2, 0, 1);
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t now = timer_grid_next_ns(&g) + random_below(2);
+
+		assert_int_equal(timer_grid_advance(&g, now, &late), 1);
+		assert_true(now - timer_grid_taken_ns(&g) <= 1);
+	}
+}
+
 /* Work that takes one and a half periods, for a second: a third is left out. */
 static void overload_is_counted_at_its_rate(void **state)
 {
@@ -494,6 +531,7 @@ int main(void)
 		cmocka_unit_test(of_a_long_pause_the_steps_beyond_the_bound_are_left_out),
 		cmocka_unit_test(a_bound_up_to_a_period_is_none),
 		cmocka_unit_test(whoever_is_forgiven_makes_up_nothing),
+		cmocka_unit_test(a_step_keeps_the_time_that_was_planned_for_it),
 		cmocka_unit_test(overload_is_counted_at_its_rate),
 		cmocka_unit_test(the_grid_does_as_a_simple_model),
 		cmocka_unit_test(what_the_host_takes_from_tsc_is_made_up),

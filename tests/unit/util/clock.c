@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clock: monotonic, in step with the system's, and the same in two
+ * The clock: monotonic in all threads, near the system's, and the same in two
  * processes. Bounds are wide: a loaded machine may take us off the processor
  * between any two readings, so each comparison takes the best of several.
  */
@@ -35,8 +35,8 @@ static uint64_t ours_ns(clockid_t id)
 }
 
 /* Distance of our clock from the system's: the reading that lies between two
- * others is off by no more than their distance. */
-static int64_t distance_ns(clockid_t id)
+ * others is off by no more than half their distance. */
+static int64_t distance_within_ns(clockid_t id, uint64_t *within)
 {
 	int64_t best = INT64_MAX;
 	uint64_t width = UINT64_MAX;
@@ -49,9 +49,17 @@ static int64_t distance_ns(clockid_t id)
 		if (after - before >= width)
 			continue;
 		width = after - before;
-		best = (int64_t)(ours - before);
+		best = (int64_t)(ours - before - width / 2);
 	}
+	*within = width / 2;
 	return best;
+}
+
+static int64_t distance_ns(clockid_t id)
+{
+	uint64_t within;
+
+	return distance_within_ns(id, &within);
 }
 
 static void now_never_goes_back(void **unused)
@@ -80,6 +88,91 @@ static void realtime_is_the_systems_wall_clock(void **unused)
 		assert_true(llabs(distance_ns(CLOCK_REALTIME)) < NEAR_NS);
 		nanosleep(&pause, NULL);
 	}
+}
+
+/* As long as it is kept: `turns` pauses of 10 ms. */
+static void keep_for(unsigned turns)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	for (unsigned i = 0; i < turns; i++) {
+		clock_keep();
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void a_kept_clock_is_within_a_microsecond_of_the_systems(void **unused)
+{
+	static const clockid_t ids[] = { CLOCK_MONOTONIC, CLOCK_REALTIME };
+	struct clock_status status;
+	int64_t off;
+	uint64_t within;
+
+	clock_keep_begin();
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		/* A loaded machine may keep us from it for some time. */
+		for (unsigned tries = 0; tries < 20; tries++) {
+			keep_for(10);
+			off = distance_within_ns(ids[i], &within);
+			if ((uint64_t)llabs(off) <= 1000 + within)
+				break;
+		}
+		assert_true((uint64_t)llabs(off) <= 1000 + within);
+	}
+	clock_keep_end();
+	clock_get_status(&status);
+	assert_string_equal(status.wall, "CLOCK_REALTIME");
+	if (!clock_state.tsc)
+		return;
+	assert_true(status.readings >= 2);
+	assert_true(llabs(status.rate_ppb) < 1000000);
+}
+
+static void it_can_be_the_atomic_time(void **unused)
+{
+	struct clock_status status;
+
+	clock_set_wall(CLOCK_WALL_TAI);
+	clock_get_status(&status);
+	assert_string_equal(status.wall, "CLOCK_TAI");
+	assert_true(llabs(distance_ns(CLOCK_TAI)) < NEAR_NS);
+	clock_set_wall(CLOCK_WALL_REALTIME);
+	assert_true(llabs(distance_ns(CLOCK_REALTIME)) < NEAR_NS);
+}
+
+/* What was read before by anybody, in any thread. */
+static _Atomic uint64_t latest_ns;
+
+static void *read_monotonic(void *arg)
+{
+	for (int i = 0; i < 200000; i++) {
+		uint64_t before = atomic_load_explicit(&latest_ns,
+						       memory_order_acquire);
+		uint64_t now = clock_now_ns();
+
+		if (now < before)
+			return arg;
+		atomic_store_explicit(&latest_ns, now, memory_order_release);
+	}
+	return NULL;
+}
+
+static void now_never_goes_back_in_any_thread_while_it_is_kept(void **unused)
+{
+	pthread_t threads[3];
+
+	clock_keep_begin();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						read_monotonic, threads), 0);
+	keep_for(5);
+	for (int i = 0; i < 3; i++) {
+		void *ret;
+
+		pthread_join(threads[i], &ret);
+		assert_null(ret);
+	}
+	clock_keep_end();
 }
 
 static void ticks_and_nanoseconds_convert_both_ways(void **unused)
@@ -161,6 +254,9 @@ int main(void)
 		cmocka_unit_test(now_never_goes_back),
 		cmocka_unit_test(now_is_the_systems_monotonic_clock),
 		cmocka_unit_test(realtime_is_the_systems_wall_clock),
+		cmocka_unit_test(a_kept_clock_is_within_a_microsecond_of_the_systems),
+		cmocka_unit_test(it_can_be_the_atomic_time),
+		cmocka_unit_test(now_never_goes_back_in_any_thread_while_it_is_kept),
 		cmocka_unit_test(ticks_and_nanoseconds_convert_both_ways),
 		cmocka_unit_test(two_processes_agree_on_the_wall_clock),
 		cmocka_unit_test(threads_read_the_wall_clock_while_it_is_anchored_anew),

@@ -47,6 +47,7 @@ static const char *const epoch_mode_names[] = {
 static const char *const stamp_names[] = {
 	[STAMP_RECORDED] = "recorded",
 	[STAMP_NOW] = "now",
+	[STAMP_PLANNED] = "planned",
 	NULL,
 };
 
@@ -115,7 +116,9 @@ static const struct config_key file_in_keys[] = {
 	{ "stamp", CONFIG_ENUM, OFFSET(in.stamp), "recorded",
 	  .names = stamp_names,
 	  .help = "Origin of a replayed sample: its recorded time, moved as "
-		  "epoch_mode says; or now, the instant of its replay" },
+		  "epoch_mode says; now, the instant of its replay; or planned, "
+		  "when it was due, and the receive timestamp says when it was "
+		  "replayed" },
 	{ "sequence", CONFIG_ENUM, OFFSET(in.sequence), "recorded",
 	  .names = sequence_names,
 	  .help = "Sequence numbers as recorded, or new ones, which go on when "
@@ -240,18 +243,37 @@ static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
 		fclose(in);
 }
 
+static bool is_paced(const struct file_node *f)
+{
+	return f->in.epoch_mode != EPOCH_ORIGINAL || f->in.rate_hz > 0;
+}
+
 /* More than one sample in a call, unless the configuration says how many. */
 static void choose_batches(struct node *n, const struct file_node *f,
 			   json_t *cfg)
 {
-	bool paced = f->in.epoch_mode != EPOCH_ORIGINAL || f->in.rate_hz > 0;
-
 	if (json_object_get(cfg, "vectorize"))
 		return;
-	if (may_read(n) && !paced && !json_object_get(n->in.cfg, "vectorize"))
+	if (may_read(n) && !is_paced(f) && !json_object_get(n->in.cfg, "vectorize"))
 		n->in.vectorize = BATCH;
 	if (may_write(n) && !json_object_get(n->out.cfg, "vectorize"))
 		n->out.vectorize = BATCH;
+}
+
+/* How late samples go out, where they have a time to go out at. */
+static int keep_steps(struct node *n, struct file_node *f)
+{
+	if (!may_read(n) || !is_paced(f))
+		return 0;
+	f->in.late_ns = malloc(sizeof(*f->in.late_ns));
+	if (!f->in.late_ns)
+		return -ENOMEM;
+	hist_init(f->in.late_ns);
+	n->step_late_ns = f->in.late_ns;
+	n->origin_planned = f->in.stamp == STAMP_PLANNED ||
+			    (f->in.stamp == STAMP_RECORDED &&
+			     !(f->in.rate_hz > 0));
+	return 0;
 }
 
 static int file_parse(struct node *n, struct config *c, json_t *cfg)
@@ -277,7 +299,7 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 					 "villas.human", n->out.signals);
 	}
 	choose_batches(n, f, cfg);
-	return ret;
+	return ret ? ret : keep_steps(n, f);
 }
 
 /* 0 is the default, as everywhere where this key is known. Elsewhere it is the
@@ -332,6 +354,11 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 			    "scales recorded times, but `rate` replays without them; give one of the two");
 		ret = -EINVAL;
 	}
+	if (may_read(n) && f->in.stamp == STAMP_PLANNED && !is_paced(f)) {
+		config_fail(c, n->in.cfg, "stamp",
+			    "planned: with epoch_mode = \"original\" no time is planned for samples; give `rate`, another epoch_mode, or stamp = \"now\"");
+		ret = -EINVAL;
+	}
 	if (may_read(n) && !f->in.format->type->scan) {
 		config_fail(c, cfg, "format", "'%s' cannot be read",
 			    f->in.format->type->name);
@@ -371,6 +398,7 @@ static void file_destroy(struct node *n)
 
 	format_destroy(f->in.format);
 	format_destroy(f->out.format);
+	free(f->in.late_ns);
 }
 
 /* The configuration of a record before its data. */

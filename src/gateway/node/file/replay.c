@@ -42,6 +42,8 @@ int replay_open(struct replay *r)
 	r->samples = r->rounds = 0;
 	r->interval_ns = 0;
 	r->polled = r->has_ahead = false;
+	if (r->late_ns)
+		hist_reset(r->late_ns);
 	return 0;
 }
 
@@ -210,9 +212,20 @@ static int wait_due(struct node *n, struct replay *r, const struct sample *s)
 	uint64_t late_ns;
 	int64_t steps;
 
-	if (r->rate_hz <= 0)
-		return timer_wait_until(&r->timer, due_ns(r, s));
+	if (r->rate_hz <= 0) {
+		uint64_t due = due_ns(r, s);
+		int ret = timer_wait_until(&r->timer, due);
+
+		/* The first one sets the time. */
+		r->planned_ns = due ? due : r->timer.now_ns();
+		if (!ret && due)
+			node_record_step(n, r->timer.now_ns() - due);
+		return ret;
+	}
 	steps = timer_wait_step(&r->timer, &late_ns);
+	r->planned_ns = timer_grid_taken_ns(&r->timer.grid);
+	if (steps > 0)
+		node_record_step(n, late_ns);
 	if (steps > 1)
 		atomic_fetch_add_explicit(&n->counters.missed,
 					  (uint64_t)steps - 1,
@@ -232,11 +245,15 @@ static void stamp(struct node *n, struct replay *r, struct sample *s)
 	if (r->stamp == STAMP_NOW) {
 		s->origin = clock_realtime();
 		s->flags |= SAMPLE_HAS_ORIGIN;
+	} else if (r->stamp == STAMP_PLANNED) {
+		s->origin = timer_planned_time(&r->timer, r->planned_ns,
+					       &s->received);
+		s->flags |= SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
 	} else if (s->flags & SAMPLE_HAS_ORIGIN) {
 		s->origin = timespec_from_ns((uint64_t)replayed);
 	}
 	/* Whoever took the recording received it, but nobody has yet now. */
-	if (r->epoch_mode != EPOCH_ORIGINAL)
+	if (r->epoch_mode != EPOCH_ORIGINAL && r->stamp != STAMP_PLANNED)
 		s->flags &= ~(uint32_t)SAMPLE_HAS_RECEIVED;
 	if (r->sequence == SEQUENCE_NEW || !(s->flags & SAMPLE_HAS_SEQUENCE)) {
 		s->sequence = n->sequence++;

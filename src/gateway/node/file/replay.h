@@ -34,6 +34,7 @@ enum epoch_mode {
 enum stamp_mode {
 	STAMP_RECORDED,
 	STAMP_NOW,
+	STAMP_PLANNED,
 };
 
 enum sequence_mode {
@@ -53,6 +54,8 @@ struct replay {
 
 	struct reader reader;
 	struct timer timer;
+	struct hist *late_ns; /* of the samples that had a time; owned */
+	uint64_t planned_ns;  /* when the last one was due, of the timer's clock */
 	bool open, started;  /* started: a first sample has set the time */
 	bool warned;         /* of missing timestamps */
 	bool polled;         /* somebody waits for the timer's descriptor */

@@ -28,6 +28,7 @@ int measurement_open(struct measurement *m, const struct rtt_case *setting,
 	m->id = id;
 	m->missed = m->made_up = m->warmup_sent = m->wrong_length = m->unrecorded = 0;
 	m->started = m->stopped = (struct timespec){ 0 };
+	hist_init(&m->late_ns);
 	m->format = format;
 	n = snprintf(m->path, sizeof(m->path), "%s_values%u_rate%.10g.log",
 		     prefix, setting->values, setting->rate_hz);
@@ -62,6 +63,11 @@ void measurement_record(struct measurement *m, const struct sample *s,
 		m->unrecorded++;
 }
 
+static double us(const struct hist *h, double percent)
+{
+	return (double)hist_percentile(h, percent) / 1e3;
+}
+
 static json_t *round_trip(const struct hist *h)
 {
 	/* An empty one has no figures; zeros would be taken for such. */
@@ -87,7 +93,7 @@ static json_t *results(const struct measurement *m, bool complete)
 	uint64_t sent = tally_sent(&m->tally);
 	uint64_t received = tally_received(&m->tally);
 
-	return json_pack("{s:i, s:f, s:i, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:I, s:I, s:I, s:I, s:b, s:o}",
+	return json_pack("{s:i, s:f, s:i, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o}",
 			 "id", (int)m->id, "rate", k->rate_hz,
 			 "values", (int)k->values,
 			 "started", seconds(m->started),
@@ -106,7 +112,9 @@ static json_t *results(const struct measurement *m, bool complete)
 			 "repeated", (json_int_t)m->tally.repeated,
 			 "wrong_length", (json_int_t)m->wrong_length,
 			 "complete", complete,
-			 "round_trip_ns", round_trip(&m->tally.round_trip_ns));
+			 "round_trip_ns", round_trip(&m->tally.round_trip_ns),
+			 "planned_round_trip_ns", round_trip(&m->tally.planned_ns),
+			 "step_late_ns", round_trip(&m->late_ns));
 }
 
 static int append_results(const struct measurement *m, bool complete)
@@ -132,6 +140,7 @@ static int append_results(const struct measurement *m, bool complete)
 int measurement_close(struct measurement *m, bool complete)
 {
 	const struct hist *h = &m->tally.round_trip_ns;
+	const struct hist *planned = &m->tally.planned_ns;
 	uint64_t sent = tally_sent(&m->tally);
 	uint64_t received = tally_received(&m->tally);
 	struct signal_list *none = signal_list_new(0, SIGNAL_FLOAT);
@@ -143,14 +152,13 @@ int measurement_close(struct measurement *m, bool complete)
 	signal_list_put(none);
 	if (!ret)
 		ret = append_results(m, complete);
-	log_info("case %u%s: rate %.10g values %u sent %ju lost %ju missed %ju made up %ju round trip p50 %.1f us p99 %.1f us max %.1f us",
+	log_info("case %u%s: rate %.10g values %u sent %ju lost %ju missed %ju made up %ju round trip p50 %.1f us p99 %.1f us max %.1f us, from the planned time p50 %.1f us p99 %.1f us max %.1f us",
 		 m->id, complete ? "" : " (not complete)", m->setting->rate_hz,
 		 m->setting->values, (uintmax_t)sent,
 		 (uintmax_t)(sent - received), (uintmax_t)m->missed,
 		 (uintmax_t)m->made_up,
-		 (double)hist_percentile(h, 50) / 1e3,
-		 (double)hist_percentile(h, 99) / 1e3,
-		 (double)hist_percentile(h, 100) / 1e3);
+		 us(h, 50), us(h, 99), us(h, 100), us(planned, 50),
+		 us(planned, 99), us(planned, 100));
 	if (m->wrong_length)
 		log_warn("case %u: %ju samples came back without all of their %u values and count as lost",
 			 m->id, (uintmax_t)m->wrong_length, m->setting->values);

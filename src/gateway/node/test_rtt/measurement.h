@@ -21,6 +21,7 @@ struct measurement {
 	const struct rtt_case *setting;
 	unsigned id;
 	uint64_t missed, made_up;   /* steps of the timer */
+	struct hist late_ns;        /* how late those were that were taken */
 	uint64_t warmup_sent;
 	uint64_t wrong_length;      /* came back with other values */
 	uint64_t unrecorded;        /* came back, but not into the file */

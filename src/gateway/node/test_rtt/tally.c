@@ -14,14 +14,16 @@ void tally_begin(struct tally *t, uint64_t first)
 	atomic_store(&t->received, 0);
 	t->repeated = t->late = t->foreign = 0;
 	hist_init(&t->round_trip_ns);
+	hist_init(&t->planned_ns);
 }
 
-void tally_send(struct tally *t, uint64_t now_ns)
+void tally_send(struct tally *t, uint64_t now_ns, uint64_t late_ns)
 {
 	uint64_t n = atomic_load_explicit(&t->sent, memory_order_relaxed);
 	unsigned slot = (unsigned)n & (TALLY_WINDOW - 1);
 
 	atomic_store_explicit(&t->sent_ns[slot], now_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->late_ns[slot], late_ns, memory_order_relaxed);
 	atomic_store_explicit(&t->back[slot], 0, memory_order_relaxed);
 	atomic_store_explicit(&t->sent, n + 1, memory_order_release);
 }
@@ -29,7 +31,7 @@ void tally_send(struct tally *t, uint64_t now_ns)
 bool tally_receive(struct tally *t, uint64_t sequence, uint64_t now_ns,
 		   uint64_t *round_trip_ns)
 {
-	uint64_t n = sequence - t->first, sent_ns, took;
+	uint64_t n = sequence - t->first, sent_ns, late_ns, took;
 	unsigned slot = (unsigned)n & (TALLY_WINDOW - 1);
 
 	if (unlikely(n >= tally_sent(t))) {
@@ -37,6 +39,7 @@ bool tally_receive(struct tally *t, uint64_t sequence, uint64_t now_ns,
 		return false;
 	}
 	sent_ns = atomic_load_explicit(&t->sent_ns[slot], memory_order_acquire);
+	late_ns = atomic_load_explicit(&t->late_ns[slot], memory_order_acquire);
 	/* Looked at behind that: the sender may have taken the slot again, and
 	 * is one ahead of what it says. */
 	if (unlikely(tally_sent(t) - n >= TALLY_WINDOW - 1)) {
@@ -51,6 +54,7 @@ bool tally_receive(struct tally *t, uint64_t sequence, uint64_t now_ns,
 	atomic_store_explicit(&t->back[slot], 1, memory_order_relaxed);
 	took = now_ns > sent_ns ? now_ns - sent_ns : 0;
 	hist_record(&t->round_trip_ns, took);
+	hist_record(&t->planned_ns, took + late_ns);
 	atomic_store_explicit(&t->received, tally_received(t) + 1,
 			      memory_order_release);
 	*round_trip_ns = took;

@@ -28,16 +28,19 @@ struct tally {
 	/* The receiver's. */
 	cache_aligned _Atomic uint64_t received;
 	uint64_t repeated, late, foreign;   /* came back, but do not count */
-	struct hist round_trip_ns;
+	struct hist round_trip_ns;          /* from when they went out */
+	struct hist planned_ns;             /* from when they were to go out */
 	_Atomic uint64_t sent_ns[TALLY_WINDOW];
+	_Atomic uint64_t late_ns[TALLY_WINDOW];
 	_Atomic uint8_t back[TALLY_WINDOW]; /* has come back */
 };
 
 /* Neither side is active. The first sample will be `first`. */
 void tally_begin(struct tally *t, uint64_t first);
 
-/* The next sample goes out, with sequence number first + sent. */
-void tally_send(struct tally *t, uint64_t now_ns);
+/* The next sample goes out, with sequence number first + sent, `late_ns` later than
+ * planned. */
+void tally_send(struct tally *t, uint64_t now_ns, uint64_t late_ns);
 
 /*
  * A sample came back at `now_ns`. True with its round trip when it counts; else

@@ -463,10 +463,12 @@ static int send_one(struct node *n, struct test_rtt *t, struct sample *s)
 				      (uint64_t)(1e9 / m->setting->rate_hz);
 		m->started = clock_realtime();
 		steps = 1; /* those before it are of the warm-up */
+		late_ns = timer_step_age_ns(&t->timer);
 	}
 	count_steps(n, t, (uint64_t)steps - 1);
+	hist_record(&m->late_ns, late_ns);
 	fill(n, t, s);
-	tally_send(&m->tally, clock_now_ns());
+	tally_send(&m->tally, clock_now_ns(), timer_step_age_ns(&t->timer));
 	return 1;
 }
 
