@@ -27,7 +27,7 @@ static bool all_offer_descriptors(const struct path *p)
 		const struct path_source *s = &p->sources[i];
 		int got;
 
-		if (s->primary || s->secondary_count ||
+		if (s->primary || path_source_feeds_others(&p->sources[i]) ||
 		    !s->node->type->poll_fds)
 			return false;
 		got = s->node->type->poll_fds(s->node, fds, NODE_FDS_MAX);
@@ -237,7 +237,8 @@ static void fill_poll_set(struct path *p, struct poll_set *set)
 
 		if (p->sources[i].ended)
 			continue;
-		if (path_rests(p) || !gate_enter(&n->in.gate)) {
+		if ((path_rests(p) && !path_source_feeds_others(&p->sources[i])) ||
+		    !gate_enter(&n->in.gate)) {
 			path_source_rest(&p->sources[i]);
 			continue;
 		}
@@ -371,8 +372,9 @@ static int create_thread(pthread_t *t, void *(*function)(void *), void *arg,
 }
 
 /* The thread that reads `s`: what the node says goes before the path. */
-static int start_reader(struct path *p, struct path_source *s)
+int path_source_start_reader(struct path_source *s)
 {
+	struct path *p = s->path;
 	const struct node *n = s->node;
 	int ret = create_thread(&s->thread, path_source_run, s, n->name,
 				n->affinity ?: p->affinity,
@@ -391,6 +393,25 @@ static int start_thread(struct path *p)
 				p->priority ?: p->direct ? n->priority : 0);
 
 	p->has_thread = !ret;
+	return ret;
+}
+
+/* Last, so that nothing is left behind in other paths when something fails. */
+static int join_readers(struct path *p)
+{
+	int ret = 0;
+	unsigned i;
+
+	for (i = 0; i < p->source_count && !ret; i++)
+		if (p->sources[i].late)
+			ret = path_source_join(&p->sources[i]);
+	if (!ret)
+		return 0;
+	path_stop_reading(p);
+	while (i-- > 0)
+		if (p->sources[i].late)
+			path_source_unshare(&p->sources[i]);
+	path_stop(p);
 	return ret;
 }
 
@@ -425,11 +446,12 @@ int path_start(struct path *p, int ended_fd)
 
 		if (p->direct || p->polled || s->primary)
 			continue;
-		ret = start_reader(p, s);
+		ret = path_source_start_reader(s);
 		if (ret)
 			return ret;
 	}
-	return start_thread(p);
+	ret = start_thread(p);
+	return ret ? ret : join_readers(p);
 }
 
 /* Hooks that wait for a reader of what they print. */
@@ -437,7 +459,8 @@ static void interrupt_hooks(struct path *p)
 {
 	hook_list_interrupt(p->hooks);
 	for (unsigned i = 0; i < p->source_count; i++)
-		hook_list_interrupt(p->sources[i].node->in.hooks);
+		if (!p->sources[i].primary)
+			hook_list_interrupt(p->sources[i].node->in.hooks);
 	for (unsigned d = 0; d < p->destination_count; d++)
 		hook_list_interrupt(p->destinations[d].node->out.hooks);
 }

@@ -439,6 +439,7 @@ void super_node_destroy(struct super_node *sn)
 	/* Paths first: their memory is registered with the nodes. */
 	list_for_each_safe(p, &sn->paths, struct path, entry)
 		path_destroy(p);
+	super_node_sweep_nodes(sn);
 	list_for_each_safe(n, &sn->nodes, struct node, entry)
 		node_destroy(n);
 	if (sn->event_fd >= 0)

@@ -101,8 +101,10 @@ bool super_node_same_path(const struct path *a, const struct path *b);
 void super_node_retire(struct super_node *sn, struct list *paths,
 		       struct list *nodes);
 void super_node_sweep(struct super_node *sn);
-/* After the stop of everything. */
+/* After the stop of everything; and then, when there are no paths any more, the
+ * nodes whose memory they have used. */
 void super_node_sweep_all(struct super_node *sn);
+void super_node_sweep_nodes(struct super_node *sn);
 
 /* A node with its hooks; nobody is in read or write. */
 int super_node_start_node(struct node *n);

@@ -72,49 +72,11 @@ static void pair_paths(struct reload *r)
 	}
 }
 
-static bool reads(const struct path *p, const char *node)
-{
-	for (unsigned i = 0; i < p->source_count; i++)
-		if (!strcmp(p->sources[i].node->name, node))
-			return true;
-	return false;
-}
-
-/* Who reads `node` on either side goes, if one of them does. */
-static bool part_readers(struct reload *r, const char *node)
-{
-	bool parted = false, all = true;
-	struct list *const sides[] = { &r->sn->paths, &r->next->paths };
-
-	for (int s = 0; s < 2; s++)
-		list_for_each(p, sides[s], struct path, entry)
-			all &= !p->enabled || p->twin || !reads(p, node);
-	if (all)
-		return false;
-	for (int s = 0; s < 2; s++) {
-		list_for_each(p, sides[s], struct path, entry) {
-			if (!p->twin || !p->enabled || !reads(p, node))
-				continue;
-			p->twin->twin = NULL;
-			p->twin = NULL;
-			parted = true;
-		}
-	}
-	return parted;
-}
-
 static void pair(struct reload *r)
 {
-	bool again = true;
-
 	super_node_mark_roles(r->next);
 	pair_nodes(r);
 	pair_paths(r);
-	while (again) {
-		again = false;
-		list_for_each(n, &r->sn->nodes, struct node, entry)
-			again |= part_readers(r, n->name);
-	}
 }
 
 static void note(json_t *list, const char *kind, const char *name)
@@ -148,6 +110,70 @@ static void refresh(struct reload *r, struct node *n)
 	super_node_open_node(n, GATE_HOLD);
 }
 
+/* The source of a path that stays which reads `n`; NULL when there is none. */
+static struct path_source *reader_of(struct super_node *sn, const struct node *n)
+{
+	list_for_each(p, &sn->paths, struct path, entry)
+		for (unsigned i = 0; p->twin && p->enabled &&
+				     i < p->source_count; i++)
+			if (p->sources[i].node == n && !p->sources[i].primary)
+				return &p->sources[i];
+	return NULL;
+}
+
+/* One of a path that stays, which `s` reads for too; NULL when there is none. */
+static struct path_source *heir(struct path_source *s)
+{
+	const struct path_share *share = s->share;
+
+	for (unsigned k = 0; share && k < share->count; k++)
+		if (share->sources[k]->path->twin)
+			return share->sources[k];
+	return NULL;
+}
+
+/*
+ * A path that goes and reads nodes for paths that stay: one of those reads them from
+ * now on. The nodes keep what comes meanwhile.
+ */
+static void stop_reader(struct reload *r, struct path *p)
+{
+	bool interrupted;
+
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i];
+
+		if (!heir(s))
+			continue;
+		if (super_node_close_node(s->node, GATE_HOLD, &interrupted))
+			note(r->failed, "node", s->node->name);
+		atomic_store(&s->handed_over, true);
+	}
+	path_stop_reading(p);
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i], *next = heir(s);
+
+		if (!atomic_load(&s->handed_over))
+			continue;
+		if (path_source_hand_over(s, next))
+			note(r->failed, "path", next->path->name);
+		refresh(r, s->node);
+		super_node_open_node(s->node, GATE_HOLD);
+	}
+}
+
+/* The reader of a path that stays goes on without the paths that go. */
+static void leave_readers(struct reload *r, struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i], *reader = s->primary;
+
+		if (reader && reader->path->twin && path_source_unshare(s))
+			log_error("path %s: stays in the memory of node %s", p->name,
+				  s->node->name);
+	}
+}
+
 /* Paths that go: what feeds others first, so that those see its end. */
 static void stop_old_paths(struct reload *r)
 {
@@ -155,16 +181,24 @@ static void stop_old_paths(struct reload *r)
 		list_for_each(p, &r->sn->paths, struct path, entry)
 			if (!p->twin && p->enabled &&
 			    super_node_is_fed(r->sn, p) == fed)
-				path_stop_reading(p);
+				stop_reader(r, p);
 	list_for_each_safe(p, &r->sn->paths, struct path, entry) {
 		if (p->twin)
 			continue;
-		if (p->enabled)
+		if (p->enabled) {
+			leave_readers(r, p);
 			path_stop(p);
+		}
 		note(r->stopped, "path", p->name);
 		list_remove(&p->entry);
 		list_push(&r->old_paths, &p->entry);
 	}
+}
+
+/* By a path that stays, whose reader goes on: nothing of it has to be fresh. */
+static bool is_read(struct super_node *sn, const struct node *n)
+{
+	return reader_of(sn, n) != NULL;
 }
 
 static void stop_old_nodes(struct reload *r)
@@ -181,7 +215,8 @@ static void stop_old_nodes(struct reload *r)
 		path_release(p);
 	list_for_each(p, &r->old_paths, struct path, entry) {
 		for (unsigned i = 0; i < p->source_count; i++)
-			if (p->sources[i].node->twin)
+			if (p->sources[i].node->twin &&
+			    !is_read(r->sn, p->sources[i].node))
 				refresh(r, p->sources[i].node);
 		for (unsigned d = 0; d < p->destination_count; d++)
 			if (p->destinations[d].node->twin)
@@ -217,6 +252,27 @@ static void rewire(struct path *p)
 	for (unsigned d = 0; d < p->destination_count; d++)
 		if (p->destinations[d].node->twin)
 			p->destinations[d].node = p->destinations[d].node->twin;
+}
+
+/* New paths of a node that is read already join its reader, wherever they stand in
+ * the list. The doubles of paths that stay have readers too, which are not used. */
+static void join_readers(struct reload *r)
+{
+	list_for_each(p, &r->next->paths, struct path, entry) {
+		for (unsigned i = 0; p->enabled && i < p->source_count; i++) {
+			struct path_source *s = &p->sources[i], *reader;
+			const struct node *n = s->node->twin;
+
+			reader = n ? reader_of(r->sn, n) : NULL;
+			if (!reader)
+				continue;
+			free(s->share);
+			s->share = NULL;
+			s->primary = NULL;
+			if (!p->twin)
+				path_source_share_late(s, reader);
+		}
+	}
 }
 
 static void merge_paths(struct reload *r)
@@ -370,6 +426,7 @@ static void apply(struct reload *r)
 	stop_old_paths(r);
 	stop_old_nodes(r);
 	super_node_retire(sn, &r->old_paths, &r->old_nodes);
+	join_readers(r);
 	merge_nodes(r);
 	merge_paths(r);
 	drop_doubles(r);

@@ -4,7 +4,9 @@
  *
  * The new one is read and checked completely first. Nodes and paths whose
  * settings mean the same stay as they are and go on; the others are stopped,
- * replaced and started. Paths that read the same node stay or go together.
+ * replaced and started. Paths that read a node of which another path stays join and
+ * leave its reader while that goes on; where the reader goes, one that stays takes
+ * over, and the node keeps what comes meanwhile.
  */
 #ifndef GATEWAY_SUPER_NODE_SUPER_NODE_RELOAD_H
 #define GATEWAY_SUPER_NODE_SUPER_NODE_RELOAD_H
