@@ -206,6 +206,8 @@ uint64_t path_dropped(const struct path *p)
 
 void path_release(struct path *p)
 {
+	if (p->stuck)
+		return;
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct path_source *s = &p->sources[i];
 		struct sample *smp;

@@ -182,6 +182,8 @@ struct path {
 	struct path *twin;                /* of a reload: the same in the other */
 	bool prepared;                    /* pools are there */
 	bool started;                     /* hooks are */
+	bool stuck;                       /* a thread of it did not come out before
+					   * the end of the process */
 	struct list entry;
 };
 

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/path/path.h"
 #include "gateway/path/path_queue.h"
 #include "util/clock.h"
@@ -478,11 +481,71 @@ static void interrupt_nodes(struct path *p)
 	}
 }
 
-/* Joins a thread that may sit in a node's read: asks until it has left. */
+/* Appends to `text`, as far as there is room. */
+static void append(char *text, size_t size, const char *format, ...)
+{
+	size_t len = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + len, size - len, format, args);
+	va_end(args);
+}
+
+static void append_hooks(char *text, size_t size, const struct hook_list *l)
+{
+	const char *before = " or one of its hooks ";
+
+	list_for_each(h, &l->hooks, struct hook, entry) {
+		append(text, size, "%s%s", before, h->type->name);
+		before = ", ";
+	}
+}
+
+/* Where the threads of a path are, as far as its gates tell. */
+static void tell_stuck(struct path *p)
+{
+	char text[512] = "";
+	bool deeper = false;
+
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct node *n = p->sources[i].node;
+
+		if (p->sources[i].primary || gate_is_empty(&n->in.gate))
+			continue;
+		append(text, sizeof(text), ", it is in the read of node %s",
+		       n->name);
+		append_hooks(text, sizeof(text), n->in.hooks);
+	}
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (gate_is_empty(&n->out.gate))
+			continue;
+		deeper = true;
+		append(text, sizeof(text), ", it is in the write of node %s",
+		       n->name);
+		append_hooks(text, sizeof(text), n->out.hooks);
+	}
+	if (!deeper && !gate_is_empty(&p->gate)) {
+		append(text, sizeof(text), ", it is in the path itself");
+		append_hooks(text, sizeof(text), p->hooks);
+	}
+	log_error("path %s: a thread of it does not end%s", p->name, text);
+}
+
+/* Joins a thread that may sit in a node's read: asks until it has left, or the end
+ * of the process leaves no more time. */
 static void join(struct path *p, pthread_t t, bool reading)
 {
-	for (;;) {
+	while (!p->stuck) {
 		struct timespec until;
+
+		if (ending_is_past(ENDING_JOIN_MS)) {
+			p->stuck = true;
+			tell_stuck(p);
+			return;
+		}
 
 		interrupt_hooks(p);
 		if (reading)
@@ -516,7 +579,7 @@ void path_stop_reading(struct path *p)
 	}
 	if (p->has_thread && (p->direct || p->polled)) {
 		join(p, p->thread, true);
-		p->has_thread = false;
+		p->has_thread = p->stuck;
 	}
 }
 
@@ -526,6 +589,9 @@ void path_stop(struct path *p)
 	waker_wake(&p->waker);
 	if (p->has_thread)
 		join(p, p->thread, false);
+	/* Its thread is still among what would be taken away. */
+	if (p->stuck)
+		return;
 	p->has_thread = false;
 	if (p->started) {
 		hook_list_interrupt(p->hooks);

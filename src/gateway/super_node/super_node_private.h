@@ -9,6 +9,7 @@
 #include "gateway/plugin/services.h"
 #include "gateway/super_node/super_node.h"
 #include "util/log.h"
+#include "util/spin.h"
 
 enum super_node_state {
 	SUPER_NODE_PARSED,
@@ -60,6 +61,10 @@ struct super_node {
 	int event_fd;            /* stop requests and ended paths */
 	atomic_bool stop_requested;
 	atomic_bool failed;      /* super_node_note_failure() */
+	atomic_bool shutdown;    /* super_node_request_shutdown() */
+	bool stuck;              /* something did not end in time */
+	struct spin doing_lock;
+	char doing[160];         /* what its control is busy with, or nothing */
 	pthread_t stats_thread;
 	bool has_stats_thread;
 	atomic_bool stats_end;
@@ -81,6 +86,12 @@ void super_node_settings_apply(const struct super_node_settings *s,
 			       const struct super_node_settings *was,
 			       bool keep_level);
 void super_node_settings_clear(struct super_node_settings *s);
+
+/* For super_node_tell_unfinished(): what is being done now ("stop of node"), to what.
+ * NULL: nothing any more. Not on the way of samples. */
+void super_node_doing(struct super_node *sn, const char *what, const char *name);
+/* Stops a node that nobody is in any more; the others are left alone. */
+int super_node_stop_left_node(struct node *n);
 
 /* By what users may say; the caller holds `control`. */
 struct node *super_node_node_by_id(struct super_node *sn, const char *id);

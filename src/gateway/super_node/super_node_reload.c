@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
 #include "gateway/super_node/super_node_private.h"
@@ -140,6 +141,7 @@ static void stop_reader(struct reload *r, struct path *p)
 {
 	bool interrupted;
 
+	super_node_doing(r->sn, "stop of path", p->name);
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct path_source *s = &p->sources[i];
 
@@ -186,6 +188,7 @@ static void stop_old_paths(struct reload *r)
 		if (p->twin)
 			continue;
 		if (p->enabled) {
+			super_node_doing(r->sn, "stop of path", p->name);
 			leave_readers(r, p);
 			path_stop(p);
 		}
@@ -206,7 +209,8 @@ static void stop_old_nodes(struct reload *r)
 	list_for_each_safe(n, &r->sn->nodes, struct node, entry) {
 		if (n->twin)
 			continue;
-		super_node_stop_node(n);
+		super_node_doing(r->sn, "stop of node", n->name);
+		super_node_stop_left_node(n);
 		note(r->stopped, "node", n->name);
 		list_remove(&n->entry);
 		list_push(&r->old_nodes, &n->entry);
@@ -330,7 +334,8 @@ static void prepare_nodes(struct reload *r)
 		/* Shut until it is started. */
 		gate_shut(&n->in.gate, GATE_STOPPED);
 		gate_shut(&n->out.gate, GATE_STOPPED);
-		if (node_prepare(n))
+		super_node_doing(r->sn, "preparation of node", n->name);
+		if (ending_has_begun() || node_prepare(n))
 			note(r->failed, "node", n->name);
 	}
 }
@@ -343,7 +348,8 @@ static void start_nodes(struct reload *r)
 			    node_state(n) != NODE_PREPARED ||
 			    n->is_destination != destination)
 				continue;
-			if (super_node_start_node(n)) {
+			super_node_doing(r->sn, "start of node", n->name);
+			if (ending_has_begun() || super_node_start_node(n)) {
 				note(r->failed, "node", n->name);
 				continue;
 			}
@@ -365,7 +371,8 @@ static void start_paths(struct reload *r)
 			if (!is_new(r, p) || !p->enabled || !p->prepared ||
 			    super_node_is_fed(r->sn, p) != fed)
 				continue;
-			if (path_start(p, r->sn->event_fd))
+			super_node_doing(r->sn, "start of path", p->name);
+			if (ending_has_begun() || path_start(p, r->sn->event_fd))
 				note(r->failed, "path", p->name);
 			else
 				note(r->started, "path", p->name);
@@ -494,6 +501,8 @@ static int load_checked(struct super_node *sn, const json_t *config,
 				    "the configuration did not come from a file, name one");
 		return -EINVAL;
 	}
+	super_node_doing(sn, "check of a new configuration,",
+			 json_is_string(config) ? json_string_value(config) : sn->file);
 	errors = json_array();
 	ret = sn->state == SUPER_NODE_STARTED ? 0 : -ESHUTDOWN;
 	if (!ret)
@@ -574,6 +583,7 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 		free(sn->file);
 		sn->file = strdup(json_string_value(config));
 	}
+	super_node_doing(sn, NULL, NULL);
 	pthread_mutex_unlock(&sn->control);
 	super_node_destroy(next);
 	return ret;
@@ -628,6 +638,7 @@ int super_node_request_restart(struct super_node *sn, const json_t *config,
 					      json_string(sn->file);
 		sn->restart_wanted = true;
 	}
+	super_node_doing(sn, NULL, NULL);
 	pthread_mutex_unlock(&sn->control);
 	if (!ret)
 		super_node_request_stop(sn);

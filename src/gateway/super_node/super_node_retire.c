@@ -100,6 +100,8 @@ static bool is_complete(struct pool *p)
 
 static bool has_all_samples(struct path *p)
 {
+	if (p->stuck)
+		return false;
 	if (p->has_pool && !is_complete(&p->pool))
 		return false;
 	for (unsigned i = 0; i < p->source_count; i++)
