@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
 #include "util/log.h"
 
 static sem_t begun;
@@ -32,6 +33,7 @@ static void *watch(void *arg)
 	pthread_t thread;
 	int left;
 
+	own_thread_keep(OWN_PRIORITY);
 	while (sem_wait(&begun) && errno == EINTR)
 		;
 	while ((left = ending_left_ms(ENDING_LIMIT_MS, 1000)))

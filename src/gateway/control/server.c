@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
 #include "gateway/control/api.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -259,6 +260,7 @@ static void *run(void *arg)
 {
 	struct control_server *s = arg;
 
+	own_thread_keep(OWN_PRIORITY | OWN_AFFINITY);
 	while (!s->stopping) {
 		struct pollfd fds[CLIENTS_MAX + 2] = {
 			{ .fd = s->wake_fd, .events = POLLIN },

@@ -11,6 +11,7 @@
  */
 #define LOG_ROOM "gateway/file"
 #include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
 #include "gateway/part/writer.h"
 
 #include <errno.h>
@@ -488,6 +489,7 @@ static void *writer_run(void *arg)
 {
 	struct writer *w = arg;
 
+	own_thread_keep(OWN_PRIORITY);
 	/* Nor before others for the nice value of the gateway. */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);

@@ -136,6 +136,7 @@ struct path {
 	bool original_sequence;
 	double rate_hz;
 	int64_t queuelen, affinity, priority;
+	bool own_priority;                /* not that of the gateway */
 	struct hook_list *hooks;
 	struct memory_type *memory;       /* bottom of the chains of its pools */
 	struct signal_list *signals;      /* of the register; may be NULL */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
 #include "gateway/path/path.h"
 #include "gateway/path/path_queue.h"
 #include "util/clock.h"
@@ -374,12 +375,27 @@ static int create_thread(pthread_t *t, void *(*function)(void *), void *arg,
 	return 0;
 }
 
+/* The settings of the gateway do not hold for these. */
+static unsigned own_settings(const struct path *p, const struct node *n)
+{
+	return (p->affinity || (n && n->affinity) ? OWN_AFFINITY : 0) |
+	       (p->own_priority || (n && n->priority) ? OWN_PRIORITY : 0);
+}
+
+static void *run_reader(void *source)
+{
+	const struct path_source *s = source;
+
+	own_thread_keep(own_settings(s->path, s->node));
+	return path_source_run(source);
+}
+
 /* The thread that reads `s`: what the node says goes before the path. */
 int path_source_start_reader(struct path_source *s)
 {
 	struct path *p = s->path;
 	const struct node *n = s->node;
-	int ret = create_thread(&s->thread, path_source_run, s, n->name,
+	int ret = create_thread(&s->thread, run_reader, s, n->name,
 				n->affinity ?: p->affinity,
 				n->priority ?: p->priority);
 
@@ -387,13 +403,25 @@ int path_source_start_reader(struct path_source *s)
 	return ret;
 }
 
+static void *run_path(void *path)
+{
+	const struct path *p = path;
+
+	own_thread_keep(own_settings(p, p->direct ? p->sources[0].node : NULL));
+	return run(path);
+}
+
 /* The path's own thread; on the direct way it is the node's reader too. */
 static int start_thread(struct path *p)
 {
 	const struct node *n = p->sources[0].node;
-	int ret = create_thread(&p->thread, run, p, p->name,
-				p->affinity ?: p->direct ? n->affinity : 0,
-				p->priority ?: p->direct ? n->priority : 0);
+	int64_t priority = p->priority;
+	int ret;
+
+	if (p->direct && n->priority && !p->own_priority)
+		priority = n->priority;
+	ret = create_thread(&p->thread, run_path, p, p->name,
+			    p->affinity ?: p->direct ? n->affinity : 0, priority);
 
 	p->has_thread = !ret;
 	return ret;

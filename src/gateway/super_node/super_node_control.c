@@ -324,6 +324,10 @@ int super_node_node_control(struct super_node *sn, const char *id,
 		n = super_node_node_by_id(sn, id);
 		super_node_doing(sn, verb_names[verb], id);
 		ret = n ? control_node(sn, n, verb) : -ENOENT;
+		/* Its threads have inherited from this one. */
+		if (!ret && (verb == CONTROL_START || verb == CONTROL_RESTART))
+			super_node_settings_spread(&sn->settings, &sn->settings,
+						   NULL);
 		super_node_doing(sn, NULL, NULL);
 	}
 	pthread_mutex_unlock(&sn->control);

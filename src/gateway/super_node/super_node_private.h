@@ -81,10 +81,22 @@ struct super_node {
 
 /* Reports what is wrong and changes nothing. */
 void super_node_settings_parse(struct super_node_settings *s, struct config *c);
-/* What differs from `was` (NULL: all) becomes true of the process. */
+/* What differs from `was` (NULL: all, at the start) becomes true of the process; not
+ * affinity, priority and nice of a process that runs. */
 void super_node_settings_apply(const struct super_node_settings *s,
 			       const struct super_node_settings *was,
 			       bool keep_level);
+/*
+ * super_node_threads.c: gives affinity and priority to all threads but the calling one
+ * and those that have their own, and nice to all where it differs from `was`. Notes in
+ * the object `report` under "applied" and "refused" what has changed.
+ */
+void super_node_settings_spread(const struct super_node_settings *s,
+				const struct super_node_settings *was,
+				json_t *report);
+void super_node_note_first_mask(void);
+/* 0 is what it was started with, until it has had another. 0 or -errno, logged. */
+int super_node_apply_nice(int64_t nice, int64_t was);
 void super_node_settings_clear(struct super_node_settings *s);
 
 /* For super_node_tell_unfinished(): what is being done now ("stop of node"), to what.

@@ -22,6 +22,8 @@ struct reload {
 	struct list nodes, paths;           /* the new lists, in order */
 	struct list old_nodes, old_paths;   /* those that go */
 	json_t *kept, *stopped, *started, *failed;
+	json_t *settings;                   /* "applied", "refused" */
+	struct super_node_settings was;     /* before */
 };
 
 /* An earlier reload could not prepare it; then it gets another chance. */
@@ -289,6 +291,8 @@ static void merge_paths(struct reload *r)
 			note(r->kept, "path", p->name);
 			list_remove(&old->entry);
 			list_push(&r->paths, &old->entry);
+			/* For threads that it may start later. */
+			old->priority = p->priority;
 			old->twin = NULL;
 			path_destroy(p);
 			continue;
@@ -418,7 +422,8 @@ static void take_settings(struct reload *r)
 	sn->settings = next->settings;
 	next->settings = (struct super_node_settings){ .log_rules = NULL };
 	super_node_settings_apply(&sn->settings, &was, sn->keep_log_level);
-	super_node_settings_clear(&was);
+	r->was = was;
+	super_node_settings_clear(&r->was);
 	sn->config = next->config;
 	sn->nodes_cfg = next->nodes_cfg;
 	sn->memory = next->memory;
@@ -448,6 +453,8 @@ static void apply(struct reload *r)
 	prepare_paths(r);
 	start_nodes(r);
 	start_paths(r);
+	/* Behind the start of threads, which inherit from the caller. */
+	super_node_settings_spread(&sn->settings, &r->was, r->settings);
 }
 
 /* Reads and checks; errors go into `errors`. */
@@ -532,9 +539,13 @@ static int own_config(struct super_node *sn, struct config *c)
 
 static json_t *report_of(struct reload *r)
 {
-	return json_pack("{so so so so}", "kept", r->kept, "stopped",
-			 r->stopped, "started", r->started, "failed",
-			 r->failed);
+	json_t *report = json_pack("{so so so so}", "kept", r->kept, "stopped",
+				   r->stopped, "started", r->started, "failed",
+				   r->failed);
+
+	json_object_update(report, r->settings);
+	json_decref(r->settings);
+	return report;
 }
 
 static void carry_out(struct super_node *sn, struct super_node *next,
@@ -544,6 +555,7 @@ static void carry_out(struct super_node *sn, struct super_node *next,
 		.sn = sn, .next = next,
 		.kept = json_array(), .stopped = json_array(),
 		.started = json_array(), .failed = json_array(),
+		.settings = json_object(),
 	};
 
 	list_init(&r.nodes);

@@ -20,7 +20,8 @@ struct super_node;
  * `config`: a string, the path of a file; an object, the configuration itself;
  * NULL or null: the file that was loaded last. On success *report lists what was
  * "kept", "stopped" and "started", and what "failed" to start (it can be started
- * later, as after a stop). -EINVAL: it has errors, *report lists them, and
+ * later, as after a stop); where `affinity`, `priority` or `nice` has changed, also to
+ * how many threads it was "applied" and to how many "refused", and why. -EINVAL: it has errors, *report lists them, and
  * nothing has changed. Other negative errnos likewise. The caller decrefs
  * *report, which may be NULL.
  */
