@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/end_guard.h"
 #include "cli/tool.h"
+#include "gateway/base/ending.h"
 #include "gateway/config/config.h"
 #include "gateway/control/server.h"
 #include "gateway/super_node/super_node.h"
@@ -55,22 +57,34 @@ static const char usage[] =
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 ended as asked, 1 failed at run time, 2 wrong usage or\n"
-	"configuration.\n";
+	"configuration, 4 asked to end and a part of it did not end within two seconds.\n";
 
 static struct super_node *_Atomic running;
 static _Atomic bool live_line;
 static atomic_bool reload_wanted, end_wanted;
+
+/* Who watches the end of the process. */
+static void tell_unfinished(void)
+{
+	struct super_node *sn = atomic_load(&running);
+
+	if (sn)
+		super_node_tell_unfinished(sn);
+	else
+		log_error("the process has not ended in time");
+}
 
 static void on_signal(int number)
 {
 	struct super_node *sn = atomic_load(&running);
 
 	/* The second one means it: no tidy end. */
-	if (tool_means_it() && number == SIGINT) {
-		signal(SIGINT, SIG_DFL);
-		raise(SIGINT);
+	if (tool_means_it()) {
+		signal(number, SIG_DFL);
+		raise(number);
 		return;
 	}
+	end_guard_begin();
 	atomic_store(&end_wanted, true);
 	if (sn)
 		super_node_request_stop(sn);
@@ -84,6 +98,8 @@ static void on_hangup(int number)
 static void catch_signals(void)
 {
 	struct sigaction act = { .sa_handler = on_signal };
+
+	end_guard_start(tell_unfinished);
 
 	sigemptyset(&act.sa_mask);
 	sigaction(SIGINT, &act, NULL);
@@ -235,7 +251,9 @@ static void print_summary(struct super_node *sn, enum summary form)
 	}
 	fclose(f);
 	fflush(stdout);
-	done = bounded_write(STDOUT_FILENO, text, len, SUMMARY_MS);
+	done = bounded_write(STDOUT_FILENO, text, len,
+			     (unsigned)ending_left_ms(ENDING_SUMMARY_MS,
+						      SUMMARY_MS));
 	if (done < len)
 		log_warn("nobody reads standard output: the last %zu bytes of the summary are left out",
 			 len - done);
@@ -260,10 +278,14 @@ static int run_started(struct super_node *sn, const struct run_options *o)
 	live_line = !o->quiet && isatty(STDERR_FILENO);
 	log_set_sink(clear_line);
 	wait_for_end(sn, o);
+	if (super_node_must_end_soon(sn))
+		end_guard_begin();
 	control_server_stop(server);
 	super_node_stop(sn);
 	log_set_sink(NULL);
 	print_summary(sn, o->summary);
+	if (super_node_is_stuck(sn))
+		end_guard_leave();
 	return super_node_has_failed(sn) ? CLI_FAILED : CLI_OK;
 }
 
@@ -285,6 +307,8 @@ static int run(struct config *c, const struct run_options *o, unsigned restarts,
 	if (atomic_load(&end_wanted))
 		super_node_request_stop(sn);
 	ret = super_node_start(sn) ? CLI_FAILED : run_started(sn, o);
+	if (super_node_is_stuck(sn))
+		end_guard_leave();
 	atomic_store(&running, NULL);
 	if (!super_node_restart_wanted(sn, next))
 		*next = NULL;

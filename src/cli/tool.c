@@ -162,9 +162,9 @@ void tool_stop(void)
 static void on_signal(int number)
 {
 	/* The second one means it: no tidy end. */
-	if (tool_means_it() && number == SIGINT) {
-		signal(SIGINT, SIG_DFL);
-		raise(SIGINT);
+	if (tool_means_it()) {
+		signal(number, SIG_DFL);
+		raise(number);
 		return;
 	}
 	tool_stop();

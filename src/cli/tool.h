@@ -51,7 +51,7 @@ bool tool_number(char **argv, int opt, double min, double max, double *value);
 bool tool_types(char **argv, const char *text, struct signal_list **out);
 
 /*
- * From here on SIGINT and SIGTERM ask for the end (a second SIGINT forces it)
+ * From here on SIGINT and SIGTERM ask for the end (a second one forces it)
  * and a reader that has gone is an error of write(). 0 or a negative errno.
  */
 int tool_catch_signals(void);

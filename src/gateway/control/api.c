@@ -234,7 +234,7 @@ static json_t *post_restart(struct request *r)
 
 static json_t *post_shutdown(struct request *r)
 {
-	super_node_request_stop(r->sn);
+	super_node_request_shutdown(r->sn);
 	return json_object();
 }
 

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
 #include "gateway/control/api.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -258,6 +260,7 @@ static void *run(void *arg)
 {
 	struct control_server *s = arg;
 
+	own_thread_keep(OWN_PRIORITY | OWN_AFFINITY);
 	while (!s->stopping) {
 		struct pollfd fds[CLIENTS_MAX + 2] = {
 			{ .fd = s->wake_fd, .events = POLLIN },
@@ -402,14 +405,33 @@ err_server:
 	return ret;
 }
 
+/* True once the thread has ended; false: it is in a request that does not return, and
+ * the end of the process leaves no more time. */
+static bool join(struct control_server *s)
+{
+	struct timespec until;
+
+	do {
+		if (ending_is_past(ENDING_JOIN_MS))
+			return false;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
+	} while (pthread_timedjoin_np(s->thread, NULL, &until) == ETIMEDOUT);
+	return true;
+}
+
 void control_server_stop(struct control_server *s)
 {
 	uint64_t one = 1;
 
 	if (!s)
 		return;
-	if (write(s->wake_fd, &one, sizeof(one)) == sizeof(one))
-		pthread_join(s->thread, NULL);
+	if (write(s->wake_fd, &one, sizeof(one)) == sizeof(one) && !join(s)) {
+		/* Its thread still uses all that is here. */
+		if (s->address.sun_path[0])
+			unlink(s->address.sun_path);
+		return;
+	}
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 		/* The answer to who asked for the end. */
 		if (s->clients[i].fd >= 0)

@@ -5,7 +5,9 @@
  *
  * A script that fails on a sample loses that sample: the error is logged with
  * the script's name and line, and the gateway goes on. A call that runs for
- * longer than about a second is ended with such an error. Script and
+ * longer than about a second is ended with such an error, which each of its
+ * further instructions raises anew, so that no pcall() keeps it. One that goes on all
+ * the same is left where it is, and its state is never used again. Script and
  * expressions are compiled when the configuration is read, so that what cannot
  * work is found then.
  *
@@ -20,11 +22,13 @@
 #include <lauxlib.h>
 #include <lualib.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/base/nearest.h"
 #include "gateway/sample/signals.h"
 #include "util/bounded_write.h"
@@ -32,9 +36,11 @@
 
 /* Errors that are logged one by one. */
 #define ERRORS_SHOWN 5
-/* A call may take a hundred times this many instructions. */
-#define INSTRUCTIONS 1000000
-#define BUDGET 100
+/* A call may take BUDGET times this many instructions, in all of its coroutines. */
+#define INSTRUCTIONS 10000
+#define BUDGET 10000
+/* So many errors in a row, one for each instruction, and it is still there. */
+#define STUBBORN 10000
 /* For a reader of what the script prints. */
 #define PATIENCE_MS 1000
 
@@ -59,6 +65,8 @@ struct lua {
 	bool has_lock, locks;       /* only when periodic() is there */
 	pthread_mutex_t lock;
 	int budget;
+	jmp_buf out;                /* of a call that no error ends */
+	bool abandoned;             /* it was left so: L is of no use any more */
 	uint64_t errors;
 	uint64_t unread;            /* lines of print() since one was read */
 	/* Arguments and result of a protected call. */
@@ -77,6 +85,8 @@ static const struct config_key lua_keys[] = {
 	  .help = "Signals that come out, each with an expression" },
 };
 
+static void watch(lua_State *L, lua_Debug *ar);
+
 static struct lua *of(lua_State *L)
 {
 	return *(struct lua **)lua_getextraspace(L);
@@ -87,12 +97,49 @@ lua_State *hook_lua_state_of(const struct hook *h)
 	return ((const struct lua *)h->private_data)->L;
 }
 
+/* INSTRUCTIONS more, or what costs as much. */
+static void spend(lua_State *L)
+{
+	struct lua *l = of(L);
+	bool late = ending_is_past(ENDING_HOOKS_MS);
+
+	if (l->budget-- > 0 && !late)
+		return;
+	l->budget = MIN(l->budget, 0);
+	if (l->budget < -STUBBORN)
+		longjmp(l->out, 1);
+	/* Where the error is caught, the next instruction raises it again. The main
+	 * state may have started this coroutine, or others. */
+	lua_sethook(L, watch, LUA_MASKCOUNT, 1);
+	if (L != l->L)
+		lua_sethook(l->L, watch, LUA_MASKCOUNT, 1);
+	if (late)
+		luaL_error(L, "ended with the gateway");
+	luaL_error(L, "ended after %d million instructions",
+		   BUDGET / (1000000 / INSTRUCTIONS));
+}
+
 static void watch(lua_State *L, lua_Debug *ar)
 {
-	if (of(L)->budget-- > 0)
-		return;
-	luaL_error(L, "ended after %d million instructions",
-		   BUDGET * (INSTRUCTIONS / 1000000));
+	spend(L);
+}
+
+/* A coroutine counts its instructions from 0 on: who makes many, each of which ends
+ * before it is asked, pays for it. Calls the original. */
+static int make_coroutine(lua_State *L)
+{
+	spend(L);
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+	return lua_gettop(L);
+}
+
+static void charge_for(lua_State *L, const char *function)
+{
+	lua_getfield(L, -1, function);
+	lua_pushcclosure(L, make_coroutine, 1);
+	lua_setfield(L, -2, function);
 }
 
 /* ---- what scripts call ---- */
@@ -169,7 +216,14 @@ static int open_state(lua_State *L)
 	lua_register(L, "warn", say_warn);
 	lua_register(L, "error", say_error);
 	lua_register(L, "register_api_handler", do_nothing);
+	lua_getglobal(L, "coroutine");
+	charge_for(L, "create");
+	charge_for(L, "wrap");
+	lua_pop(L, 1);
 	lua_getglobal(L, "debug");
+	/* It would take away what ends a script that does not end. */
+	lua_pushnil(L);
+	lua_setfield(L, -2, "sethook");
 	lua_newtable(L);
 	lua_pushcfunction(L, say_debug);
 	lua_setfield(L, -2, "__call");
@@ -190,8 +244,19 @@ static const char *message(lua_State *L)
 static int protect(struct lua *l, lua_CFunction function)
 {
 	l->budget = BUDGET;
+	if (_setjmp(l->out)) {
+		l->abandoned = true;
+		return -ECANCELED;
+	}
 	lua_pushcfunction(l->L, function);
 	return lua_pcall(l->L, 0, 0, 0) == LUA_OK ? 0 : -EIO;
+}
+
+/* Counting again, after an error that every instruction raised. */
+static void calm(struct lua *l)
+{
+	if (l->budget < 0)
+		lua_sethook(l->L, watch, LUA_MASKCOUNT, INSTRUCTIONS);
 }
 
 /* The same at run time: reports the error. */
@@ -201,8 +266,13 @@ static int run(struct lua *l, lua_CFunction function)
 
 	if (l->locks)
 		pthread_mutex_lock(&l->lock);
-	ret = protect(l, function);
-	if (ret) {
+	if (l->abandoned) {
+		ret = -ECANCELED;
+	} else if ((ret = protect(l, function)) == -ECANCELED) {
+		log_error("%s: hook lua: the script catches the errors that are to end it, and is left; it gets no more samples until the configuration is read with another one",
+			  l->hook->owner);
+	} else if (ret) {
+		calm(l);
 		if (l->errors++ < ERRORS_SHOWN)
 			log_error("%s: hook lua: %s%s", l->hook->owner,
 				  message(l->L),
@@ -469,7 +539,8 @@ static void lua_destroy(struct hook *h)
 	struct lua *l = h->private_data;
 
 	l->budget = BUDGET;
-	if (l->L)
+	/* What it got by malloc() is lost with it, once. */
+	if (l->L && !l->abandoned)
 		lua_close(l->L);
 	hook_lua_arena_destroy(&l->arena);
 	if (l->has_lock)

@@ -10,6 +10,8 @@
  * generator on the same processor.
  */
 #define LOG_ROOM "gateway/file"
+#include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
 #include "gateway/part/writer.h"
 
 #include <errno.h>
@@ -234,14 +236,16 @@ void writer_rearm(struct writer *w)
 static int wait_writable(struct writer *w, uint64_t since_ns)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
+	bool hurries;
 	uint64_t now;
 
-	poll(&p, 1, 100);
+	poll(&p, 1, ending_left_ms(ENDING_WRITERS_MS, 100));
 	now = clock_monotonic_ns_slow();
-	if (now - since_ns > STUCK_NS && !atomic_exchange(&w->stuck, true))
+	hurries = ending_is_past(ENDING_WRITERS_MS);
+	if ((now - since_ns > STUCK_NS || hurries) && !atomic_exchange(&w->stuck, true))
 		log_warn("nobody reads from '%s'", w->settings.path);
 	if (atomic_load(&w->stopping) &&
-	    now - atomic_load(&w->stop_ns) > STUCK_NS)
+	    (now - atomic_load(&w->stop_ns) > STUCK_NS || hurries))
 		return ETIMEDOUT;
 	return 0;
 }
@@ -491,6 +495,7 @@ static void *writer_run(void *arg)
 {
 	struct writer *w = arg;
 
+	own_thread_keep(OWN_PRIORITY);
 	/* Nor before others for the nice value of the gateway. */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);

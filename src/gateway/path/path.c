@@ -45,6 +45,7 @@ static void add_destinations(const struct path *p, const struct node *but,
 
 static int prepare_source_pool(struct path_source *s)
 {
+	const struct path_share *share = s->share;
 	struct memory_type *type = wrap(s->node, s->path->memory);
 	unsigned count = (unsigned)s->path->queuelen + 2 * s->vectorize +
 			 hold_max(s->node);
@@ -54,8 +55,8 @@ static int prepare_source_pool(struct path_source *s)
 		add_destinations(s->path, s->node, &type, &count);
 		capacity = MAX(capacity, s->path->capacity);
 	}
-	for (unsigned k = 0; k < s->secondary_count; k++) {
-		const struct path *other = s->secondaries[k]->path;
+	for (unsigned k = 0; share && k < share->count; k++) {
+		const struct path *other = share->sources[k]->path;
 
 		count += (unsigned)other->queuelen + PATH_QUEUE_BURST;
 		if (!other->mapped) {
@@ -68,27 +69,58 @@ static int prepare_source_pool(struct path_source *s)
 	return pool_init(&s->pool, count, capacity, type);
 }
 
+/* For what it takes of a reader that has no room for it. */
+static int prepare_copies(struct path_source *s)
+{
+	struct memory_type *type = s->path->memory;
+	unsigned count = (unsigned)s->path->queuelen + PATH_QUEUE_BURST + 1;
+	unsigned capacity = MAX(s->capacity, s->primary->capacity);
+
+	if (!s->path->mapped) {
+		add_destinations(s->path, NULL, &type, &count);
+		capacity = MAX(capacity, s->path->capacity);
+	}
+	return pool_init(&s->copies, count, capacity, type);
+}
+
+static void set_policy(struct path_source *s)
+{
+	int full = s->path->full;
+
+	if (full == PATH_FULL_AUTO)
+		full = s->primary ? PATH_DROP_NEWEST : PATH_BLOCK;
+	atomic_store(&s->full, full);
+	if (!s->primary)
+		s->age = s->node->stats;
+}
+
+int path_source_prepare_reading(struct path_source *s)
+{
+	int ret = -ENOMEM;
+
+	set_policy(s);
+	s->batch = calloc(s->vectorize, sizeof(*s->batch));
+	s->received = calloc(s->vectorize, sizeof(*s->received));
+	if (s->batch && s->received)
+		ret = prepare_source_pool(s);
+	return ret;
+}
+
 static int prepare_source(struct path_source *s)
 {
 	int ret;
 
-	s->full = s->path->full;
-	if (s->full == PATH_FULL_AUTO)
-		s->full = s->primary ? PATH_DROP_NEWEST : PATH_BLOCK;
-	if (!s->primary)
-		s->age = s->node->stats;
 	if (!s->path->direct) {
 		ret = ring_init(&s->queue, (uint64_t)s->path->queuelen);
 		if (ret)
 			return ret;
 	}
-	if (s->primary)
-		return 0;
-	s->batch = calloc(s->vectorize, sizeof(*s->batch));
-	s->received = calloc(s->vectorize, sizeof(*s->received));
-	if (!s->batch || !s->received)
-		return -ENOMEM;
-	ret = prepare_source_pool(s);
+	if (s->primary) {
+		set_policy(s);
+		ret = s->late ? prepare_copies(s) : 0;
+	} else {
+		ret = path_source_prepare_reading(s);
+	}
 	if (ret)
 		log_error("path %s: no memory for samples of %s: %s",
 			  s->path->name, s->node->name, strerror(-ret));
@@ -145,20 +177,6 @@ int path_prepare(struct path *p)
 	return ret ? ret : prepare_register(p);
 }
 
-int path_source_share(struct path_source *s, struct path_source *primary)
-{
-	struct path_source **more =
-		reallocarray(primary->secondaries,
-			     primary->secondary_count + 1, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	primary->secondaries = more;
-	more[primary->secondary_count++] = s;
-	s->primary = primary;
-	return 0;
-}
-
 static uint64_t get(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
@@ -188,6 +206,8 @@ uint64_t path_dropped(const struct path *p)
 
 void path_release(struct path *p)
 {
+	if (p->stuck)
+		return;
 	for (unsigned i = 0; i < p->source_count; i++) {
 		struct path_source *s = &p->sources[i];
 		struct sample *smp;
@@ -209,10 +229,11 @@ void path_destroy(struct path *p)
 		struct path_source *s = &p->sources[i];
 
 		pool_destroy(&s->pool);
+		pool_destroy(&s->copies);
 		ring_destroy(&s->queue);
 		free(s->batch);
 		free(s->received);
-		free(s->secondaries);
+		free(s->share);
 	}
 	for (unsigned d = 0; d < p->destination_count; d++)
 		free(p->destinations[d].batch);

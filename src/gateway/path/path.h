@@ -14,7 +14,8 @@
  *
  * Files: path_parse.c (configuration), find.c (its nodes), path_map.c (what it takes from its
  * sources), path.c (pools), path_thread.c (threads), path_source.c (reading),
- * path_queue.h (full queues), path_flow.c (register, hooks, writing).
+ * path_queue.h (full queues), path_share.c (one reader for several paths),
+ * path_flow.c (register, hooks, writing).
  */
 #ifndef GATEWAY_PATH_PATH_H
 #define GATEWAY_PATH_PATH_H
@@ -45,6 +46,13 @@ enum path_full {
 	PATH_DROP_OLDEST,
 };
 
+/* The sources of other paths that one reader feeds too. Never changed: another
+ * table takes its place. */
+struct path_share {
+	unsigned count;
+	struct path_source *sources[];
+};
+
 /* One entry of `in`: what is taken from a source, and where it goes. */
 struct path_map {
 	struct mapping mapping;
@@ -64,9 +72,18 @@ struct path_source {
 	unsigned vectorize;
 
 	/* The source of another path that reads the node for this one too. */
-	struct path_source *primary;
-	struct path_source **secondaries; /* those that this one feeds */
-	unsigned secondary_count;
+	struct path_source *_Atomic primary;
+	struct path_share *_Atomic share; /* those that this one feeds; NULL: none */
+	struct gate feeding;              /* its reader is using `share` */
+	uint64_t round;                   /* reads that were handed on; one that
+					   * is fed: the last that it has */
+	/* Joined a reader that was running, whose pool has no room for it: it
+	 * gets copies, from a pool of its own. */
+	bool late;
+	struct pool copies;
+	/* Another reader takes over: its last one leaves the ends of the others
+	 * and what the read hooks hold alone. */
+	atomic_bool handed_over;
 
 	/* A path writes the node, and what is written comes back here: once
 	 * that one has ended and nothing is left, this source has too. */
@@ -88,7 +105,7 @@ struct path_source {
 	uint64_t last_sequence, last_origin_ns;
 
 	struct ring queue;                /* of a queued path */
-	int full;                         /* enum path_full, but AUTO */
+	_Atomic int full;                 /* enum path_full, but AUTO */
 	struct sample **received;         /* scratch of the reader thread */
 	pthread_t thread;
 	bool has_thread;
@@ -99,7 +116,7 @@ struct path_source {
 
 	struct path_map *maps;            /* what the register takes of it */
 	unsigned count;                   /* values of its samples */
-	struct node_stats *age;           /* where their age is recorded */
+	struct node_stats *_Atomic age;   /* where their age is recorded */
 	bool triggers;                    /* in the mask */
 	bool fresh;                       /* has come since the last output */
 };
@@ -125,6 +142,7 @@ struct path {
 	bool original_sequence;
 	double rate_hz;
 	int64_t queuelen, affinity, priority;
+	bool own_priority;                /* not that of the gateway */
 	struct hook_list *hooks;
 	struct memory_type *memory;       /* bottom of the chains of its pools */
 	struct signal_list *signals;      /* of the register; may be NULL */
@@ -178,6 +196,8 @@ struct path {
 	struct path *twin;                /* of a reload: the same in the other */
 	bool prepared;                    /* pools are there */
 	bool started;                     /* hooks are */
+	bool stuck;                       /* a thread of it did not come out before
+					   * the end of the process */
 	struct list entry;
 };
 
@@ -204,8 +224,28 @@ void path_destroy(struct path *p); /* NULL allowed */
  */
 int path_set_signals(struct path *p);
 
-/* Makes `s` read through `primary`, which reads the same node. */
+/*
+ * Makes `s` read through `primary`, which reads the same node; while neither path
+ * is running. 0 or -ENOMEM.
+ */
 int path_source_share(struct path_source *s, struct path_source *primary);
+/*
+ * The same where the path of `primary` is running: before path_prepare() of the
+ * path of `s`, whose path_start() then joins it. The running path notices nothing
+ * of it but one read that waits for some microseconds.
+ */
+void path_source_share_late(struct path_source *s, struct path_source *primary);
+/*
+ * Takes `s`, whose path has been told to stop reading, away from the reader that
+ * feeds it, which goes on. 0, -ENOMEM, or -EBUSY when the reader does not come out.
+ */
+int path_source_unshare(struct path_source *s);
+/*
+ * `next`, which `s` has fed, reads the node from now on, for all others that `s` has
+ * fed too. The gate of the node is shut and the path of `s` reads no more; both
+ * paths were started. 0 or a negative errno, logged, and `next` has ended then.
+ */
+int path_source_hand_over(struct path_source *s, struct path_source *next);
 
 /* The node called `name`; NULL after reporting. `at` and `key` say where the
  * name stands. */
@@ -247,6 +287,13 @@ void path_release(struct path *p);
  * that found a queue full. */
 uint64_t path_unmade(const struct path *p);
 uint64_t path_dropped(const struct path *p);
+
+/* path_share.c: what path_start() does for a source that shares late. */
+int path_source_join(struct path_source *s);
+/* path.c and path_thread.c: what one that is read by its own path needs, and its
+ * thread. 0 or a negative errno. */
+int path_source_prepare_reading(struct path_source *s);
+int path_source_start_reader(struct path_source *s);
 
 /* path_source.c */
 /*
@@ -299,6 +346,13 @@ void path_register_put(struct path *p, struct path_source *s,
 		       struct sample *smps[], unsigned cnt);
 /* Sends the register's last state again. */
 void path_resend(struct path *p);
+
+/* Its reader reads for other paths too. */
+static inline bool path_source_feeds_others(struct path_source *s)
+{
+	return unlikely(atomic_load_explicit(&s->share, memory_order_relaxed) !=
+			NULL);
+}
 
 static inline bool path_stopping(struct path *p)
 {

@@ -124,7 +124,7 @@ static bool carry(struct turn *t)
 	bool done;
 
 	if (path_stopping(p) || before < p->carried_from_ns ||
-	    p->sources[0].secondary_count || writes_may_wait(p) ||
+	    path_source_feeds_others(&p->sources[0]) || writes_may_wait(p) ||
 	    !enter_gates(p)) {
 		waker_wake(&p->waker);
 		return false;

@@ -417,6 +417,7 @@ static int fill(struct path *p, const struct path_host *host, struct config *c,
 	if (fill_settings(p, c, v))
 		ret = -EINVAL;
 	/* Not that of the thread which starts it: a reload runs in others. */
+	p->own_priority = p->priority != 0;
 	p->priority = p->priority ?: host->priority;
 out:
 	free(out);

@@ -62,30 +62,27 @@ static void drop(struct path_source *s, struct sample *smp)
 }
 
 /*
- * Into the queue of `s`, by its policy; for `reader`, whose thread this is.
- * Waiting for room ends when either path is to stop: what is in the queue is
- * still sent then, what finds no place in it is not.
+ * Into the queue of `s`, by its policy; for `reader`, whose thread this is. False:
+ * there is no room, and the policy is to wait for it. Waiting ends when either path
+ * is to stop: what is in the queue is still sent then, what finds no place in it is
+ * not.
  */
-static void enqueue(struct path_source *s, const struct path_source *reader,
+static bool enqueue(struct path_source *s, struct path_source *reader,
 		    struct sample *smp)
 {
-	bool waited = false;
+	int full = atomic_load_explicit(&s->full, memory_order_relaxed);
 
-	if (s->full == PATH_DROP_OLDEST) {
+	if (full == PATH_DROP_OLDEST) {
 		path_queue_push_evicting(s, smp);
-		return;
+		return true;
 	}
-	while (!ring_push(&s->queue, smp)) {
-		if (s->full == PATH_DROP_NEWEST || path_stopping(s->path) ||
-		    path_stopping(reader->path)) {
-			drop(s, smp);
-			return;
-		}
-		if (!waited)
-			waker_wake(&s->path->waker);
-		waited = true;
-		sleep_ns(20000);
-	}
+	if (ring_push(&s->queue, smp))
+		return true;
+	if (full != PATH_DROP_NEWEST && !path_stopping(s->path) &&
+	    (!path_stopping(reader->path) || atomic_load(&reader->handed_over)))
+		return false;
+	drop(s, smp);
+	return true;
 }
 
 /* Says once that samples were lost. */
@@ -95,29 +92,117 @@ static void warn_dropped(const struct path_source *s)
 		 s->path->name, s->node->name);
 }
 
-/* What was read goes into the queue of `s`; uses up the references. */
-static void feed(struct path_source *s, const struct path_source *reader,
-		 struct sample *smps[], unsigned cnt)
+/* What was read goes into the queue of its own path; uses up the references. */
+static void feed(struct path_source *s, struct sample *smps[], unsigned cnt)
 {
 	bool dropped = atomic_load_explicit(&s->overruns, memory_order_relaxed);
 
-	for (unsigned i = 0; i < cnt; i++)
-		enqueue(s, reader, smps[i]);
+	for (unsigned i = 0; i < cnt; i++) {
+		for (bool waited = false; !enqueue(s, s, smps[i]); waited = true) {
+			if (!waited)
+				waker_wake(&s->path->waker);
+			sleep_ns(20000);
+		}
+	}
 	waker_wake(&s->path->waker);
 	if (unlikely(!dropped && atomic_load_explicit(&s->overruns,
 						      memory_order_relaxed)))
 		warn_dropped(s);
 }
 
-/* Hands references to the other paths that read this node. */
-static void feed_secondaries(struct path_source *s, struct sample *smps[],
-			     unsigned cnt)
+static bool is_fed_by(struct path_source *reader, const struct path_source *s)
 {
-	for (unsigned k = 0; k < s->secondary_count; k++) {
-		for (unsigned i = 0; i < cnt; i++)
-			sample_get(smps[i]);
-		feed(s->secondaries[k], s, smps, cnt);
+	const struct path_share *share =
+		atomic_load_explicit(&reader->share, memory_order_acquire);
+
+	for (unsigned k = 0; share && k < share->count; k++)
+		if (share->sources[k] == s)
+			return true;
+	return false;
+}
+
+/* A reference, or a copy for one that joined late: the pool of the reader has no
+ * room for its queue. NULL when there is no free sample. */
+static struct sample *take_for(struct path_source *s, struct sample *smp)
+{
+	struct sample *copy;
+
+	if (!s->late)
+		return sample_get(smp);
+	copy = sample_alloc(&s->copies);
+	if (copy)
+		sample_copy(copy, smp);
+	return copy;
+}
+
+/*
+ * One sample for the source `s` of another path, waiting for room in its queue where
+ * that is its policy. Who changes the table does not wait for that room; false: `s` is
+ * not in it any more.
+ */
+static bool feed_other(struct path_source *s, struct path_source *reader,
+		       struct sample *smp)
+{
+	for (bool waited = false;; waited = true) {
+		struct sample *own = take_for(s, smp);
+
+		if (!own) {
+			path_count(&s->overruns, 1);
+			return true;
+		}
+		if (enqueue(s, reader, own))
+			return true;
+		sample_put(own);
+		if (!waited)
+			waker_wake(&s->path->waker);
+		if (gate_reasons(&reader->feeding)) {
+			gate_leave(&reader->feeding);
+			gate_pass(&reader->feeding);
+			if (!is_fed_by(reader, s))
+				return false;
+		}
+		sleep_ns(20000);
 	}
+}
+
+static void feed_many(struct path_source *s, struct path_source *reader,
+		      struct sample *smps[], unsigned cnt)
+{
+	bool dropped = atomic_load_explicit(&s->overruns, memory_order_relaxed);
+
+	for (unsigned i = 0; i < cnt; i++)
+		if (!feed_other(s, reader, smps[i]))
+			return;
+	waker_wake(&s->path->waker);
+	if (unlikely(!dropped && atomic_load_explicit(&s->overruns,
+						      memory_order_relaxed)))
+		warn_dropped(s);
+}
+
+/* Hands what was read to the other paths that read this node. The table may change
+ * while one of them makes this thread wait: then it is gone through again, and those
+ * that have these samples are left out. */
+static void feed_others(struct path_source *s, struct sample *smps[],
+			unsigned cnt)
+{
+	const struct path_share *share, *now;
+	uint64_t round = ++s->round;
+
+	gate_pass(&s->feeding);
+	now = atomic_load_explicit(&s->share, memory_order_acquire);
+	for (share = now; share; share = share == now ? NULL : now) {
+		unsigned k = 0;
+
+		while (k < share->count && share->sources[k]->round == round)
+			k++;
+		for (now = share; share == now && k < share->count; k++) {
+			share->sources[k]->round = round;
+			feed_many(share->sources[k], s, smps, cnt);
+			now = atomic_load_explicit(&s->share,
+						   memory_order_acquire);
+		}
+	}
+	gate_leave(&s->feeding);
 }
 
 /* Unused samples of the last read, then fresh ones. Returns how many. */
@@ -143,21 +228,31 @@ unsigned path_source_flush(struct path_source *s, struct sample *smps[])
 	s->held = 0;
 	if (unlikely(cnt))
 		return cnt;
-	cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
 
-	if (unlikely(s->secondary_count))
-		feed_secondaries(s, smps, cnt);
+	/* What they hold is for the next reader then. */
+	if (atomic_load(&s->handed_over))
+		return 0;
+	cnt = hook_list_flush(s->node->in.hooks, smps, s->vectorize);
+	if (path_source_feeds_others(s))
+		feed_others(s, smps, cnt);
 	return cnt;
 }
 
 /* No more will come: for this path and for those that it reads for. */
 static void set_ended(struct path_source *s, bool ended)
 {
-	for (unsigned k = 0; k < s->secondary_count; k++) {
-		atomic_store(&s->secondaries[k]->ended, ended);
-		waker_wake(&s->secondaries[k]->path->waker);
+	const struct path_share *share;
+
+	if (gate_pass(&s->feeding)) {
+		share = atomic_load_explicit(&s->share, memory_order_acquire);
+		for (unsigned k = 0; share && k < share->count; k++) {
+			atomic_store(&share->sources[k]->ended, ended);
+			waker_wake(&share->sources[k]->path->waker);
+		}
+		/* Inside, so that who joins copies what holds. */
+		atomic_store(&s->ended, ended);
+		gate_leave(&s->feeding);
 	}
-	atomic_store(&s->ended, ended);
 	waker_wake(&s->path->waker);
 }
 
@@ -214,7 +309,7 @@ static int read_node(struct path_source *s, struct sample *smps[])
 static unsigned resting(struct path_source *s)
 {
 	return gate_reasons(&s->node->in.gate) |
-	       (s->secondary_count ? 0 : gate_reasons(&s->path->gate));
+	       (path_source_feeds_others(s) ? 0 : gate_reasons(&s->path->gate));
 }
 
 /*
@@ -233,7 +328,7 @@ static int hold_back(struct path_source *s, struct sample *smps[], int cnt)
 	       !path_stopping(s->path)) {
 		s->rested = true;
 		gate_wait(&s->node->in.gate, 50000000);
-		if (!s->secondary_count)
+		if (!path_source_feeds_others(s))
 			gate_wait(&s->path->gate, 50000000);
 	}
 	return cnt;
@@ -263,7 +358,7 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 		s->held = 0;
 		return hold_back(s, smps, ret);
 	}
-	if (unlikely(!s->secondary_count && path_rests(s->path)))
+	if (unlikely(path_rests(s->path) && !path_source_feeds_others(s)))
 		return path_source_rest(s);
 	if (unlikely(!inside && !gate_enter(&n->in.gate)))
 		return path_source_rest(s);
@@ -279,8 +374,8 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 		gate_leave(&n->in.gate);
 	/* Outside: a queue of theirs may be full for long, and the node is to be
 	 * stopped all the same. */
-	if (unlikely(ret > 0 && s->secondary_count))
-		feed_secondaries(s, smps, (unsigned)ret);
+	if (unlikely(ret > 0 && path_source_feeds_others(s)))
+		feed_others(s, smps, (unsigned)ret);
 	if (unlikely(ret > 0 && resting(s)))
 		return hold_back(s, smps, ret);
 	return ret;
@@ -302,7 +397,8 @@ bool path_source_revived(struct path_source *s)
 void path_source_leave(struct path_source *s)
 {
 	path_spin_end(s);
-	set_ended(s, true);
+	if (!atomic_load(&s->handed_over))
+		set_ended(s, true);
 }
 
 bool path_source_await(struct path_source *s)
@@ -417,10 +513,10 @@ void *path_source_run(void *source)
 			path_source_wait(s, ret);
 			continue;
 		}
-		feed(s, s, s->received, (unsigned)ret);
+		feed(s, s->received, (unsigned)ret);
 	}
 	while ((n = path_source_flush(s, s->received)))
-		feed(s, s, s->received, n);
+		feed(s, s->received, n);
 	path_source_leave(s);
 	return NULL;
 }

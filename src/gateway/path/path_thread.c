@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
 #include "gateway/path/path.h"
 #include "gateway/path/path_queue.h"
 #include "util/clock.h"
@@ -27,7 +31,7 @@ static bool all_offer_descriptors(const struct path *p)
 		const struct path_source *s = &p->sources[i];
 		int got;
 
-		if (s->primary || s->secondary_count ||
+		if (s->primary || path_source_feeds_others(&p->sources[i]) ||
 		    !s->node->type->poll_fds)
 			return false;
 		got = s->node->type->poll_fds(s->node, fds, NODE_FDS_MAX);
@@ -237,7 +241,8 @@ static void fill_poll_set(struct path *p, struct poll_set *set)
 
 		if (p->sources[i].ended)
 			continue;
-		if (path_rests(p) || !gate_enter(&n->in.gate)) {
+		if ((path_rests(p) && !path_source_feeds_others(&p->sources[i])) ||
+		    !gate_enter(&n->in.gate)) {
 			path_source_rest(&p->sources[i]);
 			continue;
 		}
@@ -371,11 +376,27 @@ static int create_thread(pthread_t *t, void *(*function)(void *), void *arg,
 	return 0;
 }
 
-/* The thread that reads `s`: what the node says goes before the path. */
-static int start_reader(struct path *p, struct path_source *s)
+/* The settings of the gateway do not hold for these. */
+static unsigned own_settings(const struct path *p, const struct node *n)
 {
+	return (p->affinity || (n && n->affinity) ? OWN_AFFINITY : 0) |
+	       (p->own_priority || (n && n->priority) ? OWN_PRIORITY : 0);
+}
+
+static void *run_reader(void *source)
+{
+	const struct path_source *s = source;
+
+	own_thread_keep(own_settings(s->path, s->node));
+	return path_source_run(source);
+}
+
+/* The thread that reads `s`: what the node says goes before the path. */
+int path_source_start_reader(struct path_source *s)
+{
+	struct path *p = s->path;
 	const struct node *n = s->node;
-	int ret = create_thread(&s->thread, path_source_run, s, n->name,
+	int ret = create_thread(&s->thread, run_reader, s, n->name,
 				n->affinity ?: p->affinity,
 				n->priority ?: p->priority);
 
@@ -383,13 +404,25 @@ static int start_reader(struct path *p, struct path_source *s)
 	return ret;
 }
 
+static void *run_path(void *path)
+{
+	const struct path *p = path;
+
+	own_thread_keep(own_settings(p, p->direct ? p->sources[0].node : NULL));
+	return run(path);
+}
+
 /* The path's own thread; on the direct way it is the node's reader too. */
 static int start_thread(struct path *p)
 {
 	const struct node *n = p->sources[0].node;
-	int ret = create_thread(&p->thread, run, p, p->name,
-				p->affinity ?: p->direct ? n->affinity : 0,
-				p->priority ?: p->direct ? n->priority : 0);
+	int64_t priority = p->priority;
+	int ret;
+
+	if (p->direct && n->priority && !p->own_priority)
+		priority = n->priority;
+	ret = create_thread(&p->thread, run_path, p, p->name,
+			    p->affinity ?: p->direct ? n->affinity : 0, priority);
 
 	p->has_thread = !ret;
 	return ret;
@@ -404,6 +437,25 @@ static void await_by_path(const struct path *p, struct path_source *s)
 	if (!s->primary)
 		n->in.awaited = n->type->sleep && !n->in.waits_itself &&
 				!p->polled;
+}
+
+/* Last, so that nothing is left behind in other paths when something fails. */
+static int join_readers(struct path *p)
+{
+	int ret = 0;
+	unsigned i;
+
+	for (i = 0; i < p->source_count && !ret; i++)
+		if (p->sources[i].late)
+			ret = path_source_join(&p->sources[i]);
+	if (!ret)
+		return 0;
+	path_stop_reading(p);
+	while (i-- > 0)
+		if (p->sources[i].late)
+			path_source_unshare(&p->sources[i]);
+	path_stop(p);
+	return ret;
 }
 
 int path_start(struct path *p, int ended_fd)
@@ -440,11 +492,12 @@ int path_start(struct path *p, int ended_fd)
 
 		if (p->direct || p->polled || s->primary)
 			continue;
-		ret = start_reader(p, s);
+		ret = path_source_start_reader(s);
 		if (ret)
 			return ret;
 	}
-	return start_thread(p);
+	ret = start_thread(p);
+	return ret ? ret : join_readers(p);
 }
 
 /* Hooks that wait for a reader of what they print. */
@@ -452,7 +505,8 @@ static void interrupt_hooks(struct path *p)
 {
 	hook_list_interrupt(p->hooks);
 	for (unsigned i = 0; i < p->source_count; i++)
-		hook_list_interrupt(p->sources[i].node->in.hooks);
+		if (!p->sources[i].primary)
+			hook_list_interrupt(p->sources[i].node->in.hooks);
 	for (unsigned d = 0; d < p->destination_count; d++)
 		hook_list_interrupt(p->destinations[d].node->out.hooks);
 }
@@ -471,11 +525,71 @@ static void interrupt_nodes(struct path *p)
 	}
 }
 
-/* Joins a thread that may sit in a node's read: asks until it has left. */
+/* Appends to `text`, as far as there is room. */
+static void append(char *text, size_t size, const char *format, ...)
+{
+	size_t len = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + len, size - len, format, args);
+	va_end(args);
+}
+
+static void append_hooks(char *text, size_t size, const struct hook_list *l)
+{
+	const char *before = " or one of its hooks ";
+
+	list_for_each(h, &l->hooks, struct hook, entry) {
+		append(text, size, "%s%s", before, h->type->name);
+		before = ", ";
+	}
+}
+
+/* Where the threads of a path are, as far as its gates tell. */
+static void tell_stuck(struct path *p)
+{
+	char text[512] = "";
+	bool deeper = false;
+
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct node *n = p->sources[i].node;
+
+		if (p->sources[i].primary || gate_is_empty(&n->in.gate))
+			continue;
+		append(text, sizeof(text), ", it is in the read of node %s",
+		       n->name);
+		append_hooks(text, sizeof(text), n->in.hooks);
+	}
+	for (unsigned d = 0; d < p->destination_count; d++) {
+		struct node *n = p->destinations[d].node;
+
+		if (gate_is_empty(&n->out.gate))
+			continue;
+		deeper = true;
+		append(text, sizeof(text), ", it is in the write of node %s",
+		       n->name);
+		append_hooks(text, sizeof(text), n->out.hooks);
+	}
+	if (!deeper && !gate_is_empty(&p->gate)) {
+		append(text, sizeof(text), ", it is in the path itself");
+		append_hooks(text, sizeof(text), p->hooks);
+	}
+	log_error("path %s: a thread of it does not end%s", p->name, text);
+}
+
+/* Joins a thread that may sit in a node's read: asks until it has left, or the end
+ * of the process leaves no more time. */
 static void join(struct path *p, pthread_t t, bool reading)
 {
-	for (;;) {
+	while (!p->stuck) {
 		struct timespec until;
+
+		if (ending_is_past(ENDING_JOIN_MS)) {
+			p->stuck = true;
+			tell_stuck(p);
+			return;
+		}
 
 		interrupt_hooks(p);
 		if (reading)
@@ -509,7 +623,7 @@ void path_stop_reading(struct path *p)
 	}
 	if (p->has_thread && (p->direct || p->polled)) {
 		join(p, p->thread, true);
-		p->has_thread = false;
+		p->has_thread = p->stuck;
 	}
 	path_carry_withdraw(p);
 }
@@ -520,6 +634,9 @@ void path_stop(struct path *p)
 	waker_wake(&p->waker);
 	if (p->has_thread)
 		join(p, p->thread, false);
+	/* Its thread is still among what would be taken away. */
+	if (p->stuck)
+		return;
 	p->has_thread = false;
 	if (p->started) {
 		hook_list_interrupt(p->hooks);

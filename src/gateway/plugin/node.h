@@ -181,7 +181,7 @@ struct node_direction {
 	json_t *cfg;                /* borrowed; may be NULL */
 	struct gate gate;           /* its path passes it for every call */
 	bool waits_itself;          /* `in`, by parse: its settings say how */
-	bool awaited;               /* `in`, by its path: read() does not wait */
+	atomic_bool awaited;        /* `in`, by its path: read() does not wait */
 	/* `in`: who writes what is read here runs the reader's turn. */
 	struct turn_slot reader;
 };

@@ -11,11 +11,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
@@ -53,7 +55,7 @@ bool super_node_is_fed(struct super_node *sn, const struct path *p)
 
 /* Calls `each` on used nodes, destinations first or last. */
 static int for_nodes(struct super_node *sn, bool destinations_first,
-		     int (*each)(struct node *n))
+		     int (*each)(struct super_node *sn, struct node *n))
 {
 	for (int pass = 0; pass < 2; pass++) {
 		list_for_each(n, &sn->nodes, struct node, entry) {
@@ -64,7 +66,7 @@ static int for_nodes(struct super_node *sn, bool destinations_first,
 				continue;
 			if (destination != (destinations_first == (pass == 0)))
 				continue;
-			ret = each(n);
+			ret = each(sn, n);
 			if (ret)
 				return ret;
 		}
@@ -164,6 +166,21 @@ int super_node_stop_node(struct node *n)
 	return 0;
 }
 
+int super_node_stop_left_node(struct node *n)
+{
+	if (!node_is_running(n))
+		return 0;
+	gate_shut(&n->in.gate, GATE_STOPPED);
+	gate_shut(&n->out.gate, GATE_STOPPED);
+	if (ending_has_begun() && (!gate_is_empty(&n->in.gate) ||
+				   !gate_is_empty(&n->out.gate))) {
+		log_error("node %s: is not stopped, because a thread is in it",
+			  n->name);
+		return 0;
+	}
+	return super_node_stop_node(n);
+}
+
 static void log_node(struct node *n)
 {
 	char text[256] = "";
@@ -174,6 +191,18 @@ static void log_node(struct node *n)
 		  *text ? ", " : "", text);
 }
 
+static int prepare_node(struct super_node *sn, struct node *n)
+{
+	super_node_doing(sn, "preparation of node", n->name);
+	return node_prepare(n);
+}
+
+static int start_node(struct super_node *sn, struct node *n)
+{
+	super_node_doing(sn, "start of node", n->name);
+	return super_node_start_node(n);
+}
+
 static int prepare_path(struct super_node *sn, struct path *p)
 {
 	return path_prepare(p);
@@ -181,17 +210,26 @@ static int prepare_path(struct super_node *sn, struct path *p)
 
 static int start_path(struct super_node *sn, struct path *p)
 {
+	super_node_doing(sn, "start of path", p->name);
 	return path_start(p, sn->event_fd);
+}
+
+static int stop_left_node(struct super_node *sn, struct node *n)
+{
+	super_node_doing(sn, "stop of node", n->name);
+	return super_node_stop_left_node(n);
 }
 
 static int stop_reading_path(struct super_node *sn, struct path *p)
 {
+	super_node_doing(sn, "end of reading of path", p->name);
 	path_stop_reading(p);
 	return 0;
 }
 
 static int stop_path(struct super_node *sn, struct path *p)
 {
+	super_node_doing(sn, "stop of path", p->name);
 	path_stop(p);
 	return 0;
 }
@@ -271,12 +309,32 @@ int super_node_update_stats(struct super_node *sn)
 	return -ret;
 }
 
+/* True once it has ended; false: the end of the process leaves no more time. */
+static bool join_stats(struct super_node *sn)
+{
+	struct timespec until;
+
+	do {
+		if (ending_is_past(ENDING_JOIN_MS)) {
+			log_error("the statistics thread does not end, a hook does not come out of its periodic work");
+			return false;
+		}
+		clock_gettime(CLOCK_REALTIME, &until);
+		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
+	} while (pthread_timedjoin_np(sn->stats_thread, NULL, &until) ==
+		 ETIMEDOUT);
+	return true;
+}
+
 static void stop_stats(struct super_node *sn)
 {
 	if (sn->has_stats_thread) {
 		atomic_store(&sn->stats_end, true);
 		wake_stats(sn);
-		pthread_join(sn->stats_thread, NULL);
+		if (!join_stats(sn)) {
+			sn->stuck = true;
+			return;
+		}
 	}
 	sn->has_stats_thread = false;
 	if (sn->stats_fd >= 0)
@@ -316,11 +374,11 @@ static int start_all(struct super_node *sn)
 	sn->started_ns = sn->progress_ns = clock_now_ns();
 	ret = super_node_start_types(sn);
 	if (!ret)
-		ret = for_nodes(sn, true, node_prepare);
+		ret = for_nodes(sn, true, prepare_node);
 	if (!ret)
 		ret = for_paths(sn, true, prepare_path);
 	if (!ret)
-		ret = for_nodes(sn, true, super_node_start_node);
+		ret = for_nodes(sn, true, start_node);
 	sn->started_ns = sn->progress_ns = clock_now_ns();
 	sn->started_at = clock_realtime();
 	if (!ret)
@@ -336,6 +394,7 @@ int super_node_start(struct super_node *sn)
 
 	pthread_mutex_lock(&sn->control);
 	ret = start_all(sn);
+	super_node_doing(sn, NULL, NULL);
 	pthread_mutex_unlock(&sn->control);
 	if (ret)
 		super_node_stop(sn);
@@ -357,6 +416,41 @@ void super_node_request_stop(struct super_node *sn)
 		/* The wait looks at the flag now and then. */
 	}
 	errno = saved_errno;
+}
+
+void super_node_request_shutdown(struct super_node *sn)
+{
+	atomic_store(&sn->shutdown, true);
+	super_node_request_stop(sn);
+}
+
+bool super_node_must_end_soon(struct super_node *sn)
+{
+	return atomic_load(&sn->shutdown);
+}
+
+bool super_node_is_stuck(struct super_node *sn)
+{
+	return sn->stuck;
+}
+
+void super_node_doing(struct super_node *sn, const char *what, const char *name)
+{
+	spin_lock(&sn->doing_lock);
+	snprintf(sn->doing, sizeof(sn->doing), "%s%s%s", what ? what : "",
+		 what ? " " : "", what ? name : "");
+	spin_unlock(&sn->doing_lock);
+}
+
+void super_node_tell_unfinished(struct super_node *sn)
+{
+	char text[sizeof(sn->doing)];
+
+	spin_lock(&sn->doing_lock);
+	memcpy(text, sn->doing, sizeof(text));
+	spin_unlock(&sn->doing_lock);
+	log_error("the gateway has not ended in time%s%s",
+		  *text ? ", it is busy with the " : "", text);
 }
 
 void super_node_note_failure(struct super_node *sn)
@@ -411,13 +505,31 @@ bool super_node_wait(struct super_node *sn, int timeout_ms)
 	}
 }
 
+/* False: who has it does not come back before the end of the process. */
+static bool lock_control(struct super_node *sn)
+{
+	struct timespec until;
+
+	do {
+		if (ending_is_past(ENDING_WRITERS_MS))
+			return false;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
+	} while (pthread_mutex_timedlock(&sn->control, &until) == ETIMEDOUT);
+	return true;
+}
+
 void super_node_stop(struct super_node *sn)
 {
 	bool running;
 
 	/* A command that is under way comes to its end first; later ones find
 	 * that it is too late. */
-	pthread_mutex_lock(&sn->control);
+	if (!lock_control(sn)) {
+		sn->stuck = true;
+		super_node_tell_unfinished(sn);
+		return;
+	}
 	running = sn->state == SUPER_NODE_STARTED;
 	sn->state = SUPER_NODE_STOPPED;
 	pthread_mutex_unlock(&sn->control);
@@ -427,10 +539,16 @@ void super_node_stop(struct super_node *sn)
 	for_paths(sn, false, stop_reading_path);
 	for_paths(sn, false, stop_path);
 	sn->stopped_ns = clock_now_ns();
-	for_nodes(sn, false, super_node_stop_node);
+	list_for_each(p, &sn->paths, struct path, entry)
+		sn->stuck |= p->stuck;
+	list_for_each(p, &sn->retired_paths, struct path, entry)
+		sn->stuck |= p->stuck;
+	for_nodes(sn, false, stop_left_node);
 	for_paths(sn, false, release_path);
-	stop_types(sn);
+	if (!sn->stuck)
+		stop_types(sn);
 	super_node_clock_stop(sn);
+	super_node_doing(sn, NULL, NULL);
 }
 
 void super_node_destroy(struct super_node *sn)
@@ -438,10 +556,13 @@ void super_node_destroy(struct super_node *sn)
 	if (!sn)
 		return;
 	super_node_stop(sn);
+	if (sn->stuck)
+		return;
 	super_node_sweep_all(sn);
 	/* Paths first: their memory is registered with the nodes. */
 	list_for_each_safe(p, &sn->paths, struct path, entry)
 		path_destroy(p);
+	super_node_sweep_nodes(sn);
 	list_for_each_safe(n, &sn->nodes, struct node, entry)
 		node_destroy(n);
 	if (sn->event_fd >= 0)

@@ -34,6 +34,14 @@ void super_node_set_idle_stop(bool on);
 /* Asks for the end, from any thread or a signal handler. */
 void super_node_request_stop(struct super_node *sn);
 
+/* The same; the end is to come soon, as with a signal: who runs the super-node asks
+ * by the second function, and limits its time (gateway/base/ending.h). */
+void super_node_request_shutdown(struct super_node *sn);
+bool super_node_must_end_soon(struct super_node *sn);
+
+/* Says in the log what it is busy with, when that takes too long. Any thread. */
+void super_node_tell_unfinished(struct super_node *sn);
+
 /*
  * What a node has to do is not done and will not be: it gave up its peer, or samples
  * that it had accepted are lost. The others go on; who runs the super-node tells in
@@ -49,9 +57,16 @@ bool super_node_has_failed(struct super_node *sn);
  */
 bool super_node_wait(struct super_node *sn, int timeout_ms);
 
-/* Interrupts and joins paths, stops nodes. Safe after a failed start. */
+/*
+ * Interrupts and joins paths, stops nodes. Safe after a failed start. Where the end
+ * has a limit in time, a thread that does not come out is logged and left behind, with
+ * the nodes that it is in; the other nodes are stopped.
+ */
 void super_node_stop(struct super_node *sn);
-void super_node_destroy(struct super_node *sn); /* NULL allowed */
+/* Something was left behind: the process has to end by _exit(). */
+bool super_node_is_stuck(struct super_node *sn);
+/* NULL allowed; one that is stuck stays in memory. */
+void super_node_destroy(struct super_node *sn);
 
 struct node *super_node_find(struct super_node *sn, const char *name);
 

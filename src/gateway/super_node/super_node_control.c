@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
@@ -83,7 +84,7 @@ int super_node_close_node(struct node *n, unsigned reasons, bool *interrupted)
 	while (!gate_is_empty(&n->in.gate) || !gate_is_empty(&n->out.gate)) {
 		uint64_t now = clock_now_ns();
 
-		if (now - start > EMPTY_NS) {
+		if (now - start > EMPTY_NS || ending_is_past(ENDING_HOOKS_MS)) {
 			log_error("node %s: a read or write does not return, the node is left as it is",
 				  n->name);
 			if (n->type->rearm && *interrupted)
@@ -236,7 +237,8 @@ static int close_path(struct path *p, unsigned reasons)
 
 	gate_shut(&p->gate, reasons);
 	while (!gate_is_empty(&p->gate)) {
-		if (clock_now_ns() - start > EMPTY_NS) {
+		if (clock_now_ns() - start > EMPTY_NS ||
+		    ending_is_past(ENDING_HOOKS_MS)) {
 			log_error("path %s: a write does not return, the path is left as it is",
 				  p->name);
 			gate_open(&p->gate, reasons);
@@ -320,7 +322,13 @@ int super_node_node_control(struct super_node *sn, const char *id,
 	pthread_mutex_lock(&sn->control);
 	if (sn->state == SUPER_NODE_STARTED) {
 		n = super_node_node_by_id(sn, id);
+		super_node_doing(sn, verb_names[verb], id);
 		ret = n ? control_node(sn, n, verb) : -ENOENT;
+		/* Its threads have inherited from this one. */
+		if (!ret && (verb == CONTROL_START || verb == CONTROL_RESTART))
+			super_node_settings_spread(&sn->settings, &sn->settings,
+						   NULL);
+		super_node_doing(sn, NULL, NULL);
 	}
 	pthread_mutex_unlock(&sn->control);
 	return ret;
@@ -335,7 +343,9 @@ int super_node_path_control(struct super_node *sn, const char *id,
 	pthread_mutex_lock(&sn->control);
 	if (sn->state == SUPER_NODE_STARTED) {
 		p = super_node_path_by_id(sn, id);
+		super_node_doing(sn, verb_names[verb], id);
 		ret = p ? control_path(p, verb) : -ENOENT;
+		super_node_doing(sn, NULL, NULL);
 	}
 	pthread_mutex_unlock(&sn->control);
 	return ret;

@@ -9,6 +9,7 @@
 #include "gateway/plugin/services.h"
 #include "gateway/super_node/super_node.h"
 #include "util/log.h"
+#include "util/spin.h"
 
 enum super_node_state {
 	SUPER_NODE_PARSED,
@@ -61,6 +62,10 @@ struct super_node {
 	int event_fd;            /* stop requests and ended paths */
 	atomic_bool stop_requested;
 	atomic_bool failed;      /* super_node_note_failure() */
+	atomic_bool shutdown;    /* super_node_request_shutdown() */
+	bool stuck;              /* something did not end in time */
+	struct spin doing_lock;
+	char doing[160];         /* what its control is busy with, or nothing */
 	pthread_t stats_thread;
 	bool has_stats_thread;
 	atomic_bool stats_end;
@@ -81,11 +86,29 @@ struct super_node {
 
 /* Reports what is wrong and changes nothing. */
 void super_node_settings_parse(struct super_node_settings *s, struct config *c);
-/* What differs from `was` (NULL: all) becomes true of the process. */
+/* What differs from `was` (NULL: all, at the start) becomes true of the process; not
+ * affinity, priority and nice of a process that runs. */
 void super_node_settings_apply(const struct super_node_settings *s,
 			       const struct super_node_settings *was,
 			       bool keep_level);
+/*
+ * super_node_threads.c: gives affinity and priority to all threads but the calling one
+ * and those that have their own, and nice to all where it differs from `was`. Notes in
+ * the object `report` under "applied" and "refused" what has changed.
+ */
+void super_node_settings_spread(const struct super_node_settings *s,
+				const struct super_node_settings *was,
+				json_t *report);
+void super_node_note_first_mask(void);
+/* 0 is what it was started with, until it has had another. 0 or -errno, logged. */
+int super_node_apply_nice(int64_t nice, int64_t was);
 void super_node_settings_clear(struct super_node_settings *s);
+
+/* For super_node_tell_unfinished(): what is being done now ("stop of node"), to what.
+ * NULL: nothing any more. Not on the way of samples. */
+void super_node_doing(struct super_node *sn, const char *what, const char *name);
+/* Stops a node that nobody is in any more; the others are left alone. */
+int super_node_stop_left_node(struct node *n);
 
 /* By what users may say; the caller holds `control`. */
 struct node *super_node_node_by_id(struct super_node *sn, const char *id);
@@ -118,8 +141,10 @@ bool super_node_same_path(const struct path *a, const struct path *b);
 void super_node_retire(struct super_node *sn, struct list *paths,
 		       struct list *nodes);
 void super_node_sweep(struct super_node *sn);
-/* After the stop of everything. */
+/* After the stop of everything; and then, when there are no paths any more, the
+ * nodes whose memory they have used. */
 void super_node_sweep_all(struct super_node *sn);
+void super_node_sweep_nodes(struct super_node *sn);
 
 /* A node with its hooks; nobody is in read or write. */
 int super_node_start_node(struct node *n);

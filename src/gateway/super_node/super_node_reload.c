@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
 #include "gateway/super_node/super_node_private.h"
@@ -21,6 +22,8 @@ struct reload {
 	struct list nodes, paths;           /* the new lists, in order */
 	struct list old_nodes, old_paths;   /* those that go */
 	json_t *kept, *stopped, *started, *failed;
+	json_t *settings;                   /* "applied", "refused" */
+	struct super_node_settings was;     /* before */
 };
 
 /* An earlier reload could not prepare it; then it gets another chance. */
@@ -72,49 +75,11 @@ static void pair_paths(struct reload *r)
 	}
 }
 
-static bool reads(const struct path *p, const char *node)
-{
-	for (unsigned i = 0; i < p->source_count; i++)
-		if (!strcmp(p->sources[i].node->name, node))
-			return true;
-	return false;
-}
-
-/* Who reads `node` on either side goes, if one of them does. */
-static bool part_readers(struct reload *r, const char *node)
-{
-	bool parted = false, all = true;
-	struct list *const sides[] = { &r->sn->paths, &r->next->paths };
-
-	for (int s = 0; s < 2; s++)
-		list_for_each(p, sides[s], struct path, entry)
-			all &= !p->enabled || p->twin || !reads(p, node);
-	if (all)
-		return false;
-	for (int s = 0; s < 2; s++) {
-		list_for_each(p, sides[s], struct path, entry) {
-			if (!p->twin || !p->enabled || !reads(p, node))
-				continue;
-			p->twin->twin = NULL;
-			p->twin = NULL;
-			parted = true;
-		}
-	}
-	return parted;
-}
-
 static void pair(struct reload *r)
 {
-	bool again = true;
-
 	super_node_mark_roles(r->next);
 	pair_nodes(r);
 	pair_paths(r);
-	while (again) {
-		again = false;
-		list_for_each(n, &r->sn->nodes, struct node, entry)
-			again |= part_readers(r, n->name);
-	}
 }
 
 static void note(json_t *list, const char *kind, const char *name)
@@ -148,6 +113,71 @@ static void refresh(struct reload *r, struct node *n)
 	super_node_open_node(n, GATE_HOLD);
 }
 
+/* The source of a path that stays which reads `n`; NULL when there is none. */
+static struct path_source *reader_of(struct super_node *sn, const struct node *n)
+{
+	list_for_each(p, &sn->paths, struct path, entry)
+		for (unsigned i = 0; p->twin && p->enabled &&
+				     i < p->source_count; i++)
+			if (p->sources[i].node == n && !p->sources[i].primary)
+				return &p->sources[i];
+	return NULL;
+}
+
+/* One of a path that stays, which `s` reads for too; NULL when there is none. */
+static struct path_source *heir(struct path_source *s)
+{
+	const struct path_share *share = s->share;
+
+	for (unsigned k = 0; share && k < share->count; k++)
+		if (share->sources[k]->path->twin)
+			return share->sources[k];
+	return NULL;
+}
+
+/*
+ * A path that goes and reads nodes for paths that stay: one of those reads them from
+ * now on. The nodes keep what comes meanwhile.
+ */
+static void stop_reader(struct reload *r, struct path *p)
+{
+	bool interrupted;
+
+	super_node_doing(r->sn, "stop of path", p->name);
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i];
+
+		if (!heir(s))
+			continue;
+		if (super_node_close_node(s->node, GATE_HOLD, &interrupted))
+			note(r->failed, "node", s->node->name);
+		atomic_store(&s->handed_over, true);
+	}
+	path_stop_reading(p);
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i], *next = heir(s);
+
+		if (!atomic_load(&s->handed_over))
+			continue;
+		if (path_source_hand_over(s, next))
+			note(r->failed, "path", next->path->name);
+		refresh(r, s->node);
+		super_node_open_node(s->node, GATE_HOLD);
+	}
+}
+
+/* The reader of a path that stays goes on without the paths that go. */
+static void leave_readers(struct reload *r, struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i], *reader = s->primary;
+
+		if (reader && reader->path->twin && path_source_unshare(s))
+			log_error("path %s: stays in the memory of node %s", p->name,
+				  s->node->name);
+	}
+}
+
 /* Paths that go: what feeds others first, so that those see its end. */
 static void stop_old_paths(struct reload *r)
 {
@@ -155,16 +185,25 @@ static void stop_old_paths(struct reload *r)
 		list_for_each(p, &r->sn->paths, struct path, entry)
 			if (!p->twin && p->enabled &&
 			    super_node_is_fed(r->sn, p) == fed)
-				path_stop_reading(p);
+				stop_reader(r, p);
 	list_for_each_safe(p, &r->sn->paths, struct path, entry) {
 		if (p->twin)
 			continue;
-		if (p->enabled)
+		if (p->enabled) {
+			super_node_doing(r->sn, "stop of path", p->name);
+			leave_readers(r, p);
 			path_stop(p);
+		}
 		note(r->stopped, "path", p->name);
 		list_remove(&p->entry);
 		list_push(&r->old_paths, &p->entry);
 	}
+}
+
+/* By a path that stays, whose reader goes on: nothing of it has to be fresh. */
+static bool is_read(struct super_node *sn, const struct node *n)
+{
+	return reader_of(sn, n) != NULL;
 }
 
 static void stop_old_nodes(struct reload *r)
@@ -172,7 +211,8 @@ static void stop_old_nodes(struct reload *r)
 	list_for_each_safe(n, &r->sn->nodes, struct node, entry) {
 		if (n->twin)
 			continue;
-		super_node_stop_node(n);
+		super_node_doing(r->sn, "stop of node", n->name);
+		super_node_stop_left_node(n);
 		note(r->stopped, "node", n->name);
 		list_remove(&n->entry);
 		list_push(&r->old_nodes, &n->entry);
@@ -181,7 +221,8 @@ static void stop_old_nodes(struct reload *r)
 		path_release(p);
 	list_for_each(p, &r->old_paths, struct path, entry) {
 		for (unsigned i = 0; i < p->source_count; i++)
-			if (p->sources[i].node->twin)
+			if (p->sources[i].node->twin &&
+			    !is_read(r->sn, p->sources[i].node))
 				refresh(r, p->sources[i].node);
 		for (unsigned d = 0; d < p->destination_count; d++)
 			if (p->destinations[d].node->twin)
@@ -219,6 +260,27 @@ static void rewire(struct path *p)
 			p->destinations[d].node = p->destinations[d].node->twin;
 }
 
+/* New paths of a node that is read already join its reader, wherever they stand in
+ * the list. The doubles of paths that stay have readers too, which are not used. */
+static void join_readers(struct reload *r)
+{
+	list_for_each(p, &r->next->paths, struct path, entry) {
+		for (unsigned i = 0; p->enabled && i < p->source_count; i++) {
+			struct path_source *s = &p->sources[i], *reader;
+			const struct node *n = s->node->twin;
+
+			reader = n ? reader_of(r->sn, n) : NULL;
+			if (!reader)
+				continue;
+			free(s->share);
+			s->share = NULL;
+			s->primary = NULL;
+			if (!p->twin)
+				path_source_share_late(s, reader);
+		}
+	}
+}
+
 static void merge_paths(struct reload *r)
 {
 	list_for_each_safe(p, &r->next->paths, struct path, entry) {
@@ -229,6 +291,8 @@ static void merge_paths(struct reload *r)
 			note(r->kept, "path", p->name);
 			list_remove(&old->entry);
 			list_push(&r->paths, &old->entry);
+			/* For threads that it may start later. */
+			old->priority = p->priority;
 			old->twin = NULL;
 			path_destroy(p);
 			continue;
@@ -274,7 +338,8 @@ static void prepare_nodes(struct reload *r)
 		/* Shut until it is started. */
 		gate_shut(&n->in.gate, GATE_STOPPED);
 		gate_shut(&n->out.gate, GATE_STOPPED);
-		if (node_prepare(n))
+		super_node_doing(r->sn, "preparation of node", n->name);
+		if (ending_has_begun() || node_prepare(n))
 			note(r->failed, "node", n->name);
 	}
 }
@@ -287,7 +352,8 @@ static void start_nodes(struct reload *r)
 			    node_state(n) != NODE_PREPARED ||
 			    n->is_destination != destination)
 				continue;
-			if (super_node_start_node(n)) {
+			super_node_doing(r->sn, "start of node", n->name);
+			if (ending_has_begun() || super_node_start_node(n)) {
 				note(r->failed, "node", n->name);
 				continue;
 			}
@@ -309,7 +375,8 @@ static void start_paths(struct reload *r)
 			if (!is_new(r, p) || !p->enabled || !p->prepared ||
 			    super_node_is_fed(r->sn, p) != fed)
 				continue;
-			if (path_start(p, r->sn->event_fd))
+			super_node_doing(r->sn, "start of path", p->name);
+			if (ending_has_begun() || path_start(p, r->sn->event_fd))
 				note(r->failed, "path", p->name);
 			else
 				note(r->started, "path", p->name);
@@ -355,7 +422,8 @@ static void take_settings(struct reload *r)
 	sn->settings = next->settings;
 	next->settings = (struct super_node_settings){ .log_rules = NULL };
 	super_node_settings_apply(&sn->settings, &was, sn->keep_log_level);
-	super_node_settings_clear(&was);
+	r->was = was;
+	super_node_settings_clear(&r->was);
 	sn->config = next->config;
 	sn->nodes_cfg = next->nodes_cfg;
 	sn->memory = next->memory;
@@ -370,6 +438,7 @@ static void apply(struct reload *r)
 	stop_old_paths(r);
 	stop_old_nodes(r);
 	super_node_retire(sn, &r->old_paths, &r->old_nodes);
+	join_readers(r);
 	merge_nodes(r);
 	merge_paths(r);
 	drop_doubles(r);
@@ -384,6 +453,8 @@ static void apply(struct reload *r)
 	prepare_paths(r);
 	start_nodes(r);
 	start_paths(r);
+	/* Behind the start of threads, which inherit from the caller. */
+	super_node_settings_spread(&sn->settings, &r->was, r->settings);
 }
 
 /* Reads and checks; errors go into `errors`. */
@@ -437,6 +508,8 @@ static int load_checked(struct super_node *sn, const json_t *config,
 				    "the configuration did not come from a file, name one");
 		return -EINVAL;
 	}
+	super_node_doing(sn, "check of a new configuration,",
+			 json_is_string(config) ? json_string_value(config) : sn->file);
 	errors = json_array();
 	ret = sn->state == SUPER_NODE_STARTED ? 0 : -ESHUTDOWN;
 	if (!ret)
@@ -466,9 +539,13 @@ static int own_config(struct super_node *sn, struct config *c)
 
 static json_t *report_of(struct reload *r)
 {
-	return json_pack("{so so so so}", "kept", r->kept, "stopped",
-			 r->stopped, "started", r->started, "failed",
-			 r->failed);
+	json_t *report = json_pack("{so so so so}", "kept", r->kept, "stopped",
+				   r->stopped, "started", r->started, "failed",
+				   r->failed);
+
+	json_object_update(report, r->settings);
+	json_decref(r->settings);
+	return report;
 }
 
 static void carry_out(struct super_node *sn, struct super_node *next,
@@ -478,6 +555,7 @@ static void carry_out(struct super_node *sn, struct super_node *next,
 		.sn = sn, .next = next,
 		.kept = json_array(), .stopped = json_array(),
 		.started = json_array(), .failed = json_array(),
+		.settings = json_object(),
 	};
 
 	list_init(&r.nodes);
@@ -517,6 +595,7 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 		free(sn->file);
 		sn->file = strdup(json_string_value(config));
 	}
+	super_node_doing(sn, NULL, NULL);
 	pthread_mutex_unlock(&sn->control);
 	super_node_destroy(next);
 	return ret;
@@ -571,6 +650,7 @@ int super_node_request_restart(struct super_node *sn, const json_t *config,
 					      json_string(sn->file);
 		sn->restart_wanted = true;
 	}
+	super_node_doing(sn, NULL, NULL);
 	pthread_mutex_unlock(&sn->control);
 	if (!ret)
 		super_node_request_stop(sn);

@@ -4,7 +4,9 @@
  *
  * The new one is read and checked completely first. Nodes and paths whose
  * settings mean the same stay as they are and go on; the others are stopped,
- * replaced and started. Paths that read the same node stay or go together.
+ * replaced and started. Paths that read a node of which another path stays join and
+ * leave its reader while that goes on; where the reader goes, one that stays takes
+ * over, and the node keeps what comes meanwhile.
  */
 #ifndef GATEWAY_SUPER_NODE_SUPER_NODE_RELOAD_H
 #define GATEWAY_SUPER_NODE_SUPER_NODE_RELOAD_H
@@ -18,7 +20,8 @@ struct super_node;
  * `config`: a string, the path of a file; an object, the configuration itself;
  * NULL or null: the file that was loaded last. On success *report lists what was
  * "kept", "stopped" and "started", and what "failed" to start (it can be started
- * later, as after a stop). -EINVAL: it has errors, *report lists them, and
+ * later, as after a stop); where `affinity`, `priority` or `nice` has changed, also to
+ * how many threads it was "applied" and to how many "refused", and why. -EINVAL: it has errors, *report lists them, and
  * nothing has changed. Other negative errnos likewise. The caller decrefs
  * *report, which may be NULL.
  */

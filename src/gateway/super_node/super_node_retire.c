@@ -3,8 +3,8 @@
  * What a reload takes out of a running super-node. Samples of its pools may be
  * on their way through nodes that stay (a loopback's queue, an adapter's send
  * queue), and samples point at lists of signals of the node they come from; so
- * paths stay until all their samples are back, their nodes as long, and lists
- * for a good while longer.
+ * paths stay until all their samples are back, their nodes as long and as long as
+ * a path that stays uses memory of them, and lists for a good while longer.
  */
 #define LOG_ROOM "gateway/reload"
 #include <stdlib.h>
@@ -100,12 +100,44 @@ static bool is_complete(struct pool *p)
 
 static bool has_all_samples(struct path *p)
 {
+	if (p->stuck)
+		return false;
 	if (p->has_pool && !is_complete(&p->pool))
 		return false;
 	for (unsigned i = 0; i < p->source_count; i++)
-		if (!is_complete(&p->sources[i].pool))
+		if (!is_complete(&p->sources[i].pool) ||
+		    !is_complete(&p->sources[i].copies))
 			return false;
 	return true;
+}
+
+/* Is memory of this pool of the type that `n` made? */
+static bool pool_needs(const struct pool *p, const struct node *n)
+{
+	const char *own = n->private_data;
+
+	for (const struct memory_block *b = p->block; b; b = b->parent) {
+		const char *of = b->type->private_data;
+
+		if (of == (const char *)n ||
+		    (of >= own && of < own + MAX(n->type->size, (size_t)1)))
+			return true;
+	}
+	return false;
+}
+
+/* A path that stays may have made its pools when `n` got samples of them too. */
+static bool memory_is_used(struct super_node *sn, const struct node *n)
+{
+	list_for_each(p, &sn->paths, struct path, entry) {
+		if (p->has_pool && pool_needs(&p->pool, n))
+			return true;
+		for (unsigned i = 0; i < p->source_count; i++)
+			if (pool_needs(&p->sources[i].pool, n) ||
+			    pool_needs(&p->sources[i].copies, n))
+				return true;
+	}
+	return false;
 }
 
 static bool is_used(struct super_node *sn, const struct config *c)
@@ -147,7 +179,8 @@ static void sweep(struct super_node *sn, bool all)
 			path_destroy(p);
 	if (list_empty(&sn->retired_paths))
 		list_for_each_safe(n, &sn->retired_nodes, struct node, entry)
-			node_destroy(n);
+			if (!memory_is_used(sn, n))
+				node_destroy(n);
 	forget_lists(sn, all);
 	if (all) {
 		free(sn->retired_lists);
@@ -164,4 +197,10 @@ void super_node_sweep(struct super_node *sn)
 void super_node_sweep_all(struct super_node *sn)
 {
 	sweep(sn, true);
+}
+
+void super_node_sweep_nodes(struct super_node *sn)
+{
+	list_for_each_safe(n, &sn->retired_nodes, struct node, entry)
+		node_destroy(n);
 }

@@ -273,17 +273,17 @@ static void apply_priority(int64_t priority)
 }
 
 /* 0 is what it was started with, until it has had another. */
-static void apply_nice(int64_t nice, int64_t was)
+int super_node_apply_nice(int64_t nice, int64_t was)
 {
 	int now = getpriority(PRIO_PROCESS, 0), ret;
 
 	if (nice == was)
-		return;
+		return 0;
 	ret = nice_set((int)nice, now);
 	if (ret) {
 		log_warn("nice %d refused: %s; give CAP_SYS_NICE or raise the limit with `ulimit -e`",
 			 (int)nice, strerror(-ret));
-		return;
+		return ret;
 	}
 	ret = nice_set_session((int)nice);
 	if (ret == -EXDEV)
@@ -292,6 +292,7 @@ static void apply_nice(int64_t nice, int64_t was)
 	else if (ret)
 		log_warn("nice %d refused for the group of the session (autogroup): %s",
 			 (int)nice, strerror(-ret));
+	return 0;
 }
 
 static void apply_clock(int wall)
@@ -318,11 +319,13 @@ void super_node_settings_apply(const struct super_node_settings *s,
 		log_set_level((enum log_level)s->log_level);
 	if (!was || was->clock != s->clock)
 		apply_clock(s->clock);
-	if (!was || was->affinity != s->affinity)
+	if (!was) {
+		/* There are no other threads yet that matter; they inherit it. */
+		super_node_note_first_mask();
 		apply_affinity(s->affinity);
-	if (!was || was->priority != s->priority)
 		apply_priority(s->priority);
-	apply_nice(s->nice, was ? was->nice : 0);
+		super_node_apply_nice(s->nice, 0);
+	}
 	if (s->seed && (!was || was->seed != s->seed))
 		srandom((unsigned)s->seed);
 }

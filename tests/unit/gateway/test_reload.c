@@ -238,24 +238,82 @@ static void parts_come_and_go(void **state)
 	fake_end(sn, c);
 }
 
-/* Who reads a node for others cannot be exchanged alone. */
-static void paths_that_share_a_source_stay_or_go_together(void **state)
+#define ONE TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );"
+
+/* A recorder `d` in front of or behind the path that stays; both see all from then
+ * on, and the counters of the one that stays go on. */
+static void check_recorder(const char *start_with, const char *with, bool first)
 {
 	struct config *c;
-	struct super_node *sn = start(
-		TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );", &c);
+	struct super_node *sn = start(start_with, &c);
+	struct node *a = super_node_find(sn, "a");
+	uint64_t before = 0;
+
+	for (unsigned round = 0; round < 20; round++) {
+		json_t *report = reload(sn, first == (round % 2 == 0) ? ONE : with, 0);
+		struct path *p = super_node_path_by_id(sn, "a -> b");
+
+		assert_true(says(report, "kept", "path a -> b"));
+		assert_true(says(report, "kept", "node a"));
+		assert_int_equal(many(report, "failed"), 0);
+		json_decref(report);
+		assert_ptr_equal(super_node_find(sn, "a"), a);
+		assert_true(atomic_load(&p->forwarded) >= before);
+		before = atomic_load(&p->forwarded);
+		wait_seen(sn, "b", 3);
+		if (super_node_find(sn, "d")) {
+			struct fake *d = fake_of(sn, "d");
+
+			wait_seen(sn, "d", 3);
+			for (unsigned i = 1; i < fake_seen(d); i++)
+				assert_int_equal(d->seen[i], d->seen[i - 1] + 1);
+		}
+	}
+	assert_int_equal(atomic_load(&a->counters.lost), 0);
+	super_node_stop(sn);
+	assert_no_gap(sn, "b");
+	assert_int_equal(path_dropped(super_node_path_by_id(sn, "a -> b")), 0);
+	fake_end(sn, c);
+}
+
+#define RECORDER "nodes = { " NODES " d = { type = \"sink\"; own_memory = true }; };"
+
+static void a_recorder_comes_and_goes_while_the_other_path_loses_nothing(void **state)
+{
+	static const char behind[] = TOP RECORDER
+		"paths = ( { in = \"a\"; out = \"b\" }, { in = \"a\"; out = \"d\"; queue_full = \"block\" } );";
+	static const char before[] = TOP RECORDER
+		"paths = ( { in = \"a\"; out = \"d\" }, { in = \"a\"; out = \"b\" } );";
+
+	check_recorder(ONE, behind, false);
+	check_recorder(ONE, before, false);
+	/* It is there from the start: its path reads for the other one. */
+	check_recorder(before, before, true);
+	check_recorder(behind, behind, true);
+}
+
+/* What a reader still holds for others when another one takes over. */
+static void the_reader_of_several_paths_goes_and_nothing_is_lost(void **state)
+{
+	static const char all[] = TOP "nodes = { " NODES " d = { type = \"sink\" }; e = { type = \"sink\" }; };"
+		"paths = ( { in = \"a\"; out = \"d\" }, { in = \"a\"; out = \"b\"; queue_full = \"block\" }, { in = \"a\"; out = \"e\" } );";
+	static const char two[] = TOP "nodes = { " NODES " e = { type = \"sink\" }; };"
+		"paths = ( { in = \"a\"; out = \"b\"; queue_full = \"block\" }, { in = \"a\"; out = \"e\" } );";
+	struct config *c;
+	struct super_node *sn = start(all, &c);
 	json_t *report;
 
-	wait_seen(sn, "b", 3);
-	report = reload(sn,
-		TOP "nodes = { " NODES " d = { type = \"sink\" }; };"
-		    "paths = ( { in = \"a\"; out = \"d\" }, { in = \"a\"; out = \"b\" } );", 0);
-	assert_true(says(report, "stopped", "path a -> b"));
-	assert_true(says(report, "started", "path a -> b"));
-	json_decref(report);
-	wait_seen(sn, "b", 3);
-	wait_seen(sn, "d", 3);
+	wait_seen(sn, "b", 5);
+	for (unsigned round = 0; round < 6; round++) {
+		report = reload(sn, round % 2 ? all : two, 0);
+		assert_true(says(report, "kept", "path a -> b"));
+		assert_true(says(report, "kept", "path a -> e"));
+		json_decref(report);
+		wait_seen(sn, "e", 5);
+	}
 	super_node_stop(sn);
+	assert_no_gap(sn, "b");
+	assert_no_gap(sn, "e");
 	fake_end(sn, c);
 }
 
@@ -484,7 +542,8 @@ int main(void)
 		cmocka_unit_test(what_differs_is_replaced_and_the_rest_loses_nothing),
 		cmocka_unit_test(a_path_is_replaced_below_a_source_that_stays),
 		cmocka_unit_test(parts_come_and_go),
-		cmocka_unit_test(paths_that_share_a_source_stay_or_go_together),
+		cmocka_unit_test(a_recorder_comes_and_goes_while_the_other_path_loses_nothing),
+		cmocka_unit_test(the_reader_of_several_paths_goes_and_nothing_is_lost),
 		cmocka_unit_test(a_wrong_configuration_changes_nothing_and_tells_all_errors),
 		cmocka_unit_test(what_cannot_start_is_told_and_can_be_started_later),
 		cmocka_unit_test(figures_are_those_of_the_node_that_runs),

@@ -322,6 +322,41 @@ static void errors_of_all_kinds_are_told(void **state)
 	}
 }
 
+/* Each would go on for ever if the error came but once in a while. */
+static void no_script_keeps_the_error_that_ends_it(void **state)
+{
+	static const struct {
+		const char *before, *body, *expected;
+	} cases[] = {
+		{ "", "while true do pcall(function() end) end",
+		  "ended after 100 million instructions" },
+		/* None of them lives until it is asked. */
+		{ "local function short() for i = 1, 2000 do end end",
+		  "while true do coroutine.resume(coroutine.create(function() while true do coroutine.wrap(short)() end end)) end",
+		  "ended after 100 million instructions" },
+		{ "assert(debug.sethook == nil)", "while true do end",
+		  "ended after 100 million instructions" },
+		/* Not one instruction is outside of pcall(). */
+		{ "getmetatable('').__call = function() while true do end end s = ('x'):rep(30000)",
+		  "s:gsub('.', pcall)", "the script catches the errors" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct harness t;
+		char script[400];
+
+		snprintf(script, sizeof(script),
+			 "%s\nfunction process(smp)\nif smp.sequence == 0 then\n%s\nend end\n",
+			 cases[i].before, cases[i].body);
+		start(&t, AB, "", script);
+		assert_null(ab(&t, 0, 1, 2));
+		assert_non_null(strstr(fake_log(), cases[i].expected));
+		/* The next sample is processed, but by a script that was left. */
+		assert_int_equal(ab(&t, 1, 1, 2) != NULL, i + 1 < ARRAY_SIZE(cases));
+		harness_end(&t);
+	}
+}
+
 static void an_expression_that_fails_loses_the_sample(void **state)
 {
 	struct harness t;
@@ -457,6 +492,7 @@ int main(void)
 		cmocka_unit_test(scripts_write_to_the_log),
 		cmocka_unit_test(an_error_loses_the_sample_and_nothing_else),
 		cmocka_unit_test(errors_of_all_kinds_are_told),
+		cmocka_unit_test(no_script_keeps_the_error_that_ends_it),
 		cmocka_unit_test(an_expression_that_fails_loses_the_sample),
 		cmocka_unit_test(scripts_that_cannot_work_are_refused),
 		cmocka_unit_test(a_script_without_process_is_told),

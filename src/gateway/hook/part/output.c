@@ -13,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
 #include "util/bounded_write.h"
 #include "util/clock.h"
 
@@ -30,7 +32,8 @@ enum manner {
 };
 
 struct hook_output {
-	int fd;
+	int fd;               /* -1: a FIFO that nobody reads yet */
+	char *path;           /* of such a one, until it is open */
 	bool terminal;        /* each line is to be seen at once */
 	unsigned users;       /* under `opening` */
 	pthread_mutex_t lock; /* held while waiting for the reader */
@@ -75,6 +78,18 @@ static struct hook_output *open_standard(void)
 	return good ? &standard : NULL;
 }
 
+static void destroy(struct hook_output *o)
+{
+	int err = errno;
+
+	if (o->fd >= 0)
+		close(o->fd);
+	pthread_mutex_destroy(&o->lock);
+	free(o->path);
+	free(o);
+	errno = err;
+}
+
 struct hook_output *hook_output_open(const char *path)
 {
 	struct hook_output *o;
@@ -86,21 +101,47 @@ struct hook_output *hook_output_open(const char *path)
 		return NULL;
 	o->users = 1;
 	pthread_mutex_init(&o->lock, NULL);
-	o->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-	if (o->fd >= 0 && set_up(o))
+	/* Whoever opens it must not wait for the reader of a FIFO. */
+	o->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK,
+		     0666);
+	if (o->fd < 0 && errno == ENXIO)
+		o->path = strdup(path);
+	if ((o->fd >= 0 || o->path) && set_up(o))
 		return o;
-	if (o->fd >= 0)
-		close(o->fd);
-	pthread_mutex_destroy(&o->lock);
-	free(o);
+	destroy(o);
 	return NULL;
+}
+
+/* The reader of a FIFO that nobody has read so far may be there now: waits for him
+ * for `timeout_ms`. 0, -EAGAIN or another negative errno. */
+static int open_late(struct hook_output *o, int timeout_ms)
+{
+	if (o->fd >= 0)
+		return 0;
+	o->fd = open(o->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+	if (o->fd >= 0)
+		return 0;
+	if (errno != ENXIO)
+		return -errno;
+	if (timeout_ms)
+		nanosleep(&(struct timespec){ .tv_nsec = timeout_ms * 1000000L },
+			  NULL);
+	return -EAGAIN;
+}
+
+static ssize_t write_once(struct hook_output *o, const char *text, size_t len,
+			  int timeout_ms)
+{
+	int ret = open_late(o, timeout_ms);
+
+	return ret ? ret : bounded_write_once(o->fd, text, len, timeout_ms);
 }
 
 bool hook_output_is_new(const struct hook_output *o)
 {
 	struct stat st;
 
-	return fstat(o->fd, &st) || !S_ISREG(st.st_mode) || !st.st_size;
+	return o->fd < 0 || fstat(o->fd, &st) || !S_ISREG(st.st_mode) || !st.st_size;
 }
 
 /* One more time: nothing was taken since `since_ns`. */
@@ -108,8 +149,9 @@ static bool goes_on(struct hook_output *o, enum manner m, uint64_t since_ns)
 {
 	if (m == WRITE_NOW || o->stuck)
 		return false;
-	o->stuck = (m == WRITE_HURRY || atomic_load(&o->interrupted)) &&
-		   clock_monotonic_ns_slow() - since_ns >= PATIENCE_NS;
+	o->stuck = ((m == WRITE_HURRY || atomic_load(&o->interrupted)) &&
+		    clock_monotonic_ns_slow() - since_ns >= PATIENCE_NS) ||
+		   ending_is_past(ENDING_HOOKS_MS);
 	return !o->stuck;
 }
 
@@ -122,10 +164,8 @@ static int write_out(struct hook_output *o, enum manner m)
 	int ret = 0;
 
 	while (done < o->used) {
-		ssize_t n = bounded_write_once(o->fd, o->buf + done,
-					       o->used - done,
-					       m == WRITE_NOW || o->stuck ?
-						       0 : LOOK_MS);
+		ssize_t n = write_once(o, o->buf + done, o->used - done,
+				       m == WRITE_NOW || o->stuck ? 0 : LOOK_MS);
 
 		if (n > 0) {
 			done += (size_t)n;
@@ -266,8 +306,6 @@ size_t hook_output_close(struct hook_output *o, bool hurry, int *error)
 	pthread_mutex_unlock(&opening);
 	if (o == &standard)
 		return left;
-	close(o->fd);
-	pthread_mutex_destroy(&o->lock);
-	free(o);
+	destroy(o);
 	return left;
 }
