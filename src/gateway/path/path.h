@@ -26,6 +26,7 @@
 #include "gateway/plugin/node.h"
 #include "gateway/sample/sample.h"
 #include "gateway/base/waker.h"
+#include "gateway/sample/sequence.h"
 #include "util/hist.h"
 #include "util/ring.h"
 
@@ -78,8 +79,7 @@ struct path_source {
 	unsigned spare_count;             /* unused ones at its start */
 	unsigned empties;                 /* reads without data in a row */
 	bool rested;                      /* since its last read it was paused */
-	bool seen;                        /* last_sequence is valid */
-	uint64_t last_sequence, last_origin_ns;
+	struct sequence sequence;         /* of what was read */
 
 	struct ring queue;                /* of a queued path */
 	int full;                         /* enum path_full, but AUTO */

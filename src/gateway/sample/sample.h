@@ -151,23 +151,6 @@ static inline struct sample *sample_get(struct sample *s)
 void sample_put(struct sample *s);
 void sample_put_many(struct sample *smps[], unsigned cnt);
 
-/* Of a source that counts in 32 bits: the number after the greatest, or one of the
- * next when some were lost, is no step back. */
-#define SAMPLE_WRAP_SLACK 128
-
-static inline bool sample_sequence_wrapped(uint64_t before, uint64_t now)
-{
-	return now < SAMPLE_WRAP_SLACK && before <= UINT32_MAX &&
-	       before > UINT32_MAX - SAMPLE_WRAP_SLACK;
-}
-
-/* What was added to the number `before`, also where that wrapped. */
-static inline uint64_t sample_sequence_step(uint64_t before, uint64_t now)
-{
-	return unlikely(sample_sequence_wrapped(before, now)) ?
-		       (uint32_t)(now - before) : now - before;
-}
-
 /* Copies header and as many values as fit; keeps pool, refcnt and capacity. */
 void sample_copy(struct sample *dst, const struct sample *src);
 
