@@ -4,7 +4,7 @@
  * A stream is a row of records of whole multiples of 8 bytes, so that values in a
  * mapped file or a received message can be used where they lie:
  *
- *   sample record               signals record (once, at the beginning)
+ *   sample record               signals record (at the beginning)
  *   0  mark "BBs\1"             0  mark "BBh\1"
  *   4  u32 size of the record   4  u32 size of the record
  *   8  u32 check                8  u32 check
@@ -56,9 +56,16 @@ struct layout {
 };
 
 struct busbar_binary {
-	struct layout written, read;
-	/* What signal records told; samples point at them, so they stay. */
-	struct signal_list *lists[LISTS_MAX], *present;
+	struct layout written, described, configured;
+	/* The last descriptions that came, so that a source that sends its own often
+	 * costs nothing; the oldest goes. */
+	struct signal_list *lists[LISTS_MAX];
+	unsigned oldest;
+	/* The one that holds for what follows, NULL for the configured signals. It
+	 * holds to the end of the message, or of the stream: what another message
+	 * said, perhaps of another source, says nothing of this one. */
+	struct signal_list *present;
+	size_t left; /* bytes of a message that are still to be scanned */
 	/* Kept so that the address in `written` means one list only. */
 	struct signal_list *held;
 };
@@ -291,31 +298,28 @@ static bool same_signals(const struct signal_list *a, const struct signal_list *
 }
 
 /* Makes `l` the description of what follows; takes the reference. */
-static int adopt(struct format *f, struct signal_list *l)
+static void adopt(struct format *f, struct signal_list *l)
 {
 	struct busbar_binary *b = f->private_data;
-	unsigned i;
 
-	b->read.hash = 0;
+	b->described.hash = 0;
 	b->present = NULL;
 	if (same_signals(l, f->signals)) {
 		signal_list_put(l);
-		return BYTES_NOTHING;
+		return;
 	}
-	for (i = 0; i < LISTS_MAX && b->lists[i]; i++) {
+	for (unsigned i = 0; i < LISTS_MAX && b->lists[i]; i++) {
 		if (!same_signals(l, b->lists[i]))
 			continue;
 		signal_list_put(l);
 		b->present = b->lists[i];
-		return BYTES_NOTHING;
+		return;
 	}
-	if (i == LISTS_MAX) {
-		signal_list_put(l);
-		return text_fail(f, "more than %d different descriptions of signals in one stream",
-				 LISTS_MAX);
-	}
-	b->lists[i] = b->present = l;
-	return BYTES_NOTHING;
+	/* Samples that point at the oldest own it, or it is a lasting one. */
+	signal_list_put(b->lists[b->oldest]);
+	b->present = signal_list_intern_told(l);
+	b->lists[b->oldest] = b->present;
+	b->oldest = (b->oldest + 1) % LISTS_MAX;
 }
 
 /* Bytes up to the next mark behind this place. */
@@ -340,21 +344,42 @@ static int damaged(struct format *f, const char *at, size_t len, size_t *size,
 	return text_fail(f, "%s; %zu bytes passed over", what, *size);
 }
 
-static int take_values(struct format *f, const char *at, struct sample *s)
+/* What a sample's values are: as the description says, else as is configured.
+ * False when its types are neither's. */
+static inline bool find_signals(struct format *f, uint32_t length, uint32_t hash,
+				struct signal_list **signals)
 {
 	struct busbar_binary *b = f->private_data;
-	struct signal_list *signals = b->present ? b->present :
-				      f->signals->count ? f->signals : NULL;
+
+	*signals = b->present;
+	if (b->present && likely(hash == layout_of(&b->described, b->present,
+						   length)))
+		return true;
+	*signals = f->signals->count ? f->signals : NULL;
+	return hash == layout_of(&b->configured, *signals, length);
+}
+
+static int fail_types(struct format *f)
+{
+	const struct busbar_binary *b = f->private_data;
+
+	return text_fail(f, "the types of the values are not those of the configured signals%s",
+			 b->present ? ", nor of the description before it" :
+			 f->message ? ", and the message has no description of its own before it" :
+				      ", and no description came before it");
+}
+
+static int take_values(struct format *f, const char *at, struct sample *s)
+{
+	struct signal_list *signals;
 	uint32_t length = bytes_get32(at + 48, swap);
 
 	if (unlikely(length > s->capacity))
 		return bytes_fail_length(f, length, s);
-	if (unlikely(bytes_get32(at + 52, swap) !=
-		     layout_of(&b->read, signals, length)))
-		return text_fail(f, "the types of the values are not those of the %s",
-				 b->present ? "stream's description" :
-					      "configured signals");
-	s->signals = signals;
+	if (unlikely(!find_signals(f, length, bytes_get32(at + 52, swap),
+				   &signals)))
+		return fail_types(f);
+	sample_set_signals(s, signals);
 	s->flags = bytes_get32(at + 12, swap) & 0x3f;
 	s->length = length;
 	s->sequence = bytes_get64(at + 16, swap);
@@ -399,14 +424,24 @@ static int take_record(struct format *f, const char *at, size_t len, size_t *siz
 	if (likely(mark == MARK_SAMPLE))
 		return take_values(f, at, s);
 	l = take_signals(at, bytes);
-	return l ? adopt(f, l) :
-		   text_fail(f, "the description of the signals is malformed");
+	if (!l)
+		return text_fail(f, "the description of the signals is malformed");
+	adopt(f, l);
+	return BYTES_NOTHING;
 }
 
 static int busbar_scan(struct format *f, const char *buf, size_t len,
 		       size_t *used, struct sample *smps[], unsigned cnt)
 {
-	return bytes_scan_records(f, take_record, buf, len, used, smps, cnt);
+	struct busbar_binary *b = f->private_data;
+	int ret;
+
+	/* A message begins, unless this is the rest of the one before. */
+	if (f->message && len != b->left)
+		b->present = NULL;
+	ret = bytes_scan_records(f, take_record, buf, len, used, smps, cnt);
+	b->left = f->message && ret > 0 ? len - *used : 0;
+	return ret;
 }
 
 static struct signal_list *busbar_names(struct format *f, const char *buf,
@@ -428,7 +463,7 @@ static void busbar_reset(struct format *f)
 	struct busbar_binary *b = f->private_data;
 
 	b->present = NULL;
-	b->read.hash = 0;
+	b->left = 0;
 }
 
 static void busbar_destroy(struct format *f)

@@ -63,6 +63,7 @@ struct comtrade {
 	uint64_t behind;        /* bytes, of a single file, that come after these */
 	uint64_t left;          /* bytes of data; UINT64_MAX: not told */
 	bool by_rate_told;
+	size_t message_left;    /* bytes of a message that are still to be scanned */
 	/* Those of the record, while the configuration names none. */
 	bool own_signals;
 	bool converts;          /* the configuration has types of its own */
@@ -328,7 +329,7 @@ static int start_data(struct format *f, struct comtrade_cfg *c)
 		if (!l)
 			return -ENOMEM;
 		signal_list_put(f->signals);
-		f->signals = l;
+		f->signals = signal_list_intern_told(l);
 	}
 	t->cfg = c;
 	t->converts = has_other_types(f->signals, c);
@@ -459,7 +460,7 @@ static void fill_sample(struct format *f, const struct comtrade_row *row,
 
 	s->flags = SAMPLE_HAS_DATA | SAMPLE_HAS_SEQUENCE;
 	s->length = comtrade_cfg_values(t->cfg);
-	s->signals = f->signals;
+	sample_set_signals(s, f->signals);
 	s->sequence = row->has_number ? row->number : t->rows + 1;
 	s->origin = (struct timespec){ 0, 0 };
 	if (comtrade_clock_next(&t->clock, row, &ns)) {
@@ -508,8 +509,8 @@ static int scan_row(struct format *f, const char *buf, size_t len, size_t *used,
 	return ret == -ENODATA ? 0 : ret;
 }
 
-static int comtrade_scan(struct format *f, const char *buf, size_t len,
-			 size_t *used, struct sample *smps[], unsigned cnt)
+static int scan_rows(struct format *f, const char *buf, size_t len, size_t *used,
+		     struct sample *smps[], unsigned cnt)
 {
 	struct comtrade *t = f->private_data;
 	size_t pos = 0, n = 0;
@@ -544,6 +545,24 @@ static int comtrade_scan(struct format *f, const char *buf, size_t len,
 		*used = len;
 	}
 	return (int)i;
+}
+
+static int comtrade_scan(struct format *f, const char *buf, size_t len,
+			 size_t *used, struct sample *smps[], unsigned cnt)
+{
+	struct comtrade *t = f->private_data;
+	bool told = t->by_rate_told;
+	int ret;
+
+	/* A message is a record of its own, unless this is the rest of the one
+	 * before. */
+	if (f->message && len != t->message_left) {
+		comtrade_reset(f);
+		t->by_rate_told = told;
+	}
+	ret = scan_rows(f, buf, len, used, smps, cnt);
+	t->message_left = f->message ? len - *used : 0;
+	return ret;
 }
 
 /*

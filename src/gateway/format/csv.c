@@ -8,22 +8,25 @@
  *           at most one of them the time, all others values
  *
  * Nothing is lost: values print so that they read back to the same bits. Empty
- * values and "nan" are NaN. Fields may stand in double quotes; a separator
- * inside quotes is kept, doubled quotes are not resolved.
+ * values and "nan" are NaN. Fields may stand in double quotes, in which a separator
+ * is kept and two quotes are one (RFC 4180). Names are written so where they need
+ * it; in the header of a plain recording they may even break the line.
  */
 #include "gateway/format/part/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
-#define LOG_ROOM "gateway/csv"
-#include "util/log.h"
-
 /* Time, offset, sequence and separators. */
 #define HEAD_MAX 128
+/* A header line whose quotes are not closed within so many bytes is none. */
+#define HEADER_MAX (1u << 20)
+/* What numbers are made of cannot separate them. */
+#define NUMBER_CHARS "0123456789.+-einfaEINFA\""
 
 enum csv_layout {
 	CSV_VILLAS,
@@ -37,6 +40,7 @@ struct csv {
 	/* Of the plain layout. */
 	bool header_done;
 	long time_index; /* -1: none */
+	size_t left;     /* bytes of a message that are still to be scanned */
 };
 
 static const char *const layout_names[] = { "villas", "plain", NULL };
@@ -127,56 +131,161 @@ static int csv_print(struct format *f, char *buf, size_t size, size_t *used,
 	return text_print_lines(f, print_line, buf, size, used, smps, cnt);
 }
 
+/* A header in the making; counts what would not fit. */
+struct header {
+	char *buf;
+	size_t size, used;
+};
+
+static void put_char(struct header *h, char c)
+{
+	if (h->used < h->size)
+		h->buf[h->used] = c;
+	h->used++;
+}
+
+static void put_text(struct header *h, const char *text)
+{
+	while (*text)
+		put_char(h, *text++);
+}
+
+/* Within quotes; a comment cannot go on in the next line, so that the end of a line
+ * is a blank there. */
+static void put_quoted(struct header *h, const struct format *f, const char *text,
+		       bool comment)
+{
+	for (; *text; text++) {
+		bool ends = *text == f->delimiter || *text == '\n' || *text == '\r';
+
+		if (*text == '"')
+			put_char(h, '"');
+		put_char(h, comment && ends ? ' ' : *text);
+	}
+}
+
+static bool needs_quotes(const struct format *f, const char *text)
+{
+	const char special[] = { f->separator, f->delimiter, '"', '\r', '\n', '\0' };
+
+	return strpbrk(text, special) != NULL;
+}
+
+static void put_name(struct header *h, const struct format *f,
+		     const struct signal *s, bool first)
+{
+	const struct csv *csv = f->private_data;
+	bool comment = csv->layout == CSV_VILLAS;
+	size_t len = strlen(s->name);
+	/* Also a first one that would be taken for a comment or an empty line. */
+	bool quoted = needs_quotes(f, s->name) ||
+		      (s->unit && needs_quotes(f, s->unit)) ||
+		      (first && (!len || *s->name == f->comment_prefix));
+
+	if (quoted)
+		put_char(h, '"');
+	put_quoted(h, f, s->name, comment);
+	if (s->unit) {
+		put_char(h, '[');
+		put_quoted(h, f, s->unit, comment);
+		put_char(h, ']');
+	} else if (!comment && len && s->name[len - 1] == ']') {
+		/* So that its end is not read as a unit. */
+		put_text(h, "[]");
+	}
+	if (quoted)
+		put_char(h, '"');
+}
+
 static size_t csv_header(struct format *f, char *buf, size_t size,
 			 const struct signal_list *signals)
 {
 	const struct csv *csv = f->private_data;
-	char separator = f->separator;
-	size_t used = 0, skip;
+	struct header h = { buf, size, 0 };
+	bool first = csv->layout == CSV_PLAIN && csv->time_index < 0;
+	bool data = csv->layout == CSV_PLAIN || f->data;
 
 	if (csv->layout == CSV_VILLAS) {
-		text_append(buf, size, &used, "%c secs%cnsecs%coffset%csequence",
-			    f->comment_prefix, separator, separator, separator);
-		if (f->data)
-			text_append_signals(buf, size, &used, separator, signals);
-	} else if (csv->time_index < 0) {
-		/* The first name has no separator before it. */
-		text_append_signals(buf, size, &used, separator, signals);
-		skip = used > 0;
-		if (size)
-			memmove(buf, buf + skip, MIN(used, size) - skip);
-		used -= skip;
-	} else {
-		text_append(buf, size, &used, "time");
-		text_append_signals(buf, size, &used, separator, signals);
+		static const char *const names[] = { " secs", "nsecs", "offset",
+						     "sequence" };
+
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			put_char(&h, i ? f->separator : f->comment_prefix);
+			put_text(&h, names[i]);
+		}
+	} else if (!first) {
+		put_text(&h, "time");
 	}
-	text_append(buf, size, &used, "%c", f->delimiter);
-	return used;
+	for (unsigned i = 0; data && signals && i < signals->count; i++) {
+		bool begins = first && i == 0;
+
+		if (!begins)
+			put_char(&h, f->separator);
+		put_name(&h, f, &signals->signals[i], begins);
+	}
+	put_char(&h, f->delimiter);
+	return h.used;
 }
 
-/* The next field of a line; false at its end. */
-static bool next_field(const struct format *f, struct text *line, bool *more,
-		       struct text *field)
+/* Behind the quote that closes the field that the one at `at` opens; NULL when none
+ * does. */
+static const char *closing_quote(const char *at, const char *end)
 {
-	const char *at = line->at, *stop;
+	while ((at = memchr(at + 1, '"', (size_t)(end - at - 1)))) {
+		at++;
+		if (at == end || *at != '"')
+			return at;
+	}
+	return NULL;
+}
 
+/* The next field of a line; false at its end. *quoted: it stood in quotes, and two
+ * in it are one. */
+static bool next_quoted(const struct format *f, struct text *line, bool *more,
+			struct text *field, bool *quoted)
+{
+	const char *at = line->at, *stop = NULL, *behind;
+
+	*quoted = false;
 	if (!*more)
 		return false;
-	if (at < line->end && *at == '"') {
-		stop = memchr(at + 1, '"', (size_t)(line->end - at - 1));
-		if (stop) {
-			*field = (struct text){ at + 1, stop };
-			at = stop + 1;
-			stop = memchr(at, f->separator, (size_t)(line->end - at));
-			goto found;
-		}
+	if (unlikely(at < line->end && *at == '"') &&
+	    (behind = closing_quote(at, line->end))) {
+		for (stop = behind; stop < line->end && *stop == ' ';)
+			stop++;
+		/* Anything else behind it: no field in quotes. */
+		*quoted = stop == line->end || *stop == f->separator;
+		*field = (struct text){ at + 1, behind - 1 };
 	}
-	stop = memchr(at, f->separator, (size_t)(line->end - at));
-	*field = (struct text){ at, stop ? stop : line->end };
-found:
-	*more = stop != NULL;
-	line->at = stop ? stop + 1 : line->end;
+	if (likely(!*quoted)) {
+		stop = memchr(at, f->separator, (size_t)(line->end - at));
+		*field = (struct text){ at, stop ? stop : line->end };
+	}
+	*more = stop && stop < line->end;
+	line->at = *more ? stop + 1 : line->end;
 	return true;
+}
+
+static inline bool next_field(const struct format *f, struct text *line, bool *more,
+			      struct text *field)
+{
+	bool quoted;
+
+	return next_quoted(f, line, more, field, &quoted);
+}
+
+/* A copy with one quote for two; NULL when there is no memory. */
+static char *copy_field(struct text t, bool quoted)
+{
+	char *text = malloc((size_t)(t.end - t.at) + 1), *to = text;
+
+	for (; to && t.at < t.end; t.at++) {
+		*to++ = *t.at;
+		t.at += quoted && *t.at == '"';
+	}
+	if (to)
+		*to = '\0';
+	return text;
 }
 
 static bool is_nan(struct text t)
@@ -185,10 +294,14 @@ static bool is_nan(struct text t)
 	       (t.end - t.at == 3 && !strncasecmp(t.at, "nan", 3));
 }
 
-static bool same_name(struct text t, const char *name)
+static bool same_name(struct text t, bool quoted, const char *name)
 {
-	return (size_t)(t.end - t.at) == strlen(name) &&
-	       !strncasecmp(t.at, name, strlen(name));
+	for (; t.at < t.end && *name; t.at++, name++) {
+		if (tolower((unsigned char)*t.at) != tolower((unsigned char)*name))
+			return false;
+		t.at += quoted && *t.at == '"';
+	}
+	return t.at == t.end && !*name;
 }
 
 static int scan_value(struct format *f, struct text field, struct sample *s)
@@ -317,17 +430,17 @@ static int scan_names(struct format *f, struct text line)
 	struct csv *csv = f->private_data;
 	bool is_auto = !strcasecmp(csv->time_column, "auto");
 	struct text whole = line, field;
-	bool more = true;
+	bool more = true, quoted;
 
 	csv->header_done = true;
 	if (!is_auto && csv->time_index != -2)
 		return 0; /* none, or given as a number */
 	csv->time_index = -1;
-	for (long i = 0; next_field(f, &line, &more, &field); i++) {
-		bool found = !is_auto && same_name(field, csv->time_column);
+	for (long i = 0; next_quoted(f, &line, &more, &field, &quoted); i++) {
+		bool found = !is_auto && same_name(field, quoted, csv->time_column);
 
 		for (size_t k = 0; is_auto && k < ARRAY_SIZE(usual); k++)
-			found |= same_name(field, usual[k]);
+			found |= same_name(field, quoted, usual[k]);
 		if (found) {
 			csv->time_index = i;
 			return 0;
@@ -342,12 +455,11 @@ static int scan_names(struct format *f, struct text line)
 			    "does not name the column that time_column says");
 }
 
-static void csv_reset(struct format *f)
+/* What a header line told. */
+static void forget_names(struct csv *csv)
 {
-	struct csv *csv = f->private_data;
 	char *end;
 
-	csv->text.first_line_done = false;
 	csv->header_done = false;
 	csv->time_index = -2; /* the header line tells */
 	if (!strcasecmp(csv->time_column, "none"))
@@ -361,19 +473,80 @@ static void csv_reset(struct format *f)
 	}
 }
 
-/* "name[unit]" */
-static bool take_name(struct signal *s, struct text field)
+static void csv_reset(struct format *f)
 {
-	const char *bracket = memchr(field.at, '[', (size_t)(field.end - field.at));
+	struct csv *csv = f->private_data;
 
-	if (bracket && bracket > field.at && field.end[-1] == ']')
-		s->unit = strndup(bracket + 1,
-				  (size_t)(field.end - bracket - 2));
-	else
-		bracket = field.end;
+	csv->text.first_line_done = false;
+	csv->left = 0;
+	forget_names(csv);
+}
+
+/* "name[unit]" */
+static bool take_name(struct signal *s, struct text field, bool quoted)
+{
+	char *name = copy_field(field, quoted);
+	size_t len = name ? strlen(name) : 0;
+	char *bracket = len && name[len - 1] == ']' ? strrchr(name, '[') : NULL;
+
+	if (!name)
+		return false;
+	if (bracket && bracket > name) {
+		name[len - 1] = *bracket = '\0';
+		s->unit = bracket[1] ? strdup(bracket + 1) : NULL;
+	}
 	free(s->name);
-	s->name = strndup(field.at, (size_t)(bracket - field.at));
-	return s->name != NULL;
+	s->name = name;
+	return true;
+}
+
+/* Where the line of names that begins at `at` ends; NULL when its end has not come.
+ * Unlike any other line it may go on in the next ones, within quotes. */
+static const char *end_of_names(const struct format *f, const char *at,
+				const char *stop)
+{
+	bool begins = true; /* a field */
+
+	while (at && at < stop && *at != f->delimiter) {
+		if (begins && *at == '"') {
+			at = closing_quote(at, stop);
+			begins = false;
+		} else {
+			begins = *at++ == f->separator;
+		}
+	}
+	return at && at < stop ? at : NULL;
+}
+
+/* Makes `line`, the first line of the names, all of them; false when more is to
+ * come. */
+static bool whole_names(const struct format *f, const char *buf, size_t len,
+			size_t *pos, struct text *line)
+{
+	const char *end;
+
+	if (likely(!memchr(line->at, '"', (size_t)(line->end - line->at))))
+		return true;
+	end = end_of_names(f, line->at, buf + len);
+	if (end) {
+		*pos = (size_t)(end - buf) + 1;
+		line->end = end - (end > line->at && end[-1] == '\r');
+	}
+	return end || f->message || len - (size_t)(line->at - buf) > HEADER_MAX;
+}
+
+/* Names, not the first sample: none of its columns is a number. */
+static bool is_names(const struct format *f, struct text line)
+{
+	struct text field;
+	bool more = true;
+	double v;
+
+	while (next_field(f, &line, &more, &field))
+		if (is_nan(field) ||
+		    num_parse_double(field.at, field.end, &v) == field.end)
+			return false;
+	return true;
 }
 
 static struct signal_list *csv_names(struct format *f, const char *buf,
@@ -383,11 +556,12 @@ static struct signal_list *csv_names(struct format *f, const char *buf,
 	struct signal_list *l = NULL;
 	struct text line, rest, field;
 	unsigned count = 0, k = 0;
-	bool more = true;
+	bool more = true, quoted;
 	size_t pos = 0;
 
 	if (csv->layout != CSV_PLAIN || !f->header ||
-	    !text_next_line(f, buf, len, &pos, &line) || scan_names(f, line))
+	    !text_next_line(f, buf, len, &pos, &line) ||
+	    !whole_names(f, buf, len, &pos, &line) || scan_names(f, line))
 		goto out;
 	for (rest = line; next_field(f, &rest, &more, &field);)
 		count++;
@@ -395,8 +569,9 @@ static struct signal_list *csv_names(struct format *f, const char *buf,
 	l = count ? signal_list_new(count, SIGNAL_FLOAT) : NULL;
 	more = true;
 	for (long i = 0; l && k < count &&
-			 next_field(f, &line, &more, &field); i++) {
-		if (i == csv->time_index || take_name(&l->signals[k++], field))
+			 next_quoted(f, &line, &more, &field, &quoted); i++) {
+		if (i == csv->time_index ||
+		    take_name(&l->signals[k++], field, quoted))
 			continue;
 		signal_list_put(l);
 		l = NULL;
@@ -417,21 +592,42 @@ static int scan_line(struct format *f, struct text line, struct sample *s)
 					   scan_plain(f, line, s);
 }
 
-static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
-		    struct sample *smps[], unsigned cnt)
+/*
+ * Whether the line tells the columns. A file or stream begins with such a line. A
+ * message may: what another one told, perhaps of another source, says nothing of
+ * this one. -EBADMSG: it does not, but its time cannot be found without.
+ */
+static int expects_names(struct format *f, struct text line)
 {
 	struct csv *csv = f->private_data;
+
+	if (likely(csv->layout != CSV_PLAIN || !f->header || csv->header_done))
+		return false;
+	if (!f->message || is_names(f, line))
+		return true;
+	if (csv->time_index == -2)
+		return text_fail(f, "the message has no header line, which time_column = \"%.40s\" needs (its number does without)",
+				 csv->time_column);
+	csv->header_done = true;
+	return false;
+}
+
+static int scan_lines(struct format *f, const char *buf, size_t len, size_t *used,
+		      struct sample *smps[], unsigned cnt)
+{
 	struct text line;
 	size_t pos = 0;
 	unsigned i = 0;
-	int ret;
+	int ret, names;
 
 	*used = 0;
 	while (i < cnt && text_next_line(f, buf, len, &pos, &line)) {
-		bool names = csv->layout == CSV_PLAIN && f->header &&
-			     !csv->header_done;
-
-		ret = names ? scan_names(f, line) : scan_line(f, line, smps[i]);
+		names = expects_names(f, line);
+		if (names > 0 && !whole_names(f, buf, len, &pos, &line)) {
+			*used = (size_t)(line.at - buf);
+			return (int)i;
+		}
+		ret = names < 0 ? names : names ? scan_names(f, line) : scan_line(f, line, smps[i]);
 		if (ret && i > 0)
 			return (int)i; /* the next call meets it again */
 		*used = pos;
@@ -443,6 +639,20 @@ static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
 	return (int)i;
 }
 
+static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
+		    struct sample *smps[], unsigned cnt)
+{
+	struct csv *csv = f->private_data;
+	int ret;
+
+	/* A message begins, unless this is the rest of the one before. */
+	if (f->message && len != csv->left)
+		forget_names(csv);
+	ret = scan_lines(f, buf, len, used, smps, cnt);
+	csv->left = f->message ? len - *used : 0;
+	return ret;
+}
+
 static int init_with(struct format *f, char separator)
 {
 	struct csv *csv = f->private_data;
@@ -450,8 +660,12 @@ static int init_with(struct format *f, char separator)
 	if (!f->separator)
 		f->separator = separator;
 	csv_reset(f);
+	if (strchr(NUMBER_CHARS, f->separator) || f->separator == f->delimiter) {
+		text_fail(f, "the separator is the delimiter, a quote, or a character that numbers are made of; take one such as ',', ';' or a tabulator");
+		return -EINVAL;
+	}
 	if (csv->layout == CSV_PLAIN && !f->header && csv->time_index == -2) {
-		log_error("time_column \"%s\" is a name, but header = false says that there are none; give its number",
+		text_fail(f, "time_column \"%.40s\" is a name, but header = false says that there are none; give its number",
 			  csv->time_column);
 		return -EINVAL;
 	}

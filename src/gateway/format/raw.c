@@ -10,9 +10,6 @@
  */
 #include "gateway/format/part/bytes.h"
 
-#define LOG_ROOM "gateway/raw"
-#include "util/log.h"
-
 #define FAKE_NUMBERS 3
 
 struct raw {
@@ -275,13 +272,14 @@ static int raw_print(struct format *f, char *buf, size_t size, size_t *used,
 }
 
 /* 1 for big, 0 for little, -EINVAL after saying what is wrong. */
-static int parse_order(const struct raw *r, const char *fallback)
+static int parse_order(struct format *f, const char *fallback)
 {
+	const struct raw *r = f->private_data;
 	const char *order = r->endianess ? r->endianess :
 			    r->endianness ? r->endianness : fallback;
 
 	if (r->endianess && r->endianness && strcmp(r->endianess, r->endianness)) {
-		log_error("endianess is \"%s\" and endianness \"%s\": give one of them",
+		text_fail(f, "endianess is \"%.20s\" and endianness \"%.20s\": give one of them",
 			  r->endianess, r->endianness);
 		return -EINVAL;
 	}
@@ -289,19 +287,19 @@ static int parse_order(const struct raw *r, const char *fallback)
 		return 0;
 	if (!strcmp(order, "big"))
 		return 1;
-	log_error("endianess \"%s\" is neither little nor big", order);
+	text_fail(f, "endianess \"%.40s\" is neither little nor big", order);
 	return -EINVAL;
 }
 
 static int init_with(struct format *f, const char *fallback)
 {
 	struct raw *r = f->private_data;
-	int big = parse_order(r, fallback);
+	int big = parse_order(f, fallback);
 
 	if (big < 0)
 		return big;
 	if (r->bits & (r->bits - 1)) {
-		log_error("bits = %jd: numbers are 8, 16, 32 or 64 bits wide",
+		text_fail(f, "bits = %jd: numbers are 8, 16, 32 or 64 bits wide",
 			  (intmax_t)r->bits);
 		return -EINVAL;
 	}

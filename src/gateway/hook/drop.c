@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Built-in hook `drop`: takes out samples whose sequence number does not grow
- * (doubles and such that were overtaken on their way).
+ * (doubles and such that were overtaken on their way), unless the hook `restart`
+ * has found that their source began anew.
  */
 #include "gateway/plugin/hook.h"
+#include "gateway/sample/sequence.h"
 
 struct drop {
 	bool seen;
@@ -21,7 +23,7 @@ static enum hook_verdict drop_process(struct hook *h, struct sample **smp)
 		return HOOK_OK;
 	if (unlikely(d->seen && s->sequence <= d->sequence &&
 		     !(s->flags & SAMPLE_NEW_SIMULATION) &&
-		     !sample_sequence_wrapped(d->sequence, s->sequence)))
+		     !sequence_wrapped(d->sequence, s->sequence)))
 		return HOOK_SKIP;
 	d->seen = true;
 	d->sequence = s->sequence;

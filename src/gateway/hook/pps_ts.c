@@ -20,11 +20,13 @@
 
 #include "gateway/hook/part/select.h"
 #include "gateway/hook/part/window.h"
+#include "gateway/sample/sequence.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 #define SECOND INT64_C(1000000000)
-/* More than this between two samples is a restart, not a loss. */
+/* So many samples at once are not lost between two that come: the numbers begin
+ * anew, or jump, and tell nothing of the time between. */
 #define STEP_MAX 1000000
 #define HORIZON_MAX 3600
 
@@ -218,7 +220,7 @@ static void count_sample(struct pps *p, const struct sample *s)
 	uint64_t step = 1;
 
 	if (s->flags & SAMPLE_HAS_SEQUENCE) {
-		step = sample_sequence_step(p->sequence, s->sequence);
+		step = sequence_step(p->sequence, s->sequence);
 		p->sequence = s->sequence;
 		if (!step || step > STEP_MAX)
 			step = 1;

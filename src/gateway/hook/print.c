@@ -33,6 +33,7 @@ struct print {
 	char *buf;           /* of one sample */
 	size_t size;
 	uint64_t left_out;   /* samples since somebody read any */
+	uint64_t refused;    /* samples that the format cannot hold */
 	bool header_due, failed;
 	atomic_bool hurry;   /* it is to end */
 };
@@ -78,6 +79,8 @@ static int print_signals(struct hook *h, struct signal_list *in,
 
 	if (!in)
 		return 0;
+	if (format_check_signals(p->format, h->config, h->cfg, in))
+		return -EINVAL;
 	signal_list_put(p->format->signals);
 	p->format->signals = signal_list_get(in);
 	*out = signal_list_get(in);
@@ -95,6 +98,7 @@ static int print_start(struct hook *h)
 		return -ENOMEM;
 	p->failed = false;
 	p->left_out = 0;
+	p->refused = 0;
 	atomic_store(&p->hurry, false);
 	p->to = hook_output_open(p->output);
 	if (!p->to) {
@@ -121,6 +125,16 @@ static void fail(struct hook *h, int error)
 	p->failed = true;
 	log_error("%s: hook print cannot write %s: %s", h->owner,
 		  p->output ?: "to standard output", strerror(error));
+}
+
+/* A sample that the format cannot hold: the first is told. */
+static void refuse(struct hook *h)
+{
+	struct print *p = h->private_data;
+
+	if (!p->refused++)
+		log_error("%s: hook print leaves samples out: %s", h->owner,
+			  format_error(p->format));
 }
 
 static void put(struct hook *h, const char *prefix, size_t len)
@@ -180,11 +194,16 @@ static enum hook_verdict print_process(struct hook *h, struct sample **smp)
 {
 	struct print *p = h->private_data;
 	size_t used = 0;
+	int ret;
 
 	if (unlikely(p->header_due))
 		put_header(h, *smp);
-	while (p->format->type->print(p->format, p->buf, p->size, &used, smp,
-				      1) <= 0) {
+	while ((ret = p->format->type->print(p->format, p->buf, p->size, &used,
+					     smp, 1)) <= 0) {
+		if (ret < 0) {
+			refuse(h);
+			return HOOK_OK;
+		}
 		/* Only the first sample of a size comes here. */
 		if (p->size > (size_t)64 << 20 || !grow(p, 2 * p->size))
 			return HOOK_OK;

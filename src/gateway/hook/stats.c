@@ -21,6 +21,7 @@
 #include "gateway/plugin/hook.h"
 #include "gateway/hook/part/output.h"
 #include "gateway/plugin/node.h"
+#include "gateway/sample/sequence.h"
 #include "util/bounded_write.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -45,7 +46,8 @@ struct stats {
 
 	struct node_stats *metrics;
 	_Atomic uint64_t samples, lost, late, negative;
-	uint64_t last_sequence, last_origin_ns, last_received_ns;
+	struct sequence sequence;
+	uint64_t last_origin_ns, last_received_ns;
 	bool seen;
 };
 
@@ -81,19 +83,19 @@ static inline uint64_t get(const _Atomic uint64_t *counter)
 
 static void record_sequence(struct stats *st, const struct sample *s)
 {
-	uint64_t step = sample_sequence_step(st->last_sequence, s->sequence);
-
-	if (s->flags & SAMPLE_NEW_SIMULATION || step == 1)
-		return;
-	if (s->sequence > st->last_sequence ||
-	    sample_sequence_wrapped(st->last_sequence, s->sequence)) {
-		count(&st->lost, step - 1);
+	switch (sequence_judge(&st->sequence, s)) {
+	case SEQUENCE_LOST:
+		count(&st->lost, st->sequence.distance);
 		node_stats_update(st->metrics, STATS_SKIPPED,
-				  (double)(step - 1));
-	} else {
+				  (double)st->sequence.distance);
+		break;
+	case SEQUENCE_LATE:
 		count(&st->late, 1);
 		node_stats_update(st->metrics, STATS_REORDERED,
-				  (double)(st->last_sequence - s->sequence));
+				  (double)st->sequence.distance);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -122,12 +124,10 @@ static enum hook_verdict stats_process(struct hook *h, struct sample **smp)
 			node_stats_update_ns(st->metrics, STATS_GAP_RECEIVED,
 					     (int64_t)(received -
 						       st->last_received_ns));
-		if (s->flags & SAMPLE_HAS_SEQUENCE)
-			record_sequence(st, s);
 	}
+	record_sequence(st, s);
 	node_stats_update(st->metrics, STATS_SIGNAL_CNT, s->length);
 	count(&st->samples, 1);
-	st->last_sequence = s->sequence;
 	st->last_origin_ns = origin;
 	st->last_received_ns = received;
 	st->seen = true;
@@ -398,6 +398,7 @@ static int stats_start(struct hook *h)
 	atomic_store(&st->late, 0);
 	atomic_store(&st->negative, 0);
 	st->seen = false;
+	st->sequence = (struct sequence){ 0 };
 	st->left_out = 0;
 	st->fd = st->output ? open(st->output,
 				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) :

@@ -73,7 +73,7 @@ int reader_rewind(struct reader *r)
 	r->start = r->end = 0;
 	r->offset = 0;
 	r->at_eof = false;
-	r->told_incomplete = r->finished = false;
+	r->told_incomplete = r->finished = r->ended_line = false;
 	if (r->format->type->reset)
 		r->format->type->reset(r->format);
 	return 0;
@@ -237,12 +237,15 @@ int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 			finish(r);
 			return 0;
 		}
-		if (!r->format->type->lines || r->format->binary) {
+		/* Also when the end of a line did not end it: names of a CSV
+		 * file with an open quote. */
+		if (!r->format->type->lines || r->format->binary || r->ended_line) {
 			report_incomplete(r);
 			finish(r);
 			return 0;
 		}
 		/* The last line lacks its delimiter; make_room() left a byte. */
 		r->buf[r->end++] = r->format->delimiter;
+		r->ended_line = true;
 	}
 }

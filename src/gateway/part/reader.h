@@ -22,6 +22,7 @@ struct reader {
 	uint64_t offset;         /* of buf[start] in the file */
 	bool at_eof;
 	bool told_incomplete;    /* that the file ends within a sample */
+	bool ended_line;         /* the last one, which had no end, got one */
 	bool finished;           /* what the format says of its length is told */
 	uint64_t malformed;      /* lines passed over */
 };

@@ -61,9 +61,6 @@ struct writer {
 
 	struct spin producer;
 	struct chunk *head;         /* under `producer` */
-	/* Of samples that were taken: they outlive the node they came from. */
-	struct signal_list **lists;
-	unsigned list_count;
 	_Atomic uint64_t accepted;
 
 	struct ring spare;          /* empty chunks, thread to producer */
@@ -147,24 +144,6 @@ static struct chunk *next_chunk(struct writer *w)
 	return c;
 }
 
-/* Sees to it that `l` lives as long as the writer. It is a new one only where the
- * source was replaced. */
-static struct signal_list *keep_list(struct writer *w, struct signal_list *l)
-{
-	struct signal_list **more;
-
-	for (unsigned i = 0; i < w->list_count; i++)
-		if (likely(w->lists[i] == l))
-			return l;
-	more = l ? reallocarray(w->lists, w->list_count + 1, sizeof(*more)) :
-		   NULL;
-	if (!more)
-		return NULL;
-	w->lists = more;
-	more[w->list_count++] = signal_list_get(l);
-	return l;
-}
-
 static bool put_one(struct writer *w, const struct sample *s)
 {
 	size_t size = record_size(s->length);
@@ -183,7 +162,8 @@ static bool put_one(struct writer *w, const struct sample *s)
 		filled = 0;
 	}
 	to = (struct sample *)(c->bytes + filled);
-	to->signals = keep_list(w, s->signals);
+	to->owned = NULL;
+	sample_set_signals(to, s->signals);
 	to->flags = s->flags;
 	to->length = s->length;
 	to->received = s->received;
@@ -393,6 +373,9 @@ static bool take_batches(struct writer *w)
 		}
 		if (!failure(w))
 			format_batch(w, smps, n);
+		for (unsigned i = 0; i < n; i++)
+			if (unlikely(smps[i]->owned))
+				sample_own_list(smps[i], NULL);
 		w->bytes_done += c->taken - before;
 	}
 	return true;
@@ -600,10 +583,6 @@ static int allocate(struct writer *w)
 static void writer_free(struct writer *w)
 {
 	struct chunk *c;
-
-	for (unsigned i = 0; i < w->list_count; i++)
-		signal_list_put(w->lists[i]);
-	free(w->lists);
 
 	while (w->spare.slots && (c = ring_pop(&w->spare)))
 		chunk_free(w, c);

@@ -242,8 +242,8 @@ void path_destroy(struct path *p)
 	hook_list_destroy(p->hooks);
 	signal_list_put(p->signals);
 	signal_list_put(p->out_signals);
-	if (p->last && !p->mapped)
-		signal_list_put(p->last->signals);
+	if (p->last)
+		sample_own_list(p->last, NULL);
 	path_map_destroy(p);
 	free(p->last);
 	free(p->batch);

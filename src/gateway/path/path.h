@@ -29,6 +29,7 @@
 #include "gateway/plugin/node.h"
 #include "gateway/sample/sample.h"
 #include "gateway/base/waker.h"
+#include "gateway/sample/sequence.h"
 #include "util/hist.h"
 #include "util/ring.h"
 
@@ -101,8 +102,7 @@ struct path_source {
 	bool spins;                       /* for turn_run_offered() */
 	unsigned held;                    /* samples in smps[] of its reader that
 					   * wait until the path goes on */
-	bool seen;                        /* last_sequence is valid */
-	uint64_t last_sequence, last_origin_ns;
+	struct sequence sequence;         /* of what was read */
 
 	struct ring queue;                /* of a queued path */
 	_Atomic int full;                 /* enum path_full, but AUTO */

@@ -216,13 +216,7 @@ static void remember(struct path *p, struct path_source *s,
 	} else {
 		/* As it is; its length too. */
 		p->last->length = MIN(smp->length, p->last->capacity);
-		if (p->last->signals != smp->signals) {
-			/* The register may outlive the node that the list is of. */
-			signal_list_put(p->last->signals);
-			p->last->signals = smp->signals ?
-						   signal_list_get(smp->signals) :
-						   NULL;
-		}
+		sample_set_signals(p->last, smp->signals);
 		memcpy(p->last->data, smp->data,
 		       p->last->length * sizeof(smp->data[0]));
 	}

@@ -263,10 +263,10 @@ static int set_destination_signals(struct path *p)
 		if (ret)
 			break;
 		p->capacity = MAX(p->capacity, n->out.capacity);
-		if (n->out.signals)
-			signal_list_put(written);
-		else
-			n->out.signals = signal_list_intern(written);
+		signal_list_put(n->out.hooked);
+		n->out.hooked = signal_list_intern(written);
+		if (!n->out.signals && n->out.hooked)
+			n->out.signals = signal_list_get(n->out.hooked);
 		if (n->type->flags & NODE_LOOPS && !n->in.signals &&
 		    n->out.signals)
 			n->in.signals = signal_list_get(n->out.signals);

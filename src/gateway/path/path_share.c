@@ -144,9 +144,7 @@ int path_source_hand_over(struct path_source *s, struct path_source *next)
 		next->primary = NULL;
 		next->round = 0;
 		next->capacity = MAX(next->capacity, s->capacity);
-		next->seen = s->seen;
-		next->last_sequence = s->last_sequence;
-		next->last_origin_ns = s->last_origin_ns;
+		next->sequence = s->sequence;
 		next->ended_by_feed = s->ended_by_feed;
 		next->feed_seen = s->feed_seen;
 		next->rested = s->rested;

@@ -22,30 +22,15 @@
 static inline void account_sequence(struct path_source *s,
 				    const struct sample *smp)
 {
-	uint64_t step = sample_sequence_step(s->last_sequence, smp->sequence);
-	uint64_t origin_ns = 0;
+	enum sequence_verdict verdict = sequence_judge(&s->sequence, smp);
 
-	if (unlikely(!(smp->flags & SAMPLE_HAS_SEQUENCE)))
+	if (likely(verdict == SEQUENCE_NEXT))
 		return;
-	if (likely(step == 1 && s->seen)) {
-		s->last_sequence = smp->sequence;
-		return;
-	}
-	if (smp->flags & SAMPLE_HAS_ORIGIN)
-		origin_ns = timespec_to_ns(smp->origin);
-	if (s->seen && (smp->sequence > s->last_sequence ||
-			sample_sequence_wrapped(s->last_sequence, smp->sequence))) {
-		if (!(s->node->type->flags & NODE_GENERATES))
-			path_count(&s->node->counters.lost, step - 1);
-	} else if (s->seen && smp->sequence &&
-		   origin_ns <= s->last_origin_ns) {
-		/* Overtaken on its way; a later origin is a new beginning. */
+	if (verdict == SEQUENCE_LATE)
 		path_count(&s->node->counters.reordered, 1);
-		return;
-	}
-	s->seen = true;
-	s->last_sequence = smp->sequence;
-	s->last_origin_ns = origin_ns;
+	else if (verdict == SEQUENCE_LOST &&
+		 !(s->node->type->flags & NODE_GENERATES))
+		path_count(&s->node->counters.lost, s->sequence.distance);
 }
 
 static void sleep_ns(uint64_t ns)

@@ -10,6 +10,7 @@
 
 #include "gateway/config/keys.h"
 #include "gateway/base/nearest.h"
+#include "gateway/sample/signals.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -191,8 +192,9 @@ static int make(struct format **out, struct config *c, json_t *cfg,
 	if (ret)
 		goto err_free;
 	ret = -ENOMEM;
-	f->signals = signals ? signal_list_get(signals) :
-			       signal_list_new(0, SIGNAL_FLOAT);
+	/* Samples that are scanned point at it, and outlive the format. */
+	f->signals = signal_list_intern(signals ? signal_list_get(signals) :
+					signal_list_new(0, SIGNAL_FLOAT));
 	f->private_data = calloc(1, type->size ? type->size : 1);
 	if (!f->signals || !f->private_data)
 		goto err_parts;
@@ -200,9 +202,14 @@ static int make(struct format **out, struct config *c, json_t *cfg,
 				 f->private_data);
 	if (!ret && type->init)
 		ret = type->init(f);
-	if (ret && f->error[0] && c)
+	if (ret && !f->error[0])
+		snprintf(f->error, sizeof(f->error),
+			 "the format '%s' cannot be made ready: %s", name,
+			 strerror(-ret));
+	/* Always by config_fail(): what is only logged is no error of `check`. */
+	if (ret && c)
 		config_fail(c, cfg, NULL, "%s", f->error);
-	else if (ret && f->error[0])
+	else if (ret)
 		log_error("format %s: %s", name, f->error);
 	if (ret)
 		goto err_parts;

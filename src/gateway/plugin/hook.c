@@ -9,6 +9,7 @@
 
 #include "gateway/config/keys.h"
 #include "gateway/base/nearest.h"
+#include "gateway/sample/signals.h"
 #include "util/log.h"
 
 struct hook_common {
@@ -85,6 +86,7 @@ static int hook_add(struct hook_list *l, struct config *c, json_t *cfg,
 {
 	struct hook *h = calloc(1, sizeof(*h));
 	json_t *object = json_is_object(cfg) ? cfg : NULL;
+	unsigned errors = config_errors(c);
 	int ret = -ENOMEM;
 
 	if (!h)
@@ -112,6 +114,10 @@ static int hook_add(struct hook_list *l, struct config *c, json_t *cfg,
 				    ARRAY_SIZE(common_keys));
 	if (!ret && type->parse)
 		ret = type->parse(h, c, object);
+	/* What is only logged would be no error of `check`. */
+	if (ret && config_errors(c) == errors)
+		config_fail(c, cfg, NULL, "hook %s cannot be set up: %s",
+			    type->name, strerror(-ret));
 	if (ret)
 		goto err;
 	if (h->enabled)
@@ -270,6 +276,8 @@ int hook_list_signals(struct hook_list *l, struct signal_list *in,
 			} else {
 				next = now ? signal_list_get(now) : NULL;
 			}
+			/* Samples point at it, and outlive the hook. */
+			next = signal_list_intern(next);
 			h->out_signals = next;
 			now = next ? signal_list_get(next) : NULL;
 			if (now)

@@ -87,7 +87,7 @@ struct node_type {
 	int (*parse)(struct node *n, struct config *c, json_t *cfg);
 	/* Validate settings against each other; report by config_fail(). */
 	int (*check)(struct node *n, struct config *c, json_t *cfg);
-	/* What the paths bring is known now: refuse n->out.signals that cannot
+	/* What the paths bring is known now: refuse n->out.hooked that cannot
 	 * be written (format_check_signals()); reports by config_fail(). */
 	int (*check_signals)(struct node *n, struct config *c, json_t *cfg);
 	/* Acquire what memory_type() needs (devices, protection domains). */
@@ -172,7 +172,8 @@ struct node_direction {
 	/* What read() delivers or write() gets; owned reference, NULL when
 	 * nothing is known. */
 	struct signal_list *signals;
-	/* `in` only: behind the hooks; owned reference, may be NULL. */
+	/* Behind the hooks; owned reference, may be NULL. Of `out`, what the path
+	 * brings, which `signals` may call otherwise. */
 	struct signal_list *hooked;
 	unsigned capacity;          /* values that the hooks need room for */
 	bool resolved;              /* hooks have been told their signals */

@@ -223,6 +223,7 @@ int node_new(struct node **out, struct services *services, struct config *c,
 	const char *type_name = NULL;
 	const struct config_key *type_key = &common_keys[0];
 	const struct node_type *type;
+	unsigned errors;
 	struct node *n;
 	int ret = -ENOMEM;
 
@@ -254,7 +255,12 @@ int node_new(struct node **out, struct services *services, struct config *c,
 	if (ret)
 		goto err;
 	node_set_state(n, NODE_INITIALIZED);
-	parse(n, c);
+	errors = config_errors(c);
+	ret = parse(n, c);
+	/* What is only logged would be no error of `check`. */
+	if (ret && config_errors(c) == errors)
+		config_fail(c, cfg, NULL, "node '%s' cannot be set up: %s", name,
+			    strerror(-ret));
 	n->in.signals = signal_list_intern(n->in.signals);
 	n->out.signals = signal_list_intern(n->out.signals);
 	*out = n;
@@ -268,10 +274,14 @@ err:
 
 int node_check(struct node *n, struct config *c)
 {
+	unsigned errors = config_errors(c);
 	int ret = n->type->check ? n->type->check(n, c, n->cfg) : 0;
 
 	if (!ret)
 		node_set_state(n, NODE_CHECKED);
+	else if (config_errors(c) == errors)
+		config_fail(c, n->cfg, NULL, "node '%s' cannot be run: %s",
+			    n->name, strerror(-ret));
 	return ret;
 }
 
@@ -317,6 +327,7 @@ void node_destroy(struct node *n)
 	signal_list_put(n->in.signals);
 	signal_list_put(n->out.signals);
 	signal_list_put(n->in.hooked);
+	signal_list_put(n->out.hooked);
 	free(n->private_data);
 	free(n->name);
 	free(n);

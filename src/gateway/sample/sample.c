@@ -14,6 +14,16 @@
 #include "gateway/base/memory.h"
 #include "util/log.h"
 
+void sample_own_list(struct sample *s, struct signal_list *l)
+{
+	struct signal_list *before = s->owned;
+
+	if (before == l)
+		return;
+	s->owned = l ? signal_list_get(l) : NULL;
+	signal_list_put(before);
+}
+
 static struct sample *pool_sample(struct pool *p, unsigned i)
 {
 	return (struct sample *)((char *)p->block->addr + i * p->stride);
@@ -82,7 +92,7 @@ unsigned sample_alloc_many(struct pool *p, struct sample *smps[], unsigned cnt)
 	for (unsigned i = 0; i < n; i++) {
 		struct sample *s = smps[i];
 
-		s->next_free = NULL;
+		s->owned = NULL;
 		s->signals = NULL;
 		s->flags = 0;
 		s->length = 0;
@@ -98,18 +108,20 @@ struct sample *sample_alloc(struct pool *p)
 	return sample_alloc_many(p, &s, 1) ? s : NULL;
 }
 
-/* True when the caller held the last reference. */
+/* True when the caller held the last reference; the sample owns no list then. */
 static inline bool drop_reference(struct sample *s)
 {
 	assert(atomic_load_explicit(&s->refcnt, memory_order_relaxed) > 0);
 	/* A sole owner needs no locked instruction: nobody else can take a
 	 * reference from him meanwhile. */
-	if (atomic_load_explicit(&s->refcnt, memory_order_acquire) == 1) {
+	if (atomic_load_explicit(&s->refcnt, memory_order_acquire) == 1)
 		atomic_store_explicit(&s->refcnt, 0, memory_order_relaxed);
-		return true;
-	}
-	return atomic_fetch_sub_explicit(&s->refcnt, 1,
-					 memory_order_acq_rel) == 1;
+	else if (atomic_fetch_sub_explicit(&s->refcnt, 1,
+					   memory_order_acq_rel) != 1)
+		return false;
+	if (unlikely(s->owned))
+		sample_own_list(s, NULL);
+	return true;
 }
 
 void sample_put(struct sample *s)
@@ -156,7 +168,7 @@ void sample_put_many(struct sample *smps[], unsigned cnt)
 
 void sample_copy(struct sample *dst, const struct sample *src)
 {
-	dst->signals = src->signals;
+	sample_set_signals(dst, src->signals);
 	dst->flags = src->flags;
 	dst->received = src->received;
 	dst->sequence = src->sequence;

@@ -52,6 +52,7 @@ struct signal {
 /* Reference counted, immutable once shared. */
 struct signal_list {
 	atomic_int refcnt;
+	atomic_bool lasting; /* interned: lives as long as the process */
 	unsigned count;
 	struct signal signals[];
 };
@@ -80,8 +81,17 @@ struct pool;
 
 struct sample {
 	struct pool *pool;
-	struct sample *next_free;     /* while in the pool */
-	struct signal_list *signals;  /* borrowed from the node; may be NULL */
+	union {
+		struct sample *next_free;    /* while in the pool */
+		/* While out of it: a reference to the list that `signals` points
+		 * at (or did, before a hook changed that), where that list is
+		 * not a lasting one. NULL for nearly all samples. */
+		struct signal_list *owned;
+	};
+	/* May be NULL. A lasting list (signal_list_intern()) is assigned; any
+	 * other is set by sample_set_signals(), so that it cannot go before
+	 * the sample does. */
+	struct signal_list *signals;
 	atomic_int refcnt;
 	uint32_t flags;
 	uint32_t length;              /* values in use */
@@ -151,24 +161,25 @@ static inline struct sample *sample_get(struct sample *s)
 void sample_put(struct sample *s);
 void sample_put_many(struct sample *smps[], unsigned cnt);
 
-/* Of a source that counts in 32 bits: the number after the greatest, or one of the
- * next when some were lost, is no step back. */
-#define SAMPLE_WRAP_SLACK 128
+/* For sample_set_signals(): takes a reference of its own to `l` (NULL: none) and
+ * gives back that to another list. */
+void sample_own_list(struct sample *s, struct signal_list *l);
 
-static inline bool sample_sequence_wrapped(uint64_t before, uint64_t now)
+/*
+ * Makes the sample point at `l`, which may be NULL. Costs a reference count where
+ * the list is not a lasting one: what a peer described beyond the lists that are
+ * kept for good.
+ */
+static inline void sample_set_signals(struct sample *s, struct signal_list *l)
 {
-	return now < SAMPLE_WRAP_SLACK && before <= UINT32_MAX &&
-	       before > UINT32_MAX - SAMPLE_WRAP_SLACK;
+	s->signals = l;
+	if (unlikely(l && !atomic_load_explicit(&l->lasting,
+						memory_order_relaxed)))
+		sample_own_list(s, l);
 }
 
-/* What was added to the number `before`, also where that wrapped. */
-static inline uint64_t sample_sequence_step(uint64_t before, uint64_t now)
-{
-	return unlikely(sample_sequence_wrapped(before, now)) ?
-		       (uint32_t)(now - before) : now - before;
-}
-
-/* Copies header and as many values as fit; keeps pool, refcnt and capacity. */
+/* Copies header and as many values as fit; keeps pool, refcnt and capacity. `dst`
+ * is a sample of a pool, or its `owned` is NULL. */
 void sample_copy(struct sample *dst, const struct sample *src);
 
 #endif

@@ -338,29 +338,56 @@ bool signal_list_equal(const struct signal_list *a, const struct signal_list *b)
 	return true;
 }
 
-/* There are as many as configurations of this process knew. */
+/* All that configurations of this process knew, and the first of what peers told. */
 static struct {
 	pthread_mutex_t lock;
 	struct signal_list **lists;
 	size_t count;
+	size_t told, told_bytes;
 } interned = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-struct signal_list *signal_list_intern(struct signal_list *l)
+static size_t size_of(const struct signal_list *l)
+{
+	size_t size = sizeof(*l) + l->count * sizeof(l->signals[0]);
+
+	for (unsigned i = 0; i < l->count; i++) {
+		size += strlen(l->signals[i].name) + 1;
+		size += l->signals[i].unit ? strlen(l->signals[i].unit) + 1 : 0;
+	}
+	return size;
+}
+
+/* Within what may be kept of peers; counts it. The lock is held. */
+static bool may_keep_told(const struct signal_list *l)
+{
+	size_t size = size_of(l);
+
+	if (interned.told == SIGNALS_TOLD_MAX ||
+	    size > SIGNALS_TOLD_BYTES - interned.told_bytes)
+		return false;
+	interned.told++;
+	interned.told_bytes += size;
+	return true;
+}
+
+static struct signal_list *intern(struct signal_list *l, bool told)
 {
 	struct signal_list **more, *same = NULL;
 
-	if (!l)
-		return NULL;
+	if (!l || atomic_load_explicit(&l->lasting, memory_order_relaxed))
+		return l;
 	pthread_mutex_lock(&interned.lock);
 	for (size_t i = 0; i < interned.count && !same; i++)
 		if (signal_list_equal(interned.lists[i], l))
 			same = signal_list_get(interned.lists[i]);
-	if (!same) {
+	if (!same && (!told || may_keep_told(l))) {
 		more = reallocarray(interned.lists, interned.count + 1,
 				    sizeof(*more));
 		if (more) {
 			interned.lists = more;
 			more[interned.count++] = signal_list_get(l);
+			atomic_store_explicit(&l->lasting, true,
+					      memory_order_relaxed);
 		}
 	}
 	pthread_mutex_unlock(&interned.lock);
@@ -370,15 +397,14 @@ struct signal_list *signal_list_intern(struct signal_list *l)
 	return same;
 }
 
-bool signal_list_is_interned(const struct signal_list *l)
+struct signal_list *signal_list_intern(struct signal_list *l)
 {
-	bool found = false;
+	return intern(l, false);
+}
 
-	pthread_mutex_lock(&interned.lock);
-	for (size_t i = 0; i < interned.count; i++)
-		found |= interned.lists[i] == l;
-	pthread_mutex_unlock(&interned.lock);
-	return found;
+struct signal_list *signal_list_intern_told(struct signal_list *l)
+{
+	return intern(l, true);
 }
 
 int signal_list_check(struct config *c, const json_t *at, const char *key,

@@ -39,11 +39,22 @@ int signal_copy(struct signal *s, const struct signal *from);
 
 /*
  * The one list of its content: gives `l` (a reference, NULL allowed) away for a
- * reference to that. It lives as long as the process, so that samples under way
- * may point at it whatever becomes of the node they came from.
+ * reference to that. It lives as long as the process (signal_list.lasting), so that
+ * samples under way may point at it whatever becomes of the node they came from.
  */
 struct signal_list *signal_list_intern(struct signal_list *l);
-bool signal_list_is_interned(const struct signal_list *l);
+
+/* Lists that a peer or a recording told, and their bytes, that are kept so. */
+#define SIGNALS_TOLD_MAX 256
+#define SIGNALS_TOLD_BYTES (8u << 20)
+
+/*
+ * The same for a list that was told at run time. Who tells ever new ones must not
+ * fill the memory: beyond SIGNALS_TOLD_MAX and SIGNALS_TOLD_BYTES in all it is `l`
+ * itself, which lives as long as its owners; samples own it then
+ * (sample_set_signals()).
+ */
+struct signal_list *signal_list_intern_told(struct signal_list *l);
 bool signal_list_equal(const struct signal_list *a, const struct signal_list *b);
 
 #endif

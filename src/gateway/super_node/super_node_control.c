@@ -134,7 +134,8 @@ static void revive_readers(struct super_node *sn, struct node *n)
 
 			if (s->node != n)
 				continue;
-			s->seen = s->primary ? s->seen : false;
+			if (!s->primary)
+				s->sequence = (struct sequence){ 0 };
 			atomic_store(&s->ended, false);
 			waker_wake(&p->waker);
 		}

@@ -44,8 +44,6 @@ struct super_node {
 	unsigned config_count;
 	/* What a reload took out; others may still hold its samples. */
 	struct list retired_paths, retired_nodes;
-	struct retired_list *retired_lists;
-	unsigned retired_list_count;
 	/* Held by whoever changes or looks at nodes and paths while they run. */
 	pthread_mutex_t control;
 	_Atomic enum super_node_state state;

@@ -18,72 +18,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Lists that are not shared (signal_list_intern): so many are kept in any case, the
- * others for so long. */
-#define LISTS_KEPT 1024
-#define LISTS_NS (60 * NSEC_PER_SEC)
-
-struct retired_list {
-	struct signal_list *list;
-	uint64_t since_ns;
-};
-
-static void keep_list(struct super_node *sn, struct signal_list *l)
-{
-	struct retired_list *more;
-
-	if (!l || signal_list_is_interned(l))
-		return;
-	more = reallocarray(sn->retired_lists, sn->retired_list_count + 1,
-			    sizeof(*more));
-	if (!more)
-		return;
-	sn->retired_lists = more;
-	more[sn->retired_list_count++] = (struct retired_list){
-		signal_list_get(l), clock_now_ns()
-	};
-}
-
-static void keep_hook_lists(struct super_node *sn, const struct hook_list *l)
-{
-	if (!l)
-		return;
-	list_for_each(h, &l->hooks, struct hook, entry) {
-		keep_list(sn, h->in_signals);
-		keep_list(sn, h->out_signals);
-	}
-}
-
-static void forget_lists(struct super_node *sn, bool all)
-{
-	uint64_t now = clock_now_ns();
-	unsigned n = 0;
-
-	while (n < sn->retired_list_count &&
-	       (all || (sn->retired_list_count - n > LISTS_KEPT &&
-			now - sn->retired_lists[n].since_ns > LISTS_NS)))
-		signal_list_put(sn->retired_lists[n++].list);
-	sn->retired_list_count -= n;
-	if (n)
-		memmove(sn->retired_lists, sn->retired_lists + n,
-			sn->retired_list_count * sizeof(*sn->retired_lists));
-}
-
 void super_node_retire(struct super_node *sn, struct list *paths,
 		       struct list *nodes)
 {
-	list_for_each(p, paths, struct path, entry) {
-		keep_list(sn, p->signals);
-		keep_list(sn, p->out_signals);
-		keep_hook_lists(sn, p->hooks);
-	}
-	list_for_each(n, nodes, struct node, entry) {
-		keep_list(sn, n->in.signals);
-		keep_list(sn, n->in.hooked);
-		keep_list(sn, n->out.signals);
-		keep_hook_lists(sn, n->in.hooks);
-		keep_hook_lists(sn, n->out.hooks);
-	}
 	list_splice(&sn->retired_paths, paths);
 	list_splice(&sn->retired_nodes, nodes);
 }
@@ -181,11 +118,6 @@ static void sweep(struct super_node *sn, bool all)
 		list_for_each_safe(n, &sn->retired_nodes, struct node, entry)
 			if (!memory_is_used(sn, n))
 				node_destroy(n);
-	forget_lists(sn, all);
-	if (all) {
-		free(sn->retired_lists);
-		sn->retired_lists = NULL;
-	}
 	sweep_configs(sn);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/sample/sequence.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -185,7 +186,7 @@ static bool is_hole(struct phasor_clock *k, struct hook *h,
 		    const struct sample *s)
 {
 	bool seen = k->seen;
-	uint64_t step = sample_sequence_step(k->sequence, s->sequence);
+	uint64_t step = sequence_step(k->sequence, s->sequence);
 
 	if (!(s->flags & SAMPLE_HAS_SEQUENCE))
 		return false;

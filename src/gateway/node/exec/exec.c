@@ -218,7 +218,7 @@ static int exec_check_signals(struct node *n, struct config *c, json_t *cfg)
 	const struct exec_node *e = n->private_data;
 
 	return n->is_destination ? format_check_signals(e->writer, c, cfg,
-							n->out.signals) : 0;
+							n->out.hooked) : 0;
 }
 
 static void exec_destroy(struct node *n)

@@ -15,6 +15,7 @@
 #include "gateway/node/file/recording.h"
 #include "gateway/node/file/replay.h"
 #include "gateway/part/writer.h"
+#include "gateway/sample/signals.h"
 #include "util/log.h"
 
 #define IN_BUFFER_MIN 64
@@ -209,6 +210,7 @@ static void take_signals(struct node *n, struct file_node *f,
 {
 	if (!l)
 		return;
+	l = signal_list_intern(l);
 	signal_list_put(n->in.signals);
 	n->in.signals = l;
 	signal_list_put(f->in.format->signals);
@@ -389,7 +391,7 @@ static int file_check_signals(struct node *n, struct config *c, json_t *cfg)
 	struct file_node *f = n->private_data;
 
 	return may_write(n) ? format_check_signals(f->out.format, c, cfg,
-						   n->out.signals) : 0;
+						   n->out.hooked) : 0;
 }
 
 static void file_destroy(struct node *n)

@@ -57,6 +57,8 @@ void replay_close(struct node *n, struct replay *r)
 			 (uintmax_t)r->reader.malformed);
 	reader_close(&r->reader);
 	timer_close(&r->timer);
+	if (r->ahead)
+		sample_own_list(r->ahead, NULL);
 	free(r->ahead);
 	r->ahead = NULL;
 }

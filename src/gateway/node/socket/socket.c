@@ -375,7 +375,7 @@ static int socket_check_signals(struct node *n, struct config *c, json_t *cfg)
 	const struct socket_node *s = n->private_data;
 
 	return s->writer ? format_check_signals(s->writer, c, cfg,
-						n->out.signals) : 0;
+						n->out.hooked) : 0;
 }
 
 static int socket_reverse(struct node *n)
