@@ -51,11 +51,50 @@ static uint64_t towards(uint64_t mean, uint64_t seen)
 	return seen > mean ? mean + (seen - mean) / 8 : mean - (mean - seen) / 8;
 }
 
+static void ban(uint64_t now_ns)
+{
+	uint64_t end = atomic_load(&process.ban_end_ns);
+	uint64_t length = atomic_load(&process.ban_ns);
+
+	if (now_ns < end)
+		return;
+	/* Long after the last one it is the first again. */
+	length = !length || now_ns - end > 2 * BAN_LAST_NS ?
+			 BAN_FIRST_NS : MIN(2 * length, BAN_LAST_NS);
+	/* One of several threads that find it at the same time. */
+	if (!atomic_compare_exchange_strong(&process.ban_end_ns, &end,
+					    now_ns + length))
+		return;
+	atomic_store(&process.ban_ns, length);
+	log_debug("others need the processors: nobody spins for %llu ms",
+		  (unsigned long long)length / 1000000);
+}
+
+/* Since the last look of a spin; false: the ban has begun. */
+static bool account_away(struct waiting *w, uint64_t now_ns)
+{
+	uint64_t since = w->looked_ns && now_ns > w->looked_ns ?
+				 now_ns - w->looked_ns : 0;
+
+	if (likely(since < AWAY_NS)) {
+		w->away_ns -= MIN(w->away_ns, since / AWAY_SHARE);
+		return true;
+	}
+	w->away_ns += since;
+	if (w->away_ns <= AWAY_BURST_NS)
+		return true;
+	w->away_ns = 0;
+	ban(now_ns);
+	return false;
+}
+
 void waiting_arrived(struct waiting *w, uint64_t now_ns)
 {
 	uint64_t interval = now_ns - w->last_ns, off;
 	bool first = !w->last_ns || now_ns < w->last_ns;
 
+	/* What came while others had the processor is found before the next look. */
+	account_away(w, now_ns);
 	w->last_ns = now_ns;
 	w->looked_ns = 0;
 	if (first)
@@ -130,43 +169,13 @@ void waiting_end_spin(struct waiting *w)
 	atomic_fetch_sub(&process.spinning, 1);
 }
 
-static void ban(uint64_t now_ns)
-{
-	uint64_t end = atomic_load(&process.ban_end_ns);
-	uint64_t length = atomic_load(&process.ban_ns);
-
-	if (now_ns < end)
-		return;
-	/* Long after the last one it is the first again. */
-	length = !length || now_ns - end > 2 * BAN_LAST_NS ?
-			 BAN_FIRST_NS : MIN(2 * length, BAN_LAST_NS);
-	/* One of several threads that find it at the same time. */
-	if (!atomic_compare_exchange_strong(&process.ban_end_ns, &end,
-					    now_ns + length))
-		return;
-	atomic_store(&process.ban_ns, length);
-	log_debug("others need the processors: nobody spins for %llu ms",
-		  (unsigned long long)length / 1000000);
-}
-
 bool waiting_look(struct waiting *w, uint64_t now_ns)
 {
-	uint64_t since = w->looked_ns ? now_ns - w->looked_ns : 0;
+	bool good = account_away(w, now_ns);
 
-	if (unlikely(w->looked_ns && now_ns < w->looked_ns))
-		since = 0;
 	w->looked_ns = now_ns;
-	if (likely(since < AWAY_NS)) {
-		w->away_ns -= MIN(w->away_ns, since / AWAY_SHARE);
-		/* Another thread may have found it. */
-		return !waiting_is_banned(now_ns);
-	}
-	w->away_ns += since;
-	if (w->away_ns <= AWAY_BURST_NS)
-		return true;
-	w->away_ns = 0;
-	ban(now_ns);
-	return false;
+	/* Another thread may have found it. */
+	return good && !waiting_is_banned(now_ns);
 }
 
 /* Whole processors of a quota of the control group; UINT_MAX: there is none. */

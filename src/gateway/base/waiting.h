@@ -16,7 +16,7 @@
  *   a while. Then no thread of the process spins for a time, which grows as long as
  *   that is found again.
  *
- * waiting_plan() and waiting_arrived() are pure: the time goes in. The number of
+ * The time goes in everywhere, so that tests make it up. The number of
  * spinning threads and the ban are the process's.
  */
 #ifndef GATEWAY_BASE_WAITING_H

@@ -131,6 +131,17 @@ static void who_loses_the_processor_is_banned_for_longer_and_longer(void **state
 	assert_true(length[1] > length[0] && length[2] > length[1]);
 }
 
+/* They are there before the next look at the clock. */
+static void samples_that_came_meanwhile_do_not_hide_who_had_the_processor(void **state)
+{
+	struct waiting w = { 0 };
+
+	arrive(&w, 20, 100 * US, 0);
+	assert_true(waiting_look(&w, now += 10 * US));
+	waiting_arrived(&w, now += 4 * MS);
+	assert_true(waiting_is_banned(now));
+}
+
 static void short_interruptions_are_forgiven(void **state)
 {
 	struct waiting w = { 0 };
@@ -250,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup(what_comes_at_random_is_slept_over, begin),
 		cmocka_unit_test_setup(one_processor_is_left_over, begin),
 		cmocka_unit_test_setup(who_loses_the_processor_is_banned_for_longer_and_longer, begin),
+		cmocka_unit_test_setup(samples_that_came_meanwhile_do_not_hide_who_had_the_processor, begin),
 		cmocka_unit_test_setup(short_interruptions_are_forgiven, begin),
 		cmocka_unit_test(a_turn_is_run_by_others_while_its_owner_sleeps_only),
 		cmocka_unit_test(the_last_spinner_wakes_whose_turns_it_ran),
