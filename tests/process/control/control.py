@@ -194,6 +194,34 @@ def bad_clients(g):
     g.goes_on(1)
 
 
+def nobody_is_left_without_an_answer(g):
+    """Of those who ask while it restarts: with 200, or with 503."""
+    clients = [g.connect() for _ in range(12)]
+    files = [s.makefile() for s in clients]
+    asked = [0] * len(clients)
+    with g.connect() as s:
+        s.sendall(b'{"method": "POST", "path": "/restart"}\n')
+        for turn in range(20):
+            for i, other in enumerate(clients):
+                try:
+                    other.sendall(b'{"path": "/status", "id": %d}\n' % turn)
+                    asked[i] += 1
+                except OSError:
+                    pass
+        check(json.loads(s.makefile().readline())["status"] == 200, "it restarts")
+    check(max(asked) > 0, "somebody asks")
+    for f, n in zip(files, asked):
+        for turn in range(n):
+            line = f.readline()
+            check(line, "request %d of %d is answered" % (turn, n))
+            answer = json.loads(line)
+            check(answer["status"] in (200, 503) and answer["id"] == turn,
+                  "the answer is %s" % answer)
+    for s in clients:
+        s.close()
+    until(lambda: g.answers(), "it is there again")
+
+
 def restarts(g):
     g.write(6)
     check(g.ask("/restart", "POST")["body"]["restarts"] == 1, "the first restart")
@@ -205,6 +233,7 @@ def restarts(g):
             return False
 
     until(again, "it is there again")
+    nobody_is_left_without_an_answer(g)
     with open(g.log) as f:
         lines = f.read()
     check("info|run|" in lines, "lines have the form of the pattern")
