@@ -208,7 +208,13 @@ def nobody_is_left_without_an_answer(g):
                     asked[i] += 1
                 except OSError:
                     pass
-        check(json.loads(s.makefile().readline())["status"] == 200, "it restarts")
+        # Far more than is read at once.
+        s.sendall(b'{"path": "/none"}\n' * 3000)
+        f = s.makefile()
+        check(json.loads(f.readline())["status"] == 200, "it restarts")
+        got = [json.loads(line)["status"] for line in f]
+        check(len(got) == 3000 and set(got) <= {404, 503},
+              "%d of 3000 requests behind it are answered" % len(got))
     check(max(asked) > 0, "somebody asks")
     for f, n in zip(files, asked):
         for turn in range(n):
