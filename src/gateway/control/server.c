@@ -77,6 +77,19 @@ static char *refuse(int status, const char *text)
 	return answer_text(json_pack("{ss}", "error", text), status, NULL);
 }
 
+/* For a request that came too late; with its identifier, where it has one. */
+static char *refuse_line(const char *line, size_t len)
+{
+	json_t *request = json_loadb(line, len, 0, NULL);
+	char *answer = answer_text(
+		json_pack("{ss}", "error",
+			  "the gateway ends or starts anew, ask again later"),
+		503, json_object_get(request, "id"));
+
+	json_decref(request);
+	return answer;
+}
+
 char *control_line(struct super_node *sn, const char *line, size_t len)
 {
 	const char *method = "GET", *path = NULL;
@@ -420,9 +433,54 @@ static bool join(struct control_server *s)
 	return true;
 }
 
+/* All of it, for a client that reads; not for ever. */
+static void flush_all(struct client *c)
+{
+	for (int i = 0; c->fd >= 0 && c->out && i < 10; i++) {
+		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+
+		flush(c);
+		if (c->fd >= 0 && c->out)
+			poll(&p, 1, 10);
+	}
+}
+
+/*
+ * Says goodbye: what was asked by now is refused, not left without an answer. Once our
+ * side takes no more, who sends is told so, and nothing is lost between the two.
+ */
+static void dismiss(struct client *c)
+{
+	ssize_t n;
+	char *end;
+
+	if (c->fd < 0)
+		return;
+	flush_all(c);
+	if (c->fd >= 0)
+		shutdown(c->fd, SHUT_RD);
+	while (c->fd >= 0 && c->in_len < LINE_MAX_BYTES && make_room(c) &&
+	       (n = recv(c->fd, c->in + c->in_len, READ_BYTES, MSG_DONTWAIT)) > 0)
+		c->in_len += (size_t)n;
+	while (c->fd >= 0 && !c->out && c->in_len &&
+	       (end = memchr(c->in, '\n', c->in_len))) {
+		size_t len = (size_t)(end - c->in) + 1;
+
+		if (len > 1)
+			say(c, refuse_line(c->in, len - 1));
+		flush_all(c);
+		if (c->fd < 0)
+			break;
+		c->in_len -= len;
+		memmove(c->in, end + 1, c->in_len);
+	}
+	drop(c);
+}
+
 void control_server_stop(struct control_server *s)
 {
 	uint64_t one = 1;
+	int fd;
 
 	if (!s)
 		return;
@@ -432,15 +490,22 @@ void control_server_stop(struct control_server *s)
 			unlink(s->address.sun_path);
 		return;
 	}
-	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
-		/* The answer to who asked for the end. */
-		if (s->clients[i].fd >= 0)
-			flush(&s->clients[i]);
-		drop(&s->clients[i]);
-	}
-	close(s->listener);
+	/* Who comes later finds nobody; who has come already is answered. */
 	if (s->address.sun_path[0])
 		unlink(s->address.sun_path);
+	shutdown(s->listener, SHUT_RDWR);
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
+		dismiss(&s->clients[i]);
+	while ((fd = accept4(s->listener, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct client late = { .fd = fd };
+
+		if (!may_command(fd))
+			close(fd);
+		else
+			dismiss(&late);
+	}
+	close(s->listener);
 	close(s->wake_fd);
 	free(s);
 }

@@ -24,7 +24,9 @@ struct super_node;
 /* 0 or a negative errno; logs the cause. `sn` must outlive it. */
 int control_server_start(struct control_server **out, struct super_node *sn,
 			 const char *path);
-void control_server_stop(struct control_server *s); /* NULL allowed */
+/* Requests that have come by then and are not answered are refused with status 503.
+ * NULL allowed. */
+void control_server_stop(struct control_server *s);
 
 /* One line without its end; the answer with its end, malloc()ed. NULL when there
  * is no memory. For the server and tests. */

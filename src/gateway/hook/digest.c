@@ -11,6 +11,7 @@
  * only if the sample has it, every NaN as the same one.
  */
 #define LOG_ROOM "gateway/hook"
+#include "gateway/hook/part/output.h"
 #include "gateway/hook/part/select.h"
 
 #include <endian.h>
@@ -34,7 +35,8 @@ struct digest {
 
 	const EVP_MD *md;
 	EVP_MD_CTX *context;
-	FILE *file;
+	struct hook_output *to;
+	atomic_bool hurry;
 	bool in_frame, failed;
 	uint64_t samples; /* outside of any frame */
 	struct place first, last;
@@ -78,6 +80,7 @@ static int digest_start(struct hook *h)
 	int ret;
 
 	d->in_frame = d->failed = false;
+	atomic_store(&d->hurry, false);
 	d->samples = 0;
 	d->context = EVP_MD_CTX_new();
 	if (!d->context)
@@ -88,8 +91,8 @@ static int digest_start(struct hook *h)
 		ret = -ENOTSUP;
 		goto err_context;
 	}
-	d->file = fopen(d->uri, "we");
-	if (!d->file) {
+	d->to = hook_output_create(d->uri);
+	if (!d->to) {
 		ret = -errno;
 		log_error("%s: hook digest cannot write %s: %s", h->owner,
 			  d->uri, strerror(-ret));
@@ -106,22 +109,23 @@ err_context:
 static void emit(struct digest *d)
 {
 	unsigned char value[EVP_MAX_MD_SIZE];
+	char line[256 + 2 * EVP_MAX_MD_SIZE];
 	unsigned len = 0;
+	int n;
 
 	if (!EVP_DigestFinal_ex(d->context, value, &len) ||
 	    !EVP_DigestInit_ex(d->context, d->md, NULL)) {
 		d->failed = true;
 		return;
 	}
-	flockfile(d->file);
-	fprintf(d->file, "%lld.%09ld-%" PRIu64 " %lld.%09ld-%" PRIu64 " %s ",
-		(long long)d->first.origin.tv_sec, d->first.origin.tv_nsec,
-		d->first.sequence, (long long)d->last.origin.tv_sec,
-		d->last.origin.tv_nsec, d->last.sequence, d->algorithm);
+	n = snprintf(line, 256, "%lld.%09ld-%" PRIu64 " %lld.%09ld-%" PRIu64 " %.80s ",
+		     (long long)d->first.origin.tv_sec, d->first.origin.tv_nsec,
+		     d->first.sequence, (long long)d->last.origin.tv_sec,
+		     d->last.origin.tv_nsec, d->last.sequence, d->algorithm);
 	for (unsigned i = 0; i < len; i++)
-		fprintf(d->file, "%02X", value[i]);
-	putc('\n', d->file);
-	funlockfile(d->file);
+		n += sprintf(line + n, "%02X", value[i]);
+	line[n++] = '\n';
+	d->failed |= hook_output_put(d->to, "", line, (size_t)n) != 0;
 }
 
 static bool add(struct digest *d, const void *bytes, size_t len)
@@ -199,7 +203,7 @@ static enum hook_verdict digest_process(struct hook *h, struct sample **smp)
 		return HOOK_OK;
 	}
 	d->last = (struct place){ s->origin, s->sequence };
-	d->failed |= !add_sample(h, d, s) || ferror(d->file);
+	d->failed |= !add_sample(h, d, s);
 	if (unlikely(d->failed && !had_failed))
 		log_error("%s: hook digest cannot go on with %s, its lines are not to be trusted",
 			  h->owner, d->uri);
@@ -210,23 +214,39 @@ static void digest_periodic(struct hook *h)
 {
 	struct digest *d = h->private_data;
 
-	if (d->file)
-		fflush(d->file);
+	if (d->to)
+		hook_output_flush(d->to);
+}
+
+static void digest_interrupt(struct hook *h)
+{
+	struct digest *d = h->private_data;
+
+	if (d->to) {
+		atomic_store(&d->hurry, true);
+		hook_output_interrupt(d->to);
+	}
 }
 
 static int digest_stop(struct hook *h)
 {
 	struct digest *d = h->private_data;
+	size_t left;
+	int err;
 
 	if (d->in_frame)
 		emit(d);
 	else if (d->samples)
 		log_warn("%s: no sample began a frame, so there is no digest; put the hook frame before",
 			 h->owner);
-	if (fclose(d->file))
+	left = hook_output_close(d->to, atomic_load(&d->hurry), &err);
+	d->to = NULL;
+	if (err)
 		log_error("%s: hook digest cannot write %s: %s", h->owner,
-			  d->uri, strerror(errno));
-	d->file = NULL;
+			  d->uri, strerror(err));
+	else if (left)
+		log_warn("%s: hook digest: the last %zu bytes for %s were left out, nobody read them",
+			 h->owner, left, d->uri);
 	EVP_MD_CTX_free(d->context);
 	d->context = NULL;
 	return 0;
@@ -246,4 +266,5 @@ const struct hook_type hook_digest = {
 	.stop = digest_stop,
 	.process = digest_process,
 	.periodic = digest_periodic,
+	.interrupt = digest_interrupt,
 };

@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gateway/base/ending.h"
@@ -511,6 +512,7 @@ static int open_lua(struct lua *l)
 static int lua_parse(struct hook *h, struct config *c, json_t *cfg)
 {
 	struct lua *l = h->private_data;
+	struct stat st;
 	int ret;
 
 	l->hook = h;
@@ -527,6 +529,12 @@ static int lua_parse(struct hook *h, struct config *c, json_t *cfg)
 	if (protect(l, open_state))
 		return fail_compile(l, c, h->cfg, NULL);
 	if (l->script) {
+		/* A FIFO would hold up whoever reads the configuration. */
+		if (!stat(l->script, &st) && !S_ISREG(st.st_mode)) {
+			config_fail(c, h->cfg, "script", "%s is no file",
+				    l->script);
+			return -EINVAL;
+		}
 		if (luaL_loadfile(l->L, l->script) != LUA_OK)
 			return fail_compile(l, c, h->cfg, "script");
 		l->chunk = luaL_ref(l->L, LUA_REGISTRYINDEX);

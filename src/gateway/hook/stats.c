@@ -401,13 +401,15 @@ static int stats_start(struct hook *h)
 	st->sequence = (struct sequence){ 0 };
 	st->left_out = 0;
 	st->fd = st->output ? open(st->output,
-				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) :
+				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+					   O_NONBLOCK, 0666) :
 			      STDOUT_FILENO;
 	if (st->fd < 0) {
 		int ret = -errno;
 
 		log_error("%s: cannot write %s: %s", h->owner, st->output,
-			  strerror(-ret));
+			  ret == -ENXIO ? "nobody reads from this pipe" :
+					  strerror(-ret));
 		return ret;
 	}
 	return 0;

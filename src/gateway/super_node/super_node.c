@@ -568,6 +568,7 @@ void super_node_destroy(struct super_node *sn)
 	if (sn->event_fd >= 0)
 		close(sn->event_fd);
 	pthread_mutex_destroy(&sn->control);
+	pthread_mutex_destroy(&sn->loading);
 	super_node_settings_clear(&sn->settings);
 	for (unsigned i = 0; i < sn->config_count; i++)
 		config_destroy(sn->configs[i]);

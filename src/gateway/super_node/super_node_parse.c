@@ -273,6 +273,7 @@ int super_node_new(struct super_node **out, struct config *c)
 	clock_init();
 	gate_init_all();
 	pthread_mutex_init(&sn->control, NULL);
+	pthread_mutex_init(&sn->loading, NULL);
 	sn->config = c;
 	sn->services = (struct services){ .nodes = &sn->nodes,
 					  .is_broken = is_broken,

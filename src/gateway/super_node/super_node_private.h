@@ -46,6 +46,9 @@ struct super_node {
 	struct list retired_paths, retired_nodes;
 	/* Held by whoever changes or looks at nodes and paths while they run. */
 	pthread_mutex_t control;
+	/* Held by whoever reads a new configuration, which may take long (names of
+	 * hosts, files of a network); before `control`. */
+	pthread_mutex_t loading;
 	_Atomic enum super_node_state state;
 	struct super_node_settings settings;
 	bool keep_log_level;

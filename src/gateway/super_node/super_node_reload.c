@@ -494,7 +494,7 @@ static int load(struct super_node *sn, const json_t *config, json_t *errors,
 }
 
 /* Reads and checks the file or object `config` (NULL: the present file), or fills
- * *report with what is wrong. The control lock is held. */
+ * *report with what is wrong. The lock `loading` is held. */
 static int load_checked(struct super_node *sn, const json_t *config,
 			struct config **c, struct super_node **next,
 			json_t **report)
@@ -581,13 +581,18 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 	*report = NULL;
 	if (json_is_null(config))
 		config = NULL;
-	pthread_mutex_lock(&sn->control);
+	pthread_mutex_lock(&sn->loading);
 	ret = load_checked(sn, config, &c, &next, report);
-	if (!ret && own_config(sn, c)) {
+	pthread_mutex_lock(&sn->control);
+	/* It may have ended meanwhile. */
+	if (!ret && sn->state != SUPER_NODE_STARTED)
+		ret = -ESHUTDOWN;
+	else if (!ret)
+		ret = own_config(sn, c);
+	if (ret && next) {
 		super_node_destroy(next);
 		config_destroy(c);
 		next = NULL;
-		ret = -ENOMEM;
 	}
 	if (!ret)
 		carry_out(sn, next, report);
@@ -597,6 +602,7 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 	}
 	super_node_doing(sn, NULL, NULL);
 	pthread_mutex_unlock(&sn->control);
+	pthread_mutex_unlock(&sn->loading);
 	super_node_destroy(next);
 	return ret;
 }
@@ -639,9 +645,10 @@ int super_node_request_restart(struct super_node *sn, const json_t *config,
 		return -ENOTSUP;
 	if (json_is_null(config))
 		config = NULL;
-	pthread_mutex_lock(&sn->control);
+	pthread_mutex_lock(&sn->loading);
 	/* One that cannot start must not end the one that runs. */
 	ret = load_checked(sn, config, &c, &next, report);
+	pthread_mutex_lock(&sn->control);
 	if (!ret) {
 		super_node_destroy(next);
 		config_destroy(c);
@@ -652,6 +659,7 @@ int super_node_request_restart(struct super_node *sn, const json_t *config,
 	}
 	super_node_doing(sn, NULL, NULL);
 	pthread_mutex_unlock(&sn->control);
+	pthread_mutex_unlock(&sn->loading);
 	if (!ret)
 		super_node_request_stop(sn);
 	return ret;

@@ -194,6 +194,40 @@ def bad_clients(g):
     g.goes_on(1)
 
 
+def nobody_is_left_without_an_answer(g):
+    """Of those who ask while it restarts: with 200, or with 503."""
+    clients = [g.connect() for _ in range(12)]
+    files = [s.makefile() for s in clients]
+    asked = [0] * len(clients)
+    with g.connect() as s:
+        s.sendall(b'{"method": "POST", "path": "/restart"}\n')
+        for turn in range(20):
+            for i, other in enumerate(clients):
+                try:
+                    other.sendall(b'{"path": "/status", "id": %d}\n' % turn)
+                    asked[i] += 1
+                except OSError:
+                    pass
+        # Far more than is read at once.
+        s.sendall(b'{"path": "/none"}\n' * 3000)
+        f = s.makefile()
+        check(json.loads(f.readline())["status"] == 200, "it restarts")
+        got = [json.loads(line)["status"] for line in f]
+        check(len(got) == 3000 and set(got) <= {404, 503},
+              "%d of 3000 requests behind it are answered" % len(got))
+    check(max(asked) > 0, "somebody asks")
+    for f, n in zip(files, asked):
+        for turn in range(n):
+            line = f.readline()
+            check(line, "request %d of %d is answered" % (turn, n))
+            answer = json.loads(line)
+            check(answer["status"] in (200, 503) and answer["id"] == turn,
+                  "the answer is %s" % answer)
+    for s in clients:
+        s.close()
+    until(lambda: g.answers(), "it is there again")
+
+
 def restarts(g):
     g.write(6)
     check(g.ask("/restart", "POST")["body"]["restarts"] == 1, "the first restart")
@@ -205,6 +239,7 @@ def restarts(g):
             return False
 
     until(again, "it is there again")
+    nobody_is_left_without_an_answer(g)
     with open(g.log) as f:
         lines = f.read()
     check("info|run|" in lines, "lines have the form of the pattern")

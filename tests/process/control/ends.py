@@ -16,8 +16,6 @@ from gateway_process import BUSBAR, Gateway, Gateways, check
 # Two seconds, and the time that a busy machine takes to run anything at all.
 LIMIT = 2.0 + 2.0
 STUCK = 4
-HAVE_LUA = os.path.exists(os.path.join(os.path.dirname(BUSBAR), "lib", "modules",
-                                       "hook_lua.so"))
 CONFIG = """
 nodes = {
 	sig = { type = "signal"; signal = "counter"; rate = 1000; values = 1; };
@@ -28,6 +26,11 @@ nodes = {
 paths = ( { in = "sig"; out = "end"; hooks = ( %s ); }, { in = "end"; },
 	{ in = "other"; out = "kept"; } );
 """
+
+
+def has(module):
+    return os.path.exists(os.path.join(os.path.dirname(BUSBAR), "lib", "modules",
+                                       module + ".so"))
 
 
 class Run:
@@ -84,7 +87,10 @@ def fifo(folder):
 def a_reload_does_not_wait_for_the_reader_of_a_fifo(folder):
     with Run(folder) as run:
         g = run.gateway
-        g.write(CONFIG % (folder, '{ type = "print"; output = "%s"; }' % fifo(folder)))
+        hooks = '{ type = "print"; output = "%s"; }' % fifo(folder)
+        if has("hook_digest"):
+            hooks += ', { type = "digest"; uri = "%s"; }' % fifo(folder)
+        g.write(CONFIG % (folder, hooks))
         report = g.ask("/reload", "POST")
         check("path sig -> end" in report["started"], "started is %s" % report)
         g.ask("/status")
@@ -158,7 +164,7 @@ def a_second_signal_ends_at_once(folder):
 def main():
     tests = [a_reload_does_not_wait_for_the_reader_of_a_fifo,
              the_reader_of_a_fifo_may_come_late]
-    if HAVE_LUA:
+    if has("hook_lua"):
         tests += [a_script_that_catches_all_errors_ends,
                   what_does_not_end_is_named_and_the_rest_is_stored,
                   a_reload_that_is_stuck_is_named,

@@ -90,19 +90,18 @@ static void destroy(struct hook_output *o)
 	errno = err;
 }
 
-struct hook_output *hook_output_open(const char *path)
+static struct hook_output *open_path(const char *path, int flags)
 {
 	struct hook_output *o;
 
-	if (!path)
-		return open_standard();
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return NULL;
 	o->users = 1;
 	pthread_mutex_init(&o->lock, NULL);
 	/* Whoever opens it must not wait for the reader of a FIFO. */
-	o->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK,
+	o->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC |
+				   O_NONBLOCK | flags,
 		     0666);
 	if (o->fd < 0 && errno == ENXIO)
 		o->path = strdup(path);
@@ -110,6 +109,16 @@ struct hook_output *hook_output_open(const char *path)
 		return o;
 	destroy(o);
 	return NULL;
+}
+
+struct hook_output *hook_output_open(const char *path)
+{
+	return path ? open_path(path, 0) : open_standard();
+}
+
+struct hook_output *hook_output_create(const char *path)
+{
+	return open_path(path, O_TRUNC);
 }
 
 /* The reader of a FIFO that nobody has read so far may be there now: waits for him

@@ -18,6 +18,9 @@ struct hook_output;
 
 /* `path` NULL: standard output. NULL with errno. */
 struct hook_output *hook_output_open(const char *path);
+/* The same for a file that begins anew. Neither waits for the reader of a FIFO, which
+ * may come later. */
+struct hook_output *hook_output_create(const char *path);
 /*
  * `hurry`: does not wait for ever for what is still to be written. Returns the
  * bytes that nobody took, of all who shared it: it is the last one that is told.

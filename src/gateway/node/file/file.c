@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "gateway/format/comtrade_file.h"
 #include "gateway/plugin/node.h"
@@ -222,6 +223,7 @@ static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
 {
 	char *buf;
 	size_t len;
+	struct stat st;
 	FILE *in;
 
 	if (!f->in.format->type->names || json_object_get(cfg, "signals") ||
@@ -233,7 +235,9 @@ static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
 			take_signals(n, f, record_signals(&f->in_record));
 		return;
 	}
-	in = fopen(f->in.path, "re");
+	/* A FIFO would wait for its writer here, and lose what is read. */
+	in = stat(f->in.path, &st) || !S_ISREG(st.st_mode) ?
+		     NULL : fopen(f->in.path, "re");
 	buf = in ? malloc(NAMES_MAX) : NULL;
 	if (buf) {
 		len = fread(buf, 1, NAMES_MAX, in);

@@ -85,7 +85,9 @@ static bool is_enough(const struct record *r, const char *buf, size_t len)
 static int load_head(const struct record *r, char **out, size_t *len)
 {
 	size_t size = PIECE;
-	FILE *in = fopen(r->cfg, "re");
+	struct stat st;
+	FILE *in = stat(r->cfg, &st) || S_ISREG(st.st_mode) ?
+			   fopen(r->cfg, "re") : (errno = EINVAL, NULL);
 	char *buf = in ? malloc(size) : NULL, *larger;
 	int err = buf ? 0 : errno;
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/base/lookup.h"
 #include "gateway/node/infiniband/infiniband.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -71,7 +72,7 @@ int ib_address_resolve(const char *text, union ib_address *out)
 		hints.ai_flags = AI_PASSIVE;
 		hints.ai_family = AF_INET;
 	}
-	err = getaddrinfo(hints.ai_flags ? NULL : host, port, &hints, &res);
+	err = lookup_address(hints.ai_flags ? NULL : host, port, &hints, &res);
 	if (err) {
 		log_error("cannot resolve the address '%s': %s", text,
 			  err == EAI_SYSTEM ? strerror(errno) :

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/base/lookup.h"
+
 #define HOST_MAX 256
 #define ETHERTYPE_MIN 0x600 /* below it the field is a length */
 
@@ -225,8 +227,8 @@ static int resolve_internet(int layer, const char *text, int family,
 			hints.ai_family = layer != LAYER_IP && have_ipv6() ?
 						  AF_INET6 : AF_INET;
 	}
-	ret = getaddrinfo(is_any(host) ? NULL : host,
-			  layer == LAYER_IP ? "0" : tail, &hints, &found);
+	ret = lookup_address(is_any(host) ? NULL : host,
+			     layer == LAYER_IP ? "0" : tail, &hints, &found);
 	if (ret) {
 		fail(why, "'%.100s': %s", text,
 		     ret == EAI_SYSTEM ? strerror(errno) : gai_strerror(ret));

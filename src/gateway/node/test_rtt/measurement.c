@@ -4,6 +4,7 @@
 #include "gateway/node/test_rtt/measurement.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,9 @@ static int append_results(const struct measurement *m, bool complete)
 {
 	json_t *o = results(m, complete);
 	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(16)) : NULL;
-	FILE *f = text ? fopen(m->path, "ae") : NULL;
+	int fd = text ? open(m->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC |
+				      O_NONBLOCK, 0666) : -1;
+	FILE *f = fd >= 0 ? fdopen(fd, "a") : NULL;
 	int ret = 0;
 
 	if (!f || fprintf(f, "%c %s%c", m->format->comment_prefix, text,
