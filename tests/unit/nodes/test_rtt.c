@@ -256,6 +256,12 @@ static void what_comes_back_and_what_does_not_is_in_the_file(void **state)
 	o = results_of(scratch("folder/p_values3_rate2000.log"), &lines);
 	/* 0 and 15 are multiples of both and came back once. */
 	assert_int_equal(lines, 21);
+	/* From the planned time it is never shorter, and the pause is in the steps. */
+	assert_true(number(json_object_get(o, "planned_round_trip_ns"), "p99.9") >=
+		    trip(o, "p99.9"));
+	assert_true(number(json_object_get(o, "planned_round_trip_ns"), "min") >=
+		    trip(o, "min"));
+	assert_true(number(json_object_get(o, "step_late_ns"), "max") >= 1000000);
 	assert_int_equal(number(o, "sent"), 30);
 	assert_int_equal(number(o, "count"), 30);
 	assert_int_equal(number(o, "received"), 21);
