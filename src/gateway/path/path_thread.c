@@ -300,7 +300,9 @@ static void fill_poll_set(struct path *p, struct poll_set *set)
 		struct node *n = p->sources[i].node;
 		int got;
 
-		if (p->ended || p->sources[i].ended)
+		/* Behind the end only for those who read through it. */
+		if (p->sources[i].ended ||
+		    (p->ended && !path_source_feeds_others(&p->sources[i])))
 			continue;
 		if ((path_rests(p) && !path_source_feeds_others(&p->sources[i])) ||
 		    !gate_enter(&n->in.gate)) {
@@ -324,6 +326,8 @@ static void read_ready(struct path *p, struct path_source *s)
 
 	if (n < 0 && n != -ENODATA && n != -EAGAIN && n != -EHOSTDOWN)
 		path_source_wait(s, n);
+	else if (n > 0 && is_left_out(p, s))
+		path_discard(p, s->received, (unsigned)n);
 	else if (n > 0)
 		path_register_put(p, s, s->received, (unsigned)n);
 }
