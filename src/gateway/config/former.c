@@ -17,7 +17,6 @@ static const struct {
 	{ "poll_mode", "it is called `polling` now: busy, event or adaptive" },
 	{ "command", "it is called `exec` now" },
 	{ "series", "the signals of a node stand in `in = { signals = ... }` now" },
-	{ "node", "the node stands in the name of the figure now: stats = \"NODE.METRIC.TYPE\"" },
 	{ "index", "it is called `signal` now, a name or an index" },
 	{ "estimation_range", "it belongs to the hook ip-dft-pmu" },
 	{ "bucket", "it is called `buckets`" },

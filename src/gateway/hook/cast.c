@@ -82,30 +82,6 @@ static int cast_signals(struct hook *h, struct signal_list *in,
 	return 0;
 }
 
-static void convert(union signal_data *v, enum signal_type from,
-		    enum signal_type to)
-{
-	double real = hook_value_real(from, v);
-	bool truth = from == SIGNAL_COMPLEX ? v->z.re != 0 || v->z.im != 0 :
-		     from == SIGNAL_FLOAT ? v->f != 0 : v->i != 0;
-
-	switch (to) {
-	case SIGNAL_FLOAT:
-		v->f = real;
-		break;
-	case SIGNAL_INTEGER:
-		v->i = signal_type_to_integer(real);
-		break;
-	case SIGNAL_BOOLEAN:
-		v->i = truth;
-		break;
-	case SIGNAL_COMPLEX:
-		v->z.re = (float)real;
-		v->z.im = 0;
-		break;
-	}
-}
-
 static enum hook_verdict cast_process(struct hook *h, struct sample **smp)
 {
 	const struct cast *k = h->private_data;
@@ -121,7 +97,7 @@ static enum hook_verdict cast_process(struct hook *h, struct sample **smp)
 			continue;
 		from = hook_value_type(h, s, i);
 		if (from != (enum signal_type)k->new_type)
-			convert(&s->data[i], from,
+			hook_value_convert(&s->data[i], from,
 				(enum signal_type)k->new_type);
 	}
 	return HOOK_OK;

@@ -3,9 +3,8 @@
  * Hook `frame`: marks the first sample of each frame. Frames begin at multiples
  * of an interval of the sequence number or of the origin time.
  *
- * Intervals of time are counted from the beginning of the next greater unit
- * (seconds in a minute, minutes in an hour, hours in a day), so that a frame of
- * 10 minutes begins at full tens of minutes, whatever was lost before.
+ * Intervals of time are counted from the epoch, 1970-01-01 in UTC, so that a frame
+ * of 10 minutes begins at full tens of minutes, whatever was lost before.
  */
 #include "gateway/plugin/hook.h"
 
@@ -23,16 +22,19 @@ static const char *const trigger_names[] = { "sequence", "timestamp", NULL };
 static const char *const unit_names[] = { "milliseconds", "seconds", "minutes",
 					  "hours", NULL };
 
-/* As `unit` says it, behind a number in `interval`, and the greater unit. */
+/* As `unit` says it, or behind a number in `interval`. */
 static const struct unit {
 	const char *suffixes[4];
-	uint64_t ns, wrap;
+	uint64_t ns;
 } units[] = {
-	{ { "ms", "millisecond", "milliseconds" }, 1000000, 1000 },
-	{ { "s", "second", "seconds", "sec" }, NSEC_PER_SEC, 60 },
-	{ { "m", "minute", "minutes", "min" }, 60 * NSEC_PER_SEC, 60 },
-	{ { "h", "hour", "hours" }, 3600 * NSEC_PER_SEC, 24 },
+	{ { "ms", "millisecond", "milliseconds" }, 1000000 },
+	{ { "s", "second", "seconds", "sec" }, NSEC_PER_SEC },
+	{ { "m", "minute", "minutes", "min" }, 60 * NSEC_PER_SEC },
+	{ { "h", "hour", "hours" }, 3600 * NSEC_PER_SEC },
 };
+
+/* The longest interval and offset. */
+#define DAYS_MAX 3650
 
 struct frame {
 	int trigger, unit_index;
@@ -40,7 +42,6 @@ struct frame {
 	double offset_given;
 
 	uint64_t interval, offset; /* samples or ns */
-	uint64_t wrap;             /* ns; 0 for sequence numbers */
 	bool seen;
 	uint64_t last;             /* sequence number or origin in ns */
 };
@@ -48,11 +49,11 @@ struct frame {
 extern const struct hook_type hook_frame;
 
 static const struct config_key frame_keys[] = {
-	{ "trigger", CONFIG_ENUM, offsetof(struct frame, trigger), "sequence",
+	{ "trigger", CONFIG_ENUM, offsetof(struct frame, trigger), "timestamp",
 	  .names = trigger_names, .help = "What is counted" },
 	{ "interval", CONFIG_JSON, offsetof(struct frame, interval_value),
-	  .help = "Length of a frame: a number, or a text with a unit such as \"1s\"" },
-	{ "unit", CONFIG_ENUM, offsetof(struct frame, unit_index), "seconds",
+	  .help = "Length of a frame: samples, or a time such as \"1s\" (the default); a mere number is one of milliseconds unless `unit` says more" },
+	{ "unit", CONFIG_ENUM, offsetof(struct frame, unit_index), "milliseconds",
 	  .names = unit_names,
 	  .help = "Unit of interval and offset when the trigger is timestamp" },
 	{ "offset", CONFIG_REAL, offsetof(struct frame, offset_given), "0",
@@ -79,8 +80,11 @@ static int parse_interval(struct hook *h, struct config *c, double *value,
 	char *end;
 
 	*value = 1;
-	if (!f->interval_value || json_is_null(f->interval_value))
+	if (!f->interval_value || json_is_null(f->interval_value)) {
+		if (!json_object_get(h->cfg, "unit"))
+			*u = find_unit("s");
 		return 0;
+	}
 	if (json_is_number(f->interval_value)) {
 		*value = json_number_value(f->interval_value);
 		return 0;
@@ -98,7 +102,7 @@ static int parse_interval(struct hook *h, struct config *c, double *value,
 		goto err;
 	if (f->trigger == SEQUENCE) {
 		config_fail(c, h->cfg, "interval",
-			    "'%.40s' is a time, but the trigger is sequence; trigger = \"timestamp\" counts time",
+			    "'%.40s' is a time, but the trigger is sequence; without `trigger` time is counted",
 			    text);
 		return -EINVAL;
 	}
@@ -139,24 +143,23 @@ static int parse_time(struct hook *h, struct config *c, double interval,
 		      const struct unit *u)
 {
 	struct frame *f = h->private_data;
-	double wrap = (double)u->wrap;
+	double most = DAYS_MAX * 86400.0 * (double)NSEC_PER_SEC / (double)u->ns;
 
-	if (!(interval * (double)u->ns >= 1) || interval > wrap) {
+	if (!(interval * (double)u->ns >= 1) || interval > most) {
 		config_fail(c, h->cfg, "interval",
-			    "%.9g %s is out of range, expected at most %.0f; take the next greater unit for longer ones",
-			    interval, u->suffixes[2], wrap);
+			    "%.9g %s is out of range, expected more than 0 and at most %.0f",
+			    interval, u->suffixes[2], most);
 		return -EINVAL;
 	}
-	if (f->offset_given >= wrap) {
+	if (f->offset_given > most) {
 		config_fail(c, h->cfg, "offset",
-			    "%.9g %s is out of range, expected less than %.0f",
-			    f->offset_given, u->suffixes[2], wrap);
+			    "%.9g %s is out of range, expected at most %.0f",
+			    f->offset_given, u->suffixes[2], most);
 		return -EINVAL;
 	}
 	f->interval = (uint64_t)llround(interval * (double)u->ns);
 	f->offset = (uint64_t)llround(f->offset_given * (double)u->ns) %
 		    f->interval;
-	f->wrap = u->wrap * u->ns;
 	return 0;
 }
 
@@ -188,7 +191,7 @@ static int frame_start(struct hook *h)
 	return 0;
 }
 
-/* Number of the frame; `at` is within the greater unit. */
+/* Number of the frame. */
 static uint64_t number(const struct frame *f, uint64_t at)
 {
 	return (at + f->interval - f->offset) / f->interval;
@@ -196,12 +199,7 @@ static uint64_t number(const struct frame *f, uint64_t at)
 
 static bool begins(const struct frame *f, uint64_t now)
 {
-	if (!f->seen)
-		return true;
-	if (!f->wrap)
-		return number(f, f->last) != number(f, now);
-	return f->last / f->wrap != now / f->wrap ||
-	       number(f, f->last % f->wrap) != number(f, now % f->wrap);
+	return !f->seen || number(f, f->last) != number(f, now);
 }
 
 static enum hook_verdict frame_process(struct hook *h, struct sample **smp)

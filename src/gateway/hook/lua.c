@@ -31,6 +31,7 @@
 
 #include "gateway/base/ending.h"
 #include "gateway/base/nearest.h"
+#include "gateway/hook/part/select.h"
 #include "gateway/sample/signals.h"
 #include "util/bounded_write.h"
 #include "util/log.h"
@@ -204,9 +205,10 @@ static int say_debug(lua_State *L)
 	return say(L, LOG_DEBUG, 2);
 }
 
-static int do_nothing(lua_State *L)
+/* There it does nothing: a script that waits for requests would wait for ever. */
+static int refuse_api_handler(lua_State *L)
 {
-	return 0;
+	return luaL_error(L, "register_api_handler: requests of the API are not handed to scripts; take the call out");
 }
 
 static int open_state(lua_State *L)
@@ -216,7 +218,7 @@ static int open_state(lua_State *L)
 	lua_register(L, "info", say_info);
 	lua_register(L, "warn", say_warn);
 	lua_register(L, "error", say_error);
-	lua_register(L, "register_api_handler", do_nothing);
+	lua_register(L, "register_api_handler", refuse_api_handler);
 	lua_getglobal(L, "coroutine");
 	charge_for(L, "create");
 	charge_for(L, "wrap");
@@ -363,6 +365,18 @@ static int process_function(lua_State *L)
 	return 0;
 }
 
+/* An expression that gives nil leaves what came in that place, where something did. */
+static void keep_value(const struct lua *l, struct sample *s, unsigned i)
+{
+	const struct signal *sig = &l->made->signals[i];
+
+	if (i < s->length)
+		hook_value_convert(&s->data[i], hook_value_type(l->hook, s, i),
+				   sig->type);
+	else
+		s->data[i] = sig->init;
+}
+
 static int evaluate(lua_State *L)
 {
 	struct lua *l = of(L);
@@ -378,7 +392,10 @@ static int evaluate(lua_State *L)
 
 		lua_rawgeti(L, LUA_REGISTRYINDEX, l->expressions[i]);
 		lua_call(L, 0, 1);
-		hook_lua_get_value(L, sig->type, sig->name, &s->data[i]);
+		if (lua_isnil(L, -1))
+			keep_value(l, s, i);
+		else
+			hook_lua_get_value(L, sig->type, sig->name, &s->data[i]);
 		lua_pop(L, 1);
 	}
 	s->length = l->made->count;

@@ -328,12 +328,12 @@ void hook_lua_get_value(lua_State *L, enum signal_type type, const char *name,
 	lua_pop(L, 1);
 }
 
-/* Values that the script has taken out become 0, at the end they are gone. */
+/* Values that the script has taken out become what `init` of their signals says. */
 static void get_data(lua_State *L, const struct hook *h, struct sample *s,
 		     bool use_names)
 {
 	const struct signal_list *l = h->in_signals ?: s->signals;
-	unsigned count = MAX(l ? l->count : 0, s->length), length = 0;
+	unsigned count = MAX(l ? l->count : 0, s->length), length = s->length;
 
 	if (!lua_istable(L, -1))
 		luaL_error(L, "data is a %s, expected a table",
@@ -351,10 +351,12 @@ static void get_data(lua_State *L, const struct hook *h, struct sample *s,
 		lua_gettable(L, -2);
 		if (lua_isnil(L, -1)) {
 			s->data[i].bits = 0;
+			if (l && i < l->count)
+				s->data[i] = l->signals[i].init;
 		} else {
 			hook_lua_get_value(L, hook_value_type(h, s, i), name,
 					   &s->data[i]);
-			length = i + 1;
+			length = MAX(length, i + 1);
 		}
 		lua_pop(L, 1);
 	}

@@ -62,7 +62,7 @@ static const struct config_key pmu_dft_keys[] = {
 	  .names = estimate_names, .help = "The same as estimate_type" },
 	{ "pps_index", CONFIG_INT, AT(pps_index), "0", .min = 0,
 	  .max = UINT32_MAX,
-	  .help = "Accepted and ignored: only a debugging aid of VILLASnode uses it" },
+	  .help = "Only 0: of a debugging aid of VILLASnode that is not here" },
 };
 
 /* One of two spellings; both are an error. */
@@ -150,6 +150,11 @@ static int pmu_dft_parse(struct hook *h, struct config *c, json_t *cfg)
 	struct pmu_dft *p = h->private_data;
 	int ret = phasor_parse(&p->base.settings, h, c, cfg);
 
+	if (!ret && p->pps_index) {
+		config_fail(c, cfg, "pps_index",
+			    "names the signal of a debugging dump, which is not built; timestamps from a pulse are made by the hook pps_ts, put it before");
+		ret = -EINVAL;
+	}
 	if (!ret)
 		ret = take_spellings(p, c, cfg);
 	return ret ? ret : check_window(p, c, cfg);

@@ -2,11 +2,13 @@
 /*
  * Hook `reorder_ts`: puts samples in the order of their origin timestamps. It
  * holds `window_size` of them back and, from then on, gives the oldest for each
- * that comes. What it holds at the end goes on in order.
+ * that comes. What it holds at the end is dropped, or goes on in order where
+ * `flush` asks for it.
  *
  * What is held from before a restart of the source goes first, whatever its
  * timestamps: a simulation may begin anew at time 0.
  */
+#define LOG_ROOM "gateway/hook"
 #include "gateway/plugin/hook.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/log.h"
 
 struct held {
 	uint64_t epoch; /* restarts before it */
@@ -23,6 +26,7 @@ struct held {
 
 struct reorder_ts {
 	int64_t window_size;
+	bool flush;
 
 	struct held *window; /* sorted, the oldest first */
 	unsigned count;
@@ -35,6 +39,8 @@ static const struct config_key reorder_ts_keys[] = {
 	{ "window_size", CONFIG_INT, offsetof(struct reorder_ts, window_size),
 	  "16", .min = 1, .max = 65536,
 	  .help = "Samples that are held back" },
+	{ "flush", CONFIG_BOOL, offsetof(struct reorder_ts, flush), "false",
+	  .help = "At the end pass on those that are held, else they are dropped" },
 };
 
 static int reorder_ts_start(struct hook *h)
@@ -51,6 +57,9 @@ static int reorder_ts_stop(struct hook *h)
 {
 	struct reorder_ts *r = h->private_data;
 
+	if (r->count)
+		log_info("%s: hook reorder_ts drops the %u samples that it holds at the end (flush = true passes them on)",
+			 h->owner, r->count);
 	while (r->count)
 		sample_put(r->window[--r->count].sample);
 	free(r->window);
@@ -106,7 +115,7 @@ static struct sample *reorder_ts_flush(struct hook *h)
 {
 	struct reorder_ts *r = h->private_data;
 
-	return r->count ? take_oldest(r) : NULL;
+	return r->flush && r->count ? take_oldest(r) : NULL;
 }
 
 const struct hook_type hook_reorder_ts = {

@@ -109,13 +109,15 @@ static enum hook_verdict stats_process(struct hook *h, struct sample **smp)
 		origin = timespec_to_ns(s->origin);
 	if (s->flags & SAMPLE_HAS_RECEIVED)
 		received = timespec_to_ns(s->received);
-	if (origin && received) {
-		if (unlikely(received < origin))
-			count(&st->negative, 1);
-		node_stats_update_ns(st->metrics, STATS_OWD,
-				     (int64_t)(received - origin));
-	}
+	/* All of these from the second sample on, so that one number of samples
+	 * stands behind the delays and the gaps. */
 	if (st->seen) {
+		if (origin && received) {
+			if (unlikely(received < origin))
+				count(&st->negative, 1);
+			node_stats_update_ns(st->metrics, STATS_OWD,
+					     (int64_t)(received - origin));
+		}
 		if (origin && st->last_origin_ns)
 			node_stats_update_ns(st->metrics, STATS_GAP_SENT,
 					     (int64_t)(origin -

@@ -23,41 +23,15 @@ enum waveform generator_mixed(unsigned index)
 	return (enum waveform)(index % WAVEFORM_MIXED);
 }
 
-/* Uniform in (-1, 1); splitmix64 over a counter. */
-static double random_uniform(struct generator *g)
+static double random_step(struct generator *g)
 {
-	uint64_t z = (g->random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	z ^= z >> 31;
-	return (double)(int64_t)(z | 1) * 0x1p-63;
+	return g->own_seed ? random_normal(&g->random) : random_shared_normal();
 }
 
-/* Standard normal distribution, by the polar method: two at a time. */
-static double random_normal(struct generator *g)
+void generator_start(struct generator *g)
 {
-	double x, y, r, scale;
-
-	if (g->has_spare) {
-		g->has_spare = false;
-		return g->normal_spare;
-	}
-	do {
-		x = random_uniform(g);
-		y = random_uniform(g);
-		r = x * x + y * y;
-	} while (r >= 1.0 || r == 0.0);
-	scale = sqrt(-2.0 * log(r) / r);
-	g->normal_spare = y * scale;
-	g->has_spare = true;
-	return x * scale;
-}
-
-void generator_start(struct generator *g, uint64_t seed)
-{
-	g->random_state = seed;
-	g->has_spare = false;
+	if (g->own_seed)
+		random_seed(&g->random, g->seed);
 	for (unsigned i = 0; i < g->count; i++)
 		g->values[i].walk = g->values[i].offset;
 }
@@ -79,7 +53,9 @@ double generator_next(struct generator *g, unsigned index, uint64_t step)
 
 	switch (v->waveform) {
 	case WAVEFORM_RANDOM:
-		v->walk += v->stddev * random_normal(g);
+		/* In single precision it is in VILLASnode, whose numbers these
+		 * are. */
+		v->walk += (double)(float)v->stddev * random_step(g);
 		return v->walk;
 	case WAVEFORM_SINE:
 		return v->offset +

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Values of generated signals as a function of the step number. No clock and no
- * configuration inside: the same settings and seed give the same values.
+ * configuration inside: the same settings and seed give the same values. Random
+ * walks without a seed of their own draw from numbers that all of them share.
  */
 #ifndef GATEWAY_PART_SIGNAL_GENERATOR_H
 #define GATEWAY_PART_SIGNAL_GENERATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "gateway/part/random.h"
 
 enum waveform {
 	/* In the order in which `mixed` hands them to the values. */
@@ -37,16 +40,16 @@ struct generator {
 	struct generator_value *values;
 	unsigned count;
 	double rate_hz;
-	uint64_t random_state;
-	double normal_spare;
-	bool has_spare;
+	bool own_seed;       /* else its random walks draw from the shared numbers */
+	uint32_t seed;
+	struct random random;
 };
 
 /* The waveform that value `index` has under `mixed`. */
 enum waveform generator_mixed(unsigned index);
 
-/* `values` (borrowed) may be changed until here only. */
-void generator_start(struct generator *g, uint64_t seed);
+/* `values` (borrowed), `own_seed` and `seed` may be changed until here only. */
+void generator_start(struct generator *g);
 
 /*
  * Value `index` at step `step` (from 0). A random walk takes one step per

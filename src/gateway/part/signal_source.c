@@ -159,6 +159,8 @@ int signal_source_ready(struct node *n, struct signal_source *s, json_t *cfg,
 	if (!s->realtime && !json_object_get(cfg, "vectorize") &&
 	    !(n->in.cfg && json_object_get(n->in.cfg, "vectorize")))
 		n->in.vectorize = BATCH;
+	s->generator.own_seed = json_object_get(cfg, "seed") != NULL;
+	s->generator.seed = (uint32_t)s->seed;
 	s->period_ns = 1e9 / s->rate_hz;
 	if (s->realtime)
 		n->step_late_ns = s->late_ns;
@@ -185,7 +187,7 @@ int signal_source_start(struct node *n)
 	s->timer_open = true;
 	s->steps = 0;
 	hist_reset(s->late_ns);
-	generator_start(&s->generator, (uint64_t)s->seed);
+	generator_start(&s->generator);
 	s->started = clock_realtime();
 	timer_set_catch_up(&s->timer, s->catch_up_s);
 	if (s->realtime)
@@ -213,16 +215,27 @@ int signal_source_stop(struct node *n)
 	return 0;
 }
 
-/* Waits for the step that the next sample belongs to. */
+/* All steps are taken, and `more` besides. */
+static bool at_end(const struct signal_source *s, uint64_t more)
+{
+	return s->limit > 0 && s->steps >= (uint64_t)s->limit + more;
+}
+
+/* Waits for the step that the next sample belongs to. In real time the end comes
+ * when a next step would: what other generators make in the last one counts. */
 static int take_step(struct node *n, struct signal_source *s)
 {
 	uint64_t late_ns;
 	int64_t steps = 1;
 
+	if (!s->realtime && unlikely(at_end(s, 0)))
+		return -ENODATA;
 	if (s->realtime) {
 		steps = timer_wait_step(&s->timer, &late_ns);
 		if (steps < 0)
 			return (int)steps;
+		if (unlikely(at_end(s, 0)))
+			return -ENODATA;
 		/* Of a pause only the step that was taken counts. */
 		if (unlikely(s->resumed))
 			late_ns = timer_step_age_ns(&s->timer);
@@ -239,9 +252,7 @@ static int take_step(struct node *n, struct signal_source *s)
 					  memory_order_relaxed);
 	}
 	s->steps += (uint64_t)steps;
-	if (unlikely(s->limit > 0 && s->steps > (uint64_t)s->limit))
-		return -ENODATA;
-	return 0;
+	return unlikely(at_end(s, 1)) ? -ENODATA : 0;
 }
 
 static void stamp(const struct signal_source *s, struct sample *smp, uint64_t step)
@@ -297,8 +308,8 @@ int signal_source_read(struct node *n, struct sample *smps[], unsigned cnt,
 		uint64_t step;
 		int ret;
 
-		if (unlikely(s->limit > 0 && s->steps >= (uint64_t)s->limit))
-			return filled ? (int)filled : -ENODATA;
+		if (unlikely(filled && at_end(s, 0)))
+			return (int)filled;
 		ret = take_step(n, s);
 		if (unlikely(ret))
 			return ret;

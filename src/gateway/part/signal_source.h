@@ -61,7 +61,9 @@ struct signal_source {
 		  "holds the lateness of the step" }, \
 	TIMER_CATCH_UP_KEY((offset) + offsetof(struct signal_source, catch_up_s)), \
 	{ "seed", CONFIG_INT, (offset) + offsetof(struct signal_source, seed), \
-	  "1", .help = "Of the random walks; the same seed gives the same values" }
+	  .min = 0, .max = UINT32_MAX, \
+	  .help = "Of its random walks; without it they draw from the numbers " \
+		  "that all nodes share and that `seed` of the gateway begins" }
 
 /*
  * Makes room for `count` values with their defaults, `mixed` shapes. 0 or

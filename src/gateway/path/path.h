@@ -89,7 +89,7 @@ struct path_source {
 	/* A path writes the node, and what is written comes back here: once
 	 * that one has ended and nothing is left, this source has too. */
 	bool fed;
-	bool ended_by_feed;               /* of its reader, at this node->feed */
+	atomic_bool ended_by_feed;        /* of its reader, at this node->feed */
 	unsigned feed_seen;
 
 	struct pool pool;                 /* only of a primary */
@@ -114,7 +114,9 @@ struct path_source {
 	_Atomic uint64_t overruns;        /* samples the queue had no room for */
 	_Atomic uint64_t starved;         /* reads without a free sample */
 
+	bool over;                        /* `ended`, as the path's thread saw it */
 	struct path_map *maps;            /* what the register takes of it */
+	bool delivered;                   /* the register has values of it */
 	unsigned count;                   /* values of its samples */
 	struct node_stats *_Atomic age;   /* where their age is recorded */
 	bool triggers;                    /* in the mask */
@@ -128,6 +130,8 @@ struct path_destination {
 };
 
 enum path_mode { PATH_ANY, PATH_ALL };
+/* Which of several sources ends the path by its end. */
+enum path_end { PATH_END_FIRST, PATH_END_ALL };
 enum path_poll { PATH_POLL_AUTO, PATH_POLL_NO, PATH_POLL_YES };
 
 struct path {
@@ -137,6 +141,7 @@ struct path {
 	json_t *cfg;
 	bool enabled, reverse, reversed;
 	int mode;                         /* enum path_mode */
+	int end;                          /* enum path_end */
 	int poll;                         /* enum path_poll */
 	int full;                         /* enum path_full */
 	bool original_sequence;
@@ -170,6 +175,7 @@ struct path {
 	bool has_pool;
 	struct sample *last;              /* state of the register */
 	bool last_valid;
+	unsigned delivered_length;        /* of it, up to what sources gave */
 	uint64_t sequence;
 	struct waker waker;
 	/* Others may do what its thread does, while that one sleeps. */
@@ -191,7 +197,8 @@ struct path {
 	_Atomic uint64_t forwarded;       /* samples given to destinations */
 	_Atomic uint64_t negative;        /* latencies below zero */
 	_Atomic uint64_t unmade;          /* outputs without a free sample */
-	_Atomic uint64_t discarded;       /* samples that came while it rested */
+	_Atomic uint64_t discarded;       /* samples that came while it rested, or
+					   * behind its end */
 	/* Of who controls it; not beside what its threads read. */
 	struct path *twin;                /* of a reload: the same in the other */
 	bool prepared;                    /* pools are there */
@@ -267,8 +274,9 @@ int path_map_parse(struct path *p, const struct services *services,
  * of signals. Once those of the sources are known.
  */
 int path_map_resolve(struct path *p);
-/* Copies what is mapped of a sample into the register. */
-void path_map_copy(struct path *p, const struct path_source *s,
+/* Copies what is mapped of a sample into the register, which then reaches to the
+ * last value of those sources that have given samples. */
+void path_map_copy(struct path *p, struct path_source *s,
 		   const struct sample *smp);
 /* For a reload: names what stays instead of its double, with its figures. */
 void path_map_rewire(struct path *p);
@@ -344,6 +352,8 @@ void path_flush(struct path *p);
 /* Register: takes over the references, and uses smps[] for what goes out. */
 void path_register_put(struct path *p, struct path_source *s,
 		       struct sample *smps[], unsigned cnt);
+/* Behind the end of the path: releases the references and counts them. */
+void path_discard(struct path *p, struct sample *smps[], unsigned cnt);
 /* Sends the register's last state again. */
 void path_resend(struct path *p);
 

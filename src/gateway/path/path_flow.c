@@ -82,30 +82,28 @@ static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
 		 p->inside);
 }
 
-/* Own sequence numbers; others may hold the sample and must not see them. */
-static unsigned renumber(struct path *p, struct sample *smps[], unsigned cnt)
+/*
+ * An own sequence number; others may hold the sample and must not see it. False
+ * without a free sample, and the reference is used up.
+ */
+static bool renumber(struct path *p, struct sample **smp, uint64_t number)
 {
-	unsigned kept = 0;
+	struct sample *s = *smp, *copy;
 
-	for (unsigned i = 0; i < cnt; i++) {
-		struct sample *s = smps[i], *copy;
-
-		if (atomic_load_explicit(&s->refcnt, memory_order_acquire) != 1) {
-			copy = sample_alloc(s->pool);
-			if (copy)
-				sample_copy(copy, s);
-			sample_put(s);
-			if (!copy) {
-				count(&p->unmade, 1);
-				continue;
-			}
-			s = copy;
+	if (atomic_load_explicit(&s->refcnt, memory_order_acquire) != 1) {
+		copy = sample_alloc(s->pool);
+		if (copy)
+			sample_copy(copy, s);
+		sample_put(s);
+		if (!copy) {
+			count(&p->unmade, 1);
+			return false;
 		}
-		s->sequence = p->sequence++;
-		s->flags |= SAMPLE_HAS_SEQUENCE;
-		smps[kept++] = s;
+		*smp = s = copy;
 	}
-	return kept;
+	s->sequence = number;
+	s->flags |= SAMPLE_HAS_SEQUENCE;
+	return true;
 }
 
 /* From reception until now, for the metrics of the node that it came from. */
@@ -130,8 +128,6 @@ static void emit(struct path *p, struct sample *smps[], unsigned cnt,
 		sample_put_many(smps, cnt);
 		return;
 	}
-	if (unlikely(!p->original_sequence))
-		cnt = renumber(p, smps, cnt);
 	for (unsigned i = 0; i < cnt; i++)
 		record_latency(p, smps[i]);
 	if (p->hooks->count)
@@ -146,6 +142,15 @@ static void emit(struct path *p, struct sample *smps[], unsigned cnt,
 
 void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 {
+	unsigned kept = 0;
+
+	if (unlikely(!p->original_sequence)) {
+		for (unsigned i = 0; i < cnt; i++) {
+			smps[kept] = smps[i];
+			kept += renumber(p, &smps[kept], p->sequence++);
+		}
+		cnt = kept;
+	}
 	emit(p, smps, cnt, p->sources[0].age);
 }
 
@@ -206,12 +211,13 @@ static bool triggered(struct path *p, struct path_source *s)
 	return true;
 }
 
+/* `number`: its place among all samples that came. */
 static void remember(struct path *p, struct path_source *s,
-		     const struct sample *smp)
+		     const struct sample *smp, uint64_t number)
 {
 	if (p->mapped) {
 		path_map_copy(p, s, smp);
-		p->last->length = p->register_length;
+		p->last->length = p->delivered_length;
 		p->last->signals = p->signals;
 	} else {
 		/* As it is; its length too. */
@@ -220,11 +226,34 @@ static void remember(struct path *p, struct path_source *s,
 		memcpy(p->last->data, smp->data,
 		       p->last->length * sizeof(smp->data[0]));
 	}
-	p->last->sequence = smp->sequence;
+	p->last->sequence = p->original_sequence ? smp->sequence : number;
 	p->last->origin = smp->origin;
 	p->last->received = smp->received;
-	p->last->flags = smp->flags | (p->mapped ? SAMPLE_HAS_DATA : 0);
+	p->last->flags = smp->flags | (p->mapped ? SAMPLE_HAS_DATA : 0) |
+			 (p->original_sequence ? 0 : SAMPLE_HAS_SEQUENCE);
 	p->last_valid = true;
+}
+
+/* What goes out for `in`, whose reference it takes over; NULL: nothing. */
+static struct sample *trigger(struct path *p, struct path_source *s,
+			      struct sample *in)
+{
+	/* Every sample that comes counts, not only those that send. */
+	uint64_t number = p->original_sequence ? 0 : p->sequence++;
+	struct sample *out = NULL;
+	bool sends;
+
+	if (p->last)
+		remember(p, s, in, number);
+	sends = triggered(p, s);
+	if (sends && p->mapped)
+		out = make_output(p);
+	else if (sends && (p->original_sequence || renumber(p, &in, number)))
+		return in;
+	else if (sends)
+		return NULL;
+	sample_put(in);
+	return out;
 }
 
 void path_register_put(struct path *p, struct path_source *s,
@@ -233,19 +262,8 @@ void path_register_put(struct path *p, struct path_source *s,
 	unsigned made = 0;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		struct sample *in = smps[i], *out = NULL;
-		bool sends;
+		struct sample *out = trigger(p, s, smps[i]);
 
-		if (p->last)
-			remember(p, s, in);
-		sends = triggered(p, s);
-		if (sends && !p->mapped) {
-			smps[made++] = in;
-			continue;
-		}
-		if (sends)
-			out = make_output(p);
-		sample_put(in);
 		if (out)
 			smps[made++] = out;
 	}
@@ -257,6 +275,16 @@ void path_resend(struct path *p)
 {
 	struct sample *s = p->last_valid ? make_output(p) : NULL;
 
+	if (s && !p->original_sequence) {
+		s->sequence = p->sequence++;
+		s->flags |= SAMPLE_HAS_SEQUENCE;
+	}
 	if (s)
 		emit(p, &s, 1, NULL);
+}
+
+void path_discard(struct path *p, struct sample *smps[], unsigned cnt)
+{
+	count(&p->discarded, cnt);
+	sample_put_many(smps, cnt);
 }

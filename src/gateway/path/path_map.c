@@ -232,9 +232,19 @@ static void copy_figure(union signal_data *to, const struct path_map *m)
 		to->f = value;
 }
 
-void path_map_copy(struct path *p, const struct path_source *s,
+static void deliver(struct path *p, struct path_source *s)
+{
+	s->delivered = true;
+	for (const struct path_map *m = s->maps; m; m = m->next)
+		p->delivered_length = MAX(p->delivered_length,
+					  m->offset + m->count);
+}
+
+void path_map_copy(struct path *p, struct path_source *s,
 		   const struct sample *smp)
 {
+	if (unlikely(!s->delivered))
+		deliver(p, s);
 	for (const struct path_map *m = s->maps; m; m = m->next) {
 		union signal_data *to = p->last->data + m->offset;
 

@@ -16,13 +16,14 @@
 struct path_config {
 	json_t *in, *out, *mask, *hooks, *original, *poll;
 	bool enabled, reverse, builtin;
-	int mode, full;
+	int mode, end, full;
 	double rate;
 	int64_t queuelen, affinity, priority;
 	const char *uuid;
 };
 
 static const char *const mode_names[] = { "any", "all", NULL };
+static const char *const end_names[] = { "first", "all", NULL };
 static const char *const full_names[] = { "auto", "block", "drop_newest",
 					  "drop_oldest", NULL };
 
@@ -39,6 +40,8 @@ static const struct config_key path_keys[] = {
 	  .help = "Add a path in the other direction" },
 	{ "mode", CONFIG_ENUM, KEY(mode), "any", .names = mode_names,
 	  .help = "Forward when any source has come, or all of them" },
+	{ "end", CONFIG_ENUM, KEY(end), "first", .names = end_names,
+	  .help = "Of several sources: the path ends with the first one that ends, or when all have" },
 	{ "mask", CONFIG_JSON, KEY(mask),
 	  .help = "Sources that count for mode; default all" },
 	{ "rate", CONFIG_REAL, KEY(rate), "0", .min = 0, .max = 1e6,
@@ -340,6 +343,7 @@ static int fill_settings(struct path *p, struct config *c,
 
 	p->reverse = v->reverse;
 	p->mode = v->mode;
+	p->end = v->end;
 	p->full = v->full;
 	p->rate_hz = v->rate;
 	p->queuelen = round_up(p, v->queuelen);

@@ -55,7 +55,58 @@ static void give_up_descriptors(const struct path *p)
 	}
 }
 
-/* All sources have ended: what hooks hold goes out, then readers of nodes that loop
+/* Looks which sources have ended; what they gave before lies in their queues. */
+static void look_at_sources(struct path *p)
+{
+	for (unsigned i = 0; i < p->source_count; i++)
+		p->sources[i].over = atomic_load(&p->sources[i].ended);
+}
+
+/* One whose end is that of all: that of a loop only says that nobody writes to it. */
+static bool is_first_end(const struct path *p, const struct path_source *s)
+{
+	const struct path_source *reader = s->primary ? s->primary : s;
+
+	return s->over && p->end == PATH_END_FIRST &&
+	       !atomic_load(&reader->ended_by_feed);
+}
+
+static bool sources_ended(const struct path *p)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < p->source_count; i++) {
+		if (is_first_end(p, &p->sources[i]))
+			return true;
+		all &= p->sources[i].over;
+	}
+	return all;
+}
+
+/* The samples of `s` are not taken any more, because another source has ended. */
+static bool is_left_out(const struct path *p, const struct path_source *s)
+{
+	return p->ended && !s->over;
+}
+
+static void say_who_ended(const struct path *p)
+{
+	const struct path_source *who = NULL;
+	bool all = true;
+
+	for (unsigned i = 0; i < p->source_count; i++) {
+		const struct path_source *s = &p->sources[i];
+
+		all &= s->over;
+		if (!who && is_first_end(p, s))
+			who = s;
+	}
+	if (who && !all)
+		log_info("path %s: node %s has ended, and the path with it; what the others still give is left out (end = \"all\" goes on with them)",
+			 p->name, who->node->name);
+}
+
+/* The sources have ended: what hooks hold goes out, then readers of nodes that loop
  * are woken; they find that it was the end. */
 static void announce_end(struct path *p)
 {
@@ -63,6 +114,7 @@ static void announce_end(struct path *p)
 
 	if (atomic_load(&p->ended))
 		return;
+	say_who_ended(p);
 	path_flush(p);
 	for (unsigned d = 0; d < p->destination_count; d++)
 		atomic_fetch_add(&p->destinations[d].node->feed, 1);
@@ -99,14 +151,6 @@ static void revoke_end(struct path *p)
 		go_on(p->destinations[d].node);
 	atomic_store(&p->ended, false);
 	log_debug("path %s: goes on", p->name);
-}
-
-static bool all_sources_ended(struct path *p)
-{
-	for (unsigned i = 0; i < p->source_count; i++)
-		if (!atomic_load(&p->sources[i].ended))
-			return false;
-	return true;
 }
 
 /* Its one source has ended. Sleeps until it has more, or the path is to end. */
@@ -158,18 +202,20 @@ static void run_direct_mapped(struct path *p)
 }
 
 /* Empties the queue of one source; true when there was something. */
-static bool drain(struct path *p, struct path_source *s)
+static bool drain(struct path *p, struct path_source *s, bool rests)
 {
 	unsigned n = 0;
 
 	/* What another path reads for this one is dropped behind instead. */
-	if (unlikely(path_rests(p) && !s->primary && !atomic_load(&p->stop)))
+	if (unlikely(rests && !s->primary && !atomic_load(&p->stop)))
 		return false;
 	while (n < PATH_QUEUE_BURST && (p->batch[n] = path_queue_pop(s)))
 		n++;
 	if (!n)
 		return false;
-	if (!p->mapped && !p->last && s->triggers)
+	if (unlikely(is_left_out(p, s)))
+		path_discard(p, p->batch, n);
+	else if (!p->mapped && !p->last && s->triggers)
 		path_emit(p, p->batch, n);
 	else
 		path_register_put(p, s, p->batch, n);
@@ -196,29 +242,44 @@ static uint64_t resend_when_due(struct path *p, uint64_t *next_ns)
 	return MIN(*next_ns - now, longest);
 }
 
+/* Empties the queues; *ended: the sources that end the path have nothing left. */
+static bool drain_all(struct path *p, bool *ended)
+{
+	bool rests = path_rests(p), worked = false, first = false, all = true;
+
+	for (unsigned i = 0; i < p->source_count; i++) {
+		struct path_source *s = &p->sources[i];
+		bool more = drain(p, s, rests);
+
+		worked |= more;
+		first |= !more && is_first_end(p, s);
+		all &= !more && s->over;
+	}
+	*ended = !rests && (first || all);
+	return worked;
+}
+
 static void run_queued(struct path *p)
 {
 	uint64_t next_ns = 0;
 
 	for (;;) {
-		bool stop = atomic_load(&p->stop), worked = false;
+		bool stop = atomic_load(&p->stop), ended, worked;
 		unsigned generation = waker_prepare(&p->waker);
-		/* `ended` first: what came before it is in the queue. */
-		bool ended = all_sources_ended(p);
 		uint64_t wait_ns = 100000000;
 
-		for (unsigned i = 0; i < p->source_count; i++)
-			worked |= drain(p, &p->sources[i]);
+		look_at_sources(p);
+		if (!sources_ended(p))
+			revoke_end(p);
+		worked = drain_all(p, &ended);
 		if (!p->ended)
 			wait_ns = resend_when_due(p, &next_ns);
+		if (ended)
+			announce_end(p);
 		if (worked)
 			continue;
 		if (stop)
 			break;
-		if (!ended)
-			revoke_end(p);
-		else if (!path_rests(p))
-			announce_end(p);
 		waker_wait(&p->waker, generation, wait_ns);
 	}
 }
@@ -239,7 +300,9 @@ static void fill_poll_set(struct path *p, struct poll_set *set)
 		struct node *n = p->sources[i].node;
 		int got;
 
-		if (p->sources[i].ended)
+		/* Behind the end only for those who read through it. */
+		if (p->sources[i].ended ||
+		    (p->ended && !path_source_feeds_others(&p->sources[i])))
 			continue;
 		if ((path_rests(p) && !path_source_feeds_others(&p->sources[i])) ||
 		    !gate_enter(&n->in.gate)) {
@@ -263,6 +326,8 @@ static void read_ready(struct path *p, struct path_source *s)
 
 	if (n < 0 && n != -ENODATA && n != -EAGAIN && n != -EHOSTDOWN)
 		path_source_wait(s, n);
+	else if (n > 0 && is_left_out(p, s))
+		path_discard(p, s->received, (unsigned)n);
 	else if (n > 0)
 		path_register_put(p, s, s->received, (unsigned)n);
 }
@@ -279,7 +344,8 @@ static void run_polled(struct path *p)
 
 		for (unsigned i = 0; i < p->source_count; i++)
 			path_source_revived(&p->sources[i]);
-		if (all_sources_ended(p))
+		look_at_sources(p);
+		if (sources_ended(p))
 			announce_end(p);
 		else
 			revoke_end(p);
@@ -295,8 +361,12 @@ static void run_polled(struct path *p)
 		struct path_source *s = &p->sources[i];
 		unsigned held;
 
-		while ((held = path_source_flush(s, s->received)))
-			path_register_put(p, s, s->received, held);
+		while ((held = path_source_flush(s, s->received))) {
+			if (is_left_out(p, s))
+				path_discard(p, s->received, held);
+			else
+				path_register_put(p, s, s->received, held);
+		}
 	}
 }
 

@@ -182,10 +182,21 @@ static const struct config_key entry_keys[] = {
 	  .min = 1, .max = SIGNALS_MAX,
 	  .help = "This many signals; names get a running number" },
 	{ "enabled", CONFIG_BOOL, offsetof(struct signal_entry, enabled),
-	  "true", .help = "Accepted and ignored" },
+	  "true", .help = "Only true: every signal has its place in every sample" },
 	{ "init", CONFIG_JSON, offsetof(struct signal_entry, init),
 	  .help = "Value before the first sample, where a path joins several sources" },
 };
+
+/* VILLASnode takes the key and uses the signal all the same. */
+static int refuse_disabled(struct config *c, const json_t *at,
+			   const struct signal_entry *e)
+{
+	if (e->enabled)
+		return 0;
+	config_fail(c, at, "enabled",
+		    "a signal cannot be switched off, as others find theirs by position; take the signal out here, or leave it out in `in` of the path");
+	return -EINVAL;
+}
 
 /* A number, a boolean, or for a complex one { real, imag }. */
 static int parse_init(struct config *c, const json_t *at,
@@ -275,7 +286,8 @@ static int parse_objects(struct signal_list **out, struct config *c,
 		if (config_unpack_part(c, e, entry_keys,
 				       ARRAY_SIZE(entry_keys), &entries[i]))
 			ret = -EINVAL;
-		else if (parse_init(c, e, &entries[i], &entries[i].initial))
+		else if (refuse_disabled(c, e, &entries[i]) ||
+			 parse_init(c, e, &entries[i], &entries[i].initial))
 			ret = -EINVAL;
 		total += (uint64_t)entries[i].count;
 	}

@@ -14,6 +14,7 @@
 
 #include "gateway/config/keys.h"
 #include "gateway/base/memory.h"
+#include "gateway/part/random.h"
 #include "gateway/super_node/super_node_private.h"
 #include "gateway/config/uuid.h"
 #include "util/clock.h"
@@ -60,7 +61,8 @@ static const struct config_key top_keys[] = {
 	{ "uuid", CONFIG_STRING, TOP(uuid),
 	  .help = "Identifier of the gateway; default made from the configuration" },
 	{ "seed", CONFIG_INT, TOP(seed), "0",
-	  .help = "Start of random numbers, 0 for a start that differs each time" },
+	  .min = 0, .max = UINT32_MAX,
+	  .help = "Start of the random numbers that nodes without a seed of their own share" },
 };
 
 struct logging {
@@ -326,6 +328,6 @@ void super_node_settings_apply(const struct super_node_settings *s,
 		apply_priority(s->priority);
 		super_node_apply_nice(s->nice, 0);
 	}
-	if (s->seed && (!was || was->seed != s->seed))
-		srandom((unsigned)s->seed);
+	if (!was || was->seed != s->seed)
+		random_shared_seed((uint32_t)s->seed);
 }

@@ -20,7 +20,7 @@ cat >"$tmp/run.conf" <<-CONF
 		g = { type = "signal"; rate = 200; limit = 20; signal = "counter"; };
 		out = { type = "file"; uri = "$tmp/out"; out = { }; };
 	};
-	paths = ( { in = ("a", "b", "g"); out = "out"; poll = true; original_sequence_no = false; } );
+	paths = ( { in = ("a", "b", "g"); out = "out"; poll = true; end = "all"; original_sequence_no = false; } );
 CONF
 start run
 ends "$last"

@@ -44,6 +44,24 @@ CONF
 expect 0 'mappings by name' timeout 20 villas-node map.conf
 says 'give the values' '99.3\.0.7\.0' map.dat
 
+# Several sources: the numbers count all samples that come, an output is as long as the
+# sources that have delivered, and the first end is the end.
+cat >mux.conf <<'CONF'
+nodes = {
+	fast = { type = "signal", signal = "counter", rate = 50, limit = 10 }
+	slow = { type = "signal", signal = "counter", rate = 25, limit = 50, offset = 100 }
+	rec = { type = "file", uri = "mux.dat" }
+}
+paths = ( { in = [ "fast", "slow" ], out = "rec" } )
+CONF
+expect 0 'several sources' timeout 20 villas-node mux.conf
+grep -v '^#' mux.dat | sed 's/.*(\([0-9]*\))F\{0,1\}/\1/' >numbers
+awk '$1 != NR - 1 { exit 1 }' numbers || fail 'the numbers of several sources have gaps'
+[ "$(awk '{ print NF - 1 }' numbers | uniq | tr '\n' ' ')" = '1 2 ' ] ||
+	fail "the outputs do not grow from one value to two: $(cat mux.dat)"
+[ "$(awk '{ print $2 }' numbers | tail -n 1)" = 9.0 ] || fail 'the last value of the first end is not there'
+[ "$(wc -l <numbers)" -le 16 ] || fail 'the path goes on behind the first end'
+
 # Nodes that are their own peers.
 villas-signal -n -l 40 -v 4 random >in 2>log
 loop() {

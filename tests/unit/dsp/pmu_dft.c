@@ -213,6 +213,8 @@ static void what_makes_no_sense_is_refused(void **state)
 		    SIGNALS, "below half the sample rate");
 	rig_refuses("{ type = \"pmu_dft\"; signal = 0; sample_rate = 1000; start_frequency = 1; end_frequency = 400; frequency_resolution = 0.01; }",
 		    SIGNALS, "frequencies, possible are");
+	rig_refuses("{ " COMMON "pps_index = 2; }", SIGNALS,
+		    "names the signal of a debugging dump");
 	rig_refuses("{ " COMMON "estimate_type = \"cubic\"; }", SIGNALS,
 		    "estimate_type");
 }

@@ -365,6 +365,8 @@ static void wrong_nodes_are_reported(void **state)
 		     "a node name has 1 to 64");
 	assert_wrong("nodes = { a = { type = \"source\"; in = { vectorise = 2 } } };",
 		     "nodes.a.in.vectorise: unknown key, did you mean 'vectorize'?");
+	assert_wrong("nodes = { a = { type = \"source\"; signals = ( { name = \"x\"; enabled = false } ) } };",
+		     "a signal cannot be switched off");
 	assert_wrong("nodes = { a = { type = \"source\"; signals = \"3q\" } };",
 		     "nodes.a.signals: '3q' is not a list of signals");
 	assert_wrong("nodes = { a = { type = \"source\"; hooks = ( \"stast\" ) } };",

@@ -336,14 +336,14 @@ static void assert_all_arrive(const char *in, const char *path, const char *out)
 
 static void what_hooks_hold_arrives_at_the_end(void **state)
 {
-	const char *hooks = "hooks = ( { type = \"reorder_ts\"; window_size = 40 } );";
+	const char *hooks = "hooks = ( { type = \"reorder_ts\"; window_size = 40; flush = true } );";
 
 	assert_all_arrive(hooks, "", "");
 	assert_all_arrive("", hooks, "");
 	assert_all_arrive("", "", hooks);
 	assert_all_arrive(hooks, hooks, hooks);
 	/* Queued instead of direct. */
-	assert_all_arrive(hooks, "poll = true; hooks = ( \"reorder_ts\" );", hooks);
+	assert_all_arrive(hooks, "poll = true; hooks = ( { type = \"reorder_ts\"; flush = true } );", hooks);
 }
 
 static void what_hooks_hold_arrives_when_it_is_stopped(void **state)
@@ -357,8 +357,8 @@ static void what_hooks_hold_arrives_when_it_is_stopped(void **state)
 		struct fake *sink;
 
 		snprintf(text, sizeof(text),
-			 "hugepages = 0; nodes = { a = { type = \"source\"; mode = \"idle\"; limit = 100; in = { hooks = ( \"reorder_ts\" ) } };"
-			 " b = { type = \"sink\" } }; paths = ( { in = \"a\"; out = \"b\"; hooks = ( \"reorder_ts\" ); %s } );",
+			 "hugepages = 0; nodes = { a = { type = \"source\"; mode = \"idle\"; limit = 100; in = { hooks = ( { type = \"reorder_ts\"; flush = true } ) } };"
+			 " b = { type = \"sink\" } }; paths = ( { in = \"a\"; out = \"b\"; hooks = ( { type = \"reorder_ts\"; flush = true } ); %s } );",
 			 keys[k]);
 		sn = fake_super_node(text, &c);
 		assert_non_null(sn);
@@ -378,7 +378,7 @@ static void held_samples_reach_every_path_of_a_node(void **state)
 {
 	struct config *c;
 	struct super_node *sn = fake_super_node(
-		"hugepages = 0; idle_stop = true; nodes = { a = { type = \"source\"; limit = 300; in = { hooks = ( \"reorder_ts\" ) } };"
+		"hugepages = 0; idle_stop = true; nodes = { a = { type = \"source\"; limit = 300; in = { hooks = ( { type = \"reorder_ts\"; flush = true } ) } };"
 		" b = { type = \"sink\" }; d = { type = \"sink\" } };"
 		" paths = ( { in = \"a\"; out = \"b\" }, { in = \"a\"; out = \"d\" } );", &c);
 

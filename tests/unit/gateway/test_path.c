@@ -6,6 +6,7 @@
  * that is lost is reported by its pool.
  */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -131,16 +132,21 @@ static void mode_any_forwards_whenever_a_source_has_data(void **state)
 		"nodes = { a = { type = \"source\"; limit = 300; in = { signals = \"2f\" } };"
 		"          b = { type = \"source\"; limit = 200; base = 1000; in = { signals = \"2f\" } };"
 		"          s = { type = \"sink\"; } };"
-		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\" } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\" } );", &c);
 	struct fake *s;
 
 	assert_non_null(sn);
 	fake_run(sn);
 	s = fake_of(sn, "s");
-	/* 500 outputs, numbered anew, each as long as both together. */
+	/* 500 outputs, numbered anew; they grow as sources have delivered. */
 	assert_sequence(s, 500);
-	for (unsigned i = 0; i < 500; i++)
-		assert_int_equal(s->lengths[i], 4);
+	for (unsigned i = 0; i < 500; i++) {
+		assert_true(s->lengths[i] == 2 || s->lengths[i] == 4);
+		assert_true(!i || s->lengths[i] >= s->lengths[i - 1]);
+		/* From `b` alone on it is as long as both. */
+		assert_true(s->lengths[i] == 4 || s->first[i] == i);
+	}
+	assert_int_equal(s->lengths[499], 4);
 	assert_true(s->first[499] == 299);
 	assert_true(s->second[499] == -299);
 	fake_end(sn, c);
@@ -153,7 +159,7 @@ static void mode_all_waits_for_every_source(void **state)
 		"nodes = { a = { type = \"source\"; limit = 100; in = { signals = \"2f\" } };"
 		"          b = { type = \"source\"; limit = 1; in = { signals = \"2f\" } };"
 		"          s = { type = \"sink\"; } };"
-		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; mode = \"all\" } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\"; mode = \"all\" } );", &c);
 
 	assert_non_null(sn);
 	fake_run(sn);
@@ -168,11 +174,76 @@ static void only_masked_sources_trigger(void **state)
 		"nodes = { a = { type = \"source\"; limit = 100; in = { signals = \"2f\" } };"
 		"          b = { type = \"source\"; limit = 30; in = { signals = \"2f\" } };"
 		"          s = { type = \"sink\"; } };"
-		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; mask = ( \"b\" ) } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\"; mask = ( \"b\" ) } );", &c);
 
 	assert_non_null(sn);
 	fake_run(sn);
 	assert_int_equal(fake_of(sn, "s")->seen_count, 30);
+	fake_end(sn, c);
+}
+
+static void an_output_is_as_long_as_its_sources_have_delivered(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 20; in = { signals = \"1f\" } };"
+		"          b = { type = \"source\"; limit = 0; in = { signals = \"2f\" } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\" } );", &c);
+
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_sequence(fake_of(sn, "s"), 20);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(fake_of(sn, "s")->lengths[i], 1);
+	fake_end(sn, c);
+}
+
+static void every_sample_that_comes_is_counted_in_the_numbers(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 100; base = 1000; in = { signals = \"1f\" } };"
+		"          b = { type = \"source\"; limit = 30; in = { signals = \"1f\" } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\"; mask = ( \"b\" ) } );", &c);
+	struct fake *s;
+
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	assert_int_equal(s->seen_count, 30);
+	for (unsigned i = 0; i < 30; i++) {
+		unsigned of_a = s->first[i] >= 1000 ?
+					(unsigned)s->first[i] - 999 : 0;
+
+		assert_int_equal(s->seen[i], i + of_a);
+	}
+	fake_end(sn, c);
+}
+
+static void a_path_ends_with_the_first_source_that_ends(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 50; in = { signals = \"1f\" } };"
+		"          b = { type = \"source\"; limit = 1; mode = \"idle\"; in = { signals = \"1f\" } };"
+		"          s = { type = \"sink\"; } };"
+		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\" } );", &c);
+	struct fake *s;
+	unsigned of_a = 0;
+
+	fake_log_start();
+	log_set_level(LOG_INFO);
+	assert_non_null(sn);
+	fake_run(sn);
+	s = fake_of(sn, "s");
+	/* Nothing of the one that ended is missing. */
+	assert_true(s->seen_count >= 50);
+	for (unsigned i = 0; i < s->seen_count; i++)
+		of_a += s->first[i] == of_a;
+	assert_int_equal(of_a, 50);
+	assert_non_null(strstr(fake_log(), "node a has ended, and the path with it"));
 	fake_end(sn, c);
 }
 
@@ -472,7 +543,9 @@ static void figures_of_a_node_are_forwarded(void **state)
 	assert_sequence(s, 50);
 	for (unsigned i = 0; i < 50; i++) {
 		assert_int_equal(s->data[i][0].i, i + 1);
-		assert_true(s->data[i][1].f >= 0 && s->data[i][1].f < 20);
+		/* From the second sample on. */
+		assert_true(!i ? isnan(s->data[i][1].f) :
+				 s->data[i][1].f >= 0 && s->data[i][1].f < 20);
 		assert_true(s->data[i][2].f == 2);
 		/* The path records it when a sample goes out. */
 		assert_int_equal(s->data[i][3].i, i);
@@ -488,7 +561,7 @@ static void the_register_begins_with_the_initial_values(void **state)
 		"nodes = { a = { type = \"source\"; limit = 3; values = 2; in = { signals = ( { name = \"x\"; init = 5 }, { name = \"y\" }, { name = \"z\"; init = 2.5 } ) } };"
 		"          b = { type = \"source\"; limit = 0; in = { signals = ( { name = \"i\"; type = \"integer\"; init = -7 }, { name = \"j\"; type = \"boolean\"; init = true } ) } };"
 		"          s = { type = \"sink\"; } };"
-		"paths = ( { in = ( \"b\", \"a\", \"a.z\" ); out = \"s\" } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"b\", \"a\", \"a.z\" ); out = \"s\" } );", &c);
 	struct fake *s;
 
 	assert_non_null(sn);
@@ -514,7 +587,7 @@ static void two_sources_are_interleaved_as_mapped(void **state)
 		"nodes = { a = { type = \"source\"; limit = 100; in = { signals = \"2f\" } };"
 		"          b = { type = \"source\"; limit = 100; base = 1000; in = { signals = \"2f\" } };"
 		"          s = { type = \"sink\"; } };"
-		"paths = ( { in = ( \"a[0]\", \"b[0]\", \"a[1]\", \"b[1]\" ); out = \"s\"; mode = \"all\" } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a[0]\", \"b[0]\", \"a[1]\", \"b[1]\" ); out = \"s\"; mode = \"all\" } );", &c);
 	struct fake *s;
 
 	assert_non_null(sn);
@@ -583,7 +656,7 @@ static void numbers_of_several_sources_can_be_kept(void **state)
 		"nodes = { a = { type = \"source\"; limit = 20; in = { signals = \"2f\" } };"
 		"          b = { type = \"source\"; limit = 10; in = { signals = \"2f\" } };"
 		"          s = { type = \"sink\"; } };"
-		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; original_sequence_no = true } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\"; original_sequence_no = true } );", &c);
 	uint64_t sum = 0;
 	struct fake *s;
 
@@ -730,7 +803,7 @@ static void sources_of_a_register_drop_the_oldest(void **state)
 		"nodes = { a = { type = \"source\"; limit = 5000; in = { signals = \"2f\" } };"
 		"          b = { type = \"source\"; limit = 5000; in = { signals = \"2f\" } };"
 		"          s = { type = \"sink\"; mode = \"wait\"; limit = 10000 } };"
-		"paths = ( { in = ( \"a[0]\", \"b[0]\" ); out = \"s\"; queuelen = 4; queue_full = \"drop_oldest\" } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a[0]\", \"b[0]\" ); out = \"s\"; queuelen = 4; queue_full = \"drop_oldest\" } );", &c);
 	struct fake *s;
 
 	assert_non_null(sn);
@@ -790,7 +863,7 @@ static void threads_get_affinity_and_priority(void **state)
 		"nodes = { a = { type = \"source\"; mode = \"idle\"; affinity = 1; priority = 3 };"
 		"          b = { type = \"source\"; mode = \"idle\"; };"
 		"          s = { type = \"sink\"; } };"
-		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; affinity = 1; priority = 2 } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\"; affinity = 1; priority = 2 } );", &c);
 	const struct path *p;
 	struct sched_param param;
 	cpu_set_t set;
@@ -843,7 +916,7 @@ static void poll_that_cannot_be_is_said(void **state)
 	struct super_node *sn = fake_super_node(TOP
 		"nodes = { a = { type = \"source\"; limit = 30; in = { signals = \"2f\" } }; b = { type = \"source\"; limit = 20; in = { signals = \"2f\" } };"
 		"          s = { type = \"sink\" } };"
-		"paths = ( { in = ( \"a\", \"b\" ); out = \"s\"; poll = true } );", &c);
+		"paths = ( { end = \"all\"; in = ( \"a\", \"b\" ); out = \"s\"; poll = true } );", &c);
 
 	assert_non_null(sn);
 	fake_run(sn);
@@ -909,6 +982,9 @@ int main(void)
 		cmocka_unit_test(mode_any_forwards_whenever_a_source_has_data),
 		cmocka_unit_test(mode_all_waits_for_every_source),
 		cmocka_unit_test(only_masked_sources_trigger),
+		cmocka_unit_test(an_output_is_as_long_as_its_sources_have_delivered),
+		cmocka_unit_test(every_sample_that_comes_is_counted_in_the_numbers),
+		cmocka_unit_test(a_path_ends_with_the_first_source_that_ends),
 		cmocka_unit_test(rate_sends_the_last_sample_again),
 		cmocka_unit_test(samples_pass_through_a_loop_with_sleeping_reader),
 		cmocka_unit_test(samples_pass_through_a_polling_loop),

@@ -407,6 +407,37 @@ static void the_node_refuses_what_it_cannot_send(void **state)
 		       "unknown key, did you mean 'type'?");
 	assert_refused("nodes = { f = { type = \"stats\" } };",
 		       "needs a list of figures");
+	assert_refused("nodes = { f = { type = \"stats\"; node = \"nobody\"; in = { signals = ( { stats = \"owd.mean\" } ) } } };",
+		       "node: ");
+}
+
+/* `node` says whose figures those are that name none. */
+static void the_node_sends_figures_of_the_node_that_it_names(void **state)
+{
+	struct config *c;
+	struct super_node *sn = fake_super_node(TOP
+		"nodes = { a = { type = \"source\"; limit = 100; in = { hooks = ( { type = \"stats\"; output = \"/dev/null\" } ) } };"
+		"          owd = { type = \"source\"; limit = 7; in = { hooks = ( { type = \"stats\"; output = \"/dev/null\" } ) } };"
+		"          f = { type = \"stats\"; rate = 100; node = \"a\"; in = { signals = ( { stats = \"signal_cnt.total\" },"
+		"                { stats = \"owd.total\" }, { stats = \"gap_sent.total\" }, { stats = \"owd.signal_cnt.total\" } ) } };"
+		"          s = { type = \"sink\" } };"
+		"paths = ( { in = \"a\" }, { in = \"owd\" }, { in = \"f\"; out = \"s\" } );", &c);
+	struct fake *s;
+	unsigned last;
+
+	assert_non_null(sn);
+	s = fake_of(sn, "s");
+	assert_int_equal(super_node_start(sn), 0);
+	for (unsigned tries = 0; tries < 2000 && last_figure(s) < 100; tries++)
+		assert_false(super_node_wait(sn, 10));
+	super_node_stop(sn);
+	last = s->seen_count - 1;
+	assert_int_equal(s->data[last][0].i, 100);
+	/* Delays from the second sample on, like gaps. */
+	assert_int_equal(s->data[last][1].i, 99);
+	assert_int_equal(s->data[last][2].i, 99);
+	assert_int_equal(s->data[last][3].i, 7);
+	fake_end(sn, c);
 }
 
 int main(void)
@@ -426,6 +457,7 @@ int main(void)
 		cmocka_unit_test(the_hook_prints_for_matlab),
 		cmocka_unit_test(the_node_sends_figures_of_others),
 		cmocka_unit_test(the_node_refuses_what_it_cannot_send),
+		cmocka_unit_test(the_node_sends_figures_of_the_node_that_it_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

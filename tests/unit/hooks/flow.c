@@ -7,6 +7,7 @@
 
 #include "harness.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #define R HOOK_NODE_READ
 #define P HOOK_PATH
@@ -105,13 +106,13 @@ static void frame_counts_sequence_numbers(void **state)
 	assert_false(marked(at(&t, 4, 1)));
 	harness_end(&t);
 
-	/* By default each sample is a frame. */
-	harness_start(&t, P, "hooks = ( \"frame\" );");
+	/* By default each of them. */
+	harness_start(&t, P, "hooks = ( { type = \"frame\"; trigger = \"sequence\" } );");
 	assert_true(marked(at(&t, 7, 1)));
 	assert_true(marked(at(&t, 8, 1)));
 	harness_end(&t);
 
-	harness_start(&t, P, "hooks = ( { type = \"frame\"; interval = 10; offset = 3 } );");
+	harness_start(&t, P, "hooks = ( { type = \"frame\"; trigger = \"sequence\"; interval = 10; offset = 3 } );");
 	assert_true(marked(at(&t, 0, 1)));
 	assert_false(marked(at(&t, 2, 1)));
 	assert_true(marked(at(&t, 3, 1)));
@@ -125,7 +126,7 @@ static void frame_takes_off_marks_that_are_not_its_own(void **state)
 	struct harness t;
 	struct sample *s;
 
-	harness_start(&t, P, "hooks = ( { type = \"frame\"; interval = 10 } );");
+	harness_start(&t, P, "hooks = ( { type = \"frame\"; trigger = \"sequence\"; interval = 10 } );");
 	at(&t, 10, 1);
 	s = harness_sample(&t, 11, 1);
 	s->flags |= SAMPLE_NEW_FRAME;
@@ -142,8 +143,7 @@ static uint64_t frames_by_time(const char *settings, uint64_t first_ns,
 	uint64_t bits = 0;
 
 	snprintf(text, sizeof(text),
-		 "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; %s } );",
-		 settings);
+		 "hooks = ( { type = \"frame\"; %s } );", settings);
 	harness_start(&t, P, text);
 	for (unsigned i = 0; i < steps; i++)
 		if (marked(at(&t, i, first_ns + i * step_ns)))
@@ -157,13 +157,15 @@ static void frame_counts_time(void **state)
 	/* Begins in the middle: full seconds count, not the first sample. */
 	assert_int_equal(frames_by_time("interval = \"1s\"", 100 * S + 700 * MS, 24, 100 * MS), 1 | 1 << 3 | 1 << 13 | 1 << 23);
 	assert_int_equal(frames_by_time("interval = 1; unit = \"seconds\"", 100 * S + 700 * MS, 24, 100 * MS), 1 | 1 << 3 | 1 << 13 | 1 << 23);
-	assert_int_equal(frames_by_time("interval = 1", 100 * S + 700 * MS, 24, 100 * MS), 1 | 1 << 3 | 1 << 13 | 1 << 23);
+	assert_int_equal(frames_by_time("", 100 * S + 700 * MS, 24, 100 * MS), 1 | 1 << 3 | 1 << 13 | 1 << 23);
+	assert_int_equal(frames_by_time("trigger = \"timestamp\"; interval = 1000", 100 * S + 700 * MS, 24, 100 * MS), 1 | 1 << 3 | 1 << 13 | 1 << 23);
 	assert_int_equal(frames_by_time("interval = \"500 ms\"", 100 * S, 11, 100 * MS), 1 | 1 << 5 | 1 << 10);
 	assert_int_equal(frames_by_time("interval = 500; unit = \"milliseconds\"", 100 * S, 11, 100 * MS), 1 | 1 << 5 | 1 << 10);
 	assert_int_equal(frames_by_time("interval = \"0.5s\"", 100 * S, 11, 100 * MS), 1 | 1 << 5 | 1 << 10);
 	assert_int_equal(frames_by_time("interval = \"1s\"; offset = 0.2", 100 * S, 14, 100 * MS), 1 | 1 << 2 | 1 << 12);
-	/* 7 s begin anew with each minute, as 60 is no multiple of 7. */
-	assert_int_equal(frames_by_time("interval = \"7s\"", 3600 * S + 54 * S, 16, S), 1 | 1 << 2 | 1 << 6 | 1 << 13);
+	/* From the epoch on, and not from the minute: 3654 is 522 times 7. */
+	assert_int_equal(frames_by_time("interval = \"7s\"", 3600 * S + 54 * S, 16, S), 1 | 1 << 7 | 1 << 14);
+	assert_int_equal(frames_by_time("interval = \"90s\"", 3600 * S, 20, 10 * S), 1 | 1 << 9 | 1 << 18);
 	assert_int_equal(frames_by_time("interval = \"10min\"", 7200 * S, 21, 60 * S), 1 | 1 << 10 | 1 << 20);
 	assert_int_equal(frames_by_time("interval = \"1h\"", 0, 5, 1800 * S), 1 | 1 << 2 | 1 << 4);
 	assert_int_equal(frames_by_time("interval = 24; unit = \"hours\"", 86400 * S - 3600 * S, 3, 1800 * S), 1 | 1 << 2);
@@ -372,6 +374,20 @@ static void limit_rate_refuses_samples_without_the_timestamp(void **state)
 	harness_end(&t);
 }
 
+static void reorder_ts_drops_what_it_holds_at_the_end(void **state)
+{
+	struct harness t;
+	struct sample *rest[4];
+
+	harness_start(&t, R, "hooks = ( { type = \"reorder_ts\"; window_size = 3 } );");
+	for (uint64_t i = 0; i < 4; i++)
+		at(&t, i, i * MS);
+	assert_int_equal(hook_list_flush(t.hooks, rest, 4), 0);
+	log_set_level(LOG_INFO);
+	harness_end(&t);
+	assert_non_null(strstr(fake_log(), "reorder_ts drops the 3 samples that it holds at the end"));
+}
+
 static void reorder_ts_gives_the_oldest_first(void **state)
 {
 	static const uint64_t order[] = { 1, 3, 2, 4, 6, 7, 5, 8, 9 };
@@ -380,7 +396,7 @@ static void reorder_ts_gives_the_oldest_first(void **state)
 	uint64_t expected = 1;
 	unsigned n;
 
-	harness_start(&t, R, "hooks = ( { type = \"reorder_ts\"; window_size = 3 } );");
+	harness_start(&t, R, "hooks = ( { type = \"reorder_ts\"; window_size = 3; flush = true } );");
 	assert_int_equal(hook_list_hold_max(t.hooks), 3);
 	for (unsigned i = 0; i < 9; i++) {
 		s = at(&t, order[i], order[i] * MS);
@@ -418,7 +434,7 @@ static void reorder_ts_ends_one_run_before_the_next(void **state)
 	struct harness t;
 	struct sample *rest[4];
 
-	harness_start(&t, R, "hooks = ( { type = \"reorder_ts\"; window_size = 2 }, { type = \"decimate\"; ratio = 2 } );");
+	harness_start(&t, R, "hooks = ( { type = \"reorder_ts\"; window_size = 2; flush = true }, { type = \"decimate\"; ratio = 2 } );");
 	assert_null(at(&t, 1000, 1000));
 	assert_null(at(&t, 1001, 1001));
 	/* Time begins anew: first what was held, though it is later. */
@@ -569,17 +585,17 @@ static void keys_that_make_no_sense_are_refused(void **state)
 	expect_refused(R, "hooks = ( { type = \"decimate\"; ratio = 0 } );", "0 is out of range");
 	expect_refused(R, "hooks = ( { type = \"decimate\"; ratio = 2.5 } );", "expected a whole number");
 	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"time\" } );", "'time' is none of: sequence, timestamp");
-	expect_refused(P, "hooks = ( { type = \"frame\"; interval = 0 } );", "0 is out of range, expected a whole number of samples");
-	expect_refused(P, "hooks = ( { type = \"frame\"; interval = 1.5 } );", "1.5 is out of range");
-	expect_refused(P, "hooks = ( { type = \"frame\"; interval = \"1s\" } );", "'1s' is a time, but the trigger is sequence");
-	expect_refused(P, "hooks = ( { type = \"frame\"; unit = \"hours\" } );", "is one of time, but the trigger is sequence");
-	expect_refused(P, "hooks = ( { type = \"frame\"; offset = 0.5 } );", "0.5 is no whole number of samples");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"sequence\"; interval = 0 } );", "0 is out of range, expected a whole number of samples");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"sequence\"; interval = 1.5 } );", "1.5 is out of range");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"sequence\"; interval = \"1s\" } );", "'1s' is a time, but the trigger is sequence");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"sequence\"; unit = \"hours\" } );", "is one of time, but the trigger is sequence");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"sequence\"; offset = 0.5 } );", "0.5 is no whole number of samples");
 	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = \"soon\" } );", "expected a number, or a text such as \"500ms\"");
 	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = \"3 weeks\" } );", "expected a number, or a text such as");
 	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = true } );", "expected a number, or a text such as");
-	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = \"90s\" } );", "90 seconds is out of range, expected at most 60; take the next greater unit");
-	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = 0 } );", "0 seconds is out of range");
-	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = \"1s\"; offset = 60 } );", "60 seconds is out of range, expected less than 60");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = \"100000h\" } );", "100000 hours is out of range, expected more than 0 and at most 87600");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = 0 } );", "0 milliseconds is out of range");
+	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = \"1s\"; offset = 1e9 } );", "1e+09 seconds is out of range, expected at most 315360000");
 	expect_refused(P, "hooks = ( { type = \"frame\"; trigger = \"timestamp\"; interval = \"1s\"; unit = \"hours\" } );", "contradicts the interval '1s'");
 	expect_refused(R, "hooks = ( { type = \"gate\"; signal = 0; mode = \"open\" } );", "'open' is none of: above, below, rising_edge, falling_edge");
 	expect_refused(R, "hooks = ( { type = \"gate\"; signal = 0; duration = -1 } );", "-1 is out of range");
@@ -616,6 +632,7 @@ int main(void)
 		cmocka_unit_test(limit_rate_keeps_a_period_between_samples),
 		cmocka_unit_test(limit_rate_by_the_clock_of_this_host),
 		cmocka_unit_test(limit_rate_refuses_samples_without_the_timestamp),
+		cmocka_unit_test(reorder_ts_drops_what_it_holds_at_the_end),
 		cmocka_unit_test(reorder_ts_gives_the_oldest_first),
 		cmocka_unit_test(reorder_ts_passes_what_is_too_late_on),
 		cmocka_unit_test(reorder_ts_ends_one_run_before_the_next),

@@ -162,20 +162,20 @@ static void values_of_all_types_come_and_go(void **state)
 	harness_end(&t);
 }
 
-static void values_that_are_taken_out_become_zero_or_go(void **state)
+static void values_that_are_taken_out_become_initial_ones(void **state)
 {
 	struct harness t;
 	struct sample *s;
 
-	start(&t, "signals = \"3f\"; ", "",
-	      "function process(smp) smp.data.signal0 = nil; smp.data.signal2 = nil end\n");
+	start(&t, "signals = ( { name = \"x\" }, { name = \"y\" }, { name = \"z\"; init = 4.5 }, { name = \"more\" } ); ", "",
+	      "function process(smp) smp.data.x = nil; smp.data.z = nil end\n");
 	s = harness_sample(&t, 0, 0);
 	put_real(s, 1);
 	put_real(s, 2);
 	put_real(s, 3);
 	s = harness_run(&t, s);
-	assert_int_equal(s->length, 2);
-	assert_true(s->data[0].f == 0 && s->data[1].f == 2);
+	assert_int_equal(s->length, 3);
+	assert_true(s->data[0].f == 0 && s->data[1].f == 2 && s->data[2].f == 4.5);
 	harness_end(&t);
 }
 
@@ -254,7 +254,6 @@ static void scripts_write_to_the_log(void **state)
 	start(&t, AB, "",
 	      "info('one') warn('two') error('three') debug('four') info(5)\n"
 	      "assert(debug.traceback)\n"
-	      "register_api_handler('x')\n"
 	      "function process(smp) end\n");
 	assert_non_null(strstr(fake_log(), "info  gateway/lua: n: one"));
 	assert_non_null(strstr(fake_log(), "n: two"));
@@ -365,9 +364,26 @@ static void an_expression_that_fails_loses_the_sample(void **state)
 	assert_null(ab(&t, 0, 1, 2));
 	assert_non_null(strstr(fake_log(), "expression of 'c':1: attempt to perform arithmetic on a nil value"));
 	harness_end(&t);
-	harness_start(&t, R, AB "hooks = ( { type = \"lua\"; signals = ( { name = \"c\"; expression = \"smp.data.x\" } ) } );");
+	harness_start(&t, R, AB "hooks = ( { type = \"lua\"; signals = ( { name = \"c\"; expression = \"'text'\" } ) } );");
 	assert_null(ab(&t, 0, 1, 2));
-	assert_non_null(strstr(fake_log(), "signal 'c' is a nil, expected a number"));
+	assert_non_null(strstr(fake_log(), "signal 'c' is a string, expected a number"));
+	harness_end(&t);
+}
+
+static void an_expression_that_gives_nil_leaves_what_came(void **state)
+{
+	struct harness t;
+	struct sample *s;
+
+	harness_start(&t, R, AB "hooks = ( { type = \"lua\"; signals = ( { name = \"c\"; expression = \"nil\" },"
+		      " { name = \"d\"; expression = \"smp.data.nothing\" },"
+		      " { name = \"e\"; expression = \"nil\"; init = 8 } ) } );");
+	s = ab(&t, 0, 1.5, 2);
+	assert_non_null(s);
+	assert_int_equal(s->length, 3);
+	assert_true(s->data[0].f == 1.5);
+	assert_true(s->data[1].f == 2); /* an integer came, a real goes */
+	assert_true(s->data[2].f == 8);
 	harness_end(&t);
 }
 
@@ -385,6 +401,7 @@ static void refused(const char *script, const char *expected)
 static void scripts_that_cannot_work_are_refused(void **state)
 {
 	refused("function process(smp)\n  return +\nend\n", ":2: unexpected symbol near '+'");
+	refused("register_api_handler('/x', print)\n", "requests of the API are not handed to scripts; take the call out");
 	refused("local x = nothing.field\n", ":1: attempt to index a nil value (global 'nothing')");
 	refused("function prepare() assert(false, 'no licence') end", "no licence");
 	refused("function start()\n\nassert(false, 'not today') end", "not today");
@@ -484,7 +501,7 @@ int main(void)
 		cmocka_unit_test(process_sees_and_changes_head_and_flags),
 		cmocka_unit_test(process_says_what_becomes_of_the_sample),
 		cmocka_unit_test(values_of_all_types_come_and_go),
-		cmocka_unit_test(values_that_are_taken_out_become_zero_or_go),
+		cmocka_unit_test(values_that_are_taken_out_become_initial_ones),
 		cmocka_unit_test(expressions_make_new_signals),
 		cmocka_unit_test(expressions_see_what_process_has_done),
 		cmocka_unit_test(functions_are_called_in_their_order),
@@ -494,6 +511,7 @@ int main(void)
 		cmocka_unit_test(errors_of_all_kinds_are_told),
 		cmocka_unit_test(no_script_keeps_the_error_that_ends_it),
 		cmocka_unit_test(an_expression_that_fails_loses_the_sample),
+		cmocka_unit_test(an_expression_that_gives_nil_leaves_what_came),
 		cmocka_unit_test(scripts_that_cannot_work_are_refused),
 		cmocka_unit_test(a_script_without_process_is_told),
 		cmocka_unit_test(no_sample_costs_memory_from_outside),

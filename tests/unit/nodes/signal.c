@@ -132,6 +132,77 @@ static void a_random_walk_has_its_deviation_and_depends_on_the_seed(void **state
 	assert_true(fabs(sqrt(squares / 1999) - 0.2) < 0.02);
 }
 
+/* The numbers of the C library, two normally distributed ones at a time. */
+static double library_normal(void)
+{
+	static double spare;
+	static bool has_spare;
+	double x, y, w;
+
+	has_spare = !has_spare;
+	if (!has_spare)
+		return spare;
+	do {
+		x = (double)random() / RAND_MAX * 2.0 - 1.0;
+		y = (double)random() / RAND_MAX * 2.0 - 1.0;
+		w = x * x + y * y;
+	} while (w >= 1.0);
+	w = sqrt(-2.0 * log(w) / w);
+	spare = y * w;
+	return x * w;
+}
+
+static void random_numbers_are_those_of_the_c_library(void **state)
+{
+	static const uint32_t seeds[] = { 0, 1, 7, 12345, 2147483647, 4294967295 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(seeds); i++) {
+		struct random r;
+
+		random_seed(&r, seeds[i]);
+		srandom(seeds[i]);
+		for (unsigned k = 0; k < 1000; k++)
+			assert_int_equal(random_next(&r), random());
+	}
+}
+
+/* As files of one gateway have them, whose nodes draw in turns. */
+static void random_walks_without_a_seed_share_their_numbers(void **state)
+{
+	double walks[2][3] = { { 1, 1, 1 }, { 0, 0, 0 } };
+
+	for (int again = 0; again < 2; again++) {
+		struct made_node m[2];
+		uint32_t seed = again ? 42 : 0;
+
+		make_node(&m[0], &node_signal, "{ " VIRTUAL "\"signal\": \"random\", "
+			  "\"values\": 3, \"offset\": 1 }");
+		make_node(&m[1], &node_signal_v2, "{ " VIRTUAL "\"in\": { \"signals\": ["
+			  "{ \"signal\": \"random\", \"stddev\": 0.3 }, "
+			  "{ \"signal\": \"constant\" }] } }");
+		random_shared_seed(seed);
+		srandom(seed);
+		walks[0][0] = walks[0][1] = walks[0][2] = 1;
+		walks[1][0] = 0;
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(m[i].node.type->start(&m[i].node), 0);
+		for (unsigned k = 0; k < 200; k++) {
+			assert_int_equal(node_read_one(&m[0], smp), 1);
+			for (unsigned v = 0; v < 3; v++) {
+				walks[0][v] += (double)0.2f * library_normal();
+				assert_true(smp->data[v].f == walks[0][v]);
+			}
+			assert_int_equal(node_read_one(&m[1], smp), 1);
+			walks[1][0] += (double)0.3f * library_normal();
+			assert_true(smp->data[0].f == walks[1][0]);
+		}
+		for (int i = 0; i < 2; i++) {
+			m[i].node.type->stop(&m[i].node);
+			drop_node(&m[i]);
+		}
+	}
+}
+
 static void settings_are_one_for_all_or_one_for_each(void **state)
 {
 	struct made_node m;
@@ -515,6 +586,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shapes_have_their_analytic_values),
 		cmocka_unit_test(a_random_walk_has_its_deviation_and_depends_on_the_seed),
+		cmocka_unit_test(random_numbers_are_those_of_the_c_library),
+		cmocka_unit_test(random_walks_without_a_seed_share_their_numbers),
 		cmocka_unit_test(settings_are_one_for_all_or_one_for_each),
 		cmocka_unit_test(every_setting_takes_a_list),
 		cmocka_unit_test(wrong_settings_are_refused),

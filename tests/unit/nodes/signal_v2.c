@@ -2,6 +2,8 @@
 /* signal.v2: each signal as its entry says, the shapes those of `signal`. */
 #include "fixture.h"
 
+#include "gateway/part/signal_source.h"
+
 #include <math.h>
 
 static struct pool pool;
@@ -59,8 +61,8 @@ static void it_generates_the_same_as_signal(void **state)
 {
 	struct made_node v1, v2;
 
-	make_node(&v1, &node_signal, "{ " VIRTUAL "\"values\": 9 }");
-	make_node(&v2, &node_signal_v2, "{ " VIRTUAL "\"in\": { \"signals\": \"9f\" } }");
+	make_node(&v1, &node_signal, "{ " VIRTUAL "\"values\": 9, \"seed\": 5 }");
+	make_node(&v2, &node_signal_v2, "{ " VIRTUAL "\"seed\": 5, \"in\": { \"signals\": \"9f\" } }");
 	assert_int_equal(v1.node.type->start(&v1.node), 0);
 	assert_int_equal(v2.node.type->start(&v2.node), 0);
 	for (unsigned step = 0; step < 500; step++) {
@@ -74,6 +76,22 @@ static void it_generates_the_same_as_signal(void **state)
 	v2.node.type->stop(&v2.node);
 	drop_node(&v1);
 	drop_node(&v2);
+}
+
+static void mixed_goes_through_the_shapes_by_the_entries_that_are_mixed(void **state)
+{
+	static const enum waveform shapes[] = { WAVEFORM_COUNTER, WAVEFORM_RANDOM,
+						WAVEFORM_CONSTANT, WAVEFORM_SINE };
+	const struct signal_source *source;
+	struct made_node m;
+
+	make_node(&m, &node_signal_v2, "{ \"in\": { \"signals\": [ { \"signal\": \"counter\" }, "
+		  "{ \"signal\": \"mixed\" }, { \"signal\": \"constant\" }, "
+		  "{ \"signal\": \"mixed\" } ] } }");
+	source = m.node.private_data;
+	for (unsigned i = 0; i < ARRAY_SIZE(shapes); i++)
+		assert_int_equal(source->generator.values[i].waveform, shapes[i]);
+	drop_node(&m);
 }
 
 static void one_entry_stands_for_many_until_the_limit(void **state)
@@ -131,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_signal_is_what_its_entry_says),
 		cmocka_unit_test(it_generates_the_same_as_signal),
+		cmocka_unit_test(mixed_goes_through_the_shapes_by_the_entries_that_are_mixed),
 		cmocka_unit_test(one_entry_stands_for_many_until_the_limit),
 		cmocka_unit_test(wrong_settings_are_refused),
 		cmocka_unit_test(keys_of_the_generator_are_refused_elsewhere),

@@ -252,3 +252,29 @@ out:
 	signal_list_put(made);
 	return l;
 }
+
+void hook_value_convert(union signal_data *v, enum signal_type from,
+			enum signal_type to)
+{
+	double real = hook_value_real(from, v);
+	bool truth = from == SIGNAL_COMPLEX ? v->z.re != 0 || v->z.im != 0 :
+		     from == SIGNAL_FLOAT ? v->f != 0 : v->i != 0;
+
+	if (from == to)
+		return;
+	switch (to) {
+	case SIGNAL_FLOAT:
+		v->f = real;
+		break;
+	case SIGNAL_INTEGER:
+		v->i = signal_type_to_integer(real);
+		break;
+	case SIGNAL_BOOLEAN:
+		v->i = truth;
+		break;
+	case SIGNAL_COMPLEX:
+		v->z.re = (float)real;
+		v->z.im = 0;
+		break;
+	}
+}

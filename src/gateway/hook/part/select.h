@@ -78,6 +78,11 @@ static inline double hook_value_real(enum signal_type type,
 	return v->f;
 }
 
+/* The same value as another type: out of range becomes the nearest integer, of a
+ * complex number an integer or real one takes what hook_value_real() gives. */
+void hook_value_convert(union signal_data *v, enum signal_type from,
+			enum signal_type to);
+
 /*
  * signals() of hooks that change values but not their kind: resolves `s` and
  * hands the list on.

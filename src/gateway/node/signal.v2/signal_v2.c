@@ -5,6 +5,7 @@
  * else differs.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "gateway/plugin/node.h"
 #include "gateway/part/signal_source.h"
@@ -40,14 +41,28 @@ static const struct config_key v2_signal_keys[] = {
 	{ "pulse_high", CONFIG_REAL, .help = "Value of a pulse, 1" },
 };
 
-/* One entry of the list, for all the values that it stands for. */
-static int set_entry(struct signal_source *s, unsigned first, unsigned count,
-		     struct config *c, const json_t *e)
+static bool is_mixed(const json_t *shape)
 {
-	for (unsigned i = first; i < first + count; i++) {
-		int ret = signal_source_set_shape(
-			s, i, json_object_get(e, "signal"), c, e);
+	const char *name = json_string_value(shape);
 
+	return !shape || (name && !strcmp(name, waveform_names[WAVEFORM_MIXED]));
+}
+
+/* One entry of the list, for all the values that it stands for. `mixed` counts
+ * the values that take one shape after the other. */
+static int set_entry(struct signal_source *s, unsigned first, unsigned count,
+		     unsigned *mixed, struct config *c, const json_t *e)
+{
+	const json_t *shape = json_object_get(e, "signal");
+
+	for (unsigned i = first; i < first + count; i++) {
+		int ret = 0;
+
+		if (is_mixed(shape))
+			s->generator.values[i].waveform =
+				generator_mixed((*mixed)++);
+		else
+			ret = signal_source_set_shape(s, i, shape, c, e);
 		for (size_t k = 0; k < SIGNAL_SETTING_COUNT && !ret; k++)
 			ret = signal_source_set(
 				s, i, &signal_settings[k],
@@ -75,7 +90,7 @@ static int v2_parse(struct node *n, struct config *c, json_t *cfg)
 	struct signal_v2 *s = n->private_data;
 	json_t *list = json_object_get(n->in.cfg, "signals") ?:
 			       json_object_get(cfg, "signals");
-	unsigned index = 0;
+	unsigned index = 0, mixed = 0;
 	int ret;
 
 	if (!n->in.signals) {
@@ -85,12 +100,13 @@ static int v2_parse(struct node *n, struct config *c, json_t *cfg)
 	}
 	ret = signal_source_init(&s->source, n->in.signals->count);
 	if (!ret && json_is_object(list))
-		ret = set_entry(&s->source, 0, n->in.signals->count, c, list);
+		ret = set_entry(&s->source, 0, n->in.signals->count,
+				&mixed, c, list);
 	for (size_t i = 0; !ret && i < json_array_size(list); i++) {
 		const json_t *e = json_array_get(list, i);
 		unsigned count = count_of(c, e);
 
-		ret = set_entry(&s->source, index, count, c, e);
+		ret = set_entry(&s->source, index, count, &mixed, c, e);
 		index += count;
 	}
 	return ret ? ret : signal_source_ready(n, &s->source, cfg, true);

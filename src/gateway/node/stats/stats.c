@@ -20,7 +20,7 @@
 #include "util/clock.h"
 
 struct figure {
-	const char *text;            /* "NODE.METRIC.TYPE" */
+	const char *node;            /* its name, borrowed; not terminated */
 	size_t node_len;
 	enum stats_metric metric;
 	enum stats_type type;
@@ -30,6 +30,7 @@ struct figure {
 
 struct stats_node {
 	double rate_hz;
+	const char *node;            /* whose figures, where they do not say; or NULL */
 	struct figure *figures;
 	unsigned count;
 	struct timer timer;
@@ -46,11 +47,14 @@ static const char *const type_names[] = { "auto", "float", "integer", NULL };
 static const struct config_key node_keys[] = {
 	{ "rate", CONFIG_REAL, offsetof(struct stats_node, rate_hz), "1",
 	  .min = 1e-6, .max = 1e6, .help = "Samples per second" },
+	{ "node", CONFIG_STRING, offsetof(struct stats_node, node),
+	  .help = "Node whose figures are sent where `stats` of a signal is only METRIC.TYPE" },
 };
 
 static const struct config_key entry_keys[] = {
 	{ "stats", CONFIG_STRING, offsetof(struct entry, stats),
-	  .required = true, .help = "NODE.METRIC.TYPE" },
+	  .required = true,
+	  .help = "NODE.METRIC.TYPE, or METRIC.TYPE of the node that `node` names" },
 	{ "name", CONFIG_STRING, offsetof(struct entry, name),
 	  .help = "Name of the signal, default is what `stats` says" },
 	{ "unit", CONFIG_STRING, offsetof(struct entry, unit),
@@ -66,12 +70,26 @@ static const struct config_key known_keys[] = {
 	{ "enabled", CONFIG_BOOL, 0, .help = "Not used here" },
 };
 
-static int parse_figure(struct figure *f, struct config *c, const json_t *at,
-			const struct entry *e)
+/* Of the node that the key `node` names? A node may be called like a metric. */
+static bool is_short(const struct stats_node *s, struct figure *f,
+		     const char *text)
 {
 	char problem[256];
 
-	f->text = e->stats;
+	if (!s->node ||
+	    stats_parse(text, &f->metric, &f->type, problem, sizeof(problem)))
+		return false;
+	f->node = s->node;
+	f->node_len = strlen(s->node);
+	return true;
+}
+
+static int parse_long(struct figure *f, struct config *c, const json_t *at,
+		      const struct entry *e)
+{
+	char problem[256];
+
+	f->node = e->stats;
 	f->node_len = strcspn(e->stats, ".");
 	if (!f->node_len || !e->stats[f->node_len]) {
 		config_fail(c, at, "stats",
@@ -84,6 +102,15 @@ static int parse_figure(struct figure *f, struct config *c, const json_t *at,
 		config_fail(c, at, "stats", "%s", problem);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int parse_figure(const struct stats_node *s, struct figure *f,
+			struct config *c, const json_t *at,
+			const struct entry *e)
+{
+	if (!is_short(s, f, e->stats) && parse_long(f, c, at, e))
+		return -EINVAL;
 	f->integer = e->type == 0 ? f->type == STATS_TOTAL : e->type == 2;
 	return 0;
 }
@@ -96,7 +123,7 @@ static int parse_entry(struct stats_node *s, unsigned index,
 
 	if (config_unpack(c, at, entry_keys, ARRAY_SIZE(entry_keys), &e,
 			  known_keys, ARRAY_SIZE(known_keys)) ||
-	    parse_figure(f, c, at, &e))
+	    parse_figure(s, f, c, at, &e))
 		return -EINVAL;
 	return signal_set(&l->signals[index], e.name ? e.name : e.stats,
 			  e.unit ? e.unit : stats_unit(f->metric, f->type),
@@ -145,7 +172,7 @@ static int stats_parse_node(struct node *n, struct config *c, json_t *cfg)
 static int find_source(struct node *n, struct figure *f, struct config *c,
 		       const json_t *at)
 {
-	char *name = strndup(f->text, f->node_len);
+	char *name = strndup(f->node, f->node_len);
 	struct node *other = name ? services_find_node(n->services, name) : NULL;
 	int ret = -EINVAL;
 
@@ -172,6 +199,12 @@ static int stats_check(struct node *n, struct config *c, json_t *cfg)
 	json_t *list = list_of(n, cfg);
 	int ret = 0;
 
+	/* Also where every figure names its own. */
+	if (s->node && !services_find_node(n->services, s->node)) {
+		services_fail_no_node(n->services, c, cfg, "node", s->node);
+		return -EINVAL;
+	}
+
 	for (unsigned i = 0; i < s->count; i++)
 		if (!s->figures[i].source &&
 		    find_source(n, &s->figures[i], c, json_array_get(list, i)))
@@ -189,7 +222,7 @@ static void stats_relink(struct node *n)
 
 		list_for_each(o, n->services->nodes, struct node, entry) {
 			if (strlen(o->name) != f->node_len ||
-			    memcmp(o->name, f->text, f->node_len) || !o->stats)
+			    memcmp(o->name, f->node, f->node_len) || !o->stats)
 				continue;
 			node_stats_put(f->source);
 			f->source = node_stats_get(o->stats);
