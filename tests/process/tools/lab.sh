@@ -44,6 +44,28 @@ CONF
 expect 0 'mappings by name' timeout 20 villas-node map.conf
 says 'give the values' '99.3\.0.7\.0' map.dat
 
+# A group that holds hooks only does not have the file opened: it is not there yet.
+hooked() {
+	rm -rf hooked.dat
+	cat >hooked.conf <<-CONF
+		nodes = {
+			sig = { type = "signal", signal = "counter", realtime = false, limit = 5 },
+			rec = { type = "file", uri = "$3", $2 }
+		}
+		paths = ( { in = "$4", out = "$5" } )
+	CONF
+	expect "$6" "$1" timeout 20 villas-node hooked.conf
+}
+hooks='hooks = ( { type = "shift_seq", offset = 10 } )'
+hooked 'in has hooks only' "in = { $hooks }" hooked.dat sig rec 0
+samples 'in has hooks only: it is written' 5 hooked.dat
+hooked 'in has hooks only beside out' "in = { $hooks }, out = { flush = true }" hooked.dat sig rec 0
+samples 'in has hooks only beside out: it is written' 5 hooked.dat
+echo '{ "nodes": { "f": { "type": "file", "uri": "/dev/full", "in": { "uri": "map.dat" }, "out": { "hooks": [ "dump" ] } } }, "paths": [ { "in": "f" } ] }' >read.json
+expect 0 'out has hooks only' timeout 20 villas-node read.json
+sed 's/"in": { "uri": "map.dat" }/"in": { "uri": "none.dat" }/' read.json >none.json
+expect 1 'what is to be read has to be there' timeout 20 villas-node none.json
+
 # Nodes that are their own peers.
 villas-signal -n -l 40 -v 4 random >in 2>log
 loop() {
