@@ -25,7 +25,9 @@ static const char usage[] =
 	"1 the number of samples, 2 sequence, 3 timestamp, 4 number of values, 5 values;\n"
 	"6 the files could not be compared.\n"
 	"\n"
-	"  -e EPS    numbers and times (seconds) may differ by EPS (1e-6)\n"
+	"  -e EPS    numbers may differ by EPS, and times of other files may be later than\n"
+	"            those of the first by EPS seconds (1e-6)\n"
+	"  -S        strict: nor may times of other files be earlier by more than EPS\n"
 	"  -v        do not compare values\n"
 	"  -T        do not compare timestamps\n"
 	"  -s        do not compare sequence numbers\n"
@@ -46,7 +48,7 @@ struct settings {
 	const char *format;
 	struct signal_list *signals;
 	double epsilon;
-	bool ignore_values, ignore_times, ignore_sequence;
+	bool ignore_values, ignore_times, ignore_sequence, strict;
 	char *const *paths;
 	unsigned count;
 };
@@ -83,13 +85,18 @@ static bool values_differ(enum signal_type type, const union signal_data *a,
 	return numbers_differ(a->f, b->f, epsilon);
 }
 
+/*
+ * Scripts compare what was sent with what came back later, and rely on it that only
+ * a delay of the second counts: a second file that is earlier passes, unless `strict`.
+ */
 static bool times_differ(const struct sample *a, const struct sample *b,
-			 double epsilon)
+			 double epsilon, bool strict)
 {
-	double seconds = (double)(a->origin.tv_sec - b->origin.tv_sec);
-	double rest = (double)(a->origin.tv_nsec - b->origin.tv_nsec) * 1e-9;
+	double seconds = (double)(b->origin.tv_sec - a->origin.tv_sec);
+	double rest = (double)(b->origin.tv_nsec - a->origin.tv_nsec) * 1e-9;
+	double later = seconds + rest;
 
-	return fabs(seconds + rest) > epsilon;
+	return (strict ? fabs(later) : later) > epsilon;
 }
 
 /* Only one of two samples carries what `flag` stands for. */
@@ -109,7 +116,8 @@ static enum difference compare_samples(const struct sample *a,
 		return DIFFERENT_SEQUENCE;
 	if (!s->ignore_times &&
 	    (only_one(a, b, SAMPLE_HAS_ORIGIN) ||
-	     (a->flags & SAMPLE_HAS_ORIGIN && times_differ(a, b, s->epsilon))))
+	     (a->flags & SAMPLE_HAS_ORIGIN &&
+	      times_differ(a, b, s->epsilon, s->strict))))
 		return DIFFERENT_TIME;
 	if (s->ignore_values)
 		return EQUAL;
@@ -265,11 +273,14 @@ static int parse(int argc, char **argv, struct settings *s)
 	unsigned streams = 0;
 	int opt, status;
 
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "e:vTsf:t:")) != -1) {
+	while ((opt = getopt(argc, argv, TOOL_OPTIONS "e:SvTsf:t:")) != -1) {
 		switch (opt) {
 		case 'e':
 			if (!tool_number(argv, opt, 0, 1e300, &s->epsilon))
 				return NOT_COMPARED;
+			break;
+		case 'S':
+			s->strict = true;
 			break;
 		case 'v':
 			s->ignore_values = true;

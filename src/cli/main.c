@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/config/config.h"
 #include "gateway/plugin/plugin.h"
 #include "util/log.h"
 
@@ -108,6 +109,10 @@ static int run_tool(const struct cli_command *tool, int argc, char **argv)
 
 	snprintf(name, sizeof(name), "villas-%s", tool->name);
 	argv[0] = name;
+#ifdef CLI_HAVE_NODE
+	/* Files of laboratories have keys that only other versions know. */
+	config_pass_unknown_keys(true);
+#endif
 	return tool->fn(argc, argv);
 }
 

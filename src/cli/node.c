@@ -19,12 +19,15 @@
 #include "util/log.h"
 
 static const char usage[] =
-	"[OPTIONS] CONFIG\n"
+	"[OPTIONS] [CONFIG]\n"
 	"\n"
 	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
 	"input) until SIGINT or SIGTERM, or until all paths have ended (idle_stop = false\n"
-	"in CONFIG: not then).\n"
+	"in CONFIG: not then). Without CONFIG, and without an active path in it, it waits to\n"
+	"be given one over its control socket: busbar ctl SOCKET restart CONFIG.\n"
 	"\n"
+	"  --control=SOCKET  path of the control socket, '@name' for an abstract one; without\n"
+	"            CONFIG it is @villas-node-PID, else that of CONFIG\n"
 	"  -C        print what this build can do, as JSON\n";
 
 static int print_capabilities(char **argv)
@@ -40,9 +43,9 @@ static int print_capabilities(char **argv)
 static void print_plugins(const char *title, const struct plugin *table,
 			  const char *(*describe)(const void *type))
 {
-	printf("\n%s:\n", title);
+	printf("\nSupported %s:\n", title);
 	for (const struct plugin *p = table; p->name; p++)
-		printf("  %-16s %s\n", p->name,
+		printf(" - %-18s%s\n", p->name,
 		       p->type ? describe(p->type) : "(in a module)");
 }
 
@@ -61,12 +64,24 @@ static const char *describe_format(const void *type)
 	return ((const struct format_type *)type)->description;
 }
 
+static void print_requests(void)
+{
+	json_t *names = control_request_names(), *name;
+	size_t i;
+
+	printf("\nSupported API commands:\n");
+	json_array_foreach(names, i, name)
+		printf(" - %s\n", json_string_value(name));
+	json_decref(names);
+}
+
 static int print_help(char **argv)
 {
 	tool_print_usage(argv, usage, stdout);
 	print_plugins("node-types", node_plugins, describe_node);
+	print_plugins("IO formats", format_plugins, describe_format);
 	print_plugins("hooks", hook_plugins, describe_hook);
-	print_plugins("formats", format_plugins, describe_format);
+	print_requests();
 	return CLI_OK;
 }
 
@@ -91,14 +106,23 @@ static void silence(void)
 
 int cli_node(int argc, char **argv)
 {
+	static const struct option longs[] = {
+		{ "control", required_argument, NULL, 'c' },
+		{ NULL, 0, NULL, 0 },
+	};
 	char run[] = "run", option[] = "-d", idle_stop[] = "--idle-stop";
-	char *level = NULL, *args[6];
+	char control[256] = "";
+	char *level = NULL, *args[7];
 	int opt, status, n = 0;
 	bool off = false;
 
 	tool_begin(argv);
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "C")) != -1) {
+	while ((opt = getopt_long(argc, argv, TOOL_OPTIONS "C", longs, NULL)) !=
+	       -1) {
 		switch (opt) {
+		case 'c':
+			snprintf(control, sizeof(control), "--control=%s", optarg);
+			break;
 		case 'C':
 			return print_capabilities(argv);
 		case 'h':
@@ -125,6 +149,11 @@ int cli_node(int argc, char **argv)
 		args[n++] = option;
 		args[n++] = level;
 	}
+	if (optind == argc && !*control)
+		snprintf(control, sizeof(control), "--control=@villas-node-%d",
+			 (int)getpid());
+	if (*control)
+		args[n++] = control;
 	if (optind < argc)
 		args[n++] = argv[optind];
 	args[n] = NULL;

@@ -32,7 +32,7 @@
 enum summary { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
 struct run_options {
-	const char *file;
+	const char *file; /* NULL: none, it waits for a configuration */
 	int level;        /* enum log_level, -1: as configured */
 	double seconds;   /* < 0: no limit */
 	bool quiet;
@@ -43,10 +43,12 @@ struct run_options {
 
 static const char usage[] =
 	"usage: busbar run [options] CONFIG\n"
+	"       busbar run [options] --control=PATH\n"
 	"\n"
 	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
 	"input) until SIGINT or SIGTERM, and prints a summary. SIGHUP reads CONFIG\n"
-	"again and changes what has changed in it.\n"
+	"again and changes what has changed in it. Without CONFIG it waits for one:\n"
+	"busbar ctl PATH restart CONFIG.\n"
 	"\n"
 	"  -d LEVEL         log level: off, error, warn, info, debug, trace\n"
 	"  -t SECONDS       stop after this time\n"
@@ -183,7 +185,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 			return CLI_USAGE;
 		}
 	}
-	if (optind + 1 != argc) {
+	if (optind + 1 < argc || (optind == argc && !o->control)) {
 		fputs(usage, stderr);
 		return CLI_USAGE;
 	}
@@ -273,7 +275,11 @@ static int run_started(struct super_node *sn, const struct run_options *o)
 		free(file);
 		return CLI_FAILED;
 	}
-	log_info("%s is running", file ? file : "the gateway");
+	if (file && !strcmp(file, SUPER_NODE_NO_FILE))
+		log_warn("no configuration: the gateway waits for one; give it with: busbar ctl %s restart CONFIG",
+			 path ? path : "");
+	else
+		log_info("%s is running", file ? file : "the gateway");
 	free(file);
 	live_line = !o->quiet && isatty(STDERR_FILENO);
 	log_set_sink(clear_line);
@@ -321,6 +327,8 @@ static int load(const json_t *from, struct config **c)
 	char *text;
 	int ret;
 
+	if (json_is_null(from))
+		return config_load_text(SUPER_NODE_NO_FILE, "{}", 2, c);
 	if (json_is_string(from))
 		return config_load(json_string_value(from), c);
 	text = json_dumps(from, JSON_INDENT(1));
@@ -343,7 +351,7 @@ int cli_run(int argc, char **argv)
 	if (o.level >= 0)
 		log_set_level((enum log_level)o.level);
 	super_node_set_idle_stop(o.idle_stop);
-	from = json_string(o.file);
+	from = o.file ? json_string(o.file) : json_null();
 	for (unsigned restarts = 0; from && !end_wanted; restarts++) {
 		next = NULL;
 		ret = load(from, &c) ? CLI_USAGE : CLI_OK;

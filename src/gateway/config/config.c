@@ -54,13 +54,13 @@ static bool is_news(struct config *c, const char *message)
 
 	for (; *message; message++)
 		hash = (hash ^ (unsigned char)*message) * 1099511628211u;
-	for (unsigned i = 0; i < c->errors; i++)
+	for (unsigned i = 0; i < c->reported_count; i++)
 		if (c->reported[i] == hash)
 			return false;
-	more = reallocarray(c->reported, c->errors + 1, sizeof(*more));
+	more = reallocarray(c->reported, c->reported_count + 1, sizeof(*more));
 	if (more) {
 		c->reported = more;
-		more[c->errors++] = hash;
+		more[c->reported_count++] = hash;
 	}
 	return true;
 }
@@ -77,9 +77,10 @@ const char *config_file(const struct config *c)
 	return c->file_count ? c->files[0] : "";
 }
 
-__attribute__((format(printf, 5, 0)))
-static void error_line(struct config *c, unsigned file, unsigned line,
-		       const char *path, const char *fmt, va_list args)
+__attribute__((format(printf, 6, 0)))
+static void report(struct config *c, enum log_level level, unsigned file,
+		   unsigned line, const char *path, const char *fmt,
+		   va_list args)
 {
 	char text[768], message[960];
 
@@ -89,6 +90,11 @@ static void error_line(struct config *c, unsigned file, unsigned line,
 		 *path ? ": " : "", text);
 	if (!is_news(c, message))
 		return;
+	if (level != LOG_ERROR) {
+		log_warn("%s", message);
+		return;
+	}
+	c->errors++;
 	log_error("%s", message);
 	if (collected)
 		json_array_append_new(collected, json_string(message));
@@ -100,7 +106,7 @@ void config_error_in(struct config *c, unsigned file, unsigned line,
 	va_list args;
 
 	va_start(args, fmt);
-	error_line(c, file, line, "", fmt, args);
+	report(c, LOG_ERROR, file, line, "", fmt, args);
 	va_end(args);
 }
 
@@ -118,7 +124,7 @@ void config_error_at(struct config *c, unsigned line, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	error_line(c, at.file, at.line, "", fmt, args);
+	report(c, LOG_ERROR, at.file, at.line, "", fmt, args);
 	va_end(args);
 }
 
@@ -173,10 +179,8 @@ int config_load(const char *path, struct config **out)
 	return ret;
 }
 
-void config_destroy(struct config *c)
+void config_release(struct config *c)
 {
-	if (!c)
-		return;
 	json_decref(c->root);
 	for (size_t i = 0; i < c->place_count; i++) {
 		free(c->places[i].key);
@@ -189,6 +193,13 @@ void config_destroy(struct config *c)
 	free(c->lines);
 	free(c->text);
 	free(c->reported);
+}
+
+void config_destroy(struct config *c)
+{
+	if (!c)
+		return;
+	config_release(c);
 	free(c);
 }
 
@@ -245,14 +256,16 @@ static void print_path(const struct config *c, const struct config_place *p,
 		fprintf(f, "[%zu]", p->index);
 }
 
-void config_fail(struct config *c, const json_t *at, const char *key,
-		 const char *fmt, ...)
+/* Of member `key` of `at`, or of `at` itself. */
+__attribute__((format(printf, 5, 0)))
+static void report_value(struct config *c, enum log_level level,
+			 const json_t *at, const char *key, const char *fmt,
+			 va_list args)
 {
 	struct config_place *place = key ? place_of_member(c, at, key) : NULL;
 	bool missing = key && !place;
 	struct config_line where = { 0, 1 };
 	char path[256] = "";
-	va_list args;
 	FILE *f;
 
 	if (!place)
@@ -267,9 +280,45 @@ void config_fail(struct config *c, const json_t *at, const char *key,
 			fprintf(f, "%s%s", ftell(f) > 0 ? "." : "", key);
 		fclose(f);
 	}
+	report(c, level, where.file, where.line, path, fmt, args);
+}
+
+void config_fail(struct config *c, const json_t *at, const char *key,
+		 const char *fmt, ...)
+{
+	va_list args;
+
 	va_start(args, fmt);
-	error_line(c, where.file, where.line, path, fmt, args);
+	report_value(c, LOG_ERROR, at, key, fmt, args);
 	va_end(args);
+}
+
+void config_warn(struct config *c, const json_t *at, const char *key,
+		 const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	report_value(c, LOG_WARN, at, key, fmt, args);
+	va_end(args);
+}
+
+static bool pass_unknown_keys;
+
+void config_pass_unknown_keys(bool on)
+{
+	pass_unknown_keys = on;
+}
+
+int config_unknown_key(struct config *c, const json_t *at, const char *key,
+		       const char *hint)
+{
+	if (!pass_unknown_keys) {
+		config_fail(c, at, key, "unknown key%s", hint);
+		return -EINVAL;
+	}
+	config_warn(c, at, key, "unknown key, passed over%s", hint);
+	return 0;
 }
 
 const char *config_where(struct config *c, const json_t *value)

@@ -43,6 +43,21 @@ unsigned config_errors(const struct config *c);
 void config_fail(struct config *c, const json_t *at, const char *key,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* The same for what is wrong and passed over: a warning that counts as no error. */
+void config_warn(struct config *c, const json_t *at, const char *key,
+		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * Whether keys that nobody knows are warnings, for the whole process: so it is for
+ * programs called villas-NAME, whose files have always passed with such keys. At
+ * first they are errors. Before any configuration is loaded.
+ */
+void config_pass_unknown_keys(bool on);
+/* Reports key `key` of `at` as unknown with `hint`, in the way that holds here; 0
+ * when it is to be passed over, else -EINVAL. */
+int config_unknown_key(struct config *c, const json_t *at, const char *key,
+		       const char *hint);
+
 enum config_type {
 	CONFIG_BOOL,   /* bool */
 	CONFIG_INT,    /* int64_t in [min, max] */

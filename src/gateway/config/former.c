@@ -25,48 +25,51 @@ static const struct {
 #define BROKER \
 	"use exec with the broker's own programs that read and write lines"
 #define DEVICE \
-	"use exec with a program that reads the device, or shmem with libbusbar-shmem"
-#define WEB "use socket over tcp, or exec with a program that bridges"
-#define FIELD_BUS "use exec with a program that speaks the protocol, or socket"
+	"use exec or shmem (libbusbar-shmem) with a program that reads the device"
+#define OTHER_PROTOCOL \
+	"use exec with a program that speaks the protocol and reads and writes lines"
+#define MODEL \
+	"use exec or shmem (libbusbar-shmem) with a program that runs the model"
 
 static const struct {
 	const char *type, *hint;
 } node_types[] = {
 	{ "advio", "it is called file" },
 	{ "amqp", BROKER },
-	{ "api", WEB },
-	{ "c37.118", FIELD_BUS },
-	{ "can", FIELD_BUS },
+	{ "api", OTHER_PROTOCOL },
+	{ "c37.118", OTHER_PROTOCOL },
+	{ "can", OTHER_PROTOCOL },
 	{ "cbuilder", DEVICE },
 	{ "comedi", DEVICE },
-	{ "delta_sharing", WEB },
+	{ "delta_sharing", OTHER_PROTOCOL },
 	{ "ethercat", DEVICE },
 	{ "example", "it moves nothing; loopback is there to try things out" },
-	{ "fmu", "use shmem with libbusbar-shmem, or exec" },
+	{ "fmu", MODEL },
 	{ "fpga", DEVICE },
-	{ "gateway", WEB },
-	{ "iec60870-5-104", FIELD_BUS },
-	{ "iec61850-8-1", FIELD_BUS },
-	{ "iec61850-9-2", FIELD_BUS },
-	{ "influxdb", "use file with csv or iotagent_ul, or exec" },
+	{ "gateway", OTHER_PROTOCOL },
+	{ "iec60870-5-104", OTHER_PROTOCOL },
+	{ "iec61850-8-1", OTHER_PROTOCOL },
+	{ "iec61850-9-2", OTHER_PROTOCOL },
+	{ "influxdb", "use exec with a program that sends lines to the database" },
 	{ "kafka", BROKER },
-	{ "modbus", FIELD_BUS },
+	{ "modbus", OTHER_PROTOCOL },
 	{ "mqtt", BROKER },
-	{ "nanomsg", "use socket, whose formats are the same" },
-	{ "ngsi", WEB },
+	{ "nanomsg", OTHER_PROTOCOL },
+	{ "ngsi", OTHER_PROTOCOL },
 	{ "opal", DEVICE },
-	{ "opal.async", "use socket over udp with the format opal.asyncip" },
+	{ "opal.async",
+	  "outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP block speaks" },
 	{ "opal.orchestra", DEVICE },
-	{ "opendss", "use exec or shmem" },
+	{ "opendss", MODEL },
 	{ "redis", BROKER },
-	{ "rtp", "use socket over udp" },
+	{ "rtp", OTHER_PROTOCOL },
 	{ "smu", DEVICE },
 	{ "temper", DEVICE },
 	{ "uldaq", DEVICE },
 	{ "ulapi", DEVICE },
-	{ "webrtc", WEB },
-	{ "websocket", WEB },
-	{ "zeromq", "use socket, whose formats are the same" },
+	{ "webrtc", OTHER_PROTOCOL },
+	{ "websocket", OTHER_PROTOCOL },
+	{ "zeromq", OTHER_PROTOCOL },
 };
 
 const char *former_key_hint(const char *key)

@@ -122,7 +122,7 @@ bool config_text_is_json(const char *text, size_t len)
 	return false;
 }
 
-static void put(struct config *c, const char *s, size_t n)
+void config_text_put(struct config *c, const char *s, size_t n)
 {
 	if (c->text_len + n + 1 > c->text_capacity) {
 		size_t capacity = MAX(c->text_capacity * 2,
@@ -142,7 +142,7 @@ static void put(struct config *c, const char *s, size_t n)
 }
 
 /* The line that now begins in the expanded text stood at file:line. */
-static void begin_line(struct config *c, unsigned file, unsigned line)
+void config_text_begin_line(struct config *c, unsigned file, unsigned line)
 {
 	if (c->line_count == c->line_capacity) {
 		size_t capacity = c->line_capacity ? c->line_capacity * 2 : 256;
@@ -170,10 +170,10 @@ static void copy(struct config *c, unsigned file, unsigned *line,
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		const char *stop = nl ? nl + 1 : end;
 
-		put(c, p, (size_t)(stop - p));
+		config_text_put(c, p, (size_t)(stop - p));
 		p = stop;
 		if (nl)
-			begin_line(c, file, ++*line);
+			config_text_begin_line(c, file, ++*line);
 	}
 }
 
@@ -262,21 +262,21 @@ static void put_value(struct config *c, const char *value, bool json)
 	bool quote = !stands_alone(value);
 
 	if (quote)
-		put(c, "\"", 1);
+		config_text_put(c, "\"", 1);
 	for (const char *p = value; *p; p++) {
 		/* The line map knows nothing of lines inside a value. */
 		if (*p == '\n' || *p == '\r')
-			put(c, " ", 1);
+			config_text_put(c, " ", 1);
 		else if (quote && (*p == '"' || *p == '\\'))
-			put(c, (char[]){ '\\', *p }, 2);
+			config_text_put(c, (char[]){ '\\', *p }, 2);
 		else
-			put(c, p, 1);
+			config_text_put(c, p, 1);
 	}
 	if (quote)
-		put(c, "\"", 1);
+		config_text_put(c, "\"", 1);
 	else if (!json && long_suffix(value, strlen(value),
 				      value + strlen(value)) == 1)
-		put(c, "L", 1);
+		config_text_put(c, "L", 1);
 }
 
 static size_t string_length(const char *p, const char *end)
@@ -340,8 +340,8 @@ static bool include_file(struct config *c, unsigned file, unsigned line,
 	c->line_count--; /* nothing but blanks stands on it yet */
 	expand(c, config_file_add(c, path), text, len, false, depth + 1);
 	free(text);
-	put(c, "\n", 1);
-	begin_line(c, file, line);
+	config_text_put(c, "\n", 1);
+	config_text_begin_line(c, file, line);
 	return true;
 }
 
@@ -418,41 +418,120 @@ static bool is_key(const char *behind, const char *end)
 	return behind < end && *behind == ':';
 }
 
-/* Puts the value in the place of p..end, on lines of its own. Whatever is wrong is
- * said, and null stands there. */
-static void include_json(struct config *c, unsigned file, unsigned line,
-			 const char *p, const char *end, unsigned depth)
-{
-	char name[512], path[1024], *text = NULL;
-	size_t len = 0;
-	int ret;
+/* The values of several files as one: members and entries of each behind those of
+ * the one before. */
+struct joined {
+	const char *first;  /* path of the first file, NULL before it */
+	char kind;          /* '{' or '[' */
+	size_t end;         /* where its closing bracket is */
+	bool empty;         /* nothing between the brackets so far */
+};
 
-	p += strlen(JSON_INCLUDE);
-	if (!include_path(c, file, line, p, end - 1, depth, name, path)) {
-		put(c, "null", 4);
-		return;
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f';
+}
+
+/* The value that begins at c->text + start joins what is before it; false when it is
+ * of another kind, or not complete. */
+static bool join(struct config *c, struct joined *j, const char *path,
+		 size_t start)
+{
+	size_t end = c->text_len, inner;
+	char close;
+
+	while (start < end && is_blank(c->text[start]))
+		start++;
+	while (end > start && is_blank(c->text[end - 1]))
+		end--;
+	if (!j->first)
+		j->kind = start < end ? c->text[start] : '\0';
+	close = j->kind == '{' ? '}' : ']';
+	if (end - start < 2 || c->text[start] != j->kind ||
+	    c->text[end - 1] != close)
+		return false;
+	inner = start + 1;
+	while (is_blank(c->text[inner]))
+		inner++;
+	if (j->first) {
+		c->text[j->end] = ' ';
+		c->text[start] = j->empty || inner == end - 1 ? ' ' : ',';
+		j->empty &= inner == end - 1;
+	} else {
+		j->first = path;
+		j->empty = inner == end - 1;
 	}
-	ret = config_text_read(path, true, &text, &len);
-	if (ret)
+	j->end = end - 1;
+	return true;
+}
+
+/* Puts in the value of the file at `path`, on lines of its own; false (and said) on
+ * failure. */
+static bool include_json_file(struct config *c, unsigned file, unsigned line,
+			      const char *name, const char *path,
+			      unsigned depth, struct joined *j)
+{
+	char *text = NULL;
+	size_t len = 0, start;
+	bool good = true;
+	int ret = config_text_read(path, true, &text, &len);
+
+	if (ret) {
 		config_error_in(c, file, line, "@include %s: cannot read %s: %s",
 				name, path,
 				ret == -EINVAL ? "not a regular file" :
 						 strerror(-ret));
-	else if (!config_text_is_json(text, len))
-		config_error_in(c, file, line,
-				"@include %s: %s is no JSON, which begins with '{' or '['",
-				name, path);
-	else
-		ret = 1;
-	if (ret == 1) {
-		put(c, "\n", 1);
+		return false;
+	}
+	start = c->text_len;
+	if (config_text_is_json(text, len)) {
+		config_text_put(c, "\n", 1);
 		expand(c, config_file_add(c, path), text, len, true, depth + 1);
-		put(c, "\n", 1);
-		begin_line(c, file, line);
-	} else {
-		put(c, "null", 4);
+	} else if (config_text_embed(c, path, text, len)) {
+		config_error_in(c, file, line, "@include %s: cannot read %s",
+				name, path);
+		good = false;
 	}
 	free(text);
+	config_text_put(c, "\n", 1);
+	config_text_begin_line(c, file, line);
+	/* What is wrong with a file alone is told by the parser. */
+	if (good && !join(c, j, path, start) && j->first) {
+		config_error_in(c, file, line,
+				"@include %s: %s and %s cannot be put together; expected complete files of one kind, groups or lists",
+				name, j->first, path);
+		good = false;
+	}
+	return good;
+}
+
+/* Puts the value in the place of p..end. Of several files that match a pattern, in
+ * alphabetical order, it is one group with all members or one list with all entries.
+ * Whatever is wrong is said, and null stands there. */
+static void include_json(struct config *c, unsigned file, unsigned line,
+			 const char *p, const char *end, unsigned depth)
+{
+	struct joined j = { .first = NULL };
+	char name[512], path[1024];
+	bool good = true;
+	glob_t found;
+
+	p += strlen(JSON_INCLUDE);
+	if (!include_path(c, file, line, p, end - 1, depth, name, path)) {
+		config_text_put(c, "null", 4);
+		return;
+	}
+	if (!strpbrk(name, "*?[") || glob(path, GLOB_NOCHECK, NULL, &found)) {
+		if (!include_json_file(c, file, line, name, path, depth, &j))
+			config_text_put(c, "null", 4);
+		return;
+	}
+	for (size_t i = 0; i < found.gl_pathc && good; i++)
+		good = include_json_file(c, file, line, name,
+					 found.gl_pathv[i], depth, &j);
+	if (!good && !j.first)
+		config_text_put(c, "null", 4);
+	globfree(&found);
 }
 
 /* True when the text p..p+n was an include, or one that is none. */
@@ -481,7 +560,7 @@ static int expand(struct config *c, unsigned file, const char *text,
 	char problem[256];
 	int ret;
 
-	begin_line(c, file, line);
+	config_text_begin_line(c, file, line);
 	while (p < end && !c->no_memory) {
 		size_t n = comment_length(p, end);
 		const char *was = p;
@@ -545,7 +624,7 @@ static int expand(struct config *c, unsigned file, const char *text,
 						(int)n, p);
 			copy(c, file, &line, p, n);
 			if (ret == 1 && (p == text || p[-1] != '.'))
-				put(c, "L", 1);
+				config_text_put(c, "L", 1);
 			p += n;
 			continue;
 		}
@@ -566,7 +645,7 @@ int config_text_expand(struct config *c, unsigned file, const char *text,
 {
 	int ret;
 
-	put(c, "", 0); /* never NULL */
+	config_text_put(c, "", 0); /* never NULL */
 	ret = expand(c, file, text, len, json, 0);
 	if (c->no_memory)
 		return -ENOMEM;

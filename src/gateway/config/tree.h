@@ -36,7 +36,8 @@ struct config_place {
 struct config {
 	json_t *root;
 	unsigned errors;
-	uint64_t *reported;          /* hashes of the messages, one per error */
+	uint64_t *reported;          /* hashes of the messages, errors and warnings */
+	unsigned reported_count;
 	char **files;
 	unsigned file_count;
 	struct config_line *lines;
@@ -57,6 +58,19 @@ int config_text_read(const char *path, bool only_regular, char **text,
 /* Expands includes and ${...} outside of strings into c->text and c->lines. */
 int config_text_expand(struct config *c, unsigned file, const char *text,
 		       size_t len, bool json);
+
+/* Adds to the expanded text; after a line end, says where the line that begins there
+ * stood. */
+void config_text_put(struct config *c, const char *s, size_t n);
+void config_text_begin_line(struct config *c, unsigned file, unsigned line);
+
+/* embed.c: adds the libconfig text of file `path` as a JSON value. 0 or a negative
+ * errno, after reporting what is wrong in it. */
+int config_text_embed(struct config *c, const char *path, const char *text,
+		      size_t len);
+
+/* Frees all that *c holds, but not *c. */
+void config_release(struct config *c);
 
 /* config_env.c */
 /* Expands ${...} in all strings of the tree. */

@@ -291,15 +291,16 @@ int config_unpack(struct config *c, const json_t *obj,
 	json_object_foreach((json_t *)obj, name, v) {
 		struct nearest near = NEAREST(name);
 		const char *former = former_key_hint(name);
-		char hint[100];
+		char hint[200];
 
 		if (known(keys, count, name, &near) ||
 		    known(more, more_count, name, &near))
 			continue;
-		config_fail(c, obj, name, "unknown key%s%s", former ? "; " : "",
-			    former ? former :
-				     nearest_hint(&near, hint, sizeof(hint)));
-		ret = -EINVAL;
+		if (former)
+			snprintf(hint, sizeof(hint), "; %s", former);
+		else
+			nearest_hint(&near, hint, sizeof(hint));
+		ret = config_unknown_key(c, obj, name, hint) ?: ret;
 	}
 	return ret;
 }

@@ -262,14 +262,55 @@ static const struct route routes[] = {
 	{ "POST", "/shutdown", post_shutdown },
 };
 
-json_t *control_routes_json(void)
+/* Puts in the segments of `path` that are words: "/node/ID/stats" is "node/stats". */
+static void request_name(const char *path, char *name, size_t size)
 {
-	json_t *list = json_array();
+	size_t len = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-		json_array_append_new(list, json_sprintf("%s %s",
-							 routes[i].method,
-							 routes[i].path));
+	for (const char *p = path; *p && len + 1 < size; p++) {
+		if (p[0] == '/' && p[1] == '*')
+			p++;
+		else if (len || *p != '/')
+			name[len++] = *p;
+	}
+	name[len] = '\0';
+}
+
+static void add_name(json_t *list, const char *name, const char *verb)
+{
+	json_t *o = json_sprintf("%s%s%s", name, verb ? "/" : "",
+				 verb ? verb : ""), *e;
+	size_t i;
+
+	/* Once, whatever methods it has. */
+	json_array_foreach(list, i, e) {
+		if (json_equal(e, o)) {
+			json_decref(o);
+			return;
+		}
+	}
+	json_array_append_new(list, o);
+}
+
+json_t *control_request_names(void)
+{
+	static const char *const verbs[] = { "start", "stop", "pause", "resume",
+					     "restart" };
+	json_t *list = json_array();
+	char name[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		const char *path = routes[i].path;
+		size_t len = strlen(path);
+
+		request_name(path, name, sizeof(name));
+		if (len < 4 || strcmp(path + len - 4, "/*/*")) {
+			add_name(list, name, NULL);
+			continue;
+		}
+		for (size_t v = 0; v < ARRAY_SIZE(verbs); v++)
+			add_name(list, name, verbs[v]);
+	}
 	return list;
 }
 
@@ -360,7 +401,7 @@ json_t *control_handle(struct super_node *sn, const char *method,
 	if (!answer && other_method)
 		answer = fail(&r, 405, "not with this method");
 	else if (!answer)
-		answer = fail(&r, 404, "no such request; GET /capabilities lists them under apis");
+		answer = fail(&r, 404, "no such request; busbar-ctl(1) lists them");
 	*status = r.status;
 	return answer;
 }

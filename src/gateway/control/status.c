@@ -27,7 +27,7 @@ json_t *control_capabilities(void)
 			 json_pack("{ss ss}", "name", "busbar", "version",
 				   GATEWAY_VERSION),
 			 "hooks", names(hook_plugins), "apis",
-			 control_routes_json(), "nodes", names(node_plugins),
+			 control_request_names(), "nodes", names(node_plugins),
 			 "formats", names(format_plugins));
 }
 

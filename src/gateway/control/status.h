@@ -12,7 +12,7 @@ json_t *control_capabilities(void);
 json_t *control_status(struct super_node *sn);
 /* The answer to a request to start anew. */
 json_t *control_restart_json(struct super_node *sn, const json_t *config);
-/* api.c */
-json_t *control_routes_json(void);
+/* api.c: names of the requests, such as "node/start"; a new reference. */
+json_t *control_request_names(void);
 
 #endif

@@ -500,8 +500,7 @@ static int check_others(struct lua *l, struct hook *h, struct config *c)
 		nearest_hint(&near, hint, sizeof(hint));
 		if (ours || (l->script && !*hint))
 			continue;
-		config_fail(c, h->cfg, key, "unknown key%s", hint);
-		ret = -EINVAL;
+		ret = config_unknown_key(c, h->cfg, key, hint) ?: ret;
 	}
 	return ret;
 }

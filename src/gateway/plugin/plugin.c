@@ -7,45 +7,23 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "util/beside.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
 /* Seen from the executable: in a build folder, and installed. */
 static const char *const places[] = { "lib/modules", GATEWAY_MODULES_FROM_BINDIR };
 
-/* The file of a module; false when there is none. */
-static bool find_file(const char *module, char *path, size_t size)
-{
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	if (len < 0)
-		return false;
-	self[len] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		int n = places[i][0] == '/' ?
-				snprintf(path, size, "%s/%s.so", places[i], module) :
-				snprintf(path, size, "%s/%s/%s.so", self, places[i],
-					 module);
-
-		if (n > 0 && (size_t)n < size && !access(path, R_OK))
-			return true;
-	}
-	return false;
-}
-
 void *plugin_symbol(const char *module, const char *symbol)
 {
-	char path[2 * PATH_MAX];
+	char path[2 * PATH_MAX], file[NAME_MAX + 1];
 	void *handle, *found;
+	int n = snprintf(file, sizeof(file), "%s.so", module);
 
-	if (!find_file(module, path, sizeof(path))) {
+	if (n < 0 || (size_t)n >= sizeof(file) ||
+	    beside_executable(places, ARRAY_SIZE(places), file, path,
+			      sizeof(path))) {
 		log_error("the module %s.so is not installed", module);
 		return NULL;
 	}

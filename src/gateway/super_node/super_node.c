@@ -463,15 +463,20 @@ bool super_node_has_failed(struct super_node *sn)
 	return atomic_load(&sn->failed);
 }
 
+/* Without any path there is nothing that has ended, and paths may yet be given:
+ * only a configuration that says so itself ends the gateway then. */
 static bool all_ended(struct super_node *sn)
 {
-	bool ended = true;
+	bool ended = true, any = false;
 
 	pthread_mutex_lock(&sn->control);
-	list_for_each(p, &sn->paths, struct path, entry)
+	list_for_each(p, &sn->paths, struct path, entry) {
+		any |= p->enabled;
 		if (p->enabled && !atomic_load(&p->ended))
 			ended = false;
-	ended &= sn->settings.idle_stop;
+	}
+	ended &= sn->settings.idle_stop &&
+		 (any || sn->settings.idle_stop_given);
 	pthread_mutex_unlock(&sn->control);
 	return ended;
 }

@@ -28,7 +28,8 @@ int super_node_start(struct super_node *sn);
 void super_node_keep_log_level(struct super_node *sn);
 
 /* What `idle_stop` is for configurations that do not say (false); for all that are
- * made from now on. */
+ * made from now on. With paths in them: without any, such a one waits to be given
+ * some. */
 void super_node_set_idle_stop(bool on);
 
 /* Asks for the end, from any thread or a signal handler. */

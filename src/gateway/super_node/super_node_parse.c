@@ -127,7 +127,7 @@ static void check_writers(struct super_node *sn, struct config *c)
 			if (first && first != p)
 				config_fail(c, p->cfg,
 					    p->reversed ? "in" : "out",
-					    "node '%s' is the destination of another path already (%s)",
+					    "node '%s' is the destination of another path already (%s). Every node must only be used by a single path as destination",
 					    n->name,
 					    config_where(c, first->cfg));
 		}
@@ -253,7 +253,7 @@ static int parse(struct super_node *sn, struct config *c)
 			node_check(n, c);
 	if (config_errors(c))
 		find_unknown(sn);
-	else if (list_empty(&sn->paths))
+	else if (list_empty(&sn->paths) && json_object_size(config_root(c)))
 		log_warn("the configuration has no paths, nothing will be moved");
 	ret = set_signals(sn);
 	ret = check_signals(sn, c) ?: ret;

@@ -26,7 +26,7 @@ struct super_node_settings {
 	int64_t hugepages, affinity, priority, nice, seed;
 	double stats_hz;
 	int clock;                 /* enum clock_wall */
-	bool idle_stop;
+	bool idle_stop, idle_stop_given;
 
 	char uuid_text[37];
 	int log_level;             /* -1: as it is */

@@ -503,7 +503,9 @@ static int load_checked(struct super_node *sn, const json_t *config,
 	int ret;
 
 	if (!config && (!strcmp(sn->file, "stdin") ||
-			!strcmp(sn->file, "request"))) {
+			!strcmp(sn->file, "request") ||
+			!strcmp(sn->file, SUPER_NODE_NO_FILE))) {
+		log_error("the configuration did not come from a file, name one");
 		*report = json_pack("{ss}", "error",
 				    "the configuration did not come from a file, name one");
 		return -EINVAL;

@@ -16,6 +16,10 @@
 
 struct super_node;
 
+/* What stands for the name of the file of a gateway that waits for its first
+ * configuration. */
+#define SUPER_NODE_NO_FILE "no configuration"
+
 /*
  * `config`: a string, the path of a file; an object, the configuration itself;
  * NULL or null: the file that was loaded last. On success *report lists what was
@@ -28,7 +32,8 @@ struct super_node;
 int super_node_reload(struct super_node *sn, const json_t *config,
 		      json_t **report);
 
-/* The file that was loaded last; "stdin", or "request" when there is none. */
+/* The file that was loaded last; "stdin", "request" or SUPER_NODE_NO_FILE when there
+ * is none. */
 const char *super_node_file(struct super_node *sn);
 /* `control` of the configuration, NULL when there is none. */
 const char *super_node_control_path(struct super_node *sn);

@@ -230,7 +230,8 @@ void super_node_settings_parse(struct super_node_settings *s, struct config *c)
 	memset(s, 0, sizeof(*s));
 	config_unpack(c, config_root(c), top_keys, ARRAY_SIZE(top_keys), s,
 		      NULL, 0);
-	if (!json_object_get(config_root(c), "idle_stop"))
+	s->idle_stop_given = json_object_get(config_root(c), "idle_stop");
+	if (!s->idle_stop_given)
 		s->idle_stop = idle_stop_default;
 	parse_logging(s, c, s->logging);
 	parse_http(c, s->http);

@@ -56,6 +56,12 @@ reader list 'exec = ( "printf", "1(%s)\t2\t3\n", "5", "6" );'
 ends "$last"
 [ "$(rows list)" -eq 2 ] || fail "$(rows list) samples from a list"
 
+# A list of one text for the shell, as published examples have it.
+# shellcheck disable=SC2016
+reader alone 'exec = ( "echo \"1(5)\t$((1 + 1))\"" ); shell = true;'
+ends "$last"
+[ "$(data alone)" = "5,2.0" ] || fail "the shell made '$(data alone)' of one text in a list"
+
 # It is killed from outside.
 reader killed 'exec = "kill -9 $$";'
 ends "$last"

@@ -34,6 +34,12 @@ sed 's/^1.0/1.01/' a >b
 expect 3 'another time' villas-compare a b
 expect 0 'unless times do not count' villas-compare -T a b
 expect 0 'or it is near enough' villas-compare -e 0.1 a b
+# Only what comes later is late.
+expect 0 'the first file is the later one' villas-compare b a
+expect 3 'which a strict comparison tells' villas-compare -S b a
+says 'strict: says what' 'sample 1: timestamps differ' out
+expect 0 'near enough for a strict one' villas-compare -S -e 0.1 b a
+expect 3 'the third file is the later one' villas-compare a a b
 sed 's/2.0$/2.0\t3/' a >b
 expect 4 'more values' villas-compare a b
 expect 0 'unless values do not count' villas-compare -v a b

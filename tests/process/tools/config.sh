@@ -18,8 +18,24 @@ sed 's/, hooks = ( "stats" )//; s/limit =/limt =/' good.conf >bad.conf
 sed -i 's/, hooks = ( "stats" )//' good.conf
 
 expect 0 'a good file' villas-test-config -c good.conf
-expect 1 'an unknown key' villas-test-config bad.conf
-says 'is an error with file, line and the nearest key' "bad.conf:4: nodes.sig.limt: unknown key, did you mean 'limit'"
+expect 1 'an unknown key' "$BUSBAR" test-config bad.conf
+says 'is an error with file, line and the nearest key' "error .*bad.conf:4: nodes.sig.limt: unknown key, did you mean 'limit'"
+expect 0 'an unknown key by the name that laboratories know' villas-test-config bad.conf
+says 'is a warning with file, line and the nearest key' "warn .*bad.conf:4: nodes.sig.limt: unknown key, passed over, did you mean 'limit'"
+sed 's/limt = 20/endian = 1, remote = 2/' bad.conf >former.conf
+expect 0 'keys of older versions' villas-test-config former.conf
+says 'are told what is there instead' 'nodes.sig.endian: unknown key, passed over; it belongs to the format'
+says 'all of them' 'nodes.sig.remote: unknown key, passed over; it is called'
+sed 's/sig = { type/sig = { hooks = ( { type = "scale", signal = 0, scal = 2.0 } ), type/; s/rec.dat"/&, format = { type = "csv", delimter = "," }/' good.conf >deep.conf
+expect 0 'unknown keys of hooks and formats' villas-test-config deep.conf
+says 'are warnings, too' "scal: unknown key, passed over, did you mean 'scale'"
+says 'are warnings, too' "delimter: unknown key, passed over, did you mean 'delimiter'"
+expect 1 'are errors elsewhere' "$BUSBAR" test-config deep.conf
+sed 's/limt = 20/limit = "many"/' bad.conf >wrong.conf
+expect 1 'a wrong value is an error by all names' villas-test-config wrong.conf
+sed 's/in = "sig", out = "loop"/in = "sig", out = "rec"/' good.conf >twice-written.conf
+expect 1 'two paths into one node' villas-test-config twice-written.conf
+says 'are told the rule' 'Every node must only be used by a single path as destination'
 expect 1 'no such file' villas-test-config none.conf
 expect 2 'no file' villas-test-config
 expect 0 'a dump' villas-test-config -D good.conf
@@ -37,7 +53,9 @@ says 'is told with its line' 'broken.conf:'
 
 expect 0 'a gateway without statistics ends when its paths have' timeout 20 villas-node good.conf
 samples 'its work is done' 20 rec.dat
-expect 2 'a gateway with an unknown key' villas-node bad.conf
+expect 2 'a gateway with an unknown key' "$BUSBAR" node bad.conf
+expect 0 'which by the other name ends when its time is over' timeout -s TERM --preserve-status 1 villas-node bad.conf
+says 'and warns' 'warn .*limt: unknown key'
 # Errors of keys, of signals and of what a format can hold: all in one round, and
 # none of what only follows from another one (l.x, k.y, the path without `in`).
 cat >many.conf <<'CONF'
@@ -63,12 +81,21 @@ for error in '2: nodes.a.limt: unknown key' '3: nodes.s.in.hooks\[0\].signal: no
 	says 'each is told' "many.conf:$error"
 done
 says 'and nothing else' 'many.conf: 7 errors'
+# What VILLASnode has and this has not: what is recommended in its place has to speak
+# the same protocol, which only opal.async has in common with socket.
+for type in advio amqp api c37.118 can comedi ethercat fmu fpga influxdb iec60870-5-104 kafka modbus \
+	mqtt nanomsg ngsi opal.async redis rtp webrtc websocket zeromq; do
+	echo "nodes = { n = { type = \"$type\" } }" >other.conf
+	"$BUSBAR" check -q other.conf 2>log && continue # it is there by now
+	says "a node-type that is not here ($type)" "VILLASnode has it; ."
+	[ $type != opal.async ] && grep -q 'use socket\|or socket' log && fail "$type: socket is recommended"
+done
 cp "$BUSBAR" alone
 sed 's/paths = (/paths = ( { in = "sig", hooks = ( "lua" ) },/' good.conf >modules.conf
 expect 2 'a hook whose module is not there' ./alone check modules.conf
 says 'is no misspelt one' "the module of hook 'lua' cannot be loaded"
 grep -q 'did you mean' log && fail 'the name itself is proposed'
-expect 2 'silent' villas-node -d off bad.conf
+expect 2 'silent' villas-node -d off wrong.conf
 [ -s log ] && fail 'off is not silent'
 expect 2 'an unknown level' villas-node -d loud good.conf
 says 'is told' 'trace, debug, info'
@@ -79,9 +106,43 @@ for list in build hooks apis nodes formats; do
 	says 'capabilities' "^  \"$list\":" out
 done
 says 'capabilities' '"villas.human"' out
+for name in capabilities node node/stats node/restart path/stop restart; do
+	says 'requests have names without their method' "^    \"$name\",*$" out
+done
+grep -qE 'GET|POST|[*]' out && fail 'a request has a method or a placeholder'
+
+# Without a configuration, or without an active path, it waits to be given one.
+provision() {
+	what=$1 socket=$2
+	shift 2
+	rm -f log rec.dat
+	"$@" >out 2>log &
+	pid=$!
+	wait_for $pid "$BUSBAR" ctl "$socket" status >/dev/null 2>&1
+	"$BUSBAR" ctl "$socket" restart good.conf >/dev/null || fail "$what: is not given a configuration"
+	wait $pid || fail "$what: exit status $?"
+	samples "$what: does what it was told" 20 rec.dat
+}
+provision 'no configuration' "$dir/socket" villas-node "--control=$dir/socket"
+says 'no configuration is told' 'no configuration: the gateway waits for one'
+sed 's/idle_stop = true;//; s/enabled = true }$/enabled = false }/; s/{ in = "sig", out = "loop" }/{ in = "sig", out = "loop", enabled = false }/' good.conf >inactive.conf
+provision 'no active path' "$dir/socket" villas-node "--control=$dir/socket" inactive.conf
+provision 'run without a configuration' "$dir/socket" "$BUSBAR" run --summary=none "--control=$dir/socket"
+expect 2 'run without a configuration that nobody could give one' "$BUSBAR" run
+rm -f log
+villas-node >out 2>log &
+pid=$!
+wait_for $pid "$BUSBAR" ctl "@villas-node-$pid" status >/dev/null 2>&1
+"$BUSBAR" ctl "@villas-node-$pid" reload >reloaded 2>&1 && fail 'reloads a file that there is not'
+says 'reload without a file is refused' 'name one' reloaded
+kill -TERM $pid
+wait $pid || fail "waits for a configuration and is ended: exit status $?"
 expect 0 'help' villas-node -h
-for name in signal drop villas.human; do
-	says 'help lists what there is' "^  $name " out
+for name in signal drop villas.human node/start; do
+	says 'help lists what there is' "^ - $name" out
+done
+for title in 'node-types' 'IO formats' hooks 'API commands'; do
+	says 'help has a title for each kind' "^Supported $title:$" out
 done
 
 # timeout(1) and some scripts signal the process and its group: one request, twice.

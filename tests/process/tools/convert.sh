@@ -68,7 +68,7 @@ samples 'it is a sample too' 2 out
 expect_in 0 'no input' villas-convert
 expect 2 'an unknown format' villas-convert -o vilas.human
 says 'gets the nearest one' "did you mean 'villas.human'"
-expect 2 'an unknown option of a format' villas-convert -o '{"type": "csv", "seperator": ";"}'
+expect 2 'an unknown option of a format' "$BUSBAR" convert -o '{"type": "csv", "seperator": ";"}'
 says 'gets the nearest key' "did you mean 'separator'"
 expect 2 'a file is no argument' villas-convert in
 

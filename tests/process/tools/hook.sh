@@ -52,8 +52,10 @@ says 'that of the command line is used' '"received": *5' this.json
 printf '{ "output": 7 }\n' >hook.json
 expect_in 2 'a setting of the wrong type' villas-hook -c hook.json stats
 says 'is told with file and line' 'hook.json:1: output'
-expect_in 2 'an unknown setting' villas-hook -o formt=json stats
+expect_in 2 'an unknown setting' "$BUSBAR" hook -o formt=json stats
 says 'gets the nearest key' "did you mean 'format'"
+expect_in 0 'which is passed over by the other name' villas-hook -o formt=json stats
+says 'with a warning' "warn .*did you mean 'format'"
 expect_in 2 'an assignment without a value' villas-hook -o format stats
 expect_in 2 'an unknown hook' villas-hook dropp
 says 'gets the nearest hook' "did you mean 'drop'"

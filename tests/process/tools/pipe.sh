@@ -112,7 +112,7 @@ says 'is named' 'stdin:3: '
 samples 'what came before was sent' 2 rec.dat
 expect_in 2 'an unknown node' $pipe lab.conf lop
 says 'gets the nearest' "did you mean 'loop'"
-expect_in 2 'an unknown setting' $pipe -o qeuelen=5 lab.conf loop
+expect_in 2 'an unknown setting' "$BUSBAR" pipe -o qeuelen=5 lab.conf loop
 says 'is an error of the node' 'nodes.loop.qeuelen: unknown key'
 expect_in 2 'a node of an unknown type' $pipe lab.conf broken
 says 'is an error with its line' 'lab.conf:9: nodes.broken.type'

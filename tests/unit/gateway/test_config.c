@@ -222,8 +222,12 @@ static void a_text_of_json_stands_for_a_file(void **state)
 
 	assert_refused("{ \"a\": 1,\n \"b\": \"@include ${BUSBAR_TEST_PART}/missing\" }",
 		       "test.conf:2: @include");
+	write_file(folder, "none", "x = 1;\ny = = 2;\n");
+	snprintf(expected, sizeof(expected), "%s/none:2: syntax error", folder);
+	assert_refused("{ \"b\": \"@include ${BUSBAR_TEST_PART}/none\" }",
+		       expected);
 	assert_refused("{ \"a\": 1,\n \"b\": \"@include ${BUSBAR_TEST_PART}/none\" }",
-		       "is no JSON, which begins with");
+		       "test.conf:2: @include");
 	snprintf(expected, sizeof(expected), "%s/bad:2: JSON", folder);
 	assert_refused("{ \"b\": \"@include ${BUSBAR_TEST_PART}/bad\" }", expected);
 	assert_refused("{ \"b\": \"@include ${BUSBAR_TEST_PART}/self\" }",
@@ -264,6 +268,138 @@ static void a_pattern_includes_all_that_match_in_their_order(void **state)
 	}
 	assert_refused(text, "test.conf:1: @include");
 	rmdir(folder);
+}
+
+/* What stands for the files of a pattern; lines are told right behind it. */
+static void assert_joined(const char *expected)
+{
+	struct config *c = fake_config("{ \"all\": \"@include ${BUSBAR_TEST_PART}/*.json\",\n \"z\": 3 }");
+	json_t *all = json_object_get(config_root(c), "all"), *z;
+	char *dump = json_dumps(all, JSON_COMPACT);
+
+	assert_string_equal(dump, expected);
+	z = json_object_get(config_root(c), "z");
+	assert_string_equal(config_where(c, z), "test.conf:2");
+	free(dump);
+	config_destroy(c);
+}
+
+static void a_pattern_in_json_joins_groups_or_lists(void **state)
+{
+	char folder[] = "/tmp/busbar-test-XXXXXX", text[600], expected[512];
+	const char *all = "{ \"all\": 1,\n \"x\": \"@include ${BUSBAR_TEST_PART}/*.json\" }";
+	static const char *const names[] = { "1.json", "2.json", "3.json", "none" };
+	struct config *c;
+	json_t *b;
+
+	assert_non_null(mkdtemp(folder));
+	setenv("BUSBAR_TEST_PART", folder, 1);
+	/* No file is one that is missing. */
+	assert_refused(all, "test.conf:2: @include");
+	write_file(folder, "none", "nonsense");
+	write_file(folder, "2.json", "// one\n{ \"b\":\n 2, } # and no more\n");
+	assert_joined("{\"b\":2}");
+	write_file(folder, "1.json", "{ \"a\": { } }");
+	assert_joined("{\"a\":{},\"b\":2}");
+	write_file(folder, "3.json", "{ \"c\": [ 1, { \"d\": \"}\" } ] }\n");
+	assert_joined(
+			"{\"a\":{},\"b\":2,\"c\":[1,{\"d\":\"}\"}]}");
+	c = fake_config(all);
+	b = json_object_get(json_object_get(config_root(c), "x"), "b");
+	snprintf(expected, sizeof(expected), "%s/2.json:3", folder);
+	assert_string_equal(config_where(c, b), expected);
+	config_destroy(c);
+
+	write_file(folder, "1.json", "{ }");
+	assert_joined("{\"b\":2,\"c\":[1,{\"d\":\"}\"}]}");
+	write_file(folder, "2.json", "{ /* nor here */ }");
+	assert_joined("{\"c\":[1,{\"d\":\"}\"}]}");
+	write_file(folder, "3.json", "{ }");
+	assert_joined("{}");
+
+	write_file(folder, "3.json", "[ 3 ]");
+	snprintf(expected, sizeof(expected),
+		 "test.conf:2: @include %s/*.json: %s/1.json and %s/3.json cannot be put together",
+		 folder, folder, folder);
+	assert_refused(all, expected);
+	write_file(folder, "1.json", "[ 1, [ 2 ] ]");
+	write_file(folder, "2.json", "[ ]");
+	assert_joined("[1,[2],3]");
+
+	write_file(folder, "1.json", "{ \"a\": 1 }");
+	write_file(folder, "2.json", "{\n \"b\": 1,\n \"a\": 1 }");
+	write_file(folder, "3.json", "{ \"c\": 1 }");
+	snprintf(expected, sizeof(expected), "%s/2.json:3: JSON: duplicate",
+		 folder);
+	assert_refused(all, expected);
+	write_file(folder, "2.json", "{\n \"b\": nothing }");
+	snprintf(expected, sizeof(expected), "%s/2.json:2: JSON", folder);
+	assert_refused(all, expected);
+	write_file(folder, "2.json", "{ \"b\": 1 ");
+	assert_refused(all, "2.json cannot be put together");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(text, sizeof(text), "%s/%s", folder, names[i]);
+		unlink(text);
+	}
+	rmdir(folder);
+}
+
+static void json_includes_what_is_written_for_libconfig(void **state)
+{
+	char folder[] = "/tmp/busbar-test-XXXXXX", text[600], expected[512];
+	static const char *const names[] = { "1.conf", "2.conf", "deep" };
+	struct config *c;
+	json_t *all, *v;
+	char *dump;
+
+	assert_non_null(mkdtemp(folder));
+	setenv("BUSBAR_TEST_PART", folder, 1);
+	write_file(folder, "1.conf", "# one\na = {\n  t = \"two\\nlines ${BUSBAR_TEST_PART:-}\"; big = 5000000000;\n"
+				     "  r = 1.0; list = ( 1, { on = true } ); }\n@include \"deep\"\n");
+	write_file(folder, "deep", "\n\ndeep = 7;");
+	write_file(folder, "2.conf", "b = [ ]; ");
+	c = fake_config("{ \"all\": \"@include ${BUSBAR_TEST_PART}/*.conf\",\n \"z\": 3 }");
+	all = json_object_get(config_root(c), "all");
+	v = json_object_get(json_object_get(all, "a"), "t");
+	snprintf(expected, sizeof(expected), "two\nlines %s", folder);
+	assert_string_equal(json_string_value(v), expected);
+	snprintf(expected, sizeof(expected), "%s/1.conf:3", folder);
+	assert_string_equal(config_where(c, v), expected);
+	snprintf(expected, sizeof(expected), "%s/deep:3", folder);
+	assert_string_equal(config_where(c, json_object_get(all, "deep")), expected);
+	assert_string_equal(config_where(c, json_object_get(config_root(c), "z")),
+			    "test.conf:2");
+	json_object_del(json_object_get(all, "a"), "t");
+	dump = json_dumps(all, JSON_COMPACT);
+	assert_string_equal(dump, "{\"a\":{\"big\":5000000000,\"r\":1.0,\"list\":[1,{\"on\":true}]},\"deep\":7,\"b\":[]}");
+	free(dump);
+	config_destroy(c);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(text, sizeof(text), "%s/%s", folder, names[i]);
+		unlink(text);
+	}
+	rmdir(folder);
+}
+
+static void unknown_keys_can_be_passed_over(void **state)
+{
+	struct config *c;
+	struct super_node *sn;
+
+	config_pass_unknown_keys(true);
+	sn = fake_super_node("seeed = 3;\nnodes = { a = { type = \"loopback\"; qeuelen = 16;\n"
+			     "  in = { hooks = ( { type = \"decimate\"; ratio = 2; ratioo = 3 } ) } } };\n"
+			     "paths = ( { in = \"a\"; rat = 1.0 } );\n",
+			     &c);
+	config_pass_unknown_keys(false);
+	assert_non_null(sn);
+	assert_int_equal(config_errors(c), 0);
+	assert_logged("test.conf:1: seeed: unknown key, passed over, did you mean 'seed'?");
+	assert_logged("test.conf:2: nodes.a.qeuelen: unknown key, passed over, did you mean 'queuelen'?");
+	assert_logged("test.conf:3: nodes.a.in.hooks[0].ratioo: unknown key, passed over, did you mean 'ratio'?");
+	assert_logged("test.conf:4: paths[0].rat: unknown key, passed over, did you mean 'rate'?");
+	super_node_destroy(sn);
+	config_destroy(c);
 }
 
 struct target {
@@ -503,6 +639,9 @@ int main(void)
 		cmocka_unit_test(an_included_file_keeps_its_own_lines),
 		cmocka_unit_test(a_text_of_json_stands_for_a_file),
 		cmocka_unit_test(a_pattern_includes_all_that_match_in_their_order),
+		cmocka_unit_test(a_pattern_in_json_joins_groups_or_lists),
+		cmocka_unit_test(json_includes_what_is_written_for_libconfig),
+		cmocka_unit_test(unknown_keys_can_be_passed_over),
 		cmocka_unit_test(missing_keys_take_their_defaults),
 		cmocka_unit_test(numbers_and_booleans_may_be_texts),
 		cmocka_unit_test(every_wrong_value_is_reported_at_once),

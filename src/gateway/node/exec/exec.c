@@ -83,23 +83,26 @@ static int parse_command(struct exec_node *e, struct config *c, json_t *cfg)
 {
 	bool said = json_object_get(cfg, "shell");
 	size_t count = json_array_size(e->exec);
+	const json_t *line = e->exec; /* also the only one of a list */
 
 	if (json_is_string(e->exec) && said && !e->shell) {
 		config_fail(c, cfg, "exec",
 			    "without a shell is a list of the program and its arguments");
 		return -EINVAL;
 	}
-	if (json_is_array(e->exec) && said && e->shell) {
+	if (json_is_array(e->exec) && said && e->shell && count != 1) {
 		config_fail(c, cfg, "exec", "is one text when shell = true");
 		return -EINVAL;
 	}
-	if (json_is_string(e->exec)) {
+	if (said && e->shell && count == 1)
+		line = json_array_get(e->exec, 0);
+	if (json_is_string(line)) {
 		e->argv = calloc(4, sizeof(*e->argv));
 		if (!e->argv)
 			return -ENOMEM;
 		e->argv[0] = strdup("/bin/sh");
 		e->argv[1] = strdup("-c");
-		e->argv[2] = strdup(json_string_value(e->exec));
+		e->argv[2] = strdup(json_string_value(line));
 		return 0;
 	}
 	if (!count || !*(json_string_value(json_array_get(e->exec, 0)) ?: "")) {

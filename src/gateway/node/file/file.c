@@ -179,10 +179,20 @@ static int make_path(struct config *c, json_t *cfg, const char *uri,
 	return -EINVAL;
 }
 
+/* A group that holds nothing but hooks tells what to do with samples, not that the
+ * file is to be opened. */
+static bool is_asked_for(const struct node_direction *d)
+{
+	size_t hooks = json_object_get(d->cfg, "hooks") != NULL;
+
+	hooks += json_object_get(d->cfg, "builtin") != NULL;
+	return d->present && (!hooks || json_object_size(d->cfg) > hooks);
+}
+
 /* Without groups paths say what the file is for. */
 static bool by_use(const struct node *n)
 {
-	return !n->in.present && !n->out.present;
+	return !is_asked_for(&n->in) && !is_asked_for(&n->out);
 }
 
 static bool may_read(const struct node *n)
@@ -198,12 +208,12 @@ static bool may_write(const struct node *n)
 /* Known when the node starts. */
 static bool can_read(const struct node *n)
 {
-	return may_read(n) && (n->in.present || n->is_source);
+	return may_read(n) && (is_asked_for(&n->in) || n->is_source);
 }
 
 static bool can_write(const struct node *n)
 {
-	return may_write(n) && (n->out.present || n->is_destination);
+	return may_write(n) && (is_asked_for(&n->out) || n->is_destination);
 }
 
 static void take_signals(struct node *n, struct file_node *f,
@@ -381,7 +391,8 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 	if (!ret && may_write(n))
 		ret = check_record(c, cfg, &f->out_record, f->out.format,
 				   f->out.path, false);
-	if (!ret && !by_use(n) && f->in_record.format && f->out_record.format &&
+	if (!ret && is_asked_for(&n->in) && is_asked_for(&n->out) &&
+	    f->in_record.format && f->out_record.format &&
 	    !strcmp(f->in_record.dat, f->out_record.dat)) {
 		config_fail(c, cfg, "uri",
 			    "the node would read the record that it writes; give `in` and `out` a `uri` each");

@@ -66,7 +66,6 @@ static const struct config_key entry_keys[] = {
 
 /* Of every signal; signals.c has looked at them. */
 static const struct config_key known_keys[] = {
-	{ "init", CONFIG_JSON, 0, .help = "Not used here" },
 	{ "enabled", CONFIG_BOOL, 0, .help = "Not used here" },
 };
 

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every key of the schema is looked at: a value that cannot be meant is refused there.
+
+A key that is in a table and of which nobody reads the value takes anything; so does one
+of free form whose owner does not look. Environment: BUSBAR.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BUSBAR = os.environ["BUSBAR"]
+# None of them can be meant by a key that wants another kind of value.
+NONSENSE = [{"no such": {"key": 1}}, [[[]]], "\u007f no such thing ", -1e300, True]
+# What has to stand beside a key, for its owner to come so far.
+BESIDE = {
+    "file": {"uri": "/tmp/x"}, "exec": {"exec": "cat"},
+    "signal.v2": {"in": {"signals": [{"signal": "sine"}]}},
+    "stats": {"in": {"signals": [{"stats": "s.owd.mean"}]}},
+    "socket": {"in": {"address": "127.0.0.1:12345"}, "out": {"address": "127.0.0.1:12346"}},
+    "shmem": {"in": {"name": "/a"}, "out": {"name": "/b"}},
+    "test_rtt": {"rates": 1, "values": 1},
+    "infiniband": {"in": {"address": "127.0.0.1:12345"}},
+}
+HOOKS = {
+    "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},
+    "decimate": {"ratio": 2}, "digest": {"uri": "/tmp/x"}, "lua": {"signals": [{"expression": "1"}]},
+    "dp": {"f0": 50.0, "dt": 0.001, "signal": 0, "harmonics": [1]}, "ebm": {"phases": [[0, 1]]},
+    "gate": {"signal": 0}, "limit_rate": {"rate": 1.0}, "limit_value": {"signal": 0, "min": 0.0, "max": 1.0},
+    "ma": {"window_size": 3, "signal": 0}, "rms": {"window_size": 3, "signal": 0},
+    "pmu": {"sample_rate": 1000, "dft_rate": 10, "signal": 0},
+    "ip-dft-pmu": {"sample_rate": 1000, "dft_rate": 10, "signal": 0, "estimation_range": 1.0},
+    "pmu_dft": {"sample_rate": 1000, "dft_rate": 10, "signal": 0, "start_frequency": 49.0,
+                "end_frequency": 51.0, "frequency_resolution": 0.1},
+    "power": {"window_size": 10, "pairings": [{"voltage": 0, "current": 1}]},
+    "pps_ts": {"signal": 0, "expected_smp_rate": 1000.0}, "round": {"signal": 0},
+    "scale": {"signal": 0}, "shift_seq": {"offset": 1}, "shift_ts": {"offset": 1.0},
+    "skip_first": {"samples": 1},
+}
+
+schema = json.loads(subprocess.run([BUSBAR, "schema", "-c"], capture_output=True, text=True,
+                                   timeout=60).stdout)
+defs = schema["$defs"]
+cases = []  # what, how its errors are told, configuration
+
+
+def add(what, told, keys, make):
+    for key in keys:
+        if key == "type":
+            continue  # decides what the others mean
+        for bad in NONSENSE:
+            cases.append((what + " " + key, told + key, make(key, bad)))
+
+
+def with_key(o, key, value, group=None):
+    o = json.loads(json.dumps(o))
+    if group:
+        o.setdefault(group, {})[key] = value
+    else:
+        o[key] = value
+    return o
+
+
+SOURCES = {"s": {"type": "signal", "values": 4, "in": {"hooks": ["stats"]}}}
+for name, d in defs.items():
+    kind, _, which = name.partition("-")
+    keys = d.get("properties", {})
+    if kind == "node" and which:
+        base = dict(BESIDE.get(which, {}), type=which)
+        add("node " + which, "nodes.n.", keys,
+            lambda k, v, b=base: {"nodes": dict(SOURCES, n=with_key(b, k, v))})
+        for side in ("in", "out"):
+            add("node %s %s" % (which, side), "nodes.n.%s." % side, keys[side]["properties"],
+                lambda k, v, b=base, s=side: {"nodes": dict(SOURCES, n=with_key(b, k, v, s))})
+    elif kind == "hook" and which:
+        base = dict(HOOKS.get(which, {}), type=which)
+
+        def hooked(k, v, b=base):
+            hook = with_key(b, k, v)
+            if b["type"] in ("digest", "frame", "shift_seq", "gate", "jitter_calc"):
+                return {"nodes": SOURCES, "paths": [{"in": "s", "hooks": [hook]}]}
+            return {"nodes": {"s": {"type": "signal", "values": 4, "in": {"hooks": [hook]}}},
+                    "paths": [{"in": "s"}]}
+        add("hook " + which, "hooks[0].", keys, hooked)
+    elif kind == "format" and which and which != "group":
+        base = {"type": which}
+        add("format " + which, "format.", keys,
+            lambda k, v, b=base: {"nodes": {"n": {"type": "file", "uri": "/tmp/x.cff", "in": {},
+                                                  "format": with_key(b, k, v)}}})
+add("path", "paths[0].", defs["path"]["properties"],
+    lambda k, v: {"nodes": SOURCES, "paths": [with_key({"in": "s"}, k, v)]})
+add("gateway", "", schema["properties"], lambda k, v: {k: v})
+for group in ("logging", "http"):
+    add(group, group + ".", schema["properties"][group]["properties"],
+        lambda k, v, g=group: {g: {k: v}})
+
+refused, said = set(), {}
+with tempfile.TemporaryDirectory() as folder:
+    files = []
+    for i, (what, told, config) in enumerate(cases):
+        files.append(os.path.join(folder, str(i)))
+        with open(files[-1], "w") as f:
+            json.dump(config, f)
+    for start in range(0, len(files), 500):
+        run = subprocess.run([BUSBAR, "check", "-q"] + files[start:start + 500],
+                             capture_output=True, text=True, timeout=300, errors="replace")
+        if run.returncode not in (0, 2):
+            print("FAILED: check ends with", run.returncode)
+            sys.exit(1)
+        for line in run.stderr.splitlines():
+            m = re.search(re.escape(folder) + r"/(\d+):\d+: (\S*?): (.*)", line)
+            if m:
+                what, told, _ = cases[int(m.group(1))]
+                path, text = m.group(2), m.group(3)
+                said.setdefault(what, path + ": " + text)
+                key = told.split(".")[-1]
+                # A format tells of its keys in words.
+                if told + "." in path + "." or told + "[" in path or (
+                        path.endswith("format") and re.search(r"\b%s\b" % key, text)):
+                    refused.add(what)
+missing = sorted({c[0] for c in cases} - refused)
+for what in missing:
+    print("FAILED: %s takes anything" % what, said.get(what, ""))
+looked_at = len({c[0] for c in cases})
+print("%d keys looked at" % looked_at)
+sys.exit(1 if missing or looked_at < 500 else 0)
