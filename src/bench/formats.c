@@ -203,6 +203,34 @@ static bool is_wanted(const struct settings *s, const char *name)
 	return wanted;
 }
 
+/* One format; 0 also for one that is no plain stream of samples (comtrade). */
+static int run_one(const struct settings *s, struct bench *b, const char *name,
+		   bool *first)
+{
+	const struct format_type *type = format_type_find(name);
+	struct result r = { 0 };
+	struct format *f;
+	int ret;
+
+	/* comtrade declares nothing. */
+	if (!type || !type->print || !type->scan ||
+	    !(type->carries.types & FORMAT_TYPE(SIGNAL_FLOAT)))
+		return 0;
+	ret = format_new(&f, NULL, NULL, name, b->signals);
+	if (ret)
+		return ret;
+	ret = measure(b, f, s->seconds, &r);
+	if (ret)
+		log_error("%s cannot be measured: %s", name, format_error(f));
+	b->memcpy_mb = measure_copy(b, (size_t)(r.bytes * SAMPLES),
+				    MIN(s->seconds, 0.05));
+	format_destroy(f);
+	if (!ret)
+		print_result(s, b, name, &r, *first);
+	*first = false;
+	return ret;
+}
+
 static int run(const struct settings *s, struct bench *b)
 {
 	bool first = true;
@@ -216,33 +244,11 @@ static int run(const struct settings *s, struct bench *b)
 		       "read/s", "MB/s", "xcopy");
 	else
 		printf("{\"values\": %u, \"formats\": {", s->values);
-	for (const struct plugin *p = format_plugins; p->name; p++) {
-		const struct format_type *type;
-		struct result r = { 0 };
-		struct format *f;
-
-		if (!is_wanted(s, p->name))
-			continue;
-		type = plugin_type(p);
-		/* What declares nothing is no plain stream of samples (comtrade). */
-		if (!type || !type->print || !type->scan ||
-		    !(type->carries.types & FORMAT_TYPE(SIGNAL_FLOAT)))
-			continue;
-		ret = format_new(&f, NULL, NULL, p->name, b->signals);
-		if (ret)
-			break;
-		ret = measure(b, f, s->seconds, &r);
-		if (ret)
-			log_error("%s cannot be measured: %s", p->name,
-				  format_error(f));
-		b->memcpy_mb = measure_copy(b, (size_t)(r.bytes * SAMPLES),
-					    MIN(s->seconds, 0.05));
-		format_destroy(f);
-		if (ret)
-			break;
-		print_result(s, b, p->name, &r, first);
-		first = false;
-	}
+	for (const struct plugin *p = format_plugins; p->name && !ret; p++)
+		if (is_wanted(s, p->name))
+			ret = run_one(s, b, p->name, &first);
+	if (!ret && is_wanted(s, bench_format_jansson.name))
+		ret = run_one(s, b, bench_format_jansson.name, &first);
 	if (s->json)
 		printf("\n}}\n");
 	return ret;
@@ -251,7 +257,8 @@ static int run(const struct settings *s, struct bench *b)
 static void print_help(void)
 {
 	puts("usage: busbar bench formats [OPTIONS] [FORMAT...]\n\n"
-	     "Writes and reads samples in memory, in each format or those named.\n\n"
+	     "Writes and reads samples in memory, in each format or those named. `jansson`\n"
+	     "is json by that library alone, for comparison.\n\n"
 	     "  -n, --values N    values per sample (8)\n"
 	     "  -t, --time S      seconds per format and direction (0.3)\n"
 	     "      --json        figures as JSON\n"
@@ -305,9 +312,16 @@ static int parse(int argc, char **argv, struct settings *s)
 
 int bench_formats_main(int argc, char **argv)
 {
+	static const struct plugin own[] = {
+		{ .name = "jansson", .type = &bench_format_jansson },
+		{ .name = NULL },
+	};
 	struct settings s;
 	struct bench b;
-	int ret = parse(argc, argv, &s);
+	int ret;
+
+	plugin_extend(format_plugins, own);
+	ret = parse(argc, argv, &s);
 
 	if (ret)
 		return ret > 0 ? 0 : 2;

@@ -7,6 +7,11 @@
 #ifndef BENCH_FORMATS_H
 #define BENCH_FORMATS_H
 
+struct format_type;
+
 int bench_formats_main(int argc, char **argv);
+
+/* json by the library jansson alone (formats_jansson.c). */
+extern const struct format_type bench_format_jansson;
 
 #endif

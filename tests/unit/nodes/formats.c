@@ -75,16 +75,26 @@ static uint64_t sent(struct super_node *sn, const char *node)
 	return atomic_load(&super_node_find(sn, node)->counters.sent);
 }
 
-/* Until `count` of `node` is at least `least`; false after five seconds. */
-static bool wait_for(struct super_node *sn, uint64_t (*count)(struct super_node *, const char *),
-		     const char *node, uint64_t least)
+typedef uint64_t (*count_fn)(struct super_node *sn, const char *node);
+
+/* Until `count` of `node` is at least `least`; false when the time is over. */
+static bool wait_up_to(struct super_node *sn, count_fn count, const char *node,
+		       uint64_t least, unsigned ms)
 {
-	for (unsigned i = 0; count(sn, node) < least; i++) {
-		if (i == 20000)
+	uint64_t end_ns = clock_monotonic_ns_slow() + ms * UINT64_C(1000000);
+
+	while (count(sn, node) < least) {
+		if (clock_monotonic_ns_slow() > end_ns)
 			return false;
 		nanosleep(&(struct timespec){ .tv_nsec = 250000 }, NULL);
 	}
 	return true;
+}
+
+static bool wait_for(struct super_node *sn, count_fn count, const char *node,
+		     uint64_t least)
+{
+	return wait_up_to(sn, count, node, least, 20000);
 }
 
 static uint16_t free_port(void)
@@ -463,24 +473,35 @@ static void check_held_back(const char *name)
 	struct super_node *sn = NULL;
 	char text[1000];
 	struct config *c;
+	uint64_t count;
 	int fd;
 
 	snprintf(text, sizeof(text), TOP
 		 "nodes = { y = { type = \"socket\"; layer = \"tcp-server\"; format = \"busbar.binary\";"
 		 "in = { address = \"127.0.0.1:%u\"; signals = \"1f\" } };"
-		 "f = { type = \"file\"; uri = \"%s/held\"; format = \"json\" } };"
-		 "paths = ( { in = \"y\"; out = \"f\" } );", port, folder);
+		 "l = { type = \"loopback\" } };"
+		 "paths = ( { in = \"y\"; out = \"l\"; hooks = ( { type = \"print\"; format = \"villas.human\";"
+		 "output = \"%s/held\" } ) }, { in = \"l\" } );", port, folder);
 	c = load(text);
 	assert_int_equal(super_node_new(&sn, c), 0);
 	assert_int_equal(super_node_start(sn), 0);
 	fd = call(port);
 	send_described(fd, name, 0);
-	assert_true(wait_for(sn, sent, "f", 1));
-	control(sn, "y", CONTROL_PAUSE);
-	/* The path waits inside the read: it holds this one back. */
-	send_described(fd, name, 1);
-	assert_true(wait_for(sn, received, "y", 2));
+	assert_true(wait_for(sn, received, "l", 1));
+	/* A path that waits inside the read holds the next one back. One that was
+	 * not yet there again leaves it, and another try is made. */
+	for (count = 2;; count++) {
+		assert_true(count < 50);
+		control(sn, "y", CONTROL_PAUSE);
+		send_described(fd, name, count - 1);
+		if (wait_up_to(sn, received, "y", count, 500))
+			break;
+		control(sn, "y", CONTROL_RESUME);
+		assert_true(wait_for(sn, received, "l", count));
+	}
 	control(sn, "y", CONTROL_STOP);
+	/* It goes on now, when the node's formats have gone. */
+	assert_true(wait_for(sn, received, "l", count));
 	control(sn, "y", CONTROL_START);
 	super_node_stop(sn);
 	close(fd);
