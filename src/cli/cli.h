@@ -15,6 +15,7 @@ enum cli_status {
 	CLI_OK = 0,
 	CLI_FAILED = 1, /* the command was understood but did not succeed */
 	CLI_USAGE = 2,  /* the command line was wrong */
+	CLI_LOST = 3,   /* run: samples were lost that nothing allowed to be lost */
 	CLI_STUCK = 4,  /* it was asked to end, and something of it did not */
 };
 

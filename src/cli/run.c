@@ -59,7 +59,8 @@ static const char usage[] =
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 ended as asked, 1 failed at run time, 2 wrong usage or\n"
-	"configuration, 4 asked to end and a part of it did not end within two seconds.\n";
+	"configuration, 3 samples were lost that the configuration does not allow to be\n"
+	"lost, 4 asked to end and a part of it did not end within two seconds.\n";
 
 static struct super_node *_Atomic running;
 static _Atomic bool live_line;
@@ -292,6 +293,8 @@ static int run_started(struct super_node *sn, const struct run_options *o)
 	print_summary(sn, o->summary);
 	if (super_node_is_stuck(sn))
 		end_guard_leave();
+	if (super_node_losses(sn))
+		return CLI_LOST;
 	return super_node_has_failed(sn) ? CLI_FAILED : CLI_OK;
 }
 

@@ -2,7 +2,9 @@
 /*
  * Test-and-test-and-set spin lock for critical sections of a few dozen
  * instructions on the data path. A waiter yields after a while, because the
- * holder may have been preempted on a machine with few cores.
+ * holder may have been preempted on a machine with few cores. One that has yielded
+ * in vain sleeps: in a real-time class yielding leaves the processor to none of a
+ * lower priority, so where such a one holds the lock it would never come to let go.
  */
 #ifndef UTIL_SPIN_H
 #define UTIL_SPIN_H
@@ -10,6 +12,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "util/container_of.h"
 
@@ -26,6 +29,23 @@ static inline void cpu_relax(void)
 #endif
 }
 
+#define SPIN_TRIES 256    /* before each yield */
+#define SPIN_YIELDS 16    /* before each sleep */
+#define SPIN_SLEEP_NS 20000
+
+/* The holder does not let go; `tries` of this wait until now. */
+static inline void spin_wait(unsigned tries)
+{
+	const struct timespec pause = { .tv_nsec = SPIN_SLEEP_NS };
+
+	if (tries % SPIN_TRIES)
+		cpu_relax();
+	else if (tries % (SPIN_TRIES * SPIN_YIELDS))
+		sched_yield();
+	else
+		nanosleep(&pause, NULL);
+}
+
 static inline bool spin_trylock(struct spin *s)
 {
 	return atomic_load_explicit(&s->held, memory_order_relaxed) == 0 &&
@@ -39,9 +59,7 @@ static inline void spin_lock(struct spin *s)
 	while (unlikely(atomic_exchange_explicit(&s->held, 1,
 						 memory_order_acquire))) {
 		do {
-			if (++tries % 256 == 0)
-				sched_yield();
-			cpu_relax();
+			spin_wait(++tries);
 		} while (atomic_load_explicit(&s->held, memory_order_relaxed));
 	}
 }

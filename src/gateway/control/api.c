@@ -125,7 +125,7 @@ static json_t *get_node(struct request *r)
 
 static json_t *get_node_stats(struct request *r)
 {
-	return found(r, super_node_node_json(r->sn, r->args[0], true), "node");
+	return found(r, super_node_node_stats_json(r->sn, r->args[0]), "node");
 }
 
 static json_t *get_paths(struct request *r)

@@ -33,7 +33,7 @@ struct print {
 	char *buf;           /* of one sample */
 	size_t size;
 	uint64_t left_out;   /* samples since somebody read any */
-	uint64_t refused;    /* samples that the format cannot hold */
+	uint64_t refused;    /* that the format cannot hold */
 	bool header_due, failed;
 	atomic_bool hurry;   /* it is to end */
 };
@@ -97,8 +97,7 @@ static int print_start(struct hook *h)
 	if (!p->buf)
 		return -ENOMEM;
 	p->failed = false;
-	p->left_out = 0;
-	p->refused = 0;
+	p->left_out = p->refused = 0;
 	atomic_store(&p->hurry, false);
 	p->to = hook_output_open(p->output);
 	if (!p->to) {
@@ -115,6 +114,15 @@ static int print_start(struct hook *h)
 	return 0;
 }
 
+/* It went on, but is not where it was to be written. What standard output does not
+ * show is no record that is missing. */
+static void lose(struct hook *h, uint64_t count)
+{
+	if (((const struct print *)h->private_data)->output)
+		atomic_fetch_add_explicit(&h->unwritten, count,
+					  memory_order_relaxed);
+}
+
 /* The disk is full, the reader has gone: said once. */
 static void fail(struct hook *h, int error)
 {
@@ -127,22 +135,14 @@ static void fail(struct hook *h, int error)
 		  p->output ?: "to standard output", strerror(error));
 }
 
-/* A sample that the format cannot hold: the first is told. */
-static void refuse(struct hook *h)
-{
-	struct print *p = h->private_data;
-
-	if (!p->refused++)
-		log_error("%s: hook print leaves samples out: %s", h->owner,
-			  format_error(p->format));
-}
-
-static void put(struct hook *h, const char *prefix, size_t len)
+static void put(struct hook *h, const char *prefix, size_t len, unsigned samples)
 {
 	struct print *p = h->private_data;
 	const char *name = p->output ?: "standard output";
 	int ret = hook_output_put(p->to, prefix, p->buf, len);
 
+	if (unlikely(ret))
+		lose(h, samples);
 	if (unlikely(ret == -EAGAIN)) {
 		if (p->left_out++ == 0)
 			log_warn("%s: hook print: nobody reads %s, samples are left out",
@@ -186,8 +186,23 @@ static void put_header(struct hook *h, const struct sample *s)
 	if (len < p->size || (grow(p, len + 1) &&
 			      p->format->type->header(p->format, p->buf,
 						      p->size, l)))
-		put(h, "", len);
+		put(h, "", len, 0);
 	free(l);
+}
+
+/* The format cannot hold it, or there is no memory for so long a text. */
+static void refuse(struct hook *h, const struct sample *s, int err)
+{
+	struct print *p = h->private_data;
+
+	lose(h, 1);
+	if (p->refused++)
+		return;
+	log_warn("%s: hook print cannot print a sample of %u values in the format %s: %s; further ones are counted",
+		 h->owner, s->length, p->format->type->name,
+		 !err ? "it is too long" :
+		 *format_error(p->format) ? format_error(p->format) :
+					    strerror(-err));
 }
 
 static enum hook_verdict print_process(struct hook *h, struct sample **smp)
@@ -198,17 +213,15 @@ static enum hook_verdict print_process(struct hook *h, struct sample **smp)
 
 	if (unlikely(p->header_due))
 		put_header(h, *smp);
-	while ((ret = p->format->type->print(p->format, p->buf, p->size, &used,
-					     smp, 1)) <= 0) {
-		if (ret < 0) {
-			refuse(h);
-			return HOOK_OK;
-		}
-		/* Only the first sample of a size comes here. */
+	/* Only the first sample of a size does not fit. */
+	while (!(ret = p->format->type->print(p->format, p->buf, p->size, &used,
+					      smp, 1)))
 		if (p->size > (size_t)64 << 20 || !grow(p, 2 * p->size))
-			return HOOK_OK;
-	}
-	put(h, p->format->type->lines ? p->prefix_text : "", used);
+			break;
+	if (likely(ret > 0))
+		put(h, p->format->type->lines ? p->prefix_text : "", used, 1);
+	else
+		refuse(h, *smp, ret);
 	return HOOK_OK;
 }
 
@@ -238,6 +251,12 @@ static int print_stop(struct hook *h)
 	p->to = NULL;
 	if (error)
 		fail(h, error);
+	if (p->refused)
+		log_warn("%s: hook print could not print %llu samples",
+			 h->owner, (unsigned long long)p->refused);
+	/* How many samples were in what nobody took is not known: one at least. */
+	if (error || left)
+		lose(h, 1);
 	if (p->left_out)
 		log_warn("%s: hook print: %llu samples were left out, nobody read them",
 			 h->owner, (unsigned long long)p->left_out);

@@ -390,7 +390,7 @@ static void stats_destroy(struct hook *h)
 	node_stats_put(st->metrics);
 }
 
-static int stats_start(struct hook *h)
+static void stats_reset(struct hook *h)
 {
 	struct stats *st = h->private_data;
 
@@ -399,6 +399,13 @@ static int stats_start(struct hook *h)
 	atomic_store(&st->lost, 0);
 	atomic_store(&st->late, 0);
 	atomic_store(&st->negative, 0);
+}
+
+static int stats_start(struct hook *h)
+{
+	struct stats *st = h->private_data;
+
+	stats_reset(h);
 	st->seen = false;
 	st->sequence = (struct sequence){ 0 };
 	st->left_out = 0;
@@ -449,4 +456,5 @@ const struct hook_type hook_stats = {
 	.destroy = stats_destroy,
 	.process = stats_process,
 	.periodic = stats_print,
+	.reset = stats_reset,
 };

@@ -43,6 +43,10 @@
 #define SETTLE_NS NSEC_PER_SEC
 /* How long a pipe that nobody empties may hold up the producer or the end. */
 #define STUCK_NS (2 * NSEC_PER_SEC)
+/* How long who is asked to end waits for room all the same; and how old the last
+ * request is when it counts no more. */
+#define ENDING_NS (NSEC_PER_SEC / 2)
+#define ASKED_NS (NSEC_PER_SEC / 4)
 #define OUT_SIZE (256u << 10)
 #define BATCH 64
 
@@ -75,7 +79,9 @@ struct writer {
 	uint64_t last_settle_ns;
 
 	pthread_t thread;
-	atomic_bool stopping, interrupted, exhausted;
+	atomic_bool stopping, exhausted;
+	/* writer_interrupt(): the first and the last call of a row; 0: none. */
+	_Atomic uint64_t asked_first_ns, asked_last_ns;
 	atomic_bool stuck;          /* nothing could be written for STUCK_NS */
 	_Atomic uint64_t stop_ns;
 	atomic_int failed;          /* errno of the first failure */
@@ -86,6 +92,11 @@ static size_t record_size(unsigned length)
 	size_t size = sizeof(struct sample) + length * sizeof(union signal_data);
 
 	return (size + 15) & ~(size_t)15;
+}
+
+size_t writer_buffer_min(unsigned length)
+{
+	return CHUNKS * (offsetof(struct chunk, bytes) + record_size(length));
 }
 
 static size_t chunk_room(const struct writer *w)
@@ -123,12 +134,24 @@ static void fail(struct writer *w, int err)
 
 /* The producer. */
 
+/* Asked to come to an end, and it has had its time. */
+static bool is_to_end(struct writer *w)
+{
+	uint64_t first = atomic_load(&w->asked_first_ns), now;
+
+	if (!first)
+		return false;
+	now = clock_monotonic_ns_slow();
+	return now - first > ENDING_NS &&
+	       now - atomic_load(&w->asked_last_ns) < ASKED_NS;
+}
+
 static bool may_wait(struct writer *w)
 {
 	return w->settings.block && !failure(w) &&
 	       !atomic_load_explicit(&w->exhausted, memory_order_relaxed) &&
-	       !atomic_load_explicit(&w->interrupted, memory_order_relaxed) &&
-	       !atomic_load_explicit(&w->stuck, memory_order_relaxed);
+	       !atomic_load_explicit(&w->stuck, memory_order_relaxed) &&
+	       !is_to_end(w);
 }
 
 static struct chunk *next_chunk(struct writer *w)
@@ -197,14 +220,46 @@ bool writer_may_wait(struct writer *w)
 	       ring_count(&w->spare) < CHUNKS / 2;
 }
 
+enum node_loss writer_why(struct writer *w, const struct sample *s, char *text,
+			  size_t size)
+{
+	const char *path = w->settings.path;
+
+	if (record_size(s->length) > chunk_room(w)) {
+		snprintf(text, size,
+			 "a sample of %u values needs a buffer_size of %zu, '%s' has %zu",
+			 s->length, writer_buffer_min(s->length), path,
+			 w->settings.buffer_size);
+		return NODE_LOSS_TOO_LONG;
+	}
+	if (failure(w)) {
+		snprintf(text, size, "'%s' cannot be written: %s", path,
+			 strerror(failure(w)));
+		return NODE_LOSS_REFUSED;
+	}
+	if (atomic_load(&w->exhausted)) {
+		snprintf(text, size, "no memory for more samples of '%s'", path);
+		return NODE_LOSS_REFUSED;
+	}
+	snprintf(text, size,
+		 "the buffer of '%s' is full; a larger buffer_size than %zu may help",
+		 path, w->settings.buffer_size);
+	return w->settings.block ? NODE_LOSS_STUCK : NODE_LOSS_FULL;
+}
+
 void writer_interrupt(struct writer *w)
 {
-	atomic_store(&w->interrupted, true);
+	uint64_t now = clock_monotonic_ns_slow();
+
+	if (now - atomic_load(&w->asked_last_ns) > ASKED_NS)
+		atomic_store(&w->asked_first_ns, now);
+	atomic_store(&w->asked_last_ns, now);
 }
 
 void writer_rearm(struct writer *w)
 {
-	atomic_store(&w->interrupted, false);
+	atomic_store(&w->asked_first_ns, 0);
+	atomic_store(&w->asked_last_ns, 0);
 }
 
 /* The thread. */
@@ -647,13 +702,22 @@ int writer_close(struct writer *w, struct signal_list *signals)
 	settle(w);
 	accepted = atomic_load(&w->accepted);
 	err = failure(w);
-	if (w->written != accepted)
+	if (w->written != accepted) {
 		log_error("%ju of %ju samples are not in '%s'",
 			  (uintmax_t)(accepted - w->written),
 			  (uintmax_t)accepted, w->settings.path);
-	else
+		if (w->settings.node)
+			node_lose(w->settings.node,
+				  err == ETIMEDOUT ? NODE_LOSS_STUCK :
+						     NODE_LOSS_REFUSED,
+				  accepted - w->written, "'%s': %s",
+				  w->settings.path,
+				  err == ETIMEDOUT ? "nobody reads it" :
+						     strerror(err));
+	} else {
 		log_debug("wrote %ju samples to '%s'", (uintmax_t)w->written,
 			  w->settings.path);
+	}
 	writer_free(w);
 	return -err;
 }

@@ -204,6 +204,32 @@ uint64_t path_dropped(const struct path *p)
 	return n;
 }
 
+uint64_t path_take_losses(struct path *p)
+{
+	uint64_t now = get(&p->unmade);
+	uint64_t n = now - p->unmade_told + hook_list_take_losses(p->hooks);
+
+	p->unmade_told = now;
+	return n;
+}
+
+void path_reset_counters(struct path *p)
+{
+	hist_reset(&p->latency);
+	atomic_store(&p->forwarded, 0);
+	atomic_store(&p->negative, 0);
+	atomic_store(&p->unmade, 0);
+	p->unmade_told = 0;
+	atomic_store(&p->discarded, 0);
+	atomic_store(&p->merged, 0);
+	atomic_store(&p->repeated, 0);
+	hook_list_reset(p->hooks);
+	for (unsigned i = 0; i < p->source_count; i++) {
+		atomic_store(&p->sources[i].overruns, 0);
+		atomic_store(&p->sources[i].starved, 0);
+	}
+}
+
 void path_release(struct path *p)
 {
 	if (p->stuck)
@@ -212,8 +238,10 @@ void path_release(struct path *p)
 		struct path_source *s = &p->sources[i];
 		struct sample *smp;
 
-		while (s->queue.slots && (smp = path_queue_pop(s)))
+		while (s->queue.slots && (smp = path_queue_pop(s))) {
+			atomic_fetch_add(&p->discarded, 1);
 			sample_put(smp);
+		}
 		if (s->spare_count)
 			sample_put_many(s->batch, s->spare_count);
 		s->spare_count = 0;

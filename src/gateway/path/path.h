@@ -196,9 +196,18 @@ struct path {
 	struct hist latency;              /* ns, received - origin */
 	_Atomic uint64_t forwarded;       /* samples given to destinations */
 	_Atomic uint64_t negative;        /* latencies below zero */
+	/*
+	 * What its sources read, behind their hooks, + repeated = merged +
+	 * overruns of its queues + unmade + discarded + what its hooks dropped,
+	 * hold, failed to process or had no sample for + forwarded.
+	 */
 	_Atomic uint64_t unmade;          /* outputs without a free sample */
 	_Atomic uint64_t discarded;       /* samples that came while it rested, or
-					   * behind its end */
+					   * behind its end, or were in a
+					   * queue at its end */
+	_Atomic uint64_t merged;          /* into the register, no output yet */
+	_Atomic uint64_t repeated;        /* outputs for no new sample, of `rate` */
+	uint64_t unmade_told;             /* of path_take_losses() */
 	/* Of who controls it; not beside what its threads read. */
 	struct path *twin;                /* of a reload: the same in the other */
 	bool prepared;                    /* pools are there */
@@ -295,6 +304,11 @@ void path_release(struct path *p);
  * that found a queue full. */
 uint64_t path_unmade(const struct path *p);
 uint64_t path_dropped(const struct path *p);
+/* Samples that were lost in it or its own hooks, though nothing allows that, since
+ * the last call. One caller at a time. */
+uint64_t path_take_losses(struct path *p);
+/* Counters begin at zero; its output is closed, losses were taken. */
+void path_reset_counters(struct path *p);
 
 /* path_share.c: what path_start() does for a source that shares late. */
 int path_source_join(struct path_source *s);

@@ -53,8 +53,7 @@ static void write_to(struct path_destination *d, struct sample *smps[],
 		     unsigned cnt, bool inside)
 {
 	if (unlikely(!inside && !gate_pass(&d->node->out.gate))) {
-		atomic_fetch_add_explicit(&d->node->counters.not_sent, cnt,
-					  memory_order_relaxed);
+		node_skip_write(d->node, cnt);
 		sample_put_many(smps, cnt);
 		return;
 	}
@@ -82,6 +81,15 @@ static void deliver(struct path *p, struct sample *smps[], unsigned cnt)
 		 p->inside);
 }
 
+/* An output that there was no free sample for. */
+static void lose_output(struct path *p)
+{
+	if (!p->unmade)
+		log_warn("path %s: no free sample for its output, which is lost; a longer queuelen may help; further ones are counted",
+			 p->name);
+	count(&p->unmade, 1);
+}
+
 /*
  * An own sequence number; others may hold the sample and must not see it. False
  * without a free sample, and the reference is used up.
@@ -96,7 +104,7 @@ static bool renumber(struct path *p, struct sample **smp, uint64_t number)
 			sample_copy(copy, s);
 		sample_put(s);
 		if (!copy) {
-			count(&p->unmade, 1);
+			lose_output(p);
 			return false;
 		}
 		*smp = s = copy;
@@ -188,10 +196,7 @@ static struct sample *make_output(struct path *p)
 		sample_copy(s, p->last);
 		return s;
 	}
-	if (!p->unmade)
-		log_warn("path %s: no free sample for its output, which is dropped; a longer queuelen may help",
-			 p->name);
-	count(&p->unmade, 1);
+	lose_output(p);
 	return NULL;
 }
 
@@ -252,6 +257,8 @@ static struct sample *trigger(struct path *p, struct path_source *s,
 		return in;
 	else if (sends)
 		return NULL;
+	else
+		count(&p->merged, 1);
 	sample_put(in);
 	return out;
 }
@@ -273,8 +280,12 @@ void path_register_put(struct path *p, struct path_source *s,
 
 void path_resend(struct path *p)
 {
-	struct sample *s = p->last_valid ? make_output(p) : NULL;
+	struct sample *s;
 
+	if (!p->last_valid)
+		return;
+	count(&p->repeated, 1);
+	s = make_output(p);
 	if (s && !p->original_sequence) {
 		s->sequence = p->sequence++;
 		s->flags |= SAMPLE_HAS_SEQUENCE;

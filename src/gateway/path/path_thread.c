@@ -540,6 +540,7 @@ int path_start(struct path *p, int ended_fd)
 	for (unsigned d = 0; d < p->destination_count; d++) {
 		struct node *n = p->destinations[d].node;
 
+		n->path_gate = &p->gate;
 		if (atomic_load(&n->feed) & 1)
 			go_on(n);
 	}

@@ -153,6 +153,22 @@ long format_refused_signal(const struct format *f,
 int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
 			 const struct signal_list *signals);
 
+/* Of one sample. */
+struct format_sizes {
+	size_t room_max;  /* that print() may ask for; up to 1/64 too much */
+	size_t bytes_min; /* that the shortest one takes */
+};
+
+/*
+ * By printing samples with values of the types of `signals`, so not on the data path.
+ * 0 or what print() returned, with format_error().
+ */
+int format_sizes(struct format *f, struct signal_list *signals,
+		 struct format_sizes *out);
+/* The same; an error is reported about `cfg`, -EINVAL then. */
+int format_check_sizes(struct format *f, struct config *c, json_t *cfg,
+		       struct signal_list *signals, struct format_sizes *out);
+
 static inline const char *format_error(const struct format *f)
 {
 	return f->error;

@@ -318,6 +318,8 @@ void hook_list_stop(struct hook_list *l)
 	list_for_each(h, &l->hooks, struct hook, entry) {
 		if (h->type->stop)
 			h->type->stop(h);
+		/* It has let go of them. */
+		h->dropped += atomic_exchange(&h->held, 0);
 		if (h->errors)
 			log_warn("%s: hook %s could not process %llu samples, which were dropped",
 				 h->owner, h->type->name,
@@ -350,6 +352,59 @@ void hook_list_interrupt(struct hook_list *l)
 	list_for_each(h, &l->hooks, struct hook, entry)
 		if (h->type->interrupt)
 			h->type->interrupt(h);
+}
+
+static uint64_t get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+struct hook_figures hook_list_figures(const struct hook_list *l)
+{
+	struct hook_figures sum = { 0 };
+
+	if (!l)
+		return sum;
+	sum.starved = get(&l->starved);
+	list_for_each(h, &l->hooks, struct hook, entry) {
+		sum.dropped += get(&h->dropped);
+		sum.failed += get(&h->errors);
+		sum.held += get(&h->held);
+		sum.unwritten += get(&h->unwritten);
+	}
+	return sum;
+}
+
+uint64_t hook_list_take_losses(struct hook_list *l)
+{
+	struct hook_figures sum = hook_list_figures(l);
+	uint64_t now = sum.starved + sum.failed + sum.unwritten, more;
+
+	if (!l)
+		return 0;
+	more = now - l->losses_told;
+	l->losses_told = now;
+	return more;
+}
+
+void hook_list_reset(struct hook_list *l)
+{
+	if (!l)
+		return;
+	l->losses_told = 0;
+	atomic_store(&l->starved, 0);
+	list_for_each(h, &l->hooks, struct hook, entry) {
+		atomic_store(&h->errors, 0);
+		atomic_store(&h->dropped, 0);
+		atomic_store(&h->unwritten, 0);
+		if (h->type->reset)
+			h->type->reset(h);
+	}
+}
+
+static void count_more(_Atomic uint64_t *counter, int64_t n)
+{
+	atomic_fetch_add_explicit(counter, (uint64_t)n, memory_order_relaxed);
 }
 
 bool hook_own_sample(struct sample **s)
@@ -411,8 +466,10 @@ static bool process_from(struct hook_list *l, struct list *e, struct sample **s)
 		if (!h->type->process)
 			continue;
 		if (!h->type->read_only && !hook_own_sample(s)) {
-			atomic_fetch_add_explicit(&l->starved, 1,
-						  memory_order_relaxed);
+			if (!atomic_fetch_add_explicit(&l->starved, 1,
+						       memory_order_relaxed))
+				log_warn("%s: no free sample for a copy that hook %s needs, a sample is lost; a longer queuelen may help; further ones are counted",
+					 h->owner, h->type->name);
 			return drop(l, e->next, s);
 		}
 		verdict = h->type->process(h, s);
@@ -425,12 +482,14 @@ static bool process_from(struct hook_list *l, struct list *e, struct sample **s)
 		case HOOK_STOP:
 			return true;
 		case HOOK_HOLD:
+			count_more(&h->held, 1);
 			return false;
 		case HOOK_ERROR:
 			atomic_fetch_add_explicit(&h->errors, 1,
 						  memory_order_relaxed);
 			return drop(l, e->next, s);
 		case HOOK_SKIP:
+			count_more(&h->dropped, 1);
 			return drop(l, e->next, s);
 		}
 	}
@@ -471,6 +530,7 @@ unsigned hook_list_flush(struct hook_list *l, struct sample *smps[],
 
 			if (!s)
 				break;
+			count_more(&h->held, -1);
 			if (process_from(l, h->entry.next, &s))
 				smps[kept++] = s;
 		}

@@ -81,6 +81,9 @@ struct hook_type {
 	/* From the statistics thread, at the configured rate, while process()
 	 * may be running. */
 	void (*periodic)(struct hook *h);
+	/* Figures that it keeps begin at zero again; from any thread, while
+	 * process() may be running. */
+	void (*reset)(struct hook *h);
 };
 
 struct hook {
@@ -94,6 +97,9 @@ struct hook {
 	json_t *cfg;                  /* its object or name; NULL: a built-in one */
 	void *private_data;
 	_Atomic uint64_t errors;      /* samples that were dropped by HOOK_ERROR */
+	_Atomic uint64_t dropped;     /* by HOOK_SKIP: what it is there for */
+	_Atomic uint64_t held;        /* that it keeps at the moment */
+	_Atomic uint64_t unwritten;   /* went on, but are not in its file */
 	struct signal_list *in_signals;  /* owned references, from hook_list_signals(); */
 	struct signal_list *out_signals; /* NULL where nothing is known */
 	struct list entry;
@@ -104,6 +110,7 @@ struct hook_list {
 	struct list hooks;
 	unsigned count;
 	_Atomic uint64_t starved;     /* dropped for want of a free sample */
+	uint64_t losses_told;         /* of hook_list_take_losses() */
 	bool began_anew;              /* the first sample of a restart was dropped:
 				       * the next one that stays is marked */
 };
@@ -139,6 +146,27 @@ void hook_list_stop(struct hook_list *l);
 void hook_list_destroy(struct hook_list *l);
 void hook_list_periodic(struct hook_list *l);
 void hook_list_interrupt(struct hook_list *l);
+/* What became of the samples that did not come out of a list. */
+struct hook_figures {
+	uint64_t dropped;   /* because that is what a hook is there for, and held
+			     * when it was stopped */
+	uint64_t failed;    /* a hook could not process them */
+	uint64_t starved;   /* there was no free sample for a copy */
+	uint64_t held;      /* are still in hooks */
+	uint64_t unwritten; /* came out, but are not in the file of a hook */
+};
+
+/* Of all hooks; `l` may be NULL. Any thread. */
+struct hook_figures hook_list_figures(const struct hook_list *l);
+
+/*
+ * Samples that were lost in hooks though nothing allows it (that they could not
+ * process, copy or write to their file) since the last call. `l` may be NULL. From
+ * any thread, one caller at a time, as for the next one.
+ */
+uint64_t hook_list_take_losses(struct hook_list *l);
+/* Counters and figures of all begin at zero; losses were taken. */
+void hook_list_reset(struct hook_list *l);
 
 /*
  * Runs all hooks over smps[0..cnt). Samples that are dropped are released and

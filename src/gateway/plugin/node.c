@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "gateway/plugin/node_losses.h"
 #include "util/log.h"
 
 const char *node_state_name(enum node_state s)
@@ -78,6 +79,7 @@ int node_write(struct node *n, struct sample *smps[], unsigned cnt,
 
 	if (unlikely(!n->type->write))
 		return -ENOTSUP;
+	n->told = 0;
 	ret = n->type->write(n, smps, cnt, release);
 	if (likely(ret > 0)) {
 		assert((unsigned)ret <= cnt);
@@ -85,8 +87,6 @@ int node_write(struct node *n, struct sample *smps[], unsigned cnt,
 					  memory_order_relaxed);
 	}
 	if (unlikely(ret < (int)cnt))
-		atomic_fetch_add_explicit(&n->counters.not_sent,
-					  cnt - (unsigned)(ret > 0 ? ret : 0),
-					  memory_order_relaxed);
+		node_count_unsent(n, ret, cnt - (unsigned)(ret > 0 ? ret : 0));
 	return ret;
 }

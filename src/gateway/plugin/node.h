@@ -187,10 +187,30 @@ struct node_direction {
 	struct turn_slot reader;
 };
 
+/*
+ * Why a sample that was to be written is lost. The first ones are losses that the
+ * configuration or a command allows; all others make `busbar run` end with a
+ * status of its own.
+ */
+enum node_loss {
+	NODE_LOSS_FULL,     /* no room, and a policy key says to drop then */
+	NODE_LOSS_ABSENT,   /* no peer is connected, or the network has none */
+	NODE_LOSS_CLOSED,   /* the node was paused or stopped, or is just being */
+	NODE_LOSS_ALLOWED,  /* the number of those above */
+	NODE_LOSS_STUCK = NODE_LOSS_ALLOWED, /* waited for room in vain */
+	NODE_LOSS_TOO_LONG, /* larger than a message or buffer may be */
+	NODE_LOSS_FORMAT,   /* the format cannot hold it */
+	NODE_LOSS_REFUSED,  /* the system or the peer refused it */
+	NODE_LOSS_UNKNOWN,  /* the node-type did not say */
+	NODE_LOSSES,
+};
+
 struct node_counters {
 	_Atomic uint64_t received;    /* samples read */
 	_Atomic uint64_t sent;        /* samples accepted by write */
-	_Atomic uint64_t not_sent;    /* refused by write (lost here) */
+	_Atomic uint64_t not_sent;    /* given to the node, not accepted by write */
+	_Atomic uint64_t not_stored;  /* accepted by write, lost by the node later */
+	_Atomic uint64_t losses[NODE_LOSSES]; /* not_sent + not_stored, by cause */
 	_Atomic uint64_t missed;      /* steps that a generator left out */
 	_Atomic uint64_t made_up;     /* taken, though late by a period or more */
 	_Atomic uint64_t lost;        /* gaps in received sequence numbers */
@@ -220,6 +240,12 @@ struct node {
 				       * lateness is part of what is measured */
 	struct node_stats *stats;     /* of the hook `stats`, which owns them;
 				       * NULL without it */
+	/* Of the losses of the present write, those whose cause was told. Of the
+	 * thread that writes it. */
+	uint64_t told;
+	struct gate *path_gate;       /* of the path that writes it; NULL: none does */
+	atomic_uint said_losses;      /* causes that were logged, one bit each */
+	uint64_t summed_losses[NODE_LOSSES]; /* what the log knows of; at stop */
 	/* What is written comes back: odd while its writer has ended; counts,
 	 * so that nobody misses that it went on in between. */
 	atomic_uint feed;
@@ -263,6 +289,31 @@ static inline void node_record_step(struct node *n, uint64_t late_ns)
 	}
 	hist_record(n->step_late_ns, late_ns);
 }
+
+/*
+ * Samples that a node could not send or store. The one place that counts them, logs
+ * the first of each cause with the text, and tells the gateway of those that nothing
+ * allows. Inside write(): node_refuse(), for samples that it does not accept (fewer
+ * are returned); who waited for room in vain because a command pauses or stops the
+ * node or its path is counted under that. Anywhere else, any thread: node_lose(), for samples that write()
+ * accepted earlier. The text says what is special about this one.
+ */
+void node_refuse(struct node *n, enum node_loss cause, uint64_t count,
+		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void node_lose(struct node *n, enum node_loss cause, uint64_t count,
+	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Samples that never came as far as write(). */
+void node_skip_write(struct node *n, uint64_t count);
+/* Logs how many were lost since the last call, by cause. Nobody is in write(). */
+void node_log_losses(struct node *n);
+/* "full", "too_long": as users see it in figures. */
+const char *node_loss_name(enum node_loss cause);
+/* The same as words behind a number of samples. */
+const char *node_loss_text(enum node_loss cause);
+/* Lost though nothing allowed it. */
+uint64_t node_losses_not_allowed(const struct node *n);
+/* All of them to zero, and those of the hook `stats`. Any thread. */
+void node_reset_counters(struct node *n);
 
 int node_read(struct node *n, struct sample *smps[], unsigned cnt,
 	      unsigned *release);

@@ -25,9 +25,13 @@ struct services {
 	bool (*is_broken)(const struct services *s, const char *name);
 	/* Asks for the end of the gateway: any thread or signal handler. */
 	void (*request_stop)(struct services *s);
-	/* The node has lost samples that it had accepted, or will not do what it
-	 * has to do; the exit status will say so. The others go on. Any thread. */
+	/* The node will not do what it has to do; the exit status will say so. The
+	 * others go on. Any thread. */
 	void (*note_failure)(struct services *s);
+	/* Samples were lost that no policy of the configuration allows to be lost;
+	 * the exit status will say so. Any thread. Nodes use node_refuse() and
+	 * node_lose(). */
+	void (*note_losses)(struct services *s, uint64_t count);
 };
 
 /* By its name; NULL when there is none. */
@@ -68,6 +72,12 @@ static inline void services_note_failure(struct services *s)
 {
 	if (s)
 		s->note_failure(s);
+}
+
+static inline void services_note_losses(struct services *s, uint64_t count)
+{
+	if (s)
+		s->note_losses(s, count);
 }
 
 #endif

@@ -401,3 +401,54 @@ bool node_stats_buckets(const struct node_stats *st, enum stats_metric which,
 	};
 	return true;
 }
+
+static json_t *buckets_json(const struct stats_buckets *b)
+{
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < b->count; i++)
+		json_array_append_new(rows, json_integer((json_int_t)
+							 atomic_load(&b->rows[i])));
+	return rows;
+}
+
+static json_t *metric_json(const struct node_stats *st, enum stats_metric m)
+{
+	static const struct {
+		const char *name;
+		enum stats_type type;
+	} figures[] = {
+		{ "last", STATS_LAST },	      { "highest", STATS_HIGHEST },
+		{ "lowest", STATS_LOWEST },   { "mean", STATS_MEAN },
+		{ "variance", STATS_VAR },    { "stddev", STATS_STDDEV },
+		{ "p50", STATS_P50 },	      { "p90", STATS_P90 },
+		{ "p99", STATS_P99 },	      { "p99.9", STATS_P999 },
+	};
+	double total = node_stats_figure(st, m, STATS_TOTAL);
+	struct stats_buckets b = { 0 };
+	bool ranged = node_stats_buckets(st, m, &b);
+	json_t *o = json_pack("{sf sf sI}", "low", b.low, "high", b.high,
+			      "total", (json_int_t)total);
+
+	if (!o || total == 0)
+		return o;
+	json_object_set_new(o, "higher", json_integer((json_int_t)b.higher));
+	json_object_set_new(o, "lower", json_integer((json_int_t)b.lower));
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		json_object_set_new(o, figures[i].name,
+				    json_real(node_stats_figure(
+					    st, m, figures[i].type)));
+	if (ranged)
+		json_object_set_new(o, "buckets", buckets_json(&b));
+	return o;
+}
+
+json_t *node_stats_json(const struct node_stats *st)
+{
+	json_t *o = json_object();
+
+	for (int m = 0; m < STATS_METRICS; m++)
+		json_object_set_new(o, stats_metric_names[m],
+				    metric_json(st, (enum stats_metric)m));
+	return o;
+}

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 struct node;
 
 enum stats_metric {
@@ -91,6 +93,14 @@ double node_stats_figure(const struct node_stats *st, enum stats_metric m,
 double node_stats_value(const struct node *n, enum stats_metric m,
 			enum stats_type t);
 bool node_has_stats(const struct node *n);
+
+/*
+ * All metrics as the control requests give them: an object by the name of each, as
+ * users of VILLASnode know it, "low", "high", "total", and once there are values
+ * "higher", "lower", "highest", "lowest", "mean", "variance", "stddev" and
+ * "buckets"; besides "last" and percentiles. The caller's; NULL on no memory.
+ */
+json_t *node_stats_json(const struct node_stats *st);
 
 /* Rows of equal width over [low, high], and what lay outside. */
 struct stats_buckets {

@@ -161,6 +161,7 @@ int super_node_stop_node(struct node *n)
 	/* What one node fails to do must not keep the others running. */
 	if (node_stop(n))
 		services_note_failure(n->services);
+	node_log_losses(n);
 	node_set_state(n, NODE_STOPPED);
 	stop_node_hooks(n);
 	return 0;
@@ -463,6 +464,23 @@ bool super_node_has_failed(struct super_node *sn)
 	return atomic_load(&sn->failed);
 }
 
+uint64_t super_node_losses(struct super_node *sn)
+{
+	return atomic_load(&sn->losses);
+}
+
+void super_node_take_losses(struct super_node *sn)
+{
+	uint64_t n = 0;
+
+	list_for_each(p, &sn->paths, struct path, entry)
+		n += path_take_losses(p);
+	list_for_each(node, &sn->nodes, struct node, entry)
+		n += hook_list_take_losses(node->in.hooks) +
+		     hook_list_take_losses(node->out.hooks);
+	atomic_fetch_add(&sn->losses, n);
+}
+
 /* Without any path there is nothing that has ended, and paths may yet be given:
  * only a configuration that says so itself ends the gateway then. */
 static bool all_ended(struct super_node *sn)
@@ -552,6 +570,10 @@ void super_node_stop(struct super_node *sn)
 	for_paths(sn, false, release_path);
 	if (!sn->stuck)
 		stop_types(sn);
+	super_node_take_losses(sn);
+	if (super_node_losses(sn))
+		log_error("%ju samples were lost though nothing in the configuration allows that; the lines above say where, and the summary how many",
+			  (uintmax_t)super_node_losses(sn));
 	super_node_clock_stop(sn);
 	super_node_doing(sn, NULL, NULL);
 }

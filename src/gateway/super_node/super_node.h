@@ -44,12 +44,15 @@ bool super_node_must_end_soon(struct super_node *sn);
 void super_node_tell_unfinished(struct super_node *sn);
 
 /*
- * What a node has to do is not done and will not be: it gave up its peer, or samples
- * that it had accepted are lost. The others go on; who runs the super-node tells in
- * the end. Any thread.
+ * What a node has to do is not done and will not be: it gave up its peer, or could
+ * not end as it should. The others go on; who runs the super-node tells in the end.
+ * Any thread.
  */
 void super_node_note_failure(struct super_node *sn);
 bool super_node_has_failed(struct super_node *sn);
+/* Samples that were lost though no policy of the configuration allows it; since the
+ * start, whatever was set to zero. Complete after super_node_stop(). */
+uint64_t super_node_losses(struct super_node *sn);
 
 /*
  * Waits until a stop was requested, all paths have ended (when `idle_stop` is

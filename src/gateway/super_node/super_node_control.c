@@ -352,29 +352,16 @@ int super_node_path_control(struct super_node *sn, const char *id,
 	return ret;
 }
 
-static void reset_node(struct node *n)
-{
-	struct node_counters *k = &n->counters;
-
-	atomic_store(&k->received, 0);
-	atomic_store(&k->sent, 0);
-	atomic_store(&k->not_sent, 0);
-	atomic_store(&k->missed, 0);
-	atomic_store(&k->made_up, 0);
-	atomic_store(&k->lost, 0);
-	atomic_store(&k->reordered, 0);
-	atomic_store(&n->step_late_reset, n->step_late_ns != NULL);
-}
-
 int super_node_node_reset(struct super_node *sn, const char *id)
 {
 	int ret = id ? -ENOENT : 0;
 
 	pthread_mutex_lock(&sn->control);
+	super_node_take_losses(sn);
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		if (id && n != super_node_node_by_id(sn, id))
 			continue;
-		reset_node(n);
+		node_reset_counters(n);
 		ret = 0;
 	}
 	pthread_mutex_unlock(&sn->control);
@@ -388,12 +375,7 @@ static int reset_path(struct path *p)
 
 	if (ret)
 		return ret;
-	hist_reset(&p->latency);
-	atomic_store(&p->forwarded, 0);
-	atomic_store(&p->negative, 0);
-	atomic_store(&p->discarded, 0);
-	for (unsigned i = 0; i < p->source_count; i++)
-		atomic_store(&p->sources[i].overruns, 0);
+	path_reset_counters(p);
 	gate_open(&p->gate, GATE_HOLD);
 	return 0;
 }
@@ -403,6 +385,7 @@ int super_node_path_reset(struct super_node *sn, const char *id)
 	int ret = id ? -ENOENT : 0;
 
 	pthread_mutex_lock(&sn->control);
+	super_node_take_losses(sn);
 	list_for_each(p, &sn->paths, struct path, entry)
 		if (!id || p == super_node_path_by_id(sn, id))
 			ret = reset_path(p);

@@ -54,6 +54,9 @@ int super_node_node_rewind(struct super_node *sn, const char *id);
  */
 json_t *super_node_nodes_json(struct super_node *sn);
 json_t *super_node_node_json(struct super_node *sn, const char *id, bool brief);
+/* The same as `brief`, and beside that the metrics of its hook `stats` by their
+ * names (node_stats_json()), where it has one. */
+json_t *super_node_node_stats_json(struct super_node *sn, const char *id);
 json_t *super_node_paths_json(struct super_node *sn);
 json_t *super_node_path_json(struct super_node *sn, const char *id, bool brief);
 /* All statistics: {"seconds", "nodes": {...}, "paths": [...]}. */

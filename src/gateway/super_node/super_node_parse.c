@@ -41,6 +41,11 @@ static void note_failure(struct services *s)
 	super_node_note_failure(of(s));
 }
 
+static void note_losses(struct services *s, uint64_t count)
+{
+	atomic_fetch_add(&of(s)->losses, count);
+}
+
 static void parse_nodes(struct super_node *sn, struct config *c, json_t *cfg)
 {
 	const char *name;
@@ -278,7 +283,8 @@ int super_node_new(struct super_node **out, struct config *c)
 	sn->services = (struct services){ .nodes = &sn->nodes,
 					  .is_broken = is_broken,
 					  .request_stop = request_stop,
-					  .note_failure = note_failure };
+					  .note_failure = note_failure,
+					  .note_losses = note_losses };
 	list_init(&sn->nodes);
 	list_init(&sn->paths);
 	list_init(&sn->retired_paths);

@@ -67,6 +67,7 @@ struct super_node {
 	bool stuck;              /* something did not end in time */
 	struct spin doing_lock;
 	char doing[160];         /* what its control is busy with, or nothing */
+	_Atomic uint64_t losses; /* samples that nothing allowed to be lost */
 	pthread_t stats_thread;
 	bool has_stats_thread;
 	atomic_bool stats_end;
@@ -146,6 +147,13 @@ void super_node_sweep(struct super_node *sn);
  * nodes whose memory they have used. */
 void super_node_sweep_all(struct super_node *sn);
 void super_node_sweep_nodes(struct super_node *sn);
+
+/* Lost samples of a node by cause; super_node_snapshot.c. */
+json_t *super_node_losses_json(const struct node *n);
+
+/* Takes over what paths and hooks have lost until now, before their counters are
+ * set to zero or they go. The caller holds `control`, or all has ended. */
+void super_node_take_losses(struct super_node *sn);
 
 /* A node with its hooks; nobody is in read or write. */
 int super_node_start_node(struct node *n);

@@ -21,6 +21,12 @@
 void super_node_retire(struct super_node *sn, struct list *paths,
 		       struct list *nodes)
 {
+	list_for_each(p, paths, struct path, entry)
+		atomic_fetch_add(&sn->losses, path_take_losses(p));
+	list_for_each(n, nodes, struct node, entry)
+		atomic_fetch_add(&sn->losses,
+				 hook_list_take_losses(n->in.hooks) +
+					 hook_list_take_losses(n->out.hooks));
 	list_splice(&sn->retired_paths, paths);
 	list_splice(&sn->retired_nodes, nodes);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gateway/plugin/hook.h"
+#include "gateway/plugin/stats.h"
 #include "gateway/path/path.h"
 #include "gateway/super_node/super_node_control.h"
 #include "gateway/super_node/super_node_private.h"
@@ -74,15 +75,39 @@ static json_t *hooks_json(const struct hook_list *hooks)
 	return list;
 }
 
+static json_t *hook_figures_json(const struct hook_list *l)
+{
+	struct hook_figures f = hook_list_figures(l);
+
+	return json_pack("{sI sI sI sI sI}", "dropped", (json_int_t)f.dropped,
+			 "failed", (json_int_t)f.failed, "starved",
+			 (json_int_t)f.starved, "held", (json_int_t)f.held,
+			 "unwritten", (json_int_t)f.unwritten);
+}
+
+json_t *super_node_losses_json(const struct node *n)
+{
+	json_t *o = json_object();
+
+	for (int c = 0; c < NODE_LOSSES; c++)
+		json_object_set_new(o, node_loss_name((enum node_loss)c),
+				    json_integer(get(&n->counters.losses[c])));
+	return o;
+}
+
 static json_t *node_stats(struct node *n)
 {
 	const struct node_counters *k = &n->counters;
 	json_t *o;
 
-	o = json_pack("{sI sI sI sI sI sI sI}", "received", get(&k->received),
-		      "sent", get(&k->sent), "not_sent", get(&k->not_sent),
-		      "missed", get(&k->missed), "made_up", get(&k->made_up),
-		      "lost", get(&k->lost), "reordered", get(&k->reordered));
+	o = json_pack("{sI sI sI sI sI sI sI sI so so so}", "received",
+			 get(&k->received), "sent", get(&k->sent), "not_sent",
+			 get(&k->not_sent), "not_stored", get(&k->not_stored),
+			 "missed", get(&k->missed), "made_up", get(&k->made_up),
+			 "lost", get(&k->lost), "reordered", get(&k->reordered),
+			 "losses", super_node_losses_json(n), "in_hooks",
+			 hook_figures_json(n->in.hooks), "out_hooks",
+			 hook_figures_json(n->out.hooks));
 	/* Without steps there is none. */
 	json_object_set_new(o, "step_late", super_node_steps_json(n));
 	return o;
@@ -106,15 +131,20 @@ static json_t *latency_json(const struct path *p)
 
 static json_t *path_stats(struct path *p)
 {
-	json_int_t dropped = 0, starved = 0;
+	json_int_t queues = 0, starved = 0;
 
 	for (unsigned i = 0; i < p->source_count; i++) {
-		dropped += get(&p->sources[i].overruns);
+		queues += get(&p->sources[i].overruns);
 		starved += get(&p->sources[i].starved);
 	}
-	return json_pack("{sI sI sI sI so}", "samples", get(&p->forwarded),
-			 "dropped", dropped, "discarded", get(&p->discarded),
-			 "starved", starved, "latency", latency_json(p));
+	return json_pack("{sI sI sI sI sI sI sI sI so so}", "samples",
+			 get(&p->forwarded), "dropped",
+			 (json_int_t)path_dropped(p), "queue_full", queues,
+			 "unmade", get(&p->unmade), "discarded",
+			 get(&p->discarded), "merged", get(&p->merged),
+			 "repeated", get(&p->repeated), "starved", starved,
+			 "hooks", hook_figures_json(p->hooks), "latency",
+			 latency_json(p));
 }
 
 static json_t *direction_json(const struct node_direction *d)
@@ -205,6 +235,24 @@ json_t *super_node_node_json(struct super_node *sn, const char *id, bool brief)
 	n = super_node_node_by_id(sn, id);
 	if (n)
 		o = node_json(n, brief);
+	pthread_mutex_unlock(&sn->control);
+	return o;
+}
+
+/* What the hook `stats` of a node measures, with its counters. */
+json_t *super_node_node_stats_json(struct super_node *sn, const char *id)
+{
+	json_t *o = NULL, *metrics;
+	struct node *n;
+
+	pthread_mutex_lock(&sn->control);
+	n = super_node_node_by_id(sn, id);
+	if (n) {
+		o = node_json(n, true);
+		metrics = n->stats ? node_stats_json(n->stats) : NULL;
+		json_object_update(o, metrics);
+		json_decref(metrics);
+	}
 	pthread_mutex_unlock(&sn->control);
 	return o;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "gateway/plugin/hook.h"
 #include "gateway/plugin/node.h"
 #include "gateway/path/path.h"
 #include "gateway/super_node/super_node.h"
@@ -10,7 +11,7 @@
 #include "util/clock.h"
 
 #define COUNTERS(X) \
-	X(received) X(sent) X(not_sent) X(lost) X(reordered) X(missed) \
+	X(received) X(sent) X(not_sent) X(not_stored) X(lost) X(reordered) X(missed) \
 	X(made_up)
 
 static uint64_t get(const _Atomic uint64_t *counter)
@@ -69,6 +70,30 @@ static void print_steps(struct super_node *sn, FILE *out)
 	}
 }
 
+/* By cause, and what its hooks could not do. */
+static void print_losses(const struct node *n, FILE *out)
+{
+	for (int c = 0; c < NODE_LOSSES; c++)
+		if (get(&n->counters.losses[c]))
+			fprintf(out, "  %" PRIu64 " lost: %s\n",
+				get(&n->counters.losses[c]),
+				node_loss_text((enum node_loss)c));
+}
+
+static void print_hooks(const struct hook_list *l, FILE *out)
+{
+	if (!l)
+		return;
+	list_for_each(h, &l->hooks, struct hook, entry) {
+		if (get(&h->errors))
+			fprintf(out, "  %" PRIu64 " could not be processed by hook %s of %s\n",
+				get(&h->errors), h->type->name, h->owner);
+		if (get(&h->unwritten))
+			fprintf(out, "  %" PRIu64 " are not in the file of hook %s of %s\n",
+				get(&h->unwritten), h->type->name, h->owner);
+	}
+}
+
 void super_node_print_summary(struct super_node *sn, FILE *out)
 {
 	double seconds = run_seconds(sn);
@@ -91,6 +116,7 @@ void super_node_print_summary(struct super_node *sn, FILE *out)
 			fprintf(out, " %9s %9s %9s %9s", "-", "-", "-", "-");
 		fprintf(out, " %8" PRIu64 "\n", path_dropped(p));
 		print_queues(p, out);
+		print_hooks(p->hooks, out);
 	}
 	fprintf(out, "\n%-16s %-12s %-10s %10s %10s %9s %8s %9s %8s %8s\n",
 		"node", "type", "state", "received", "sent", "not sent", "lost",
@@ -103,13 +129,21 @@ void super_node_print_summary(struct super_node *sn, FILE *out)
 			" %9" PRIu64 " %8" PRIu64 " %9" PRIu64 " %8" PRIu64
 			" %8" PRIu64 "\n",
 			n->name, n->type->name, node_state_name(node_state(n)),
-			get(&k->received), get(&k->sent), get(&k->not_sent),
+			get(&k->received), get(&k->sent) - get(&k->not_stored),
+			get(&k->not_sent) + get(&k->not_stored),
 			get(&k->lost), get(&k->reordered), get(&k->missed),
 			get(&k->made_up));
+		print_losses(n, out);
+		print_hooks(n->in.hooks, out);
+		print_hooks(n->out.hooks, out);
 	}
 	fputs("\nlatency: from the origin timestamp of a sample to its receive timestamp\n",
 	      out);
 	print_steps(sn, out);
+	if (super_node_losses(sn))
+		fprintf(out,
+			"\n%" PRIu64 " samples were lost that the configuration does not allow to be lost\n",
+			super_node_losses(sn));
 }
 
 json_t *super_node_steps_json(const struct node *n)
@@ -180,10 +214,12 @@ json_t *super_node_summary(struct super_node *sn)
 	json_object_set_new(o, #name, json_integer((json_int_t)get(&k->name)));
 		COUNTERS(ADD)
 		json_object_set_new(o, "step_late", super_node_steps_json(n));
+		json_object_set_new(o, "losses", super_node_losses_json(n));
 		json_object_set_new(nodes, n->name, o);
 	}
-	return json_pack("{sf so so}", "seconds", run_seconds(sn), "paths",
-			 paths, "nodes", nodes);
+	return json_pack("{sf so so sI}", "seconds", run_seconds(sn), "paths",
+			 paths, "nodes", nodes, "losses_not_allowed",
+			 (json_int_t)super_node_losses(sn));
 }
 
 void super_node_progress(struct super_node *sn, char *buf, size_t size)
@@ -195,7 +231,8 @@ void super_node_progress(struct super_node *sn, char *buf, size_t size)
 	pthread_mutex_lock(&sn->control);
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		received += get(&n->counters.received);
-		lost += get(&n->counters.lost) + get(&n->counters.not_sent);
+		lost += get(&n->counters.lost) + get(&n->counters.not_sent) +
+			get(&n->counters.not_stored);
 		missed += get(&n->counters.missed);
 	}
 	if (all) {

@@ -44,7 +44,6 @@ CONF
 expect 0 'mappings by name' timeout 20 villas-node map.conf
 says 'give the values' '99.3\.0.7\.0' map.dat
 
-<<<<<<< HEAD
 # Several sources: the numbers count all samples that come, an output is as long as the
 # sources that have delivered, and the first end is the end.
 cat >mux.conf <<'CONF'
@@ -62,7 +61,7 @@ awk '$1 != NR - 1 { exit 1 }' numbers || fail 'the numbers of several sources ha
 	fail "the outputs do not grow from one value to two: $(cat mux.dat)"
 [ "$(awk '{ print $2 }' numbers | tail -n 1)" = 9.0 ] || fail 'the last value of the first end is not there'
 [ "$(wc -l <numbers)" -le 16 ] || fail 'the path goes on behind the first end'
-=======
+
 # A group that holds hooks only does not have the file opened: it is not there yet.
 hooked() {
 	rm -rf hooked.dat
@@ -84,7 +83,6 @@ echo '{ "nodes": { "f": { "type": "file", "uri": "/dev/full", "in": { "uri": "ma
 expect 0 'out has hooks only' timeout 20 villas-node read.json
 sed 's/"in": { "uri": "map.dat" }/"in": { "uri": "none.dat" }/' read.json >none.json
 expect 1 'what is to be read has to be there' timeout 20 villas-node none.json
->>>>>>> w-tools
 
 # Nodes that are their own peers.
 villas-signal -n -l 40 -v 4 random >in 2>log

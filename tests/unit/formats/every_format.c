@@ -291,6 +291,35 @@ static void a_full_buffer_holds_whole_samples_only(void **state)
 	for_each_format(check_full);
 }
 
+/* What check promises: the room that was found for the longest sample is enough for
+ * any, and none is shorter than the shortest. */
+static void check_sizes(const struct format_type *type)
+{
+	struct format_sizes sizes;
+	struct setup t;
+
+	set_up(&t, type, 40);
+	assert_int_equal(format_sizes(t.format, t.signals, &sizes), 0);
+	assert_true(sizes.bytes_min <= sizes.room_max);
+	for (unsigned i = 0; i < BATCH; i++) {
+		char *buf = malloc(sizes.room_max);
+		size_t used;
+
+		assert_non_null(buf);
+		assert_int_equal(type->print(t.format, buf, sizes.room_max, &used,
+					     t.in + i, 1), 1);
+		if (t.in[i]->length == t.signals->count && type->binary)
+			assert_true(used >= sizes.bytes_min);
+		free(buf);
+	}
+	tear_down(&t);
+}
+
+static void the_longest_sample_is_known_before_it_comes(void **state)
+{
+	for_each_format(check_sizes);
+}
+
 static char folder[] = "/tmp/busbar-formats-XXXXXX";
 
 static void check_file(const struct format_type *type)
@@ -484,6 +513,7 @@ int main(void)
 		cmocka_unit_test(samples_of_ten_thousand_values_read_back),
 		cmocka_unit_test(messages_read_back),
 		cmocka_unit_test(a_full_buffer_holds_whole_samples_only),
+		cmocka_unit_test(the_longest_sample_is_known_before_it_comes),
 		cmocka_unit_test(files_of_every_format_read_back),
 		cmocka_unit_test(reading_goes_on_behind_damage),
 		cmocka_unit_test(nothing_is_kept_per_sample),

@@ -378,11 +378,13 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 	       atomic_load(&fake_given) < (uint64_t)f->limit &&
 	       !atomic_load(&f->interrupted))
 		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
-	if (f->mode == FAKE_HOLD)
+	if (f->mode == FAKE_HOLD) {
 		ret = write_hold(f, smps, cnt, release);
-	else
+		node_refuse(n, NODE_LOSS_FULL, cnt - (unsigned)ret, "drawn");
+	} else {
 		for (unsigned i = 0; i < cnt; i++)
 			note(f, smps[i]);
+	}
 	atomic_store(&f->writing, false);
 	return ret;
 }

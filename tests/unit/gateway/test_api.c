@@ -16,7 +16,7 @@ static int setup(void **state)
 {
 	sn = fake_super_node(
 		"stats = 0.0; hugepages = 0;"
-		"nodes = { a = { type = \"source\"; mode = \"paced\" }; b = { type = \"sink\" }; };"
+		"nodes = { a = { type = \"source\"; mode = \"paced\"; in = { hooks = ( \"stats\" ) } }; b = { type = \"sink\" }; };"
 		"paths = ( { in = \"a\"; out = \"b\" } );", &config);
 	assert_non_null(sn);
 	return super_node_start(sn);
@@ -127,6 +127,67 @@ static void the_clock_can_be_the_atomic_time(void **state)
 	clock_set_wall(CLOCK_WALL_REALTIME);
 }
 
+static json_int_t number(const json_t *o, const char *key)
+{
+	assert_true(json_is_integer(json_object_get(o, key)));
+	return json_integer_value(json_object_get(o, key));
+}
+
+/* As VILLASnode gives them: figures by the names of metrics. */
+static void figures_of_a_node_are_those_of_its_hook_stats(void **state)
+{
+	static const char *const metrics[] = { "skipped", "reordered", "gap_sent",
+		"gap_received", "owd", "age", "signal_cnt", "rtp.loss_fraction",
+		"rtp.pkts_lost", "rtp.jitter" };
+	static const char *const figures[] = { "highest", "lowest", "mean",
+		"variance", "stddev", "p99" };
+	json_t *o, *m;
+
+	while (fake_seen(fake_of(sn, "b")) < 5)
+		super_node_wait(sn, 1);
+	o = ask("GET", "/node/a/stats", NULL, 200);
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
+		number(json_object_get(o, metrics[i]), "total");
+	m = json_object_get(o, "signal_cnt");
+	assert_true(number(m, "total") >= 5);
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		assert_true(json_is_real(json_object_get(m, figures[i])));
+	assert_true(number(json_object_get(o, "stats"), "received") >= 5);
+	json_decref(o);
+	/* The other has no such hook. */
+	o = ask("GET", "/node/b/stats", NULL, 200);
+	assert_null(json_object_get(o, "owd"));
+	json_decref(o);
+}
+
+static void a_reset_clears_all_counters_and_the_hook_stats(void **state)
+{
+	struct node *a = super_node_find(sn, "a"), *b = super_node_find(sn, "b");
+	json_t *o;
+
+	while (fake_seen(fake_of(sn, "b")) < 5)
+		super_node_wait(sn, 1);
+	json_decref(ask("POST", "/node/a/stop", NULL, 200));
+	b->counters.not_stored = b->counters.losses[NODE_LOSS_STUCK] = 5;
+	a->counters.missed = a->counters.made_up = 7;
+	json_decref(ask("POST", "/stats/reset", NULL, 200));
+	o = ask("GET", "/node/a/stats", NULL, 200);
+	assert_int_equal(number(json_object_get(o, "signal_cnt"), "total"), 0);
+	assert_int_equal(number(json_object_get(o, "stats"), "received"), 0);
+	assert_int_equal(number(json_object_get(o, "stats"), "missed"), 0);
+	assert_int_equal(number(json_object_get(o, "stats"), "made_up"), 0);
+	json_decref(o);
+	o = ask("GET", "/node/b/stats", NULL, 200);
+	assert_int_equal(number(json_object_get(o, "stats"), "not_stored"), 0);
+	assert_int_equal(number(json_object_get(json_object_get(o, "stats"),
+						"losses"), "stuck"), 0);
+	json_decref(o);
+	o = ask("GET", "/path/0/stats", NULL, 200);
+	assert_int_equal(number(json_object_get(o, "stats"), "samples"), 0);
+	json_decref(o);
+	json_decref(ask("POST", "/node/a/start", NULL, 200));
+}
+
 static void commands_are_carried_out(void **state)
 {
 	static const char *const verbs[] = { "stop", "start", "pause", "resume",
@@ -218,6 +279,8 @@ int main(void)
 		cmocka_unit_test(answers_have_the_fields_that_scripts_look_for),
 		cmocka_unit_test(who_waits_for_the_end_holds_the_clock_to_the_systems),
 		cmocka_unit_test(the_clock_can_be_the_atomic_time),
+		cmocka_unit_test(figures_of_a_node_are_those_of_its_hook_stats),
+		cmocka_unit_test(a_reset_clears_all_counters_and_the_hook_stats),
 		cmocka_unit_test(commands_are_carried_out),
 		cmocka_unit_test(what_is_wrong_is_said_with_a_status),
 		cmocka_unit_test(a_line_is_answered_by_a_line),

@@ -15,6 +15,7 @@
 
 #include "fake.h"
 #include "gateway/path/path.h"
+#include "gateway/super_node/super_node_control.h"
 #include "gateway/super_node/super_node_private.h"
 
 #define TOP "idle_stop = true; stats = 0.0; hugepages = 0;\n"
@@ -833,7 +834,89 @@ static void outputs_without_a_free_sample_are_counted(void **state)
 			 super_node_find(sn, "s")->counters.not_sent +
 			 dropped_of(sn, 0), 500);
 	assert_non_null(strstr(fake_log(), "no free sample for its output"));
+	/* Nothing allowed that, so the end says so, as an error. */
+	assert_int_equal(super_node_losses(sn), dropped_of(sn, 0));
+	assert_int_equal(fake_log_errors(), 1);
+	fake_log_start();
 	fake_end(sn, c);
+}
+
+static uint64_t in_hooks(const struct hook_list *l)
+{
+	struct hook_figures f = hook_list_figures(l);
+
+	return f.dropped + f.failed + f.starved + f.held;
+}
+
+/* Nothing comes or goes that no counter tells of. */
+static void assert_account(struct super_node *sn)
+{
+	uint64_t read, gone;
+
+	list_for_each(p, &sn->paths, struct path, entry) {
+		read = p->repeated;
+		gone = p->merged + p->unmade + p->discarded + p->forwarded +
+		       in_hooks(p->hooks);
+		for (unsigned i = 0; i < p->source_count; i++) {
+			struct node *n = p->sources[i].node;
+
+			read += n->counters.received - in_hooks(n->in.hooks);
+			gone += p->sources[i].overruns;
+		}
+		assert_int_equal(read, gone);
+		for (unsigned d = 0; d < p->destination_count; d++) {
+			struct node *n = p->destinations[d].node;
+			uint64_t losses = 0;
+
+			for (int c = 0; c < NODE_LOSSES; c++)
+				losses += n->counters.losses[c];
+			assert_int_equal(p->forwarded, in_hooks(n->out.hooks) +
+						n->counters.sent + n->counters.not_sent);
+			assert_int_equal(losses, n->counters.not_sent +
+							 n->counters.not_stored);
+		}
+	}
+}
+
+static void every_sample_is_accounted_for(void **state)
+{
+	static const char *const paths[] = {
+		"{ in = \"a\"; out = \"s\" }",
+		"{ in = \"a\"; out = ( \"s\", \"t\" ); hooks = ( { type = \"reorder_ts\"; window_size = 5 }, { type = \"decimate\"; ratio = 2 } ) }",
+		"{ in = ( \"a\", \"b\" ); out = \"s\"; mode = \"all\"; rate = 3000.0 }",
+		"{ in = ( \"b\", \"a[0]\" ); out = \"s\"; mask = ( \"a\" ) }",
+		"{ in = \"a\"; out = \"s\"; queuelen = 4; poll = true; queue_full = \"drop_oldest\" }",
+		"{ in = \"a\"; out = \"s\" }, { in = \"a\"; out = \"t\"; queuelen = 4; hooks = ( { type = \"decimate\"; ratio = 2 } ) }",
+	};
+
+	for (unsigned k = 0; k < 5 * ARRAY_SIZE(paths); k++) {
+		char text[1500];
+		struct super_node *sn;
+		struct config *c;
+
+		snprintf(text, sizeof(text), TOP
+			 "nodes = { a = { type = \"source\"; limit = 700; mode = \"few\"; seed = %u; vectorize = 7; in = { signals = \"2f\"; hooks = ( { type = \"skip_first\"; samples = 9 } ) } };"
+			 "          b = { type = \"source\"; limit = 300; in = { signals = \"2f\" } };"
+			 "          s = { type = \"sink\"; mode = \"hold\"; seed = %u; out = { hooks = ( { type = \"decimate\"; ratio = 3 } ) } };"
+			 "          t = { type = \"sink\"; mode = \"hold\"; seed = %u } };"
+			 "paths = ( %s );", k, k + 7, k + 30, paths[k % ARRAY_SIZE(paths)]);
+		sn = fake_super_node(text, &c);
+		if (!sn)
+			fail_msg("%s: %s", text, fake_log());
+		fake_run(sn);
+		assert_account(sn);
+		/* The API and the summary have one figure. */
+		list_for_each(p, &sn->paths, struct path, entry) {
+			json_t *o = super_node_path_json(sn, p->uuid, true);
+
+			assert_int_equal(json_integer_value(json_object_get(
+						json_object_get(o, "stats"), "dropped")),
+					 path_dropped(p));
+			json_decref(o);
+		}
+		super_node_destroy(sn);
+		config_destroy(c);
+	}
 }
 
 /* Stops while a reader waits for room. */
@@ -1011,6 +1094,7 @@ int main(void)
 		cmocka_unit_test(a_full_queue_blocks_its_source),
 		cmocka_unit_test(sources_of_a_register_drop_the_oldest),
 		cmocka_unit_test(outputs_without_a_free_sample_are_counted),
+		cmocka_unit_test(every_sample_is_accounted_for),
 		cmocka_unit_test(a_blocked_reader_stops_when_asked),
 		cmocka_unit_test(threads_get_affinity_and_priority),
 		cmocka_unit_test(a_reverse_path_carries_samples_back),

@@ -231,12 +231,15 @@ static void a_full_disk_is_an_error_of_the_writer(void **state)
 	assert_int_equal(m.node.type->start(&m.node), 0);
 	write_samples(&m, 20000);
 	assert_int_equal(m.node.type->stop(&m.node), -ENOSPC);
+	/* Each one is counted as lost, whichever way. */
+	assert_int_equal(m.node.counters.losses[NODE_LOSS_REFUSED], 20000);
 	drop_node(&m);
 }
 
 struct pipe_reader {
 	const char *path;
 	uint64_t lines;
+	struct node *ending; /* is asked to come to an end before anything is read */
 };
 
 static void *read_pipe(void *arg)
@@ -246,6 +249,10 @@ static void *read_pipe(void *arg)
 	int fd = open(r->path, O_RDONLY);
 	ssize_t n;
 
+	for (int i = 0; r->ending && i < 10; i++) {
+		usleep(20000);
+		r->ending->type->interrupt(r->ending);
+	}
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
 		for (ssize_t i = 0; i < n; i++)
 			r->lines += buf[i] == '\n';
@@ -253,29 +260,42 @@ static void *read_pipe(void *arg)
 	return NULL;
 }
 
-static void a_pipe_takes_everything_in_short_writes(void **state)
+static void write_to_pipe(const char *settings, bool ending)
 {
 	struct made_node m;
 	pthread_t reader;
-	struct pipe_reader r = { 0 };
+	struct pipe_reader r = { .ending = ending ? &m.node : NULL };
 	char text[300];
 
 	snprintf(text, sizeof(text), "%s", scratch("pipe"));
 	r.path = strdup(text);
 	assert_int_equal(mkfifo(r.path, 0600), 0);
-	assert_int_equal(pthread_create(&reader, NULL, read_pipe, &r), 0);
-	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { } }", r.path);
+	snprintf(text, sizeof(text), "{ \"uri\": \"%s\", \"out\": { %s } }", r.path,
+		 settings);
 	make_node(&m, &node_file, text);
+	assert_int_equal(pthread_create(&reader, NULL, read_pipe, &r), 0);
 	/* No reader yet is an error that names the cause. */
 	for (int i = 0; m.node.type->start(&m.node) && i < 1000; i++)
 		usleep(1000);
 	write_samples(&m, 20000);
+	assert_int_equal(atomic_load(&m.node.counters.not_sent), 0);
 	assert_int_equal(m.node.type->stop(&m.node), 0);
 	pthread_join(reader, NULL);
 	assert_int_equal(r.lines, 20001);
 	drop_node(&m);
 	unlink(r.path);
 	free((char *)r.path);
+}
+
+static void a_pipe_takes_everything_in_short_writes(void **state)
+{
+	write_to_pipe("", false);
+}
+
+/* Its buffer is full when the gateway ends, and room comes within half a second. */
+static void a_recorder_that_ends_writes_what_is_queued(void **state)
+{
+	write_to_pipe("\"buffer_size\": 32768", true);
 }
 
 static const char recording[] =
@@ -779,6 +799,7 @@ int main(void)
 		cmocka_unit_test(appending_keeps_and_truncating_replaces),
 		cmocka_unit_test(an_unwritable_path_fails_at_start),
 		cmocka_unit_test(a_full_disk_is_an_error_of_the_writer),
+		cmocka_unit_test(a_recorder_that_ends_writes_what_is_queued),
 		cmocka_unit_test(a_pipe_takes_everything_in_short_writes),
 		cmocka_unit_test(samples_are_replayed_at_their_distances),
 		cmocka_unit_test(epoch_modes_move_recorded_times),

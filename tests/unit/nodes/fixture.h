@@ -62,6 +62,8 @@ static inline int try_node(struct made_node *m, const struct node_type *type,
 	m->node.type = type;
 	m->node.name = (char *)"test";
 	m->node.private_data = calloc(1, type->size);
+	if (type->init)
+		type->init(&m->node);
 	ret = config_load_text("test", text, strlen(text), &m->config);
 	if (ret)
 		return ret;

@@ -22,10 +22,13 @@
 #include "util/log.h"
 
 #define EXEC_DEFAULT_FORMAT "villas.human"
-#define BUFFER_SIZE (1u << 20) /* the longest sample */
+#define BUFFER_SIZE (1u << 20) /* more where a sample to be written needs it */
 #define GATHER_SIZE (64u << 10) /* without flush: bytes written at once */
 #define STUCK_NS (2 * NSEC_PER_SEC)
 #define BLOCK_MS 20
+/* A write gives up when it was asked to this often while it waits: once may have
+ * been meant for the reader of the same node. */
+#define INTERRUPTS 3
 #define LAST_MS 100
 
 struct exec_node {
@@ -41,13 +44,16 @@ struct exec_node {
 	struct child child;
 	struct fault_counters faults;
 	int wake_fd;
-	atomic_bool polled, interrupted, write_interrupted;
+	atomic_bool polled, interrupted;
+	atomic_uint write_interrupts;
 	char *in;                 /* what the program has written */
 	size_t in_start, in_end;
 	bool in_pending, in_over;
 	char *out;                /* what is written to it */
-	size_t out_start, out_end;
-	bool stuck, broken;
+	size_t out_size, out_start, out_end;
+	uint64_t out_samples;     /* since `out` was empty */
+	bool stuck;               /* it took nothing for STUCK_NS, nor since */
+	int broken;               /* errno: it cannot be written any more */
 };
 
 extern const struct node_type node_exec;
@@ -191,6 +197,7 @@ static int exec_init(struct node *n)
 	struct exec_node *e = n->private_data;
 
 	e->wake_fd = -1;
+	e->out_size = BUFFER_SIZE;
 	return 0;
 }
 
@@ -218,10 +225,19 @@ static int exec_parse(struct node *n, struct config *c, json_t *cfg)
 
 static int exec_check_signals(struct node *n, struct config *c, json_t *cfg)
 {
-	const struct exec_node *e = n->private_data;
+	struct exec_node *e = n->private_data;
+	struct format_sizes sizes;
+	int ret;
 
-	return n->is_destination ? format_check_signals(e->writer, c, cfg,
-							n->out.hooked) : 0;
+	if (!n->is_destination)
+		return 0;
+	ret = format_check_signals(e->writer, c, cfg, n->out.hooked);
+	if (ret || !n->out.hooked)
+		return ret;
+	ret = format_check_sizes(e->writer, c, cfg, n->out.hooked, &sizes);
+	if (!ret)
+		e->out_size = MAX(e->out_size, sizes.room_max);
+	return ret;
 }
 
 static void exec_destroy(struct node *n)
@@ -270,14 +286,15 @@ static int exec_start(struct node *n)
 
 	e->faults.node = n->name;
 	e->in_start = e->in_end = e->out_start = e->out_end = 0;
-	e->in_pending = e->in_over = e->stuck = e->broken = false;
+	e->in_pending = e->in_over = e->stuck = false;
+	e->broken = 0;
+	e->out_samples = 0;
 	atomic_store(&e->interrupted, false);
-	atomic_store(&e->write_interrupted, false);
 	if (e->reader->type->reset)
 		e->reader->type->reset(e->reader);
 	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	e->in = malloc(BUFFER_SIZE + 1);
-	e->out = malloc(BUFFER_SIZE);
+	e->out = malloc(e->out_size);
 	if (e->wake_fd < 0 || !e->in || !e->out)
 		ret = e->wake_fd < 0 ? -errno : -ENOMEM;
 	else
@@ -451,11 +468,12 @@ static bool flush(struct exec_node *e)
 			e->out_start += (size_t)n;
 			e->stuck = false;
 		} else if (n < 0 && errno != EINTR) {
-			e->broken = errno != EAGAIN;
+			e->broken = errno != EAGAIN ? errno : 0;
 			return false;
 		}
 	}
 	e->out_start = e->out_end = 0;
+	e->out_samples = 0;
 	return true;
 }
 
@@ -463,19 +481,62 @@ static bool flush(struct exec_node *e)
 static bool flush_patiently(struct exec_node *e)
 {
 	struct pollfd p = { .fd = e->child.in_fd, .events = POLLOUT };
+	unsigned asked = atomic_load(&e->write_interrupts);
 	uint64_t since_ns = clock_monotonic_ns_slow();
 
 	while (!flush(e)) {
 		if (e->broken || e->stuck)
 			return false;
-		if (clock_monotonic_ns_slow() - since_ns > STUCK_NS ||
-		    atomic_exchange(&e->write_interrupted, false)) {
+		/* Of this write alone: the next one waits again. */
+		if (atomic_load(&e->write_interrupts) - asked >= INTERRUPTS)
+			return false;
+		if (clock_monotonic_ns_slow() - since_ns > STUCK_NS) {
 			e->stuck = true; /* until it takes something again */
 			return false;
 		}
 		poll(&p, 1, BLOCK_MS);
 	}
 	return true;
+}
+
+/* Samples in `out` that it has not taken whole. In text they are counted, else
+ * guessed from their share of the bytes. */
+static uint64_t samples_left(const struct exec_node *e)
+{
+	const struct format_type *type = e->writer->type;
+	uint64_t n = 0;
+
+	if (!e->out_end)
+		return 0;
+	if (!type->lines)
+		return (e->out_samples * (e->out_end - e->out_start) +
+			e->out_end - 1) / e->out_end;
+	for (size_t i = e->out_start; i < e->out_end; i++)
+		n += e->out[i] == e->writer->delimiter;
+	return MIN(n, e->out_samples);
+}
+
+static void refuse(struct node *n, const struct sample *s, unsigned count,
+		   int ret)
+{
+	struct exec_node *e = n->private_data;
+
+	if (e->broken)
+		node_refuse(n, NODE_LOSS_REFUSED, count, "%s: %s", e->argv[0],
+			    e->broken == EPIPE ? "it does not read any more" :
+						 strerror(e->broken));
+	else if (ret < 0)
+		node_refuse(n, NODE_LOSS_FORMAT, count,
+			    "a sample of %u values: %s", s->length,
+			    *format_error(e->writer) ? format_error(e->writer) :
+						       strerror(-ret));
+	else if (e->out_end)
+		node_refuse(n, NODE_LOSS_STUCK, count, "%s takes nothing",
+			    e->argv[0]);
+	else
+		node_refuse(n, NODE_LOSS_TOO_LONG, count,
+			    "a sample of %u values takes more than %zu bytes",
+			    s->length, e->out_size);
 }
 
 static int exec_write(struct node *n, struct sample *smps[], unsigned cnt,
@@ -487,32 +548,29 @@ static int exec_write(struct node *n, struct sample *smps[], unsigned cnt,
 	while (done < cnt && !e->broken) {
 		size_t used = 0;
 		int ret = e->writer->type->print(e->writer, e->out + e->out_end,
-						 BUFFER_SIZE - e->out_end, &used,
+						 e->out_size - e->out_end, &used,
 						 smps + done, cnt - done);
 
 		if (ret > 0) {
 			e->out_end += used;
+			e->out_samples += (unsigned)ret;
 			done += (unsigned)ret;
 		} else if (!ret && e->out_end) {
 			/* Perhaps for want of room only. */
-			if (!flush_patiently(e)) {
-				fault_note(&e->faults, FAULT_DROPPED, cnt - done,
-					   "%s", e->argv[0]);
-				return (int)(done - refused);
-			}
+			if (!flush_patiently(e))
+				break;
 		} else {
-			fault_note(&e->faults, FAULT_TOO_LONG, 1,
-				   "a sample of %u values: %s", smps[done]->length,
-				   ret ? format_error(e->writer) :
-					 "more than 1 MiB");
+			refuse(n, smps[done], 1, ret);
 			done++;
 			refused++;
 		}
 	}
+	if (done < cnt)
+		refuse(n, smps[done], cnt - done, 0);
 	/* All of it, while the program reads: there may be no later write. */
-	if (e->flush || e->out_end - e->out_start > GATHER_SIZE)
+	if (!e->broken && (e->flush || e->out_end - e->out_start > GATHER_SIZE))
 		flush_patiently(e);
-	return e->broken ? 0 : (int)(done - refused);
+	return (int)(done - refused);
 }
 
 static void exec_interrupt(struct node *n)
@@ -520,7 +578,7 @@ static void exec_interrupt(struct node *n)
 	struct exec_node *e = n->private_data;
 
 	atomic_store(&e->interrupted, true);
-	atomic_store(&e->write_interrupted, true);
+	atomic_fetch_add(&e->write_interrupts, 1);
 	kick(e);
 }
 
@@ -528,10 +586,15 @@ static int exec_stop(struct node *n)
 {
 	struct exec_node *e = n->private_data;
 
-	if (e->child.in_fd >= 0 && n->is_destination && !e->broken &&
-	    !flush_patiently(e) && !e->broken)
-		log_warn("%s: %zu bytes to %s, which takes nothing, are lost",
-			 n->name, e->out_end - e->out_start, e->argv[0]);
+	if (e->child.in_fd >= 0 && n->is_destination && !e->broken)
+		flush_patiently(e);
+	if (e->out && n->is_destination)
+		node_lose(n, e->broken ? NODE_LOSS_REFUSED : NODE_LOSS_STUCK,
+			  samples_left(e), "%s, %zu bytes: %s", e->argv[0],
+			  e->out_end - e->out_start,
+			  !e->broken ? "it takes nothing" :
+			  e->broken == EPIPE ? "it does not read any more" :
+					       strerror(e->broken));
 	exec_child_stop(&e->child);
 	fault_finish(&e->faults);
 	release(e);

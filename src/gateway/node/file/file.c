@@ -405,8 +405,13 @@ static int file_check_signals(struct node *n, struct config *c, json_t *cfg)
 {
 	struct file_node *f = n->private_data;
 
-	return may_write(n) ? format_check_signals(f->out.format, c, cfg,
-						   n->out.hooked) : 0;
+	if (!may_write(n))
+		return 0;
+	if (n->out.hooked)
+		raise_buffer(n, "out", &f->out.buffer_size,
+			     (int64_t)writer_buffer_min(n->out.hooked->count),
+			     OUT_BUFFER_DEFAULT);
+	return format_check_signals(f->out.format, c, cfg, n->out.hooked);
 }
 
 static void file_destroy(struct node *n)
@@ -465,6 +470,7 @@ static int file_start(struct node *n)
 		.in_memory = f->out.buffering == 1,
 		.block = f->out.full == 0,
 		.buffer_size = (size_t)f->out.buffer_size,
+		.node = n,
 	};
 	int ret = start_record(n, f, &settings);
 
@@ -491,7 +497,18 @@ static int file_write(struct node *n, struct sample *smps[], unsigned cnt,
 {
 	struct file_node *f = n->private_data;
 
-	return f->out.writer ? (int)writer_put(f->out.writer, smps, cnt) : -EBADF;
+	char why[300];
+	enum node_loss cause;
+	unsigned taken;
+
+	if (!f->out.writer)
+		return -EBADF;
+	taken = writer_put(f->out.writer, smps, cnt);
+	if (unlikely(taken < cnt)) {
+		cause = writer_why(f->out.writer, smps[taken], why, sizeof(why));
+		node_refuse(n, cause, cnt - taken, "%s", why);
+	}
+	return (int)taken;
 }
 
 static bool file_may_wait(struct node *n)

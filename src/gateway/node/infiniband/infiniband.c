@@ -394,6 +394,9 @@ static int infiniband_stop(struct node *n)
 		return 0;
 	ib_cm_stop(ib);
 	ib_channel_release_all(ib->channel);
+	node_lose(n, NODE_LOSS_ABSENT,
+		  atomic_load(&ib->channel->counters.failed), "%s",
+		  "its sending was under way when the connection broke");
 	ib_channel_destroy(ib->channel);
 	free(ib->channel);
 	ib->channel = NULL;
@@ -451,7 +454,23 @@ static int infiniband_poll_fds(struct node *n, int fds[], int max)
 static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
 			    unsigned *release)
 {
-	return ib_channel_write(ib_of(n)->channel, smps, cnt, release);
+	struct ib_channel *ch = ib_of(n)->channel;
+	bool open = atomic_load(&ch->control) & IB_TX_OPEN;
+	uint64_t unsendable = atomic_load(&ch->counters.unsendable);
+	int ret = ib_channel_write(ch, smps, cnt, release);
+
+	if (likely(ret == (int)cnt))
+		return ret;
+	if (!open)
+		node_refuse(n, NODE_LOSS_ABSENT, cnt - (unsigned)ret, "%s",
+			    "it is not connected");
+	else if (atomic_load(&ch->counters.unsendable) != unsendable)
+		node_refuse(n, NODE_LOSS_TOO_LONG, cnt - (unsigned)ret, "%s",
+			    "it is larger than a message, or its memory is not registered");
+	else
+		node_refuse(n, NODE_LOSS_STUCK, cnt - (unsigned)ret, "%s",
+			    "the send queue is full; a longer out.max_wrs or a lower rate may help");
+	return ret;
 }
 
 static void infiniband_interrupt(struct node *n)

@@ -49,7 +49,6 @@ struct loopback {
 	int event_fd;
 	atomic_bool polled;      /* somebody waits for event_fd */
 	atomic_bool interrupted;
-	bool said_full;
 };
 
 extern const struct node_type node_loopback;
@@ -114,9 +113,12 @@ static int loopback_stop(struct node *n)
 {
 	struct loopback *l = n->private_data;
 	struct sample *s;
+	uint64_t left = 0;
 
-	while ((s = ring_pop(&l->queue)))
+	for (; (s = ring_pop(&l->queue)); left++)
 		sample_put(s);
+	node_lose(n, NODE_LOSS_CLOSED, left,
+		  "it stops while samples wait in its queue to be read");
 	return 0;
 }
 
@@ -279,11 +281,12 @@ static int loopback_write(struct node *n, struct sample *smps[], unsigned cnt,
 	/* What found no place goes back; the rest stays in the queue. */
 	memmove(smps, smps + taken, (cnt - taken) * sizeof(*smps));
 	*release = cnt - taken;
-	if (unlikely(taken < cnt && !l->said_full)) {
-		l->said_full = true;
-		log_warn("node %s: queue full, samples are lost; read faster or raise queuelen (%lld)",
-			 n->name, (long long)l->queuelen);
-	}
+	if (unlikely(taken < cnt))
+		node_refuse(n, l->full == FULL_BLOCK ? NODE_LOSS_STUCK :
+						       NODE_LOSS_FULL,
+			    cnt - taken,
+			    "the queue is full; read faster or raise queuelen (%lld)",
+			    (long long)l->queuelen);
 	wake_reader(n, l);
 	return (int)taken;
 }

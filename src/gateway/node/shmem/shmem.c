@@ -80,7 +80,7 @@ struct shmem {
 	_Atomic bool ending;     /* so that it ends */
 	_Atomic bool called;     /* it has been made to look, and will */
 	_Atomic bool connected;
-	bool said_full, said_long, said_cut;
+	bool said_cut;
 	bool gave_up;            /* a full ring was waited for in vain */
 };
 
@@ -372,6 +372,20 @@ static bool is_own_peer(const struct shmem *s)
 		       s->out_name + (*s->out_name == '/'));
 }
 
+/* An object that takes less than what paths bring would lose all of it. */
+static int shmem_check_signals(struct node *n, struct config *c, json_t *cfg)
+{
+	struct shmem *s = n->private_data;
+	unsigned count = n->out.signals ? n->out.signals->count : 0;
+
+	if (!n->is_destination || !s->samplelen || s->samplelen >= count)
+		return 0;
+	log_info("node %s: samplelen %lld is raised to %u, the values of a sample that is written",
+		 n->name, (long long)s->samplelen, count);
+	s->samplelen = count;
+	return 0;
+}
+
 static int open_rings(struct node *n)
 {
 	struct shmem *s = n->private_data;
@@ -433,7 +447,7 @@ static int shmem_start(struct node *n)
 	atomic_store(&s->connected, false);
 	atomic_store(&s->called, false);
 	atomic_store(&s->ending, false);
-	s->said_full = s->said_long = s->said_cut = s->gave_up = false;
+	s->said_cut = s->gave_up = false;
 	s->cut_off = false;
 	s->again = 0;
 	gate_open(&s->reading, GATE_HOLD);
@@ -537,21 +551,28 @@ static int shmem_read(struct node *n, struct sample *smps[], unsigned cnt,
 	return ret;
 }
 
-/* Why fewer were written; each cause is said once. */
-static void say_refused(struct node *n, int ret, const struct sample *s)
+/* Why `count` were not written, of which `s` is the first. */
+static void refuse(struct node *n, int ret, const struct sample *s,
+		   unsigned count)
 {
 	struct shmem *shm = n->private_data;
 	unsigned max = busbar_shmem_write_max(shm->handle);
 
-	if (s->length > max && !shm->said_long) {
-		shm->said_long = true;
-		log_warn("node %s: samples have %u values, the object %s takes %u; they are lost; raise samplelen, or the simulator's, whichever comes first",
-			 n->name, s->length, shm->out_name, max);
-	} else if (s->length <= max && ret != -ENOTCONN && !shm->said_full) {
-		shm->said_full = true;
-		log_warn("node %s: the simulator reads too slowly, samples are lost; a longer queuelen (%lld) may help",
-			 n->name, (long long)shm->queuelen);
-	}
+	if (ret == -ENOTCONN)
+		node_refuse(n, NODE_LOSS_ABSENT, count,
+			    "no simulator reads %s", name_or(shm->out_name));
+	else if (s->length > max)
+		node_refuse(n, NODE_LOSS_TOO_LONG, count,
+			    "samples have %u values, the object %s takes %u; raise samplelen, or the simulator's, whichever comes first",
+			    s->length, name_or(shm->out_name), max);
+	else if (ret < 0)
+		node_refuse(n, NODE_LOSS_REFUSED, count, "%s", strerror(-ret));
+	else
+		node_refuse(n, shm->full == FULL_BLOCK ? NODE_LOSS_STUCK :
+							 NODE_LOSS_FULL,
+			    count,
+			    "the simulator reads too slowly; a longer queuelen (%lld) may help",
+			    (long long)shm->queuelen);
 }
 
 /* What found no room, as room comes; how many of them. */
@@ -601,7 +622,7 @@ static int write_ring(struct node *n, struct sample *smps[], unsigned cnt)
 		s->gave_up = false;
 	}
 	if (unlikely(ret < (int)cnt))
-		say_refused(n, ret, smps[MAX(ret, 0)]);
+		refuse(n, ret, smps[MAX(ret, 0)], cnt - (unsigned)MAX(ret, 0));
 	return ret < 0 ? 0 : ret;
 }
 
@@ -632,6 +653,11 @@ static int shmem_write(struct node *n, struct sample *smps[], unsigned cnt,
 	if (likely(gate_enter(&s->writing))) {
 		ret = write_ring(n, smps, cnt);
 		gate_leave(&s->writing);
+	} else {
+		/* The thread is about to attach anew. */
+		node_refuse(n, NODE_LOSS_ABSENT, cnt,
+			    "the object %s is being attached anew",
+			    name_or(s->out_name));
 	}
 	return ret;
 }
@@ -671,6 +697,7 @@ const struct node_type node_shmem = {
 	.init = shmem_init,
 	.parse = shmem_parse,
 	.check = shmem_check,
+	.check_signals = shmem_check_signals,
 	.start = shmem_start,
 	.stop = shmem_stop,
 	.destroy = shmem_destroy,

@@ -31,18 +31,35 @@ size_t socket_sample_size(struct format *f, struct sample *smp)
 	return 0;
 }
 
-static void note_unsent(struct socket_node *s, size_t len, int err)
+/* The destination does not exist (yet), as far as the system knows. */
+static bool is_absence(int err)
+{
+	return err == ECONNREFUSED || err == ENOENT || err == ENETUNREACH ||
+	       err == EHOSTUNREACH || err == ENETDOWN || err == EHOSTDOWN ||
+	       err == ENOTCONN;
+}
+
+/* `lose`: node_refuse() or node_lose(). */
+static void note_unsent(struct socket_node *s, size_t len, int err,
+			unsigned samples,
+			void (*lose)(struct node *n, enum node_loss cause,
+				     uint64_t count, const char *fmt, ...))
 {
 	char text[SOCKET_ADDRESS_MAX];
 
+	socket_address_print(&s->remote, text);
 	if (err == EMSGSIZE)
-		fault_note(&s->faults, FAULT_TOO_LONG, 1,
-			   "%zu bytes are more than the network to %s takes; out.datagram_size limits what is put together",
-			   len, socket_address_print(&s->remote, text));
+		lose(s->node, NODE_LOSS_TOO_LONG, samples,
+		     "%zu bytes are more than the network to %s takes; out.datagram_size limits what is put together",
+		     len, text);
+	else if (err == EAGAIN)
+		lose(s->node, s->out.full == FULL_DROP ? NODE_LOSS_FULL :
+							 NODE_LOSS_STUCK,
+		     samples, "%s takes too little", text);
 	else
-		fault_note(&s->faults, FAULT_UNSENT, 1, "to %s: %s",
-			   socket_address_print(&s->remote, text),
-			   strerror(err));
+		lose(s->node, is_absence(err) ? NODE_LOSS_ABSENT :
+						NODE_LOSS_REFUSED,
+		     samples, "to %s: %s", text, strerror(err));
 }
 
 /*
@@ -76,23 +93,14 @@ static int send_patiently(struct socket_node *s, struct msghdr *h)
 	}
 }
 
-/* The first datagram of those in `h` was refused; true when it went after all. */
-static bool repair(struct socket_node *s, struct msghdr *h, int err)
+/* A datagram was refused; 0 when it went after all, else a positive errno. */
+static int repair(struct socket_node *s, struct msghdr *h, int err)
 {
-	char text[SOCKET_ADDRESS_MAX];
-
 	/* ECONNREFUSED of UDP tells of an earlier one, this one did not go. */
 	if (err == EAGAIN || err == ENOBUFS || err == EINTR ||
 	    (err == ECONNREFUSED && s->layer != LAYER_UNIX))
 		err = send_patiently(s, h);
-	if (!err)
-		return true;
-	if (err == EAGAIN)
-		fault_note(&s->faults, FAULT_DROPPED, 1, "%s",
-			   socket_address_print(&s->remote, text));
-	else
-		note_unsent(s, h->msg_iov->iov_len, err);
-	return false;
+	return err;
 }
 
 /* Sends what has been put together; returns the samples that went. */
@@ -111,8 +119,13 @@ static unsigned flush(struct socket_node *s)
 				 MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (unlikely(n <= 0)) {
-			if (repair(s, &h->msg_hdr, errno))
+			int err = repair(s, &h->msg_hdr, errno);
+
+			if (!err)
 				samples += tx->samples[done];
+			else
+				note_unsent(s, h->msg_hdr.msg_iov->iov_len, err,
+					    tx->samples[done], node_refuse);
 			done++;
 			continue;
 		}
@@ -136,8 +149,13 @@ void datagram_send_delayed(void *node, char *buf, size_t len)
 		.msg_iovlen = 1,
 	};
 
+	int err = 0;
+
 	if (sendmsg(s->datagram->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		repair(s, &h, errno);
+		err = repair(s, &h, errno);
+	/* How many samples are in it is not known any more: one at least. */
+	if (err)
+		note_unsent(s, len, err, 1, node_lose);
 }
 
 /* Through the emulated network: what it loses was accepted all the same. */
@@ -174,14 +192,14 @@ static bool print_amply(struct socket_node *s, struct sample *smp, size_t *used)
 	if (n == 1 && *used <= tx->size_max)
 		return true;
 	if (n < 0)
-		fault_note(&s->faults, FAULT_TOO_LONG, 1, "format %s: %s",
-			   f->type->name,
-			   *format_error(f) ? format_error(f) : strerror(-n));
+		node_refuse(s->node, NODE_LOSS_FORMAT, 1, "format %s: %s",
+			    f->type->name,
+			    *format_error(f) ? format_error(f) : strerror(-n));
 	else
-		fault_note(&s->faults, FAULT_TOO_LONG, 1,
-			   "a sample of %u values is %zu bytes, a datagram has at most %zu",
-			   smp->length,
-			   n ? *used : socket_sample_size(f, smp), tx->size_max);
+		node_refuse(s->node, NODE_LOSS_TOO_LONG, 1,
+			    "a sample of %u values is %zu bytes, a datagram has at most %zu",
+			    smp->length,
+			    n ? *used : socket_sample_size(f, smp), tx->size_max);
 	return false;
 }
 

@@ -370,12 +370,61 @@ static int socket_check(struct node *n, struct config *c, json_t *cfg)
 	return ret;
 }
 
+/* Of a datagram of its layer, as far as it is known before it is opened. */
+static size_t datagram_max(const struct socket_node *s)
+{
+	size_t max = s->layer == LAYER_UDP ? 65527 :
+		     s->layer == LAYER_IP  ? 65535 :
+					     65536;
+
+	return s->out.datagram_size ? MIN(max, (size_t)s->out.datagram_size) :
+				      max;
+}
+
+/* A sample has to fit into a message. */
+static int check_size(struct socket_node *s, struct config *c, json_t *cfg,
+		      struct signal_list *signals)
+{
+	struct node *n = s->node;
+	struct format_sizes sizes;
+	int64_t need;
+
+	if (format_check_sizes(s->writer, c, cfg, signals, &sizes))
+		return -EINVAL;
+	need = (int64_t)sizes.room_max + 4; /* with the length of a frame */
+	if (layer_is_stream(s->layer) && need > s->out.buffer_size) {
+		log_info("node %s: out.buffer_size %lld is raised to %lld, for samples of %u values",
+			 n->name, (long long)s->out.buffer_size, (long long)need,
+			 signals->count);
+		s->out.buffer_size = need;
+	}
+	if (layer_is_stream(s->layer))
+		return 0;
+	if (sizes.bytes_min > datagram_max(s)) {
+		config_fail(c, n->out.cfg ? n->out.cfg : cfg, NULL,
+			    "a sample of %u values takes %zu bytes at least in the format %s, a datagram has %zu at most; use another format, layer tcp-client, or fewer signals",
+			    signals->count, sizes.bytes_min,
+			    s->writer->type->name, datagram_max(s));
+		return -EINVAL;
+	}
+	if (sizes.room_max - sizes.room_max / 64 > datagram_max(s))
+		log_warn("node %s: a sample of %u values may take %zu bytes in the format %s, a datagram has %zu at most; those that take more will be lost",
+			 n->name, signals->count, sizes.room_max,
+			 s->writer->type->name, datagram_max(s));
+	return 0;
+}
+
 static int socket_check_signals(struct node *n, struct config *c, json_t *cfg)
 {
-	const struct socket_node *s = n->private_data;
+	struct socket_node *s = n->private_data;
+	int ret;
 
-	return s->writer ? format_check_signals(s->writer, c, cfg,
-						n->out.hooked) : 0;
+	if (!s->writer)
+		return 0;
+	ret = format_check_signals(s->writer, c, cfg, n->out.hooked);
+	if (ret || !n->is_destination || !n->out.hooked)
+		return ret;
+	return check_size(s, c, cfg, n->out.hooked);
 }
 
 static int socket_reverse(struct node *n)

@@ -141,17 +141,23 @@ static bool send_to(struct stream *st, struct stream_connection *c,
 	return true;
 }
 
-/* True when at least one peer gets it. */
-static bool send_to_all(struct stream *st, const char *buf, size_t len)
+/* True when at least one peer gets it; else *slow says whether there is one that has
+ * no room for it. */
+static bool send_to_all(struct stream *st, const char *buf, size_t len, bool *slow)
 {
 	bool any = false;
+
+	*slow = false;
 
 	pthread_mutex_lock(&st->tx_lock);
 	for (unsigned i = 0; i < st->place_count; i++) {
 		struct stream_connection *c = &st->places[i];
 
-		if (c->fd >= 0 && !c->tx_dead && !atomic_load(&c->broken))
+		if (c->fd >= 0 && !c->tx_dead && !atomic_load(&c->broken)) {
 			any |= send_to(st, c, buf, len);
+			*slow |= c->fd >= 0 && !c->tx_dead &&
+				 !atomic_load(&c->broken);
+		}
 	}
 	pthread_mutex_unlock(&st->tx_lock);
 	return any;
@@ -161,7 +167,9 @@ void stream_send_delayed(void *node, char *buf, size_t len)
 {
 	struct socket_node *s = node;
 
-	send_to_all(s->stream, buf, len);
+	bool slow;
+
+	send_to_all(s->stream, buf, len, &slow);
 }
 
 /* The first samples are not lost because the connection is being made. */
@@ -210,14 +218,28 @@ static void note_unwritten(struct socket_node *s, struct sample *smp, int ret)
 	const struct format *f = s->writer;
 
 	if (ret < 0)
-		fault_note(&s->faults, FAULT_TOO_LONG, 1, "format %s: %s",
-			   f->type->name,
-			   *format_error(f) ? format_error(f) : strerror(-ret));
+		node_refuse(s->node, NODE_LOSS_FORMAT, 1, "format %s: %s",
+			    f->type->name,
+			    *format_error(f) ? format_error(f) : strerror(-ret));
 	else
-		fault_note(&s->faults, FAULT_TOO_LONG, 1,
-			   "a sample of %u values is %zu bytes, out.buffer_size is %zu",
-			   smp->length, socket_sample_size(s->writer, smp),
-			   s->stream->places[0].tx.size);
+		node_refuse(s->node, NODE_LOSS_TOO_LONG, 1,
+			    "a sample of %u values is %zu bytes, out.buffer_size is %zu",
+			    smp->length, socket_sample_size(s->writer, smp),
+			    s->stream->places[0].tx.size);
+}
+
+/* No peer got them. A server does without clients that are too slow; the one peer
+ * of a client is waited for, unless `full` says otherwise. */
+static void note_undelivered(struct socket_node *s, bool slow, unsigned count)
+{
+	if (!slow)
+		node_refuse(s->node, NODE_LOSS_ABSENT, count, "%s",
+			    "no peer is connected");
+	else
+		node_refuse(s->node,
+			    s->stream->server || s->out.full == FULL_DROP ?
+				    NODE_LOSS_FULL : NODE_LOSS_STUCK,
+			    count, "%s", "no peer takes as much");
 }
 
 int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
@@ -226,9 +248,12 @@ int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 	struct format *f = s->writer;
 	size_t head = st->framed ? FRAME_HEADER : 0;
 	unsigned done = 0, sent = 0;
+	bool slow;
 
-	if (unlikely(!atomic_load(&st->connected)) && !wait_for_first(st))
+	if (unlikely(!atomic_load(&st->connected)) && !wait_for_first(st)) {
+		note_undelivered(s, false, cnt);
 		return 0;
+	}
 	if (unlikely(!st->message) && !grow(st))
 		return -ENOMEM;
 	while (done < cnt) {
@@ -249,8 +274,10 @@ int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 		if (unlikely(s->netem != NULL)) {
 			netem_put(s->netem, st->message, used + head);
 			sent += (unsigned)n;
-		} else if (send_to_all(st, st->message, used + head)) {
+		} else if (send_to_all(st, st->message, used + head, &slow)) {
 			sent += (unsigned)n;
+		} else {
+			note_undelivered(s, slow, (unsigned)n);
 		}
 		done += (unsigned)n;
 	}

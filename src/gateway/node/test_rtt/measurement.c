@@ -14,17 +14,20 @@
 
 #define BUFFER_SIZE (8u << 20)
 
-int measurement_open(struct measurement *m, const struct rtt_case *setting,
-		     unsigned id, const char *prefix, struct format *format)
+int measurement_open(struct measurement *m, struct node *node,
+		     const struct rtt_case *setting, unsigned id,
+		     const char *prefix, struct format *format)
 {
 	const struct writer_settings settings = {
 		.path = m->path,
 		.append = true,
 		.block = true,
 		.buffer_size = BUFFER_SIZE,
+		.node = node,
 	};
 	int n;
 
+	m->node = node;
 	m->setting = setting;
 	m->id = id;
 	m->missed = m->made_up = m->warmup_sent = m->wrong_length = m->unrecorded = 0;
@@ -50,7 +53,9 @@ void measurement_record(struct measurement *m, const struct sample *s,
 		.received = received,
 	};
 	struct sample *records[] = { &record };
+	enum node_loss cause;
 	uint64_t took_ns;
+	char why[300];
 
 	if (unlikely(s->length != m->setting->values)) {
 		m->wrong_length++;
@@ -60,8 +65,11 @@ void measurement_record(struct measurement *m, const struct sample *s,
 		return;
 	record.sequence = s->sequence - m->tally.first;
 	record.origin = timespec_from_ns(timespec_to_ns(received) - took_ns);
-	if (!writer_put(m->writer, records, 1))
+	if (unlikely(!writer_put(m->writer, records, 1))) {
+		cause = writer_why(m->writer, &record, why, sizeof(why));
+		node_lose(m->node, cause, 1, "%s", why);
 		m->unrecorded++;
+	}
 }
 
 static double us(const struct hist *h, double percent)

@@ -18,6 +18,7 @@
 
 struct measurement {
 	struct tally tally;
+	struct node *node;
 	const struct rtt_case *setting;
 	unsigned id;
 	uint64_t missed, made_up;   /* steps of the timer */
@@ -33,10 +34,11 @@ struct measurement {
 
 /*
  * Opens the file of case `id`: PREFIX_valuesV_rateR.log below `prefix`, which
- * holds the folder too. 0 or a negative errno; logs the cause.
+ * holds the folder too; `node` counts what cannot be written. 0 or a negative errno; logs the cause.
  */
-int measurement_open(struct measurement *m, const struct rtt_case *setting,
-		     unsigned id, const char *prefix, struct format *format);
+int measurement_open(struct measurement *m, struct node *node,
+		     const struct rtt_case *setting, unsigned id,
+		     const char *prefix, struct format *format);
 
 /* A sample came back; from the receiver's thread. */
 void measurement_record(struct measurement *m, const struct sample *s,

@@ -40,6 +40,7 @@ enum phase {
 };
 
 struct test_rtt {
+	struct node *node;
 	/* Settings. */
 	const char *prefix, *output;
 	json_t *format_cfg, *cases_cfg;
@@ -235,6 +236,7 @@ static int rtt_start(struct node *n)
 	double rate_hz = 0;
 	int ret;
 
+	t->node = n;
 	for (unsigned i = 0; i < t->case_count; i++)
 		rate_hz = MAX(rate_hz, t->cases[i].rate_hz);
 	ret = make_folder(t->output);
@@ -306,8 +308,8 @@ static uint64_t ns_from(double s)
 static int begin_case(struct test_rtt *t)
 {
 	const struct rtt_case *k = &t->cases[t->next_case];
-	int ret = measurement_open(t->measurement, k, t->next_case,
-				   t->path_prefix, t->format);
+	int ret = measurement_open(t->measurement, t->node, k,
+				   t->next_case, t->path_prefix, t->format);
 
 	if (ret)
 		return ret;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Spin locks: who waits for one that does not come leaves the processor to others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "util/spin.h"
+
+static struct spin lock;
+
+static double cpu_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void *take(void *arg)
+{
+	double before = cpu_seconds();
+	struct rusage use;
+
+	spin_lock(&lock);
+	spin_unlock(&lock);
+	*(double *)arg = cpu_seconds() - before;
+	getrusage(RUSAGE_THREAD, &use);
+	/* Sleeps, not turns that were given away. */
+	return use.ru_nvcsw > 10 ? arg : NULL;
+}
+
+/* A yield alone leaves the processor to nobody of a lower priority. */
+static void a_waiter_sleeps_while_the_holder_does_not_run(void **state)
+{
+	const struct timespec hold = { .tv_nsec = 100000000 };
+	pthread_t waiter;
+	double used;
+	void *slept;
+
+	spin_lock(&lock);
+	assert_int_equal(pthread_create(&waiter, NULL, take, &used), 0);
+	nanosleep(&hold, NULL);
+	spin_unlock(&lock);
+	pthread_join(waiter, &slept);
+	assert_non_null(slept);
+}
+
+static void *hold_long(void *arg)
+{
+	volatile unsigned work = 0;
+
+	spin_lock(&lock);
+	atomic_store((atomic_bool *)arg, true);
+	while (work < 20000000)
+		work++;
+	spin_unlock(&lock);
+	return NULL;
+}
+
+/* Two real-time threads of one processor: the lower one holds the lock. */
+static void a_holder_of_lower_priority_comes_to_let_go(void **state)
+{
+	struct sched_param low = { .sched_priority = 1 }, high = { .sched_priority = 2 };
+	pthread_attr_t attr;
+	atomic_bool held = false;
+	pthread_t holder;
+	cpu_set_t one, all;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	if (sched_setscheduler(0, SCHED_FIFO, &high)) {
+		sched_setaffinity(0, sizeof(all), &all);
+		skip(); /* no right to real time here */
+	}
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &low);
+	assert_int_equal(pthread_create(&holder, &attr, hold_long, &held), 0);
+	while (!atomic_load(&held))
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	spin_lock(&lock);
+	spin_unlock(&lock);
+	pthread_join(holder, NULL);
+	pthread_attr_destroy(&attr);
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_waiter_sleeps_while_the_holder_does_not_run),
+		cmocka_unit_test(a_holder_of_lower_priority_comes_to_let_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
