@@ -67,14 +67,58 @@ static int watch(int epoll_fd, int op, int fd, uint32_t events, uint64_t data)
 	return epoll_ctl(epoll_fd, op, fd, &e) ? -errno : 0;
 }
 
+/*
+ * The one that has been silent for longer than in.idle_timeout, for longest; who has
+ * never sent a sample comes before who has. NULL: none. Who is only written to has
+ * nothing to say.
+ */
+static struct stream_connection *most_silent(struct stream *st)
+{
+	uint64_t limit_ns = (uint64_t)st->node->in.idle_timeout_ms * MS;
+	uint64_t now = clock_now_ns();
+	struct stream_connection *found = NULL;
+
+	if (!st->server || !st->read || !limit_ns)
+		return NULL;
+	pthread_mutex_lock(&st->rx_lock);
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		if (c->fd < 0 || now - c->heard_ns < limit_ns)
+			continue;
+		if (!found || c->heard < found->heard ||
+		    (c->heard == found->heard && c->heard_ns < found->heard_ns))
+			found = c;
+	}
+	pthread_mutex_unlock(&st->rx_lock);
+	return found;
+}
+
+/* A place for a new peer; NULL when all are in use. */
+static struct stream_connection *find_place(struct stream *st)
+{
+	char text[SOCKET_ADDRESS_MAX];
+	struct stream_connection *c;
+
+	for (unsigned i = 0; i < st->place_count; i++)
+		if (st->places[i].fd < 0)
+			return &st->places[i];
+	c = most_silent(st);
+	if (!c)
+		return NULL;
+	log_warn("%s: %s has to give its place to another peer: no sample %s for %ju ms (in.idle_timeout, in.max_connections)",
+		 name_of(st), socket_address_print(&c->peer, text),
+		 c->heard ? "has come from it" : "has ever come from it,",
+		 (uintmax_t)((clock_now_ns() - c->heard_ns) / MS));
+	stream_close_place(st, c);
+	return c;
+}
+
 /* Takes a connection over; false when it was closed. */
 static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 {
-	struct stream_connection *c = NULL;
+	struct stream_connection *c = find_place(st);
 
-	for (unsigned i = 0; i < st->place_count && !c; i++)
-		if (st->places[i].fd < 0)
-			c = &st->places[i];
 	if (!c) {
 		close(fd);
 		return false;
@@ -86,7 +130,10 @@ static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 	c->generation++;
 	c->peer = *peer;
 	c->rx.start = c->rx.end = c->tx.start = c->tx.end = 0;
-	c->pending = c->at_end = c->tx_dead = c->stuck = c->watched = false;
+	c->pending = c->at_end = c->tx_dead = c->slow = c->watched = false;
+	c->waits_for_end = c->heard = false;
+	c->heard_ns = clock_now_ns();
+	c->missing_since_ns = c->patience_ns = c->missed = 0;
 	atomic_store(&c->breaking, false);
 	atomic_store(&c->broken, false);
 	if (c->reader && c->reader->type->reset)
@@ -315,8 +362,9 @@ static void clear_away(struct stream *st)
 		if (c->fd < 0 || !atomic_load(&c->broken))
 			continue;
 		stream_close_place(st, c);
-		log_info("%s: %s is gone: %s", name_of(st),
-			 socket_address_print(&c->peer, text), c->why);
+		LOG_AT(c->slow ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s",
+			 name_of(st), socket_address_print(&c->peer, text),
+			 c->why);
 		if (!st->server)
 			schedule(st);
 	}
