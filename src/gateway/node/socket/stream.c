@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/part/thread.h"
 #include "util/log.h"
 
 /* How long the end waits for all peers. */
@@ -116,17 +116,11 @@ static int open_descriptors(struct stream *st)
 
 static int start_thread(struct stream *st)
 {
-	sigset_t all, old;
-	int err;
+	int ret = thread_start(&st->thread, "socket-stream", THREAD_AS_CALLER,
+			       stream_run, st);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&st->thread, NULL, stream_run, st);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_setname_np(st->thread, "socket-stream");
-	st->has_thread = !err;
-	return -err;
+	st->has_thread = !ret;
+	return ret;
 }
 
 int stream_start(struct socket_node *s)

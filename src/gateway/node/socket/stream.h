@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "gateway/node/socket/socket.h"
+#include "gateway/part/backoff.h"
 #include "util/clock.h"
 
 #define STREAM_EVENTS 16
@@ -91,7 +92,8 @@ struct stream {
 	bool has_thread;
 	int epoll_fd, wake_fd, listener, attempt;
 	atomic_bool stop, tried;     /* tried: the first attempt's end is known */
-	uint64_t attempt_end_ns, retry_at_ns, retry_wait_ns;
+	uint64_t attempt_end_ns;
+	struct backoff retry;
 	bool said_unreachable;
 	bool shown_connected, shown; /* the node's state, when it was told */
 };

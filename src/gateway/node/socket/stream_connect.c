@@ -16,8 +16,6 @@
 
 #include "util/log.h"
 
-/* The first repetition of an attempt; the time doubles up to the setting. */
-#define RETRY_FIRST_NS (10 * MS)
 #define ATTEMPT_NS (5 * NSEC_PER_SEC)
 /* Until the super-node has started the node its state cannot be told. */
 #define STATE_MS 20
@@ -165,15 +163,9 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 
 static void schedule(struct stream *st)
 {
-	uint64_t interval = (uint64_t)st->node->out.reconnect_interval_ms * MS;
-	uint64_t wait = st->retry_wait_ns ? 2 * st->retry_wait_ns :
-					    RETRY_FIRST_NS;
-	uint64_t now = clock_now_ns();
-
-	wait = MIN(wait, interval);
-	st->retry_wait_ns = wait;
-	/* Not in step with others that wait for the same peer. */
-	st->retry_at_ns = now + wait * 3 / 4 + (now >> 4) % (wait / 2 + 1);
+	backoff_plan(&st->retry,
+		     (uint64_t)st->node->out.reconnect_interval_ms * MS,
+		     clock_now_ns());
 }
 
 static void attempt_failed(struct stream *st, const char *why)
@@ -207,7 +199,7 @@ static void attempt_succeeded(struct stream *st)
 	}
 	watch(st->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
 	st->attempt = -1;
-	st->retry_at_ns = st->retry_wait_ns = 0;
+	backoff_reset(&st->retry);
 	st->said_unreachable = false;
 	log_info("%s: connected to %s", name_of(st),
 		 socket_address_print(&s->remote, text));
@@ -239,7 +231,7 @@ static void attempt(struct stream *st)
 	char why[SOCKET_WHY_MAX];
 	int one = 1;
 
-	st->retry_at_ns = 0;
+	st->retry.at_ns = 0;
 	/* Again each time: the name may have moved. */
 	if (resolve(st, why)) {
 		attempt_failed(st, why);
@@ -433,7 +425,7 @@ static int due_ms(const struct stream *st)
 	if (st->attempt >= 0)
 		at = st->attempt_end_ns;
 	else if (!st->server && !atomic_load(&st->connected))
-		at = st->retry_at_ns;
+		at = st->retry.at_ns;
 	if (!at)
 		return -1;
 	return at > now ? (int)((at - now) / MS + 1) : 0;
@@ -455,9 +447,9 @@ void *stream_run(void *stream)
 		clear_away(st);
 		if (st->attempt >= 0 && clock_now_ns() > st->attempt_end_ns)
 			attempt_failed(st, strerror(ETIMEDOUT));
-		if (!st->server && st->attempt < 0 && st->retry_at_ns &&
+		if (!st->server && st->attempt < 0 &&
 		    !atomic_load(&st->connected) &&
-		    clock_now_ns() >= st->retry_at_ns)
+		    backoff_is_due(&st->retry, clock_now_ns()))
 			attempt(st);
 		tell_state(st);
 	}
