@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -23,6 +22,7 @@
 #include "gateway/base/ending.h"
 #include "gateway/base/own_thread.h"
 #include "gateway/control/api.h"
+#include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -359,25 +359,7 @@ static int open_listener(struct control_server *s, const char *path)
 
 static int start_thread(struct control_server *s)
 {
-	/* Not with the priority of a gateway in real time. */
-	const struct sched_param normal = { .sched_priority = 0 };
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int ret;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &normal);
-	/* Signals are the main thread's business. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&s->thread, &attr, run, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	if (!ret)
-		pthread_setname_np(s->thread, "control");
-	return -ret;
+	return thread_start(&s->thread, "control", THREAD_NORMAL, run, s);
 }
 
 int control_server_start(struct control_server **out, struct super_node *sn,

@@ -209,5 +209,6 @@ const struct format_type format_json = {
 	.key_count = ARRAY_SIZE(json_keys),
 	.print = print,
 	.scan = scan,
+	.may_end = json_may_end,
 	.destroy = json_destroy,
 };

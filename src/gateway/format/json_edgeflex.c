@@ -75,5 +75,6 @@ const struct format_type format_json_edgeflex = {
 	.key_count = ARRAY_SIZE(edgeflex_keys),
 	.print = print,
 	.scan = scan,
+	.may_end = json_may_end,
 	.destroy = json_destroy,
 };

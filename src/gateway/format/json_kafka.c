@@ -226,5 +226,6 @@ const struct format_type format_json_kafka = {
 	.init = kafka_init,
 	.print = print,
 	.scan = scan,
+	.may_end = json_may_end,
 	.destroy = kafka_destroy,
 };

@@ -152,5 +152,6 @@ const struct format_type format_json_reserve = {
 	.key_count = ARRAY_SIZE(reserve_keys),
 	.print = print,
 	.scan = scan,
+	.may_end = json_may_end,
 	.destroy = json_destroy,
 };

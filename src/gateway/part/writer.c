@@ -20,7 +20,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/ring.h"
@@ -548,25 +548,8 @@ static void *writer_run(void *arg)
 
 static int start_thread(struct writer *w)
 {
-	const struct sched_param normal = { 0 };
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int err;
-
-	/* Not in the real-time class that the caller may be in. */
-	pthread_attr_init(&attr);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &normal);
-	/* Signals are for others; a closed pipe shall be an error, no death. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&w->thread, &attr, writer_run, w);
-	if (!err)
-		pthread_setname_np(w->thread, "file-writer");
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
+	return thread_start(&w->thread, "file-writer", THREAD_NORMAL, writer_run,
+			    w);
 }
 
 /* The folders that lead to a file, as far as they are missing. */

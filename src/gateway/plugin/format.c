@@ -304,3 +304,16 @@ void format_destroy(struct format *f)
 	free(f->private_data);
 	free(f);
 }
+
+bool format_may_end(struct format *f, const char *buf, size_t len,
+		    struct format_unfinished *u)
+{
+	size_t seen = MIN(u->seen, len);
+
+	if (f->type->may_end)
+		return f->type->may_end(f, buf, len, u);
+	if (!f->type->lines || f->binary)
+		return true;
+	u->seen = len;
+	return memchr(buf + seen, f->delimiter, len - seen) != NULL;
+}

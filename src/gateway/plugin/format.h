@@ -47,6 +47,17 @@ struct format_carries {
 	unsigned time_step_ns;  /* resolution of times */
 };
 
+/*
+ * How much of an unfinished sample in a stream has been looked at, kept by who reads
+ * the stream. Zeroed when another byte stands at the beginning.
+ */
+struct format_unfinished {
+	size_t seen;                  /* bytes */
+	unsigned depth;               /* of brackets that are open */
+	bool in_string, escaped;
+	char last;                    /* the byte before `seen` */
+};
+
 struct format_type {
 	const char *name;             /* "villas.human" */
 	const char *description;
@@ -97,6 +108,17 @@ struct format_type {
 	 */
 	int (*scan)(struct format *f, const char *buf, size_t len, size_t *used,
 		    struct sample *smps[], unsigned cnt);
+
+	/*
+	 * For streams: scan() has left an unfinished sample at buf[0], and now
+	 * there are `len` bytes of it. May scan() find its end (or an error)?
+	 * Looks only at what stands behind u->seen, so that a peer that sends a
+	 * long sample in small pieces costs no more than its bytes. NULL where
+	 * scan() sees from the first bytes how long the sample is; formats with
+	 * `lines` need none either. Use format_may_end().
+	 */
+	bool (*may_end)(struct format *f, const char *buf, size_t len,
+			struct format_unfinished *u);
 
 	/*
 	 * The file or stream has ended behind what was scanned. 0, or with
@@ -168,6 +190,10 @@ int format_sizes(struct format *f, struct signal_list *signals,
 /* The same; an error is reported about `cfg`, -EINVAL then. */
 int format_check_sizes(struct format *f, struct config *c, json_t *cfg,
 		       struct signal_list *signals, struct format_sizes *out);
+
+/* May scan() find an end in the unfinished sample at buf[0]? See may_end. */
+bool format_may_end(struct format *f, const char *buf, size_t len,
+		    struct format_unfinished *u);
 
 static inline const char *format_error(const struct format *f)
 {

@@ -10,8 +10,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
+#include "gateway/node/socket/stream.h"
 #include "util/log.h"
 
 extern const struct node_type node_socket;
@@ -627,6 +629,398 @@ static void a_port_in_use_is_named(void **state)
 	close(fd);
 }
 
+/* Reads what a node sends, as fast as it comes or a little of it now and then. */
+struct taker {
+	int fd;
+	bool slowly;
+	atomic_bool end;
+	unsigned lines;
+	pthread_t thread;
+};
+
+static void *take(void *arg)
+{
+	struct taker *t = arg;
+	char buf[4096];
+
+	while (!atomic_load(&t->end)) {
+		struct pollfd p = { .fd = t->fd, .events = POLLIN };
+		ssize_t n;
+
+		if (t->slowly)
+			poll(NULL, 0, 5);
+		else if (poll(&p, 1, 20) <= 0)
+			continue;
+		n = recv(t->fd, buf, t->slowly ? 200 : sizeof(buf), MSG_DONTWAIT);
+		if (!n || (n < 0 && errno != EAGAIN))
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			t->lines += buf[i] == '\n';
+	}
+	return NULL;
+}
+
+/* A connection that keeps little back in the kernel. */
+static int connect_narrow(unsigned port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr = { htonl(INADDR_LOOPBACK) },
+				 .sin_port = htons((uint16_t)port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size = 4096;
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size,
+				    sizeof(size)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+static void wait_for_places(struct made_node *m, unsigned count)
+{
+	struct socket_node *s = m->node.private_data;
+	uint64_t end_ns = clock_now_ns() + 10 * NSEC_PER_SEC;
+
+	while (atomic_load(&s->stream->connected) != count &&
+	       clock_now_ns() < end_ns)
+		poll(NULL, 0, 1);
+	assert_int_equal(atomic_load(&s->stream->connected), count);
+}
+
+static void a_slow_client_is_parted_with_and_a_good_one_misses_nothing(void **state)
+{
+	struct taker good = { .slowly = false }, slow = { .slowly = true };
+	struct sample *smp = sample_alloc(&pool);
+	unsigned port = free_port(SOCK_STREAM), written = 0;
+	uint64_t end_ns, waited_ns = 0;
+	struct made_node m;
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "{ \"layer\": \"tcp-server\", \"format\": \"csv\", \"in\": { \"address\": \"127.0.0.1:%u\" }, \"out\": { \"buffer_size\": 16384, \"slow_timeout\": 200 } }",
+		 port);
+	start(&m, text);
+	good.fd = connect_narrow(port);
+	slow.fd = connect_narrow(port);
+	wait_for_places(&m, 2);
+	pthread_create(&good.thread, NULL, take, &good);
+	pthread_create(&slow.thread, NULL, take, &slow);
+	fill(smp, 1, VALUES);
+	end_ns = clock_now_ns() + 20 * NSEC_PER_SEC;
+	while (!said("(out.slow_timeout)") && clock_now_ns() < end_ns) {
+		uint64_t before_ns = clock_now_ns();
+		unsigned release = 1;
+
+		assert_int_equal(node_write(&m.node, &smp, 1, &release), 1);
+		written++;
+		waited_ns += clock_now_ns() - before_ns;
+		poll(NULL, 0, 1);
+	}
+	assert_true(said("is gone: it takes too little for 200 ms"));
+	assert_true(said("dropped because the peer takes too little"));
+	/* The whole of what one may cost others is 100 ms; a busy machine adds
+	 * what it likes, but no two seconds for each message. */
+	assert_true(waited_ns < 2 * NSEC_PER_SEC);
+	atomic_store(&slow.end, true);
+	pthread_join(slow.thread, NULL);
+	stop(&m);
+	atomic_store(&good.end, true);
+	pthread_join(good.thread, NULL);
+	assert_int_equal(good.lines, written);
+	assert_true(slow.lines < written);
+	close(good.fd);
+	close(slow.fd);
+	sample_put(smp);
+}
+
+static void who_takes_single_bytes_does_not_hold_up_each_message(void **state)
+{
+	struct sample *smp = sample_alloc(&pool);
+	struct taker slow = { .slowly = true };
+	unsigned port, stalls = 0, taken = 0;
+	int listener = bound(SOCK_STREAM, &port), size = 4096;
+	struct made_node m;
+	uint64_t end_ns;
+	char text[300];
+
+	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	assert_int_equal(listen(listener, 1), 0);
+	snprintf(text, sizeof(text),
+		 "{ \"layer\": \"tcp-client\", \"format\": \"csv\", \"out\": { \"address\": \"127.0.0.1:%u\", \"buffer_size\": 65536, \"slow_timeout\": 30 } }",
+		 port);
+	start(&m, text);
+	slow.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(slow.fd >= 0);
+	fill(smp, 1, VALUES);
+	/* Full first, without anybody who reads. */
+	end_ns = clock_now_ns() + 20 * NSEC_PER_SEC;
+	while (!said("takes too little") && clock_now_ns() < end_ns) {
+		unsigned release = 1;
+
+		node_write(&m.node, &smp, 1, &release);
+	}
+	pthread_create(&slow.thread, NULL, take, &slow);
+	end_ns = clock_now_ns() + NSEC_PER_SEC / 2;
+	while (clock_now_ns() < end_ns) {
+		uint64_t before_ns = clock_now_ns();
+		unsigned release = 1;
+
+		taken += node_write(&m.node, &smp, 1, &release) == 1;
+		stalls += clock_now_ns() - before_ns > 25 * MS;
+		poll(NULL, 0, 1);
+	}
+	/* Each would be one if it were waited for whenever it takes something. */
+	assert_in_range(stalls, 0, 5);
+	atomic_store(&slow.end, true);
+	pthread_join(slow.thread, NULL);
+	close(slow.fd);
+	close(listener);
+	sample_put(smp);
+	stop(&m);
+}
+
+static void who_takes_slowly_does_not_hold_up_the_end(void **state)
+{
+	struct taker slow = { .slowly = true };
+	struct sample *smp = sample_alloc(&pool);
+	unsigned port = free_port(SOCK_STREAM);
+	struct made_node m;
+	uint64_t since_ns;
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "{ \"layer\": \"tcp-server\", \"format\": \"csv\", \"in\": { \"address\": \"127.0.0.1:%u\" }, \"out\": { \"buffer_size\": 1048576, \"full\": \"drop\" } }",
+		 port);
+	start(&m, text);
+	slow.fd = connect_narrow(port);
+	wait_for_places(&m, 1);
+	fill(smp, 1, VALUES);
+	since_ns = clock_now_ns();
+	while (!said("takes too little") &&
+	       clock_now_ns() - since_ns < 20 * NSEC_PER_SEC) {
+		unsigned release = 1;
+
+		node_write(&m.node, &smp, 1, &release);
+	}
+	pthread_create(&slow.thread, NULL, take, &slow);
+	since_ns = clock_now_ns();
+	stop(&m);
+	assert_true(clock_now_ns() - since_ns < 2 * NSEC_PER_SEC);
+	assert_true(said("did not take them within a second of the end"));
+	atomic_store(&slow.end, true);
+	pthread_join(slow.thread, NULL);
+	close(slow.fd);
+	sample_put(smp);
+}
+
+static bool is_closed(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN;
+}
+
+static void who_says_nothing_gives_its_place_to_another(void **state)
+{
+	struct sample *smps[1];
+	struct made_node m;
+	unsigned port = free_port(SOCK_STREAM);
+	uint64_t since_ns = 0;
+	int known, strangers[2], late = -1;
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "{ \"layer\": \"tcp-server\", \"format\": \"csv\", \"in\": { \"address\": \"127.0.0.1:%u\", \"max_connections\": 3, \"idle_timeout\": 200 } }",
+		 port);
+	start(&m, text);
+	known = connect_narrow(port);
+	strangers[0] = connect_narrow(port);
+	strangers[1] = connect_narrow(port);
+	assert_int_equal(send(known, "1,0,nan,1,1\n", 12, 0), 12);
+	read_all(&m, smps, 1, 1);
+	sample_put_many(smps, 1);
+	wait_for_places(&m, 3);
+	since_ns = clock_now_ns();
+	/* Half a sample is none. */
+	assert_int_equal(send(strangers[0], "1,0,nan,", 8, 0), 8);
+	while (!said("has to give its place") &&
+	       clock_now_ns() - since_ns < 10 * NSEC_PER_SEC) {
+		if (late >= 0)
+			close(late);
+		late = connect_narrow(port);
+		poll(NULL, 0, 20);
+	}
+	/* Not before its time. */
+	assert_true(clock_now_ns() - since_ns >= 100 * MS);
+	assert_true(said("is turned away"));
+	assert_true(said("no sample has ever come from it"));
+	assert_int_equal(send(late, "1,0,nan,2,2\n", 12, 0), 12);
+	read_all(&m, smps, 1, 1);
+	assert_int_equal(smps[0]->sequence, 2);
+	sample_put_many(smps, 1);
+	assert_true(is_closed(strangers[0]) || is_closed(strangers[1]));
+	assert_false(is_closed(known));
+	close(known);
+	close(late);
+	close(strangers[0]);
+	close(strangers[1]);
+	stop(&m);
+}
+
+static struct format_type counting;
+static const struct format_type *counted;
+static size_t bytes_scanned;
+
+static int count_scan(struct format *f, const char *buf, size_t len, size_t *used,
+		      struct sample *smps[], unsigned cnt)
+{
+	bytes_scanned += len;
+	return counted->scan(f, buf, len, used, smps, cnt);
+}
+
+static void a_long_sample_in_small_pieces_is_not_scanned_with_each(void **state)
+{
+	static const struct {
+		const char *format, *begin, *piece, *end;
+	} cases[] = {
+		{ "json", "{\"note\": [{}", ", {\"a\": \"}\\\"}\"}", "], \"data\": [1.0]}\n" },
+		{ "csv", "# a long remark", " that is read on", "\n1,0,nan,7,1\n" },
+	};
+	struct sample *smps[1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t len = strlen(cases[i].piece), sent = 0;
+		unsigned port = free_port(SOCK_STREAM), release = 1;
+		struct stream_connection *c;
+		struct made_node m;
+		char text[300];
+		int fd, fds[8], got = 0;
+
+		snprintf(text, sizeof(text),
+			 "{ \"layer\": \"tcp-server\", \"format\": \"%s\", \"in\": { \"address\": \"127.0.0.1:%u\", \"max_connections\": 1 } }",
+			 cases[i].format, port);
+		start(&m, text);
+		c = ((struct socket_node *)m.node.private_data)->stream->places;
+		counting = *(counted = c->reader->type);
+		counting.scan = count_scan;
+		c->reader->type = &counting;
+		bytes_scanned = 0;
+		fd = connect_narrow(port);
+		wait_for_places(&m, 1);
+		/* As a path that polls does: reading never sleeps. */
+		assert_true(m.node.type->poll_fds(&m.node, fds, 8) > 0);
+		assert_int_equal(sample_alloc_many(&pool, smps, 1), 1);
+		assert_true(send(fd, cases[i].begin, strlen(cases[i].begin), 0) > 0);
+		for (; sent < 2000 * len; sent += len) {
+			assert_int_equal(send(fd, cases[i].piece, len, 0), len);
+			assert_int_equal(node_read(&m.node, smps, 1, &release), 0);
+		}
+		assert_true(send(fd, cases[i].end, strlen(cases[i].end), 0) > 0);
+		for (unsigned k = 0; k < 10000 && !got; k++) {
+			got = node_read(&m.node, smps, 1, &release);
+			poll(NULL, 0, !got);
+		}
+		assert_int_equal(got, 1);
+		assert_int_equal(smps[0]->length, 1);
+		/* At its beginning and at its end; not a thousand times. */
+		assert_in_range(bytes_scanned, sent, 3 * sent);
+		sample_put_many(smps, 1);
+		close(fd);
+		stop(&m);
+	}
+}
+
+static void each_sender_of_datagrams_has_a_format_of_its_own(void **state)
+{
+	struct sample *smps[3];
+	struct made_node m;
+	unsigned own[2], port = free_port(SOCK_DGRAM);
+	int fds[2] = { udp(&own[0]), udp(&own[1]) };
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "{ \"format\": { \"type\": \"csv\", \"skip_first_line\": true }, \"in\": { \"address\": \"127.0.0.1:%u\" } }",
+		 port);
+	start(&m, text);
+	/* Of each sender the first line is passed over. */
+	say(fds[0], port, "1,0,nan,90,0\n1,0,nan,1,1\n");
+	say(fds[1], port, "1,0,nan,91,0\n1,0,nan,2,2\n");
+	say(fds[0], port, "1,0,nan,3,3\n");
+	read_all(&m, smps, 3, 2);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(smps[i]->sequence, i + 1);
+	sample_put_many(smps, 3);
+	/* Strangers that say nothing of use do not push out those who do. */
+	for (unsigned i = 0; i < 100; i++) {
+		unsigned other;
+		int fd = udp(&other);
+
+		say(fd, port, "nothing\n");
+		close(fd);
+	}
+	say(fds[0], port, "1,0,nan,4,4\n");
+	say(fds[1], port, "1,0,nan,5,5\n");
+	read_all(&m, smps, 2, 1);
+	assert_int_equal(smps[0]->sequence, 4);
+	assert_int_equal(smps[1]->sequence, 5);
+	sample_put_many(smps, 2);
+	assert_true(said("more than 64 senders"));
+	close(fds[0]);
+	close(fds[1]);
+	stop(&m);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void a_regular_file_gives_its_place_to_the_socket(void **state)
+{
+	char folder[] = "/tmp/busbar-socket-XXXXXX", path[100], aside[110],
+	     text[300], kept[20] = "";
+	struct made_node m;
+	struct stat st;
+	FILE *f;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/socket", folder);
+	snprintf(aside, sizeof(aside), "%s.stale", path);
+	snprintf(text, sizeof(text),
+		 "{ \"layer\": \"unix\", \"format\": \"csv\", \"in\": { \"address\": \"%s\" } }",
+		 path);
+	write_file(path, "");
+	start(&m, text);
+	assert_true(said("the empty regular file"));
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISSOCK(st.st_mode));
+	stop(&m);
+	/* What holds something is not destroyed. */
+	write_file(path, "precious");
+	start(&m, text);
+	assert_true(said("a regular file of 8 bytes"));
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISSOCK(st.st_mode));
+	stop(&m);
+	f = fopen(aside, "re");
+	assert_non_null(f);
+	assert_non_null(fgets(kept, sizeof(kept), f));
+	fclose(f);
+	assert_string_equal(kept, "precious");
+	/* A link is not followed and nothing else is touched. */
+	assert_int_equal(symlink(aside, path), 0);
+	logged[0] = '\0';
+	make_node(&m, &node_socket, text);
+	assert_int_equal(m.node.type->start(&m.node), -EEXIST);
+	assert_true(said("is neither a socket nor a regular file"));
+	drop_node(&m);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(aside), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -642,6 +1036,13 @@ int main(void)
 		cmocka_unit_test(a_stream_may_be_cut_anywhere),
 		cmocka_unit_test(frames_of_several_samples_are_read_in_pieces),
 		cmocka_unit_test(a_peer_that_takes_nothing_does_not_hold_up_the_end),
+		cmocka_unit_test(a_slow_client_is_parted_with_and_a_good_one_misses_nothing),
+		cmocka_unit_test(who_takes_single_bytes_does_not_hold_up_each_message),
+		cmocka_unit_test(who_takes_slowly_does_not_hold_up_the_end),
+		cmocka_unit_test(who_says_nothing_gives_its_place_to_another),
+		cmocka_unit_test(a_long_sample_in_small_pieces_is_not_scanned_with_each),
+		cmocka_unit_test(each_sender_of_datagrams_has_a_format_of_its_own),
+		cmocka_unit_test(a_regular_file_gives_its_place_to_the_socket),
 		cmocka_unit_test(an_emulated_network_loses_its_share),
 		cmocka_unit_test(a_delayed_stream_keeps_its_order),
 		cmocka_unit_test(a_port_in_use_is_named),

@@ -114,6 +114,10 @@ int json_scan_samples(struct format *f, json_quick_fn quick, json_take_fn take,
 		      const char *buf, size_t len, size_t *used,
 		      struct sample *smps[], unsigned cnt);
 
+/* format_type.may_end of the JSON formats. */
+bool json_may_end(struct format *f, const char *buf, size_t len,
+		  struct format_unfinished *u);
+
 /* json_quick_fn of the format json. */
 bool json_take_quick(struct format *f, struct text object, struct sample *s);
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -182,16 +183,7 @@ static int spawn(struct child *c, const int pipes[3][2])
 
 static int start_thread(struct child *c)
 {
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&c->thread, NULL, run, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_setname_np(c->thread, "exec-child");
-	return err;
+	return -thread_start(&c->thread, "exec-child", THREAD_AS_CALLER, run, c);
 }
 
 /* A child without a thread: nobody has seen it do anything yet. */

@@ -9,11 +9,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gateway/node/infiniband/infiniband.h"
+#include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -27,7 +27,7 @@
 
 static int poll_timeout_ms(const struct infiniband *ib)
 {
-	uint64_t now = clock_now_ns(), next = ib->retry_at_ns;
+	uint64_t now = clock_now_ns(), next = ib->retry.at_ns;
 
 	if (ib->lookup_at_ns && (!next || ib->lookup_at_ns < next))
 		next = ib->lookup_at_ns;
@@ -63,7 +63,7 @@ static void serve(struct infiniband *ib)
 	ib_break_handle(ib);
 	ib_probe_handle(ib);
 	ib_lookup_handle(ib);
-	if (ib->retry_at_ns && clock_now_ns() >= ib->retry_at_ns)
+	if (backoff_is_due(&ib->retry, clock_now_ns()))
 		ib_connection_attempt(ib);
 }
 
@@ -129,7 +129,6 @@ static void wait_first(struct infiniband *ib)
 
 int ib_cm_start(struct infiniband *ib)
 {
-	sigset_t all, before;
 	int err;
 
 	atomic_store(&ib->stop, false);
@@ -138,7 +137,7 @@ int ib_cm_start(struct infiniband *ib)
 	ib->first_done = false;
 	ib->state_due = false;
 	ib->phase = IB_IDLE;
-	ib->retry_at_ns = ib->retry_wait_ns = 0;
+	backoff_reset(&ib->retry);
 	ib->said_unreachable = ib->probing = false;
 	ib->lost_at_ns = 0;
 	if (!ib->has_remote) {
@@ -148,17 +147,12 @@ int ib_cm_start(struct infiniband *ib)
 		log_info("%s: listening on %s", ib->node->name,
 			 ib->in.address);
 	}
-	/* Signals are the main thread's business. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&ib->thread, NULL, manage, ib);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = thread_start(&ib->thread, "ib-cm", THREAD_AS_CALLER, manage, ib);
 	if (err) {
 		log_error("%s: cannot start a thread: %s", ib->node->name,
 			  strerror(-err));
 		goto err_listener;
 	}
-	pthread_setname_np(ib->thread, "ib-cm");
 	ib->running = true;
 	wait_first(ib);
 	return 0;

@@ -31,7 +31,6 @@
 /* For the reader to fill the receive queue before the peer may send. */
 #define FILL_NS (2 * NSEC_PER_SEC)
 /* The first repetition of an attempt; the time doubles up to the setting. */
-#define RETRY_FIRST_NS (10 * MS)
 
 /* Of rejections: nobody listens, not for this service type, the other end refused. */
 #define REJECT_NO_LISTENER 8
@@ -136,22 +135,14 @@ err_log:
 	return err ? -err : -EIO;
 }
 
-/*
- * The next attempt: soon at first, since a peer that was just started or
- * restarted is there in a moment, and not in step with one that does the same.
- */
+/* The next attempt. */
 static void schedule(struct infiniband *ib)
 {
 	uint64_t interval = (uint64_t)ib->out.reconnect_interval_ms * MS;
-	uint64_t now = clock_now_ns(), wait;
 
-	ib->retry_at_ns = 0;
-	if (!ib->has_remote || !interval)
-		return;
-	wait = ib->retry_wait_ns ? ib->retry_wait_ns * 2 : RETRY_FIRST_NS;
-	wait = MIN(wait, interval);
-	ib->retry_wait_ns = wait;
-	ib->retry_at_ns = now + wait * 3 / 4 + (now >> 4) % (wait / 2 + 1);
+	ib->retry.at_ns = 0;
+	if (ib->has_remote && interval)
+		backoff_plan(&ib->retry, interval, clock_now_ns());
 }
 
 void ib_give_up(struct infiniband *ib)
@@ -173,7 +164,7 @@ static void fall_back(struct infiniband *ib, const char *why)
 	schedule(ib);
 	if (ib->has_local && (!ib->has_remote || ib->out.use_fallback))
 		listening = ib_listen(ib) == 0;
-	if (!listening && !ib->retry_at_ns) {
+	if (!listening && !ib->retry.at_ns) {
 		log_error("%s: cannot reach %s: %s; giving up, as out.reconnect_interval is 0 and there is no fallback to listening",
 			  ib->node->name,
 			  ib->has_remote ? ib->out.address : "any peer", why);
@@ -183,7 +174,7 @@ static void fall_back(struct infiniband *ib, const char *why)
 	if (!ib->has_remote || ib->said_unreachable)
 		return;
 	ib->said_unreachable = true;
-	if (!ib->retry_at_ns)
+	if (!ib->retry.at_ns)
 		log_info("%s: cannot reach %s: %s; listening on %s",
 			 ib->node->name, ib->out.address, why, ib->in.address);
 	else
@@ -198,7 +189,7 @@ void ib_connection_attempt(struct infiniband *ib)
 {
 	union ib_address from = ib->local;
 
-	ib->retry_at_ns = 0;
+	ib->retry.at_ns = 0;
 	from.in4.sin_port = 0; /* in.address's port is the listener's */
 	if (ib_id_create(ib, &ib->conn)) {
 		ib->conn = NULL;
@@ -266,7 +257,7 @@ static void connected(struct infiniband *ib)
 		 ib_mode_name(ib->mode), ib->conn->qp->qp_num, again);
 	ib->phase = IB_CONNECTED;
 	ib->said_unreachable = false;
-	ib->retry_at_ns = ib->retry_wait_ns = 0;
+	backoff_reset(&ib->retry);
 	ib->doubt_since_ns = 0;
 	set_state(ib, NODE_CONNECTED);
 	first_attempt_done(ib);
@@ -307,7 +298,7 @@ static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
 
 	ib->conn = id;
 	ib->phase = IB_ACCEPTING;
-	ib->retry_at_ns = 0;
+	ib->retry.at_ns = 0;
 	if (ib_qp_create(ib)) {
 		rdma_reject(id, NULL, 0);
 		ib->phase = IB_IDLE; /* nothing to disconnect */

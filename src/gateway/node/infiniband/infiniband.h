@@ -28,6 +28,7 @@
 #include "gateway/plugin/node.h"
 #include "gateway/node/infiniband/channel.h"
 #include "gateway/node/infiniband/registered.h"
+#include "gateway/part/backoff.h"
 #include "util/clock.h"
 
 #define MS (NSEC_PER_SEC / 1000)
@@ -119,8 +120,7 @@ struct infiniband {
 	struct rdma_cm_id *conn;
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_ah *ah;
-	uint64_t retry_at_ns;           /* 0: not going to */
-	uint64_t retry_wait_ns;         /* the last one; grows */
+	struct backoff retry;           /* none planned: it is not going to */
 	bool said_unreachable;          /* since the last connection */
 	uint64_t lost_at_ns;            /* 0: never, or it is back */
 	bool probing;                   /* does the peer still live? */

@@ -31,6 +31,7 @@
 #include "gateway/base/gate.h"
 #include "gateway/plugin/node.h"
 #include "gateway/node/shmem/spawn.h"
+#include "gateway/part/thread.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -465,10 +466,9 @@ static int shmem_start(struct node *n)
 		goto err_stop;
 	if (s->exec)
 		await_child(n);
-	ret = -pthread_create(&s->thread, NULL, watch, n);
+	ret = thread_start(&s->thread, "shmem-watch", THREAD_AS_CALLER, watch, n);
 	if (ret)
 		goto err_stop;
-	pthread_setname_np(s->thread, "shmem-watch");
 	s->has_thread = true;
 	return 0;
 err_stop:

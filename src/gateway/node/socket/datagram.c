@@ -14,6 +14,8 @@
 #include "util/log.h"
 
 #define SAMPLE_BYTES_MAX (16u << 20)
+/* Who takes one datagram in two seconds would hold up each one for two seconds. */
+#define STUCK_UNTIL 16
 
 size_t socket_sample_size(struct format *f, struct sample *smp)
 {
@@ -76,7 +78,7 @@ static int send_patiently(struct socket_node *s, struct msghdr *h)
 	for (;;) {
 		if (sendmsg(s->datagram->fd, h,
 			    MSG_NOSIGNAL | (block ? 0 : MSG_DONTWAIT)) >= 0) {
-			tx->stuck = false;
+			tx->stuck -= tx->stuck > 0;
 			return 0;
 		}
 		if (errno == EINTR)
@@ -87,7 +89,7 @@ static int send_patiently(struct socket_node *s, struct msghdr *h)
 			return EAGAIN;
 		if (clock_now_ns() - since_ns > SOCKET_STUCK_NS ||
 		    atomic_load(&s->write_interrupts) - asked >= SOCKET_INTERRUPTS) {
-			tx->stuck = true; /* until it takes something again */
+			tx->stuck = STUCK_UNTIL;
 			return EAGAIN;
 		}
 	}
@@ -129,7 +131,7 @@ static unsigned flush(struct socket_node *s)
 			done++;
 			continue;
 		}
-		tx->stuck = false;
+		tx->stuck -= MIN(tx->stuck, (unsigned)n);
 		for (int i = 0; i < n; i++)
 			samples += tx->samples[done++];
 	}

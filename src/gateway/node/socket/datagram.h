@@ -27,6 +27,24 @@ struct datagram_rx {
 	uint32_t overruns;         /* the kernel's counter */
 };
 
+#define SOURCES_MAX 64
+
+/* A sender, and the format's memory of it. */
+struct datagram_source {
+	struct socket_address address;
+	struct format *reader;
+	uint64_t used;             /* the table's clock when it last sent */
+	bool proven;               /* samples have come of it */
+};
+
+/* Of the reader. */
+struct datagram_sources {
+	struct datagram_source *at, *last; /* last: who sent last */
+	unsigned size, count;      /* size 0: the format keeps nothing */
+	uint64_t clock;
+	bool said_full;
+};
+
 struct datagram_tx {
 	struct mmsghdr headers[TX_BATCH];
 	struct iovec pieces[TX_BATCH];
@@ -34,7 +52,9 @@ struct datagram_tx {
 	unsigned count;
 	char *arena;
 	size_t used, size_max;
-	bool stuck;                /* the peer took nothing for a long time */
+	unsigned stuck;            /* the peer took nothing for a long time: this
+				    * many it has to take before it is waited
+				    * for again */
 };
 
 struct datagram {
@@ -42,7 +62,21 @@ struct datagram {
 	char *unlink_path;         /* ours, of layer unix */
 	bool accept_others;        /* eth: frames to other hosts, on loopback */
 	struct datagram_rx rx;
+	struct datagram_sources sources;
 	struct datagram_tx tx;
 };
+
+/* sources.c */
+int sources_open(struct socket_node *s); /* 0 or a negative errno */
+void sources_close(struct socket_node *s);
+/* The reader for what comes from there. */
+struct format *sources_reader(struct socket_node *s,
+			      const struct socket_address *from);
+/* Samples have come of who was asked for last. */
+static inline void sources_prove(struct datagram_sources *t)
+{
+	if (t->last)
+		t->last->proven = true;
+}
 
 #endif

@@ -5,8 +5,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -202,7 +204,34 @@ int socket_resolve(struct socket_node *s)
 	return ret;
 }
 
-/* What is left of a process that is no more may go; a living one may not. */
+/*
+ * A regular file at our own address, as mktemp(1) makes one to have a name: it goes.
+ * One that holds something may be meant for something else: it is moved aside.
+ */
+static int clear_file(struct socket_node *s, const char *path, off_t size)
+{
+	char aside[sizeof(s->local.un.sun_path) + 8];
+	int ret;
+
+	if (!size) {
+		log_warn("%s: in.address: the empty regular file '%s' stands in the place of the socket, it is removed",
+			 s->node->name, path);
+		return unlink(path) ? -errno : 0;
+	}
+	snprintf(aside, sizeof(aside), "%s.stale", path);
+	if (!renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE)) {
+		log_warn("%s: in.address: a regular file of %jd bytes stands in the place of the socket '%s', it is called '%s' now",
+			 s->node->name, (intmax_t)size, path, aside);
+		return 0;
+	}
+	ret = -errno;
+	log_error("%s: in.address: a regular file stands in the place of the socket '%s' and cannot be moved to '%s': %s; remove it, or choose another address",
+		  s->node->name, path, aside, strerror(-ret));
+	return ret;
+}
+
+/* What is left of a process that is no more may go; a living one may not. Nothing
+ * but what stands at the configured address itself: no link is followed. */
 static int clear_path(struct socket_node *s)
 {
 	const char *path = s->local.un.sun_path;
@@ -211,8 +240,10 @@ static int clear_path(struct socket_node *s)
 
 	if (!*path || lstat(path, &st))
 		return 0;
+	if (S_ISREG(st.st_mode))
+		return clear_file(s, path, st.st_size);
 	if (!S_ISSOCK(st.st_mode)) {
-		log_error("%s: in.address: '%s' is there and is no socket",
+		log_error("%s: in.address: '%s' is there and is neither a socket nor a regular file; remove it, or choose another address",
 			  s->node->name, path);
 		return -EEXIST;
 	}
@@ -371,6 +402,8 @@ int datagram_start(struct socket_node *s)
 		ret = find_size_max(s);
 	if (!ret)
 		ret = allocate(s);
+	if (!ret)
+		ret = sources_open(s);
 	if (!ret && s->has_remote && s->out.netem.enabled)
 		ret = netem_open(&s->netem, &s->out.netem,
 				 datagram_send_delayed, s);
@@ -392,6 +425,7 @@ void datagram_stop(struct socket_node *s)
 	if (d->unlink_path)
 		unlink(d->unlink_path);
 	free(d->unlink_path);
+	sources_close(s);
 	free(d->rx.buffers);
 	free(d->tx.arena);
 	free(d);

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -317,8 +317,7 @@ void netem_put(struct netem *n, const char *buf, size_t len)
 static int start_thread(struct netem *n)
 {
 	pthread_condattr_t attr;
-	sigset_t all, old;
-	int err;
+	int ret;
 
 	n->limit = (unsigned)n->settings.limit;
 	n->slots = calloc(n->limit, sizeof(*n->slots));
@@ -339,14 +338,9 @@ static int start_thread(struct netem *n)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&n->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&n->thread, NULL, run, n);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_setname_np(n->thread, "socket-netem");
-	n->has_thread = !err;
-	return -err;
+	ret = thread_start(&n->thread, "socket-netem", THREAD_AS_CALLER, run, n);
+	n->has_thread = !ret;
+	return ret;
 }
 
 static void netem_free(struct netem *n)

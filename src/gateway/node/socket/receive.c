@@ -119,12 +119,10 @@ static bool cut_header(struct socket_node *s, struct socket_message *m)
 	return true;
 }
 
-static bool is_wanted(struct socket_node *s, const struct msghdr *h,
-		      struct socket_address *from)
+static bool is_wanted(struct socket_node *s, const struct socket_address *from)
 {
 	char text[SOCKET_ADDRESS_MAX];
 
-	from->len = h->msg_namelen;
 	if (s->layer == LAYER_ETH) {
 		if (from->ll.sll_pkttype == PACKET_OUTGOING)
 			return false;
@@ -154,7 +152,9 @@ static void take_message(struct socket_node *s, unsigned i,
 		.at = rx->pieces[i].iov_base,
 		.len = rx->headers[i].msg_len,
 		.received = now,
+		.from = &rx->from[i],
 	};
+	rx->from[i].len = h->msg_namelen;
 	if (h->msg_controllen)
 		take_control(s, h, m);
 	if (unlikely(h->msg_flags & MSG_TRUNC)) {
@@ -163,7 +163,7 @@ static void take_message(struct socket_node *s, unsigned i,
 		return;
 	}
 	if ((s->layer == LAYER_ETH || s->verify_source) &&
-	    !is_wanted(s, h, &rx->from[i]))
+	    !is_wanted(s, &rx->from[i]))
 		return;
 	if (unlikely(s->layer == LAYER_IP) && !cut_header(s, m))
 		return;
@@ -212,10 +212,14 @@ static unsigned take_samples(struct socket_node *s, struct sample *smps[],
 
 	while (n < cnt && rx->next < rx->count) {
 		struct socket_message *m = &rx->messages[rx->next];
+		struct format *reader = sources_reader(s, m->from);
+		unsigned got = socket_scan_message(s, reader, m,
+						   s->layer == LAYER_ETH,
+						   smps + n, cnt - n);
 
-		n += socket_scan_message(s, s->reader, m,
-					 s->layer == LAYER_ETH, smps + n,
-					 cnt - n);
+		n += got;
+		if (got)
+			sources_prove(&s->datagram->sources);
 		if (m->pos < m->len)
 			break;
 		rx->next++;

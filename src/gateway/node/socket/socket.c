@@ -78,6 +78,10 @@ static const struct config_key socket_in_keys[] = {
 		  "connection's buffer (TCP)" },
 	{ "max_connections", CONFIG_INT, OFFSET(in.max_connections), "16",
 	  .min = 1, .max = 1024, .help = "Peers of a tcp-server at a time" },
+	{ "idle_timeout", CONFIG_INT, OFFSET(in.idle_timeout_ms), "5000",
+	  .min = 0, .max = 86400000,
+	  .help = "tcp-server: milliseconds after which a peer that sends no "
+		  "sample gives its place to another one; 0: never" },
 };
 
 static const struct config_key socket_out_keys[] = {
@@ -101,6 +105,10 @@ static const struct config_key socket_out_keys[] = {
 	{ "buffer_size", CONFIG_INT, OFFSET(out.buffer_size), "1048576",
 	  .min = 4096, .max = 1 << 30,
 	  .help = "TCP: bytes that may wait for a peer" },
+	{ "slow_timeout", CONFIG_INT, OFFSET(out.slow_timeout_ms), "2000",
+	  .min = 0, .max = 86400000,
+	  .help = "TCP, with full = block: milliseconds that a peer may have no "
+		  "room; then a server parts with it; 0: it is waited for" },
 	{ "reconnect_interval", CONFIG_INT, OFFSET(out.reconnect_interval_ms),
 	  "1000", .min = 1, .max = 86400000,
 	  .help = "tcp-client: milliseconds between attempts to connect" },

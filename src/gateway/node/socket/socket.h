@@ -9,6 +9,7 @@
  * netem.c          emulation of a bad network
  * datagram_open.c  sockets of datagrams: options, multicast, binding
  * receive.c        reading datagrams
+ * sources.c        what is kept of each sender of datagrams
  * datagram.c       writing datagrams
  * stream.c         connections of TCP, their start and end
  * stream_connect.c the thread that connects, accepts and clears away
@@ -29,7 +30,7 @@
 
 #define SOCKET_DEFAULT_FORMAT "villas.binary"
 
-/* How long a peer that takes nothing may hold up a write. */
+/* How long a peer that takes no datagram may hold up a write. */
 #define SOCKET_STUCK_NS (2 * NSEC_PER_SEC)
 /* A blocked write looks around this often. */
 #define SOCKET_BLOCK_MS 20
@@ -53,7 +54,7 @@ struct socket_config_in {
 	json_t *format, *multicast_cfg;
 	bool verify_source;
 	int polling, stamp;
-	int64_t spin_us, buffer_size, max_connections;
+	int64_t spin_us, buffer_size, max_connections, idle_timeout_ms;
 	struct socket_multicast multicast;
 };
 
@@ -62,7 +63,8 @@ struct socket_config_out {
 	json_t *format, *multicast_cfg, *netem_cfg;
 	int full;
 	bool pack;
-	int64_t fwmark, buffer_size, datagram_size, reconnect_interval_ms;
+	int64_t fwmark, buffer_size, datagram_size, reconnect_interval_ms,
+		slow_timeout_ms;
 	struct socket_multicast multicast;
 	struct netem_settings netem;
 };
@@ -129,6 +131,7 @@ struct socket_message {
 	char *at;      /* one writable byte stands behind the end */
 	size_t len, pos;
 	struct timespec received;
+	const struct socket_address *from; /* of a datagram */
 };
 
 /*

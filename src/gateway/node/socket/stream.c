@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/part/thread.h"
 #include "util/log.h"
 
-/* How long the end waits for a peer to say its own. */
+/* How long the end waits for all peers. */
+#define END_NS NSEC_PER_SEC
+/* And for one to say its own end. */
 #define LINGER_NS (500 * MS)
+/* Pieces that are taken from one peer before it is the next one's turn. */
+#define TAKE_AT_ONCE 64
 
 bool stream_delimits(const struct format_type *type)
 {
@@ -46,8 +50,7 @@ void stream_break(struct stream *st, struct stream_connection *c,
 {
 	if (atomic_exchange(&c->breaking, true))
 		return;
-	if (why)
-		snprintf(c->why, sizeof(c->why), "%s", why);
+	snprintf(c->why, sizeof(c->why), "%s", why);
 	atomic_store(&c->broken, true); /* now the thread may look at `why` */
 	stream_wake_thread(st);
 }
@@ -68,8 +71,11 @@ static int make_places(struct stream *st)
 
 	st->place_count = st->server ? (unsigned)s->in.max_connections : 1;
 	st->places = calloc(st->place_count, sizeof(*st->places));
-	if (!st->places)
+	st->slow = calloc(st->place_count, sizeof(*st->slow));
+	if (!st->places || !st->slow) {
+		st->place_count = 0;
 		return -ENOMEM;
+	}
 	for (unsigned i = 0; i < st->place_count; i++)
 		st->places[i].fd = -1;
 	for (unsigned i = 0; i < st->place_count; i++) {
@@ -110,17 +116,11 @@ static int open_descriptors(struct stream *st)
 
 static int start_thread(struct stream *st)
 {
-	sigset_t all, old;
-	int err;
+	int ret = thread_start(&st->thread, "socket-stream", THREAD_AS_CALLER,
+			       stream_run, st);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&st->thread, NULL, stream_run, st);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_setname_np(st->thread, "socket-stream");
-	st->has_thread = !err;
-	return -err;
+	st->has_thread = !ret;
+	return ret;
 }
 
 int stream_start(struct socket_node *s)
@@ -158,51 +158,70 @@ int stream_start(struct socket_node *s)
 	return ret;
 }
 
-/* What was accepted is sent, as long as the peer takes something. */
-static void send_rest(struct stream *st, struct stream_connection *c)
+/* Takes what the peer still says; true when it has said its end. */
+static bool take_rest(struct stream_connection *c)
 {
-	uint64_t since_ns = clock_now_ns();
+	char rest[4096];
+	ssize_t n;
 
-	while (!c->tx_dead && !stream_flush(st, c)) {
-		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
-		size_t left = stream_buffer_filled(&c->tx);
-
-		if (clock_now_ns() - since_ns > SOCKET_STUCK_NS) {
-			log_warn("%s: %zu bytes to a peer that takes nothing are lost",
-				 st->node->node->name, left);
-			return;
-		}
-		poll(&p, 1, SOCKET_BLOCK_MS);
-		if (stream_flush(st, c) || stream_buffer_filled(&c->tx) < left)
-			since_ns = clock_now_ns();
+	for (unsigned i = 0; i < TAKE_AT_ONCE; i++) {
+		n = recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT);
+		if (n <= 0)
+			return !n || errno != EAGAIN;
 	}
+	return false;
+}
+
+/* One round of the end of a connection: the events to wait for, 0 when it is over. */
+static short end_events(struct stream *st, struct stream_connection *c,
+			uint64_t now)
+{
+	if (!c->said_end_ns && (c->tx_dead || stream_flush(st, c))) {
+		shutdown(c->fd, SHUT_WR);
+		c->said_end_ns = now;
+	}
+	if (!c->heard_end)
+		c->heard_end = take_rest(c);
+	if (c->said_end_ns && (c->heard_end || now - c->said_end_ns > LINGER_NS))
+		return 0;
+	return (short)((c->said_end_ns ? 0 : POLLOUT) |
+		       (c->heard_end ? 0 : POLLIN));
 }
 
 /*
- * Says that nothing more comes and waits for the peer to do the same: to close
- * while something unread is there would destroy what is still on its way to it.
+ * What was accepted is sent. Then it says that nothing more comes and waits for the
+ * peer to do the same: to close while something unread is there would destroy what
+ * is still on its way to it. All peers together have END_NS, however slowly they
+ * take what is left.
  */
 static void say_end(struct stream *st)
 {
-	uint64_t end_ns = clock_now_ns() + LINGER_NS;
-	char rest[4096];
+	uint64_t end_ns = clock_now_ns() + END_NS, now;
+	char text[SOCKET_ADDRESS_MAX];
+	nfds_t count;
 
-	for (unsigned i = 0; i < st->place_count; i++)
-		if (st->places[i].fd >= 0) {
-			send_rest(st, &st->places[i]);
-			shutdown(st->places[i].fd, SHUT_WR);
+	do {
+		count = 0;
+		now = clock_now_ns();
+		for (unsigned i = 0; i < st->place_count; i++) {
+			struct stream_connection *c = &st->places[i];
+			short events = c->fd < 0 ? 0 : end_events(st, c, now);
+
+			if (events)
+				st->slow[count++] = (struct pollfd){
+					.fd = c->fd, .events = events };
 		}
+		if (count)
+			poll(st->slow, count, SOCKET_BLOCK_MS);
+	} while (count && now < end_ns);
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct pollfd p = { .fd = st->places[i].fd, .events = POLLIN };
+		struct stream_connection *c = &st->places[i];
 
-		while (p.fd >= 0 && clock_now_ns() < end_ns) {
-			ssize_t n = recv(p.fd, rest, sizeof(rest), MSG_DONTWAIT);
-
-			if (n == 0 || (n < 0 && errno != EAGAIN))
-				break;
-			if (n < 0)
-				poll(&p, 1, SOCKET_BLOCK_MS);
-		}
+		if (c->fd >= 0 && !c->said_end_ns)
+			log_warn("%s: %zu bytes to %s are lost: it did not take them within a second of the end",
+				 st->node->node->name,
+				 stream_buffer_filled(&c->tx),
+				 socket_address_print(&c->peer, text));
 	}
 }
 
@@ -239,6 +258,7 @@ void stream_stop(struct socket_node *s)
 	pthread_mutex_destroy(&st->rx_lock);
 	pthread_mutex_destroy(&st->tx_lock);
 	free(st->places);
+	free(st->slow);
 	free(st->message);
 	free(st);
 	s->stream = NULL;

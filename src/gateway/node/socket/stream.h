@@ -11,14 +11,17 @@
 #ifndef GATEWAY_NODE_SOCKET_STREAM_H
 #define GATEWAY_NODE_SOCKET_STREAM_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "gateway/node/socket/socket.h"
+#include "gateway/part/backoff.h"
 #include "util/clock.h"
 
 #define STREAM_EVENTS 16
 #define FRAME_HEADER 4
+#define STREAM_WHY_MAX 120
 #define MS (NSEC_PER_SEC / 1000)
 
 /* Bytes [start, end) of a fixed room. One more is there behind it. */
@@ -42,19 +45,31 @@ struct stream_connection {
 	struct format *reader;
 	atomic_bool breaking;        /* somebody has found it broken ... */
 	atomic_bool broken;          /* ... the connecting thread is to close it */
-	char why[120];               /* what broke it first */
+	char why[STREAM_WHY_MAX];    /* what broke it first */
 
 	/* Under rx_lock. */
 	struct stream_buffer rx;
 	struct timespec received;    /* of what came last */
 	bool pending;                /* rx may hold a whole sample */
-	bool at_end;                 /* the peer sends nothing any more */
+	bool at_end;                 /* the peer sends nothing any more ... */
+	const char *end_why;         /* ... for this reason */
+	bool waits_for_end;          /* rx begins with an unfinished sample ... */
+	struct format_unfinished unfinished; /* ... of which so much is known */
+	bool heard;                  /* a sample has come of it ... */
+	uint64_t heard_ns;           /* ... then; or when it connected */
 
 	/* Under tx_lock. */
 	struct stream_buffer tx;
 	bool tx_dead;                /* it cannot be written any more */
-	bool stuck;                  /* takes nothing: do not wait for it */
 	bool watched;                /* the connecting thread waits for room */
+	uint64_t said_end_ns;        /* at the node's end: when we said it */
+	bool heard_end;              /* and the peer has said its own */
+	bool slow;                   /* this is why it was broken */
+	uint64_t missing_since_ns;   /* it has missed a message and has not caught
+				      * up since: not waited for; 0: all is well */
+	uint64_t patience_ns;        /* how long others were kept waiting for it
+				      * since it had caught up */
+	uint64_t missed;             /* messages */
 };
 
 struct stream {
@@ -68,6 +83,7 @@ struct stream {
 	int rx_epoll;                /* readable connections, wake_fd */
 
 	/* Of the writer. */
+	struct pollfd *slow;         /* place_count: whom it waits for */
 	char *message;
 	size_t message_size;
 
@@ -76,7 +92,8 @@ struct stream {
 	bool has_thread;
 	int epoll_fd, wake_fd, listener, attempt;
 	atomic_bool stop, tried;     /* tried: the first attempt's end is known */
-	uint64_t attempt_end_ns, retry_at_ns, retry_wait_ns;
+	uint64_t attempt_end_ns;
+	struct backoff retry;
 	bool said_unreachable;
 	bool shown_connected, shown; /* the node's state, when it was told */
 };
@@ -103,8 +120,7 @@ static inline struct stream_connection *stream_event_place(struct stream *st,
 
 void stream_wake_thread(struct stream *st);
 
-/* Has the connecting thread close it; `why` is told (NULL: as c->why says).
- * Under either lock. */
+/* Has the connecting thread close it; `why` is told. Under either lock. */
 void stream_break(struct stream *st, struct stream_connection *c,
 		  const char *why);
 

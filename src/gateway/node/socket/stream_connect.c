@@ -16,8 +16,6 @@
 
 #include "util/log.h"
 
-/* The first repetition of an attempt; the time doubles up to the setting. */
-#define RETRY_FIRST_NS (10 * MS)
 #define ATTEMPT_NS (5 * NSEC_PER_SEC)
 /* Until the super-node has started the node its state cannot be told. */
 #define STATE_MS 20
@@ -67,14 +65,58 @@ static int watch(int epoll_fd, int op, int fd, uint32_t events, uint64_t data)
 	return epoll_ctl(epoll_fd, op, fd, &e) ? -errno : 0;
 }
 
+/*
+ * The one that has been silent for longer than in.idle_timeout, for longest; who has
+ * never sent a sample comes before who has. NULL: none. Who is only written to has
+ * nothing to say.
+ */
+static struct stream_connection *most_silent(struct stream *st)
+{
+	uint64_t limit_ns = (uint64_t)st->node->in.idle_timeout_ms * MS;
+	uint64_t now = clock_now_ns();
+	struct stream_connection *found = NULL;
+
+	if (!st->server || !st->read || !limit_ns)
+		return NULL;
+	pthread_mutex_lock(&st->rx_lock);
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		if (c->fd < 0 || now - c->heard_ns < limit_ns)
+			continue;
+		if (!found || c->heard < found->heard ||
+		    (c->heard == found->heard && c->heard_ns < found->heard_ns))
+			found = c;
+	}
+	pthread_mutex_unlock(&st->rx_lock);
+	return found;
+}
+
+/* A place for a new peer; NULL when all are in use. */
+static struct stream_connection *find_place(struct stream *st)
+{
+	char text[SOCKET_ADDRESS_MAX];
+	struct stream_connection *c;
+
+	for (unsigned i = 0; i < st->place_count; i++)
+		if (st->places[i].fd < 0)
+			return &st->places[i];
+	c = most_silent(st);
+	if (!c)
+		return NULL;
+	log_warn("%s: %s has to give its place to another peer: no sample %s for %ju ms (in.idle_timeout, in.max_connections)",
+		 name_of(st), socket_address_print(&c->peer, text),
+		 c->heard ? "has come from it" : "has ever come from it,",
+		 (uintmax_t)((clock_now_ns() - c->heard_ns) / MS));
+	stream_close_place(st, c);
+	return c;
+}
+
 /* Takes a connection over; false when it was closed. */
 static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 {
-	struct stream_connection *c = NULL;
+	struct stream_connection *c = find_place(st);
 
-	for (unsigned i = 0; i < st->place_count && !c; i++)
-		if (st->places[i].fd < 0)
-			c = &st->places[i];
 	if (!c) {
 		close(fd);
 		return false;
@@ -86,7 +128,10 @@ static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 	c->generation++;
 	c->peer = *peer;
 	c->rx.start = c->rx.end = c->tx.start = c->tx.end = 0;
-	c->pending = c->at_end = c->tx_dead = c->stuck = c->watched = false;
+	c->pending = c->at_end = c->tx_dead = c->slow = c->watched = false;
+	c->waits_for_end = c->heard = false;
+	c->heard_ns = clock_now_ns();
+	c->missing_since_ns = c->patience_ns = c->missed = 0;
 	atomic_store(&c->breaking, false);
 	atomic_store(&c->broken, false);
 	if (c->reader && c->reader->type->reset)
@@ -118,15 +163,9 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 
 static void schedule(struct stream *st)
 {
-	uint64_t interval = (uint64_t)st->node->out.reconnect_interval_ms * MS;
-	uint64_t wait = st->retry_wait_ns ? 2 * st->retry_wait_ns :
-					    RETRY_FIRST_NS;
-	uint64_t now = clock_now_ns();
-
-	wait = MIN(wait, interval);
-	st->retry_wait_ns = wait;
-	/* Not in step with others that wait for the same peer. */
-	st->retry_at_ns = now + wait * 3 / 4 + (now >> 4) % (wait / 2 + 1);
+	backoff_plan(&st->retry,
+		     (uint64_t)st->node->out.reconnect_interval_ms * MS,
+		     clock_now_ns());
 }
 
 static void attempt_failed(struct stream *st, const char *why)
@@ -160,7 +199,7 @@ static void attempt_succeeded(struct stream *st)
 	}
 	watch(st->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
 	st->attempt = -1;
-	st->retry_at_ns = st->retry_wait_ns = 0;
+	backoff_reset(&st->retry);
 	st->said_unreachable = false;
 	log_info("%s: connected to %s", name_of(st),
 		 socket_address_print(&s->remote, text));
@@ -192,7 +231,7 @@ static void attempt(struct stream *st)
 	char why[SOCKET_WHY_MAX];
 	int one = 1;
 
-	st->retry_at_ns = 0;
+	st->retry.at_ns = 0;
 	/* Again each time: the name may have moved. */
 	if (resolve(st, why)) {
 		attempt_failed(st, why);
@@ -315,8 +354,9 @@ static void clear_away(struct stream *st)
 		if (c->fd < 0 || !atomic_load(&c->broken))
 			continue;
 		stream_close_place(st, c);
-		log_info("%s: %s is gone: %s", name_of(st),
-			 socket_address_print(&c->peer, text), c->why);
+		LOG_AT(c->slow ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s",
+			 name_of(st), socket_address_print(&c->peer, text),
+			 c->why);
 		if (!st->server)
 			schedule(st);
 	}
@@ -385,7 +425,7 @@ static int due_ms(const struct stream *st)
 	if (st->attempt >= 0)
 		at = st->attempt_end_ns;
 	else if (!st->server && !atomic_load(&st->connected))
-		at = st->retry_at_ns;
+		at = st->retry.at_ns;
 	if (!at)
 		return -1;
 	return at > now ? (int)((at - now) / MS + 1) : 0;
@@ -407,9 +447,9 @@ void *stream_run(void *stream)
 		clear_away(st);
 		if (st->attempt >= 0 && clock_now_ns() > st->attempt_end_ns)
 			attempt_failed(st, strerror(ETIMEDOUT));
-		if (!st->server && st->attempt < 0 && st->retry_at_ns &&
+		if (!st->server && st->attempt < 0 &&
 		    !atomic_load(&st->connected) &&
-		    clock_now_ns() >= st->retry_at_ns)
+		    backoff_is_due(&st->retry, clock_now_ns()))
 			attempt(st);
 		tell_state(st);
 	}

@@ -34,6 +34,7 @@ static void drop_rest(struct stream *st, struct stream_connection *c)
 		   c->at_end ? "behind the last whole sample" :
 			       "without the end of a sample");
 	c->rx.start = c->rx.end = 0;
+	c->waits_for_end = false;
 }
 
 /* The format finds the ends. */
@@ -51,12 +52,17 @@ static unsigned scan_plain(struct stream *st, struct stream_connection *c,
 
 		assert(used <= b->end - b->start);
 		b->start += used;
+		if (likely(used))
+			c->waits_for_end = false;
 		if (likely(ret > 0)) {
 			n += (unsigned)ret;
 			if (likely(used))
 				continue;
 		} else if (!ret) {
 			c->pending = false;
+			if (!c->waits_for_end)
+				c->unfinished = (struct format_unfinished){ 0 };
+			c->waits_for_end = true;
 			drop_rest(st, c);
 			return n;
 		} else {
@@ -66,6 +72,7 @@ static unsigned scan_plain(struct stream *st, struct stream_connection *c,
 				continue;
 		}
 		b->start = b->end = 0;
+		c->waits_for_end = false;
 	}
 	c->pending = b->start < b->end;
 	return n;
@@ -146,9 +153,13 @@ static unsigned take_samples(struct stream *st, struct sample *smps[],
 				scan_plain(st, c, smps + n, cnt - n);
 			stamp(c, smps + n, got);
 			n += got;
+			if (got) {
+				c->heard = true;
+				c->heard_ns = clock_now_ns();
+			}
 		}
 		if (c->at_end && !c->pending)
-			stream_break(st, c, NULL);
+			stream_break(st, c, c->end_why);
 	}
 	return n;
 }
@@ -160,13 +171,27 @@ static void at_end(struct stream *st, struct stream_connection *c,
 	struct stream_buffer *b = &c->rx;
 
 	c->at_end = true;
-	snprintf(c->why, sizeof(c->why), "%s", why);
+	c->end_why = why;
 	epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	c->pending = b->start < b->end;
 	/* A last line may come without its end. */
 	if (c->pending && !st->framed && c->reader->type->lines &&
-	    b->at[b->end - 1] != c->reader->delimiter)
+	    !c->reader->binary && b->at[b->end - 1] != c->reader->delimiter)
 		b->at[b->end++] = c->reader->delimiter;
+}
+
+/*
+ * Is it worth scanning what has come? An unfinished sample is not scanned again with
+ * each of its pieces: that would be the square of its length in work for a peer that
+ * sends single bytes. A full buffer is, so that the scan drops it.
+ */
+static bool worth_scanning(struct stream_connection *c)
+{
+	struct stream_buffer *b = &c->rx;
+
+	return !c->waits_for_end || b->end == b->size ||
+	       format_may_end(c->reader, b->at + b->start,
+			      stream_buffer_filled(b), &c->unfinished);
 }
 
 /* True when there is something new. */
@@ -187,11 +212,11 @@ static bool receive(struct stream *st, struct stream_connection *c)
 	if (n > 0) {
 		b->end += (size_t)n;
 		c->received = clock_realtime();
-		c->pending = true;
+		c->pending = worth_scanning(c);
 	} else if (!n) {
 		at_end(st, c, "it has closed the connection");
 	} else if (errno != EAGAIN && errno != EINTR) {
-		at_end(st, c, strerror(errno));
+		at_end(st, c, strerrordesc_np(errno));
 	} else {
 		return false;
 	}

@@ -4,12 +4,17 @@
  * waits in a buffer of its connection; when that is full the writer waits, or
  * drops whole messages. A message is begun only when all of it has room, so no
  * peer ever gets a part of one.
+ *
+ * With `full = "block"` the writer waits for a slow peer only while all others still
+ * have something to take, and for PATIENCE_NS beyond that: then the slow one misses
+ * messages, and after out.slow_timeout a server parts with it.
  */
 #define LOG_ROOM "gateway/socket"
 #include "gateway/node/socket/stream.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +23,10 @@
 #include "util/log.h"
 
 #define MESSAGE_FIRST (64u << 10)
+/* How long others may be kept waiting for one that takes too little, until it has
+ * caught up. */
+#define PATIENCE_NS (100 * MS)
+#define NEVER_NS UINT64_MAX
 /* How long a write waits for the first connection. */
 #define FIRST_NS NSEC_PER_SEC
 
@@ -43,7 +52,6 @@ static size_t send_some(struct stream *st, struct stream_connection *c,
 
 		if (n > 0) {
 			done += (size_t)n;
-			c->stuck = false;
 		} else if (n < 0 && errno != EINTR) {
 			if (errno != EAGAIN)
 				dead(st, c, errno);
@@ -60,6 +68,8 @@ bool stream_flush(struct stream *st, struct stream_connection *c)
 	b->start += send_some(st, c, b->at + b->start, stream_buffer_filled(b));
 	if (c->tx_dead || b->start >= b->end)
 		b->start = b->end = 0;
+	if (stream_buffer_filled(b) <= b->size / 2)
+		c->missing_since_ns = c->patience_ns = 0; /* it has caught up */
 	return b->end == 0;
 }
 
@@ -82,35 +92,139 @@ static void watch(struct stream *st, struct stream_connection *c)
 	epoll_ctl(st->epoll_fd, EPOLL_CTL_MOD, c->fd, &e);
 }
 
+static bool is_open(const struct stream_connection *c)
+{
+	return c->fd >= 0 && !c->tx_dead && !atomic_load(&c->broken);
+}
+
+static uint64_t slow_timeout_ns(const struct stream *st)
+{
+	int64_t ms = st->node->out.slow_timeout_ms;
+
+	return ms ? (uint64_t)ms * MS : NEVER_NS;
+}
+
+/* A server does without a client that takes too little; a client has one peer only
+ * and stays with it. */
+static void part_with(struct stream *st, struct stream_connection *c)
+{
+	char why[STREAM_WHY_MAX];
+
+	if (!st->server || st->node->out.full != FULL_BLOCK)
+		return;
+	c->slow = true;
+	snprintf(why, sizeof(why),
+		 "it takes too little for %lld ms (out.slow_timeout), %ju messages were not sent to it",
+		 (long long)st->node->out.slow_timeout_ms, (uintmax_t)c->missed);
+	stream_break(st, c, why);
+}
+
 /*
- * Waits until `len` bytes have room, without the lock in between. False when the
- * connection has gone or the wait was given up.
+ * Who has no room for a message and is worth waiting for: into st->slow; how many.
+ * `starved`: somebody else has nothing left to take, so the wait is at its cost.
  */
-static bool wait_for_room(struct stream *st, struct stream_connection *c,
-			  size_t len)
+static unsigned find_slow(struct stream *st, size_t len, bool *starved)
+{
+	unsigned n = 0;
+
+	*starved = false;
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		if (!is_open(c))
+			continue;
+		if (room(c) < len)
+			stream_flush(st, c);
+		if (c->tx_dead)
+			continue;
+		if (!stream_buffer_filled(&c->tx))
+			*starved = true;
+		else if (room(c) < len && !c->missing_since_ns)
+			st->slow[n++] = (struct pollfd){ .fd = c->fd,
+							 .events = POLLOUT };
+	}
+	return n;
+}
+
+/*
+ * After `step_ns` of waiting: each who still has no room is charged for what it
+ * cost others, and given up when that is too much, or when the time for one message
+ * is `over`. True when somebody was.
+ */
+static bool charge(struct stream *st, size_t len, bool starved, uint64_t now,
+		   uint64_t step_ns, bool over)
+{
+	uint64_t timeout_ns = slow_timeout_ns(st);
+	bool given_up = false;
+
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		if (!is_open(c) || room(c) >= len || c->missing_since_ns)
+			continue;
+		if (starved)
+			c->patience_ns += step_ns;
+		if (over)
+			c->missing_since_ns = now - timeout_ns;
+		else if (timeout_ns != NEVER_NS && c->patience_ns > PATIENCE_NS)
+			c->missing_since_ns = now;
+		given_up |= c->missing_since_ns != 0;
+	}
+	return given_up;
+}
+
+/* The path is to end: nobody is waited for. */
+static void give_up_all(struct stream *st, size_t len)
+{
+	for (unsigned i = 0; i < st->place_count; i++) {
+		struct stream_connection *c = &st->places[i];
+
+		if (is_open(c) && room(c) < len && !c->missing_since_ns)
+			c->missing_since_ns = clock_now_ns();
+	}
+}
+
+/*
+ * Waits until all have room for `len` bytes, without the lock in between; or until
+ * the time for those who have none is over.
+ */
+static void wait_for_room(struct stream *st, size_t len)
 {
 	struct socket_node *s = st->node;
-	unsigned asked = atomic_load(&s->write_interrupts);
-	unsigned generation = c->generation;
-	uint64_t since_ns = clock_now_ns();
+	unsigned asked = atomic_load(&s->write_interrupts), n;
+	uint64_t since_ns = clock_now_ns(), before_ns = since_ns, now;
+	bool starved;
 
-	while (!stream_flush(st, c) && room(c) < len) {
-		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+	while ((n = find_slow(st, len, &starved)) > 0) {
+		bool over, given_up;
 
-		if (s->out.full == FULL_DROP || c->stuck)
-			return false;
-		if (clock_now_ns() - since_ns > SOCKET_STUCK_NS ||
-		    atomic_load(&s->write_interrupts) - asked >= SOCKET_INTERRUPTS) {
-			c->stuck = true; /* until it takes something again */
-			return false;
+		now = clock_now_ns();
+		over = now - since_ns > slow_timeout_ns(st);
+		given_up = charge(st, len, starved, now, now - before_ns, over);
+		before_ns = now;
+		if (given_up)
+			continue;
+		if (atomic_load(&s->write_interrupts) - asked >= SOCKET_INTERRUPTS) {
+			give_up_all(st, len);
+			return;
 		}
 		pthread_mutex_unlock(&st->tx_lock);
-		poll(&p, 1, SOCKET_BLOCK_MS);
+		poll(st->slow, n, SOCKET_BLOCK_MS);
 		pthread_mutex_lock(&st->tx_lock);
-		if (c->fd < 0 || c->generation != generation || c->tx_dead)
-			return false;
 	}
-	return !c->tx_dead;
+}
+
+/* A message that found no room; whoever misses them for too long has to go. */
+static void note_missed(struct stream *st, struct stream_connection *c)
+{
+	char text[SOCKET_ADDRESS_MAX];
+
+	c->missed++;
+	fault_note(&st->node->faults, FAULT_DROPPED, 1, "%s",
+		   socket_address_print(&c->peer, text));
+	if (c->missing_since_ns &&
+	    clock_now_ns() - c->missing_since_ns >= slow_timeout_ns(st))
+		part_with(st, c);
 }
 
 /* One whole message, or nothing of it. */
@@ -118,14 +232,14 @@ static bool send_to(struct stream *st, struct stream_connection *c,
 		    const char *buf, size_t len)
 {
 	struct stream_buffer *b = &c->tx;
-	char text[SOCKET_ADDRESS_MAX];
 	size_t done = 0;
 
-	if (room(c) < len && !wait_for_room(st, c, len)) {
-		if (c->fd >= 0 && !c->tx_dead)
-			fault_note(&st->node->faults, FAULT_DROPPED, 1, "%s",
-				   socket_address_print(&c->peer, text));
-		return false;
+	if (unlikely(room(c) < len)) {
+		stream_flush(st, c);
+		if (room(c) < len) {
+			note_missed(st, c);
+			return false;
+		}
 	}
 	if (b->start == b->end)
 		done = send_some(st, c, buf, len);
@@ -145,18 +259,21 @@ static bool send_to(struct stream *st, struct stream_connection *c,
  * no room for it. */
 static bool send_to_all(struct stream *st, const char *buf, size_t len, bool *slow)
 {
-	bool any = false;
+	bool any = false, full = false;
 
 	*slow = false;
 
 	pthread_mutex_lock(&st->tx_lock);
+	for (unsigned i = 0; i < st->place_count; i++)
+		full |= is_open(&st->places[i]) && room(&st->places[i]) < len;
+	if (unlikely(full) && st->node->out.full == FULL_BLOCK)
+		wait_for_room(st, len);
 	for (unsigned i = 0; i < st->place_count; i++) {
 		struct stream_connection *c = &st->places[i];
 
-		if (c->fd >= 0 && !c->tx_dead && !atomic_load(&c->broken)) {
+		if (is_open(c)) {
 			any |= send_to(st, c, buf, len);
-			*slow |= c->fd >= 0 && !c->tx_dead &&
-				 !atomic_load(&c->broken);
+			*slow |= is_open(c);
 		}
 	}
 	pthread_mutex_unlock(&st->tx_lock);

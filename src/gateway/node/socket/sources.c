@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a reader of datagrams knows of each sender.
+ *
+ * A format may keep something between messages: a description of signals, the columns
+ * that a header named, whether the first line has been passed over. That is the
+ * sender's, so each one has a reader of its own; else one datagram of a stranger
+ * would change how all others are read. The table is made at the start and bounded:
+ * when it is full, the sender that has been silent for longest is forgotten, and
+ * before all others one of whom no sample has come.
+ */
+#define LOG_ROOM "gateway/socket"
+#include "gateway/node/socket/datagram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+
+int sources_open(struct socket_node *s)
+{
+	struct datagram_sources *t = &s->datagram->sources;
+	int ret = 0;
+
+	/* A format that keeps nothing needs no reader beside the node's own. */
+	if (!s->reader || !s->reader->type->reset)
+		return 0;
+	t->at = calloc(SOURCES_MAX, sizeof(*t->at));
+	if (!t->at)
+		return -ENOMEM;
+	for (t->size = 0; t->size < SOURCES_MAX && !ret; t->size++) {
+		struct format **reader = &t->at[t->size].reader;
+
+		ret = format_new(reader, s->config, s->in_format,
+				 SOCKET_DEFAULT_FORMAT, s->node->in.signals);
+		if (ret)
+			break;
+		(*reader)->message = true;
+	}
+	return ret;
+}
+
+void sources_close(struct socket_node *s)
+{
+	struct datagram_sources *t = &s->datagram->sources;
+
+	for (unsigned i = 0; i < t->size; i++)
+		format_destroy(t->at[i].reader);
+	free(t->at);
+	*t = (struct datagram_sources){ 0 };
+}
+
+/* Faster than socket_address_equal(), for addresses that one socket has received. */
+static bool same_source(const struct socket_address *a,
+			const struct socket_address *b)
+{
+	if (a->len != b->len)
+		return false;
+	if (a->len >= sizeof(a->ll) && a->sa.sa_family == AF_PACKET)
+		return !memcmp(a->ll.sll_addr, b->ll.sll_addr, 6);
+	return !memcmp(&a->storage, &b->storage, a->len);
+}
+
+/* Who is forgotten first. */
+static bool is_less_worth(const struct datagram_source *a,
+			  const struct datagram_source *b)
+{
+	return a->proven != b->proven ? b->proven : a->used < b->used;
+}
+
+static void tell_full(struct socket_node *s, const struct datagram_source *gone)
+{
+	struct datagram_sources *t = &s->datagram->sources;
+	char text[SOCKET_ADDRESS_MAX];
+
+	if (t->said_full)
+		return;
+	t->said_full = true;
+	log_warn("%s: more than %u senders: what the format kept of %s is forgotten, and so on; verify_source takes only what comes from out.address",
+		 s->node->name, t->size,
+		 socket_address_print(&gone->address, text));
+}
+
+static struct datagram_source *find(struct socket_node *s,
+				    const struct socket_address *from)
+{
+	struct datagram_sources *t = &s->datagram->sources;
+	struct datagram_source *victim;
+
+	for (unsigned i = 0; i < t->count; i++)
+		if (same_source(&t->at[i].address, from))
+			return &t->at[i];
+	if (t->count < t->size) {
+		victim = &t->at[t->count++];
+	} else {
+		victim = &t->at[0];
+		for (unsigned i = 1; i < t->size; i++)
+			if (is_less_worth(&t->at[i], victim))
+				victim = &t->at[i];
+		tell_full(s, victim);
+		victim->reader->type->reset(victim->reader);
+	}
+	victim->address = *from;
+	/* Whom the configuration names is no stranger. */
+	victim->proven = s->has_remote &&
+			 socket_address_equal(from, &s->remote, true);
+	return victim;
+}
+
+struct format *sources_reader(struct socket_node *s,
+			      const struct socket_address *from)
+{
+	struct datagram_sources *t = &s->datagram->sources;
+
+	if (likely(!t->size))
+		return s->reader;
+	if (unlikely(!t->last || !same_source(&t->last->address, from)))
+		t->last = find(s, from);
+	t->last->used = ++t->clock;
+	return t->last->reader;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starting threads; see thread.h. */
+#include "gateway/part/thread.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+
+int thread_start(pthread_t *thread, const char *name, enum thread_class class,
+		 void *(*function)(void *), void *arg)
+{
+	const struct sched_param normal = { .sched_priority = 0 };
+	pthread_attr_t attr;
+	sigset_t all, before;
+	char shown[16];
+	int err;
+
+	err = pthread_attr_init(&attr);
+	if (err)
+		return -err;
+	if (class == THREAD_NORMAL) {
+		pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+		pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+		pthread_attr_setschedparam(&attr, &normal);
+	}
+	/* The new thread has the mask of who starts it, from its first moment on. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(thread, &attr, function, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (err)
+		return -err;
+	snprintf(shown, sizeof(shown), "%s", name);
+	pthread_setname_np(*thread, shown);
+	return 0;
+}
