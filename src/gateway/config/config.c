@@ -54,14 +54,16 @@ static bool is_news(struct config *c, const char *message)
 
 	for (; *message; message++)
 		hash = (hash ^ (unsigned char)*message) * 1099511628211u;
-	for (unsigned i = 0; i < c->errors; i++)
+	for (unsigned i = 0; i < c->reported_count; i++)
 		if (c->reported[i] == hash)
 			return false;
-	more = reallocarray(c->reported, c->errors + 1, sizeof(*more));
+	more = reallocarray(c->reported, c->reported_count + 1, sizeof(*more));
 	if (more) {
 		c->reported = more;
-		more[c->errors++] = hash;
+		more[c->reported_count++] = hash;
 	}
+	/* Without memory it may be told twice, but an error it is. */
+	c->errors++;
 	return true;
 }
 

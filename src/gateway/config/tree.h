@@ -36,7 +36,8 @@ struct config_place {
 struct config {
 	json_t *root;
 	unsigned errors;
-	uint64_t *reported;          /* hashes of the messages, one per error */
+	uint64_t *reported;          /* hashes of the messages */
+	unsigned reported_count;     /* fewer than errors without memory */
 	char **files;
 	unsigned file_count;
 	struct config_line *lines;
