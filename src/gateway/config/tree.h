@@ -37,7 +37,7 @@ struct config {
 	json_t *root;
 	unsigned errors;
 	uint64_t *reported;          /* hashes of the messages, errors and warnings */
-	unsigned reported_count;
+	unsigned reported_count;     /* fewer than errors without memory */
 	char **files;
 	unsigned file_count;
 	struct config_line *lines;

@@ -433,6 +433,7 @@ int path_new(struct path **out, const struct path_host *host, struct config *c,
 {
 	struct path_config v;
 	struct path *p;
+	int ret;
 
 	*out = NULL;
 	if (config_unpack(c, cfg, path_keys, ARRAY_SIZE(path_keys), &v, NULL,
@@ -449,9 +450,11 @@ int path_new(struct path **out, const struct path_host *host, struct config *c,
 	p->event_fd = -1;
 	p->memory = host->memory;
 	hist_init(&p->latency);
-	if (fill(p, host, c, &v)) {
+	ret = fill(p, host, c, &v);
+	if (ret) {
 		path_destroy(p);
-		return 0;
+		/* Nothing was reported: there was no memory. */
+		return config_errors(c) ? 0 : -ENOMEM;
 	}
 	*out = p;
 	return 0;

@@ -32,7 +32,7 @@ const struct key_table keys_hook = { common_keys, ARRAY_SIZE(common_keys) };
 static void hook_destroy(struct hook *h)
 {
 	list_remove(&h->entry);
-	if (h->type->destroy)
+	if (h->type->destroy && h->private_data)
 		h->type->destroy(h);
 	signal_list_put(h->in_signals);
 	signal_list_put(h->out_signals);

@@ -134,7 +134,8 @@ struct node_type {
 	 * from another thread before stop; must be async-safe to repeat. */
 	void (*interrupt)(struct node *n);
 	/* Takes interrupt back: reads and writes wait again. Nobody is in
-	 * either. A node without it is stopped and started instead. */
+	 * either; only of a node-type that loops somebody may be in read. A
+	 * node without it is stopped and started instead. */
 	void (*rearm)(struct node *n); /* or node_rearm_nothing */
 	/* It was not read for a while because it or its path was paused: what
 	 * fell due meanwhile is not owed. Before the next read, in its thread. */

@@ -46,16 +46,18 @@ static void note_losses(struct services *s, uint64_t count)
 	atomic_fetch_add(&of(s)->losses, count);
 }
 
-static void parse_nodes(struct super_node *sn, struct config *c, json_t *cfg)
+/* 0 also where something was reported, as for paths. */
+static int parse_nodes(struct super_node *sn, struct config *c, json_t *cfg)
 {
 	const char *name;
+	int ret = 0;
 	json_t *v;
 
 	if (!cfg || !json_is_object(cfg)) {
 		if (cfg)
 			config_fail(c, config_root(c), "nodes",
 				    "expected a group with one entry per node");
-		return;
+		return 0;
 	}
 	sn->nodes_cfg = cfg;
 	json_object_foreach(cfg, name, v) {
@@ -67,13 +69,14 @@ static void parse_nodes(struct super_node *sn, struct config *c, json_t *cfg)
 			continue;
 		}
 		node_name_valid(c, cfg, name);
-		if (node_new(&n, &sn->services, c, name, v))
-			continue;
-		list_push(&sn->nodes, &n->entry);
+		ret = node_new(&n, &sn->services, c, name, v) ?: ret;
+		if (n)
+			list_push(&sn->nodes, &n->entry);
 	}
+	return ret;
 }
 
-static void add_path(struct super_node *sn, struct config *c, json_t *cfg,
+static int add_path(struct super_node *sn, struct config *c, json_t *cfg,
 		     bool reversed)
 {
 	const struct path_host host = {
@@ -83,33 +86,35 @@ static void add_path(struct super_node *sn, struct config *c, json_t *cfg,
 		.priority = sn->settings.priority,
 	};
 	struct path *p;
+	int ret = path_new(&p, &host, c, cfg, reversed);
 
-	if (path_new(&p, &host, c, cfg, reversed) || !p)
-		return;
+	if (ret || !p)
+		return ret;
 	list_push(&sn->paths, &p->entry);
-	if (p->reverse && !reversed)
-		add_path(sn, c, cfg, true);
+	return p->reverse && !reversed ? add_path(sn, c, cfg, true) : 0;
 }
 
-static void parse_paths(struct super_node *sn, struct config *c, json_t *cfg)
+static int parse_paths(struct super_node *sn, struct config *c, json_t *cfg)
 {
 	size_t i;
+	int ret = 0;
 	json_t *v;
 
 	if (!cfg)
-		return;
+		return 0;
 	if (!json_is_array(cfg)) {
 		config_fail(c, config_root(c), "paths",
 			    "expected a list of paths: paths = ( { in = ..., out = ... } )");
-		return;
+		return 0;
 	}
 	json_array_foreach(cfg, i, v) {
 		if (json_is_object(v))
-			add_path(sn, c, v, false);
+			ret = add_path(sn, c, v, false) ?: ret;
 		else
 			config_fail(c, cfg, NULL,
 				    "expected a group such as { in = \"a\", out = \"b\" }");
 	}
+	return ret;
 }
 
 /* A node has one writer, because write() is not made for two threads. */
@@ -238,6 +243,18 @@ static int check_signals(struct super_node *sn, struct config *c)
 	return ret;
 }
 
+/* What is wrong with the configuration was reported: then there is something. A part
+ * that is not there though nobody has said why had no memory. */
+static int find_unmade(struct super_node *sn, const struct config *c)
+{
+	if (config_errors(c))
+		return -EINVAL;
+	list_for_each(n, &sn->nodes, struct node, entry)
+		if (node_state(n) != NODE_CHECKED)
+			return -ENOMEM;
+	return 0;
+}
+
 static int parse(struct super_node *sn, struct config *c)
 {
 	int ret;
@@ -250,8 +267,8 @@ static int parse(struct super_node *sn, struct config *c)
 	super_node_settings_parse(&sn->settings, c);
 	sn->memory = sn->settings.hugepages ? &memory_hugepage : &memory_heap;
 
-	parse_nodes(sn, c, sn->settings.nodes);
-	parse_paths(sn, c, sn->settings.paths);
+	ret = parse_nodes(sn, c, sn->settings.nodes);
+	ret = parse_paths(sn, c, sn->settings.paths) ?: ret;
 	check_writers(sn, c);
 	list_for_each(n, &sn->nodes, struct node, entry)
 		if (node_state(n) == NODE_PARSED)
@@ -260,10 +277,13 @@ static int parse(struct super_node *sn, struct config *c)
 		find_unknown(sn);
 	else if (list_empty(&sn->paths) && json_object_size(config_root(c)))
 		log_warn("the configuration has no paths, nothing will be moved");
-	ret = set_signals(sn);
+	ret = set_signals(sn) ?: ret;
 	ret = check_signals(sn, c) ?: ret;
-	if (config_errors(c))
-		ret = -EINVAL;
+	ret = find_unmade(sn, c) ?: ret;
+	if (ret && !config_errors(c)) {
+		log_error("no memory for this configuration");
+		return -ENOMEM;
+	}
 	return ret ?: share_sources(sn);
 }
 
