@@ -62,8 +62,7 @@ static bool is_news(struct config *c, const char *message)
 		c->reported = more;
 		more[c->reported_count++] = hash;
 	}
-	/* Without memory it may be told twice, but an error it is. */
-	c->errors++;
+	/* Without memory it may be told twice. */
 	return true;
 }
 

@@ -6,6 +6,12 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "util/container_of.h"
+
+/* What an instruction of the thread itself raises: blocked, it ends the process, also
+ * where a handler would have seen to it (shared memory that was cut off). */
+static const int own_faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+
 int thread_start(pthread_t *thread, const char *name, enum thread_class class,
 		 void *(*function)(void *), void *arg)
 {
@@ -25,6 +31,8 @@ int thread_start(pthread_t *thread, const char *name, enum thread_class class,
 	}
 	/* The new thread has the mask of who starts it, from its first moment on. */
 	sigfillset(&all);
+	for (size_t i = 0; i < ARRAY_SIZE(own_faults); i++)
+		sigdelset(&all, own_faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(thread, &attr, function, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -11,7 +11,7 @@ enum thread_class {
 };
 
 /*
- * Starts a thread that gets no signals: they are the main thread's business, and a
+ * Starts a thread that gets no signals but for its own faults: they are the main thread's business, and a
  * closed pipe is an error of a write, not the end of the process. `name` is what tools
  * show, cut to 15 characters. Logs nothing. 0 or a negative errno; then *thread is
  * not to be used.
