@@ -112,6 +112,7 @@ int __wrap_node_read(struct node *n, struct sample *smps[], unsigned cnt,
 		world_fail("node %s is read into a pool that is not its own",
 			   n->name);
 	reading = s;
+	page_of(s->path);
 	ret = __real_node_read(n, smps, cnt, release);
 	/* A reader may look again and again, for as long as others do something. */
 	if (ret <= 0)
@@ -138,20 +139,26 @@ static void fed(struct path_source *s, unsigned cnt)
 	}
 }
 
-/* Who reads the node whose hooks these are. */
+/* Who reads the node whose hooks these are: what this thread has read last, if that is
+ * still there, before others. */
 static struct path_source *reader_of(const struct hook_list *l)
 {
-	if (reading && l == reading->node->in.hooks)
-		return reading;
+	struct path_source *other = NULL;
+
 	for (unsigned i = 0; i < PATHS_MAX; i++) {
 		const struct path *p = path_pages[i].path;
 
-		for (unsigned k = 0; p && k < p->source_count; k++)
-			if (l == p->sources[k].node->in.hooks &&
-			    !p->sources[k].primary)
-				return &p->sources[k];
+		for (unsigned k = 0; p && k < p->source_count; k++) {
+			struct path_source *s = &p->sources[k];
+
+			if (l != s->node->in.hooks || s->primary)
+				continue;
+			if (s == reading)
+				return s;
+			other = s;
+		}
 	}
-	return NULL;
+	return other;
 }
 
 /* Whose hooks these are is told by the list. `dropped` may be below zero: held
