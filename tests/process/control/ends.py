@@ -16,6 +16,7 @@ from gateway_process import BUSBAR, Gateway, Gateways, check
 # Two seconds, and the time that a busy machine takes to run anything at all.
 LIMIT = 2.0 + 2.0
 STUCK = 4
+LOST = 3  # what a hook could not print, or a script held on to
 CONFIG = """
 nodes = {
 	sig = { type = "signal"; signal = "counter"; rate = 1000; values = 1; };
@@ -94,7 +95,7 @@ def a_reload_does_not_wait_for_the_reader_of_a_fifo(folder):
         report = g.ask("/reload", "POST")
         check("path sig -> end" in report["started"], "started is %s" % report)
         g.ask("/status")
-        run.terminate(0)
+        run.terminate(LOST)
 
 
 def the_reader_of_a_fifo_may_come_late(folder):
@@ -104,7 +105,7 @@ def the_reader_of_a_fifo_may_come_late(folder):
         with open(fifo(folder)) as f:
             for _ in range(10):
                 check("(" in f.readline(), "a sample is printed")
-        run.terminate(0)
+        run.terminate(LOST)
 
 
 def a_script_that_catches_all_errors_ends(folder):
@@ -115,7 +116,7 @@ def a_script_that_catches_all_errors_ends(folder):
         run.gateway.write(CONFIG % (folder, hook))
         run.gateway.ask("/reload", "POST")
         run.wait_stuck(mark)
-        run.terminate(0)
+        run.terminate(LOST)
 
 
 def what_does_not_end_is_named_and_the_rest_is_stored(folder):

@@ -64,11 +64,12 @@ counter() {
 	run "$1"
 }
 
-# numbers NAME FIELD: the numbers of one sender, in the order of the file. Until
-# its first sample its place in the output holds 0, so that one is left out.
+# numbers NAME VALUE: the numbers of one sender, in the order of the file. VALUE is its
+# place among the values. An output is as long as the senders have delivered; until the
+# first sample of a sender its place holds 0, which is left out too.
 numbers() {
 	grep -v '^#' "$tmp/$1.csv" |
-		awk -F, -v back="$2" '{ print $(NF - back) + 0 }' | uniq | grep -vx 0
+		awk -F, -v field="$((4 + $2))" 'NF >= field { print $field + 0 }' | uniq | grep -vx 0
 }
 
 run both
@@ -94,8 +95,8 @@ rows=$(grep -vc '^#' "$tmp/both.csv")
 [ "$rows" -eq "$sent" ] || fail "$rows outputs of $sent samples"
 numbers slow 1 >"$tmp/slow"
 numbers fast 1 >"$tmp/fast"
-numbers both 3 >"$tmp/left"
-numbers both 1 >"$tmp/right"
+numbers both 1 >"$tmp/left"
+numbers both 3 >"$tmp/right"
 [ "$(wc -l <"$tmp/slow")" -gt 100 ] || fail "hardly anything was sent"
 cmp "$tmp/slow" "$tmp/left" || fail "the samples of one sender are not all there in order"
 cmp "$tmp/fast" "$tmp/right" || fail "the samples of one sender are not all there in order"
