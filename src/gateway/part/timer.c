@@ -4,6 +4,7 @@
 #include "gateway/part/timer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -156,6 +157,12 @@ static int wait_tsc(struct timer *t, uint64_t deadline_ns)
 	uint64_t now = t->now_ns();
 	int ret;
 
+	while (t->gives_way && now + WAITING_SLEEP_PERIOD_NS <= deadline_ns) {
+		ret = t->sleep(t, deadline_ns - now);
+		if (ret)
+			return ret;
+		now = t->now_ns();
+	}
 	/* Not worth two system calls otherwise. */
 	while (now + 2 * SPIN_NS < deadline_ns) {
 		ret = t->sleep(t, deadline_ns - SPIN_NS - now);
@@ -276,10 +283,11 @@ int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 	memset(t, 0, sizeof(*t));
 	t->gives_way = kind == TIMER_AUTO;
 	if (kind == TIMER_AUTO)
-		kind = rate_hz > TIMER_AUTO_LIMIT_HZ ? TIMER_TSC : TIMER_TIMERFD;
+		kind = rate_hz <= TIMER_AUTO_LIMIT_HZ ? TIMER_TIMERFD :
+							TIMER_TSC;
 	t->kind = kind;
 	t->waiting.generator = true;
-	if (kind == TIMER_TSC)
+	if (kind == TIMER_TSC && isfinite(rate_hz))
 		waiting_begin_spin(&t->waiting);
 	t->now_ns = kind == TIMER_TSC ? clock_now_ns : clock_monotonic_ns_slow;
 	t->sleep = sleep_for;

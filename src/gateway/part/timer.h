@@ -99,7 +99,9 @@ struct timer {
 	int (*sleep)(struct timer *t, uint64_t ns);
 };
 
-/* `rate_hz` decides TIMER_AUTO. 0 or a negative errno; logs the cause. */
+/* `rate_hz` decides TIMER_AUTO; INFINITY: instants at any distance will be waited for, and
+ * TIMER_AUTO sleeps over those that are far enough. 0 or a negative errno; logs the
+ * cause. */
 int timer_open(struct timer *t, enum timer_kind kind, double rate_hz);
 void timer_close(struct timer *t);
 

@@ -124,8 +124,13 @@ static bool carry(struct turn *t)
 	bool done;
 
 	if (path_stopping(p) || before < p->carried_from_ns ||
-	    path_source_feeds_others(&p->sources[0]) || writes_may_wait(p) ||
-	    !enter_gates(p)) {
+	    path_source_feeds_others(&p->sources[0]) || !enter_gates(p)) {
+		waker_wake(&p->waker);
+		return false;
+	}
+	/* Behind the gates: a node that is started anew is not looked at. */
+	if (writes_may_wait(p)) {
+		leave_gates(p, p->destination_count);
 		waker_wake(&p->waker);
 		return false;
 	}

@@ -111,8 +111,6 @@ static void a_write_waits_again_after_an_interrupted_one(void **state)
 static void what_a_program_never_takes_is_counted(void **state)
 {
 	struct made_node m;
-	struct interrupter hurry = { .node = &m.node, .times = 10 };
-	pthread_t t;
 	uint64_t sent;
 	char go[256];
 
@@ -120,9 +118,7 @@ static void what_a_program_never_takes_is_counted(void **state)
 	snprintf(go, sizeof(go), "%s", scratch("never"));
 	make_slow(&m, go, "/dev/null");
 	sent = fill_up(&m);
-	assert_int_equal(pthread_create(&t, NULL, interrupt, &hurry), 0);
 	m.node.type->stop(&m.node);
-	pthread_join(t, NULL);
 	/* A pipe takes less than one of them. */
 	assert_int_equal(m.node.counters.sent, sent);
 	assert_int_equal(m.node.counters.not_stored, sent);

@@ -127,7 +127,7 @@ static const struct config_key file_in_keys[] = {
 		  "the file is rewound" },
 	{ "timer", CONFIG_ENUM, OFFSET(in.timer_kind), "auto",
 	  .names = timer_kind_names,
-	  .help = "As for signals; auto takes tsc for recorded timestamps" },
+	  .help = "As for signals; auto sleeps until recorded timestamps that are far enough apart" },
 };
 
 static const struct config_key file_out_keys[] = {
