@@ -28,7 +28,7 @@ if [ -w /dev/full ]; then
 	grep -q "cannot write '/dev/full'" "$tmp/log" || fail "the log does not say what failed"
 	grep -q 'warn .*node tape: a sample is lost .*No space left' "$tmp/log" ||
 		fail "the log does not say why samples are lost"
-	grep -q 'error .*: 50 samples were lost' "$tmp/log" || fail "the log does not say how many"
+	grep -q 'error .*: [1-9][0-9]* samples were lost' "$tmp/log" || fail "the log does not say how many"
 fi
 
 # runs STATUS VALUES NODE [TEXT]: a gateway that writes samples of so many values to a
