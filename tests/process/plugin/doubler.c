@@ -3,34 +3,40 @@
  * Node-type `doubler`, built outside of the tree with the installed headers alone:
  * what is written to it is read from it, times `factor`.
  *
- * One sample at a time; who writes waits for who reads, because the test counts
- * what comes through.
+ * Its queue is longer than what the test sends; when it is full, samples are lost.
  */
 #define LOG_ROOM "doubler"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "gateway/base/waker.h"
 #include "gateway/plugin/module.h"
 #include "gateway/plugin/node.h"
-#include "gateway/plugin/services.h"
-#include "util/clock.h"
 #include "util/log.h"
 #include "util/ring.h"
 
+/* Of a gateway that came later, or was built otherwise, where the test says so. */
 #ifndef INTERFACE_OFFSET
 PLUGIN_MODULE();
 #else
-/* Of a gateway that came later. */
 extern const struct plugin_interface busbar_plugin_interface;
 const struct plugin_interface busbar_plugin_interface = {
-	.version = PLUGIN_INTERFACE + INTERFACE_OFFSET, .sizes = PLUGIN_SIZES,
+	.version = PLUGIN_INTERFACE + INTERFACE_OFFSET,
+#ifndef OTHER_SIZE
+	.sizes = PLUGIN_SIZES,
+#endif
 };
 #endif
+
+#define QUEUE_LENGTH 1024
 
 struct doubler {
 	double factor;
 	struct ring queue;
+	struct waker waker;
+	atomic_bool interrupted;
 };
 
 extern const struct node_type node_doubler;
@@ -44,12 +50,15 @@ static int doubler_prepare(struct node *n)
 {
 	struct doubler *d = n->private_data;
 
-	return ring_init(&d->queue, 4096);
+	return ring_init(&d->queue, QUEUE_LENGTH);
 }
 
 static int doubler_start(struct node *n)
 {
-	log_info("node %s: doubles", n->name);
+	struct doubler *d = n->private_data;
+
+	atomic_store(&d->interrupted, false);
+	log_info("node %s: multiplies by %g", n->name, d->factor);
 	return 0;
 }
 
@@ -58,7 +67,7 @@ static int doubler_stop(struct node *n)
 	struct doubler *d = n->private_data;
 	struct sample *s;
 
-	while ((s = ring_pop(&d->queue)))
+	while (d->queue.slots && (s = ring_pop(&d->queue)))
 		sample_put(s);
 	return 0;
 }
@@ -67,6 +76,7 @@ static void doubler_destroy(struct node *n)
 {
 	struct doubler *d = n->private_data;
 
+	doubler_stop(n);
 	ring_destroy(&d->queue);
 }
 
@@ -74,10 +84,16 @@ static int doubler_read(struct node *n, struct sample *smps[], unsigned cnt,
 			unsigned *release)
 {
 	struct doubler *d = n->private_data;
-	struct sample *from = ring_pop(&d->queue);
+	struct sample *from;
 
-	if (!from)
-		return 0;
+	while (!(from = ring_pop(&d->queue))) {
+		unsigned generation = waker_prepare(&d->waker);
+
+		if (atomic_load(&d->interrupted))
+			return -EINTR;
+		if (!ring_count(&d->queue))
+			waker_wait(&d->waker, generation, 100000000);
+	}
 	sample_copy(smps[0], from);
 	sample_put(from);
 	for (unsigned i = 0; i < smps[0]->length; i++)
@@ -89,21 +105,36 @@ static int doubler_write(struct node *n, struct sample *smps[], unsigned cnt,
 			 unsigned *release)
 {
 	struct doubler *d = n->private_data;
-	unsigned i = 0;
+	unsigned taken = 0;
 
-	while (i < cnt && ring_push(&d->queue, sample_get(smps[i])))
-		i++;
-	if (i < cnt) {
-		sample_put(smps[i]);
-		node_refuse(n, NODE_LOSS_FULL, cnt - i, "nobody reads it");
-	}
-	return (int)i;
+	while (taken < cnt && ring_push(&d->queue, smps[taken]))
+		taken++;
+	waker_wake(&d->waker);
+	/* The queue keeps what it took; the others go back. */
+	memmove(smps, smps + taken, (cnt - taken) * sizeof(*smps));
+	*release = cnt - taken;
+	if (taken < cnt)
+		node_refuse(n, NODE_LOSS_FULL, cnt - taken, "the queue is full");
+	return (int)taken;
+}
+
+static void doubler_interrupt(struct node *n)
+{
+	struct doubler *d = n->private_data;
+
+	atomic_store(&d->interrupted, true);
+	waker_wake(&d->waker);
+}
+
+static unsigned doubler_hold_max(struct node *n)
+{
+	return QUEUE_LENGTH;
 }
 
 const struct node_type node_doubler = {
 	.name = "doubler",
 	.description = "what is written, read back twice as large",
-	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_LOOPS,
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS | NODE_LOOPS,
 	.size = sizeof(struct doubler),
 	.keys = doubler_keys,
 	.key_count = 1,
@@ -113,4 +144,6 @@ const struct node_type node_doubler = {
 	.destroy = doubler_destroy,
 	.read = doubler_read,
 	.write = doubler_write,
+	.interrupt = doubler_interrupt,
+	.hold_max = doubler_hold_max,
 };
