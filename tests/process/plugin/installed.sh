@@ -12,13 +12,8 @@
 for tool in meson pkg-config nm; do
 	command -v "$tool" >/dev/null || skip "no $tool"
 done
-case $BUILD in
-"$SOURCE"/*) ;;
-*) BUILD=$(realpath "$BUILD") ;;
-esac
 
-# Only the headers and the pkg-config file; the executable is the one under test.
-DESTDIR=$tmp/root meson install -C "$BUILD" --no-rebuild --tags devel \
+DESTDIR=$tmp/root meson install -C "$BUILD" --no-rebuild --tags devel,runtime \
 	>"$tmp/install.log" 2>&1 || fail "meson install"
 pc=$(find "$tmp/root" -name busbar-plugin.pc)
 [ -n "$pc" ] || fail "no busbar-plugin.pc is installed"
@@ -28,7 +23,11 @@ prefix=$(pkg-config --variable=prefix busbar-plugin)
 cflags=$(pkg-config --define-variable=prefix="$tmp/root$prefix" --cflags busbar-plugin)
 headers=$(pkg-config --define-variable=prefix="$tmp/root$prefix" \
 	--variable=includedir busbar-plugin)/busbar/plugin
-[ -n "$(pkg-config --variable=moduledir busbar-plugin)" ] || fail "no moduledir"
+own=$tmp/root$(pkg-config --variable=moduledir busbar-plugin)
+[ -d "$own" ] || fail "moduledir is no folder"
+built=$BUSBAR
+BUSBAR=$(find "$tmp/root" -path '*/bin/busbar')
+[ -x "$BUSBAR" ] || fail "no busbar is installed"
 case $cflags in
 *"$SOURCE/src"*) fail "the flags name the source folder: $cflags" ;;
 esac
@@ -61,7 +60,7 @@ while read -r header; do
 done <"$tmp/headers"
 (cd "$headers" && xargs cat <"$tmp/headers") | grep -o '[A-Za-z_][A-Za-z0-9_]*' |
 	sort -u >"$tmp/words"
-nm -g --defined-only "$BUSBAR" | awk '{ print $3 }' | grep -vx main | sort -u |
+nm -g --defined-only "$built" | awk '{ print $3 }' | grep -vx main | sort -u |
 	comm -12 - "$tmp/words" >"$tmp/declared"
 nm -D --defined-only "$BUSBAR" | awk '{ print $3 }' | sed 's/@.*//' | sort -u >"$tmp/shown"
 [ "$(wc -l <"$tmp/declared")" -gt 50 ] || fail "the executable has no symbols to compare"
@@ -98,6 +97,39 @@ compile hook_negate.so "$tmp/negate.c"
 echo '1.5(7)	2.5' | "$BUSBAR" hook negate 2>"$tmp/hook.log" >"$tmp/hook.out" ||
 	fail "the hook of the manual page does not run"
 grep -q -- '-2\.5' "$tmp/hook.out" || fail "the hook of the manual page does nothing"
+
+# Of a module with two formats, each, by a link; this one in the gateway's own folder.
+cat >"$tmp/twins.c" <<-C
+	#include "gateway/plugin/module.h"
+	PLUGIN_MODULE();
+	static int twin_print(struct format *f, char *buf, size_t size, size_t *used,
+			      struct sample *const smps[], unsigned cnt)
+	{
+		*used = 0;
+		if (size < 2)
+			return 0;
+		buf[(*used)++] = f->type->name[0];
+		buf[(*used)++] = '\n';
+		return 1;
+	}
+	#define TWIN(id, said) \\
+		extern const struct format_type format_##id; \\
+		const struct format_type format_##id = { \\
+			.name = said, .description = "its first letter", .lines = true, \\
+			.carries = { .types = FORMAT_ALL_TYPES, .seconds_bits = 64 }, \\
+			.print = twin_print, \\
+		}
+	TWIN(one_x, "one.x");
+	TWIN(two_x, "two-x");
+C
+compile format_one_x.so "$tmp/twins.c"
+mv "$tmp/modules/format_one_x.so" "$own"
+ln -s format_one_x.so "$own/format_two_x.so"
+for format in one.x two-x; do
+	letters=$(echo '1.5(7)	2.5' | env -u BUSBAR_MODULES "$BUSBAR" convert -o "$format" \
+		2>"$tmp/convert.log") || fail "the format $format is not found"
+	[ "$letters" = "${format%"${format#?}"}" ] || fail "the format $format prints $letters"
+done
 
 # refused NAME TEXT...: a configuration with this node-type, and why it is wrong.
 refused() {
@@ -137,6 +169,6 @@ refused needs 'cannot load .*node_needs.so: .*undefined symbol: path_start'
 	2>"$tmp/bad.log" || fail "the check of modules passes one that cannot be loaded"
 grep -q 'node_needs.so needs path_start, which src/gateway/module.list does not show' \
 	"$tmp/bad.log" || fail "the check of modules does not name what is missing"
-refused absentee "no node-type 'absentee'; there is no node_absentee.so in $tmp/nowhere, $tmp/modules, $(dirname "$BUSBAR")/lib/modules"
+refused absentee "no node-type 'absentee'; there is no node_absentee.so in $tmp/nowhere, $tmp/modules, $own"
 refused ../doubler "no node-type '../doubler'"
 ! grep -q 'there is no node' "$tmp/bad.log" || fail "a name with a slash is a file"
