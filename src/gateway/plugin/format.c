@@ -116,16 +116,22 @@ static size_t common_keys(const struct format_type *type,
 static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 {
 	struct nearest near = NEAREST(name);
-	char hint[100];
+	char hint[100], places[PLUGIN_PLACES_SIZE], text[PLUGIN_PLACES_SIZE + 300];
 
 	for (const struct plugin *p = format_plugins; p->name; p++)
 		nearest_try(&near, p->name);
 	nearest_hint(&near, hint, sizeof(hint));
-	if (c && cfg)
-		config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,
-			    "no format '%s'%s", name, hint);
+	if (plugin_is_there(format_plugins, name))
+		snprintf(text, sizeof(text),
+			 "the module of format '%s' cannot be loaded", name);
 	else
-		log_error("no format '%s'%s", name, hint);
+		snprintf(text, sizeof(text), "no format '%s'%s%s", name, hint,
+			 plugin_places(format_plugins, name, hint, places,
+				       sizeof(places)));
+	if (c && cfg)
+		config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL, "%s", text);
+	else
+		log_error("%s", text);
 	return -EINVAL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Formats: samples to bytes and back. A format is one file
- * gateway/format/<name>.c and its name in gateway/meson.build.
+ * gateway/format/<name>.c and its name in gateway/format/meson.build.
  */
 #ifndef GATEWAY_PLUGIN_FORMAT_H
 #define GATEWAY_PLUGIN_FORMAT_H

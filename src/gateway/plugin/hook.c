@@ -143,9 +143,9 @@ static const char *place_name(enum hook_place place)
 static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 {
 	struct nearest near = NEAREST(name);
-	char hint[100];
+	char hint[100], places[PLUGIN_PLACES_SIZE];
 
-	if (plugin_is_listed(hook_plugins, name)) {
+	if (plugin_is_there(hook_plugins, name)) {
 		config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,
 			    "the module of hook '%s' cannot be loaded", name);
 		return -EINVAL;
@@ -153,8 +153,10 @@ static int fail_unknown(struct config *c, json_t *cfg, const char *name)
 	for (const struct plugin *p = hook_plugins; p->name; p++)
 		nearest_try(&near, p->name);
 	config_fail(c, cfg, json_is_object(cfg) ? "type" : NULL,
-		    "no hook '%s'%s", name,
-		    nearest_hint(&near, hint, sizeof(hint)));
+		    "no hook '%s'%s%s", name,
+		    nearest_hint(&near, hint, sizeof(hint)),
+		    plugin_places(hook_plugins, name, hint, places,
+				  sizeof(places)));
 	return -EINVAL;
 }
 

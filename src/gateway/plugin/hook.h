@@ -2,7 +2,7 @@
 /*
  * Hooks: filters and transformations of samples, in three places: behind a
  * node's read, on a path, before a node's write. A hook is one file
- * gateway/hook/<name>.c, its name in gateway/meson.build, one manual page, one
+ * gateway/hook/<name>.c, its name in gateway/hook/meson.build, one manual page, one
  * example and one test.
  */
 #ifndef GATEWAY_PLUGIN_HOOK_H

@@ -96,25 +96,27 @@ static const struct node_type *find_type(struct config *c, json_t *cfg,
 	const struct node_type *type = node_type_find(name);
 	const char *former = former_node_hint(name);
 	struct nearest near = NEAREST(name);
-	char hint[100];
+	char hint[100], places[PLUGIN_PLACES_SIZE];
 
 	if (type)
 		return type;
+	if (plugin_is_there(node_plugins, name)) {
+		config_fail(c, cfg, "type",
+			    "the module of node-type '%s' cannot be loaded", name);
+		return NULL;
+	}
 	if (former) {
 		config_fail(c, cfg, "type",
 			    "no node-type '%s' here, VILLASnode has it; %s (`busbar node -C` lists what there is)",
 			    name, former);
 		return NULL;
 	}
-	if (plugin_is_listed(node_plugins, name)) {
-		config_fail(c, cfg, "type",
-			    "the module of node-type '%s' cannot be loaded", name);
-		return NULL;
-	}
 	for (const struct plugin *p = node_plugins; p->name; p++)
 		nearest_try(&near, p->name);
-	config_fail(c, cfg, "type", "no node-type '%s'%s", name,
-		    nearest_hint(&near, hint, sizeof(hint)));
+	nearest_hint(&near, hint, sizeof(hint));
+	config_fail(c, cfg, "type", "no node-type '%s'%s%s", name, hint,
+		    plugin_places(node_plugins, name, hint, places,
+				  sizeof(places)));
 	return NULL;
 }
 

@@ -52,6 +52,7 @@ const char *node_loss_text(enum node_loss cause)
 }
 
 /* The first one of its cause is logged. */
+__attribute__((format(printf, 4, 0)))
 static void lose(struct node *n, enum node_loss cause, uint64_t count,
 		 const char *fmt, va_list ap)
 {

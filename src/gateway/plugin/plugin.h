@@ -5,7 +5,11 @@
  * modules: shared objects below lib/modules that are loaded when a configuration
  * names them, so that the executable itself needs none of these libraries.
  *
- * The tables are made by meson.build from the folders.
+ * The tables are made by meson.build from the folders. A name that is in none of
+ * them is looked for as a module that was built elsewhere (busbar-plugin(7)):
+ * node_NAME.so, hook_NAME.so or format_NAME.so in the folders that BUSBAR_MODULES
+ * names, then in that of the installed modules. '.' and '-' of a name are '_' in the
+ * file and the symbol.
  */
 #ifndef GATEWAY_PLUGIN_PLUGIN_H
 #define GATEWAY_PLUGIN_PLUGIN_H
@@ -34,13 +38,25 @@ void plugin_extend(const struct plugin *table, const struct plugin *more);
  * NULL when that fails, which is logged. */
 const void *plugin_type(const struct plugin *p);
 
-/* The same by name; NULL also when there is none. */
+/* The same by name, also of a module that was built elsewhere; NULL also when there
+ * is none. */
 const void *plugin_find(const struct plugin *table, const char *name);
 
-/* Whether the table lists it; plugin_find() then fails because of its module. */
-bool plugin_is_listed(const struct plugin *table, const char *name);
+/* Whether the table lists it or there is a file for it; plugin_find() then fails
+ * because of its module. */
+bool plugin_is_there(const struct plugin *table, const char *name);
 
-/* A symbol of a module; NULL (logged) when either cannot be had. */
+/*
+ * Where plugin_find() has looked for a module of this name, as the end of a message:
+ * "; there is no node_NAME.so in DIR, DIR". With `hint`, what a message says instead
+ * (a similar name), "" unless BUSBAR_MODULES is set. Returns buf.
+ */
+const char *plugin_places(const struct plugin *table, const char *name,
+			  const char *hint, char *buf, size_t size);
+#define PLUGIN_PLACES_SIZE 600
+
+/* A symbol of a module that was built with this gateway, seen from the executable.
+ * NULL (logged) when either cannot be had or the module is of another version. */
 void *plugin_symbol(const char *module, const char *symbol);
 
 #endif
