@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +20,7 @@
 
 static sem_t begun;
 static void (*tell_unfinished)(void);
+static atomic_bool finished;
 
 /* The log may be what nobody reads. */
 static void *leave_anyway(void *arg)
@@ -40,6 +42,8 @@ static void *watch(void *arg)
 		nanosleep(&(struct timespec){ left / 1000,
 					      left % 1000 * 1000000L },
 			  NULL);
+	if (atomic_load(&finished))
+		return NULL;
 	if (pthread_create(&thread, NULL, leave_anyway, NULL))
 		_exit(CLI_STUCK);
 	tell_unfinished();
@@ -84,6 +88,11 @@ void end_guard_begin(void)
 	ending_begin();
 	sem_post(&begun);
 	errno = saved_errno;
+}
+
+void end_guard_finish(void)
+{
+	atomic_store(&finished, true);
 }
 
 void end_guard_leave(void)

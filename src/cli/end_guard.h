@@ -10,6 +10,9 @@
 void end_guard_start(void (*tell)(void));
 /* The time runs from now. From any thread or signal handler. */
 void end_guard_begin(void);
+/* All that may wait has ended; what is left is the return from main(). The process is
+ * not ended by the guard any more. */
+void end_guard_finish(void);
 /* Ends the process at once, with what is buffered for standard output, and with
  * CLI_STUCK: threads of it do not end. */
 void end_guard_leave(void) __attribute__((noreturn));

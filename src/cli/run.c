@@ -366,5 +366,8 @@ int cli_run(int argc, char **argv)
 		from = next;
 	}
 	json_decref(from);
+	/* Nobody may be reading it. */
+	fflush(stdout);
+	end_guard_finish();
 	return ret;
 }
