@@ -51,7 +51,7 @@ struct signal_source {
 	  (offset) + offsetof(struct signal_source, timer_kind), "auto", \
 	  .names = timer_kind_names, \
 	  .help = "timerfd: sleeps, for moderate rates; tsc: spins before each " \
-		  "step; auto: timerfd up to 2000 per second, tsc above" }, \
+		  "step; auto: timerfd up to 20000 per second, tsc above" }, \
 	{ "origin", CONFIG_ENUM, \
 	  (offset) + offsetof(struct signal_source, origin), "actual", \
 	  .names = origin_mode_names, \
