@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of names, in a limited time: a server of names that does not answer holds
- * up whoever asks for half a minute otherwise, and nobody can call him back. */
+/* Finds the addresses of host names in a limited time. getaddrinfo() alone blocks its
+ * caller for half a minute when a name server does not answer, and cannot be
+ * cancelled. */
 #ifndef GATEWAY_BASE_LOOKUP_H
 #define GATEWAY_BASE_LOOKUP_H
 
 #include <netdb.h>
 
 /*
- * As getaddrinfo(), which does the work; a name that is none of numbers in a thread of
- * its own. EAI_AGAIN after ten seconds, or when the process is to end: the thread is
- * left behind then. The caller frees *out by freeaddrinfo().
+ * Like getaddrinfo(), which it calls: directly for a numeric address, in a thread of
+ * its own for a name. Returns 0 or an EAI_ error; EAI_AGAIN after ten seconds or when
+ * the process is about to end, and that thread continues until getaddrinfo() returns.
+ * The caller frees *out by freeaddrinfo().
  */
 int lookup_address(const char *host, const char *service,
 		   const struct addrinfo *hints, struct addrinfo **out);
 
-/* For tests: what the thread calls. */
+/* The function that the thread calls; tests replace it. */
 extern int (*lookup_resolver)(const char *host, const char *service,
 			      const struct addrinfo *hints,
 			      struct addrinfo **out);

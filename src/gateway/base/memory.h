@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory types: where the samples of a pool live.
+ * Memory types: the kinds of memory in which pools allocate samples.
  *
- * A node-type may wrap the type it is given with one of its own (allocate with
- * the parent, then register with an adapter); wrappers stack, so that one pool
- * can serve several nodes that each need the memory registered.
+ * A node-type may wrap a memory type in one of its own, which allocates with its
+ * parent and then registers the memory with an adapter. Wrappers can be stacked, so
+ * that one pool serves several nodes of which each needs the memory registered.
  */
 #ifndef GATEWAY_BASE_MEMORY_H
 #define GATEWAY_BASE_MEMORY_H
@@ -35,17 +35,17 @@ struct memory_type {
 extern struct memory_type memory_heap;
 
 /*
- * 2 MiB pages. Uses reserved huge pages when there are any, else asks for
- * transparent ones; never reserves machine-wide and never fails for lack of
- * them. Small blocks take ordinary pages, as many as they need. Locked in memory
- * when the limit allows it; says once when not.
+ * Pages of 2 MiB. Uses reserved huge pages if there are any, otherwise asks the kernel
+ * for transparent ones. It never reserves pages machine-wide, and works without huge
+ * pages too. Small blocks use ordinary pages. Locks the memory if the limit allows it;
+ * logs once if not.
  */
 extern struct memory_type memory_hugepage;
 
 struct memory_block *memory_alloc(struct memory_type *t, size_t size);
 void memory_free(struct memory_block *b); /* NULL allowed */
 
-/* The block of type `t` in the chain from `b` downwards, NULL when none. */
+/* The block of type `t` in the chain from `b` to its parents; NULL when there is none. */
 struct memory_block *memory_block_of(struct memory_block *b,
 				     const struct memory_type *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Nearest known name to a misspelt one, for "did you mean" in messages.
+ * Finds the known name that is nearest to a misspelt one, for "did you mean" in messages.
  *
  *	struct nearest n = NEAREST("qeuelen");
  *	nearest_try(&n, "queuelen");
@@ -20,10 +20,10 @@ struct nearest {
 
 #define NEAREST(name) ((struct nearest){ .given = (name), .distance = UINT_MAX })
 
-/* Takes `candidate` when it is nearer than what was tried before. */
+/* Remembers `candidate` (borrowed) if it is nearer than all that were tried before. */
 void nearest_try(struct nearest *n, const char *candidate);
 
-/* The hint, "" when nothing is near enough. Returns buf. */
+/* Writes the hint to `buf`, or "" when no candidate is near enough. Returns buf. */
 const char *nearest_hint(const struct nearest *n, char *buf, size_t size);
 
 #endif

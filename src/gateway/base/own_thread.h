@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that do not take part in the settings of the whole process: those whose
- * node or path has settings of its own, and those that never belong to real time.
+ * A list of threads that do not follow the process's settings of affinity and priority:
+ * threads whose node or path has settings of its own, and threads that must never run
+ * in real time. A reload of the configuration leaves them as they are.
  */
 #ifndef GATEWAY_BASE_OWN_THREAD_H
 #define GATEWAY_BASE_OWN_THREAD_H
@@ -13,9 +14,9 @@ enum own_setting {
 	OWN_PRIORITY = 1 << 1,
 };
 
-/* The calling thread keeps these (enum own_setting) until it ends. */
+/* The calling thread keeps its own `settings` (enum own_setting) until it ends. */
 void own_thread_keep(unsigned settings);
-/* What the thread `tid` keeps. */
+/* The settings (enum own_setting) that thread `tid` keeps. Any thread. */
 unsigned own_thread_settings(pid_t tid);
 
 #endif

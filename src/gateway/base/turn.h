@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The turn of a thread that waits for work: another thread, which has brought the
- * work or spins anyway, may take the turn and do the work, so that nobody has to be
- * woken. Who has the turn is alone with everything that belongs to it.
+ * The turn of a thread (its owner) that sleeps until there is work. Another thread that
+ * produced the work, or that spins anyway, may take the turn and do the work, so that
+ * the owner need not be woken. The thread that has the turn has exclusive use of all
+ * data that belong to it.
  *
  *	owner:   nothing to do: turn_open(t); sleep; turn_close(t)
- *	others:  turn_run(slot) of a slot that the owner has put the turn into
+ *	others:  turn_run(slot), for a slot into which the turn was put by turn_offer()
  *
- * A turn lies in up to one slot at a time, where others find it. After turn_withdraw()
- * nobody finds it any more, and after turn_close() nobody is at it; then it may go.
+ * A turn is in one slot at most, where other threads find it. After turn_withdraw() no
+ * thread finds it any more, and after turn_close() no other thread runs it; then it
+ * may be freed.
  */
 #ifndef GATEWAY_BASE_TURN_H
 #define GATEWAY_BASE_TURN_H
@@ -20,16 +22,16 @@
 
 enum turn_state {
 	TURN_OWN,   /* its owner runs; the state after zeroing */
-	TURN_OPEN,  /* its owner sleeps: anybody may take it */
-	TURN_TAKEN, /* somebody else runs it */
+	TURN_OPEN,  /* its owner sleeps: any thread may take it */
+	TURN_TAKEN, /* another thread runs it */
 };
 
 struct turn {
 	atomic_uint state; /* enum turn_state */
 	/*
-	 * Does what there is to do, by who took the turn, without waiting for
-	 * anybody; false: something is left that only the owner can do, wake it.
-	 * Set before the turn lies in a slot.
+	 * Does the work that there is, without waiting; called by the thread that
+	 * took the turn. False: work is left that only the owner can do, so it
+	 * must be woken. Set before the turn is put into a slot.
 	 */
 	bool (*run)(struct turn *t);
 };
@@ -39,38 +41,40 @@ struct turn_slot {
 	_Atomic(struct turn *) turn; /* NULL: none */
 };
 
-/* Owner. Before it sleeps. */
+/* Owner, before it sleeps: other threads may take the turn from now on. */
 static inline void turn_open(struct turn *t)
 {
 	atomic_store_explicit(&t->state, TURN_OPEN, memory_order_release);
 }
 
-/* Owner. Waits while somebody is at it, which is short. */
+/* Owner, after it woke: takes the turn back. Waits shortly while another thread runs it. */
 void turn_close(struct turn *t);
 
-/* Owner, or who starts and ends it. */
+/* Put a turn into a slot and take it out. The owner, or the thread that starts and
+ * joins it. */
 void turn_offer(struct turn_slot *slot, struct turn *t);
 void turn_withdraw(struct turn_slot *slot);
 
 /*
- * Any thread: runs the turn of `slot` if it is open. True when it ran and nothing
- * is left to do; false: wake the owner, who will find the work.
+ * Runs the turn of `slot` if it is open. Any thread. True: it ran and no work is left.
+ * False: the caller has to wake the owner, which will find the work.
  */
 bool turn_run(struct turn_slot *slot);
 
 /*
- * Turns that any thread of the process which spins is to run between its own looks:
- * their owners would spin too, had the machine one more processor. False: there
- * are too many.
+ * Offers a turn to all spinning threads of the process, which run it between two checks
+ * of their own work; used for owners that would spin themselves if there were a
+ * processor left. False: too many turns are offered already.
  */
 bool turn_offer_to_spinners(struct turn *t);
 void turn_withdraw_from_spinners(struct turn *t);
-/* A thread that spins: those of the others. Cheap when there are none. */
+/* A thread that spins calls this to run the offered turns. Cheap when there are none. */
 void turn_run_offered(void);
-/* Whether somebody runs them: brackets the time in which a thread calls the above. */
+/* Mark the beginning and the end of the time in which a thread calls
+ * turn_run_offered(); turn_has_spinner() says whether any thread does. */
 void turn_spinner_begins(void);
-/* `wake` is called for each offered turn when that was the last one: its owner has to
- * see to its work itself. */
+/* If no other thread spins any more, calls `wake` for each offered turn, because the
+ * owners must do their work themselves from now on. */
 void turn_spinner_ends(void (*wake)(struct turn *t));
 bool turn_has_spinner(void);
 

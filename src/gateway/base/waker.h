@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wakes one sleeping consumer of lock-free queues. Who fills a queue pays one
- * atomic addition and one load; the system call only when the consumer sleeps.
+ * Wakes the one sleeping consumer of lock-free queues. A producer needs one atomic
+ * addition and one load, and a system call only if the consumer sleeps.
  *
- *	consumer: g = waker_prepare(w); look into the queues;
- *	          nothing there: waker_wait(w, g, timeout_ns)
+ *	consumer: g = waker_prepare(w); check the queues;
+ *	          if they are empty: waker_wait(w, g, timeout_ns)
  *	producer: push; waker_wake(w)
  *
- * A wake between prepare and wait makes the wait return at once.
+ * A waker_wake() between prepare and wait makes the wait return at once.
  */
 #ifndef GATEWAY_BASE_WAKER_H
 #define GATEWAY_BASE_WAKER_H

@@ -53,7 +53,7 @@ static void parse_dat(struct piece line, struct comtrade_cff *parts)
 	parts->data = comtrade_data_parse(word.at, word.end);
 	if (parts->data >= 0)
 		word = next_word(&line);
-	/* Whoever could not go back has written 0. */
+	/* A writer that could not seek back has written 0. */
 	parts->has_size = piece_to_u64(word, &parts->dat_size) &&
 			  parts->dat_size > 0;
 }

@@ -289,7 +289,7 @@ static int parse_rates(struct cfg_reader *r)
 	return ret;
 }
 
-/* Empty and all zeros mean that nobody knew. */
+/* An empty field and all zeros mean that the time is unknown. */
 static bool says_nothing(struct piece p)
 {
 	for (; p.at < p.end; p.at++)
@@ -356,7 +356,7 @@ static void copy_mark(char mark[4], struct piece p)
 	snprintf(mark, 4, "%.*s", (int)(piece_len(p) < 3 ? piece_len(p) : 3), p.at);
 }
 
-/* What came after 1991: timemult, time_code and local_code, tmq and leapsec. */
+/* Fields that came after 1991: timemult, time_code and local_code, tmq and leapsec. */
 static int parse_tail(struct cfg_reader *r)
 {
 	struct comtrade_cfg *c = r->c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the configuration of a recording says about its time. As long as one
+ * The times in the configuration of a recording. As long as one
  * interval fits all rows to half a microsecond, that is their rate; else the
  * record has none (nrates 0) and the stamps alone tell the time.
  */
@@ -47,7 +47,7 @@ struct comtrade_row comtrade_recorder_next(struct comtrade_recorder *r,
 	int64_t elapsed = (int64_t)((uint64_t)origin_ns - (uint64_t)r->start_ns);
 	double n = (double)r->rows;
 
-	/* What stands in a sample may be any time. */
+	/* A sample may have any time. */
 	elapsed = elapsed > ELAPSED_MAX ? ELAPSED_MAX :
 		  elapsed < -ELAPSED_MAX ? -ELAPSED_MAX : elapsed;
 	if (r->rows > 0) {

@@ -190,7 +190,7 @@ struct comtrade_time comtrade_time_from_ns(int64_t ns, bool nanoseconds)
 	};
 }
 
-/* What stands in a file may be any number. */
+/* A file may hold any number. */
 static int64_t to_ns(long double v)
 {
 	const long double most = 4e18L;

@@ -187,7 +187,7 @@ static struct comtrade_cfg *new_cfg(const struct comtrade_writer *w)
 	c->analog = calloc(2 * w->values + 1, sizeof(*c->analog));
 	c->digital = calloc(w->values + 1, sizeof(*c->digital));
 	snprintf(c->quality, sizeof(c->quality), "%s", w->quality);
-	snprintf(c->leap, sizeof(c->leap), "3"); /* nobody told us */
+	snprintf(c->leap, sizeof(c->leap), "3"); /* unknown */
 	if (c->rates && c->station && c->device && c->analog && c->digital)
 		return c;
 	comtrade_cfg_free(c);

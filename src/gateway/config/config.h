@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Configuration files, libconfig or JSON (decided by content), as one JSON tree
- * in which every value knows the file and line it came from.
+ * Reads configuration files, libconfig or JSON (the contents decide), into one JSON tree,
+ * and remembers the file and line of every value.
  *
- * Everything that may stand in a file is described by tables of
- * `struct config_key`; they yield parsing, range checks, unknown-key errors
- * (with the nearest known key), defaults and the documentation.
+ * Tables of `struct config_key` describe all keys; they yield parsing, range checks,
+ * errors for unknown keys (with the nearest known key), defaults and the
+ * documentation.
  */
 #ifndef GATEWAY_CONFIG_CONFIG_H
 #define GATEWAY_CONFIG_CONFIG_H
@@ -22,7 +22,7 @@ struct config;
  * ${NAME:-default} from the environment inside string values and, for whole
  * values, before parsing (so that numbers can come from the environment).
  * Syntax errors and unset variables are logged with file and line.
- * 0 with *out set, or a negative errno. The caller destroys it.
+ * 0 with *out set, or a negative errno. The caller frees *out by config_destroy().
  */
 int config_load(const char *path, struct config **out);
 /* The same from memory; `name` stands in messages. For tests. */
@@ -43,18 +43,18 @@ unsigned config_errors(const struct config *c);
 void config_fail(struct config *c, const json_t *at, const char *key,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* The same for what is wrong and passed over: a warning that counts as no error. */
+/* The same as a warning, which does not count as an error. */
 void config_warn(struct config *c, const json_t *at, const char *key,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Whether keys that nobody knows are warnings, for the whole process: so it is for
- * programs called villas-NAME, whose files have always passed with such keys. At
- * first they are errors. Before any configuration is loaded.
+ * Whether unknown keys are warnings instead of errors, for the whole process; at first they
+ * are errors. Programs called villas-NAME turn this on, because VILLASnode accepts files
+ * with unknown keys. Called before any configuration is loaded.
  */
 void config_pass_unknown_keys(bool on);
-/* Reports key `key` of `at` as unknown with `hint`, in the way that holds here; 0
- * when it is to be passed over, else -EINVAL. */
+/* Reports `key` of `at` as unknown, with `hint`: as a warning, then returns 0, or as an
+ * error, then returns -EINVAL. */
 int config_unknown_key(struct config *c, const json_t *at, const char *key,
 		       const char *hint);
 
@@ -90,13 +90,13 @@ int config_unpack(struct config *c, const json_t *obj,
 		  const struct config_key *keys, size_t count, void *target,
 		  const struct config_key *more, size_t more_count);
 
-/* The same without looking for unknown keys, for objects that several read. */
+/* The same without errors for unknown keys, for objects that several functions unpack. */
 int config_unpack_part(struct config *c, const json_t *obj,
 		       const struct config_key *keys, size_t count,
 		       void *target);
 
-/* From now on errors that this thread reports are also appended to `list`, as
- * strings; NULL ends that. */
+/* From now on, errors that the calling thread reports are also appended to `list`
+ * (borrowed) as strings; NULL ends this. */
 void config_collect_errors(json_t *list);
 
 /* Name of the file that was loaded, as it was given. */

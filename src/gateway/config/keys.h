@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables of configuration keys that are common to all of a kind, for who
- * documents or compares configurations. Those of a plug-in are in its type.
+ * The tables of keys that all nodes, paths, hooks or formats have, for code that documents
+ * or compares configurations. The keys of a plug-in are in its type.
  */
 #ifndef GATEWAY_CONFIG_KEYS_H
 #define GATEWAY_CONFIG_KEYS_H
@@ -19,10 +19,9 @@ extern const struct key_table keys_path;                 /* path_parse.c */
 extern const struct key_table keys_hook;                 /* hook.c */
 extern const struct key_table keys_format;               /* format.c */
 
-/* Puts defaults of absent keys into `o` and gives numbers the kind that the key
- * wants. */
+/* Adds the defaults of absent keys to `o` and converts numbers to the type of the key. */
 void keys_fill(json_t *o, const struct config_key *keys, size_t count);
-/* Writes out the short forms of `format` and `hooks`. */
+/* Replaces the short forms of `format` and `hooks` by objects. */
 void keys_unfold(json_t *o);
 
 #endif

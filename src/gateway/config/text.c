@@ -495,7 +495,7 @@ static bool include_json_file(struct config *c, unsigned file, unsigned line,
 	free(text);
 	config_text_put(c, "\n", 1);
 	config_text_begin_line(c, file, line);
-	/* What is wrong with a file alone is told by the parser. */
+	/* The parser reports errors of a single file. */
 	if (good && !join(c, j, path, start) && j->first) {
 		config_error_in(c, file, line,
 				"@include %s: %s and %s cannot be put together; expected complete files of one kind, groups or lists",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Identifiers of nodes and paths for those who control a gateway: as the
- * configuration says, else made of what is identified, so that they stay the
- * same from run to run. Form: RFC 9562, version 8.
+ * Identifiers (UUIDs) of gateways, nodes and paths for control requests. The configuration
+ * may set them; otherwise they are made from the name, so that they are the same in
+ * every run. Form: RFC 9562, version 8.
  */
 #ifndef GATEWAY_CONFIG_UUID_H
 #define GATEWAY_CONFIG_UUID_H
@@ -11,7 +11,7 @@
 
 #define UUID_SIZE 37 /* with the final zero */
 
-/* From `text`; the same text gives the same identifier. */
+/* Makes an identifier from `kind` and `text`; the same texts give the same identifier. */
 void uuid_from_text(char uuid[UUID_SIZE], const char *kind, const char *text);
 
 /* `given` in lower case, checked (reported for key "uuid" of `cfg`), or, when it

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests about a running gateway: a method, a path and a JSON body in, a
- * status as of HTTP and a JSON body out. One table for every way that requests
- * come by; the local socket (server.h) is one.
+ * Handles requests to a running gateway. A request has a method, a path and a JSON body,
+ * an answer has an HTTP status and a JSON body. Every transport of requests uses this
+ * table; the local socket (server.h) is one.
  *
  * Paths are those of VILLASnode's REST interface, with or without "/api/v2" in
  * front. Any thread; commands run one after another.
@@ -15,9 +15,9 @@
 struct super_node;
 
 /*
- * Carries out one request. `body` may be NULL. Returns a new reference, never
- * NULL but for lack of memory, and sets *status; an error has an object with
- * "error". Segments of `path` may be percent-encoded.
+ * Carries out one request. `body` may be NULL. Sets *status and returns a new reference,
+ * NULL only without memory; after an error it is an object with the key "error".
+ * Segments of `path` may be percent-encoded.
  */
 json_t *control_handle(struct super_node *sn, const char *method,
 		       const char *path, const json_t *body, int *status);

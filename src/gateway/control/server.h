@@ -5,12 +5,13 @@
  *	{"method": "POST", "path": "/node/a/restart", "body": {...}, "id": 7}
  *	{"status": 200, "body": {...}, "id": 7}
  *
- * `method` is GET when it is missing; `id`, any value, comes back as it was. A
- * thread of its own serves all clients; what they do or fail to do holds up no
- * sample and no other client.
+ * `method` is GET when it is missing; the answer repeats `id`, which may be any value.
+ * One thread of the server handles all clients; a client can delay neither samples nor
+ * other clients.
  *
- * The socket is for its owner (mode 0600), and only his processes and root's are
- * heard; that holds for abstract ones ('@' in front) too.
+ * Only the owner may open the socket (mode 0600). The server refuses connections of
+ * processes of other users, except root; this also protects abstract sockets (names
+ * that begin with '@').
  */
 #ifndef GATEWAY_CONTROL_SERVER_H
 #define GATEWAY_CONTROL_SERVER_H
@@ -24,12 +25,12 @@ struct super_node;
 /* 0 or a negative errno; logs the cause. `sn` must outlive it. */
 int control_server_start(struct control_server **out, struct super_node *sn,
 			 const char *path);
-/* Requests that have come by then and are not answered are refused with status 503.
- * NULL allowed. */
+/* Refuses requests that were received and not yet answered with status 503, then ends the
+ * server. NULL allowed. */
 void control_server_stop(struct control_server *s);
 
-/* One line without its end; the answer with its end, malloc()ed. NULL when there
- * is no memory. For the server and tests. */
+/* Handles one request line, without its line end. Returns the answer with a line end,
+ * which the caller frees; NULL without memory. For the server and tests. */
 char *control_line(struct super_node *sn, const char *line, size_t len);
 
 #endif

@@ -25,7 +25,7 @@
 #define HEAD_MAX 128
 /* A header line whose quotes are not closed within so many bytes is none. */
 #define HEADER_MAX (1u << 20)
-/* What numbers are made of cannot separate them. */
+/* A character that occurs in numbers cannot separate them. */
 #define NUMBER_CHARS "0123456789.+-einfaEINFA\""
 
 enum csv_layout {
@@ -455,7 +455,7 @@ static int scan_names(struct format *f, struct text line)
 			    "does not name the column that time_column says");
 }
 
-/* What a header line told. */
+/* The contents of a header line. */
 static void forget_names(struct csv *csv)
 {
 	char *end;

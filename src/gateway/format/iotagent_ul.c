@@ -82,7 +82,7 @@ static int scan_pairs(struct format *f, struct text line, struct sample *s)
 		i = s->signals ? text_find_signal(f->signals, name, n) : (long)n;
 		f->foreign |= i < 0;
 		if (i < 0)
-			continue; /* a measure that nobody asked for */
+			continue; /* a measure that is not a signal */
 		ret = text_reach_value(f, s, (unsigned)i);
 		if (ret)
 			return ret;

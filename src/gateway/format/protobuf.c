@@ -311,7 +311,7 @@ static int take_number(const struct field *message, union signal_data *v)
 	struct field field;
 	int type = -1;
 
-	/* What nearly all are. */
+	/* Nearly all are of this kind. */
 	if (likely(message->end - at == 9 && at[0] == TAG_F)) {
 		v->bits = bytes_get64(at + 1, swap);
 		return SIGNAL_FLOAT;
@@ -355,7 +355,7 @@ static int take_value(struct format *f, const struct field *message,
 	if (s->length == s->capacity)
 		return bytes_fail_length(f, s->length + UINT64_C(1), s);
 	if (unlikely((enum signal_type)type != want)) {
-		/* What another type can hold exactly is taken as that. */
+		/* A value that another type can hold exactly gets that type. */
 		if (want == SIGNAL_FLOAT && type != SIGNAL_COMPLEX)
 			v.f = (double)v.i;
 		else if (want != SIGNAL_INTEGER || type != SIGNAL_BOOLEAN)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When to try again to reach a peer that is not there: soon at first, since a peer that
- * was just started or restarted is there in a moment, then less and less often up to an
- * interval; and not in step with others that wait for the same peer.
+ * Plans attempts to reach a peer that is absent. The first waits are short, because a peer
+ * that was just started or restarted is ready soon; later waits grow up to an interval.
+ * A random part keeps several nodes from trying at the same time.
  *
- * Keeps no clock and no thread: who uses it says what time it is.
+ * It reads no clock and has no thread: the caller passes the time.
  */
 #ifndef GATEWAY_PART_BACKOFF_H
 #define GATEWAY_PART_BACKOFF_H
@@ -23,7 +23,7 @@ struct backoff {
  * the real one differs from it by a quarter at most. */
 void backoff_plan(struct backoff *b, uint64_t interval_ns, uint64_t now_ns);
 
-/* Is it time? Once: the attempt is planned no more. */
+/* Whether the planned attempt is due; if so, forgets the plan. */
 static inline bool backoff_is_due(struct backoff *b, uint64_t now_ns)
 {
 	if (!b->at_ns || now_ns < b->at_ns)
@@ -32,7 +32,7 @@ static inline bool backoff_is_due(struct backoff *b, uint64_t now_ns)
 	return true;
 }
 
-/* The peer has been reached: the next loss begins with the first wait. */
+/* The peer was reached: after the next loss the waits begin with the first one again. */
 static inline void backoff_reset(struct backoff *b)
 {
 	*b = (struct backoff){ 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes wrong with single messages: counted, and told at most once a second,
- * because a peer must not be able to fill the log.
+ * Counts faults of single messages and logs them at most once a second, so that a peer
+ * cannot fill the log.
  */
 #ifndef GATEWAY_PART_FAULT_H
 #define GATEWAY_PART_FAULT_H
@@ -11,9 +11,9 @@
 #include "util/spin.h"
 
 enum socket_fault {
-	FAULT_MALFORMED, /* what came is nothing the format understands */
-	FAULT_TRUNCATED, /* it was longer than there was room for */
-	FAULT_FOREIGN,   /* verify_source: of somebody else */
+	FAULT_MALFORMED, /* the format cannot read the message */
+	FAULT_TRUNCATED, /* the message was longer than the buffer */
+	FAULT_FOREIGN,   /* verify_source: the sender is not the peer */
 	FAULT_OVERRUN,   /* the kernel had no room: reading is too slow */
 	FAULT_TOO_LONG,  /* a sample is too long, or the format cannot hold it */
 	FAULT_UNSENT,    /* the system refused to send it */
@@ -28,11 +28,11 @@ struct fault_counters {
 	uint64_t next_ns;
 };
 
-/* Adds `n`; the text says what is special about this one. Any thread. */
+/* Counts `n` faults; the text gives the details of this one. Any thread. */
 void fault_note(struct fault_counters *f, enum socket_fault kind, uint64_t n,
 		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* Tells what has not been told yet. */
+/* Logs the faults that were not logged yet. */
 void fault_finish(struct fault_counters *f);
 
 #endif

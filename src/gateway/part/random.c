@@ -75,7 +75,8 @@ double random_normal(struct random *r)
 	return x * w;
 }
 
-/* Who draws may have a real-time priority; who holds the lock inherits it. */
+/* A thread that draws may have real-time priority; the thread that holds the lock inherits
+ * it. */
 static void prepare(void)
 {
 	pthread_mutexattr_t attr;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random numbers that are the same on every machine and in every program that
- * draws them as the C library of GNU does: a seed gives the numbers of
- * srandom(seed) and random(), and normally distributed ones follow from them by
- * the polar method, two at a time. They are ours and not the C library's, so
- * that no other caller of random() in the process takes one of them.
+ * Random numbers that are the same on every machine. A seed gives the numbers that
+ * srandom(seed) and random() of the GNU C library give; the polar method makes normally
+ * distributed numbers of them, two at a time. The generator is our own, so that another
+ * caller of random() in the process does not take numbers out of the sequence.
  */
 #ifndef GATEWAY_PART_RANDOM_H
 #define GATEWAY_PART_RANDOM_H
@@ -30,9 +29,8 @@ uint32_t random_next(struct random *r);
 double random_normal(struct random *r);
 
 /*
- * The numbers that all who have no seed of their own share: each one is drawn
- * once in the process. Seeded with 0 until random_shared_seed() is called. From
- * any thread.
+ * The sequence that all generators without a seed of their own share. Its seed is 0 until
+ * random_shared_seed() is called. Any thread.
  */
 void random_shared_seed(uint32_t seed);
 double random_shared_normal(void);

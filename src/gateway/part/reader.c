@@ -144,7 +144,7 @@ static int make_room(struct reader *r)
 	return 0;
 }
 
-/* A pipe that nobody has written to yet reads like one that has ended. */
+/* A pipe without a writer yet looks to read() like a pipe that has ended. */
 static bool awaits_writer(const struct reader *r)
 {
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };

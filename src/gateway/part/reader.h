@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples out of a file, in its order; knows nothing of time. A malformed line
- * is reported with its number and passed over.
+ * Reads the samples of a file in order, without regard to time. It reports a malformed line
+ * with its number and skips it.
  */
 #ifndef GATEWAY_PART_READER_H
 #define GATEWAY_PART_READER_H
@@ -21,14 +21,14 @@ struct reader {
 	size_t size, start, end; /* unread bytes in buf[start..end) */
 	uint64_t offset;         /* of buf[start] in the file */
 	bool at_eof;
-	bool told_incomplete;    /* that the file ends within a sample */
-	bool ended_line;         /* the last one, which had no end, got one */
-	bool finished;           /* what the format says of its length is told */
-	uint64_t malformed;      /* lines passed over */
+	bool told_incomplete;    /* reported that the file ends within a sample */
+	bool ended_line;         /* added a line end to the last line */
+	bool finished;           /* reported a wrong length of the file */
+	uint64_t malformed;      /* lines skipped */
 };
 
 /*
- * `buffer_size`: bytes read at once; grows when a line is longer. 0 or a
+ * `buffer_size`: bytes read at once; it grows for a longer line. 0 or a
  * negative errno; logs the cause.
  */
 int reader_open(struct reader *r, const char *path, struct format *format,
@@ -36,10 +36,10 @@ int reader_open(struct reader *r, const char *path, struct format *format,
 void reader_close(struct reader *r);
 
 /*
- * Up to `cnt` samples. Returns how many; 0 when the file has no more (or, when
- * it is not a regular file, none yet: then reader_at_eof() is false).
- * `complete` says that nobody is still writing the last line. Negative errno
- * when the file cannot be read; that is logged.
+ * Reads up to `cnt` samples and returns their number; 0 when the file has no more, or, if
+ * it is not a regular file, none yet (then reader_at_eof() is false). `complete`: no
+ * process still writes the last line. A negative errno, logged, when the file cannot
+ * be read.
  */
 int reader_next(struct reader *r, struct sample *smps[], unsigned cnt,
 		bool complete);
@@ -49,7 +49,7 @@ static inline bool reader_at_eof(const struct reader *r)
 	return r->at_eof;
 }
 
-/* Goes on at the beginning; -ESPIPE when the file has none. */
+/* Continues at the beginning of the file; -ESPIPE when the file cannot seek. */
 int reader_rewind(struct reader *r);
 
 #endif

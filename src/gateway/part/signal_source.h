@@ -24,10 +24,10 @@ struct signal_source {
 	struct generator generator;
 	struct timer timer;
 	bool timer_open;
-	bool resumed;           /* nobody read it for a while, on purpose */
+	bool resumed;           /* it was paused, so no path read it for a while */
 	struct timespec started;
 	double period_ns;
-	uint64_t steps;         /* taken, the missed ones included */
+	uint64_t steps;         /* taken and missed */
 	struct hist *late_ns;
 };
 
@@ -51,7 +51,7 @@ struct signal_source {
 	  (offset) + offsetof(struct signal_source, timer_kind), "auto", \
 	  .names = timer_kind_names, \
 	  .help = "timerfd: sleeps, for moderate rates; tsc: spins before each " \
-		  "step; auto: timerfd up to 2000 per second, tsc above" }, \
+		  "step; auto: timerfd up to 20000 per second, tsc above" }, \
 	{ "origin", CONFIG_ENUM, \
 	  (offset) + offsetof(struct signal_source, origin), "actual", \
 	  .names = origin_mode_names, \
@@ -66,8 +66,8 @@ struct signal_source {
 		  "that all nodes share and that `seed` of the gateway begins" }
 
 /*
- * Makes room for `count` values with their defaults, `mixed` shapes. 0 or
- * -ENOMEM. To be filled, then signal_source_ready().
+ * Allocates `count` values with defaults and the shape `mixed`. 0 or -ENOMEM. The caller then
+ * sets the values and calls signal_source_ready().
  */
 int signal_source_init(struct signal_source *s, unsigned count);
 
@@ -92,7 +92,7 @@ int signal_source_set_shape(struct signal_source *s, unsigned index,
 			    const json_t *j, struct config *c,
 			    const json_t *at);
 
-/* All values are set. `named`: the configuration has names for the signals. */
+/* Called when all values are set. `named`: the configuration names the signals. */
 int signal_source_ready(struct node *n, struct signal_source *s, json_t *cfg,
 			bool named);
 

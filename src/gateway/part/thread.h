@@ -6,15 +6,15 @@
 #include <pthread.h>
 
 enum thread_class {
-	THREAD_AS_CALLER, /* class and priority of who starts it */
-	THREAD_NORMAL,    /* never real time, also where who starts it is */
+	THREAD_AS_CALLER, /* scheduling class and priority of the caller */
+	THREAD_NORMAL,    /* never real time, also if the caller is */
 };
 
 /*
- * Starts a thread that gets no signals but for its own faults: they are the main thread's business, and a
- * closed pipe is an error of a write, not the end of the process. `name` is what tools
- * show, cut to 15 characters. Logs nothing. 0 or a negative errno; then *thread is
- * not to be used.
+ * Starts a thread that blocks all signals except those for its own faults, because the
+ * main thread handles signals, and a closed pipe must be an error of a write and not end
+ * the process. `name` is the name that tools show, cut to 15 characters. Logs nothing. 0
+ * or a negative errno; then *thread is invalid. The caller joins the thread.
  */
 int thread_start(pthread_t *thread, const char *name, enum thread_class class,
 		 void *(*function)(void *), void *arg);

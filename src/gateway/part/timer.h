@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for the next step of a fixed rate, or for an instant; used by the
- * node-types that pace samples (signal, file).
+ * Waits for the next step of a fixed rate, or for an instant; node-types that pace samples
+ * use it (signal, file).
  *
- * A late caller stays on the grid of the first step. It makes up what it is late
- * with, each step at once, as long as the step is late by no more than a bound;
- * those later than that are left out, they are missed. A step that is late by less
- * than a period is never left out, so a bound up to a period is none: one late
- * step, and each further whole period is a missed one. Deadlines are kept in
- * fractions of 2^-32 ns, so the grid does not drift away from the asked rate.
+ * The steps lie on a grid that begins with the first step, also if the caller is late. The
+ * timer makes up late steps without waiting, as long as a step is late by no more than a
+ * bound; it leaves out later steps, which count as missed. It never leaves out a step
+ * that is late by less than a period. So a bound of up to a period has no effect: the
+ * late step is taken, and each further whole period is a missed step. Deadlines have
+ * fractions of 2^-32 ns, so the grid does not drift from the rate.
  *
- * Kinds: `timerfd` sleeps in the kernel (no processor time, some 50 us late);
- * `tsc` sleeps until shortly before the deadline and spins over the rest,
- * which at short periods means that it spins all the time. `auto` sleeps as timerfd
- * where the steps are far enough apart (waiting.h), so that no processor is taken
- * from who reads them; else it spins as tsc does, but sleeps while others need the
- * processor.
+ * Kinds: `timerfd` sleeps in the kernel (no processor time, some 50 us late). `tsc` sleeps
+ * until shortly before the deadline and spins for the rest; at short periods it spins
+ * all the time. `auto` is timerfd where the steps are far enough apart (waiting.h), so
+ * that it takes no processor from the threads that read the samples; otherwise it spins
+ * like tsc, but sleeps while other threads need the processor.
  */
 #ifndef GATEWAY_PART_TIMER_H
 #define GATEWAY_PART_TIMER_H
@@ -38,8 +37,8 @@ struct timer_grid {
 	bool made_up;             /* the last one was late by a period or more */
 };
 
-/* Steps at now + period, now + 2 period ...; `rate_hz` above 0. Those that are late
- * by up to `catch_up_ns` are made up. */
+/* Plans steps at now + period, now + 2 period ...; `rate_hz` above 0. Steps that are late by
+ * up to `catch_up_ns` are made up. */
 void timer_grid_start(struct timer_grid *g, double rate_hz, uint64_t catch_up_ns,
 		      uint64_t now_ns);
 
@@ -49,26 +48,24 @@ static inline uint64_t timer_grid_next_ns(const struct timer_grid *g)
 	return (uint64_t)((g->next + UINT32_MAX) >> 32);
 }
 
-/* When the step that was taken last was due, by the clock of `now_ns` below: the time
- * that was planned for it, not the time at which the waiting thread ran. 0 before the
- * first step. */
+/* The time that was planned for the last step that was taken, by the clock of `now_ns`
+ * below; not the time at which the waiting thread ran. 0 before the first step. */
 static inline uint64_t timer_grid_taken_ns(const struct timer_grid *g)
 {
 	return (uint64_t)((g->taken + UINT32_MAX) >> 32);
 }
 
 /*
- * Takes the next step that is due at `now_ns` and not too late. Returns 1 more than
- * were left out before it; 0: none is due yet. *late_ns is the distance to the
- * first of them all, so it is the longest when there was a pause. The very first
- * step is never late: the grid begins with it when whoever waits came late
- * (start-up).
+ * Takes the next step that is due at `now_ns` and not too late. Returns 1 plus the number of
+ * steps that it left out before that one; 0: no step is due. *late_ns is how late the
+ * first of all these steps is. The very first step is never late: if the caller comes
+ * late (at start-up), the grid begins with its call.
  */
 uint64_t timer_grid_advance(struct timer_grid *g, uint64_t now_ns,
 			    uint64_t *late_ns);
 
-/* Who waits was away on purpose: of all that is due by the next step only the last
- * one is taken. */
+/* The caller did not wait for a while on purpose (a pause): of all steps that are due at
+ * the next call, only the last one is taken. */
 static inline void timer_grid_forgive(struct timer_grid *g)
 {
 	g->forgiven = true;
@@ -87,8 +84,8 @@ struct timer {
 	int fd;
 	uint64_t armed_ns;    /* deadline that the descriptor is set to, 0: none */
 	uint64_t catch_up_ns; /* of the grid; for timer_start(), 0 from timer_open() */
-	bool polled;          /* somebody waits for the descriptor */
-	bool gives_way;       /* tsc: it sleeps while others need the processor */
+	bool polled;          /* a thread waits for the descriptor */
+	bool gives_way;       /* tsc: sleeps while other threads need the processor */
 	struct waiting waiting; /* of its spins */
 	atomic_bool interrupted;
 	struct timer_grid grid;
@@ -105,7 +102,7 @@ struct timer {
 int timer_open(struct timer *t, enum timer_kind kind, double rate_hz);
 void timer_close(struct timer *t);
 
-/* Begins a grid now. */
+/* Begins a new grid at the present time. */
 void timer_start(struct timer *t, double rate_hz);
 
 /* For keys `origin`: the time that was planned for a step, or when it was taken. */
@@ -130,10 +127,10 @@ struct timespec timer_planned_time(const struct timer *t, uint64_t planned_ns,
 void timer_set_catch_up(struct timer *t, double seconds);
 
 /*
- * A descriptor that is readable when the next step is due; for `tsc` a little
- * earlier, so that timer_wait_step() spins over the rest. From the first call
- * on it is set anew with every step. `always`: there are no steps to wait for,
- * it is readable for good.
+ * A descriptor (owned by the timer) that is readable when the next step is due; for `tsc` a
+ * little earlier, so that timer_wait_step() spins for the rest. After the first call the
+ * timer sets it for every step. `always`: there are no steps to wait for, the
+ * descriptor is always readable.
  */
 int timer_poll_fd(struct timer *t, bool always);
 
@@ -143,7 +140,7 @@ int timer_poll_fd(struct timer *t, bool always);
  */
 int64_t timer_wait_step(struct timer *t, uint64_t *late_ns);
 
-/* How long ago the step that was taken last was due, by now. */
+/* The time since the last step that was taken was due. */
 static inline uint64_t timer_step_age_ns(const struct timer *t)
 {
 	return t->now_ns() - timer_grid_taken_ns(&t->grid);
@@ -153,16 +150,16 @@ static inline uint64_t timer_step_age_ns(const struct timer *t)
 int timer_wait_until(struct timer *t, uint64_t deadline_ns);
 
 /*
- * For who waits for the descriptor and has no grid: it is readable when
- * `deadline_ns` has come, for `tsc` a little earlier (0: at once). Whether it has
- * come so far that a wait would not sleep.
+ * For callers that wait for the descriptor and have no grid. timer_arm(): the descriptor is
+ * readable at `deadline_ns`, for `tsc` a little earlier (0: at once). timer_is_due():
+ * whether a wait for `deadline_ns` would not sleep any more.
  */
 void timer_arm(struct timer *t, uint64_t deadline_ns);
 bool timer_is_due(const struct timer *t, uint64_t deadline_ns);
 
-/* Ends the present wait and all later ones, from any thread. */
+/* Ends the present wait and all later ones at once. Any thread. */
 void timer_interrupt(struct timer *t);
-/* Takes that back; while nobody waits, or from the thread that does. */
+/* Undoes timer_interrupt(). Called while no thread waits, or by the thread that waits. */
 void timer_rearm(struct timer *t);
 
 const char *timer_kind_name(enum timer_kind kind);

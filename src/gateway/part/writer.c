@@ -41,7 +41,7 @@
 #define FLUSH_NS (100 * UINT64_C(1000000))
 #define PROGRESS_NS NSEC_PER_SEC
 #define SETTLE_NS NSEC_PER_SEC
-/* How long a pipe that nobody empties may hold up the producer or the end. */
+/* How long a pipe without an active reader may delay the producer or the end. */
 #define STUCK_NS (2 * NSEC_PER_SEC)
 /* How long who is asked to end waits for room all the same; and how old the last
  * request is when it counts no more. */
@@ -584,7 +584,7 @@ static int open_file(struct writer *w)
 					 strerror(err));
 		return -err;
 	}
-	/* A header in the middle of a file helps nobody. */
+	/* A header in the middle of a file is of no use. */
 	w->header_done = !w->format->header || !w->format->type->header ||
 			 (!fstat(w->fd, &st) && S_ISREG(st.st_mode) &&
 			  st.st_size > 0);

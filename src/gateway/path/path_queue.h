@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queue between who reads a node and the path that takes its samples, and
- * what happens when it is full. One producer, one consumer, no lock.
+ * The queue between the thread that reads a node and the path that processes its samples,
+ * with the policies for a full queue. One producer, one consumer, no lock.
  *
- * To drop the oldest the producer has to take from the consumer's end too. Both
- * then take by compare-and-swap: the slot is looked at first, and the look only
- * counts when the tail has not moved meanwhile, because a slot is written anew
- * only behind a tail that has. The other policies use the plain ring.
+ * With drop_oldest the producer removes samples at the consumer's end too. Both
+ * therefore load the slot and then advance the tail by compare-and-swap. The loaded
+ * value is valid only if the swap succeeds, because the producer reuses a slot only
+ * after the tail has moved past it. The other policies use the plain ring.
  */
 #ifndef GATEWAY_PATH_PATH_QUEUE_H
 #define GATEWAY_PATH_PATH_QUEUE_H
@@ -46,8 +46,8 @@ static inline struct sample *path_queue_take(struct ring *r)
 	return NULL;
 }
 
-/* Makes room at the cost of the oldest; a second turn when the consumer was
- * quicker. */
+/* Drops the oldest samples until there is room; tries again when the consumer took a
+ * sample first. */
 static inline void path_queue_push_evicting(struct path_source *s,
 					    struct sample *smp)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mapping expressions: what a path takes from a node. Only text to structure,
- * and names to places in a list of signals; copying is the path's (path_map.c).
+ * Mapping expressions say which values a path takes from a node. These functions parse the
+ * text and find the places of names in a list of signals; path_map.c copies values.
  *
  *	node                          all values
  *	node[2], node[0-3]            values by number, both ends included
@@ -23,7 +23,7 @@
 enum mapping_kind {
 	MAPPING_NODE,
 	MAPPING_RANGE,     /* in brackets */
-	MAPPING_SIGNAL,    /* behind a point */
+	MAPPING_SIGNAL,    /* after a point */
 	MAPPING_SEQUENCE,
 	MAPPING_LENGTH,
 	MAPPING_ORIGIN,
@@ -43,14 +43,14 @@ struct mapping {
 
 #define MAPPING_PROBLEM_MAX 256
 
-/* 0, or -EINVAL with what is wrong in `problem`. `text` must outlive *m. */
+/* 0, or -EINVAL with the error in `problem`. `text` must outlive *m. */
 int mapping_parse(struct mapping *m, const char *text, char *problem,
 		  size_t size);
 
 /*
- * Which values of a sample with these signals are meant; for the first three
- * kinds. In brackets a number is a place, also where a signal has it for a
- * name; behind a point names go first. 0, or -EINVAL with `problem`.
+ * Finds the first value and the number of values in samples with the signals `l`; for the
+ * first three kinds. In brackets a number is an index, even if it is also the name of a
+ * signal; after a point names come first. 0, or -EINVAL with `problem`.
  */
 int mapping_resolve(const struct mapping *m, const struct signal_list *l,
 		    unsigned *first, unsigned *count, char *problem,

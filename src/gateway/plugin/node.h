@@ -2,14 +2,14 @@
 /*
  * Nodes and node-types: the plug-in interface of the gateway.
  *
- * A node-type is one folder gateway/node/<name>/ with its meson.build, one manual
- * page, one example and one test. Every callback is optional unless said
- * otherwise.
+ * A node-type is one folder gateway/node/<name>/ with its meson.build, a name in
+ * gateway/node/meson.build, one manual page, one example and one test. Every callback
+ * is optional unless its comment says otherwise.
  *
  * Life cycle of a node: init - parse - check - prepare - start - (read/write,
  * from the threads of its paths) - stop - destroy. Stop and start may alternate
- * any number of times between prepare and destroy; nobody is in read or write
- * meanwhile. Callbacks return 0 or a negative errno and log the cause themselves.
+ * any number of times between prepare and destroy; no thread is in read or write while
+ * they run. Callbacks return 0 or a negative errno and log the cause themselves.
  */
 #ifndef GATEWAY_PLUGIN_NODE_H
 #define GATEWAY_PLUGIN_NODE_H
@@ -56,9 +56,10 @@ enum node_flags {
 	NODE_CAN_READ = 1 << 0,
 	NODE_CAN_WRITE = 1 << 1,
 	NODE_READ_BLOCKS = 1 << 2,  /* read waits for data by itself */
-	NODE_LOOPS = 1 << 3,        /* what is written comes back from read, so
-				     * signals of `out` hold for `in` too */
-	NODE_GENERATES = 1 << 4,    /* gaps are steps it missed, counted there */
+	NODE_LOOPS = 1 << 3,        /* read returns the samples that were written,
+				     * so signals of `out` hold for `in` too */
+	NODE_GENERATES = 1 << 4,    /* gaps in its sequence numbers are steps that
+				     * it missed, and counts itself */
 };
 
 struct node_type {
@@ -72,25 +73,28 @@ struct node_type {
 	 * unpacked into the private data before parse is called. */
 	const struct config_key *keys, *in_keys, *out_keys;
 	size_t key_count, in_key_count, out_key_count;
-	/* Keys in each entry of `signals`, beside those that every signal has;
-	 * parse reads them itself. Others are refused. */
+	/* Keys in each entry of `signals`, in addition to those of every signal;
+	 * parse() reads them itself. Other keys are refused. */
 	const struct config_key *signal_keys;
 	size_t signal_key_count;
 
-	/* Once, if at least one instance exists; and its counterpart. */
+	/* Called once, before the first node of the type is prepared, and once
+	 * after the last one has stopped; not at all without a node. */
 	int (*type_start)(struct services *services);
 	int (*type_stop)(void);
 
 	int (*init)(struct node *n);
 	void (*destroy)(struct node *n);
-	/* Interpret what the key tables cannot; report by config_fail(). */
+	/* Interprets settings that the key tables cannot express; reports errors
+	 * by config_fail(). */
 	int (*parse)(struct node *n, struct config *c, json_t *cfg);
-	/* Validate settings against each other; report by config_fail(). */
+	/* Checks that the settings fit together; reports errors by config_fail(). */
 	int (*check)(struct node *n, struct config *c, json_t *cfg);
-	/* What the paths bring is known now: refuse n->out.hooked that cannot
-	 * be written (format_check_signals()); reports by config_fail(). */
+	/* The signals that paths will write are known now (n->out.hooked).
+	 * Refuses those that cannot be written (format_check_signals()); reports
+	 * errors by config_fail(). */
 	int (*check_signals)(struct node *n, struct config *c, json_t *cfg);
-	/* Acquire what memory_type() needs (devices, protection domains). */
+	/* Acquires what memory_type() needs (devices, protection domains). */
 	int (*prepare)(struct node *n);
 	int (*start)(struct node *n);
 	int (*stop)(struct node *n);
@@ -104,12 +108,12 @@ struct node_type {
 	 * received samples, which stand at the start of smps[]; 0 when there
 	 * is nothing (yet); -EAGAIN likewise; -ENODATA when there will never
 	 * be more (end of file, limit reached); any other negative errno is
-	 * an error, after which the path waits a little and goes on.
-	 * Received samples are processed by the path first and released after.
+	 * an error, after which the path waits a little and reads again.
+	 * The path processes received samples before it releases them.
 	 *
 	 * write: smps[] holds `cnt` filled samples, which must not be
-	 * modified. Returns the number accepted; fewer than `cnt` is counted
-	 * as lost by the path.
+	 * modified. Returns the number of samples that it accepted, from the
+	 * start of smps[]; the others are counted as lost.
 	 */
 	int (*read)(struct node *n, struct sample *smps[], unsigned cnt,
 		    unsigned *release);
@@ -117,87 +121,91 @@ struct node_type {
 		     unsigned *release);
 
 	/*
-	 * A node that has this is waited for by its path as waiting.h says,
-	 * unless its settings say how it waits (in.waits_itself): while
+	 * Where a node-type has this callback, its path decides how to wait
+	 * (waiting.h), unless settings of the node do (in.waits_itself): while
 	 * in.awaited is set, read() returns 0 at once when there is nothing.
-	 * Sleeps until read() may find something, `until_ns` of clock_now_ns()
-	 * or an interrupt, and may come back for nothing; between two reads, by
-	 * the thread that reads.
+	 * sleep() returns when read() may find something, at `until_ns` of
+	 * clock_now_ns() or after an interrupt; it may also return without
+	 * reason. Called between two reads, by the thread that reads.
 	 */
 	void (*sleep)(struct node *n, uint64_t until_ns);
-	/* Whether a write would perhaps wait now, for a disk, a peer or a
-	 * reader: then no other thread writes in the place of the path's own.
-	 * Missing: it never does. */
+	/* Whether a write might wait now, for a disk, a peer or a reader; then
+	 * only the path's own thread writes. Without this callback a write never
+	 * waits. */
 	bool (*may_wait)(struct node *n);
 
-	/* Ask a blocked read or write to return soon (-EINTR or 0). Called
-	 * from another thread before stop; must be async-safe to repeat. */
+	/* Makes a blocked read or write return soon (-EINTR or 0). Called from
+	 * another thread, before stop(), possibly several times. */
 	void (*interrupt)(struct node *n);
-	/* Takes interrupt back: reads and writes wait again. Nobody is in
-	 * either; only of a node-type that loops somebody may be in read. A
-	 * node without it is stopped and started instead. */
+	/* Undoes interrupt(): reads and writes wait again. No thread is in
+	 * either; a thread may be in read only of a node-type with NODE_LOOPS. A
+	 * node without this callback is stopped and started instead. */
 	void (*rearm)(struct node *n); /* or node_rearm_nothing */
-	/* It was not read for a while because it or its path was paused: what
-	 * fell due meanwhile is not owed. Before the next read, in its thread. */
+	/* The node was not read for a while because it or its path was paused:
+	 * steps that were due meanwhile must not be made up. Called before the
+	 * next read, by the thread that reads. */
 	void (*resume)(struct node *n);
-	/* Begin reading from the start of what is read; likewise. */
+	/* Begins to read from the start again (of a file); likewise. */
 	int (*rewind)(struct node *n);
 
-	/* A reload may have put others in the place of nodes that this one
-	 * knows: look them up again, by name. Nobody is in read or write. */
+	/* A reload may have replaced nodes to which this one holds pointers:
+	 * looks them up again by name. No thread is in read or write. */
 	void (*relink)(struct node *n);
 
-	/* Swap source and target addresses; between parse and check. */
+	/* Swaps source and target addresses; called between parse and check. */
 	int (*reverse)(struct node *n);
-	/* Descriptors that are readable when read has data; returns how many
-	 * (at most `max`). For paths with several sources; asked for again
-	 * before every wait. Once asked, read must not block. `max` 0: nobody
-	 * waits for them any more. */
+	/* Writes up to `max` descriptors that are readable when read() has data
+	 * to fds[] and returns their number. For paths with several sources,
+	 * which call it before every wait. After the first call read() must not
+	 * block. `max` 0: no path waits for the descriptors any more. */
 	int (*poll_fds)(struct node *n, int fds[], int max);
 	/* Memory for samples that this node reads into or writes from. The
 	 * returned type lives until destroy. */
 	struct memory_type *(*memory_type)(struct node *n,
 					   struct memory_type *parent);
-	/* Samples that the node may hold at a time beyond the call (posted to
-	 * an adapter); pools of its paths are made that much larger. */
+	/* The largest number of samples that the node keeps after read() or
+	 * write() has returned (posted to an adapter); the pools of its paths
+	 * get that many more. */
 	unsigned (*hold_max)(struct node *n);
-	/* One line of settings for the log; into buf. */
+	/* Writes one line about the settings to buf, for the log. */
 	void (*print)(struct node *n, char *buf, size_t size);
 };
 
 /* Settings and parts of one direction of a node. */
 struct node_direction {
-	bool present;               /* the group stands in the configuration */
+	bool present;               /* the configuration has the group */
 	bool enabled;
 	unsigned vectorize;         /* samples per call, at least 1 */
-	/* What read() delivers or write() gets; owned reference, NULL when
-	 * nothing is known. */
+	/* The signals of samples that read() returns or write() gets; owned
+	 * reference, NULL when they are not known. */
 	struct signal_list *signals;
-	/* Behind the hooks; owned reference, may be NULL. Of `out`, what the path
-	 * brings, which `signals` may call otherwise. */
+	/* The signals after the hooks; owned reference, may be NULL. For `out`,
+	 * the signals that the path writes, which may have other names in
+	 * `signals`. */
 	struct signal_list *hooked;
-	unsigned capacity;          /* values that the hooks need room for */
+	unsigned capacity;          /* values per sample that the hooks need */
 	bool resolved;              /* hooks have been told their signals */
-	bool unknown;               /* signals, because of an error that was told */
+	bool unknown;               /* an error, already reported, hides the signals */
 	struct hook_list *hooks;
 	json_t *cfg;                /* borrowed; may be NULL */
-	struct gate gate;           /* its path passes it for every call */
-	bool waits_itself;          /* `in`, by parse: its settings say how */
-	atomic_bool awaited;        /* `in`, by its path: read() does not wait */
-	/* `in`: who writes what is read here runs the reader's turn. */
+	struct gate gate;           /* the path enters it for every call */
+	bool waits_itself;          /* `in`, set by parse(): settings say how it waits */
+	atomic_bool awaited;        /* `in`, set by the path: read() does not wait */
+	/* `in`: the turn of the reading path, which the thread that writes the
+	 * node may run (loopback). */
 	struct turn_slot reader;
 };
 
 /*
- * Why a sample that was to be written is lost. The first ones are losses that the
- * configuration or a command allows; all others make `busbar run` end with a
- * status of its own.
+ * Why a node lost a sample that a path wrote. The configuration or a command allows the
+ * first causes, up to NODE_LOSS_ALLOWED; any other makes `busbar run` end with
+ * status 3.
  */
 enum node_loss {
-	NODE_LOSS_FULL,     /* no room, and a policy key says to drop then */
+	NODE_LOSS_FULL,     /* no room, and a key of the node says to drop then */
 	NODE_LOSS_ABSENT,   /* no peer is connected, or the network has none */
-	NODE_LOSS_CLOSED,   /* the node was paused or stopped, or is just being */
-	NODE_LOSS_ALLOWED,  /* the number of those above */
+	NODE_LOSS_CLOSED,   /* a command pauses or stops the node */
+	NODE_LOSS_ALLOWED,  /* the number of causes above */
 	NODE_LOSS_STUCK = NODE_LOSS_ALLOWED, /* waited for room in vain */
 	NODE_LOSS_TOO_LONG, /* larger than a message or buffer may be */
 	NODE_LOSS_FORMAT,   /* the format cannot hold it */
@@ -213,7 +221,7 @@ struct node_counters {
 	_Atomic uint64_t not_stored;  /* accepted by write, lost by the node later */
 	_Atomic uint64_t losses[NODE_LOSSES]; /* not_sent + not_stored, by cause */
 	_Atomic uint64_t missed;      /* steps that a generator left out */
-	_Atomic uint64_t made_up;     /* taken, though late by a period or more */
+	_Atomic uint64_t made_up;     /* steps taken though late by a period or more */
 	_Atomic uint64_t lost;        /* gaps in received sequence numbers */
 	_Atomic uint64_t reordered;   /* received sequence went backwards */
 };
@@ -222,7 +230,7 @@ struct node {
 	char *name;
 	const struct node_type *type;
 	void *private_data;           /* type->size bytes */
-	struct services *services;    /* of its gateway (services.h); NULL in tests */
+	struct services *services;    /* of the gateway (services.h); NULL in tests */
 	_Atomic int state;            /* enum node_state */
 	bool enabled;
 	bool is_source, is_destination; /* of an enabled path; before prepare */
@@ -233,27 +241,28 @@ struct node {
 	cache_aligned struct node_direction in;
 	cache_aligned struct node_direction out;
 	cache_aligned struct node_counters counters;
-	/* Of a node-type that keeps steps, which owns it: how much later than
-	 * planned each was taken, ns. NULL: it keeps none. */
+	/* How much later than planned each step was taken, ns; owned by the
+	 * node-type. NULL: it has no steps. */
 	struct hist *step_late_ns;
-	atomic_bool step_late_reset;  /* asked for; who records does it */
+	atomic_bool step_late_reset;  /* requests a reset by the recording thread */
 	bool origin_planned;          /* origins are planned times, so that the
 				       * lateness is part of what is measured */
 	struct node_stats *stats;     /* of the hook `stats`, which owns them;
 				       * NULL without it */
-	/* Of the losses of the present write, those whose cause was told. Of the
-	 * thread that writes it. */
+	/* Lost samples of the present write() for which node_refuse() was called.
+	 * Used by the thread that writes the node only. */
 	uint64_t told;
-	struct gate *path_gate;       /* of the path that writes it; NULL: none does */
+	struct gate *path_gate;       /* of the path that writes it; NULL: no path */
 	atomic_uint said_losses;      /* causes that were logged, one bit each */
-	uint64_t summed_losses[NODE_LOSSES]; /* what the log knows of; at stop */
-	/* What is written comes back: odd while its writer has ended; counts,
-	 * so that nobody misses that it went on in between. */
+	uint64_t summed_losses[NODE_LOSSES]; /* at the last node_log_losses() */
+	/* Of a node with NODE_LOOPS: odd while its writer has ended. It counts up,
+	 * so that the reader notices a writer that went on in between. */
 	atomic_uint feed;
-	/* Of the thread that reads it and found its end. */
+	/* Wakes the reading thread after it found the end of the node. */
 	struct waker revival;
-	struct config *config;        /* that cfg is of */
-	struct node *twin;            /* of a reload: the same in the other */
+	struct config *config;        /* that holds cfg */
+	struct node *twin;            /* during a reload: the same node in the other
+				       * super-node */
 	json_t *cfg;                  /* borrowed */
 	struct list entry;            /* in the super-node */
 };
@@ -276,10 +285,11 @@ void node_set_state(struct node *n, enum node_state s);
 /* STARTED, PENDING_CONNECT or CONNECTED. */
 bool node_is_running(struct node *n);
 
-/* rearm of a node-type whose interrupt() ends one call and leaves nothing behind. */
+/* rearm() for a node-type whose interrupt() ends the present call only. */
 void node_rearm_nothing(struct node *n);
 
-/* A step was taken so much later than planned; from the thread that reads `n`. */
+/* Records that a step was taken `late_ns` later than planned; called by the thread that
+ * reads `n`. */
 static inline void node_record_step(struct node *n, uint64_t late_ns)
 {
 	if (unlikely(atomic_load_explicit(&n->step_late_reset,
@@ -292,30 +302,36 @@ static inline void node_record_step(struct node *n, uint64_t late_ns)
 }
 
 /*
- * Samples that a node could not send or store. The one place that counts them, logs
- * the first of each cause with the text, and tells the gateway of those that nothing
- * allows. Inside write(): node_refuse(), for samples that it does not accept (fewer
- * are returned); who waited for room in vain because a command pauses or stops the
- * node or its path is counted under that. Anywhere else, any thread: node_lose(), for samples that write()
- * accepted earlier. The text says what is special about this one.
+ * Count samples that a node could not send or store, log the first one of each cause
+ * with the text `fmt`, which gives the details, and report losses that nothing allows
+ * to the gateway.
+ *
+ * node_refuse(): only inside write(), for samples that it does not accept (it returns a
+ * smaller number). Turns NODE_LOSS_STUCK into NODE_LOSS_CLOSED when a command
+ * pauses or stops the node or its path.
+ * node_lose(): from any thread, for samples that write() accepted earlier.
  */
 void node_refuse(struct node *n, enum node_loss cause, uint64_t count,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void node_lose(struct node *n, enum node_loss cause, uint64_t count,
 	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Samples that never came as far as write(). */
+/* Counts samples for which write() was not called, because the node is paused or
+ * stopped. */
 void node_skip_write(struct node *n, uint64_t count);
-/* Logs how many were lost since the last call, by cause. Nobody is in write(). */
+/* Logs the number of samples lost since the last call, by cause. No thread may be in
+ * write(). */
 void node_log_losses(struct node *n);
-/* "full", "too_long": as users see it in figures. */
+/* The name of a cause in figures: "full", "too_long". */
 const char *node_loss_name(enum node_loss cause);
-/* The same as words behind a number of samples. */
+/* The cause as words that follow a number of samples. */
 const char *node_loss_text(enum node_loss cause);
-/* Lost though nothing allowed it. */
+/* The number of samples that were lost though nothing allowed it. */
 uint64_t node_losses_not_allowed(const struct node *n);
-/* All of them to zero, and those of the hook `stats`. Any thread. */
+/* Sets all counters and those of the node's hooks to zero. Any thread. */
 void node_reset_counters(struct node *n);
 
+/* Call read() and write() of the node-type and keep the counters; same contract. From the
+ * thread of the path, inside the gate of the direction. */
 int node_read(struct node *n, struct sample *smps[], unsigned cnt,
 	      unsigned *release);
 int node_write(struct node *n, struct sample *smps[], unsigned cnt,

@@ -9,10 +9,10 @@
 #include "gateway/plugin/node.h"
 
 /*
- * Makes a node from its configuration: init, common keys, parse. Everything
- * that is wrong is reported by config_fail(). 0 with *out set (also when
- * errors were reported, so that the rest can be looked at too), or a negative
- * errno when nothing could be made of it.
+ * Makes a node from its configuration: init, common keys, parse. Reports every error by
+ * config_fail(). Returns 0 with *out set, also after errors, so that the caller can
+ * check the rest of the configuration too; or a negative errno when no node could be
+ * made. The caller frees *out by node_destroy().
  */
 int node_new(struct node **out, struct services *services, struct config *c,
 	     const char *name, json_t *cfg);
@@ -22,7 +22,7 @@ int node_start(struct node *n);
 int node_stop(struct node *n);
 void node_destroy(struct node *n); /* NULL allowed */
 
-/* Is `name` a valid node name? Reports when it is not. */
+/* Whether `name` is a valid name of a node; reports an error when it is not. */
 bool node_name_valid(struct config *c, json_t *nodes, const char *name);
 
 #endif

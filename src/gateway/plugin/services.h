@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a node may ask of the gateway that it is part of. The super-node fills the
- * table in; node-types and paths know no more of it than this.
+ * Functions of the super-node that nodes and paths may call. The super-node fills in
+ * the table; node-types and paths use nothing else of it.
  */
 #ifndef GATEWAY_PLUGIN_SERVICES_H
 #define GATEWAY_PLUGIN_SERVICES_H
@@ -14,27 +14,28 @@
 #include "gateway/plugin/node.h"
 #include "util/list.h"
 
-/* Calls get the table itself, which lies in the super-node. */
+/* Each function gets the table itself, which is part of the super-node. */
 struct services {
-	/* All nodes (struct node, entry), in the order of the configuration; for
-	 * parse, check and relink, in whose calls the list does not change. */
+	/* All nodes (struct node, entry), in the order of the configuration. Use
+	 * it only in parse, check and relink; the list does not change during
+	 * these calls. */
 	struct list *nodes;
 
-	/* Whether a node of this name is in the configuration with errors of its
-	 * own, which have been reported: parse and check. */
+	/* Whether the configuration has a node of this name with errors, which
+	 * have been reported. For parse and check. */
 	bool (*is_broken)(const struct services *s, const char *name);
-	/* Asks for the end of the gateway: any thread or signal handler. */
+	/* Asks for the end of the gateway. Any thread or signal handler. */
 	void (*request_stop)(struct services *s);
-	/* The node will not do what it has to do; the exit status will say so. The
-	 * others go on. Any thread. */
+	/* Reports that the node gave up its task: the gateway will end with exit
+	 * status 1. Other nodes go on. Any thread. */
 	void (*note_failure)(struct services *s);
-	/* Samples were lost that no policy of the configuration allows to be lost;
-	 * the exit status will say so. Any thread. Nodes use node_refuse() and
-	 * node_lose(). */
+	/* Reports `count` lost samples that no policy of the configuration allows
+	 * to lose: the gateway will end with exit status 3. Any thread. Nodes use
+	 * node_refuse() and node_lose() instead. */
 	void (*note_losses)(struct services *s, uint64_t count);
 };
 
-/* By its name; NULL when there is none. */
+/* The node called `name` (borrowed); NULL when there is none. */
 static inline struct node *services_find_node(const struct services *s,
 					      const char *name)
 {
@@ -44,8 +45,8 @@ static inline struct node *services_find_node(const struct services *s,
 	return NULL;
 }
 
-/* Reports at `at`, `key` that there is no node `name`, with the nearest one;
- * nothing when that node was reported already. */
+/* Reports for `key` of `at` that there is no node `name`, and the nearest name. Does
+ * nothing when the node exists with errors that were reported. */
 static inline void services_fail_no_node(const struct services *s,
 					 struct config *c, const json_t *at,
 					 const char *key, const char *name)
@@ -61,7 +62,7 @@ static inline void services_fail_no_node(const struct services *s,
 		    nearest_hint(&near, hint, sizeof(hint)));
 }
 
-/* NULL (a node that a test made by itself): nothing happens. */
+/* `s` may be NULL (a node that a test made): then these do nothing. */
 static inline void services_request_stop(struct services *s)
 {
 	if (s)

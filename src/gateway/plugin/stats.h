@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Metrics of a node: delays, gaps, losses of what it receives. One thread
- * records each metric (mostly the one that reads the node), any thread reads
- * while that goes on; no locks, no allocation after set-up.
+ * Metrics of the samples that a node receives: delays, gaps, losses. One thread records
+ * each metric (mostly the one that reads the node); any thread may read it at the same
+ * time. No locks, no allocation after set-up.
  *
- * The hook `stats` attaches them to its node. Who prints them is in
- * hook/stats.c; who sends them, in node/stats/.
+ * The hook `stats` (hook/stats.c) makes the metrics for its node and prints them; the
+ * node-type `stats` (node/stats/) sends them.
  *
  * Values: times in seconds, `loss_fraction` from 0 to 1, the rest are numbers of
- * samples or packets. Percentiles are right to 1.6 %, all else is exact.
+ * samples or packets. Percentiles are exact to 1.6 %, all other figures are exact.
  */
 #ifndef GATEWAY_PLUGIN_STATS_H
 #define GATEWAY_PLUGIN_STATS_H
@@ -43,7 +43,7 @@ enum stats_type {
 	STATS_MEAN,
 	STATS_VAR,
 	STATS_STDDEV,
-	STATS_TOTAL,  /* how many values were recorded */
+	STATS_TOTAL,  /* number of values recorded */
 	STATS_P50,
 	STATS_P90,
 	STATS_P99,
@@ -59,8 +59,8 @@ extern const char *const stats_type_names[STATS_TYPES + 1];
 const char *stats_unit(enum stats_metric m, enum stats_type t);
 
 /*
- * "METRIC.TYPE" as in "owd.mean" or "rtp.jitter.p99.9". -EINVAL with what is
- * wrong, and the nearest right name, in `problem`.
+ * Parses "METRIC.TYPE" such as "owd.mean" or "rtp.jitter.p99.9". 0, or -EINVAL with the
+ * error and the nearest known name in `problem`.
  */
 int stats_parse(const char *text, enum stats_metric *m, enum stats_type *t,
 		char *problem, size_t size);
@@ -75,21 +75,21 @@ struct node_stats *node_stats_new(unsigned buckets, uint64_t warmup);
 struct node_stats *node_stats_get(struct node_stats *st);
 void node_stats_put(struct node_stats *st); /* NULL allowed */
 
-/* One value. One thread per metric, any number of metrics. */
+/* Records one value. One thread per metric; different metrics may have different threads. */
 void node_stats_update(struct node_stats *st, enum stats_metric m,
 		       double value);
 /* The same for a time, which may be negative. */
 void node_stats_update_ns(struct node_stats *st, enum stats_metric m,
 			  int64_t ns);
 
-/* Forgets everything; from any thread. Done with the next value of a metric,
- * until then readers see it as empty. */
+/* Empties all metrics; from any thread. The recording thread does it with its next value;
+ * until then readers see empty metrics. */
 void node_stats_reset(struct node_stats *st);
 
-/* NAN where nothing was recorded yet; `total` is 0 then. Any thread. */
+/* A figure of a metric; NAN, or 0 for `total`, when no value was recorded. Any thread. */
 double node_stats_figure(const struct node_stats *st, enum stats_metric m,
 			 enum stats_type t);
-/* Of a node; NAN also when it has no hook `stats`. */
+/* The same for a node; NAN also when it has no hook `stats`. */
 double node_stats_value(const struct node *n, enum stats_metric m,
 			enum stats_type t);
 bool node_has_stats(const struct node *n);
@@ -102,7 +102,7 @@ bool node_has_stats(const struct node *n);
  */
 json_t *node_stats_json(const struct node_stats *st);
 
-/* Rows of equal width over [low, high], and what lay outside. */
+/* Rows of equal width over [low, high], and the numbers of values outside. */
 struct stats_buckets {
 	double low, high;
 	uint64_t lower, higher;
@@ -110,7 +110,7 @@ struct stats_buckets {
 	const _Atomic uint64_t *rows; /* borrowed, still counting */
 };
 
-/* False while the range is not known. */
+/* Fills *out; false while the range is not known. */
 bool node_stats_buckets(const struct node_stats *st, enum stats_metric m,
 			struct stats_buckets *out);
 

@@ -66,8 +66,8 @@ unsigned pool_destroy(struct pool *p)
 	if (!p->block)
 		return 0;
 	if (leaked) {
-		/* Whoever still holds them may write into them: keep the
-		 * memory rather than hand it to somebody else. */
+		/* Their owners may still write to them: keeps the memory, so
+		 * that no other code gets it. */
 		log_error("%u of %u samples were not given back, keeping their memory",
 			  leaked, p->count);
 		return leaked;

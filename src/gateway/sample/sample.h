@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples, signals and the pools that samples come from.
+ * Samples, signals, and pools of samples.
  *
  * A sample holds the data of ONE point in time: values, origin (generation)
- * and receive timestamp, sequence number. It is written once and from then on
- * only pointed at; its reference count says how many owners point at it.
+ * and receive timestamp, sequence number. It is written once; after that, owners only
+ * point at it. Its reference count is the number of owners.
  *
- * `sequence`, `origin` and `data` stand together at the end, so that the part
- * that travels between hosts (24 bytes + 8 per value, host byte order) is one
- * contiguous piece that an adapter can read and write with one
- * scatter/gather entry.
+ * `sequence`, `origin` and `data` are together at the end. So the part that travels
+ * between hosts (24 bytes + 8 per value, host byte order) is contiguous, and an adapter
+ * can read and write it with one scatter/gather entry.
  */
 #ifndef GATEWAY_SAMPLE_SAMPLE_H
 #define GATEWAY_SAMPLE_SAMPLE_H
@@ -44,9 +43,9 @@ union signal_data {
 
 struct signal {
 	char *name; /* owned; never NULL */
-	char *unit; /* owned; NULL when none */
+	char *unit; /* owned; NULL: no unit */
 	enum signal_type type;
-	union signal_data init; /* before the first sample; zero by default */
+	union signal_data init; /* value before the first sample; zero by default */
 };
 
 /* Reference counted, immutable once shared. */
@@ -64,8 +63,8 @@ void signal_list_put(struct signal_list *l); /* NULL allowed */
 /* "float", "integer", "boolean", "complex". -EINVAL when unknown. */
 int signal_type_parse(const char *name);
 const char *signal_type_name(enum signal_type type);
-/* A value as an integer: towards zero; what no integer can hold becomes the
- * nearest, NaN becomes 0. */
+/* Converts a value to an integer: rounds towards zero; a value out of range becomes the
+ * nearest integer, NaN becomes 0. */
 int64_t signal_type_to_integer(long double v);
 
 enum sample_flags {
@@ -83,21 +82,21 @@ struct sample {
 	struct pool *pool;
 	union {
 		struct sample *next_free;    /* while in the pool */
-		/* While out of it: a reference to the list that `signals` points
-		 * at (or did, before a hook changed that), where that list is
-		 * not a lasting one. NULL for nearly all samples. */
+		/* While outside of the pool: a reference to the list that
+		 * `signals` points at (or pointed at before a hook changed it),
+		 * if that list is not lasting. NULL for nearly all samples. */
 		struct signal_list *owned;
 	};
-	/* May be NULL. A lasting list (signal_list_intern()) is assigned; any
-	 * other is set by sample_set_signals(), so that it cannot go before
-	 * the sample does. */
+	/* May be NULL. Assign a lasting list (signal_list_intern()) directly; set
+	 * any other list by sample_set_signals(), so that the list is not freed
+	 * before the sample. */
 	struct signal_list *signals;
 	atomic_int refcnt;
 	uint32_t flags;
 	uint32_t length;              /* values in use */
 	uint32_t capacity;            /* values allocated */
 	struct timespec received;
-	/* From here on: what travels. */
+	/* The part that travels begins here. */
 	uint64_t sequence;
 	struct timespec origin;
 	union signal_data data[];
@@ -111,7 +110,7 @@ static_assert(offsetof(struct sample, origin) ==
 			      offsetof(struct sample, sequence) + 24,
 	      "the travelling part of a sample is contiguous");
 
-/* First byte that travels. */
+/* The first byte of the part that travels. */
 static inline void *sample_wire(struct sample *s)
 {
 	return &s->sequence;
@@ -138,17 +137,18 @@ struct pool {
 };
 
 /*
- * `count` samples of `capacity` values in memory of `type` (NULL: the default,
- * memory_hugepage). 0 or a negative errno; nothing is left behind on failure.
+ * Makes a pool of `count` samples of `capacity` values in memory of `type` (NULL:
+ * memory_hugepage). 0 or a negative errno, and then nothing is allocated.
  */
 int pool_init(struct pool *p, unsigned count, unsigned capacity,
 	      struct memory_type *type);
-/* All samples must be back; returns the number that are not (leaked). */
+/* Frees the pool. All samples should have been returned; returns the number of samples
+ * that were not. */
 unsigned pool_destroy(struct pool *p);
 
 /* A sample with refcnt 1, length 0, flags 0; NULL when the pool is empty. */
 struct sample *sample_alloc(struct pool *p);
-/* Takes up to `cnt`; returns how many. */
+/* The same for up to `cnt` samples; returns their number. */
 unsigned sample_alloc_many(struct pool *p, struct sample *smps[], unsigned cnt);
 
 static inline struct sample *sample_get(struct sample *s)
@@ -161,14 +161,13 @@ static inline struct sample *sample_get(struct sample *s)
 void sample_put(struct sample *s);
 void sample_put_many(struct sample *smps[], unsigned cnt);
 
-/* For sample_set_signals(): takes a reference of its own to `l` (NULL: none) and
- * gives back that to another list. */
+/* For sample_set_signals(): the sample takes a reference to `l` (NULL: none) and releases
+ * the one that it held. */
 void sample_own_list(struct sample *s, struct signal_list *l);
 
 /*
- * Makes the sample point at `l`, which may be NULL. Costs a reference count where
- * the list is not a lasting one: what a peer described beyond the lists that are
- * kept for good.
+ * Makes the sample point at `l`, which may be NULL. Counts a reference if the list is not
+ * lasting, which is so for lists of peers beyond those that the process keeps.
  */
 static inline void sample_set_signals(struct sample *s, struct signal_list *l)
 {

@@ -1,43 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a sequence number says about the one before: the next, some lost, overtaken
- * on its way, or that the source began anew. All who count losses or look for
- * restarts ask here: the counters of a node, the hooks `restart` and `stats`.
+ * Decides by its sequence number whether a sample is the next one, comes after a loss,
+ * is late, or is the first one after a restart of the source. The counters of a node
+ * and the hooks `restart` and `stats` use this rule, and there is no other.
  *
- * The rule. A number that is greater than the greatest so far is the next one, or
- * some between are lost; so is a small one behind one just below 2^32, of a source
- * that counts in 32 bits. One that is not greater is of a source that began anew if
+ * The rule: if the number is greater than the greatest so far, the sample is the next
+ * one, or samples between the two are lost. The same holds for a small number after one
+ * just below 2^32, because a source may count in 32 bits. If the number is not greater,
+ * the source was restarted if
  *
- *   - the sample says so itself (SAMPLE_NEW_SIMULATION), whatever the number;
- *   - it is 0, and the one before was not;
- *   - both samples have an origin time, and its is later;
- *   - one of them has none, and it lies more than SEQUENCE_REORDER below;
- *   - it is the SEQUENCE_RUN-th in a row that is one more than the one before,
- *     with none of the old count between them (also with times: clocks of
- *     simulators begin anew, too).
+ *   - the sample itself says so (SAMPLE_NEW_SIMULATION), whatever the number;
+ *   - the number is 0, and the one before was not;
+ *   - both samples have an origin time, and that of the new sample is later;
+ *   - one of the samples has no origin time, and the number is more than
+ *     SEQUENCE_REORDER below the greatest;
+ *   - it is the SEQUENCE_RUN-th number in a row that is one more than the one before,
+ *     without a number of the old count between them (also if there are origin times,
+ *     because the clock of a simulator may restart too).
  *
- * Else it is late: a double, or overtaken on its way. An origin time of 0 is none:
- * formats that always carry a time send 0 for one that is missing.
+ * Otherwise the sample is late: a duplicate, or overtaken by later ones. An origin time
+ * of 0 counts as none, because formats that always carry a time send 0 for a missing
+ * one.
  */
 #ifndef GATEWAY_SAMPLE_SEQUENCE_H
 #define GATEWAY_SAMPLE_SEQUENCE_H
 
 #include "gateway/sample/sample.h"
 
-/* A network delivers a sample behind this many later ones, not behind more. */
+/* A network is taken to deliver a sample after this many later ones at most. */
 #define SEQUENCE_REORDER 128
 #define SEQUENCE_RUN 16
 
 enum sequence_verdict {
-	SEQUENCE_NONE,    /* it has no number, or 0 behind 0: its source sends none */
+	SEQUENCE_NONE,    /* it has no number, or 0 after 0: the source sends none */
 	SEQUENCE_FIRST,
 	SEQUENCE_NEXT,
 	SEQUENCE_LOST,    /* sequence.distance samples before it did not come */
-	SEQUENCE_LATE,    /* sequence.distance behind the greatest; 0: a double */
+	SEQUENCE_LATE,    /* sequence.distance behind the greatest; 0: a duplicate */
 	SEQUENCE_RESTART,
 };
 
-/* All zero before the first sample. Of one thread. */
+/* State of the rule for one source; all zero before the first sample. One thread at a
+ * time. */
 struct sequence {
 	bool seen;
 	uint64_t last;             /* the greatest since the source began */
@@ -47,7 +51,7 @@ struct sequence {
 	uint64_t distance;         /* of the last verdict */
 };
 
-/* All but the commonest case, for sequence_judge(). */
+/* sequence_judge() for all but the most frequent case. */
 enum sequence_verdict sequence_judge_rest(struct sequence *q,
 					  const struct sample *s);
 
@@ -66,15 +70,15 @@ static inline enum sequence_verdict sequence_judge(struct sequence *q,
 	return SEQUENCE_NEXT;
 }
 
-/* Of a source that counts in 32 bits: the number after the greatest, or one of the
- * next when some were lost, is no step back. */
+/* Whether the counter of a source that counts in 32 bits wrapped: then `now` is the number
+ * after `before`, or a later one after a loss, and not a step back. */
 static inline bool sequence_wrapped(uint64_t before, uint64_t now)
 {
 	return now < SEQUENCE_REORDER && before <= UINT32_MAX &&
 	       before > UINT32_MAX - SEQUENCE_REORDER;
 }
 
-/* What was added to the number `before`, also where that wrapped. */
+/* The difference of two numbers, also if the counter wrapped between them. */
 static inline uint64_t sequence_step(uint64_t before, uint64_t now)
 {
 	return unlikely(sequence_wrapped(before, now)) ?

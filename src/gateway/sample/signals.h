@@ -22,7 +22,7 @@ int signal_list_parse(struct signal_list **out, struct config *c,
 		      const json_t *at, const char *key);
 
 /*
- * Refuses keys in the entries of a list that signal_list_parse() has taken: all
+ * Refuses unknown keys in the entries of a list that signal_list_parse() has parsed: all
  * but those of every signal and `more`. 0, or -EINVAL after config_fail().
  */
 int signal_list_check(struct config *c, const json_t *at, const char *key,
@@ -34,24 +34,26 @@ struct signal_list *signal_list_alloc(unsigned count);
 /* Copies the texts (`unit` may be NULL or empty: none). 0 or -ENOMEM. */
 int signal_set(struct signal *s, const char *name, const char *unit,
 	       enum signal_type type);
-/* All of `from`, copied. 0 or -ENOMEM. */
+/* Copies `from`. 0 or -ENOMEM. */
 int signal_copy(struct signal *s, const struct signal *from);
 
 /*
- * The one list of its content: gives `l` (a reference, NULL allowed) away for a
- * reference to that. It lives as long as the process (signal_list.lasting), so that
- * samples under way may point at it whatever becomes of the node they came from.
+ * Returns the one lasting list with the contents of `l` (NULL allowed): takes over the
+ * caller's reference to `l` and returns a reference to that list, which lives as long as
+ * the process (signal_list.lasting). So samples may point at it after their node is
+ * gone. Any thread; takes a lock. Returns `l` itself without memory.
  */
 struct signal_list *signal_list_intern(struct signal_list *l);
 
-/* Lists that a peer or a recording told, and their bytes, that are kept so. */
+/* Limits of the lists that peers and recordings described and that the process keeps:
+ * their number, and their bytes. */
 #define SIGNALS_TOLD_MAX 256
 #define SIGNALS_TOLD_BYTES (8u << 20)
 
 /*
- * The same for a list that was told at run time. Who tells ever new ones must not
- * fill the memory: beyond SIGNALS_TOLD_MAX and SIGNALS_TOLD_BYTES in all it is `l`
- * itself, which lives as long as its owners; samples own it then
+ * The same for a list that a peer or recording described at run time. A peer that sends
+ * ever new lists must not fill the memory: beyond the limits above it returns `l`
+ * itself, which lives as long as it has owners; samples then own a reference
  * (sample_set_signals()).
  */
 struct signal_list *signal_list_intern_told(struct signal_list *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables of keys told to people and editors: as JSON Schema, and key by key.
- * Whatever is a module is loaded for it.
+ * Prints the tables of keys for people and editors: as JSON Schema, and key by key. Loads
+ * all modules for that.
  */
 #ifndef GATEWAY_SUPER_NODE_SCHEMA_H
 #define GATEWAY_SUPER_NODE_SCHEMA_H
@@ -13,7 +13,7 @@
 json_t *config_schema(void);
 
 /*
- * Prints what `what` means: a group ("paths", "logging"), a node-type, hook or
+ * Explains `what`: a group ("paths", "logging"), a node-type, hook or
  * format, or a key of one of them ("paths.queuelen", "file.in.eof", "queuelen").
  * NULL lists the groups. 0, or -ENOENT (with the nearest name on standard error)
  * when there is no such thing.

@@ -141,7 +141,7 @@ static int stop_node_hooks(struct node *n)
 	return 0;
 }
 
-/* Hooks stand and fall with the node, so that one state tells of both. */
+/* Hooks start and stop with their node, so that one state holds for both. */
 int super_node_start_node(struct node *n)
 {
 	int ret = start_node_hooks(n);
@@ -158,7 +158,7 @@ int super_node_stop_node(struct node *n)
 {
 	if (!node_is_running(n))
 		return 0;
-	/* What one node fails to do must not keep the others running. */
+	/* A node that fails to stop must not keep the others running. */
 	if (node_stop(n))
 		services_note_failure(n->services);
 	node_log_losses(n);

@@ -186,7 +186,7 @@ static int pause_node(struct node *n)
 		return -EPERM;
 	if (gate_reasons(&n->in.gate) & GATE_PAUSED)
 		return -EALREADY;
-	/* Who is in a read may finish it: the path keeps back what comes. */
+	/* A thread in a read may finish it: the path holds back the samples. */
 	gate_shut(&n->in.gate, GATE_PAUSED);
 	gate_shut(&n->out.gate, GATE_PAUSED);
 	log_info("node %s: paused", n->name);
@@ -231,7 +231,7 @@ static void interrupt_output(struct path *p)
 		hook_list_interrupt(p->destinations[d].node->out.hooks);
 }
 
-/* No output any more, and nobody is in it. */
+/* Shuts the output of the path and waits until its thread is outside. */
 static int close_path(struct path *p, unsigned reasons)
 {
 	uint64_t start = clock_now_ns();

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Control of a running super-node, from any thread: start, stop, pause, resume
- * and restart of nodes and paths, and their figures as JSON.
+ * Commands for a running super-node, from any thread: start, stop, pause, resume and
+ * restart of nodes and paths; and their figures as JSON.
  *
- * A stopped node keeps what it prepared (devices, registered memory); its paths
- * wait, or drop and count what they would write to it. A paused node stays
- * connected; it is not read, and what is written to it is dropped and counted.
- * A stopped or paused path neither reads nor forwards.
+ * A stopped node keeps what it prepared (devices, registered memory). A path that reads
+ * it waits; a path that writes it drops and counts the samples. A paused node stays
+ * connected; paths do not read it, and drop and count samples that they would write to
+ * it. A stopped or paused path neither reads nor forwards.
  *
- * One command at a time; each waits until it is done. 0 or:
+ * Commands run one at a time, and each returns when it is carried out. They return 0 or:
  *	-ENOENT     no such node or path
- *	-EALREADY   a verb that changes nothing (stop of a stopped one ...)
+ *	-EALREADY   the command changes nothing (stop of a stopped node ...)
  *	-EPERM      not possible in its present state
- *	-ENOTSUP    it has no such operation, or is disabled
- *	-EBUSY      it does not come out of a read or write; nothing changed
+ *	-ENOTSUP    the node has no such operation, or is disabled
+ *	-EBUSY      a thread does not return from a read or write; nothing changed
  *	-ESHUTDOWN  the super-node is not running
  * or the negative errno of the node's own start or stop.
  */
@@ -42,20 +42,21 @@ int super_node_node_control(struct super_node *sn, const char *id,
 int super_node_path_control(struct super_node *sn, const char *id,
 			    enum control_verb verb);
 
-/* Counters (and latencies) to zero; NULL: all of them. */
+/* Set counters and latencies to zero; `id` NULL: of all nodes or paths. */
 int super_node_node_reset(struct super_node *sn, const char *id);
 int super_node_path_reset(struct super_node *sn, const char *id);
-/* Reads from the beginning of what it reads, when the node-type can. */
+/* The node reads from the beginning again (of its file), if the node-type can. */
 int super_node_node_rewind(struct super_node *sn, const char *id);
 
 /*
- * What there is and how it does; a new reference each, NULL when there is no
- * such node or path (or no memory). `brief`: state and statistics only.
+ * Settings, state and statistics of nodes and paths; `brief`: state and statistics only.
+ * Each returns a new reference, or NULL when there is no such node or path, or no
+ * memory.
  */
 json_t *super_node_nodes_json(struct super_node *sn);
 json_t *super_node_node_json(struct super_node *sn, const char *id, bool brief);
-/* The same as `brief`, and beside that the metrics of its hook `stats` by their
- * names (node_stats_json()), where it has one. */
+/* As with `brief`, and the metrics of the node's hook `stats` by their names
+ * (node_stats_json()), if it has one. */
 json_t *super_node_node_stats_json(struct super_node *sn, const char *id);
 json_t *super_node_paths_json(struct super_node *sn);
 json_t *super_node_path_json(struct super_node *sn, const char *id, bool brief);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A new configuration for a running super-node, and a new start.
+ * Loads a new configuration into a running super-node, and restarts a super-node.
  *
- * The new one is read and checked completely first. Nodes and paths whose
- * settings mean the same stay as they are and go on; the others are stopped,
- * replaced and started. Paths that read a node of which another path stays join and
- * leave its reader while that goes on; where the reader goes, one that stays takes
- * over, and the node keeps what comes meanwhile.
+ * A reload reads and checks the new configuration completely before it changes anything.
+ * Nodes and paths whose settings mean the same go on unchanged; it stops, replaces and
+ * starts the others. New and old paths join and leave a reader that stays, while that
+ * reader goes on. Where the reading path goes, another path takes over, and the node
+ * keeps samples that arrive meanwhile.
  */
 #ifndef GATEWAY_SUPER_NODE_SUPER_NODE_RELOAD_H
 #define GATEWAY_SUPER_NODE_SUPER_NODE_RELOAD_H
@@ -16,17 +16,17 @@
 
 struct super_node;
 
-/* What stands for the name of the file of a gateway that waits for its first
- * configuration. */
+/* In place of a file name, for a gateway that waits for its first configuration. */
 #define SUPER_NODE_NO_FILE "no configuration"
 
 /*
- * `config`: a string, the path of a file; an object, the configuration itself;
- * NULL or null: the file that was loaded last. On success *report lists what was
- * "kept", "stopped" and "started", and what "failed" to start (it can be started
- * later, as after a stop); where `affinity`, `priority` or `nice` has changed, also to
- * how many threads it was "applied" and to how many "refused", and why. -EINVAL: it has errors, *report lists them, and
- * nothing has changed. Other negative errnos likewise. The caller decrefs
+ * `config`: a string is the path of a file, an object is the configuration itself, NULL or
+ * null means the file that was loaded last. On success *report lists which nodes and
+ * paths were "kept", "stopped" and "started", and which "failed" to start (they can be
+ * started later, as after a stop). If `affinity`, `priority` or `nice` has changed, it
+ * also says for how many threads the value was "applied" or "refused", and why.
+ * -EINVAL: the configuration has errors; *report lists them, and nothing has changed.
+ * After other negative errnos nothing has changed either. Any thread. The caller decrefs
  * *report, which may be NULL.
  */
 int super_node_reload(struct super_node *sn, const json_t *config,
@@ -42,10 +42,12 @@ const char *super_node_control_path(struct super_node *sn);
 json_t *super_node_config_json(struct super_node *sn);
 
 /*
- * Asks whoever runs it to stop and start anew, with `config` as for a reload; it is
- * checked before, and what is wrong with it told in *report, as there.
- * -ENOTSUP when he has not said that he can. He then finds it in *config (a new
- * reference) when the super-node has stopped; false: nobody asked.
+ * Asks the program that runs the super-node to stop it and to start a new one with
+ * `config`, which is as for a reload; checks the configuration first and reports errors
+ * in *report likewise. -ENOTSUP if the program did not call
+ * super_node_allow_restart(). After the stop the program calls
+ * super_node_restart_wanted(): true, with the configuration in *config (a new
+ * reference), if a restart was requested.
  */
 int super_node_request_restart(struct super_node *sn, const json_t *config,
 			       json_t **report);

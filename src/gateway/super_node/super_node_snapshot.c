@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a running super-node consists of and how it does, as JSON. Counters and
+ * Settings, state and statistics of a running super-node as JSON. Counters and
  * histograms are read while their writers go on, so figures of one object may be
  * some samples apart.
  */
@@ -239,7 +239,7 @@ json_t *super_node_node_json(struct super_node *sn, const char *id, bool brief)
 	return o;
 }
 
-/* What the hook `stats` of a node measures, with its counters. */
+/* The metrics of a node's hook `stats`, and its counters. */
 json_t *super_node_node_stats_json(struct super_node *sn, const char *id)
 {
 	json_t *o = NULL, *metrics;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What binary formats say when something is wrong; see bytes.h. */
+/* Error messages of binary formats; see bytes.h. */
 #include "gateway/format/part/bytes.h"
 
 int bytes_fail_short(struct format *f, size_t len)

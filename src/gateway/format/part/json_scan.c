@@ -12,7 +12,7 @@
 
 #include "util/clock.h"
 
-/* What stands between objects: blanks, and the parts of arrays. */
+/* Characters between objects: blanks, and the parts of arrays. */
 static bool is_between(char c)
 {
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == ',' ||
@@ -281,7 +281,7 @@ int json_take_pair(struct format *f, const char *key, const json_t *v,
 	long i = f->signals->count ? text_find_signal(f->signals, name, n) :
 				     (long)n;
 
-	/* Others may put in what nobody asked for. */
+	/* Other programs may add keys that we do not use. */
 	f->foreign |= i < 0;
 	return i < 0 ? 0 : json_take_value(f, v, (unsigned)i, s);
 }

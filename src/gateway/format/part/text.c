@@ -233,7 +233,7 @@ const char *text_value_problem(enum signal_type type)
 	return "has an unknown type";
 }
 
-/* What a peer sent may be no proper time: nothing else is printed of it. */
+/* A peer may send an invalid time, of which nothing else is printed. */
 static struct timespec normalised(struct timespec t)
 {
 	if (unlikely(t.tv_nsec < 0 || t.tv_nsec >= (long)NSEC_PER_SEC))

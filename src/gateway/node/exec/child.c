@@ -60,7 +60,7 @@ static bool take_error(struct child *c)
 	return n > 0;
 }
 
-/* Bounded: somebody may write for ever. */
+/* Bounded, because the program may write for ever. */
 static void take_last_words(struct child *c)
 {
 	struct pollfd p = { .fd = c->err_fd, .events = POLLIN };

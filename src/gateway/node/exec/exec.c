@@ -373,7 +373,7 @@ static unsigned take_samples(struct exec_node *e, struct sample *smps[],
 	return n;
 }
 
-/* What the program has written. False: nothing for now. */
+/* Reads the output of the program. False: there is none for now. */
 static bool receive(struct exec_node *e)
 {
 	/* Looked at before: what it wrote before its end is there then. */

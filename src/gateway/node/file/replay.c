@@ -127,7 +127,7 @@ static int64_t origin_ns(const struct sample *s)
 	return (int64_t)timespec_to_ns(s->origin);
 }
 
-/* What stands in a file may be any number: wraps instead of overflowing. */
+/* A file may hold any number: wraps instead of overflowing. */
 static int64_t add_ns(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -396,7 +396,7 @@ int replay_poll_fds(struct node *n, struct replay *r, int fds[], int max)
 
 	if (max < 1)
 		r->polled = false;
-	/* What is no regular file may keep a read waiting. */
+	/* A read of a file that is not regular may wait. */
 	if (max < 1 || !r->open || !r->reader.regular)
 		return 0;
 	if (!r->ahead)

@@ -109,7 +109,7 @@ void ib_channel_wake(struct ib_channel *ch)
 	wake(ch->wake_fd);
 }
 
-/* Clears `bits` and waits until nobody is inside who still saw them. */
+/* Clears `bits` and waits until all threads that may have seen them are outside. */
 static void shut(struct ib_channel *ch, unsigned bits, atomic_uint *busy)
 {
 	atomic_fetch_and(&ch->control, ~bits);

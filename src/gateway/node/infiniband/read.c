@@ -231,7 +231,7 @@ static unsigned rx_exchange(struct ib_channel *ch, struct sample *smps[],
 	return 0;
 }
 
-/* Polls once, since somebody waits for the descriptors. */
+/* Polls once, because a thread waits for the descriptors. */
 /* Polls once, since the reader waits in ib_channel_sleep(). */
 static unsigned rx_exchange_awaited(struct ib_channel *ch, struct sample *smps[],
 				    unsigned cnt)
@@ -258,7 +258,7 @@ static unsigned rx_exchange_once(struct ib_channel *ch, struct sample *smps[],
 	return valid;
 }
 
-/* What a queue pair that is gone has received. */
+/* Samples that a queue pair received before it was destroyed. */
 static unsigned rx_pending(struct ib_channel *ch, struct sample *smps[],
 			   unsigned cnt)
 {

@@ -81,7 +81,7 @@ static void sleep_until_event(struct ib_channel *ch, const struct timespec *long
 	};
 
 	pthread_cleanup_push(cancelled, &ch->reading);
-	/* Who wants the reader to leave writes wake_fd. */
+	/* A thread that wants the reader to leave writes wake_fd. */
 	ppoll(fds, ARRAY_SIZE(fds), longest, NULL);
 	if (fds[1].revents)
 		clear_wake(ch);
@@ -146,7 +146,7 @@ int ib_channel_poll_fds(struct ib_channel *ch, int fds[], int max)
 {
 	bool possible = ch->rx.events && max >= 2;
 
-	/* What came before somebody waited must not be missed. */
+	/* Completions from before the wait must not be missed. */
 	if (atomic_exchange(&ch->polled, possible) != possible && possible)
 		ib_channel_wake(ch);
 	if (!possible)

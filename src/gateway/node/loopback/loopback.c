@@ -34,7 +34,7 @@ enum loopback_full { FULL_DROP, FULL_BLOCK };
 
 static const char *const full_names[] = { "drop", "block", NULL };
 
-/* Who takes nothing for so long is not waited for. */
+/* The writer does not wait for a reader that takes nothing for so long. */
 #define BLOCK_NS UINT64_C(2000000000)
 /* The longest sleep at a time. */
 #define SLEEP_NS UINT64_C(100000000)
@@ -47,7 +47,7 @@ struct loopback {
 	atomic_bool blocked;     /* the writer waits for room */
 	bool gave_up;            /* it has waited in vain */
 	int event_fd;
-	atomic_bool polled;      /* somebody waits for event_fd */
+	atomic_bool polled;      /* a thread waits for event_fd */
 	atomic_bool interrupted;
 };
 
@@ -223,7 +223,7 @@ static void loopback_sleep(struct node *n, uint64_t until_ns)
 
 static void wake_reader(struct node *n, struct loopback *l)
 {
-	/* Where its reader sleeps this thread does what that one would. */
+	/* If the reading path sleeps, this thread runs it. */
 	if (n->in.awaited && turn_run(&n->in.reader))
 		return;
 	if (l->mode != MODE_POLLING)
@@ -278,7 +278,7 @@ static int loopback_write(struct node *n, struct sample *smps[], unsigned cnt,
 	} else if (taken) {
 		l->gave_up = false;
 	}
-	/* What found no place goes back; the rest stays in the queue. */
+	/* Returns samples for which there was no room; the others stay in the queue. */
 	memmove(smps, smps + taken, (cnt - taken) * sizeof(*smps));
 	*release = cnt - taken;
 	if (unlikely(taken < cnt))

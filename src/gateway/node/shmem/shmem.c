@@ -237,7 +237,7 @@ static bool is_cut_off(struct node *n, bool connected)
 	return true;
 }
 
-/* Reading and writing find nobody from here on. */
+/* From now on reading and writing find no peer. */
 static void let_go(struct shmem *s)
 {
 	gate_shut(&s->reading, GATE_HOLD);
@@ -340,7 +340,7 @@ static bool call_watch(struct shmem *s)
 	return write(s->event_fd, &one, sizeof(one)) == sizeof(one);
 }
 
-/* The data path found nobody there: once is enough. */
+/* The data path found no peer: tells that once. */
 static void say_gone(struct shmem *s)
 {
 	if (atomic_load(&s->connected) && !atomic_exchange(&s->called, true))

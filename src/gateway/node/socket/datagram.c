@@ -14,7 +14,7 @@
 #include "util/log.h"
 
 #define SAMPLE_BYTES_MAX (16u << 20)
-/* Who takes one datagram in two seconds would hold up each one for two seconds. */
+/* A peer that takes one datagram in two seconds would delay each one by two seconds. */
 #define STUCK_UNTIL 16
 
 size_t socket_sample_size(struct format *f, struct sample *smp)

@@ -93,7 +93,7 @@ static int set_options(struct socket_node *s)
 			   s->wait.polling == POLLING_BUSY ? 50 :
 					     (int)MIN(s->in.spin_us, 1000),
 			   "SO_BUSY_POLL");
-	/* Raw sockets get what is for others; nobody will read it. */
+	/* Raw sockets also receive packets for others, which are not read. */
 	if (!ret && !s->node->is_source)
 		ret = need_option(s, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
 				  sizeof(filter), "SO_ATTACH_FILTER");

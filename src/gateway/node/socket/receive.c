@@ -30,7 +30,7 @@ static void stamp(const struct socket_message *m, struct sample *smps[],
 		  unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		/* What the message says of it is the sender's. */
+		/* The receive time in the message is that of the sender. */
 		smps[i]->received = m->received;
 		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
 	}
@@ -126,7 +126,7 @@ static bool is_wanted(struct socket_node *s, const struct socket_address *from)
 	if (s->layer == LAYER_ETH) {
 		if (from->ll.sll_pkttype == PACKET_OUTGOING)
 			return false;
-		/* The card is in promiscuous mode for somebody else. */
+		/* Another program has set the card to promiscuous mode. */
 		if (from->ll.sll_pkttype == PACKET_OTHERHOST &&
 		    !s->datagram->accept_others)
 			return false;
@@ -167,7 +167,7 @@ static void take_message(struct socket_node *s, unsigned i,
 		return;
 	if (unlikely(s->layer == LAYER_IP) && !cut_header(s, m))
 		return;
-	/* Who sends one line often leaves its end away. */
+	/* Senders of a single line often omit its line end. */
 	if (m->len && s->reader->type->lines &&
 	    m->at[m->len - 1] != s->reader->delimiter)
 		m->at[m->len++] = s->reader->delimiter;
@@ -295,7 +295,7 @@ int datagram_poll_fds(struct socket_node *s, int fds[], int max)
 {
 	bool possible = max >= 2 && s->wait.polling != POLLING_BUSY;
 
-	/* What came before somebody waited must not be missed. */
+	/* Messages from before the wait must not be missed. */
 	if (atomic_exchange(&s->wait.polled, possible) != possible && possible)
 		socket_wait_kick(&s->wait);
 	if (!possible)

@@ -166,7 +166,7 @@ static int parse_multicast(struct socket_node *s, struct config *c, json_t *cfg,
 	return 0;
 }
 
-/* What stands in one group holds for both. */
+/* A setting in one group holds for both. */
 static int parse_multicasts(struct socket_node *s, struct config *c)
 {
 	struct socket_multicast *in = &s->in.multicast, *out = &s->out.multicast;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a reader of datagrams knows of each sender.
+ * The state that a reader of datagrams keeps for each sender.
  *
  * A format may keep something between messages: a description of signals, the columns
  * that a header named, whether the first line has been passed over. That is the
@@ -62,7 +62,7 @@ static bool same_source(const struct socket_address *a,
 	return !memcmp(&a->storage, &b->storage, a->len);
 }
 
-/* Who is forgotten first. */
+/* The sender that is forgotten first. */
 static bool is_less_worth(const struct datagram_source *a,
 			  const struct datagram_source *b)
 {

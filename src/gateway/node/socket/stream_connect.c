@@ -290,7 +290,7 @@ int stream_listen(struct stream *st)
 	ret = socket_set_mark(s, st->listener);
 	if (ret)
 		return ret;
-	/* Connections of an earlier run that nobody has any more. */
+	/* Connections of an earlier run that are not in use any more. */
 	setsockopt(st->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (s->local.sa.sa_family == AF_INET6)
 		setsockopt(st->listener, IPPROTO_IPV6, IPV6_V6ONLY, &zero,

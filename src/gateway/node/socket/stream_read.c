@@ -102,7 +102,7 @@ static unsigned scan_framed(struct stream *st, struct stream_connection *c,
 			fault_note(&st->node->faults, FAULT_MALFORMED, 1,
 				   "a frame of %u bytes; in.buffer_size allows %zu",
 				   len, b->size - FRAME_HEADER);
-			/* Where the next one begins nobody knows. */
+			/* The start of the next message is unknown. */
 			b->start = b->end = 0;
 			c->pending = false;
 			stream_break(st, c, "it sends no frames");
@@ -164,7 +164,7 @@ static unsigned take_samples(struct stream *st, struct sample *smps[],
 	return n;
 }
 
-/* What came before the end is delivered first; then take_samples() breaks it. */
+/* Data from before the end are delivered first; then take_samples() breaks it. */
 static void at_end(struct stream *st, struct stream_connection *c,
 		   const char *why)
 {

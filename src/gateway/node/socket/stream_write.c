@@ -34,7 +34,7 @@ static void dead(struct stream *st, struct stream_connection *c, int err)
 {
 	c->tx_dead = true;
 	c->tx.start = c->tx.end = 0;
-	/* Who reads it delivers what has come before, and then breaks it. */
+	/* The reader delivers data from before, and then closes the connection. */
 	if (!st->read)
 		stream_break(st, c, err == EPIPE ? "it has closed the connection" :
 						   strerror(err));
@@ -173,7 +173,7 @@ static bool charge(struct stream *st, size_t len, bool starved, uint64_t now,
 	return given_up;
 }
 
-/* The path is to end: nobody is waited for. */
+/* The path is about to end: the writer does not wait for any peer. */
 static void give_up_all(struct stream *st, size_t len)
 {
 	for (unsigned i = 0; i < st->place_count; i++) {

@@ -109,7 +109,7 @@ static int take_limit(struct config *c, const json_t *at, struct rtt_settings *s
 	return 0;
 }
 
-/* What the case itself says goes before what the node says for all. */
+/* Settings of the case come before those of the node for all cases. */
 static void inherit(struct rtt_settings *s, const json_t *at,
 		    const struct rtt_settings *common)
 {
@@ -134,7 +134,7 @@ static void inherit(struct rtt_settings *s, const json_t *at,
 			       parts[i].size);
 }
 
-/* A mode that waits for a limit which nobody gave gets the usual one. */
+/* A mode that waits for a limit that is not set gets the default limit. */
 static void complete(struct rtt_case *k)
 {
 	bool by_duration = k->mode == RTT_STOP_AFTER_DURATION ||
