@@ -24,7 +24,15 @@ class Client:
     def __init__(self, control):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(60)
-        self.socket.connect(control)
+        # The name is there a little earlier than the listener.
+        end = time.monotonic() + 20
+        while True:
+            try:
+                self.socket.connect(control)
+                break
+            except ConnectionRefusedError:
+                check(time.monotonic() < end, "%s takes connections" % control)
+                time.sleep(0.005)
         self.file = self.socket.makefile()
         self.asked = 0
 
