@@ -27,17 +27,9 @@
  * takes that from everybody. */
 #define AWAY_BURST_NS UINT64_C(1500000)
 #define AWAY_SHARE 32
-/* Another thread had the processor for a moment; so many of these within that time
- * and the spin goes on elsewhere, but not again for a while. */
-#define NUDGE_NS UINT64_C(4000)
-#define NUDGES_NS UINT64_C(20000000)
-#define NUDGES_MOST 30
-#define HOP_NS UINT64_C(200000000)
 /* The ban, as long as it is found again soon after its end. */
 #define BAN_FIRST_NS UINT64_C(400000000)
 #define BAN_LAST_NS UINT64_C(5000000000)
-
-pthread_mutex_t waiting_affinity = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
 	atomic_uint processors;         /* 0: not looked up yet */
@@ -80,46 +72,6 @@ static void ban(uint64_t now_ns)
 		  (unsigned long long)length / 1000000);
 }
 
-/* To the next one of its processors. The mask is restored at once, so that the kernel
- * may move it again. */
-static void hop(void)
-{
-	cpu_set_t all, one;
-	int cpu = sched_getcpu(), next = cpu;
-
-	pthread_mutex_lock(&waiting_affinity);
-	if (cpu >= 0 && !sched_getaffinity(0, sizeof(all), &all) &&
-	    CPU_COUNT(&all) > 1) {
-		do
-			next = (next + 1) % CPU_SETSIZE;
-		while (!CPU_ISSET(next, &all));
-		CPU_ZERO(&one);
-		CPU_SET(next, &one);
-		sched_setaffinity(0, sizeof(one), &one);
-		sched_setaffinity(0, sizeof(all), &all);
-	}
-	pthread_mutex_unlock(&waiting_affinity);
-}
-
-/*
- * Somebody who wakes up often, as a generator between two steps, has the processor of
- * this spin too: what it sends waits until it sleeps again. Another processor is
- * better, unless that one is no better either.
- */
-static void note_nudge(struct waiting *w, uint64_t now_ns)
-{
-	if (now_ns - w->nudged_ns > NUDGES_NS) {
-		w->nudged_ns = now_ns;
-		w->nudges = 0;
-	}
-	if (++w->nudges < NUDGES_MOST || now_ns < w->hop_ns)
-		return;
-	w->hop_ns = now_ns + HOP_NS;
-	w->nudged_ns = now_ns;
-	w->nudges = 0;
-	hop();
-}
-
 /* Since the last look of a spin; false: the ban has begun. */
 static bool account_away(struct waiting *w, uint64_t now_ns)
 {
@@ -127,8 +79,6 @@ static bool account_away(struct waiting *w, uint64_t now_ns)
 				 now_ns - w->looked_ns : 0;
 
 	if (likely(since < AWAY_NS)) {
-		if (unlikely(since > NUDGE_NS))
-			note_nudge(w, now_ns);
 		w->away_ns -= MIN(w->away_ns, since / AWAY_SHARE);
 		return true;
 	}

@@ -22,7 +22,6 @@
 #ifndef GATEWAY_BASE_WAITING_H
 #define GATEWAY_BASE_WAITING_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,9 +43,6 @@ struct waiting {
 	unsigned trust;         /* how often in a row the next was foretold */
 	uint64_t looked_ns;     /* the last look of a spin; 0: it does not spin */
 	uint64_t away_ns;       /* of the spin, that others had lately */
-	unsigned nudges;        /* short times that others had, */
-	uint64_t nudged_ns;     /* counted since then */
-	uint64_t hop_ns;        /* it does not change its processor before */
 	bool counted;           /* among the spinning threads of the process */
 	bool generator;         /* has a processor's work of its own; set by the user */
 };
@@ -84,12 +80,6 @@ bool waiting_is_banned(uint64_t now_ns);
 /* Processors that this process may use: by affinity and by the quota of its control
  * group. Looked up once. */
 unsigned waiting_processors(void);
-
-/*
- * Held by who changes the affinity of threads that spin: a spinning thread moves to
- * another one of its processors where threads that wake up often have theirs.
- */
-extern pthread_mutex_t waiting_affinity;
 
 /* For tests: forgets the ban, and sets the number of processors (0: as it is). */
 void waiting_reset(unsigned processors);

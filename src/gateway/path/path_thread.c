@@ -597,6 +597,7 @@ static void interrupt_nodes(struct path *p)
 }
 
 /* Appends to `text`, as far as there is room. */
+__attribute__((format(printf, 3, 4)))
 static void append(char *text, size_t size, const char *format, ...)
 {
 	size_t len = strlen(text);
