@@ -735,7 +735,7 @@ static void who_takes_single_bytes_does_not_hold_up_each_message(void **state)
 {
 	struct sample *smp = sample_alloc(&pool);
 	struct taker slow = { .slowly = true };
-	unsigned port, stalls = 0, taken = 0;
+	unsigned port, stalls = 0;
 	int listener = bound(SOCK_STREAM, &port), size = 4096;
 	struct made_node m;
 	uint64_t end_ns;
@@ -763,7 +763,7 @@ static void who_takes_single_bytes_does_not_hold_up_each_message(void **state)
 		uint64_t before_ns = clock_now_ns();
 		unsigned release = 1;
 
-		taken += node_write(&m.node, &smp, 1, &release) == 1;
+		node_write(&m.node, &smp, 1, &release);
 		stalls += clock_now_ns() - before_ns > 25 * MS;
 		poll(NULL, 0, 1);
 	}
