@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "gateway/base/memory.h"
+#include "gateway/base/waiting.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
 #include "gateway/super_node/super_node.h"
@@ -297,6 +298,8 @@ int super_node_new(struct super_node **out, struct config *c)
 		return -ENOMEM;
 	clock_init();
 	gate_init_all();
+	/* Before settings bind the process to some of them. */
+	waiting_processors();
 	pthread_mutex_init(&sn->control, NULL);
 	pthread_mutex_init(&sn->loading, NULL);
 	sn->config = c;
