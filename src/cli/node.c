@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/tool.h"
+#include "gateway/control/api.h"
 #include "gateway/control/status.h"
 #include "gateway/plugin/format.h"
 #include "gateway/plugin/hook.h"
@@ -32,7 +33,7 @@ static const char usage[] =
 
 static int print_capabilities(char **argv)
 {
-	json_t *o = control_capabilities();
+	json_t *o = control_capabilities(control_request_names());
 	int status = o ? tool_print_json(argv, o) : CLI_FAILED;
 
 	json_decref(o);

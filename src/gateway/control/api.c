@@ -100,7 +100,7 @@ static json_t *found(struct request *r, json_t *o, const char *what)
 
 static json_t *get_capabilities(struct request *r)
 {
-	return control_capabilities();
+	return control_capabilities(control_request_names());
 }
 
 static json_t *get_status(struct request *r)

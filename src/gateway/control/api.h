@@ -22,4 +22,7 @@ struct super_node;
 json_t *control_handle(struct super_node *sn, const char *method,
 		       const char *path, const json_t *body, int *status);
 
+/* Names of the requests, such as "node/start"; a new reference. */
+json_t *control_request_names(void);
+
 #endif

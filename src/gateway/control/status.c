@@ -21,13 +21,13 @@ static json_t *names(const struct plugin *table)
 	return list;
 }
 
-json_t *control_capabilities(void)
+json_t *control_capabilities(json_t *apis)
 {
 	return json_pack("{so so so so so}", "build",
 			 json_pack("{ss ss}", "name", "busbar", "version",
 				   GATEWAY_VERSION),
-			 "hooks", names(hook_plugins), "apis",
-			 control_request_names(), "nodes", names(node_plugins),
+			 "hooks", names(hook_plugins), "apis", apis,
+			 "nodes", names(node_plugins),
 			 "formats", names(format_plugins));
 }
 

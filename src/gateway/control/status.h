@@ -8,12 +8,11 @@
 
 struct super_node;
 
-/* Node-types, hooks, formats and requests. */
-json_t *control_capabilities(void);
+/* Node-types, hooks, formats, and the names of requests `apis`, whose reference is
+ * used up: control_request_names(). */
+json_t *control_capabilities(json_t *apis);
 json_t *control_status(struct super_node *sn);
 /* The answer to a request for a restart. */
 json_t *control_restart_json(struct super_node *sn, const json_t *config);
-/* api.c: names of the requests, such as "node/start"; a new reference. */
-json_t *control_request_names(void);
 
 #endif
