@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A path whose thread sleeps may be run by another thread: by the one that writes the
- * node which the path reads (loopback), or by one that spins. So no thread has to be
- * woken, which takes longer than everything else that happens to a sample.
+ * While the thread of a path sleeps, another thread may run the path: the thread that
+ * writes the node that the path reads (loopback), or a thread that spins. So no thread
+ * has to be woken, which would take longer than everything else that happens to a
+ * sample.
  *
- * Only a path of one whole source is, none of whose parts may wait for somebody, and
- * whose threads have no processor or priority of their own. One whose turn takes long
- * is left to its own thread for a while.
+ * This holds for paths with one source whose nodes and hooks never wait, and whose
+ * threads have no affinity or priority of their own. When turns of a path take long,
+ * only its own thread runs it for a while.
  */
 #define LOG_ROOM "gateway/path"
 #include <errno.h>
@@ -15,11 +16,11 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Reads in one turn: then its own thread goes on. */
+/* Reads in one turn; then the path's own thread goes on. */
 #define READS_MAX 8
-/* A turn that takes longer is a burden to who runs it. One in eight is taken for
- * the doing of others, who got the processor in the middle of it; where there are
- * more, its own thread has it for so long. */
+/* A turn that takes longer than LONG_NS delays the thread that runs it. One in
+ * LONG_WEIGHT is tolerated, because the kernel may have let another thread run in the
+ * middle of it. With more of them only the path's own thread runs it for PAUSE_NS. */
 #define LONG_NS 50000
 #define LONG_WEIGHT 8
 #define LONG_MOST 64
@@ -67,8 +68,9 @@ static void leave_gates(struct path *p, unsigned destinations)
 	gate_leave(&p->gate);
 }
 
-/* Its output and its destinations, without waiting. Its own thread is inside its
- * source, and stays there as long as its turn is taken. */
+/* Enters the gates of the path's output and of its destinations, without waiting. The
+ * path's own thread is behind the gate of the source and stays there while its turn is
+ * taken. */
 static bool enter_gates(struct path *p)
 {
 	if (gate_reasons(&p->sources[0].node->in.gate) || !gate_enter(&p->gate))
@@ -116,7 +118,7 @@ static void note_duration(struct path *p, uint64_t now_ns, uint64_t took_ns)
 		  p->name);
 }
 
-/* Of its turn; see struct turn. */
+/* The run() of its turn; see struct turn. */
 static bool carry(struct turn *t)
 {
 	struct path *p = container_of(t, struct path, turn);
