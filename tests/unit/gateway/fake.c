@@ -13,6 +13,7 @@
 #include "util/log.h"
 
 char fake_events[4096];
+_Atomic pthread_t fake_reader;
 _Atomic uint64_t fake_given;
 atomic_bool fake_refuse_prepare;
 
@@ -54,7 +55,7 @@ unsigned fake_log_errors(void)
 }
 
 static const char *const fake_modes[] = { "plain", "hold", "few", "idle",
-					  "keep", "wait", "paced", NULL };
+					  "keep", "wait", "paced", "slow", NULL };
 
 static const struct config_key fake_keys[] = {
 	{ "limit", CONFIG_INT, offsetof(struct fake, limit), "10",
@@ -288,6 +289,10 @@ static int read_any(struct node *n, struct sample *smps[], unsigned cnt,
 	}
 	if (f->next >= (uint64_t)f->limit)
 		return -ENODATA;
+	if (f->mode == FAKE_SLOW) {
+		nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+		cnt = give = 1;
+	}
 	if (f->mode == FAKE_HOLD)
 		return read_hold(f, smps, cnt, release);
 	if (f->mode == FAKE_KEEP) {
@@ -317,6 +322,7 @@ static int fake_read(struct node *n, struct sample *smps[], unsigned cnt,
 
 	assert_true(node_is_running(n));
 	assert_false(atomic_exchange(&f->inside, true));
+	atomic_store(&fake_reader, pthread_self());
 	ret = read_any(n, smps, cnt, release);
 	atomic_store(&f->inside, false);
 	return ret;
@@ -364,6 +370,13 @@ static int write_hold(struct fake *f, struct sample *smps[], unsigned cnt,
 	return (int)accepted;
 }
 
+static bool fake_may_wait(struct node *n)
+{
+	const struct fake *f = n->private_data;
+
+	return f->mode == FAKE_WAIT;
+}
+
 static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 		      unsigned *release)
 {
@@ -374,6 +387,8 @@ static int fake_write(struct node *n, struct sample *smps[], unsigned cnt,
 	assert_true(cnt >= 1 && cnt <= n->out.vectorize);
 	assert_true(node_is_running(n));
 	assert_false(atomic_exchange(&f->writing, true));
+	if (pthread_equal(pthread_self(), atomic_load(&fake_reader)))
+		f->carried += cnt;
 	while (f->mode == FAKE_WAIT &&
 	       atomic_load(&fake_given) < (uint64_t)f->limit &&
 	       !atomic_load(&f->interrupted))
@@ -419,6 +434,7 @@ static const struct node_type fake_sink = {
 	.flags = NODE_CAN_WRITE,
 	FAKE_COMMON,
 	.write = fake_write,
+	.may_wait = fake_may_wait,
 };
 
 static const struct node_type fake_both = {
@@ -427,6 +443,7 @@ static const struct node_type fake_both = {
 	FAKE_COMMON,
 	.read = fake_read,
 	.write = fake_write,
+	.may_wait = fake_may_wait,
 };
 
 /* Never has data, and a descriptor that says so. */

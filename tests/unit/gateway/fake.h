@@ -7,11 +7,13 @@
  * `sink` notes what it gets, `both` does both. They can behave like an adapter that keeps samples
  * beyond the call (mode "hold"), with their choices drawn from a seed. A sink of
  * mode "wait" takes nothing until all sources together have given `limit`.
- * `polled` is a source without data that can be waited for.
+ * `polled` is a source without data that can be waited for. A source of mode "paced"
+ * gives a sample every 50 us without end, of mode "slow" until its limit.
  */
 #ifndef TEST_GATEWAY_FAKE_H
 #define TEST_GATEWAY_FAKE_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -29,10 +31,12 @@
 #define FAKE_VALUES_MAX 8
 
 enum fake_mode { FAKE_PLAIN, FAKE_HOLD, FAKE_FEW, FAKE_IDLE, FAKE_KEEP,
-		 FAKE_WAIT, FAKE_PACED };
+		 FAKE_WAIT, FAKE_PACED, FAKE_SLOW };
 
 /* Samples that all sources have given since fake_super_node(). */
 extern _Atomic uint64_t fake_given;
+/* The thread that read a source last. */
+extern _Atomic pthread_t fake_reader;
 /* prepare fails from now on. */
 extern atomic_bool fake_refuse_prepare;
 
@@ -56,6 +60,7 @@ struct fake {
 	unsigned *lengths;
 	unsigned seen_count;
 	unsigned foreign;           /* samples not in own memory */
+	unsigned carried;           /* samples that fake_reader wrote */
 	atomic_bool refuse;         /* start fails from now on */
 	atomic_bool inside;         /* in read */
 	atomic_bool writing;        /* in write, perhaps beside a read */

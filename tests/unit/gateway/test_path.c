@@ -303,6 +303,43 @@ static void samples_pass_through_a_polling_loop(void **state)
 	fake_end(sn, c);
 }
 
+/* Samples of a slow source on their way through a loop; how many of them the thread
+ * of the source brings to the end. */
+static unsigned carried(const char *loop, const char *path, const char *sink)
+{
+	char text[1024];
+	struct config *c;
+	struct super_node *sn;
+	unsigned count;
+
+	snprintf(text, sizeof(text), TOP
+		 "nodes = { a = { type = \"source\"; mode = \"slow\"; limit = 200; };"
+		 "          l = { type = \"loopback\"; %s };"
+		 "          s = { type = \"sink\"; %s } };"
+		 "paths = ( { in = \"a\"; out = \"l\" }, { in = \"l\"; out = \"s\"; %s } );",
+		 loop, sink, path);
+	sn = fake_super_node(text, &c);
+	assert_non_null(sn);
+	fake_run(sn);
+	assert_sequence(fake_of(sn, "s"), 200);
+	count = fake_of(sn, "s")->carried;
+	fake_end(sn, c);
+	return count;
+}
+
+static void a_writer_runs_the_path_behind_a_loop_whose_thread_sleeps(void **state)
+{
+	assert_true(carried("", "", "") > 100);
+}
+
+static void a_path_that_may_wait_or_has_a_processor_of_its_own_runs_itself(void **state)
+{
+	assert_int_equal(carried("mode = \"pthread\";", "", ""), 0);
+	assert_int_equal(carried("", "affinity = 1;", ""), 0);
+	assert_int_equal(carried("", "hooks = ( { type = \"print\"; output = \"/dev/null\" } );", ""), 0);
+	assert_int_equal(carried("", "", "mode = \"wait\"; limit = 0;"), 0);
+}
+
 static void loops_are_waited_for_by_their_descriptors(void **state)
 {
 	struct config *c;
@@ -1071,6 +1108,8 @@ int main(void)
 		cmocka_unit_test(rate_sends_the_last_sample_again),
 		cmocka_unit_test(samples_pass_through_a_loop_with_sleeping_reader),
 		cmocka_unit_test(samples_pass_through_a_polling_loop),
+		cmocka_unit_test(a_writer_runs_the_path_behind_a_loop_whose_thread_sleeps),
+		cmocka_unit_test(a_path_that_may_wait_or_has_a_processor_of_its_own_runs_itself),
 		cmocka_unit_test(loops_are_waited_for_by_their_descriptors),
 		cmocka_unit_test(a_full_loop_loses_and_counts),
 		cmocka_unit_test(a_blocked_source_stops_when_asked),
