@@ -18,7 +18,6 @@ FIELD = re.compile(r'\b([A-Z_]+)\((?:type, )?([a-z_][\w.]*)\)|\boffsetof\(([^,()
 # Keys without an effect: who uses them is told so, or other work is under way there.
 TOLD = {
     ("super_node_settings.c", "port"),  # a build without HTTP server warns of the group
-    ("signals.c", "enabled"), ("stats.c", "enabled"), ("pmu_dft.c", "pps_index"),
 }
 
 
