@@ -66,7 +66,8 @@ static const struct config_key entry_keys[] = {
 
 /* Of every signal; signals.c has looked at them. */
 static const struct config_key known_keys[] = {
-	{ "enabled", CONFIG_BOOL, 0, .help = "Not used here" },
+	{ "enabled", CONFIG_BOOL, 0,
+	  .help = "Only true: every signal has its place in every sample" },
 };
 
 /* Of the node that the key `node` names? A node may be called like a metric. */
