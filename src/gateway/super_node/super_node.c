@@ -487,7 +487,9 @@ static bool all_ended(struct super_node *sn)
 {
 	bool ended = true, any = false;
 
-	pthread_mutex_lock(&sn->control);
+	/* A command is under way, perhaps one that hangs. The caller asks again. */
+	if (pthread_mutex_trylock(&sn->control))
+		return false;
 	list_for_each(p, &sn->paths, struct path, entry) {
 		any |= p->enabled;
 		if (p->enabled && !atomic_load(&p->ended))
