@@ -59,6 +59,7 @@ struct hca_qp;
 struct hca_domain;
 struct hca_region;
 struct hca_dm;
+struct hca_hold;
 
 struct hca_device {
 	struct ibv_device ibv;
@@ -266,6 +267,7 @@ enum hca_swqe_flags {
 	HCA_SWQE_INLINE = IBV_SEND_INLINE,
 	HCA_SWQE_LOCAL = 1 << 4,   /* no message: BIND_MW, LOCAL_INV */
 	HCA_SWQE_STARTED = 1 << 5, /* LOCAL_INV: withdrawn, peers may still copy */
+	HCA_SWQE_HELD = 1 << 6,    /* a datagram that waits: see hold.h */
 };
 
 struct hca_ah {
@@ -473,6 +475,8 @@ struct hca_qp {
 	struct spin handles_lock;
 	struct list handles;
 	struct list handle_entry;
+
+	struct hca_hold *hold;        /* UD; under sq_lock */
 };
 
 enum hca_tx_blocked {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/hold.h"
 #include "hca/objects.h"
 #include "util/probe.h"
 
@@ -79,6 +80,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	if (likely(!ret)) {
 		qp->sq.head = qp->sq.build_head;
 		hca_sq_run(qp);
+		hca_hold_rest(qp);
 	}
 	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
@@ -213,7 +215,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 		return;
 	e = current(qp);
 	e->ud.ah = ah ? hca_ah(ah) : NULL;
-	e->ud.qpn = remote_qpn;
+	e->ud.qpn = remote_qpn & HCA_PSN_MASK;
 	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
 }
 
@@ -222,7 +224,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 
 	if (!qp->sq.build_error)
-		*hca_swqe_srqn(current(qp)) = remote_srqn;
+		*hca_swqe_srqn(current(qp)) = remote_srqn & HCA_PSN_MASK;
 }
 
 /* Into its two callers, whatever the compiler thinks of the size of a probe. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/hold.h"
 #include "hca/settings.h"
 #include "transport/shm/slot.h"
 #include "util/clock.h"
@@ -58,8 +59,8 @@ static bool data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 		   uint32_t from, uint32_t length, uint8_t *to)
 {
-	if (e->flags & HCA_SWQE_INLINE) {
-		memcpy(to, e->inline_data + from, length);
+	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
+		memcpy(to, hca_swqe_data(e) + from, length);
 		return true;
 	}
 	for (unsigned i = 0; i < e->num_sge && length; i++) {
@@ -88,6 +89,8 @@ static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 static inline bool gather_check(const struct hca_qp *qp,
 				const struct hca_swqe *e)
 {
+	if (unlikely(e->flags & HCA_SWQE_HELD))
+		return !hca_held(e)->refused;
 	if (e->flags & HCA_SWQE_INLINE)
 		return true;
 	for (unsigned i = 0; i < e->num_sge; i++)
