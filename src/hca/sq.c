@@ -189,12 +189,20 @@ int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	return 0;
 }
 
+void hca_sq_call(struct hca_qp *qp)
+{
+	/* Not inside of a build: the lock of a send queue is held, then. */
+	if (!hca_self.depth && atomic_exchange(&qp->calls, false))
+		qp->transport->qp_retry(qp);
+}
+
 int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad)
 {
 	struct hca_qp *qp = hca_qp(ibqp);
 	struct hca_sq *sq = &qp->sq;
 	bool sent = false;
+	uint8_t blocked;
 	int ret = 0;
 
 	hca_enter();
@@ -232,9 +240,11 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		hca_sq_run(qp);
 		hca_hold_rest(qp);
 	}
+	blocked = qp->tx_blocked;
 	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
 	hca_leave();
+	hca_sq_called(qp, blocked);
 	if (unlikely(ret))
 		*bad = wr;
 	return ret;

@@ -42,7 +42,7 @@ static struct ibv_ah_attr any_ah_attr(void)
 		return any;
 	return (struct ibv_ah_attr){
 		.is_global = (uint8_t)mostly(2),
-		.port_num = one_in(8) ? (uint8_t)number() : 1,
+		.port_num = one_in(20) ? (uint8_t)number() : 1,
 		.grh = { .dgid = any_gid(), .sgid_index = (uint8_t)mostly(1),
 			 .hop_limit = (uint8_t)number(),
 			 .flow_label = number(),
@@ -72,7 +72,8 @@ static struct ibv_qp_cap any_cap(void)
 static void call_alloc_pd(void)
 {
 	CALL("ibv_alloc_pd");
-	if (has_room(&v.pds))
+	/* Few, so that objects of the same one meet. */
+	if (v.pds.count < 1 || (has_room(&v.pds) && one_in(12)))
 		keep(&v.pds, pointer(ibv_alloc_pd(one_in(20) ? NULL : v.ctx)));
 }
 
@@ -140,7 +141,7 @@ static void call_domain(void)
 	if (has_room(&v.tds))
 		keep(&v.tds, pointer(ibv_alloc_td(v.ctx, &ta)));
 	CALL("ibv_alloc_parent_domain");
-	if (has_room(&v.pds))
+	if (has_room(&v.pds) && one_in(4))
 		keep(&v.pds, pointer(ibv_alloc_parent_domain(v.ctx, &pa)));
 }
 

@@ -9,7 +9,8 @@ struct ibv_sge any_sge(bool readable)
 	const struct ibv_mr *mr = pick(&v.mrs);
 	struct ibv_sge g = {
 		.addr = (uintptr_t)v.memory + draw(MEMORY / 2),
-		.length = draw(3) ? draw(2000) : draw(MEMORY / 2),
+		.length = draw(3) ? draw(draw(2) ? 200 : 2000) :
+				    draw(MEMORY / 2),
 		.lkey = mr && draw(8) ? mr->lkey : number(),
 	};
 
@@ -76,8 +77,11 @@ void call_post_send(void)
 			.wr_id = number(), .sg_list = sge[i],
 			.next = i + 1 < count ? &wr[i + 1] : NULL,
 			.num_sge = one_in(12) && !is_inline ?
-					   -(int)draw(3) : (int)draw(9),
-			.opcode = (enum ibv_wr_opcode)mostly(12),
+					   -(int)draw(3) :
+					   (int)draw(draw(2) ? 2 : 9),
+			/* Few services have all. */
+			.opcode = draw(2) ? IBV_WR_SEND :
+					    (enum ibv_wr_opcode)mostly(12),
 			.send_flags = one_in(12) ? number() : flags(0x7),
 		};
 		/* More than there are, which must not be looked at. */
