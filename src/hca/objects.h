@@ -59,6 +59,7 @@ struct hca_qp;
 struct hca_domain;
 struct hca_region;
 struct hca_dm;
+struct hca_hold;
 
 struct hca_device {
 	struct ibv_device ibv;
@@ -266,6 +267,7 @@ enum hca_swqe_flags {
 	HCA_SWQE_INLINE = IBV_SEND_INLINE,
 	HCA_SWQE_LOCAL = 1 << 4,   /* no message: BIND_MW, LOCAL_INV */
 	HCA_SWQE_STARTED = 1 << 5, /* LOCAL_INV: withdrawn, peers may still copy */
+	HCA_SWQE_HELD = 1 << 6,    /* a datagram that waits: see hold.h */
 };
 
 struct hca_ah {
@@ -436,7 +438,9 @@ struct hca_qp {
 	uint32_t lost_tries;
 	struct progress_timer retry;
 	struct list backlog_entry;    /* of the transport, while waiting */
-	bool backlogged;              /* it is in a list; under sq_lock */
+	void *backlog_of;             /* whose list; under sq_lock, like this: */
+	bool backlogged;              /* it is in a list */
+	_Atomic bool calls;           /* UD: who posts may look for the peer */
 	_Atomic(void *) link;         /* of the transport; set under sq_lock */
 	struct list link_entry;       /* of the transport */
 	const struct hca_qp_public *remote; /* peer's public part */
@@ -473,6 +477,8 @@ struct hca_qp {
 	struct spin handles_lock;
 	struct list handles;
 	struct list handle_entry;
+
+	struct hca_hold *hold;        /* UD; under sq_lock */
 };
 
 enum hca_tx_blocked {
@@ -611,6 +617,14 @@ int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 		unsigned send_flags, struct hca_swqe **out);
 void hca_sq_builders_init(struct hca_qp *qp);
+/* Behind a posting call, outside of hca_enter(): a datagram has nobody to go to yet.
+ * The caller finds out sooner than the progress thread wakes up. */
+void hca_sq_call(struct hca_qp *qp);
+static inline void hca_sq_called(struct hca_qp *qp, uint8_t tx_blocked)
+{
+	if (unlikely(tx_blocked != HCA_TX_OPEN))
+		hca_sq_call(qp);
+}
 static inline bool hca_is_atomic(unsigned opcode)
 {
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||

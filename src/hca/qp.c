@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hca/hca.h"
+#include "hca/hold.h"
 #include "hca/inspect_message.h"
 #include "hca/objects.h"
 #include "hca/process.h"
@@ -218,6 +219,9 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	if (ret)
 		goto err_sq;
 	fill_public(qp, ctx, a);
+	ret = hca_hold_init(qp);
+	if (ret)
+		goto err_rq;
 	ret = -ENOMEM;
 	if (qp->srq) {
 		qp->claim = calloc(1, qp->recv->stride);
@@ -263,6 +267,7 @@ err_qpn:
 	hca_number_free(qpn);
 err_rq:
 	free(qp->claim);
+	hca_hold_fini(qp);
 	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
 err_sq:
 	hca_memory_free(&qp->sq_memory, HCA_RESOURCE_SEND_QUEUE);
@@ -452,6 +457,7 @@ static void reset(struct hca_qp *qp)
 	/* An error that was being worked on meanwhile does not outlive this. */
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
+	hca_hold_clear(qp);
 	qp->tx_blocked = HCA_TX_OPEN;
 	qp->tx_offset = qp->tx_taken = 0;
 	qp->lost_since_ns = 0;
@@ -627,6 +633,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	purge_cqs(qp);
 	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
 	hca_memory_free(&qp->sq_memory, HCA_RESOURCE_SEND_QUEUE);
+	hca_hold_fini(qp);
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	if (qp->recv_cq)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/hold.h"
 #include "hca/objects.h"
 #include "util/probe.h"
 
@@ -151,7 +152,7 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		if (unlikely(!wr->wr.ud.ah))
 			return EINVAL;
 		e->ud.ah = hca_ah(wr->wr.ud.ah);
-		e->ud.qpn = wr->wr.ud.remote_qpn;
+		e->ud.qpn = wr->wr.ud.remote_qpn & HCA_PSN_MASK;
 		/* The top bit asks for the QP's own Q_Key (10.2.5). */
 		e->ud.qkey = wr->wr.ud.remote_qkey & 0x80000000u ?
 				     qp->attr.qkey : wr->wr.ud.remote_qkey;
@@ -162,7 +163,7 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 		e->rkey = wr->wr.rdma.rkey;
 	}
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
-		*hca_swqe_srqn(e) = wr->qp_type.xrc.remote_srqn;
+		*hca_swqe_srqn(e) = wr->qp_type.xrc.remote_srqn & HCA_PSN_MASK;
 	return ret;
 }
 
@@ -188,12 +189,20 @@ int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	return 0;
 }
 
+void hca_sq_call(struct hca_qp *qp)
+{
+	/* Not inside of a build: the lock of a send queue is held, then. */
+	if (!hca_self.depth && atomic_exchange(&qp->calls, false))
+		qp->transport->qp_retry(qp);
+}
+
 int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad)
 {
 	struct hca_qp *qp = hca_qp(ibqp);
 	struct hca_sq *sq = &qp->sq;
 	bool sent = false;
+	uint8_t blocked;
 	int ret = 0;
 
 	hca_enter();
@@ -227,11 +236,15 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	}
 	if (sent)
 		qp->transport->qp_kick(qp);
-	if (sq->next != sq->head)
+	if (sq->next != sq->head) {
 		hca_sq_run(qp);
+		hca_hold_rest(qp);
+	}
+	blocked = qp->tx_blocked;
 	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
 	hca_leave();
+	hca_sq_called(qp, blocked);
 	if (unlikely(ret))
 		*bad = wr;
 	return ret;
@@ -265,6 +278,10 @@ static void complete_oldest(struct hca_qp *qp, enum ibv_wc_status status)
 
 void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status)
 {
+	const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.tail);
+
+	if (unlikely(e->flags & HCA_SWQE_HELD))
+		hca_hold_release(qp, e);
 	complete_oldest(qp, status);
 	qp->lost_since_ns = 0;
 	if (unlikely(qp->sq.draining))
@@ -295,6 +312,7 @@ void hca_sq_flush(struct hca_qp *qp)
 	qp->tx_epoch++; /* what comes back for these entries is stale */
 	while (qp->sq.tail != qp->sq.head)
 		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);
+	hca_hold_clear(qp);
 }
 
 void hca_sq_go_back(struct hca_qp *qp, uint32_t index)

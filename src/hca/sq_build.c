@@ -6,8 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/hold.h"
 #include "hca/objects.h"
 #include "util/probe.h"
+
+/* build_error: nothing is begun that a setter could be for. */
+#define NOTHING_BEGUN (-1)
 
 static struct hca_swqe *current(struct hca_qp *qp)
 {
@@ -22,8 +26,9 @@ static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 	struct hca_sq *sq = &qp->sq;
 	struct hca_swqe *e;
 
-	if (unlikely(sq->build_error))
+	if (unlikely(sq->build_error > 0))
 		return NULL;
+	sq->build_error = 0;
 	if (unlikely(!(qp->send_ops & op_flag))) {
 		sq->build_error = EOPNOTSUPP;
 		return NULL;
@@ -56,7 +61,8 @@ static void wr_start(struct ibv_qp_ex *ex)
 	hca_enter();
 	hca_lock(&qp->sq_lock);
 	qp->sq.build_head = qp->sq.head;
-	qp->sq.build_error = hca_sq_accepts(hca_qp_state(qp)) ? 0 : EINVAL;
+	qp->sq.build_error = hca_sq_accepts(hca_qp_state(qp)) ? NOTHING_BEGUN :
+								EINVAL;
 }
 
 /* Does every datagram that was built say where it goes? */
@@ -71,7 +77,8 @@ static bool all_addressed(struct hca_qp *qp)
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
-	int ret = qp->sq.build_error;
+	int ret = MAX(qp->sq.build_error, 0);
+	uint8_t blocked;
 
 	if (unlikely(!ret && qp->ibv.qp_type == IBV_QPT_UD &&
 		     !all_addressed(qp)))
@@ -79,10 +86,13 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	if (likely(!ret)) {
 		qp->sq.head = qp->sq.build_head;
 		hca_sq_run(qp);
+		hca_hold_rest(qp);
 	}
+	blocked = qp->tx_blocked;
 	hca_unlock(&qp->sq_lock);
 	qp->transport->qp_posted(qp);
 	hca_leave();
+	hca_sq_called(qp, blocked);
 	return ret;
 }
 
@@ -213,8 +223,20 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 		return;
 	e = current(qp);
 	e->ud.ah = ah ? hca_ah(ah) : NULL;
-	e->ud.qpn = remote_qpn;
+	e->ud.qpn = remote_qpn & HCA_PSN_MASK;
 	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
+}
+
+/* Setters of other services: their part of the entry is something else here. */
+static void wr_set_ud_addr_wrong(struct ibv_qp_ex *ex, struct ibv_ah *ah,
+				 uint32_t remote_qpn, uint32_t remote_qkey)
+{
+	hca_qp_of_ex(ex)->sq.build_error = EINVAL;
+}
+
+static void wr_set_xrc_srqn_wrong(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	hca_qp_of_ex(ex)->sq.build_error = EINVAL;
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
@@ -222,7 +244,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 
 	if (!qp->sq.build_error)
-		*hca_swqe_srqn(current(qp)) = remote_srqn;
+		*hca_swqe_srqn(current(qp)) = remote_srqn & HCA_PSN_MASK;
 }
 
 /* Into its two callers, whatever the compiler thinks of the size of a probe. */
@@ -252,6 +274,7 @@ set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list
 		qp->sq.build_error = EINVAL;
 		return;
 	}
+	e->flags &= (uint8_t)~HCA_SWQE_INLINE; /* of an earlier setter */
 	e->num_sge = (uint8_t)num_sge;
 	e->length = (uint32_t)length;
 	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
@@ -293,6 +316,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 		at += bufs[i].length;
 	}
 	e->flags |= HCA_SWQE_INLINE;
+	e->num_sge = 0;
 	e->length = (uint32_t)at;
 	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);
 }
@@ -321,8 +345,10 @@ void hca_sq_builders_init(struct hca_qp *qp)
 	ex->wr_rdma_read = wr_rdma_read;
 	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	ex->wr_set_ud_addr = wr_set_ud_addr;
-	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
+	ex->wr_set_ud_addr = qp->ibv.qp_type == IBV_QPT_UD ?
+				     wr_set_ud_addr : wr_set_ud_addr_wrong;
+	ex->wr_set_xrc_srqn = qp->ibv.qp_type == IBV_QPT_XRC_SEND ?
+				      wr_set_xrc_srqn : wr_set_xrc_srqn_wrong;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;

@@ -42,7 +42,8 @@ struct hca_transport_ops {
 	/* Work was posted: see to acknowledgements for programs that post and
 	 * do not poll. No lock is held. */
 	void (*qp_posted)(struct hca_qp *qp);
-	/* The QP's retry timer ran out. Progress thread, no lock is held. */
+	/* The QP's retry timer ran out, or a datagram was posted that waits
+	 * (hca_qp.calls). No lock is held. */
 	void (*qp_retry)(struct hca_qp *qp);
 	/* The QP is being reset or freed: afterwards the transport holds no
 	 * reference to it. sq_lock is not held. */

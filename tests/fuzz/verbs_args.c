@@ -16,8 +16,11 @@ struct verbs_args v;
 uint32_t any_qpn(void)
 {
 	const struct ibv_qp *qp = pick(&v.qps);
+	/* The first thousand are nobody's, the last one is of multicast. */
+	uint32_t n = qp && draw(8) ? qp->qp_num :
+		     one_in(4)	   ? 0xffffff : draw(1024);
 
-	return qp && draw(8) ? qp->qp_num : 0x1000000 + number() % 1000;
+	return n | (one_in(3) ? number() << 24 : 0);
 }
 
 static union ibv_gid any_gid(void)
@@ -32,12 +35,20 @@ static union ibv_gid any_gid(void)
 
 static struct ibv_ah_attr any_ah_attr(void)
 {
+	struct ibv_ah_attr any;
+
+	any_words(&any, sizeof(any));
+	if (one_in(8))
+		return any;
 	return (struct ibv_ah_attr){
 		.is_global = (uint8_t)mostly(2),
-		.port_num = one_in(8) ? (uint8_t)number() : 1,
+		.port_num = one_in(20) ? (uint8_t)number() : 1,
 		.grh = { .dgid = any_gid(), .sgid_index = (uint8_t)mostly(1),
-			 .hop_limit = (uint8_t)number() },
-		.dlid = (uint16_t)number(), .sl = (uint8_t)number(),
+			 .hop_limit = (uint8_t)number(),
+			 .flow_label = number(),
+			 .traffic_class = (uint8_t)number() },
+		.src_path_bits = (uint8_t)number(),
+		.dlid = (uint16_t)number(), .sl = (uint8_t)mostly(16),
 		.static_rate = (uint8_t)number(),
 	};
 }
@@ -61,7 +72,8 @@ static struct ibv_qp_cap any_cap(void)
 static void call_alloc_pd(void)
 {
 	CALL("ibv_alloc_pd");
-	if (has_room(&v.pds))
+	/* Few, so that objects of the same one meet. */
+	if (v.pds.count < 1 || (has_room(&v.pds) && one_in(12)))
 		keep(&v.pds, pointer(ibv_alloc_pd(one_in(20) ? NULL : v.ctx)));
 }
 
@@ -129,7 +141,7 @@ static void call_domain(void)
 	if (has_room(&v.tds))
 		keep(&v.tds, pointer(ibv_alloc_td(v.ctx, &ta)));
 	CALL("ibv_alloc_parent_domain");
-	if (has_room(&v.pds))
+	if (has_room(&v.pds) && one_in(4))
 		keep(&v.pds, pointer(ibv_alloc_parent_domain(v.ctx, &pa)));
 }
 
@@ -222,10 +234,16 @@ static void call_create_qp(void)
 		a.cap = plain.cap;
 	} else {
 		a.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		a.send_ops_flags = flags(0x7f) | IBV_QP_EX_WITH_SEND;
+		a.send_ops_flags = flags(a.qp_type == IBV_QPT_RC   ? 0x3ff :
+					 a.qp_type == IBV_QPT_UC ? 0x387 :
+								   0xc) |
+				   IBV_QP_EX_WITH_SEND;
 		if (one_in(8))
 			a.comp_mask = number();
 		a.create_flags = one_in(4) ? number() : 0;
+		a.max_tso_header = (uint16_t)number();
+		a.rx_hash_conf.rx_hash_fields_mask = number();
+		a.source_qpn = number();
 		qp = pointer(ibv_create_qp_ex(v.ctx, &a));
 	}
 	keep(&v.qps, qp);
@@ -262,6 +280,12 @@ static void call_ah_from_wc(void)
 
 static struct ibv_qp_attr any_attr(void)
 {
+	struct ibv_qp_attr any;
+
+	any_words(&any, sizeof(any));
+	any.dest_qp_num = any_qpn();
+	if (one_in(6))
+		return any;
 	return (struct ibv_qp_attr){
 		.qp_state = (enum ibv_qp_state)mostly(7),
 		.cur_qp_state = (enum ibv_qp_state)mostly(7),
@@ -274,6 +298,10 @@ static struct ibv_qp_attr any_attr(void)
 		.max_rd_atomic = (uint8_t)mostly(129),
 		.max_dest_rd_atomic = (uint8_t)mostly(129),
 		.min_rnr_timer = (uint8_t)mostly(32),
+		.alt_pkey_index = (uint16_t)number(),
+		.alt_port_num = (uint8_t)number(),
+		.alt_timeout = (uint8_t)number(),
+		.sq_draining = (uint8_t)number(),
 		.port_num = one_in(8) ? (uint8_t)number() : 1,
 		.timeout = (uint8_t)mostly(8),
 		.retry_cnt = (uint8_t)mostly(8), .rnr_retry = (uint8_t)mostly(8),
@@ -304,7 +332,15 @@ static void call_connect_qp(void)
 	if (!qp)
 		return;
 	ud = qp->qp_type == IBV_QPT_UD;
-	rc = qp->qp_type == IBV_QPT_RC;
+	/* Both halves of an XRC connection are given all of them. */
+	rc = !ud && qp->qp_type != IBV_QPT_UC;
+	a.qp_access_flags &= 0xf;
+	a.dest_qp_num &= 0xffffff;
+	a.timeout &= 31;
+	a.retry_cnt &= 7;
+	a.rnr_retry &= 7;
+	a.min_rnr_timer &= 31;
+	a.ah_attr.sl = 0;
 	a.qp_state = IBV_QPS_RESET;
 	a.port_num = a.ah_attr.port_num = 1;
 	a.pkey_index = 0;
@@ -394,17 +430,10 @@ static void call_text(void)
 static void call_optional(void)
 {
 	struct ibv_pd *pd = pick(&v.pds);
-	struct ibv_mw *mw;
 	struct ibv_ece ece;
 	struct ibv_qp *qp = pick(&v.qps);
 	union ibv_gid gid = any_gid();
 
-	CALL("ibv_alloc_mw");
-	if (pd) {
-		mw = pointer(ibv_alloc_mw(pd, (enum ibv_mw_type)mostly(3)));
-		if (mw)
-			must(done(ibv_dealloc_mw(mw)));
-	}
 	CALL("ibv_attach_mcast");
 	if (qp && done(ibv_attach_mcast(qp, &gid, (uint16_t)number())))
 		must(done(ibv_detach_mcast(qp, &gid, 0)));
@@ -423,7 +452,7 @@ static void call_destroy(void)
 {
 	void *o;
 
-	switch (draw(6)) {
+	switch (draw(9)) {
 	case 0:
 		CALL("ibv_destroy_qp");
 		o = one_in(20) ? NULL : pick(&v.qps);
@@ -456,6 +485,19 @@ static void call_destroy(void)
 		if (done(ibv_destroy_comp_channel(o)))
 			forget(&v.channels, o);
 		break;
+	case 5: /* behind a datagram of it, maybe */
+	case 6:
+		CALL("ibv_destroy_ah");
+		o = one_in(20) ? NULL : pick(&v.ahs);
+		if (done(ibv_destroy_ah(o)))
+			forget(&v.ahs, o);
+		break;
+	case 7:
+		CALL("ibv_close_xrcd");
+		o = pick(&v.xrcds);
+		if (o && done(ibv_close_xrcd(o)))
+			forget(&v.xrcds, o);
+		break;
 	default:
 		CALL("ibv_dealloc_pd");
 		o = one_in(20) ? NULL : pick(&v.pds);
@@ -472,8 +514,11 @@ static void call_destroy(void)
 static void destroy_all(void)
 {
 	CALL("destroying everything");
+	DESTROY_ALL(&v.mws, ibv_dealloc_mw);
 	DESTROY_ALL(&v.qps, ibv_destroy_qp);
 	DESTROY_ALL(&v.srqs, ibv_destroy_srq);
+	DESTROY_ALL(&v.xrc_srqs, ibv_destroy_srq);
+	DESTROY_ALL(&v.xrcds, ibv_close_xrcd);
 	DESTROY_ALL(&v.cqs, ibv_destroy_cq);
 	DESTROY_ALL(&v.channels, ibv_destroy_comp_channel);
 	DESTROY_ALL(&v.ahs, ibv_destroy_ah);
@@ -501,7 +546,8 @@ static void one_run(void)
 		call_modify_srq, call_text, call_post_send, call_post_send,
 		call_post_send, call_build_send, call_post_recv, call_post_recv,
 		call_poll_cq, call_poll_cq, call_events, call_optional,
-		call_destroy,
+		call_destroy, call_xrc, call_create_xrc_qp, call_window,
+		call_build_send,
 	};
 	int count;
 	struct ibv_device **list;

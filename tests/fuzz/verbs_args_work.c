@@ -4,12 +4,13 @@
 
 #include "verbs_args.h"
 
-static struct ibv_sge any_sge(bool readable)
+struct ibv_sge any_sge(bool readable)
 {
 	const struct ibv_mr *mr = pick(&v.mrs);
 	struct ibv_sge g = {
 		.addr = (uintptr_t)v.memory + draw(MEMORY / 2),
-		.length = draw(3) ? draw(2000) : draw(MEMORY / 2),
+		.length = draw(3) ? draw(draw(2) ? 200 : 2000) :
+				    draw(MEMORY / 2),
 		.lkey = mr && draw(8) ? mr->lkey : number(),
 	};
 
@@ -18,6 +19,42 @@ static struct ibv_sge any_sge(bool readable)
 	if (!readable && one_in(10))
 		g.length = number();
 	return g;
+}
+
+/* The part of a request that is its operation's; valid mostly, or anything but
+ * pointers. */
+static void any_operation(struct ibv_send_wr *wr, const struct ibv_qp *qp)
+{
+	const struct ibv_mr *mr = pick(&v.mrs);
+	uint32_t rkey = mr && draw(8) ? mr->rkey : number();
+	uint64_t at = mr && draw(8) ? (uintptr_t)mr->addr + draw(1000) : number();
+
+	any_words(&wr->wr, sizeof(wr->wr));
+	any_words(&wr->qp_type, sizeof(wr->qp_type));
+	any_words(&wr->bind_mw, sizeof(wr->bind_mw));
+	wr->imm_data = one_in(2) ? rkey : number();
+	wr->qp_type.xrc.remote_srqn = any_srqn();
+	if (wr->opcode == IBV_WR_TSO) {
+		wr->tso.hdr = v.memory;
+	} else {
+		wr->bind_mw.mw = one_in(8) ? NULL : pick(&v.mws);
+		if (wr->bind_mw.mw && draw(2))
+			wr->bind_mw.rkey = ibv_inc_rkey(wr->bind_mw.mw->rkey);
+		wr->bind_mw.bind_info = any_bind_info();
+	}
+	if (qp->qp_type == IBV_QPT_UD) {
+		wr->wr.ud.ah = pick(&v.ahs);
+		wr->wr.ud.remote_qpn = any_qpn();
+		wr->wr.ud.remote_qkey = one_in(4) ? number() : draw(3);
+		return;
+	}
+	/* rdma and atomic begin alike. */
+	wr->wr.atomic.remote_addr = at;
+	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		wr->wr.atomic.rkey = rkey;
+	else
+		wr->wr.rdma.rkey = rkey;
 }
 
 void call_post_send(void)
@@ -32,7 +69,6 @@ void call_post_send(void)
 	if (!qp)
 		return;
 	for (int i = 0; i < count; i++) {
-		const struct ibv_mr *mr = pick(&v.mrs);
 		bool is_inline = one_in(4);
 
 		for (int k = 0; k < 8; k++)
@@ -41,64 +77,26 @@ void call_post_send(void)
 			.wr_id = number(), .sg_list = sge[i],
 			.next = i + 1 < count ? &wr[i + 1] : NULL,
 			.num_sge = one_in(12) && !is_inline ?
-					   -(int)draw(3) : (int)draw(9),
-			.opcode = (enum ibv_wr_opcode)mostly(12),
-			.send_flags = flags(0x7) |
-				      (is_inline ? IBV_SEND_INLINE : 0),
-			.imm_data = number(),
+					   -(int)draw(3) :
+					   (int)draw(draw(2) ? 2 : 9),
+			/* Few services have all. */
+			.opcode = draw(2) ? IBV_WR_SEND :
+					    (enum ibv_wr_opcode)mostly(12),
+			.send_flags = one_in(12) ? number() : flags(0x7),
 		};
-		if (!is_inline)
-			wr[i].send_flags &= ~(unsigned)IBV_SEND_INLINE;
-		if (qp->qp_type == IBV_QPT_UD) {
-			wr[i].wr.ud.ah = pick(&v.ahs);
-			wr[i].wr.ud.remote_qpn = any_qpn();
-			wr[i].wr.ud.remote_qkey = mostly(3);
-			continue;
-		}
-		/* rdma and atomic begin alike. */
-		wr[i].wr.atomic.remote_addr = mr ? (uintptr_t)mr->addr +
-						    draw(1000) : number();
-		wr[i].wr.rdma.rkey = mr ? mr->rkey : number();
-		if (wr[i].opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		    wr[i].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-			wr[i].wr.atomic.rkey = mr ? mr->rkey : number();
+		/* More than there are, which must not be looked at. */
+		if (one_in(20))
+			wr[i].num_sge = (int)(number() | 1u << 6);
+		wr[i].send_flags &= ~(unsigned)IBV_SEND_INLINE;
+		if (is_inline)
+			wr[i].send_flags |= IBV_SEND_INLINE;
+		if (one_in(6))
+			sge[i][0].length = 8;
+		any_operation(&wr[i], qp);
 	}
 	ret = ibv_post_send(qp, wr, &bad);
 	if (!done(ret))
 		must(bad >= wr && bad < wr + count);
-}
-
-void call_build_send(void)
-{
-	struct ibv_qp *qp = pick(&v.qps);
-	struct ibv_qp_ex *x = qp ? ibv_qp_to_qp_ex(qp) : NULL;
-
-	CALL("ibv_wr_*");
-	if (!x)
-		return;
-	ibv_wr_start(x);
-	for (unsigned n = draw(5); n > 0; n--) {
-		struct ibv_sge g[8];
-
-		for (int k = 0; k < 8; k++)
-			g[k] = any_sge(true);
-		x->wr_id = number();
-		x->wr_flags = flags(0x7);
-		ibv_wr_send(x);
-		if (qp->qp_type == IBV_QPT_UD)
-			ibv_wr_set_ud_addr(x, pick(&v.ahs), any_qpn(),
-					   mostly(3));
-		if (draw(2))
-			ibv_wr_set_sge_list(x, draw(9), g);
-		else if (draw(2))
-			ibv_wr_set_inline_data(x, v.memory, mostly(400) % MEMORY);
-		else
-			ibv_wr_set_sge(x, g[0].lkey, g[0].addr, g[0].length);
-	}
-	if (one_in(3))
-		ibv_wr_abort(x);
-	else
-		done(ibv_wr_complete(x));
 }
 
 void call_post_recv(void)

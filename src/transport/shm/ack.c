@@ -105,15 +105,36 @@ void shm_backlog_run(struct list *waiting)
 	}
 }
 
+static void take_backlog(struct shm_link *l, struct list *again)
+{
+	list_init(again);
+	hca_lock(&l->tx_lock);
+	list_splice(again, &l->backlog_qps);
+	atomic_store(&l->backlog, 0);
+	hca_unlock(&l->tx_lock);
+}
+
+void shm_backlog_open(struct shm_link *l)
+{
+	struct list waiting;
+
+	take_backlog(l, &waiting);
+	list_for_each(qp, &waiting, struct hca_qp, backlog_entry) {
+		hca_lock(&qp->sq_lock);
+		if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
+			qp->tx_blocked = HCA_TX_OPEN;
+			progress_timer_disarm(&qp->retry);
+		}
+		hca_unlock(&qp->sq_lock);
+	}
+	shm_backlog_run(&waiting);
+}
+
 static void run_backlog(struct shm_link *l)
 {
 	struct list again;
 
-	list_init(&again);
-	hca_lock(&l->tx_lock);
-	list_splice(&again, &l->backlog_qps);
-	atomic_store(&l->backlog, 0);
-	hca_unlock(&l->tx_lock);
+	take_backlog(l, &again);
 	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
 	shm_backlog_run(&again);
 }

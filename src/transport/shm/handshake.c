@@ -73,6 +73,8 @@ static void link_up(struct shm_link *l)
 		  shm_path_name((enum shm_path)atomic_load(&l->path)));
 	shm_access_improve(l);
 	pthread_cond_broadcast(&shm.changed);
+	/* Datagrams waited for this. */
+	shm_backlog_open(l);
 }
 
 /* ---- connecting ---- */
@@ -307,21 +309,13 @@ static void pause_listening(int listen_fd)
 	pthread_mutex_unlock(&shm.lock);
 }
 
-static void on_listen(void *arg, uint32_t events)
+/* shm.lock is held. */
+static void caller_take(int fd)
 {
-	int listen_fd = (int)(intptr_t)arg;
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct shm_link *l;
 	bool allowed;
 	pid_t pid;
 
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-		    errno == ENOMEM)
-			pause_listening(listen_fd);
-		return;
-	}
-	pthread_mutex_lock(&shm.lock);
 	allowed = shm_peer_allowed(fd, &pid);
 	if ((!allowed && !shm_strangers_have_room()) ||
 	    shm_peer_is_banned(pid) || !shm_peer_has_room(pid))
@@ -335,16 +329,64 @@ static void on_listen(void *arg, uint32_t events)
 	l->target_block = 0;
 	l->deadline_ns = progress_now_ns() + HANDSHAKE_LIMIT_NS;
 	atomic_store(&l->state, SHM_LINK_ACCEPTING);
-	if (progress_watch(fd, EPOLLIN, on_control, l))
+	if (progress_watch(fd, EPOLLIN, on_control, l)) {
 		shm_link_down(l);
-	else
-		shm_sweep_at(l->deadline_ns);
-	pthread_mutex_unlock(&shm.lock);
+		return;
+	}
+	shm_sweep_at(l->deadline_ns);
+	/* Its HELLO is mostly here already. */
+	control_take(l);
 	return;
 
 err_fd:
-	pthread_mutex_unlock(&shm.lock);
 	close(fd);
+}
+
+static int caller_accept(int listen_fd)
+{
+	return accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static void on_listen(void *arg, uint32_t events)
+{
+	int listen_fd = (int)(intptr_t)arg;
+	int fd = caller_accept(listen_fd);
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM)
+			pause_listening(listen_fd);
+		return;
+	}
+	pthread_mutex_lock(&shm.lock);
+	caller_take(fd);
+	pthread_mutex_unlock(&shm.lock);
+}
+
+void shm_link_hear(struct shm_link *l)
+{
+	int state = atomic_load(&l->state);
+
+	if (state == SHM_LINK_CONNECTING || state == SHM_LINK_ACCEPTING)
+		control_take(l);
+}
+
+void shm_link_to_self(uint32_t block, struct shm_link *l)
+{
+	int listen_fd = -1, fd;
+
+	for (unsigned i = 0; i < hca_process.own_block_count; i++)
+		if (hca_process.own_blocks[i] == block)
+			listen_fd = hca_process.block_fds[i];
+	/* Others may have called before. Where this finds nobody the progress thread
+	 * was quicker, and goes on. */
+	for (int i = 0; i < CONTROL_BATCH && listen_fd >= 0 &&
+			(fd = caller_accept(listen_fd)) >= 0; i++)
+		caller_take(fd);
+	shm_link_hear(l); /* WELCOME */
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
+		if (shm.links[i]->pid == getpid())
+			shm_link_hear(shm.links[i]); /* READY */
 }
 
 int shm_block_claimed(uint32_t block, int listen_fd)

@@ -31,6 +31,14 @@ void shm_sweep_at(uint64_t when_ns);
 void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_qp_public *remote);
 
+/* What came for a link that is being made, without waiting. It may be up afterwards,
+ * or at its end. */
+void shm_link_hear(struct shm_link *l);
+
+/* A link of the process with itself is made by whoever wants it: nobody else is
+ * needed. */
+void shm_link_to_self(uint32_t block, struct shm_link *l);
+
 /* Calls the owner of a block. 0, -ECONNREFUSED (nobody), or another error. */
 int shm_link_connect(uint32_t block, struct shm_link **out);
 

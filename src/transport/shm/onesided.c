@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "hca/hold.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -393,4 +394,5 @@ void shm_key_fence(uint32_t key)
 		wait_for_copies(shm.links[i]);
 		wait_for_qps(shm.links[i]);
 	}
+	hca_hold_fence();
 }

@@ -59,6 +59,8 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 		*refused = ret != -EAGAIN;
 		return NULL;
 	}
+	if (l->pid == getpid())
+		shm_link_to_self(block, l);
 	return l;
 }
 

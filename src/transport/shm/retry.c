@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "transport/shm/link.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/probe.h"
@@ -80,9 +81,20 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
 	wait_and_retry(qp, progress_now_ns(), shm_rnr_ns(timer_code));
 }
 
+/* Its turn comes when the link is up; the timer is for what may go wrong. shm.lock
+ * is held. */
+static void wait_until_up(struct hca_qp *qp, struct shm_link *l)
+{
+	hca_lock(&qp->sq_lock);
+	if (qp->tx_blocked == HCA_TX_RETRY_WAIT)
+		shm_backlog_wait(l, qp);
+	hca_unlock(&qp->sq_lock);
+}
+
 /* A datagram whose destination has no link yet: call it, or drop it. */
 static void resolve_datagram(struct hca_qp *qp)
 {
+	struct shm_link *l;
 	uint32_t qpn = 0;
 	bool waiting, multicast = false, refused = false;
 
@@ -102,7 +114,11 @@ static void resolve_datagram(struct hca_qp *qp)
 		return;
 	}
 	pthread_mutex_lock(&shm.lock);
-	shm_link_get(qpn >> HCA_QPN_BLOCK_BITS, &refused);
+	l = shm_link_get(qpn >> HCA_QPN_BLOCK_BITS, &refused);
+	if (l)
+		shm_link_hear(l);
+	if (l && atomic_load(&l->state) == SHM_LINK_CONNECTING)
+		wait_until_up(qp, l);
 	pthread_mutex_unlock(&shm.lock);
 	if (!refused)
 		return;

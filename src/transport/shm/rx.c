@@ -273,8 +273,12 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
-	if (m->h.length > room_of(e)) {
-		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
+	/* Whoever has the Q_Key may send, and must not be able to stop the service:
+	 * dropped, and the receive is for the next one (9.9.3, class D). It was
+	 * not taken from a shared queue either. */
+	if (unlikely(m->h.length > room_of(e))) {
+		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
 	switch (place(l, qp, e, m)) {
@@ -303,13 +307,32 @@ static bool expected(struct shm_link *l, struct hca_qp *qp,
 		     !(m->h.flags & SHM_UNRELIABLE) !=
 			     (qp->ibv.qp_type != IBV_QPT_UC)))
 		return false;
-	/* UC: a message that starts is taken, whatever was lost before it. */
-	if (qp->ibv.qp_type == IBV_QPT_UC && m->x.at == 0)
+	/* UC: a message that starts is taken, whatever was lost before it; of one
+	 * that is not, the rest is not either. */
+	if (qp->ibv.qp_type == IBV_QPT_UC && m->x.at == 0) {
 		atomic_store_explicit(&qp->rx_psn, m->h.psn & HCA_PSN_MASK,
 				      memory_order_relaxed);
+		qp->rx_offset = 0;
+	}
 	return m->h.psn == atomic_load_explicit(&qp->rx_psn,
 					      memory_order_relaxed) &&
 	       (m->x.at == 0 || m->x.at == qp->rx_offset);
+}
+
+/* consume_lock is held, and released. */
+static void refuse_too_long(struct hca_qp *qp, const struct hca_rwqe *e,
+			    struct message *m)
+{
+	if (qp->ibv.qp_type == IBV_QPT_UC) {
+		/* As if it had been lost, and the receive is for the next one
+		 * (9.9.3, class D). */
+		hca_unlock(&qp->recv->consume_lock);
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+		return;
+	}
+	HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
+	mark(m, SHM_INVALID, 0);
+	receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
 }
 
 static void receive_message(struct shm_link *l, struct hca_qp *qp,
@@ -333,9 +356,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	if (unlikely(m->h.op != SHM_WRITE_IMM && bytes > room_of(e))) {
-		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-		mark(m, SHM_INVALID, 0);
-		receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
+		refuse_too_long(qp, e, m);
 		return;
 	}
 	ret = place(l, qp, e, m);

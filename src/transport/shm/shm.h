@@ -297,7 +297,7 @@ void shm_transmit(struct hca_qp *qp);
 /* Of a UC QP without a peer: what is sent is lost. sq_lock is held. */
 void shm_lose_unreliable(struct hca_qp *qp);
 
-/* The QP tries again when the link has moved on. sq_lock is held. */
+/* The QP tries again when the link has moved on, or is up. sq_lock is held. */
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
 void shm_wake(struct shm_link *l);
 /* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
@@ -321,8 +321,9 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 
 /* The parts of transmission that the other kinds of it need, too. */
 bool shm_remote_ready(const struct hca_qp *qp);
-/* A QP that waits for room. sq_lock and tx_lock are held. */
-void shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
+/* A QP that waits for room. False: it waits for another link already. sq_lock and
+ * tx_lock are held. */
+bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
 /* One slot: 0, -EAGAIN (no room), -EFAULT (a key), -EPERM (the QP may not do
  * it). tx_lock is held. */
 int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
@@ -345,6 +346,8 @@ void shm_harvest_rest(struct shm_link *l);
 /* Lets the QPs of a list that was taken from a link try again. The caller sees
  * to it that none of them is forgotten meanwhile. */
 void shm_backlog_run(struct list *waiting);
+/* The same for a link that has come up. shm.lock is held. */
+void shm_backlog_open(struct shm_link *l);
 
 /* ---- xrc_tx.c ---- */
 void shm_transmit_xrc(struct hca_qp *qp);
@@ -397,7 +400,7 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code);
 void shm_retry_expired(struct hca_qp *qp);
 uint64_t shm_rnr_ns(uint8_t timer_code);
 
-/* Of a UC QP without a link: sends when it is there. sq_lock is held. */
+/* Of a UC or UD QP without a link: sends when it is there. sq_lock is held. */
 void shm_wait_for_link(struct hca_qp *qp);
 /* Between two looks whether a link stands that a message needs, at first. */
 #define SHM_LINK_WAIT_NS 20000

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/hold.h"
 #include "hca/settings.h"
 #include "transport/shm/slot.h"
 #include "util/clock.h"
@@ -58,8 +59,8 @@ static bool data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 		   uint32_t from, uint32_t length, uint8_t *to)
 {
-	if (e->flags & HCA_SWQE_INLINE) {
-		memcpy(to, e->inline_data + from, length);
+	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
+		memcpy(to, hca_swqe_data(e) + from, length);
 		return true;
 	}
 	for (unsigned i = 0; i < e->num_sge && length; i++) {
@@ -88,6 +89,8 @@ static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 static inline bool gather_check(const struct hca_qp *qp,
 				const struct hca_swqe *e)
 {
+	if (unlikely(e->flags & HCA_SWQE_HELD))
+		return !hca_held(e)->refused;
 	if (e->flags & HCA_SWQE_INLINE)
 		return true;
 	for (unsigned i = 0; i < e->num_sge; i++)
@@ -326,18 +329,18 @@ void shm_wake_target(struct shm_link *l)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
-/* sq_lock and tx_lock are held. A QP that sends datagrams to several peers waits
- * for the first that is full. */
-void shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
+bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 {
 	if (qp->backlogged)
-		return;
+		return qp->backlog_of == l;
 	qp->backlogged = true;
+	qp->backlog_of = l;
 	list_push(&l->backlog_qps, &qp->backlog_entry);
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load_explicit(&hca_process.segment->wants_kick,
 				 memory_order_relaxed))
 		progress_kick(); /* nobody polls: the thread has to tick */
+	return true;
 }
 
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
@@ -549,6 +552,7 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 			&shm.by_block[(e->ud.qpn & HCA_PSN_MASK) >>
 				      HCA_QPN_BLOCK_BITS],
 			memory_order_acquire);
+		bool other = false;
 		int ret = 0;
 
 		if (unlikely(!gather_check(qp, e))) {
@@ -568,9 +572,8 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 			return;
 		}
 		if (unlikely(e->ud.ah->local && !l)) {
-			qp->tx_blocked = HCA_TX_RETRY_WAIT;
-			progress_timer_arm(&qp->retry,
-					   progress_now_ns() + SHM_LINK_WAIT_NS);
+			qp->calls = !qp->lost_since_ns;
+			shm_wait_for_link(qp);
 			return;
 		}
 		if (likely(e->ud.ah->local)) {
@@ -584,13 +587,15 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 				if (unlikely(ret == -EAGAIN && is_stuck(l)))
 					ret = 0; /* lost */
 				else if (ret == -EAGAIN)
-					shm_backlog_add(l, qp);
+					other = !shm_backlog_add(l, qp);
 				else if (!ret)
 					shm_kick(l);
 			} else {
 				HCA_COUNT_RARE(qp, TX_LOST, 1);
 			}
 			hca_unlock(&l->tx_lock);
+			if (unlikely(other)) /* nobody tells us of room here */
+				shm_wait_for_link(qp);
 			if (ret == -EAGAIN)
 				return;
 		} else if (e->ud.ah->multicast) {

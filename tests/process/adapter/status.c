@@ -374,17 +374,6 @@ static void local_queue_pair_operation_error_of_a_foreign_address_handle(struct 
 	play_send_queue_error(p, &s, ah, side_ah_to(&p->b, &p->a.gid));
 }
 
-static void local_length_error_at_an_unreliable_receiver(struct pair *p)
-{
-	struct scene s = { .at_receiver = IBV_WC_LOC_LEN_ERR };
-
-	pair_start(p, &uc);
-	s.fails = good_send(p, FAILS, 0);
-	s.third = receive(&p->b, THIRD);
-	s.third.sge[0].length = 99;
-	play_receive_error(p, &s, 0);
-}
-
 static void local_protection_error_at_an_unreliable_receiver(struct pair *p)
 {
 	struct scene s = { .at_receiver = IBV_WC_LOC_PROT_ERR };
@@ -394,17 +383,6 @@ static void local_protection_error_at_an_unreliable_receiver(struct pair *p)
 	s.third = receive(&p->b, THIRD);
 	s.third.sge[0].lkey ^= 0x4000;
 	play_receive_error(p, &s, 0);
-}
-
-static void local_length_error_at_a_datagram_receiver(struct pair *p)
-{
-	struct scene s = { .at_receiver = IBV_WC_LOC_LEN_ERR };
-	int ah = start_datagrams(p);
-
-	s.fails = good_send(p, FAILS, ah);
-	s.third = receive(&p->b, THIRD);
-	s.third.sge[0].length = GRH + 99;
-	play_receive_error(p, &s, ah);
 }
 
 static void local_protection_error_at_a_datagram_receiver(struct pair *p)
@@ -436,9 +414,7 @@ static const struct test_case cases[] = {
 	RULE(STATUS, local_length_error_of_a_datagram_of_more_than_a_packet),
 	RULE(STATUS,
 	     local_queue_pair_operation_error_of_a_foreign_address_handle),
-	RULE(STATUS, local_length_error_at_an_unreliable_receiver),
 	RULE(STATUS, local_protection_error_at_an_unreliable_receiver),
-	RULE(STATUS, local_length_error_at_a_datagram_receiver),
 	RULE(STATUS, local_protection_error_at_a_datagram_receiver),
 };
 

@@ -65,6 +65,27 @@ static void a_message_without_a_receive_is_lost_and_the_next_one_arrives(struct 
 	expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
 }
 
+static void a_message_longer_than_the_receive_is_lost_like_any_other(struct pair *p)
+{
+	static const uint32_t lengths[] = { 101, 5000, 40000, 200000 };
+
+	pair_start(p, &uc);
+	side_recv(&p->b, 1, TO, 100);
+	for (uint64_t i = 0; i < 4; i++) {
+		side_send(&p->a, i, 0, lengths[i]);
+		side_wait_ok(&p->a, SEND_CQ, i);
+		side_expect_none(&p->b, RECV_CQ);
+		expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
+	}
+	/* The receive is still there. */
+	side_fill(&p->a, 0, 100, 5);
+	side_send(&p->a, 9, 0, 100);
+	side_wait_ok(&p->a, SEND_CQ, 9);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 1).byte_len, 100);
+	side_check(&p->b, TO, 100, 5);
+	expect_eq(side_async(&p->b, 0), -1);
+}
+
 static void a_gap_in_the_sequence_does_not_stop_what_follows(struct pair *p)
 {
 	p->conn.psn_a = 7; /* of the first message; the receiver expects it */
@@ -197,6 +218,8 @@ int main(int argc, char **argv)
 		     a_buffer_may_be_used_again_when_its_send_is_complete),
 		RULE("IBTA 9.8.2",
 		     a_message_without_a_receive_is_lost_and_the_next_one_arrives),
+		RULE("IBTA 9.9.3",
+		     a_message_longer_than_the_receive_is_lost_like_any_other),
 		RULE("IBTA 9.8.2",
 		     a_gap_in_the_sequence_does_not_stop_what_follows),
 		RULE("IBTA 9.8.2", a_write_arrives_and_a_refused_one_is_silent),

@@ -403,6 +403,92 @@ static void without_a_posted_receive_it_is_dropped(struct pair *p)
 	side_wait_ok(&p->b, RECV_CQ, 1);
 }
 
+/* Anybody who has the Q_Key can send it: it must not stop the receiver. */
+static void one_that_is_longer_than_the_receive_is_dropped(struct pair *p)
+{
+	static const uint32_t lengths[] = { 21, 60, 4096 };
+	struct send_req r;
+	int ah;
+
+	start(p);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	side_recv(&p->b, 1, 0, GRH + 20);
+	for (uint64_t i = 0; i < 3; i++) {
+		r = datagram(&p->a, &p->b, ah, i, 0, lengths[i]);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->a, SEND_CQ, i);
+		side_expect_none(&p->b, RECV_CQ);
+		expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
+	}
+	/* The receive is still there. */
+	side_fill(&p->a, 0, 20, 4);
+	r = datagram(&p->a, &p->b, ah, 7, 0, 20);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 1).byte_len, GRH + 20);
+	side_check(&p->b, GRH, 20, 4);
+	expect_eq(side_async(&p->b, 0), -1);
+}
+
+static void nor_does_it_take_a_receive_of_a_shared_queue(struct pair *p)
+{
+	struct ibv_srq_init_attr sa = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_qp_init_attr qa = { .qp_type = IBV_QPT_UD };
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = { .wr_id = 5, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct end *e;
+	struct send_req r;
+	int ah;
+
+	start(p);
+	e = p->b.end;
+	qa.send_cq = e->cq[SEND_CQ];
+	qa.recv_cq = e->cq[RECV_CQ];
+	qa.srq = ibv_create_srq(e->pd, &sa);
+	expect(qa.srq);
+	expect_eq(side_qp_destroy(&p->b, 0), 0);
+	e->qp[0] = ibv_create_qp(e->pd, &qa);
+	expect(e->qp[0]);
+	p->b.qpn[0] = e->qp[0]->qp_num;
+	expect_eq(side_to_init(&p->b, 0, QKEY), 0);
+	expect_eq(side_to_rtr(&p->b, 0, &p->conn, &p->a.gid, 0, 0), 0);
+	sge = side_sge(&p->b, 0, GRH + 20);
+	expect_eq(ibv_post_srq_recv(qa.srq, &wr, &bad), 0);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	r = datagram(&p->a, &p->b, ah, 1, 0, 21);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	side_expect_none(&p->b, RECV_CQ);
+	expect_eq(side_state(&p->b, 0), IBV_QPS_RTR);
+	r = datagram(&p->a, &p->b, ah, 2, 0, 20);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->b, RECV_CQ, 5);
+	expect_eq(side_qp_destroy(&p->b, 0), 0);
+	expect_eq(ibv_destroy_srq(qa.srq), 0);
+}
+
+/* The upper byte of the word means nothing. */
+static void of_the_queue_pair_number_24_bits_count(struct pair *p)
+{
+	struct side_options opt = ud;
+	struct send_req r;
+	int ah;
+
+	opt.extended = true;
+	p->conn.access_a = p->conn.access_b = QKEY;
+	pair_start(p, &opt);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	for (uint32_t i = 0; i < 3; i++) {
+		r = datagram(&p->a, &p->b, ah, i, 0, 10);
+		r.remote_qpn |= i == 0 ? 0xff000000 : i == 1 ? 0x1000000 :
+							       0x80000000;
+		side_recv(&p->b, i, 0, ROOM);
+		expect_eq((i ? side_build_send(&p->a, 0, &r, 1) :
+			       side_post_send(&p->a, 0, &r, 1)).ret, 0);
+		side_wait_ok(&p->a, SEND_CQ, i);
+		side_wait_ok(&p->b, RECV_CQ, i);
+	}
+}
+
 static void to_nobody_it_succeeds(struct pair *p)
 {
 	static const uint32_t nobody[] = { 0, 1, 2, 0x5555, 0x400123, 0xfffffe };
@@ -646,6 +732,9 @@ static const struct test_case cases[] = {
 	RULE("IBTA 11.4.1.1",
 	     a_qkey_with_the_top_bit_means_that_of_the_queue_pair),
 	RULE("IBTA 9.8.3", without_a_posted_receive_it_is_dropped),
+	RULE("IBTA 9.9.3", one_that_is_longer_than_the_receive_is_dropped),
+	CASE_IN(ONLY_ONE_PROCESS, nor_does_it_take_a_receive_of_a_shared_queue),
+	RULE("IBTA 9.2.3", of_the_queue_pair_number_24_bits_count),
 	RULE("IBTA 9.8.3", to_nobody_it_succeeds),
 	RULE("IBTA 9.8.3", to_a_host_that_is_not_there_it_succeeds),
 	RULE("IBTA 10.3.1.2",
