@@ -5,7 +5,6 @@
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/settings.h"
+#include "hca/yield.h"
 
 /* Polls that may find completions waiting before messages are moved again:
  * a queue that is always full must not starve the others. */
@@ -244,19 +244,15 @@ void hca_cq_move(struct hca_cq *cq)
 		hca_poll_transports(cq);
 }
 
-/*
- * Runs timers that nobody else runs, and lets others run when nothing has come for
- * a while: the peer may wait for this processor, for milliseconds, until the kernel
- * thinks that the caller has had its share. An adapter of its own would not need
- * that. Where nobody else wants to run it costs a fraction of a microsecond.
- */
+/* Runs timers that nobody else runs, and lets others run when nothing has come for
+ * a while. Where nobody wants to run that costs a fraction of a microsecond. */
 static __attribute__((noinline)) void pause_between_polls(void)
 {
 	/* Timers need locks of send queues; inside a build one is held. */
 	if (!hca_self.depth)
 		progress_run_overdue();
 	if (!hca_self.polls_found && hca_settings.poll_yields)
-		sched_yield();
+		hca_yield();
 	hca_self.polls_found = false;
 }
 

@@ -48,6 +48,7 @@ static struct {
 	uint64_t sleeping_until_ns;
 	bool stop;
 	int epoll_fd, wake_fd;
+	_Atomic clockid_t cpu_clock; /* of the thread; 0: none yet */
 } progress = {
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -67,6 +68,15 @@ static _Thread_local bool on_progress_thread
 uint64_t progress_now_ns(void)
 {
 	return clock_monotonic_ns_slow();
+}
+
+uint64_t progress_cpu_ns(void)
+{
+	clockid_t of = atomic_load_explicit(&progress.cpu_clock,
+					    memory_order_relaxed);
+	struct timespec t;
+
+	return of && !clock_gettime(of, &t) ? timespec_to_ns(t) : 0;
 }
 
 bool progress_is_self(void)
@@ -197,9 +207,12 @@ static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
 static void *progress_main(void *arg)
 {
 	struct epoll_event events[32];
+	clockid_t cpu_clock;
 	bool stop = false;
 
 	on_progress_thread = true;
+	if (!pthread_getcpuclockid(pthread_self(), &cpu_clock))
+		atomic_store(&progress.cpu_clock, cpu_clock);
 	pthread_setname_np(pthread_self(), "busbar-progress");
 	while (!stop) {
 		uint64_t wait_ns;
@@ -326,6 +339,7 @@ void progress_forked(void)
 	progress.running_fd = -1;
 	progress.running_timer = NULL;
 	on_progress_thread = false;
+	atomic_store(&progress.cpu_clock, 0);
 }
 
 static int grow_watches(int fd)

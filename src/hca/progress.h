@@ -62,6 +62,8 @@ void progress_timer_disarm(struct progress_timer *t);
  * (those with `by_pollers`) that the progress thread did not get to. */
 void progress_run_overdue(void);
 
+/* The processor time that the thread has used. */
+uint64_t progress_cpu_ns(void);
 /* True on the progress thread. */
 bool progress_is_self(void);
 /* Wakes the thread so that it polls the transports. */

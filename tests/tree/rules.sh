@@ -94,6 +94,14 @@ while read -r line; do
 	complain "$line"
 done <"$tmp"
 
+# Somebody may set the wall clock while a thread waits: times to wait until are
+# CLOCK_MONOTONIC's, by the calls that say so.
+find src lib -name '*.[ch]' | xargs grep -nE \
+	'pthread_(cond_timedwait|(mutex|rwlock)_timed[a-z]*lock|timedjoin_np)|sem_timedwait|[a-z]_clock(wait|lock|join_np)\(.*CLOCK_REALTIME' >"$tmp"
+while read -r line; do
+	complain "a wait by the wall clock: $line"
+done <"$tmp"
+
 # One name, one header.
 find src/gateway -name '*.h' | awk -F/ '{ if (seen[$NF]) print $0 " and " seen[$NF]; seen[$NF] = $0 }' >"$tmp"
 while read -r line; do

@@ -99,9 +99,9 @@ static bool wait_for(struct question *q)
 	while (!ending_has_begun() && clock_monotonic_ns_slow() < end) {
 		struct timespec until;
 
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + LOOK_NS);
-		if (!sem_timedwait(&q->answered, &until))
+		if (!sem_clockwait(&q->answered, CLOCK_MONOTONIC, &until))
 			return true;
 	}
 	return false;

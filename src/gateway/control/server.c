@@ -409,9 +409,10 @@ static bool join(struct control_server *s)
 	do {
 		if (ending_is_past(ENDING_JOIN_MS))
 			return false;
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (pthread_timedjoin_np(s->thread, NULL, &until) == ETIMEDOUT);
+	} while (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC,
+				      &until) == ETIMEDOUT);
 	return true;
 }
 

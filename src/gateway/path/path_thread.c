@@ -666,9 +666,9 @@ static void join(struct path *p, pthread_t t, bool reading)
 		interrupt_hooks(p);
 		if (reading)
 			interrupt_nodes(p);
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-		if (pthread_timedjoin_np(t, NULL, &until) != ETIMEDOUT)
+		if (pthread_clockjoin_np(t, NULL, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
 			return;
 		/* Threads of a write that blocks for long. */
 		for (unsigned d = 0; d < p->destination_count; d++) {

@@ -320,10 +320,10 @@ static bool join_stats(struct super_node *sn)
 			log_error("the statistics thread does not end, a hook does not come out of its periodic work");
 			return false;
 		}
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (pthread_timedjoin_np(sn->stats_thread, NULL, &until) ==
-		 ETIMEDOUT);
+	} while (pthread_clockjoin_np(sn->stats_thread, NULL, CLOCK_MONOTONIC,
+				      &until) == ETIMEDOUT);
 	return true;
 }
 
@@ -541,9 +541,10 @@ static bool lock_control(struct super_node *sn)
 	do {
 		if (ending_is_past(ENDING_WRITERS_MS))
 			return false;
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (pthread_mutex_timedlock(&sn->control, &until) == ETIMEDOUT);
+	} while (pthread_mutex_clocklock(&sn->control, CLOCK_MONOTONIC,
+					 &until) == ETIMEDOUT);
 	return true;
 }
 

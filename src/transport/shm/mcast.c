@@ -220,15 +220,15 @@ void shm_mcast_enter(bool joined)
 
 	if (!joined && atomic_load(&ready))
 		return;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += REACH_LIMIT_NS / NSEC_PER_SEC;
 	pthread_mutex_lock(&shm.lock);
 	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(); i++) {
 		if (progress_is_self())
 			break;
 		while (!ret && links_pending())
-			ret = pthread_cond_timedwait(&shm.changed, &shm.lock,
-						     &until);
+			ret = pthread_cond_clockwait(&shm.changed, &shm.lock,
+						     CLOCK_MONOTONIC, &until);
 	}
 	if (name_fd >= 0 && !progress_is_self())
 		atomic_store(&ready, true);

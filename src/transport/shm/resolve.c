@@ -126,7 +126,7 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 					   sizeof(to)));
 		return SHM_PEER_ABSENT;
 	}
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += RESOLVE_LIMIT_S;
 	pthread_mutex_lock(&shm.lock);
 	while (!qp->link) {
@@ -138,7 +138,8 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 			break;
 		}
 		if (refused || !wait || progress_is_self() ||
-		    pthread_cond_timedwait(&shm.changed, &shm.lock, &until))
+		    pthread_cond_clockwait(&shm.changed, &shm.lock,
+					   CLOCK_MONOTONIC, &until))
 			break;
 	}
 	found = qp->link != NULL;

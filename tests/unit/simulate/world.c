@@ -52,10 +52,10 @@ static _Thread_local struct actor *self;
 int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 			  void *(*function)(void *), void *arg);
 int __real_pthread_join(pthread_t t, void **value);
-int __real_pthread_timedjoin_np(pthread_t t, void **value,
+int __real_pthread_clockjoin_np(pthread_t t, void **value, clockid_t of,
 				const struct timespec *until);
 int __real_pthread_mutex_lock(pthread_mutex_t *m);
-int __real_pthread_mutex_timedlock(pthread_mutex_t *m,
+int __real_pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t of,
 				   const struct timespec *until);
 int __real_nanosleep(const struct timespec *t, struct timespec *left);
 int __real_clock_gettime(clockid_t id, struct timespec *t);
@@ -68,10 +68,10 @@ long __real_syscall(long number, ...);
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 			  void *(*function)(void *), void *arg);
 int __wrap_pthread_join(pthread_t t, void **value);
-int __wrap_pthread_timedjoin_np(pthread_t t, void **value,
+int __wrap_pthread_clockjoin_np(pthread_t t, void **value, clockid_t of,
 				const struct timespec *until);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
-int __wrap_pthread_mutex_timedlock(pthread_mutex_t *m,
+int __wrap_pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t of,
 				   const struct timespec *until);
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 int __wrap_clock_gettime(clockid_t id, struct timespec *t);
@@ -365,12 +365,12 @@ int __wrap_pthread_join(pthread_t t, void **value)
 	return on ? join(t, value, FOREVER) : __real_pthread_join(t, value);
 }
 
-int __wrap_pthread_timedjoin_np(pthread_t t, void **value,
+int __wrap_pthread_clockjoin_np(pthread_t t, void **value, clockid_t of,
 				const struct timespec *until)
 {
 	if (!on)
-		return __real_pthread_timedjoin_np(t, value, until);
-	return join(t, value, to_ns(until) - WALL_NS);
+		return __real_pthread_clockjoin_np(t, value, of, until);
+	return join(t, value, to_ns(until));
 }
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
@@ -384,14 +384,14 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 	return 0;
 }
 
-int __wrap_pthread_mutex_timedlock(pthread_mutex_t *m,
+int __wrap_pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t of,
 				   const struct timespec *until)
 {
 	uint64_t until_ns;
 
 	if (!on)
-		return __real_pthread_mutex_timedlock(m, until);
-	until_ns = to_ns(until) - WALL_NS;
+		return __real_pthread_mutex_clocklock(m, of, until);
+	until_ns = to_ns(until);
 	while (pthread_mutex_trylock(m)) {
 		if (now_ns >= until_ns)
 			return ETIMEDOUT;

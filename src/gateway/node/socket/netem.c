@@ -188,7 +188,7 @@ static void sleep_until(struct netem *n, uint64_t due_ns)
 {
 	struct timespec t = timespec_from_ns(due_ns);
 
-	pthread_cond_timedwait(&n->changed, &n->lock, &t);
+	pthread_cond_clockwait(&n->changed, &n->lock, CLOCK_MONOTONIC, &t);
 }
 
 static void *run(void *arg)
@@ -316,7 +316,6 @@ void netem_put(struct netem *n, const char *buf, size_t len)
 
 static int start_thread(struct netem *n)
 {
-	pthread_condattr_t attr;
 	int ret;
 
 	n->limit = (unsigned)n->settings.limit;
@@ -334,10 +333,7 @@ static int start_thread(struct netem *n)
 	}
 	n->spare_count = n->limit;
 	pthread_mutex_init(&n->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&n->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&n->changed, NULL);
 	ret = thread_start(&n->thread, "socket-netem", THREAD_AS_CALLER, run, n);
 	n->has_thread = !ret;
 	return ret;
