@@ -215,6 +215,7 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = HCA_MAX_MSG_BYTES,
 		.pkey_tbl_len = 1,
+		.lid = HCA_PORT_LID,
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4X */
 		.active_speed = 32, /* EDR, 25 Gb/s per lane */

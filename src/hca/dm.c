@@ -60,12 +60,22 @@ static int map_aligned(struct hca_region *r, uint64_t align)
 	return 0;
 }
 
+/* Device memory is read and written by whole words: adapters refuse all else, and
+ * a program that works here must work there. */
+#define WORD 4
+
+static bool may_copy(const struct hca_dm *dm, uint64_t offset, size_t length)
+{
+	return offset % WORD == 0 && length % WORD == 0 &&
+	       length <= dm->length && offset <= dm->length - length;
+}
+
 static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from,
 		   size_t length)
 {
 	struct hca_dm *dm = hca_dm(ibdm);
 
-	if (length > dm->length || offset > dm->length - length)
+	if (!may_copy(dm, offset, length))
 		return EINVAL;
 	hca_dma_copy(dm->region->addr + offset, from, length);
 	return 0;
@@ -76,7 +86,7 @@ static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset,
 {
 	struct hca_dm *dm = hca_dm(ibdm);
 
-	if (length > dm->length || offset > dm->length - length)
+	if (!may_copy(dm, offset, length))
 		return EINVAL;
 	hca_dma_copy(to, dm->region->addr + offset, length);
 	return 0;
@@ -151,7 +161,7 @@ static int dm_register(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset,
 
 	/* Zero based: work requests give offsets from the registration's start. */
 	if (!(access & IBV_ACCESS_ZERO_BASED) || ibdm->context != pd->context ||
-	    length == 0 || length > dm->length || offset > dm->length - length)
+	    length > dm->length || offset > dm->length - length)
 		return -EINVAL;
 	ret = hca_mr_register_region(pd, dm->region, offset, length,
 				     access, out);

@@ -45,6 +45,7 @@
 #define HCA_MAX_DM_BYTES (UINT64_C(64) << 20)
 #define HCA_MAX_GIDS 128
 #define HCA_MAX_RD_ATOM 128
+#define HCA_PORT_LID 1
 #define HCA_UD_MTU 4096
 #define HCA_GRH_BYTES 40
 #define HCA_PSN_MASK 0xffffffu
