@@ -20,6 +20,7 @@
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/quota.h"
 
 static bool is_v4_mapped(const union ibv_gid *gid)
 {
@@ -124,9 +125,13 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		return -EINVAL;
 	if (attr->is_global && hca_gid_by_index(attr->grh.sgid_index, &source))
 		return -EINVAL;
-	ah = calloc(1, sizeof(*ah));
-	if (!ah)
+	if (hca_quota_take(HCA_QUOTA_AH))
 		return -ENOMEM;
+	ah = calloc(1, sizeof(*ah));
+	if (!ah) {
+		hca_quota_give(HCA_QUOTA_AH);
+		return -ENOMEM;
+	}
 	ah->ibv.context = ibpd->context;
 	ah->ibv.pd = ibpd;
 	ah->attr = *attr;
@@ -153,8 +158,9 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 
 int hca_ah_destroy(struct ibv_ah *ibah)
 {
-	atomic_fetch_sub(&hca_pd(ibah->pd)->users, 1);
+	hca_pd_put(hca_pd(ibah->pd));
 	free(hca_ah(ibah));
+	hca_quota_give(HCA_QUOTA_AH);
 	return 0;
 }
 

@@ -336,7 +336,7 @@ int hca_mw_dealloc(struct ibv_mw *ibmw)
 	hca_key_seen(mw->rkey);
 	spin_unlock(&hca_key_lock);
 	hca_key_put(mw->index);
-	atomic_fetch_sub(&hca_pd(ibmw->pd)->users, 1);
+	hca_pd_put(hca_pd(ibmw->pd));
 	free(mw);
 	return 0;
 }

@@ -627,7 +627,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	purge_cqs(qp);
 	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
 	hca_memory_free(&qp->sq_memory, HCA_RESOURCE_SEND_QUEUE);
-	atomic_fetch_sub(&qp->pd->users, 1);
+	hca_pd_put(qp->pd);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	if (qp->recv_cq)
 		atomic_fetch_sub(&qp->recv_cq->users, 1);
