@@ -15,8 +15,8 @@ bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid);
 /* ---- gid.c ---- */
 /* Is this GID an address of this host (network namespace)? */
 bool hca_gid_is_local(const union ibv_gid *gid);
+/* 0, -ENODATA (an empty place) or -EINVAL (no place of the table). */
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
-unsigned hca_gid_count(void);
 /* In a forked child: forgets the parent's table. */
 void hca_gid_forked(void);
 

@@ -133,6 +133,22 @@ static void ring_move(const struct hca_cq *cq, const struct ring *to)
 	}
 }
 
+/*
+ * Are there more completions than that? A datagram may still wait for its link, which
+ * no program can know; so those on their way are counted. One that completes while
+ * we count is counted where it was or where it is: once more if it was at neither.
+ */
+static bool needs_more(struct hca_cq *cq, uint32_t cqe)
+{
+	uint32_t head, count;
+
+	do {
+		head = atomic_load(&cq->head);
+		count = head - atomic_load(&cq->tail) + hca_sq_datagrams_to(cq);
+	} while (head != atomic_load(&cq->head));
+	return count > cqe;
+}
+
 int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 {
 	struct hca_cq *cq = hca_cq(ibcq);
@@ -141,6 +157,8 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 	int ret;
 
 	if (cqe < 1 || cqe > HCA_MAX_CQE)
+		return -EINVAL;
+	if ((uint32_t)cqe < cq->limit && needs_more(cq, (uint32_t)cqe))
 		return -EINVAL;
 	ret = ring_alloc((uint32_t)cqe, cq->stamps, cq->parent_domain, &ring);
 	if (ret)

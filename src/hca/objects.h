@@ -664,6 +664,9 @@ static inline uint32_t hca_sq_end(const struct hca_qp *qp)
 }
 /* Raises SQ_DRAINED if it is owed and due. sq_lock is held. */
 void hca_sq_drained(struct hca_qp *qp);
+/* Datagrams that are posted and will complete to the queue. Nobody else has to do
+ * anything for that: to the program they are as good as complete. No lock is held. */
+uint32_t hca_sq_datagrams_to(const struct hca_cq *cq);
 /* Transmit again from entry `index` on. sq_lock is held. */
 void hca_sq_go_back(struct hca_qp *qp, uint32_t index);
 /*

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hca/objects.h"
+#include "hca/process.h"
 #include "util/probe.h"
 
 const uint8_t hca_wc_opcodes[] = {
@@ -295,6 +296,37 @@ void hca_sq_flush(struct hca_qp *qp)
 	qp->tx_epoch++; /* what comes back for these entries is stale */
 	while (qp->sq.tail != qp->sq.head)
 		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);
+}
+
+/* Of one send queue: those that are told of when they complete. */
+static uint32_t told_of(struct hca_qp *qp)
+{
+	uint32_t count = 0;
+
+	hca_lock(&qp->sq_lock);
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++)
+		count += !!(hca_sq_entry(&qp->sq, i)->flags & HCA_SWQE_SIGNALED);
+	hca_unlock(&qp->sq_lock);
+	return count;
+}
+
+uint32_t hca_sq_datagrams_to(const struct hca_cq *cq)
+{
+	uint32_t count = 0;
+
+	/* A QP in the table is not freed before this is released. */
+	pthread_mutex_lock(&hca_process.lock);
+	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
+		struct hca_qp **table = atomic_load(
+			&hca_process.blocks[hca_process.own_blocks[b]]);
+
+		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++)
+			if (table[i] && table[i]->send_cq == cq &&
+			    table[i]->ibv.qp_type == IBV_QPT_UD)
+				count += told_of(table[i]);
+	}
+	pthread_mutex_unlock(&hca_process.lock);
+	return count;
 }
 
 void hca_sq_go_back(struct hca_qp *qp, uint32_t index)
