@@ -168,6 +168,9 @@ static void copy_sized(void *to, size_t size, const void *from, size_t from_size
 	memcpy(to, from, MIN(size, from_size));
 }
 
+/* In the wider field only, and not named by its header: as in the kernel's. */
+#define CAP_ATOMIC_WRITE (UINT64_C(1) << 40)
+
 /* Whatever may be done with memory may be done with memory on demand. */
 #define ODP_DATAGRAM \
 	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
@@ -199,6 +202,8 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.cq_mod_caps.max_cq_count = UINT16_MAX;
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
+	full.device_cap_flags_ex =
+		(uint32_t)full.orig_attr.device_cap_flags | CAP_ATOMIC_WRITE;
 	full.odp_caps = odp_caps;
 	full.xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
 	full.max_dm_size = HCA_MAX_DM_BYTES;

@@ -291,10 +291,14 @@ static inline bool hca_ah_is_ipv4(const struct hca_ah *ah)
 	return !ah->grh[0];
 }
 
+/* As an entry of the send queue has it: counters stand at the number of the operation,
+ * and the public one is behind them all. The number is that of a driver's own. */
+#define HCA_WR_ATOMIC_WRITE IBV_WR_DRIVER1
+
 /* One posted send; `sge` has room for max_sge entries or max_inline bytes. */
 struct hca_swqe {
 	uint64_t wr_id;
-	uint8_t opcode; /* enum ibv_wr_opcode */
+	uint8_t opcode; /* enum ibv_wr_opcode, or HCA_WR_ATOMIC_WRITE */
 	uint8_t flags;  /* enum hca_swqe_flags */
 	uint8_t num_sge;
 	uint8_t reserved;
@@ -625,6 +629,7 @@ int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 		unsigned send_flags, struct hca_swqe **out);
 void hca_sq_builders_init(struct hca_qp *qp);
+/* Those that bring back what was there; ATOMIC WRITE does not. */
 static inline bool hca_is_atomic(unsigned opcode)
 {
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||

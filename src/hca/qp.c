@@ -27,12 +27,14 @@
 #define SEND_OPS_RC                                \
 	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-/* Windows and invalidation are not offered over XRC. */
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |     \
+	 IBV_QP_EX_WITH_ATOMIC_WRITE)
+/* Windows, invalidation and ATOMIC WRITE are not offered over XRC. */
 #define SEND_OPS_XRC                                               \
 	(SEND_OPS_RC & ~(IBV_QP_EX_WITH_LOCAL_INV |                \
 			 IBV_QP_EX_WITH_BIND_MW |                  \
-			 IBV_QP_EX_WITH_SEND_WITH_INV))
+			 IBV_QP_EX_WITH_SEND_WITH_INV |            \
+			 IBV_QP_EX_WITH_ATOMIC_WRITE))
 
 #define INLINE_MIN 64u
 

@@ -25,6 +25,7 @@ const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
 	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
 	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
+	[HCA_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
 /* Which operations a service offers; a bit per opcode. */
@@ -39,9 +40,11 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 				    1u << IBV_WR_SEND_WITH_INV;
 	const unsigned reliable = unreliable | 1u << IBV_WR_RDMA_READ |
 				  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
-				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
-	const unsigned windows = 1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW |
-				 1u << IBV_WR_SEND_WITH_INV;
+				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD |
+				  1u << IBV_WR_ATOMIC_WRITE;
+	const unsigned not_xrc = 1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW |
+				 1u << IBV_WR_SEND_WITH_INV |
+				 1u << IBV_WR_ATOMIC_WRITE;
 	unsigned offered = datagram;
 
 	if (qp->ibv.qp_type == IBV_QPT_UC)
@@ -49,7 +52,7 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 	else if (qp->ibv.qp_type == IBV_QPT_RC)
 		offered = reliable;
 	else if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
-		offered = reliable & ~windows;
+		offered = reliable & ~not_xrc;
 	return opcode < 32 && (offered >> opcode & 1);
 }
 
@@ -109,6 +112,13 @@ static int fill_rare(struct hca_swqe *e, const struct ibv_send_wr *wr)
 		e->num_sge = 0;
 		e->length = 0;
 		return 0;
+	case IBV_WR_ATOMIC_WRITE:
+		if (e->length != sizeof(uint64_t))
+			return EINVAL;
+		e->opcode = HCA_WR_ATOMIC_WRITE;
+		e->remote_addr = wr->wr.rdma.remote_addr;
+		e->rkey = wr->wr.rdma.rkey;
+		return 0;
 	case IBV_WR_SEND_WITH_INV: /* the key is where immediate data are */
 		return 0;
 	default:
@@ -140,7 +150,8 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 	e->flags = entry_flags(qp, wr->send_flags);
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		if (unlikely(wr->opcode >= IBV_WR_RDMA_READ &&
-			     wr->opcode != IBV_WR_SEND_WITH_INV))
+			     wr->opcode != IBV_WR_SEND_WITH_INV &&
+			     wr->opcode != IBV_WR_ATOMIC_WRITE))
 			return EINVAL;
 		ret = fill_inline(e, sq, wr);
 	} else {
