@@ -6,7 +6,9 @@
  * the IPv4 header behind them (InfiniBand specification, annex A17.4.5.2), as it
  * would have been on the wire.
  *
- * An address vector without a GRH (plain LID) means this host.
+ * An address vector without a GRH names a port of the subnet by its LID. There is no
+ * subnet; the one port that can be named so is that of this host, which has a LID
+ * for programs that know no other addresses.
  */
 #define LOG_ROOM "hca"
 #include <arpa/inet.h>
@@ -18,6 +20,7 @@
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/quota.h"
 
 static bool is_v4_mapped(const union ibv_gid *gid)
 {
@@ -115,13 +118,20 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	struct ibv_gid_entry source;
 	struct hca_ah *ah;
 
-	if (attr->port_num != 1 || attr->sl > 15)
+	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), but for
+	 * what has our own LID. */
+	if (attr->port_num != 1 || attr->sl > 15 ||
+	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
 		return -EINVAL;
 	if (attr->is_global && hca_gid_by_index(attr->grh.sgid_index, &source))
 		return -EINVAL;
-	ah = calloc(1, sizeof(*ah));
-	if (!ah)
+	if (hca_quota_take(HCA_QUOTA_AH))
 		return -ENOMEM;
+	ah = calloc(1, sizeof(*ah));
+	if (!ah) {
+		hca_quota_give(HCA_QUOTA_AH);
+		return -ENOMEM;
+	}
 	ah->ibv.context = ibpd->context;
 	ah->ibv.pd = ibpd;
 	ah->attr = *attr;
@@ -148,8 +158,9 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 
 int hca_ah_destroy(struct ibv_ah *ibah)
 {
-	atomic_fetch_sub(&hca_pd(ibah->pd)->users, 1);
+	hca_pd_put(hca_pd(ibah->pd));
 	free(hca_ah(ibah));
+	hca_quota_give(HCA_QUOTA_AH);
 	return 0;
 }
 

@@ -43,6 +43,8 @@
 	X(TX_BINDS, 16, "tx_bind_requests")                     \
 	X(TX_SENDS_INV, 18, "tx_send_inv_messages")             \
 	X(TX_SEND_INV_BYTES, 19, "tx_send_inv_bytes")           \
+	X(TX_ATOMIC_WRITES, 22, "tx_atomic_write_messages")     \
+	X(TX_ATOMIC_WRITE_BYTES, 23, "tx_atomic_write_bytes")   \
 	/* Rare. */                                             \
 	X(TX_RETRIES, 24, "tx_retries")                         \
 	X(TX_REPEATED, 25, "tx_repeated_messages")              \

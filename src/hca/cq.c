@@ -12,6 +12,7 @@
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/quota.h"
 #include "hca/settings.h"
 #include "hca/yield.h"
 
@@ -78,16 +79,18 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 	    (attr->channel && attr->comp_vector >= 1) ||
 	    (attr->channel && attr->channel->context != ibctx))
 		return -EINVAL;
+	ret = hca_quota_take(HCA_QUOTA_CQ);
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
 	cq = aligned_alloc(CACHE_LINE,
 			   (sizeof(*cq) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
 	if (!cq)
-		return -ENOMEM;
+		goto err_quota;
 	memset(cq, 0, sizeof(*cq));
 	ret = ring_alloc(attr->cqe, stamped, domain, &ring);
-	if (ret) {
-		free(cq);
-		return ret;
-	}
+	if (ret)
+		goto err_cq;
 	ring_install(cq, &ring);
 	cq->special = stamped ? HCA_CQ_STAMPED : 0;
 	cq->ctx = hca_context(ibctx);
@@ -113,6 +116,12 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 	hca_context_get(cq->ctx);
 	*out = hca_cq_public(cq);
 	return 0;
+
+err_cq:
+	free(cq);
+err_quota:
+	hca_quota_give(HCA_QUOTA_CQ);
+	return ret;
 }
 
 static void ring_move(const struct hca_cq *cq, const struct ring *to)
@@ -124,6 +133,22 @@ static void ring_move(const struct hca_cq *cq, const struct ring *to)
 	}
 }
 
+/*
+ * Are there more completions than that? A datagram may still wait for its link, which
+ * no program can know; so those on their way are counted. One that completes while
+ * we count is counted where it was or where it is: once more if it was at neither.
+ */
+static bool needs_more(struct hca_cq *cq, uint32_t cqe)
+{
+	uint32_t head, count;
+
+	do {
+		head = atomic_load(&cq->head);
+		count = head - atomic_load(&cq->tail) + hca_sq_datagrams_to(cq);
+	} while (head != atomic_load(&cq->head));
+	return count > cqe;
+}
+
 int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 {
 	struct hca_cq *cq = hca_cq(ibcq);
@@ -132,6 +157,8 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 	int ret;
 
 	if (cqe < 1 || cqe > HCA_MAX_CQE)
+		return -EINVAL;
+	if ((uint32_t)cqe < cq->limit && needs_more(cq, (uint32_t)cqe))
 		return -EINVAL;
 	ret = ring_alloc((uint32_t)cqe, cq->stamps, cq->parent_domain, &ring);
 	if (ret)
@@ -170,11 +197,12 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 	}
 	hca_memory_free(&cq->memory, HCA_RESOURCE_COMPLETION_QUEUE);
 	if (cq->parent_domain)
-		atomic_fetch_sub(&cq->parent_domain->users, 1);
+		hca_pd_put(cq->parent_domain);
 	hca_context_put(cq->ctx);
 	pthread_mutex_destroy(&ibcq->mutex);
 	pthread_cond_destroy(&ibcq->cond);
 	free(cq);
+	hca_quota_give(HCA_QUOTA_CQ);
 	return 0;
 }
 

@@ -15,8 +15,10 @@
 
 #include "hca/dm.h"
 #include "hca/hca.h"
+#include "hca/import.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/quota.h"
 #include "hca/settings.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -136,11 +138,11 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = HCA_MAX_SGE,
 		.max_sge_rd = HCA_MAX_SGE,
-		.max_cq = 1 << 16,
+		.max_cq = HCA_MAX_CQ,
 		.max_cqe = HCA_MAX_CQE,
 		.max_mr = HCA_KEYS - 1,
 		.max_mw = HCA_KEYS - 1, /* of the same table */
-		.max_pd = 1 << 16,
+		.max_pd = HCA_MAX_PD,
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM,
 		.max_res_rd_atom = 1 << 22,
 		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
@@ -148,8 +150,8 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.max_mcast_grp = HCA_MCAST_GROUPS,
 		.max_mcast_qp_attach = HCA_MCAST_MEMBERS,
 		.max_total_mcast_qp_attach = HCA_MCAST_MEMBERS,
-		.max_ah = 1 << 20,
-		.max_srq = 1 << 16,
+		.max_ah = HCA_MAX_AH,
+		.max_srq = HCA_MAX_SRQ,
 		.max_srq_wr = HCA_MAX_QP_WR,
 		.max_srq_sge = HCA_MAX_SGE,
 		.max_pkeys = 1,
@@ -165,6 +167,9 @@ static void copy_sized(void *to, size_t size, const void *from, size_t from_size
 	memset(to, 0, size);
 	memcpy(to, from, MIN(size, from_size));
 }
+
+/* In the wider field only, and not named by its header: as in the kernel's. */
+#define CAP_ATOMIC_WRITE (UINT64_C(1) << 40)
 
 /* Whatever may be done with memory may be done with memory on demand. */
 #define ODP_DATAGRAM \
@@ -197,6 +202,8 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.cq_mod_caps.max_cq_count = UINT16_MAX;
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
+	full.device_cap_flags_ex =
+		(uint32_t)full.orig_attr.device_cap_flags | CAP_ATOMIC_WRITE;
 	full.odp_caps = odp_caps;
 	full.xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
 	full.max_dm_size = HCA_MAX_DM_BYTES;
@@ -211,10 +218,11 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		.state = IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = IBV_MTU_4096,
-		.gid_tbl_len = (int)hca_gid_count(),
+		.gid_tbl_len = HCA_MAX_GIDS,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = HCA_MAX_MSG_BYTES,
 		.pkey_tbl_len = 1,
+		.lid = HCA_PORT_LID,
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4X */
 		.active_speed = 32, /* EDR, 25 Gb/s per lane */
@@ -341,22 +349,20 @@ static struct ibv_qp *op_open_qp(struct ibv_context *ctx,
 	return qp;
 }
 
-int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
+int hca_context_make(struct hca_device *device, int cmd_fd,
+		     struct ibv_context **out)
 {
 	struct hca_context *ctx;
 	struct verbs_context *v;
-	int ret;
+	int ret = hca_process_open();
 
-	if (!hca_owns_device(dev))
-		return -ENODEV;
-	ret = hca_process_open();
 	if (ret)
 		return ret;
 	ret = -ENOMEM;
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		goto err_process;
-	ctx->device = hca_device(dev);
+	ctx->device = device;
 	atomic_init(&ctx->references, 1);
 	ctx->forks = hca_process.forks;
 	hca_async_init(ctx);
@@ -373,9 +379,9 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	hca_cq_ex_ops_init(v);
 	hca_domain_ops_init(v);
 	hca_dm_ops_init(v);
-	v->context.device = dev;
+	v->context.device = &device->ibv;
 	v->context.num_comp_vectors = 1;
-	v->context.cmd_fd = -1;
+	v->context.cmd_fd = cmd_fd;
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&v->context.mutex, NULL);
 	v->context.ops = (struct ibv_context_ops){
@@ -405,6 +411,21 @@ err_process:
 	return ret;
 }
 
+int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
+{
+	int ret, fd;
+
+	if (!hca_owns_device(dev))
+		return -ENODEV;
+	fd = hca_cmd_fd_create();
+	if (fd < 0)
+		return fd;
+	ret = hca_context_make(hca_device(dev), fd, out);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
 void hca_context_put(struct hca_context *ctx)
 {
 	struct ibv_context *ibctx = &ctx->verbs.context;
@@ -416,6 +437,7 @@ void hca_context_put(struct hca_context *ctx)
 	pthread_mutex_unlock(&hca_process.lock);
 	hca_async_fini(ctx);
 	close(ibctx->async_fd);
+	close(ibctx->cmd_fd);
 	pthread_mutex_destroy(&ibctx->mutex);
 	if (ctx->forks == hca_process.forks)
 		hca_process_close();

@@ -22,6 +22,8 @@
 
 /* Of all device memory of this process. */
 static _Atomic uint64_t allocated;
+/* What may be imported. Under process.lock. */
+static struct list memories = { &memories, &memories };
 
 static int take(uint64_t bytes)
 {
@@ -60,12 +62,22 @@ static int map_aligned(struct hca_region *r, uint64_t align)
 	return 0;
 }
 
+/* Device memory is read and written by whole words: adapters refuse all else, and
+ * a program that works here must work there. */
+#define WORD 4
+
+static bool may_copy(const struct hca_dm *dm, uint64_t offset, size_t length)
+{
+	return offset % WORD == 0 && length % WORD == 0 &&
+	       length <= dm->length && offset <= dm->length - length;
+}
+
 static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from,
 		   size_t length)
 {
 	struct hca_dm *dm = hca_dm(ibdm);
 
-	if (length > dm->length || offset > dm->length - length)
+	if (!may_copy(dm, offset, length))
 		return EINVAL;
 	hca_dma_copy(dm->region->addr + offset, from, length);
 	return 0;
@@ -76,7 +88,7 @@ static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset,
 {
 	struct hca_dm *dm = hca_dm(ibdm);
 
-	if (length > dm->length || offset > dm->length - length)
+	if (!may_copy(dm, offset, length))
 		return EINVAL;
 	hca_dma_copy(to, dm->region->addr + offset, length);
 	return 0;
@@ -115,6 +127,9 @@ static int dm_alloc(struct ibv_context *ctx, const struct ibv_alloc_dm_attr *att
 		.handle = atomic_fetch_add(&next_handle, 1),
 	};
 	hca_context_get(hca_context(ctx));
+	pthread_mutex_lock(&hca_process.lock);
+	list_push(&memories, &dm->entry);
+	pthread_mutex_unlock(&hca_process.lock);
 	*out = &dm->ibv;
 	return 0;
 
@@ -127,12 +142,70 @@ err_free:
 	return ret == -ENOSPC ? -ENOMEM : ret;
 }
 
+static void end_import(struct hca_dm *dm)
+{
+	atomic_fetch_sub(&dm->imported_from->users, 1);
+	hca_context_put(hca_context(dm->ibv.context));
+	free(dm);
+}
+
+static struct hca_dm *find(struct ibv_context *ctx, uint32_t handle)
+{
+	list_for_each(dm, &memories, struct hca_dm, entry)
+		if (dm->ibv.handle == handle &&
+		    dm->ibv.context->device == ctx->device &&
+		    !hca_context_inherited(dm->ibv.context))
+			return dm;
+	return NULL;
+}
+
+int hca_dm_import(struct ibv_context *ctx, uint32_t handle, struct ibv_dm **out)
+{
+	struct hca_dm *dm = calloc(1, sizeof(*dm)), *from;
+
+	if (!dm)
+		return -ENOMEM;
+	pthread_mutex_lock(&hca_process.lock);
+	from = find(ctx, handle);
+	if (from)
+		atomic_fetch_add(&from->users, 1);
+	pthread_mutex_unlock(&hca_process.lock);
+	if (!from) {
+		free(dm);
+		return -EINVAL;
+	}
+	dm->ibv = from->ibv;
+	dm->ibv.context = ctx;
+	dm->region = from->region;
+	dm->length = from->length;
+	dm->imported_from = from;
+	hca_context_get(hca_context(ctx));
+	*out = &dm->ibv;
+	return 0;
+}
+
+void hca_dm_unimport(struct ibv_dm *ibdm)
+{
+	if (hca_dm(ibdm)->imported_from)
+		end_import(hca_dm(ibdm));
+}
+
 static int dm_free(struct ibv_dm *ibdm)
 {
 	struct hca_dm *dm = hca_dm(ibdm);
 	uint64_t bytes = dm->region->length;
+	bool used;
 
-	if (atomic_load(&dm->users) > 0)
+	if (dm->imported_from) {
+		end_import(dm);
+		return 0;
+	}
+	pthread_mutex_lock(&hca_process.lock);
+	used = atomic_load(&dm->users) > 0;
+	if (!used)
+		list_remove(&dm->entry);
+	pthread_mutex_unlock(&hca_process.lock);
+	if (used)
 		return -EBUSY;
 	if (!hca_context_inherited(ibdm->context))
 		munmap(dm->region->addr, bytes);
@@ -151,12 +224,14 @@ static int dm_register(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset,
 
 	/* Zero based: work requests give offsets from the registration's start. */
 	if (!(access & IBV_ACCESS_ZERO_BASED) || ibdm->context != pd->context ||
-	    length == 0 || length > dm->length || offset > dm->length - length)
+	    length > dm->length || offset > dm->length - length)
 		return -EINVAL;
 	ret = hca_mr_register_region(pd, dm->region, offset, length,
 				     access, out);
 	if (ret)
 		return ret;
+	/* An imported one may go before the region does. */
+	dm = dm->imported_from ? dm->imported_from : dm;
 	hca_mr(*out)->dm = dm;
 	atomic_fetch_add(&dm->users, 1);
 	return 0;

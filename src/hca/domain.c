@@ -127,7 +127,7 @@ void hca_domain_release(struct hca_pd *pd)
 
 	if (!d)
 		return;
-	atomic_fetch_sub(&d->base->users, 1);
+	hca_pd_put(d->base);
 	if (d->td)
 		atomic_fetch_sub(&d->td->users, 1);
 	free(d);

@@ -4,6 +4,9 @@
  * network namespace), loopback last. Read anew from the interfaces when older
  * than a moment, so that an address added later is seen. Indices stay as long
  * as the set of addresses does.
+ *
+ * The table is as long as the port says, for good, and its rest is empty: an address
+ * that is added later must have a place in what a program was told before.
  */
 #define LOG_ROOM "hca"
 #include <arpa/inet.h>
@@ -105,20 +108,9 @@ static void refresh(void)
 	table.read_at_ns = now;
 }
 
-unsigned hca_gid_count(void)
-{
-	unsigned n;
-
-	pthread_mutex_lock(&table.lock);
-	refresh();
-	n = table.count;
-	pthread_mutex_unlock(&table.lock);
-	return n;
-}
-
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry)
 {
-	int ret = -EINVAL;
+	int ret = index < HCA_MAX_GIDS ? -ENODATA : -EINVAL;
 
 	pthread_mutex_lock(&table.lock);
 	refresh();

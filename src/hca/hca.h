@@ -25,6 +25,12 @@ int hca_device_index(struct ibv_device *dev);
 
 int hca_context_open(struct ibv_device *dev, struct ibv_context **out);
 int hca_context_close(struct ibv_context *ctx);
+/* A further context of the device whose context has this descriptor, or one that was
+ * duplicated from it; the new one closes it in the end. -EOPNOTSUPP: it is of another
+ * process, -EINVAL: of no context of this adapter. */
+int hca_context_import(int cmd_fd, struct ibv_context **out);
+/* Does the descriptor belong to a context of this adapter, in whatever process? */
+bool hca_owns_cmd_fd(int cmd_fd);
 /* Its device did (fail.h). */
 bool hca_context_failed(struct ibv_context *ctx);
 
@@ -46,6 +52,14 @@ int hca_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey);
 
 int hca_pd_alloc(struct ibv_context *ctx, struct ibv_pd **out);
 int hca_pd_dealloc(struct ibv_pd *pd);
+/* Further names of objects of this process; -EINVAL: there is no such handle. The
+ * domain and the device memory that they name stay as long as they do. */
+int hca_pd_import(struct ibv_context *ctx, uint32_t handle, struct ibv_pd **out);
+void hca_pd_unimport(struct ibv_pd *pd);
+int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out);
+void hca_mr_unimport(struct ibv_mr *mr);
+int hca_dm_import(struct ibv_context *ctx, uint32_t handle, struct ibv_dm **out);
+void hca_dm_unimport(struct ibv_dm *dm);
 
 int hca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 		    unsigned access, struct ibv_mr **out);

@@ -11,6 +11,7 @@
 
 #include "hca/dm.h"
 #include "hca/hca.h"
+#include "hca/import.h"
 #include "hca/key.h"
 #include "hca/paging.h"
 #include "hca/remap.h"
@@ -252,7 +253,8 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	struct range r = range_changed(mr, flags, addr, length, access);
 	int ret;
 
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || mr->null)
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || mr->null ||
+	    mr->imported)
 		return -EINVAL;
 	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
 	    (!pd || pd->context != ibmr->context))
@@ -265,7 +267,7 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if (ret)
 		return ret;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		atomic_fetch_sub(&hca_pd(ibmr->pd)->users, 1);
+		hca_pd_put(hca_pd(ibmr->pd));
 		atomic_fetch_add(&hca_pd(pd)->users, 1);
 		ibmr->pd = pd;
 	}
@@ -282,8 +284,13 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 int hca_mr_deregister(struct ibv_mr *ibmr)
 {
 	struct hca_mr *mr = hca_mr(ibmr);
-	int ret = mr_withdraw(mr);
+	int ret;
 
+	if (mr->imported) {
+		hca_mr_end_import(mr);
+		return 0;
+	}
+	ret = mr_withdraw(mr);
 	if (ret)
 		return ret;
 	spin_lock(&hca_key_lock);
@@ -296,7 +303,7 @@ int hca_mr_deregister(struct ibv_mr *ibmr)
 		atomic_fetch_sub(&mr->dm->users, 1);
 	else if (!hca_context_inherited(ibmr->context))
 		hca_remap_detach(mr);
-	atomic_fetch_sub(&hca_pd(ibmr->pd)->users, 1);
+	hca_pd_put(hca_pd(ibmr->pd));
 	free(mr);
 	return 0;
 }

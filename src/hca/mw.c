@@ -21,7 +21,11 @@
 #define WINDOW_RIGHTS                                       \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
-#define WINDOW_ACCESS (WINDOW_RIGHTS | IBV_ACCESS_ZERO_BASED)
+/* A window is for peers: of local writing, and of permissions to be lax, nothing
+ * follows, but programs say the same for a window as for its region. */
+#define WINDOW_ACCESS                                                     \
+	((unsigned)(WINDOW_RIGHTS | IBV_ACCESS_ZERO_BASED |               \
+		    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE))
 
 /* All of the process. Under hca_key_lock. */
 static struct list windows = { &windows, &windows };
@@ -141,7 +145,7 @@ static int bind_check(const struct hca_qp *qp, const struct hca_swqe *e,
 {
 	*region = NULL;
 	if (!mw || hca_pd(mw->ibv.pd)->id != qp->pd->id ||
-	    e->bind.access & ~(unsigned)WINDOW_ACCESS)
+	    e->bind.access & ~WINDOW_ACCESS)
 		return -EINVAL;
 	if (mw->ibv.type == IBV_MW_TYPE_1) {
 		if (e->bind.length == 0)
@@ -274,7 +278,7 @@ int hca_mw_bind(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 	int ret;
 
 	if (ibmw->type != IBV_MW_TYPE_1 ||
-	    info->mw_access_flags & ~(unsigned)WINDOW_ACCESS ||
+	    info->mw_access_flags & ~WINDOW_ACCESS ||
 	    (info->length && !info->mr) ||
 	    (info->mr && (hca_mr(info->mr)->null ||
 			  hca_mr(info->mr)->access & IBV_ACCESS_ZERO_BASED)))
@@ -332,7 +336,7 @@ int hca_mw_dealloc(struct ibv_mw *ibmw)
 	hca_key_seen(mw->rkey);
 	spin_unlock(&hca_key_lock);
 	hca_key_put(mw->index);
-	atomic_fetch_sub(&hca_pd(ibmw->pd)->users, 1);
+	hca_pd_put(hca_pd(ibmw->pd));
 	free(mw);
 	return 0;
 }

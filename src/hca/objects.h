@@ -45,6 +45,7 @@
 #define HCA_MAX_DM_BYTES (UINT64_C(64) << 20)
 #define HCA_MAX_GIDS 128
 #define HCA_MAX_RD_ATOM 128
+#define HCA_PORT_LID 1
 #define HCA_UD_MTU 4096
 #define HCA_GRH_BYTES 40
 #define HCA_PSN_MASK 0xffffffu
@@ -101,6 +102,9 @@ struct hca_pd {
 	uint32_t id;
 	atomic_int users;
 	struct hca_domain *domain; /* of a parent domain, else NULL */
+	struct list entry;         /* of those that may be imported */
+	/* ibv_import_pd(); the program, too, is then a user. NULL: not imported. */
+	struct hca_pd *imported_from;
 };
 
 /* Thread domain: one thread at a time uses what is created on it. */
@@ -135,6 +139,7 @@ struct hca_mr {
 	struct list remap_entry;   /* of remap.c */
 	bool remap_plain;
 	bool null;        /* by ibv_alloc_null_mr */
+	bool imported;    /* another name of a region, without memory of its own */
 	uint32_t windows; /* bound to it; under the key table's lock */
 };
 
@@ -288,10 +293,14 @@ static inline bool hca_ah_is_ipv4(const struct hca_ah *ah)
 	return !ah->grh[0];
 }
 
+/* As an entry of the send queue has it: counters stand at the number of the operation,
+ * and the public one is behind them all. The number is that of a driver's own. */
+#define HCA_WR_ATOMIC_WRITE IBV_WR_DRIVER1
+
 /* One posted send; `sge` has room for max_sge entries or max_inline bytes. */
 struct hca_swqe {
 	uint64_t wr_id;
-	uint8_t opcode; /* enum ibv_wr_opcode */
+	uint8_t opcode; /* enum ibv_wr_opcode, or HCA_WR_ATOMIC_WRITE */
 	uint8_t flags;  /* enum hca_swqe_flags */
 	uint8_t num_sge;
 	uint8_t reserved;
@@ -596,6 +605,15 @@ static inline int hca_context_check(struct ibv_context *ctx)
 	return unlikely(atomic_load(&hca_context(ctx)->failed)) ? -EIO : 0;
 }
 
+/* ---- pd.c ---- */
+/* The last user of an imported domain has gone, the program among them. */
+void hca_pd_end_import(struct hca_pd *pd);
+static inline void hca_pd_put(struct hca_pd *pd)
+{
+	if (atomic_fetch_sub(&pd->users, 1) == 1 && unlikely(pd->imported_from))
+		hca_pd_end_import(pd);
+}
+
 /* ---- domain.c: thread and parent domains ---- */
 void hca_domain_ops_init(struct verbs_context *v);
 /* What a parent domain holds; called when it is deallocated. */
@@ -625,6 +643,7 @@ static inline void hca_sq_called(struct hca_qp *qp, uint8_t tx_blocked)
 	if (unlikely(tx_blocked != HCA_TX_OPEN))
 		hca_sq_call(qp);
 }
+/* Those that bring back what was there; ATOMIC WRITE does not. */
 static inline bool hca_is_atomic(unsigned opcode)
 {
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -664,6 +683,9 @@ static inline uint32_t hca_sq_end(const struct hca_qp *qp)
 }
 /* Raises SQ_DRAINED if it is owed and due. sq_lock is held. */
 void hca_sq_drained(struct hca_qp *qp);
+/* Datagrams that are posted and will complete to the queue. Nobody else has to do
+ * anything for that: to the program they are as good as complete. No lock is held. */
+uint32_t hca_sq_datagrams_to(const struct hca_cq *cq);
 /* Transmit again from entry `index` on. sq_lock is held. */
 void hca_sq_go_back(struct hca_qp *qp, uint32_t index);
 /*
@@ -919,11 +941,6 @@ void hca_mw_fill_bind(struct hca_swqe *e, struct ibv_mw *mw, uint32_t rkey,
 /* The QP is being destroyed: its windows are of no use any more. */
 void hca_mw_qp_gone(struct hca_qp *qp);
 
-/* ---- ah.c ---- */
-/* The forty bytes before a datagram of `length` bytes. */
-void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
-		   uint8_t to[HCA_GRH_BYTES]);
-
 /* ---- qp.c ---- */
 /* QPs that complete to this CQ cannot report completions any more. */
 void hca_qps_fail_on(const struct hca_cq *cq);
@@ -953,16 +970,6 @@ static inline struct hca_qp *hca_qp_behind(struct ibv_qp *ibqp)
 	return unlikely(qp->target) ? qp->target : qp;
 }
 
-/* ---- mcast.c ---- */
-bool hca_gid_is_multicast(const union ibv_gid *gid);
-/* The bit of a group in the filter that the shared segment shows. */
-unsigned hca_mcast_bit(const union ibv_gid *gid);
-/* Calls fn for every attached QP; fn may not attach or detach. */
-void hca_mcast_each(const union ibv_gid *gid,
-		    void (*fn)(struct hca_qp *qp, void *arg), void *arg);
-/* In a forked child: forgets the parent's members. */
-void hca_mcast_forked(void);
-
 /* ---- xrcd.c ---- */
 void hca_xrcd_forked(void);
 
@@ -989,16 +996,6 @@ void hca_async_qp_forget(struct hca_qp *qp);
 void hca_async_cq_forget(struct hca_cq *cq);
 void hca_async_srq_forget(struct hca_srq *srq);
 
-/* ---- ah.c ---- */
-/* The destination that the header in front of a datagram names. */
-bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid);
-
-/* ---- gid.c ---- */
-/* Is this GID an address of this host (network namespace)? */
-bool hca_gid_is_local(const union ibv_gid *gid);
-int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
-unsigned hca_gid_count(void);
-/* In a forked child: forgets the parent's table. */
-void hca_gid_forked(void);
+#include "hca/address.h"
 
 #endif

@@ -1,34 +1,123 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protection domains: a number that keys and queue pairs share. */
+/*
+ * Protection domains: a number that keys and queue pairs share. An imported one
+ * (ibv_import_pd(3)) has the number of the domain that it was imported from, which
+ * stays as long.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "hca/hca.h"
 #include "hca/objects.h"
+#include "hca/process.h"
+#include "hca/quota.h"
+
+/* Those that were allocated, for importers. Under process.lock. */
+static struct list domains = { &domains, &domains };
 
 int hca_pd_alloc(struct ibv_context *ibctx, struct ibv_pd **out)
 {
 	static _Atomic uint32_t next_id = 1;
-	struct hca_pd *pd = calloc(1, sizeof(*pd));
+	struct hca_pd *pd;
 
-	if (!pd)
+	if (hca_quota_take(HCA_QUOTA_PD))
 		return -ENOMEM;
+	pd = calloc(1, sizeof(*pd));
+	if (!pd) {
+		hca_quota_give(HCA_QUOTA_PD);
+		return -ENOMEM;
+	}
 	pd->ibv.context = ibctx;
 	pd->id = atomic_fetch_add(&next_id, 1);
 	pd->ibv.handle = pd->id;
 	hca_context_get(hca_context(ibctx));
+	pthread_mutex_lock(&hca_process.lock);
+	list_push(&domains, &pd->entry);
+	pthread_mutex_unlock(&hca_process.lock);
 	*out = &pd->ibv;
 	return 0;
+}
+
+/* Out of the list, if nobody uses it; an importer cannot find it in between. */
+static bool take_out(struct hca_pd *pd)
+{
+	bool unused;
+
+	pthread_mutex_lock(&hca_process.lock);
+	unused = atomic_load(&pd->users) == 0;
+	if (unused)
+		list_remove(&pd->entry);
+	pthread_mutex_unlock(&hca_process.lock);
+	return unused;
 }
 
 int hca_pd_dealloc(struct ibv_pd *ibpd)
 {
 	struct hca_pd *pd = hca_pd(ibpd);
 
-	if (atomic_load(&pd->users) > 0)
+	if (pd->imported_from) {
+		if (atomic_load(&pd->users) > 1)
+			return -EBUSY;
+		hca_pd_put(pd);
+		return 0;
+	}
+	/* A parent domain is in no list. */
+	if (pd->domain ? atomic_load(&pd->users) > 0 : !take_out(pd))
 		return -EBUSY;
-	hca_domain_release(pd);
+	if (pd->domain)
+		hca_domain_release(pd);
+	else
+		hca_quota_give(HCA_QUOTA_PD);
 	hca_context_put(hca_context(ibpd->context));
 	free(pd);
 	return 0;
+}
+
+static struct hca_pd *find(struct ibv_context *ctx, uint32_t handle)
+{
+	list_for_each(pd, &domains, struct hca_pd, entry)
+		if (pd->ibv.handle == handle &&
+		    pd->ibv.context->device == ctx->device &&
+		    !hca_context_inherited(pd->ibv.context))
+			return pd;
+	return NULL;
+}
+
+int hca_pd_import(struct ibv_context *ctx, uint32_t handle, struct ibv_pd **out)
+{
+	struct hca_pd *pd, *from;
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return -ENOMEM;
+	pthread_mutex_lock(&hca_process.lock);
+	from = find(ctx, handle);
+	if (from)
+		atomic_fetch_add(&from->users, 1);
+	pthread_mutex_unlock(&hca_process.lock);
+	if (!from) {
+		free(pd);
+		return -EINVAL;
+	}
+	pd->ibv.context = ctx;
+	pd->ibv.handle = handle;
+	pd->id = from->id;
+	pd->imported_from = from;
+	atomic_init(&pd->users, 1); /* the program */
+	hca_context_get(hca_context(ctx));
+	*out = &pd->ibv;
+	return 0;
+}
+
+void hca_pd_unimport(struct ibv_pd *pd)
+{
+	if (hca_pd(pd)->imported_from)
+		hca_pd_put(hca_pd(pd));
+}
+
+void hca_pd_end_import(struct hca_pd *pd)
+{
+	hca_pd_put(pd->imported_from);
+	hca_context_put(hca_context(pd->ibv.context));
+	free(pd);
 }

@@ -39,7 +39,7 @@
 #define HCA_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 #define HCA_SEGMENT_MAGIC UINT64_C(0x31306261627375)
 /* Grows with each change of what follows or of what is counted. */
-#define HCA_SEGMENT_VERSION 5
+#define HCA_SEGMENT_VERSION 6
 
 /* A process that we exchange messages with. */
 struct hca_link_public {

@@ -28,12 +28,14 @@
 #define SEND_OPS_RC                                \
 	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-/* Windows and invalidation are not offered over XRC. */
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |     \
+	 IBV_QP_EX_WITH_ATOMIC_WRITE)
+/* Windows, invalidation and ATOMIC WRITE are not offered over XRC. */
 #define SEND_OPS_XRC                                               \
 	(SEND_OPS_RC & ~(IBV_QP_EX_WITH_LOCAL_INV |                \
 			 IBV_QP_EX_WITH_BIND_MW |                  \
-			 IBV_QP_EX_WITH_SEND_WITH_INV))
+			 IBV_QP_EX_WITH_SEND_WITH_INV |            \
+			 IBV_QP_EX_WITH_ATOMIC_WRITE))
 
 #define INLINE_MIN 64u
 
@@ -634,7 +636,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	hca_memory_free(&qp->rq_memory, HCA_RESOURCE_RECV_QUEUE);
 	hca_memory_free(&qp->sq_memory, HCA_RESOURCE_SEND_QUEUE);
 	hca_hold_fini(qp);
-	atomic_fetch_sub(&qp->pd->users, 1);
+	hca_pd_put(qp->pd);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	if (qp->recv_cq)
 		atomic_fetch_sub(&qp->recv_cq->users, 1);

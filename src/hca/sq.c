@@ -12,6 +12,7 @@
 
 #include "hca/hold.h"
 #include "hca/objects.h"
+#include "hca/process.h"
 #include "util/probe.h"
 
 const uint8_t hca_wc_opcodes[] = {
@@ -25,6 +26,7 @@ const uint8_t hca_wc_opcodes[] = {
 	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
 	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
 	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
+	[HCA_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
 /* Which operations a service offers; a bit per opcode. */
@@ -39,9 +41,11 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 				    1u << IBV_WR_SEND_WITH_INV;
 	const unsigned reliable = unreliable | 1u << IBV_WR_RDMA_READ |
 				  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
-				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
-	const unsigned windows = 1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW |
-				 1u << IBV_WR_SEND_WITH_INV;
+				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD |
+				  1u << IBV_WR_ATOMIC_WRITE;
+	const unsigned not_xrc = 1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW |
+				 1u << IBV_WR_SEND_WITH_INV |
+				 1u << IBV_WR_ATOMIC_WRITE;
 	unsigned offered = datagram;
 
 	if (qp->ibv.qp_type == IBV_QPT_UC)
@@ -49,7 +53,7 @@ static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
 	else if (qp->ibv.qp_type == IBV_QPT_RC)
 		offered = reliable;
 	else if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
-		offered = reliable & ~windows;
+		offered = reliable & ~not_xrc;
 	return opcode < 32 && (offered >> opcode & 1);
 }
 
@@ -109,6 +113,13 @@ static int fill_rare(struct hca_swqe *e, const struct ibv_send_wr *wr)
 		e->num_sge = 0;
 		e->length = 0;
 		return 0;
+	case IBV_WR_ATOMIC_WRITE:
+		if (e->length != sizeof(uint64_t))
+			return EINVAL;
+		e->opcode = HCA_WR_ATOMIC_WRITE;
+		e->remote_addr = wr->wr.rdma.remote_addr;
+		e->rkey = wr->wr.rdma.rkey;
+		return 0;
 	case IBV_WR_SEND_WITH_INV: /* the key is where immediate data are */
 		return 0;
 	default:
@@ -140,7 +151,8 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 	e->flags = entry_flags(qp, wr->send_flags);
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		if (unlikely(wr->opcode >= IBV_WR_RDMA_READ &&
-			     wr->opcode != IBV_WR_SEND_WITH_INV))
+			     wr->opcode != IBV_WR_SEND_WITH_INV &&
+			     wr->opcode != IBV_WR_ATOMIC_WRITE))
 			return EINVAL;
 		ret = fill_inline(e, sq, wr);
 	} else {
@@ -313,6 +325,37 @@ void hca_sq_flush(struct hca_qp *qp)
 	while (qp->sq.tail != qp->sq.head)
 		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);
 	hca_hold_clear(qp);
+}
+
+/* Of one send queue: those that are told of when they complete. */
+static uint32_t told_of(struct hca_qp *qp)
+{
+	uint32_t count = 0;
+
+	hca_lock(&qp->sq_lock);
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++)
+		count += !!(hca_sq_entry(&qp->sq, i)->flags & HCA_SWQE_SIGNALED);
+	hca_unlock(&qp->sq_lock);
+	return count;
+}
+
+uint32_t hca_sq_datagrams_to(const struct hca_cq *cq)
+{
+	uint32_t count = 0;
+
+	/* A QP in the table is not freed before this is released. */
+	pthread_mutex_lock(&hca_process.lock);
+	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
+		struct hca_qp **table = atomic_load(
+			&hca_process.blocks[hca_process.own_blocks[b]]);
+
+		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++)
+			if (table[i] && table[i]->send_cq == cq &&
+			    table[i]->ibv.qp_type == IBV_QPT_UD)
+				count += told_of(table[i]);
+	}
+	pthread_mutex_unlock(&hca_process.lock);
+	return count;
 }
 
 void hca_sq_go_back(struct hca_qp *qp, uint32_t index)

@@ -213,6 +213,24 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
 		  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
+/* The data come with the call; no list is set. */
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey,
+			    uint64_t remote_addr, const void *atomic_wr)
+{
+	struct hca_swqe *e = begin(ex, (enum ibv_wr_opcode)HCA_WR_ATOMIC_WRITE,
+				   IBV_QP_EX_WITH_ATOMIC_WRITE);
+
+	if (!e)
+		return;
+	e->rkey = rkey;
+	e->remote_addr = remote_addr;
+	e->flags |= HCA_SWQE_INLINE;
+	e->length = sizeof(uint64_t);
+	memcpy(e->inline_data, atomic_wr, sizeof(uint64_t));
+	PROBE(post_send, hca_qp_of_ex(ex)->ibv.qp_num, e->wr_id, e->opcode,
+	      e->length);
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 			   uint32_t remote_qpn, uint32_t remote_qkey)
 {
@@ -262,6 +280,10 @@ set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list
 		return;
 	}
 	e = current(qp);
+	if (unlikely(e->opcode == HCA_WR_ATOMIC_WRITE)) {
+		qp->sq.build_error = EINVAL;
+		return;
+	}
 	for (size_t i = 0; i < num_sge; i++) {
 		e->sge[i] = sg_list[i];
 		length += sg_list[i].length;
@@ -308,6 +330,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	for (size_t i = 0; i < num_buf; i++) {
 		if (unlikely(bufs[i].length > qp->sq.max_inline - at ||
 			     e->opcode == IBV_WR_RDMA_READ ||
+			     e->opcode == HCA_WR_ATOMIC_WRITE ||
 			     hca_is_atomic(e->opcode))) {
 			qp->sq.build_error = EINVAL;
 			return;
@@ -345,6 +368,7 @@ void hca_sq_builders_init(struct hca_qp *qp)
 	ex->wr_rdma_read = wr_rdma_read;
 	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	ex->wr_atomic_write = wr_atomic_write;
 	ex->wr_set_ud_addr = qp->ibv.qp_type == IBV_QPT_UD ?
 				     wr_set_ud_addr : wr_set_ud_addr_wrong;
 	ex->wr_set_xrc_srqn = qp->ibv.qp_type == IBV_QPT_XRC_SEND ?

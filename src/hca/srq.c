@@ -14,6 +14,7 @@
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/quota.h"
 
 static int check_sizes(const struct ibv_srq_attr *attr)
 {
@@ -31,13 +32,18 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 
 	if (ret)
 		return ret;
+	ret = hca_quota_take(HCA_QUOTA_SRQ);
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
 	srq = calloc(1, sizeof(*srq));
-	if (!srq)
-		return -ENOMEM;
-	ret = hca_rq_init(&srq->rq, attr->max_wr, attr->max_sge, hca_pd(ibpd),
-			  HCA_RESOURCE_SHARED_RECV_QUEUE, &srq->memory);
+	if (srq)
+		ret = hca_rq_init(&srq->rq, attr->max_wr, attr->max_sge,
+				  hca_pd(ibpd), HCA_RESOURCE_SHARED_RECV_QUEUE,
+				  &srq->memory);
 	if (ret) {
 		free(srq);
+		hca_quota_give(HCA_QUOTA_SRQ);
 		return ret;
 	}
 	srq->ibv.context = ibpd->context;
@@ -55,10 +61,11 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 static void srq_free(struct hca_srq *srq)
 {
 	hca_memory_free(&srq->memory, HCA_RESOURCE_SHARED_RECV_QUEUE);
-	atomic_fetch_sub(&hca_pd(srq->ibv.pd)->users, 1);
+	hca_pd_put(hca_pd(srq->ibv.pd));
 	pthread_mutex_destroy(&srq->ibv.mutex);
 	pthread_cond_destroy(&srq->ibv.cond);
 	free(srq);
+	hca_quota_give(HCA_QUOTA_SRQ);
 }
 
 int hca_srq_create(struct ibv_pd *ibpd, struct ibv_srq_init_attr *init,

@@ -72,12 +72,17 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 	return verbs_minus1(context ? hca_context_close(context) : -EINVAL);
 }
 
-/* The descriptor is one of the kernel's, which ours has none of. */
+/* Whatever is no descriptor of ours may be one of the kernel's. */
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	if (verbs_system_open() && VERBS_SYSTEM(ibv_import_device))
+	struct ibv_context *context;
+	int ret;
+
+	if (!hca_owns_cmd_fd(cmd_fd) && verbs_system_open() &&
+	    VERBS_SYSTEM(ibv_import_device))
 		return VERBS_SYSTEM(ibv_import_device)(cmd_fd);
-	return verbs_null(-EOPNOTSUPP);
+	ret = hca_context_import(cmd_fd, &context);
+	return ret ? verbs_null(ret) : context;
 }
 
 EXPORT int ibv_query_device(struct ibv_context *context,

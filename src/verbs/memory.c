@@ -120,35 +120,53 @@ EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context,
 				    uint32_t pd_handle)
 {
 	VERBS_FORWARD(context, verbs_null, ibv_import_pd, context, pd_handle);
-	return verbs_null(-EOPNOTSUPP);
+
+	struct ibv_pd *pd;
+	int ret = context ? hca_pd_import(context, pd_handle, &pd) : -EINVAL;
+
+	return ret ? verbs_null(ret) : pd;
 }
 
 EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 {
 	VERBS_FORWARD_VOID(OWNER(pd), ibv_unimport_pd, pd);
+	if (pd)
+		hca_pd_unimport(pd);
 }
 
 EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
 	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_import_mr, pd, mr_handle);
-	return verbs_null(-EOPNOTSUPP);
+
+	struct ibv_mr *mr;
+	int ret = pd ? hca_mr_import(pd, mr_handle, &mr) : -EINVAL;
+
+	return ret ? verbs_null(ret) : mr;
 }
 
 EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 {
 	VERBS_FORWARD_VOID(OWNER(mr), ibv_unimport_mr, mr);
+	if (mr)
+		hca_mr_unimport(mr);
 }
 
 EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
 				    uint32_t dm_handle)
 {
 	VERBS_FORWARD(context, verbs_null, ibv_import_dm, context, dm_handle);
-	return verbs_null(-EOPNOTSUPP);
+
+	struct ibv_dm *dm;
+	int ret = context ? hca_dm_import(context, dm_handle, &dm) : -EINVAL;
+
+	return ret ? verbs_null(ret) : dm;
 }
 
 EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
 	VERBS_FORWARD_VOID(OWNER(dm), ibv_unimport_dm, dm);
+	if (dm)
+		hca_dm_unimport(dm);
 }
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ATOMIC operations: executed with the processor's own atomic instructions, so
+ * ATOMIC operations, and the WRITE of a word that nobody sees half of (ATOMIC WRITE,
+ * annex A19): executed with the processor's own atomic instructions, so
  * they are atomic with respect to all initiators and to the responder's program
  * as well (IBV_ATOMIC_GLOB). The responder does it: the request is a message of
  * the ring, the original value comes back in its slot. Only an initiator that has
@@ -10,35 +11,40 @@
 
 #include "transport/shm/shm.h"
 
-void shm_atomic_request(const struct hca_swqe *e, struct shm_slot *slot)
+void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
+			struct shm_slot *slot)
 {
+	bool write = e->opcode == HCA_WR_ATOMIC_WRITE;
 	const struct shm_atomic a = {
 		.remote_addr = e->remote_addr,
-		.compare_add = e->atomic.compare_add,
-		.swap = e->atomic.swap,
+		.compare_add = write ? 0 : e->atomic.compare_add,
+		.swap = write ? word : e->atomic.swap,
 		.rkey = e->rkey,
 	};
 
 	memcpy(slot->payload, &a, sizeof(a));
 }
 
-uint64_t shm_atomic_apply(uint64_t *at, bool compare_swap, uint64_t compare_add,
+uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
 			  uint64_t swap)
 {
 	uint64_t found = compare_add;
 
-	if (!compare_swap)
+	if (op == SHM_ATOMIC_WRITE) {
+		__atomic_store_n(at, swap, __ATOMIC_RELEASE);
+		return 0;
+	}
+	if (op == SHM_FETCH_ADD)
 		return __atomic_fetch_add(at, compare_add, __ATOMIC_SEQ_CST);
 	__atomic_compare_exchange_n(at, &found, swap, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
 	return found;
 }
 
-static uint64_t execute(uint64_t addr, const struct shm_atomic *a,
-			bool compare_swap)
+static uint64_t execute(uint64_t addr, const struct shm_atomic *a, enum shm_op op)
 {
-	return shm_atomic_apply((uint64_t *)(uintptr_t)addr, compare_swap,
-				a->compare_add, a->swap);
+	return shm_atomic_apply((uint64_t *)(uintptr_t)addr, op, a->compare_add,
+				a->swap);
 }
 
 /*
@@ -49,7 +55,7 @@ static uint64_t execute(uint64_t addr, const struct shm_atomic *a,
  */
 static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 					    struct hca_key_use *use,
-					    bool compare_swap)
+					    enum shm_op op)
 {
 	uint64_t tag = shm_uuid_tag(hca_process.uuid);
 	int hazard = hca_hazard_enter(tag << 32 | a->rkey);
@@ -60,18 +66,19 @@ static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 	    !hca_page_usable((void *)(uintptr_t)use->addr, true))
 		status = IBV_WC_REM_ACCESS_ERR;
 	if (status == IBV_WC_SUCCESS)
-		a->result = execute(use->addr, a, compare_swap);
+		a->result = execute(use->addr, a, op);
 	hca_hazard_leave(hazard);
 	return status;
 }
 
 enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
-				      bool compare_swap)
+				      enum shm_op op)
 {
 	struct hca_key_use use = {
 		.pd_id = qp->pd->id,
 		.qpn = qp->ibv.qp_num,
-		.access = IBV_ACCESS_REMOTE_ATOMIC,
+		.access = op == SHM_ATOMIC_WRITE ? IBV_ACCESS_REMOTE_WRITE :
+						   IBV_ACCESS_REMOTE_ATOMIC,
 		.length = sizeof(uint64_t),
 	};
 	enum ibv_wc_status status;
@@ -79,7 +86,7 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 
 	shm_copy_once(&a, slot->payload, sizeof(a));
 	if (!(atomic_load_explicit(&qp->pub->access, memory_order_relaxed) &
-	      IBV_ACCESS_REMOTE_ATOMIC) ||
+	      use.access) ||
 	    a.remote_addr % sizeof(uint64_t))
 		return IBV_WC_REM_INV_REQ_ERR;
 	use.rkey = a.rkey;
@@ -91,11 +98,11 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 	if (use.addr % sizeof(uint64_t))
 		return IBV_WC_REM_OP_ERR;
 	if (unlikely(use.flags)) {
-		status = execute_carefully(&a, &use, compare_swap);
+		status = execute_carefully(&a, &use, op);
 		if (status != IBV_WC_SUCCESS)
 			return status;
 	} else {
-		a.result = execute(use.addr, &a, compare_swap);
+		a.result = execute(use.addr, &a, op);
 	}
 	memcpy(slot->payload + offsetof(struct shm_atomic, result), &a.result,
 	       sizeof(a.result));

@@ -96,6 +96,33 @@ static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
 	return IBV_WC_SUCCESS;
 }
 
+/* The word that an ATOMIC WRITE brings. */
+static bool take_word(const struct hca_qp *qp, const struct hca_swqe *e,
+		      const struct near *near, uint64_t *word)
+{
+	uint8_t *to = (uint8_t *)word;
+
+	for (int i = 0; i < near->count && !near->kernel; i++) {
+		memcpy(to, near->iov[i].iov_base, near->iov[i].iov_len);
+		to += near->iov[i].iov_len;
+	}
+	return !near->kernel || copy_mapped_carefully(qp, e, false, to) == 0;
+}
+
+static enum ibv_wc_status write_word(const struct hca_qp *qp,
+				     const struct hca_swqe *e,
+				     const struct near *near, uint8_t *far)
+{
+	uint64_t word;
+
+	if ((uintptr_t)far % sizeof(uint64_t))
+		return IBV_WC_REM_OP_ERR;
+	if (!take_word(qp, e, near, &word))
+		return IBV_WC_LOC_PROT_ERR;
+	shm_atomic_apply((uint64_t *)(void *)far, SHM_ATOMIC_WRITE, 0, word);
+	return IBV_WC_SUCCESS;
+}
+
 static enum ibv_wc_status atomic_mapped(const struct hca_qp *qp,
 					const struct hca_swqe *e, uint8_t *far)
 {
@@ -104,7 +131,8 @@ static enum ibv_wc_status atomic_mapped(const struct hca_qp *qp,
 		return IBV_WC_REM_OP_ERR;
 	return shm_atomic_result(
 		qp, e, shm_atomic_apply((uint64_t *)(void *)far,
-					e->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
+					e->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ?
+						SHM_COMPARE_SWAP : SHM_FETCH_ADD,
 					e->atomic.compare_add, e->atomic.swap));
 }
 
@@ -123,7 +151,7 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 				  const struct hca_qp_public *owner,
 				  struct near *near, enum ibv_wc_status *status)
 {
-	bool atomic = hca_is_atomic(e->opcode), read = shm_takes_data(e);
+	bool word = shm_is_word(e), read = shm_takes_data(e);
 	enum shm_step step = SHM_STEP_DONE;
 	struct hca_key_use use = {
 		.rkey = e->rkey,
@@ -149,11 +177,13 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 	if (use.region_id)
 		mapped = shm_map_find(l, e->rkey, use.region_id,
 				      use.region_offset, e->length,
-				      atomic || !read);
-	if (!mapped && (atomic || unlikely(forces(l, use.flags))))
+				      word || !read);
+	if (!mapped && (word || unlikely(forces(l, use.flags))))
 		return SHM_STEP_TO_TARGET;
-	if (atomic)
-		*status = atomic_mapped(qp, e, mapped);
+	if (word)
+		*status = e->opcode == HCA_WR_ATOMIC_WRITE ?
+				  write_word(qp, e, near, mapped) :
+				  atomic_mapped(qp, e, mapped);
 	else if (mapped)
 		*status = copy_mapped(qp, e, read, near, mapped);
 	else
@@ -167,7 +197,7 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 	bool write = e->opcode != IBV_WR_RDMA_READ;
 	uint32_t region;
 
-	if (!hca_is_atomic(e->opcode) &&
+	if (!shm_is_word(e) &&
 	    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 		    SHM_PATH_TARGET)
 		return true;
@@ -197,7 +227,7 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 	*status = IBV_WC_REM_INV_REQ_ERR;
 	if (!(atomic_load_explicit(&qp->remote->access, memory_order_relaxed) &
 	      shm_right_of(e)) ||
-	    (hca_is_atomic(e->opcode) && e->remote_addr % sizeof(uint64_t)))
+	    (shm_is_word(e) && e->remote_addr % sizeof(uint64_t)))
 		return SHM_STEP_DONE;
 	*status = IBV_WC_SUCCESS;
 	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */

@@ -34,6 +34,7 @@ enum shm_op {
 	SHM_WRITE,      /* carried out by the receiver: struct shm_request */
 	SHM_WRITE_DATA_IMM, /* likewise, and consumes a receive */
 	SHM_READ,
+	SHM_ATOMIC_WRITE,
 };
 
 enum shm_flags {
@@ -154,7 +155,8 @@ struct shm_request {
 };
 #define SHM_REQUEST_PAYLOAD (SHM_SLOT_PAYLOAD - sizeof(struct shm_request))
 
-/* An ATOMIC request; the responder fills in the result. */
+/* An ATOMIC request; the responder fills in the result. ATOMIC WRITE has none, and its
+ * data in `swap`. */
 struct shm_atomic {
 	uint64_t remote_addr, compare_add, swap, result;
 	uint32_t rkey;

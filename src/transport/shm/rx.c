@@ -471,7 +471,7 @@ static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
-	status = shm_atomic_execute(qp, m->slot, m->h.op == SHM_COMPARE_SWAP);
+	status = shm_atomic_execute(qp, m->slot, (enum shm_op)m->h.op);
 	if (unlikely(status != IBV_WC_SUCCESS)) {
 		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark_refused(m, status);
@@ -592,6 +592,7 @@ static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 		break;
 	case SHM_COMPARE_SWAP:
 	case SHM_FETCH_ADD:
+	case SHM_ATOMIC_WRITE:
 		receive_atomic(l, qp, m);
 		break;
 	case SHM_WRITE:

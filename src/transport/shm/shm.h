@@ -435,13 +435,15 @@ static inline struct shm_slot *shm_slot_ready(struct shm_link *l, uint32_t pos)
 }
 
 /* ---- atomic.c ---- */
-void shm_atomic_request(const struct hca_swqe *e, struct shm_slot *slot);
-/* The operation itself; the original value. */
-uint64_t shm_atomic_apply(uint64_t *at, bool compare_swap, uint64_t compare_add,
+/* `word`: the data of an ATOMIC WRITE. */
+void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
+			struct shm_slot *slot);
+/* The operation itself, SHM_COMPARE_SWAP and the like; the original value. */
+uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
 			  uint64_t swap);
 /* At the responder; rx_lock is held. */
 enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
-				      bool compare_swap);
+				      enum shm_op op);
 /* The original value into the initiator's buffers; sq_lock is held. */
 enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 				     const struct hca_swqe *e, uint64_t result);
@@ -494,6 +496,12 @@ static inline bool shm_is_rdma(const struct hca_swqe *e)
 	return e->opcode == IBV_WR_RDMA_WRITE ||
 	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
 	       e->opcode == IBV_WR_RDMA_READ;
+}
+
+/* Done by one instruction on a word, in whatever way it is reached. */
+static inline bool shm_is_word(const struct hca_swqe *e)
+{
+	return hca_is_atomic(e->opcode) || e->opcode == HCA_WR_ATOMIC_WRITE;
 }
 
 static inline bool shm_takes_data(const struct hca_swqe *e)

@@ -124,6 +124,7 @@ static const uint8_t ops[] = {
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = SHM_COMPARE_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = SHM_FETCH_ADD,
 	[IBV_WR_SEND_WITH_INV] = SHM_SEND_INV,
+	[HCA_WR_ATOMIC_WRITE] = SHM_ATOMIC_WRITE,
 };
 
 /* False when the receiver cannot be told a plain address for each piece. */
@@ -168,11 +169,17 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	if (unlikely(!slot_open(l, &w)))
 		return -EAGAIN;
 	s = w.slot;
-	if (unlikely(hca_is_atomic(e->opcode))) {
+	if (unlikely(shm_is_word(e))) {
+		bool write = e->opcode == HCA_WR_ATOMIC_WRITE;
+		uint64_t word = 0;
+
 		/* A builder may have left out where the result goes. */
-		if (!qp->attr.max_rd_atomic || e->length != sizeof(uint64_t))
+		if ((!write && !qp->attr.max_rd_atomic) ||
+		    e->length != sizeof(uint64_t))
 			return -EPERM;
-		shm_atomic_request(e, s);
+		if (write && !gather(qp, e, 0, sizeof(word), (uint8_t *)&word))
+			return -EFAULT;
+		shm_atomic_request(e, word, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
 		if (unlikely(!gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
@@ -490,7 +497,7 @@ static void transmit_connected(struct hca_qp *qp)
 			shm_backlog_wait(l, qp);
 			break;
 		}
-		if (shm_is_rdma(e) || unlikely(hca_is_atomic(e->opcode))) {
+		if (shm_is_rdma(e) || unlikely(shm_is_word(e))) {
 			step = run_onesided(qp, l, e);
 			if (step == ONESIDED_WAIT)
 				break;
@@ -500,7 +507,7 @@ static void transmit_connected(struct hca_qp *qp)
 		by_target |= step == ONESIDED_BY_TARGET;
 		hca_lock(&l->tx_lock);
 		ret = unlikely(step == ONESIDED_BY_TARGET &&
-			       !hca_is_atomic(e->opcode)) ?
+			       !shm_is_word(e)) ?
 			      put_request(qp, l, e, qp->sq.next) :
 			      put_message(qp, l, e, qp->sq.next);
 		/* An error waits until the earlier entries are complete. */

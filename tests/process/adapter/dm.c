@@ -99,12 +99,18 @@ struct piece {
 	uint8_t bytes[256];
 };
 
+/* By whole words, as device memory is read. */
 static int dm_peek(struct end *e, void *arg)
 {
 	struct piece *p = arg;
+	uint64_t from = p->at & ~UINT64_C(3);
+	uint64_t to = (p->at + p->length + 3) & ~UINT64_C(3);
+	uint8_t words[sizeof(p->bytes) + 8];
+	int ret = ibv_memcpy_from_dm(words, held_by(e)->dm, FROM + from,
+				     to - from);
 
-	return ibv_memcpy_from_dm(p->bytes, held_by(e)->dm, FROM + p->at,
-				  p->length);
+	memcpy(p->bytes, words + (p->at - from), p->length);
+	return ret;
 }
 
 static struct piece peek(struct side *s, uint64_t at, uint32_t length)
@@ -130,6 +136,7 @@ static int try_attributes(struct end *e, void *arg)
 	struct ibv_alloc_dm_attr attr = { .length = 100 };
 	uint8_t bytes[100], back[100];
 	struct ibv_dm *dm;
+	struct ibv_mr *mr;
 
 	expect_eq(ibv_query_device_ex(e->ctx, NULL, &ex), 0);
 	expect(ex.max_dm_size >= 1 << 16);
@@ -139,8 +146,20 @@ static int try_attributes(struct end *e, void *arg)
 	expect_eq(ibv_memcpy_to_dm(dm, 0, bytes, 100), 0);
 	expect_eq(ibv_memcpy_from_dm(back, dm, 0, 100), 0);
 	expect(!memcmp(bytes, back, 100));
-	expect(ibv_memcpy_to_dm(dm, 1, bytes, 100) != 0);
-	expect(ibv_memcpy_from_dm(back, dm, UINT64_MAX, 100) != 0);
+	for (int k = 1; k < 4; k++) {
+		expect_eq(ibv_memcpy_to_dm(dm, (uint64_t)k, bytes, 4), EINVAL);
+		expect_eq(ibv_memcpy_to_dm(dm, 4, bytes, (size_t)k), EINVAL);
+		expect_eq(ibv_memcpy_from_dm(back, dm, (uint64_t)k, 4), EINVAL);
+		expect_eq(ibv_memcpy_from_dm(back, dm, 4, (size_t)k), EINVAL);
+	}
+	expect_eq(ibv_memcpy_to_dm(dm, 4, bytes, 100), EINVAL);
+	expect_eq(ibv_memcpy_to_dm(dm, 100, bytes, 4), EINVAL);
+	expect_eq(ibv_memcpy_to_dm(dm, 100, bytes, 0), 0);
+	expect_eq(ibv_memcpy_from_dm(back, dm, UINT64_MAX - 3, 100), EINVAL);
+	mr = ibv_reg_dm_mr(e->pd, dm, 0, 0, IBV_ACCESS_ZERO_BASED |
+						    IBV_ACCESS_LOCAL_WRITE);
+	expect(mr && mr->length == 0);
+	expect_eq(ibv_dereg_mr(mr), 0);
 	expect(!ibv_reg_dm_mr(e->pd, dm, 0, 100, IBV_ACCESS_LOCAL_WRITE));
 	expect_eq(errno, EINVAL); /* not zero based */
 	expect(!ibv_reg_dm_mr(e->pd, dm, 1, 100, IBV_ACCESS_ZERO_BASED));

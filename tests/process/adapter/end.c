@@ -62,7 +62,8 @@ static struct ibv_qp *create_qp(struct end *e, const struct side_options *o)
 	if (attr.qp_type == IBV_QPT_RC)
 		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ |
 				       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-				       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+				       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+				       IBV_QP_EX_WITH_ATOMIC_WRITE;
 	return ibv_create_qp_ex(e->ctx, &attr);
 }
 
@@ -318,6 +319,10 @@ static void build_one(struct ibv_qp_ex *qp, const struct end *e,
 		ibv_wr_atomic_fetch_add(qp, s->rkey, s->remote_addr,
 					s->compare_add);
 		break;
+	case IBV_WR_ATOMIC_WRITE: /* its data are given here */
+		ibv_wr_atomic_write(qp, s->rkey, s->remote_addr,
+				    (void *)(uintptr_t)s->sge[0].addr);
+		return;
 	default:
 		break;
 	}

@@ -184,6 +184,38 @@ static void ports_and_indices_that_do_not_exist_are_refused(struct pair *p)
 	expect(ibv_query_pkey(ctx, 2, 0, &pkey));
 }
 
+static void an_empty_place_of_the_table_is_told_from_none(struct pair *p)
+{
+	static const union ibv_gid zero;
+	struct ibv_gid_entry table[1024], e;
+	struct ibv_port_attr port;
+	struct ibv_context *ctx;
+	ssize_t filled, seen = 0;
+	union ibv_gid gid;
+
+	side_open(&p->a, NULL);
+	ctx = p->a.end->ctx;
+	expect_eq(ibv_query_port(ctx, 1, &port), 0);
+	expect(port.gid_tbl_len <= 1024);
+	filled = ibv_query_gid_table(ctx, table, (size_t)port.gid_tbl_len, 0);
+	/* Room for an address that comes later. */
+	expect(filled > 0 && filled < port.gid_tbl_len);
+	for (int i = 0; i < port.gid_tbl_len; i++) {
+		bool empty = seen == filled || table[seen].gid_index != (unsigned)i;
+
+		memset(&gid, 0xee, sizeof(gid));
+		expect_eq(ibv_query_gid(ctx, 1, i, &gid), 0);
+		expect_eq(ibv_query_gid_ex(ctx, 1, (unsigned)i, &e, 0),
+			  empty ? ENODATA : 0);
+		expect(!memcmp(&gid, empty ? &zero : &table[seen].gid, 16));
+		seen += !empty;
+	}
+	expect_eq(seen, filled);
+	expect_eq(ibv_query_gid_ex(ctx, 1, (unsigned)port.gid_tbl_len, &e, 0),
+		  EINVAL);
+	expect_eq(ibv_query_gid_ex(ctx, 2, 0, &e, 0), EINVAL);
+}
+
 /* ---- small print ---- */
 
 static int qp_of_event(struct end *e, void *arg)
@@ -280,6 +312,8 @@ static const struct test_case cases[] = {
 	RULE("ibv_poll_cq(3)", a_queue_is_never_polled_for_more_than_was_asked),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_query_port(3)",
 		ports_and_indices_that_do_not_exist_are_refused),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_query_gid_ex(3)",
+		an_empty_place_of_the_table_is_told_from_none),
 	RULE("ibv_get_async_event(3)", an_event_names_its_queue_pair),
 	RULE("IBTA 9.4.5", the_result_of_an_atomic_may_come_in_pieces),
 	RULE("IBTA 11.6.2", a_result_without_a_place_is_a_local_error),

@@ -301,7 +301,7 @@ static void posting_refuses_what_is_no_binding(struct pair *p)
 	b = binding_of(&p->b, BIND_BY_VERB, &one, NULL, AT, LENGTH);
 	expect_eq(side_mw_post(&p->b, &b), EINVAL);
 	b = binding_of(&p->b, BIND_BY_VERB, &one, &mr, AT, LENGTH);
-	b.access = IBV_ACCESS_LOCAL_WRITE;
+	b.access = IBV_ACCESS_MW_BIND;
 	expect_eq(side_mw_post(&p->b, &b), EINVAL);
 	b = binding_of(&p->b, BIND_BY_VERB, &one, &zero, AT, LENGTH);
 	expect_eq(side_mw_post(&p->b, &b), EINVAL);
@@ -429,7 +429,7 @@ static void what_a_window_may_not_be_bound_to_fails(struct pair *p)
 	b = binding_of(&p->b, BIND_BY_POST, &w[1], NULL, AT, LENGTH);
 	mw_bind_fails(p, &b);
 	b = binding_of(&p->b, BIND_BY_POST, &w[1], &all, AT, LENGTH);
-	b.access = IBV_ACCESS_LOCAL_WRITE;
+	b.access = IBV_ACCESS_MW_BIND;
 	mw_bind_fails(p, &b);
 	/* Length 0 does not unbind type 2. */
 	b = binding_of(&p->b, BIND_BY_POST, &w[1], &all, AT, 0);
@@ -445,6 +445,28 @@ static void what_a_window_may_not_be_bound_to_fails(struct pair *p)
 				  b.rkey_after, b.addr), IBV_WC_SUCCESS);
 }
 
+static void with_local_writing(struct pair *p, struct region *mr,
+			       struct window *w, struct binding *bind)
+{
+	uint32_t rkey;
+
+	bind->access |= IBV_ACCESS_LOCAL_WRITE;
+	rkey = side_mw_bind(&p->b, bind);
+	mw_works(p, 0, rkey, bind->addr);
+	/* Of itself it is no right of a peer. */
+	if (bind->how != BIND_BY_VERB)
+		expect_status(side_invalidate(&p->b, 0, rkey), IBV_WC_SUCCESS);
+	bind->access = IBV_ACCESS_LOCAL_WRITE;
+	rkey = side_mw_bind(&p->b, bind);
+	for (unsigned i = 0; i < MW_ACCESSES; i++)
+		mw_refused(p, 0, rkey, bind->addr, mw_accesses[i]);
+}
+
+static void the_right_of_local_writing_is_no_matter_of_a_window(struct pair *p)
+{
+	mw_each(p, with_local_writing);
+}
+
 static const struct test_case cases[] = {
 	{ .name = "windows_of_both_types_are_allocated",
 	  .fn = windows_of_both_types_are_allocated,
@@ -457,6 +479,8 @@ static const struct test_case cases[] = {
 	RULE("IBTA C10-75", a_window_gives_its_range_and_not_a_byte_more),
 	RULE("ibv_bind_mw(3)", data_go_where_the_window_says),
 	RULE("ibv_bind_mw(3)", a_window_gives_the_rights_it_was_bound_with),
+	RULE("ibv_bind_mw(3)",
+	     the_right_of_local_writing_is_no_matter_of_a_window),
 	RULE("ibv_bind_mw(3)",
 	     addresses_of_a_zero_based_window_are_offsets_from_its_start),
 	RULE("IBTA C10-74", a_window_needs_no_remote_right_of_its_region),

@@ -150,6 +150,29 @@ static void resizing_keeps_what_waits_in_the_queue(struct pair *p)
 		side_wait_ok(&p->b, RECV_CQ, i);
 }
 
+/* Whether the first datagram has found its way yet is nothing that a program knows. */
+static void a_queue_does_not_shrink_below_the_datagrams_on_their_way(struct pair *p)
+{
+	const struct side_options opt = { .type = IBV_QPT_UD, .cqe = 32 };
+	struct ibv_cq *cq;
+	struct send_req r;
+
+	p->conn.access_a = p->conn.access_b = 0x1234; /* the Q_Key */
+	pair_start(p, &opt);
+	cq = p->a.end->cq[SEND_CQ];
+	r = send_req(&p->a, IBV_WR_SEND, 1, 0, 10);
+	r.ah = side_ah_to(&p->a, &p->b.gid);
+	r.remote_qpn = p->b.qpn[0];
+	r.qkey = 0x1234;
+	for (int i = 0; i < 10; i++)
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	expect_eq(ibv_resize_cq(cq, 9), EINVAL);
+	expect_eq(ibv_resize_cq(cq, 10), 0);
+	for (int i = 0; i < 10; i++)
+		side_wait_ok(&p->a, SEND_CQ, 1);
+	expect_eq(ibv_resize_cq(cq, 1), 0);
+}
+
 static void re_registration_moves_the_region(struct pair *p)
 {
 	struct region mr;
@@ -380,6 +403,8 @@ static const struct test_case cases[] = {
 		the_device_says_what_it_does_not_offer),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_resize_cq(3)",
 		resizing_keeps_what_waits_in_the_queue),
+	RULE("ibv_resize_cq(3)",
+	     a_queue_does_not_shrink_below_the_datagrams_on_their_way),
 	RULE("ibv_rereg_mr(3)", re_registration_moves_the_region),
 	RULE("ibv_rereg_mr(3)",
 	     re_registration_refuses_nonsense_and_keeps_the_region),

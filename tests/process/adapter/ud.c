@@ -643,6 +643,31 @@ static void a_handle_without_a_local_address_is_refused(struct pair *p)
 	expect_eq(side_ah_create(&p->a, &attr), -1);
 }
 
+/* Ethernet ports want a global address; what has our own LID is for programs that
+ * know no other addresses. */
+static void a_handle_without_a_global_address_is_for_this_host(struct pair *p)
+{
+	struct ibv_ah_attr attr = { .port_num = 1 };
+	struct ibv_port_attr port;
+	struct send_req r;
+	int ah;
+
+	start(p);
+	expect_eq(ibv_query_port(p->a.end->ctx, 1, &port), 0);
+	expect(port.flags & IBV_QPF_GRH_REQUIRED);
+	expect_eq(side_ah_create(&p->a, &attr), -1);
+	attr.dlid = (uint16_t)(port.lid + 1);
+	expect_eq(side_ah_create(&p->a, &attr), -1);
+	attr.dlid = port.lid;
+	ah = side_ah_create(&p->a, &attr);
+	expect(ah >= 0);
+	side_recv(&p->b, 2, 0, ROOM);
+	r = datagram(&p->a, &p->b, ah, 1, 0, 10);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 2).byte_len, GRH + 10);
+}
+
 static void a_flood_loses_at_most_datagrams(struct pair *p)
 {
 	/* Far more than fit, while the receiver does nothing. */
@@ -744,6 +769,7 @@ static const struct test_case cases[] = {
 	RULE("ibv_post_send(3)", rdma_is_refused),
 	RULE("ibv_wr_post(3)", builder_calls_send_datagrams),
 	RULE("ibv_create_ah(3)", a_handle_without_a_local_address_is_refused),
+	CASE(a_handle_without_a_global_address_is_for_this_host),
 	RULE("IBTA 9.8.3", a_flood_loses_at_most_datagrams),
 	CASE_IN(ONLY_TWO_PROCESSES, a_flood_to_a_peer_that_dies_completes),
 };

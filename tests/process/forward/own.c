@@ -59,17 +59,18 @@ static void device_and_context(struct ibv_context *c)
 	CHECK(OWN(ibv_get_pkey_index, c, 1, pkey) == 0);
 	OWN(ibv_init_ah_from_wc, c, 1, &wc, &grh, &ah);
 	OWN(ibv_resolve_eth_l2_from_gid, c, &ah, mac, &vlan);
-	OWN(ibv_import_pd, c, 1);
-	OWN(ibv_import_dm, c, 1);
+	CHECK(!OWN(ibv_import_pd, c, UINT32_MAX));
+	CHECK(!OWN(ibv_import_dm, c, UINT32_MAX));
 }
 
 static void memory_objects(struct ibv_pd *pd)
 {
 	struct ibv_mr *mr;
-	struct ibv_dm dm = { .context = pd->context };
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_dm *dm = ibv_alloc_dm(pd->context, &attr);
 
 	OWN(ibv_reg_dmabuf_mr, pd, 0, 4096, 0, -1, 0);
-	OWN(ibv_import_mr, pd, 1);
+	CHECK(!OWN(ibv_import_mr, pd, UINT32_MAX));
 	mr = OWN(ibv_reg_mr_iova2, pd, memory, 64, 0, 0);
 	CHECK(mr);
 	CHECK(OWN(ibv_dereg_mr, mr) == 0);
@@ -82,7 +83,9 @@ static void memory_objects(struct ibv_pd *pd)
 	OWN_VOID(ibv_unimport_mr, mr);
 	CHECK(ibv_dereg_mr(mr) == 0);
 	OWN_VOID(ibv_unimport_pd, pd);
-	OWN_VOID(ibv_unimport_dm, &dm);
+	CHECK(dm);
+	OWN_VOID(ibv_unimport_dm, dm);
+	CHECK(ibv_free_dm(dm) == 0);
 }
 
 static void queue_pair(struct ibv_pd *pd, struct ibv_cq *cq)

@@ -88,6 +88,43 @@ int hca_context_close(struct ibv_context *ctx)
 	return answer();
 }
 
+bool hca_owns_cmd_fd(int cmd_fd)
+{
+	return false;
+}
+
+int hca_context_import(int cmd_fd, struct ibv_context **out)
+{
+	GIVE(out, &fake_hca.context);
+}
+
+int hca_pd_import(struct ibv_context *ctx, uint32_t handle, struct ibv_pd **out)
+{
+	GIVE(out, &fake_hca.pd);
+}
+
+void hca_pd_unimport(struct ibv_pd *pd)
+{
+}
+
+int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out)
+{
+	GIVE(out, &fake_hca.mr);
+}
+
+void hca_mr_unimport(struct ibv_mr *mr)
+{
+}
+
+int hca_dm_import(struct ibv_context *ctx, uint32_t handle, struct ibv_dm **out)
+{
+	return -EOPNOTSUPP;
+}
+
+void hca_dm_unimport(struct ibv_dm *dm)
+{
+}
+
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
 	return answer();

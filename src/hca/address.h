@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses: the headers of datagrams, GIDs, multicast groups. A part of objects.h. */
+#ifndef HCA_ADDRESS_H
+#define HCA_ADDRESS_H
+
+#include "hca/objects.h"
+
+/* ---- ah.c ---- */
+/* The forty bytes before a datagram of `length` bytes. */
+void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
+		   uint8_t to[HCA_GRH_BYTES]);
+/* The destination that the header in front of a datagram names. */
+bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid);
+
+/* ---- gid.c ---- */
+/* Is this GID an address of this host (network namespace)? */
+bool hca_gid_is_local(const union ibv_gid *gid);
+/* 0, -ENODATA (an empty place) or -EINVAL (no place of the table). */
+int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
+/* In a forked child: forgets the parent's table. */
+void hca_gid_forked(void);
+
+/* ---- mcast.c ---- */
+bool hca_gid_is_multicast(const union ibv_gid *gid);
+/* The bit of a group in the filter that the shared segment shows. */
+unsigned hca_mcast_bit(const union ibv_gid *gid);
+/* Calls fn for every attached QP; fn may not attach or detach. */
+void hca_mcast_each(const union ibv_gid *gid,
+		    void (*fn)(struct hca_qp *qp, void *arg), void *arg);
+/* In a forked child: forgets the parent's members. */
+void hca_mcast_forked(void);
+
+#endif

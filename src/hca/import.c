@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Importing (ibv_import_device(3), ibv_import_mr(3)): further names of a context and
+ * of a region of this process. Protection domains are imported in pd.c, device memory
+ * in dm.c.
+ *
+ * Where the kernel has the objects, the descriptor of a context gives whoever gets it
+ * all of them. Ours belong to a process: a context has a descriptor for programs that
+ * pass it on or look at it, it is known again here by the file behind it, and in
+ * another process importing fails, because the memory of the objects is not there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hca/hca.h"
+#include "hca/import.h"
+#include "hca/key.h"
+#include "hca/process.h"
+
+/* What stands in the file, so that it is told from others. */
+static const char mark[] = "busbar context";
+
+int hca_cmd_fd_create(void)
+{
+	int fd = memfd_create(mark, MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, mark, sizeof(mark)) != (ssize_t)sizeof(mark)) {
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
+static bool is_marked(int fd)
+{
+	char seen[sizeof(mark)];
+
+	return pread(fd, seen, sizeof(seen), 0) == (ssize_t)sizeof(seen) &&
+	       !memcmp(seen, mark, sizeof(mark));
+}
+
+/* The device of the context that has this file; NULL: none of this process. */
+static struct hca_device *device_of(const struct stat *wanted)
+{
+	struct hca_device *device = NULL;
+	struct stat st;
+
+	pthread_mutex_lock(&hca_process.lock);
+	list_for_each(ctx, &hca_process.contexts, struct hca_context, entry) {
+		if (ctx->forks == hca_process.forks &&
+		    fstat(ctx->verbs.context.cmd_fd, &st) == 0 &&
+		    st.st_dev == wanted->st_dev && st.st_ino == wanted->st_ino)
+			device = ctx->device;
+	}
+	pthread_mutex_unlock(&hca_process.lock);
+	return device;
+}
+
+int hca_context_import(int cmd_fd, struct ibv_context **out)
+{
+	struct hca_device *device;
+	struct stat st;
+
+	if (fstat(cmd_fd, &st))
+		return -errno;
+	device = device_of(&st);
+	if (!device)
+		return is_marked(cmd_fd) ? -EOPNOTSUPP : -EINVAL;
+	return hca_context_make(device, cmd_fd, out);
+}
+
+bool hca_owns_cmd_fd(int cmd_fd)
+{
+	return is_marked(cmd_fd);
+}
+
+int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out)
+{
+	struct hca_mr *mr = calloc(1, sizeof(*mr)), *from = NULL;
+
+	if (!mr)
+		return -ENOMEM;
+	spin_lock(&hca_key_lock);
+	if (handle < HCA_KEYS)
+		from = hca_key_mr(handle);
+	if (from && hca_pd(from->ibv.pd)->id == hca_pd(pd)->id &&
+	    !hca_context_inherited(from->ibv.context)) {
+		*mr = (struct hca_mr){
+			.ibv = { .length = from->ibv.length,
+				 .handle = handle,
+				 .lkey = from->ibv.lkey,
+				 .rkey = from->ibv.rkey },
+			.index = from->index,
+			.access = from->access,
+			.null = from->null,
+			.imported = true,
+		};
+	}
+	spin_unlock(&hca_key_lock);
+	if (!mr->imported) {
+		free(mr);
+		return -EINVAL;
+	}
+	/* No address: that of the process which registered it (the manual page). */
+	mr->ibv.context = pd->context;
+	mr->ibv.pd = pd;
+	atomic_fetch_add(&hca_pd(pd)->users, 1);
+	*out = &mr->ibv;
+	return 0;
+}
+
+void hca_mr_end_import(struct hca_mr *mr)
+{
+	hca_pd_put(hca_pd(mr->ibv.pd));
+	free(mr);
+}
+
+void hca_mr_unimport(struct ibv_mr *mr)
+{
+	if (hca_mr(mr)->imported)
+		hca_mr_end_import(hca_mr(mr));
+}
