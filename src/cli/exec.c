@@ -217,8 +217,11 @@ static void set_entries(const char *lib_dir, struct exec_dir *d, bool wanted)
 		d->path[0] = '\0';
 		return;
 	}
+	/* Programs with an address sanitizer insist on loading that first. */
 	if (setenv(EXEC_DIR_ENV, d->path, 1) ||
-	    (d->with_entries && append("LD_PRELOAD", lib)))
+	    (d->with_entries &&
+	     (append("LD_PRELOAD", lib) ||
+	      append("ASAN_OPTIONS", "verify_asan_link_order=0"))))
 		log_warn("setting the environment: %m");
 }
 
