@@ -299,10 +299,14 @@ int cli_exec(int argc, char **argv)
 	struct exec_options o = { 0 };
 	char path[PATH_MAX], libs[PATH_MAX];
 	struct exec_dir d = { 0 };
+	const char *devices;
 	int err, status;
 
 	if (read_options(argc, argv, &o, &status))
 		return status;
+	/* soft0 is not wanted at all. */
+	devices = getenv("BUSBAR_DEVICES");
+	o.bare |= devices && !strcmp(devices, "system");
 	argv += optind;
 	err = find_program(argv[0], path);
 	if (err == -EACCES) {

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,12 +111,16 @@ _Noreturn static void prepare(const struct exec_dir *d, pid_t owner, int owner_f
 
 int exec_dir_make(struct exec_dir *d)
 {
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
 	int err = make_root(d), status = 0, owner_fd;
+	struct sigaction before;
 	pid_t child;
 
 	if (err)
 		return err;
 	owner_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	/* Where the caller ignores it, nobody could be waited for. */
+	sigaction(SIGCHLD, &plain, &before);
 	child = fork();
 	if (child == 0)
 		prepare(d, getppid(), owner_fd);
@@ -123,6 +128,7 @@ int exec_dir_make(struct exec_dir *d)
 		err = -errno;
 	else if (status)
 		err = WIFEXITED(status) && WEXITSTATUS(status) == 1 ? -EIO : -EAGAIN;
+	sigaction(SIGCHLD, &before, NULL);
 	if (owner_fd >= 0)
 		close(owner_fd);
 	if (err == -EIO || !err) {

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/container_of.h"
 
@@ -23,10 +22,6 @@ static const struct {
 
 int exec_others_set(void)
 {
-	const char *devices = getenv("BUSBAR_DEVICES");
-
-	if (devices && !strcmp(devices, "system"))
-		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		if (setenv(settings[i].name, settings[i].value, 0))
 			return -errno;

@@ -61,8 +61,13 @@ for program; do
 	"$BUSBAR" exec -q -- "$BUSBAR" exec -q -- "$program" ||
 		fail "$program in two layers"
 	"$BUSBAR" exec -q --bare -- "$program" none || fail "$program --bare"
+	BUSBAR_DEVICES=system "$BUSBAR" exec -q -- "$program" none ||
+		fail "$program without soft0"
 done
 wait_removed "programs that end"
+
+# A caller that ignores the end of its children hands that on.
+(trap '' CHLD && exec "$BUSBAR" exec -q -- "$1") || fail "SIGCHLD is ignored"
 
 "$BUSBAR" exec -q -- sh -c 'kill -9 $$' 2>/dev/null
 wait_removed "a program that is killed"
