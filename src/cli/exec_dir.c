@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -46,9 +47,16 @@ static int make_root(struct exec_dir *d)
 		/* What the library in the program has room for. */
 		if (snprintf(d->path, 200, "%s/busbar-exec-XXXXXX", places[i]) >= 200)
 			continue;
-		if (mkdtemp(d->path))
+		if (!mkdtemp(d->path)) {
+			err = -errno;
+			continue;
+		}
+		d->lock_fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (d->lock_fd >= 0 && !flock(d->lock_fd, LOCK_EX | LOCK_NB))
 			return 0;
 		err = -errno;
+		exec_dir_remove(d->path);
+		break;
 	}
 	log_warn("no folder for the entries of soft0 can be made, so programs that look for it below /sys do not find it: %s",
 		 strerror(-err));
@@ -131,6 +139,7 @@ int exec_dir_make(struct exec_dir *d)
 	sigaction(SIGCHLD, &before, NULL);
 	if (owner_fd >= 0)
 		close(owner_fd);
+	close(d->lock_fd);
 	if (err == -EIO || !err) {
 		d->with_entries = d->with_entries && !err;
 		return 0; /* the keeper is there */

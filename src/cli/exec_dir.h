@@ -15,12 +15,15 @@
 
 /* Names the folder to the program's libraries. */
 #define EXEC_DIR_ENV "BUSBAR_EXEC_DIR"
+/* How many characters at the end of its name are chosen at random. */
+#define EXEC_DIR_RANDOM 6
 
 struct exec_dir {
 	char path[PATH_MAX / 2];
 	const char *program; /* for the message at the end */
 	bool quiet;          /* without it */
 	bool with_entries;   /* devices were written */
+	int lock_fd;         /* the folder; its keeper holds the lock */
 };
 
 /*

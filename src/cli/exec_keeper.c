@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,7 +23,8 @@
 
 /* A process that is being executed has no environment for an instant. */
 #define LOOK_AGAIN_MS 100
-#define OWNER_FD (STDERR_FILENO + 1)
+/* Folders that are older have been locked by somebody. */
+#define SWEEP_S 60
 #define ENVIRONMENT_MAX (256 * 1024)
 
 static int remove_one(const char *path, const struct stat *st, int type,
@@ -138,9 +140,12 @@ static void say(const struct exec_dir *d, pid_t owner)
 			 d->program);
 }
 
-/* Keeps nothing of the caller's but its standard error, and the owner's descriptor,
- * which it returns. */
-static int detach(int owner_fd)
+/* The descriptors that the keeper has, by their places. */
+enum { OWNER_FD = STDERR_FILENO + 1, LOCK_FD, OTHER_FDS };
+
+/* Keeps nothing of the caller's but its standard error, the owner's descriptor and
+ * the lock. */
+static void detach(int owner_fd, int lock_fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -151,22 +156,57 @@ static int detach(int owner_fd)
 	prctl(PR_SET_NAME, "busbar-keeper");
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	/* Numbers from 4 on; owner_fd becomes 3. */
-	if (owner_fd >= 0)
-		dup2(owner_fd, OWNER_FD);
-	else
+	/* Away from the places that they get. */
+	owner_fd = owner_fd < 0 ? -1 : fcntl(owner_fd, F_DUPFD, OTHER_FDS);
+	lock_fd = fcntl(lock_fd, F_DUPFD, OTHER_FDS);
+	if (owner_fd < 0 || dup2(owner_fd, OWNER_FD) < 0)
 		close(OWNER_FD);
-	close_range(OWNER_FD + 1, ~0U, 0);
+	dup2(lock_fd, LOCK_FD);
+	close_range(OTHER_FDS, ~0U, 0);
 	if (chdir("/"))
 		log_debug("/: %m");
-	return owner_fd >= 0 ? OWNER_FD : -1;
+}
+
+/* Removes folders of ours whose keeper was killed: nobody has them locked. */
+static void sweep(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	size_t prefix = strlen(name) - EXEC_DIR_RANDOM;
+	char other[PATH_MAX];
+	const struct dirent *e;
+	DIR *dir;
+
+	snprintf(other, sizeof(other), "%.*s", (int)(name - path), path);
+	dir = opendir(other);
+	while (dir && (e = readdir(dir))) {
+		struct stat st;
+		int fd;
+
+		if (strlen(e->d_name) != strlen(name) ||
+		    strncmp(e->d_name, name, prefix) != 0)
+			continue;
+		snprintf(other, sizeof(other), "%.*s%s", (int)(name - path), path,
+			 e->d_name);
+		fd = open(other, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* One that was made just now may not be locked yet. */
+		if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() &&
+		    time(NULL) - st.st_mtime > SWEEP_S && !flock(fd, LOCK_EX | LOCK_NB) &&
+		    !find_user(other))
+			exec_dir_remove(other);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 void exec_keeper_run(const struct exec_dir *d, pid_t owner, int owner_fd)
 {
 	pid_t user;
 
-	wait_for(owner, detach(owner_fd));
+	detach(owner_fd, d->lock_fd);
+	sweep(d->path);
+	wait_for(owner, owner_fd < 0 ? -1 : OWNER_FD);
 	user = find_user(d->path);
 	if (!user && !d->quiet)
 		say(d, owner);

@@ -57,13 +57,11 @@ silent() {
 
 for program; do
 	"$BUSBAR" exec -q -- "$program" || fail "$program"
-	"$BUSBAR" exec -q -- sh -c "\"$program\"; exit \$?" || fail "$program in a shell"
-	"$BUSBAR" exec -q -- "$BUSBAR" exec -q -- "$program" ||
-		fail "$program in two layers"
-	"$BUSBAR" exec -q --bare -- "$program" none || fail "$program --bare"
-	BUSBAR_DEVICES=system "$BUSBAR" exec -q -- "$program" none ||
-		fail "$program without soft0"
 done
+"$BUSBAR" exec -q -- sh -c "'$1'; exit \$?" || fail "in a shell"
+"$BUSBAR" exec -q -- "$BUSBAR" exec -q -- "$1" || fail "in two layers"
+"$BUSBAR" exec -q --bare -- "$1" none || fail "--bare"
+BUSBAR_DEVICES=system "$BUSBAR" exec -q -- "$1" none || fail "without soft0"
 wait_removed "programs that end"
 
 # A caller that ignores the end of its children hands that on.
@@ -79,6 +77,12 @@ mkfifo "$tmp/go"
 echo go >"$tmp/go"
 wait_removed "a program that leaves one behind"
 [ "$(cat "$tmp/status")" = 0 ] || fail "what was left behind lost the entries"
+
+# One whose keeper was killed is removed by the next call's.
+mkdir "$tmp/busbar-exec-aaaaaa" "$tmp/busbar-exec-aaaaaa/sys"
+touch -d '1 hour ago' "$tmp/busbar-exec-aaaaaa"
+"$BUSBAR" exec -q -- true
+wait_removed "a folder that was left"
 
 "$BUSBAR" exec -q -- "$tmp/no-such-program" 2>/dev/null && fail "it started nothing"
 wait_removed "a program that is not there"
