@@ -14,7 +14,7 @@ test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
 # Other people's programs (tests/programs); the tests do without those that
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python3-jsonschema
-	netcat-openbsd socat iperf3"
+	netcat-openbsd socat iperf3 openmpi-bin mpich infiniband-diags"
 # Libraries of modules; without one its module is left out.
 module_packages="liblua5.4-dev libssl-dev"
 # Without these builds and tests leave out what needs them and say so.

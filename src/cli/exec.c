@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `busbar exec -- PROGRAM ARGS`: any verbs program, unmodified, with busbar's
- * libibverbs.so.1 and librdmacm.so.1 in front of the system's.
+ * libibverbs.so.1 and librdmacm.so.1 in front of the system's, and with entries of
+ * soft0 where programs look below /sys and /dev (exec_dir.h).
  *
- * It only sets the loader's search path and becomes the program. Where the
- * loader would ignore that (static, set-user-id, DT_RPATH), it says so.
+ * It prepares the environment and becomes the program. Where the loader would
+ * ignore that (static, set-user-id, DT_RPATH), it says so.
  */
 #include "cli/cli.h"
 
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include "cli/elf_facts.h"
+#include "cli/exec_dir.h"
+#include "cli/exec_others.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -25,15 +28,24 @@ enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 #define PRIVATE_MAX 32
 
+struct exec_options {
+	bool preload, rsockets;
+	bool bare;  /* the libraries and nothing else */
+	bool quiet; /* no message at the end */
+};
+
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar exec [--preload] [--rsockets] [--] PROGRAM [ARGUMENTS]\n"
+	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [--] PROGRAM [ARGUMENTS]\n"
 	      "\n"
 	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
 	      "\n"
 	      "  -p, --preload  set LD_PRELOAD as well, for programs built with an RPATH\n"
 	      "  -r, --rsockets TCP connections of PROGRAM go over RDMA where the other\n"
 	      "                 side does the same (librspreload.so)\n"
+	      "  -b, --bare     the libraries alone: no entries of soft0 below /sys and /dev,\n"
+	      "                 no settings for MPI and UCX\n"
+	      "  -q, --quiet    do not say at the end that no device was opened\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -135,100 +147,182 @@ static void warn_if_private_unknown(const char *drop_in)
 	}
 }
 
-/* Puts `first` in front of the list in variable `name`, once. */
-static int prepend(const char *name, const char *first)
+static int set_joined(const char *name, const char *first, const char *second)
 {
-	const char *old = getenv(name);
-	size_t len = strlen(first);
 	char *value;
 	int err;
 
-	if (!old || !*old)
-		return setenv(name, first, 1) ? -errno : 0;
-	if (!strncmp(old, first, len) && (old[len] == ':' || !old[len]))
-		return 0;
-	if (asprintf(&value, "%s:%s", first, old) < 0)
+	if (asprintf(&value, "%s:%s", first, second) < 0)
 		return -ENOMEM;
 	err = setenv(name, value, 1) ? -errno : 0;
 	free(value);
 	return err;
 }
 
-static int set_environment(bool preload, bool rsockets)
+/* Puts `first` in front of the list in variable `name`, once. */
+static int prepend(const char *name, const char *first)
 {
-	char dir[PATH_MAX], libs[2 * PATH_MAX + 64];
-	int err = cli_drop_in_dir(dir, sizeof(dir));
+	const char *old = getenv(name);
+	size_t len = strlen(first);
 
-	if (err) {
-		log_error("the drop-in libibverbs.so.1 was not found in 'lib' beside the executable nor in the folder it is installed to; build or install busbar completely");
-		return err;
-	}
-	if (strchr(dir, ':') || ((preload || rsockets) && strchr(dir, ' '))) {
-		log_error("the folder '%s' has a character that the loader takes as a separator, install busbar elsewhere",
-			  dir);
-		return -EINVAL;
-	}
-	warn_if_private_unknown(dir);
-	err = prepend("LD_LIBRARY_PATH", dir);
-	if (!err && preload) {
+	if (!old || !*old)
+		return setenv(name, first, 1) ? -errno : 0;
+	if (!strncmp(old, first, len) && (old[len] == ':' || !old[len]))
+		return 0;
+	return set_joined(name, first, old);
+}
+
+/* Puts `last` behind it, once. */
+static int append(const char *name, const char *last)
+{
+	const char *old = getenv(name);
+
+	if (!old || !*old)
+		return setenv(name, last, 1) ? -errno : 0;
+	return strstr(old, last) ? 0 : set_joined(name, old, last);
+}
+
+static int set_environment(const char *dir, const struct exec_options *o)
+{
+	char libs[2 * PATH_MAX + 64];
+	int err = prepend("LD_LIBRARY_PATH", dir);
+
+	if (!err && o->preload) {
 		snprintf(libs, sizeof(libs),
 			 "%s/libibverbs.so.1:%s/librdmacm.so.1", dir, dir);
 		err = prepend("LD_PRELOAD", libs);
 	}
-	if (!err && rsockets) {
+	if (!err && o->rsockets) {
 		snprintf(libs, sizeof(libs), "%s/librspreload.so", dir);
 		err = prepend("LD_PRELOAD", libs);
 	}
+	if (!err && !o->bare)
+		err = exec_others_set();
 	if (err)
 		log_error("setting the environment: %s", strerror(-err));
 	return err;
 }
 
-int cli_exec(int argc, char **argv)
+/* The private folder, and the library that leads to it. Without them the program
+ * runs as well, so what fails is a warning at most. */
+static void set_entries(const char *lib_dir, struct exec_dir *d, bool wanted)
+{
+	char lib[PATH_MAX + 32];
+
+	if (exec_dir_inherited())
+		return;
+	snprintf(lib, sizeof(lib), "%s/libbusbar-paths.so", lib_dir);
+	d->with_entries = wanted && !strchr(lib, ' ') && !access(lib, R_OK);
+	if (exec_dir_make(d)) {
+		d->path[0] = '\0';
+		return;
+	}
+	/* Programs with an address sanitizer insist on loading that first. */
+	if (setenv(EXEC_DIR_ENV, d->path, 1) ||
+	    (d->with_entries &&
+	     (append("LD_PRELOAD", lib) ||
+	      append("ASAN_OPTIONS", "verify_asan_link_order=0"))))
+		log_warn("setting the environment: %m");
+}
+
+/* The folder of the drop-in libraries, fit for the loader's variables. */
+static int find_libraries(char dir[PATH_MAX], const struct exec_options *o)
+{
+	int err = cli_drop_in_dir(dir, PATH_MAX);
+
+	if (err) {
+		log_error("the drop-in libibverbs.so.1 was not found in 'lib' beside the executable nor in the folder it is installed to; build or install busbar completely");
+		return err;
+	}
+	if (strchr(dir, ':') || ((o->preload || o->rsockets) && strchr(dir, ' '))) {
+		log_error("the folder '%s' has a character that the loader takes as a separator, install busbar elsewhere",
+			  dir);
+		return -EINVAL;
+	}
+	warn_if_private_unknown(dir);
+	return 0;
+}
+
+/* Becomes the program; returns the exit status when it cannot. */
+static int become(const char *path, char **argv, const struct exec_dir *d)
+{
+	int err;
+
+	execv(path, argv);
+	err = errno;
+	/* A script without #! line, which execvp() would hand to the shell. */
+	if (err == ENOEXEC)
+		execvp(argv[0], argv);
+	log_error("exec: '%s': %s", path, strerror(err));
+	if (d->path[0])
+		exec_dir_cancel(d);
+	return EXIT_NOT_EXECUTABLE;
+}
+
+/* 0; or 1, with the exit status in *status. */
+static int read_options(int argc, char **argv, struct exec_options *o, int *status)
 {
 	static const struct option options[] = {
 		{ "preload", no_argument, NULL, 'p' },
 		{ "rsockets", no_argument, NULL, 'r' },
+		{ "bare", no_argument, NULL, 'b' },
+		{ "quiet", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	char path[PATH_MAX];
-	bool preload = false, rsockets = false;
-	int opt, err;
+	int opt;
 
+	*status = CLI_USAGE;
 	/* '+': options behind PROGRAM are the program's. */
-	while ((opt = getopt_long(argc, argv, "+prh", options, NULL)) != -1) {
-		if (opt == 'h') {
+	while ((opt = getopt_long(argc, argv, "+prbqh", options, NULL)) != -1) {
+		switch (opt) {
+		case 'p': o->preload = true; break;
+		case 'r': o->rsockets = true; break;
+		case 'b': o->bare = true; break;
+		case 'q': o->quiet = true; break;
+		case 'h':
 			print_help(stdout);
-			return CLI_OK;
+			*status = CLI_OK;
+			return 1;
+		default: return 1;
 		}
-		if (opt != 'p' && opt != 'r')
-			return CLI_USAGE;
-		preload |= opt == 'p';
-		rsockets |= opt == 'r';
 	}
 	if (optind == argc) {
 		print_help(stderr);
-		return CLI_USAGE;
+		return 1;
 	}
-	err = find_program(argv[optind], path);
+	return 0;
+}
+
+int cli_exec(int argc, char **argv)
+{
+	struct exec_options o = { 0 };
+	char path[PATH_MAX], libs[PATH_MAX];
+	struct exec_dir d = { 0 };
+	const char *devices;
+	int err, status;
+
+	if (read_options(argc, argv, &o, &status))
+		return status;
+	/* soft0 is not wanted at all. */
+	devices = getenv("BUSBAR_DEVICES");
+	o.bare |= devices && !strcmp(devices, "system");
+	argv += optind;
+	err = find_program(argv[0], path);
 	if (err == -EACCES) {
 		log_error("exec: '%s' is not executable", path);
 		return EXIT_NOT_EXECUTABLE;
 	}
 	if (err) {
-		log_error("exec: program '%s' not found%s", argv[optind],
-			  strchr(argv[optind], '/') ? "" : " in PATH");
+		log_error("exec: program '%s' not found%s", argv[0],
+			  strchr(argv[0], '/') ? "" : " in PATH");
 		return EXIT_NOT_FOUND;
 	}
-	warn_if_out_of_reach(path, preload);
-	if (set_environment(preload, rsockets))
+	warn_if_out_of_reach(path, o.preload);
+	if (find_libraries(libs, &o) || set_environment(libs, &o))
 		return CLI_FAILED;
-	execv(path, argv + optind);
-	err = errno;
-	/* A script without #! line, which execvp() would hand to the shell. */
-	if (err == ENOEXEC)
-		execvp(argv[optind], argv + optind);
-	log_error("exec: '%s': %s", path, strerror(err));
-	return EXIT_NOT_EXECUTABLE;
+	d.program = argv[0];
+	d.quiet = o.quiet;
+	set_entries(libs, &d, !o.bare);
+	return become(path, argv, &d);
 }

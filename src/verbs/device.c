@@ -16,6 +16,7 @@
 
 #include "hca/hca.h"
 #include "verbs/abi.h"
+#include "verbs/note.h"
 #include "verbs/system.h"
 
 /* verbs.h covers this name by a macro that prefers the extended table. */
@@ -58,12 +59,19 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *context;
 	int ret;
 
-	if (verbs_device_foreign(device))
-		return VERBS_SYSTEM(ibv_open_device)(device);
+	if (verbs_device_foreign(device)) {
+		context = VERBS_SYSTEM(ibv_open_device)(device);
+		if (context)
+			verbs_note(VERBS_OPENED);
+		return context;
+	}
 	if (!device || !hca_owns_device(device))
 		return verbs_null(-EINVAL);
 	ret = hca_context_open(device, &context);
-	return ret ? verbs_null(ret) : context;
+	if (ret)
+		return verbs_null(ret);
+	verbs_note(VERBS_OPENED);
+	return context;
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)

@@ -19,6 +19,7 @@
 #include "hca/settings.h"
 #include "util/log.h"
 #include "verbs/abi.h"
+#include "verbs/note.h"
 #include "verbs/system.h"
 
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
@@ -121,6 +122,7 @@ EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	struct ibv_device **list;
 	int ret = list_get(&list);
 
+	verbs_note(VERBS_LISTED);
 	if (num_devices)
 		*num_devices = ret < 0 ? 0 : ret;
 	return ret < 0 ? verbs_null(ret) : list;

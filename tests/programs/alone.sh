@@ -57,6 +57,16 @@ once() {
 		esac
 		;;
 	ibv_asyncwatch) asyncwatch ;;
+	ibstat)
+		alone "$program $options"
+		case " $options " in
+		*" -l "*) expect client "^$DEVICE\$" ;;
+		*)
+			expect client 'State: Active'
+			expect client 'Link layer: Ethernet'
+			;;
+		esac
+		;;
 	*) fail "nobody has written what $program must print" ;;
 	esac
 }

@@ -19,7 +19,7 @@ fail() {
 }
 
 on_busbar() {
-	timeout --kill-after=2 20 "$BUSBAR" exec -- "$@"
+	timeout --kill-after=2 20 "$BUSBAR" exec "$@"
 }
 
 tcp_listens() {
@@ -55,6 +55,18 @@ pair() {
 	wait "$server" || fail "the server of $1 on $device"
 	echo "$device: $1"
 }
+
+# Who looks below /sys and /dev finds both, and the kernel's device as it is.
+for place in /sys/class/infiniband /sys/class/infiniband_verbs /dev/infiniband; do
+	on_busbar -q ls "$place" >"$log"
+	for entry in "$place"/*; do
+		name=${entry##*/}
+		grep -qx "$name" "$log" || fail "$entry is not listed any more"
+		[ "$(on_busbar -q stat -c '%F %t %T %N' "$entry")" = \
+			"$(stat -c '%F %t %T %N' "$entry")" ] || fail "$entry looks different"
+	done
+	grep -q 'soft0$' "$log" || fail "$place has nothing of soft0"
+done
 
 # The kernel's device is active, so it comes first.
 on_busbar ibv_devices >"$log"

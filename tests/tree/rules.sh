@@ -35,6 +35,7 @@ find src -name '*.[ch]' | xargs awk '
 		may["transport"] = "transport hca wire util"
 		may["verbs"] = "verbs transport hca wire util"
 		may["rdmacm"] = "rdmacm verbs transport hca wire util"
+		may["paths"] = "paths"
 		may["shmem"] = "shmem util"
 		may["gateway"] = "gateway util"
 		may["bench"] = "bench gateway util"

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making the private folder of `busbar exec`; see exec_dir.h. */
+#include "cli/exec_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gateway/plugin/plugin.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Shared with real adapters. */
+static const char *const shared[] = {
+	"/sys/class/infiniband",
+	"/sys/class/infiniband_verbs",
+	"/dev/infiniband",
+};
+
+bool exec_dir_inherited(void)
+{
+	const char *dir = getenv(EXEC_DIR_ENV);
+	struct stat st;
+
+	return dir && !stat(dir, &st) && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
+static int make_root(struct exec_dir *d)
+{
+	const char *const places[] = { getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"),
+				       "/tmp" };
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (!places[i] || places[i][0] != '/')
+			continue;
+		/* What the library in the program has room for. */
+		if (snprintf(d->path, 200, "%s/busbar-exec-XXXXXX", places[i]) >= 200)
+			continue;
+		if (!mkdtemp(d->path)) {
+			err = -errno;
+			continue;
+		}
+		d->lock_fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (d->lock_fd >= 0 && !flock(d->lock_fd, LOCK_EX | LOCK_NB))
+			return 0;
+		err = -errno;
+		exec_dir_remove(d->path);
+		break;
+	}
+	log_warn("no folder for the entries of soft0 can be made, so programs that look for it below /sys do not find it: %s",
+		 strerror(-err));
+	return err;
+}
+
+/* Links to what real adapters have in the folder. */
+static void link_others(const struct exec_dir *d, const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		char from[PATH_MAX], to[PATH_MAX];
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		snprintf(from, sizeof(from), "%s%s/%s", d->path, folder, e->d_name);
+		snprintf(to, sizeof(to), "%s/%s", folder, e->d_name);
+		if (symlink(to, from) && errno != EEXIST)
+			log_debug("%s: %m", from);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* The entries; by verbs, and so by soft0's library. In a process of its own, which
+ * ends with all that the library began. */
+static int write_entries(const struct exec_dir *d)
+{
+	int (*tree)(const char *root);
+	int ret;
+
+	/* The library behind ours has nothing to tell here. */
+	setenv("BUSBAR_DEVICES", "soft", 1);
+	/* Measuring the processor's clock takes longer than all the rest. */
+	setenv("BUSBAR_TSC", "0", 1);
+	unsetenv(EXEC_DIR_ENV);
+	tree = (int (*)(const char *))plugin_symbol("command_exec",
+						    "cli_exec_tree");
+	ret = tree ? tree(d->path) : -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(shared) && !ret; i++)
+		link_others(d, shared[i]);
+	return ret;
+}
+
+/* In a child: the keeper starts, as a child of nobody, then the entries are written. */
+_Noreturn static void prepare(const struct exec_dir *d, pid_t owner, int owner_fd)
+{
+	pid_t keeper = fork();
+
+	if (keeper == 0)
+		exec_keeper_run(d, owner, owner_fd);
+	if (keeper < 0) {
+		log_warn("fork: %m");
+		_exit(2);
+	}
+	_exit(d->with_entries && write_entries(d) ? 1 : 0);
+}
+
+int exec_dir_make(struct exec_dir *d)
+{
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
+	int err = make_root(d), status = 0, owner_fd;
+	struct sigaction before;
+	pid_t child;
+
+	if (err)
+		return err;
+	owner_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	/* Where the caller ignores it, nobody could be waited for. */
+	sigaction(SIGCHLD, &plain, &before);
+	child = fork();
+	if (child == 0)
+		prepare(d, getppid(), owner_fd);
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		err = -errno;
+	else if (status)
+		err = WIFEXITED(status) && WEXITSTATUS(status) == 1 ? -EIO : -EAGAIN;
+	sigaction(SIGCHLD, &before, NULL);
+	if (owner_fd >= 0)
+		close(owner_fd);
+	close(d->lock_fd);
+	if (err == -EIO || !err) {
+		d->with_entries = d->with_entries && !err;
+		return 0; /* the keeper is there */
+	}
+	exec_dir_remove(d->path);
+	return err;
+}
+
+void exec_dir_cancel(const struct exec_dir *d)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/opened", d->path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Entries below /sys and /dev for devices of ours; see exec_tree.h. */
+#include "cli/exec_tree.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+/* As the kernel numbers them. */
+#define VERBS_ABI 6
+#define RATES 8
+
+/* Where writing stands, and the first error of it. */
+struct tree {
+	const char *root;
+	char dir[PATH_MAX / 2]; /* the device's folder */
+	int err;
+};
+
+static void fail(struct tree *t, const char *path)
+{
+	if (t->err)
+		return;
+	t->err = -errno;
+	log_error("%s: %m", path);
+}
+
+/* Makes the folder of `path` and those above it. */
+static void make_folders(struct tree *t, char *path)
+{
+	for (char *at = path + strlen(t->root) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		if (mkdir(path, 0755) && errno != EEXIST)
+			fail(t, path);
+		*at = '/';
+	}
+}
+
+/* A file of one line; `name` is seen from the device's folder, or from the root. */
+__attribute__((format(printf, 3, 4))) static void
+put(struct tree *t, const char *name, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", name[0] == '/' ? t->root : t->dir,
+		 name + (name[0] == '/'));
+	f = fopen(path, "we");
+	if (!f && errno == ENOENT) {
+		make_folders(t, path);
+		f = fopen(path, "we");
+	}
+	if (!f) {
+		fail(t, path);
+		return;
+	}
+	va_start(ap, fmt);
+	vfprintf(f, fmt, ap);
+	va_end(ap);
+	putc('\n', f);
+	if (fclose(f))
+		fail(t, path);
+}
+
+static void put_link(struct tree *t, const char *name, const char *to,
+		     bool may_exist)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", name[0] == '/' ? t->root : t->dir,
+		 name + (name[0] == '/'));
+	if (!symlink(to, path))
+		return;
+	if (errno == ENOENT) {
+		make_folders(t, path);
+		if (!symlink(to, path))
+			return;
+	}
+	if (!may_exist || errno != EEXIST)
+		fail(t, path);
+}
+
+static void put_guid(struct tree *t, const char *name, __be64 guid)
+{
+	uint64_t g = be64toh(guid);
+
+	put(t, name, "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
+	    (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
+	    (unsigned)g & 0xffff);
+}
+
+static const char *state_name(enum ibv_port_state state)
+{
+	static const char *const names[] = { "NOP", "DOWN", "INIT", "ARMED",
+					     "ACTIVE", "ACTIVE_DEFER" };
+
+	return (unsigned)state < sizeof(names) / sizeof(names[0]) ? names[state] :
+								     "NOP";
+}
+
+static void put_rate(struct tree *t, const char *name,
+		     const struct ibv_port_attr *a)
+{
+	/* By the bit of active_speed. */
+	static const struct {
+		double gbit;
+		const char *name;
+	} lanes[RATES] = { { 2.5, " SDR" }, { 5, " DDR" },   { 10, " QDR" },
+			   { 10, " FDR10" }, { 14, " FDR" }, { 25, " EDR" },
+			   { 50, " HDR" },  { 100, " NDR" } };
+	unsigned width = a->active_width == 16 ? 2 :
+			 a->active_width == 8  ? 12 :
+			 a->active_width == 4  ? 8 :
+			 a->active_width == 2  ? 4 :
+						 1;
+	unsigned lane = 0;
+
+	while (lane + 1 < RATES && a->active_speed > 1U << lane)
+		lane++;
+	put(t, name, "%g Gb/sec (%uX%s)", width * lanes[lane].gbit, width,
+	    lanes[lane].name);
+}
+
+static void put_gids(struct tree *t, struct ibv_context *ctx, unsigned port)
+{
+	struct ibv_gid_entry list[256];
+	ssize_t count = ibv_query_gid_table(ctx, list, 256, 0);
+
+	for (ssize_t i = 0; i < count; i++) {
+		const struct ibv_gid_entry *e = &list[i];
+		char name[64], gid[40], net[IF_NAMESIZE], link[64];
+
+		if (e->port_num != port)
+			continue;
+		for (unsigned w = 0; w < 8; w++)
+			snprintf(gid + 5 * w, 6, "%02x%02x:", e->gid.raw[2 * w],
+				 e->gid.raw[2 * w + 1]);
+		gid[39] = '\0';
+		snprintf(name, sizeof(name), "ports/%u/gids/%u", port, e->gid_index);
+		put(t, name, "%s", gid);
+		snprintf(name, sizeof(name), "ports/%u/gid_attrs/types/%u", port,
+			 e->gid_index);
+		put(t, name, "%s", e->gid_type == IBV_GID_TYPE_ROCE_V2 ?
+					   "RoCE v2" : "IB/RoCE v1");
+		if (!if_indextoname(e->ndev_ifindex, net))
+			continue;
+		snprintf(name, sizeof(name), "ports/%u/gid_attrs/ndevs/%u", port,
+			 e->gid_index);
+		put(t, name, "%s", net);
+		snprintf(name, sizeof(name), "device/net/%s", net);
+		snprintf(link, sizeof(link), "/sys/class/net/%s", net);
+		/* Loopback comes last, and counts where it is all there is. */
+		if (strcmp(net, "lo") != 0 || i == 0)
+			put_link(t, name, link, true);
+	}
+}
+
+static void put_port(struct tree *t, struct ibv_context *ctx, unsigned port)
+{
+	struct ibv_port_attr a;
+	char name[64];
+	__be16 pkey;
+
+#define PORT(file) (snprintf(name, sizeof(name), "ports/%u/" file, port), name)
+	if (ibv_query_port(ctx, (uint8_t)port, &a))
+		return;
+	put(t, PORT("state"), "%d: %s", a.state, state_name(a.state));
+	put(t, PORT("phys_state"), "%d: %s", a.phys_state,
+	    a.phys_state == 5 ? "LinkUp" : "Disabled");
+	put_rate(t, PORT("rate"), &a);
+	put(t, PORT("link_layer"), "%s",
+	    a.link_layer == IBV_LINK_LAYER_INFINIBAND ? "InfiniBand" : "Ethernet");
+	put(t, PORT("lid"), "0x%x", a.lid);
+	put(t, PORT("lid_mask_count"), "%u", a.lmc);
+	put(t, PORT("sm_lid"), "0x%x", a.sm_lid);
+	put(t, PORT("sm_sl"), "%u", a.sm_sl);
+	put(t, PORT("cap_mask"), "0x%08x", a.port_cap_flags);
+	for (int i = 0; i < a.pkey_tbl_len; i++) {
+		if (ibv_query_pkey(ctx, (uint8_t)port, i, &pkey))
+			break;
+		snprintf(name, sizeof(name), "ports/%u/pkeys/%d", port, i);
+		put(t, name, "0x%04x", be16toh(pkey));
+	}
+	put_gids(t, ctx, port);
+#undef PORT
+}
+
+/*
+ * The node in /dev is a link to /dev/full: programs want a character device that they
+ * may open, and that one takes no command and says so.
+ */
+static void put_node(struct tree *t, const struct ibv_device *dev)
+{
+	char name[2 * IBV_SYSFS_NAME_MAX + 64];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "/dev/infiniband/%s", dev->dev_name);
+	put_link(t, name, "/dev/full", false);
+	snprintf(name, sizeof(name), "/sys/class/infiniband_verbs/%s/ibdev",
+		 dev->dev_name);
+	put(t, name, "%s", dev->name);
+	snprintf(name, sizeof(name), "/sys/class/infiniband_verbs/%s/abi_version",
+		 dev->dev_name);
+	put(t, name, "1");
+	if (stat("/dev/full", &st))
+		return;
+	snprintf(name, sizeof(name), "/sys/class/infiniband_verbs/%s/dev",
+		 dev->dev_name);
+	put(t, name, "%u:%u", major(st.st_rdev), minor(st.st_rdev));
+}
+
+static int put_device(const char *root, struct ibv_device *dev)
+{
+	struct tree t = { .root = root };
+	struct ibv_context *ctx = ibv_open_device(dev);
+	struct ibv_device_attr attr;
+
+	if (!ctx)
+		return -errno;
+	snprintf(t.dir, sizeof(t.dir), "%s%s", root, dev->ibdev_path);
+	if (!ibv_query_device(ctx, &attr)) {
+		put(&t, "node_type", "%d: %s", dev->node_type,
+		    dev->node_type == IBV_NODE_CA ? "CA" : "<unknown>");
+		put_guid(&t, "node_guid", attr.node_guid);
+		put_guid(&t, "sys_image_guid", attr.sys_image_guid);
+		put(&t, "node_desc", "%s", dev->name);
+		put(&t, "fw_ver", "%s", attr.fw_ver);
+		put(&t, "hw_rev", "%x", attr.hw_ver);
+		put(&t, "hca_type", "busbar");
+		put(&t, "device/numa_node", "-1");
+		put_link(&t, "device/driver", "../../../../bus/busbar/drivers/busbar",
+			 false);
+		put(&t, "/sys/bus/busbar/drivers/busbar/module", "busbar");
+		for (unsigned port = 1; port <= attr.phys_port_cnt; port++)
+			put_port(&t, ctx, port);
+		put_node(&t, dev);
+	}
+	ibv_close_device(ctx);
+	return t.err;
+}
+
+int cli_exec_tree(const char *root)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct tree t = { .root = root };
+
+	if (!list)
+		return -errno;
+	for (struct ibv_device **d = list; *d && !t.err; d++)
+		if (access((*d)->ibdev_path, F_OK))
+			t.err = put_device(root, *d);
+	ibv_free_device_list(list);
+	if (!t.err && access("/sys/class/infiniband_verbs/abi_version", F_OK))
+		put(&t, "/sys/class/infiniband_verbs/abi_version", "%d", VERBS_ABI);
+	return t.err;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libbusbar-paths.so: the entries of soft0 below /sys and /dev, for programs that
+ * look there before they ask libibverbs. Loaded by LD_PRELOAD (`busbar exec`).
+ *
+ * `busbar exec` makes the entries in a private folder, which BUSBAR_EXEC_DIR names.
+ * This library turns the path in calls of the C library that take one: the three
+ * folders themselves become those of the private folder, where real adapters stand
+ * as links, and so do the entries that exist only there. All other paths pass through
+ * unchanged. Paths that are relative to an open folder need no care.
+ *
+ * Only the C library is used: this is loaded into every program.
+ */
+#ifndef PATHS_PATHS_H
+#define PATHS_PATHS_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define PATHS_EXPORT __attribute__((visibility("default")))
+
+/* The longest that is turned: a signal handler's stack may be small. */
+#define PATHS_MAX 512
+
+/* The path to use instead of `path`: itself, or one in buf[PATHS_MAX]. Keeps errno. */
+const char *paths_turn(const char *path, char *buf);
+
+struct stat64;
+struct statx;
+
+/* The C library's own. One that it does not have is NULL, and nobody calls it. */
+struct paths_real {
+	int (*open)(const char *, int, ...);
+	int (*open64)(const char *, int, ...);
+	int (*openat)(int, const char *, int, ...);
+	int (*openat64)(int, const char *, int, ...);
+	int (*__open_2)(const char *, int);
+	int (*__open64_2)(const char *, int);
+	int (*__openat_2)(int, const char *, int);
+	int (*__openat64_2)(int, const char *, int);
+	FILE *(*fopen)(const char *, const char *);
+	FILE *(*fopen64)(const char *, const char *);
+	DIR *(*opendir)(const char *);
+	int (*scandir)(const char *, struct dirent ***,
+		       int (*)(const struct dirent *),
+		       int (*)(const struct dirent **, const struct dirent **));
+	int (*scandir64)(const char *, struct dirent64 ***,
+			 int (*)(const struct dirent64 *),
+			 int (*)(const struct dirent64 **,
+				 const struct dirent64 **));
+	int (*chdir)(const char *);
+	int (*stat)(const char *, struct stat *);
+	int (*stat64)(const char *, struct stat64 *);
+	int (*lstat)(const char *, struct stat *);
+	int (*lstat64)(const char *, struct stat64 *);
+	int (*fstatat)(int, const char *, struct stat *, int);
+	int (*fstatat64)(int, const char *, struct stat64 *, int);
+	int (*__xstat)(int, const char *, struct stat *);
+	int (*__xstat64)(int, const char *, struct stat64 *);
+	int (*__lxstat)(int, const char *, struct stat *);
+	int (*__lxstat64)(int, const char *, struct stat64 *);
+	int (*__fxstatat)(int, int, const char *, struct stat *, int);
+	int (*__fxstatat64)(int, int, const char *, struct stat64 *, int);
+	int (*statx)(int, const char *, int, unsigned, struct statx *);
+	int (*access)(const char *, int);
+	int (*faccessat)(int, const char *, int, int);
+	int (*eaccess)(const char *, int);
+	int (*euidaccess)(const char *, int);
+	ssize_t (*readlink)(const char *, char *, size_t);
+	ssize_t (*readlinkat)(int, const char *, char *, size_t);
+	ssize_t (*__readlink_chk)(const char *, char *, size_t, size_t);
+	ssize_t (*__readlinkat_chk)(int, const char *, char *, size_t, size_t);
+	ssize_t (*getxattr)(const char *, const char *, void *, size_t);
+	ssize_t (*lgetxattr)(const char *, const char *, void *, size_t);
+	ssize_t (*listxattr)(const char *, char *, size_t);
+	ssize_t (*llistxattr)(const char *, char *, size_t);
+	char *(*realpath)(const char *, char *);
+	char *(*__realpath_chk)(const char *, char *, size_t);
+	char *(*canonicalize_file_name)(const char *);
+};
+
+extern struct paths_real paths_real;
+void paths_init(void);
+
+/* A constructor of another library may come before ours. */
+#define PATHS_REAL(name) \
+	(paths_real.open ? paths_real.name : (paths_init(), paths_real.name))
+
+#endif

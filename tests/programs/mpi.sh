@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# mpi.sh openmpi|mpich PROCESSES: a program of that many processes, started by mpirun
+# without any option about transports. That their messages went over the adapter is
+# checked by what UCX says of its connections.
+. "$(dirname "$0")/common.sh"
+mpi=${1:?openmpi or mpich}
+count=${2:?how many processes}
+need "mpirun.$mpi" python3
+# For a machine with fewer processors than processes, and for root in a container.
+options="-np $count"
+if [ "$mpi" = openmpi ]; then
+	options="$options --oversubscribe"
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+export UCX_LOG_LEVEL=info
+unset UCX_TLS UCX_NET_DEVICES OMPI_MCA_pml
+
+once() {
+	alone "mpirun.$mpi $options python3 $here/mpi_exchange.py $mpi"
+	expect client "^$count processes exchanged their data"
+	expect client "tag(.*$DEVICE:1"
+}
+
+repeat
