@@ -90,12 +90,14 @@ int hca_copy_careful(void *to, const void *from, size_t length)
 
 bool hca_page_usable(void *addr, bool write)
 {
-	uint32_t *word = (uint32_t *)((uintptr_t)addr & ~(uintptr_t)3);
+	uint32_t *word = (uint32_t *)((uintptr_t)addr & ~(uintptr_t)7);
 	static uint32_t nobody_waits;
-	uint32_t seen;
 
+	/* The kernel copies the set of signals in, and then finds that it does not
+	 * know what to do with it. */
 	if (!write)
-		return !hca_copy_careful(&seen, word, sizeof(seen));
+		return syscall(SYS_rt_sigprocmask, -1, word, NULL,
+			       sizeof(uint64_t)) < 0 && errno == EINVAL;
 	/* The kernel adds nothing to the word, atomically, and wakes nobody: that
 	 * needs the right to write and changes no byte. */
 	return syscall(SYS_futex, &nobody_waits,

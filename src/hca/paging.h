@@ -11,6 +11,8 @@
 /* ---- mapping.c ---- */
 /* Is all of it mapped, for reading and perhaps for writing? */
 bool hca_range_mapped(const void *addr, size_t length, bool write);
+/* Gives back what it keeps; at the adapter's end and in a forked child. */
+void hca_mapping_stop(void);
 
 /* ---- paging.c ---- */
 /* The null region's memory: made with the first of them, ended with the last. */

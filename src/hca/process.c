@@ -24,6 +24,7 @@
 
 #include "hca/fail.h"
 #include "hca/key.h"
+#include "hca/paging.h"
 #include "hca/region.h"
 #include "hca/remap.h"
 #include "util/clock.h"
@@ -92,6 +93,7 @@ static void child_after_fork(void)
 	hca_mcast_forked();
 	hca_xrcd_forked();
 	hca_keys_forked();
+	hca_mapping_stop();
 	progress_forked();
 	hca_fail_forked();
 	hca_elision_forked();
@@ -288,6 +290,7 @@ void hca_process_close(void)
 		hca_process.transport->stop();
 		hca_fail_stop();
 		blocks_release();
+		hca_mapping_stop();
 		/* librdmacm may still hold the thread: it then ticks over an
 		 * adapter without users, which hca_attention_tick() knows. */
 		pthread_mutex_lock(&hca_process.tick_lock);

@@ -52,6 +52,8 @@ bool maps_parse(const char *line, struct maps_entry *m)
 	while (*line == ' ')
 		line++;
 	m->inode = (ino_t)inode;
+	m->readable = perms[0] == 'r';
+	m->writable = perms[1] == 'w';
 	m->shared = perms[3] == 's';
 	m->is_region = starts(line, "/memfd:busbar-region");
 	m->ordinary = starts(perms, "rw-p") && inode == 0 &&

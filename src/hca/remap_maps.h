@@ -10,6 +10,7 @@
 struct maps_entry {
 	uint64_t start, end, offset;
 	ino_t inode;
+	bool readable, writable;
 	bool shared;
 	bool ordinary;  /* private, anonymous, readable and writable, no stack */
 	bool is_region; /* by its name, a file of region.c */
