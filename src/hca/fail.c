@@ -35,8 +35,7 @@ static struct {
 	unsigned count;
 	struct progress_timer timer;
 } waiting = {
-	.timer = { .entry = { &waiting.timer.entry, &waiting.timer.entry },
-		   .fn = fail_due },
+	.timer = PROGRESS_TIMER(waiting.timer, fail_due),
 };
 
 /* process.lock is held. */

@@ -42,8 +42,9 @@ static struct {
 	uint32_t generation;
 	int running_fd;       /* callback in progress, -1 none */
 	struct progress_timer *running_timer;
-	struct list timers;   /* by deadline */
-	_Atomic uint64_t next_due_ns; /* of the first, UINT64_MAX: none */
+	/* Those that only this thread runs, and those with `by_pollers`. */
+	struct wheel wheels[2];
+	_Atomic uint64_t next_due_ns; /* of the latter, UINT64_MAX: none */
 	pthread_mutex_t run_lock; /* who runs timers */
 	uint64_t sleeping_until_ns;
 	bool stop;
@@ -55,8 +56,6 @@ static struct {
 	.idle = PTHREAD_COND_INITIALIZER,
 	.run_lock = PTHREAD_MUTEX_INITIALIZER,
 	.next_due_ns = UINT64_MAX,
-	/* Timers may be cancelled before there was ever a thread. */
-	.timers = { &progress.timers, &progress.timers },
 	.running_fd = -1,
 	.epoll_fd = -1,
 	.wake_fd = -1,
@@ -112,34 +111,36 @@ static void run_watch(int fd, uint32_t generation, uint32_t events)
 	pthread_mutex_unlock(&progress.lock);
 }
 
-/* After each change of the list; lock is held. */
-static void note_next_due(void)
+static struct wheel *wheel_of(const struct progress_timer *t)
 {
-	atomic_store_explicit(
-		&progress.next_due_ns,
-		list_empty(&progress.timers) ?
-			UINT64_MAX :
-			list_entry(progress.timers.next, struct progress_timer,
-				   entry)->deadline_ns,
-		memory_order_relaxed);
+	return &progress.wheels[t->by_pollers];
 }
 
-/* Those that are due now; one armed meanwhile waits for the next round.
- * `poller`: not on the progress thread. run_lock is held. */
-static void run_timers(bool poller)
+/* After each change of the wheels; lock is held. */
+static void note_next_due(void)
+{
+	atomic_store_explicit(&progress.next_due_ns,
+			      wheel_next_ns(&progress.wheels[true]),
+			      memory_order_relaxed);
+}
+
+/* The next timer of `wheel` that is due, taken out of it; lock is held. */
+static struct progress_timer *take_due(struct wheel *wheel, uint64_t now_ns)
+{
+	struct wheel_timer *t = wheel_expire(wheel, now_ns);
+
+	note_next_due();
+	return t ? container_of(t, struct progress_timer, timer) : NULL;
+}
+
+/* Those that are due now. run_lock is held. */
+static void run_timers(struct wheel *wheel)
 {
 	uint64_t now = progress_now_ns();
+	struct progress_timer *t;
 
 	pthread_mutex_lock(&progress.lock);
-	while (!list_empty(&progress.timers)) {
-		struct progress_timer *t = list_entry(
-			progress.timers.next, struct progress_timer, entry);
-
-		if (t->deadline_ns > now || (poller && !t->by_pollers))
-			break;
-		list_remove(&t->entry);
-		note_next_due();
-		t->deadline_ns = 0;
+	while ((t = take_due(wheel, now))) {
 		progress.running_timer = t;
 		pthread_mutex_unlock(&progress.lock);
 		t->fn(t);
@@ -163,7 +164,7 @@ void progress_run_overdue(void)
 					 memory_order_relaxed) + OVERDUE_NS ||
 	    pthread_mutex_trylock(&progress.run_lock))
 		return;
-	run_timers(true);
+	run_timers(&progress.wheels[true]);
 	pthread_mutex_unlock(&progress.run_lock);
 }
 
@@ -174,15 +175,13 @@ static uint64_t sleep_ns(int attention_ms)
 	uint64_t now = progress_now_ns();
 	uint64_t wait_ns = attention_ms < 0 ? UINT64_MAX :
 					      (uint64_t)attention_ms * 1000000;
+	uint64_t due;
 
 	pthread_mutex_lock(&progress.lock);
-	if (!list_empty(&progress.timers)) {
-		uint64_t due = list_entry(progress.timers.next,
-					  struct progress_timer, entry)
-				       ->deadline_ns;
-
+	due = MIN(wheel_next_ns(&progress.wheels[false]),
+		  wheel_next_ns(&progress.wheels[true]));
+	if (due != UINT64_MAX)
 		wait_ns = MIN(wait_ns, due > now ? due - now : 0);
-	}
 	progress.sleeping_until_ns =
 		wait_ns == UINT64_MAX ? UINT64_MAX : now + wait_ns;
 	pthread_mutex_unlock(&progress.lock);
@@ -237,7 +236,8 @@ static void *progress_main(void *arg)
 				  events[i].events);
 		}
 		pthread_mutex_lock(&progress.run_lock);
-		run_timers(false);
+		run_timers(&progress.wheels[false]);
+		run_timers(&progress.wheels[true]);
 		pthread_mutex_unlock(&progress.run_lock);
 		hca_leave();
 		pthread_mutex_lock(&progress.lock);
@@ -266,7 +266,8 @@ static int progress_start(void)
 		ret = -errno;
 		goto err_wake;
 	}
-	list_init(&progress.timers);
+	wheel_init(&progress.wheels[false], progress_now_ns());
+	wheel_init(&progress.wheels[true], progress_now_ns());
 	note_next_due();
 	progress.stop = false;
 	/* Signals belong to the application's threads. */
@@ -426,51 +427,47 @@ void progress_unwatch(int fd)
 void progress_timer_init(struct progress_timer *t,
 			 void (*fn)(struct progress_timer *))
 {
-	list_init(&t->entry);
-	t->deadline_ns = 0;
+	wheel_timer_init(&t->timer);
 	t->fn = fn;
 	t->by_pollers = false;
 }
 
 void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
 {
-	struct list *at;
-	bool wake;
+	bool wake = false;
 
 	pthread_mutex_lock(&progress.lock);
-	list_remove(&t->entry);
-	t->deadline_ns = deadline_ns;
-	for (at = progress.timers.prev; at != &progress.timers; at = at->prev)
-		if (list_entry(at, struct progress_timer, entry)->deadline_ns <=
-		    deadline_ns)
-			break;
-	/* list_push appends in front of its head: the element after `at`. */
-	list_push(at->next, &t->entry);
-	note_next_due();
-	wake = deadline_ns < progress.sleeping_until_ns;
+	/* Without a thread there is nobody to run it. */
+	if (progress.epoll_fd >= 0) {
+		wheel_arm(wheel_of(t), &t->timer, deadline_ns);
+		note_next_due();
+		wake = deadline_ns < progress.sleeping_until_ns;
+	}
 	pthread_mutex_unlock(&progress.lock);
 	if (wake && !on_progress_thread)
 		progress_kick();
 }
 
+/* lock is held. */
+static void disarm(struct progress_timer *t)
+{
+	if (wheel_cancel(wheel_of(t), &t->timer))
+		note_next_due();
+}
+
 void progress_timer_disarm(struct progress_timer *t)
 {
 	pthread_mutex_lock(&progress.lock);
-	list_remove(&t->entry);
-	t->deadline_ns = 0;
-	note_next_due();
+	disarm(t);
 	pthread_mutex_unlock(&progress.lock);
 }
 
 void progress_timer_cancel(struct progress_timer *t)
 {
 	pthread_mutex_lock(&progress.lock);
-	list_remove(&t->entry);
-	t->deadline_ns = 0;
+	disarm(t);
 	while (!on_progress_thread && progress.running_timer == t)
 		pthread_cond_wait(&progress.idle, &progress.lock);
-	list_remove(&t->entry); /* fn may have armed it again */
-	note_next_due();
-	t->deadline_ns = 0;
+	disarm(t); /* fn may have armed it again */
 	pthread_mutex_unlock(&progress.lock);
 }

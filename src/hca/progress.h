@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/list.h"
+#include "util/wheel.h"
 
 /* Starts the thread with the first reference. 0 or a negative errno. */
 int progress_hold(void);
@@ -39,19 +39,24 @@ void progress_unwatch(int fd);
 void progress_unwatch_async(int fd);
 
 struct progress_timer {
-	struct list entry;
-	uint64_t deadline_ns;        /* progress_now_ns() scale, 0: not armed */
+	struct wheel_timer timer;    /* on the scale of progress_now_ns() */
 	void (*fn)(struct progress_timer *t);
 	/* A thread that polls may run it when the progress thread is late. */
 	bool by_pollers;
 };
+
+/* Of a static one, instead of progress_timer_init(). */
+#define PROGRESS_TIMER(self, callback)                                           \
+	{ .timer.entry = { &(self).timer.entry, &(self).timer.entry },           \
+	  .fn = (callback) }
 
 /* CLOCK_MONOTONIC: timers must not drift, and need not be cheap. */
 uint64_t progress_now_ns(void);
 
 void progress_timer_init(struct progress_timer *t,
 			 void (*fn)(struct progress_timer *t));
-/* Arms or re-arms; fn runs once on the progress thread. */
+/* Arms or re-arms; fn runs once on the progress thread, up to WHEEL_TICK_NS late for
+ * the wheel's sake. Takes the same time whatever the number of timers. */
 void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 /* As progress_unwatch: afterwards fn is not running and will not run. */
 void progress_timer_cancel(struct progress_timer *t);

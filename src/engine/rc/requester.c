@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sending half of a connection; see requester.h. */
+#include "engine/rc/requester.h"
+
+#include <string.h>
+
+static bool is_read(const struct rc_wqe *e)
+{
+	return e->op >= RC_READ;
+}
+
+static struct rc_done done(const struct rc_requester *rq)
+{
+	return (struct rc_done){ rq->tail, IBV_WC_SUCCESS };
+}
+
+void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params *p)
+{
+	memset(rq, 0, sizeof(*rq));
+	rq->p = *p;
+	rq->post_psn = rq->send_psn = rq->unacked = rq->top_psn = p->psn & RC_PSN_MASK;
+	rq->retries = p->retry_cnt;
+	rq->rnr_retries = p->rnr_retry;
+}
+
+/* How many request packets the entry has: a READ has one, whatever it brings. */
+static uint32_t requests_of(const struct rc_requester *rq, const struct rc_wqe *e)
+{
+	return is_read(e) ? 1 : rc_packets(e->length, rq->p.mtu);
+}
+
+void rc_post(struct rc_requester *rq)
+{
+	struct rc_wqe *e = rc_entry(rq, rq->head);
+	uint32_t psns = e->op > RC_READ ? 1 : rc_packets(e->length, rq->p.mtu);
+
+	e->first_psn = rq->post_psn;
+	e->last_psn = rc_psn_add(rq->post_psn, psns - 1);
+	e->requests = rq->post_requests;
+	e->ssn = ++rq->post_ssn & RC_PSN_MASK;
+	rq->post_psn = rc_psn_add(rq->post_psn, psns);
+	rq->post_requests += requests_of(rq, e);
+	rq->head++;
+}
+
+/* Request packets of all entries before the packet `psn` of entry `e`. */
+static uint32_t requests_before(const struct rc_wqe *e, uint32_t psn)
+{
+	return e->requests +
+	       (is_read(e) ? 0 : (psn - e->first_psn) & RC_PSN_MASK);
+}
+
+/* Request packets that are on their way before the next one. */
+static uint32_t outstanding(const struct rc_requester *rq, const struct rc_wqe *next)
+{
+	if (rq->tail == rq->next && rq->unacked == rq->send_psn)
+		return 0;
+	return requests_before(next, rq->send_psn) -
+	       requests_before(rc_entry(rq, rq->tail), rq->unacked);
+}
+
+/* May the entry, of which nothing has been sent since the last going back, begin? */
+static bool may_begin(const struct rc_requester *rq, const struct rc_wqe *e)
+{
+	if ((e->flags & RC_FENCE) && rq->reads)
+		return false;
+	if (is_read(e) && rq->reads >= rq->p.max_rd_atomic)
+		return false;
+	/* Without credit one message may go, to learn of new credit (9.7.7.2.5). */
+	if (rq->limited && (e->op == RC_SEND || (e->flags & RC_IMM)) &&
+	    rc_psn_diff(e->ssn, rq->limit_ssn) > 0)
+		return rq->tail == rq->next;
+	return true;
+}
+
+static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
+		     struct rc_tx *tx)
+{
+	struct rc_packet *p = &tx->packet;
+	uint64_t at = (uint64_t)((rq->send_psn - e->first_psn) & RC_PSN_MASK) *
+		      rq->p.mtu;
+
+	*tx = (struct rc_tx){ .index = rq->next, .at = (uint32_t)at };
+	p->op = e->op;
+	p->psn = rq->send_psn;
+	if (is_read(e)) {
+		p->flags = RC_FIRST | RC_LAST | RC_ACK_REQ;
+		p->rkey = e->rkey;
+		/* The rest of it, when a part has come already. */
+		p->remote_addr = e->remote_addr + at;
+		p->length = e->op == RC_READ ? e->length - (uint32_t)at : 8;
+		p->compare_add = e->compare_add;
+		p->swap = e->swap;
+		return;
+	}
+	p->bytes = e->length - (uint32_t)at;
+	if (p->bytes > rq->p.mtu)
+		p->bytes = rq->p.mtu;
+	if (rq->send_psn == e->first_psn) {
+		p->flags |= RC_FIRST;
+		if (e->op == RC_WRITE) {
+			p->rkey = e->rkey;
+			p->remote_addr = e->remote_addr;
+			p->length = e->length;
+		}
+	}
+	if (rq->send_psn == e->last_psn) {
+		p->flags |= RC_LAST |
+			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED));
+		p->imm = e->imm;
+	}
+	/* Also in long messages, so that the window moves on. */
+	if (rq->p.reliable &&
+	    ((p->flags & RC_LAST) ||
+	     requests_before(e, rq->send_psn) % ((rq->p.window + 1) / 2) == 0))
+		p->flags |= RC_ACK_REQ;
+}
+
+bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
+	     struct rc_tx *tx)
+{
+	const struct rc_wqe *e;
+
+	if (rq->failed || rq->next == rq->head || now_ns < rq->rnr_until_ns)
+		return false;
+	e = rc_entry(rq, rq->next);
+	/* What has begun goes on also when others have to stay. */
+	if (rq->send_psn == e->first_psn && (int32_t)(rq->next - limit) >= 0)
+		return false;
+	if (rq->p.reliable) {
+		if ((rq->send_psn == e->first_psn || is_read(e)) && !may_begin(rq, e))
+			return false;
+		if (outstanding(rq, e) >= rq->p.window)
+			return false;
+		/* Numbers of what is unanswered must stay comparable. */
+		if (rc_psn_diff(rq->send_psn, rq->unacked) >= RC_PACKETS_MAX)
+			return false;
+	}
+	describe(rq, e, tx);
+	return true;
+}
+
+struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns)
+{
+	const struct rc_wqe *e = rc_entry(rq, rq->next);
+
+	rq->rnr_until_ns = 0;
+	rq->send_psn = is_read(e) ? rc_psn_add(e->last_psn, 1) :
+				    rc_psn_add(rq->send_psn, 1);
+	if (tx->packet.flags & RC_LAST) {
+		rq->next++;
+		rq->reads += is_read(e);
+	}
+	if (rc_psn_diff(rq->send_psn, rq->top_psn) > 0 || rq->top_psn == rq->unacked)
+		rq->top_psn = rq->send_psn;
+	if (!rq->p.reliable) {
+		rq->unacked = rq->top_psn = rq->send_psn;
+		rq->tail = rq->next;
+	} else if (!rq->timeout_at_ns && rq->p.timeout_ns) {
+		rq->timeout_at_ns = now_ns + rq->p.timeout_ns;
+	}
+	return done(rq);
+}
+
+/* The sent entry that has this number; it is not older than `unacked`. */
+static uint32_t find(const struct rc_requester *rq, uint32_t psn)
+{
+	uint32_t i = rq->tail;
+
+	while (i != rq->head && rc_psn_diff(psn, rc_entry(rq, i)->last_psn) > 0)
+		i++;
+	return i;
+}
+
+/* From `psn`, which is unanswered. */
+static void go_back(struct rc_requester *rq, uint32_t psn)
+{
+	rq->next = find(rq, psn);
+	rq->send_psn = psn;
+	rq->reads = 0;
+	for (uint32_t i = rq->tail; i != rq->next; i++)
+		rq->reads += is_read(rc_entry(rq, i));
+	rq->timeout_at_ns = 0;
+	rq->gone_back++;
+}
+
+static struct rc_done fail(struct rc_requester *rq, enum ibv_wc_status status)
+{
+	rq->failed = true;
+	rq->timeout_at_ns = rq->rnr_until_ns = 0;
+	return (struct rc_done){ rq->tail, status };
+}
+
+/* Everything before `psn` is answered. */
+static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
+{
+	if (psn == rq->unacked)
+		return;
+	rq->unacked = psn;
+	rq->went_back = false;
+	rq->retries = rq->p.retry_cnt;
+	rq->rnr_retries = rq->p.rnr_retry;
+	/* Answers may come while it goes back: those need not be sent again. */
+	if (rc_psn_diff(psn, rq->send_psn) > 0) {
+		rq->send_psn = psn;
+		rq->next = find(rq, psn);
+		rq->reads = 0;
+		for (uint32_t i = rq->tail; i != rq->next; i++)
+			rq->reads += is_read(rc_entry(rq, i));
+	}
+	while (rq->tail != rq->next &&
+	       rc_psn_diff(psn, rc_entry(rq, rq->tail)->last_psn) > 0) {
+		rq->reads -= is_read(rc_entry(rq, rq->tail));
+		rq->tail++;
+	}
+	rq->timeout_at_ns = rq->unacked == rq->send_psn || !rq->p.timeout_ns ?
+				    0 : now_ns + rq->p.timeout_ns;
+}
+
+/* The first READ or atomic that has no answer yet, and what of it is missing; false:
+ * none before `psn`. An acknowledgement does not stand for such an answer. */
+static bool missing_answer(const struct rc_requester *rq, uint32_t psn, uint32_t *missing)
+{
+	for (uint32_t i = rq->tail; i != rq->head; i++) {
+		const struct rc_wqe *e = rc_entry(rq, i);
+
+		if (rc_psn_diff(e->first_psn, psn) >= 0)
+			return false;
+		if (!is_read(e))
+			continue;
+		*missing = rc_psn_diff(rq->unacked, e->first_psn) > 0 ? rq->unacked :
+									e->first_psn;
+		return rc_psn_diff(*missing, psn) < 0;
+	}
+	return false;
+}
+
+/* An answer was lost: asks again, once until something has come or time is over. */
+static struct rc_done implied_nak(struct rc_requester *rq, uint32_t missing,
+				  uint64_t now_ns)
+{
+	advance(rq, missing, now_ns);
+	if (rq->went_back)
+		return done(rq);
+	if (!rq->retries)
+		return fail(rq, IBV_WC_RETRY_EXC_ERR);
+	rq->retries--;
+	go_back(rq, missing);
+	rq->went_back = true;
+	return done(rq);
+}
+
+/* Was the number sent, and is unanswered? */
+static bool is_awaited(const struct rc_requester *rq, uint32_t psn)
+{
+	return rc_psn_diff(psn, rq->unacked) >= 0 && rc_psn_diff(psn, rq->top_psn) < 0;
+}
+
+void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet,
+		   struct rc_place *place)
+{
+	const struct rc_wqe *e;
+	uint32_t index, missing;
+
+	*place = (struct rc_place){ 0 };
+	if (rq->failed || packet->op < RC_READ_RESPONSE || !is_awaited(rq, packet->psn))
+		return;
+	index = find(rq, packet->psn);
+	if (index == rq->head || missing_answer(rq, packet->psn, &missing))
+		return;
+	e = rc_entry(rq, index);
+	if ((packet->op == RC_READ_RESPONSE) != (e->op == RC_READ) || !is_read(e))
+		return;
+	place->index = index;
+	place->at = ((packet->psn - e->first_psn) & RC_PSN_MASK) * rq->p.mtu;
+	place->bytes = e->op != RC_READ ? 8 : e->length - place->at;
+	if (place->bytes > rq->p.mtu && e->op == RC_READ)
+		place->bytes = rq->p.mtu;
+	place->wanted = e->op != RC_READ || packet->bytes == place->bytes;
+}
+
+static struct rc_done take_response(struct rc_requester *rq,
+				    const struct rc_packet *packet,
+				    enum ibv_wc_status copied, uint64_t now_ns)
+{
+	struct rc_place place;
+	uint32_t missing;
+
+	if (!is_awaited(rq, packet->psn))
+		return done(rq);
+	if (missing_answer(rq, packet->psn, &missing))
+		return implied_nak(rq, missing, now_ns);
+	rc_reply_look(rq, packet, &place);
+	if (place.index == rq->head)
+		return done(rq);
+	advance(rq, packet->psn, now_ns);
+	if (!place.wanted)
+		return fail(rq, IBV_WC_BAD_RESP_ERR);
+	if (copied != IBV_WC_SUCCESS)
+		return fail(rq, copied);
+	advance(rq, rc_psn_add(packet->psn, 1), now_ns);
+	return done(rq);
+}
+
+static struct rc_done take_rnr(struct rc_requester *rq, const struct rc_packet *packet,
+			       uint64_t now_ns)
+{
+	if (!rq->rnr_retries)
+		return fail(rq, IBV_WC_RNR_RETRY_EXC_ERR);
+	if (rq->p.rnr_retry != RC_RNR_FOR_EVER)
+		rq->rnr_retries--;
+	go_back(rq, packet->psn);
+	rq->rnr_until_ns = now_ns + rc_rnr_ns(packet->syndrome & RC_SYN_VALUE);
+	return done(rq);
+}
+
+static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *packet,
+			       uint64_t now_ns)
+{
+	uint32_t missing;
+
+	if (!is_awaited(rq, packet->psn))
+		return done(rq);
+	if (missing_answer(rq, packet->psn, &missing))
+		return implied_nak(rq, missing, now_ns);
+	advance(rq, packet->psn, now_ns);
+	/* A copy of one that was obeyed already, or late: it was not sent again yet. */
+	if (rc_psn_diff(packet->psn, rq->send_psn) >= 0)
+		return done(rq);
+	if ((packet->syndrome & RC_SYN_KIND) == RC_SYN_RNR)
+		return take_rnr(rq, packet, now_ns);
+	switch (packet->syndrome) {
+	case RC_SYN_SEQUENCE:
+		if (!rq->retries)
+			return fail(rq, IBV_WC_RETRY_EXC_ERR);
+		rq->retries--;
+		go_back(rq, packet->psn);
+		return done(rq);
+	case RC_SYN_INVALID: return fail(rq, IBV_WC_REM_INV_REQ_ERR);
+	case RC_SYN_ACCESS: return fail(rq, IBV_WC_REM_ACCESS_ERR);
+	case RC_SYN_OPERATION: return fail(rq, IBV_WC_REM_OP_ERR);
+	default: return done(rq);
+	}
+}
+
+struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
+			enum ibv_wc_status copied, uint64_t now_ns)
+{
+	uint32_t missing;
+
+	if (rq->failed || !rq->p.reliable)
+		return done(rq);
+	if (packet->op != RC_ACK)
+		return take_response(rq, packet, copied, now_ns);
+	if ((packet->syndrome & RC_SYN_KIND) != RC_SYN_ACK)
+		return take_nak(rq, packet, now_ns);
+	rq->limited = (packet->syndrome & RC_SYN_VALUE) != RC_CREDITS_UNLIMITED;
+	/* Of table 46 the codes 0 to 30 stand for 0, 1, 2, 3, 4, 6, 8, 12, ... */
+	if (rq->limited) {
+		unsigned code = packet->syndrome & RC_SYN_VALUE;
+
+		rq->limit_ssn = rc_psn_add(
+			packet->msn, code < 2 ? code :
+				     (code & 1 ? 3u : 2u) << (code / 2 - 1));
+	}
+	if (!is_awaited(rq, packet->psn))
+		return done(rq);
+	if (missing_answer(rq, rc_psn_add(packet->psn, 1), &missing))
+		return implied_nak(rq, missing, now_ns);
+	advance(rq, rc_psn_add(packet->psn, 1), now_ns);
+	return done(rq);
+}
+
+uint64_t rc_deadline(const struct rc_requester *rq)
+{
+	return rq->rnr_until_ns ? rq->rnr_until_ns : rq->timeout_at_ns;
+}
+
+struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
+{
+	if (rq->rnr_until_ns) {
+		if (now_ns >= rq->rnr_until_ns)
+			rq->rnr_until_ns = 0;
+		return done(rq);
+	}
+	if (!rq->timeout_at_ns || now_ns < rq->timeout_at_ns)
+		return done(rq);
+	if (!rq->retries)
+		return fail(rq, IBV_WC_RETRY_EXC_ERR);
+	rq->retries--;
+	go_back(rq, rq->unacked);
+	rq->went_back = false;
+	return done(rq);
+}
