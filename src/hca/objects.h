@@ -973,29 +973,8 @@ static inline struct hca_qp *hca_qp_behind(struct ibv_qp *ibqp)
 /* ---- xrcd.c ---- */
 void hca_xrcd_forked(void);
 
-/* ---- qp_state.c ---- */
-/* Without the attributes of the other half of an XRC connection: programs give
- * both halves the same, and the kernel's verbs do not look at them either. */
-int hca_qp_mask(enum ibv_qp_type type, int mask);
-/* 0 or -EINVAL: may a QP of `type` go cur -> next with attributes `mask`? */
-int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
-			    enum ibv_qp_state next, int mask);
-/* 0, -EINVAL, or -EOPNOTSUPP for what is allowed but not offered. */
-int hca_qp_values_check(const struct ibv_qp_attr *a, int mask);
-
-/* ---- async.c ---- */
-void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
-void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
-void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type);
-void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type);
-void hca_async_init(struct hca_context *ctx);
-void hca_async_fini(struct hca_context *ctx);
-/* Drop the unread events of an object and wait for the acknowledgement of
- * the others. */
-void hca_async_qp_forget(struct hca_qp *qp);
-void hca_async_cq_forget(struct hca_cq *cq);
-void hca_async_srq_forget(struct hca_srq *srq);
-
 #include "hca/address.h"
+#include "hca/async.h"
+#include "hca/transition.h"
 
 #endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asynchronous events (async.c). A part of objects.h. */
+#ifndef HCA_ASYNC_H
+#define HCA_ASYNC_H
+
+#include "hca/objects.h"
+
+/* ---- async.c ---- */
+void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
+void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
+void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type);
+void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type);
+void hca_async_init(struct hca_context *ctx);
+void hca_async_fini(struct hca_context *ctx);
+/* Drop the unread events of an object and wait for the acknowledgement of
+ * the others. */
+void hca_async_qp_forget(struct hca_qp *qp);
+void hca_async_cq_forget(struct hca_cq *cq);
+void hca_async_srq_forget(struct hca_srq *srq);
+
+#endif
