@@ -328,8 +328,8 @@ void shm_wake_target(struct shm_link *l)
 	const uint64_t one = 1;
 
 	if (atomic_load_explicit(&l->peer->wants_kick, memory_order_relaxed) ||
-	    !atomic_load_explicit(&hca_process.segment->wants_kick,
-				  memory_order_relaxed))
+	    atomic_load_explicit(&hca_process.segment->wants_kick,
+				 memory_order_relaxed) != HCA_WAKE_ALL)
 		return;
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
@@ -345,7 +345,7 @@ bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 	list_push(&l->backlog_qps, &qp->backlog_entry);
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load_explicit(&hca_process.segment->wants_kick,
-				 memory_order_relaxed))
+				 memory_order_relaxed) == HCA_WAKE_ALL)
 		progress_kick(); /* nobody polls: the thread has to tick */
 	return true;
 }
@@ -596,7 +596,7 @@ static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
 				else if (ret == -EAGAIN)
 					other = !shm_backlog_add(l, qp);
 				else if (!ret)
-					shm_kick(l);
+					shm_kick_datagram(l, e);
 			} else {
 				HCA_COUNT_RARE(qp, TX_LOST, 1);
 			}
