@@ -343,6 +343,10 @@ bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
  * it). tx_lock is held. */
 int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		bool by_target);
+
+/* ---- datagram.c ---- */
+void shm_transmit_datagrams(struct hca_qp *qp);
+/* As shm_put_xrc(). */
 int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_swqe *e);
 
