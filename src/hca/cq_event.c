@@ -29,6 +29,9 @@ static void set_armed(struct hca_cq *cq, unsigned arm)
 
 	if (!before != !arm)
 		atomic_fetch_add(&hca_process.armed, arm ? 1 : -1);
+	if ((before ^ arm) & HCA_CQ_ARMED_NEXT)
+		atomic_fetch_add(&hca_process.armed_next,
+				 arm & HCA_CQ_ARMED_NEXT ? 1 : -1);
 	cq->special = (uint8_t)((cq->special & ~(unsigned)HCA_CQ_ARMED) | arm);
 	if (!arm)
 		cq->events_held = 0;

@@ -88,7 +88,7 @@ static void child_after_fork(void)
 	hca_process.own_block_count = 0;
 	hca_process.segment = NULL;
 	hca_process.ticking = false;
-	hca_process.armed = 0;
+	hca_process.armed = hca_process.armed_next = 0;
 	hca_gid_forked();
 	hca_mcast_forked();
 	hca_xrcd_forked();
@@ -471,11 +471,17 @@ void hca_attention_attend(void)
 			      memory_order_relaxed);
 	/* Who armed a CQ may go to sleep at any time, however often it polled. */
 	if (streak < POLLS_TO_ATTEND ||
-	    atomic_load_explicit(&hca_process.armed, memory_order_relaxed) > 0)
+	    atomic_load_explicit(&hca_process.armed_next,
+				 memory_order_relaxed) > 0)
 		return;
 	atomic_store_explicit(&hca_process.streak, 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&s->wants_kick, 0, memory_order_release);
+	atomic_store_explicit(&s->wants_kick,
+			      atomic_load_explicit(&hca_process.armed,
+						   memory_order_relaxed) > 0 ?
+				      HCA_WAKE_SOLICITED :
+				      HCA_WAKE_NOTHING,
+			      memory_order_release);
 	if (!atomic_exchange(&hca_process.ticking, true))
 		progress_kick();
 }
@@ -486,13 +492,27 @@ void hca_attention_release(void)
 
 	atomic_store_explicit(&hca_process.streak, 0,
 			      memory_order_relaxed);
-	if (atomic_load_explicit(&s->wants_kick, memory_order_relaxed))
+	if (atomic_load_explicit(&s->wants_kick, memory_order_relaxed) ==
+	    HCA_WAKE_ALL)
 		return;
-	atomic_store_explicit(&s->wants_kick, 1, memory_order_seq_cst);
+	atomic_store_explicit(&s->wants_kick, HCA_WAKE_ALL,
+			      memory_order_seq_cst);
 	if (hca_process.membarrier)
 		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 	else
 		atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* The application polls. Where it also may be about to sleep until an event, it may
+ * have looked for the last time: then this thread has to know that nothing is left. */
+static void look_when_kicked(void)
+{
+	if (atomic_load(&hca_process.armed) == 0) {
+		hca_poll_transports(NULL);
+		return;
+	}
+	for (int i = 0; i < POLLS_PER_WAKE && hca_poll_transports_surely(); i++)
+		;
 }
 
 int hca_attention_tick(void)
@@ -523,7 +543,7 @@ int hca_attention_tick(void)
 		/* A kick while the application polls: a peer waits for us
 		 * longer than it takes to poll, so look at once. */
 		if (atomic_exchange(&hca_process.kicked, false))
-			hca_poll_transports(NULL);
+			look_when_kicked();
 		if (polls != polls_before) {
 			polls_before = polls;
 			goto out;

@@ -8,7 +8,8 @@
  * nobody is woken. When it has not polled for some milliseconds, or while a CQ
  * is armed, the process is unattended: `wants_kick` is set in the shared
  * segment, peers then write our eventfd after each message, and the progress
- * thread moves messages.
+ * thread moves messages. A program that polls all the same while its CQs are armed
+ * for solicited completions only (UCX over datagrams) is woken for those.
  *
  * A peer stores its message and then loads wants_kick; we store wants_kick and
  * then look for messages. That needs a full fence on both sides; ours is a
@@ -89,6 +90,13 @@ struct hca_segment {
 					   HCA_QPN_BLOCK_SIZE];
 };
 
+/* hca_segment.wants_kick: what wakes us. */
+enum hca_wake {
+	HCA_WAKE_NOTHING,   /* the application polls */
+	HCA_WAKE_ALL,
+	HCA_WAKE_SOLICITED, /* it polls, and may be about to sleep until one comes */
+};
+
 struct hca_process {
 	pthread_mutex_t lock;
 	pthread_mutex_t tick_lock;    /* the thread's tick against the end */
@@ -114,6 +122,7 @@ struct hca_process {
 	_Atomic uint64_t polls;       /* grows with each poll */
 	_Atomic uint32_t streak;      /* polls since the last arming */
 	atomic_int armed;             /* CQs whose event somebody waits for */
+	atomic_int armed_next;        /* of them, for any completion */
 	_Atomic bool ticking;         /* the thread watches for our absence */
 	_Atomic bool kicked;          /* by a peer, since the last tick */
 };
@@ -203,7 +212,7 @@ static inline void hca_attention_polled(void)
 						   memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	if (unlikely(atomic_load_explicit(&hca_process.segment->wants_kick,
-					  memory_order_relaxed)))
+					  memory_order_relaxed) == HCA_WAKE_ALL))
 		hca_attention_attend();
 }
 

@@ -28,26 +28,42 @@ static const struct sockaddr *sa(const struct sockaddr_storage *s)
 
 /* ---- address handles ---- */
 
-static void ah_retire(struct rs *rs, struct ibv_ah *ah)
+/* Those that no datagram of the first `done` needs any more. */
+static void retired_free(struct rs *rs, uint64_t done)
 {
-	struct rs_retired *r = ah ? malloc(sizeof(*r)) : NULL;
+	struct rs_retired **at = &rs->retired, *r;
 
-	if (!r)
-		return; /* it goes with its domain */
-	r->ah = ah;
-	r->next = rs->retired;
-	rs->retired = r;
-}
-
-static void retired_free(struct rs *rs)
-{
-	struct rs_retired *r;
-
-	while ((r = rs->retired)) {
-		rs->retired = r->next;
+	while ((r = *at)) {
+		if (r->posted > done) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
 		ibv_destroy_ah(r->ah);
 		free(r);
 	}
+}
+
+/* A peer that says nothing is looked up again every second, and has a new handle each
+ * time: those before go when the datagrams that may use them are done. */
+static void ah_retire(struct rs *rs, struct ibv_ah *ah)
+{
+	struct rs_retired *r;
+
+	retired_free(rs, rs->tx.done);
+	if (!ah)
+		return;
+	r = rs->tx.posted == rs->tx.done ? NULL : malloc(sizeof(*r));
+	if (!r) {
+		/* Nothing is under way, or there is no memory: what has been posted
+		 * has its own copy, but on a few adapters. */
+		ibv_destroy_ah(ah);
+		return;
+	}
+	r->ah = ah;
+	r->posted = rs->tx.posted;
+	r->next = rs->retired;
+	rs->retired = r;
 }
 
 /* ---- peers ---- */
@@ -142,8 +158,10 @@ static int peer_get(struct rs *rs, const struct sockaddr *addr,
 			ah_retire(rs, found.ah);
 			return -EBADF;
 		}
-		if (peers_make(rs))
+		if (peers_make(rs)) {
+			ah_retire(rs, found.ah);
 			return -ENOMEM;
+		}
 		found.fresh_ns = found.failed_ns = clock_now_ns();
 		p = peer_put(rs, &found);
 	}
@@ -449,7 +467,7 @@ void rs_dgram_close(struct rs *rs)
 		ibv_destroy_qp(rs->qp);
 		rs->qp = NULL;
 	}
-	retired_free(rs);
+	retired_free(rs, UINT64_MAX);
 	free(rs->peers);
 	rs->peers = NULL;
 	pthread_mutex_unlock(&rs->lock);

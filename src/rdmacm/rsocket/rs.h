@@ -149,6 +149,7 @@ struct rs_peer {
 struct rs_retired {
 	struct rs_retired *next;
 	struct ibv_ah *ah;
+	uint64_t posted; /* free when so many datagrams are done */
 };
 
 struct rs_options {

@@ -119,7 +119,7 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 		atomic_store_explicit(&qp->link, l, memory_order_relaxed);
 		ret = shm_put_datagram(qp, l, e);
 		if (!ret)
-			shm_kick(l);
+			shm_kick_datagram(l, e);
 	}
 	hca_unlock(&l->tx_lock);
 	if (ret != -EAGAIN)

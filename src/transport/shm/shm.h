@@ -300,8 +300,8 @@ void shm_lose_unreliable(struct hca_qp *qp);
 /* The QP tries again when the link has moved on, or is up. sq_lock is held. */
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
 void shm_wake(struct shm_link *l);
-/* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
-static inline void shm_kick(struct shm_link *l)
+/* What the peer wants to be woken for. */
+static inline uint32_t shm_wanted(const struct shm_link *l)
 {
 	/* Our slot must be visible before we look whether the peer sleeps: the
 	 * peer's membarrier does that for us, unless it has none. */
@@ -309,8 +309,23 @@ static inline void shm_kick(struct shm_link *l)
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
-	if (unlikely(atomic_load_explicit(&l->peer->wants_kick,
-					  memory_order_relaxed)))
+	return atomic_load_explicit(&l->peer->wants_kick, memory_order_relaxed);
+}
+
+/* Wakes the peer if it sleeps. tx_lock or rx_lock is held. */
+static inline void shm_kick(struct shm_link *l)
+{
+	if (unlikely(shm_wanted(l) != HCA_WAKE_NOTHING))
+		shm_wake(l);
+}
+
+/* Likewise behind a datagram, whose sender waits for nothing. */
+static inline void shm_kick_datagram(struct shm_link *l, const struct hca_swqe *e)
+{
+	uint32_t wanted = shm_wanted(l);
+
+	if (unlikely(wanted != HCA_WAKE_NOTHING) &&
+	    (wanted != HCA_WAKE_SOLICITED || e->flags & HCA_SWQE_SOLICITED))
 		shm_wake(l);
 }
 /* Behind a request that the peer has to carry out: wakes it if nobody else would. */
@@ -328,6 +343,10 @@ bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
  * it). tx_lock is held. */
 int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		bool by_target);
+
+/* ---- datagram.c ---- */
+void shm_transmit_datagrams(struct hca_qp *qp);
+/* As shm_put_xrc(). */
 int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_swqe *e);
 

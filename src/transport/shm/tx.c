@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sending side of a link: send queue entries into slots. The usual message has
- * a way of its own (plain.c), but nothing that could not be sent from here.
+ * a way of its own (plain.c), but nothing that could not be sent from here. Datagrams
+ * are in datagram.c.
  *
  * shm_transmit() is called with the QP's sq_lock held, from posting, from
  * acknowledgements of the same QP, or from the backlog. It never waits: what
@@ -15,20 +16,13 @@
 #include "hca/hold.h"
 #include "hca/settings.h"
 #include "transport/shm/slot.h"
-#include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
 
-/* A peer that takes nothing in for so long does not hold up the datagrams to
- * others. */
-#define FULL_LIMIT_NS NSEC_PER_SEC
-
-/*
- * Room for `bytes` contiguous bytes in the data area. It is used as a queue;
- * when nothing is in flight it starts from the front again, where it is warm.
- */
-static bool data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
-		      uint32_t *offset)
+/* It is used as a queue; when nothing is in flight it starts from the front again,
+ * where it is warm. */
+bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
+		   uint32_t *offset)
 {
 	uint32_t need = (bytes + CACHE_LINE - 1) & ~(uint32_t)(CACHE_LINE - 1);
 	uint32_t head = l->data_head;
@@ -54,10 +48,8 @@ static bool data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 	return true;
 }
 
-/* Copies [from, from + length) of the entry's message to `to`. False when a key
- * does not allow it (any more). tx_lock is held: de-registration waits for it. */
-static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
-		   uint32_t from, uint32_t length, uint8_t *to)
+bool shm_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t from,
+		uint32_t length, uint8_t *to)
 {
 	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
 		memcpy(to, hca_swqe_data(e) + from, length);
@@ -82,22 +74,6 @@ static bool gather(const struct hca_qp *qp, const struct hca_swqe *e,
 		length -= part;
 		from = 0;
 	}
-	return true;
-}
-
-/* Datagrams that go nowhere are checked all the same. */
-static inline bool gather_check(const struct hca_qp *qp,
-				const struct hca_swqe *e)
-{
-	if (unlikely(e->flags & HCA_SWQE_HELD))
-		return !hca_held(e)->refused;
-	if (e->flags & HCA_SWQE_INLINE)
-		return true;
-	for (unsigned i = 0; i < e->num_sge; i++)
-		if (unlikely(e->sge[i].length &&
-			     !hca_sge_resolve(qp->pd, &e->sge[i], 0) &&
-			     !hca_sge_for_kernel(qp->pd, &e->sge[i], 0)))
-			return false;
 	return true;
 }
 
@@ -181,7 +157,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 			return -EFAULT;
 		shm_atomic_request(e, word, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
-		if (unlikely(!gather(qp, e, 0, length, s->payload)))
+		if (unlikely(!shm_gather(qp, e, 0, length, s->payload)))
 			return -EFAULT;
 		kind = e->opcode == IBV_WR_SEND ||
 				       e->opcode == IBV_WR_SEND_WITH_IMM ?
@@ -198,9 +174,9 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 			.length = MIN(length - qp->tx_offset, SHM_FRAGMENT),
 		};
 
-		if (!data_room(l, &w, x.length, &x.offset))
+		if (!shm_data_room(l, &w, x.length, &x.offset))
 			return -EAGAIN;
-		if (unlikely(!gather(qp, e, x.at, x.length,
+		if (unlikely(!shm_gather(qp, e, x.at, x.length,
 				     l->tx->data + x.offset)))
 			return -EFAULT;
 		memcpy(s->payload, &x, sizeof(x));
@@ -241,13 +217,13 @@ put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	if (!slot_open(l, &w))
 		return -EAGAIN;
 	q.part.length = shm_request_part(e, q.part.at, &in_data);
-	if (in_data && !data_room(l, &w, q.part.length, &q.part.offset))
+	if (in_data && !shm_data_room(l, &w, q.part.length, &q.part.offset))
 		return -EAGAIN;
 	to = in_data ? l->tx->data + q.part.offset :
 		       w.slot->payload + sizeof(q);
 	if (read ? shm_swqe_iov(qp, e, q.part.at, q.part.length,
 				IBV_ACCESS_LOCAL_WRITE, iov, &kernel) < 0 :
-		   !gather(qp, e, q.part.at, q.part.length, to))
+		   !shm_gather(qp, e, q.part.at, q.part.length, to))
 		return -EFAULT;
 	memcpy(w.slot->payload, &q, sizeof(q));
 	last = q.part.at + q.part.length == e->length;
@@ -274,44 +250,6 @@ int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 			   put_message(qp, l, e, qp->sq.next);
 }
 
-/* One datagram; as put_message(). */
-int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
-		     const struct hca_swqe *e)
-{
-	uint32_t length = HCA_GRH_BYTES + e->length;
-	struct slot_writer w;
-	uint8_t *to;
-
-	if (unlikely(!slot_open(l, &w)))
-		return -EAGAIN;
-	w.header = (struct shm_header){
-		.op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM,
-		.flags = (e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
-			 (hca_ah_is_ipv4(e->ud.ah) ? SHM_IPV4 : 0),
-		.dst_qpn = e->ud.qpn,
-		.src_qpn = qp->ibv.qp_num,
-		.length = length,
-		.imm = e->imm,
-		.psn = e->ud.qkey,
-	};
-	to = w.slot->payload;
-	if (length > SHM_SLOT_PAYLOAD) {
-		struct shm_extent x = { .length = length };
-
-		if (!data_room(l, &w, length, &x.offset))
-			return -EAGAIN;
-		memcpy(w.slot->payload, &x, sizeof(x));
-		w.header.flags |= SHM_IN_DATA;
-		to = l->tx->data + x.offset;
-	}
-	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, to);
-	if (unlikely(!gather(qp, e, 0, e->length, to + HCA_GRH_BYTES)))
-		return -EFAULT;
-	PROBE(transmit, qp->ibv.qp_num, e->ud.qpn, e->ud.qkey, length, e->opcode);
-	slot_publish(l, &w, NULL, 0, 0);
-	return 0;
-}
-
 void shm_wake(struct shm_link *l)
 {
 	const uint64_t one = 1;
@@ -328,8 +266,8 @@ void shm_wake_target(struct shm_link *l)
 	const uint64_t one = 1;
 
 	if (atomic_load_explicit(&l->peer->wants_kick, memory_order_relaxed) ||
-	    !atomic_load_explicit(&hca_process.segment->wants_kick,
-				  memory_order_relaxed))
+	    atomic_load_explicit(&hca_process.segment->wants_kick,
+				 memory_order_relaxed) != HCA_WAKE_ALL)
 		return;
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
@@ -345,7 +283,7 @@ bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 	list_push(&l->backlog_qps, &qp->backlog_entry);
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load_explicit(&hca_process.segment->wants_kick,
-				 memory_order_relaxed))
+				 memory_order_relaxed) == HCA_WAKE_ALL)
 		progress_kick(); /* nobody polls: the thread has to tick */
 	return true;
 }
@@ -538,93 +476,10 @@ static void transmit_connected(struct hca_qp *qp)
 		shm_wake_target(l);
 }
 
-/* The link is full; for how long already? tx_lock is held. */
-static bool is_stuck(struct shm_link *l)
-{
-	uint32_t pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
-	uint64_t now = progress_now_ns();
-
-	if (!l->full_ns || l->full_pos != pos) {
-		l->full_pos = pos;
-		l->full_ns = now;
-	}
-	return now - l->full_ns >= FULL_LIMIT_NS;
-}
-
-static __attribute__((noinline)) void transmit_datagrams(struct hca_qp *qp)
-{
-	while (qp->sq.next != hca_sq_end(qp)) {
-		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
-		struct shm_link *l = atomic_load_explicit(
-			&shm.by_block[(e->ud.qpn & HCA_PSN_MASK) >>
-				      HCA_QPN_BLOCK_BITS],
-			memory_order_acquire);
-		bool other = false;
-		int ret = 0;
-
-		if (unlikely(!gather_check(qp, e))) {
-			qp->sq.next++;
-			hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
-			return;
-		}
-		/* The address handle belongs to another domain (10.2.3). */
-		if (unlikely(e->ud.ah->pd_id != qp->pd->id)) {
-			qp->sq.next++;
-			hca_sq_complete(qp, IBV_WC_LOC_QP_OP_ERR);
-			return;
-		}
-		if (unlikely(e->length > HCA_UD_MTU)) {
-			qp->sq.next++;
-			hca_sq_complete(qp, IBV_WC_LOC_LEN_ERR);
-			return;
-		}
-		if (unlikely(e->ud.ah->local && !l)) {
-			qp->calls = !qp->lost_since_ns;
-			shm_wait_for_link(qp);
-			return;
-		}
-		if (likely(e->ud.ah->local)) {
-			/* A hint for shm_posted(), as links are never freed. */
-			atomic_store_explicit(&qp->link, l, memory_order_relaxed);
-			hca_lock(&l->tx_lock);
-			if (likely(atomic_load_explicit(&l->state,
-							memory_order_acquire) ==
-				   SHM_LINK_UP)) {
-				ret = shm_put_datagram(qp, l, e);
-				if (unlikely(ret == -EAGAIN && is_stuck(l)))
-					ret = 0; /* lost */
-				else if (ret == -EAGAIN)
-					other = !shm_backlog_add(l, qp);
-				else if (!ret)
-					shm_kick(l);
-			} else {
-				HCA_COUNT_RARE(qp, TX_LOST, 1);
-			}
-			hca_unlock(&l->tx_lock);
-			if (unlikely(other)) /* nobody tells us of room here */
-				shm_wait_for_link(qp);
-			if (ret == -EAGAIN)
-				return;
-		} else if (e->ud.ah->multicast) {
-			ret = shm_multicast(qp, e);
-			if (ret == -EAGAIN)
-				return;
-		} else {
-			HCA_COUNT_RARE(qp, TX_LOST, 1);
-		}
-		/* A datagram is complete when it is on its way, or lost. */
-		qp->sq.next++;
-		hca_sq_complete(qp, unlikely(ret) ? IBV_WC_LOC_PROT_ERR :
-						    IBV_WC_SUCCESS);
-		if (unlikely(ret))
-			return;
-	}
-}
-
 void shm_transmit(struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type == IBV_QPT_UD)
-		transmit_datagrams(qp);
+		shm_transmit_datagrams(qp);
 	else if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_transmit_xrc(qp);
 	else

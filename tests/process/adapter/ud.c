@@ -585,6 +585,36 @@ static void more_than_a_packet_is_an_error_and_stops_only_the_send_queue(struct 
 	side_wait_ok(&p->b, RECV_CQ, 1);
 }
 
+/* Nobody wakes it for the others while it polls. */
+static void who_polls_and_then_sleeps_is_woken_by_a_solicited_one(struct pair *p)
+{
+	struct side_options opt = ud;
+	struct send_req r;
+	int ah;
+
+	opt.events = true;
+	p->conn.access_a = p->conn.access_b = QKEY;
+	pair_start(p, &opt);
+	ah = side_ah_to(&p->a, &p->b.gid);
+	marker(p, ah);
+	for (uint64_t i = 0; i < 6; i += 2) {
+		side_recv(&p->b, i, 0, ROOM);
+		side_recv(&p->b, i + 1, ROOM, ROOM);
+		expect_eq(side_arm(&p->b, RECV_CQ, true), 0);
+		side_expect_none(&p->b, RECV_CQ); /* some thousand polls */
+		r = datagram(&p->a, &p->b, ah, i, 0, 10);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		r.wr_id = i + 1;
+		r.flags |= IBV_SEND_SOLICITED;
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		expect_eq(side_event(&p->b, WAIT_MS), RECV_CQ);
+		side_wait_ok(&p->b, RECV_CQ, i);
+		side_wait_ok(&p->b, RECV_CQ, i + 1);
+		side_wait_ok(&p->a, SEND_CQ, i);
+		side_wait_ok(&p->a, SEND_CQ, i + 1);
+	}
+}
+
 static void rdma_is_refused(struct pair *p)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -766,6 +796,8 @@ static const struct test_case cases[] = {
 	     to_a_queue_pair_that_does_not_receive_yet_it_is_dropped),
 	RULE("IBTA 10.3.1.6",
 	     more_than_a_packet_is_an_error_and_stops_only_the_send_queue),
+	RULE("ibv_req_notify_cq(3)",
+	     who_polls_and_then_sleeps_is_woken_by_a_solicited_one),
 	RULE("ibv_post_send(3)", rdma_is_refused),
 	RULE("ibv_wr_post(3)", builder_calls_send_datagrams),
 	RULE("ibv_create_ah(3)", a_handle_without_a_local_address_is_refused),

@@ -2,7 +2,10 @@
 /* Mapped buffers, datagrams, and the death of the other side. */
 #include "rs_help.h"
 
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #define V4 ((socklen_t)sizeof(struct sockaddr_in))
@@ -152,6 +155,46 @@ static void a_datagram_to_nobody_is_refused_and_to_oneself_arrives(void)
 	CHECK(rclose(fd) == 0 && rclose(other) == 0);
 }
 
+/* The library's calls come by here (CM_MAIN's program is in front of the verbs). */
+static atomic_int handles_made, handles_gone;
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *(*next)(struct ibv_pd *, struct ibv_ah_attr *) =
+		(__typeof__(next))dlsym(RTLD_NEXT, "ibv_create_ah");
+
+	atomic_fetch_add(&handles_made, 1);
+	return next(pd, attr);
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	int (*next)(struct ibv_ah *) =
+		(__typeof__(next))dlsym(RTLD_NEXT, "ibv_destroy_ah");
+
+	atomic_fetch_add(&handles_gone, 1);
+	return next(ah);
+}
+
+/* Who says nothing is looked up again every second. */
+static void a_silent_peer_costs_one_address_handle(void)
+{
+	uint16_t port_b;
+	int a = rsocket(AF_INET, SOCK_DGRAM, 0), b = dgram(&port_b);
+
+	rs_set_int(a, SOL_RDMA, RDMA_SQSIZE, 4); /* so that each is completed */
+	for (int made = 0; made < 3; made = atomic_load(&handles_made)) {
+		char in[8];
+
+		CHECK(rsendto(a, "x", 1, 0, cm_loopback(port_b), V4) == 1);
+		CHECK(rrecv(b, in, sizeof(in), 0) == 1);
+		CHECK(made - atomic_load(&handles_gone) <= 2);
+		usleep(50000);
+	}
+	CHECK(atomic_load(&handles_made) - atomic_load(&handles_gone) <= 2);
+	CHECK(rclose(a) == 0 && rclose(b) == 0);
+}
+
 /* ---- death ---- */
 
 static void child_serve(int fd, uint16_t unused)
@@ -230,6 +273,7 @@ CM_MAIN(CASE(writes_go_where_they_are_mapped_before_later_bytes),
 	CASE(a_datagram_that_is_too_long_is_refused),
 	CASE(a_connected_datagram_socket_hears_its_peer_only),
 	CASE(a_datagram_to_nobody_is_refused_and_to_oneself_arrives),
+	CASE(a_silent_peer_costs_one_address_handle),
 	CASE(bytes_of_a_killed_peer_are_read_then_comes_an_error),
 	CASE(a_writer_that_waits_hears_of_the_death),
 	CASE(lingering_for_no_time_resets))
