@@ -23,6 +23,7 @@
 
 #include "hca/key.h"
 #include "hca/settings.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 /* Received into the null region: all of it is one piece of memory, many times. */
@@ -43,6 +44,7 @@ static struct {
  * thread sanitizer is not to see it (dma.h). */
 static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 {
+	CANCEL_OFF;
 	int fd = memfd_create("busbar-copy", MFD_CLOEXEC);
 	int ret = fd < 0 ? -errno : 0;
 

@@ -227,6 +227,7 @@ CMA_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id,
 	pthread_mutex_lock(&id->lock);
 	ret = addr_resolve(id, src_addr, dst_addr);
 	pthread_mutex_unlock(&id->lock);
+	CANCEL_BACK;
 	if (!ret)
 		ret = cma_id_complete(id);
 	return cma_result(ret);
@@ -319,6 +320,7 @@ CMA_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 	pthread_mutex_lock(&id->lock);
 	ret = route_resolve(id);
 	pthread_mutex_unlock(&id->lock);
+	CANCEL_BACK;
 	if (!ret)
 		ret = cma_id_complete(id);
 	return cma_result(ret);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "rdmacm/preload/preload.h"
+#include "util/cancel.h"
 
 #define ANSWER_MS 10000
 
@@ -136,6 +137,7 @@ static bool tcp_ready(int fd)
 
 int preload_later(int fd, struct preload_socket *s)
 {
+	CANCEL_OFF;
 	enum preload_state state;
 	int rs;
 
