@@ -951,6 +951,7 @@ void hca_mcast_forked(void);
 
 /* ---- xrcd.c ---- */
 void hca_xrcd_forked(void);
+void hca_xrc_targets_forked(void);
 
 /* ---- qp_state.c ---- */
 /* Without the attributes of the other half of an XRC connection: programs give

@@ -91,6 +91,8 @@ static void child_after_fork(void)
 	hca_gid_forked();
 	hca_mcast_forked();
 	hca_xrcd_forked();
+	hca_xrc_targets_forked();
+	hca_remap_move_forked();
 	hca_keys_forked();
 	progress_forked();
 	hca_fail_forked();

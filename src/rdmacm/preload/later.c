@@ -25,6 +25,11 @@ struct offer {
 
 static pthread_mutex_t later_lock = PTHREAD_MUTEX_INITIALIZER;
 
+void preload_later_forked(void)
+{
+	pthread_mutex_init(&later_lock, NULL);
+}
+
 bool preload_fork_safe(void)
 {
 	static _Atomic int known = -1;

@@ -23,9 +23,21 @@ static void wake_end(void *value)
 	close((int)(intptr_t)value - 1);
 }
 
+/* The parent's thread of this name goes on using it. */
+static void wake_forked(void)
+{
+	intptr_t value = wake_usable ? (intptr_t)pthread_getspecific(wake_key) : 0;
+
+	if (!value)
+		return;
+	close((int)value - 1);
+	pthread_setspecific(wake_key, NULL);
+}
+
 static void wake_start(void)
 {
 	wake_usable = !pthread_key_create(&wake_key, wake_end);
+	pthread_atfork(NULL, NULL, wake_forked);
 }
 
 int rs_wake_fd(void)
