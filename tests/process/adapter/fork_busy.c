@@ -12,7 +12,7 @@
 
 #include "pair.h"
 
-enum { FORKS = 40, BYTES = 4096 };
+enum { FORKS = 25, BYTES = 4096 };
 
 /* Makes something and takes it away again. */
 typedef void turn_fn(struct end *e);
