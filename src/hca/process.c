@@ -24,6 +24,7 @@
 
 #include "hca/fail.h"
 #include "hca/key.h"
+#include "hca/memory_file.h"
 #include "hca/region.h"
 #include "hca/remap.h"
 #include "util/clock.h"
@@ -147,13 +148,9 @@ static int segment_create(void)
 	struct hca_segment *s;
 	int fd, ro, ret;
 
-	fd = memfd_create("busbar-process", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = hca_memory_file("busbar-process", sizeof(*s), MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, sizeof(*s))) {
-		ret = -errno;
-		goto err_fd;
-	}
+		return fd;
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (s == MAP_FAILED) {
 		ret = -errno;
