@@ -7,17 +7,20 @@ MESON_FLAGS ?=
 COSIM ?= infiniband
 COSIM_STEPS ?= 1000 500
 
+# Below PREFIX; empty where meson knows better.
+LIBDIR ?= $(shell scripts/libdir.sh)
+
 # A build folder is configured anew when these change.
-CONFIG = --prefix=$(PREFIX) $(MESON_FLAGS)
+CONFIG = --prefix=$(PREFIX) $(if $(LIBDIR),--libdir=$(LIBDIR)) $(MESON_FLAGS)
 # One line that moves on a terminal, silence in a log; errors are shown in both.
 NINJA = if [ -t 1 ]; then ninja -C $(BUILD); else ninja -C $(BUILD) --quiet; fi
 
-.PHONY: build run test install clean help deps deps-test configure
+.PHONY: build run test install clean help deps deps-run deps-test configure
 
 build: deps configure
 	@$(NINJA)
 
-run: build
+run: deps-run build
 	@scripts/run-demo.sh $(BUILD)
 	@echo
 	@echo "co-simulation: two halves of an electric network, coupled over $(COSIM)"
@@ -39,13 +42,18 @@ help:
 	@echo "make run      build, then show two gateways exchanging samples and a"
 	@echo "              co-simulation over them; MODE=RC, UC or UD, COSIM=infiniband, shmem ..."
 	@echo "make test     build, then run all tests"
-	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured"
+	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured;"
+	@echo "              libraries in LIBDIR=$(LIBDIR) below it"
 	@echo "make clean    remove $(BUILD)/"
 
 # Packages that are missing are installed, or the line that does it is printed.
 # What was left out for want of them is then looked for again.
 deps:
 	@new=$$(scripts/install-deps.sh build) || exit 1; \
+	if [ -n "$$new" ]; then echo "$$new"; rm -f $(BUILD)/.configured; fi
+
+deps-run:
+	@new=$$(scripts/install-deps.sh run) || exit 1; \
 	if [ -n "$$new" ]; then echo "$$new"; rm -f $(BUILD)/.configured; fi
 
 deps-test:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Debian packages that building ("build") or testing ("test") needs: says
-# nothing when all are there, else installs them, or prints the line that does.
+# Debian packages that building ("build"), a first look ("run") or testing ("test")
+# needs: says nothing when all are there, else installs them, or prints the line that does.
 # Programs and libraries from elsewhere are left alone: without dpkg it only
 # checks that they can be found.
 set -eu
@@ -11,6 +11,8 @@ build_packages="gcc libc6-dev meson ninja-build python3 pkg-config libibverbs-de
 	librdmacm-dev libjansson-dev libconfig-dev scdoc"
 test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
 	iproute2 procps"
+# What README.md shows first; nothing of ours needs them.
+run_packages="ibverbs-utils perftest"
 # Other people's programs (tests/programs); the tests do without those that
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python3-jsonschema
@@ -21,7 +23,7 @@ module_packages="liblua5.4-dev libssl-dev"
 ci_packages="clang qemu-system-x86 abigail-tools systemtap-sdt-dev"
 
 usage() {
-	echo "usage: $0 build|test|ci" >&2
+	echo "usage: $0 build|run|test|ci" >&2
 	exit 2
 }
 
@@ -29,6 +31,7 @@ usage() {
 wanted=
 case $1 in
 build) packages=$build_packages wanted=$module_packages ;;
+run) packages=$build_packages wanted="$module_packages $run_packages" ;;
 test) packages="$build_packages $test_packages" wanted="$module_packages $peer_packages" ;;
 ci)
 	packages="$build_packages $test_packages $ci_packages"

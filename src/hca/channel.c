@@ -11,15 +11,16 @@
 
 #include "hca/hca.h"
 #include "hca/process.h"
+#include "util/cancel.h"
 #include "util/log.h"
 #include "util/probe.h"
 
 bool hca_eventfd_try(int fd)
 {
 	uint64_t count;
-	struct iovec iov = { .iov_base = &count, .iov_len = sizeof(count) };
 
-	return preadv2(fd, &iov, 1, -1, RWF_NOWAIT) == sizeof(count);
+	return cancel_free_read(fd, &count, sizeof(count), RWF_NOWAIT) ==
+	       sizeof(count);
 }
 
 int hca_eventfd_wait(int fd)
@@ -34,7 +35,7 @@ void hca_eventfd_post(int fd)
 {
 	const uint64_t one = 1;
 
-	if (write(fd, &one, sizeof(one)) != sizeof(one))
+	if (cancel_free_write(fd, &one, sizeof(one)) != sizeof(one))
 		log_error("event not delivered: %m");
 }
 

@@ -13,6 +13,7 @@
 
 #include "hca/hca.h"
 #include "hca/objects.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 
 /* Not: what only Ethernet packets or matched tags have. */
@@ -192,6 +193,7 @@ static int check(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *a)
 static struct ibv_cq_ex *op_create_cq_ex(struct ibv_context *ctx,
 					 struct ibv_cq_init_attr_ex *attr)
 {
+	CANCEL_OFF;
 	struct ibv_cq *cq;
 	int ret = check(ctx, attr);
 
@@ -207,6 +209,7 @@ static struct ibv_cq_ex *op_create_cq_ex(struct ibv_context *ctx,
 
 static int op_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
+	CANCEL_OFF;
 	return -hca_cq_modify(cq, attr);
 }
 

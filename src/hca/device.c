@@ -20,6 +20,7 @@
 #include "hca/process.h"
 #include "hca/quota.h"
 #include "hca/settings.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -290,6 +291,7 @@ static int op_compat_query_device(struct ibv_context *ctx,
 static struct ibv_qp *op_create_qp_ex(struct ibv_context *ctx,
 				      struct ibv_qp_init_attr_ex *attr)
 {
+	CANCEL_OFF;
 	struct ibv_qp *qp;
 	int ret = hca_qp_create(ctx, attr, &qp);
 
@@ -303,6 +305,7 @@ static struct ibv_qp *op_create_qp_ex(struct ibv_context *ctx,
 static struct ibv_srq *op_create_srq_ex(struct ibv_context *ctx,
 					struct ibv_srq_init_attr_ex *attr)
 {
+	CANCEL_OFF;
 	struct ibv_srq *srq;
 	int ret = hca_srq_create_ex(ctx, attr, &srq);
 
@@ -321,6 +324,7 @@ static int op_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 static struct ibv_xrcd *op_open_xrcd(struct ibv_context *ctx,
 				     struct ibv_xrcd_init_attr *attr)
 {
+	CANCEL_OFF;
 	struct ibv_xrcd *xrcd;
 	int ret = hca_xrcd_open(ctx, attr, &xrcd);
 
@@ -333,12 +337,14 @@ static struct ibv_xrcd *op_open_xrcd(struct ibv_context *ctx,
 
 static int op_close_xrcd(struct ibv_xrcd *xrcd)
 {
+	CANCEL_OFF;
 	return -hca_xrcd_close(xrcd);
 }
 
 static struct ibv_qp *op_open_qp(struct ibv_context *ctx,
 				 struct ibv_qp_open_attr *attr)
 {
+	CANCEL_OFF;
 	struct ibv_qp *qp;
 	int ret = hca_qp_open(ctx, attr, &qp);
 

@@ -14,6 +14,7 @@
 #include "hca/dma.h"
 #include "hca/hca.h"
 #include "hca/process.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #define PAGE_BITS 12
@@ -242,6 +243,7 @@ static int dm_register(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset,
 static struct ibv_dm *op_alloc_dm(struct ibv_context *ctx,
 				  struct ibv_alloc_dm_attr *attr)
 {
+	CANCEL_OFF;
 	struct ibv_dm *dm;
 	int ret = dm_alloc(ctx, attr, &dm);
 
@@ -254,6 +256,7 @@ static struct ibv_dm *op_alloc_dm(struct ibv_context *ctx,
 
 static int op_free_dm(struct ibv_dm *dm)
 {
+	CANCEL_OFF;
 	return -dm_free(dm);
 }
 
@@ -261,6 +264,7 @@ static struct ibv_mr *op_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 				   uint64_t offset, size_t length,
 				   unsigned access)
 {
+	CANCEL_OFF;
 	struct ibv_mr *mr;
 	int ret = dm_register(pd, dm, offset, length, access, &mr);
 

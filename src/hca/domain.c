@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "hca/objects.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #define INIT_ATTR_KNOWN                            \
@@ -32,6 +33,7 @@ struct hca_domain {
 static struct ibv_td *op_alloc_td(struct ibv_context *ibctx,
 				  struct ibv_td_init_attr *attr)
 {
+	CANCEL_OFF;
 	struct hca_td *td;
 
 	if (!attr || attr->comp_mask) {
@@ -48,6 +50,7 @@ static struct ibv_td *op_alloc_td(struct ibv_context *ibctx,
 
 static int op_dealloc_td(struct ibv_td *ibtd)
 {
+	CANCEL_OFF;
 	struct hca_td *td = hca_td(ibtd);
 
 	if (atomic_load(&td->users) > 0)
@@ -111,6 +114,7 @@ static struct ibv_pd *
 op_alloc_parent_domain(struct ibv_context *ibctx,
 		       struct ibv_parent_domain_init_attr *attr)
 {
+	CANCEL_OFF;
 	struct ibv_pd *pd;
 	int ret = parent_create(ibctx, attr, &pd);
 

@@ -6,9 +6,11 @@
 #include <errno.h>
 
 #include "hca/hca.h"
+#include "util/cancel.h"
 
 static struct ibv_mw *op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+	CANCEL_OFF;
 	struct ibv_mw *mw;
 	int ret = hca_mw_alloc(pd, type, &mw);
 
@@ -22,16 +24,19 @@ static struct ibv_mw *op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 static int op_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		      struct ibv_mw_bind *bind)
 {
+	CANCEL_OFF;
 	return -hca_mw_bind(qp, mw, bind);
 }
 
 static int op_dealloc_mw(struct ibv_mw *mw)
 {
+	CANCEL_OFF;
 	return -hca_mw_dealloc(mw);
 }
 
 static struct ibv_mr *op_alloc_null_mr(struct ibv_pd *pd)
 {
+	CANCEL_OFF;
 	struct ibv_mr *mr;
 	int ret = hca_mr_alloc_null(pd, &mr);
 
@@ -46,6 +51,7 @@ static int op_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 			uint32_t flags, struct ibv_sge *sg_list,
 			uint32_t num_sge)
 {
+	CANCEL_OFF;
 	return -hca_mr_advise(pd, advice, flags, sg_list, num_sge);
 }
 

@@ -972,6 +972,7 @@ static inline struct hca_qp *hca_qp_behind(struct ibv_qp *ibqp)
 
 /* ---- xrcd.c ---- */
 void hca_xrcd_forked(void);
+void hca_xrc_targets_forked(void);
 
 #include "hca/address.h"
 #include "hca/async.h"

@@ -22,7 +22,9 @@
 #include <unistd.h>
 
 #include "hca/key.h"
+#include "hca/memory_file.h"
 #include "hca/settings.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 /* Received into the null region: all of it is one piece of memory, many times. */
@@ -43,11 +45,13 @@ static struct {
  * thread sanitizer is not to see it (dma.h). */
 static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 {
-	int fd = memfd_create("busbar-copy", MFD_CLOEXEC);
-	int ret = fd < 0 ? -errno : 0;
+	CANCEL_OFF;
+	const size_t most = (size_t)1 << 20;
+	int fd = hca_memory_file("busbar-copy", MIN(length, most), 0);
+	int ret = MIN(fd, 0);
 
 	for (size_t done = 0; !ret && done < length;) {
-		size_t part = MIN(length - done, (size_t)1 << 20);
+		size_t part = MIN(length - done, most);
 		long in = syscall(SYS_pwrite64, fd, from + done, part, 0L);
 		long out = in > 0 ? syscall(SYS_pread64, fd, to + done, in, 0L) :
 				    -1;
@@ -109,13 +113,11 @@ bool hca_page_usable(void *addr, bool write)
 
 static int sink_map(void)
 {
-	int fd = memfd_create("busbar-sink", MFD_CLOEXEC);
+	int fd = hca_memory_file("busbar-sink", SINK_PIECE, 0);
 	int ret = 0;
 
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, SINK_PIECE))
-		ret = -errno;
+		return fd;
 	for (size_t at = 0; !ret && at < NULL_BYTES; at += SINK_PIECE)
 		if (mmap(null_memory.sink + at, SINK_PIECE,
 			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,

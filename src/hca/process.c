@@ -25,6 +25,7 @@
 #include "hca/fail.h"
 #include "hca/key.h"
 #include "hca/paging.h"
+#include "hca/memory_file.h"
 #include "hca/region.h"
 #include "hca/remap.h"
 #include "util/clock.h"
@@ -92,6 +93,8 @@ static void child_after_fork(void)
 	hca_gid_forked();
 	hca_mcast_forked();
 	hca_xrcd_forked();
+	hca_xrc_targets_forked();
+	hca_remap_move_forked();
 	hca_keys_forked();
 	hca_mapping_stop();
 	progress_forked();
@@ -147,13 +150,9 @@ static int segment_create(void)
 	struct hca_segment *s;
 	int fd, ro, ret;
 
-	fd = memfd_create("busbar-process", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = hca_memory_file("busbar-process", sizeof(*s), MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, sizeof(*s))) {
-		ret = -errno;
-		goto err_fd;
-	}
+		return fd;
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (s == MAP_FAILED) {
 		ret = -errno;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "hca/process.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -87,7 +88,8 @@ void progress_kick(void)
 {
 	const uint64_t one = 1;
 
-	if (write(progress.wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (cancel_free_write(progress.wake_fd, &one, sizeof(one)) < 0 &&
+	    errno != EAGAIN)
 		log_debug("progress wake-up failed: %m");
 }
 
@@ -151,6 +153,13 @@ static void run_timers(struct wheel *wheel)
 	pthread_mutex_unlock(&progress.lock);
 }
 
+static void run_timers_here(void)
+{
+	CANCEL_OFF;
+
+	run_timers(&progress.wheels[true]);
+}
+
 /*
  * A program whose threads poll on every processor, at a real-time priority
  * perhaps, may leave none to the progress thread: then they run its timers.
@@ -164,7 +173,7 @@ void progress_run_overdue(void)
 					 memory_order_relaxed) + OVERDUE_NS ||
 	    pthread_mutex_trylock(&progress.run_lock))
 		return;
-	run_timers(&progress.wheels[true]);
+	run_timers_here();
 	pthread_mutex_unlock(&progress.run_lock);
 }
 

@@ -25,6 +25,11 @@
 /* Guards the coming and going of handles. */
 static pthread_mutex_t targets_lock = PTHREAD_MUTEX_INITIALIZER;
 
+void hca_xrc_targets_forked(void)
+{
+	pthread_mutex_init(&targets_lock, NULL);
+}
+
 static struct hca_qp *qp_alloc(void)
 {
 	struct hca_qp *qp =

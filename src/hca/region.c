@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hca/memory_file.h"
 #include "hca/process.h"
 #include "util/log.h"
 
@@ -22,13 +23,11 @@ static struct {
 
 static int file_create(uint64_t length)
 {
-	int fd = memfd_create("busbar-region", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = hca_memory_file("busbar-region", length, MFD_ALLOW_SEALING);
 	int ret;
 
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)length))
-		goto err_fd;
+		return fd;
 	/* Without them peers do not map it: they would die of a short file. */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		goto err_fd;

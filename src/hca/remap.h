@@ -23,6 +23,7 @@ void hca_remap_detach(struct hca_mr *mr);
 void hca_remap_forked(void);
 
 /* ---- remap_move.c ---- */
+void hca_remap_move_forked(void);
 /*
  * Moves the pages [at, at + length) between private anonymous memory and the
  * file `fd` at `offset`, in their place: no write of another thread is lost.

@@ -133,6 +133,12 @@ static struct {
 	.done_cond = PTHREAD_COND_INITIALIZER,
 };
 
+void hca_remap_move_forked(void)
+{
+	pthread_mutex_init(&errand.lock, NULL);
+	pthread_cond_init(&errand.done_cond, NULL);
+}
+
 static unsigned thread_count(void)
 {
 	DIR *d = opendir("/proc/self/task");

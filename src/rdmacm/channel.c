@@ -256,7 +256,7 @@ static int merged_get(struct cma_channel *ch, struct cma_event **out)
 CMA_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 				 struct rdma_cm_event **event)
 {
-	FORWARD_INSIDE(rdma_get_cm_event, channel, event);
+	FORWARD_WAITING(rdma_get_cm_event, channel, event);
 
 	struct cma_event *ev = NULL;
 	struct cma_channel *ch;

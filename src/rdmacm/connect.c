@@ -135,6 +135,7 @@ CMA_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	if (!ret)
 		id->connect_len = 0;
 	pthread_mutex_unlock(&id->lock);
+	CANCEL_BACK;
 	if (!ret)
 		ret = cma_id_complete(id);
 	return cma_result(ret);
@@ -203,6 +204,7 @@ CMA_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 	if (listener->removed &&
 	    !cma_channel_has_event(cma_channel_of(listen->channel), listener))
 		return cma_result(-ENODEV);
+	CANCEL_BACK;
 	if (rdma_get_cm_event(listen->channel, &event))
 		return -1;
 	if (event->status)
@@ -293,6 +295,7 @@ CMA_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 		cma_qp_fail(id);
 		return cma_result(ret);
 	}
+	CANCEL_BACK;
 	if (!datagram)
 		return cma_result(cma_id_complete(id));
 	/* No event follows; the request's is done with. */
@@ -386,6 +389,7 @@ CMA_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 			return 0;
 		ret = 0;
 	}
+	CANCEL_BACK;
 	if (!ret)
 		ret = cma_id_complete(id);
 	return cma_result(ret);

@@ -14,6 +14,7 @@
 
 #include "rdmacm/abi-calls.h"
 #include "rdmacm/cma.h"
+#include "util/cancel.h"
 
 /* Not the system library's business: ours goes on. */
 #define FORWARD_OURS 1
@@ -52,20 +53,27 @@ extern _Thread_local unsigned forward_depth;
 		forward_depth--;                     \
 	} while (0)
 
-/* First line of a public function: a call of the system's library to itself. */
-#define FORWARD_INSIDE(name, ...)                                 \
+/* First line of a public function that is a cancellation point: a call of the
+ * system's library to itself. */
+#define FORWARD_WAITING(name, ...)                                \
 	do {                                                      \
 		if (unlikely(forward_depth))                      \
 			return FORWARD_SYSTEM(name)(__VA_ARGS__); \
 	} while (0)
 
+/* First line of all others, which no cancellation ends half done. */
+#define FORWARD_INSIDE(...)           \
+	FORWARD_WAITING(__VA_ARGS__); \
+	CANCEL_OFF
+
 /* The same, then what `function` makes of an identifier on a real device. */
 #define FORWARD(id, function, name, ...)                                \
 	do {                                                            \
-		FORWARD_INSIDE(name, __VA_ARGS__);                      \
+		FORWARD_WAITING(name, __VA_ARGS__);                     \
 		if (unlikely(forward_owns(cma_id_of(id))))              \
 			return cma_result(function(__VA_ARGS__));       \
-	} while (0)
+	} while (0);                                                    \
+	CANCEL_OFF
 
 /* The identifier is the system library's alone. */
 static inline bool forward_owns(const struct cma_id *id)

@@ -45,6 +45,17 @@ static const struct setting settings[] = {
 	  .offset = offsetof(struct forward_settings, path) },
 };
 
+/* A thread that is not in the child may have held it. */
+static void lock_forked(void)
+{
+	lock = (struct spin){ 0 };
+}
+
+__attribute__((constructor)) static void forward_load(void)
+{
+	pthread_atfork(NULL, NULL, lock_forked);
+}
+
 static void settings_read(void)
 {
 	settings_load(settings, ARRAY_SIZE(settings), &forward_settings);

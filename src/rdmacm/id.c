@@ -313,6 +313,7 @@ CMA_EXPORT int rdma_create_id2(struct rdma_event_channel *channel,
 			       struct rdma_cm_id **id, void *context,
 			       enum rdma_port_space ps, enum ibv_qp_type qp_type)
 {
+	CANCEL_OFF;
 	struct cma_id *made;
 	int ret = cma_devices_init();
 
@@ -480,6 +481,7 @@ CMA_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 	pthread_mutex_unlock(&id->lock);
 	if (!ret && id->shadow && !path)
 		ret = forward_set_option(cm_id, level, optname, optval, optlen);
+	CANCEL_BACK;
 	if (!ret && path)
 		ret = cma_id_complete(id); /* it is a resolved route */
 	return cma_result(ret);

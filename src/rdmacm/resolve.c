@@ -114,18 +114,29 @@ static int source_settle(struct cma_id *id, const struct sockaddr *src)
 	return cma_id_bind_device(id, &place);
 }
 
+static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void tell_forked(void)
+{
+	pthread_mutex_init(&tell_lock, NULL);
+}
+
+__attribute__((constructor)) static void tell_load(void)
+{
+	pthread_atfork(NULL, NULL, tell_forked);
+}
+
 /* Once for each address in a row: a program that tries again and again has been
  * told, and gets its event each time. */
 static void tell_unreachable(const char *text)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static char last[CMA_ADDR_TEXT];
 	bool told;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&tell_lock);
 	told = !strcmp(last, text);
 	snprintf(last, sizeof(last), "%s", text);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&tell_lock);
 	LOG_AT(told ? LOG_DEBUG : LOG_WARN,
 	       "%s is no address of this host; only those are reached", text);
 }
@@ -227,6 +238,7 @@ CMA_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id,
 	pthread_mutex_lock(&id->lock);
 	ret = addr_resolve(id, src_addr, dst_addr);
 	pthread_mutex_unlock(&id->lock);
+	CANCEL_BACK;
 	if (!ret)
 		ret = cma_id_complete(id);
 	return cma_result(ret);
@@ -319,6 +331,7 @@ CMA_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 	pthread_mutex_lock(&id->lock);
 	ret = route_resolve(id);
 	pthread_mutex_unlock(&id->lock);
+	CANCEL_BACK;
 	if (!ret)
 		ret = cma_id_complete(id);
 	return cma_result(ret);

@@ -197,17 +197,25 @@ static void calibrate_tsc(void)
 }
 #endif
 
+/* A thread that is not in the child may have held it. */
+static void clock_forked(void)
+{
+	state.lock = (struct spin){ 0 };
+}
+
 static void init_once(void)
 {
 #if defined(__x86_64__)
 	const char *why = tsc_refusal();
 
+	pthread_atfork(NULL, NULL, clock_forked);
 	if (!why) {
 		calibrate_tsc();
 		return;
 	}
 	source = why;
 #else
+	pthread_atfork(NULL, NULL, clock_forked);
 	source = "clock_gettime (no TSC on this processor)";
 #endif
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "util/bounded_write.h"
+#include "util/cancel.h"
 #include "util/container_of.h"
 #include "util/log_private.h"
 
@@ -130,9 +131,11 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 	struct timespec now;
 	size_t len;
 	va_list args;
+	int cancel;
 
 	if ((int)level > log_output_level(o, room, atomic_load(&level_base)))
 		return;
+	cancel = cancel_off();
 	clock_gettime(CLOCK_REALTIME, &now);
 	/* Arguments may contain errno's text (%m). */
 	errno = saved_errno;
@@ -155,5 +158,6 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 		print_line(line, len, &now);
 		log_output_write(o, level, line, len);
 	}
+	cancel_restore(&cancel);
 	errno = saved_errno;
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "util/cancel.h"
 #include "util/container_of.h"
 
 struct spin {
@@ -33,17 +34,24 @@ static inline void cpu_relax(void)
 #define SPIN_YIELDS 16    /* before each sleep */
 #define SPIN_SLEEP_NS 20000
 
+/* Whoever waits may hold other locks. */
+static inline void spin_sleep(void)
+{
+	CANCEL_OFF;
+	const struct timespec pause = { .tv_nsec = SPIN_SLEEP_NS };
+
+	nanosleep(&pause, NULL);
+}
+
 /* The holder does not let go; `tries` of this wait until now. */
 static inline void spin_wait(unsigned tries)
 {
-	const struct timespec pause = { .tv_nsec = SPIN_SLEEP_NS };
-
 	if (tries % SPIN_TRIES)
 		cpu_relax();
 	else if (tries % (SPIN_TRIES * SPIN_YIELDS))
 		sched_yield();
 	else
-		nanosleep(&pause, NULL);
+		spin_sleep();
 }
 
 static inline bool spin_trylock(struct spin *s)

@@ -69,8 +69,8 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 			    struct ibv_cq **cq, void **cq_context)
 {
-	VERBS_FORWARD(OWNER(channel), verbs_minus1, ibv_get_cq_event, channel,
-		      cq, cq_context);
+	VERBS_FORWARD_WAITING(OWNER(channel), verbs_minus1, ibv_get_cq_event,
+			      channel, cq, cq_context);
 	if (!channel || !cq || !cq_context)
 		return verbs_minus1(-EINVAL);
 	return verbs_minus1(hca_channel_get_event(channel, cq, cq_context));
@@ -86,8 +86,8 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 EXPORT int ibv_get_async_event(struct ibv_context *context,
 			       struct ibv_async_event *event)
 {
-	VERBS_FORWARD(context, verbs_minus1, ibv_get_async_event, context,
-		      event);
+	VERBS_FORWARD_WAITING(context, verbs_minus1, ibv_get_async_event,
+			      context, event);
 	if (!context || !event)
 		return verbs_minus1(-EINVAL);
 	return verbs_minus1(hca_async_event_get(context, event));

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "hca/hca.h"
+#include "util/cancel.h"
 #include "verbs/abi.h"
 #include "verbs/note.h"
 #include "verbs/system.h"
@@ -56,6 +57,7 @@ EXPORT int ibv_get_device_index(struct ibv_device *device)
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
+	CANCEL_OFF;
 	struct ibv_context *context;
 	int ret;
 
@@ -146,6 +148,7 @@ EXPORT const char *ibv_get_sysfs_path(void)
 EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			       size_t size)
 {
+	CANCEL_OFF;
 	char path[PATH_MAX];
 	ssize_t len;
 	int fd;

@@ -17,6 +17,7 @@
 
 #include "hca/hca.h"
 #include "hca/settings.h"
+#include "util/cancel.h"
 #include "util/log.h"
 #include "verbs/abi.h"
 #include "verbs/note.h"
@@ -119,6 +120,7 @@ err_system:
 
 EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
+	CANCEL_OFF;
 	struct ibv_device **list;
 	int ret = list_get(&list);
 

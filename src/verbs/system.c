@@ -209,6 +209,19 @@ bool verbs_system_open(void)
 	return true;
 }
 
+/* A thread that is not in the child may have been about to open it. */
+static void system_forked(void)
+{
+	sys.lock = (struct spin){ 0 };
+	if (sys.state == SYSTEM_OPENING)
+		sys.state = SYSTEM_CLOSED;
+}
+
+__attribute__((constructor)) static void system_load(void)
+{
+	pthread_atfork(NULL, NULL, system_forked);
+}
+
 void verbs_system_register(unsigned int node, const void *driver)
 {
 	bool later;

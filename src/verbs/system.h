@@ -20,6 +20,7 @@
 #include <stddef.h>
 
 #include "hca/hca.h"
+#include "util/cancel.h"
 #include "util/container_of.h"
 #include "verbs/abi-system.h"
 
@@ -74,17 +75,23 @@ static inline bool verbs_foreign(const struct ibv_context *context)
 #define OWNER(object) ((object) ? (object)->context : NULL)
 
 /*
- * First line of a public function: the owner of a foreign handle answers.
+ * First line of a public function that sleeps with nothing held, a cancellation
+ * point: the owner of a foreign handle answers.
  * `missing` makes the answer where the system's library is too old to have it,
  * by the convention of the function (abi.h).
  */
-#define VERBS_FORWARD(context, missing, name, ...)                        \
+#define VERBS_FORWARD_WAITING(context, missing, name, ...)                \
 	do {                                                              \
 		if (verbs_foreign(context))                               \
 			return VERBS_SYSTEM(name) ?                       \
 				       VERBS_SYSTEM(name)(__VA_ARGS__) :  \
 				       missing(-EOPNOTSUPP);              \
 	} while (0)
+
+/* First line of all others, which no cancellation ends half done. */
+#define VERBS_FORWARD(...)                  \
+	VERBS_FORWARD_WAITING(__VA_ARGS__); \
+	CANCEL_OFF
 
 #define VERBS_FORWARD_VOID(context, name, ...)                   \
 	do {                                                     \
@@ -93,7 +100,8 @@ static inline bool verbs_foreign(const struct ibv_context *context)
 				VERBS_SYSTEM(name)(__VA_ARGS__); \
 			return;                                  \
 		}                                                \
-	} while (0)
+	} while (0);                                             \
+	CANCEL_OFF
 
 /* ---- generated from symbols.list (abi-stubs.c) ---- */
 

@@ -89,6 +89,31 @@ rcopy_once() {
 	[ "$(ls "$tmp/folder")" = there ] || fail "something was left behind"
 }
 
+# `-b ADDRESS` in front of the options: where the server is. It has no end of its own.
+udpong_once() {
+	listen=127.0.0.1
+	rest=${options# }
+	case $rest in
+	"-b "*)
+		rest=${rest#-b }
+		listen=${rest%% *}
+		rest=${rest#* }
+		;;
+	esac
+	case $listen in
+	::*) there=::1 ;;
+	*) there=127.0.0.1 ;;
+	esac
+	# shellcheck disable=SC2086
+	start_server stdbuf -oL udpong -b $listen -p "$port" $rest
+	wait_ready ready
+	# shellcheck disable=SC2086
+	run_client udpong -s $there -p "$port" $rest
+	stop_server
+	expect client '^custom .* [1-9]'
+	expect server "^client login from $there"
+}
+
 # Server and client of each, and what both must have printed at the end.
 once() {
 	free_port
@@ -157,15 +182,7 @@ once() {
 		return
 		;;
 	udpong)
-		# The server has no end of its own.
-		# shellcheck disable=SC2086
-		start_server stdbuf -oL udpong -b 127.0.0.1 -p "$port" $options
-		wait_ready ready
-		# shellcheck disable=SC2086
-		run_client udpong -s 127.0.0.1 -p "$port" $options
-		stop_server
-		expect client '^custom .* [1-9]'
-		expect server '^client login from 127.0.0.1'
+		udpong_once
 		return
 		;;
 	rstream | riostream)

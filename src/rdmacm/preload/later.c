@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "rdmacm/preload/preload.h"
+#include "util/cancel.h"
 
 #define ANSWER_MS 10000
 
@@ -23,6 +24,11 @@ struct offer {
 };
 
 static pthread_mutex_t later_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void preload_later_forked(void)
+{
+	pthread_mutex_init(&later_lock, NULL);
+}
 
 bool preload_fork_safe(void)
 {
@@ -136,6 +142,7 @@ static bool tcp_ready(int fd)
 
 int preload_later(int fd, struct preload_socket *s)
 {
+	CANCEL_OFF;
 	enum preload_state state;
 	int rs;
 

@@ -118,6 +118,7 @@ void preload_become_tcp(int fd, struct preload_socket *s);
 int preload_data(int fd);
 bool preload_fork_safe(void);
 int preload_later(int fd, struct preload_socket *s);
+void preload_later_forked(void);
 
 /* Is this program to use rsockets for such a socket? (config.c) */
 bool preload_wanted(int domain, int type, int protocol);

@@ -56,6 +56,17 @@ __attribute__((constructor)) void preload_init(void)
 	FIND(socket); /* last: it says that all are there */
 }
 
+static void locks_forked(void)
+{
+	pthread_mutex_init(&free_lock, NULL);
+	preload_later_forked();
+}
+
+__attribute__((constructor)) static void locks_load(void)
+{
+	pthread_atfork(NULL, NULL, locks_forked);
+}
+
 struct preload_socket *preload_find(int fd)
 {
 	if (!preload_real.socket)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #define RESOLVE_MS 2000
@@ -148,6 +149,7 @@ static bool request_take(struct rs *rs, const struct rdma_cm_event *ev)
 
 void rs_cm_progress(struct rs *rs)
 {
+	CANCEL_OFF;
 	struct rdma_cm_event *ev;
 	bool any = false;
 
@@ -221,6 +223,7 @@ static int any_bind(struct rs *rs)
 
 RS_EXPORT int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	int ret;
 
@@ -256,6 +259,7 @@ static int stream_listen(struct rs *rs, int backlog)
 
 RS_EXPORT int rlisten(int socket, int backlog)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	int ret;
 
@@ -272,6 +276,7 @@ RS_EXPORT int rlisten(int socket, int backlog)
 static int request_accept(struct rdma_cm_id *id, const struct rs_hello *peer,
 			  const struct rs *listener, struct rs **out)
 {
+	CANCEL_OFF;
 	struct rdma_conn_param param;
 	struct rs_hello hello;
 	struct rs *rs = rs_new(listener->domain, SOCK_STREAM);

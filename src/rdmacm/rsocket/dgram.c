@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -197,6 +198,7 @@ int rs_dgram_bind(struct rs *rs, const struct sockaddr *addr, socklen_t len)
 
 static int any_bind(struct rs *rs)
 {
+	CANCEL_OFF;
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -329,6 +330,7 @@ static int ask(struct rs *rs, struct rdma_cm_id *id, const struct sockaddr *addr
 
 int rs_lookup(struct rs *rs, const struct sockaddr *addr, struct rs_peer *peer)
 {
+	CANCEL_OFF;
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id;
 	int ret;

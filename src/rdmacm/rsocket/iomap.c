@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 /* Beyond, those with PROT_NONE: they take no place at the peer. */
@@ -186,6 +187,7 @@ static off_t map(struct rs *rs, void *buf, size_t len, int prot, off_t offset)
 RS_EXPORT off_t riomap(int socket, void *buf, size_t len, int prot, int flags,
 		       off_t offset)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	off_t ret;
 
@@ -222,6 +224,7 @@ static int unmap(struct rs *rs, void *buf, size_t len)
 
 RS_EXPORT int riounmap(int socket, void *buf, size_t len)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	int ret;
 
@@ -326,6 +329,7 @@ static ssize_t write_all(struct rs *rs, const char *buf, size_t count,
 RS_EXPORT size_t riowrite(int socket, const void *buf, size_t count, off_t offset,
 			  int flags)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	ssize_t ret;
 

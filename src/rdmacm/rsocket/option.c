@@ -12,6 +12,7 @@
 #include <sys/time.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 
 struct number {
 	int level, name;
@@ -159,6 +160,7 @@ void rs_id_options(struct rs *rs)
 RS_EXPORT int rsetsockopt(int socket, int level, int optname, const void *optval,
 			  socklen_t optlen)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	int ret;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/spin.h"
 
@@ -23,6 +24,7 @@ struct poll_set {
 	struct watch *watches;
 	struct pollfd *real; /* the thread's own, then three per entry at most */
 	nfds_t sockets;
+	int cancel_before;
 };
 
 #define ON_STACK 8
@@ -182,6 +184,35 @@ static int spin(struct poll_set *s, const struct timespec *timeout)
 	return 0;
 }
 
+/* The call ends here: gives back what it holds. */
+static void poll_cancelled(void *arg)
+{
+	struct poll_set *s = arg;
+
+	unlink_all(s);
+	for (nfds_t i = 0; i < s->count; i++)
+		if (s->watches[i].rs)
+			rs_put(s->watches[i].rs);
+	if (s->count > ON_STACK) {
+		free(s->watches);
+		free(s->real);
+	}
+}
+
+/* The one place where it can be cancelled, unless that was forbidden before. */
+static int sleep_in(struct poll_set *s, struct pollfd *fds, nfds_t count,
+		    const struct timespec *timeout, const sigset_t *mask)
+{
+	int ret, now;
+
+	pthread_cleanup_push(poll_cancelled, s);
+	pthread_setcancelstate(s->cancel_before, &now);
+	ret = ppoll(fds, count, timeout, mask) < 0 ? -errno : 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &now);
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
 /* Until something is found, an error, or the end (0). */
 static int sleep_until(struct poll_set *s, uint64_t end_ns, const sigset_t *mask)
 {
@@ -208,10 +239,9 @@ static int sleep_until(struct poll_set *s, uint64_t end_ns, const sigset_t *mask
 			rest_ns = MIN(rest_ns, end_ns - now_ns);
 		rest = timespec_from_ns(rest_ns);
 		n = real_fill(s, wake_fd);
-		if (ppoll(s->real, n, &rest, mask) < 0) {
-			ret = -errno;
+		ret = sleep_in(s, s->real, n, &rest, mask);
+		if (ret)
 			break;
-		}
 		real_drain(s, wake_fd);
 	}
 	unlink_all(s);
@@ -233,7 +263,7 @@ static int set_poll(struct poll_set *s, const struct timespec *timeout,
 	if (timeout)
 		end_ns = clock_monotonic_ns_slow() + timespec_to_ns(*timeout);
 	if (!s->sockets)
-		ret = ppoll(s->fds, s->count, timeout, mask) < 0 ? -errno : 0;
+		ret = sleep_in(s, s->fds, s->count, timeout, mask);
 	else
 		ret = spin(s, timeout);
 	if (!ret && s->sockets && !(timeout && !timespec_to_ns(*timeout)))
@@ -250,10 +280,12 @@ static int set_poll(struct poll_set *s, const struct timespec *timeout,
 static int poll_for(struct pollfd *fds, nfds_t count,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
+	CANCEL_OFF;
 	struct watch few[ON_STACK];
 	struct pollfd few_real[2 * ON_STACK + 1];
 	struct poll_set s = { .fds = fds, .count = count, .watches = few,
-			      .real = few_real };
+			      .real = few_real,
+			      .cancel_before = cancel_before_ };
 	int ret = -ENOMEM;
 
 	if (count > ON_STACK) {

@@ -319,7 +319,9 @@ void rs_wake(struct rs *rs, int except_fd);
 
 /*
  * Until `ready` says so, an error comes (its result < 0), or `timeout_ms` (0: for
- * ever) passes (-EAGAIN). Called and left with the lock; it is free meanwhile.
+ * ever) passes (-EAGAIN). Called and left with the lock; it is free meanwhile. A
+ * cancellation point: the caller holds one reference to the socket, which is given
+ * back then, and nothing else.
  */
 int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 	    uint32_t arg, int timeout_ms);

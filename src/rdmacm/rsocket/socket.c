@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -27,6 +28,7 @@ int rs_open_channel(struct rs *rs)
 
 RS_EXPORT int rsocket(int domain, int type, int protocol)
 {
+	CANCEL_OFF;
 	int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct rs *rs;
 	int ret;
@@ -132,6 +134,7 @@ static int shut(struct rs *rs, int how)
 
 RS_EXPORT int rshutdown(int socket, int how)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	int ret;
 
@@ -147,6 +150,7 @@ RS_EXPORT int rshutdown(int socket, int how)
 
 RS_EXPORT int rclose(int socket)
 {
+	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
 	bool first;
 

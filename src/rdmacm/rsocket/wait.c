@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "rdmacm/rsocket/rs.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/spin.h"
@@ -22,9 +23,21 @@ static void wake_end(void *value)
 	close((int)(intptr_t)value - 1);
 }
 
+/* The parent's thread of this name goes on using it. */
+static void wake_forked(void)
+{
+	intptr_t value = wake_usable ? (intptr_t)pthread_getspecific(wake_key) : 0;
+
+	if (!value)
+		return;
+	close((int)value - 1);
+	pthread_setspecific(wake_key, NULL);
+}
+
 static void wake_start(void)
 {
 	wake_usable = !pthread_key_create(&wake_key, wake_end);
+	pthread_atfork(NULL, NULL, wake_forked);
 }
 
 int rs_wake_fd(void)
@@ -49,7 +62,8 @@ void rs_wake_drain(int fd)
 {
 	uint64_t count;
 
-	while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR)
+	while (cancel_free_read(fd, &count, sizeof(count), 0) < 0 &&
+	       errno == EINTR)
 		;
 }
 
@@ -60,7 +74,8 @@ void rs_wake(struct rs *rs, int except_fd)
 	list_for_each(w, &rs->waiters, struct rs_waiter, entry) {
 		if (w->wake_fd == except_fd)
 			continue;
-		while (write(w->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		while (cancel_free_write(w->wake_fd, &one, sizeof(one)) < 0 &&
+		       errno == EINTR)
 			;
 	}
 }
@@ -75,6 +90,7 @@ void rs_arm(struct rs *rs)
 
 void rs_drain(struct rs *rs, int except_fd)
 {
+	CANCEL_OFF;
 	struct ibv_cq *cq;
 	unsigned events = 0;
 	void *context;
@@ -123,9 +139,42 @@ static int left_ms(uint64_t end_ns)
 	return (int)MIN(left, (uint64_t)limit_ms);
 }
 
-/* One sleep. The lock is free meanwhile. 0 or a negative errno. */
-static int rest(struct rs *rs, int wake_fd, int timeout_ms)
+struct sleeper {
+	struct rs *rs;
+	struct rs_waiter waiter;
+};
+
+/* The call ends here: gives back what it holds. */
+static void sleeper_cancelled(void *arg)
 {
+	struct sleeper *s = arg;
+
+	pthread_mutex_lock(&s->rs->lock);
+	list_remove(&s->waiter.entry);
+	pthread_mutex_unlock(&s->rs->lock);
+	rs_put(s->rs);
+}
+
+/* The one place where a waiting call can be cancelled, unless it was forbidden
+ * `before`. */
+static int sleep_in(struct sleeper *s, struct pollfd *fds, nfds_t count,
+		    int timeout_ms, int before)
+{
+	int ret, now;
+
+	pthread_cleanup_push(sleeper_cancelled, s);
+	pthread_setcancelstate(before, &now);
+	ret = poll(fds, count, timeout_ms) < 0 ? -errno : 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &now);
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
+/* One sleep. The lock is free meanwhile. 0 or a negative errno. */
+static int rest(struct sleeper *s, int timeout_ms, int before)
+{
+	struct rs *rs = s->rs;
+	int wake_fd = s->waiter.wake_fd;
 	struct pollfd fds[] = {
 		{ .fd = wake_fd, .events = POLLIN },
 		{ .fd = rs->channel->fd, .events = POLLIN },
@@ -137,7 +186,7 @@ static int rest(struct rs *rs, int wake_fd, int timeout_ms)
 	if (rs->served)
 		fds[1].fd = -1;
 	pthread_mutex_unlock(&rs->lock);
-	ret = poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0 ? -errno : 0;
+	ret = sleep_in(s, fds, ARRAY_SIZE(fds), timeout_ms, before);
 	if (fds[0].revents)
 		rs_wake_drain(wake_fd);
 	pthread_mutex_lock(&rs->lock);
@@ -151,16 +200,17 @@ int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 {
 	uint64_t end_ns = timeout_ms ? clock_monotonic_ns_slow() +
 				       (uint64_t)timeout_ms * RS_NSEC_PER_MSEC : 0;
-	struct rs_waiter self;
+	struct sleeper self = { .rs = rs };
+	CANCEL_OFF;
 	int ret = spin(rs, ready, arg);
 
 	if (ret)
 		return ret < 0 ? ret : 0;
-	self.wake_fd = rs_wake_fd();
-	if (self.wake_fd < 0)
-		return self.wake_fd;
-	rs_wake_drain(self.wake_fd);
-	list_push(&rs->waiters, &self.entry);
+	self.waiter.wake_fd = rs_wake_fd();
+	if (self.waiter.wake_fd < 0)
+		return self.waiter.wake_fd;
+	rs_wake_drain(self.waiter.wake_fd);
+	list_push(&rs->waiters, &self.waiter.entry);
 	for (;;) {
 		int rest_ms;
 
@@ -170,10 +220,10 @@ int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 		if (ret)
 			break;
 		rest_ms = left_ms(end_ns);
-		ret = rest_ms ? rest(rs, self.wake_fd, rest_ms) : -EAGAIN;
+		ret = rest_ms ? rest(&self, rest_ms, cancel_before_) : -EAGAIN;
 		if (ret)
 			break;
 	}
-	list_remove(&self.entry);
+	list_remove(&self.waiter.entry);
 	return ret < 0 ? ret : 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "transport/shm/shm.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096
@@ -208,7 +209,7 @@ static void wake_idle_peer(struct shm_link *l)
 			    SHM_PATH_TARGET)))
 		return;
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
-	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "transport/shm/shm.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #define FDS_MAX 3
@@ -33,6 +34,7 @@ static void set_identity(struct shm_control *msg)
 int shm_control_send(int fd, struct shm_control *msg, const int *fds,
 		     int fd_count)
 {
+	CANCEL_OFF;
 	struct iovec iov = { msg, sizeof(*msg) };
 	union fd_space space = { 0 };
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };

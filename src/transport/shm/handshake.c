@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "hca/inspect_message.h"
+#include "hca/memory_file.h"
 #include "hca/settings.h"
 #include "transport/shm/link.h"
 #include "util/clock.h"
@@ -81,16 +82,11 @@ static void link_up(struct shm_link *l)
 
 static int area_create(void)
 {
-	int fd = memfd_create("busbar-link", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = hca_memory_file("busbar-link", sizeof(struct shm_area),
+				 MFD_ALLOW_SEALING);
 
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, sizeof(struct shm_area))) {
-		int ret = -errno;
-
-		close(fd);
-		return ret;
-	}
+		return fd;
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	return fd;
 }

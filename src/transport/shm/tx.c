@@ -16,6 +16,7 @@
 #include "hca/hold.h"
 #include "hca/settings.h"
 #include "transport/shm/slot.h"
+#include "util/cancel.h"
 #include "util/log.h"
 #include "util/probe.h"
 
@@ -255,7 +256,7 @@ void shm_wake(struct shm_link *l)
 	const uint64_t one = 1;
 
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
-	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
@@ -270,7 +271,7 @@ void shm_wake_target(struct shm_link *l)
 				 memory_order_relaxed) != HCA_WAKE_ALL)
 		return;
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
-	if (write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
