@@ -740,21 +740,6 @@ static inline void hca_promise_posted(struct hca_qp *qp)
 		hca_promise_extend(qp);
 }
 
-/*
- * Around the refusal of a message for a reason that may have ended just now: no promise
- * is made in between. The reason is looked at once more and the message marked before
- * the second. No lock of the receive queue is held.
- */
-static inline void hca_promise_pause(struct hca_qp *qp)
-{
-	hca_lock(&qp->rq.post_lock);
-}
-
-static inline void hca_promise_resume(struct hca_qp *qp)
-{
-	hca_unlock(&qp->rq.post_lock);
-}
-
 /* ---- srq.c ---- */
 int hca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad);
@@ -971,9 +956,6 @@ void hca_qp_fail(struct hca_qp *qp);
 /* The same with sq_lock held. */
 void hca_qp_fail_locked(struct hca_qp *qp);
 void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
-/* Receives that were promised to messages in the rings go to them, and the rest is
- * flushed: on the progress thread, which holds none of the locks that take messages in. */
-void hca_qp_close_receives(struct progress_timer *t);
 
 /* ---- qp_xrc.c: target QPs ---- */
 int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,

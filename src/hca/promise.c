@@ -56,10 +56,23 @@ static void set_key(struct hca_qp *qp, uint32_t key)
 	p->key = key;
 }
 
+/* Receives that were promised to messages in the rings go to them, and the rest is
+ * flushed: on the progress thread, which holds none of the locks that take messages in. */
+static void close_receives(struct progress_timer *t)
+{
+	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
+
+	hca_take_in();
+	atomic_store(&qp->promising.closing, false);
+	atomic_thread_fence(memory_order_seq_cst);
+	hca_rq_flush(qp);
+}
+
 void hca_promise_init(struct hca_qp *qp)
 {
 	struct hca_promising *p = &qp->promising;
 
+	progress_timer_init(&p->close, close_receives);
 	p->word = &hca_process.segment
 			   ->promises[qp->pub - hca_process.segment->qps];
 	atomic_store(&p->word->word, 0);
@@ -206,6 +219,16 @@ void hca_promise_reset(struct hca_qp *qp)
 	qp->promising.closing = false;
 	qp->promising.upto = atomic_load(&qp->rq.tail);
 	qp->promising.room = UINT32_MAX;
+}
+
+void hca_promise_pause(struct hca_qp *qp)
+{
+	hca_lock(&qp->rq.post_lock);
+}
+
+void hca_promise_resume(struct hca_qp *qp)
+{
+	hca_unlock(&qp->rq.post_lock);
 }
 
 bool hca_promise_kept(const struct hca_qp *qp, uint32_t psn)

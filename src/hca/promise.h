@@ -47,6 +47,13 @@ bool hca_promise_end(struct hca_qp *qp);
  * has not taken them in yet. */
 bool hca_promise_close(struct hca_qp *qp);
 void hca_promise_reset(struct hca_qp *qp);
+/*
+ * Around the refusal of a message for a reason that may have ended just now: no promise
+ * is made in between. The reason is looked at once more and the message marked before
+ * the second. No lock of the receive queue is held.
+ */
+void hca_promise_pause(struct hca_qp *qp);
+void hca_promise_resume(struct hca_qp *qp);
 /* In error: is the message to be received all the same? */
 bool hca_promise_kept(const struct hca_qp *qp, uint32_t psn);
 /* At the sender, behind a fence after the message became visible. */

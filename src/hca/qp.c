@@ -52,16 +52,6 @@
 		    IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN | \
 		    IBV_QP_CREATE_PCI_WRITE_END_PADDING))
 
-void hca_qp_close_receives(struct progress_timer *t)
-{
-	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
-
-	hca_take_in();
-	atomic_store(&qp->promising.closing, false);
-	atomic_thread_fence(memory_order_seq_cst);
-	hca_rq_flush(qp);
-}
-
 static void retry_expired(struct progress_timer *t)
 {
 	struct hca_qp *qp = container_of(t, struct hca_qp, retry);
@@ -231,7 +221,6 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	list_init(&qp->backlog_entry);
 	list_init(&qp->link_entry);
 	progress_timer_init(&qp->retry, retry_expired);
-	progress_timer_init(&qp->promising.close, hca_qp_close_receives);
 	qp->retry.by_pollers = true;
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret)

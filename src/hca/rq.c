@@ -130,7 +130,7 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	if (unlikely(ret) && qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 		ret = EINVAL;
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR)) {
-		/* Against the fence in hca_qp_close_receives(). */
+		/* Against the fence in close_receives(). */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!qp->promising.closing)
 			hca_rq_flush(qp);
