@@ -583,11 +583,13 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 	struct hca_qp *qp = hca_qp_find(h.dst_qpn);
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
-	if (unlikely(!receives_in(qp, state, &m)))
-		qp = other_destination(l, qp, &m);
-	if (unlikely(state != IBV_QPS_RTS) && qp && !qp->established &&
-	    hca_qp_state(qp) == IBV_QPS_RTR && shm_from_peer(qp, l, m.h.src_qpn))
-		hca_qp_established(qp);
+	if (unlikely(state != IBV_QPS_RTS)) {
+		if (!receives_in(qp, state, &m))
+			qp = other_destination(l, qp, &m);
+		if (qp && !qp->established && hca_qp_state(qp) == IBV_QPS_RTR &&
+		    shm_from_peer(qp, l, m.h.src_qpn))
+			hca_qp_established(qp);
+	}
 	if (likely(qp))
 		dispatch(l, qp, &m);
 	return m.marked;

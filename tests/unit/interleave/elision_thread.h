@@ -14,6 +14,7 @@
 #define MINE(name) JOINED(name, ELISION_THREAD)
 
 #define _Thread_local
+#define tls_model(model) unused
 #define hca_self MINE(hca_self)
 #define hca_elision_start MINE(hca_elision_start)
 #define hca_elision_forked MINE(hca_elision_forked)

@@ -67,6 +67,16 @@ PUBLIC void __tsan_write_range(void *a, size_t n) { check_plain(a, n, true); }
 		*e = found;                                                   \
 		return same;                                                  \
 	}                                                                     \
+	/* As clang calls it. */                                              \
+	PUBLIC uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(     \
+		volatile void *a, uint##bits##_t expected, uint##bits##_t v,  \
+		int order, int order_else)                                    \
+	{                                                                     \
+		uint64_t want = expected;                                     \
+                                                                              \
+		return (uint##bits##_t)check_atomic(                          \
+			CHECK_COMPARE, (void *)a, bits / 8, v, &want, order); \
+	}                                                                     \
 	PUBLIC int __tsan_atomic##bits##_compare_exchange_weak(               \
 		volatile void *a, void *expected, uint##bits##_t v, int order, \
 		int order_else)                                               \
