@@ -151,6 +151,8 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	 * arrives now, after the arming, and raises the event. */
 	hca_attention_release();
 	move_all();
+	if (hca_builds()) /* the thread looks when the build has ended */
+		progress_kick();
 	hca_leave();
 	return 0;
 }

@@ -32,11 +32,6 @@
 #include "util/log.h"
 #include "util/probe.h"
 
-#define POLLS_TO_ATTEND 512
-#define TICK_MS 5
-#define TICK_MAX_MS 40
-#define POLLS_PER_WAKE 64
-
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -126,8 +121,7 @@ _Static_assert(HCA_DIED == FUTEX_OWNER_DIED, "mark of the kernel");
 static struct robust_list_head last_will;
 static struct robust_list last_will_entry;
 
-/* On the progress thread. */
-static void last_will_make(struct hca_segment *s)
+void hca_last_will_make(struct hca_segment *s)
 {
 	last_will_entry.next = &last_will.list;
 	last_will.futex_offset = (char *)&s->alive - (char *)&last_will_entry;
@@ -446,148 +440,6 @@ struct hca_srq *hca_srq_find(uint32_t number)
 	return __atomic_load_n(
 		srq_place(table, number & (HCA_QPN_BLOCK_SIZE - 1)),
 		__ATOMIC_ACQUIRE);
-}
-
-/* Others read the number of polls from here, at most a tick late: the line that
- * polls write has enough in it that is hot. */
-static void polls_publish(struct hca_segment *s)
-{
-	__atomic_store_n(&s->counters.at[HCA_POLLS],
-			 atomic_load_explicit(&hca_process.polls,
-					      memory_order_relaxed),
-			 __ATOMIC_RELAXED);
-}
-
-void hca_attention_attend(void)
-{
-	struct hca_segment *s = hca_process.segment;
-	uint32_t streak;
-
-	polls_publish(s);
-	streak = atomic_load_explicit(&hca_process.streak,
-				      memory_order_relaxed) + 1;
-	atomic_store_explicit(&hca_process.streak, streak,
-			      memory_order_relaxed);
-	/* Who armed a CQ may go to sleep at any time, however often it polled. */
-	if (streak < POLLS_TO_ATTEND ||
-	    atomic_load_explicit(&hca_process.armed_next,
-				 memory_order_relaxed) > 0)
-		return;
-	atomic_store_explicit(&hca_process.streak, 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&s->wants_kick,
-			      atomic_load_explicit(&hca_process.armed,
-						   memory_order_relaxed) > 0 ?
-				      HCA_WAKE_SOLICITED :
-				      HCA_WAKE_NOTHING,
-			      memory_order_release);
-	if (!atomic_exchange(&hca_process.ticking, true))
-		progress_kick();
-}
-
-void hca_attention_release(void)
-{
-	struct hca_segment *s = hca_process.segment;
-
-	atomic_store_explicit(&hca_process.streak, 0,
-			      memory_order_relaxed);
-	if (atomic_load_explicit(&s->wants_kick, memory_order_relaxed) ==
-	    HCA_WAKE_ALL)
-		return;
-	atomic_store_explicit(&s->wants_kick, HCA_WAKE_ALL,
-			      memory_order_seq_cst);
-	if (hca_process.membarrier)
-		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-	else
-		atomic_thread_fence(memory_order_seq_cst);
-}
-
-/* The application polls. Where it also may be about to sleep until an event, it may
- * have looked for the last time: then this thread has to know that nothing is left. */
-static void look_when_kicked(void)
-{
-	if (atomic_load(&hca_process.armed) == 0) {
-		hca_poll_transports(NULL);
-		return;
-	}
-	for (int i = 0; i < POLLS_PER_WAKE && hca_poll_transports_surely(); i++)
-		;
-}
-
-int hca_attention_tick(void)
-{
-	static uint64_t polls_before;
-	static int tick_ms;
-	uint64_t polls = atomic_load_explicit(&hca_process.polls,
-					      memory_order_relaxed);
-	struct hca_segment *s;
-	int timeout_ms = -1;
-
-	/* Against the adapter's end while librdmacm keeps the thread. */
-	pthread_mutex_lock(&hca_process.tick_lock);
-	s = hca_process.segment;
-	if (!s)
-		goto out;
-	HCA_COUNT_PROCESS(TICKS, 1);
-	polls_publish(s);
-	if (unlikely(!atomic_load_explicit(&s->alive, memory_order_relaxed)))
-		last_will_make(s);
-	if (!atomic_load(&hca_process.ticking)) {
-		tick_ms = TICK_MS;
-	} else {
-		/* The longer the application has been polling, the longer it
-		 * probably will; a peer that waits for us kicks. */
-		timeout_ms = tick_ms;
-		tick_ms = MIN(2 * tick_ms, TICK_MAX_MS);
-		/* A kick while the application polls: a peer waits for us
-		 * longer than it takes to poll, so look at once. */
-		if (atomic_exchange(&hca_process.kicked, false))
-			look_when_kicked();
-		if (polls != polls_before) {
-			polls_before = polls;
-			goto out;
-		}
-		atomic_store(&hca_process.ticking, false);
-		hca_attention_release();
-	}
-	timeout_ms = hca_process.transport->pending() ? 1 : -1;
-	if (!atomic_load_explicit(&s->wants_kick, memory_order_relaxed) &&
-	    timeout_ms < 0)
-		goto out;
-	for (int i = 0; i < POLLS_PER_WAKE; i++)
-		if (!hca_poll_transports_surely())
-			goto out;
-	timeout_ms = 0;
-out:
-	pthread_mutex_unlock(&hca_process.tick_lock);
-	return timeout_ms;
-}
-
-int hca_hazard_enter(uint64_t key_id)
-{
-	_Atomic uint64_t *hazards = hca_process.segment->hazards;
-
-	for (unsigned i = 0;; i = (i + 1) % HCA_HAZARDS) {
-		uint64_t free_slot = 0;
-
-		if (atomic_compare_exchange_strong(&hazards[i], &free_slot,
-						   key_id))
-			return (int)i;
-		if (i == HCA_HAZARDS - 1)
-			sched_yield();
-	}
-}
-
-void hca_hazard_leave(int slot)
-{
-	_Atomic uint32_t *turn = &hca_process.segment->hazard_turns[slot];
-
-	/* Whoever has the slot is the only one who writes this. */
-	atomic_store_explicit(turn,
-			      atomic_load_explicit(turn, memory_order_relaxed) + 1,
-			      memory_order_release);
-	atomic_store_explicit(&hca_process.segment->hazards[slot], 0,
-			      memory_order_release);
 }
 
 void hca_link_opened(unsigned place, uint32_t pid, uint32_t flags)

@@ -156,6 +156,10 @@ bool hca_peer_is_ours(const struct ucred *cred);
 bool hca_peer_allowed(const struct ucred *cred);
 
 
+/* On the progress thread: the kernel marks the segment when the thread ends. */
+void hca_last_will_make(struct hca_segment *s);
+
+/* ---- attention.c ---- */
 /* A poll while peers wake us: from enough of them on they need not. */
 void hca_attention_attend(void);
 /* Before sleeping (arming, thread's tick): from now on we are woken. */
@@ -240,7 +244,9 @@ static inline bool hca_context_inherited(struct ibv_context *ctx)
 	return hca_context(ctx)->forks != hca_process.forks;
 }
 
-/* Publishes that we copy with `key` of another process; returns the slot. */
+/* ---- hazard.c ---- */
+/* Publishes that we copy with `key` of another process; returns the slot. What the
+ * caller looks at afterwards is not older than that. */
 int hca_hazard_enter(uint64_t key_id);
 void hca_hazard_leave(int slot);
 

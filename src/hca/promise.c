@@ -15,6 +15,12 @@
  * visible, with a fence between; so either it finds the word invalid and waits for the
  * acknowledgement, or the other side finds the message.
  *
+ * And it stays exact because a refusal and a promise do not cross. Whoever finds no
+ * receive for a message, or a state in which none is taken, looks once more under the
+ * lock under which promises are made, and marks the message there (hca_promise_pause).
+ * So either that finds what the promise was made for, or the sender, which looks at
+ * the mark behind the promise, finds the mark.
+ *
  * Receives of one RC QP only: what is in a shared queue may be another's.
  */
 #include "hca/objects.h"
@@ -23,8 +29,11 @@
 #define WORD_VALID (UINT64_C(1) << 24)
 #define BUCKETS 256u
 
-/* Regions that are being withdrawn: nothing is promised meanwhile. */
-static _Atomic uint32_t held;
+/* Regions that are being withdrawn, and above them how many there ever were: nothing
+ * is promised that was looked at while there was one. */
+static _Atomic uint64_t holds;
+#define ONE_HOLD UINT64_C(1)
+#define HOLDS_EVER (UINT64_C(1) << 32)
 /* QPs by the key of the receives that they promise, so that the end of a region
  * that is none of these costs nothing. */
 static _Atomic uint32_t users[BUCKETS];
@@ -47,10 +56,23 @@ static void set_key(struct hca_qp *qp, uint32_t key)
 	p->key = key;
 }
 
+/* Receives that were promised to messages in the rings go to them, and the rest is
+ * flushed: on the progress thread, which holds none of the locks that take messages in. */
+static void close_receives(struct progress_timer *t)
+{
+	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
+
+	hca_take_in();
+	atomic_store(&qp->promising.closing, false);
+	atomic_thread_fence(memory_order_seq_cst);
+	hca_rq_flush(qp);
+}
+
 void hca_promise_init(struct hca_qp *qp)
 {
 	struct hca_promising *p = &qp->promising;
 
+	progress_timer_init(&p->close, close_receives);
 	p->word = &hca_process.segment
 			   ->promises[qp->pub - hca_process.segment->qps];
 	atomic_store(&p->word->word, 0);
@@ -89,14 +111,32 @@ static bool takes_messages(const struct hca_qp *qp)
 	       state == IBV_QPS_SQD;
 }
 
+/* What the sender may rely on. post_lock is held. */
+static void publish(struct hca_promising *p, uint32_t limit)
+{
+	/* It never goes back, even if a message came in while it was counted. */
+	if (!(atomic_load_explicit(&p->word->word, memory_order_relaxed) &
+	      WORD_VALID) ||
+	    ((limit - p->limit) & HCA_PSN_MASK) <= HCA_PSN_MASK / 2)
+		p->limit = limit;
+	p->made = true;
+	atomic_store_explicit(&p->word->word,
+			      (uint64_t)p->room << 32 | WORD_VALID | p->limit,
+			      memory_order_release);
+}
+
 void hca_promise_extend(struct hca_qp *qp)
 {
 	struct hca_promising *p = &qp->promising;
 	struct hca_rq *rq = &qp->rq;
-	uint32_t psn, tail, head, room, upto, limit;
+	uint32_t psn, tail, head, room, upto;
+	uint64_t holds_before;
 
 	hca_lock(&rq->post_lock);
-	if (!takes_messages(qp))
+	holds_before = atomic_load(&holds);
+	/* Without a link it is not known whose messages are taken. */
+	if (p->ended || !takes_messages(qp) || !qp->rx_peer ||
+	    holds_before % HOLDS_EVER)
 		goto out;
 	/* In this order: a message in between makes the promise smaller than it
 	 * could be. */
@@ -116,21 +156,14 @@ void hca_promise_extend(struct hca_qp *qp)
 	upto = p->upto;
 	while (upto != head && certain(qp, hca_rq_entry(rq, upto), &room))
 		upto++;
-	/* Only now: who holds looks for our key afterwards. */
-	if (atomic_load(&held))
+	/* Only now: who holds looks for our key afterwards. And none must have come
+	 * and gone: it may have missed our key, and we its withdrawal. */
+	if (atomic_load(&holds) != holds_before)
 		goto out;
 	p->stuck = upto != head;
 	p->upto = upto;
 	p->room = room;
-	/* It never goes back, even if a message came in between above. */
-	limit = (psn + (upto - tail)) & HCA_PSN_MASK;
-	if (!(atomic_load_explicit(&p->word->word, memory_order_relaxed) &
-	      WORD_VALID) ||
-	    ((limit - p->limit) & HCA_PSN_MASK) <= HCA_PSN_MASK / 2)
-		p->limit = limit;
-	atomic_store_explicit(&p->word->word,
-			      (uint64_t)room << 32 | WORD_VALID | p->limit,
-			      memory_order_release);
+	publish(p, (psn + (upto - tail)) & HCA_PSN_MASK);
 out:
 	hca_unlock(&rq->post_lock);
 }
@@ -158,18 +191,49 @@ bool hca_promise_revoke(struct hca_qp *qp)
 	return valid;
 }
 
+bool hca_promise_end(struct hca_qp *qp)
+{
+	hca_lock(&qp->rq.post_lock);
+	qp->promising.ended = true;
+	hca_unlock(&qp->rq.post_lock);
+	return hca_promise_revoke(qp);
+}
+
+bool hca_promise_close(struct hca_qp *qp)
+{
+	struct hca_promising *p = &qp->promising;
+	uint32_t psn;
+
+	if (hca_promise_revoke(qp))
+		return true;
+	psn = atomic_load_explicit(&qp->rx_psn, memory_order_acquire);
+	return p->made && ((p->limit - psn - 1) & HCA_PSN_MASK) <= HCA_PSN_MASK / 2;
+}
+
 void hca_promise_reset(struct hca_qp *qp)
 {
 	hca_promise_revoke(qp);
 	qp->promising.stuck = false;
+	qp->promising.ended = false;
+	qp->promising.made = false;
 	qp->promising.closing = false;
 	qp->promising.upto = atomic_load(&qp->rq.tail);
 	qp->promising.room = UINT32_MAX;
 }
 
+void hca_promise_pause(struct hca_qp *qp)
+{
+	hca_lock(&qp->rq.post_lock);
+}
+
+void hca_promise_resume(struct hca_qp *qp)
+{
+	hca_unlock(&qp->rq.post_lock);
+}
+
 bool hca_promise_kept(const struct hca_qp *qp, uint32_t psn)
 {
-	return qp->promising.closing &&
+	return qp->promising.closing && qp->promising.made &&
 	       ((qp->promising.limit - psn - 1) & HCA_PSN_MASK) <= HCA_PSN_MASK / 2;
 }
 
@@ -207,12 +271,12 @@ static bool revoke_by_key(uint32_t key)
 
 void hca_promise_hold(uint32_t key)
 {
-	atomic_fetch_add(&held, 1);
+	atomic_fetch_add(&holds, HOLDS_EVER + ONE_HOLD);
 	if (atomic_load(users_of(key)) && revoke_by_key(key))
 		hca_take_in();
 }
 
 void hca_promise_release(void)
 {
-	atomic_fetch_sub(&held, 1);
+	atomic_fetch_sub(&holds, ONE_HOLD);
 }

@@ -27,6 +27,8 @@ struct hca_promising {
 	_Atomic uint32_t key;   /* all of them lie in its region; 0: none yet */
 	uint32_t room;
 	bool stuck;     /* the one at `upto` cannot be promised */
+	bool ended;     /* nothing is promised before the next connection */
+	_Atomic bool made; /* anything was, in this connection */
 	/* The QP is in error, and its receives are not flushed yet. */
 	_Atomic bool closing;
 	struct progress_timer close;
@@ -38,7 +40,20 @@ void hca_promise_extend(struct hca_qp *qp);
 /* Takes back what is promised; true if there was anything: then messages that
  * are promised may be in the rings (hca_take_in). */
 bool hca_promise_revoke(struct hca_qp *qp);
+/* The same for good, until the QP is reset. */
+bool hca_promise_end(struct hca_qp *qp);
+/* The same when the QP has entered the error state; true if there may be messages on
+ * the way that are promised, also when it was taken back by another thread, which
+ * has not taken them in yet. */
+bool hca_promise_close(struct hca_qp *qp);
 void hca_promise_reset(struct hca_qp *qp);
+/*
+ * Around the refusal of a message for a reason that may have ended just now: no promise
+ * is made in between. The reason is looked at once more and the message marked before
+ * the second. No lock of the receive queue is held.
+ */
+void hca_promise_pause(struct hca_qp *qp);
+void hca_promise_resume(struct hca_qp *qp);
 /* In error: is the message to be received all the same? */
 bool hca_promise_kept(const struct hca_qp *qp, uint32_t psn);
 /* At the sender, behind a fence after the message became visible. */

@@ -52,18 +52,6 @@
 		    IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN | \
 		    IBV_QP_CREATE_PCI_WRITE_END_PADDING))
 
-/* Receives that were promised to messages in the rings go to them, and the rest is
- * flushed: on the progress thread, which holds none of the locks that take messages in. */
-static void close_receives(struct progress_timer *t)
-{
-	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
-
-	hca_take_in();
-	atomic_store(&qp->promising.closing, false);
-	atomic_thread_fence(memory_order_seq_cst);
-	hca_rq_flush(qp);
-}
-
 static void retry_expired(struct progress_timer *t)
 {
 	struct hca_qp *qp = container_of(t, struct hca_qp, retry);
@@ -233,7 +221,6 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	list_init(&qp->backlog_entry);
 	list_init(&qp->link_entry);
 	progress_timer_init(&qp->retry, retry_expired);
-	progress_timer_init(&qp->promising.close, close_receives);
 	qp->retry.by_pollers = true;
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret)
@@ -301,7 +288,7 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 	if (first)
 		atomic_store(&qp->promising.closing, true);
 	hca_qp_set_state(qp, IBV_QPS_ERR);
-	if (hca_promise_revoke(qp))
+	if (hca_promise_close(qp))
 		progress_timer_arm(&qp->promising.close, progress_now_ns());
 	else if (first)
 		atomic_store(&qp->promising.closing, false);
@@ -517,7 +504,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		return ret;
 	if (next == IBV_QPS_RESET) {
 		ibqp->state = next;
-		if (hca_promise_revoke(qp))
+		if (hca_promise_end(qp))
 			hca_take_in();
 		reset(qp);
 		fence(qp);
@@ -526,7 +513,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	if (next == IBV_QPS_ERR) {
 		ibqp->state = next;
 		if (cur != IBV_QPS_ERR) {
-			hca_promise_revoke(qp);
+			hca_promise_end(qp);
 			hca_take_in();
 			hca_qp_fail(qp);
 		}
@@ -559,10 +546,8 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		hca_sq_drained(qp);
 	}
 	hca_unlock(&qp->sq_lock);
-	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {
-		hca_promise_posted(qp);
+	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
 		return qp->transport->qp_connect(qp);
-	}
 	if (next == IBV_QPS_RTS && cur != next) {
 		hca_lock(&qp->sq_lock);
 		hca_sq_run(qp);
@@ -618,7 +603,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	}
 	if (atomic_load(&qp->mcast_groups) > 0)
 		return -EBUSY;
-	if (hca_promise_revoke(qp))
+	if (hca_promise_end(qp))
 		hca_take_in();
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, 0);

@@ -73,7 +73,6 @@ static int target_new(const struct hca_xrcd_id *domain, uint32_t device,
 	qp->recv = &qp->rq;
 	qp->transport = hca_process.transport;
 	progress_timer_init(&qp->retry, never);
-	progress_timer_init(&qp->promising.close, never);
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret) {
 		qp_free(qp);

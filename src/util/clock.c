@@ -60,8 +60,9 @@ uint64_t clock_monotonic_ns_slow(void)
 	return read_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Under the lock, or before anybody reads. */
-static void show(const struct clock_record *r)
+/* Under the lock, or before anybody reads. Where there is no counter that it would be
+ * about, nobody does. */
+__attribute__((unused)) static void show(const struct clock_record *r)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct clock_shown *c = &clock_latch.shown[i];
@@ -301,8 +302,6 @@ uint64_t clock_keep(void)
 
 void clock_set_wall(enum clock_wall wall)
 {
-	struct clock_reading r = { 0 };
-
 	spin_lock(&state.lock);
 	if (state.wall != wall) {
 		state.wall = wall;
@@ -310,6 +309,8 @@ void clock_set_wall(enum clock_wall wall)
 						     CLOCK_TAI : CLOCK_REALTIME);
 #if defined(__x86_64__)
 		if (clock_state.tsc) {
+			struct clock_reading r = { 0 };
+
 			read_wall(&r, 8 * WALL_TRIES);
 			clock_servo_set_wall(&state.servo, r.wall_low_ns,
 					     r.wall_high_ns);

@@ -27,7 +27,7 @@
 void shm_posted(struct hca_qp *qp)
 {
 	struct shm_link *l = atomic_load_explicit(&qp->link,
-						  memory_order_relaxed);
+						  memory_order_acquire);
 
 	if (likely(!l || atomic_load_explicit(&l->tx_pos, memory_order_relaxed) -
 					 atomic_load_explicit(
@@ -286,6 +286,10 @@ static bool take_promise(struct shm_inflight *f, const struct shm_slot *slot)
 	    qp->ibv.qp_type == IBV_QPT_RC && qp->remote_promise)
 		good = hca_promised(qp->remote_promise, f->psn,
 				    hca_sq_entry(&qp->sq, f->index)->length) &&
+		       /* To us, and to none that it is connected with instead. */
+		       atomic_load_explicit(&qp->remote->dest_qpn,
+					    memory_order_relaxed) ==
+			       qp->ibv.qp_num &&
 		       /* It may have come too early and be refused, and the promise
 			* be for when it comes again. */
 		       atomic_load_explicit(&slot->status, memory_order_relaxed) ==

@@ -93,7 +93,7 @@ static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 	int ret;
 
 	/* A hint for shm_posted(), as links are never freed. */
-	atomic_store_explicit(&qp->link, l, memory_order_relaxed);
+	atomic_store_explicit(&qp->link, l, memory_order_release);
 	hca_lock(&l->tx_lock);
 	if (unlikely(atomic_load_explicit(&l->state, memory_order_acquire) !=
 		     SHM_LINK_UP)) {

@@ -155,6 +155,7 @@ static void drop_qps(struct shm_link *l)
 		struct hca_qp *qp = list_entry(entry, struct hca_qp, link_entry);
 
 		hca_lock(&qp->sq_lock);
+		hca_promise_revoke(qp); /* what comes by another is not taken */
 		shm_qp_set_link(qp, NULL, NULL);
 		qp->tx_taken = 0;
 		if (qp->sq.tail != qp->sq.head &&

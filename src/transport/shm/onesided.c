@@ -155,7 +155,6 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 	enum shm_step step = SHM_STEP_DONE;
 	struct hca_key_use use = {
 		.rkey = e->rkey,
-		.pd_id = atomic_load_explicit(&owner->pd_id, memory_order_relaxed),
 		.qpn = qp->attr.dest_qp_num,
 		.access = shm_right_of(e),
 		.iova = e->remote_addr,
@@ -171,6 +170,7 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 		     !shm_xrc_serves(owner, *hca_swqe_srqn((struct hca_swqe *)e),
 				     qp->remote)))
 		return SHM_STEP_DONE;
+	use.pd_id = atomic_load_explicit(&owner->pd_id, memory_order_relaxed);
 	*status = hca_key_check(l->peer->keys, &use);
 	if (unlikely(*status != IBV_WC_SUCCESS))
 		return SHM_STEP_DONE;
@@ -232,7 +232,6 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 	*status = IBV_WC_SUCCESS;
 	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */
 		return SHM_STEP_DONE;
-	/* hca_hazard_enter() is a locked instruction: the full fence. */
 	hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
 	step = checked_copy(qp, l, e, owner, &near, status);
 	hca_hazard_leave(hazard);

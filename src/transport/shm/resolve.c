@@ -106,6 +106,8 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	hca_lock(&qp->sq_lock);
 	shm_qp_set_link(qp, l, shm_find_remote(l, qp->attr.dest_qp_num));
 	hca_unlock(&qp->sq_lock);
+	/* Only now: messages are taken from this link. */
+	hca_promise_posted(qp);
 }
 
 enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)

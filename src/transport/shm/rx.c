@@ -30,98 +30,6 @@ static void mark(struct message *m, enum shm_status status, uint8_t timer)
 	m->marked = true;
 }
 
-/* Bytes that a posted receive can take. */
-static uint64_t room_of(const struct hca_rwqe *e)
-{
-	uint64_t room = 0;
-
-	for (unsigned i = 0; i < e->num_sge; i++)
-		room += e->sge[i].length;
-	return room;
-}
-
-/*
- * The pieces of the receive buffers that [at, at + length) of the message falls
- * into. Returns their number, or -EFAULT when a key does not allow it. `for_kernel`:
- * they need not be there, as the kernel copies.
- */
-static int scatter_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
-		       uint32_t at, uint32_t length, bool for_kernel,
-		       struct iovec *iov)
-{
-	int n = 0;
-
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		uint8_t *base;
-		uint32_t part;
-
-		if (at >= s->length) {
-			at -= s->length;
-			continue;
-		}
-		base = hca_sge_resolve(qp->recv_pd, s, IBV_ACCESS_LOCAL_WRITE);
-		if (unlikely(!base && for_kernel))
-			base = hca_sge_for_kernel(qp->recv_pd, s,
-						  IBV_ACCESS_LOCAL_WRITE);
-		if (!base)
-			return -EFAULT;
-		part = MIN(length, s->length - at);
-		iov[n++] = (struct iovec){ base + at, part };
-		length -= part;
-		at = 0;
-	}
-	return n;
-}
-
-/* The same as copy_in() for whatever keys, piece by piece. */
-static int copy_in_carefully(const struct hca_qp *qp, const struct hca_rwqe *e,
-			     uint32_t at, const uint8_t *from, uint32_t length)
-{
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		uint32_t part;
-
-		if (at >= s->length) {
-			at -= s->length;
-			continue;
-		}
-		part = MIN(length, s->length - at);
-		if (hca_sge_write(qp->recv_pd, s, at, from, part))
-			return -EFAULT;
-		from += part;
-		length -= part;
-		at = 0;
-	}
-	return 0;
-}
-
-static int copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
-		   uint32_t at, const uint8_t *from, uint32_t length)
-{
-	struct iovec iov[HCA_MAX_SGE];
-	int n;
-
-	/* The common case: one buffer. */
-	if (likely(e->num_sge == 1 && at == 0)) {
-		void *to = hca_sge_resolve(qp->recv_pd, &e->sge[0],
-					   IBV_ACCESS_LOCAL_WRITE);
-
-		if (unlikely(!to))
-			return copy_in_carefully(qp, e, at, from, length);
-		memcpy(to, from, length);
-		return 0;
-	}
-	n = scatter_iov(qp, e, at, length, false, iov);
-	if (unlikely(n < 0))
-		return copy_in_carefully(qp, e, at, from, length);
-	for (int i = 0; i < n; i++) {
-		memcpy(iov[i].iov_base, from, iov[i].iov_len);
-		from += iov[i].iov_len;
-	}
-	return 0;
-}
-
 /* Copies a large message out of the sender's memory. */
 static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 		   const struct hca_rwqe *e, const struct message *m)
@@ -142,7 +50,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	}
 	if (left)
 		return -EBADMSG;
-	n = scatter_iov(qp, e, 0, m->h.length, true, local);
+	n = shm_receive_iov(qp, e, 0, m->h.length, true, local);
 	if (n < 0)
 		return n;
 	switch (shm_access_copy(l, true, local, n, remote, r, m->h.length)) {
@@ -169,9 +77,9 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 	if (!(m->h.flags & SHM_IN_DATA)) {
 		if (m->h.length > SHM_SLOT_PAYLOAD)
 			return -EBADMSG;
-		return copy_in(qp, e, 0, m->slot->payload, m->h.length);
+		return shm_copy_in(qp, e, 0, m->slot->payload, m->h.length);
 	}
-	return copy_in(qp, e, m->x.at, l->rx->data + m->x.offset, m->x.length);
+	return shm_copy_in(qp, e, m->x.at, l->rx->data + m->x.offset, m->x.length);
 }
 
 /*
@@ -276,7 +184,7 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	/* Whoever has the Q_Key may send, and must not be able to stop the service:
 	 * dropped, and the receive is for the next one (9.9.3, class D). It was
 	 * not taken from a shared queue either. */
-	if (unlikely(m->h.length > room_of(e))) {
+	if (unlikely(m->h.length > shm_room_of(e))) {
 		hca_unlock(&qp->recv->consume_lock);
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
@@ -335,6 +243,45 @@ static void refuse_too_long(struct hca_qp *qp, const struct hca_rwqe *e,
 	receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
 }
 
+/*
+ * The refusal of a message that may be promised at this very moment; see
+ * hca_promise_pause(). The reason that the caller found is looked at once more.
+ */
+static bool drop_unless_expected(struct shm_link *l, struct hca_qp *qp,
+				 struct message *m)
+{
+	bool drop;
+
+	hca_promise_pause(qp);
+	drop = !expected(l, qp, m);
+	if (drop)
+		mark(m, SHM_DROPPED, 0);
+	hca_promise_resume(qp);
+	if (drop)
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+	return drop;
+}
+
+/* The entry for the message, with the queue's consume_lock held; or NULL, and the
+ * sender is told to wait. */
+static __attribute__((noinline)) struct hca_rwqe *
+first_or_not_ready(struct hca_qp *qp, struct message *m)
+{
+	struct hca_rwqe *e;
+
+	hca_promise_pause(qp);
+	hca_lock(&qp->recv->consume_lock);
+	e = hca_recv_first(qp);
+	if (!e) {
+		hca_unlock(&qp->recv->consume_lock);
+		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
+	}
+	hca_promise_resume(qp);
+	if (!e)
+		HCA_COUNT_RARE(qp, RX_RNR_SENT, 1);
+	return e;
+}
+
 static void receive_message(struct shm_link *l, struct hca_qp *qp,
 			    struct message *m)
 {
@@ -342,20 +289,22 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	uint32_t bytes = m->h.length;
 	int ret;
 
-	if (qp->ibv.qp_type == IBV_QPT_UD || !expected(l, qp, m)) {
+	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		mark(m, SHM_DROPPED, 0);
 		return;
 	}
+	if (unlikely(!expected(l, qp, m)) && drop_unless_expected(l, qp, m))
+		return;
 	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
 	if (unlikely(!e)) {
 		hca_unlock(&qp->recv->consume_lock);
-		HCA_COUNT_RARE(qp, RX_RNR_SENT, 1);
-		mark(m, SHM_RNR, qp->attr.min_rnr_timer);
-		return;
+		e = first_or_not_ready(qp, m);
+		if (!e)
+			return;
 	}
-	if (unlikely(m->h.op != SHM_WRITE_IMM && bytes > room_of(e))) {
+	if (unlikely(m->h.op != SHM_WRITE_IMM && bytes > shm_room_of(e))) {
 		refuse_too_long(qp, e, m);
 		return;
 	}
@@ -533,6 +482,31 @@ static void receive_multicast(struct shm_link *l, struct message *m)
 		hca_mcast_each(&group, deliver_copy, &d);
 }
 
+/* Are messages taken in this state? The first one may come before RTS. */
+static bool receives_in(const struct hca_qp *qp, enum ibv_qp_state state,
+			const struct message *m)
+{
+	if (state == IBV_QPS_ERR)
+		return qp->ibv.qp_type == IBV_QPT_RC &&
+		       (m->h.op == SHM_SEND || m->h.op == SHM_SEND_IMM) &&
+		       hca_promise_kept(qp, m->h.psn);
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
+	       state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
+/* As drop_unless_expected(): the QP takes no messages, or did not a moment ago. */
+static bool drop_unless_accepted(struct hca_qp *qp, struct message *m)
+{
+	bool drop;
+
+	hca_promise_pause(qp);
+	drop = !receives_in(qp, hca_qp_state(qp), m);
+	if (drop)
+		mark(m, SHM_DROPPED, 0);
+	hca_promise_resume(qp);
+	return drop;
+}
+
 /* What is for no single QP that accepts. NULL: it is done with. Apart, to leave the
  * way of all other messages as short as it is. */
 static __attribute__((noinline, cold)) struct hca_qp *
@@ -549,26 +523,15 @@ other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 		if (qp)
 			return qp;
 	}
-	if (qp && qp->counters)
+	if (qp && qp->counters) {
+		if (!drop_unless_accepted(qp, m))
+			return qp;
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
-	else
+	} else {
 		HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
-	mark(m, SHM_DROPPED, 0);
+		mark(m, SHM_DROPPED, 0);
+	}
 	return NULL;
-}
-
-/* Are messages taken in this state? The first one may come before RTS. */
-static bool receives_in(struct shm_link *l, struct hca_qp *qp,
-			enum ibv_qp_state state, const struct message *m)
-{
-	if (state == IBV_QPS_RTR && shm_from_peer(qp, l, m->h.src_qpn))
-		hca_qp_established(qp);
-	if (state == IBV_QPS_ERR)
-		return qp->ibv.qp_type == IBV_QPT_RC &&
-		       (m->h.op == SHM_SEND || m->h.op == SHM_SEND_IMM) &&
-		       hca_promise_kept(qp, m->h.psn);
-	return state == IBV_QPS_RTR || state == IBV_QPS_SQD ||
-	       state == IBV_QPS_SQE;
 }
 
 static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
@@ -620,8 +583,13 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 	struct hca_qp *qp = hca_qp_find(h.dst_qpn);
 	enum ibv_qp_state state = qp ? hca_qp_state(qp) : IBV_QPS_RESET;
 
-	if (unlikely(state != IBV_QPS_RTS && !receives_in(l, qp, state, &m)))
-		qp = other_destination(l, qp, &m);
+	if (unlikely(state != IBV_QPS_RTS)) {
+		if (!receives_in(qp, state, &m))
+			qp = other_destination(l, qp, &m);
+		if (qp && !qp->established && hca_qp_state(qp) == IBV_QPS_RTR &&
+		    shm_from_peer(qp, l, m.h.src_qpn))
+			hca_qp_established(qp);
+	}
 	if (likely(qp))
 		dispatch(l, qp, &m);
 	return m.marked;

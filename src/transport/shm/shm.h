@@ -434,6 +434,20 @@ bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l,
 bool shm_post_plain(struct hca_qp *qp, const struct ibv_send_wr *wr);
 #define SHM_RECEIVE_BUDGET 32 /* slots per call, so that others get their turn */
 
+/* ---- scatter.c ---- */
+/* Bytes that a posted receive can take. */
+uint64_t shm_room_of(const struct hca_rwqe *e);
+/*
+ * The pieces of the receive buffers that [at, at + length) of the message falls
+ * into. Returns their number, or -EFAULT when a key does not allow it. `for_kernel`:
+ * they need not be there, as the kernel copies.
+ */
+int shm_receive_iov(const struct hca_qp *qp, const struct hca_rwqe *e, uint32_t at,
+		    uint32_t length, bool for_kernel, struct iovec *iov);
+/* A part of a message into them; 0 or -EFAULT. */
+int shm_copy_in(const struct hca_qp *qp, const struct hca_rwqe *e, uint32_t at,
+		const uint8_t *from, uint32_t length);
+
 /* ---- rx.c ---- */
 /* Any message, in full; true if the sender has to act. rx_lock is held. */
 bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,

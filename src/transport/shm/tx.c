@@ -282,9 +282,9 @@ bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 	qp->backlogged = true;
 	qp->backlog_of = l;
 	list_push(&l->backlog_qps, &qp->backlog_entry);
+	/* In this order: who goes to sleep does the reverse (attention.c). */
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
-	    atomic_load_explicit(&hca_process.segment->wants_kick,
-				 memory_order_relaxed) == HCA_WAKE_ALL)
+	    atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL)
 		progress_kick(); /* nobody polls: the thread has to tick */
 	return true;
 }

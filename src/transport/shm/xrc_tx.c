@@ -106,7 +106,7 @@ static bool target_ready(struct hca_qp *qp, bool alone)
 
 	if (!shm_remote_ready(qp) || !r->xrcd.hi)
 		return false;
-	connection = atomic_load_explicit(&r->connection, memory_order_relaxed);
+	connection = atomic_load_explicit(&r->connection, memory_order_acquire);
 	if (likely(connection == qp->known_connection))
 		return true;
 	if (!alone || qp->tx_psn != atomic_load_explicit(&r->rq_psn,

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Announcements of the keys that this process copies with, for their owners to see
+ * (transport/shm/onesided.c says why).
+ */
+#include <sched.h>
+
+#include "hca/process.h"
+#include "util/fence.h"
+
+int hca_hazard_enter(uint64_t key_id)
+{
+	_Atomic uint64_t *hazards = hca_process.segment->hazards;
+
+	for (unsigned i = 0;; i = (i + 1) % HCA_HAZARDS) {
+		uint64_t free_slot = 0;
+
+		if (atomic_compare_exchange_strong(&hazards[i], &free_slot,
+						   key_id)) {
+			/* Before the caller looks at the key. */
+			fence_behind_exchange();
+			return (int)i;
+		}
+		if (i == HCA_HAZARDS - 1)
+			sched_yield();
+	}
+}
+
+void hca_hazard_leave(int slot)
+{
+	_Atomic uint32_t *turn = &hca_process.segment->hazard_turns[slot];
+
+	/* Whoever has the slot is the only one who writes this. */
+	atomic_store_explicit(turn,
+			      atomic_load_explicit(turn, memory_order_relaxed) + 1,
+			      memory_order_release);
+	atomic_store_explicit(&hca_process.segment->hazards[slot], 0,
+			      memory_order_release);
+}

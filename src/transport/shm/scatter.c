@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The buffers of a posted receive, and copies into them. */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/shm/shm.h"
+
+uint64_t shm_room_of(const struct hca_rwqe *e)
+{
+	uint64_t room = 0;
+
+	for (unsigned i = 0; i < e->num_sge; i++)
+		room += e->sge[i].length;
+	return room;
+}
+
+int shm_receive_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
+		       uint32_t at, uint32_t length, bool for_kernel,
+		       struct iovec *iov)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint8_t *base;
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		base = hca_sge_resolve(qp->recv_pd, s, IBV_ACCESS_LOCAL_WRITE);
+		if (unlikely(!base && for_kernel))
+			base = hca_sge_for_kernel(qp->recv_pd, s,
+						  IBV_ACCESS_LOCAL_WRITE);
+		if (!base)
+			return -EFAULT;
+		part = MIN(length, s->length - at);
+		iov[n++] = (struct iovec){ base + at, part };
+		length -= part;
+		at = 0;
+	}
+	return n;
+}
+
+/* The same as shm_copy_in() for whatever keys, piece by piece. */
+static int copy_in_carefully(const struct hca_qp *qp, const struct hca_rwqe *e,
+			     uint32_t at, const uint8_t *from, uint32_t length)
+{
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		part = MIN(length, s->length - at);
+		if (hca_sge_write(qp->recv_pd, s, at, from, part))
+			return -EFAULT;
+		from += part;
+		length -= part;
+		at = 0;
+	}
+	return 0;
+}
+
+int shm_copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
+		   uint32_t at, const uint8_t *from, uint32_t length)
+{
+	struct iovec iov[HCA_MAX_SGE];
+	int n;
+
+	/* The common case: one buffer. */
+	if (likely(e->num_sge == 1 && at == 0)) {
+		void *to = hca_sge_resolve(qp->recv_pd, &e->sge[0],
+					   IBV_ACCESS_LOCAL_WRITE);
+
+		if (unlikely(!to))
+			return copy_in_carefully(qp, e, at, from, length);
+		memcpy(to, from, length);
+		return 0;
+	}
+	n = shm_receive_iov(qp, e, at, length, false, iov);
+	if (unlikely(n < 0))
+		return copy_in_carefully(qp, e, at, from, length);
+	for (int i = 0; i < n; i++) {
+		memcpy(iov[i].iov_base, from, iov[i].iov_len);
+		from += iov[i].iov_len;
+	}
+	return 0;
+}

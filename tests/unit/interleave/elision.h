@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef INTERLEAVE_ELISION_H
+#define INTERLEAVE_ELISION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/spin.h"
+
+/* What a thread does; see elision_thread.h. */
+struct elision_thread {
+	void (*start)(void); /* nobody owns the data path */
+	void (*make)(bool owner, uint32_t streak);
+	void (*works)(void);
+	void (*works_outside)(void);
+};
+
+extern const struct elision_thread elision_thread_0, elision_thread_1,
+	elision_thread_2;
+extern struct spin elision_lock;
+/* What the lock is for. */
+void elision_touch(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A thread of the test of elision: src/hca/elide.c once more, with variables of this
+ * thread in place of thread-local ones, as coroutines have none. What all threads have
+ * (hca_elision) is one, as the linker joins it; what the file keeps for itself (who
+ * entered last) is not, and decides only when ownership changes.
+ */
+#include <stdint.h>
+
+#include "elision.h"
+
+#define JOINED_(a, b) a##_##b
+#define JOINED(a, b) JOINED_(a, b)
+#define MINE(name) JOINED(name, ELISION_THREAD)
+
+#define _Thread_local
+#define tls_model(model) unused
+#define hca_self MINE(hca_self)
+#define hca_elision_start MINE(hca_elision_start)
+#define hca_elision_forked MINE(hca_elision_forked)
+#define hca_enter_slow MINE(hca_enter_slow)
+#define hca_leave_slow MINE(hca_leave_slow)
+#define hca_lock_outside MINE(hca_lock_outside)
+#define hca_unlock_outside MINE(hca_unlock_outside)
+
+#include "../../../src/hca/elide.c"
+
+static void make(bool owner, uint32_t streak)
+{
+	hca_self = (struct hca_self){ .streak = streak };
+	foreign.last = &hca_self;
+	foreign.count = 0;
+	if (owner)
+		hca_elision.owner = (uintptr_t)&hca_self;
+}
+
+static void works(void)
+{
+	hca_enter();
+	hca_lock(&elision_lock);
+	elision_touch();
+	hca_unlock(&elision_lock);
+	hca_leave();
+}
+
+static void works_outside(void)
+{
+	hca_lock(&elision_lock);
+	elision_touch();
+	hca_unlock(&elision_lock);
+}
+
+static void start(void)
+{
+	hca_elision = (struct hca_elision){ .owner = 0 };
+}
+
+const struct elision_thread MINE(elision_thread) = { start, make, works,
+						     works_outside };

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two connected RC queue pairs of one process and the link between them, made by hand:
+ * `a` sends, `b` receives. Made anew for each run.
+ */
+#ifndef INTERLEAVE_WORLD_H
+#define INTERLEAVE_WORLD_H
+
+#include "hca/hca.h"
+#include "hca/key.h"
+#include "hca/objects.h"
+#include "hca/process.h"
+#include "transport/shm/shm.h"
+
+#define WORLD_BLOCK 1u
+#define WORLD_A ((WORLD_BLOCK << HCA_QPN_BLOCK_BITS) + 0)
+#define WORLD_B ((WORLD_BLOCK << HCA_QPN_BLOCK_BITS) + 1)
+#define WORLD_PSN 0xfffffeu /* wraps around */
+#define WORLD_KEY (1u << 8 | 1)
+#define WORLD_BYTES 64u
+
+struct world {
+	struct hca_qp a, b;
+	struct hca_cq a_cq, b_cq;
+	struct shm_link to_b, of_b; /* the ends of a and of b */
+	struct hca_context context;
+	struct hca_pd pd;
+	uint8_t sent[WORLD_BYTES], buffer[WORLD_BYTES], memory[WORLD_BYTES];
+};
+
+extern struct world world;
+extern struct hca_segment *world_segment;
+
+void world_make(enum ibv_qp_state b_state);
+/* Steps of the two programs. */
+void world_post_recv(void);
+void world_send(void);
+/* b's side takes messages in, and a's looks for promises, or acknowledgements. */
+void world_receive(void);
+void world_take_promises(void);
+void world_harvest(void);
+/* The timer of b's error state, if it is armed. */
+void world_run_close(void);
+
+/* Completions with success so far. */
+unsigned world_sent(void);
+unsigned world_received(void);
+
+#endif
