@@ -114,7 +114,9 @@ static int check_init_attr(struct ibv_context *ctx,
 	case IBV_QPT_XRC_SEND: offered = SEND_OPS_XRC; break;
 	case IBV_QPT_UC: offered = SEND_OPS_UC; break;
 	case IBV_QPT_UD: offered = SEND_OPS_UD; break;
-	default: return -EOPNOTSUPP;
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_DRIVER: return -EOPNOTSUPP;
+	default: return -EINVAL; /* there is no such service */
 	}
 	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !hca_live(a->pd, HCA_PD) ||
 	    !hca_live(a->send_cq, HCA_CQ) || a->pd->context != ctx || a->send_cq->context != ctx)
