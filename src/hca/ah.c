@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/quota.h"
@@ -120,7 +121,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 
 	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), but for
 	 * what has our own LID. */
-	if (attr->port_num != 1 || attr->sl > 15 ||
+	if (!hca_live(ibpd, HCA_PD) || attr->port_num != 1 || attr->sl > 15 ||
 	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
 		return -EINVAL;
 	if (attr->is_global && hca_gid_by_index(attr->grh.sgid_index, &source))
@@ -152,12 +153,16 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	if (ah->multicast)
 		hca_process.transport->mcast_enter(false);
 	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
+	hca_live_begin(&ah->ibv, HCA_AH);
 	*out = &ah->ibv;
 	return 0;
 }
 
 int hca_ah_destroy(struct ibv_ah *ibah)
 {
+	if (!hca_live(ibah, HCA_AH))
+		return -EINVAL;
+	hca_live_end(ibah, HCA_AH);
 	hca_pd_put(hca_pd(ibah->pd));
 	free(hca_ah(ibah));
 	hca_quota_give(HCA_QUOTA_AH);

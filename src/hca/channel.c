@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/process.h"
 #include "util/cancel.h"
 #include "util/log.h"
@@ -55,6 +56,7 @@ int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
 	}
 	list_init(&ch->ready);
 	hca_context_get(hca_context(ctx));
+	hca_live_begin(&ch->ibv, HCA_CHANNEL);
 	*out = &ch->ibv;
 	return 0;
 }
@@ -64,11 +66,14 @@ int hca_channel_destroy(struct ibv_comp_channel *ibch)
 	struct hca_channel *ch = hca_channel(ibch);
 	int users;
 
+	if (!hca_live(ibch, HCA_CHANNEL))
+		return -EINVAL;
 	spin_lock(&ch->lock);
 	users = ibch->refcnt;
 	spin_unlock(&ch->lock);
 	if (users)
 		return -EBUSY;
+	hca_live_end(ibch, HCA_CHANNEL);
 	hca_context_put(hca_context(ibch->context));
 	close(ibch->fd);
 	free(ch);

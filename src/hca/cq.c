@@ -10,6 +10,7 @@
 
 #include "hca/channel.h"
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/quota.h"
@@ -76,6 +77,7 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 	int ret;
 
 	if (attr->cqe < 1 || attr->cqe > HCA_MAX_CQE ||
+	    (attr->channel && !hca_live(attr->channel, HCA_CHANNEL)) ||
 	    (attr->channel && attr->comp_vector >= 1) ||
 	    (attr->channel && attr->channel->context != ibctx))
 		return -EINVAL;
@@ -114,6 +116,7 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 	if (domain)
 		atomic_fetch_add(&domain->users, 1);
 	hca_context_get(cq->ctx);
+	hca_live_begin(hca_cq_public(cq), HCA_CQ);
 	*out = hca_cq_public(cq);
 	return 0;
 
@@ -156,7 +159,7 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 	struct ring ring;
 	int ret;
 
-	if (cqe < 1 || cqe > HCA_MAX_CQE)
+	if (!hca_live(ibcq, HCA_CQ) || cqe < 1 || cqe > HCA_MAX_CQE)
 		return -EINVAL;
 	if ((uint32_t)cqe < cq->limit && needs_more(cq, (uint32_t)cqe))
 		return -EINVAL;
@@ -182,8 +185,11 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 {
 	struct hca_cq *cq = hca_cq(ibcq);
 
+	if (!hca_live(ibcq, HCA_CQ))
+		return -EINVAL;
 	if (atomic_load(&cq->users) > 0)
 		return -EBUSY;
+	hca_live_end(ibcq, HCA_CQ);
 	hca_cq_event_fini(cq);
 	hca_async_cq_forget(cq);
 	if (ibcq->channel) {

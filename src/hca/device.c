@@ -16,6 +16,7 @@
 #include "hca/dm.h"
 #include "hca/hca.h"
 #include "hca/import.h"
+#include "hca/live.h"
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/quota.h"
@@ -407,6 +408,7 @@ int hca_context_make(struct hca_device *device, int cmd_fd,
 	pthread_mutex_lock(&hca_process.lock);
 	list_push(&hca_process.contexts, &ctx->entry);
 	pthread_mutex_unlock(&hca_process.lock);
+	hca_live_begin(&v->context, HCA_CONTEXT);
 	*out = &v->context;
 	return 0;
 
@@ -454,6 +456,9 @@ int hca_context_close(struct ibv_context *ibctx)
 {
 	struct hca_context *ctx = hca_context(ibctx);
 
+	if (!hca_live(ibctx, HCA_CONTEXT))
+		return -EINVAL;
+	hca_live_end(ibctx, HCA_CONTEXT);
 	if (atomic_load(&ctx->references) > 1)
 		log_debug("device %s closed with %d objects left",
 			  ctx->device->ibv.name,

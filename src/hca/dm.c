@@ -13,6 +13,7 @@
 #include "hca/dm.h"
 #include "hca/dma.h"
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/process.h"
 #include "util/cancel.h"
 #include "util/log.h"
@@ -131,6 +132,7 @@ static int dm_alloc(struct ibv_context *ctx, const struct ibv_alloc_dm_attr *att
 	pthread_mutex_lock(&hca_process.lock);
 	list_push(&memories, &dm->entry);
 	pthread_mutex_unlock(&hca_process.lock);
+	hca_live_begin(&dm->ibv, HCA_DM);
 	*out = &dm->ibv;
 	return 0;
 
@@ -145,6 +147,7 @@ err_free:
 
 static void end_import(struct hca_dm *dm)
 {
+	hca_live_end(&dm->ibv, HCA_DM);
 	atomic_fetch_sub(&dm->imported_from->users, 1);
 	hca_context_put(hca_context(dm->ibv.context));
 	free(dm);
@@ -181,22 +184,25 @@ int hca_dm_import(struct ibv_context *ctx, uint32_t handle, struct ibv_dm **out)
 	dm->length = from->length;
 	dm->imported_from = from;
 	hca_context_get(hca_context(ctx));
+	hca_live_begin(&dm->ibv, HCA_DM);
 	*out = &dm->ibv;
 	return 0;
 }
 
 void hca_dm_unimport(struct ibv_dm *ibdm)
 {
-	if (hca_dm(ibdm)->imported_from)
+	if (hca_live(ibdm, HCA_DM) && hca_dm(ibdm)->imported_from)
 		end_import(hca_dm(ibdm));
 }
 
 static int dm_free(struct ibv_dm *ibdm)
 {
 	struct hca_dm *dm = hca_dm(ibdm);
-	uint64_t bytes = dm->region->length;
+	uint64_t bytes;
 	bool used;
 
+	if (!hca_live(ibdm, HCA_DM))
+		return -EINVAL;
 	if (dm->imported_from) {
 		end_import(dm);
 		return 0;
@@ -208,6 +214,8 @@ static int dm_free(struct ibv_dm *ibdm)
 	pthread_mutex_unlock(&hca_process.lock);
 	if (used)
 		return -EBUSY;
+	hca_live_end(ibdm, HCA_DM);
+	bytes = dm->region->length;
 	if (!hca_context_inherited(ibdm->context))
 		munmap(dm->region->addr, bytes);
 	hca_region_destroy(dm->region);
@@ -224,7 +232,8 @@ static int dm_register(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset,
 	int ret;
 
 	/* Zero based: work requests give offsets from the registration's start. */
-	if (!(access & IBV_ACCESS_ZERO_BASED) || ibdm->context != pd->context ||
+	if (!hca_live(ibdm, HCA_DM) || !hca_live(pd, HCA_PD) ||
+	    !(access & IBV_ACCESS_ZERO_BASED) || ibdm->context != pd->context ||
 	    length > dm->length || offset > dm->length - length)
 		return -EINVAL;
 	ret = hca_mr_register_region(pd, dm->region, offset, length,

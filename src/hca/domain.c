@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/live.h"
 #include "hca/objects.h"
 #include "util/cancel.h"
 #include "util/log.h"
@@ -45,6 +46,7 @@ static struct ibv_td *op_alloc_td(struct ibv_context *ibctx,
 		return NULL;
 	td->ibv.context = ibctx;
 	hca_context_get(hca_context(ibctx));
+	hca_live_begin(&td->ibv, HCA_TD);
 	return &td->ibv;
 }
 
@@ -53,8 +55,11 @@ static int op_dealloc_td(struct ibv_td *ibtd)
 	CANCEL_OFF;
 	struct hca_td *td = hca_td(ibtd);
 
+	if (!hca_live(ibtd, HCA_TD))
+		return EINVAL;
 	if (atomic_load(&td->users) > 0)
 		return EBUSY;
+	hca_live_end(ibtd, HCA_TD);
 	hca_context_put(hca_context(ibtd->context));
 	free(td);
 	return 0;
@@ -63,7 +68,8 @@ static int op_dealloc_td(struct ibv_td *ibtd)
 static int check_parent(struct ibv_context *ibctx,
 			const struct ibv_parent_domain_init_attr *a)
 {
-	if (!a || !a->pd || a->pd->context != ibctx ||
+	if (!a || !hca_live(a->pd, HCA_PD) || a->pd->context != ibctx ||
+	    (a->td && !hca_live(a->td, HCA_TD)) ||
 	    (a->td && a->td->context != ibctx) ||
 	    a->comp_mask & ~(uint32_t)INIT_ATTR_KNOWN)
 		return -EINVAL;
@@ -106,6 +112,7 @@ static int parent_create(struct ibv_context *ibctx,
 	if (d->td)
 		atomic_fetch_add(&d->td->users, 1);
 	hca_context_get(hca_context(ibctx));
+	hca_live_begin(&pd->ibv, HCA_PD);
 	*out = &pd->ibv;
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "hca/hca.h"
 #include "hca/import.h"
 #include "hca/key.h"
+#include "hca/live.h"
 #include "hca/process.h"
 
 /* What stands in the file, so that it is told from others. */
@@ -81,8 +82,11 @@ bool hca_owns_cmd_fd(int cmd_fd)
 
 int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out)
 {
-	struct hca_mr *mr = calloc(1, sizeof(*mr)), *from = NULL;
+	struct hca_mr *mr, *from = NULL;
 
+	if (!hca_live(pd, HCA_PD))
+		return -EINVAL;
+	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
 	spin_lock(&hca_key_lock);
@@ -110,18 +114,20 @@ int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out)
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
 	atomic_fetch_add(&hca_pd(pd)->users, 1);
+	hca_live_begin(&mr->ibv, HCA_MR);
 	*out = &mr->ibv;
 	return 0;
 }
 
 void hca_mr_end_import(struct hca_mr *mr)
 {
+	hca_live_end(&mr->ibv, HCA_MR);
 	hca_pd_put(hca_pd(mr->ibv.pd));
 	free(mr);
 }
 
 void hca_mr_unimport(struct ibv_mr *mr)
 {
-	if (hca_mr(mr)->imported)
+	if (hca_live(mr, HCA_MR) && hca_mr(mr)->imported)
 		hca_mr_end_import(hca_mr(mr));
 }

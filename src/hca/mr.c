@@ -13,6 +13,7 @@
 #include "hca/hca.h"
 #include "hca/import.h"
 #include "hca/key.h"
+#include "hca/live.h"
 #include "hca/paging.h"
 #include "hca/remap.h"
 #include "util/log.h"
@@ -134,6 +135,8 @@ static int mr_new(struct ibv_pd *ibpd, struct hca_mr **out)
 	struct hca_mr *mr;
 	int ret;
 
+	if (!hca_live(ibpd, HCA_PD))
+		return -EINVAL;
 	if (hca_context_inherited(ibpd->context))
 		return -ENODEV;
 	mr = calloc(1, sizeof(*mr));
@@ -174,6 +177,7 @@ int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
 	mr->ibv.rkey = mr->ibv.lkey;
 	hca_remap_attach(mr);
 	mr_publish(mr);
+	hca_live_begin(&mr->ibv, HCA_MR);
 	*out = &mr->ibv;
 	return 0;
 }
@@ -195,6 +199,7 @@ int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
 	mr->base = region->addr + offset;
 	mr->region = region;
 	mr_publish(mr);
+	hca_live_begin(&mr->ibv, HCA_MR);
 	*out = &mr->ibv;
 	return 0;
 }
@@ -216,6 +221,7 @@ int hca_mr_alloc_null(struct ibv_pd *ibpd, struct ibv_mr **out)
 	mr->null = true;
 	mr_set_range(mr, &all);
 	mr_publish(mr);
+	hca_live_begin(&mr->ibv, HCA_MR);
 	*out = &mr->ibv;
 	return 0;
 }
@@ -250,14 +256,17 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access)
 {
 	struct hca_mr *mr = hca_mr(ibmr);
-	struct range r = range_changed(mr, flags, addr, length, access);
+	struct range r;
 	int ret;
 
+	if (!hca_live(ibmr, HCA_MR))
+		return -EINVAL;
+	r = range_changed(mr, flags, addr, length, access);
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || mr->null ||
 	    mr->imported)
 		return -EINVAL;
 	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
-	    (!pd || pd->context != ibmr->context))
+	    (!hca_live(pd, HCA_PD) || pd->context != ibmr->context))
 		return -EINVAL;
 	if (mr->dm) /* is no memory of the program */
 		return -EOPNOTSUPP;
@@ -286,6 +295,8 @@ int hca_mr_deregister(struct ibv_mr *ibmr)
 	struct hca_mr *mr = hca_mr(ibmr);
 	int ret;
 
+	if (!hca_live(ibmr, HCA_MR))
+		return -EINVAL;
 	if (mr->imported) {
 		hca_mr_end_import(mr);
 		return 0;
@@ -293,6 +304,7 @@ int hca_mr_deregister(struct ibv_mr *ibmr)
 	ret = mr_withdraw(mr);
 	if (ret)
 		return ret;
+	hca_live_end(ibmr, HCA_MR);
 	spin_lock(&hca_key_lock);
 	hca_key_forget(mr->index);
 	spin_unlock(&hca_key_lock);

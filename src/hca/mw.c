@@ -17,6 +17,7 @@
 
 #include "hca/hca.h"
 #include "hca/key.h"
+#include "hca/live.h"
 
 #define WINDOW_RIGHTS                                       \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -36,6 +37,8 @@ int hca_mw_alloc(struct ibv_pd *ibpd, enum ibv_mw_type type, struct ibv_mw **out
 	int ret;
 
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+		return -EINVAL;
+	if (!hca_live(ibpd, HCA_PD))
 		return -EINVAL;
 	if (hca_context_inherited(ibpd->context))
 		return -ENODEV;
@@ -57,6 +60,7 @@ int hca_mw_alloc(struct ibv_pd *ibpd, enum ibv_mw_type type, struct ibv_mw **out
 	spin_lock(&hca_key_lock);
 	list_push(&windows, &mw->entry);
 	spin_unlock(&hca_key_lock);
+	hca_live_begin(&mw->ibv, HCA_MW);
 	*out = &mw->ibv;
 	return 0;
 }
@@ -318,10 +322,13 @@ void hca_mw_qp_gone(struct hca_qp *qp)
 
 int hca_mw_dealloc(struct ibv_mw *ibmw)
 {
-	bool inherited = hca_context_inherited(ibmw->context);
 	struct hca_mw *mw = hca_mw(ibmw);
-	bool wait;
+	bool inherited, wait;
 
+	if (!hca_live(ibmw, HCA_MW))
+		return -EINVAL;
+	hca_live_end(ibmw, HCA_MW);
+	inherited = hca_context_inherited(ibmw->context);
 	spin_lock(&hca_key_lock);
 	hca_key_forget(mw->index);
 	list_remove(&mw->entry);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/quota.h"
@@ -34,6 +35,7 @@ int hca_pd_alloc(struct ibv_context *ibctx, struct ibv_pd **out)
 	pthread_mutex_lock(&hca_process.lock);
 	list_push(&domains, &pd->entry);
 	pthread_mutex_unlock(&hca_process.lock);
+	hca_live_begin(&pd->ibv, HCA_PD);
 	*out = &pd->ibv;
 	return 0;
 }
@@ -55,15 +57,19 @@ int hca_pd_dealloc(struct ibv_pd *ibpd)
 {
 	struct hca_pd *pd = hca_pd(ibpd);
 
+	if (!hca_live(ibpd, HCA_PD))
+		return -EINVAL;
 	if (pd->imported_from) {
 		if (atomic_load(&pd->users) > 1)
 			return -EBUSY;
+		hca_live_end(ibpd, HCA_PD);
 		hca_pd_put(pd);
 		return 0;
 	}
 	/* A parent domain is in no list. */
 	if (pd->domain ? atomic_load(&pd->users) > 0 : !take_out(pd))
 		return -EBUSY;
+	hca_live_end(ibpd, HCA_PD);
 	if (pd->domain)
 		hca_domain_release(pd);
 	else
@@ -105,14 +111,17 @@ int hca_pd_import(struct ibv_context *ctx, uint32_t handle, struct ibv_pd **out)
 	pd->imported_from = from;
 	atomic_init(&pd->users, 1); /* the program */
 	hca_context_get(hca_context(ctx));
+	hca_live_begin(&pd->ibv, HCA_PD);
 	*out = &pd->ibv;
 	return 0;
 }
 
 void hca_pd_unimport(struct ibv_pd *pd)
 {
-	if (hca_pd(pd)->imported_from)
-		hca_pd_put(hca_pd(pd));
+	if (!hca_live(pd, HCA_PD) || !hca_pd(pd)->imported_from)
+		return;
+	hca_live_end(pd, HCA_PD);
+	hca_pd_put(hca_pd(pd));
 }
 
 void hca_pd_end_import(struct hca_pd *pd)

@@ -24,6 +24,7 @@
 
 #include "hca/fail.h"
 #include "hca/key.h"
+#include "hca/live.h"
 #include "hca/paging.h"
 #include "hca/memory_file.h"
 #include "hca/region.h"
@@ -92,6 +93,7 @@ static void child_after_fork(void)
 	hca_remap_move_forked();
 	hca_keys_forked();
 	hca_mapping_stop();
+	hca_live_forked();
 	progress_forked();
 	hca_fail_forked();
 	hca_elision_forked();

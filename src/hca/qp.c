@@ -12,6 +12,7 @@
 #include "hca/hca.h"
 #include "hca/hold.h"
 #include "hca/inspect_message.h"
+#include "hca/live.h"
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "util/clock.h"
@@ -101,13 +102,16 @@ static int check_init_attr(struct ibv_context *ctx,
 	case IBV_QPT_XRC_SEND: offered = SEND_OPS_XRC; break;
 	case IBV_QPT_UC: offered = SEND_OPS_UC; break;
 	case IBV_QPT_UD: offered = SEND_OPS_UD; break;
-	default: return -EOPNOTSUPP;
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_DRIVER: return -EOPNOTSUPP;
+	default: return -EINVAL; /* there is no such service */
 	}
-	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || !a->send_cq ||
-	    a->pd->context != ctx || a->send_cq->context != ctx)
+	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !hca_live(a->pd, HCA_PD) ||
+	    !hca_live(a->send_cq, HCA_CQ) || a->pd->context != ctx || a->send_cq->context != ctx)
 		return -EINVAL;
 	if (receives(a) &&
-	    (!a->recv_cq || a->recv_cq->context != ctx ||
+	    (!hca_live(a->recv_cq, HCA_CQ) ||
+	     (a->srq && !hca_live(a->srq, HCA_SRQ)) || a->recv_cq->context != ctx ||
 	     (a->srq && (a->srq->context != ctx || hca_srq(a->srq)->xrcd))))
 		return -EINVAL;
 	if (c->max_send_wr > HCA_MAX_QP_WR || c->max_send_sge > HCA_MAX_SGE ||
@@ -248,6 +252,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 		atomic_fetch_add(&qp->recv_cq->users, 1);
 	if (qp->srq)
 		atomic_fetch_add(&qp->srq->users, 1);
+	hca_live_begin(&qp->ibv, HCA_QP);
 	*out = &qp->ibv;
 	return 0;
 
@@ -486,11 +491,15 @@ void hca_take_in(void)
 
 int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 {
-	struct hca_qp *qp = hca_qp_behind(ibqp);
-	enum ibv_qp_state cur = hca_qp_state(qp);
-	enum ibv_qp_state next = mask & IBV_QP_STATE ? a->qp_state : cur;
+	enum ibv_qp_state cur, next;
+	struct hca_qp *qp;
 	int ret = 0;
 
+	if (!hca_live(ibqp, HCA_QP))
+		return -EINVAL;
+	qp = hca_qp_behind(ibqp);
+	cur = hca_qp_state(qp);
+	next = mask & IBV_QP_STATE ? a->qp_state : cur;
 	mask = hca_qp_mask(ibqp->qp_type, mask);
 	if ((mask & IBV_QP_CUR_STATE) && a->cur_qp_state != cur)
 		return -EINVAL;
@@ -559,8 +568,11 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init)
 {
-	struct hca_qp *qp = hca_qp_behind(ibqp);
+	struct hca_qp *qp;
 
+	if (!hca_live(ibqp, HCA_QP))
+		return -EINVAL;
+	qp = hca_qp_behind(ibqp);
 	hca_lock(&qp->sq_lock);
 	*attr = qp->attr;
 	/* Programs look at qp->state, too, which an error does not change. */
@@ -597,12 +609,16 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 {
 	struct hca_qp *qp = hca_qp(ibqp);
 
+	if (!hca_live(ibqp, HCA_QP))
+		return -EINVAL;
 	if (qp->target) {
+		hca_live_end(ibqp, HCA_QP);
 		hca_target_put(qp);
 		return 0;
 	}
 	if (atomic_load(&qp->mcast_groups) > 0)
 		return -EBUSY;
+	hca_live_end(ibqp, HCA_QP);
 	if (hca_promise_end(qp))
 		hca_take_in();
 	hca_qp_set_state(qp, IBV_QPS_RESET);

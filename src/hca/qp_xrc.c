@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/names.h"
 #include "hca/objects.h"
 #include "hca/process.h"
@@ -139,7 +140,7 @@ int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	struct hca_qp *h, *target;
 	int ret;
 
-	if (!(a->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !a->xrcd ||
+	if (!(a->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !hca_live(a->xrcd, HCA_XRCD) ||
 	    a->xrcd->context != ctx)
 		return -EINVAL;
 	if ((a->comp_mask & ~known) ||
@@ -164,6 +165,7 @@ int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	pthread_mutex_lock(&targets_lock);
 	handle_attach(h, target);
 	pthread_mutex_unlock(&targets_lock);
+	hca_live_begin(&h->ibv, HCA_QP);
 	*out = &h->ibv;
 	return 0;
 }
@@ -210,7 +212,7 @@ int hca_qp_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *a,
 	struct hca_qp *h, *target;
 
 	if ((a->comp_mask & needed) != needed ||
-	    a->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED || !a->xrcd ||
+	    a->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED || !hca_live(a->xrcd, HCA_XRCD) ||
 	    a->xrcd->context != ctx || a->qp_type != IBV_QPT_XRC_RECV)
 		return -EINVAL;
 	if (hca_context_check(ctx))
@@ -229,6 +231,7 @@ int hca_qp_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *a,
 		qp_free(h);
 		return is_foreign(a->qp_num) ? -EOPNOTSUPP : -EINVAL;
 	}
+	hca_live_begin(&h->ibv, HCA_QP);
 	*out = &h->ibv;
 	return 0;
 }

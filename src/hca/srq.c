@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "hca/quota.h"
@@ -28,7 +29,7 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 		     void *srq_context, struct hca_srq **out)
 {
 	struct hca_srq *srq;
-	int ret = check_sizes(attr);
+	int ret = hca_live(ibpd, HCA_PD) ? check_sizes(attr) : -EINVAL;
 
 	if (ret)
 		return ret;
@@ -74,9 +75,11 @@ int hca_srq_create(struct ibv_pd *ibpd, struct ibv_srq_init_attr *init,
 	struct hca_srq *srq;
 	int ret = srq_alloc(ibpd, &init->attr, init->srq_context, &srq);
 
-	if (!ret)
-		*out = &srq->ibv;
-	return ret;
+	if (ret)
+		return ret;
+	hca_live_begin(&srq->ibv, HCA_SRQ);
+	*out = &srq->ibv;
+	return 0;
 }
 
 static int create_xrc(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
@@ -87,6 +90,7 @@ static int create_xrc(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
 	int ret;
 
 	if ((a->comp_mask & needed) != needed || !a->xrcd || !a->cq ||
+	    !hca_live(a->xrcd, HCA_XRCD) || !hca_live(a->cq, HCA_CQ) ||
 	    a->xrcd->context != ctx || a->cq->context != ctx)
 		return -EINVAL;
 	ret = srq_alloc(a->pd, &a->attr, a->srq_context, &srq);
@@ -106,6 +110,7 @@ static int create_xrc(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
 	srq->pub->xrcd = srq->xrcd->id;
 	atomic_store(&srq->pub->pd_id, hca_pd(a->pd)->id);
 	atomic_store(&srq->pub->srqn, srq->number);
+	hca_live_begin(&srq->ibv, HCA_SRQ);
 	*out = &srq->ibv;
 	return 0;
 }
@@ -122,7 +127,7 @@ int hca_srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
 	/* Tag matching, and its capabilities on another type. */
 	if (type == IBV_SRQT_TM || (a->comp_mask & IBV_SRQ_INIT_ATTR_TM))
 		return -EOPNOTSUPP;
-	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd ||
+	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !hca_live(a->pd, HCA_PD) ||
 	    a->pd->context != ctx)
 		return -EINVAL;
 	if (type == IBV_SRQT_XRC)
@@ -147,10 +152,13 @@ int hca_srq_number(struct ibv_srq *ibsrq, uint32_t *number)
 int hca_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	struct hca_srq *srq = hca_srq(ibsrq);
-	uint32_t depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rq.limit;
-	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
-						atomic_load(&srq->event_below);
+	uint32_t depth, limit;
 
+	if (!hca_live(ibsrq, HCA_SRQ))
+		return -EINVAL;
+	depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rq.limit;
+	limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
+				       atomic_load(&srq->event_below);
 	if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) || depth == 0 ||
 	    depth > HCA_MAX_QP_WR || limit > depth)
 		return -EINVAL;
@@ -175,6 +183,8 @@ int hca_srq_query(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 {
 	struct hca_srq *srq = hca_srq(ibsrq);
 
+	if (!hca_live(ibsrq, HCA_SRQ))
+		return -EINVAL;
 	*attr = (struct ibv_srq_attr){
 		.max_wr = srq->rq.limit,
 		.max_sge = srq->rq.max_sge,
@@ -187,8 +197,11 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 {
 	struct hca_srq *srq = hca_srq(ibsrq);
 
+	if (!hca_live(ibsrq, HCA_SRQ))
+		return -EINVAL;
 	if (atomic_load(&srq->users) > 0)
 		return -EBUSY;
+	hca_live_end(ibsrq, HCA_SRQ);
 	if (srq->xrcd) {
 		atomic_store(&srq->pub->srqn, 0);
 		hca_srqn_hide(srq->number);

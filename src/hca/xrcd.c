@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "hca/hca.h"
+#include "hca/live.h"
 #include "hca/names.h"
 #include "hca/objects.h"
 #include "hca/process.h"
@@ -144,6 +145,7 @@ int hca_xrcd_open(struct ibv_context *ibctx,
 	}
 	x->ibv.context = ibctx;
 	hca_context_get(ctx);
+	hca_live_begin(&x->ibv, HCA_XRCD);
 	*out = &x->ibv;
 	return 0;
 }
@@ -152,8 +154,11 @@ int hca_xrcd_close(struct ibv_xrcd *ibx)
 {
 	struct hca_xrcd *x = hca_xrcd(ibx);
 
+	if (!hca_live(ibx, HCA_XRCD))
+		return -EINVAL;
 	if (atomic_load(&x->users) > 0)
 		return -EBUSY;
+	hca_live_end(ibx, HCA_XRCD);
 	pthread_mutex_lock(&xrcds.lock);
 	list_remove(&x->entry);
 	pthread_mutex_unlock(&xrcds.lock);

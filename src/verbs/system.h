@@ -78,11 +78,12 @@ static inline bool verbs_foreign(const struct ibv_context *context)
  * First line of a public function that sleeps with nothing held, a cancellation
  * point: the owner of a foreign handle answers.
  * `missing` makes the answer where the system's library is too old to have it,
- * by the convention of the function (abi.h).
+ * by the convention of the function (abi.h). While there is only our own library
+ * the handle is not looked into: it may be of an object that is destroyed.
  */
 #define VERBS_FORWARD_WAITING(context, missing, name, ...)                \
 	do {                                                              \
-		if (verbs_foreign(context))                               \
+		if (verbs_system_opened() && verbs_foreign(context))      \
 			return VERBS_SYSTEM(name) ?                       \
 				       VERBS_SYSTEM(name)(__VA_ARGS__) :  \
 				       missing(-EOPNOTSUPP);              \
@@ -95,7 +96,8 @@ static inline bool verbs_foreign(const struct ibv_context *context)
 
 #define VERBS_FORWARD_VOID(context, name, ...)                   \
 	do {                                                     \
-		if (verbs_foreign(context)) {                    \
+		if (verbs_system_opened() &&                     \
+		    verbs_foreign(context)) {                    \
 			if (VERBS_SYSTEM(name))                  \
 				VERBS_SYSTEM(name)(__VA_ARGS__); \
 			return;                                  \

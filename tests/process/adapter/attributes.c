@@ -421,6 +421,11 @@ static void extended_creation_refuses_what_is_not_offered(struct pair *p)
 	} while (0)
 	REFUSED(EINVAL, a.comp_mask = 0);
 	REFUSED(EINVAL, a.pd = NULL);
+	/* Services that there are not, and those of other adapters. */
+	REFUSED(EINVAL, a.qp_type = (enum ibv_qp_type)0);
+	REFUSED(EINVAL, a.qp_type = (enum ibv_qp_type)(IBV_QPT_UD + 1));
+	REFUSED(EINVAL, a.qp_type = (enum ibv_qp_type)99);
+	REFUSED(EOPNOTSUPP, a.qp_type = IBV_QPT_DRIVER);
 	REFUSED(EINVAL, a.comp_mask |= 1u << 20);
 	REFUSED(EOPNOTSUPP, a.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER);
 	REFUSED(EOPNOTSUPP, a.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE);
@@ -506,8 +511,6 @@ static void features_of_other_adapters_are_refused(struct pair *p)
 	ABSENT(ibv_create_counters(e->ctx, &counters));
 	ABSENT(ibv_create_wq(e->ctx, &wq));
 	ABSENT(ibv_create_flow(e->qp[0], &flow));
-	ABSENT(ibv_import_device(0));
-	ABSENT(ibv_import_pd(e->ctx, 1));
 	expect_eq(ibv_modify_qp_rate_limit(e->qp[0], &rate), EOPNOTSUPP);
 	expect_eq(ibv_query_ece(e->qp[0], &ece), EOPNOTSUPP);
 }

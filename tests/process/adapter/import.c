@@ -105,11 +105,13 @@ static void a_domain_stays_while_it_is_imported(struct pair *p)
 {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd, *other;
+	uint32_t handle;
 
 	side_open(&p->a, NULL);
 	ctx = import_context(p->a.end->ctx);
 	pd = ibv_alloc_pd(p->a.end->ctx);
-	other = ibv_import_pd(ctx, pd->handle);
+	handle = pd->handle;
+	other = ibv_import_pd(ctx, handle);
 	expect(other && other != pd && other->context == ctx);
 	expect_eq(other->handle, pd->handle);
 	expect_eq(ibv_dealloc_pd(pd), EBUSY);
@@ -118,7 +120,7 @@ static void a_domain_stays_while_it_is_imported(struct pair *p)
 	expect(other);
 	expect_eq(ibv_dealloc_pd(other), 0);
 	expect_eq(ibv_dealloc_pd(pd), 0);
-	expect(!ibv_import_pd(ctx, pd->handle));
+	expect(!ibv_import_pd(ctx, handle));
 	expect_eq(ibv_close_device(ctx), 0);
 }
 

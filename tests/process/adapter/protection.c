@@ -376,7 +376,69 @@ static void registration_refuses_what_makes_no_sense(struct pair *p)
 	expect_eq(mr.index, -1);
 }
 
+/* The responder's connection is of no use afterwards (class C of 9.9.3): its receives
+ * are flushed, the first of them is not used for the message that was refused. */
+static void a_refused_write_with_immediate_is_no_reception(struct pair *p)
+{
+	struct send_req r;
+	struct ibv_wc wc;
+
+	p->conn.access_b = IBV_ACCESS_REMOTE_WRITE;
+	pair_start(p, NULL);
+	for (uint64_t i = 0; i < 2; i++)
+		side_recv(&p->b, 10 + i, 4096, 64);
+	side_set(&p->b, 0, 200, 0xee);
+	r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 0, 100);
+	r.rkey ^= 1;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_REM_ACCESS_ERR);
+	expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_QP_ACCESS_ERR);
+	expect_eq(side_state(&p->b, 0), IBV_QPS_ERR);
+	for (uint64_t i = 0; i < 2; i++) {
+		wc = side_wait(&p->b, RECV_CQ);
+		expect_status(wc, IBV_WC_WR_FLUSH_ERR);
+		expect_eq(wc.wr_id, 10 + i);
+	}
+	side_expect_none(&p->b, RECV_CQ);
+	side_peek(&p->b, 0, &wc, sizeof(wc));
+	for (unsigned i = 0; i < sizeof(wc); i++)
+		expect_eq(((uint8_t *)&wc)[i], 0xee);
+	/* Nor is anything left of it for the next connection. */
+	pair_reset_qp(p, 0);
+	pair_connect_qp(p, 0);
+	side_recv(&p->b, 20, 4096, 64);
+	r.rkey ^= 1;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	wc = side_wait_ok(&p->b, RECV_CQ, 20);
+	expect_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+}
+
+/* UC: what is refused is dropped, and nobody learns of it (class D1 and E1). */
+static void an_unreliable_one_leaves_the_receive_where_it_is(struct pair *p)
+{
+	const struct side_options uc = { .type = IBV_QPT_UC };
+	struct send_req r;
+
+	p->conn.access_b = IBV_ACCESS_REMOTE_WRITE;
+	pair_start(p, &uc);
+	side_recv(&p->b, 10, 4096, 64);
+	r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 0, 100);
+	r.rkey ^= 1;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	side_expect_none(&p->b, RECV_CQ);
+	expect_eq(side_state(&p->b, 0), IBV_QPS_RTS);
+	r.rkey ^= 1;
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	expect_eq(side_wait_ok(&p->b, RECV_CQ, 10).opcode,
+		  IBV_WC_RECV_RDMA_WITH_IMM);
+}
+
 static const struct test_case cases[] = {
+	RULE("IBTA 9.9.3", a_refused_write_with_immediate_is_no_reception),
+	RULE("IBTA 9.9.3", an_unreliable_one_leaves_the_receive_where_it_is),
 	RULE("IBTA 11.6.2", a_wrong_lkey_fails_at_the_sender),
 	RULE("IBTA 10.2.3", the_lkey_of_another_protection_domain_fails),
 	RULE("IBTA 11.6.2", the_lkey_of_a_deregistered_region_fails),
