@@ -45,11 +45,15 @@ uint32_t shm_access_flags(const struct shm_link *l)
 	       (path == SHM_PATH_PROCMEM ? HCA_LINK_PROCMEM : 0u);
 }
 
+static void set_pulls(struct shm_link *l, bool pulls)
+{
+	atomic_store_explicit(&l->rx->ack.pulls, pulls, memory_order_relaxed);
+}
+
 static void set_path(struct shm_link *l, enum shm_path path)
 {
 	atomic_store_explicit(&l->path, path, memory_order_release);
-	atomic_store_explicit(&l->rx->ack.pulls, path != SHM_PATH_TARGET,
-			      memory_order_relaxed);
+	set_pulls(l, path != SHM_PATH_TARGET);
 	if (atomic_load(&l->state) == SHM_LINK_UP)
 		hca_link_changed(l->place, shm_access_flags(l));
 }
@@ -82,17 +86,20 @@ static bool probe_memory(const struct shm_link *l, int fd)
 	       shm_uuid_is(l, seen);
 }
 
-void shm_access_choose(struct shm_link *l)
+void shm_access_choose(struct shm_link *l, bool keys_follow)
 {
 	bool works = may_use(HCA_ACCESS_PROCESS_VM) && l->pid > 0 &&
 		     probe_process_vm(l);
 
-	set_path(l, works ? SHM_PATH_PROCESS_VM : SHM_PATH_TARGET);
+	set_path(l, works && l->keys ? SHM_PATH_PROCESS_VM : SHM_PATH_TARGET);
+	/* Nothing is received before, and the peer may send earlier. */
+	if (works && keys_follow)
+		set_pulls(l, true);
 }
 
 void shm_access_improve(struct shm_link *l)
 {
-	if (atomic_load(&l->path) != SHM_PATH_TARGET ||
+	if (!l->keys || atomic_load(&l->path) != SHM_PATH_TARGET ||
 	    !may_use(HCA_ACCESS_PROCMEM))
 		return;
 	if (shm_control_tell(l->fd, SHM_ASK_MEMORY, NULL, 0))
@@ -104,7 +111,7 @@ static void give_memory(struct shm_link *l)
 	int fd;
 
 	/* Whoever has it can read and write all of this process. */
-	if (!l->trusted) {
+	if (!shm_keys_given(l)) {
 		log_debug("pid %d is not given this process's memory: another user's",
 			  (int)l->pid);
 		return;
@@ -121,7 +128,7 @@ static int take_memory(struct shm_link *l, int *fd)
 {
 	if (*fd < 0)
 		return -EPROTO;
-	if (l->mem_fd >= 0 || !may_use(HCA_ACCESS_PROCMEM) ||
+	if (l->mem_fd >= 0 || !l->keys || !may_use(HCA_ACCESS_PROCMEM) ||
 	    !probe_memory(l, *fd))
 		return 0;
 	l->mem_fd = *fd;

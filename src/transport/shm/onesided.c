@@ -171,7 +171,7 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 		     !shm_xrc_serves(owner, *hca_swqe_srqn((struct hca_swqe *)e),
 				     qp->remote)))
 		return SHM_STEP_DONE;
-	*status = hca_key_check(l->peer->keys, &use);
+	*status = hca_key_check(l->keys, shm_keys_upto(l, e->rkey), &use);
 	if (unlikely(*status != IBV_WC_SUCCESS))
 		return SHM_STEP_DONE;
 	if (use.region_id)
@@ -197,13 +197,14 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 	bool write = e->opcode != IBV_WR_RDMA_READ;
 	uint32_t region;
 
+	/* Without the peer's keys that is so for all. */
 	if (!shm_is_word(e) &&
 	    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 		    SHM_PATH_TARGET)
 		return true;
-	if (e->rkey >> 8 >= HCA_KEYS)
+	if (e->rkey >> 8 >= shm_keys_upto(l, e->rkey))
 		return false;
-	region = __atomic_load_n(&l->peer->keys[e->rkey >> 8].region_id,
+	region = __atomic_load_n(&l->keys[e->rkey >> 8].region_id,
 				 __ATOMIC_RELAXED);
 	return region && shm_map_find(l, e->rkey, region, 0, 0, write);
 }
