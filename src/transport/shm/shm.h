@@ -110,14 +110,14 @@ struct shm_link {
 	bool stranger;          /* of a user that may not connect */
 	uint8_t uuid[16];
 	int kick_fd;
-	struct shm_area *area;
-	const struct hca_segment *peer; /* read-only; behind its head the */
-	_Atomic uint64_t peer_blocks;   /* blocks in these places are open */
 	/* Of the peer, read-only; NULL: it did not give them, so it carries
-	 * operations out itself. So many may be looked at. */
+	 * operations out itself. `key_count` may be looked at. */
 	const struct hca_key *keys;
+	const struct hca_segment *peer; /* read-only; behind its head ... */
 	_Atomic uint32_t key_count;
 	uint32_t peer_tag;              /* for hazards */
+	_Atomic uint64_t peer_blocks;   /* ... blocks in these places are open */
+	struct shm_area *area;
 	struct list qps;                /* hca_qp.link_entry; shm.lock */
 
 	/* Transmit side. */
