@@ -155,14 +155,26 @@ void hca_key_seen(uint32_t key)
 	slots[hca_key_index(key)].tag = (uint8_t)key;
 }
 
+/* Programs name entries, too (ibv_import_mr). */
+static const struct slot *slot_find(uint32_t index)
+{
+	static const struct slot none;
+
+	return index <= atomic_load(&hca_process.key_mask) ? &slots[index] : &none;
+}
+
 struct hca_mr *hca_key_mr(uint32_t index)
 {
-	return slots[index].window ? NULL : slots[index].object;
+	const struct slot *s = slot_find(index);
+
+	return s->window ? NULL : s->object;
 }
 
 struct hca_mw *hca_key_mw(uint32_t index)
 {
-	return slots[index].window ? slots[index].object : NULL;
+	const struct slot *s = slot_find(index);
+
+	return s->window ? s->object : NULL;
 }
 
 void hca_key_forget(uint32_t index)
