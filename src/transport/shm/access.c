@@ -213,6 +213,25 @@ static int iov_head(const struct iovec *iov, int count, uint64_t bytes,
 	return n;
 }
 
+/* The kernel does not say where it stopped: so that callers see whose page is missing,
+ * `near` begins with it if it is one of ours. */
+static void point_at_missing(struct iovec *near, int near_count, bool write)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (int i = 0; i < near_count; i++) {
+		uintptr_t at = (uintptr_t)near[i].iov_base;
+		uintptr_t end = at + near[i].iov_len;
+
+		for (; at < end; at = (at & ~(page - 1)) + page) {
+			if (hca_page_usable((void *)at, write))
+				continue;
+			near[0].iov_base = (void *)at;
+			return;
+		}
+	}
+}
+
 static int copy_procmem(struct shm_link *l, bool read, struct iovec *near,
 			int near_count, struct iovec *far, uint64_t length)
 {
@@ -234,8 +253,10 @@ static int copy_procmem(struct shm_link *l, bool read, struct iovec *near,
 			return -ESRCH;
 		if (n < 0 && (errno == EPERM || errno == EACCES))
 			return path_lost(l, errno);
-		if (n < 0)
+		if (n < 0) {
+			point_at_missing(near, near_count, read);
 			return -EFAULT;
+		}
 		length -= (uint64_t)n;
 		near_count = shm_iov_advance(near, near_count, (size_t)n);
 		shm_iov_advance(far, 1, (size_t)n);
