@@ -59,45 +59,47 @@ enum hca_link_flags {
  * that may be touched: the head, and the parts of the blocks that are claimed
  * (segment.c). So programs may lock all of their memory.
  */
-#define HCA_PART_ALIGN 65536 /* of whole pages, however large they are */
+#define HCA_PART_BYTES 65536 /* whole pages, however large they are */
 struct hca_segment {
-	uint64_t magic;
-	uint8_t uuid[16];
-	uint32_t pid;
-	uint32_t version;
-	uint64_t bytes;
-	/* Of the table of keys, so many may be looked at; it grows. */
-	_Atomic uint32_t key_count;
-	uint32_t reserved0[5];
-	cache_aligned _Atomic uint32_t wants_kick;
-	_Atomic uint32_t membarrier; /* our sleeper's side is a membarrier */
-	/* The progress thread's identifier. The kernel marks it when the process
-	 * ends, in whatever way: HCA_DIED. */
-	_Atomic uint32_t alive;
-	/* A bit for each multicast group that a QP of ours is attached to;
-	 * another group may have the same (hca_mcast_bit). */
-	cache_aligned _Atomic uint64_t mcast_filter[HCA_MCAST_BITS / 64];
-	/* Keys that we are copying with right now, seen by their owners. */
-	cache_aligned _Atomic uint64_t hazards[HCA_HAZARDS];
-	/* How often each of them was given back: tells two copies with one key
-	 * apart. */
-	_Atomic uint32_t hazard_turns[HCA_HAZARDS];
-	cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
-	/* For inspection only. */
-	cache_aligned char transports[HCA_TRANSPORTS][16]; /* by
-						* hca_qp_public.transport */
-	struct hca_process_counters counters;
-	struct hca_qp_counters past; /* sums of the QPs that are gone */
-	struct hca_link_public links[HCA_LINKS];
+	union {
+	struct {
+		uint64_t magic;
+		uint8_t uuid[16];
+		uint32_t pid;
+		uint32_t version;
+		uint64_t bytes;
+		/* Of the table of keys, so many may be looked at; it grows. */
+		_Atomic uint32_t key_count;
+		uint32_t reserved0[5];
+		cache_aligned _Atomic uint32_t wants_kick;
+		/* Our sleeper's side is a membarrier. */
+		_Atomic uint32_t membarrier;
+		/* The progress thread's identifier. The kernel marks it when the
+		 * process ends, in whatever way: HCA_DIED. */
+		_Atomic uint32_t alive;
+		/* A bit for each multicast group that a QP of ours is attached to;
+		 * another group may have the same (hca_mcast_bit). */
+		cache_aligned _Atomic uint64_t mcast_filter[HCA_MCAST_BITS / 64];
+		/* Keys that we are copying with right now, seen by their owners. */
+		cache_aligned _Atomic uint64_t hazards[HCA_HAZARDS];
+		/* How often each of them was given back: tells two copies with one
+		 * key apart. */
+		_Atomic uint32_t hazard_turns[HCA_HAZARDS];
+		cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
+		/* For inspection only: by hca_qp_public.transport. */
+		cache_aligned char transports[HCA_TRANSPORTS][16];
+		struct hca_process_counters counters;
+		struct hca_qp_counters past; /* sums of the QPs that are gone */
+		struct hca_link_public links[HCA_LINKS];
+	};
+	uint8_t head[HCA_PART_BYTES];
+	};
 
-	struct hca_qp_public qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE]
-		__attribute__((aligned(HCA_PART_ALIGN)));
-	struct hca_promise promises[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE]
-		__attribute__((aligned(HCA_PART_ALIGN)));
+	struct hca_qp_public qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
+	struct hca_promise promises[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
 	/* For inspection only, at the index of `qps`. */
 	struct hca_qp_counters qp_counters[HCA_BLOCKS_PER_PROCESS *
-					   HCA_QPN_BLOCK_SIZE]
-		__attribute__((aligned(HCA_PART_ALIGN)));
+					   HCA_QPN_BLOCK_SIZE];
 };
 
 /* The table of keys is a file of its own, for peers that may reach our memory. */

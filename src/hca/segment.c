@@ -26,14 +26,13 @@
 
 #define HEAD_BYTES offsetof(struct hca_segment, qps)
 
-_Static_assert(HEAD_BYTES % HCA_PART_ALIGN == 0 &&
-	       sizeof(struct hca_segment) % HCA_PART_ALIGN == 0, "whole pages");
+_Static_assert(HEAD_BYTES == HCA_PART_BYTES, "whole pages");
 _Static_assert(HCA_QPN_BLOCK_SIZE * sizeof(struct hca_qp_public) %
-			       HCA_PART_ALIGN == 0 &&
+			       HCA_PART_BYTES == 0 &&
 	       HCA_QPN_BLOCK_SIZE * sizeof(struct hca_promise) %
-			       HCA_PART_ALIGN == 0 &&
+			       HCA_PART_BYTES == 0 &&
 	       HCA_QPN_BLOCK_SIZE * sizeof(struct hca_qp_counters) %
-			       HCA_PART_ALIGN == 0, "parts of a block, too");
+			       HCA_PART_BYTES == 0, "parts of a block, too");
 
 /* Not in a forked child: what the parent opened cannot be used there. */
 static void *map_whole(int fd, size_t bytes)
