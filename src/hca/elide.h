@@ -141,4 +141,17 @@ static inline bool hca_trylock(struct spin *s)
 	return likely(hca_self.elided) || spin_trylock(s);
 }
 
+/*
+ * Between hca_enter() and hca_leave(): is no other thread there, nor holds one of
+ * these locks outside? Whoever comes later finds all that was stored before. False is
+ * also the answer when nobody can tell.
+ */
+static inline bool hca_alone(void)
+{
+	/* Who wants to come in waits for an owner that goes without locks. */
+	return hca_self.elided ||
+	       (!atomic_load(&hca_elision.off) &&
+		atomic_load(&hca_elision.others) == 1);
+}
+
 #endif

@@ -10,49 +10,138 @@
 #include "hca/key.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "hca/paging.h"
 
+/* Entries that may be looked at, at first; the table doubles when they are used up. */
+#define FIRST_KEYS 4096u
+
 struct spin hca_key_lock;
 
-/* The owner's side of an entry: `used` under process.lock, `object` and `window`
- * under hca_key_lock, `tag` of whoever has taken it. */
-static struct slot {
+/* The owner's side of an entry: `next` and the lists under process.lock, `object` and
+ * `window` under hca_key_lock, `tag` of whoever has taken it. */
+struct slot {
 	void *object;
+	uint32_t next; /* free one */
 	bool window;
-	bool used;
 	uint8_t tag;
-} slots[HCA_KEYS];
+};
 
-/* Free entries are found by a moving cursor. */
-static uint32_t cursor = 1;
+/* Room for all of them, of which `room` may be touched: also when the adapter was
+ * ended, and in a forked child, whose parent's objects have theirs. */
+static struct slot *slots;
+static uint32_t room;
+/* From here on no entry was ever used. 0 is no entry, and ends the list. */
+static uint32_t fresh = 1;
+/* What was given back, the oldest first: it rests, so that keys which somebody still
+ * holds are not soon another object's. */
+static struct {
+	uint32_t first, last, count;
+} resting;
+
+/* ---- memory ---- */
+
+static int slots_open(uint32_t count)
+{
+	if (!slots) {
+		void *all = mmap(NULL, HCA_KEYS * sizeof(*slots), PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+				 0);
+
+		if (all == MAP_FAILED)
+			return -ENOMEM;
+		slots = all;
+	}
+	return mprotect(slots, count * sizeof(*slots), PROT_READ | PROT_WRITE) ?
+		       -ENOMEM : 0;
+}
+
+/* `count`: a power of two. */
+static int table_open(uint32_t count)
+{
+	int ret = slots_open(count);
+
+	if (ret)
+		return ret;
+	if (mprotect(hca_process.keys, count * sizeof(struct hca_key),
+		     PROT_READ | PROT_WRITE))
+		return -ENOMEM;
+	room = count;
+	atomic_store(&hca_process.key_mask, count - 1);
+	atomic_store(&hca_process.segment->key_count, count);
+	return 0;
+}
+
+int hca_keys_create(void)
+{
+	int ret;
+
+	hca_process.keys = hca_shared_file("busbar-keys", HCA_KEY_TABLE_BYTES,
+					   &hca_process.keys_fd);
+	if (!hca_process.keys)
+		return -errno;
+	ret = table_open(MAX(room, FIRST_KEYS));
+	if (ret)
+		hca_keys_destroy();
+	return ret;
+}
+
+void hca_keys_destroy(void)
+{
+	atomic_store(&hca_process.key_mask, 0);
+	munmap(hca_process.keys, HCA_KEY_TABLE_BYTES);
+	close(hca_process.keys_fd);
+	hca_process.keys = NULL;
+	hca_process.keys_fd = -1;
+}
+
+/* ---- taking and giving back ---- */
+
+/* process.lock is held. 0: there is none. */
+static uint32_t slot_take(void)
+{
+	uint32_t at = resting.first;
+
+	if (fresh == room && resting.count < room / 4 && room < HCA_KEYS)
+		table_open(2 * room); /* or there is no memory for it */
+	if (fresh < room)
+		return fresh++;
+	if (!at)
+		return 0;
+	resting.first = slots[at].next;
+	resting.count--;
+	return at;
+}
 
 int hca_key_take(void *object, bool window, uint32_t *index)
 {
-	pthread_mutex_lock(&hca_process.lock);
-	for (uint32_t i = 0; i < HCA_KEYS - 1; i++) {
-		uint32_t at = 1 + (cursor - 1 + i) % (HCA_KEYS - 1);
+	uint32_t at;
 
-		if (slots[at].used)
-			continue;
-		slots[at].used = true;
-		cursor = at + 1;
-		pthread_mutex_unlock(&hca_process.lock);
-		spin_lock(&hca_key_lock);
-		slots[at].object = object;
-		slots[at].window = window;
-		spin_unlock(&hca_key_lock);
-		*index = at;
-		return 0;
-	}
+	pthread_mutex_lock(&hca_process.lock);
+	at = slot_take();
 	pthread_mutex_unlock(&hca_process.lock);
-	return -ENOMEM;
+	if (!at)
+		return -ENOMEM;
+	spin_lock(&hca_key_lock);
+	slots[at].object = object;
+	slots[at].window = window;
+	spin_unlock(&hca_key_lock);
+	*index = at;
+	return 0;
 }
 
 void hca_key_put(uint32_t index)
 {
 	pthread_mutex_lock(&hca_process.lock);
-	slots[index].used = false;
+	slots[index].next = 0;
+	if (resting.first)
+		slots[resting.last].next = index;
+	else
+		resting.first = index;
+	resting.last = index;
+	resting.count++;
 	pthread_mutex_unlock(&hca_process.lock);
 }
 
@@ -66,14 +155,26 @@ void hca_key_seen(uint32_t key)
 	slots[hca_key_index(key)].tag = (uint8_t)key;
 }
 
+/* Programs name entries, too (ibv_import_mr). */
+static const struct slot *slot_find(uint32_t index)
+{
+	static const struct slot none;
+
+	return index <= atomic_load(&hca_process.key_mask) ? &slots[index] : &none;
+}
+
 struct hca_mr *hca_key_mr(uint32_t index)
 {
-	return slots[index].window ? NULL : slots[index].object;
+	const struct slot *s = slot_find(index);
+
+	return s->window ? NULL : s->object;
 }
 
 struct hca_mw *hca_key_mw(uint32_t index)
 {
-	return slots[index].window ? slots[index].object : NULL;
+	const struct slot *s = slot_find(index);
+
+	return s->window ? s->object : NULL;
 }
 
 void hca_key_forget(uint32_t index)
@@ -94,7 +195,7 @@ void hca_keys_forked(void)
 
 void hca_key_publish(uint32_t key, const struct hca_key *as)
 {
-	struct hca_key *k = &hca_process.segment->keys[hca_key_index(key)];
+	struct hca_key *k = &hca_process.keys[hca_key_index(key)];
 
 	PUT(k->serial, k->serial + 1);
 	/* The new number is seen before anything that belongs to it. */
@@ -114,7 +215,7 @@ void hca_key_publish(uint32_t key, const struct hca_key *as)
 
 void hca_key_withdraw(uint32_t key)
 {
-	struct hca_key *k = &hca_process.segment->keys[hca_key_index(key)];
+	struct hca_key *k = &hca_process.keys[hca_key_index(key)];
 
 	atomic_store_explicit(&k->key, 0, memory_order_seq_cst);
 	/* Seen before the entry is filled anew, and before we look for whoever
@@ -122,11 +223,19 @@ void hca_key_withdraw(uint32_t key)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-bool hca_key_look(const struct hca_key *keys, uint32_t key, struct hca_key *copy)
+bool hca_key_is_remote(uint32_t key)
 {
-	const struct hca_key *k = &keys[hca_key_index(key)];
+	return GET(hca_process.keys[hca_key_index(key)].access) &
+	       (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		IBV_ACCESS_REMOTE_ATOMIC);
+}
 
-	if (key == 0 || key >> 8 >= HCA_KEYS)
+bool hca_key_look(const struct hca_key *keys, uint32_t count, uint32_t key,
+		  struct hca_key *copy)
+{
+	const struct hca_key *k = &keys[key >> 8];
+
+	if (key == 0 || key >> 8 >= count)
 		return false;
 	copy->serial = __atomic_load_n(&k->serial, __ATOMIC_ACQUIRE);
 	if (atomic_load_explicit(&k->key, memory_order_acquire) != key)
@@ -147,12 +256,22 @@ bool hca_key_look(const struct hca_key *keys, uint32_t key, struct hca_key *copy
 	       GET(k->serial) == copy->serial;
 }
 
-enum ibv_wc_status hca_key_check(const struct hca_key *keys,
+static uint32_t own_count(void)
+{
+	return atomic_load_explicit(&hca_process.key_mask, memory_order_relaxed) + 1;
+}
+
+bool hca_key_look_own(uint32_t key, struct hca_key *copy)
+{
+	return hca_key_look(hca_process.keys, own_count(), key, copy);
+}
+
+enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t count,
 				 struct hca_key_use *use)
 {
 	struct hca_key k;
 
-	if (!hca_key_look(keys, use->rkey, &k) || k.pd_id != use->pd_id ||
+	if (!hca_key_look(keys, count, use->rkey, &k) || k.pd_id != use->pd_id ||
 	    (k.access & use->access) != use->access || use->iova < k.iova ||
 	    use->length > k.length ||
 	    use->iova - k.iova > k.length - use->length ||
@@ -163,4 +282,9 @@ enum ibv_wc_status hca_key_check(const struct hca_key *keys,
 	use->region_id = k.region_id;
 	use->region_offset = k.region_offset + (use->iova - k.iova);
 	return IBV_WC_SUCCESS;
+}
+
+enum ibv_wc_status hca_key_check_own(struct hca_key_use *use)
+{
+	return hca_key_check(hca_process.keys, own_count(), use);
 }

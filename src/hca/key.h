@@ -41,8 +41,16 @@ static inline uint64_t hca_mr_region_offset(const struct hca_mr *mr)
 void hca_key_publish(uint32_t key, const struct hca_key *as);
 /* No access starts with the key any more; those that have started go on. */
 void hca_key_withdraw(uint32_t key);
-/* What is published with this key, if it is; a snapshot. */
-bool hca_key_look(const struct hca_key *keys, uint32_t key, struct hca_key *copy);
+/* What is published with this key, if it is; a snapshot. Of the table `count` may be
+ * looked at. */
+bool hca_key_look(const struct hca_key *keys, uint32_t count, uint32_t key,
+		  struct hca_key *copy);
+bool hca_key_look_own(uint32_t key, struct hca_key *copy);
+
+/* The table of this process and its descriptor, with the adapter's start; and its end.
+ * 0 or a negative errno. process.lock is held. */
+int hca_keys_create(void);
+void hca_keys_destroy(void);
 
 /* In a forked child. */
 void hca_keys_forked(void);

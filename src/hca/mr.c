@@ -270,6 +270,8 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		return -EINVAL;
 	if (mr->dm) /* is no memory of the program */
 		return -EOPNOTSUPP;
+	if (hca_context_inherited(ibmr->context))
+		return -ENODEV;
 	ret = range_check(&r);
 	if (!ret)
 		ret = mr_withdraw(mr);
@@ -283,9 +285,13 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		hca_remap_detach(mr);
 	mr_set_range(mr, &r);
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+	/* Who has the key of other memory is not let in to this. Rights and domain are
+	 * looked at in each access, so with new ones the key stays (as with adapters:
+	 * what is posted, and what peers know, remains good). */
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		hca_remap_attach(mr);
-	ibmr->lkey = ibmr->rkey = hca_key_next(mr->index);
+		ibmr->lkey = ibmr->rkey = hca_key_next(mr->index);
+	}
 	mr_publish(mr);
 	return 0;
 }

@@ -126,7 +126,7 @@ static struct hca_mr *bind_region(const struct hca_mw *mw,
 	struct hca_mr *mr = hca_key_mr(hca_key_index(e->imm));
 	struct hca_key k;
 
-	if (!mr || !hca_key_look(hca_process.segment->keys, e->imm, &k) ||
+	if (!mr || !hca_key_look_own(e->imm, &k) ||
 	    mr->null ||
 	    hca_pd(mr->ibv.pd)->id != hca_pd(mw->ibv.pd)->id ||
 	    !(mr->access & IBV_ACCESS_MW_BIND) ||

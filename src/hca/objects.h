@@ -905,11 +905,15 @@ static inline void hca_sq_complete_ok(struct hca_qp *qp)
 
 /* ---- key.c ---- */
 /*
- * Checks an access of a peer against the owner's key table of HCA_KEYS entries.
- * IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR.
+ * Checks an access of a peer against the owner's table of keys, of which `count` may
+ * be looked at. IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR.
  */
-enum ibv_wc_status hca_key_check(const struct hca_key *keys,
+enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t count,
 				 struct hca_key_use *use);
+/* The same for the table of this process. */
+enum ibv_wc_status hca_key_check_own(struct hca_key_use *use);
+/* May peers use this key, one of ours, or could they before it was withdrawn? */
+bool hca_key_is_remote(uint32_t key);
 
 /* ---- paging.c: what hca_sge_resolve() (process.h) does not answer ---- */
 /* Copies `length` bytes from or to offset `at` of `sge`, whatever its key. 0 or

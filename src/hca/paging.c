@@ -190,7 +190,7 @@ void hca_null_forked(void)
 static bool sge_look(const struct hca_pd *pd, const struct ibv_sge *sge,
 		     unsigned access, struct hca_key *k)
 {
-	return hca_key_look(hca_process.segment->keys, sge->lkey, k) &&
+	return hca_key_look_own(sge->lkey, k) &&
 	       k->pd_id == pd->id && !(k->flags & HCA_KEY_WINDOW) &&
 	       (k->access & access) == access && sge->addr >= k->iova &&
 	       sge->length <= k->length &&

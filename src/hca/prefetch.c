@@ -43,15 +43,17 @@ static int piece_check(const struct hca_pd *pd, const struct ibv_sge *s,
 	struct hca_key k;
 	bool region, window;
 
+	if (s->lkey >> 8 != index)
+		return -EFAULT;
 	spin_lock(&hca_key_lock);
 	region = hca_key_mr(index);
 	window = hca_key_mw(index);
 	spin_unlock(&hca_key_lock);
 	if (window)
 		return -EINVAL;
-	if (!region || s->lkey >> 8 >= HCA_KEYS)
+	if (!region)
 		return -EFAULT;
-	if (!hca_key_look(hca_process.segment->keys, s->lkey, &k))
+	if (!hca_key_look_own(s->lkey, &k))
 		return -ENOENT;
 	if (!(k.flags & HCA_KEY_ON_DEMAND))
 		return -EINVAL;

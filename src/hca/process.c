@@ -14,35 +14,28 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "hca/fail.h"
 #include "hca/key.h"
 #include "hca/live.h"
 #include "hca/paging.h"
-#include "hca/memory_file.h"
 #include "hca/region.h"
 #include "hca/remap.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
 
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-
 struct hca_process hca_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.tick_lock = PTHREAD_MUTEX_INITIALIZER,
 	.contexts = { &hca_process.contexts, &hca_process.contexts },
 	.segment_fd = -1,
+	.keys_fd = -1,
 	.kick_fd = -1,
 };
 
@@ -66,6 +59,7 @@ static void child_after_fork(void)
 		hca_remap_forked();
 		hca_regions_forked();
 		close(hca_process.segment_fd);
+		close(hca_process.keys_fd);
 		close(hca_process.kick_fd);
 		for (unsigned i = 0; i < hca_process.own_block_count; i++)
 			close(hca_process.block_fds[i]);
@@ -84,6 +78,8 @@ static void child_after_fork(void)
 		;
 	hca_process.own_block_count = 0;
 	hca_process.segment = NULL;
+	hca_process.keys = NULL;
+	atomic_store(&hca_process.key_mask, 0);
 	hca_process.ticking = false;
 	hca_process.armed = hca_process.armed_next = 0;
 	hca_gid_forked();
@@ -139,65 +135,24 @@ static void last_will_revoke(void)
 	last_will.list.next = &last_will.list;
 }
 
-/* Owner's mapping stays writable; the descriptor for peers never is. */
-static int segment_create(void)
+/* The files that peers map. */
+static int files_create(void)
 {
-	char path[64];
-	struct hca_segment *s;
-	int fd, ro, ret;
+	int ret = hca_segment_create();
 
-	fd = hca_memory_file("busbar-process", sizeof(*s), MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return fd;
-	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (s == MAP_FAILED) {
-		ret = -errno;
-		goto err_fd;
-	}
-	madvise(s, sizeof(*s), MADV_DONTFORK);
-	/* Peers insist that it cannot shrink; that they cannot write is an
-	 * addition of later kernels. */
-	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) &&
-	    fcntl(fd, F_ADD_SEALS, SEALS)) {
-		ret = -errno;
-		goto err_map;
-	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ro = open(path, O_RDONLY | O_CLOEXEC);
-	if (ro < 0)
-		ro = fd; /* no /proc: the seal alone has to do */
-	else
-		close(fd);
-	s->magic = HCA_SEGMENT_MAGIC;
-	s->pid = (uint32_t)getpid();
-	s->version = HCA_SEGMENT_VERSION;
-	s->bytes = sizeof(*s);
-	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
-	snprintf(s->transports[0], sizeof(s->transports[0]), "%s",
-		 hca_process.transport->name);
-	atomic_store(&s->wants_kick, 1);
-	atomic_store(&s->membarrier, hca_process.membarrier);
-	hca_process.segment_fd = ro;
-	/* librdmacm may already run the thread. */
-	pthread_mutex_lock(&hca_process.tick_lock);
-	hca_process.segment = s;
-	pthread_mutex_unlock(&hca_process.tick_lock);
-	return 0;
-
-err_map:
-	munmap(s, sizeof(*s));
-err_fd:
-	close(fd);
+	if (ret)
+		return ret;
+	ret = hca_keys_create();
+	if (ret)
+		hca_segment_destroy();
 	return ret;
 }
 
-static void segment_destroy(void)
+static void files_destroy(void)
 {
 	last_will_revoke();
-	munmap(hca_process.segment, sizeof(*hca_process.segment));
-	close(hca_process.segment_fd);
-	hca_process.segment = NULL;
-	hca_process.segment_fd = -1;
+	hca_keys_destroy();
+	hca_segment_destroy();
 }
 
 static int process_start(void)
@@ -217,7 +172,7 @@ static int process_start(void)
 	hca_process.membarrier =
 		membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 	hca_elision_start();
-	ret = segment_create();
+	ret = files_create();
 	if (ret)
 		return ret;
 	hca_process.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -243,7 +198,7 @@ err_transport:
 err_kick:
 	close(hca_process.kick_fd);
 err_segment:
-	segment_destroy();
+	files_destroy();
 	return ret;
 }
 
@@ -291,7 +246,7 @@ void hca_process_close(void)
 		pthread_mutex_lock(&hca_process.tick_lock);
 		close(hca_process.kick_fd);
 		hca_process.kick_fd = -1;
-		segment_destroy();
+		files_destroy();
 		pthread_mutex_unlock(&hca_process.tick_lock);
 		pthread_mutex_unlock(&hca_process.lock);
 		progress_release();
@@ -307,7 +262,7 @@ static int block_claim(void)
 	struct hca_qp **table;
 	int ret = -ENOMEM;
 
-	if (slot == HCA_BLOCKS_PER_PROCESS)
+	if (slot == HCA_BLOCKS_PER_PROCESS || hca_segment_add_block(slot))
 		return -ENOMEM;
 	/* QPs, and behind them SRQs. */
 	table = calloc(2 * HCA_QPN_BLOCK_SIZE, sizeof(*table));

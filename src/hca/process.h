@@ -54,38 +54,51 @@ enum hca_link_flags {
 	HCA_LINK_PROCMEM = 1 << 2,  /* by the descriptor that it passed */
 };
 
-/* Layout of the shared segment. Peers map it read-only and trust nothing. */
+/*
+ * Layout of the shared segment. Peers map it read-only and trust nothing. It is a
+ * file of this size with nothing in it but what is in use, and of its mappings only
+ * that may be touched: the head, and the parts of the blocks that are claimed
+ * (segment.c). So programs may lock all of their memory.
+ */
+#define HCA_PART_BYTES 65536 /* whole pages, however large they are */
 struct hca_segment {
-	uint64_t magic;
-	uint8_t uuid[16];
-	uint32_t pid;
-	uint32_t version;
-	uint64_t bytes;
-	uint32_t reserved0[6];
-	cache_aligned _Atomic uint32_t wants_kick;
-	_Atomic uint32_t membarrier; /* our sleeper's side is a membarrier */
-	/* The progress thread's identifier. The kernel marks it when the process
-	 * ends, in whatever way: HCA_DIED. */
-	_Atomic uint32_t alive;
-	/* A bit for each multicast group that a QP of ours is attached to;
-	 * another group may have the same (hca_mcast_bit). */
-	cache_aligned _Atomic uint64_t mcast_filter[HCA_MCAST_BITS / 64];
-	/* Keys that we are copying with right now, seen by their owners. */
-	cache_aligned _Atomic uint64_t hazards[HCA_HAZARDS];
-	/* How often each of them was given back: tells two copies with one key
-	 * apart. */
-	_Atomic uint32_t hazard_turns[HCA_HAZARDS];
-	cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
-	cache_aligned struct hca_qp_public
-		qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
+	union {
+	struct {
+		uint64_t magic;
+		uint8_t uuid[16];
+		uint32_t pid;
+		uint32_t version;
+		uint64_t bytes;
+		/* Of the table of keys, so many may be looked at; it grows. */
+		_Atomic uint32_t key_count;
+		uint32_t reserved0[5];
+		cache_aligned _Atomic uint32_t wants_kick;
+		/* Our sleeper's side is a membarrier. */
+		_Atomic uint32_t membarrier;
+		/* The progress thread's identifier. The kernel marks it when the
+		 * process ends, in whatever way: HCA_DIED. */
+		_Atomic uint32_t alive;
+		/* A bit for each multicast group that a QP of ours is attached to;
+		 * another group may have the same (hca_mcast_bit). */
+		cache_aligned _Atomic uint64_t mcast_filter[HCA_MCAST_BITS / 64];
+		/* Keys that we are copying with right now, seen by their owners. */
+		cache_aligned _Atomic uint64_t hazards[HCA_HAZARDS];
+		/* How often each of them was given back: tells two copies with one
+		 * key apart. */
+		_Atomic uint32_t hazard_turns[HCA_HAZARDS];
+		cache_aligned _Atomic uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
+		/* For inspection only: by hca_qp_public.transport. */
+		cache_aligned char transports[HCA_TRANSPORTS][16];
+		struct hca_process_counters counters;
+		struct hca_qp_counters past; /* sums of the QPs that are gone */
+		struct hca_link_public links[HCA_LINKS];
+	};
+	uint8_t head[HCA_PART_BYTES];
+	};
+
+	struct hca_qp_public qps[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
 	struct hca_promise promises[HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE];
-	struct hca_key keys[HCA_KEYS];
-	/* For inspection only. */
-	char transports[HCA_TRANSPORTS][16]; /* by hca_qp_public.transport */
-	struct hca_process_counters counters;
-	struct hca_qp_counters past; /* sums of the QPs that are gone */
-	struct hca_link_public links[HCA_LINKS];
-	/* At the index of `qps`. */
+	/* For inspection only, at the index of `qps`. */
 	struct hca_qp_counters qp_counters[HCA_BLOCKS_PER_PROCESS *
 					   HCA_QPN_BLOCK_SIZE];
 };
@@ -96,6 +109,8 @@ enum hca_wake {
 	HCA_WAKE_ALL,
 	HCA_WAKE_SOLICITED, /* it polls, and may be about to sleep until one comes */
 };
+/* The table of keys is a file of its own, for peers that may reach our memory. */
+#define HCA_KEY_TABLE_BYTES (HCA_KEYS * sizeof(struct hca_key))
 
 struct hca_process {
 	pthread_mutex_t lock;
@@ -104,7 +119,10 @@ struct hca_process {
 	unsigned forks;               /* between the first process and this one */
 
 	struct hca_segment *segment;
-	int segment_fd;               /* read-only, for peers */
+	struct hca_key *keys;
+	/* Of the keys that may be looked at, a power of two, less one. */
+	_Atomic uint32_t key_mask;
+	int segment_fd, keys_fd;      /* read-only, for peers */
 	int kick_fd;                  /* eventfd that peers write */
 	uint8_t uuid[16];
 	bool membarrier;
@@ -144,6 +162,25 @@ int hca_srqn_alloc(struct hca_srq *srq);
 void hca_srqn_hide(uint32_t number);
 void hca_number_free(uint32_t number);
 
+/* ---- segment.c: what peers map ---- */
+/* Ours: hca_process.segment with its head, and its descriptor. 0 or a negative
+ * errno. The end gives both files back. */
+int hca_segment_create(void);
+void hca_segment_destroy(void);
+/* The parts of the block in place `place` of `blocks`, to be used. */
+int hca_segment_add_block(unsigned place);
+/* A file that peers may map, whole but of no access; read-only descriptor in *fd. */
+void *hca_shared_file(const char *name, size_t bytes, int *fd);
+/*
+ * A peer's segment and table of keys, the latter NULL for -1, from files that were
+ * looked at. Both of their whole size, of which the head can be read, and the parts
+ * behind it when they have been opened: NULL or -errno when there is no memory.
+ */
+const struct hca_segment *hca_segment_map(int fd);
+int hca_segment_open_block(const struct hca_segment *s, unsigned place);
+const struct hca_key *hca_keys_map(int fd);
+int hca_keys_open(const struct hca_key *keys, uint32_t count);
+
 /* ---- block.c: control sockets of QPN blocks ---- */
 /* A listening socket under the block's name, or one connected to its owner; or a
  * negative errno (-EADDRINUSE, -ECONNREFUSED: nobody has it). */
@@ -182,11 +219,12 @@ static inline struct hca_qp *hca_qp_find(uint32_t qpn)
 			       __ATOMIC_ACQUIRE);
 }
 
-/* A key is an index into the table of keys (upper 24 bits) and a tag (lower 8). */
-#define HCA_KEY_INDEX_MASK (HCA_KEYS - 1)
+/* A key is an index into the table of keys (upper 24 bits) and a tag (lower 8). An
+ * index that cannot be looked at becomes another's, whose key is not this one. */
 static inline uint32_t hca_key_index(uint32_t key)
 {
-	return (key >> 8) & HCA_KEY_INDEX_MASK;
+	return (key >> 8) & atomic_load_explicit(&hca_process.key_mask,
+						 memory_order_relaxed);
 }
 
 /* The address for `sge` if it may be used with `access` (enum
@@ -196,7 +234,7 @@ static inline void *hca_sge_resolve(const struct hca_pd *pd,
 				    const struct ibv_sge *sge, unsigned access)
 {
 	const struct hca_key *k =
-		&hca_process.segment->keys[hca_key_index(sge->lkey)];
+		&hca_process.keys[hca_key_index(sge->lkey)];
 
 	if (unlikely(atomic_load_explicit(&k->key, memory_order_acquire) !=
 			     sge->lkey ||

@@ -24,6 +24,9 @@
 
 /* By so much a timer may be late before others run it. */
 #define OVERDUE_NS 50000
+/* Of the thread. A program that locks its memory has all of it there, so not the 8 MiB
+ * that are usual. */
+#define STACK_BYTES ((size_t)1 << 20)
 
 struct watch {
 	void (*fn)(void *arg, uint32_t events);
@@ -259,6 +262,7 @@ static void *progress_main(void *arg)
 static int progress_start(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
+	pthread_attr_t attr;
 	sigset_t all, old;
 	int ret;
 
@@ -282,7 +286,10 @@ static int progress_start(void)
 	/* Signals belong to the application's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&progress.thread, NULL, progress_main, NULL);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	ret = -pthread_create(&progress.thread, &attr, progress_main, NULL);
+	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		goto err_wake;

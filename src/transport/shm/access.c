@@ -45,11 +45,15 @@ uint32_t shm_access_flags(const struct shm_link *l)
 	       (path == SHM_PATH_PROCMEM ? HCA_LINK_PROCMEM : 0u);
 }
 
+static void set_pulls(struct shm_link *l, bool pulls)
+{
+	atomic_store_explicit(&l->rx->ack.pulls, pulls, memory_order_relaxed);
+}
+
 static void set_path(struct shm_link *l, enum shm_path path)
 {
 	atomic_store_explicit(&l->path, path, memory_order_release);
-	atomic_store_explicit(&l->rx->ack.pulls, path != SHM_PATH_TARGET,
-			      memory_order_relaxed);
+	set_pulls(l, path != SHM_PATH_TARGET);
 	if (atomic_load(&l->state) == SHM_LINK_UP)
 		hca_link_changed(l->place, shm_access_flags(l));
 }
@@ -82,17 +86,20 @@ static bool probe_memory(const struct shm_link *l, int fd)
 	       shm_uuid_is(l, seen);
 }
 
-void shm_access_choose(struct shm_link *l)
+void shm_access_choose(struct shm_link *l, bool keys_follow)
 {
 	bool works = may_use(HCA_ACCESS_PROCESS_VM) && l->pid > 0 &&
 		     probe_process_vm(l);
 
-	set_path(l, works ? SHM_PATH_PROCESS_VM : SHM_PATH_TARGET);
+	set_path(l, works && l->keys ? SHM_PATH_PROCESS_VM : SHM_PATH_TARGET);
+	/* Nothing is received before, and the peer may send earlier. */
+	if (works && keys_follow)
+		set_pulls(l, true);
 }
 
 void shm_access_improve(struct shm_link *l)
 {
-	if (atomic_load(&l->path) != SHM_PATH_TARGET ||
+	if (!l->keys || atomic_load(&l->path) != SHM_PATH_TARGET ||
 	    !may_use(HCA_ACCESS_PROCMEM))
 		return;
 	if (shm_control_tell(l->fd, SHM_ASK_MEMORY, NULL, 0))
@@ -104,7 +111,7 @@ static void give_memory(struct shm_link *l)
 	int fd;
 
 	/* Whoever has it can read and write all of this process. */
-	if (!l->trusted) {
+	if (!shm_keys_given(l)) {
 		log_debug("pid %d is not given this process's memory: another user's",
 			  (int)l->pid);
 		return;
@@ -121,7 +128,7 @@ static int take_memory(struct shm_link *l, int *fd)
 {
 	if (*fd < 0)
 		return -EPROTO;
-	if (l->mem_fd >= 0 || !may_use(HCA_ACCESS_PROCMEM) ||
+	if (l->mem_fd >= 0 || !l->keys || !may_use(HCA_ACCESS_PROCMEM) ||
 	    !probe_memory(l, *fd))
 		return 0;
 	l->mem_fd = *fd;
@@ -206,6 +213,25 @@ static int iov_head(const struct iovec *iov, int count, uint64_t bytes,
 	return n;
 }
 
+/* The kernel does not say where it stopped: so that callers see whose page is missing,
+ * `near` begins with it if it is one of ours. */
+static void point_at_missing(struct iovec *near, int near_count, bool write)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (int i = 0; i < near_count; i++) {
+		uintptr_t at = (uintptr_t)near[i].iov_base;
+		uintptr_t end = at + near[i].iov_len;
+
+		for (; at < end; at = (at & ~(page - 1)) + page) {
+			if (hca_page_usable((void *)at, write))
+				continue;
+			near[0].iov_base = (void *)at;
+			return;
+		}
+	}
+}
+
 static int copy_procmem(struct shm_link *l, bool read, struct iovec *near,
 			int near_count, struct iovec *far, uint64_t length)
 {
@@ -227,8 +253,10 @@ static int copy_procmem(struct shm_link *l, bool read, struct iovec *near,
 			return -ESRCH;
 		if (n < 0 && (errno == EPERM || errno == EACCES))
 			return path_lost(l, errno);
-		if (n < 0)
+		if (n < 0) {
+			point_at_missing(near, near_count, read);
 			return -EFAULT;
+		}
 		length -= (uint64_t)n;
 		near_count = shm_iov_advance(near, near_count, (size_t)n);
 		shm_iov_advance(far, 1, (size_t)n);

@@ -61,7 +61,7 @@ static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 	int hazard = hca_hazard_enter(tag << 32 | a->rkey);
 	enum ibv_wc_status status;
 
-	status = hca_key_check(hca_process.segment->keys, use);
+	status = hca_key_check_own(use);
 	if (status == IBV_WC_SUCCESS && (use->flags & HCA_KEY_ON_DEMAND) &&
 	    !hca_page_usable((void *)(uintptr_t)use->addr, true))
 		status = IBV_WC_REM_ACCESS_ERR;
@@ -91,7 +91,7 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 		return IBV_WC_REM_INV_REQ_ERR;
 	use.rkey = a.rkey;
 	use.iova = a.remote_addr;
-	status = hca_key_check(hca_process.segment->keys, &use);
+	status = hca_key_check_own(&use);
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	/* An iova may be aligned where the memory is not. */

@@ -36,29 +36,26 @@ static void on_control(void *arg, uint32_t events);
 static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 			 int fds[3])
 {
-	const struct hca_segment *s;
 	struct ucred cred;
+	int ret;
 
-	if (!shm_memory_stays(fds[0], sizeof(*s)) ||
-	    !shm_wakeup_is_eventfd(fds[1]))
+	if (!shm_wakeup_is_eventfd(fds[1]))
 		return -EPROTO;
 	/* Ours is for ourselves: it says whose the keys are. */
 	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)) &&
 	    l->pid != getpid())
 		return -EPROTO;
-	s = mmap(NULL, sizeof(*s), PROT_READ, MAP_SHARED, fds[0], 0);
-	if (s == MAP_FAILED)
-		return -errno;
-	madvise((void *)(uintptr_t)s, sizeof(*s), MADV_DONTFORK);
-	l->peer = s;
-	if (s->magic != HCA_SEGMENT_MAGIC)
+	ret = shm_peer_map(l, fds[0]);
+	if (ret)
+		return ret;
+	if (l->peer->magic != HCA_SEGMENT_MAGIC)
 		return -EPROTO;
 	l->kick_fd = fds[1];
 	fds[1] = -1; /* kept */
 	memcpy(l->uuid, msg->uuid, sizeof(l->uuid));
 	l->peer_tag = shm_uuid_tag(msg->uuid);
 	l->rx_peer = l->pid == getpid() ? (const void *)&shm : l;
-	l->fence = !hca_process.membarrier || !s->membarrier;
+	l->fence = !hca_process.membarrier || !l->peer->membarrier;
 	l->trusted = hca_peer_cred(l->fd, &cred) && hca_peer_is_ours(&cred);
 	l->segment_addr = msg->segment_addr;
 	return 0;
@@ -176,6 +173,7 @@ static bool redirected(const struct shm_link *from,
 static int on_hello(struct shm_link *l, const struct shm_control *msg,
 		    int fds[3])
 {
+	int sent[3] = { hca_process.segment_fd, hca_process.kick_fd };
 	int ret;
 
 	if (redirected(l, msg)) {
@@ -190,27 +188,41 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	ret = shm_link_set_area(l, fds[2], 1);
 	if (ret)
 		return ret;
-	shm_access_choose(l);
+	shm_access_choose(l, true);
 	atomic_store(&l->greeted, true);
-	return shm_control_tell(l->fd, SHM_WELCOME,
-				(int[]){ hca_process.segment_fd,
-					 hca_process.kick_fd },
-				2);
+	sent[2] = shm_keys_for_peer(l);
+	return shm_control_tell(l->fd, SHM_WELCOME, sent, sent[2] < 0 ? 2 : 3);
 }
 
 static int on_welcome(struct shm_link *l, const struct shm_control *msg,
 		      int fds[3])
 {
-	int ret;
+	int keys, ret;
 
 	ret = link_set_peer(l, msg, fds);
+	if (!ret)
+		ret = shm_peer_map_keys(l, fds[2]);
 	if (ret)
 		return ret;
-	shm_access_choose(l);
-	ret = shm_control_tell(l->fd, SHM_READY, NULL, 0);
+	keys = shm_keys_for_peer(l);
+	/* Before the peer uses what this says. */
+	shm_access_choose(l, false);
+	ret = shm_control_tell(l->fd, SHM_READY, &keys, keys < 0 ? 0 : 1);
 	if (!ret)
 		link_up(l);
 	return ret;
+}
+
+/* With its keys there may be a better way into its memory. */
+static int on_ready(struct shm_link *l, int fds[3])
+{
+	int ret = shm_peer_map_keys(l, fds[0]);
+
+	if (ret)
+		return ret;
+	shm_access_choose(l, false);
+	link_up(l);
+	return 0;
 }
 
 static int on_message(struct shm_link *l, const struct shm_control *msg,
@@ -224,10 +236,8 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 	}
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
 		return on_hello(l, msg, fds);
-	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area) {
-		link_up(l);
-		return 0;
-	}
+	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_READY && l->area)
+		return on_ready(l, fds);
 	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_WELCOME)
 		return on_welcome(l, msg, fds);
 	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_REDIRECT)

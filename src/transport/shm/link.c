@@ -91,8 +91,7 @@ static void link_release_parts(struct shm_link *l)
 {
 	if (l->area)
 		munmap(l->area, sizeof(*l->area));
-	if (l->peer)
-		munmap((void *)(uintptr_t)l->peer, sizeof(*l->peer));
+	shm_peer_unmap(l);
 	if (l->fd >= 0)
 		close(l->fd);
 	if (l->kick_fd >= 0)
@@ -104,7 +103,6 @@ static void link_release_parts(struct shm_link *l)
 	free(l->inflight);
 	l->area = NULL;
 	l->tx = l->rx = NULL;
-	l->peer = NULL;
 	l->inflight = NULL;
 	l->fd = l->kick_fd = l->mem_fd = -1;
 	atomic_store(&l->path, SHM_PATH_TARGET);

@@ -156,7 +156,7 @@ static bool lend(struct shm_link *l, uint32_t rkey, uint32_t id)
 	struct hca_key k;
 	int fd;
 
-	if (!hca_key_look(hca_process.segment->keys, rkey, &k) ||
+	if (!hca_key_look_own(rkey, &k) ||
 	    k.region_id != id)
 		return false;
 	msg.touch_at = k.region_offset;
@@ -190,7 +190,7 @@ int shm_map_message(struct shm_link *l, const struct shm_control *msg,
 	switch (msg->kind) {
 	case SHM_ASK_REGION:
 		/* No answer to those who never get it. */
-		if (l->trusted && !lend(l, msg->key, msg->id))
+		if (shm_keys_given(l) && !lend(l, msg->key, msg->id))
 			shm_control_send(l->fd, &(struct shm_control){
 				.kind = SHM_REGION_GONE, .id = msg->id }, NULL, 0);
 		return 0;

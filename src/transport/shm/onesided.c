@@ -171,7 +171,7 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 				     qp->remote)))
 		return SHM_STEP_DONE;
 	use.pd_id = atomic_load_explicit(&owner->pd_id, memory_order_relaxed);
-	*status = hca_key_check(l->peer->keys, &use);
+	*status = hca_key_check(l->keys, shm_keys_upto(l, e->rkey), &use);
 	if (unlikely(*status != IBV_WC_SUCCESS))
 		return SHM_STEP_DONE;
 	if (use.region_id)
@@ -197,13 +197,14 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 	bool write = e->opcode != IBV_WR_RDMA_READ;
 	uint32_t region;
 
+	/* Without the peer's keys that is so for all. */
 	if (!shm_is_word(e) &&
 	    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 		    SHM_PATH_TARGET)
 		return true;
-	if (e->rkey >> 8 >= HCA_KEYS)
+	if (e->rkey >> 8 >= shm_keys_upto(l, e->rkey))
 		return false;
-	region = __atomic_load_n(&l->peer->keys[e->rkey >> 8].region_id,
+	region = __atomic_load_n(&l->keys[e->rkey >> 8].region_id,
 				 __ATOMIC_RELAXED);
 	return region && shm_map_find(l, e->rkey, region, 0, 0, write);
 }
@@ -247,7 +248,19 @@ static bool announced(const struct hca_segment *s, uint64_t id)
 	return false;
 }
 
-/* Our own copies, of messages: who has the lock may still use the key. */
+/* Who has the lock may still use the key; who takes it from now on does not find it.
+ * It need not be taken to see that it is free where taking it is a full fence. */
+static void wait_for_holder(struct spin *lock)
+{
+#if defined(__x86_64__)
+	if (likely(!atomic_load_explicit(&lock->held, memory_order_acquire)))
+		return;
+#endif
+	hca_lock(lock);
+	hca_unlock(lock);
+}
+
+/* Our own copies, of messages. */
 static void wait_for_copies(struct shm_link *l)
 {
 	hca_lock(&l->rx_lock);
@@ -263,10 +276,8 @@ static void wait_for_qps(struct shm_link *l)
 	if (hca_self.depth)
 		return;
 	pthread_mutex_lock(&shm.lock);
-	list_for_each(qp, &l->qps, struct hca_qp, link_entry) {
-		hca_lock(&qp->sq_lock);
-		hca_unlock(&qp->sq_lock);
-	}
+	list_for_each(qp, &l->qps, struct hca_qp, link_entry)
+		wait_for_holder(&qp->sq_lock);
 	pthread_mutex_unlock(&shm.lock);
 }
 
@@ -297,16 +308,12 @@ bool shm_key_busy(uint32_t key)
 	return busy;
 }
 
-/* Is somebody at the other end of the link, and copying with the key? */
-static bool copies_with(struct shm_link *l, uint64_t id)
+/* Is somebody at the other end of the link, and copying with the key? shm.lock is
+ * held. */
+static bool copies_with(const struct shm_link *l, uint64_t id)
 {
-	bool copies;
-
-	pthread_mutex_lock(&shm.lock);
-	copies = atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
-		 !atomic_load(&l->broken) && announced(l->peer, id);
-	pthread_mutex_unlock(&shm.lock);
-	return copies;
+	return atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
+	       !atomic_load(&l->broken) && announced(l->peer, id);
 }
 
 /* Between two looks at a peer's copies. Whoever goes on for longer than any copy
@@ -325,13 +332,20 @@ static bool pause_for_peer(struct shm_link *l, uint64_t since_ns, unsigned looks
 	return true;
 }
 
+/* Until the link's peer does not copy with the key. shm.lock is held, and released
+ * meanwhile. */
 static void wait_for_peer(struct shm_link *l, uint64_t id)
 {
-	uint64_t start = progress_now_ns();
+	uint64_t start = 0;
+	bool again = true;
 
-	for (unsigned i = 0; copies_with(l, id); i++)
-		if (!pause_for_peer(l, start, i, "a key held for too long"))
-			return;
+	for (unsigned i = 0; again && copies_with(l, id); i++) {
+		pthread_mutex_unlock(&shm.lock);
+		if (!start)
+			start = progress_now_ns();
+		again = pause_for_peer(l, start, i, "a key held for too long");
+		pthread_mutex_lock(&shm.lock);
+	}
 }
 
 /* A copy that a peer has announced; 0: none. */
@@ -413,15 +427,43 @@ void shm_qp_fence(const struct hca_qp *qp)
 	}
 }
 
+/* Of peers that reach our memory. */
+static void wait_for_peers(uint64_t id)
+{
+	pthread_mutex_lock(&shm.lock);
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
+		wait_for_peer(shm.links[i], id);
+	pthread_mutex_unlock(&shm.lock);
+}
+
+/*
+ * The usual program registers and posts with one thread: then nobody else is at it,
+ * and there is nothing to look through. hca_enter() waits until that thread is
+ * outside if it goes without locks, so all others hold a lock where they use a key.
+ */
+static bool nobody_copies(void)
+{
+	bool alone;
+
+	hca_enter();
+	alone = hca_alone();
+	hca_leave();
+	return alone;
+}
+
 void shm_key_fence(uint32_t key)
 {
-	uint64_t id = own_key_id(key);
-
 	atomic_thread_fence(memory_order_seq_cst);
+	if (hca_key_is_remote(key))
+		wait_for_peers(own_key_id(key));
+	if (likely(nobody_copies()))
+		return;
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		wait_for_peer(shm.links[i], id);
-		wait_for_copies(shm.links[i]);
-		wait_for_qps(shm.links[i]);
+		struct shm_link *l = shm.links[i];
+
+		wait_for_holder(&l->rx_lock);
+		wait_for_holder(&l->tx_lock);
+		wait_for_qps(l);
 	}
 	hca_hold_fence();
 }

@@ -89,16 +89,6 @@ bool shm_link_reach(uint32_t block)
 	return l && atomic_load(&l->state) != SHM_LINK_UP;
 }
 
-const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
-					    uint32_t qpn)
-{
-	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
-		if (atomic_load(&l->peer->blocks[i]) == qpn >> HCA_QPN_BLOCK_BITS)
-			return &l->peer->qps[i * HCA_QPN_BLOCK_SIZE +
-					     (qpn & (HCA_QPN_BLOCK_SIZE - 1))];
-	return NULL;
-}
-
 static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 {
 	list_remove(&qp->link_entry);

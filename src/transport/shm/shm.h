@@ -99,6 +99,7 @@ struct shm_link {
 	_Atomic int path;       /* enum shm_path */
 	int mem_fd;             /* the peer's memory, SHM_PATH_PROCMEM */
 	bool trusted;           /* our memory may be handed to the peer */
+	bool keys_given;        /* so it has our keys */
 	struct shm_mapping *maps; /* HCA_REGIONS */
 	uint64_t mapped_bytes;
 	_Atomic bool lent;      /* the peer was given a region of ours */
@@ -109,9 +110,14 @@ struct shm_link {
 	bool stranger;          /* of a user that may not connect */
 	uint8_t uuid[16];
 	int kick_fd;
-	struct shm_area *area;
-	const struct hca_segment *peer; /* read-only */
+	/* Of the peer, read-only; NULL: it did not give them, so it carries
+	 * operations out itself. `key_count` may be looked at. */
+	const struct hca_key *keys;
+	const struct hca_segment *peer; /* read-only; behind its head ... */
+	_Atomic uint32_t key_count;
 	uint32_t peer_tag;              /* for hazards */
+	_Atomic uint64_t peer_blocks;   /* ... blocks in these places are open */
+	struct shm_area *area;
 	struct list qps;                /* hca_qp.link_entry; shm.lock */
 
 	/* Transmit side. */
@@ -196,9 +202,6 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused);
 /* Links with the owner of a block, if it is one that we may talk to. True: the
  * link is still being made. shm.lock is held. */
 bool shm_link_reach(uint32_t block);
-/* What the peer shows of a QP or XRC SRQ of its; NULL: not its number. */
-const struct hca_qp_public *shm_find_remote(const struct shm_link *l,
-					    uint32_t number);
 enum shm_peer_known {
 	SHM_PEER_LINKED,
 	SHM_PEER_CALLED, /* it has not answered yet */
@@ -249,15 +252,42 @@ static inline void shm_copy_once(void *to, const void *from, size_t size)
 	__asm__ volatile("" : : "r"(to) : "memory");
 }
 
+/* ---- peer.c: what the peer shows ---- */
+/* Its segment, whose head then can be read. 0 or a negative errno. */
+int shm_peer_map(struct shm_link *l, int fd);
+/* Its table of keys; `fd` may be -1. Before the link is up. */
+int shm_peer_map_keys(struct shm_link *l, int fd);
+void shm_peer_unmap(struct shm_link *l);
+/* Our descriptor for the peer, with which it may look up our keys and then reach our
+ * memory by itself, or -1: it may not. Said once per link. */
+int shm_keys_for_peer(struct shm_link *l);
+/* Was it given to the peer? Of one that was not, nobody copies on its own. */
+static inline bool shm_keys_given(const struct shm_link *l)
+{
+	return l->keys_given;
+}
+/* What it shows of a QP or XRC SRQ of its; NULL: not its number. */
+const struct hca_qp_public *shm_find_remote(struct shm_link *l, uint32_t number);
+/* The slow half of shm_keys_upto(). */
+uint32_t shm_keys_open(struct shm_link *l, uint32_t index);
+/* How many of the peer's keys may be looked at, `rkey` among them if there is one. */
+static inline uint32_t shm_keys_upto(struct shm_link *l, uint32_t rkey)
+{
+	uint32_t count = atomic_load_explicit(&l->key_count,
+					      memory_order_relaxed);
+
+	return likely(rkey >> 8 < count) ? count : shm_keys_open(l, rkey >> 8);
+}
+
 /* ---- control.c: messages of the link's socket ---- */
 #define SHM_CONTROL_MAGIC 0x6d687362u
-#define SHM_CONTROL_VERSION 5 /* also when struct hca_segment changes */
+#define SHM_CONTROL_VERSION 6 /* also when struct hca_segment changes */
 
 enum shm_control_kind {
 	SHM_HELLO = 1, /* descriptors: segment, kick, area */
-	SHM_WELCOME,   /* descriptors: segment, kick */
+	SHM_WELCOME,   /* descriptors: segment, kick, and keys or none */
 	SHM_REDIRECT,  /* use the link that we have with you already */
-	SHM_READY,
+	SHM_READY,     /* descriptor: keys or none */
 	/* On a link that is up. A request that is refused has no answer. */
 	SHM_ASK_MEMORY,
 	SHM_MEMORY,      /* descriptor: /proc/self/mem */
@@ -483,8 +513,9 @@ enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 
 /* ---- access.c: the ways into a peer's memory ---- */
 const char *shm_path_name(enum shm_path path);
-/* Finds out how the new link's peer is reached, and tells it. shm.lock is held. */
-void shm_access_choose(struct shm_link *l);
+/* Finds out how the new link's peer is reached, and tells it; not without its keys
+ * (peer.c). If they follow, again when they are there. shm.lock is held. */
+void shm_access_choose(struct shm_link *l, bool keys_follow);
 /* For those who look from outside: enum hca_link_flags. */
 uint32_t shm_access_flags(const struct shm_link *l);
 /* The link is up: asks for a better path if there may be one. */

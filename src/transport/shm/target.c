@@ -130,7 +130,7 @@ static enum ibv_wc_status execute_carefully(bool read, struct hca_key_use *use,
 	int hazard = hca_hazard_enter(tag << 32 | use->rkey);
 	enum ibv_wc_status status;
 
-	status = hca_key_check(hca_process.segment->keys, use);
+	status = hca_key_check_own(use);
 	if (status == IBV_WC_SUCCESS &&
 	    copy_requested(read, data, use->addr + part->at, part->length,
 			   use->flags & HCA_KEY_ON_DEMAND))
@@ -173,7 +173,7 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 	 * not allowed. */
 	use.rkey = q.rkey;
 	use.iova = q.remote_addr;
-	status = hca_key_check(hca_process.segment->keys, &use);
+	status = hca_key_check_own(&use);
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	if (unlikely(use.flags))

@@ -62,19 +62,23 @@ static int listen_as(uint32_t block)
 int evil_open(struct evil *e, uint32_t block)
 {
 	memset(e, 0, sizeof(*e));
-	e->fd = e->listen_fd = e->area_fd = e->victim_kick = -1;
+	e->fd = e->listen_fd = e->area_fd = e->victim_kick = e->victim_keys = -1;
 	e->can_access = true;
 	e->segment_fd = evil_memory("evil-segment", sizeof(*e->segment),
 				    EVIL_SEALED);
+	e->keys_fd = evil_memory("evil-keys", HCA_KEY_TABLE_BYTES, EVIL_SEALED);
 	e->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	e->keys = mmap(NULL, HCA_KEY_TABLE_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_SHARED, e->keys_fd, 0);
 	e->segment = mmap(NULL, sizeof(*e->segment), PROT_READ | PROT_WRITE,
 			  MAP_SHARED, e->segment_fd, 0);
-	if (e->kick_fd < 0 || e->segment == MAP_FAILED ||
+	if (e->kick_fd < 0 || e->segment == MAP_FAILED || e->keys == MAP_FAILED ||
 	    getrandom(e->uuid, sizeof(e->uuid), 0) != sizeof(e->uuid))
 		return -1;
 	e->segment->magic = HCA_SEGMENT_MAGIC;
 	memcpy(e->segment->uuid, e->uuid, sizeof(e->uuid));
 	e->segment->membarrier = 1;
+	e->segment->key_count = HCA_KEYS;
 	for (unsigned i = 0; block && e->listen_fd < 0; i++) {
 		if (i == 64)
 			return -1;
@@ -202,8 +206,9 @@ int evil_call(struct evil *e, uint32_t block)
 		return -1;
 	map_victim(e, &msg, fds[0]);
 	e->victim_kick = fds[1];
+	e->victim_keys = fds[2];
 	msg = evil_control(e, SHM_READY);
-	return evil_send(e->fd, &msg, sizeof(msg), NULL, 0);
+	return evil_send(e->fd, &msg, sizeof(msg), &e->keys_fd, 1);
 }
 
 int evil_answer(struct evil *e, int ms)
@@ -232,10 +237,11 @@ int evil_answer(struct evil *e, int ms)
 		return -1;
 	msg = evil_control(e, SHM_WELCOME);
 	if (evil_send(e->fd, &msg, sizeof(msg),
-		      (int[]){ e->segment_fd, e->kick_fd }, 2) ||
+		      (int[]){ e->segment_fd, e->kick_fd, e->keys_fd }, 3) ||
 	    evil_recv(e->fd, &msg, fds, ms) != sizeof(msg) ||
 	    msg.kind != SHM_READY)
 		return -1;
+	e->victim_keys = fds[0];
 	return 0;
 }
 
@@ -279,8 +285,9 @@ void evil_hang_up(struct evil *e)
 		munmap(e->area, sizeof(*e->area));
 	if (e->victim)
 		munmap((void *)(uintptr_t)e->victim, sizeof(*e->victim));
-	for (int i = 0; i < 3; i++) {
-		int *fd[] = { &e->fd, &e->area_fd, &e->victim_kick };
+	for (int i = 0; i < 4; i++) {
+		int *fd[] = { &e->fd, &e->area_fd, &e->victim_kick,
+			      &e->victim_keys };
 
 		if (*fd[i] >= 0)
 			close(*fd[i]);
@@ -294,7 +301,9 @@ void evil_close(struct evil *e)
 {
 	evil_hang_up(e);
 	munmap(e->segment, sizeof(*e->segment));
+	munmap(e->keys, HCA_KEY_TABLE_BYTES);
 	close(e->segment_fd);
+	close(e->keys_fd);
 	close(e->kick_fd);
 	if (e->listen_fd >= 0)
 		close(e->listen_fd);

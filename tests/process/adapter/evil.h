@@ -21,7 +21,8 @@ struct evil {
 	uint32_t block;        /* of QP numbers */
 	int listen_fd;
 	struct hca_segment *segment;
-	int segment_fd, kick_fd, area_fd;
+	struct hca_key *keys;  /* HCA_KEYS of them */
+	int segment_fd, keys_fd, kick_fd, area_fd;
 	uint8_t uuid[16];
 	bool can_access;       /* what we say of it */
 	/* The link. */
@@ -29,7 +30,7 @@ struct evil {
 	struct shm_area *area;
 	struct shm_direction *tx, *rx;
 	const struct hca_segment *victim;
-	int victim_kick;
+	int victim_kick, victim_keys; /* -1: not given */
 	uint8_t victim_uuid[16];
 	uint32_t pos;          /* next slot to write */
 };

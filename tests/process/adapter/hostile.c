@@ -498,15 +498,22 @@ static int takes_memory_back(struct end *e, void *arg)
 
 static void a_key_that_is_held_for_ever_delays_us_once(struct pair *p)
 {
-	struct region r[2];
+	struct region r[2], local;
 	uint64_t start_ms;
 
 	start(p);
 	expect(told(p, evil_calls, (struct note){ 0 }).ok);
 	for (int i = 0; i < 2; i++) {
-		r[i] = side_reg(&p->a, 0, 4096, IBV_ACCESS_LOCAL_WRITE, 0);
+		r[i] = side_reg(&p->a, 0, 4096, IBV_ACCESS_LOCAL_WRITE |
+							IBV_ACCESS_REMOTE_WRITE, 0);
 		expect(r[i].index >= 0);
 	}
+	/* Nobody may copy with a key that peers have no use for. */
+	local = side_reg(&p->a, 0, 4096, IBV_ACCESS_LOCAL_WRITE, 0);
+	told(p, holds_a_key, (struct note){ .key = local.rkey });
+	start_ms = now_ms();
+	expect_eq(side_dereg(&p->a, local.index), 0);
+	expect(now_ms() - start_ms < 5000);
 	told(p, holds_a_key, (struct note){ .key = r[0].rkey });
 	/* Meanwhile everything else goes on. */
 	side_start(&p->a, takes_memory_back, &r[0].index, sizeof(int));

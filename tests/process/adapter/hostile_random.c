@@ -174,6 +174,7 @@ static void any_scribble(struct evil *e, const struct plan *p)
 {
 	uint32_t *w = (uint32_t *)e->area;
 	struct hca_segment *g = e->segment;
+	struct hca_key *keys = e->keys;
 	struct shm_slot *sent = &e->rx->slots[dice(SHM_SLOTS)];
 	uint64_t tag = 0;
 
@@ -197,13 +198,14 @@ static void any_scribble(struct evil *e, const struct plan *p)
 		g->qps[5].dest_qpn = dice(4) ? p->qpn : any_word();
 		break;
 	case 5: /* of the key that `a` writes with */
-		g->keys[1].length = any_word();
-		g->keys[1].addr = dice(2) ? (uintptr_t)e->area :
-					    (uint64_t)any_word() << 16;
-		g->keys[1].key = dice(4) ? 0x101 : any_word();
+		keys[1].length = any_word();
+		keys[1].addr = dice(2) ? (uintptr_t)e->area :
+					 (uint64_t)any_word() << 16;
+		keys[1].key = dice(4) ? 0x101 : any_word();
 		break;
 	case 6:
 		g->wants_kick = dice(3);
+		g->key_count = dice(2) ? HCA_KEYS : any_word();
 		break;
 	case 7:
 		g->hazards[dice(HCA_HAZARDS)] = any_word();

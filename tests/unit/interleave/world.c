@@ -52,6 +52,8 @@ static void make_link(struct shm_link *l, int role)
 	l->place = (unsigned)role;
 	l->fd = l->kick_fd = l->mem_fd = -1;
 	l->peer = world_segment;
+	l->keys = hca_process.keys;
+	l->key_count = HCA_KEYS;
 	l->peer_tag = shm_uuid_tag(hca_process.uuid);
 	l->rx_peer = &shm;
 	l->tx = &area->dir[role];
@@ -120,7 +122,7 @@ static void attach(struct hca_qp *qp, struct shm_link *l, struct hca_qp *other)
 
 static void make_key(void)
 {
-	struct hca_key *k = &world_segment->keys[hca_key_index(WORLD_KEY)];
+	struct hca_key *k = &hca_process.keys[hca_key_index(WORLD_KEY)];
 
 	*k = (struct hca_key){
 		.key = WORLD_KEY,
@@ -151,6 +153,8 @@ void world_make(enum ibv_qp_state b_state)
 		area = map(sizeof(*area));
 		world_segment = map(sizeof(*world_segment));
 		hca_process.segment = world_segment;
+		hca_process.keys = map(HCA_KEY_TABLE_BYTES);
+		hca_process.key_mask = HCA_KEYS - 1;
 		hca_process.blocks[WORLD_BLOCK] = table;
 		hca_process.own_blocks[0] = WORLD_BLOCK;
 		hca_process.own_block_count = 1;

@@ -22,6 +22,11 @@ static inline void hca_elision_forked(void) {}
 static inline void hca_enter(void) {}
 static inline void hca_leave(void) {}
 
+static inline bool hca_alone(void)
+{
+	return false;
+}
+
 static inline void hca_lock(struct spin *s)
 {
 	check_lock(s);
