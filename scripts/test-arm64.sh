@@ -55,7 +55,7 @@ fi
 if [ $# -eq 0 ]; then
 	set -- hca-elide hca-elide-window interleave-hazard interleave-elision \
 		adapter-data adapter-promise adapter-retry adapter-status adapter-states \
-		adapter-dereg adapter-atomic adapter-uc adapter-ud adapter-srq \
+		adapter-atomic adapter-uc adapter-ud adapter-srq \
 		adapter-events adapter-death adapter-threads
 fi
 targets="lib/libibverbs.so.1"

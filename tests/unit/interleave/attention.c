@@ -18,7 +18,7 @@ static void start(bool polling, bool membarrier)
 	world_segment->wants_kick = !polling;
 	hca_process.ticking = polling;
 	hca_process.kicked = false;
-	hca_process.armed = 0;
+	hca_process.armed = hca_process.armed_next = 0;
 	hca_process.membarrier = membarrier;
 	world.to_b.fence = !membarrier;
 	/* The thread has seen other polls than the last ones. */

@@ -189,12 +189,38 @@ uint64_t stand_in_now_ns(void)
 	return stand_in_now;
 }
 
+static struct progress_timer *armed[4];
+
 void stand_in_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
 {
-	t->deadline_ns = deadline_ns ? deadline_ns : 1;
+	unsigned place = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (armed[i] == t)
+			return;
+		if (!armed[i])
+			place = i;
+	}
+	armed[place] = t;
+}
+
+bool stand_in_timer_take(struct progress_timer *t)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		if (armed[i] == t) {
+			armed[i] = NULL;
+			return true;
+		}
+	}
+	return false;
 }
 
 void stand_in_timer_disarm(struct progress_timer *t)
 {
-	t->deadline_ns = 0;
+	stand_in_timer_take(t);
+}
+
+void stand_in_timers_forget(void)
+{
+	memset(armed, 0, sizeof(armed));
 }

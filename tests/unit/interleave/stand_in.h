@@ -4,6 +4,7 @@
 #define INTERLEAVE_STAND_IN_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,9 @@ uint64_t stand_in_now_ns(void);
 void stand_in_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 /* No callback runs by itself: disarming and cancelling are one. */
 void stand_in_timer_disarm(struct progress_timer *t);
+/* Whether it was armed; it no longer is. */
+bool stand_in_timer_take(struct progress_timer *t);
+void stand_in_timers_forget(void);
 
 struct hca_cq;
 struct shm_link;

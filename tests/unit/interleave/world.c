@@ -165,6 +165,7 @@ void world_make(enum ibv_qp_state b_state)
 		shm.link_count = 1;
 	}
 	forget_promises();
+	stand_in_timers_forget();
 	/* A run that was broken off may have left it locked. */
 	pthread_mutex_init(&hca_process.lock, NULL);
 	memset(&area->dir[0].slots[0], 0, 4 * sizeof(struct shm_slot));
@@ -241,10 +242,8 @@ void world_run_close(void)
 {
 	struct progress_timer *t = &world.b.promising.close;
 
-	if (!t->deadline_ns)
-		return;
-	t->deadline_ns = 0;
-	t->fn(t);
+	if (stand_in_timer_take(t))
+		t->fn(t);
 }
 
 static unsigned good(const struct hca_cq *cq)
