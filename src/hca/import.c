@@ -19,6 +19,7 @@
 #include "hca/import.h"
 #include "hca/key.h"
 #include "hca/live.h"
+#include "hca/memory_file.h"
 #include "hca/process.h"
 
 /* What stands in the file, so that it is told from others. */
@@ -26,10 +27,10 @@ static const char mark[] = "busbar context";
 
 int hca_cmd_fd_create(void)
 {
-	int fd = memfd_create(mark, MFD_CLOEXEC);
+	int fd = hca_memory_file(mark, sizeof(mark), 0);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (write(fd, mark, sizeof(mark)) != (ssize_t)sizeof(mark)) {
 		close(fd);
 		return -EIO;
