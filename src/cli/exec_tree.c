@@ -142,14 +142,14 @@ static void put_gids(struct tree *t, struct ibv_context *ctx, unsigned port)
 
 	for (ssize_t i = 0; i < count; i++) {
 		const struct ibv_gid_entry *e = &list[i];
-		char name[64], gid[40], net[IF_NAMESIZE], link[64];
+		char name[64], gid[8 * 5 + 1], net[IF_NAMESIZE], link[64];
 
 		if (e->port_num != port)
 			continue;
 		for (unsigned w = 0; w < 8; w++)
 			snprintf(gid + 5 * w, 6, "%02x%02x:", e->gid.raw[2 * w],
 				 e->gid.raw[2 * w + 1]);
-		gid[39] = '\0';
+		gid[8 * 5 - 1] = '\0'; /* no colon behind the last */
 		snprintf(name, sizeof(name), "ports/%u/gids/%u", port, e->gid_index);
 		put(t, name, "%s", gid);
 		snprintf(name, sizeof(name), "ports/%u/gid_attrs/types/%u", port,
