@@ -22,6 +22,23 @@ static bool owns_block(const struct shm_link *l, uint32_t block)
 	return false;
 }
 
+/*
+ * Will it lead to the owner of the block? Also one that the owner makes: calling it as
+ * well would give two links, and each side may take another one of them for its queue
+ * pairs, which drop what comes by the wrong one.
+ */
+static bool is_on_its_way(const struct shm_link *l, int state, uint32_t block)
+{
+	/* The process itself: one link is enough for all of its blocks. */
+	if (l->pid == getpid())
+		return state == SHM_LINK_CONNECTING &&
+		       atomic_load(&hca_process.blocks[block]);
+	if (state == SHM_LINK_CONNECTING)
+		return l->target_block == block;
+	return state == SHM_LINK_ACCEPTING && atomic_load(&l->greeted) &&
+	       owns_block(l, block) && shm_block_is_of(block, l->pid);
+}
+
 /* The link to the owner of a block, if there is one or will be. */
 static struct shm_link *link_known(uint32_t block)
 {
@@ -39,7 +56,7 @@ static struct shm_link *link_known(uint32_t block)
 			atomic_store(&shm.by_block[block], l);
 			return l;
 		}
-		if (state == SHM_LINK_CONNECTING && l->target_block == block)
+		if (is_on_its_way(l, state, block))
 			return l;
 	}
 	return NULL;
