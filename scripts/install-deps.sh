@@ -17,10 +17,11 @@ run_packages="ibverbs-utils perftest"
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python3-jsonschema
 	netcat-openbsd socat iperf3 openmpi-bin mpich infiniband-diags"
-# Libraries of modules; without one its module is left out.
-module_packages="liblua5.4-dev libssl-dev"
+# Libraries of modules, and the header of the static probes; what needs one that
+# cannot be had is left out.
+module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev"
 # Without these builds and tests leave out what needs them and say so.
-ci_packages="clang qemu-system-x86 abigail-tools systemtap-sdt-dev"
+ci_packages="clang qemu-system-x86 abigail-tools"
 
 usage() {
 	echo "usage: $0 build|run|test|ci" >&2

@@ -20,6 +20,7 @@
 #include "cli/elf_facts.h"
 #include "cli/exec_dir.h"
 #include "cli/exec_others.h"
+#include "cli/exec_trace.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -32,11 +33,12 @@ struct exec_options {
 	bool preload, rsockets;
 	bool bare;  /* the libraries and nothing else */
 	bool quiet; /* no message at the end */
+	struct exec_trace trace;
 };
 
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [--] PROGRAM [ARGUMENTS]\n"
+	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [--] PROGRAM [ARGUMENTS]\n"
 	      "\n"
 	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
 	      "\n"
@@ -46,6 +48,11 @@ static void print_help(FILE *out)
 	      "  -b, --bare     the libraries alone: no entries of soft0 below /sys and /dev,\n"
 	      "                 no settings for MPI and UCX\n"
 	      "  -q, --quiet    do not say at the end that no device was opened\n"
+	      "  -t, --trace[=FILE]\n"
+	      "                 write each verbs and connection call to FILE or standard\n"
+	      "                 error, and why it failed; posting and polling is summed up\n"
+	      "  -T, --trace-data[=FILE]\n"
+	      "                 the same, with each call of posting and polling\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -196,6 +203,13 @@ static int set_environment(const char *dir, const struct exec_options *o)
 		snprintf(libs, sizeof(libs), "%s/librspreload.so", dir);
 		err = prepend("LD_PRELOAD", libs);
 	}
+	/* The last one is the first to be found. */
+	if (!err && o->trace.on) {
+		if (exec_trace_library(dir, libs, sizeof(libs)) ||
+		    exec_trace_set(&o->trace))
+			return -ENOENT;
+		err = prepend("LD_PRELOAD", libs);
+	}
 	if (!err && !o->bare)
 		err = exec_others_set();
 	if (err)
@@ -234,7 +248,8 @@ static int find_libraries(char dir[PATH_MAX], const struct exec_options *o)
 		log_error("the drop-in libibverbs.so.1 was not found in 'lib' beside the executable nor in the folder it is installed to; build or install busbar completely");
 		return err;
 	}
-	if (strchr(dir, ':') || ((o->preload || o->rsockets) && strchr(dir, ' '))) {
+	if (strchr(dir, ':') ||
+	    ((o->preload || o->rsockets || o->trace.on) && strchr(dir, ' '))) {
 		log_error("the folder '%s' has a character that the loader takes as a separator, install busbar elsewhere",
 			  dir);
 		return -EINVAL;
@@ -267,6 +282,8 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 		{ "rsockets", no_argument, NULL, 'r' },
 		{ "bare", no_argument, NULL, 'b' },
 		{ "quiet", no_argument, NULL, 'q' },
+		{ "trace", optional_argument, NULL, 't' },
+		{ "trace-data", optional_argument, NULL, 'T' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -274,12 +291,18 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 
 	*status = CLI_USAGE;
 	/* '+': options behind PROGRAM are the program's. */
-	while ((opt = getopt_long(argc, argv, "+prbqh", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+prbqt::T::h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'p': o->preload = true; break;
 		case 'r': o->rsockets = true; break;
 		case 'b': o->bare = true; break;
 		case 'q': o->quiet = true; break;
+		case 't':
+		case 'T':
+			o->trace.on = true;
+			o->trace.data |= opt == 'T';
+			o->trace.file = optarg ? optarg : o->trace.file;
+			break;
 		case 'h':
 			print_help(stdout);
 			*status = CLI_OK;

@@ -17,6 +17,10 @@ bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid);
 bool hca_gid_is_local(const union ibv_gid *gid);
 /* 0, -ENODATA (an empty place) or -EINVAL (no place of the table). */
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
+/* Is any interface up? Of all GIDs a number that changes with them, read anew: 0 or a
+ * negative errno. */
+bool hca_port_is_up(void);
+int hca_gid_digest(uint64_t *digest, bool *up);
 /* In a forked child: forgets the parent's table. */
 void hca_gid_forked(void);
 

@@ -72,6 +72,21 @@ void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type)
 	async_post(ctx, (struct ibv_async_event){ .event_type = type });
 }
 
+void hca_async_port_event(struct hca_context *ctx, enum ibv_event_type type)
+{
+	spin_lock(&ctx->async_lock);
+	list_for_each_safe(e, &ctx->async_events, struct hca_async_event, entry) {
+		if (e->event.event_type == type) {
+			list_remove(&e->entry);
+			free(e);
+			hca_eventfd_try(ctx->verbs.context.async_fd);
+		}
+	}
+	spin_unlock(&ctx->async_lock);
+	async_post(ctx, (struct ibv_async_event){ .element.port_num = 1,
+						  .event_type = type });
+}
+
 static bool event_is_of(const struct ibv_async_event *e, const void *object)
 {
 	if (hca_event_of_qp(e))

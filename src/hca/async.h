@@ -10,6 +10,9 @@ void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
 void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type);
 void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type);
+/* Of its port. It takes the place of one of its type that nobody has read: there may be
+ * any number of them in the life of a context that nobody reads events of. */
+void hca_async_port_event(struct hca_context *ctx, enum ibv_event_type type);
 void hca_async_init(struct hca_context *ctx);
 void hca_async_fini(struct hca_context *ctx);
 /* Drop the unread events of an object and wait for the acknowledgement of

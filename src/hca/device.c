@@ -216,8 +216,10 @@ int hca_device_query_ex(struct ibv_context *ctx,
 int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		   struct ibv_port_attr *attr, size_t size)
 {
+	const bool up = hca_port_is_up();
+	/* Speed and MTU are those of shared memory: see port.h. */
 	struct ibv_port_attr full = {
-		.state = IBV_PORT_ACTIVE,
+		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = IBV_MTU_4096,
 		.gid_tbl_len = HCA_MAX_GIDS,
@@ -228,7 +230,7 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4X */
 		.active_speed = 32, /* EDR, 25 Gb/s per lane */
-		.phys_state = 5,    /* LinkUp */
+		.phys_state = up ? 5 : 3, /* LinkUp, Disabled */
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};

@@ -26,8 +26,9 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t read_at_ns;
 	unsigned count;
+	bool up; /* any interface is, and has its link */
 	struct ibv_gid_entry entries[HCA_MAX_GIDS];
-} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER, .up = true };
 
 /* 0: IPv4, 1: IPv6, 2: link-local, 3: IPv4 loopback, 4: IPv6 loopback. */
 static int rank_of(const struct ifaddrs *ifa)
@@ -89,23 +90,62 @@ static void add_rank(const struct ifaddrs *list, int rank)
 	}
 }
 
-/* table.lock is held. */
-static void refresh(void)
+/* table.lock is held. 0 or a negative errno. */
+static int read_interfaces(void)
 {
-	uint64_t now = clock_now_ns();
 	struct ifaddrs *list;
 
-	if (table.count && now - table.read_at_ns < REFRESH_NS)
-		return;
 	if (getifaddrs(&list)) {
+		int ret = -errno;
+
 		log_warn("addresses of this host not readable: %m");
-		return;
+		return ret;
 	}
 	table.count = 0;
 	for (int rank = 0; rank <= 4; rank++)
 		add_rank(list, rank);
+	table.up = false;
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+		table.up |= (i->ifa_flags & (IFF_UP | IFF_RUNNING)) ==
+			    (IFF_UP | IFF_RUNNING);
 	freeifaddrs(list);
-	table.read_at_ns = now;
+	table.read_at_ns = clock_now_ns();
+	return 0;
+}
+
+/* table.lock is held. */
+static void refresh(void)
+{
+	if (!table.count || clock_now_ns() - table.read_at_ns >= REFRESH_NS)
+		read_interfaces();
+}
+
+int hca_gid_digest(uint64_t *digest, bool *up)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	int ret;
+
+	pthread_mutex_lock(&table.lock);
+	ret = read_interfaces();
+	for (unsigned i = 0; i < table.count; i++)
+		for (unsigned b = 0; b < sizeof(table.entries[i].gid.raw); b++)
+			hash = (hash ^ table.entries[i].gid.raw[b]) *
+			       UINT64_C(0x100000001b3);
+	*digest = hash;
+	*up = table.up;
+	pthread_mutex_unlock(&table.lock);
+	return ret;
+}
+
+bool hca_port_is_up(void)
+{
+	bool up;
+
+	pthread_mutex_lock(&table.lock);
+	refresh();
+	up = table.up;
+	pthread_mutex_unlock(&table.lock);
+	return up;
 }
 
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "hca/fail.h"
+#include "hca/port.h"
 #include "hca/key.h"
 #include "hca/live.h"
 #include "hca/paging.h"
@@ -92,6 +93,7 @@ static void child_after_fork(void)
 	hca_live_forked();
 	progress_forked();
 	hca_fail_forked();
+	hca_port_forked();
 	hca_elision_forked();
 }
 
@@ -189,6 +191,7 @@ static int process_start(void)
 	ret = progress_watch(hca_process.kick_fd, EPOLLIN, kicked, NULL);
 	if (ret)
 		goto err_progress;
+	hca_port_start();
 	return 0;
 
 err_progress:
@@ -239,6 +242,7 @@ void hca_process_close(void)
 		progress_unwatch(hca_process.kick_fd);
 		hca_process.transport->stop();
 		hca_fail_stop();
+		hca_port_stop();
 		blocks_release();
 		hca_mapping_stop();
 		/* librdmacm may still hold the thread: it then ticks over an

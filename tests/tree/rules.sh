@@ -37,6 +37,7 @@ find src -name '*.[ch]' | xargs awk '
 		may["verbs"] = "verbs transport hca engine wire util"
 		may["rdmacm"] = "rdmacm verbs transport hca engine wire util"
 		may["paths"] = "paths"
+		may["trace"] = "trace"
 		may["shmem"] = "shmem util"
 		may["gateway"] = "gateway util"
 		may["bench"] = "bench gateway util"

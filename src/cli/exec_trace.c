@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar exec --trace`: the library of src/trace in front of all others. It learns
+ * from the environment where its lines go, as the processes that the program starts do.
+ */
+#include "cli/exec_trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+#define LIBRARY "libbusbar-trace.so"
+
+/* The file begins anew; its processes append to it. */
+static int file_prepare(const char *file)
+{
+	char path[PATH_MAX];
+	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	if (fd < 0) {
+		log_error("exec: trace file '%s': %s", file, strerror(errno));
+		return -errno;
+	}
+	close(fd);
+	if (!realpath(file, path)) {
+		log_error("exec: trace file '%s': %s", file, strerror(errno));
+		return -errno;
+	}
+	return setenv("BUSBAR_TRACE", path, 1) ? -errno : 0;
+}
+
+int exec_trace_library(const char *dir, char *library, size_t size)
+{
+	if (snprintf(library, size, "%s/" LIBRARY, dir) >= (int)size)
+		return -ENAMETOOLONG;
+	if (access(library, R_OK)) {
+		log_error("%s was not found; build or install busbar completely", library);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+int exec_trace_set(const struct exec_trace *trace)
+{
+	int err = trace->file ? file_prepare(trace->file) : 0;
+
+	if (!trace->file)
+		unsetenv("BUSBAR_TRACE");
+	if (!err && setenv("BUSBAR_TRACE_DATA", trace->data ? "1" : "0", 1))
+		err = -errno;
+	return err;
+}

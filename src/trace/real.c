@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions behind the wrappers. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "trace/calls.h"
+
+static void *libraries[2];
+
+static void open_libraries(void)
+{
+	libraries[0] = dlopen("libibverbs.so.1", RTLD_LAZY);
+	libraries[1] = dlopen("librdmacm.so.1", RTLD_LAZY | RTLD_NOLOAD);
+}
+
+void *real_find(const char *name, const char *version)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	void *found = dlvsym(RTLD_NEXT, name, version);
+
+	if (found)
+		return found;
+	/* A program that opened the library by hand keeps it to itself. */
+	pthread_once(&once, open_libraries);
+	return dlvsym(libraries[*version == 'R'], name, version);
+}
