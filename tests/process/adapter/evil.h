@@ -23,7 +23,7 @@ struct evil {
 	struct hca_segment *segment;
 	int segment_fd, kick_fd, area_fd;
 	uint8_t uuid[16];
-	bool can_access;       /* what we say of it */
+	uint32_t lends;        /* what we say of it */
 	/* The link. */
 	int fd;
 	struct shm_area *area;
