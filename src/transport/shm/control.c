@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hca/aside.h"
@@ -68,8 +69,10 @@ void shm_control_kick(int fd)
 {
 	const char byte = 0;
 
-	/* A socket that is full wakes its reader, too. */
-	if (send(fd, &byte, sizeof(byte), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+	/* A socket that is full wakes its reader, too. By number: no thread is to be
+	 * cancelled in here (util/cancel.h). */
+	if (syscall(SYS_sendto, (long)fd, &byte, sizeof(byte),
+		    (long)(MSG_NOSIGNAL | MSG_DONTWAIT), NULL, 0L) < 0 &&
 	    errno != EAGAIN)
 		log_debug("peer not woken: %m");
 }
