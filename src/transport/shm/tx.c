@@ -156,7 +156,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		if ((!write && !qp->attr.max_rd_atomic) ||
 		    e->length != sizeof(uint64_t))
 			return -EPERM;
-		if (write && !gather(qp, e, 0, sizeof(word), (uint8_t *)&word))
+		if (write && !shm_gather(qp, e, 0, sizeof(word), (uint8_t *)&word))
 			return -EFAULT;
 		shm_atomic_request(e, word, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
