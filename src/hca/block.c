@@ -2,7 +2,7 @@
 /*
  * The control sockets of QPN blocks: a name in the abstract namespace for each,
  * which is atomic to claim, scoped by network namespace, and vanishes with its
- * process; and who is at the other end of a connection.
+ * process. Anybody can take any name: who has it is asked of the kernel (peers.h).
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "hca/process.h"
-#include "hca/settings.h"
 
 static socklen_t block_address(uint32_t block, struct sockaddr_un *sun)
 {
@@ -51,23 +50,4 @@ int hca_block_bind(uint32_t block)
 int hca_block_connect(uint32_t block)
 {
 	return block_socket(block, false);
-}
-
-bool hca_peer_cred(int fd, struct ucred *cred)
-{
-	socklen_t len = sizeof(*cred);
-
-	*cred = (struct ucred){ .uid = (uid_t)-1 };
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len);
-}
-
-bool hca_peer_is_ours(const struct ucred *cred)
-{
-	return cred->uid == geteuid() || cred->uid == 0;
-}
-
-bool hca_peer_allowed(const struct ucred *cred)
-{
-	return hca_peer_is_ours(cred) ||
-	       hca_settings.shm_peers == HCA_PEERS_ANY;
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/aside.h"
 #include "hca/inspect_message.h"
 #include "hca/inspect_read.h"
 #include "hca/process.h"
@@ -201,7 +202,7 @@ static void take_descriptor(struct msghdr *h, int *fd)
 			if (*fd < 0)
 				*fd = got;
 			else
-				close(got);
+				hca_fd_drop(got);
 		}
 	}
 }
@@ -242,9 +243,12 @@ static void answer_take(struct target *t)
 	problem = answer_problem(t, &msg, n, t->segment_fd);
 	if (problem)
 		snprintf(t->problem, sizeof(t->problem), "%s", problem);
-	else
-		inspect_segment_check(t->segment_fd, t->uuid, t->problem,
-				      sizeof(t->problem));
+	else if (inspect_segment_check(t->segment_fd, t->uuid, t->problem,
+				       sizeof(t->problem)))
+		return;
+	if (t->segment_fd >= 0)
+		hca_fd_drop(t->segment_fd);
+	t->segment_fd = -1;
 }
 
 /* Names of one process whose pid we cannot see show the same file. */

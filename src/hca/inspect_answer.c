@@ -48,10 +48,10 @@ void hca_inspect_reply(int fd, int status)
 	answer_send(fd, -1, status);
 }
 
-/* BUSBAR_SHM_PEERS opens this to nobody: it is more than to look. */
+/* No setting opens this to others: it is more than to look. */
 static void fail_answer(int fd, const struct ucred *cred, uint32_t device)
 {
-	int ret = hca_peer_is_ours(cred) ? hca_fail_request(fd, device) : -EPERM;
+	int ret = hca_peer_may_control(cred) ? hca_fail_request(fd, device) : -EPERM;
 
 	if (!ret)
 		return; /* answered when it is done */
@@ -77,7 +77,7 @@ bool hca_inspect_answer(int fd)
 	if (msg.kind == HCA_INSPECT_FAIL)
 		fail_answer(fd, &cred, msg.device);
 	/* Quiet when not: to look at what others do is no fault to report here. */
-	else if (known && hca_peer_allowed(&cred))
+	else if (known && hca_peer_may_look(&cred))
 		answer_send(fd, hca_process.segment_fd, 0);
 	else
 		hca_inspect_reply(fd, -EPERM);

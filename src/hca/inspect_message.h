@@ -43,9 +43,8 @@ _Static_assert(sizeof(struct hca_inspect_message) == 32, "fixed for ever");
 /*
  * If the first message that waits on a new connection is one of these, answers
  * it (a request to fail: when that is done, on a descriptor of its own) and
- * returns true: the connection is done with. Only processes of the same user and
- * of root are answered; questions of all with BUSBAR_SHM_PEERS=any. Progress
- * thread.
+ * returns true: the connection is done with. Who may ask is decided in peers.h.
+ * Progress thread.
  */
 bool hca_inspect_answer(int fd);
 /* An answer without descriptor. */

@@ -20,6 +20,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "hca/aside.h"
 #include "hca/fail.h"
 #include "hca/port.h"
 #include "hca/key.h"
@@ -30,6 +31,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
+
+#define BLOCKS_TO_NAME 64
 
 struct hca_process hca_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -95,6 +98,7 @@ static void child_after_fork(void)
 	hca_fail_forked();
 	hca_port_forked();
 	hca_elision_forked();
+	hca_aside_forked();
 }
 
 static void kicked(void *arg, uint32_t events)
@@ -108,6 +112,12 @@ static void kicked(void *arg, uint32_t events)
 	     read(hca_process.kick_fd, &count, sizeof(count)) < 0))
 		count = 0; /* spurious */
 	HCA_COUNT_PROCESS(KICKS_RECEIVED, count);
+	atomic_store(&hca_process.kicked, true);
+}
+
+void hca_attention_kicked(void)
+{
+	HCA_COUNT_PROCESS(KICKS_RECEIVED, 1);
 	atomic_store(&hca_process.kicked, true);
 }
 
@@ -241,6 +251,7 @@ void hca_process_close(void)
 			progress_unwatch(hca_process.block_fds[i]);
 		progress_unwatch(hca_process.kick_fd);
 		hca_process.transport->stop();
+		hca_aside_settle();
 		hca_fail_stop();
 		hca_port_stop();
 		blocks_release();
@@ -257,6 +268,20 @@ void hca_process_close(void)
 		return;
 	}
 	pthread_mutex_unlock(&hca_process.lock);
+}
+
+/* Who has all the numbers, if it is nobody whom we would talk to. */
+static void holders_name(void)
+{
+	for (uint32_t block = 1; block <= BLOCKS_TO_NAME; block++) {
+		int fd = hca_block_connect(block);
+		pid_t pid;
+
+		if (fd < 0)
+			continue;
+		hca_peer_check(fd, "holder of QP numbers,", &pid);
+		close(fd);
+	}
 }
 
 /* Claims one more block of QP numbers. process.lock is held. */
@@ -297,6 +322,7 @@ static int block_claim(void)
 		return ret;
 	}
 	log_error("no QP numbers: %s", strerror(-ret));
+	holders_name();
 	free(table);
 	return ret;
 }

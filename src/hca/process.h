@@ -28,6 +28,7 @@
 
 #include "hca/counters.h"
 #include "hca/objects.h"
+#include "hca/peers.h"
 
 #define HCA_QPN_BLOCK_BITS 10
 #define HCA_QPN_BLOCK_SIZE (1u << HCA_QPN_BLOCK_BITS)
@@ -186,12 +187,6 @@ int hca_keys_open(const struct hca_key *keys, uint32_t count);
  * negative errno (-EADDRINUSE, -ECONNREFUSED: nobody has it). */
 int hca_block_bind(uint32_t block);
 int hca_block_connect(uint32_t block);
-/* Who is at the other end, by the kernel's word. False: not known. */
-bool hca_peer_cred(int fd, struct ucred *cred);
-/* Our user, or root? And may it have to do with us (BUSBAR_SHM_PEERS)? */
-bool hca_peer_is_ours(const struct ucred *cred);
-bool hca_peer_allowed(const struct ucred *cred);
-
 
 /* On the progress thread: the kernel marks the segment when the thread ends. */
 void hca_last_will_make(struct hca_segment *s);
@@ -201,6 +196,8 @@ void hca_last_will_make(struct hca_segment *s);
 void hca_attention_attend(void);
 /* Before sleeping (arming, thread's tick): from now on we are woken. */
 void hca_attention_release(void);
+/* A peer has told us, in another way than by the eventfd, that it has something. */
+void hca_attention_kicked(void);
 /* On the progress thread, at each wake-up; returns its timeout in ms. */
 int hca_attention_tick(void);
 

@@ -4,11 +4,19 @@
 #include "hca/settings.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/auxv.h>
 
 #include "util/container_of.h"
 #include "util/log.h"
 
-static const char *const peers_names[] = { "same", "any", NULL };
+static const char *const peers_names[] = { "user", "group", "any", NULL };
+static const char *const memory_names[] = { "target", "regions", "ptrace", "all",
+					    NULL };
+#define PEERS_ENV "BUSBAR_PEERS"
+#define MEMORY_ENV "BUSBAR_MEMORY"
+
 static const char *const access_names[] = { "auto", "process_vm", "procmem",
 					    "target", NULL };
 
@@ -26,12 +34,18 @@ const struct setting hca_setting_table[] = {
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, system_libibverbs),
 	  .help = "the system's own libibverbs.so.1 by its absolute path, auto to look for it, or off" },
-	{ .env = "BUSBAR_SHM_PEERS",
-	  .fallback = "same",
+	{ .env = PEERS_ENV,
+	  .fallback = "user",
 	  .type = SETTING_ENUM,
 	  .names = peers_names,
-	  .offset = offsetof(struct hca_settings, shm_peers),
-	  .help = "whose processes on this host may connect: those of the same user and of root, or any" },
+	  .offset = offsetof(struct hca_settings, peers),
+	  .help = "whose processes on this host may exchange messages with this one: those of the same user and root, those of the same group too, or any" },
+	{ .env = MEMORY_ENV,
+	  .fallback = "ptrace",
+	  .type = SETTING_ENUM,
+	  .names = memory_names,
+	  .offset = offsetof(struct hca_settings, memory),
+	  .help = "how peers of the same user may reach this process's memory: target (it carries all operations out itself), regions (they map what lies in memory files), ptrace (and by process_vm system calls, where the kernel lets them), or all (and by a descriptor of all of its memory)" },
 	{ .env = "BUSBAR_SHM_EAGER",
 	  .fallback = "1g",
 	  .type = SETTING_SIZE,
@@ -43,7 +57,7 @@ const struct setting hca_setting_table[] = {
 	  .type = SETTING_ENUM,
 	  .names = access_names,
 	  .offset = offsetof(struct hca_settings, shm_access),
-	  .help = "how a peer's memory is reached: process_vm (system calls), procmem (a descriptor that the peer passes), target (the peer carries the operation out), or auto: the first of these that works" },
+	  .help = "how a peer's memory is reached, as far as its BUSBAR_MEMORY allows: process_vm (system calls), procmem (a descriptor that the peer passes), target (the peer carries the operation out), or auto: the first of these that works" },
 	{ .env = "BUSBAR_POLL_YIELD",
 	  .fallback = "on",
 	  .type = SETTING_BOOL,
@@ -58,6 +72,7 @@ const struct setting hca_setting_table[] = {
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .shm_eager_bytes = 1 << 30,
+				     .memory = HCA_MEMORY_PTRACE,
 				     .map_memory = HCA_MAP_NOTHING };
 
 /* On, off, or a size. */
@@ -75,12 +90,37 @@ static void parse_map_memory(struct hca_settings *s)
 			 s->map_memory_text);
 }
 
+/* The name and the word of earlier versions. */
+static void parse_old_peers(struct hca_settings *s)
+{
+	static const struct setting peers = { .type = SETTING_ENUM,
+					      .names = peers_names };
+	const char *text = getenv("BUSBAR_SHM_PEERS");
+
+	if (!text || getenv(PEERS_ENV) || !strcasecmp(text, "same"))
+		return;
+	if (setting_parse(&peers, text, &s->peers))
+		log_warn("BUSBAR_SHM_PEERS='%.80s' not usable, expected user, group or any, and " PEERS_ENV " is its name now; using user",
+			 text);
+}
+
+/* A set-user-id program is not opened by the one who starts it. */
+static void keep_closed(struct hca_settings *s)
+{
+	if (!getauxval(AT_SECURE))
+		return;
+	s->peers = HCA_PEERS_USER;
+	s->memory = MIN(s->memory, HCA_MEMORY_PTRACE);
+}
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
 	log_init(LOG_WARN);
 	settings_load(hca_setting_table, hca_setting_count, &hca_settings);
+	parse_old_peers(&hca_settings);
+	keep_closed(&hca_settings);
 	parse_map_memory(&hca_settings);
 }
 

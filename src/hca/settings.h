@@ -12,9 +12,19 @@
 
 #include "util/settings.h"
 
-enum hca_shm_peers {
-	HCA_PEERS_SAME, /* processes of our user and of root */
+/* Whose processes may exchange messages with this one: see peers.h. */
+enum hca_peers {
+	HCA_PEERS_USER, /* those of our user, and root's; of root: all */
+	HCA_PEERS_GROUP, /* those of our group, too */
 	HCA_PEERS_ANY,
+};
+
+/* How far peers of our user may reach into our memory. */
+enum hca_memory_lent {
+	HCA_MEMORY_TARGET,  /* not at all: we carry their operations out */
+	HCA_MEMORY_REGIONS, /* what lies in memory files, they may map */
+	HCA_MEMORY_PTRACE,  /* and as far as the kernel lets them */
+	HCA_MEMORY_ALL,     /* and by the descriptor that we pass */
 };
 
 /* Which devices a program sees. */
@@ -37,7 +47,8 @@ enum hca_shm_access {
 struct hca_settings {
 	int devices; /* enum hca_devices_seen */
 	const char *system_libibverbs; /* path, "auto" or "off" */
-	int shm_peers;            /* enum hca_shm_peers */
+	int peers;                /* enum hca_peers */
+	int memory;               /* enum hca_memory_lent */
 	uint64_t shm_eager_bytes; /* messages above are pulled by the receiver */
 	int shm_access;           /* enum hca_shm_access */
 	bool poll_yields;         /* pollers that find nothing let others run */

@@ -4,10 +4,12 @@
  * private. Whether an inode's domain exists is a question to all processes of
  * the host: each opening holds a name that contains the inode,
  *
- *   \0busbar.xrcd.<device>.<inode's device>.<inode>.<n>
+ *   \0busbar.xrcd.<device>.<inode's device>.<inode>.<user>.<group>.<n>
  *
  * and looking for one and taking one is a single step under the name with
- * "lock" in place of <n>.
+ * "lock" in place of the last three. Names of users that this process has nothing to
+ * do with (peers.h) do not count. Any process can make any name: it can pretend that
+ * a domain exists, and no more.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -24,11 +26,13 @@
 #include "hca/live.h"
 #include "hca/names.h"
 #include "hca/objects.h"
+#include "hca/peers.h"
 #include "hca/process.h"
 #include "util/log.h"
 
 #define NAME_BYTES 96
 #define LOCK_TRIES 2000
+#define NAME_TRIES 16
 #define LOCK_WAIT_NS 500000
 #define OF_INODE (UINT64_C(1) << 63)
 #define OF_PROCESS (UINT64_C(1) << 62)
@@ -41,57 +45,88 @@ static struct {
 
 static void found(const char *rest, void *arg)
 {
-	unsigned *next_free = arg;
-	unsigned long n;
-	char *end;
+	struct ucred cred = { .pid = 0 };
+	bool *exists = arg;
+	int end = 0;
 
-	n = strtoul(rest, &end, 10);
-	if (end != rest && *end == '\0' && n >= *next_free)
-		*next_free = (unsigned)n + 1;
+	if (sscanf(rest, "%u.%u.%*x%n", &cred.uid, &cred.gid, &end) == 2 &&
+	    end && !rest[end] && hca_peer_may_talk(&cred))
+		*exists = true;
 }
 
-/* Held for a moment by each opening; who dies with it releases it. */
+/* Held for a moment by each opening; who dies with it releases it. -ENOLCK: somebody
+ * has it who has nothing to do with us; then two of us that open the domain at once
+ * may both find that there is none. */
 static int domain_lock(const char *prefix)
 {
 	const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
 	char name[NAME_BYTES + 8];
-	int fd = -EADDRINUSE;
+	struct ucred cred;
+	int fd = -EADDRINUSE, holder = 0;
 
 	snprintf(name, sizeof(name), "%slock", prefix);
 	for (int i = 0; i < LOCK_TRIES && fd == -EADDRINUSE; i++) {
-		fd = hca_name_bind(name);
-		if (fd == -EADDRINUSE)
-			nanosleep(&wait, NULL);
+		fd = hca_name_listen(name);
+		if (fd != -EADDRINUSE)
+			break;
+		holder = hca_name_holder(name, &cred);
+		if (!holder && !hca_peer_may_talk(&cred)) {
+			hca_peer_refused("holder of an XRC domain,", &cred);
+			return -ENOLCK;
+		}
+		nanosleep(&wait, NULL);
+	}
+	if (fd == -EADDRINUSE && holder == -ECONNREFUSED) {
+		log_warn("XRC domain %s is held by a process that is none of busbar's",
+			 prefix);
+		return -ENOLCK;
 	}
 	if (fd < 0)
 		log_error("XRC domain %s not opened: %s", prefix, strerror(-fd));
 	return fd;
 }
 
+/* A name of our own for it. */
+static int domain_name(const char *prefix)
+{
+	int fd = -EADDRINUSE;
+
+	for (int i = 0; i < NAME_TRIES && fd == -EADDRINUSE; i++) {
+		char name[NAME_BYTES + 48];
+		uint32_t n;
+
+		if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+			return -errno;
+		snprintf(name, sizeof(name), "%s%u.%u.%x", prefix, geteuid(),
+			 getegid(), n);
+		fd = hca_name_bind(name);
+	}
+	return fd;
+}
+
 /* The descriptor of our name of the domain, or a negative errno. */
 static int domain_enter(const char *prefix, int oflags)
 {
-	char name[NAME_BYTES + 16];
-	unsigned next_free = 0; /* 0: there is no such domain */
+	bool exists = false;
 	int lock, fd, ret;
 
 	lock = domain_lock(prefix);
-	if (lock < 0)
+	if (lock < 0 && lock != -ENOLCK)
 		return lock;
-	fd = ret = hca_names_each(prefix, found, &next_free);
+	fd = ret = hca_names_each(prefix, found, &exists);
 	if (ret)
 		goto out;
 	/* The errors of the kernel's own domains; the page names none. */
 	fd = -EAGAIN;
-	if (!next_free && !(oflags & O_CREAT))
+	if (!exists && !(oflags & O_CREAT))
 		goto out;
 	fd = -EINVAL;
-	if (next_free && (oflags & O_EXCL))
+	if (exists && (oflags & O_EXCL))
 		goto out;
-	snprintf(name, sizeof(name), "%s%u", prefix, next_free);
-	fd = hca_name_bind(name);
+	fd = domain_name(prefix);
 out:
-	close(lock);
+	if (lock >= 0)
+		close(lock);
 	return fd;
 }
 

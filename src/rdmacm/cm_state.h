@@ -60,6 +60,7 @@ enum cm_input {
 	CM_GOT_STALE,      /* the peer's QP asks for another connection */
 	/* the world */
 	CM_NO_LISTENER,
+	CM_REFUSED,        /* one of the two may not talk to the other */
 	CM_PEER_GONE,
 	CM_TIMEOUT,        /* and nothing is left to be said again */
 	CM_INPUTS

@@ -118,7 +118,7 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 	id->patience_ns = clock_monotonic_ns_slow() + PATIENCE_NS;
 	cma_conn_input(id, input, NULL);
 	if (ret == -EACCES)
-		return cma_conn_input(id, CM_NO_LISTENER, NULL);
+		return cma_conn_input(id, CM_REFUSED, NULL);
 	return 0;
 }
 

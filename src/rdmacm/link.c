@@ -10,8 +10,10 @@
  * process already, closes the socket again and uses the link. Links stay until
  * one of the processes ends.
  *
- * A peer's packets are not trusted: they are of the right length and form, and
- * the peer runs as the same user (or one of the two is root), or the link ends.
+ * A peer's packets are not trusted: they are of the right length and form, or the
+ * link ends. Who may call at all is decided in hca/peers.h, at both ends. A caller
+ * that may not gets a link for a while, on which each of its requests is refused, so
+ * that its program learns it at once.
  */
 #define LOG_ROOM "rdmacm"
 #include "rdmacm/link.h"
@@ -29,8 +31,12 @@
 #define NSEC_PER_MSEC UINT64_C(1000000)
 /* Between two tries of a listener that is busy or not there. */
 #define RETRY_NS (5 * NSEC_PER_MSEC)
-/* For a caller that connected and says nothing. */
+/* For a caller that connected and says nothing, or is refused. */
 #define SILENCE_NS (5 * NSEC_PER_SEC)
+/* That are refused at a time; to more nothing is said. */
+#define REFUSED_MAX 16
+/* Of one user that is not ours, however many processes it makes. */
+#define LINKS_PER_USER 256
 /* Without a descriptor for a caller. */
 #define PAUSE_NS (50 * NSEC_PER_MSEC)
 #define BATCH 64
@@ -57,24 +63,6 @@ void link_put(struct cma_link *link)
 		free(list_entry(entry, struct waiting, entry));
 	pthread_mutex_destroy(&link->lock);
 	free(link);
-}
-
-/* The peer's process, where it may be talked to. */
-static int peer_check(int fd, const char *who, pid_t *pid)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-	uid_t self = geteuid();
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return -errno;
-	/* 0: of a namespace that we cannot see into; numbers mean nothing. */
-	*pid = cred.pid;
-	if (cred.uid == self || cred.uid == 0 || self == 0)
-		return 0;
-	log_warn("%s refused: process %d runs as user %u, we as %u; both must be the same or one be root",
-		 who, (int)cred.pid, (unsigned)cred.uid, (unsigned)self);
-	return -EACCES;
 }
 
 /* ---- sending ---- */
@@ -163,6 +151,9 @@ static int packet_read(int fd, struct cm_mad *mad)
 	return 0;
 }
 
+/* On the progress thread only. */
+static unsigned refused_count;
+
 /* On the progress thread. */
 static void link_end(struct cma_link *link)
 {
@@ -170,6 +161,7 @@ static void link_end(struct cma_link *link)
 
 	busbar_progress_unwatch(fd);
 	busbar_progress_timer_cancel(&link->silence);
+	refused_count -= link->is_refused;
 	pthread_mutex_lock(&link->lock);
 	link->fd = -1;
 	pthread_mutex_unlock(&link->lock);
@@ -191,6 +183,10 @@ static void link_ready(void *arg, uint32_t events)
 		ret = packet_read(link->fd, &mad);
 		if (ret)
 			break;
+		if (link->is_refused) {
+			route_refuse(link, &mad);
+			continue;
+		}
 		atomic_store(&link->in_use, true);
 		route_message(link, &mad);
 	}
@@ -206,13 +202,17 @@ static void link_silent(struct progress_timer *t)
 
 	if (atomic_load(&link->in_use))
 		return;
-	log_warn("caller said nothing for %u s; link closed",
-		 (unsigned)(SILENCE_NS / NSEC_PER_SEC));
+	if (!link->is_refused)
+		log_warn("caller said nothing for %u s; link closed",
+			 (unsigned)(SILENCE_NS / NSEC_PER_SEC));
 	link_end(link);
 }
 
-/* Takes `fd` over. One of a caller has to say something soon. */
-static int link_make(int fd, pid_t pid, bool is_caller, struct cma_link **out)
+enum link_end_of { LINK_OURS, LINK_CALLER, LINK_REFUSED };
+
+/* Takes `fd` over. A caller has to say something soon. */
+static int link_make(int fd, pid_t pid, uid_t uid, enum link_end_of whose,
+		     struct cma_link **out)
 {
 	struct cma_link *link = calloc(1, sizeof(*link));
 	int ret;
@@ -225,8 +225,10 @@ static int link_make(int fd, pid_t pid, bool is_caller, struct cma_link **out)
 	list_init(&link->waiting);
 	link->fd = fd;
 	link->pid = pid;
+	link->uid = uid;
 	atomic_init(&link->refs, 1);
-	atomic_init(&link->in_use, !is_caller);
+	atomic_init(&link->in_use, whose == LINK_OURS);
+	link->is_refused = whose == LINK_REFUSED;
 	busbar_progress_timer_init(&link->silence, link_silent);
 	/* For the caller of this function, before it may end. */
 	link_hold(link);
@@ -240,7 +242,7 @@ static int link_make(int fd, pid_t pid, bool is_caller, struct cma_link **out)
 		link_put(link);
 		return ret;
 	}
-	if (is_caller)
+	if (whose != LINK_OURS)
 		busbar_progress_timer_arm(&link->silence,
 					  clock_monotonic_ns_slow() + SILENCE_NS);
 	*out = link;
@@ -249,6 +251,26 @@ static int link_make(int fd, pid_t pid, bool is_caller, struct cma_link **out)
 
 /* ---- calling ---- */
 
+/* A descriptor connected to that name's owner, if it may talk to us. */
+static int call(const struct sockaddr_un *name, socklen_t len, pid_t *pid)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = connect(fd, (const struct sockaddr *)name, len) ? -errno : 0;
+	/* Not a socket of ours, whoever made it. */
+	if (ret == -EPROTOTYPE)
+		ret = -ECONNREFUSED;
+	if (!ret)
+		ret = busbar_peer_check(fd, "listener", pid);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
 int cma_link_connect(struct cma_id *id)
 {
 	struct sockaddr_un names[CMA_PORT_NAMES];
@@ -256,34 +278,33 @@ int cma_link_connect(struct cma_id *id)
 	int count = cma_port_names(id->pub.ps, &id->pub.route.addr.dst_addr,
 				   names, lens);
 	struct cma_link *link = NULL;
-	int ret = -ECONNREFUSED;
+	bool refused = false;
+	int ret = -ECONNREFUSED, fd = -1;
 	pid_t pid = 0;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (fd < 0)
-		return -errno;
-	for (int i = 0; i < count && ret == -ECONNREFUSED; i++)
-		ret = connect(fd, (struct sockaddr *)&names[i], lens[i]) ?
-			      -errno : 0;
-	if (!ret)
-		ret = peer_check(fd, "listener", &pid);
-	if (ret)
-		goto err_close;
+	/* Anybody can take the name of a port: whoever may not talk to us has not,
+	 * and the next name may have. */
+	for (int i = 0; i < count && (ret == -ECONNREFUSED || ret == -EACCES); i++) {
+		ret = fd = call(&names[i], lens[i], &pid);
+		refused = refused || ret == -EACCES;
+	}
+	if (ret == -ECONNREFUSED && refused)
+		return -EACCES;
+	if (ret < 0)
+		return ret;
 	link = route_to_process(pid);
 	if (link) {
 		close(fd);
 	} else {
-		ret = link_make(fd, pid, false, &link);
-		if (ret)
-			goto err_close;
+		ret = link_make(fd, pid, geteuid(), LINK_OURS, &link);
+		if (ret) {
+			close(fd);
+			return ret;
+		}
 	}
 	ret = cma_link_attach(id, link);
 	link_put(link);
 	return ret == -ECONNRESET ? -EAGAIN : ret;
-
-err_close:
-	close(fd);
-	return ret;
 }
 
 void cma_link_update(struct cma_id *id)
@@ -316,7 +337,8 @@ static void link_retry(struct cma_id *id, uint64_t now)
 	}
 	id->link_retry = false;
 	if (ret)
-		cma_conn_input(id, CM_NO_LISTENER, NULL);
+		cma_conn_input(id, ret == -EACCES ? CM_REFUSED : CM_NO_LISTENER,
+			       NULL);
 	else
 		cma_link_send(id->link, &id->cm.sent);
 }
@@ -366,15 +388,40 @@ static void listener_pause(struct cma_id *listener)
 				  clock_monotonic_ns_slow() + PAUSE_NS);
 }
 
+/* Each costs a descriptor, and callers of other users may not use them up. */
+static bool user_has_room(int fd, pid_t pid, uid_t *uid)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return false;
+	*uid = cred.uid;
+	if (cred.uid == geteuid() || route_links_of(cred.uid) < LINKS_PER_USER)
+		return true;
+	log_debug("caller pid %d: uid %u has %d links already", (int)pid,
+		  (unsigned)cred.uid, LINKS_PER_USER);
+	return false;
+}
+
 static void caller_take(int fd)
 {
+	enum link_end_of whose = LINK_CALLER;
 	struct cma_link *link;
+	uid_t uid = geteuid();
 	pid_t pid;
+	int ret;
 
-	if (peer_check(fd, "caller", &pid))
+	ret = busbar_peer_check(fd, "caller", &pid);
+	if (!ret && !user_has_room(fd, pid, &uid))
 		goto err_close;
-	if (link_make(fd, pid, true, &link))
+	if (ret == -EACCES && refused_count < REFUSED_MAX)
+		whose = LINK_REFUSED;
+	else if (ret)
 		goto err_close;
+	if (link_make(fd, pid, uid, whose, &link))
+		goto err_close;
+	refused_count += whose == LINK_REFUSED;
 	link_put(link);
 	return;
 
@@ -468,6 +515,7 @@ static void forked_close(struct cma_link *link)
 
 static void links_forked(void)
 {
+	refused_count = 0;
 	route_forked(forked_close);
 }
 

@@ -11,6 +11,8 @@ struct cma_link {
 	atomic_uint refs;        /* its being open, and each that uses it */
 	bool gone;               /* route.c's lock */
 	pid_t pid;               /* of the peer; 0: not to be shared */
+	uid_t uid;               /* of a caller */
+	bool is_refused;         /* a caller that may not talk to us */
 
 	pthread_mutex_t lock;    /* the three below */
 	int fd;                  /* -1: gone */
@@ -31,10 +33,14 @@ void link_put(struct cma_link *link);
 /* A link is there, or has ended: its identifiers learn it. */
 void route_add(struct cma_link *link);
 void route_gone(struct cma_link *link);
+/* How many callers there are of that user. */
+unsigned route_links_of(uid_t uid);
 /* The open link to that process, held, or NULL. */
 struct cma_link *route_to_process(pid_t pid);
 /* On the progress thread. */
 void route_message(struct cma_link *link, const struct cm_mad *mad);
+/* Likewise of one that may not send any. */
+void route_refuse(struct cma_link *link, const struct cm_mad *mad);
 /* What has changed of the machine; the identifier's lock is held. */
 void route_update(struct cma_id *id);
 void route_listen(struct cma_id *listener);

@@ -19,6 +19,7 @@
 
 #include "rdmacm/cma.h"
 #include "util/log.h"
+#include "verbs/private.h"
 
 uint32_t cma_random(uint32_t mask)
 {
@@ -100,13 +101,20 @@ static void port_range(unsigned *low, unsigned *high)
 	fclose(f);
 }
 
-static int port_bind(struct cma_id *id, uint16_t port)
+static socklen_t port_name(const struct cma_id *id, uint16_t port,
+			   struct sockaddr_un *name)
 {
 	char text[HOST_TEXT];
-	struct sockaddr_un name;
-	socklen_t len = name_make(&name,
+
+	return name_make(name,
 		cma_addr_port_space(&id->pub.route.addr.src_addr, id->pub.ps),
 		port, host_of(id, text));
+}
+
+static int port_bind(struct cma_id *id, uint16_t port)
+{
+	struct sockaddr_un name;
+	socklen_t len = port_name(id, port, &name);
 
 	if (bind(id->port_fd, (struct sockaddr *)&name, len))
 		return -errno;
@@ -131,6 +139,23 @@ static int port_bind_free(struct cma_id *id, uint16_t *port)
 	return -EADDRNOTAVAIL;
 }
 
+/* Anybody can take the name of a port. If somebody did whom we would not talk to, a
+ * line says who. */
+static void holder_name(const struct cma_id *id, uint16_t port)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+	socklen_t len = port_name(id, port, &name);
+	pid_t pid;
+
+	log_debug("port space %04x port %u in use", id->pub.ps, port);
+	if (fd < 0)
+		return;
+	if (!connect(fd, (struct sockaddr *)&name, len))
+		busbar_peer_check(fd, "holder of a port in use,", &pid);
+	close(fd);
+}
+
 int cma_port_take(struct cma_id *id)
 {
 	struct sockaddr *src = &id->pub.route.addr.src_addr;
@@ -148,8 +173,7 @@ int cma_port_take(struct cma_id *id)
 	} else {
 		ret = port_bind(id, port);
 		if (ret == -EADDRINUSE)
-			log_debug("port space %04x port %u in use", id->pub.ps,
-				  port);
+			holder_name(id, port);
 	}
 	if (ret) {
 		cma_port_release(id);

@@ -61,6 +61,17 @@ void route_add(struct cma_link *link)
 	pthread_mutex_unlock(&route.lock);
 }
 
+unsigned route_links_of(uid_t uid)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&route.lock);
+	list_for_each(link, &route.links, struct cma_link, entry)
+		count += link->uid == uid;
+	pthread_mutex_unlock(&route.lock);
+	return count;
+}
+
 struct cma_link *route_to_process(pid_t pid)
 {
 	struct cma_link *found = NULL;
@@ -264,6 +275,11 @@ static void request(struct cma_link *link, const struct cm_mad *mad)
 	}
 	if (reason)
 		refuse(link, mad, reason);
+}
+
+void route_refuse(struct cma_link *link, const struct cm_mad *mad)
+{
+	refuse(link, mad, CM_REASON_CONSUMER);
 }
 
 void route_message(struct cma_link *link, const struct cm_mad *mad)

@@ -4,6 +4,7 @@
 
 #include "hca/hca.h"
 #include "hca/inspect.h"
+#include "hca/peers.h"
 #include "hca/progress.h"
 #include "verbs/system.h"
 
@@ -81,6 +82,11 @@ EXPORT bool busbar_owns_device(const struct ibv_device *dev)
 EXPORT void *busbar_system_dlopen(const struct busbar_system_library *lib)
 {
 	return verbs_system_library_open(lib);
+}
+
+EXPORT int busbar_peer_check(int fd, const char *what, pid_t *pid)
+{
+	return hca_peer_check(fd, what, pid);
 }
 
 EXPORT int busbar_inspector_open(unsigned version, struct hca_inspector **out)

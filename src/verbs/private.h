@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct progress_timer;
 
@@ -57,5 +58,10 @@ bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn);
 bool busbar_context_failed(struct ibv_context *ctx);
 /* A device of ours (a context of another owner is left alone). */
 bool busbar_owns_device(const struct ibv_device *dev);
+
+/* May the process at the other end of the socket, the `what` of the line that is
+ * written when not, talk to us (hca/peers.h)? 0 and its number, -EACCES or another
+ * negative errno. */
+int busbar_peer_check(int fd, const char *what, pid_t *pid);
 
 #endif

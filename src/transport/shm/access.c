@@ -2,9 +2,10 @@
 /*
  * The ways into a peer's memory that is not mapped: process_vm_readv/writev
  * where the kernel lets us, else the peer's /proc/self/mem, whose descriptor it
- * passes to processes that it trusts, else none: the peer then carries our
- * operations out (target.c). The first that works is taken when the link is
- * made, without the peer's application doing anything.
+ * passes, else none: the peer then carries our operations out (target.c). The memory
+ * is the peer's: it says in the handshake which of them it allows (hca/peers.h). The
+ * first that works is taken when the link is made, without the peer's application
+ * doing anything.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "hca/aside.h"
 #include "hca/settings.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
@@ -29,10 +31,13 @@ const char *shm_path_name(enum shm_path path)
 	}
 }
 
-static bool may_use(enum hca_shm_access path)
+/* Our setting says what we want, the owner's what it lets us. */
+static bool may_use(const struct shm_link *l, enum hca_shm_access path,
+		    enum hca_peer_lends need)
 {
-	return hca_settings.shm_access == HCA_ACCESS_AUTO ||
-	       hca_settings.shm_access == (int)path;
+	return (l->borrows & need) &&
+	       (hca_settings.shm_access == HCA_ACCESS_AUTO ||
+		hca_settings.shm_access == (int)path);
 }
 
 uint32_t shm_access_flags(const struct shm_link *l)
@@ -74,22 +79,22 @@ static bool probe_process_vm(const struct shm_link *l)
 	       shm_uuid_is(l, seen);
 }
 
-/* A file of another kind could let us wait for ever. */
-static bool probe_memory(const struct shm_link *l, int fd)
+/* Whose memory is it? The questions may take as long as the peer likes. */
+static bool probe_memory(const struct hca_aside *a)
 {
 	uint8_t seen[16];
 	struct statfs fs;
 
-	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC &&
-	       pread(fd, seen, sizeof(seen), (off_t)identity_at(l)) ==
+	return fstatfs(a->fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC &&
+	       pread(a->fd, seen, sizeof(seen), (off_t)a->addr) ==
 		       sizeof(seen) &&
-	       shm_uuid_is(l, seen);
+	       !memcmp(seen, a->uuid, sizeof(seen));
 }
 
 void shm_access_choose(struct shm_link *l, bool keys_follow)
 {
-	bool works = may_use(HCA_ACCESS_PROCESS_VM) && l->pid > 0 &&
-		     probe_process_vm(l);
+	bool works = may_use(l, HCA_ACCESS_PROCESS_VM, HCA_PEER_PTRACE) &&
+		     l->pid > 0 && probe_process_vm(l);
 
 	set_path(l, works && l->keys ? SHM_PATH_PROCESS_VM : SHM_PATH_TARGET);
 	/* Nothing is received before, and the peer may send earlier. */
@@ -100,8 +105,9 @@ void shm_access_choose(struct shm_link *l, bool keys_follow)
 void shm_access_improve(struct shm_link *l)
 {
 	if (!l->keys || atomic_load(&l->path) != SHM_PATH_TARGET ||
-	    !may_use(HCA_ACCESS_PROCMEM))
+	    !may_use(l, HCA_ACCESS_PROCMEM, HCA_PEER_PROCMEM))
 		return;
+	l->asked_memory = true;
 	if (shm_control_tell(l->fd, SHM_ASK_MEMORY, NULL, 0))
 		log_debug("pid %d not asked for its memory: %m", (int)l->pid);
 }
@@ -111,9 +117,8 @@ static void give_memory(struct shm_link *l)
 	int fd;
 
 	/* Whoever has it can read and write all of this process. */
-	if (!shm_keys_given(l)) {
-		log_debug("pid %d is not given this process's memory: another user's",
-			  (int)l->pid);
+	if (!(l->lends & HCA_PEER_PROCMEM)) {
+		log_debug("pid %d is not given this process's memory", (int)l->pid);
 		return;
 	}
 	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -124,19 +129,43 @@ static void give_memory(struct shm_link *l)
 	close(fd);
 }
 
-static int take_memory(struct shm_link *l, int *fd)
+/* Has what was looked at become of use? The link may have ended meanwhile. */
+static bool memory_set(const struct hca_aside *a)
 {
-	if (*fd < 0)
-		return -EPROTO;
-	if (l->mem_fd >= 0 || !l->keys || !may_use(HCA_ACCESS_PROCMEM) ||
-	    !probe_memory(l, *fd))
-		return 0;
-	l->mem_fd = *fd;
-	*fd = -1;
-	set_path(l, SHM_PATH_PROCMEM);
-	log_debug("memory of pid %d: by %s", (int)l->pid,
-		  shm_path_name(SHM_PATH_PROCMEM));
-	return 0;
+	struct shm_link *l = shm.links[a->place];
+	bool use;
+
+	pthread_mutex_lock(&shm.lock);
+	use = atomic_load(&l->state) == SHM_LINK_UP && shm_uuid_is(l, a->uuid) &&
+	      identity_at(l) == a->addr && l->mem_fd < 0 &&
+	      (l->borrows & HCA_PEER_PROCMEM);
+	if (use) {
+		l->mem_fd = a->fd;
+		set_path(l, SHM_PATH_PROCMEM);
+		log_debug("memory of pid %d: by %s", (int)l->pid,
+			  shm_path_name(SHM_PATH_PROCMEM));
+	}
+	pthread_mutex_unlock(&shm.lock);
+	return use;
+}
+
+static void memory_look(struct hca_aside *a)
+{
+	if (!probe_memory(a) || !memory_set(a))
+		close(a->fd);
+}
+
+static void take_memory(struct shm_link *l, int *fd)
+{
+	struct hca_aside look = { .fn = memory_look, .fd = *fd,
+				  .place = l->place, .addr = identity_at(l) };
+
+	if (!l->asked_memory || *fd < 0)
+		return;
+	l->asked_memory = false;
+	memcpy(look.uuid, l->uuid, sizeof(look.uuid));
+	if (l->mem_fd < 0 && hca_aside_run(&look))
+		*fd = -1;
 }
 
 int shm_access_message(struct shm_link *l, const struct shm_control *msg,
@@ -147,7 +176,8 @@ int shm_access_message(struct shm_link *l, const struct shm_control *msg,
 		give_memory(l);
 		return 0;
 	case SHM_MEMORY:
-		return take_memory(l, &fds[0]);
+		take_memory(l, &fds[0]);
+		return 0;
 	default:
 		return shm_map_message(l, msg, fds);
 	}

@@ -198,8 +198,6 @@ static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
 
 static void wake_idle_peer(struct shm_link *l)
 {
-	const uint64_t one = 1;
-
 	/* The peer's application polled lately and stopped: its thread notices
 	 * at its next tick, we can tell it sooner. What the target carries out
 	 * for us it often does not poll for at all. */
@@ -208,9 +206,7 @@ static void wake_idle_peer(struct shm_link *l)
 		    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 			    SHM_PATH_TARGET)))
 		return;
-	HCA_COUNT_PROCESS(KICKS_SENT, 1);
-	if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		log_debug("peer pid %d not woken: %m", (int)l->pid);
+	shm_wake(l);
 }
 
 bool shm_harvest(struct shm_link *l, bool look)

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hca/aside.h"
 #include "transport/shm/shm.h"
 #include "util/cancel.h"
 #include "util/log.h"
@@ -23,10 +25,11 @@ static void set_identity(struct shm_control *msg)
 	msg->magic = SHM_CONTROL_MAGIC;
 	msg->version = SHM_CONTROL_VERSION;
 	msg->area_bytes = sizeof(struct shm_area);
-	msg->segment_addr = (uintptr_t)hca_process.segment;
 	memcpy(msg->uuid, hca_process.uuid, sizeof(msg->uuid));
 	if (msg->kind > SHM_READY)
 		return;
+	if (msg->lends & HCA_PEER_MEMORY)
+		msg->segment_addr = (uintptr_t)hca_process.segment;
 	msg->block_count = hca_process.own_block_count;
 	memcpy(msg->blocks, hca_process.own_blocks, sizeof(msg->blocks));
 }
@@ -62,11 +65,23 @@ int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds,
 	return shm_control_send(fd, &msg, fds, fd_count);
 }
 
-static void close_all(int fds[FDS_MAX])
+void shm_control_kick(int fd)
+{
+	const char byte = 0;
+
+	/* A socket that is full wakes its reader, too. By number: no thread is to be
+	 * cancelled in here (util/cancel.h). */
+	if (syscall(SYS_sendto, (long)fd, &byte, sizeof(byte),
+		    (long)(MSG_NOSIGNAL | MSG_DONTWAIT), NULL, 0L) < 0 &&
+	    errno != EAGAIN)
+		log_debug("peer not woken: %m");
+}
+
+void shm_control_drop(int fds[FDS_MAX])
 {
 	for (int i = 0; i < FDS_MAX; i++) {
 		if (fds[i] >= 0)
-			close(fds[i]);
+			hca_fd_drop(fds[i]);
 		fds[i] = -1;
 	}
 }
@@ -82,33 +97,53 @@ static void take_fds(struct msghdr *h, int fds[FDS_MAX])
 	}
 }
 
-int shm_control_recv(int fd, struct shm_control *msg, int fds[FDS_MAX])
+int shm_control_peek(int fd, struct shm_control *msg)
+{
+	ssize_t n = recv(fd, msg, sizeof(*msg), MSG_PEEK | MSG_DONTWAIT);
+
+	if (n == 1)
+		msg->kind = SHM_KICK;
+	return n == sizeof(*msg) || n == 1;
+}
+
+static bool understood(const struct shm_control *msg, ssize_t n)
+{
+	return n == sizeof(*msg) && msg->magic == SHM_CONTROL_MAGIC &&
+	       msg->version == SHM_CONTROL_VERSION && msg->kind != SHM_KICK &&
+	       msg->area_bytes == sizeof(struct shm_area) &&
+	       msg->block_count <= HCA_BLOCKS_PER_PROCESS;
+}
+
+int shm_control_recv(int fd, struct shm_control *msg, bool take,
+		     int fds[FDS_MAX])
 {
 	struct iovec iov = { msg, sizeof(*msg) };
 	union fd_space space;
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = space.buf,
-			    /* Without the padding, which has room for one more
-			     * that nobody would close. */
-			    .msg_controllen = CMSG_LEN(FDS_MAX * sizeof(int)) };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
 	memset(fds, -1, FDS_MAX * sizeof(int));
+	if (take) {
+		h.msg_control = space.buf;
+		/* Without the padding, which has room for one more that nobody
+		 * would close. */
+		h.msg_controllen = CMSG_LEN(FDS_MAX * sizeof(int));
+	}
 	n = recvmsg(fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	take_fds(&h, fds);
-	if (n == 0) { /* the end, or an empty message */
-		close_all(fds);
-		return -ECONNRESET;
+	if (n == 1) {
+		shm_control_drop(fds);
+		msg->kind = SHM_KICK;
+		return 1;
 	}
-	if (n != sizeof(*msg) || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-	    msg->magic != SHM_CONTROL_MAGIC ||
-	    msg->version != SHM_CONTROL_VERSION ||
-	    msg->area_bytes != sizeof(struct shm_area) ||
-	    msg->block_count > HCA_BLOCKS_PER_PROCESS) {
-		close_all(fds);
-		return -EPROTO;
+	/* The end, or an empty message; what is no message of ours; too many
+	 * descriptors. */
+	if (n == 0 || !understood(msg, n) || (h.msg_flags & MSG_TRUNC) ||
+	    (take && (h.msg_flags & MSG_CTRUNC))) {
+		shm_control_drop(fds);
+		return n == 0 ? -ECONNRESET : -EPROTO;
 	}
 	return 1;
 }

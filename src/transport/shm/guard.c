@@ -11,13 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "hca/settings.h"
+#include "hca/aside.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -26,49 +25,12 @@
  * namespace). Two are usual while both call each other. */
 #define LINKS_PER_PROCESS 8
 #define LINKS_UNKNOWN 256
-/* Callers of other users, which may look (hca/inspect.h) and no more. */
+/* Of one user that is not ours, however many processes it makes. */
+#define LINKS_PER_USER 256
+/* Callers that may look (hca/inspect.h) and no more. */
 #define STRANGERS 4
 /* A peer that broke the rules is not talked to for a while. */
 #define BANNED 16
-#define BAN_NS (60 * NSEC_PER_SEC)
-#define COMPLAINTS 10
-#define COMPLAINTS_NS (10 * NSEC_PER_SEC)
-
-bool shm_complaint_due(void)
-{
-	static _Atomic uint64_t window_ns;
-	static _Atomic unsigned count;
-	uint64_t now = progress_now_ns();
-	uint64_t start = atomic_load(&window_ns);
-	unsigned n;
-
-	if (now - start > COMPLAINTS_NS &&
-	    atomic_compare_exchange_strong(&window_ns, &start, now))
-		atomic_store(&count, 0);
-	n = atomic_fetch_add(&count, 1);
-	if (n == COMPLAINTS)
-		log_warn("more messages about peers are left out for %u s",
-			 (unsigned)(COMPLAINTS_NS / NSEC_PER_SEC));
-	return n < COMPLAINTS;
-}
-
-bool shm_peer_allowed(int fd, pid_t *pid)
-{
-	struct ucred cred;
-	bool known = hca_peer_cred(fd, &cred);
-
-	*pid = cred.pid;
-	return known && hca_peer_allowed(&cred);
-}
-
-void shm_peer_refused(int fd)
-{
-	struct ucred cred;
-
-	if (hca_peer_cred(fd, &cred) && shm_complaint_due())
-		log_warn("peer pid %d runs as uid %u, not as ours (%u): refused; BUSBAR_SHM_PEERS=any allows it",
-			 (int)cred.pid, cred.uid, geteuid());
-}
 
 bool shm_strangers_have_room(void)
 {
@@ -86,14 +48,14 @@ static struct {
 	uint64_t until_ns;
 } banned[BANNED];
 
-void shm_peer_ban(pid_t pid)
+void shm_peer_ban(pid_t pid, uint64_t ns)
 {
 	static unsigned next;
 
 	if (pid <= 0)
 		return;
 	banned[next].pid = pid;
-	banned[next].until_ns = progress_now_ns() + BAN_NS;
+	banned[next].until_ns = progress_now_ns() + ns;
 	next = (next + 1) % BANNED;
 }
 
@@ -106,22 +68,27 @@ bool shm_peer_is_banned(pid_t pid)
 	return false;
 }
 
-bool shm_peer_has_room(pid_t pid)
+bool shm_peer_has_room(const struct ucred *peer)
 {
-	unsigned limit = pid > 0 ? LINKS_PER_PROCESS : LINKS_UNKNOWN;
-	unsigned count = 0;
+	unsigned limit = peer->pid > 0 ? LINKS_PER_PROCESS : LINKS_UNKNOWN;
+	unsigned count = 0, of_user = 0;
 
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		const struct shm_link *l = shm.links[i];
 
-		count += atomic_load(&l->state) != SHM_LINK_FREE &&
-			 l->pid == pid;
+		if (atomic_load(&l->state) == SHM_LINK_FREE)
+			continue;
+		count += l->pid == peer->pid;
+		of_user += !l->kin && l->uid == peer->uid;
 	}
-	if (count < limit)
+	if (count < limit && of_user < LINKS_PER_USER)
 		return true;
-	if (shm_complaint_due())
-		log_warn("peer pid %d has %u links already: refused", (int)pid,
-			 count);
+	if (hca_complaint_due() && count >= limit)
+		log_warn("peer pid %d has %u links already: refused",
+			 (int)peer->pid, count);
+	else if (count < limit)
+		log_warn("peer pid %d refused: uid %u has %u links already",
+			 (int)peer->pid, peer->uid, of_user);
 	return false;
 }
 
@@ -132,11 +99,12 @@ bool shm_peer_has_room(pid_t pid)
  */
 bool shm_memory_stays(int fd, size_t size)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
 	struct stat st;
 
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstatfs(fd, &fs) &&
+	/* The first question is answered without the file's system, which the peer
+	 * could have chosen; of memory the others are, too. */
+	return hca_fd_is_memory(fd) && !fstatfs(fd, &fs) &&
 	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) &&
 	       (size_t)st.st_size >= size;
 }
@@ -144,18 +112,9 @@ bool shm_memory_stays(int fd, size_t size)
 /* We write to it from the data path: it must not be a thing that blocks. */
 bool shm_wakeup_is_eventfd(int fd)
 {
-	char path[64], target[64];
 	int flags = fcntl(fd, F_GETFL);
-	ssize_t n;
 
-	if (flags < 0 || !(flags & O_NONBLOCK))
-		return false;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return true; /* no /proc: nobody can tell */
-	target[n] = '\0';
-	return strstr(target, "[eventfd]") != NULL;
+	return flags >= 0 && (flags & O_NONBLOCK) && hca_fd_is_eventfd(fd);
 }
 
 /* The table of blocks in a peer's segment is what it says of itself; who holds
@@ -170,7 +129,7 @@ bool shm_block_is_of(uint32_t block, pid_t pid)
 		return false;
 	same = hca_peer_cred(fd, &cred) && cred.pid == pid;
 	close(fd);
-	if (!same && shm_complaint_due())
+	if (!same && hca_complaint_due())
 		log_warn("peer pid %d lays claim to the QP numbers 0x%x.. of pid %d: not believed",
 			 (int)pid, block << HCA_QPN_BLOCK_BITS, (int)cred.pid);
 	return same;

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hca/aside.h"
 #include "hca/inspect_message.h"
 #include "hca/memory_file.h"
 #include "hca/settings.h"
@@ -23,8 +24,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* For a peer that called and says nothing. */
-#define HANDSHAKE_LIMIT_NS (5 * NSEC_PER_SEC)
 #define CONTROL_BATCH 16
 /* Without descriptors for callers. */
 #define PAUSE_NS (50 * 1000 * 1000)
@@ -36,10 +35,10 @@ static void on_control(void *arg, uint32_t events);
 static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 			 int fds[3])
 {
-	struct ucred cred;
 	int ret;
 
-	if (!shm_wakeup_is_eventfd(fds[1]))
+	l->borrows = l->kin ? (uint8_t)msg->lends : 0;
+	if ((l->borrows & HCA_PEER_WAKEUP) && !shm_wakeup_is_eventfd(fds[1]))
 		return -EPROTO;
 	/* Ours is for ourselves: it says whose the keys are. */
 	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)) &&
@@ -50,13 +49,14 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 		return ret;
 	if (l->peer->magic != HCA_SEGMENT_MAGIC)
 		return -EPROTO;
-	l->kick_fd = fds[1];
-	fds[1] = -1; /* kept */
+	if (l->borrows & HCA_PEER_WAKEUP) {
+		l->kick_fd = fds[1];
+		fds[1] = -1; /* kept */
+	}
 	memcpy(l->uuid, msg->uuid, sizeof(l->uuid));
 	l->peer_tag = shm_uuid_tag(msg->uuid);
 	l->rx_peer = l->pid == getpid() ? (const void *)&shm : l;
 	l->fence = !hca_process.membarrier || !l->peer->membarrier;
-	l->trusted = hca_peer_cred(l->fd, &cred) && hca_peer_is_ours(&cred);
 	l->segment_addr = msg->segment_addr;
 	return 0;
 }
@@ -75,6 +75,27 @@ static void link_up(struct shm_link *l)
 	shm_backlog_open(l);
 }
 
+static void link_set_cred(struct shm_link *l, const struct ucred *cred)
+{
+	l->pid = cred->pid;
+	l->uid = cred->uid;
+	l->kin = hca_peer_is_kin(cred);
+	l->lends = (uint8_t)hca_peer_lends(cred);
+}
+
+/* With what the other end needs of us, and, unless it is -1, another descriptor. */
+static int identity_send(const struct shm_link *l, enum shm_control_kind kind,
+			 int other)
+{
+	struct shm_control msg = { .kind = (uint16_t)kind, .lends = l->lends };
+	int fds[3] = { hca_process.segment_fd,
+		       l->lends & HCA_PEER_WAKEUP ? hca_process.kick_fd :
+						    hca_process.segment_fd,
+		       other };
+
+	return shm_control_send(l->fd, &msg, fds, other < 0 ? 2 : 3);
+}
+
 /* ---- connecting ---- */
 
 static int area_create(void)
@@ -91,19 +112,18 @@ static int area_create(void)
 int shm_link_connect(uint32_t block, struct shm_link **out)
 {
 	struct shm_link *l;
-	int fds[3];
-	int ret, fd;
-	pid_t pid;
+	struct ucred cred;
+	int ret, fd, area;
 
 	fd = hca_block_connect(block);
 	if (fd < 0)
 		return fd;
-	if (!shm_peer_allowed(fd, &pid)) {
-		shm_peer_refused(fd);
+	if (!hca_peer_cred(fd, &cred) || !hca_peer_may_talk(&cred)) {
+		hca_peer_refused("owner of a QP number,", &cred);
 		close(fd);
 		return -EPERM;
 	}
-	if (shm_peer_is_banned(pid)) {
+	if (shm_peer_is_banned(cred.pid)) {
 		close(fd);
 		return -EPERM;
 	}
@@ -113,21 +133,22 @@ int shm_link_connect(uint32_t block, struct shm_link **out)
 		return -ENOMEM;
 	}
 	l->fd = fd;
-	l->pid = pid;
+	link_set_cred(l, &cred);
 	l->target_block = block;
-	ret = area_create();
+	ret = area = area_create();
 	if (ret < 0)
 		goto err_link;
-	fds[0] = hca_process.segment_fd;
-	fds[1] = hca_process.kick_fd;
-	fds[2] = ret;
-	ret = shm_link_set_area(l, fds[2], 0);
+	ret = shm_link_set_area(l, area, 0);
 	if (!ret)
-		ret = shm_control_tell(fd, SHM_HELLO, fds, 3);
-	close(fds[2]);
+		ret = identity_send(l, SHM_HELLO, area);
+	close(area);
 	if (ret)
 		goto err_link;
 	atomic_store(&l->state, SHM_LINK_CONNECTING);
+	if (!l->kin) {
+		l->deadline_ns = progress_now_ns() + SHM_HANDSHAKE_NS;
+		shm_sweep_at(l->deadline_ns);
+	}
 	ret = progress_watch(fd, EPOLLIN, on_control, l);
 	if (ret)
 		goto err_link;
@@ -135,7 +156,7 @@ int shm_link_connect(uint32_t block, struct shm_link **out)
 	return 0;
 
 err_link:
-	if (shm_complaint_due())
+	if (hca_complaint_due())
 		log_error("no link to the owner of QP numbers 0x%x..: %s",
 			  block << HCA_QPN_BLOCK_BITS, strerror(-ret));
 	shm_link_down(l);
@@ -173,7 +194,6 @@ static bool redirected(const struct shm_link *from,
 static int on_hello(struct shm_link *l, const struct shm_control *msg,
 		    int fds[3])
 {
-	int sent[3] = { hca_process.segment_fd, hca_process.kick_fd };
 	int ret;
 
 	if (redirected(l, msg)) {
@@ -190,8 +210,7 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 		return ret;
 	shm_access_choose(l, true);
 	atomic_store(&l->greeted, true);
-	sent[2] = shm_keys_for_peer(l);
-	return shm_control_tell(l->fd, SHM_WELCOME, sent, sent[2] < 0 ? 2 : 3);
+	return identity_send(l, SHM_WELCOME, shm_keys_for_peer(l));
 }
 
 static int on_welcome(struct shm_link *l, const struct shm_control *msg,
@@ -225,13 +244,30 @@ static int on_ready(struct shm_link *l, int fds[3])
 	return 0;
 }
 
+static void refuse(const struct shm_link *l)
+{
+	struct ucred cred;
+
+	if (hca_peer_cred(l->fd, &cred))
+		hca_peer_refused("caller", &cred);
+	shm_control_tell(l->fd, SHM_REFUSED, NULL, 0);
+}
+
+/* It has said why itself; asking again would not help. */
+static int on_refused(const struct shm_link *l)
+{
+	hca_peer_refuses(&(struct ucred){ .pid = l->pid, .uid = l->uid });
+	shm_peer_ban(l->pid, SHM_BAN_NS);
+	return -EACCES;
+}
+
 static int on_message(struct shm_link *l, const struct shm_control *msg,
 		      int fds[3])
 {
 	int state = atomic_load(&l->state);
 
 	if (l->stranger) {
-		shm_peer_refused(l->fd);
+		refuse(l);
 		return -EPERM;
 	}
 	if (state == SHM_LINK_ACCEPTING && msg->kind == SHM_HELLO && !l->area)
@@ -242,9 +278,33 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 		return on_welcome(l, msg, fds);
 	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_REDIRECT)
 		return -EALREADY;
+	if (state == SHM_LINK_CONNECTING && msg->kind == SHM_REFUSED)
+		return on_refused(l);
+	if (msg->kind == SHM_KICK) {
+		hca_attention_kicked();
+		return 0;
+	}
 	if (state == SHM_LINK_UP)
 		return shm_access_message(l, msg, fds);
 	return -EPROTO;
+}
+
+/* Descriptors are taken where they were asked for, or begin a link, and from nobody
+ * else: whoever has one must close it, which may take as long as its file wants. */
+static bool takes_descriptors(const struct shm_link *l,
+			      const struct shm_control *msg)
+{
+	switch (atomic_load(&l->state)) {
+	case SHM_LINK_ACCEPTING:
+		return l->area ? msg->kind == SHM_READY :
+				 msg->kind == SHM_HELLO && !l->stranger;
+	case SHM_LINK_CONNECTING:
+		return msg->kind == SHM_WELCOME;
+	default:
+		return msg->kind == SHM_MEMORY ? l->asked_memory :
+						 msg->kind == SHM_REGION &&
+							 shm_map_awaits(l, msg->id);
+	}
 }
 
 /* What waits in the link's socket; shm.lock is held. */
@@ -262,17 +322,18 @@ static void control_take(struct shm_link *l)
 		return;
 	}
 	/* Some of them, so that others get their turn. */
-	for (int n = 0; n < CONTROL_BATCH &&
-			(ret = shm_control_recv(l->fd, &msg, fds)) == 1; n++) {
-		ret = on_message(l, &msg, fds);
-		for (int i = 0; i < 3; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
-		if (ret)
+	for (int n = 0; n < CONTROL_BATCH && !ret; n++) {
+		bool take = shm_control_peek(l->fd, &msg) &&
+			    takes_descriptors(l, &msg);
+
+		ret = shm_control_recv(l->fd, &msg, take, fds);
+		if (ret != 1)
 			break;
+		ret = on_message(l, &msg, fds);
+		shm_control_drop(fds);
 	}
 	if (ret < 0) {
-		if (ret == -EPROTO && shm_complaint_due())
+		if (ret == -EPROTO && hca_complaint_due())
 			log_warn("a control message of pid %d was not understood: not the same version?",
 				 (int)l->pid);
 		shm_link_end(l, ret == -ECONNRESET ? "peer is gone" : strerror(-ret));
@@ -304,7 +365,7 @@ void shm_links_settle(void)
  * socket readable: it is left alone for a while. */
 static void pause_listening(int listen_fd)
 {
-	if (shm_complaint_due())
+	if (hca_complaint_due())
 		log_error("a peer waits for its link: %m");
 	pthread_mutex_lock(&shm.lock);
 	if (shm.paused_count < HCA_BLOCKS_PER_PROCESS) {
@@ -319,21 +380,22 @@ static void pause_listening(int listen_fd)
 static void caller_take(int fd)
 {
 	struct shm_link *l;
+	struct ucred cred;
 	bool allowed;
-	pid_t pid;
 
-	allowed = shm_peer_allowed(fd, &pid);
-	if ((!allowed && !shm_strangers_have_room()) ||
-	    shm_peer_is_banned(pid) || !shm_peer_has_room(pid))
+	allowed = hca_peer_cred(fd, &cred) && hca_peer_may_talk(&cred);
+	if ((hca_aside_is_full() && !hca_peer_is_kin(&cred)) ||
+	    (!allowed && !shm_strangers_have_room()) ||
+	    shm_peer_is_banned(cred.pid) || !shm_peer_has_room(&cred))
 		goto err_fd;
 	l = shm_link_new();
 	if (!l)
 		goto err_fd;
 	l->fd = fd;
-	l->pid = pid;
+	link_set_cred(l, &cred);
 	l->stranger = !allowed;
 	l->target_block = 0;
-	l->deadline_ns = progress_now_ns() + HANDSHAKE_LIMIT_NS;
+	l->deadline_ns = progress_now_ns() + SHM_HANDSHAKE_NS;
 	atomic_store(&l->state, SHM_LINK_ACCEPTING);
 	if (progress_watch(fd, EPOLLIN, on_control, l)) {
 		shm_link_down(l);

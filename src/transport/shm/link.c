@@ -107,7 +107,10 @@ static void link_release_parts(struct shm_link *l)
 	l->fd = l->kick_fd = l->mem_fd = -1;
 	atomic_store(&l->path, SHM_PATH_TARGET);
 	l->pid = 0;
-	l->stranger = false;
+	l->uid = 0;
+	l->kin = l->stranger = l->asked_memory = false;
+	l->lends = l->borrows = 0;
+	l->deadline_ns = 0;
 	memset(l->uuid, 0, sizeof(l->uuid));
 	atomic_store(&l->broken, false);
 	atomic_store(&l->greeted, false);
@@ -212,7 +215,7 @@ void shm_link_violation(struct shm_link *l, const char *what)
 	if (atomic_exchange(&l->broken, true))
 		return;
 	HCA_COUNT_PROCESS(LINKS_BROKEN, 1);
-	if (shm_complaint_due())
+	if (hca_complaint_due())
 		log_error("peer pid %d broke the rules of the link (%s), link ended",
 			  (int)l->pid, what);
 	progress_timer_arm(&shm.reap, progress_now_ns());
@@ -228,7 +231,7 @@ static void reap_expired(struct progress_timer *t)
 		if (atomic_load(&l->state) != SHM_LINK_UP ||
 		    !atomic_load(&l->broken))
 			continue;
-		shm_peer_ban(l->pid);
+		shm_peer_ban(l->pid, SHM_BAN_NS);
 		shm_link_end(l, "violation");
 	}
 	pthread_mutex_unlock(&shm.lock);
@@ -242,6 +245,17 @@ void shm_sweep_at(uint64_t when_ns)
 	progress_timer_arm(&shm.sweep, when_ns);
 }
 
+/* Another user's process holds a QP number and does not answer: datagrams to others
+ * do not wait for it any longer. */
+static void silent(const struct shm_link *l)
+{
+	if (hca_complaint_due())
+		log_warn("pid %d of uid %u has the QP numbers 0x%x.. and does not answer",
+			 (int)l->pid, l->uid,
+			 l->target_block << HCA_QPN_BLOCK_BITS);
+	shm_peer_ban(l->pid, SHM_HANDSHAKE_NS);
+}
+
 /* Ends links that do not come up, and accepts again after a time without
  * descriptors. Progress thread. */
 static void sweep_expired(struct progress_timer *t)
@@ -252,13 +266,19 @@ static void sweep_expired(struct progress_timer *t)
 	shm.sweep_ns = 0;
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
+		int state = atomic_load(&l->state);
 
-		if (atomic_load(&l->state) != SHM_LINK_ACCEPTING)
+		if (state != SHM_LINK_ACCEPTING && state != SHM_LINK_CONNECTING)
 			continue;
-		if (now >= l->deadline_ns)
-			shm_link_end(l, "it said nothing");
-		else
+		if (!l->deadline_ns)
+			continue;
+		if (now < l->deadline_ns) {
 			shm_sweep_at(l->deadline_ns);
+			continue;
+		}
+		if (state == SHM_LINK_CONNECTING)
+			silent(l);
+		shm_link_end(l, "it said nothing");
 	}
 	while (shm.paused_count > 0)
 		progress_rewatch(shm.paused[--shm.paused_count], EPOLLIN);

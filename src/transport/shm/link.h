@@ -8,6 +8,10 @@
 
 #include "transport/shm/shm.h"
 
+/* For a peer that called, or that is another user's and was called, and says
+ * nothing. */
+#define SHM_HANDSHAKE_NS UINT64_C(5000000000)
+
 /* A free structure without descriptors or memory; NULL: too many, or no memory. */
 struct shm_link *shm_link_new(void);
 

@@ -37,6 +37,8 @@ static void ask(struct shm_link *l, struct shm_mapping *m, uint32_t rkey,
 	struct shm_control msg = { .kind = SHM_ASK_REGION, .id = id,
 				   .key = rkey };
 
+	if (!(l->borrows & HCA_PEER_REGIONS))
+		return;
 	if (atomic_load_explicit(&m->asked, memory_order_relaxed) == id &&
 	    (!write || atomic_load_explicit(&m->asked_to_write,
 					    memory_order_relaxed)))
@@ -95,19 +97,25 @@ static void touch(uint8_t *base, const struct shm_control *msg)
 		msg->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
+bool shm_map_awaits(const struct shm_link *l, uint32_t id)
+{
+	return id && (l->borrows & HCA_PEER_REGIONS) &&
+	       atomic_load(&l->maps[id % HCA_REGIONS].asked) == id;
+}
+
 static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd)
 {
 	struct shm_mapping *m = &l->maps[msg->id % HCA_REGIONS];
 	bool write = msg->writable;
 	void *base;
 
-	if (msg->id == 0 || fd < 0)
-		return -EPROTO;
 	/* Only what was asked for: each costs us address space and pages. */
-	if (atomic_load(&m->asked) != msg->id)
+	if (!shm_map_awaits(l, msg->id))
 		return 0;
+	if (fd < 0)
+		return -EPROTO;
 	if (msg->length == 0 || !shm_memory_stays(fd, msg->length)) {
-		if (shm_complaint_due())
+		if (hca_complaint_due())
 			log_warn("pid %d offers memory that is not safe to map: not used",
 				 (int)l->pid);
 		return 0;
@@ -190,7 +198,7 @@ int shm_map_message(struct shm_link *l, const struct shm_control *msg,
 	switch (msg->kind) {
 	case SHM_ASK_REGION:
 		/* No answer to those who never get it. */
-		if (shm_keys_given(l) && !lend(l, msg->key, msg->id))
+		if ((l->lends & HCA_PEER_REGIONS) && !lend(l, msg->key, msg->id))
 			shm_control_send(l->fd, &(struct shm_control){
 				.kind = SHM_REGION_GONE, .id = msg->id }, NULL, 0);
 		return 0;

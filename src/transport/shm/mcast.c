@@ -7,7 +7,7 @@
  * A process that uses multicast, as a member or as a sender, says so with a name
  * in the abstract namespace,
  *
- *   \0busbar.mcast.<version of the link>.<a block of its QP numbers>
+ *   \0busbar.mcast.<version of the link>.<a block of its QP numbers>[.<n>]
  *
  * and then links with all that have one: when it joins a group, and once when it
  * has a group's address, at the latest before its first datagram to one. Whichever
@@ -31,6 +31,7 @@
 #define REACH_WAIT_NS 500000 /* between two looks at the links being made */
 #define REACH_LIMIT_NS NSEC_PER_SEC
 #define REACH_ROUNDS 4
+#define NAME_TRIES 1000
 
 static int name_fd = -1; /* under shm.lock */
 /* All who were there before us are linked; those who come later call. */
@@ -45,6 +46,7 @@ static int name_hold(void)
 {
 	char name[48];
 	size_t len;
+	unsigned n = 0;
 
 	if (name_fd >= 0)
 		return 0;
@@ -55,6 +57,12 @@ static int name_hold(void)
 	len = strlen(name);
 	snprintf(name + len, sizeof(name) - len, "%u", hca_process.own_blocks[0]);
 	name_fd = hca_name_bind(name);
+	/* Nobody of ours has it. */
+	len = strlen(name);
+	while (name_fd == -EADDRINUSE && n++ < NAME_TRIES) {
+		snprintf(name + len, sizeof(name) - len, ".%u", n);
+		name_fd = hca_name_bind(name);
+	}
 	return MIN(name_fd, 0);
 }
 
@@ -72,7 +80,8 @@ static void reach(const char *rest, void *arg)
 	char *end;
 	unsigned long block = strtoul(rest, &end, 10);
 
-	if (end != rest && *end == '\0' && block < HCA_QPN_BLOCKS &&
+	if (end != rest && (*end == '\0' || *end == '.') &&
+	    block < HCA_QPN_BLOCKS &&
 	    shm_link_reach((uint32_t)block))
 		*pending = true;
 }

@@ -38,15 +38,13 @@ void shm_peer_unmap(struct shm_link *l)
 		munmap((void *)(uintptr_t)l->keys, HCA_KEY_TABLE_BYTES);
 	l->peer = NULL;
 	l->keys = NULL;
-	l->keys_given = false;
 	atomic_store(&l->peer_blocks, 0);
 	atomic_store(&l->key_count, 0);
 }
 
-int shm_keys_for_peer(struct shm_link *l)
+int shm_keys_for_peer(const struct shm_link *l)
 {
-	l->keys_given = l->trusted;
-	return l->keys_given ? hca_process.keys_fd : -1;
+	return shm_keys_given(l) ? hca_process.keys_fd : -1;
 }
 
 /* Several threads may be here at once, with QPs of their own: all open the same. */

@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/settings.h"
 #include "transport/shm/link.h"
 #include "util/log.h"
 
@@ -90,8 +89,7 @@ static bool may_call(uint32_t block)
 
 	if (fd < 0)
 		return false;
-	may = hca_peer_cred(fd, &cred) &&
-	      (cred.uid == geteuid() || hca_settings.shm_peers == HCA_PEERS_ANY);
+	may = hca_peer_cred(fd, &cred) && hca_peer_may_talk(&cred);
 	close(fd);
 	return may;
 }

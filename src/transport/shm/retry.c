@@ -91,12 +91,13 @@ static void wait_until_up(struct hca_qp *qp, struct shm_link *l)
 	hca_unlock(&qp->sq_lock);
 }
 
-/* A datagram whose destination has no link yet: call it, or drop it. */
+/* A datagram whose destination has no link yet: call it, or drop it. It is not waited
+ * for longer than a peer that is gone: others wait behind it. */
 static void resolve_datagram(struct hca_qp *qp)
 {
 	struct shm_link *l;
 	uint32_t qpn = 0;
-	bool waiting, multicast = false, refused = false;
+	bool waiting, late = false, multicast = false, refused = false;
 
 	hca_lock(&qp->sq_lock);
 	waiting = qp->sq.next != qp->sq.head;
@@ -105,6 +106,8 @@ static void resolve_datagram(struct hca_qp *qp)
 
 		qpn = e->ud.qpn;
 		multicast = e->ud.ah->multicast;
+		late = qp->lost_since_ns &&
+		       progress_now_ns() - qp->lost_since_ns >= GONE_LIMIT_NS;
 	}
 	hca_unlock(&qp->sq_lock);
 	if (!waiting)
@@ -121,7 +124,7 @@ static void resolve_datagram(struct hca_qp *qp)
 		  atomic_load(&l->state) == SHM_LINK_ACCEPTING))
 		wait_until_up(qp, l);
 	pthread_mutex_unlock(&shm.lock);
-	if (!refused)
+	if (!refused && !late)
 		return;
 	hca_lock(&qp->sq_lock);
 	if (qp->sq.next != qp->sq.head &&

@@ -534,6 +534,16 @@ other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	return NULL;
 }
 
+/* How many bytes a WRITE had that the peer carried out itself nobody tells but the
+ * peer; it becomes the completion's byte_len. More than a message may have it was
+ * not, nor any where our memory is not open to the peer. */
+static bool may_have_written(const struct shm_link *l, const struct message *m)
+{
+	return m->h.length == 0 ||
+	       (m->h.length <= HCA_MAX_MSG_BYTES &&
+		((l->lends & HCA_PEER_MEMORY) || atomic_load(&l->lent)));
+}
+
 static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
 	if ((m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
@@ -546,8 +556,13 @@ static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	case SHM_SEND:
 	case SHM_SEND_IMM:
 	case SHM_SEND_INV:
-	case SHM_WRITE_IMM:
 		receive_message(l, qp, m);
+		break;
+	case SHM_WRITE_IMM:
+		if (likely(may_have_written(l, m)))
+			receive_message(l, qp, m);
+		else
+			shm_link_violation(l, "bytes that it cannot have written");
 		break;
 	case SHM_DATAGRAM:
 	case SHM_DATAGRAM_IMM:

@@ -19,10 +19,12 @@
  * the sender then goes back (go-back-N) after the RNR or retry time. A slot
  * that was passed without a mark is acknowledged.
  *
- * Trust: a peer runs as the same user and could stop us; still it can err, or
- * mean harm. What it says of itself is not believed (guard.c). Everything read
- * from the link is copied once and checked; a peer that breaks the rules loses
- * the link and nothing else happens.
+ * Trust: a peer may be another user's, can err, or mean harm. Who it is says the
+ * kernel (hca/peers.h); what it says of itself is not believed (guard.c). Everything
+ * read from the link is copied once and checked; a peer that breaks the rules loses
+ * the link and nothing else happens. Of another user's process nothing is used that
+ * it could make wait: no system call on its memory, and no eventfd, which several
+ * processes hold and each of them can make block.
  */
 #ifndef TRANSPORT_SHM_SHM_H
 #define TRANSPORT_SHM_SHM_H
@@ -98,18 +100,21 @@ struct shm_link {
 	uint32_t target_block;  /* CONNECTING: whom we called */
 	_Atomic int path;       /* enum shm_path */
 	int mem_fd;             /* the peer's memory, SHM_PATH_PROCMEM */
-	bool trusted;           /* our memory may be handed to the peer */
-	bool keys_given;        /* so it has our keys */
+	bool kin;               /* of our user */
+	bool asked_memory;      /* for its descriptor, and not answered yet */
+	uint8_t lends;          /* enum hca_peer_lends: what of ours it may use */
+	uint8_t borrows;        /* and we of its, as it says */
+	uid_t uid;              /* by the kernel's word, as is: */
 	struct shm_mapping *maps; /* HCA_REGIONS */
 	uint64_t mapped_bytes;
 	_Atomic bool lent;      /* the peer was given a region of ours */
 	uint64_t segment_addr;  /* of the peer's segment in its own space */
 	bool fence;             /* a full fence before looking whether to kick */
-	pid_t pid;              /* by the kernel's word */
-	uint64_t deadline_ns;   /* ACCEPTING: for its messages */
-	bool stranger;          /* of a user that may not connect */
+	pid_t pid;
+	uint64_t deadline_ns;   /* of the handshake; 0: none */
+	bool stranger;          /* it may not talk to us */
 	uint8_t uuid[16];
-	int kick_fd;
+	int kick_fd;            /* -1: it is woken through the socket */
 	/* Of the peer, read-only; NULL: it did not give them, so it carries
 	 * operations out itself. `key_count` may be looked at. */
 	const struct hca_key *keys;
@@ -214,23 +219,18 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait);
 void shm_qp_forget(struct hca_qp *qp);
 
 /* ---- guard.c: what is asked of a peer before it is believed ---- */
-/* May this process talk to us? Its number by the way. */
-bool shm_peer_allowed(int fd, pid_t *pid);
-/* It tried to: says so. */
-void shm_peer_refused(int fd);
-/* May one that may not ask who we are? shm.lock is held. */
+/* May one that may not talk to us ask who we are? shm.lock is held. */
 bool shm_strangers_have_room(void);
 /* Or has it enough links already? shm.lock is held. */
-bool shm_peer_has_room(pid_t pid);
-/* After a violation; shm.lock is held for both. */
-void shm_peer_ban(pid_t pid);
+bool shm_peer_has_room(const struct ucred *peer);
+/* For that time; shm.lock is held for both. */
+#define SHM_BAN_NS UINT64_C(60000000000) /* after a violation */
+void shm_peer_ban(pid_t pid, uint64_t ns);
 bool shm_peer_is_banned(pid_t pid);
 /* Can `size` bytes of it be mapped and read for good? */
 bool shm_memory_stays(int fd, size_t size);
 bool shm_wakeup_is_eventfd(int fd);
 bool shm_block_is_of(uint32_t block, pid_t pid);
-/* Peers must not be able to fill a log: true when a line may be written. */
-bool shm_complaint_due(void);
 bool shm_from_owner(struct hca_qp *qp, struct shm_link *l, uint32_t src_qpn);
 
 /* Does a message of QP `src_qpn` that came by this link come from the peer of
@@ -259,12 +259,12 @@ int shm_peer_map(struct shm_link *l, int fd);
 int shm_peer_map_keys(struct shm_link *l, int fd);
 void shm_peer_unmap(struct shm_link *l);
 /* Our descriptor for the peer, with which it may look up our keys and then reach our
- * memory by itself, or -1: it may not. Said once per link. */
-int shm_keys_for_peer(struct shm_link *l);
-/* Was it given to the peer? Of one that was not, nobody copies on its own. */
+ * memory by itself, or -1: it may not. */
+int shm_keys_for_peer(const struct shm_link *l);
+/* Is it given to the peer? Of one that it is not given to, nobody copies on its own. */
 static inline bool shm_keys_given(const struct shm_link *l)
 {
-	return l->keys_given;
+	return l->lends & (HCA_PEER_MEMORY | HCA_PEER_REGIONS);
 }
 /* What it shows of a QP or XRC SRQ of its; NULL: not its number. */
 const struct hca_qp_public *shm_find_remote(struct shm_link *l, uint32_t number);
@@ -284,16 +284,20 @@ static inline uint32_t shm_keys_upto(struct shm_link *l, uint32_t rkey)
 #define SHM_CONTROL_VERSION 6 /* also when struct hca_segment changes */
 
 enum shm_control_kind {
-	SHM_HELLO = 1, /* descriptors: segment, kick, area */
+	SHM_HELLO = 1, /* descriptors: segment, kick, area; kick: the segment again
+			* for who does not get it */
 	SHM_WELCOME,   /* descriptors: segment, kick, and keys or none */
 	SHM_REDIRECT,  /* use the link that we have with you already */
 	SHM_READY,     /* descriptor: keys or none */
+	SHM_REFUSED,   /* instead of WELCOME: you may not talk to us */
 	/* On a link that is up. A request that is refused has no answer. */
 	SHM_ASK_MEMORY,
 	SHM_MEMORY,      /* descriptor: /proc/self/mem */
 	SHM_ASK_REGION,  /* `id`, `key`: one that lies in the region */
 	SHM_REGION,      /* `id`, `length`, `writable`, `touch_*`; descriptor */
 	SHM_REGION_GONE, /* `id` */
+	/* One byte instead of a message: wakes who has no eventfd for that. */
+	SHM_KICK,
 };
 
 struct shm_control {
@@ -306,8 +310,9 @@ struct shm_control {
 	uint64_t length;
 	uint64_t touch_at, touch_length; /* will be used soon */
 	uint32_t writable;
-	uint32_t reserved;
-	uint64_t segment_addr; /* of the sender's segment in its own space */
+	uint32_t lends;        /* HELLO, WELCOME: enum hca_peer_lends */
+	uint64_t segment_addr; /* of the sender's segment in its own space, for
+				* those who may look there */
 	uint8_t uuid[16];
 	uint32_t blocks[HCA_BLOCKS_PER_PROCESS];
 };
@@ -318,9 +323,16 @@ int shm_control_send(int fd, struct shm_control *msg, const int *fds,
 /* A message of a kind alone. */
 int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds,
 		     int fd_count);
+/* What comes next, left where it is; false: nothing, or nothing of ours. */
+int shm_control_peek(int fd, struct shm_control *msg);
 /* 1 with *msg and fds filled (missing ones -1), 0 nothing there, or a negative
- * errno (-ECONNRESET at the end). */
-int shm_control_recv(int fd, struct shm_control *msg, int fds[3]);
+ * errno (-ECONNRESET at the end). `take`: with its descriptors; else they never
+ * become ours. */
+int shm_control_recv(int fd, struct shm_control *msg, bool take, int fds[3]);
+/* Descriptors that were of no use. */
+void shm_control_drop(int fds[3]);
+/* A SHM_KICK. */
+void shm_control_kick(int fd);
 
 /* ---- tx.c ---- */
 void shm_transmit(struct hca_qp *qp);
@@ -543,6 +555,8 @@ uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
 		      uint64_t offset, uint64_t length, bool write);
 int shm_map_message(struct shm_link *l, const struct shm_control *msg,
 		    int fds[3]);
+/* Was the peer asked for this region, and may it be mapped? */
+bool shm_map_awaits(const struct shm_link *l, uint32_t id);
 void shm_map_release(struct shm_link *l);
 void shm_region_gone(uint32_t id);
 
@@ -550,7 +564,8 @@ void shm_region_gone(uint32_t id);
  * and the link is up. */
 static inline bool shm_reaches_us(const struct shm_link *l)
 {
-	return atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed) ||
+	return ((l->lends & HCA_PEER_MEMORY) &&
+		atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed)) ||
 	       atomic_load_explicit(&l->lent, memory_order_relaxed);
 }
 

@@ -124,10 +124,12 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 	return true;
 }
 
-/* As the peer says in a line that is looked at anyway. */
+/* As the peer says in a line that is looked at anyway. Who may not is not told
+ * addresses of ours. */
 static inline bool may_pull(const struct shm_link *l)
 {
-	return atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed);
+	return atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed) &&
+	       likely(l->lends & HCA_PEER_MEMORY);
 }
 
 /* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
@@ -256,7 +258,10 @@ void shm_wake(struct shm_link *l)
 	const uint64_t one = 1;
 
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
-	if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (unlikely(l->kick_fd < 0))
+		shm_control_kick(l->fd);
+	else if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 &&
+		 errno != EAGAIN)
 		log_debug("peer pid %d not woken: %m", (int)l->pid);
 }
 
@@ -264,15 +269,11 @@ void shm_wake(struct shm_link *l)
  * notice before the target's thread looks (wake_idle_peer() is for pollers). */
 void shm_wake_target(struct shm_link *l)
 {
-	const uint64_t one = 1;
-
 	if (atomic_load_explicit(&l->peer->wants_kick, memory_order_relaxed) ||
 	    atomic_load_explicit(&hca_process.segment->wants_kick,
 				 memory_order_relaxed) != HCA_WAKE_ALL)
 		return;
-	HCA_COUNT_PROCESS(KICKS_SENT, 1);
-	if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		log_debug("peer pid %d not woken: %m", (int)l->pid);
+	shm_wake(l);
 }
 
 bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)

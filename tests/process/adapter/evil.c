@@ -63,7 +63,7 @@ int evil_open(struct evil *e, uint32_t block)
 {
 	memset(e, 0, sizeof(*e));
 	e->fd = e->listen_fd = e->area_fd = e->victim_kick = e->victim_keys = -1;
-	e->can_access = true;
+	e->lends = HCA_PEER_WAKEUP | HCA_PEER_REGIONS | HCA_PEER_PTRACE;
 	e->segment_fd = evil_memory("evil-segment", sizeof(*e->segment),
 				    EVIL_SEALED);
 	e->keys_fd = evil_memory("evil-keys", HCA_KEY_TABLE_BYTES, EVIL_SEALED);
@@ -111,6 +111,7 @@ struct shm_control evil_control(const struct evil *e, enum shm_control_kind kind
 		.area_bytes = sizeof(struct shm_area),
 		.segment_addr = (uintptr_t)e->segment,
 		.block_count = 1,
+		.lends = e->lends,
 		.blocks = { e->block },
 	};
 
@@ -177,7 +178,7 @@ static int map_area(struct evil *e, int role)
 	e->tx = &e->area->dir[role];
 	e->rx = &e->area->dir[!role];
 	/* Where the receiver of a direction says what it can do. */
-	atomic_store(&e->rx->ack.pulls, e->can_access);
+	atomic_store(&e->rx->ack.pulls, (e->lends & HCA_PEER_PTRACE) != 0);
 	e->pos = 0;
 	return 0;
 }

@@ -24,7 +24,7 @@ struct evil {
 	struct hca_key *keys;  /* HCA_KEYS of them */
 	int segment_fd, keys_fd, kick_fd, area_fd;
 	uint8_t uuid[16];
-	bool can_access;       /* what we say of it */
+	uint32_t lends;        /* what we say of it */
 	/* The link. */
 	int fd;
 	struct shm_area *area;

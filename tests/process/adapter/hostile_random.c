@@ -328,7 +328,7 @@ static void episode(const struct plan *p)
 		e.segment->qps[i].access = 0xffff;
 		e.segment->qps[i].dest_qpn = p->qpn;
 	}
-	e.can_access = dice(2);
+	e.lends = (uint32_t)dice(16);
 	if (dice(8) == 0)
 		hello_halfway(&e, p);
 	if (dice(2) ? evil_call(&e, p->block) : evil_answer(&e, 100))

@@ -169,7 +169,7 @@ static void call_as_another(int fd, uint16_t port)
 	caller = cm_caller(ch, RDMA_PS_TCP, port);
 	cm_qp(caller);
 	CHECK(rdma_connect(caller, NULL) == 0);
-	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 8);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 28);
 	cm_id_free(caller);
 	rdma_destroy_event_channel(ch);
 	CHECK(write(fd, "r", 1) == 1);
