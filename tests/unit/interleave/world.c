@@ -53,6 +53,9 @@ static void make_link(struct shm_link *l, int role)
 	l->fd = l->kick_fd = l->mem_fd = -1;
 	l->peer = world_segment;
 	l->keys = hca_process.keys;
+	l->kin = true;
+	l->lends = l->borrows =
+		HCA_PEER_REGIONS | HCA_PEER_PTRACE | HCA_PEER_WAKEUP;
 	l->key_count = HCA_KEYS;
 	l->peer_tag = shm_uuid_tag(hca_process.uuid);
 	l->rx_peer = &shm;
