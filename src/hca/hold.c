@@ -17,12 +17,16 @@
  * and the buffer is the adapter's until the completion (10.7.3.1, ibv_post_send(3)).
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "hca/hold.h"
 #include "hca/objects.h"
 #include "hca/process.h"
+
+/* So much is taken from the system at a time: whole pages of any size. */
+#define OPEN_STEP ((size_t)65536)
 
 /* Held while memory of the program is read: see hca_hold_fence(). */
 static struct spin reading;
@@ -42,12 +46,16 @@ int hca_hold_init(struct hca_qp *qp)
 
 	if (qp->ibv.qp_type != IBV_QPT_UD || qp->sq.limit == 0)
 		return 0;
-	h = mmap(NULL, sizeof(*h) + size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (h == MAP_FAILED)
+	h = calloc(1, sizeof(*h));
+	if (!h)
 		return -ENOMEM;
+	h->data = mmap(NULL, size, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (h->data == MAP_FAILED) {
+		free(h);
+		return -ENOMEM;
+	}
 	h->size = size;
-	h->mapped = sizeof(*h) + size;
 	qp->hold = h;
 	return 0;
 }
@@ -55,7 +63,8 @@ int hca_hold_init(struct hca_qp *qp)
 void hca_hold_fini(struct hca_qp *qp)
 {
 	if (qp->hold)
-		munmap(qp->hold, qp->hold->mapped);
+		munmap(qp->hold->data, qp->hold->size);
+	free(qp->hold);
 	qp->hold = NULL;
 }
 
@@ -69,14 +78,29 @@ void hca_hold_clear(struct hca_qp *qp)
 	h->head = h->tail = 0;
 }
 
+/* Only what is used is opened, so that a program may lock all of its memory. */
+static bool open_up_to(struct hca_hold *h, size_t end)
+{
+	if (likely(end <= h->open))
+		return true;
+	end = MIN((end + OPEN_STEP - 1) & ~(OPEN_STEP - 1), h->size);
+	if (mprotect(h->data + h->open, end - h->open, PROT_READ | PROT_WRITE))
+		return false;
+	h->open = end;
+	return true;
+}
+
 static struct hca_held *take_room(struct hca_hold *h, uint32_t bytes)
 {
 	struct hca_held *held;
 
-	if (h->count++ == 0)
+	if (h->count == 0)
 		h->head = h->tail = 0;
 	if (h->head >= h->tail && h->size - h->head < bytes)
 		h->head = 0;
+	if (!open_up_to(h, h->head + bytes))
+		return NULL;
+	h->count++;
 	held = (struct hca_held *)(void *)(h->data + h->head);
 	held->bytes = bytes;
 	h->head += bytes;
@@ -109,6 +133,9 @@ static void hold(struct hca_qp *qp, struct hca_swqe *e)
 	uint32_t data = inside || e->length > HCA_UD_MTU ? 0 : e->length;
 	struct hca_held *held = take_room(qp->hold, room_for(data));
 
+	/* Without memory it is read when it leaves. */
+	if (!held)
+		return;
 	held->ah = *e->ud.ah;
 	held->refused = data && !gather(qp, e, held->data);
 	e->ud.ah = &held->ah;

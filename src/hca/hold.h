@@ -11,10 +11,10 @@
 /* The ring of a QP's copies, oldest first. */
 struct hca_hold {
 	size_t size, head, tail; /* of `data`, in bytes */
-	size_t mapped;
+	size_t open;             /* of it, what may be used already */
 	uint32_t count;
 	uint32_t upto; /* entries below this index are here, if any are */
-	cache_aligned uint8_t data[];
+	uint8_t *data;
 };
 
 /* What an entry with HCA_SWQE_HELD has instead of its buffers and its handle. */

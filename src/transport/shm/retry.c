@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "engine/rc/rules.h"
 #include "transport/shm/link.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
@@ -18,21 +19,9 @@
  * back under its QP number, so that is not waited for. */
 #define GONE_LIMIT_NS (4 * NSEC_PER_SEC)
 
-/* Table 45 of the specification, in units of 10 us. */
-uint64_t shm_rnr_ns(uint8_t timer_code)
-{
-	static const uint32_t units[32] = {
-		65536, 1,    2,	   3,	 4,    6,    8,	   12,	 16,   24,   32,
-		48,    64,   96,   128,	 192,  256,  384,  512,	 768,  1024, 1536,
-		2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-	};
-
-	return (uint64_t)units[timer_code & 31] * 10000;
-}
-
 static uint64_t ack_timeout_ns(const struct hca_qp *qp)
 {
-	return qp->attr.timeout ? UINT64_C(4096) << qp->attr.timeout : 0;
+	return rc_timeout_ns(qp->attr.timeout);
 }
 
 static void wait_and_retry(struct hca_qp *qp, uint64_t now_ns, uint64_t wait_ns)
@@ -78,7 +67,7 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
 	}
 	if (qp->rnr_left != 7) /* 7: for ever */
 		qp->rnr_left--;
-	wait_and_retry(qp, progress_now_ns(), shm_rnr_ns(timer_code));
+	wait_and_retry(qp, progress_now_ns(), rc_rnr_ns(timer_code));
 }
 
 /* Its turn comes when the link is up; the timer is for what may go wrong. shm.lock

@@ -459,7 +459,6 @@ void shm_retry_lost(struct hca_qp *qp);
 void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code);
 /* The retry timer's work, on the progress thread. */
 void shm_retry_expired(struct hca_qp *qp);
-uint64_t shm_rnr_ns(uint8_t timer_code);
 
 /* Of a UC or UD QP without a link: sends when it is there. sq_lock is held. */
 void shm_wait_for_link(struct hca_qp *qp);
