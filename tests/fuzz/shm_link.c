@@ -117,7 +117,7 @@ static void open_all(void)
 	struct ibv_cq_init_attr_ex cq = { .cqe = 4096 };
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = RECVS,
 						   .max_sge = 4 } };
-	struct ibv_ah_attr ah = { .port_num = 1 };
+	struct ibv_ah_attr ah = { .port_num = 1, .dlid = 1 };
 	struct ibv_device **list;
 	int count;
 

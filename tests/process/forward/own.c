@@ -119,7 +119,7 @@ static void queue_pair(struct ibv_pd *pd, struct ibv_cq *cq)
 
 static void other_objects(struct ibv_pd *pd)
 {
-	struct ibv_ah_attr ah_attr = { .port_num = 1 };
+	struct ibv_ah_attr ah_attr = { .port_num = 1, .dlid = 1 };
 	struct ibv_srq_init_attr init = {
 		.attr = { .max_wr = 1, .max_sge = 1 }
 	};

@@ -170,7 +170,7 @@ static void who_joins_to_send_only_does_not_receive(void)
 			     RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
 		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
 	};
-	struct ibv_ah_attr here = { .port_num = 1 };
+	struct ibv_ah_attr here = { .port_num = 1, .dlid = 1 };
 	struct rdma_cm_id *full, *sender;
 	struct ibv_ah *group, *direct;
 	char text[2][8] = { "to all", "direct" }, in[40 + 8] = "";
