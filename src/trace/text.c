@@ -8,6 +8,7 @@
 
 #define CUT "..."
 
+__attribute__((format(printf, 2, 0)))
 static void add(struct text *t, const char *format, va_list args)
 {
 	const size_t room = TEXT_MAX - t->length;

@@ -30,8 +30,8 @@ static inline void cancel_restore(const int *before)
 }
 
 /* A declaration: from here to the end of the block nobody is cancelled. */
-#define CANCEL_OFF                                                    \
-	int cancel_before_ __attribute__((cleanup(cancel_restore))) = \
+#define CANCEL_OFF                                                            \
+	int cancel_before_ __attribute__((unused, cleanup(cancel_restore))) = \
 		cancel_off()
 /* As it was before CANCEL_OFF, for a call that sleeps with nothing held. */
 #define CANCEL_BACK cancel_restore(&cancel_before_)
