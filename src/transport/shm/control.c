@@ -101,9 +101,11 @@ int shm_control_peek(int fd, struct shm_control *msg)
 {
 	ssize_t n = recv(fd, msg, sizeof(*msg), MSG_PEEK | MSG_DONTWAIT);
 
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
 	if (n == 1)
 		msg->kind = SHM_KICK;
-	return n == sizeof(*msg) || n == 1;
+	return n == sizeof(*msg) || n == 1 ? 1 : -EPROTO;
 }
 
 static bool understood(const struct shm_control *msg, ssize_t n)

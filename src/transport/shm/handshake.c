@@ -323,9 +323,12 @@ static void control_take(struct shm_link *l)
 	}
 	/* Some of them, so that others get their turn. */
 	for (int n = 0; n < CONTROL_BATCH && !ret; n++) {
-		bool take = shm_control_peek(l->fd, &msg) &&
-			    takes_descriptors(l, &msg);
+		int next = shm_control_peek(l->fd, &msg);
+		bool take = next > 0 && takes_descriptors(l, &msg);
 
+		/* What comes just now was not looked at. */
+		if (!next)
+			break;
 		ret = shm_control_recv(l->fd, &msg, take, fds);
 		if (ret != 1)
 			break;

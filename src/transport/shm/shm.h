@@ -323,7 +323,8 @@ int shm_control_send(int fd, struct shm_control *msg, const int *fds,
 /* A message of a kind alone. */
 int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds,
 		     int fd_count);
-/* What comes next, left where it is; false: nothing, or nothing of ours. */
+/* What comes next, left where it is: 1; 0: nothing yet; -EPROTO: nothing of ours, or
+ * the end. */
 int shm_control_peek(int fd, struct shm_control *msg);
 /* 1 with *msg and fds filled (missing ones -1), 0 nothing there, or a negative
  * errno (-ECONNRESET at the end). `take`: with its descriptors; else they never
