@@ -13,6 +13,7 @@
 
 #include "gateway/base/ending.h"
 #include "util/clock.h"
+#include "util/timed.h"
 
 #define LIMIT_NS (10 * NSEC_PER_SEC)
 #define LOOK_NS UINT64_C(20000000)
@@ -101,7 +102,7 @@ static bool wait_for(struct question *q)
 
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + LOOK_NS);
-		if (!sem_clockwait(&q->answered, CLOCK_MONOTONIC, &until))
+		if (!timed_sem_wait(&q->answered, &until))
 			return true;
 	}
 	return false;

@@ -24,6 +24,7 @@
 #include "gateway/super_node/super_node_private.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/timed.h"
 
 static bool is_destination(struct super_node *sn, const struct node *n)
 {
@@ -543,8 +544,7 @@ static bool lock_control(struct super_node *sn)
 			return false;
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (pthread_mutex_clocklock(&sn->control, CLOCK_MONOTONIC,
-					 &until) == ETIMEDOUT);
+	} while (timed_lock(&sn->control, &until) == ETIMEDOUT);
 	return true;
 }
 

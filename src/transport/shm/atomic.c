@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "hca/dma.h"
 #include "transport/shm/shm.h"
 
 void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
@@ -25,7 +26,8 @@ void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
 	memcpy(slot->payload, &a, sizeof(a));
 }
 
-uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
+/* To the program it is the adapter that does this, not one of its threads (dma.h). */
+hca_unseen uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
 			  uint64_t swap)
 {
 	uint64_t found = compare_add;

@@ -124,6 +124,11 @@ static void cancelled_calls_leave_their_sockets_as_they_were(void)
 				       .ai_port_space = RDMA_PS_TCP }, *res;
 	unsigned seed = 1;
 
+#ifdef __SANITIZE_THREAD__
+	/* What a thread locks after it was cancelled inside of poll() is not seen by
+	 * the thread sanitizer of gcc 12. */
+	exit(77);
+#endif
 	rs_pair_make(&pair, NULL);
 	CHECK(rdma_getaddrinfo("127.0.0.1", "0", &hints, &res) == 0);
 	CHECK(rdma_create_ep(&passive, res, NULL, NULL) == 0);

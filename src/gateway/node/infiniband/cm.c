@@ -16,6 +16,7 @@
 #include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/timed.h"
 
 /* For what was posted to leave, and for the peer to take note, at the end. */
 #define FLUSH_NS (500 * MS)
@@ -122,7 +123,7 @@ static void wait_first(struct infiniband *ib)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until = timespec_from_ns(timespec_to_ns(until) + FIRST_NS);
-	while (sem_clockwait(&ib->first_attempt, CLOCK_MONOTONIC, &until) &&
+	while (timed_sem_wait(&ib->first_attempt, &until) &&
 	       errno == EINTR)
 		;
 }
