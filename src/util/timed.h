@@ -40,6 +40,20 @@ static inline int timed_lock(pthread_mutex_t *lock, const struct timespec *until
 #endif
 }
 
+/* As pthread_clockjoin_np(3): 0 or an error (ETIMEDOUT). */
+static inline int timed_join(pthread_t thread, const struct timespec *until)
+{
+#ifdef __SANITIZE_THREAD__
+	int ret;
+
+	while ((ret = pthread_tryjoin_np(thread, NULL)) == EBUSY && timed_rest(until))
+		;
+	return ret == EBUSY ? ETIMEDOUT : ret;
+#else
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, until);
+#endif
+}
+
 /* As sem_clockwait(3): 0, or -1 with errno. */
 static inline int timed_sem_wait(sem_t *sem, const struct timespec *until)
 {

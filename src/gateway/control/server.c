@@ -25,6 +25,7 @@
 #include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/timed.h"
 
 #define CLIENTS_MAX 16
 #define LINE_MAX_BYTES (1u << 20)
@@ -411,8 +412,7 @@ static bool join(struct control_server *s)
 			return false;
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC,
-				      &until) == ETIMEDOUT);
+	} while (timed_join(s->thread, &until) == ETIMEDOUT);
 	return true;
 }
 

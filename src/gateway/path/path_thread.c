@@ -17,6 +17,7 @@
 #include "gateway/path/path_queue.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/timed.h"
 
 #define POLL_FDS_MAX 64
 #define NODE_FDS_MAX 8
@@ -668,7 +669,7 @@ static void join(struct path *p, pthread_t t, bool reading)
 			interrupt_nodes(p);
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-		if (pthread_clockjoin_np(t, NULL, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+		if (timed_join(t, &until) != ETIMEDOUT)
 			return;
 		/* Threads of a write that blocks for long. */
 		for (unsigned d = 0; d < p->destination_count; d++) {

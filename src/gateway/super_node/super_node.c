@@ -323,8 +323,7 @@ static bool join_stats(struct super_node *sn)
 		}
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (pthread_clockjoin_np(sn->stats_thread, NULL, CLOCK_MONOTONIC,
-				      &until) == ETIMEDOUT);
+	} while (timed_join(sn->stats_thread, &until) == ETIMEDOUT);
 	return true;
 }
 

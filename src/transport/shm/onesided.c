@@ -286,6 +286,16 @@ static uint64_t own_key_id(uint32_t key)
 	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
 }
 
+/* To the peer the link is up when our WELCOME has come: it may copy before its READY
+ * is here. */
+static bool may_copy(const struct shm_link *l)
+{
+	int state = atomic_load(&l->state);
+
+	return state == SHM_LINK_UP ||
+	       (state == SHM_LINK_ACCEPTING && atomic_load(&l->greeted));
+}
+
 /* Of a window: copies by peers, and our own atomics through it (atomic.c). One
  * that cannot reach our memory only says that it copies. */
 bool shm_key_busy(uint32_t key)
@@ -301,7 +311,7 @@ bool shm_key_busy(uint32_t key)
 
 		/* A link that ends unmaps its peer's segment under this. */
 		hca_lock(&l->tx_lock);
-		busy = atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
+		busy = may_copy(l) && shm_reaches_us(l) &&
 		       announced(l->peer, id);
 		hca_unlock(&l->tx_lock);
 	}
@@ -312,7 +322,7 @@ bool shm_key_busy(uint32_t key)
  * held. */
 static bool copies_with(const struct shm_link *l, uint64_t id)
 {
-	return atomic_load(&l->state) == SHM_LINK_UP && shm_reaches_us(l) &&
+	return may_copy(l) && shm_reaches_us(l) &&
 	       !atomic_load(&l->broken) && announced(l->peer, id);
 }
 
@@ -363,8 +373,8 @@ static bool copies_at(struct shm_link *l, bool all, unsigned from, unsigned to,
 
 	memset(copies, 0, (to - from) * sizeof(*copies));
 	pthread_mutex_lock(&shm.lock);
-	if (atomic_load(&l->state) != SHM_LINK_UP ||
-	    (!all && !shm_reaches_us(l)) || atomic_load(&l->broken))
+	if (!may_copy(l) || (!all && !shm_reaches_us(l)) ||
+	    atomic_load(&l->broken))
 		to = from;
 	for (unsigned place = from; place < to; place++) {
 		/* In this order: the other way round it might be the turn of a
