@@ -54,6 +54,7 @@ int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 int __real_pthread_join(pthread_t t, void **value);
 int __real_pthread_clockjoin_np(pthread_t t, void **value, clockid_t of,
 				const struct timespec *until);
+int __real_pthread_tryjoin_np(pthread_t t, void **value);
 int __real_pthread_mutex_lock(pthread_mutex_t *m);
 int __real_pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t of,
 				   const struct timespec *until);
@@ -70,6 +71,7 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 int __wrap_pthread_join(pthread_t t, void **value);
 int __wrap_pthread_clockjoin_np(pthread_t t, void **value, clockid_t of,
 				const struct timespec *until);
+int __wrap_pthread_tryjoin_np(pthread_t t, void **value);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t of,
 				   const struct timespec *until);
@@ -371,6 +373,17 @@ int __wrap_pthread_clockjoin_np(pthread_t t, void **value, clockid_t of,
 	if (!on)
 		return __real_pthread_clockjoin_np(t, value, of, until);
 	return join(t, value, to_ns(until));
+}
+
+/* For timed_join() with the thread sanitizer. */
+int __wrap_pthread_tryjoin_np(pthread_t t, void **value)
+{
+	int ret;
+
+	if (!on)
+		return __real_pthread_tryjoin_np(t, value);
+	ret = join(t, value, 1); /* a time that has passed */
+	return ret == ETIMEDOUT ? EBUSY : ret;
 }
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
