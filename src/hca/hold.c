@@ -168,6 +168,12 @@ void hca_hold_release(struct hca_qp *qp, const struct hca_swqe *e)
 	h->count--;
 }
 
+void hca_hold_forked(void)
+{
+	/* A thread that is not here any more may have held it. */
+	reading = (struct spin){ 0 };
+}
+
 void hca_hold_fence(void)
 {
 	hca_lock(&reading);

@@ -46,6 +46,7 @@ void hca_hold_waiting(struct hca_qp *qp);
 void hca_hold_release(struct hca_qp *qp, const struct hca_swqe *e);
 /* A key was invalidated: waits until nobody reads memory through it here. */
 void hca_hold_fence(void);
+void hca_hold_forked(void);
 
 /* At the end of each posting call. sq_lock is held. */
 static inline void hca_hold_rest(struct hca_qp *qp)

@@ -22,6 +22,7 @@
 
 #include "hca/aside.h"
 #include "hca/fail.h"
+#include "hca/hold.h"
 #include "hca/port.h"
 #include "hca/key.h"
 #include "hca/live.h"
@@ -92,6 +93,7 @@ static void child_after_fork(void)
 	hca_xrc_targets_forked();
 	hca_remap_move_forked();
 	hca_keys_forked();
+	hca_hold_forked();
 	hca_mapping_stop();
 	hca_live_forked();
 	progress_forked();
