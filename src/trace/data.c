@@ -99,6 +99,27 @@ static bool told_already(struct counters *own, const void *object, int error)
 	return false;
 }
 
+/* Behind the arguments of a call that is over: it began at `start`, 0: not known. */
+static void answered(struct call *call, int error, long result, uint64_t start)
+{
+	call_go(call);
+	call_done(call, error);
+	if (start) {
+		call->spent_ns = call->start_ns - start;
+		call->start_ns = start;
+	}
+	result_number(call, result);
+}
+
+static void show_recvs(struct call *call, const struct ibv_recv_wr *wr,
+		       const struct ibv_recv_wr *end, int ret, uint64_t start)
+{
+	text_add(&call->text, ", ");
+	if (wr)
+		show_recv(&call->text, ret && end ? end : wr);
+	answered(call, ret, ret, start);
+}
+
 static int data_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			  struct ibv_send_wr **bad)
 {
@@ -120,13 +141,7 @@ static int data_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	text_add(&call.text, ", ");
 	if (wr)
 		show_send(&call.text, ret && end ? end : wr, qp->qp_type);
-	call_go(&call);
-	call_done(&call, ret);
-	if (start) {
-		call.spent_ns = call.start_ns - start;
-		call.start_ns = start;
-	}
-	result_number(&call, ret);
+	answered(&call, ret, ret, start);
 	if (ret && end)
 		why_post_send(call_reason(&call), ret, qp, end);
 	call_end(&call);
@@ -151,16 +166,7 @@ static int data_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		return ret;
 	call_begin(&call, "ibv_post_recv");
 	show_qp(&call.text, qp);
-	text_add(&call.text, ", ");
-	if (wr)
-		show_recv(&call.text, ret && end ? end : wr);
-	call_go(&call);
-	call_done(&call, ret);
-	if (start) {
-		call.spent_ns = call.start_ns - start;
-		call.start_ns = start;
-	}
-	result_number(&call, ret);
+	show_recvs(&call, wr, end, ret, start);
 	if (ret && end)
 		why_post_recv(call_reason(&call), ret, qp, end);
 	call_end(&call);
@@ -185,16 +191,7 @@ static int data_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		return ret;
 	call_begin(&call, "ibv_post_srq_recv");
 	show_srq(&call.text, srq);
-	text_add(&call.text, ", ");
-	if (wr)
-		show_recv(&call.text, ret && end ? end : wr);
-	call_go(&call);
-	call_done(&call, ret);
-	if (start) {
-		call.spent_ns = call.start_ns - start;
-		call.start_ns = start;
-	}
-	result_number(&call, ret);
+	show_recvs(&call, wr, end, ret, start);
 	if (ret && end)
 		why_post_srq_recv(call_reason(&call), ret, srq, end);
 	call_end(&call);
@@ -226,13 +223,7 @@ static void completion_line(const char *name, struct ibv_cq *cq, const struct ib
 
 	call_begin(&call, name);
 	show_cq(&call.text, cq);
-	call_go(&call);
-	call_done(&call, 0);
-	if (start) {
-		call.spent_ns = call.start_ns - start;
-		call.start_ns = start;
-	}
-	result_number(&call, found);
+	answered(&call, 0, found, start);
 	if (wc) {
 		output(&call.text);
 		show_completion(&call.text, cq->context, wc);

@@ -436,9 +436,7 @@ static void on_listen(void *arg, uint32_t events)
 
 void shm_link_hear(struct shm_link *l)
 {
-	int state = atomic_load(&l->state);
-
-	if (state == SHM_LINK_CONNECTING || state == SHM_LINK_ACCEPTING)
+	if (shm_link_is_made(l))
 		control_take(l);
 }
 

@@ -266,17 +266,14 @@ static void sweep_expired(struct progress_timer *t)
 	shm.sweep_ns = 0;
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		struct shm_link *l = shm.links[i];
-		int state = atomic_load(&l->state);
 
-		if (state != SHM_LINK_ACCEPTING && state != SHM_LINK_CONNECTING)
-			continue;
-		if (!l->deadline_ns)
+		if (!shm_link_is_made(l) || !l->deadline_ns)
 			continue;
 		if (now < l->deadline_ns) {
 			shm_sweep_at(l->deadline_ns);
 			continue;
 		}
-		if (state == SHM_LINK_CONNECTING)
+		if (atomic_load(&l->state) == SHM_LINK_CONNECTING)
 			silent(l);
 		shm_link_end(l, "it said nothing");
 	}

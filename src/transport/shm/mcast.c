@@ -147,10 +147,7 @@ static bool must_wait(struct hca_qp *qp, unsigned count)
 	uint64_t now;
 
 	for (unsigned i = 0; i < count && !greeted; i++)
-		greeted = atomic_load_explicit(&shm.links[i]->state,
-					       memory_order_acquire) ==
-				  SHM_LINK_ACCEPTING &&
-			  atomic_load(&shm.links[i]->greeted);
+		greeted = shm_link_is_greeted(shm.links[i]);
 	if (likely(!greeted))
 		return false;
 	now = progress_now_ns();
@@ -190,12 +187,9 @@ int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
  * refuses is not called for ever. */
 static bool links_pending(void)
 {
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		int state = atomic_load(&shm.links[i]->state);
-
-		if (state == SHM_LINK_CONNECTING || state == SHM_LINK_ACCEPTING)
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
+		if (shm_link_is_made(shm.links[i]))
 			return true;
-	}
 	return false;
 }
 

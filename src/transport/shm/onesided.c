@@ -286,14 +286,10 @@ static uint64_t own_key_id(uint32_t key)
 	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
 }
 
-/* To the peer the link is up when our WELCOME has come: it may copy before its READY
- * is here. */
+/* Also before its READY is here. In this order, as one becomes the other. */
 static bool may_copy(const struct shm_link *l)
 {
-	int state = atomic_load(&l->state);
-
-	return state == SHM_LINK_UP ||
-	       (state == SHM_LINK_ACCEPTING && atomic_load(&l->greeted));
+	return shm_link_is_greeted(l) || atomic_load(&l->state) == SHM_LINK_UP;
 }
 
 /* Of a window: copies by peers, and our own atomics through it (atomic.c). One

@@ -34,8 +34,8 @@ static bool is_on_its_way(const struct shm_link *l, int state, uint32_t block)
 		       atomic_load(&hca_process.blocks[block]);
 	if (state == SHM_LINK_CONNECTING)
 		return l->target_block == block;
-	return state == SHM_LINK_ACCEPTING && atomic_load(&l->greeted) &&
-	       owns_block(l, block) && shm_block_is_of(block, l->pid);
+	return shm_link_is_greeted(l) && owns_block(l, block) &&
+	       shm_block_is_of(block, l->pid);
 }
 
 /* The link to the owner of a block, if there is one or will be. */

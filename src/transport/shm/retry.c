@@ -109,8 +109,7 @@ static void resolve_datagram(struct hca_qp *qp)
 	l = shm_link_get(qpn >> HCA_QPN_BLOCK_BITS, &refused);
 	if (l)
 		shm_link_hear(l);
-	if (l && (atomic_load(&l->state) == SHM_LINK_CONNECTING ||
-		  atomic_load(&l->state) == SHM_LINK_ACCEPTING))
+	if (l && shm_link_is_made(l))
 		wait_until_up(qp, l);
 	pthread_mutex_unlock(&shm.lock);
 	if (!refused && !late)

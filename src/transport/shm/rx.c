@@ -37,6 +37,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	struct shm_pull pull[SHM_PULL_MAX];
 	struct iovec local[HCA_MAX_SGE], remote[SHM_PULL_MAX];
 	uint64_t left = m->h.length;
+	bool kernel; /* which it is in any case */
 	int n, r = 0;
 
 	shm_copy_once(pull, m->slot->payload, sizeof(pull));
@@ -50,7 +51,8 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	}
 	if (left)
 		return -EBADMSG;
-	n = shm_receive_iov(qp, e, 0, m->h.length, true, local);
+	n = shm_sge_iov(qp->recv_pd, e->sge, e->num_sge, 0, m->h.length,
+			IBV_ACCESS_LOCAL_WRITE, local, &kernel);
 	if (n < 0)
 		return n;
 	switch (shm_access_copy(l, true, local, n, remote, r, m->h.length)) {

@@ -14,14 +14,14 @@ uint64_t shm_room_of(const struct hca_rwqe *e)
 	return room;
 }
 
-int shm_receive_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
-		       uint32_t at, uint32_t length, bool for_kernel,
-		       struct iovec *iov)
+int shm_sge_iov(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
+		uint32_t at, uint32_t length, unsigned access, struct iovec *iov,
+		bool *kernel)
 {
 	int n = 0;
 
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
+	for (unsigned i = 0; i < count && length; i++) {
+		const struct ibv_sge *s = &sge[i];
 		uint8_t *base;
 		uint32_t part;
 
@@ -29,11 +29,12 @@ int shm_receive_iov(const struct hca_qp *qp, const struct hca_rwqe *e,
 			at -= s->length;
 			continue;
 		}
-		base = hca_sge_resolve(qp->recv_pd, s, IBV_ACCESS_LOCAL_WRITE);
-		if (unlikely(!base && for_kernel))
-			base = hca_sge_for_kernel(qp->recv_pd, s,
-						  IBV_ACCESS_LOCAL_WRITE);
-		if (!base)
+		base = hca_sge_resolve(pd, s, access);
+		if (unlikely(!base && kernel)) {
+			base = hca_sge_for_kernel(pd, s, access);
+			*kernel = true;
+		}
+		if (unlikely(!base))
 			return -EFAULT;
 		part = MIN(length, s->length - at);
 		iov[n++] = (struct iovec){ base + at, part };
@@ -81,7 +82,8 @@ int shm_copy_in(const struct hca_qp *qp, const struct hca_rwqe *e,
 		memcpy(to, from, length);
 		return 0;
 	}
-	n = shm_receive_iov(qp, e, at, length, false, iov);
+	n = shm_sge_iov(qp->recv_pd, e->sge, e->num_sge, at, length,
+			IBV_ACCESS_LOCAL_WRITE, iov, NULL);
 	if (unlikely(n < 0))
 		return copy_in_carefully(qp, e, at, from, length);
 	for (int i = 0; i < n; i++) {

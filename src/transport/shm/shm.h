@@ -177,6 +177,22 @@ struct shm {
 	unsigned paused_count;
 };
 
+/* Is it being made? */
+static inline bool shm_link_is_made(const struct shm_link *l)
+{
+	int state = atomic_load_explicit(&l->state, memory_order_acquire);
+
+	return state == SHM_LINK_CONNECTING || state == SHM_LINK_ACCEPTING;
+}
+
+/* Has it our WELCOME? To the peer it is up then, and here with the peer's READY. */
+static inline bool shm_link_is_greeted(const struct shm_link *l)
+{
+	return atomic_load_explicit(&l->state, memory_order_acquire) ==
+		       SHM_LINK_ACCEPTING &&
+	       atomic_load(&l->greeted);
+}
+
 static inline bool shm_is_reliable(const struct hca_qp *qp)
 {
 	return qp->reliable;
@@ -480,12 +496,13 @@ bool shm_post_plain(struct hca_qp *qp, const struct ibv_send_wr *wr);
 /* Bytes that a posted receive can take. */
 uint64_t shm_room_of(const struct hca_rwqe *e);
 /*
- * The pieces of the receive buffers that [at, at + length) of the message falls
- * into. Returns their number, or -EFAULT when a key does not allow it. `for_kernel`:
- * they need not be there, as the kernel copies.
+ * The pieces of the buffers that [at, at + length) of a message falls into. Returns
+ * their number, or -EFAULT when a key does not allow it. `kernel`, unless it is NULL:
+ * they need not be there where only the kernel copies; set when that is so.
  */
-int shm_receive_iov(const struct hca_qp *qp, const struct hca_rwqe *e, uint32_t at,
-		    uint32_t length, bool for_kernel, struct iovec *iov);
+int shm_sge_iov(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
+		uint32_t at, uint32_t length, unsigned access, struct iovec *iov,
+		bool *kernel);
 /* A part of a message into them; 0 or -EFAULT. */
 int shm_copy_in(const struct hca_qp *qp, const struct hca_rwqe *e, uint32_t at,
 		const uint8_t *from, uint32_t length);

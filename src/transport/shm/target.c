@@ -28,35 +28,13 @@ int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		 uint32_t length, unsigned access, struct iovec *iov,
 		 bool *kernel)
 {
-	int n = 0;
-
 	if (e->flags & HCA_SWQE_INLINE) {
 		iov[0] = (struct iovec){
 			(void *)(uintptr_t)(e->inline_data + at), length };
 		return 1;
 	}
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		uint8_t *base;
-		uint32_t part;
-
-		if (at >= s->length) {
-			at -= s->length;
-			continue;
-		}
-		base = hca_sge_resolve(qp->pd, s, access);
-		if (unlikely(!base)) {
-			base = hca_sge_for_kernel(qp->pd, s, access);
-			*kernel = true;
-		}
-		if (unlikely(!base))
-			return -EFAULT;
-		part = MIN(length, s->length - at);
-		iov[n++] = (struct iovec){ base + at, part };
-		length -= part;
-		at = 0;
-	}
-	return n;
+	return shm_sge_iov(qp->pd, e->sge, e->num_sge, at, length, access, iov,
+			   kernel);
 }
 
 hca_unseen static void store_words(uint8_t *to, const uint8_t *from, uint64_t length)

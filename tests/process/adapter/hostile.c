@@ -4,7 +4,6 @@
  * a peer that behaves, the third process is hostile (evil.h): whatever it does,
  * `a` goes on, with `b` as well, and loses nothing but that link.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "evil.h"
 #include "pair.h"
+#include "victims.h"
 
 #define BLOCK_OF(qpn) ((qpn) >> HCA_QPN_BLOCK_BITS)
 #define EVIL_BLOCK 16000u
@@ -35,18 +35,6 @@ static struct evil evil;
 /* What `a` may take for its queue pair. */
 static uint32_t evil_qpn;
 
-static int open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
-
 static uint64_t cpu_ms(void)
 {
 	struct rusage u;
@@ -54,26 +42,6 @@ static uint64_t cpu_ms(void)
 	getrusage(RUSAGE_SELF, &u);
 	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
-}
-
-/* A message from `b` to `a` and one back, which must arrive. */
-static void exchange(struct pair *p)
-{
-	static uint64_t seed = 1;
-
-	seed++;
-	side_recv(&p->a, seed, 0, 1000);
-	side_recv(&p->b, seed, 0, 1000);
-	side_fill(&p->a, 1000, 1000, seed);
-	side_fill(&p->b, 1000, 1000, seed + 1000);
-	side_send(&p->a, seed, 1000, 1000);
-	side_send(&p->b, seed, 1000, 1000);
-	side_wait_ok(&p->a, SEND_CQ, seed);
-	side_wait_ok(&p->b, SEND_CQ, seed);
-	side_wait_ok(&p->a, RECV_CQ, seed);
-	side_wait_ok(&p->b, RECV_CQ, seed);
-	side_check(&p->a, 0, 1000, seed + 1000);
-	side_check(&p->b, 0, 1000, seed);
 }
 
 static struct note told(struct pair *p, side_fn *fn, struct note n)

@@ -5,7 +5,6 @@
  * hostile.c for those that break the rules of the link.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 #include "evil.h"
 #include "look.h"
 #include "pair.h"
+#include "victims.h"
 
 #define BLOCK_OF(qpn) ((qpn) >> HCA_QPN_BLOCK_BITS)
 #define EVIL_BLOCK 15000u
@@ -36,25 +36,6 @@ struct note {
 
 /* Of the hostile process, from one call to the next. */
 static struct evil evil;
-
-static void exchange(struct pair *p)
-{
-	static uint64_t seed = 1;
-
-	seed++;
-	side_recv(&p->a, seed, 0, 1000);
-	side_recv(&p->b, seed, 0, 1000);
-	side_fill(&p->a, 1000, 1000, seed);
-	side_fill(&p->b, 1000, 1000, seed + 1000);
-	side_send(&p->a, seed, 1000, 1000);
-	side_send(&p->b, seed, 1000, 1000);
-	side_wait_ok(&p->a, SEND_CQ, seed);
-	side_wait_ok(&p->b, SEND_CQ, seed);
-	side_wait_ok(&p->a, RECV_CQ, seed);
-	side_wait_ok(&p->b, RECV_CQ, seed);
-	side_check(&p->a, 0, 1000, seed + 1000);
-	side_check(&p->b, 0, 1000, seed);
-}
 
 static struct note told(struct pair *p, const struct side *victim, side_fn *fn,
 			struct note n)
@@ -200,18 +181,6 @@ static void bytes_that_a_stranger_cannot_have_written_are_not_reported(struct pa
 }
 
 /* ---- descriptors ---- */
-
-static int open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
 
 static int passes_unasked(struct end *e, void *arg)
 {

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the processes that a hostile one attacks have to go on with. */
+#ifndef ADAPTER_VICTIMS_H
+#define ADAPTER_VICTIMS_H
+
+#include "pair.h"
+
+/* A message each way between `a` and `b`, which must arrive. */
+void exchange(struct pair *p);
+/* How many descriptors this process has. */
+int open_fds(void);
+
+#endif
