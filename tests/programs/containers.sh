@@ -43,7 +43,7 @@ reaches() {
 	"$@" "$BUSBAR" exec -- ib_write_bw -p "$port" -n 100 -s 65536 127.0.0.1 \
 		>"$tmp/client.log" 2>&1 || fail "the client ended with status $?"
 	wait "$server" || fail "the server ended with status $?"
-	expect client "its memory: by $way"
+	expect client "memory.*: by $way"
 	expect client '^ 65536 *100 '
 }
 
@@ -51,4 +51,6 @@ reaches() {
 {
 	reaches target $alone
 	reaches target $users
+	export BUSBAR_MEMORY=all
+	reaches procmem $alone
 }

@@ -220,6 +220,10 @@ static void answer_what_goes(int me)
 		put(!me, &r.packet, bytes);
 		check(!rc_responded(&e->rs, &r, RC_OK).fail, "answers do not fail");
 	}
+	if (!rc_respond_next(&e->rs, false, sim.now_ns, &r) &&
+	    rc_respond_next(&e->rs, true, sim.now_ns, &r))
+		check(rc_respond_deadline(&e->rs) > sim.now_ns,
+		      "what waits has a time when it is due");
 }
 
 /* ---- receiving ---- */
