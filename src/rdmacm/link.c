@@ -18,6 +18,7 @@
 #define LOG_ROOM "rdmacm"
 #include "rdmacm/link.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -271,6 +272,19 @@ static int call(const struct sockaddr_un *name, socklen_t len, pid_t *pid)
 	return ret;
 }
 
+/* The peer has closed its end, and the progress thread has not seen it yet. */
+static bool is_ending(struct cma_link *link)
+{
+	struct pollfd p = { .events = 0 };
+
+	pthread_mutex_lock(&link->lock);
+	p.fd = link->fd;
+	if (p.fd >= 0)
+		poll(&p, 1, 0);
+	pthread_mutex_unlock(&link->lock);
+	return p.fd < 0 || p.revents & (POLLHUP | POLLERR);
+}
+
 int cma_link_connect(struct cma_id *id)
 {
 	struct sockaddr_un names[CMA_PORT_NAMES];
@@ -293,6 +307,10 @@ int cma_link_connect(struct cma_id *id)
 	if (ret < 0)
 		return ret;
 	link = route_to_process(pid);
+	if (link && is_ending(link)) {
+		link_put(link);
+		link = NULL;
+	}
 	if (link) {
 		close(fd);
 	} else {
