@@ -148,10 +148,13 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 			memset(&source, 0, sizeof(source));
 		ah->attr.grh.dgid = source.gid;
 	}
+	ah->route = hca_path_choose(&(struct hca_destination){
+		.ah = &ah->attr, .local = ah->local, .multicast = ah->multicast,
+		.qpn = HCA_QPN_UNKNOWN });
 	grh_fill(ah, &source.gid);
 	/* So that nothing has to wait when it is used. */
 	if (ah->multicast)
-		hca_process.transport->mcast_enter(false);
+		hca_local_group_enter(false);
 	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
 	hca_live_begin(&ah->ibv, HCA_AH);
 	*out = &ah->ibv;

@@ -129,7 +129,7 @@ int hca_attention_tick(void)
 		atomic_store(&hca_process.ticking, false);
 		hca_attention_release();
 	}
-	timeout_ms = hca_process.transport->pending() ? 1 : -1;
+	timeout_ms = hca_transports_pending() ? 1 : -1;
 	if (!atomic_load_explicit(&s->wants_kick, memory_order_relaxed) &&
 	    timeout_ms < 0)
 		goto out;

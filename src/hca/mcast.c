@@ -152,7 +152,7 @@ int hca_mcast_attach(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 	pthread_mutex_unlock(&mcast.change);
 	/* In this order: a sender that comes now either is found or finds us. */
 	if (!ret)
-		hca_process.transport->mcast_enter(true);
+		hca_local_group_enter(true);
 	return ret;
 }
 

@@ -123,7 +123,7 @@ static int mr_withdraw(struct hca_mr *mr)
 	hca_key_withdraw(mr->ibv.lkey);
 	spin_unlock(&hca_key_lock);
 	hca_promise_release();
-	hca_process.transport->key_fence(mr->ibv.lkey);
+	hca_fence_key(mr->ibv.lkey);
 	HCA_COUNT_PROCESS(MRS, (uint64_t)-1);
 	HCA_COUNT_PROCESS(MR_BYTES, -counted_bytes(mr));
 	PROBE(mr_dereg, mr->ibv.lkey, mr->ibv.length);

@@ -179,7 +179,7 @@ again:
 	if (mw->fencing && mw->rkey != quiet) {
 		quiet = mw->rkey;
 		spin_unlock(&hca_key_lock);
-		if (!waited && qp->transport->key_busy(quiet))
+		if (!waited && hca_fence_key_busy(quiet))
 			return -EAGAIN;
 		goto again;
 	}
@@ -220,7 +220,7 @@ static int run_invalidate(struct hca_qp *qp, struct hca_swqe *e, bool waited)
 			return -EINVAL;
 		e->flags |= HCA_SWQE_STARTED;
 	}
-	if (!waited && qp->transport->key_busy(e->rkey))
+	if (!waited && hca_fence_key_busy(e->rkey))
 		return -EAGAIN;
 	spin_lock(&hca_key_lock);
 	mw = hca_key_mw(hca_key_index(e->rkey));
@@ -297,7 +297,7 @@ int hca_mw_bind(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 		hca_sq_run(qp);
 	}
 	hca_unlock(&qp->sq_lock);
-	qp->transport->qp_posted(qp);
+	qp->path.posted(qp);
 	hca_leave();
 	return ret;
 }
@@ -337,7 +337,7 @@ int hca_mw_dealloc(struct ibv_mw *ibmw)
 	wait = mw->fencing && !inherited;
 	spin_unlock(&hca_key_lock);
 	if (wait)
-		hca_process.transport->key_fence(mw->rkey);
+		hca_fence_key(mw->rkey);
 	spin_lock(&hca_key_lock);
 	mw_release(mw);
 	hca_key_seen(mw->rkey);

@@ -31,7 +31,7 @@
 #include "hca/elide.h"
 #include "hca/progress.h"
 #include "hca/promise.h"
-#include "hca/transport.h"
+#include "hca/path.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/probe.h"
@@ -55,7 +55,6 @@
 #define HCA_MCAST_MEMBERS 4096 /* QPs attached, over all groups */
 #define HCA_MCAST_BITS 256     /* of the filter that peers look at */
 
-struct hca_transport_ops;
 struct hca_qp;
 struct hca_domain;
 struct hca_region;
@@ -278,6 +277,7 @@ enum hca_swqe_flags {
 struct hca_ah {
 	struct ibv_ah ibv;
 	struct ibv_ah_attr attr;
+	const struct hca_transport_ops *route; /* NULL: nothing leads there */
 	bool local;                   /* destination is an address of this host */
 	bool ipv4;
 	bool multicast;               /* ... a group; then not local */
@@ -427,7 +427,6 @@ struct hca_qp {
 	struct hca_qp_counters *counters; /* in the segment, like pub */
 	struct ibv_qp_attr attr;      /* what modify set */
 	struct ibv_qp_cap cap;
-	const struct hca_transport_ops *transport;
 	struct hca_memory sq_memory, rq_memory;
 
 	cache_aligned struct spin sq_lock;
@@ -436,29 +435,20 @@ struct hca_qp {
 	bool reliable;                /* RC, XRC initiator */
 	bool event_sends;             /* somebody may sleep until it completes */
 	uint8_t always_flags;         /* enum hca_swqe_flags of each request */
+	struct hca_path path;
 	struct hca_sq sq;
 	uint32_t tx_psn;              /* of the next message to transmit */
 	uint16_t tx_epoch;            /* grows with each go-back */
 	uint8_t tx_blocked;           /* enum hca_tx_blocked */
 	uint8_t rnr_left;
 	uint32_t tx_offset;           /* bytes sent of a fragmented message */
-	uint32_t tx_taken;            /* messages on the way that are complete */
 	uint64_t lost_since_ns;       /* first loss of the oldest entry, 0 none */
 	uint32_t lost_tries;
 	struct progress_timer retry;
-	struct list backlog_entry;    /* of the transport, while waiting */
-	void *backlog_of;             /* whose list; under sq_lock, like this: */
-	bool backlogged;              /* it is in a list */
 	_Atomic bool calls;           /* UD: who posts may look for the peer */
-	_Atomic(void *) link;         /* of the transport; set under sq_lock */
-	struct list link_entry;       /* of the transport */
-	const struct hca_qp_public *remote; /* peer's public part */
-	const struct hca_promise *remote_promise;
-	/* XRC initiator: where the messages on the way are (of the transport). */
-	void *xrc_link;
-	/* Of the peer (hca_qp_public), for which our sequence numbers are known
-	 * to be right. */
-	uint32_t known_connection;
+	/* What the transport keeps here, beside what posting uses anyway: a structure
+	 * of its own (path.h). */
+	_Alignas(8) uint8_t path_part[HCA_PATH_PART_BYTES];
 
 	cache_aligned struct hca_rq rq;
 	struct hca_promising promising;
@@ -472,7 +462,9 @@ struct hca_qp {
 	bool established;             /* COMM_EST was raised since RTR */
 	_Atomic uint32_t rx_psn;      /* expected next; under the rx lock */
 	uint32_t rx_offset;           /* bytes of a fragmented message so far */
-	_Atomic(const void *) rx_peer; /* of the transport; whose messages */
+	/* Whose messages are taken, to be compared only: set by a transport that lets
+	 * receives be promised to its peer; NULL: none are. */
+	_Atomic(const void *) rx_peer;
 
 	uint32_t async_taken;         /* events to be acknowledged */
 	uint32_t windows;             /* bound to it; the key table's lock */

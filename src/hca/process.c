@@ -44,11 +44,6 @@ struct hca_process hca_process = {
 	.kick_fd = -1,
 };
 
-void hca_transport_register(const struct hca_transport_ops *ops)
-{
-	hca_process.transport = ops;
-}
-
 /* Stands for the numbers of SRQs in the tables of QPs; it stays in RESET. */
 static struct hca_qp no_qp;
 
@@ -60,7 +55,7 @@ static int membarrier(int cmd)
 static void child_after_fork(void)
 {
 	if (hca_process.users > 0) {
-		hca_process.transport->forked();
+		hca_transports_forked();
 		hca_remap_forked();
 		hca_regions_forked();
 		close(hca_process.segment_fd);
@@ -174,8 +169,6 @@ static int process_start(void)
 	static bool atfork_done;
 	int ret;
 
-	if (!hca_process.transport)
-		return -ENODEV;
 	if (!atfork_done) {
 		pthread_atfork(NULL, NULL, child_after_fork);
 		atfork_done = true;
@@ -194,9 +187,13 @@ static int process_start(void)
 		ret = -errno;
 		goto err_segment;
 	}
-	ret = hca_process.transport->start();
+	ret = hca_transports_start();
 	if (ret)
 		goto err_kick;
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		snprintf(hca_process.segment->transports[i],
+			 sizeof(hca_process.segment->transports[i]), "%s",
+			 hca_transports.at[i]->name);
 	ret = progress_hold();
 	if (ret)
 		goto err_transport;
@@ -209,7 +206,7 @@ static int process_start(void)
 err_progress:
 	progress_release();
 err_transport:
-	hca_process.transport->stop();
+	hca_transports_stop();
 err_kick:
 	close(hca_process.kick_fd);
 err_segment:
@@ -252,7 +249,7 @@ void hca_process_close(void)
 		for (unsigned i = 0; i < hca_process.own_block_count; i++)
 			progress_unwatch(hca_process.block_fds[i]);
 		progress_unwatch(hca_process.kick_fd);
-		hca_process.transport->stop();
+		hca_transports_stop();
 		hca_aside_settle();
 		hca_fail_stop();
 		hca_port_stop();
@@ -317,7 +314,7 @@ static int block_claim(void)
 		atomic_store(&hca_process.segment->blocks[slot], block);
 		atomic_store(&hca_process.blocks[block], table);
 		hca_process.qpn_hint += i + 1;
-		ret = hca_process.transport->block_claimed(block, fd);
+		ret = hca_local_block_claimed(block, fd);
 		if (ret)
 			log_error("QP numbers of block %u not served: %s",
 				  block, strerror(-ret));

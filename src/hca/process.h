@@ -134,7 +134,6 @@ struct hca_process {
 	unsigned own_block_count;
 	unsigned qpn_hint;
 
-	const struct hca_transport_ops *transport; /* shm; later several */
 	struct list contexts;         /* that are open; under the lock */
 
 	/* Attention. */
@@ -147,9 +146,6 @@ struct hca_process {
 };
 
 extern struct hca_process hca_process;
-
-/* The transport that the process runs; set by a constructor of its room. */
-void hca_transport_register(const struct hca_transport_ops *ops);
 
 int hca_process_open(void);
 void hca_process_close(void);
@@ -257,14 +253,14 @@ static inline void hca_attention_polled(void)
 
 static inline bool hca_poll_transports(struct hca_cq *cq)
 {
-	return hca_process.transport->poll(cq, false);
+	return hca_transports.poll(cq, false);
 }
 
 /* Before sleeping: false means that nothing is there, not that somebody else
  * is looking. A lock may be held for other reasons than moving messages. */
 static inline bool hca_poll_transports_surely(void)
 {
-	return hca_process.transport->poll(NULL, true);
+	return hca_transports.poll(NULL, true);
 }
 
 /* A transport tells who we exchange messages with; `place` below HCA_LINKS. */

@@ -57,7 +57,7 @@ static void retry_expired(struct progress_timer *t)
 {
 	struct hca_qp *qp = container_of(t, struct hca_qp, retry);
 
-	qp->transport->qp_retry(qp);
+	hca_path_ops(&qp->path)->expired(qp);
 }
 
 /* An initiator receives nothing: what is given for that is not looked at. */
@@ -166,7 +166,7 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	qp->pd = hca_pd(a->pd);
 	qp->send_cq = hca_cq(a->send_cq);
 	qp->recv_cq = receives(a) ? hca_cq(a->recv_cq) : NULL;
-	qp->transport = hca_process.transport;
+	hca_path_none(qp);
 	qp->ibv.srq = receives(a) ? a->srq : NULL;
 	qp->srq = qp->ibv.srq ? hca_srq(qp->ibv.srq) : NULL;
 	qp->recv = qp->srq ? &qp->srq->rq : &qp->rq;
@@ -222,8 +222,6 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 		if (!qp->claim)
 			goto err_rq;
 	}
-	list_init(&qp->backlog_entry);
-	list_init(&qp->link_entry);
 	progress_timer_init(&qp->retry, retry_expired);
 	qp->retry.by_pollers = true;
 	ret = hca_qpn_alloc(qp, &qpn);
@@ -445,7 +443,7 @@ static void reset(struct hca_qp *qp)
 	/* Out of every state in which messages are accepted first. */
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	progress_timer_cancel(&qp->retry);
-	qp->transport->qp_forget(qp);
+	hca_path_close(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
 	hca_lock(&qp->sq_lock);
 	/* An error that was being worked on meanwhile does not outlive this. */
@@ -453,7 +451,7 @@ static void reset(struct hca_qp *qp)
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	hca_hold_clear(qp);
 	qp->tx_blocked = HCA_TX_OPEN;
-	qp->tx_offset = qp->tx_taken = 0;
+	qp->tx_offset = 0;
 	qp->lost_since_ns = 0;
 	qp->tx_epoch++;
 	hca_unlock(&qp->sq_lock);
@@ -464,15 +462,13 @@ static void reset(struct hca_qp *qp)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->rx_offset = 0;
 	qp->claimed = false;
-	qp->xrc_link = NULL;
-	qp->known_connection = 0;
 }
 
 /* The memory is the program's again when it has taken the QP out of service. */
 static void fence(const struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_SEND)
-		qp->transport->qp_fence(qp);
+		hca_fence_qp(qp);
 }
 
 /* Each takes in many messages and one of the ways of acknowledging. */
@@ -487,6 +483,21 @@ void hca_take_in(void)
 			hca_poll_transports_surely(); i++)
 		;
 	hca_leave();
+}
+
+/* Which way to the peer that it is about to have? */
+static int open_path(struct hca_qp *qp, const struct ibv_qp_attr *a)
+{
+	struct hca_destination to = { .qpn = HCA_QPN_UNKNOWN };
+
+	if (qp->ibv.qp_type != IBV_QPT_UD)
+		to = (struct hca_destination){
+			.ah = &a->ah_attr,
+			.local = !a->ah_attr.is_global ||
+				 hca_gid_is_local(&a->ah_attr.grh.dgid),
+			.qpn = a->dest_qp_num,
+		};
+	return hca_path_open(qp, &to);
 }
 
 int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
@@ -531,7 +542,9 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	}
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {
 		qp->established = false;
-		qp->transport->qp_clear(qp);
+		ret = open_path(qp, a);
+		if (ret)
+			return ret;
 	}
 	hca_lock(&qp->sq_lock);
 	/* Under this lock a failure has moved it, or will: of its device, or its own.
@@ -556,9 +569,14 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	}
 	hca_unlock(&qp->sq_lock);
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
-		return qp->transport->qp_connect(qp);
+		return hca_path_ops(&qp->path)->connect(qp);
 	if (next == IBV_QPS_RTS && cur != next) {
+		const struct hca_transport_ops *ops;
+
 		hca_lock(&qp->sq_lock);
+		ops = hca_path_ops(&qp->path);
+		if (cur == IBV_QPS_RTR && ops->ready)
+			ops->ready(qp);
 		hca_sq_run(qp);
 		hca_unlock(&qp->sq_lock);
 	}
@@ -626,7 +644,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	hca_counters_retire(qp);
 	hca_number_free(ibqp->qp_num);
 	progress_timer_cancel(&qp->retry);
-	qp->transport->qp_forget(qp);
+	hca_path_close(qp);
 	progress_timer_cancel(&qp->retry); /* armed meanwhile */
 	fence(qp);
 	progress_timer_cancel(&qp->promising.close);

@@ -41,8 +41,7 @@ static struct hca_qp *qp_alloc(void)
 		return NULL;
 	memset(qp, 0, sizeof(*qp));
 	qp->ibv.qp_type = IBV_QPT_XRC_RECV;
-	list_init(&qp->backlog_entry);
-	list_init(&qp->link_entry);
+	hca_path_none(qp);
 	list_init(&qp->handles);
 	list_init(&qp->handle_entry);
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
@@ -72,7 +71,6 @@ static int target_new(const struct hca_xrcd_id *domain, uint32_t device,
 	if (!qp)
 		return -ENOMEM;
 	qp->recv = &qp->rq;
-	qp->transport = hca_process.transport;
 	progress_timer_init(&qp->retry, never);
 	ret = hca_qpn_alloc(qp, &qpn);
 	if (ret) {
@@ -100,8 +98,8 @@ static void target_end(struct hca_qp *qp)
 	atomic_store(&qp->pub->qpn, 0);
 	hca_counters_retire(qp);
 	hca_number_free(qp->ibv.qp_num);
-	qp->transport->qp_forget(qp);
-	qp->transport->qp_fence(qp);
+	hca_path_close(qp);
+	hca_fence_qp(qp);
 	memset(&qp->pub->xrcd, 0, sizeof(qp->pub->xrcd));
 	qp_free(qp);
 }
@@ -113,7 +111,6 @@ static struct hca_qp *handle_new(struct ibv_context *ctx,
 
 	if (!h)
 		return NULL;
-	h->transport = hca_process.transport; /* posting asks it */
 	h->ibv.context = ctx;
 	h->ibv.qp_context = qp_context;
 	h->xrcd = hca_xrcd(xrcd);

@@ -91,7 +91,7 @@ void hca_region_destroy(struct hca_region *r)
 		regions.at[r->id % HCA_REGIONS] = NULL;
 	pthread_mutex_unlock(&regions.lock);
 	if (ours && atomic_load(&r->lent))
-		hca_process.transport->region_gone(r->id);
+		hca_local_region_gone(r->id);
 	if (r->fd >= 0)
 		close(r->fd);
 	free(r);

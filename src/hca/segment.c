@@ -105,8 +105,6 @@ int hca_segment_create(void)
 	s->version = HCA_SEGMENT_VERSION;
 	s->bytes = sizeof(*s);
 	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
-	snprintf(s->transports[0], sizeof(s->transports[0]), "%s",
-		 hca_process.transport->name);
 	atomic_store(&s->wants_kick, 1);
 	atomic_store(&s->membarrier, hca_process.membarrier);
 	/* librdmacm may already run the thread. */

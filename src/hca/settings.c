@@ -46,6 +46,11 @@ const struct setting hca_setting_table[] = {
 	  .names = memory_names,
 	  .offset = offsetof(struct hca_settings, memory),
 	  .help = "how peers of the same user may reach this process's memory: target (it carries all operations out itself), regions (they map what lies in memory files), ptrace (and by process_vm system calls, where the kernel lets them), or all (and by a descriptor of all of its memory)" },
+	{ .env = "BUSBAR_TRANSPORTS",
+	  .fallback = "shm",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, transports),
+	  .help = "which transports carry messages, separated by commas: shm (shared memory, for processes of one host); where several lead to a peer, the one that is quickest is taken" },
 	{ .env = "BUSBAR_SHM_EAGER",
 	  .fallback = "1g",
 	  .type = SETTING_SIZE,
@@ -71,7 +76,8 @@ const struct setting hca_setting_table[] = {
 };
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
-struct hca_settings hca_settings = { .shm_eager_bytes = 1 << 30,
+struct hca_settings hca_settings = { .transports = "shm",
+				     .shm_eager_bytes = 1 << 30,
 				     .memory = HCA_MEMORY_PTRACE,
 				     .map_memory = HCA_MAP_NOTHING };
 

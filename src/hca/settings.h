@@ -49,6 +49,7 @@ struct hca_settings {
 	const char *system_libibverbs; /* path, "auto" or "off" */
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
+	const char *transports;   /* names, the preferred one first */
 	uint64_t shm_eager_bytes; /* messages above are pulled by the receiver */
 	int shm_access;           /* enum hca_shm_access */
 	bool poll_yields;         /* pollers that find nothing let others run */

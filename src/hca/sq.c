@@ -205,7 +205,7 @@ void hca_sq_call(struct hca_qp *qp)
 {
 	/* Not inside of a build: the lock of a send queue is held, then. */
 	if (!hca_self.depth && atomic_exchange(&qp->calls, false))
-		qp->transport->qp_retry(qp);
+		hca_path_ops(&qp->path)->expired(qp);
 }
 
 int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
@@ -233,7 +233,7 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		}
 		if (likely(sq->next == sq->head && state == IBV_QPS_RTS &&
 			   qp->tx_blocked == HCA_TX_OPEN &&
-			   qp->transport->qp_post(qp, wr))) {
+			   qp->path.post(qp, wr))) {
 			sent = true;
 			PROBE(post_send, qp->ibv.qp_num, wr->wr_id, wr->opcode,
 			      wr->sg_list->length);
@@ -247,14 +247,14 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		sq->head++;
 	}
 	if (sent)
-		qp->transport->qp_kick(qp);
+		hca_path_ops(&qp->path)->kick(qp);
 	if (sq->next != sq->head) {
 		hca_sq_run(qp);
 		hca_hold_rest(qp);
 	}
 	blocked = qp->tx_blocked;
 	hca_unlock(&qp->sq_lock);
-	qp->transport->qp_posted(qp);
+	qp->path.posted(qp);
 	hca_leave();
 	hca_sq_called(qp, blocked);
 	if (unlikely(ret))
@@ -268,7 +268,7 @@ void hca_sq_run(struct hca_qp *qp)
 	case IBV_QPS_RTS:
 	case IBV_QPS_SQD:
 		if (likely(qp->tx_blocked == HCA_TX_OPEN))
-			qp->transport->qp_transmit(qp);
+			qp->path.transmit(qp);
 		break;
 	case IBV_QPS_ERR:
 	case IBV_QPS_SQE:

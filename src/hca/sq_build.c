@@ -90,7 +90,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	}
 	blocked = qp->tx_blocked;
 	hca_unlock(&qp->sq_lock);
-	qp->transport->qp_posted(qp);
+	qp->path.posted(qp);
 	hca_leave();
 	hca_sq_called(qp, blocked);
 	return ret;

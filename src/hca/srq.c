@@ -205,8 +205,8 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 	if (srq->xrcd) {
 		atomic_store(&srq->pub->srqn, 0);
 		hca_srqn_hide(srq->number);
-		hca_process.transport->srq_forget(srq);
-		hca_process.transport->qp_fence(NULL);
+		hca_fence_srq(srq);
+		hca_fence_qp(NULL);
 		hca_counters_retire_srq(srq);
 		hca_number_free(srq->number);
 		atomic_fetch_sub(&srq->cq->users, 1);

@@ -204,6 +204,7 @@ static void libraries_say_it_once(const char *self)
 		{ "BUSBAR_SHM_PEERS", "all", "using user" },
 		{ "BUSBAR_MEMORY", "none", "using ptrace" },
 		{ "BUSBAR_SHM_EAGER", "-1", "using 1g" },
+		{ "BUSBAR_TRANSPORTS", "shm,pigeon", "no transport 'pigeon'; using shm" },
 		{ "BUSBAR_SHM_ACCESS", "sideways", "using auto" },
 		{ "BUSBAR_DEVICES", "none", "using both" },
 	};

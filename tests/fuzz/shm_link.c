@@ -356,7 +356,7 @@ static void prepare(void)
 	for (int i = 0; i < QPS; i++) {
 		struct hca_qp *qp = hca_qp(f.qp[i]);
 
-		if (hca_qp_state(qp) != IBV_QPS_RTS || qp->link != f.link)
+		if (hca_qp_state(qp) != IBV_QPS_RTS || shm_qp(qp)->link != f.link)
 			connect_qp(i);
 	}
 }

@@ -26,7 +26,7 @@
  */
 void shm_posted(struct hca_qp *qp)
 {
-	struct shm_link *l = atomic_load_explicit(&qp->link,
+	struct shm_link *l = atomic_load_explicit(&shm_qp(qp)->link,
 						  memory_order_acquire);
 
 	if (likely(!l || atomic_load_explicit(&l->tx_pos, memory_order_relaxed) -
@@ -95,12 +95,12 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 void shm_backlog_run(struct list *waiting)
 {
 	while (!list_empty(waiting)) {
-		struct hca_qp *qp = list_entry(waiting->next, struct hca_qp,
-					       backlog_entry);
+		struct hca_qp *qp = shm_qp_whole(list_entry(
+			waiting->next, struct shm_qp, backlog_entry));
 
 		hca_lock(&qp->sq_lock);
-		list_remove(&qp->backlog_entry);
-		qp->backlogged = false;
+		list_remove(&shm_qp(qp)->backlog_entry);
+		shm_qp(qp)->backlogged = false;
 		hca_sq_run(qp);
 		hca_unlock(&qp->sq_lock);
 	}
@@ -120,7 +120,9 @@ void shm_backlog_open(struct shm_link *l)
 	struct list waiting;
 
 	take_backlog(l, &waiting);
-	list_for_each(qp, &waiting, struct hca_qp, backlog_entry) {
+	list_for_each(part, &waiting, struct shm_qp, backlog_entry) {
+		struct hca_qp *qp = shm_qp_whole(part);
+
 		hca_lock(&qp->sq_lock);
 		if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
 			qp->tx_blocked = HCA_TX_OPEN;
@@ -252,7 +254,7 @@ bool shm_harvest(struct shm_link *l, bool look)
 			continue;
 		hca_lock(&f.qp->sq_lock);
 		if (f.kind & SHM_TAKEN) {
-			f.qp->tx_taken--;
+			shm_qp(f.qp)->tx_taken--;
 		} else if (unlikely(f.epoch != f.qp->tx_epoch)) {
 			/* It was transmitted again, or flushed, meanwhile. */
 		} else if (likely(status == SHM_OK &&
@@ -279,11 +281,11 @@ static bool take_promise(struct shm_inflight *f, const struct shm_slot *slot)
 
 	hca_lock(&qp->sq_lock);
 	if (f->kind == SHM_PLAIN && f->epoch == qp->tx_epoch &&
-	    qp->ibv.qp_type == IBV_QPT_RC && qp->remote_promise)
-		good = hca_promised(qp->remote_promise, f->psn,
+	    qp->ibv.qp_type == IBV_QPT_RC && shm_qp(qp)->remote_promise)
+		good = hca_promised(shm_qp(qp)->remote_promise, f->psn,
 				    hca_sq_entry(&qp->sq, f->index)->length) &&
 		       /* To us, and to none that it is connected with instead. */
-		       atomic_load_explicit(&qp->remote->dest_qpn,
+		       atomic_load_explicit(&shm_qp(qp)->remote->dest_qpn,
 					    memory_order_relaxed) ==
 			       qp->ibv.qp_num &&
 		       /* It may have come too early and be refused, and the promise
@@ -293,7 +295,7 @@ static bool take_promise(struct shm_inflight *f, const struct shm_slot *slot)
 	if (good) {
 		/* The slot is still the peer's. */
 		f->kind |= SHM_TAKEN;
-		qp->tx_taken++;
+		shm_qp(qp)->tx_taken++;
 		settle(qp, f, 0, SHM_OK, 0);
 	}
 	hca_unlock(&qp->sq_lock);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending datagrams: each entry of the send queue to the link of its destination, or
- * nowhere. One that has to wait holds up those behind it; hca/hold.c has copied it.
+ * Sending datagrams: each to the link of its destination. One that has to wait holds up
+ * those behind it; hca/hold.c has copied it.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "hca/hold.h"
+#include "hca/datagram.h"
 #include "transport/shm/slot.h"
 #include "util/clock.h"
 #include "util/probe.h"
@@ -14,19 +14,6 @@
 /* A peer that takes nothing in for so long does not hold up the datagrams to
  * others. */
 #define FULL_LIMIT_NS NSEC_PER_SEC
-
-/* Datagrams that go nowhere are checked all the same. */
-static bool gather_check(const struct hca_qp *qp, const struct hca_swqe *e)
-{
-	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD))
-		return true;
-	for (unsigned i = 0; i < e->num_sge; i++)
-		if (unlikely(e->sge[i].length &&
-			     !hca_sge_resolve(qp->pd, &e->sge[i], 0) &&
-			     !hca_sge_for_kernel(qp->pd, &e->sge[i], 0)))
-			return false;
-	return true;
-}
 
 int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_swqe *e)
@@ -78,13 +65,6 @@ static bool is_stuck(struct shm_link *l)
 	return now - l->full_ns >= FULL_LIMIT_NS;
 }
 
-/* It is sent and lost on the way, as datagrams may be. */
-static int lose(struct hca_qp *qp, const struct hca_swqe *e)
-{
-	HCA_COUNT_RARE(qp, TX_LOST, 1);
-	return gather_check(qp, e) ? 0 : -EFAULT;
-}
-
 /* Into the link: 0, -EFAULT, or -EAGAIN: its turn comes again. */
 static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 			  const struct hca_swqe *e)
@@ -93,17 +73,17 @@ static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 	int ret;
 
 	/* A hint for shm_posted(), as links are never freed. */
-	atomic_store_explicit(&qp->link, l, memory_order_release);
+	atomic_store_explicit(&shm_qp(qp)->link, l, memory_order_release);
 	hca_lock(&l->tx_lock);
 	if (unlikely(atomic_load_explicit(&l->state, memory_order_acquire) !=
 		     SHM_LINK_UP)) {
-		ret = lose(qp, e);
+		ret = hca_datagram_lose(qp, e);
 	} else {
 		ret = shm_put_datagram(qp, l, e);
 		if (likely(!ret))
 			shm_kick_datagram(l, e);
 		else if (ret == -EAGAIN && is_stuck(l))
-			ret = lose(qp, e);
+			ret = hca_datagram_lose(qp, e);
 		else if (ret == -EAGAIN)
 			other = !shm_backlog_add(l, qp);
 	}
@@ -113,51 +93,20 @@ static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 	return ret;
 }
 
-/* To wherever its address handle says; as send_to(). */
-static inline int send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
+int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 {
 	struct shm_link *l = atomic_load_explicit(
 		&shm.by_block[e->ud.qpn >> HCA_QPN_BLOCK_BITS],
 		memory_order_acquire);
 
-	if (unlikely(e->flags & HCA_SWQE_HELD) && hca_held(e)->refused)
-		return -EFAULT;
 	if (likely(e->ud.ah->local && l))
 		return send_to(qp, l, e);
 	/* It fails at once, wherever it goes. */
-	if (!gather_check(qp, e))
+	if (!hca_datagram_allowed(qp, e))
 		return -EFAULT;
 	if (e->ud.ah->multicast)
 		return shm_multicast(qp, e);
-	if (!e->ud.ah->local)
-		return lose(qp, e);
 	qp->calls = !qp->lost_since_ns;
 	shm_wait_for_link(qp);
 	return -EAGAIN;
-}
-
-void shm_transmit_datagrams(struct hca_qp *qp)
-{
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-
-	while (status == IBV_WC_SUCCESS && qp->sq.next != hca_sq_end(qp)) {
-		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
-
-		if (unlikely(e->ud.ah->pd_id != qp->pd->id)) {
-			/* The handle belongs to another domain (10.2.3). */
-			status = IBV_WC_LOC_QP_OP_ERR;
-		} else if (unlikely(e->length > HCA_UD_MTU)) {
-			status = IBV_WC_LOC_LEN_ERR;
-		} else {
-			int ret = send_datagram(qp, e);
-
-			if (unlikely(ret == -EAGAIN))
-				return;
-			if (unlikely(ret))
-				status = IBV_WC_LOC_PROT_ERR;
-		}
-		/* A datagram is complete when it is on its way, or lost. */
-		qp->sq.next++;
-		hca_sq_complete(qp, status);
-	}
 }

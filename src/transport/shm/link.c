@@ -141,10 +141,10 @@ static void unmap_blocks(struct shm_link *l)
 void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_qp_public *remote)
 {
-	qp->link = l;
+	shm_qp(qp)->link = l;
 	qp->rx_peer = l ? l->rx_peer : NULL;
-	qp->remote = remote;
-	qp->remote_promise = remote ? &l->peer->promises[remote - l->peer->qps] :
+	shm_qp(qp)->remote = remote;
+	shm_qp(qp)->remote_promise = remote ? &l->peer->promises[remote - l->peer->qps] :
 				      NULL;
 }
 
@@ -153,12 +153,13 @@ static void drop_qps(struct shm_link *l)
 	struct list *entry;
 
 	while ((entry = list_pop(&l->qps))) {
-		struct hca_qp *qp = list_entry(entry, struct hca_qp, link_entry);
+		struct hca_qp *qp = shm_qp_whole(
+			list_entry(entry, struct shm_qp, link_entry));
 
 		hca_lock(&qp->sq_lock);
 		hca_promise_revoke(qp); /* what comes by another is not taken */
 		shm_qp_set_link(qp, NULL, NULL);
-		qp->tx_taken = 0;
+		shm_qp(qp)->tx_taken = 0;
 		if (qp->sq.tail != qp->sq.head &&
 		    qp->tx_blocked == HCA_TX_OPEN) {
 			if (shm_is_reliable(qp))

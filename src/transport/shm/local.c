@@ -37,7 +37,7 @@ static bool look_again(struct hca_qp *qp)
 bool shm_local(struct hca_qp *qp)
 {
 	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
-	struct shm_link *l = qp->link;
+	struct shm_link *l = shm_qp(qp)->link;
 	int ret;
 
 	if (qp->sq.next != qp->sq.tail) {

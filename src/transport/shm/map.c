@@ -74,10 +74,10 @@ static void mapping_drop(struct shm_link *l, struct shm_mapping *m)
 	atomic_store(&m->id, 0);
 	/* Those of other links, too: XRC borrows this one. */
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		list_for_each(qp, &shm.links[i]->qps, struct hca_qp,
+		list_for_each(part, &shm.links[i]->qps, struct shm_qp,
 			      link_entry) {
-			hca_lock(&qp->sq_lock);
-			hca_unlock(&qp->sq_lock);
+			hca_lock(&shm_qp_whole(part)->sq_lock);
+			hca_unlock(&shm_qp_whole(part)->sq_lock);
 		}
 	}
 	munmap(m->base, m->length);

@@ -125,7 +125,7 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 	hca_lock(&l->tx_lock);
 	if (may_have_members(l, e->ud.ah->mcast_bit)) {
 		/* For shm_posted(): acknowledgements are to be seen to. */
-		atomic_store_explicit(&qp->link, l, memory_order_release);
+		atomic_store_explicit(&shm_qp(qp)->link, l, memory_order_release);
 		ret = shm_put_datagram(qp, l, e);
 		if (!ret)
 			shm_kick_datagram(l, e);

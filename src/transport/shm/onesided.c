@@ -166,9 +166,9 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 	if (unlikely(!shm_remote_ready(qp))) /* any more: see shm_qp_fence() */
 		return SHM_STEP_DONE;
 	*status = IBV_WC_REM_ACCESS_ERR;
-	if (unlikely(owner != qp->remote &&
+	if (unlikely(owner != shm_qp(qp)->remote &&
 		     !shm_xrc_serves(owner, *hca_swqe_srqn((struct hca_swqe *)e),
-				     qp->remote)))
+				     shm_qp(qp)->remote)))
 		return SHM_STEP_DONE;
 	use.pd_id = atomic_load_explicit(&owner->pd_id, memory_order_relaxed);
 	*status = hca_key_check(l->keys, shm_keys_upto(l, e->rkey), &use);
@@ -226,7 +226,7 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 	if (near.count < 0)
 		return SHM_STEP_DONE;
 	*status = IBV_WC_REM_INV_REQ_ERR;
-	if (!(atomic_load_explicit(&qp->remote->access, memory_order_relaxed) &
+	if (!(atomic_load_explicit(&shm_qp(qp)->remote->access, memory_order_relaxed) &
 	      shm_right_of(e)) ||
 	    (shm_is_word(e) && e->remote_addr % sizeof(uint64_t)))
 		return SHM_STEP_DONE;
@@ -276,8 +276,8 @@ static void wait_for_qps(struct shm_link *l)
 	if (hca_self.depth)
 		return;
 	pthread_mutex_lock(&shm.lock);
-	list_for_each(qp, &l->qps, struct hca_qp, link_entry)
-		wait_for_holder(&qp->sq_lock);
+	list_for_each(part, &l->qps, struct shm_qp, link_entry)
+		wait_for_holder(&shm_qp_whole(part)->sq_lock);
 	pthread_mutex_unlock(&shm.lock);
 }
 

@@ -114,7 +114,7 @@ static inline void keep(struct hca_sq *sq, const struct ibv_send_wr *wr,
 
 bool shm_post_plain(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
-	struct shm_link *l = qp->link;
+	struct shm_link *l = shm_qp(qp)->link;
 	struct plain_send p;
 
 	if (unlikely(qp->ibv.qp_type != IBV_QPT_RC || !l || wr->num_sge != 1 ||

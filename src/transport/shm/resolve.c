@@ -106,8 +106,8 @@ bool shm_link_reach(uint32_t block)
 
 static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 {
-	list_remove(&qp->link_entry);
-	list_push(&l->qps, &qp->link_entry);
+	list_remove(&shm_qp(qp)->link_entry);
+	list_push(&l->qps, &shm_qp(qp)->link_entry);
 	hca_lock(&qp->sq_lock);
 	shm_qp_set_link(qp, l, shm_find_remote(l, qp->attr.dest_qp_num));
 	hca_unlock(&qp->sq_lock);
@@ -136,7 +136,7 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += RESOLVE_LIMIT_S;
 	pthread_mutex_lock(&shm.lock);
-	while (!qp->link) {
+	while (!shm_qp(qp)->link) {
 		struct shm_link *l = shm_link_get(
 			qp->attr.dest_qp_num >> HCA_QPN_BLOCK_BITS, &refused);
 
@@ -149,7 +149,7 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 					   CLOCK_MONOTONIC, &until))
 			break;
 	}
-	found = qp->link != NULL;
+	found = shm_qp(qp)->link != NULL;
 	pthread_mutex_unlock(&shm.lock);
 	return found ? SHM_PEER_LINKED : refused ? SHM_PEER_ABSENT : SHM_PEER_CALLED;
 }
@@ -157,7 +157,7 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 void shm_qp_forget(struct hca_qp *qp)
 {
 	pthread_mutex_lock(&shm.lock);
-	list_remove(&qp->link_entry);
+	list_remove(&shm_qp(qp)->link_entry);
 	hca_lock(&qp->sq_lock);
 	shm_qp_set_link(qp, NULL, NULL);
 	hca_unlock(&qp->sq_lock);
@@ -168,15 +168,15 @@ void shm_qp_forget(struct hca_qp *qp)
 		for (unsigned s = 0; l->inflight && s < SHM_SLOTS; s++)
 			if (l->inflight[s].qp == qp)
 				l->inflight[s].qp = NULL;
-		list_for_each_safe(q, &l->backlog_qps, struct hca_qp,
+		list_for_each_safe(q, &l->backlog_qps, struct shm_qp,
 				   backlog_entry) {
-			if (q == qp)
+			if (q == shm_qp(qp))
 				list_remove(&q->backlog_entry);
 		}
 		shm_link_unlock(l);
 	}
 	hca_lock(&qp->sq_lock);
-	qp->backlogged = false;
+	shm_qp(qp)->backlogged = false;
 	hca_unlock(&qp->sq_lock);
 	pthread_mutex_unlock(&shm.lock);
 }

@@ -43,7 +43,7 @@ void shm_retry_lost(struct hca_qp *qp)
 		qp->lost_tries = 0;
 	}
 	if (!timeout)
-		limit = qp->link ? UINT64_MAX : GONE_LIMIT_NS;
+		limit = shm_qp(qp)->link ? UINT64_MAX : GONE_LIMIT_NS;
 	if (now - qp->lost_since_ns >= limit) {
 		hca_sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 		return;

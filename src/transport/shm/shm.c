@@ -3,17 +3,23 @@
 #define LOG_ROOM "shm"
 #include "transport/shm/shm.h"
 
+#include <errno.h>
+
 #include "util/log.h"
+
+#define SHM_COST 10 /* of a path, see hca_transport_ops.reach */
 
 struct shm shm = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
-static void shm_qp_clear(struct hca_qp *qp)
+static int shm_qp_open(struct hca_qp *qp)
 {
 	unsigned count;
 
+	list_init(&shm_qp(qp)->link_entry);
+	list_init(&shm_qp(qp)->backlog_entry);
 	shm_links_settle();
 	count = atomic_load(&shm.link_count);
 	/* The QP accepts nothing yet. Whoever was connected to it had ended
@@ -22,6 +28,7 @@ static void shm_qp_clear(struct hca_qp *qp)
 	for (unsigned i = 0; i < count; i++)
 		if (atomic_load(&shm.links[i]->state) == SHM_LINK_UP)
 			shm_receive_rest(shm.links[i]);
+	return 0;
 }
 
 static int shm_qp_connect(struct hca_qp *qp)
@@ -33,9 +40,15 @@ static int shm_qp_connect(struct hca_qp *qp)
 	return 0;
 }
 
+/* To every address of the host, and to the multicast groups of its processes. */
+static int shm_reach(const struct hca_destination *to)
+{
+	return !to->ah || to->local || to->multicast ? SHM_COST : -EHOSTUNREACH;
+}
+
 static void shm_qp_kick(struct hca_qp *qp)
 {
-	shm_kick(qp->link);
+	shm_kick(shm_qp(qp)->link);
 }
 
 /* Acknowledgements wait for the next poll, but not for ever, when the application
@@ -124,31 +137,34 @@ static bool shm_pending(void)
 	return false;
 }
 
-static const struct hca_transport_ops shm_ops = {
+static const struct hca_local_ops shm_local_ops = {
+	.block_claimed = shm_block_claimed,
+	.group_enter = shm_mcast_enter,
+	.region_gone = shm_region_gone,
+};
+
+const struct hca_transport_ops shm_ops = {
 	.name = "shm",
 	.start = shm_links_start,
 	.stop = shm_links_stop,
-	.block_claimed = shm_block_claimed,
-	.qp_clear = shm_qp_clear,
-	.qp_connect = shm_qp_connect,
-	.qp_post = shm_post_plain,
-	.qp_kick = shm_qp_kick,
-	.qp_transmit = shm_transmit,
-	.qp_posted = shm_posted,
-	.qp_retry = shm_retry_expired,
-	.qp_forget = shm_qp_forget,
-	.qp_fence = shm_qp_fence,
-	.key_fence = shm_key_fence,
-	.srq_forget = shm_srq_forget,
-	.mcast_enter = shm_mcast_enter,
-	.key_busy = shm_key_busy,
-	.region_gone = shm_region_gone,
+	.forked = shm_links_forked,
+	.reach = shm_reach,
+	.open = shm_qp_open,
+	.connect = shm_qp_connect,
+	.close = shm_qp_forget,
+	.post = shm_post_plain,
+	.kick = shm_qp_kick,
+	.transmit = shm_transmit,
+	.datagram = shm_send_datagram,
+	.posted = shm_posted,
+	.expired = shm_retry_expired,
 	.poll = shm_poll,
 	.pending = shm_pending,
-	.forked = shm_links_forked,
+	.fence = {
+		.qp = shm_qp_fence,
+		.key = shm_key_fence,
+		.key_busy = shm_key_busy,
+		.srq = shm_srq_forget,
+	},
+	.local = &shm_local_ops,
 };
-
-__attribute__((constructor)) static void shm_register(void)
-{
-	hca_transport_register(&shm_ops);
-}

@@ -123,7 +123,7 @@ struct shm_link {
 	uint32_t peer_tag;              /* for hazards */
 	_Atomic uint64_t peer_blocks;   /* ... blocks in these places are open */
 	struct shm_area *area;
-	struct list qps;                /* hca_qp.link_entry; shm.lock */
+	struct list qps;                /* shm_qp.link_entry; shm.lock */
 
 	/* Transmit side. */
 	cache_aligned struct spin tx_lock;
@@ -143,7 +143,7 @@ struct shm_link {
 	uint32_t hint_seen;          /* the one looked at last */
 	uint32_t marks_seen;         /* of the acknowledgement word */
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
-	struct list backlog_qps;     /* hca_qp.backlog_entry; tx_lock */
+	struct list backlog_qps;     /* shm_qp.backlog_entry; tx_lock */
 	uint32_t idle_polls;         /* with unacknowledged slots */
 	uint32_t promises_pos;       /* `tx_pos` when promises were looked at */
 	bool carried;                /* the last news came with a message */
@@ -164,6 +164,35 @@ struct shm_link {
 	 * the process with itself. */
 	const void *rx_peer;
 };
+
+/* What the transport keeps in a queue pair; zero until it opens. */
+struct shm_qp {
+	_Atomic(struct shm_link *) link; /* to the peer; set under sq_lock */
+	const struct hca_qp_public *remote; /* the peer's public part */
+	const struct hca_promise *remote_promise;
+	/* XRC initiator: by which link the messages on their way went. */
+	struct shm_link *xrc_link;
+	/* Of the peer (hca_qp_public), for which our sequence numbers are known to be
+	 * right. */
+	uint32_t known_connection;
+	uint32_t tx_taken;            /* messages on their way that are complete */
+	struct list link_entry;       /* of shm_link.qps */
+	struct list backlog_entry;    /* of shm_link.backlog_qps, while waiting */
+	struct shm_link *backlog_of;  /* whose; under sq_lock, like this: */
+	bool backlogged;              /* it is in a list */
+};
+
+_Static_assert(sizeof(struct shm_qp) <= HCA_PATH_PART_BYTES, "its part of a QP");
+
+static inline struct shm_qp *shm_qp(const struct hca_qp *qp)
+{
+	return (struct shm_qp *)(uintptr_t)qp->path_part;
+}
+
+static inline struct hca_qp *shm_qp_whole(const struct shm_qp *part)
+{
+	return (struct hca_qp *)((uintptr_t)part - offsetof(struct hca_qp, path_part));
+}
 
 struct shm {
 	pthread_mutex_t lock;  /* control: links, their states and QP lists */
@@ -404,7 +433,8 @@ int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		bool by_target);
 
 /* ---- datagram.c ---- */
-void shm_transmit_datagrams(struct hca_qp *qp);
+/* To the link that its address handle and number say: as hca_transport_ops.datagram. */
+int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e);
 /* As shm_put_xrc(). */
 int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_swqe *e);

@@ -278,11 +278,11 @@ void shm_wake_target(struct shm_link *l)
 
 bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 {
-	if (qp->backlogged)
-		return qp->backlog_of == l;
-	qp->backlogged = true;
-	qp->backlog_of = l;
-	list_push(&l->backlog_qps, &qp->backlog_entry);
+	if (shm_qp(qp)->backlogged)
+		return shm_qp(qp)->backlog_of == l;
+	shm_qp(qp)->backlogged = true;
+	shm_qp(qp)->backlog_of = l;
+	list_push(&l->backlog_qps, &shm_qp(qp)->backlog_entry);
 	/* In this order: who goes to sleep does the reverse (attention.c). */
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL)
@@ -299,7 +299,7 @@ void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
 
 bool shm_remote_ready(const struct hca_qp *qp)
 {
-	const struct hca_qp_public *r = qp->remote;
+	const struct hca_qp_public *r = shm_qp(qp)->remote;
 	uint32_t state;
 
 	if (!r || atomic_load_explicit(&r->qpn, memory_order_relaxed) !=
@@ -329,18 +329,18 @@ enum onesided {
  */
 static bool in_sequence(struct hca_qp *qp)
 {
-	const struct hca_qp_public *r = qp->remote;
+	const struct hca_qp_public *r = shm_qp(qp)->remote;
 	uint32_t connection = atomic_load_explicit(&r->connection,
 						   memory_order_acquire);
 
-	if (likely(connection == qp->known_connection))
+	if (likely(connection == shm_qp(qp)->known_connection))
 		return true;
 	if (shm_is_reliable(qp) &&
 	    qp->tx_psn != atomic_load_explicit(&r->rq_psn,
 					       memory_order_relaxed) &&
-	    (qp->known_connection || qp->tx_psn == qp->attr.sq_psn))
+	    (shm_qp(qp)->known_connection || qp->tx_psn == qp->attr.sq_psn))
 		return false;
-	qp->known_connection = connection;
+	shm_qp(qp)->known_connection = connection;
 	return true;
 }
 
@@ -353,7 +353,7 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 
 	if (unlikely(qp->tx_offset || !shm_onesided_reaches(qp, l, e)))
 		return ONESIDED_BY_TARGET;
-	if (qp->sq.next != qp->sq.tail || qp->tx_taken) {
+	if (qp->sq.next != qp->sq.tail || shm_qp(qp)->tx_taken) {
 		/* Earlier messages are executed first. */
 		shm_backlog_wait(l, qp);
 		return ONESIDED_WAIT;
@@ -369,7 +369,7 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 	}
 	if (likely(shm_remote_ready(qp) && !shm_peer_died(l)) &&
 	    (unlikely(!in_sequence(qp)) ||
-	     shm_onesided(qp, l, e, qp->remote, &status) == SHM_STEP_TO_TARGET))
+	     shm_onesided(qp, l, e, shm_qp(qp)->remote, &status) == SHM_STEP_TO_TARGET))
 		return ONESIDED_BY_TARGET;
 	if (!shm_is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
@@ -407,7 +407,7 @@ void shm_lose_unreliable(struct hca_qp *qp)
 
 static void transmit_connected(struct hca_qp *qp)
 {
-	struct shm_link *l = qp->link;
+	struct shm_link *l = shm_qp(qp)->link;
 	bool sent = false, by_target = false;
 
 	while (qp->sq.next != hca_sq_end(qp)) {
@@ -480,9 +480,7 @@ static void transmit_connected(struct hca_qp *qp)
 
 void shm_transmit(struct hca_qp *qp)
 {
-	if (qp->ibv.qp_type == IBV_QPT_UD)
-		shm_transmit_datagrams(qp);
-	else if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_transmit_xrc(qp);
 	else
 		transmit_connected(qp);

@@ -62,14 +62,14 @@ void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
 	h->dst_qpn = *hca_swqe_srqn((struct hca_swqe *)e) | target << 24;
 	h->src_qpn |= (target >> 8 & 0xff) << 24;
 	h->psn |= (target >> 16 & 0xff) << 24;
-	h->timer = (uint8_t)atomic_load_explicit(&qp->remote->min_rnr_timer,
+	h->timer = (uint8_t)atomic_load_explicit(&shm_qp(qp)->remote->min_rnr_timer,
 						 memory_order_relaxed);
 }
 
 static void fault(struct hca_qp *qp, enum ibv_wc_status status)
 {
-	if (qp->link)
-		shm_send_fault(qp, qp->link, status);
+	if (shm_qp(qp)->link)
+		shm_send_fault(qp, shm_qp(qp)->link, status);
 }
 
 void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
@@ -92,7 +92,7 @@ static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
 /* Until what is on the way is acknowledged. */
 static void wait_for_earlier(struct hca_qp *qp)
 {
-	shm_backlog_wait(qp->xrc_link, qp);
+	shm_backlog_wait(shm_qp(qp)->xrc_link, qp);
 }
 
 /*
@@ -101,18 +101,18 @@ static void wait_for_earlier(struct hca_qp *qp)
  */
 static bool target_ready(struct hca_qp *qp, bool alone)
 {
-	const struct hca_qp_public *r = qp->remote;
+	const struct hca_qp_public *r = shm_qp(qp)->remote;
 	uint32_t connection;
 
 	if (!shm_remote_ready(qp) || !r->xrcd.hi)
 		return false;
 	connection = atomic_load_explicit(&r->connection, memory_order_acquire);
-	if (likely(connection == qp->known_connection))
+	if (likely(connection == shm_qp(qp)->known_connection))
 		return true;
 	if (!alone || qp->tx_psn != atomic_load_explicit(&r->rq_psn,
 							 memory_order_relaxed))
 		return false;
-	qp->known_connection = connection;
+	shm_qp(qp)->known_connection = connection;
 	return true;
 }
 
@@ -177,7 +177,7 @@ static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 					       IBV_WC_LOC_QP_OP_ERR);
 	if (ret)
 		return false;
-	qp->xrc_link = l;
+	shm_qp(qp)->xrc_link = l;
 	if (qp->tx_offset)
 		return true; /* further fragments of the same entry */
 	qp->sq.next++;
@@ -190,17 +190,17 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 {
 	uint32_t srqn = *hca_swqe_srqn(e);
 	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
-	bool serves = shm_xrc_serves(srq, srqn, qp->remote);
+	bool serves = shm_xrc_serves(srq, srqn, shm_qp(qp)->remote);
 	/* Whoever carries it out does not know the target QP. */
 	bool lacks_right = (hca_is_atomic(e->opcode) || shm_is_rdma(e)) &&
-			   !(atomic_load_explicit(&qp->remote->access,
+			   !(atomic_load_explicit(&shm_qp(qp)->remote->access,
 						  memory_order_relaxed) &
 			     shm_right_of(e));
 	bool by_target = false;
 
 	/* Errors, one-sided operations and another process: after all others. */
 	if (!alone && (!serves || lacks_right || shm_is_rdma(e) ||
-		       l != qp->xrc_link || (e->flags & HCA_SWQE_FENCE))) {
+		       l != shm_qp(qp)->xrc_link || (e->flags & HCA_SWQE_FENCE))) {
 		wait_for_earlier(qp);
 		return false;
 	}

@@ -33,7 +33,7 @@ static void writes(void)
 	e->remote_addr = (uintptr_t)world.memory;
 	e->sge[0] = (struct ibv_sge){ (uintptr_t)world.sent, 8, WORLD_KEY };
 	hca_lock(&world.a.sq_lock);
-	shm_onesided(&world.a, &world.to_b, e, world.a.remote, &status);
+	shm_onesided(&world.a, &world.to_b, e, shm_qp(&world.a)->remote, &status);
 	hca_unlock(&world.a.sq_lock);
 	copied = status == IBV_WC_SUCCESS;
 }

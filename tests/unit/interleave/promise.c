@@ -58,7 +58,7 @@ static void getting_ready(void)
 	a_message_is_there(IBV_QPS_INIT);
 	world.b.ibv.state = IBV_QPS_INIT;
 	world.b.rx_peer = NULL;
-	world.b.link = NULL;
+	shm_qp(&world.b)->link = NULL;
 	world_post_recv();
 }
 
@@ -72,7 +72,7 @@ static void becomes_ready(void)
 	hca_qp_set_state(qp, IBV_QPS_RTR);
 	hca_unlock(&qp->sq_lock);
 	hca_lock(&qp->sq_lock);
-	qp->link = &world.of_b;
+	shm_qp(qp)->link = &world.of_b;
 	qp->rx_peer = world.of_b.rx_peer;
 	hca_unlock(&qp->sq_lock);
 	hca_promise_posted(qp);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "check.h"
+#include "transport/list.h"
 
 #define ENTRIES 4u
 #define CQ_ENTRIES 16u
@@ -82,21 +83,22 @@ static void make_qp(struct hca_qp *qp, uint32_t qpn, uint32_t dest,
 	qp->pd = &world.pd;
 	qp->recv_pd = &world.pd;
 	qp->send_cq = qp->recv_cq = cq;
-	qp->transport = hca_process.transport;
+	qp->path = (struct hca_path){ .post = shm_post_plain, .posted = shm_posted,
+				      .transmit = shm_transmit, .ops = &shm_ops };
 	qp->pub = &world_segment->qps[at];
 	qp->counters = &world_segment->qp_counters[at];
 	qp->attr.dest_qp_num = dest;
 	qp->attr.rnr_retry = 7;
 	qp->attr.timeout = 14;
 	qp->rnr_left = 7;
-	list_init(&qp->backlog_entry);
-	list_init(&qp->link_entry);
+	list_init(&shm_qp(qp)->backlog_entry);
+	list_init(&shm_qp(qp)->link_entry);
 	*qp->pub = (struct hca_qp_public){
 		.qpn = qpn, .state = state, .dest_qpn = dest,
 		.access = IBV_ACCESS_REMOTE_WRITE, .pd_id = world.pd.id,
 		.type = IBV_QPT_RC, .rq_psn = WORLD_PSN, .connection = 1,
 	};
-	qp->known_connection = 1;
+	shm_qp(qp)->known_connection = 1;
 	qp->sq.limit = ENTRIES;
 	qp->sq.mask = ENTRIES - 1;
 	qp->sq.max_sge = 1;
@@ -117,10 +119,10 @@ static void make_qp(struct hca_qp *qp, uint32_t qpn, uint32_t dest,
 
 static void attach(struct hca_qp *qp, struct shm_link *l, struct hca_qp *other)
 {
-	qp->link = l;
+	shm_qp(qp)->link = l;
 	qp->rx_peer = l->rx_peer;
-	qp->remote = other->pub;
-	qp->remote_promise = other->promising.word;
+	shm_qp(qp)->remote = other->pub;
+	shm_qp(qp)->remote_promise = other->promising.word;
 }
 
 static void make_key(void)
@@ -163,6 +165,7 @@ void world_make(enum ibv_qp_state b_state)
 		hca_process.own_block_count = 1;
 		world_segment->blocks[0] = WORLD_BLOCK;
 		hca_process.uuid[0] = 7;
+		hca_transports = (struct hca_transports){ { &shm_ops }, 1, shm_ops.poll };
 		world.pd.id = 1;
 		shm.links[0] = &world.of_b;
 		shm.link_count = 1;

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of the transports, each defined in its folder. */
+#ifndef TRANSPORT_LIST_H
+#define TRANSPORT_LIST_H
+
+#include "hca/transport.h"
+
+extern const struct hca_transport_ops shm_ops;
+
+#endif
