@@ -47,6 +47,10 @@ find src -name '*.[ch]' | xargs awk '
 		split(FILENAME, part, "/")
 		room = part[2]
 	}
+	# Works in a simulation without the adapter.
+	FILENAME ~ /^src\/transport\/carrier\// && /^#include "(hca\/|transport\/[^c])/ {
+		print FILENAME " is below hca and includes " $2
+	}
 	FNR == 1001 { print FILENAME " has more than 1000 lines" }
 	# A table and structures to print, no part of the adapter.
 	room == "cli" && /"hca\/(settings|inspect).h"/ { next }
