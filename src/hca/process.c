@@ -13,11 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "hca/aside.h"
@@ -32,6 +30,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/probe.h"
+#include "util/wakeup.h"
 
 #define BLOCKS_TO_NAME 64
 
@@ -105,15 +104,7 @@ static void child_after_fork(void)
 
 static void kicked(void *arg, uint32_t events)
 {
-	uint64_t count = 0;
-	struct iovec iov = { &count, sizeof(count) };
-
-	/* Peers hold the descriptor, too, and could make it one that blocks. */
-	if (preadv2(hca_process.kick_fd, &iov, 1, -1, RWF_NOWAIT) < 0 &&
-	    (errno != EOPNOTSUPP ||
-	     read(hca_process.kick_fd, &count, sizeof(count)) < 0))
-		count = 0; /* spurious */
-	HCA_COUNT_PROCESS(KICKS_RECEIVED, count);
+	HCA_COUNT_PROCESS(KICKS_RECEIVED, wakeup_drain(hca_process.kick_fd));
 	atomic_store(&hca_process.kicked, true);
 }
 
@@ -189,9 +180,9 @@ static int process_start(void)
 	ret = files_create();
 	if (ret)
 		return ret;
-	hca_process.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	hca_process.kick_fd = wakeup_open_signal();
 	if (hca_process.kick_fd < 0) {
-		ret = -errno;
+		ret = hca_process.kick_fd;
 		goto err_segment;
 	}
 	ret = hca_process.transport->start();
