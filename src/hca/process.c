@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include "hca/region.h"
 #include "hca/remap.h"
 #include "util/clock.h"
+#include "util/fence.h"
 #include "util/log.h"
 #include "util/probe.h"
 #include "util/wakeup.h"
@@ -50,11 +50,6 @@ void hca_transport_register(const struct hca_transport_ops *ops)
 
 /* Stands for the numbers of SRQs in the tables of QPs; it stays in RESET. */
 static struct hca_qp no_qp;
-
-static int membarrier(int cmd)
-{
-	return (int)syscall(SYS_membarrier, cmd, 0, 0);
-}
 
 static void child_after_fork(void)
 {
@@ -174,8 +169,7 @@ static int process_start(void)
 	if (getrandom(hca_process.uuid, sizeof(hca_process.uuid), 0) < 0)
 		return -errno;
 	memcpy(&hca_process.qpn_hint, hca_process.uuid, sizeof(unsigned));
-	hca_process.membarrier =
-		membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+	hca_process.membarrier = fence_others_offered(FENCE_HOST);
 	hca_elision_start();
 	ret = files_create();
 	if (ret)
