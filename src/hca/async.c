@@ -9,6 +9,7 @@
 #include "hca/objects.h"
 #include "hca/process.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 void hca_async_init(struct hca_context *ctx)
 {
@@ -29,7 +30,7 @@ static void async_post(struct hca_context *ctx, struct ibv_async_event event)
 	list_push(&ctx->async_events, &e->entry);
 	spin_unlock(&ctx->async_lock);
 	HCA_COUNT_PROCESS(PROCESS_ASYNC_EVENTS, 1);
-	hca_eventfd_post(ctx->verbs.context.async_fd);
+	hca_event_count(ctx->verbs.context.async_fd);
 }
 
 static void qp_event(struct hca_qp *qp, enum ibv_event_type type)
@@ -79,7 +80,7 @@ void hca_async_port_event(struct hca_context *ctx, enum ibv_event_type type)
 		if (e->event.event_type == type) {
 			list_remove(&e->entry);
 			free(e);
-			hca_eventfd_try(ctx->verbs.context.async_fd);
+			wakeup_take(ctx->verbs.context.async_fd);
 		}
 	}
 	spin_unlock(&ctx->async_lock);
@@ -114,7 +115,7 @@ int hca_async_event_get(struct ibv_context *ibctx, struct ibv_async_event *event
 	struct hca_async_event *e;
 
 	while (!first) {
-		int ret = hca_eventfd_wait(ibctx->async_fd);
+		int ret = wakeup_wait(ibctx->async_fd);
 
 		if (ret)
 			return ret;
@@ -170,7 +171,7 @@ static uint32_t forget_unread(struct hca_context *ctx, const void *object,
 		if (event_is_of(&e->event, object)) {
 			list_remove(&e->entry);
 			free(e);
-			hca_eventfd_try(ctx->verbs.context.async_fd);
+			wakeup_take(ctx->verbs.context.async_fd);
 		}
 	}
 	taken = *counter;

@@ -9,19 +9,12 @@
  */
 #include "hca/process.h"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "util/fence.h"
 
 #define POLLS_TO_ATTEND 512
 #define TICK_MS 5
 #define TICK_MAX_MS 40
 #define POLLS_PER_WAKE 64
-
-static int membarrier(int cmd)
-{
-	return (int)syscall(SYS_membarrier, cmd, 0, 0);
-}
 
 /* Others read the number of polls from here, at most a tick late: the line that
  * polls write has enough in it that is hot. */
@@ -75,10 +68,7 @@ void hca_attention_release(void)
 	if (atomic_load(&s->wants_kick) == HCA_WAKE_ALL)
 		return;
 	atomic_store(&s->wants_kick, HCA_WAKE_ALL);
-	if (hca_process.membarrier)
-		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-	else
-		atomic_thread_fence(memory_order_seq_cst);
+	fence_others(FENCE_HOST, hca_process.membarrier);
 }
 
 /* The application polls. Where it also may be about to sleep until an event, it may

@@ -5,39 +5,22 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/uio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "hca/hca.h"
 #include "hca/live.h"
 #include "hca/process.h"
-#include "util/cancel.h"
 #include "util/log.h"
 #include "util/probe.h"
+#include "util/wakeup.h"
 
-bool hca_eventfd_try(int fd)
+void hca_event_count(int fd)
 {
-	uint64_t count;
+	int ret = wakeup_post(fd);
 
-	return cancel_free_read(fd, &count, sizeof(count), RWF_NOWAIT) ==
-	       sizeof(count);
-}
-
-int hca_eventfd_wait(int fd)
-{
-	uint64_t count;
-
-	/* read() is a cancellation point. */
-	return read(fd, &count, sizeof(count)) == sizeof(count) ? 0 : -errno;
-}
-
-void hca_eventfd_post(int fd)
-{
-	const uint64_t one = 1;
-
-	if (cancel_free_write(fd, &one, sizeof(one)) != sizeof(one))
-		log_error("event not delivered: %m");
+	if (ret)
+		log_error("event not delivered: %s", strerror(-ret));
 }
 
 int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
@@ -48,9 +31,9 @@ int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
 	if (!ch)
 		return -ENOMEM;
 	ch->ibv.context = ctx;
-	ch->ibv.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	ch->ibv.fd = wakeup_open_counter();
 	if (ch->ibv.fd < 0) {
-		ret = -errno;
+		ret = ch->ibv.fd;
 		free(ch);
 		return ret;
 	}
@@ -99,7 +82,7 @@ void hca_channel_notify(struct hca_cq *cq)
 	spin_unlock(&ch->lock);
 	HCA_COUNT_PROCESS(CQ_EVENTS, 1);
 	PROBE(cq_event, (uintptr_t)hca_cq_public(cq), ch->ibv.fd);
-	hca_eventfd_post(ch->ibv.fd);
+	hca_event_count(ch->ibv.fd);
 }
 
 uint32_t hca_channel_forget(struct hca_cq *cq)
@@ -116,7 +99,7 @@ uint32_t hca_channel_forget(struct hca_cq *cq)
 	ch->ibv.refcnt--;
 	spin_unlock(&ch->lock);
 	/* A reader that was faster finds no CQ ready and reads again. */
-	while (unread-- && hca_eventfd_try(ch->ibv.fd))
+	while (unread-- && wakeup_take(ch->ibv.fd))
 		;
 	return taken;
 }
@@ -128,7 +111,7 @@ int hca_channel_get_event(struct ibv_comp_channel *ibch, struct ibv_cq **cq_out,
 	struct hca_cq *cq = NULL;
 
 	while (!cq) {
-		int ret = hca_eventfd_wait(ibch->fd);
+		int ret = wakeup_wait(ibch->fd);
 
 		if (ret)
 			return ret;

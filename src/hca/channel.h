@@ -16,10 +16,7 @@ void hca_channel_notify(struct hca_cq *cq);
  * the number of those that were read. */
 uint32_t hca_channel_forget(struct hca_cq *cq);
 
-/* eventfd, semaphore mode: take one count without ever blocking. */
-bool hca_eventfd_try(int fd);
-/* Take one, blocking unless O_NONBLOCK; 0 or a negative errno. */
-int hca_eventfd_wait(int fd);
-void hca_eventfd_post(int fd);
+/* One event more at the descriptor of a channel or context; one that fails is logged. */
+void hca_event_count(int fd);
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "hca/dm.h"
@@ -24,6 +23,7 @@
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 #define DEVICES 1
 #define VENDOR_ID 0xffffff /* no vendor */
@@ -402,9 +402,9 @@ int hca_context_make(struct hca_device *device, int cmd_fd,
 		.post_srq_recv = hca_post_srq_recv,
 	};
 	hca_memory_ops_init(v);
-	v->context.async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	v->context.async_fd = wakeup_open_counter();
 	if (v->context.async_fd < 0) {
-		ret = -errno;
+		ret = v->context.async_fd;
 		goto err_ctx;
 	}
 	pthread_mutex_lock(&hca_process.lock);

@@ -14,12 +14,11 @@
 #define LOG_ROOM "hca"
 #include "hca/elide.h"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hca/progress.h"
 #include "util/clock.h"
+#include "util/fence.h"
 #include "util/log.h"
 
 /* Entries of application threads that are not the owner: so many in one period,
@@ -40,15 +39,9 @@ static struct {
 	_Atomic uint64_t since_ns;
 } foreign;
 
-static int membarrier(int cmd)
-{
-	return (int)syscall(SYS_membarrier, cmd, 0, 0);
-}
-
 void hca_elision_start(void)
 {
-	bool usable = membarrier(
-		MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+	bool usable = fence_others_offered(FENCE_PROCESS);
 
 	/* Threads may be inside already, of an earlier opening or of librdmacm;
 	 * nobody owns anything before the first steady poller. */
@@ -77,7 +70,8 @@ static void wait_for_owner(uintptr_t owner)
 {
 	unsigned tries = 0;
 
-	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	/* There is no owner where the kernel does not offer it. */
+	fence_others(FENCE_PROCESS, true);
 	while (atomic_load_explicit(&hca_elision.inside[owner % HCA_OWNERS],
 				    memory_order_acquire)) {
 		if (++tries % 256 == 0)

@@ -8,16 +8,13 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "hca/aside.h"
@@ -30,8 +27,10 @@
 #include "hca/region.h"
 #include "hca/remap.h"
 #include "util/clock.h"
+#include "util/fence.h"
 #include "util/log.h"
 #include "util/probe.h"
+#include "util/wakeup.h"
 
 #define BLOCKS_TO_NAME 64
 
@@ -46,11 +45,6 @@ struct hca_process hca_process = {
 
 /* Stands for the numbers of SRQs in the tables of QPs; it stays in RESET. */
 static struct hca_qp no_qp;
-
-static int membarrier(int cmd)
-{
-	return (int)syscall(SYS_membarrier, cmd, 0, 0);
-}
 
 static void child_after_fork(void)
 {
@@ -100,15 +94,7 @@ static void child_after_fork(void)
 
 static void kicked(void *arg, uint32_t events)
 {
-	uint64_t count = 0;
-	struct iovec iov = { &count, sizeof(count) };
-
-	/* Peers hold the descriptor, too, and could make it one that blocks. */
-	if (preadv2(hca_process.kick_fd, &iov, 1, -1, RWF_NOWAIT) < 0 &&
-	    (errno != EOPNOTSUPP ||
-	     read(hca_process.kick_fd, &count, sizeof(count)) < 0))
-		count = 0; /* spurious */
-	HCA_COUNT_PROCESS(KICKS_RECEIVED, count);
+	HCA_COUNT_PROCESS(KICKS_RECEIVED, wakeup_drain(hca_process.kick_fd));
 	atomic_store(&hca_process.kicked, true);
 }
 
@@ -176,15 +162,14 @@ static int process_start(void)
 	if (getrandom(hca_process.uuid, sizeof(hca_process.uuid), 0) < 0)
 		return -errno;
 	memcpy(&hca_process.qpn_hint, hca_process.uuid, sizeof(unsigned));
-	hca_process.membarrier =
-		membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+	hca_process.membarrier = fence_others_offered(FENCE_HOST);
 	hca_elision_start();
 	ret = files_create();
 	if (ret)
 		return ret;
-	hca_process.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	hca_process.kick_fd = wakeup_open_signal();
 	if (hca_process.kick_fd < 0) {
-		ret = -errno;
+		ret = hca_process.kick_fd;
 		goto err_segment;
 	}
 	ret = hca_transports_start();

@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "hca/process.h"
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 /* By so much a timer may be late before others run it. */
 #define OVERDUE_NS 50000
@@ -89,11 +89,10 @@ bool progress_is_self(void)
 
 void progress_kick(void)
 {
-	const uint64_t one = 1;
+	int ret = wakeup_post(progress.wake_fd);
 
-	if (cancel_free_write(progress.wake_fd, &one, sizeof(one)) < 0 &&
-	    errno != EAGAIN)
-		log_debug("progress wake-up failed: %m");
+	if (ret)
+		log_debug("progress wake-up failed: %s", strerror(-ret));
 }
 
 static void run_watch(int fd, uint32_t generation, uint32_t events)
@@ -236,12 +235,9 @@ static void *progress_main(void *arg)
 		hca_enter();
 		for (int i = 0; i < n; i++) {
 			int fd = (int)(uint32_t)events[i].data.u64;
-			uint64_t drain;
 
 			if (fd == progress.wake_fd) {
-				if (read(fd, &drain, sizeof(drain)) < 0) {
-					/* Another wake-up took it. */
-				}
+				wakeup_drain(fd);
 				continue;
 			}
 			run_watch(fd, (uint32_t)(events[i].data.u64 >> 32),
@@ -269,9 +265,9 @@ static int progress_start(void)
 	progress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (progress.epoll_fd < 0)
 		return -errno;
-	progress.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	progress.wake_fd = wakeup_open_signal();
 	if (progress.wake_fd < 0) {
-		ret = -errno;
+		ret = progress.wake_fd;
 		goto err_epoll;
 	}
 	ev.data.u64 = (uint32_t)progress.wake_fd;

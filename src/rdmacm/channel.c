@@ -11,13 +11,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "rdmacm/cma.h"
 #include "rdmacm/forward.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 int cma_channel_create(struct cma_channel **out)
 {
@@ -26,10 +25,10 @@ int cma_channel_create(struct cma_channel **out)
 
 	if (!ch)
 		return -ENOMEM;
-	ch->count_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	ch->count_fd = wakeup_open_counter();
 	if (ch->count_fd < 0) {
-		ret = -errno;
-		log_error("event channel: eventfd failed: %s", strerror(errno));
+		ret = ch->count_fd;
+		log_error("event channel: eventfd failed: %s", strerror(-ret));
 		goto err_free;
 	}
 	ret = forward_channel_init(ch);
@@ -76,22 +75,13 @@ struct cma_event *cma_event_new(struct cma_id *owner, struct rdma_cm_id *id,
 	return ev;
 }
 
-static void channel_count(struct cma_channel *ch, uint64_t events)
-{
-	ssize_t n;
-
-	do
-		n = write(ch->count_fd, &events, sizeof(events));
-	while (n < 0 && errno == EINTR);
-}
-
 void cma_event_post(struct cma_event *ev)
 {
 	struct cma_channel *ch = cma_channel_of(ev->owner->pub.channel);
 
 	pthread_mutex_lock(&ch->lock);
 	list_push(&ch->events, &ev->entry);
-	channel_count(ch, 1);
+	wakeup_post(ch->count_fd);
 	pthread_mutex_unlock(&ch->lock);
 }
 
@@ -105,19 +95,6 @@ int cma_event_report(struct cma_id *id, enum rdma_cm_event_type type, int status
 	return 0;
 }
 
-/*
- * One count back, without blocking whatever the application made of the
- * descriptor. When a reader was faster it finds the queue short and reads again.
- */
-static void channel_uncount(struct cma_channel *ch)
-{
-	uint64_t one;
-	struct iovec iov = { &one, sizeof(one) };
-
-	if (preadv2(ch->count_fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
-		log_debug("event channel: preadv2 failed: %s", strerror(errno));
-}
-
 void cma_channel_take(struct cma_channel *ch, struct cma_id *owner,
 		      struct list *out)
 {
@@ -127,7 +104,8 @@ void cma_channel_take(struct cma_channel *ch, struct cma_id *owner,
 			continue;
 		list_remove(&ev->entry);
 		list_push(out, &ev->entry);
-		channel_uncount(ch);
+		/* A reader that was faster finds the queue short and reads again. */
+		wakeup_take(ch->count_fd);
 	}
 	pthread_mutex_unlock(&ch->lock);
 }
@@ -139,7 +117,7 @@ void cma_channel_put(struct cma_channel *ch, struct list *events)
 	pthread_mutex_lock(&ch->lock);
 	while ((entry = list_pop(events))) {
 		list_push(&ch->events, entry);
-		channel_count(ch, 1);
+		wakeup_post(ch->count_fd);
 	}
 	pthread_mutex_unlock(&ch->lock);
 }
@@ -215,11 +193,9 @@ static int event_of_either(struct cma_channel *ch, struct cma_event **out)
 
 	/* In turn, so that neither side can keep the other one waiting. */
 	for (unsigned i = 0; i < 2 && ret == -EAGAIN; i++) {
-		uint64_t one;
-
 		if ((turn + i) % 2) {
 			ret = forward_event_take(ch, out);
-		} else if (read(ch->count_fd, &one, sizeof(one)) == sizeof(one)) {
+		} else if (wakeup_take(ch->count_fd)) {
 			*out = event_take(ch);
 			ret = 0;
 		}
@@ -271,11 +247,10 @@ CMA_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 			return cma_result(ret);
 	}
 	while (!ev) {
-		int cancel_state;
-		uint64_t one;
+		int cancel_state, ret = wakeup_wait(ch->pub.fd);
 
-		if (read(ch->pub.fd, &one, sizeof(one)) != sizeof(one))
-			return -1;
+		if (ret)
+			return cma_result(ret);
 		/* Waiting may be cancelled; what an event sets off may not. */
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 		ev = event_take(ch);

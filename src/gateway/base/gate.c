@@ -4,10 +4,11 @@
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "util/fence.h"
 
 bool gate_barrier_by_kernel;
 
@@ -15,18 +16,13 @@ void gate_init_all(void)
 {
 	if (gate_barrier_by_kernel)
 		return;
-	gate_barrier_by_kernel =
-		!syscall(SYS_membarrier,
-			 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	gate_barrier_by_kernel = fence_others_offered(FENCE_PROCESS);
 }
 
 void gate_shut(struct gate *g, unsigned reasons)
 {
 	atomic_fetch_or(&g->shut, reasons);
-	if (gate_barrier_by_kernel)
-		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	else
-		atomic_thread_fence(memory_order_seq_cst);
+	fence_others(FENCE_PROCESS, gate_barrier_by_kernel);
 }
 
 bool gate_is_empty(struct gate *g)

@@ -9,13 +9,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "rdmacm/rsocket/rs.h"
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 #define LOOKUP_MS 2000
 
@@ -130,7 +130,7 @@ static void round_serve(void)
 	fds[count] = (struct pollfd){ .fd = serve.wake_fd, .events = POLLIN };
 	if (poll(fds, count + 1, -1) < 0)
 		goto out;
-	rs_wake_drain(serve.wake_fd);
+	wakeup_drain(serve.wake_fd);
 	for (unsigned i = 0; i < count; i++)
 		if (fds[i].revents)
 			socket_serve(all[i]);
@@ -153,11 +153,8 @@ static void *serve_run(void *arg)
 
 static void notice(void)
 {
-	const uint64_t one = 1;
-
 	serve.changes++;
-	while (write(serve.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	wakeup_post(serve.wake_fd);
 }
 
 static int thread_start(void)
@@ -168,9 +165,9 @@ static int thread_start(void)
 
 	if (serve.running)
 		return 0;
-	serve.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	serve.wake_fd = wakeup_open_signal();
 	if (serve.wake_fd < 0)
-		return -errno;
+		return serve.wake_fd;
 	/* The program's signals are for its own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

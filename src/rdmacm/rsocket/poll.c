@@ -10,6 +10,7 @@
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/spin.h"
+#include "util/wakeup.h"
 
 /* One entry of the caller's; no rsocket: `rs` is NULL. */
 struct watch {
@@ -154,7 +155,7 @@ static void real_drain(struct poll_set *s, int wake_fd)
 	nfds_t n = 1;
 
 	if (s->real[0].revents)
-		rs_wake_drain(wake_fd);
+		wakeup_drain(wake_fd);
 	for (nfds_t i = 0; i < s->count; i++) {
 		struct rs *rs = s->watches[i].rs;
 
@@ -222,7 +223,7 @@ static int sleep_until(struct poll_set *s, uint64_t end_ns, const sigset_t *mask
 
 	if (wake_fd < 0)
 		return wake_fd;
-	rs_wake_drain(wake_fd);
+	wakeup_drain(wake_fd);
 	link_all(s, wake_fd);
 	for (;;) {
 		uint64_t now_ns, rest_ns = wake_ns;

@@ -325,9 +325,8 @@ void rs_wake(struct rs *rs, int except_fd);
  */
 int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 	    uint32_t arg, int timeout_ms);
-/* The thread's own descriptor, or a negative errno. */
+/* The thread's own signal (util/wakeup.h), or a negative errno. */
 int rs_wake_fd(void);
-void rs_wake_drain(int fd);
 /* Makes the next completion an event. The lock is held. */
 void rs_arm(struct rs *rs);
 /* Takes events out of the completion channel. The lock is held. */

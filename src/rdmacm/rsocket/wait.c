@@ -4,7 +4,6 @@
  * for several (poll.c); rs.h says why no wake-up is lost.
  */
 #define LOG_ROOM "rsocket"
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "rdmacm/rsocket/rs.h"
@@ -12,6 +11,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/spin.h"
+#include "util/wakeup.h"
 
 static pthread_key_t wake_key;
 static pthread_once_t wake_once = PTHREAD_ONCE_INIT;
@@ -51,33 +51,18 @@ int rs_wake_fd(void)
 	value = (intptr_t)pthread_getspecific(wake_key);
 	if (value)
 		return (int)value - 1;
-	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	fd = wakeup_open_signal();
 	if (fd < 0)
-		return -errno;
+		return fd;
 	pthread_setspecific(wake_key, (void *)((intptr_t)fd + 1));
 	return fd;
 }
 
-void rs_wake_drain(int fd)
-{
-	uint64_t count;
-
-	while (cancel_free_read(fd, &count, sizeof(count), 0) < 0 &&
-	       errno == EINTR)
-		;
-}
-
 void rs_wake(struct rs *rs, int except_fd)
 {
-	const uint64_t one = 1;
-
-	list_for_each(w, &rs->waiters, struct rs_waiter, entry) {
-		if (w->wake_fd == except_fd)
-			continue;
-		while (cancel_free_write(w->wake_fd, &one, sizeof(one)) < 0 &&
-		       errno == EINTR)
-			;
-	}
+	list_for_each(w, &rs->waiters, struct rs_waiter, entry)
+		if (w->wake_fd != except_fd)
+			wakeup_post(w->wake_fd);
 }
 
 void rs_arm(struct rs *rs)
@@ -188,7 +173,7 @@ static int rest(struct sleeper *s, int timeout_ms, int before)
 	pthread_mutex_unlock(&rs->lock);
 	ret = sleep_in(s, fds, ARRAY_SIZE(fds), timeout_ms, before);
 	if (fds[0].revents)
-		rs_wake_drain(wake_fd);
+		wakeup_drain(wake_fd);
 	pthread_mutex_lock(&rs->lock);
 	if (fds[2].revents)
 		rs_drain(rs, wake_fd);
@@ -209,7 +194,7 @@ int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 	self.waiter.wake_fd = rs_wake_fd();
 	if (self.waiter.wake_fd < 0)
 		return self.waiter.wake_fd;
-	rs_wake_drain(self.waiter.wake_fd);
+	wakeup_drain(self.waiter.wake_fd);
 	list_push(&rs->waiters, &self.waiter.entry);
 	for (;;) {
 		int rest_ms;

@@ -16,9 +16,9 @@
 #include "hca/hold.h"
 #include "hca/settings.h"
 #include "transport/shm/slot.h"
-#include "util/cancel.h"
 #include "util/log.h"
 #include "util/probe.h"
+#include "util/wakeup.h"
 
 /* It is used as a queue; when nothing is in flight it starts from the front again,
  * where it is warm. */
@@ -255,14 +255,15 @@ int shm_put_xrc(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 
 void shm_wake(struct shm_link *l)
 {
-	const uint64_t one = 1;
+	int ret = 0;
 
 	HCA_COUNT_PROCESS(KICKS_SENT, 1);
 	if (unlikely(l->kick_fd < 0))
 		shm_control_kick(l->fd);
-	else if (cancel_free_write(l->kick_fd, &one, sizeof(one)) < 0 &&
-		 errno != EAGAIN)
-		log_debug("peer pid %d not woken: %m", (int)l->pid);
+	else
+		ret = wakeup_post(l->kick_fd);
+	if (ret)
+		log_debug("peer pid %d not woken: %s", (int)l->pid, strerror(-ret));
 }
 
 /* The target's program may look at its memory only, and we sleep: nobody would
