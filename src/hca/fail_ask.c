@@ -11,6 +11,7 @@
 #include "hca/inspect.h"
 #include "hca/inspect_message.h"
 #include "hca/inspect_read.h"
+#include "hca/names.h"
 #include "hca/process.h"
 
 /* Time for all its queue pairs to be flushed. */

@@ -20,6 +20,7 @@
 #include "hca/aside.h"
 #include "hca/inspect_message.h"
 #include "hca/inspect_read.h"
+#include "hca/names.h"
 #include "hca/process.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -4,63 +4,56 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "hca/inspect_read.h"
-#include "util/log.h"
+#include "hca/names.h"
 
-/* One line of /proc/net/unix: slot, references, protocol, flags, type, state,
- * inode, name. 0x10000 in the flags: it listens. */
-static bool parse_line(const char *line, struct inspect_name *n)
+struct names {
+	struct inspect_name *at;
+	size_t count, room;
+	int error; /* 0 or a negative errno */
+};
+
+static bool name_add(struct names *names, struct inspect_name n)
 {
-	unsigned long long flags, inode;
-	char path[64];
+	if (names->count == names->room) {
+		size_t room = MAX(2 * names->room, (size_t)16);
+		struct inspect_name *grown = realloc(names->at, room * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		names->at = grown;
+		names->room = room;
+	}
+	names->at[names->count++] = n;
+	return true;
+}
+
+static void seen(const struct hca_name_seen *name, void *arg)
+{
+	struct names *names = arg;
 	uint32_t block;
 	int end = 0;
 
-	if (sscanf(line, "%*s %*s %*s %llx %*s %*s %llu %63s", &flags, &inode,
-		   path) != 3 ||
-	    !(flags & 0x10000) ||
-	    sscanf(path, "@busbar.qpn.%u%n", &block, &end) != 1 || path[end] ||
-	    block == 0 || block >= HCA_QPN_BLOCKS)
-		return false;
-	*n = (struct inspect_name){ block, inode };
-	return true;
+	if (!name->listens || sscanf(name->rest, "%u%n", &block, &end) != 1 ||
+	    name->rest[end] || block == 0 || block >= HCA_QPN_BLOCKS || names->error)
+		return;
+	if (!name_add(names, (struct inspect_name){ block, name->inode }))
+		names->error = -ENOMEM;
 }
 
 int inspect_names_read(struct inspect_name **out, size_t *out_count)
 {
-	struct inspect_name *names = NULL, n;
-	size_t count = 0, room = 0;
-	FILE *f = fopen("/proc/net/unix", "re");
-	char line[512];
-	int ret;
+	struct names names = { .at = NULL };
+	int ret = hca_names_each(HCA_NAME_OF_BLOCKS, seen, &names);
 
-	if (!f) {
-		ret = -errno;
-		log_error("/proc/net/unix: %s; processes are found there",
-			  strerror(-ret));
+	if (!ret)
+		ret = names.error;
+	if (ret) {
+		free(names.at);
 		return ret;
 	}
-	while (fgets(line, sizeof(line), f)) {
-		if (!parse_line(line, &n))
-			continue;
-		if (count == room) {
-			struct inspect_name *grown;
-
-			room = MAX(2 * room, (size_t)16);
-			grown = realloc(names, room * sizeof(*names));
-			if (!grown) {
-				free(names);
-				fclose(f);
-				return -ENOMEM;
-			}
-			names = grown;
-		}
-		names[count++] = n;
-	}
-	fclose(f);
-	*out = names;
-	*out_count = count;
+	*out = names.at;
+	*out_count = names.count;
 	return 0;
 }

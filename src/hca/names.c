@@ -4,101 +4,103 @@
 #include "hca/names.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "hca/peers.h"
+#include "util/abstract.h"
 #include "util/log.h"
 
 #define NAMES_FILE "/proc/net/unix"
+#define LISTENS 0x10000 /* of the kernel's flags of a socket there */
+#define BLOCK_BACKLOG 128
 
-/* A socket of that type, and the name's address. */
-static int name_socket(const char *name, int type, struct sockaddr_un *sun,
-		       socklen_t *len)
+int hca_name_bind(const char *text)
 {
-	size_t size = strlen(name);
-	int fd;
+	struct abstract_name name;
+	int ret = abstract_name(&name, "%s", text);
 
-	if (size >= sizeof(sun->sun_path))
-		return -ENAMETOOLONG;
-	/* sun_path[0] == 0: the abstract namespace. */
-	*sun = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	memcpy(sun->sun_path + 1, name, size);
-	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size);
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return fd < 0 ? -errno : fd;
+	return ret ? ret : abstract_open(&name, SOCK_DGRAM, 0);
 }
 
-static int name_take(const char *name, int type)
+int hca_name_listen(const char *text)
 {
-	struct sockaddr_un sun;
-	socklen_t len;
-	int fd = name_socket(name, type, &sun, &len), ret;
+	struct abstract_name name;
+	int ret = abstract_name(&name, "%s", text);
 
-	if (fd < 0)
-		return fd;
-	if (bind(fd, (struct sockaddr *)&sun, len) ||
-	    (type == SOCK_SEQPACKET && listen(fd, 1))) {
-		ret = -errno;
-		close(fd);
+	return ret ? ret : abstract_open(&name, SOCK_SEQPACKET, 1);
+}
+
+int hca_name_holder(const char *text, struct ucred *cred)
+{
+	struct abstract_name name;
+	int ret = abstract_name(&name, "%s", text), fd;
+
+	if (ret)
 		return ret;
-	}
-	return fd;
-}
-
-int hca_name_bind(const char *name)
-{
-	return name_take(name, SOCK_DGRAM);
-}
-
-int hca_name_listen(const char *name)
-{
-	return name_take(name, SOCK_SEQPACKET);
-}
-
-int hca_name_holder(const char *name, struct ucred *cred)
-{
-	struct sockaddr_un sun;
-	socklen_t len;
-	int fd = name_socket(name, SOCK_SEQPACKET, &sun, &len), ret = 0;
-
+	fd = abstract_connect(&name);
 	if (fd < 0)
 		return fd;
-	if (connect(fd, (struct sockaddr *)&sun, len))
-		ret = errno == EPROTOTYPE ? -ECONNREFUSED : -errno;
-	else if (!hca_peer_cred(fd, cred))
-		ret = -EACCES;
+	ret = hca_peer_cred(fd, cred) ? 0 : -EACCES;
 	close(fd);
 	return ret;
 }
 
-int hca_names_each(const char *prefix, void (*fn)(const char *rest, void *arg),
+int hca_block_bind(uint32_t block)
+{
+	struct abstract_name name;
+
+	abstract_name(&name, HCA_NAME_OF_BLOCKS "%u", block);
+	return abstract_open(&name, SOCK_SEQPACKET, BLOCK_BACKLOG);
+}
+
+int hca_block_connect(uint32_t block)
+{
+	struct abstract_name name;
+
+	abstract_name(&name, HCA_NAME_OF_BLOCKS "%u", block);
+	return abstract_connect(&name);
+}
+
+/* One line of NAMES_FILE: slot, references, protocol, flags, type, state, inode, and the
+ * name, whose leading zero byte is shown as '@'. False: not of that prefix. */
+static bool line_parse(char *line, const char *prefix, struct hca_name_seen *seen)
+{
+	size_t len = strlen(prefix);
+	unsigned long long flags, inode;
+	int at = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%*s %*s %*s %llx %*s %*s %llu %n", &flags, &inode, &at) != 2 ||
+	    !at || line[at] != '@' || strncmp(line + at + 1, prefix, len) != 0)
+		return false;
+	*seen = (struct hca_name_seen){ .rest = line + at + 1 + len,
+					.inode = inode,
+					.listens = flags & LISTENS };
+	return true;
+}
+
+int hca_names_each(const char *prefix,
+		   void (*fn)(const struct hca_name_seen *seen, void *arg),
 		   void *arg)
 {
 	FILE *f = fopen(NAMES_FILE, "re");
-	size_t room = 0, len = strlen(prefix);
+	struct hca_name_seen seen;
 	char *line = NULL;
+	size_t room = 0;
 	int ret;
 
 	if (!f) {
 		ret = -errno;
-		log_error("%s not readable, so other processes of this host are not found: %m",
-			  NAMES_FILE);
+		log_error("%s not readable, so other processes of this host are not found: %s",
+			  NAMES_FILE, strerror(-ret));
 		return ret;
 	}
-	/* The name is the last column; a leading zero byte is shown as '@'. */
-	while (getline(&line, &room, f) > 0) {
-		char *name = strrchr(line, ' ');
-
-		line[strcspn(line, "\n")] = '\0';
-		if (name && name[1] == '@' && !strncmp(name + 2, prefix, len))
-			fn(name + 2 + len, arg);
-	}
+	while (getline(&line, &room, f) > 0)
+		if (line_parse(line, prefix, &seen))
+			fn(&seen, arg);
 	free(line);
 	fclose(f);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The adapter's per-process state; see process.h. QPN blocks are claimed by
- * binding a name (block.c), so no file can be left.
+ * binding a name (names.c), so no file can be left.
  */
 #define LOG_ROOM "hca"
 #include "hca/process.h"
@@ -23,6 +23,7 @@
 #include "hca/port.h"
 #include "hca/key.h"
 #include "hca/live.h"
+#include "hca/names.h"
 #include "hca/paging.h"
 #include "hca/region.h"
 #include "hca/remap.h"

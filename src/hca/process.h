@@ -24,7 +24,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "hca/counters.h"
 #include "hca/objects.h"
@@ -177,12 +176,6 @@ const struct hca_segment *hca_segment_map(int fd);
 int hca_segment_open_block(const struct hca_segment *s, unsigned place);
 const struct hca_key *hca_keys_map(int fd);
 int hca_keys_open(const struct hca_key *keys, uint32_t count);
-
-/* ---- block.c: control sockets of QPN blocks ---- */
-/* A listening socket under the block's name, or one connected to its owner; or a
- * negative errno (-EADDRINUSE, -ECONNREFUSED: nobody has it). */
-int hca_block_bind(uint32_t block);
-int hca_block_connect(uint32_t block);
 
 /* On the progress thread: the kernel marks the segment when the thread ends. */
 void hca_last_will_make(struct hca_segment *s);

@@ -178,9 +178,9 @@ static struct hca_qp *target_find(uint32_t qpn, const struct hca_xrcd *xrcd)
 		       NULL;
 }
 
-static void found(const char *rest, void *arg)
+static void found(const struct hca_name_seen *seen, void *arg)
 {
-	if (!*rest)
+	if (!*seen->rest)
 		*(bool *)arg = true;
 }
 
@@ -193,7 +193,7 @@ static bool is_foreign(uint32_t qpn)
 
 	if (qpn > HCA_PSN_MASK || atomic_load(&hca_process.blocks[block]))
 		return false;
-	snprintf(name, sizeof(name), "busbar.qpn.%u", block);
+	snprintf(name, sizeof(name), HCA_NAME_OF_BLOCKS "%u", block);
 	hca_names_each(name, found, &foreign);
 	if (foreign)
 		log_warn("target QP 0x%x is another process's: only its own process can open it",

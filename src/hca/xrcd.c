@@ -43,14 +43,14 @@ static struct {
 	uint64_t count;  /* of private ones so far */
 } xrcds = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = { &xrcds.all, &xrcds.all } };
 
-static void found(const char *rest, void *arg)
+static void found(const struct hca_name_seen *seen, void *arg)
 {
 	struct ucred cred = { .pid = 0 };
 	bool *exists = arg;
 	int end = 0;
 
-	if (sscanf(rest, "%u.%u.%*x%n", &cred.uid, &cred.gid, &end) == 2 &&
-	    end && !rest[end] && hca_peer_may_talk(&cred))
+	if (sscanf(seen->rest, "%u.%u.%*x%n", &cred.uid, &cred.gid, &end) == 2 &&
+	    end && !seen->rest[end] && hca_peer_may_talk(&cred))
 		*exists = true;
 }
 

@@ -19,11 +19,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/un.h>
 
 #include "hca/progress.h"
 #include "rdmacm/cm_machine.h"
 #include "rdmacm/cm_table.h"
+#include "util/abstract.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "wire/cm.h"
@@ -314,8 +314,7 @@ void cma_port_release(struct cma_id *id);
 /* The names under which a listener for `dst` may be found, best first. */
 #define CMA_PORT_NAMES 3
 int cma_port_names(enum rdma_port_space ps, const struct sockaddr *dst,
-		   struct sockaddr_un names[CMA_PORT_NAMES],
-		   socklen_t lens[CMA_PORT_NAMES]);
+		   struct abstract_name names[CMA_PORT_NAMES]);
 
 /* ---- links: the host-local carrier (link.c, port.c) ---- */
 

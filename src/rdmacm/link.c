@@ -253,19 +253,13 @@ static int link_make(int fd, pid_t pid, uid_t uid, enum link_end_of whose,
 /* ---- calling ---- */
 
 /* A descriptor connected to that name's owner, if it may talk to us. */
-static int call(const struct sockaddr_un *name, socklen_t len, pid_t *pid)
+static int call(const struct abstract_name *name, pid_t *pid)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int ret;
+	int fd = abstract_connect(name), ret;
 
 	if (fd < 0)
-		return -errno;
-	ret = connect(fd, (const struct sockaddr *)name, len) ? -errno : 0;
-	/* Not a socket of ours, whoever made it. */
-	if (ret == -EPROTOTYPE)
-		ret = -ECONNREFUSED;
-	if (!ret)
-		ret = busbar_peer_check(fd, "listener", pid);
+		return fd;
+	ret = busbar_peer_check(fd, "listener", pid);
 	if (!ret)
 		return fd;
 	close(fd);
@@ -287,10 +281,9 @@ static bool is_ending(struct cma_link *link)
 
 int cma_link_connect(struct cma_id *id)
 {
-	struct sockaddr_un names[CMA_PORT_NAMES];
-	socklen_t lens[CMA_PORT_NAMES];
+	struct abstract_name names[CMA_PORT_NAMES];
 	int count = cma_port_names(id->pub.ps, &id->pub.route.addr.dst_addr,
-				   names, lens);
+				   names);
 	struct cma_link *link = NULL;
 	bool refused = false;
 	int ret = -ECONNREFUSED, fd = -1;
@@ -299,7 +292,7 @@ int cma_link_connect(struct cma_id *id)
 	/* Anybody can take the name of a port: whoever may not talk to us has not,
 	 * and the next name may have. */
 	for (int i = 0; i < count && (ret == -ECONNREFUSED || ret == -EACCES); i++) {
-		ret = fd = call(&names[i], lens[i], &pid);
+		ret = fd = call(&names[i], &pid);
 		refused = refused || ret == -EACCES;
 	}
 	if (ret == -ECONNREFUSED && refused)

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rdmacm/cma.h"
@@ -30,16 +29,13 @@ uint32_t cma_random(uint32_t mask)
 	return value & mask;
 }
 
-static socklen_t name_make(struct sockaddr_un *name, uint16_t ps, uint16_t port,
-			   const char *host)
+/* It always has room. */
+static struct abstract_name name_of(uint16_t ps, uint16_t port, const char *host)
 {
-	int n;
+	struct abstract_name name;
 
-	memset(name, 0, sizeof(*name));
-	name->sun_family = AF_UNIX;
-	n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1,
-		     "busbar.cm.%04x.%u.%s", ps, port, host);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	abstract_name(&name, "busbar.cm.%04x.%u.%s", ps, port, host);
+	return name;
 }
 
 #define HOST_TEXT (CMA_ADDR_TEXT + 8)
@@ -67,20 +63,18 @@ static const char *host_of(const struct cma_id *id, char text[HOST_TEXT])
 }
 
 int cma_port_names(enum rdma_port_space ps, const struct sockaddr *dst,
-		   struct sockaddr_un names[CMA_PORT_NAMES],
-		   socklen_t lens[CMA_PORT_NAMES])
+		   struct abstract_name names[CMA_PORT_NAMES])
 {
 	uint16_t port = cma_addr_port(dst), space = cma_addr_port_space(dst, ps);
 	char text[HOST_TEXT];
 
-	lens[0] = name_make(&names[0], space, port, host_text(dst, text));
+	names[0] = name_of(space, port, host_text(dst, text));
 	if (dst->sa_family == AF_IB) {
-		lens[1] = name_make(&names[1], space, port, "gid");
+		names[1] = name_of(space, port, "gid");
 		return 2;
 	}
-	lens[1] = name_make(&names[1], space, port,
-			    dst->sa_family == AF_INET ? "any4" : "any6");
-	lens[2] = name_make(&names[2], space, port, "any");
+	names[1] = name_of(space, port, dst->sa_family == AF_INET ? "any4" : "any6");
+	names[2] = name_of(space, port, "any");
 	return CMA_PORT_NAMES;
 }
 
@@ -101,24 +95,20 @@ static void port_range(unsigned *low, unsigned *high)
 	fclose(f);
 }
 
-static socklen_t port_name(const struct cma_id *id, uint16_t port,
-			   struct sockaddr_un *name)
+static struct abstract_name port_name(const struct cma_id *id, uint16_t port)
 {
 	char text[HOST_TEXT];
 
-	return name_make(name,
+	return name_of(
 		cma_addr_port_space(&id->pub.route.addr.src_addr, id->pub.ps),
 		port, host_of(id, text));
 }
 
 static int port_bind(struct cma_id *id, uint16_t port)
 {
-	struct sockaddr_un name;
-	socklen_t len = port_name(id, port, &name);
+	struct abstract_name name = port_name(id, port);
 
-	if (bind(id->port_fd, (struct sockaddr *)&name, len))
-		return -errno;
-	return 0;
+	return abstract_take(id->port_fd, &name);
 }
 
 static int port_bind_free(struct cma_id *id, uint16_t *port)
@@ -143,16 +133,14 @@ static int port_bind_free(struct cma_id *id, uint16_t *port)
  * line says who. */
 static void holder_name(const struct cma_id *id, uint16_t port)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	struct sockaddr_un name;
-	socklen_t len = port_name(id, port, &name);
+	struct abstract_name name = port_name(id, port);
+	int fd = abstract_connect(&name);
 	pid_t pid;
 
 	log_debug("port space %04x port %u in use", id->pub.ps, port);
 	if (fd < 0)
 		return;
-	if (!connect(fd, (struct sockaddr *)&name, len))
-		busbar_peer_check(fd, "holder of a port in use,", &pid);
+	busbar_peer_check(fd, "holder of a port in use,", &pid);
 	close(fd);
 }
 
@@ -164,10 +152,9 @@ int cma_port_take(struct cma_id *id)
 
 	if (id->port_fd >= 0)
 		return 0;
-	id->port_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK |
-			     SOCK_CLOEXEC, 0);
+	id->port_fd = abstract_socket(SOCK_SEQPACKET);
 	if (id->port_fd < 0)
-		return -errno;
+		return id->port_fd;
 	if (!port) {
 		ret = port_bind_free(id, &port);
 	} else {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "hca/aside.h"
+#include "hca/names.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"

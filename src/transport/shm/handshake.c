@@ -19,6 +19,7 @@
 #include "hca/aside.h"
 #include "hca/inspect_message.h"
 #include "hca/memory_file.h"
+#include "hca/names.h"
 #include "hca/settings.h"
 #include "transport/shm/link.h"
 #include "util/clock.h"

@@ -74,13 +74,13 @@ void shm_mcast_stop(void)
 	atomic_store(&ready, false);
 }
 
-static void reach(const char *rest, void *arg)
+static void reach(const struct hca_name_seen *seen, void *arg)
 {
 	bool *pending = arg;
 	char *end;
-	unsigned long block = strtoul(rest, &end, 10);
+	unsigned long block = strtoul(seen->rest, &end, 10);
 
-	if (end != rest && (*end == '\0' || *end == '.') &&
+	if (end != seen->rest && (*end == '\0' || *end == '.') &&
 	    block < HCA_QPN_BLOCKS &&
 	    shm_link_reach((uint32_t)block))
 		*pending = true;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/names.h"
 #include "transport/shm/link.h"
 #include "util/log.h"
 
