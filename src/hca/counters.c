@@ -13,13 +13,6 @@ const char *const hca_process_counter_names[HCA_PROCESS_COUNTERS] = {
 	HCA_PROCESS_COUNTER_LIST(NAME)
 };
 
-_Static_assert(HCA_TX_SENDS == 2 * IBV_WR_SEND &&
-	       HCA_TX_READS == 2 * IBV_WR_RDMA_READ &&
-	       HCA_TX_FETCH_ADDS == 2 * IBV_WR_ATOMIC_FETCH_AND_ADD &&
-	       HCA_TX_SENDS_INV == 2 * IBV_WR_SEND_WITH_INV &&
-	       HCA_TX_ATOMIC_WRITES == 2 * HCA_WR_ATOMIC_WRITE,
-	       "operations are counted by opcode");
-_Static_assert(HCA_TX_RETRIES == 2 * HCA_TX_OPCODES, "behind the operations");
 _Static_assert(sizeof(struct hca_qp_counters) % CACHE_LINE == 0 &&
 	       HCA_RX_SENDS % 8 == 0, "the parts share no line");
 

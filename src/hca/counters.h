@@ -17,11 +17,9 @@
 
 #include "util/container_of.h"
 
-#define HCA_TX_OPCODES 12 /* enum ibv_wr_opcode, counted by completions */
-
 /*
  * X(name, place, text of JSON and tables). Eight places are a cache line;
- * transmit and receive part share none. Operations: twice the opcode for the
+ * transmit and receive part share none. Operations: twice the opcode (opcode.h) for the
  * messages, the next place for their bytes, so that no table is asked.
  */
 #define HCA_QP_COUNTER_LIST(X)                                  \

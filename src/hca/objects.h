@@ -31,6 +31,7 @@
 #include "hca/elide.h"
 #include "hca/progress.h"
 #include "hca/promise.h"
+#include "hca/opcode.h"
 #include "hca/path.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -293,10 +294,6 @@ static inline bool hca_ah_is_ipv4(const struct hca_ah *ah)
 	return !ah->grh[0];
 }
 
-/* As an entry of the send queue has it: counters stand at the number of the operation,
- * and the public one is behind them all. The number is that of a driver's own. */
-#define HCA_WR_ATOMIC_WRITE IBV_WR_DRIVER1
-
 /* One posted send; `sge` has room for max_sge entries or max_inline bytes. */
 struct hca_swqe {
 	uint64_t wr_id;
@@ -420,7 +417,7 @@ struct hca_qp {
 	};
 	bool extended;
 	bool single_threaded;         /* the application says so */
-	uint32_t send_ops;            /* enum ibv_qp_create_send_ops_flags */
+	uint32_t send_ops;            /* those that builders offer, a bit an opcode */
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_qp_public *pub;
@@ -635,17 +632,11 @@ static inline void hca_sq_called(struct hca_qp *qp, uint8_t tx_blocked)
 	if (unlikely(tx_blocked != HCA_TX_OPEN))
 		hca_sq_call(qp);
 }
-/* Those that bring back what was there; ATOMIC WRITE does not. */
-static inline bool hca_is_atomic(unsigned opcode)
-{
-	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
 /* Where an entry of an XRC initiator keeps the number of the SRQ: atomic
  * operations need the space of the others for their operands. */
 static inline uint32_t *hca_swqe_srqn(struct hca_swqe *e)
 {
-	return hca_is_atomic(e->opcode) ? &e->imm : &e->srqn;
+	return hca_op_is_atomic(e->opcode) ? &e->imm : &e->srqn;
 }
 /* Not IBV_SEND_IP_CSUM: it is for Ethernet packets. */
 #define HCA_SEND_FLAGS_KNOWN                                            \
@@ -863,8 +854,6 @@ hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 }
 
 /* ---- sq.c again: what completes, in its straight form ---- */
-extern const uint8_t hca_wc_opcodes[];
-
 /* The oldest entry leaves the queue, with a completion if one is due. */
 static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 {
@@ -873,7 +862,7 @@ static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 	struct ibv_wc wc = {
 		.wr_id = e->wr_id,
 		.status = status,
-		.opcode = hca_wc_opcodes[e->opcode],
+		.opcode = hca_opcodes[e->opcode].completion,
 		.byte_len = e->length,
 		.qp_num = qp->ibv.qp_num,
 	};

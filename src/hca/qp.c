@@ -19,25 +19,6 @@
 #include "util/log.h"
 #include "util/probe.h"
 
-#define SEND_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-#define SEND_OPS_UC                                \
-	(SEND_OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | \
-	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |      \
-	 IBV_QP_EX_WITH_LOCAL_INV |                \
-	 IBV_QP_EX_WITH_BIND_MW |                  \
-	 IBV_QP_EX_WITH_SEND_WITH_INV)
-#define SEND_OPS_RC                                \
-	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ |  \
-	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |       \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |     \
-	 IBV_QP_EX_WITH_ATOMIC_WRITE)
-/* Windows, invalidation and ATOMIC WRITE are not offered over XRC. */
-#define SEND_OPS_XRC                                               \
-	(SEND_OPS_RC & ~(IBV_QP_EX_WITH_LOCAL_INV |                \
-			 IBV_QP_EX_WITH_BIND_MW |                  \
-			 IBV_QP_EX_WITH_SEND_WITH_INV |            \
-			 IBV_QP_EX_WITH_ATOMIC_WRITE))
-
 #define INLINE_MIN 64u
 
 /* Extended attributes and creation flags that exist, of which few are offered. */
@@ -95,13 +76,12 @@ static int check_init_attr(struct ibv_context *ctx,
 			   const struct ibv_qp_init_attr_ex *a)
 {
 	const struct ibv_qp_cap *c = &a->cap;
-	uint64_t offered;
 
 	switch (a->qp_type) {
-	case IBV_QPT_RC: offered = SEND_OPS_RC; break;
-	case IBV_QPT_XRC_SEND: offered = SEND_OPS_XRC; break;
-	case IBV_QPT_UC: offered = SEND_OPS_UC; break;
-	case IBV_QPT_UD: offered = SEND_OPS_UD; break;
+	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD: break;
 	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_DRIVER: return -EOPNOTSUPP;
 	default: return -EINVAL; /* there is no such service */
@@ -122,7 +102,7 @@ static int check_init_attr(struct ibv_context *ctx,
 	/* ibv_create_qp(3): a shared receive queue is for RC and UD. */
 	if (a->srq && a->qp_type == IBV_QPT_UC)
 		return -EINVAL;
-	return check_init_extended(a, offered);
+	return check_init_extended(a, hca_opcode_flags_of(a->qp_type));
 }
 
 static int sq_init(struct hca_qp *qp, const struct ibv_qp_cap *cap,
@@ -178,7 +158,7 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	qp->single_threaded = hca_domain_single_threaded(qp->pd);
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		qp->extended = true;
-		qp->send_ops = (uint32_t)a->send_ops_flags;
+		qp->send_ops = hca_opcode_set_of(a->send_ops_flags);
 		hca_sq_builders_init(qp);
 	}
 }

@@ -15,48 +15,6 @@
 #include "hca/process.h"
 #include "util/probe.h"
 
-const uint8_t hca_wc_opcodes[] = {
-	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
-	[IBV_WR_SEND] = IBV_WC_SEND,
-	[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
-	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
-	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
-	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
-	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
-	[HCA_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
-};
-
-/* Which operations a service offers; a bit per opcode. */
-static bool opcode_offered(const struct hca_qp *qp, unsigned opcode)
-{
-	const unsigned datagram =
-		1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
-	const unsigned unreliable = datagram | 1u << IBV_WR_RDMA_WRITE |
-				    1u << IBV_WR_RDMA_WRITE_WITH_IMM |
-				    1u << IBV_WR_LOCAL_INV |
-				    1u << IBV_WR_BIND_MW |
-				    1u << IBV_WR_SEND_WITH_INV;
-	const unsigned reliable = unreliable | 1u << IBV_WR_RDMA_READ |
-				  1u << IBV_WR_ATOMIC_CMP_AND_SWP |
-				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD |
-				  1u << IBV_WR_ATOMIC_WRITE;
-	const unsigned not_xrc = 1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW |
-				 1u << IBV_WR_SEND_WITH_INV |
-				 1u << IBV_WR_ATOMIC_WRITE;
-	unsigned offered = datagram;
-
-	if (qp->ibv.qp_type == IBV_QPT_UC)
-		offered = unreliable;
-	else if (qp->ibv.qp_type == IBV_QPT_RC)
-		offered = reliable;
-	else if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
-		offered = reliable & ~not_xrc;
-	return opcode < 32 && (offered >> opcode & 1);
-}
-
 static int fill_inline(struct hca_swqe *e, const struct hca_sq *sq,
 		       const struct ibv_send_wr *wr)
 {
@@ -140,7 +98,7 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 	const struct hca_sq *sq = &qp->sq;
 	int ret;
 
-	if (unlikely(!opcode_offered(qp, wr->opcode)))
+	if (unlikely(!hca_opcode_offered(qp->ibv.qp_type, wr->opcode)))
 		return EOPNOTSUPP;
 	if (unlikely((uint32_t)wr->num_sge > sq->max_sge ||
 		     wr->send_flags & ~HCA_SEND_FLAGS_KNOWN))
@@ -150,9 +108,7 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 	e->imm = wr->imm_data;
 	e->flags = entry_flags(qp, wr->send_flags);
 	if (wr->send_flags & IBV_SEND_INLINE) {
-		if (unlikely(wr->opcode >= IBV_WR_RDMA_READ &&
-			     wr->opcode != IBV_WR_SEND_WITH_INV &&
-			     wr->opcode != IBV_WR_ATOMIC_WRITE))
+		if (unlikely(!hca_opcode_in(HCA_POSTED_INLINE, wr->opcode)))
 			return EINVAL;
 		ret = fill_inline(e, sq, wr);
 	} else {
@@ -185,7 +141,7 @@ int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	struct hca_sq *sq = &qp->sq;
 	struct hca_swqe *e;
 
-	if (!opcode_offered(qp, opcode))
+	if (!hca_opcode_offered(qp->ibv.qp_type, opcode))
 		return -EOPNOTSUPP;
 	if (send_flags & ~HCA_SEND_FLAGS_KNOWN)
 		return -EINVAL;

@@ -19,8 +19,7 @@ static struct hca_swqe *current(struct hca_qp *qp)
 }
 
 /* Opens the next entry; NULL (and the error is kept) when that is not allowed. */
-static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
-			      uint64_t op_flag)
+static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 	struct hca_sq *sq = &qp->sq;
@@ -29,7 +28,7 @@ static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 	if (unlikely(sq->build_error > 0))
 		return NULL;
 	sq->build_error = 0;
-	if (unlikely(!(qp->send_ops & op_flag))) {
+	if (unlikely(!hca_opcode_in(qp->send_ops, opcode))) {
 		sq->build_error = EOPNOTSUPP;
 		return NULL;
 	}
@@ -104,13 +103,12 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 static void wr_send(struct ibv_qp_ex *ex)
 {
-	begin(ex, IBV_WR_SEND, IBV_QP_EX_WITH_SEND);
+	begin(ex, IBV_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 {
-	struct hca_swqe *e = begin(ex, IBV_WR_SEND_WITH_IMM,
-				   IBV_QP_EX_WITH_SEND_WITH_IMM);
+	struct hca_swqe *e = begin(ex, IBV_WR_SEND_WITH_IMM);
 
 	if (e)
 		e->imm = imm_data;
@@ -118,8 +116,7 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
-	struct hca_swqe *e = begin(ex, IBV_WR_SEND_WITH_INV,
-				   IBV_QP_EX_WITH_SEND_WITH_INV);
+	struct hca_swqe *e = begin(ex, IBV_WR_SEND_WITH_INV);
 
 	if (e)
 		e->imm = invalidate_rkey;
@@ -127,8 +124,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
-	struct hca_swqe *e = begin(ex, IBV_WR_LOCAL_INV,
-				   IBV_QP_EX_WITH_LOCAL_INV);
+	struct hca_swqe *e = begin(ex, IBV_WR_LOCAL_INV);
 
 	if (!e)
 		return;
@@ -139,7 +135,7 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
-	struct hca_swqe *e = begin(ex, IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW);
+	struct hca_swqe *e = begin(ex, IBV_WR_BIND_MW);
 
 	if (!e)
 		return;
@@ -150,10 +146,9 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 }
 
 static void rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
-		 uint64_t op_flag, uint32_t rkey, uint64_t remote_addr,
-		 __be32 imm_data)
+		 uint32_t rkey, uint64_t remote_addr, __be32 imm_data)
 {
-	struct hca_swqe *e = begin(ex, opcode, op_flag);
+	struct hca_swqe *e = begin(ex, opcode);
 
 	if (!e)
 		return;
@@ -165,29 +160,26 @@ static void rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey,
 			  uint64_t remote_addr)
 {
-	rdma(ex, IBV_WR_RDMA_WRITE, IBV_QP_EX_WITH_RDMA_WRITE, rkey,
-	     remote_addr, 0);
+	rdma(ex, IBV_WR_RDMA_WRITE, rkey, remote_addr, 0);
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey,
 			      uint64_t remote_addr, __be32 imm_data)
 {
-	rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM,
-	     IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, rkey, remote_addr, imm_data);
+	rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr, imm_data);
 }
 
 static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey,
 			 uint64_t remote_addr)
 {
-	rdma(ex, IBV_WR_RDMA_READ, IBV_QP_EX_WITH_RDMA_READ, rkey, remote_addr,
-	     0);
+	rdma(ex, IBV_WR_RDMA_READ, rkey, remote_addr, 0);
 }
 
 static void atomic_op(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode,
-		      uint64_t op_flag, uint32_t rkey, uint64_t remote_addr,
-		      uint64_t compare_add, uint64_t swap)
+		      uint32_t rkey, uint64_t remote_addr, uint64_t compare_add,
+		      uint64_t swap)
 {
-	struct hca_swqe *e = begin(ex, opcode, op_flag);
+	struct hca_swqe *e = begin(ex, opcode);
 
 	if (!e)
 		return;
@@ -201,24 +193,20 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey,
 			      uint64_t remote_addr, uint64_t compare,
 			      uint64_t swap)
 {
-	atomic_op(ex, IBV_WR_ATOMIC_CMP_AND_SWP,
-		  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare,
-		  swap);
+	atomic_op(ex, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare, swap);
 }
 
 static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
 				uint64_t remote_addr, uint64_t add)
 {
-	atomic_op(ex, IBV_WR_ATOMIC_FETCH_AND_ADD,
-		  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
+	atomic_op(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
 /* The data come with the call; no list is set. */
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey,
 			    uint64_t remote_addr, const void *atomic_wr)
 {
-	struct hca_swqe *e = begin(ex, (enum ibv_wr_opcode)HCA_WR_ATOMIC_WRITE,
-				   IBV_QP_EX_WITH_ATOMIC_WRITE);
+	struct hca_swqe *e = begin(ex, (enum ibv_wr_opcode)HCA_WR_ATOMIC_WRITE);
 
 	if (!e)
 		return;
@@ -292,7 +280,7 @@ set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list
 		qp->sq.build_error = EINVAL;
 		return;
 	}
-	if (unlikely(hca_is_atomic(e->opcode) && length != sizeof(uint64_t))) {
+	if (unlikely(hca_op_is_atomic(e->opcode) && length != sizeof(uint64_t))) {
 		qp->sq.build_error = EINVAL;
 		return;
 	}
@@ -329,9 +317,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	e = current(qp);
 	for (size_t i = 0; i < num_buf; i++) {
 		if (unlikely(bufs[i].length > qp->sq.max_inline - at ||
-			     e->opcode == IBV_WR_RDMA_READ ||
-			     e->opcode == HCA_WR_ATOMIC_WRITE ||
-			     hca_is_atomic(e->opcode))) {
+			     hca_op_takes_data(e->opcode) ||
+			     hca_op_is_word(e->opcode))) {
 			qp->sq.build_error = EINVAL;
 			return;
 		}

@@ -62,7 +62,7 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 		if (f->kind & SHM_PART)
 			return;
 		qp->rnr_left = qp->attr.rnr_retry;
-		hca_sq_complete(qp, unlikely(hca_is_atomic(e->opcode)) ?
+		hca_sq_complete(qp, unlikely(hca_op_is_atomic(e->opcode)) ?
 					    shm_atomic_result(qp, e, result) :
 					    IBV_WC_SUCCESS);
 		break;

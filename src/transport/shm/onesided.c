@@ -151,12 +151,12 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 				  const struct hca_qp_public *owner,
 				  struct near *near, enum ibv_wc_status *status)
 {
-	bool word = shm_is_word(e), read = shm_takes_data(e);
+	bool word = hca_op_is_word(e->opcode), read = hca_op_takes_data(e->opcode);
 	enum shm_step step = SHM_STEP_DONE;
 	struct hca_key_use use = {
 		.rkey = e->rkey,
 		.qpn = qp->attr.dest_qp_num,
-		.access = shm_right_of(e),
+		.access = hca_opcodes[e->opcode].right,
 		.iova = e->remote_addr,
 		.length = e->length,
 	};
@@ -198,7 +198,7 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 	uint32_t region;
 
 	/* Without the peer's keys that is so for all. */
-	if (!shm_is_word(e) &&
+	if (!hca_op_is_word(e->opcode) &&
 	    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 		    SHM_PATH_TARGET)
 		return true;
@@ -221,14 +221,14 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 	/* A buffer that may not be used is found before anything is done. */
 	*status = IBV_WC_LOC_PROT_ERR;
 	near.count = shm_swqe_iov(qp, e, 0, e->length,
-				  shm_takes_data(e) ? IBV_ACCESS_LOCAL_WRITE : 0,
+				  hca_op_takes_data(e->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0,
 				  near.iov, &near.kernel);
 	if (near.count < 0)
 		return SHM_STEP_DONE;
 	*status = IBV_WC_REM_INV_REQ_ERR;
 	if (!(atomic_load_explicit(&shm_qp(qp)->remote->access, memory_order_relaxed) &
-	      shm_right_of(e)) ||
-	    (shm_is_word(e) && e->remote_addr % sizeof(uint64_t)))
+	      hca_opcodes[e->opcode].right) ||
+	    (hca_op_is_word(e->opcode) && e->remote_addr % sizeof(uint64_t)))
 		return SHM_STEP_DONE;
 	*status = IBV_WC_SUCCESS;
 	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */

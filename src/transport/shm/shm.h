@@ -617,32 +617,6 @@ static inline bool shm_reaches_us(const struct shm_link *l)
 }
 
 /* ---- onesided.c ---- */
-static inline bool shm_is_rdma(const struct hca_swqe *e)
-{
-	return e->opcode == IBV_WR_RDMA_WRITE ||
-	       e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-	       e->opcode == IBV_WR_RDMA_READ;
-}
-
-/* Done by one instruction on a word, in whatever way it is reached. */
-static inline bool shm_is_word(const struct hca_swqe *e)
-{
-	return hca_is_atomic(e->opcode) || e->opcode == HCA_WR_ATOMIC_WRITE;
-}
-
-static inline bool shm_takes_data(const struct hca_swqe *e)
-{
-	return e->opcode == IBV_WR_RDMA_READ || hca_is_atomic(e->opcode);
-}
-/* The right that an operation needs, of the QP and of the key. */
-static inline unsigned shm_right_of(const struct hca_swqe *e)
-{
-	if (hca_is_atomic(e->opcode))
-		return IBV_ACCESS_REMOTE_ATOMIC;
-	return e->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ :
-					       IBV_ACCESS_REMOTE_WRITE;
-}
-
 /* The peer has ended. Its memory would still take our stores. */
 static inline bool shm_peer_died(const struct shm_link *l)
 {

@@ -148,7 +148,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	if (unlikely(!slot_open(l, &w)))
 		return -EAGAIN;
 	s = w.slot;
-	if (unlikely(shm_is_word(e))) {
+	if (unlikely(hca_op_is_word(e->opcode))) {
 		bool write = e->opcode == HCA_WR_ATOMIC_WRITE;
 		uint64_t word = 0;
 
@@ -197,7 +197,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		shm_xrc_address(qp, e, s, &w.header);
 	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index,
 		     flags & SHM_MORE ? SHM_PART :
-		     hca_is_atomic(e->opcode) ? SHM_RESULT : kind);
+		     hca_op_is_atomic(e->opcode) ? SHM_RESULT : kind);
 	return 0;
 }
 
@@ -359,9 +359,9 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 		shm_backlog_wait(l, qp);
 		return ONESIDED_WAIT;
 	}
-	if (unlikely(shm_takes_data(e) &&
+	if (unlikely(hca_op_takes_data(e->opcode) &&
 		     (!qp->attr.max_rd_atomic ||
-		      (hca_is_atomic(e->opcode) &&
+		      (hca_op_is_atomic(e->opcode) &&
 		       e->length != sizeof(uint64_t))))) {
 		/* None may be outstanding, or its result has no place: it can
 		 * never be sent. */
@@ -438,7 +438,7 @@ static void transmit_connected(struct hca_qp *qp)
 			shm_backlog_wait(l, qp);
 			break;
 		}
-		if (shm_is_rdma(e) || unlikely(shm_is_word(e))) {
+		if (hca_op_is_rdma(e->opcode) || unlikely(hca_op_is_word(e->opcode))) {
 			step = run_onesided(qp, l, e);
 			if (step == ONESIDED_WAIT)
 				break;
@@ -448,7 +448,7 @@ static void transmit_connected(struct hca_qp *qp)
 		by_target |= step == ONESIDED_BY_TARGET;
 		hca_lock(&l->tx_lock);
 		ret = unlikely(step == ONESIDED_BY_TARGET &&
-			       !shm_is_word(e)) ?
+			       !hca_op_is_word(e->opcode)) ?
 			      put_request(qp, l, e, qp->sq.next) :
 			      put_message(qp, l, e, qp->sq.next);
 		/* An error waits until the earlier entries are complete. */

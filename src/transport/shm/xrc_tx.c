@@ -76,8 +76,7 @@ void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
 		     enum ibv_wc_status status)
 {
 	/* A receive that failed has a completion over there, and no event. */
-	fault(qp, hca_is_atomic(e->opcode) || shm_is_rdma(e) ?
-			  status : IBV_WC_REM_OP_ERR);
+	fault(qp, hca_opcodes[e->opcode].right ? status : IBV_WC_REM_OP_ERR);
 }
 
 /* The next entry ends with an error. */
@@ -191,15 +190,15 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 	uint32_t srqn = *hca_swqe_srqn(e);
 	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
 	bool serves = shm_xrc_serves(srq, srqn, shm_qp(qp)->remote);
+	unsigned right = hca_opcodes[e->opcode].right;
 	/* Whoever carries it out does not know the target QP. */
-	bool lacks_right = (hca_is_atomic(e->opcode) || shm_is_rdma(e)) &&
-			   !(atomic_load_explicit(&shm_qp(qp)->remote->access,
-						  memory_order_relaxed) &
-			     shm_right_of(e));
+	bool lacks_right = right && !(atomic_load_explicit(&shm_qp(qp)->remote->access,
+							   memory_order_relaxed) &
+				      right);
 	bool by_target = false;
 
 	/* Errors, one-sided operations and another process: after all others. */
-	if (!alone && (!serves || lacks_right || shm_is_rdma(e) ||
+	if (!alone && (!serves || lacks_right || hca_op_is_rdma(e->opcode) ||
 		       l != shm_qp(qp)->xrc_link || (e->flags & HCA_SWQE_FENCE))) {
 		wait_for_earlier(qp);
 		return false;
@@ -209,7 +208,7 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 				       IBV_WC_REM_ACCESS_ERR);
 		return false;
 	}
-	if (shm_is_rdma(e)) {
+	if (hca_op_is_rdma(e->opcode)) {
 		if (!do_onesided(qp, l, e, srq, &by_target))
 			return false;
 		if (!by_target && e->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the operations of send queues have in common and what tells them apart: one row
+ * each, from which everything here is made. A new operation is a row, its counters
+ * (counters.h) and the code that carries it out.
+ *
+ * The questions of the data path are bit masks with a bit an operation, constants to the
+ * compiler; the table is for what had to be looked up anyway.
+ */
+#ifndef HCA_OPCODE_H
+#define HCA_OPCODE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* As an entry of the send queue has it: counters stand at the number of the operation,
+ * and the public one is behind them all. The number is that of a driver's own. */
+#define HCA_WR_ATOMIC_WRITE IBV_WR_DRIVER1
+/* Numbers of entries (hca_swqe.opcode) are below. */
+#define HCA_OPCODES 12
+
+enum hca_opcode_traits {
+	HCA_OP_RDMA = 1 << 0,      /* READ or WRITE of a range of the peer's memory */
+	HCA_OP_WORD = 1 << 1,      /* works on one aligned word there */
+	HCA_OP_TAKES_DATA = 1 << 2, /* brings data back, into the local buffers; at most
+				     * max_rd_atomic at a time */
+	HCA_OP_INLINE = 1 << 3,    /* IBV_SEND_INLINE is possible */
+};
+
+/* Queue pairs that offer it, a bit a type. */
+#define HCA_ON(type) (1u << IBV_QPT_##type)
+#define HCA_ON_RC HCA_ON(RC)
+#define HCA_ON_CONNECTED (HCA_ON(RC) | HCA_ON(UC))
+#define HCA_ON_REQUESTERS (HCA_ON(RC) | HCA_ON(XRC_SEND))
+#define HCA_ON_ORDERED (HCA_ON_CONNECTED | HCA_ON(XRC_SEND))
+#define HCA_ON_ALL (HCA_ON_ORDERED | HCA_ON(UD))
+
+/*
+ * X(arg, entry, posted, completion, types, flag, right, traits, counter)
+ *   entry       number in an entry; posted: in a work request
+ *   completion  enum ibv_wc_opcode, without its prefix
+ *   types       of queue pairs that offer it
+ *   flag        enum ibv_qp_create_send_ops_flags, without its prefix
+ *   right       that the peer's queue pair and key must give; 0: none
+ *   counter     of the successful ones, without HCA_
+ */
+#define HCA_OPCODE_LIST(X, arg)                                              \
+	X(arg, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE, RDMA_WRITE,             \
+	  HCA_ON_ORDERED, RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE,               \
+	  HCA_OP_RDMA | HCA_OP_INLINE, TX_WRITES)                            \
+	X(arg, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM,       \
+	  RDMA_WRITE, HCA_ON_ORDERED, RDMA_WRITE_WITH_IMM,                   \
+	  IBV_ACCESS_REMOTE_WRITE, HCA_OP_RDMA | HCA_OP_INLINE,              \
+	  TX_WRITES_IMM)                                                     \
+	X(arg, IBV_WR_SEND, IBV_WR_SEND, SEND, HCA_ON_ALL, SEND, 0,          \
+	  HCA_OP_INLINE, TX_SENDS)                                           \
+	X(arg, IBV_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM, SEND, HCA_ON_ALL, \
+	  SEND_WITH_IMM, 0, HCA_OP_INLINE, TX_SENDS_IMM)                     \
+	X(arg, IBV_WR_RDMA_READ, IBV_WR_RDMA_READ, RDMA_READ,                \
+	  HCA_ON_REQUESTERS, RDMA_READ, IBV_ACCESS_REMOTE_READ,              \
+	  HCA_OP_RDMA | HCA_OP_TAKES_DATA, TX_READS)                         \
+	X(arg, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP,         \
+	  COMP_SWAP, HCA_ON_REQUESTERS, ATOMIC_CMP_AND_SWP,                  \
+	  IBV_ACCESS_REMOTE_ATOMIC, HCA_OP_WORD | HCA_OP_TAKES_DATA,         \
+	  TX_COMPARE_SWAPS)                                                  \
+	X(arg, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD,     \
+	  FETCH_ADD, HCA_ON_REQUESTERS, ATOMIC_FETCH_AND_ADD,                \
+	  IBV_ACCESS_REMOTE_ATOMIC, HCA_OP_WORD | HCA_OP_TAKES_DATA,         \
+	  TX_FETCH_ADDS)                                                     \
+	/* These are not offered over XRC. */                                \
+	X(arg, IBV_WR_LOCAL_INV, IBV_WR_LOCAL_INV, LOCAL_INV,                \
+	  HCA_ON_CONNECTED, LOCAL_INV, 0, 0, TX_INVALIDATES)                 \
+	X(arg, IBV_WR_BIND_MW, IBV_WR_BIND_MW, BIND_MW, HCA_ON_CONNECTED,    \
+	  BIND_MW, 0, 0, TX_BINDS)                                           \
+	X(arg, IBV_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV, SEND,             \
+	  HCA_ON_CONNECTED, SEND_WITH_INV, 0, HCA_OP_INLINE, TX_SENDS_INV)   \
+	X(arg, HCA_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE, ATOMIC_WRITE,       \
+	  HCA_ON_RC, ATOMIC_WRITE, IBV_ACCESS_REMOTE_WRITE,                  \
+	  HCA_OP_WORD | HCA_OP_INLINE, TX_ATOMIC_WRITES)
+
+#define HCA_OPCODE_TRAIT_BIT(want, entry, posted, wc, types, flag, right, traits, n) \
+	| ((traits) & (want) ? 1 << (entry) : 0)
+#define HCA_OPCODE_POSTED_TRAIT_BIT(want, entry, posted, wc, types, flag, right, traits, n) \
+	| ((traits) & (want) ? 1 << (posted) : 0)
+#define HCA_OPCODE_POSTED_TYPE_BIT(want, entry, posted, wc, types, flag, right, traits, n) \
+	| ((types) & (want) ? 1 << (posted) : 0)
+
+/* Sets of operations. */
+enum hca_opcode_sets {
+	HCA_OPS_RDMA = 0 HCA_OPCODE_LIST(HCA_OPCODE_TRAIT_BIT, HCA_OP_RDMA),
+	HCA_OPS_WORD = 0 HCA_OPCODE_LIST(HCA_OPCODE_TRAIT_BIT, HCA_OP_WORD),
+	HCA_OPS_TAKE_DATA = 0 HCA_OPCODE_LIST(HCA_OPCODE_TRAIT_BIT, HCA_OP_TAKES_DATA),
+	HCA_OPS_ATOMIC = HCA_OPS_WORD & HCA_OPS_TAKE_DATA,
+};
+/* By the number in a work request. */
+enum hca_posted_sets {
+	HCA_POSTED_INLINE = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TRAIT_BIT, HCA_OP_INLINE),
+	HCA_POSTED_RC = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(RC)),
+	HCA_POSTED_UC = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(UC)),
+	HCA_POSTED_UD = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(UD)),
+	HCA_POSTED_XRC = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(XRC_SEND)),
+};
+
+#undef HCA_OPCODE_TRAIT_BIT
+#undef HCA_OPCODE_POSTED_TRAIT_BIT
+#undef HCA_OPCODE_POSTED_TYPE_BIT
+
+static inline bool hca_opcode_in(unsigned set, unsigned opcode)
+{
+	return set >> opcode & 1;
+}
+
+/* The questions about the operation of an entry. */
+static inline bool hca_op_is_rdma(unsigned opcode)
+{
+	return hca_opcode_in(HCA_OPS_RDMA, opcode);
+}
+
+/* Done by one instruction on a word, in whatever way it is reached. */
+static inline bool hca_op_is_word(unsigned opcode)
+{
+	return hca_opcode_in(HCA_OPS_WORD, opcode);
+}
+
+static inline bool hca_op_takes_data(unsigned opcode)
+{
+	return hca_opcode_in(HCA_OPS_TAKE_DATA, opcode);
+}
+
+/* Those that bring back what was there; ATOMIC WRITE does not. */
+static inline bool hca_op_is_atomic(unsigned opcode)
+{
+	return hca_opcode_in(HCA_OPS_ATOMIC, opcode);
+}
+
+/* Does a queue pair of that type offer what a work request names? */
+static inline bool hca_opcode_offered(enum ibv_qp_type type, unsigned posted)
+{
+	unsigned offered = type == IBV_QPT_RC	    ? HCA_POSTED_RC :
+			   type == IBV_QPT_UC	    ? HCA_POSTED_UC :
+			   type == IBV_QPT_XRC_SEND ? HCA_POSTED_XRC :
+						      HCA_POSTED_UD;
+
+	return posted < 32 && hca_opcode_in(offered, posted);
+}
+
+struct hca_opcode {
+	uint8_t completion; /* enum ibv_wc_opcode */
+	uint8_t right;      /* enum ibv_access_flags, or 0 */
+	uint16_t types;     /* HCA_ON */
+	uint32_t flag;      /* enum ibv_qp_create_send_ops_flags */
+};
+/* By the number in an entry; the number that is not used is of no type. */
+extern const struct hca_opcode hca_opcodes[HCA_OPCODES];
+
+/* enum ibv_qp_create_send_ops_flags: all that queue pairs of that type offer. */
+uint64_t hca_opcode_flags_of(enum ibv_qp_type type);
+/* The set of entries' numbers that such flags stand for. */
+uint32_t hca_opcode_set_of(uint64_t flags);
+
+#endif
