@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Announcements of the keys that this process copies with, for their owners to see
- * (transport/shm/onesided.c says why).
+ * (the transport that copies says why).
  */
 #include <sched.h>
 

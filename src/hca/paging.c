@@ -73,8 +73,8 @@ int hca_copy_careful(void *to, const void *from, size_t length)
 	struct iovec remote = { (void *)(uintptr_t)from, length };
 	pid_t self = getpid();
 
-	if (hca_settings.shm_access != HCA_ACCESS_AUTO &&
-	    hca_settings.shm_access != HCA_ACCESS_PROCESS_VM)
+	if (hca_settings.copy_access != HCA_ACCESS_AUTO &&
+	    hca_settings.copy_access != HCA_ACCESS_PROCESS_VM)
 		return copy_through_file(to, from, length);
 	while (local.iov_len > 0) {
 		ssize_t n = syscall(SYS_process_vm_readv, (long)self, &local,

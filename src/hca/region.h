@@ -5,7 +5,7 @@
  * (BUSBAR_MAP_MEMORY) lie in regions. A key whose memory does names the region
  * and the offset in the shared key table; a peer then asks for the descriptor.
  *
- * Not here: who may ask, and the peer's side (transport/shm/map.c).
+ * Not here: who may ask, and the peer's side (the transport's).
  */
 #ifndef HCA_REGION_H
 #define HCA_REGION_H

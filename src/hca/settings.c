@@ -55,13 +55,13 @@ const struct setting hca_setting_table[] = {
 	  .fallback = "1g",
 	  .type = SETTING_SIZE,
 	  .max = 1 << 30,
-	  .offset = offsetof(struct hca_settings, shm_eager_bytes),
+	  .offset = offsetof(struct hca_settings, eager_bytes),
 	  .help = "messages up to this size are copied through shared memory, larger ones are pulled by the receiver" },
 	{ .env = "BUSBAR_SHM_ACCESS",
 	  .fallback = "auto",
 	  .type = SETTING_ENUM,
 	  .names = access_names,
-	  .offset = offsetof(struct hca_settings, shm_access),
+	  .offset = offsetof(struct hca_settings, copy_access),
 	  .help = "how a peer's memory is reached, as far as its BUSBAR_MEMORY allows: process_vm (system calls), procmem (a descriptor that the peer passes), target (the peer carries the operation out), or auto: the first of these that works" },
 	{ .env = "BUSBAR_POLL_YIELD",
 	  .fallback = "on",
@@ -77,7 +77,7 @@ const struct setting hca_setting_table[] = {
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .transports = "shm",
-				     .shm_eager_bytes = 1 << 30,
+				     .eager_bytes = 1 << 30,
 				     .memory = HCA_MEMORY_PTRACE,
 				     .map_memory = HCA_MAP_NOTHING };
 

@@ -35,7 +35,7 @@ enum hca_devices_seen {
 };
 
 /* What is given does not work: target. */
-enum hca_shm_access {
+enum hca_copy_access {
 	HCA_ACCESS_AUTO,
 	HCA_ACCESS_PROCESS_VM,
 	HCA_ACCESS_PROCMEM,
@@ -50,8 +50,8 @@ struct hca_settings {
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, the preferred one first */
-	uint64_t shm_eager_bytes; /* messages above are pulled by the receiver */
-	int shm_access;           /* enum hca_shm_access */
+	uint64_t eager_bytes;     /* messages above are pulled by the receiver */
+	int copy_access;          /* enum hca_copy_access */
 	bool poll_yields;         /* pollers that find nothing let others run */
 	const char *map_memory_text;
 	uint64_t map_memory;      /* from this size on; HCA_MAP_NOTHING */

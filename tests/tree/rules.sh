@@ -63,6 +63,54 @@ while read -r line; do
 	complain "$line"
 done <"$tmp"
 
+# The rooms of the adapter: what the rule above cannot see.
+# An include that does not name its room.
+grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"(\.|[^"]*/\.\.)' \
+	$(find src/util src/wire src/engine src/hca src/transport src/verbs src/rdmacm \
+	-name '*.[ch]') >"$tmp"
+while read -r line; do
+	complain "an include that is not seen from src: $line"
+done <"$tmp"
+
+# A transport includes itself, and of the others only the layers that they share; a layer
+# only those below it. src/transport/list.c knows them all.
+find src/transport -mindepth 2 -name '*.[ch]' | xargs awk '
+	BEGIN { layers = split("carrier packet", layer, " ") }
+	function level(name,   i) {
+		for (i = 1; i <= layers; i++)
+			if (layer[i] == name)
+				return i
+		return layers + 1
+	}
+	FNR == 1 {
+		split(FILENAME, part, "/")
+		mine = part[3]
+	}
+	/^[ \t]*#[ \t]*include[ \t]+"transport\// {
+		split($0, text, "\"")
+		count = split(text[2], part, "/")
+		other = count > 2 ? part[2] : ""
+		if (other != mine && (other == "" || level(other) >= level(mine)))
+			print FILENAME " includes " text[2] ", which is not below it"
+	}' >"$tmp"
+while read -r line; do
+	complain "$line"
+done <"$tmp"
+
+# What the adapter is made of serves every transport, and knows none by name.
+for folder in src/transport/*/; do
+	name=$(basename "$folder")
+	pattern="transport/$name/"
+	case $name in
+	carrier | packet) ;; # layers; the words have other meanings, too
+	*) pattern="$pattern|(^|[^A-Za-z0-9_])($name|$(echo "$name" | tr a-z A-Z))_[A-Za-z]" ;;
+	esac
+	grep -nE "$pattern" $(find src/hca -name '*.[ch]')
+done >"$tmp"
+while read -r line; do
+	complain "a transport by its name: $line"
+done <"$tmp"
+
 # The rooms of the gateway, from the ground up: a file includes its own room and those
 # before it. A node-type, a hook and a format do not include each other.
 find src/gateway -name '*.[ch]' | xargs awk '

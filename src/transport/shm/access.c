@@ -32,12 +32,12 @@ const char *shm_path_name(enum shm_path path)
 }
 
 /* Our setting says what we want, the owner's what it lets us. */
-static bool may_use(const struct shm_link *l, enum hca_shm_access path,
+static bool may_use(const struct shm_link *l, enum hca_copy_access path,
 		    enum hca_peer_lends need)
 {
 	return (l->borrows & need) &&
-	       (hca_settings.shm_access == HCA_ACCESS_AUTO ||
-		hca_settings.shm_access == (int)path);
+	       (hca_settings.copy_access == HCA_ACCESS_AUTO ||
+		hca_settings.copy_access == (int)path);
 }
 
 uint32_t shm_access_flags(const struct shm_link *l)

@@ -165,7 +165,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		kind = e->opcode == IBV_WR_SEND ||
 				       e->opcode == IBV_WR_SEND_WITH_IMM ?
 			       SHM_PLAIN : 0;
-	} else if (length > hca_settings.shm_eager_bytes &&
+	} else if (length > hca_settings.eager_bytes &&
 		   !qp->tx_offset && may_pull(l) &&
 		   /* Inline data have none, and stay only here. */
 		   e->num_sge - 1u < SHM_PULL_MAX && shm_is_reliable(qp) &&
