@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Integration steps per sample: currents are cut within a tenth of a sample. */
+/* Integration steps per sample: currents are interrupted to a tenth of a sample. */
 #define SUBSTEPS 10
 
 const struct fault_sim_parameters fault_sim_default = {
@@ -110,7 +110,7 @@ static void set_steady_state(struct fault_sim *s)
 
 		ph->source_angle_rad = -2 * M_PI / 3 * k;
 		turn = cexp(I * ph->source_angle_rad);
-		/* The source is a sine: imaginary parts. */
+		/* The source is a sine: take imaginary parts. */
 		ph->i1 = ph->i2 = cimag(current * turn);
 		ph->v_bus = cimag(bus * turn);
 	}
@@ -144,7 +144,7 @@ int fault_sim_init(struct fault_sim *s, const struct fault_sim_parameters *p,
 	return 0;
 }
 
-/* No fault: one current through everything. */
+/* One step without a fault: the same current flows through all elements. */
 static void step_healthy(const struct fault_sim *s, struct fault_phase *ph,
 			 double e0, double e1)
 {
@@ -155,8 +155,9 @@ static void step_healthy(const struct fault_sim *s, struct fault_phase *ph,
 }
 
 /*
- * L1 i1' = e - (R1 + Rf) i1 + Rf i2 and L2 i2' = Rf i1 - (R2 + Rf) i2, one step:
- * (2 L / h + R) new = (2 L / h - R) old + e0 + e1, a system of two.
+ * One step with a fault: L1 i1' = e - (R1 + Rf) i1 + Rf i2 and
+ * L2 i2' = Rf i1 - (R2 + Rf) i2, by the trapezoidal rule:
+ * (2 L / h + R) new = (2 L / h - R) old + e0 + e1, a system of two equations.
  */
 static void step_faulted(const struct fault_sim *s, struct fault_phase *ph,
 			 double e0, double e1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A short circuit on a power line, simulated: physically sensible waveforms for
- * demonstrations and benchmarks where no recording is at hand.
+ * Simulates a short circuit on a power line: physically sensible waveforms for
+ * demonstrations and benchmarks, if no recording is available.
  *
  *   source - Zs - bus - line (location) -+- line (rest) - load - ground
  *                  ^                     |
@@ -24,13 +24,13 @@
 #define FAULT_VALUES_MAX 8
 
 struct fault_sim_parameters {
-	double voltage_v;        /* line to line, effective */
+	double voltage_v;        /* line to line, RMS */
 	double frequency_hz;
 	double source_power_va;  /* short-circuit power of the source */
-	double source_xr;        /* its X / R */
+	double source_xr;        /* X / R of the source */
 	double line_km, line_r_ohm_per_km, line_x_ohm_per_km;
 	double load_power_w, load_power_factor;
-	double location;         /* of the fault, 0..1 of the line */
+	double location;         /* of the fault: 0 at the bus, 1 at the load */
 	double fault_resistance_ohm;
 	unsigned fault_phases;   /* bit k: phase k to ground */
 	double fault_at_s;       /* below 0: no fault */
@@ -52,21 +52,21 @@ struct fault_sim {
 	struct fault_sim_parameters p;
 	double r1, l1;       /* source and line up to the fault */
 	double rs, ls;       /* source alone */
-	double r2, l2;       /* line behind the fault and load */
+	double r2, l2;       /* line after the fault, and load */
 	double amplitude_v;  /* of the source, line to ground */
 	double step_s;       /* of the integration */
 	uint64_t step;
 	struct fault_phase phases[FAULT_PHASES];
 };
 
-/* In steady state at time 0. -EINVAL with *why set when no such line exists. */
+/* Starts in steady state at time 0. -EINVAL and *why: the parameters are not possible. */
 int fault_sim_init(struct fault_sim *s, const struct fault_sim_parameters *p,
 		   const char **why);
 
 /* Values at the present time; then advances by one sample. */
 void fault_sim_next(struct fault_sim *s, double values[FAULT_VALUES_MAX]);
 
-/* For tests: amplitudes that the theory of phasors expects. */
+/* For tests: amplitudes by the theory of phasors. */
 double fault_sim_prefault_voltage(const struct fault_sim *s);
 double fault_sim_prefault_current(const struct fault_sim *s);
 double fault_sim_fault_current(const struct fault_sim *s);

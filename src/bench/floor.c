@@ -135,7 +135,7 @@ static int parse_cpus(const char *text, struct floor_cpus *cpus)
 	return 0;
 }
 
-/* Which measurements are asked for; false (logged) on an unknown name. */
+/* Marks the measurements that were asked for; false, logged: an unknown name. */
 static bool select_measures(char **names, int count, bool wanted[])
 {
 	for (size_t i = 0; i < floor_measure_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floor measurements that need one process: copies, clocks, system calls. */
+/* Floor measurements with one process: copies, clocks, system calls. */
 #include "bench/floor_parts.h"
 
 #include <errno.h>
@@ -16,13 +16,13 @@
 
 #define PACED_NS (800 * UINT64_C(1000000))
 
-/* Keeps the compiler from dropping or merging what is measured. */
+/* Keeps the compiler from removing or merging the operation that is measured. */
 static inline void keep(const void *p)
 {
 	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
-/* ns of one call of `op`, which is called in batches until the round is over. */
+/* The ns per call of `op`, called in batches until the round's time is over. */
 static double time_op(void (*op)(void *arg), void *arg)
 {
 	const unsigned batch = 256;
@@ -108,7 +108,7 @@ int floor_memcpy(const struct floor_cpus *cpus, size_t size_bytes,
 	c.from = aligned_alloc(4096, size_bytes);
 	if (!c.to || !c.from)
 		goto out_free;
-	/* Touched, so that page faults are not part of the figure. */
+	/* Written to, so that page faults are not measured. */
 	memset(c.to, 1, size_bytes);
 	memset(c.from, 2, size_bytes);
 	time_rounds(op_memcpy, &c, rounds);
@@ -122,9 +122,9 @@ out_free:
 }
 
 /*
- * Steps that a loop which does nothing but look at the clock misses at this rate:
- * what the host, its other guests and the kernel take. One figure over all rounds,
- * because the pauses come a few times a second.
+ * The share of steps that a loop which only reads the clock misses at this rate: the time
+ * that the host, its other guests and the kernel take. One figure over all rounds,
+ * because such pauses come only a few times a second.
  */
 int floor_paced(const struct floor_cpus *cpus, size_t size_bytes,
 		double rounds[FLOOR_ROUNDS])
@@ -165,7 +165,7 @@ static void *spin(void *arg)
 	return NULL;
 }
 
-/* The same while the other CPU is busy too, as with two gateways that poll. */
+/* The same while the other CPU is busy, as with two gateways that poll. */
 int floor_paced_busy(const struct floor_cpus *cpus, size_t size_bytes,
 		     double rounds[FLOOR_ROUNDS])
 {

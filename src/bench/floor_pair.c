@@ -2,9 +2,9 @@
 /*
  * Floor measurements between two processes on two CPUs.
  *
- * The partner is forked, pinned, and ends when told or when its parent dies.
- * Every wait has a deadline: a machine that gives the partner no time yields
- * -ETIMEDOUT, not a hang.
+ * The partner is forked and pinned, and ends on request or when its parent dies. Every
+ * wait has a deadline: if the machine gives the partner no time, the result is
+ * -ETIMEDOUT.
  */
 #include "bench/floor_parts.h"
 
@@ -42,14 +42,14 @@ struct pair {
 	struct shared *shared;
 	pid_t partner;
 	int cpu;
-	/* What the partner and the measuring side share by inheritance. */
-	int fd[2];       /* sockets: ours, the partner's; or the eventfd twice */
+	/* The forked partner inherits these. */
+	int fd[2];       /* sockets: ours, the partner's; or the same eventfd twice */
 	char *buffer;    /* private memory at the same address in both */
 	size_t size_bytes;
 	uint64_t count;  /* pings sent so far */
 };
 
-/* True once `deadline_ns` has passed; looks at the clock now and then only. */
+/* Has `deadline_ns` passed? Reads the clock only every 1024 calls. */
 static bool overdue(unsigned *spins, uint64_t deadline_ns)
 {
 	return ++*spins % 1024 == 0 && clock_now_ns() > deadline_ns;
@@ -73,7 +73,7 @@ static void partner_run(struct pair *p, void (*partner)(struct pair *),
 	if (getppid() != parent || floor_pin(p->cpu))
 		_exit(1);
 	if (p->buffer)
-		memset(p->buffer, 1, p->size_bytes); /* own pages, not the parent's */
+		memset(p->buffer, 1, p->size_bytes); /* makes the pages its own */
 	atomic_store(&p->shared->ready, true);
 	partner(p);
 	_exit(0);
@@ -109,7 +109,7 @@ static int pair_start(struct pair *p, const struct floor_cpus *cpus,
 static void pair_stop(struct pair *p)
 {
 	atomic_store(&p->shared->stop, true);
-	/* It may sleep in a system call; there is nothing in it to save. */
+	/* Killed, because it may sleep in a system call; it has nothing to clean up. */
 	kill(p->partner, SIGKILL);
 	waitpid(p->partner, NULL, 0);
 	munmap(p->shared, sizeof(*p->shared));
@@ -170,7 +170,7 @@ static void cacheline_partner(struct pair *p)
 	}
 }
 
-/* Many trips between two looks at the clock, which costs as much as one. */
+/* Many trips between two readings of the clock, which take as long as one trip. */
 static int cacheline_trips(struct pair *p)
 {
 	struct shared *s = p->shared;
@@ -254,7 +254,7 @@ int floor_vm_readv(const struct floor_cpus *cpus, size_t size_bytes,
 
 /* ---- sockets: both sides poll without sleeping ---- */
 
-/* Receives exactly `size` bytes; -ETIMEDOUT without anything for a second. */
+/* Receives exactly `size` bytes; -ETIMEDOUT: nothing came for a second. */
 static int receive_polling(int fd, char *buf, size_t size, atomic_bool *stop)
 {
 	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
@@ -386,7 +386,7 @@ int floor_tcp(const struct floor_cpus *cpus, size_t size_bytes,
 	return socket_measure(tcp_sockets, cpus, size_bytes, rounds);
 }
 
-/* ---- wake-up: from the write to the partner's first store ---- */
+/* ---- wake-up: time from the write to the partner's first store ---- */
 
 static void eventfd_partner(struct pair *p)
 {
@@ -397,7 +397,7 @@ static void eventfd_partner(struct pair *p)
 				      memory_order_release);
 }
 
-/* Waits until the kernel says that the partner sleeps. */
+/* Waits until /proc shows that the partner sleeps. */
 static int wait_until_asleep(int stat_fd)
 {
 	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
@@ -410,7 +410,7 @@ static int wait_until_asleep(int stat_fd)
 		if (n <= 0)
 			return -EIO;
 		text[n] = '\0';
-		state = strrchr(text, ')'); /* the name may hold anything */
+		state = strrchr(text, ')'); /* the name may contain a bracket, too */
 		if (state && state[1] == ' ' && state[2] == 'S')
 			return 0;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The single measurements of the floor and what they share. */
+/* The single measurements of the floor, and what they share. */
 #ifndef BENCH_FLOOR_PARTS_H
 #define BENCH_FLOOR_PARTS_H
 
@@ -7,7 +7,7 @@
 
 #include "bench/floor.h"
 
-/* A dozen measurements at this budget stay below four seconds. */
+/* With this time a dozen measurements take less than four seconds. */
 #define FLOOR_ROUND_NS (7 * UINT64_C(1000000))
 
 int floor_pin(int cpu);

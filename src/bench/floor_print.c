@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Results of the floor as a table for people and as JSON, one key per line. */
+/* Prints the floor as a table, or as JSON with one key per line. */
 #include "bench/floor.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static const char *why_not(int err)
 	return err == -ENODEV ? "needs two CPUs" : strerror(-err);
 }
 
-/* Three significant digits; ns become us when they are many. */
+/* Three significant digits; large numbers of ns are printed as us. */
 static void print_value(FILE *out, double value, const char *unit,
 			bool last)
 {

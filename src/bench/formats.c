@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Speed of the formats; see formats.h. Not of files, nodes or paths. */
+/* Speed of the formats; see formats.h. Files, nodes and paths are not measured. */
 #define LOG_ROOM "bench/formats"
 #include "bench/formats.h"
 
@@ -17,7 +17,7 @@
 #include "util/log.h"
 
 #define SAMPLES 512
-/* Bytes that one value may take in any format, and one sample beside them. */
+/* Largest size of a value in any format, and of the rest of a sample. */
 #define VALUE_BYTES_MAX 260
 #define SAMPLE_BYTES_MAX 400
 #define ROUNDS 5
@@ -40,11 +40,11 @@ struct bench {
 };
 
 struct result {
-	double write_s, read_s; /* samples per second; 0: cannot */
+	double write_s, read_s; /* samples per second; 0: the format cannot do it */
 	double bytes;           /* per sample */
 };
 
-/* Time that this thread was on a processor: others do not count. */
+/* Processor time of this thread: other threads and processes do not count. */
 static double cpu_s(void)
 {
 	struct timespec t;
@@ -53,7 +53,7 @@ static double cpu_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What a measured signal looks like: full mantissas. */
+/* Values as of a measured signal, with full mantissas. */
 static void fill(struct bench *b, unsigned values)
 {
 	for (unsigned i = 0; i < SAMPLES; i++) {
@@ -101,7 +101,7 @@ static void clean_up(struct bench *b)
 	free(b->copy);
 }
 
-/* The best round counts: the others were disturbed. */
+/* The best round counts, because the others were disturbed. */
 static double measure_copy(struct bench *b, size_t bytes, double seconds)
 {
 	double best = 0;
@@ -112,7 +112,7 @@ static double measure_copy(struct bench *b, size_t bytes, double seconds)
 
 		do {
 			memcpy(b->copy, b->buf, bytes);
-			/* Else nothing of it need be done. */
+		/* Otherwise the compiler could remove the copy. */
 			__asm__ volatile("" : : "r"(b->copy) : "memory");
 			n++;
 			now = cpu_s();
@@ -203,7 +203,7 @@ static bool is_wanted(const struct settings *s, const char *name)
 	return wanted;
 }
 
-/* One format; 0 also for one that is no plain stream of samples (comtrade). */
+/* Measures one format. 0 also for a format that is no plain stream (comtrade). */
 static int run_one(const struct settings *s, struct bench *b, const char *name,
 		   bool *first)
 {
@@ -212,7 +212,7 @@ static int run_one(const struct settings *s, struct bench *b, const char *name,
 	struct format *f;
 	int ret;
 
-	/* comtrade declares nothing. */
+	/* comtrade declares no types. */
 	if (!type || !type->print || !type->scan ||
 	    !(type->carries.types & FORMAT_TYPE(SIGNAL_FLOAT)))
 		return 0;

@@ -11,7 +11,7 @@ struct format_type;
 
 int bench_formats_main(int argc, char **argv);
 
-/* json by the library jansson alone (formats_jansson.c). */
+/* json, written and read by the library jansson alone (formats_jansson.c). */
 extern const struct format_type bench_format_jansson;
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The format json by the library jansson alone: a tree for each sample, written and
- * read by the library. For comparison with the format json, which does without one
- * wherever it can; no configuration can name it.
+ * The format json by the library jansson alone: the library makes a tree of each sample.
+ * For comparison with the format json, which avoids such trees where it can. It is not
+ * registered, so no configuration can use it.
  */
 #include "bench/formats.h"
 

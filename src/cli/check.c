@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar check`: says everything that is wrong with configuration files,
- * without opening a device or a file that they name.
+ * `busbar check`: reports all errors in configuration files, without opening a device
+ * or a data file that they name.
  */
 #define LOG_ROOM "check"
 #include <getopt.h>

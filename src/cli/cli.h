@@ -2,8 +2,8 @@
 /*
  * Sub-commands of `busbar`: one file, one function and one line in main.c each.
  *
- * A function gets its own name as argv[0] and what followed it; getopt() starts
- * fresh. It returns the exit status of the process.
+ * A function gets its own name as argv[0] and the arguments after it; getopt() begins
+ * anew. It returns the exit status of the process.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -15,8 +15,8 @@ enum cli_status {
 	CLI_OK = 0,
 	CLI_FAILED = 1, /* the command was understood but did not succeed */
 	CLI_USAGE = 2,  /* the command line was wrong */
-	CLI_LOST = 3,   /* run: samples were lost that nothing allowed to be lost */
-	CLI_STUCK = 4,  /* it was asked to end, and something of it did not */
+	CLI_LOST = 3,   /* run: samples were lost that the configuration does not allow */
+	CLI_STUCK = 4,  /* run: asked to end, and a part of it did not end in time */
 };
 
 int cli_run(int argc, char **argv);
@@ -29,7 +29,7 @@ int cli_bench(int argc, char **argv);
 int cli_delivery(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_version(int argc, char **argv);
-/* Those that laboratories know as villas-NAME. */
+/* These are also installed under the names villas-NAME. */
 int cli_node(int argc, char **argv);
 int cli_pipe(int argc, char **argv);
 int cli_signal(int argc, char **argv);
@@ -40,7 +40,7 @@ int cli_test_config(int argc, char **argv);
 int cli_conf2json(int argc, char **argv);
 int cli_graph(int argc, char **argv);
 
-/* A name and what it stands for; the table ends with a NULL name. */
+/* A sub-command; a table of them ends with a NULL name. */
 struct cli_command {
 	const char *name;
 	const char *help; /* one line, no full stop */
@@ -48,9 +48,9 @@ struct cli_command {
 };
 
 /*
- * Runs the command that argv[1] names. An unknown name is reported with the
- * nearest known one; CLI_USAGE. `program` is how messages call the front
- * ("busbar", "busbar bench").
+ * Runs the command that argv[1] names. An unknown name is reported with the nearest
+ * known one; CLI_USAGE. `program` is the program's name in messages ("busbar", "busbar
+ * bench").
  */
 int cli_dispatch(const char *program, const struct cli_command *table,
 		 int argc, char **argv);
@@ -59,9 +59,8 @@ int cli_dispatch(const char *program, const struct cli_command *table,
 void cli_print_commands(const struct cli_command *table, FILE *out);
 
 /*
- * Directory of the drop-in libraries that belong to this executable, absolute;
- * works from the build folder and when installed. 0, or -ENOENT when there is
- * none, or -ENAMETOOLONG.
+ * Absolute path of the folder of the drop-in libraries that belong to this executable,
+ * in the build folder or as installed. 0; -ENOENT: there is none; or -ENAMETOOLONG.
  */
 int cli_drop_in_dir(char *buf, size_t size);
 

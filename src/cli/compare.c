@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar compare` (villas-compare): files sample by sample; the exit status
- * says what differs first. What became of sent samples is told by `busbar
- * delivery`, which matches them by sequence number.
+ * `busbar compare` (villas-compare): compares files sample by sample; the exit status
+ * says what differs in the first sample that differs. `busbar delivery`, in contrast,
+ * matches samples by sequence number and reports losses.
  */
 #define LOG_ROOM "compare"
 #include <getopt.h>
@@ -41,7 +41,7 @@ enum difference {
 	DIFFERENT_TIME,
 	DIFFERENT_COUNT,
 	DIFFERENT_VALUES,
-	NOT_COMPARED, /* no other status may be mistaken for a result */
+	NOT_COMPARED, /* a status of its own, so that it is not taken for a result */
 };
 
 struct settings {
@@ -65,7 +65,7 @@ static bool numbers_differ(double a, double b, double epsilon)
 {
 	if (isnan(a) || isnan(b))
 		return isnan(a) != isnan(b);
-	/* Equal infinities have no difference that is a number. */
+	/* a != b comes first, because the difference of equal infinities is NaN. */
 	return a != b && !(fabs(a - b) <= epsilon);
 }
 
@@ -86,8 +86,8 @@ static bool values_differ(enum signal_type type, const union signal_data *a,
 }
 
 /*
- * Scripts compare what was sent with what came back later, and rely on it that only
- * a delay of the second counts: a second file that is earlier passes, unless `strict`.
+ * Without `strict` only a later time in the second file is a difference. Scripts compare
+ * sent samples with received ones and rely on that.
  */
 static bool times_differ(const struct sample *a, const struct sample *b,
 			 double epsilon, bool strict)
@@ -99,7 +99,7 @@ static bool times_differ(const struct sample *a, const struct sample *b,
 	return (strict ? fabs(later) : later) > epsilon;
 }
 
-/* Only one of two samples carries what `flag` stands for. */
+/* Does exactly one of the two samples have the member that `flag` stands for? */
 static bool only_one(const struct sample *a, const struct sample *b,
 		     unsigned flag)
 {
@@ -134,7 +134,7 @@ static enum difference compare_samples(const struct sample *a,
 	return EQUAL;
 }
 
-/* The two as lines of villas.human, which shows every bit. */
+/* Prints both samples in the format villas.human, which shows every bit. */
 static void print_pair(char **argv, const struct sample *a, const char *a_name,
 		       const struct sample *b, const char *b_name,
 		       const struct settings *s)

@@ -21,7 +21,7 @@ struct convert {
 	struct signal_list *signals;
 };
 
-/* Names and types that only the beginning of the input tells. */
+/* Takes over names and types that the beginning of the input has given. */
 static void adopt_signals(struct tool_input *in, struct tool_output *out)
 {
 	const struct format_type *type = in->format->type;
@@ -54,7 +54,7 @@ static int copy(struct tool_input *in, struct tool_output *out,
 			ret = tool_output_put(out, smps, (unsigned)n) ?: n;
 		else if (n < 0)
 			ret = n;
-		else /* whoever waits for the output gets all there is */
+		else /* a reader of the output gets all that was read so far */
 			ret = tool_output_flush(out) ?: tool_input_fill(in);
 	}
 	sample_put_many(smps, TOOL_BATCH);

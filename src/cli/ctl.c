@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar ctl`: asks and commands a running gateway over its control socket.
- * Words become requests here; how answers look: ctl_print.c.
+ * `busbar ctl`: sends requests to a running gateway over its control socket. This file
+ * makes requests of the command line; ctl_print.c prints the answers.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -52,7 +52,7 @@ struct ctl_request {
 	json_t *body; /* NULL: none */
 };
 
-/* Everything but letters, digits and a few signs as %XX. */
+/* Percent-encodes everything but letters, digits and a few characters. */
 static void encode(char *to, size_t size, const char *from)
 {
 	size_t len = 0;
@@ -80,7 +80,7 @@ static int set(struct ctl_request *r, const char *method, const char *a,
 	return CLI_OK;
 }
 
-/* `node` and `path`, alike but for the words that only nodes have. */
+/* `node` and `path`; some commands exist for nodes only. */
 static int parse_object(struct ctl_request *r, int argc, char **argv)
 {
 	static const char *const verbs[] = { "start", "stop", "pause", "resume",
@@ -105,7 +105,7 @@ static int parse_object(struct ctl_request *r, int argc, char **argv)
 	return CLI_USAGE;
 }
 
-/* The gateway has a folder of its own: paths go whole. */
+/* The path is made absolute, because the gateway may have another working folder. */
 static int parse_file(struct ctl_request *r, int argc, char **argv)
 {
 	char path[PATH_MAX];
@@ -205,7 +205,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* One line from `fd`; NULL (said) when there is none in time. */
+/* One line from `fd`; NULL, after a message: none came in time. */
 static char *read_line(int fd, double timeout_s)
 {
 	double end = now_s() + timeout_s;
@@ -244,7 +244,7 @@ static char *read_line(int fd, double timeout_s)
 	return NULL;
 }
 
-/* The answer, NULL (said) when there is none. */
+/* The answer; NULL, after a message: there is none. */
 static json_t *ask(const char *socket_path, const struct ctl_request *r,
 		   double timeout_s)
 {
@@ -277,7 +277,7 @@ static json_t *ask(const char *socket_path, const struct ctl_request *r,
 	return answer;
 }
 
-/* Behind SOCKET is a good place for --json too. */
+/* --json is accepted behind SOCKET as well. */
 static int take_json(int argc, char **argv, bool *json)
 {
 	int kept = optind;
@@ -306,7 +306,7 @@ int cli_ctl(int argc, char **argv)
 	char *end;
 	int opt, ret;
 
-	/* '+': what follows SOCKET are words of the request. */
+	/* '+': arguments after SOCKET belong to the request. */
 	while ((opt = getopt_long(argc, argv, "+jt:h", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'j':

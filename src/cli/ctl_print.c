@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of nodes and paths, lines for the rest. */
+/* Prints answers: tables for nodes and paths, lines for all else. */
 #include "cli/ctl_print.h"
 
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar delivery`: what became of the samples of one file in another one.
- * Matches them by sequence number and reports losses, order, equality bit by
- * bit and the one-way latency. Reading is here, the matching in
- * delivery_match.c.
+ * `busbar delivery`: finds the samples of one file (sent) in another one (received).
+ * Matches them by sequence number and reports losses, order, equality bit by bit and
+ * the one-way latency. This file reads the samples, delivery_match.c matches them.
  */
 #include "cli/cli.h"
 
@@ -47,7 +46,7 @@ static void print_help(FILE *out)
 	      out);
 }
 
-/* By the end of its name, when the user does not say. */
+/* The format by the file's suffix, if the user gives none. */
 static const char *format_by_name(const char *path)
 {
 	const char *dot = strrchr(path, '.');
@@ -57,7 +56,7 @@ static const char *format_by_name(const char *path)
 	return dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
 }
 
-/* The format and types as a configuration, so that all spellings are known. */
+/* Makes the format of a configuration text, so that all its spellings are accepted. */
 static int make_format(const struct settings *s, const char *path,
 		       struct config **config, struct format **format)
 {
@@ -214,7 +213,7 @@ static bool is_equal(const struct delivery_result *r, const struct settings *s)
 				       !r->duplicates && r->received > 0);
 }
 
-/* 0 to go on, else the exit status + 1. */
+/* 0: go on; else the exit status plus 1. */
 static int parse(int argc, char **argv, struct settings *s)
 {
 	static const struct option options[] = {

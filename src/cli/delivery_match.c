@@ -41,7 +41,7 @@ int delivery_samples_add(struct delivery_samples *l, const struct sample *s)
 	if (ret)
 		return ret;
 	l->samples[l->count] = (struct delivery_sample){
-		/* Without numbers the position has to do. */
+		/* Without sequence numbers samples are matched by position. */
 		.sequence = s->flags & SAMPLE_HAS_SEQUENCE ? s->sequence :
 							     l->count,
 		.position = l->count,
@@ -112,7 +112,7 @@ struct match {
 	const struct delivery_options *o;
 	struct delivery_result *r;
 	unsigned shown;
-	int64_t *service_ns;   /* of each pair, as far as known */
+	int64_t *service_ns;   /* of each pair for which it is known */
 };
 
 static bool shall_show(struct match *m)
@@ -187,7 +187,7 @@ static void compare_pair(struct match *m, const struct delivery_sample *a,
 		m->r->times_differ++;
 }
 
-/* Both lists sorted. `first` is the lowest received number. */
+/* Matches two sorted lists. `first`: the lowest received number. */
 static void merge(struct match *m)
 {
 	const struct delivery_sample *a = m->sent->samples;
@@ -206,7 +206,7 @@ static void merge(struct match *m)
 			continue;
 		}
 		if (a == a_end || b->sequence < a->sequence) {
-			/* A number seen just before is there again. */
+		/* The same number as that of the sample before: a duplicate. */
 			if (b > m->received->samples &&
 			    b[-1].sequence == b->sequence)
 				m->r->duplicates++;
@@ -221,15 +221,15 @@ static void merge(struct match *m)
 	}
 }
 
-/* Sorts `ns`. */
+/* Computes the percentiles; sorts `ns`. */
 static void percentiles(int64_t ns[], size_t n, int64_t out[5])
 {
 	static const double percents[] = { 0, 50, 99, 99.9, 100 };
 
 	qsort(ns, n, sizeof(*ns), by_value);
 	for (size_t i = 0; n && i < ARRAY_SIZE(percents); i++) {
-		/* Smallest value that so many per cent do not exceed; 99.9 % of
-		 * 1000 are 999, whatever doubles make of it. */
+		/* The smallest value that is not below so many per cent; 1e-6 makes
+		 * 99.9 % of 1000 exactly 999 in spite of rounding. */
 		size_t rank = (size_t)ceil(percents[i] / 100 * (double)n - 1e-6);
 
 		out[i] = ns[rank ? rank - 1 : 0];
@@ -286,7 +286,7 @@ int delivery_match(struct delivery_samples *sent, struct delivery_samples *recei
 		r->out_of_order += i > 0 && sequence < highest;
 		highest = MAX(highest, sequence);
 	}
-	/* glibc's qsort() merges: fast on what is nearly sorted already. */
+	/* glibc's qsort() is a merge sort, which is fast on nearly sorted arrays. */
 	if (sent->count)
 		qsort(sent->samples, sent->count, sizeof(*sent->samples),
 		      by_sequence);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two lists of samples, and what became of the one in the other. */
+/* Matches two lists of samples: which sent samples were received, and how. */
 #ifndef CLI_DELIVERY_MATCH_H
 #define CLI_DELIVERY_MATCH_H
 
@@ -11,10 +11,10 @@
 #include "gateway/sample/sample.h"
 
 struct delivery_sample {
-	uint64_t sequence, position; /* in the file, from 0 */
+	uint64_t sequence, position; /* position: index in the file, from 0 */
 	struct timespec origin, received;
 	uint32_t flags, length;
-	size_t data;                 /* index into values */
+	size_t data;                 /* index of its first value in `values` */
 };
 
 struct delivery_samples {
@@ -29,24 +29,24 @@ int delivery_samples_add(struct delivery_samples *l, const struct sample *s);
 void delivery_samples_free(struct delivery_samples *l);
 
 struct delivery_options {
-	double epsilon;        /* 0: bit by bit; every NaN equals every other */
+	double epsilon;        /* 0: compare bit by bit; all NaNs are equal */
 	bool ignore_values, ignore_times, ignore_sequence;
-	FILE *differences;     /* the first few are told here; NULL: nowhere */
+	FILE *differences;     /* the first few are printed there; NULL: none */
 };
 
 struct delivery_result {
 	uint64_t sent, received;
 	uint64_t matched;      /* sent samples that were received */
-	uint64_t before;       /* sent before the first one that arrived */
-	uint64_t lost;         /* sent, not received, not `before` */
-	uint64_t out_of_order; /* received behind one with a higher number */
-	uint64_t duplicates;   /* received again */
-	uint64_t unknown;      /* received, but never sent */
+	uint64_t before;       /* sent before the first sample that was received */
+	uint64_t lost;         /* sent, not received, and not counted in `before` */
+	uint64_t out_of_order; /* received after a sample with a higher number */
+	uint64_t duplicates;   /* received more than once */
+	uint64_t unknown;      /* received, but not in the list of sent samples */
 	uint64_t values_differ, times_differ;
 	uint64_t latency_count;
 	int64_t latency_ns[5]; /* min, p50, p99, p99.9, max of received - origin */
-	/* Of the pairs of which both have a receive timestamp: from that in the file of
-	 * what was sent, which is when the sample was made or taken in there. */
+	/* For pairs with a receive timestamp in both files: received minus the receive
+	 * time in the file of sent samples, when the sample was made or taken in there. */
 	uint64_t service_count;
 	int64_t service_ns[5];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar devices`: every RDMA device that a verbs program would see here, and
- * who uses busbar's own. The devices come by the public verbs only, so real
- * adapters and busbar's are shown alike.
+ * `busbar devices`: the RDMA devices that a verbs program sees here, and the processes
+ * that use busbar's own. Devices are queried through the public verbs only, so real
+ * adapters are shown in the same way.
  */
 #include "cli/cli.h"
 
@@ -26,9 +26,9 @@
 struct devices_options {
 	unsigned verbose;
 	bool qps, json;
-	double interval_s; /* 0: once */
+	double interval_s; /* 0: shows the devices once */
 	unsigned count;    /* 0: until interrupted */
-	unsigned fail_pid; /* 0: nothing is to fail */
+	unsigned fail_pid; /* 0: no device is to fail */
 	char **names;
 	int name_count;
 };
@@ -98,7 +98,7 @@ static int show_devices(struct json_out *j, struct ibv_device **list,
 	return failed;
 }
 
-/* Are the processes of busbar's adapter asked for? */
+/* Are the processes to be shown that use busbar's adapter? */
 static bool wants_processes(const struct devices_options *o)
 {
 	bool named = o->name_count == 0;
@@ -115,7 +115,7 @@ static int show_processes(struct json_out *j, const struct devices_options *o)
 	int ret = processes_open(&p);
 
 	if (ret)
-		return ret == -ENOSYS ? 0 : ret; /* then there are none */
+	return ret == -ENOSYS ? 0 : ret; /* not busbar's libibverbs: no processes */
 	ret = p.look(p.inspector, &v);
 	if (!ret) {
 		if (o->json)
@@ -200,7 +200,7 @@ static bool parse_number(const char *option, const char *text, unsigned max,
 	return false;
 }
 
-/* Of what was given together. */
+/* Do the options go together? Logs if not. */
 static bool options_agree(const struct devices_options *o)
 {
 	bool shows = o->verbose || o->qps || o->json || o->interval_s > 0;

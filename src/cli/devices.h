@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One device, by the public verbs: for people, and for programs. */
+/* Prints a device as text or JSON; uses the public verbs only. */
 #ifndef CLI_DEVICES_H
 #define CLI_DEVICES_H
 
@@ -10,13 +10,13 @@
 
 /* 0 or a negative errno, logged. */
 int device_print(struct ibv_device *dev, bool verbose);
-/* One element of an array that is open. */
+/* Writes it as one element of the open array. */
 int device_json(struct json_out *j, struct ibv_device *dev);
 
 /* ---- shared by the two ---- */
 #define DEVICE_GUID_TEXT 20
-/* Opened, with its attributes and the text of its GUID; 0 or a negative errno,
- * logged. */
+/* Opens a device and queries its attributes and the text of its GUID; 0 or a negative
+ * errno, logged. */
 int device_open(struct ibv_device *dev, struct ibv_context **ctx,
 		struct ibv_device_attr *attr, char guid[DEVICE_GUID_TEXT]);
 const char *device_kind(const struct ibv_device *dev);

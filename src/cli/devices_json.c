@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A device with its ports and addresses, for programs. */
+/* A device with its ports and addresses as JSON. */
 #include "cli/devices.h"
 
 #include <arpa/inet.h>
@@ -19,7 +19,7 @@ static void gids(struct json_out *j, struct ibv_context *ctx, unsigned port,
 		struct ibv_gid_entry e;
 
 		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
-			continue; /* an empty place */
+			continue; /* an empty entry */
 		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));
 		json_out_open(j, NULL, '{');
 		json_out_uint(j, "index", (unsigned)i);

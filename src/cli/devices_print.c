@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A device with its ports and addresses, for people. */
+/* A device with its ports and addresses as text. */
 #include "cli/devices.h"
 
 #include <arpa/inet.h>
@@ -68,7 +68,7 @@ static void print_gids(struct ibv_context *ctx, unsigned port, int table_len)
 		struct ibv_gid_entry e;
 		char text[INET6_ADDRSTRLEN], name[IF_NAMESIZE] = "";
 
-		/* An empty place in the table is -ENODATA, not an error. */
+		/* For an empty entry ibv_query_gid_ex() fails with ENODATA. */
 		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
 			continue;
 		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));

@@ -11,7 +11,7 @@
 #include "util/beside.h"
 #include "util/container_of.h"
 
-/* In this order: a build folder that is itself below a prefix wins. */
+/* The build folder is tried first, because it may itself be below a prefix. */
 static const char *const places[] = { "lib", BUILD_DROP_IN_FROM_BINDIR };
 
 int cli_drop_in_dir(char *buf, size_t size)
@@ -21,7 +21,7 @@ int cli_drop_in_dir(char *buf, size_t size)
 	if (beside_executable(places, ARRAY_SIZE(places), "libibverbs.so.1", probe,
 			      sizeof(probe)))
 		return -ENOENT;
-	/* The folder, not what the library's own link points to. */
+		/* The folder in which the link stands, not the one it points to. */
 	*strrchr(probe, '/') = '\0';
 	if (!realpath(probe, real))
 		return -ENOENT;

@@ -60,7 +60,7 @@ static void unmap_file(struct file *f)
 	munmap((void *)(uintptr_t)f->bytes, f->size);
 }
 
-/* The piece [offset, offset + len) when it lies inside the file, else NULL. */
+/* The bytes [offset, offset + len) of the file; NULL: they are not inside of it. */
 static const void *piece(const struct file *f, uint64_t offset, uint64_t len)
 {
 	if (offset > f->size || len > f->size - offset)
@@ -136,7 +136,7 @@ int elf_facts_read(const char *path, struct elf_facts *facts)
 unsigned elf_private_versions(const char *path, unsigned versions[],
 			      unsigned max)
 {
-	/* The names stand as text in the string table; no need to walk it. */
+	/* The string table has the names as text; the file is searched for them. */
 	static const char prefix[] = "IBVERBS_PRIVATE_";
 	const size_t len = sizeof(prefix) - 1;
 	const uint8_t *at, *end;
@@ -154,7 +154,7 @@ unsigned elf_private_versions(const char *path, unsigned versions[],
 		for (at += len; at < end && *at >= '0' && *at <= '9' &&
 				digits < 6; at++, digits++)
 			n = n * 10 + (unsigned)(*at - '0');
-		/* Whole names only: a debug string may go on behind it. */
+		/* Only terminated names: longer strings may begin in the same way. */
 		if (digits && at < end && *at == '\0')
 			versions[count++] = n;
 	}

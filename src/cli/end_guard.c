@@ -22,7 +22,7 @@ static sem_t begun;
 static void (*tell_unfinished)(void);
 static atomic_bool finished;
 
-/* The log may be what nobody reads. */
+/* Ends the process after 100 ms, in case writing the log blocks. */
 static void *leave_anyway(void *arg)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
@@ -73,8 +73,8 @@ void end_guard_start(void (*tell)(void))
 		return;
 	}
 	pthread_setname_np(thread, "end-guard");
-	/* Threads of a gateway in real time may never leave a processor; where they
-	 * are allowed to be so, this one may be ahead of them. */
+	/* Real-time threads of the gateway may never yield a processor; where such
+	 * threads are permitted, this one gets the highest priority. */
 	pthread_setschedparam(thread, SCHED_FIFO,
 			      &(struct sched_param){
 				      .sched_priority = sched_get_priority_max(SCHED_FIFO) });

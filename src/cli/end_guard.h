@@ -6,15 +6,15 @@
 #ifndef CLI_END_GUARD_H
 #define CLI_END_GUARD_H
 
-/* Begins to watch; again: nothing. `tell` logs what has not ended. */
+/* Starts the thread; a second call does nothing. `tell` logs what has not ended. */
 void end_guard_start(void (*tell)(void));
-/* The time runs from now. From any thread or signal handler. */
+/* The end was asked for: the time limit runs. From any thread or signal handler. */
 void end_guard_begin(void);
-/* All that may wait has ended; what is left is the return from main(). The process is
- * not ended by the guard any more. */
+/* Everything that may wait has ended, only the return from main() is left: the guard
+ * does not end the process any more. */
 void end_guard_finish(void);
-/* Ends the process at once, with what is buffered for standard output, and with
- * CLI_STUCK: threads of it do not end. */
+/* Ends the process at once with CLI_STUCK, because threads of it do not end. Buffered
+ * output is lost. */
 void end_guard_leave(void) __attribute__((noreturn));
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar exec -- PROGRAM ARGS`: any verbs program, unmodified, with busbar's
- * libibverbs.so.1 and librdmacm.so.1 in front of the system's, and with entries of
- * soft0 where programs look below /sys and /dev (exec_dir.h).
+ * `busbar exec -- PROGRAM ARGS`: runs an unmodified verbs program with busbar's
+ * libibverbs.so.1 and librdmacm.so.1 instead of the system's, and with entries of soft0
+ * below /sys and /dev (exec_dir.h).
  *
- * It prepares the environment and becomes the program. Where the loader would
- * ignore that (static, set-user-id, DT_RPATH), it says so.
+ * It sets the environment and then executes the program in its own place. If the loader
+ * would ignore the environment (static, set-user-id, DT_RPATH), it warns.
  */
 #include "cli/cli.h"
 
@@ -24,14 +24,14 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* As shells have it. */
+/* The same as in shells. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 #define PRIVATE_MAX 32
 
 struct exec_options {
 	bool preload, rsockets;
-	bool bare;  /* the libraries and nothing else */
+	bool bare;  /* only the libraries, no entries and no settings */
 	bool quiet; /* no message at the end */
 	struct exec_trace trace;
 };
@@ -60,8 +60,8 @@ static void print_help(FILE *out)
 }
 
 /*
- * The file that execvp() would start, into `path`. 0, -ENOENT, or -EACCES when
- * only files without permission were found.
+ * Stores the path of the file that execvp() would execute. 0, -ENOENT, or -EACCES: only
+ * files without permission were found.
  */
 static int find_program(const char *name, char path[PATH_MAX])
 {
@@ -99,7 +99,7 @@ static void warn_if_out_of_reach(const char *path, bool preload)
 	struct elf_facts facts;
 
 	if (elf_facts_read(path, &facts))
-		return; /* unreadable but executable: nothing to say */
+		return; /* executable but not readable: nothing is known */
 	if (facts.foreign)
 		log_warn("%s is for another kind of machine, it cannot use busbar's libraries",
 			 path);
@@ -110,14 +110,14 @@ static void warn_if_out_of_reach(const char *path, bool preload)
 		log_warn("%s is set-user-id, set-group-id or has capabilities: the loader may ignore LD_LIBRARY_PATH",
 			 path);
 	if (facts.rpath && !preload)
-		log_warn("%s has an RPATH, which beats LD_LIBRARY_PATH; if it does not find soft0 use --preload",
+		log_warn("%s has an RPATH, which precedes LD_LIBRARY_PATH; if it does not find soft0 use --preload",
 			 path);
 }
 
 /*
- * A system libibverbs whose private interface ours does not know makes programs
- * that need provider libraries (perftest, libfabric) die in the loader with a
- * message that does not say why; so say it before.
+ * Warns if the system's libibverbs has a private interface that ours does not know.
+ * Programs that need provider libraries (perftest, libfabric) then fail in the loader,
+ * with a message that does not say why.
  */
 static void warn_if_private_unknown(const char *drop_in)
 {
@@ -166,7 +166,7 @@ static int set_joined(const char *name, const char *first, const char *second)
 	return err;
 }
 
-/* Puts `first` in front of the list in variable `name`, once. */
+/* Puts `first` in front of the list in the variable, unless it stands there. */
 static int prepend(const char *name, const char *first)
 {
 	const char *old = getenv(name);
@@ -179,7 +179,7 @@ static int prepend(const char *name, const char *first)
 	return set_joined(name, first, old);
 }
 
-/* Puts `last` behind it, once. */
+/* Appends `last` to the list in the variable, unless it stands there. */
 static int append(const char *name, const char *last)
 {
 	const char *old = getenv(name);
@@ -203,7 +203,7 @@ static int set_environment(const char *dir, const struct exec_options *o)
 		snprintf(libs, sizeof(libs), "%s/librspreload.so", dir);
 		err = prepend("LD_PRELOAD", libs);
 	}
-	/* The last one is the first to be found. */
+	/* Prepended last, so that it comes first. */
 	if (!err && o->trace.on) {
 		if (exec_trace_library(dir, libs, sizeof(libs)) ||
 		    exec_trace_set(&o->trace))
@@ -217,8 +217,8 @@ static int set_environment(const char *dir, const struct exec_options *o)
 	return err;
 }
 
-/* The private folder, and the library that leads to it. Without them the program
- * runs as well, so what fails is a warning at most. */
+/* Makes the private folder and preloads the library that redirects paths to it. The
+ * program also runs without them, so failures are only warnings. */
 static void set_entries(const char *lib_dir, struct exec_dir *d, bool wanted)
 {
 	char lib[PATH_MAX + 32];
@@ -231,7 +231,7 @@ static void set_entries(const char *lib_dir, struct exec_dir *d, bool wanted)
 		d->path[0] = '\0';
 		return;
 	}
-	/* Programs with an address sanitizer insist on loading that first. */
+	/* Appended: programs with an address sanitizer need it to be loaded first. */
 	if (setenv(EXEC_DIR_ENV, d->path, 1) ||
 	    (d->with_entries &&
 	     (append("LD_PRELOAD", lib) ||
@@ -239,7 +239,7 @@ static void set_entries(const char *lib_dir, struct exec_dir *d, bool wanted)
 		log_warn("setting the environment: %m");
 }
 
-/* The folder of the drop-in libraries, fit for the loader's variables. */
+/* The folder of the drop-in libraries. Fails if the loader's variables cannot have it. */
 static int find_libraries(char dir[PATH_MAX], const struct exec_options *o)
 {
 	int err = cli_drop_in_dir(dir, PATH_MAX);
@@ -258,14 +258,14 @@ static int find_libraries(char dir[PATH_MAX], const struct exec_options *o)
 	return 0;
 }
 
-/* Becomes the program; returns the exit status when it cannot. */
+/* Executes the program in place of this process; returns the exit status on failure. */
 static int become(const char *path, char **argv, const struct exec_dir *d)
 {
 	int err;
 
 	execv(path, argv);
 	err = errno;
-	/* A script without #! line, which execvp() would hand to the shell. */
+	/* A script without a #! line: execvp() starts a shell for it. */
 	if (err == ENOEXEC)
 		execvp(argv[0], argv);
 	log_error("exec: '%s': %s", path, strerror(err));
@@ -274,7 +274,7 @@ static int become(const char *path, char **argv, const struct exec_dir *d)
 	return EXIT_NOT_EXECUTABLE;
 }
 
-/* 0; or 1, with the exit status in *status. */
+/* 0: go on; 1: end with *status. */
 static int read_options(int argc, char **argv, struct exec_options *o, int *status)
 {
 	static const struct option options[] = {
@@ -290,7 +290,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 	int opt;
 
 	*status = CLI_USAGE;
-	/* '+': options behind PROGRAM are the program's. */
+	/* '+': options after PROGRAM belong to the program. */
 	while ((opt = getopt_long(argc, argv, "+prbqt::T::h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'p': o->preload = true; break;
@@ -327,7 +327,7 @@ int cli_exec(int argc, char **argv)
 
 	if (read_options(argc, argv, &o, &status))
 		return status;
-	/* soft0 is not wanted at all. */
+	/* The user wants the system's devices only: no entries of soft0. */
 	devices = getenv("BUSBAR_DEVICES");
 	o.bare |= devices && !strcmp(devices, "system");
 	argv += optind;

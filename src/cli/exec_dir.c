@@ -19,7 +19,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* Shared with real adapters. */
+/* Folders in which real adapters have entries as well. */
 static const char *const shared[] = {
 	"/sys/class/infiniband",
 	"/sys/class/infiniband_verbs",
@@ -44,7 +44,7 @@ static int make_root(struct exec_dir *d)
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		if (!places[i] || places[i][0] != '/')
 			continue;
-		/* What the library in the program has room for. */
+		/* The limit of libbusbar-paths.so in the program. */
 		if (snprintf(d->path, 200, "%s/busbar-exec-XXXXXX", places[i]) >= 200)
 			continue;
 		if (!mkdtemp(d->path)) {
@@ -63,7 +63,7 @@ static int make_root(struct exec_dir *d)
 	return err;
 }
 
-/* Links to what real adapters have in the folder. */
+/* Makes links to the entries that real adapters have in the folder. */
 static void link_others(const struct exec_dir *d, const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -83,16 +83,16 @@ static void link_others(const struct exec_dir *d, const char *folder)
 		closedir(dir);
 }
 
-/* The entries; by verbs, and so by soft0's library. In a process of its own, which
- * ends with all that the library began. */
+/* Writes the entries, from what the verbs say about soft0. In a child process, so that
+ * the adapter that this opens ends with it. */
 static int write_entries(const struct exec_dir *d)
 {
 	int (*tree)(const char *root);
 	int ret;
 
-	/* The library behind ours has nothing to tell here. */
+	/* The system's library is not needed for soft0. */
 	setenv("BUSBAR_DEVICES", "soft", 1);
-	/* Measuring the processor's clock takes longer than all the rest. */
+	/* No calibration of the processor's counter, which takes longer than the rest. */
 	setenv("BUSBAR_TSC", "0", 1);
 	unsetenv(EXEC_DIR_ENV);
 	tree = (int (*)(const char *))plugin_symbol("command_exec",
@@ -103,7 +103,8 @@ static int write_entries(const struct exec_dir *d)
 	return ret;
 }
 
-/* In a child: the keeper starts, as a child of nobody, then the entries are written. */
+/* In a child: starts the keeper, which is then no child of the program, and writes the
+ * entries. */
 _Noreturn static void prepare(const struct exec_dir *d, pid_t owner, int owner_fd)
 {
 	pid_t keeper = fork();
@@ -127,7 +128,7 @@ int exec_dir_make(struct exec_dir *d)
 	if (err)
 		return err;
 	owner_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	/* Where the caller ignores it, nobody could be waited for. */
+	/* If the caller ignores SIGCHLD, waitpid() would fail. */
 	sigaction(SIGCHLD, &plain, &before);
 	child = fork();
 	if (child == 0)
@@ -142,7 +143,7 @@ int exec_dir_make(struct exec_dir *d)
 	close(d->lock_fd);
 	if (err == -EIO || !err) {
 		d->with_entries = d->with_entries && !err;
-		return 0; /* the keeper is there */
+		return 0; /* the keeper has been started */
 	}
 	exec_dir_remove(d->path);
 	return err;

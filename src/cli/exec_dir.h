@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The private folder of one `busbar exec`: what its program finds of soft0 below /sys
- * and /dev, and who of its processes did what with a device. A keeper, a process
- * aside, removes it when the program and all that it started have ended, and says
- * first whether anybody opened a device: the program itself takes the place of
- * `busbar exec`, so that its number, its signals and its status are its own.
+ * The private folder of one `busbar exec`: the entries of soft0 that its program finds
+ * below /sys and /dev, and files in which processes note that they listed or opened
+ * devices. The keeper, a process of its own, removes the folder when the program and all
+ * processes that it started have ended. Before that it reports if no process opened a
+ * device. It is needed because `busbar exec` itself becomes the program, so that process
+ * number, signals and exit status are the program's own.
  */
 #ifndef CLI_EXEC_DIR_H
 #define CLI_EXEC_DIR_H
@@ -13,17 +14,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Names the folder to the program's libraries. */
+/* The variable that names the folder to the program's libraries. */
 #define EXEC_DIR_ENV "BUSBAR_EXEC_DIR"
-/* How many characters at the end of its name are chosen at random. */
+/* The number of random characters at the end of the folder's name. */
 #define EXEC_DIR_RANDOM 6
 
 struct exec_dir {
 	char path[PATH_MAX / 2];
 	const char *program; /* for the message at the end */
-	bool quiet;          /* without it */
-	bool with_entries;   /* devices were written */
-	int lock_fd;         /* the folder; its keeper holds the lock */
+	bool quiet;          /* no message at the end */
+	bool with_entries;   /* the entries of soft0 were written */
+	int lock_fd;         /* the folder, locked; the keeper inherits the lock */
 };
 
 /*
@@ -31,13 +32,14 @@ struct exec_dir {
  * is no folder.
  */
 int exec_dir_make(struct exec_dir *d);
-/* The program did not start: nothing is to be said. */
+/* The program could not be executed: no message at the end. */
 void exec_dir_cancel(const struct exec_dir *d);
-/* Is this process below a `busbar exec` already? */
+/* Was this process started below a `busbar exec`? */
 bool exec_dir_inherited(void);
 
 /* ---- exec_keeper.c ---- */
-/* Waits and removes; does not return. `owner` is to become the program. */
+/* Waits for all processes and removes the folder; does not return. `owner`: the process
+ * that becomes the program; `owner_fd`: its pidfd, or -1. */
 _Noreturn void exec_keeper_run(const struct exec_dir *d, pid_t owner, int owner_fd);
 void exec_dir_remove(const char *path);
 

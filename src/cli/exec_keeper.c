@@ -21,9 +21,10 @@
 
 #include "util/log.h"
 
-/* A process that is being executed has no environment for an instant. */
+/* How long after finding no user the keeper looks again: during execve() a process has
+ * no environment for an instant. Also the interval of polling without pidfds. */
 #define LOOK_AGAIN_MS 100
-/* Folders that are older have been locked by somebody. */
+/* A folder that is older and not locked has lost its keeper. */
 #define SWEEP_S 60
 #define ENVIRONMENT_MAX (256 * 1024)
 
@@ -46,7 +47,7 @@ static void wait_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* Until the process ends. */
+/* Waits until the process ends; fd: its pidfd, or -1. */
 static void wait_for(pid_t pid, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -56,12 +57,12 @@ static void wait_for(pid_t pid, int fd)
 			;
 		return;
 	}
-	/* A kernel before 5.3. */
+	/* Kernels before 5.3 have no pidfds. */
 	while (!kill(pid, 0))
 		wait_ms(LOOK_AGAIN_MS);
 }
 
-/* Does the environment that the process was started with have `setting`? */
+/* Was `setting` in the environment with which the process was started? */
 static bool started_with(int proc, const char *pid, const char *setting)
 {
 	static char buf[ENVIRONMENT_MAX];
@@ -77,11 +78,11 @@ static bool started_with(int proc, const char *pid, const char *setting)
 	while (len < sizeof(buf) && (n = read(fd, buf + len, sizeof(buf) - len)) > 0)
 		len += (size_t)n;
 	close(fd);
-	/* With the zero byte at its end. */
+	/* Including the terminating zero byte. */
 	return memmem(buf, len, setting, strlen(setting) + 1);
 }
 
-/* A process of ours that knows of the folder; 0 when there is none. */
+/* A process of this user that was started with the folder's name; 0: there is none. */
 static pid_t find_user(const char *path)
 {
 	DIR *dir = opendir("/proc");
@@ -106,7 +107,7 @@ static pid_t find_user(const char *path)
 	return found;
 }
 
-/* Has the file `name` of the folder a line at all, or one with the number `pid`? */
+/* Does the file `name` in the folder have a line with the number `pid`; 0: any line? */
 static bool noted(const struct exec_dir *d, const char *name, pid_t pid)
 {
 	char path[PATH_MAX], line[32];
@@ -125,8 +126,8 @@ static bool noted(const struct exec_dir *d, const char *name, pid_t pid)
 }
 
 /*
- * Says that nobody opened a device. A program that itself looked at the list, and at
- * nothing else, is one that shows it (ibv_devices, ibstat).
+ * Warns that no process opened a device. Not if the program itself listed the devices:
+ * then it probably shows the list (ibv_devices, ibstat).
  */
 static void say(const struct exec_dir *d, pid_t owner)
 {
@@ -140,11 +141,10 @@ static void say(const struct exec_dir *d, pid_t owner)
 			 d->program);
 }
 
-/* The descriptors that the keeper has, by their places. */
+/* The descriptors that the keeper has, in this order. */
 enum { OWNER_FD = STDERR_FILENO + 1, LOCK_FD, OTHER_FDS };
 
-/* Keeps nothing of the caller's but its standard error, the owner's descriptor and
- * the lock. */
+/* Closes all inherited descriptors but standard error, the owner's pidfd and the lock. */
 static void detach(int owner_fd, int lock_fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -156,7 +156,7 @@ static void detach(int owner_fd, int lock_fd)
 	prctl(PR_SET_NAME, "busbar-keeper");
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	/* Away from the places that they get. */
+	/* First to higher numbers, so that dup2() below overwrites neither. */
 	owner_fd = owner_fd < 0 ? -1 : fcntl(owner_fd, F_DUPFD, OTHER_FDS);
 	lock_fd = fcntl(lock_fd, F_DUPFD, OTHER_FDS);
 	if (owner_fd < 0 || dup2(owner_fd, OWNER_FD) < 0)
@@ -167,7 +167,7 @@ static void detach(int owner_fd, int lock_fd)
 		log_debug("/: %m");
 }
 
-/* Removes folders of ours whose keeper was killed: nobody has them locked. */
+/* Removes folders of killed keepers: older ones that are not locked. */
 static void sweep(const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -188,7 +188,7 @@ static void sweep(const char *path)
 		snprintf(other, sizeof(other), "%.*s%s", (int)(name - path), path,
 			 e->d_name);
 		fd = open(other, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* One that was made just now may not be locked yet. */
+		/* A folder that was just made may not be locked yet. */
 		if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() &&
 		    time(NULL) - st.st_mtime > SWEEP_S && !flock(fd, LOCK_EX | LOCK_NB) &&
 		    !find_user(other))
@@ -211,7 +211,7 @@ void exec_keeper_run(const struct exec_dir *d, pid_t owner, int owner_fd)
 	if (!user && !d->quiet)
 		say(d, owner);
 	close(STDERR_FILENO);
-	/* Twice nobody. */
+	/* Until no user is found twice in a row. */
 	for (int nobody = 0; nobody < 2; user = find_user(d->path)) {
 		if (user) {
 			int fd = (int)syscall(SYS_pidfd_open, user, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Settings of other people's libraries; see exec_others.h. */
+/* Settings for MPI and UCX; see exec_others.h. */
 #include "cli/exec_others.h"
 
 #include <errno.h>
@@ -10,13 +10,13 @@
 static const struct {
 	const char *name, *value;
 } settings[] = {
-	/* UCX, below both MPIs: no shared memory of its own. Not "rc,ud,self": what
-	 * else there is (TCP, real adapters) stays. */
+	/* UCX, which both MPIs use: no shared memory of its own. Not "rc,ud,self",
+	 * so that TCP and real adapters stay usable. */
 	{ "UCX_TLS", "^sm" },
-	/* Open MPI: all ways to send may be taken. Debian's configuration file leaves
-	 * UCX out. */
+	/* Open MPI: all components may be used; Debian's configuration file excludes
+	 * UCX. */
 	{ "OMPI_MCA_pml", "" },
-	/* And UCX comes first where one of these drivers is. */
+	/* UCX is preferred if a device has one of these drivers. */
 	{ "OMPI_MCA_opal_common_ucx_devices", "mlx*,busbar" },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar exec --trace`: the library of src/trace in front of all others. It learns
- * from the environment where its lines go, as the processes that the program starts do.
+ * `busbar exec --trace`: preloads the library of src/trace. The environment tells the
+ * library, in all processes that the program starts, where to write its lines.
  */
 #include "cli/exec_trace.h"
 
@@ -17,7 +17,7 @@
 
 #define LIBRARY "libbusbar-trace.so"
 
-/* The file begins anew; its processes append to it. */
+/* Empties the file; the processes append to it. */
 static int file_prepare(const char *file)
 {
 	char path[PATH_MAX];

@@ -11,10 +11,10 @@ struct exec_trace {
 	const char *file; /* NULL: standard error */
 };
 
-/* The library below `dir`, to be preloaded in front of others. 0 or a negative errno,
- * which is logged. */
+/* The path of the library, which is below `dir`, for LD_PRELOAD. 0 or a negative errno,
+ * logged. */
 int exec_trace_library(const char *dir, char *library, size_t size);
-/* The rest of the environment; likewise. */
+/* Sets the other variables. 0 or a negative errno, logged. */
 int exec_trace_set(const struct exec_trace *trace);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entries below /sys and /dev for devices of ours; see exec_tree.h. */
+/* Entries below /sys and /dev for soft0; see exec_tree.h. */
 #include "cli/exec_tree.h"
 
 #include <endian.h>
@@ -19,11 +19,11 @@
 
 #include "util/log.h"
 
-/* As the kernel numbers them. */
+/* The values of the kernel. */
 #define VERBS_ABI 6
 #define RATES 8
 
-/* Where writing stands, and the first error of it. */
+/* Where files are written, and the first error. */
 struct tree {
 	const char *root;
 	char dir[PATH_MAX / 2]; /* the device's folder */
@@ -38,7 +38,7 @@ static void fail(struct tree *t, const char *path)
 	log_error("%s: %m", path);
 }
 
-/* Makes the folder of `path` and those above it. */
+/* Makes the parent folders of `path`. */
 static void make_folders(struct tree *t, char *path)
 {
 	for (char *at = path + strlen(t->root) + 1; (at = strchr(at, '/')); at++) {
@@ -49,7 +49,7 @@ static void make_folders(struct tree *t, char *path)
 	}
 }
 
-/* A file of one line; `name` is seen from the device's folder, or from the root. */
+/* Writes a file of one line; `name` is relative to the device's folder, or the root. */
 __attribute__((format(printf, 3, 4))) static void
 put(struct tree *t, const char *name, const char *fmt, ...)
 {
@@ -115,7 +115,7 @@ static const char *state_name(enum ibv_port_state state)
 static void put_rate(struct tree *t, const char *name,
 		     const struct ibv_port_attr *a)
 {
-	/* By the bit of active_speed. */
+	/* Index: the number of the bit in active_speed. */
 	static const struct {
 		double gbit;
 		const char *name;
@@ -149,7 +149,7 @@ static void put_gids(struct tree *t, struct ibv_context *ctx, unsigned port)
 		for (unsigned w = 0; w < 8; w++)
 			snprintf(gid + 5 * w, 6, "%02x%02x:", e->gid.raw[2 * w],
 				 e->gid.raw[2 * w + 1]);
-		gid[8 * 5 - 1] = '\0'; /* no colon behind the last */
+		gid[8 * 5 - 1] = '\0'; /* without the last colon */
 		snprintf(name, sizeof(name), "ports/%u/gids/%u", port, e->gid_index);
 		put(t, name, "%s", gid);
 		snprintf(name, sizeof(name), "ports/%u/gid_attrs/types/%u", port,
@@ -163,7 +163,7 @@ static void put_gids(struct tree *t, struct ibv_context *ctx, unsigned port)
 		put(t, name, "%s", net);
 		snprintf(name, sizeof(name), "device/net/%s", net);
 		snprintf(link, sizeof(link), "/sys/class/net/%s", net);
-		/* Loopback comes last, and counts where it is all there is. */
+		/* The loopback interface only if there is no other one. */
 		if (strcmp(net, "lo") != 0 || i == 0)
 			put_link(t, name, link, true);
 	}
@@ -200,8 +200,8 @@ static void put_port(struct tree *t, struct ibv_context *ctx, unsigned port)
 }
 
 /*
- * The node in /dev is a link to /dev/full: programs want a character device that they
- * may open, and that one takes no command and says so.
+ * The node in /dev is a link to /dev/full: programs expect a character device that they
+ * can open, and commands to this one fail.
  */
 static void put_node(struct tree *t, const struct ibv_device *dev)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar graph` (villas-graph): the nodes and paths of a configuration as a
- * picture. Here is the text in Graphviz' language; pictures are drawn by `dot`
- * where that is installed. Looks at names only: a node-type that this build
- * lacks can be drawn all the same.
+ * `busbar graph` (villas-graph): the nodes and paths of a configuration as a graph. This
+ * file writes the text in Graphviz' language; `dot` draws pictures if it is installed.
+ * Only names are used, so a node-type that this build lacks can be drawn, too.
  */
 #define LOG_ROOM "graph"
 #include <ctype.h>
@@ -23,7 +22,7 @@
 
 #define DOT_OPTIONS_MAX 64
 
-/* Between quoted pieces of a label. */
+/* Stands between the quoted lines of a label. */
 #define NEW_LINE " + \"\\n\" + "
 
 static const char usage[] =
@@ -39,11 +38,11 @@ static const char usage[] =
 
 struct settings {
 	const char *type, *output, *layout;
-	char *dot[2 * DOT_OPTIONS_MAX]; /* what dot(1) is given */
+	char *dot[2 * DOT_OPTIONS_MAX]; /* options for dot(1) */
 	int dot_count;
 };
 
-/* In double quotes, which take everything but themselves. */
+/* In double quotes, with quotes and backslashes escaped, line ends as blanks. */
 static void print_quoted(FILE *f, const char *text)
 {
 	fputc('"', f);
@@ -55,7 +54,7 @@ static void print_quoted(FILE *f, const char *text)
 	fputc('"', f);
 }
 
-/* The node at the beginning of "node.data[a-b]". */
+/* The name of the node in "node.data[a-b]". */
 static void copy_name(char *name, size_t size, const char *text)
 {
 	size_t n = 0;
@@ -85,7 +84,7 @@ static void print_node(FILE *f, const char *name, const json_t *cfg)
 	fprintf(f, "%s];\n", is_off(cfg) ? ", style=dashed" : "");
 }
 
-/* Of a path's edges. */
+/* The style of the edges of a path. */
 static const char *style_of(const json_t *path)
 {
 	if (is_off(path))
@@ -104,7 +103,7 @@ static void print_edge(FILE *f, const char *name, const char *path, bool in,
 	fprintf(f, " [%s];\n", style);
 }
 
-/* The edges to what `key` of a path names; false when a node is unknown. */
+/* Prints the edges to or from the nodes that `key` of a path names; false: unknown node. */
 static bool print_edges(struct config *c, const json_t *nodes,
 			 const json_t *path, const char *key,
 			 FILE *f, const char *to)
@@ -131,7 +130,7 @@ static bool print_edges(struct config *c, const json_t *nodes,
 	return true;
 }
 
-/* What a path does on the way, one thing on a line. */
+/* Mode, rate and hooks of a path, one on each line. */
 static void print_path_label(FILE *f, size_t index, const json_t *path)
 {
 	json_t *hooks = json_object_get(path, "hooks"), *h;
@@ -168,7 +167,7 @@ static bool print_path(FILE *f, struct config *c, const json_t *nodes,
 	return good;
 }
 
-/* The whole graph; the exit status. */
+/* Prints the whole graph; returns the exit status. */
 static int print_graph(FILE *f, struct config *c)
 {
 	json_t *root = config_root(c);
@@ -205,7 +204,7 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* Gives the text to dot(1) and waits for it. */
+/* Writes the text to dot(1) and waits for its end. */
 static int draw(char **argv, struct settings *s, const char *text, size_t len)
 {
 	posix_spawn_file_actions_t actions;
@@ -230,7 +229,7 @@ static int draw(char **argv, struct settings *s, const char *text, size_t len)
 			argv[0], strerror(err));
 		return CLI_FAILED;
 	}
-	write_all(fds[1], text, len); /* its end tells what went wrong */
+	write_all(fds[1], text, len); /* errors show in the exit status of dot */
 	close(fds[1]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -279,7 +278,7 @@ static int make(char **argv, struct settings *s, const char *path)
 	return status;
 }
 
-/* An option and its argument, for dot(1). */
+/* Keeps an option and its argument for dot(1). False: there are too many. */
 static bool pass_on(struct settings *s, int opt, const char *value)
 {
 	static char texts[DOT_OPTIONS_MAX][3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar hook` (villas-hook): samples from standard input through one hook. */
+/* `busbar hook` (villas-hook): passes samples from standard input through one hook. */
 #define LOG_ROOM "hook"
 #include <errno.h>
 #include <getopt.h>
@@ -14,7 +14,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* Samples that a hook may keep back. */
+/* Number of samples that a hook may keep. */
 #define KEPT_MAX 1024
 #define VECTOR_MAX 65536
 
@@ -39,7 +39,7 @@ struct settings {
 	unsigned vector;
 };
 
-/* Everything that runs. */
+/* The state while it runs. */
 struct machine {
 	struct hook_list *hooks;
 	struct tool_input in;
@@ -51,7 +51,7 @@ struct machine {
 	bool started;
 };
 
-/* What hooks of a node ask their node for. */
+/* The node-type of the node that hooks of nodes get. */
 static const struct node_type stdin_type = {
 	.name = "stdin",
 	.flags = NODE_CAN_READ,
@@ -63,7 +63,7 @@ static struct node stdin_node = {
 	.enabled = true,
 };
 
-/* The signals are known as soon as the first sample is. */
+/* Started with the first sample, because the signals may follow from it. */
 static int start_hooks(struct machine *m, unsigned length)
 {
 	unsigned capacity = 0;
@@ -90,7 +90,7 @@ static int start_hooks(struct machine *m, unsigned length)
 	return ret;
 }
 
-/* What the hook has made, out. */
+/* Writes the samples that the hook returned. */
 static int pass_on(struct machine *m, unsigned cnt)
 {
 	int ret;
@@ -102,7 +102,7 @@ static int pass_on(struct machine *m, unsigned cnt)
 	return ret;
 }
 
-/* A gateway stamps what it reads, and hooks rely on it. */
+/* Sets the receive timestamp, as a gateway does: hooks rely on it. */
 static void stamp(struct machine *m, unsigned have)
 {
 	struct timespec now = clock_realtime();
@@ -117,7 +117,7 @@ static void stamp(struct machine *m, unsigned have)
 	}
 }
 
-/* The first `have` samples, through the hook and out. */
+/* Processes and writes the first `have` samples. */
 static int process(struct machine *m, unsigned have)
 {
 	int ret = 0;
@@ -135,7 +135,7 @@ static int process(struct machine *m, unsigned have)
 	return pass_on(m, hook_list_process(m->hooks, m->smps, have));
 }
 
-/* Samples until there is a whole vector, or as many as have come by now. */
+/* Reads samples until the vector is full or no more have come yet. */
 static int collect(struct machine *m, unsigned *have)
 {
 	int ret;
@@ -176,7 +176,7 @@ static int loop(struct machine *m)
 		done = have ? process(m, have) : 0;
 		ret = ret < 0 ? ret : done ?: ret;
 	}
-	/* What hooks still hold comes out at the end, also at Ctrl-C. */
+	/* At the end, also after Ctrl-C, hooks give out the samples that they keep. */
 	while ((!ret || ret == -EINTR) && m->started) {
 		unsigned n = hook_list_flush(m->hooks, m->smps, m->size);
 		int done = n ? pass_on(m, n) : 0;
@@ -185,7 +185,7 @@ static int loop(struct machine *m)
 			break;
 		ret = done ?: ret;
 	}
-	/* Nothing came: what is wrong with the settings shall show all the same. */
+	/* Without any sample the hook is started here, to report wrong settings. */
 	if (!ret && !m->started)
 		ret = start_hooks(m, SIGNALS_DEFAULT);
 	return ret;
@@ -210,14 +210,14 @@ static int run(struct machine *m, struct format *from, struct format *to)
 	ret = tool_output_open(&m->out, to);
 	if (!ret)
 		ret = loop(m);
-	/* A hook that writes to standard output too comes behind. */
+	/* The output is closed first: a hook may write to standard output, too. */
 	end = tool_output_close(&m->out, m->started ? m->hooked : NULL);
 	if (m->started)
 		hook_list_stop(m->hooks);
 	ret = ret < 0 ? ret : end;
 	tool_input_close(&m->in);
 err_pool:
-	/* Before the pool: hooks give back what they kept. */
+	/* Before the pool: hooks release the samples that they keep. */
 	hook_list_destroy(m->hooks);
 	m->hooks = NULL;
 	pool_destroy(&m->pool);
@@ -226,7 +226,7 @@ err_free:
 	return ret;
 }
 
-/* What the command line says goes before what the file says, key by key. */
+/* Puts the settings of the command line over those of the file, key by key. */
 static void lay_over(json_t *under, json_t *over, json_t *keep)
 {
 	const char *key;
@@ -239,14 +239,14 @@ static void lay_over(json_t *under, json_t *over, json_t *keep)
 			lay_over(old, value, keep);
 			continue;
 		}
-		/* The configuration knows by the address where a value stood. */
+		/* Kept, because the lines of values are found by their addresses. */
 		if (old)
 			json_array_append(keep, old);
 		json_object_set(under, key, value);
 	}
 }
 
-/* All assignments of the command line in one object; NULL after reporting. */
+/* The settings of the command line as one object; NULL: error, reported. */
 static json_t *collect_options(char **argv, const struct settings *s)
 {
 	json_t *object = json_object(), *o;
@@ -261,7 +261,7 @@ static json_t *collect_options(char **argv, const struct settings *s)
 	return object;
 }
 
-/* The settings from the file and the command line, as a configuration. */
+/* Makes a configuration of the settings in file and command line. */
 static int load(char **argv, const struct settings *s, struct config **out,
 		json_t *keep)
 {
@@ -289,7 +289,7 @@ static int load(char **argv, const struct settings *s, struct config **out,
 	return json_object_set_new(root, "type", json_string(s->hook));
 }
 
-/* Where the hook can stand, best of all on a path. */
+/* A place where the hook may be used; a path is preferred. */
 static enum hook_place place_of(const char *name)
 {
 	const struct hook_type *type = hook_type_find(name);

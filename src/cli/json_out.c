@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The bytes of one UTF-8 character at `s` (RFC 3629); 0 when it is none. */
+/* The length of the UTF-8 character at `s` (RFC 3629); 0: it is not valid. */
 static unsigned utf8_length(const unsigned char *s)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -23,8 +23,8 @@ static unsigned utf8_length(const unsigned char *s)
 	return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
 }
 
-/* Bytes that are no UTF-8 become the replacement character: a command line may
- * hold anything, a JSON text may not. */
+/* Invalid UTF-8, which command lines may have and JSON may not, becomes the replacement
+ * character. */
 static void quoted(FILE *out, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;

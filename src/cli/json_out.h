@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writing JSON in one pass, on one line: commas and escaping are seen to, the
- * nesting is the caller's. Keys are NULL inside arrays.
+ * Writes JSON in one pass, on one line. Commas and escapes are written here; the caller
+ * opens and closes objects and arrays. Keys are NULL inside arrays.
  */
 #ifndef CLI_JSON_OUT_H
 #define CLI_JSON_OUT_H
@@ -12,7 +12,7 @@
 
 struct json_out {
 	FILE *out;
-	bool comma; /* something stands before on this level */
+	bool comma; /* this level has an element already */
 };
 
 void json_out_open(struct json_out *j, const char *key, char bracket); /* { or [ */

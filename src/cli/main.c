@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command `busbar`: a table of sub-commands and nothing else. Called as
- * villas-NAME it is that tool, called as villas the wrapper of the tools.
+ * The command `busbar`: a table of sub-commands. Called as villas-NAME it is the tool
+ * NAME, called as villas it takes the tool's name as its first argument.
  *
- * The build leaves out a line whose file it did not build (CLI_HAVE_...).
+ * Lines of commands whose file was not built are left out (CLI_HAVE_...).
  */
 #include "cli/cli.h"
 
@@ -92,7 +92,7 @@ static const struct cli_command *find_tool(const char *name)
 {
 	const struct cli_command *c = tools;
 
-	/* Their names until 2019. */
+	/* The names of these tools until 2019. */
 	if (!strcmp(name, "test-cmp"))
 		name = "compare";
 	else if (!strcmp(name, "config-check"))
@@ -102,7 +102,7 @@ static const struct cli_command *find_tool(const char *name)
 	return c->name ? c : NULL;
 }
 
-/* As `villas-NAME ARGUMENTS`; argv[0] is what it was called by. */
+/* Called as `villas-NAME ARGUMENTS`, which is argv[0] then. */
 static int run_tool(const struct cli_command *tool, int argc, char **argv)
 {
 	static char name[64];
@@ -110,13 +110,13 @@ static int run_tool(const struct cli_command *tool, int argc, char **argv)
 	snprintf(name, sizeof(name), "villas-%s", tool->name);
 	argv[0] = name;
 #ifdef CLI_HAVE_NODE
-	/* Files of laboratories have keys that only other versions know. */
+	/* Existing configurations may have keys of other versions: these are warnings. */
 	config_pass_unknown_keys(true);
 #endif
 	return tool->fn(argc, argv);
 }
 
-/* `villas NAME ARGUMENTS`: every argument stays what it is. */
+/* `villas NAME ARGUMENTS`: the arguments are passed on unchanged. */
 static int run_wrapper(int argc, char **argv)
 {
 	const struct cli_command *tool = argc > 1 ? find_tool(argv[1]) : NULL;
@@ -136,10 +136,10 @@ static int run_wrapper(int argc, char **argv)
 }
 
 /*
- * A standard stream that the caller has closed: its number must not go to the
- * next descriptor that is opened, which would then be taken for the stream. The
- * place holder fails in the stream's own direction as the closed one does, and
- * programs that are executed find it closed.
+ * Opens a place holder for each standard stream that the caller has closed. Otherwise the
+ * next descriptor that is opened would get its number and be used as the stream. Use of
+ * the place holder fails like that of a closed descriptor, and it is closed in programs
+ * that are executed.
  */
 static void occupy_standard_streams(void)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar node` (villas-node): the gateway by the name and options that
- * laboratories know; it is `busbar run --idle-stop`, for their scripts wait for its
- * end. Also lists what this build can do.
+ * `busbar node` (villas-node): `busbar run --idle-stop` under the name and with the options
+ * of villas-node; existing scripts wait for its end. Also lists what this build can do.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -40,7 +39,7 @@ static int print_capabilities(char **argv)
 	return status;
 }
 
-/* `describe` gets the type; one in a module is not loaded to be listed. */
+/* `describe` is called with the type; types in modules are not loaded for the list. */
 static void print_plugins(const char *title, const struct plugin *table,
 			  const char *(*describe)(const void *type))
 {
@@ -86,7 +85,7 @@ static int print_help(char **argv)
 	return CLI_OK;
 }
 
-/* The name that `busbar run` has for a level; NULL when there is none. */
+/* The name of a level in `busbar run`; NULL: unknown. */
 static const char *level_name(const char *text)
 {
 	if (!strcmp(text, "off") || !strcmp(text, "critical"))
@@ -94,7 +93,7 @@ static const char *level_name(const char *text)
 	return log_level_parse(text) >= 0 ? text : NULL;
 }
 
-/* `busbar run` keeps its log for itself: it has nobody to tell it to. */
+/* For -d off: redirects standard error, with the log, to /dev/null. */
 static void silence(void)
 {
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -160,6 +159,6 @@ int cli_node(int argc, char **argv)
 	args[n] = NULL;
 	if (off)
 		silence();
-	optind = 0; /* a new line for getopt() */
+	optind = 0; /* getopt() begins anew */
 	return cli_run(n, args);
 }

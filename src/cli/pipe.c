@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar pipe` (villas-pipe): one node of a configuration between standard
- * input and standard output. It is a gateway of two paths, from one end to the
- * node and from the node to the other; only the ends are special.
+ * `busbar pipe` (villas-pipe): one node of a configuration between standard input and
+ * standard output. It is a gateway with two paths, from standard input to the node and
+ * from the node to standard output; these two are node-types of their own (pipe_ends.h).
  */
 #define LOG_ROOM "pipe"
 #include <getopt.h>
@@ -18,9 +18,9 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* Values of a sample from standard input when -t says nothing. */
+/* Types of the values on standard input without -t. */
 #define TYPES_DEFAULT "512f"
-/* Longest wait of output that others wait for. */
+/* How long output stays in the buffer at most. */
 #define FLUSH_MS 20
 
 static const char usage[] =
@@ -64,7 +64,8 @@ static bool has_key(const struct config_key *keys, size_t count,
 	return false;
 }
 
-/* The group of one direction, with what both directions know from `other`. */
+/* A group of the keys of `own` that only one direction knows and the keys of `other` that
+ * both know. */
 static json_t *swapped(const struct node_type *t, json_t *own, json_t *other)
 {
 	json_t *group = json_object(), *v;
@@ -82,8 +83,8 @@ static json_t *swapped(const struct node_type *t, json_t *own, json_t *other)
 }
 
 /*
- * For node-types without a callback of their own: addresses change sides, what
- * only one side understands stays there.
+ * Option -x for node-types without a callback reverse(): exchanges the keys that both
+ * sides know (addresses); keys that only one side knows stay.
  */
 static void swap_sides(json_t *node, const struct node_type *type, json_t *keep)
 {
@@ -104,14 +105,14 @@ static void swap_sides(json_t *node, const struct node_type *type, json_t *keep)
 		json_object_set_new(node, "out", new_out);
 }
 
-/* The direction `group` can be used: the node does not have the other one alone. */
+/* May the direction `group` be used? Not if the node has only the other one. */
 static bool is_open(json_t *node, const char *group, const char *other)
 {
 	return json_object_get(node, group) || !json_object_get(node, other);
 }
 
-/* The node's configuration with what the command line says; NULL after
- * reporting. */
+/* The node's configuration, changed by the options of the command line; NULL: error,
+ * reported. */
 static json_t *find_node(char **argv, const struct settings *s,
 			 struct config *c, json_t *keep)
 {
@@ -135,7 +136,7 @@ static json_t *find_node(char **argv, const struct settings *s,
 	return node;
 }
 
-/* What is not asked for is not set up either, but its addresses are known. */
+/* Disables a direction that is not used; its addresses remain known. */
 static void disable(json_t *node, const char *group, json_t *keep)
 {
 	json_t *g = json_object_get(node, group);
@@ -155,8 +156,8 @@ static json_t *make_end(const char *type, unsigned vectorize)
 }
 
 /*
- * Makes the configuration one of the node and the two ends. Objects that it
- * replaces stay in `keep`, so that messages find their lines.
+ * Reduces the configuration to the node and the two ends. Replaced objects are kept in
+ * `keep`, because the lines of values are found by their addresses.
  */
 static int rewrite(char **argv, const struct settings *s, struct config *c,
 		   json_t *keep)
@@ -175,9 +176,9 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 			      "");
 	if (type && s->swap && !type->reverse)
 		swap_sides(node, type, keep);
-	/* It turns itself round once it has been read: its one side is the other. */
+	/* reverse() exchanges the sides later, after parsing: test the other side. */
 	turned = s->swap && type && type->reverse;
-	/* An unknown type is reported later, with all that is wrong. */
+	/* An unknown type is reported later, together with other errors. */
 	send = !s->receive_only && type && type->flags & NODE_CAN_WRITE &&
 	       (turned ? is_open(node, "in", "out") : is_open(node, "out", "in"));
 	receive = !s->send_only && type && type->flags & NODE_CAN_READ &&
@@ -194,7 +195,7 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 	if (s->receive_only)
 		disable(node, "out", keep);
 	nodes = json_pack("{sO}", s->node, node);
-	/* Standard input can wait for what standard output has not taken. */
+	/* A full loopback queue makes standard input wait, so no sample is lost. */
 	if (send && receive && type->flags & NODE_LOOPS &&
 	    !json_object_get(node, "full"))
 		json_object_set_new(node, "full", json_string("block"));

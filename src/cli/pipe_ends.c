@@ -13,7 +13,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* Output waits this long for more, when some was written just before. */
+/* After a write, output is collected for this time before the next one. */
 #define FLUSH_NS UINT64_C(1000000)
 
 struct pipe_ends pipe_ends;
@@ -41,7 +41,7 @@ static int in_stop(struct node *n)
 	return 0;
 }
 
-/* What a recording leaves out and nodes need. */
+/* Sets what nodes need and a recording may lack: sequence number, origin timestamp. */
 static void complete(struct node *n, struct sample *s)
 {
 	if (s->flags & SAMPLE_HAS_SEQUENCE)
@@ -52,7 +52,7 @@ static void complete(struct node *n, struct sample *s)
 	s->flags |= SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN;
 }
 
-/* All that was read before has been written to the node by now. */
+/* The end of the input. All samples read before have been written to the node. */
 static int in_end(struct node *n)
 {
 	if (!pipe_ends.stays)
@@ -97,7 +97,7 @@ static const struct node_type pipe_in = {
 	.interrupt = in_interrupt,
 };
 
-/* Room for more values than the node has signals, when it tells of none. */
+/* Samples may have more values than the node has signals, if it declares none. */
 static int out_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	n->out.capacity = pipe_ends.signals->count;
@@ -142,13 +142,13 @@ static int out_write(struct node *n, struct sample *smps[], unsigned cnt,
 	pthread_mutex_lock(&out_lock);
 	ret = tool_output_put(&p->out, smps, wanted);
 	p->received += wanted;
-	/* One by one they go at once, many in large pieces. */
+	/* Single samples are written at once, many together in large pieces. */
 	if (clock_monotonic_ns_slow() - p->out.flushed_ns > FLUSH_NS)
 		ret = tool_output_flush(&p->out);
 	pthread_mutex_unlock(&out_lock);
 	if (ret || (p->receive_max && p->received == p->receive_max))
 		services_request_stop(n->services);
-	/* What is beyond the limit nobody asked for: it is not lost. */
+	/* Samples beyond the limit were not asked for: they count as written. */
 	return (int)cnt;
 }
 

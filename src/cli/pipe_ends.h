@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two ends of `busbar pipe` as node-types of its own: standard input, which
- * is read, and standard output, which is written. There is one of each.
+ * The two ends of `busbar pipe` as node-types: standard input, which is read, and standard
+ * output, which is written. There is one node of each.
  */
 #ifndef CLI_PIPE_ENDS_H
 #define CLI_PIPE_ENDS_H
@@ -22,9 +22,9 @@ struct pipe_ends {
 	/* Settings. */
 	struct format *in_format, *out_format; /* borrowed */
 	struct signal_list *signals;           /* of standard input; borrowed */
-	bool any_signals;                      /* nobody said which they are */
+	bool any_signals;                      /* -t was not given */
 	uint64_t send_max, receive_max;        /* samples; 0: no limit */
-	bool stays;        /* the end of the input is not the end of all */
+	bool stays;        /* the gateway does not end when the input ends */
 
 	/* At run time. */
 	struct tool_input in;
@@ -38,7 +38,7 @@ extern struct pipe_ends pipe_ends;
 /* For plugin_extend(). */
 extern const struct plugin pipe_plugins[];
 
-/* What has come and waits to be written, out. Any thread. */
+/* Writes the buffered output. From any thread. */
 void pipe_flush(void);
 
 #endif

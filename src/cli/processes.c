@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asking for the processes, and the words and sums of all their printers. */
+/* Queries the processes; names and sums that all printers use. */
 #include "cli/processes.h"
 
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ int processes_open(struct processes *p)
 	int (*open)(unsigned version, struct hca_inspector **out);
 	int ret;
 
-	/* Of whatever libibverbs this process has got. */
+	/* From the libibverbs that this process has loaded, whosever it is. */
 	*(void **)&open = dlvsym(RTLD_DEFAULT, "busbar_inspector_open", "BUSBAR_1");
 	*(void **)&p->look = dlvsym(RTLD_DEFAULT, "busbar_inspector_look", "BUSBAR_1");
 	*(void **)&p->view_free = dlvsym(RTLD_DEFAULT, "busbar_view_free", "BUSBAR_1");
@@ -80,7 +80,7 @@ int processes_fail(uint32_t pid, const char *device)
 			log_error("process %u has just closed its device", pid);
 		break;
 	case EPERM:
-		log_error("process %u obeys its own user and root only", pid);
+		log_error("only root and the user of process %u can let its device fail", pid);
 		break;
 	case EPROTONOSUPPORT:
 		log_error("process %u does not know the request: an older busbar, or none",
@@ -129,7 +129,7 @@ struct traffic traffic_of(const struct traffic_class *c,
 
 	for (unsigned i = 0; i < c->count; i++) {
 		t.messages += counters[c->places[i]];
-		/* Executed atomics have a fixed size, so nobody counts it. */
+		/* The size of an atomic is fixed, so its bytes are not counted. */
 		t.bytes += c->places[i] == HCA_RX_ATOMICS ?
 				   counters[HCA_RX_ATOMICS] * sizeof(uint64_t) :
 				   counters[c->places[i] + 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of `busbar devices` that shows who uses the software adapter. The
- * reading is the library's (hca/inspect.h); here it is asked for and printed.
+ * The part of `busbar devices` that shows the processes that use the software adapter.
+ * The library reads their counters (hca/inspect.h); here they are printed.
  */
 #ifndef CLI_PROCESSES_H
 #define CLI_PROCESSES_H
@@ -24,16 +24,16 @@ struct processes {
 int processes_open(struct processes *p);
 void processes_close(struct processes *p);
 
-/* Lets `device` (NULL: all) of busbar's adapter in that process fail, for the
- * process to see. 0 or a negative errno, logged. */
+/* Makes `device` of busbar's adapter (NULL: all) in that process fail, to test what its
+ * program does. 0 or a negative errno, logged. */
 int processes_fail(uint32_t pid, const char *device);
 
 void processes_print(const struct hca_view *v, bool qps, FILE *out);
-/* The keys "processes" and "totals" of an object that is open. `before` with
- * `seconds`: differences per second as well; else NULL. */
+/* Writes the keys "processes" and "totals" of the open object. With `before` and
+ * `seconds` also the differences per second; else `before` is NULL. */
 void processes_json(struct json_out *j, const struct hca_view *v,
 		    const struct hca_view *before, double seconds, bool qps);
-/* Every `interval_s` seconds, `count` times (0: until interrupted). 0 or a
+/* Prints rates every `interval_s` seconds, `count` times (0: until interrupted). 0 or a
  * negative errno. */
 int processes_watch(struct processes *p, double interval_s, unsigned count,
 		    bool qps, bool json, FILE *out);
@@ -42,7 +42,8 @@ int processes_watch(struct processes *p, double interval_s, unsigned count,
 const char *qp_type_name(uint32_t type);
 const char *qp_state_name(uint32_t state);
 
-/* A class of operations: the places of its messages; bytes are one further. */
+/* A class of operations: indices of its message counters; each is followed by the
+ * counter of bytes. */
 struct traffic_class {
 	const char *name;
 	unsigned places[3];
@@ -57,14 +58,14 @@ struct traffic traffic_of(const struct traffic_class *c,
 			  const uint64_t counters[HCA_QP_COUNTERS]);
 struct traffic traffic_sum(const struct traffic_class *classes, size_t count,
 			   const uint64_t counters[HCA_QP_COUNTERS]);
-/* Over all processes that are known. */
+/* Sums over all processes that could be read. */
 struct traffic_totals {
 	uint64_t counters[HCA_QP_COUNTERS];
 	uint64_t processes, qps, mrs, mr_bytes;
 };
 void traffic_total(const struct hca_view *v, struct traffic_totals *t);
 
-/* QPs by type and state; the last of each are those of no known one. */
+/* Numbers of QPs by type and state; the last type and state stand for unknown ones. */
 #define QP_TYPES 17
 #define QP_STATES 9
 void qp_states_count(const struct hca_process_view *p,
@@ -73,7 +74,7 @@ void qp_states_count(const struct hca_process_view *p,
 /* "12.3 kB"; returns buf. */
 const char *bytes_text(char *buf, size_t size, double bytes);
 
-/* The same process, or QP of it, in another view; NULL when it is not there. */
+/* The same process, or QP of it, in another view; NULL: it is not there. */
 const struct hca_process_view *process_find(const struct hca_view *v,
 					    const struct hca_process_view *p);
 const struct hca_qp_view *process_find_qp(const struct hca_process_view *p,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who uses the adapter, for programs. Every counter is there, zero or not. */
+/* The processes that use the adapter, as JSON, with all counters. */
 #include <string.h>
 
 #include "cli/processes.h"
@@ -15,7 +15,7 @@ static void counters(struct json_out *j, const char *key,
 	json_out_close(j, '}');
 }
 
-/* A gauge, or a counter of a process that began anew, may have gone down. */
+/* A value may be smaller than before: a gauge, or a process that was started again. */
 static void rates(struct json_out *j, const char *key, const char *const *names,
 		  const uint64_t *now, const uint64_t *before, size_t count,
 		  double seconds)
@@ -54,7 +54,7 @@ static void qp(struct json_out *j, const struct hca_view *v,
 	json_out_close(j, '}');
 }
 
-/* How many of each type in each state. */
+/* The number of QPs of each type in each state. */
 static void states(struct json_out *j, const struct hca_process_view *p)
 {
 	unsigned counts[QP_TYPES][QP_STATES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who uses the adapter, for people. What is zero is mostly left out. */
+/* The processes that use the adapter, as text. Most zeros are left out. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool is_traffic(unsigned place)
 	       (place >= HCA_RX_SENDS && place <= HCA_RX_ATOMICS);
 }
 
-/* Retries, refusals and errors; a line only when there are any. */
+/* Retries, refusals and errors: a line only if there are any. */
 static void print_rare(FILE *out, const char *indent, const char *const *names,
 		       const uint64_t *counters)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who uses the adapter and how much of it per second, again and again. The
- * processes are not disturbed: their segments are read, they are not asked.
+ * The processes that use the adapter and their rates, printed at an interval. The
+ * processes are not disturbed: their segments are read without a request to them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static double rate(uint64_t now, uint64_t before, double seconds)
 	return (double)(int64_t)(now - before) / seconds;
 }
 
-/* Messages and bytes per second in both directions, repetitions, refusals. */
+/* Messages and bytes per second in both directions, retransmissions, refusals. */
 static void print_rates(FILE *out, const uint64_t *now, const uint64_t *before,
 			double seconds)
 {
@@ -136,7 +136,7 @@ int processes_watch(struct processes *p, double interval_s, unsigned count,
 		p->view_free(before);
 		before = now;
 		if (ferror(out))
-			break; /* whoever read this has gone */
+			break; /* the reader has closed the pipe */
 	}
 	if (ret)
 		log_error("processes cannot be looked at: %s", strerror(-ret));

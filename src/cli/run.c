@@ -26,13 +26,13 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Who reads the summary may pause for so long. */
+/* How long the summary waits for a slow reader. */
 #define SUMMARY_MS 2000
 
 enum summary { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
 struct run_options {
-	const char *file; /* NULL: none, it waits for a configuration */
+	const char *file; /* NULL: none, the gateway waits for a configuration */
 	int level;        /* enum log_level, -1: as configured */
 	double seconds;   /* < 0: no limit */
 	bool quiet;
@@ -66,7 +66,7 @@ static struct super_node *_Atomic running;
 static _Atomic bool live_line;
 static atomic_bool reload_wanted, end_wanted;
 
-/* Who watches the end of the process. */
+/* Called by the thread of end_guard.c when the time is over. */
 static void tell_unfinished(void)
 {
 	struct super_node *sn = atomic_load(&running);
@@ -81,8 +81,8 @@ static void on_signal(int number)
 {
 	struct super_node *sn = atomic_load(&running);
 
-	/* The second one means it: no tidy end. */
-	if (tool_means_it()) {
+	/* A second request ends the process at once. */
+	if (tool_asked_again()) {
 		signal(number, SIG_DFL);
 		raise(number);
 		return;
@@ -109,11 +109,11 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &act, NULL);
 	act.sa_handler = on_hangup;
 	sigaction(SIGHUP, &act, NULL);
-	/* A reader that has gone is an error of write(), not our end. */
+	/* A closed pipe is an error of write(), and does not end the process. */
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Takes the live line away before a message is printed. */
+/* Clears the live line before a message is printed. */
 static bool clear_line(enum log_level level, const char *line)
 {
 	static const char clear[] = "\r\033[K";
@@ -194,7 +194,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 	return CLI_OK;
 }
 
-/* What is wrong has been logged; then all goes on as it was. */
+/* SIGHUP. After an error, which is logged, the gateway goes on unchanged. */
 static void reload(struct super_node *sn)
 {
 	json_t *report = NULL;
@@ -205,7 +205,7 @@ static void reload(struct super_node *sn)
 	json_decref(report);
 }
 
-/* Waits for the end, with a line of figures once per second. */
+/* Waits for the end; prints a line of figures once per second. */
 static void wait_for_end(struct super_node *sn, const struct run_options *o)
 {
 	uint64_t start = clock_now_ns(), limit_ns = UINT64_MAX;
@@ -234,7 +234,7 @@ static void wait_for_end(struct super_node *sn, const struct run_options *o)
 	live_line = false;
 }
 
-/* For a reader who may have stopped: the end comes all the same. */
+/* With a limit of time: a reader that has stopped does not delay the end. */
 static void print_summary(struct super_node *sn, enum summary form)
 {
 	char *text = NULL;
@@ -263,12 +263,12 @@ static void print_summary(struct super_node *sn, enum summary form)
 	free(text);
 }
 
-/* Runs it to its end; with a socket, where one was asked for. */
+/* Runs the started super-node until its end, with a control socket if one is set. */
 static int run_started(struct super_node *sn, const struct run_options *o)
 {
 	const char *path = o->control ? o->control : super_node_control_path(sn);
 	struct control_server *server = NULL;
-	/* A reload, once there is a socket, may bring another one. */
+	/* A copy: once the socket is open, a reload may change the file's name. */
 	char *file = strdup(super_node_file(sn));
 
 	if (path && control_server_start(&server, sn, path)) {
@@ -298,7 +298,7 @@ static int run_started(struct super_node *sn, const struct run_options *o)
 	return super_node_has_failed(sn) ? CLI_FAILED : CLI_OK;
 }
 
-/* *next: the configuration to go on with, NULL: that was all. */
+/* Runs one super-node. *next: the configuration of the next one; NULL: none. */
 static int run(struct config *c, const struct run_options *o, unsigned restarts,
 	       json_t **next)
 {
@@ -312,7 +312,7 @@ static int run(struct config *c, const struct run_options *o, unsigned restarts,
 	super_node_allow_restart(sn, restarts);
 	atomic_store(&running, sn);
 	catch_signals();
-	/* It came between two super-nodes. */
+	/* The request for the end may have come before this super-node was made. */
 	if (atomic_load(&end_wanted))
 		super_node_request_stop(sn);
 	ret = super_node_start(sn) ? CLI_FAILED : run_started(sn, o);
@@ -366,7 +366,7 @@ int cli_run(int argc, char **argv)
 		from = next;
 	}
 	json_decref(from);
-	/* Nobody may be reading it. */
+	/* Before the guard stops: this blocks if nobody reads standard output. */
 	fflush(stdout);
 	end_guard_finish();
 	return ret;

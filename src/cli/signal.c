@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar signal` (villas-signal): generated signals on standard output. The
- * node-type `signal` makes them; here are its settings as options.
+ * `busbar signal` (villas-signal): generated signals on standard output. It is a front of
+ * the node-type `signal`, with the node's settings as options.
  */
 #define LOG_ROOM "signal"
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* What has been waiting for so long is written out. */
+/* Output is written when it has been in the buffer for this time. */
 #define FLUSH_NS UINT64_C(1000000)
 
 static const char usage[] =
@@ -42,7 +42,7 @@ static const char usage[] =
 
 struct number {
 	int opt;
-	const char *key; /* of the node */
+	const char *key; /* key of the node's configuration */
 	bool whole;
 	double min, max;
 };
@@ -75,7 +75,7 @@ static void interrupt(void)
 	running->type->interrupt(running);
 }
 
-/* True when what is in the buffer should not wait for more. */
+/* Must the buffered output be written now? */
 static bool must_flush(const struct settings *s, const struct tool_output *out)
 {
 	if (!s->realtime)
@@ -139,7 +139,7 @@ static int run(char **argv, const struct settings *s)
 	struct node *n = NULL;
 	int status = CLI_USAGE;
 
-	/* Through text, so that messages about it have a place to name. */
+	/* As a text, so that messages can name a line. */
 	if (!text || config_load_text(argv[0], text, strlen(text), &c))
 		goto out;
 	if (node_new(&n, NULL, c, "signal", config_root(c)) ||
@@ -157,7 +157,7 @@ out:
 	return status;
 }
 
-/* The option's number into the node's configuration. */
+/* Puts the option's number into the node's configuration. */
 static bool take_number(char **argv, int opt, struct settings *s)
 {
 	const struct number *n = numbers;

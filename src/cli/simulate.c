@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar simulate fault`: the waveform of a short circuit, as a file. */
+/* `busbar simulate fault`: writes the waveform of a short circuit to a file. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static bool parse_phases(const char *text, unsigned *phases)
 	return *phases != 0;
 }
 
-/* Options whose argument is a number, by what getopt_long() returns. */
+/* The variable of an option with a number; `c`: the result of getopt_long(). */
 static double *number_at(struct settings *s, int c)
 {
 	switch (c) {
@@ -109,7 +109,7 @@ static int usage(const char *what, const char *text, const char *right)
 	return CLI_USAGE + 1;
 }
 
-/* 0 to go on, else the exit status + 1. */
+/* 0: go on; else the exit status plus 1. */
 static int parse(int argc, char **argv, struct settings *s)
 {
 	int c, index = 0;
@@ -200,7 +200,7 @@ static int make_format(const struct settings *s, struct signal_list *signals,
 static void fill(struct sample *smp, struct fault_sim *sim,
 		 const struct settings *s, uint64_t n)
 {
-	/* Whole seconds apart: nanoseconds stay exact for any start. */
+	/* Whole seconds are added apart, so that nanoseconds are exact for any start. */
 	double whole = floor(s->start_s);
 	uint64_t ns = (uint64_t)llround((s->start_s - whole) * 1e9) +
 		      (uint64_t)llround((double)n / s->p.rate_hz * 1e9);

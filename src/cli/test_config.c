@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar test-config` (villas-test-config) and `busbar conf2json`
- * (villas-conf2json): what a configuration says, without running it.
+ * `busbar test-config` (villas-test-config) and `busbar conf2json` (villas-conf2json):
+ * check and print a configuration without running it.
  */
 #include <getopt.h>
 

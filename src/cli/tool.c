@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names, common options and the end of the tools; see tool.h. */
+/* Names, common options and signals of the tools; see tool.h. */
 #define LOG_ROOM tool_room
 #include "cli/tool.h"
 
@@ -34,8 +34,8 @@ void tool_begin(char **argv)
 		snprintf(name, sizeof(name), "busbar %s", argv[0]);
 		argv[0] = name;
 	}
-	tool_room = argv[0] + 7; /* behind "busbar " and "villas-" */
-	/* The other sub-commands know the long ones. */
+	tool_room = argv[0] + 7; /* "busbar " and "villas-" have 7 characters */
+	/* Other sub-commands have these long options, so the tools accept them. */
 	if (argv[1] && !strcmp(argv[1], "--help"))
 		argv[1] = help;
 	if (argv[1] && !strcmp(argv[1], "--version"))
@@ -134,8 +134,9 @@ int tool_print_json(char **argv, const json_t *object)
 	return CLI_FAILED;
 }
 
-/* timeout(1) signals the process and then its group: that is one request. */
-bool tool_means_it(void)
+/* Not within 250 ms: timeout(1) signals the process and then its group, which is one
+ * request. */
+bool tool_asked_again(void)
 {
 	static _Atomic uint64_t first_ns;
 	uint64_t now = clock_monotonic_ns_slow(), first = 0;
@@ -152,7 +153,7 @@ void tool_stop(void)
 
 	atomic_store(&stopping, true);
 	if (write(stop_fd, &one, sizeof(one)) < 0) {
-		/* Full: it is readable already. */
+		/* EAGAIN: it is readable already. */
 	}
 	if (callback)
 		callback();
@@ -161,8 +162,8 @@ void tool_stop(void)
 
 static void on_signal(int number)
 {
-	/* The second one means it: no tidy end. */
-	if (tool_means_it()) {
+	/* A second request ends the process at once. */
+	if (tool_asked_again()) {
 		signal(number, SIG_DFL);
 		raise(number);
 		return;

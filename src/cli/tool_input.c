@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats of the command line, and samples out of a stream; see tool_stream.h. */
+/* Formats of the command line, and reading samples; see tool_stream.h. */
 #define LOG_ROOM tool_room
 #include "cli/tool_stream.h"
 
@@ -15,7 +15,7 @@
 #include "util/log.h"
 
 #define READ_SIZE ((size_t)256 << 10)
-/* A sample that is longer is none: the input is in another format. */
+/* If no sample ends within this length, the input is in another format. */
 #define SAMPLE_SIZE_MAX ((size_t)64 << 20)
 
 int tool_format_open(struct tool_format *f, char **argv, int opt,
@@ -108,13 +108,13 @@ void tool_input_close(struct tool_input *in)
 	in->fd = -1;
 }
 
-/* A format of lines may hold binary data, once its head has said so. */
+/* A text format may contain binary data, which its header announces. */
 static bool is_binary(const struct tool_input *in)
 {
 	return in->format->type->binary || in->format->binary;
 }
 
-/* Delimiters in buf[0..end). */
+/* Number of delimiters in buf[0..end). */
 static uint64_t count_lines(const struct tool_input *in, size_t end)
 {
 	const char *at = in->buf, *stop = in->buf + end;
@@ -130,7 +130,7 @@ static uint64_t count_lines(const struct tool_input *in, size_t end)
 	return n;
 }
 
-/* The bad line is that of the last byte that was taken: its end, if it has one. */
+/* Reports the line of the last byte that was taken. */
 static int report_malformed(struct tool_input *in)
 {
 	size_t last = in->start ? in->start - 1 : 0;
@@ -159,7 +159,7 @@ int tool_input_scan(struct tool_input *in, struct sample *smps[], unsigned cnt)
 	return ret == -EBADMSG ? report_malformed(in) : ret;
 }
 
-/* Makes room behind the unread bytes. */
+/* Makes room after the unread bytes. */
 static int make_room(struct tool_input *in)
 {
 	char *buf;
@@ -171,7 +171,7 @@ static int make_room(struct tool_input *in)
 		in->end -= in->start;
 		in->start = 0;
 	}
-	/* One byte stays free for the delimiter that a last line may lack. */
+	/* One byte stays free for a delimiter that the last line may lack. */
 	if (in->end + 1 < in->size)
 		return 0;
 	if (in->size >= SAMPLE_SIZE_MAX) {
@@ -191,7 +191,7 @@ static int make_room(struct tool_input *in)
 	return 0;
 }
 
-/* All is taken: is it as long as it says itself? */
+/* At the end: does the input have the length that its header gives? */
 static int check_length(struct tool_input *in)
 {
 	int ret = in->format->type->finish ?
@@ -201,13 +201,13 @@ static int check_length(struct tool_input *in)
 		log_error("%s: %s", in->name, format_error(in->format));
 		return ret;
 	}
-	/* Nothing is lost, and there are devices that count one too few. */
+	/* Only a warning: no sample is lost, and some devices count one too few. */
 	if (ret)
 		log_warn("%s: %s", in->name, format_error(in->format));
 	return 0;
 }
 
-/* What the end of the input means for the bytes that are left. */
+/* Handles the bytes that are left at the end of the input. */
 static int finish(struct tool_input *in)
 {
 	static const char blanks[] = " \t\r\n";
@@ -243,7 +243,7 @@ int tool_input_fill(struct tool_input *in)
 			{ .fd = tool_stop_fd(), .events = POLLIN },
 		};
 
-		/* Also for descriptors that somebody made non-blocking. */
+		/* poll(), because the descriptor may be non-blocking. */
 		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
 			break;
 		if (tool_stopping())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples to standard output; see tool_stream.h. */
+/* Writing samples to standard output; see tool_stream.h. */
 #define LOG_ROOM tool_room
 #include <errno.h>
 #include <poll.h>
@@ -76,7 +76,7 @@ static int grow(struct tool_output *out)
 	return 0;
 }
 
-/* Names of as many signals as the samples have values. */
+/* Writes the header, with names for `length` values. */
 static int put_header(struct tool_output *out, const struct signal_list *signals,
 		      unsigned length)
 {
@@ -107,7 +107,7 @@ static int put_header(struct tool_output *out, const struct signal_list *signals
 	return out->error;
 }
 
-/* Which values a format refuses says more than that it does. */
+/* Reports a sample that cannot be written, and names the value that is the cause. */
 static int refuse(struct tool_output *out, const struct sample *s, int err)
 {
 	const struct signal_list *signals = s->signals ?: out->format->signals;
@@ -148,7 +148,7 @@ int tool_output_put(struct tool_output *out, struct sample *const smps[],
 			return refuse(out, smps[done], -n);
 		out->used += used;
 		done += (unsigned)n;
-		/* Full: out with it; full of nothing: a longer sample. */
+		/* The buffer is full: flush it; if it is empty, the sample is longer. */
 		if (out->used >= WRITE_SIZE || (done < cnt && out->used))
 			tool_output_flush(out);
 		else if (done < cnt)
@@ -170,6 +170,6 @@ int tool_output_close(struct tool_output *out, struct signal_list *signals)
 
 int tool_status(int ret)
 {
-	/* Asked to end, or nobody wants more: both are ends, not failures. */
+	/* -EINTR: asked to end; -EPIPE: the reader has ended. Both are no failures. */
 	return ret >= 0 || ret == -EINTR || ret == -EPIPE ? CLI_OK : CLI_FAILED;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* "key.key=value" of the command line into a JSON tree; see tool.h. */
+/* Puts "key.key=value" of the command line into a JSON tree; see tool.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/tool.h"
 
-/* JSON where it is some, else the text itself; NULL when that is no UTF-8. */
+/* JSON if the text is JSON, else the text as a string; NULL: invalid UTF-8. */
 static json_t *value_of(const char *text, size_t len)
 {
 	json_t *v = json_loadb(text, len, JSON_DECODE_ANY, NULL);
@@ -41,7 +41,7 @@ static json_t *parse_value(const char *text, bool lists)
 	return lists && strchr(text, ',') ? list_of(text) : json_string(text);
 }
 
-/* What stands there already and the new value, in one list. */
+/* A list of the old values and the new one. */
 static json_t *joined(json_t *old, json_t *value)
 {
 	json_t *list = json_is_array(old) ? json_copy(old) : json_array();

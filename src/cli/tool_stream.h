@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples from and to standard streams and files, in any format: large pieces,
- * buffers that grow with the longest sample, no system call for each sample.
+ * Reading and writing samples on standard streams and files, in any format: large reads
+ * and writes, buffers that grow with the longest sample, no system call per sample.
  *
- * The first malformed sample ends an input; what came before it is delivered.
- * node/file has its own reader and writer: a gateway must neither end nor wait.
+ * The first malformed sample ends an input; samples before it are returned. The node-type
+ * file has a reader and writer of its own, because a gateway must neither end nor wait.
  */
 #ifndef CLI_TOOL_STREAM_H
 #define CLI_TOOL_STREAM_H
@@ -18,12 +18,12 @@ struct tool_format {
 	struct format *format;
 };
 
-/* `signals` may be NULL: floats, as many as come. CLI_OK or the exit status,
- * after saying what is wrong. */
+/* `signals` may be NULL: as many floats as a sample has. CLI_OK, or the exit status:
+ * error, reported. */
 int tool_format_open(struct tool_format *f, char **argv, int opt,
 		     const char *text, struct signal_list *signals);
 void tool_format_close(struct tool_format *f);
-/* False after saying that the format cannot be read. */
+/* False: the format cannot be read, reported. */
 bool tool_format_can_scan(char **argv, const struct tool_format *f);
 
 struct tool_input {
@@ -32,26 +32,26 @@ struct tool_input {
 	int fd;
 	char *buf;
 	size_t size, start, end; /* unread bytes in buf[start..end) */
-	uint64_t offset, lines;  /* before buf[0] */
+	uint64_t offset, lines;  /* number of bytes and lines before buf[0] */
 	bool at_eof;
 };
 
-/* `path` "-": standard input. 0 or a negative errno; logs the cause. */
+/* `path` "-" is standard input. 0 or a negative errno, logged. */
 int tool_input_open(struct tool_input *in, const char *path,
 		    struct format *format);
 void tool_input_close(struct tool_input *in);
 
 /*
- * Up to `cnt` samples out of what has been read. 0: more must be read first;
- * -EBADMSG: the input is bad there, which has been logged.
+ * Parses up to `cnt` samples from the bytes read so far. 0: more bytes are needed;
+ * -EBADMSG: the next sample is malformed, logged.
  */
 int tool_input_scan(struct tool_input *in, struct sample *smps[], unsigned cnt);
 /*
- * Waits for more bytes. 1: something came, 0: the input has ended, -EINTR: the
- * tool is to end, another negative errno: it cannot be read (logged).
+ * Waits for more bytes. 1: some came; 0: the input has ended; -EINTR: the tool was asked to
+ * end; another negative errno: it cannot be read, logged.
  */
 int tool_input_fill(struct tool_input *in);
-/* Scans, and fills where nothing is left; 0 at the end. */
+/* Parses samples, and reads more bytes when none is complete; 0: the input has ended. */
 int tool_input_next(struct tool_input *in, struct sample *smps[], unsigned cnt);
 
 struct tool_output {
@@ -60,21 +60,21 @@ struct tool_output {
 	int fd;
 	char *buf;
 	size_t size, used;
-	uint64_t flushed_ns;   /* when bytes were last written */
+	uint64_t flushed_ns;   /* time of the last write */
 	bool header_done;
 	int error;             /* negative errno of the first failure */
 };
 
-/* Standard output. 0 or a negative errno; logs the cause. */
+/* Standard output. 0 or a negative errno, logged. */
 int tool_output_open(struct tool_output *out, struct format *format);
-/* 0, or a negative errno (logged, but for -EPIPE: the reader wants no more). */
+/* 0, or a negative errno, logged except for -EPIPE: the reader has ended. */
 int tool_output_put(struct tool_output *out, struct sample *const smps[],
 		    unsigned cnt);
 int tool_output_flush(struct tool_output *out);
-/* Flushes; a header too, when no sample has come and `signals` are known. */
+/* Flushes; writes the header if no sample came and `signals` is not NULL. */
 int tool_output_close(struct tool_output *out, struct signal_list *signals);
 
-/* The exit status for what a tool's streams returned. */
+/* The exit status for the result of a tool's streams. */
 int tool_status(int ret);
 
 #endif

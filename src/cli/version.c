@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar version`: what this build is, and what it was built without. */
+/* `busbar version`: build options, and what was left out of this build. */
 #include "cli/cli.h"
 
 #include "cli/build.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that ask about what a path names. */
+/* Calls that return facts about a path. */
 #include "paths/paths.h"
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ PATHS_EXPORT int fstatat64(int dir, const char *restrict path,
 	return PATHS_REAL(fstatat64)(dir, paths_turn(path, buf), st, flags);
 }
 
-/* What the above were before glibc 2.33. */
+/* The names of these functions in programs built with glibc before 2.33. */
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat64 *st);
 int __lxstat(int version, const char *path, struct stat *st);
@@ -158,7 +158,7 @@ PATHS_EXPORT ssize_t readlinkat(int dir, const char *restrict path,
 	return PATHS_REAL(readlinkat)(dir, paths_turn(path, buf), to, size);
 }
 
-/* What they become with _FORTIFY_SOURCE. */
+/* Their names with _FORTIFY_SOURCE. */
 ssize_t __readlink_chk(const char *path, char *to, size_t size, size_t room);
 ssize_t __readlinkat_chk(int dir, const char *path, char *to, size_t size,
 			 size_t room);
@@ -202,7 +202,7 @@ PATHS_EXPORT char *canonicalize_file_name(const char *path)
 	return PATHS_REAL(canonicalize_file_name)(paths_turn(path, buf));
 }
 
-/* `ls -l` asks for access control lists. */
+/* `ls -l` reads access control lists. */
 PATHS_EXPORT ssize_t getxattr(const char *path, const char *name, void *value,
 			      size_t size)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that open what a path names. */
+/* Calls that open a path. */
 #include "paths/paths.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
 
-/* The mode of a file that may be created; others have none. */
+/* Reads the argument `mode`, which exists only if a file may be created. */
 #define MODE(flags, mode)                                            \
 	do {                                                         \
 		va_list ap_;                                         \
@@ -53,7 +53,7 @@ PATHS_EXPORT int openat64(int dir, const char *path, int flags, ...)
 	return PATHS_REAL(openat64)(dir, paths_turn(path, buf), flags, mode);
 }
 
-/* What the above become with _FORTIFY_SOURCE. */
+/* Their names with _FORTIFY_SOURCE. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);

@@ -3,13 +3,13 @@
  * libbusbar-paths.so: the entries of soft0 below /sys and /dev, for programs that
  * look there before they ask libibverbs. Loaded by LD_PRELOAD (`busbar exec`).
  *
- * `busbar exec` makes the entries in a private folder, which BUSBAR_EXEC_DIR names.
- * This library turns the path in calls of the C library that take one: the three
- * folders themselves become those of the private folder, where real adapters stand
- * as links, and so do the entries that exist only there. All other paths pass through
- * unchanged. Paths that are relative to an open folder need no care.
+ * `busbar exec` makes the entries in a private folder, BUSBAR_EXEC_DIR. This library
+ * replaces the path in calls of the C library that have one: the three folders
+ * themselves become folders of the private one, in which real adapters are links; and
+ * entries that exist only there become paths in it. Other paths are not changed. Paths
+ * relative to an open folder need no replacement.
  *
- * Only the C library is used: this is loaded into every program.
+ * It needs only the C library, because it is loaded into every program.
  */
 #ifndef PATHS_PATHS_H
 #define PATHS_PATHS_H
@@ -21,16 +21,17 @@
 
 #define PATHS_EXPORT __attribute__((visibility("default")))
 
-/* The longest that is turned: a signal handler's stack may be small. */
+/* Longer results are not used: a signal handler's stack may be small. */
 #define PATHS_MAX 512
 
-/* The path to use instead of `path`: itself, or one in buf[PATHS_MAX]. Keeps errno. */
+/* The path to use: `path` itself, or its replacement in buf[PATHS_MAX]. errno stays
+ * unchanged. */
 const char *paths_turn(const char *path, char *buf);
 
 struct stat64;
 struct statx;
 
-/* The C library's own. One that it does not have is NULL, and nobody calls it. */
+/* The C library's functions; NULL if it lacks one, which is then not called either. */
 struct paths_real {
 	int (*open)(const char *, int, ...);
 	int (*open64)(const char *, int, ...);
@@ -84,7 +85,7 @@ struct paths_real {
 extern struct paths_real paths_real;
 void paths_init(void);
 
-/* A constructor of another library may come before ours. */
+/* Initialises on first use: constructors of other libraries may run before ours. */
 #define PATHS_REAL(name) \
 	(paths_real.open ? paths_real.name : (paths_init(), paths_real.name))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which paths are turned, and the C library's functions behind ours. */
+/* Which paths are replaced, and the C library's functions. */
 #include "paths/paths.h"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ struct paths_real paths_real;
 static char root[PATHS_MAX / 2];
 static atomic_bool noted;
 
-/* The folders that are shared with real adapters. */
+/* The folders that also contain entries of real adapters. */
 static const char *const folders[][PARTS_MAX] = {
 	{ "sys", "class", "infiniband" },
 	{ "sys", "class", "infiniband_verbs" },
@@ -78,11 +78,10 @@ __attribute__((constructor)) void paths_init(void)
 	FIND(realpath);
 	FIND(__realpath_chk);
 	FIND(canonicalize_file_name);
-	FIND(open); /* last: it says that all are there */
+	FIND(open); /* last: PATHS_REAL tests it to see whether all are set */
 }
 
-/* What follows the components `parts` at the beginning of `path`; NULL when it
- * begins otherwise. */
+/* The rest of `path` after the components `parts`; NULL: it begins otherwise. */
 static const char *behind(const char *path, const char *const *parts)
 {
 	for (int i = 0; i < PARTS_MAX && parts[i]; i++) {
@@ -101,8 +100,8 @@ static const char *behind(const char *path, const char *const *parts)
 }
 
 /*
- * Is the first component of `rest`, in the folder that ends at buf[len], an entry of
- * the private folder's own? One of a real adapter is a link to where that is.
+ * Is the first component of `rest`, in the folder that ends at buf[len], an entry that
+ * only the private folder has? An entry of a real adapter is a link to the original.
  */
 static bool is_own(char *buf, size_t len, const char *rest)
 {
@@ -117,7 +116,7 @@ static bool is_own(char *buf, size_t len, const char *rest)
 	buf[len + 1 + name] = '\0';
 	n = syscall(SYS_readlinkat, AT_FDCWD, buf, target, sizeof(target) - 1);
 	if (n < 0)
-		return errno == EINVAL; /* there, and no link */
+		return errno == EINVAL; /* it exists and is no link */
 	target[n] = '\0';
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		if (behind(target, folders[i]))
@@ -125,7 +124,7 @@ static bool is_own(char *buf, size_t len, const char *rest)
 	return true;
 }
 
-/* For `busbar exec`, which says at the end when nobody looked for a device. */
+/* Tells `busbar exec` that the program looked for a device. */
 static void note(void)
 {
 	char path[PATHS_MAX], pid[32];

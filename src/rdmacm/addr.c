@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses: what they are, whose they are, and the GIDs they stand for. Those of
- * IP, and those of AF_IB, which are a GID and a service identifier: of an IP port
- * space only, as everywhere, so they have a port too.
+ * Addresses: their kind, whether they are local, and their GIDs. The families are
+ * IPv4, IPv6 and AF_IB. An AF_IB address is a GID and a service identifier; only
+ * service identifiers of the IP port spaces are served, so it has a port as well.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -30,7 +30,7 @@ static const struct sockaddr_ib *inib(const struct sockaddr *addr)
 	return (const struct sockaddr_ib *)(const void *)addr;
 }
 
-/* An AF_IB address has its 16 bytes as an IPv6 address has them. */
+/* sib_addr of an AF_IB address has the layout of a struct in6_addr. */
 static const struct in6_addr *bytes_of(const struct sockaddr *addr)
 {
 	return addr->sa_family == AF_IB ?
@@ -196,7 +196,7 @@ void cma_addr_find_scope(struct sockaddr *addr)
 	freeifaddrs(list);
 }
 
-/* The IP address whose GID an AF_IB address is; others are copied. */
+/* For AF_IB: the IP address that the GID was made from. Others are copied. */
 static void ip_of(const struct sockaddr *addr, struct sockaddr_storage *ip)
 {
 	if (addr->sa_family != AF_IB) {
@@ -259,7 +259,7 @@ void cma_addr_to_gid(const struct sockaddr *addr, union ibv_gid *gid)
 		gid->raw[10] = gid->raw[11] = 0xff;
 }
 
-/* The kernel lets a socket be bound to addresses of this namespace only. */
+/* bind() fails with EADDRNOTAVAIL unless the address is of this network namespace. */
 int cma_addr_check_local(const struct sockaddr *addr)
 {
 	struct sockaddr_storage probe;
@@ -317,7 +317,7 @@ const char *cma_addr_text(const struct sockaddr *addr, char text[CMA_ADDR_TEXT])
 		strcpy(text, "?");
 		return text;
 	}
-	/* The same address may be there on several interfaces. */
+	/* The same link-local address may exist on several interfaces. */
 	if (addr->sa_family == AF_INET6 && in6(addr)->sin6_scope_id) {
 		size_t len = strlen(text);
 

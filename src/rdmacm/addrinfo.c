@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma_getaddrinfo(): names to addresses by getaddrinfo(3), port spaces and QP
- * types by the kind of service. A GID (AF_IB) is read as the IPv6 address that it
- * looks like. No route data of our own: our devices need none.
+ * rdma_getaddrinfo(): addresses by getaddrinfo(3), port space and QP type by the
+ * hints. An AF_IB node name is a GID, parsed as an IPv6 address. soft0 needs no
+ * route data, so ai_route is empty unless the caller gives one.
  */
 #include <netdb.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #define RAI_KNOWN (RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY)
 
 /*
- * What kind of service the hints ask for, with nothing left open. 0, or
- * EAI_SOCKTYPE: port space and QP type do not go together (the manual page's
- * EAI_QPTYPE has no number).
+ * Fills in the port space and QP type that the hints leave open. 0, or
+ * EAI_SOCKTYPE: the two do not go together (EAI_QPTYPE, which the manual page
+ * names, has no number).
  */
 static int service_settle(const struct rdma_addrinfo *hints, bool datagram,
 			  struct rdma_addrinfo *rai)
@@ -42,7 +42,7 @@ static void hints_convert(const struct rdma_addrinfo *from, struct addrinfo *to)
 
 	*to = (struct addrinfo){ .ai_family = from->ai_family };
 	if (from->ai_family == AF_IB) {
-		/* Nothing but the form of a GID. */
+		/* A GID is parsed as an IPv6 address; names are not looked up. */
 		to->ai_family = AF_INET6;
 		to->ai_flags = AI_NUMERICHOST;
 	}
@@ -62,7 +62,7 @@ static void hints_convert(const struct rdma_addrinfo *from, struct addrinfo *to)
 		to->ai_protocol = IPPROTO_UDP;
 		break;
 	case RDMA_PS_IPOIB:
-		/* UC by this port space: the service names are TCP's. */
+		/* A UC identifier has this port space, too; it uses TCP service names. */
 		to->ai_protocol = stream ? IPPROTO_TCP : IPPROTO_UDP;
 		break;
 	case RDMA_PS_IB:
@@ -85,7 +85,7 @@ static int addr_dup(const struct sockaddr *from, socklen_t len,
 	return 0;
 }
 
-/* The GID that was read as an IPv6 address; its service is the port's. */
+/* An AF_IB address from the IPv6 address as which the GID was parsed, and its port. */
 static int gid_dup(const struct sockaddr *from, const struct rdma_addrinfo *rai,
 		   struct sockaddr **to, socklen_t *to_len)
 {
@@ -163,7 +163,7 @@ static int addresses_take(const struct rdma_addrinfo *hints,
 			&rai->ai_dst_len);
 }
 
-/* The source that the routing table gives, when the caller named none. */
+/* Sets the source address by the routing table, if the caller gave none. */
 static int source_fill(const struct rdma_addrinfo *hints,
 		       struct rdma_addrinfo *rai)
 {
@@ -176,13 +176,13 @@ static int source_fill(const struct rdma_addrinfo *hints,
 				&rai->ai_src_addr, &rai->ai_src_len);
 	if ((rai->ai_flags & RAI_PASSIVE) || !cma_addr_len(rai->ai_dst_addr) ||
 	    cma_addr_source(rai->ai_dst_addr, &src))
-		return 0; /* left out, says the manual page */
+		return 0; /* no source address, as the manual page allows */
 	return addr_dup((struct sockaddr *)&src,
 			cma_addr_len((struct sockaddr *)&src),
 			&rai->ai_src_addr, &rai->ai_src_len);
 }
 
-/* A route that the caller knows, as rdma_create_ep() wants it. */
+/* Copies the caller's route data; rdma_create_ep() uses it. */
 static int route_take(const struct rdma_addrinfo *hints,
 		      struct rdma_addrinfo *rai)
 {
@@ -212,7 +212,7 @@ CMA_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 				const struct rdma_addrinfo *hints,
 				struct rdma_addrinfo **res)
 {
-	/* It asks ibacm for the route of an InfiniBand device. */
+	/* The system's function may ask ibacm for the route of an InfiniBand device. */
 	FORWARD_INSIDE(rdma_getaddrinfo, node, service, hints, res);
 
 	static const struct rdma_addrinfo no_hints;

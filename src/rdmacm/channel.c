@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event channels. The descriptor is a counting eventfd: one count per queued
- * event, so that poll, epoll and O_NONBLOCK mean what they mean for the kernel's
+ * Event channels. The descriptor is a counting eventfd (EFD_SEMAPHORE), one count
+ * per queued event, so poll, epoll and O_NONBLOCK work as with the kernel's
  * descriptor, and a blocked rdma_get_cm_event() is in read(), a cancellation
- * point. Where there are real devices the descriptor is another one, which watches
- * the eventfd and that of the system's channel (forward_event.c).
+ * point. If there are real devices, the public descriptor is an epoll descriptor
+ * that watches this eventfd and the system's channel (forward_event.c).
  */
 #define LOG_ROOM "rdmacm"
 #include <fcntl.h>
@@ -163,7 +163,7 @@ CMA_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	cma_channel_destroy(cma_channel_of(channel));
 }
 
-/* The event that a count stands for; NULL when it went with its identifier. */
+/* The next event, after one count was read. NULL: it was removed, or is not reported. */
 static struct cma_event *event_take(struct cma_channel *ch)
 {
 	struct cma_event *ev = NULL;
@@ -173,7 +173,7 @@ static struct cma_event *event_take(struct cma_channel *ch)
 	entry = list_pop(&ch->events);
 	if (entry) {
 		ev = list_entry(entry, struct cma_event, entry);
-		/* Before the lock goes: destroying waits for it. */
+		/* Under the lock: rdma_destroy_id() waits for reported events. */
 		atomic_fetch_add(&ev->owner->reported, 1);
 	}
 	pthread_mutex_unlock(&ch->lock);
@@ -184,14 +184,14 @@ static struct cma_event *event_take(struct cma_channel *ch)
 	return NULL;
 }
 
-/* One event of either side without waiting; NULL and -EAGAIN: there is none, NULL
- * and 0: there may be more. */
+/* One event of soft0 or of the system's channel, without waiting. 0 and NULL: an
+ * event was dropped, there may be more; -EAGAIN: none is queued. */
 static int event_of_either(struct cma_channel *ch, struct cma_event **out)
 {
 	unsigned turn = atomic_fetch_add(&ch->turn, 1);
 	int ret = -EAGAIN;
 
-	/* In turn, so that neither side can keep the other one waiting. */
+	/* The two queues alternate, so neither can starve the other one. */
 	for (unsigned i = 0; i < 2 && ret == -EAGAIN; i++) {
 		if ((turn + i) % 2) {
 			ret = forward_event_take(ch, out);
@@ -251,7 +251,7 @@ CMA_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 
 		if (ret)
 			return cma_result(ret);
-		/* Waiting may be cancelled; what an event sets off may not. */
+		/* The wait is a cancellation point; handling the event is not. */
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 		ev = event_take(ch);
 		pthread_setcancelstate(cancel_state, NULL);

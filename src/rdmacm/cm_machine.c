@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Time and repetition: see cm_machine.h. The words of messages are made in
- * cm_words.c, states and events are those of the table (cm_state.h).
+ * Deadlines and repetitions of the connection machine; see cm_machine.h. cm_message.c
+ * builds the messages, cm_state.h has the table of states and events.
  */
 #include "rdmacm/cm_machine.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "rdmacm/cm_words.h"
+#include "rdmacm/cm_message.h"
 #include "util/container_of.h"
 
-/* Times are 4.096 us * 2^code. Longer ones than 137 s are nobody's wish. */
+/* Times are 4.096 us * 2^code. Codes are cut to this one, 137 s. */
 #define CODE_MAX 25
-/* Of the ACK timeout, by which the trip of a message is judged: 1 s. */
+/* Limit of the ACK timeout from which the round trip is estimated: 1 s. */
 #define TRIP_CODE_MAX 18
 #define TRIP_CODE_UNSAID 13
-/* An application may take so many times longer than the peer expected. */
+/* After an MRA the application may take 2^4 times the expected time. */
 #define SERVICE_FACTOR_CODE 4
 
 static uint64_t code_ns(unsigned code)
@@ -46,7 +46,7 @@ void cm_machine_pace(struct cm_machine *m, uint8_t response_code,
 	m->repeats_max = retries;
 }
 
-/* Each side is told how fast it has to answer, and how fast the other does. */
+/* Takes both sides' response times from a REQ that was sent or received. */
 static void pace_learn(struct cm_machine *m, const struct cm_req *req)
 {
 	uint8_t ours = req->remote_response_timeout;
@@ -61,8 +61,8 @@ static void pace_learn(struct cm_machine *m, const struct cm_req *req)
 	m->ask_ns = code_ns(peers) + m->trip_ns;
 }
 
-/* How long one who asked may take to ask again, whatever gets lost. */
-static uint64_t silence_ns(const struct cm_machine *m)
+/* Time within which the peer repeats a request, if it repeats it at all. */
+static uint64_t retries_ns(const struct cm_machine *m)
 {
 	return (m->answer_ns + m->trip_ns) * (m->repeats_max + UINT64_C(1));
 }
@@ -77,27 +77,27 @@ static void timer_set(struct cm_machine *m, enum cm_timer timer, uint64_t now,
 {
 	if (timer == CM_TIMER_KEEP)
 		return;
-	m->thinking = timer == CM_TIMER_THINK;
+	m->mra_due = timer == CM_TIMER_MRA;
 	if (timer != CM_TIMER_SERVICE)
-		m->repeats = timer == CM_TIMER_ASK || timer == CM_TIMER_INSIST ?
+		m->repeats = timer == CM_TIMER_ASK || timer == CM_TIMER_REPEAT ?
 				     m->repeats_max : 0;
 	switch (timer) {
 	case CM_TIMER_ASK:
-	case CM_TIMER_INSIST:
+	case CM_TIMER_REPEAT:
 		m->deadline_ns = now + m->ask_ns;
 		break;
 	case CM_TIMER_SERVICE:
 		m->deadline_ns = now + code_ns(mad->mra.service_timeout) +
 				 m->trip_ns;
 		break;
-	case CM_TIMER_THINK:
+	case CM_TIMER_MRA:
 		m->deadline_ns = now + m->answer_ns / 2;
 		break;
 	case CM_TIMER_WAIT:
-		m->deadline_ns = now + code_ns(service_code(m)) + silence_ns(m);
+		m->deadline_ns = now + code_ns(service_code(m)) + retries_ns(m);
 		break;
 	case CM_TIMER_LINGER:
-		m->deadline_ns = now + silence_ns(m);
+		m->deadline_ns = now + retries_ns(m);
 		break;
 	case CM_TIMER_TIMEWAIT:
 		m->deadline_ns = now + m->rest_ns;
@@ -108,7 +108,7 @@ static void timer_set(struct cm_machine *m, enum cm_timer timer, uint64_t now,
 	}
 }
 
-/* ---- what is said ---- */
+/* ---- messages to the peer ---- */
 
 static bool is_kept(enum cm_type type)
 {
@@ -116,7 +116,7 @@ static bool is_kept(enum cm_type type)
 	       type != CM_APR;
 }
 
-/* What our own message tells of us. */
+/* Keeps the values of our own message. */
 static void sent_learn(struct cm_machine *m)
 {
 	switch (m->sent.type) {
@@ -145,29 +145,29 @@ static void sent_learn(struct cm_machine *m)
 	}
 }
 
-static void say(struct cm_machine *m, const struct cm_step *step,
-		const struct cm_mad *words, const struct cm_mad *heard,
-		struct cm_output *out)
+static void send_message(struct cm_machine *m, const struct cm_step *step,
+			 const struct cm_mad *message,
+			 const struct cm_mad *received, struct cm_output *out)
 {
 	out->send = true;
 	if (step->again) {
 		out->mad = m->sent;
 		return;
 	}
-	cm_words_make(m, step, service_code(m), words, heard, &out->mad);
+	cm_message_make(m, step, service_code(m), message, received, &out->mad);
 	if (!is_kept(out->mad.type))
 		return;
 	m->sent = out->mad;
 	sent_learn(m);
 }
 
-/* ---- what is heard ---- */
+/* ---- messages from the peer ---- */
 
-static void heard_learn(struct cm_machine *m, const struct cm_mad *mad)
+static void received_learn(struct cm_machine *m, const struct cm_mad *mad)
 {
 	switch (mad->type) {
 	case CM_REQ:
-		/* Of two callers the one that becomes passive forgets its call. */
+		/* In peer-to-peer mode the side that becomes passive drops its REQ. */
 		m->active = false;
 		m->tid = mad->tid;
 		m->remote_comm_id = mad->req.local_comm_id;
@@ -196,7 +196,7 @@ static int message_status(const struct cm_mad *mad)
 }
 
 static int step_take(struct cm_machine *m, enum cm_input input,
-		     const struct cm_mad *words, const struct cm_mad *heard,
+		     const struct cm_mad *message, const struct cm_mad *received,
 		     uint64_t now, struct cm_output *out)
 {
 	struct cm_step step;
@@ -205,36 +205,36 @@ static int step_take(struct cm_machine *m, enum cm_input input,
 	if (ret)
 		return ret;
 	memset(out, 0, sizeof(*out));
-	/* What is repeated tells nothing new. */
-	if (heard && step.next != m->state)
-		heard_learn(m, heard);
+	/* A repeated message has no new values. */
+	if (received && step.next != m->state)
+		received_learn(m, received);
 	if (step.send || step.again)
-		say(m, &step, words, heard, out);
+		send_message(m, &step, message, received, out);
 	m->state = step.next;
-	timer_set(m, step.timer, now, heard);
+	timer_set(m, step.timer, now, received);
 	if (input == CM_DO_DESTROY)
 		m->orphan = true;
 	out->report = step.report && !m->orphan;
 	out->event = step.event;
-	out->status = step.status == CM_STATUS_OF_MESSAGE && heard ?
-			      message_status(heard) : step.status;
+	out->status = step.status == CM_STATUS_OF_MESSAGE && received ?
+			      message_status(received) : step.status;
 	out->qp_error = step.qp_error;
 	return 0;
 }
 
 int cm_machine_ask(struct cm_machine *m, enum cm_input what,
-		   const struct cm_mad *words, uint64_t now,
+		   const struct cm_mad *message, uint64_t now,
 		   struct cm_output *out)
 {
 	bool loads = what == CM_DO_LOAD_PATH;
 	int ret;
 
 	if ((what == CM_DO_CONNECT || what == CM_DO_LOOKUP ||
-	     what == CM_DO_ACCEPT || loads) && !words)
+	     what == CM_DO_ACCEPT || loads) && !message)
 		return -EINVAL;
 	if (loads && m->path_waits)
 		return -EBUSY;
-	ret = step_take(m, what, words, NULL, now, out);
+	ret = step_take(m, what, message, NULL, now, out);
 	if (!ret)
 		m->path_waits = (m->path_waits || loads) &&
 				m->state == CM_ESTABLISHED;
@@ -259,19 +259,19 @@ bool cm_machine_accepts(const struct cm_machine *m, const struct cm_mad *mad)
 	case CM_SIDR_REP:
 		return mad->sidr_rep.request_id == m->local_comm_id;
 	default:
-		cm_words_parties(mad, &to, &from);
+		cm_message_parties(mad, &to, &from);
 		break;
 	}
-	/* A caller that gives up before the REP does not know our identifier. */
+	/* A caller that sends REJ before it has a REP does not know our identifier. */
 	if (mad->type == CM_REJ && !to)
 		return from == m->remote_comm_id;
-	/* A REJ of one who made no machine for our REQ has no identifier. */
+	/* A peer that rejects our REQ without a machine for it has no identifier. */
 	return to == m->local_comm_id &&
 	       (from == m->remote_comm_id || !m->remote_comm_id ||
 		(mad->type == CM_REJ && !from));
 }
 
-/* Two call each other: the lower GUID, then the lower QPN, becomes the called. */
+/* Peer to peer: the side with the lower GUID, then the lower QPN, becomes passive. */
 static bool becomes_passive(const struct cm_machine *m, const struct cm_req *req)
 {
 	if (m->local_guid != req->local_ca_guid)
@@ -279,8 +279,8 @@ static bool becomes_passive(const struct cm_machine *m, const struct cm_req *req
 	return m->local_qpn < req->local_qpn;
 }
 
-/* Does the message say what the table takes it for? */
-static bool is_apt(const struct cm_machine *m, const struct cm_mad *mad)
+/* Does the message belong to the state, beyond what the table can tell by type? */
+static bool is_expected(const struct cm_machine *m, const struct cm_mad *mad)
 {
 	bool established = m->state == CM_ESTABLISHED;
 
@@ -292,8 +292,9 @@ static bool is_apt(const struct cm_machine *m, const struct cm_mad *mad)
 	case CM_REP:
 		return !established || m->active;
 	case CM_REJ:
-		/* One of our REQ may be old by now; who is connected learns
-		 * only that the other waited for the RTU in vain. */
+		/* A REJ of our REQ counts only while the REQ is open: it may be
+		 * late. When connected, only the active side takes a REJ, of
+		 * a peer that did not receive the RTU in time. */
 		if (mad->rej.answered == CM_ANSWERED_REQ)
 			return m->state == CM_REQ_SENT;
 		return !established ||
@@ -311,14 +312,14 @@ static bool is_apt(const struct cm_machine *m, const struct cm_mad *mad)
 	}
 }
 
-int cm_machine_hear(struct cm_machine *m, const struct cm_mad *mad, uint64_t now,
+int cm_machine_receive(struct cm_machine *m, const struct cm_mad *mad, uint64_t now,
 		    struct cm_output *out)
 {
 	int ret;
 
 	if (m->state == CM_DONE || !cm_machine_accepts(m, mad))
 		return -ENOENT;
-	if (!is_apt(m, mad))
+	if (!is_expected(m, mad))
 		return -EPROTO;
 	ret = step_take(m, cm_state_input_of(mad), NULL, mad, now, out);
 	if (!ret && mad->type == CM_APR) {
@@ -340,7 +341,7 @@ int cm_machine_tick(struct cm_machine *m, uint64_t now, struct cm_output *out)
 	if (m->repeats) {
 		m->repeats--;
 		m->deadline_ns = now + m->ask_ns;
-	} else if (m->thinking) {
+	} else if (m->mra_due) {
 		step = (struct cm_step){ .send = CM_MRA };
 		timer_set(m, CM_TIMER_WAIT, now, NULL);
 	} else {
@@ -354,7 +355,7 @@ int cm_machine_tick(struct cm_machine *m, uint64_t now, struct cm_output *out)
 		return ret;
 	}
 	memset(out, 0, sizeof(*out));
-	say(m, &step, NULL, NULL, out);
+	send_message(m, &step, NULL, NULL, out);
 	return 0;
 }
 

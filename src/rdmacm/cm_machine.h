@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One end of a connection in time: pure.
+ * One end of a connection, with its deadlines. Pure: no socket, clock or lock.
  *
- * On top of the table of states: which message is sent again and when, what a
- * message that comes twice means, when the peer is told that an answer takes
- * longer (MRA) and how long one waits that was told so, which of two callers
- * that call each other becomes the called, how long a connection rests. The time
- * is passed in and is any clock that only goes forward; random values too. No
- * socket, clock or lock inside, so the same code runs over a socket that loses
- * nothing, over datagrams, and in a simulated network.
+ * Adds to the table of states (cm_state.h): which message is repeated and when,
+ * what a repeated message of the peer means, when an MRA asks the peer to wait and
+ * how long a side waits that received one, which side becomes passive if both
+ * call each other, and how long the time-wait lasts. The caller passes in the time,
+ * of any clock that never goes back, and the random values. So the same code runs
+ * over a socket without loss, over datagrams, and in a simulated network.
  *
- * After each call: what `out` says to send is sent, what it says to report is
- * reported, and cm_machine_tick() is called when deadline_ns (0: never) is there.
+ * After each call the caller sends and reports what `out` says, and calls
+ * cm_machine_tick() when deadline_ns is reached (0: no deadline).
  *
- * An application that destroys its identifier may leave the machine behind: it
- * reports nothing any more and goes on answering until it is CM_DONE. Where no
- * message is lost it may as well be dropped.
+ * After CM_DO_DESTROY the machine reports nothing, but still answers messages until
+ * it is CM_DONE. Over a carrier without loss it may be freed at once.
  */
 #ifndef RDMACM_CM_MACHINE_H
 #define RDMACM_CM_MACHINE_H
@@ -27,64 +25,68 @@
 
 struct cm_machine {
 	enum cm_state state;
-	bool active;             /* it asked for the connection */
-	bool peer_to_peer;       /* two callers may meet; before CM_DO_CONNECT */
-	bool orphan;             /* the application is gone */
-	bool thinking;           /* the next deadline tells the peer so */
-	bool path_waits;         /* a LAP is not answered yet */
+	bool active;             /* this side sent the REQ or SIDR_REQ */
+	bool peer_to_peer;       /* both may call each other; set before CM_DO_CONNECT */
+	bool orphan;             /* CM_DO_DESTROY was given: nothing is reported */
+	bool mra_due;           /* at the next deadline an MRA is sent */
+	bool path_waits;         /* a LAP was sent and has no APR yet */
 	uint8_t repeats, repeats_max;
-	uint8_t answer_code;     /* of answer_ns */
-	uint32_t local_comm_id, remote_comm_id; /* remote: 0 is not known yet */
+	uint8_t answer_code;     /* answer_ns as a code of 4.096 us * 2^n */
+	uint32_t local_comm_id, remote_comm_id; /* remote: 0: not known yet */
 	uint32_t local_qpn, remote_qpn;
 	uint64_t local_guid, service_id;
 	uint64_t tid;
-	uint64_t ask_ns;         /* until the peer is asked again */
-	uint64_t answer_ns;      /* until the peer wants to hear from us */
-	uint64_t trip_ns;        /* two packet lifetimes and a bit */
-	uint64_t rest_ns;        /* of the time-wait */
+	uint64_t ask_ns;         /* from a message to its repetition */
+	uint64_t answer_ns;      /* response time that the peer grants this side */
+	uint64_t trip_ns;        /* round trip, estimated by the ACK timeout */
+	uint64_t rest_ns;        /* length of the time-wait */
 	uint64_t deadline_ns;
-	struct cm_mad sent;      /* what may have to be said again */
+	struct cm_mad sent;      /* the message that is repeated */
 };
 
 struct cm_output {
 	bool send, report, qp_error;
-	bool path_answered;      /* the LAP's end: */
+	bool path_answered;      /* a LAP has its answer, or none came in time: */
 	int path_status;         /* enum cm_path_status or -ETIMEDOUT */
-	int event;               /* enum rdma_cm_event_type */
-	int status;              /* reason, SIDR status or negative errno */
+	int event;               /* to report: enum rdma_cm_event_type */
+	int status;              /* of `event`: reason, SIDR status or negative errno */
 	struct cm_mad mad;
 };
 
-/* `local_comm_id`: random, and no other's of this end of the carrier. */
+/* `local_comm_id`: random, and unique at this end of the carrier. */
 void cm_machine_init(struct cm_machine *m, uint32_t local_comm_id);
-/* For SIDR, whose messages say nothing of time: fields as those of a REQ. */
+/* For SIDR, whose messages carry no times; the values are those of a REQ's fields. */
 void cm_machine_pace(struct cm_machine *m, uint8_t response_code,
 		     uint8_t retries, uint8_t ack_code);
 
 /*
- * A request of the application or news of the world (CM_DO_..., CM_GOT_STALE,
- * CM_NO_LISTENER, CM_PEER_GONE). `words`: the message to send, complete but for
- * the identifiers of the connection and the transaction (REQ and SIDR_REQ have
- * that); needed for CONNECT, LOOKUP, LOAD_PATH and ACCEPT, may give reason and
- * private data of a REJ, and a SIDR_REP. Errors are those of cm_state_step().
+ * An input other than a message or the time: CM_DO_..., CM_GOT_STALE,
+ * CM_NO_LISTENER, CM_REFUSED or CM_PEER_GONE. `message` is the message to send,
+ * without the communication identifiers; a transaction identifier is needed in REQ
+ * and SIDR_REQ only. It is required for CONNECT, LOOKUP, LOAD_PATH and ACCEPT, and
+ * may give the reason and private data of a REJ, or a SIDR_REP. Errors are those of
+ * cm_state_step(), -EINVAL without required `message`, and -EBUSY for a second
+ * LOAD_PATH before the answer to the first one.
  */
 int cm_machine_ask(struct cm_machine *m, enum cm_input what,
-		   const struct cm_mad *words, uint64_t now_ns,
+		   const struct cm_mad *message, uint64_t now_ns,
 		   struct cm_output *out);
-/* A message. -ENOENT: it is nobody's (see cm_stray_answer); -EPROTO: ignored. */
-int cm_machine_hear(struct cm_machine *m, const struct cm_mad *mad,
+/* A message came. -ENOENT: it is not for this machine (see cm_stray_answer());
+ * -EPROTO: it does not belong to the state and is ignored. */
+int cm_machine_receive(struct cm_machine *m, const struct cm_mad *mad,
 		    uint64_t now_ns, struct cm_output *out);
-/* -EAGAIN: it is not time yet. */
+/* The deadline came. -EAGAIN: there is none, or it is later than now_ns. */
 int cm_machine_tick(struct cm_machine *m, uint64_t now_ns, struct cm_output *out);
 
-/* Is the message for this machine? */
+/* Is the message for this connection? */
 bool cm_machine_accepts(const struct cm_machine *m, const struct cm_mad *mad);
-/* Does another connection of the peer's QP make this one stale? */
+/* Does a new REQ of the same QP of the peer make this connection stale? */
 bool cm_machine_holds_qp(const struct cm_machine *m);
 
-/* The answer to a message that no machine takes; -ENOENT: none is due. */
+/* The answer to a message that belongs to no machine; -ENOENT: it needs none. */
 int cm_stray_answer(const struct cm_mad *mad, struct cm_mad *answer);
-/* REJ or SIDR_REP to a request that no machine is made for; -EPROTO: no request. */
+/* The REJ or SIDR_REP for a request for which no machine is made; -EPROTO: `request`
+ * is neither REQ nor SIDR_REQ. */
 int cm_refusal(const struct cm_mad *request, int reason, struct cm_mad *answer);
 
 #endif

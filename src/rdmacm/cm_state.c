@@ -14,18 +14,18 @@
 #define FAILED(which, with_status, ...)                                   \
 	STEP(.next = CM_DONE, EVENT(which, with_status),                  \
 	     .timer = CM_TIMER_OFF, ##__VA_ARGS__)
-/* The REJ stays at hand for a peer that did not get it. */
+/* The REJ is kept, to be repeated when the peer repeats its message. */
 #define REJECT_WITH(why, ...)                                             \
 	STEP(.next = CM_ANSWERED, .send = CM_REJ, .reason = (why),        \
 	     .timer = CM_TIMER_LINGER, ##__VA_ARGS__)
-/* The peer may think that it is connected and has no reason to ask again. */
-#define INSIST_WITH(why, ...)                                             \
+/* The same, and repeated unasked: the peer may believe that it is connected. */
+#define REJECT_REPEATED(why, ...)                                             \
 	STEP(.next = CM_ANSWERED, .send = CM_REJ, .reason = (why),        \
-	     .timer = CM_TIMER_INSIST, ##__VA_ARGS__)
+	     .timer = CM_TIMER_REPEAT, ##__VA_ARGS__)
 #define CLOSED(with_status, ...)                                          \
 	STEP(.next = CM_TIMEWAIT, EVENT(DISCONNECTED, with_status),       \
 	     .timer = CM_TIMER_TIMEWAIT, ##__VA_ARGS__)
-/* The answer is made anew from the request. */
+/* The answer is built from the message that came, not from the last one sent. */
 #define ANSWER(state, with) STEP(.next = (state), .send = (with))
 
 static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
@@ -38,7 +38,7 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 				      .timer = CM_TIMER_ASK),
 		[CM_GOT_REQ] = STEP(.next = CM_REQ_RCVD,
 				    EVENT(CONNECT_REQUEST, 0),
-				    .timer = CM_TIMER_THINK),
+				    .timer = CM_TIMER_MRA),
 		[CM_GOT_SIDR_REQ] = STEP(.next = CM_SIDR_REQ_RCVD,
 					 EVENT(CONNECT_REQUEST, 0),
 					 .timer = CM_TIMER_LINGER),
@@ -51,11 +51,11 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_GOT_MRA] = STAY(CM_REQ_SENT, .timer = CM_TIMER_SERVICE),
 		[CM_GOT_REP] = STEP(.next = CM_REP_RCVD,
 				    EVENT(CONNECT_RESPONSE, 0),
-				    .timer = CM_TIMER_THINK),
-		/* Peer to peer, and we are the one to become passive. */
+				    .timer = CM_TIMER_MRA),
+		/* Peer to peer: this side becomes passive. */
 		[CM_GOT_REQ] = STEP(.next = CM_REQ_RCVD,
 				    EVENT(CONNECT_REQUEST, 0),
-				    .timer = CM_TIMER_THINK),
+				    .timer = CM_TIMER_MRA),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
 		[CM_NO_LISTENER] = FAILED(REJECTED, CM_REASON_INVALID_SERVICE_ID),
 		[CM_REFUSED] = FAILED(REJECTED, CM_REASON_CONSUMER),
@@ -71,7 +71,7 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_GOT_REP] = STAY(CM_REP_RCVD, .send = CM_MRA,
 				    .timer = CM_TIMER_WAIT),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
-		/* It was told of our data before it was told that we are ready. */
+		/* The peer was connected by CM_DO_NOTIFY and disconnects. */
 		[CM_GOT_DREQ] = STEP(.next = CM_TIMEWAIT,
 				     EVENT(CONNECT_ERROR, -ECONNRESET),
 				     .send = CM_DREP,
@@ -93,8 +93,8 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_GOT_REQ] = STAY(CM_REQ_RCVD, .send = CM_MRA,
 				    .timer = CM_TIMER_WAIT),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
-		/* Here and below: the request may be the older of the two, that
-		 * came late; then its QP waits for us and must be told. */
+		/* Here and in the states below: this request may be an old one
+		 * that came late. The REJ tells the peer's QP, which may wait. */
 		[CM_GOT_STALE] = REJECT_WITH(CM_REASON_STALE_CONNECTION,
 					     EVENT(REJECTED,
 						   CM_REASON_STALE_CONNECTION)),
@@ -112,37 +112,37 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_GOT_REQ] = STAY(CM_REP_SENT, .again = true),
 		[CM_GOT_MRA] = STAY(CM_REP_SENT, .timer = CM_TIMER_SERVICE),
 		[CM_GOT_REJ] = FAILED(REJECTED, CM_STATUS_OF_MESSAGE),
-		/* Its RTU was lost, and it has ended what we never began. */
+		/* The RTU was lost: the peer was connected and disconnects. */
 		[CM_GOT_DREQ] = CLOSED(0, .send = CM_DREP),
-		[CM_GOT_STALE] = INSIST_WITH(CM_REASON_STALE_CONNECTION,
+		[CM_GOT_STALE] = REJECT_REPEATED(CM_REASON_STALE_CONNECTION,
 					     EVENT(UNREACHABLE, -ECONNRESET),
 					     .qp_error = true),
 		[CM_PEER_GONE] = FAILED(UNREACHABLE, -ECONNRESET,
 					.qp_error = true),
-		[CM_TIMEOUT] = INSIST_WITH(CM_REASON_TIMEOUT,
+		[CM_TIMEOUT] = REJECT_REPEATED(CM_REASON_TIMEOUT,
 					   EVENT(UNREACHABLE, -ETIMEDOUT),
 					   .qp_error = true),
-		[CM_DO_DESTROY] = INSIST_WITH(CM_REASON_CONSUMER),
+		[CM_DO_DESTROY] = REJECT_REPEATED(CM_REASON_CONSUMER),
 	},
 	[CM_ESTABLISHED] = {
 		[CM_DO_DISCONNECT] = STEP(.next = CM_DREQ_SENT, .send = CM_DREQ,
 					  .timer = CM_TIMER_ASK),
 		[CM_DO_LOAD_PATH] = STAY(CM_ESTABLISHED, .send = CM_LAP,
 					 .timer = CM_TIMER_ASK),
-		/* Data came before the RTU, and the peer may not have the REP. */
+		/* CM_DO_NOTIFY came before the RTU; the peer may not have the REP. */
 		[CM_GOT_REQ] = STAY(CM_ESTABLISHED, .again = true),
 		/* The RTU was lost. */
 		[CM_GOT_REP] = STAY(CM_ESTABLISHED, .send = CM_RTU),
 		[CM_GOT_MRA] = STAY(CM_ESTABLISHED, .timer = CM_TIMER_SERVICE),
 		[CM_GOT_LAP] = ANSWER(CM_ESTABLISHED, CM_APR),
 		[CM_GOT_APR] = STAY(CM_ESTABLISHED, .timer = CM_TIMER_OFF),
-		/* Of our REP: it waited for the RTU in vain. */
+		/* The peer did not receive our RTU in time. */
 		[CM_GOT_REJ] = CLOSED(0, .qp_error = true),
 		[CM_GOT_DREQ] = CLOSED(0, .send = CM_DREP),
 		[CM_GOT_STALE] = STEP(.next = CM_DREQ_SENT, .send = CM_DREQ,
 				      .timer = CM_TIMER_ASK, .qp_error = true),
 		[CM_PEER_GONE] = CLOSED(0, .qp_error = true),
-		/* Of a LAP. */
+		/* No APR came for a LAP. */
 		[CM_TIMEOUT] = STAY(CM_ESTABLISHED, .timer = CM_TIMER_OFF),
 		[CM_DO_DESTROY] = STEP(.next = CM_DREQ_SENT, .send = CM_DREQ,
 				       .timer = CM_TIMER_ASK),
@@ -172,7 +172,7 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_DO_DESTROY] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
 	},
 	[CM_SIDR_REQ_RCVD] = {
-		/* It still waits. */
+		/* The caller repeats its request and still waits. */
 		[CM_GOT_SIDR_REQ] = STAY(CM_SIDR_REQ_RCVD,
 					 .timer = CM_TIMER_LINGER),
 		[CM_DO_ACCEPT] = STEP(.next = CM_ANSWERED, .send = CM_SIDR_REP,
@@ -183,7 +183,7 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_DO_DESTROY] = STEP(.next = CM_ANSWERED, .send = CM_SIDR_REP,
 				       .reason = CM_REASON_CONSUMER,
 				       .timer = CM_TIMER_LINGER),
-		/* It has given up: there is nobody to answer. */
+		/* The caller has given up: no answer is sent. */
 		[CM_TIMEOUT] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
 	},
 	[CM_ANSWERED] = {
@@ -191,7 +191,7 @@ static const struct cm_step steps[CM_STATES][CM_INPUTS] = {
 		[CM_GOT_REP] = STAY(CM_ANSWERED, .again = true),
 		[CM_GOT_SIDR_REQ] = STAY(CM_ANSWERED, .again = true),
 		[CM_GOT_DREQ] = ANSWER(CM_ANSWERED, CM_DREP),
-		/* It knows. */
+		/* The peer has rejected, too: no repetition is needed. */
 		[CM_GOT_REJ] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
 		[CM_TIMEOUT] = STEP(.next = CM_DONE, .timer = CM_TIMER_OFF),
 		[CM_DO_DESTROY] = STAY(CM_ANSWERED),
@@ -223,7 +223,7 @@ int cm_state_step(enum cm_state state, enum cm_input input, struct cm_step *step
 		return -ECONNRESET;
 	if (input == CM_DO_LOAD_PATH)
 		return -EINVAL;
-	/* To end what is not, or no longer, connected is no error. */
+	/* A disconnect of an identifier that is not connected is no error. */
 	if (input == CM_DO_DISCONNECT && state > CM_LISTEN)
 		return -EALREADY;
 	return -EINVAL;
@@ -275,7 +275,7 @@ const char *cm_input_name(enum cm_input input)
 		[CM_GOT_SIDR_REFUSAL] = "SIDR_REP with a refusal",
 		[CM_GOT_LAP] = "LAP",
 		[CM_GOT_APR] = "APR",
-		[CM_GOT_STALE] = "another REQ of its QP",
+		[CM_GOT_STALE] = "another REQ of the peer's QP",
 		[CM_NO_LISTENER] = "no listener",
 		[CM_REFUSED] = "refused",
 		[CM_PEER_GONE] = "peer gone",

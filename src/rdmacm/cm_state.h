@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The states of a connection and what leads from one to the next: a pure table.
+ * The states of a connection and the steps between them: a pure table.
  *
- * What the application asks for, what the peer says and what time does are
- * inputs; the next state, the message to send and the event to report are the
- * output. After IBA volume 1, 12.9 (active and passive side, time-wait) and
- * 12.11 (SIDR). How long to wait, how often to say a thing again and who is
- * meant by a message is not decided here but in cm_machine.h.
+ * Inputs are requests of the application, messages of the peer and timeouts;
+ * outputs are the next state, the message to send and the event to report. After
+ * IBA volume 1, 12.9 (active and passive side, time-wait) and 12.11 (SIDR). The
+ * lengths of timeouts, the number of repetitions and the choice of the connection
+ * to which a message belongs are in cm_machine.h.
  */
 #ifndef RDMACM_CM_STATE_H
 #define RDMACM_CM_STATE_H
@@ -27,13 +27,13 @@ enum cm_state {
 	CM_TIMEWAIT,
 	CM_SIDR_REQ_SENT,
 	CM_SIDR_REQ_RCVD,
-	CM_ANSWERED,       /* for good; the answer is kept for who asks again */
+	CM_ANSWERED,       /* finally; the answer is repeated on a repeated request */
 	CM_DONE,           /* ended; only to be destroyed */
 	CM_STATES
 };
 
 enum cm_input {
-	/* the application */
+	/* requests of the application */
 	CM_DO_LISTEN,
 	CM_DO_CONNECT,
 	CM_DO_LOOKUP,      /* rdma_connect() of a datagram identifier */
@@ -44,7 +44,7 @@ enum cm_input {
 	CM_DO_NOTIFY,      /* data came before the RTU */
 	CM_DO_LOAD_PATH,   /* an alternate path for the peer */
 	CM_DO_DESTROY,
-	/* the peer */
+	/* messages of the peer */
 	CM_GOT_REQ,
 	CM_GOT_SIDR_REQ,
 	CM_GOT_MRA,
@@ -57,27 +57,27 @@ enum cm_input {
 	CM_GOT_SIDR_REFUSAL,
 	CM_GOT_LAP,
 	CM_GOT_APR,
-	CM_GOT_STALE,      /* the peer's QP asks for another connection */
-	/* the world */
+	CM_GOT_STALE,      /* a new REQ of the QP that this connection uses */
+	/* other inputs */
 	CM_NO_LISTENER,
-	CM_REFUSED,        /* one of the two may not talk to the other */
-	CM_PEER_GONE,
-	CM_TIMEOUT,        /* and nothing is left to be said again */
+	CM_REFUSED,        /* BUSBAR_PEERS, here or at the peer, forbids it */
+	CM_PEER_GONE,      /* the link to the peer's process has ended */
+	CM_TIMEOUT,        /* the deadline, after the last repetition */
 	CM_INPUTS
 };
 
-/* The step's event has the reason or status that the message carried. */
+/* Stands for the reason or status in the message that came. */
 #define CM_STATUS_OF_MESSAGE 0x10000
 
 enum cm_timer {
 	CM_TIMER_KEEP,
 	CM_TIMER_OFF,
-	CM_TIMER_ASK,      /* for the answer of the peer's library; ask again */
-	CM_TIMER_SERVICE,  /* for as long as the peer's MRA says */
-	CM_TIMER_THINK,    /* for our application; then the peer is told */
-	CM_TIMER_WAIT,     /* for our application, to whom it may take long */
-	CM_TIMER_LINGER,   /* for one who asks again */
-	CM_TIMER_INSIST,   /* the same, and say it again unasked */
+	CM_TIMER_ASK,      /* waits for the peer's answer; repeats the message */
+	CM_TIMER_SERVICE,  /* waits as long as the peer's MRA says */
+	CM_TIMER_MRA,    /* waits for the application, then sends an MRA */
+	CM_TIMER_WAIT,     /* waits for the application, after an MRA */
+	CM_TIMER_LINGER,   /* waits for repeated messages of the peer */
+	CM_TIMER_REPEAT,   /* the same, and repeats the last message unasked */
 	CM_TIMER_TIMEWAIT,
 };
 
@@ -85,27 +85,27 @@ struct cm_step {
 	bool valid;
 	enum cm_state next;
 	enum cm_type send;   /* 0: nothing */
-	bool again;          /* the last message once more */
+	bool again;          /* repeat the last message */
 	enum cm_reason reason; /* of a REJ that is sent */
-	bool report;         /* an event: */
+	bool report;         /* report the event: */
 	int event;           /* enum rdma_cm_event_type */
-	int status;          /* CM_STATUS_OF_MESSAGE: what the message says */
+	int status;          /* or CM_STATUS_OF_MESSAGE */
 	enum cm_timer timer;
 	bool qp_error;       /* move the QP to the error state */
 };
 
 /*
- * What `input` means in `state`. 0 and `step`, or: -EINVAL for a request of the
- * application that the state does not allow (-EISCONN, -ECONNRESET where that
- * says more), -EPROTO for a message that does not belong there and is ignored.
- * -EALREADY where nothing needs to be done.
+ * The step for `input` in `state`: 0 and `step`. A request of the application that
+ * the state does not allow is -EINVAL, -EISCONN (NOTIFY when connected) or
+ * -ECONNRESET (ACCEPT after the end); -EALREADY: DISCONNECT without a connection,
+ * nothing is to be done. Any other input without a step is -EPROTO, to be ignored.
  */
 int cm_state_step(enum cm_state state, enum cm_input input, struct cm_step *step);
 
 const char *cm_state_name(enum cm_state state);
 const char *cm_input_name(enum cm_input input);
 
-/* The input that a decoded message is. */
+/* The input for a decoded message. */
 enum cm_input cm_state_input_of(const struct cm_mad *mad);
 
 #endif

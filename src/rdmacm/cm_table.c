@@ -2,7 +2,7 @@
 /* See cm_table.h. */
 #include "rdmacm/cm_table.h"
 
-#include "rdmacm/cm_words.h"
+#include "rdmacm/cm_message.h"
 
 static struct list *bucket(struct list *buckets, uint64_t peer, uint32_t id)
 {
@@ -56,7 +56,7 @@ void cm_table_update(struct cm_table *t, struct cm_entry *e, uint64_t peer,
 	if (e->remote_comm_id)
 		list_push(bucket(t->by_remote, peer, e->remote_comm_id),
 			  &e->by_remote);
-	/* Callers that may meet wait for a REQ of an identifier yet unknown. */
+	/* Peer to peer: the peer's identifier is unknown until its REQ comes. */
 	else if (calls)
 		list_push(bucket(t->by_remote, peer, 0), &e->by_remote);
 	if (qpn)
@@ -99,7 +99,7 @@ struct cm_entry *cm_table_find(struct cm_table *t, uint64_t peer,
 	if (mad->type == CM_SIDR_REP)
 		to = mad->sidr_rep.request_id;
 	else
-		cm_words_parties(mad, &to, &from);
+		cm_message_parties(mad, &to, &from);
 	if (mad->type == CM_REJ && !to)
 		return find_remote(t, peer, from);
 	list_for_each(entry, bucket(t->by_local, 0, to), struct cm_entry, by_local)

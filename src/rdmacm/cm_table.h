@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is meant by a message, among all connections of one end of a carrier: a
- * pure index. It keeps copies of what it looks for, so that it can be asked
- * under a lock of its own while machines are at work under theirs.
+ * Finds the connection to which a message belongs, among all connections at one end
+ * of a carrier. A pure index: its entries are copies of the machines' values, so a
+ * lookup needs only the lock of the table and not those of the machines.
  */
 #ifndef RDMACM_CM_TABLE_H
 #define RDMACM_CM_TABLE_H
@@ -14,10 +14,10 @@
 
 struct cm_entry {
 	struct list by_local, by_remote, by_qpn;
-	uint64_t peer;           /* the other end, as the carrier names it */
+	uint64_t peer;           /* the other end, numbered by the carrier */
 	uint32_t local_comm_id, remote_comm_id;
-	uint32_t remote_qpn;     /* 0: its QP is free for another connection */
-	uint64_t calls_service;  /* 0, or another caller of it may be met */
+	uint32_t remote_qpn;     /* 0: a REQ of that QP makes nothing stale */
+	uint64_t calls_service;  /* peer to peer, before a REQ came; else 0 */
 };
 
 struct cm_table {
@@ -27,16 +27,17 @@ struct cm_table {
 
 void cm_table_init(struct cm_table *t);
 void cm_entry_init(struct cm_entry *e);
-/* Enters a machine, or what has changed of it since. */
+/* Enters a machine, or updates its entry after a change. */
 void cm_table_update(struct cm_table *t, struct cm_entry *e, uint64_t peer,
 		     const struct cm_machine *m);
-/* Also of one that is not in it. */
+/* Also allowed for an entry that is not in the table. */
 void cm_table_remove(struct cm_entry *e);
 
-/* Whom a message of `peer` concerns, a repeated request included; or NULL. */
+/* The connection to which a message of `peer` (or a repeated request) belongs; or
+ * NULL. */
 struct cm_entry *cm_table_find(struct cm_table *t, uint64_t peer,
 			       const struct cm_mad *mad);
-/* A connection whose QP of the peer now asks (`mad` is a REQ) for another. */
+/* A connection with the peer's QP that sends `mad`, a REQ for another one; or NULL. */
 struct cm_entry *cm_table_find_stale(struct cm_table *t, uint64_t peer,
 				     const struct cm_mad *mad);
 

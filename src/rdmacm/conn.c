@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the steps of the state machine do: messages from the connection's values
- * and back, events from messages. The lock of the identifier is held throughout.
+ * Carries out the steps of the state machine: builds messages from the values of the
+ * connection, takes values out of messages, reports events. The identifier's lock
+ * is held in all functions.
  */
 #define LOG_ROOM "rdmacm"
 #include <endian.h>
@@ -17,8 +18,8 @@
 #define LID_PERMISSIVE 0xffff
 
 /*
- * How long each side may take to answer, as 4.096 us * 2^n: with all retries the
- * time that the setting gives, 2^20 (4.3 s) unless it was changed.
+ * Response time of each side, as n of 4.096 us * 2^n: the time in the setting
+ * divided by the number of tries; 20 (4.3 s) by default.
  */
 static uint8_t response_code(void)
 {
@@ -66,7 +67,7 @@ static enum cm_service service_of(const struct cma_id *id)
 	}
 }
 
-/* The private data of a request, behind the IP addresses if there are any. */
+/* The private data of a request; IP addresses, if it has them, come first. */
 static void request_private(const struct cma_id *id, uint8_t *out)
 {
 	size_t lead = cma_id_private_lead(id);
@@ -121,7 +122,7 @@ static void rep_make(struct cma_id *id, struct cm_rep *rep)
 
 	*rep = (struct cm_rep){
 		.local_qpn = c->local_qpn,
-		/* An XRC target is told apart by the place of its number. */
+		/* XRC: the QP number of the target is in the field of the EECN. */
 		.local_eecn = id->pub.qp_type == IBV_QPT_XRC_RECV ?
 				      c->local_qpn : 0,
 		.vendor_id_high = (uint8_t)(id->local_ece.vendor_id >> 16),
@@ -165,8 +166,8 @@ static void sidr_req_make(struct cma_id *id, struct cm_sidr_req *req)
 	request_private(id, req->private_data);
 }
 
-/* What the application's request says to the peer; false: nothing of its own. */
-static bool words_make(struct cma_id *id, enum cm_input input, struct cm_mad *mad)
+/* Builds the message of the application's request. False: the machine builds it. */
+static bool message_make(struct cma_id *id, enum cm_input input, struct cm_mad *mad)
 {
 	struct cma_conn *c = &id->conn;
 
@@ -207,7 +208,7 @@ static bool words_make(struct cma_id *id, enum cm_input input, struct cm_mad *ma
 	return true;
 }
 
-/* ---- what a message says ---- */
+/* ---- values of the peer's messages ---- */
 
 static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
 {
@@ -221,7 +222,7 @@ static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
 		c->ack_timeout = mad->req.primary.local_ack_timeout;
 		c->retry_count = mad->req.retry_count;
 		c->rnr_retry = mad->req.rnr_retry_count;
-		/* The peer's reads are what we respond to, and vice versa. */
+		/* The peer's initiator depth is this side's responder resources. */
 		c->responder_resources = mad->req.initiator_depth;
 		c->initiator_depth = mad->req.responder_resources;
 		id->tos = mad->req.primary.traffic_class;
@@ -357,20 +358,20 @@ int cma_conn_input(struct cma_id *id, enum cm_input input,
 	uint64_t now = clock_monotonic_ns_slow();
 	enum cm_state before = id->cm.state;
 	struct cm_output out;
-	struct cm_mad words;
+	struct cm_mad message;
 	int ret;
 
 	if (id->removed && !mad && input < CM_DO_DESTROY)
 		return -ENODEV;
-	/* Lookups say nothing of time; connections learn it from the REQ. */
+	/* SIDR messages carry no times; connections have them in the REQ. */
 	if (before == CM_IDLE)
 		cm_machine_pace(&id->cm, response_code(), CM_RETRIES,
 				CMA_PACKET_LIFETIME + 1);
 	if (mad)
-		ret = cm_machine_hear(&id->cm, mad, now, &out);
+		ret = cm_machine_receive(&id->cm, mad, now, &out);
 	else
 		ret = cm_machine_ask(&id->cm, input,
-				     words_make(id, input, &words) ? &words : NULL,
+				     message_make(id, input, &message) ? &message : NULL,
 				     now, &out);
 	if (ret) {
 		log_debug("comm %08x %s in state %s: %s", id->cm.local_comm_id,
@@ -383,7 +384,7 @@ int cma_conn_input(struct cma_id *id, enum cm_input input,
 		  cm_state_name(id->cm.state));
 	if (!mad && out.send)
 		id->conn.private_len = 0;
-	/* What comes twice is not news. */
+	/* Only a message that is reported has new values; repetitions have none. */
 	if (mad && out.report)
 		mad_learn(id, mad);
 	return output_take(id, &out, mad);
@@ -396,7 +397,7 @@ void cma_conn_tick(struct cma_id *id, uint64_t now_ns)
 
 	if (cm_machine_tick(&id->cm, now_ns, &out))
 		return;
-	log_debug("comm %08x time: %s -> %s, sends %s", id->cm.local_comm_id,
+	log_debug("comm %08x timer: %s -> %s, sends %s", id->cm.local_comm_id,
 		  cm_state_name(before), cm_state_name(id->cm.state),
 		  out.send ? wire_cm_name(out.mad.type) : "nothing");
 	output_take(id, &out, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls that make, answer and end connections. */
+/* The public calls that listen, connect, accept, reject and disconnect. */
 #define LOG_ROOM "rdmacm"
 #include <string.h>
 
@@ -9,15 +9,15 @@
 #include "util/log.h"
 
 #define BACKLOG_MAX 1024
-#define RETRY_MAX 7 /* 3-bit fields; 7 of RNR: without end */
+#define RETRY_MAX 7 /* retry counts have 3 bits; RNR: 7 is unlimited */
 /*
- * How long a listener that is not there may take to appear. On a wire a request
- * is under way for a while, and programs count on it: perftest closes its
- * listener and opens it again while its client already calls a second time.
+ * How long a connection request waits for a listener to appear. On a network the
+ * request needs some time, and programs rely on it: perftest closes its listener
+ * and opens it again, while its client may already connect a second time.
  */
-#define PATIENCE_NS (50 * UINT64_C(1000000))
+#define LISTENER_WAIT_NS (50 * UINT64_C(1000000))
 
-/* Values that rdma_connect(3) and rdma_accept(3) exclude. */
+/* -EINVAL for values that rdma_connect(3) and rdma_accept(3) exclude. */
 static int param_check(const struct cma_id *id, const struct rdma_conn_param *p)
 {
 	if (id->pub.ps != RDMA_PS_TCP)
@@ -33,7 +33,7 @@ static int param_check(const struct cma_id *id, const struct rdma_conn_param *p)
 	return 0;
 }
 
-/* Private data of the next message: `limit` bytes fit. */
+/* Sets the private data of the next message; -EINVAL: more than `limit` bytes. */
 static int private_set(struct cma_id *id, const void *data, size_t len,
 		       size_t limit)
 {
@@ -65,7 +65,7 @@ static void param_take(struct cma_id *id, const struct rdma_conn_param *p)
 	c->local_qpn &= 0xffffff;
 }
 
-/* What only a reliable service has; the other end does not look at it either. */
+/* Clears what only reliable services have; the peer does not look at it either. */
 static void param_trim(struct cma_id *id)
 {
 	struct cma_conn *c = &id->conn;
@@ -115,7 +115,7 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 	if (ret && ret != -ECONNREFUSED && ret != -EAGAIN && ret != -EACCES)
 		return ret;
 	id->link_retry = ret == -EAGAIN || ret == -ECONNREFUSED;
-	id->patience_ns = clock_monotonic_ns_slow() + PATIENCE_NS;
+	id->listener_until_ns = clock_monotonic_ns_slow() + LISTENER_WAIT_NS;
 	cma_conn_input(id, input, NULL);
 	if (ret == -EACCES)
 		return cma_conn_input(id, CM_REFUSED, NULL);
@@ -154,7 +154,7 @@ static int listen_start(struct cma_id *id, int backlog)
 		return ret;
 	if (id->phase != CMA_BOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
-	ret = cma_port_take(id); /* not yet, where the port is shared */
+	ret = cma_port_take(id); /* a shared port (REUSEADDR) is not taken yet */
 	if (ret)
 		return ret;
 	id->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (unsigned)backlog :
@@ -200,7 +200,7 @@ CMA_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 		rdma_ack_cm_event(listen->event);
 		listen->event = NULL;
 	}
-	/* Nothing comes any more but what is there. */
+	/* After the removal no event can come but those that are queued. */
 	if (listener->removed &&
 	    !cma_channel_has_event(cma_channel_of(listen->channel), listener))
 		return cma_result(-ENODEV);
@@ -228,7 +228,7 @@ CMA_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 	return 0;
 }
 
-/* The values of the coming REP; the request's where the caller gives none. */
+/* The values of the REP; where the caller gives none, those of the request. */
 static int accept_prepare(struct cma_id *id, const struct rdma_conn_param *p)
 {
 	struct cma_conn *c = &id->conn;
@@ -298,7 +298,7 @@ CMA_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	CANCEL_BACK;
 	if (!datagram)
 		return cma_result(cma_id_complete(id));
-	/* No event follows; the request's is done with. */
+	/* Datagrams have no event after accept; the request's is acknowledged here. */
 	if (id->sync && cm_id->event) {
 		rdma_ack_cm_event(cm_id->event);
 		cm_id->event = NULL;
@@ -378,13 +378,13 @@ CMA_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 
 	if (!cm_id->verbs)
 		return cma_result(-EINVAL);
-	/* First, so that what is posted is flushed when this call returns. */
+	/* Before the DREQ: posted work is flushed when this call returns. */
 	cma_qp_fail(id);
 	pthread_mutex_lock(&id->lock);
 	ret = cma_conn_input(id, CM_DO_DISCONNECT, NULL);
 	pthread_mutex_unlock(&id->lock);
 	if (ret == -EALREADY) {
-		/* Ended before; there is an event only if none was taken yet. */
+		/* The connection has ended before: wait only for a queued event. */
 		if (!cma_channel_has_event(cma_channel_of(cm_id->channel), id))
 			return 0;
 		ret = 0;

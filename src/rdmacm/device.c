@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The devices, each opened once and kept open while the library is loaded, and
- * the way from a local IP address to a device, port and GID index. Devices of
- * the system's own library are left to the system's librdmacm (forward.h).
+ * The soft0 devices, each opened once and kept open while the library is loaded,
+ * and the lookup of device, port and GID index by a local address. Devices of the
+ * system's library are handled by the system's librdmacm (forward.h).
  *
- * A device that fails is opened anew, under another record; its identifiers are
- * told. The old record and context stay, as programs have pointers to them.
+ * A failed device is opened again with a new record, and its identifiers get
+ * DEVICE_REMOVAL. The old record and context stay: programs have pointers to them.
  */
 #define LOG_ROOM "rdmacm"
 #include <fcntl.h>
@@ -25,9 +25,9 @@ static struct list devices = { &devices, &devices };
 static struct list removed_devices = { &removed_devices, &removed_devices };
 static unsigned device_count;
 static bool started;
-/* Who is being told, as in route.c: by the progress thread alone. */
-static struct cma_id *telling;
-static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
+/* The identifier in cma_id_remove(); set by the progress thread alone. */
+static struct cma_id *removing;
+static pthread_cond_t removed_one = PTHREAD_COND_INITIALIZER;
 
 static uint8_t limit_of(int value)
 {
@@ -66,7 +66,7 @@ static void device_add(struct ibv_device *dev)
 	d->max_responder_resources = limit_of(attr.max_qp_rd_atom);
 	d->max_initiator_depth = limit_of(attr.max_qp_init_rd_atom);
 	list_init(&d->ids);
-	/* The events are the program's to read: here it is enough that one came. */
+	/* Edge-triggered, because the events are left to the program to read. */
 	ret = busbar_progress_watch(d->verbs->async_fd, EPOLLIN | EPOLLET,
 				    device_event, d);
 	if (ret) {
@@ -87,16 +87,17 @@ err_free:
 }
 
 /*
- * A forked child has neither the thread nor the contexts: it starts anew. The
- * parent's records stay where they are, identifiers of the parent point to them.
+ * In a forked child, which has neither the progress thread nor the contexts: opens
+ * the devices anew on next use. The parent's records are not freed, because the
+ * parent's identifiers point to them.
  */
 static void devices_forked(void)
 {
 	pthread_mutex_init(&devices_lock, NULL);
-	pthread_cond_init(&told, NULL);
+	pthread_cond_init(&removed_one, NULL);
 	list_init(&devices);
 	list_init(&removed_devices);
-	telling = NULL;
+	removing = NULL;
 	device_count = 0;
 	started = false;
 }
@@ -107,8 +108,8 @@ __attribute__((constructor)) static void devices_load(void)
 }
 
 /*
- * What is looked for after a failure finds the new one, though the thread that
- * tells of the old one may not have run yet. The lock is held.
+ * Replaces failed devices, so that a lookup finds the new one even before the
+ * progress thread has told the identifiers of the old one. The lock is held.
  */
 static void devices_replace_failed(void)
 {
@@ -149,8 +150,7 @@ int cma_devices_init(void)
 		if (busbar_owns_device(list[i]) && !device_known(list[i]))
 			device_add(list[i]);
 	ibv_free_device_list(list);
-	/* The thread serves links and timers from here on, like the devices for
-	 * as long as the library is loaded. */
+	/* The progress thread, too, is needed as long as the library is loaded. */
 	if (!device_count)
 		ret = -ENODEV;
 	else if (!started)
@@ -160,7 +160,7 @@ int cma_devices_init(void)
 	started |= !ret;
 out:
 	pthread_mutex_unlock(&devices_lock);
-	/* Outside of the lock, because it may load a library. */
+	/* Without the lock: forward_ready() may load a library. */
 	return ret == -ENODEV && forward_ready() ? 0 : ret;
 }
 
@@ -185,13 +185,13 @@ void cma_device_leave(struct cma_id *id)
 {
 	pthread_mutex_lock(&devices_lock);
 	list_remove(&id->device_entry);
-	while (telling == id && !busbar_progress_is_self())
-		pthread_cond_wait(&told, &devices_lock);
+	while (removing == id && !busbar_progress_is_self())
+		pthread_cond_wait(&removed_one, &devices_lock);
 	pthread_mutex_unlock(&devices_lock);
 }
 
-/* The next one of a device that was removed; the one before has been told. */
-static struct cma_id *tell_next(struct cma_device *d)
+/* Takes the next identifier of a failed device out of its list; NULL: none is left. */
+static struct cma_id *remove_next(struct cma_device *d)
 {
 	struct cma_id *id = NULL;
 	struct list *entry;
@@ -200,8 +200,8 @@ static struct cma_id *tell_next(struct cma_device *d)
 	entry = list_pop(&d->ids);
 	if (entry)
 		id = list_entry(entry, struct cma_id, device_entry);
-	telling = id;
-	pthread_cond_broadcast(&told);
+	removing = id;
+	pthread_cond_broadcast(&removed_one);
 	pthread_mutex_unlock(&devices_lock);
 	return id;
 }
@@ -218,7 +218,7 @@ static void device_event(void *arg, uint32_t events)
 	pthread_mutex_lock(&devices_lock);
 	devices_replace_failed();
 	pthread_mutex_unlock(&devices_lock);
-	while ((id = tell_next(d)))
+	while ((id = remove_next(d)))
 		cma_id_remove(id);
 }
 
@@ -251,7 +251,7 @@ struct ibv_xrcd *cma_device_xrcd(struct cma_device *d)
 	return xrcd;
 }
 
-/* RoCE v2 before RoCE v1 and InfiniBand for the same GID. */
+/* Finds the GID's entry; RoCE v2 is preferred to RoCE v1 and InfiniBand. */
 static bool gid_find(struct cma_device *d, const union ibv_gid *gid,
 		     struct ibv_gid_entry *entries, struct cma_gid_place *place)
 {
@@ -294,7 +294,7 @@ int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place)
 			ret = 0;
 	pthread_mutex_unlock(&devices_lock);
 	free(entries);
-	/* All of 127/8 is this host, the table has the interface's address. */
+	/* All of 127.0.0.0/8 is local; the GID table has only the interface's address. */
 	cma_addr_copy(&loopback, addr);
 	cma_addr_set_loopback((struct sockaddr *)&loopback);
 	if (ret && cma_addr_is_loopback(addr) &&

@@ -25,7 +25,7 @@ static int ep_passive(struct cma_id *id, struct rdma_addrinfo *res,
 	return 0;
 }
 
-/* Leads the private data of rdma_connect(). */
+/* Keeps ai_connect, which precedes the private data of rdma_connect(). */
 static int connect_data_take(struct cma_id *id, const struct rdma_addrinfo *res)
 {
 	size_t room = cma_id_is_datagram(id) ? CM_SIDR_REQ_PRIVATE :
@@ -57,7 +57,7 @@ static int ep_active(struct cma_id *id, struct rdma_addrinfo *res,
 				    res->ai_route, (size_t)res->ai_route_len) :
 		    rdma_resolve_route(&id->pub, RESOLVE_MS))
 		return -errno;
-	/* First: once there is a QP its properties are the caller's. */
+	/* Before the QP is made, because that changes the caller's `attr`. */
 	ret = connect_data_take(id, res);
 	if (ret)
 		return ret;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Identifiers on real devices: the system's own librdmacm.so.1 behind ours.
+ * Identifiers on real devices are forwarded to the system's librdmacm.so.1.
  *
- * What a program holds is always ours. An identifier whose address belongs to a
- * real device has a shadow, an identifier of the system's library, which does the
- * work; one that is bound to a wildcard address may have a shadow beside itself
- * and be ours as well, until its destination says where it belongs.
+ * The program's identifier is always a struct cma_id. If its address belongs to a
+ * real device, it has a shadow, an identifier of the system's library that does the
+ * work. If it is bound to a wildcard address, it may be bound itself and have a
+ * shadow as well (shadow_beside), until the destination decides which of the two
+ * is used.
  *
- * Nothing here holds a lock of ours while the system's library works.
+ * No lock of ours is held during a call of the system's library.
  */
 #ifndef RDMACM_FORWARD_H
 #define RDMACM_FORWARD_H
@@ -16,7 +17,7 @@
 #include "rdmacm/cma.h"
 #include "util/cancel.h"
 
-/* Not the system library's business: ours goes on. */
+/* Result: the call is not for the system's library; the caller carries it out. */
 #define FORWARD_OURS 1
 
 enum forward_call {
@@ -26,18 +27,19 @@ enum forward_call {
 	FORWARD_CALL_COUNT
 };
 
-/* The system library's functions; NULL where it is too old to have one. */
+/* The functions of the system's library; NULL: its version has no such function. */
 extern void *forward_system[FORWARD_CALL_COUNT];
 
 #define FORWARD_SYSTEM(name) ((__typeof__(&name))forward_system[FORWARD_##name])
 
 /*
- * How deep this thread is inside of the system's library. It calls its own
- * functions by name, and the loader finds ours for them.
+ * Number of nested calls of the system's library in this thread. That library calls
+ * its own public functions by name, and the loader resolves these to ours; they
+ * are passed through.
  */
 extern _Thread_local unsigned forward_depth;
 
-/* Calls the system's function. */
+/* Calls a function of the system's library. */
 #define FORWARD_CALL(name, ...)                                         \
 	({                                                              \
 		__typeof__(name(__VA_ARGS__)) forward_ret_;             \
@@ -53,20 +55,20 @@ extern _Thread_local unsigned forward_depth;
 		forward_depth--;                     \
 	} while (0)
 
-/* First line of a public function that is a cancellation point: a call of the
- * system's library to itself. */
+/* First statement of a public function that is a cancellation point: passes a call
+ * that the system's library makes to the system's function. */
 #define FORWARD_WAITING(name, ...)                                \
 	do {                                                      \
 		if (unlikely(forward_depth))                      \
 			return FORWARD_SYSTEM(name)(__VA_ARGS__); \
 	} while (0)
 
-/* First line of all others, which no cancellation ends half done. */
+/* First statement of the others: the same, and disables cancellation. */
 #define FORWARD_INSIDE(...)           \
 	FORWARD_WAITING(__VA_ARGS__); \
 	CANCEL_OFF
 
-/* The same, then what `function` makes of an identifier on a real device. */
+/* The same; for an identifier with nothing but a shadow returns `function`'s result. */
 #define FORWARD(id, function, name, ...)                                \
 	do {                                                            \
 		FORWARD_WAITING(name, __VA_ARGS__);                     \
@@ -75,7 +77,7 @@ extern _Thread_local unsigned forward_depth;
 	} while (0);                                                    \
 	CANCEL_OFF
 
-/* The identifier is the system library's alone. */
+/* Is the identifier used through its shadow alone? */
 static inline bool forward_owns(const struct cma_id *id)
 {
 	return id->shadow && !id->shadow_beside;
@@ -83,46 +85,48 @@ static inline bool forward_owns(const struct cma_id *id)
 
 /* ---- opening (forward_open.c) ---- */
 
-/* Whether a real device is listed and the system's library is open; opens it. */
+/* Is there a real device, and is the system's library open? Opens it if need be. */
 bool forward_ready(void);
-/* Without opening it. */
+/* The same, but never opens it. */
 bool forward_opened(void);
-/* Those of the system's library that are not ours, behind `count` of ours; the
- * system's own list is kept behind the end. Or NULL, out of memory. */
+/* A list of the `count` contexts of `ours` and then those of the system's library
+ * that are not ours. The system's own list is stored behind the terminating NULL,
+ * for forward_devices_free(). NULL: out of memory. */
 struct ibv_context **forward_devices(struct ibv_context **ours, unsigned count,
 				     int *total);
 void forward_devices_free(struct ibv_context **list);
 
 /* ---- addresses (forward_addr.c) ---- */
 
-/* As the public functions, but 0 or a negative errno; FORWARD_OURS: the address is
- * soft0's, and nothing was done that the caller has to do. */
+/* As the public functions, but 0 or a negative errno. FORWARD_OURS: the address is
+ * soft0's, and the caller binds or resolves it. */
 int forward_bind(struct cma_id *id, const struct sockaddr *addr);
 int forward_resolve(struct cma_id *id, struct sockaddr *src, struct sockaddr *dst,
 		    int timeout_ms);
-/* FORWARD_OURS: ours listens, too; then, if that fails, forward_drop(). */
+/* FORWARD_OURS: the caller listens as well, and calls forward_drop() if it fails. */
 int forward_listen(struct cma_id *id, int backlog);
-/* Ends the shadow; waits until its events are acknowledged. 0 or a negative
- * errno, and then it is still there. */
+/* Destroys the shadow, after its events are acknowledged. 0, or a negative errno:
+ * the shadow still exists. */
 int forward_drop(struct cma_id *id);
-/* What the program may have changed, before a call; and what the call changed. */
+/* Before a call: copies to the shadow what the program may have changed (QP, SRQ,
+ * PD). After it: copies what the call has changed from the shadow. */
 void forward_push(struct cma_id *id);
 void forward_pull(struct cma_id *id);
 
 /* ---- channels and events (forward_event.c) ---- */
 
-/* Makes pub.fd of a new channel; 0 or a negative errno. */
+/* Makes pub.fd of a new channel: 0 or a negative errno. */
 int forward_channel_init(struct cma_channel *ch);
-/* A channel that can have events of both. */
+/* Can the channel have events of the system's library as well? */
 static inline bool forward_channel_is_merged(const struct cma_channel *ch)
 {
 	return ch->pub.fd != ch->count_fd;
 }
-/* The system's channel of `ch`, made with the first use; 0 or negative errno. */
+/* The system's channel for `ch`, made on first use; 0 or a negative errno. */
 int forward_channel_open(struct cma_channel *ch, struct rdma_event_channel **out);
 void forward_channel_destroy(struct cma_channel *ch);
-/* The next event of the system's channel, translated; 0, and NULL if it was of no
- * use; -EAGAIN: none. It is counted as reported. */
+/* Takes and translates the next event of the system's channel and counts it as
+ * reported. 0 and NULL: an event was dropped; -EAGAIN: there is none. */
 int forward_event_take(struct cma_channel *ch, struct cma_event **out);
 /* Moves the shadow to `ch`; 0 or a negative errno. */
 int forward_migrate(struct cma_id *id, struct cma_channel *ch);
@@ -154,7 +158,7 @@ int forward_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr,
 			 int *mask);
 int forward_create_qp(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
 void forward_destroy_qp(struct rdma_cm_id *id);
-/* XRC ones; a basic one needs nothing but the device. */
+/* For XRC; a basic SRQ needs only the device. */
 int forward_create_srq(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr);
 
 #endif

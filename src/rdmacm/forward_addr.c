@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose an address is, and the shadows of identifiers that are the system's.
+ * Decides whether an address is soft0's or a real device's; makes and ends shadows.
  *
- * The kernel is asked by binding an identifier without a future to the address:
- * it knows bonds, VLANs, IPoIB and iWARP, and rules of ours would not.
+ * To decide, a temporary identifier of the system's library is bound to the address:
+ * the kernel knows bonds, VLANs, IPoIB and iWARP.
  */
 #define LOG_ROOM "rdmacm"
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "util/log.h"
 #include "verbs/private.h"
 
-/* A free port of ours may be taken on the other side. */
+/* A port that is free here may be taken at the system's library: number of tries. */
 #define PORT_TRIES 8
 
 static void addr_copy_port(struct sockaddr_storage *to, const struct sockaddr *from,
@@ -31,7 +31,7 @@ static bool port_is_active(struct ibv_context *verbs, uint8_t port_num)
 	       attr.state == IBV_PORT_ACTIVE;
 }
 
-/* Has a real device this local address, and does it work? */
+/* Does the local address belong to a real device with an active port? */
 static bool addr_is_real(const struct sockaddr *addr)
 {
 	struct sockaddr_storage probe_addr;
@@ -39,7 +39,7 @@ static bool addr_is_real(const struct sockaddr *addr)
 	bool real;
 
 	if (!cma_devices_present())
-		return true; /* then it is an error of the real side */
+		return true; /* there is only the system's library to report errors */
 	if (FORWARD_CALL(rdma_create_id, NULL, &probe, NULL, RDMA_PS_TCP)) {
 		log_info("the system's librdmacm.so.1 makes no identifier: %s; soft0 is taken",
 			 strerror(errno));
@@ -65,7 +65,8 @@ void forward_pull(struct cma_id *id)
 {
 	const struct rdma_cm_id *s = id->shadow;
 
-	/* The caller of a function and the taker of its event may both be here. */
+	/* The thread that made a call and the one that takes its event may be here at
+	 * the same time. */
 	pthread_mutex_lock(&id->lock);
 	id->pub.verbs = s->verbs;
 	id->pub.port_num = s->port_num;
@@ -83,7 +84,7 @@ static void option_replay(struct cma_id *id, int name, void *value, size_t len)
 			 name, strerror(errno));
 }
 
-/* What was set before the identifier had a side. Nothing is told of defaults. */
+/* Sets the options that were set before there was a shadow; defaults are not set. */
 static void options_replay(struct cma_id *id, bool bound)
 {
 	uint8_t ack_timeout = (uint8_t)id->ack_timeout;
@@ -105,7 +106,7 @@ static void options_replay(struct cma_id *id, bool bound)
 		FORWARD_CALL(rdma_set_local_ece, id->shadow, &id->local_ece);
 }
 
-/* The type that an identifier has by its port space. */
+/* Does the QP type follow from the port space? */
 static bool type_is_usual(const struct cma_id *id)
 {
 	return id->pub.qp_type == (id->pub.ps == RDMA_PS_UDP ||
@@ -114,9 +115,9 @@ static bool type_is_usual(const struct cma_id *id)
 }
 
 /*
- * UC and XRC. Only rdma_create_ep() takes the type of the queue pair, and the
- * kernel believes it in RDMA_PS_IB alone. It binds at once, and makes a channel of
- * its own.
+ * A shadow of type UC or XRC. Only rdma_create_ep() has a parameter for the QP type,
+ * and the kernel accepts it in RDMA_PS_IB alone. It binds the identifier at once and
+ * makes a channel, from which the identifier is moved to `channel`.
  */
 static int shadow_create_typed(struct cma_id *id,
 			       struct rdma_event_channel *channel,
@@ -149,7 +150,8 @@ static int shadow_create_typed(struct cma_id *id,
 	return 0;
 }
 
-/* The shadow, bound to `addr`, or unbound if that is NULL; `family` is known. */
+/* Makes the shadow, bound to `addr` unless that is NULL. `family`: an address of the
+ * family to be used. */
 static int shadow_create(struct cma_id *id, const struct sockaddr *addr,
 			 const struct sockaddr *family)
 {
@@ -191,7 +193,7 @@ int forward_drop(struct cma_id *id)
 		return ret;
 	}
 	if (!id->shadow_beside) {
-		/* They were its own. */
+		/* They pointed into the shadow. */
 		id->pub.route.path_rec = NULL;
 		id->pub.route.num_paths = 0;
 	}
@@ -200,7 +202,7 @@ int forward_drop(struct cma_id *id)
 	return 0;
 }
 
-/* ---- the calls that decide ---- */
+/* ---- calls that decide for one of the two libraries ---- */
 
 static int bind_ours(struct cma_id *id, const struct sockaddr *addr)
 {
@@ -222,7 +224,7 @@ static void unbind_ours(struct cma_id *id)
 	pthread_mutex_unlock(&id->lock);
 }
 
-/* A port that is taken there is taken; other trouble costs the real side only. */
+/* A port in use fails the call; after other errors soft0 is used alone. */
 static bool is_fatal(int ret, const char *what)
 {
 	if (ret == -EADDRINUSE)
@@ -279,8 +281,8 @@ int forward_bind(struct cma_id *id, const struct sockaddr *addr)
 	return 0;
 }
 
-/* Does a connection from `src`, or from where the routing table says, to `dst`
- * leave by a real device? */
+/* Does a connection to `dst` leave by a real device? Its source is `src` or, if that
+ * is a wildcard or NULL, the address that the routing table gives. */
 static bool route_is_real(const struct cma_id *id, const struct sockaddr *src,
 			  const struct sockaddr *dst)
 {
@@ -289,7 +291,7 @@ static bool route_is_real(const struct cma_id *id, const struct sockaddr *src,
 	if (!cma_devices_present())
 		return true;
 	if (id->phase == CMA_BOUND && !cma_addr_is_any(&id->pub.route.addr.src_addr))
-		return false; /* bound, and without a shadow */
+		return false; /* bound to an address of soft0 */
 	if (src && !cma_addr_is_any(src))
 		return addr_is_real(src);
 	if (cma_addr_is_any(dst) || cma_addr_source(dst, &from))
@@ -317,7 +319,7 @@ int forward_resolve(struct cma_id *id, struct sockaddr *src, struct sockaddr *ds
 			ret = shadow_create(id, NULL, dst);
 		if (ret)
 			return ret;
-		/* The wildcard's port is the shadow's alone from here on. */
+		/* From here on only the shadow holds the wildcard's port. */
 		id->shadow_beside = false;
 		unbind_ours(id);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls for an identifier that is the system library's alone: handed to its
- * shadow. The shadow is never synchronous; waiting for the event is ours.
+ * Calls for an identifier that is used through its shadow alone: each is made on the
+ * shadow. The shadow is always asynchronous; for a synchronous identifier
+ * cma_id_complete() waits.
  */
 #define LOG_ROOM "rdmacm"
 #include <string.h>
@@ -14,13 +15,13 @@ static struct rdma_cm_id *shadow_of(struct rdma_cm_id *id)
 	return cma_id_of(id)->shadow;
 }
 
-/* The end of a call that is answered by an event. */
+/* The result of a call that is followed by an event. */
 static int complete(struct rdma_cm_id *id, int failed)
 {
 	return failed ? -errno : cma_id_complete(cma_id_of(id));
 }
 
-/* Functions that came later than 1.0. */
+/* -ENOSYS if the system's library, of a version after 1.0, has no such function. */
 #define CALL_IF_THERE(name, ...)                               \
 	(!FORWARD_SYSTEM(name)                      ? -ENOSYS : \
 	 FORWARD_CALL(name, __VA_ARGS__)            ? -errno : \
@@ -50,7 +51,7 @@ int forward_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	forward_push(own);
 	if (!own->connect_len)
 		return complete(id, FORWARD_CALL(rdma_connect, own->shadow, param));
-	/* What rdma_create_ep() was given leads the private data. */
+	/* ai_connect of rdma_create_ep() precedes the caller's private data. */
 	if (param)
 		with = *param;
 	len = with.private_data ? with.private_data_len : 0;
@@ -81,7 +82,7 @@ int forward_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 		return -errno;
 	if (!cma_id_is_datagram(own))
 		return cma_id_complete(own);
-	/* No event follows; the request's is done with. */
+	/* Datagrams have no event after accept; the request's is acknowledged here. */
 	if (own->sync && id->event) {
 		rdma_ack_cm_event(id->event);
 		id->event = NULL;
@@ -146,7 +147,7 @@ int forward_set_option(struct rdma_cm_id *id, int level, int name, void *value,
 {
 	if (FORWARD_CALL(rdma_set_option, shadow_of(id), level, name, value, len))
 		return -errno;
-	/* A path is a resolved route, and its event follows. */
+	/* Setting a path resolves the route, and an event follows. */
 	return level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH ?
 		       cma_id_complete(cma_id_of(id)) : 0;
 }

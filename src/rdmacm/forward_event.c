@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Channels with events of both sides, and the translation of the system's; see
- * forward.h.
+ * Channels with events of both libraries, and the translation of the system's events;
+ * see forward.h.
  *
- * An event is translated when the program takes it and never before: the system's
- * library changes the queue pair with it, and counts it as reported.
+ * An event is taken from the system's library only when the program takes one: that
+ * library changes the state of the QP then, and counts the event as reported.
  */
 #define LOG_ROOM "rdmacm"
 #include <fcntl.h>
@@ -44,7 +44,7 @@ int forward_channel_init(struct cma_channel *ch)
 		ret = -errno;
 		goto err;
 	}
-	/* It is read to find out, and never to wait. */
+	/* Non-blocking: it is read to see whether there is an event. */
 	ret = descriptor_unblock(ch->count_fd);
 	if (!ret)
 		ret = descriptor_watch(ch->pub.fd, ch->count_fd);
@@ -81,7 +81,7 @@ int forward_channel_open(struct cma_channel *ch, struct rdma_event_channel **out
 	*out = made;
 	if (atomic_compare_exchange_strong(&ch->system, &known, made))
 		return 0;
-	/* Another identifier of this channel was faster. */
+	/* Another thread has made one meanwhile. */
 	FORWARD_CALL_VOID(rdma_destroy_event_channel, made);
 	*out = known;
 	return 0;
@@ -116,8 +116,8 @@ int forward_migrate(struct cma_id *id, struct cma_channel *ch)
 
 /* ---- events ---- */
 
-/* Ours of the request's identifier, on the listener's channel or, if that one is
- * synchronous, on its own. */
+/* The program's identifier for a connection request, on the listener's channel or,
+ * for a synchronous listener, on a channel of its own. */
 static int child_create(const struct cma_id *listener, struct rdma_cm_id *shadow,
 			struct cma_id **out)
 {
@@ -168,7 +168,7 @@ static struct cma_event *event_translate(struct rdma_cm_event *system)
 	ev->system = system;
 	ev->pub.id = &id->pub;
 	ev->pub.listen_id = request ? &owner->pub : NULL;
-	/* Private data stay where they are until the event is acknowledged. */
+	/* The private data stay in the system's event until it is acknowledged. */
 	ev->pub.param = system->param;
 	if (forward_owns(id))
 		forward_pull(id);

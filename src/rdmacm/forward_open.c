@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening the system's librdmacm.so.1, and the devices that it knows; see
- * forward.h.
+ * Opens the system's librdmacm.so.1, and lists its devices; see forward.h.
  *
- * It is opened by the first channel or identifier that is made while a real device
- * is listed: hosts without one never load it. As in src/verbs/system.c no lock is
- * held while the loader works, so two threads may open it at once and get the
- * same one. It is never closed.
+ * The library is opened when the first channel or identifier is made while a real
+ * device is listed; hosts without one never load it. As in src/verbs/system.c no
+ * lock is held while the loader runs, so two threads may open it at the same time
+ * and get the same handle. It is never closed.
  */
 #define LOG_ROOM "rdmacm"
 #include "rdmacm/forward.h"
@@ -24,13 +23,13 @@
 enum forward_state {
 	FORWARD_CLOSED,
 	FORWARD_OPEN,
-	FORWARD_UNUSABLE, /* for good */
+	FORWARD_UNUSABLE, /* permanent */
 };
 
 void *forward_system[FORWARD_CALL_COUNT];
 _Thread_local unsigned forward_depth;
 
-static struct spin lock; /* while forward_system is filled */
+static struct spin lock; /* held while forward_system is filled */
 static atomic_int state;
 
 static struct forward_settings {
@@ -45,7 +44,7 @@ static const struct setting settings[] = {
 	  .offset = offsetof(struct forward_settings, path) },
 };
 
-/* A thread that is not in the child may have held it. */
+/* A thread that does not exist in the child may have held the lock at the fork. */
 static void lock_forked(void)
 {
 	lock = (struct spin){ 0 };
@@ -61,7 +60,7 @@ static void settings_read(void)
 	settings_load(settings, ARRAY_SIZE(settings), &forward_settings);
 }
 
-/* The name that tells a busbar's library from the system's. */
+/* A library that exports this symbol is busbar's and not the system's. */
 CMA_EXPORT bool busbar_forwards(void);
 CMA_EXPORT bool busbar_forwards(void)
 {
@@ -93,7 +92,7 @@ static void *library_open(void)
 	return busbar_system_dlopen(&lib);
 }
 
-/* Functions of 1.0 are in every release; later ones need not be. */
+/* Fails without a function of version 1.0; later functions may be missing. */
 static bool table_find(void *handle, void *table[FORWARD_CALL_COUNT])
 {
 	for (size_t i = 0; i < FORWARD_CALL_COUNT; i++) {
@@ -163,9 +162,9 @@ static bool ours_come_first(void)
 }
 
 /*
- * As in src/verbs/list.c: the system's list stands behind the end of ours, for
- * the day it is given back. It has soft0 as well, because the system's library
- * lists the devices of our libibverbs.so.1.
+ * As in src/verbs/list.c, the system's list is stored behind the terminating NULL of
+ * ours, for forward_devices_free(). soft0 is in it as well, because the system's
+ * librdmacm lists the devices of our libibverbs.so.1.
  */
 struct ibv_context **forward_devices(struct ibv_context **ours, unsigned count,
 				     int *total)

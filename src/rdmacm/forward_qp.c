@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs of identifiers on real devices. The system's library makes them,
- * so that it leads them through their states. What else belongs to one is made
- * here: the inline functions of <rdma/rdma_verbs.h> expect the identifier that
- * the program knows as the context of its completion queues.
+ * Queue pairs of identifiers on real devices. The system's library makes the QPs, so
+ * that it can change their states. Completion queues are made here: their context
+ * must be the program's identifier, as the inline functions of <rdma/rdma_verbs.h>
+ * expect.
  */
 #define LOG_ROOM "rdmacm"
 #include <rdma/rdma_verbs.h>
@@ -41,7 +41,7 @@ int forward_create_qp(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 	if (ret)
 		return ret;
-	/* An XRC target has no queues. */
+	/* An XRC target has neither a send nor a receive queue. */
 	if (attr->qp_type != IBV_QPT_XRC_RECV)
 		ret = cma_cqs_create(id, attr);
 	if (ret)
@@ -68,7 +68,7 @@ void forward_destroy_qp(struct rdma_cm_id *id)
 	if (shadow->qp)
 		FORWARD_CALL_VOID(rdma_destroy_qp, shadow);
 	id->qp = NULL;
-	/* An XRC SRQ keeps its completion queue. */
+	/* The CQ of an XRC SRQ is destroyed with the SRQ. */
 	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
 		cma_cqs_destroy(id);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Identifiers: birth, options, change of channel, death. */
+/* Identifiers: making, options, change of channel, destruction. */
 #define LOG_ROOM "rdmacm"
 #include <arpa/inet.h>
 #include <busbar/rdma_cma.h>
@@ -25,7 +25,7 @@ __attribute__((constructor)) static void cma_load(void)
 {
 	const char *level = getenv("BUSBAR_LOG");
 
-	/* If it is not usable libibverbs says so. */
+	/* libibverbs reports an invalid value. */
 	if (level && log_level_parse(level) >= 0)
 		log_set_level((enum log_level)log_level_parse(level));
 	settings_load(settings, ARRAY_SIZE(settings), &cma_settings);
@@ -58,9 +58,9 @@ static void comm_id_start(void)
 }
 
 /*
- * To a peer two connections of one identifier are one, so no two are the same:
- * of ten thousand random ones two would be, once in a hundred times. Where they
- * start is random, as a process may have the number of one that has ended.
+ * The next communication identifier. Peers tell connections apart by it, so they are
+ * counted: of ten thousand random ones two would be equal in one of a hundred runs.
+ * The first is random, because a former process may have used the same numbers.
  */
 static uint32_t comm_id_next(void)
 {
@@ -71,7 +71,7 @@ static uint32_t comm_id_next(void)
 	pthread_once(&once, comm_id_start);
 	do
 		id = comm_id_first + atomic_fetch_add(&count, 1);
-	while (!id); /* says that there is none */
+	while (!id); /* 0 means none */
 	return id;
 }
 
@@ -161,8 +161,9 @@ void cma_id_shut(struct cma_id *id)
 }
 
 /*
- * As if it were destroyed: the peer is told, and nothing more is reported but the
- * removal, which comes behind what is queued. The port is free for another one.
+ * The connection ends as if the identifier were destroyed: the peer is told, and
+ * nothing but DEVICE_REMOVAL is reported any more, after the events that are queued.
+ * The port becomes free.
  */
 void cma_id_remove(struct cma_id *id)
 {
@@ -227,7 +228,7 @@ int cma_id_complete(struct cma_id *id)
 	return ret < 0 ? ret : -ret;
 }
 
-/* The request becomes the application's: its identifier leaves the listener. */
+/* The program takes a CONNECT_REQUEST: the child leaves the listener. */
 static bool request_deliver(struct cma_event *ev)
 {
 	struct cma_id *child = cma_id_of(ev->pub.id);
@@ -255,9 +256,9 @@ static bool request_deliver(struct cma_event *ev)
 }
 
 /*
- * The peer accepted. When the QP is the identifier's, it is made ready here, in
- * the application's thread, and the peer is told; else that is left to the
- * application (rdma_establish).
+ * The peer sent a REP. If the identifier has the QP, its state is changed here, in the
+ * application's thread, and the RTU is sent; otherwise the application does so
+ * (rdma_establish()).
  */
 static bool response_deliver(struct cma_event *ev)
 {
@@ -269,7 +270,7 @@ static bool response_deliver(struct cma_event *ev)
 	ret = cma_qp_connect(id);
 	pthread_mutex_lock(&id->lock);
 	if (id->cm.state != CM_REP_RCVD) {
-		/* The peer went away meanwhile; that event is queued. */
+		/* The connection has ended meanwhile; that event is queued. */
 		pthread_mutex_unlock(&id->lock);
 		return false;
 	}
@@ -344,7 +345,7 @@ CMA_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret;
 
-	/* The system's library waits for it. */
+	/* rdma_destroy_id() of the system's library waits for the acknowledgement. */
 	if (id->shadow && id->pub.event) {
 		rdma_ack_cm_event(id->pub.event);
 		id->pub.event = NULL;
@@ -408,7 +409,7 @@ CMA_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 	return 0;
 }
 
-/* Where rdma_set_option(3) leaves it open, as the kernel has it. */
+/* Follows the kernel where rdma_set_option(3) does not say which are allowed. */
 static bool option_allowed(const struct cma_id *id, int name)
 {
 	switch (name) {
@@ -418,7 +419,7 @@ static bool option_allowed(const struct cma_id *id, int name)
 		return id->phase == CMA_UNBOUND ||
 		       (id->phase == CMA_BOUND && id->cm.state == CM_IDLE);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		/* Others have no acknowledgements to wait for. */
+		/* Other types have no acknowledgements. */
 		return id->pub.qp_type == IBV_QPT_RC ||
 		       id->pub.qp_type == IBV_QPT_XRC_SEND;
 	default:
@@ -483,7 +484,7 @@ CMA_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 		ret = forward_set_option(cm_id, level, optname, optval, optlen);
 	CANCEL_BACK;
 	if (!ret && path)
-		ret = cma_id_complete(id); /* it is a resolved route */
+		ret = cma_id_complete(id); /* the path is set: ROUTE_RESOLVED follows */
 	return cma_result(ret);
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Links: CM messages between processes of one host, one packet each, over a
- * connected AF_UNIX socket. The kernel delivers them in order and without loss
- * and says at once when the other end is gone, so what the machine would send
- * again is rarely due. route.c knows whose messages they are.
+ * Links: CM messages between processes of one host, one packet each, over a connected
+ * AF_UNIX socket. The kernel delivers them in order and without loss, and reports
+ * at once when the peer has closed its end; so the state machine rarely repeats a
+ * message. route.c finds the connection to which a message belongs.
  *
- * Two processes share one link for all their connections: a caller connects to
- * the name of the port, sees whose it is, and where there is a link to that
- * process already, closes the socket again and uses the link. Links stay until
- * one of the processes ends.
+ * Two processes share one link for all their connections. A caller connects to the
+ * name of the port and reads from the socket which process has it. If there is a
+ * link to that process already, it closes the new socket and uses the link. A link
+ * stays open until one of the processes ends.
  *
- * A peer's packets are not trusted: they are of the right length and form, or the
- * link ends. Who may call at all is decided in hca/peers.h, at both ends. A caller
- * that may not gets a link for a while, on which each of its requests is refused, so
- * that its program learns it at once.
+ * Peers are not trusted: a packet of the wrong length or form ends the link. Both
+ * ends check by hca/peers.h whether they may talk to each other. A caller that may
+ * not gets a link for some seconds on which each request is rejected, so that its
+ * program learns it without a timeout.
  */
 #define LOG_ROOM "rdmacm"
 #include "rdmacm/link.h"
@@ -30,18 +30,20 @@
 #include "verbs/private.h"
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
-/* Between two tries of a listener that is busy or not there. */
+/* Interval of attempts to connect if there is no listener, or it is busy. */
 #define RETRY_NS (5 * NSEC_PER_MSEC)
-/* For a caller that connected and says nothing, or is refused. */
+/* After that a link on which the caller sent nothing, or whose caller is refused, is
+ * closed. */
 #define SILENCE_NS (5 * NSEC_PER_SEC)
-/* That are refused at a time; to more nothing is said. */
+/* Links of refused callers at a time; further ones are closed without an answer. */
 #define REFUSED_MAX 16
-/* Of one user that is not ours, however many processes it makes. */
+/* Links of another user, over all its processes. */
 #define LINKS_PER_USER 256
-/* Without a descriptor for a caller. */
+/* How long a listener does not accept after there was no free descriptor. */
 #define PAUSE_NS (50 * NSEC_PER_MSEC)
 #define BATCH 64
-/* Messages for a peer that does not take them; more are lost, and said again. */
+/* Messages queued for a peer whose socket is full; further ones are dropped, and the
+ * state machine repeats them. */
 #define WAITING_MAX 65536
 
 struct waiting {
@@ -68,8 +70,8 @@ void link_put(struct cma_link *link)
 
 /* ---- sending ---- */
 
-/* The lock is held for these. 0, -EAGAIN, or another error: the link is over,
- * and the watch will say so. */
+/* link->lock is held for this and the next function. 0, -EAGAIN, or another error:
+ * the link is broken, and link_ready() will end it. */
 static int packet_write(struct cma_link *link, const uint8_t *bytes)
 {
 	if (send(link->fd, bytes, CM_MAD_SIZE, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -131,13 +133,13 @@ static void waiting_send(struct cma_link *link)
 
 /* ---- receiving ---- */
 
-/* A message, -EAGAIN: none now, or another error: the link is over. */
+/* 0 and a message; -EAGAIN: there is none; another error: the link is broken. */
 static int packet_read(int fd, struct cm_mad *mad)
 {
 	uint8_t bytes[CM_MAD_SIZE + 1];
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	/* An error of the past is reported first, packets before it come next. */
+	/* ECONNRESET is reported once; packets that came before it can still be read. */
 	if (n < 0 && errno == ECONNRESET)
 		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	if (n < 0)
@@ -152,7 +154,7 @@ static int packet_read(int fd, struct cm_mad *mad)
 	return 0;
 }
 
-/* On the progress thread only. */
+/* Of links with is_refused. On the progress thread only. */
 static unsigned refused_count;
 
 /* On the progress thread. */
@@ -211,7 +213,8 @@ static void link_silent(struct progress_timer *t)
 
 enum link_end_of { LINK_OURS, LINK_CALLER, LINK_REFUSED };
 
-/* Takes `fd` over. A caller has to say something soon. */
+/* Makes a link that owns `fd`, held once for the caller of this function. Unless this
+ * side called, the peer has SILENCE_NS to send a message. On failure `fd` stays open. */
 static int link_make(int fd, pid_t pid, uid_t uid, enum link_end_of whose,
 		     struct cma_link **out)
 {
@@ -231,7 +234,7 @@ static int link_make(int fd, pid_t pid, uid_t uid, enum link_end_of whose,
 	atomic_init(&link->in_use, whose == LINK_OURS);
 	link->is_refused = whose == LINK_REFUSED;
 	busbar_progress_timer_init(&link->silence, link_silent);
-	/* For the caller of this function, before it may end. */
+	/* The caller's reference, because the link may end as soon as it is watched. */
 	link_hold(link);
 	route_add(link);
 	ret = busbar_progress_watch(fd, EPOLLIN, link_ready, link);
@@ -252,7 +255,8 @@ static int link_make(int fd, pid_t pid, uid_t uid, enum link_end_of whose,
 
 /* ---- calling ---- */
 
-/* A descriptor connected to that name's owner, if it may talk to us. */
+/* A descriptor connected to the socket of that name. -ECONNREFUSED: nobody listens;
+ * -EACCES: its owner may not talk to us. */
 static int call(const struct abstract_name *name, pid_t *pid)
 {
 	int fd = abstract_connect(name), ret;
@@ -266,7 +270,7 @@ static int call(const struct abstract_name *name, pid_t *pid)
 	return ret;
 }
 
-/* The peer has closed its end, and the progress thread has not seen it yet. */
+/* Has the peer closed its end, though the progress thread has not seen it yet? */
 static bool is_ending(struct cma_link *link)
 {
 	struct pollfd p = { .events = 0 };
@@ -289,8 +293,8 @@ int cma_link_connect(struct cma_id *id)
 	int ret = -ECONNREFUSED, fd = -1;
 	pid_t pid = 0;
 
-	/* Anybody can take the name of a port: whoever may not talk to us has not,
-	 * and the next name may have. */
+	/* Any process can bind the name of a port. A process that may not talk to us
+	 * is skipped: the listener may have one of the other names. */
 	for (int i = 0; i < count && (ret == -ECONNREFUSED || ret == -EACCES); i++) {
 		ret = fd = call(&names[i], &pid);
 		refused = refused || ret == -EACCES;
@@ -341,7 +345,7 @@ static void link_retry(struct cma_id *id, uint64_t now)
 
 	if ((ret == -EAGAIN && id->cm.state != CM_ANSWERED &&
 	     id->cm.state != CM_DONE) ||
-	    (ret == -ECONNREFUSED && now < id->patience_ns)) {
+	    (ret == -ECONNREFUSED && now < id->listener_until_ns)) {
 		if (id->cm.deadline_ns && now >= id->cm.deadline_ns)
 			cma_conn_tick(id, now);
 		return;
@@ -386,11 +390,10 @@ void cma_link_init(struct cma_id *id)
 
 /* ---- listening ---- */
 
-/* The caller stays where it is, and the socket readable: it is left alone for a
- * while. */
+/* The caller stays in the socket's queue; listening goes on when the timer expires. */
 static void listener_pause(struct cma_id *listener)
 {
-	log_warn("port %u: a caller waits: %s",
+	log_warn("port %u: cannot accept a caller, trying again soon: %s",
 		 cma_addr_port(&listener->pub.route.addr.src_addr),
 		 strerror(errno));
 	listener->paused = true;
@@ -399,7 +402,7 @@ static void listener_pause(struct cma_id *listener)
 				  clock_monotonic_ns_slow() + PAUSE_NS);
 }
 
-/* Each costs a descriptor, and callers of other users may not use them up. */
+/* Each link costs a descriptor; other users must not use them up. */
 static bool user_has_room(int fd, pid_t pid, uid_t *uid)
 {
 	struct ucred cred;
@@ -456,9 +459,10 @@ static void listener_ready(void *arg, uint32_t events)
 			listener_pause(listener);
 		if (fd < 0)
 			break;
-		/* Most only looked whose port it is, and use their link. */
+		/* Most callers only read which process has the port, close the
+		 * socket and use an existing link. */
 		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
-			log_debug("a caller has only looked");
+			log_debug("a caller uses an existing link");
 			close(fd);
 		}
 		else
@@ -494,7 +498,7 @@ void cma_link_close(struct cma_id *id)
 	struct cma_link *link;
 	bool listening;
 
-	/* The timer, which may run now, must not find it a link any more. */
+	/* link_timeout(), which may run now, must not attach it to a link again. */
 	pthread_mutex_lock(&id->lock);
 	id->link_retry = false;
 	pthread_mutex_unlock(&id->lock);
@@ -515,7 +519,7 @@ void cma_link_close(struct cma_id *id)
 
 /* ---- fork ---- */
 
-/* The parent's peers must learn of its death, not of ours. */
+/* Otherwise peers would not see the end of the parent while the child lives. */
 static void forked_close(struct cma_link *link)
 {
 	if (link->fd >= 0)

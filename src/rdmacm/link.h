@@ -6,23 +6,23 @@
 #include "rdmacm/cma.h"
 
 struct cma_link {
-	struct list entry;       /* of all links; route.c's lock */
-	struct list ids;         /* those that use it; route.c's lock */
-	atomic_uint refs;        /* its being open, and each that uses it */
-	bool gone;               /* route.c's lock */
-	pid_t pid;               /* of the peer; 0: not to be shared */
-	uid_t uid;               /* of a caller */
-	bool is_refused;         /* a caller that may not talk to us */
+	struct list entry;       /* in the list of all links; route.c's lock */
+	struct list ids;         /* identifiers that use it; route.c's lock */
+	atomic_uint refs;        /* one while it is open, one for each user */
+	bool gone;               /* it has ended; route.c's lock */
+	pid_t pid;               /* the peer's process; 0: the link is not shared */
+	uid_t uid;               /* the caller's; on the calling side our own */
+	bool is_refused;         /* the caller may not talk to us */
 
-	pthread_mutex_t lock;    /* the three below */
-	int fd;                  /* -1: gone */
+	pthread_mutex_t lock;    /* guards the next three */
+	int fd;                  /* -1: closed */
 	struct list waiting;     /* messages that the socket had no room for */
 	unsigned waiting_count;
 
-	/* Ours, or the peer has said something: else it may only be looking whose
-	 * port it is, and close the socket again. */
+	/* This side called, or the peer has sent a message. Before that the peer may
+	 * close the socket, because it has another link already. */
 	atomic_bool in_use;
-	struct progress_timer silence; /* until it is */
+	struct progress_timer silence; /* ends the link if it is not in use */
 };
 
 void link_hold(struct cma_link *link);
@@ -30,23 +30,24 @@ void link_put(struct cma_link *link);
 
 /* ---- route.c ---- */
 
-/* A link is there, or has ended: its identifiers learn it. */
+/* A link is made, or has ended: its identifiers then get CM_PEER_GONE. */
 void route_add(struct cma_link *link);
 void route_gone(struct cma_link *link);
-/* How many callers there are of that user. */
+/* Number of links with that user. */
 unsigned route_links_of(uid_t uid);
-/* The open link to that process, held, or NULL. */
+/* The open link to that process, with a reference for the caller, or NULL. */
 struct cma_link *route_to_process(pid_t pid);
-/* On the progress thread. */
+/* Hands a message to its connection or listener. On the progress thread. */
 void route_message(struct cma_link *link, const struct cm_mad *mad);
-/* Likewise of one that may not send any. */
+/* Rejects a request of a caller that may not talk to us. On the progress thread. */
 void route_refuse(struct cma_link *link, const struct cm_mad *mad);
-/* What has changed of the machine; the identifier's lock is held. */
+/* Updates the table after a change of the machine; the identifier's lock is held. */
 void route_update(struct cma_id *id);
 void route_listen(struct cma_id *listener);
-/* Afterwards no callback of a link or of a listener's socket concerns `id`. */
+/* Takes `id` out of all lists. Afterwards no callback of a link or of a listener's
+ * socket runs for it; waits for one that runs on another thread. */
 void route_forget(struct cma_id *id);
-/* In a forked child: forgets the parent's; calls fn for each link. */
+/* In a forked child: empties the lists and calls fn for each link of the parent. */
 void route_forked(void (*fn)(struct cma_link *link));
 
 #endif

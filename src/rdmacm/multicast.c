@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups by the communication manager (rdma_join_multicast(3)). Inside
- * a host there is no fabric to be told of a member: the group's GID follows from
- * its IP address, joining is an event, and the identifier's QP is attached when
- * the program takes that event.
+ * Multicast groups of the communication manager (rdma_join_multicast(3)). Inside a
+ * host there is no subnet manager that keeps the members: the group's GID follows
+ * from its IP address, a join reports an event, and the identifier's QP is
+ * attached to the group when the program takes that event.
  */
 #define LOG_ROOM "rdmacm"
 #include <stdlib.h>
@@ -13,19 +13,19 @@
 #include "rdmacm/forward.h"
 #include "util/log.h"
 
-/* Destination of datagrams to a group. */
+/* QP number to which datagrams for a group are sent. */
 #define QPN_MULTICAST 0xffffff
 
 struct cma_group {
 	struct list entry;
-	uint32_t serial;     /* what its event knows of it */
+	uint32_t serial;     /* by which its MULTICAST_JOIN event names it */
 	struct sockaddr_storage addr;
 	union ibv_gid gid;
 	bool sends_only;
 	bool attached;
 };
 
-/* id->lock is held for these two. */
+/* id->lock is held for this and the next function. */
 static struct cma_group *group_by_serial(struct cma_id *id, uint32_t serial)
 {
 	list_for_each(g, &id->groups, struct cma_group, entry)
@@ -70,7 +70,7 @@ static struct cma_event *event_new(struct cma_id *id, const struct cma_group *g,
 	return ev;
 }
 
-/* The lock is held. */
+/* The identifier's lock is held. */
 static int join(struct cma_id *id, const struct sockaddr *addr, bool sends_only,
 		void *context)
 {
@@ -116,7 +116,7 @@ bool cma_group_deliver(struct cma_event *ev)
 		gid = g->gid;
 	pthread_mutex_unlock(&id->lock);
 	if (!g)
-		return false; /* left meanwhile */
+		return false; /* the group was left meanwhile */
 	if (attach)
 		ret = cma_qp_attach(id, &gid);
 	if (ret) {
@@ -193,8 +193,8 @@ CMA_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
 			   context);
 }
 
-/* An event that waits of a group that is left goes: nobody is to wake up for it.
- * The lock is held. */
+/* Drops the queued MULTICAST_JOIN event of a group that is left, and its count in the
+ * descriptor. The identifier's lock is held. */
 static void event_drop(struct cma_id *id, uint32_t serial)
 {
 	struct cma_channel *ch = cma_channel_of(id->pub.channel);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ports. A port of a port space is a name in the abstract namespace of AF_UNIX:
- * bind() takes it atomically for the network namespace, and it vanishes with
- * its process, so there is nothing to clean up.
+ * bind() takes it atomically for the network namespace, and the kernel frees it
+ * with the socket or the process.
  *
  *   \0busbar.cm.<port space, hex>.<port>.<host>
  *
- * where host is an address, "any4" (0.0.0.0), "any6" (:: for IPv6 only) or
- * "any" (:: for both); of AF_IB "gid-" with the GID, or "gid". A wildcard and an address may hold the same port at the
- * same time; callers reach the address then.
+ * <host> is an address, "any4" (0.0.0.0), "any6" (:: for IPv6 only) or "any" (:: for
+ * both); for AF_IB "gid-" and the GID, or "gid". A wildcard and an address can hold
+ * the same port at the same time; callers then reach the one with the address.
  */
 #define LOG_ROOM "rdmacm"
 #include <stdio.h>
@@ -78,7 +78,7 @@ int cma_port_names(enum rdma_port_space ps, const struct sockaddr *dst,
 	return CMA_PORT_NAMES;
 }
 
-/* The range that the kernel gives to sockets without a port of their own. */
+/* The kernel's range of ports for sockets that are bound to port 0. */
 static void port_range(unsigned *low, unsigned *high)
 {
 	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
@@ -129,8 +129,8 @@ static int port_bind_free(struct cma_id *id, uint16_t *port)
 	return -EADDRNOTAVAIL;
 }
 
-/* Anybody can take the name of a port. If somebody did whom we would not talk to, a
- * line says who. */
+/* Any process can bind the name of a port. busbar_peer_check() logs the holder, if it
+ * is a process that may not talk to us. */
 static void holder_name(const struct cma_id *id, uint16_t port)
 {
 	struct abstract_name name = port_name(id, port);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs that belong to an identifier: made, led through their states as
- * the connection proceeds, and destroyed; shared receive queues likewise.
+ * Queue pairs and shared receive queues of identifiers: making, changes of state
+ * during the connection, destruction.
  *
- * `qp_lock` keeps a QP alive while its state is changed. A change to RTR may
- * wait for the progress thread, so that thread never waits for `qp_lock`: what
- * it cannot do at once it leaves to the holder (qp_error_due).
+ * `qp_lock` is held during a change of state, so the QP is not destroyed meanwhile. A
+ * change to RTR may wait for the progress thread; therefore that thread only tries
+ * `qp_lock`. If it does not get it, it sets qp_error_due and the holder moves the QP
+ * to the error state.
  */
 #define LOG_ROOM "rdmacm"
 #include <rdma/rdma_verbs.h>
@@ -20,8 +21,8 @@ static int qp_to_error(struct cma_id *id)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	/* Some programs (perftest) destroy it by ibv_destroy_qp() and leave the
-	 * identifier to the end of the process. */
+	/* Some programs (perftest) call ibv_destroy_qp() on it and never destroy the
+	 * identifier. */
 	if (!id->pub.qp || !busbar_qp_exists(id->pub.qp, id->qpn))
 		return 0;
 	return -ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE);
@@ -87,7 +88,8 @@ void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid)
 
 /* ---- attributes of the states ---- */
 
-/* With acknowledgements, reads and atomics; XRC has one half on each side. */
+/* Does the type send requests with acknowledgements (READs, atomics)? XRC has a
+ * requesting and a responding QP type. */
 static bool qp_requests(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
@@ -110,7 +112,7 @@ static void attr_init(const struct cma_id *id, struct ibv_qp_attr *attr, int *ma
 	}
 	attr->qp_access_flags = 0;
 	*mask |= IBV_QP_ACCESS_FLAGS;
-	/* What the peer may do is known once there is a connection. */
+	/* The peer's access rights follow from the connection's values. */
 	if (id->cm.state == CM_IDLE)
 		return;
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
@@ -141,8 +143,8 @@ static void attr_rtr(const struct cma_id *id, struct ibv_qp_attr *attr, int *mas
 		return;
 	attr->max_dest_rd_atomic = MIN(c->responder_resources,
 				       id->device->max_responder_resources);
-	/* The kernel leaves 0 here, the longest wait of all (655 ms), which turns
-	 * one late receive into an outage. 8: 160 us. */
+	/* The kernel's communication manager leaves 0, which means 655 ms, the
+	 * longest wait; a single late receive would stop traffic that long. */
 	attr->min_rnr_timer = 8;
 	*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 }
@@ -255,8 +257,8 @@ static int cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
 	return *cq ? 0 : -errno;
 }
 
-/* Completion queues with channels, for the sides that the caller left out. Of an
- * XRC connection one side only sends, and what the other receives is its SRQ's. */
+/* Makes the completion queues, with channels, that the caller did not give. XRC: the
+ * initiator has no receives, and the target receives through its SRQ's queue. */
 static int cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	bool xrc = attr->qp_type == IBV_QPT_XRC_SEND ||
@@ -296,14 +298,14 @@ static int qp_check(struct cma_id *id, const struct ibv_qp_init_attr_ex *attr)
 		return -EINVAL;
 	if (attr->qp_type == id->pub.qp_type)
 		return 0;
-	/* A caller may still choose between RC and UC, a callee may not. */
+	/* A caller may change between RC and UC; a callee has the type of the REQ. */
 	if ((attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC) ||
 	    (id->pub.qp_type != IBV_QPT_RC && id->pub.qp_type != IBV_QPT_UC))
 		return -EINVAL;
 	return id->cm.state == CM_IDLE ? 0 : -EINVAL;
 }
 
-/* The protection domain, or for an XRC target the XRC domain, left out: ours. */
+/* Sets the protection domain, or XRC domain of an XRC target, to the default. */
 static int domain_fill(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
@@ -350,11 +352,11 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 		ret = errno ? -errno : -ENOMEM;
 		goto err_cqs;
 	}
-	/* A listener's is looked at by the progress thread, and is this one. */
+	/* Written only on change: the progress thread reads a listener's type. */
 	if (pub->qp_type != attr->qp_type)
 		pub->qp_type = attr->qp_type;
 	ret = qp_step(id, qp, IBV_QPS_INIT);
-	/* Datagrams need no connection to be sent. */
+	/* A UD QP needs no peer: it goes to RTS at once. */
 	if (!ret && cma_id_is_datagram(id))
 		ret = qp_step(id, qp, IBV_QPS_RTR);
 	if (!ret && cma_id_is_datagram(id))
@@ -421,7 +423,7 @@ CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 		forward_destroy_qp(id);
 		return;
 	}
-	/* A QP in a group would stay, unknown to anybody. */
+	/* A QP that is attached to a group could not be destroyed. */
 	cma_groups_detach(own);
 	qp_enter(own);
 	qp = id->qp;
@@ -429,7 +431,7 @@ CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	qp_leave(own);
 	if (qp)
 		ibv_destroy_qp(qp);
-	/* An XRC target has none, but its SRQ may have. */
+	/* The CQ belongs to the SRQ of an XRC target, if it has one. */
 	if (!id->srq || id->qp_type != IBV_QPT_XRC_RECV)
 		cqs_destroy(id);
 }
@@ -502,7 +504,7 @@ CMA_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
-		/* The only type that this connection can have. */
+		/* The only type that QPs of this type can use. */
 		.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC :
 							       IBV_SRQT_BASIC,
 		.pd = pd,
@@ -524,7 +526,7 @@ CMA_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 		cqs_destroy(id);
 }
 
-/* ---- for those of the system's library ---- */
+/* ---- the same for QPs of the system's library (forward_qp.c) ---- */
 
 int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {

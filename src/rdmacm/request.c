@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests that come to a listener: checked, and made its children. */
+/* Connection requests: checks them and makes the listener's children. */
 #define LOG_ROOM "rdmacm"
 #include <string.h>
 
 #include "rdmacm/cma.h"
 #include "util/log.h"
 
-/* The QP that answers; IBV_QPT_DRIVER for a service that we do not have. */
+/* The QP type that answers; IBV_QPT_DRIVER: the requested service is not supported. */
 static enum ibv_qp_type child_type(const struct cm_mad *mad)
 {
 	if (mad->type == CM_SIDR_REQ)
@@ -24,7 +24,7 @@ static enum ibv_qp_type child_type(const struct cm_mad *mad)
 	}
 }
 
-/* Who calls whom, and is it meant for this listener? 0 or enum cm_reason. */
+/* Reads the addresses of a request and checks it. 0 or enum cm_reason. */
 static int request_check(const struct cma_id *listener, const struct cm_mad *mad,
 			 struct cm_ip_header *ip, uint16_t *port)
 {
@@ -53,9 +53,9 @@ static int request_check(const struct cma_id *listener, const struct cm_mad *mad
 }
 
 /*
- * Without IP addresses in it a REQ tells who called whom by its path. A SIDR_REQ
- * tells nothing: the GIDs would be those of its packet. So its child is at the
- * listener's address, and whoever called has the same GID, as far as we know.
+ * The addresses of a request without IP addresses. A REQ has the GIDs in its path. A
+ * SIDR_REQ has none (on a network they are in the packet's header): the child gets
+ * the listener's address, and the caller, which is on this host, the same GID.
  */
 static void gid_addresses(struct rdma_addr *to, const struct sockaddr *bound,
 			  const struct cm_mad *mad)
@@ -135,7 +135,7 @@ unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *ma
 		return memcmp(gid.raw, mad->req.primary.remote_gid, 16) ? NO :
 									  BY_GID;
 	}
-	/* It is refused by the listener, and with the reason. */
+	/* The listener takes the request, in order to reject it with a reason. */
 	if (wire_cm_ip_decode(data, len, &ip))
 		return UNREADABLE;
 	cma_addr_from_bytes(&wanted, ip.ip_version, ip.dst, port);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Binding, and resolution of addresses and routes. Everything is known at once,
- * because only addresses of this network namespace are reached; the results are
- * still reported as events, as programs expect.
+ * Binding, and resolution of addresses and routes. soft0 reaches only addresses of
+ * this network namespace, so every result is known at once; it is reported as an
+ * event nevertheless, as programs expect.
  */
 #define LOG_ROOM "rdmacm"
 #include <arpa/inet.h>
@@ -15,8 +15,8 @@
 #include "rdmacm/forward.h"
 #include "util/log.h"
 
-#define SELECT_EXACTLY 2 /* of path records */
-#define PATH_VALUE 0x3f  /* of a byte that leads with its selector */
+#define SELECT_EXACTLY 2 /* selector in path records */
+#define PATH_VALUE 0x3f  /* mask of the value; the upper two bits are the selector */
 
 int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 {
@@ -45,7 +45,7 @@ int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 		}
 	}
 	ret = cma_port_take(id);
-	/* Listening decides between those that may share the port. */
+	/* With REUSEADDR, rdma_listen() takes the port. */
 	if (ret == -EADDRINUSE && id->reuse_addr)
 		ret = 0;
 	if (ret)
@@ -104,7 +104,7 @@ static int source_settle(struct cma_id *id, const struct sockaddr *src)
 					  cma_addr_port(src));
 		return cma_bind(id, (struct sockaddr *)&from);
 	}
-	/* Bound to a wildcard: the port stays, the host becomes definite. */
+		/* Bound to a wildcard: the port stays, the address is replaced. */
 	ret = cma_device_find((struct sockaddr *)&from, &place);
 	if (ret)
 		return ret;
@@ -126,8 +126,8 @@ __attribute__((constructor)) static void tell_load(void)
 	pthread_atfork(NULL, NULL, tell_forked);
 }
 
-/* Once for each address in a row: a program that tries again and again has been
- * told, and gets its event each time. */
+/* Logs an address once until another one is logged, however often a program tries it;
+ * the event is reported each time. */
 static void tell_unreachable(const char *text)
 {
 	static char last[CMA_ADDR_TEXT];
@@ -138,7 +138,7 @@ static void tell_unreachable(const char *text)
 	snprintf(last, sizeof(last), "%s", text);
 	pthread_mutex_unlock(&tell_lock);
 	LOG_AT(told ? LOG_DEBUG : LOG_WARN,
-	       "%s is no address of this host; only those are reached", text);
+			 "%s is no address of this host; soft0 reaches no other addresses", text);
 }
 
 /* 0, or why the destination cannot be reached (status of ADDR_ERROR). */
@@ -168,7 +168,8 @@ static int destination_find(struct cma_id *id)
 	return 0;
 }
 
-/* One family for both sides, and a port space that the identifier has. */
+/* Sets both addresses; they must have the same family, and the identifier's port
+ * space. 0 or a negative errno. */
 static int destination_take(struct cma_id *id, const struct sockaddr *src,
 			    const struct sockaddr *dst)
 {
@@ -181,7 +182,7 @@ static int destination_take(struct cma_id *id, const struct sockaddr *src,
 	cma_addr_copy(&route->dst_storage, dst);
 	if (src) {
 		cma_addr_copy(&from, src);
-		/* A wildcard of IP leaves the address to the routing table. */
+		/* For an IP wildcard the routing table gives the source address. */
 		if (from.ss_family != route->dst_addr.sa_family &&
 		    (!cma_addr_is_any((struct sockaddr *)&from) ||
 		     from.ss_family == AF_IB || dst->sa_family == AF_IB))
@@ -189,7 +190,7 @@ static int destination_take(struct cma_id *id, const struct sockaddr *src,
 	}
 	if (cma_addr_is_any(&route->dst_addr))
 		cma_addr_set_loopback(&route->dst_addr);
-	/* A destination is definite: a mask says nothing about it. */
+	/* A destination names one service: the mask covers all bits. */
 	if (route->dst_addr.sa_family == AF_IB && sib->sib_sid)
 		sib->sib_sid_mask = UINT64_MAX;
 	return cma_addr_settle(&route->dst_addr, id->pub.ps);

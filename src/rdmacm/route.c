@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose messages come over a link. One link carries those of all connections
- * between two processes; a message names the connection, a request its port.
+ * Finds the identifier for a message that came over a link. One link carries the
+ * messages of all connections between two processes.
  *
- * `lock` guards the lists and the table and is the last to be taken. Whoever is
- * found is marked as `busy` under it, and then worked on under its own lock;
- * route_forget() waits until that is over. Only the progress thread is ever
- * busy, so one mark is enough.
+ * `route.lock` guards the lists and the table; no other lock is taken inside of it.
+ * The identifier that is found is stored in `busy` under this lock, and is then
+ * changed under its own lock; route_forget() waits until `busy` is another one.
+ * Only the progress thread sets `busy`, so one variable is enough.
  */
 #define LOG_ROOM "rdmacm"
 #include <string.h>
@@ -34,7 +34,7 @@ static uint64_t peer_of(const struct cma_link *link)
 	return (uint64_t)(uintptr_t)link;
 }
 
-/* The lock is held. */
+/* route.lock is held. */
 static void ready(void)
 {
 	if (!route.ready)
@@ -42,7 +42,7 @@ static void ready(void)
 	route.ready = true;
 }
 
-/* Ends what was begun by setting `busy`. */
+/* Clears `busy` and wakes route_forget(). */
 static void idle(void)
 {
 	pthread_mutex_lock(&route.lock);
@@ -143,7 +143,7 @@ void route_update(struct cma_id *id)
 	if (!id->link)
 		return;
 	pthread_mutex_lock(&route.lock);
-	/* Not of one whose link is just ending. */
+	/* An identifier that was taken off an ended link is not in the table. */
 	if (!list_empty(&id->link_entry))
 		cm_table_update(&route.table, &id->route, peer_of(id->link),
 				&id->cm);
@@ -202,7 +202,8 @@ static void refuse(struct cma_link *link, const struct cm_mad *mad, int reason)
 		cma_link_send(link, &reply);
 }
 
-/* Marks as busy whom the message concerns. */
+/* Stores the identifier for the message in `busy` and returns it; or NULL. With
+ * `stale`: the one whose connection a REQ makes stale. */
 static struct cma_id *find(struct cma_link *link, const struct cm_mad *mad,
 			   bool stale)
 {
@@ -218,7 +219,7 @@ static struct cma_id *find(struct cma_link *link, const struct cm_mad *mad,
 	return id;
 }
 
-/* The listener whose address says most about the one that is called. */
+/* The listener that matches the request best, also stored in `busy`; or NULL. */
 static struct cma_id *find_listener(const struct cm_mad *mad)
 {
 	struct cma_id *best = NULL;
@@ -238,7 +239,7 @@ static struct cma_id *find_listener(const struct cm_mad *mad)
 	return best;
 }
 
-/* The peer's QP asks for a connection while it has one, as far as we know. */
+/* If the peer's QP has a connection already, ends that one and rejects the request. */
 static bool make_stale(struct cma_link *link, const struct cm_mad *mad)
 {
 	struct cma_id *id = mad->type == CM_REQ ? find(link, mad, true) : NULL;
@@ -252,7 +253,7 @@ static bool make_stale(struct cma_link *link, const struct cm_mad *mad)
 	idle();
 	if (ret)
 		return false;
-	log_info("peer's qp 0x%06x asks anew: its old connection is ended",
+	log_info("peer's qp 0x%06x requests another connection: its old one is ended",
 		 mad->req.local_qpn);
 	refuse(link, mad, CM_REASON_STALE_CONNECTION);
 	return true;

@@ -4,7 +4,7 @@
 
 #include "trace/calls.h"
 
-/* A pointer of each thread and no more: this is looked at on the data path. */
+/* Only one pointer per thread, because the data path reads it. */
 static _Thread_local struct call *innermost;
 
 static void current_set(struct call *call)
@@ -49,7 +49,7 @@ void call_done(struct call *call, int error)
 	call->spent_ns = monotonic_ns() - call->start_ns;
 	current_set(call->outer);
 	innermost = call->outer;
-	/* -1 of a library that says no more. */
+	/* May be -1 if the library sets no errno. */
 	call->error = error;
 }
 

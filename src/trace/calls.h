@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libbusbar-trace.so stands between a program and libibverbs and librdmacm, whose ever
- * they are: it has functions of the same names and is preloaded (busbar exec --trace).
- * Each call is one line of text, written when it returns: time, process and thread,
- * the outer call when it was made within one, arguments, answer, how long it took and,
- * of one that failed, why.
+ * libbusbar-trace.so shows the calls that a program makes of libibverbs and librdmacm,
+ * busbar's or the system's. It is preloaded (busbar exec --trace) and has functions of the
+ * same names. Each call is one line of text, written when it returns: time, process and
+ * thread, the outer call if it was made within one, arguments, result, duration and, if
+ * it failed, the reason.
  *
- * It knows nothing but the public interface. The reason of a failure is found
- * afterwards, from the arguments, from the rules of the InfiniBand specification and
- * the manual pages, and from what the objects and the device answer when asked.
+ * It uses only the public interface. The reason of a failure is found afterwards, by the
+ * arguments, the rules of the InfiniBand specification and the manual pages, and by
+ * querying the objects and the device.
  */
 #ifndef TRACE_CALLS_H
 #define TRACE_CALLS_H
@@ -27,7 +27,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #ifdef TRACE_WRAPPERS
-/* verbs.h has macros or inline functions of these names in front of what is exported. */
+/* verbs.h has macros or inline functions of these names over the exported functions. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -39,19 +39,19 @@ struct ibv_ops_wr;
 /* ---- call.c: one call ---- */
 struct call {
 	const char *name;
-	struct call *outer;   /* of the same thread */
+	struct call *outer;   /* the call of the same thread around it, or NULL */
 	uint64_t start_ns, spent_ns;
-	int error;            /* positive errno, 0: it went well */
-	int saved_errno;      /* that the program will see */
-	bool reasoned, quiet; /* quiet: no line unless it fails */
+	int error;            /* positive errno; 0: success; -1: failure without errno */
+	int saved_errno;      /* is restored for the program */
+	bool reasoned, quiet; /* reason begun; quiet: no line unless it fails */
 	struct text text;
 };
 
 void call_begin(struct call *call, const char *name);
-/* The arguments are written: from here on time counts. */
+/* The arguments are written; the time of the call begins. */
 void call_go(struct call *call);
 void call_done(struct call *call, int error);
-/* Where the reason is to be written. */
+/* The text to which the reason is appended. */
 struct text *call_reason(struct call *call);
 void call_end(struct call *call);
 void argument(struct text *t);
@@ -61,7 +61,7 @@ void result_null(struct call *call);
 void result_void(struct call *call);
 void result_number(struct call *call, long number);
 
-/* ---- count.c: the data path, counted ---- */
+/* ---- count.c: counters of the data path ---- */
 enum count {
 	COUNT_POST_SEND,
 	COUNT_POST_RECV,
@@ -79,26 +79,26 @@ struct counters {
 	struct counters *next;
 	uint32_t tid;
 	_Atomic bool used;
-	/* Who looks at `current` holds it, and who changes it. */
+	/* Held to change `current` or to read the call in it. */
 	atomic_flag lock;
 	const struct call *told;
 	uint64_t told_start_ns;
-	/* Of what happens in a row only the first is a line: a queue that is full, a
-	 * queue pair that is flushed. */
+	/* A queue that is full and a queue pair that is flushed fail many times in a
+	 * row: a line is written for the first failure only. */
 	const void *full;
 	uint32_t flushed;
 };
 
-extern bool trace_data; /* the data path call by call */
-/* This thread's. NULL: no memory. */
+extern bool trace_data; /* each call of the data path is a line */
+/* The calling thread's counters. NULL: out of memory. */
 struct counters *counters_own(void);
-/* The thread that writes the sums runs. */
+/* Starts the thread that writes the sums, once. */
 void count_start(void);
 uint32_t trace_tid(void);
 
 static inline void count_add(_Atomic uint64_t *counter, uint64_t n)
 {
-	/* Only its thread adds. */
+	/* Only the counter's own thread writes it. */
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 }
@@ -108,11 +108,11 @@ static inline void count_add(_Atomic uint64_t *counter, uint64_t n)
 void out_line(uint64_t realtime_ns, uint32_t tid, const char *text);
 uint64_t monotonic_ns(void);
 uint64_t realtime_ns(void);
-/* ENOMEM for 12. */
+/* "ENOMEM" for 12. */
 const char *error_name(int error);
 
 /* ---- real.c ---- */
-/* The function that the program would have called, or NULL. */
+/* The function that the wrapper stands for, or NULL. */
 void *real_find(const char *name, const char *version);
 
 /* ---- saved.c: tables of functions that were replaced ---- */
@@ -120,12 +120,12 @@ struct saved {
 	const void *key;
 	struct saved *next;
 	struct ibv_context_ops ops;
-	struct verbs_context verbs; /* zero where a context is not extended */
+	struct verbs_context verbs; /* zeros if a context is not extended */
 	struct ibv_qp_ex qp;
 	struct ibv_cq_ex cq;
 };
 
-/* What stood there before. Never NULL: a table of zeros where nothing is known. */
+/* The original functions of an object. Never NULL: zeros if the object is unknown. */
 const struct saved *saved_find(const void *key);
 struct saved *saved_make(const void *key);
 static inline const struct saved *saved_ops(const struct ibv_context *context)
@@ -139,7 +139,7 @@ void data_patch_ops(struct ibv_context *context);
 void data_patch_qp(struct ibv_qp_ex *qp);
 void data_patch_cq(struct ibv_cq_ex *cq);
 
-/* ---- object.c: what lives ---- */
+/* ---- object.c: objects that exist ---- */
 enum object {
 	OBJECT_PD,
 	OBJECT_MR,
@@ -153,13 +153,14 @@ enum object {
 };
 
 void object_add(enum object kind, void *handle);
-/* It is about to be destroyed. 0: not known. */
+/* The object is about to be destroyed. Returns its serial number; 0: unknown. */
 uint64_t object_ending(const void *handle);
-/* It was, or was not. Another object may have taken the address in the meantime. */
+/* It was destroyed, or (object_stays()) was not. The serial number tells it from a new
+ * object at the same address. */
 void object_remove(const void *handle, uint64_t serial);
 void object_stays(const void *handle, uint64_t serial);
 bool object_lives(enum object kind, const void *handle);
-/* Calls fn for each of a kind until it returns false. */
+/* Calls fn for each object of a kind until it returns false. The lock is held. */
 void object_each(enum object kind, bool (*fn)(void *handle, void *arg), void *arg);
 struct ibv_qp *object_qp(uint32_t qp_num, const struct ibv_context *context);
 
@@ -182,14 +183,14 @@ void show_qp_change(struct text *t, const struct ibv_qp *qp, const struct ibv_qp
 void show_ah_vector(struct text *t, const struct ibv_ah_attr *a);
 
 /* ---- why_*.c: reasons ---- */
-/* The limits of a device; zeros where they cannot be had. */
+/* The limits of a device; zeros if they cannot be queried. */
 struct ibv_device_attr why_device(struct ibv_context *context);
 struct ibv_port_attr why_port(struct ibv_context *context, unsigned port);
-/* Its state and capacity now. False: they cannot be had. */
+/* State and capacity of a queue pair. False: they cannot be queried. */
 bool why_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
-/* Writes what is wrong with an address vector; false: nothing is. */
+/* Writes what is wrong with an address vector; false: no fault was found. */
 bool why_vector(struct text *t, struct ibv_context *context, const struct ibv_ah_attr *a);
-/* "name is 17, the device has at most 16". True: written. */
+/* Writes "name is 17, the device has at most 16" and returns true if it is so. */
 bool why_above(struct text *t, const char *name, uint64_t value, uint64_t max,
 	       const char *whose);
 void why_post_send(struct text *t, int error, struct ibv_qp *qp,
@@ -199,7 +200,7 @@ void why_post_recv(struct text *t, int error, struct ibv_qp *qp,
 void why_post_srq_recv(struct text *t, int error, struct ibv_srq *srq,
 		       const struct ibv_recv_wr *wr);
 void why_wc(struct text *t, struct ibv_context *context, unsigned status, uint32_t qp_num);
-/* What a call that does not return waits for, or NULL. */
+/* What a call of that name waits for while it does not return; or NULL. */
 const char *why_waits(const char *call);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of the data path are counted, by each thread for itself, and once in a second
- * a thread of the trace writes the sums. The same thread tells of calls that do not
- * return.
+ * Counters for calls of the data path, one set per thread. Once a second a thread of the
+ * trace writes the sums; it also reports calls that have not returned.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -21,7 +20,7 @@ static _Thread_local struct counters *own;
 static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool running;
-/* Of who writes the sums. */
+/* Guards `told`, the sums that were written last. */
 static pthread_mutex_t sums_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sums {
 	uint64_t calls, items, bytes, empty, failed;
@@ -31,7 +30,7 @@ static void thread_leaves(void *counters)
 {
 	struct counters *c = counters;
 
-	/* Its figures stay; another thread goes on with them. */
+	/* The counters are kept; a new thread continues them. */
 	own = NULL;
 	atomic_store(&c->used, false);
 }
@@ -131,7 +130,7 @@ static void sums_write(void)
 		out_line(realtime_ns(), trace_tid(), t.at);
 }
 
-/* What has not returned for a second. */
+/* Reports calls that have not returned for a second, once each. */
 static void waiting_write(void)
 {
 	for (struct counters *c = atomic_load(&all); c; c = c->next) {
@@ -184,7 +183,7 @@ static void start(void)
 	pthread_sigmask(SIG_BLOCK, &every, &before);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* Where there may be no thread more, there are no sums but at the end. */
+	/* Without this thread the sums are written only at the end. */
 	(void)pthread_create(&thread, &attr, run, NULL);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -209,7 +208,7 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&sums_lock);
 }
 
-/* What the parent counted is the parent's. */
+/* The sums begin anew in the child: the parent reports what it has counted. */
 static void fork_child(void)
 {
 	for (struct counters *c = atomic_load(&all); c; c = c->next) {
@@ -231,7 +230,7 @@ __attribute__((constructor)) static void count_init(void)
 	pthread_atfork(fork_begins, fork_parent, fork_child);
 }
 
-/* What was counted since the last second. */
+/* At the end of the process: the sums since the last second. */
 __attribute__((destructor)) static void count_end(void)
 {
 	if (atomic_load(&running) && !trace_data)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting and polling by the functions of a context. Each call is counted; a line it
- * is when it fails, when it finds a completion that tells of a failure, or when
- * everything is to be shown.
+ * Posting and polling, through the functions of a context. Each call is counted. A line is
+ * written for a call that fails, for a completion with an error, or for all calls if
+ * that is asked for.
  */
 #include <inttypes.h>
 
@@ -50,7 +50,7 @@ static void show_recv(struct text *t, const struct ibv_recv_wr *wr)
 	text_add(t, "}%s", wr->next ? ", ..." : "");
 }
 
-/* Requests up to `end` and their bytes. */
+/* The number of requests before `end`, and their bytes. */
 static uint64_t count_sends(const struct ibv_send_wr *wr, const struct ibv_send_wr *end,
 			    uint64_t *bytes)
 {
@@ -83,7 +83,8 @@ static void counted(struct counters *own, enum count which, uint64_t items, uint
 		count_add(&own->of[which].failed, 1);
 }
 
-/* A program that tries again until there is room fails many times in a row. */
+/* Is no line needed? Programs that retry until a queue has room fail many times in a row:
+ * one line is enough. */
 static bool told_already(struct counters *own, const void *object, int error)
 {
 	if (!error) {
@@ -99,7 +100,7 @@ static bool told_already(struct counters *own, const void *object, int error)
 	return false;
 }
 
-/* Behind the arguments of a call that is over: it began at `start`, 0: not known. */
+/* Appends the result of a call that was already made; `start` 0: begin not known. */
 static void answered(struct call *call, int error, long result, uint64_t start)
 {
 	call_go(call);
@@ -204,7 +205,7 @@ static void show_completion(struct text *t, struct ibv_context *context,
 {
 	text_add(t, "{wr_id 0x%" PRIx64 ", qp 0x%x, ", wc->wr_id, wc->qp_num);
 	text_wc_status(t, wc->status);
-	/* Of one that failed nothing else is defined. */
+	/* Of a failed completion no other field is defined. */
 	if (wc->status == IBV_WC_SUCCESS) {
 		text_add(t, ", ");
 		text_wc_opcode(t, wc->opcode);
@@ -237,7 +238,8 @@ static void completion_line(const char *name, struct ibv_cq *cq, const struct ib
 	call_end(&call);
 }
 
-/* What follows an error of a queue pair is flushed: one line says that of all. */
+/* Number of flushed completions of the same queue pair that follow the first: they are
+ * reported in its line. */
 static unsigned flushed_behind(const struct ibv_wc *wc, int count)
 {
 	unsigned n = 0;
@@ -394,8 +396,7 @@ void data_patch_cq(struct ibv_cq_ex *cq)
 /* ---- builders of extended queue pairs ---- */
 
 /*
- * Only their end is looked at: what a builder sets is the adapter's own business, and
- * what is wrong with it comes out there.
+ * Only wr_complete is traced: the adapter reports errors of the other functions there.
  */
 static int data_wr_complete(struct ibv_qp_ex *qp)
 {

@@ -1,16 +1,16 @@
-# SPDX-License-Identifier: BSD-2-Clause
-# calls.list -> with -v make=calls the wrappers (C), with make=show the declarations of
+# Reads calls.list. With -v make=calls writes the wrappers (C), with make=show the
+# declarations that they use (C header), with make=map the version script of the library.
 # what they use (C header), with make=map the version script of the library.
 #
-# Each wrapper writes the arguments, calls what the program would have called, and
-# writes the answer with, after a failure, the reason. What it exports has the names of
-# the libraries but no versions, which every version that a program asks for matches.
+# Each wrapper writes the arguments, calls the original function, and writes the result
+# and, after a failure, the reason. The exported names have no versions, so they match
+# every version that a program asks for.
 function fail(what) {
 	printf "%s:%d: %s\n", FILENAME, FNR, what > "/dev/stderr"
 	failed = 1
 	exit 1
 }
-# The exported name: three of them stand behind inline functions of verbs.h.
+# The exported name: two functions are inline in verbs.h and call another name.
 function symbol(name) {
 	return name ~ /^ibv_query_gid_(ex|table)$/ ? "_" name : name
 }
@@ -67,7 +67,7 @@ function wrapper(    i, n, part, params, values, types, ret, kind, out, place, r
 		if (!argout[i]) {
 			emit("\targument(&call.text);")
 			emit("\tshow_" argtype[i] "(&call.text, " argname[i] ");")
-			# The attributes say by the mask which of them count.
+			# Only the attributes in the mask are shown.
 			if (argtype[i] == "qp_attr" && $1 == "ibv_modify_qp")
 				sub(/show_qp_attr\(&call.text, attr\);\n$/, \
 				    "show_qp_change(\\&call.text, qp, attr, attr_mask);\n", body)
@@ -140,7 +140,7 @@ function wrapper(    i, n, part, params, values, types, ret, kind, out, place, r
 	} else
 		globals = globals "\t\t" func_ ";\n"
 }
-# query_port is there twice, with two structures.
+# query_port exists twice, with different structures.
 function suffix(name) {
 	return name == "ibv_query_port" && $2 !~ /:/ ? name "_old" : name
 }

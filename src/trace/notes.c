@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the trace has to do when a call went well. */
+/* Actions of the trace after a successful call. */
 #include "trace/calls.h"
 
 void note_ibv_open_device(struct ibv_context *context, struct ibv_device *device)
@@ -19,7 +19,7 @@ void note_ibv_create_cq_ex(struct ibv_cq_ex *cq, struct ibv_context *context,
 	data_patch_cq(cq);
 }
 
-/* Its builders are there before the program asks for them. */
+/* Replaces the functions of the extended QP, before the program asks for it. */
 void note_ibv_create_qp_ex(struct ibv_qp *qp, struct ibv_context *context,
 			   struct ibv_qp_init_attr_ex *attr)
 {

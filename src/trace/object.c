@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which objects live: those that were made through the trace. A handle that is not
- * here is not looked into, and who still uses an object that cannot be destroyed is
- * found here.
+ * The objects that exist, as far as they were made through the trace. A handle that is not
+ * in this table is not dereferenced. The table also finds the users of an object that
+ * cannot be destroyed.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,13 +16,12 @@ struct entry {
 	uint64_t serial;
 	struct entry *next;
 	enum object kind;
-	bool ending; /* a call that destroys it is under way: not to be looked into */
+	bool ending; /* a call that destroys it is running: must not be dereferenced */
 };
 
 static struct entry *buckets[BUCKETS];
 static uint64_t serial_last;
-/* A call that is traced may be made by a thread that looks here just then (an object of
- * an object), never the other way round. */
+/* No traced call is made while it is held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct entry **bucket_of(const void *handle)
@@ -149,7 +148,7 @@ struct ibv_qp *object_qp(uint32_t qp_num, const struct ibv_context *context)
 	return s.found;
 }
 
-/* The thread that forks holds it meanwhile, so that the child finds it whole. */
+/* Held during fork(), so that the child gets a consistent table. */
 static void fork_begins(void)
 {
 	pthread_mutex_lock(&lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the lines go. All processes of a tree append to one file. */
+/* Output of the lines. All processes of a tree append to one file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "trace/calls.h"
 
-/* Out of the way of programs that count on low numbers. */
+/* High, because some programs expect certain low numbers to be free. */
 #define FD_LOWEST 200
 #define LINE_MAX_BYTES (TEXT_MAX + 128)
 
@@ -49,7 +49,7 @@ const char *error_name(int error)
 	return name ? name : "unknown error";
 }
 
-/* Asked for by the environment, not by a set-user-id program's caller. */
+/* secure_getenv(): a set-user-id program must not write where its caller says. */
 __attribute__((constructor)) static void settings_read(void)
 {
 	const char *path = secure_getenv("BUSBAR_TRACE");
@@ -78,8 +78,8 @@ static void open_it(void)
 	out.fd = high;
 }
 
-/* Is the descriptor still ours? Programs close what they do not know of, and what they
- * open afterwards has its number. */
+/* Is the descriptor still the output file? Programs close descriptors that they do not
+ * know, and later open other files under the same number. */
 static bool still_ours(void)
 {
 	struct stat st;
@@ -111,7 +111,7 @@ void out_line(uint64_t at_ns, uint32_t tid, const char *text)
 		     (unsigned)(at_ns % UINT64_C(1000000000) / 1000), (int)getpid(), tid,
 		     text);
 	if (n > 0)
-		/* A line that cannot be written is lost, the program goes on. */
+	/* A failure is ignored: the line is lost. */
 		(void)!write(out.fd, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 

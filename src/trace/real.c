@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions behind the wrappers. */
+/* The functions for which the wrappers stand. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -21,7 +21,7 @@ void *real_find(const char *name, const char *version)
 
 	if (found)
 		return found;
-	/* A program that opened the library by hand keeps it to itself. */
+	/* If the program opened the library by dlopen(), RTLD_NEXT does not find it. */
 	pthread_once(&once, open_libraries);
 	return dlvsym(libraries[*version == 'R'], name, version);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions that contexts, extended queue pairs and completion queues had before
- * the trace put its own there. Looked up on the data path, so without a lock; an entry
- * stays for good, for the next object at its address.
+ * The original functions of contexts, extended queue pairs and completion queues, which
+ * the trace replaces by its own. The data path looks them up, therefore without a lock;
+ * an entry is never freed, and is used again for the next object at its address.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ struct saved *saved_make(const void *key)
 	return s;
 }
 
-/* Not yet in use by anybody: it has just been opened. */
+/* The context has just been opened: no other thread uses it yet. */
 void context_patch(struct ibv_context *context)
 {
 	struct verbs_context *verbs = verbs_get_ctx(context);
@@ -62,7 +62,7 @@ void context_patch(struct ibv_context *context)
 	calls_patch_ops(context);
 	if (!verbs)
 		return;
-	/* An older library's table is shorter at its beginning. */
+	/* The table of an older library lacks members at its beginning. */
 	size_t size = verbs->sz < sizeof(*verbs) ? verbs->sz : sizeof(*verbs);
 
 	s->verbs = (struct verbs_context){ 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arguments and answers of the verbs as text. Members of an object are looked at only
- * where it is known to live: what a program gives may be anything. */
+/* Arguments and results of verbs as text. Members of an object are read only if the object
+ * is known to exist: a program may pass any pointer. */
 #include <endian.h>
 #include <inttypes.h>
 
@@ -93,7 +93,7 @@ void show_be16(struct text *t, __be16 value)
 
 void show_context(struct text *t, struct ibv_context *context)
 {
-	/* It is looked into as soon as it has been opened through the trace. */
+	/* A context that was opened through the trace has saved functions. */
 	if (context && saved_find(context)->key)
 		text_add(t, "%s", context->device->name);
 	else
@@ -333,7 +333,7 @@ void show_ah_attr(struct text *t, struct ibv_ah_attr *a)
 		text_add(t, "NULL");
 }
 
-/* Members that the mask names. */
+/* The members whose bits are set in the mask. */
 static void show_attr_members(struct text *t, const struct ibv_qp_attr *a, int mask)
 {
 #define MEMBER(bit, member, format)                                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arguments and answers of the connection calls as text. */
+/* Arguments and results of connection calls as text. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <infiniband/ib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text of bounded length that is put together piece by piece. */
+/* Text of bounded length, appended to piece by piece. */
 #ifndef TRACE_TEXT_H
 #define TRACE_TEXT_H
 
@@ -11,7 +11,7 @@
 
 struct text {
 	size_t length;
-	bool item;   /* something stands before the next item of a list */
+	bool item;   /* the list has an item already: a separator is needed */
 	char at[TEXT_MAX];
 };
 
@@ -22,13 +22,13 @@ static inline void text_clear(struct text *t)
 	t->at[0] = '\0';
 }
 
-/* What does not fit is left out; the end of a text that is full shows that. */
+/* Text that does not fit is dropped; the end of a full text shows that. */
 __attribute__((format(printf, 2, 3))) void text_add(struct text *t,
 						    const char *format, ...);
 /* The same, as an item of a list: "a, b". */
 __attribute__((format(printf, 2, 3))) void text_item(struct text *t,
 						     const char *format, ...);
-/* Begins an item whose text follows. */
+/* Begins an item of a list, after the separator `between` if it is not the first. */
 void text_next(struct text *t, const char *between);
 
 /* A name for each value, or for each bit. */

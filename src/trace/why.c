@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What reasons are made from: limits, states, address vectors. */
+/* What all reasons share: limits, states, address vectors. */
 #include <inttypes.h>
 #include <string.h>
 

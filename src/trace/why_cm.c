@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why connection calls fail, and what events that tell of a failure mean. How far an
- * identifier has come is read from its public members.
+ * Why connection calls fail, and what events of failures mean. The state of an identifier
+ * is derived from its public members.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static bool resolved(const struct rdma_cm_id *id)
 	return id->verbs && id->route.addr.dst_addr.sa_family;
 }
 
-/* What every call needs. False: nothing is wrong with it. */
+/* Writes a fault that every call would have: no identifier, or no device. False: none. */
 static bool id_wrong(struct text *t, int error, const struct rdma_cm_id *id)
 {
 	if (!id)
@@ -211,7 +211,7 @@ static bool parameters_wrong(struct text *t, const struct rdma_cm_id *id,
 void why_rdma_connect(struct text *t, int error, struct rdma_cm_id *id,
 		      struct rdma_conn_param *p)
 {
-	/* Of IP addresses 36 bytes are taken from the 92 of a request. */
+	/* IP addresses take 36 of the 92 bytes of a request. */
 	const unsigned room = id && id->ps == RDMA_PS_TCP ? 56 : 180;
 
 	if (id_wrong(t, error, id))

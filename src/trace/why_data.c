@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why a request is refused, and what the status of a completion means. */
+/* Why posting fails, and what the status of a completion means. */
 #include <inttypes.h>
 #include <string.h>
 

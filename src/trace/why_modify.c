@@ -28,7 +28,7 @@
 #define MIG IBV_QP_PATH_MIG_STATE
 #define DEST IBV_QP_DEST_QPN
 
-/* Of RC, which has all; what a service does without is taken away. */
+/* For RC, which has all attributes; those that another type lacks are masked out. */
 static const struct step {
 	enum ibv_qp_state from, to;
 	int needed, allowed;
@@ -112,7 +112,7 @@ static bool mask_wrong(struct text *t, enum ibv_qp_type type, enum ibv_qp_state 
 		if (type == IBV_QPT_UD && from == IBV_QPS_RESET)
 			needed = PKEY | PORT | QKEY;
 		allowed = needed | (s->allowed & ~not_of(type));
-		/* Programs give both halves of an XRC connection the same. */
+		/* Programs set the attributes of both XRC types at once; allowed. */
 		if (type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV)
 			allowed |= (s->needed | s->allowed) & ~QKEY;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why objects are not made, changed or destroyed. */
+/* Why objects cannot be made, changed or destroyed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "trace/calls.h"
 
-/* ---- who still uses it ---- */
+/* ---- users of an object ---- */
 
 struct users {
 	const void *object;
@@ -140,7 +140,8 @@ void why_ibv_destroy_qp(struct text *t, int error, struct ibv_qp *qp)
 
 /* ---- memory ---- */
 
-/* Is [addr, addr + length) mapped, and writable where that is wanted? */
+/* Is [addr, addr + length) mapped, and with `write` writable? Else `hole` is the first
+ * address that is not. */
 static bool range_mapped(const void *addr, size_t length, bool write, char hole[32])
 {
 	uintptr_t at = (uintptr_t)addr, end = at + length, first, last;
@@ -369,7 +370,7 @@ void why_ibv_create_qp_ex(struct text *t, int error, struct ibv_context *context
 	struct ibv_qp_init_attr plain;
 	size_t before = t->length;
 
-	/* They begin alike. */
+	/* Both structures have the same members at the beginning. */
 	memcpy(&plain, a, offsetof(struct ibv_qp_init_attr, sq_sig_all));
 	if (a->qp_type == IBV_QPT_XRC_RECV) {
 		if (!(a->comp_mask & IBV_QP_INIT_ATTR_XRCD))

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /*
- * Looks for the readable file `name` in the `count` folders of `places`, in this
- * order; each is absolute or seen from the folder of the executable. path[size]
- * becomes the path of the file. 0, or -ENOENT when no place has it.
+ * Looks for the readable file `name` in the `count` folders of `places`, in this order;
+ * each is absolute or relative to the folder of the executable. Stores the file's path
+ * in path[size]. 0, or -ENOENT: no folder has it.
  */
 int beside_executable(const char *const *places, size_t count, const char *name,
 		      char *path, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See bounded_write.h. These are system calls, for the log is part of a library
- * that offers functions with such names itself, and writes lines while it holds
- * what they would wait for.
+ * See bounded_write.h. Made of system calls, not of the C library's functions: the log is
+ * linked into a library (librspreload.so) that replaces functions of these names, and
+ * lines are written while locks are held.
  */
 #include "util/bounded_write.h"
 
@@ -32,7 +32,7 @@ static bool wait_for_room(int fd, int timeout_ms)
 	struct timespec t = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
-	/* An error is for write() to find. */
+	/* After an error of ppoll(): true, write() then reports the error. */
 	return syscall(SYS_ppoll, &p, 1, &t, NULL, 0) != 0;
 }
 
@@ -42,9 +42,9 @@ bool bounded_write_has_room(int fd)
 }
 
 /*
- * There is room, but maybe not for all, or somebody else takes it first. A pipe
- * or terminal that is opened once more does not block, and whoever shares the
- * one that is open already notices nothing.
+ * Writes without blocking, although there may be too little room, or another process
+ * may fill it first. A pipe or terminal is opened again for that, non-blocking, so the
+ * flags of the descriptor that other processes share stay unchanged.
  */
 static ssize_t write_now(int fd, const char *buf, size_t len)
 {
@@ -61,8 +61,8 @@ static ssize_t write_now(int fd, const char *buf, size_t len)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	own = (int)syscall(SYS_openat, AT_FDCWD, path,
 			   O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* Without one the room that there was must do: a pipe has room for
-	 * PIPE_BUF bytes or for none. */
+	/* If it cannot be opened: write all the same. ppoll() has found room, and a
+	 * pipe then has room for PIPE_BUF bytes. */
 	n = syscall(SYS_write, own >= 0 ? own : fd, buf, len);
 	err = errno;
 	if (own >= 0)
@@ -81,7 +81,7 @@ ssize_t bounded_write_once(int fd, const char *buf, size_t len, int timeout_ms)
 	if (n >= 0)
 		return n;
 	if (errno == EAGAIN && timeout_ms)
-		/* Room, but too little of it. */
+		/* There was room, but too little. */
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	return errno == EINTR ? -EAGAIN : -errno;
 }

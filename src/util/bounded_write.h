@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writing to somebody who may have stopped reading: standard output and standard
- * error of a program that must go on. Not for data, which waits for its reader.
+ * Writing with a limit of time, to a reader that may have stopped: standard output and
+ * standard error of a program that must go on. Bytes can be dropped, so not for data.
  */
 #ifndef UTIL_BOUNDED_WRITE_H
 #define UTIL_BOUNDED_WRITE_H
@@ -11,20 +11,19 @@
 #include <sys/types.h>
 
 /*
- * Writes what fits, and waits at most `patience_ms` each time nothing does.
- * Returns the bytes that are written, or `len` where an error says that nobody
- * will ever read them. The descriptor's flags, which other processes share, stay
- * as they are.
+ * Writes until nothing can be written for `patience_ms`. Returns the number of bytes
+ * written, or `len` after an error (nobody will ever read the rest). The descriptor's
+ * flags, which other processes may share, are not changed.
  */
 size_t bounded_write(int fd, const char *buf, size_t len, unsigned patience_ms);
 
 /*
- * One write of what fits, at most `timeout_ms` after the call. Bytes, -EAGAIN when
- * nothing did, or another negative errno.
+ * One write, within `timeout_ms`. Returns the number of bytes; -EAGAIN: there was no room;
+ * or another negative errno.
  */
 ssize_t bounded_write_once(int fd, const char *buf, size_t len, int timeout_ms);
 
-/* Would it take anything now? */
+/* Is there room for a write now? */
 bool bounded_write_has_room(int fd);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that programs cancel (pthread_cancel(3)). One that ended at a cancellation
- * point inside of a library would leave the library's locks held for ever, so calls
- * wait for their own end first, except where they sleep with nothing held.
+ * Cancellation of threads (pthread_cancel(3)). A thread that ended at a cancellation
+ * point inside of a library would leave the library's locks held for ever. So public
+ * calls disable cancellation, except while they sleep with no lock held.
  *
- * Functions of the data path do without this: they use no cancellation point.
+ * Functions of the data path need not do so: they have no cancellation point.
  */
 #ifndef UTIL_CANCEL_H
 #define UTIL_CANCEL_H
@@ -29,20 +29,20 @@ static inline void cancel_restore(const int *before)
 	pthread_setcancelstate(*before, &now);
 }
 
-/* A declaration: from here to the end of the block nobody is cancelled. */
+/* A declaration: disables cancellation until the end of the block. */
 #define CANCEL_OFF                                                            \
 	int cancel_before_ __attribute__((unused, cleanup(cancel_restore))) = \
 		cancel_off()
-/* As it was before CANCEL_OFF, for a call that sleeps with nothing held. */
+/* Restores the state before CANCEL_OFF, for a sleep with no lock held. */
 #define CANCEL_BACK cancel_restore(&cancel_before_)
 
-/* By number: the C library's are cancellation points. */
+/* A system call, because write(2) of the C library is a cancellation point. */
 static inline ssize_t cancel_free_write(int fd, const void *from, size_t size)
 {
 	return syscall(SYS_write, (long)fd, from, size);
 }
 
-/* At no offset. */
+/* Offset -1: the current one. */
 static inline ssize_t cancel_free_read(int fd, void *to, size_t size, int flags)
 {
 	struct iovec iov = { to, size };

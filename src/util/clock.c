@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TSC calibration, readings of the system's clocks, and the record that is shown.
+ * TSC calibration, readings of the system's clocks, and publication of the record.
  *
  * The frequency is measured against CLOCK_MONOTONIC rather than read from CPUID
  * leaf 15H, which is absent or incomplete on many processors and on most
@@ -23,12 +23,12 @@
 #define RELAXED memory_order_relaxed
 #define NO_RATE (UINT64_C(1) << 32)
 
-/* Tries of a reading; the tightest one counts. */
+/* Attempts for a reading; the one with the smallest uncertainty is taken. */
 #define MONO_TRIES 8
 #define WALL_TRIES 4
-/* A record is shown so long before it begins to hold. */
+/* How long before its beginning a record is published. */
 #define LEAD_NS 10000000
-/* Readers take over from a thread that does not come. */
+/* After that readers take readings themselves, if the keeping thread does not. */
 #define ABSENT_NS 100000000
 
 struct clock_state clock_state = { .tick_hz = NSEC_PER_SEC, .mult = NO_RATE };
@@ -38,7 +38,7 @@ struct clock_latch clock_latch = {
 };
 
 static struct {
-	struct clock_servo servo; /* under `lock`; from here on */
+	struct clock_servo servo; /* it and the following: under `lock` */
 	enum clock_wall wall;
 	struct spin lock;
 	_Atomic int wall_id;      /* clockid_t */
@@ -60,15 +60,15 @@ uint64_t clock_monotonic_ns_slow(void)
 	return read_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Under the lock, or before anybody reads. Where there is no counter that it would be
- * about, nobody does. */
+/* Publishes a record. Under the lock, or before there are readers. Unused on processors
+ * without a counter. */
 __attribute__((unused)) static void show(const struct clock_record *r)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct clock_shown *c = &clock_latch.shown[i];
 
-		/* Readers turn to the other one first, and find all that was
-		 * written to that one. */
+		/* The lowest bit of `seq` sends readers to the other copy; they see
+		 * all that was written to it. */
 		atomic_store_explicit(&clock_latch.seq,
 				      atomic_load_explicit(&clock_latch.seq,
 							   RELAXED) + 1,
@@ -87,7 +87,7 @@ __attribute__((unused)) static void show(const struct clock_record *r)
 	}
 }
 
-/* The whole record; returns the ticks, which were read behind it. */
+/* The published record; returns the ticks, which are read after it. */
 static uint64_t read_shown(struct clock_record *r)
 {
 	uint64_t seq, ticks;
@@ -132,7 +132,7 @@ static const char *tsc_refusal(void)
 	return NULL;
 }
 
-/* Ticks and CLOCK_MONOTONIC at one instant, and how far apart they may be. */
+/* Reads ticks and CLOCK_MONOTONIC, and how far apart the two may be. */
 static void read_mono(struct clock_reading *r, unsigned tries)
 {
 	uint64_t best = UINT64_MAX;
@@ -152,7 +152,7 @@ static void read_mono(struct clock_reading *r, unsigned tries)
 	r->uncertainty_ns = clock_ticks_to_ns(best / 2) + 1;
 }
 
-/* The wall clock lies between two readings of the other one. */
+/* Bounds of the wall clock minus CLOCK_MONOTONIC, read before and after it. */
 static void read_wall(struct clock_reading *r, unsigned tries)
 {
 	clockid_t id = atomic_load_explicit(&state.wall_id, RELAXED);
@@ -188,7 +188,7 @@ static void calibrate_tsc(void)
 					 (r.mono_ns - first.mono_ns));
 	clock_state.mult = (uint64_t)(((unsigned __int128)NSEC_PER_SEC << 32) /
 				      clock_state.tick_hz);
-	/* Was counted in ticks. */
+	/* It was counted in ticks before the rate was known. */
 	r.uncertainty_ns = clock_ticks_to_ns(r.uncertainty_ns);
 	read_wall(&r, 8 * WALL_TRIES);
 	clock_servo_start(&state.servo, clock_state.tick_hz, clock_state.mult, &r);
@@ -198,7 +198,7 @@ static void calibrate_tsc(void)
 }
 #endif
 
-/* A thread that is not in the child may have held it. */
+/* In a forked child: the thread that held the lock at the fork may not exist. */
 static void clock_forked(void)
 {
 	state.lock = (struct spin){ 0 };
@@ -233,14 +233,14 @@ const char *clock_source(void)
 	return source;
 }
 
-/* Under the lock: a reading, when one is due. */
+/* Takes a reading, if one is due, and publishes the new record. Under the lock. */
 static void follow(void)
 {
 #if defined(__x86_64__)
 	uint64_t lead = clock_ns_to_ticks(LEAD_NS);
 
-	/* Who is held up between the reading and the end of its record takes
-	 * another one. */
+	/* If this thread lost its processor after the reading, the record would be
+	 * published too late: it takes another reading. */
 	for (int i = 0; i < 3; i++) {
 		struct clock_servo next = state.servo;
 		struct clock_reading r = { 0 };
@@ -265,7 +265,7 @@ uint64_t clock_now_ns_outside(void)
 	struct clock_record r;
 	uint64_t ticks = read_shown(&r);
 
-	/* The counter has begun again, and nobody may be there to notice. */
+	/* The counter began again, and there may be no thread that keeps the clock. */
 	if (unlikely(ticks < r.before.ticks) && spin_trylock(&state.lock)) {
 		follow();
 		spin_unlock(&state.lock);
@@ -343,7 +343,7 @@ void clock_get_status(struct clock_status *out)
 	spin_unlock(&state.lock);
 }
 
-/* Nobody keeps the clock, or who does is away. */
+/* Is a reading due that no thread takes: none keeps the clock, or it is absent? */
 static bool is_neglected(uint64_t ticks, uint64_t due)
 {
 	uint64_t patience = atomic_load_explicit(&state.keepers, RELAXED) ?
@@ -357,7 +357,7 @@ static struct timespec wall_neglected(void)
 	struct clock_record r;
 	uint64_t ticks;
 
-	/* Another thread is at it, and may have been away for long. */
+	/* Another thread takes a reading, and may have lost its processor. */
 	if (!spin_trylock(&state.lock))
 		return timespec_from_ns(read_clock_ns(
 			atomic_load_explicit(&state.wall_id, RELAXED)));
@@ -391,7 +391,8 @@ struct timespec clock_realtime(void)
 	} while (unlikely(seq != atomic_load_explicit(&clock_latch.seq, RELAXED)));
 	if (unlikely((int64_t)(ticks - due) >= 0 && is_neglected(ticks, due)))
 		return wall_neglected();
-	/* Behind the end as if the line went on: that is nearer to the truth. */
+	/* After the record's end the line is continued: that is closer to the system's
+	 * clock than the slower monotonic clock. */
 	if (unlikely(ticks - start >= span && ticks < start))
 		ns = clock_now_ns_outside();
 	else

@@ -5,9 +5,9 @@
  * clock_gettime() costs 20 to 70 ns on virtual machines, reading the TSC a few.
  * The TSC is used only when the processor declares it invariant (constant and
  * non-stop) and its frequency could be measured against CLOCK_MONOTONIC; else
- * every function here falls back to clock_gettime() and clock_source() says so.
- * Ticks then are nanoseconds. How the counter is held to the system's clocks, which
- * NTP and PTP discipline, stands in clock_servo.h.
+ * every function here falls back to clock_gettime() and clock_source() says so;
+ * ticks then are nanoseconds. clock_servo.h describes how the counter follows the
+ * system's clocks, which NTP and PTP discipline.
  */
 #ifndef UTIL_CLOCK_H
 #define UTIL_CLOCK_H
@@ -30,9 +30,9 @@ struct clock_state {
 extern struct clock_state clock_state;
 
 /*
- * The record (clock_servo.h) that all threads read, twice: while one is written the
- * other one is whole, so no reader waits for a writer, whatever their priorities.
- * `seq` says by its lowest bit which one holds.
+ * The record (clock_servo.h) for all threads, in two copies: while one is written the
+ * other one is complete, so no reader waits for a writer, whatever their priorities.
+ * The lowest bit of `seq` is the index of the complete one.
  */
 struct clock_shown {
 	_Atomic uint64_t ticks, ns, mult, span;     /* the line */
@@ -61,13 +61,13 @@ const char *clock_source(void);
 uint64_t clock_monotonic_ns_slow(void);
 
 /*
- * Following the system's clocks, see clock_servo.h. Who has a thread that looks
- * after it says so with clock_keep_begin(), calls clock_keep() until clock_keep_end(),
- * and no other thread ever makes a system call for the time. Without such a thread
- * whoever asks for the wall clock takes the readings, some 2 us four times a second.
+ * Following the system's clocks; see clock_servo.h. A process may have a thread that
+ * keeps the clock: it calls clock_keep_begin(), then clock_keep() again and again, then
+ * clock_keep_end(). No other thread then makes a system call for the time. Without such
+ * a thread, or when it is 100 ms late, the callers of clock_realtime() take the
+ * readings, about 2 us four times a second.
  *
- * clock_keep() takes a reading when one is due, and returns the ns until the next
- * one is.
+ * clock_keep() takes a reading if one is due, and returns the ns until the next one.
  */
 void clock_keep_begin(void);
 void clock_keep_end(void);
@@ -75,11 +75,11 @@ uint64_t clock_keep(void);
 
 enum clock_wall { CLOCK_WALL_REALTIME, CLOCK_WALL_TAI };
 
-/* Which clock of the system clock_realtime() gives; CLOCK_REALTIME at first. Others
- * may read it meanwhile. */
+/* Chooses the system's clock that clock_realtime() follows; CLOCK_REALTIME at first.
+ * Other threads may call clock_realtime() meanwhile. */
 void clock_set_wall(enum clock_wall wall);
 
-/* How near the last reading found both; all since the process started. */
+/* The accuracy at the last reading, and counters since the start of the process. */
 struct clock_status {
 	const char *wall;            /* "CLOCK_REALTIME", "CLOCK_TAI" */
 	int64_t offset_ns;           /* the system's clock minus ours, before correction */
@@ -93,7 +93,7 @@ struct clock_status {
 
 void clock_get_status(struct clock_status *out);
 
-/* Ticks now, ordered behind earlier loads (rdtscp). */
+/* Ticks now, read after earlier loads (rdtscp). */
 static inline uint64_t clock_ticks(void)
 {
 #if defined(__x86_64__)
@@ -117,13 +117,13 @@ static inline uint64_t clock_ns_to_ticks(uint64_t ns)
 			  NSEC_PER_SEC);
 }
 
-/* Where the line does not hold: see clock_record_at(). */
+/* The time outside of the record's span: see clock_record_at(). */
 uint64_t clock_now_ns_outside(void);
 
 /*
- * Monotonic time in ns. It never goes back or steps, in no thread. On the scale of
- * CLOCK_MONOTONIC, in all processes of the host, unless the host was suspended
- * meanwhile; disciplined as that is when the clock is kept (clock_keep).
+ * Monotonic time in ns. It never goes back or steps, in any thread. Its scale is that of
+ * CLOCK_MONOTONIC, the same in all processes of the host, unless the host was suspended
+ * meanwhile. If the clock is kept (clock_keep()), it is disciplined like CLOCK_MONOTONIC.
  */
 static inline uint64_t clock_now_ns(void)
 {
@@ -138,8 +138,8 @@ static inline uint64_t clock_now_ns(void)
 		ns = atomic_load_explicit(&c->ns, memory_order_relaxed);
 		mult = atomic_load_explicit(&c->mult, memory_order_relaxed);
 		span = atomic_load_explicit(&c->span, memory_order_relaxed);
-		/* Read behind the line, so that a late reader has an old line
-		 * and new ticks, which is slow, and not the other way. */
+		/* Read after the line: a late reader has an old line and new ticks,
+		 * which gives a slow time. New ticks before the line would not. */
 		past = clock_ticks() - past;
 		atomic_thread_fence(memory_order_acquire);
 	} while (__builtin_expect(seq != atomic_load_explicit(
@@ -151,9 +151,9 @@ static inline uint64_t clock_now_ns(void)
 }
 
 /*
- * The wall clock for timestamps of samples: CLOCK_REALTIME, or what clock_set_wall()
- * says. It is slewed as that one is, within a microsecond of it, and follows it
- * within a third of a second when somebody sets it.
+ * The wall clock for timestamps of samples: CLOCK_REALTIME, or the clock that
+ * clock_set_wall() chose. It is slewed like that clock, within a microsecond of it, and
+ * follows within a third of a second when somebody sets it.
  */
 struct timespec clock_realtime(void);
 

@@ -2,11 +2,10 @@
 /*
  * Following the system's clocks; see clock_servo.h.
  *
- * Each reading gives an error and, with those before it, the present rate. The next
- * line has that rate and a little more or less, so that the error is gone at its
- * end. How much slower a line may be than the one before is decided when that one
- * is made (late_mult): much while there is something to correct, 2 ppm once it has
- * settled.
+ * Each reading gives an error and, together with earlier ones, the present rate. The next
+ * line has this rate plus a correction by which the error is gone at the line's end.
+ * A line may be slower than the one before by a limited amount. The limit is set when the
+ * one before is made (late_mult): large while there is an error, 2 ppm when settled.
  */
 #include "util/clock_servo.h"
 
@@ -17,21 +16,21 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define MS 1000000 /* in ns */
 
-/* Between two records: short while there is something to correct. */
+/* Length of a record: short while there is an error to correct. */
 #define INTERVAL_MIN_NS (25 * MS)
 #define INTERVAL_MAX_NS (250 * MS)
-/* A reading is wanted so long before the end of a record, or a third of it. */
+/* A reading is due that long before the end of a record, or a third of its length. */
 #define EARLY_NS (60 * MS)
-/* Nobody corrects more than this by slewing. */
+/* A larger error is not corrected by slewing. */
 #define JUMP_NS MS
-/* Bounds of the slewing, and of what one line may be slower than the one before. */
+/* Limits of the slewing, and of how much slower a line may be than the one before. */
 #define SLACK_MIN_PPB 2000
 #define SLACK_MAX_PPB 200000
-/* Readings nearer to each other tell nothing about the rate. */
+/* The rate is computed only from readings at least that far apart. */
 #define BASE_MIN_NS (15 * MS)
-/* An error above this, beyond what the readings leave open, is a change of rate. */
+/* An error above this plus the uncertainty of the readings is a change of the rate. */
 #define SURPRISE_NS 150
-/* Rounding in the system's clocks. */
+/* Error by rounding in the system's clocks. */
 #define WALL_ROUNDING_NS 2
 
 static uint64_t along(const struct clock_line *l, uint64_t ticks)
@@ -40,7 +39,7 @@ static uint64_t along(const struct clock_line *l, uint64_t ticks)
 				   l->mult) >> 32);
 }
 
-/* The latest time that can have been read of a record in time, if it has an end. */
+/* The time at the end of the record's span: the latest that a reader can have got. */
 static uint64_t at_end(const struct clock_record *r)
 {
 	return r->span == CLOCK_NO_END ? r->line.ns :
@@ -54,8 +53,8 @@ uint64_t clock_record_at(const struct clock_record *r, uint64_t ticks)
 	if (ticks - r->line.ticks < r->span)
 		return along(&r->line, ticks);
 	if (ticks < r->line.ticks) {
-		/* Or the counter has begun again: time stands still until the next
-		 * reading, where what was read before it ends at the latest. */
+		/* If the counter began again: the time stands still until the next
+		 * reading, at the latest time that a reader can have got. */
 		return ticks < r->before.ticks ? at_end(r) :
 						 along(&r->before, ticks);
 	}
@@ -78,7 +77,7 @@ static uint64_t magnitude(int64_t v)
 	return v < 0 ? -(uint64_t)v : (uint64_t)v;
 }
 
-/* When a reading is wanted: early enough before the record's end. */
+/* When the next reading is due. */
 static uint64_t due_of(const struct clock_servo *s, const struct clock_record *r)
 {
 	uint64_t early = MIN(to_ticks(s, EARLY_NS), r->span / 3);
@@ -116,7 +115,8 @@ void clock_servo_set_wall(struct clock_servo *s, int64_t low_ns, int64_t high_ns
 			    (s->wall_high_ns - s->wall_low_ns) / 2 - s->ahead_ns;
 }
 
-/* All readings since the last step hold: the truth lies where they overlap. */
+/* The wall clock's distance lies in the intersection of the bounds of all readings since
+ * its last step; an empty intersection is a new step. */
 static void take_wall(struct clock_servo *s, const struct clock_reading *r)
 {
 	int64_t low = MAX(s->wall_low_ns, r->wall_low_ns - WALL_ROUNDING_NS);
@@ -135,7 +135,7 @@ static void take_wall(struct clock_servo *s, const struct clock_reading *r)
 	s->record.wall_ns = MIN(MAX(was, low), high) - s->ahead_ns;
 }
 
-/* The monotonic clock stays where it is and keeps its distance. */
+/* The monotonic clock continues, with a new distance from CLOCK_MONOTONIC. */
 static void take_jump(struct clock_servo *s, int64_t error_ns)
 {
 	s->ahead_ns -= error_ns;
@@ -146,7 +146,7 @@ static void take_jump(struct clock_servo *s, int64_t error_ns)
 	s->interval = to_ticks(s, INTERVAL_MIN_NS);
 }
 
-/* A reading that was interrupted says little; what is usual may change. */
+/* Is the uncertainty not much above the usual one? An interrupted reading is useless. */
 static bool is_good(struct clock_servo *s, const struct clock_reading *r)
 {
 	bool good = r->uncertainty_ns <= 2 * s->best_ns + 50;
@@ -159,7 +159,7 @@ static bool is_good(struct clock_servo *s, const struct clock_reading *r)
 static void keep(struct clock_servo *s, const struct clock_reading *r,
 		 bool surprised)
 {
-	/* With another rate the older ones are of no use. */
+	/* After a change of the rate the older readings are useless. */
 	unsigned most = surprised ? 1 : CLOCK_READINGS - 1;
 
 	if (s->kept_count > most) {
@@ -171,7 +171,7 @@ static void keep(struct clock_servo *s, const struct clock_reading *r,
 	s->kept[s->kept_count++].ns = r->mono_ns;
 }
 
-/* Over all that is kept; the present one where that is too short. */
+/* The rate over the kept readings; the present one if they are too close together. */
 static uint64_t rate_of(const struct clock_servo *s)
 {
 	uint64_t mult = s->record.line.mult;
@@ -184,11 +184,11 @@ static uint64_t rate_of(const struct clock_servo *s)
 	if (ns < BASE_MIN_NS)
 		return mult;
 	rate = (uint64_t)(((unsigned __int128)ns << 32) / ticks);
-	/* The kernel changes the rate by a tenth at most. */
+	/* The kernel changes the rate by at most a tenth. */
 	return rate > mult - mult / 8 && rate < mult + mult / 8 ? rate : mult;
 }
 
-/* `error_ns` is that at `start`, where the next line begins. */
+/* Makes the next line, from `start` on; `error_ns` is the error there. */
 static void make_line(struct clock_servo *s, uint64_t start, uint64_t rate,
 		      int64_t error_ns)
 {
@@ -204,12 +204,12 @@ static void make_line(struct clock_servo *s, uint64_t start, uint64_t rate,
 	__int128 correction = ((__int128)error_ns * ((__int128)1 << 32)) / (__int128)s->interval;
 	__int128 bound;
 
-	/* 4 errors in the longest interval. */
+	/* Four times the rate that corrects the error in the longest interval. */
 	ppb += MIN(16 * magnitude(error_ns), (uint64_t)SLACK_MAX_PPB);
 	ppb += MIN((uint64_t)((unsigned __int128)change * NS_PER_S / rate),
 		   (uint64_t)SLACK_MAX_PPB);
 	ppb = MIN(ppb, (uint64_t)SLACK_MAX_PPB);
-	/* What is added now the next one has to be able to take away. */
+	/* Bounded by what the next line can take back. */
 	bound = part_of(rate, ppb);
 	correction = MIN(MAX(correction, -bound), bound);
 	next.mult = MAX((uint64_t)((__int128)rate + correction), slowest);
@@ -220,7 +220,7 @@ static void make_line(struct clock_servo *s, uint64_t start, uint64_t rate,
 	r->due = due_of(s, r);
 }
 
-/* `soon`: the next reading is to come soon. */
+/* Keeps the error, and sets the interval: the shortest with `soon`, else doubled. */
 static void note_error(struct clock_servo *s, int64_t error_ns, bool soon)
 {
 	uint64_t off = magnitude(error_ns);
@@ -251,13 +251,13 @@ bool clock_servo_take(struct clock_servo *s, const struct clock_reading *r,
 	s->uncertainty_ns = r->uncertainty_ns;
 	s->last_ticks = r->ticks;
 	if (unlikely(again)) {
-		/* From the latest time that anybody can have read. */
+		/* The line continues from the latest time that a reader can have got. */
 		now->line.ns = at_end(now);
 		now->line.ticks = r->ticks;
 		now->span = 0;
 		end = r->ticks;
 	}
-	/* Without an end, and behind it, as if the line had gone on. */
+	/* Also after the end of the record: as if the line continued. */
 	ours = along(&now->line, r->ticks);
 	error = (int64_t)(r->mono_ns - ours) + s->ahead_ns;
 	if (unlikely(again || magnitude(error) > JUMP_NS)) {
@@ -269,14 +269,14 @@ bool clock_servo_take(struct clock_servo *s, const struct clock_reading *r,
 	note_error(s, error, surprised || !good);
 	if (good)
 		keep(s, r, surprised);
-	else /* what it says for certain */
+	else /* only as far as the error is certain */
 		error = error < 0 ?
 			MIN(error + (int64_t)r->uncertainty_ns, (int64_t)0) :
 			MAX(error - (int64_t)r->uncertainty_ns, (int64_t)0);
 	rate = good ? rate_of(s) : now->line.mult;
 	start = now->span == CLOCK_NO_END ? r->ticks + lead :
 					  MAX(end, r->ticks + lead);
-	/* At the beginning of the line: what the rates differ until then. */
+	/* At the beginning of the next line: plus the difference of the rates until then. */
 	error += (int64_t)(((__int128)(start - r->ticks) *
 			    ((__int128)rate - (__int128)now->line.mult)) >> 32);
 	make_line(s, start, rate, error);

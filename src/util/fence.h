@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fences that some processors have for nothing, and fences of other threads. */
+/* A fence that is free on some processors, and fences of other threads. */
 #ifndef UTIL_FENCE_H
 #define UTIL_FENCE_H
 
@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 /*
- * A full fence behind an atomic operation that reads and writes (sequentially
- * consistent, as they are without a memory order). In C such an operation is ordered
- * with others of its kind only: on AArch64 a later load may come before its store. A
- * locked instruction of x86 is a full fence already.
+ * A full fence after an atomic read-modify-write operation (sequentially consistent, the
+ * default). In C such an operation is ordered only with others of its kind: on AArch64
+ * a later load may be executed before its store. On x86 a locked instruction is a full
+ * fence already.
  */
 static inline void fence_behind_exchange(void)
 {

@@ -50,7 +50,7 @@ void hist_reset(struct hist *h)
 	atomic_store_explicit(&h->min, UINT64_MAX, RELAXED);
 }
 
-/* One writer: a load and a store are enough, no locked addition. */
+/* There is one writer: no locked addition is needed. */
 static void add(_Atomic uint64_t *counter, uint64_t n)
 {
 	atomic_store_explicit(counter,

@@ -24,7 +24,7 @@ struct hist {
 };
 
 void hist_init(struct hist *h);
-/* The same while others look; not while somebody records. */
+/* Empties it. Readers may run at the same time, but no writer. */
 void hist_reset(struct hist *h);
 void hist_record(struct hist *h, uint64_t value);
 

@@ -67,8 +67,8 @@ static inline void list_splice(struct list *to, struct list *from)
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 
 /*
- * The link inside `ptr`, by address only: at the end of a walk `ptr` is no object
- * but what stands around the head, perhaps less aligned than its type.
+ * The link inside `ptr`, computed on addresses only: at the end of a loop `ptr` is not an
+ * object but the memory around the head, perhaps less aligned than the type.
  */
 #define list_link(ptr, type, member) \
 	((struct list *)(void *)((char *)(ptr) + offsetof(type, member)))

@@ -15,7 +15,7 @@
 #include "util/container_of.h"
 #include "util/log_private.h"
 
-/* A reader of standard error may be slow, but not for longer. */
+/* How long a line waits for a slow reader of standard error. */
 #define PATIENCE_MS 100
 
 const char *const log_level_names[] = { "off",  "error", "warn",
@@ -25,7 +25,7 @@ atomic_int log_level_max = LOG_WARN;
 static atomic_int level_base = LOG_WARN; /* where no rule matches */
 static bool (*_Atomic log_sink)(enum log_level, const char *);
 static char prefix[64];
-/* Lines since standard error took one. */
+/* Lines dropped since the last one that was written to standard error. */
 static atomic_uint left_out;
 
 int log_level_parse(const char *name)
@@ -72,7 +72,7 @@ void log_set_sink(bool (*sink)(enum log_level, const char *))
 	atomic_store(&log_sink, sink);
 }
 
-/* The usual form. */
+/* The default form of a line. */
 static void format_line(enum log_level level, const char *room,
 			const char *message, const struct timespec *now,
 			char *line, size_t size)
@@ -86,7 +86,7 @@ static void format_line(enum log_level level, const char *room,
 		 now->tv_nsec / 1000000, log_level_names[level], room, message);
 }
 
-/* False when it has to be left out still. */
+/* Reports the number of dropped lines. False: standard error still has no room. */
 static bool tell_left_out(const struct timespec *now)
 {
 	char text[64], line[256];
@@ -95,7 +95,7 @@ static bool tell_left_out(const struct timespec *now)
 
 	if (!bounded_write_has_room(STDERR_FILENO))
 		return false;
-	/* Whoever gets the number tells it. */
+	/* Of several threads the one that gets the number reports it. */
 	n = atomic_exchange(&left_out, 0);
 	if (n == 0)
 		return true;
@@ -112,7 +112,7 @@ static bool tell_left_out(const struct timespec *now)
 	return false;
 }
 
-/* A reader who has stopped must not stop who writes. */
+/* A reader that has stopped must not stop the program: the line is dropped. */
 static void print_line(const char *line, size_t len, const struct timespec *now)
 {
 	bool stuck = atomic_load(&left_out) > 0;
@@ -137,19 +137,19 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 		return;
 	cancel = cancel_off();
 	clock_gettime(CLOCK_REALTIME, &now);
-	/* Arguments may contain errno's text (%m). */
+	/* The format may contain %m, the text of errno. */
 	errno = saved_errno;
 	va_start(args, fmt);
 	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
 	len = strlen(strcpy(line, prefix));
-	/* One place is for the end of the line. */
+	/* The last byte is for the end of the line. */
 	if (!log_output_format(o, level, room, message, &now, line + len,
 			       sizeof(line) - 1 - len))
 		format_line(level, room, message, &now, line + len,
 			    sizeof(line) - 1 - len);
 	len = strlen(line);
-	/* What was put in from outside must not make more lines of one. */
+	/* Control characters in a message could make several lines of one. */
 	for (char *c = line; *c; c++)
 		if (iscntrl((unsigned char)*c))
 			*c = '?';

@@ -4,9 +4,9 @@
  *
  * The first function that knows the cause logs it, once. Logging keeps errno.
  * A level that is off costs one load and one predicted branch.
- * A line that nobody reads is waited for a moment, then left out until there is
- * room again; a line says how many were. The same goes for a file that is a pipe,
- * but nothing is said there.
+ * If standard error has no room, a line waits 100 ms and is then dropped; when there is
+ * room again, a line reports how many were. Lines to a file that is a pipe are dropped
+ * without a report.
  * `BUSBAR_LOG` in the environment sets the level (off, error, warn, info, debug,
  * trace); the libraries start at warn, the command at info. A gateway's
  * configuration may add a file, the system's log, another form of the lines and
@@ -29,45 +29,45 @@ enum log_level {
 	LOG_TRACE,
 };
 
-/* The most that any room shows. */
+/* The highest level of any room. */
 extern atomic_int log_level_max;
 
-/* Takes the level from BUSBAR_LOG, `fallback` when that is unset or unknown; and
- * what stands before each line from VILLAS_LOG_PREFIX. */
+/* Takes the level from BUSBAR_LOG, or `fallback` if that is unset or unknown, and the
+ * prefix of each line from VILLAS_LOG_PREFIX. */
 void log_init(enum log_level fallback);
 
-/* Level from its name ("info"; "warning" is "warn", and "critical" is "off", for
- * there are no such messages); -EINVAL when unknown. */
+/* The level of a name; "warning" is "warn", and "critical" is "off", because there are no
+ * such messages. -EINVAL: unknown. */
 int log_level_parse(const char *name);
 
 void log_set_level(enum log_level level);
 
-/* The level of the rooms that match the glob `room`, in whole ("gateway/path")
- * or behind the last slash ("path"). Of several the last one counts. */
+/* The level of all rooms that match the glob `room`, as a whole ("gateway/path") or
+ * after the last slash ("path"). The last matching rule counts. */
 struct log_rule {
 	const char *room;
 	enum log_level level;
 };
 
 struct log_settings {
-	const char *file;    /* lines go there too; NULL: no file */
-	bool syslog;         /* and there */
-	const char *pattern; /* of a line, NULL: the usual one; see log_pattern_check() */
+	const char *file;    /* lines are appended to it as well; NULL: no file */
+	bool syslog;         /* and are sent to the system's log */
+	const char *pattern; /* form of a line, NULL: the default; log_pattern_check() */
 	const struct log_rule *rules;
 	size_t rule_count;
 };
 
 /*
- * Replaces the settings that were; everything is copied. NULL: none. 0, or a
- * negative errno when the file cannot be opened; then nothing changes.
+ * Replaces the settings by a copy of `s`; NULL: by none. 0, or a negative errno: the file
+ * cannot be opened, and nothing has changed.
  */
 int log_configure(const struct log_settings *s);
 
 /*
- * May `pattern` be used? %v message, %n room, %l level, %L its letter, %Y %m %d
- * %H %M %S %T date and time, %e milliseconds, %f microseconds, %F nanoseconds,
- * %P process, %t thread, %^ and %$ nothing (colours elsewhere), %% itself.
- * NULL when it may, else the place of what is not understood.
+ * Checks a pattern: %v message, %n room, %l level, %L its first letter, %Y %m %d %H %M %S
+ * %T date and time, %e milliseconds, %f microseconds, %F nanoseconds, %P process, %t
+ * thread, %^ and %$ nothing (colours in other programs), %% a percent sign. NULL: it is
+ * valid; else the position of what is not.
  */
 const char *log_pattern_check(const char *pattern);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a gateway's `logging` group adds to the log: levels of rooms, a file, the
- * system's log, the form of a line.
+ * The settings of a gateway's `logging` group: levels of rooms, a file, the system's log,
+ * the form of a line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "util/log_private.h"
 
 struct log_output {
-	struct log_output *older; /* kept: somebody may be printing with it */
+	struct log_output *older; /* not freed: a thread may be using it */
 	int fd;                   /* -1: no file */
 	bool syslog;
 	char *file, *pattern;     /* NULL: none */
@@ -210,7 +210,7 @@ void log_output_write(const struct log_output *o, enum log_level level,
 {
 	if (!o)
 		return;
-	/* Neither a full disk nor a pipe that nobody reads may stop a gateway. */
+	/* Does not wait: neither a full disk nor a pipe without a reader may stop a gateway. */
 	if (o->fd >= 0)
 		bounded_write(o->fd, line, len, 0);
 	if (o->syslog) {

@@ -6,7 +6,7 @@ void log_syslog_write(int level, const char *text);
 
 void log_syslog_write(int level, const char *text)
 {
-	/* As in enum log_level. */
+	/* Index: enum log_level. */
 	static const int priorities[] = { LOG_CRIT, LOG_ERR,   LOG_WARNING,
 					  LOG_INFO, LOG_DEBUG, LOG_DEBUG };
 

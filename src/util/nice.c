@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Linux keeps a nice value per thread, whatever POSIX says. */
+/* On Linux, unlike POSIX, each thread has a nice value. */
 int nice_set(int value, int was)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -27,7 +27,7 @@ int nice_set(int value, int was)
 		errno = 0;
 		if (getpriority(PRIO_PROCESS, tid) != was || errno)
 			continue;
-		/* One that ended meanwhile is no failure. */
+		/* A thread that has ended meanwhile is no error. */
 		if (setpriority(PRIO_PROCESS, tid, value) && errno != ESRCH &&
 		    !err)
 			err = -errno;

@@ -53,9 +53,8 @@ static int log10_of_three_quarters(int e)
 }
 
 /*
- * power * x / 2^128, the lowest bit set when the quotient is not whole. The
- * tables are rounded up, which shows as a remainder of 1 at most: it is taken
- * for none.
+ * power * x / 2^128, with the lowest bit set if the quotient is not whole. The tables are
+ * rounded up, which causes a remainder of at most 1; that counts as none.
  */
 static uint64_t scale_to_odd(const struct num_power *power, uint64_t x)
 {
@@ -76,7 +75,7 @@ static struct decimal shortest_decimal(uint64_t fraction, int biased)
 	uint64_t c = biased ? fraction | HIDDEN_BIT : fraction;
 	int e = (biased ? biased : 1) - 1075;
 	bool narrow = fraction == 0 && biased > 1; /* power of two */
-	uint64_t open = c & 1; /* ends belong to the interval of even c */
+	uint64_t open = c & 1; /* for even c the ends belong to the interval */
 	int k = narrow ? log10_of_three_quarters(e) : log10_of_two_power(e);
 	int shift = e + log2_of_power(-k) + 1;
 	const struct num_power *g = power_of_ten(-k);
@@ -130,7 +129,7 @@ static unsigned count_digits(uint64_t v)
 	};
 	unsigned guess;
 
-	v |= 1; /* zero has a digit too; no power is odd but the first */
+	v |= 1; /* 0 has one digit, too; adding 1 to an even number adds no digit */
 	/* 1233 / 4096 is log10(2), close enough for 64 bits. */
 	guess = (64 - (unsigned)__builtin_clzll(v)) * 1233 >> 12;
 	return guess + (v >= powers[guess]);
@@ -327,7 +326,7 @@ static void make_c_locale(void)
 	c_locale = newlocale(LC_ALL_MASK, "C", NULL);
 }
 
-/* The exact way, for what the fast one cannot decide. */
+/* By strtod_l(), for numbers that multiply() cannot round with certainty. */
 static const char *parse_exactly(const char *at, const char *end, double *value)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -343,7 +342,7 @@ static const char *parse_exactly(const char *at, const char *end, double *value)
 	return end;
 }
 
-/* w * 10^q; false when the result cannot be vouched for. */
+/* w * 10^q; false: the rounding is uncertain. */
 static bool multiply(uint64_t w, int q, double *value)
 {
 	static const double exact_powers[] = {
@@ -386,7 +385,7 @@ static bool multiply(uint64_t w, int q, double *value)
 	if (rest - (half - 2) <= 4) /* wraps when below */
 		return false;
 	bits = (uint64_t)(product >> shift) + (rest > half);
-	/* A carry out of the fraction increments the exponent, as it should. */
+	/* A carry out of the fraction increments the exponent, as required. */
 	bits += ((uint64_t)(exponent + 1022) << 52);
 	memcpy(value, &bits, sizeof(bits));
 	return true;

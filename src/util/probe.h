@@ -2,11 +2,11 @@
 /*
  * Static probe points for perf, bpftrace and SystemTap (USDT).
  *
- * PROBE(name, arguments...) leaves one nop in the code and a note in the file
- * that says where it is and where the arguments are at that place, so give it
- * what is at hand anyway: integers, at most twelve. (clang stores the arguments
- * on the stack besides; gcc describes them where they are.) busbar-probes(7)
- * documents each probe. Without <sys/sdt.h> (meson option `usdt`) nothing is left.
+ * PROBE(name, arguments...) is one nop in the code and a note in the file with its
+ * address and the places of the arguments, so the arguments should be values that exist
+ * anyway: integers, at most twelve. (clang stores them on the stack; gcc describes
+ * them where they are.) busbar-probes(7) documents each probe. Without <sys/sdt.h>
+ * (meson option `usdt`) nothing is generated.
  */
 #ifndef UTIL_PROBE_H
 #define UTIL_PROBE_H
@@ -21,7 +21,7 @@ static inline void probe_arguments(int first, ...)
 {
 }
 
-/* Never runs: keeps the arguments used and checked. */
+/* Never executed: lets the compiler check the arguments and count them as used. */
 #define PROBE(name, ...)                                 \
 	do {                                             \
 		if (0)                                   \

@@ -121,7 +121,7 @@ int settings_load(const struct setting *table, size_t count, void *target)
 			char want[256] = "";
 
 			expected(e, want, sizeof(want));
-			/* Not so much of it that the rest has no room. */
+			/* Shortened, so that the rest fits into a log line. */
 			log_warn("%s='%.*s%s' not usable, expected %s; using %s",
 				 e->env, SHOWN_MAX, text,
 				 strlen(text) > SHOWN_MAX ? "..." : "", want,

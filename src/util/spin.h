@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Test-and-test-and-set spin lock for critical sections of a few dozen
- * instructions on the data path. A waiter yields after a while, because the
- * holder may have been preempted on a machine with few cores. One that has yielded
- * in vain sleeps: in a real-time class yielding leaves the processor to none of a
- * lower priority, so where such a one holds the lock it would never come to let go.
+ * Test-and-test-and-set spin lock for critical sections of a few dozen instructions on
+ * the data path. After a while a waiter yields, because on a machine with few cores the
+ * holder may have been preempted. After several yields it sleeps: in a real-time class
+ * a yield gives the processor to no thread of lower priority, so a holder of lower
+ * priority would never run and release the lock.
  */
 #ifndef UTIL_SPIN_H
 #define UTIL_SPIN_H
@@ -34,7 +34,7 @@ static inline void cpu_relax(void)
 #define SPIN_YIELDS 16    /* before each sleep */
 #define SPIN_SLEEP_NS 20000
 
-/* Whoever waits may hold other locks. */
+/* Sleeps; cancellation is disabled, because the caller may hold other locks. */
 static inline void spin_sleep(void)
 {
 	CANCEL_OFF;
@@ -43,7 +43,7 @@ static inline void spin_sleep(void)
 	nanosleep(&pause, NULL);
 }
 
-/* The holder does not let go; `tries` of this wait until now. */
+/* Waits a little; `tries`: number of failed attempts so far. */
 static inline void spin_wait(unsigned tries)
 {
 	if (tries % SPIN_TRIES)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waits until a time of CLOCK_MONOTONIC, which nobody sets. The thread sanitizer of
- * gcc 12 does not know the functions of the C library for that and would not see who
- * has the lock; under it these look again every millisecond.
+ * Waits with a limit on CLOCK_MONOTONIC, which cannot be set. The thread sanitizer of gcc
+ * 12 does not know the C library's functions for this and would not see which thread
+ * holds the lock; with it these functions try again every millisecond.
  */
 #ifndef UTIL_TIMED_H
 #define UTIL_TIMED_H

@@ -2,11 +2,11 @@
 /*
  * The timing wheel; see wheel.h.
  *
- * A timer stands at the level of the highest digit (of WHEEL_SLOT_BITS bits) in which
- * its tick differs from the wheel's, in the slot of its own digit there. So all timers
- * of a level are earlier than all of the levels above, a level's slots lie ahead of the
- * wheel, and the first timer is in the first used slot of the lowest used level. When
- * the wheel reaches a slot above level 0, its timers go to the levels below.
+ * A timer is at the level of the highest digit (of WHEEL_SLOT_BITS bits) in which its tick
+ * differs from the wheel's, in the slot with the number of its own digit. So all timers
+ * of a level are earlier than all of higher levels, a level's slots are in the future,
+ * and the first timer is in the first used slot of the lowest used level. When the
+ * wheel reaches a slot above level 0, its timers are moved to lower levels.
  */
 #include "util/wheel.h"
 
@@ -74,7 +74,7 @@ bool wheel_cancel(struct wheel *w, struct wheel_timer *t)
 	return true;
 }
 
-/* The tick at which the first used slot begins, and which it is. */
+/* The tick at which the first used slot begins; its level and slot. */
 static uint64_t next_tick(const struct wheel *w, unsigned *level, unsigned *slot)
 {
 	for (unsigned l = 0; l < WHEEL_LEVELS; l++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bodies behind the private and the old symbols: what the generated stubs call,
- * and the few private functions that programs, not providers, use.
+ * Bodies behind the symbols of private and old nodes: what the generated stubs call,
+ * and the few private functions that are called by programs and not by providers.
  */
 #define LOG_ROOM "verbs"
 #include "verbs/abi.h"
@@ -32,7 +32,7 @@ int verbs_refuse(const char *name)
 	return ENOSYS;
 }
 
-/* As the provider interface numbers it; IB and RoCE v1 look alike in sysfs. */
+/* Numbered as in the provider interface; IB and RoCE v1 look the same in sysfs. */
 enum ibv_gid_type_sysfs {
 	GID_TYPE_SYSFS_IB_ROCE_V1,
 	GID_TYPE_SYSFS_ROCE_V2,
@@ -43,7 +43,7 @@ int verbs_private_ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 				     enum ibv_gid_type_sysfs *type);
 extern verbs_jump verbs_jump_ibv_query_gid_type;
 
-/* ibv_devinfo and pyverbs ask for every index, so an empty one is no error. */
+/* 0 even for an empty entry: ibv_devinfo and pyverbs ask for every index. */
 EXPORT int verbs_private_ibv_query_gid_type(struct ibv_context *context,
 					    uint8_t port, unsigned int index,
 					    enum ibv_gid_type_sysfs *type)

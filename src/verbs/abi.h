@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the exported functions share: visibility, return conventions, and the
- * answers of the stubs that gen-abi.sh makes. Not for other rooms.
+ * Used by all exported functions: visibility, return conventions, and the results of
+ * the stubs that gen-abi.sh makes. For this room only.
  *
- * The adapter answers 0 or a negative errno; the manual pages know three
- * conventions, and all of them leave the cause in errno as well.
+ * The adapter's functions return 0 or a negative errno. The manual pages have three
+ * conventions; errno is set in all three.
  */
 #ifndef VERBS_ABI_H
 #define VERBS_ABI_H
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Exported if symbols.list names it, too: the version script has the last word. */
+/* Exported only if symbols.list names the function, too (version script). */
 #define EXPORT __attribute__((visibility("default")))
 
 /* "0, or the value of errno" */
@@ -40,14 +40,14 @@ static inline void *verbs_null(int ret)
 	return NULL;
 }
 
-/* "0, or a negative errno", of the few that are so */
+/* "0, or a negative errno", of the few functions that return that */
 #define verbs_raw(ret) (ret)
-/* "1 for yes, 0 for no", where nobody can be asked */
+/* "1 for yes, 0 for no", when the system's library lacks the function */
 #define verbs_no(ret) 0
-
-/* A provider calls its core: no such core here. EOPNOTSUPP, in errno too. */
+/* For a provider's call of a private function when the system's library is not open:
+ * EOPNOTSUPP, in errno as well. */
 int verbs_missing(const char *name);
-/* A program of the 1.0 interface: one line per process. ENOSYS, in errno too. */
+/* For a program of the 1.0 interface: logs once per process; ENOSYS, in errno as well. */
 int verbs_refuse(const char *name);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address handles, and the Ethernet address behind a GID.
+ * Address handles, and the Ethernet address for a GID.
  *
- * The adapter itself never needs an Ethernet address: its packets go through
- * sockets. ibv_resolve_eth_l2_from_gid() is there for programs that build
- * frames, and answers from the GID, from our own interfaces and from the
- * kernel's IPv4 neighbour table; it sends nothing to find out more.
+ * The adapter needs no Ethernet addresses, because its packets go through sockets.
+ * ibv_resolve_eth_l2_from_gid() is for programs that build frames. It takes the
+ * address from the GID, this host's interfaces or the kernel's IPv4 neighbour table,
+ * and sends nothing.
  */
 #include <infiniband/verbs.h>
 
@@ -42,7 +42,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 	return verbs_errno(ah ? hca_ah_destroy(ah) : -EINVAL);
 }
 
-/* The header may only be missing when the completion says there is none. */
+/* `grh` may be NULL only if the completion has no IBV_WC_GRH. */
 static int verbs_ah_init(struct ibv_context *context, uint8_t port_num,
 			 struct ibv_wc *wc, struct ibv_grh *grh,
 			 struct ibv_ah_attr *attr)
@@ -83,7 +83,7 @@ static bool gid_is_ipv4(const union ibv_gid *gid)
 	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
-/* RFC 1112 and RFC 2464: group addresses. RFC 4291 app. A: EUI-64. */
+/* Multicast (RFC 1112, RFC 2464) and EUI-64 addresses (RFC 4291, appendix A). */
 static bool l2_from_gid(const union ibv_gid *gid, uint8_t mac[ETHERNET_LL_SIZE])
 {
 	const uint8_t *raw = gid->raw;
@@ -169,7 +169,7 @@ static bool l2_from_neighbour(const union ibv_gid *gid,
 	return found;
 }
 
-/* 0 or a negative errno: alone among the functions of this interface. */
+/* Returns a negative errno, unlike most functions of this interface. */
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				       struct ibv_ah_attr *attr,
 				       uint8_t eth_mac[ETHERNET_LL_SIZE],

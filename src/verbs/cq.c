@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues and channels, and the events of both kinds. Polling and
- * arming go through the context's table, not through here.
+ * Completion queues and channels, completion events and asynchronous events. Polling
+ * and arming go through the context's table of functions.
  */
 #include <infiniband/verbs.h>
 
@@ -93,8 +93,8 @@ EXPORT int ibv_get_async_event(struct ibv_context *context,
 	return verbs_minus1(hca_async_event_get(context, event));
 }
 
-/* Of the object that it happened to; events of a port or a device are nobody's,
- * and there is nothing to acknowledge about them. */
+/* The context of the object that the event names; NULL for events of ports and devices,
+ * which have no object and need no acknowledgement. */
 static struct ibv_context *event_context(const struct ibv_async_event *event)
 {
 	if (hca_event_of_qp(event))

@@ -20,10 +20,10 @@
 #include "verbs/note.h"
 #include "verbs/system.h"
 
-/* verbs.h covers this name by a macro that prefers the extended table. */
+/* A macro in verbs.h of this name calls the extended table first. */
 #undef ibv_query_port
 
-/* Not in the installed headers, but exported: librdmacm of any build uses them. */
+/* Not in the installed headers, but exported: librdmacm uses them. */
 const char *ibv_get_sysfs_path(void);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
@@ -82,7 +82,7 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 	return verbs_minus1(context ? hca_context_close(context) : -EINVAL);
 }
 
-/* Whatever is no descriptor of ours may be one of the kernel's. */
+/* A descriptor that soft0 did not make is passed to the system's library. */
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	struct ibv_context *context;
@@ -105,8 +105,8 @@ EXPORT int ibv_query_device(struct ibv_context *context,
 }
 
 /*
- * Programs reach this one only when their header is older than the extended
- * query_port, and then their structure ends before port_cap_flags2.
+ * Called only by programs whose verbs.h is older than the extended query_port; their
+ * structure ends before port_cap_flags2.
  */
 EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			  struct _compat_ibv_port_attr *port_attr)
@@ -144,7 +144,7 @@ EXPORT const char *ibv_get_sysfs_path(void)
 	return sysfs_path;
 }
 
-/* Length of the text without its line end, terminated in `buf`; or -1. */
+/* The length without the line's end, and a terminated text in `buf`; or -1. */
 EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			       size_t size)
 {

@@ -5,10 +5,10 @@
 # of libibverbs.so.1 from symbols.list.
 # Usage: gen-abi.sh LIST MAP STUBS.c ALIASES.h SYSTEM.h
 #
-# One name in several nodes is one body with an alias per node: .symver may
-# name a symbol only once in the assemblers that we support, and clang 14 has no
-# attribute for it, so file-scope assembler it is. The alias lives in the file
-# of the body, because an alias of an undefined symbol is none.
+# A name in several nodes is one body with an alias per node. Not .symver alone, because
+# the supported assemblers accept one .symver per symbol; not its attribute, because
+# clang 14 lacks it. Therefore file-scope assembler, in the file of the body: an
+# alias needs a symbol that is defined there.
 set -eu
 
 [ $# -eq 5 ] || {
@@ -33,7 +33,7 @@ function sort_nodes(    n, i, j, t) {
 }
 function minor(node,    part) { split(node, part, "."); return part[2] + 0 }
 
-# Assembler that makes name@VERSION an alias of `body`; `sep` as in the source.
+# Assembler that makes name@VERSION an alias of `body`; `sep`: @ or @@ of .symver.
 function alias(body, name, version, mark,    label) {
 	label = "verbs_at_" name "_" version
 	gsub(/[.]/, "_", label)
@@ -73,7 +73,7 @@ function stub(name, version, kind, answer,    body, type, text) {
 			       answer == "zero" ? "0" : "-1" > stubs
 	}
 	printf "}\n" > stubs
-	# The nodes of today have a core to jump to, the others never.
+	# Dotted (public) nodes have no private function in the library of the system.
 	if (kind == "private-function" && version !~ /[.]/) {
 		printf "VERBS_THUNK(%s);\n", name > stubs
 		jumps = jumps sprintf("\t{ \"%s\", &verbs_jump_%s },\n", name, name)
@@ -82,7 +82,7 @@ function stub(name, version, kind, answer,    body, type, text) {
 	printf "__asm__(%s);\n\n", \
 	       all_aliases(body, name, version, "\n\t") > stubs
 }
-# One function per node, because the node is part of what it says.
+# One function per node, because it passes on the number of the node.
 function register(name, version,    list, n, i, real, body) {
 	n = split(version == "all" ? nodes : version, list, /[ ,]/)
 	for (i = 1; i <= n; i++) {
@@ -156,11 +156,11 @@ END {
 		printf "IBVERBS_%s {\n\tglobal:\n%s}%s;\n\n", order[i], \
 		       global[order[i]], \
 		       i == 1 ? "" : " IBVERBS_" order[i - 1] > map
-	# The members of these come from .symver alone.
+	# Empty here: .symver adds the names of these nodes.
 	n = split(nodes, list, " ")
 	for (i = 1; i <= n; i++)
 		printf "IBVERBS_PRIVATE_%s {\n};\n\n", list[i] > map
-	# Not in a node with .symver names: there it would hide those.
+	# `local: *` would hide the names that .symver adds, if it stood in their node.
 	for (v in internal)
 		printf "%s {\n\tglobal:\n%s\tlocal: *;\n};\n", v, \
 		       internal[v] > map

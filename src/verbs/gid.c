@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * GID and P_Key tables. The _ex and _table forms are told the size of the
- * caller's entries, because the structure may grow: we write no more of an
- * entry than the caller has, and clear what he has beyond ours.
+ * GID and P_Key tables. The _ex and _table functions get the size of the caller's
+ * entries, because the structure may grow: at most that many bytes of an entry are
+ * written, and the caller's further bytes are cleared.
  */
 #include <infiniband/verbs.h>
 
@@ -15,7 +15,7 @@
 #include "verbs/system.h"
 
 enum {
-	/* More than any table has: a bound on what a garbage count can cost. */
+	/* More than any table has: limits the memory that a wrong count allocates. */
 	GID_ENTRIES_MAX = 64 * 1024,
 };
 
@@ -86,7 +86,7 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 		return -EINVAL;
 	if (flags)
 		return -EOPNOTSUPP;
-	/* One more than fits tells a full table from one that is cut off. */
+	/* One more than the caller has room for, to detect a table that is longer. */
 	found = calloc(room + 1, sizeof(*found));
 	if (!found)
 		return -ENOMEM;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of devices: soft0 and the system's, in one array.
+ * The list of devices: soft0 and the system's devices in one array.
  *
- * Who takes the first device without choosing has to get a working one, and
- * rather a real one. So the system's devices come first where one of them has an
- * active port, else soft0. Among themselves they stay as the system lists them.
+ * Many programs take the first device. It must work, and a real one is preferred: so
+ * the system's devices come first if one of them has an active port, else soft0. The
+ * system's devices keep their order.
  */
 #define LOG_ROOM "verbs"
 #include <infiniband/verbs.h>
@@ -31,7 +31,7 @@ struct part {
 	int count;
 };
 
-/* By sysfs, because opening a device to ask it can take a second. */
+/* Has the device an active port? By sysfs: opening a device can take a second. */
 static bool device_active(const struct ibv_device *device)
 {
 	char file[32], state[32];
@@ -60,7 +60,7 @@ static int part_system(struct part *p)
 	if (!verbs_system_open())
 		return -ENOSYS;
 	p->list = VERBS_SYSTEM(ibv_get_device_list)(&p->count);
-	/* Its environment is read by its first list. */
+	/* libibverbs reads its environment when it first lists devices. */
 	verbs_system_sync_data();
 	if (p->list)
 		return 0;
@@ -69,8 +69,9 @@ static int part_system(struct part *p)
 }
 
 /*
- * The system's list is kept behind the end of ours, for ibv_free_device_list().
- * Not in front: some programs (qperf) give the list to free().
+ * The system's list is stored behind the terminating NULL of ours, for
+ * ibv_free_device_list(). Not in front of it: some programs (qperf) pass the list to
+ * free().
  */
 static int list_make(const struct part *first, const struct part *second,
 		     struct ibv_device **system, struct ibv_device ***out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Between the kernel's layouts of attributes and path records and the
- * public ones. Only a librdmacm that talks to the kernel needs them; the
- * installed headers do not declare them.
+ * Conversion between the kernel's layouts of attributes and path records and the public
+ * ones. Only a librdmacm that uses the kernel needs these functions; the installed
+ * headers do not declare them.
  */
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>

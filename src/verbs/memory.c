@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains, memory regions, and what the interface has about fork().
- * Memory windows, device memory and advice go through the context's tables.
+ * Protection domains, memory regions, and the functions for fork(). Memory windows,
+ * device memory and advice go through the context's tables of functions.
  */
 #include <infiniband/verbs.h>
 
@@ -11,7 +11,7 @@
 #include "verbs/abi.h"
 #include "verbs/system.h"
 
-/* verbs.h covers these names by macros that look at the flags first. */
+/* Macros in verbs.h of these names check the flags first. */
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
@@ -44,7 +44,7 @@ static struct ibv_mr *verbs_mr_register(struct ibv_pd *pd, void *addr,
 
 	if (!pd)
 		return verbs_null(-EINVAL);
-	/* Permissions to be lax, which an adapter is free not to use. */
+	/* Optional flags permit optimisations, which an adapter need not use. */
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
 	ret = hca_mr_register(pd, addr, length, iova, access, &mr);
 	return ret ? verbs_null(ret) : mr;
@@ -76,7 +76,7 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 	return verbs_mr_register(pd, addr, length, iova, access);
 }
 
-/* A dma-buf has no address in this process before somebody maps it. */
+/* A dma-buf has no address in this process until the adapter maps it. */
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					size_t length, uint64_t iova, int fd,
 					int access)
@@ -86,8 +86,8 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	return verbs_null(pd ? -EOPNOTSUPP : -EINVAL);
 }
 
-/* The adapter changes all or nothing, so the old region is valid after any
- * failure; that is what ERR_INPUT says, whatever errno says. */
+/* Returns IBV_REREG_MR_ERR_INPUT after every failure: the adapter changes all or
+ * nothing, so the old region is still valid. errno has the cause. */
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 			void *addr, size_t length, int access)
 {
@@ -170,11 +170,10 @@ EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 }
 
 /*
- * Registration pins nothing with us: a peer reaches the pages that the process
- * has at that moment. So a fork() can move no page away from under the adapter,
- * and these functions succeed because there is nothing left to do. The system's
- * library has something to do when there may be a real adapter; its providers
- * call the last two for their own memory.
+ * The functions for fork(). soft0 pins no pages: a peer reaches the pages that the process
+ * has at that moment, so fork() does no harm and there is nothing to do. The system's
+ * library has something to do if there may be a real device; its providers call the
+ * last two functions for their own memory.
  */
 EXPORT int ibv_fork_init(void)
 {

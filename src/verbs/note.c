@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tells `busbar exec` that this process looked for devices, or opened one: a line
- * with its number in a file of the folder that BUSBAR_EXEC_DIR names. Once per
- * process; where there is no such folder, nothing happens.
+ * Tells `busbar exec` that this process listed devices, or opened one: writes its process
+ * number as a line to a file in the folder BUSBAR_EXEC_DIR. Once per process. Does
+ * nothing if there is no such folder.
  */
 #include "verbs/note.h"
 
@@ -28,7 +28,7 @@ void verbs_note(enum verbs_note what)
 	int fd, err = errno;
 	ssize_t len;
 
-	/* A child of fork() is a process of its own. */
+	/* By process number, because a forked child is a process of its own. */
 	if (!dir || atomic_exchange_explicit(&noted[what], getpid(),
 					     memory_order_relaxed) == getpid())
 		return;
@@ -36,7 +36,7 @@ void verbs_note(enum verbs_note what)
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0) {
 		len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-		/* A message less to the user, no more than that. */
+		/* A failure costs the user only a message of `busbar exec`. */
 		len = write(fd, pid, (size_t)len);
 		(void)len;
 		close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The BUSBAR_1 names of functions of the hca; see private.h. */
+/* The exported functions of version BUSBAR_1, over those of hca; see private.h. */
 #include "verbs/private.h"
 
 #include "hca/hca.h"

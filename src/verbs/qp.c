@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs and shared receive queues. Posting goes through the context's
- * table and the extended QP, not through here.
+ * Queue pairs and shared receive queues. Posting goes through the context's table of
+ * functions and the extended QP.
  */
 #include <infiniband/verbs.h>
 
@@ -74,9 +74,8 @@ EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 }
 
 /*
- * Enhanced connection establishment carries vendor options between adapters of
- * one vendor; we have none, and no vendor. The zero answer tells a reader who
- * does not look at the return value the same.
+ * Enhanced connection establishment exchanges vendor options between adapters of one
+ * vendor; soft0 has none. `ece` is cleared for callers that ignore the result.
  */
 EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
@@ -93,7 +92,7 @@ EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return verbs_errno(qp && ece ? -EOPNOTSUPP : -EINVAL);
 }
 
-/* Copies between processes go up in practice, but nobody promises it. */
+/* soft0 copies in ascending order of addresses, but does not guarantee it. */
 EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 				      uint32_t flags)
 {

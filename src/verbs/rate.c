@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Static rates: the codes of the PathRecord of IBA volume 1, as multiples of
- * 2.5 Gbit/s and in Mbit/s. A rate without a whole multiple has none, but for
- * 28 Gbit/s, which the interface has always called 11.
+ * Static rates: the codes of a PathRecord (IBA volume 1) as multiples of 2.5 Gbit/s and
+ * in Mbit/s. Rates that are no whole multiple have none, except for 28 Gbit/s, for
+ * which the interface has always returned 11.
  */
 #include <infiniband/verbs.h>
 

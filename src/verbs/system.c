@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening the system's libibverbs.so.1 and finding its functions; see system.h.
+ * Opens the system's libibverbs.so.1 and finds its functions; see system.h.
  *
- * No lock is held while the loader or the library works: a constructor may call
- * us, and another thread may be in one and hold what the loader waits for. So two
- * threads may open the library at once, and get the same one from the loader.
+ * No lock is held while the loader or the library runs: a constructor may call our
+ * functions, and another thread may be in a constructor and hold the loader's lock. So
+ * two threads may open the library at the same time; the loader gives both the same
+ * handle.
  */
 #define LOG_ROOM "verbs"
 #include "verbs/system.h"
@@ -20,27 +21,27 @@
 #include "verbs/thunk.h"
 
 enum {
-	/* The providers of a release are about twenty. */
+	/* A release has about twenty providers. */
 	DRIVERS_MAX = 64,
 };
 
 enum system_state {
 	SYSTEM_CLOSED,
-	SYSTEM_OPENING, /* tables are filled, providers are passed on */
+	SYSTEM_OPENING, /* tables are being filled, providers registered */
 	SYSTEM_OPEN,
-	SYSTEM_UNUSABLE, /* for good */
+	SYSTEM_UNUSABLE, /* permanent */
 };
 
 atomic_bool verbs_system_is_open;
 void *verbs_system_public[VERBS_PUBLIC_COUNT];
 
 static struct {
-	struct spin lock; /* the fields below; held over no foreign call */
+	struct spin lock; /* guards the fields below; not held in calls of the library */
 	enum system_state state;
-	unsigned int node; /* of its private interface */
+	unsigned int node; /* number of the library's private node */
 	bool *data;
 	void (*add_driver)(const void *driver);
-	/* Providers that came before the library. */
+	/* Providers that registered before the library was open. */
 	size_t drivers;
 	struct {
 		unsigned int node;
@@ -56,7 +57,7 @@ static void *private_symbol(void *handle, unsigned int node, const char *name)
 	return dlvsym(handle, name, version);
 }
 
-/* Public functions up to 1.1 are in every release; later ones need not be. */
+/* Fails without a function of version 1.0 or 1.1; later functions may be missing. */
 static bool has_public(void *handle)
 {
 	for (size_t i = 0; i < VERBS_PUBLIC_COUNT; i++) {
@@ -73,7 +74,7 @@ static bool has_public(void *handle)
 	return true;
 }
 
-/* Which of the private nodes that we know it has; 0 when none. */
+/* The library's private node, of those in symbols.list; 0: none of these. */
 static unsigned int private_node(void *handle)
 {
 	for (size_t i = 0; verbs_nodes[i]; i++)
@@ -83,7 +84,7 @@ static unsigned int private_node(void *handle)
 	return 0;
 }
 
-/* Looked up before the lock is taken: the loader has one of its own. */
+/* Filled before sys.lock is taken, because dlvsym() takes the loader's lock. */
 struct tables {
 	unsigned int node;
 	void *public[VERBS_PUBLIC_COUNT];
@@ -134,7 +135,8 @@ static void pass_on(unsigned int node, const void *driver)
 	sys.add_driver(driver);
 }
 
-/* Open only after the last provider: who lists devices wants all of them. */
+/* Registers the stored providers, then sets the state to open: a thread that lists
+ * devices afterwards sees all of them. */
 static void drivers_pass_on(void)
 {
 	unsigned int node;
@@ -209,7 +211,7 @@ bool verbs_system_open(void)
 	return true;
 }
 
-/* A thread that is not in the child may have been about to open it. */
+/* In a forked child: the thread that held the lock, or opened it, may not exist. */
 static void system_forked(void)
 {
 	sys.lock = (struct spin){ 0 };
@@ -238,7 +240,7 @@ void verbs_system_register(unsigned int node, const void *driver)
 		pass_on(node, driver);
 }
 
-/* It is set once and never taken back, so that either may have the news. */
+/* The flag is set once and never cleared: if one library has it, both get it. */
 void verbs_system_sync_data(void)
 {
 	bool *theirs = sys.data;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The system's own libibverbs.so.1 behind ours, for the real adapters.
+ * The system's libibverbs.so.1, which handles the real devices.
  *
- * Two libraries of one soname: ours was loaded by that name, so whatever asks for
- * it, the system's providers included, is bound to ours. The system's one is
- * opened by its absolute path and found only through this file. A public
- * function looks at its handle and passes a foreign one on; a private function
- * jumps there always (thunk.h), since nothing of ours has a use for it.
+ * Two libraries with one soname: ours was loaded by that name, so all who need it, the
+ * system's providers included, are bound to ours. The system's library is opened by
+ * its absolute path, and its functions are found only through this file. A public
+ * function passes a call with a handle of the system's library on to that library. A
+ * private function always jumps there (thunk.h), because ours has no use for it.
  *
- * Opened by the first call that needs all devices (the list, ibv_fork_init());
- * a provider that registers earlier is remembered. Nothing is ever closed.
+ * The first call that needs all devices opens it (listing them, ibv_fork_init()).
+ * Providers that register earlier are stored until then. It is never closed.
  */
 #ifndef VERBS_SYSTEM_H
 #define VERBS_SYSTEM_H
@@ -24,43 +24,43 @@
 #include "util/container_of.h"
 #include "verbs/abi-system.h"
 
-/* Whether the system's library is open; opens it if that makes sense: it is
- * wanted, it is there, and the kernel knows RDMA. Cheap after the first time. */
+/* Is the system's library open? Opens it if the setting allows it, the file exists and
+ * the kernel has RDMA. Cheap after the first call. */
 bool verbs_system_open(void);
 
-/* A provider of the private node `node` makes itself known to its core. */
+/* A provider registers for the private node `node`: passed on, or stored until open. */
 void verbs_system_register(unsigned int node, const void *driver);
 
-/* The private data byte may be set by whichever library the loader bound. */
+/* Makes the private data byte equal in both libraries; a program may set either. */
 void verbs_system_sync_data(void);
 
 /*
- * Opens the system's library by its absolute path, never a busbar's; NULL, and a
- * line in the log where somebody asked for a certain file. system_find.c.
+ * Opens the system's library by its absolute path, but never one of busbar's. NULL: not
+ * found or off; logged if the setting names a file. In system_find.c.
  */
 void *verbs_system_dlopen(void);
 struct busbar_system_library;
 void *verbs_system_library_open(const struct busbar_system_library *lib);
 
-/* Whether a real device can be here at all. */
+/* Can there be a real device at all? */
 bool verbs_system_kernel_has_rdma(void);
 
 extern atomic_bool verbs_system_is_open;
 
-/* The system library's functions; NULL where it is too old to have one. */
+/* The functions of the system's library; NULL: its version has no such function. */
 extern void *verbs_system_public[VERBS_PUBLIC_COUNT];
 
 #define VERBS_SYSTEM(name) \
 	((__typeof__(&name))verbs_system_public[VERBS_##name])
 
-/* Without opening it. */
+/* Is the system's library open? Never opens it. */
 static inline bool verbs_system_opened(void)
 {
 	return unlikely(atomic_load_explicit(&verbs_system_is_open,
 					     memory_order_acquire));
 }
 
-/* NULL is ours: our answer to it is an error and no crash. */
+/* NULL is not foreign: our functions return an error for it. */
 static inline bool verbs_device_foreign(const struct ibv_device *device)
 {
 	return verbs_system_opened() && device && !hca_owns_device(device);
@@ -75,11 +75,11 @@ static inline bool verbs_foreign(const struct ibv_context *context)
 #define OWNER(object) ((object) ? (object)->context : NULL)
 
 /*
- * First line of a public function that sleeps with nothing held, a cancellation
- * point: the owner of a foreign handle answers.
- * `missing` makes the answer where the system's library is too old to have it,
- * by the convention of the function (abi.h). While there is only our own library
- * the handle is not looked into: it may be of an object that is destroyed.
+ * First statement of a public function that is a cancellation point (it sleeps with
+ * no lock held): passes a call with a foreign handle to the system's library.
+ * `missing` makes the result, in the function's convention (abi.h), if that library has
+ * no such function. While the system's library is not open, the handle is not
+ * read: its object may have been destroyed.
  */
 #define VERBS_FORWARD_WAITING(context, missing, name, ...)                \
 	do {                                                              \
@@ -89,7 +89,7 @@ static inline bool verbs_foreign(const struct ibv_context *context)
 				       missing(-EOPNOTSUPP);              \
 	} while (0)
 
-/* First line of all others, which no cancellation ends half done. */
+/* First statement of the others: the same, and disables cancellation. */
 #define VERBS_FORWARD(...)                  \
 	VERBS_FORWARD_WAITING(__VA_ARGS__); \
 	CANCEL_OFF
@@ -119,7 +119,7 @@ struct verbs_private {
 
 extern const struct verbs_symbol verbs_public_symbols[VERBS_PUBLIC_COUNT];
 extern const struct verbs_private verbs_private_functions[VERBS_PRIVATE_COUNT];
-extern const unsigned int verbs_nodes[]; /* 0 at the end */
+extern const unsigned int verbs_nodes[]; /* terminated by 0 */
 
 /* Data of the private nodes. */
 #define VERBS_PRIVATE_DATA "verbs_allow_disassociate_destroy"

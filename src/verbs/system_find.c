@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a library of the system is whose soname is ours in this process, and
- * whether it is worth opening: libibverbs.so.1, and librdmacm.so.1 for our other
- * library (busbar_system_dlopen()).
+ * Finds the system's library that has the soname of one of ours: libibverbs.so.1, or
+ * librdmacm.so.1 (busbar_system_dlopen()). Decides whether it is to be opened.
  *
- * The loader knows it only by the soname that is ours in this process, so it
- * takes an absolute path. The folder of the C library comes first: it is the
- * loader's own folder on every distribution, for this kind of machine.
+ * It is opened by an absolute path, because in this process its soname stands for ours.
+ * The folder of the C library is tried first: on every distribution this is the
+ * loader's own folder for the machine's architecture.
  */
 #define LOG_ROOM "verbs"
 #include <dlfcn.h>
@@ -28,7 +27,7 @@
 
 const char *ibv_get_sysfs_path(void);
 
-/* Two loads of one file are one library, so a link to ours is ours too. */
+/* Compares device and inode: the loader treats two names of one file as one library. */
 static bool is_own_file(const struct busbar_system_library *lib, const char *path)
 {
 	struct stat st, own;
@@ -39,14 +38,14 @@ static bool is_own_file(const struct busbar_system_library *lib, const char *pat
 	       st.st_dev == own.st_dev && st.st_ino == own.st_ino;
 }
 
-/* RTLD_LOCAL: its names must not be found before ours by what is loaded later. */
+/* RTLD_LOCAL: libraries that are loaded later must not be bound to its names. */
 static void *try_open(const struct busbar_system_library *lib, const char *path,
 		      const char **why)
 {
 	void *handle;
 
 	if (is_own_file(lib, path)) {
-		*why = "that is busbar's own";
+		*why = "that is this busbar library itself";
 		return NULL;
 	}
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -54,9 +53,9 @@ static void *try_open(const struct busbar_system_library *lib, const char *path,
 		*why = dlerror();
 		return NULL;
 	}
-	/* Another copy of busbar's would come back here for its own. */
+	/* Another copy of busbar's library would search for the system's in turn. */
 	if (dlvsym(handle, lib->mark, "BUSBAR_1")) {
-		*why = "that is a busbar's";
+		*why = "that is a library of busbar";
 		dlclose(handle);
 		return NULL;
 	}
@@ -69,7 +68,7 @@ static void *open_named(const struct busbar_system_library *lib, const char *pat
 	const char *why = "not an absolute path";
 	void *handle = path[0] == '/' ? try_open(lib, path, &why) : NULL;
 
-	/* Several threads may come here before the first has given up. */
+	/* Logged once, though several threads may try at the same time. */
 	if (!handle && !atomic_flag_test_and_set(lib->said))
 		log_error("%s=%s: %s; wanted: the path of the system's %s, or off",
 			  lib->env, path, why, lib->soname);
@@ -92,7 +91,7 @@ static void *open_in(const struct busbar_system_library *lib, const char *dir,
 	return handle;
 }
 
-/* A program with more rights than its user must not load what the user names. */
+/* The setting; in a set-user-id program "auto", because the user controls the value. */
 static const char *setting(const struct busbar_system_library *lib)
 {
 	const char *name = lib->setting;
@@ -160,15 +159,15 @@ static bool sysfs_has(const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", ibv_get_sysfs_path(), name);
-	/* Not by access(): under `busbar exec` that one finds soft0 as well. */
+	/* A system call, because `busbar exec` makes access() find soft0 as well. */
 	return !syscall(SYS_faccessat, AT_FDCWD, path, F_OK);
 }
 
 /*
- * Most hosts of a software adapter have no RDMA in the kernel, and their programs
- * need not load a second library and what that needs. Only looked at in sysfs:
- * asking by netlink would make the kernel load its modules. Without sysfs the
- * library itself may find out; and somebody who names a library means it.
+ * Most hosts without an adapter have no RDMA in the kernel; programs there need not load
+ * the system's library and what it needs. Looks in sysfs only: a query by netlink
+ * would make the kernel load modules. True if there is no sysfs, or if the setting
+ * names a library.
  */
 bool verbs_system_kernel_has_rdma(void)
 {

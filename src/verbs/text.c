@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of enumeration values. They are part of the interface: scripts look for
- * them in the output of verbs programs, so they do not change.
+ * Names of enumeration values. Scripts search the output of verbs programs for them, so
+ * they must not change.
  */
 #include <infiniband/verbs.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A private function as a jump through a pointer: first to its stub, to the
- * system library's function once that is open. Their prototypes are the
- * providers' business and change with the node, so every argument register must
- * arrive as it was, and C cannot say that. For the generated code only.
+ * A private function is a jump through a pointer, which points to its stub or, when the
+ * system's library is open, to that library's function. The prototypes differ between
+ * nodes, so all argument registers must be passed unchanged, which C cannot express.
+ * For the generated code only.
  */
 #ifndef VERBS_THUNK_H
 #define VERBS_THUNK_H
@@ -12,13 +12,14 @@
 #define VERBS_CAN_FORWARD 1
 #define VERBS_THUNK_CODE(slot) "endbr64\njmp *" slot "(%rip)\n"
 #elif defined(__aarch64__)
-/* x16 and x17 are the linker's, and a caller expects nothing of them. */
+/* x16 and x17 are reserved for linkers: a call may change them. */
 #define VERBS_CAN_FORWARD 1
 #define VERBS_THUNK_CODE(slot)                   \
 	"hint #34\nadrp x16, " slot "\n"         \
 	"ldr x17, [x16, #:lo12:" slot "]\nbr x17\n"
 #else
-/* Stubs only; the system's library is not opened. */
+/* Without a jump for this machine there are only stubs, and the system's library is
+ * not opened. */
 #define VERBS_CAN_FORWARD 0
 #endif
 
@@ -34,7 +35,7 @@
 	".set verbs_thunk_" #name ", verbs_stub_" #name "\n"
 #endif
 
-/* verbs_thunk_<name>, which jumps to *verbs_jump_<name>: at first the stub. */
+/* verbs_thunk_<name> jumps to *verbs_jump_<name>, which is initially the stub. */
 #define VERBS_THUNK(name)                                                    \
 	__attribute__((visibility("hidden"))) extern verbs_jump              \
 		verbs_jump_##name;                                           \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CM MADs by tables: one row per field says where it stands on the wire and
- * where in the host structure, so encoder and decoder cannot disagree.
- * Offsets are those of IBA volume 1, chapter 12.6, counted from the first byte
- * behind the MAD header.
+ * CM MADs by tables: one row per field has its position in the message and in the host
+ * structure, for encoder and decoder alike. Offsets are those of IBA volume 1, chapter
+ * 12.6, from the first byte after the MAD header.
  */
 #include "wire/cm.h"
 
@@ -32,9 +31,9 @@ enum {
 struct field {
 	uint16_t host;  /* offset in struct cm_mad */
 	uint16_t size;  /* bytes in struct cm_mad */
-	uint8_t byte;   /* on the wire */
-	uint8_t bit;    /* from the most significant bit of that byte */
-	uint8_t width;  /* bits; 0: `size` bytes copied as they are */
+	uint8_t byte;   /* offset in the message */
+	uint8_t bit;    /* counted from the most significant bit of that byte */
+	uint8_t width;  /* in bits; 0: `size` bytes are copied unchanged */
 };
 
 #define BITS(member, at_byte, at_bit, bits)                                  \
@@ -168,7 +167,7 @@ static const struct field lap_fields[] = {
 	BITS(lap.remote_comm_id, 4, 0, 32),
 	BITS(lap.remote_qpn, 12, 0, 24),
 	BITS(lap.remote_response_timeout, 15, 0, 5),
-	/* Not laid out as the paths of REQ are. */
+	/* The layout differs from that of the paths in a REQ. */
 	BITS(lap.alternate.local_lid, 20, 0, 16),
 	BITS(lap.alternate.remote_lid, 22, 0, 16),
 	BYTES(lap.alternate.local_gid, 24),
@@ -211,7 +210,7 @@ static const struct message {
 	{ CM_APR, "APR", apr_fields, ARRAY_SIZE(apr_fields) },
 };
 
-/* The last field of every message ends where the MAD ends. */
+/* The last field of every message must end at the end of the MAD. */
 #define ENDS_WITH_MAD(at, bytes) \
 	_Static_assert(MAD_HEADER_SIZE + (at) + (bytes) == CM_MAD_SIZE, "size")
 ENDS_WITH_MAD(140, CM_REQ_PRIVATE);
@@ -259,8 +258,8 @@ static uint64_t get_be(const uint8_t *at, unsigned bytes)
 }
 
 /*
- * A field never crosses more bytes than it needs: those that do not start on a
- * byte lie within one, the others may leave low bits of their last byte over.
+ * Writes `width` bits from bit `bit` of `at`. A field that does not begin at a byte lies
+ * within one byte; one that does may leave the low bits of its last byte free.
  */
 static void put_bits(uint8_t *at, unsigned bit, unsigned width, uint64_t value)
 {
@@ -324,7 +323,7 @@ static void host_store(struct cm_mad *mad, const struct field *f, uint64_t value
 	}
 }
 
-/* Ranges that are narrower than the field. */
+/* Checks the values whose range is smaller than their field. */
 static bool values_valid(const struct cm_mad *mad)
 {
 	switch (mad->type) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of the communication management: encoding and decoding.
+ * Encoding and decoding of the messages of communication management.
  *
- * The 256-byte MADs that the InfiniBand Architecture Specification, volume 1,
- * chapter 12 (communication management) and its annex A11 (RDMA IP CM service)
- * lay out, as host structures and back. Pure functions: no socket, no state;
- * which message may follow which is decided elsewhere.
+ * They are 256-byte MADs as in the InfiniBand Architecture Specification, volume 1,
+ * chapter 12 (communication management) and annex A11 (RDMA IP CM service). The
+ * functions are pure: no socket, no state. rdmacm/cm_state.h decides which message may
+ * follow which.
  *
- * All integers of the structures are in host order; GIDs and private data are
- * bytes as they travel. A decoder never trusts a length or a field: what is not
- * a message by the tables is -EBADMSG.
+ * Integers in the structures are in host order; GIDs and private data are the bytes of
+ * the message. The decoder checks every length and field: anything that is no message
+ * by the tables is -EBADMSG.
  */
 #ifndef WIRE_CM_H
 #define WIRE_CM_H
@@ -20,7 +20,7 @@
 #define CM_MAD_SIZE 256
 #define CM_IP_HEADER_SIZE 36
 
-/* Bytes of private data that each message has room for. */
+/* Bytes of private data in each message. */
 #define CM_REQ_PRIVATE 92
 #define CM_MRA_PRIVATE 222
 #define CM_REJ_PRIVATE 148
@@ -65,7 +65,7 @@ enum cm_extended_service {
 enum cm_answered {
 	CM_ANSWERED_REQ = 0,
 	CM_ANSWERED_REP = 1,
-	CM_ANSWERED_OTHER = 2, /* REJ: none in particular; MRA: LAP */
+	CM_ANSWERED_OTHER = 2, /* REJ: no particular message; MRA: a LAP */
 };
 
 /* Why a REJ was sent. */
@@ -106,7 +106,7 @@ enum cm_reason {
 	CM_REASON_VENDOR_OPTION = 35,
 };
 
-/* What became of the alternate path of a LAP. */
+/* The result of loading a LAP's alternate path. */
 enum cm_path_status {
 	CM_PATH_LOADED = 0,
 	CM_PATH_INVALID_COMM_ID = 1,
@@ -290,8 +290,8 @@ int wire_cm_decode(const void *bytes, size_t len, struct cm_mad *mad);
 const char *wire_cm_name(enum cm_type type);
 
 /*
- * The header that leads the private data of REQ and SIDR_REQ of the IP port
- * spaces: who calls whom. IPv4 addresses stand in the last 4 of the 16 bytes.
+ * The IP addresses of caller and listener, at the beginning of the private data of a REQ
+ * or SIDR_REQ of an IP port space. An IPv4 address is in the last 4 of the 16 bytes.
  */
 struct cm_ip_header {
 	uint8_t ip_version;       /* 4 or 6 */
@@ -299,7 +299,7 @@ struct cm_ip_header {
 	uint8_t src[16], dst[16];
 };
 
-/* 0 or -EINVAL (version). */
+/* 0, or -EINVAL: ip_version is neither 4 nor 6. */
 int wire_cm_ip_encode(const struct cm_ip_header *header,
 		      uint8_t out[CM_IP_HEADER_SIZE]);
 /* 0 or -EBADMSG. */
@@ -314,7 +314,7 @@ static inline uint64_t wire_cm_service_id(uint16_t port_space, uint16_t port)
 	return ((uint64_t)port_space << 16) | port;
 }
 
-/* 0, or -EBADMSG when the identifier is of no IP port space. */
+/* 0, or -EBADMSG: the identifier does not belong to an IP port space. */
 int wire_cm_service_parse(uint64_t service_id, uint16_t *port_space,
 			  uint16_t *port);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a packet of a connection says, without its bytes: neither the layout on a wire
- * nor addresses of this process. wire/ib turns it into headers (BTH, RETH, AETH,
- * AtomicETH, ImmDt, IETH); a transport of another kind may carry it as it is.
+ * The content of a packet of a connection, without its payload and independent of the
+ * layout on a wire and of addresses in this process. wire/ib converts it to headers
+ * (BTH, RETH, AETH, AtomicETH, ImmDt, IETH); another transport may carry it as it is.
  */
 #ifndef ENGINE_RC_PACKET_H
 #define ENGINE_RC_PACKET_H
@@ -15,14 +15,14 @@ enum rc_op {
 	RC_READ,
 	RC_COMPARE_SWAP,
 	RC_FETCH_ADD,
-	RC_ACK,           /* and every NAK */
+	RC_ACK,           /* an acknowledgement or a NAK */
 	RC_READ_RESPONSE,
 	RC_ATOMIC_RESPONSE,
 };
 
-/* Of packets; those from RC_IMM on also of work entries. */
+/* Flags of packets; those from RC_IMM on are flags of work entries as well. */
 enum rc_flags {
-	RC_FIRST = 1 << 0, /* of its message, or of the answer to a READ */
+	RC_FIRST = 1 << 0, /* first packet of a message or of a READ response */
 	RC_LAST = 1 << 1,
 	RC_ACK_REQ = 1 << 2,
 	RC_IMM = 1 << 3,
@@ -31,7 +31,7 @@ enum rc_flags {
 	RC_FENCE = 1 << 6, /* work entries only */
 };
 
-/* AETH syndrome (9.7.5.1): two bits of kind, five of value. */
+/* AETH syndrome (9.7.5.1): the upper bits are the kind, the lower five a value. */
 enum rc_syndrome {
 	RC_SYN_ACK = 0x00,   /* | credits */
 	RC_SYN_RNR = 0x20,   /* | timer code */
@@ -47,15 +47,15 @@ enum rc_syndrome {
 struct rc_packet {
 	uint8_t op;       /* enum rc_op */
 	uint8_t flags;    /* enum rc_flags */
-	uint8_t syndrome; /* of ACK, ATOMIC_RESPONSE; READ_RESPONSE: first or last */
+	uint8_t syndrome; /* in ACK, ATOMIC_RESPONSE, first and last READ_RESPONSE */
 	uint32_t psn;
-	uint32_t msn;     /* with a syndrome */
-	uint32_t bytes;   /* of payload */
-	uint32_t imm;     /* RC_IMM: as it is on the wire; RC_INVALIDATE: the key */
-	/* READ and the first packet of a WRITE: the whole; atomics: the operand. */
+	uint32_t msn;     /* where there is a syndrome */
+	uint32_t bytes;   /* length of the payload */
+	uint32_t imm;     /* RC_IMM: in network order; RC_INVALIDATE: the key */
+	/* READ and first packet of a WRITE: the whole range; atomics: the operand. */
 	uint32_t rkey, length;
 	uint64_t remote_addr;
-	uint64_t compare_add, swap; /* ATOMIC_RESPONSE: the old value, in the first */
+	uint64_t compare_add, swap; /* ATOMIC_RESPONSE: compare_add is the old value */
 };
 
 #endif

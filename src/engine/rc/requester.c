@@ -23,7 +23,7 @@ void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params
 	rq->rnr_retries = p->rnr_retry;
 }
 
-/* How many request packets the entry has: a READ has one, whatever it brings. */
+/* Number of request packets of the entry: a READ has one, whatever its length. */
 static uint32_t requests_of(const struct rc_requester *rq, const struct rc_wqe *e)
 {
 	return is_read(e) ? 1 : rc_packets(e->length, rq->p.mtu);
@@ -50,7 +50,7 @@ static uint32_t requests_before(const struct rc_wqe *e, uint32_t psn)
 	       (is_read(e) ? 0 : (psn - e->first_psn) & RC_PSN_MASK);
 }
 
-/* Request packets that are on their way before the next one. */
+/* Number of unacknowledged request packets before the next packet. */
 static uint32_t outstanding(const struct rc_requester *rq, const struct rc_wqe *next)
 {
 	if (rq->tail == rq->next && rq->unacked == rq->send_psn)
@@ -59,14 +59,14 @@ static uint32_t outstanding(const struct rc_requester *rq, const struct rc_wqe *
 	       requests_before(rc_entry(rq, rq->tail), rq->unacked);
 }
 
-/* May the entry, of which nothing has been sent since the last going back, begin? */
+/* May the entry's first packet, or a READ, be sent now? */
 static bool may_begin(const struct rc_requester *rq, const struct rc_wqe *e)
 {
 	if ((e->flags & RC_FENCE) && rq->reads)
 		return false;
 	if (is_read(e) && rq->reads >= rq->p.max_rd_atomic)
 		return false;
-	/* Without credit one message may go, to learn of new credit (9.7.7.2.5). */
+	/* Without credit one message may be sent, which brings new credit (9.7.7.2.5). */
 	if (rq->limited && (e->op == RC_SEND || (e->flags & RC_IMM)) &&
 	    rc_psn_diff(e->ssn, rq->limit_ssn) > 0)
 		return rq->tail == rq->next;
@@ -86,7 +86,7 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 	if (is_read(e)) {
 		p->flags = RC_FIRST | RC_LAST | RC_ACK_REQ;
 		p->rkey = e->rkey;
-		/* The rest of it, when a part has come already. */
+		/* If a part of the response has come: only the rest. */
 		p->remote_addr = e->remote_addr + at;
 		p->length = e->op == RC_READ ? e->length - (uint32_t)at : 8;
 		p->compare_add = e->compare_add;
@@ -109,7 +109,7 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED));
 		p->imm = e->imm;
 	}
-	/* Also in long messages, so that the window moves on. */
+	/* In a long message also twice per window, so that the window advances. */
 	if (rq->p.reliable &&
 	    ((p->flags & RC_LAST) ||
 	     requests_before(e, rq->send_psn) % ((rq->p.window + 1) / 2) == 0))
@@ -124,7 +124,7 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 	if (rq->failed || rq->next == rq->head || now_ns < rq->rnr_until_ns)
 		return false;
 	e = rc_entry(rq, rq->next);
-	/* What has begun goes on also when others have to stay. */
+	/* A message that has begun is completed, even beyond `limit`. */
 	if (rq->send_psn == e->first_psn && (int32_t)(rq->next - limit) >= 0)
 		return false;
 	if (rq->p.reliable) {
@@ -132,7 +132,7 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 			return false;
 		if (outstanding(rq, e) >= rq->p.window)
 			return false;
-		/* Numbers of what is unanswered must stay comparable. */
+		/* Unacknowledged PSNs must stay comparable. */
 		if (rc_psn_diff(rq->send_psn, rq->unacked) >= RC_PACKETS_MAX)
 			return false;
 	}
@@ -162,7 +162,7 @@ struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t
 	return done(rq);
 }
 
-/* The sent entry that has this number; it is not older than `unacked`. */
+/* The entry with the packet `psn`, which must not be before `unacked`. */
 static uint32_t find(const struct rc_requester *rq, uint32_t psn)
 {
 	uint32_t i = rq->tail;
@@ -172,7 +172,7 @@ static uint32_t find(const struct rc_requester *rq, uint32_t psn)
 	return i;
 }
 
-/* From `psn`, which is unanswered. */
+/* Continues sending at `psn`, which is unacknowledged. */
 static void go_back(struct rc_requester *rq, uint32_t psn)
 {
 	rq->next = find(rq, psn);
@@ -191,7 +191,7 @@ static struct rc_done fail(struct rc_requester *rq, enum ibv_wc_status status)
 	return (struct rc_done){ rq->tail, status };
 }
 
-/* Everything before `psn` is answered. */
+/* All packets before `psn` are acknowledged. */
 static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 {
 	if (psn == rq->unacked)
@@ -200,7 +200,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 	rq->went_back = false;
 	rq->retries = rq->p.retry_cnt;
 	rq->rnr_retries = rq->p.rnr_retry;
-	/* Answers may come while it goes back: those need not be sent again. */
+	/* After going back an answer may acknowledge packets that were to be sent again. */
 	if (rc_psn_diff(psn, rq->send_psn) > 0) {
 		rq->send_psn = psn;
 		rq->next = find(rq, psn);
@@ -217,8 +217,8 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 				    0 : now_ns + rq->p.timeout_ns;
 }
 
-/* The first READ or atomic that has no answer yet, and what of it is missing; false:
- * none before `psn`. An acknowledgement does not stand for such an answer. */
+/* True: a READ or atomic before `psn` has no response, or not all of it; `*missing` is
+ * its first missing packet. An acknowledgement alone does not complete it. */
 static bool missing_answer(const struct rc_requester *rq, uint32_t psn, uint32_t *missing)
 {
 	for (uint32_t i = rq->tail; i != rq->head; i++) {
@@ -235,7 +235,8 @@ static bool missing_answer(const struct rc_requester *rq, uint32_t psn, uint32_t
 	return false;
 }
 
-/* An answer was lost: asks again, once until something has come or time is over. */
+/* A response was lost: goes back to it, but not twice before another answer or the
+ * timeout. */
 static struct rc_done implied_nak(struct rc_requester *rq, uint32_t missing,
 				  uint64_t now_ns)
 {
@@ -250,7 +251,7 @@ static struct rc_done implied_nak(struct rc_requester *rq, uint32_t missing,
 	return done(rq);
 }
 
-/* Was the number sent, and is unanswered? */
+/* Was the packet sent, and is it unacknowledged? */
 static bool is_awaited(const struct rc_requester *rq, uint32_t psn)
 {
 	return rc_psn_diff(psn, rq->unacked) >= 0 && rc_psn_diff(psn, rq->top_psn) < 0;
@@ -324,7 +325,7 @@ static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *
 	if (missing_answer(rq, packet->psn, &missing))
 		return implied_nak(rq, missing, now_ns);
 	advance(rq, packet->psn, now_ns);
-	/* A copy of one that was obeyed already, or late: it was not sent again yet. */
+	/* A repeated or late NAK: after going back, its packet was not sent again yet. */
 	if (rc_psn_diff(packet->psn, rq->send_psn) >= 0)
 		return done(rq);
 	if ((packet->syndrome & RC_SYN_KIND) == RC_SYN_RNR)
@@ -355,7 +356,7 @@ struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 	if ((packet->syndrome & RC_SYN_KIND) != RC_SYN_ACK)
 		return take_nak(rq, packet, now_ns);
 	rq->limited = (packet->syndrome & RC_SYN_VALUE) != RC_CREDITS_UNLIMITED;
-	/* Of table 46 the codes 0 to 30 stand for 0, 1, 2, 3, 4, 6, 8, 12, ... */
+	/* The credits of the codes 0 to 30 (table 46): 0, 1, 2, 3, 4, 6, 8, 12, ... */
 	if (rq->limited) {
 		unsigned code = packet->syndrome & RC_SYN_VALUE;
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sending half of a connection (RC, UC): which packet is next, what an answer
- * completes, when to send again and when to give up. IBTA volume 1, 9.7 and 9.8.3.
+ * The requester of a connection (RC, UC): which packet is next, what an answer
+ * completes, when packets are sent again and when the attempts end. IBTA volume 1,
+ * 9.7 and 9.8.3.
  *
- * Pure: no clock, lock, memory or random number of its own. The caller guards the
- * structure, says what time it is (nanoseconds of any monotonic clock), and moves the
- * bytes between the two calls of each pair: rc_next() and rc_sent(), rc_reply_look()
- * and rc_reply(). The first of a pair changes nothing, so that a copy that failed can
- * be tried again later.
+ * Pure: no clock, lock, memory allocation or random number. The caller holds a lock for
+ * the structure, passes in the time (nanoseconds of any monotonic clock), and copies
+ * the payload between the two calls of each pair: rc_next() and rc_sent(),
+ * rc_reply_look() and rc_reply(). The first call of a pair changes nothing, so a copy
+ * that failed can be tried again later.
  *
- * Packets that the engine dislikes are dropped; nothing that a peer sends makes it fail
- * other than by the completion status that the specification names.
+ * Invalid packets are dropped. A peer can make a request fail only with the completion
+ * statuses that the specification names.
  */
 #ifndef ENGINE_RC_REQUESTER_H
 #define ENGINE_RC_REQUESTER_H
@@ -22,7 +23,7 @@
 #include "engine/rc/packet.h"
 #include "engine/rc/rules.h"
 
-/* A work entry. The caller fills in the upper half, rc_post() the lower. */
+/* A work entry. The caller fills in the first part, rc_post() the second. */
 struct rc_wqe {
 	uint8_t op;    /* enum rc_op, RC_SEND to RC_FETCH_ADD */
 	uint8_t flags; /* RC_IMM, RC_INVALIDATE, RC_SOLICITED, RC_FENCE */
@@ -32,20 +33,20 @@ struct rc_wqe {
 	uint64_t remote_addr, compare_add, swap;
 
 	uint32_t first_psn, last_psn;
-	uint32_t requests; /* request packets of all entries before it, free running */
-	uint32_t ssn;      /* sends before and with it (9.7.2) */
+	uint32_t requests; /* number of request packets before it, modulo 2^32 */
+	uint32_t ssn;      /* send sequence number (9.7.2) */
 };
 
 struct rc_requester_params {
 	bool reliable;        /* false: UC */
 	uint32_t mtu;         /* payload of one packet, bytes */
 	uint32_t psn;         /* sq_psn */
-	uint32_t window;      /* request packets on their way; 1 to 2^22 */
+	uint32_t window;      /* maximum of unacknowledged request packets; 1 to 2^22 */
 	uint8_t max_rd_atomic;
 	uint8_t retry_cnt, rnr_retry; /* 0 to 7 */
-	uint64_t timeout_ns;  /* 0: never sends again by itself */
-	/* The ring of work entries: the entry of index i lies `stride` bytes * (i &
-	 * mask) behind `entries`. */
+	uint64_t timeout_ns;  /* 0: no retransmission by time */
+	/* The ring of work entries: entry i is at `entries` + `stride` * (i & `mask`)
+	 * bytes. */
 	void *entries;
 	uint32_t stride, mask;
 };
@@ -54,39 +55,39 @@ struct rc_requester {
 	struct rc_requester_params p;
 	/* Entries [tail, head) are posted, [tail, next) have been sent. */
 	uint32_t tail, next, head;
-	uint32_t post_psn;   /* of the next entry to be posted */
-	uint32_t send_psn;   /* of the next packet, in entry `next` */
-	uint32_t unacked;    /* the oldest without an answer */
-	uint32_t top_psn;    /* behind the highest that was ever sent */
+	uint32_t post_psn;   /* first PSN of the next entry to be posted */
+	uint32_t send_psn;   /* PSN of the next packet, in entry `next` */
+	uint32_t unacked;    /* the oldest unacknowledged PSN */
+	uint32_t top_psn;    /* the PSN after the highest one ever sent */
 	uint32_t post_requests, post_ssn;
-	uint32_t reads;      /* READ and atomic entries in [tail, next) */
-	uint32_t limit_ssn;  /* by the responder's credits */
+	uint32_t reads;      /* number of READ and atomic entries in [tail, next) */
+	uint32_t limit_ssn;  /* the last SSN that the responder's credits allow */
 	bool limited;
-	bool went_back;      /* for the answer that `unacked` lacks */
+	bool went_back;      /* by an implied NAK, for the answer at `unacked` */
 	bool failed;
-	uint8_t retries, rnr_retries; /* that are left */
-	uint64_t rnr_until_ns; /* 0: not waiting */
-	uint64_t timeout_at_ns; /* 0: nothing is awaited */
-	uint64_t gone_back;  /* how often, for counters */
+	uint8_t retries, rnr_retries; /* remaining numbers */
+	uint64_t rnr_until_ns; /* end of the wait after an RNR NAK; 0: none */
+	uint64_t timeout_at_ns; /* 0: no answer is expected */
+	uint64_t gone_back;  /* number of times, for counters */
 };
 
-/* What a call has decided about work entries: those below `upto` are complete, and the
- * one at `upto` has failed unless `status` is IBV_WC_SUCCESS; then the queue pair has to
- * go to the error state. */
+/* The result of a call for the work entries: those below `upto` are complete. If `status`
+ * is not IBV_WC_SUCCESS, the entry at `upto` has failed with it, and the queue pair
+ * has to go to the error state. */
 struct rc_done {
 	uint32_t upto;
 	enum ibv_wc_status status;
 };
 
-/* A packet to be sent: its payload is at `at` in the message of entry `index`. */
+/* A packet to be sent; its payload begins at byte `at` of the message of entry `index`. */
 struct rc_tx {
 	struct rc_packet packet;
 	uint32_t index, at;
 };
 
-/* Where the payload of an answer belongs. */
+/* Destination of a response's payload: byte `at` of the message of entry `index`. */
 struct rc_place {
-	bool wanted;  /* false: rc_reply() all the same */
+	bool wanted;  /* false: nothing is copied; rc_reply() is called nevertheless */
 	uint32_t index, at, bytes;
 };
 
@@ -98,24 +99,25 @@ static inline struct rc_wqe *rc_entry(const struct rc_requester *rq, uint32_t in
 					 (uint64_t)(index & rq->p.mask) * rq->p.stride);
 }
 
-/* Entry `head` has been filled in; there was room. */
+/* The caller has filled in entry `head`; the ring had room for it. */
 void rc_post(struct rc_requester *rq);
 
-/* The next packet. `limit`: entries from there on stay (the SQD state); `head` for
- * none. False: nothing to send, or not now. */
+/* The next packet to send. Entries from `limit` on do not begin (SQD state); `head`: no
+ * limit. False: there is none, or not at this time. */
 bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 	     struct rc_tx *tx);
-/* It was sent, or is as good as sent. Completes entries of UC. */
+/* The packet of rc_next() was sent, or counts as sent. Completes entries of UC. */
 struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns);
 
-/* An answer came. */
+/* A packet of the responder came: where does its payload go? */
 void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet,
 		   struct rc_place *place);
-/* `copied`: how placing its payload ended, IBV_WC_SUCCESS without any. */
+/* The same packet again. `copied`: the result of copying its payload, IBV_WC_SUCCESS if
+ * there was none. */
 struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 			enum ibv_wc_status copied, uint64_t now_ns);
 
-/* When rc_timer() is to be called: 0 for never. */
+/* The time at which rc_timer() is to be called; 0: never. */
 uint64_t rc_deadline(const struct rc_requester *rq);
 struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns);
 

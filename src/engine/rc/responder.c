@@ -26,7 +26,7 @@ static bool is_read(const struct rc_packet *p)
 	return p->op == RC_READ || p->op == RC_COMPARE_SWAP || p->op == RC_FETCH_ADD;
 }
 
-/* The kept one that covers the number; false: too long ago. */
+/* The stored READ or atomic with the packet `psn`. False: it is no longer stored. */
 static bool find(const struct rc_responder *rs, uint32_t psn, uint32_t *index)
 {
 	for (uint32_t n = 1; n <= rs->p.max_rd_atomic && n <= rs->resources_taken; n++) {
@@ -41,7 +41,7 @@ static bool find(const struct rc_responder *rs, uint32_t psn, uint32_t *index)
 	return false;
 }
 
-/* A READ that is asked for again has to lie in the one it was, with its end. */
+/* A repeated READ must be a rest of the original one: same key, same end. */
 static bool is_part(const struct rc_responder *rs, const struct rc_resource *r,
 		    const struct rc_packet *p)
 {
@@ -66,7 +66,7 @@ static void look_again(const struct rc_responder *rs, const struct rc_packet *p,
 		look->verdict = RC_IGNORED;
 }
 
-/* Answers that are owed for the first time. */
+/* Number of READs and atomics that were never answered. */
 static uint32_t waiting_first_time(const struct rc_responder *rs)
 {
 	int32_t ahead = (int32_t)(rs->resources_repeated - rs->resources_answered);
@@ -75,7 +75,7 @@ static uint32_t waiting_first_time(const struct rc_responder *rs)
 	       (ahead > 0 ? rs->resources_repeated : rs->resources_answered);
 }
 
-/* Does the packet fit behind those of its message that have come? */
+/* Does the packet continue the current message, or begin one, with valid lengths? */
 static bool is_in_place(const struct rc_responder *rs, const struct rc_packet *p)
 {
 	bool first = p->flags & RC_FIRST, last = p->flags & RC_LAST;
@@ -127,7 +127,7 @@ static void look_request(const struct rc_responder *rs, const struct rc_packet *
 		look->needs |= RC_NEED_INVALIDATE;
 }
 
-/* An unreliable message of which a packet is missing is dropped as a whole. */
+/* UC: a message of which a packet is missing is dropped as a whole. */
 static void look_unreliable(const struct rc_responder *rs, const struct rc_packet *p,
 			    struct rc_look *look)
 {
@@ -143,7 +143,7 @@ static void look_unreliable(const struct rc_responder *rs, const struct rc_packe
 		look_request(rs, p, look);
 		return;
 	}
-	/* Another one may have been left unfinished. */
+	/* A first packet drops a message that is incomplete. */
 	fresh = *rs;
 	fresh.message = NO_MESSAGE;
 	fresh.at = 0;
@@ -182,7 +182,7 @@ static void owe(struct rc_responder *rs, uint8_t syndrome, uint32_t psn, uint64_
 {
 	bool is_nak = rs->owed && rs->syndrome & RC_SYN_KIND;
 
-	/* A NAK stays until it is sent. */
+	/* An acknowledgement does not replace a NAK that waits to be sent. */
 	if (is_nak && !(syndrome & RC_SYN_KIND))
 		return;
 	if (rs->owed && !is_nak && !(syndrome & RC_SYN_KIND) && rs->due_ns < due_ns)
@@ -199,7 +199,7 @@ static void owe_ack(struct rc_responder *rs, uint64_t due_ns)
 		owe(rs, RC_SYN_ACK | RC_CREDITS_UNLIMITED, 0, due_ns);
 }
 
-/* With an error the connection ends; of UC the message only. */
+/* RC: NAK, and the connection fails. UC: the message is dropped. */
 static struct rc_taken refuse(struct rc_responder *rs, uint8_t syndrome)
 {
 	if (!rs->p.reliable) {
@@ -223,11 +223,11 @@ static struct rc_taken take_again(struct rc_responder *rs, const struct rc_packe
 	}
 	if (answer != RC_OK || !find(rs, p->psn, &index))
 		return (struct rc_taken){ 0 };
-	/* One that is not answered yet will be. */
+	/* Its response has not been sent from there on, and will be. */
 	if ((int32_t)(index - rs->resources_answered) >= 0 &&
 	    rc_psn_diff(resource(rs, index)->next_psn, p->psn) <= 0)
 		return (struct rc_taken){ 0 };
-	/* Those behind it go out again as well, in their order. */
+	/* The responses after it are sent again as well, in order. */
 	for (uint32_t i = index + 1; i != rs->resources_taken; i++)
 		rs->resources[i % RC_RESOURCES_MAX].next_psn =
 			resource(rs, i)->first_psn;
@@ -252,7 +252,7 @@ static void take_read(struct rc_responder *rs, const struct rc_packet *p, uint64
 		.remote_addr = p->remote_addr, .old_value = old,
 	};
 	rs->expected_psn = rc_psn_add(r->last_psn, 1);
-	/* Who asks for new ones has the answers that were to be repeated. */
+	/* A peer that sends new READs has received the responses to be repeated. */
 	if (rs->resources_taken - rs->resources_answered > rs->p.max_rd_atomic)
 		rs->resources_answered = rs->resources_taken - rs->p.max_rd_atomic;
 }
@@ -292,7 +292,7 @@ static struct rc_taken take_expected(struct rc_responder *rs, const struct rc_pa
 	struct rc_taken taken = { 0 };
 
 	rs->told_sequence = false;
-	/* A NAK of the gap that this packet has closed says nothing any more. */
+	/* This packet closes the gap: a NAK that waits to be sent is obsolete. */
 	if (rs->owed && (rs->syndrome & RC_SYN_KIND))
 		rs->owed = false;
 	if (is_read(p))
@@ -335,7 +335,7 @@ struct rc_taken rc_take(struct rc_responder *rs, const struct rc_packet *packet,
 			return refuse(rs, 0);
 		owe(rs, RC_SYN_RNR | (rs->p.min_rnr_timer & RC_SYN_VALUE),
 		    rs->expected_psn, now_ns);
-		/* What follows it is out of order, which is not told. */
+		/* Packets after it are out of sequence; no sequence NAK is sent. */
 		rs->told_sequence = true;
 		return nothing;
 	case RC_NO_ACCESS: return refuse(rs, RC_SYN_ACCESS);
@@ -407,7 +407,7 @@ struct rc_taken rc_responded(struct rc_responder *rs,
 	if (fetched == RC_NOT_NOW)
 		return (struct rc_taken){ 0 };
 	if (fetched != RC_OK) {
-		/* Its bytes cannot be read any more: this ends the connection. */
+		/* The memory to be read is no longer accessible: the connection fails. */
 		rs->resources_answered = rs->resources_taken;
 		owe(rs, fetched == RC_NO_ACCESS ? RC_SYN_ACCESS : RC_SYN_OPERATION,
 		    response->packet.psn, 0);

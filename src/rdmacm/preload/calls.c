@@ -9,7 +9,7 @@
 
 #include "rdmacm/preload/preload.h"
 
-/* How long the other side may take to say that it has no rsocket. */
+/* How long connect() of a non-blocking socket waits for a refusal of the rsocket. */
 #define REFUSAL_MS 300
 
 static bool is_nonblocking(int fd)
@@ -31,7 +31,7 @@ PRELOAD_EXPORT int socket(int domain, int type, int protocol)
 	if (!preload_fork_safe())
 		rs = rsocket(domain, SOCK_STREAM, IPPROTO_TCP);
 	preload_leave();
-	/* No adapter: TCP it is. */
+	/* Without an adapter the socket stays plain TCP. */
 	if (rs < 0 && !preload_fork_safe())
 		return fd;
 	s = preload_new(rs, PRELOAD_FRESH);
@@ -40,7 +40,7 @@ PRELOAD_EXPORT int socket(int domain, int type, int protocol)
 	return fd;
 }
 
-/* The address that the TCP socket got, for the rsocket. */
+/* Binds the rsocket to the address that the TCP socket has. */
 static int rsocket_bind(int fd, struct preload_socket *s)
 {
 	struct sockaddr_storage name;
@@ -60,7 +60,7 @@ PRELOAD_EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t len)
 	struct preload_socket *s = preload_find(fd);
 	int ret = preload_real.bind(fd, addr, len);
 
-	/* A port that only TCP has free is TCP's. */
+	/* If the rsocket cannot have the same port, the socket stays plain TCP. */
 	if (!ret && s && s->rs >= 0 && rsocket_bind(fd, s))
 		preload_become_tcp(fd, s);
 	return ret;
@@ -77,7 +77,7 @@ PRELOAD_EXPORT int listen(int fd, int backlog)
 		return ret;
 	}
 	preload_enter();
-	/* Without bind() it has its port only now. */
+	/* Without bind() the TCP socket gets its port in listen(). */
 	rsocket_bind(fd, s);
 	ret = rlisten(s->rs, backlog);
 	if (!ret)
@@ -90,7 +90,7 @@ PRELOAD_EXPORT int listen(int fd, int backlog)
 	return 0;
 }
 
-/* A number for a connection that the rsocket took. */
+/* A descriptor for a connection that the rsocket accepted. */
 static int number_make(int rs, int flags)
 {
 	struct preload_socket *s = preload_new(rs, PRELOAD_CONNECTED);
@@ -168,7 +168,7 @@ PRELOAD_EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *len)
 	return accept4(fd, addr, len, 0);
 }
 
-/* 0 connected, 1 under way, -1 not by rsockets. */
+/* 0: connected; 1: under way; -1: the peer cannot be reached by rsockets. */
 static int rsocket_connect(int fd, struct preload_socket *s,
 			   const struct sockaddr *addr, socklen_t len)
 {
@@ -246,7 +246,7 @@ PRELOAD_EXPORT int close(int fd)
 	return preload_real.close(fd);
 }
 
-/* ---- numbers ---- */
+/* ---- descriptors ---- */
 
 PRELOAD_EXPORT int dup(int fd)
 {
@@ -318,7 +318,7 @@ PRELOAD_EXPORT int fcntl64(int fd, int cmd, ...)
 	return fcntl_any(fd, cmd, arg);
 }
 
-/* Bytes that can be read without waiting; up to the size of the look. */
+/* Number of bytes that can be read without waiting, up to the size of the buffer. */
 static int readable(int rs, int *count)
 {
 	static _Thread_local char buf[65536];
@@ -359,7 +359,7 @@ PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...)
 
 typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* The rsocket's name where it is the connection. */
+/* The rsocket's name if it carries the connection, else the TCP socket's. */
 static int name_of(int fd, struct sockaddr *addr, socklen_t *len, name_fn *of_tcp,
 		   name_fn *of_rsocket)
 {
@@ -389,7 +389,7 @@ PRELOAD_EXPORT int setsockopt(int fd, int level, int name, const void *value,
 {
 	struct preload_socket *s = preload_find(fd);
 
-	/* Sizes are the rsocket's business only where it is the connection. */
+	/* The rsocket gets the option as well; what it does not know is ignored. */
 	if (s && s->rs >= 0) {
 		preload_enter();
 		rsetsockopt(s->rs, level, name, value, len);
@@ -409,7 +409,7 @@ PRELOAD_EXPORT int getsockopt(int fd, int level, int name, void *value,
 	preload_enter();
 	ret = rgetsockopt(s->rs, level, name, value, len);
 	preload_leave();
-	/* What an rsocket does not know TCP may. */
+	/* An option that rsockets do not have is the TCP socket's. */
 	if (ret && errno == ENOPROTOOPT)
 		return preload_real.getsockopt(fd, level, name, value, len);
 	return ret;

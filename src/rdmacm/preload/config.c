@@ -5,7 +5,7 @@
  *   PROGRAM  DOMAIN  TYPE  PROTOCOL
  *
  * with the program's name, inet or inet6, stream, tcp, and * for any; # begins a
- * comment. Without that file all of them do.
+ * comment. Without that file every program uses rsockets.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls that move bytes. Those with _chk are what the compiler makes of them
- * under _FORTIFY_SOURCE; the C library would not come by here for them.
+ * The calls that move bytes. With _FORTIFY_SOURCE the compiler replaces some of them by
+ * the names with _chk, which therefore must be here as well.
  */
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 #define CHUNK 65536
 
-/* The rsocket's call where `fd` has one, else the C library's. */
+/* Calls the rsocket's function if `fd` has an rsocket, else the C library's. */
 #define EITHER(fd, by_rsocket, by_libc)      \
 	do {                                 \
 		int rs = preload_data(fd);   \
@@ -108,7 +108,7 @@ PRELOAD_EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t size
 
 /* ---- files ---- */
 
-/* One piece; `at` is where to read it, -1: from where the file stands. */
+/* Sends one piece of the file `in`, from `at` or, if that is -1, its file offset. */
 static ssize_t piece_send(int rs, int in, off_t at, size_t len)
 {
 	static _Thread_local char buf[CHUNK];
@@ -119,7 +119,7 @@ static ssize_t piece_send(int rs, int in, off_t at, size_t len)
 	if (n <= 0)
 		return n;
 	sent = rsend(rs, buf, (size_t)n, 0);
-	/* What did not go is to be read again. */
+	/* Moves the file offset back over the bytes that were not sent. */
 	if (at < 0 && sent < n)
 		lseek(in, (sent > 0 ? sent : 0) - n, SEEK_CUR);
 	return sent;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMAV_FORK_SAFE: a connection begins as TCP, and its first use makes an rsocket
- * of it, in the process that uses it; queue pairs do not survive fork(), sockets do.
+ * RDMAV_FORK_SAFE: a connection begins as TCP and becomes an rsocket on its first use,
+ * in the process that uses it, because queue pairs do not survive fork().
  *
- * The side that was called listens with an rsocket at a port of its own, and says
- * where in one message over TCP; the caller connects there. After that nothing
- * goes over TCP any more. Both sides have to have RDMAV_FORK_SAFE set.
+ * The side that accepted the connection listens with an rsocket at a new port and sends
+ * its number in one message over TCP; the caller connects there. After that no byte
+ * goes over TCP. Both sides must have RDMAV_FORK_SAFE set.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 
 struct offer {
 	char magic[4];
-	uint16_t version, port; /* network order; port 0: stay with TCP */
+	uint16_t version, port; /* network order; port 0: the connection stays TCP */
 };
 
 static pthread_mutex_t later_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,7 +46,7 @@ bool preload_fork_safe(void)
 
 static void port_set(struct sockaddr_storage *addr, uint16_t port)
 {
-	/* In the same place in both families. */
+	/* sin_port and sin6_port have the same offset. */
 	((struct sockaddr_in *)addr)->sin_port = port;
 }
 
@@ -55,7 +55,7 @@ static uint16_t port_of(const struct sockaddr_storage *addr)
 	return ((const struct sockaddr_in *)addr)->sin_port;
 }
 
-/* All of it over TCP, whether the socket blocks or not. */
+/* Sends or receives all `len` bytes over TCP, even if the socket does not block. */
 static bool whole(int fd, void *buf, size_t len, bool out)
 {
 	size_t done = 0;
@@ -131,7 +131,7 @@ static int active(int fd)
 	return rs;
 }
 
-/* Is the TCP connection there? A caller that does not block may be early. */
+/* Is the TCP connection established? Not yet, perhaps, with a non-blocking connect(). */
 static bool tcp_ready(int fd)
 {
 	struct sockaddr_storage name;

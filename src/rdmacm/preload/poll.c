@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * poll and select: each number becomes the rsocket behind it; one that listens
- * becomes both of its sockets.
+ * poll and select: each descriptor is replaced by its rsocket, a listening one by its
+ * rsocket and its TCP socket.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define ON_STACK 16
 
-/* The rsocket to be watched for `fd`, and whether the TCP socket is to be, too. */
+/* The rsocket of `fd`, or -1; `*both`: the TCP socket must be polled as well. */
 static int watched(int fd, bool *both)
 {
 	struct preload_socket *s = preload_find(fd);
@@ -116,7 +116,7 @@ static int to_ms(const struct timespec *t)
 	return (int)(t->tv_sec * 1000 + (t->tv_nsec + 999999) / 1000000);
 }
 
-/* The mask is not exchanged at the same instant as the wait begins. */
+/* Unlike ppoll(2), the change of the mask and the wait are not atomic. */
 static int poll_masked(struct pollfd *fds, nfds_t count, int timeout_ms,
 		       const sigset_t *mask)
 {
@@ -208,7 +208,7 @@ static int fds_to_sets(const struct pollfd *fds, nfds_t n, const struct sets *s)
 	return count;
 }
 
-/* -2: none of the numbers is an rsocket. */
+/* -2: no descriptor has an rsocket. */
 static int select_any(int nfds, const struct sets *s, int timeout_ms,
 		      const sigset_t *mask)
 {
@@ -225,7 +225,7 @@ static int select_any(int nfds, const struct sets *s, int timeout_ms,
 	return ret < 0 ? -1 : fds_to_sets(fds, n, s);
 }
 
-/* As select(2) has it on Linux: what is left of the time. */
+/* Like Linux' select(2), updates `timeout` to the remaining time. */
 static void time_left(struct timeval *timeout, const struct timespec *start)
 {
 	struct timespec now;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * librspreload.so: the socket calls of a TCP program, turned into rsocket calls.
- * Loaded by LD_PRELOAD (`busbar exec --rsockets`); rsocket(7) describes the like.
+ * librspreload.so: turns the socket calls of a TCP program into rsocket calls. Loaded by
+ * LD_PRELOAD (`busbar exec --rsockets`); compare rsocket(7).
  *
- * A socket of the program stays what it is, a real TCP socket, and gets an rsocket
- * beside it. Both are bound and both listen; which of the two carries a connection
- * is decided when it is made: rsockets where the other side has them, else TCP, and
- * the rsocket goes. So numbers, dup2(), inheritance and options need no care, and a
- * server serves programs of both kinds.
+ * A socket of the program stays a TCP socket and has an rsocket in addition. Both are
+ * bound and both listen. When a connection is made, one of the two carries it: the
+ * rsocket if the peer has one, else TCP, and then the rsocket is closed. So descriptor
+ * numbers, dup2(), inheritance and options work as before, and a server serves
+ * programs of both kinds.
  *
- * With RDMAV_FORK_SAFE set (on both sides) connections begin as TCP and become
- * rsockets by their first use, in the process that uses them: a server may accept,
- * fork, and let the child serve (later.c).
+ * With RDMAV_FORK_SAFE set on both sides a connection begins as TCP and becomes an
+ * rsocket on its first use: a server may accept, fork, and let the child serve
+ * (later.c).
  *
- * Only the public rsocket calls are used. What this library and those below it call
- * themselves goes to the C library: `preload_inside` says so, per thread.
+ * Only public rsocket calls are used. While `preload_inside` is set, socket calls of the
+ * thread are those of this library and the ones below it, and go to the C library.
  */
 #ifndef RDMACM_PRELOAD_PRELOAD_H
 #define RDMACM_PRELOAD_PRELOAD_H
@@ -33,7 +33,7 @@
 
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
 
-/* The C library's own. */
+/* The C library's functions. */
 struct preload_real {
 	int (*socket)(int, int, int);
 	int (*bind)(int, const struct sockaddr *, socklen_t);
@@ -88,13 +88,13 @@ static inline void preload_leave(void)
 
 enum preload_state {
 	PRELOAD_FRESH,      /* neither connected nor listening */
-	PRELOAD_LISTENING,  /* both do */
-	PRELOAD_CONNECTED,  /* the rsocket is it, or is about to be */
-	PRELOAD_ACTIVE,     /* over TCP, to become an rsocket: we called */
-	PRELOAD_PASSIVE,    /* likewise: we were called */
+	PRELOAD_LISTENING,  /* both sockets listen */
+	PRELOAD_CONNECTED,  /* by the rsocket, or it is connecting */
+	PRELOAD_ACTIVE,     /* by TCP, to become an rsocket: this side connected */
+	PRELOAD_PASSIVE,    /* by TCP, to become an rsocket: this side accepted */
 };
 
-/* A socket of the program, under one number or several (dup). */
+/* A socket of the program, with one or more descriptors (dup()). */
 struct preload_socket {
 	atomic_uint refs;
 	int rs;             /* the rsocket, -1: none yet */
@@ -102,25 +102,25 @@ struct preload_socket {
 	struct preload_socket *next_free;
 };
 
-/* The socket of `fd`; NULL when it is none of ours, or the caller is ourselves. */
+/* The socket of `fd`; NULL: it has no rsocket, or preload_inside is set. */
 struct preload_socket *preload_find(int fd);
 struct preload_socket *preload_new(int rs, enum preload_state state);
 int preload_put(int fd, struct preload_socket *s);
-/* Another number for the same socket. */
+/* Makes `fd` another descriptor of the socket. */
 void preload_share(int fd, struct preload_socket *s);
-/* Forgets `fd`; the rsocket goes with its last number. */
+/* Removes `fd`; the rsocket is closed with the last descriptor. */
 void preload_forget(int fd);
-/* From now on `fd` is a TCP socket and nothing else. */
+/* Closes the rsocket: all descriptors of the socket are plain TCP from now on. */
 void preload_become_tcp(int fd, struct preload_socket *s);
 
-/* The rsocket that data of `fd` go by, -1 when they do not (later.c decides for
- * those that are to become rsockets). */
+/* The rsocket for data of `fd`; -1: TCP. Turns a connection that is to become an
+ * rsocket into one (later.c). */
 int preload_data(int fd);
 bool preload_fork_safe(void);
 int preload_later(int fd, struct preload_socket *s);
 void preload_later_forked(void);
 
-/* Is this program to use rsockets for such a socket? (config.c) */
+/* Does the configuration want rsockets for such a socket of this program? (config.c) */
 bool preload_wanted(int domain, int type, int protocol);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The C library's functions behind ours, and the table of sockets. */
+/* The C library's functions, and the table of sockets. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ __attribute__((constructor)) void preload_init(void)
 	FIND(dup);
 	FIND(dup2);
 	FIND(dup3);
-	FIND(socket); /* last: it says that all are there */
+	FIND(socket); /* last: other functions test it to see whether all are set */
 }
 
 static void locks_forked(void)
@@ -112,7 +112,7 @@ static void release(struct preload_socket *s)
 		rclose(s->rs);
 		preload_leave();
 	}
-	/* Another thread may just have found it: the memory stays. */
+	/* Another thread may have read the pointer: the memory is not freed. */
 	pthread_mutex_lock(&free_lock);
 	s->next_free = free_list;
 	free_list = s;
@@ -141,7 +141,7 @@ void preload_become_tcp(int fd, struct preload_socket *s)
 {
 	int rs = s->rs;
 
-	/* Under every number that it has. */
+	/* Removes all its descriptors. */
 	s->rs = -1;
 	for (int other = 0; other < FDS_MAX; other++)
 		if (atomic_load(&sockets[other]) == s)

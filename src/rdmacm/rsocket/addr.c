@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Socket addresses as callers give and want them. */
+/* Socket addresses: conversion between the caller's form, ours and the wire's. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ void rs_addr_copy(struct sockaddr_storage *to, const struct sockaddr *from)
 
 uint16_t rs_addr_port(const struct sockaddr *addr)
 {
-	/* Both families have it in the same place. */
+	/* sin_port and sin6_port have the same offset. */
 	return ntohs(((const struct sockaddr_in *)(const void *)addr)->sin_port);
 }
 

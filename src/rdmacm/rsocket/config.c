@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the administrator set: one file per value below /etc/rdma/rsocket, each
- * with one number, as rsocket(7) names them. A program's rsetsockopt() beats it.
+ * Defaults of the administrator: one file per value below /etc/rdma/rsocket, each with
+ * one number; names as in rsocket(7). rsetsockopt() of a program overrides them.
  */
 #define LOG_ROOM "rsocket"
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names and connections: rbind, rlisten, raccept, rconnect and the events that
- * carry a connection from one state to the next, in whichever call they are found.
+ * Names and connections: rbind, rlisten, raccept, rconnect, and the connection
+ * manager's events, which change the socket's state. Any call on the socket may take
+ * an event out of the channel.
  */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
@@ -12,8 +13,8 @@
 #include "util/log.h"
 
 #define RESOLVE_MS 2000
-#define RETRY_MAX 7 /* of a 3-bit field; of RNR: without end */
-#define REASON_INVALID_SERVICE 8 /* enum cm_reason, as the events give it */
+#define RETRY_MAX 7 /* the largest 3-bit value; as RNR count it means unlimited */
+#define REASON_INVALID_SERVICE 8 /* value of enum cm_reason, as in events */
 
 static void hello_params(struct rs *rs, struct rs_hello *hello,
 			 struct rdma_conn_param *param)
@@ -32,7 +33,7 @@ static void hello_params(struct rs *rs, struct rs_hello *hello,
 
 /* ---- the calling side ---- */
 
-/* The one that RDMA_ROUTE gave, or that which there is. */
+/* Sets the route of option RDMA_ROUTE, or resolves one. */
 static int route_find(struct rs *rs)
 {
 	const struct rs_options *o = &rs->opt;
@@ -58,7 +59,7 @@ static int call(struct rs *rs)
 	return rdma_connect(rs->id, &param) ? -errno : 0;
 }
 
-/* What an event that ends the attempt means to a caller of connect(). */
+/* The errno of connect() for an event that ends the attempt. */
 static int event_error(const struct rdma_cm_event *ev)
 {
 	switch (ev->event) {
@@ -66,8 +67,8 @@ static int event_error(const struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		return ev->status < 0 ? -ev->status : EHOSTUNREACH;
 	case RDMA_CM_EVENT_REJECTED:
-		/* With private data it is the other side's word, not its
-		 * library's: it does not understand us. */
+		/* A reject with private data was made by the peer's program or
+		 * rsocket, not by its librdmacm: it does not know our hello. */
 		return ev->status == REASON_INVALID_SERVICE ||
 				       !ev->param.conn.private_data_len ?
 			       ECONNREFUSED : EPROTONOSUPPORT;
@@ -118,7 +119,7 @@ static int event_step(struct rs *rs, const struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return established(rs, ev);
 	case RDMA_CM_EVENT_DISCONNECTED:
-		/* What came before is in the queue already. */
+		/* Messages that came before are in the completion queue already. */
 		rs->over = true;
 		return 0;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
@@ -131,7 +132,7 @@ static int event_step(struct rs *rs, const struct rdma_cm_event *ev)
 
 /* ---- the answering side ---- */
 
-/* True when the request is to be kept for raccept(). */
+/* True: the request is kept for raccept(). False: it was rejected. */
 static bool request_take(struct rs *rs, const struct rdma_cm_event *ev)
 {
 	struct rs_hello ours;
@@ -153,7 +154,7 @@ void rs_cm_progress(struct rs *rs)
 	struct rdma_cm_event *ev;
 	bool any = false;
 
-	/* One request at a time: the rest waits, and counts, in the backlog. */
+	/* Takes one request; others stay in the channel, counted by the backlog. */
 	while (rs->channel && !rs->pending &&
 	       !rdma_get_cm_event(rs->channel, &ev)) {
 		struct rdma_cm_id *refused = NULL;
@@ -177,7 +178,7 @@ void rs_cm_progress(struct rs *rs)
 	if (rs->over) {
 		rs->over = false;
 		rs->lost = true;
-		/* Takes in what came before the end, then ends. */
+		/* First the messages that came before the disconnect. */
 		rs_progress(rs);
 	}
 }
@@ -272,7 +273,7 @@ RS_EXPORT int rlisten(int socket, int backlog)
 	return (int)rs_result(ret);
 }
 
-/* Makes a socket of a request; on failure nothing of it is left. */
+/* Makes a connected socket of a request; on failure the request is destroyed. */
 static int request_accept(struct rdma_cm_id *id, const struct rs_hello *peer,
 			  const struct rs *listener, struct rs **out)
 {
@@ -301,7 +302,7 @@ static int request_accept(struct rdma_cm_id *id, const struct rs_hello *peer,
 	hello_params(rs, &hello, &param);
 	rs->state = RS_ACCEPTING;
 	ret = rs_publish(rs);
-	/* The caller may have gone away meanwhile. */
+	/* The caller may have ended its attempt meanwhile. */
 	if (!ret && rdma_accept(rs->id, &param)) {
 		rs_withdraw(rs);
 		ret = -ECONNABORTED;
@@ -348,7 +349,7 @@ static int stream_accept(struct rs *rs, struct rs **out)
 	id = rs->pending;
 	peer = rs->pending_hello;
 	rs->pending = NULL;
-	/* Others may accept, or close, while this one is set up. */
+		/* Unlocked, so that other threads can accept or close meanwhile. */
 	pthread_mutex_unlock(&rs->lock);
 	ret = request_accept(id, &peer, rs, out);
 	pthread_mutex_lock(&rs->lock);
@@ -431,7 +432,7 @@ static int stream_connect(struct rs *rs, const struct sockaddr *addr)
 		return -errno;
 	rs->state = RS_RESOLVING_ADDR;
 	ret = rs_connected(rs, 0);
-	if (ret == -EINTR) /* it goes on, as connect(2) has it */
+	if (ret == -EINTR) /* the attempt continues, as with connect(2) */
 		return ret;
 	return ret == -EAGAIN ? -EINPROGRESS : ret;
 }

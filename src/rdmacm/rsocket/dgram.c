@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagram sockets: an unreliable queue pair, and a cache of who has which address.
- * A datagram is lost where one over UDP would be: nobody has the address, or whoever
- * has it does not read.
+ * Datagram sockets: a UD queue pair and a cache of peers by address. As with UDP, a
+ * datagram is lost if no socket has the address, or if the peer has no free receive.
  */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
@@ -16,9 +15,10 @@
 
 #define GRH_SIZE 40
 #define HEADER ((uint32_t)sizeof(struct rs_datagram))
-/* Who has not been heard of for so long may have been replaced by another. */
+/* A peer that sent nothing for that long is looked up again: another socket may have
+ * its address now. */
 #define FRESH_NS (1000 * RS_NSEC_PER_MSEC)
-/* How long "nobody there" is believed. */
+/* How long the failure of a lookup is remembered. */
 #define FAILED_NS (100 * RS_NSEC_PER_MSEC)
 #define SIGNALS 4
 
@@ -29,7 +29,7 @@ static const struct sockaddr *sa(const struct sockaddr_storage *s)
 
 /* ---- address handles ---- */
 
-/* Those that no datagram of the first `done` needs any more. */
+/* Destroys the handles that only the first `done` datagrams could use. */
 static void retired_free(struct rs *rs, uint64_t done)
 {
 	struct rs_retired **at = &rs->retired, *r;
@@ -45,8 +45,8 @@ static void retired_free(struct rs *rs, uint64_t done)
 	}
 }
 
-/* A peer that says nothing is looked up again every second, and has a new handle each
- * time: those before go when the datagrams that may use them are done. */
+/* Destroys `ah` when all posted datagrams are done, which may use it. A peer that does
+ * not send is looked up every second and gets a new handle each time. */
 static void ah_retire(struct rs *rs, struct ibv_ah *ah)
 {
 	struct rs_retired *r;
@@ -56,8 +56,8 @@ static void ah_retire(struct rs *rs, struct ibv_ah *ah)
 		return;
 	r = rs->tx.posted == rs->tx.done ? NULL : malloc(sizeof(*r));
 	if (!r) {
-		/* Nothing is under way, or there is no memory: what has been posted
-		 * has its own copy, but on a few adapters. */
+		/* No datagram is posted, or there is no memory. In the second case
+		 * most adapters have copied the handle into the posted work. */
 		ibv_destroy_ah(ah);
 		return;
 	}
@@ -95,7 +95,7 @@ static struct rs_peer *peer_find(struct rs *rs, const struct sockaddr *addr)
 	return NULL;
 }
 
-/* Takes what `from` says, in the place of the same address or of the oldest. */
+/* Enters `from`, replacing the entry of its address or the oldest of its bucket. */
 static struct rs_peer *peer_put(struct rs *rs, const struct rs_peer *from)
 {
 	struct rs_peer *p = peer_find(rs, sa(&from->addr));
@@ -140,7 +140,8 @@ static bool is_usable(const struct rs_peer *p, uint64_t now_ns)
 	return p && p->ah && now_ns - p->fresh_ns < FRESH_NS;
 }
 
-/* The lock is free during a lookup: the peer may be this socket. */
+/* Looks `addr` up in the cache or, without the lock (the peer may be this very
+ * socket), by SIDR. 0 or the failure as a negative errno. */
 static int peer_get(struct rs *rs, const struct sockaddr *addr,
 		    struct rs_peer **out)
 {
@@ -185,7 +186,7 @@ int rs_dgram_bind(struct rs *rs, const struct sockaddr *addr, socklen_t len)
 	rs_addr_copy(&copy, addr);
 	if (rdma_bind_addr(rs->id, (struct sockaddr *)&copy))
 		return -errno;
-	if (rs->id->verbs) /* else the first peer decides */
+	if (rs->id->verbs) /* else the device follows from the first peer */
 		ret = rs_dgram_open(rs, rs->id);
 	if (!ret && rdma_listen(rs->id, 0))
 		ret = -errno;
@@ -223,7 +224,7 @@ int rs_dgram_connect(struct rs *rs, const struct sockaddr *addr, socklen_t len)
 		ret = any_bind(rs);
 	if (ret)
 		return ret;
-	/* A peer that is not there yet is no failure of connect(2). */
+	/* connect(2) does not fail if there is no such peer yet. */
 	ret = peer_get(rs, addr, &peer);
 	if (ret && ret != -ECONNREFUSED)
 		return ret;
@@ -327,7 +328,7 @@ ssize_t rs_dgram_send(struct rs *rs, const struct iovec *iov, size_t count,
 		if ((rs->flags & O_NONBLOCK) || flags & MSG_DONTWAIT)
 			return -EAGAIN;
 		ret = rs_wait(rs, room_ready, 0, rs->opt.send_timeout_ms);
-		/* The cache may have changed meanwhile. */
+		/* During the wait the cache may have changed. */
 		if (!ret)
 			ret = peer_get(rs, to ? to : sa(&rs->connected), &peer);
 		if (ret)
@@ -345,7 +346,7 @@ static void slot_return(struct rs *rs, uint32_t slot)
 		log_error("socket %d: a receive could not be posted", rs->fd);
 }
 
-/* Who writes to us can be answered without a lookup. */
+/* Enters the sender of a datagram in the cache: an answer then needs no lookup. */
 static void peer_learn(struct rs *rs, const struct ibv_wc *wc, uint32_t slot,
 		       const struct sockaddr_storage *from,
 		       const struct rs_datagram *h)
@@ -457,7 +458,7 @@ ssize_t rs_dgram_recv(struct rs *rs, const struct iovec *iov, size_t count,
 	return (ssize_t)n;
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 void rs_dgram_close(struct rs *rs)
 {
@@ -465,7 +466,7 @@ void rs_dgram_close(struct rs *rs)
 	pthread_mutex_lock(&rs->lock);
 	for (size_t i = 0; rs->peers && i < RS_PEERS; i++)
 		ah_retire(rs, rs->peers[i].ah);
-	if (rs->qp) { /* first, so that nothing uses the handles */
+	if (rs->qp) { /* before the address handles that it uses */
 		ibv_destroy_qp(rs->qp);
 		rs->qp = NULL;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has an address? Lookups of the connection manager (SIDR) ask, and one thread
- * of the process answers them for all its datagram sockets, so that a socket can
- * be written to while its program does something else.
+ * Lookup of addresses of datagram sockets (SIDR). One thread per process answers the
+ * requests for all its datagram sockets, so that they can be found while the program
+ * makes no calls.
  */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static struct {
 	pthread_cond_t noticed;
 	struct list sockets;
 	unsigned count;
-	uint64_t changes, seen; /* of the list: made, and noticed by the thread */
+	uint64_t changes, seen; /* of the list: number, and number seen by the thread */
 	int wake_fd;
 	bool running;
 } serve = {
@@ -34,7 +34,7 @@ static struct {
 	.wake_fd = -1,
 };
 
-/* A child has neither the thread nor the sockets. */
+/* The thread and the sockets do not exist in a forked child. */
 static void serve_forked(void)
 {
 	pthread_mutex_init(&serve.lock, NULL);
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void serve_load(void)
 	pthread_atfork(NULL, NULL, serve_forked);
 }
 
-/* ---- answering ---- */
+/* ---- answering requests ---- */
 
 static void request_answer(struct rs *rs, struct rdma_cm_event *ev)
 {
@@ -93,7 +93,7 @@ static void socket_serve(struct rs *rs)
 	}
 }
 
-/* The sockets of the moment, each with a reference; NULL when out of memory. */
+/* A copy of the list, with a reference to each socket; NULL: out of memory. */
 static struct rs **list_take(unsigned *count)
 {
 	struct rs **all;
@@ -149,7 +149,7 @@ static void *serve_run(void *arg)
 	return NULL;
 }
 
-/* ---- joining and leaving ---- */
+/* ---- adding and removing sockets ---- */
 
 static void notice(void)
 {
@@ -168,7 +168,7 @@ static int thread_start(void)
 	serve.wake_fd = wakeup_open_signal();
 	if (serve.wake_fd < 0)
 		return serve.wake_fd;
-	/* The program's signals are for its own threads. */
+	/* Signals are delivered to the program's own threads only. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = -pthread_create(&thread, NULL, serve_run, NULL);
@@ -209,16 +209,17 @@ void rs_unserve(struct rs *rs)
 		list_remove(&rs->serve_entry);
 		serve.count--;
 		notice();
-		/* Two rounds: the one under way has a reference. */
+		/* Until the thread has taken a list without this socket. */
 		for (change = serve.changes; serve.seen < change;)
 			pthread_cond_wait(&serve.noticed, &serve.lock);
 	}
 	pthread_mutex_unlock(&serve.lock);
 }
 
-/* ---- asking ---- */
+/* ---- sending requests ---- */
 
-/* The next event of `channel` in time; it must be `type`. The caller acks it. */
+/* Waits until `end_ns` for the next event of `channel`, which must be `type`; the
+ * caller acknowledges it. */
 static int event_wait(struct rdma_event_channel *channel,
 		      enum rdma_cm_event_type type, uint64_t end_ns,
 		      struct rdma_cm_event **out)
@@ -292,7 +293,7 @@ static int ask(struct rs *rs, struct rdma_cm_id *id, const struct sockaddr *addr
 	rs_addr_copy(&to, addr);
 	rs_addr_copy(&from, rdma_get_local_addr(rs->id));
 	bound = !rs_addr_is_any((struct sockaddr *)&from);
-	rs_addr_set_port((struct sockaddr *)&from, 0); /* that is the socket's */
+	rs_addr_set_port((struct sockaddr *)&from, 0); /* the socket has the port */
 	if (rdma_resolve_addr(id, bound ? (struct sockaddr *)&from : NULL,
 			      (struct sockaddr *)&to, LOOKUP_MS))
 		return -errno;

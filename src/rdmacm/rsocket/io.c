@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls that move bytes: rsend and rrecv in all their forms. */
+/* rsend, rrecv and their variants. */
 #include <fcntl.h>
 
 #include "rdmacm/rsocket/rs.h"
 
-/* What would have to be done and cannot be; other flags mean nothing here, as they
- * mean nothing to a TCP socket. */
+/* Flags that ask for something that is not implemented. Other unknown flags are
+ * ignored, as by a TCP socket. */
 #define SEND_REFUSED (MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN)
 #define RECV_REFUSED (MSG_OOB | MSG_ERRQUEUE)
 
@@ -24,7 +24,7 @@ static int error_take(struct rs *rs)
 
 /* ---- sending ---- */
 
-/* 1 when a message with `len` bytes can go, < 0 when it never will. */
+/* 1: a message with `len` bytes can be posted; 0: not now; < 0: it never can. */
 static int send_ready(struct rs *rs, uint32_t len)
 {
 	if (rs->closing)
@@ -60,7 +60,7 @@ static ssize_t stream_send(struct rs *rs, const struct iovec *iov, size_t count,
 
 	if (!ret)
 		ret = rs_connected(rs, flags);
-	/* A connection that has ended is a broken pipe, not none. */
+	/* For a connection that has ended send(2) has EPIPE. */
 	if (ret == -ENOTCONN && rs->state == RS_GONE)
 		ret = -EPIPE;
 	if (ret)
@@ -74,7 +74,7 @@ static ssize_t stream_send(struct rs *rs, const struct iovec *iov, size_t count,
 			ret = rs_stream_message(rs, RS_DATA, &it, len);
 		if (ret)
 			break;
-		if (it.left) { /* let the other half in between */
+		if (it.left) { /* lets a receiving thread have the lock */
 			pthread_mutex_unlock(&rs->lock);
 			pthread_mutex_lock(&rs->lock);
 		}
@@ -119,7 +119,7 @@ RS_EXPORT ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
 
 RS_EXPORT ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
-	/* There is nothing that control messages could do. */
+	/* No control messages are supported. */
 	if (msg->msg_control && msg->msg_controllen)
 		return rs_result(-EOPNOTSUPP);
 	return send_iov(socket, msg->msg_iov, msg->msg_iovlen, flags,
@@ -140,7 +140,7 @@ RS_EXPORT ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
 
 /* ---- receiving ---- */
 
-/* 1 when there is something to say: bytes, an error, the end. */
+/* 1: there are more than that many bytes, an error or the end to return; 0: not yet. */
 static int recv_ready(struct rs *rs, uint32_t more_than)
 {
 	const struct rs_rx *rx = &rs->rx;
@@ -166,7 +166,7 @@ static int recv_wait(struct rs *rs, uint32_t more_than, int flags)
 	return rs_wait(rs, recv_ready, more_than, rs->opt.recv_timeout_ms);
 }
 
-/* Bytes may still be read from a connection that is over. */
+/* Bytes that came before the end of a connection can still be read. */
 static int recv_allowed(struct rs *rs, int flags)
 {
 	if (rs->state == RS_CONNECTED || rs->state == RS_ACCEPTING ||
@@ -186,7 +186,7 @@ static ssize_t stream_recv(struct rs *rs, const struct iovec *iov, size_t count,
 		ret = recv_allowed(rs, flags);
 	if (ret || !it.left)
 		return ret;
-	/* Who looks again wants to see what has come since. */
+	/* A repeated MSG_PEEK must see bytes that came since. */
 	if (flags & MSG_PEEK)
 		rs_progress(rs);
 	do {
@@ -202,7 +202,7 @@ static ssize_t stream_recv(struct rs *rs, const struct iovec *iov, size_t count,
 				ret = -error_take(rs);
 			break;
 		}
-		/* What has been taken made room for what waits in the queue. */
+		/* The slots just read allow further messages to come in. */
 		if (it.left && !(flags & MSG_PEEK))
 			rs_progress(rs);
 	} while (it.left && !(flags & MSG_PEEK) &&
@@ -227,7 +227,7 @@ static ssize_t recv_iov(int socket, const struct iovec *iov, size_t count,
 	} else {
 		ret = stream_recv(rs, iov, count, flags);
 		if (ret >= 0 && len)
-			*len = 0; /* a stream has no addresses in it */
+		*len = 0; /* a stream gives no sender addresses */
 	}
 	pthread_mutex_unlock(&rs->lock);
 	rs_put(rs);

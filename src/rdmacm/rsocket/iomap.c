@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * riomap, riounmap, riowrite: bytes that go by RDMA WRITE into a buffer that the
- * peer has offered, in order with the bytes of the stream.
+ * riomap, riounmap, riowrite: RDMA WRITEs into a buffer that the peer has offered, in
+ * order with the bytes of the stream.
  */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include "util/cancel.h"
 #include "util/log.h"
 
-/* Beyond, those with PROT_NONE: they take no place at the peer. */
+/* Number of mappings with PROT_NONE; they have no entry in the peer's table. */
 #define LOCAL_MAX 64
-/* Of one RDMA WRITE: several have room in the ring. */
+/* Length of one RDMA WRITE, so that several fit into the ring. */
 #define WRITE_MAX(rs) ((rs)->opt.send_size / 4)
 
 static int tables_make(struct rs *rs)
@@ -37,7 +37,7 @@ void rs_maps_free(struct rs *rs)
 	rs->ours = rs->theirs = NULL;
 }
 
-/* ---- what the peer says ---- */
+/* ---- the peer's mappings ---- */
 
 bool rs_map_received(struct rs *rs, enum rs_type type, const void *payload,
 		     uint32_t len)
@@ -65,7 +65,7 @@ bool rs_map_received(struct rs *rs, enum rs_type type, const void *payload,
 	return m->length <= UINT64_MAX - m->offset;
 }
 
-/* ---- what we say ---- */
+/* ---- own mappings ---- */
 
 static int map_ready(struct rs *rs, uint32_t len)
 {
@@ -122,7 +122,7 @@ static bool offset_taken(const struct rs *rs, uint64_t offset, uint64_t length)
 	return false;
 }
 
-/* Behind all others. */
+/* The first page-aligned offset after all mappings. */
 static uint64_t offset_choose(const struct rs *rs)
 {
 	uint64_t offset = 0;
@@ -134,7 +134,7 @@ static uint64_t offset_choose(const struct rs *rs)
 	return (offset + 4095) & ~UINT64_C(4095);
 }
 
-/* A mapping cannot be made later: a socket that does not block waits as well. */
+/* riomap() has no "try again": it waits for the connection even with O_NONBLOCK. */
 static int connected_wait(struct rs *rs)
 {
 	int flags = rs->flags, ret;
@@ -160,7 +160,7 @@ static off_t map(struct rs *rs, void *buf, size_t len, int prot, off_t offset)
 		return ret;
 	m = place_find(rs, remote);
 	if (!m)
-		return -ENOBUFS; /* the peer's RDMA_IOMAPSIZE */
+		return -ENOBUFS; /* the peer's RDMA_IOMAPSIZE is reached */
 	m->remote = remote;
 	m->addr = (uintptr_t)buf;
 	m->length = len;
@@ -212,7 +212,7 @@ static int unmap(struct rs *rs, void *buf, size_t len)
 
 		if (!m->used || m->addr != (uintptr_t)buf || m->length != len)
 			continue;
-		/* A peer that is gone need not be told. */
+		/* Only a connected peer has to be told. */
 		if (m->remote && rs->state == RS_CONNECTED)
 			map_send(rs, RS_UNMAP, m);
 		ibv_dereg_mr(m->mr);
@@ -257,7 +257,7 @@ static int write_ready(struct rs *rs, uint32_t len)
 		return -EBADF;
 	if (rs->state != RS_CONNECTED || rs->tx.shut)
 		return -EPIPE;
-	/* No credit is needed, an entry and room in the ring are. */
+	/* An RDMA WRITE needs no credit, but a send queue entry and room in the ring. */
 	return rs->tx.posted - rs->tx.done < rs->tx.sq_entries &&
 	       (len <= rs->tx.inline_max || rs_stream_has_ring(rs, len));
 }
@@ -316,7 +316,7 @@ static ssize_t write_all(struct rs *rs, const char *buf, size_t count,
 					      rs->opt.send_timeout_ms);
 		if (ret < 0)
 			break;
-		/* It may have been withdrawn while we waited. */
+		/* The peer may have withdrawn the mapping during the wait. */
 		m = target_find(rs, offset + done);
 		ret = m && offset + done - m->offset + len <= m->length ?
 			      write_one(rs, m, offset + done, buf + done, len) :

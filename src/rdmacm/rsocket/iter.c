@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes out of and into the parts of a message, one piece after another. */
+/* Copies bytes into and out of the buffers of a struct iovec array, piece by piece. */
 #include <limits.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ int rs_iter_init(struct rs_iter *it, const struct iovec *iov, size_t count)
 	return 0;
 }
 
-/* The next contiguous piece of at most `len` bytes. */
+/* The next contiguous piece; `*len` is its limit, then its length. */
 static void *piece_take(struct rs_iter *it, size_t *len)
 {
 	void *at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Options, flags and names. An option of one number is an entry in a table; what
- * it changes for sockets that are connected already is nothing, as far as sizes go.
+ * Options, flags and names. Options that are one number are entries in a table. Sizes
+ * have no effect on a socket that is connected already.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@
 struct number {
 	int level, name;
 	size_t offset;
-	uint32_t min, max; /* what is beyond is cut, as socket(7) does */
+	uint32_t min, max; /* values outside are set to the limit, as in socket(7) */
 	bool flag;         /* reads as 0 or 1 */
 };
 
@@ -56,7 +56,7 @@ static uint32_t *number_field(struct rs_options *o, const struct number *n)
 	return (uint32_t *)(void *)((char *)o + n->offset);
 }
 
-/* What the queue pair was made with stays. */
+/* Is the option fixed, because a queue pair was made with it? */
 static bool is_fixed(const struct rs *rs, const struct number *n)
 {
 	return rs->qp && (n->level == SOL_RDMA ||
@@ -77,7 +77,7 @@ static int number_set(struct rs *rs, const struct number *n, const void *value,
 		return -EINVAL;
 	number = n->flag ? given != 0 : given;
 	number = MAX(MIN(number, (int64_t)n->max), (int64_t)n->min);
-	if (is_fixed(rs, n)) /* inline data may become less */
+		if (is_fixed(rs, n)) /* only less inline data is possible */
 		return n->name == RDMA_INLINE && n->level == SOL_RDMA ?
 			       rs_inline_set(rs, (uint32_t)number) :
 		       n->level == SOL_SOCKET ? 0 : -EINVAL;
@@ -194,7 +194,7 @@ static int give_timeout(int ms, void *value, socklen_t *len)
 	return give(&tv, sizeof(tv), value, len);
 }
 
-/* A path record as the InfiniBand specification lays it out (15.2.5.16). */
+/* The path record in the layout of IBA 15.2.5.16. */
 static int route_get(struct rs *rs, void *value, socklen_t *len)
 {
 	const struct ibv_sa_path_rec *p;
@@ -312,7 +312,7 @@ RS_EXPORT int rfcntl(int socket, int cmd, ... /* arg */)
 		rs->flags = va_arg(args, int) & O_NONBLOCK;
 	else if (cmd == F_GETFD)
 		ret = fcntl(rs->fd, F_GETFD) < 0 ? -errno : FD_CLOEXEC;
-	else if (cmd != F_SETFD) /* it ends with exec() whatever is said */
+	else if (cmd != F_SETFD) /* close-on-exec is always set; ignored */
 		ret = -EINVAL;
 	pthread_mutex_unlock(&rs->lock);
 	va_end(args);

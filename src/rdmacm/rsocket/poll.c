@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rpoll and rselect, over rsockets and other descriptors together: look, busy for
- * a short time, then asleep in poll(2) on the channels of all of them.
+ * rpoll and rselect, for rsockets together with other descriptors. They check all
+ * entries, spin for the polling time, and then sleep in poll(2) on the entries'
+ * channels and descriptors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "util/spin.h"
 #include "util/wakeup.h"
 
-/* One entry of the caller's; no rsocket: `rs` is NULL. */
+/* One entry of the caller's array; `rs` is NULL if it is no rsocket. */
 struct watch {
 	struct rs *rs;
 	struct rs_waiter waiter;
@@ -23,7 +24,7 @@ struct poll_set {
 	struct pollfd *fds;
 	nfds_t count;
 	struct watch *watches;
-	struct pollfd *real; /* the thread's own, then three per entry at most */
+	struct pollfd *real; /* wake-up descriptor, then up to three per entry */
 	nfds_t sockets;
 	int cancel_before;
 };
@@ -61,7 +62,7 @@ static int sockets_look(struct poll_set *s, bool arm)
 	return found;
 }
 
-/* The entries that are no rsockets. `timeout_ms` of 0 only looks. */
+/* Polls the entries that are no rsockets, without waiting. */
 static int others_look(struct poll_set *s)
 {
 	nfds_t n = 0;
@@ -121,7 +122,7 @@ static void unlink_all(struct poll_set *s)
 	}
 }
 
-/* The descriptors to sleep on. */
+/* Fills in the descriptors to sleep on; returns their number. */
 static nfds_t real_fill(struct poll_set *s, int wake_fd)
 {
 	nfds_t n = 0;
@@ -185,7 +186,7 @@ static int spin(struct poll_set *s, const struct timespec *timeout)
 	return 0;
 }
 
-/* The call ends here: gives back what it holds. */
+/* Cleanup handler of a cancelled call: releases what it holds. */
 static void poll_cancelled(void *arg)
 {
 	struct poll_set *s = arg;
@@ -200,7 +201,7 @@ static void poll_cancelled(void *arg)
 	}
 }
 
-/* The one place where it can be cancelled, unless that was forbidden before. */
+/* Sleeps. The only cancellation point of the call, if the caller allows one. */
 static int sleep_in(struct poll_set *s, struct pollfd *fds, nfds_t count,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
@@ -214,7 +215,7 @@ static int sleep_in(struct poll_set *s, struct pollfd *fds, nfds_t count,
 	return ret;
 }
 
-/* Until something is found, an error, or the end (0). */
+/* The number of ready entries; 0: `end_ns` has come; or a negative errno. */
 static int sleep_until(struct poll_set *s, uint64_t end_ns, const sigset_t *mask)
 {
 	uint64_t wake_ns = rs_config_get()->wake_up_ms * RS_NSEC_PER_MSEC;
@@ -385,7 +386,7 @@ RS_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds,
 					   timeout->tv_usec * 1000L };
 	n = sets_to_fds(nfds, readfds, writefds, exceptfds, fds);
 	ret = poll_for(fds, n, timeout ? &limit : NULL, NULL);
-	/* The sets stay as they were when it fails. */
+	/* After a failure the sets are unchanged. */
 	if (ret >= 0)
 		ret = fds_to_sets(fds, n, readfds, writefds, exceptfds);
 	return (int)rs_result(ret);

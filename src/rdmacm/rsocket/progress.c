@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions are taken in; from what they did follows what rpoll() says. */
+/* Takes completions and connection events, and computes what rpoll() reports. */
 #define LOG_ROOM "rsocket"
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "util/log.h"
 
 #define BATCH 16
-/* Looks without a completion until connection events are looked for, too: that
- * is a system call. Who sleeps is woken by them anyhow. */
+/* After that many polls without a completion connection events are looked for, which
+ * is a system call. They wake a sleeping thread anyway. */
 #define IDLE_LOOKS 1024
 
 void rs_fail(struct rs *rs, int error)
@@ -22,7 +22,7 @@ void rs_fail(struct rs *rs, int error)
 	rs_wake(rs, -1);
 }
 
-/* A stream that the peer ended in order has no error to tell when it goes. */
+/* No error is reported if the peer has sent RS_END, or this side is closing. */
 void rs_gone(struct rs *rs)
 {
 	if (!rs->rx.ended && !rs->closing)
@@ -36,7 +36,8 @@ static void completed(struct rs *rs, const struct ibv_wc *wc)
 	if (unlikely(wc->status != IBV_WC_SUCCESS)) {
 		if (!rs_is_stream(rs))
 			return rs_dgram_failed(rs, wc);
-		/* What was flushed tells nothing; the event does. */
+		/* A flushed completion says only that the QP is in the error state; the
+		 * reason comes as a connection event. */
 		if (wc->status != IBV_WC_WR_FLUSH_ERR) {
 			log_debug("socket %d: %s", rs->fd,
 				  ibv_wc_status_str(wc->status));
@@ -49,7 +50,7 @@ static void completed(struct rs *rs, const struct ibv_wc *wc)
 	if (wc->wr_id & RS_WR_RECV) {
 		uint32_t slot = (uint32_t)wc->wr_id;
 
-		/* Bytes may be quicker than the event that says "established". */
+		/* A message may arrive before the event ESTABLISHED. */
 		if (unlikely(rs->state == RS_ACCEPTING))
 			rs->state = RS_CONNECTED;
 		if (rs_is_stream(rs))

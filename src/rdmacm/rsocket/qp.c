@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a socket needs to send and receive: queues, buffers, their registration. */
+/* The queue pair of a socket, its completion queue, and its registered buffers. */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "util/log.h"
 
 #define SLOT_SIZE_MAX 65536u
-/* Between two slots, so that the first bytes of all of them do not fall into the
- * same set of the processor's cache. */
+/* Gap between slots, so that their first bytes lie in different sets of the
+ * processor's cache. */
 #define SLOT_GAP 64u
 #define GRH_SIZE 40
 #define DGRAM_SLOTS_MIN 512u
@@ -75,7 +75,7 @@ static int cq_create(struct rs *rs, struct ibv_context *verbs)
 	return rs->cq ? 0 : -errno;
 }
 
-/* A connected one is the identifier's; one for datagrams belongs to nobody. */
+/* The QP of a connection is made by the identifier, one for datagrams directly. */
 static struct ibv_qp *qp_try(struct rdma_cm_id *id, struct ibv_qp_init_attr *attr)
 {
 	if (attr->qp_type == IBV_QPT_UD)
@@ -99,7 +99,7 @@ static int qp_create(struct rs *rs, struct rdma_cm_id *id, enum ibv_qp_type type
 		},
 	};
 
-	/* Not every adapter takes that much inline. */
+	/* With less inline data if the adapter refuses that much. */
 	while (!(rs->qp = qp_try(id, &attr))) {
 		if (!attr.cap.max_inline_data || errno == ENOMEM)
 			return -errno;
@@ -177,7 +177,7 @@ static int post_all(struct rs *rs)
 	return 0;
 }
 
-/* From the options: how many slots of which size make up the receive buffer. */
+/* Chooses number and size of the receive slots by the options. */
 static void sizes_choose(struct rs *rs)
 {
 	const struct ibv_context *verbs = rs->id->verbs;
@@ -226,7 +226,7 @@ void rs_stream_meet(struct rs *rs, const struct rs_hello *peer)
 	uint32_t room = rs->opt.send_size / 4;
 
 	tx->peer_slots = tx->granted = peer->slots;
-	/* A message fits into a slot there and several of them in our ring. */
+	/* A message must fit into a slot of the peer, and several into our ring. */
 	tx->payload_max = MIN(peer->slot_size, room) -
 			  (uint32_t)sizeof(struct rs_header);
 	rs->ours_count = peer->maps;
@@ -242,11 +242,11 @@ int rs_dgram_qp_create(struct rs *rs, struct rdma_cm_id *id)
 		return -EIO;
 	rs->mtu = 128u << port.active_mtu;
 	rs->rx.slot_size = rs->mtu + GRH_SIZE;
-	/* Of small ones, too, as many as a kernel would hold. */
+	/* Small datagrams need a slot each: about as many as a kernel's socket holds. */
 	rs->rx.slot_count = MIN(MAX(o->recv_size / rs->rx.slot_size, DGRAM_SLOTS_MIN),
 				4096u);
 	rs->tx.sq_entries = MIN(o->sq_size, MAX(o->send_size / rs->mtu, 8u));
-	/* Each message has a place of its own there. */
+	/* The ring has one place of `mtu` bytes for each entry of the send queue. */
 	o->send_size = rs->tx.sq_entries * rs->mtu;
 	rs->port_num = id->port_num;
 	ret = cq_create(rs, id->verbs);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the rsockets (rsocket(7)): sockets over queue pairs, written against
- * <rdma/rdma_cma.h> and <infiniband/verbs.h> alone, so that they run on whatever
- * adapter those reach. wire.h says what goes over the wire.
+ * Internal declarations of the rsockets (rsocket(7)): sockets over queue pairs. They
+ * use <rdma/rdma_cma.h> and <infiniband/verbs.h> alone, so they run on every adapter
+ * that these reach. wire.h describes the protocol.
  *
- * The number of an rsocket is the descriptor of its event channel: a real one, so
- * nothing else in the process can have it, and rs_table.c finds the socket by it.
+ * The number of an rsocket is the descriptor of its event channel, so no other file of
+ * the process can have the same number; table.c finds the socket by it.
  *
- * Threads. One mutex per socket guards all of it and is held for one step: take in
- * completions, copy one message's worth, post. Nobody sleeps with it. Who has to
- * wait links a struct rs_waiter, arms the completion queue, looks again, and sleeps
- * in poll(2) on the socket's channels and a descriptor of its own thread; whoever
- * takes an event out of a channel wakes the other waiters by theirs. So rpoll() and
- * the blocking calls are the same thing, and no wake-up can be lost.
+ * Threads. One mutex per socket guards all its fields. It is held for one step (take
+ * completions, copy one message, post) and never while a thread sleeps. A thread that
+ * has to wait links a struct rs_waiter, arms the completion queue, checks the socket
+ * again, and sleeps in poll(2) on the socket's channels and a descriptor of its own.
+ * A thread that takes an event out of a channel wakes the other waiters by their
+ * descriptors. rpoll() and the blocking calls wait in the same way, and no wake-up is
+ * lost.
  */
 #ifndef RDMACM_RSOCKET_RS_H
 #define RDMACM_RSOCKET_RS_H
@@ -35,7 +36,7 @@
 #define RS_EXPORT __attribute__((visibility("default")))
 #define RS_NSEC_PER_MSEC UINT64_C(1000000)
 
-/* The public rule: -1 with errno, from 0 or a negative errno. */
+/* Converts a negative errno to the public convention: -1 and errno. */
 static inline ssize_t rs_result(ssize_t ret)
 {
 	if (ret >= 0)
@@ -66,9 +67,9 @@ enum rs_state {
 	RS_RESOLVING_ADDR,
 	RS_RESOLVING_ROUTE,
 	RS_CONNECTING,
-	RS_ACCEPTING, /* waits for the caller's ready-to-use */
+	RS_ACCEPTING, /* accepted; the RTU has not come yet */
 	RS_CONNECTED,
-	RS_GONE,      /* was connected, or could not be */
+	RS_GONE,      /* the connection has ended, or the attempt has failed */
 };
 
 /* Received bytes that have not been read: part of a receive slot. */
@@ -76,26 +77,26 @@ struct rs_ready {
 	uint32_t slot, at, len;
 };
 
-/* What must be free before the end of a posted message is given back. */
+/* Of a posted message: the ring's tail becomes ring_end when it is completed. */
 struct rs_sent {
 	uint64_t ring_end;
 };
 
-/* Messages that are a header only have their places behind the send ring. As many
- * as can be under way: two RS_CREDIT and RS_END. */
+/* Messages that are only a header have places of their own behind the send ring; at
+ * most three can be under way: two RS_CREDIT and one RS_END. */
 #define RS_CONTROL_PLACES 4
 #define RS_CONTROL_SIZE 64
-/* The send queue's entries for them. */
+/* Entries of the send queue for these messages. */
 #define RS_SQ_SPARE 4
 #define RS_WR_RECV (UINT64_C(1) << 63)
 
-/* One buffer of riomap(): ours, or the peer's as RS_MAP told. */
+/* A buffer of riomap(): of this side, or of the peer (from its RS_MAP). */
 struct rs_mapping {
 	bool used, remote;
 	uint64_t offset, addr, length;
 	uint32_t rkey;
 	uint32_t index;     /* in the peer's table */
-	struct ibv_mr *mr;  /* ours */
+	struct ibv_mr *mr;  /* of this side's buffer */
 };
 
 struct rs_tx {
@@ -103,17 +104,17 @@ struct rs_tx {
 	struct ibv_mr *mr;
 	uint64_t ring_head, ring_tail;
 	uint64_t ring_signaled;    /* ring_head at the last signaled message */
-	uint64_t posted, done;     /* messages */
-	uint64_t signaled;         /* messages when the last was signaled */
-	struct rs_sent *sent;      /* by message number modulo sq_entries */
+	uint64_t posted, done;     /* number of messages */
+	uint64_t signaled;         /* value of `posted` after the last signaled one */
+	struct rs_sent *sent;      /* by message number, modulo the queue's length */
 	uint32_t sq_entries;
 	uint32_t sent_credits;     /* messages that needed a credit, mod 2^32 */
 	uint32_t granted;          /* what the peer granted, mod 2^32 */
 	uint32_t peer_slots, payload_max;
-	uint32_t inline_max, inline_cap; /* wanted, and what the QP takes */
-	bool shut;                 /* no more bytes: shutdown or closed */
+	uint32_t inline_max, inline_cap; /* the option's value; what the QP allows */
+	bool shut;                 /* no more bytes: shut down or closed */
 	bool end_sent;
-	uint32_t control;          /* places taken behind the ring */
+	uint32_t control;          /* number of messages placed behind the ring */
 };
 
 struct rs_rx {
@@ -123,25 +124,25 @@ struct rs_rx {
 	struct rs_ready *ready;    /* ring of slot_count entries */
 	uint64_t ready_head, ready_tail;
 	uint64_t ready_bytes;
-	uint32_t *unposted;        /* slots that are read and not posted yet */
+	uint32_t *unposted;        /* slots that were read and are to be posted again */
 	uint32_t unposted_count;
-	uint32_t granted, told;    /* mod 2^32 */
-	bool shut;                 /* SHUT_RD: bytes are thrown away */
+	uint32_t granted, told;    /* slots granted; last value sent; mod 2^32 */
+	bool shut;                 /* SHUT_RD: received bytes are dropped */
 	bool ended;                /* RS_END came */
 	bool broken;               /* the peer broke the protocol */
 };
 
-/* A datagram peer (dgram.c). */
+/* A peer of a datagram socket (dgram.c). */
 struct rs_peer {
 	struct sockaddr_storage addr, local;
 	struct ibv_ah *ah;
 	uint32_t qpn, qkey;
-	uint64_t fresh_ns;  /* when it was last heard of */
+	uint64_t fresh_ns;  /* time of its last datagram, or of the lookup */
 	uint64_t failed_ns; /* when the lookup failed */
 	int failure;
 };
 
-/* In buckets; the oldest of a full one goes. */
+/* The cache has buckets; a new entry replaces the oldest of a full bucket. */
 #define RS_PEERS 64
 #define RS_PEERS_BUCKET 4
 
@@ -149,7 +150,7 @@ struct rs_peer {
 struct rs_retired {
 	struct rs_retired *next;
 	struct ibv_ah *ah;
-	uint64_t posted; /* free when so many datagrams are done */
+	uint64_t posted; /* destroyed when so many datagrams are done */
 };
 
 struct rs_options {
@@ -157,7 +158,7 @@ struct rs_options {
 	int reuse_addr, keep_alive, oob_inline, no_delay, v6_only;
 	int keep_idle, keep_interval, keep_count;
 	struct linger linger;
-	int recv_timeout_ms, send_timeout_ms; /* 0: for ever */
+	int recv_timeout_ms, send_timeout_ms; /* 0: no limit */
 	struct ibv_path_data *route;
 	uint32_t route_count;
 };
@@ -165,41 +166,41 @@ struct rs_options {
 struct rs {
 	pthread_mutex_t lock;
 	atomic_uint refs;
-	atomic_bool dead;           /* goes with its last reference */
-	int fd;                     /* of the channel; the number */
+	atomic_bool dead;           /* closed: freed with the last reference */
+	int fd;                     /* the channel's descriptor, the socket's number */
 	int domain, type;
 	int flags;                  /* O_NONBLOCK */
 	enum rs_state state;
-	int error;                  /* positive, told once (SO_ERROR) */
+	int error;                  /* positive errno, reported once (SO_ERROR) */
 	bool closing;
 	struct rs_options opt;
 
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
-	struct rdma_cm_id *pending; /* listener: the next to be accepted */
+	struct rdma_cm_id *pending; /* listener: the request for the next raccept() */
 	struct rs_hello pending_hello;
 
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	bool armed;
-	bool over;                  /* an event says so: after what came before */
-	bool lost;                  /* a completion says that the connection is over */
-	unsigned idle;              /* looks that found nothing */
+	bool over;                  /* DISCONNECTED came: lost after queued messages */
+	bool lost;                  /* the connection has ended, completions may remain */
+	unsigned idle;              /* polls in a row without a completion */
 	struct list waiters;
 
 	struct rs_tx tx;
 	struct rs_rx rx;
 	struct rs_mapping *ours, *theirs; /* riomap */
-	uint32_t ours_count, theirs_count; /* as many as each side allows */
+	uint32_t ours_count, theirs_count; /* limits: the peer's and ours */
 
 	/* datagrams */
 	struct rs_peer *peers;
 	struct sockaddr_storage connected;
-	struct rs_retired *retired; /* address handles */
+	struct rs_retired *retired; /* address handles to be destroyed */
 	uint32_t mtu;
 	uint8_t port_num;
-	bool served;                /* known to the thread of dgram_serve.c */
+	bool served;                /* in the list of the thread of dgram_serve.c */
 	struct list serve_entry;
 
 	struct rs *next_free;
@@ -217,7 +218,7 @@ static inline uint8_t *rs_slot(const struct rs *rs, uint32_t slot)
 
 /* ---- table of sockets (table.c) ---- */
 
-/* A fresh one with one reference of the caller's, not yet to be found. */
+/* A new socket with one reference for the caller, not yet in the table; or NULL. */
 struct rs *rs_new(int domain, int type);
 int rs_publish(struct rs *rs);
 void rs_withdraw(struct rs *rs);
@@ -229,54 +230,56 @@ void rs_put(struct rs *rs);
 
 int rs_stream_qp_create(struct rs *rs);
 void rs_stream_hello(const struct rs *rs, struct rs_hello *hello);
-/* What the peer's hello allows. */
+/* Sets the limits that follow from the peer's hello. */
 void rs_stream_meet(struct rs *rs, const struct rs_hello *peer);
 int rs_dgram_qp_create(struct rs *rs, struct rdma_cm_id *id);
 void rs_qp_destroy(struct rs *rs);
 int rs_post_recv(struct rs *rs, const uint32_t *slots, uint32_t count);
 
-/* ---- taking in what happened (progress.c); the lock is held ---- */
+/* ---- progress (progress.c); the socket's lock is held ---- */
 
-/* Completions, and connection events where they may be due. */
+/* Takes completions; connection events only where the state or IDLE_LOOKS demands. */
 void rs_progress(struct rs *rs);
-/* Connection events too, whatever the state. */
+/* Takes completions and connection events. */
 void rs_progress_all(struct rs *rs);
 void rs_fail(struct rs *rs, int error);
-void rs_gone(struct rs *rs); /* the connection is over, for better or worse */
-/* rpoll's answer, of POLLIN, POLLOUT, POLLRDHUP, POLLERR, POLLHUP. */
+void rs_gone(struct rs *rs); /* the connection has ended, in order or not */
+/* What rpoll() reports: of POLLIN, POLLOUT, POLLRDHUP, POLLERR, POLLHUP, POLLNVAL. */
 short rs_events(struct rs *rs);
 void rs_cm_progress(struct rs *rs);         /* connect.c */
 
-/* ---- streams (stream.c); the lock is held ---- */
+/* ---- streams (stream.c); the socket's lock is held ---- */
 
 struct rs_iter;
 
 void rs_stream_received(struct rs *rs, uint32_t slot, uint32_t bytes);
-/* May a message with `len` bytes behind its header go out now? */
+/* Can a message of `len` bytes and a header be posted now? */
 bool rs_stream_room(const struct rs *rs, enum rs_type type, uint32_t len);
-/* There must be room. Takes `len` bytes from `it`; 0 or a negative errno. */
+/* Posts a message with `len` bytes of `it`; rs_stream_room() must hold. 0 or a
+ * negative errno. */
 int rs_stream_message(struct rs *rs, enum rs_type type, struct rs_iter *it,
 		      uint32_t len);
-/* Contiguous bytes of the send ring for something else than a message. */
+/* Takes `len` contiguous bytes of the send ring (for riowrite()); NULL: no room. */
 uint8_t *rs_stream_ring(struct rs *rs, uint32_t len);
 bool rs_stream_has_ring(const struct rs *rs, uint32_t len);
-/* Posts and counts; `wr` needs its operation and list only. */
+/* Posts `wr`, of which the caller sets operation, scatter/gather list and flags. */
 int rs_stream_post(struct rs *rs, struct ibv_send_wr *wr, uint32_t len);
 void rs_stream_sent(struct rs *rs, uint64_t number);
-/* Tells the peer of free slots where that is due. */
+/* Sends RS_CREDIT if half of the slots are free, and an RS_END that is due. */
 void rs_stream_credit(struct rs *rs);
-/* Says that no bytes follow, once. */
+/* Sends RS_END, once, if it can be posted now. */
 void rs_stream_end(struct rs *rs);
-/* Gives back all that was received and not read. */
+/* Drops the received bytes that were not read. */
 void rs_stream_discard(struct rs *rs);
-/* Copies what was received; `peek` leaves it there. */
+/* Copies received bytes to `it`, and with `peek` leaves them unread. */
 size_t rs_stream_take(struct rs *rs, struct rs_iter *it, bool peek);
 
-/* 0 when connected, or why it is not; waits unless `flags` forbid. connect.c */
+/* Waits for the connection, unless `flags` forbid it. 0 or a negative errno.
+ * (connect.c) */
 int rs_connected(struct rs *rs, int flags);
-/* Sends what is left and ends the connection (socket.c). */
+/* Waits until sent bytes are delivered, then disconnects (socket.c). */
 void rs_stream_close(struct rs *rs);
-/* The channel, and with it the number (socket.c). */
+/* Makes the event channel, whose descriptor is the socket's number (socket.c). */
 int rs_open_channel(struct rs *rs);
 
 /* ---- riomap (iomap.c) ---- */
@@ -298,12 +301,13 @@ ssize_t rs_dgram_recv(struct rs *rs, const struct iovec *iov, size_t count,
 		      int flags, struct sockaddr *from, socklen_t *len,
 		      int *msg_flags);
 void rs_dgram_close(struct rs *rs);
-/* A queue pair on the device of `id`, if there is none; -EHOSTUNREACH when it is on
- * another one. */
+/* Makes the queue pair on the device of `id`, if there is none. -EHOSTUNREACH: there
+ * is one, on another device. */
 int rs_dgram_open(struct rs *rs, struct rdma_cm_id *id);
-int rs_serve(struct rs *rs);    /* answers lookups from now on; the lock is held */
-void rs_unserve(struct rs *rs); /* without the lock */
-/* Asks who has `addr`, without the lock. `peer` is filled, or its failure. */
+int rs_serve(struct rs *rs);    /* lookups are answered from now on; with the lock */
+void rs_unserve(struct rs *rs); /* waits for the thread; without the lock */
+/* Looks `addr` up (SIDR) and fills in `peer`; 0 or a negative errno. Without the
+ * lock. */
 int rs_lookup(struct rs *rs, const struct sockaddr *addr, struct rs_peer *peer);
 
 /* ---- waiting (wait.c) ---- */
@@ -313,30 +317,31 @@ struct rs_waiter {
 	int wake_fd;
 };
 
-/* Wakes who waits for the socket, except the thread with that descriptor; the
- * lock is held. */
+/* Wakes the threads that wait for the socket, except the one with the wake-up
+ * descriptor `except_fd`. The lock is held. */
 void rs_wake(struct rs *rs, int except_fd);
 
 /*
- * Until `ready` says so, an error comes (its result < 0), or `timeout_ms` (0: for
- * ever) passes (-EAGAIN). Called and left with the lock; it is free meanwhile. A
- * cancellation point: the caller holds one reference to the socket, which is given
- * back then, and nothing else.
+ * Waits until `ready` returns > 0 (result 0) or < 0 (its result), or `timeout_ms` is
+ * over (-EAGAIN; 0: no limit). The lock is held at the call and at the return, and
+ * released meanwhile. A cancellation point: on cancellation one reference to the
+ * socket is dropped; the caller must hold exactly that and nothing else.
  */
 int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 	    uint32_t arg, int timeout_ms);
-/* The thread's own signal (util/wakeup.h), or a negative errno. */
+/* The thread's own wake-up descriptor (util/wakeup.h), or a negative errno. */
 int rs_wake_fd(void);
-/* Makes the next completion an event. The lock is held. */
+/* Arms the completion queue. The lock is held. */
 void rs_arm(struct rs *rs);
-/* Takes events out of the completion channel. The lock is held. */
+/* Takes the events out of the completion channel and wakes other waiters. The lock is
+ * held. */
 void rs_drain(struct rs *rs, int except_fd);
 
 /* ---- messages of several parts (iter.h) ---- */
 
 struct rs_iter {
 	const struct iovec *iov;
-	size_t count, at; /* `at` of the first */
+	size_t count, at; /* remaining entries; offset in the first one */
 	size_t left;
 };
 
@@ -349,7 +354,7 @@ int rs_inline_set(struct rs *rs, uint32_t size);
 
 /* ---- options (option.c) ---- */
 
-/* What was set before there was an identifier, before it is bound. */
+/* Sets the options on the new identifier, before it is bound. */
 void rs_id_options(struct rs *rs);
 
 /* ---- addresses (addr.c) ---- */
@@ -359,7 +364,7 @@ void rs_addr_copy(struct sockaddr_storage *to, const struct sockaddr *from);
 uint16_t rs_addr_port(const struct sockaddr *addr);
 void rs_addr_set_port(struct sockaddr *addr, uint16_t port);
 bool rs_addr_is_any(const struct sockaddr *addr);
-/* As a datagram's header has them. */
+/* To and from the form in a datagram's header. */
 void rs_addr_to_wire(const struct sockaddr *addr, uint8_t ip[16]);
 void rs_addr_from_wire(struct sockaddr_storage *addr, int version,
 		       const uint8_t ip[16], uint16_t port);
@@ -367,7 +372,7 @@ void rs_addr_from_wire(struct sockaddr_storage *addr, int version,
 /* Checks family and length; 0 or a negative errno. */
 int rs_addr_check(const struct rs *rs, const struct sockaddr *addr,
 		  socklen_t len);
-/* As accept(2) and its like give addresses back: of the socket's family. */
+/* Returns an address as accept(2) does, in the form of the socket's family. */
 void rs_addr_give(int domain, const struct sockaddr *from, struct sockaddr *to,
 		  socklen_t *len);
 bool rs_addr_equal(const struct sockaddr *a, const struct sockaddr *b);

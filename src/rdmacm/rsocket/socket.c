@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A socket's birth and end: rsocket, rshutdown, rclose. */
+/* rsocket, rshutdown, rclose. */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* How long rclose() waits for the peer's adapter to take the rest in, where
- * SO_LINGER says nothing else. The peer's program need not do anything for that. */
+/* How long rclose() waits, without SO_LINGER, until the peer's adapter has received
+ * all bytes. The peer's program need not make a call for that. */
 #define CLOSE_MS 2000
 
 int rs_open_channel(struct rs *rs)
@@ -22,7 +22,7 @@ int rs_open_channel(struct rs *rs)
 		return -errno;
 	rs->fd = rs->channel->fd;
 	flags = fcntl(rs->fd, F_GETFL);
-	/* Blocking is made of poll(2), never of the channel. */
+	/* The channel never blocks; blocking calls wait in poll(2). */
 	return fcntl(rs->fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
 
@@ -84,14 +84,14 @@ void rs_stream_close(struct rs *rs)
 	int limit_ms = l->l_onoff && l->l_linger > 0 ? l->l_linger * 1000 : CLOSE_MS;
 	bool abort = l->l_onoff && !l->l_linger;
 
-	/* A caller that we have just answered deserves to be connected first. */
+	/* Otherwise the caller, which was accepted, would see a failed attempt. */
 	if (rs->state == RS_ACCEPTING && !abort)
 		rs_wait(rs, settled, 0, CLOSE_MS);
 	rs->tx.shut = true;
-	rs->tx.end_sent |= abort; /* the peer is to take it for a failure */
+	rs->tx.end_sent |= abort; /* without RS_END the peer sees ECONNRESET */
 	rs_stream_discard(rs);
 	if (rs->state == RS_CONNECTED && !abort) {
-		/* A signal does not lose what was sent. */
+		/* A signal must not lose bytes that were accepted. */
 		while (rs_wait(rs, sent_all, 0, limit_ms) == -EINTR)
 			;
 		rs_stream_discard(rs);
@@ -110,7 +110,7 @@ static int shut(struct rs *rs, int how)
 		return 0;
 	}
 	if (rs->state == RS_LISTENING) {
-		/* accept() returns, as it does with TCP. */
+		/* A blocked accept() returns, as with TCP. */
 		if (how != SHUT_WR)
 			rs->state = RS_BOUND;
 		return 0;
@@ -119,9 +119,9 @@ static int shut(struct rs *rs, int how)
 		return -ENOTCONN;
 	if (how != SHUT_RD) {
 		rs->tx.shut = true;
-		/* An entry of the send queue is all that it needs, and the peer's
-		 * adapter gives one back soon: so this waits even where nothing
-		 * else would, for nobody may come by again. */
+		/* RS_END needs only an entry of the send queue, which the peer's
+		 * adapter frees soon. This waits even with O_NONBLOCK, because
+		 * the program may make no further call on the socket. */
 		if (rs->state == RS_CONNECTED)
 			rs_wait(rs, end_posted, 0, CLOSE_MS);
 	}

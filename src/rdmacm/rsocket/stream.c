@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two halves of a stream: messages posted out of the send ring, and receive
- * slots that are read, posted again and granted to the peer. wire.h has the rules.
+ * Sending and receiving on a stream: messages are posted out of the send ring;
+ * receive slots are read, posted again and granted to the peer. Rules: wire.h.
  */
 #define LOG_ROOM "rsocket"
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define HEADER ((uint32_t)sizeof(struct rs_header))
 #define INLINE_MAX 1024u
-/* Rings and queues report a message at least this often per round. */
+/* A message is signaled at least that often per round of ring and send queue. */
 #define SIGNALS 4
 
 static bool needs_credit(enum rs_type type)
@@ -21,7 +21,7 @@ static bool needs_credit(enum rs_type type)
 
 /* ---- the send ring ---- */
 
-/* Where `len` contiguous bytes would begin; UINT64_MAX when they do not fit. */
+/* Position of `len` contiguous free bytes; UINT64_MAX: there are none. */
 static uint64_t ring_place(const struct rs *rs, uint32_t len)
 {
 	uint64_t size = rs->opt.send_size, head = rs->tx.ring_head;
@@ -109,8 +109,8 @@ int rs_stream_message(struct rs *rs, enum rs_type type, struct rs_iter *it,
 	};
 	int ret;
 
-	/* Without inline data, what is no more than its header has its place
-	 * behind the ring. */
+	/* Without inline data a message that is only a header has its place behind
+	 * the ring. */
 	if (!in_line && !it) {
 		at = tx->ring + rs->opt.send_size +
 		     RS_CONTROL_SIZE * (tx->control++ % RS_CONTROL_PLACES);
@@ -157,7 +157,7 @@ static void violation(struct rs *rs, const char *what)
 	rs_fail(rs, EPROTO);
 }
 
-/* `count` slots of `unposted` go back to the queue pair. */
+/* Posts the slots in `unposted` again and counts them as granted. */
 static void slots_post(struct rs *rs)
 {
 	struct rs_rx *rx = &rs->rx;
@@ -178,7 +178,7 @@ static void slot_read(struct rs *rs, uint32_t slot)
 		slots_post(rs);
 }
 
-/* One that needed no credit is posted again at once, and grants nothing. */
+/* The slot of a message without credit is posted at once and not granted. */
 static void slot_return(struct rs *rs, uint32_t slot)
 {
 	if (rs->state == RS_CONNECTED && rs_post_recv(rs, &slot, 1))
@@ -202,7 +202,7 @@ static bool granted_take(struct rs *rs, uint32_t granted)
 {
 	struct rs_tx *tx = &rs->tx;
 
-	/* It never goes back, and never beyond the slots that there are. */
+	/* `granted` never decreases and never exceeds the peer's number of slots. */
 	if (granted - tx->granted > tx->peer_slots ||
 	    granted - tx->sent_credits > tx->peer_slots)
 		return false;
@@ -229,7 +229,7 @@ void rs_stream_received(struct rs *rs, uint32_t slot, uint32_t bytes)
 	struct rs_header header;
 	uint32_t len;
 
-	/* What else is under way means nothing any more. */
+	/* After a violation further messages are ignored. */
 	if (rx->broken)
 		return;
 	if (bytes < HEADER || slot >= rx->slot_count) {
@@ -239,7 +239,7 @@ void rs_stream_received(struct rs *rs, uint32_t slot, uint32_t bytes)
 	len = bytes - HEADER;
 	memcpy(&header, rs_slot(rs, slot), HEADER);
 	if (!granted_take(rs, ntohl(header.granted))) {
-		violation(rs, "it grants more than it has");
+		violation(rs, "more credits than slots");
 		return;
 	}
 	if (header.type < RS_CREDIT && rx->ended) {
@@ -254,7 +254,7 @@ void rs_stream_received(struct rs *rs, uint32_t slot, uint32_t bytes)
 	case RS_UNMAP:
 		if (!rs_map_received(rs, header.type, rs_slot(rs, slot) + HEADER,
 				     len))
-			violation(rs, "a mapping that cannot be");
+			violation(rs, "an invalid mapping");
 		slot_read(rs, slot);
 		break;
 	case RS_CREDIT:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From descriptor numbers to sockets. Looking one up takes no lock: the structures
- * are never given back to the allocator, so a pointer that was read may be asked
- * for a reference, and looking again tells whether it was still the right one.
+ * The table from descriptors to sockets. A lookup takes no lock: the structures are
+ * never freed, so a thread may count a reference on a pointer that it read, and then
+ * check that the table still has the pointer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static _Atomic(struct rs *) *_Atomic leaves[LEAVES];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rs *free_list;
 
-/* A child has none of its parent's queue pairs: its sockets are gone there. */
+/* The parent's queue pairs do not work in a forked child: its table is empty. */
 static void table_forked(void)
 {
 	pthread_mutex_init(&table_lock, NULL);
@@ -62,7 +62,7 @@ struct rs *rs_new(int domain, int type)
 			return NULL;
 		pthread_mutex_init(&rs->lock, NULL);
 	} else {
-		/* All but the lock and the references, which others may look at. */
+	/* Not the lock and the references, which another thread may be using. */
 		size_t from = offsetof(struct rs, fd);
 
 		memset((char *)rs + from, 0, sizeof(*rs) - from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for one socket: a short time busy, then asleep. rpoll() does the same
- * for several (poll.c); rs.h says why no wake-up is lost.
+ * Waiting for one socket: spinning for the polling time, then sleeping. poll.c does the
+ * same for several sockets. rs.h says why no wake-up is lost.
  */
 #define LOG_ROOM "rsocket"
 #include <unistd.h>
@@ -17,13 +17,13 @@ static pthread_key_t wake_key;
 static pthread_once_t wake_once = PTHREAD_ONCE_INIT;
 static bool wake_usable;
 
-/* The value is the descriptor plus one: 0 has to mean "none". */
+/* The value is the descriptor plus one, because 0 means "no value". */
 static void wake_end(void *value)
 {
 	close((int)(intptr_t)value - 1);
 }
 
-/* The parent's thread of this name goes on using it. */
+/* The child closes its copy; the thread in the parent goes on using the descriptor. */
 static void wake_forked(void)
 {
 	intptr_t value = wake_usable ? (intptr_t)pthread_getspecific(wake_key) : 0;
@@ -91,7 +91,7 @@ void rs_drain(struct rs *rs, int except_fd)
 	rs_wake(rs, except_fd);
 }
 
-/* Busy for the polling time; > 0 when `ready` has an answer. */
+/* Spins for the polling time. The last result of `ready`. */
 static int spin(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 		uint32_t arg)
 {
@@ -129,7 +129,7 @@ struct sleeper {
 	struct rs_waiter waiter;
 };
 
-/* The call ends here: gives back what it holds. */
+/* Cleanup handler of a cancelled call: releases what it holds. */
 static void sleeper_cancelled(void *arg)
 {
 	struct sleeper *s = arg;
@@ -140,8 +140,8 @@ static void sleeper_cancelled(void *arg)
 	rs_put(s->rs);
 }
 
-/* The one place where a waiting call can be cancelled, unless it was forbidden
- * `before`. */
+/* Sleeps without the lock, with the caller's cancellation state `before`: the only
+ * point where a waiting call can be cancelled. */
 static int sleep_in(struct sleeper *s, struct pollfd *fds, nfds_t count,
 		    int timeout_ms, int before)
 {
@@ -155,7 +155,7 @@ static int sleep_in(struct sleeper *s, struct pollfd *fds, nfds_t count,
 	return ret;
 }
 
-/* One sleep. The lock is free meanwhile. 0 or a negative errno. */
+/* Sleeps once, without the lock, which is held again at the return. 0 or -errno. */
 static int rest(struct sleeper *s, int timeout_ms, int before)
 {
 	struct rs *rs = s->rs;
@@ -167,7 +167,7 @@ static int rest(struct sleeper *s, int timeout_ms, int before)
 	};
 	int ret;
 
-	/* A datagram socket's channel is read by the thread that serves it. */
+	/* The channel of a datagram socket is read by the thread of dgram_serve.c. */
 	if (rs->served)
 		fds[1].fd = -1;
 	pthread_mutex_unlock(&rs->lock);

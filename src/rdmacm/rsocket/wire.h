@@ -1,41 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What two rsockets say to each other. A protocol of our own: both ends are
- * rsockets of busbar, whatever adapter carries them. All numbers are in network
- * order.
+ * The protocol between two rsockets. It is busbar's own: both ends must be rsockets of
+ * busbar, on whatever adapter. All numbers are in network order.
  *
- * Streams (RC). Request and reply carry a struct rs_hello in their private data.
- * A listener that does not know magic or version rejects, with its own hello as
- * the private data of the reject; nothing is guessed.
+ * Streams (RC). Request and reply carry a struct rs_hello in their private data. A
+ * listener that does not know its magic number or version rejects the request, with
+ * its own hello in the reject.
  *
- * After that there are only SENDs. Each fills one receive slot of the other side,
- * whose number and size its hello told, and begins with a struct rs_header:
+ * After that, messages are SENDs. Each fills one receive slot of the peer, whose number
+ * and size are in the peer's hello, and begins with a struct rs_header:
  *
- *   RS_DATA    bytes of the stream
- *   RS_MAP     a struct rs_map: what riomap() of the sender offers
- *   RS_UNMAP   likewise: what it withdraws
- *   RS_CREDIT  nothing
- *   RS_END     nothing: no bytes follow any more (shutdown, close)
+ *   RS_DATA    followed by bytes of the stream
+ *   RS_MAP     followed by a struct rs_map: a buffer that riomap() offers
+ *   RS_UNMAP   followed by a struct rs_map: a buffer that riounmap() withdraws
+ *   RS_CREDIT  only a header
+ *   RS_END     only a header: no bytes follow (shutdown, close)
  *
- * Why SEND and not RDMA WRITE into a ring: a SEND is the one operation that needs
- * no system call on the software adapter and no round trip to order it behind the
- * one before, and its completion says where the bytes are. riowrite() is what
- * RDMA WRITE is used for.
+ * SENDs are used and not RDMA WRITEs into a ring, because a SEND needs no system call on
+ * the software adapter, is ordered without a round trip, and its completion says where
+ * the bytes are. riowrite() uses RDMA WRITE.
  *
- * Flow control. The first three kinds need a credit each: the header's `granted`
- * counts, without end (modulo 2^32), the slots that the sender of the header has
- * made available, of which the hello's `slots` are the first. It travels in every
- * header. When nothing else is to be said and half of the slots are free again,
- * RS_CREDIT says it. So at most two RS_CREDIT can be under way unread, and one
- * RS_END: RS_SPARE_SLOTS beyond the counted ones take them, and no receiver is
- * ever found not ready.
+ * Flow control. RS_DATA, RS_MAP and RS_UNMAP need a credit each. The field `granted` of
+ * every header counts (modulo 2^32) the slots that its sender has made available since
+ * the beginning, including the `slots` of its hello. If half of the slots have become
+ * free and no other message is sent, RS_CREDIT carries the number. At most two
+ * RS_CREDIT and one RS_END can be under way and unread; RS_SPARE_SLOTS slots, which are
+ * not counted, receive them. So a receiver is never without a posted receive.
  *
- * Order is that of the queue pair: RS_END comes after all bytes, RS_MAP before the
- * bytes written after it, and an RDMA WRITE of riowrite() before the bytes after it.
+ * Order is that of the queue pair: RS_END comes after all bytes, RS_MAP before the bytes
+ * written after it, and an RDMA WRITE of riowrite() before the bytes after it.
  *
- * Datagrams (UD). Each begins with a struct rs_datagram, which gives the addresses
- * that the queue pairs stand for. A peer's queue pair is found by the lookup of the
- * connection manager (SIDR), with a hello as private data in both directions.
+ * Datagrams (UD). Each begins with a struct rs_datagram with the source and destination
+ * address. The peer's queue pair is found by a lookup of the connection manager
+ * (SIDR), with a hello as private data in both directions.
  */
 #ifndef RDMACM_RSOCKET_WIRE_H
 #define RDMACM_RSOCKET_WIRE_H
@@ -62,7 +59,7 @@ struct rs_hello {
 	uint16_t reserved;
 	uint32_t slots;     /* receive slots that need a credit */
 	uint32_t slot_size; /* bytes, header included */
-	uint32_t maps;      /* mappings that the other side may offer */
+	uint32_t maps;      /* number of mappings that the receiver of the hello may offer */
 };
 _Static_assert(sizeof(struct rs_hello) == 20, "struct rs_hello");
 
@@ -82,7 +79,7 @@ struct rs_header {
 _Static_assert(sizeof(struct rs_header) == 8, "struct rs_header");
 
 struct rs_map {
-	uint64_t offset; /* where riowrite() finds it */
+	uint64_t offset; /* argument of riowrite() for its first byte */
 	uint64_t addr;
 	uint64_t length;
 	uint32_t rkey;
@@ -95,11 +92,11 @@ struct rs_datagram {
 	uint8_t ip;         /* 4 or 6 */
 	uint16_t src_port, dst_port;
 	uint16_t reserved;
-	uint8_t src[16], dst[16]; /* an IPv4 address in the first four */
+	uint8_t src[16], dst[16]; /* an IPv4 address is in the first four bytes */
 };
 _Static_assert(sizeof(struct rs_datagram) == 40, "struct rs_datagram");
 
-/* Limits of what a hello may say. */
+/* Limits of the values in a hello. */
 #define RS_SLOTS_MAX 65535
 #define RS_SLOT_SIZE_MIN 256
 #define RS_SLOT_SIZE_MAX (1u << 20)
@@ -118,7 +115,7 @@ static inline void rs_hello_encode(struct rs_hello *h, enum rs_kind kind,
 	h->maps = htonl(maps);
 }
 
-/* Fills `h` in host order; false when it is not one that we understand. */
+/* Converts a hello to host order; false: unknown, wrong kind, or beyond the limits. */
 static inline bool rs_hello_decode(const void *data, size_t len,
 				   enum rs_kind kind, struct rs_hello *h)
 {

@@ -58,7 +58,7 @@ static int pass(struct cm_machine *m)
 	struct cm_mad mad = out.mad;
 
 	assert_true(out.send);
-	return cm_machine_hear(m, &mad, now, &out);
+	return cm_machine_receive(m, &mad, now, &out);
 }
 
 static int tick(struct cm_machine *m)
@@ -168,12 +168,12 @@ static void what_comes_twice_is_answered_twice_and_reported_once(void **state)
 	req = caller.sent;
 	assert_int_equal(ask(&callee, CM_DO_ACCEPT, &reply), 0);
 	rep = out.mad;
-	assert_int_equal(cm_machine_hear(&callee, &req, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&callee, &req, now, &out), 0);
 	expect_sent(CM_REP);
 	assert_memory_equal(&out.mad, &rep, sizeof(rep));
 	assert_int_equal(pass(&caller), 0);
 	assert_int_equal(ask(&caller, CM_DO_ESTABLISH, NULL), 0);
-	assert_int_equal(cm_machine_hear(&caller, &rep, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&caller, &rep, now, &out), 0);
 	expect_sent(CM_RTU);
 	assert_int_equal(pass(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_ESTABLISHED);
@@ -185,15 +185,15 @@ static void what_comes_twice_is_answered_twice_and_reported_once(void **state)
 	assert_int_equal(out.event, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(out.mad.type, CM_DREP);
 	assert_true(out.mad.tid == dreq.tid);
-	assert_int_equal(cm_machine_hear(&callee, &dreq, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&callee, &dreq, now, &out), 0);
 	expect_sent(CM_DREP);
 	/* And when the machine is at its end, by nobody in particular. */
 	assert_int_equal(tick(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-	assert_int_equal(cm_machine_hear(&callee, &dreq, now, &out), -ENOENT);
+	assert_int_equal(cm_machine_receive(&callee, &dreq, now, &out), -ENOENT);
 	assert_int_equal(cm_stray_answer(&dreq, &out.mad), 0);
 	assert_int_equal(out.mad.type, CM_DREP);
-	assert_int_equal(cm_machine_hear(&caller, &out.mad, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&caller, &out.mad, now, &out), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_DISCONNECTED);
 }
 
@@ -223,7 +223,7 @@ static void a_rejection_names_what_it_answers_and_is_kept(void **state)
 	assert_int_equal(out.mad.rej.private_data[1], 2);
 	/* It is lost, and the program is gone. */
 	assert_int_equal(ask(&callee, CM_DO_DESTROY, NULL), 0);
-	assert_int_equal(cm_machine_hear(&callee, &req, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&callee, &req, now, &out), 0);
 	expect_sent(CM_REJ);
 	assert_int_equal(pass(&caller), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_REJECTED);
@@ -253,7 +253,7 @@ static void the_lower_of_two_callers_becomes_the_called(void **state)
 	assert_int_equal(pass(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_CONNECT_REQUEST);
 	low.req.local_comm_id = 2;
-	assert_int_equal(cm_machine_hear(&caller, &low, now, &out), -EPROTO);
+	assert_int_equal(cm_machine_receive(&caller, &low, now, &out), -EPROTO);
 	assert_int_equal(ask(&callee, CM_DO_ACCEPT, &reply), 0);
 	assert_int_equal(pass(&caller), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_CONNECT_RESPONSE);
@@ -263,7 +263,7 @@ static void the_lower_of_two_callers_becomes_the_called(void **state)
 	cm_machine_init(&caller, 1);
 	caller.peer_to_peer = true;
 	assert_int_equal(ask(&caller, CM_DO_CONNECT, &high), 0);
-	assert_int_equal(cm_machine_hear(&caller, &low, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&caller, &low, now, &out), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_CONNECT_REQUEST);
 }
 
@@ -313,13 +313,13 @@ static void messages_of_others_are_left_alone(void **state)
 	assert_int_equal(ask(&callee, CM_DO_ACCEPT, &reply), 0);
 	rep = out.mad;
 	rep.rep.remote_comm_id++;
-	assert_int_equal(cm_machine_hear(&caller, &rep, now, &out), -ENOENT);
+	assert_int_equal(cm_machine_receive(&caller, &rep, now, &out), -ENOENT);
 	assert_int_equal(cm_stray_answer(&rep, &out.mad), 0);
 	assert_int_equal(out.mad.rej.reason, CM_REASON_INVALID_COMM_ID);
 	assert_int_equal(out.mad.rej.answered, CM_ANSWERED_REP);
 	assert_int_equal(pass(&callee), -ENOENT);
 	rep.rep.remote_comm_id--;
-	assert_int_equal(cm_machine_hear(&caller, &rep, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&caller, &rep, now, &out), 0);
 }
 
 static void an_unsaid_or_absurd_time_is_bounded(void **state)
@@ -332,11 +332,11 @@ static void an_unsaid_or_absurd_time_is_bounded(void **state)
 	cm_machine_init(&callee, 2);
 	req.req.local_comm_id = 1;
 	now = 0;
-	assert_int_equal(cm_machine_hear(&callee, &req, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&callee, &req, now, &out), 0);
 	assert_true(callee.deadline_ns < UINT64_C(100) * 1000000000);
 	req.req.primary.local_ack_timeout = 0;
 	cm_machine_init(&callee, 2);
-	assert_int_equal(cm_machine_hear(&callee, &req, now, &out), 0);
+	assert_int_equal(cm_machine_receive(&callee, &req, now, &out), 0);
 	assert_true(callee.rest_ns > 0);
 }
 

@@ -227,10 +227,10 @@ static void took(struct end *e, const struct cm_output *out)
 	check_deadline(e);
 }
 
-static int ask(struct end *e, enum cm_input what, const struct cm_mad *words)
+static int ask(struct end *e, enum cm_input what, const struct cm_mad *message)
 {
 	struct cm_output out;
-	int ret = cm_machine_ask(&e->m, what, words, now_ns, &out);
+	int ret = cm_machine_ask(&e->m, what, message, now_ns, &out);
 
 	if (!ret)
 		took(e, &out);
@@ -291,18 +291,18 @@ static unsigned partners_of(const struct end *e)
 
 static void act(struct end *e)
 {
-	struct cm_mad words = { .type = CM_REP, .rep.target_ack_delay = 5 };
+	struct cm_mad message = { .type = CM_REP, .rep.target_ack_delay = 5 };
 	enum cm_input what = e->wish;
 	bool datagram = e->m.state == CM_SIDR_REQ_RCVD;
 	int ret;
 
 	e->wish_ns = 0;
 	if (what == CM_DO_ACCEPT && datagram)
-		words.type = CM_SIDR_REP;
+		message.type = CM_SIDR_REP;
 	else
-		words.rep.local_qpn = 0x800 + e->pair;
+		message.rep.local_qpn = 0x800 + e->pair;
 	if (what == CM_DO_LOAD_PATH) {
-		words = (struct cm_mad){
+		message = (struct cm_mad){
 			.type = CM_LAP,
 			.lap.remote_response_timeout = RESPONSE_CODE,
 		};
@@ -313,7 +313,7 @@ static void act(struct end *e)
 		return;
 	TRACE("%9.3f end %d: %s\n", (double)now_ns / 1e6, (int)(e - ends),
 	      cm_input_name(what));
-	ret = ask(e, what, what == CM_DO_DESTROY ? NULL : &words);
+	ret = ask(e, what, what == CM_DO_DESTROY ? NULL : &message);
 	/* Too late, and told so, or about to be. */
 	CHECK(ret == 0 || ret == -EALREADY || ret == -ECONNRESET ||
 	      (ret == -EINVAL &&
@@ -349,7 +349,7 @@ static void receive(unsigned host, const struct cm_mad *mad)
 	if (e) {
 		bool met = e->m.state == CM_REQ_SENT && mad->type == CM_REQ;
 
-		ret = cm_machine_hear(&e->m, mad, now_ns, &out);
+		ret = cm_machine_receive(&e->m, mad, now_ns, &out);
 		meetings += met && !ret;
 		if (!ret)
 			took(e, &out);
@@ -376,7 +376,7 @@ static void receive(unsigned host, const struct cm_mad *mad)
 		return;
 	}
 	e = end_new(host, mad->type == CM_REQ ? mad->req.local_qpn & 0xff : 0);
-	CHECK(cm_machine_hear(&e->m, mad, now_ns, &out) == 0);
+	CHECK(cm_machine_receive(&e->m, mad, now_ns, &out) == 0);
 	took(e, &out);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the messages of a machine say, and answers of those that are no machine. */
-#include "rdmacm/cm_words.h"
+/* Builds the messages of a machine, and answers to messages that belong to none. */
+#include "rdmacm/cm_message.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static enum cm_answered answered_of(enum cm_state state)
 	}
 }
 
-/* Most types begin with the two identifiers. */
+/* Most types begin with the sender's and the receiver's identifier. */
 #define BEGINS_WITH_PARTIES(type)                                             \
 	_Static_assert(offsetof(struct cm_mad, type.local_comm_id) ==         \
 			       offsetof(struct cm_mad, mra.local_comm_id) &&  \
@@ -38,7 +38,7 @@ static bool has_parties(enum cm_type type)
 	return type != CM_REQ && type != CM_SIDR_REQ && type != CM_SIDR_REP;
 }
 
-void cm_words_parties(const struct cm_mad *mad, uint32_t *to, uint32_t *from)
+void cm_message_parties(const struct cm_mad *mad, uint32_t *to, uint32_t *from)
 {
 	bool has = has_parties(mad->type);
 
@@ -54,32 +54,32 @@ static void parties_set(struct cm_mad *mad, uint32_t to, uint32_t from)
 	mad->mra.remote_comm_id = to;
 }
 
-static void sidr_rep_make(const struct cm_machine *m, const struct cm_mad *words,
+static void sidr_rep_make(const struct cm_machine *m, const struct cm_mad *message,
 			  struct cm_mad *mad)
 {
-	if (!words) {
+	if (!message) {
 		mad->sidr_rep.status = CM_SIDR_REJECTED;
 		mad->sidr_rep.service_id = m->service_id;
 	}
 	mad->sidr_rep.request_id = m->remote_comm_id;
 }
 
-/* By the tables of 12.6; each request is a transaction of its own. */
+/* After the tables of IBA 12.6. Each request is a transaction of its own. */
 static void type_make(const struct cm_machine *m, const struct cm_step *step,
-		      unsigned service_code, const struct cm_mad *words,
+		      unsigned service_code, const struct cm_mad *message,
 		      struct cm_mad *mad)
 {
 	switch (mad->type) {
 	case CM_REQ:
 		mad->req.local_comm_id = m->local_comm_id;
-		mad->tid = words->tid;
+		mad->tid = message->tid;
 		break;
 	case CM_SIDR_REQ:
 		mad->sidr_req.request_id = m->local_comm_id;
-		mad->tid = words->tid;
+		mad->tid = message->tid;
 		break;
 	case CM_SIDR_REP:
-		sidr_rep_make(m, words, mad);
+		sidr_rep_make(m, message, mad);
 		break;
 	case CM_REJ:
 		mad->rej.answered = (uint8_t)answered_of(m->state);
@@ -106,21 +106,21 @@ static void type_make(const struct cm_machine *m, const struct cm_step *step,
 	}
 }
 
-void cm_words_make(const struct cm_machine *m, const struct cm_step *step,
-		   unsigned service_code, const struct cm_mad *words,
-		   const struct cm_mad *heard, struct cm_mad *mad)
+void cm_message_make(const struct cm_machine *m, const struct cm_step *step,
+		   unsigned service_code, const struct cm_mad *message,
+		   const struct cm_mad *received, struct cm_mad *mad)
 {
-	if (words && words->type != step->send)
-		words = NULL;
-	if (words)
-		*mad = *words;
+	if (message && message->type != step->send)
+		message = NULL;
+	if (message)
+		*mad = *message;
 	else
 		memset(mad, 0, sizeof(*mad));
 	mad->type = step->send;
-	mad->tid = heard && (step->send == CM_DREP || step->send == CM_APR) ?
-			   heard->tid : m->tid;
+	mad->tid = received && (step->send == CM_DREP || step->send == CM_APR) ?
+			   received->tid : m->tid;
 	parties_set(mad, m->remote_comm_id, m->local_comm_id);
-	type_make(m, step, service_code, words, mad);
+	type_make(m, step, service_code, message, mad);
 }
 
 /* ---- without a machine ---- */
@@ -132,7 +132,7 @@ int cm_stray_answer(const struct cm_mad *mad, struct cm_mad *answer)
 
 	switch (mad->type) {
 	case CM_DREQ:
-		/* Whatever it was, it is over. */
+		/* No connection is left that could be ended: the DREQ is confirmed. */
 		a.type = CM_DREP;
 		break;
 	case CM_REP:
@@ -147,7 +147,7 @@ int cm_stray_answer(const struct cm_mad *mad, struct cm_mad *answer)
 	default:
 		return -ENOENT;
 	}
-	cm_words_parties(mad, &to, &from);
+	cm_message_parties(mad, &to, &from);
 	parties_set(&a, from, to);
 	*answer = a;
 	return 0;
