@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct prng {
-	uint64_t state; /* the seed, at first */
+	uint64_t state;
 };
 
 static inline uint64_t prng_next(struct prng *p)
@@ -20,6 +20,16 @@ static inline uint64_t prng_next(struct prng *p)
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return z ^ (z >> 31);
+}
+
+/* Of any two seeds the sequences have nothing in common; as states they would be one
+ * sequence, shifted, where the seeds differ by a multiple of the constant above. */
+static inline struct prng prng_from(uint64_t seed)
+{
+	struct prng p = { ~seed };
+
+	p.state = prng_next(&p);
+	return p;
 }
 
 /* 0 to n - 1; 0 for n = 0. Draws one number. */

@@ -85,6 +85,13 @@ static void take_packet(struct fault *f, struct side *s, struct held_packet *pac
 
 	if (class >= IMPAIR_CLASSES)
 		class = 0;
+	/* A queue that is full takes no time of the link. */
+	if (!held_has_room(&s->held, packet->bytes)) {
+		s->lane.count[class].packets++;
+		s->lane.count[class].overflowed++;
+		free(packet);
+		return;
+	}
 	impair_decide(&s->lane, class, packet->bytes, now_ns, &fate);
 	if (fate.copies == 2 && !(copy = held_double(packet)))
 		s->lane.count[class].overflowed++;

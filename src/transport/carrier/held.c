@@ -93,7 +93,7 @@ void held_push_back(struct held *h, struct held_packet *packet)
 
 bool held_push(struct held *h, struct held_packet *packet, uint64_t due_ns)
 {
-	if (h->bytes + packet->bytes + HELD_OVERHEAD > h->bytes_max)
+	if (!held_has_room(h, packet->bytes))
 		return false;
 	/* One place more, for held_push_back(). */
 	if (h->count + 1 >= h->room && !grow(h))

@@ -41,6 +41,11 @@ void held_init(struct held *h, size_t bytes_max);
 /* Frees what it holds. */
 void held_destroy(struct held *h);
 
+static inline bool held_has_room(const struct held *h, size_t bytes)
+{
+	return h->bytes + bytes + HELD_OVERHEAD <= h->bytes_max;
+}
+
 /* Takes the packet, to be due at `due_ns`. False: there is no room, and the packet
  * remains the caller's. */
 bool held_push(struct held *h, struct held_packet *packet, uint64_t due_ns);

@@ -7,9 +7,7 @@
 void impair_lane_init(struct impair_lane *lane, uint64_t seed)
 {
 	memset(lane, 0, sizeof(*lane));
-	lane->random.state = seed;
-	/* Neighbouring seeds are different sequences, not shifted ones. */
-	lane->random.state = prng_next(&lane->random);
+	lane->random = prng_from(seed);
 }
 
 void impair_lane_set(struct impair_lane *lane, unsigned classes,
@@ -20,7 +18,7 @@ void impair_lane_set(struct impair_lane *lane, unsigned classes,
 			lane->params[i] = *params;
 }
 
-/* When its last bit has left the link. */
+/* When its last bit has left the link. Times stay far from where they would wrap. */
 static uint64_t leave_ns(struct impair_lane *lane, const struct impair_params *p,
 			 size_t bytes, uint64_t now_ns)
 {
@@ -30,6 +28,8 @@ static uint64_t leave_ns(struct impair_lane *lane, const struct impair_params *p
 		return start;
 	lane->free_ns = start + (uint64_t)((unsigned __int128)bytes * 8 * 1000000000 /
 					   p->rate_bps);
+	if (lane->free_ns > INT64_MAX)
+		lane->free_ns = INT64_MAX;
 	return lane->free_ns;
 }
 

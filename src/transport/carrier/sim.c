@@ -331,7 +331,7 @@ static void set_defaults(struct carrier_sim_params *p)
 
 int carrier_sim_open(const struct carrier_sim_params *params, struct carrier_sim **out)
 {
-	struct prng seeds = { params->seed };
+	struct prng seeds = prng_from(params->seed);
 	struct carrier_sim *sim;
 
 	if (!params->ends || params->ends > CARRIER_SIM_ENDS_MAX)
