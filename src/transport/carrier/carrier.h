@@ -82,6 +82,12 @@ enum carrier_known {
 
 #define CARRIER_IOV_MAX 256
 
+enum carrier_direction {
+	CARRIER_OUT, /* emitted */
+	CARRIER_IN,  /* delivered */
+};
+#define CARRIER_BOTH ((1u << CARRIER_OUT) | (1u << CARRIER_IN))
+
 /* A packet, or a train: packets of `segment` bytes one behind the other, the last one
  * perhaps shorter, all with the same addresses. */
 struct carrier_unit {
@@ -107,11 +113,13 @@ struct carrier_ops {
 	 *   -EINVAL        the unit is not one (no bytes, count above CARRIER_IOV_MAX)
 	 * Behind a number below `n`: call again with the rest, and learn why. */
 	int (*emit)(struct carrier *c, const struct carrier_unit *units, unsigned n);
-	/* Delivers what has come, `budget` (at least 1) units at most. How many it
-	 * delivered; `budget`: there may be more, and nothing else will wake the owner. */
+	/* Delivers what has come, `budget` (at least 1) units at most. How much of the
+	 * budget it used, which may be more than it delivered; all of it: there may be
+	 * more, and nothing else will wake the owner. */
 	unsigned (*poll)(struct carrier *c, unsigned budget);
 	/* When poll has work that no arrival announces (what a filter holds back, a
-	 * pacing time), by the clock that the carrier was opened with. May be early. */
+	 * pacing time), by the clock that the carrier was opened with. May be early. An
+	 * emit or a poll may make it earlier: ask again behind them. */
 	uint64_t (*next_ns)(struct carrier *c);
 	/* Frees the carrier and those below it. What it held is lost. */
 	void (*close)(struct carrier *c);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "transport/carrier/drainer.h"
 #include "util/container_of.h"
 #include "util/spin.h"
 
@@ -42,7 +43,7 @@ struct queue {
 	cache_aligned struct spin lock;
 	_Atomic uint64_t head;
 	cache_aligned _Atomic uint64_t tail;
-	atomic_bool draining;
+	struct drainer drainer;
 	atomic_uint_fast64_t units, bytes;
 	/* Written seldom: the next unit has to wake; an emit waits for room. */
 	cache_aligned atomic_bool armed, blocked;
@@ -239,19 +240,13 @@ static unsigned queue_poll(struct carrier *c, unsigned budget)
 {
 	struct queue *q = queue_of(c);
 	unsigned done = 0;
+	bool spent = false;
 
 	do {
-		bool spent;
-
-		if (atomic_load_explicit(&q->draining, memory_order_relaxed) ||
-		    atomic_exchange(&q->draining, true))
-			return done;
+		if (!drainer_enter(&q->drainer))
+			break;
 		spent = drain(q, budget, &done);
-		atomic_store(&q->draining, false);
-		if (spent)
-			return done;
-		/* Who was woken meanwhile may have found us draining. */
-	} while (!atomic_load(&q->armed));
+	} while (drainer_leave(&q->drainer) && !spent);
 	return done;
 }
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A filter that treats packets as a bad network does (impair.h), in each direction by
+ * parameters of its own that may change at any time. What it holds back it copies;
+ * where no parameter is set and nothing is held back, units pass through as they are,
+ * trains too. Otherwise trains are split.
+ *
+ * What it takes and loses counts as taken. It never returns -EAGAIN by itself.
+ */
+#ifndef TRANSPORT_CARRIER_FAULT_H
+#define TRANSPORT_CARRIER_FAULT_H
+
+#include "transport/carrier/carrier.h"
+#include "transport/carrier/impair.h"
+#include "util/clock_source.h"
+
+struct carrier_fault_params {
+	struct clock_source clock;
+	uint64_t seed;     /* for both directions */
+	size_t held_bytes; /* in each direction; beyond it packets are lost. 0: 16 MiB */
+	/* The class of a packet (IMPAIR_CLASSES - 1 at most, else 0), for example by the
+	 * opcode in its first bytes. Called by emit and poll, with a lock of the filter held:
+	 * it looks at the packet and does nothing else. NULL: all are of class 0. */
+	unsigned (*classify)(void *arg, const struct carrier_unit *packet);
+	void *classify_arg;
+};
+
+/* Over `below`, which is the filter's when this succeeds. 0 or -ENOMEM. */
+int carrier_fault_open(struct carrier *below, const struct carrier_fault_params *params,
+		       struct carrier **out);
+
+/* From now on; what is held back already stays so. `directions` and `classes` are bit
+ * masks. Any thread. */
+void carrier_fault_set(struct carrier *c, unsigned directions, unsigned classes,
+		       const struct impair_params *params);
+
+/* Any thread. */
+void carrier_fault_count(struct carrier *c, enum carrier_direction direction,
+			 unsigned class, struct impair_counters *out);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a network does to packets, decided packet by packet from a seed: loss, copies,
+ * wrong order, delay, corruption, a limit of the rate, a partition. Only decisions, no
+ * packets: the filter `fault` and the network `sim` carry them out.
+ */
+#ifndef TRANSPORT_CARRIER_IMPAIR_H
+#define TRANSPORT_CARRIER_IMPAIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/prng.h"
+
+/* Kinds of packets that can be treated differently; who opens the carrier says by a
+ * function of which class a packet is. */
+#define IMPAIR_CLASSES 8
+#define IMPAIR_ALL_CLASSES ((1u << IMPAIR_CLASSES) - 1)
+#define IMPAIR_GAP_NS UINT64_C(50000)
+
+/* All zero: nothing happens. */
+struct impair_params {
+	double loss, duplicate, reorder, corrupt; /* probabilities for each packet */
+	uint64_t delay_ns;
+	uint64_t jitter_ns; /* 0 to this is added; packets do not overtake by it */
+	uint64_t gap_ns;    /* a packet in wrong order comes up to this later, and others
+			     * overtake it; 0: IMPAIR_GAP_NS */
+	uint64_t rate_bps;  /* bits a second of all classes together; 0: no limit */
+	bool partition;     /* nothing gets through */
+};
+
+struct impair_counters {
+	uint64_t packets;   /* that came by */
+	uint64_t lost, duplicated, reordered, corrupted;
+	uint64_t cut;       /* by a partition */
+	uint64_t overflowed; /* more were held back than there was room for */
+	uint64_t refused;   /* by the carrier below, when their time had come */
+};
+
+/* One direction of one link. Not thread safe. */
+struct impair_lane {
+	struct prng random;
+	uint64_t free_ns;  /* the last packet has left the link */
+	uint64_t last_ns;  /* and comes */
+	struct impair_params params[IMPAIR_CLASSES];
+	struct impair_counters count[IMPAIR_CLASSES];
+};
+
+/* What becomes of a packet: copies that arrive. */
+struct impair_fate {
+	unsigned copies; /* 0 to 2 */
+	struct {
+		uint64_t due_ns;
+		bool corrupt;
+	} copy[2];
+};
+
+void impair_lane_init(struct impair_lane *lane, uint64_t seed);
+void impair_lane_set(struct impair_lane *lane, unsigned classes,
+		     const struct impair_params *params);
+
+static inline bool impair_is_none(const struct impair_params *p)
+{
+	return p->loss <= 0 && p->duplicate <= 0 && p->reorder <= 0 && p->corrupt <= 0 &&
+	       !p->delay_ns && !p->jitter_ns && !p->rate_bps && !p->partition;
+}
+
+/* Decides and counts. The same seed and the same packets give the same fates, and
+ * which packets are lost does not depend on the other parameters (but for corruption,
+ * which draws more numbers). */
+void impair_decide(struct impair_lane *lane, unsigned class, size_t bytes,
+		   uint64_t now_ns, struct impair_fate *fate);
+
+/* Changes one byte. */
+void impair_corrupt(struct impair_lane *lane, uint8_t *bytes, size_t n);
+
+/*
+ * Settings as text, keys separated by commas:
+ *   loss, dup, reorder, corrupt  probability: 0.01 or 1%
+ *   delay, jitter, gap           time: 100us (ns, us, ms, s), up to an hour
+ *   rate                         1Gbit (bit, Kbit, Mbit, Gbit: 1000 each) a second
+ *   partition                    0 or 1
+ *   seed                         a whole number
+ * They are for what leaves; behind "in." for what arrives ("in.loss=0.01"). Blanks
+ * around keys and values do not count, and an empty text means no faults.
+ */
+struct impair_settings {
+	struct impair_params out, in;
+	uint64_t seed; /* 1 when not given */
+};
+
+/* 0, or -EINVAL: `error` names the key, what is wrong and what would be right, on one
+ * line; `settings` is as it was. */
+int impair_parse(const char *text, struct impair_settings *settings, char *error,
+		 size_t error_size);
+
+#endif
