@@ -155,7 +155,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	/* So that nothing has to wait when it is used. */
 	if (ah->multicast)
 		hca_local_group_enter(false);
-	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
+	hca_pd_get(hca_pd(ibpd));
 	hca_live_begin(&ah->ibv, HCA_AH);
 	*out = &ah->ibv;
 	return 0;

@@ -114,7 +114,7 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 	if (attr->channel)
 		hca_channel_ref(attr->channel);
 	if (domain)
-		atomic_fetch_add(&domain->users, 1);
+		hca_pd_get(domain);
 	hca_context_get(cq->ctx);
 	hca_live_begin(hca_cq_public(cq), HCA_CQ);
 	*out = hca_cq_public(cq);

@@ -24,7 +24,7 @@
 
 /* Of all device memory of this process. */
 static _Atomic uint64_t allocated;
-/* What may be imported. Under process.lock. */
+/* What may be imported. */
 static struct list memories = { &memories, &memories };
 
 static int take(uint64_t bytes)
@@ -129,9 +129,7 @@ static int dm_alloc(struct ibv_context *ctx, const struct ibv_alloc_dm_attr *att
 		.handle = atomic_fetch_add(&next_handle, 1),
 	};
 	hca_context_get(hca_context(ctx));
-	pthread_mutex_lock(&hca_process.lock);
-	list_push(&memories, &dm->entry);
-	pthread_mutex_unlock(&hca_process.lock);
+	hca_importable_add(&memories, &dm->shared, ctx, dm->ibv.handle);
 	hca_live_begin(&dm->ibv, HCA_DM);
 	*out = &dm->ibv;
 	return 0;
@@ -148,36 +146,24 @@ err_free:
 static void end_import(struct hca_dm *dm)
 {
 	hca_live_end(&dm->ibv, HCA_DM);
-	atomic_fetch_sub(&dm->imported_from->users, 1);
+	atomic_fetch_sub(&dm->imported_from->shared.users, 1);
 	hca_context_put(hca_context(dm->ibv.context));
 	free(dm);
-}
-
-static struct hca_dm *find(struct ibv_context *ctx, uint32_t handle)
-{
-	list_for_each(dm, &memories, struct hca_dm, entry)
-		if (dm->ibv.handle == handle &&
-		    dm->ibv.context->device == ctx->device &&
-		    !hca_context_inherited(dm->ibv.context))
-			return dm;
-	return NULL;
 }
 
 int hca_dm_import(struct ibv_context *ctx, uint32_t handle, struct ibv_dm **out)
 {
 	struct hca_dm *dm = calloc(1, sizeof(*dm)), *from;
+	struct hca_importable *found;
 
 	if (!dm)
 		return -ENOMEM;
-	pthread_mutex_lock(&hca_process.lock);
-	from = find(ctx, handle);
-	if (from)
-		atomic_fetch_add(&from->users, 1);
-	pthread_mutex_unlock(&hca_process.lock);
-	if (!from) {
+	found = hca_importable_get(&memories, ctx, handle);
+	if (!found) {
 		free(dm);
 		return -EINVAL;
 	}
+	from = container_of(found, struct hca_dm, shared);
 	dm->ibv = from->ibv;
 	dm->ibv.context = ctx;
 	dm->region = from->region;
@@ -199,7 +185,6 @@ static int dm_free(struct ibv_dm *ibdm)
 {
 	struct hca_dm *dm = hca_dm(ibdm);
 	uint64_t bytes;
-	bool used;
 
 	if (!hca_live(ibdm, HCA_DM))
 		return -EINVAL;
@@ -207,12 +192,7 @@ static int dm_free(struct ibv_dm *ibdm)
 		end_import(dm);
 		return 0;
 	}
-	pthread_mutex_lock(&hca_process.lock);
-	used = atomic_load(&dm->users) > 0;
-	if (!used)
-		list_remove(&dm->entry);
-	pthread_mutex_unlock(&hca_process.lock);
-	if (used)
+	if (!hca_importable_remove(&dm->shared))
 		return -EBUSY;
 	hca_live_end(ibdm, HCA_DM);
 	bytes = dm->region->length;
@@ -243,7 +223,7 @@ static int dm_register(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset,
 	/* An imported one may go before the region does. */
 	dm = dm->imported_from ? dm->imported_from : dm;
 	hca_mr(*out)->dm = dm;
-	atomic_fetch_add(&dm->users, 1);
+	atomic_fetch_add(&dm->shared.users, 1);
 	return 0;
 }
 

@@ -10,9 +10,8 @@ struct hca_dm {
 	struct ibv_dm ibv;
 	struct hca_region *region;
 	uint64_t length; /* as asked for */
-	atomic_int users; /* regions registered on it, and imports */
 	struct hca_dm *imported_from; /* NULL: not imported */
-	struct list entry;            /* of those that may be imported */
+	struct hca_importable shared; /* users: regions registered on it, and imports */
 };
 
 static inline struct hca_dm *hca_dm(struct ibv_dm *dm)

@@ -108,7 +108,7 @@ static int parent_create(struct ibv_context *ibctx,
 	pd->ibv.context = ibctx;
 	pd->ibv.handle = a->pd->handle;
 	pd->id = d->base->id;
-	atomic_fetch_add(&d->base->users, 1);
+	hca_pd_get(d->base);
 	if (d->td)
 		atomic_fetch_add(&d->td->users, 1);
 	hca_context_get(hca_context(ibctx));

@@ -114,7 +114,7 @@ int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out)
 	/* No address: that of the process which registered it (the manual page). */
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
-	atomic_fetch_add(&hca_pd(pd)->users, 1);
+	hca_pd_get(hca_pd(pd));
 	hca_live_begin(&mr->ibv, HCA_MR);
 	*out = &mr->ibv;
 	return 0;

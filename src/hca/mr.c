@@ -152,7 +152,7 @@ static int mr_new(struct ibv_pd *ibpd, struct hca_mr **out)
 	mr->ibv.pd = ibpd;
 	mr->ibv.handle = mr->index;
 	mr->ibv.lkey = hca_key_next(mr->index);
-	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
+	hca_pd_get(hca_pd(ibpd));
 	*out = mr;
 	return 0;
 }
@@ -279,7 +279,7 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		return ret;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		hca_pd_put(hca_pd(ibmr->pd));
-		atomic_fetch_add(&hca_pd(pd)->users, 1);
+		hca_pd_get(hca_pd(pd));
 		ibmr->pd = pd;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
@@ -318,7 +318,7 @@ int hca_mr_deregister(struct ibv_mr *ibmr)
 	if (mr->null && !hca_context_inherited(ibmr->context))
 		hca_null_release();
 	if (mr->dm)
-		atomic_fetch_sub(&mr->dm->users, 1);
+		atomic_fetch_sub(&mr->dm->shared.users, 1);
 	else if (!hca_context_inherited(ibmr->context))
 		hca_remap_detach(mr);
 	hca_pd_put(hca_pd(ibmr->pd));

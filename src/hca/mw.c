@@ -56,7 +56,7 @@ int hca_mw_alloc(struct ibv_pd *ibpd, enum ibv_mw_type type, struct ibv_mw **out
 	mw->ibv.handle = mw->index;
 	mw->ibv.rkey = mw->rkey;
 	mw->ibv.type = type;
-	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
+	hca_pd_get(hca_pd(ibpd));
 	spin_lock(&hca_key_lock);
 	list_push(&windows, &mw->entry);
 	spin_unlock(&hca_key_lock);

@@ -29,6 +29,7 @@
 
 #include "hca/counters.h"
 #include "hca/elide.h"
+#include "hca/importable.h"
 #include "hca/progress.h"
 #include "hca/promise.h"
 #include "hca/opcode.h"
@@ -100,9 +101,8 @@ struct hca_pd {
 	/* Never 0; unique in the process, but that a parent domain has that of
 	 * its protection domain: keys and queues of both belong together. */
 	uint32_t id;
-	atomic_int users;
 	struct hca_domain *domain; /* of a parent domain, else NULL */
-	struct list entry;         /* of those that may be imported */
+	struct hca_importable shared;
 	/* ibv_import_pd(); the program, too, is then a user. NULL: not imported. */
 	struct hca_pd *imported_from;
 };
@@ -597,9 +597,13 @@ static inline int hca_context_check(struct ibv_context *ctx)
 /* ---- pd.c ---- */
 /* The last user of an imported domain has gone, the program among them. */
 void hca_pd_end_import(struct hca_pd *pd);
+static inline void hca_pd_get(struct hca_pd *pd)
+{
+	atomic_fetch_add(&pd->shared.users, 1);
+}
 static inline void hca_pd_put(struct hca_pd *pd)
 {
-	if (atomic_fetch_sub(&pd->users, 1) == 1 && unlikely(pd->imported_from))
+	if (atomic_fetch_sub(&pd->shared.users, 1) == 1 && unlikely(pd->imported_from))
 		hca_pd_end_import(pd);
 }
 
@@ -928,7 +932,7 @@ void hca_mw_qp_gone(struct hca_qp *qp);
 
 /* ---- qp.c ---- */
 /* QPs that complete to this CQ cannot report completions any more. */
-void hca_qps_fail_on(const struct hca_cq *cq);
+void hca_qps_fail_on(struct hca_cq *cq);
 /* All of a device (N of softN, or HCA_INSPECT_DEVICES); process.lock is held. */
 void hca_qps_fail_of(uint32_t device);
 /* Takes in what has arrived, so that it is done when a QP is flushed. No lock but

@@ -13,7 +13,7 @@
 #include "hca/process.h"
 #include "hca/quota.h"
 
-/* Those that were allocated, for importers. Under process.lock. */
+/* Those that were allocated, for importers. */
 static struct list domains = { &domains, &domains };
 
 int hca_pd_alloc(struct ibv_context *ibctx, struct ibv_pd **out)
@@ -32,25 +32,10 @@ int hca_pd_alloc(struct ibv_context *ibctx, struct ibv_pd **out)
 	pd->id = atomic_fetch_add(&next_id, 1);
 	pd->ibv.handle = pd->id;
 	hca_context_get(hca_context(ibctx));
-	pthread_mutex_lock(&hca_process.lock);
-	list_push(&domains, &pd->entry);
-	pthread_mutex_unlock(&hca_process.lock);
+	hca_importable_add(&domains, &pd->shared, ibctx, pd->ibv.handle);
 	hca_live_begin(&pd->ibv, HCA_PD);
 	*out = &pd->ibv;
 	return 0;
-}
-
-/* Out of the list, if nobody uses it; an importer cannot find it in between. */
-static bool take_out(struct hca_pd *pd)
-{
-	bool unused;
-
-	pthread_mutex_lock(&hca_process.lock);
-	unused = atomic_load(&pd->users) == 0;
-	if (unused)
-		list_remove(&pd->entry);
-	pthread_mutex_unlock(&hca_process.lock);
-	return unused;
 }
 
 int hca_pd_dealloc(struct ibv_pd *ibpd)
@@ -60,14 +45,14 @@ int hca_pd_dealloc(struct ibv_pd *ibpd)
 	if (!hca_live(ibpd, HCA_PD))
 		return -EINVAL;
 	if (pd->imported_from) {
-		if (atomic_load(&pd->users) > 1)
+		if (atomic_load(&pd->shared.users) > 1)
 			return -EBUSY;
 		hca_live_end(ibpd, HCA_PD);
 		hca_pd_put(pd);
 		return 0;
 	}
 	/* A parent domain is in no list. */
-	if (pd->domain ? atomic_load(&pd->users) > 0 : !take_out(pd))
+	if (pd->domain ? atomic_load(&pd->shared.users) > 0 : !hca_importable_remove(&pd->shared))
 		return -EBUSY;
 	hca_live_end(ibpd, HCA_PD);
 	if (pd->domain)
@@ -79,37 +64,25 @@ int hca_pd_dealloc(struct ibv_pd *ibpd)
 	return 0;
 }
 
-static struct hca_pd *find(struct ibv_context *ctx, uint32_t handle)
-{
-	list_for_each(pd, &domains, struct hca_pd, entry)
-		if (pd->ibv.handle == handle &&
-		    pd->ibv.context->device == ctx->device &&
-		    !hca_context_inherited(pd->ibv.context))
-			return pd;
-	return NULL;
-}
-
 int hca_pd_import(struct ibv_context *ctx, uint32_t handle, struct ibv_pd **out)
 {
+	struct hca_importable *found;
 	struct hca_pd *pd, *from;
 
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return -ENOMEM;
-	pthread_mutex_lock(&hca_process.lock);
-	from = find(ctx, handle);
-	if (from)
-		atomic_fetch_add(&from->users, 1);
-	pthread_mutex_unlock(&hca_process.lock);
-	if (!from) {
+	found = hca_importable_get(&domains, ctx, handle);
+	if (!found) {
 		free(pd);
 		return -EINVAL;
 	}
+	from = container_of(found, struct hca_pd, shared);
 	pd->ibv.context = ctx;
 	pd->ibv.handle = handle;
 	pd->id = from->id;
 	pd->imported_from = from;
-	atomic_init(&pd->users, 1); /* the program */
+	atomic_init(&pd->shared.users, 1); /* the program */
 	hca_context_get(hca_context(ctx));
 	hca_live_begin(&pd->ibv, HCA_PD);
 	*out = &pd->ibv;

@@ -367,6 +367,19 @@ static int number_alloc(struct hca_qp *qp, struct hca_srq *srq,
 	return ret;
 }
 
+void hca_qps_each(void (*fn)(struct hca_qp *qp, void *arg), void *arg)
+{
+	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
+		struct hca_qp **table = atomic_load(
+			&hca_process.blocks[hca_process.own_blocks[b]]);
+
+		/* What stands there for an SRQ has no public part. */
+		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++)
+			if (table[i] && table[i]->pub)
+				fn(table[i], arg);
+	}
+}
+
 int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn)
 {
 	return number_alloc(qp, NULL, qpn, &qp->pub, &qp->counters);

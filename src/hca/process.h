@@ -157,6 +157,9 @@ int hca_srqn_alloc(struct hca_srq *srq);
 /* From here on hca_srq_find() does not find it; the number is not free yet. */
 void hca_srqn_hide(uint32_t number);
 void hca_number_free(uint32_t number);
+/* Calls fn(qp, arg) for the QPs that have a number, also those that are just being made
+ * or destroyed (qp->pub->qpn is 0). process.lock is held: none is freed meanwhile. */
+void hca_qps_each(void (*fn)(struct hca_qp *qp, void *arg), void *arg);
 
 /* ---- segment.c: what peers map ---- */
 /* Ours: hca_process.segment with its head, and its descriptor. 0 or a negative

@@ -246,27 +246,27 @@ bool hca_promised(const struct hca_promise *promise, uint32_t psn, uint32_t leng
 	       length <= word >> 32;
 }
 
+struct revoking {
+	uint32_t key;
+	bool any;
+};
+
+static void revoke_if_by_key(struct hca_qp *qp, void *arg)
+{
+	struct revoking *r = arg;
+
+	if (atomic_load(&qp->pub->qpn) && qp->promising.key == r->key)
+		r->any |= hca_promise_revoke(qp);
+}
+
 static bool revoke_by_key(uint32_t key)
 {
-	bool any = false;
+	struct revoking r = { .key = key };
 
-	/* A QP in the table is not freed before this is released. */
 	pthread_mutex_lock(&hca_process.lock);
-	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
-		struct hca_qp **table = atomic_load(
-			&hca_process.blocks[hca_process.own_blocks[b]]);
-
-		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++) {
-			struct hca_qp *qp = table[i];
-
-			/* What stands there for an SRQ has no public part. */
-			if (qp && qp->pub && atomic_load(&qp->pub->qpn) &&
-			    qp->promising.key == key)
-				any |= hca_promise_revoke(qp);
-		}
-	}
+	hca_qps_each(revoke_if_by_key, &r);
 	pthread_mutex_unlock(&hca_process.lock);
-	return any;
+	return r.any;
 }
 
 void hca_promise_hold(uint32_t key)

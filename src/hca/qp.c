@@ -223,7 +223,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	ret = hca_context_check(ctx);
 	if (ret)
 		goto err_qpn;
-	atomic_fetch_add(&qp->pd->users, 1);
+	hca_pd_get(qp->pd);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_store(&qp->send_cq->sends, true);
 	if (qp->recv_cq)
@@ -290,8 +290,9 @@ void hca_qp_fail(struct hca_qp *qp)
 	hca_unlock(&qp->sq_lock);
 }
 
-static void fail_if_on(struct hca_qp *qp, const struct hca_cq *cq)
+static void fail_if_on(struct hca_qp *qp, void *arg)
 {
+	const struct hca_cq *cq = arg;
 	enum ibv_qp_state state = hca_qp_state(qp);
 
 	if ((qp->send_cq != cq && qp->recv_cq != cq) ||
@@ -302,39 +303,28 @@ static void fail_if_on(struct hca_qp *qp, const struct hca_cq *cq)
 	hca_async_qp_event(qp, IBV_EVENT_QP_FATAL);
 }
 
-void hca_qps_fail_on(const struct hca_cq *cq)
+void hca_qps_fail_on(struct hca_cq *cq)
 {
-	/* A QP in the table is not freed before this is released. */
 	pthread_mutex_lock(&hca_process.lock);
-	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
-		struct hca_qp **table = atomic_load(
-			&hca_process.blocks[hca_process.own_blocks[b]]);
-
-		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++)
-			if (table[i])
-				fail_if_on(table[i], cq);
-	}
+	hca_qps_each(fail_if_on, cq);
 	pthread_mutex_unlock(&hca_process.lock);
+}
+
+static void fail_if_of(struct hca_qp *qp, void *arg)
+{
+	const uint32_t *device = arg;
+
+	/* One that is just being made looks for itself. */
+	if (atomic_load(&qp->pub->qpn) &&
+	    (*device == HCA_INSPECT_DEVICES ||
+	     atomic_load(&qp->pub->device) == *device) &&
+	    hca_qp_state(qp) != IBV_QPS_ERR)
+		hca_qp_fail(qp);
 }
 
 void hca_qps_fail_of(uint32_t device)
 {
-	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
-		struct hca_qp **table = atomic_load(
-			&hca_process.blocks[hca_process.own_blocks[b]]);
-
-		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++) {
-			struct hca_qp *qp = table[i];
-
-			/* What stands there for an SRQ has no public part; one
-			 * that is just being made looks for itself. */
-			if (qp && qp->pub && atomic_load(&qp->pub->qpn) &&
-			    (device == HCA_INSPECT_DEVICES ||
-			     atomic_load(&qp->pub->device) == device) &&
-			    hca_qp_state(qp) != IBV_QPS_ERR)
-				hca_qp_fail(qp);
-		}
-	}
+	hca_qps_each(fail_if_of, &device);
 }
 
 void hca_qp_established(struct hca_qp *qp)

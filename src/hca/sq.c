@@ -283,35 +283,32 @@ void hca_sq_flush(struct hca_qp *qp)
 	hca_hold_clear(qp);
 }
 
-/* Of one send queue: those that are told of when they complete. */
-static uint32_t told_of(struct hca_qp *qp)
-{
-	uint32_t count = 0;
+struct datagrams {
+	const struct hca_cq *to;
+	uint32_t count;
+};
 
+/* Of one send queue: those that are told of when they complete. */
+static void datagrams_count(struct hca_qp *qp, void *arg)
+{
+	struct datagrams *d = arg;
+
+	if (qp->send_cq != d->to || qp->ibv.qp_type != IBV_QPT_UD)
+		return;
 	hca_lock(&qp->sq_lock);
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++)
-		count += !!(hca_sq_entry(&qp->sq, i)->flags & HCA_SWQE_SIGNALED);
+		d->count += !!(hca_sq_entry(&qp->sq, i)->flags & HCA_SWQE_SIGNALED);
 	hca_unlock(&qp->sq_lock);
-	return count;
 }
 
 uint32_t hca_sq_datagrams_to(const struct hca_cq *cq)
 {
-	uint32_t count = 0;
+	struct datagrams d = { .to = cq };
 
-	/* A QP in the table is not freed before this is released. */
 	pthread_mutex_lock(&hca_process.lock);
-	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
-		struct hca_qp **table = atomic_load(
-			&hca_process.blocks[hca_process.own_blocks[b]]);
-
-		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++)
-			if (table[i] && table[i]->send_cq == cq &&
-			    table[i]->ibv.qp_type == IBV_QPT_UD)
-				count += told_of(table[i]);
-	}
+	hca_qps_each(datagrams_count, &d);
 	pthread_mutex_unlock(&hca_process.lock);
-	return count;
+	return d.count;
 }
 
 void hca_sq_go_back(struct hca_qp *qp, uint32_t index)

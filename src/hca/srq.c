@@ -54,7 +54,7 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	/* The limit is armed by ibv_modify_srq only. */
 	attr->srq_limit = 0;
-	atomic_fetch_add(&hca_pd(ibpd)->users, 1);
+	hca_pd_get(hca_pd(ibpd));
 	*out = srq;
 	return 0;
 }

@@ -356,6 +356,9 @@ void cma_conn_tick(struct cma_id *id, uint64_t now_ns);
 /* Makes a child for a request; 0, or the enum cm_reason of the refusal. */
 int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad,
 		     struct cma_link *link);
+/* A datagram's destination of that GID, as programs are told it; `id` has its source. */
+void cma_ud_fill(struct rdma_ud_param *ud, const struct cma_id *id,
+		 const union ibv_gid *to, uint32_t qpn, uint32_t qkey);
 /* How well the listener's address matches the request; 0: not at all. */
 unsigned cma_conn_matches(const struct cma_id *listener,
 			  const struct cm_mad *mad);

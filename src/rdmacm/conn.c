@@ -265,6 +265,19 @@ static void event_private(struct cma_event *ev, bool datagram,
 	}
 }
 
+void cma_ud_fill(struct rdma_ud_param *ud, const struct cma_id *id,
+		 const union ibv_gid *to, uint32_t qpn, uint32_t qkey)
+{
+	ud->ah_attr.is_global = 1;
+	ud->ah_attr.grh.dgid = *to;
+	ud->ah_attr.grh.sgid_index = id->sgid_index;
+	ud->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
+	ud->ah_attr.grh.traffic_class = id->tos;
+	ud->ah_attr.port_num = id->pub.port_num;
+	ud->qp_num = qpn;
+	ud->qkey = qkey;
+}
+
 static void event_fill(struct cma_event *ev, const struct cma_id *id,
 		       const struct cm_mad *mad)
 {
@@ -307,14 +320,8 @@ static void event_fill(struct cma_event *ev, const struct cma_id *id,
 		event_private(ev, false, mad->dreq.private_data, CM_DREQ_PRIVATE);
 		break;
 	case CM_SIDR_REP:
-		ud->ah_attr.is_global = 1;
-		ud->ah_attr.grh.dgid = ib->dgid;
-		ud->ah_attr.grh.sgid_index = id->sgid_index;
-		ud->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
-		ud->ah_attr.grh.traffic_class = id->tos;
-		ud->ah_attr.port_num = id->pub.port_num;
-		ud->qp_num = mad->sidr_rep.qpn;
-		ud->qkey = mad->sidr_rep.qkey;
+		cma_ud_fill(ud, id, &ib->dgid, mad->sidr_rep.qpn,
+			    mad->sidr_rep.qkey);
 		event_private(ev, true, mad->sidr_rep.private_data,
 			      CM_SIDR_REP_PRIVATE);
 		break;

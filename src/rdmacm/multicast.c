@@ -59,14 +59,7 @@ static struct cma_event *event_new(struct cma_id *id, const struct cma_group *g,
 	ev->group_serial = g->serial;
 	ud = &ev->pub.param.ud;
 	ud->private_data = context;
-	ud->ah_attr.is_global = 1;
-	ud->ah_attr.grh.dgid = g->gid;
-	ud->ah_attr.grh.sgid_index = id->sgid_index;
-	ud->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
-	ud->ah_attr.grh.traffic_class = id->tos;
-	ud->ah_attr.port_num = id->pub.port_num;
-	ud->qp_num = QPN_MULTICAST;
-	ud->qkey = RDMA_UDP_QKEY;
+	cma_ud_fill(ud, id, &g->gid, QPN_MULTICAST, RDMA_UDP_QKEY);
 	return ev;
 }
 

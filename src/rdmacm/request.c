@@ -24,16 +24,29 @@ static enum ibv_qp_type child_type(const struct cm_mad *mad)
 	}
 }
 
+/* What a REQ and a SIDR_REQ both have. */
+struct request_said {
+	uint64_t service;
+	const uint8_t *data; /* private */
+	size_t len;
+};
+
+static struct request_said request_said(const struct cm_mad *mad)
+{
+	if (mad->type == CM_SIDR_REQ)
+		return (struct request_said){ mad->sidr_req.service_id,
+					      mad->sidr_req.private_data,
+					      CM_SIDR_REQ_PRIVATE };
+	return (struct request_said){ mad->req.service_id, mad->req.private_data,
+				      CM_REQ_PRIVATE };
+}
+
 /* Reads the addresses of a request and checks it. 0 or enum cm_reason. */
 static int request_check(const struct cma_id *listener, const struct cm_mad *mad,
 			 struct cm_ip_header *ip, uint16_t *port)
 {
 	bool datagram = mad->type == CM_SIDR_REQ;
-	uint64_t service = datagram ? mad->sidr_req.service_id :
-				      mad->req.service_id;
-	const uint8_t *private_data = datagram ? mad->sidr_req.private_data :
-						 mad->req.private_data;
-	size_t len = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
+	struct request_said said = request_said(mad);
 	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
 	uint16_t ps;
 
@@ -41,13 +54,13 @@ static int request_check(const struct cma_id *listener, const struct cm_mad *mad
 		return CM_REASON_UNSUPPORTED;
 	if (child_type(mad) != listener->pub.qp_type)
 		return CM_REASON_INVALID_SERVICE_TYPE;
-	if (wire_cm_service_parse(service, &ps, port) ||
+	if (wire_cm_service_parse(said.service, &ps, port) ||
 	    ps != cma_addr_port_space(bound, listener->pub.ps) ||
 	    *port != cma_addr_port(bound))
 		return CM_REASON_INVALID_SERVICE_ID;
 	if (cma_id_private_lead(listener) == 0)
 		return 0;
-	if (wire_cm_ip_decode(private_data, len, ip))
+	if (wire_cm_ip_decode(said.data, said.len, ip))
 		return CM_REASON_UNSUPPORTED;
 	return 0;
 }
@@ -114,17 +127,13 @@ unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *ma
 	       BY_ADDRESS };
 	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
 	bool datagram = mad->type == CM_SIDR_REQ;
-	uint64_t service = datagram ? mad->sidr_req.service_id :
-				      mad->req.service_id;
-	const uint8_t *data = datagram ? mad->sidr_req.private_data :
-					 mad->req.private_data;
-	size_t len = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
+	struct request_said said = request_said(mad);
 	struct sockaddr_storage wanted;
 	struct cm_ip_header ip;
 	uint16_t ps, port;
 	union ibv_gid gid;
 
-	if (wire_cm_service_parse(service, &ps, &port) ||
+	if (wire_cm_service_parse(said.service, &ps, &port) ||
 	    ps != cma_addr_port_space(bound, listener->pub.ps) ||
 	    port != cma_addr_port(bound))
 		return NO;
@@ -136,7 +145,7 @@ unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *ma
 									  BY_GID;
 	}
 	/* The listener takes the request, in order to reject it with a reason. */
-	if (wire_cm_ip_decode(data, len, &ip))
+	if (wire_cm_ip_decode(said.data, said.len, &ip))
 		return UNREADABLE;
 	cma_addr_from_bytes(&wanted, ip.ip_version, ip.dst, port);
 	cma_addr_find_scope((struct sockaddr *)&wanted);

@@ -225,19 +225,16 @@ static int any_bind(struct rs *rs)
 RS_EXPORT int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = rs_addr_check(rs, addr, addrlen);
 	if (!ret)
 		ret = rs_is_stream(rs) ? stream_bind(rs, addr) :
 					 rs_dgram_bind(rs, addr, addrlen);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }
 
 static int stream_listen(struct rs *rs, int backlog)
@@ -261,16 +258,13 @@ static int stream_listen(struct rs *rs, int backlog)
 RS_EXPORT int rlisten(int socket, int backlog)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = stream_listen(rs, backlog);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }
 
 /* Makes a connected socket of a request; on failure the request is destroyed. */
@@ -358,12 +352,11 @@ static int stream_accept(struct rs *rs, struct rs **out)
 
 RS_EXPORT int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct rs *rs = rs_get(socket), *made = NULL;
+	struct rs *rs = rs_enter(socket), *made = NULL;
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = stream_accept(rs, &made);
 	pthread_mutex_unlock(&rs->lock);
 	rs_put(rs);
@@ -439,12 +432,11 @@ static int stream_connect(struct rs *rs, const struct sockaddr *addr)
 
 RS_EXPORT int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	if (!rs_is_stream(rs)) {
 		ret = rs_dgram_connect(rs, addr, addrlen);
 	} else {
@@ -452,7 +444,5 @@ RS_EXPORT int rconnect(int socket, const struct sockaddr *addr, socklen_t addrle
 		if (!ret)
 			ret = stream_connect(rs, addr);
 	}
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }

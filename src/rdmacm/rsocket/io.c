@@ -85,21 +85,18 @@ static ssize_t stream_send(struct rs *rs, const struct iovec *iov, size_t count,
 static ssize_t send_iov(int socket, const struct iovec *iov, size_t count,
 			int flags, const struct sockaddr *to, socklen_t len)
 {
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	ssize_t ret;
 
 	if (!rs)
-		return rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	if (flags & SEND_REFUSED)
 		ret = -EOPNOTSUPP;
 	else if (!rs_is_stream(rs))
 		ret = rs_dgram_send(rs, iov, count, flags, to, len);
 	else
 		ret = stream_send(rs, iov, count, flags);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return rs_result(ret);
+	return rs_leave(rs, ret);
 }
 
 RS_EXPORT ssize_t rsend(int socket, const void *buf, size_t len, int flags)
@@ -214,12 +211,11 @@ static ssize_t recv_iov(int socket, const struct iovec *iov, size_t count,
 			int flags, struct sockaddr *from, socklen_t *len,
 			int *msg_flags)
 {
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	ssize_t ret;
 
 	if (!rs)
-		return rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	if (flags & RECV_REFUSED) {
 		ret = -EOPNOTSUPP;
 	} else if (!rs_is_stream(rs)) {
@@ -229,9 +225,7 @@ static ssize_t recv_iov(int socket, const struct iovec *iov, size_t count,
 		if (ret >= 0 && len)
 		*len = 0; /* a stream gives no sender addresses */
 	}
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return rs_result(ret);
+	return rs_leave(rs, ret);
 }
 
 RS_EXPORT ssize_t rrecv(int socket, void *buf, size_t len, int flags)

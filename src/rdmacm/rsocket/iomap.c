@@ -188,21 +188,18 @@ RS_EXPORT off_t riomap(int socket, void *buf, size_t len, int prot, int flags,
 		       off_t offset)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	off_t ret;
 
 	if (!rs)
-		return rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	if (!rs_is_stream(rs))
 		ret = -EOPNOTSUPP;
 	else if (flags || prot & ~PROT_WRITE)
 		ret = -EINVAL;
 	else
 		ret = map(rs, buf, len, prot, offset);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return rs_result(ret);
+	return rs_leave(rs, ret);
 }
 
 static int unmap(struct rs *rs, void *buf, size_t len)
@@ -225,16 +222,13 @@ static int unmap(struct rs *rs, void *buf, size_t len)
 RS_EXPORT int riounmap(int socket, void *buf, size_t len)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = unmap(rs, buf, len);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }
 
 /* ---- riowrite ---- */
@@ -330,19 +324,16 @@ RS_EXPORT size_t riowrite(int socket, const void *buf, size_t count, off_t offse
 			  int flags)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	ssize_t ret;
 
 	if (!rs)
-		return (size_t)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return (size_t)-1;
 	if (!rs_is_stream(rs))
 		ret = -EOPNOTSUPP;
 	else if (offset < 0)
 		ret = -EINVAL;
 	else
 		ret = write_all(rs, buf, count, (uint64_t)offset, flags);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (size_t)rs_result(ret);
+	return (size_t)rs_leave(rs, ret);
 }

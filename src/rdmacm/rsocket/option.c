@@ -161,16 +161,13 @@ RS_EXPORT int rsetsockopt(int socket, int level, int optname, const void *optval
 			  socklen_t optlen)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = option_set(rs, level, optname, optval, optlen);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }
 
 /* ---- reading ---- */
@@ -284,16 +281,13 @@ static int option_get(struct rs *rs, int level, int name, void *value,
 RS_EXPORT int rgetsockopt(int socket, int level, int optname, void *optval,
 			  socklen_t *optlen)
 {
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = option_get(rs, level, optname, optval, optlen);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }
 
 RS_EXPORT int rfcntl(int socket, int cmd, ... /* arg */)
@@ -347,16 +341,13 @@ static int name_get(struct rs *rs, bool peer, struct sockaddr *addr,
 
 static int name_of(int socket, bool peer, struct sockaddr *addr, socklen_t *len)
 {
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = name_get(rs, peer, addr, len);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }
 
 RS_EXPORT int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)

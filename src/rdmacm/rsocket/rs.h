@@ -225,6 +225,12 @@ void rs_withdraw(struct rs *rs);
 /* The socket of `fd` with a reference, or NULL. */
 struct rs *rs_get(int fd);
 void rs_put(struct rs *rs);
+/* As a call of a program begins: the socket of `fd` with a reference and its lock held;
+ * or NULL, and errno is EBADF. */
+struct rs *rs_enter(int fd);
+/* As it ends: unlocks, gives the reference back; the call's result for `ret`, a count or
+ * a negative errno. */
+ssize_t rs_leave(struct rs *rs, ssize_t ret);
 
 /* ---- queue pairs and buffers (qp.c) ---- */
 

@@ -135,28 +135,24 @@ static int shut(struct rs *rs, int how)
 RS_EXPORT int rshutdown(int socket, int how)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	int ret;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	ret = shut(rs, how);
 	rs_wake(rs, -1);
-	pthread_mutex_unlock(&rs->lock);
-	rs_put(rs);
-	return (int)rs_result(ret);
+	return (int)rs_leave(rs, ret);
 }
 
 RS_EXPORT int rclose(int socket)
 {
 	CANCEL_OFF;
-	struct rs *rs = rs_get(socket);
+	struct rs *rs = rs_enter(socket);
 	bool first;
 
 	if (!rs)
-		return (int)rs_result(-EBADF);
-	pthread_mutex_lock(&rs->lock);
+		return -1;
 	first = !rs->closing;
 	rs->closing = true;
 	rs_wake(rs, -1);

@@ -153,3 +153,22 @@ void rs_put(struct rs *rs)
 	    atomic_exchange(&rs->dead, false))
 		release(rs);
 }
+
+struct rs *rs_enter(int fd)
+{
+	struct rs *rs = rs_get(fd);
+
+	if (!rs) {
+		errno = EBADF;
+		return NULL;
+	}
+	pthread_mutex_lock(&rs->lock);
+	return rs;
+}
+
+ssize_t rs_leave(struct rs *rs, ssize_t ret)
+{
+	pthread_mutex_unlock(&rs->lock);
+	rs_put(rs);
+	return rs_result(ret);
+}

@@ -87,17 +87,22 @@ int shm_link_set_area(struct shm_link *l, int area_fd, int role)
 	return 0;
 }
 
-static void link_release_parts(struct shm_link *l)
+static void descriptors_close(struct shm_link *l)
 {
-	if (l->area)
-		munmap(l->area, sizeof(*l->area));
-	shm_peer_unmap(l);
 	if (l->fd >= 0)
 		close(l->fd);
 	if (l->kick_fd >= 0)
 		close(l->kick_fd);
 	if (l->mem_fd >= 0)
 		close(l->mem_fd);
+}
+
+static void link_release_parts(struct shm_link *l)
+{
+	if (l->area)
+		munmap(l->area, sizeof(*l->area));
+	shm_peer_unmap(l);
+	descriptors_close(l);
 	if (l->maps)
 		shm_map_release(l);
 	free(l->inflight);
@@ -315,17 +320,9 @@ void shm_links_stop(void)
 
 void shm_links_forked(void)
 {
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
-		if (l->fd >= 0)
-			close(l->fd);
-		if (l->kick_fd >= 0)
-			close(l->kick_fd);
-		if (l->mem_fd >= 0)
-			close(l->mem_fd);
-		/* The parent's structures stay as they are, unused. */
-	}
+	/* The parent's structures stay as they are, unused. */
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
+		descriptors_close(shm.links[i]);
 	shm_mcast_stop();
 	memset(shm.by_block, 0, sizeof(shm.by_block));
 	atomic_store(&shm.link_count, 0);
