@@ -49,7 +49,7 @@ static struct sockaddr *sa(struct place *p)
 	return (struct sockaddr *)&p->addr;
 }
 
-/* The errno of binding, 0 when it worked; with listening. */
+/* Binds and listens. 0, or the errno of binding. */
 static int bound(struct rdma_event_channel *ch, enum rdma_port_space ps,
 		 struct place p, struct rdma_cm_id **out)
 {
@@ -67,7 +67,7 @@ static int bound(struct rdma_event_channel *ch, enum rdma_port_space ps,
 	return err;
 }
 
-/* Calls `to`; the listener that was asked. Both ends are gone afterwards. */
+/* Connects to `to` and returns the listener that got the request. Destroys both ends. */
 static struct rdma_cm_id *call(struct rdma_event_channel *ch,
 			       enum rdma_port_space ps, struct place to,
 			       void (*look)(struct rdma_cm_id *caller,
@@ -105,7 +105,7 @@ static socklen_t len_of(const struct sockaddr *a)
 					  sizeof(struct sockaddr_ib);
 }
 
-/* The addresses of each are those of the other, ports and interface included. */
+/* The local address of each end is the peer's remote address, with port and interface. */
 static void ends_agree(struct rdma_cm_id *caller, struct rdma_cm_id *callee)
 {
 	struct sockaddr *a = rdma_get_local_addr(caller);
@@ -289,21 +289,21 @@ static void a_service_identifier_is_of_the_port_space(void)
 	struct place to = gid("::1", SERVICE(RDMA_PS_UDP, 9), UINT64_MAX);
 	struct rdma_cm_id *id;
 
-	/* Of another one, or of none. */
+	/* A service identifier of another port space, or of no IP port space. */
 	CHECK(bound(ch, RDMA_PS_TCP, to, &id) == EPROTONOSUPPORT);
 	CHECK(bound(ch, RDMA_PS_TCP, gid("::1", 0x1234567890, UINT64_MAX),
 		    &id) == EPROTONOSUPPORT);
 	CHECK(bound(ch, RDMA_PS_IPOIB, gid("::1", 0, 0), &id) ==
 	      EPROTONOSUPPORT);
-	/* The port space of InfiniBand takes in those of IP. */
+	/* RDMA_PS_IB accepts service identifiers of all port spaces of IP. */
 	CHECK(bound(ch, RDMA_PS_IB, to, &id) == 0);
 	cm_id_free(id);
-	/* Left open, it is the identifier's. */
+	/* If the identifier leaves the port space open, rdma_create_id()'s is set. */
 	CHECK(bound(ch, RDMA_PS_UDP, gid("::1", 0, 0), &id) == 0);
 	CHECK(be64toh(((struct sockaddr_ib *)rdma_get_local_addr(id))->sib_sid) >>
 		      16 == RDMA_PS_UDP);
 	cm_id_free(id);
-	/* Callers likewise. */
+	/* The same holds for destinations. */
 	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
 	CHECK(rdma_resolve_addr(id, NULL, sa(&to), 1000) == -1 &&
 	      errno == EPROTONOSUPPORT);
@@ -327,7 +327,7 @@ static void both_addresses_are_of_one_family(void)
 	CHECK(rdma_resolve_addr(id, NULL, sa(&four), 1000) == -1 &&
 	      errno == EINVAL);
 	cm_expect_quiet(ch, 0);
-	/* It was not used up. */
+	/* The failed call has not changed the identifier. */
 	six = ip("::1", 9);
 	CHECK(rdma_resolve_addr(id, NULL, sa(&six), 1000) == 0);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_RESOLVED) == 0);

@@ -46,7 +46,7 @@ static void port_space_and_type_complete_each_other(void)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		struct rdma_addrinfo hints = { .ai_port_space = rules[i].ps,
 					       .ai_qp_type = rules[i].type };
-		/* By name, and of addresses that are given. */
+		/* For a name, and for addresses in the hints. */
 		for (int given = 0; given < 2; given++) {
 			struct rdma_addrinfo *res;
 
@@ -117,7 +117,7 @@ static void passive_results_have_a_source_only(void)
 	CHECK(in->sin_addr.s_addr == htonl(INADDR_ANY));
 	CHECK(in->sin_port == htons(7471));
 	rdma_freeaddrinfo(res);
-	/* Of addresses likewise, whatever the hints say of a destination. */
+	/* The same for a source address, whatever the hints say of a destination. */
 	res = ask(NULL, NULL, (struct rdma_addrinfo){
 		.ai_flags = RAI_PASSIVE, .ai_src_addr = cm_loopback(5),
 		.ai_src_len = sizeof(*in), .ai_dst_addr = cm_loopback(5),
@@ -195,7 +195,7 @@ static void a_known_route_is_handed_on_to_the_endpoint(void)
 	CHECK(id->route.path_rec->mtu == IBV_MTU_1024);
 	CHECK(id->route.path_rec->packet_life_time == 10);
 	rdma_destroy_ep(id);
-	/* Of other addresses: no route to where this goes. */
+	/* A route between other addresses. */
 	data->path.dgid.raw[15] = 2;
 	CHECK(rdma_create_ep(&id, res, NULL, NULL) == -1 && errno == EINVAL);
 	rdma_freeaddrinfo(res);

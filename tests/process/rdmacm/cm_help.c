@@ -11,7 +11,7 @@
 
 #define TEST_LIMIT_S 30
 
-/* In a process of its own, because some tests fork before they open devices. */
+/* Looks in a forked process, because some tests fork before they open devices. */
 static bool device_present(void)
 {
 	int status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the process tests of the connection manager share. Public API only. A
- * failed check ends the process with 1 and says where; a test that waits for
- * something that does not come is ended by its alarm.
+ * Shared by the process tests of the connection manager. Uses the public API only. A
+ * failed check prints its place and ends the process with 1; an alarm ends a test that
+ * waits too long.
  */
 #ifndef CM_HELP_H
 #define CM_HELP_H
@@ -32,7 +32,7 @@ struct cm_case {
 	void (*run)(void);
 };
 
-/* Runs the case that argv[1] names; 77 without a device of ours. */
+/* Runs the case that argv[1] names; 77: there is no soft0 device. */
 int cm_main(int argc, char **argv, const struct cm_case *cases, size_t count);
 #define CM_MAIN(...)                                                         \
 	int main(int argc, char **argv)                                      \
@@ -50,7 +50,7 @@ struct rdma_cm_event *cm_expect(struct rdma_event_channel *ch,
 				enum rdma_cm_event_type type);
 /* The same, acked; returns the status. */
 int cm_expect_ack(struct rdma_event_channel *ch, enum rdma_cm_event_type type);
-/* No event within `ms`. */
+/* Fails if an event comes within `ms`. */
 void cm_expect_quiet(struct rdma_event_channel *ch, int ms);
 
 /* A listener on 127.0.0.1 at a free port. */

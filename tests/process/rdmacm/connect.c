@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that come to be: what both sides see, and how they end. */
+/* Successful connections: what both sides see, and how connections end. */
 #include "cm_help.h"
 
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ static void private_data_and_values_reach_the_other_side(void)
 	CHECK(callee->context == question);
 	CHECK(ev->param.conn.private_data_len == sizeof(question));
 	CHECK(!memcmp(ev->param.conn.private_data, question, sizeof(question)));
-	/* Its reads are what we respond to. */
+	/* The caller's initiator depth is the callee's responder resources. */
 	CHECK(ev->param.conn.responder_resources == 2);
 	CHECK(ev->param.conn.initiator_depth == 3);
 	CHECK(ev->param.conn.flow_control == 1);
@@ -93,7 +93,7 @@ static void disconnect_ends_both_sides_and_flushes(void)
 	CHECK(cm_expect_ack(p.callee_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
 	CHECK(rdma_get_recv_comp(p.caller, &wc) == 1);
 	CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
-	/* The other side's QP is the other side's business. */
+	/* The disconnect of one side leaves the other side's QP alone. */
 	CHECK(cm_qp_state(p.callee) == IBV_QPS_RTS);
 	CHECK(rdma_disconnect(p.callee) == 0);
 	CHECK(cm_qp_state(p.callee) == IBV_QPS_ERR);
@@ -105,7 +105,7 @@ static void disconnect_ends_both_sides_and_flushes(void)
 	cm_pair_free(&p);
 }
 
-/* Not as rdma_create_qp(3) has it, but programs do it and then end. */
+/* rdma_create_qp(3) forbids it, but some programs do so before they end. */
 static void a_qp_that_was_destroyed_by_hand_is_not_touched(void)
 {
 	struct cm_pair p;
@@ -116,11 +116,11 @@ static void a_qp_that_was_destroyed_by_hand_is_not_touched(void)
 	CHECK(cm_expect_ack(p.caller_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
 	CHECK(cm_expect_ack(p.callee_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
 	p.callee->qp = NULL;
-	rdma_destroy_qp(p.callee); /* its completion queues */
+	rdma_destroy_qp(p.callee); /* destroys its completion queues */
 	cm_pair_free(&p);
 }
 
-/* A program with a QP of its own is led through the states by hand. */
+/* Moves a QP that the program made itself to the given state. */
 static void qp_by_hand(struct rdma_cm_id *id, struct ibv_qp *qp,
 		       enum ibv_qp_state state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagram services: the lookup of a QP, and messages to it. */
+/* Datagram services: lookup of a QP, and messages to it. */
 #include "cm_help.h"
 
 #include <arpa/inet.h>
@@ -104,7 +104,7 @@ static struct sockaddr *group_address(uint8_t last)
 	static struct sockaddr_in sin;
 
 	sin = (struct sockaddr_in){ .sin_family = AF_INET };
-	/* 239.x.x.x, of this run: others on this host must not hear it. */
+	/* 239.x.x.x, different for each run, so that parallel runs are not members. */
 	sin.sin_addr.s_addr =
 		htonl(0xef000000u | ((uint32_t)getpid() & 0xffff) << 8 | last);
 	return (struct sockaddr *)&sin;
@@ -156,7 +156,7 @@ static void members_of_a_group_get_each_others_messages(void)
 	CHECK(rdma_leave_multicast(b, group_address(1)) == 0);
 	CHECK(rdma_leave_multicast(b, group_address(1)) == -1);
 	CHECK(errno == EADDRNOTAVAIL);
-	/* a leaves with its identifier. */
+	/* Destroying the identifier takes a out of the group. */
 	CHECK(ibv_destroy_ah(to_a) == 0 && ibv_destroy_ah(to_b) == 0);
 	CHECK(rdma_dereg_mr(in_mr) == 0 && rdma_dereg_mr(out_mr) == 0);
 	cm_id_free(a);
@@ -219,9 +219,9 @@ static void groups_that_cannot_be_joined_are_refused(void)
 	CHECK(errno == EINVAL);
 	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_UDP) == 0);
 	CHECK(rdma_join_multicast(id, group_address(2), NULL) == -1);
-	CHECK(errno == EINVAL); /* of no device yet */
+	CHECK(errno == EINVAL); /* it is not bound to a device yet */
 	CHECK(rdma_destroy_id(id) == 0);
-	/* One whose event is never taken. */
+	/* A group that is left although the event was never taken. */
 	CHECK(rdma_join_multicast(caller, group_address(2), NULL) == 0);
 	CHECK(rdma_join_multicast(caller, group_address(2), NULL) == -1);
 	CHECK(errno == EADDRINUSE);

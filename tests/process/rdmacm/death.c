@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers that are killed: the survivor learns it soon, and never hangs. */
+/* Peers that are killed: the other side gets an event soon and never hangs. */
 #include "cm_help.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 
 #define SOON_MS 1000
 
-/* Serves one connection as far as `stage` says, then waits to be killed. */
+/* Serves one connection up to `stage`, then waits to be killed. */
 static void serve_until(int fd, uint16_t stage)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();
@@ -99,7 +99,7 @@ static void call_and_wait(int fd, uint16_t port)
 	pause();
 }
 
-/* Waits for the port by the pipe that fork() copied; see below. */
+/* The child reads the port from this pipe, which it inherits. */
 static int port_pipe[2];
 
 static void call_when_told(int fd, uint16_t unused)
@@ -120,7 +120,7 @@ static void a_caller_killed_between_reply_and_ready_fails_the_accept(void)
 	uint16_t port;
 	int type;
 
-	/* The child first: no device is open when it is forked. */
+	/* Forked first, while no device is open. */
 	CHECK(pipe(port_pipe) == 0);
 	child = cm_fork(call_when_told, 0);
 	ch = rdma_create_event_channel();
@@ -131,7 +131,7 @@ static void a_caller_killed_between_reply_and_ready_fails_the_accept(void)
 	rdma_ack_cm_event(ev);
 	cm_child_expect(&child, 'c');
 	cm_qp(callee);
-	/* It never takes the reply, so it never says that it is ready. */
+	/* The child never takes the REP, so it sends no RTU. */
 	CHECK(rdma_accept(callee, NULL) == 0);
 	cm_expect_quiet(ch, 50);
 	cm_child_kill(&child);
@@ -148,7 +148,7 @@ static void a_caller_killed_between_reply_and_ready_fails_the_accept(void)
 static void become(uid_t uid)
 {
 	CHECK(setgroups(0, NULL) == 0 && setgid(uid) == 0 && setuid(uid) == 0);
-	/* A change of user clears it. */
+	/* A change of user resets it. */
 	CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
 }
 
@@ -202,7 +202,7 @@ static void death_wakes_a_program_that_polls_the_channel(void)
 	cm_child_expect(&child, 'e');
 	CHECK(poll(&pfd, 1, 0) == 0);
 	cm_child_kill(&child);
-	/* Programs that poll the descriptor are woken. */
+	/* The channel's descriptor becomes readable. */
 	CHECK(poll(&pfd, 1, SOON_MS) == 1 && pfd.revents == POLLIN);
 	cm_expect_ack(ch, RDMA_CM_EVENT_DISCONNECTED);
 	cm_id_free(caller);

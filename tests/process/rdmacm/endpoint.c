@@ -69,7 +69,7 @@ static void connect_endpoints(enum ibv_qp_type type)
 	CHECK(res->ai_dst_len == sizeof(struct sockaddr_in));
 	attr = qp_attr;
 	if (rdma_create_ep(&id, res, NULL, &attr)) {
-		/* The adapter may still lack UC, and must say so then. */
+		/* An adapter without UC must fail with this errno. */
 		CHECK(type == IBV_QPT_UC && errno == EOPNOTSUPP);
 		exit(77);
 	}
@@ -81,7 +81,7 @@ static void connect_endpoints(enum ibv_qp_type type)
 	CHECK(rdma_get_send_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
 	CHECK(pthread_join(thread, NULL) == 0);
 	CHECK(rdma_disconnect(id) == 0);
-	CHECK(rdma_disconnect(id) == 0); /* nothing to wait for any more */
+	CHECK(rdma_disconnect(id) == 0); /* no event follows any more */
 	CHECK(rdma_dereg_mr(mr) == 0);
 	rdma_destroy_ep(id);
 	rdma_destroy_ep(s.id);
@@ -159,7 +159,7 @@ static void address_information_follows_the_hints(void)
 	hints.ai_flags = 1 << 20;
 	CHECK(rdma_getaddrinfo("::1", "1", &hints, &res) == EAI_BADFLAGS);
 
-	/* Only hints: the addresses are taken over. */
+	/* Without node and service the addresses of the hints are used. */
 	hints = (struct rdma_addrinfo){ .ai_family = AF_INET,
 					.ai_dst_addr = cm_loopback(9),
 					.ai_dst_len = sizeof(struct sockaddr_in) };

@@ -76,7 +76,7 @@ static void a_thread_that_waits_can_be_cancelled(void)
 	CHECK(pthread_cancel(thread) == 0);
 	CHECK(pthread_join(thread, &result) == 0);
 	CHECK(result == PTHREAD_CANCELED);
-	/* The channel is as good as before. */
+	/* The channel still works. */
 	cm_id_free(({ struct rdma_cm_id *id = resolving();
 		      CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_RESOLVED) == 0);
 		      id; }));
@@ -130,7 +130,7 @@ static void migration_takes_queued_events_along(void)
 	rdma_ack_cm_event(ev);
 	cm_expect_quiet(ch, 0);
 
-	/* A listener takes the requests along that wait on it. */
+	/* A listener that migrates takes its waiting requests along. */
 	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
 	caller = cm_caller(other, RDMA_PS_TCP, port);
 	cm_qp(caller);
@@ -160,7 +160,7 @@ static void connect_in_child(int fd, uint16_t unused)
 	cm_message(p.caller, p.callee);
 	cm_pair_free(&p);
 	CHECK(write(fd, "c", 1) == 1);
-	_exit(0); /* what the parent had is not this process's to free */
+	_exit(0); /* without freeing the parent's objects */
 }
 
 static void a_forked_child_may_use_the_library_anew(void)
@@ -168,7 +168,7 @@ static void a_forked_child_may_use_the_library_anew(void)
 	struct cm_child child;
 
 #if defined(__SANITIZE_THREAD__)
-	exit(77); /* its run-time allows no threads in such a child */
+	exit(77); /* the sanitizer allows no threads in a forked child */
 #endif
 	ch = rdma_create_event_channel();
 	CHECK(ch);

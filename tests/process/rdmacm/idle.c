@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Holds many idle connections between two processes, and says what one costs.
+ * Holds many idle connections between two processes, and prints what one costs.
  *
  *     rdmacm_idle COUNT [noqp]
  *
- * The caller's side needs a descriptor per connection, which is its port; the
- * callee's needs none. scripts/bench-cm.sh prints the figures.
+ * On the caller's side a connection needs a descriptor for its port, on the callee's
+ * side none. scripts/bench-cm.sh prints the figures.
  */
 #include "cm_help.h"
 
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 #define BACKLOG 64
-#define PROCESS_FDS 100 /* what one has open besides */
+#define PROCESS_FDS 100 /* other descriptors of a process */
 
 struct figures {
 	double rss_bytes, seconds;
@@ -34,7 +34,7 @@ static double rss_bytes(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* All QPs share a CQ, as those of a server do. */
+/* All QPs share one CQ, as in a server. */
 static void qp_make(struct rdma_cm_id *id, struct ibv_cq **cq)
 {
 	struct ibv_qp_init_attr attr = {
@@ -72,7 +72,7 @@ static void serve(int fd, uint16_t count)
 			CHECK(rdma_accept(ev->id, &param) == 0);
 		} else {
 			CHECK(ev->event == RDMA_CM_EVENT_ESTABLISHED);
-			/* The first brings what all share. */
+			/* The first connection makes what all of them share. */
 			if (!up++)
 				before = rss_bytes();
 		}
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 	       ours.seconds);
 	printf("caller_bytes %.0f\ncallee_bytes %.0f\n", ours.rss_bytes,
 	       theirs.rss_bytes);
-	/* Idle, and all ended at once by the other's death. */
+	/* All connections end at once when the peer is killed. */
 	start = cm_now_ms();
 	cm_child_kill(&server);
 	for (unsigned i = 0; i < count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer that is killed, or stopped, at each stage of a connection: the survivor
- * gets the one event that says so, soon, also where many connections between
- * the two share one link. See death.c for the data side.
+ * A peer that is killed or stopped at each stage of a connection: the other side gets
+ * soon the one event that reports it, also if many connections between the two processes
+ * share one link. death.c tests the data side.
  */
 #include "cm_help.h"
 
@@ -14,12 +14,12 @@
 #define SOON_MS 1000
 #define MANY 40
 
-/* Where the victim stops: a letter that it writes when it is there. */
+/* The stage at which the victim stops; it writes this letter when it is there. */
 enum stage {
 	ASKED = 'a',       /* caller: REQ sent; callee: REQ received */
 	ANSWERED = 'r',    /* REP received, or sent */
 	CONNECTED = 'c',
-	DISCONNECTING = 'd', /* the DREQ is on its way */
+	DISCONNECTING = 'd', /* the DREQ was sent */
 	RESTING = 't',     /* time-wait */
 };
 
@@ -32,7 +32,7 @@ static void tell_and_wait(int fd, char stage)
 	pause();
 }
 
-/* After both are connected: on to the victim's stage. */
+/* Both are connected: goes on to the victim's stage. */
 static void go_on(struct rdma_event_channel *ch, struct rdma_cm_id *id, int fd,
 		  enum stage last)
 {
@@ -47,7 +47,7 @@ static void go_on(struct rdma_event_channel *ch, struct rdma_cm_id *id, int fd,
 	tell_and_wait(fd, CONNECTED);
 }
 
-/* The victim as callee; without QPs, so that each step is its own. */
+/* The victim is the callee. Without QPs, so that each step is a separate call. */
 static void victim_callee(int fd, uint16_t last)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();
@@ -96,7 +96,7 @@ static void kill_and_expect(struct cm_child *victim, struct rdma_event_channel *
 	cm_child_kill(victim);
 	CHECK(cm_expect_ack(ch, type) == status);
 	CHECK(cm_now_ms() - start < SOON_MS);
-	/* Once; a connection that has ended may come out of its time-wait. */
+	/* No second event but the end of the time-wait. */
 	if (poll(&pfd, 1, 20) == 1) {
 		CHECK(type == RDMA_CM_EVENT_DISCONNECTED ||
 		      type == RDMA_CM_EVENT_CONNECT_ERROR);
@@ -104,7 +104,7 @@ static void kill_and_expect(struct cm_child *victim, struct rdma_event_channel *
 	}
 }
 
-/* As caller; the callee dies when it has come to `last`. */
+/* The caller survives; the callee is killed at stage `last`. */
 static void survive_callee(enum stage last, enum rdma_cm_event_type type,
 			   int status)
 {
@@ -118,7 +118,7 @@ static void survive_callee(enum stage last, enum rdma_cm_event_type type,
 	id = cm_caller(ch, RDMA_PS_TCP, port);
 	CHECK(rdma_connect(id, &by_hand) == 0);
 	if (last == ANSWERED) {
-		/* The reply is taken after its sender's death. */
+		/* The REP is taken only after its sender was killed. */
 		cm_child_expect(&victim, ANSWERED);
 		CHECK(kill(victim.pid, SIGKILL) == 0);
 	}
@@ -139,7 +139,7 @@ static void survive_callee(enum stage last, enum rdma_cm_event_type type,
 	rdma_destroy_event_channel(ch);
 }
 
-/* As callee; the caller dies when it has come to `last`. */
+/* The callee survives; the caller is killed at stage `last`. */
 static void survive_caller(enum stage last, enum rdma_cm_event_type type,
 			   int status)
 {
@@ -264,7 +264,7 @@ static int fd_count(void)
 	return count;
 }
 
-/* Without those that the progress thread has open for a moment. */
+/* The smallest of several counts: the progress thread opens some for a moment. */
 static int fd_count_at_rest(void)
 {
 	int least = fd_count();
@@ -279,7 +279,7 @@ static int fd_count_at_rest(void)
 	return least;
 }
 
-/* Accepts MANY; says how many descriptors all but the first have cost. */
+/* Accepts MANY connections; reports the descriptors that all but the first need. */
 static void serve_many(int fd, uint16_t unused)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();
@@ -336,7 +336,7 @@ static void many_connections_share_one_socket_and_end_one_by_one(void)
 	rdma_destroy_event_channel(ch);
 }
 
-/* Both below with BUSBAR_CM_TIMEOUT_MS=60. */
+/* This and the next case run with BUSBAR_CM_TIMEOUT_MS=60. */
 static void a_program_that_takes_long_to_accept_is_waited_for(void)
 {
 	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
@@ -351,7 +351,7 @@ static void a_program_that_takes_long_to_accept_is_waited_for(void)
 	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
 	callee = ev->id;
 	rdma_ack_cm_event(ev);
-	/* Longer than an unanswered request lives (1.2 s); no second event. */
+	/* Longer than an unanswered request is repeated; no second event. */
 	cm_expect_quiet(ch, 700);
 	cm_expect_quiet(callee_ch, 700);
 	CHECK(rdma_accept(callee, &by_hand) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Private data: every message carries up to the length that the manual pages and
- * the layout of the messages give it, unchanged, and a byte more is refused.
+ * Private data: each message carries, unchanged, the number of bytes that the manual pages
+ * and the message's layout allow; one byte more is an error.
  */
 #include "cm_help.h"
 
@@ -24,11 +24,11 @@ static bool same(const void *got, size_t got_len, size_t len)
 		return false;
 	for (size_t i = len; i < got_len; i++)
 		if (p[i])
-			return false; /* what is added is zero */
+			return false; /* the padding must be zero */
 	return true;
 }
 
-/* An address of the loopback interface in either family. */
+/* A loopback address as a GID (AF_IB) or as IPv4. */
 static struct sockaddr *address(bool gid, enum rdma_port_space ps, uint16_t port)
 {
 	static struct sockaddr_ib sib;
@@ -49,7 +49,7 @@ struct sides {
 	struct rdma_cm_event *request; /* of the caller */
 };
 
-/* A request with `most` bytes, after one more was refused. */
+/* Sends a request with `most` bytes, after checking that one byte more fails. */
 static struct sides request(enum rdma_port_space ps, bool gid, uint8_t most)
 {
 	struct rdma_conn_param param = { .private_data = data,

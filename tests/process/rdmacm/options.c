@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Options, paths, extended capabilities (ECE), and the calls for programs that
- * lead their queue pairs by themselves.
+ * Options, paths, extended capabilities (ECE), and the calls for programs that change
+ * the states of their queue pairs themselves.
  */
 #include "cm_help.h"
 
@@ -32,7 +32,7 @@ static void options_have_their_size_their_time_and_their_service(void)
 	      errno == ENOSYS);
 	CHECK(rdma_set_option(id, RDMA_OPTION_ID, 99, &number,
 			      sizeof(number)) == -1 && errno == ENOSYS);
-	/* One byte, or an int. */
+	/* Wrong sizes: TOS is one byte, REUSEADDR an int. */
 	EINVALID(set_int(id, RDMA_OPTION_ID_TOS, 4));
 	EINVALID(set8(id, RDMA_OPTION_ID_REUSEADDR, 1));
 	EINVALID(set8(id, RDMA_OPTION_ID_AFONLY, 1));
@@ -46,7 +46,7 @@ static void options_have_their_size_their_time_and_their_service(void)
 	EINVALID(set8(id, RDMA_OPTION_ID_ACK_TIMEOUT, 32));
 	/* Datagrams have no acknowledgements. */
 	EINVALID(set8(ud, RDMA_OPTION_ID_ACK_TIMEOUT, 14));
-	/* Which addresses it is bound to is decided. */
+	/* AFONLY is only possible before the identifier is bound. */
 	CHECK(rdma_bind_addr(id, cm_loopback(0)) == 0);
 	EINVALID(set_int(id, RDMA_OPTION_ID_AFONLY, 1));
 	CHECK(set_int(id, RDMA_OPTION_ID_REUSEADDR, 1) == 0);
@@ -125,7 +125,7 @@ static void a_path_takes_the_place_of_the_resolved_route(void)
 	CHECK(rdma_resolve_addr(p.caller, NULL, cm_loopback(p.port), 1000) == 0);
 	CHECK(cm_expect_ack(p.caller_ch, RDMA_CM_EVENT_ADDR_RESOLVED) == 0);
 
-	/* Not whole, none that is meant, of other addresses, without MTU. */
+	/* Wrong length, no matching path, other addresses, no MTU. */
 	path[0] = path[1] = path_of(p.caller);
 	EINVALID(set_path(p.caller, path, sizeof(path[0]) - 1));
 	EINVALID(set_path(p.caller, path, 0));
@@ -197,14 +197,14 @@ static void service_and_timeout_of_the_options_reach_both_queue_pairs(void)
 	cm_pair_free(&p);
 }
 
-/* ---- by hand ---- */
+/* ---- queue pairs of the program's own ---- */
 
 struct by_hand {
 	struct rdma_event_channel *ch;
 	struct rdma_cm_id *listener, *caller, *callee;
 };
 
-/* A request that has arrived, of a caller without a QP in its identifier. */
+/* A request that has arrived, from a caller without a QP in its identifier. */
 static struct by_hand request_by_hand(void)
 {
 	struct rdma_conn_param param = { .qp_num = 0x51, .retry_count = 7 };
@@ -266,7 +266,7 @@ static void notify_establishes_what_waits_for_its_peer(void)
 	struct rdma_conn_param param = { .qp_num = 0x53 };
 	struct by_hand h = request_by_hand();
 
-	EINVALID(rdma_notify(h.callee, IBV_EVENT_COMM_EST)); /* not accepted */
+	EINVALID(rdma_notify(h.callee, IBV_EVENT_COMM_EST)); /* before rdma_accept() */
 	CHECK(rdma_accept(h.callee, &param) == 0);
 	CHECK(cm_expect_ack(h.ch, RDMA_CM_EVENT_CONNECT_RESPONSE) == 0);
 	EINVALID(rdma_notify(h.callee, IBV_EVENT_PATH_MIG));
@@ -274,7 +274,7 @@ static void notify_establishes_what_waits_for_its_peer(void)
 	CHECK(cm_expect_ack(h.ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
 	CHECK(rdma_notify(h.callee, IBV_EVENT_COMM_EST) == -1 &&
 	      errno == EISCONN);
-	/* The message that was late comes, and is no second event. */
+	/* The late RTU comes and is not reported a second time. */
 	CHECK(rdma_establish(h.caller) == 0);
 	EINVALID(rdma_establish(h.caller));
 	cm_expect_quiet(h.ch, 50);

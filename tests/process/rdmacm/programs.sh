@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Other people's programs over our libraries, on 127.0.0.1: a server and a
-# client, both must end with 0. programs.sh LIBDIR PORT "SERVER" "CLIENT"
-# PORT "mcast": of members of a multicast group, the server being one.
+# Runs unmodified programs of other projects with our libraries, on 127.0.0.1: a server and
+# a client; both must end with 0. programs.sh LIBDIR PORT "SERVER" "CLIENT"
+# PORT "mcast": both are members of a multicast group.
 set -u
 dir=$1 port=$2
 server=$(echo "$3" | sed "s/PORT/$port/")
@@ -16,8 +16,8 @@ trap 'rm -rf "$log"' EXIT
 # shellcheck disable=SC2086
 timeout 20 $server >"$log/server" 2>&1 &
 pid=$!
-# A port is a name among the abstract sockets, and so is the use of multicast: wait
-# until the server has it.
+# Waits until the server has bound its port, or joined a group: both are names of
+# abstract sockets.
 name="@busbar\.cm\.[0-9a-f]*\.$port\."
 [ "$port" != mcast ] || name='@busbar\.mcast\.'
 tries=0

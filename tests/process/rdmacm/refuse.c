@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that do not come to be: each reason is told apart. */
+/* Failed connections: each cause is reported with its own event and status. */
 #include "cm_help.h"
 
 #include <arpa/inet.h>
@@ -77,7 +77,7 @@ static void a_bound_port_that_does_not_listen_rejects_too(void)
 
 static void a_foreign_address_is_an_address_error(void)
 {
-	/* Of the documentation's own network: no host has it. */
+	/* 192.0.2.1, a documentation address (RFC 5737), which no host has. */
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(1),
 				  .sin_addr.s_addr = htonl(0xc0000201) };
 	struct rdma_cm_id *id;
@@ -88,7 +88,7 @@ static void a_foreign_address_is_an_address_error(void)
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_ERROR) == -ENETUNREACH);
 	CHECK(rdma_bind_addr(id, (struct sockaddr *)&to) == -1);
 	CHECK(errno == EADDRNOTAVAIL);
-	/* The identifier is as good as new. */
+	/* The identifier can be used again. */
 	CHECK(rdma_resolve_addr(id, NULL, cm_loopback(1), 100) == 0);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_RESOLVED) == 0);
 	cm_id_free(id);
@@ -120,7 +120,7 @@ static void a_port_is_taken_once_on_the_host(void)
 	CHECK(rdma_create_id(ch, &other, NULL, RDMA_PS_UDP) == 0);
 	CHECK(rdma_bind_addr(other, cm_loopback(port)) == 0);
 	cm_id_free(other);
-	/* The owner's death frees it, without anybody cleaning up. */
+	/* The kernel frees the port when its process is killed. */
 	cm_child_kill(&child);
 	CHECK(rdma_bind_addr(id, cm_loopback(port)) == 0);
 	CHECK(rdma_listen(id, 1) == 0);
@@ -161,7 +161,7 @@ static void requests_beyond_the_backlog_are_rejected(void)
 		CHECK(rdma_connect(callers[i], NULL) == 0);
 	}
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 3);
-	/* Nobody took the two others: they end with the listener. */
+	/* The two other requests were not taken: they are rejected with the listener. */
 	cm_id_free(listener);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 28);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 28);
@@ -209,7 +209,7 @@ static void an_application_that_does_not_answer_is_unreachable(void)
 	start = cm_now_ms();
 	CHECK(rdma_connect(caller, NULL) == 0);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_UNREACHABLE) == -ETIMEDOUT);
-	/* BUSBAR_CM_TIMEOUT_MS of this test's environment, give or take. */
+	/* About BUSBAR_CM_TIMEOUT_MS, which is set for this test. */
 	CHECK(cm_now_ms() - start >= 250);
 	cm_id_free(caller);
 	cm_id_free(listener);
@@ -225,7 +225,7 @@ static uint64_t cpu_ms(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
 }
 
-/* Without descriptors: it keeps nobody busy, and is accepted later. */
+/* Without a free descriptor the listener pauses, and accepts the caller later. */
 static void a_caller_waits_while_descriptors_are_short(void)
 {
 	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
@@ -241,7 +241,7 @@ static void a_caller_waits_while_descriptors_are_short(void)
 	cm_qp(caller);
 	CHECK(getrlimit(RLIMIT_NOFILE, &old) == 0);
 	low = old;
-	/* One for the caller's own socket. */
+	/* The limit leaves one, for the caller's own socket. */
 	low.rlim_cur = (rlim_t)dup(0);
 	close((int)low.rlim_cur++);
 	CHECK(setrlimit(RLIMIT_NOFILE, &low) == 0);
@@ -258,7 +258,7 @@ static void a_caller_waits_while_descriptors_are_short(void)
 	rdma_destroy_event_channel(callee_ch);
 }
 
-/* Writes to the listener's socket what no peer of ours would. */
+/* Writes bytes to the listener's socket that no peer of busbar would send. */
 static void garbage_does_not_harm_a_listener(void)
 {
 	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
@@ -280,7 +280,7 @@ static void garbage_does_not_harm_a_listener(void)
 
 		for (size_t b = 0; b < sizeof(bytes); b++)
 			bytes[b] = (uint8_t)rand_r(&seed);
-		/* Now and then something that looks like a REQ. */
+		/* Every second packet begins like a REQ. */
 		if (i % 2) {
 			memcpy(bytes, (uint8_t[]){ 1, 7, 2, 3 }, 4);
 			bytes[16] = 0;

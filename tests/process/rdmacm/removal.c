@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The device fails under identifiers (`busbar devices --fail`): each is told by
- * RDMA_CM_EVENT_DEVICE_REMOVAL, and is then only good to be destroyed.
+ * The device fails while identifiers use it (`busbar devices --fail`): each one gets
+ * RDMA_CM_EVENT_DEVICE_REMOVAL and can then only be destroyed.
  */
 #include "cm_help.h"
 
@@ -15,7 +15,7 @@ extern char **environ;
 
 static struct rdma_event_channel *ch;
 
-/* From another process, as anybody would. */
+/* In another process, as a user would do. */
 static void let_fail(pid_t pid)
 {
 	char text[16], name[] = "busbar", devices[] = "devices", option[] = "--fail";
@@ -30,7 +30,7 @@ static void let_fail(pid_t pid)
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* A process can be asked from its first queue pair on. */
+/* `busbar devices --fail` finds a process only after its first queue pair. */
 static void make_askable(void)
 {
 	struct rdma_cm_id *id;
@@ -56,7 +56,7 @@ static void expect_removal(struct rdma_event_channel *from, struct rdma_cm_id *i
 	CHECK(rdma_ack_cm_event(ev) == 0);
 }
 
-/* The adapter was reset: what is made now works. */
+/* New identifiers work: the device was opened again. */
 static void expect_all_well(void)
 {
 	struct cm_pair p;
@@ -92,7 +92,7 @@ static void bound_and_resolved_identifiers_are_told_once(void)
 	CHECK(rdma_create_qp(resolved, NULL, &(struct ibv_qp_init_attr){
 		.cap = { 1, 1, 1, 1, 0 }, .qp_type = IBV_QPT_RC }) == -1 &&
 	      errno == ENODEV);
-	/* It belonged to none, and gets the one that is there now. */
+	/* An identifier that was not bound gets the new device. */
 	CHECK(rdma_bind_addr(unbound, cm_loopback(0)) == 0);
 	CHECK(unbound->verbs && unbound->verbs != bound->verbs);
 	cm_id_free(bound);
@@ -118,7 +118,7 @@ static void a_listener_is_told_and_its_port_is_free(void)
 	CHECK(rdma_connect(caller, NULL) == 0);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == 8);
 	cm_id_free(caller);
-	/* Before the old one is destroyed. */
+	/* The port can be taken again before the old identifier is destroyed. */
 	CHECK(rdma_create_id(ch, &again, NULL, RDMA_PS_TCP) == 0);
 	CHECK(rdma_bind_addr(again, cm_loopback(port)) == 0);
 	CHECK(rdma_listen(again, 1) == 0);
@@ -187,7 +187,7 @@ static void both_ends_of_a_connection_are_told_once(void)
 	expect_all_well();
 }
 
-/* ---- a peer in another process: 'p' port, then it is told what to do ---- */
+/* ---- a peer in another process: reports 'p' and its port, then takes orders ---- */
 
 static struct rdma_cm_id *expect_request(uint16_t port, int fd)
 {
@@ -261,7 +261,7 @@ static void the_peer_of_a_caller_is_disconnected(void)
 
 	let_fail(getpid());
 	expect_removal(ch, id);
-	/* Before this side destroys anything. */
+	/* Before this side destroys an identifier. */
 	cm_child_expect(&c, 'd');
 	cm_expect_quiet(ch, 50);
 	cm_id_free(id);
@@ -383,7 +383,7 @@ static void blocking_calls_of_endpoints_fail(void)
 	char text[8];
 
 	open_channel();
-	/* It is asked and does not answer. */
+	/* A listener that does not answer its request. */
 	busy = cm_listener(ch, RDMA_PS_TCP, 1, &port);
 	snprintf(text, sizeof(text), "%u", port);
 	CHECK(rdma_getaddrinfo("127.0.0.1", text, &hints, &res) == 0);
@@ -396,8 +396,7 @@ static void blocking_calls_of_endpoints_fail(void)
 	CHECK(rdma_listen(waits.id, 1) == 0);
 	CHECK(pthread_create(&waiter, NULL, block, &waits) == 0);
 	CHECK(pthread_create(&caller, NULL, block, &calls) == 0);
-	/* The call has been made; whether the other one waits already matters
-	 * not. */
+	/* The call has been made; the other thread may or may not wait already. */
 	CHECK(poll(&(struct pollfd){ .fd = ch->fd, .events = POLLIN }, 1, 5000) == 1);
 	let_fail(getpid());
 	CHECK(pthread_join(waiter, NULL) == 0 && pthread_join(caller, NULL) == 0);
@@ -405,7 +404,7 @@ static void blocking_calls_of_endpoints_fail(void)
 	CHECK(waits.id->event &&
 	      waits.id->event->event == RDMA_CM_EVENT_DEVICE_REMOVAL);
 	CHECK(calls.id->event->event == RDMA_CM_EVENT_DEVICE_REMOVAL);
-	/* And do not wait a second time for what never comes. */
+	/* A second call does not wait. */
 	block(&waits);
 	CHECK(waits.error == ENODEV);
 	CHECK(rdma_disconnect(calls.id) == -1 && errno == ENODEV);
@@ -441,7 +440,7 @@ static void *come_and_go(void *arg)
 		struct rdma_cm_id *id;
 
 		CHECK(rdma_create_id(arg, &id, NULL, RDMA_PS_TCP) == 0);
-		/* ENODEV: just now. */
+		/* ENODEV: the device failed during the call. */
 		CHECK(rdma_bind_addr(id, cm_loopback(0)) == 0 || errno == ENODEV);
 		CHECK(rdma_destroy_id(id) == 0);
 	}

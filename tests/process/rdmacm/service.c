@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Service types: which port space has which, who may connect to whom, and the
- * queue pairs that UC and XRC connections get.
+ * Service types: which of them each port space has, which ends can be connected, and
+ * the queue pairs of UC and XRC connections.
  */
 #include "cm_help.h"
 
@@ -17,7 +17,7 @@ static void a_port_space_has_its_service_types_and_no_others(void)
 {
 	static const struct {
 		enum rdma_port_space ps;
-		const char *has; /* in the order of types[] */
+		const char *has; /* one character for each of types[] */
 	} rules[] = {
 		{ RDMA_PS_TCP, "yynyy" },
 		{ RDMA_PS_UDP, "nnynn" },
@@ -41,7 +41,7 @@ static void a_port_space_has_its_service_types_and_no_others(void)
 			CHECK(id->ps == rules[r].ps && id->context == ch);
 			CHECK(rdma_destroy_id(id) == 0);
 		}
-	/* What rdma_create_id() chooses. */
+	/* The type that rdma_create_id() chooses. */
 	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_IPOIB) == 0);
 	CHECK(id->qp_type == IBV_QPT_UD && rdma_destroy_id(id) == 0);
 	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_IB) == 0);
@@ -90,8 +90,7 @@ static void a_listener_refuses_other_service_types_with_reason_9(void)
 		for (size_t c = 0; c < TYPES; c++) {
 			struct rdma_cm_id *id;
 
-			/* XRC: from the one half to the other. A target calls
-			 * nobody. */
+			/* XRC: only an initiator connects to a target. */
 			if (types[c] == types[l] ||
 			    types[c] == IBV_QPT_XRC_RECV ||
 			    (types[c] == IBV_QPT_XRC_SEND &&

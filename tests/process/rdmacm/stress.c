@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many connections at once, ended at every stage by either side, from a random
- * number that is printed and may be given as argv[2]. What counts: nothing
- * hangs, nothing is reported twice, and a sanitizer stays silent.
+ * Many connections at once, ended at every stage by either side, from a random number that
+ * is printed and may be given as argv[2]. Nothing may hang or be reported twice, and the
+ * sanitizers must find no error.
  */
 #include "cm_help.h"
 
@@ -33,7 +33,7 @@ static int next_event(struct rdma_event_channel *ch)
 	return type;
 }
 
-/* One call, given up at a random stage. */
+/* One connection, ended at a random stage. */
 static void call_once(struct caller *c, struct rdma_event_channel *ch)
 {
 	struct rdma_cm_id *id = cm_caller(ch, RDMA_PS_TCP, c->port);
@@ -50,7 +50,7 @@ static void call_once(struct caller *c, struct rdma_event_channel *ch)
 		c->refused++;
 		goto out;
 	}
-	/* The callee may have gone between its reply and our ready. */
+		/* The callee may have ended between its REP and our RTU. */
 	CHECK(type == RDMA_CM_EVENT_ESTABLISHED ||
 	      type == RDMA_CM_EVENT_CONNECT_ERROR);
 	if (type == RDMA_CM_EVENT_CONNECT_ERROR)
@@ -73,13 +73,13 @@ static void *call_often(void *arg)
 	CHECK(ch);
 	for (int i = 0; i < ROUNDS; i++)
 		call_once(c, ch);
-	/* All identifiers are gone, so are their events. */
+	/* With the identifiers their events were removed. */
 	cm_expect_quiet(ch, 0);
 	rdma_destroy_event_channel(ch);
 	return NULL;
 }
 
-/* Rejects some requests, drops some, accepts the rest. */
+/* Rejects some requests, destroys some unanswered, accepts the others. */
 static void on_request(struct rdma_cm_id *id, unsigned *seed)
 {
 	unsigned pick = (unsigned)rand_r(seed) % 8;
@@ -90,7 +90,7 @@ static void on_request(struct rdma_cm_id *id, unsigned *seed)
 		return;
 	}
 	cm_qp(id);
-	/* Fails when the caller has given up; its event tells the same. */
+	/* It fails if the caller has ended meanwhile, which an event reports as well. */
 	if (pick > 1)
 		rdma_accept(id, NULL);
 	if (pick == 2 || pick == 1)
@@ -142,7 +142,7 @@ static void connections_ended_at_every_stage_leave_nothing_behind(void)
 		CHECK(pthread_create(&callers[i].thread, NULL, call_often,
 				     &callers[i]) == 0);
 	}
-	/* Serves until the callers are done and nothing has come for a while. */
+	/* Until the callers are done and no event has come for a while. */
 	for (;;) {
 		if (poll(&pfd, 1, live ? 10 : 300) == 1) {
 			while (!rdma_get_cm_event(ch, &ev))
@@ -163,7 +163,7 @@ static void connections_ended_at_every_stage_leave_nothing_behind(void)
 static uint16_t flicker_port;
 static atomic_bool flicker_ends;
 
-/* A listener that is there and gone again. */
+/* Makes and destroys a listener again and again. */
 static void *flicker(void *arg)
 {
 	struct rdma_event_channel *ch = arg;
@@ -181,8 +181,8 @@ static void *flicker(void *arg)
 	return NULL;
 }
 
-/* While there is no listener a caller looks for it again and again; it may be
- * destroyed at the moment at which it finds one. */
+/* Without a listener a caller tries again at intervals; it may be destroyed while it
+ * finds one. */
 static void callers_may_leave_while_they_look_for_a_listener(void)
 {
 	struct rdma_event_channel *callee_ch = rdma_create_event_channel();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections between processes of different users: made where both let the other in
- * (BUSBAR_PEERS), rejected at once where one does not, and never made to fail later.
+ * Connections between processes of different users: made if both permit the other one
+ * (BUSBAR_PEERS), rejected at once if one does not, and never made only to fail later.
  */
 #include "cm_help.h"
 
@@ -16,7 +16,7 @@
 #define SIDR_REJECTED 2
 #define LETTER 21
 #define CALLS 300
-#define ALLOWED 256 /* of one user */
+#define ALLOWED 256 /* links of one user */
 
 struct plan {
 	uid_t server, caller;
@@ -25,7 +25,7 @@ struct plan {
 	bool refused;
 };
 static struct plan plan;
-/* What the caller waits for, and then the server: pipes that fork() copied. */
+/* The caller waits for the first pipe, the server for the second; both are inherited. */
 static int port_pipe[2], told_pipe[2];
 
 static void become(uid_t uid, const char *peers)
@@ -80,7 +80,7 @@ static void serve(int fd, uint16_t unused)
 	listener = cm_listener(ch, plan.ps, 4, &port);
 	CHECK(write(port_pipe[1], &port, sizeof(port)) == sizeof(port));
 	if (plan.refused) {
-		/* The caller has been told; here nothing came. */
+		/* The caller was rejected; the server got no event. */
 		CHECK(read(told_pipe[0], &port, 1) == 1);
 		cm_expect_quiet(ch, 0);
 		goto out;
@@ -154,7 +154,7 @@ static void call(int fd, uint16_t unused)
 	CHECK(read(port_pipe[0], &port, sizeof(port)) == sizeof(port));
 	become(plan.caller, plan.caller_peers);
 	ch = rdma_create_event_channel();
-	/* A second one finds the link of the first. */
+	/* A second refused call uses the link of the first. */
 	for (int i = 0; i < (plan.refused ? 2 : 1); i++) {
 		id = cm_caller(ch, plan.ps, port);
 		cm_qp(id);
@@ -168,7 +168,7 @@ static void call(int fd, uint16_t unused)
 		else
 			CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) ==
 			      CONSUMER);
-		/* Not by a timeout, which would be a minute. */
+		/* At once: the timeout would be a minute. */
 		CHECK(cm_now_ms() - start < 10000);
 		cm_id_free(id);
 	}
@@ -255,8 +255,8 @@ static void call_many_times(int fd, uint16_t port)
 			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 					  1 + (size_t)len)) == 0);
 	}
-	/* Taken in their order: the first are kept, for five seconds that they may be
-	 * silent, the last were too many. */
+	/* Accepted in order: the first sockets stay open (for five seconds without a
+	 * message), the last are closed, because they are too many. */
 	CHECK(recv(fds[CALLS - 1], &byte, 1, 0) <= 0);
 	for (int i = 0; i < CALLS; i++)
 		closed += recv(fds[i], &byte, 1, MSG_DONTWAIT) == 0;
@@ -310,13 +310,13 @@ static void take_the_address(int fd, uint16_t port)
 			       (size_t)len)) == 0);
 	CHECK(listen(socket_fd, 5) == 0);
 	CHECK(write(fd, "t", 1) == 1);
-	/* Until the other end of the pipe has: it may not be killed by a process of
-	 * another user. */
+	/* Ends when the parent closes its end of the pipe; a process of another user
+	 * cannot be killed by it. */
 	close(port_pipe[1]);
 	CHECK(read(port_pipe[0], &port, 1) == 0);
 }
 
-/* The listener has the port of all addresses, the other user that of one. */
+/* The listener has the wildcard's port, the other user the same port of an address. */
 static void a_name_taken_by_another_user_does_not_hide_the_listener(void)
 {
 	struct rdma_event_channel *ch;

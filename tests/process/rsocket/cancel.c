@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that are cancelled (pthread_cancel(3)): calls that wait are given up and
- * leave their sockets as they were, all others end first.
+ * Threads that are cancelled (pthread_cancel(3)): calls that wait are cancelled and leave
+ * their sockets unchanged; other calls end first.
  */
 #include "rs_help.h"
 
@@ -38,7 +38,7 @@ static void *poll_both(void *arg)
 	return NULL;
 }
 
-/* More than there is room for without allocation. */
+/* More entries than fit on the stack, so rpoll() allocates memory. */
 static void *poll_many(void *arg)
 {
 	struct pollfd fds[20];
@@ -58,7 +58,7 @@ static void *get_request(void *arg)
 	return NULL;
 }
 
-/* Without waits: these are ended by the test. */
+/* Calls that do not wait; the test ends this thread by cancelling it. */
 static void *open_and_close(void *arg)
 {
 	for (;;) {
@@ -97,7 +97,7 @@ static void *(*const calls[])(void *) = { accept_one, receive, poll_both,
 					  open_and_close, listen_and_leave };
 enum { CALLS = sizeof(calls) / sizeof(*calls) };
 
-/* The sockets are as good as before. */
+/* The sockets still work. */
 static void sockets_go_on(void)
 {
 	struct sockaddr_in name;
@@ -125,8 +125,8 @@ static void cancelled_calls_leave_their_sockets_as_they_were(void)
 	unsigned seed = 1;
 
 #ifdef __SANITIZE_THREAD__
-	/* What a thread locks after it was cancelled inside of poll() is not seen by
-	 * the thread sanitizer of gcc 12. */
+	/* The thread sanitizer of gcc 12 does not see locks that a thread takes in a
+	 * cleanup handler after it was cancelled in poll(). */
 	exit(77);
 #endif
 	rs_pair_make(&pair, NULL);

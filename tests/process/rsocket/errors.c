@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program is told when it asks for what cannot be, and by options. */
+/* Errors of calls with impossible arguments, and options. */
 #include "rs_help.h"
 
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void a_port_is_bound_once(void)
 	      errno == EAFNOSUPPORT);
 	CHECK(rbind(fd, cm_loopback(0), 4) == -1 && errno == EINVAL);
 	CHECK(rclose(listener) == 0);
-	/* Free as soon as it is closed. */
+	/* The port is free as soon as the socket is closed. */
 	CHECK(rbind(fd, cm_loopback(port), V4) == 0);
 	CHECK(rbind(fd, cm_loopback(0), V4) == -1 && errno == EINVAL);
 	CHECK(rclose(fd) == 0);
@@ -74,8 +74,8 @@ static void nobody_there_refuses(void)
 	CHECK(rclose(fd) == 0);
 }
 
-/* A program of the connection manager that knows nothing of rsockets. */
-static void a_stranger_is_refused(void)
+/* The caller is a program of the connection manager without rsockets. */
+static void a_caller_without_rsockets_is_rejected(void)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();
 	struct rdma_conn_param param = { .private_data = "hello, world, hello, world",
@@ -91,7 +91,7 @@ static void a_stranger_is_refused(void)
 	CHECK(rdma_connect(id, &param) == 0);
 	CHECK(rs_poll(listener, POLLIN, 200) == 0);
 	ev = cm_expect(ch, RDMA_CM_EVENT_REJECTED);
-	/* It says who it is and which version it would have liked. */
+	/* The reject carries the hello: magic number, version, kind. */
 	CHECK(!memcmp(ev->param.conn.private_data, "bbrs\1\1", 6));
 	CHECK(rdma_ack_cm_event(ev) == 0);
 	cm_id_free(id);
@@ -110,7 +110,7 @@ static void a_listener_that_is_no_rsocket_is_understood(void)
 
 	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
 	CHECK(rconnect(fd, cm_loopback(port), V4) == -1 && errno == EINPROGRESS);
-	for (int events = 0; !events;) { /* the caller's steps, then ours */
+	for (int events = 0; !events;) { /* takes steps of both sides */
 		struct pollfd p = { .fd = ch->fd, .events = POLLIN };
 
 		rs_poll(fd, POLLOUT, 1);
@@ -229,12 +229,12 @@ static void the_route_of_a_connection_can_be_read(void)
 	CHECK(route.flags & IBV_PATH_FLAG_PRIMARY);
 	CHECK(route.path.pkey == 0xffff);
 	CHECK(route.path.dgid.raw[15] == 1 && route.path.sgid.raw[15] == 1);
-	/* What the queue pair was made with stays. */
+	/* Options of the queue pair cannot change once there is one. */
 	CHECK(rsetsockopt(p.caller, SOL_RDMA, RDMA_SQSIZE, &(int){ 8 },
 			  sizeof(int)) == -1 && errno == EINVAL);
 	rs_set_int(p.caller, SOL_SOCKET, SO_RCVBUF, 4096);
 	rs_pair_free(&p);
-	/* The next one goes that way; one to somebody else is refused. */
+	/* The next connection uses the route; a route to another address fails. */
 	rs_pair_make(&p, set_route);
 	rs_pair_free(&p);
 	route.path.dgid.raw[15] ^= 0xff;
@@ -303,7 +303,7 @@ CM_MAIN(CASE(what_is_no_socket_is_refused),
 	CASE(an_unconnected_socket_says_so),
 	CASE(a_port_is_bound_once),
 	CASE(nobody_there_refuses),
-	CASE(a_stranger_is_refused),
+	CASE(a_caller_without_rsockets_is_rejected),
 	CASE(a_listener_that_is_no_rsocket_is_understood),
 	CASE(shutting_a_listener_wakes_accept),
 	CASE(a_time_limit_ends_waiting),

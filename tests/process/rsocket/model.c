@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random operations on both ends of a connection, against a model that is two
- * counters: what went in comes out, whatever the sizes, flags and buffer sizes.
+ * Random operations on both ends of a connection, compared with a model of two counters:
+ * the bytes that were sent are received, whatever the sizes, flags and buffer sizes.
  *
  *   rsocket_model the_model_holds [SEED]: a failing seed is printed.
  */
@@ -24,7 +24,7 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(state >> 32) % below;
 }
 
-/* Mostly small, now and then more than everything holds. */
+/* Mostly small; sometimes more than all buffers hold. */
 static size_t draw_size(void)
 {
 	switch (draw(4)) {
@@ -48,7 +48,7 @@ static size_t draw_size(void)
 		}                                                         \
 	} while (0)
 
-/* One direction. */
+/* One direction of the connection. */
 struct flow {
 	int from, to;
 	uint64_t in, out;

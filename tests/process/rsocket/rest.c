@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mapped buffers, datagrams, and the death of the other side. */
+/* Mapped buffers, datagrams, and peers that are killed. */
 #include "rs_help.h"
 
 #include <dlfcn.h>
@@ -101,7 +101,7 @@ static void datagrams_keep_their_borders_and_say_who_sent_them(void)
 	CHECK(rrecv(b, in, sizeof(in), 0) == 0);
 	CHECK(rrecv(b, in, 2, 0) == 2 && !memcmp(in, "th", 2));
 	CHECK(rrecv(b, in, sizeof(in), MSG_DONTWAIT) == -1 && errno == EAGAIN);
-	/* Answered without asking. */
+	/* The answer needs no lookup. */
 	CHECK(rsendto(b, "back", 4, 0, (struct sockaddr *)&from, len) == 4);
 	CHECK(rrecv(a, in, sizeof(in), 0) == 4 && !memcmp(in, "back", 4));
 	CHECK(rclose(a) == 0 && rclose(b) == 0);
@@ -128,7 +128,7 @@ static void a_connected_datagram_socket_hears_its_peer_only(void)
 	char in[8];
 
 	CHECK(rconnect(a, cm_loopback(port_b), V4) == 0);
-	CHECK(rsendto(c, "stranger", 8, 0, cm_loopback(port_a), V4) == 8);
+	CHECK(rsendto(c, "unasked!", 8, 0, cm_loopback(port_a), V4) == 8);
 	CHECK(rsendto(b, "friend", 6, 0, cm_loopback(port_a), V4) == 6);
 	CHECK(rrecv(a, in, sizeof(in), 0) == 6 && !memcmp(in, "friend", 6));
 	CHECK(rsend(a, "answer", 6, 0) == 6);
@@ -148,14 +148,14 @@ static void a_datagram_to_nobody_is_refused_and_to_oneself_arrives(void)
 	      errno == ECONNREFUSED);
 	CHECK(rsendto(fd, "self", 4, 0, cm_loopback(port), V4) == 4);
 	CHECK(rrecv(fd, in, sizeof(in), 0) == 4);
-	/* One without a name gets one by sending. */
+	/* An unbound socket is bound by its first datagram. */
 	other = rsocket(AF_INET, SOCK_DGRAM, 0);
 	CHECK(rsendto(other, "hi", 2, 0, cm_loopback(port), V4) == 2);
 	CHECK(rrecv(fd, in, sizeof(in), 0) == 2);
 	CHECK(rclose(fd) == 0 && rclose(other) == 0);
 }
 
-/* The library's calls come by here (CM_MAIN's program is in front of the verbs). */
+/* Calls of the library reach these functions, because the program's symbols come first. */
 static atomic_int handles_made, handles_gone;
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -176,13 +176,13 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	return next(ah);
 }
 
-/* Who says nothing is looked up again every second. */
+/* A peer that sends nothing is looked up again every second. */
 static void a_silent_peer_costs_one_address_handle(void)
 {
 	uint16_t port_b;
 	int a = rsocket(AF_INET, SOCK_DGRAM, 0), b = dgram(&port_b);
 
-	rs_set_int(a, SOL_RDMA, RDMA_SQSIZE, 4); /* so that each is completed */
+	rs_set_int(a, SOL_RDMA, RDMA_SQSIZE, 4); /* every datagram gets a completion */
 	for (int made = 0; made < 3; made = atomic_load(&handles_made)) {
 		char in[8];
 

@@ -62,7 +62,7 @@ void rs_pair_make(struct rs_pair *p, void (*prepare)(int fd))
 	rs_nonblock(p->caller, true);
 	CHECK(rconnect(p->caller, cm_loopback(port), sizeof(struct sockaddr_in)) == -1);
 	CHECK(errno == EINPROGRESS);
-	while (!rs_poll(p->listener, POLLIN, 1)) /* the caller moves on, too */
+	while (!rs_poll(p->listener, POLLIN, 1)) /* the caller takes its steps, too */
 		rs_poll(p->caller, POLLOUT, 1);
 	p->callee = raccept(p->listener, NULL, NULL);
 	CHECK(p->callee >= 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of a stream arrive, all of them, once, in order, however they are asked for. */
+/* All bytes of a stream arrive once and in order, with every way to read them. */
 #include "rs_help.h"
 
 #include <pthread.h>
@@ -106,7 +106,7 @@ static void a_full_connection_says_eagain_and_recovers(void)
 			n = rsend(p.caller, block, sizeof(block), 0);
 			CHECK(n > 0 || (n < 0 && errno == EAGAIN));
 			sent += n > 0 ? (uint64_t)n : 0;
-			/* For good, not for as long as messages are under way. */
+			/* Full for 50 ms: not only while messages are under way. */
 			if (n < 0 && !rs_poll(p.caller, POLLOUT, 50))
 				break;
 		}
@@ -134,7 +134,7 @@ static void the_end_comes_after_all_bytes(void)
 	CHECK(rrecv(p.callee, in, sizeof(in), MSG_WAITALL) == 10);
 	CHECK(rrecv(p.callee, in, sizeof(in), 0) == 0);
 	CHECK(rs_poll(p.callee, POLLIN | POLLRDHUP, 0) == (POLLIN | POLLRDHUP));
-	/* The other half is open. */
+	/* The other direction is still open. */
 	CHECK(rsend(p.callee, "answer", 6, 0) == 6);
 	CHECK(rclose(p.callee) == 0);
 	CHECK(rrecv(p.caller, in, sizeof(in), MSG_WAITALL) == 6);
@@ -186,7 +186,7 @@ static void a_waiting_reader_is_woken(void)
 
 	rs_pair_make(&p, NULL);
 	CHECK(!pthread_create(&thread, NULL, read_one, &p.callee));
-	usleep(20000); /* asleep, most likely; right either way */
+	usleep(20000); /* the other thread probably sleeps by then; the test holds if not */
 	CHECK(rsend(p.caller, "x", 1, 0) == 1);
 	CHECK(!pthread_join(thread, &result) && (intptr_t)result == 'x');
 

@@ -157,7 +157,7 @@ static void check_recovers(const char *text, const struct format_type *type)
 		if (r.out->length != r.in->length)
 			fail_msg("%s: %u values instead of %u", text,
 				 r.out->length, r.in->length);
-		/* Named as configured, not as the stranger said. */
+		/* Named as configured, not as in the message. */
 		assert_true(signal_list_equal(r.out->signals, r.signals));
 	}
 	rig_down(&r);

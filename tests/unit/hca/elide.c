@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lock elision under every mix of threads: what a lock guards must never be
- * touched by two at once, and ownership must come to the one who works.
+ * Lock elision with different mixes of threads: data under a lock is never used by two
+ * threads at once, and the thread that does the work becomes the owner.
  *
- * The guarded word is plain memory that is taken apart and put together again,
- * so that a second thread in between leaves a wrong sum.
+ * The guarded word is plain memory that is read, changed and written in steps, so that a
+ * second thread in between makes the sum wrong.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 static _Thread_local bool plays_progress;
 
-/* What elide.c needs of the progress thread's file. */
+/* elide.c calls this function of the progress thread's file. */
 bool progress_is_self(void)
 {
 	return plays_progress;
@@ -44,7 +44,7 @@ static void touch(void)
 	guarded = half;
 }
 
-/* As on the data path: two locks, one inside the other. */
+/* Like the data path: two locks, one inside the other. */
 static void work_inside(void)
 {
 	hca_enter();
@@ -56,7 +56,7 @@ static void work_inside(void)
 	hca_leave();
 }
 
-/* As set-up calls do: without hca_enter(). */
+/* Like calls of set-up: without hca_enter(). */
 static void work_outside(void)
 {
 	hca_lock(&outer);
@@ -69,8 +69,8 @@ static void work_outside(void)
 struct job {
 	unsigned inside, outside, pause_us;
 	bool progress;
-	int turn;   /* 1, 2: the two of a phase alternate strictly */
-	bool owned; /* result: did it go without locks in the end? */
+	int turn;   /* 1, 2: the two threads of a phase alternate strictly */
+	bool owned; /* result: did it take no locks in the end? */
 };
 
 static void *run(void *arg)
@@ -105,7 +105,7 @@ static void expect(bool ok, const char *what)
 	exit(1);
 }
 
-/* All jobs at once; every touch must be in the sum. */
+/* Runs all jobs at the same time; each change must be in the sum. */
 static void phase(const char *name, struct job *jobs, unsigned count)
 {
 	pthread_t threads[8];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An owner of the data path that is interrupted between finding that it is the
- * owner and saying that it is inside, for so long that another thread becomes
- * the owner: it must not go without locks, and must not take the new owner's
- * word away.
+ * The owner of the data path is interrupted after it found that it is the owner and before
+ * it says that it is inside, for so long that another thread becomes the owner. It must
+ * then take the locks, and must not clear the new owner's flag.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -11,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Every store of elide.h passes by here. */
+/* Called before every store of elide.h. */
 static void before_store(void);
 #ifdef __clang__
 #define STORE(p, v, order) __c11_atomic_store(p, v, order)
@@ -26,7 +25,7 @@ static void before_store(void);
 #include "hca/progress.h"
 #include "util/clock.h"
 
-enum { LONG_ENOUGH = 5000 }; /* entries, to become the owner */
+enum { LONG_ENOUGH = 5000 }; /* number of entries after which a thread is the owner */
 
 bool progress_is_self(void)
 {
@@ -91,14 +90,14 @@ static void *second_owner(void *arg)
 	hca_enter();
 	expect(hca_self.elided, "it does still");
 	sem_post(&go_on);
-	/* The first one comes and sees, and must wait for us. */
+	/* Now the first thread goes on; it must wait for this one. */
 	sem_post(&inside);
 	sem_wait(&leave);
 	hca_leave();
 	return NULL;
 }
 
-/* A third one, while the second is inside. */
+/* The third thread, while the second is inside. */
 static void *visitor(void *arg)
 {
 	hca_enter();
@@ -111,11 +110,11 @@ static void *next_owner(void *arg)
 {
 	atomic_fetch_add((atomic_uint *)arg, work(LONG_ENOUGH));
 	sem_post(&inside);
-	sem_wait(&leave); /* alive while the others are at it */
+	sem_wait(&leave); /* exists while the others run */
 	return NULL;
 }
 
-/* More threads than there are words for owners, one after the other. */
+/* More threads, one after the other, than there are words for owners. */
 static void many_owners(void)
 {
 	enum { COUNT = HCA_OWNERS + 8 };
@@ -154,14 +153,14 @@ int main(void)
 	    pthread_create(&second, NULL, second_owner, NULL))
 		return 77;
 	sem_wait(&inside);
-	/* The first one's slow way waits for the second, as any other's does:
-	 * it has then taken back what it had said. */
+	/* A third thread waits for the second one as usual: the first one has
+	 * withdrawn its flag. */
 	if (pthread_create(&third, NULL, visitor, &entered))
 		return 77;
 	for (int i = 0; i < 200; i++) {
 		const struct timespec t = { 0, 1000000 };
 
-		nanosleep(&t, NULL); /* it must not; 200 ms to do so */
+		nanosleep(&t, NULL); /* the third one must not enter within 200 ms */
 		expect(!atomic_load(&entered),
 		       "nobody takes the locks while the owner is inside");
 	}

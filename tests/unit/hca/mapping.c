@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which memory may be registered, found out in each way that there is: by asking the
- * kernel for a mapping, and where a filter of system calls forbids that, by trying
- * pages and by the list of mappings. All give the same answers.
+ * Whether memory may be registered, found in each of the possible ways: by asking the
+ * kernel for one mapping or, where a filter of system calls forbids that, by trying the
+ * pages or reading the list of mappings. All must give the same answers.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -24,8 +24,8 @@ enum { PAGE = 4096, SMALL = 8, LARGE = 512 };
 enum way { ASKED, TRIED_OR_READ, WITHOUT_PROC, WAYS };
 static const char *const names[] = { "asked", "tried or read", "without /proc" };
 
-/* Pages: `count` that are writable, one that can be read, one that cannot, a hole of
- * one, `count` that are writable. */
+/* Pages: `count` writable ones, one read-only, one without access, a hole of one page,
+ * `count` writable ones. */
 static uint8_t *map(size_t count)
 {
 	uint8_t *at = mmap(NULL, (2 * count + 3) * PAGE, PROT_READ | PROT_WRITE,
@@ -55,7 +55,7 @@ static int check_at(const char *file, int line, enum way way, bool got, bool wan
 
 static int answers(enum way way, uint8_t *at, size_t count)
 {
-	/* Trying sees all; without the list much memory is only looked at. */
+	/* Trying finds every page; without the list large ranges are tried in part. */
 	bool seen = way != WITHOUT_PROC || count == SMALL;
 	size_t all = count * PAGE;
 	uint8_t *behind = at + all + 3 * (size_t)PAGE;
@@ -84,7 +84,7 @@ static int answers(enum way way, uint8_t *at, size_t count)
 	return bad;
 }
 
-/* ioctl() is not known any more; and nothing can be opened. */
+/* A filter in which ioctl() fails, and with `opening` also open(). */
 static int forbid(bool opening)
 {
 	struct sock_filter code[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * No message is left without anybody being woken: by the peer that sent it, or by the
- * progress thread that ticks. The progress thread of these scenarios goes on when it is
- * woken and not because time has passed.
+ * No message is left without a wake-up of the receiver, by the peer that sent it or by the
+ * progress thread's tick. In these scenarios the progress thread runs when it is woken and
+ * not after a time.
  */
 #include "check.h"
 #include "world.h"
@@ -14,14 +14,14 @@ static void start(bool polling, bool membarrier)
 	world_make(IBV_QPS_RTS);
 	world_post_recv();
 	pthread_mutex_init(&hca_process.tick_lock, NULL);
-	world.b_cq.ex.channel = (void *)&world; /* there is one */
+	world.b_cq.ex.channel = (void *)&world; /* any value: there is a channel */
 	world_segment->wants_kick = !polling;
 	hca_process.ticking = polling;
 	hca_process.kicked = false;
 	hca_process.armed = hca_process.armed_next = 0;
 	hca_process.membarrier = membarrier;
 	world.to_b.fence = !membarrier;
-	/* The thread has seen other polls than the last ones. */
+	/* The progress thread has last seen another number of polls. */
 	polls += 8;
 	hca_process.polls = polls;
 	hca_process.streak = 0;
@@ -38,14 +38,14 @@ static void polling_without_membarrier(void)
 	start(true, false);
 }
 
-/* The next poll is the one from which on nobody need be woken. */
+/* After the next poll the process counts as attended and need not be woken. */
 static void about_to_attend(void)
 {
 	start(false, true);
 	hca_process.streak = 511;
 }
 
-/* The thread still ticks, though it was armed meanwhile; its next tick ends that. */
+/* The CQ was armed, but the progress thread still ticks; its next tick ends that. */
 static void still_ticking(void)
 {
 	about_to_attend();
@@ -64,7 +64,7 @@ static void arms_and_sleeps(void)
 	struct ibv_wc wc;
 
 	hca_req_notify_cq(hca_cq_public(&world.b_cq), 0);
-	/* As every program has to: what came before the arming gives no event. */
+	/* Required of programs: messages before the arming cause no event. */
 	if (hca_poll_cq(hca_cq_public(&world.b_cq), 1, &wc) == 1)
 		return;
 	check_sleep(&stand_in_events);
@@ -72,7 +72,7 @@ static void arms_and_sleeps(void)
 		   "woken for nothing");
 }
 
-/* Another thread of the program, with a queue of its own. */
+/* Another thread of the program polls a queue of its own. */
 static void polls_once(void)
 {
 	struct ibv_wc wc;
@@ -80,7 +80,7 @@ static void polls_once(void)
 	hca_poll_cq(hca_cq_public(&world.a_cq), 1, &wc);
 }
 
-/* And its peer sends a message just behind that. */
+/* The same, and right afterwards its peer sends a message. */
 static void polls_once_and_is_sent_to(void)
 {
 	polls_once();
@@ -105,7 +105,7 @@ static void ticks_by_time(void)
 
 static void nothing(void) {}
 
-/* Nobody polls any more. */
+/* At the end no thread polls any more: a wake-up must be pending. */
 static void somebody_will_look(void)
 {
 	bool wants = world_segment->wants_kick, ticking = hca_process.ticking;

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define PLACES 512       /* locations, of which few are contended */
-#define LOCATIONS 44     /* contended ones */
-#define VALUES 96        /* of one location in one run */
+#define PLACES 512       /* known locations, of which few are contended */
+#define LOCATIONS 44     /* contended locations */
+#define VALUES 96        /* values of one location in one run */
 #define STACK_BYTES (256u << 10)
 #define DECISIONS 4096
 #define STEPS 4096
@@ -19,7 +19,7 @@
 #define OLD_VALUES 1
 #define ALL CHECK_THREADS
 
-/* How far each location's list was seen; behind them the plain reads of each thread. */
+/* The newest value seen of each location, then the number of plain reads per thread. */
 struct view {
 	uint8_t at[LOCATIONS + CHECK_THREADS];
 };
@@ -29,7 +29,7 @@ struct value {
 	struct view view;
 };
 
-/* Known for all runs of a scenario: who uses it. */
+/* A location, over all runs of a scenario: which threads use it. */
 struct place {
 	uintptr_t at;
 	unsigned users, writers; /* a bit per thread */
@@ -50,10 +50,10 @@ enum thread_state { RUNS, WAITS, WANTS_LOCK, SLEEPS, ENDED };
 struct thread {
 	ucontext_t context;
 	enum thread_state state;
-	const void *wants;       /* lock or word */
+	const void *wants;       /* the lock or word for which it waits */
 	unsigned stores_seen;
-	bool found_old;          /* since it waited */
-	unsigned fresh;          /* loads that find the newest */
+	bool found_old;          /* a load found an old value since it waited */
+	unsigned fresh;          /* number of next loads that find the newest value */
 	struct view now, acquired, released;
 };
 
@@ -74,7 +74,7 @@ static struct {
 
 	struct thread threads[CHECK_THREADS];
 	unsigned thread_count;
-	int running;             /* -1: none, set-up or end */
+	int running;             /* -1: none of the threads (set-up, end) */
 	ucontext_t main;
 	struct view sequence;    /* of sequentially consistent operations */
 	unsigned stores;
@@ -115,7 +115,7 @@ static unsigned choose(unsigned count)
 	return c.decisions[c.depth++].chosen;
 }
 
-/* The next run; false: all were made. */
+/* Prepares the decisions of the next run; false: all were tried. */
 static bool next_decisions(void)
 {
 	while (c.decided > 0) {
@@ -172,7 +172,7 @@ static void switch_to(int next)
 		    next < 0 ? &c.main : &c.threads[next].context);
 }
 
-/* The running thread cannot go on (or has ended): another one does. */
+/* The running thread waits or has ended: another one runs. */
 static void give_way(void)
 {
 	int able[CHECK_THREADS];
@@ -188,7 +188,7 @@ static void give_way(void)
 	switch_to(count ? able[choose(count)] : -1);
 }
 
-/* Before a step that matters to others. */
+/* Before a step that other threads can observe: another one may run first. */
 static void may_be_interrupted(void)
 {
 	int able[CHECK_THREADS];
@@ -242,7 +242,7 @@ static bool left_out(enum check_without w, const void *at)
 	       (!c.without.lock || c.without.lock == at);
 }
 
-/* ---- who uses what ---- */
+/* ---- which threads use which locations ---- */
 static struct place *place_of(uintptr_t at)
 {
 	unsigned i = (unsigned)(at * 2654435761u >> 7) % PLACES;
@@ -259,7 +259,7 @@ static struct place *place_of(uintptr_t at)
 	return &c.places[i];
 }
 
-/* The number of a location that matters to several threads, -1: it does not. */
+/* The number of a location that several threads use; -1: one thread alone uses it. */
 static int contended(uintptr_t at, bool write)
 {
 	struct place *p = place_of(at);
@@ -274,7 +274,7 @@ static int contended(uintptr_t at, bool write)
 		}
 		c.locations[c.location_count].at = at;
 		p->location = (int)c.location_count++;
-		/* There is more to decide than was known: from the start. */
+		/* This adds decisions: the scenario starts again from its first run. */
 		c.learned = true;
 		switch_to(-1);
 	}
@@ -323,7 +323,7 @@ void check_membarrier(void)
 		return;
 	may_be_interrupted();
 	note("membarrier", 0, 0, memory_order_seq_cst, false);
-	/* What each had done is seen by all. */
+	/* Each thread sees what all others have done. */
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i < c.thread_count; i++)
 			fence_of(&c.threads[i], memory_order_seq_cst);
@@ -387,7 +387,7 @@ static void store(struct thread *t, int n, uint64_t bits, int order, bool exchan
 	if (releases(order))
 		join(&v->view, &t->now);
 	v->view.at[n] = t->now.at[n];
-	if (exchange) /* it goes on with the release that it read */
+	if (exchange) /* continues the release sequence of the value that it read */
 		join(&v->view, &l->values[l->newest].view);
 	l->newest++;
 	c.stores++;
@@ -424,7 +424,7 @@ static uint64_t masked(uint64_t v, unsigned bytes)
 	return bytes == 8 ? v : v & ((UINT64_C(1) << 8 * bytes) - 1);
 }
 
-/* As it is where nobody else looks. */
+/* An atomic operation on a location that one thread alone uses. */
 static uint64_t atomic_alone(enum check_op op, uintptr_t at, unsigned bytes,
 			     uint64_t value, const uint64_t *expected)
 {
@@ -602,7 +602,7 @@ void check_wait(void)
 
 	if (c.running < 0)
 		return;
-	/* What is stored is seen some time. */
+	/* Stored values become visible after some time. */
 	t->fresh = 8;
 	if (!t->found_old) {
 		t->state = WAITS;
@@ -683,7 +683,7 @@ static void forget_decisions(void)
 	c.decided = 0;
 }
 
-/* Tries all; true when a fault was found. */
+/* Runs all decisions of a scenario; true: a fault was found. */
 static bool explore(const struct check_scenario *s, enum check_memory memory,
 		    const struct check_break *without, unsigned long *runs)
 {
@@ -736,7 +736,7 @@ static int check_one(const struct check_scenario *s)
 	for (enum check_memory m = CHECK_SC; m <= CHECK_C11; m++) {
 		bool found;
 
-		/* What holds in C's memory holds in the others. */
+		/* A property that holds in C's memory model holds in stronger ones. */
 		if (m != CHECK_C11 && !c.all_memories)
 			continue;
 		found = explore(s, m, NULL, &runs);

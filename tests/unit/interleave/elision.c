@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without locks or with them, one thread at a time is inside: the owner that takes none,
- * others that come, and one that becomes the owner meanwhile.
+ * With and without locks only one thread at a time is inside: the owner that takes none,
+ * other threads that come, and one that becomes the owner meanwhile.
  */
 #include "elision.h"
 
 #include "check.h"
 
-/* So often a thread that enters alone becomes the owner (elide.c), but for one. */
+/* One less than the number of lone entries that make a thread the owner (elide.c). */
 #define NEARLY_OWNER 1023
 
 struct spin elision_lock;

@@ -7,7 +7,7 @@
 
 #include "util/spin.h"
 
-/* What a thread does; see elision_thread.h. */
+/* The operations of a thread; see elision_thread.h. */
 struct elision_thread {
 	void (*start)(void); /* nobody owns the data path */
 	void (*make)(bool owner, uint32_t streak);
@@ -18,7 +18,7 @@ struct elision_thread {
 extern const struct elision_thread elision_thread_0, elision_thread_1,
 	elision_thread_2;
 extern struct spin elision_lock;
-/* What the lock is for. */
+/* Uses the data that the lock guards. */
 void elision_touch(void);
 
 #endif

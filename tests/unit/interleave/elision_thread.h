@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread of the test of elision: src/hca/elide.c once more, with variables of this
- * thread in place of thread-local ones, as coroutines have none. What all threads have
- * (hca_elision) is one, as the linker joins it; what the file keeps for itself (who
- * entered last) is not, and decides only when ownership changes.
+ * One thread of the test of elision: compiles src/hca/elide.c with variables of its own in
+ * place of thread-local ones, which coroutines do not have. The variable that all threads
+ * share (hca_elision) is merged by the linker. The file's static variable (the thread that
+ * entered last) is not shared; it only decides when ownership changes.
  */
 #include <stdint.h>
 

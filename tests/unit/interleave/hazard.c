@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Nobody copies into memory that its owner has taken back: a key that is withdrawn, a
- * queue pair that is reset. Afterwards the owner uses the memory, and that access and the
- * peer's copy must not come in no order.
+ * No peer copies into memory after its owner has taken it back: a key is withdrawn, a queue
+ * pair is reset. The owner then uses the memory, and this access and the peer's copy must
+ * be ordered.
  */
 #include "check.h"
 #include "world.h"
@@ -13,7 +13,7 @@ static void start(void)
 {
 	world_make(IBV_QPS_RTS);
 	pthread_mutex_init(&shm.lock, NULL);
-	world.of_b.tx->ack.pulls = 1; /* the peer reaches us */
+	world.of_b.tx->ack.pulls = 1; /* the peer copies from our memory */
 	world.of_b.path = world.to_b.path = SHM_PATH_PROCESS_VM;
 	check_data(world.memory, sizeof(world.memory));
 	copied = false;
@@ -61,7 +61,7 @@ static void destroys(void)
 	uses_memory();
 }
 
-/* The entry is used again, with other memory behind it. */
+/* The key's entry is used again, for other memory. */
 static void registers_again(void)
 {
 	struct hca_key as = {

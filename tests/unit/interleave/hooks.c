@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the compiler calls in code that is made for its thread sanitizer, and the
- * functions of the system and of the progress thread that stand in for the real ones
- * there (meson.build renames them).
+ * The functions that the compiler calls in code built for its thread sanitizer, and
+ * replacements for functions of the system and the progress thread (renamed by
+ * meson.build).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #define PUBLIC __attribute__((visibility("default"), used))
 
-/* Prototypes are the compiler's. */
+/* The compiler's headers declare no prototypes of these. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 PUBLIC void __tsan_init(void) {}
@@ -67,7 +67,7 @@ PUBLIC void __tsan_write_range(void *a, size_t n) { check_plain(a, n, true); }
 		*e = found;                                                   \
 		return same;                                                  \
 	}                                                                     \
-	/* As clang calls it. */                                              \
+	/* The name that clang calls. */                                              \
 	PUBLIC uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(     \
 		volatile void *a, uint##bits##_t expected, uint##bits##_t v,  \
 		int order, int order_else)                                    \
@@ -101,7 +101,7 @@ PUBLIC void __tsan_atomic_thread_fence(int order)
 	check_fence(order);
 }
 
-/* Against the compiler only. */
+/* Orders against the compiler only: nothing to do. */
 PUBLIC void __tsan_atomic_signal_fence(int order) {}
 
 PUBLIC void *__tsan_memcpy(void *to, const void *from, size_t n)
@@ -122,7 +122,7 @@ PUBLIC void *__tsan_memset(void *to, int c, size_t n)
 	return memset(to, c, n);
 }
 
-/* ---- stand-ins ---- */
+/* ---- replacements ---- */
 void *stand_in_memcpy(void *to, const void *from, size_t n)
 {
 	check_plain(from, n, false);

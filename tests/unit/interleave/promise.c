@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a sender completes because it was promised is received, whatever the receiver's
- * side does at the same time: it finds no receive, none of the states in which
- * messages are taken, an error; the receive's memory is deregistered.
+ * A message that the sender completes because of a promise is received, whatever happens
+ * on the receiver's side at the same time: there is no receive, the state does not allow
+ * messages, an error occurs, the memory of the receive is deregistered.
  */
 #include "check.h"
 #include "world.h"
 
-/* The message is in the ring before anybody else does anything. */
+/* The message is put into the ring before the threads start. */
 static void a_message_is_there(enum ibv_qp_state state)
 {
 	world_make(state);
 	world_send();
 }
 
-/* What was not looked at is in the end. */
+/* At the end, takes the messages that were not taken yet, and compares. */
 static void completed_means_received(void)
 {
 	world_receive();
@@ -78,7 +78,7 @@ static void becomes_ready(void)
 	hca_promise_posted(qp);
 }
 
-/* The sender is quick. */
+/* The sender posts before the other thread does anything. */
 static void posts_and_it_is_taken(void)
 {
 	world_post_recv();
@@ -91,7 +91,7 @@ static void fails(void)
 	world_run_close();
 }
 
-/* Another thread takes back what was promised, for its own reason. */
+/* Another thread moves the QP to the error state, and so withdraws the promise. */
 static void modifies_to_error(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -112,12 +112,12 @@ static void promised_without_message(void)
 	world_post_recv();
 }
 
-/* ---- the memory goes ---- */
+/* ---- the memory is deregistered ---- */
 static bool holding;
 
 static void ready_in_memory(void)
 {
-	/* In a run that was broken off. */
+	/* After a run that was abandoned. */
 	if (holding)
 		hca_promise_release();
 	holding = false;

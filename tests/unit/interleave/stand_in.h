@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the sources under test call instead; included before anything of theirs. */
+/* Replacements for functions that the sources under test call; included first. */
 #ifndef INTERLEAVE_STAND_IN_H
 #define INTERLEAVE_STAND_IN_H
 
@@ -19,24 +19,24 @@ int stand_in_usleep(unsigned us);
 void stand_in_kick(void);
 uint64_t stand_in_now_ns(void);
 void stand_in_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
-/* No callback runs by itself: disarming and cancelling are one. */
+/* No callback runs by itself, so disarming and cancelling are the same. */
 void stand_in_timer_disarm(struct progress_timer *t);
-/* Whether it was armed; it no longer is. */
+/* Disarms the timer. True: it was armed. */
 bool stand_in_timer_take(struct progress_timer *t);
 void stand_in_timers_forget(void);
 
 struct hca_cq;
 struct shm_link;
 struct iovec;
-/* The peer's, and our own progress thread are woken; a program's event comes. */
+/* The peer's progress thread is woken; the program gets a completion event. */
 void stand_in_wake(struct shm_link *l);
 void stand_in_notify(struct hca_cq *cq);
-/* A copy to or from a peer's memory, which is ours here. */
+/* A copy from or to the peer's memory, which is in this process. */
 int stand_in_access_copy(struct shm_link *l, bool read, struct iovec *near,
 			 int near_count, struct iovec *far, int far_count,
 			 uint64_t length);
 
-/* What was woken, until who sleeps takes it; see check_sleep(). */
+/* Counters of wake-ups, cleared by the thread that sleeps; see check_sleep(). */
 extern uint64_t stand_in_kicks, stand_in_events;
 extern uint64_t stand_in_now;
 

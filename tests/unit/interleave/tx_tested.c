@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/transport/shm/tx.c with its own shm_wake(), which others call another one for. */
+/* src/transport/shm/tx.c with its own shm_wake(); other sources call the replacement. */
 #undef shm_wake
 #include "../../../src/transport/shm/tx.c"

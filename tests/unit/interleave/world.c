@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See world.h. Compiled with the sources under test: it has their locks. */
+/* See world.h. Compiled like the sources under test, because it takes their locks. */
 #include "world.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void make_qp(struct hca_qp *qp, uint32_t qpn, uint32_t dest,
 	qp->ibv.qp_num = qpn;
 	qp->ibv.state = state;
 	qp->reliable = true;
-	qp->established = true; /* no event */
+	qp->established = true; /* no IBV_EVENT_COMM_EST */
 	qp->pd = &world.pd;
 	qp->recv_pd = &world.pd;
 	qp->send_cq = qp->recv_cq = cq;
@@ -137,7 +137,7 @@ static void make_key(void)
 	};
 }
 
-/* The key that b's promises are about is counted in promise.c. */
+/* Clears the counters of promise.c for the key of b's promises. */
 static void forget_promises(void)
 {
 	struct hca_qp *qp = &world.b;
@@ -172,7 +172,7 @@ void world_make(enum ibv_qp_state b_state)
 	}
 	forget_promises();
 	stand_in_timers_forget();
-	/* A run that was broken off may have left it locked. */
+	/* A run that was abandoned may have left it locked. */
 	pthread_mutex_init(&hca_process.lock, NULL);
 	memset(&area->dir[0].slots[0], 0, 4 * sizeof(struct shm_slot));
 	memset(&area->dir[1].slots[0], 0, 4 * sizeof(struct shm_slot));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two connected RC queue pairs of one process and the link between them, made by hand:
- * `a` sends, `b` receives. Made anew for each run.
+ * Two connected RC queue pairs of one process and the link between them, built by hand:
+ * `a` sends, `b` receives. Built anew for each run.
  */
 #ifndef INTERLEAVE_WORLD_H
 #define INTERLEAVE_WORLD_H
@@ -32,17 +32,17 @@ extern struct world world;
 extern struct hca_segment *world_segment;
 
 void world_make(enum ibv_qp_state b_state);
-/* Steps of the two programs. */
+/* Single steps of the two programs. */
 void world_post_recv(void);
 void world_send(void);
-/* b's side takes messages in, and a's looks for promises, or acknowledgements. */
+/* b takes messages; a looks for promises or acknowledgements. */
 void world_receive(void);
 void world_take_promises(void);
 void world_harvest(void);
-/* The timer of b's error state, if it is armed. */
+/* Runs the timer of b's error state, if it is armed. */
 void world_run_close(void);
 
-/* Completions with success so far. */
+/* Number of successful completions so far. */
 unsigned world_sent(void);
 unsigned world_received(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One machine in time: what it says again and when, what it makes of messages
- * that come twice, late or out of place. Whole conversations over a bad network
- * are played by cm_sim_test.c.
+ * One machine with its deadlines: which messages it repeats and when, and how it handles
+ * messages that are repeated, late or not expected. cm_sim_test.c plays whole connections
+ * over a bad network.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "rdmacm/cm_machine.h"
 
 #define CODE(n) (UINT64_C(4096) << (n))
-#define RESPONSE 12 /* of the called */
+#define RESPONSE 12 /* response time of the callee, as a code */
 #define OURS 10     /* of the caller */
 #define ACK 8
 #define RETRIES 3
@@ -52,7 +52,7 @@ static int ask(struct cm_machine *m, enum cm_input what, const struct cm_mad *ma
 	return cm_machine_ask(m, what, mad, now, &out);
 }
 
-/* What was just said, to `m`. */
+/* Delivers the message that was just sent to `m`. */
 static int pass(struct cm_machine *m)
 {
 	struct cm_mad mad = out.mad;
@@ -130,7 +130,7 @@ static void the_caller_is_told_when_the_program_takes_long(void **state)
 	assert_int_equal(out.mad.mra.service_timeout, RESPONSE + 4);
 	assert_int_equal(pass(&caller), 0);
 	assert_true(caller.deadline_ns == now + CODE(RESPONSE + 4) + CODE(ACK));
-	/* Then it asks again, and is told again, and there is no second event. */
+	/* The caller repeats the REQ, gets an MRA again, and reports no second event. */
 	assert_int_equal(tick(&caller), 0);
 	expect_sent(CM_REQ);
 	assert_int_equal(pass(&callee), 0);
@@ -138,7 +138,7 @@ static void the_caller_is_told_when_the_program_takes_long(void **state)
 	assert_int_equal(ask(&callee, CM_DO_ACCEPT, &reply), 0);
 	assert_int_equal(pass(&caller), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_CONNECT_RESPONSE);
-	/* The same the other way round. */
+	/* The same in the other direction. */
 	assert_true(caller.deadline_ns == now + CODE(OURS) / 2);
 	assert_int_equal(tick(&caller), 0);
 	expect_sent(CM_MRA);
@@ -152,7 +152,7 @@ static void a_program_that_never_answers_is_given_up_by_both(void **state)
 	(void)state;
 	requested();
 	assert_int_equal(tick(&callee), 0);
-	/* The caller is never heard of again. */
+	/* No further message of the caller comes. */
 	assert_int_equal(tick(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_REJECTED);
 	assert_int_equal(out.status, CM_REASON_TIMEOUT);
@@ -187,7 +187,7 @@ static void what_comes_twice_is_answered_twice_and_reported_once(void **state)
 	assert_true(out.mad.tid == dreq.tid);
 	assert_int_equal(cm_machine_receive(&callee, &dreq, now, &out), 0);
 	expect_sent(CM_DREP);
-	/* And when the machine is at its end, by nobody in particular. */
+	/* A machine that has ended does not answer; cm_stray_answer() does. */
 	assert_int_equal(tick(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	assert_int_equal(cm_machine_receive(&callee, &dreq, now, &out), -ENOENT);
@@ -221,7 +221,7 @@ static void a_rejection_names_what_it_answers_and_is_kept(void **state)
 	assert_int_equal(ask(&callee, CM_DO_REJECT, &why), 0);
 	assert_int_equal(out.mad.rej.answered, CM_ANSWERED_REQ);
 	assert_int_equal(out.mad.rej.private_data[1], 2);
-	/* It is lost, and the program is gone. */
+	/* The REJ is lost, and the program has destroyed its identifier. */
 	assert_int_equal(ask(&callee, CM_DO_DESTROY, NULL), 0);
 	assert_int_equal(cm_machine_receive(&callee, &req, now, &out), 0);
 	expect_sent(CM_REJ);
@@ -258,7 +258,7 @@ static void the_lower_of_two_callers_becomes_the_called(void **state)
 	assert_int_equal(pass(&caller), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_CONNECT_RESPONSE);
 
-	/* The GUID goes first. */
+	/* GUIDs are compared before QP numbers. */
 	high.req.local_ca_guid = 4;
 	cm_machine_init(&caller, 1);
 	caller.peer_to_peer = true;
@@ -275,7 +275,7 @@ static void a_connection_whose_qp_asks_anew_is_ended(void **state)
 	assert_int_equal(ask(&callee, CM_GOT_STALE, NULL), 0);
 	expect_sent(CM_DREQ);
 	assert_true(out.qp_error);
-	/* Its old end is not there any more. */
+	/* The machine at the other end does not exist any more. */
 	assert_int_equal(cm_stray_answer(&callee.sent, &out.mad), 0);
 	assert_int_equal(pass(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_DISCONNECTED);

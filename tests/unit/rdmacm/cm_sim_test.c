@@ -50,7 +50,7 @@ struct packet {
 	uint8_t bytes[CM_MAD_SIZE];
 };
 
-/* One end, with its application. */
+/* One end of a connection, with its application. */
 struct end {
 	struct cm_machine m;
 	struct cm_entry entry;
@@ -58,7 +58,7 @@ struct end {
 	unsigned host, pair;
 	bool requested, answered, up, ended, rested; /* what was reported */
 	int end_event, end_status;
-	enum cm_input wish;      /* at wish_ns, if that is not 0 */
+	enum cm_input wish;      /* next request of the application; at wish_ns, if not 0 */
 	uint64_t wish_ns;
 };
 
@@ -71,7 +71,7 @@ static uint64_t now_ns;
 static bool listens[2];
 static unsigned counts[CM_APR + 1], ups, meetings, stales, delayed;
 
-/* CM_SIM_TRACE=world: what happens in that one. */
+/* CM_SIM_TRACE=world: prints what happens in that run. */
 static bool tracing;
 
 static unsigned pick(unsigned n)
@@ -128,7 +128,7 @@ static void wish(struct end *e, enum cm_input what, uint64_t in_ns)
 	e->wish_ns = now_ns + 1 + within(in_ns);
 }
 
-/* The first thing that an end of the given part does when it is connected. */
+/* Chooses what the application of this end does when it is connected. */
 static void live(struct end *e)
 {
 	e->up = true;
@@ -136,7 +136,7 @@ static void live(struct end *e)
 	wish(e, pick(4) ? CM_DO_DISCONNECT : pick(4) ? CM_DO_LOAD_PATH :
 						       CM_DO_DESTROY,
 	     pick(2) ? 5 * MSEC : 100 * MSEC);
-	/* Often one of the two leaves it to the other. */
+	/* In half of the cases only the other end acts. */
 	if (pick(2))
 		e->wish_ns = 0;
 }
@@ -187,7 +187,7 @@ static void on_event(struct end *e, const struct cm_output *out)
 		      out->event == RDMA_CM_EVENT_UNREACHABLE ||
 		      out->event == RDMA_CM_EVENT_CONNECT_ERROR);
 		CHECK(out->event == RDMA_CM_EVENT_DISCONNECTED || out->status);
-		/* One that was up is disconnected and nothing else. */
+		/* An end that was connected reports DISCONNECTED and nothing else. */
 		CHECK(!e->up || out->event == RDMA_CM_EVENT_DISCONNECTED);
 		e->ended = true;
 		e->end_event = out->event;
@@ -270,7 +270,7 @@ static void look_up(unsigned host, unsigned pair)
 	CHECK(ask(e, CM_DO_LOOKUP, &req) == 0);
 }
 
-/* Those who think that they are connected to this one. */
+/* Number of ends that are connected, in their own view, to this one. */
 static unsigned partners_of(const struct end *e)
 {
 	unsigned count = 0;
@@ -308,13 +308,13 @@ static void act(struct end *e)
 		};
 		wish(e, CM_DO_DISCONNECT, 30 * MSEC);
 	}
-	/* Data may come before the RTU, from one who is connected. */
+	/* Data can come before the RTU only from an end that is connected. */
 	if (what == CM_DO_NOTIFY && !partners_of(e))
 		return;
 	TRACE("%9.3f end %d: %s\n", (double)now_ns / 1e6, (int)(e - ends),
 	      cm_input_name(what));
 	ret = ask(e, what, what == CM_DO_DESTROY ? NULL : &message);
-	/* Too late, and told so, or about to be. */
+	/* Errors: the connection has ended, which was or will be reported. */
 	CHECK(ret == 0 || ret == -EALREADY || ret == -ECONNRESET ||
 	      (ret == -EINVAL &&
 	       (e->ended || e->up || e->m.state == CM_DONE)) ||
@@ -338,7 +338,7 @@ static void answer(unsigned host, const struct cm_mad *mad, int reason)
 		fly(!host, &reply);
 }
 
-/* As a carrier does it: those that exist, stale ones, the listener, strays. */
+/* Delivers in a carrier's order: existing ends, stale ones, the listener, no one. */
 static void receive(unsigned host, const struct cm_mad *mad)
 {
 	struct cm_entry *entry = cm_table_find(&tables[host], 0, mad);
@@ -380,7 +380,7 @@ static void receive(unsigned host, const struct cm_mad *mad)
 	took(e, &out);
 }
 
-/* All its connections vanish without a word. */
+/* The host restarts: its ends vanish without a message. */
 static void restart(unsigned host)
 {
 	for (unsigned i = 0; i < CONNS; i++) {
@@ -398,7 +398,7 @@ static void restart(unsigned host)
 
 /* ---- the world ---- */
 
-/* The next thing that happens; false: nothing ever will. */
+/* Carries out the next event; false: there is none. */
 static bool step(void)
 {
 	struct packet *next = NULL;
@@ -437,7 +437,7 @@ static bool step(void)
 	return true;
 }
 
-/* When nothing moves any more: who is up has another who is, of its numbers. */
+/* At the end each connected end has a peer that is connected with the same numbers. */
 static void check_agreement(void)
 {
 	for (unsigned i = 0; i < CONNS; i++) {
@@ -476,7 +476,7 @@ static void connections_agree_or_fail_on_both_sides(void)
 	world_open();
 	for (unsigned i = 0; i < PAIRS; i++) {
 		switch (pick(8)) {
-		case 0: /* both call at once, and one becomes the called */
+	case 0: /* both call at the same time; one becomes passive */
 			call(0, i, 0x100 + i, true);
 			call(1, i, 0x200 + i, true);
 			break;
@@ -494,7 +494,7 @@ static void connections_agree_or_fail_on_both_sides(void)
 	world_close();
 }
 
-/* The restarted host calls again with the number its QP had. */
+/* The restarted host requests a connection with the QP number that it had before. */
 static void a_restarted_host_is_let_in_again(void)
 {
 	unsigned host = pick(2);
@@ -511,8 +511,8 @@ static void a_restarted_host_is_let_in_again(void)
 	call(host, 0, 0x300, false);
 	while (step())
 		;
-	/* The other may not have heard of the restart; once it has, nothing is
-	 * left of the first one. */
+	/* The other end may not know of the restart yet; when it does, nothing is left
+	 * of the first connection. */
 	for (unsigned i = 0; i < CONNS; i++)
 		survivors += ends[i].used && ends[i].host != host &&
 			     ends[i].m.state == CM_ESTABLISHED;
@@ -536,7 +536,7 @@ int main(int argc, char **argv)
 		else
 			connections_agree_or_fail_on_both_sides();
 	}
-	/* All of it happened. */
+	/* All kinds of messages were sent. */
 	for (int type = CM_REQ; type <= CM_APR; type++) {
 		printf("%s %u\n", wire_cm_name((enum cm_type)type), counts[type]);
 		CHECK(counts[type] > 50);

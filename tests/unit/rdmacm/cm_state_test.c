@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection state machine: the ways a connection is made, refused and
- * ended, two machines playing against each other, and that no input in any
- * state leaves the table.
+ * The connection state machine: how connections are made, refused and ended, two machines
+ * that exchange messages, and every input in every state.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +26,7 @@ struct side {
 	struct side *peer;
 };
 
-/* Steps and delivers what is sent to the peer at once. */
+/* Takes a step and delivers the message that is sent to the peer at once. */
 static int play(struct side *s, enum cm_input input)
 {
 	struct cm_step step;
@@ -99,7 +98,7 @@ static void disconnect_reports_once_on_both_sides(void **state)
 	assert_int_equal(play(&a, CM_DO_DISCONNECT), 0);
 	EXPECT_EVENTS(&a, RDMA_CM_EVENT_DISCONNECTED);
 	EXPECT_EVENTS(&b, RDMA_CM_EVENT_DISCONNECTED);
-	/* Each side may still call it, and the peer's death is old news. */
+	/* A second disconnect and a late CM_PEER_GONE have no effect. */
 	assert_int_equal(play(&b, CM_DO_DISCONNECT), -EALREADY);
 	assert_int_equal(play(&b, CM_PEER_GONE), -EPROTO);
 	assert_int_equal(play(&b, CM_TIMEOUT), 0);
@@ -113,7 +112,7 @@ static void crossing_disconnects_report_once_each(void **state)
 
 	(void)state;
 	established(&a, &b);
-	a.peer = b.peer = NULL; /* both messages are on their way */
+	a.peer = b.peer = NULL; /* neither message has arrived yet */
 	assert_int_equal(play(&a, CM_DO_DISCONNECT), 0);
 	assert_int_equal(play(&b, CM_DO_DISCONNECT), 0);
 	assert_int_equal(play(&a, CM_GOT_DREQ), 0);
@@ -180,7 +179,7 @@ static void silence_ends_in_unreachable(void **state)
 	assert_int_equal(play(&a, CM_TIMEOUT), 0);
 	EXPECT_EVENTS(&a, RDMA_CM_EVENT_UNREACHABLE);
 	assert_int_equal(a.statuses[0], -ETIMEDOUT);
-	/* The callee learns that nobody waits any more. */
+	/* The callee is told that the caller does not wait any more. */
 	EXPECT_EVENTS(&b, RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_REJECTED);
 
 	pair(&a, &b);
@@ -221,7 +220,7 @@ static void datagram_lookup_answers_the_caller_only(void **state)
 	assert_int_equal(a.statuses[0], CM_STATUS_OF_MESSAGE);
 }
 
-/* Whatever comes: a state of the table, and an end that stays one. */
+/* Every input leads to a state of the table, and CM_DONE is never left. */
 static void any_input_in_any_state_is_defined(void **state)
 {
 	(void)state;
@@ -252,7 +251,7 @@ static void any_input_in_any_state_is_defined(void **state)
 	}
 }
 
-/* Two sides, random requests and deaths: each reports at most one end. */
+/* Two sides with random requests and deaths: each reports at most one end. */
 static void random_plays_report_one_end_at_most(void **state)
 {
 	unsigned seed = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocations that fail, of the calling thread: those of the gateway (the linker puts
- * these functions in the place of the library's) and those of jansson. What libconfig
- * and the C library allocate for themselves does not fail.
+ * Makes allocations of the calling thread fail: those of the gateway (the linker puts
+ * these functions in place of the C library's) and those of jansson. Allocations inside
+ * of libconfig and the C library do not fail.
  */
 #ifndef TEST_SIMULATE_ALLOC_H
 #define TEST_SIMULATE_ALLOC_H
@@ -13,9 +13,9 @@
 void alloc_init(void);
 /* From the `after`-th allocation on (0: the next one), `count` fail. */
 void alloc_fail(unsigned after, unsigned count);
-/* None fails any more. True when one has. */
+/* No allocation fails any more. True: one has failed. */
 bool alloc_succeed(void);
-/* Where in this program the first that failed was asked for, for `addr2line -fe`. */
+/* The address in this program of the first failed allocation, for `addr2line -fe`. */
 const void *alloc_failed_at(void);
 
 #endif

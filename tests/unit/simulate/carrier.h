@@ -30,9 +30,9 @@ extern unsigned carrier_format_count;
 void carrier_find_formats(void);
 
 /*
- * A sample of the simulation holds pairs: a number that tells which sample it is
- * (0: none yet) and the same below zero. Numbers are whole and below 2^24, so that
- * every format can hold them.
+ * A sample of the simulation has pairs of values: a number that identifies the sample (0:
+ * none yet) and its negative. Numbers are whole and below 2^24, so that every format
+ * can represent them.
  */
 void carrier_fill(struct sample *s, unsigned number);
 bool carrier_is_sound(const struct sample *s);

@@ -21,12 +21,12 @@ struct ledger ledger;
 struct path_page {
 	const struct path *path;
 	uint64_t fed[SOURCES_MAX];       /* samples for each source */
-	uint64_t arrived[SOURCES_MAX];   /* that came out of its queue, if any */
-	uint64_t slack[SOURCES_MAX];     /* of one that another path reads for:
+	uint64_t arrived[SOURCES_MAX];   /* that were taken out of its queue, if any */
+	uint64_t slack[SOURCES_MAX];     /* of a source that another path reads for:
 					  * what was under way when it joined
 					  * or left that reader */
 	bool fresh[SOURCES_MAX];         /* as in the register, mode `all` */
-	uint64_t outputs;                /* that are due */
+	uint64_t outputs;                /* number that must be made */
 	uint64_t absorbed;
 	uint64_t hooked;                 /* dropped by its hooks */
 };
@@ -100,7 +100,7 @@ static struct node_page *node_page_of(const struct node *n)
 	return free_page;
 }
 
-/* The samples that a node is given to fill are of the pool of who reads it. */
+/* A node gets samples of the reading path's pool to fill. */
 int __wrap_node_read(struct node *n, struct sample *smps[], unsigned cnt,
 		     unsigned *release)
 {
@@ -114,7 +114,7 @@ int __wrap_node_read(struct node *n, struct sample *smps[], unsigned cnt,
 	reading = s;
 	page_of(s->path);
 	ret = __real_node_read(n, smps, cnt, release);
-	/* A reader may look again and again, for as long as others do something. */
+	/* A reader may poll for as long as other threads can do something. */
 	if (ret <= 0)
 		world_turn();
 	if (ret > 0) {
@@ -139,8 +139,8 @@ static void fed(struct path_source *s, unsigned cnt)
 	}
 }
 
-/* Who reads the node whose hooks these are: what this thread has read last, if that is
- * still there, before others. */
+/* The source that reads the node with these hooks: the one that this thread has read last
+ * is preferred, if it still exists. */
 static struct path_source *reader_of(const struct hook_list *l)
 {
 	struct path_source *other = NULL;
@@ -161,8 +161,8 @@ static struct path_source *reader_of(const struct hook_list *l)
 	return other;
 }
 
-/* Whose hooks these are is told by the list. `dropped` may be below zero: held
- * back before. */
+/* Counts samples that hooks dropped; the list tells whose hooks they are. `dropped` may
+ * be below zero: samples that were kept before came out. */
 static void hooked(struct hook_list *l, uint64_t dropped, unsigned kept)
 {
 	struct path_source *s = l ? reader_of(l) : NULL;
@@ -222,7 +222,7 @@ void __wrap_path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 	__real_path_emit(p, smps, cnt);
 }
 
-/* What is due for one sample of source `i`, as the manual page says it. */
+/* Number of outputs for one sample of source `i`, by the rules of the manual page. */
 static unsigned due(struct path_page *page, unsigned i)
 {
 	const struct path *p = page->path;
@@ -271,19 +271,19 @@ static void close_path_page(struct path_page *page)
 	for (unsigned i = 0; i < p->source_count; i++) {
 		const struct path_source *s = &p->sources[i];
 		uint64_t left = page->arrived[i] + s->overruns;
-		/* It joined while a read was being handed on. */
+		/* It may have joined while samples of a read were being handed on. */
 		uint64_t most = MAX(page->slack[i], s->late ? VECTORIZE_MAX : 0);
 
 		if (left > page->fed[i] + most)
 			world_fail("path %s: %" PRIu64 " samples of %s came, and it got %" PRIu64 " and counts %" PRIu64 " as dropped by queue_full",
 				   p->name, page->fed[i], s->node->name,
 				   page->arrived[i], s->overruns);
-		/* The rest was in its queue at the end. */
+		/* The other samples were in its queue at the end. */
 		in += page->fed[i] - left;
 		slack += most;
 		ledger.queue_full += s->overruns;
 	}
-	/* One that joined may have got more than it was fed: `in` is modulo 2^64. */
+	/* A path that joined may have got more than was counted: modulo 2^64. */
 	if (in - out + slack > 2 * slack)
 		world_fail("path %s: %" PRIu64 " outputs are due and %" PRIu64 " samples were left in queues, %" PRIu64 " were forwarded, %" PRIu64 " discarded, %" PRIu64 " not made, %" PRIu64 " dropped by hooks",
 			   p->name, page->outputs, in - page->outputs,
@@ -328,7 +328,7 @@ static void close_node_page(struct node_page *page)
 		inside = parts_inside(n) + parts_lost(n);
 		ledger.peer += inside;
 	}
-	/* What is in a loopback when it stops. */
+	/* The samples in a loopback when it is stopped. */
 	if (n->type != &parts_wire && loops && k->sent >= k->received) {
 		inside = k->sent - k->received;
 		ledger.stopped += inside;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The account of every sample. What comes into a path must have left it when the
- * path is destroyed: into its destinations, or into one of the gateway's counters;
- * and what a path gave to a node must be what the node took, refused, or a hook of
- * it dropped.
+ * Accounts for every sample. When a path is destroyed, each sample that came into it must
+ * have left it, into its destinations or into one of the gateway's counters. Each sample
+ * that a path gave to a node must have been taken or refused by the node, or dropped by one
+ * of its hooks.
  *
- * What the gateway's parts do is seen where they call each other (--wrap of the
- * linker); what they count is read when path and node are destroyed.
+ * The calls between the gateway's parts are observed by --wrap of the linker; their
+ * counters are read when paths and nodes are destroyed.
  */
 #ifndef TEST_SIMULATE_LEDGER_H
 #define TEST_SIMULATE_LEDGER_H
 
 #include <stdint.h>
 
-/* Where samples went, of all paths and nodes; a sample counts once for each path that
- * it passes. */
+/* Where the samples of all paths and nodes went; a sample counts once for each path. */
 struct ledger {
 	uint64_t handed;         /* came out of nodes */
 	uint64_t delivered;      /* taken by nodes */
@@ -31,7 +30,7 @@ struct ledger {
 
 extern struct ledger ledger;
 
-/* Nothing may be open any more. */
+/* All paths and nodes must have been destroyed. */
 void ledger_end(void);
 /* The numbers of a run or of all, one line. */
 void ledger_print(void);

@@ -12,7 +12,7 @@
 #include "util/clock.h"
 #include "world.h"
 
-/* A number is the stream of a source, and which sample of it. */
+/* A number consists of the stream of a source and the index of the sample in it. */
 #define STREAMS 1024
 #define NUMBER_BITS 14
 #define HELD_MAX 24
@@ -50,7 +50,7 @@ struct part {
 };
 
 static unsigned streams;
-static unsigned handed[STREAMS];      /* samples of each */
+static unsigned handed[STREAMS];      /* number of samples of each stream */
 
 static const struct config_key part_keys[] = {
 	{ "format", CONFIG_JSON, offsetof(struct part, format), .help = "format" },
@@ -159,7 +159,7 @@ static void part_interrupt(struct node *n)
 
 static void part_rearm(struct node *n)
 {
-	/* Who writes to a wire may take it back in the middle of a read. */
+	/* A writer may rearm a wire in the middle of a read. */
 	if (n->type != &parts_wire)
 		nobody_inside(n, "rearm");
 	atomic_store(&((struct part *)n->private_data)->interrupted, false);
@@ -199,7 +199,7 @@ static void enter(struct node *n, bool *inside, const char *what)
 	world_turn();
 }
 
-/* Sends the sample through the format and looks whether it is the same. */
+/* Passes the sample through the format and compares it. */
 static int make(struct node *n, struct sample *s)
 {
 	struct part *p = n->private_data;
@@ -275,7 +275,7 @@ static int source_read(struct node *n, struct sample *smps[], unsigned cnt,
 	return ret;
 }
 
-/* Every pair must be a sample that a source has handed out. */
+/* Each pair of values must be of a sample that a source has made. */
 static void check_pairs(struct node *n, const struct sample *s)
 {
 	struct part *p = n->private_data;
@@ -320,7 +320,7 @@ static void note(struct node *n, struct sample *s)
 	p->noted++;
 }
 
-/* As an adapter: keeps some, gives back some of this or of earlier calls. */
+/* Like an adapter: keeps some samples, gives back some of this or earlier calls. */
 static void hold(struct part *p, struct sample *smps[], unsigned cnt,
 		 unsigned *release)
 {
@@ -351,7 +351,7 @@ static unsigned sink_accepts(struct part *p, unsigned cnt)
 		world_sleep_ns(world_draw(300000));
 		return cnt;
 	case MODE_STUCK:
-		/* Now and then its peer takes nothing for long. */
+		/* Sometimes its peer takes nothing for a long time. */
 		if (world_draw(16))
 			return cnt;
 		for (int i = 0; i < 3000 && !atomic_load(&p->interrupted); i++)
@@ -439,7 +439,7 @@ static int wire_read_inside(struct node *n, struct sample *smps[], unsigned cnt)
 		world_sleep_ns(20000);
 	while (got < cnt && p->count)
 		wire_pop(n, smps[got++]);
-	/* More than there was room for: still readable. */
+	/* Samples are left: the descriptor stays readable. */
 	drained = 1;
 	if (p->count && write(p->event_fd, &drained, sizeof(drained)) < 0)
 		return -errno;

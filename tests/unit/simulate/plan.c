@@ -19,7 +19,7 @@ static const char *const modes[] = { "plain", "hold", "refuse", "slow",
 				     "stuck" };
 static const char *const fulls[] = { "auto", "block", "drop_newest",
 				     "drop_oldest" };
-/* Of a path. The last ones are for paths on which samples may come late. */
+/* Hooks of a path. The last ones are for paths on which samples may be late. */
 static const char *const hooks[] = {
 	"", "hooks = ( { type = \"scale\"; scale = 1; offset = 0; signal = 0; } );",
 	"hooks = ( { type = \"decimate\"; ratio = 3; } );",
@@ -45,7 +45,7 @@ static void make_node(struct plan_node *n)
 	n->hooked = chance(20);
 }
 
-/* A mask of the sources whose samples come out of a node. */
+/* A mask of the sources whose samples arrive at a node. */
 static unsigned roots(const struct plan *p, unsigned node, unsigned depth)
 {
 	unsigned set = p->nodes[node].kind == PLAN_SOURCE ? 1u << node : 0;
@@ -61,7 +61,7 @@ static unsigned roots(const struct plan *p, unsigned node, unsigned depth)
 	return set;
 }
 
-/* Sources of several: each sample comes in once, so that names of values differ. */
+/* Several sources; none of them twice, so that names of values differ. */
 static void add_sources(struct plan *p, struct plan_path *q)
 {
 	unsigned most = p->strict || chance(50) ? 1 : 2 + world_draw(2);
@@ -70,7 +70,7 @@ static void add_sources(struct plan *p, struct plan_path *q)
 	for (unsigned tries = 0; tries < 12 && q->in_count < most; tries++) {
 		unsigned n = world_draw(6), of = roots(p, n, 4);
 
-		/* Nodes of a lower place feed those of a higher one. */
+		/* Only nodes with a lower index feed a node. */
 		if (!of || of & set)
 			continue;
 		set |= of;
@@ -138,8 +138,8 @@ static void remove_path(struct plan *p, struct plan_path *q)
 	q->used = false;
 }
 
-/* Whether each of several sources still brings samples of its own: a path that fed
- * one may be gone. */
+/* Does each of several sources still get samples of its own? A path that fed one may have
+ * been removed. */
 static bool is_fed(const struct plan *p, const struct plan_path *q)
 {
 	unsigned set = 0;
@@ -178,7 +178,7 @@ void plan_change(struct plan *p)
 	case 3:
 		make_settings(p, q);
 		break;
-	default: /* a path more, or one less */
+	default: /* adds or removes a path */
 		if (q->used)
 			remove_path(p, q);
 		else

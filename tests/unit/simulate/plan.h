@@ -30,18 +30,18 @@ struct plan_path {
 };
 
 struct plan {
-	/* Paths have one source and send nothing twice, so that sinks see each
-	 * sample once, in order. */
+	/* Paths have one source and send no sample twice, so each sink gets each sample
+	 * once, in order. */
 	bool strict;
 	struct plan_node nodes[PLAN_NODES];
 	struct plan_path paths[PLAN_PATHS];
 	bool taken[PLAN_NODES];         /* is a destination */
 };
 
-/* All choices are the world's. */
+/* Makes a random configuration; world_draw() makes all choices. */
 void plan_make(struct plan *p);
-/* What one change in a laboratory might be: a node becomes another, a path has other
- * settings, a reader is added or removed, or nothing changes. */
+/* A random change as operators make them: a node is replaced, a path gets other settings, a
+ * reader is added or removed, or nothing changes. */
 void plan_change(struct plan *p);
 /* As libconfig text, into buf[0..PLAN_TEXT). */
 void plan_print(const struct plan *p, char *buf);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control plane under random commands, deterministically: each run is a gateway
- * whose nodes and paths are started, stopped, paused, resumed, restarted, exchanged,
- * reloaded, whose peers die and come back, whose configuration is loaded with and
- * without errors, and that ends at a random moment, while samples go through real
- * formats and two operators give commands at the same time. Every sample is accounted
- * for (ledger.h). Who runs when, and all else, follows from one number (world.h).
+ * The control plane under random commands, deterministically. Each run is a gateway. Its
+ * nodes and paths are started, stopped, paused, resumed, restarted, replaced and reloaded;
+ * peers die and come back; configurations with and without errors are loaded; the gateway
+ * ends at a random moment. Meanwhile samples go through real formats and two operators
+ * give commands at the same time. Every sample is accounted for (ledger.h). All of it,
+ * the order of threads included, follows from one number (world.h).
  *
  * usage: simulate [--runs N] [--seed N] [--seconds S] [--allocations]
  *                 [--constructions N] [--verbose]
  *
- * `--allocations` lets allocations fail while commands are carried out;
- * `--constructions` lets each in turn fail while N configurations are made gateways.
+ * `--allocations` lets allocations fail during commands; `--constructions` makes gateways of
+ * N configurations and lets each allocation fail in turn.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -53,7 +53,7 @@ struct run {
 	struct super_node *sn;
 	struct plan plan;
 	pthread_mutex_t planning;
-	unsigned commands;          /* of each operator */
+	unsigned commands;          /* number for each operator */
 };
 
 static bool keep_line(enum log_level level, const char *line)
@@ -94,7 +94,7 @@ static void describe_hooks(FILE *f, const struct hook_list *l)
 		fprintf(f, " %s", h->type->name);
 }
 
-/* What a configuration has become, as far as it must not depend on luck. */
+/* Describes a super-node, without what depends on the order of threads. */
 static char *describe(struct super_node *sn)
 {
 	char *text;
@@ -131,8 +131,8 @@ static char *describe(struct super_node *sn)
 }
 
 /*
- * Memory was short, and yet it was said to be done: then it must be the same as
- * where there was enough.
+ * The command reported success although allocations failed: the result must be the same
+ * as with enough memory.
  */
 static void check_complete(struct super_node *sn, const char *text)
 {
@@ -155,7 +155,7 @@ static void check_complete(struct super_node *sn, const char *text)
 	config_destroy(c);
 }
 
-/* The command may fail for want of memory from here on. */
+/* From here on allocations of the command may fail. */
 static void tempt(void)
 {
 	if (options.allocations && world_draw(2))
@@ -192,7 +192,7 @@ static json_t *as_json(const char *text)
 	return o;
 }
 
-/* From a file that only exists in memory. */
+/* Loads a configuration from memory, as if it were a file. */
 static int load(struct super_node *sn, const char *text, json_t **report)
 {
 	int fd = memfd_create("plan", MFD_CLOEXEC), ret;
@@ -216,7 +216,7 @@ static unsigned count(struct list *l)
 	return n;
 }
 
-/* A refused reload leaves all as it was. */
+/* After a refused reload nothing may have changed. */
 static void check_unchanged(struct super_node *sn, const struct config *was,
 			    unsigned nodes)
 {
@@ -240,7 +240,7 @@ static void reload(struct run *r)
 	if (wrong)
 		strcat(text, world_draw(2) ? "surprise = 1;\n" : "paths2 = (\n");
 	tell("reload%s:\n%s", wrong ? " with an error" : "", text);
-	/* Both operators may reload; what is compared is one's own. */
+	/* One reload at a time, so that the comparison is with this operator's own. */
 	pthread_mutex_lock(&r->planning);
 	was = r->sn->config;
 	nodes = count(&r->sn->nodes);
@@ -285,7 +285,7 @@ static void look(struct super_node *sn)
 static const char *const verbs[] = { "start", "stop", "pause", "resume",
 				     "restart" };
 
-/* The list of nodes is the control lock's. */
+/* Under the control lock, which guards the list of nodes. */
 static void kill_peer(struct run *r, const char *name, bool dead)
 {
 	struct node *n;
@@ -366,7 +366,7 @@ static void *operate(void *arg)
 	return NULL;
 }
 
-/* Some plans have errors that only the gateway finds; then another. */
+/* Makes plans until one has no error that only the gateway finds. */
 static bool make_gateway(struct run *r, struct config **c)
 {
 	char *text = malloc(PLAN_TEXT);
@@ -433,8 +433,8 @@ static void simulate(uint64_t seed)
 	world_end();
 }
 
-/* Each allocation in turn fails while a configuration is made a gateway: an error, or
- * nothing has changed by it. */
+/* Lets each allocation fail in turn while a gateway is made of a configuration: there must
+ * be an error, or no difference. */
 static void construct(uint64_t seed)
 {
 	char *text = malloc(PLAN_TEXT);
@@ -502,7 +502,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* One thread runs at a time: where the last one did, it costs half. */
+/* Stays on one processor: with one running thread this halves the time. */
 static void stay_here(void)
 {
 	cpu_set_t set;

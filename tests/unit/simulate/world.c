@@ -20,10 +20,10 @@
 #include "util/container_of.h"
 
 #define ACTORS_MAX 256
-/* Who has not come to an end by then never will. */
+/* A run that has not ended after so many turns never will. */
 #define TURNS_MAX 20000000u
 #define FOREVER UINT64_MAX
-/* What the wall clock shows when a world begins: an ordinary day. */
+/* The wall clock at the beginning of a run: an arbitrary day. */
 #define WALL_NS UINT64_C(1700000000000000000)
 
 enum waits { RUNS, SLEEPS, WAITS_FUTEX, WAITS_POLL, WAITS_JOIN, WAITS_MUTEX };
@@ -35,7 +35,7 @@ struct actor {
 	const void *at;            /* futex, mutex or struct actor */
 	struct pollfd *fds;
 	nfds_t fd_count;
-	unsigned weight;           /* how often it gets a turn */
+	unsigned weight;           /* share of the turns */
 	sem_t go;
 	pthread_t thread;
 	void *(*function)(void *);
@@ -43,7 +43,7 @@ struct actor {
 };
 
 static struct actor actors[ACTORS_MAX];
-static unsigned actor_count;           /* slots that were ever used */
+static unsigned actor_count;           /* number of slots ever used */
 static struct actor *current;
 static bool on;
 static uint64_t seed, state, now_ns, turns, fingerprint;
@@ -160,7 +160,7 @@ void world_begin(uint64_t number)
 	actor_count = 0;
 	memset(actors, 0, sizeof(actors));
 	current = self = new_actor();
-	/* What the threads of the process have learned about its processors. */
+	/* Forget what the process has measured about its processors. */
 	waiting_reset(2);
 	on = true;
 }
@@ -174,7 +174,7 @@ void world_end(void)
 	on = false;
 }
 
-/* Without asking anybody but itself. */
+/* Judged by the thread's own state alone. */
 static bool may_be_ready(const struct actor *a)
 {
 	if (!a->used || a->ended)
@@ -210,7 +210,7 @@ static bool is_ready(const struct actor *a)
 	return true;
 }
 
-/* Nobody can run: until the first of those who wait for a time. */
+/* No thread can run: advances the time to the first deadline of a waiting thread. */
 static void advance(void)
 {
 	uint64_t first = FOREVER;
@@ -228,7 +228,7 @@ static struct actor *choose(void)
 	struct actor *ready[ACTORS_MAX];
 	unsigned n = 0, sum = 0, at;
 
-	/* Who was quick becomes slow now and then, and the other way round. */
+	/* From time to time the share of a thread changes. */
 	if (world_draw(64) == 0)
 		actors[world_draw(actor_count)].weight =
 			world_draw(4) ? 1 + world_draw(8) : 100;
@@ -254,7 +254,7 @@ static struct actor *choose(void)
 	return NULL;
 }
 
-/* The next turn is somebody's, perhaps one's own. */
+/* The thread that runs next, perhaps the same one. */
 static struct actor *next_actor(void)
 {
 	struct actor *a;
@@ -382,7 +382,7 @@ int __wrap_pthread_tryjoin_np(pthread_t t, void **value)
 
 	if (!on)
 		return __real_pthread_tryjoin_np(t, value);
-	ret = join(t, value, 1); /* a time that has passed */
+	ret = join(t, value, 1); /* a deadline that has passed */
 	return ret == ETIMEDOUT ? EBUSY : ret;
 }
 
@@ -421,8 +421,8 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 	return 0;
 }
 
-/* Time passes for who looks at the clock, so that nobody waits in vain for it, and
- * others run meanwhile. */
+/* Reading the clock advances it, so that a loop which waits for a time ends, and lets other
+ * threads run. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
 	uint64_t ns;
@@ -524,7 +524,7 @@ long __wrap_syscall(long number, ...)
 				   a[1]);
 		}
 	}
-	/* A barrier of all threads: where the others are is drawn. */
+	/* A barrier of all threads: others may run before it. */
 	if (on && number == SYS_membarrier)
 		world_turn();
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

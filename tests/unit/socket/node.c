@@ -824,7 +824,7 @@ static void who_says_nothing_gives_its_place_to_another(void **state)
 	struct made_node m;
 	unsigned port = free_port(SOCK_STREAM);
 	uint64_t since_ns = 0;
-	int known, strangers[2], late = -1;
+	int known, unknown[2], late = -1;
 	char text[300];
 
 	snprintf(text, sizeof(text),
@@ -832,15 +832,15 @@ static void who_says_nothing_gives_its_place_to_another(void **state)
 		 port);
 	start(&m, text);
 	known = connect_narrow(port);
-	strangers[0] = connect_narrow(port);
-	strangers[1] = connect_narrow(port);
+	unknown[0] = connect_narrow(port);
+	unknown[1] = connect_narrow(port);
 	assert_int_equal(send(known, "1,0,nan,1,1\n", 12, 0), 12);
 	read_all(&m, smps, 1, 1);
 	sample_put_many(smps, 1);
 	wait_for_places(&m, 3);
 	since_ns = clock_now_ns();
 	/* Half a sample is none. */
-	assert_int_equal(send(strangers[0], "1,0,nan,", 8, 0), 8);
+	assert_int_equal(send(unknown[0], "1,0,nan,", 8, 0), 8);
 	while (!said("has to give its place") &&
 	       clock_now_ns() - since_ns < 10 * NSEC_PER_SEC) {
 		if (late >= 0)
@@ -856,12 +856,12 @@ static void who_says_nothing_gives_its_place_to_another(void **state)
 	read_all(&m, smps, 1, 1);
 	assert_int_equal(smps[0]->sequence, 2);
 	sample_put_many(smps, 1);
-	assert_true(is_closed(strangers[0]) || is_closed(strangers[1]));
+	assert_true(is_closed(unknown[0]) || is_closed(unknown[1]));
 	assert_false(is_closed(known));
 	close(known);
 	close(late);
-	close(strangers[0]);
-	close(strangers[1]);
+	close(unknown[0]);
+	close(unknown[1]);
 	stop(&m);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A descriptor from a peer is mapped only when no access can ever fail. */
+/* A descriptor from a peer is mapped only if no access to the mapping can fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -34,8 +34,8 @@ static uint64_t ours_ns(clockid_t id)
 				       timespec_to_ns(clock_realtime());
 }
 
-/* Distance of our clock from the system's: the reading that lies between two
- * others is off by no more than half their distance. */
+/* The difference of our clock and the system's. The system's clock is read between two
+ * readings of ours, so the error is at most half of their difference. */
 static int64_t distance_within_ns(clockid_t id, uint64_t *within)
 {
 	int64_t best = INT64_MAX;
@@ -90,7 +90,7 @@ static void realtime_is_the_systems_wall_clock(void **unused)
 	}
 }
 
-/* As long as it is kept: `turns` pauses of 10 ms. */
+/* Keeps the clock during `turns` pauses of 10 ms. */
 static void keep_for(unsigned turns)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -110,7 +110,7 @@ static void a_kept_clock_is_within_a_microsecond_of_the_systems(void **unused)
 
 	clock_keep_begin();
 	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
-		/* A loaded machine may keep us from it for some time. */
+		/* On a loaded machine this thread may not run for some time. */
 		for (unsigned tries = 0; tries < 20; tries++) {
 			keep_for(10);
 			off = distance_within_ns(ids[i], &within);
@@ -140,7 +140,7 @@ static void it_can_be_the_atomic_time(void **unused)
 	assert_true(llabs(distance_ns(CLOCK_REALTIME)) < NEAR_NS);
 }
 
-/* What was read before by anybody, in any thread. */
+/* The latest time that any thread has read. */
 static _Atomic uint64_t latest_ns;
 
 static void *read_monotonic(void *arg)

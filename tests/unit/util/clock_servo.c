@@ -30,20 +30,20 @@ static uint64_t random_below(uint64_t n)
 	return (random_state >> 33) % n;
 }
 
-/* The host: true time is that of the counter, in ns as if it ran at HZ. */
+/* The simulated host. True time is the counter's, as ns at a rate of HZ. */
 struct host {
 	double now;            /* true time in ns */
-	double rate;           /* of CLOCK_MONOTONIC against the counter, minus 1 */
+	double rate;           /* of CLOCK_MONOTONIC relative to the counter, minus 1 */
 	long double mono;      /* CLOCK_MONOTONIC now */
 	double wall;           /* wall clock minus CLOCK_MONOTONIC */
-	double gone;           /* of the counter: what it has left out */
+	double gone;           /* time during which the counter stood still */
 
 	struct clock_servo servo;
-	struct clock_record shown; /* what readers have */
-	uint64_t last;             /* time that was read last */
-	double worst, worst_wall;  /* since the last look, ns */
+	struct clock_record shown; /* the published record */
+	uint64_t last;             /* the time that look() read last */
+	double worst, worst_wall;  /* largest errors since they were cleared, ns */
 	unsigned noise_ns;
-	bool broken;               /* readings are interrupted now and then */
+	bool broken;               /* some readings are interrupted */
 };
 
 static uint64_t counter(const struct host *h)
@@ -74,7 +74,7 @@ static struct clock_reading take_reading(struct host *h)
 	return r;
 }
 
-/* A reader: time never goes back, and is right. */
+/* Reads the clock; checks that time does not go back, and its error. */
 static void look(struct host *h)
 {
 	uint64_t ours = clock_record_at(&h->shown, counter(h));
@@ -114,7 +114,7 @@ static void begin(struct host *h, double calibration_error)
 	h->shown = h->servo.record;
 }
 
-/* The next reading `late_ns` behind its time; then it takes a while to show it. */
+/* Takes the next reading `late_ns` after it was due, publishes it after `show_ns`. */
 static void update(struct host *h, double late_ns, double show_ns)
 {
 	int64_t left = (int64_t)(h->servo.record.due - counter(h));
@@ -173,7 +173,7 @@ static void a_wrong_calibration_is_corrected_within_a_second(void **unused)
 	}
 }
 
-/* A crystal that gets warm and cold, and a servo that follows a grandmaster. */
+/* The rate drifts with temperature, and the system's clock follows a PTP grandmaster. */
 static void six_hours_of_a_wandering_counter_stay_within_a_microsecond(void **unused)
 {
 	double disciplined = 0;
@@ -200,7 +200,7 @@ static void six_hours_of_a_wandering_counter_stay_within_a_microsecond(void **un
 	assert_true(h.servo.readings > 6 * 3600 * 3);
 }
 
-/* What a daemon does after its start. */
+/* As a daemon slews the clock after its start. */
 static void a_slew_of_the_system_is_followed_within_seconds(void **unused)
 {
 	struct host h;
@@ -245,7 +245,7 @@ static void the_wall_clock_follows_a_step_and_the_monotonic_one_does_not(void **
 	assert_int_equal(h.servo.jumps, 0);
 }
 
-/* The counter goes on while CLOCK_MONOTONIC stands still, and the other way. */
+/* The counter advances while CLOCK_MONOTONIC stands still, and the other way round. */
 static void after_a_suspend_deadlines_go_on_and_the_wall_clock_is_right(void **unused)
 {
 	struct host h;
@@ -261,7 +261,7 @@ static void after_a_suspend_deadlines_go_on_and_the_wall_clock_is_right(void **u
 	run(&h, 5);
 	assert_worst(&h, 300);
 
-	/* It stood still for ten seconds. */
+	/* The counter stood still for ten seconds. */
 	before = clock_record_at(&h.shown, counter(&h));
 	pass(&h, 10 * S);
 	h.gone += 10 * S;
@@ -292,7 +292,7 @@ static void a_counter_that_begins_again_does_not_take_time_back(void **unused)
 	assert_int_equal(h.servo.jumps, 1);
 }
 
-/* Of a thread that is kept from the processor for up to seconds. */
+/* The thread that takes the readings does not run for up to seconds. */
 static void late_readings_never_take_time_back(void **unused)
 {
 	struct host h;
@@ -304,7 +304,7 @@ static void late_readings_never_take_time_back(void **unused)
 
 		if (random_below(16) == 0)
 			h.rate = ((double)random_below(100001) - 50000) * 1e-9;
-		/* look() holds the clock against going back, at any of them. */
+		/* look() checks after each step that time does not go back. */
 		update(&h, starved ? (double)random_below(3000000000) :
 				     (double)random_below(100000000),
 		       starved ? (double)random_below(1000000000) : 0);

@@ -34,7 +34,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The smallest value that at least `percent` % are not above. */
+/* The smallest value such that at least `percent` % of all values are not above it. */
 static uint64_t exact(const uint64_t *sorted, size_t count, double percent)
 {
 	double rank = ceil((double)count * percent / 100.0);

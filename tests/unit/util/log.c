@@ -148,7 +148,7 @@ static void rooms_have_levels_of_their_own(void **unused)
 	const struct log_settings s = { .rules = rules, .rule_count = 3 };
 
 	assert_int_equal(log_configure(&s), 0);
-	log_debug("seen"); /* the last that matches counts, here by its last part */
+	log_debug("seen"); /* the last matching rule counts; it matches the part after / */
 	assert_int_equal(count, 1);
 	log_trace("not seen");
 	log_write(LOG_WARN, "other", "not seen");
@@ -216,7 +216,7 @@ static void a_prefix_from_the_environment_stands_first(void **unused)
 	unsetenv("VILLAS_LOG_PREFIX");
 }
 
-/* Reads until a line has come that holds `what`. */
+/* Reads until a line with `what` has come. */
 static void read_until(int fd, const char *what)
 {
 	static char text[256 << 10];
@@ -238,7 +238,7 @@ static void check_reader_that_stops(int reader, int writer)
 	dup2(writer, STDERR_FILENO);
 	flags = fcntl(STDERR_FILENO, F_GETFL);
 	log_set_sink(NULL);
-	/* More than any buffer of the system takes; without an end it hangs. */
+	/* More than the system's buffers hold: without a limit of time it would hang. */
 	alarm(60);
 	for (int i = 0; i < 20000; i++)
 		log_error("line %05d: %0100d", i, 0);
@@ -246,7 +246,7 @@ static void check_reader_that_stops(int reader, int writer)
 	assert_int_equal(fcntl(STDERR_FILENO, F_GETFL), flags);
 	log_set_sink(sink);
 	assert_true(read(reader, (char[32768]){ 0 }, 32768) > 0);
-	/* A terminal hands over what it holds behind our back. */
+	/* The kernel passes on a terminal's buffer asynchronously. */
 	for (int tries = 0; tries < 50000; tries++) {
 		struct pollfd p = { .fd = writer, .events = POLLOUT };
 

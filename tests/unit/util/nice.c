@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nice values of processes and sessions. Each case in a child: they stay. */
+/* Nice values of processes and sessions. Each case runs in a child of its own. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 #include "util/nice.h"
 
-/* What the child `body` returns; 0 is good, else the line that was wrong. */
+/* Runs `body` in a child. 0: success, else the line of the failed check. */
 static int in_child(int (*body)(void))
 {
 	pid_t pid = fork();
@@ -96,7 +96,7 @@ static int refused(void)
 	const struct rlimit none = { 0, 0 };
 
 	setrlimit(RLIMIT_NICE, &none);
-	/* Without root's rights. */
+	/* Gives up root's rights. */
 	if (!getuid() && (setgid(65534) || setuid(65534)))
 		return 77;
 	EXPECT(nice_set(-20, getpriority(PRIO_PROCESS, 0)) < 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The settings table: what is taken, what is refused, what is reported. */
+/* The settings table: which values are accepted, refused and reported. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,7 +135,7 @@ static void a_bad_value_is_reported_once_and_the_default_is_used(void **unused)
 	assert_int_equal(t.number, 7);
 	assert_int_equal(t.mode, 1);
 	assert_int_equal(line_count, 2);
-	/* What is wrong, where, and what would be right. */
+	/* The message has the variable, the value and the expected range. */
 	assert_non_null(strstr(lines, "BUSBAR_T_NUMBER"));
 	assert_non_null(strstr(lines, "500"));
 	assert_non_null(strstr(lines, "1 to 100"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Spin locks: who waits for one that does not come leaves the processor to others. */
+/* Spin locks: a waiter leaves the processor to other threads after a while. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,11 +31,11 @@ static void *take(void *arg)
 	spin_unlock(&lock);
 	*(double *)arg = cpu_seconds() - before;
 	getrusage(RUSAGE_THREAD, &use);
-	/* Sleeps, not turns that were given away. */
+	/* Voluntary switches are sleeps; a yield does not count as one. */
 	return use.ru_nvcsw > 10 ? arg : NULL;
 }
 
-/* A yield alone leaves the processor to nobody of a lower priority. */
+/* A yield leaves the processor to no thread of lower priority. */
 static void a_waiter_sleeps_while_the_holder_does_not_run(void **state)
 {
 	const struct timespec hold = { .tv_nsec = 100000000 };
@@ -63,7 +63,7 @@ static void *hold_long(void *arg)
 	return NULL;
 }
 
-/* Two real-time threads of one processor: the lower one holds the lock. */
+/* Two real-time threads on one processor; the one of lower priority holds the lock. */
 static void a_holder_of_lower_priority_comes_to_let_go(void **state)
 {
 	struct sched_param low = { .sched_priority = 1 }, high = { .sched_priority = 2 };
@@ -80,7 +80,7 @@ static void a_holder_of_lower_priority_comes_to_let_go(void **state)
 	sched_setaffinity(0, sizeof(one), &one);
 	if (sched_setscheduler(0, SCHED_FIFO, &high)) {
 		sched_setaffinity(0, sizeof(all), &all);
-		skip(); /* no right to real time here */
+		skip(); /* real-time priorities are not permitted here */
 	}
 	pthread_attr_init(&attr);
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);

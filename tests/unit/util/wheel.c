@@ -61,7 +61,7 @@ static void step_time(struct model *m)
 	struct wheel_timer *t;
 
 	m->now += any_size(45);
-	if (dice() % 4 == 0) /* exactly to what the wheel asks for */
+		if (dice() % 4 == 0) /* exactly to wheel_next_ns() */
 		m->now = wheel_next_ns(&m->wheel) < UINT64_MAX / 2 &&
 					 wheel_next_ns(&m->wheel) > was ?
 				 wheel_next_ns(&m->wheel) : m->now;
@@ -71,7 +71,7 @@ static void step_time(struct model *m)
 		assert_true(m->armed[i]);
 		assert_false(wheel_is_armed(t));
 		assert_true(rounded(t->deadline_ns) <= m->now);
-		/* In order, but for those that were late when they were armed. */
+		/* In order, except for those whose deadline had passed when armed. */
 		if (t->deadline_ns > was) {
 			assert_true(rounded(t->deadline_ns) >= before);
 			before = rounded(t->deadline_ns);

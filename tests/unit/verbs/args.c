@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NULL and garbage arguments at the public functions of the real library: they
- * fail with an error and do not crash. What is garbage only to a living object
- * (masks, sizes, numbers) is thrown at living objects; pointers into nowhere
- * are not, nobody can tell those. Skipped where there is no device.
+ * NULL and invalid arguments of public functions of the real library: they must fail with
+ * an error and not crash. Invalid masks, sizes and numbers are passed with valid objects;
+ * invalid pointers are not passed, because no library can detect them. Skipped without a
+ * device.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -123,7 +123,7 @@ static void null_arguments(void)
 	CHECK(ibv_resolve_eth_l2_from_gid(NULL, NULL, NULL, NULL) < 0);
 }
 
-/* Living context, NULL for the rest. */
+/* With a valid context and NULL for the other arguments. */
 static void null_results(struct ibv_context *ctx, struct ibv_pd *pd,
 			 struct ibv_qp *qp)
 {
@@ -193,7 +193,7 @@ static void memory_that_cannot_be(struct ibv_pd *pd)
 	static char memory[4096];
 	struct ibv_mr *mr;
 
-	/* Writable from afar implies writable from here. */
+	/* Remote write and atomic access need local write access. */
 	CHECK(IS_NULL(ibv_reg_mr(pd, memory, 64, IBV_ACCESS_REMOTE_WRITE)));
 	CHECK(IS_NULL(ibv_reg_mr(pd, memory, 64, IBV_ACCESS_REMOTE_ATOMIC)));
 	CHECK(IS_NULL(ibv_reg_mr(pd, memory, SIZE_MAX, 0)));
@@ -282,14 +282,14 @@ static void addresses_that_cannot_be(struct ibv_pd *pd, struct ibv_qp *qp)
 	attr.port_num = 1;
 	attr.grh.sgid_index = 255;
 	CHECK(IS_NULL(ibv_create_ah(pd, &attr)));
-	/* no UD QP, and no group */
+	/* The QP is not UD, and the GID is no multicast address. */
 	CHECK(IS_ERRNO(ibv_attach_mcast(qp, &gid, 0)));
 	CHECK(IS_ERRNO(ibv_detach_mcast(qp, &gid, 0)));
 }
 
 /*
- * Any mask with any attributes: done or refused, and the QP can be asked and
- * destroyed afterwards. States are kept small so that some get through.
+ * Random masks and attributes: the call succeeds or fails, and the QP can be queried and
+ * destroyed afterwards. States are small numbers, so that some calls succeed.
  */
 static void random_modification(struct ibv_pd *pd, struct ibv_cq *cq)
 {
@@ -305,7 +305,7 @@ static void random_modification(struct ibv_pd *pd, struct ibv_cq *cq)
 		};
 		struct ibv_qp *qp = ibv_create_qp(pd, &init);
 
-		/* A service that the adapter has not is refused as documented. */
+		/* A QP type that the adapter lacks fails with EOPNOTSUPP. */
 		if (!qp && errno == EOPNOTSUPP)
 			continue;
 		CHECK(qp != NULL);

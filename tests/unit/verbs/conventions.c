@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each public function turns the adapter's answer into the convention of its
- * manual page. Linked to a fake adapter that answers what the test says.
+ * Each public function converts the adapter's result to the convention of its manual page.
+ * Linked with a fake adapter that returns what the test sets.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,12 +194,12 @@ static void device_list_counts_and_fails_with_zero(void **state)
 
 static void refuses_a_device_of_another_owner(void **state)
 {
-	struct ibv_device stranger = { .name = "stranger" };
+	struct ibv_device foreign = { .name = "foreign" };
 
-	assert_null(ibv_open_device(&stranger));
+	assert_null(ibv_open_device(&foreign));
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(ibv_get_device_index(&stranger), -1);
-	assert_string_equal(ibv_get_device_name(&stranger), "stranger");
+	assert_int_equal(ibv_get_device_index(&foreign), -1);
+	assert_string_equal(ibv_get_device_name(&foreign), "foreign");
 }
 
 static void pkey_index_is_the_index_or_minus_one(void **state)
@@ -223,7 +223,7 @@ static void qp_creation_gives_the_granted_capacities(void **state)
 	assert_int_equal(fake_hca.qp_attr.comp_mask, IBV_QP_INIT_ATTR_PD);
 	assert_ptr_equal(fake_hca.qp_attr.pd, PD);
 
-	/* and leaves the caller's alone when it fails */
+	/* After a failure the caller's structure is unchanged. */
 	arg.init.cap.max_send_wr = 3;
 	fake_hca.answer = -EINVAL;
 	assert_null(ibv_create_qp(PD, &arg.init));
@@ -250,7 +250,7 @@ static void registration_drops_permissions_to_be_lax(void **state)
 
 	assert_non_null(ibv_reg_mr(PD, &arg, 8, 0));
 	assert_int_equal(fake_hca.mr_iova, (uintptr_t)&arg);
-	/* What that makes of the address is the adapter's business. */
+	/* The adapter computes the address of IBV_ACCESS_ZERO_BASED. */
 	assert_non_null(ibv_reg_mr(PD, &arg, 8, IBV_ACCESS_ZERO_BASED));
 	assert_int_equal(fake_hca.mr_access, IBV_ACCESS_ZERO_BASED);
 }
@@ -271,7 +271,7 @@ static void reregistration_keeps_the_old_region_when_it_fails(void **state)
 			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0,
 				      0), IBV_REREG_MR_ERR_INPUT);
-	/* Rights that no flag asks to be changed. */
+	/* Access rights without IBV_REREG_MR_CHANGE_ACCESS. */
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 				      &arg, 8, IBV_ACCESS_REMOTE_READ),
 			 IBV_REREG_MR_ERR_INPUT);
@@ -302,7 +302,7 @@ static void fork_needs_nothing(void **state)
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 }
 
-/* The header is only dispensable where the completion says there is none. */
+/* `grh` may be NULL only if the completion has no IBV_WC_GRH. */
 static void address_needs_the_header_that_the_completion_promises(void **state)
 {
 	arg.wc.wc_flags = IBV_WC_GRH;

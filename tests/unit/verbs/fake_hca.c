@@ -23,7 +23,7 @@ struct fake_hca fake_hca = {
 	.gid_count = 3,
 };
 
-/* Alone with the fake. */
+/* Only the fake adapter, no system library. */
 struct hca_settings hca_settings = { .devices = HCA_DEVICES_SOFT };
 
 void hca_settings_init(void)

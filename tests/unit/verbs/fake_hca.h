@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An adapter that answers what the test says: for tests of the verbs room alone
- * (return conventions, sizes, arguments). It keeps no objects.
+ * A fake adapter that returns what the test sets, for tests of the verbs room alone (return
+ * conventions, sizes, arguments). It keeps no objects.
  */
 #ifndef FAKE_HCA_H
 #define FAKE_HCA_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 extern struct fake_hca {
-	int answer;              /* of every function; 0: success */
-	unsigned int calls;      /* functions called so far */
+	int answer;              /* result of every function; 0: success */
+	unsigned int calls;      /* number of functions called so far */
 
 	struct ibv_device device;
 	struct ibv_context context;

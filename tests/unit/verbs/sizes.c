@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a function writes into a structure of another size than ours: programs
- * older and newer than the library. And conversions that need no adapter.
+ * Functions whose structures have another size in the program than in the library (older
+ * and newer programs); and conversions that need no adapter.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static int all_are(const void *p, int byte, size_t n)
 	return 1;
 }
 
-/* 48 bytes: through `flags`, without port_cap_flags2. */
+/* The old layout has 48 bytes: up to `flags`, without port_cap_flags2. */
 static void query_port_writes_the_old_layout_and_no_more(void **state)
 {
 	uint8_t attr[sizeof(struct ibv_port_attr) + 16];
@@ -137,7 +137,7 @@ static void path_record_survives_the_kernels_layout(void **state)
 		((uint8_t *)&from)[i] = (uint8_t)(i * 7 + 1);
 	memset(&kernel, 0, sizeof(kernel));
 	ibv_copy_path_rec_to_kern(&kernel, &from);
-	memcpy(&back, &from, sizeof(back)); /* the holes between members */
+	memcpy(&back, &from, sizeof(back)); /* the padding must be equal, too */
 	memset(&back.dgid, 0, sizeof(back.dgid));
 	back.preference = back.mtu = back.sl = 0;
 	ibv_copy_path_rec_from_kern(&back, &kernel);

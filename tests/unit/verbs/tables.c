@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rates and names. Where the system's library is installed, every value is
- * compared with its, because scripts and programs know those.
+ * Rates and names. If the system's library is installed, all values are compared with it,
+ * because scripts and programs know its values.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints CM messages as RoCE v2 datagrams in text2pcap's hex format, for
- * cm_tshark.sh: the referee is a decoder that we did not write. The invariant
- * CRC is left zero; tshark does not need it.
+ * Prints CM messages as RoCE v2 datagrams in text2pcap's hex format for cm_tshark.sh, so
+ * that tshark, an independent decoder, checks them. The invariant CRC is zero; tshark does
+ * not need it.
  */
 #include <stdio.h>
 #include <string.h>

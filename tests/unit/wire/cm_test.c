@@ -206,7 +206,7 @@ static const enum cm_type all_types[] = {
 	CM_SIDR_REP, CM_LAP, CM_APR,
 };
 
-/* What decodes encodes to the same bytes wherever a field is defined. */
+/* Encoding a decoded message gives the same bytes in all defined fields. */
 static void decoded_bytes_encode_to_the_same_message(void **state)
 {
 	unsigned seed = 1, accepted = 0;
@@ -250,7 +250,7 @@ static void refuses_what_is_no_cm_message(void **state)
 	assert_int_equal(wire_cm_decode(good, CM_MAD_SIZE - 1, &got), -EBADMSG);
 	assert_int_equal(wire_cm_decode(bad, CM_MAD_SIZE + 1, &got), -EBADMSG);
 	assert_int_equal(wire_cm_decode(good, 0, &got), -EBADMSG);
-	assert_int_equal(got.tid, 5); /* untouched by failures */
+	assert_int_equal(got.tid, 5); /* failures do not change it */
 }
 
 static void refuses_fields_out_of_range(void **state)

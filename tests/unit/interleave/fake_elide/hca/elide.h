@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The data path's locks without elision, in place of src/hca/elide.h: that has a test
- * of its own (elision.c). */
+/* Replaces src/hca/elide.h by plain locks in tests of other protocols; elision.c tests
+ * elision itself. */
 #ifndef HCA_ELIDE_H
 #define HCA_ELIDE_H
 
