@@ -344,6 +344,24 @@ static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *
 	}
 }
 
+/* A credit is relative to the message that its packet acknowledges (9.7.7.2.1), so a
+ * late copy of an older acknowledgement says nothing of the receives that are there now.
+ * One that only brings new credit repeats the last number. */
+static void take_credit(struct rc_requester *rq, const struct rc_packet *packet)
+{
+	unsigned code = packet->syndrome & RC_SYN_VALUE;
+
+	if (rc_psn_diff(packet->psn, rq->unacked) < -1 ||
+	    rc_psn_diff(packet->psn, rq->top_psn) >= 0)
+		return;
+	rq->limited = code != RC_CREDITS_UNLIMITED;
+	/* Of table 46 the codes 0 to 30 stand for 0, 1, 2, 3, 4, 6, 8, 12, ... */
+	if (rq->limited)
+		rq->limit_ssn = rc_psn_add(
+			packet->msn, code < 2 ? code :
+				     (code & 1 ? 3u : 2u) << (code / 2 - 1));
+}
+
 struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 			enum ibv_wc_status copied, uint64_t now_ns)
 {
@@ -355,15 +373,7 @@ struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 		return take_response(rq, packet, copied, now_ns);
 	if ((packet->syndrome & RC_SYN_KIND) != RC_SYN_ACK)
 		return take_nak(rq, packet, now_ns);
-	rq->limited = (packet->syndrome & RC_SYN_VALUE) != RC_CREDITS_UNLIMITED;
-	/* The credits of the codes 0 to 30 (table 46): 0, 1, 2, 3, 4, 6, 8, 12, ... */
-	if (rq->limited) {
-		unsigned code = packet->syndrome & RC_SYN_VALUE;
-
-		rq->limit_ssn = rc_psn_add(
-			packet->msn, code < 2 ? code :
-				     (code & 1 ? 3u : 2u) << (code / 2 - 1));
-	}
+	take_credit(rq, packet);
 	if (!is_awaited(rq, packet->psn))
 		return done(rq);
 	if (missing_answer(rq, rc_psn_add(packet->psn, 1), &missing))

@@ -236,12 +236,23 @@ static bool drain(struct queue *q, unsigned budget, unsigned *done)
 	}
 }
 
+/* Nothing to do, and whoever emits next will wake: costs no locked instruction. */
+static bool is_idle(struct queue *q)
+{
+	return atomic_load_explicit(&q->armed, memory_order_relaxed) &&
+	       !atomic_load_explicit(&q->blocked, memory_order_relaxed) &&
+	       atomic_load_explicit(&q->head, memory_order_acquire) ==
+		       atomic_load_explicit(&q->tail, memory_order_relaxed);
+}
+
 static unsigned queue_poll(struct carrier *c, unsigned budget)
 {
 	struct queue *q = queue_of(c);
 	unsigned done = 0;
 	bool spent = false;
 
+	if (is_idle(q))
+		return 0;
 	do {
 		if (!drainer_enter(&q->drainer))
 			break;

@@ -71,7 +71,7 @@ struct qp {
 	struct adapter *adapter;
 	struct qp *peer;
 	uint32_t index;
-	bool reliable, error, parted;
+	bool reliable, error, parted, tells_credit;
 	struct rc_requester rq;
 	struct rc_responder rs;
 	struct work ring[ENTRIES];

@@ -176,6 +176,21 @@ static enum rc_answer fetch(struct qp *qp, const struct rc_response *r,
 	return RC_OK;
 }
 
+/* Some tell how many receives they have: the largest code that is not more (table 46:
+ * 0, 1, 2, 3, 4, 6, 8, 12). */
+static void tell_credit(const struct qp *qp, struct rc_packet *p)
+{
+	static const uint8_t counts[] = { 0, 1, 2, 3, 4, 6, 8, 12, UINT8_MAX };
+	uint8_t code = 0;
+
+	if (!qp->tells_credit || (p->op != RC_ACK && p->op != RC_ATOMIC_RESPONSE) ||
+	    (p->syndrome & RC_SYN_KIND) != RC_SYN_ACK)
+		return;
+	while (counts[code + 1] <= qp->receives)
+		code++;
+	p->syndrome = RC_SYN_ACK | code;
+}
+
 /* True: there is more. */
 static bool answer_some(struct qp *qp)
 {
@@ -189,6 +204,7 @@ static bool answer_some(struct qp *qp)
 
 		if (!room--)
 			return true;
+		tell_credit(qp, &r.packet);
 		answer = fetch(qp, &r, &bytes);
 		if (answer == RC_OK && network_emit(qp, &r.packet, 0, bytes))
 			return false;

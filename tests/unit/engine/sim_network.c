@@ -205,6 +205,7 @@ static void open_half(struct qp *qp, uint32_t psn, uint32_t peer_psn)
 	rc_requester_open(&qp->rq, &p);
 	rc_responder_open(&qp->rs, &r);
 	qp->receives = (uint32_t)dice(8);
+	qp->tells_credit = dice(4) == 0;
 	wheel_timer_init(&qp->timer);
 }
 
