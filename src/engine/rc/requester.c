@@ -106,7 +106,7 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 	}
 	if (rq->send_psn == e->last_psn) {
 		p->flags |= RC_LAST |
-			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED));
+			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED | RC_WORD));
 		p->imm = e->imm;
 	}
 	/* Also in long messages, so that the window moves on. */
