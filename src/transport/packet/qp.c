@@ -10,6 +10,7 @@
 #define WINDOW 64
 /* Answers leave at the end of the poll that brought the request. */
 #define ACK_DELAY_NS 0
+#define POLLS_TO_DROP 1024
 
 static uint8_t service_of(const struct hca_qp *qp)
 {
@@ -33,6 +34,18 @@ static void state_free(struct packet_qp *pq)
 	free(pq);
 }
 
+/* The queue pair accepts nothing yet. Whoever was connected to it had ended that before
+ * the programs agreed on this connection, so on a port inside of the process all of its
+ * packets are with the carrier by now. */
+static void drop_old(struct packet_port *port)
+{
+	hca_enter();
+	for (unsigned i = 0; i < POLLS_TO_DROP && !hca_builds() && packet_poll(port, true);
+	     i++)
+		;
+	hca_leave();
+}
+
 int packet_open(struct packet_port *port, struct hca_qp *qp)
 {
 	struct packet_qp *pq = calloc(1, sizeof(*pq));
@@ -40,6 +53,7 @@ int packet_open(struct packet_port *port, struct hca_qp *qp)
 
 	if (!pq)
 		return -ENOMEM;
+	drop_old(port);
 	pq->qp = pq->as = qp;
 	pq->port = port;
 	pq->generation = port->generation;

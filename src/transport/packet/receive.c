@@ -91,7 +91,8 @@ static void place_send(struct request *r)
 	}
 }
 
-static void carry_out_write(struct request *r)
+/* `data` NULL: only whether it is allowed. */
+static void carry_out_write(struct request *r, const uint8_t *data)
 {
 	const struct rc_packet *p = &r->f->rc;
 	const struct rc_look *l = &r->look;
@@ -99,15 +100,15 @@ static void carry_out_write(struct request *r)
 	enum ibv_wc_status status;
 
 	if (p->flags & RC_WORD)
-		status = p->bytes == sizeof(uint64_t) && (p->flags & RC_FIRST) ?
-				 packet_atomic(r->pq, pd_id, p, r->payload, &r->old) :
+		status = data && p->bytes == sizeof(uint64_t) && (p->flags & RC_FIRST) ?
+				 packet_atomic(r->pq, pd_id, p, data, &r->old) :
 				 IBV_WC_REM_INV_REQ_ERR;
 	else
 		/* All of the message, with each packet: nothing is written of one that
 		 * is not allowed. */
 		status = packet_access(r->pq, pd_id, PACKET_WRITE, l->rkey,
 				       l->remote_addr - l->at, l->length, l->at,
-				       (void *)(uintptr_t)r->payload, p->bytes);
+				       (void *)(uintptr_t)data, p->bytes);
 	if (unlikely(status != IBV_WC_SUCCESS))
 		refuse(r, status);
 }
@@ -138,7 +139,7 @@ static void carry_out(struct request *r)
 		place_send(r);
 		break;
 	case RC_WRITE:
-		carry_out_write(r);
+		carry_out_write(r, r->payload);
 		break;
 	default:
 		carry_out_read(r);
@@ -151,6 +152,15 @@ static void carry_out(struct request *r)
 		r->failed = IBV_WC_MW_BIND_ERR;
 		r->answer = RC_NOT_NOW;
 	}
+}
+
+/* There is no receive. A WRITE that is not allowed is refused all the same. */
+static void carry_out_nothing(struct request *r)
+{
+	if (r->look.op == RC_WRITE)
+		carry_out_write(r, NULL);
+	if (r->answer == RC_OK)
+		r->answer = RC_NO_RECEIVE;
 }
 
 /* Unreliable messages are lost where a reliable one is answered with a NAK, but for a
@@ -196,12 +206,18 @@ static void take_expected(struct request *r)
 		    (r->look.needs & (RC_NEED_RECEIVE | RC_NEED_COMPLETE));
 	struct rc_taken taken;
 
+	if (unlikely(r->pq->service == PACKET_XRC && !packet_xrc_attach(r->pq, r->f))) {
+		refuse(r, IBV_WC_REM_ACCESS_ERR);
+		count_answer(r);
+		take(r);
+		return;
+	}
 	if (uses) {
 		hca_lock(&as->recv->consume_lock);
 		r->receive = hca_recv_first(as);
 	}
 	if (uses && !r->receive)
-		r->answer = RC_NO_RECEIVE;
+		carry_out_nothing(r);
 	else
 		carry_out(r);
 	forgive(r);
@@ -300,6 +316,6 @@ void packet_receive(struct packet_port *port, const struct packet_frame *f,
 		hca_qp_established(qp);
 	if (f->rc.op >= RC_ACK)
 		packet_reply(pq, f, payload);
-	else if (pq->service != PACKET_XRC || packet_xrc_attach(pq, f))
+	else
 		packet_request(pq, f, payload);
 }
