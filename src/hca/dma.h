@@ -40,4 +40,8 @@ static inline void hca_dma_copy(void *to, const void *from, size_t length)
 }
 #endif
 
+/* Copies so that the bytes become visible in ascending order, by blocks, and the
+ * last ones last: programs wait for the last byte of a WRITE. */
+void hca_dma_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length);
+
 #endif

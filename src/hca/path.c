@@ -213,7 +213,13 @@ int hca_path_open(struct hca_qp *qp, const struct hca_destination *to)
 
 void hca_path_close(struct hca_qp *qp)
 {
-	hca_path_ops(&qp->path)->close(qp);
+	const struct hca_transport_ops *ops = hca_path_ops(&qp->path);
+
+	ops->close(qp);
+	/* Another one may just be looking at a message that named this number. */
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i] != ops && hca_transports.at[i]->fence.qp)
+			hca_transports.at[i]->fence.qp(qp);
 	hca_lock(&qp->sq_lock);
 	hca_path_none(qp);
 	hca_unlock(&qp->sq_lock);

@@ -5,6 +5,7 @@
 
 #include "hca/transport.h"
 
+extern const struct hca_transport_ops loop_ops;
 extern const struct hca_transport_ops shm_ops;
 
 #endif

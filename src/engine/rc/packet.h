@@ -29,6 +29,7 @@ enum rc_flags {
 	RC_INVALIDATE = 1 << 4,
 	RC_SOLICITED = 1 << 5,
 	RC_FENCE = 1 << 6, /* work entries only */
+	RC_WORD = 1 << 7,  /* a WRITE of 8 bytes at once (ATOMIC WRITE) */
 };
 
 /* AETH syndrome (9.7.5.1): the upper bits are the kind, the lower five a value. */

@@ -106,7 +106,7 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 	}
 	if (rq->send_psn == e->last_psn) {
 		p->flags |= RC_LAST |
-			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED));
+			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED | RC_WORD));
 		p->imm = e->imm;
 	}
 	/* In a long message also twice per window, so that the window advances. */

@@ -26,7 +26,7 @@
 /* A work entry. The caller fills in the first part, rc_post() the second. */
 struct rc_wqe {
 	uint8_t op;    /* enum rc_op, RC_SEND to RC_FETCH_ADD */
-	uint8_t flags; /* RC_IMM, RC_INVALIDATE, RC_SOLICITED, RC_FENCE */
+	uint8_t flags; /* RC_IMM, RC_INVALIDATE, RC_SOLICITED, RC_FENCE, RC_WORD */
 	uint32_t length;
 	uint32_t imm;
 	uint32_t rkey;

@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "hca/dma.h"
 #include "hca/hold.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
@@ -90,7 +91,7 @@ static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
 		if (read)
 			memcpy(n->iov_base, far, n->iov_len);
 		else
-			shm_copy_ordered(far, n->iov_base, n->iov_len);
+			hca_dma_copy_ordered(far, n->iov_base, n->iov_len);
 		far += n->iov_len;
 	}
 	return IBV_WC_SUCCESS;

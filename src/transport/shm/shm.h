@@ -664,10 +664,6 @@ enum shm_status shm_read_arrived(struct shm_link *l,
 int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		 uint32_t length, unsigned access, struct iovec *iov,
 		 bool *kernel);
-/* Copies so that the bytes become visible in ascending order, by blocks, and the
- * last ones last: programs wait for the last byte of a WRITE. */
-void shm_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length);
-
 /* Is a lock of a link that may be in use by who moves messages already to be
  * waited for? See hca_transport_ops.poll. */
 static inline bool shm_lock_for(struct spin *lock, bool wait)

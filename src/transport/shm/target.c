@@ -14,10 +14,6 @@
 #include "hca/dma.h"
 #include "transport/shm/shm.h"
 
-#define BLOCK 4096u
-/* Up to here word by word. */
-#define ORDERED_BYTES 256u
-
 uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data)
 {
 	*in_data = e->length > SHM_REQUEST_PAYLOAD;
@@ -35,38 +31,6 @@ int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 	}
 	return shm_sge_iov(qp->pd, e->sge, e->num_sge, at, length, access, iov,
 			   kernel);
-}
-
-hca_unseen static void store_words(uint8_t *to, const uint8_t *from, uint64_t length)
-{
-	for (; length > 0 && (uintptr_t)to % sizeof(uint64_t); length--)
-		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
-	for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t)) {
-		uint64_t word;
-
-		hca_dma_copy(&word, from, sizeof(word));
-		__atomic_store_n((uint64_t *)(void *)to, word, __ATOMIC_RELEASE);
-		to += sizeof(word);
-		from += sizeof(word);
-	}
-	for (; length > 0; length--)
-		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
-}
-
-void shm_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length)
-{
-	while (length > ORDERED_BYTES) {
-		/* The rest of more than nothing is stored in order below. */
-		uint64_t part = MIN(length - sizeof(uint64_t), BLOCK);
-
-		hca_dma_copy(to, from, part);
-		/* Of the next block nothing before this one. */
-		atomic_thread_fence(memory_order_release);
-		to += part;
-		from += part;
-		length -= part;
-	}
-	store_words(to, from, length);
 }
 
 /* ---- the responder ---- */
@@ -95,7 +59,7 @@ static int copy_requested(bool read, uint8_t *data, uint64_t addr, uint32_t leng
 	if (read)
 		hca_dma_copy(data, at, length);
 	else
-		shm_copy_ordered(at, data, length);
+		hca_dma_copy_ordered(at, data, length);
 	return 0;
 }
 

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Transport loop: connections whose two ends are in this process, and datagrams to queue
+ * pairs of it, as packets over a queue in memory. It is slower than shm, which it has
+ * before it in BUSBAR_TRANSPORTS when it is wanted: it is there to run what transports of
+ * packets have in common without a network, with faults if wanted (faults.c).
+ *
+ * A header is the structure itself; nobody else reads it.
+ */
+#define LOG_ROOM "loop"
+#include <errno.h>
+#include <string.h>
+
+#include "hca/datagram.h"
+#include "hca/process.h"
+#include "transport/carrier/queue.h"
+#include "transport/list.h"
+#include "transport/packet/packet.h"
+
+#define QUEUE_BYTES (1u << 20)
+/* shm's is 10: it is asked where this one does not lead. Of a UD queue pair, which
+ * goes anywhere, shm keeps the path. */
+#define COST 5
+#define COST_UD 100
+
+/* ---- packets as bytes ---- */
+
+struct header {
+	struct rc_packet rc;
+	uint32_t dst_qpn, src_qpn;
+	uint32_t srqn, qkey;
+	uint8_t service, ipv4;
+	uint16_t magic;
+};
+#define MAGIC 0x6c70
+
+_Static_assert(sizeof(struct header) + HCA_GRH_BYTES <= PACKET_HEADER_BYTES, "has room");
+
+static size_t encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES])
+{
+	const struct header h = {
+		.rc = f->rc, .dst_qpn = f->dst_qpn, .src_qpn = f->src_qpn,
+		.srqn = f->srqn, .qkey = f->qkey, .service = f->service,
+		.ipv4 = f->ipv4, .magic = MAGIC,
+	};
+
+	memcpy(to, &h, sizeof(h));
+	if (f->service != PACKET_UD)
+		return sizeof(h);
+	memcpy(to + sizeof(h), f->grh, HCA_GRH_BYTES);
+	return sizeof(h) + HCA_GRH_BYTES;
+}
+
+static size_t decode(const uint8_t *from, size_t bytes, struct packet_frame *f)
+{
+	struct header h;
+
+	if (bytes < sizeof(h))
+		return 0;
+	memcpy(&h, from, sizeof(h));
+	if (h.magic != MAGIC || h.service > PACKET_XRC)
+		return 0;
+	f->rc = h.rc;
+	f->service = h.service;
+	f->ipv4 = h.ipv4;
+	f->dst_qpn = h.dst_qpn;
+	f->src_qpn = h.src_qpn;
+	f->srqn = h.srqn;
+	f->qkey = h.qkey;
+	if (h.service != PACKET_UD)
+		return sizeof(h);
+	if (bytes < sizeof(h) + HCA_GRH_BYTES)
+		return 0;
+	memcpy(f->grh, from + sizeof(h), HCA_GRH_BYTES);
+	return sizeof(h) + HCA_GRH_BYTES;
+}
+
+/* There is one queue, and it has one end. */
+static int address(const struct ibv_ah_attr *to, uint32_t qpn, struct carrier_addr *addr)
+{
+	(void)to;
+	(void)qpn;
+	*addr = carrier_addr_of(0);
+	return 0;
+}
+
+static const struct packet_medium medium = {
+	.mtu = PACKET_MTU,
+	.encode = encode,
+	.decode = decode,
+	.address = address,
+};
+
+static struct packet_port port = { .ops = &loop_ops, .medium = &medium };
+
+/* ---- the table ---- */
+
+static int loop_start(void)
+{
+	const struct carrier_queue_params params = { .bytes = QUEUE_BYTES,
+						     .wake = packet_port_wake };
+	struct carrier *carrier;
+	int ret = carrier_queue_open(&params, &carrier);
+
+	if (ret)
+		return ret;
+	ret = packet_port_open(&port, carrier);
+	if (ret)
+		carrier_close(carrier);
+	return ret;
+}
+
+static void loop_stop(void)
+{
+	packet_port_close(&port);
+}
+
+static void loop_forked(void)
+{
+	packet_port_forked(&port);
+}
+
+static bool is_ours(uint32_t qpn)
+{
+	return qpn <= HCA_PSN_MASK &&
+	       atomic_load_explicit(&hca_process.blocks[qpn >> HCA_QPN_BLOCK_BITS],
+				    memory_order_acquire);
+}
+
+static int loop_reach(const struct hca_destination *to)
+{
+	if (!to->ah)
+		return COST_UD;
+	if (!to->local || (to->qpn != HCA_QPN_UNKNOWN && !is_ours(to->qpn)))
+		return -EHOSTUNREACH;
+	return COST;
+}
+
+static int loop_open(struct hca_qp *qp)
+{
+	return packet_open(&port, qp);
+}
+
+static void loop_close(struct hca_qp *qp)
+{
+	packet_close(&port, qp);
+}
+
+static int loop_datagram(struct hca_qp *qp, const struct hca_swqe *e)
+{
+	const struct hca_destination to = {
+		.ah = &e->ud.ah->attr, .local = e->ud.ah->local, .qpn = e->ud.qpn,
+	};
+	const struct hca_transport_ops *other;
+
+	if (is_ours(e->ud.qpn))
+		return packet_datagram(&port, qp, e);
+	other = hca_path_choose_behind(&to, &loop_ops);
+	return other ? other->datagram(qp, e) : hca_datagram_lose(qp, e);
+}
+
+static bool loop_poll(struct hca_cq *cq, bool wait)
+{
+	(void)cq;
+	return packet_poll(&port, wait);
+}
+
+static bool loop_pending(void)
+{
+	return packet_pending(&port);
+}
+
+static void qp_fence(const struct hca_qp *qp)
+{
+	(void)qp;
+	packet_qp_fence(&port);
+}
+
+static void key_fence(uint32_t key)
+{
+	(void)key;
+	packet_fence(&port);
+}
+
+static bool key_busy(uint32_t key)
+{
+	(void)key;
+	return packet_copies(&port);
+}
+
+static void srq_fence(struct hca_srq *srq)
+{
+	packet_srq_forget(&port, srq);
+}
+
+const struct hca_transport_ops loop_ops = {
+	.name = "loop",
+	.start = loop_start,
+	.stop = loop_stop,
+	.forked = loop_forked,
+	.reach = loop_reach,
+	.open = loop_open,
+	.connect = packet_connect,
+	.ready = packet_ready,
+	.close = loop_close,
+	.transmit = packet_transmit,
+	.datagram = loop_datagram,
+	.posted = packet_posted,
+	.expired = packet_expired,
+	.poll = loop_poll,
+	.pending = loop_pending,
+	.fence = {
+		.qp = qp_fence,
+		.key = key_fence,
+		.key_busy = key_busy,
+		.srq = srq_fence,
+	},
+};

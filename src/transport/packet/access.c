@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Copies by keys: of peers (remote keys, with the rights of the queue pair), and of the
+ * buffers of our own entries.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/dma.h"
+#include "hca/hold.h"
+#include "transport/packet/state.h"
+
+/* ---- what peers ask for ---- */
+
+static bool has_right(const struct packet_qp *pq, unsigned access)
+{
+	return atomic_load_explicit(&pq->qp->pub->access, memory_order_relaxed) & access;
+}
+
+static struct hca_key_use use_of(const struct packet_qp *pq, uint32_t pd_id,
+				 unsigned access, uint32_t rkey, uint64_t addr,
+				 uint64_t length)
+{
+	return (struct hca_key_use){
+		.rkey = rkey, .pd_id = pd_id, .qpn = pq->qp->ibv.qp_num,
+		.access = access, .iova = addr, .length = length,
+	};
+}
+
+static int copy(bool read, uint8_t *at, void *data, uint32_t bytes, bool careful)
+{
+	if (careful)
+		return read ? hca_copy_careful(data, at, bytes) :
+			      hca_copy_careful(at, data, bytes);
+	if (read)
+		hca_dma_copy(data, at, bytes);
+	else
+		hca_dma_copy_ordered(at, data, bytes);
+	return 0;
+}
+
+enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
+				 enum packet_access what, uint32_t rkey, uint64_t addr,
+				 uint64_t length, uint64_t at, void *data, uint32_t bytes)
+{
+	unsigned access = what == PACKET_READ ? IBV_ACCESS_REMOTE_READ :
+						IBV_ACCESS_REMOTE_WRITE;
+	struct hca_key_use use = use_of(pq, pd_id, access, rkey, addr, length);
+	enum ibv_wc_status status;
+	unsigned turn;
+
+	if (!has_right(pq, access))
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (length == 0) /* no key is looked at (9.7.4.1.5) */
+		return IBV_WC_SUCCESS;
+	turn = packet_copy_begin(pq->port);
+	status = hca_key_check_own(&use);
+	if (status == IBV_WC_SUCCESS && data &&
+	    copy(what == PACKET_READ, (uint8_t *)(uintptr_t)(use.addr + at), data, bytes,
+		 use.flags & HCA_KEY_ON_DEMAND))
+		status = IBV_WC_REM_ACCESS_ERR;
+	packet_copy_end(pq->port, turn);
+	return status;
+}
+
+/* To the program it is the adapter that does this (dma.h). */
+hca_unseen static uint64_t apply(uint64_t *at, const struct rc_packet *p, uint64_t word)
+{
+	uint64_t found = p->compare_add;
+
+	if (p->op == RC_WRITE) {
+		__atomic_store_n(at, word, __ATOMIC_RELEASE);
+		return 0;
+	}
+	if (p->op == RC_FETCH_ADD)
+		return __atomic_fetch_add(at, p->compare_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &found, p->swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return found;
+}
+
+enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
+				 const struct rc_packet *p, const void *data,
+				 uint64_t *old)
+{
+	unsigned access = p->op == RC_WRITE ? IBV_ACCESS_REMOTE_WRITE :
+					      IBV_ACCESS_REMOTE_ATOMIC;
+	struct hca_key_use use = use_of(pq, pd_id, access, p->rkey, p->remote_addr,
+					sizeof(uint64_t));
+	enum ibv_wc_status status;
+	uint64_t word = 0;
+	unsigned turn;
+
+	if (!has_right(pq, access) || p->remote_addr % sizeof(uint64_t))
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (data)
+		memcpy(&word, data, sizeof(word));
+	turn = packet_copy_begin(pq->port);
+	status = hca_key_check_own(&use);
+	/* An iova may be aligned where the memory is not. */
+	if (status == IBV_WC_SUCCESS && use.addr % sizeof(uint64_t))
+		status = IBV_WC_REM_OP_ERR;
+	/* A page that goes away between the look and the instruction is the program's
+	 * own race. */
+	if (status == IBV_WC_SUCCESS && (use.flags & HCA_KEY_ON_DEMAND) &&
+	    !hca_page_usable((void *)(uintptr_t)use.addr, true))
+		status = IBV_WC_REM_ACCESS_ERR;
+	if (status == IBV_WC_SUCCESS)
+		*old = apply((uint64_t *)(uintptr_t)use.addr, p, word);
+	packet_copy_end(pq->port, turn);
+	return status;
+}
+
+/* ---- our own buffers ---- */
+
+uint64_t packet_room(const struct hca_rwqe *e)
+{
+	uint64_t room = 0;
+
+	for (unsigned i = 0; i < e->num_sge; i++)
+		room += e->sge[i].length;
+	return room;
+}
+
+int packet_scatter(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
+		   uint32_t at, const void *data, uint32_t length)
+{
+	const uint8_t *from = data;
+
+	for (unsigned i = 0; i < count && length; i++) {
+		const struct ibv_sge *s = &sge[i];
+		uint8_t *base;
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		base = hca_sge_resolve(pd, s, IBV_ACCESS_LOCAL_WRITE);
+		part = MIN(length, s->length - at);
+		if (likely(base))
+			memcpy(base + at, from, part);
+		else if (hca_sge_write(pd, s, at, from, part))
+			return -EFAULT;
+		from += part;
+		length -= part;
+		at = 0;
+	}
+	return 0;
+}
+
+int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		  uint32_t length, struct iovec *iov, uint8_t *bounce)
+{
+	int n = 0;
+
+	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
+		iov[0] = (struct iovec){ (void *)(uintptr_t)(hca_swqe_data(e) + at),
+					 length };
+		return length > 0;
+	}
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
+		const struct ibv_sge *s = &e->sge[i];
+		uint8_t *base;
+		uint32_t part;
+
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		part = MIN(length, s->length - at);
+		base = hca_sge_resolve(qp->pd, s, 0);
+		if (likely(base)) {
+			base += at;
+		} else {
+			if (hca_sge_read(qp->pd, s, at, bounce, part))
+				return -EFAULT;
+			base = bounce;
+			bounce += part;
+		}
+		iov[n++] = (struct iovec){ base, part };
+		length -= part;
+		at = 0;
+	}
+	return n;
+}

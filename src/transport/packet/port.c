@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The place where packets leave and arrive, and whose turn it is; see packet.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport/packet/state.h"
+
+#define RECEIVE_BUDGET 32u /* units a poll */
+#define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
+
+/* Nobody polls: the progress thread has to. */
+static bool is_unattended(void)
+{
+	return atomic_load(&hca_process.segment->wants_kick) != HCA_WAKE_NOTHING;
+}
+
+void packet_port_wake(void *arg)
+{
+	(void)arg;
+	if (!is_unattended())
+		return;
+	hca_attention_kicked();
+	progress_kick();
+}
+
+/* ---- leaving ---- */
+
+int packet_emit(struct packet_port *port, const struct carrier_addr *to,
+		const struct packet_frame *f, struct iovec *iov, unsigned n)
+{
+	uint8_t header[PACKET_HEADER_BYTES];
+	struct carrier_unit unit = { .iov = iov, .count = n + 1, .to = *to };
+	int ret;
+
+	iov[0] = (struct iovec){ header, port->medium->encode(f, header) };
+	ret = carrier_emit(port->carrier, &unit, 1);
+	if (ret != 1)
+		return ret < 0 ? ret : -EAGAIN;
+	if (unlikely(port->holds_back))
+		packet_port_wake(NULL);
+	return 0;
+}
+
+/* The thread has to tick, as nobody else looks after what waits. */
+static void tick_if_unattended(void)
+{
+	if (is_unattended() && !progress_is_self())
+		progress_kick();
+}
+
+void packet_wait(struct packet_qp *pq)
+{
+	struct packet_port *port = pq->port;
+	bool fresh;
+
+	spin_lock(&port->wait_lock);
+	fresh = !pq->waiting;
+	if (fresh)
+		list_push(&port->waiting, &pq->wait_entry);
+	pq->waiting = true;
+	spin_unlock(&port->wait_lock);
+	/* In this order: who goes to sleep does the reverse (attention.c). */
+	if (fresh && atomic_fetch_add(&port->backlog, 1) == 0)
+		tick_if_unattended();
+}
+
+void packet_owes(struct packet_qp *pq)
+{
+	if (pq->answering)
+		return;
+	pq->answering = true;
+	list_push(&pq->port->answering, &pq->answer_entry);
+	atomic_fetch_add(&pq->port->backlog, 1);
+}
+
+void packet_forget(struct packet_qp *pq)
+{
+	struct packet_port *port = pq->port;
+
+	if (pq->answering) {
+		list_remove(&pq->answer_entry);
+		atomic_fetch_sub(&port->backlog, 1);
+		pq->answering = false;
+	}
+	spin_lock(&port->wait_lock);
+	if (pq->waiting) {
+		list_remove(&pq->wait_entry);
+		atomic_fetch_sub(&port->backlog, 1);
+		pq->waiting = false;
+	}
+	spin_unlock(&port->wait_lock);
+}
+
+/* ---- arriving ---- */
+
+static void deliver_one(struct packet_port *port, const uint8_t *bytes, size_t length)
+{
+	struct packet_frame f;
+	size_t header = port->medium->decode(bytes, length, &f);
+
+	if (header && header <= length && f.rc.bytes <= PACKET_MTU &&
+	    f.rc.bytes <= length - header)
+		packet_receive(port, &f, bytes + header);
+}
+
+static void deliver(void *arg, const struct carrier_unit *unit)
+{
+	struct packet_port *port = arg;
+	size_t bytes = carrier_unit_bytes(unit), at = 0;
+	unsigned packets = carrier_unit_packets(unit, bytes);
+
+	for (unsigned k = 0; k < packets; k++) {
+		size_t length = carrier_packet_bytes(unit, bytes, k);
+
+		if (likely(unit->count == 1)) {
+			deliver_one(port, (const uint8_t *)unit->iov[0].iov_base + at,
+				    length);
+		} else if (length <= PACKET_HEADER_BYTES + PACKET_MTU) {
+			carrier_unit_gather(unit, at, length, port->packet);
+			deliver_one(port, port->packet, length);
+		}
+		at += length;
+	}
+}
+
+/* Requesters that found the carrier full. A queue pair of the list cannot go while
+ * receive_lock is held. */
+static void run_waiting(struct packet_port *port)
+{
+	struct list waiting, *entry;
+
+	list_init(&waiting);
+	spin_lock(&port->wait_lock);
+	list_splice(&waiting, &port->waiting);
+	spin_unlock(&port->wait_lock);
+	for (;;) {
+		struct packet_qp *pq;
+
+		spin_lock(&port->wait_lock);
+		entry = list_pop(&waiting);
+		pq = entry ? list_entry(entry, struct packet_qp, wait_entry) : NULL;
+		if (pq)
+			pq->waiting = false;
+		spin_unlock(&port->wait_lock);
+		if (!pq)
+			return;
+		atomic_fetch_sub(&port->backlog, 1);
+		hca_lock(&pq->qp->sq_lock);
+		hca_sq_run(pq->qp);
+		hca_unlock(&pq->qp->sq_lock);
+	}
+}
+
+/* All take their turns; those that have more to say come again. */
+static bool run_answers(struct packet_port *port)
+{
+	struct list turn, *entry;
+	bool moved = false;
+
+	list_init(&turn);
+	list_splice(&turn, &port->answering);
+	while ((entry = list_pop(&turn))) {
+		struct packet_qp *pq = list_entry(entry, struct packet_qp, answer_entry);
+
+		pq->answering = false;
+		atomic_fetch_sub(&port->backlog, 1);
+		if (packet_respond(pq, ANSWER_BUDGET, &moved))
+			packet_owes(pq);
+	}
+	return moved;
+}
+
+bool packet_poll(struct packet_port *port, bool wait)
+{
+	bool moved;
+
+	if (wait)
+		hca_lock(&port->receive_lock);
+	else if (!hca_trylock(&port->receive_lock))
+		return false;
+	moved = carrier_poll(port->carrier, RECEIVE_BUDGET) > 0;
+	if (atomic_load_explicit(&port->backlog, memory_order_relaxed)) {
+		if (!list_empty(&port->answering))
+			moved |= run_answers(port);
+		run_waiting(port);
+		if (atomic_load(&port->backlog))
+			tick_if_unattended();
+	}
+	hca_unlock(&port->receive_lock);
+	return moved;
+}
+
+bool packet_pending(struct packet_port *port)
+{
+	return atomic_load(&port->backlog) ||
+	       carrier_next_ns(port->carrier) != UINT64_MAX;
+}
+
+/* ---- the port's life ---- */
+
+int packet_port_open(struct packet_port *port, struct carrier *carrier)
+{
+	const struct carrier_upper upper = { .deliver = deliver, .arg = port };
+
+	port->packet = malloc(PACKET_HEADER_BYTES + PACKET_MTU);
+	if (!port->packet)
+		return -ENOMEM;
+	port->carrier = carrier;
+	port->generation++;
+	list_init(&port->answering);
+	list_init(&port->targets);
+	list_init(&port->waiting);
+	carrier_set_upper(carrier, &upper);
+	return 0;
+}
+
+void packet_port_close(struct packet_port *port)
+{
+	carrier_close(port->carrier);
+	free(port->packet);
+	port->carrier = NULL;
+	port->packet = NULL;
+}
+
+void packet_port_forked(struct packet_port *port)
+{
+	packet_port_close(port);
+	port->generation++;
+	port->receive_lock = port->wait_lock = (struct spin){ 0 };
+	atomic_store(&port->backlog, 0);
+	atomic_store(&port->copying[0], 0);
+	atomic_store(&port->copying[1], 0);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A queue pair's state here, from RTR on. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/packet/state.h"
+
+/* Request packets on their way. */
+#define WINDOW 64
+/* Answers leave at the end of the poll that brought the request. */
+#define ACK_DELAY_NS 0
+#define POLLS_TO_DROP 1024
+
+static uint8_t service_of(const struct hca_qp *qp)
+{
+	switch (qp->ibv.qp_type) {
+	case IBV_QPT_UC: return PACKET_UC;
+	case IBV_QPT_UD: return PACKET_UD;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV: return PACKET_XRC;
+	default: return PACKET_RC;
+	}
+}
+
+static bool sends(const struct hca_qp *qp)
+{
+	return qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_RECV;
+}
+
+static void state_free(struct packet_qp *pq)
+{
+	free(pq->entries);
+	free(pq);
+}
+
+/* The queue pair accepts nothing yet. Whoever was connected to it had ended that before
+ * the programs agreed on this connection, so on a port inside of the process all of its
+ * packets are with the carrier by now. */
+static void drop_old(struct packet_port *port)
+{
+	hca_enter();
+	for (unsigned i = 0; i < POLLS_TO_DROP && !hca_builds() && packet_poll(port, true);
+	     i++)
+		;
+	hca_leave();
+}
+
+int packet_open(struct packet_port *port, struct hca_qp *qp)
+{
+	struct packet_qp *pq = calloc(1, sizeof(*pq));
+	int ret;
+
+	if (!pq)
+		return -ENOMEM;
+	drop_old(port);
+	pq->qp = pq->as = qp;
+	pq->port = port;
+	pq->generation = port->generation;
+	pq->service = service_of(qp);
+	list_init(&pq->wait_entry);
+	list_init(&pq->answer_entry);
+	if (sends(qp)) {
+		pq->entries = calloc(qp->sq.mask + 1u, sizeof(*pq->entries));
+		if (!pq->entries)
+			goto err_state;
+	}
+	ret = qp->ibv.qp_type == IBV_QPT_XRC_RECV ? packet_xrc_new(pq) : 0;
+	if (ret)
+		goto err_state;
+	hca_lock(&port->receive_lock);
+	packet_xrc_open(pq);
+	packet_part(qp)->state = pq;
+	hca_unlock(&port->receive_lock);
+	return 0;
+
+err_state:
+	state_free(pq);
+	return -ENOMEM;
+}
+
+static uint32_t mtu_of(const struct packet_qp *pq)
+{
+	return MIN(128u << pq->qp->attr.path_mtu, pq->port->medium->mtu);
+}
+
+int packet_connect(struct hca_qp *qp)
+{
+	struct packet_qp *pq = packet_part(qp)->state;
+	const struct ibv_qp_attr *a = &qp->attr;
+	struct rc_responder_params params = {
+		.reliable = pq->service != PACKET_UC,
+		.psn = a->rq_psn,
+		/* More than it was told the peer may not ask for; where it has fewer
+		 * the engine's own room is enough all the same. */
+		.max_rd_atomic = a->max_dest_rd_atomic ? RC_RESOURCES_MAX : 0,
+		.min_rnr_timer = a->min_rnr_timer,
+		.ack_delay_ns = ACK_DELAY_NS,
+	};
+	int ret;
+
+	if (pq->service == PACKET_UD)
+		return 0;
+	params.mtu = mtu_of(pq);
+	ret = pq->port->medium->address(&a->ah_attr, a->dest_qp_num, &pq->to);
+	if (ret)
+		return ret;
+	hca_lock(&pq->port->receive_lock);
+	rc_responder_open(&pq->responder, &params);
+	pq->connected = true;
+	hca_unlock(&pq->port->receive_lock);
+	return 0;
+}
+
+/* What may be changed while work is drained, too. */
+static void set_limits(struct packet_qp *pq)
+{
+	struct rc_requester_params *p = &pq->requester.p;
+	const struct ibv_qp_attr *a = &pq->qp->attr;
+
+	p->max_rd_atomic = MIN(a->max_rd_atomic, RC_RESOURCES_MAX);
+	p->retry_cnt = a->retry_cnt;
+	p->rnr_retry = a->rnr_retry;
+	p->timeout_ns = rc_timeout_ns(a->timeout);
+}
+
+static void requester_open(struct packet_qp *pq, uint32_t psn)
+{
+	const struct rc_requester_params params = {
+		.reliable = pq->service != PACKET_UC,
+		.mtu = mtu_of(pq),
+		.psn = psn,
+		.window = WINDOW,
+		.max_rd_atomic = (uint8_t)MIN(pq->qp->attr.max_rd_atomic,
+					      RC_RESOURCES_MAX),
+		.retry_cnt = pq->qp->attr.retry_cnt,
+		.rnr_retry = pq->qp->attr.rnr_retry,
+		.timeout_ns = rc_timeout_ns(pq->qp->attr.timeout),
+		.entries = pq->entries,
+		.stride = sizeof(*pq->entries),
+		.mask = pq->qp->sq.mask,
+	};
+
+	rc_requester_open(&pq->requester, &params);
+	pq->epoch = pq->qp->tx_epoch;
+	pq->completed = 0;
+	pq->gone_back = 0;
+}
+
+void packet_ready(struct hca_qp *qp)
+{
+	struct packet_qp *pq = packet_part(qp)->state;
+
+	if (!pq || !sends(qp))
+		return;
+	requester_open(pq, qp->attr.sq_psn);
+	pq->ready = true;
+}
+
+void packet_settle(struct packet_qp *pq)
+{
+	/* What was flushed is not sent any more (UC in the state SQE). */
+	if (unlikely(pq->epoch != pq->qp->tx_epoch))
+		requester_open(pq, pq->requester.send_psn);
+	set_limits(pq);
+}
+
+void packet_close(struct packet_port *port, struct hca_qp *qp)
+{
+	struct packet_qp *pq;
+
+	hca_lock(&port->receive_lock);
+	pq = packet_part(qp)->state;
+	/* A forked child's port has other lists. */
+	if (pq && pq->generation == port->generation) {
+		packet_forget(pq);
+		packet_xrc_close(pq);
+	}
+	/* The timer may just be looking. */
+	hca_lock(&qp->sq_lock);
+	packet_part(qp)->state = NULL;
+	hca_unlock(&qp->sq_lock);
+	hca_unlock(&port->receive_lock);
+	if (pq) {
+		free(pq->xrc);
+		state_free(pq);
+	}
+}

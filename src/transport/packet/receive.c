@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What arrives: to whom it is, and requests into posted receives and memory. The engine
+ * says what a packet needs; the receive is found, the key checked and the bytes copied
+ * here; then the engine is told how that ended.
+ *
+ * All of it under the port's receive_lock.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/packet/state.h"
+#include "util/probe.h"
+
+/* With the NAK, of a connection that ends. */
+#define LAST_ANSWERS 16
+
+/* A request while it is carried out. */
+struct request {
+	struct packet_qp *pq;
+	const struct packet_frame *f;
+	const uint8_t *payload;
+	struct rc_look look;
+	struct hca_rwqe *receive;  /* consume_lock is held; NULL: none is needed */
+	enum rc_answer answer;
+	enum ibv_wc_status refused; /* a peer's access: IBV_WC_SUCCESS if it was not */
+	enum ibv_wc_status failed;  /* our receive, likewise */
+	uint64_t old;
+};
+
+/* ---- completing ---- */
+
+static void complete(struct request *r, enum ibv_wc_status status, uint32_t bytes)
+{
+	const struct rc_packet *p = &r->f->rc;
+	struct hca_qp *as = r->pq->as;
+	bool write = r->look.op == RC_WRITE;
+	struct ibv_wc wc = {
+		.wr_id = r->receive->wr_id,
+		.status = status,
+		.opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+		.byte_len = bytes,
+		.qp_num = r->pq->qp->ibv.qp_num,
+		.src_qp = r->f->src_qpn,
+	};
+
+	if (p->flags & RC_IMM)
+		wc.wc_flags = IBV_WC_WITH_IMM;
+	if (p->flags & RC_INVALIDATE)
+		wc.wc_flags = IBV_WC_WITH_INV;
+	if (wc.wc_flags)
+		wc.imm_data = p->imm;
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_RECEIVED(as, write, bytes);
+	else
+		HCA_COUNT_RARE(as, RX_ERRORS, 1);
+	hca_recv_done(as);
+	hca_cq_push(as->recv_cq, &wc, p->flags & RC_SOLICITED);
+}
+
+/* ---- carrying out ---- */
+
+static void refuse(struct request *r, enum ibv_wc_status status)
+{
+	r->refused = status;
+	r->answer = status == IBV_WC_REM_INV_REQ_ERR ? RC_NOT_VALID :
+		    status == IBV_WC_REM_ACCESS_ERR  ? RC_NO_ACCESS :
+						       RC_NO_OPERATION;
+}
+
+static void place_send(struct request *r)
+{
+	const struct rc_packet *p = &r->f->rc;
+	const struct hca_rwqe *e = r->receive;
+	struct packet_port *port = r->pq->port;
+	unsigned turn;
+	int ret;
+
+	if (unlikely((uint64_t)r->look.at + p->bytes > packet_room(e))) {
+		r->failed = IBV_WC_LOC_LEN_ERR;
+		r->answer = RC_NOT_VALID;
+		return;
+	}
+	turn = packet_copy_begin(port);
+	ret = packet_scatter(r->pq->as->recv_pd, e->sge, e->num_sge, r->look.at,
+			     r->payload, p->bytes);
+	packet_copy_end(port, turn);
+	if (unlikely(ret)) {
+		r->failed = IBV_WC_LOC_PROT_ERR;
+		r->answer = RC_NO_OPERATION;
+	}
+}
+
+/* `data` NULL: only whether it is allowed. */
+static void carry_out_write(struct request *r, const uint8_t *data)
+{
+	const struct rc_packet *p = &r->f->rc;
+	const struct rc_look *l = &r->look;
+	uint32_t pd_id = r->pq->as->pd->id;
+	enum ibv_wc_status status;
+
+	if (p->flags & RC_WORD)
+		status = data && p->bytes == sizeof(uint64_t) && (p->flags & RC_FIRST) ?
+				 packet_atomic(r->pq, pd_id, p, data, &r->old) :
+				 IBV_WC_REM_INV_REQ_ERR;
+	else
+		/* All of the message, with each packet: nothing is written of one that
+		 * is not allowed. */
+		status = packet_access(r->pq, pd_id, PACKET_WRITE, l->rkey,
+				       l->remote_addr - l->at, l->length, l->at,
+				       (void *)(uintptr_t)data, p->bytes);
+	if (unlikely(status != IBV_WC_SUCCESS))
+		refuse(r, status);
+}
+
+static void carry_out_read(struct request *r)
+{
+	const struct rc_packet *p = &r->f->rc;
+	uint32_t pd_id = r->pq->as->pd->id;
+	enum ibv_wc_status status =
+		p->op == RC_READ ?
+			packet_access(r->pq, pd_id, PACKET_READ, p->rkey, p->remote_addr,
+				      p->length, 0, NULL, 0) :
+			packet_atomic(r->pq, pd_id, p, NULL, &r->old);
+
+	if (status != IBV_WC_SUCCESS) {
+		refuse(r, status);
+		return;
+	}
+	if (p->op != RC_READ)
+		HCA_COUNT_RARE(r->pq->as, RX_ATOMICS, 1);
+	r->pq->read_pd[r->pq->responder.resources_taken % RC_RESOURCES_MAX] = pd_id;
+}
+
+static void carry_out(struct request *r)
+{
+	switch (r->look.op) {
+	case RC_SEND:
+		place_send(r);
+		break;
+	case RC_WRITE:
+		carry_out_write(r, r->payload);
+		break;
+	default:
+		carry_out_read(r);
+		break;
+	}
+	/* No NAK for a key that is not to be invalidated: the sender gets no answer from
+	 * a queue pair that is in error (9.9.6.3, class J). */
+	if (r->answer == RC_OK && (r->look.needs & RC_NEED_INVALIDATE) &&
+	    hca_key_invalidate(r->pq->as, r->f->rc.imm)) {
+		r->failed = IBV_WC_MW_BIND_ERR;
+		r->answer = RC_NOT_NOW;
+	}
+}
+
+/* There is no receive. A WRITE that is not allowed is refused all the same. */
+static void carry_out_nothing(struct request *r)
+{
+	if (r->look.op == RC_WRITE)
+		carry_out_write(r, NULL);
+	if (r->answer == RC_OK)
+		r->answer = RC_NO_RECEIVE;
+}
+
+/* Unreliable messages are lost where a reliable one is answered with a NAK, but for a
+ * receive that cannot be written. */
+static void forgive(struct request *r)
+{
+	if (r->pq->service != PACKET_UC)
+		return;
+	if (r->refused != IBV_WC_SUCCESS || r->failed == IBV_WC_LOC_LEN_ERR ||
+	    r->answer == RC_NO_RECEIVE)
+		HCA_COUNT_RARE(r->pq->as, RX_DROPPED, 1);
+	r->refused = IBV_WC_SUCCESS;
+	if (r->failed == IBV_WC_LOC_LEN_ERR)
+		r->failed = IBV_WC_SUCCESS;
+}
+
+static void count_answer(const struct request *r)
+{
+	if (r->pq->service == PACKET_UC || likely(r->answer == RC_OK))
+		return;
+	if (r->answer == RC_NO_RECEIVE)
+		HCA_COUNT_RARE(r->pq->as, RX_RNR_SENT, 1);
+	else if (r->answer != RC_NOT_NOW)
+		HCA_COUNT_RARE(r->pq->as, RX_NAKS_SENT, 1);
+}
+
+static struct rc_taken take(struct request *r)
+{
+	struct packet_qp *pq = r->pq;
+	struct rc_taken taken = rc_take(&pq->responder, &r->f->rc, &r->look, r->answer,
+					r->old, progress_now_ns());
+
+	if (pq->service != PACKET_XRC)
+		atomic_store_explicit(&pq->qp->rx_psn, pq->responder.expected_psn,
+				      memory_order_relaxed);
+	return taken;
+}
+
+static void take_expected(struct request *r)
+{
+	struct hca_qp *as = r->pq->as;
+	bool uses = r->look.op == RC_SEND ||
+		    (r->look.needs & (RC_NEED_RECEIVE | RC_NEED_COMPLETE));
+	struct rc_taken taken;
+
+	if (unlikely(r->pq->service == PACKET_XRC && !packet_xrc_attach(r->pq, r->f))) {
+		refuse(r, IBV_WC_REM_ACCESS_ERR);
+		count_answer(r);
+		take(r);
+		return;
+	}
+	if (uses) {
+		hca_lock(&as->recv->consume_lock);
+		r->receive = hca_recv_first(as);
+	}
+	if (uses && !r->receive)
+		carry_out_nothing(r);
+	else
+		carry_out(r);
+	forgive(r);
+	count_answer(r);
+	taken = take(r);
+	if (r->receive) {
+		if (unlikely(r->failed != IBV_WC_SUCCESS))
+			complete(r, r->failed, r->look.at + r->f->rc.bytes);
+		else if (likely(taken.complete))
+			complete(r, IBV_WC_SUCCESS, taken.bytes);
+		else if (r->answer == RC_OK && r->look.op == RC_SEND)
+			hca_recv_keep(as);
+	}
+	if (uses)
+		hca_unlock(&as->recv->consume_lock);
+}
+
+void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
+{
+	HCA_COUNT_RARE(pq->qp, RX_ACCESS_FAULTS, 1);
+	/* In this order: who reads the event finds the state. */
+	hca_qp_fail(pq->qp);
+	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
+		hca_async_qp_event(pq->qp, status == IBV_WC_REM_INV_REQ_ERR ?
+						   IBV_EVENT_QP_REQ_ERR :
+						   IBV_EVENT_QP_ACCESS_ERR);
+}
+
+void packet_request(struct packet_qp *pq, const struct packet_frame *f,
+		    const uint8_t *payload)
+{
+	struct request r = { .pq = pq, .f = f, .payload = payload };
+	bool moved;
+
+	pq->responder.p.min_rnr_timer = (uint8_t)atomic_load_explicit(
+		&pq->qp->pub->min_rnr_timer, memory_order_relaxed);
+	rc_look(&pq->responder, &f->rc, &r.look);
+	if (likely(r.look.verdict == RC_EXPECTED)) {
+		take_expected(&r);
+	} else {
+		if (r.look.verdict == RC_WRONG)
+			r.refused = IBV_WC_REM_INV_REQ_ERR;
+		forgive(&r);
+		take(&r);
+	}
+	/* The NAK goes out first: afterwards the program may end the queue pair. */
+	if (packet_respond(pq, pq->responder.failed ? LAST_ANSWERS : 0, &moved))
+		packet_owes(pq);
+	if (unlikely(r.refused != IBV_WC_SUCCESS))
+		packet_refuse(pq, r.refused);
+	else if (unlikely(r.failed != IBV_WC_SUCCESS))
+		hca_qp_fail(pq->qp);
+}
+
+/* ---- to whom ---- */
+
+static bool is_from_peer(const struct hca_qp *qp, const struct packet_frame *f)
+{
+	return atomic_load_explicit(&qp->pub->dest_qpn, memory_order_relaxed) ==
+	       f->src_qpn;
+}
+
+/* Of the same service, and of an XRC connection the right half. */
+static bool is_for(const struct packet_qp *pq, const struct packet_frame *f)
+{
+	bool answer = f->rc.op >= RC_ACK;
+
+	if (f->service != pq->service || !is_from_peer(pq->qp, f))
+		return false;
+	if (pq->service == PACKET_UC)
+		return !answer;
+	return pq->service != PACKET_XRC ||
+	       answer == (pq->qp->ibv.qp_type == IBV_QPT_XRC_SEND);
+}
+
+void packet_receive(struct packet_port *port, const struct packet_frame *f,
+		    const uint8_t *payload)
+{
+	struct hca_qp *qp = hca_qp_find(f->dst_qpn);
+	struct packet_qp *pq;
+
+	if (!qp || !qp->counters) {
+		HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
+		return;
+	}
+	if (f->service == PACKET_UD) {
+		packet_receive_datagram(port, qp, f, payload);
+		return;
+	}
+	pq = hca_path_ops(&qp->path) == port->ops ? packet_part(qp)->state : NULL;
+	if (!pq || !pq->connected || !packet_receives(qp) || !is_for(pq, f)) {
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+		return;
+	}
+	if (unlikely(!qp->established && hca_qp_state(qp) == IBV_QPS_RTR))
+		hca_qp_established(qp);
+	if (f->rc.op >= RC_ACK)
+		packet_reply(pq, f, payload);
+	else
+		packet_request(pq, f, payload);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Answers: those that the responder owes, with the bytes of READs, and those that come
+ * for the requester.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/packet/state.h"
+
+/* ---- the responder's ---- */
+
+/* The payload of the answer to a READ. */
+static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *r,
+				uint8_t *to)
+{
+	uint32_t pd_id = pq->read_pd[pq->responder.resources_answered % RC_RESOURCES_MAX];
+
+	return packet_access(pq, pd_id, PACKET_READ, r->rkey, r->remote_addr,
+			     r->packet.bytes, 0, to, r->packet.bytes);
+}
+
+/* 0 or -EAGAIN; *status is why the connection ends, or IBV_WC_SUCCESS. */
+static int answer_one(struct packet_qp *pq, const struct rc_response *r,
+		      enum ibv_wc_status *status)
+{
+	uint8_t bytes[PACKET_MTU];
+	struct iovec iov[2];
+	const struct packet_frame f = {
+		.rc = r->packet,
+		.service = pq->service,
+		.dst_qpn = pq->qp->attr.dest_qp_num,
+		.src_qpn = pq->qp->ibv.qp_num,
+	};
+	unsigned pieces = r->packet.bytes > 0;
+	enum rc_answer fetched = RC_OK;
+	int ret = 0;
+
+	*status = IBV_WC_SUCCESS;
+	if (r->packet.op == RC_READ_RESPONSE)
+		*status = fetch(pq, r, bytes);
+	iov[1] = (struct iovec){ bytes, r->packet.bytes };
+	if (unlikely(*status != IBV_WC_SUCCESS))
+		fetched = *status == IBV_WC_REM_ACCESS_ERR ? RC_NO_ACCESS :
+							     RC_NO_OPERATION;
+	else
+		ret = packet_emit(pq->port, &pq->to, &f, iov, pieces);
+	if (ret == -EAGAIN)
+		return ret;
+	rc_responded(&pq->responder, r, fetched);
+	return 0;
+}
+
+bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
+{
+	struct rc_responder *rs = &pq->responder;
+	struct rc_response r;
+	enum ibv_wc_status status;
+
+	/* In the error state only what has led there is still told. */
+	if (!packet_receives(pq->qp) && !rs->failed)
+		return false;
+	while (rc_respond_next(rs, true, 0, &r)) {
+		if (!budget--)
+			return true;
+		if (answer_one(pq, &r, &status))
+			return true;
+		*moved = true;
+		if (unlikely(status != IBV_WC_SUCCESS)) {
+			HCA_COUNT_RARE(pq->qp, RX_NAKS_SENT, 1);
+			packet_refuse(pq, status);
+		}
+	}
+	return false;
+}
+
+/* ---- the requester's ---- */
+
+static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *where,
+				const struct packet_frame *f, const uint8_t *payload)
+{
+	const struct packet_entry *entry = container_of(
+		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
+	const struct hca_swqe *e = hca_sq_entry(&pq->qp->sq, entry->sq_index);
+	unsigned turn = packet_copy_begin(pq->port);
+	int ret = packet_scatter(pq->qp->pd, e->sge, e->num_sge, where->at,
+				 f->rc.op == RC_ATOMIC_RESPONSE ?
+					 (const void *)&f->rc.compare_add : payload,
+				 where->bytes);
+
+	packet_copy_end(pq->port, turn);
+	return ret ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+}
+
+static void take_reply(struct packet_qp *pq, const struct packet_frame *f,
+		       const uint8_t *payload)
+{
+	enum ibv_wc_status copied = IBV_WC_SUCCESS;
+	struct rc_place where;
+
+	packet_settle(pq);
+	rc_reply_look(&pq->requester, &f->rc, &where);
+	if (where.wanted && where.bytes)
+		copied = place(pq, &where, f, payload);
+	if (f->rc.op == RC_ACK && (f->rc.syndrome & RC_SYN_KIND) == RC_SYN_RNR)
+		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
+	packet_finish(pq, rc_reply(&pq->requester, &f->rc, copied, progress_now_ns()));
+	packet_count_retries(pq);
+	hca_sq_run(pq->qp);
+}
+
+void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
+		  const uint8_t *payload)
+{
+	enum ibv_qp_state state;
+
+	hca_lock(&pq->qp->sq_lock);
+	state = hca_qp_state(pq->qp);
+	if (pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
+		take_reply(pq, f, payload);
+	hca_unlock(&pq->qp->sq_lock);
+}

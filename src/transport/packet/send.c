@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the send queue to the carrier: entries are handed to the engine in their order,
+ * which says what packet is next. Local operations are carried out here, when all that
+ * was posted before them is complete.
+ */
+#define LOG_ROOM "packet"
+#include <errno.h>
+#include <string.h>
+
+#include "transport/packet/state.h"
+#include "util/log.h"
+#include "util/probe.h"
+
+static const struct {
+	uint8_t op, flags;
+} ops[] = {
+	[IBV_WR_RDMA_WRITE] = { RC_WRITE, 0 },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { RC_WRITE, RC_IMM },
+	[IBV_WR_SEND] = { RC_SEND, 0 },
+	[IBV_WR_SEND_WITH_IMM] = { RC_SEND, RC_IMM },
+	[IBV_WR_RDMA_READ] = { RC_READ, 0 },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { RC_COMPARE_SWAP, 0 },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { RC_FETCH_ADD, 0 },
+	[IBV_WR_SEND_WITH_INV] = { RC_SEND, RC_INVALIDATE },
+	[HCA_WR_ATOMIC_WRITE] = { RC_WRITE, RC_WORD },
+};
+
+/* Can it never be sent? A builder may have left out where the result goes. */
+static bool is_impossible(const struct hca_qp *qp, const struct hca_swqe *e)
+{
+	if (e->opcode == HCA_WR_ATOMIC_WRITE)
+		return e->length != sizeof(uint64_t);
+	if (e->opcode == IBV_WR_RDMA_READ)
+		return !qp->attr.max_rd_atomic;
+	return hca_is_atomic(e->opcode) &&
+	       (!qp->attr.max_rd_atomic || e->length != sizeof(uint64_t));
+}
+
+static void hand_over(struct packet_qp *pq, const struct hca_swqe *e)
+{
+	struct rc_requester *rq = &pq->requester;
+	struct packet_entry *to = container_of(rc_entry(rq, rq->head),
+					       struct packet_entry, rc);
+
+	to->sq_index = pq->qp->sq.next;
+	to->rc = (struct rc_wqe){
+		.op = ops[e->opcode].op,
+		.flags = (uint8_t)(ops[e->opcode].flags |
+				   (e->flags & HCA_SWQE_SOLICITED ? RC_SOLICITED : 0) |
+				   (e->flags & HCA_SWQE_FENCE ? RC_FENCE : 0)),
+		.length = e->length,
+		.imm = e->imm,
+		.rkey = e->rkey,
+		.remote_addr = e->remote_addr,
+	};
+	if (hca_is_atomic(e->opcode)) {
+		to->rc.compare_add = e->atomic.compare_add;
+		to->rc.swap = e->atomic.swap;
+	}
+	rc_post(rq);
+	pq->qp->sq.next++;
+	pq->qp->tx_psn = rq->post_psn;
+}
+
+/* All that may be sent. False: the queue pair has failed. */
+static bool take_new(struct packet_qp *pq)
+{
+	struct hca_qp *qp = pq->qp;
+	struct hca_sq *sq = &qp->sq;
+
+	while (sq->next != hca_sq_end(qp)) {
+		const struct hca_swqe *e = hca_sq_entry(sq, sq->next);
+		bool local = e->flags & HCA_SWQE_LOCAL;
+
+		if (likely(!local && !is_impossible(qp, e))) {
+			hand_over(pq, e);
+			continue;
+		}
+		if (sq->next != sq->tail)
+			return true;
+		if (local) {
+			if (!packet_local(pq))
+				return pq->epoch == qp->tx_epoch;
+			continue;
+		}
+		sq->next++;
+		hca_sq_complete(qp, IBV_WC_LOC_QP_OP_ERR);
+		return false;
+	}
+	return true;
+}
+
+bool packet_finish(struct packet_qp *pq, struct rc_done done)
+{
+	while (pq->completed != done.upto) {
+		pq->completed++;
+		hca_sq_complete_ok(pq->qp);
+	}
+	if (likely(done.status == IBV_WC_SUCCESS))
+		return true;
+	pq->completed++;
+	hca_sq_complete(pq->qp, done.status);
+	return false;
+}
+
+/* 0, -EAGAIN (no room), -EFAULT (a key does not allow it); other errors are as if it
+ * had been lost. */
+static int send_packet(struct packet_qp *pq, const struct rc_tx *tx)
+{
+	const struct packet_entry *entry = container_of(
+		rc_entry(&pq->requester, tx->index), struct packet_entry, rc);
+	struct hca_qp *qp = pq->qp;
+	struct hca_swqe *e = hca_sq_entry(&qp->sq, entry->sq_index);
+	struct iovec iov[1 + HCA_MAX_SGE];
+	uint8_t bounce[PACKET_MTU];
+	struct packet_frame f = {
+		.rc = tx->packet,
+		.service = pq->service,
+		.dst_qpn = qp->attr.dest_qp_num,
+		.src_qpn = qp->ibv.qp_num,
+	};
+	unsigned turn;
+	int n, ret;
+
+	if (pq->service == PACKET_XRC)
+		f.srqn = *hca_swqe_srqn(e);
+	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.rc.psn, f.rc.bytes, e->opcode);
+	turn = packet_copy_begin(pq->port);
+	n = packet_gather(qp, e, tx->at, f.rc.bytes, iov + 1, bounce);
+	ret = n < 0 ? n : packet_emit(pq->port, &pq->to, &f, iov, (unsigned)n);
+	packet_copy_end(pq->port, turn);
+	return ret;
+}
+
+/* What the engine has to send. False: the queue pair has failed. */
+static bool send_all(struct packet_qp *pq, uint64_t now_ns)
+{
+	struct rc_requester *rq = &pq->requester;
+	struct rc_tx tx;
+
+	while (rc_next(rq, rq->head, now_ns, &tx)) {
+		int ret = send_packet(pq, &tx);
+
+		if (ret == -EAGAIN) {
+			packet_wait(pq);
+			return true;
+		}
+		if (unlikely(ret == -EFAULT)) {
+			/* An error waits until the earlier entries are complete. */
+			if (tx.index != rq->tail)
+				return true;
+			return packet_finish(pq, (struct rc_done){
+							 rq->tail, IBV_WC_LOC_PROT_ERR });
+		}
+		if (!packet_finish(pq, rc_sent(rq, &tx, now_ns)))
+			return false;
+	}
+	return true;
+}
+
+void packet_transmit(struct hca_qp *qp)
+{
+	struct packet_qp *pq = packet_part(qp)->state;
+	struct hca_sq *sq = &qp->sq;
+	uint64_t now;
+
+	if (!pq || !pq->ready)
+		return;
+	packet_settle(pq);
+	now = progress_now_ns();
+	do {
+		if (!take_new(pq) || !send_all(pq, now))
+			return;
+		/* Unreliable ones are complete; then a local operation may follow. */
+	} while (pq->service == PACKET_UC && sq->next == sq->tail && !pq->look_ns &&
+		 sq->next != hca_sq_end(qp));
+	atomic_store_explicit(&pq->unfinished, sq->head - sq->tail,
+			      memory_order_relaxed);
+	packet_arm(pq);
+}
+
+/* ---- local operations ---- */
+
+#define FIRST_LOOK_NS 20000
+#define LOOK_LIMIT_NS (10 * UINT64_C(1000000000))
+
+/* A peer copies with the key: later again. False: that was long enough. */
+static bool look_again(struct packet_qp *pq)
+{
+	uint64_t now = progress_now_ns();
+
+	if (!pq->look_since_ns)
+		pq->look_since_ns = now;
+	if (now - pq->look_since_ns > LOOK_LIMIT_NS) {
+		log_error("qp 0x%x: a peer copies for too long with a key that is taken back",
+			  pq->qp->ibv.qp_num);
+		return false;
+	}
+	pq->look_ns = now + FIRST_LOOK_NS;
+	packet_arm(pq);
+	return true;
+}
+
+bool packet_local(struct packet_qp *pq)
+{
+	struct hca_qp *qp = pq->qp;
+	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
+	int ret = hca_local_run(qp, e, false);
+
+	if (ret == -EAGAIN) {
+		if (look_again(pq))
+			return false;
+		ret = hca_local_run(qp, e, true);
+	}
+	pq->look_ns = pq->look_since_ns = 0;
+	qp->sq.next++;
+	hca_sq_complete(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
+	return ret == 0;
+}
+
+/* ---- behind posting ---- */
+
+/* A program that posts unsignaled work need not poll for thousands of messages. */
+void packet_posted(struct hca_qp *qp)
+{
+	struct packet_qp *pq = packet_part(qp)->state;
+
+	if (likely(!pq || atomic_load_explicit(&pq->unfinished,
+					       memory_order_relaxed) <=
+				  qp->sq.limit / 2) ||
+	    hca_builds())
+		return;
+	packet_poll(pq->port, false);
+}

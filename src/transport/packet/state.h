@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Of a queue pair that sends packets; only for the files of this folder. */
+#ifndef TRANSPORT_PACKET_STATE_H
+#define TRANSPORT_PACKET_STATE_H
+
+#include "engine/rc/requester.h"
+#include "engine/rc/responder.h"
+#include "hca/process.h"
+#include "transport/packet/packet.h"
+
+/* A posted entry, as the engine sees it, and where it is in the send queue: operations
+ * that send nothing are in that alone. */
+struct packet_entry {
+	struct rc_wqe rc;
+	uint32_t sq_index;
+};
+
+struct packet_qp {
+	struct hca_qp *qp;
+	struct packet_port *port;
+	unsigned generation;    /* of the port, when it was opened */
+	struct carrier_addr to; /* of connected ones; from RTR on */
+	uint8_t service;        /* enum packet_service */
+
+	/* Under sq_lock. */
+	struct rc_requester requester;
+	struct packet_entry *entries;
+	bool ready;             /* RTS was entered */
+	uint16_t epoch;         /* hca_qp.tx_epoch, as `requester` knows it */
+	uint32_t completed;     /* of its entries */
+	uint64_t gone_back;     /* as it was counted */
+	uint64_t armed_ns;      /* hca_qp.retry; 0: not armed */
+	uint64_t look_ns;       /* a local operation waits until then, 0: none does */
+	uint64_t look_since_ns;
+	/* For packet_posted(), which has no lock. */
+	_Atomic uint32_t unfinished;
+
+	/* Under wait_lock of the port. */
+	bool waiting;
+	struct list wait_entry;
+
+	/* Under receive_lock of the port. */
+	struct rc_responder responder;
+	bool connected;         /* RTR was entered */
+	bool answering;
+	struct list answer_entry;
+	/* Whose receive queue, domain and completion queue messages use: `qp`, or for an
+	 * XRC target what stands for it at the SRQ (xrc.c). */
+	struct hca_qp *as;
+	struct packet_xrc *xrc;
+	/* The protection domains of what responder.resources reads. */
+	uint32_t read_pd[RC_RESOURCES_MAX];
+};
+
+/* In hca_qp.path_part. */
+struct packet_part {
+	struct packet_qp *state;
+};
+_Static_assert(sizeof(struct packet_part) <= HCA_PATH_PART_BYTES, "it lies there");
+
+static inline struct packet_part *packet_part(struct hca_qp *qp)
+{
+	return (struct packet_part *)(void *)qp->path_part;
+}
+
+/* The states in which requests are taken. */
+static inline bool packet_receives(const struct hca_qp *qp)
+{
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
+	       state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
+/* ---- port.c ---- */
+/* One packet: iov[0] is for the header, `n` more follow. 0, or why the carrier did not
+ * take it. */
+int packet_emit(struct packet_port *port, const struct carrier_addr *to,
+		const struct packet_frame *f, struct iovec *iov, unsigned n);
+/* Its turn comes when the carrier has room again. sq_lock is held. */
+void packet_wait(struct packet_qp *pq);
+/* It owes an answer. receive_lock is held. */
+void packet_owes(struct packet_qp *pq);
+/* Out of both lists. receive_lock is held. */
+void packet_forget(struct packet_qp *pq);
+
+/* ---- send.c; sq_lock is held ---- */
+/* The requester's state is that of the send queue, which may have been flushed. */
+void packet_settle(struct packet_qp *pq);
+/* Completes what the engine has decided. False: the queue pair has failed. */
+bool packet_finish(struct packet_qp *pq, struct rc_done done);
+void packet_arm(struct packet_qp *pq);
+/* Carries out the local operation at sq.next, which is the oldest entry. False: it waits,
+ * or has failed. */
+bool packet_local(struct packet_qp *pq);
+/* Counts what went back since the last time. */
+void packet_count_retries(struct packet_qp *pq);
+
+/* ---- receive.c, respond.c; receive_lock is held ---- */
+void packet_receive(struct packet_port *port, const struct packet_frame *f,
+		    const uint8_t *payload);
+void packet_request(struct packet_qp *pq, const struct packet_frame *f,
+		    const uint8_t *payload);
+void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
+		  const uint8_t *payload);
+/* Sends a few answers. True: there are more, or no room for them. */
+bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved);
+/* The queue pair ends because a peer's access was refused with this status. */
+void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status);
+void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
+			     const struct packet_frame *f, const uint8_t *payload);
+
+/* ---- access.c ---- */
+enum packet_access { PACKET_WRITE, PACKET_READ, PACKET_WORD };
+/* A peer's access to [addr + at, + bytes) of [addr, + length), which is allowed as a whole:
+ * IBV_WC_SUCCESS, or the status for the peer. `data` NULL: only whether it is. */
+enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
+				 enum packet_access what, uint32_t rkey, uint64_t addr,
+				 uint64_t length, uint64_t at, void *data,
+				 uint32_t bytes);
+/* An atomic operation, or a WRITE of a word (RC_WORD, the word at `data`). */
+enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
+				 const struct rc_packet *p, const void *data,
+				 uint64_t *old);
+/* Into buffers of a list, by whatever keys: 0 or -EFAULT. */
+int packet_scatter(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
+		   uint32_t at, const void *from, uint32_t length);
+/* Bytes that a posted receive can take. */
+uint64_t packet_room(const struct hca_rwqe *e);
+/* The pieces of [at, at + length) of an entry's data; pieces whose keys need care are
+ * copied into `bounce` (`length` bytes). How many pieces, up to HCA_MAX_SGE, or -EFAULT.
+ * To be called, and the pieces used, between packet_copy_begin() and packet_copy_end(). */
+int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		  uint32_t length, struct iovec *iov, uint8_t *bounce);
+
+/* ---- fence.c ---- */
+/* Around each look at a key and the copy that follows. In between nothing is waited for
+ * but leaf locks. The returned number is for packet_copy_end(). */
+unsigned packet_copy_begin(struct packet_port *port);
+void packet_copy_end(struct packet_port *port, unsigned turn);
+
+/* ---- xrc.c ---- */
+/* The target's stand-in; 0 or -ENOMEM. No lock is held; for the others receive_lock is. */
+int packet_xrc_new(struct packet_qp *pq);
+void packet_xrc_open(struct packet_qp *pq);
+void packet_xrc_close(struct packet_qp *pq);
+/* The SRQ that the request names. False: it is not there, or of another domain. */
+bool packet_xrc_attach(struct packet_qp *pq, const struct packet_frame *f);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagrams. Those to multicast groups go by another transport. */
+#include <errno.h>
+
+#include "hca/datagram.h"
+#include "transport/packet/state.h"
+#include "util/probe.h"
+
+/* As shm has it: which header the datagram had (IBTA annex 17, A17.4.5.1). */
+enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
+
+int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hca_swqe *e)
+{
+	struct iovec iov[1 + HCA_MAX_SGE];
+	uint8_t bounce[PACKET_MTU];
+	struct packet_frame f = {
+		.rc = { .op = RC_SEND, .flags = RC_FIRST | RC_LAST, .bytes = e->length,
+			.imm = e->imm },
+		.service = PACKET_UD,
+		.ipv4 = hca_ah_is_ipv4(e->ud.ah),
+		.dst_qpn = e->ud.qpn,
+		.src_qpn = qp->ibv.qp_num,
+		.qkey = e->ud.qkey,
+	};
+	struct carrier_addr to;
+	unsigned turn;
+	int n, ret;
+
+	if (e->opcode != IBV_WR_SEND)
+		f.rc.flags |= RC_IMM;
+	if (e->flags & HCA_SWQE_SOLICITED)
+		f.rc.flags |= RC_SOLICITED;
+	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, f.grh);
+	if (port->medium->address(&e->ud.ah->attr, e->ud.qpn, &to) ||
+	    e->length > port->medium->mtu)
+		return hca_datagram_lose(qp, e);
+	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);
+	turn = packet_copy_begin(port);
+	n = packet_gather(qp, e, 0, e->length, iov + 1, bounce);
+	ret = n < 0 ? n : packet_emit(port, &to, &f, iov, (unsigned)n);
+	packet_copy_end(port, turn);
+	if (ret == -EFAULT || !ret)
+		return ret;
+	if (ret == -EAGAIN && hca_path_ops(&qp->path) == port->ops &&
+	    packet_part(qp)->state) {
+		packet_wait(packet_part(qp)->state);
+		return ret;
+	}
+	HCA_COUNT_RARE(qp, TX_LOST, 1);
+	return 0;
+}
+
+static void complete(struct hca_qp *qp, const struct hca_rwqe *e,
+		     const struct packet_frame *f, enum ibv_wc_status status)
+{
+	const struct ibv_wc wc = {
+		.wr_id = e->wr_id,
+		.status = status,
+		.opcode = IBV_WC_RECV,
+		.byte_len = HCA_GRH_BYTES + f->rc.bytes,
+		.qp_num = qp->ibv.qp_num,
+		.src_qp = f->src_qpn,
+		.wc_flags = IBV_WC_GRH | (f->rc.flags & RC_IMM ? IBV_WC_WITH_IMM : 0),
+		.imm_data = f->rc.flags & RC_IMM ? f->rc.imm : 0,
+		.sl = f->ipv4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6,
+	};
+
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_RECEIVED(qp, 0, f->rc.bytes); /* the header was not sent */
+	else
+		HCA_COUNT_RARE(qp, RX_ERRORS, 1);
+	hca_recv_done(qp);
+	hca_cq_push(qp->recv_cq, &wc, f->rc.flags & RC_SOLICITED);
+}
+
+static int place(const struct hca_qp *qp, const struct hca_rwqe *e,
+		 const struct packet_frame *f, const uint8_t *payload)
+{
+	return packet_scatter(qp->recv_pd, e->sge, e->num_sge, 0, f->grh,
+			      HCA_GRH_BYTES) ||
+	       packet_scatter(qp->recv_pd, e->sge, e->num_sge, HCA_GRH_BYTES, payload,
+			      f->rc.bytes);
+}
+
+void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
+			     const struct packet_frame *f, const uint8_t *payload)
+{
+	struct hca_rwqe *e = NULL;
+	unsigned turn;
+	int failed = 0;
+
+	/* Wrong Q_Key, no receive posted or one that is too short: dropped silently, and
+	 * the receive is for the next one (9.8.3, 9.6.1, 9.9.3 class D). */
+	if (qp->ibv.qp_type != IBV_QPT_UD || !packet_receives(qp) ||
+	    f->qkey != qp->attr.qkey)
+		goto drop;
+	hca_lock(&qp->recv->consume_lock);
+	e = hca_recv_first(qp);
+	if (!e || HCA_GRH_BYTES + (uint64_t)f->rc.bytes > packet_room(e)) {
+		hca_unlock(&qp->recv->consume_lock);
+		goto drop;
+	}
+	turn = packet_copy_begin(port);
+	failed = place(qp, e, f, payload);
+	packet_copy_end(port, turn);
+	complete(qp, e, f, failed ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
+	hca_unlock(&qp->recv->consume_lock);
+	if (unlikely(failed))
+		hca_qp_fail(qp);
+	return;
+
+drop:
+	HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+}
