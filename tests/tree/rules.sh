@@ -73,7 +73,8 @@ while read -r line; do
 done <"$tmp"
 
 # A transport includes itself, and of the others only the layers that they share; a layer
-# only those below it. src/transport/list.c knows them all.
+# only those below it. src/transport/list.c knows them all; list.h declares the table that
+# each transport defines.
 find src/transport -mindepth 2 -name '*.[ch]' | xargs awk '
 	BEGIN { layers = split("carrier packet", layer, " ") }
 	function level(name,   i) {
@@ -90,6 +91,8 @@ find src/transport -mindepth 2 -name '*.[ch]' | xargs awk '
 		split($0, text, "\"")
 		count = split(text[2], part, "/")
 		other = count > 2 ? part[2] : ""
+		if (text[2] == "transport/list.h" && level(mine) > layers)
+			next
 		if (other != mine && (other == "" || level(other) >= level(mine)))
 			print FILENAME " includes " text[2] ", which is not below it"
 	}' >"$tmp"
