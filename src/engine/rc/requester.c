@@ -197,7 +197,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 	if (psn == rq->unacked)
 		return;
 	rq->unacked = psn;
-	rq->went_back = false;
+	rq->went_back = rq->obeyed = false;
 	rq->retries = rq->p.retry_cnt;
 	rq->rnr_retries = rq->p.rnr_retry;
 	/* After going back an answer may acknowledge packets that were to be sent again. */
@@ -315,6 +315,22 @@ static struct rc_done take_rnr(struct rc_requester *rq, const struct rc_packet *
 	return done(rq);
 }
 
+/* A responder tells a gap once, until the packet that it expects has come (9.7.5). So
+ * a second one that brings nothing new is a copy of the first: to obey it would cost a
+ * retry, of which a network that doubles packets could soon leave none. */
+static struct rc_done take_sequence(struct rc_requester *rq,
+				    const struct rc_packet *packet)
+{
+	if (rq->obeyed)
+		return done(rq);
+	if (!rq->retries)
+		return fail(rq, IBV_WC_RETRY_EXC_ERR);
+	rq->retries--;
+	go_back(rq, packet->psn);
+	rq->obeyed = true;
+	return done(rq);
+}
+
 static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *packet,
 			       uint64_t now_ns)
 {
@@ -331,12 +347,7 @@ static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *
 	if ((packet->syndrome & RC_SYN_KIND) == RC_SYN_RNR)
 		return take_rnr(rq, packet, now_ns);
 	switch (packet->syndrome) {
-	case RC_SYN_SEQUENCE:
-		if (!rq->retries)
-			return fail(rq, IBV_WC_RETRY_EXC_ERR);
-		rq->retries--;
-		go_back(rq, packet->psn);
-		return done(rq);
+	case RC_SYN_SEQUENCE: return take_sequence(rq, packet);
 	case RC_SYN_INVALID: return fail(rq, IBV_WC_REM_INV_REQ_ERR);
 	case RC_SYN_ACCESS: return fail(rq, IBV_WC_REM_ACCESS_ERR);
 	case RC_SYN_OPERATION: return fail(rq, IBV_WC_REM_OP_ERR);
@@ -344,7 +355,7 @@ static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *
 	}
 }
 
-/* A credit is relative to the message that its packet acknowledges (9.7.7.2.1), so a
+/* A credit is relative to the message that its packet acknowledges (9.7.7.2), so a
  * late copy of an older acknowledgement says nothing of the receives that are there now.
  * One that only brings new credit repeats the last number. */
 static void take_credit(struct rc_requester *rq, const struct rc_packet *packet)
@@ -400,6 +411,6 @@ struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
 		return fail(rq, IBV_WC_RETRY_EXC_ERR);
 	rq->retries--;
 	go_back(rq, rq->unacked);
-	rq->went_back = false;
+	rq->went_back = rq->obeyed = false;
 	return done(rq);
 }

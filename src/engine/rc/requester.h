@@ -64,6 +64,7 @@ struct rc_requester {
 	uint32_t limit_ssn;  /* the last SSN that the responder's credits allow */
 	bool limited;
 	bool went_back;      /* by an implied NAK, for the answer at `unacked` */
+	bool obeyed;         /* a sequence NAK at `unacked` was answered by going back */
 	bool failed;
 	uint8_t retries, rnr_retries; /* remaining numbers */
 	uint64_t rnr_until_ns; /* end of the wait after an RNR NAK; 0: none */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The filter that shows units. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "rig.h"
+#include "transport/carrier/queue.h"
 #include "transport/carrier/tap.h"
 
 static struct {
@@ -46,8 +51,69 @@ static void what_is_taken_and_what_arrives_is_shown_once(void)
 	check(rig.closed);
 }
 
+/* ---- threads ---- */
+
+static atomic_bool stop;
+static struct carrier *shared;
+
+struct life {
+	bool alive;
+	atomic_uint calls;
+};
+
+static void saw_alive(void *arg, enum carrier_direction direction,
+		      const struct carrier_unit *units, unsigned n)
+{
+	struct life *l = arg;
+
+	check(l->alive);
+	atomic_fetch_add(&l->calls, 1);
+}
+
+static void ignore(void *arg, const struct carrier_unit *unit)
+{
+}
+
+static void *emit_and_poll(void *arg)
+{
+	while (!atomic_load(&stop)) {
+		rig_send(shared, 1, 64);
+		carrier_poll(shared, 4);
+	}
+	return NULL;
+}
+
+static void a_watcher_that_was_taken_away_is_not_called_any_more(void)
+{
+	struct carrier_queue_params q = { .when_full = CARRIER_FULL_DROP };
+	struct carrier_upper upper = { ignore, NULL, NULL };
+	struct carrier *queue;
+	pthread_t threads[2];
+
+	check(!carrier_queue_open(&q, &queue) && !carrier_tap_open(queue, NULL, &shared));
+	carrier_set_upper(shared, &upper);
+	for (unsigned i = 0; i < 2; i++)
+		check(!pthread_create(&threads[i], NULL, emit_and_poll, NULL));
+	for (unsigned i = 0; i < 300; i++) {
+		struct life life = { .alive = true };
+		struct carrier_watcher watcher = { saw_alive, &life };
+
+		carrier_tap_set(shared, &watcher);
+		while (!atomic_load(&life.calls))
+			sched_yield();
+		carrier_tap_set(shared, NULL);
+		life.alive = false;
+	}
+	atomic_store(&stop, true);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	carrier_close(shared);
+}
+
 int main(void)
 {
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	run_test(a_watcher_that_was_taken_away_is_not_called_any_more);
 	run_test(what_is_taken_and_what_arrives_is_shown_once);
 	return 0;
 }

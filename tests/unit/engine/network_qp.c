@@ -41,8 +41,8 @@ static void check_status(struct qp *qp, enum ibv_wc_status status, uint32_t inde
 	if (gone)
 		return;
 	world.unlucky++;
-	if (world.trace)
-		printf("queue pair %u gave up by bad luck alone\n", qp->index);
+	printf("queue pair %u gave up by bad luck alone: sim_network %ju 1 %u\n", qp->index,
+	       (uintmax_t)world.seed, world.adapter_count);
 }
 
 /* The queue pair goes to the error state: what is posted is flushed. */

@@ -93,8 +93,38 @@ static void a_late_acknowledgement_takes_no_credit_away(void)
 	check(send_all(&rq) == 0, "which brings no credit either");
 }
 
+static void gap_at(struct rc_requester *rq, unsigned number)
+{
+	struct rc_packet p = {
+		.op = RC_ACK, .psn = rc_psn_add(PSN, number), .msn = number,
+		.syndrome = RC_SYN_SEQUENCE,
+	};
+
+	check(rc_reply(rq, &p, IBV_WC_SUCCESS, 2).status == IBV_WC_SUCCESS, "a gap");
+}
+
+static void a_copy_of_a_nak_costs_no_retry(void)
+{
+	struct rc_requester rq;
+
+	open_requester(&rq, 8);
+	check(send_all(&rq) == 8, "all are sent");
+	gap_at(&rq, 2);
+	check(send_all(&rq) == 6, "from the gap on again");
+	for (unsigned i = 0; i < 20; i++)
+		gap_at(&rq, 2);
+	check(send_all(&rq) == 0, "copies say nothing");
+	gap_at(&rq, 3);
+	check(send_all(&rq) == 5, "another gap");
+	check(rc_timer(&rq, 5000000).status == IBV_WC_SUCCESS, "time is over");
+	check(send_all(&rq) == 5, "all that is unanswered again");
+	gap_at(&rq, 3);
+	check(send_all(&rq) == 5, "a gap in what was sent again");
+}
+
 int main(void)
 {
+	a_copy_of_a_nak_costs_no_retry();
 	credit_limits_what_is_sent();
 	a_late_acknowledgement_takes_no_credit_away();
 	return 0;
