@@ -190,7 +190,7 @@ static void map_victim(struct evil *e, const struct shm_control *msg, int fd)
 	close(fd);
 }
 
-int evil_call(struct evil *e, uint32_t block)
+int evil_hello(struct evil *e, uint32_t block)
 {
 	struct shm_control msg = evil_control(e, SHM_HELLO);
 	int fds[3];
@@ -208,11 +208,22 @@ int evil_call(struct evil *e, uint32_t block)
 	map_victim(e, &msg, fds[0]);
 	e->victim_kick = fds[1];
 	e->victim_keys = fds[2];
-	msg = evil_control(e, SHM_READY);
+	return 0;
+}
+
+int evil_ready(struct evil *e)
+{
+	struct shm_control msg = evil_control(e, SHM_READY);
+
 	return evil_send(e->fd, &msg, sizeof(msg), &e->keys_fd, 1);
 }
 
-int evil_answer(struct evil *e, int ms)
+int evil_call(struct evil *e, uint32_t block)
+{
+	return evil_hello(e, block) ? -1 : evil_ready(e);
+}
+
+int evil_hear(struct evil *e, int ms)
 {
 	struct pollfd p = { .fd = e->listen_fd, .events = POLLIN };
 	struct shm_control msg;
@@ -234,9 +245,14 @@ int evil_answer(struct evil *e, int ms)
 	map_victim(e, &msg, fds[0]);
 	e->victim_kick = fds[1];
 	e->area_fd = fds[2];
-	if (map_area(e, 1))
-		return -1;
-	msg = evil_control(e, SHM_WELCOME);
+	return map_area(e, 1);
+}
+
+int evil_welcome(struct evil *e, int ms)
+{
+	struct shm_control msg = evil_control(e, SHM_WELCOME);
+	int fds[3];
+
 	if (evil_send(e->fd, &msg, sizeof(msg),
 		      (int[]){ e->segment_fd, e->kick_fd, e->keys_fd }, 3) ||
 	    evil_recv(e->fd, &msg, fds, ms) != sizeof(msg) ||
@@ -244,6 +260,11 @@ int evil_answer(struct evil *e, int ms)
 		return -1;
 	e->victim_keys = fds[0];
 	return 0;
+}
+
+int evil_answer(struct evil *e, int ms)
+{
+	return evil_hear(e, ms) ? -1 : evil_welcome(e, ms);
 }
 
 bool evil_closed(int fd, int ms)

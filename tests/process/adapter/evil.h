@@ -50,6 +50,12 @@ int evil_recv(int fd, struct shm_control *msg, int fds[3], int ms);
 /* The handshake as it should be: from us, or answering a call. 0 or -1. */
 int evil_call(struct evil *e, uint32_t block);
 int evil_answer(struct evil *e, int ms);
+/* The halves of them: HELLO until WELCOME has come, READY; waiting for a HELLO, WELCOME
+ * until READY has come. 0 or -1. */
+int evil_hello(struct evil *e, uint32_t block);
+int evil_ready(struct evil *e);
+int evil_hear(struct evil *e, int ms);
+int evil_welcome(struct evil *e, int ms);
 /* Is the connection closed by the other end within `ms`? */
 bool evil_closed(int fd, int ms);
 /* The next slot, zeroed but for tag and acknowledgement; evil_publish() makes
