@@ -13,6 +13,10 @@ static const struct {
 	/* UCX, which both MPIs use: no shared memory of its own. Not "rc,ud,self",
 	 * so that TCP and real adapters stay usable. */
 	{ "UCX_TLS", "^sm" },
+	/* UCX: threads that share a worker sleep until it is theirs. They would spin
+	 * otherwise, and it is polled with the lock held: where threads are more than
+	 * processors each turn of the scheduler goes to one that waits for the lock. */
+	{ "UCX_USE_MT_MUTEX", "y" },
 	/* Open MPI: all components may be used; Debian's configuration file excludes
 	 * UCX. */
 	{ "OMPI_MCA_pml", "" },

@@ -113,6 +113,8 @@ setting() {
 }
 setting UCX_TLS '^sm' "$BUSBAR" exec -q --
 setting OMPI_MCA_pml '' "$BUSBAR" exec -q --
+setting UCX_USE_MT_MUTEX y "$BUSBAR" exec -q --
+setting UCX_USE_MT_MUTEX n env UCX_USE_MT_MUTEX=n "$BUSBAR" exec -q --
 setting UCX_TLS tcp env UCX_TLS=tcp "$BUSBAR" exec -q --
 setting UCX_TLS '' "$BUSBAR" exec -q --bare --
 setting UCX_TLS '' env BUSBAR_DEVICES=system "$BUSBAR" exec -q --

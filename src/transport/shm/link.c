@@ -62,12 +62,40 @@ static struct shm_area *area_map(int fd)
 	return a;
 }
 
+/* What a link keeps of its slots and of the peer's regions. Mapped, so that a link
+ * comes up without touching all of it. */
+struct link_tables {
+	struct shm_inflight inflight[SHM_SLOTS];
+	struct shm_mapping maps[HCA_REGIONS];
+};
+
+static int tables_map(struct shm_link *l)
+{
+	struct link_tables *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (t == MAP_FAILED)
+		return -ENOMEM;
+	l->inflight = t->inflight;
+	l->maps = t->maps;
+	return 0;
+}
+
+static void tables_unmap(struct shm_link *l)
+{
+	shm_map_release(l);
+	munmap(container_of(l->maps, struct link_tables, maps[0]),
+	       sizeof(struct link_tables));
+	l->inflight = NULL;
+	l->maps = NULL;
+}
+
 int shm_link_set_area(struct shm_link *l, int area_fd, int role)
 {
-	l->inflight = calloc(SHM_SLOTS, sizeof(*l->inflight));
-	l->maps = calloc(HCA_REGIONS, sizeof(*l->maps));
-	if (!l->inflight || !l->maps)
-		return -ENOMEM;
+	int ret = tables_map(l);
+
+	if (ret)
+		return ret;
 	l->area = area_map(area_fd);
 	if (!l->area)
 		return -errno;
@@ -104,11 +132,9 @@ static void link_release_parts(struct shm_link *l)
 	shm_peer_unmap(l);
 	descriptors_close(l);
 	if (l->maps)
-		shm_map_release(l);
-	free(l->inflight);
+		tables_unmap(l);
 	l->area = NULL;
 	l->tx = l->rx = NULL;
-	l->inflight = NULL;
 	l->fd = l->kick_fd = l->mem_fd = -1;
 	atomic_store(&l->path, SHM_PATH_TARGET);
 	l->pid = 0;

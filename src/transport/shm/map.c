@@ -11,7 +11,6 @@
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -145,12 +144,10 @@ static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd
 
 void shm_map_release(struct shm_link *l)
 {
-	for (uint32_t i = 0; i < HCA_REGIONS; i++)
+	for (uint32_t i = 0; l->mapped_bytes && i < HCA_REGIONS; i++)
 		if (atomic_load(&l->maps[i].id))
 			munmap(l->maps[i].base, l->maps[i].length);
 	atomic_store(&l->lent, false);
-	free(l->maps);
-	l->maps = NULL;
 	l->mapped_bytes = 0;
 }
 

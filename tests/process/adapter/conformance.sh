@@ -31,6 +31,20 @@ The others are produced one by one under "status".
 | BAD_RESP_ERR | an answer to nothing that was asked: a peer that breaks the rules loses the link, and what is outstanding ends with RETRY_EXC_ERR |
 | FATAL_ERR, RESP_TIMEOUT_ERR, GENERAL_ERR | of faults inside a real adapter |
 | TM_ERR, TM_RNDV_INCOMPLETE | of tag matching, which is not offered |
+
+## rdma-core's own tests of its Python bindings
+
+`scripts/test-pyverbs.sh build/busbar`, with Debian 12's python3-pyverbs 44.0: 143 good,
+0 bad, 130 skipped. Of these 130:
+
+| tests | why they are skipped |
+|---|---|
+| 97 | they are about the devices of one vendor (63, 14 and 2 mlx5, 16 EFA), or call its library (2, for a time stamp in nanoseconds) |
+| 14 | raw packet queue pairs, which are not offered; those of flow steering and of receive side scaling among them |
+| 10 | DMA-BUF: Debian builds the bindings without the allocator that these tests need |
+| 4 | tag matching, which is not offered |
+| 3 | huge pages, which the host has none of; they are good in a guest that has some (`meson test -C build --suite qemu`), which makes 146 |
+| 2 | CUDA |
 EOF
 	for program; do
 		title=$(basename "$program")
