@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that may make us wait; see aside.h. */
+/* Closing descriptors that may block; see aside.h. */
 #define LOG_ROOM "hca"
 #include "hca/aside.h"
 
@@ -52,7 +52,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* The lock is held. */
+/* Starts the thread. The lock is held. */
 static void start(void)
 {
 	pthread_attr_t attr;
@@ -61,10 +61,10 @@ static void start(void)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* The program's signals are for its own threads. */
+	/* Signals are delivered to the program's own threads only. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	/* Without a thread it is done with the next that comes. */
+	/* If there can be no thread, the next call tries again. */
 	aside.running = !pthread_create(&thread, &attr, work, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
@@ -97,8 +97,8 @@ bool hca_aside_is_full(void)
 	return full;
 }
 
-/* What a descriptor is, by the name that the kernel gives it; a file's starts with its
- * path. */
+/* Does the kernel's name of the descriptor begin with `kind`? The name of a file would
+ * begin with its path. */
 static bool is_named(int fd, const char *kind)
 {
 	char path[64], target[64];
@@ -114,7 +114,7 @@ static bool is_named(int fd, const char *kind)
 
 bool hca_fd_is_memory(int fd)
 {
-	/* Files that are not in memory have no seals, and are not asked for them. */
+	/* For other files this fails without a call of their file system. */
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
@@ -132,7 +132,7 @@ static void close_it(struct hca_aside *a)
 
 void hca_fd_drop(int fd)
 {
-	/* close() tells the file system (and may wait for it), dup2() as well. */
+	/* For other files close(), and dup2() onto them, may wait for the file system. */
 	if (fcntl(fd, F_GET_SEALS) >= 0 || hca_fd_is_eventfd(fd) ||
 	    is_named(fd, "pipe:["))
 		close(fd);

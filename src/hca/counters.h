@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters of queue pairs and of the process, in the shared segment: whoever
- * may map that reads them without the owner's help (inspect.h).
+ * Counters of queue pairs and of the process, in the shared segment: processes that may
+ * map the segment read them without a request (inspect.h).
  *
- * Only the owner writes. What is counted per message stands under a lock that
- * the writer holds anyway, so it is a plain addition on a line that nobody else
- * writes: a QP's transmit part under its sq_lock, its receive part under the
- * consume_lock of its receive queue. Others read through the kernel, which
- * copies aligned words whole. What is rare is added atomically, because it
- * happens under different locks.
+ * Only the owner writes. Counters per message are changed under a lock that the writer
+ * holds anyway, so they are plain additions on a line that no other thread writes: a QP's
+ * transmit part under its sq_lock, its receive part under the consume_lock of its receive
+ * queue. Other processes read through the kernel, which copies aligned words as a whole.
+ * Rare events are added atomically, because they happen under different locks.
  */
 #ifndef HCA_COUNTERS_H
 #define HCA_COUNTERS_H
@@ -18,9 +17,9 @@
 #include "util/container_of.h"
 
 /*
- * X(name, place, text of JSON and tables). Eight places are a cache line;
- * transmit and receive part share none. Operations: twice the opcode (opcode.h) for the
- * messages, the next place for their bytes, so that no table is asked.
+ * X(name, index, text of JSON and tables). Eight counters are a cache line; the transmit and
+ * the receive part share none. Operations: the index of the messages is twice the opcode
+ * (opcode.h), the next index is that of their bytes, so no table is needed.
  */
 #define HCA_QP_COUNTER_LIST(X)                                  \
 	X(TX_WRITES, 0, "tx_write_messages")                    \
@@ -67,7 +66,7 @@
 	X(RX_FLUSHED, 45, "rx_flushed")                         \
 	X(ASYNC_EVENTS, 46, "async_events")
 
-/* Gauges say what is, all others count up from the opening of the device. */
+/* Gauges are present values; all others count up from the opening of the device. */
 #define HCA_PROCESS_COUNTER_LIST(X)                             \
 	X(MRS, 0, "memory_regions")                             \
 	X(MR_BYTES, 1, "registered_bytes")                      \
@@ -98,7 +97,7 @@ enum hca_process_counter {
 };
 #undef HCA_COUNTER_ENTRY
 
-/* Names by place; NULL where nothing is counted. */
+/* Names by index; NULL: there is no such counter. */
 extern const char *const hca_qp_counter_names[HCA_QP_COUNTERS];
 extern const char *const hca_process_counter_names[HCA_PROCESS_COUNTERS];
 
@@ -110,13 +109,13 @@ struct hca_process_counters {
 	cache_aligned uint64_t at[HCA_PROCESS_COUNTERS];
 };
 
-/* Per message, the lock of the part is held. */
+/* Per message; the lock of the part is held. */
 #define HCA_COUNT(qp, counter, n) ((qp)->counters->at[HCA_##counter] += (n))
-/* Rare, or without that lock. */
+/* For rare events, or without that lock. */
 #define HCA_COUNT_RARE(qp, counter, n)                                   \
 	__atomic_fetch_add(&(qp)->counters->at[HCA_##counter], (n),      \
 			   __ATOMIC_RELAXED)
-/* Of the process; while a device is open. */
+/* Of the process; only while a device is open. */
 #define HCA_COUNT_PROCESS(counter, n)                                    \
 	__atomic_fetch_add(&hca_process.segment->counters.at[HCA_##counter], \
 			   (n), __ATOMIC_RELAXED)
@@ -144,11 +143,11 @@ struct hca_srq;
 
 /* A completion of the send queue with an error, by its status. */
 void hca_count_failed(struct hca_qp *qp, unsigned status);
-/* Before the QP's number is published: starts at zero. */
+/* Before the QP's number is published: sets the counters to zero. */
 void hca_counters_reset(struct hca_qp *qp);
-/* Before the QP's number is free again: the process keeps what it counted. */
+/* Before the QP's number is free again: adds the counters to those of the process. */
 void hca_counters_retire(struct hca_qp *qp);
-/* The same of an XRC SRQ, which counts what targets of other processes received. */
+/* The same for an XRC SRQ, which counts what targets of other processes received. */
 void hca_counters_retire_srq(struct hca_srq *srq);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies between the program's memory and a peer's, on the peer's behalf. To the
- * program they are what an adapter's DMA is: it learns of them through its peer,
- * in an order that a thread sanitizer, which sees this process only, cannot know.
- * So it does not see them at all.
+ * Copies between the program's memory and a peer's, on the peer's behalf. For the program
+ * they are like DMA of an adapter: it learns of them through its peer. A thread sanitizer,
+ * which sees this process only, cannot know the order; therefore these copies are hidden
+ * from it.
  */
 #ifndef HCA_DMA_H
 #define HCA_DMA_H

@@ -4,9 +4,9 @@
  *
  * Objects are handed out as the public structures of <infiniband/verbs.h>; the
  * functions below own the structures around them. All return 0 or a negative
- * errno, and write their outputs only on success. What the manual page of the
- * ibv_ function of the same name says about meaning, ownership and errors holds;
- * the verbs room only turns the return value into that page's convention.
+ * errno, and write their outputs only on success. Meaning, ownership and errors are those
+ * in the manual page of the ibv_ function of the same name; the verbs room only converts
+ * the result to that page's convention.
  */
 #ifndef HCA_HCA_H
 #define HCA_HCA_H
@@ -25,13 +25,13 @@ int hca_device_index(struct ibv_device *dev);
 
 int hca_context_open(struct ibv_device *dev, struct ibv_context **out);
 int hca_context_close(struct ibv_context *ctx);
-/* A further context of the device whose context has this descriptor, or one that was
- * duplicated from it; the new one closes it in the end. -EOPNOTSUPP: it is of another
- * process, -EINVAL: of no context of this adapter. */
+/* Another context of the device whose context has this descriptor, or one that was
+ * duplicated from it; the new context closes it at its end. -EOPNOTSUPP: it belongs to
+ * another process; -EINVAL: to no context of this adapter. */
 int hca_context_import(int cmd_fd, struct ibv_context **out);
-/* Does the descriptor belong to a context of this adapter, in whatever process? */
+/* Does the descriptor belong to a context of this adapter, in any process? */
 bool hca_owns_cmd_fd(int cmd_fd);
-/* Its device did (fail.h). */
+/* Has the context's device failed (fail.h)? */
 bool hca_context_failed(struct ibv_context *ctx);
 
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr);
@@ -52,8 +52,8 @@ int hca_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey);
 
 int hca_pd_alloc(struct ibv_context *ctx, struct ibv_pd **out);
 int hca_pd_dealloc(struct ibv_pd *pd);
-/* Further names of objects of this process; -EINVAL: there is no such handle. The
- * domain and the device memory that they name stay as long as they do. */
+/* Further handles of objects of this process; -EINVAL: there is no such handle. They
+ * hold a reference to the domain or device memory. */
 int hca_pd_import(struct ibv_context *ctx, uint32_t handle, struct ibv_pd **out);
 void hca_pd_unimport(struct ibv_pd *pd);
 int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out);
@@ -97,9 +97,9 @@ int hca_qp_modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int hca_qp_query(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init);
 int hca_qp_destroy(struct ibv_qp *qp);
-/* Is it (still) the QP of that number? `qp` is not looked into. */
+/* Does this QP exist, with this number? `qp` is not dereferenced. */
 bool hca_qp_exists(const struct ibv_qp *qp, uint32_t qpn);
-struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp); /* NULL when not extended */
+struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp); /* NULL: not extended */
 /* Another handle of an XRC target QP of this process. */
 int hca_qp_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *attr,
 		struct ibv_qp **out);
@@ -131,7 +131,7 @@ int hca_mcast_detach(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 int hca_async_event_get(struct ibv_context *ctx, struct ibv_async_event *event);
 void hca_async_event_ack(struct ibv_async_event *event);
-/* Did it happen to a QP, an SRQ? */
+/* Is it an event of a QP, of an SRQ? */
 static inline bool hca_event_of_qp(const struct ibv_async_event *e)
 {
 	switch (e->event_type) {

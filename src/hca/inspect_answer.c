@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The asked side of an inspection; see inspect_message.h. */
+/* Answers inspections of this process; see inspect_message.h. */
 #define LOG_ROOM "hca"
 #include "hca/inspect_message.h"
 
@@ -48,13 +48,13 @@ void hca_inspect_reply(int fd, int status)
 	answer_send(fd, -1, status);
 }
 
-/* No setting opens this to others: it is more than to look. */
+/* No setting permits this to other users, because it changes the process. */
 static void fail_answer(int fd, const struct ucred *cred, uint32_t device)
 {
 	int ret = hca_peer_may_control(cred) ? hca_fail_request(fd, device) : -EPERM;
 
 	if (!ret)
-		return; /* answered when it is done */
+		return; /* answered when the device has failed */
 	log_warn("process %d (user %u) asks for the device to fail: %s",
 		 (int)cred->pid, (unsigned)cred->uid, strerror(-ret));
 	hca_inspect_reply(fd, ret);
@@ -71,12 +71,12 @@ bool hca_inspect_answer(int fd)
 	if (n != sizeof(msg) || msg.magic != HCA_INSPECT_MAGIC ||
 	    (msg.kind != HCA_INSPECT_QUESTION && msg.kind != HCA_INSPECT_FAIL))
 		return false;
-	/* Unread, it would make the asker's receive fail. */
+	/* If it stayed unread, the peer's recv() would fail after close(). */
 	n = recv(fd, &msg, sizeof(msg), MSG_DONTWAIT);
 	known = hca_peer_cred(fd, &cred);
 	if (msg.kind == HCA_INSPECT_FAIL)
 		fail_answer(fd, &cred, msg.device);
-	/* Quiet when not: to look at what others do is no fault to report here. */
+	/* A refused inspection is not logged: it is no attempt to harm. */
 	else if (known && hca_peer_may_look(&cred))
 		answer_send(fd, hca_process.segment_fd, 0);
 	else

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The question for a process's segment, asked on the control socket of any of
- * its QPN blocks, and the answer, which carries the read-only descriptor; and
- * the request to let a device of the process fail, which is answered with what
- * has become of it and no descriptor.
+ * Messages on the control socket of each of a process' QPN blocks: the request for its
+ * segment, and the answer with a read-only descriptor; and the request to let a device
+ * of the process fail, and the answer with the result and without a descriptor.
  *
- * The two structures never change; what is behind the descriptor does, and
- * `segment_version` says how it looks.
+ * These two structures never change. The layout of the segment does, and
+ * `segment_version` is its version.
  */
 #ifndef HCA_INSPECT_MESSAGE_H
 #define HCA_INSPECT_MESSAGE_H
@@ -23,28 +22,27 @@ enum hca_inspect_kind {
 	HCA_INSPECT_FAIL,
 };
 
-/* A request to fail: all devices. */
+/* In a request to fail: all devices. */
 #define HCA_INSPECT_DEVICES UINT32_MAX
 
 struct hca_inspect_message {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t kind;
-	/* Answer: 0, to a question with a descriptor, or a negative errno. */
+	/* In an answer: 0 (with a descriptor, if it was asked for) or a negative errno. */
 	int32_t status;
 	uint32_t segment_version;
 	uint64_t segment_bytes;
-	uint32_t device; /* request to fail: N of softN */
+	uint32_t device; /* in a request to fail: N of softN */
 	uint32_t reserved;
 };
 
 _Static_assert(sizeof(struct hca_inspect_message) == 32, "fixed for ever");
 
 /*
- * If the first message that waits on a new connection is one of these, answers
- * it (a request to fail: when that is done, on a descriptor of its own) and
- * returns true: the connection is done with. Who may ask is decided in peers.h.
- * Progress thread.
+ * If the first message on a new connection is one of these, answers it and returns true;
+ * the connection may then be closed. A request to fail is answered later, on a duplicated
+ * descriptor. peers.h decides which processes may ask. Progress thread.
  */
 bool hca_inspect_answer(int fd);
 /* An answer without descriptor. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What inspect.c and fail_ask.c find out about other processes. */
+/* Reading other processes' names and segments, for inspect.c and fail_ask.c. */
 #ifndef HCA_INSPECT_READ_H
 #define HCA_INSPECT_READ_H
 
@@ -10,23 +10,23 @@
 #include "hca/inspect.h"
 #include "hca/process.h"
 
-/* A control socket that somebody listens on. */
+/* A control socket that a process listens on. */
 struct inspect_name {
 	uint32_t block;
-	uint64_t inode; /* tells a process from its successor */
+	uint64_t inode; /* different if another process takes the name later */
 };
 
-/* All of this network namespace, to be freed; 0 or a negative errno (logged). */
+/* All of this network namespace; the caller frees *out. 0 or a negative errno, logged. */
 int inspect_names_read(struct inspect_name **out, size_t *out_count);
 
 /*
- * Is that a segment of our kind? Fills uuid; else writes into `problem` why not.
- * Nothing is mapped: a read of a memory file can neither fault nor block.
+ * Is it a segment of this layout? Fills in uuid; otherwise `problem` says why not. The
+ * segment is read and not mapped: reading a memory file neither faults nor blocks.
  */
 bool inspect_segment_check(int fd, uint8_t uuid[16], char *problem, size_t size);
-/* All but who the process is. False: it cannot be read (any more). */
+/* Fills in everything but pid, user and command. False: it cannot be read any more. */
 bool inspect_process_read(int fd, struct hca_process_view *p);
-/* Its command line, made printable. */
+/* The command line of a process, made printable. */
 void inspect_command_read(uint32_t pid, char *text, size_t size);
 
 #endif

@@ -14,7 +14,7 @@ static struct {
 	uintptr_t *slots; /* 0: free; NULL: there are none */
 	unsigned bits;
 	size_t used;
-	bool incomplete;  /* there was no memory: everything counts as live */
+	bool incomplete;  /* out of memory: all addresses count as valid */
 } set = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static size_t mask(void)
@@ -28,7 +28,7 @@ static size_t home(uintptr_t entry)
 			(64 - set.bits));
 }
 
-/* Where it is, or would be. */
+/* The index of the entry, or the one where it is to be stored. */
 static size_t place(uintptr_t entry)
 {
 	size_t i = home(entry);
@@ -55,7 +55,7 @@ static bool resize(unsigned bits)
 	return true;
 }
 
-/* At most three quarters are used. */
+/* Enlarges the table if three quarters of it are used. */
 static bool make_room(void)
 {
 	if (!set.slots)
@@ -77,7 +77,7 @@ void hca_live_begin(const void *object, enum hca_kind kind)
 	pthread_mutex_unlock(&set.lock);
 }
 
-/* Those behind it move up, if they stand there for want of its place. */
+/* Removes an entry, and moves later entries of the same run into the gap. */
 static void take_out(size_t hole)
 {
 	for (size_t i = (hole + 1) & mask(); set.slots[i]; i = (i + 1) & mask()) {
@@ -122,7 +122,7 @@ bool hca_live(const void *object, enum hca_kind kind)
 
 void hca_live_forked(void)
 {
-	/* Another thread of the parent may have had it, and moved entries about. */
+	/* Another thread may have held it at the fork, in the middle of a change. */
 	if (pthread_mutex_trylock(&set.lock))
 		set.incomplete = true;
 	else

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which objects there are: programs that destroy one twice, or use one that is
- * destroyed, get EINVAL as from the kernel's handles, and the object is not looked
- * into. Asked where objects are made, changed and destroyed, not where work is posted
- * or polled. A new object of the same kind in the place of an old one is the new one.
+ * The set of existing objects. If a program destroys an object twice, or uses one that it
+ * has destroyed, it gets EINVAL, as with the kernel's handles, and the object is not
+ * dereferenced. Checked by functions that make, change and destroy objects, not by posting
+ * and polling. A new object of the same kind at the same address counts as the old one.
  */
 #ifndef HCA_LIVE_H
 #define HCA_LIVE_H
 
 #include <stdbool.h>
 
-/* In the lower bits of an address. */
+/* Stored in the lower bits of the address. */
 enum hca_kind {
 	HCA_CONTEXT = 1,
 	HCA_PD,
@@ -26,7 +26,7 @@ enum hca_kind {
 	HCA_AH,
 };
 
-/* `object`: the structure that programs have. */
+/* `object`: the public structure. Enter it, remove it, and look it up. */
 void hca_live_begin(const void *object, enum hca_kind kind);
 void hca_live_end(const void *object, enum hca_kind kind);
 bool hca_live(const void *object, enum hca_kind kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory with a descriptor. A file in /dev/shm would not do instead: peers map only
- * what is sealed against being cut, and only memory files can be.
+ * Shared memory by memfd_create(2). Files in /dev/shm are no alternative: peers map only
+ * files that are sealed against shrinking, and only memory files can be sealed.
  */
 #define LOG_ROOM "hca"
 #include "hca/memory_file.h"
@@ -43,7 +43,7 @@ int hca_memory_file(const char *name, uint64_t size, unsigned flags)
 	struct rlimit limit;
 	int fd, ret;
 
-	/* The kernel ends the process that goes beyond it (SIGXFSZ). */
+	/* A larger file would end the process (SIGXFSZ). */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    size > limit.rlim_cur) {
 		tell_limit(size, limit.rlim_cur);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs of memory objects that programs call through a context's tables, with
- * their manual pages' way of telling errors.
+ * The verbs of memory objects that programs call through a context's tables, with the
+ * return conventions of their manual pages.
  */
 #include <errno.h>
 

@@ -17,30 +17,30 @@
 
 #define HCA_NAME_OF_BLOCKS "busbar.qpn."
 
-/* Takes a name with a new datagram socket; its descriptor, -EADDRINUSE when it is
- * taken, or another negative errno. */
+/* Binds a new datagram socket to a name. Its descriptor; -EADDRINUSE: the name is taken; or
+ * another negative errno. */
 int hca_name_bind(const char *name);
-/* The same of a socket that listens, so that others can ask whose it is. */
+/* The same with a listening socket, so that other processes can ask for its holder. */
 int hca_name_listen(const char *name);
-/* Whose such a name is: 0, or a negative errno (-ECONNREFUSED: nobody's, or of a
- * socket that does not listen). */
+/* The holder of such a name: 0, or a negative errno (-ECONNREFUSED: it has no holder, or
+ * the holder's socket does not listen). */
 int hca_name_holder(const char *name, struct ucred *cred);
 
 /* The control socket of a block of QP numbers: one that listens under the block's name,
- * or one connected to its holder; or a negative errno (-EADDRINUSE; -ECONNREFUSED:
- * nobody of ours has it). */
+ * or one connected to its holder. Or a negative errno (-EADDRINUSE: it is taken;
+ * -ECONNREFUSED: no process has it). */
 int hca_block_bind(uint32_t block);
 int hca_block_connect(uint32_t block);
 
 struct hca_name_seen {
-	const char *rest; /* of the name; for the time of the call */
-	uint64_t inode;   /* of the socket: tells a holder from its successor */
+	const char *rest; /* of the name, after the prefix; valid during the call */
+	uint64_t inode;   /* of the socket; differs if another process takes the name */
 	bool listens;
 };
 /*
- * Calls fn(seen, arg) for the names of this network namespace that start with
- * `prefix`; a name may come several times. 0, or a negative errno when the kernel does
- * not tell them (logged). Who holds the names is not said, and nobody is believed.
+ * Calls fn(seen, arg) for the names in this network namespace that begin with `prefix`; a
+ * name may come several times. 0, or a negative errno, logged: the kernel does not list
+ * them. The list does not tell the holders of the names.
  */
 int hca_names_each(const char *prefix,
 		   void (*fn)(const struct hca_name_seen *seen, void *arg),

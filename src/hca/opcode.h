@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the operations of send queues have in common and what tells them apart: one row
- * each, from which everything here is made. A new operation is a row, its counters
- * (counters.h) and the code that carries it out.
+ * The operations of send queues: one table row for each, from which everything here is
+ * made. A new operation needs a row, its counters (counters.h) and the code that carries
+ * it out.
  *
- * The questions of the data path are bit masks with a bit an operation, constants to the
- * compiler; the table is for what had to be looked up anyway.
+ * The data path tests bit masks with one bit per operation, which are constants for the
+ * compiler; the table is for values that have to be looked up.
  */
 #ifndef HCA_OPCODE_H
 #define HCA_OPCODE_H
@@ -14,21 +14,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As an entry of the send queue has it: counters stand at the number of the operation,
- * and the public one is behind them all. The number is that of a driver's own. */
+/* Number of ATOMIC WRITE in entries: counters are indexed by operation, and the public
+ * number is above all of them. The number used is that of a driver's own operation. */
 #define HCA_WR_ATOMIC_WRITE IBV_WR_DRIVER1
-/* Numbers of entries (hca_swqe.opcode) are below. */
+/* Upper bound of the operations in entries (hca_swqe.opcode). */
 #define HCA_OPCODES 12
 
 enum hca_opcode_traits {
 	HCA_OP_RDMA = 1 << 0,      /* READ or WRITE of a range of the peer's memory */
-	HCA_OP_WORD = 1 << 1,      /* works on one aligned word there */
-	HCA_OP_TAKES_DATA = 1 << 2, /* brings data back, into the local buffers; at most
+	HCA_OP_WORD = 1 << 1,      /* works on one aligned word of that range */
+	HCA_OP_TAKES_DATA = 1 << 2, /* returns data into the local buffers; at most
 				     * max_rd_atomic at a time */
 	HCA_OP_INLINE = 1 << 3,    /* IBV_SEND_INLINE is possible */
 };
 
-/* Queue pairs that offer it, a bit a type. */
+/* Queue pair types that offer an operation, one bit each. */
 #define HCA_ON(type) (1u << IBV_QPT_##type)
 #define HCA_ON_RC HCA_ON(RC)
 #define HCA_ON_CONNECTED (HCA_ON(RC) | HCA_ON(UC))
@@ -68,7 +68,7 @@ enum hca_opcode_traits {
 	  FETCH_ADD, HCA_ON_REQUESTERS, ATOMIC_FETCH_AND_ADD,                \
 	  IBV_ACCESS_REMOTE_ATOMIC, HCA_OP_WORD | HCA_OP_TAKES_DATA,         \
 	  TX_FETCH_ADDS)                                                     \
-	/* These are not offered over XRC. */                                \
+	/* Not offered over XRC. */                                          \
 	X(arg, IBV_WR_LOCAL_INV, IBV_WR_LOCAL_INV, LOCAL_INV,                \
 	  HCA_ON_CONNECTED, LOCAL_INV, 0, 0, TX_INVALIDATES)                 \
 	X(arg, IBV_WR_BIND_MW, IBV_WR_BIND_MW, BIND_MW, HCA_ON_CONNECTED,    \
@@ -93,7 +93,7 @@ enum hca_opcode_sets {
 	HCA_OPS_TAKE_DATA = 0 HCA_OPCODE_LIST(HCA_OPCODE_TRAIT_BIT, HCA_OP_TAKES_DATA),
 	HCA_OPS_ATOMIC = HCA_OPS_WORD & HCA_OPS_TAKE_DATA,
 };
-/* By the number in a work request. */
+/* The same by the operation in a work request. */
 enum hca_posted_sets {
 	HCA_POSTED_INLINE = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TRAIT_BIT, HCA_OP_INLINE),
 	HCA_POSTED_RC = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(RC)),
@@ -111,13 +111,13 @@ static inline bool hca_opcode_in(unsigned set, unsigned opcode)
 	return set >> opcode & 1;
 }
 
-/* The questions about the operation of an entry. */
+/* Tests of the operation in an entry. */
 static inline bool hca_op_is_rdma(unsigned opcode)
 {
 	return hca_opcode_in(HCA_OPS_RDMA, opcode);
 }
 
-/* Done by one instruction on a word, in whatever way it is reached. */
+/* Carried out by one instruction on a word, however the memory is reached. */
 static inline bool hca_op_is_word(unsigned opcode)
 {
 	return hca_opcode_in(HCA_OPS_WORD, opcode);
@@ -128,13 +128,13 @@ static inline bool hca_op_takes_data(unsigned opcode)
 	return hca_opcode_in(HCA_OPS_TAKE_DATA, opcode);
 }
 
-/* Those that bring back what was there; ATOMIC WRITE does not. */
+/* Returns the original value; ATOMIC WRITE does not. */
 static inline bool hca_op_is_atomic(unsigned opcode)
 {
 	return hca_opcode_in(HCA_OPS_ATOMIC, opcode);
 }
 
-/* Does a queue pair of that type offer what a work request names? */
+/* Does a queue pair of that type offer the operation in a work request? */
 static inline bool hca_opcode_offered(enum ibv_qp_type type, unsigned posted)
 {
 	unsigned offered = type == IBV_QPT_RC	    ? HCA_POSTED_RC :
@@ -151,12 +151,12 @@ struct hca_opcode {
 	uint16_t types;     /* HCA_ON */
 	uint32_t flag;      /* enum ibv_qp_create_send_ops_flags */
 };
-/* By the number in an entry; the number that is not used is of no type. */
+/* Index: the operation in an entry; an unused index has no types. */
 extern const struct hca_opcode hca_opcodes[HCA_OPCODES];
 
-/* enum ibv_qp_create_send_ops_flags: all that queue pairs of that type offer. */
+/* The enum ibv_qp_create_send_ops_flags that queue pairs of that type offer. */
 uint64_t hca_opcode_flags_of(enum ibv_qp_type type);
-/* The set of entries' numbers that such flags stand for. */
+/* The set of operations in entries for such flags. */
 uint32_t hca_opcode_set_of(uint64_t flags);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that may not be there: what only the hca uses of mapping.c and paging.c.
+ * Memory that may be unmapped or on demand: functions of mapping.c and paging.c that only
+ * hca uses.
  */
 #ifndef HCA_PAGING_H
 #define HCA_PAGING_H
@@ -9,16 +10,16 @@
 #include <stddef.h>
 
 /* ---- mapping.c ---- */
-/* Is all of it mapped, for reading and perhaps for writing? */
+/* Is the whole range mapped readable, and with `write` writable? */
 bool hca_range_mapped(const void *addr, size_t length, bool write);
-/* Gives back what it keeps; at the adapter's end and in a forked child. */
+/* Closes the descriptors that it keeps; at the adapter's end and in a forked child. */
 void hca_mapping_stop(void);
 
 /* ---- paging.c ---- */
-/* The null region's memory: made with the first of them, ended with the last. */
+/* The null region's memory: made for the first null region, freed with the last. */
 int hca_null_hold(void);
 void hca_null_release(void);
-/* In a forked child, which has not inherited it. */
+/* In a forked child, which does not inherit the memory. */
 void hca_null_forked(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may have to do with this process; see peers.h. */
+/* Which processes may use this one; see peers.h. */
 #define LOG_ROOM "peers"
 #include "hca/peers.h"
 
@@ -15,7 +15,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-#define IDS UINT32_MAX /* that there are; the last number is none */
+#define IDS UINT32_MAX /* number of valid ids; the value itself is no id */
 #define OVERFLOW_DEFAULT 65534u
 #define COMPLAINTS 10
 #define COMPLAINTS_NS (10 * NSEC_PER_SEC)
@@ -42,7 +42,7 @@ static uint32_t overflow_id(const char *path)
 	return id;
 }
 
-/* Has every number of the host one in our user namespace? */
+/* Are all ids of the host mapped into our user namespace? */
 static bool all_mapped(const char *path)
 {
 	unsigned inside, outside, count, total = 0;
@@ -56,7 +56,7 @@ static bool all_mapped(const char *path)
 	return total == IDS;
 }
 
-/* Users without a number here all show as one. */
+/* Users that are not mapped here all appear as the same overflow id. */
 static bool is_anybody(uint32_t id, const char *overflow, const char *map)
 {
 	return id == (uint32_t)-1 ||
@@ -92,8 +92,8 @@ bool hca_peer_may_talk(const struct ucred *cred)
 	if (hca_settings.peers == HCA_PEERS_ANY || hca_peer_is_kin(cred) ||
 	    is_of_our_group(cred))
 		return true;
-	/* Root in both directions: else a server would see no users, and a user
-	 * none of the system's servers. */
+	/* Root in both directions: a server of root must accept users, and a user the
+	 * system's servers. */
 	return (cred->uid == 0 || geteuid() == 0) && user_known(cred);
 }
 
@@ -119,12 +119,12 @@ uint32_t hca_peer_lends(const struct ucred *cred)
 				   HCA_PEER_MEMORY,
 	};
 
-	if (cred->pid == getpid()) /* it has all of it anyway */
+	if (cred->pid == getpid()) /* the process itself has everything anyway */
 		return lends[HCA_MEMORY_ALL];
 	return hca_peer_is_kin(cred) ? lends[hca_settings.memory] : 0;
 }
 
-/* ---- what is said of it ---- */
+/* ---- log lines about peers ---- */
 
 bool hca_complaint_due(void)
 {
@@ -144,7 +144,7 @@ bool hca_complaint_due(void)
 	return n < COMPLAINTS;
 }
 
-/* The last ones that a line was written for. */
+/* Was a line written for this peer recently? Keeps the last ones. */
 static bool told_before(const struct ucred *cred)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -152,7 +152,7 @@ static bool told_before(const struct ucred *cred)
 	static unsigned count;
 	bool before = false;
 
-	/* Somebody has it, maybe in the parent at a fork(): say it again. */
+	/* Another thread holds it, perhaps in the parent at the fork: log once more. */
 	if (pthread_mutex_trylock(&lock))
 		return false;
 	for (unsigned i = 0; i < MIN(count, TOLD) && !before; i++)

@@ -17,7 +17,7 @@
 
 /* Starts the thread with the first reference. 0 or a negative errno. */
 int progress_hold(void);
-/* Stops and joins it with the last. Not to be called from the thread. */
+/* Stops and joins the thread with the last reference. Not on the progress thread. */
 void progress_release(void);
 
 /*
@@ -29,49 +29,48 @@ int progress_watch(int fd, uint32_t events, void (*fn)(void *arg, uint32_t event
 		   void *arg);
 int progress_rewatch(int fd, uint32_t events);
 /*
- * After return fn is not running and will not run again (when called from the
- * progress thread itself: will not run again). Before closing the descriptor.
- * The caller must not hold a lock that fn takes.
+ * After the return fn is not running and will not be called (on the progress thread itself:
+ * will not be called). To be called before the descriptor is closed. The caller must not
+ * hold a lock that fn takes.
  */
 void progress_unwatch(int fd);
-/* The same without waiting: fn may still be running after return. For callers
- * that hold a lock which fn takes, when fn knows by itself that it is late. */
+/* The same without waiting: fn may still be running. For callers that hold a lock which fn
+ * takes, if fn itself recognises that the watch has ended. */
 void progress_unwatch_async(int fd);
 
 struct progress_timer {
-	struct wheel_timer timer;    /* on the scale of progress_now_ns() */
+	struct wheel_timer timer;    /* in the time of progress_now_ns() */
 	void (*fn)(struct progress_timer *t);
-	/* A thread that polls may run it when the progress thread is late. */
+	/* May be run by a thread that polls, if the progress thread is late. */
 	bool by_pollers;
 };
 
-/* Of a static one, instead of progress_timer_init(). */
+/* Initialises a static timer, instead of progress_timer_init(). */
 #define PROGRESS_TIMER(self, callback)                                           \
 	{ .timer.entry = { &(self).timer.entry, &(self).timer.entry },           \
 	  .fn = (callback) }
 
-/* CLOCK_MONOTONIC: timers must not drift, and need not be cheap. */
+/* CLOCK_MONOTONIC, read by a system call: exact, but not fast. */
 uint64_t progress_now_ns(void);
 
 void progress_timer_init(struct progress_timer *t,
 			 void (*fn)(struct progress_timer *t));
-/* Arms or re-arms; fn runs once on the progress thread, up to WHEEL_TICK_NS late for
- * the wheel's sake. Takes the same time whatever the number of timers. */
+/* Arms or re-arms; fn runs once on the progress thread, up to WHEEL_TICK_NS after the
+ * deadline. Takes the same time for any number of timers. */
 void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
-/* As progress_unwatch: afterwards fn is not running and will not run. */
+/* Like progress_unwatch(): afterwards fn is not running and will not be called. */
 void progress_timer_cancel(struct progress_timer *t);
-/* The same without waiting, as progress_unwatch_async: fn may just be running.
- * One that is not needed should not lie in the way of others. */
+/* The same without waiting, like progress_unwatch_async(): fn may still be running. */
 void progress_timer_disarm(struct progress_timer *t);
-/* From a thread that polls, now and then, outside of hca_enter(): runs timers
- * (those with `by_pollers`) that the progress thread did not get to. */
+/* Called now and then by threads that poll, outside of hca_enter(): runs overdue timers
+ * with `by_pollers`. */
 void progress_run_overdue(void);
 
 /* The processor time that the thread has used. */
 uint64_t progress_cpu_ns(void);
 /* True on the progress thread. */
 bool progress_is_self(void);
-/* Wakes the thread so that it polls the transports. */
+/* Wakes the thread, which then polls the transports. */
 void progress_kick(void);
 /* In a forked child: forgets the parent's thread and descriptors. */
 void progress_forked(void);

@@ -14,10 +14,10 @@
 struct hca_mr;
 
 /* ---- remap.c ---- */
-/* A new registration: moves its memory and sets mr->region, when that is wanted
- * and possible; else nothing happens. The key is not published yet. */
+/* For a new registration, before the key is published: moves its memory and sets
+ * mr->region, if the setting asks for it and it is possible; otherwise does nothing. */
 void hca_remap_attach(struct hca_mr *mr);
-/* Its counterpart; nobody copies with the key any more. */
+/* Undoes it; no peer copies with the key any more. */
 void hca_remap_detach(struct hca_mr *mr);
 /* In a forked child, before the regions are forgotten. */
 void hca_remap_forked(void);
@@ -25,10 +25,10 @@ void hca_remap_forked(void);
 /* ---- remap_move.c ---- */
 void hca_remap_move_forked(void);
 /*
- * Moves the pages [at, at + length) between private anonymous memory and the
- * file `fd` at `offset`, in their place: no write of another thread is lost.
- * 0, -EPERM (other threads run and cannot be held up) or another negative errno;
- * then the pages are where they were.
+ * Exchanges the pages [at, at + length) between private anonymous memory and the file
+ * `fd` at `offset`, in place; no write of another thread is lost. 0; -EPERM: other
+ * threads run and cannot be stopped; or another negative errno. After an error the pages
+ * are unchanged.
  */
 int hca_remap_move_in(uint8_t *at, size_t length, int fd, uint64_t offset);
 int hca_remap_move_out(uint8_t *at, size_t length, int fd, uint64_t offset);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* /proc/self/maps, line by line; see remap_maps.h. */
+/* Parses /proc/self/maps line by line; see remap_maps.h. */
 #include "hca/remap_maps.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ int maps_walk(void (*fn)(const struct maps_entry *m, void *arg), void *arg)
 		have -= (size_t)(line - buf);
 		memmove(buf, line, have);
 		if (have == sizeof(buf) - 1)
-			have = 0; /* a name without end: not one of interest */
+			have = 0; /* a line longer than the buffer: skipped */
 	}
 	close(fd);
 	return n < 0 ? -EIO : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading /proc/self/maps without allocating: also in a forked child. */
+/* Reads /proc/self/maps without allocating memory, so also in a forked child. */
 #ifndef HCA_REMAP_MAPS_H
 #define HCA_REMAP_MAPS_H
 
@@ -13,12 +13,12 @@ struct maps_entry {
 	bool readable, writable;
 	bool shared;
 	bool ordinary;  /* private, anonymous, readable and writable, no stack */
-	bool is_region; /* by its name, a file of region.c */
+	bool is_region; /* has the name of a file of region.c */
 };
 
 /* Calls fn for each mapping, in ascending order. 0 or a negative errno. */
 int maps_walk(void (*fn)(const struct maps_entry *m, void *arg), void *arg);
-/* One line. False when it is none. */
+/* Parses one line. False: it is no mapping. */
 bool maps_parse(const char *line, struct maps_entry *m);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exchanging pages that are in use: copy, then map the copy in their place. A
- * write between the two would be lost, so nobody may write meanwhile:
+ * Exchanges pages that are in use: copies them and maps the copy in their place. A write
+ * in between would be lost, so no thread may write meanwhile:
  *
- * - When the process has no thread but the caller and ours, ours does it, while
- *   the caller waits with its signals blocked.
- * - Otherwise the pages are write-protected by userfaultfd(2): a writer waits in
- *   its page fault until the exchange is done.
+ * - If the process has no threads but the caller and the progress thread, the progress
+ *   thread does it, while the caller waits with its signals blocked.
+ * - Otherwise userfaultfd(2) write-protects the pages: a writer waits in its page fault
+ *   until the exchange is done.
  *
- * Where neither can be had the pages stay. What neither sees is the kernel's own
- * writing by page references that it took before (O_DIRECT, io_uring).
+ * If neither is possible, the pages stay. Not covered are writes by the kernel through
+ * page references that it took before (O_DIRECT, io_uring).
  */
 #define LOG_ROOM "hca"
 #include <dirent.h>
@@ -47,14 +47,14 @@ struct move {
 	int fd;
 	uint64_t offset;
 	bool in;
-	uint8_t *copy; /* where the new pages are prepared */
+	uint8_t *copy; /* mapping in which the new pages are prepared */
 	int result;
 };
 
 /* ---- the exchange itself ---- */
 
-/* Pages of zeros need no memory in the copy, which is zero. Word by word, since
- * others may be writing behind what is protected. */
+/* Pages of zeros are skipped, because the copy is zero already and needs no memory for
+ * them. Word by word, because other threads may write next to the protected range. */
 __attribute__((no_sanitize("address", "thread"))) static void
 copy_pages(uint8_t *to, const uint8_t *from, size_t length)
 {
@@ -74,7 +74,7 @@ copy_pages(uint8_t *to, const uint8_t *from, size_t length)
 static int prepare(struct move *m)
 {
 	if (m->in) {
-		/* An earlier tenant's bytes. */
+		/* The file may have bytes of an earlier region there. */
 		if (fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			      (off_t)m->offset, (off_t)m->length))
 			return -errno;
@@ -87,7 +87,7 @@ static int prepare(struct move *m)
 	return m->copy == MAP_FAILED ? -errno : 0;
 }
 
-/* Nobody writes to the pages from here to its end, nor does this by the way. */
+/* Exchanges the pages; while it runs no thread writes to them, nor does this function. */
 static void exchange(struct move *m)
 {
 	copy_pages(m->copy, m->at, m->length);
@@ -108,7 +108,7 @@ static void clean_up(struct move *m)
 		log_debug("pages of a region not given back: %m");
 }
 
-/* Whoever does it must not write to the pages itself. */
+/* Are the stack or errno of this thread in the pages? It would write to them. */
 static bool in_use_by_us(const struct move *m)
 {
 	const uint8_t *own[] = { (const uint8_t *)&m, (const uint8_t *)&errno,
@@ -128,15 +128,15 @@ static struct {
 	struct progress_timer timer;
 	struct move *move;
 	bool done;
-} errand = {
+} request = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.done_cond = PTHREAD_COND_INITIALIZER,
 };
 
 void hca_remap_move_forked(void)
 {
-	pthread_mutex_init(&errand.lock, NULL);
-	pthread_cond_init(&errand.done_cond, NULL);
+	pthread_mutex_init(&request.lock, NULL);
+	pthread_cond_init(&request.done_cond, NULL);
 }
 
 static unsigned thread_count(void)
@@ -151,38 +151,38 @@ static unsigned thread_count(void)
 	return n > 2 ? n - 2 : UINT32_MAX; /* "." and ".." */
 }
 
-static void run_errand(struct progress_timer *t)
+static void request_run(struct progress_timer *t)
 {
-	if (in_use_by_us(errand.move))
-		errand.move->result = -EBUSY;
+	if (in_use_by_us(request.move))
+		request.move->result = -EBUSY;
 	else
-		exchange(errand.move);
-	pthread_mutex_lock(&errand.lock);
-	errand.done = true;
-	pthread_cond_signal(&errand.done_cond);
-	pthread_mutex_unlock(&errand.lock);
+		exchange(request.move);
+	pthread_mutex_lock(&request.lock);
+	request.done = true;
+	pthread_cond_signal(&request.done_cond);
+	pthread_mutex_unlock(&request.lock);
 }
 
-/* On the progress thread, so that it does nothing else. */
+/* Lets the progress thread do the exchange, so that it does nothing else meanwhile. */
 static void exchange_alone(struct move *m)
 {
 	sigset_t all, old;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_mutex_lock(&errand.lock);
-	errand.move = m;
-	errand.done = false;
-	progress_timer_init(&errand.timer, run_errand);
-	progress_timer_arm(&errand.timer, progress_now_ns());
-	while (!errand.done)
-		pthread_cond_wait(&errand.done_cond, &errand.lock);
-	pthread_mutex_unlock(&errand.lock);
-	progress_timer_cancel(&errand.timer); /* it has returned */
+	pthread_mutex_lock(&request.lock);
+	request.move = m;
+	request.done = false;
+	progress_timer_init(&request.timer, request_run);
+	progress_timer_arm(&request.timer, progress_now_ns());
+	while (!request.done)
+		pthread_cond_wait(&request.done_cond, &request.lock);
+	pthread_mutex_unlock(&request.lock);
+	progress_timer_cancel(&request.timer); /* it has returned */
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* ---- with others ---- */
+/* ---- with other threads ---- */
 
 static int guard_open(void)
 {
@@ -194,8 +194,8 @@ static int guard_open(void)
 		UFFD_FEATURE_PAGEFAULT_FLAG_WP,
 	};
 
-	/* Faults in system calls of the program count as well, which needs a
-	 * privilege or vm.unprivileged_userfaultfd. */
+	/* Not UFFD_USER_MODE_ONLY: faults in system calls of the program must be caught, too.
+	 * That needs a privilege or vm.unprivileged_userfaultfd. */
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
 		struct uffdio_api api = { .api = UFFD_API,
 					  .features = features[i] };
@@ -221,7 +221,7 @@ static int protect(int guard, const struct move *m)
 		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
 	};
 
-	/* Older kernels do not protect a page that is not there yet. */
+	/* Older kernels do not protect pages that are not populated yet. */
 	if (m->in && madvise(m->at, m->length, MADV_POPULATE_READ))
 		for (size_t at = 0; at < m->length; at += PAGE)
 			(void)*(volatile uint8_t *)(m->at + at);
@@ -241,7 +241,7 @@ static int exchange_guarded(struct move *m)
 	ret = protect(guard, m);
 	if (!ret)
 		exchange(m);
-	/* Wakes those who wait in a fault; they find the new pages. */
+	/* Wakes writers that wait in a page fault; they find the new pages. */
 	close(guard);
 	return ret;
 }

@@ -12,19 +12,19 @@
 
 #include "util/settings.h"
 
-/* Whose processes may exchange messages with this one: see peers.h. */
+/* The processes that may exchange messages with this one: see peers.h. */
 enum hca_peers {
-	HCA_PEERS_USER, /* those of our user, and root's; of root: all */
-	HCA_PEERS_GROUP, /* those of our group, too */
+	HCA_PEERS_USER, /* of our user and of root; if we are root: all */
+	HCA_PEERS_GROUP, /* also of our group */
 	HCA_PEERS_ANY,
 };
 
-/* How far peers of our user may reach into our memory. */
+/* Ways in which peers of our user may reach our memory by themselves. */
 enum hca_memory_lent {
-	HCA_MEMORY_TARGET,  /* not at all: we carry their operations out */
-	HCA_MEMORY_REGIONS, /* what lies in memory files, they may map */
-	HCA_MEMORY_PTRACE,  /* and as far as the kernel lets them */
-	HCA_MEMORY_ALL,     /* and by the descriptor that we pass */
+	HCA_MEMORY_TARGET,  /* none: this process carries their operations out */
+	HCA_MEMORY_REGIONS, /* they may map memory files of registered memory */
+	HCA_MEMORY_PTRACE,  /* also process_vm_readv and _writev, if the kernel permits */
+	HCA_MEMORY_ALL,     /* also by a descriptor of /proc/self/mem that is passed */
 };
 
 /* Which devices a program sees. */
@@ -34,7 +34,7 @@ enum hca_devices_seen {
 	HCA_DEVICES_SYSTEM,
 };
 
-/* What is given does not work: target. */
+/* How to reach a peer's memory; if that is not possible, the target does the copies. */
 enum hca_copy_access {
 	HCA_ACCESS_AUTO,
 	HCA_ACCESS_PROCESS_VM,
@@ -49,18 +49,18 @@ struct hca_settings {
 	const char *system_libibverbs; /* path, "auto" or "off" */
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
-	const char *transports;   /* names, the preferred one first */
-	uint64_t eager_bytes;     /* messages above are pulled by the receiver */
+	const char *transports;   /* names, in order of preference */
+	uint64_t eager_bytes;     /* longer messages are copied by the receiver */
 	int copy_access;          /* enum hca_copy_access */
-	bool poll_yields;         /* pollers that find nothing let others run */
+	bool poll_yields;         /* polling without result yields the processor */
 	const char *map_memory_text;
-	uint64_t map_memory;      /* from this size on; HCA_MAP_NOTHING */
+	uint64_t map_memory;      /* smallest length that is moved; HCA_MAP_NOTHING */
 };
 
 extern const struct setting hca_setting_table[];
 extern const size_t hca_setting_count;
 
-/* Read once per process, however often it is called. */
+/* Filled once per process; later calls of hca_settings_init() do nothing. */
 extern struct hca_settings hca_settings;
 void hca_settings_init(void);
 

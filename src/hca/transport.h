@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What moves messages between queue pairs, as the hca sees it: a table of functions
- * that each transport fills in. src/transport/list.c names all of them; the setting
- * BUSBAR_TRANSPORTS says which of them are used, and path.h which queue pair uses
- * which.
+ * The interface of transports, which move messages between queue pairs: a table of
+ * functions that each transport fills in. src/transport/list.c names all transports, the
+ * setting BUSBAR_TRANSPORTS those that are used, and path.h chooses one for a queue pair.
  *
- * Functions complete work through sq.h, rq.h and cq.h. None may wait unless it is
- * said; errors are negative errno values.
+ * Transports complete work through sq.h, rq.h and cq.h. The functions below do not wait
+ * unless stated; errors are negative errno values.
  */
 #ifndef HCA_TRANSPORT_H
 #define HCA_TRANSPORT_H
@@ -21,64 +20,64 @@ struct hca_swqe;
 struct ibv_ah_attr;
 struct ibv_send_wr;
 
-/* A destination that somebody wants to reach. */
+/* A destination for which a transport is looked for. */
 struct hca_destination {
-	/* NULL: of a UD queue pair, which has none; the transport that its path names may
-	 * let datagrams wait. */
+	/* NULL: a UD queue pair itself, which has no destination; the transport of its path
+	 * may let datagrams wait. */
 	const struct ibv_ah_attr *ah;
 	bool local;       /* `ah` names an address of this host */
-	bool multicast;   /* ... a group */
-	uint32_t qpn;     /* HCA_QPN_UNKNOWN: that of an address handle */
+	bool multicast;   /* `ah` names a group */
+	uint32_t qpn;     /* HCA_QPN_UNKNOWN for an address handle */
 };
 #define HCA_QPN_UNKNOWN UINT32_MAX
 
-/* What only a transport inside of a host can do or needs. A transport without any of
- * it has no table; each entry may be NULL. */
+/* Functions that only transports inside of a host can have or need. A transport without
+ * any of them has no such table; each entry may be NULL. */
 struct hca_local_ops {
 	/* A block of QP numbers became this process's; `listen_fd` is the socket with
 	 * its name, which accepts callers. process.lock is held. */
 	int (*block_claimed)(uint32_t block, int listen_fd);
-	/* A QP joined a multicast group, or (not `joined`) an address handle of one was
-	 * made: finds the processes of the host that use multicast, and is found by
-	 * them. May wait a little. No lock is held. */
+	/* A QP joined a multicast group, or (not `joined`) an address handle of a group
+	 * was made: connects to the processes of the host that use multicast, and makes
+	 * this process known to them. May wait a little. No lock is held. */
 	void (*group_enter)(bool joined);
-	/* A memory region that peers may have mapped is gone: they need not keep it. */
+	/* A memory region is gone that peers may have mapped: tells them to unmap it. */
 	void (*region_gone)(uint32_t id);
 };
 
-/* Who is copying memory, for those who want to take it back. Each entry may be NULL:
- * the transport copies nothing outside of the locks that the caller's step takes. */
+/* Waiting for copies, for functions that withdraw memory. Each entry may be NULL: the
+ * transport copies nothing except under locks that the caller's operation takes. */
 struct hca_fence_ops {
 	/* The QP has left the states in which peers use its memory, or (NULL) an XRC SRQ
 	 * is gone: waits until copies that had begun are done. No lock is held. */
 	void (*qp)(const struct hca_qp *qp);
-	/* A key was invalidated: waits until nobody copies with it. No lock is held. */
+	/* A key was invalidated: waits until no copy uses it. No lock is held. */
 	void (*key)(uint32_t key);
-	/* Without waiting: may anybody still copy with it? sq_lock may be held, no lock
-	 * that comes behind it. */
+	/* May a copy still use the key? Does not wait. sq_lock may be held, but no lock
+	 * that comes after it in the lock order. */
 	bool (*key_busy)(uint32_t key);
-	/* An XRC SRQ is not found any more: afterwards the transport holds no reference
-	 * to it. No lock is held. */
+	/* An XRC SRQ cannot be found any more: afterwards the transport holds no
+	 * reference to it. No lock is held. */
 	void (*srq)(struct hca_srq *srq);
 };
 
 struct hca_transport_ops {
-	const char *name; /* as BUSBAR_TRANSPORTS, logs and counters have it */
+	const char *name; /* in BUSBAR_TRANSPORTS, logs and counters */
 
 	/* With the first context of the process, and after its last QP is gone.
 	 * process.lock is held. */
 	int (*start)(void);
 	void (*stop)(void);
-	/* In a forked child: drops inherited memory and descriptors. Other threads are
-	 * gone, and locks may be held by them. */
+	/* In a forked child: drops inherited memory and descriptors. The other threads do
+	 * not exist; locks that they held are still locked. */
 	void (*forked)(void);
 
-	/* Looks up whether it leads there, without calling anybody: a cost (0 or more; the
-	 * lowest one is chosen), or -EHOSTUNREACH. */
+	/* Does the transport lead to the destination? Without connecting. A cost (0 or
+	 * more; the lowest one is chosen), or -EHOSTUNREACH. */
 	int (*reach)(const struct hca_destination *to);
-	/* The QP is about to enter RTR with this transport: its part of the QP (path_part) is
-	 * zero. What an earlier connection of the QP left on its way is dropped. No lock is
-	 * held. 0, or why the QP stays in INIT. */
+	/* The QP is about to enter RTR with this transport; its part of the QP (path_part)
+	 * is zero. Drops messages that an earlier connection of the QP left. No lock is
+	 * held. 0, or a negative errno: the QP stays in INIT. */
 	int (*open)(struct hca_qp *qp);
 	/* It has entered RTR: the attributes are those of the connection. May look for the
 	 * peer, up to a second, but not on the progress thread. No lock is held. */
@@ -89,41 +88,41 @@ struct hca_transport_ops {
 	 * it. sq_lock is not held. */
 	void (*close)(struct hca_qp *qp);
 
-	/* Transmits a request at once and enters it in the send queue, when it is one that
-	 * this is quicker for. False: nothing was done. RTS, nothing waits, there is room in
-	 * the queue, sq_lock is held. NULL: never. */
+	/* Transmits a request at once and enters it in the send queue, if this is the
+	 * faster way for it. False: nothing was done. The QP is in RTS, no entry waits,
+	 * there is room in the queue, sq_lock is held. NULL: never. */
 	bool (*post)(struct hca_qp *qp, const struct ibv_send_wr *wr);
-	/* Behind one or more requests that `post` took: wakes the peer. sq_lock is held. */
+	/* After one or more requests that `post` took: wakes the peer. sq_lock is held. */
 	void (*kick)(struct hca_qp *qp);
-	/* Transmits entries of the send queue from sq.next on while possible. sq_lock is
-	 * held. Not for datagrams: */
+	/* Transmits entries of the send queue from sq.next on, as many as possible.
+	 * sq_lock is held. Not for UD queue pairs. */
 	void (*transmit)(struct hca_qp *qp);
-	/* Sends the entry of a UD queue pair, which is the one at sq.next and otherwise
-	 * valid. 0: it is on its way, or lost; -EFAULT: a key does not allow its buffers;
-	 * -EAGAIN: it waits, and hca_sq_run() is called when its turn may have come: only
-	 * from the transport that the queue pair's path names. sq_lock is held. NULL: the
-	 * transport has no datagrams. */
+	/* Sends the entry of a UD queue pair at sq.next, whose other properties are valid.
+	 * 0: it was sent, or is lost; -EFAULT: a key does not permit access to its
+	 * buffers; -EAGAIN: it has to wait, and hca_sq_run() will be called when it may
+	 * be sent (only the transport of the queue pair's path may return this). sq_lock
+	 * is held. NULL: the transport has no datagrams. */
 	int (*datagram)(struct hca_qp *qp, const struct hca_swqe *e);
-	/* At the end of each posting call: acknowledgements of programs that post and do
-	 * not poll. No lock is held. NULL: nothing to do. */
+	/* At the end of each posting call: handles acknowledgements for programs that post
+	 * and do not poll. No lock is held. NULL: nothing to do. */
 	void (*posted)(struct hca_qp *qp);
-	/* hca_qp.retry ran out, or a datagram was posted that waits for its peer
-	 * (hca_qp.calls). On the progress thread or one that polls. No lock is held. */
+	/* The timer hca_qp.retry expired, or a datagram was posted that waits for its peer
+	 * (hca_qp.calls). On the progress thread or a polling one. No lock is held. */
 	void (*expired)(struct hca_qp *qp);
 
-	/* Moves incoming messages and acknowledgements. True if any moved.
-	 * `cq`: the queue that is polled; when it has got an entry the rest may wait for the
-	 * next poll, and acknowledgements are looked for if send queues complete to it.
-	 * NULL: everything.
-	 * `wait`: a thread that finds another one moving messages waits for it instead of
-	 * leaving the work to it. Callers that are about to sleep need that: otherwise they
-	 * would miss what the other thread has just found. */
+	/* Moves incoming messages and acknowledgements. True: some moved.
+	 * `cq`: the queue that is polled. When it has got an entry, the rest may wait for the
+	 * next poll; acknowledgements are read only if send queues complete to it. NULL:
+	 * everything is moved.
+	 * `wait`: if another thread is moving messages, waits for it. Callers that are about
+	 * to sleep need that, because otherwise they would miss what the other thread has
+	 * just moved. */
 	bool (*poll)(struct hca_cq *cq, bool wait);
 	/* Is there work that needs the progress thread's ticks? NULL: never. */
 	bool (*pending)(void);
 
 	struct hca_fence_ops fence;
-	const struct hca_local_ops *local; /* NULL: it leads to other hosts */
+	const struct hca_local_ops *local; /* NULL: the transport leads to other hosts */
 };
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a thread that polls in vain lets others run on its processor.
+ * Yielding the processor in a thread that polls without finding anything.
  *
- * The peer may wait for this processor, for milliseconds, until the kernel thinks
- * that the caller has had its share. Two processes that answer each other on one
- * processor need it, and there a yield takes as long as the peer's answer.
+ * The peer may be waiting for this processor, for milliseconds, until the scheduler
+ * preempts the caller. If two processes that answer each other share a processor, a yield
+ * is needed, and takes as long as the peer's answer.
  *
- * A program may poll with a spin lock of its own held. Then the threads that get the
- * processor do nothing but wait for that lock, each for a whole turn of the
- * scheduler, and the only thread that could get on waits for all of them. What that
- * looks like from here: yields that take a turn of the scheduler or more, while
- * other threads of this process are running. Whether these wait or work cannot be
- * known, so such yields stay a small part of the time. Turns that only other
- * processes took are given as before: nobody there waits for a lock of ours.
+ * A program may poll while it holds a spin lock of its own. Then the other threads that
+ * get the processor only wait for that lock, each for a whole time slice, and the polling
+ * thread, the only one that could go on, waits for all of them. Such yields take a time
+ * slice or more while other threads of this process are running. It cannot be known
+ * whether these wait or work, so after such a yield none follows for a multiple of its
+ * duration. If only other processes ran meanwhile, yields go on as before: their threads
+ * do not wait for a lock of this process.
  */
 #define LOG_ROOM "hca"
 #include "hca/yield.h"
@@ -27,19 +27,19 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 
-/* An answer takes microseconds, a turn of the scheduler milliseconds. */
+/* An answer takes microseconds, a time slice of the scheduler milliseconds. */
 #define DEAR_NS 500000
-/* Other threads are running when they have used one part of so many of the time. */
+/* Other threads are running if they used at least this fraction of the time (1/32). */
 #define OTHERS_SHARE 32
-/* The kernel counts what others use by its ticks. */
+/* The kernel accounts processor time by its ticks: shorter intervals say nothing. */
 #define WINDOW_NS 10000000
-/* So many times as long as a dear yield took there is none. */
+/* After a long yield there is none for so many times its duration. */
 #define QUIET_FACTOR 16
 
-/* For all threads: who holds the lock changes. */
+/* Shared by all threads, because any of them may hold the program's lock. */
 static _Atomic uint64_t quiet_until_ns;
 
-/* When this thread looked last, and what others had used by then. */
+/* This thread's last measurement: when, and the time that others had used. */
 static _Thread_local struct {
 	uint64_t at_ns;
 	int64_t others_ns;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that polls in vain lets others run on its processor. */
+/* Yields the processor in a thread that polls without finding anything. */
 #ifndef HCA_YIELD_H
 #define HCA_YIELD_H
 
-/* Now and then, from a thread that has found nothing since the last time. */
+/* Called now and then by a thread that has found nothing since the last call. */
 void hca_yield(void);
 
 #endif
