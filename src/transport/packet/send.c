@@ -33,7 +33,7 @@ static bool is_impossible(const struct hca_qp *qp, const struct hca_swqe *e)
 		return e->length != sizeof(uint64_t);
 	if (e->opcode == IBV_WR_RDMA_READ)
 		return !qp->attr.max_rd_atomic;
-	return hca_is_atomic(e->opcode) &&
+	return hca_op_is_atomic(e->opcode) &&
 	       (!qp->attr.max_rd_atomic || e->length != sizeof(uint64_t));
 }
 
@@ -54,7 +54,7 @@ static void hand_over(struct packet_qp *pq, const struct hca_swqe *e)
 		.rkey = e->rkey,
 		.remote_addr = e->remote_addr,
 	};
-	if (hca_is_atomic(e->opcode)) {
+	if (hca_op_is_atomic(e->opcode)) {
 		to->rc.compare_add = e->atomic.compare_add;
 		to->rc.swap = e->atomic.swap;
 	}
