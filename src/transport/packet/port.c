@@ -170,13 +170,12 @@ static bool run_answers(struct packet_port *port)
 	return moved;
 }
 
-bool packet_poll(struct packet_port *port, bool wait)
+/* receive_lock is held. */
+static bool poll_locked(struct packet_port *port)
 {
 	bool moved;
 
-	if (wait)
-		hca_lock(&port->receive_lock);
-	else if (!hca_trylock(&port->receive_lock))
+	if (unlikely(!port->carrier))
 		return false;
 	moved = carrier_poll(port->carrier, RECEIVE_BUDGET) > 0;
 	if (atomic_load_explicit(&port->backlog, memory_order_relaxed)) {
@@ -186,14 +185,31 @@ bool packet_poll(struct packet_port *port, bool wait)
 		if (atomic_load(&port->backlog))
 			tick_if_unattended();
 	}
+	return moved;
+}
+
+bool packet_poll(struct packet_port *port, bool wait)
+{
+	bool moved;
+
+	if (wait)
+		hca_lock(&port->receive_lock);
+	else if (!hca_trylock(&port->receive_lock))
+		return false;
+	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
 	return moved;
 }
 
 bool packet_pending(struct packet_port *port)
 {
-	return atomic_load(&port->backlog) ||
-	       carrier_next_ns(port->carrier) != UINT64_MAX;
+	bool pending;
+
+	hca_lock(&port->receive_lock);
+	pending = port->carrier && (atomic_load(&port->backlog) ||
+				    carrier_next_ns(port->carrier) != UINT64_MAX);
+	hca_unlock(&port->receive_lock);
+	return pending;
 }
 
 /* ---- the port's life ---- */
@@ -202,19 +218,24 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 {
 	const struct carrier_upper upper = { .deliver = deliver, .arg = port };
 
-	port->packet = malloc(PACKET_HEADER_BYTES + PACKET_MTU);
-	if (!port->packet)
+	uint8_t *packet = malloc(PACKET_HEADER_BYTES + PACKET_MTU);
+
+	if (!packet)
 		return -ENOMEM;
+	carrier_set_upper(carrier, &upper);
+	/* The progress thread may tick before an opening and behind a closing. */
+	hca_lock(&port->receive_lock);
+	port->packet = packet;
 	port->carrier = carrier;
 	port->generation++;
 	list_init(&port->answering);
 	list_init(&port->targets);
 	list_init(&port->waiting);
-	carrier_set_upper(carrier, &upper);
+	hca_unlock(&port->receive_lock);
 	return 0;
 }
 
-void packet_port_close(struct packet_port *port)
+static void release(struct packet_port *port)
 {
 	carrier_close(port->carrier);
 	free(port->packet);
@@ -222,9 +243,16 @@ void packet_port_close(struct packet_port *port)
 	port->packet = NULL;
 }
 
+void packet_port_close(struct packet_port *port)
+{
+	hca_lock(&port->receive_lock);
+	release(port);
+	hca_unlock(&port->receive_lock);
+}
+
 void packet_port_forked(struct packet_port *port)
 {
-	packet_port_close(port);
+	release(port);
 	port->generation++;
 	port->receive_lock = port->wait_lock = (struct spin){ 0 };
 	atomic_store(&port->backlog, 0);
