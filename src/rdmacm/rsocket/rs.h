@@ -185,7 +185,7 @@ struct rs {
 	struct ibv_qp *qp;
 	bool armed;
 	bool over;                  /* DISCONNECTED came: lost after queued messages */
-	bool lost;                  /* the connection has ended, completions may remain */
+	bool lost;                  /* the connection has ended: rs_gone() is called next */
 	unsigned idle;              /* polls in a row without a completion */
 	struct list waiters;
 
