@@ -280,7 +280,7 @@ static void a_recording_that_never_ends_well_can_be_read(void **state)
 	write_rows(&writer, 0, 100);
 	told = wait_for_rows("killed.cfg");
 	assert_true(told <= 100);
-	/* Nobody has stopped the writer: as if it were gone. */
+	/* The writer was not stopped: as if its process had been killed. */
 	make_reader(&reader, "killed.cfg", AT_ONCE);
 	while (node_read_one(&reader, got) == 1)
 		assert_row(rows++, 1e-4, 500);
@@ -560,7 +560,7 @@ static void check_stream(const char *options, size_t piece, int64_t time_step)
 		}
 	}
 	assert_int_equal(at, len);
-	/* Whoever knew nothing has the record's signals now. */
+	/* A reader without signals of its own has the record's now. */
 	assert_int_equal(g->signals->count, VALUES);
 	assert_int_equal(g->signals->signals[3].type, SIGNAL_BOOLEAN);
 	for (int i = 0; i < 2; i++) {

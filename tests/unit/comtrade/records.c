@@ -382,7 +382,7 @@ static void rates_tell_the_time_where_stamps_make_no_sense(void **state)
 		    zeros + 260417);
 	check_times("pc_float32_2013.cff", "", 301, 1, tens, tens + 10000000,
 		    tens + 3000000000);
-	/* Whoever believes the stamps may. */
+	/* The user may choose the stamps instead. */
 	check_times("pc_bin_1999.cfg", ", \"time\": \"stamps\"", 5, 1, zeros,
 		    zeros, zeros);
 }

@@ -313,7 +313,7 @@ static int read_any(struct node *n, struct sample *smps[], unsigned cnt,
 	return (int)give;
 }
 
-/* Nobody may be here while the node is started or stopped. */
+/* No thread may be in here while the node is started or stopped. */
 static int fake_read(struct node *n, struct sample *smps[], unsigned cnt,
 		     unsigned *release)
 {

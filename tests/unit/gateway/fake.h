@@ -65,7 +65,7 @@ struct fake {
 	atomic_bool inside;         /* in read */
 	atomic_bool writing;        /* in write, perhaps beside a read */
 	atomic_uint resumed;        /* times that it was read again */
-	atomic_bool polled;         /* somebody waits for its descriptor */
+	atomic_bool polled;         /* a thread waits for its descriptor */
 	int event_fd;               /* of a type `polled` */
 };
 

@@ -101,7 +101,7 @@ static void who_waits_for_the_end_holds_the_clock_to_the_systems(void **state)
 
 	if (!clock_state.tsc)
 		skip();
-	/* Four readings a second at least, without anybody asking for the time. */
+	/* At least four readings a second, although no thread reads the time. */
 	while (clock_figure("readings") < first + 2 && clock_now_ns() < end)
 		assert_false(super_node_wait(sn, 50));
 	assert_true(clock_figure("readings") >= first + 2);

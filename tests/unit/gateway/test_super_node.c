@@ -37,7 +37,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* Waits until `f` has seen more than `n`; the test's limit ends a wait in vain. */
+/* Waits until `f` has seen more than `n`; otherwise the test's time limit ends it. */
 static void wait_seen(struct fake *f, unsigned n)
 {
 	for (unsigned i = 0; fake_seen(f) <= n; i++) {
@@ -519,7 +519,7 @@ static void a_path_is_stopped_while_it_ends(void **state)
 	end(sn, c);
 }
 
-/* Nobody writes it any more: a restart changes nothing about that. */
+/* No path writes the node any more; a restart does not change that. */
 static void a_loop_whose_writer_has_ended_ends_again(void **state)
 {
 	struct config *c;

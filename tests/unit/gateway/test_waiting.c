@@ -120,7 +120,7 @@ static void who_loses_the_processor_is_banned_for_longer_and_longer(void **state
 		uint64_t start;
 
 		assert_true(waiting_look(&w, now));
-		start = now += 4 * MS; /* a time slice of somebody else */
+		start = now += 4 * MS; /* a time slice of another process */
 		assert_false(waiting_look(&w, now));
 		assert_true(waiting_is_banned(now));
 		while (waiting_is_banned(now))

@@ -461,7 +461,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 	/* A real one would wait for the acknowledgement for ever. */
 	if (cq_of(cq)->unacked)
 		abort();
-	/* Events that nobody has taken go with it. */
+	/* Events that were not taken are removed with it. */
 	if (cq->channel && read(cq->channel->fd, &count, sizeof(count)) > 0)
 		last_event = NULL;
 	objects.cqs--;

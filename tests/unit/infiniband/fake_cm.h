@@ -13,7 +13,7 @@
 
 enum fake_peer {
 	FAKE_PEER_ACCEPTS,
-	FAKE_PEER_REJECTS,     /* nobody listens */
+	FAKE_PEER_REJECTS,     /* there is no listener */
 	FAKE_PEER_UNREACHABLE,
 	FAKE_PEER_NO_ADDRESS,
 	FAKE_PEER_NO_ROUTE,

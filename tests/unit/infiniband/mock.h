@@ -38,10 +38,10 @@ struct mock {
 	struct ibv_cq recv_cq, send_cq;
 	struct mock_queue rq, sq;
 	struct ib_registrar registrar;
-	struct memory_type memory;     /* registered, as far as anybody sees */
+	struct memory_type memory;     /* claims to be registered */
 	struct ibv_mr mr;
 	struct pool pool;
-	bool automatic;                /* whoever polls completes first */
+	bool automatic;                /* polling completes open requests first */
 	/* Completion events of the receive queue. */
 	struct ibv_comp_channel events; /* an eventfd that counts */
 	bool armed;

@@ -490,7 +490,7 @@ static void passive_ud_is_connected_at_once_and_answers_further_peers(void **sta
 	fake_request();
 	WAIT_FOR(fake_accepts() == 2);
 	assert_int_equal(fake_objects().qps, 1);
-	/* Nobody said where to send to. */
+	/* No destination is configured. */
 	assert_int_equal(write_one(&release), 0);
 	assert_int_equal(release, 1);
 	end();
@@ -533,7 +533,7 @@ static void active_ud_goes_on_while_the_same_peer_answers(void **state)
 	WAIT_FOR(fake_connects() > 4);
 	assert_int_equal(harness_logged("connected to"), 1);
 	assert_int_equal(harness_logged("connection lost"), 0);
-	fake_set_peer(FAKE_PEER_REJECTS); /* not by its program: nobody is there */
+	fake_set_peer(FAKE_PEER_REJECTS); /* by its library: there is no listener */
 	WAIT_FOR(harness_logged("connection lost") == 1);
 	end();
 }

@@ -54,7 +54,7 @@ static void pause_at_random(uint64_t *x)
 	struct timespec t;
 
 	switch (draw & 15) {
-	case 0: /* longer than anybody spins here */
+	case 0: /* longer than any thread spins here */
 		t = timespec_from_ns(1000 + draw / 16 % 60000);
 		nanosleep(&t, NULL);
 		break;

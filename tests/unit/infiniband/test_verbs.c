@@ -162,7 +162,7 @@ static void v6_write_keeps_all_until_they_complete(void **state)
 	const struct pair_setup s = SETUP(32, 32, 0, 16);
 
 	pair_open(&p, &s);
-	assert_int_equal(do_write(8), 5); /* nobody has room for them */
+	assert_int_equal(do_write(8), 5); /* the peer has no receive for them */
 	assert_int_equal(release, 0);
 	pair_close(&p);
 }

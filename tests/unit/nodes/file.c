@@ -142,7 +142,7 @@ static void a_blocking_writer_loses_nothing(void **state)
 	}
 }
 
-/* A look now and then would hold up who generates samples beside it. */
+/* Polling at intervals would delay the thread that generates samples meanwhile. */
 static void a_writer_in_memory_sleeps_until_half_is_used(void **state)
 {
 	struct made_node m;
@@ -505,7 +505,7 @@ struct rewinder {
 	atomic_uint asked;
 };
 
-/* Asks until it is told that nobody reads any more. */
+/* Rewinds until that fails, because the node has stopped reading. */
 static void *rewind_often(void *arg)
 {
 	struct rewinder *r = arg;
@@ -687,7 +687,7 @@ static void what_is_not_paced_goes_in_batches(void **state)
 	make_in(&m, "in", "");
 	assert_int_equal(m.node.in.vectorize, 1);
 	drop_node(&m);
-	/* Who says how many gets that. */
+	/* An explicit number is used. */
 	make_in(&m, "in", "\"epoch_mode\": \"original\", \"vectorize\": 1");
 	assert_int_equal(m.node.in.vectorize, 1);
 	drop_node(&m);

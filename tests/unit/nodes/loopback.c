@@ -200,7 +200,7 @@ static void who_blocks_waits_neither_for_ever_nor_twice(void **state)
 		assert_false(put(&m, i));
 	took = clock_monotonic_ns_slow() - start;
 	assert_in_range(took, UINT64_C(1500000000), UINT64_C(20000000000));
-	/* Who is there again is waited for again, until the end is asked for. */
+	/* A reader that has come back is waited for again, until the end is asked for. */
 	assert_int_equal(node_read_one(&m, s), 1);
 	assert_true(put(&m, 50));
 	m.node.type->interrupt(&m.node);

@@ -178,7 +178,7 @@ static void whoever_is_forgiven_makes_up_nothing(void **state)
 	assert_int_equal(timer_grid_advance(&g, 85000, &late), 0);
 	assert_int_equal(timer_grid_advance(&g, 115000, &late), 1);
 	assert_true(g.made_up);
-	/* So is whoever starts. */
+	/* The first step after a start is forgiven, too. */
 	timer_grid_start(&g, 1e5, 100000, 0);
 	assert_int_equal(timer_grid_advance(&g, 85000, &late), 1);
 	assert_int_equal(timer_grid_advance(&g, 85000, &late), 0);
@@ -398,7 +398,7 @@ static void what_the_host_takes_from_tsc_is_made_up(void **state)
 	timer_close(&t);
 }
 
-/* While late steps are outstanding nobody sleeps, and an interrupt still counts. */
+/* While late steps are outstanding the timer does not sleep, and an interrupt still counts. */
 static void late_steps_are_due_at_once_for_every_kind(void **state)
 {
 	for (int kind = TIMER_TIMERFD; kind <= TIMER_TSC; kind++) {

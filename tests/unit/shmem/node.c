@@ -140,7 +140,7 @@ static void samples_go_to_a_simulator_and_back(void **state)
 	free(r);
 }
 
-/* Each look disturbs who has the processor. A busy machine makes them fewer. */
+/* Each check disturbs the thread that has the processor. A busy machine makes them fewer. */
 static void few_looks_are_taken_while_the_simulator_is_there(void **state)
 {
 	struct busbar_shmem *sim;
@@ -231,7 +231,7 @@ static void a_full_ring_can_be_waited_for(void **state)
 		assert_int_equal(write_sample(&m, s), 1);
 	pthread_join(reader, NULL);
 	assert_int_equal(r.in_order, 5000);
-	/* Nobody takes them any more: waited for once. */
+	/* There is no reader any more: it is waited for once. */
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(write_sample(&m, s), 1);
 	for (int i = 0; i < 20; i++)
@@ -277,7 +277,7 @@ static void an_object_that_is_removed_is_made_anew(void **state)
 		attach_simulator(&m, &sim);
 		snprintf(path, sizeof(path), "/dev/shm/%s", k & 2 ? one : two);
 		assert_int_equal(unlink(path), 0);
-		/* Who has it goes on. */
+		/* Processes that are attached go on. */
 		s->length = 1;
 		assert_int_equal(write_sample(&m, s), 1);
 		assert_int_equal(busbar_shmem_write_values(sim, &value, 1), 1);
@@ -339,7 +339,7 @@ static void an_object_that_is_cut_off_is_said_and_survived(void **state)
 	busbar_shmem_close(sim);
 	m.node.type->stop(&m.node);
 	drop_node(&m);
-	/* What is left of the objects is in nobody's way. */
+	/* What is left of the objects disturbs nothing. */
 	start_node(&m, cfg("{ \"in\": { \"name\": \"%s\" }, \"out\": { \"name\": \"%s\" } }",
 			   one, two));
 	assert_int_equal(busbar_shmem_open(&sim, one, two, NULL), 0);

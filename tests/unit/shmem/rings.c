@@ -175,7 +175,7 @@ static void what_cannot_be_is_refused_with_words(void **state)
 	assert_int_equal(busbar_shmem_open(&s, one, two, &o), -EINVAL);
 	assert_false(exists(one) || exists(two));
 
-	/* One writer only; and who was there is not disturbed. */
+	/* Only one writer is possible, and the first one is not disturbed. */
 	s = must_open(one, two, 0, 0, 0);
 	assert_int_equal(try_open(one, NULL), -EBUSY);
 	assert_non_null(strstr(busbar_shmem_error(), "writes it already"));
@@ -336,7 +336,7 @@ static void a_new_reader_begins_with_the_next_sample(void **state)
 
 	assert_int_equal(write_one(a, 0), -ENOTCONN);
 	kill_after(child_reads);
-	/* Nobody takes them: seen when the ring is full, if not before. */
+	/* There is no reader: noticed at the latest when the ring is full. */
 	while ((ret = write_one(a, written)) == 1)
 		written++;
 	assert_true(written <= 8);

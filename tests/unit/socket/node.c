@@ -750,7 +750,7 @@ static void who_takes_single_bytes_does_not_hold_up_each_message(void **state)
 	slow.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(slow.fd >= 0);
 	fill(smp, 1, VALUES);
-	/* Full first, without anybody who reads. */
+	/* First the queue is full, without a reader. */
 	end_ns = clock_now_ns() + 20 * NSEC_PER_SEC;
 	while (!said("takes too little") && clock_now_ns() < end_ns) {
 		unsigned release = 1;
@@ -948,7 +948,7 @@ static void each_sender_of_datagrams_has_a_format_of_its_own(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(smps[i]->sequence, i + 1);
 	sample_put_many(smps, 3);
-	/* Strangers that say nothing of use do not push out those who do. */
+	/* Senders without a valid sample do not displace others. */
 	for (unsigned i = 0; i < 100; i++) {
 		unsigned other;
 		int fd = udp(&other);
