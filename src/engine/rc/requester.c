@@ -315,9 +315,10 @@ static struct rc_done take_rnr(struct rc_requester *rq, const struct rc_packet *
 	return done(rq);
 }
 
-/* A responder tells a gap once, until the packet that it expects has come (9.7.5). So
- * a second one that brings nothing new is a copy of the first: to obey it would cost a
- * retry, of which a network that doubles packets could soon leave none. */
+/* A responder sends one sequence NAK and no other one until the expected packet has
+ * arrived (9.7.5). So a second one without progress in between is a copy of the first.
+ * To go back for it too would take another one of the retries: with copies of packets
+ * a connection could use up all of them although its peer answers. */
 static struct rc_done take_sequence(struct rc_requester *rq,
 				    const struct rc_packet *packet)
 {
@@ -355,9 +356,9 @@ static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *
 	}
 }
 
-/* A credit is relative to the message that its packet acknowledges (9.7.7.2), so a
- * late copy of an older acknowledgement says nothing of the receives that are there now.
- * One that only brings new credit repeats the last number. */
+/* A credit counts from the message that its packet acknowledges (9.7.7.2), so a late
+ * copy of an older acknowledgement says nothing about the receives that are posted now.
+ * An acknowledgement that only brings new credit repeats the last PSN. */
 static void take_credit(struct rc_requester *rq, const struct rc_packet *packet)
 {
 	unsigned code = packet->syndrome & RC_SYN_VALUE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One at a time, and nobody waits: who finds another one inside leaves word, and the
- * one inside looks once more before it is gone. So work that was there before a call of
- * drainer_enter() is done by somebody behind that call.
+ * A section that one thread executes at a time and for which no thread waits. A thread
+ * that finds another one inside sets a flag, and that one looks for work once more. So
+ * work that existed before a call of drainer_enter() is done by some thread after it.
  */
 #ifndef TRANSPORT_CARRIER_DRAINER_H
 #define TRANSPORT_CARRIER_DRAINER_H

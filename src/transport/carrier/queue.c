@@ -249,7 +249,7 @@ static unsigned queue_poll(struct carrier *c, unsigned budget)
 {
 	struct queue *q = queue_of(c);
 	unsigned done = 0;
-	bool spent = false;
+	bool spent = false, missed;
 
 	if (is_idle(q))
 		return 0;
@@ -257,14 +257,24 @@ static unsigned queue_poll(struct carrier *c, unsigned budget)
 		if (!drainer_enter(&q->drainer))
 			break;
 		spent = drain(q, budget, &done);
-	} while (drainer_leave(&q->drainer) && !spent);
+		missed = drainer_leave(&q->drainer);
+	} while (missed && !spent);
+	/* The thread that came meanwhile may have been woken for what is left. */
+	if (spent && missed && q->wake)
+		q->wake(q->wake_arg);
 	return done;
 }
 
 static uint64_t queue_next_ns(struct carrier *c)
 {
-	(void)c;
-	return UINT64_MAX; /* `wake` says it */
+	struct queue *q = queue_of(c);
+
+	/* Units for which `wake` has been called, or which a poll has left. */
+	if (atomic_load_explicit(&q->armed, memory_order_acquire) ||
+	    atomic_load_explicit(&q->head, memory_order_acquire) ==
+		    atomic_load_explicit(&q->tail, memory_order_relaxed))
+		return UINT64_MAX;
+	return 0;
 }
 
 static void queue_close(struct carrier *c)

@@ -26,7 +26,9 @@ struct carrier_queue_params {
 	/* The queue is not empty any more: called by an emitting thread, which may hold
 	 * locks of queue pairs, so it must neither block nor call the carrier. At least
 	 * once for units that come behind a poll that returned less than its budget, and
-	 * before the first poll; not for each unit. NULL: the owner polls anyhow. */
+	 * before the first poll; not for each unit. Also at the end of a poll that has
+	 * used up its budget while another thread polled in vain. NULL: the owner polls
+	 * anyhow. */
 	void (*wake)(void *arg);
 	void *wake_arg;
 };

@@ -31,6 +31,7 @@ static void on_deliver(void *arg, const struct carrier_unit *unit)
 	if (s->emit_from_deliver) {
 		s->emit_from_deliver = false;
 		check(carrier_emit(s->c, unit, 1) == 1);
+		/* As another thread would; it is woken again if we leave something. */
 		check(carrier_poll(s->c, 1) == 0);
 	}
 }
@@ -189,8 +190,25 @@ static void the_owner_is_woken_once_for_each_time_it_found_nothing(void)
 	check(carrier_poll(c, 1) == 1); /* it knows that there may be more */
 	check(emit(c, "c", 1) == 1 && s.wakes == 1);
 	check(carrier_poll(c, 8) == 2);
-	check(emit(c, "d", 1) == 1 && s.wakes == 2);
 	check(carrier_next_ns(c) == UINT64_MAX);
+	check(emit(c, "d", 1) == 1 && s.wakes == 2);
+	check(carrier_next_ns(c) == 0);
+	check(emit(c, "e", 1) == 1 && carrier_poll(c, 1) == 1);
+	check(carrier_next_ns(c) == 0); /* one was left */
+	check(carrier_poll(c, 2) == 1 && carrier_next_ns(c) == UINT64_MAX);
+	carrier_close(c);
+}
+
+static void who_polls_in_vain_is_woken_for_what_is_left(void)
+{
+	struct seen s;
+	struct carrier *c = open_queue(&s, 0, CARRIER_FULL_AGAIN);
+
+	s.emit_from_deliver = true;
+	check(emit(c, "ping", 4) == 1 && s.wakes == 1);
+	check(carrier_poll(c, 1) == 1 && s.units == 1);
+	check(s.wakes == 2); /* on_deliver() has polled, and emitted one */
+	check(carrier_poll(c, 2) == 1 && s.wakes == 2);
 	carrier_close(c);
 }
 
@@ -303,6 +321,7 @@ int main(void)
 	run_test(a_full_queue_says_when_there_is_room);
 	run_test(or_drops_and_counts);
 	run_test(the_owner_is_woken_once_for_each_time_it_found_nothing);
+	run_test(who_polls_in_vain_is_woken_for_what_is_left);
 	run_test(deliver_may_emit);
 	run_test(threads_lose_nothing_and_keep_their_order);
 	return 0;

@@ -121,7 +121,7 @@ static void impair_link(unsigned end, struct impair_params p)
 	carrier_sim_impair(world.sim, end, 1u << CLASS_UNRELIABLE, &uc);
 }
 
-/* The filter over an adapter changes its mind; a partition lasts a millisecond, less than
+/* New parameters for the filter over an adapter; a partition lasts a millisecond, less than
  * all retries. */
 static void change_filter(struct adapter *a)
 {
