@@ -50,6 +50,7 @@ struct hca_settings {
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, the preferred one first */
+	const char *faults;       /* what transports of packets do to them, "" */
 	uint64_t eager_bytes;     /* messages above are pulled by the receiver */
 	int copy_access;          /* enum hca_copy_access */
 	bool poll_yields;         /* pollers that find nothing let others run */
