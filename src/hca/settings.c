@@ -50,7 +50,12 @@ const struct setting hca_setting_table[] = {
 	  .fallback = "shm",
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, transports),
-	  .help = "which transports carry messages, separated by commas: shm (shared memory, for processes of one host); where several lead to a peer, the one that is quickest is taken" },
+	  .help = "which transports carry messages, separated by commas: shm (shared memory, for processes of one host), loop (packets inside of one process, for tests; with shm, as it leads nowhere else); where several lead to a peer, the one that is quickest is taken, loop before shm" },
+	{ .env = "BUSBAR_FAULTS",
+	  .fallback = "",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, faults),
+	  .help = "what transport loop does to its packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7; empty for nothing" },
 	{ .env = "BUSBAR_SHM_EAGER",
 	  .fallback = "1g",
 	  .type = SETTING_SIZE,
@@ -77,6 +82,7 @@ const struct setting hca_setting_table[] = {
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .transports = "shm",
+				     .faults = "",
 				     .eager_bytes = 1 << 30,
 				     .memory = HCA_MEMORY_PTRACE,
 				     .map_memory = HCA_MAP_NOTHING };

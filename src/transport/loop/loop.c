@@ -3,7 +3,7 @@
  * Transport loop: connections whose two ends are in this process, and datagrams to queue
  * pairs of it, as packets over a queue in memory. It is slower than shm, which it has
  * before it in BUSBAR_TRANSPORTS when it is wanted: it is there to run what transports of
- * packets have in common without a network, with faults if wanted (faults.c).
+ * packets have in common without a network, with faults if wanted (BUSBAR_FAULTS).
  *
  * A header is the structure itself; nobody else reads it.
  */
@@ -13,9 +13,12 @@
 
 #include "hca/datagram.h"
 #include "hca/process.h"
+#include "hca/settings.h"
+#include "transport/carrier/fault.h"
 #include "transport/carrier/queue.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
+#include "util/log.h"
 
 #define QUEUE_BYTES (1u << 20)
 /* shm's is 10: it is asked where this one does not lead. Of a UD queue pair, which
@@ -95,6 +98,43 @@ static struct packet_port port = { .ops = &loop_ops, .medium = &medium };
 
 /* ---- the table ---- */
 
+/* What BUSBAR_FAULTS says, if it can be used. */
+static bool read_faults(struct impair_settings *faults)
+{
+	char error[160];
+
+	if (impair_parse(hca_settings.faults, faults, error, sizeof(error))) {
+		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults",
+			 hca_settings.faults, error);
+		return false;
+	}
+	if (faults->out.corrupt > 0 || faults->in.corrupt > 0) {
+		log_warn("BUSBAR_FAULTS='%.80s' not usable: corrupt is not offered, as nothing inside of a process would notice it; no faults",
+			 hca_settings.faults);
+		return false;
+	}
+	return !impair_is_none(&faults->out) || !impair_is_none(&faults->in);
+}
+
+/* The filter over *carrier, if it is wanted. 0 or -ENOMEM. */
+static int add_faults(struct carrier **carrier)
+{
+	struct carrier_fault_params params = { .clock = clock_source_host() };
+	struct impair_settings faults;
+	int ret;
+
+	port.holds_back = read_faults(&faults);
+	if (!port.holds_back)
+		return 0;
+	params.seed = faults.seed;
+	ret = carrier_fault_open(*carrier, &params, carrier);
+	if (ret)
+		return ret;
+	carrier_fault_set(*carrier, 1u << CARRIER_OUT, IMPAIR_ALL_CLASSES, &faults.out);
+	carrier_fault_set(*carrier, 1u << CARRIER_IN, IMPAIR_ALL_CLASSES, &faults.in);
+	return 0;
+}
+
 static int loop_start(void)
 {
 	const struct carrier_queue_params params = { .bytes = QUEUE_BYTES,
@@ -104,7 +144,9 @@ static int loop_start(void)
 
 	if (ret)
 		return ret;
-	ret = packet_port_open(&port, carrier);
+	ret = add_faults(&carrier);
+	if (!ret)
+		ret = packet_port_open(&port, carrier);
 	if (ret)
 		carrier_close(carrier);
 	return ret;
