@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "shm_link.h"
+#include "transport/shm/link.h"
 #include "util/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -172,7 +173,8 @@ static void drop_mappings(void)
 		munmap(f.segment, sizeof(*f.segment));
 }
 
-/* In place of the handshake. */
+/* In place of the handshake. shm.lock is held: the progress thread takes free links
+ * for other processes that call. */
 static void make_link(void)
 {
 	struct shm_link *l = f.link;
@@ -199,11 +201,9 @@ static void make_link(void)
 		list_init(&l->qps);
 		list_init(&l->backlog_qps);
 		/* Other processes may have called, or been called, by now. */
-		pthread_mutex_lock(&shm.lock);
 		l->place = atomic_load(&shm.link_count);
 		shm.links[l->place] = l;
 		atomic_store(&shm.link_count, l->place + 1);
-		pthread_mutex_unlock(&shm.lock);
 	}
 	l->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); /* in place of a socket */
 	l->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -216,7 +216,7 @@ static void make_link(void)
 	l->rx = &l->area->dir[0];
 	l->tx = &l->area->dir[1];
 	l->rx_peer = l;
-	l->inflight = calloc(SHM_SLOTS, sizeof(*l->inflight));
+	must(!shm_link_map_tables(l));
 	l->data_head = 0;
 	l->tx_pos = l->harvested = l->acked_hint = l->data_tail = l->rx_pos = 0;
 	f.pos = 0;
@@ -344,10 +344,15 @@ static void renew_link(void)
 	if (f.link && atomic_load(&f.link->state) == SHM_LINK_UP &&
 	    !atomic_load(&f.link->broken))
 		return;
+	pthread_mutex_lock(&shm.lock);
 	while (f.link && (atomic_load(&f.link->state) != SHM_LINK_FREE ||
-			  atomic_load(&f.link->broken)))
+			  atomic_load(&f.link->broken))) {
+		pthread_mutex_unlock(&shm.lock);
 		sched_yield();
+		pthread_mutex_lock(&shm.lock);
+	}
 	make_link();
+	pthread_mutex_unlock(&shm.lock);
 }
 
 static void prepare(void)

@@ -69,7 +69,7 @@ struct link_tables {
 	struct shm_mapping maps[HCA_REGIONS];
 };
 
-static int tables_map(struct shm_link *l)
+int shm_link_map_tables(struct shm_link *l)
 {
 	struct link_tables *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -92,7 +92,7 @@ static void tables_unmap(struct shm_link *l)
 
 int shm_link_set_area(struct shm_link *l, int area_fd, int role)
 {
-	int ret = tables_map(l);
+	int ret = shm_link_map_tables(l);
 
 	if (ret)
 		return ret;

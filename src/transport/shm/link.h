@@ -16,6 +16,8 @@
 struct shm_link *shm_link_new(void);
 
 /* Prepares both directions; `role` 0 connector, 1 acceptor. 0 or -errno. */
+/* Its tables of slots and regions, empty; freed with the link. 0 or -ENOMEM. */
+int shm_link_map_tables(struct shm_link *l);
 int shm_link_set_area(struct shm_link *l, int area_fd, int role);
 
 /* Ends a link in whatever state. Its descriptor is not watched any more. */
