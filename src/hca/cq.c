@@ -290,10 +290,15 @@ static __attribute__((noinline)) void pause_between_polls(void)
 	hca_self.polls_found = false;
 }
 
-void hca_cq_moved(bool found)
+void hca_cq_moved(struct hca_cq *cq, bool found)
 {
+	void (*carry_on)(struct hca_cq *) =
+		atomic_load_explicit(&cq->carry_on, memory_order_relaxed);
+
 	if (found)
 		hca_self.polls_found = true;
+	else if (unlikely(carry_on))
+		carry_on(cq);
 	if (unlikely(++hca_self.polls % POLLS_BETWEEN_PAUSES == 0))
 		pause_between_polls();
 }
@@ -340,7 +345,7 @@ int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 			count = -1;
 	}
 	hca_leave();
-	hca_cq_moved(count > 0);
+	hca_cq_moved(cq, count > 0);
 	return count;
 }
 

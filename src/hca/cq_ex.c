@@ -60,7 +60,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	hca_enter();
 	hca_cq_move(cq);
 	hca_leave();
-	hca_cq_moved(!hca_cq_empty(cq));
+	hca_cq_moved(cq, !hca_cq_empty(cq));
 	if (hca_cq_empty(cq))
 		goto empty;
 	if (!cq->single_threaded)

@@ -152,6 +152,15 @@ void hca_enter_slow(void)
 		count_foreign();
 }
 
+void hca_enter_with_locks(void)
+{
+	if (hca_self.depth++ ||
+	    atomic_load_explicit(&hca_elision.off, memory_order_acquire))
+		return;
+	announce();
+	hca_self.announced = true;
+}
+
 void hca_leave_slow(void)
 {
 	hca_self.announced = false;

@@ -67,6 +67,9 @@ extern _Thread_local struct hca_self hca_self
 /* When the adapter is opened; in a forked child. */
 void hca_elision_start(void);
 void hca_elision_forked(void);
+/* As hca_enter(), and nobody waits for the caller while it is inside, except for the
+ * locks that it holds: for long work. */
+void hca_enter_with_locks(void);
 void hca_enter_slow(void);
 void hca_leave_slow(void);
 void hca_lock_outside(struct spin *s);

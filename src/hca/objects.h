@@ -14,7 +14,8 @@
  *   cq.lock        completion queue
  *   key table      who owns which key, windows; nothing is taken inside
  * No lock is held over a system call on the data path except the QP's own
- * sq_lock over one-sided copies and a link's receive lock over pulled messages.
+ * sq_lock over one-sided copies that are not large and a link's receive lock over
+ * pulled messages.
  */
 #ifndef HCA_OBJECTS_H
 #define HCA_OBJECTS_H
@@ -176,6 +177,10 @@ struct hca_cq {
 	/* While the owner of the data path (elide.h) polls the empty queue: where
 	 * it wants the next completion, which then saves the way by the ring. */
 	struct ibv_wc *direct;
+	/* Work of a transport that a poll in vain carries on, outside of hca_enter();
+	 * NULL: there is none. */
+	void (*_Atomic carry_on)(struct hca_cq *cq);
+	unsigned carried; /* how many queue pairs have such work; the transport's */
 	/* Under channel->lock. */
 	unsigned events_queued;
 	struct list event_entry;
@@ -482,6 +487,11 @@ struct hca_qp {
 enum hca_tx_blocked {
 	HCA_TX_OPEN,
 	HCA_TX_RETRY_WAIT, /* the retry timer will open it */
+	/* The transport carries the oldest entry out by parts and opens it behind the
+	 * last one. */
+	HCA_TX_COPY_WAITS, /* for somebody to carry out the next part */
+	HCA_TX_COPYING,    /* a part is under way, without sq_lock: the entry must not
+			    * complete before it is done, not by a flush either */
 };
 
 static inline struct hca_context *hca_context(struct ibv_context *ctx)
@@ -681,7 +691,8 @@ void hca_sq_go_back(struct hca_qp *qp, uint32_t index);
  * and the rest is flushed. sq_lock is held.
  */
 void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status);
-/* Flushes all of [tail, head). sq_lock is held. */
+/* Flushes all of [tail, head); while a part of a copy is under way (HCA_TX_COPYING)
+ * nothing: who copies runs the queue afterwards. sq_lock is held. */
 void hca_sq_flush(struct hca_qp *qp);
 
 /* ---- rq.c: receiving side ---- */
@@ -795,7 +806,7 @@ bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
 /* Moves messages for a poller, when the queue is empty or it is time to; and
  * afterwards, outside of hca_enter(). */
 void hca_cq_move(struct hca_cq *cq);
-void hca_cq_moved(bool found);
+void hca_cq_moved(struct hca_cq *cq, bool found);
 static inline bool hca_cq_empty(struct hca_cq *cq)
 {
 	return atomic_load_explicit(&cq->head, memory_order_acquire) ==

@@ -17,7 +17,7 @@
 #include "hca/transport.h"
 
 /* What a transport may keep in a queue pair (hca_qp.path_part): zero when it opens. */
-#define HCA_PATH_PART_BYTES 96
+#define HCA_PATH_PART_BYTES 112
 
 struct hca_path {
 	/* Never NULL; those of `ops`, or functions that do nothing. */

@@ -277,6 +277,10 @@ void hca_sq_drained(struct hca_qp *qp)
 
 void hca_sq_flush(struct hca_qp *qp)
 {
+	if (unlikely(qp->tx_blocked == HCA_TX_COPYING))
+		return;
+	if (unlikely(qp->tx_blocked == HCA_TX_COPY_WAITS))
+		qp->tx_blocked = HCA_TX_OPEN;
 	qp->tx_epoch++; /* what comes back for these entries is stale */
 	while (qp->sq.tail != qp->sq.head)
 		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "transport/shm/copy.h"
 #include "util/log.h"
 
 bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16])
@@ -319,12 +320,14 @@ int shm_links_start(void)
 	progress_timer_init(&shm.reap, reap_expired);
 	progress_timer_init(&shm.sweep, sweep_expired);
 	shm.sweep_ns = 0;
+	shm_copies_start();
 	return 0;
 }
 
 void shm_links_stop(void)
 {
 	shm_mcast_stop();
+	shm_copies_stop();
 	progress_timer_cancel(&shm.reap);
 	progress_timer_cancel(&shm.sweep);
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
@@ -350,6 +353,7 @@ void shm_links_forked(void)
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
 		descriptors_close(shm.links[i]);
 	shm_mcast_stop();
+	shm_copies_forked();
 	memset(shm.by_block, 0, sizeof(shm.by_block));
 	atomic_store(&shm.link_count, 0);
 	shm.paused_count = 0;

@@ -6,7 +6,7 @@
  * not want to, operations take the link's ordinary path.
  *
  * A mapping is taken away on the progress thread after all QPs of the link have
- * been seen outside of a copy (their sq_lock). What a peer passes is checked: a
+ * been seen outside of a copy (their sq_lock; shm_copy_fence() for large ones). What a peer passes is checked: a
  * file that could become shorter would kill us at an access.
  */
 #define LOG_ROOM "shm"
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "hca/key.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
 
@@ -79,6 +80,7 @@ static void mapping_drop(struct shm_link *l, struct shm_mapping *m)
 			hca_unlock(&shm_qp_whole(part)->sq_lock);
 		}
 	}
+	shm_copy_fence();
 	munmap(m->base, m->length);
 	l->mapped_bytes -= m->length;
 }

@@ -15,6 +15,9 @@
  * every copy that was announced before. So it is for an XRC SRQ; and as the memory
  * behind an XRC target may be another process's, its owner waits for all copies of
  * the target's initiator.
+ *
+ * A large copy goes by parts (copy.c), each of which is announced and checked like a
+ * copy of its own: its end is not waited for, only that of the part.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -25,6 +28,7 @@
 
 #include "hca/dma.h"
 #include "hca/hold.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -62,28 +66,38 @@ static enum ibv_wc_status copy_far(struct shm_link *l, bool read,
 	}
 }
 
+/* [at, at + length) of the entry's buffers. */
 static int copy_mapped_carefully(const struct hca_qp *qp,
-				 const struct hca_swqe *e, bool read,
-				 uint8_t *far)
+				 const struct hca_swqe *e, bool read, uint32_t at,
+				 uint32_t length, uint8_t *far)
 {
-	for (unsigned i = 0; i < e->num_sge; i++) {
+	for (unsigned i = 0; i < e->num_sge && length; i++) {
 		const struct ibv_sge *s = &e->sge[i];
+		uint32_t part;
 
-		if (s->length &&
-		    (read ? hca_sge_write(qp->pd, s, 0, far, s->length) :
-			    hca_sge_read(qp->pd, s, 0, far, s->length)))
+		if (at >= s->length) {
+			at -= s->length;
+			continue;
+		}
+		part = MIN(length, s->length - at);
+		if (read ? hca_sge_write(qp->pd, s, at, far, part) :
+			   hca_sge_read(qp->pd, s, at, far, part))
 			return -EFAULT;
-		far += s->length;
+		far += part;
+		length -= part;
+		at = 0;
 	}
 	return 0;
 }
 
 static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
 				      const struct hca_swqe *e, bool read,
-				      const struct near *near, uint8_t *far)
+				      const struct near *near,
+				      const struct shm_part *part, uint8_t *far)
 {
 	if (unlikely(near->kernel))
-		return copy_mapped_carefully(qp, e, read, far) ?
+		return copy_mapped_carefully(qp, e, read, part->at, part->length,
+					     far) ?
 			       IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 	for (int i = 0; i < near->count; i++) {
 		const struct iovec *n = &near->iov[i];
@@ -107,7 +121,8 @@ static bool take_word(const struct hca_qp *qp, const struct hca_swqe *e,
 		memcpy(to, near->iov[i].iov_base, near->iov[i].iov_len);
 		to += near->iov[i].iov_len;
 	}
-	return !near->kernel || copy_mapped_carefully(qp, e, false, to) == 0;
+	return !near->kernel ||
+	       copy_mapped_carefully(qp, e, false, 0, e->length, to) == 0;
 }
 
 static enum ibv_wc_status write_word(const struct hca_qp *qp,
@@ -147,11 +162,13 @@ static bool forces(const struct shm_link *l, uint32_t flags)
 }
 
 /* The key is announced. */
-static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
-				  const struct hca_swqe *e,
-				  const struct hca_qp_public *owner,
-				  struct near *near, enum ibv_wc_status *status)
+static enum shm_step checked_copy(struct hca_qp *qp, const struct hca_swqe *e,
+				  const struct shm_way *way,
+				  const struct shm_part *part, struct near *near,
+				  enum ibv_wc_status *status)
 {
+	const struct hca_qp_public *owner = way->owner;
+	struct shm_link *l = way->link;
 	bool word = hca_op_is_word(e->opcode), read = hca_op_takes_data(e->opcode);
 	enum shm_step step = SHM_STEP_DONE;
 	struct hca_key_use use = {
@@ -164,12 +181,13 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 	uint8_t *mapped = NULL;
 
 	*status = IBV_WC_RETRY_EXC_ERR;
-	if (unlikely(!shm_remote_ready(qp))) /* any more: see shm_qp_fence() */
+	/* Any more: see shm_qp_fence(). */
+	if (unlikely(!shm_answers(qp, way->remote)))
 		return SHM_STEP_DONE;
 	*status = IBV_WC_REM_ACCESS_ERR;
-	if (unlikely(owner != shm_qp(qp)->remote &&
+	if (unlikely(owner != way->remote &&
 		     !shm_xrc_serves(owner, *hca_swqe_srqn((struct hca_swqe *)e),
-				     shm_qp(qp)->remote)))
+				     way->remote)))
 		return SHM_STEP_DONE;
 	use.pd_id = atomic_load_explicit(&owner->pd_id, memory_order_relaxed);
 	*status = hca_key_check(l->keys, shm_keys_upto(l, e->rkey), &use);
@@ -181,14 +199,17 @@ static enum shm_step checked_copy(struct hca_qp *qp, struct shm_link *l,
 				      word || !read);
 	if (!mapped && (word || unlikely(forces(l, use.flags))))
 		return SHM_STEP_TO_TARGET;
+	if (unlikely(!part->length))
+		return SHM_STEP_DONE;
 	if (word)
 		*status = e->opcode == HCA_WR_ATOMIC_WRITE ?
 				  write_word(qp, e, near, mapped) :
 				  atomic_mapped(qp, e, mapped);
 	else if (mapped)
-		*status = copy_mapped(qp, e, read, near, mapped);
+		*status = copy_mapped(qp, e, read, near, part, mapped + part->at);
 	else
-		*status = copy_far(l, read, near, use.addr, e->length, &step);
+		*status = copy_far(l, read, near, use.addr + part->at,
+				   part->length, &step);
 	return step;
 }
 
@@ -210,9 +231,8 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 	return region && shm_map_find(l, e->rkey, region, 0, 0, write);
 }
 
-enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
-			   const struct hca_swqe *e,
-			   const struct hca_qp_public *owner,
+enum shm_step shm_onesided(struct hca_qp *qp, const struct hca_swqe *e,
+			   const struct shm_way *way, const struct shm_part *part,
 			   enum ibv_wc_status *status)
 {
 	struct near near = { .kernel = false };
@@ -221,21 +241,22 @@ enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
 
 	/* A buffer that may not be used is found before anything is done. */
 	*status = IBV_WC_LOC_PROT_ERR;
-	near.count = shm_swqe_iov(qp, e, 0, e->length,
+	near.count = shm_swqe_iov(qp, e, part->at,
+				  part->length ? part->length : e->length,
 				  hca_op_takes_data(e->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0,
 				  near.iov, &near.kernel);
 	if (near.count < 0)
 		return SHM_STEP_DONE;
 	*status = IBV_WC_REM_INV_REQ_ERR;
-	if (!(atomic_load_explicit(&shm_qp(qp)->remote->access, memory_order_relaxed) &
+	if (!(atomic_load_explicit(&way->remote->access, memory_order_relaxed) &
 	      hca_opcodes[e->opcode].right) ||
 	    (hca_op_is_word(e->opcode) && e->remote_addr % sizeof(uint64_t)))
 		return SHM_STEP_DONE;
 	*status = IBV_WC_SUCCESS;
 	if (e->length == 0) /* no key is looked at (9.7.4.1.5) */
 		return SHM_STEP_DONE;
-	hazard = hca_hazard_enter((uint64_t)l->peer_tag << 32 | e->rkey);
-	step = checked_copy(qp, l, e, owner, &near, status);
+	hazard = hca_hazard_enter((uint64_t)way->link->peer_tag << 32 | e->rkey);
+	step = checked_copy(qp, e, way, part, &near, status);
 	hca_hazard_leave(hazard);
 	return step;
 }
@@ -463,6 +484,7 @@ void shm_key_fence(uint32_t key)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (hca_key_is_remote(key))
 		wait_for_peers(own_key_id(key));
+	shm_copy_fence();
 	if (likely(nobody_copies()))
 		return;
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {

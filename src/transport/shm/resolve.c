@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hca/names.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/link.h"
 #include "util/log.h"
 
@@ -157,6 +158,7 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 
 void shm_qp_forget(struct hca_qp *qp)
 {
+	shm_copy_forget(qp);
 	pthread_mutex_lock(&shm.lock);
 	list_remove(&shm_qp(qp)->link_entry);
 	hca_lock(&qp->sq_lock);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "transport/shm/copy.h"
 #include "util/log.h"
 
 #define SHM_COST 10 /* of a path, see hca_transport_ops.reach */
@@ -20,6 +21,7 @@ static int shm_qp_open(struct hca_qp *qp)
 
 	list_init(&shm_qp(qp)->link_entry);
 	list_init(&shm_qp(qp)->backlog_entry);
+	list_init(&shm_qp(qp)->copy_entry);
 	shm_links_settle();
 	count = atomic_load(&shm.link_count);
 	/* The QP accepts nothing yet. Whoever was connected to it had ended
@@ -112,6 +114,8 @@ static bool shm_poll(struct hca_cq *cq, bool wait)
 					      memory_order_acquire);
 	bool moved = false;
 
+	if (unlikely(wait))
+		shm_copy_hurry();
 	for (unsigned i = 0; i < count; i++) {
 		struct shm_link *l = shm.links[i];
 

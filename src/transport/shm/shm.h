@@ -149,7 +149,7 @@ struct shm_link {
 	bool carried;                /* the last news came with a message */
 	_Atomic bool broken;         /* peer broke the rules: to be ended */
 	_Atomic bool greeted;        /* accepted a HELLO of an allowed peer */
-	_Atomic uint32_t borrowed;   /* by senders that no list of it has */
+	_Atomic uint32_t borrowed;   /* by senders that no list of it has, and copies */
 
 	/* Receive side. */
 	cache_aligned struct spin rx_lock;
@@ -180,6 +180,15 @@ struct shm_qp {
 	struct list backlog_entry;    /* of shm_link.backlog_qps, while waiting */
 	struct shm_link *backlog_of;  /* whose; under sq_lock, like this: */
 	bool backlogged;              /* it is in a list */
+	/* An entry that is copied by parts (copy.c), under sq_lock except for these
+	 * two and `copy_entry`, which are under the lock there. */
+	bool copy_queued, copy_polled;
+	bool copy_ended;
+	uint8_t copy_status;          /* enum ibv_wc_status, then */
+	uint16_t copy_epoch;          /* of the QP; with the next one it does not hold */
+	uint32_t copy_index;          /* which entry */
+	uint32_t copy_bytes;          /* done so far */
+	struct list copy_entry;
 };
 
 _Static_assert(sizeof(struct shm_qp) <= HCA_PATH_PART_BYTES, "its part of a QP");
@@ -423,7 +432,12 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		    enum ibv_wc_status status);
 
 /* The parts of transmission that the other kinds of it need, too. */
-bool shm_remote_ready(const struct hca_qp *qp);
+/* Is `remote`, which a peer shows, connected to this QP and in service? */
+bool shm_answers(const struct hca_qp *qp, const struct hca_qp_public *remote);
+static inline bool shm_remote_ready(const struct hca_qp *qp)
+{
+	return shm_answers(qp, shm_qp(qp)->remote);
+}
 /* A QP that waits for room. False: it waits for another link already. sq_lock and
  * tx_lock are held. */
 bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp);
@@ -459,6 +473,15 @@ void shm_backlog_open(struct shm_link *l);
 
 /* ---- xrc_tx.c ---- */
 void shm_transmit_xrc(struct hca_qp *qp);
+/*
+ * The link to the owner of an SRQ. It is not taken down as long as it is
+ * borrowed. NULL: there is none (yet).
+ */
+struct shm_link *shm_link_borrow(uint32_t srqn);
+static inline void shm_link_return(struct shm_link *l)
+{
+	atomic_fetch_sub(&l->borrowed, 1);
+}
 /* The addresses of an XRC message; tx_lock is held. */
 void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
 		     const struct shm_slot *slot, struct shm_header *h);
@@ -596,7 +619,8 @@ int shm_access_copy(struct shm_link *l, bool read, struct iovec *near,
 /*
  * Where [offset, offset + length) of the peer's region `id` is mapped; NULL when
  * it is not. A region that is not mapped is asked for by `rkey`, once; that does
- * not wait. The sq_lock of a QP of the link is held, also while it is used.
+ * not wait. The sq_lock of a QP of the link is held, also while it is used, or a part
+ * of a copy is announced to shm_copy_fence().
  */
 uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
 		      uint64_t offset, uint64_t length, bool write);
@@ -632,11 +656,20 @@ enum shm_step {
  * a moment later. sq_lock is held. */
 bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 			  const struct hca_swqe *e);
-/* `owner`: whose protection domain the memory has to be in; the target QP, or an
- * XRC SRQ. */
-enum shm_step shm_onesided(struct hca_qp *qp, struct shm_link *l,
-			   const struct hca_swqe *e,
-			   const struct hca_qp_public *owner,
+/* Where the memory is, as it is while sq_lock is held, or the links are borrowed. */
+struct shm_way {
+	struct shm_link *link;
+	const struct hca_qp_public *remote; /* that the QP is connected to */
+	/* Whose protection domain the memory has to be in: the same, or an XRC SRQ. */
+	const struct hca_qp_public *owner;
+};
+/* Of the entry's data; with a length of 0 it is found out whether it could be done, and
+ * nothing is copied. */
+struct shm_part {
+	uint32_t at, length;
+};
+enum shm_step shm_onesided(struct hca_qp *qp, const struct hca_swqe *e,
+			   const struct shm_way *way, const struct shm_part *part,
 			   enum ibv_wc_status *status);
 void shm_qp_fence(const struct hca_qp *qp); /* NULL: an XRC SRQ is gone */
 void shm_key_fence(uint32_t key);

@@ -15,6 +15,7 @@
 
 #include "hca/hold.h"
 #include "hca/settings.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/slot.h"
 #include "util/log.h"
 #include "util/probe.h"
@@ -298,9 +299,8 @@ void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
 	hca_unlock(&l->tx_lock);
 }
 
-bool shm_remote_ready(const struct hca_qp *qp)
+bool shm_answers(const struct hca_qp *qp, const struct hca_qp_public *r)
 {
-	const struct hca_qp_public *r = shm_qp(qp)->remote;
 	uint32_t state;
 
 	if (!r || atomic_load_explicit(&r->qpn, memory_order_relaxed) !=
@@ -345,13 +345,39 @@ static bool in_sequence(struct hca_qp *qp)
 	return true;
 }
 
+/* The next entry, as far as the initiator copies. `room`: what this turn may still copy;
+ * what does not fit is copied later, by parts. */
+static enum onesided copy_now(struct hca_qp *qp, struct shm_link *l,
+			      const struct hca_swqe *e, uint32_t *room,
+			      enum ibv_wc_status *status)
+{
+	const struct shm_way way = { l, shm_qp(qp)->remote, shm_qp(qp)->remote };
+	bool fits = e->length <= *room || unlikely(hca_op_is_word(e->opcode));
+	const struct shm_part part = { 0, fits ? e->length : 0 };
+
+	if (unlikely(!in_sequence(qp)) ||
+	    shm_onesided(qp, e, &way, &part, status) == SHM_STEP_TO_TARGET)
+		return ONESIDED_BY_TARGET;
+	if (likely(fits)) {
+		*room -= MIN(*room, e->length);
+		return ONESIDED_DONE;
+	}
+	if (*status != IBV_WC_SUCCESS)
+		return ONESIDED_DONE;
+	shm_copy_start(qp);
+	return ONESIDED_WAIT;
+}
+
 /* What the initiator can do itself of the next entry. */
 static __attribute__((noinline)) enum onesided
-run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
+run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+	     uint32_t *room)
 {
 	enum ibv_wc_status status = IBV_WC_RETRY_EXC_ERR;
 	bool imm = e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 
+	if (unlikely(shm_copy_ended(qp, &status)))
+		goto copied;
 	if (unlikely(qp->tx_offset || !shm_onesided_reaches(qp, l, e)))
 		return ONESIDED_BY_TARGET;
 	if (qp->sq.next != qp->sq.tail || shm_qp(qp)->tx_taken) {
@@ -368,10 +394,13 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 		status = IBV_WC_LOC_QP_OP_ERR;
 		goto complete;
 	}
-	if (likely(shm_remote_ready(qp) && !shm_peer_died(l)) &&
-	    (unlikely(!in_sequence(qp)) ||
-	     shm_onesided(qp, l, e, shm_qp(qp)->remote, &status) == SHM_STEP_TO_TARGET))
-		return ONESIDED_BY_TARGET;
+	if (likely(shm_remote_ready(qp) && !shm_peer_died(l))) {
+		enum onesided step = copy_now(qp, l, e, room, &status);
+
+		if (unlikely(step != ONESIDED_DONE))
+			return step;
+	}
+copied:
 	if (!shm_is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
 		/* Refused or lost over there: the sender does not learn it. */
 		if (unlikely(status != IBV_WC_SUCCESS))
@@ -410,6 +439,7 @@ static void transmit_connected(struct hca_qp *qp)
 {
 	struct shm_link *l = shm_qp(qp)->link;
 	bool sent = false, by_target = false;
+	uint32_t room = SHM_COPY_AT_ONCE;
 
 	while (qp->sq.next != hca_sq_end(qp)) {
 		const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
@@ -439,7 +469,7 @@ static void transmit_connected(struct hca_qp *qp)
 			break;
 		}
 		if (hca_op_is_rdma(e->opcode) || unlikely(hca_op_is_word(e->opcode))) {
-			step = run_onesided(qp, l, e);
+			step = run_onesided(qp, l, e, &room);
 			if (step == ONESIDED_WAIT)
 				break;
 			if (step == ONESIDED_DONE)

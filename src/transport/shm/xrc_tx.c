@@ -19,15 +19,12 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 #include "util/log.h"
 
 
-/*
- * The link to the owner of an SRQ. It is not taken down as long as it is
- * borrowed. NULL: there is none (yet).
- */
-static struct shm_link *link_borrow(uint32_t srqn)
+struct shm_link *shm_link_borrow(uint32_t srqn)
 {
 	struct shm_link *_Atomic *place =
 		&shm.by_block[srqn >> HCA_QPN_BLOCK_BITS];
@@ -41,11 +38,6 @@ static struct shm_link *link_borrow(uint32_t srqn)
 		return l;
 	atomic_fetch_sub(&l->borrowed, 1);
 	return NULL;
-}
-
-static void link_return(struct shm_link *l)
-{
-	atomic_fetch_sub(&l->borrowed, 1);
 }
 
 void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
@@ -124,13 +116,19 @@ bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
 }
 
 /* False: no further entry can be sent now. `*by_target`: nothing is done yet, the
- * owner of the memory has to do it. */
+ * owner of the memory has to do it. `room`: what this turn may still copy. */
 static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 			const struct hca_swqe *e,
-			const struct hca_qp_public *srq, bool *by_target)
+			const struct hca_qp_public *srq, uint32_t *room,
+			bool *by_target)
 {
+	const struct shm_way way = { l, shm_qp(qp)->remote, srq };
+	const struct shm_part part = { 0, e->length <= *room ? e->length : 0 };
 	enum ibv_wc_status status = IBV_WC_RETRY_EXC_ERR;
 
+	*by_target = false;
+	if (shm_copy_ended(qp, &status))
+		goto copied;
 	*by_target = qp->tx_offset || !shm_onesided_reaches(qp, l, e);
 	if (*by_target)
 		return true;
@@ -138,10 +136,16 @@ static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 		/* No READ may be outstanding: it can never be sent. */
 		status = IBV_WC_LOC_QP_OP_ERR;
 	else if (likely(!shm_peer_died(l)))
-		*by_target = shm_onesided(qp, l, e, srq, &status) ==
+		*by_target = shm_onesided(qp, e, &way, &part, &status) ==
 			     SHM_STEP_TO_TARGET;
 	if (*by_target)
 		return true;
+	if (status == IBV_WC_SUCCESS && part.length != e->length) {
+		shm_copy_start(qp);
+		return false;
+	}
+	*room -= part.length;
+copied:
 	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer died meanwhile */
 		shm_retry_lost(qp);
 		return false;
@@ -185,7 +189,7 @@ static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 }
 
 static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
-			     struct hca_swqe *e, bool alone)
+			     struct hca_swqe *e, bool alone, uint32_t *room)
 {
 	uint32_t srqn = *hca_swqe_srqn(e);
 	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
@@ -209,7 +213,7 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 		return false;
 	}
 	if (hca_op_is_rdma(e->opcode)) {
-		if (!do_onesided(qp, l, e, srq, &by_target))
+		if (!do_onesided(qp, l, e, srq, room, &by_target))
 			return false;
 		if (!by_target && e->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
 			return true;
@@ -217,7 +221,7 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 	return put(qp, l, e, alone, by_target);
 }
 
-static bool transmit_next(struct hca_qp *qp)
+static bool transmit_next(struct hca_qp *qp, uint32_t *room)
 {
 	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
 	bool alone = qp->sq.next == qp->sq.tail, on;
@@ -231,10 +235,10 @@ static bool transmit_next(struct hca_qp *qp)
 			wait_for_earlier(qp);
 		return false;
 	}
-	l = srqn <= HCA_PSN_MASK ? link_borrow(srqn) : NULL;
+	l = srqn <= HCA_PSN_MASK ? shm_link_borrow(srqn) : NULL;
 	if (l) {
-		on = transmit_through(qp, l, e, alone);
-		link_return(l);
+		on = transmit_through(qp, l, e, alone, room);
+		shm_link_return(l);
 		return on;
 	}
 	if (!alone) {
@@ -251,7 +255,9 @@ static bool transmit_next(struct hca_qp *qp)
 
 void shm_transmit_xrc(struct hca_qp *qp)
 {
-	while (qp->sq.next != hca_sq_end(qp) && transmit_next(qp))
+	uint32_t room = SHM_COPY_AT_ONCE;
+
+	while (qp->sq.next != hca_sq_end(qp) && transmit_next(qp, &room))
 		;
 }
 

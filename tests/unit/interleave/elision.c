@@ -58,6 +58,13 @@ static void first_works_twice(void)
 	elision_thread_0.works();
 }
 
+/* As who copies for long does, and is the owner. */
+static void first_works_with_locks_too(void)
+{
+	elision_thread_0.works_with_locks();
+	elision_thread_0.works();
+}
+
 static void second_works(void)
 {
 	elision_thread_1.works();
@@ -112,6 +119,10 @@ static const struct check_scenario scenarios[] = {
 	{ .name = "a thread takes a lock outside", .setup = owned,
 	  .threads = { first_works, second_works_outside }, .finish = two,
 	  .breaks = no_membarrier_only },
+	{ .name = "a second thread comes while the owner uses locks",
+	  .setup = owned,
+	  .threads = { first_works_with_locks_too, second_works_twice },
+	  .finish = four, .breaks = no_membarrier },
 	{ .name = "a second thread becomes the owner",
 	  .setup = to_be_owned_by_another,
 	  .threads = { first_works, second_works_twice }, .finish = three,

@@ -13,6 +13,7 @@ struct elision_thread {
 	void (*make)(bool owner, uint32_t streak);
 	void (*works)(void);
 	void (*works_outside)(void);
+	void (*works_with_locks)(void);
 };
 
 extern const struct elision_thread elision_thread_0, elision_thread_1,

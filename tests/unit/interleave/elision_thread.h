@@ -19,6 +19,7 @@
 #define hca_elision_start MINE(hca_elision_start)
 #define hca_elision_forked MINE(hca_elision_forked)
 #define hca_enter_slow MINE(hca_enter_slow)
+#define hca_enter_with_locks MINE(hca_enter_with_locks)
 #define hca_leave_slow MINE(hca_leave_slow)
 #define hca_lock_outside MINE(hca_lock_outside)
 #define hca_unlock_outside MINE(hca_unlock_outside)
@@ -50,10 +51,20 @@ static void works_outside(void)
 	hca_unlock(&elision_lock);
 }
 
+static void works_with_locks(void)
+{
+	hca_enter_with_locks();
+	hca_lock(&elision_lock);
+	elision_touch();
+	hca_unlock(&elision_lock);
+	hca_leave();
+}
+
 static void start(void)
 {
 	hca_elision = (struct hca_elision){ .owner = 0 };
 }
 
 const struct elision_thread MINE(elision_thread) = { start, make, works,
-						     works_outside };
+						     works_outside,
+						     works_with_locks };

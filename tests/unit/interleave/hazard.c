@@ -33,9 +33,32 @@ static void writes(void)
 	e->remote_addr = (uintptr_t)world.memory;
 	e->sge[0] = (struct ibv_sge){ (uintptr_t)world.sent, 8, WORLD_KEY };
 	hca_lock(&world.a.sq_lock);
-	shm_onesided(&world.a, &world.to_b, e, shm_qp(&world.a)->remote, &status);
+	shm_onesided(&world.a, e, &(struct shm_way){ &world.to_b, shm_qp(&world.a)->remote,
+						     shm_qp(&world.a)->remote },
+		     &(struct shm_part){ 0, 8 }, &status);
 	hca_unlock(&world.a.sq_lock);
 	copied = status == IBV_WC_SUCCESS;
+}
+
+/* A large copy, whose second part is as far from the first one as a copy of its own
+ * (copy.c). */
+static void writes_by_parts(void)
+{
+	_Alignas(struct hca_swqe) uint8_t room[sizeof(struct hca_swqe) +
+					      sizeof(struct ibv_sge)] = { 0 };
+	struct hca_swqe *e = (void *)room;
+	const struct shm_way way = { &world.to_b, shm_qp(&world.a)->remote,
+				     shm_qp(&world.a)->remote };
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	e->opcode = IBV_WR_RDMA_WRITE;
+	e->num_sge = 1;
+	e->length = 8;
+	e->rkey = WORLD_KEY;
+	e->remote_addr = (uintptr_t)world.memory;
+	e->sge[0] = (struct ibv_sge){ (uintptr_t)world.sent, 8, WORLD_KEY };
+	for (uint32_t at = 0; at < 8 && status == IBV_WC_SUCCESS; at += 4)
+		shm_onesided(&world.a, e, &way, &(struct shm_part){ at, 4 }, &status);
 }
 
 static void uses_memory(void)
@@ -96,6 +119,10 @@ static const struct check_break no_lock_of_key[] = {
 static const struct check_scenario scenarios[] = {
 	{ .name = "memory is deregistered while a peer writes", .setup = start,
 	  .threads = { writes, deregisters },
+	  .finish = the_owner_has_its_memory, .old_values = 3, .interruptions = 3,
+	  .breaks = no_fences },
+	{ .name = "memory is deregistered while a peer writes by parts",
+	  .setup = start, .threads = { writes_by_parts, deregisters },
 	  .finish = the_owner_has_its_memory, .old_values = 3, .interruptions = 3,
 	  .breaks = no_fences },
 	{ .name = "a queue pair is destroyed while a peer writes", .setup = start,

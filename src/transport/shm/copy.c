@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Large RDMA WRITE and READ operations (onesided.c), by parts and outside of all locks
+ * of the data path: posting does not wait for them, nor does who polls or posts
+ * meanwhile.
+ *
+ * Who copies: a thread that polls the completion queue in vain carries out one part, so
+ * a program that waits for its completion copies without a switch of threads. What
+ * nobody polls for is carried on by the progress thread, at once when the program sleeps
+ * or may be about to, else when no poll has come for a while; after each part it looks
+ * for its other work. Parts of one entry follow each other in ascending
+ * order, so that the last byte is written last.
+ *
+ * The entry is the oldest of its queue pair, all before it are complete, and those
+ * behind it wait (hca_tx_blocked). While a part is under way it does not complete: an
+ * error of the queue pair is found behind the part, and flushes then. Each part looks
+ * anew whether the peer, its queue pair and its key are still there; a part that
+ * fails ends the copy with its status. What is to be freed or unmapped waits for the
+ * part: a link, which is borrowed; keys and mappings (shm_copy_fence); the queue pair
+ * (shm_copy_forget).
+ *
+ * A thread that copies is announced to the elision of locks (hca_enter_with_locks)
+ * before it takes a part: so nobody waits for it as for the owner of the data path, and
+ * while others wait for its part it waits for nobody.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "transport/shm/copy.h"
+#include "util/list.h"
+
+/* How long copies wait for a poll, at first, and while there are always some. */
+#define PAUSE_NS UINT64_C(100000)
+#define PAUSE_MAX_NS UINT64_C(4000000)
+
+/* A thread that carries out a part. */
+struct carrier {
+	struct list entry;
+	struct hca_qp *qp;
+	uint64_t number; /* grows with each */
+	bool copying;    /* it uses keys and mappings */
+};
+
+static struct {
+	pthread_mutex_t lock; /* behind sq_lock; all below */
+	pthread_cond_t ended; /* the use of keys, or all of it */
+	struct list waiting;  /* shm_qp.copy_entry; by turns */
+	struct list carriers; /* in the order of their numbers */
+	uint64_t last_number;
+	_Atomic unsigned queued; /* of both lists */
+	struct progress_timer timer;
+	uint64_t timer_ns; /* when; 0: not armed */
+	uint64_t pause_ns;
+} copies = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.ended = PTHREAD_COND_INITIALIZER,
+	.waiting = { &copies.waiting, &copies.waiting },
+	.carriers = { &copies.carriers, &copies.carriers },
+};
+
+static void carry_on(struct hca_cq *cq);
+
+/* ---- the queue of queue pairs; the lock is held ---- */
+
+static struct carrier *carrier_of(const struct hca_qp *qp)
+{
+	list_for_each(c, &copies.carriers, struct carrier, entry)
+		if (c->qp == qp)
+			return c;
+	return NULL;
+}
+
+static bool is_waiting(const struct hca_qp *of)
+{
+	list_for_each(part, &copies.waiting, struct shm_qp, copy_entry)
+		if (shm_qp_whole(part) == of)
+			return true;
+	return false;
+}
+
+static void enqueue(struct hca_qp *qp)
+{
+	struct shm_qp *part = shm_qp(qp);
+
+	part->copy_queued = true;
+	atomic_fetch_add(&copies.queued, 1);
+	list_push(&copies.waiting, &part->copy_entry);
+	if (qp->send_cq->carried++ == 0)
+		atomic_store(&qp->send_cq->carry_on, carry_on);
+}
+
+/* It is in no list any more. */
+static void dequeue(struct hca_qp *qp)
+{
+	shm_qp(qp)->copy_queued = false;
+	atomic_fetch_sub(&copies.queued, 1);
+	if (--qp->send_cq->carried == 0)
+		atomic_store(&qp->send_cq->carry_on, NULL);
+}
+
+/*
+ * The next one that completes to `cq`; NULL: that nobody polls for, as far as is known.
+ * A poll that finds none to carry on leaves word.
+ */
+static struct hca_qp *next_for(struct hca_cq *cq)
+{
+	list_for_each(part, &copies.waiting, struct shm_qp, copy_entry) {
+		struct hca_qp *qp = shm_qp_whole(part);
+
+		if (cq ? qp->send_cq == cq : !part->copy_polled) {
+			part->copy_polled = cq;
+			return qp;
+		}
+	}
+	list_for_each(c, &copies.carriers, struct carrier, entry)
+		if (c->qp->send_cq == cq)
+			shm_qp(c->qp)->copy_polled = true;
+	return NULL;
+}
+
+static bool take(struct carrier *c, struct hca_cq *cq)
+{
+	pthread_mutex_lock(&copies.lock);
+	c->qp = next_for(cq);
+	if (c->qp) {
+		list_remove(&shm_qp(c->qp)->copy_entry);
+		c->number = ++copies.last_number;
+		c->copying = false;
+		list_push(&copies.carriers, &c->entry);
+	}
+	pthread_mutex_unlock(&copies.lock);
+	return c->qp;
+}
+
+static void set_copying(struct carrier *c, bool copying)
+{
+	pthread_mutex_lock(&copies.lock);
+	c->copying = copying;
+	if (!copying)
+		pthread_cond_broadcast(&copies.ended);
+	pthread_mutex_unlock(&copies.lock);
+}
+
+/* The QP may be gone afterwards. */
+static void give_back(struct carrier *c)
+{
+	pthread_mutex_lock(&copies.lock);
+	list_remove(&c->entry);
+	pthread_cond_broadcast(&copies.ended);
+	pthread_mutex_unlock(&copies.lock);
+}
+
+/* ---- one part ---- */
+
+static bool is_current(const struct hca_qp *qp)
+{
+	return shm_qp(qp)->copy_index == qp->sq.next && shm_qp(qp)->copy_epoch == qp->tx_epoch;
+}
+
+/* The way to the entry's memory, with its links borrowed; false: there is none (any
+ * more). sq_lock is held. */
+static bool way_open(struct hca_qp *qp, struct hca_swqe *e, struct shm_way *way)
+{
+	struct shm_link *l = shm_qp(qp)->link;
+
+	*way = (struct shm_way){ l, shm_qp(qp)->remote, shm_qp(qp)->remote };
+	if (!shm_remote_ready(qp) || shm_peer_died(l) ||
+	    /* It has been connected anew: our numbers are to be looked at. */
+	    atomic_load_explicit(&way->remote->connection, memory_order_acquire) !=
+		    shm_qp(qp)->known_connection)
+		return false;
+	atomic_fetch_add(&l->borrowed, 1);
+	if (qp->ibv.qp_type != IBV_QPT_XRC_SEND)
+		return true;
+	way->link = shm_link_borrow(*hca_swqe_srqn(e));
+	if (way->link) {
+		way->owner = shm_find_remote(way->link, *hca_swqe_srqn(e));
+		if (way->owner && !shm_peer_died(way->link))
+			return true;
+		shm_link_return(way->link);
+	}
+	shm_link_return(l);
+	return false;
+}
+
+/* `l`: of the QP; of the SRQ it is that of the way. */
+static void way_close(const struct shm_way *way, struct shm_link *l)
+{
+	if (way->link != l || way->owner != way->remote)
+		shm_link_return(way->link);
+	shm_link_return(l);
+}
+
+/* The copy has ended, or is to be looked at from the beginning (not `ended`). */
+static void go_on(struct hca_qp *qp, bool ended, enum ibv_wc_status status)
+{
+	shm_qp(qp)->copy_ended = ended;
+	shm_qp(qp)->copy_status = (uint8_t)status;
+	if (!ended)
+		shm_qp(qp)->copy_index = qp->sq.next - 1;
+	qp->tx_blocked = HCA_TX_OPEN;
+	hca_sq_run(qp);
+}
+
+static bool is_transmitting(const struct hca_qp *qp)
+{
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	return state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+}
+
+/* What became of a part. sq_lock is held. */
+static void part_ended(struct hca_qp *qp, const struct hca_swqe *e,
+		       uint32_t length, enum shm_step step,
+		       enum ibv_wc_status status)
+{
+	qp->tx_blocked = HCA_TX_COPY_WAITS;
+	if (!is_transmitting(qp) || step == SHM_STEP_TO_TARGET) {
+		go_on(qp, false, status);
+	} else if (status != IBV_WC_SUCCESS) {
+		go_on(qp, true, status);
+	} else {
+		qp->lost_since_ns = 0;
+		shm_qp(qp)->copy_bytes += length;
+		if (shm_qp(qp)->copy_bytes == e->length)
+			go_on(qp, true, status);
+	}
+}
+
+static struct shm_part next_part(const struct hca_swqe *e, uint32_t at)
+{
+	uint32_t most = e->length > SHM_COPY_LONG ? SHM_COPY_PART_OF_LONG :
+						    SHM_COPY_PART;
+
+	return (struct shm_part){ at, MIN(e->length - at, most) };
+}
+
+static void carry_out(struct carrier *c)
+{
+	struct hca_qp *qp = c->qp;
+	enum ibv_wc_status status;
+	struct hca_swqe *e;
+	struct shm_part part;
+	struct shm_link *l;
+	struct shm_way way;
+	enum shm_step step;
+
+	hca_lock(&qp->sq_lock);
+	if (qp->tx_blocked != HCA_TX_COPY_WAITS)
+		goto out;
+	e = hca_sq_entry(&qp->sq, qp->sq.next);
+	if (!is_transmitting(qp) || !is_current(qp) || !way_open(qp, e, &way)) {
+		go_on(qp, false, IBV_WC_SUCCESS);
+		goto out;
+	}
+	l = shm_qp(qp)->link;
+	part = next_part(e, shm_qp(qp)->copy_bytes);
+	qp->tx_blocked = HCA_TX_COPYING;
+	hca_unlock(&qp->sq_lock);
+	set_copying(c, true);
+	step = shm_onesided(qp, e, &way, &part, &status);
+	set_copying(c, false);
+	way_close(&way, l);
+	hca_lock(&qp->sq_lock);
+	part_ended(qp, e, part.length, step, status);
+out:
+	/* Under this lock, so that none is started in between. */
+	pthread_mutex_lock(&copies.lock);
+	if (qp->tx_blocked == HCA_TX_COPY_WAITS)
+		list_push(&copies.waiting, &shm_qp(qp)->copy_entry);
+	else
+		dequeue(qp);
+	pthread_mutex_unlock(&copies.lock);
+	hca_unlock(&qp->sq_lock);
+}
+
+/* For who polls `cq`, or (NULL) for the progress thread. False: there was none. */
+static bool run_part(struct hca_cq *cq)
+{
+	struct carrier c;
+	bool any;
+
+	hca_enter_with_locks();
+	any = take(&c, cq);
+	if (any) {
+		carry_out(&c);
+		give_back(&c);
+	}
+	hca_leave();
+	return any;
+}
+
+/* Outside of hca_enter(). Inside of a build the lock of a send queue is held. */
+static void carry_on(struct hca_cq *cq)
+{
+	if (!hca_self.depth)
+		run_part(cq);
+}
+
+/* ---- the progress thread ---- */
+
+/* The progress thread's turn comes at once, or when pollers had time to come first. */
+static void arm(bool at_once)
+{
+	uint64_t when_ns = progress_now_ns();
+	bool sooner;
+
+	pthread_mutex_lock(&copies.lock);
+	if (!at_once)
+		when_ns += copies.pause_ns;
+	sooner = !copies.timer_ns || when_ns < copies.timer_ns;
+	if (sooner)
+		copies.timer_ns = when_ns;
+	pthread_mutex_unlock(&copies.lock);
+	if (sooner)
+		progress_timer_arm(&copies.timer, when_ns);
+}
+
+static void expired(struct progress_timer *t)
+{
+	bool any = run_part(NULL);
+
+	pthread_mutex_lock(&copies.lock);
+	copies.timer_ns = 0;
+	copies.pause_ns = any ? PAUSE_NS : MIN(2 * copies.pause_ns, PAUSE_MAX_NS);
+	list_for_each(part, &copies.waiting, struct shm_qp, copy_entry)
+		part->copy_polled = false;
+	pthread_mutex_unlock(&copies.lock);
+	if (atomic_load(&copies.queued))
+		arm(any);
+}
+
+void shm_copy_hurry(void)
+{
+	if (atomic_load(&copies.queued))
+		arm(true);
+}
+
+/* ---- for transmission ---- */
+
+bool shm_copy_ended(const struct hca_qp *qp, enum ibv_wc_status *status)
+{
+	if (likely(!shm_qp(qp)->copy_ended) || !is_current(qp))
+		return false;
+	*status = (enum ibv_wc_status)shm_qp(qp)->copy_status;
+	return true;
+}
+
+void shm_copy_start(struct hca_qp *qp)
+{
+	shm_qp(qp)->copy_index = qp->sq.next;
+	shm_qp(qp)->copy_epoch = qp->tx_epoch;
+	shm_qp(qp)->copy_bytes = 0;
+	shm_qp(qp)->copy_ended = false;
+	qp->tx_blocked = HCA_TX_COPY_WAITS;
+	pthread_mutex_lock(&copies.lock);
+	if (!shm_qp(qp)->copy_queued)
+		enqueue(qp);
+	pthread_mutex_unlock(&copies.lock);
+	/* In this order: who goes to sleep does the reverse (attention.c). */
+	arm(atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL);
+}
+
+/* ---- for those who take something away ---- */
+
+/* Does anybody still copy who began not later than with this number? The lock is
+ * held. */
+static bool copies_before(uint64_t number)
+{
+	list_for_each(c, &copies.carriers, struct carrier, entry) {
+		if (c->number > number)
+			return false;
+		if (c->copying)
+			return true;
+	}
+	return false;
+}
+
+void shm_copy_fence(void)
+{
+	uint64_t number;
+
+	/* Whoever sets `copying` later finds what was withdrawn before. */
+	pthread_mutex_lock(&copies.lock);
+	number = copies.last_number;
+	while (copies_before(number))
+		pthread_cond_wait(&copies.ended, &copies.lock);
+	pthread_mutex_unlock(&copies.lock);
+}
+
+void shm_copy_forget(struct hca_qp *qp)
+{
+	pthread_mutex_lock(&copies.lock);
+	while (carrier_of(qp))
+		pthread_cond_wait(&copies.ended, &copies.lock);
+	if (shm_qp(qp)->copy_queued) {
+		/* Not in a forked child. */
+		if (is_waiting(qp))
+			list_remove(&shm_qp(qp)->copy_entry);
+		dequeue(qp);
+	}
+	shm_qp(qp)->copy_ended = false;
+	pthread_mutex_unlock(&copies.lock);
+}
+
+void shm_copies_start(void)
+{
+	progress_timer_init(&copies.timer, expired);
+	copies.timer_ns = 0;
+	copies.pause_ns = PAUSE_NS;
+}
+
+void shm_copies_stop(void)
+{
+	progress_timer_cancel(&copies.timer);
+}
+
+void shm_copies_forked(void)
+{
+	pthread_mutex_init(&copies.lock, NULL);
+	pthread_cond_init(&copies.ended, NULL);
+	list_init(&copies.waiting);
+	list_init(&copies.carriers);
+	atomic_store(&copies.queued, 0);
+}
