@@ -290,17 +290,27 @@ static __attribute__((noinline)) void pause_between_polls(void)
 	hca_self.polls_found = false;
 }
 
-void hca_cq_moved(struct hca_cq *cq, bool found)
+static __attribute__((noinline)) void carry_on(struct hca_cq *cq)
 {
-	void (*carry_on)(struct hca_cq *) =
-		atomic_load_explicit(&cq->carry_on, memory_order_relaxed);
+	void (*fn)(struct hca_cq *) = atomic_load(&cq->carry_on);
 
+	if (fn)
+		fn(cq);
+}
+
+static inline __attribute__((always_inline)) void moved(struct hca_cq *cq, bool found)
+{
 	if (found)
 		hca_self.polls_found = true;
-	else if (unlikely(carry_on))
+	else if (unlikely(atomic_load_explicit(&cq->carry_on, memory_order_relaxed)))
 		carry_on(cq);
 	if (unlikely(++hca_self.polls % POLLS_BETWEEN_PAUSES == 0))
 		pause_between_polls();
+}
+
+void hca_cq_moved(struct hca_cq *cq, bool found)
+{
+	moved(cq, found);
 }
 
 /* May the next completion go where the caller wants it, past the ring? Only one
@@ -345,7 +355,7 @@ int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 			count = -1;
 	}
 	hca_leave();
-	hca_cq_moved(cq, count > 0);
+	moved(cq, count > 0);
 	return count;
 }
 

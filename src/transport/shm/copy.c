@@ -34,7 +34,7 @@
 #define PAUSE_MAX_NS UINT64_C(4000000)
 
 /* A thread that carries out a part. */
-struct carrier {
+struct copier {
 	struct list entry;
 	struct hca_qp *qp;
 	uint64_t number; /* grows with each */
@@ -45,7 +45,7 @@ static struct {
 	pthread_mutex_t lock; /* behind sq_lock; all below */
 	pthread_cond_t ended; /* the use of keys, or all of it */
 	struct list waiting;  /* shm_qp.copy_entry; by turns */
-	struct list carriers; /* in the order of their numbers */
+	struct list copiers; /* in the order of their numbers */
 	uint64_t last_number;
 	_Atomic unsigned queued; /* of both lists */
 	struct progress_timer timer;
@@ -55,16 +55,16 @@ static struct {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.ended = PTHREAD_COND_INITIALIZER,
 	.waiting = { &copies.waiting, &copies.waiting },
-	.carriers = { &copies.carriers, &copies.carriers },
+	.copiers = { &copies.copiers, &copies.copiers },
 };
 
 static void carry_on(struct hca_cq *cq);
 
 /* ---- the queue of queue pairs; the lock is held ---- */
 
-static struct carrier *carrier_of(const struct hca_qp *qp)
+static struct copier *copier_of(const struct hca_qp *qp)
 {
-	list_for_each(c, &copies.carriers, struct carrier, entry)
+	list_for_each(c, &copies.copiers, struct copier, entry)
 		if (c->qp == qp)
 			return c;
 	return NULL;
@@ -112,13 +112,13 @@ static struct hca_qp *next_for(struct hca_cq *cq)
 			return qp;
 		}
 	}
-	list_for_each(c, &copies.carriers, struct carrier, entry)
+	list_for_each(c, &copies.copiers, struct copier, entry)
 		if (c->qp->send_cq == cq)
 			shm_qp(c->qp)->copy_polled = true;
 	return NULL;
 }
 
-static bool take(struct carrier *c, struct hca_cq *cq)
+static bool take(struct copier *c, struct hca_cq *cq)
 {
 	pthread_mutex_lock(&copies.lock);
 	c->qp = next_for(cq);
@@ -126,13 +126,13 @@ static bool take(struct carrier *c, struct hca_cq *cq)
 		list_remove(&shm_qp(c->qp)->copy_entry);
 		c->number = ++copies.last_number;
 		c->copying = false;
-		list_push(&copies.carriers, &c->entry);
+		list_push(&copies.copiers, &c->entry);
 	}
 	pthread_mutex_unlock(&copies.lock);
 	return c->qp;
 }
 
-static void set_copying(struct carrier *c, bool copying)
+static void set_copying(struct copier *c, bool copying)
 {
 	pthread_mutex_lock(&copies.lock);
 	c->copying = copying;
@@ -142,7 +142,7 @@ static void set_copying(struct carrier *c, bool copying)
 }
 
 /* The QP may be gone afterwards. */
-static void give_back(struct carrier *c)
+static void give_back(struct copier *c)
 {
 	pthread_mutex_lock(&copies.lock);
 	list_remove(&c->entry);
@@ -152,7 +152,7 @@ static void give_back(struct carrier *c)
 
 /* ---- one part ---- */
 
-static bool is_current(const struct hca_qp *qp)
+bool shm_copy_is_current(const struct hca_qp *qp)
 {
 	return shm_qp(qp)->copy_index == qp->sq.next && shm_qp(qp)->copy_epoch == qp->tx_epoch;
 }
@@ -235,7 +235,7 @@ static struct shm_part next_part(const struct hca_swqe *e, uint32_t at)
 	return (struct shm_part){ at, MIN(e->length - at, most) };
 }
 
-static void carry_out(struct carrier *c)
+static void carry_out(struct copier *c)
 {
 	struct hca_qp *qp = c->qp;
 	enum ibv_wc_status status;
@@ -249,7 +249,7 @@ static void carry_out(struct carrier *c)
 	if (qp->tx_blocked != HCA_TX_COPY_WAITS)
 		goto out;
 	e = hca_sq_entry(&qp->sq, qp->sq.next);
-	if (!is_transmitting(qp) || !is_current(qp) || !way_open(qp, e, &way)) {
+	if (!is_transmitting(qp) || !shm_copy_is_current(qp) || !way_open(qp, e, &way)) {
 		go_on(qp, false, IBV_WC_SUCCESS);
 		goto out;
 	}
@@ -277,7 +277,7 @@ out:
 /* For who polls `cq`, or (NULL) for the progress thread. False: there was none. */
 static bool run_part(struct hca_cq *cq)
 {
-	struct carrier c;
+	struct copier c;
 	bool any;
 
 	hca_enter_with_locks();
@@ -338,14 +338,6 @@ void shm_copy_hurry(void)
 
 /* ---- for transmission ---- */
 
-bool shm_copy_ended(const struct hca_qp *qp, enum ibv_wc_status *status)
-{
-	if (likely(!shm_qp(qp)->copy_ended) || !is_current(qp))
-		return false;
-	*status = (enum ibv_wc_status)shm_qp(qp)->copy_status;
-	return true;
-}
-
 void shm_copy_start(struct hca_qp *qp)
 {
 	shm_qp(qp)->copy_index = qp->sq.next;
@@ -367,7 +359,7 @@ void shm_copy_start(struct hca_qp *qp)
  * held. */
 static bool copies_before(uint64_t number)
 {
-	list_for_each(c, &copies.carriers, struct carrier, entry) {
+	list_for_each(c, &copies.copiers, struct copier, entry) {
 		if (c->number > number)
 			return false;
 		if (c->copying)
@@ -391,7 +383,7 @@ void shm_copy_fence(void)
 void shm_copy_forget(struct hca_qp *qp)
 {
 	pthread_mutex_lock(&copies.lock);
-	while (carrier_of(qp))
+	while (copier_of(qp))
 		pthread_cond_wait(&copies.ended, &copies.lock);
 	if (shm_qp(qp)->copy_queued) {
 		/* Not in a forked child. */
@@ -420,6 +412,6 @@ void shm_copies_forked(void)
 	pthread_mutex_init(&copies.lock, NULL);
 	pthread_cond_init(&copies.ended, NULL);
 	list_init(&copies.waiting);
-	list_init(&copies.carriers);
+	list_init(&copies.copiers);
 	atomic_store(&copies.queued, 0);
 }

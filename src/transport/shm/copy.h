@@ -19,7 +19,14 @@
 
 /* Has the next entry been copied by parts? Then *status is how that ended. sq_lock is
  * held, here and below. */
-bool shm_copy_ended(const struct hca_qp *qp, enum ibv_wc_status *status);
+bool shm_copy_is_current(const struct hca_qp *qp);
+static inline bool shm_copy_ended(const struct hca_qp *qp, enum ibv_wc_status *status)
+{
+	if (likely(!shm_qp(qp)->copy_ended) || !shm_copy_is_current(qp))
+		return false;
+	*status = (enum ibv_wc_status)shm_qp(qp)->copy_status;
+	return true;
+}
 /* The next entry, which is the oldest and could be carried out, is copied by parts from
  * here on; transmission waits for its end. */
 void shm_copy_start(struct hca_qp *qp);
