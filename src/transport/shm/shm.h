@@ -433,7 +433,21 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 
 /* The parts of transmission that the other kinds of it need, too. */
 /* Is `remote`, which a peer shows, connected to this QP and in service? */
-bool shm_answers(const struct hca_qp *qp, const struct hca_qp_public *remote);
+static inline bool shm_answers(const struct hca_qp *qp, const struct hca_qp_public *r)
+{
+	uint32_t state;
+
+	if (!r || atomic_load_explicit(&r->qpn, memory_order_relaxed) !=
+			  qp->attr.dest_qp_num)
+		return false;
+	state = atomic_load_explicit(&r->state, memory_order_acquire);
+	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
+		state == IBV_QPS_SQD || state == IBV_QPS_SQE) &&
+	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
+		       qp->ibv.qp_num &&
+	       (atomic_load_explicit(&r->type, memory_order_relaxed) ==
+		IBV_QPT_UC) == !shm_is_reliable(qp);
+}
 static inline bool shm_remote_ready(const struct hca_qp *qp)
 {
 	return shm_answers(qp, shm_qp(qp)->remote);

@@ -299,22 +299,6 @@ void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
 	hca_unlock(&l->tx_lock);
 }
 
-bool shm_answers(const struct hca_qp *qp, const struct hca_qp_public *r)
-{
-	uint32_t state;
-
-	if (!r || atomic_load_explicit(&r->qpn, memory_order_relaxed) !=
-			  qp->attr.dest_qp_num)
-		return false;
-	state = atomic_load_explicit(&r->state, memory_order_acquire);
-	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
-		state == IBV_QPS_SQD || state == IBV_QPS_SQE) &&
-	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
-		       qp->ibv.qp_num &&
-	       (atomic_load_explicit(&r->type, memory_order_relaxed) ==
-		IBV_QPT_UC) == !shm_is_reliable(qp);
-}
-
 enum onesided {
 	ONESIDED_WAIT,      /* transmission stops here for now */
 	ONESIDED_DONE,      /* the entry is complete */
