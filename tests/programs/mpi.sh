@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# mpi.sh openmpi|mpich PROCESSES: a program of that many processes, started by mpirun
-# without any option about transports. That their messages went over the adapter is
+# mpi.sh openmpi|mpich PROCESSES [THREADS]: a program of that many processes, each with
+# that many threads, started by mpirun without any option about transports. That their messages went over the adapter is
 # checked by what UCX says of its connections.
 . "$(dirname "$0")/common.sh"
 mpi=${1:?openmpi or mpich}
 count=${2:?how many processes}
+threads=${3:-0}
 need "mpirun.$mpi" python3
 # For a machine with fewer processors than processes, and for root in a container.
 options="-np $count"
@@ -15,10 +16,10 @@ if [ "$mpi" = openmpi ]; then
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 export UCX_LOG_LEVEL=info
-unset UCX_TLS UCX_NET_DEVICES OMPI_MCA_pml
+unset UCX_TLS UCX_NET_DEVICES UCX_USE_MT_MUTEX OMPI_MCA_pml
 
 once() {
-	alone "mpirun.$mpi $options python3 $here/mpi_exchange.py $mpi"
+	alone "mpirun.$mpi $options python3 $here/mpi_exchange.py $mpi $threads"
 	expect client "^$count processes exchanged their data"
 	expect client "tag(.*$DEVICE:1"
 }

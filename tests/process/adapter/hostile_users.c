@@ -247,7 +247,8 @@ static void descriptors_that_nobody_asked_for_are_not_taken(struct pair *p)
 	n = told(p, &p->a, passes_unasked, n);
 	expect(n.ok);
 	expect(told(p, &p->a, asks_for_region, (struct note){ 0 }).ok);
-	expect_eq(open_fds(), fds);
+	/* Fewer: those of the handshake are closed by a thread aside. */
+	expect(open_fds() <= fds);
 	expect_eq(procmem_of(&p->a, n.pid), 0);
 	exchange(p);
 	end_evil(p);
