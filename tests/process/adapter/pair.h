@@ -157,6 +157,8 @@ struct test_case {
 struct transport {
 	const char *name;
 	const char *device;
+	bool one_process;           /* it leads nowhere else */
+	const char *const *without; /* cases of what it has not, NULL at the end */
 };
 const struct transport *transport_under_test(void);
 
