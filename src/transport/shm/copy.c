@@ -8,8 +8,8 @@
  * a program that waits for its completion copies without a switch of threads. What
  * nobody polls for is carried on by the progress thread, at once when the program sleeps
  * or may be about to, else when no poll has come for a while; after each part it looks
- * for its other work. Parts of one entry follow each other in ascending
- * order, so that the last byte is written last.
+ * for its other work. Parts of one entry follow each other in ascending order, so that
+ * the last byte is written last.
  *
  * The entry is the oldest of its queue pair, all before it are complete, and those
  * behind it wait (hca_tx_blocked). While a part is under way it does not complete: an
@@ -154,7 +154,8 @@ static void give_back(struct copier *c)
 
 bool shm_copy_is_current(const struct hca_qp *qp)
 {
-	return shm_qp(qp)->copy_index == qp->sq.next && shm_qp(qp)->copy_epoch == qp->tx_epoch;
+	return shm_qp(qp)->copy_index == qp->sq.next &&
+	       shm_qp(qp)->copy_epoch == qp->tx_epoch;
 }
 
 /* The way to the entry's memory, with its links borrowed; false: there is none (any
