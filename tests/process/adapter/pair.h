@@ -158,6 +158,7 @@ struct transport {
 	const char *name;
 	const char *device;
 	bool one_process;           /* it leads nowhere else */
+	bool loses;                 /* packets */
 	const char *const *without; /* cases of what it has not, NULL at the end */
 };
 const struct transport *transport_under_test(void);

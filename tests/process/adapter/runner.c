@@ -35,8 +35,9 @@ static const char *const without_with_faults[] = {
 	WITHOUT_ON_PACKETS,
 	/* An acknowledgement that was lost comes too late behind the error state. */
 	"what_was_received_is_not_flushed_at_the_sender",
-	/* Takes a timeout for each lost last packet, minutes in all. */
+	/* Wait a timeout for each last packet that was lost, minutes in all. */
 	"many_thousand_messages_wrap_the_rings",
+	"who_sees_a_write_finds_the_completion_of_the_send_before_it",
 	NULL,
 };
 
@@ -46,7 +47,7 @@ static const struct transport transports[] = {
 	{ .name = "loop", .device = "soft0", .one_process = true,
 	  .without = without_on_loop },
 	{ .name = "loop-faults", .device = "soft0", .one_process = true,
-	  .without = without_with_faults },
+	  .loses = true, .without = without_with_faults },
 };
 
 const struct transport *transport_under_test(void)
