@@ -95,17 +95,23 @@ static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *whe
 static void take_reply(struct packet_qp *pq, const struct packet_frame *f,
 		       const uint8_t *payload)
 {
+	bool rnr = f->rc.op == RC_ACK && (f->rc.syndrome & RC_SYN_KIND) == RC_SYN_RNR;
 	enum ibv_wc_status copied = IBV_WC_SUCCESS;
 	struct rc_place where;
+	struct rc_done done;
+	uint32_t next;
 
 	packet_settle(pq);
+	next = pq->requester.next;
 	rc_reply_look(&pq->requester, &f->rc, &where);
 	if (where.wanted && where.bytes)
 		copied = place(pq, &where, f, payload);
-	if (f->rc.op == RC_ACK && (f->rc.syndrome & RC_SYN_KIND) == RC_SYN_RNR)
+	done = rc_reply(&pq->requester, &f->rc, copied, progress_now_ns());
+	packet_count_repeated(pq, next, rnr);
+	/* The last one is not waited for. */
+	if (unlikely(done.status == IBV_WC_RNR_RETRY_EXC_ERR))
 		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
-	packet_finish(pq, rc_reply(&pq->requester, &f->rc, copied, progress_now_ns()));
-	packet_count_retries(pq);
+	packet_finish(pq, done);
 	hca_sq_run(pq->qp);
 }
 

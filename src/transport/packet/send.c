@@ -159,25 +159,32 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 	return true;
 }
 
+/* False: the queue pair has failed. */
+static bool transmit(struct packet_qp *pq)
+{
+	const struct hca_sq *sq = &pq->qp->sq;
+	uint64_t now = progress_now_ns();
+
+	do {
+		if (!take_new(pq) || !send_all(pq, now))
+			return false;
+		/* Unreliable ones are complete; then a local operation may follow. */
+	} while (pq->service == PACKET_UC && sq->next == sq->tail && !pq->look_ns &&
+		 sq->next != hca_sq_end(pq->qp));
+	return true;
+}
+
 void packet_transmit(struct hca_qp *qp)
 {
 	struct packet_qp *pq = packet_part(qp)->state;
-	struct hca_sq *sq = &qp->sq;
-	uint64_t now;
 
 	if (!pq || !pq->ready)
 		return;
 	packet_settle(pq);
-	now = progress_now_ns();
-	do {
-		if (!take_new(pq) || !send_all(pq, now))
-			return;
-		/* Unreliable ones are complete; then a local operation may follow. */
-	} while (pq->service == PACKET_UC && sq->next == sq->tail && !pq->look_ns &&
-		 sq->next != hca_sq_end(qp));
-	atomic_store_explicit(&pq->unfinished, sq->head - sq->tail,
+	if (transmit(pq))
+		packet_arm(pq);
+	atomic_store_explicit(&pq->unfinished, qp->sq.head - qp->sq.tail,
 			      memory_order_relaxed);
-	packet_arm(pq);
 }
 
 /* ---- local operations ---- */

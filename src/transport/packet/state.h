@@ -93,8 +93,9 @@ void packet_arm(struct packet_qp *pq);
 /* Carries out the local operation at sq.next, which is the oldest entry. False: it waits,
  * or has failed. */
 bool packet_local(struct packet_qp *pq);
-/* Counts what went back since the last time. */
-void packet_count_retries(struct packet_qp *pq);
+/* Counts a going back, if there was one since the last time; the next entry to be sent
+ * was `next_before`. `rnr`: the receiver was not ready. */
+void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr);
 
 /* ---- receive.c, respond.c; receive_lock is held ---- */
 void packet_receive(struct packet_port *port, const struct packet_frame *f,

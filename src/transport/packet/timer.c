@@ -18,19 +18,27 @@ void packet_arm(struct packet_qp *pq)
 	progress_timer_arm(&pq->qp->retry, due);
 }
 
-void packet_count_retries(struct packet_qp *pq)
+void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 {
-	uint64_t more = pq->requester.gone_back - pq->gone_back;
+	int32_t repeated = (int32_t)(next_before - pq->requester.next);
 
-	pq->gone_back += more;
-	if (unlikely(more))
-		HCA_COUNT_RARE(pq->qp, TX_RETRIES, more);
+	if (likely(pq->gone_back == pq->requester.gone_back))
+		return;
+	pq->gone_back = pq->requester.gone_back;
+	if (rnr)
+		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
+	else
+		HCA_COUNT_RARE(pq->qp, TX_RETRIES, 1);
+	/* A part of the message at `next` may have to be, too. */
+	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
 }
 
 void packet_expired(struct hca_qp *qp)
 {
 	struct packet_qp *pq;
 	enum ibv_qp_state state;
+	struct rc_done done;
+	uint32_t next;
 
 	hca_lock(&qp->sq_lock);
 	pq = packet_part(qp)->state;
@@ -38,8 +46,10 @@ void packet_expired(struct hca_qp *qp)
 	if (pq && pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD)) {
 		pq->armed_ns = pq->look_ns = 0;
 		packet_settle(pq);
-		packet_finish(pq, rc_timer(&pq->requester, progress_now_ns()));
-		packet_count_retries(pq);
+		next = pq->requester.next;
+		done = rc_timer(&pq->requester, progress_now_ns());
+		packet_count_repeated(pq, next, false);
+		packet_finish(pq, done);
 		hca_sq_run(qp);
 	}
 	hca_unlock(&qp->sq_lock);

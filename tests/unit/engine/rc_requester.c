@@ -77,6 +77,23 @@ static void credit_limits_what_is_sent(void)
 	check(send_all(&rq) == 1, "the limit is gone");
 }
 
+static void a_word_that_is_written_at_once_says_so(void)
+{
+	struct rc_requester rq;
+	struct rc_tx tx;
+
+	open_requester(&rq, 0);
+	ring[0] = (struct rc_wqe){ .op = RC_WRITE, .flags = RC_WORD, .length = 8 };
+	rc_post(&rq);
+	ring[1] = (struct rc_wqe){ .op = RC_WRITE, .length = 8 };
+	rc_post(&rq);
+	check(rc_next(&rq, rq.head, 1, &tx) && (tx.packet.flags & RC_WORD),
+	      "the packet of a word is marked");
+	rc_sent(&rq, &tx, 1);
+	check(rc_next(&rq, rq.head, 1, &tx) && !(tx.packet.flags & RC_WORD),
+	      "that of another WRITE is not");
+}
+
 static void a_late_acknowledgement_takes_no_credit_away(void)
 {
 	struct rc_requester rq;
@@ -126,6 +143,7 @@ int main(void)
 {
 	a_copy_of_a_nak_costs_no_retry();
 	credit_limits_what_is_sent();
+	a_word_that_is_written_at_once_says_so();
 	a_late_acknowledgement_takes_no_credit_away();
 	return 0;
 }
