@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses: the headers of datagrams, GIDs, multicast groups. A part of objects.h. */
+/* Addresses: the headers of datagrams, GIDs, multicast groups. */
 #ifndef HCA_ADDRESS_H
 #define HCA_ADDRESS_H
 
-#include "hca/objects.h"
+#include <stdint.h>
+#include <stdbool.h>
+#include <infiniband/verbs.h>
+
+#include "hca/ah.h"
+#include "hca/limits.h"
+#include "hca/qp.h"
 
 /* ---- ah.c ---- */
 /* The forty bytes before a datagram of `length` bytes. */

@@ -17,11 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/address.h"
+#include "hca/ah.h"
 #include "hca/hca.h"
+#include "hca/limits.h"
 #include "hca/live.h"
-#include "hca/objects.h"
+#include "hca/path.h"
+#include "hca/pd.h"
 #include "hca/process.h"
 #include "hca/quota.h"
+#include "util/container_of.h"
 
 static bool is_v4_mapped(const union ibv_gid *gid)
 {

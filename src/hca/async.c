@@ -4,11 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/async.h"
 #include "hca/channel.h"
+#include "hca/context.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
 #include "hca/hca.h"
-#include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
+#include "util/spin.h"
 #include "util/wakeup.h"
 
 void hca_async_init(struct hca_context *ctx)

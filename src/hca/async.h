@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asynchronous events (async.c). A part of objects.h. */
+/* Asynchronous events (async.c). */
 #ifndef HCA_ASYNC_H
 #define HCA_ASYNC_H
 
-#include "hca/objects.h"
+#include <infiniband/verbs.h>
+
+#include "hca/context.h"
+#include "hca/cq.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
 
 /* ---- async.c ---- */
 void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);

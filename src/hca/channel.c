@@ -2,6 +2,11 @@
 /* Completion channels; see channel.h. */
 #define LOG_ROOM "hca"
 #include "hca/channel.h"
+#include "hca/context.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "util/list.h"
+#include "util/spin.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,10 @@
 #ifndef HCA_CHANNEL_H
 #define HCA_CHANNEL_H
 
-#include "hca/objects.h"
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "hca/cq.h"
 
 void hca_channel_ref(struct ibv_comp_channel *ch);
 /* One event for `cq`; wakes a reader. */

@@ -2,8 +2,13 @@
 /* Counters: names, and what is not done per message; see counters.h. */
 #include "hca/counters.h"
 
-#include "hca/objects.h"
+#include <string.h>
+
+#include "hca/elide.h"
 #include "hca/process.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
+#include "util/container_of.h"
 
 #define NAME(name, place, text) [place] = (text),
 const char *const hca_qp_counter_names[HCA_QP_COUNTERS] = {

@@ -8,14 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/async.h"
 #include "hca/channel.h"
+#include "hca/context.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
 #include "hca/hca.h"
+#include "hca/limits.h"
 #include "hca/live.h"
-#include "hca/objects.h"
+#include "hca/pd.h"
 #include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
 #include "hca/quota.h"
 #include "hca/settings.h"
+#include "hca/sq.h"
 #include "hca/yield.h"
+#include "util/container_of.h"
+#include "util/list.h"
 
 /* Polls that may find completions waiting before messages are moved again:
  * a queue that is always full must not starve the others. */

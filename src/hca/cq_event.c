@@ -12,11 +12,17 @@
 #define LOG_ROOM "hca"
 #include <errno.h>
 
+#include "hca/async.h"
 #include "hca/channel.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
 #include "hca/hca.h"
-#include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 /* What is left is the progress thread's. */

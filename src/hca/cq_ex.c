@@ -11,10 +11,14 @@
 #define LOG_ROOM "hca"
 #include <errno.h>
 
+#include "hca/cq.h"
+#include "hca/elide.h"
 #include "hca/hca.h"
-#include "hca/objects.h"
+#include "hca/pd.h"
 #include "util/cancel.h"
 #include "util/clock.h"
+#include "util/container_of.h"
+#include "util/spin.h"
 
 /* Not: what only Ethernet packets or matched tags have. */
 #define WC_FLAGS_OFFERED                                                \

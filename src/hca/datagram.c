@@ -5,10 +5,15 @@
  */
 #include <errno.h>
 
+#include "hca/counters.h"
 #include "hca/datagram.h"
 #include "hca/hold.h"
-#include "hca/objects.h"
+#include "hca/limits.h"
 #include "hca/process.h"
+#include "hca/qp.h"
+#include "hca/sge.h"
+#include "hca/sq.h"
+#include "util/container_of.h"
 
 bool hca_datagram_allowed(const struct hca_qp *qp, const struct hca_swqe *e)
 {

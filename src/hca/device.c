@@ -12,16 +12,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/address.h"
+#include "hca/async.h"
+#include "hca/context.h"
+#include "hca/cq.h"
 #include "hca/dm.h"
 #include "hca/hca.h"
 #include "hca/import.h"
+#include "hca/limits.h"
 #include "hca/live.h"
-#include "hca/objects.h"
+#include "hca/pd.h"
 #include "hca/process.h"
 #include "hca/quota.h"
+#include "hca/rq.h"
 #include "hca/settings.h"
+#include "hca/sq.h"
+#include "hca/srq.h"
 #include "util/cancel.h"
 #include "util/clock.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 #include "util/wakeup.h"
 

@@ -10,12 +10,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hca/context.h"
 #include "hca/dm.h"
 #include "hca/dma.h"
 #include "hca/hca.h"
+#include "hca/importable.h"
+#include "hca/limits.h"
 #include "hca/live.h"
+#include "hca/mr.h"
 #include "hca/process.h"
+#include "hca/region.h"
 #include "util/cancel.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define PAGE_BITS 12

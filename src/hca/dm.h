@@ -3,8 +3,12 @@
 #ifndef HCA_DM_H
 #define HCA_DM_H
 
-#include "hca/objects.h"
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "hca/importable.h"
 #include "hca/region.h"
+#include "util/container_of.h"
 
 struct hca_dm {
 	struct ibv_dm ibv;

@@ -11,9 +11,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/context.h"
 #include "hca/live.h"
-#include "hca/objects.h"
+#include "hca/pd.h"
 #include "util/cancel.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 #define INIT_ATTR_KNOWN                            \

@@ -14,9 +14,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "hca/async.h"
+#include "hca/context.h"
 #include "hca/inspect_message.h"
-#include "hca/objects.h"
 #include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define ASKERS 8

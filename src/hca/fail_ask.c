@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hca/context.h"
 #include "hca/inspect.h"
 #include "hca/inspect_message.h"
 #include "hca/inspect_read.h"

@@ -16,8 +16,10 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "hca/objects.h"
+#include "hca/address.h"
+#include "hca/limits.h"
 #include "util/clock.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define REFRESH_NS (200 * UINT64_C(1000000))

@@ -21,9 +21,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hca/elide.h"
 #include "hca/hold.h"
-#include "hca/objects.h"
+#include "hca/limits.h"
 #include "hca/process.h"
+#include "hca/qp.h"
+#include "hca/sge.h"
+#include "hca/sq.h"
+#include "util/container_of.h"
+#include "util/spin.h"
 
 /* So much is taken from the system at a time: whole pages of any size. */
 #define OPEN_STEP ((size_t)65536)

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/objects.h"
+#include "hca/ah.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "util/container_of.h"
 
 /* The ring of a QP's copies, oldest first. */
 struct hca_hold {

@@ -11,16 +11,22 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/context.h"
 #include "hca/hca.h"
 #include "hca/import.h"
 #include "hca/key.h"
 #include "hca/live.h"
 #include "hca/memory_file.h"
+#include "hca/mr.h"
+#include "hca/pd.h"
 #include "hca/process.h"
+#include "util/list.h"
+#include "util/spin.h"
 
 /* What stands in the file, so that it is told from others. */
 static const char mark[] = "busbar context";

@@ -3,7 +3,10 @@
 #ifndef HCA_IMPORT_H
 #define HCA_IMPORT_H
 
-#include "hca/objects.h"
+#include <infiniband/verbs.h>
+
+#include "hca/context.h"
+#include "hca/mr.h"
 
 /* A descriptor that stands for a context that is being opened; or a negative errno. */
 int hca_cmd_fd_create(void);

@@ -2,8 +2,8 @@
 /* Objects that can be imported; see importable.h. The lists are under process.lock. */
 #include "hca/importable.h"
 
-#include "hca/objects.h"
 #include "hca/process.h"
+#include "util/list.h"
 
 void hca_importable_add(struct list *all, struct hca_importable *object,
 			struct ibv_context *context, uint32_t handle)

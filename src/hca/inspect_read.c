@@ -3,7 +3,12 @@
  * Reading segments: whatever stands there, the view is well formed. Every index
  * and number is checked, every text ends and is printable.
  */
+#include "hca/counters.h"
 #include "hca/inspect_read.h"
+#include "hca/limits.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "util/container_of.h"
 
 #include <fcntl.h>
 #include <stdio.h>

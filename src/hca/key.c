@@ -8,6 +8,12 @@
  * only after that, and `serial` tells two uses with one key apart.
  */
 #include "hca/key.h"
+#include "hca/mr.h"
+#include "hca/mw.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "util/container_of.h"
+#include "util/spin.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -9,9 +9,15 @@
 #ifndef HCA_KEY_H
 #define HCA_KEY_H
 
-#include "hca/objects.h"
+#include <stdint.h>
+#include <stdbool.h>
+
+#include "hca/mr.h"
+#include "hca/mw.h"
 #include "hca/process.h"
+#include "hca/public.h"
 #include "hca/region.h"
+#include "util/spin.h"
 
 /* A free entry for `object` (struct hca_mw if `window`, else struct hca_mr);
  * -ENOMEM when there is none. */

@@ -16,9 +16,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hca/objects.h"
 #include "hca/paging.h"
 #include "hca/remap_maps.h"
+#include "hca/sge.h"
+#include "util/container_of.h"
 
 /* Up to here trying them costs less than reading the list. */
 #define PAGES_TRIED 64

@@ -12,10 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/address.h"
 #include "hca/hca.h"
-#include "hca/objects.h"
+#include "hca/limits.h"
+#include "hca/path.h"
 #include "hca/process.h"
+#include "hca/qp.h"
+#include "util/list.h"
 #include "util/log.h"
+#include "util/spin.h"
 
 struct member {
 	struct list entry;

@@ -9,15 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/counters.h"
 #include "hca/dm.h"
 #include "hca/hca.h"
 #include "hca/import.h"
 #include "hca/key.h"
 #include "hca/live.h"
+#include "hca/mr.h"
 #include "hca/paging.h"
+#include "hca/path.h"
+#include "hca/pd.h"
+#include "hca/process.h"
+#include "hca/promise.h"
+#include "hca/public.h"
+#include "hca/region.h"
 #include "hca/remap.h"
 #include "util/log.h"
 #include "util/probe.h"
+#include "util/spin.h"
 
 #define ACCESS_KNOWN                                                        \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                 \

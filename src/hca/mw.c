@@ -15,9 +15,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/elide.h"
 #include "hca/hca.h"
 #include "hca/key.h"
 #include "hca/live.h"
+#include "hca/mr.h"
+#include "hca/mw.h"
+#include "hca/path.h"
+#include "hca/pd.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "util/list.h"
+#include "util/spin.h"
 
 #define WINDOW_RIGHTS                                       \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \

@@ -9,7 +9,13 @@
  * none. Ordinary regions never come here.
  */
 #define LOG_ROOM "hca"
+#include "hca/limits.h"
 #include "hca/paging.h"
+#include "hca/pd.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/sge.h"
+#include "util/container_of.h"
 
 #include <errno.h>
 #include <linux/futex.h>

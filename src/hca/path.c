@@ -6,9 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/cq.h"
 #include "hca/datagram.h"
-#include "hca/objects.h"
+#include "hca/elide.h"
+#include "hca/qp.h"
 #include "hca/settings.h"
+#include "hca/srq.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 
 struct hca_transports hca_transports;

@@ -7,11 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/context.h"
 #include "hca/hca.h"
+#include "hca/importable.h"
 #include "hca/live.h"
-#include "hca/objects.h"
+#include "hca/pd.h"
 #include "hca/process.h"
 #include "hca/quota.h"
+#include "util/container_of.h"
+#include "util/list.h"
 
 /* Those that were allocated, for importers. */
 static struct list domains = { &domains, &domains };

@@ -18,8 +18,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hca/objects.h"
+#include "hca/address.h"
+#include "hca/async.h"
+#include "hca/context.h"
 #include "hca/process.h"
+#include "hca/progress.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define RETRY_NS 1000000

@@ -10,6 +10,12 @@
 
 #include "hca/hca.h"
 #include "hca/key.h"
+#include "hca/pd.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/sge.h"
+#include "util/container_of.h"
+#include "util/spin.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22

@@ -4,7 +4,17 @@
  * binding a name (names.c), so no file can be left.
  */
 #define LOG_ROOM "hca"
+#include "hca/address.h"
+#include "hca/counters.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/path.h"
 #include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
+#include "util/list.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -19,15 +19,26 @@
 #ifndef HCA_PROCESS_H
 #define HCA_PROCESS_H
 
+#include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "hca/context.h"
 #include "hca/counters.h"
-#include "hca/objects.h"
+#include "hca/cq.h"
+#include "hca/limits.h"
+#include "hca/path.h"
+#include "hca/pd.h"
 #include "hca/peers.h"
+#include "hca/promise.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
+#include "util/container_of.h"
+#include "util/list.h"
 
 #define HCA_QPN_BLOCK_BITS 10
 #define HCA_QPN_BLOCK_SIZE (1u << HCA_QPN_BLOCK_BITS)

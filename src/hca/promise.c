@@ -23,8 +23,14 @@
  *
  * Receives of one RC QP only: what is in a shared queue may be another's.
  */
-#include "hca/objects.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
 #include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/promise.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "util/container_of.h"
 
 #define WORD_VALID (UINT64_C(1) << 24)
 #define BUCKETS 256u

@@ -6,7 +6,10 @@
  */
 #include <errno.h>
 
-#include "hca/objects.h"
+#include "hca/address.h"
+#include "hca/limits.h"
+#include "hca/transition.h"
+#include "util/container_of.h"
 
 #define S IBV_QP_STATE
 #define CUR IBV_QP_CUR_STATE

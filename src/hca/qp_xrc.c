@@ -16,12 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/async.h"
+#include "hca/context.h"
+#include "hca/counters.h"
 #include "hca/hca.h"
+#include "hca/limits.h"
 #include "hca/live.h"
 #include "hca/names.h"
-#include "hca/objects.h"
+#include "hca/path.h"
 #include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/promise.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
+#include "util/spin.h"
 
 /* Guards the coming and going of handles. */
 static pthread_mutex_t targets_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -25,10 +25,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hca/objects.h"
+#include "hca/mr.h"
 #include "hca/region.h"
 #include "hca/remap_maps.h"
 #include "hca/settings.h"
+#include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"
 

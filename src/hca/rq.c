@@ -6,7 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/objects.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
+#include "hca/pd.h"
+#include "hca/qp.h"
+#include "hca/receive.h"
+#include "hca/rq.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,

@@ -16,8 +16,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hca/counters.h"
 #include "hca/memory_file.h"
 #include "hca/process.h"
+#include "hca/promise.h"
+#include "hca/public.h"
 #include "util/log.h"
 
 #ifndef F_SEAL_FUTURE_WRITE

@@ -10,9 +10,21 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/ah.h"
+#include "hca/async.h"
+#include "hca/complete.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
 #include "hca/hold.h"
-#include "hca/objects.h"
+#include "hca/limits.h"
+#include "hca/mw.h"
+#include "hca/opcode.h"
+#include "hca/path.h"
 #include "hca/process.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 static int fill_inline(struct hca_swqe *e, const struct hca_sq *sq,

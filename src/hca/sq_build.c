@@ -6,8 +6,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/ah.h"
+#include "hca/elide.h"
 #include "hca/hold.h"
-#include "hca/objects.h"
+#include "hca/limits.h"
+#include "hca/mw.h"
+#include "hca/opcode.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 /* build_error: nothing is begun that a setter could be for. */

@@ -10,12 +10,21 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "hca/async.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
 #include "hca/hca.h"
+#include "hca/limits.h"
 #include "hca/live.h"
-#include "hca/objects.h"
+#include "hca/path.h"
+#include "hca/pd.h"
 #include "hca/process.h"
 #include "hca/quota.h"
+#include "hca/rq.h"
+#include "hca/srq.h"
 
 static int check_sizes(const struct ibv_srq_attr *attr)
 {

@@ -22,12 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/context.h"
 #include "hca/hca.h"
 #include "hca/live.h"
 #include "hca/names.h"
-#include "hca/objects.h"
 #include "hca/peers.h"
 #include "hca/process.h"
+#include "hca/srq.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define NAME_BYTES 96

@@ -22,8 +22,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/cq.h"
+#include "hca/limits.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "hca/sq.h"
+#include "hca/srq.h"
 #include "shm_link.h"
 #include "transport/shm/link.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,14 @@
 #ifndef FUZZ_SHM_LINK_H
 #define FUZZ_SHM_LINK_H
 
+#include <stdint.h>
+#include <stdbool.h>
+#include <infiniband/verbs.h>
+
 #include "hca/hca.h"
-#include "transport/shm/shm.h"
+#include "hca/process.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
 
 enum {
 	BLOCK = 15000,      /* the peer's queue pair numbers */

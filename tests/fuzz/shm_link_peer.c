@@ -4,7 +4,12 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "hca/limits.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/qp.h"
 #include "shm_link.h"
+#include "transport/shm/ring.h"
 
 static void put(struct shm_slot *s, const void *payload, size_t size)
 {

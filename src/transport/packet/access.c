@@ -8,7 +8,15 @@
 
 #include "hca/dma.h"
 #include "hca/hold.h"
+#include "hca/pd.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "hca/sge.h"
+#include "hca/sq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
 
 /* ---- what peers ask for ---- */
 

@@ -15,12 +15,16 @@
 #ifndef TRANSPORT_PACKET_PACKET_H
 #define TRANSPORT_PACKET_PACKET_H
 
+#include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/rc/packet.h"
-#include "hca/objects.h"
+#include "hca/limits.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "hca/srq.h"
 #include "transport/carrier/carrier.h"
 #include "util/list.h"
 #include "util/spin.h"

@@ -3,7 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/elide.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/sq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
+#include "util/spin.h"
 
 #define RECEIVE_BUDGET 32u /* units a poll */
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */

@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/elide.h"
+#include "hca/qp.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
 
 /* Request packets on their way. */
 #define WINDOW 64

@@ -9,7 +9,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/async.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
+#include "hca/mw.h"
+#include "hca/path.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/receive.h"
+#include "hca/rq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 /* With the NAK, of a connection that ends. */

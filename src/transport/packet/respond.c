@@ -6,7 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/counters.h"
+#include "hca/elide.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
 
 /* ---- the responder's ---- */
 

@@ -8,7 +8,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/complete.h"
+#include "hca/limits.h"
+#include "hca/mw.h"
+#include "hca/opcode.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
 #include "util/log.h"
 #include "util/probe.h"
 

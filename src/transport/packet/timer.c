@@ -4,7 +4,13 @@
  * with the poll that brought the request. It is armed lazily: one that runs too early
  * arms itself again, so that an acknowledgement costs nothing.
  */
+#include "hca/counters.h"
+#include "hca/elide.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
 
 void packet_arm(struct packet_qp *pq)
 {

@@ -2,8 +2,20 @@
 /* Datagrams. Those to multicast groups go by another transport. */
 #include <errno.h>
 
+#include "hca/address.h"
+#include "hca/ah.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
 #include "hca/datagram.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/path.h"
+#include "hca/qp.h"
+#include "hca/receive.h"
+#include "hca/rq.h"
+#include "hca/sq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 /* As shm has it: which header the datagram had (IBTA annex 17, A17.4.5.1). */

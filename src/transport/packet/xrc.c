@@ -10,7 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/pd.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "hca/srq.h"
 #include "transport/packet/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
 
 #define CLAIM_BYTES (sizeof(struct hca_rwqe) + HCA_MAX_SGE * sizeof(struct ibv_sge))
 

@@ -18,8 +18,15 @@
 #include <unistd.h>
 
 #include "hca/aside.h"
+#include "hca/limits.h"
+#include "hca/process.h"
 #include "hca/settings.h"
-#include "transport/shm/shm.h"
+#include "hca/sge.h"
+#include "transport/shm/control.h"
+#include "transport/shm/join.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 const char *shm_path_name(enum shm_path path)

@@ -11,8 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transport/shm/shm.h"
+#include "hca/complete.h"
+#include "hca/elide.h"
+#include "hca/opcode.h"
+#include "hca/progress.h"
+#include "hca/promise.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "transport/shm/ack.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
 #include "util/cancel.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define IDLE_POLLS_TO_KICK 4096

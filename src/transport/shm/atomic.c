@@ -10,7 +10,17 @@
 #include <string.h>
 
 #include "hca/dma.h"
-#include "transport/shm/shm.h"
+#include "hca/opcode.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/sge.h"
+#include "hca/sq.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 
 void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
 			struct shm_slot *slot)

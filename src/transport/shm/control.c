@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include "hca/aside.h"
-#include "transport/shm/shm.h"
+#include "hca/process.h"
+#include "transport/shm/control.h"
+#include "transport/shm/ring.h"
 #include "util/cancel.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 #define FDS_MAX 3

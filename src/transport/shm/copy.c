@@ -26,7 +26,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "hca/cq.h"
+#include "hca/elide.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
 #include "transport/shm/copy.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "util/list.h"
 
 /* How long copies wait for a poll, at first, and while there are always some. */

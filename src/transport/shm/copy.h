@@ -3,7 +3,12 @@
 #ifndef TRANSPORT_SHM_COPY_H
 #define TRANSPORT_SHM_COPY_H
 
-#include "transport/shm/shm.h"
+#include <stdbool.h>
+#include <infiniband/verbs.h>
+
+#include "hca/qp.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 
 /*
  * What one turn of transmission may copy with sq_lock held: a poller or a poster may

@@ -6,9 +6,21 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/address.h"
+#include "hca/ah.h"
 #include "hca/datagram.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/send.h"
 #include "transport/shm/slot.h"
+#include "transport/shm/state.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 /* A peer that takes nothing in for so long does not hold up the datagrams to

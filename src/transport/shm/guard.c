@@ -17,8 +17,13 @@
 #include <unistd.h>
 
 #include "hca/aside.h"
+#include "hca/limits.h"
 #include "hca/names.h"
-#include "transport/shm/shm.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/state.h"
 #include "util/clock.h"
 #include "util/log.h"
 

@@ -8,7 +8,26 @@
  * memory.
  */
 #define LOG_ROOM "shm"
+#include "hca/counters.h"
+#include "hca/elide.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/promise.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/region.h"
+#include "hca/sq.h"
+#include "transport/shm/ack.h"
+#include "transport/shm/join.h"
 #include "transport/shm/link.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,11 @@
 #ifndef TRANSPORT_SHM_LINK_H
 #define TRANSPORT_SHM_LINK_H
 
-#include "transport/shm/shm.h"
+#include <stdint.h>
+
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "transport/shm/state.h"
 
 /* For a peer that called, or that is another user's and was called, and says
  * nothing. */

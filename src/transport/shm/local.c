@@ -7,7 +7,13 @@
 #define LOG_ROOM "shm"
 #include <errno.h>
 
-#include "transport/shm/shm.h"
+#include "hca/mw.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 #define FIRST_LOOK_NS 20000

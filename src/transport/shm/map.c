@@ -14,9 +14,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hca/elide.h"
 #include "hca/key.h"
+#include "hca/public.h"
+#include "hca/region.h"
+#include "transport/shm/control.h"
 #include "transport/shm/copy.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 
 /* Of address space, per link; pages that nobody touches cost nothing. */

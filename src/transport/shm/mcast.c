@@ -20,12 +20,24 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/counters.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
 #include "hca/names.h"
-#include "transport/shm/shm.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "transport/shm/control.h"
+#include "transport/shm/join.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 #define REACH_WAIT_NS 500000 /* between two looks at the links being made */

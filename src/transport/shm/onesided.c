@@ -27,11 +27,29 @@
 #include <unistd.h>
 
 #include "hca/dma.h"
+#include "hca/elide.h"
 #include "hca/hold.h"
+#include "hca/limits.h"
+#include "hca/opcode.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/sge.h"
+#include "hca/sq.h"
 #include "transport/shm/copy.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/join.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
 #include "util/clock.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
+#include "util/spin.h"
 
 #define FENCE_YIELDS 1000
 #define FENCE_PAUSE_US 200

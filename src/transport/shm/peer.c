@@ -9,7 +9,11 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "transport/shm/shm.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 int shm_peer_map(struct shm_link *l, int fd)

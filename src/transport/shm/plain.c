@@ -10,7 +10,22 @@
 #define LOG_ROOM "shm"
 #include <string.h>
 
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/process.h"
+#include "hca/qp.h"
+#include "hca/receive.h"
+#include "hca/rq.h"
+#include "hca/sq.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/send.h"
 #include "transport/shm/slot.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 /* ---- sending ---- */

@@ -7,9 +7,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/address.h"
+#include "hca/elide.h"
 #include "hca/names.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/receive.h"
 #include "transport/shm/copy.h"
+#include "transport/shm/join.h"
 #include "transport/shm/link.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define RESOLVE_LIMIT_S 1

@@ -9,9 +9,18 @@
 #include <errno.h>
 
 #include "engine/rc/rules.h"
+#include "hca/counters.h"
+#include "hca/elide.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "transport/shm/join.h"
 #include "transport/shm/link.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/probe.h"
 
 #define FIRST_WAIT_NS 100000

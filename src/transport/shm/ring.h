@@ -2,7 +2,7 @@
 /*
  * The memory of a link, which both processes write: a ring of slots and a data
  * area in each direction, and what stands in them. Nothing in it is believed
- * (shm.h).
+ * (state.h).
  */
 #ifndef TRANSPORT_SHM_RING_H
 #define TRANSPORT_SHM_RING_H
@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hca/objects.h"
+#include "hca/limits.h"
+#include "util/container_of.h"
 
 #define SHM_SLOTS 512u
 #define SHM_SLOT_BYTES 128

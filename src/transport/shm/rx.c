@@ -10,7 +10,26 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/shm/shm.h"
+#include "hca/address.h"
+#include "hca/async.h"
+#include "hca/counters.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/mw.h"
+#include "hca/process.h"
+#include "hca/promise.h"
+#include "hca/qp.h"
+#include "hca/receive.h"
+#include "hca/rq.h"
+#include "hca/sge.h"
+#include "transport/shm/join.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "util/log.h"
 #include "util/probe.h"
 

@@ -3,7 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/shm/shm.h"
+#include "hca/limits.h"
+#include "hca/pd.h"
+#include "hca/process.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "hca/sge.h"
+#include "transport/shm/receive.h"
+#include "util/container_of.h"
 
 uint64_t shm_room_of(const struct hca_rwqe *e)
 {

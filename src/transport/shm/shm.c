@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transport shm: what the hca calls; see shm.h. */
+/* Transport shm: what the hca calls; see state.h. */
 #define LOG_ROOM "shm"
-#include "transport/shm/shm.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
+#include "hca/qp.h"
+#include "transport/shm/ack.h"
+#include "transport/shm/join.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
 
 #include <errno.h>
 

@@ -3,7 +3,15 @@
 #ifndef TRANSPORT_SHM_SLOT_H
 #define TRANSPORT_SHM_SLOT_H
 
-#include "transport/shm/shm.h"
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 
 /* A slot being written; its header makes it visible. */
 struct slot_writer {

@@ -12,7 +12,19 @@
 #include <sys/uio.h>
 
 #include "hca/dma.h"
-#include "transport/shm/shm.h"
+#include "hca/elide.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/sge.h"
+#include "hca/sq.h"
+#include "transport/shm/join.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 
 uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data)
 {

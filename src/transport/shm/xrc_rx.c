@@ -13,7 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/shm/shm.h"
+#include "hca/counters.h"
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/pd.h"
+#include "hca/process.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "hca/srq.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
+#include "util/list.h"
 #include "util/log.h"
 
 #define BUCKETS 256u

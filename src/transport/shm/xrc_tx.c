@@ -18,9 +18,24 @@
 #define LOG_ROOM "shm"
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 
+#include "hca/elide.h"
+#include "hca/limits.h"
+#include "hca/opcode.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
 #include "transport/shm/copy.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/join.h"
+#include "transport/shm/peer.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 

@@ -2,12 +2,19 @@
 /*
  * A peer that speaks the handshake of transport/shm by itself, without the
  * adapter, and then does as it likes: for the tests of what a hostile process
- * can do to us. It uses the layouts of shm.h and none of its code.
+ * can do to us. It uses the layouts of ring.h and state.h and none of its code.
  */
 #ifndef ADAPTER_EVIL_H
 #define ADAPTER_EVIL_H
 
-#include "transport/shm/shm.h"
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#include "hca/process.h"
+#include "hca/public.h"
+#include "transport/shm/control.h"
+#include "transport/shm/ring.h"
 
 enum evil_file {
 	EVIL_SEALED,

@@ -9,9 +9,14 @@
  */
 #include <string.h>
 
+#include "hca/cq.h"
+#include "hca/elide.h"
 #include "hca/process.h"
+#include "hca/qp.h"
 #include "pair.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/ack.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
 
 enum { DEPTH = 32, ROOM = 40000 };
 

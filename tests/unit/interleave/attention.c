@@ -5,6 +5,10 @@
  * not after a time.
  */
 #include "check.h"
+#include "hca/cq.h"
+#include "hca/process.h"
+#include "transport/shm/send.h"
+#include "util/container_of.h"
 #include "world.h"
 
 static void start(bool polling, bool membarrier)

@@ -4,7 +4,16 @@
  * pair is reset. The owner then uses the memory, and this access and the peer's copy must
  * be ordered.
  */
+#include <string.h>
+
 #include "check.h"
+#include "hca/elide.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/sq.h"
+#include "transport/shm/reach.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "world.h"
 
 static bool copied;

@@ -11,7 +11,10 @@
 #include <sys/uio.h>
 
 #include "check.h"
+#include "hca/cq.h"
+#include "hca/progress.h"
 #include "stand_in.h"
+#include "transport/shm/state.h"
 
 #define PUBLIC __attribute__((visibility("default"), used))
 

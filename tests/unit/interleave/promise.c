@@ -4,7 +4,16 @@
  * on the receiver's side at the same time: there is no receive, the state does not allow
  * messages, an error occurs, the memory of the receive is deregistered.
  */
+#include <string.h>
+
 #include "check.h"
+#include "hca/elide.h"
+#include "hca/promise.h"
+#include "hca/qp.h"
+#include "hca/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/state.h"
+#include "util/container_of.h"
 #include "world.h"
 
 /* The message is put into the ring before the threads start. */

@@ -2,3 +2,4 @@
 /* src/transport/shm/tx.c with its own shm_wake(); other sources call the replacement. */
 #undef shm_wake
 #include "../../../src/transport/shm/tx.c"
+#include "transport/shm/send.h"

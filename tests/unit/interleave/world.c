@@ -4,10 +4,27 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "check.h"
+#include "hca/cq.h"
+#include "hca/elide.h"
+#include "hca/path.h"
+#include "hca/process.h"
+#include "hca/progress.h"
+#include "hca/promise.h"
+#include "hca/public.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "hca/sq.h"
 #include "transport/list.h"
+#include "transport/shm/ack.h"
+#include "transport/shm/receive.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/send.h"
+#include "transport/shm/state.h"
+#include "util/list.h"
 
 #define ENTRIES 4u
 #define CQ_ENTRIES 16u

@@ -6,11 +6,17 @@
 #ifndef INTERLEAVE_WORLD_H
 #define INTERLEAVE_WORLD_H
 
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "hca/context.h"
+#include "hca/cq.h"
 #include "hca/hca.h"
 #include "hca/key.h"
-#include "hca/objects.h"
+#include "hca/pd.h"
 #include "hca/process.h"
-#include "transport/shm/shm.h"
+#include "hca/qp.h"
+#include "transport/shm/state.h"
 
 #define WORLD_BLOCK 1u
 #define WORLD_A ((WORLD_BLOCK << HCA_QPN_BLOCK_BITS) + 0)

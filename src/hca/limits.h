@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the software adapter offers at most, and numbers with a meaning of their own.
+ */
+#ifndef HCA_LIMITS_H
+#define HCA_LIMITS_H
+
+#include <stdint.h>
+
+#define HCA_MAX_SGE 32
+#define HCA_MAX_INLINE 1024
+#define HCA_MAX_QP_WR 32768
+#define HCA_MAX_CQE (1 << 22)
+#define HCA_MAX_MSG_BYTES (UINT32_C(1) << 30)
+#define HCA_MAX_DM_BYTES (UINT64_C(64) << 20)
+#define HCA_MAX_GIDS 128
+#define HCA_MAX_RD_ATOM 128
+#define HCA_PORT_LID 1
+#define HCA_UD_MTU 4096
+#define HCA_GRH_BYTES 40
+#define HCA_PSN_MASK 0xffffffu
+
+/* The QP number of a datagram to a multicast group; no QP has it. */
+#define HCA_QPN_MULTICAST 0xffffffu
+#define HCA_MCAST_GROUPS 256   /* of a process */
+#define HCA_MCAST_MEMBERS 4096 /* QPs attached, over all groups */
+#define HCA_MCAST_BITS 256     /* of the filter that peers look at */
+
+#endif
