@@ -1,10 +1,9 @@
-#include <infiniband/verbs.h>
-
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which changes of a QP are allowed (qp_state.c). */
 #ifndef HCA_TRANSITION_H
 #define HCA_TRANSITION_H
 
+#include <infiniband/verbs.h>
 
 /* ---- qp_state.c ---- */
 /* Without the attributes of the other half of an XRC connection: programs give
