@@ -83,12 +83,12 @@ static struct ibv_qp *connected_to_itself(struct end *e, struct ibv_cq *cq)
 }
 
 /* What an armed queue reports goes through a descriptor. */
-static void message(struct end *e)
+static void message_at(struct end *e, uint8_t *at)
 {
 	struct ibv_comp_channel *ch = ibv_create_comp_channel(e->ctx);
 	struct ibv_cq *cq = ibv_create_cq(e->ctx, 4, NULL, ch, 0);
 	struct ibv_qp *qp = connected_to_itself(e, cq);
-	struct ibv_sge sge = { (uintptr_t)e->buffer, BYTES, e->mr[0]->lkey };
+	struct ibv_sge sge = { (uintptr_t)at, BYTES, e->mr[0]->lkey };
 	struct ibv_recv_wr rwr = { .sg_list = &sge, .num_sge = 1 }, *bad_r;
 	struct ibv_send_wr swr = { .opcode = IBV_WR_SEND,
 				   .send_flags = IBV_SEND_SIGNALED,
@@ -111,6 +111,17 @@ static void message(struct end *e)
 	expect_eq(ibv_destroy_comp_channel(ch), 0);
 }
 
+/* Two threads at a time send, each its own bytes. */
+static void message(struct end *e)
+{
+	message_at(e, e->buffer);
+}
+
+static void other_message(struct end *e)
+{
+	message_at(e, e->buffer + BYTES);
+}
+
 /* Here nothing is held, and nothing ever comes. */
 static void wait_for_event(struct end *e)
 {
@@ -127,7 +138,8 @@ static void wait_for_async(struct end *e)
 	ibv_get_async_event(e->ctx, &event);
 }
 
-static turn_fn *const turns[] = { region, queue, device, message, message,
+static turn_fn *const turns[] = { region, queue, device, message,
+				 other_message,
 				  wait_for_event, wait_for_async };
 enum { TURNS = sizeof(turns) / sizeof(*turns) };
 

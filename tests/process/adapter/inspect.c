@@ -34,7 +34,7 @@ static void a_connection_is_shown_from_both_ends(struct pair *p)
 	expect_eq(a.type, IBV_QPT_RC);
 	expect_eq(a.state, IBV_QPS_RTS);
 	expect_eq(a.device, 0);
-	expect(!strcmp(a.transport, "shm"));
+	expect(!strcmp(a.transport, transport_under_test()->name));
 	expect_eq(a.peer_qpn, p->b.qpn[0]);
 	expect_eq(a.peer_pid, side_pid(&p->b));
 	expect_eq(b.peer_qpn, p->a.qpn[0]);
@@ -43,11 +43,23 @@ static void a_connection_is_shown_from_both_ends(struct pair *p)
 	pa = look_find(v, side_pid(&p->a));
 	expect_eq(pa->uid, geteuid());
 	expect(strstr(pa->command, "adapter-inspect"));
+	expect(strstr(pa->transports, transport_under_test()->name));
+	expect_eq(pa->qp_count, p->two_processes ? 1 : 2);
+	look_free(v);
+}
+
+static void a_link_is_shown_from_both_ends(struct pair *p)
+{
+	const struct hca_process_view *pa;
+	struct hca_view *v;
+
+	pair_start(p, NULL);
+	v = look();
+	pa = look_find(v, side_pid(&p->a));
 	expect(!strcmp(pa->transports, "shm"));
 	/* A process that talks to itself has both ends of the link. */
 	expect_eq(pa->link_count, p->two_processes ? 1 : 2);
 	expect_eq(pa->links[0].pid, side_pid(&p->b));
-	expect_eq(pa->qp_count, p->two_processes ? 1 : 2);
 	expect_eq(pa->counters[HCA_LINKS_UP], p->two_processes ? 1 : 2);
 	look_free(v);
 }
@@ -452,6 +464,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 		CASE(a_connection_is_shown_from_both_ends),
+		CASE(a_link_is_shown_from_both_ends),
 		CASE(the_state_is_that_of_the_moment),
 		CASE_IN(ONLY_ONE_PROCESS, a_process_with_many_blocks_is_shown_once),
 		CASE_IN(ONLY_TWO_PROCESSES, a_stopped_process_is_said_to_be_silent),

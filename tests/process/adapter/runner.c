@@ -28,7 +28,9 @@ const char *__asan_default_options(void)
 	"a_timeout_of_0_waits_until_the_peer_is_ready",                                \
 	"retries_count_anew_for_each_message",                                         \
 	/* SRQs of other processes than the target's are not reached. */               \
-	"three_processes_may_have_a_part_each"
+	"three_processes_may_have_a_part_each",                                        \
+	/* It has no links. */                                                         \
+	"a_link_is_shown_from_both_ends"
 
 static const char *const without_on_loop[] = { WITHOUT_ON_PACKETS, NULL };
 static const char *const without_with_faults[] = {
