@@ -97,7 +97,7 @@ def a_reload_does_not_wait_for_the_reader_of_a_fifo(folder):
         g.write(CONFIG % (folder, hooks))
         report = g.ask("/reload", "POST")
         check("path sig -> end" in report["started"], "started is %s" % report)
-        g.ask("/status")
+        g.wait_for_more(20, after="the reload")
         run.terminate(LOST)
 
 
