@@ -100,7 +100,7 @@ int hca_attention_tick(void)
 	HCA_COUNT_PROCESS(TICKS, 1);
 	polls_publish(s);
 	if (unlikely(!atomic_load_explicit(&s->alive, memory_order_relaxed)))
-		hca_last_will_make(s);
+		hca_death_mark_make(s);
 	if (!atomic_load(&hca_process.ticking)) {
 		tick_ms = TICK_MS;
 	} else {

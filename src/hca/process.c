@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapter's per-process state; see process.h. QPN blocks are claimed by
- * binding a name (names.c), so no file can be left.
+ * The state of the adapter in a process; see process.h. A block of QP numbers is claimed by
+ * binding a socket name (names.c), which the kernel removes when the process ends.
  */
 #define LOG_ROOM "hca"
 #include "hca/address.h"
@@ -54,7 +54,7 @@ struct hca_process hca_process = {
 	.kick_fd = -1,
 };
 
-/* Stands for the numbers of SRQs in the tables of QPs; it stays in RESET. */
+/* The entry of the tables of QPs at the numbers of SRQs; always in RESET. */
 static struct hca_qp no_qp;
 
 static void child_after_fork(void)
@@ -69,8 +69,8 @@ static void child_after_fork(void)
 		for (unsigned i = 0; i < hca_process.own_block_count; i++)
 			close(hca_process.block_fds[i]);
 	}
-	/* The segment is not mapped here (MADV_DONTFORK): what the parent
-	 * opened cannot be used, a new device can be opened. */
+	/* The segment is not mapped in the child (MADV_DONTFORK). Objects of the parent
+	 * cannot be used here; the child can open a device of its own. */
 	for (unsigned i = 0; i < hca_process.own_block_count; i++)
 		atomic_store(&hca_process.blocks[hca_process.own_blocks[i]],
 			     NULL);
@@ -78,7 +78,7 @@ static void child_after_fork(void)
 	pthread_mutex_init(&hca_process.tick_lock, NULL);
 	hca_process.users = 0;
 	hca_process.forks++;
-	/* The parent's are closed here like any, but are not this process's. */
+	/* The child may close contexts of the parent, but they are not in its list. */
 	while (list_pop(&hca_process.contexts))
 		;
 	hca_process.own_block_count = 0;
@@ -118,27 +118,28 @@ void hca_attention_kicked(void)
 _Static_assert(HCA_DIED == FUTEX_OWNER_DIED, "mark of the kernel");
 
 /*
- * Who writes into our memory by plain stores would not notice that we are gone.
- * The kernel marks the word of a robust futex when the thread that holds it ends:
- * before the process can be waited for. The thread has no use for others.
+ * A peer that stores into this process's memory would not notice that the process has
+ * ended. So the progress thread registers `alive` as a robust futex that it holds: the
+ * kernel sets FUTEX_OWNER_DIED in it when the thread ends, before the process can be waited
+ * for. The list replaces the one of libc; the thread holds no robust mutex.
  */
-static struct robust_list_head last_will;
-static struct robust_list last_will_entry;
+static struct robust_list_head death_mark;
+static struct robust_list death_mark_entry;
 
-void hca_last_will_make(struct hca_segment *s)
+void hca_death_mark_make(struct hca_segment *s)
 {
-	last_will_entry.next = &last_will.list;
-	last_will.futex_offset = (char *)&s->alive - (char *)&last_will_entry;
-	last_will.list.next = &last_will_entry;
-	if (syscall(SYS_set_robust_list, &last_will, sizeof(last_will)))
+	death_mark_entry.next = &death_mark.list;
+	death_mark.futex_offset = (char *)&s->alive - (char *)&death_mark_entry;
+	death_mark.list.next = &death_mark_entry;
+	if (syscall(SYS_set_robust_list, &death_mark, sizeof(death_mark)))
 		log_debug("peers will not notice a sudden end at once: %m");
 	atomic_store(&s->alive, (uint32_t)syscall(SYS_gettid));
 }
 
-/* The segment goes, the thread may stay. */
-static void last_will_revoke(void)
+/* Before the segment is unmapped: the progress thread may continue to run. */
+static void death_mark_remove(void)
 {
-	last_will.list.next = &last_will.list;
+	death_mark.list.next = &death_mark.list;
 }
 
 /* The files that peers map. */
@@ -156,7 +157,7 @@ static int files_create(void)
 
 static void files_destroy(void)
 {
-	last_will_revoke();
+	death_mark_remove();
 	hca_keys_destroy();
 	hca_segment_destroy();
 }
@@ -251,8 +252,8 @@ void hca_process_close(void)
 		hca_port_stop();
 		blocks_release();
 		hca_mapping_stop();
-		/* librdmacm may still hold the thread: it then ticks over an
-		 * adapter without users, which hca_attention_tick() knows. */
+		/* librdmacm may still hold the progress thread. Its ticks then find
+		 * no segment; tick_lock keeps them out meanwhile. */
 		pthread_mutex_lock(&hca_process.tick_lock);
 		close(hca_process.kick_fd);
 		hca_process.kick_fd = -1;
@@ -265,7 +266,7 @@ void hca_process_close(void)
 	pthread_mutex_unlock(&hca_process.lock);
 }
 
-/* Who has all the numbers, if it is nobody whom we would talk to. */
+/* All blocks are taken: logs holders of blocks that this process must not talk to. */
 static void holders_name(void)
 {
 	for (uint32_t block = 1; block <= BLOCKS_TO_NAME; block++) {
@@ -288,7 +289,7 @@ static int block_claim(void)
 
 	if (slot == HCA_BLOCKS_PER_PROCESS || hca_segment_add_block(slot))
 		return -ENOMEM;
-	/* QPs, and behind them SRQs. */
+	/* The QPs of the block, followed by its SRQs. */
 	table = calloc(2 * HCA_QPN_BLOCK_SIZE, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
@@ -322,18 +323,18 @@ static int block_claim(void)
 	return ret;
 }
 
-/* The place of an SRQ in a block's table. */
+/* The place of SRQ number `at` of the block in its table. */
 static struct hca_srq **srq_place(struct hca_qp **table, unsigned at)
 {
 	return (struct hca_srq **)(void *)(table + HCA_QPN_BLOCK_SIZE) + at;
 }
 
-/* process.lock is held. */
+/* False: all numbers of the claimed blocks are taken. process.lock is held. */
 static bool number_take(struct hca_qp *qp, struct hca_srq *srq,
 			uint32_t *number, struct hca_qp_public **pub,
 			struct hca_qp_counters **counters)
 {
-	static unsigned cursor; /* so that a freed number rests for a while */
+	static unsigned cursor; /* a freed number is used again as late as possible */
 
 	for (unsigned b = 0; b < hca_process.own_block_count; b++) {
 		uint32_t block = hca_process.own_blocks[b];
@@ -383,7 +384,7 @@ void hca_qps_each(void (*fn)(struct hca_qp *qp, void *arg), void *arg)
 		struct hca_qp **table = atomic_load(
 			&hca_process.blocks[hca_process.own_blocks[b]]);
 
-		/* What stands there for an SRQ has no public part. */
+		/* no_qp, the entry for an SRQ, has no public part. */
 		for (unsigned i = 0; i < HCA_QPN_BLOCK_SIZE; i++)
 			if (table[i] && table[i]->pub)
 				fn(table[i], arg);
