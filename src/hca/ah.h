@@ -15,17 +15,17 @@ struct hca_transport_ops;
 struct hca_ah {
 	struct ibv_ah ibv;
 	struct ibv_ah_attr attr;
-	const struct hca_transport_ops *route; /* NULL: nothing leads there */
+	const struct hca_transport_ops *route; /* NULL: no transport reaches it */
 	bool local;                   /* destination is an address of this host */
 	bool ipv4;
-	bool multicast;               /* ... a group; then not local */
+	bool multicast;               /* destination is a group; then not local */
 	unsigned mcast_bit;
 	uint32_t pd_id;
-	uint32_t checksum;            /* of the IPv4 header without its length */
-	uint8_t grh[HCA_GRH_BYTES];   /* as the receiver finds it, less lengths */
+	uint32_t checksum;            /* of the IPv4 header, with length 0 */
+	uint8_t grh[HCA_GRH_BYTES];   /* as delivered, except lengths and IPv4 checksum */
 };
 
-/* IPv4: its header fills the second half, the first is empty. */
+/* An IPv4 header is in the last 20 bytes of `grh`; the first 20 are zero. */
 static inline bool hca_ah_is_ipv4(const struct hca_ah *ah)
 {
 	return !ah->grh[0];

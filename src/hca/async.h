@@ -15,13 +15,12 @@ void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
 void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type);
 void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type);
-/* Of its port. It takes the place of one of its type that nobody has read: there may be
- * any number of them in the life of a context that nobody reads events of. */
+/* An event of the port of the context. It replaces an unread event of the same type, because the
+ * events of a context may never be read. */
 void hca_async_port_event(struct hca_context *ctx, enum ibv_event_type type);
 void hca_async_init(struct hca_context *ctx);
 void hca_async_fini(struct hca_context *ctx);
-/* Drop the unread events of an object and wait for the acknowledgement of
- * the others. */
+/* Remove the unread events of an object, and wait until the others are acknowledged. */
 void hca_async_qp_forget(struct hca_qp *qp);
 void hca_async_cq_forget(struct hca_cq *cq);
 void hca_async_srq_forget(struct hca_srq *srq);

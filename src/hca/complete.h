@@ -13,7 +13,7 @@
 #include "hca/sq.h"
 #include "util/container_of.h"
 
-/* The oldest entry leaves the queue, with a completion if one is due. */
+/* Removes the oldest entry; adds a completion if it is signaled or failed. sq_lock is held. */
 static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	struct hca_sq *sq = &qp->sq;
@@ -34,7 +34,8 @@ static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 		hca_cq_push(qp->send_cq, &wc, false);
 }
 
-/* hca_sq_complete() of a transmitted entry that went well. */
+/* hca_sq_complete() with IBV_WC_SUCCESS, for an entry that was transmitted and is not
+ * HCA_SWQE_HELD. sq_lock is held. */
 static inline void hca_sq_complete_ok(struct hca_qp *qp)
 {
 	hca_sq_report(qp, IBV_WC_SUCCESS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Devices, opened contexts, and their channels and asynchronous events. */
+/* Devices, contexts, completion channels and asynchronous events. */
 #ifndef HCA_CONTEXT_H
 #define HCA_CONTEXT_H
 
@@ -20,11 +20,11 @@ struct hca_device {
 	__be64 guid;
 };
 
-/* A completion or asynchronous event waiting behind a pollable descriptor. */
+/* A completion channel: the CQs whose events nobody has read yet (channel.h). */
 struct hca_channel {
 	struct ibv_comp_channel ibv;
 	struct spin lock;
-	struct list ready; /* hca_cq.event_entry, one per event */
+	struct list ready; /* of hca_cq.event_entry; under `lock` */
 };
 
 struct hca_async_event {
@@ -35,13 +35,14 @@ struct hca_async_event {
 struct hca_context {
 	struct hca_device *device;
 	struct list entry;    /* of hca_process.contexts */
-	_Atomic bool failed;  /* its device did (fail.h), for good */
-	bool failure_told;    /* under process.lock */
-	/* Itself, until closed, and its PDs, CQs and channels: programs close
-	 * the device first and leave the rest to the end of the process. */
+	_Atomic bool failed;  /* the device has failed (fail.h); never cleared */
+	bool failure_told;    /* the fatal event was raised; under process.lock */
+	/* One for the open context, and one for each PD, CQ and channel of it: some
+	 * programs close the device while these objects still exist. */
 	atomic_int references;
-	unsigned forks; /* of hca_process when opened: a child's close of its
-			 * parent's device must not end one of its own */
+	/* hca_process.forks when the context was opened: tells a context inherited from
+	 * the parent process from one that this process opened. */
+	unsigned forks;
 	struct spin async_lock;
 	struct list async_events;
 	struct verbs_context verbs; /* last: it grows upwards */
@@ -67,13 +68,13 @@ static inline void hca_context_get(struct hca_context *ctx)
 	atomic_fetch_add(&ctx->references, 1);
 }
 
-/* The last reference ends the context. */
+/* Drops a reference; with the last one the context is freed. */
 void hca_context_put(struct hca_context *ctx);
 
-/* "softN" of N; NULL: there is no such device. */
+/* The name "softN" of device N, or NULL: there is no such device. */
 const char *hca_device_name(uint32_t index);
 
-/* What a context whose device failed does not do any more: 0 or -EIO. */
+/* 0, or -EIO: the device of the context has failed. */
 static inline int hca_context_check(struct ibv_context *ctx)
 {
 	return unlikely(atomic_load(&hca_context(ctx)->failed)) ? -EIO : 0;

@@ -25,45 +25,45 @@ struct hca_cq {
 	atomic_uint head; /* next to write */
 	atomic_uint tail; /* next to read */
 	uint32_t mask;
-	uint32_t limit; /* cqe granted */
-	uint8_t special; /* enum hca_cq_special, 0: plain pushes */
-	_Atomic bool overrun; /* for good */
-	bool single_threaded; /* the application says so */
+	uint32_t limit; /* number of entries granted */
+	uint8_t special; /* enum hca_cq_special; 0: a push only writes the ring */
+	_Atomic bool overrun; /* an entry was lost; never cleared */
+	bool single_threaded; /* the application polls it from one thread at a time */
 	struct ibv_wc *ring;
-	/* While the owner of the data path (elide.h) polls the empty queue: where
-	 * it wants the next completion, which then saves the way by the ring. */
+	/* While the owner of the data path (elide.h) polls the empty queue: the caller's
+	 * buffer, into which the next completion is written instead of the ring. */
 	struct ibv_wc *direct;
-	/* Work of a transport that a poll in vain carries on, outside of hca_enter();
-	 * NULL: there is none. */
+	/* Continues unfinished work of a transport (copies by parts). Called by a poll that
+	 * found no completion, after hca_leave(). NULL: there is no such work. */
 	void (*_Atomic carry_on)(struct hca_cq *cq);
-	unsigned carried; /* how many queue pairs have such work; the transport's */
-	/* Under channel->lock. */
+	unsigned carried; /* number of QPs with such work; written by the transport only */
+	/* Events that are queued in the channel or were read; under channel->lock. */
 	unsigned events_queued;
 	struct list event_entry;
-	uint32_t events_taken; /* by get_event; to be acknowledged */
-	uint32_t async_taken;  /* likewise; under the context's async_lock */
-	atomic_int users;      /* QPs */
-	_Atomic bool sends;    /* a send queue completes here */
+	uint32_t events_taken; /* read by ibv_get_cq_event(), to be acknowledged */
+	uint32_t async_taken;  /* by ibv_get_async_event(); under hca_context.async_lock */
+	atomic_int users;      /* QPs and XRC SRQs */
+	_Atomic bool sends;    /* is or was the send CQ of a QP */
 
 	bool ignore_overrun;
 	struct hca_memory memory;
 	struct hca_pd *parent_domain;
-	/* When an entry of the ring was pushed, in clock ticks; NULL: unwanted. */
+	/* Clock ticks at which each entry of the ring was pushed; NULL: not requested. */
 	uint64_t *stamps;
 
-	/* From ibv_start_poll to ibv_end_poll; cq_ex.c. */
+	/* Extended polling, ibv_start_poll() to ibv_end_poll(); cq_ex.c. */
 	struct spin poll_lock;
 	struct ibv_wc current;
 	uint64_t current_stamp;
 
-	/* Moderation, cq_event.c; under the lock. */
+	/* Moderation of events, cq_event.c; under `lock`. */
 	uint16_t event_count, event_period_us;
-	uint32_t events_held;  /* completions since the arming */
+	uint32_t events_held;  /* completions since arming whose event is delayed */
 	struct progress_timer event_timer;
 	struct progress_timer overrun_timer;
 };
 
-/* What a push has to see to besides the ring. */
+/* What a push must do in addition to writing the ring. Changes under cq->lock. */
 enum hca_cq_special {
 	HCA_CQ_ARMED_SOLICITED = 1 << 0,
 	HCA_CQ_ARMED_NEXT = 1 << 1,
@@ -71,7 +71,7 @@ enum hca_cq_special {
 	HCA_CQ_STAMPED = 1 << 2,
 };
 
-/* What it then has to do behind the lock. */
+/* What a push must do after it has released cq->lock. */
 enum hca_cq_action {
 	HCA_CQ_NOTHING,
 	HCA_CQ_NOTIFY,
@@ -89,8 +89,8 @@ static inline struct ibv_cq *hca_cq_public(struct hca_cq *cq)
 	return ibv_cq_ex_to_cq(&cq->ex);
 }
 
-/* Whole words: a reader that loads more than was stored at once waits until
- * the stores have left the processor's buffer. */
+/* Copies in 64-bit words: a load that spans several narrower stores cannot be forwarded from
+ * the processor's store buffer, and would delay the reader. */
 static inline void hca_wc_copy(struct ibv_wc *to, const struct ibv_wc *wc)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -112,15 +112,18 @@ static inline void hca_wc_copy(struct ibv_wc *to, const struct ibv_wc *wc)
 int hca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 
-/* Drops the completions of a QP that is reset or destroyed. */
+/* Removes the completions of a QP that is being reset or destroyed. Takes cq->lock. */
 void hca_cq_purge(struct hca_cq *cq, uint32_t qpn);
 
-/* The oldest completion, and when it was pushed if that was asked for. */
+/* Removes the oldest completion; false: the queue is empty. `*stamp` is set if the queue has
+ * time stamps. */
 bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
 
-/* Moves messages for a poller, when the queue is empty or it is time to; and
- * afterwards, outside of hca_enter(). */
+/* Called by each poll inside of hca_enter(): moves messages if the queue is empty, or if enough
+ * polls have passed without it. */
 void hca_cq_move(struct hca_cq *cq);
+/* Called by each poll after hca_leave(). `found`: it returned a completion. Continues work of
+ * transports, runs timers, and may yield the processor. */
 void hca_cq_moved(struct hca_cq *cq, bool found);
 
 static inline bool hca_cq_empty(struct hca_cq *cq)
@@ -133,21 +136,25 @@ void hca_cq_ex_ops_init(struct verbs_context *v);
 void hca_cq_event_init(struct hca_cq *cq);
 void hca_cq_event_fini(struct hca_cq *cq);
 
-/* A special queue got the entry at `head`. cq->lock is held. */
+/* To be called after an entry was written at `head` of a queue whose `special` is not 0.
+ * cq->lock is held. Returns what to do after the lock is released. */
 enum hca_cq_action hca_cq_pushed(struct hca_cq *cq, uint32_t head,
 				 const struct ibv_wc *wc, bool solicited);
 
-/* The same action, behind the lock. */
+/* Executes the result of hca_cq_pushed(). cq->lock is not held. */
 void hca_cq_act(struct hca_cq *cq, enum hca_cq_action action);
 
-/* An entry was lost: the first time the application and its QPs are told. */
+/* An entry was lost. The first time: raises IBV_EVENT_CQ_ERR, and has the progress thread move
+ * the QPs of this queue to ERR. cq->lock is not held. */
 void hca_cq_overrun(struct hca_cq *cq);
 
-/* No room. True: the entry may be written all the same. cq->lock is held, and
- * released if not. */
+/* The queue is full or has overrun. True: the entry may be written over the oldest one.
+ * False: the entry is lost, the overrun was reported, and cq->lock was released. The caller
+ * holds cq->lock. */
 bool hca_cq_full(struct hca_cq *cq);
 
-/* Inline so that `wc` never exists in memory but in the queue. */
+/* Adds a completion. Takes cq->lock. Always inlined, so that the compiler builds `*wc`
+ * directly in the queue. */
 static inline __attribute__((always_inline)) void
 hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 {
@@ -163,7 +170,7 @@ hca_cq_push(struct hca_cq *cq, const struct ibv_wc *wc, bool solicited)
 	}
 	hca_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	/* After an overrun the queue stays in error: nothing comes behind a gap. */
+	/* After an overrun nothing is added: the program would not see the gap. */
 	if (unlikely(atomic_load_explicit(&cq->overrun, memory_order_relaxed) ||
 		     head - atomic_load_explicit(&cq->tail,
 						 memory_order_relaxed) >=

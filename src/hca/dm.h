@@ -13,9 +13,9 @@
 struct hca_dm {
 	struct ibv_dm ibv;
 	struct hca_region *region;
-	uint64_t length; /* as asked for */
-	struct hca_dm *imported_from; /* NULL: not imported */
-	struct hca_importable shared; /* users: regions registered on it, and imports */
+	uint64_t length; /* as requested */
+	struct hca_dm *imported_from; /* that ibv_import_dm() imported, or NULL */
+	struct hca_importable shared; /* users: MRs registered on it, and imports */
 };
 
 static inline struct hca_dm *hca_dm(struct ibv_dm *dm)
@@ -23,11 +23,12 @@ static inline struct hca_dm *hca_dm(struct ibv_dm *dm)
 	return container_of(dm, struct hca_dm, ibv);
 }
 
-/* mr.c: a zero based MR over [offset, offset + length) of a region. */
+/* mr.c: makes a zero-based MR of bytes [offset, offset + length) of `region`. 0 or a negative
+ * errno. */
 int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
 			   uint64_t offset, size_t length, unsigned access,
 			   struct ibv_mr **out);
-/* The verbs of device memory into a context's table. */
+/* Enters the verbs of device memory in a context's table. */
 void hca_dm_ops_init(struct verbs_context *v);
 
 #endif

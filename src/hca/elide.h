@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data path's locks, and how the usual program does without them.
+ * Lock elision: the locks of the data path cost nothing while one thread uses it.
  *
- * Most programs have one thread that posts and polls. It becomes the owner of
- * the data path: between hca_enter() and hca_leave() it takes no lock at all,
- * it only says "inside" in a word of its own. Any other thread (the progress
- * thread, an application's second one) announces itself, makes the owner notice
- * with a membarrier(2), waits until the owner is outside, and from then on all
- * use the locks, until no such thread is left. So the owner pays two plain
- * stores and a load instead of a locked instruction per lock, and the rare one
+ * Most programs have one thread that posts and polls. It becomes the owner of the data
+ * path: between hca_enter() and hca_leave() it takes no locks, and only sets its byte
+ * `inside`. Any other thread (the progress thread, a second thread of the application)
+ * increments `others`, executes membarrier(2), and waits until the owner is outside. From
+ * then on all threads take the locks, until no such thread is left. So the owner pays two
+ * plain stores and a load instead of a locked instruction per lock, and the other thread
  * pays a system call.
  *
- * When two application threads are at it all the time, or the kernel has no
- * membarrier, elision is switched off and the locks are what they look like.
+ * When two application threads use the data path all the time, or the kernel has no
+ * membarrier, elision is switched off and all threads take the locks.
  *
- * A thread that takes one of these locks outside of hca_enter() is announced
- * for as long as it holds any: correct everywhere, and slow.
+ * A thread that takes one of these locks outside of hca_enter() is counted in `others` as
+ * long as it holds any of them. That is correct everywhere, but slow.
  *
- * The locks that are taken this way: sq_lock, post_lock, consume_lock, cq.lock,
- * and a link's rx_lock, ack_lock and tx_lock. No thread may wait for another
- * one, except for these locks, between hca_enter() and hca_leave().
+ * These locks are taken with hca_lock(): sq_lock, post_lock, consume_lock, cq.lock, and
+ * rx_lock, ack_lock and tx_lock of links. Between hca_enter() and hca_leave() a thread must
+ * not wait for another thread, except for these locks.
  */
 #ifndef HCA_ELIDE_H
 #define HCA_ELIDE_H
@@ -32,49 +31,53 @@
 #include "util/spin.h"
 
 /*
- * How often ownership may pass on; then it stays. An owner that is interrupted
- * right after it found itself to be the owner may wake up much later, when it no
- * longer is: whatever it then says of being inside must be nobody else's word.
- * So each owner has a word of its own, which is used by no other, ever.
+ * How many owners there may be in succession; the last one remains the owner. A thread that
+ * is interrupted after it has found itself to be the owner may continue much later, when it
+ * is no longer. What it then stores in `inside` must not be taken for the state of the new
+ * owner. So each owner has a byte that no other owner ever uses.
  */
 #define HCA_OWNERS 32u
 
 struct hca_self {
-	uint32_t depth;     /* of hca_enter() */
-	uint32_t auto_held; /* locks taken outside of it */
-	uint32_t streak;    /* slow entries, no other thread's in between */
-	uint32_t since_move, polls; /* of poll_cq */
-	/* Locks are not taken at the moment: the word in hca_elision that says so;
-	 * else NULL. */
+	uint32_t depth;     /* nesting of hca_enter() */
+	uint32_t auto_held; /* locks held that were taken outside of it */
+	uint32_t streak;    /* slow entries since another thread's last one */
+	uint32_t since_move, polls; /* counts of polls, cq.c */
+	/* Not NULL: the thread is inside as the owner and takes no locks. Points to its
+	 * byte of hca_elision.inside. */
 	_Atomic uint8_t *elided;
-	bool polls_found;   /* one of the last polls found something */
-	/* Counted in hca_elision.others, by hca_enter() and by locks outside. */
+	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
+	/* Counted in hca_elision.others by hca_enter(), and by hca_lock_outside(). */
 	bool announced, auto_announced;
 } __attribute__((aligned(HCA_OWNERS)));
 
 struct hca_elision {
-	/* The address of its hca_self, and in the low bits which one it is. */
+	/* The address of the owner's hca_self, with its index of `inside` in the low bits;
+	 * 0: no owner yet. */
 	cache_aligned _Atomic uintptr_t owner;
-	_Atomic uint8_t inside[HCA_OWNERS]; /* the owner is, without locks */
-	_Atomic uint32_t others; /* threads that are, with locks */
-	_Atomic bool off;        /* for good; `others` never falls to 0 again */
+	_Atomic uint8_t inside[HCA_OWNERS]; /* 1: this owner is inside and takes no locks */
+	_Atomic uint32_t others; /* threads that take the locks */
+	_Atomic bool off;        /* elision is switched off; `others` remains above 0 */
 };
 
 extern struct hca_elision hca_elision;
 extern _Thread_local struct hca_self hca_self
 	__attribute__((tls_model("initial-exec")));
 
-/* When the adapter is opened; in a forked child. */
+/* When the adapter starts. Threads may be inside already. */
 void hca_elision_start(void);
+/* In a forked child. */
 void hca_elision_forked(void);
-/* As hca_enter(), and nobody waits for the caller while it is inside, except for the
- * locks that it holds: for long work. */
+/* hca_enter() for long work: the caller takes the locks even if it is the owner, so that other
+ * threads wait only for locks that it holds. */
 void hca_enter_with_locks(void);
+/* The slow cases of the inline functions below. */
 void hca_enter_slow(void);
 void hca_leave_slow(void);
 void hca_lock_outside(struct spin *s);
 void hca_unlock_outside(struct spin *s);
 
+/* Begins work on the data path; may be nested. Does not wait for the owner if the caller is it. */
 static inline void hca_enter(void)
 {
 	uintptr_t owner, nth;
@@ -87,9 +90,10 @@ static inline void hca_enter(void)
 		_Atomic uint8_t *inside = &hca_elision.inside[nth];
 
 		atomic_store_explicit(inside, 1, memory_order_relaxed);
-		/* Who announces itself has a membarrier for both of us. */
+		/* Another thread executes a membarrier after it has incremented `others`;
+		 * it acts as a fence here, too. */
 		atomic_signal_fence(memory_order_seq_cst);
-		/* The owner still: this thread may have slept for long. */
+		/* `owner` again: this thread may have been interrupted for long since. */
 		if (likely(atomic_load_explicit(&hca_elision.others,
 						memory_order_acquire) == 0 &&
 			   atomic_load_explicit(&hca_elision.owner,
@@ -138,20 +142,20 @@ static inline void hca_unlock(struct spin *s)
 		hca_unlock_outside(s);
 }
 
-/* Between hca_enter() and hca_leave() only. */
+/* Only between hca_enter() and hca_leave(). */
 static inline bool hca_trylock(struct spin *s)
 {
 	return likely(hca_self.elided) || spin_trylock(s);
 }
 
 /*
- * Between hca_enter() and hca_leave(): is no other thread there, nor holds one of
- * these locks outside? Whoever comes later finds all that was stored before. False is
- * also the answer when nobody can tell.
+ * Only between hca_enter() and hca_leave(). True: no other thread is inside or holds one of
+ * these locks, and a thread that enters later sees all stores made before this call. False
+ * also if that is not known (elision is off).
  */
 static inline bool hca_alone(void)
 {
-	/* Who wants to come in waits for an owner that goes without locks. */
+	/* Other threads wait until an owner that takes no locks is outside. */
 	return hca_self.elided ||
 	       (!atomic_load(&hca_elision.off) &&
 		atomic_load(&hca_elision.others) == 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams that wait in the send queue, with copies of their data (hold.c). */
+/* Copies of the data of datagrams that wait in the send queue; see hold.c. */
 #ifndef HCA_HOLD_H
 #define HCA_HOLD_H
 
@@ -11,21 +11,21 @@
 #include "hca/sq.h"
 #include "util/container_of.h"
 
-/* The ring of a QP's copies, oldest first. */
+/* The ring of a QP's copies, in the order of the send queue. Under sq_lock. */
 struct hca_hold {
-	size_t size, head, tail; /* of `data`, in bytes */
-	size_t open;             /* of it, what may be used already */
+	size_t size, head, tail; /* size of `data` and offsets in it */
+	size_t open;             /* accessible bytes of `data` */
 	uint32_t count;
-	uint32_t upto; /* entries below this index are here, if any are */
+	uint32_t upto; /* if count > 0: entries before this index were copied */
 	uint8_t *data;
 };
 
-/* What an entry with HCA_SWQE_HELD has instead of its buffers and its handle. */
+/* What an entry with HCA_SWQE_HELD uses instead of its buffers and its address handle. */
 struct hca_held {
-	struct hca_ah ah; /* entry.ud.ah */
-	uint32_t bytes;   /* in the ring, with this */
-	bool refused;     /* a key of its buffers does not allow it */
-	uint8_t data[];   /* unless the entry has them inline */
+	struct hca_ah ah; /* entry.ud.ah points here */
+	uint32_t bytes;   /* taken from the ring, including this structure */
+	bool refused;     /* a key does not permit reading its buffers */
+	uint8_t data[];   /* empty if the entry has its data inline */
 };
 
 static inline const struct hca_held *hca_held(const struct hca_swqe *e)
@@ -33,21 +33,22 @@ static inline const struct hca_held *hca_held(const struct hca_swqe *e)
 	return container_of(e->ud.ah, const struct hca_held, ah);
 }
 
-/* The whole data of an entry that needs no key. */
+/* The data of an entry with HCA_SWQE_INLINE or HCA_SWQE_HELD. */
 static inline const uint8_t *hca_swqe_data(const struct hca_swqe *e)
 {
 	return e->flags & HCA_SWQE_INLINE ? e->inline_data : hca_held(e)->data;
 }
 
-/* 0 or -ENOMEM; nothing to do for other services than UD. */
+/* Reserves the ring of a UD QP; does nothing for others. 0 or -ENOMEM. */
 int hca_hold_init(struct hca_qp *qp);
 void hca_hold_fini(struct hca_qp *qp);
-/* sq_lock is held for these; the queue is empty for hca_hold_clear(). */
+/* The send queue is empty: empties the ring. sq_lock is held. */
 void hca_hold_clear(struct hca_qp *qp);
+/* Copies the data of all waiting entries that are not copied yet. sq_lock is held. */
 void hca_hold_waiting(struct hca_qp *qp);
-/* The entry, the oldest one, is about to leave the queue. */
+/* `e`, the oldest entry, is about to leave the queue: frees its copy. sq_lock is held. */
 void hca_hold_release(struct hca_qp *qp, const struct hca_swqe *e);
-/* A key was invalidated: waits until nobody reads memory through it here. */
+/* A key was invalidated: waits until no thread of this process copies memory of it into a ring. */
 void hca_hold_fence(void);
 void hca_hold_forked(void);
 

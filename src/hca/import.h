@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The descriptor of a context, and what is imported with it. For the hca only. */
+/* The descriptor of a context (cmd_fd), and handles imported by it. For src/hca only. */
 #ifndef HCA_IMPORT_H
 #define HCA_IMPORT_H
 
@@ -8,12 +8,12 @@
 #include "hca/context.h"
 #include "hca/mr.h"
 
-/* A descriptor that stands for a context that is being opened; or a negative errno. */
+/* A descriptor for a context that is being opened, or a negative errno. */
 int hca_cmd_fd_create(void);
-/* device.c: a context that has this descriptor, and closes it in the end. */
+/* device.c: makes a context. It owns `cmd_fd` and closes it at its end. 0 or a negative errno. */
 int hca_context_make(struct hca_device *device, int cmd_fd,
 		     struct ibv_context **out);
-/* A handle of ibv_import_mr(3) is given back. */
+/* Frees a handle that ibv_import_mr(3) returned. */
 void hca_mr_end_import(struct hca_mr *mr);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects that a program imports by their handle (ibv_import_pd(3), ibv_import_dm(3)):
- * where they are found, and who keeps them. An import is a user, and so is whatever is
- * made on the object.
+ * Objects that a program can import by their handle (ibv_import_pd(3), ibv_import_dm(3)): lists to
+ * find them in, and reference counts. Each import is a user, and each object made with the
+ * original.
  */
 #ifndef HCA_IMPORTABLE_H
 #define HCA_IMPORTABLE_H
@@ -14,7 +14,7 @@
 
 #include "util/list.h"
 
-/* In an object. What `users` counts is its own business; 0: it may go. */
+/* A member of such objects. `users` 0: the object may be destroyed. */
 struct hca_importable {
 	struct list entry;
 	struct ibv_context *context;
@@ -22,15 +22,15 @@ struct hca_importable {
 	atomic_int users;
 };
 
-/* From here on it is found in `all`, the list of its kind. */
+/* Adds the object to `all`, the list of its kind. */
 void hca_importable_add(struct list *all, struct hca_importable *object,
 			struct ibv_context *context, uint32_t handle);
-/* The object with that handle, with one more user; NULL: there is none of the context's
- * device, or it is the parent's of a forked process. */
+/* The object with that handle, with `users` incremented. NULL: the device of `context` has none,
+ * or it was made by a parent process before fork(). */
 struct hca_importable *hca_importable_get(struct list *all,
 					  const struct ibv_context *context,
 					  uint32_t handle);
-/* Not found any more, if it has no user; false: it has, and nothing was done. */
+/* Removes the object from its list if it has no user. False: it has one, nothing was done. */
 bool hca_importable_remove(struct hca_importable *object);
 
 #endif

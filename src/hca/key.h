@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The key table from its owner's side: which entries are taken, by which object,
- * and what is published of them in the shared segment. For the hca only.
+ * The owner's side of the table of keys: allocation of entries, their objects, and what is
+ * published in the table that peers map.
  *
- * The tag of a region's key (process.h) changes with each use of the entry; that of
- * a window is the program's choice.
+ * The tag of a key (process.h) of a region changes with each use of the entry; the program
+ * chooses that of a window.
  */
 #ifndef HCA_KEY_H
 #define HCA_KEY_H
@@ -19,42 +19,46 @@
 #include "hca/region.h"
 #include "util/spin.h"
 
-/* A free entry for `object` (struct hca_mw if `window`, else struct hca_mr);
- * -ENOMEM when there is none. */
+/* Allocates an entry for `object` (struct hca_mw if `window`, else struct hca_mr). 0 or -ENOMEM.
+ * Takes process.lock and hca_key_lock. */
 int hca_key_take(void *object, bool window, uint32_t *index);
+/* Frees an entry; nothing is published in it. Takes process.lock. */
 void hca_key_put(uint32_t index);
-/* A key for the entry that it did not have lately. */
+/* The entry's next key, one of 256 in turn. Only for who has allocated the entry. */
 uint32_t hca_key_next(uint32_t index);
-/* So that hca_key_next() passes over a tag that a program chose. */
+/* hca_key_next() continues behind the tag of `key`, which a program chose. */
 void hca_key_seen(uint32_t key);
 
-/* The objects of keys and their states are looked at and change under this. */
+/* Protects the objects of entries and the states of windows. */
 extern struct spin hca_key_lock;
-/* The object whose entry `index` is, NULL when it is of the other kind. The lock
- * is held. */
+/* The object of entry `index`; NULL: there is none, or it is of the other kind. hca_key_lock is
+ * held. */
 struct hca_mr *hca_key_mr(uint32_t index);
 struct hca_mw *hca_key_mw(uint32_t index);
-/* Nobody finds the object any more. The lock is held. */
+/* Removes the object from the entry: the two functions above return NULL. hca_key_lock is held. */
 void hca_key_forget(uint32_t index);
 
-/* Where the memory lies in its region, 0 when in none. */
+/* Offset of the memory in mr->region, 0 if there is none. */
 static inline uint64_t hca_mr_region_offset(const struct hca_mr *mr)
 {
 	return mr->region ? (uint64_t)(mr->base - mr->region->addr) : 0;
 }
 
-/* Fields of `as` but key and serial. */
+/* Publishes the members of `as`, except key and serial, under `key`. The entry is withdrawn or was
+ * never published. */
 void hca_key_publish(uint32_t key, const struct hca_key *as);
-/* No access starts with the key any more; those that have started go on. */
+/* Withdraws the key: no access starts with it any more. Accesses that have started continue; see
+ * hca_fence_key(). */
 void hca_key_withdraw(uint32_t key);
-/* What is published with this key, if it is; a snapshot. Of the table `count` may be
- * looked at. */
+/* Copies what is published under `key`, as of one moment; false: nothing is. The first `count`
+ * entries of the table are readable. Takes no lock. */
 bool hca_key_look(const struct hca_key *keys, uint32_t count, uint32_t key,
 		  struct hca_key *copy);
+/* The same with the table of this process. */
 bool hca_key_look_own(uint32_t key, struct hca_key *copy);
 
-/* The table of this process and its descriptor, with the adapter's start; and its end.
- * 0 or a negative errno. process.lock is held. */
+/* Creates the table of this process and its descriptor when the adapter starts, and removes it
+ * when the adapter stops. 0 or a negative errno. process.lock is held. */
 int hca_keys_create(void);
 void hca_keys_destroy(void);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the software adapter offers at most, and numbers with a meaning of their own.
- */
+/* Limits of the software adapter, and fixed numbers of the protocol. */
 #ifndef HCA_LIMITS_H
 #define HCA_LIMITS_H
 
@@ -20,10 +18,10 @@
 #define HCA_GRH_BYTES 40
 #define HCA_PSN_MASK 0xffffffu
 
-/* The QP number of a datagram to a multicast group; no QP has it. */
+/* Destination QP number of datagrams to a multicast group; no QP has this number. */
 #define HCA_QPN_MULTICAST 0xffffffu
-#define HCA_MCAST_GROUPS 256   /* of a process */
-#define HCA_MCAST_MEMBERS 4096 /* QPs attached, over all groups */
-#define HCA_MCAST_BITS 256     /* of the filter that peers look at */
+#define HCA_MCAST_GROUPS 256   /* groups joined, per process */
+#define HCA_MCAST_MEMBERS 4096 /* attachments of QPs to groups, per process */
+#define HCA_MCAST_BITS 256     /* in hca_segment.mcast_filter, which peers read */
 
 #endif

@@ -18,14 +18,14 @@ struct hca_mr {
 	uint32_t index; /* in the key table */
 	uint32_t access;
 	uint64_t iova;
-	uint8_t *base;             /* of the memory; ibv.addr is the program's */
-	struct hca_region *region; /* that the memory lies in, NULL: none */
-	struct hca_dm *dm;         /* that was registered, NULL: none */
-	struct list remap_entry;   /* of remap.c */
+	uint8_t *base;             /* start of the memory; ibv.addr is the program's address */
+	struct hca_region *region; /* that the memory lies in, or NULL */
+	struct hca_dm *dm;         /* device memory that is registered, or NULL */
+	struct list remap_entry;   /* owned by remap.c, as is remap_plain */
 	bool remap_plain;
-	bool null;        /* by ibv_alloc_null_mr */
-	bool imported;    /* another name of a region, without memory of its own */
-	uint32_t windows; /* bound to it; under the key table's lock */
+	bool null;        /* made by ibv_alloc_null_mr() */
+	bool imported;    /* made by ibv_import_mr(): a handle of another region */
+	uint32_t windows; /* windows bound to it; under hca_key_lock */
 };
 
 static inline struct hca_mr *hca_mr(struct ibv_mr *mr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What peers on this host may know of a queue pair and of a key; in shared memory. */
+/* Queue pairs and keys as other processes of this host see them in shared memory. */
 #ifndef HCA_PUBLIC_H
 #define HCA_PUBLIC_H
 
@@ -8,12 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whose XRC SRQs a target QP may serve: an inode of the host, or random. */
+/* Identity of an XRC domain on this host: that of an inode, or random. A target QP delivers
+ * to SRQs of its own domain only. */
 struct hca_xrcd_id {
 	uint64_t hi, lo; /* hi is never 0 */
 };
 
-/* What peers on this host may know of a QP; in the shared segment. */
+/* A QP or XRC SRQ as peers see it, in hca_segment. */
 struct hca_qp_public {
 	_Atomic uint32_t qpn;     /* 0: no such QP */
 	_Atomic uint32_t state;   /* enum ibv_qp_state */
@@ -24,21 +25,21 @@ struct hca_qp_public {
 	_Atomic uint32_t device;  /* index */
 	_Atomic uint32_t transport; /* index into hca_segment.transports */
 	_Atomic uint32_t min_rnr_timer;
-	_Atomic uint32_t rq_psn;     /* as it was set for RTR */
-	_Atomic uint32_t connection; /* grows whenever it is */
-	/* Of an XRC SRQ (then qpn is 0; pd_id is that of the SRQ). */
+	_Atomic uint32_t rq_psn;     /* the attribute rq_psn of the change to RTR */
+	_Atomic uint32_t connection; /* counts settings of rq_psn */
+	/* Number of an XRC SRQ; then qpn is 0 and pd_id is that of the SRQ. */
 	_Atomic uint32_t srqn;
-	/* Of a target QP or an XRC SRQ; written before qpn and srqn. */
+	/* Domain of a target QP or XRC SRQ; written before qpn and srqn. */
 	struct hca_xrcd_id xrcd;
 };
 
 enum hca_key_flags {
 	HCA_KEY_WINDOW = 1 << 0,
-	HCA_KEY_ON_DEMAND = 1 << 1, /* its pages need not be there */
-	HCA_KEY_NULL = 1 << 2,      /* no memory: zeros, and writes go nowhere */
+	HCA_KEY_ON_DEMAND = 1 << 1, /* registered on demand: pages may be missing */
+	HCA_KEY_NULL = 1 << 2,      /* null region: reads give zeros, writes are discarded */
 };
 
-/* What peers on this host may know of a key (MR or MW); in the shared segment. */
+/* An entry of the table of keys (MR or MW), a file that peers map. */
 struct hca_key {
 	_Atomic uint32_t key;     /* 0: free; written last, cleared first */
 	uint32_t access;
@@ -46,17 +47,17 @@ struct hca_key {
 	uint64_t length;
 	uint64_t addr;            /* in the owner's address space */
 	uint32_t pd_id;
-	/* The same for what hca_sge_resolve() answers, else 0: no further test
-	 * is needed there to leave out windows and what needs more care. */
+	/* pd_id if hca_sge_resolve() may resolve the key, else 0. So one comparison
+	 * excludes windows and the keys that need the functions of sge.h. */
 	uint32_t local_pd;
-	uint32_t qpn;             /* window of type 2: of this QP only; 0: any */
+	uint32_t qpn;             /* window of type 2: the only QP that may use it; else 0 */
 	uint32_t flags;           /* enum hca_key_flags */
-	uint32_t serial;          /* grows with each use of the entry */
-	uint32_t region_id;       /* that peers may map (region.h), 0: none */
-	uint64_t region_offset;   /* of the memory in it */
+	uint32_t serial;          /* counts how often the entry was published */
+	uint32_t region_id;       /* region that peers may map (region.h), 0: none */
+	uint64_t region_offset;   /* of `addr` in that region */
 };
 
-/* A remote access, as hca_key_check() judges it. */
+/* A remote access to be checked by hca_key_check(), and the result. */
 struct hca_key_use {
 	uint32_t rkey;
 	uint32_t pd_id;  /* of the responder's QP */
@@ -64,8 +65,8 @@ struct hca_key_use {
 	unsigned access; /* enum ibv_access_flags */
 	uint64_t iova;
 	uint64_t length;
-	/* Out: the address in the owner's space, enum hca_key_flags, and where
-	 * that is in a region that may be mapped (0: in none). */
+	/* Out: the address in the owner's address space, enum hca_key_flags, and the region
+	 * that peers may map with the offset in it (region_id 0: none). */
 	uint64_t addr;
 	uint32_t flags;
 	uint32_t region_id;
@@ -81,17 +82,16 @@ static inline bool hca_xrcd_same(const struct hca_xrcd_id *a,
 	return a->hi == b->hi && a->lo == b->lo;
 }
 
-/*
- * Checks an access of a peer against the owner's table of keys, of which `count` may
- * be looked at. IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR.
- */
+/* Checks a remote access against the owner's table of keys, of which the first `count`
+ * entries are readable. IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR. Takes no lock. */
 enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t count,
 				 struct hca_key_use *use);
 
-/* The same for the table of this process. */
+/* The same with the table of this process. */
 enum ibv_wc_status hca_key_check_own(struct hca_key_use *use);
 
-/* May peers use this key, one of ours, or could they before it was withdrawn? */
+/* Does the entry of this key, one of this process's, grant a remote right? Also right after
+ * the key was withdrawn, until the entry is published again. */
 bool hca_key_is_remote(uint32_t key);
 
 #endif

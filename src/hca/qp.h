@@ -3,16 +3,16 @@
  * Queue pairs.
  *
  * Locks, in the order in which they are taken:
- *   process.lock   control plane (create, destroy, tables); sleeps
+ *   process.lock   control plane (create, destroy, tables); a mutex
  *   transport locks of the receiving and acknowledging side
  *   qp.sq_lock     send queue, state changes of the QP
  *   transport locks of the transmitting side
- *   rq locks       receive queue: posting, consuming
+ *   rq locks       receive queue: post_lock, consume_lock
  *   cq.lock        completion queue
- *   key table      who owns which key, windows; nothing is taken inside
- * No lock is held over a system call on the data path except the QP's own
- * sq_lock over one-sided copies that are not large and a link's receive lock over
- * pulled messages.
+ *   hca_key_lock   objects of keys, windows; no other lock is taken under it
+ * On the data path system calls are made under two locks only: sq_lock, for RDMA operations
+ * that are copied in one part, and the receive lock of a link, for messages that the receiver
+ * copies from the sender's memory.
  */
 #ifndef HCA_QP_H
 #define HCA_QP_H
@@ -45,60 +45,60 @@ struct hca_qp {
 		struct ibv_qp_ex ex;
 	};
 	bool extended;
-	bool single_threaded;         /* the application says so */
-	uint32_t send_ops;            /* those that builders offer, a bit an opcode */
+	bool single_threaded;         /* its domain has a thread domain */
+	uint32_t send_ops;            /* operations of the extended interface, one bit per opcode */
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_qp_public *pub;
 	struct hca_qp_counters *counters; /* in the segment, like pub */
-	struct ibv_qp_attr attr;      /* what modify set */
+	struct ibv_qp_attr attr;      /* as set by ibv_modify_qp() */
 	struct ibv_qp_cap cap;
 	struct hca_memory sq_memory, rq_memory;
 
 	cache_aligned struct spin sq_lock;
 	_Atomic uint32_t state;       /* enum ibv_qp_state */
-	/* Properties of the QP, where who posts has them at hand. */
+	/* Constant properties of the QP, in the cache line that posting uses. */
 	bool reliable;                /* RC, XRC initiator */
-	bool event_sends;             /* somebody may sleep until it completes */
-	uint8_t always_flags;         /* enum hca_swqe_flags of each request */
+	bool event_sends;             /* threads may sleep until sends complete */
+	uint8_t always_flags;         /* enum hca_swqe_flags added to each request */
 	struct hca_path path;
 	struct hca_sq sq;
 	uint32_t tx_psn;              /* of the next message to transmit */
-	uint16_t tx_epoch;            /* grows with each go-back */
+	uint16_t tx_epoch;            /* counts go-backs, flushes and resets */
 	uint8_t tx_blocked;           /* enum hca_tx_blocked */
 	uint8_t rnr_left;
-	uint32_t tx_offset;           /* bytes sent of a fragmented message */
-	uint64_t lost_since_ns;       /* first loss of the oldest entry, 0 none */
+	uint32_t tx_offset;           /* bytes of the message at sq.next that are sent */
+	uint64_t lost_since_ns;       /* time of the oldest entry's first loss; 0: none */
 	uint32_t lost_tries;
 	struct progress_timer retry;
-	_Atomic bool calls;           /* UD: who posts may look for the peer */
-	/* What the transport keeps here, beside what posting uses anyway: a structure
-	 * of its own (path.h). */
+	_Atomic bool calls;           /* UD: a datagram waits for its peer; see hca_sq_call() */
+	/* Private data of the transport (path.h), next to the members that posting uses. */
 	_Alignas(8) uint8_t path_part[HCA_PATH_PART_BYTES];
 
 	cache_aligned struct hca_rq rq;
 	struct hca_promising promising;
-	struct hca_rq *recv;          /* own, or of the shared receive queue */
-	struct hca_srq *srq;          /* NULL: none */
-	const struct hca_pd *recv_pd; /* of the receive buffers */
-	/* An entry taken from a shared queue for a message of which only a part
-	 * is here; under the shared queue's consume_lock. */
+	struct hca_rq *recv;          /* &rq, or that of the SRQ */
+	struct hca_srq *srq;          /* shared receive queue, or NULL */
+	const struct hca_pd *recv_pd; /* domain of the receive buffers */
+	/* A copy of the entry that was taken from the SRQ for a message of which only a
+	 * part has arrived; under the consume_lock of the SRQ. */
 	struct hca_rwqe *claim;
 	bool claimed;
 	bool established;             /* COMM_EST was raised since RTR */
-	_Atomic uint32_t rx_psn;      /* expected next; under the rx lock */
-	uint32_t rx_offset;           /* bytes of a fragmented message so far */
-	/* Whose messages are taken, to be compared only: set by a transport that lets
-	 * receives be promised to its peer; NULL: none are. */
+	_Atomic uint32_t rx_psn;      /* PSN expected next; under the transport's receive lock */
+	uint32_t rx_offset;           /* bytes received of a fragmented message */
+	/* The peer whose messages are accepted, as a value to compare and not to
+	 * dereference. Set by a transport for which receives are promised (promise.h);
+	 * NULL: no receives are promised. */
 	_Atomic(const void *) rx_peer;
 
-	uint32_t async_taken;         /* events to be acknowledged */
-	uint32_t windows;             /* bound to it; the key table's lock */
+	uint32_t async_taken;         /* asynchronous events read, to be acknowledged */
+	uint32_t windows;             /* windows of type 2 bound to it; under hca_key_lock */
 	bool no_self_multicast;
-	atomic_int mcast_groups;      /* it is attached to */
+	atomic_int mcast_groups;      /* number of groups it is attached to */
 
-	/* XRC target: programs hold handles, which have no state of their own.
-	 * `target` is a handle's QP, `handles` the QP's handles. */
+	/* XRC target: a program has handles, which have no state of their own. In a handle,
+	 * `target` is its QP; in the QP, `handles` lists its handles. */
 	struct hca_qp *target;
 	struct hca_xrcd *xrcd;
 	struct spin handles_lock;
@@ -110,12 +110,12 @@ struct hca_qp {
 
 enum hca_tx_blocked {
 	HCA_TX_OPEN,
-	HCA_TX_RETRY_WAIT, /* the retry timer will open it */
-	/* The transport carries the oldest entry out by parts and opens it behind the
-	 * last one. */
-	HCA_TX_COPY_WAITS, /* for somebody to carry out the next part */
-	HCA_TX_COPYING,    /* a part is under way, without sq_lock: the entry must not
-			    * complete before it is done, not by a flush either */
+	HCA_TX_RETRY_WAIT, /* until the retry timer expires */
+	/* The transport copies the data of the oldest entry in parts. It sets HCA_TX_OPEN
+	 * after the last part. */
+	HCA_TX_COPY_WAITS, /* no thread copies; the next part is to be copied */
+	HCA_TX_COPYING,    /* a thread copies a part without sq_lock: the entry must not
+			    * complete meanwhile, not by a flush either */
 };
 
 static inline struct hca_qp *hca_qp(struct ibv_qp *qp)
@@ -134,42 +134,47 @@ static inline enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
 						       memory_order_acquire);
 }
 
+/* hca_sq_call() if the queue was blocked when sq_lock was released (`tx_blocked`). */
 static inline void hca_sq_called(struct hca_qp *qp, uint8_t tx_blocked)
 {
 	if (unlikely(tx_blocked != HCA_TX_OPEN))
 		hca_sq_call(qp);
 }
 
-/* Is the caller, who entered for another call, between ibv_wr_start() and its end?
- * It then has the lock of a send queue, which moving messages needs. The progress
- * thread is always inside, and builds nothing. */
+/* Called between hca_enter() and hca_leave(): is the calling thread also between
+ * ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort()? It then holds a sq_lock and must not
+ * move messages, which needs these locks. False when it takes no locks (elided), and on the
+ * progress thread, whose depth is always higher by one. */
 static inline bool hca_builds(void)
 {
 	return unlikely(hca_self.depth > 1) && !hca_self.elided &&
 	       !progress_is_self();
 }
 
-/* Entries that may be transmitted: all, in SQD those of before. */
+/* The index behind the last entry that may be transmitted: in SQD only entries that were
+ * posted before. */
 static inline uint32_t hca_sq_end(const struct hca_qp *qp)
 {
 	return unlikely(hca_qp_state(qp) == IBV_QPS_SQD) ? qp->sq.drain_to :
 							   qp->sq.head;
 }
 
-/* QPs that complete to this CQ cannot report completions any more. */
+/* The CQ has overrun: moves its QPs to ERR and raises IBV_EVENT_QP_FATAL for each. Takes
+ * process.lock; no lock is held. */
 void hca_qps_fail_on(struct hca_cq *cq);
 
-/* All of a device (N of softN, or HCA_INSPECT_DEVICES); process.lock is held. */
+/* Moves all QPs of device softN (`device`: N, or HCA_INSPECT_DEVICES for all) to ERR.
+ * process.lock is held. */
 void hca_qps_fail_of(uint32_t device);
 
-/* Takes in what has arrived, so that it is done when a QP is flushed. No lock but
+/* Processes messages and acknowledgements that have arrived, before a QP is flushed. At most
  * process.lock is held. */
 void hca_take_in(void);
 
-/* A message came in a state before RTS: tells the application, once. */
+/* A message arrived in RTR: raises IBV_EVENT_COMM_EST, once per connection. */
 void hca_qp_established(struct hca_qp *qp);
 
-/* Moves to ERR and flushes both queues. sq_lock is not held. */
+/* Moves the QP to ERR and flushes both queues. sq_lock is not held. */
 void hca_qp_fail(struct hca_qp *qp);
 
 /* The same with sq_lock held. */
@@ -179,10 +184,10 @@ void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
 int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,
 		      struct ibv_qp **out);
 
-/* Gives a handle back; with the last one the QP ends. */
+/* Destroys a handle of an XRC target QP, and with its last handle the QP. */
 void hca_target_put(struct hca_qp *handle);
 
-/* The QP behind what a program holds. */
+/* The QP that a handle stands for; any other QP itself. */
 static inline struct hca_qp *hca_qp_behind(struct ibv_qp *ibqp)
 {
 	struct hca_qp *qp = hca_qp(ibqp);

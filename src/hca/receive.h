@@ -13,7 +13,7 @@
 #include "hca/srq.h"
 #include "util/container_of.h"
 
-/* After each post of receives. */
+/* To be called after receives were posted, inside of hca_enter(). No lock is held. */
 static inline void hca_promise_posted(struct hca_qp *qp)
 {
 	if (unlikely(atomic_load_explicit(&qp->rq.head, memory_order_relaxed) -
@@ -21,13 +21,14 @@ static inline void hca_promise_posted(struct hca_qp *qp)
 		hca_promise_extend(qp);
 }
 
-/* The entry for the next message of a QP, NULL when none is posted.
- * recv->consume_lock is held for this and the two below. */
+/* The entry for the next message of a QP, or NULL: none is posted. recv->consume_lock is
+ * held for this function and the two below. */
 static inline struct hca_rwqe *hca_recv_first(struct hca_qp *qp)
 {
 	return unlikely(qp->claimed) ? qp->claim : hca_rq_first(qp->recv);
 }
 
+/* Removes the entry that hca_recv_first() returned. */
 static inline void hca_recv_done(struct hca_qp *qp)
 {
 	if (unlikely(qp->claimed)) {
@@ -39,8 +40,8 @@ static inline void hca_recv_done(struct hca_qp *qp)
 		hca_srq_check_limit(qp->srq);
 }
 
-/* Keeps the first entry for this QP while its message is incomplete: others
- * share the queue. */
+/* Reserves the first entry of an SRQ for this QP until its message is complete, because other
+ * QPs take entries from the same queue. */
 static inline void hca_recv_keep(struct hca_qp *qp)
 {
 	if (!qp->srq || qp->claimed)

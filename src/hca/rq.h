@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receive queues: posting and taking of receives. */
+/* Receive queues of QPs and SRQs. */
 #ifndef HCA_RQ_H
 #define HCA_RQ_H
 
@@ -23,13 +23,13 @@ struct hca_rwqe {
 struct hca_rq {
 	struct spin post_lock;
 	struct spin consume_lock;
-	_Atomic uint32_t head, tail; /* free running; posted and consumed */
-	uint32_t limit;      /* entries granted, exactly what was asked for */
+	_Atomic uint32_t head, tail; /* counts of posted and consumed entries, modulo 2^32 */
+	uint32_t limit;      /* entries that may be posted: the number requested */
 	uint32_t mask;
 	uint32_t max_sge;
 	uint32_t stride;
 	uint8_t *wqes;
-	uint32_t qpn;        /* for the probe; 0 when shared */
+	uint32_t qpn;        /* for the trace probe; 0 in a shared receive queue */
 };
 
 static inline struct hca_rwqe *hca_rq_entry(struct hca_rq *rq, uint32_t index)
@@ -41,22 +41,22 @@ static inline struct hca_rwqe *hca_rq_entry(struct hca_rq *rq, uint32_t index)
 int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad);
 
-/* 0 or a positive errno, as ibv_post_recv returns it. */
+/* Posts a list of requests. 0 or a positive errno, as ibv_post_recv() returns it. */
 int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad);
 
-/* `memory` is the caller's to free. */
+/* Allocates the entries. 0 or -ENOMEM. The caller frees `memory`. */
 int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
 		struct hca_pd *pd, enum hca_resource kind,
 		struct hca_memory *memory);
 void hca_rq_reset(struct hca_rq *rq);
 void hca_rq_flush(struct hca_qp *qp);
 
-/* -EINVAL when more than `depth` entries are posted, -ENOMEM. */
+/* 0; -EINVAL: more than `depth` entries are posted; or -ENOMEM. */
 int hca_rq_resize(struct hca_rq *rq, uint32_t depth, struct hca_pd *pd,
 		  enum hca_resource kind, struct hca_memory *memory);
 
-/* The oldest posted entry, NULL when none. consume_lock is held. */
+/* The oldest posted entry, or NULL. consume_lock is held. */
 static inline struct hca_rwqe *hca_rq_first(struct hca_rq *rq)
 {
 	uint32_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
@@ -66,7 +66,8 @@ static inline struct hca_rwqe *hca_rq_first(struct hca_rq *rq)
 	return hca_rq_entry(rq, tail);
 }
 
-/* Gives the entry of hca_rq_first() back for posting. consume_lock is held. */
+/* Removes the entry that hca_rq_first() returned; its place may be posted to again.
+ * consume_lock is held. */
 static inline void hca_rq_consume(struct hca_rq *rq)
 {
 	atomic_store_explicit(&rq->tail,

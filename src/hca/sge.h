@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Access to the memory that a scatter/gather entry names, where hca_sge_resolve()
- * (process.h) has no answer.
- */
+/* Access to the memory of scatter/gather entries that hca_sge_resolve() (process.h) does not
+ * resolve: memory whose pages may be missing, and null regions. */
 #ifndef HCA_SGE_H
 #define HCA_SGE_H
 
@@ -12,20 +10,20 @@
 
 #include "hca/pd.h"
 
-/* Copies `length` bytes from or to offset `at` of `sge`, whatever its key. 0 or
- * -EFAULT: not allowed, or a page is not there. They may call the kernel. */
+/* Copies `length` bytes from or to offset `at` of `sge`, for keys of every kind. 0, or
+ * -EFAULT: the key does not permit it, or a page is missing. May make system calls. */
 int hca_sge_read(const struct hca_pd *pd, const struct ibv_sge *sge,
 		 uint32_t at, void *to, uint32_t length);
 
 int hca_sge_write(const struct hca_pd *pd, const struct ibv_sge *sge,
 		  uint32_t at, const void *from, uint32_t length);
 
-/* An address for the kernel to copy from or to (process_vm_readv), never for the
- * program: its pages may be missing. NULL: not allowed. */
+/* The address to give to process_vm_readv() and the like, or NULL: the key does not permit
+ * the access. Must not be dereferenced, because pages may be missing. */
 void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
 			 unsigned access);
 
-/* memcpy() that survives a missing page: 0 or -EFAULT. It calls the kernel. */
+/* memcpy() that returns -EFAULT where a page is missing, else 0. Makes a system call. */
 int hca_copy_careful(void *to, const void *from, size_t length);
 
 /* May the program read, or write, the 4 bytes at this aligned address? */

@@ -18,7 +18,7 @@
 struct hca_xrcd {
 	struct ibv_xrcd ibv;
 	struct hca_xrcd_id id;
-	int name_fd;       /* says to the host that the inode's domain is open */
+	int name_fd;       /* socket whose name marks the inode's domain as open on this host */
 	atomic_int users;  /* target QPs and XRC SRQs */
 	struct list entry;
 };
@@ -26,15 +26,15 @@ struct hca_xrcd {
 struct hca_srq {
 	struct ibv_srq ibv;
 	struct hca_rq rq;
-	_Atomic uint32_t event_below; /* entries left; 0: no event wanted */
+	_Atomic uint32_t event_below; /* the SRQ limit; 0: no event requested */
 	uint32_t async_taken;
 	atomic_int users;
-	/* Of an XRC SRQ; else NULL and 0. */
+	/* Only in an XRC SRQ; else NULL and 0. */
 	struct hca_xrcd *xrcd;
 	struct hca_cq *cq;
 	uint32_t number;
 	struct hca_qp_public *pub;
-	struct hca_qp_counters *counters; /* for targets of other processes */
+	struct hca_qp_counters *counters; /* of messages from target QPs of other processes */
 	struct hca_memory memory;
 };
 
@@ -51,10 +51,11 @@ static inline struct hca_xrcd *hca_xrcd(struct ibv_xrcd *xrcd)
 int hca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad);
 
-/* Raises the limit event if it is due. consume_lock is held. */
+/* Raises IBV_EVENT_SRQ_LIMIT_REACHED, once, when fewer entries than the limit are left.
+ * consume_lock is held. */
 void hca_srq_check_limit(struct hca_srq *srq);
 
-/* By the number of an XRC SRQ; NULL: none of this process. */
+/* The XRC SRQ of this process with that number, or NULL. */
 struct hca_srq *hca_srq_find(uint32_t number);
 void hca_xrcd_forked(void);
 void hca_xrc_targets_forked(void);
