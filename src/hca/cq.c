@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues: a ring of work completions. Events of all kinds are in
- * cq_event.c, extended polling in cq_ex.c.
+ * Completion queues: creation, the ring of work completions, ibv_poll_cq(). Arming, events and
+ * overruns are in cq_event.c, extended polling in cq_ex.c.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -27,23 +27,23 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
-/* Polls that may find completions waiting before messages are moved again:
- * a queue that is always full must not starve the others. */
+/* Polls in succession that find completions in the queue and move no messages. Then messages
+ * are moved, so that a queue which is never empty does not delay the other queues. */
 #define POLLS_BETWEEN_MOVES 16
 #define CQE_MIN 4
-/* Between two looks for what is to be done besides; 10 us and more. */
+/* Polls between two calls of pause_between_polls(); at least 10 us. */
 #define POLLS_BETWEEN_PAUSES 1024
 
 struct ring {
 	struct ibv_wc *wcs;
-	uint64_t *stamps; /* behind the completions; NULL: not wanted */
+	uint64_t *stamps; /* in the same memory; NULL: not requested */
 	uint32_t mask;
 	struct hca_memory memory;
 };
 
 /*
- * Some more entries than asked for are granted, as adapters do: programs rely
- * on it (perftest asks for one entry and gets a send and a receive at once).
+ * Grants more entries than requested, as other adapters do. Programs rely on it: perftest
+ * requests one entry, and a send and a receive complete at the same time. 0 or -ENOMEM.
  */
 static int ring_alloc(uint32_t cqe, bool stamped, struct hca_pd *pd,
 		      struct ring *r)
@@ -147,9 +147,10 @@ static void ring_move(const struct hca_cq *cq, const struct ring *to)
 }
 
 /*
- * Are there more completions than that? A datagram may still wait for its link, which
- * no program can know; so those on their way are counted. One that completes while
- * we count is counted where it was or where it is: once more if it was at neither.
+ * Has the queue more than `cqe` completions? Posted datagrams are counted as completions: one
+ * may still wait for its link, which the program cannot know. The count is repeated if a
+ * completion was added meanwhile, because its datagram may have been counted neither in its
+ * send queue nor here.
  */
 static bool needs_more(struct hca_cq *cq, uint32_t cqe)
 {
@@ -178,7 +179,7 @@ int hca_cq_resize(struct ibv_cq *ibcq, int cqe)
 		return ret;
 	hca_lock(&cq->lock);
 	old = cq->memory;
-	/* By what is asked for, not by what would be granted. */
+	/* Compares with the number requested, not with the number granted. */
 	if (cq->head - cq->tail > (uint32_t)cqe) {
 		old = ring.memory;
 		ret = -EINVAL;
@@ -205,7 +206,7 @@ int hca_cq_destroy(struct ibv_cq *ibcq)
 	if (ibcq->channel) {
 		uint32_t taken = hca_channel_forget(cq);
 
-		/* As the manual page says: wait for all acknowledgements. */
+		/* ibv_destroy_cq(3): waits until all events are acknowledged. */
 		pthread_mutex_lock(&ibcq->mutex);
 		while (ibcq->comp_events_completed != taken)
 			pthread_cond_wait(&ibcq->cond, &ibcq->mutex);
@@ -230,8 +231,6 @@ void hca_cq_ack_events(struct ibv_cq *ibcq, unsigned count)
 	pthread_mutex_unlock(&ibcq->mutex);
 }
 
-/* No room. True: the entry may be written all the same. cq->lock is held, and
- * released if not. */
 bool hca_cq_full(struct hca_cq *cq)
 {
 	if (!cq->ignore_overrun) {
@@ -239,7 +238,7 @@ bool hca_cq_full(struct hca_cq *cq)
 		hca_cq_overrun(cq);
 		return false;
 	}
-	/* The oldest is lost, as the application has agreed to. */
+	/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the oldest entry is overwritten. */
 	atomic_store_explicit(&cq->tail,
 			      atomic_load_explicit(&cq->tail,
 						   memory_order_relaxed) + 1,
@@ -247,7 +246,7 @@ bool hca_cq_full(struct hca_cq *cq)
 	return true;
 }
 
-/* Likewise in whole words, see hca_wc_copy(). */
+/* Copies in 64-bit words, see hca_wc_copy(). */
 static inline void take_one(struct ibv_wc *to, const struct ibv_wc *from)
 {
 	uint64_t *w = (uint64_t *)(void *)to;
@@ -256,7 +255,7 @@ static inline void take_one(struct ibv_wc *to, const struct ibv_wc *from)
 #pragma GCC unroll 6
 	for (unsigned i = 0; i < sizeof(*to) / sizeof(*w); i++) {
 		w[i] = f[i];
-		/* Not joined to wider ones. */
+		/* Keeps the compiler from joining accesses to wider ones. */
 		__asm__ volatile("");
 	}
 }
@@ -288,11 +287,11 @@ void hca_cq_move(struct hca_cq *cq)
 		hca_poll_transports(cq);
 }
 
-/* Runs timers that nobody else runs, and lets others run when nothing has come for
- * a while. Where nobody wants to run that costs a fraction of a microsecond. */
+/* Runs timers that are overdue, and yields the processor if none of the last polls found a
+ * completion. If no other thread is ready to run, that costs a fraction of a microsecond. */
 static __attribute__((noinline)) void pause_between_polls(void)
 {
-	/* Timers need locks of send queues; inside a build one is held. */
+	/* Timers take sq_locks; between ibv_wr_start() and its end one is held. */
 	if (!hca_self.depth)
 		progress_run_overdue();
 	if (!hca_self.polls_found && hca_settings.poll_yields)
@@ -323,8 +322,8 @@ void hca_cq_moved(struct hca_cq *cq, bool found)
 	moved(cq, found);
 }
 
-/* May the next completion go where the caller wants it, past the ring? Only one
- * thread is inside then. */
+/* May the next completion be written to the caller's buffer instead of the ring? Only if this
+ * thread is the only one inside, and the ring is empty. */
 static inline bool may_be_direct(struct hca_cq *cq, int n)
 {
 	return hca_self.elided && n > 0 && !cq->special && hca_cq_empty(cq) &&

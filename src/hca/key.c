@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The key table: allocation, publication, and the checks of every access.
+ * The table of keys: allocation, publication, and the checks of every access.
  *
- * Peers read the published part without a lock. They announce the key that they
- * copy with (hca_hazard_enter), then look; an owner withdraws the key, then waits
- * for announcements (transport's key_fence, key_busy). An entry is used again
- * only after that, and `serial` tells two uses with one key apart.
+ * Peers read the published part without a lock. A peer first publishes that it copies with
+ * a key (hca_hazard_enter) and then reads the entry. The owner first withdraws the key and
+ * then waits until no peer publishes it (hca_fence_key, hca_fence_key_busy). The entry is
+ * used again only after that. `serial` distinguishes two uses of the entry with the same
+ * key.
  */
 #include "hca/key.h"
 #include "hca/mr.h"
@@ -21,28 +22,28 @@
 
 #include "hca/paging.h"
 
-/* Entries that may be looked at, at first; the table doubles when they are used up. */
+/* Accessible entries at first; the number doubles when they are used up. */
 #define FIRST_KEYS 4096u
 
 struct spin hca_key_lock;
 
-/* The owner's side of an entry: `next` and the lists under process.lock, `object` and
- * `window` under hca_key_lock, `tag` of whoever has taken it. */
+/* The owner's side of an entry: `next` and the lists below are under process.lock, `object` and
+ * `window` under hca_key_lock. Only the thread that uses the entry's object accesses `tag`. */
 struct slot {
 	void *object;
-	uint32_t next; /* free one */
+	uint32_t next; /* index of the next free entry, 0: none */
 	bool window;
 	uint8_t tag;
 };
 
-/* Room for all of them, of which `room` may be touched: also when the adapter was
- * ended, and in a forked child, whose parent's objects have theirs. */
+/* Address space for all entries, of which the first `room` are accessible. Kept when the adapter
+ * stops, and in a forked child, because objects of the parent refer to entries. */
 static struct slot *slots;
 static uint32_t room;
-/* From here on no entry was ever used. 0 is no entry, and ends the list. */
+/* Entries from this index on were never used. Index 0 is never used; it ends lists. */
 static uint32_t fresh = 1;
-/* What was given back, the oldest first: it rests, so that keys which somebody still
- * holds are not soon another object's. */
+/* Freed entries, the oldest first. They are used again as late as possible, so that a key which
+ * a program still uses by mistake is not soon that of another object. */
 static struct {
 	uint32_t first, last, count;
 } resting;
@@ -64,7 +65,7 @@ static int slots_open(uint32_t count)
 		       -ENOMEM : 0;
 }
 
-/* `count`: a power of two. */
+/* Makes `count` entries accessible, a power of two. 0 or -ENOMEM. */
 static int table_open(uint32_t count)
 {
 	int ret = slots_open(count);
@@ -105,13 +106,13 @@ void hca_keys_destroy(void)
 
 /* ---- taking and giving back ---- */
 
-/* process.lock is held. 0: there is none. */
+/* The index of a free entry, 0: there is none. process.lock is held. */
 static uint32_t slot_take(void)
 {
 	uint32_t at = resting.first;
 
 	if (fresh == room && resting.count < room / 4 && room < HCA_KEYS)
-		table_open(2 * room); /* or there is no memory for it */
+		table_open(2 * room); /* on failure freed entries are used */
 	if (fresh < room)
 		return fresh++;
 	if (!at)
@@ -161,7 +162,7 @@ void hca_key_seen(uint32_t key)
 	slots[hca_key_index(key)].tag = (uint8_t)key;
 }
 
-/* Programs name entries, too (ibv_import_mr). */
+/* `index` may come from a program (ibv_import_mr()), so it is checked. */
 static const struct slot *slot_find(uint32_t index)
 {
 	static const struct slot none;
@@ -191,11 +192,11 @@ void hca_key_forget(uint32_t index)
 void hca_keys_forked(void)
 {
 	hca_null_forked();
-	/* A thread that is not here any more may have held it. */
+	/* A thread of the parent may have held it. */
 	hca_key_lock = (struct spin){ 0 };
 }
 
-/* Plain stores for the processor; a check in another thread may look. */
+/* Relaxed atomic accesses: other threads and processes read entries while they change. */
 #define PUT(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
 #define GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
@@ -204,7 +205,7 @@ void hca_key_publish(uint32_t key, const struct hca_key *as)
 	struct hca_key *k = &hca_process.keys[hca_key_index(key)];
 
 	PUT(k->serial, k->serial + 1);
-	/* The new number is seen before anything that belongs to it. */
+	/* The new serial is visible before the new members. */
 	atomic_thread_fence(memory_order_release);
 	PUT(k->access, as->access);
 	PUT(k->iova, as->iova);
@@ -224,8 +225,8 @@ void hca_key_withdraw(uint32_t key)
 	struct hca_key *k = &hca_process.keys[hca_key_index(key)];
 
 	atomic_store_explicit(&k->key, 0, memory_order_seq_cst);
-	/* Seen before the entry is filled anew, and before we look for whoever
-	 * announced the key. */
+	/* Visible before the entry is published again, and before the caller looks for peers
+	 * that copy with the key. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -256,7 +257,7 @@ bool hca_key_look(const struct hca_key *keys, uint32_t count, uint32_t key,
 	copy->flags = GET(k->flags);
 	copy->region_id = GET(k->region_id);
 	copy->region_offset = GET(k->region_offset);
-	/* All of one use, and it has not ended meanwhile. */
+	/* All members are of one use of the entry, and the key was not withdrawn meanwhile. */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&k->key, memory_order_relaxed) == key &&
 	       GET(k->serial) == copy->serial;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory windows (InfiniBand specification volume 1, 10.6.7.2): keys to a part of a
- * region that are given and taken by work requests.
+ * Memory windows (InfiniBand specification volume 1, 10.6.7.2): keys for a part of a
+ * region, which work requests bind and invalidate.
  *
- * A window of type 1 is bound and rebound by ibv_bind_mw and good for every QP of
- * its protection domain; one of type 2 (2B) is bound by a work request while it
- * is free, good only for the QP that bound it, and freed by LOCAL_INV or by a
- * peer's SEND with invalidate.
+ * A window of type 1 is bound and rebound by ibv_bind_mw() and valid for every QP of its
+ * protection domain. One of type 2 (2B) is bound by a work request while it is free, valid
+ * only for the QP that bound it, and freed by LOCAL_INV or by a peer's SEND with invalidate.
  *
- * Windows are published in the key table like regions, so peers check them in
- * the same way. An operation that takes a key back is done when nobody copies
- * with it any more; who has to wait for that is asked to come again.
+ * Windows are published in the table of keys like regions, and peers check them in the same
+ * way. An operation that withdraws a key completes when no peer copies with the key any
+ * more; until then hca_local_run() returns -EAGAIN and is called again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,13 +32,13 @@
 #define WINDOW_RIGHTS                                       \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
-/* A window is for peers: of local writing, and of permissions to be lax, nothing
- * follows, but programs say the same for a window as for its region. */
+/* Flags that are accepted. Local write and the optional ones have no effect on a window;
+ * programs pass them because they use the flags of the region. */
 #define WINDOW_ACCESS                                                     \
 	((unsigned)(WINDOW_RIGHTS | IBV_ACCESS_ZERO_BASED |               \
 		    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE))
 
-/* All of the process. Under hca_key_lock. */
+/* All windows of the process; under hca_key_lock. */
 static struct list windows = { &windows, &windows };
 
 int hca_mw_alloc(struct ibv_pd *ibpd, enum ibv_mw_type type, struct ibv_mw **out)
@@ -78,7 +77,8 @@ int hca_mw_alloc(struct ibv_pd *ibpd, enum ibv_mw_type type, struct ibv_mw **out
 
 /* ---- states; hca_key_lock is held ---- */
 
-/* No access starts with the key; it remains bound until mw_release(). */
+/* Withdraws the key: no access starts with it any more. The region counts the window until
+ * mw_release(). */
 static void mw_withdraw(struct hca_mw *mw)
 {
 	hca_key_withdraw(mw->rkey);
@@ -86,7 +86,7 @@ static void mw_withdraw(struct hca_mw *mw)
 	mw->fencing = true;
 }
 
-/* Nobody copies with the key any more: the region may go. */
+/* No peer copies with the key any more: the region does not count the window any longer. */
 static void mw_release(struct hca_mw *mw)
 {
 	mw->fencing = false;
@@ -130,7 +130,8 @@ static void mw_publish(struct hca_mw *mw, struct hca_qp *qp, struct hca_mr *mr,
 
 /* ---- binding ---- */
 
-/* The region that `e` names, if a window may be bound to what it asks for. */
+/* The region that `e` names, or NULL: a window must not be bound to the range or with the access
+ * of `e`. */
 static struct hca_mr *bind_region(const struct hca_mw *mw,
 				  const struct hca_swqe *e)
 {
@@ -141,7 +142,7 @@ static struct hca_mr *bind_region(const struct hca_mw *mw,
 	    mr->null ||
 	    hca_pd(mr->ibv.pd)->id != hca_pd(mw->ibv.pd)->id ||
 	    !(mr->access & IBV_ACCESS_MW_BIND) ||
-	    /* A window's address is a virtual one of its region's. */
+	    /* remote_addr is a virtual address, a zero-based region has none. */
 	    (mr->access & IBV_ACCESS_ZERO_BASED))
 		return NULL;
 	if ((e->bind.access &
@@ -154,7 +155,7 @@ static struct hca_mr *bind_region(const struct hca_mw *mw,
 	return mr;
 }
 
-/* May `e` be carried out? *region is NULL when it only unbinds. */
+/* Checks `e`. 0 with the region, or with NULL if it only unbinds; or -EINVAL. */
 static int bind_check(const struct hca_qp *qp, const struct hca_swqe *e,
 		      struct hca_mw *mw, struct hca_mr **region)
 {
@@ -174,7 +175,7 @@ static int bind_check(const struct hca_qp *qp, const struct hca_swqe *e,
 
 static int run_bind(struct hca_qp *qp, struct hca_swqe *e, bool waited)
 {
-	uint32_t quiet = 0; /* a key with which nobody copies */
+	uint32_t quiet = 0; /* a key with which no peer copies any more */
 	struct hca_mr *mr;
 	struct hca_mw *mw;
 	int ret;
@@ -205,8 +206,8 @@ out:
 
 /* ---- invalidation ---- */
 
-/* The window that `rkey` is of, if the QP may invalidate it (10.6.5.2). A region
- * that was registered by a verb is not invalidated by work requests. */
+/* The window with key `rkey`, or NULL: the QP must not invalidate it (10.6.5.2). Work requests
+ * never invalidate regions that were registered by a verb. */
 static struct hca_mw *bound_window(const struct hca_qp *qp, uint32_t rkey)
 {
 	struct hca_mw *mw = hca_key_mw(hca_key_index(rkey));
@@ -235,7 +236,7 @@ static int run_invalidate(struct hca_qp *qp, struct hca_swqe *e, bool waited)
 		return -EAGAIN;
 	spin_lock(&hca_key_lock);
 	mw = hca_key_mw(hca_key_index(e->rkey));
-	/* It may have gone, or have been bound again, while we waited. */
+	/* The window may have been deallocated or bound again meanwhile. */
 	if (mw && mw->rkey == e->rkey && mw->fencing)
 		mw_release(mw);
 	spin_unlock(&hca_key_lock);
@@ -248,8 +249,8 @@ int hca_key_invalidate(struct hca_qp *qp, uint32_t rkey)
 
 	spin_lock(&hca_key_lock);
 	mw = bound_window(qp, rkey);
-	/* Only the QP that sent this could copy with the key, and it sends after
-	 * it has copied: there is nobody to wait for. */
+	/* Only the QP that sent the message could copy with the key, and it has completed
+	 * its copies before the message: there are none to wait for. */
 	if (mw) {
 		mw_withdraw(mw);
 		mw_release(mw);
@@ -271,8 +272,8 @@ void hca_mw_fill_bind(struct hca_swqe *e, struct ibv_mw *ibmw, uint32_t rkey,
 {
 	const struct hca_mw *mw = hca_mw(ibmw);
 
-	/* Programs read the new key from the window before it is bound, so only
-	 * the tag is theirs to choose. */
+	/* The program chooses only the tag of the key. The index is that of the window,
+	 * because programs read the new key before the window is bound. */
 	e->rkey = mw->index << 8 | (rkey & 0xff);
 	e->remote_addr = info->addr;
 	e->imm = info->mr ? info->mr->lkey : 0;
@@ -313,7 +314,7 @@ int hca_mw_bind(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 	return ret;
 }
 
-/* ---- the end ---- */
+/* ---- destruction ---- */
 
 void hca_mw_qp_gone(struct hca_qp *qp)
 {

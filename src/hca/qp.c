@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Queue pairs: creation, state changes, query, destruction.
- * RC, UC, UD and XRC initiators; XRC targets are made in qp_xrc.c. Other
+ * RC, UC, UD and XRC initiators; XRC targets are created in qp_xrc.c. Other
  * services are refused with EOPNOTSUPP.
  */
 #define LOG_ROOM "hca"
@@ -39,7 +39,7 @@
 
 #define INLINE_MIN 64u
 
-/* Extended attributes and creation flags that exist, of which few are offered. */
+/* Extended attributes and creation flags that the interface defines; few are supported. */
 #define INIT_ATTR_KNOWN                                                       \
 	((uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |             \
 		    IBV_QP_INIT_ATTR_CREATE_FLAGS |                           \
@@ -59,7 +59,7 @@ static void retry_expired(struct progress_timer *t)
 	hca_path_ops(&qp->path)->expired(qp);
 }
 
-/* An initiator receives nothing: what is given for that is not looked at. */
+/* An XRC initiator receives nothing: attributes of the receive side are ignored. */
 static bool receives(const struct ibv_qp_init_attr_ex *a)
 {
 	return a->qp_type != IBV_QPT_XRC_SEND;
@@ -70,7 +70,7 @@ static uint32_t create_flags_offered(const struct ibv_qp_init_attr_ex *a)
 	return a->qp_type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
 }
 
-/* Unknown bits are a mistake, known ones that are not offered are refused. */
+/* -EINVAL: unknown bits; -EOPNOTSUPP: defined, but not supported. */
 static int check_init_extended(const struct ibv_qp_init_attr_ex *a,
 			       uint64_t offered)
 {
@@ -102,7 +102,7 @@ static int check_init_attr(struct ibv_context *ctx,
 	case IBV_QPT_UD: break;
 	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_DRIVER: return -EOPNOTSUPP;
-	default: return -EINVAL; /* there is no such service */
+	default: return -EINVAL; /* unknown service */
 	}
 	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !hca_live(a->pd, HCA_PD) ||
 	    !hca_live(a->send_cq, HCA_CQ) || a->pd->context != ctx || a->send_cq->context != ctx)
@@ -198,12 +198,12 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	if (!qp)
 		return -ENOMEM;
 	memset(qp, 0, sizeof(*qp));
-	/* There is room for it in any entry, and programs expect some. */
+	/* Every entry has room for it, and programs expect inline sends to work. */
 	a->cap.max_inline_data = MAX(a->cap.max_inline_data, INLINE_MIN);
 	ret = sq_init(qp, &a->cap, hca_pd(a->pd));
 	if (ret)
 		goto err_qp;
-	if (a->srq || !receives(a)) /* the receive part of cap is not looked at */
+	if (a->srq || !receives(a)) /* the receive part of cap is ignored */
 		a->cap.max_recv_wr = a->cap.max_recv_sge = 0;
 	ret = hca_rq_init(&qp->rq, a->cap.max_recv_wr, a->cap.max_recv_sge,
 			  hca_pd(a->pd), HCA_RESOURCE_RECV_QUEUE,
@@ -237,7 +237,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	atomic_store(&qp->pub->pd_id, qp->pd->id);
 	atomic_store(&qp->pub->state, IBV_QPS_RESET);
 	atomic_store(&qp->pub->qpn, qpn);
-	/* From here on a failure of the device finds it. */
+	/* A failure of the device from here on moves the QP to ERR; one before is found now. */
 	ret = hca_context_check(ctx);
 	if (ret)
 		goto err_qpn;
@@ -285,7 +285,7 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 {
 	bool first = hca_qp_state(qp) != IBV_QPS_ERR;
 
-	/* Before the state: what is promised must not be refused in between. */
+	/* Set before the state, so that no promised message is refused in between. */
 	if (first)
 		atomic_store(&qp->promising.closing, true);
 	hca_qp_set_state(qp, IBV_QPS_ERR);
@@ -296,7 +296,7 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 	hca_sq_flush(qp);
 	if (!qp->promising.closing)
 		hca_rq_flush(qp);
-	/* No more entries of the shared queue are taken for this QP (11.6.3.1). */
+	/* No more entries of the SRQ are taken for this QP (11.6.3.1). */
 	if (first && qp->srq)
 		hca_async_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
@@ -316,7 +316,7 @@ static void fail_if_on(struct hca_qp *qp, void *arg)
 	if ((qp->send_cq != cq && qp->recv_cq != cq) ||
 	    state == IBV_QPS_RESET || state == IBV_QPS_ERR)
 		return;
-	/* In this order: who reads the event finds the state. */
+	/* The state first: it is visible to the program that reads the event. */
 	hca_qp_fail(qp);
 	hca_async_qp_event(qp, IBV_EVENT_QP_FATAL);
 }
@@ -332,7 +332,7 @@ static void fail_if_of(struct hca_qp *qp, void *arg)
 {
 	const uint32_t *device = arg;
 
-	/* One that is just being made looks for itself. */
+	/* qpn is 0 while the QP is being created; hca_qp_create() then checks the device. */
 	if (atomic_load(&qp->pub->qpn) &&
 	    (*device == HCA_INSPECT_DEVICES ||
 	     atomic_load(&qp->pub->device) == *device) &&
@@ -353,9 +353,9 @@ void hca_qp_established(struct hca_qp *qp)
 	hca_async_qp_event(qp, IBV_EVENT_COMM_EST);
 }
 
-/* Peers look at these before they read or write. A QP without resources for
- * READ and ATOMIC refuses them like one that does not grant the right: both are
- * answered with NAK invalid request (9.7.4.1). */
+/* Publishes the access rights that peers check before RDMA operations. Without resources for
+ * READ and ATOMIC (max_dest_rd_atomic 0) these are refused as without the right: both cases
+ * are answered with NAK invalid request (9.7.4.1). */
 static void publish_access(struct hca_qp *qp)
 {
 	unsigned access = qp->attr.qp_access_flags;
@@ -392,7 +392,7 @@ static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mas
 		qp->rx_psn = t->rq_psn = a->rq_psn & HCA_PSN_MASK;
 		atomic_store(&qp->pub->rq_psn, t->rq_psn);
 		atomic_fetch_add(&qp->pub->connection, 1);
-		/* A target's SRQs have the messages; it takes none itself. */
+		/* A target delivers to SRQs; no message has this PSN. */
 		if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
 			qp->rx_psn = UINT32_MAX;
 	}
@@ -428,13 +428,13 @@ static void purge_cqs(struct hca_qp *qp)
 
 static void reset(struct hca_qp *qp)
 {
-	/* Out of every state in which messages are accepted first. */
+	/* First leave the states in which messages are accepted. */
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	progress_timer_cancel(&qp->retry);
 	hca_path_close(qp);
-	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	progress_timer_cancel(&qp->retry); /* it may have been armed meanwhile */
 	hca_lock(&qp->sq_lock);
-	/* An error that was being worked on meanwhile does not outlive this. */
+	/* Again: another thread may have moved the QP to ERR meanwhile. */
 	hca_qp_set_state(qp, IBV_QPS_RESET);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	hca_hold_clear(qp);
@@ -452,18 +452,18 @@ static void reset(struct hca_qp *qp)
 	qp->claimed = false;
 }
 
-/* The memory is the program's again when it has taken the QP out of service. */
+/* Waits for copies of peers: after a change to RESET or ERR the program may reuse its memory. */
 static void fence(const struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_SEND)
 		hca_fence_qp(qp);
 }
 
-/* Each takes in many messages and one of the ways of acknowledging. */
+/* Calls of the transports' poll(); each processes many messages. */
 #define MOVES_BEFORE_ERROR 64
 
-/* What the peer has acknowledged by now is done and not flushed: it may have
- * told our application so by other ways, and both end their connection. */
+/* Requests that the peer has acknowledged must complete with success instead of being flushed:
+ * the peer's application may have told this one by other means that it has everything. */
 void hca_take_in(void)
 {
 	hca_enter();
@@ -473,7 +473,7 @@ void hca_take_in(void)
 	hca_leave();
 }
 
-/* Which way to the peer that it is about to have? */
+/* Opens the path for the change to RTR with attributes `a`. 0 or a negative errno. */
 static int open_path(struct hca_qp *qp, const struct ibv_qp_attr *a)
 {
 	struct hca_destination to = { .qpn = HCA_QPN_UNKNOWN };
@@ -535,8 +535,8 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 			return ret;
 	}
 	hca_lock(&qp->sq_lock);
-	/* Under this lock a failure has moved it, or will: of its device, or its own.
-	 * There is no way back from that but RESET. */
+	/* A failure of the QP or of its device moves the QP to ERR under this lock. If that
+	 * has happened, the QP must not leave ERR; if not, it will happen after this change. */
 	ret = hca_context_check(ibqp->context);
 	if (!ret && hca_qp_state(qp) != cur)
 		ret = -EINVAL;
@@ -549,7 +549,7 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	if (cur != next)
 		hca_qp_set_state(qp, next);
 	if (cur == IBV_QPS_RTS && next == IBV_QPS_SQD) {
-		/* What was transmitted or waits now is still processed. */
+		/* Entries that are posted by now are still processed. */
 		qp->sq.drain_to = qp->sq.head;
 		qp->sq.draining = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) &&
 				  a->en_sqd_async_notify;
@@ -581,7 +581,7 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 	qp = hca_qp_behind(ibqp);
 	hca_lock(&qp->sq_lock);
 	*attr = qp->attr;
-	/* Programs look at qp->state, too, which an error does not change. */
+	/* Programs also read ibv_qp.state, which errors do not update. */
 	ibqp->state = attr->qp_state = attr->cur_qp_state = hca_qp_state(qp);
 	attr->sq_draining = attr->qp_state == IBV_QPS_SQD &&
 			    qp->sq.tail != qp->sq.drain_to;
@@ -633,7 +633,7 @@ int hca_qp_destroy(struct ibv_qp *ibqp)
 	hca_number_free(ibqp->qp_num);
 	progress_timer_cancel(&qp->retry);
 	hca_path_close(qp);
-	progress_timer_cancel(&qp->retry); /* armed meanwhile */
+	progress_timer_cancel(&qp->retry); /* it may have been armed meanwhile */
 	fence(qp);
 	progress_timer_cancel(&qp->promising.close);
 	hca_promise_reset(qp);

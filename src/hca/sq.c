@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Send queues: posting by work request, completion and flush. Posting by
- * builder calls is in sq_build.c; what happens between posting and completion
- * is the transport's.
+ * Send queues: posting by work request, completion and flush. Extended posting
+ * (ibv_wr_*) is in sq_build.c; transports transmit the entries.
  *
  * Entries complete in posting order: a transport transmits [tail, head) in
  * order and reports the oldest first.
@@ -66,12 +65,12 @@ static uint8_t entry_flags(const struct hca_qp *qp, unsigned send_flags)
 	return (uint8_t)(send_flags | qp->always_flags);
 }
 
-/* The part of their own of the rarer operations; 0 or a positive errno. */
+/* The members that only one of the less frequent operations uses. 0 or a positive errno. */
 static int fill_rare(struct hca_swqe *e, const struct ibv_send_wr *wr)
 {
 	switch (wr->opcode) {
 	case IBV_WR_BIND_MW:
-		/* Type 1 is bound by ibv_bind_mw only. */
+		/* Windows of type 1 are bound by ibv_bind_mw() only. */
 		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2)
 			return EINVAL;
 		hca_mw_fill_bind(e, wr->bind_mw.mw, wr->bind_mw.rkey,
@@ -90,7 +89,7 @@ static int fill_rare(struct hca_swqe *e, const struct ibv_send_wr *wr)
 		e->remote_addr = wr->wr.rdma.remote_addr;
 		e->rkey = wr->wr.rdma.rkey;
 		return 0;
-	case IBV_WR_SEND_WITH_INV: /* the key is where immediate data are */
+	case IBV_WR_SEND_WITH_INV: /* invalidate_rkey and imm_data are one union */
 		return 0;
 	default:
 		if (e->length != sizeof(uint64_t))
@@ -171,7 +170,7 @@ int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 
 void hca_sq_call(struct hca_qp *qp)
 {
-	/* Not inside of a build: the lock of a send queue is held, then. */
+	/* Between ibv_wr_start() and its end (depth is not 0) a sq_lock is held. */
 	if (!hca_self.depth && atomic_exchange(&qp->calls, false))
 		hca_path_ops(&qp->path)->expired(qp);
 }
@@ -293,7 +292,7 @@ void hca_sq_flush(struct hca_qp *qp)
 		return;
 	if (unlikely(qp->tx_blocked == HCA_TX_COPY_WAITS))
 		qp->tx_blocked = HCA_TX_OPEN;
-	qp->tx_epoch++; /* what comes back for these entries is stale */
+	qp->tx_epoch++; /* acknowledgements of these entries are ignored */
 	while (qp->sq.tail != qp->sq.head)
 		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);
 	hca_hold_clear(qp);
@@ -304,7 +303,7 @@ struct datagrams {
 	uint32_t count;
 };
 
-/* Of one send queue: those that are told of when they complete. */
+/* Adds the signaled entries of one send queue. */
 static void datagrams_count(struct hca_qp *qp, void *arg)
 {
 	struct datagrams *d = arg;

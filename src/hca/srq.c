@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared receive queues: one receive queue of several QPs, with an event when
+ * Shared receive queues: one receive queue for several QPs, with an event when
  * fewer entries than a limit are left (InfiniBand specification volume 1, 10.2.9).
- * An XRC SRQ has a number, by which senders choose it, a CQ of its own, and no
- * QPs: the target QPs of its domain deliver to it (annex A14).
+ * An XRC SRQ has a number, by which senders select it, and a CQ. QPs are not
+ * attached to it: the target QPs of its XRC domain deliver to it (annex A14).
  *
- * IBV_EVENT_SRQ_ERR is never raised: the queue is memory of the adapter's alone,
- * so there is no entry that could not be read.
+ * IBV_EVENT_SRQ_ERR is never raised: entries are in memory that only the adapter
+ * writes, so reading one cannot fail.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 	srq->ibv.pd = ibpd;
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
-	/* The limit is armed by ibv_modify_srq only. */
+	/* The limit is armed by ibv_modify_srq() only. */
 	attr->srq_limit = 0;
 	hca_pd_get(hca_pd(ibpd));
 	*out = srq;
@@ -133,7 +133,7 @@ int hca_srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
 
 	if (a->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
 		return -EINVAL;
-	/* Tag matching, and its capabilities on another type. */
+	/* Tag matching is not supported, nor its attributes with another type. */
 	if (type == IBV_SRQT_TM || (a->comp_mask & IBV_SRQ_INIT_ATTR_TM))
 		return -EOPNOTSUPP;
 	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !hca_live(a->pd, HCA_PD) ||
@@ -143,7 +143,8 @@ int hca_srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *a,
 		return create_xrc(ctx, a, out);
 	if (type != IBV_SRQT_BASIC)
 		return -EINVAL;
-	/* They start alike (ibv_create_srq_ex(3) rests on it, too). */
+	/* struct ibv_srq_init_attr_ex begins with the members of the other; ibv_create_srq_ex(3)
+	 * relies on this, too. */
 	return hca_srq_create(a->pd, (struct ibv_srq_init_attr *)a, out);
 }
 
@@ -157,7 +158,7 @@ int hca_srq_number(struct ibv_srq *ibsrq, uint32_t *number)
 	return 0;
 }
 
-/* Nothing is changed when one of the values is refused (ibv_modify_srq(3)). */
+/* If one of the values is refused, nothing is changed (ibv_modify_srq(3)). */
 int hca_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	struct hca_srq *srq = hca_srq(ibsrq);
@@ -237,7 +238,7 @@ void hca_srq_check_limit(struct hca_srq *srq)
 					      memory_order_relaxed) >=
 			      limit)
 		return;
-	atomic_store(&srq->event_below, 0); /* once */
+	atomic_store(&srq->event_below, 0); /* the event is raised once */
 	hca_async_srq_event(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
