@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who moves messages, the application's polls or the progress thread; see process.h.
+ * Decides whether the application's polls or the progress thread move messages; see
+ * process.h.
  *
- * Three words decide it: `wants_kick`, `ticking` and `armed`. Who changes one of them
- * and then looks at another has sequentially consistent accesses for both, so that of
- * two threads that do so at once, each with the other's word, one sees the other:
- * whatever happens, either somebody polls, or the thread ticks, or peers wake it.
+ * The decision depends on `wants_kick`, `ticking` and `armed`. A thread that stores one of
+ * them and then loads another uses sequentially consistent accesses for both. So of two
+ * threads that do so at the same time, at least one sees the other's store, and always one
+ * of these holds: the application polls, the progress thread ticks, or peers wake it.
  */
 #include "hca/process.h"
 
@@ -16,8 +17,8 @@
 #define TICK_MAX_MS 40
 #define POLLS_PER_WAKE 64
 
-/* Others read the number of polls from here, at most a tick late: the line that
- * polls write has enough in it that is hot. */
+/* Copies the number of polls to the counters that other processes read, once per tick: polls do
+ * not write the shared line themselves. */
 static void polls_publish(struct hca_segment *s)
 {
 	__atomic_store_n(&s->counters.at[HCA_POLLS],
@@ -37,7 +38,7 @@ void hca_attention_attend(void)
 				      memory_order_relaxed) + 1;
 	atomic_store_explicit(&hca_process.streak, streak,
 			      memory_order_relaxed);
-	/* Who armed a CQ may go to sleep at any time, however often it polled. */
+	/* A program that armed a CQ may go to sleep at any time, however often it polled. */
 	if (streak < POLLS_TO_ATTEND ||
 	    atomic_load_explicit(&hca_process.armed_next,
 				 memory_order_relaxed) > 0)
@@ -49,8 +50,8 @@ void hca_attention_attend(void)
 		     armed ? HCA_WAKE_SOLICITED : HCA_WAKE_NOTHING);
 	if (!atomic_exchange(&hca_process.ticking, true))
 		progress_kick();
-	/* Another thread may have armed one meanwhile, and be asleep; and the lock
-	 * that the caller does without may be held by one that has looked already. */
+	/* Another thread may have armed a CQ meanwhile and be asleep, or be inside after
+	 * its last look for messages. Peers wake the progress thread again, and it looks. */
 	if (unlikely(atomic_load(&hca_process.armed_next) > 0 ||
 		     (!armed && atomic_load(&hca_process.armed) > 0))) {
 		hca_attention_release();
@@ -71,8 +72,8 @@ void hca_attention_release(void)
 	fence_others(FENCE_HOST, hca_process.membarrier);
 }
 
-/* The application polls. Where it also may be about to sleep until an event, it may
- * have looked for the last time: then this thread has to know that nothing is left. */
+/* A peer woke this process while the application polls. If a CQ is armed, the application may
+ * go to sleep without another poll, so all messages must be moved here. */
 static void look_when_kicked(void)
 {
 	if (atomic_load(&hca_process.armed) == 0) {
@@ -92,7 +93,7 @@ int hca_attention_tick(void)
 	struct hca_segment *s;
 	int timeout_ms = -1;
 
-	/* Against the adapter's end while librdmacm keeps the thread. */
+	/* The adapter may be stopped now, while librdmacm holds the progress thread. */
 	pthread_mutex_lock(&hca_process.tick_lock);
 	s = hca_process.segment;
 	if (!s)
@@ -104,12 +105,12 @@ int hca_attention_tick(void)
 	if (!atomic_load(&hca_process.ticking)) {
 		tick_ms = TICK_MS;
 	} else {
-		/* The longer the application has been polling, the longer it
-		 * probably will; a peer that waits for us kicks. */
+		/* The longer the application has polled, the longer it probably will,
+		 * so checks become less frequent. A peer that waits wakes us. */
 		timeout_ms = tick_ms;
 		tick_ms = MIN(2 * tick_ms, TICK_MAX_MS);
-		/* A kick while the application polls: a peer waits for us
-		 * longer than it takes to poll, so look at once. */
+		/* Woken while the application polls: a peer has waited longer than
+		 * the time between two polls, so messages are moved here. */
 		if (atomic_exchange(&hca_process.kicked, false))
 			look_when_kicked();
 		if (polls != polls_before) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a completion queue reports besides completions: events of an armed one,
- * moderated if that was asked for, and its overrun (ibv_req_notify_cq(3),
- * ibv_modify_cq(3); InfiniBand specification volume 1, 11.6.3).
+ * Completion events of an armed queue, their moderation, and the event of an overrun
+ * (ibv_req_notify_cq(3), ibv_modify_cq(3); InfiniBand specification volume 1, 11.6.3).
  *
- * Arming is one-shot and looks at new completions only, never at what the
- * queue already holds. Moderation holds the event back until `count`
- * completions came after the arming or `period` went by since the first of
- * them; zero turns either of the two off. Errors are not held back.
+ * Arming is for one event, and only completions that are added later raise it. Moderation
+ * delays the event until `count` completions were added after arming, or until `period` has
+ * passed since the first of them; zero switches either of the two off. Completions with an
+ * error are not delayed.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -25,7 +24,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* What is left is the progress thread's. */
+/* Limit of polls of the transports while arming; the progress thread moves the rest. */
 #define MOVES_WHEN_ARMED 64
 
 /* cq->lock is held. `arm`: one of the bits of HCA_CQ_ARMED, or 0. */
@@ -79,7 +78,7 @@ void hca_cq_act(struct hca_cq *cq, enum hca_cq_action action)
 					   cq->event_period_us * UINT64_C(1000));
 }
 
-/* The event that is held back, if there is one, comes now. */
+/* Raises the delayed event, if there is one. */
 static void release_event(struct hca_cq *cq)
 {
 	bool held;
@@ -98,7 +97,7 @@ static void period_over(struct progress_timer *t)
 	release_event(container_of(t, struct hca_cq, event_timer));
 }
 
-/* On the progress thread: who lost a completion holds locks of its QP. */
+/* On the progress thread, because the thread that lost a completion holds locks of its QP. */
 static void fail_queue_pairs(struct progress_timer *t)
 {
 	hca_qps_fail_on(container_of(t, struct hca_cq, overrun_timer));
@@ -140,12 +139,12 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct hca_cq *cq = hca_cq(ibcq);
 
-	/* Allowed, but there is nobody to tell. */
+	/* Permitted without a channel, but has no effect. */
 	if (!ibcq->channel)
 		return 0;
 	hca_enter();
-	/* What has come so far came before the arming, as far as the application
-	 * can tell, and gives no event. */
+	/* Messages that have arrived are moved before the queue is armed, so that their
+	 * completions raise no event. */
 	move_all();
 	hca_lock(&cq->lock);
 	if (!solicited_only)
@@ -153,11 +152,11 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else if (!(cq->special & HCA_CQ_ARMED))
 		set_armed(cq, HCA_CQ_ARMED_SOLICITED);
 	hca_unlock(&cq->lock);
-	/* From now on somebody may sleep and is woken; what came meanwhile
-	 * arrives now, after the arming, and raises the event. */
+	/* From here on peers wake this process. Messages that have arrived meanwhile are moved
+	 * now, after arming, so that their completions raise the event. */
 	hca_attention_release();
 	move_all();
-	if (hca_builds()) /* the thread looks when the build has ended */
+	if (hca_builds()) /* move_all() did nothing: the progress thread does it */
 		progress_kick();
 	hca_leave();
 	return 0;
@@ -175,7 +174,7 @@ int hca_cq_modify(struct ibv_cq *ibcq, const struct ibv_modify_cq_attr *attr)
 	cq->event_count = attr->moderate.cq_count;
 	cq->event_period_us = attr->moderate.cq_period;
 	hca_unlock(&cq->lock);
-	/* It was held back by rules that are gone. */
+	/* A delayed event was delayed by the previous values. */
 	release_event(cq);
 	return 0;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The slow sides of lock elision; see elide.h.
+ * The slow cases of lock elision; see elide.h.
  *
- * Why it is right. The owner stores `inside` and then loads `others`; another
- * thread raises `others`, makes every running thread of the process pass a full
- * fence, and then waits for `inside` to fall. So either the owner sees `others`
- * and takes the locks, or the other one sees `inside` and waits. A thread that
- * uses locks is counted in `others`, the owner included; ownership passes only
- * while the one who takes it is the only one counted. An owner that slept between
- * finding itself and storing `inside` looks once more whether it still is the
- * owner: it sees `others`, or, when these have gone, what they left behind.
+ * Correctness. The owner stores 1 in `inside` and then loads `others`; another thread
+ * increments `others`, has all running threads of the process execute a full fence
+ * (membarrier), and then waits until `inside` is 0. So either the owner sees `others` and
+ * takes the locks, or the other thread sees `inside` and waits. Every thread that takes
+ * locks is counted in `others`, also the owner. Ownership passes on only while the thread
+ * that takes it is the only one counted. A thread that was interrupted between finding
+ * itself to be the owner and storing `inside` then loads `others` and once more `owner`:
+ * either `others` is not 0, or the other threads have left and it sees all their stores, also
+ * a change of the owner.
  */
 #define LOG_ROOM "hca"
 #include "hca/elide.h"
@@ -21,12 +22,12 @@
 #include "util/fence.h"
 #include "util/log.h"
 
-/* Entries of application threads that are not the owner: so many in one period,
- * and elision costs more than it saves. */
+/* If application threads that are not the owner enter so often in one period, elision costs more
+ * than it saves. */
 #define FOREIGN_LIMIT 4096
 #define FOREIGN_PERIOD_NS NSEC_PER_SEC
-/* A thread that enters so often, with no other one in between, owns the data
- * path: that of who only set things up passes on to who works. */
+/* A thread that enters so often, without another one in between, becomes the owner. So ownership
+ * passes from a thread that only set up objects to the one that posts and polls. */
 #define STREAK_TO_OWN 1024
 
 struct hca_elision hca_elision;
@@ -43,8 +44,8 @@ void hca_elision_start(void)
 {
 	bool usable = fence_others_offered(FENCE_PROCESS);
 
-	/* Threads may be inside already, of an earlier opening or of librdmacm;
-	 * nobody owns anything before the first steady poller. */
+	/* Threads may be inside already, from before the adapter was last stopped or in
+	 * librdmacm. There is no owner yet. */
 	if (!usable && !atomic_exchange(&hca_elision.off, true))
 		atomic_fetch_add(&hca_elision.others, 1);
 }
@@ -70,7 +71,7 @@ static void wait_for_owner(uintptr_t owner)
 {
 	unsigned tries = 0;
 
-	/* There is no owner where the kernel does not offer it. */
+	/* Cannot fail: without membarrier there is never an owner. */
 	fence_others(FENCE_PROCESS, true);
 	while (atomic_load_explicit(&hca_elision.inside[owner % HCA_OWNERS],
 				    memory_order_acquire)) {
@@ -80,7 +81,7 @@ static void wait_for_owner(uintptr_t owner)
 	}
 }
 
-/* Afterwards the owner uses locks, until withdraw(). */
+/* Counts the caller in `others`, and waits until the owner is outside or takes locks. */
 static void announce(void)
 {
 	uintptr_t owner;
@@ -96,7 +97,7 @@ static void withdraw(void)
 	atomic_fetch_sub(&hca_elision.others, 1);
 }
 
-/* The caller works steadily and alone: it becomes the owner. */
+/* Makes the caller the owner, if no other thread is inside. It is not counted in `others`. */
 static void adopt(void)
 {
 	uintptr_t owner = atomic_load(&hca_elision.owner);
@@ -110,12 +111,12 @@ static void adopt(void)
 	    atomic_compare_exchange_strong(&hca_elision.owner, &owner,
 					   (uintptr_t)&hca_self + nth) &&
 	    atomic_load(&hca_elision.others) != 1)
-		/* Somebody came meanwhile and may not have seen it. */
+		/* A thread entered meanwhile, and may not have seen the new owner. */
 		atomic_store(&hca_elision.owner, owner);
 	withdraw();
 }
 
-/* Too many entries of several threads for elision? */
+/* Counts an entry of a thread that is not the owner; switches elision off if there are too many. */
 static void count_foreign(void)
 {
 	uint64_t now;
@@ -126,7 +127,7 @@ static void count_foreign(void)
 	atomic_store(&foreign.count, 0);
 	if (now - atomic_exchange(&foreign.since_ns, now) > FOREIGN_PERIOD_NS)
 		return;
-	/* We are announced, so the owner is outside; this is never withdrawn. */
+	/* The caller is counted, so the owner is outside. This increment is never undone. */
 	if (!atomic_load(&hca_elision.off)) {
 		atomic_fetch_add(&hca_elision.others, 1);
 		atomic_store(&hca_elision.off, true);

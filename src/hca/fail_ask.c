@@ -69,7 +69,7 @@ static int answer_await(int fd, const struct ucred *cred)
 	if (n == sizeof(msg) && msg.magic == HCA_INSPECT_MAGIC &&
 	    msg.kind == HCA_INSPECT_ANSWER)
 		return msg.status < 0 ? msg.status : 0;
-	/* It may hang up on strangers before they say anything. */
+	/* The process may close the connection of another user without answering. */
 	return geteuid() != 0 && cred->uid != geteuid() ? -EPERM :
 							  -EPROTONOSUPPORT;
 }
@@ -90,7 +90,8 @@ int hca_fail_ask(uint32_t pid, const char *device)
 	fd = process_connect(pid, &cred);
 	if (fd < 0)
 		return fd;
-	/* Who hangs up at once is asked all the same: the reason follows. */
+	/* Ignores that the process has closed the connection already: receiving the answer then
+	 * finds the reason. */
 	if (send(fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
 	    errno != EPIPE && errno != ECONNRESET)
 		ret = -errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Announcements of the keys that this process copies with, for their owners to see
- * (the transport that copies says why).
+ * The keys that this process copies with, published for their owners; key.c explains how
+ * owners use this.
  */
 #include <sched.h>
 
@@ -17,7 +17,7 @@ int hca_hazard_enter(uint64_t key_id)
 
 		if (atomic_compare_exchange_strong(&hazards[i], &free_slot,
 						   key_id)) {
-			/* Before the caller looks at the key. */
+			/* The store is visible before the caller reads the key. */
 			fence_behind_exchange();
 			return (int)i;
 		}
@@ -30,7 +30,7 @@ void hca_hazard_leave(int slot)
 {
 	_Atomic uint32_t *turn = &hca_process.segment->hazard_turns[slot];
 
-	/* Whoever has the slot is the only one who writes this. */
+	/* Only the thread that has the slot writes this. */
 	atomic_store_explicit(turn,
 			      atomic_load_explicit(turn, memory_order_relaxed) + 1,
 			      memory_order_release);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams that have to wait: for the link with their destination, for room, for
- * the end of SQD.
+ * Datagrams that wait in the send queue: for the link with their destination, for room
+ * there, or for the end of SQD.
  *
- * An adapter has read the data of a datagram, and what it needs of the address
- * handle, microseconds after the posting. Programs come to rely on that: they take
- * the peer's answer for a sign that the buffer is free again, or destroy the
- * address handle behind the last posting. So what cannot leave at once is copied
- * before the posting call returns; what leaves at once costs nothing more.
+ * A hardware adapter reads the data of a datagram and the address handle within
+ * microseconds after posting. Programs rely on that: they reuse the buffer when the peer's
+ * answer arrives, or destroy the address handle after the last post. So the data and the
+ * handle of datagrams that cannot be sent at once are copied before the posting call
+ * returns. Datagrams that are sent at once are not copied here.
  *
- * The copies are in a ring of the QP's own, with room for a full send queue of
- * the longest datagrams: it cannot run out. The memory is reserved with the QP
- * and taken from the system when it is first used.
+ * Each QP has a ring for the copies, with room for a full send queue of the longest
+ * datagrams, so it never overflows. The address space is reserved when the QP is created;
+ * memory is used when the ring first needs it.
  *
- * Connected services keep nothing: their messages may be as long as a gigabyte,
- * and the buffer is the adapter's until the completion (10.7.3.1, ibv_post_send(3)).
+ * Connected services copy nothing: their messages may have a gigabyte, and the buffer
+ * belongs to the adapter until the completion (10.7.3.1, ibv_post_send(3)).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,10 +31,10 @@
 #include "util/container_of.h"
 #include "util/spin.h"
 
-/* So much is taken from the system at a time: whole pages of any size. */
+/* Bytes made accessible at a time: a multiple of any page size. */
 #define OPEN_STEP ((size_t)65536)
 
-/* Held while memory of the program is read: see hca_hold_fence(). */
+/* Held while buffers of the program are copied; see hca_hold_fence(). */
 static struct spin reading;
 
 static uint32_t room_for(uint32_t data)
@@ -45,8 +45,8 @@ static uint32_t room_for(uint32_t data)
 
 int hca_hold_init(struct hca_qp *qp)
 {
-	/* One more than the queue has: what does not fit in front of the end of
-	 * the ring starts again at its beginning. */
+	/* One copy more than the queue has entries, because the last bytes of the ring
+	 * are not used when the next copy does not fit in them. */
 	size_t size = ((size_t)qp->sq.limit + 1) * room_for(HCA_UD_MTU);
 	struct hca_hold *h;
 
@@ -84,7 +84,8 @@ void hca_hold_clear(struct hca_qp *qp)
 	h->head = h->tail = 0;
 }
 
-/* Only what is used is opened, so that a program may lock all of its memory. */
+/* Makes `data` accessible up to `end`. Done in steps, so that mlockall() does not allocate the
+ * whole ring. False: no memory. */
 static bool open_up_to(struct hca_hold *h, size_t end)
 {
 	if (likely(end <= h->open))
@@ -113,7 +114,7 @@ static struct hca_held *take_room(struct hca_hold *h, uint32_t bytes)
 	return held;
 }
 
-/* All data of `e` to `to`; false: a key does not allow it. */
+/* Copies all data of `e` to `to`. False: a key does not permit it. */
 static bool gather(const struct hca_qp *qp, const struct hca_swqe *e, uint8_t *to)
 {
 	for (unsigned i = 0; i < e->num_sge; i++) {
@@ -132,14 +133,15 @@ static bool gather(const struct hca_qp *qp, const struct hca_swqe *e, uint8_t *t
 	return true;
 }
 
-/* One that is too long is never sent: its address is enough. */
+/* Copies address handle and data of an entry. A datagram that is too long is never sent, so its
+ * data are not copied. */
 static void hold(struct hca_qp *qp, struct hca_swqe *e)
 {
 	bool inside = e->flags & HCA_SWQE_INLINE;
 	uint32_t data = inside || e->length > HCA_UD_MTU ? 0 : e->length;
 	struct hca_held *held = take_room(qp->hold, room_for(data));
 
-	/* Without memory it is read when it leaves. */
+	/* No memory: buffers and handle are read when the datagram is sent. */
 	if (!held)
 		return;
 	held->ah = *e->ud.ah;
@@ -154,7 +156,7 @@ void hca_hold_waiting(struct hca_qp *qp)
 	struct hca_sq *sq = &qp->sq;
 	uint32_t i = sq->next;
 
-	/* What earlier calls left behind is here already. */
+	/* Entries before `upto` were copied by earlier calls. */
 	if (h->count && (int32_t)(h->upto - i) > 0)
 		i = h->upto;
 	hca_lock(&reading);
@@ -169,14 +171,14 @@ void hca_hold_release(struct hca_qp *qp, const struct hca_swqe *e)
 	struct hca_hold *h = qp->hold;
 	const struct hca_held *held = hca_held(e);
 
-	/* They leave in the order in which they came. */
+	/* Copies are freed in the order in which they were made. */
 	h->tail = (size_t)((const uint8_t *)held - h->data) + held->bytes;
 	h->count--;
 }
 
 void hca_hold_forked(void)
 {
-	/* A thread that is not here any more may have held it. */
+	/* A thread of the parent may have held it. */
 	reading = (struct spin){ 0 };
 }
 

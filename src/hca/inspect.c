@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The asking side of an inspection: who is there, and whose segment we have.
+ * The asking side of an inspection: finds the processes and obtains their segments.
  *
- * All new processes are asked first and waited for then, so that one that is
- * stopped costs its second once and not for each.
+ * All new processes are asked first, and their answers awaited then, so that several
+ * stopped processes cost the time limit of a second only once.
  */
 #define LOG_ROOM "hca"
 #include "hca/inspect.h"
@@ -28,15 +28,15 @@
 #define ANSWER_LIMIT_NS (NSEC_PER_SEC / 2)
 
 struct target {
-	/* Those that the kernel says are this process's; at least one. */
+	/* Socket names that belong to the process according to the kernel; at least one. */
 	struct inspect_name names[HCA_BLOCKS_PER_PROCESS];
 	unsigned name_count;
 	uint32_t pid, uid;
 	uint8_t uuid[16];
-	int socket;     /* -1: no answer is awaited */
-	int segment_fd; /* -1: not seen */
-	ino_t segment;  /* the file behind it */
-	bool repeated;  /* another one has the same */
+	int socket;     /* -1: no answer is expected */
+	int segment_fd; /* -1: not obtained */
+	ino_t segment;  /* inode of that file */
+	bool repeated;  /* another target has the same segment */
 	char problem[sizeof(((struct hca_process_view *)0)->problem)];
 };
 
@@ -75,7 +75,7 @@ void hca_inspector_close(struct hca_inspector *in)
 	free(in);
 }
 
-/* ---- who is there ---- */
+/* ---- the processes ---- */
 
 static bool is_listed(const struct inspect_name *names, size_t count, uint64_t inode)
 {
@@ -85,7 +85,7 @@ static bool is_listed(const struct inspect_name *names, size_t count, uint64_t i
 	return false;
 }
 
-/* Keeps those whose segment we have and who are still there. */
+/* Removes the targets that have ended, and those whose segment was not obtained. */
 static void forget_the_rest(struct hca_inspector *in, const struct inspect_name *names,
 			    size_t count)
 {
@@ -122,14 +122,15 @@ static void question_send(struct target *t)
 		.kind = HCA_INSPECT_QUESTION,
 	};
 
-	/* Who hangs up at once is asked all the same: the reason follows. */
+	/* Ignores that the process has closed the connection already: receiving the answer then
+	 * finds the reason. */
 	if (send(t->socket, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
 	    errno != EPIPE && errno != ECONNRESET)
 		snprintf(t->problem, sizeof(t->problem), "cannot be asked: %s",
 			 strerror(errno));
 }
 
-/* One more name of a process that is there already? */
+/* Adds the name to the target with that pid. False: there is none. */
 static bool name_merged(struct hca_inspector *in, const struct inspect_name *n,
 			uint32_t pid)
 {
@@ -159,7 +160,7 @@ static int targets_grow(struct hca_inspector *in)
 	return 0;
 }
 
-/* Adds the owner of a name, asked, unless it is there already or has gone. */
+/* Asks the owner of a name and adds it as a target, unless it is one already or has ended. */
 static int target_add(struct hca_inspector *in, const struct inspect_name *n)
 {
 	struct target t = { .names = { *n }, .name_count = 1, .segment_fd = -1 };
@@ -212,7 +213,7 @@ static const char *answer_problem(const struct target *t,
 				  const struct hca_inspect_message *msg,
 				  ssize_t n, int fd)
 {
-	/* It may hang up on strangers before they say anything. */
+	/* The process may close the connection of another user without answering. */
 	if (n <= 0 && geteuid() != 0 && t->uid != geteuid())
 		return "shows itself to its own user and to root only";
 	if (n <= 0)
@@ -252,7 +253,7 @@ static void answer_take(struct target *t)
 	t->segment_fd = -1;
 }
 
-/* Names of one process whose pid we cannot see show the same file. */
+/* Marks targets with the same segment: one process whose pid is not visible. */
 static void find_repeated(struct hca_inspector *in)
 {
 	for (size_t i = 0; i < in->count; i++) {
@@ -313,7 +314,7 @@ static void process_fill(struct hca_process_view *p, const struct target *t)
 			 "cannot be read any more");
 }
 
-/* Whose numbers are these? By the names, which the kernel vouches for. */
+/* Finds the process of each peer's QP number by the socket names, whose owners the kernel tells. */
 static void peers_resolve(struct hca_view *v, const struct hca_inspector *in)
 {
 	uint32_t *owner = calloc(HCA_QPN_BLOCKS, sizeof(*owner));

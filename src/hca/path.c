@@ -59,7 +59,7 @@ void hca_path_none(struct hca_qp *qp)
 	set_path(qp, &no_transport);
 }
 
-/* ---- which are used ---- */
+/* ---- the transports in use ---- */
 
 static const struct hca_transport_ops *find_built(const char *name, size_t length)
 {
@@ -79,7 +79,7 @@ static void use(const struct hca_transport_ops *ops)
 		hca_transports.at[hca_transports.count++] = ops;
 }
 
-/* The first that was built is the default. */
+/* Sets hca_transports.at from BUSBAR_TRANSPORTS; the default is the first that was built. */
 static void read_setting(void)
 {
 	const char *at = hca_settings.transports;
@@ -156,7 +156,7 @@ bool hca_transports_pending(void)
 	return false;
 }
 
-/* ---- which one leads there ---- */
+/* ---- choice of a transport ---- */
 
 const struct hca_transport_ops *hca_path_choose(const struct hca_destination *to)
 {
@@ -221,7 +221,7 @@ void hca_path_close(struct hca_qp *qp)
 	const struct hca_transport_ops *ops = hca_path_ops(&qp->path);
 
 	ops->close(qp);
-	/* Another one may just be looking at a message that named this number. */
+	/* Another transport may have found the QP by a message with its number. */
 	for (unsigned i = 0; i < hca_transports.count; i++)
 		if (hca_transports.at[i] != ops && hca_transports.at[i]->fence.qp)
 			hca_transports.at[i]->fence.qp(qp);
@@ -230,7 +230,7 @@ void hca_path_close(struct hca_qp *qp)
 	hca_unlock(&qp->sq_lock);
 }
 
-/* ---- asking all ---- */
+/* ---- calls to all transports ---- */
 
 void hca_fence_key(uint32_t key)
 {

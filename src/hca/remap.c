@@ -2,16 +2,15 @@
 /*
  * Registered application memory in regions that peers can map; see remap.h.
  *
- * The address space is seen as windows of 1 GiB. A window in which memory is
- * registered has a region of that size, which costs nothing where nothing is,
- * and a page is moved to the place in the file that it has in the window. So
- * neighbouring registrations share pages without knowing of each other, and
- * what is contiguous here is contiguous for the peer. Each page counts the
- * registrations that need it.
+ * The address space is divided into windows of 1 GiB. A window with registered memory
+ * has a region of that size, a file that takes memory only for pages in use. A page is
+ * moved to the offset in the file that it has in the window. So registrations can share
+ * pages, and memory that is contiguous in this process is contiguous for peers. For each
+ * page the registrations that need it are counted.
  *
- * What lies where is read from /proc/self/maps at each registration, because
- * programs unmap memory without telling us. Only ordinary memory is moved:
- * private, anonymous, readable and writable, no stack.
+ * /proc/self/maps is read at each registration, because the adapter does not notice when
+ * a program unmaps memory. Only ordinary memory is moved: private, anonymous, readable and
+ * writable, no stack.
  */
 #define LOG_ROOM "hca"
 #include "hca/remap.h"
@@ -39,24 +38,24 @@
 #define WINDOWS 64
 
 struct window {
-	struct hca_region *region; /* NULL: free; its addr is the window's */
+	struct hca_region *region; /* NULL: entry not used; else its addr is the window's */
 	ino_t inode;
 	unsigned users;
-	bool stranded;             /* pages that nobody needs could not go back */
-	uint16_t *uses;            /* WINDOW_PAGES */
+	bool pages_left;           /* pages without a registration could not be moved back */
+	uint16_t *uses;            /* registrations of each page, WINDOW_PAGES entries */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct window windows[WINDOWS];
 	struct list plain; /* MRs on memory that was not moved */
-	bool said, said_stranded;
+	bool said, said_pages_left;
 } remap = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.plain = { &remap.plain, &remap.plain },
 };
 
-/* Whole pages, which a registration needs. */
+/* The whole pages that a registration needs. */
 struct span {
 	uint64_t start, end;
 };
@@ -65,7 +64,7 @@ static struct span span_of(const struct hca_mr *mr)
 {
 	uint64_t start = (uintptr_t)mr->base;
 
-	if (mr->ibv.length > UINT64_MAX - PAGE - start) /* all there is */
+	if (mr->ibv.length > UINT64_MAX - PAGE - start) /* all of the address space */
 		return (struct span){ 0, UINT64_MAX & ~(PAGE - 1) };
 	return (struct span){ start & ~(PAGE - 1),
 			      (start + mr->ibv.length + PAGE - 1) & ~(PAGE - 1) };
@@ -123,14 +122,14 @@ static uint16_t *uses_at(const struct window *w, uint64_t addr)
 	return &w->uses[offset_in(w, addr) / PAGE];
 }
 
-/* ---- what is where ---- */
+/* ---- the mappings of a span ---- */
 
 #define RUNS_MAX 64
 
 struct survey {
 	const struct window *w;
 	struct span span;
-	uint64_t covered;            /* up to here all is as it has to be */
+	uint64_t covered;            /* memory before this address was examined and is usable */
 	struct span runs[RUNS_MAX];  /* private memory, to be moved */
 	unsigned run_count;
 	const char *why_not;
@@ -145,8 +144,8 @@ static void survey_entry(const struct maps_entry *m, void *arg)
 
 	if (s->why_not)
 		return;
-	/* Moved by mremap(2): the file's pages are taken. (All of a window is
-	 * what a peer maps, and this process is its own peer at times.) */
+	/* Pages of the file at another address: the program called mremap(2). (A mapping
+	 * of a whole window is that of a peer, which may be this process itself.) */
 	if (ours && m->end - m->start != WINDOW && m->offset != offset_in(s->w, m->start)) {
 		s->why_not = "memory that was registered has been moved";
 		return;
@@ -175,7 +174,8 @@ static void survey_entry(const struct maps_entry *m, void *arg)
 	s->runs[s->run_count++] = (struct span){ start, end };
 }
 
-/* Peers may be writing to it while it would be moved. */
+/* Does memory that is registered without having been moved overlap `run`? Peers may write to it
+ * at any time, so it must not be moved. */
 static bool registered_plain(const struct span *run)
 {
 	list_for_each(mr, &remap.plain, struct hca_mr, remap_entry) {
@@ -207,26 +207,26 @@ static const char *survey(struct survey *s)
 
 /* ---- moving ---- */
 
-/* Back to private memory: the pages of the span that nobody needs. */
-struct retreat {
+/* Moves the pages of a span that no registration needs back to private memory. */
+struct move_out {
 	struct window *w;
 	struct span span;
 };
 
-static void stranded(struct window *w, uint64_t at, int error)
+static void note_pages_left(struct window *w, uint64_t at, int error)
 {
-	w->stranded = true;
+	w->pages_left = true;
 	log_debug("memory at 0x%llx stays shared: %s", (unsigned long long)at,
 		  strerror(-error));
-	if (error != -EPERM || remap.said_stranded)
+	if (error != -EPERM || remap.said_pages_left)
 		return;
-	remap.said_stranded = true;
+	remap.said_pages_left = true;
 	log_warn("memory that is not registered any more stays in a memory file: other threads run, and userfaultfd is not allowed (said once)");
 }
 
-static void retreat_entry(const struct maps_entry *m, void *arg)
+static void move_out_entry(const struct maps_entry *m, void *arg)
 {
-	const struct retreat *r = arg;
+	const struct move_out *r = arg;
 	uint64_t start = MAX(m->start, r->span.start);
 	uint64_t end = MIN(m->end, r->span.end);
 
@@ -247,32 +247,33 @@ static void retreat_entry(const struct maps_entry *m, void *arg)
 					 stop - start, r->w->region->fd,
 					 offset_in(r->w, start));
 		if (ret)
-			stranded(r->w, start, ret);
+			note_pages_left(r->w, start, ret);
 		start = stop;
 	}
 }
 
-static void retreat(struct window *w, struct span span)
+static void move_out(struct window *w, struct span span)
 {
-	struct retreat r = { w, span };
-	int ret = maps_walk(retreat_entry, &r);
+	struct move_out r = { w, span };
+	int ret = maps_walk(move_out_entry, &r);
 
 	if (ret)
-		stranded(w, span.start, ret);
+		note_pages_left(w, span.start, ret);
 }
 
-/* What could not go back keeps the window, and is tried again. */
+/* Frees a window without registrations. If pages of it could not be moved back, tries again; if
+ * that fails, the window remains in use. */
 static void window_put(struct window *w)
 {
 	uint64_t base = (uintptr_t)w->region->addr;
 
 	if (w->users > 0)
 		return;
-	if (w->stranded) {
-		w->stranded = false;
-		retreat(w, (struct span){ base, base + WINDOW });
+	if (w->pages_left) {
+		w->pages_left = false;
+		move_out(w, (struct span){ base, base + WINDOW });
 	}
-	if (w->stranded)
+	if (w->pages_left)
 		return;
 	hca_region_destroy(w->region);
 	free(w->uses);
@@ -315,7 +316,7 @@ static const char *move_in(struct hca_mr *mr)
 	if (!why_not) {
 		why_not = move_runs(&s);
 		if (why_not)
-			retreat(w, span);
+			move_out(w, span);
 	}
 	if (why_not) {
 		window_put(w);
@@ -330,7 +331,7 @@ static const char *move_in(struct hca_mr *mr)
 
 void hca_remap_attach(struct hca_mr *mr)
 {
-	/* Memory on demand may go and come at any time. */
+	/* Not memory on demand, which may be unmapped and mapped at any time. */
 	bool wanted = mr->ibv.length >= hca_settings.map_memory &&
 		      !(mr->access & IBV_ACCESS_ON_DEMAND);
 	const char *why_not = "it is not wanted";
@@ -369,10 +370,10 @@ void hca_remap_detach(struct hca_mr *mr)
 		return;
 	pthread_mutex_lock(&remap.lock);
 	w = window_find(span.start);
-	if (w && w->region == mr->region) { /* else the parent's */
+	if (w && w->region == mr->region) { /* false in a forked child */
 		for (uint64_t at = span.start; at < span.end; at += PAGE)
 			(*uses_at(w, at))--;
-		retreat(w, span);
+		move_out(w, span);
 		w->users--;
 		window_put(w);
 	}
@@ -382,9 +383,9 @@ void hca_remap_detach(struct hca_mr *mr)
 
 /* ---- fork ---- */
 
-/* The child gets a copy of its own, of what the page holds when it first writes
- * to it: what the parent and its peers write until then it sees. */
-static void divorce(const struct maps_entry *m, void *arg)
+/* Gives a forked child private pages in place of the shared ones. A page is copied when the child
+ * first writes to it; until then the child sees what the parent and its peers write. */
+static void make_private(const struct maps_entry *m, void *arg)
 {
 	for (unsigned i = 0; i < WINDOWS; i++) {
 		const struct window *w = &remap.windows[i];
@@ -405,7 +406,7 @@ void hca_remap_forked(void)
 	for (unsigned i = 0; i < WINDOWS; i++)
 		any |= remap.windows[i].region != NULL;
 	if (any)
-		maps_walk(divorce, NULL);
+		maps_walk(make_private, NULL);
 	memset(remap.windows, 0, sizeof(remap.windows));
 	list_init(&remap.plain);
 }

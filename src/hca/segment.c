@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The files that peers map: the segment (process.h) and the table of keys, ours and
- * those of peers.
+ * The files that processes share: the segment (process.h) and the table of keys, of this
+ * process and of peers.
  *
- * A file has its full size from the start, and is mapped whole, without any access.
- * What comes into use is then made accessible in its place: a program that locks all
- * of its memory (mlockall) gets no more than that. What a peer says is in use is a
- * hint: its file is as large as it has to be (guard.c), so nothing can fault.
+ * A file has its full size from the start and is mapped whole, without access. The parts
+ * that are used are made accessible, so that mlockall() allocates only these. What a peer
+ * states as used need not be right: the size of its file was checked (guard.c), so no access
+ * to the mapping can fault.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -38,7 +38,7 @@ _Static_assert(HCA_QPN_BLOCK_SIZE * sizeof(struct hca_qp_public) %
 	       HCA_QPN_BLOCK_SIZE * sizeof(struct hca_qp_counters) %
 			       HCA_PART_BYTES == 0, "parts of a block, too");
 
-/* Not in a forked child: what the parent opened cannot be used there. */
+/* MADV_DONTFORK: a forked child cannot use what the parent opened. */
 static void *map_whole(int fd, size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, 0);
@@ -49,7 +49,6 @@ static void *map_whole(int fd, size_t bytes)
 	return at;
 }
 
-/* Owner's mapping stays writable; the descriptor for peers never is. */
 void *hca_shared_file(const char *name, size_t bytes, int *fd_out)
 {
 	char path[64];
@@ -64,15 +63,15 @@ void *hca_shared_file(const char *name, size_t bytes, int *fd_out)
 	at = map_whole(fd, bytes);
 	if (!at)
 		goto err_fd;
-	/* Peers insist that it cannot shrink; that they cannot write is an
-	 * addition of later kernels. */
+	/* Peers refuse a file that can shrink. F_SEAL_FUTURE_WRITE, which keeps peers from
+	 * writing, needs Linux 5.1. */
 	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) &&
 	    fcntl(fd, F_ADD_SEALS, SEALS))
 		goto err_map;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	ro = open(path, O_RDONLY | O_CLOEXEC);
 	if (ro < 0)
-		ro = fd; /* no /proc: the seal alone has to do */
+		ro = fd; /* no /proc: only the seal keeps peers from writing */
 	else
 		close(fd);
 	*fd_out = ro;
@@ -110,7 +109,7 @@ int hca_segment_create(void)
 	memcpy(s->uuid, hca_process.uuid, sizeof(s->uuid));
 	atomic_store(&s->wants_kick, 1);
 	atomic_store(&s->membarrier, hca_process.membarrier);
-	/* librdmacm may already run the thread. */
+	/* librdmacm may have started the progress thread already. */
 	pthread_mutex_lock(&hca_process.tick_lock);
 	hca_process.segment = s;
 	pthread_mutex_unlock(&hca_process.tick_lock);
@@ -125,7 +124,7 @@ void hca_segment_destroy(void)
 	hca_process.segment_fd = -1;
 }
 
-/* What belongs to one block of an array of all. */
+/* Sets the access to one block's part of an array of all blocks. */
 #define OPEN_PART(array, place, prot)                                    \
 	mprotect((void *)(uintptr_t)&(array)[(place) * HCA_QPN_BLOCK_SIZE], \
 		 HCA_QPN_BLOCK_SIZE * sizeof(*(array)), (prot))
