@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address handles. A datagram between processes of one host carries the global
- * routing header that the receiver finds in front of it; it is built here once,
- * but for its length. For RoCE v2 over IPv4 that is 20 bytes left as they are and
- * the IPv4 header behind them (InfiniBand specification, annex A17.4.5.2), as it
- * would have been on the wire.
+ * Address handles. The global routing header that the receiver gets in front of a datagram
+ * is built when the handle is created, except for its lengths. For RoCE v2 over IPv4 the
+ * first 20 bytes are unused and the IPv4 header follows (InfiniBand specification, annex
+ * A17.4.5.2), with the contents that it would have on the wire.
  *
- * An address vector without a GRH names a port of the subnet by its LID. There is no
- * subnet; the one port that can be named so is that of this host, which has a LID
- * for programs that know no other addresses.
+ * An address vector without a GRH names a port by its LID. The only LID is that of this
+ * host's port, for programs that do not use GIDs.
  */
 #define LOG_ROOM "hca"
 #include <arpa/inet.h>
@@ -124,8 +122,8 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	struct ibv_gid_entry source;
 	struct hca_ah *ah;
 
-	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), but for
-	 * what has our own LID. */
+	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), except for the
+	 * LID of this port. */
 	if (!hca_live(ibpd, HCA_PD) || attr->port_num != 1 || attr->sl > 15 ||
 	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
 		return -EINVAL;
@@ -157,7 +155,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		.ah = &ah->attr, .local = ah->local, .multicast = ah->multicast,
 		.qpn = HCA_QPN_UNKNOWN });
 	grh_fill(ah, &source.gid);
-	/* So that nothing has to wait when it is used. */
+	/* Connects to the processes that use multicast now, so that sends need not wait. */
 	if (ah->multicast)
 		hca_local_group_enter(false);
 	hca_pd_get(hca_pd(ibpd));

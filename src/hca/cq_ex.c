@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Extended completion queues (ibv_create_cq_ex(3)): polling entry by entry and
- * reading only the fields that were asked for, with the time of completion in
- * ticks of the adapter's clock, which is the one of util/clock.h.
+ * reading only the requested fields, with time stamps in ticks of the adapter's clock
+ * (util/clock.h).
  *
- * start_poll takes the oldest completion out of the ring and keeps the queue
- * for the calling thread until end_poll. The ring is not locked meanwhile: what
- * the application posts between the two may complete at once.
+ * ibv_start_poll() removes the oldest completion from the ring and holds poll_lock until
+ * ibv_end_poll(). cq->lock is not held in between, so requests that the application posts
+ * meanwhile can complete.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "util/container_of.h"
 #include "util/spin.h"
 
-/* Not: what only Ethernet packets or matched tags have. */
+/* Without the fields of raw Ethernet packets and of tag matching. */
 #define WC_FLAGS_OFFERED                                                \
 	((uint64_t)IBV_WC_STANDARD_FLAGS |                              \
 	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                          \
@@ -109,7 +109,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return of_ex(ex)->current.byte_len;
 }
 
-/* Also the key that a SEND with invalidate took away: one union. */
+/* Also the key that a SEND with invalidate has invalidated: both are in one union. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	return of_ex(ex)->current.imm_data;
@@ -145,7 +145,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return of_ex(ex)->current_stamp;
 }
 
-/* As long ago on the wall clock as on ours. */
+/* The wall clock now, minus the time since the completion. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
 	uint64_t wall_ns = timespec_to_ns(clock_realtime());
@@ -154,8 +154,8 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 					   of_ex(ex)->current_stamp);
 }
 
-/* What was not asked for stays NULL, as with a real adapter's library: a program
- * that reads it anyway must not seem to work here. */
+/* Readers of fields that were not requested remain NULL, as with other adapters: a program that
+ * calls one must not work here only. */
 static void readers_init(struct ibv_cq_ex *ex, uint64_t wc_flags)
 {
 	ex->start_poll = start_poll;
@@ -186,7 +186,7 @@ static int check(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *a)
 	     a->flags & ~(uint32_t)FLAGS_KNOWN) ||
 	    a->comp_vector >= (uint32_t)ctx->num_comp_vectors)
 		return -EINVAL;
-	/* A parent domain, nothing less. */
+	/* Must be a parent domain. */
 	if ((a->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
 	    (!a->parent_domain || a->parent_domain->context != ctx ||
 	     !hca_pd(a->parent_domain)->domain))
@@ -217,7 +217,7 @@ static int op_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	return -hca_cq_modify(cq, attr);
 }
 
-/* Ticks in tv_nsec, as adapters do it: the clock of the completions. */
+/* The clock of the time stamps, with ticks in tv_nsec as with other adapters. */
 static int op_query_rt_values(struct ibv_context *ctx,
 			      struct ibv_values_ex *values)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * GID table of the port: one RoCE v2 GID for every address of the host (of its
- * network namespace), loopback last. Read anew from the interfaces when older
- * than a moment, so that an address added later is seen. Indices stay as long
+ * network namespace), loopback last. The interfaces are read again when the table is older
+ * than REFRESH_NS, so that addresses added later are found. Indices remain the same as long
  * as the set of addresses does.
  *
- * The table is as long as the port says, for good, and its rest is empty: an address
- * that is added later must have a place in what a program was told before.
+ * The length of the table is constant, and unused entries are empty: a program that has
+ * read the length once finds addresses that are added later.
  */
 #define LOG_ROOM "hca"
 #include <arpa/inet.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Importing (ibv_import_device(3), ibv_import_mr(3)): further names of a context and
- * of a region of this process. Protection domains are imported in pd.c, device memory
- * in dm.c.
+ * Importing (ibv_import_device(3), ibv_import_mr(3)): further handles of a context and of
+ * a region of this process. Protection domains are imported in pd.c, device memory in dm.c.
  *
- * Where the kernel has the objects, the descriptor of a context gives whoever gets it
- * all of them. Ours belong to a process: a context has a descriptor for programs that
- * pass it on or look at it, it is known again here by the file behind it, and in
- * another process importing fails, because the memory of the objects is not there.
+ * With kernel drivers the descriptor of a context gives any process access to its objects.
+ * Objects of this adapter belong to a process. A context has a descriptor (cmd_fd) for
+ * programs that pass it on, and ibv_import_device() recognizes the context by the inode. In
+ * another process importing fails, because the objects do not exist there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@
 #include "util/list.h"
 #include "util/spin.h"
 
-/* What stands in the file, so that it is told from others. */
+/* Contents of the file, which distinguish it from other files. */
 static const char mark[] = "busbar context";
 
 int hca_cmd_fd_create(void)
@@ -52,7 +51,7 @@ static bool is_marked(int fd)
 	       !memcmp(seen, mark, sizeof(mark));
 }
 
-/* The device of the context that has this file; NULL: none of this process. */
+/* The device of the context of this process whose descriptor is this file, or NULL. */
 static struct hca_device *device_of(const struct stat *wanted)
 {
 	struct hca_device *device = NULL;
@@ -117,7 +116,7 @@ int hca_mr_import(struct ibv_pd *pd, uint32_t handle, struct ibv_mr **out)
 		free(mr);
 		return -EINVAL;
 	}
-	/* No address: that of the process which registered it (the manual page). */
+	/* `addr` remains NULL: the address is of the registering process, ibv_import_mr(3). */
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
 	hca_pd_get(hca_pd(pd));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is mapped, and how: a registration of a hole, or for writing of memory that
- * is read-only, fails as a pinning adapter's does. Later the program would be
- * ended by a signal instead.
+ * Checks that memory to be registered is mapped, and writable if that is required. So the
+ * registration fails, as with an adapter that pins memory; otherwise a later access would
+ * end the program by a signal.
  *
- * The kernel is asked for the mapping at an address (since Linux 6.11); that costs
- * the same however many mappings there are. Where it cannot be asked so, a few pages
- * are tried one by one, and for more of them the list of all mappings is read.
+ * PROCMAP_QUERY (Linux 6.11) finds the mapping at an address, at a cost that does not depend
+ * on the number of mappings. Without it a few pages are tested one by one, and for a longer
+ * range the list of all mappings is read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "hca/sge.h"
 #include "util/container_of.h"
 
-/* Up to here trying them costs less than reading the list. */
+/* Up to this number testing each page costs less than reading the list. */
 #define PAGES_TRIED 64
 
 /* PROCMAP_QUERY of <linux/fs.h>, which older headers do not have. */
@@ -42,7 +42,7 @@ enum { MAP_READABLE = 1, MAP_WRITABLE = 2 };
 
 enum answer { NO, YES, UNKNOWN };
 
-/* /proc/self/maps; kept open, which is most of the cost. */
+/* /proc/self/maps; kept open, because opening is most of the cost. */
 enum { NOT_OPEN = -1, NOT_ANSWERING = -2 };
 static _Atomic int maps_fd = NOT_OPEN;
 
@@ -64,7 +64,7 @@ static int maps_open(void)
 	fd = opened = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (opened < 0)
 		return NOT_OPEN; /* out of descriptors: perhaps the next time */
-	/* An older kernel, or one that may not be asked? */
+	/* An older kernel, or the query is not permitted? */
 	if (!query(opened, (uintptr_t)&maps_fd, &q))
 		fd = NOT_ANSWERING;
 	if (!atomic_compare_exchange_strong(&maps_fd, &none, fd))
@@ -109,7 +109,7 @@ static bool try_pages(uintptr_t at, uintptr_t end, uintptr_t page, bool write)
 	return true;
 }
 
-/* Good is all from the start up to `at`, which moves on. */
+/* A walk of the list: the range is usable up to `at`. */
 struct survey {
 	uintptr_t at, end;
 	bool write, failed;
@@ -127,7 +127,7 @@ static void survey_entry(const struct maps_entry *m, void *arg)
 		s->at = m->end;
 }
 
-/* Without /proc: holes are seen, protection is not. */
+/* Without /proc: finds holes, but not the protection. */
 static bool present(uintptr_t at, uintptr_t end, uintptr_t page)
 {
 	unsigned char vec[4096];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multicast groups that QPs of this process are attached to (ibv_attach_mcast(3);
- * InfiniBand specification volume 1, 10.5). A group is its GID: on Ethernet there
- * are no multicast LIDs, so what is given as one is not looked at.
+ * InfiniBand specification volume 1, 10.5). A group is identified by its GID. On Ethernet
+ * there are no multicast LIDs, so the LID argument is ignored.
  *
- * Peers see which groups there may be as a filter of bits in the shared segment;
- * who is attached is decided here, for each datagram.
+ * Peers read a filter of bits in the shared segment, which has the bits of all groups in
+ * use. Each datagram that arrives is delivered to the QPs that are attached here.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -155,7 +155,7 @@ int hca_mcast_attach(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 	pthread_mutex_lock(&mcast.change);
 	ret = attach(hca_qp(ibqp), gid);
 	pthread_mutex_unlock(&mcast.change);
-	/* In this order: a sender that comes now either is found or finds us. */
+	/* After the group is in the filter: a new sender either is found here or finds the bit. */
 	if (!ret)
 		hca_local_group_enter(true);
 	return ret;

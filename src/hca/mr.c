@@ -34,7 +34,7 @@
 	 IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
-/* What a registration asks for, and what a region has. */
+/* The attributes of a registration. */
 struct range {
 	void *addr;
 	size_t length;
@@ -68,7 +68,7 @@ static int range_check(const struct range *r)
 	if ((uintptr_t)r->addr + r->length < (uintptr_t)r->addr ||
 	    r->iova + r->length < r->iova)
 		return -EINVAL;
-	/* Nobody can promise huge pages for all that will ever be mapped. */
+	/* Later mappings may have small pages. */
 	if (range_implicit(r) && (r->access & IBV_ACCESS_HUGETLB))
 		return -EINVAL;
 	if (r->access & IBV_ACCESS_ON_DEMAND)
@@ -86,7 +86,7 @@ static void mr_set_range(struct hca_mr *mr, const struct range *r)
 	mr->iova = r->iova;
 }
 
-/* What is registered of all that may ever be mapped says nothing. */
+/* Bytes for the counters; an implicit registration counts as 0. */
 static uint64_t counted_bytes(const struct hca_mr *mr)
 {
 	return mr->ibv.length == SIZE_MAX ? 0 : mr->ibv.length;
@@ -116,8 +116,8 @@ static void mr_publish(const struct hca_mr *mr)
 	PROBE(mr_reg, mr->ibv.lkey, as.addr, as.length, as.access);
 }
 
-/* After return nobody copies with the key any more, and no window can be bound;
- * -EBUSY when one is. */
+/* Withdraws the key and waits until no peer copies with it; afterwards no window can be bound
+ * to the region. 0, or -EBUSY: a window is bound. No lock is held. */
 static int mr_withdraw(struct hca_mr *mr)
 {
 	if (hca_context_inherited(mr->ibv.context))
@@ -235,7 +235,7 @@ int hca_mr_alloc_null(struct ibv_pd *ibpd, struct ibv_mr **out)
 	return 0;
 }
 
-/* The region as it will be; fields that no flag names stay. */
+/* The attributes after ibv_rereg_mr(); those that no flag names remain. */
 static struct range range_changed(const struct hca_mr *mr, int flags, void *addr,
 				  size_t length, int access)
 {
@@ -294,9 +294,9 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		hca_remap_detach(mr);
 	mr_set_range(mr, &r);
-	/* Who has the key of other memory is not let in to this. Rights and domain are
-	 * looked at in each access, so with new ones the key stays (as with adapters:
-	 * what is posted, and what peers know, remains good). */
+	/* With other memory the region gets another key, so that the old key gives no
+	 * access to it. Rights and domain are checked in each access, so the key remains
+	 * when these change, as with other adapters: posted requests and peers still use it. */
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		hca_remap_attach(mr);
 		ibmr->lkey = ibmr->rkey = hca_key_next(mr->index);

@@ -22,34 +22,33 @@
 #include "util/log.h"
 #include "util/wakeup.h"
 
-/* By so much a timer may be late before others run it. */
+/* A timer that is later than this is also run by polling threads. */
 #define OVERDUE_NS 50000
-/* Of the thread. A program that locks its memory has all of it there, so not the 8 MiB
- * that are usual. */
+/* Stack of the thread. Not the usual 8 MiB, because mlockall() would allocate all of it. */
 #define STACK_BYTES ((size_t)1 << 20)
 
 struct watch {
 	void (*fn)(void *arg, uint32_t events);
 	void *arg;
-	uint32_t generation; /* tells stale events of a reused descriptor */
+	uint32_t generation; /* distinguishes a descriptor from an earlier one with its number */
 };
 
 static struct {
-	pthread_mutex_t life; /* hold and release */
+	pthread_mutex_t life; /* progress_hold() and progress_release() */
 	unsigned users;
 	pthread_t thread;
 
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* protects all members below, except run_lock */
 	pthread_cond_t idle;  /* a callback ended */
-	struct watch *watches; /* by descriptor */
+	struct watch *watches; /* indexed by descriptor */
 	int watch_count;
 	uint32_t generation;
-	int running_fd;       /* callback in progress, -1 none */
+	int running_fd;       /* descriptor whose callback runs, -1: none */
 	struct progress_timer *running_timer;
-	/* Those that only this thread runs, and those with `by_pollers`. */
+	/* Indexed by progress_timer.by_pollers: may polling threads run the timers? */
 	struct wheel wheels[2];
-	_Atomic uint64_t next_due_ns; /* of the latter, UINT64_MAX: none */
-	pthread_mutex_t run_lock; /* who runs timers */
+	_Atomic uint64_t next_due_ns; /* first deadline in wheels[true], UINT64_MAX: none */
+	pthread_mutex_t run_lock; /* held while timers are run */
 	uint64_t sleeping_until_ns;
 	bool stop;
 	int epoll_fd, wake_fd;
@@ -128,7 +127,7 @@ static void note_next_due(void)
 			      memory_order_relaxed);
 }
 
-/* The next timer of `wheel` that is due, taken out of it; lock is held. */
+/* Removes the next timer of `wheel` that is due; NULL: there is none. lock is held. */
 static struct progress_timer *take_due(struct wheel *wheel, uint64_t now_ns)
 {
 	struct wheel_timer *t = wheel_expire(wheel, now_ns);
@@ -137,7 +136,7 @@ static struct progress_timer *take_due(struct wheel *wheel, uint64_t now_ns)
 	return t ? container_of(t, struct progress_timer, timer) : NULL;
 }
 
-/* Those that are due now. run_lock is held. */
+/* Runs the timers of `wheel` that are due now. run_lock is held. */
 static void run_timers(struct wheel *wheel)
 {
 	uint64_t now = progress_now_ns();
@@ -163,8 +162,8 @@ static void run_timers_here(void)
 }
 
 /*
- * A program whose threads poll on every processor, at a real-time priority
- * perhaps, may leave none to the progress thread: then they run its timers.
+ * Threads of a program may poll on every processor, perhaps at a real-time priority, so
+ * that the progress thread does not run. Then polling threads run its timers.
  */
 void progress_run_overdue(void)
 {
@@ -179,8 +178,8 @@ void progress_run_overdue(void)
 	pthread_mutex_unlock(&progress.run_lock);
 }
 
-/* How long to sleep: the sooner of `attention_ms` (-1: for ever) and the next
- * timer. UINT64_MAX: until woken. */
+/* The time to sleep: until the next timer, but at most `attention_ms` (-1: no limit). UINT64_MAX:
+ * until woken. */
 static uint64_t sleep_ns(int attention_ms)
 {
 	uint64_t now = progress_now_ns();
@@ -332,7 +331,7 @@ void progress_release(void)
 	pthread_mutex_unlock(&progress.life);
 }
 
-/* In a forked child: the thread is not there, its descriptors are shared. */
+/* In a forked child: the thread does not exist, its descriptors are shared with the parent. */
 void progress_forked(void)
 {
 	if (progress.epoll_fd >= 0) {
@@ -449,7 +448,7 @@ void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
 	bool wake = false;
 
 	pthread_mutex_lock(&progress.lock);
-	/* Without a thread there is nobody to run it. */
+	/* Without the thread no timer is run. */
 	if (progress.epoll_fd >= 0) {
 		wheel_arm(wheel_of(t), &t->timer, deadline_ns);
 		note_next_due();

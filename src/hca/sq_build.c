@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Extended posting (ibv_wr_start ... ibv_wr_complete): entries are built in
- * place in the send queue, with its lock held from start to complete or abort.
+ * Extended posting (ibv_wr_start() ... ibv_wr_complete()): entries are built in place in the
+ * send queue. sq_lock is held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort().
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "util/container_of.h"
 #include "util/probe.h"
 
-/* build_error: nothing is begun that a setter could be for. */
+/* build_error: no request was begun, so setters are ignored. */
 #define NOTHING_BEGUN (-1)
 
 static struct hca_swqe *current(struct hca_qp *qp)
@@ -25,7 +25,7 @@ static struct hca_swqe *current(struct hca_qp *qp)
 	return hca_sq_entry(&qp->sq, qp->sq.build_head - 1);
 }
 
-/* Opens the next entry; NULL (and the error is kept) when that is not allowed. */
+/* Begins the next entry. NULL: not permitted; build_error says why. */
 static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
@@ -50,7 +50,7 @@ static struct hca_swqe *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 	e = hca_sq_entry(sq, sq->build_head++);
 	e->wr_id = ex->wr_id;
 	e->opcode = (uint8_t)opcode;
-	/* Whether data are inline is said by the call that brings them. */
+	/* Setters of inline data set HCA_SWQE_INLINE. */
 	e->flags = (uint8_t)((ex->wr_flags & ~(unsigned)IBV_SEND_INLINE) |
 			     qp->always_flags);
 	e->num_sge = 0;
@@ -71,7 +71,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 								EINVAL;
 }
 
-/* Does every datagram that was built say where it goes? */
+/* Has every datagram that was built an address handle? */
 static bool all_addressed(struct hca_qp *qp)
 {
 	for (uint32_t i = qp->sq.head; i != qp->sq.build_head; i++)
@@ -209,7 +209,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
 	atomic_op(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-/* The data come with the call; no list is set. */
+/* The data are an argument; no setter follows. */
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey,
 			    uint64_t remote_addr, const void *atomic_wr)
 {
@@ -240,7 +240,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 	e->ud.qkey = remote_qkey & 0x80000000u ? qp->attr.qkey : remote_qkey;
 }
 
-/* Setters of other services: their part of the entry is something else here. */
+/* Setters of other services, whose members of the entry have another meaning here. */
 static void wr_set_ud_addr_wrong(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 				 uint32_t remote_qpn, uint32_t remote_qkey)
 {
@@ -260,7 +260,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 		*hca_swqe_srqn(current(qp)) = remote_srqn & HCA_PSN_MASK;
 }
 
-/* Into its two callers, whatever the compiler thinks of the size of a probe. */
+/* Always inlined: with a probe in it the compiler would not do so. */
 static inline __attribute__((always_inline)) void
 set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
@@ -291,7 +291,7 @@ set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list
 		qp->sq.build_error = EINVAL;
 		return;
 	}
-	e->flags &= (uint8_t)~HCA_SWQE_INLINE; /* of an earlier setter */
+	e->flags &= (uint8_t)~HCA_SWQE_INLINE; /* set by an earlier setter */
 	e->num_sge = (uint8_t)num_sge;
 	e->length = (uint32_t)length;
 	PROBE(post_send, qp->ibv.qp_num, e->wr_id, e->opcode, e->length);

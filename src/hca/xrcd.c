@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC domains (ibv_open_xrcd(3)). A domain is an inode, whoever opens it, or
- * private. Whether an inode's domain exists is a question to all processes of
- * the host: each opening holds a name that contains the inode,
+ * XRC domains (ibv_open_xrcd(3)). A domain is identified by an inode, for all processes that
+ * open it, or it is private. So that any process of the host can find out whether the domain
+ * of an inode exists, each opening holds a socket name that contains the inode,
  *
  *   \0busbar.xrcd.<device>.<inode's device>.<inode>.<user>.<group>.<n>
  *
- * and looking for one and taking one is a single step under the name with
- * "lock" in place of the last three. Names of users that this process has nothing to
- * do with (peers.h) do not count. Any process can make any name: it can pretend that
- * a domain exists, and no more.
+ * An opening looks for such names and binds its own while it holds the name with "lock" in
+ * place of the last three parts. Names of users that this process must not talk to (peers.h)
+ * are ignored. Any process can bind any name; by that it can only pretend that a domain
+ * exists.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -43,7 +43,7 @@
 static struct {
 	pthread_mutex_t lock;
 	struct list all; /* hca_xrcd.entry */
-	uint64_t count;  /* of private ones so far */
+	uint64_t count;  /* of private domains opened so far */
 } xrcds = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = { &xrcds.all, &xrcds.all } };
 
 static void found(const struct hca_name_seen *seen, void *arg)
@@ -57,9 +57,10 @@ static void found(const struct hca_name_seen *seen, void *arg)
 		*exists = true;
 }
 
-/* Held for a moment by each opening; who dies with it releases it. -ENOLCK: somebody
- * has it who has nothing to do with us; then two of us that open the domain at once
- * may both find that there is none. */
+/* Takes the lock name, which each opening holds for a short time; the kernel releases it when the
+ * process ends. The descriptor or a negative errno. -ENOLCK: a process holds it that this one
+ * must not talk to, or that is not one of busbar; the domain is then opened without the lock,
+ * and two processes that open it at the same time may both find that it does not exist. */
 static int domain_lock(const char *prefix)
 {
 	const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
@@ -89,7 +90,7 @@ static int domain_lock(const char *prefix)
 	return fd;
 }
 
-/* A name of our own for it. */
+/* Binds a name of this opening. The descriptor or a negative errno. */
 static int domain_name(const char *prefix)
 {
 	int fd = -EADDRINUSE;
@@ -107,7 +108,7 @@ static int domain_name(const char *prefix)
 	return fd;
 }
 
-/* The descriptor of our name of the domain, or a negative errno. */
+/* Opens the domain of an inode: the descriptor of the bound name, or a negative errno. */
 static int domain_enter(const char *prefix, int oflags)
 {
 	bool exists = false;
@@ -119,7 +120,7 @@ static int domain_enter(const char *prefix, int oflags)
 	fd = ret = hca_names_each(prefix, found, &exists);
 	if (ret)
 		goto out;
-	/* The errors of the kernel's own domains; the page names none. */
+	/* The errors of the kernel; ibv_open_xrcd(3) does not list any. */
 	fd = -EAGAIN;
 	if (!exists && !(oflags & O_CREAT))
 		goto out;
@@ -209,7 +210,7 @@ int hca_xrcd_close(struct ibv_xrcd *ibx)
 
 void hca_xrcd_forked(void)
 {
-	/* The names are the parent's: they must end with it. */
+	/* The names belong to the parent and must be released when it ends. */
 	list_for_each_safe(x, &xrcds.all, struct hca_xrcd, entry) {
 		if (x->name_fd >= 0)
 			close(x->name_fd);
