@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asynchronous events of a context, behind its async_fd. */
+/* Asynchronous events of a context, read through its async_fd. */
 #define LOG_ROOM "hca"
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type)
 		qp_event(qp, type);
 		return;
 	}
-	/* A target belongs to all who have a handle of it. */
+	/* An event of an XRC target is raised for each of its handles. */
 	spin_lock(&qp->handles_lock);
 	list_for_each(h, &qp->handles, struct hca_qp, handle_entry)
 		qp_event(h, type);
@@ -105,7 +105,8 @@ static bool event_is_of(const struct ibv_async_event *e, const void *object)
 	return e->event_type == IBV_EVENT_CQ_ERR && e->element.cq == object;
 }
 
-/* Delivered: the object cannot go before it is acknowledged. */
+/* The program has read the event: counts it, so that destroying the object waits until it is
+ * acknowledged. async_lock is held. */
 static void event_taken(const struct ibv_async_event *e)
 {
 	if (hca_event_of_qp(e))
@@ -168,7 +169,7 @@ void hca_async_event_ack(struct ibv_async_event *event)
 	}
 }
 
-/* Drops the unread events of an object; returns its counter of the others. */
+/* Removes the unread events of an object; returns `*counter`, the number of events read. */
 static uint32_t forget_unread(struct hca_context *ctx, const void *object,
 			      const uint32_t *counter)
 {

@@ -103,7 +103,7 @@ uint32_t hca_channel_forget(struct hca_cq *cq)
 	list_remove(&cq->event_entry);
 	ch->ibv.refcnt--;
 	spin_unlock(&ch->lock);
-	/* A reader that was faster finds no CQ ready and reads again. */
+	/* A reader that took one of these counts finds no CQ in the list and reads again. */
 	while (unread-- && wakeup_take(ch->ibv.fd))
 		;
 	return taken;

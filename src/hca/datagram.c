@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending datagrams: what is the same for every transport. An entry is checked, given to
- * the transport of its address handle, and complete when it is on its way, or lost.
+ * Sending datagrams: the part that is common to all transports. An entry is checked and
+ * passed to the transport of its address handle. It completes when it was sent or is lost.
  */
 #include <errno.h>
 
@@ -33,7 +33,7 @@ int hca_datagram_lose(struct hca_qp *qp, const struct hca_swqe *e)
 	return hca_datagram_allowed(qp, e) ? 0 : -EFAULT;
 }
 
-/* 0, -EFAULT, or -EAGAIN: its turn comes again. */
+/* 0, -EFAULT, or -EAGAIN: it has to wait (hca_transport_ops.datagram). sq_lock is held. */
 static inline int send_one(struct hca_qp *qp, const struct hca_swqe *e)
 {
 	if (unlikely(e->flags & HCA_SWQE_HELD) && hca_held(e)->refused)

@@ -38,7 +38,7 @@
 #define DEVICES 1
 #define VENDOR_ID 0xffffff /* no vendor */
 #define VENDOR_PART_ID 0xb05ba
-/* The kernel counts its devices from 0; a program may see both. */
+/* The kernel numbers its devices from 0; a program may see devices of both kinds. */
 #define INDEX_BASE (1 << 20)
 
 static struct hca_device devices[DEVICES];
@@ -78,7 +78,7 @@ static void devices_init(void)
 		snprintf(d->ibv.name, sizeof(d->ibv.name), "soft%d", i);
 		snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name),
 			 "uverbs-soft%d", i);
-		/* There is no sysfs entry; the names are where one would be. */
+		/* The sysfs entries do not exist; these are the names that they would have. */
 		snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path),
 			 "/sys/class/infiniband_verbs/uverbs-soft%d", i);
 		snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path),
@@ -180,10 +180,10 @@ static void copy_sized(void *to, size_t size, const void *from, size_t from_size
 	memcpy(to, from, MIN(size, from_size));
 }
 
-/* In the wider field only, and not named by its header: as in the kernel's. */
+/* Only in device_cap_flags_ex; <infiniband/verbs.h> has no name for the kernel's bit. */
 #define CAP_ATOMIC_WRITE (UINT64_C(1) << 40)
 
-/* Whatever may be done with memory may be done with memory on demand. */
+/* All operations are supported on memory on demand. */
 #define ODP_DATAGRAM \
 	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
 static const struct ibv_odp_caps odp_caps = {

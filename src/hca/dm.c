@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device memory: ibv_alloc_dm(3). An adapter has some memory of its own; ours
- * is a region (region.h), so peers on this host map it and write with plain
- * stores. Not inherited by a forked child.
+ * Device memory: ibv_alloc_dm(3). Here it is ordinary memory in a region (region.h), which
+ * peers on this host can map and write by plain stores. A forked child does not inherit it.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -29,9 +28,9 @@
 #define PAGE (UINT64_C(1) << PAGE_BITS)
 #define ALIGN_BITS_MAX 21
 
-/* Of all device memory of this process. */
+/* Bytes of device memory allocated by this process. */
 static _Atomic uint64_t allocated;
-/* What may be imported. */
+/* Allocated device memory, which can be imported. */
 static struct list memories = { &memories, &memories };
 
 static int take(uint64_t bytes)
@@ -42,7 +41,7 @@ static int take(uint64_t bytes)
 	return -ENOMEM;
 }
 
-/* Maps the region where its alignment is. */
+/* Maps the region at an address with the alignment requested. 0 or a negative errno. */
 static int map_aligned(struct hca_region *r, uint64_t align)
 {
 	uint64_t room = r->length + align - PAGE;
@@ -71,8 +70,8 @@ static int map_aligned(struct hca_region *r, uint64_t align)
 	return 0;
 }
 
-/* Device memory is read and written by whole words: adapters refuse all else, and
- * a program that works here must work there. */
+/* Device memory is read and written in whole words. Other adapters refuse anything else, and a
+ * program that works here must work there. */
 #define WORD 4
 
 static bool may_copy(const struct hca_dm *dm, uint64_t offset, size_t length)
@@ -227,14 +226,14 @@ static int dm_register(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset,
 				     access, out);
 	if (ret)
 		return ret;
-	/* An imported one may go before the region does. */
+	/* The MR refers to the original: an import may be freed before the MR. */
 	dm = dm->imported_from ? dm->imported_from : dm;
 	hca_mr(*out)->dm = dm;
 	atomic_fetch_add(&dm->shared.users, 1);
 	return 0;
 }
 
-/* ---- as the context has them ---- */
+/* ---- entries of the context's table ---- */
 
 static struct ibv_dm *op_alloc_dm(struct ibv_context *ctx,
 				  struct ibv_alloc_dm_attr *attr)

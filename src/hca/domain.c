@@ -3,9 +3,9 @@
  * Thread domains and parent domains (ibv_alloc_td(3),
  * ibv_alloc_parent_domain(3)).
  *
- * A parent domain is a protection domain with the identity of the one that it
- * was made of, so regions and queues of both may be used together. It adds a
- * thread domain, and allocators for the memory of queues.
+ * A parent domain is a protection domain with the id of the one that it is based on, so
+ * regions and queues of both may be used together. It adds a thread domain and allocators for
+ * the memory of queues.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -158,7 +158,7 @@ void hca_domain_ops_init(struct verbs_context *v)
 	v->alloc_parent_domain = op_alloc_parent_domain;
 }
 
-/* calloc, because a large queue then takes its pages when they are used. */
+/* By calloc(), so that pages of a large queue are allocated when they are used. */
 static int heap_alloc(size_t size, struct hca_memory *out)
 {
 	void *base = calloc(1, size + CACHE_LINE - 1);

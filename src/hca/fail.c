@@ -72,7 +72,7 @@ static void fail_due(struct progress_timer *t)
 		progress_timer_arm(t, progress_now_ns() + RETRY_NS);
 		return;
 	}
-	/* What is acknowledged by now is not flushed; as ibv_modify_qp() does. */
+	/* As in ibv_modify_qp(): requests that are acknowledged by now are not flushed. */
 	hca_take_in();
 	for (unsigned i = 0; i < waiting.count; i++)
 		device_fail(waiting.askers[i].device);

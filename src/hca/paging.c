@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that may not be there: regions on demand, whose pages may be missing at
- * any time, and the null region.
+ * Access to memory whose pages may be missing at any time (regions on demand), and the null
+ * region.
  *
- * A page that is missing must become an error completion, never a signal that
- * ends the program. So such memory is touched by the kernel only, on our behalf:
- * process_vm_readv() on ourselves faults pages in and says EFAULT where there is
- * none. Ordinary regions never come here.
+ * A missing page must cause a completion with an error, not a signal that ends the program.
+ * So only the kernel accesses such memory: process_vm_readv() on this process faults pages
+ * in, and returns EFAULT where there is none. Ordinary regions do not use this file.
  */
 #define LOG_ROOM "hca"
 #include "hca/limits.h"
@@ -33,9 +32,9 @@
 #include "util/cancel.h"
 #include "util/log.h"
 
-/* Received into the null region: all of it is one piece of memory, many times. */
+/* Size of the memory that is mapped repeatedly for messages received into the null region. */
 #define SINK_PIECE (8u << 20)
-/* Both are as long as the longest message, so any address will do. */
+/* Size of both mappings: that of the longest message. */
 #define NULL_BYTES HCA_MAX_MSG_BYTES
 
 static struct {
@@ -44,11 +43,11 @@ static struct {
 	uint8_t *sink;
 } null_memory;
 
-/* ---- copies that survive a missing page ---- */
+/* ---- copies that return an error for a missing page ---- */
 
-/* Where process_vm_* is forbidden: through a file, which the kernel fills from
- * and empties into our memory. Slow, and hardly ever needed. By number, as a
- * thread sanitizer is not to see it (dma.h). */
+/* Where process_vm_readv() is forbidden: copies by write() and read() of a memory file. Slow and
+ * rarely used. Calls the kernel by system call number, so that a thread sanitizer does not see
+ * the accesses (dma.h). */
 static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 {
 	CANCEL_OFF;
@@ -62,7 +61,7 @@ static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 		long out = in > 0 ? syscall(SYS_pread64, fd, to + done, in, 0L) :
 				    -1;
 
-		/* It stops before a page that is missing. */
+		/* The system call stops before a missing page. */
 		if (out <= 0)
 			ret = -EFAULT;
 		else
@@ -103,13 +102,13 @@ bool hca_page_usable(void *addr, bool write)
 	uint32_t *word = (uint32_t *)((uintptr_t)addr & ~(uintptr_t)7);
 	static uint32_t nobody_waits;
 
-	/* The kernel copies the set of signals in, and then finds that it does not
-	 * know what to do with it. */
+	/* The kernel reads the signal set and then fails with EINVAL because of the first
+	 * argument; EFAULT: the word is not readable. */
 	if (!write)
 		return syscall(SYS_rt_sigprocmask, -1, word, NULL,
 			       sizeof(uint64_t)) < 0 && errno == EINVAL;
-	/* The kernel adds nothing to the word, atomically, and wakes nobody: that
-	 * needs the right to write and changes no byte. */
+	/* The kernel adds 0 to the word atomically and wakes no thread: the word must be
+	 * writable and does not change. */
 	return syscall(SYS_futex, &nobody_waits,
 		       FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, NULL, word,
 		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;

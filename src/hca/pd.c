@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains: a number that keys and queue pairs share. An imported one
- * (ibv_import_pd(3)) has the number of the domain that it was imported from, which
- * stays as long.
+ * Protection domains: a number that keys and queue pairs share. An imported domain
+ * (ibv_import_pd(3)) has the number of its original, which exists as long as the import.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
-/* Those that were allocated, for importers. */
+/* Allocated domains, which can be imported. */
 static struct list domains = { &domains, &domains };
 
 int hca_pd_alloc(struct ibv_context *ibctx, struct ibv_pd **out)

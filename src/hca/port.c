@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Changes of interfaces and addresses, told by the kernel (rtnetlink(7)).
+ * Changes of interfaces and addresses, reported by the kernel (rtnetlink(7)).
  *
  * The messages only say that something changed; what it is now is read anew, so that
  * one that is lost does no harm. They are taken on the progress thread, but the
@@ -74,7 +74,7 @@ static void readable(void *arg, uint32_t events)
 {
 	char message[4096];
 
-	/* A socket that overflowed says so once and goes on. */
+	/* ENOBUFS: messages were lost; the socket can be read further. */
 	while (recv(port.fd, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC) > 0 ||
 	       errno == EINTR || errno == ENOBUFS)
 		;
@@ -93,7 +93,7 @@ void hca_port_start(void)
 			 NETLINK_ROUTE);
 	if (port.fd < 0 || bind(port.fd, (const struct sockaddr *)&groups, sizeof(groups)))
 		ret = -errno;
-	/* In this order: what changes in between is told. */
+	/* After the socket was opened, so that no change in between is missed. */
 	if (!ret)
 		ret = hca_gid_digest(&port.gids, &port.up);
 	if (!ret)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ibv_advise_mr: pages of regions on demand are brought in before they are used.
- * There is no translation to be filled besides, so this is the process's own page
- * table; it is always done when the call returns, flushed or not.
+ * ibv_advise_mr(): faults pages of regions on demand in before they are used. The adapter
+ * has no page table of its own, only that of the process is filled. That is always done when
+ * the call returns, with and without IBV_ADVISE_MR_FLAG_FLUSH.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Its pages, and the address space of the process is not left. */
+/* A range of whole pages. */
 struct pages {
 	uint8_t *first;
 	size_t bytes;
@@ -73,7 +73,7 @@ static int piece_check(const struct hca_pd *pd, const struct ibv_sge *s,
 	return 0;
 }
 
-/* Kernels before 5.14 do not populate: touch each page. */
+/* Accesses each page; for kernels before 5.14, which have no MADV_POPULATE_*. */
 static int touch(struct pages p, bool write)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -84,7 +84,7 @@ static int touch(struct pages p, bool write)
 	return 0;
 }
 
-/* Is it address space of the process, whether pages are there or not? */
+/* Is the range mapped, with or without pages present? 0 or a negative errno. */
 static int mapped(struct pages p)
 {
 	unsigned char there[256];
@@ -101,7 +101,7 @@ static int fetch(struct pages p, enum ibv_advise_mr_advice advice)
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 
-	/* What is present for the program is present for the adapter. */
+	/* The adapter uses the page table of the process: there is nothing to fill. */
 	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
 		return mapped(p);
 	if (!madvise(p.first, p.bytes,

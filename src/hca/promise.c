@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Promises: which messages of the peer will be received for certain.
+ * Promises: up to which message of the peer receiving is certain to succeed.
  *
- * An adapter acknowledges a SEND when it is in the receiver's memory, whatever the
- * receiver's program is doing. Here the program's own polls take messages in; but
- * when a small message is in the ring of a living process, its receive is posted, long
- * enough, and in memory that may be written, then nothing can go wrong any more, and
- * its sender need not wait for the program. So a QP says in shared memory up to which
- * sequence number that is so, and the sender completes what lies below.
+ * A hardware adapter acknowledges a SEND when it is in the receiver's memory, whatever the
+ * receiver's program does. Here the polls of the receiving program move messages. But when
+ * a small message is in the ring of a process that runs, and its receive is posted, long
+ * enough and in writable memory, receiving it cannot fail any more, and the sender need not
+ * wait for the program. So the receiver's QP publishes in shared memory up to which
+ * sequence number that is true, and the sender completes these messages at once.
  *
- * It stays exact because a promise can be taken back: who withdraws the receives (an
- * error, a reset, the end of a memory region) first makes the word invalid and then
- * takes in what is in the rings. The sender looks at the word after its message is
- * visible, with a fence between; so either it finds the word invalid and waits for the
- * acknowledgement, or the other side finds the message.
+ * A promise can be withdrawn. A thread that takes receives away (an error, a reset, the
+ * end of a memory region) first makes the word invalid and then processes the messages in
+ * the rings. The sender reads the word after its message is visible, with a fence in
+ * between. So either the sender finds the word invalid and waits for the acknowledgement,
+ * or the receiver finds the message.
  *
- * And it stays exact because a refusal and a promise do not cross. Whoever finds no
- * receive for a message, or a state in which none is taken, looks once more under the
- * lock under which promises are made, and marks the message there (hca_promise_pause).
- * So either that finds what the promise was made for, or the sender, which looks at
- * the mark behind the promise, finds the mark.
+ * A message is not both refused and promised. A thread that finds no receive for a message,
+ * or a state in which messages are refused, checks this once more under the lock under
+ * which promises are made, and marks the message there (hca_promise_pause). So either it
+ * finds the receive for which the promise was made, or the sender, which reads the mark
+ * after the promise, finds the mark.
  *
- * Receives of one RC QP only: what is in a shared queue may be another's.
+ * Only for RC QPs with a receive queue of their own: another QP may take a receive from a
+ * shared queue.
  */
 #include "hca/elide.h"
 #include "hca/limits.h"
@@ -35,13 +36,13 @@
 #define WORD_VALID (UINT64_C(1) << 24)
 #define BUCKETS 256u
 
-/* Regions that are being withdrawn, and above them how many there ever were: nothing
- * is promised that was looked at while there was one. */
+/* Lower half: number of regions being withdrawn; upper half: number of withdrawals so far. A
+ * receive that was examined during a withdrawal is not promised. */
 static _Atomic uint64_t holds;
 #define ONE_HOLD UINT64_C(1)
 #define HOLDS_EVER (UINT64_C(1) << 32)
-/* QPs by the key of the receives that they promise, so that the end of a region
- * that is none of these costs nothing. */
+/* Number of QPs by the key of the receives that they promise (hashed), so that withdrawing a
+ * region without promised receives costs nothing. */
 static _Atomic uint32_t users[BUCKETS];
 
 static inline _Atomic uint32_t *users_of(uint32_t key)
@@ -62,8 +63,8 @@ static void set_key(struct hca_qp *qp, uint32_t key)
 	p->key = key;
 }
 
-/* Receives that were promised to messages in the rings go to them, and the rest is
- * flushed: on the progress thread, which holds none of the locks that take messages in. */
+/* A QP has moved to ERR: processes promised messages that are in the rings, then flushes the other
+ * receives. On the progress thread, which holds no lock that this needs. */
 static void close_receives(struct progress_timer *t)
 {
 	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
@@ -87,7 +88,7 @@ void hca_promise_init(struct hca_qp *qp)
 		p->step = MAX(qp->rq.limit / 8, 1u);
 }
 
-/* May the receive be promised, and to messages of which length? */
+/* May the receive be promised? *room: the longest message for it. */
 static bool certain(struct hca_qp *qp, const struct hca_rwqe *e, uint32_t *room)
 {
 	struct hca_promising *p = &qp->promising;
@@ -117,10 +118,10 @@ static bool takes_messages(const struct hca_qp *qp)
 	       state == IBV_QPS_SQD;
 }
 
-/* What the sender may rely on. post_lock is held. */
+/* Publishes the promise up to `limit`. post_lock is held. */
 static void publish(struct hca_promising *p, uint32_t limit)
 {
-	/* It never goes back, even if a message came in while it was counted. */
+	/* The limit never decreases, even if a message arrived during counting. */
 	if (!(atomic_load_explicit(&p->word->word, memory_order_relaxed) &
 	      WORD_VALID) ||
 	    ((limit - p->limit) & HCA_PSN_MASK) <= HCA_PSN_MASK / 2)
@@ -140,16 +141,16 @@ void hca_promise_extend(struct hca_qp *qp)
 
 	hca_lock(&rq->post_lock);
 	holds_before = atomic_load(&holds);
-	/* Without a link it is not known whose messages are taken. */
+	/* Without a link the peer is not known. */
 	if (p->ended || !takes_messages(qp) || !qp->rx_peer ||
 	    holds_before % HOLDS_EVER)
 		goto out;
-	/* In this order: a message in between makes the promise smaller than it
-	 * could be. */
+	/* The PSN first: a message that arrives in between then makes the promise too
+	 * small, never too large. */
 	psn = atomic_load_explicit(&qp->rx_psn, memory_order_acquire);
 	tail = atomic_load_explicit(&rq->tail, memory_order_acquire);
 	head = atomic_load_explicit(&rq->head, memory_order_relaxed);
-	/* Behind one that cannot be promised nothing can. */
+	/* No receive after one that cannot be promised can be promised. */
 	if (p->stuck && (int32_t)(tail - p->upto) <= 0)
 		goto out;
 	p->stuck = false;
@@ -162,8 +163,9 @@ void hca_promise_extend(struct hca_qp *qp)
 	upto = p->upto;
 	while (upto != head && certain(qp, hca_rq_entry(rq, upto), &room))
 		upto++;
-	/* Only now: who holds looks for our key afterwards. And none must have come
-	 * and gone: it may have missed our key, and we its withdrawal. */
+	/* Checked after the key was entered in `users`, which a withdrawal reads later. The
+	 * upper half detects one that has begun and ended meanwhile: it may have missed the
+	 * key, and certain() that the key was withdrawn. */
 	if (atomic_load(&holds) != holds_before)
 		goto out;
 	p->stuck = upto != head;
@@ -187,12 +189,12 @@ bool hca_promise_revoke(struct hca_qp *qp)
 	if (valid) {
 		atomic_store(&p->word->word, 0);
 		set_key(qp, 0);
-		/* Nothing of what is posted now is promised again. */
+		/* Receives that are posted now are not promised again. */
 		p->upto = atomic_load(&qp->rq.head) - 1;
 		p->stuck = true;
 	}
 	hca_unlock(&qp->rq.post_lock);
-	/* Against the fence of hca_promised(). */
+	/* Pairs with the fence of hca_promised(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	return valid;
 }

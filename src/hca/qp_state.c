@@ -32,7 +32,7 @@
 #define MIG IBV_QP_PATH_MIG_STATE
 #define DEST IBV_QP_DEST_QPN
 
-/* What qp_access_flags may name; the QP looks at the remote rights of it. */
+/* The bits permitted in qp_access_flags; only remote rights have an effect. */
 #define ACCESS_KNOWN                                                          \
 	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |        \
 		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |       \
@@ -142,7 +142,7 @@ int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 {
 	const struct transition *t;
 
-	/* From any state; nothing else is looked at. */
+	/* Permitted from any state, with no other attributes. */
 	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
 		return mask & ~(S | CUR) ? -EINVAL : 0;
 	switch (type) {

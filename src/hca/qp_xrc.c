@@ -35,7 +35,7 @@
 #include "util/log.h"
 #include "util/spin.h"
 
-/* Guards the coming and going of handles. */
+/* Protects the lists of handles and the lookup of targets. */
 static pthread_mutex_t targets_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void hca_xrc_targets_forked(void)
@@ -68,7 +68,7 @@ static void qp_free(struct hca_qp *qp)
 	free(qp);
 }
 
-/* There is nothing to transmit, so nothing to repeat. */
+/* The retry timer of a target, which is never armed: it transmits nothing. */
 static void never(struct progress_timer *t)
 {
 }
@@ -169,7 +169,7 @@ int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 		qp_free(h);
 		return ret;
 	}
-	/* It has no queues, whatever was asked for. */
+	/* A target has no queues: sizes requested are ignored. */
 	memset(&a->cap, 0, sizeof(a->cap));
 	pthread_mutex_lock(&targets_lock);
 	handle_attach(h, target);
@@ -179,7 +179,7 @@ int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 	return 0;
 }
 
-/* A target of this process and of the domain; targets_lock is held. */
+/* The target of this process with that number and domain, or NULL. targets_lock is held. */
 static struct hca_qp *target_find(uint32_t qpn, const struct hca_xrcd *xrcd)
 {
 	struct hca_qp *qp = hca_qp_find(qpn);
@@ -196,7 +196,7 @@ static void found(const struct hca_name_seen *seen, void *arg)
 		*(bool *)arg = true;
 }
 
-/* Is it a number of another process? */
+/* Does the number belong to another process? */
 static bool is_foreign(uint32_t qpn)
 {
 	uint32_t block = qpn >> HCA_QPN_BLOCK_BITS;
@@ -255,7 +255,7 @@ void hca_target_put(struct hca_qp *h)
 	list_remove(&h->handle_entry);
 	last = list_empty(&target->handles);
 	spin_unlock(&target->handles_lock);
-	/* Before anybody else can look for it. */
+	/* Under targets_lock, so that no other thread finds the target. */
 	if (last)
 		target_end(target);
 	pthread_mutex_unlock(&targets_lock);

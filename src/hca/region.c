@@ -28,7 +28,8 @@ static int file_create(uint64_t length)
 
 	if (fd < 0)
 		return fd;
-	/* Without them peers do not map it: they would die of a short file. */
+	/* Peers do not map a file without these seals: if it shrank, their accesses would
+	 * raise SIGBUS. */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		goto err_fd;
 	return fd;
@@ -45,7 +46,7 @@ static int enter(struct hca_region *r)
 	for (uint32_t i = 0; i < HCA_REGIONS; i++) {
 		if (regions.at[i])
 			continue;
-		/* Far from being used again: 4 million per place. */
+		/* An id is used again only after 4 million regions in the same place. */
 		if (++regions.generation >= UINT32_MAX / HCA_REGIONS)
 			regions.generation = 1;
 		r->id = regions.generation * HCA_REGIONS + i;
@@ -86,7 +87,7 @@ void hca_region_destroy(struct hca_region *r)
 	bool ours;
 
 	pthread_mutex_lock(&regions.lock);
-	ours = regions.at[r->id % HCA_REGIONS] == r; /* not the parent's */
+	ours = regions.at[r->id % HCA_REGIONS] == r; /* else of a parent process */
 	if (ours)
 		regions.at[r->id % HCA_REGIONS] = NULL;
 	pthread_mutex_unlock(&regions.lock);

@@ -102,7 +102,7 @@ static void parse_map_memory(struct hca_settings *s)
 			 s->map_memory_text);
 }
 
-/* The name and the word of earlier versions. */
+/* The name and the value that earlier versions had for this setting. */
 static void parse_old_peers(struct hca_settings *s)
 {
 	static const struct setting peers = { .type = SETTING_ENUM,
@@ -116,7 +116,7 @@ static void parse_old_peers(struct hca_settings *s)
 			 text);
 }
 
-/* A set-user-id program is not opened by the one who starts it. */
+/* In a set-user-id program environment variables must not open the process to other users. */
 static void keep_closed(struct hca_settings *s)
 {
 	if (!getauxval(AT_SECURE))
