@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters: names, and what is not done per message; see counters.h. */
+/* Counters: their names, and functions that are not called per message; see counters.h. */
 #include "hca/counters.h"
 
 #include <string.h>

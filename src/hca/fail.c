@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The asked side of fail.h.
+ * The answering side of fail.h.
  *
- * The request comes on the progress thread with a transport's lock held. The
- * work needs process.lock, which is taken before that and held by those who end
- * the adapter and wait for the thread. So it is a timer's, which only ever tries
- * the lock.
+ * A request arrives on the progress thread, with a lock of a transport held. The work needs
+ * process.lock, which comes before that lock in the order, and which a thread that stops the
+ * adapter holds while it waits for the progress thread. So a timer does the work, and only
+ * tries to take process.lock.
  */
 #define LOG_ROOM "hca"
 #include "hca/fail.h"
@@ -33,7 +33,7 @@ struct asker {
 
 static void fail_due(struct progress_timer *t);
 
-/* Of the progress thread; when the adapter ends, of who ends it. */
+/* Only the progress thread accesses it, and the thread that stops the adapter. */
 static struct {
 	struct asker askers[ASKERS];
 	unsigned count;
@@ -48,8 +48,8 @@ static void device_fail(uint32_t device)
 	struct list *contexts = &hca_process.contexts;
 	unsigned failed = 0;
 
-	/* First, so that a queue pair that is made or moved meanwhile is either
-	 * found below or refused. */
+	/* First, so that a queue pair that is created or modified meanwhile is either
+	 * refused or found below. */
 	list_for_each(ctx, contexts, struct hca_context, entry)
 		if (device == HCA_INSPECT_DEVICES ||
 		    (uint32_t)ctx->device->index == device)

@@ -28,7 +28,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t read_at_ns;
 	unsigned count;
-	bool up; /* any interface is, and has its link */
+	bool up; /* any interface is up and has its link */
 	struct ibv_gid_entry entries[HCA_MAX_GIDS];
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER, .up = true };
 

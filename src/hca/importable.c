@@ -38,7 +38,7 @@ bool hca_importable_remove(struct hca_importable *object)
 {
 	bool unused;
 
-	/* Nobody can import it in between. */
+	/* process.lock keeps other threads from importing it between test and removal. */
 	pthread_mutex_lock(&hca_process.lock);
 	unused = atomic_load(&object->users) == 0;
 	if (unused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is there: the control sockets of this network namespace. */
+/* Finds busbar processes by their control sockets in this network namespace. */
 #define LOG_ROOM "hca"
 #include <errno.h>
 #include <stdio.h>

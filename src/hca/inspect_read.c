@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading segments: whatever stands there, the view is well formed. Every index
- * and number is checked, every text ends and is printable.
+ * Reads segments into views. A view is well formed whatever a segment contains: every index
+ * and number is checked, and every text is terminated and printable.
  */
 #include "hca/counters.h"
 #include "hca/inspect_read.h"
@@ -59,7 +59,7 @@ static bool blocks_read(int fd, uint32_t blocks[HCA_BLOCKS_PER_PROCESS])
 	return true;
 }
 
-/* Ends the text and replaces what would disturb a terminal. */
+/* Terminates the text and replaces characters that are not printable. */
 static void make_printable(char *text, size_t size)
 {
 	text[size - 1] = '\0';
@@ -134,7 +134,7 @@ static bool links_read(int fd, struct hca_process_view *p)
 	return true;
 }
 
-/* One entry; `at` is its index in the segment. False when nothing is there. */
+/* Reads the entry with index `at` of the segment. False: it is not used. */
 static bool qp_read(int fd, const struct hca_qp_public *pub, uint32_t qpn,
 		    size_t at, const char names[HCA_TRANSPORTS][16],
 		    struct hca_qp_view *q)
@@ -149,7 +149,7 @@ static bool qp_read(int fd, const struct hca_qp_public *pub, uint32_t qpn,
 		.state = pub->state,
 		.device = pub->device,
 	};
-	if (q->state >= IBV_QPS_RTR) /* before, it is that of an earlier one */
+	if (q->state >= IBV_QPS_RTR) /* before RTR it is of an earlier connection */
 		q->peer_qpn = pub->dest_qpn & HCA_PSN_MASK;
 	if (transport < HCA_TRANSPORTS)
 		memcpy(q->transport, names[transport], sizeof(q->transport));
@@ -159,7 +159,7 @@ static bool qp_read(int fd, const struct hca_qp_public *pub, uint32_t qpn,
 		       q->counters, sizeof(q->counters));
 }
 
-/* The QPs of one block; false when there is no memory for them. */
+/* Reads the QPs of one block. False: no memory. */
 static bool block_read(int fd, unsigned slot, uint32_t block,
 		       const char names[HCA_TRANSPORTS][16],
 		       struct hca_process_view *p)

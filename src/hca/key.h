@@ -24,7 +24,7 @@
 int hca_key_take(void *object, bool window, uint32_t *index);
 /* Frees an entry; nothing is published in it. Takes process.lock. */
 void hca_key_put(uint32_t index);
-/* The entry's next key, one of 256 in turn. Only for who has allocated the entry. */
+/* The entry's next key, one of 256 in turn. Not thread-safe: only for the entry's object. */
 uint32_t hca_key_next(uint32_t index);
 /* hca_key_next() continues behind the tag of `key`, which a program chose. */
 void hca_key_seen(uint32_t key);

@@ -34,9 +34,9 @@ struct group {
 };
 
 static struct {
-	pthread_mutex_t change;  /* attaching and detaching */
-	struct spin lock;        /* the lists, against deliveries */
-	struct group *groups[HCA_MCAST_GROUPS]; /* the first `count` */
+	pthread_mutex_t change;  /* held while attaching and detaching */
+	struct spin lock;        /* held while the lists change, and by deliveries */
+	struct group *groups[HCA_MCAST_GROUPS]; /* the first `count` are used */
 	unsigned count, members;
 } mcast = { .change = PTHREAD_MUTEX_INITIALIZER };
 

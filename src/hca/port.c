@@ -2,10 +2,9 @@
 /*
  * Changes of interfaces and addresses, reported by the kernel (rtnetlink(7)).
  *
- * The messages only say that something changed; what it is now is read anew, so that
- * one that is lost does no harm. They are taken on the progress thread, but the
- * contexts need process.lock, which those who wait for the thread hold: a timer tells
- * them, and only ever tries the lock.
+ * A message only causes the state to be read again, so a lost one does no harm. Messages are
+ * read on the progress thread. Raising events needs process.lock, which threads hold that
+ * wait for the progress thread. So a timer raises them, and only tries to take the lock.
  */
 #define LOG_ROOM "hca"
 #include "hca/port.h"
@@ -30,7 +29,8 @@
 
 static void changed(struct progress_timer *t);
 
-/* Of the progress thread; what starts and stops it holds process.lock. */
+/* Only the progress thread accesses it while it is watched; hca_port_start() and hca_port_stop()
+ * are called with process.lock held. */
 static struct {
 	int fd;
 	bool up;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The progress thread: descriptors, timers, and moving messages while the
- * application does not poll. See progress.h for the rules of its callers and
- * process.h for who moves messages.
+ * application does not poll. See progress.h for the rules of its callers, and process.h for
+ * the thread that moves messages.
  */
 #define LOG_ROOM "hca"
 #include "hca/progress.h"

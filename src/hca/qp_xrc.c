@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * XRC target QPs: the responding half of an extended reliable connection
- * (InfiniBand specification volume 1, annex A14). A target has neither queues
- * nor a CQ nor a protection domain, these are the XRC SRQ's that a message
- * names; it has the state, the rights and the asynchronous events.
+ * (InfiniBand specification volume 1, annex A14). A target has a state, access rights and
+ * asynchronous events. It has no queues, CQ or protection domain; those of the XRC SRQ are
+ * used that a message names.
  *
- * A target lives as long as anybody has it open. What programs hold are
- * therefore handles, from ibv_create_qp_ex() and ibv_open_qp(); the QP is
- * behind them. It is in one process: another one is not given a handle
- * (docs/differences.md).
+ * A target exists as long as it is open anywhere in the process. So ibv_create_qp_ex() and
+ * ibv_open_qp() return handles, and the last one that is destroyed destroys the QP. Other
+ * processes cannot open it (docs/differences.md).
  */
 #define LOG_ROOM "hca"
 #include <errno.h>

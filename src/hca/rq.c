@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive queues. Posting and consuming have a lock each, so that a long copy
- * into a receive buffer does not hold up an application that posts the next.
+ * Receive queues. Posting and consuming have separate locks, so that a long copy
+ * into a receive buffer does not delay an application that posts the next one.
  */
 #include <errno.h>
 #include <string.h>
@@ -133,11 +133,11 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	}
 	hca_enter();
 	ret = post(&qp->rq, wr, bad);
-	/* An initiator has no receive queue, so none that could be full. */
+	/* An XRC initiator has no receive queue, so ENOMEM (it is full) would be wrong. */
 	if (unlikely(ret) && qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 		ret = EINVAL;
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR)) {
-		/* Against the fence in close_receives(). */
+		/* Pairs with the fence in close_receives(). */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!qp->promising.closing)
 			hca_rq_flush(qp);
@@ -161,8 +161,8 @@ static void flush_one(struct hca_qp *qp, const struct hca_rwqe *e)
 	hca_cq_push(qp->recv_cq, &wc, false);
 }
 
-/* The entries of a shared queue are for others; only one that was taken for a
- * message of this QP is flushed with it. */
+/* Of an SRQ only the entry that was taken for a message of this QP is flushed; other QPs use the
+ * others. */
 void hca_rq_flush(struct hca_qp *qp)
 {
 	struct hca_rwqe *e;
