@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that call each other at once, and messages of a handshake that come while
- * nobody looks. The peer of most cases speaks the handshake by itself (evil.h), so that
- * each step comes at the worst moment; the last case has many pairs of processes that
- * begin at the same time.
+ * Processes that connect to each other at once, and handshake messages that come before
+ * they are processed. In most cases the peer implements the handshake itself (evil.h), so
+ * that each step comes at the worst moment; the last case has many pairs of processes
+ * that begin at the same time.
  *
  * This program has the adapter's insides linked into it, not the library.
  */
@@ -109,7 +109,8 @@ static int evil_says_ready(struct end *e, void *arg)
 	return 0;
 }
 
-/* Nobody began a link. Who wanted to know whose the number is has gone without a word. */
+/* No link was begun: a connection that only asked for the owner of the QP number has been
+ * closed without a message. */
 static int evil_was_not_called(struct end *e, void *arg)
 {
 	struct note *n = arg;

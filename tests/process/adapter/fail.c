@@ -303,7 +303,7 @@ static void who_cannot_be_asked_is_told_apart(struct pair *p)
 	expect_eq(side_async(&p->a, QUIET_MS), -1);
 }
 
-/* Listens under a name of the adapter and hangs up on whatever it is told. */
+/* Listens under a name of the adapter; closes each connection after its first message. */
 static _Noreturn void old_one(int ready)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };

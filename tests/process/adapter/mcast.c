@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast: every attached queue pair gets one copy, nobody else any
+ * Multicast: every attached queue pair gets one copy, no other one any
  * (ibv_attach_mcast(3); InfiniBand specification volume 1, 10.5).
  */
 #include <errno.h>
@@ -13,8 +13,8 @@ enum { GRH = 40, QKEY = 0x11111111, ROOM = 8192, GROUP_QPN = 0xffffff };
 
 static const struct side_options ud = { .type = IBV_QPT_UD, .bytes = 1 << 18 };
 
-/* One group of IPv4 and one of IPv6, of this run: others on this host must not
- * hear it, nor it them. */
+/* One group of IPv4 and one of IPv6, chosen for this run, so that other runs on this host
+ * neither send to them nor receive from them. */
 static union ibv_gid v4 = { .raw = { [10] = 0xff, 0xff, 239 } };
 static union ibv_gid v6 = { .raw = { 0xff, 0x0e } };
 
