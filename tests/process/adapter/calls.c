@@ -428,7 +428,7 @@ _Noreturn static void one_main(struct meeting *m, unsigned who, unsigned number)
 	exit(0);
 }
 
-static void processes_that_call_each_other_at_once_hear_each_other(struct pair *p)
+static void processes_that_call_each_other_at_once_exchange_messages(struct pair *p)
 {
 	struct meeting *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -464,8 +464,8 @@ static const struct test_case cases[] = {
 	EVIL(a_connection_does_not_call_whose_call_it_answers),
 	EVIL(a_datagram_does_not_call_whose_call_it_answers),
 	EVIL(an_answer_that_comes_between_looking_and_taking_is_taken_whole),
-	{ .name = "processes_that_call_each_other_at_once_hear_each_other",
-	  .fn = processes_that_call_each_other_at_once_hear_each_other,
+	{ .name = "processes_that_call_each_other_at_once_exchange_messages",
+	  .fn = processes_that_call_each_other_at_once_exchange_messages,
 	  .where = ONLY_ONE_PROCESS, .limit_s = 240 },
 };
 

@@ -261,7 +261,7 @@ static void closing_while_it_is_asked_for_harms_nobody(struct pair *p)
 	}
 }
 
-/* ---- who may ask, and whom ---- */
+/* ---- which processes may ask, and which can be asked ---- */
 
 static void another_user_is_not_obeyed(struct pair *p)
 {

@@ -223,7 +223,7 @@ static void a_wrong_key_fails_in_its_turn(struct pair *p)
 	side_wait_ok(&p->a, SEND_CQ, 7);
 }
 
-/* Those that wait when the queue pair is reset or destroyed are gone with it. */
+/* Datagrams that wait when the queue pair is reset or destroyed are dropped. */
 static void a_reset_forgets_what_waits(struct pair *p)
 {
 	start(p);

@@ -352,7 +352,7 @@ static void episode(const struct plan *p)
 	_exit(0);
 }
 
-/* In the spare process, which knows nothing of the adapter. */
+/* Runs in the spare process, which does not use the adapter. */
 static int hostile(struct end *unused, void *arg)
 {
 	struct plan *p = arg;

@@ -357,7 +357,7 @@ static void the_setting_has_its_former_name_too(struct pair *p)
 	all_between(p);
 }
 
-/* ---- who reaches whose memory ---- */
+/* ---- which users may access the memory of which ---- */
 
 static void memory_of(struct pair *p, const char *owner, const char *user,
 		      uint32_t accesses, uint32_t procmem)
