@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ways into a peer's memory that is not mapped: process_vm_readv/writev
- * where the kernel lets us, else the peer's /proc/self/mem, whose descriptor it
- * passes, else none: the peer then carries our operations out (target.c). The memory
- * is the peer's: it says in the handshake which of them it allows (hca/peers.h). The
- * first that works is taken when the link is made, without the peer's application
- * doing anything.
+ * Access to a peer's memory that is not mapped: by process_vm_readv/writev if the
+ * kernel permits, else by the peer's /proc/self/mem, whose descriptor the peer
+ * passes, else not at all: the peer then carries our operations out (target.c). The
+ * peer says in the handshake which ways it allows (hca/peers.h). The first way that
+ * works is chosen when the link is made; the peer's application takes no part in it.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -38,7 +37,7 @@ const char *shm_path_name(enum shm_path path)
 	}
 }
 
-/* Our setting says what we want, the owner's what it lets us. */
+/* Both our setting and the peer's permission have to allow the way. */
 static bool may_use(const struct shm_link *l, enum hca_copy_access path,
 		    enum hca_peer_lends need)
 {
@@ -70,7 +69,7 @@ static void set_path(struct shm_link *l, enum shm_path path)
 		hca_link_changed(l->place, shm_access_flags(l));
 }
 
-/* Where the peer's identity stands in its own address space. */
+/* The address of the peer's uuid in the peer's address space. */
 static uint64_t identity_at(const struct shm_link *l)
 {
 	return l->segment_addr + offsetof(struct hca_segment, uuid);
@@ -86,7 +85,8 @@ static bool probe_process_vm(const struct shm_link *l)
 	       shm_uuid_is(l, seen);
 }
 
-/* Whose memory is it? The questions may take as long as the peer likes. */
+/* True if the descriptor is the memory of the process with the link's uuid. Runs in the
+ * helper thread (hca/aside.h), as the calls may block as long as the peer likes. */
 static bool probe_memory(const struct hca_aside *a)
 {
 	uint8_t seen[16];
@@ -104,7 +104,8 @@ void shm_access_choose(struct shm_link *l, bool keys_follow)
 		     l->pid > 0 && probe_process_vm(l);
 
 	set_path(l, works && l->keys ? SHM_PATH_PROCESS_VM : SHM_PATH_TARGET);
-	/* Nothing is received before, and the peer may send earlier. */
+	/* The keys come with READY, and nothing is received before READY; the peer may
+	 * send messages to be pulled from WELCOME on. */
 	if (works && keys_follow)
 		set_pulls(l, true);
 }
@@ -123,7 +124,7 @@ static void give_memory(struct shm_link *l)
 {
 	int fd;
 
-	/* Whoever has it can read and write all of this process. */
+	/* With this descriptor all memory of this process can be read and written. */
 	if (!(l->lends & HCA_PEER_PROCMEM)) {
 		log_debug("pid %d is not given this process's memory", (int)l->pid);
 		return;
@@ -136,7 +137,8 @@ static void give_memory(struct shm_link *l)
 	close(fd);
 }
 
-/* Has what was looked at become of use? The link may have ended meanwhile. */
+/* Gives the checked descriptor to the link; false: the link has ended meanwhile or does
+ * not need it, and the descriptor is still the caller's. */
 static bool memory_set(const struct hca_aside *a)
 {
 	struct shm_link *l = shm.links[a->place];
@@ -190,7 +192,8 @@ int shm_access_message(struct shm_link *l, const struct shm_control *msg,
 	}
 }
 
-/* The path fails as a whole: SELinux, a change of user, a closed sandbox. */
+/* This way of access does not work any more (SELinux, a change of user, a sandbox):
+ * falls back to the target and asks for the peer's memory descriptor. */
 static int path_lost(struct shm_link *l, int error)
 {
 	log_debug("pid %d is not reached by %s any more: %s", (int)l->pid,
@@ -202,8 +205,8 @@ static int path_lost(struct shm_link *l, int error)
 }
 
 /*
- * By number: to the program it is the adapter that copies, not one of its threads,
- * and a thread sanitizer that knows the functions would look for a lock (dma.h).
+ * By syscall(): for the program it is the adapter that copies, not one of its threads.
+ * A thread sanitizer intercepts the libc functions and would report a race (dma.h).
  */
 static ssize_t copy_once(const struct shm_link *l, bool read,
 			 const struct iovec *near, int near_count,
@@ -236,7 +239,8 @@ static int copy_process_vm(struct shm_link *l, bool read, struct iovec *near,
 	return 0;
 }
 
-/* The first of `iov` cut to at most `bytes`. */
+/* Copies to `head` the leading elements of `iov`, cut to at most `bytes` in all. Returns
+ * their number. */
 static int iov_head(const struct iovec *iov, int count, uint64_t bytes,
 		    struct iovec *head)
 {
@@ -250,8 +254,8 @@ static int iov_head(const struct iovec *iov, int count, uint64_t bytes,
 	return n;
 }
 
-/* The kernel does not say where it stopped: so that callers see whose page is missing,
- * `near` begins with it if it is one of ours. */
+/* The kernel does not say at which address it stopped. If one of our own pages is
+ * missing, makes `near` begin there, so that the caller sees whose page it is. */
 static void point_at_missing(struct iovec *near, int near_count, bool write)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -286,7 +290,7 @@ static int copy_procmem(struct shm_link *l, bool read, struct iovec *near,
 		count = iov_head(near, near_count, left, part);
 		n = syscall(read ? SYS_preadv : SYS_pwritev, (long)l->mem_fd,
 			    part, (unsigned long)count, (unsigned long)at, 0UL);
-		if (n == 0) /* its address space is gone */
+		if (n == 0) /* the peer's address space no longer exists */
 			return -ESRCH;
 		if (n < 0 && (errno == EPERM || errno == EACCES))
 			return path_lost(l, errno);

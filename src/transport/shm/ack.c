@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The acknowledgement side of a link: how far the peer has come, and what that
- * means for the entries that were sent.
+ * The acknowledgement side of a link: how far the peer has received, and the
+ * completion or repetition of the entries that were sent.
  *
- * The news come in two ways, with messages of the peer and in its line (struct
- * shm_ack). shm_harvest() works them off; ack_lock is held.
+ * Acknowledgements come in two ways: piggybacked on the peer's messages, and in struct
+ * shm_ack, which the peer writes. shm_harvest() processes both; ack_lock is held.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -58,13 +58,13 @@ void shm_posted(struct hca_qp *qp)
 static void refused(struct hca_qp *qp, const struct hca_swqe *e,
 		    enum ibv_wc_status status)
 {
-	/* The target QP may be in another process than the SRQ. */
+	/* The process of the SRQ refused; the target QP may be in another one. */
 	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 		shm_xrc_refused(qp, e, status);
 	hca_sq_complete(qp, status);
 }
 
-/* What the receiver said of one slot; the QP's sq_lock is held. */
+/* Carries out the status that the receiver gave one slot; the QP's sq_lock is held. */
 static __attribute__((noinline)) void
 settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
        enum shm_status status, uint8_t timer)
@@ -92,7 +92,7 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 	case SHM_REMOTE_ACCESS:
 		refused(qp, e, IBV_WC_REM_ACCESS_ERR);
 		break;
-	case SHM_NO_PULL: /* the peer says so in its line, too */
+	case SHM_NO_PULL: /* the peer has cleared shm_ack.pulls, too: sent again */
 		hca_sq_go_back(qp, qp->sq.tail);
 		break;
 	case SHM_LOCAL_FAULT:
@@ -156,8 +156,8 @@ static void run_backlog(struct shm_link *l)
 	shm_backlog_run(&again);
 }
 
-/* Position of an acknowledgement word; false when it is not in [from, limit]:
- * older than what came by the other way, or nonsense. */
+/* Position of an acknowledgement word; false when it is not in [from, limit]: it is
+ * older than an acknowledgement that came by the other way, or not valid. */
 static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
 			   uint32_t *pos)
 {
@@ -168,10 +168,10 @@ static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
 }
 
 /*
- * News that came with a message. Each word is looked at once: where messages go
- * one way only the last that came stays for ever, and 2^SHM_ACK_POS_BITS slots
+ * True if a piggybacked acknowledgement is new. Each word is used once only: if the
+ * peer sends no further messages its last word stays, and 2^SHM_ACK_POS_BITS slots
  * later it would be taken for a new one. A word may be ahead of `limit` for a
- * moment, as a slot is visible before it is counted; it is looked at again.
+ * moment, as a slot is visible before it is counted; it is then checked again later.
  */
 static inline bool carried_news(struct shm_link *l, uint32_t from,
 				uint32_t limit, uint32_t *word, uint32_t *pos)
@@ -187,8 +187,8 @@ static inline bool carried_news(struct shm_link *l, uint32_t from,
 	return good && *pos != from;
 }
 
-/* How far the peer has come, by either way of telling, and whether it marked
- * slots; ack_lock is held. */
+/* The position up to which the peer has acknowledged; `from`: nothing new. *marks: it
+ * marked slots since the last time. ack_lock is held. */
 static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
 			     bool look, bool *marks)
 {
@@ -214,9 +214,9 @@ static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
 
 static void wake_idle_peer(struct shm_link *l)
 {
-	/* The peer's application polled lately and stopped: its thread notices
-	 * at its next tick, we can tell it sooner. What the target carries out
-	 * for us it often does not poll for at all. */
+	/* If the peer's application has stopped polling, its progress thread takes over
+	 * at its next tick only; waking it is sooner. A target that carries out
+	 * operations for us may not poll at all, so it is woken earlier. */
 	if (likely(l->idle_polls % IDLE_POLLS_TO_KICK &&
 		   (l->idle_polls != IDLE_POLLS_TO_KICK_TARGET ||
 		    atomic_load_explicit(&l->path, memory_order_relaxed) !=
@@ -246,7 +246,7 @@ bool shm_harvest(struct shm_link *l, bool look)
 		uint8_t status = SHM_OK, timer = 0;
 		uint64_t result = 0;
 
-		/* Before the slot may be used again. */
+		/* Read before `harvested` allows the slot to be used again. */
 		if (unlikely(marks)) {
 			status = atomic_load_explicit(&s->status,
 						      memory_order_relaxed);
@@ -270,7 +270,7 @@ bool shm_harvest(struct shm_link *l, bool look)
 		if (f.kind & SHM_TAKEN) {
 			shm_qp(f.qp)->tx_taken--;
 		} else if (unlikely(f.epoch != f.qp->tx_epoch)) {
-			/* It was transmitted again, or flushed, meanwhile. */
+			/* The entry was transmitted again, or flushed, meanwhile. */
 		} else if (likely(status == SHM_OK &&
 				  !(f.kind & (SHM_PART | SHM_RESULT)) &&
 				  f.qp->sq.next == f.qp->sq.head)) {
@@ -286,8 +286,8 @@ bool shm_harvest(struct shm_link *l, bool look)
 	return moved;
 }
 
-/* Completes one; false: it has to wait for its acknowledgement, and so have those
- * behind it. */
+/* Completes the message of one slot if it is promised; false: it has to wait for its
+ * acknowledgement, and so have the later ones. */
 static bool take_promise(struct shm_inflight *f, const struct shm_slot *slot)
 {
 	struct hca_qp *qp = f->qp;
@@ -298,16 +298,17 @@ static bool take_promise(struct shm_inflight *f, const struct shm_slot *slot)
 	    qp->ibv.qp_type == IBV_QPT_RC && shm_qp(qp)->remote_promise)
 		good = hca_promised(shm_qp(qp)->remote_promise, f->psn,
 				    hca_sq_entry(&qp->sq, f->index)->length) &&
-		       /* To us, and to none that it is connected with instead. */
+		       /* The promise is for this QP only while the peer is connected
+			* to it. */
 		       atomic_load_explicit(&shm_qp(qp)->remote->dest_qpn,
 					    memory_order_relaxed) ==
 			       qp->ibv.qp_num &&
-		       /* It may have come too early and be refused, and the promise
-			* be for when it comes again. */
+		       /* The message may have been refused, and the promise made later,
+			* for its repetition. */
 		       atomic_load_explicit(&slot->status, memory_order_relaxed) ==
 			       SHM_OK;
 	if (good) {
-		/* The slot is still the peer's. */
+		/* The slot is not free before it is acknowledged. */
 		f->kind |= SHM_TAKEN;
 		shm_qp(qp)->tx_taken++;
 		settle(qp, f, 0, SHM_OK, 0);
@@ -323,8 +324,7 @@ bool shm_take_promises(struct shm_link *l)
 	bool any = false;
 
 	l->promises_pos = limit;
-	/* After this our slots are visible, and what we read is not older
-	 * (promise.c). */
+	/* Our slots are visible before the promises are read (hca/promise.c). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (unlikely(atomic_load_explicit(&l->state, memory_order_relaxed) !=
 			     SHM_LINK_UP ||
@@ -347,7 +347,8 @@ bool shm_take_promises(struct shm_link *l)
 void shm_harvest_rest(struct shm_link *l)
 {
 	hca_lock(&l->ack_lock);
-	/* Twice: by what was carried, then by what stands in the line. */
+	/* Twice: the first call may use a piggybacked acknowledgement, the second one
+	 * reads struct shm_ack. */
 	l->carried = false;
 	shm_harvest(l, true);
 	l->carried = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Acknowledgements, promises, and queue pairs that wait for room. */
+/* Processing of acknowledgements and promises; queue pairs that wait for room. */
 #ifndef TRANSPORT_SHM_ACK_H
 #define TRANSPORT_SHM_ACK_H
 
@@ -14,30 +14,31 @@
 #include "util/list.h"
 #include "util/spin.h"
 
-/* After posting: keeps a ring from filling up while nobody polls. */
+/* After posting: processes acknowledgements if the ring is a quarter full, so that it
+ * does not fill up while the program does not poll. */
 void shm_posted(struct hca_qp *qp);
 
-/* Works off acknowledgements; true if there were any. `look`: in the peer's
- * line too, which costs a cache miss when the peer has just written it.
+/* Processes acknowledgements; true if there were any. `look`: reads the peer's
+ * struct shm_ack, too, which costs a cache miss if the peer has just written it.
  * ack_lock is held. */
 bool shm_harvest(struct shm_link *l, bool look);
 
-/* Completes what the peer will receive for certain; true if there was any.
- * ack_lock is held. */
+/* Completes the sends that the peer has promised to receive (hca/promise.h); true if
+ * there was any. ack_lock is held. */
 bool shm_take_promises(struct shm_link *l);
 
-/* Works off what a peer that has ended acknowledged. */
+/* Processes the last acknowledgements of a peer that has ended. Takes ack_lock. */
 void shm_harvest_rest(struct shm_link *l);
 
-/* Lets the QPs of a list that was taken from a link try again. The caller sees
- * to it that none of them is forgotten meanwhile. */
+/* Runs transmission of the QPs in a list taken from a link's backlog. The caller makes
+ * sure (by ack_lock or shm.lock) that none of them is destroyed meanwhile. */
 void shm_backlog_run(struct list *waiting);
 
-/* The same for a link that has come up. shm.lock is held. */
+/* The same for the whole backlog of a link that has come up. shm.lock is held. */
 void shm_backlog_open(struct shm_link *l);
 
-/* Is a lock of a link that may be in use by who moves messages already to be
- * waited for? See hca_transport_ops.poll. */
+/* Takes a link's lock. If another poller has it: waits if `wait`, else returns false.
+ * See hca_transport_ops.poll. */
 static inline bool shm_lock_for(struct spin *lock, bool wait)
 {
 	if (likely(hca_trylock(lock)))
@@ -47,17 +48,18 @@ static inline bool shm_lock_for(struct spin *lock, bool wait)
 	return wait;
 }
 
-/* An application that only polls for receives still has sends that must go on:
- * one whose receiver was not ready, one with an event owed. */
+/* Polls without progress after which acknowledgements are read even if no send
+ * completion is waited for: a send may have to be repeated (RNR), or an event be due. */
 #define SHM_IDLE_POLLS_TO_LOOK 256
 
-/* Where acknowledgements come with messages, the peer's line is left alone for
- * so long: whoever reads it takes it from the peer, which then has to fetch it
- * before its next message becomes visible. */
+/* While acknowledgements come with messages, the peer's struct shm_ack is read only
+ * after so many polls without progress: a read takes the cache line from the peer,
+ * which has to fetch it again before its next message becomes visible. */
 #define SHM_IDLE_POLLS_WHEN_CARRIED 64
 
-/* Is there news of our slots, or is it time to look in the peer's line?
- * `acks`: somebody waits for them. Sets *look. ack_lock is held. */
+/* True if shm_harvest() is to be called: a new piggybacked acknowledgement is there, or
+ * it is time to read the peer's struct shm_ack (*look). `acks`: the poller waits for
+ * send completions. ack_lock is held. */
 static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 {
 	uint32_t idle = ++l->idle_polls;
@@ -72,11 +74,11 @@ static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 				l->hint_seen;
 }
 
-/* Is it time to look what is promised? Once behind the last message, when few are
- * on the way and no acknowledgement has come at once: where there are many they come
- * by themselves, keep the sender from running ahead in the ring (a third of the rate),
- * and the fence would hold up the next. And when nothing comes for long: the peer may be
- * slow. */
+/* True if promises are to be checked: once after the last message sent, if few messages
+ * are outstanding and the first polls found no acknowledgement. With many outstanding,
+ * acknowledgements come anyway and keep the sender from filling the ring (which would
+ * cost a third of the rate), and the fence would delay the next message. Also after many
+ * polls without progress, as the peer may be slow. */
 #define SHM_PROMISES_WHEN_BELOW 4
 #define SHM_IDLE_POLLS_BEFORE_PROMISES 2
 #define SHM_IDLE_POLLS_TO_PROMISES 2048
@@ -92,7 +94,7 @@ static inline bool shm_promises_due(struct shm_link *l)
 	       unlikely(l->idle_polls % SHM_IDLE_POLLS_TO_PROMISES == 0);
 }
 
-/* Is anything to be acknowledged or waiting? */
+/* True if slots are unacknowledged or QPs wait in the backlog. */
 static inline bool shm_outstanding(struct shm_link *l)
 {
 	return atomic_load_explicit(&l->tx_pos, memory_order_relaxed) !=

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ATOMIC operations, and the WRITE of a word that nobody sees half of (ATOMIC WRITE,
- * annex A19): executed with the processor's own atomic instructions, so
- * they are atomic with respect to all initiators and to the responder's program
- * as well (IBV_ATOMIC_GLOB). The responder does it: the request is a message of
- * the ring, the original value comes back in its slot. Only an initiator that has
- * the memory mapped does it itself (onesided.c), with the same instructions.
+ * ATOMIC operations and ATOMIC WRITE (annex A19), executed with the processor's
+ * atomic instructions, so that they are atomic with respect to all initiators and to
+ * the responder's program (IBV_ATOMIC_GLOB). The responder executes them: the request
+ * is a message of the ring, the original value comes back in its slot. An initiator
+ * that has the memory mapped executes them itself (onesided.c), with the same
+ * instructions.
  */
 #include <string.h>
 
@@ -36,7 +36,8 @@ void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
 	memcpy(slot->payload, &a, sizeof(a));
 }
 
-/* To the program it is the adapter that does this, not one of its threads (dma.h). */
+/* Not instrumented by the thread sanitizer: for the program the adapter does this, not
+ * one of its threads (dma.h). */
 hca_unseen uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
 			  uint64_t swap)
 {
@@ -60,10 +61,11 @@ static uint64_t execute(uint64_t addr, const struct shm_atomic *a, enum shm_op o
 }
 
 /*
- * Through a window, or into memory on demand. A window may be unbound by a thread
- * that does not wait for this link's lock, so the key is announced as an initiator
- * announces it. A page that is not there must not end the program; one that goes
- * away between the look and the instruction is the program's own race.
+ * For a key of a memory window or of on-demand memory. A window may be unbound by a
+ * thread that does not wait for this link's lock, so the key is announced as a hazard,
+ * as initiators do (onesided.c). A missing page is an access error and must not raise
+ * a signal; a page that is unmapped between the check and the instruction is a race in
+ * the program.
  */
 static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 					    struct hca_key_use *use,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of a link's socket, with their descriptors. */
+/* Control messages on a link's socket, with their descriptors. */
 #define LOG_ROOM "shm"
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ union fd_space {
 	struct cmsghdr align;
 };
 
-/* The blocks are of use in a handshake only. */
+/* The blocks and the segment's address are sent in the handshake only. */
 static void set_identity(struct shm_control *msg)
 {
 	msg->magic = SHM_CONTROL_MAGIC;
@@ -72,8 +72,8 @@ void shm_control_kick(int fd)
 {
 	const char byte = 0;
 
-	/* A socket that is full wakes its reader, too. By number: no thread is to be
-	 * cancelled in here (util/cancel.h). */
+	/* With a full socket the reader is awake already. By syscall(), which is no
+	 * cancellation point (util/cancel.h). */
 	if (syscall(SYS_sendto, (long)fd, &byte, sizeof(byte),
 		    (long)(MSG_NOSIGNAL | MSG_DONTWAIT), NULL, 0L) < 0 &&
 	    errno != EAGAIN)
@@ -130,8 +130,8 @@ int shm_control_recv(int fd, struct shm_control *msg, bool take,
 	memset(fds, -1, FDS_MAX * sizeof(int));
 	if (take) {
 		h.msg_control = space.buf;
-		/* Without the padding, which has room for one more that nobody
-		 * would close. */
+		/* Not CMSG_SPACE: its padding has room for one more descriptor, which
+		 * would never be closed. */
 		h.msg_controllen = CMSG_LEN(FDS_MAX * sizeof(int));
 	}
 	n = recvmsg(fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -143,7 +143,7 @@ int shm_control_recv(int fd, struct shm_control *msg, bool take,
 		msg->kind = SHM_KICK;
 		return 1;
 	}
-	/* The end, or an empty message; what is no message of ours; too many
+	/* The end or an empty message; not a control message of this version; too many
 	 * descriptors. */
 	if (n == 0 || !understood(msg, n) || (h.msg_flags & MSG_TRUNC) ||
 	    (take && (h.msg_flags & MSG_CTRUNC))) {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Large RDMA WRITE and READ operations (onesided.c), by parts and outside of all locks
- * of the data path: posting does not wait for them, nor does who polls or posts
- * meanwhile.
+ * Large RDMA WRITE and READ operations (onesided.c), carried out by parts and outside of
+ * all locks of the data path: neither the posting thread waits for them, nor other
+ * threads that poll or post meanwhile.
  *
- * Who copies: a thread that polls the completion queue in vain carries out one part, so
- * a program that waits for its completion copies without a switch of threads. What
- * nobody polls for is carried on by the progress thread, at once when the program sleeps
- * or may be about to, else when no poll has come for a while; after each part it looks
- * for its other work. Parts of one entry follow each other in ascending order, so that
- * the last byte is written last.
+ * A thread that polls the send completion queue and finds nothing carries out one part,
+ * so a program that waits for the completion copies without a switch of threads. The
+ * progress thread carries out the parts of other entries: at once when the program
+ * sleeps or may be about to sleep, else when no poll has come for a while. After each
+ * part it does its other work. The parts of one entry are copied in ascending order,
+ * so that the last byte is written last.
  *
- * The entry is the oldest of its queue pair, all before it are complete, and those
- * behind it wait (hca_tx_blocked). While a part is under way it does not complete: an
- * error of the queue pair is found behind the part, and flushes then. Each part looks
- * anew whether the peer, its queue pair and its key are still there; a part that
- * fails ends the copy with its status. What is to be freed or unmapped waits for the
- * part: a link, which is borrowed; keys and mappings (shm_copy_fence); the queue pair
- * (shm_copy_forget).
+ * The entry is the oldest of its queue pair: all earlier ones are complete, and later
+ * ones wait (hca_tx_blocked). It does not complete during a part: if the queue pair goes
+ * to the error state, the entry is flushed after the part. Each part checks again that
+ * the peer, its queue pair and its key are valid; a part that fails ends the copy with
+ * its status. Freeing or unmapping waits for the part: for a link by
+ * shm_link.borrowed, for keys and mappings by shm_copy_fence(), for the queue pair by
+ * shm_copy_forget().
  *
- * A thread that copies is announced to the elision of locks (hca_enter_with_locks)
- * before it takes a part: so nobody waits for it as for the owner of the data path, and
- * while others wait for its part it waits for nobody.
+ * A copying thread calls hca_enter_with_locks() before it takes a part. So no thread
+ * waits for it as for the owner of the elided locks, and it does not wait for another
+ * thread while threads wait for its part.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,7 +40,8 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
-/* How long copies wait for a poll, at first, and while there are always some. */
+/* How long the progress thread leaves copies to pollers: at first, and at most while
+ * polls keep coming. */
 #define PAUSE_NS UINT64_C(100000)
 #define PAUSE_MAX_NS UINT64_C(4000000)
 
@@ -49,16 +50,16 @@ struct copier {
 	struct list entry;
 	struct hca_qp *qp;
 	uint64_t number; /* grows with each */
-	bool copying;    /* it uses keys and mappings */
+	bool copying;    /* it may use keys and mappings */
 };
 
 static struct {
-	pthread_mutex_t lock; /* behind sq_lock; all below */
-	pthread_cond_t ended; /* the use of keys, or all of it */
-	struct list waiting;  /* shm_qp.copy_entry; by turns */
+	pthread_mutex_t lock; /* protects all below; taken after sq_lock */
+	pthread_cond_t ended; /* a copier ended, or cleared `copying` */
+	struct list waiting;  /* shm_qp.copy_entry; served in turn */
 	struct list copiers; /* in the order of their numbers */
 	uint64_t last_number;
-	_Atomic unsigned queued; /* of both lists */
+	_Atomic unsigned queued; /* QPs with `copy_queued` */
 	struct progress_timer timer;
 	uint64_t timer_ns; /* when; 0: not armed */
 	uint64_t pause_ns;
@@ -100,7 +101,7 @@ static void enqueue(struct hca_qp *qp)
 		atomic_store(&qp->send_cq->carry_on, carry_on);
 }
 
-/* It is in no list any more. */
+/* The QP is in neither list any more. */
 static void dequeue(struct hca_qp *qp)
 {
 	shm_qp(qp)->copy_queued = false;
@@ -110,8 +111,9 @@ static void dequeue(struct hca_qp *qp)
 }
 
 /*
- * The next one that completes to `cq`; NULL: that nobody polls for, as far as is known.
- * A poll that finds none to carry on leaves word.
+ * The next waiting QP whose send queue completes to `cq`, or, with `cq` NULL, the next one
+ * for which no poll has come lately. If none is waiting, a poll is noted in the QPs being
+ * copied (`copy_polled`).
  */
 static struct hca_qp *next_for(struct hca_cq *cq)
 {
@@ -152,7 +154,7 @@ static void set_copying(struct copier *c, bool copying)
 	pthread_mutex_unlock(&copies.lock);
 }
 
-/* The QP may be gone afterwards. */
+/* The QP may be destroyed by another thread afterwards. */
 static void give_back(struct copier *c)
 {
 	pthread_mutex_lock(&copies.lock);
@@ -169,15 +171,15 @@ bool shm_copy_is_current(const struct hca_qp *qp)
 	       shm_qp(qp)->copy_epoch == qp->tx_epoch;
 }
 
-/* The way to the entry's memory, with its links borrowed; false: there is none (any
- * more). sq_lock is held. */
+/* Fills *way for the entry's memory and borrows its links, to be released by way_close().
+ * False: the memory cannot be accessed now. sq_lock is held. */
 static bool way_open(struct hca_qp *qp, struct hca_swqe *e, struct shm_way *way)
 {
 	struct shm_link *l = shm_qp(qp)->link;
 
 	*way = (struct shm_way){ l, shm_qp(qp)->remote, shm_qp(qp)->remote };
 	if (!shm_remote_ready(qp) || shm_peer_died(l) ||
-	    /* It has been connected anew: our numbers are to be looked at. */
+	    /* Connected anew: our sequence numbers have to be checked first. */
 	    atomic_load_explicit(&way->remote->connection, memory_order_acquire) !=
 		    shm_qp(qp)->known_connection)
 		return false;
@@ -195,7 +197,7 @@ static bool way_open(struct hca_qp *qp, struct hca_swqe *e, struct shm_way *way)
 	return false;
 }
 
-/* `l`: of the QP; of the SRQ it is that of the way. */
+/* `l`: the QP's link; for XRC, way->link is the link to the owner of the SRQ. */
 static void way_close(const struct shm_way *way, struct shm_link *l)
 {
 	if (way->link != l || way->owner != way->remote)
@@ -203,7 +205,8 @@ static void way_close(const struct shm_way *way, struct shm_link *l)
 	shm_link_return(l);
 }
 
-/* The copy has ended, or is to be looked at from the beginning (not `ended`). */
+/* Resumes transmission. `ended`: the copy has ended with `status`; else the entry is
+ * processed again from the beginning. sq_lock is held. */
 static void go_on(struct hca_qp *qp, bool ended, enum ibv_wc_status status)
 {
 	shm_qp(qp)->copy_ended = ended;
@@ -221,7 +224,7 @@ static bool is_transmitting(const struct hca_qp *qp)
 	return state == IBV_QPS_RTS || state == IBV_QPS_SQD;
 }
 
-/* What became of a part. sq_lock is held. */
+/* Takes the result of a part into account. sq_lock is held. */
 static void part_ended(struct hca_qp *qp, const struct hca_swqe *e,
 		       uint32_t length, enum shm_step step,
 		       enum ibv_wc_status status)
@@ -276,7 +279,7 @@ static void carry_out(struct copier *c)
 	hca_lock(&qp->sq_lock);
 	part_ended(qp, e, part.length, step, status);
 out:
-	/* Under this lock, so that none is started in between. */
+	/* sq_lock is still held, so that no other copy of the QP starts in between. */
 	pthread_mutex_lock(&copies.lock);
 	if (qp->tx_blocked == HCA_TX_COPY_WAITS)
 		list_push(&copies.waiting, &shm_qp(qp)->copy_entry);
@@ -286,7 +289,8 @@ out:
 	hca_unlock(&qp->sq_lock);
 }
 
-/* For who polls `cq`, or (NULL) for the progress thread. False: there was none. */
+/* Carries out one part for a poller of `cq`, or for the progress thread (NULL). False:
+ * there was none. */
 static bool run_part(struct hca_cq *cq)
 {
 	struct copier c;
@@ -302,7 +306,8 @@ static bool run_part(struct hca_cq *cq)
 	return any;
 }
 
-/* Outside of hca_enter(). Inside of a build the lock of a send queue is held. */
+/* hca_cq.carry_on; called outside of hca_enter(). Does nothing while the thread builds
+ * requests (ibv_wr_start): it holds a sq_lock then. */
 static void carry_on(struct hca_cq *cq)
 {
 	if (!hca_self.depth)
@@ -311,7 +316,7 @@ static void carry_on(struct hca_cq *cq)
 
 /* ---- the progress thread ---- */
 
-/* The progress thread's turn comes at once, or when pollers had time to come first. */
+/* Arms the timer of the progress thread: at once, or after the time left to pollers. */
 static void arm(bool at_once)
 {
 	uint64_t when_ns = progress_now_ns();
@@ -361,14 +366,14 @@ void shm_copy_start(struct hca_qp *qp)
 	if (!shm_qp(qp)->copy_queued)
 		enqueue(qp);
 	pthread_mutex_unlock(&copies.lock);
-	/* In this order: who goes to sleep does the reverse (attention.c). */
+	/* Queued first, then `wants_kick` is read; a thread that goes to sleep does the
+	 * reverse (hca/attention.c). */
 	arm(atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL);
 }
 
-/* ---- for those who take something away ---- */
+/* ---- waiting for copies ---- */
 
-/* Does anybody still copy who began not later than with this number? The lock is
- * held. */
+/* True if a copier with this number or a lower one is copying. The lock is held. */
 static bool copies_before(uint64_t number)
 {
 	list_for_each(c, &copies.copiers, struct copier, entry) {
@@ -384,7 +389,7 @@ void shm_copy_fence(void)
 {
 	uint64_t number;
 
-	/* Whoever sets `copying` later finds what was withdrawn before. */
+	/* A copier that sets `copying` later finds the key withdrawn. */
 	pthread_mutex_lock(&copies.lock);
 	number = copies.last_number;
 	while (copies_before(number))
@@ -398,7 +403,7 @@ void shm_copy_forget(struct hca_qp *qp)
 	while (copier_of(qp))
 		pthread_cond_wait(&copies.ended, &copies.lock);
 	if (shm_qp(qp)->copy_queued) {
-		/* Not in a forked child. */
+		/* In a forked child the lists are empty. */
 		if (is_waiting(qp))
 			list_remove(&shm_qp(qp)->copy_entry);
 		dequeue(qp);

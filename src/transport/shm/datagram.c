@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending datagrams: each to the link of its destination. One that has to wait holds up
- * those behind it; hca/hold.c has copied it.
+ * Sending datagrams, each through the link of its destination. Later datagrams of the QP
+ * wait behind one that has to wait; hca/hold.c holds a copy of it.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,8 +23,8 @@
 #include "util/container_of.h"
 #include "util/probe.h"
 
-/* A peer that takes nothing in for so long does not hold up the datagrams to
- * others. */
+/* If a peer has received nothing for so long, datagrams to it are dropped, so that those
+ * to others are not delayed. */
 #define FULL_LIMIT_NS NSEC_PER_SEC
 
 int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
@@ -64,7 +64,8 @@ int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 	return 0;
 }
 
-/* The link is full; for how long already? tx_lock is held. */
+/* The link is full: true if the peer has received nothing for FULL_LIMIT_NS. tx_lock is
+ * held. */
 static bool is_stuck(struct shm_link *l)
 {
 	uint32_t pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
@@ -77,7 +78,8 @@ static bool is_stuck(struct shm_link *l)
 	return now - l->full_ns >= FULL_LIMIT_NS;
 }
 
-/* Into the link: 0, -EFAULT, or -EAGAIN: its turn comes again. */
+/* 0 (sent or lost), -EFAULT (a key does not allow it), or -EAGAIN (the QP is to try
+ * again). sq_lock is held. */
 static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 			  const struct hca_swqe *e)
 {
@@ -100,7 +102,7 @@ static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 			other = !shm_backlog_add(l, qp);
 	}
 	hca_unlock(&l->tx_lock);
-	if (unlikely(other)) /* nobody tells us of room here */
+	if (unlikely(other)) /* the QP is in another link's backlog: by timer */
 		shm_wait_for_link(qp);
 	return ret;
 }
@@ -113,7 +115,7 @@ int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 
 	if (likely(e->ud.ah->local && l))
 		return send_to(qp, l, e);
-	/* It fails at once, wherever it goes. */
+	/* A local error is reported at once, whatever the destination. */
 	if (!hca_datagram_allowed(qp, e))
 		return -EFAULT;
 	if (e->ud.ah->multicast)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is asked of a peer before it is believed, and how much of us it may
- * take: whose process it is, that the memory it hands over stays where it is,
- * that its wake-up descriptor is one, that a block of QP numbers is its own.
+ * Checks on a peer and limits on what it may use: the number of links of a process
+ * and a user; that memory it passes cannot shrink; that its wake-up descriptor is a
+ * non-blocking eventfd; that a block of QP numbers belongs to it.
  *
- * Not here: what its messages say. The rings are checked where they are read
- * (rx.c, tx.c).
+ * The contents of the rings are checked where they are read (rx.c, ack.c, target.c).
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -27,28 +26,28 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Of one process, and of all whose number we are not told (another PID
- * namespace). Two are usual while both call each other. */
+/* Links of one process, and of all processes without a pid in our PID namespace
+ * together. A process has two for a moment when both call each other at once. */
 #define LINKS_PER_PROCESS 8
 #define LINKS_UNKNOWN 256
-/* Of one user that is not ours, however many processes it makes. */
+/* Links of all processes of another user together. */
 #define LINKS_PER_USER 256
-/* Callers that may look (hca/inspect.h) and no more. */
-#define STRANGERS 4
-/* A peer that broke the rules is not talked to for a while. */
+/* Callers that are not allowed a link, and may only inspect (hca/inspect.h). */
+#define INSPECTORS 4
+/* Processes that can be banned at once; a further ban replaces the oldest. */
 #define BANNED 16
 
-bool shm_strangers_have_room(void)
+bool shm_inspectors_have_room(void)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
 		count += atomic_load(&shm.links[i]->state) != SHM_LINK_FREE &&
-			 shm.links[i]->stranger;
-	return count < STRANGERS;
+			 shm.links[i]->may_not_talk;
+	return count < INSPECTORS;
 }
 
-/* Processes that broke the rules lately; shm.lock. */
+/* Processes with which no link is made for a time; shm.lock. */
 static struct {
 	pid_t pid;
 	uint64_t until_ns;
@@ -99,23 +98,22 @@ bool shm_peer_has_room(const struct ucred *peer)
 }
 
 /*
- * Memory that shrinks under a mapping kills us with SIGBUS at the next access,
- * and so do huge pages that are not there. Of a sealed memory file of ordinary
- * pages neither can happen.
+ * A file that shrinks under a mapping raises SIGBUS at the next access, and so do
+ * missing huge pages. Neither can happen to a sealed memory file of ordinary pages.
  */
 bool shm_memory_stays(int fd, size_t size)
 {
 	struct statfs fs;
 	struct stat st;
 
-	/* The first question is answered without the file's system, which the peer
-	 * could have chosen; of memory the others are, too. */
+	/* hca_fd_is_memory() does not ask the file system, which the peer may have
+	 * chosen. The other calls come after it: on a memory file they cannot block. */
 	return hca_fd_is_memory(fd) && !fstatfs(fd, &fs) &&
 	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) &&
 	       (size_t)st.st_size >= size;
 }
 
-/* We write to it from the data path: it must not be a thing that blocks. */
+/* The data path writes to it, so it must not block. */
 bool shm_wakeup_is_eventfd(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -123,8 +121,8 @@ bool shm_wakeup_is_eventfd(int fd)
 	return flags >= 0 && (flags & O_NONBLOCK) && hca_fd_is_eventfd(fd);
 }
 
-/* The table of blocks in a peer's segment is what it says of itself; who holds
- * the name of a block is what the kernel says. */
+/* A peer can write any block into the table in its segment; the credentials of the
+ * process that holds the block's socket name come from the kernel. */
 bool shm_block_is_of(uint32_t block, pid_t pid)
 {
 	struct ucred cred;
@@ -142,9 +140,9 @@ bool shm_block_is_of(uint32_t block, pid_t pid)
 }
 
 /*
- * The slow half of shm_from_peer(): the QP has not met its peer yet. Until it
- * has, who the numbers belong to decides; if nobody knows, the QP looks for its
- * peer and the message has to come again.
+ * The slow half of shm_from_peer(), for a QP that is not attached to a link yet: the
+ * link known for the block of `src_qpn` decides. If none is known, the retry timer
+ * looks for the peer, and the message is dropped and sent again.
  */
 bool shm_from_owner(struct hca_qp *qp, struct shm_link *l, uint32_t src_qpn)
 {

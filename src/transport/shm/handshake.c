@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How two processes get a link.
+ * The handshake by which two processes make a link.
  *
  * The connector makes the memory file and sends it with HELLO; the acceptor
- * answers WELCOME; each finds out how it reaches the other's memory; the connector
- * sends READY. When both call each other at once, the connection of the
- * process with the smaller identity stays and the other is redirected.
+ * answers WELCOME; each chooses how to access the other's memory; the connector
+ * sends READY. When both connect to each other at once, the connection of the
+ * process with the smaller uuid is kept and the other is answered with REDIRECT.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -35,7 +35,7 @@
 #include "util/log.h"
 
 #define CONTROL_BATCH 16
-/* Without descriptors for callers. */
+/* How long a listening socket is not watched when accept() lacks descriptors. */
 #define PAUSE_NS (50 * 1000 * 1000)
 
 static void on_control(void *arg, uint32_t events);
@@ -50,7 +50,8 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 	l->borrows = l->kin ? (uint8_t)msg->lends : 0;
 	if ((l->borrows & HCA_PEER_WAKEUP) && !shm_wakeup_is_eventfd(fds[1]))
 		return -EPROTO;
-	/* Ours is for ourselves: it says whose the keys are. */
+	/* The uuid tells whose keys an announced copy uses: another process must not
+	 * have ours. */
 	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)) &&
 	    l->pid != getpid())
 		return -EPROTO;
@@ -61,7 +62,7 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 		return -EPROTO;
 	if (l->borrows & HCA_PEER_WAKEUP) {
 		l->kick_fd = fds[1];
-		fds[1] = -1; /* kept */
+		fds[1] = -1; /* the link owns it now */
 	}
 	memcpy(l->uuid, msg->uuid, sizeof(l->uuid));
 	l->peer_tag = shm_uuid_tag(msg->uuid);
@@ -81,7 +82,7 @@ static void link_up(struct shm_link *l)
 		  shm_path_name((enum shm_path)atomic_load(&l->path)));
 	shm_access_improve(l);
 	pthread_cond_broadcast(&shm.changed);
-	/* Datagrams waited for this. */
+	/* Senders of datagrams may wait for this link. */
 	shm_backlog_open(l);
 }
 
@@ -93,7 +94,8 @@ static void link_set_cred(struct shm_link *l, const struct ucred *cred)
 	l->lends = (uint8_t)hca_peer_lends(cred);
 }
 
-/* With what the other end needs of us, and, unless it is -1, another descriptor. */
+/* Sends HELLO or WELCOME with the descriptors of our segment and of our wake-up, and
+ * `other` unless it is -1. */
 static int identity_send(const struct shm_link *l, enum shm_control_kind kind,
 			 int other)
 {
@@ -175,8 +177,8 @@ err_link:
 
 /* ---- accepting ---- */
 
-/* Does this connection give way to another one with the same peer? The same is
- * who has the same process number, too: anybody can say a name. */
+/* True if this connection is to be replaced by another one with the same peer. A peer
+ * is the same only with the same pid, as any process can send any uuid. */
 static bool redirected(const struct shm_link *from,
 		       const struct shm_control *msg)
 {
@@ -234,7 +236,7 @@ static int on_welcome(struct shm_link *l, const struct shm_control *msg,
 	if (ret)
 		return ret;
 	keys = shm_keys_for_peer(l);
-	/* Before the peer uses what this says. */
+	/* Before READY, after which the peer relies on what this sets in the link. */
 	shm_access_choose(l, false);
 	ret = shm_control_tell(l->fd, SHM_READY, &keys, keys < 0 ? 0 : 1);
 	if (!ret)
@@ -242,7 +244,8 @@ static int on_welcome(struct shm_link *l, const struct shm_control *msg,
 	return ret;
 }
 
-/* With its keys there may be a better way into its memory. */
+/* READY of the connector, with its table of keys or without. With the keys its memory
+ * may be accessible. 0 or a negative errno. */
 static int on_ready(struct shm_link *l, int fds[3])
 {
 	int ret = shm_peer_map_keys(l, fds[0]);
@@ -263,7 +266,7 @@ static void refuse(const struct shm_link *l)
 	shm_control_tell(l->fd, SHM_REFUSED, NULL, 0);
 }
 
-/* It has said why itself; asking again would not help. */
+/* The peer refused the link. The ban keeps this process from asking again at once. */
 static int on_refused(const struct shm_link *l)
 {
 	hca_peer_refuses(&(struct ucred){ .pid = l->pid, .uid = l->uid });
@@ -276,7 +279,7 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 {
 	int state = atomic_load(&l->state);
 
-	if (l->stranger) {
+	if (l->may_not_talk) {
 		refuse(l);
 		return -EPERM;
 	}
@@ -299,15 +302,16 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 	return -EPROTO;
 }
 
-/* Descriptors are taken where they were asked for, or begin a link, and from nobody
- * else: whoever has one must close it, which may take as long as its file wants. */
+/* True if the message's descriptors are to be received: in the handshake, or in answer
+ * to a request. Others are not received, as they would have to be closed, and close()
+ * may block as long as the file's owner likes. */
 static bool takes_descriptors(const struct shm_link *l,
 			      const struct shm_control *msg)
 {
 	switch (atomic_load(&l->state)) {
 	case SHM_LINK_ACCEPTING:
 		return l->area ? msg->kind == SHM_READY :
-				 msg->kind == SHM_HELLO && !l->stranger;
+				 msg->kind == SHM_HELLO && !l->may_not_talk;
 	case SHM_LINK_CONNECTING:
 		return msg->kind == SHM_WELCOME;
 	default:
@@ -317,7 +321,7 @@ static bool takes_descriptors(const struct shm_link *l,
 	}
 }
 
-/* What waits in the link's socket; shm.lock is held. */
+/* Processes what waits in the link's socket; may end the link. shm.lock is held. */
 static void control_take(struct shm_link *l)
 {
 	struct shm_control msg;
@@ -331,12 +335,12 @@ static void control_take(struct shm_link *l)
 		shm_link_end(l, "inspected");
 		return;
 	}
-	/* Some of them, so that others get their turn. */
+	/* A limited number, so that other descriptors get their turn. */
 	for (int n = 0; n < CONTROL_BATCH && !ret; n++) {
 		int next = shm_control_peek(l->fd, &msg);
 		bool take = next > 0 && takes_descriptors(l, &msg);
 
-		/* What comes just now was not looked at. */
+		/* A message that comes after the peek has not been checked: later. */
 		if (!next)
 			break;
 		ret = shm_control_recv(l->fd, &msg, take, fds);
@@ -360,8 +364,8 @@ static void on_control(void *arg, uint32_t events)
 	pthread_mutex_unlock(&shm.lock);
 }
 
-/* A peer's link is up when it has sent READY, and its messages may be here before
- * the progress thread has seen that. */
+/* For the peer the link is up when it has sent READY: its messages may come before the
+ * progress thread of this process has processed READY. */
 void shm_links_settle(void)
 {
 	pthread_mutex_lock(&shm.lock);
@@ -374,8 +378,8 @@ void shm_links_settle(void)
 	pthread_mutex_unlock(&shm.lock);
 }
 
-/* Without a descriptor to spare the caller stays where it is, and the listening
- * socket readable: it is left alone for a while. */
+/* accept() found no free descriptor. The caller stays in the backlog and the listening
+ * socket stays readable, so the socket is not watched for PAUSE_NS. */
 static void pause_listening(int listen_fd)
 {
 	if (hca_complaint_due())
@@ -389,7 +393,7 @@ static void pause_listening(int listen_fd)
 	pthread_mutex_unlock(&shm.lock);
 }
 
-/* shm.lock is held. */
+/* Begins a link for an accepted connection, or closes it. shm.lock is held. */
 static void caller_take(int fd)
 {
 	struct shm_link *l;
@@ -398,7 +402,7 @@ static void caller_take(int fd)
 
 	allowed = hca_peer_cred(fd, &cred) && hca_peer_may_talk(&cred);
 	if ((hca_aside_is_full() && !hca_peer_is_kin(&cred)) ||
-	    (!allowed && !shm_strangers_have_room()) ||
+	    (!allowed && !shm_inspectors_have_room()) ||
 	    shm_peer_is_banned(cred.pid) || !shm_peer_has_room(&cred))
 		goto err_fd;
 	l = shm_link_new();
@@ -406,7 +410,7 @@ static void caller_take(int fd)
 		goto err_fd;
 	l->fd = fd;
 	link_set_cred(l, &cred);
-	l->stranger = !allowed;
+	l->may_not_talk = !allowed;
 	l->target_block = 0;
 	l->deadline_ns = progress_now_ns() + SHM_HANDSHAKE_NS;
 	atomic_store(&l->state, SHM_LINK_ACCEPTING);
@@ -415,7 +419,7 @@ static void caller_take(int fd)
 		return;
 	}
 	shm_sweep_at(l->deadline_ns);
-	/* Its HELLO is mostly here already. */
+	/* Mostly the HELLO has come already. */
 	control_take(l);
 	return;
 
@@ -457,8 +461,8 @@ void shm_link_to_self(uint32_t block, struct shm_link *l)
 	for (unsigned i = 0; i < hca_process.own_block_count; i++)
 		if (hca_process.own_blocks[i] == block)
 			listen_fd = hca_process.block_fds[i];
-	/* Others may have called before. Where this finds nobody the progress thread
-	 * was quicker, and goes on. */
+	/* Other processes may be before our own call in the backlog. If the progress
+	 * thread has accepted it already, no caller is found here. */
 	for (int i = 0; i < CONTROL_BATCH && listen_fd >= 0 &&
 			(fd = caller_accept(listen_fd)) >= 0; i++)
 		caller_take(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Links: how two processes get one, which one leads to whom, and its end. */
+/* Links: making one, finding the link to the owner of a QP number, ending one. */
 #ifndef TRANSPORT_SHM_JOIN_H
 #define TRANSPORT_SHM_JOIN_H
 
@@ -11,14 +11,16 @@
 
 bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);
 
-/* From a data path: end the link soon, on the progress thread. */
+/* The peer broke the protocol (`what`, logged): the progress thread will end the link.
+ * For data paths: the link's locks and a sq_lock may be held. */
 void shm_link_violation(struct shm_link *l, const char *what);
 int shm_links_start(void);
 void shm_links_stop(void);
 void shm_links_forked(void);
 int shm_block_claimed(uint32_t block, int listen_fd);
 
-/* Brings up links of which only we do not know yet that they are. */
+/* Processes READY messages that have come already, so that links which are up for
+ * their peers are up for this process, too. Takes shm.lock. */
 void shm_links_settle(void);
 
 /*
@@ -28,18 +30,18 @@ void shm_links_settle(void);
  */
 struct shm_link *shm_link_get(uint32_t block, bool *refused);
 
-/* Links with the owner of a block, if it is one that we may talk to. True: the
- * link is still being made. shm.lock is held. */
+/* Makes a link with the owner of a block if there is none and the owner is allowed.
+ * True: the link is still being made. shm.lock is held. */
 bool shm_link_reach(uint32_t block);
 
 enum shm_peer_known {
 	SHM_PEER_LINKED,
-	SHM_PEER_CALLED, /* it has not answered yet */
-	SHM_PEER_ABSENT, /* or has refused */
+	SHM_PEER_CALLED, /* the link is still being made */
+	SHM_PEER_ABSENT, /* no such peer, or it refused the link */
 };
 
-/* Attaches the QP to the link with its peer's process; waits for that (at most a
- * second, not on the progress thread) if it is to. */
+/* Attaches the QP to the link with its peer's process. `wait`: waits for the link, at
+ * most a second; never on the progress thread. Takes shm.lock and sq_lock. */
 enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait);
 
 /* Takes every reference to the QP out of all links. */

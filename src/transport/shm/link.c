@@ -82,8 +82,8 @@ static struct shm_area *area_map(int fd)
 	return a;
 }
 
-/* What a link keeps of its slots and of the peer's regions. Mapped, so that a link
- * comes up without touching all of it. */
+/* A link's tables of its slots and of the peer's regions. They are mapped, so that the
+ * pages are allocated only when they are used. */
 struct link_tables {
 	struct shm_inflight inflight[SHM_SLOTS];
 	struct shm_mapping maps[HCA_REGIONS];
@@ -159,7 +159,7 @@ static void link_release_parts(struct shm_link *l)
 	atomic_store(&l->path, SHM_PATH_TARGET);
 	l->pid = 0;
 	l->uid = 0;
-	l->kin = l->stranger = l->asked_memory = false;
+	l->kin = l->may_not_talk = l->asked_memory = false;
 	l->lends = l->borrows = 0;
 	l->deadline_ns = 0;
 	memset(l->uuid, 0, sizeof(l->uuid));
@@ -208,7 +208,7 @@ static void drop_qps(struct shm_link *l)
 			list_entry(entry, struct shm_qp, link_entry));
 
 		hca_lock(&qp->sq_lock);
-		hca_promise_revoke(qp); /* what comes by another is not taken */
+		hca_promise_revoke(qp); /* it was given for this link only */
 		shm_qp_set_link(qp, NULL, NULL);
 		shm_qp(qp)->tx_taken = 0;
 		if (qp->sq.tail != qp->sq.head &&
@@ -216,7 +216,7 @@ static void drop_qps(struct shm_link *l)
 			if (shm_is_reliable(qp))
 				shm_retry_lost(qp);
 			else
-				hca_sq_run(qp); /* finds no link: lost */
+				hca_sq_run(qp); /* without a link: the rest is lost */
 		}
 		hca_unlock(&qp->sq_lock);
 	}
@@ -243,7 +243,7 @@ void shm_link_down(struct shm_link *l)
 	link_release_parts(l);
 	shm_link_unlock(l);
 	atomic_store(&l->state, SHM_LINK_FREE);
-	/* Senders of datagrams are in no list of the link but this one. */
+	/* QPs that send datagrams are not in l->qps, only in the backlog. */
 	shm_backlog_run(&waiting);
 	pthread_cond_broadcast(&shm.changed);
 }
@@ -254,7 +254,7 @@ void shm_link_end(struct shm_link *l, const char *why)
 		log_debug("link to pid %d ended: %s", (int)l->pid, why);
 	if (l->fd >= 0)
 		progress_unwatch_async(l->fd);
-	/* Of a peer that broke the rules nothing more is believed. */
+	/* From a peer that broke the protocol nothing more is received. */
 	if (atomic_load(&l->state) == SHM_LINK_UP && !atomic_load(&l->broken)) {
 		shm_receive_rest(l);
 		shm_harvest_rest(l);
@@ -273,7 +273,7 @@ void shm_link_violation(struct shm_link *l, const char *what)
 	progress_timer_arm(&shm.reap, progress_now_ns());
 }
 
-/* Ends links that broke the rules. Progress thread. */
+/* Ends the links whose peers broke the protocol. Progress thread. */
 static void reap_expired(struct progress_timer *t)
 {
 	pthread_mutex_lock(&shm.lock);
@@ -297,8 +297,8 @@ void shm_sweep_at(uint64_t when_ns)
 	progress_timer_arm(&shm.sweep, when_ns);
 }
 
-/* Another user's process holds a QP number and does not answer: datagrams to others
- * do not wait for it any longer. */
+/* Another user's process owns a QP block and does not answer. It is banned for the
+ * time of a handshake, so that datagrams to others do not wait for it again. */
 static void silent(const struct shm_link *l)
 {
 	if (hca_complaint_due())
@@ -308,8 +308,8 @@ static void silent(const struct shm_link *l)
 	shm_peer_ban(l->pid, SHM_HANDSHAKE_NS);
 }
 
-/* Ends links that do not come up, and accepts again after a time without
- * descriptors. Progress thread. */
+/* Ends links whose handshake is overdue, and watches the listening sockets again that
+ * pause_listening() paused. Progress thread. */
 static void sweep_expired(struct progress_timer *t)
 {
 	uint64_t now = progress_now_ns();
@@ -368,7 +368,8 @@ void shm_links_stop(void)
 
 void shm_links_forked(void)
 {
-	/* The parent's structures stay as they are, unused. */
+	/* The parent's structures are not used in the child; only their descriptors
+	 * are closed. */
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
 		descriptors_close(shm.links[i]);
 	shm_mcast_stop();

@@ -12,44 +12,52 @@
 #include "hca/qp.h"
 #include "transport/shm/state.h"
 
-/* For a peer that called, or that is another user's and was called, and says
- * nothing. */
+/* Time limit of the handshake with a peer that called, or that was called and belongs
+ * to another user. */
 #define SHM_HANDSHAKE_NS UINT64_C(5000000000)
 
 /* A free structure without descriptors or memory; NULL: too many, or no memory. */
 struct shm_link *shm_link_new(void);
 
-/* Prepares both directions; `role` 0 connector, 1 acceptor. 0 or -errno. */
-/* Its tables of slots and regions, empty; freed with the link. 0 or -ENOMEM. */
+/* Allocates the tables of slots and regions, empty; freed with the link. 0 or
+ * -ENOMEM. */
 int shm_link_map_tables(struct shm_link *l);
+
+/* Allocates the tables, maps the area and resets the positions of both directions.
+ * `role`: 0 connector, 1 acceptor. 0 or a negative errno. */
 int shm_link_set_area(struct shm_link *l, int area_fd, int role);
 
-/* Ends a link in whatever state. Its descriptor is not watched any more. */
+/* Ends a link in any state. The caller has stopped watching its descriptor. */
 void shm_link_down(struct shm_link *l);
 
-/* The same of a link that is watched, with what came before its end. */
+/* The same for a link whose descriptor is watched. Receives first what an orderly
+ * peer had sent. `why` is logged. */
 void shm_link_end(struct shm_link *l, const char *why);
 
-/* The pollers' locks in their order: afterwards nobody is inside the link. */
+/* Takes rx_lock, ack_lock and tx_lock in this order: no poller or sender is inside the
+ * link then. */
 void shm_link_lock(struct shm_link *l);
 void shm_link_unlock(struct shm_link *l);
 
-/* Looks at that time for links that do not come up, and for callers again. */
+/* Arms the timer that ends links whose handshake is overdue and watches paused
+ * listening sockets again. */
 void shm_sweep_at(uint64_t when_ns);
 
-/* The QP's sq_lock is held, too. */
+/* Sets the QP's link and its peer's public part; NULL: none. The QP's sq_lock is held,
+ * too. */
 void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_qp_public *remote);
 
-/* What came for a link that is being made, without waiting. It may be up afterwards,
- * or at its end. */
+/* Processes what has come for a link in its handshake; does not wait. The link may be
+ * up or ended afterwards. */
 void shm_link_hear(struct shm_link *l);
 
-/* A link of the process with itself is made by whoever wants it: nobody else is
- * needed. */
+/* Completes the handshake of a link of the process with itself, in the calling
+ * thread. */
 void shm_link_to_self(uint32_t block, struct shm_link *l);
 
-/* Calls the owner of a block. 0, -ECONNREFUSED (nobody), or another error. */
+/* Starts a link with the owner of a block. 0, -ECONNREFUSED (nobody owns it), -EPERM
+ * (the owner is not allowed or banned), or another negative errno. */
 int shm_link_connect(uint32_t block, struct shm_link **out);
 
 #endif

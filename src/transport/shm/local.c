@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work requests that send nothing: binding a memory window, invalidating a key.
- * They are carried out in their turn, when all that was posted before them is
- * complete, and nothing that is posted behind them starts before they are done.
+ * Work requests that send nothing: binding a memory window, invalidating a key. One is
+ * carried out when all requests posted before it are complete; later requests do not
+ * start before it is complete.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -18,8 +18,9 @@
 
 #define FIRST_LOOK_NS 20000
 
-/* A peer copies with the key: later again. False when that was long enough. As the
- * entry is the oldest one, the times of the retries are free for it. */
+/* A peer still copies with the key: arms the retry timer. False when that has lasted for
+ * SHM_FENCE_LIMIT_NS. As the entry is the oldest one, no other entry uses the QP's retry
+ * times. */
 static bool look_again(struct hca_qp *qp)
 {
 	uint64_t now = progress_now_ns();

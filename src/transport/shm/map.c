@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regions of peers (hca/region.h) in our address space: asked for over the
- * link's socket when a key in one is used for the first time, answered by the
- * owner's progress thread, mapped by ours. Until then, and when the owner does
- * not want to, operations take the link's ordinary path.
+ * Mappings of peers' regions (hca/region.h) in our address space. A region is
+ * requested over the link's socket when a key in it is first used; the owner's
+ * progress thread answers, and ours maps it. Until then, and if the owner refuses,
+ * operations use the link's ordinary way of access (access.c).
  *
- * A mapping is taken away on the progress thread after all QPs of the link have
- * been seen outside of a copy (their sq_lock; shm_copy_fence() for large ones). What a peer passes is checked: a
- * file that could become shorter would kill us at an access.
+ * A mapping is removed on the progress thread, after every QP has been outside of a
+ * copy (its sq_lock; shm_copy_fence() for large copies). A file that a peer passes is
+ * checked: if it could become shorter, an access would raise SIGBUS.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -27,17 +27,18 @@
 #include "util/list.h"
 #include "util/log.h"
 
-/* Of address space, per link; pages that nobody touches cost nothing. */
+/* Limit of the address space mapped per link; pages cost memory only when touched. */
 #define MAPPED_BYTES_MAX (UINT64_C(64) << 30)
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
 #endif
-/* Touched at once, on the progress thread, so that the data path need not. */
+/* The largest part whose page table entries are made when it is mapped, on the progress
+ * thread, so that the data path has no page faults. */
 #define TOUCH_BYTES_MAX (UINT64_C(16) << 20)
 
-/* ---- the user's side ---- */
+/* ---- the side that maps ---- */
 
 static void ask(struct shm_link *l, struct shm_mapping *m, uint32_t rkey,
 		uint32_t id, bool write)
@@ -51,8 +52,9 @@ static void ask(struct shm_link *l, struct shm_mapping *m, uint32_t rkey,
 	    (!write || atomic_load_explicit(&m->asked_to_write,
 					    memory_order_relaxed)))
 		return;
-	/* Before the question: the answer is looked for on another thread. Several
-	 * QPs of the link may get here at once: one question more. */
+	/* Stored before the request is sent, as another thread receives the answer. If
+	 * several QPs of the link get here at once, the request is sent more than
+	 * once. */
 	atomic_store_explicit(&m->asked_to_write, write, memory_order_relaxed);
 	atomic_store(&m->asked, id);
 	if (shm_control_send(l->fd, &msg, NULL, 0))
@@ -74,13 +76,13 @@ uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
 	return m->base + offset;
 }
 
-/* Afterwards nobody uses the mapping. shm.lock is held. */
+/* Unmaps a region once no thread uses it. shm.lock is held. */
 static void mapping_drop(struct shm_link *l, struct shm_mapping *m)
 {
 	if (!atomic_load(&m->id))
 		return;
 	atomic_store(&m->id, 0);
-	/* Those of other links, too: XRC borrows this one. */
+	/* The QPs of other links, too: XRC initiators use links of SRQ owners. */
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
 		list_for_each(part, &shm.links[i]->qps, struct shm_qp,
 			      link_entry) {
@@ -93,7 +95,7 @@ static void mapping_drop(struct shm_link *l, struct shm_mapping *m)
 	l->mapped_bytes -= m->length;
 }
 
-/* The part that the key is about, which will be used next. */
+/* Makes the page table entries of the key's part, which will be used next. */
 static void touch(uint8_t *base, const struct shm_control *msg)
 {
 	uint64_t at = msg->touch_at & ~UINT64_C(0xfff);
@@ -118,7 +120,7 @@ static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd
 	bool write = msg->writable;
 	void *base;
 
-	/* Only what was asked for: each costs us address space and pages. */
+	/* Only a region that was requested, as mappings cost address space and pages. */
 	if (!shm_map_awaits(l, msg->id))
 		return 0;
 	if (fd < 0)
@@ -129,7 +131,7 @@ static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd
 				 (int)l->pid);
 		return 0;
 	}
-	/* The place's former region is gone, or was read-only. */
+	/* The region mapped in this place no longer exists, or was mapped read-only. */
 	mapping_drop(l, m);
 	if (msg->length > MAPPED_BYTES_MAX - l->mapped_bytes)
 		return 0;
@@ -163,8 +165,9 @@ void shm_map_release(struct shm_link *l)
 
 /* ---- the owner's side ---- */
 
-/* As much as the key, one of ours, allows. False when it is not in the region
- * (any more). */
+/* Passes the region to the peer, writable if our key `rkey` allows remote writes or
+ * atomics. False: the key or the region does not exist (any more), or the key is not
+ * in the region. */
 static bool lend(struct shm_link *l, uint32_t rkey, uint32_t id)
 {
 	struct shm_control msg = { .kind = SHM_REGION, .id = id };
@@ -204,7 +207,7 @@ int shm_map_message(struct shm_link *l, const struct shm_control *msg,
 {
 	switch (msg->kind) {
 	case SHM_ASK_REGION:
-		/* No answer to those who never get it. */
+		/* No answer to a peer that is not allowed to map regions. */
 		if ((l->lends & HCA_PEER_REGIONS) && !lend(l, msg->key, msg->id))
 			shm_control_send(l->fd, &(struct shm_control){
 				.kind = SHM_REGION_GONE, .id = msg->id }, NULL, 0);
@@ -225,8 +228,8 @@ void shm_region_gone(uint32_t id)
 		struct shm_link *l = shm.links[i];
 		struct shm_control msg = { .kind = SHM_REGION_GONE, .id = id };
 
-		/* Who does not get it keeps the pages until the link ends, or
-		 * another region takes the place. */
+		/* If sending fails, the peer keeps the mapping until the link ends or
+		 * another region takes its place. */
 		if (atomic_load(&l->state) == SHM_LINK_UP)
 			shm_control_send(l->fd, &msg, NULL, 0);
 	}

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multicast inside a host: a datagram to a group is copied to every process whose
- * segment says that it may have members (a filter, see hca/mcast.c), and given
- * to the members there.
+ * segment says that it may have members (a filter, see hca/mcast.c); that process
+ * delivers it to its members.
  *
- * A process that uses multicast, as a member or as a sender, says so with a name
+ * A process that uses multicast, as a member or as a sender, binds a socket to a name
  * in the abstract namespace,
  *
  *   \0busbar.mcast.<version of the link>.<a block of its QP numbers>[.<n>]
  *
- * and then links with all that have one: when it joins a group, and once when it
- * has a group's address, at the latest before its first datagram to one. Whichever
- * comes second finds the other, and sending is a look at the links.
+ * and then makes links with all processes that have such a name: whenever it joins a
+ * group, and once when it makes an address handle of a group, at the latest before its
+ * first datagram to one. Of two processes the later one finds the name of the other, so
+ * a sender needs to go through the existing links only.
  *
- * A process that does not take its messages in loses datagrams; the others do
+ * A process that does not receive its messages loses datagrams; the others do
  * not wait for it.
  */
 #define LOG_ROOM "shm"
@@ -40,13 +41,13 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-#define REACH_WAIT_NS 500000 /* between two looks at the links being made */
+#define REACH_WAIT_NS 500000 /* between two checks of the links being made */
 #define REACH_LIMIT_NS NSEC_PER_SEC
 #define REACH_ROUNDS 4
 #define NAME_TRIES 1000
 
 static int name_fd = -1; /* under shm.lock */
-/* All who were there before us are linked; those who come later call. */
+/* Links are made with all processes whose names were found; later processes find ours. */
 static _Atomic bool ready;
 
 static void prefix_print(char *to, size_t size)
@@ -62,14 +63,14 @@ static int name_hold(void)
 
 	if (name_fd >= 0)
 		return 0;
-	/* It names us by the number of a QP; there may be none yet. */
+	/* The name has the number of one of our QP blocks; there may be none yet. */
 	if (!hca_process.own_block_count)
 		return -EAGAIN;
 	prefix_print(name, sizeof(name));
 	len = strlen(name);
 	snprintf(name + len, sizeof(name) - len, "%u", hca_process.own_blocks[0]);
 	name_fd = hca_name_bind(name);
-	/* Nobody of ours has it. */
+	/* Another process, which does not own our block, holds the name. */
 	len = strlen(name);
 	while (name_fd == -EADDRINUSE && n++ < NAME_TRIES) {
 		snprintf(name + len, sizeof(name) - len, ".%u", n);
@@ -136,7 +137,7 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 
 	hca_lock(&l->tx_lock);
 	if (may_have_members(l, e->ud.ah->mcast_bit)) {
-		/* For shm_posted(): acknowledgements are to be seen to. */
+		/* shm_posted() processes the acknowledgements of this link. */
 		atomic_store_explicit(&shm_qp(qp)->link, l, memory_order_release);
 		ret = shm_put_datagram(qp, l, e);
 		if (!ret)
@@ -150,8 +151,9 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 }
 
 /*
- * A member that has called us knows that we answered, and its program may already
- * have told ours so, before the last word of the handshake is heard here.
+ * True if a link is still waiting for READY, for at most REACH_LIMIT_NS. For the member
+ * that connected the link is up already, and its program may rely on that before READY
+ * is processed here.
  */
 static bool must_wait(struct hca_qp *qp, unsigned count)
 {
@@ -183,7 +185,7 @@ int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
 					   (qp->lost_since_ns ? REACH_WAIT_NS : 0));
 		return -EAGAIN;
 	}
-	/* With any other number it is no multicast datagram: nobody's. */
+	/* A datagram to a group with any other QP number has no receivers. */
 	if (e->ud.qpn != HCA_QPN_MULTICAST)
 		return 0;
 	for (unsigned i = 0; i < count; i++) {
@@ -195,8 +197,9 @@ int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
 	return 0;
 }
 
-/* A link that both sides call at once is called again, so some rounds; but who
- * refuses is not called for ever. */
+/* True if a handshake is under way. Callers repeat reach_all() for at most REACH_ROUNDS:
+ * when both sides connect at once one of the connections is redirected, and a process
+ * that refuses is not to be called again for ever. */
 static bool links_pending(void)
 {
 	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
@@ -224,7 +227,7 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	pthread_mutex_unlock(&shm.lock);
 	if (pending && !late)
 		return;
-	/* Who does not answer within the time is done without. */
+	/* Processes that have not answered within the time get no datagrams. */
 	atomic_store(&ready, true);
 }
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RDMA WRITE and READ inside a host: the initiator checks the target's keys in
- * the target's shared segment and copies, with plain stores and loads where it
+ * the target's shared table of keys and copies, with plain stores and loads if it
  * has the memory mapped (map.c), else by system calls (access.c). ATOMIC
  * operations likewise, on mapped memory only. The target need not run.
  *
- * De-registration must not return while somebody still copies. The initiator
- * announces the key in its own segment (a hazard), then checks it; the owner
- * withdraws the key, then looks for hazards. With a full fence between the two
- * steps on both sides one of them sees the other.
+ * De-registration must not return while a process still copies with the key. The
+ * initiator announces the key in its own segment (a hazard), then checks it; the owner
+ * withdraws the key, then reads the hazards of its peers. With a full fence between the
+ * two steps on both sides, either the initiator sees that the key is withdrawn or the
+ * owner sees the hazard.
  *
- * The same for a QP that is reset, destroyed or moved to the error state: the
- * initiator looks at its state behind the announcement, and the owner waits for
- * every copy that was announced before. So it is for an XRC SRQ; and as the memory
- * behind an XRC target may be another process's, its owner waits for all copies of
- * the target's initiator.
+ * The same holds for a QP that is reset, destroyed or moved to the error state: the
+ * initiator reads its state after announcing, and the owner waits for every copy that
+ * was announced before; likewise for an XRC SRQ. The memory behind an XRC target may
+ * belong to another process, so the owner of the target waits for all copies of the
+ * target's initiator.
  *
- * A large copy goes by parts (copy.c), each of which is announced and checked like a
- * copy of its own: its end is not waited for, only that of the part.
+ * A large copy is carried out by parts (copy.c). Each part is announced and checked like
+ * a copy of its own, so a fence waits for the part only, not for the whole copy.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -58,7 +59,7 @@
 struct near {
 	struct iovec iov[HCA_MAX_SGE];
 	int count;
-	bool kernel; /* some of it is to be touched by the kernel only */
+	bool kernel; /* pages may be missing: only system calls may access it */
 };
 
 static enum ibv_wc_status copy_far(struct shm_link *l, bool read,
@@ -77,14 +78,15 @@ static enum ibv_wc_status copy_far(struct shm_link *l, bool read,
 		*step = SHM_STEP_TO_TARGET;
 		return IBV_WC_GENERAL_ERR;
 	default:
-		/* It stops where a page is missing: ours or theirs? */
+		/* `near` begins where the copy stopped: is our page missing there? */
 		return hca_page_usable(near->iov[0].iov_base, read) ?
 			       IBV_WC_REM_ACCESS_ERR :
 			       IBV_WC_LOC_PROT_ERR;
 	}
 }
 
-/* [at, at + length) of the entry's buffers. */
+/* Copies between [at, at + length) of the entry's buffers and `far`, by system calls where
+ * pages may be missing. 0 or -EFAULT. */
 static int copy_mapped_carefully(const struct hca_qp *qp,
 				 const struct hca_swqe *e, bool read, uint32_t at,
 				 uint32_t length, uint8_t *far)
@@ -129,7 +131,7 @@ static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
 	return IBV_WC_SUCCESS;
 }
 
-/* The word that an ATOMIC WRITE brings. */
+/* Reads the word that an ATOMIC WRITE is to write. False: the buffer is not accessible. */
 static bool take_word(const struct hca_qp *qp, const struct hca_swqe *e,
 		      const struct near *near, uint64_t *word)
 {
@@ -170,8 +172,8 @@ static enum ibv_wc_status atomic_mapped(const struct hca_qp *qp,
 					e->atomic.compare_add, e->atomic.swap));
 }
 
-/* The descriptor of a peer's memory overrules the protection of its pages, which
- * counts where they may be missing. */
+/* True if the protection of the peer's pages matters (on-demand memory) and the way of
+ * access ignores it, as /proc/self/mem does. The target then does the operation. */
 static bool forces(const struct shm_link *l, uint32_t flags)
 {
 	return (flags & HCA_KEY_ON_DEMAND) &&
@@ -179,7 +181,7 @@ static bool forces(const struct shm_link *l, uint32_t flags)
 		       SHM_PATH_PROCMEM;
 }
 
-/* The key is announced. */
+/* Checks the QP, the SRQ and the key, and copies. The key is announced. */
 static enum shm_step checked_copy(struct hca_qp *qp, const struct hca_swqe *e,
 				  const struct shm_way *way,
 				  const struct shm_part *part, struct near *near,
@@ -199,7 +201,7 @@ static enum shm_step checked_copy(struct hca_qp *qp, const struct hca_swqe *e,
 	uint8_t *mapped = NULL;
 
 	*status = IBV_WC_RETRY_EXC_ERR;
-	/* Any more: see shm_qp_fence(). */
+	/* Checked again now that the copy is announced: see shm_qp_fence(). */
 	if (unlikely(!shm_answers(qp, way->remote)))
 		return SHM_STEP_DONE;
 	*status = IBV_WC_REM_ACCESS_ERR;
@@ -237,7 +239,7 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 	bool write = e->opcode != IBV_WR_RDMA_READ;
 	uint32_t region;
 
-	/* Without the peer's keys that is so for all. */
+	/* Without the peer's keys the path is SHM_PATH_TARGET. */
 	if (!hca_op_is_word(e->opcode) &&
 	    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 		    SHM_PATH_TARGET)
@@ -257,7 +259,7 @@ enum shm_step shm_onesided(struct hca_qp *qp, const struct hca_swqe *e,
 	enum shm_step step;
 	int hazard;
 
-	/* A buffer that may not be used is found before anything is done. */
+	/* Local buffers are checked before anything is copied. */
 	*status = IBV_WC_LOC_PROT_ERR;
 	near.count = shm_swqe_iov(qp, e, part->at,
 				  part->length ? part->length : e->length,
@@ -288,8 +290,9 @@ static bool announced(const struct hca_segment *s, uint64_t id)
 	return false;
 }
 
-/* Who has the lock may still use the key; who takes it from now on does not find it.
- * It need not be taken to see that it is free where taking it is a full fence. */
+/* Waits for the holder of a lock, who may still use the withdrawn key; later holders find
+ * it withdrawn. On x86-64 taking the lock is a full fence, so reading that it is free is
+ * enough. */
 static void wait_for_holder(struct spin *lock)
 {
 #if defined(__x86_64__)
@@ -300,7 +303,7 @@ static void wait_for_holder(struct spin *lock)
 	hca_unlock(lock);
 }
 
-/* Our own copies, of messages. */
+/* Waits for copies of messages, which this process carries out in the link's locks. */
 static void wait_for_copies(struct shm_link *l)
 {
 	hca_lock(&l->rx_lock);
@@ -309,8 +312,9 @@ static void wait_for_copies(struct shm_link *l)
 	hca_unlock(&l->rx_lock);
 }
 
-/* And one-sided ones, and results of atomics, of the link's QPs. A thread that is
- * building a request (ibv_wr_start) has such a lock itself, and copies nothing. */
+/* Waits for one-sided copies and results of atomics of the link's QPs, which are written
+ * with sq_lock held. Not for a thread that builds requests (ibv_wr_start): it holds a
+ * sq_lock itself. */
 static void wait_for_qps(struct shm_link *l)
 {
 	if (hca_self.depth)
@@ -326,14 +330,16 @@ static uint64_t own_key_id(uint32_t key)
 	return (uint64_t)shm_uuid_tag(hca_process.uuid) << 32 | key;
 }
 
-/* Also before its READY is here. In this order, as one becomes the other. */
+/* True if the link is up for the peer, even if READY is not processed here. ACCEPTING is
+ * tested before UP, as the link goes from the one to the other. */
 static bool may_copy(const struct shm_link *l)
 {
 	return shm_link_is_greeted(l) || atomic_load(&l->state) == SHM_LINK_UP;
 }
 
-/* Of a window: copies by peers, and our own atomics through it (atomic.c). One
- * that cannot reach our memory only says that it copies. */
+/* For a memory window: counts copies by peers and what this process carries out through
+ * it (atomic.c, target.c). Announcements of peers that cannot access our memory are
+ * ignored. */
 bool shm_key_busy(uint32_t key)
 {
 	unsigned count = atomic_load(&shm.link_count);
@@ -345,7 +351,7 @@ bool shm_key_busy(uint32_t key)
 	for (unsigned i = 0; i < count && !busy; i++) {
 		struct shm_link *l = shm.links[i];
 
-		/* A link that ends unmaps its peer's segment under this. */
+		/* Ending a link unmaps the peer's segment with this lock held. */
 		hca_lock(&l->tx_lock);
 		busy = may_copy(l) && shm_reaches_us(l) &&
 		       announced(l->peer, id);
@@ -354,16 +360,16 @@ bool shm_key_busy(uint32_t key)
 	return busy;
 }
 
-/* Is somebody at the other end of the link, and copying with the key? shm.lock is
- * held. */
+/* True if the link's peer can access our memory and announces a copy with the key.
+ * shm.lock is held. */
 static bool copies_with(const struct shm_link *l, uint64_t id)
 {
 	return may_copy(l) && shm_reaches_us(l) &&
 	       !atomic_load(&l->broken) && announced(l->peer, id);
 }
 
-/* Between two looks at a peer's copies. Whoever goes on for longer than any copy
- * takes is not waited for again: its link ends, and false. */
+/* Pauses between two readings of a peer's hazards. If the peer has announced its copy for
+ * longer than SHM_FENCE_LIMIT_NS, which no copy takes, ends its link and returns false. */
 static bool pause_for_peer(struct shm_link *l, uint64_t since_ns, unsigned looks,
 			   const char *what)
 {
@@ -378,8 +384,8 @@ static bool pause_for_peer(struct shm_link *l, uint64_t since_ns, unsigned looks
 	return true;
 }
 
-/* Until the link's peer does not copy with the key. shm.lock is held, and released
- * meanwhile. */
+/* Waits until the link's peer does not copy with the key. shm.lock is held; it is released
+ * while waiting. */
 static void wait_for_peer(struct shm_link *l, uint64_t id)
 {
 	uint64_t start = 0;
@@ -400,8 +406,8 @@ struct copy {
 	uint32_t turn;
 };
 
-/* Those with our memory, or with anybody's (`all`), that stand in places [from, to)
- * of the peer's; false: there is none. */
+/* Reads the peer's hazards in places [from, to): those with keys of this process, or of any
+ * process (`all`). False: there is none. */
 static bool copies_at(struct shm_link *l, bool all, unsigned from, unsigned to,
 		      struct copy *copies)
 {
@@ -413,8 +419,8 @@ static bool copies_at(struct shm_link *l, bool all, unsigned from, unsigned to,
 	    atomic_load(&l->broken))
 		to = from;
 	for (unsigned place = from; place < to; place++) {
-		/* In this order: the other way round it might be the turn of a
-		 * later copy, which need not be waited for. */
+		/* The turn is read before the id: in the other order it could be that of
+		 * a later copy, which need not be waited for. */
 		uint32_t turn = atomic_load_explicit(
 			&l->peer->hazard_turns[place], memory_order_acquire);
 		uint64_t id = atomic_load_explicit(&l->peer->hazards[place],
@@ -441,7 +447,7 @@ static void wait_for_copy(struct shm_link *l, bool all, unsigned place,
 			return;
 }
 
-/* Is it the link with the initiator of an XRC target? */
+/* True if `target` is an XRC target QP and the link leads to its initiator. */
 static bool initiates(const struct shm_link *l, const struct hca_qp *target)
 {
 	uint32_t qpn;
@@ -466,14 +472,15 @@ void shm_qp_fence(const struct hca_qp *qp)
 				if (copies[place].id)
 					wait_for_copy(l, all, place,
 						      copies[place]);
-		/* What we carry out for peers; whoever works there may wait for
-		 * a build of this thread. */
+		/* Operations that this process carries out for peers. Not while this
+		 * thread builds requests (ibv_wr_start): a thread that holds the link's
+		 * locks may wait for the sq_lock held here. */
 		if (!hca_self.depth)
 			wait_for_copies(l);
 	}
 }
 
-/* Of peers that reach our memory. */
+/* Waits for the copies of all peers with the key. Takes shm.lock. */
 static void wait_for_peers(uint64_t id)
 {
 	pthread_mutex_lock(&shm.lock);
@@ -483,9 +490,9 @@ static void wait_for_peers(uint64_t id)
 }
 
 /*
- * The usual program registers and posts with one thread: then nobody else is at it,
- * and there is nothing to look through. hca_enter() waits until that thread is
- * outside if it goes without locks, so all others hold a lock where they use a key.
+ * True if no other thread can be using a key. The usual program registers and posts in
+ * one thread, and its locks need not be checked then. hca_enter() waits until a thread
+ * that runs without locks has left; all other threads hold a lock while they use a key.
  */
 static bool nobody_copies(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a peer shows of itself: its segment, and to those that may reach its memory
- * its table of keys. Of both only what was needed so far can be read (hca/segment.c),
- * and what is needed next is opened then, on the data path: some system calls in the
- * life of a link.
+ * The peer's shared memory: its segment, and its table of keys if the peer allows
+ * access to its memory. Of both only the parts needed so far are made readable
+ * (hca/segment.c); further parts are made readable when they are first used, on the
+ * data path, by a few system calls in the life of a link.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -51,7 +51,8 @@ int shm_keys_for_peer(const struct shm_link *l)
 	return shm_keys_given(l) ? hca_process.keys_fd : -1;
 }
 
-/* Several threads may be here at once, with QPs of their own: all open the same. */
+/* Threads with different QPs may run this at once; each makes the same part of the
+ * table readable. */
 uint32_t shm_keys_open(struct shm_link *l, uint32_t index)
 {
 	uint32_t had = atomic_load(&l->key_count);

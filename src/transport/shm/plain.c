@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The usual message, from its posting to its completion at the receiver: a SEND of an
- * RC queue pair that is small, whole and in sequence, from one buffer into one. What it
- * is not is left to tx.c and rx.c, which do all of it.
+ * The fast path of the usual message, from its posting to its completion at the
+ * receiver: a small SEND of an RC queue pair that fits into a slot and is in sequence,
+ * from one buffer into one buffer. All other messages are left to tx.c and rx.c, which
+ * can handle this kind, too.
  *
- * Between a message that comes and its answer all of this runs once, and nothing else of
- * the adapter: so what the peer does not wait for comes behind what it waits for.
+ * In a ping-pong this code makes up the adapter's whole latency between a message and
+ * its answer, so work that the peer does not wait for is done after the work that it
+ * waits for.
  */
 #define LOG_ROOM "shm"
 #include <string.h>
@@ -37,7 +39,8 @@ struct plain_send {
 	const void *inline_data; /* instead */
 };
 
-/* False: something is in the way, nothing was done. sq_lock is held. */
+/* False: the slot cannot be filled here (no room, or the key needs more than the fast
+ * path), and nothing was done. sq_lock is held. */
 static inline __attribute__((always_inline)) bool
 put(struct hca_qp *qp, struct shm_link *l, uint32_t index,
     const struct plain_send *p)
@@ -66,8 +69,8 @@ put(struct hca_qp *qp, struct shm_link *l, uint32_t index,
 	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index, SHM_PLAIN);
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
 	      p->length, p->imm_data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND);
-	/* The next slot's tag is watched by the peer, its payload is not: it is
-	 * ours when it is needed. */
+	/* The peer polls the first cache line of the next slot, not the second one,
+	 * which can be fetched already. */
 	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[SHM_FIRST_LINE],
 			   1);
 	hca_unlock(&l->tx_lock);
@@ -104,8 +107,8 @@ bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l,
 	return true;
 }
 
-/* The entry of the send queue that a request which is on its way already would have
- * had: it may have to be sent again. */
+/* Fills the send queue entry of a request whose slot is already published, as it may
+ * have to be sent again. */
 static inline void keep(struct hca_sq *sq, const struct ibv_send_wr *wr,
 			unsigned flags)
 {
@@ -177,7 +180,8 @@ complete(struct hca_qp *qp, const struct hca_rwqe *e, const struct shm_header *h
 	hca_cq_push(qp->recv_cq, &wc, h->flags & SHM_SOLICITED);
 }
 
-/* False: it is not the usual message, or something is in the way; nothing was done. */
+/* False: not the usual message, or it cannot be received here; nothing was done, and
+ * shm_receive_other() handles it. */
 static inline __attribute__((always_inline)) bool
 take(struct shm_link *l, const struct shm_slot *slot, const struct shm_header *h)
 {
@@ -204,7 +208,7 @@ take(struct shm_link *l, const struct shm_slot *slot, const struct shm_header *h
 		goto other;
 	memcpy(to, slot->payload, h->length);
 	complete(qp, e, h);
-	/* After the receive is used up: see hca_promise_extend(). */
+	/* After the receive is consumed: see hca_promise_extend(). */
 	atomic_store_explicit(&qp->rx_psn, (h->psn + 1) & HCA_PSN_MASK,
 			      memory_order_release);
 	hca_unlock(&qp->recv->consume_lock);
@@ -231,7 +235,7 @@ bool shm_receive(struct shm_link *l)
 		uint32_t ack;
 
 		shm_slot_read(s, &h, &ack);
-		/* Its second line is still with the sender. */
+		/* The slot's second cache line is still in the sender's cache. */
 		if (h.length > SHM_FIRST_LINE)
 			__builtin_prefetch(&s->payload[SHM_FIRST_LINE]);
 		atomic_store_explicit(&l->acked_hint, ack,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer's memory: the ways to it, and RDMA that the initiator carries out alone. */
+/* Access to a peer's memory, and RDMA operations that the initiator carries out. */
 #ifndef TRANSPORT_SHM_REACH_H
 #define TRANSPORT_SHM_REACH_H
 
@@ -17,49 +17,57 @@
 
 const char *shm_path_name(enum shm_path path);
 
-/* Finds out how the new link's peer is reached, and tells it; not without its keys
- * (peer.c). If they follow, again when they are there. shm.lock is held. */
+/* Chooses how the memory of a link's peer is accessed; sets shm_ack.pulls for the peer.
+ * Without the peer's keys (peer.c) it is SHM_PATH_TARGET; with `keys_follow` this is called
+ * again when they have come. shm.lock is held. */
 void shm_access_choose(struct shm_link *l, bool keys_follow);
 
-/* For those who look from outside: enum hca_link_flags. */
+/* enum hca_link_flags, for inspection (hca/inspect.h). */
 uint32_t shm_access_flags(const struct shm_link *l);
 
-/* The link is up: asks for a better path if there may be one. */
+/* If the peer's memory is not accessible, asks the peer for the descriptor of it, if both
+ * sides allow that. The link is up. */
 void shm_access_improve(struct shm_link *l);
 
-/* Messages about it, on a link that is up. 0 or -EPROTO. Progress thread;
- * shm.lock is held. */
+/* Handles a control message about memory on a link that is up. 0 or -EPROTO. Progress
+ * thread; shm.lock is held. */
 int shm_access_message(struct shm_link *l, const struct shm_control *msg,
 		       int fds[3]);
 
 /*
  * Copies `length` bytes between `far`, addresses of the peer, and `near`; both
- * are used up. 0, -ESRCH (the peer is gone), -EPERM (the path does not work any
- * more, another one is used from now on) or -EFAULT.
+ * arrays are changed. 0, -ESRCH (the peer has ended), -EPERM (this way of access does not
+ * work any more; another one is used from now on) or -EFAULT (`near` begins where the
+ * copy stopped).
  */
 int shm_access_copy(struct shm_link *l, bool read, struct iovec *near,
 		    int near_count, struct iovec *far, int far_count,
 		    uint64_t length);
 
 /*
- * Where [offset, offset + length) of the peer's region `id` is mapped; NULL when
- * it is not. A region that is not mapped is asked for by `rkey`, once; that does
- * not wait. The sq_lock of a QP of the link is held, also while it is used, or a part
- * of a copy is announced to shm_copy_fence().
+ * The address where [offset, offset + length) of the peer's region `id` is mapped; NULL
+ * when it is not. A region that is not mapped is requested from the peer by `rkey`, once,
+ * without waiting. During the call and while the address is used, the caller holds the
+ * sq_lock of a QP or carries out a part that shm_copy_fence() waits for.
  */
 uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
 		      uint64_t offset, uint64_t length, bool write);
 
+/* The part of shm_access_message() that is about regions. */
 int shm_map_message(struct shm_link *l, const struct shm_control *msg,
 		    int fds[3]);
 
-/* Was the peer asked for this region, and may it be mapped? */
+/* True if this region was requested from the peer and may be mapped. */
 bool shm_map_awaits(const struct shm_link *l, uint32_t id);
+
+/* Unmaps all regions, at the end of a link: no thread is inside it. */
 void shm_map_release(struct shm_link *l);
+
+/* hca_local_ops.region_gone: tells the peers to unmap the region. Takes shm.lock. */
 void shm_region_gone(uint32_t id);
 
-/* Can the peer copy from or to our memory by itself? tx_lock or shm.lock is held,
- * and the link is up. */
+/* True if the peer can copy from or to our memory itself. tx_lock or shm.lock is held,
+ * and the link is up for the peer. */
 static inline bool shm_reaches_us(const struct shm_link *l)
 {
 	return ((l->lends & HCA_PEER_MEMORY) &&
@@ -67,7 +75,7 @@ static inline bool shm_reaches_us(const struct shm_link *l)
 	       atomic_load_explicit(&l->lent, memory_order_relaxed);
 }
 
-/* The peer has ended. Its memory would still take our stores. */
+/* True if the peer has ended. Stores to its mapped memory would still succeed. */
 static inline bool shm_peer_died(const struct shm_link *l)
 {
 	return atomic_load_explicit(&l->peer->alive, memory_order_relaxed) &
@@ -79,30 +87,41 @@ enum shm_step {
 	SHM_STEP_TO_TARGET, /* the target has to do it */
 };
 
-/* Whether the initiator may carry this entry out itself. Cheap, and may be wrong
- * a moment later. sq_lock is held. */
+/* True if the initiator can probably carry out this entry itself; shm_onesided() may still
+ * return SHM_STEP_TO_TARGET. Cheap. sq_lock is held. */
 bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 			  const struct hca_swqe *e);
 
-/* Where the memory is, as it is while sq_lock is held, or the links are borrowed. */
+/* How the target's memory is accessed. Valid while sq_lock is held or the links are
+ * borrowed. */
 struct shm_way {
 	struct shm_link *link;
 	const struct hca_qp_public *remote; /* that the QP is connected to */
-	/* Whose protection domain the memory has to be in: the same, or an XRC SRQ. */
+	/* In whose protection domain the memory has to be: `remote`, or the XRC SRQ. */
 	const struct hca_qp_public *owner;
 };
 
-/* Of the entry's data; with a length of 0 it is found out whether it could be done, and
- * nothing is copied. */
+/* A part of the entry's data. With `length` 0 all checks are made and nothing is copied. */
 struct shm_part {
 	uint32_t at, length;
 };
 
+/* Carries out the entry, or one part of it, at the initiator, after checking buffers,
+ * rights and key. *status is set with SHM_STEP_DONE. sq_lock is held, or the links are
+ * borrowed and the part is one that shm_copy_fence() waits for. */
 enum shm_step shm_onesided(struct hca_qp *qp, const struct hca_swqe *e,
 			   const struct shm_way *way, const struct shm_part *part,
 			   enum ibv_wc_status *status);
-void shm_qp_fence(const struct hca_qp *qp); /* NULL: an XRC SRQ is gone */
+
+/* hca_transport_ops.fence: waits for the copies that peers began before the QP (NULL: an
+ * XRC SRQ) went out of service. */
+void shm_qp_fence(const struct hca_qp *qp);
+
+/* Likewise: waits for all copies with a key that was withdrawn. */
 void shm_key_fence(uint32_t key);
+
+/* Likewise: true while a copy with the key of a withdrawn window is under way. Does not
+ * wait for it. */
 bool shm_key_busy(uint32_t key);
 
 /* The pieces of an entry's buffers that [at, at + length) of its message falls

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which link leads to whom: by QP number, and for the QPs that use it. */
+/* Finding the link to the owner of a QP number, and attaching QPs to links. */
 #define LOG_ROOM "shm"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,9 +35,9 @@ static bool owns_block(const struct shm_link *l, uint32_t block)
 }
 
 /*
- * Will it lead to the owner of the block? Also one that the owner makes: calling it as
- * well would give two links, and each side may take another one of them for its queue
- * pairs, which drop what comes by the wrong one.
+ * True if a link that is being made will lead to the owner of the block, also one that
+ * the owner has begun. A second link would be harmful: the two sides might use different
+ * links for the same queue pairs, which drop what comes by the other link.
  */
 static bool is_on_its_way(const struct shm_link *l, int state, uint32_t block)
 {
@@ -51,7 +51,7 @@ static bool is_on_its_way(const struct shm_link *l, int state, uint32_t block)
 	       shm_block_is_of(block, l->pid);
 }
 
-/* The link to the owner of a block, if there is one or will be. */
+/* The link to the owner of a block, up or being made; NULL: none. */
 static struct shm_link *link_known(uint32_t block)
 {
 	struct shm_link *l = atomic_load(&shm.by_block[block]);
@@ -93,7 +93,8 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 	return l;
 }
 
-/* Whether a process would have us; asking with a HELLO would make it warn. */
+/* True if the owner of the block is a process that may talk to us. Checked before a HELLO
+ * is sent, which would make a process that refuses us log a warning. */
 static bool may_call(uint32_t block)
 {
 	struct ucred cred;
@@ -124,7 +125,7 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	hca_lock(&qp->sq_lock);
 	shm_qp_set_link(qp, l, shm_find_remote(l, qp->attr.dest_qp_num));
 	hca_unlock(&qp->sq_lock);
-	/* Only now: messages are taken from this link. */
+	/* Not earlier: only now does the QP accept messages from this link. */
 	hca_promise_posted(qp);
 }
 

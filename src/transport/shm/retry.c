@@ -3,8 +3,8 @@
  * Retransmission of messages: when, how often, and when to give up.
  *
  * The InfiniBand rule is retry_cnt repetitions, each after the local ACK
- * timeout of 4.096 us * 2^timeout. We know of a loss at once, so the first
- * repetitions come sooner; the time after which we give up is the rule's.
+ * timeout of 4.096 us * 2^timeout. Here the sender learns of a loss at once, so the
+ * first repetitions come sooner; the total time before giving up is the same.
  */
 #include <errno.h>
 
@@ -24,8 +24,8 @@
 #include "util/probe.h"
 
 #define FIRST_WAIT_NS 100000
-/* A timeout of 0 means for ever; a peer that is known to be gone will not come
- * back under its QP number, so that is not waited for. */
+/* A timeout of 0 means no limit. Without a link to the peer this limit is used all the
+ * same, as a process that has ended does not come back under its QP number. */
 #define GONE_LIMIT_NS (4 * NSEC_PER_SEC)
 
 static uint64_t ack_timeout_ns(const struct hca_qp *qp)
@@ -79,8 +79,8 @@ void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
 	wait_and_retry(qp, progress_now_ns(), rc_rnr_ns(timer_code));
 }
 
-/* Its turn comes when the link is up; the timer is for what may go wrong. shm.lock
- * is held. */
+/* Transmission goes on when the link is up; the retry timer is armed as well, in case the
+ * link does not come up. shm.lock is held. */
 static void wait_until_up(struct hca_qp *qp, struct shm_link *l)
 {
 	hca_lock(&qp->sq_lock);
@@ -89,8 +89,8 @@ static void wait_until_up(struct hca_qp *qp, struct shm_link *l)
 	hca_unlock(&qp->sq_lock);
 }
 
-/* A datagram whose destination has no link yet: call it, or drop it. It is not waited
- * for longer than a peer that is gone: others wait behind it. */
+/* Makes the link for the next datagram, or drops the datagram if nobody owns its QP number
+ * or if it has waited for GONE_LIMIT_NS: later datagrams wait behind it. */
 static void resolve_datagram(struct hca_qp *qp)
 {
 	struct shm_link *l;
@@ -126,7 +126,7 @@ static void resolve_datagram(struct hca_qp *qp)
 	hca_lock(&qp->sq_lock);
 	if (qp->sq.next != qp->sq.head &&
 	    hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
-		/* Sent and lost on the way, as datagrams may be. */
+		/* Completed as sent: a datagram may be lost. */
 		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
 		hca_sq_complete(qp, IBV_WC_SUCCESS);
@@ -135,9 +135,9 @@ static void resolve_datagram(struct hca_qp *qp)
 }
 
 /*
- * An unreliable message is lost where nobody is there, and not because the peer has not
- * found the time yet to answer the call: an adapter knows no calls. Nor is it kept for
- * ever.
+ * An unreliable message is lost if the peer does not exist, but not because the link is
+ * still being made, as programs know nothing of links. So it waits for the link, but
+ * not without a limit (GONE_LIMIT_NS).
  */
 void shm_wait_for_link(struct hca_qp *qp)
 {

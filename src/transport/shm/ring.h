@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory of a link, which both processes write: a ring of slots and a data
- * area in each direction, and what stands in them. Nothing in it is believed
- * (state.h).
+ * area in each direction, and the layout of their contents. All of it is checked
+ * when it is read (state.h).
  */
 #ifndef TRANSPORT_SHM_RING_H
 #define TRANSPORT_SHM_RING_H
@@ -18,20 +18,20 @@
 #define SHM_SLOTS 512u
 #define SHM_SLOT_BYTES 128
 #define SHM_SLOT_PAYLOAD 96
-#define SHM_FIRST_LINE 32 /* of it lies in the line of the header */
+#define SHM_FIRST_LINE 32 /* payload bytes in the same cache line as the header */
 #define SHM_DATA_BYTES (1u << 20)
-#define SHM_FRAGMENT (32u << 10)   /* of what is neither small nor pulled */
+#define SHM_FRAGMENT (32u << 10)   /* largest part of a message in the data area */
 
 enum shm_op {
 	SHM_SEND = 1,
 	SHM_SEND_IMM,
-	SHM_WRITE_IMM,  /* the data are in place already */
+	SHM_WRITE_IMM,  /* the initiator has written the data already */
 	SHM_DATAGRAM,
 	SHM_DATAGRAM_IMM,
 	SHM_COMPARE_SWAP,
 	SHM_FETCH_ADD,
 	SHM_SEND_INV,   /* imm: the key to be invalidated */
-	SHM_ACCESS_FAULT, /* our one-sided access was refused; imm: its status */
+	SHM_ACCESS_FAULT, /* the sender's one-sided access was an error; imm: its status */
 	SHM_WRITE,      /* carried out by the receiver: struct shm_request */
 	SHM_WRITE_DATA_IMM, /* likewise, and consumes a receive */
 	SHM_READ,
@@ -40,14 +40,14 @@ enum shm_op {
 
 enum shm_flags {
 	SHM_IN_DATA = 1 << 0,     /* struct shm_extent in the payload */
-	SHM_KICK_ON_ACK = 1 << 1, /* somebody sleeps until this is acknowledged */
+	SHM_KICK_ON_ACK = 1 << 1, /* the sender may sleep until this is acknowledged */
 	SHM_SOLICITED = 1 << 2,
 	SHM_PULL = 1 << 3,        /* struct shm_pull in the payload */
 	SHM_MORE = 1 << 4,        /* more fragments of this message follow */
 	SHM_XRC = 1 << 5,         /* to an XRC SRQ, see shm_xrc_header() */
-	SHM_XRC_FIRST = 1 << 6,   /* none of its QP is on the way before it */
+	SHM_XRC_FIRST = 1 << 6,   /* all earlier messages of its QP are acknowledged */
 	SHM_UNRELIABLE = 1 << 7,  /* of an unreliable connection */
-	SHM_IPV4 = SHM_XRC,       /* datagrams, which are never XRC: of IPv4 */
+	SHM_IPV4 = SHM_XRC,       /* datagrams (never XRC): with an IPv4 header */
 };
 
 /* Marks of the receiver in a slot. */
@@ -59,7 +59,7 @@ enum shm_status {
 	SHM_REMOTE_ERROR, /* NAK remote operational error */
 	SHM_REMOTE_ACCESS, /* NAK remote access error */
 	SHM_NO_PULL,      /* the receiver cannot read the sender's memory */
-	SHM_LOCAL_FAULT,  /* never in a slot: the initiator's buffer is refused */
+	SHM_LOCAL_FAULT,  /* never in a slot: a key of the initiator's buffer fails */
 };
 
 struct shm_slot {
@@ -77,14 +77,15 @@ struct shm_slot {
 	uint8_t payload[SHM_SLOT_PAYLOAD];
 };
 
-/* What stands before the payload, as the sender composes it and the receiver copies
- * it: `timer` is of XRC only. */
+/* The fields of the slot header that the sender fills and the receiver copies. `timer`
+ * is for XRC only. */
 struct shm_header {
 	uint8_t op, flags, timer;
 	uint32_t dst_qpn, src_qpn, length, imm, psn;
 };
 
-/* Makes the slot visible; its payload is there. */
+/* Writes the header, and the tag last: the receiver may read the slot then. The payload is
+ * written before. */
 static inline void shm_slot_write(struct shm_slot *s, const struct shm_header *h,
 				  uint32_t ack, uint32_t tag)
 {
@@ -101,7 +102,8 @@ static inline void shm_slot_write(struct shm_slot *s, const struct shm_header *h
 	atomic_store_explicit(&s->tag, tag, memory_order_release);
 }
 
-/* Once, and no more: the compiler must not, either. */
+/* Copies the header; `volatile` so that each field is read only once, as the sender can
+ * change the slot. */
 static inline void shm_slot_read(const struct shm_slot *s, struct shm_header *h,
 				 uint32_t *ack)
 {
@@ -115,9 +117,9 @@ static inline void shm_slot_read(const struct shm_slot *s, struct shm_header *h,
 	*ack = v->ack;
 }
 /*
- * Of an XRC message: its destination is the SRQ, and the target QP's number stands
- * in the upper bytes of three words that have 24 bits. `timer` says how long a
- * sender is to wait for a receive, as the target QP has it.
+ * The addresses of an XRC message: its destination is the SRQ, and the target QP's number
+ * is in the upper bytes of three words that use 24 bits. shm_header.timer is the RNR
+ * timer code of the target QP.
  */
 struct shm_xrc_header {
 	uint32_t srqn, src_qpn, psn, target_qpn;
@@ -146,18 +148,18 @@ struct shm_pull {
 };
 /*
  * A WRITE or READ, or a part of one, for the target to carry out. The part's data
- * are, or will be, in the data area of the initiator's direction (SHM_IN_DATA) or
- * behind this structure.
+ * are (WRITE) or will be (READ) in the data area of the initiator's direction
+ * (SHM_IN_DATA) or after this structure in the slot.
  */
 struct shm_request {
 	struct shm_extent part; /* as for a message in fragments */
 	uint32_t rkey;
-	uint64_t remote_addr;   /* of the whole */
+	uint64_t remote_addr;   /* of the whole operation */
 };
 #define SHM_REQUEST_PAYLOAD (SHM_SLOT_PAYLOAD - sizeof(struct shm_request))
 
-/* An ATOMIC request; the responder fills in the result. ATOMIC WRITE has none, and its
- * data in `swap`. */
+/* An ATOMIC request; the responder fills in the result. ATOMIC WRITE has no result, and
+ * its data in `swap`. */
 struct shm_atomic {
 	uint64_t remote_addr, compare_add, swap, result;
 	uint32_t rkey;
@@ -167,11 +169,11 @@ struct shm_atomic {
 /*
  * Written by the receiver of a direction, read by its sender. Traffic in the
  * other direction carries the same word (shm_slot.ack), so that in a ping-pong
- * nobody needs to look here.
+ * it need not be read here.
  *
- * The word: slots passed, free running, and above it how many of them were ever
- * marked. A sender that finds no new mark does not look at the slots again,
- * whose lines the receiver has.
+ * The word: the count of slots received, free running, in the lower bits, and the count
+ * of slots marked above it. If the latter has not changed, the sender does not read the
+ * slots again, whose cache lines are with the receiver.
  */
 struct shm_ack {
 	cache_aligned _Atomic uint32_t word;
@@ -180,7 +182,7 @@ struct shm_ack {
 #define SHM_ACK_POS_BITS 22
 #define SHM_ACK_POS_MASK ((1u << SHM_ACK_POS_BITS) - 1)
 _Static_assert((1u << (32 - SHM_ACK_POS_BITS)) > SHM_SLOTS,
-	       "a ring full of marks is seen as a change");
+	       "if all slots of the ring are marked the count differs");
 
 static inline uint32_t shm_ack_word(uint32_t pos, uint32_t marks)
 {

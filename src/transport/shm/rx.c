@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiving side of a link: slots into posted receives. What comes, and the usual
- * message, is seen to in plain.c; all else here.
+ * The receiving side of a link: slots into posted receives. plain.c reads the slots and
+ * handles the usual message; all other messages are handled here.
  *
- * Runs inside poll_cq of whatever thread comes first, or on the progress
- * thread.
+ * Runs inside poll_cq of any thread, or on the progress thread.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
@@ -33,12 +32,12 @@
 #include "util/log.h"
 #include "util/probe.h"
 
-/* The header of a slot, copied once: the peer may change it under our eyes. */
+/* A slot's header, copied once, as the peer may change it at any time. */
 struct message {
 	struct shm_header h;
 	struct shm_extent x; /* SHM_IN_DATA: copied once, too */
 	struct shm_slot *slot;
-	bool marked; /* the sender has to act, even if it does not poll */
+	bool marked; /* the sender has to act and is woken if it sleeps */
 };
 
 static void mark(struct message *m, enum shm_status status, uint8_t timer)
@@ -56,7 +55,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	struct shm_pull pull[SHM_PULL_MAX];
 	struct iovec local[HCA_MAX_SGE], remote[SHM_PULL_MAX];
 	uint64_t left = m->h.length;
-	bool kernel; /* which it is in any case */
+	bool kernel; /* not used: system calls copy in any case */
 	int n, r = 0;
 
 	shm_copy_once(pull, m->slot->payload, sizeof(pull));
@@ -80,14 +79,14 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	case -EPERM:
 		return -EPERM;
 	default:
-		/* It stops where a page is missing: theirs or ours? */
+		/* `local` begins where the copy stopped: is our page missing there? */
 		return hca_page_usable(local[0].iov_base, true) ? -EIO :
 								  -EFAULT;
 	}
 }
 
-/* 0, -EFAULT (our receive may not be written), -EBADMSG (the peer broke the
- * rules), -EIO (the peer's memory could not be read), -EPERM (nor can any). */
+/* 0, -EFAULT (our buffer is not accessible), -EBADMSG (the peer broke the protocol),
+ * -EIO (its data could not be read), -EPERM (nor can any of its memory). */
 static int place(struct shm_link *l, struct hca_qp *qp,
 		 const struct hca_rwqe *e, const struct message *m)
 {
@@ -104,14 +103,15 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 }
 
 /*
- * Is a message of more than a slot what its flags say? Its data stand in one
- * place, only a SEND is cut, and only in the data area; a part lies within the
- * area and the message, the last one ends it, and a datagram has one part.
+ * Copies the extent of a message of more than a slot. False if it contradicts its flags:
+ * the data are in the data area or pulled, not both; only a SEND or a request has several
+ * parts, all in the data area; a part lies within the area and the message, the last
+ * part ends the message, and a datagram has one part.
  */
 static bool take_extent(struct message *m)
 {
 	struct shm_extent *x = &m->x;
-	/* A WRITE or READ for us to carry out is cut like a SEND. */
+	/* A WRITE or READ for us to carry out has parts like a SEND. */
 	bool send = m->h.op == SHM_SEND || m->h.op == SHM_SEND_IMM ||
 		    m->h.op == SHM_SEND_INV || m->h.op == SHM_WRITE ||
 		    m->h.op == SHM_WRITE_DATA_IMM || m->h.op == SHM_READ;
@@ -157,7 +157,7 @@ static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 		.wc_flags = wc_flags[m->h.op],
 	};
 
-	/* Or the key that was invalidated. */
+	/* The immediate data, or the key that was invalidated. */
 	if (wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
 		wc.imm_data = m->h.imm;
 	if (unlikely(wc.wc_flags & IBV_WC_GRH))
@@ -202,9 +202,9 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
-	/* Whoever has the Q_Key may send, and must not be able to stop the service:
-	 * dropped, and the receive is for the next one (9.9.3, class D). It was
-	 * not taken from a shared queue either. */
+	/* Too long. Any sender with the Q_Key can send it, so it must not put the QP
+	 * into error: dropped, and the receive is for the next one (9.9.3, class D),
+	 * also in a shared queue. */
 	if (unlikely(m->h.length > shm_room_of(e))) {
 		hca_unlock(&qp->recv->consume_lock);
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
@@ -213,7 +213,7 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	switch (place(l, qp, e, m)) {
 	case 0:
 		complete_recv(qp, e, m, IBV_WC_SUCCESS);
-		/* The header was not sent, and is not counted. */
+		/* The counter does not include the GRH. */
 		HCA_COUNT(qp, RX_SEND_BYTES, -(uint64_t)HCA_GRH_BYTES);
 		hca_unlock(&qp->recv->consume_lock);
 		break;
@@ -227,17 +227,16 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	}
 }
 
-/* In sequence, or the next fragment of the message in progress? */
+/* True if the message comes from the QP's peer, by the same service (9.6.1), and is in
+ * sequence or the next fragment of the message in progress. */
 static bool expected(struct shm_link *l, struct hca_qp *qp,
 		     const struct message *m)
 {
-	/* From the one it is connected to, by the same service (9.6.1). */
 	if (unlikely(!shm_from_peer(qp, l, m->h.src_qpn) ||
 		     !(m->h.flags & SHM_UNRELIABLE) !=
 			     (qp->ibv.qp_type != IBV_QPT_UC)))
 		return false;
-	/* UC: a message that starts is taken, whatever was lost before it; of one
-	 * that is not, the rest is not either. */
+	/* UC: a first fragment sets the sequence, whatever was lost before it. */
 	if (qp->ibv.qp_type == IBV_QPT_UC && m->x.at == 0) {
 		atomic_store_explicit(&qp->rx_psn, m->h.psn & HCA_PSN_MASK,
 				      memory_order_relaxed);
@@ -253,8 +252,7 @@ static void refuse_too_long(struct hca_qp *qp, const struct hca_rwqe *e,
 			    struct message *m)
 {
 	if (qp->ibv.qp_type == IBV_QPT_UC) {
-		/* As if it had been lost, and the receive is for the next one
-		 * (9.9.3, class D). */
+		/* Dropped; the receive is for the next one (9.9.3, class D). */
 		hca_unlock(&qp->recv->consume_lock);
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
@@ -265,8 +263,9 @@ static void refuse_too_long(struct hca_qp *qp, const struct hca_rwqe *e,
 }
 
 /*
- * The refusal of a message that may be promised at this very moment; see
- * hca_promise_pause(). The reason that the caller found is looked at once more.
+ * Drops a message that is not expected; true if it was dropped. The check is repeated
+ * with promises paused, as the message may be promised concurrently; see
+ * hca_promise_pause().
  */
 static bool drop_unless_expected(struct shm_link *l, struct hca_qp *qp,
 				 struct message *m)
@@ -283,8 +282,8 @@ static bool drop_unless_expected(struct shm_link *l, struct hca_qp *qp,
 	return drop;
 }
 
-/* The entry for the message, with the queue's consume_lock held; or NULL, and the
- * sender is told to wait. */
+/* The receive for the message, with the queue's consume_lock held; or NULL, with the
+ * message marked RNR and the lock not held. */
 static __attribute__((noinline)) struct hca_rwqe *
 first_or_not_ready(struct hca_qp *qp, struct message *m)
 {
@@ -366,14 +365,14 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	hca_unlock(&qp->recv->consume_lock);
 }
 
-/* The responder's part of a refused access: its program is told, and the QP is
- * of no use any more (9.9.3). */
+/* The responder's part of a refused access (9.9.3): the QP goes to the error state, and
+ * the program gets an event. */
 static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	HCA_COUNT_RARE(qp, RX_ACCESS_FAULTS, 1);
-	/* In this order: who reads the event finds the state. */
+	/* Before the event: a program that reads the event finds the error state. */
 	hca_qp_fail(qp);
-	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
+	if (status != IBV_WC_REM_OP_ERR) /* the program has an error completion */
 		hca_async_qp_event(qp, status == IBV_WC_REM_INV_REQ_ERR ?
 					       IBV_EVENT_QP_REQ_ERR :
 					       IBV_EVENT_QP_ACCESS_ERR);
@@ -411,7 +410,7 @@ static void receive_request(struct shm_link *l, struct hca_qp *qp,
 	if (unlikely(status != IBV_WC_SUCCESS)) {
 		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark_refused(m, status);
-		if (reliable) /* else it is as if it had been lost */
+		if (reliable) /* an unreliable one is dropped */
 			refuse_access(qp, status);
 		return;
 	}
@@ -453,7 +452,7 @@ static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
 			      memory_order_relaxed);
 }
 
-/* What is addressed to an XRC SRQ, as a message to one QP. NULL: not accepted. */
+/* The responder for a message to an XRC SRQ, whose addresses it unpacks; NULL: dropped. */
 static struct hca_qp *xrc_responder(struct shm_link *l, struct message *m)
 {
 	struct shm_xrc_header h = shm_xrc_header(m->h.dst_qpn, m->h.src_qpn, m->h.psn);
@@ -503,7 +502,7 @@ static void receive_multicast(struct shm_link *l, struct message *m)
 		hca_mcast_each(&group, deliver_copy, &d);
 }
 
-/* Are messages taken in this state? The first one may come before RTS. */
+/* True if the message is received in this state; in the error state only a promised one. */
 static bool receives_in(const struct hca_qp *qp, enum ibv_qp_state state,
 			const struct message *m)
 {
@@ -515,7 +514,7 @@ static bool receives_in(const struct hca_qp *qp, enum ibv_qp_state state,
 	       state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
-/* As drop_unless_expected(): the QP takes no messages, or did not a moment ago. */
+/* As drop_unless_expected(), if the QP's state does not allow the message. */
 static bool drop_unless_accepted(struct hca_qp *qp, struct message *m)
 {
 	bool drop;
@@ -528,8 +527,8 @@ static bool drop_unless_accepted(struct hca_qp *qp, struct message *m)
 	return drop;
 }
 
-/* What is for no single QP that accepts. NULL: it is done with. Apart, to leave the
- * way of all other messages as short as it is. */
+/* For a message to a group, an XRC SRQ, or a QP that does not receive: the QP that is to
+ * receive it, or NULL: done. Not inlined, to keep the path of other messages short. */
 static __attribute__((noinline, cold)) struct hca_qp *
 other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
@@ -555,9 +554,9 @@ other_destination(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	return NULL;
 }
 
-/* How many bytes a WRITE had that the peer carried out itself nobody tells but the
- * peer; it becomes the completion's byte_len. More than a message may have it was
- * not, nor any where our memory is not open to the peer. */
+/* True if the length that a peer gives for a WRITE it carried out itself is possible; it
+ * becomes the completion's byte_len. It cannot be more than the largest message, nor
+ * anything but 0 if the peer cannot access our memory. */
 static bool may_have_written(const struct shm_link *l, const struct message *m)
 {
 	return m->h.length == 0 ||
@@ -633,9 +632,8 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 
 void shm_receive_rest(struct shm_link *l)
 {
-	/* A ring full is all that can be there now; a living peer may go on
-	 * sending. A polling thread may hold the lock, and be preempted in
-	 * there: this one waits for it. */
+	/* At most SHM_SLOTS messages are there now; a peer that runs may go on sending.
+	 * Waits for a polling thread that holds the lock, even if it is preempted. */
 	hca_lock(&l->rx_lock);
 	for (unsigned i = 0; i < SHM_SLOTS / SHM_RECEIVE_BUDGET && shm_receive(l); i++)
 		;

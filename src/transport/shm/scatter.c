@@ -51,7 +51,7 @@ int shm_sge_iov(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned cou
 	return n;
 }
 
-/* The same as shm_copy_in() for whatever keys, piece by piece. */
+/* shm_copy_in() for all kinds of memory, piece by piece. */
 static int copy_in_carefully(const struct hca_qp *qp, const struct hca_rwqe *e,
 			     uint32_t at, const uint8_t *from, uint32_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transport shm: what the hca calls; see state.h. */
+/* Transport shm: the table of its functions for the hca (hca/transport.h); see state.h. */
 #define LOG_ROOM "shm"
 #include "hca/cq.h"
 #include "hca/elide.h"
@@ -34,9 +34,9 @@ static int shm_qp_open(struct hca_qp *qp)
 	list_init(&shm_qp(qp)->copy_entry);
 	shm_links_settle();
 	count = atomic_load(&shm.link_count);
-	/* The QP accepts nothing yet. Whoever was connected to it had ended
-	 * that before the programs agreed on this connection, so all of its
-	 * messages are in the rings by now. */
+	/* Messages of an earlier connection of this QP are in the rings by now, as its
+	 * peer ended it before the programs agreed on the new connection. They are
+	 * received here, while the QP still drops everything. */
 	for (unsigned i = 0; i < count; i++)
 		if (atomic_load(&shm.links[i]->state) == SHM_LINK_UP)
 			shm_receive_rest(shm.links[i]);
@@ -45,8 +45,8 @@ static int shm_qp_open(struct hca_qp *qp)
 
 static int shm_qp_connect(struct hca_qp *qp)
 {
-	/* A peer that is not there yet is no error: transmission retries. An
-	 * XRC target sends nothing and has to know all the same whom to believe. */
+	/* A missing peer is no error: transmission retries. An XRC target sends nothing,
+	 * but needs the link to check where its messages come from. */
 	if (qp->ibv.qp_type != IBV_QPT_UD)
 		shm_qp_resolve(qp, true);
 	return 0;
@@ -63,8 +63,8 @@ static void shm_qp_kick(struct hca_qp *qp)
 	shm_kick(shm_qp(qp)->link);
 }
 
-/* Acknowledgements wait for the next poll, but not for ever, when the application
- * got what it polls for: it may want to answer. */
+/* A poll that received something does not process acknowledgements, as the application
+ * may want to answer at once; except one in so many. */
 #define POLLS_TO_HARVEST 16
 
 static inline bool got_one(struct hca_cq *cq, bool direct)
@@ -77,7 +77,7 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 	bool moved = false, postpone = false, direct = cq && cq->direct;
 
 	if (likely(shm_lock_for(&l->rx_lock, wait))) {
-		/* Under the lock the memory stays. */
+		/* With the lock held the link's memory stays mapped. */
 		if (likely(atomic_load_explicit(&l->state,
 						memory_order_acquire) ==
 			   SHM_LINK_UP) &&
@@ -92,22 +92,22 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 		if (likely(postpone))
 			return true;
 	}
-	/* A slot of ours may be visible and not counted yet, and its
-	 * acknowledgement here already: nobody would tell us again. */
+	/* Waits for a sender that has published a slot and not counted it yet: the
+	 * acknowledgement may be here already, and this thread is about to sleep. */
 	if (unlikely(wait)) {
 		hca_lock(&l->tx_lock);
 		hca_unlock(&l->tx_lock);
 	}
-	/* Nothing outstanding may mean that another thread is at it: who waits
-	 * for that also waits for what it completes. */
+	/* If nothing is outstanding, another thread may still be completing it: with
+	 * `wait` the lock is taken to wait for that thread. */
 	if ((shm_outstanding(l) || unlikely(wait)) &&
 	    likely(shm_lock_for(&l->ack_lock, wait))) {
 		bool acks = !cq || atomic_load_explicit(&cq->sends,
 							memory_order_relaxed);
 		bool look, due;
 
-		/* Who goes to sleep afterwards must not leave anything in the
-		 * peer's line: no other look follows. */
+		/* The progress thread (no `cq`) may sleep afterwards, so it always
+		 * processes the peer's struct shm_ack. */
 		due = shm_harvest_due(l, acks, &look);
 		if (acks && cq && shm_promises_due(l) && shm_take_promises(l))
 			moved = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filling slots of a link, for those who send; tx_lock is held. */
+/* Filling the slots of a link's ring; tx_lock is held in all of it. */
 #ifndef TRANSPORT_SHM_SLOT_H
 #define TRANSPORT_SHM_SLOT_H
 
@@ -13,7 +13,7 @@
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 
-/* A slot being written; its header makes it visible. */
+/* A slot being written; slot_publish() makes it visible. */
 struct slot_writer {
 	struct shm_slot *slot;
 	struct shm_header header;
@@ -39,8 +39,8 @@ static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
 	return true;
 }
 
-/* Visible first, as the peer waits for it; what its acknowledgement needs is there
- * before the slot is counted, and nobody looks at it earlier. */
+/* Makes the slot visible first, as the peer waits for it. The inflight entry is written
+ * before `tx_pos` counts the slot; acknowledgements are not processed earlier. */
 static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 				struct hca_qp *qp, uint32_t index, unsigned kind)
 {
@@ -59,7 +59,8 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
 }
 
-/* Room for `bytes` contiguous bytes in the data area. */
+/* Reserves `bytes` contiguous bytes of the data area; false: no room. slot_publish() makes
+ * the reservation final. */
 bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 		   uint32_t *offset);
 /* Copies [from, from + length) of the entry's message to `to`. False when a key

@@ -4,27 +4,29 @@
  *
  * Two processes share one link, whatever the number of their QPs. A link is a
  * memory file with a ring of slots and a data area in each direction, plus a
- * Unix socket that carried the handshake and whose hang-up tells of the peer's
- * death. Small messages travel inside a slot, larger ones in fragments through the
- * data area, or, where a setting says so, they stay where they are and the
- * receiver pulls them (access.c). RDMA WRITE and READ are done by the initiator
- * alone (onesided.c) where it reaches the target's memory, with plain stores and
- * loads where it has that mapped (map.c); where not the target carries them out
- * (target.c). ATOMIC operations are the responder's (atomic.c), except on mapped
- * memory.
+ * Unix socket that carries the handshake and later control messages; when the
+ * socket is closed, the peer has ended. Small messages travel inside a slot, larger
+ * ones in fragments through the data area, or, above a size that a setting gives,
+ * the receiver copies them out of the sender's memory (SHM_PULL, access.c). The
+ * initiator carries out RDMA WRITE and READ itself (onesided.c) if it can access
+ * the target's memory, with plain stores and loads if that memory is mapped
+ * (map.c); otherwise the target carries them out (target.c). The responder executes
+ * ATOMIC operations (atomic.c), except on memory that the initiator has mapped.
  *
  * Reliability works on messages as the InfiniBand transport does on packets:
- * each carries its sequence number (PSN); the receiver executes the expected
- * one and marks any other, and one for which no receive is posted, in the slot;
- * the sender then goes back (go-back-N) after the RNR or retry time. A slot
- * that was passed without a mark is acknowledged.
+ * each message carries its sequence number (PSN). The receiver executes the expected
+ * message. It marks in the slot a message with any other number and one for which
+ * no receive is posted; the sender then goes back (go-back-N) after the RNR or retry
+ * time. A slot that the receiver passed without a mark is acknowledged.
  *
- * Trust: a peer may be another user's, can err, or mean harm. Who it is says the
- * kernel (hca/peers.h); what it says of itself is not believed (guard.c). Everything
- * read from the link is copied once and checked; a peer that breaks the rules loses
- * the link and nothing else happens. Of another user's process nothing is used that
- * it could make wait: no system call on its memory, and no eventfd, which several
- * processes hold and each of them can make block.
+ * Trust: a peer may belong to another user, may be faulty or malicious. The kernel
+ * says which process it is (hca/peers.h); what the peer says about itself is checked
+ * (guard.c). Everything read from the link is copied once and then checked; if a peer
+ * breaks the protocol its link is ended and no other is made for a minute; nothing
+ * else happens. With another user's
+ * process nothing is used by which that process could block this one: no system call
+ * on its memory, and no eventfd, since every process that holds an eventfd can make
+ * writes to it block.
  */
 #ifndef TRANSPORT_SHM_STATE_H
 #define TRANSPORT_SHM_STATE_H
@@ -52,84 +54,88 @@ struct shm_responder;
 
 #define SHM_LINKS 1024
 
-/* Who announces for so long that it copies has stopped in the middle of it, or
- * lies: it is not waited for any more. */
+/* How long a fence waits for a copy that a peer announces: a peer that announces one
+ * for longer was stopped within the copy or is faulty, and its link is ended. */
 #define SHM_FENCE_LIMIT_NS UINT64_C(10000000000)
-_Static_assert(SHM_LINKS <= HCA_LINKS, "all links can be shown");
+_Static_assert(SHM_LINKS <= HCA_LINKS, "the segment has an entry for each link");
 
 enum shm_link_state {
 	SHM_LINK_FREE,
-	SHM_LINK_CONNECTING, /* our HELLO is on its way */
-	SHM_LINK_ACCEPTING,  /* peer's HELLO came, READY not yet */
+	SHM_LINK_CONNECTING, /* HELLO sent, WELCOME not yet received */
+	SHM_LINK_ACCEPTING,  /* accepted; HELLO or READY not yet received */
 	SHM_LINK_UP,
-	SHM_LINK_DEAD,       /* waits for its users to leave */
+	SHM_LINK_DEAD,       /* being taken down; threads may still be inside it */
 };
 
-/* How we reach a peer's memory that is not mapped. */
+/* How this process accesses a peer's memory that is not mapped. */
 enum shm_path {
 	SHM_PATH_TARGET,     /* not at all: the peer carries operations out */
-	SHM_PATH_PROCMEM,    /* by its /proc/self/mem, whose descriptor we have */
+	SHM_PATH_PROCMEM,    /* by a descriptor of the peer's /proc/self/mem */
 	SHM_PATH_PROCESS_VM, /* by process_vm_readv and process_vm_writev */
 };
 
-/* A region of the peer; by the lower bits of its identifier. */
+/* A region of the peer. Its place in shm_link.maps is its identifier modulo
+ * HCA_REGIONS. */
 struct shm_mapping {
-	_Atomic uint32_t id;    /* 0: none; written last, cleared first */
-	_Atomic uint32_t asked; /* the region last asked for */
+	_Atomic uint32_t id;    /* 0: nothing mapped; written last, cleared first */
+	_Atomic uint32_t asked; /* the region last requested from the peer; 0: none */
 	_Atomic bool asked_to_write;
 	bool writable;
 	uint8_t *base;
 	uint64_t length;
 };
 
-/* A transmitted slot of ours. */
+/* A slot that this process has transmitted. */
 struct shm_inflight {
-	struct hca_qp *qp; /* NULL: nobody waits for it */
+	struct hca_qp *qp; /* NULL: no QP waits for its acknowledgement */
 	uint32_t index;    /* of the send queue entry */
-	uint32_t data_end; /* data area is free up to here behind this slot */
+	uint32_t data_end; /* once acknowledged, the data area is free up to here */
 	uint32_t psn;
 	uint16_t epoch;    /* of the QP when it was transmitted */
 	uint8_t kind;      /* enum shm_inflight_kind */
 };
 
-/* A slot that is none of these says how the message ended, and no more. */
+/* With none of these flags the acknowledgement gives only the status with which the
+ * message ended. */
 enum shm_inflight_kind {
 	SHM_PART = 1 << 0,   /* more slots of the same entry follow */
-	SHM_RESULT = 1 << 1, /* it comes back with the result of an atomic */
-	SHM_DATA = 1 << 2,   /* with data of a READ, or they are in the data area */
-	SHM_PLAIN = 1 << 3,  /* a SEND in its slot, which may be promised */
-	SHM_TAKEN = 1 << 4,  /* it is complete, by a promise */
+	SHM_RESULT = 1 << 1, /* the slot comes back with the result of an atomic */
+	SHM_DATA = 1 << 2,   /* a READ: its data come back in the slot or data area */
+	SHM_PLAIN = 1 << 3,  /* a SEND within its slot: can complete by a promise */
+	SHM_TAKEN = 1 << 4,  /* already completed, by a promise (hca/promise.h) */
 };
 
 struct shm_link {
 	_Atomic int state; /* enum shm_link_state; changes under shm.lock */
 	unsigned place;    /* in shm.links */
 	int fd;
-	uint32_t target_block;  /* CONNECTING: whom we called */
+	uint32_t target_block;  /* connector: the block called; acceptor: 0 */
 	_Atomic int path;       /* enum shm_path */
 	int mem_fd;             /* the peer's memory, SHM_PATH_PROCMEM */
-	bool kin;               /* of our user */
-	bool asked_memory;      /* for its descriptor, and not answered yet */
-	uint8_t lends;          /* enum hca_peer_lends: what of ours it may use */
-	uint8_t borrows;        /* and we of its, as it says */
-	uid_t uid;              /* by the kernel's word, as is: */
+	bool kin;               /* the peer runs under our user (hca_peer_is_kin) */
+	bool asked_memory;      /* SHM_ASK_MEMORY sent, SHM_MEMORY not yet received */
+	uint8_t lends;          /* enum hca_peer_lends: what the peer may use of ours */
+	uint8_t borrows;        /* the same: what the peer says we may use of its */
+	uid_t uid;              /* of the peer, from the kernel; so is `pid` */
 	struct shm_mapping *maps; /* HCA_REGIONS */
 	uint64_t mapped_bytes;
 	_Atomic bool lent;      /* the peer was given a region of ours */
-	uint64_t segment_addr;  /* of the peer's segment in its own space */
-	bool fence;             /* a full fence before looking whether to kick */
+	uint64_t segment_addr;  /* of the peer's segment in its own address space */
+	bool fence;             /* shm_wanted() needs a full fence */
 	pid_t pid;
 	uint64_t deadline_ns;   /* of the handshake; 0: none */
-	bool stranger;          /* it may not talk to us */
+	bool may_not_talk;      /* the peer is not allowed a link: only inspection */
 	uint8_t uuid[16];
-	int kick_fd;            /* -1: it is woken through the socket */
-	/* Of the peer, read-only; NULL: it did not give them, so it carries
-	 * operations out itself. `key_count` may be looked at. */
+	int kick_fd;            /* eventfd of the peer; -1: woken by the socket */
+	/* The peer's table of keys, read-only, of which the first `key_count` can be
+	 * read. NULL: the peer did not give it, and carries operations out itself. */
 	const struct hca_key *keys;
-	const struct hca_segment *peer; /* read-only; behind its head ... */
+	/* The peer's segment, read-only: its head, and the QP blocks in the places
+	 * whose bits are set in `peer_blocks`, can be read. */
+	const struct hca_segment *peer;
 	_Atomic uint32_t key_count;
-	uint32_t peer_tag;              /* for hazards */
-	_Atomic uint64_t peer_blocks;   /* ... blocks in these places are open */
+	uint32_t peer_tag;              /* of its uuid, for hazards */
+	_Atomic uint64_t peer_blocks;
 	struct shm_area *area;
 	struct list qps;                /* shm_qp.link_entry; shm.lock */
 
@@ -140,36 +146,38 @@ struct shm_link {
 	uint32_t data_head; /* data area in use: [tail, head), wrapping */
 	_Atomic uint32_t data_tail;
 	struct shm_inflight *inflight; /* SHM_SLOTS */
-	_Atomic uint32_t harvested;    /* acknowledgements worked off */
-	uint32_t full_pos;             /* `harvested` when a datagram found no
-					* room, and since when it is that */
+	_Atomic uint32_t harvested;    /* slots whose acknowledgement is processed */
+	/* A datagram found no room: `harvested` then, and since when `harvested`
+	 * has not changed (0: room was never missing). */
+	uint32_t full_pos;
 	uint64_t full_ns;
 
 	/* Acknowledgement side. */
 	cache_aligned struct spin ack_lock;
 	_Atomic uint32_t acked_hint; /* newest piggybacked acknowledgement */
-	uint32_t hint_seen;          /* the one looked at last */
-	uint32_t marks_seen;         /* of the acknowledgement word */
+	uint32_t hint_seen;          /* the piggybacked one last processed */
+	uint32_t marks_seen;         /* marks in the acknowledgement word last read */
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
 	struct list backlog_qps;     /* shm_qp.backlog_entry; tx_lock */
-	uint32_t idle_polls;         /* with unacknowledged slots */
-	uint32_t promises_pos;       /* `tx_pos` when promises were looked at */
-	bool carried;                /* the last news came with a message */
-	_Atomic bool broken;         /* peer broke the rules: to be ended */
-	_Atomic bool greeted;        /* accepted a HELLO of an allowed peer */
-	_Atomic uint32_t borrowed;   /* by senders that no list of it has, and copies */
+	uint32_t idle_polls;         /* without progress while slots are unacknowledged */
+	uint32_t promises_pos;       /* `tx_pos` when promises were last checked */
+	bool carried;                /* the last acknowledgement was piggybacked */
+	_Atomic bool broken;         /* peer broke the protocol: link is to be ended */
+	_Atomic bool greeted;        /* acceptor: the HELLO was accepted */
+	_Atomic uint32_t borrowed;   /* uses by XRC senders and by copies (copy.c),
+				      * which are in none of the link's lists */
 
 	/* Receive side. */
 	cache_aligned struct spin rx_lock;
 	struct shm_direction *rx;
-	_Atomic uint32_t rx_pos;     /* slots passed */
+	_Atomic uint32_t rx_pos;     /* slots received */
 	struct shm_responder **responders; /* XRC initiators; NULL: none yet */
 	unsigned responder_count;
-	uint32_t rx_marks;           /* of them marked */
-	uint32_t received;           /* polls that found any */
-	_Atomic uint32_t rx_ack;     /* both, as an acknowledgement word */
-	/* Who sends here: the link, or one thing for both ends of a link of
-	 * the process with itself. */
+	uint32_t rx_marks;           /* how many of the slots received were marked */
+	uint32_t received;           /* polls that received something */
+	_Atomic uint32_t rx_ack;     /* rx_pos and rx_marks as acknowledgement word */
+	/* Identifies the peer, for hca_qp.rx_peer: the link, or for both ends of a
+	 * link of the process with itself the same pointer. */
 	const void *rx_peer;
 };
 
@@ -178,28 +186,29 @@ struct shm_qp {
 	_Atomic(struct shm_link *) link; /* to the peer; set under sq_lock */
 	const struct hca_qp_public *remote; /* the peer's public part */
 	const struct hca_promise *remote_promise;
-	/* XRC initiator: by which link the messages on their way went. */
+	/* XRC initiator: the link through which the outstanding messages were sent. */
 	struct shm_link *xrc_link;
-	/* Of the peer (hca_qp_public), for which our sequence numbers are known to be
-	 * right. */
+	/* hca_qp_public.connection of the peer for which our sequence numbers were
+	 * found to be the expected ones; another value: to be checked again. */
 	uint32_t known_connection;
-	uint32_t tx_taken;            /* messages on their way that are complete */
+	uint32_t tx_taken;            /* messages completed by a promise and not yet
+				       * acknowledged */
 	struct list link_entry;       /* of shm_link.qps */
 	struct list backlog_entry;    /* of shm_link.backlog_qps, while waiting */
-	struct shm_link *backlog_of;  /* whose; under sq_lock, like this: */
-	bool backlogged;              /* it is in a list */
-	/* An entry that is copied by parts (copy.c), under sq_lock except for these
-	 * two and `copy_entry`, which are under the lock there. */
+	struct shm_link *backlog_of;  /* the link waited for; sq_lock */
+	bool backlogged;              /* it is in a backlog list; sq_lock */
+	/* An entry that is copied by parts (copy.c). `copy_queued`, `copy_polled` and
+	 * `copy_entry` are protected by the lock in copy.c, the others by sq_lock. */
 	bool copy_queued, copy_polled;
 	bool copy_ended;
-	uint8_t copy_status;          /* enum ibv_wc_status, then */
-	uint16_t copy_epoch;          /* of the QP; with the next one it does not hold */
-	uint32_t copy_index;          /* which entry */
-	uint32_t copy_bytes;          /* done so far */
+	uint8_t copy_status;          /* enum ibv_wc_status, when `copy_ended` */
+	uint16_t copy_epoch;          /* tx_epoch of the QP; void in any other one */
+	uint32_t copy_index;          /* of the send queue entry */
+	uint32_t copy_bytes;          /* copied so far */
 	struct list copy_entry;
 };
 
-_Static_assert(sizeof(struct shm_qp) <= HCA_PATH_PART_BYTES, "its part of a QP");
+_Static_assert(sizeof(struct shm_qp) <= HCA_PATH_PART_BYTES, "fits into hca_qp.path_part");
 
 static inline struct shm_qp *shm_qp(const struct hca_qp *qp)
 {
@@ -219,11 +228,11 @@ struct shm {
 	struct shm_link *_Atomic by_block[HCA_QPN_BLOCKS];
 	struct progress_timer reap, sweep; /* see link.c */
 	uint64_t sweep_ns;                 /* when; 0: not armed */
-	int paused[HCA_BLOCKS_PER_PROCESS]; /* listening, but not now */
+	int paused[HCA_BLOCKS_PER_PROCESS]; /* listening sockets not watched for now */
 	unsigned paused_count;
 };
 
-/* Is it being made? */
+/* True while the handshake is under way. */
 static inline bool shm_link_is_made(const struct shm_link *l)
 {
 	int state = atomic_load_explicit(&l->state, memory_order_acquire);
@@ -231,7 +240,8 @@ static inline bool shm_link_is_made(const struct shm_link *l)
 	return state == SHM_LINK_CONNECTING || state == SHM_LINK_ACCEPTING;
 }
 
-/* Has it our WELCOME? To the peer it is up then, and here with the peer's READY. */
+/* True when this process has accepted the HELLO and READY has not come. For the peer
+ * the link is up with our WELCOME, for this process with the peer's READY. */
 static inline bool shm_link_is_greeted(const struct shm_link *l)
 {
 	return atomic_load_explicit(&l->state, memory_order_acquire) ==

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA WRITE and READ that the target carries out, for peers whose memory we
- * reach in no other way (access.c). They are messages of the ring like a SEND, in
+ * RDMA WRITE and READ that the target carries out, if the initiator cannot access the
+ * target's memory (access.c). They are messages of the ring like a SEND, in
  * its order, with its sequence numbers and acknowledgements, in parts of at most
- * SHM_FRAGMENT bytes. A READ grants room in the initiator's own data area (or in
- * the slot); the target fills it and passes the slot, so it answers without
- * sending and never waits for room. The acknowledgement brings the data.
+ * SHM_FRAGMENT bytes. For a READ the initiator reserves room in its own data area (or in
+ * the slot) and the target writes the data there before it acknowledges the slot. So the
+ * target sends no message for the answer and never waits for room.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static int copy_requested(bool read, uint8_t *data, uint64_t addr, uint32_t leng
 	return 0;
 }
 
-/* Through a window, or into memory on demand: as for atomics (atomic.c). */
+/* For a key of a memory window or of on-demand memory: as for atomics (atomic.c). */
 static enum ibv_wc_status execute_carefully(bool read, struct hca_key_use *use,
 					    uint8_t *data,
 					    const struct shm_extent *part)
@@ -112,7 +112,7 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 
 	shm_copy_once(&q, slot->payload, sizeof(q));
 	if (in_data)
-		q.part = *part; /* that was looked at already */
+		q.part = *part; /* the copy that take_extent() has checked */
 	*part = q.part;
 	data = part_data(l, slot, in_data, &q.part, length);
 	if (!data || (!in_data && q.part.at) ||
@@ -123,8 +123,8 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (length == 0) /* no key is looked at (9.7.4.1.5) */
 		return IBV_WC_SUCCESS;
-	/* All of the message, at each part: nothing is written of one that is
-	 * not allowed. */
+	/* The key is checked for the whole message at each part, so that nothing is
+	 * written of a message that is not allowed. */
 	use.rkey = q.rkey;
 	use.iova = q.remote_addr;
 	status = hca_key_check_own(&use);
@@ -136,9 +136,9 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 	return IBV_WC_SUCCESS;
 }
 
-/* ---- the initiator, when a READ comes back ---- */
+/* ---- the initiator, when a READ is acknowledged ---- */
 
-/* A part of the message into the entry's buffers. */
+/* Copies a part of the message into the entry's buffers. 0 or -EFAULT. */
 static int scatter(const struct hca_qp *qp, const struct hca_swqe *e,
 		   uint32_t at, const uint8_t *from, uint32_t length)
 {
@@ -172,7 +172,7 @@ static enum shm_status place(struct shm_link *l, struct hca_qp *qp,
 	struct shm_request q;
 	const uint8_t *from;
 
-	/* The peer can have changed the slot: then it spoils its own answer. */
+	/* Checked again, as the peer can have changed the slot. */
 	shm_copy_once(&q, slot->payload, sizeof(q));
 	if (e->opcode != IBV_WR_RDMA_READ || q.part.at > e->length ||
 	    q.part.length > e->length - q.part.at ||

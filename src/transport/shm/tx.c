@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sending side of a link: send queue entries into slots. The usual message has
- * a way of its own (plain.c), but nothing that could not be sent from here. Datagrams
- * are in datagram.c.
+ * The sending side of a link: send queue entries into slots. plain.c has a fast path for
+ * the usual message, which can be sent from here as well. Datagrams are in datagram.c.
  *
  * shm_transmit() is called with the QP's sq_lock held, from posting, from
  * acknowledgements of the same QP, or from the backlog. It never waits: what
@@ -39,8 +38,8 @@
 #include "util/probe.h"
 #include "util/wakeup.h"
 
-/* It is used as a queue; when nothing is in flight it starts from the front again,
- * where it is warm. */
+/* The data area is used as a ring. When no slot is in flight it starts at the front again,
+ * which is likely to be in the cache. */
 bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 		   uint32_t *offset)
 {
@@ -97,7 +96,7 @@ bool shm_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t from
 	return true;
 }
 
-/* Of a message of a connected QP. */
+/* The header of a message of a connected QP. */
 static inline struct shm_header header_of(const struct hca_qp *qp,
 					  const struct hca_swqe *e, uint8_t op,
 					  unsigned flags)
@@ -123,7 +122,8 @@ static const uint8_t ops[] = {
 	[HCA_WR_ATOMIC_WRITE] = SHM_ATOMIC_WRITE,
 };
 
-/* False when the receiver cannot be told a plain address for each piece. */
+/* Fills the slot with the addresses for SHM_PULL. False if a piece has no plain address
+ * (hca_sge_resolve). */
 static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 		     struct shm_slot *slot)
 {
@@ -143,18 +143,17 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
 	return true;
 }
 
-/* As the peer says in a line that is looked at anyway. Who may not is not told
- * addresses of ours. */
+/* True if the peer can read our memory, by its struct shm_ack, which is read anyway. A peer
+ * that is not allowed to is not given our addresses, whatever it writes there. */
 static inline bool may_pull(const struct shm_link *l)
 {
 	return atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed) &&
 	       likely(l->lends & HCA_PEER_MEMORY);
 }
 
-/* One slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room)
- *, -EFAULT (a key does not allow it) or -EPERM (the QP may not do it). An
- * unreliable one is complete when it is sent: nobody waits for it, and its buffers
- * must not be needed any more. */
+/* Fills one slot of a message of a connected QP. tx_lock is held. 0, -EAGAIN (no room),
+ * -EFAULT (a key does not allow it) or -EPERM (the QP may not do it). The buffers of an
+ * unreliable message are not needed afterwards, as it is complete when it is sent. */
 static __attribute__((noinline)) int
 put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	    uint32_t index)
@@ -171,7 +170,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		bool write = e->opcode == HCA_WR_ATOMIC_WRITE;
 		uint64_t word = 0;
 
-		/* A builder may have left out where the result goes. */
+		/* With ibv_wr_atomic_*() the program may not have set the buffer. */
 		if ((!write && !qp->attr.max_rd_atomic) ||
 		    e->length != sizeof(uint64_t))
 			return -EPERM;
@@ -186,7 +185,7 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 			       SHM_PLAIN : 0;
 	} else if (length > hca_settings.eager_bytes &&
 		   !qp->tx_offset && may_pull(l) &&
-		   /* Inline data have none, and stay only here. */
+		   /* Inline data have no sge and are in the send queue only. */
 		   e->num_sge - 1u < SHM_PULL_MAX && shm_is_reliable(qp) &&
 		   likely(put_pull(qp, e, s))) {
 		flags = SHM_PULL;
@@ -220,8 +219,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	return 0;
 }
 
-/* One slot of a WRITE or READ that the target carries out (target.c); as
- * put_message(). */
+/* Fills one slot of a WRITE or READ that the target carries out (target.c); result and
+ * lock as for put_message(). */
 static __attribute__((noinline)) int
 put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	    uint32_t index)
@@ -285,8 +284,9 @@ void shm_wake(struct shm_link *l)
 		log_debug("peer pid %d not woken: %s", (int)l->pid, strerror(-ret));
 }
 
-/* The target's program may look at its memory only, and we sleep: nobody would
- * notice before the target's thread looks (wake_idle_peer() is for pollers). */
+/* The target's program may read its memory only and not poll, and our program sleeps, so
+ * that wake_idle_peer(), which needs polls, does not wake the target: without this the
+ * request would wait for the next tick of the target's progress thread. */
 void shm_wake_target(struct shm_link *l)
 {
 	if (atomic_load_explicit(&l->peer->wants_kick, memory_order_relaxed) ||
@@ -303,7 +303,8 @@ bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 	shm_qp(qp)->backlogged = true;
 	shm_qp(qp)->backlog_of = l;
 	list_push(&l->backlog_qps, &shm_qp(qp)->backlog_entry);
-	/* In this order: who goes to sleep does the reverse (attention.c). */
+	/* Counted first, then `wants_kick` is read; a thread that goes to sleep does the
+	 * reverse (hca/attention.c). */
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL)
 		progress_kick(); /* nobody polls: the thread has to tick */
@@ -320,15 +321,15 @@ void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp)
 enum onesided {
 	ONESIDED_WAIT,      /* transmission stops here for now */
 	ONESIDED_DONE,      /* the entry is complete */
-	ONESIDED_MESSAGE,   /* what is left is a message */
-	ONESIDED_BY_TARGET, /* all of it is the target's */
+	ONESIDED_MESSAGE,   /* data written; the immediate is to be sent as a message */
+	ONESIDED_BY_TARGET, /* the target has to carry out all of it */
 };
 
 /*
- * Does the responder expect our sequence numbers? What it has acknowledged says so.
- * An operation that is no message has no number; so before the first one those of
- * the connection are compared, and when they differ the responder has to decide.
- * Unreliable ones are taken whatever was before. Nothing is on the way.
+ * True if the responder expects our sequence numbers. Acknowledged messages show that. An
+ * operation that is no message has no number; so before the first one the PSNs of the two
+ * QPs are compared, and if they differ the operation is sent as a message, for the
+ * responder to check. UC has no such check. No message of the QP is outstanding.
  */
 static bool in_sequence(struct hca_qp *qp)
 {
@@ -347,8 +348,8 @@ static bool in_sequence(struct hca_qp *qp)
 	return true;
 }
 
-/* The next entry, as far as the initiator copies. `room`: what this turn may still copy;
- * what does not fit is copied later, by parts. */
+/* Copies the data of the next entry. `*room`: how many bytes this run of transmission may
+ * still copy; an entry that is larger is copied later, by parts. sq_lock is held. */
 static enum onesided copy_now(struct hca_qp *qp, struct shm_link *l,
 			      const struct hca_swqe *e, uint32_t *room,
 			      enum ibv_wc_status *status)
@@ -370,7 +371,8 @@ static enum onesided copy_now(struct hca_qp *qp, struct shm_link *l,
 	return ONESIDED_WAIT;
 }
 
-/* What the initiator can do itself of the next entry. */
+/* Carries out the next entry, an RDMA operation, ATOMIC or ATOMIC WRITE, at the initiator
+ * as far as possible. sq_lock is held. */
 static __attribute__((noinline)) enum onesided
 run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	     uint32_t *room)
@@ -391,8 +393,8 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		     (!qp->attr.max_rd_atomic ||
 		      (hca_op_is_atomic(e->opcode) &&
 		       e->length != sizeof(uint64_t))))) {
-		/* None may be outstanding, or its result has no place: it can
-		 * never be sent. */
+		/* max_rd_atomic is 0, or the result of an atomic has no buffer of 8
+		 * bytes: the entry can never be sent. */
 		status = IBV_WC_LOC_QP_OP_ERR;
 		goto complete;
 	}
@@ -404,7 +406,7 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	}
 copied:
 	if (!shm_is_reliable(qp) && status != IBV_WC_LOC_PROT_ERR) {
-		/* Refused or lost over there: the sender does not learn it. */
+		/* Refused or lost at the responder: not reported to the sender. */
 		if (unlikely(status != IBV_WC_SUCCESS))
 			HCA_COUNT_RARE(qp, TX_LOST, 1);
 		if (status == IBV_WC_SUCCESS && imm)
@@ -412,7 +414,7 @@ copied:
 		status = IBV_WC_SUCCESS;
 		goto complete;
 	}
-	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer is not there */
+	if (status == IBV_WC_RETRY_EXC_ERR) { /* the peer QP is not in service */
 		shm_retry_lost(qp);
 		return ONESIDED_WAIT;
 	}
@@ -421,7 +423,7 @@ copied:
 	if (unlikely(status != IBV_WC_SUCCESS && status != IBV_WC_LOC_PROT_ERR))
 		shm_send_fault(qp, l, status);
 complete:
-	/* No sequence number: it was no message. */
+	/* The sequence number stays, as no message was sent. */
 	qp->sq.next++;
 	hca_sq_complete(qp, status);
 	return likely(status == IBV_WC_SUCCESS) ? ONESIDED_DONE : ONESIDED_WAIT;
@@ -464,7 +466,7 @@ static void transmit_connected(struct hca_qp *qp)
 				break;
 			continue;
 		}
-		/* Fence: what it reads may be the result of an atomic. */
+		/* Fence: its data may be the result of an earlier READ or atomic. */
 		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
 			     qp->sq.next != qp->sq.tail)) {
 			shm_backlog_wait(l, qp);

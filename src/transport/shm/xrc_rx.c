@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiving side of extended reliable connections. The target QP may be in
- * another process; what this one needs to take messages in is kept for each
- * initiator: which message is expected next, and the receive that was taken for
- * one of which only a part is here. It looks like a QP, so that messages are
- * executed by the code for all of them (rx.c), but no program knows of it.
+ * The receiving side of extended reliable connections, in the process of the SRQ. The
+ * target QP may be in another process, so the state for receiving is kept here for each
+ * initiator (the responder): the next expected sequence number, and the receive claimed
+ * for a message of which only a part has come. It is a struct hca_qp, so that rx.c
+ * can execute the messages, but it is not visible to any program.
  *
- * `first` says that all earlier messages of the initiator were acknowledged, here
- * or by another process: the sequence starts anew with this one.
+ * `first` (SHM_XRC_FIRST) says that all earlier messages of the initiator were
+ * acknowledged, here or by another process: the sequence starts anew with this one.
  */
 #define LOG_ROOM "shm"
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 #include "util/log.h"
 
 #define BUCKETS 256u
-/* Initiators of one process. It names them itself: without a limit it could make
- * us take any amount of memory. */
+/* Limit of initiators per link. The peer chooses their numbers, so without a limit it
+ * could make this process allocate any amount of memory. */
 #define RESPONDERS 16384u
 #define CLAIM_BYTES \
 	(sizeof(struct hca_rwqe) + HCA_MAX_SGE * sizeof(struct ibv_sge))
@@ -59,12 +59,12 @@ static struct shm_responder *responder_new(uint32_t src_qpn)
 	memset(r, 0, sizeof(*r));
 	qp = &r->qp;
 	qp->ibv.qp_type = IBV_QPT_XRC_RECV;
-	list_init(&qp->handles); /* nobody to be told of events */
+	list_init(&qp->handles); /* no handle gets its events */
 	qp->claim = (struct hca_rwqe *)(void *)r->claim;
 	qp->pub = &r->pub;
 	qp->recv = &qp->rq;
 	atomic_store(&r->pub.dest_qpn, src_qpn);
-	/* The target's rights were looked at by the initiator. */
+	/* The initiator has checked the rights of the target QP. */
 	atomic_store(&r->pub.access, IBV_ACCESS_REMOTE_ATOMIC |
 					     IBV_ACCESS_REMOTE_WRITE |
 					     IBV_ACCESS_REMOTE_READ);
@@ -100,8 +100,8 @@ static struct shm_responder *responder_get(struct shm_link *l, uint32_t src_qpn,
 	return r;
 }
 
-/* A target of this very process has to be ready, and counts; another one's was
- * looked at by the initiator. */
+/* A target QP of this process is checked, and *counters set to its own; false: it does not
+ * accept the message. The initiator has checked a target QP of another process. */
 static bool target_accepts(const struct shm_xrc_header *h,
 			   const struct hca_srq *srq,
 			   struct hca_qp_counters **counters)
@@ -126,7 +126,8 @@ static bool target_accepts(const struct shm_xrc_header *h,
 	       hca_xrcd_same(&qp->pub->xrcd, &srq->xrcd->id);
 }
 
-/* What was taken of the SRQ for an unfinished message comes back flushed. */
+/* Takes the responder off its SRQ. A receive claimed for an unfinished message completes
+ * flushed. */
 static void detach(struct hca_qp *qp)
 {
 	if (qp->srq)
@@ -157,7 +158,8 @@ struct hca_qp *shm_xrc_responder(struct shm_link *l,
 	struct shm_responder *r;
 	struct hca_qp *qp;
 
-	/* The initiator looks again, and finds why. */
+	/* Dropped: before it repeats the message the initiator checks target and SRQ
+	 * again, and reports the error. */
 	if (!srq || !srq->xrcd || !target_accepts(h, srq, &counters))
 		return NULL;
 	r = responder_get(l, h->src_qpn, first);
@@ -165,7 +167,7 @@ struct hca_qp *shm_xrc_responder(struct shm_link *l,
 		return NULL;
 	qp = &r->qp;
 	if (first) {
-		/* The receive of a message that is repeated is kept. */
+		/* The claimed receive is kept if the same message is repeated. */
 		if (qp->claimed &&
 		    (h->psn != atomic_load_explicit(&qp->rx_psn,
 						    memory_order_relaxed) ||

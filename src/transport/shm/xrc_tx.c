@@ -5,12 +5,12 @@
  *
  * The target QP and the SRQ of a message may be in different processes. A message
  * goes to the process of the SRQ, which has the receives, the memory and the CQ.
- * What the target QP has, its state, its rights and its domain, the initiator
- * reads in the shared segment of the target's process, as it does for one-sided
- * operations; and when a message was refused it tells the target's process.
+ * The initiator reads the state, rights and XRC domain of the target QP in the shared
+ * segment of the target's process, as it does for one-sided operations; if a message is
+ * refused, it tells the target's process.
  *
- * The order of messages is kept by waiting: a message for another process than
- * the one before is sent when all of those are acknowledged.
+ * To keep the order, a message for another process than that of the previous message is
+ * sent when all earlier messages are acknowledged.
  *
  * An SRQ that does not exist or is of another domain is answered as an access
  * violation, which is what adapters do.
@@ -47,7 +47,8 @@ struct shm_link *shm_link_borrow(uint32_t srqn)
 
 	if (!l)
 		return NULL;
-	/* Announced first, then looked at; link_down() does the reverse. */
+	/* `borrowed` is counted first, then the state is read; shm_link_down() does the
+	 * reverse. */
 	atomic_fetch_add(&l->borrowed, 1);
 	if (atomic_load(&l->state) == SHM_LINK_UP && atomic_load(place) == l)
 		return l;
@@ -82,11 +83,12 @@ static void fault(struct hca_qp *qp, enum ibv_wc_status status)
 void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
 		     enum ibv_wc_status status)
 {
-	/* A receive that failed has a completion over there, and no event. */
+	/* A SEND that failed has completed a receive with an error, and the target's
+	 * program gets no event (refuse_access() in rx.c). */
 	fault(qp, hca_opcodes[e->opcode].right ? status : IBV_WC_REM_OP_ERR);
 }
 
-/* The next entry ends with an error. */
+/* Completes the next entry with an error. sq_lock is held. */
 static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
@@ -95,15 +97,16 @@ static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
 	hca_sq_complete(qp, status);
 }
 
-/* Until what is on the way is acknowledged. */
+/* Transmission goes on when the outstanding messages are acknowledged. */
 static void wait_for_earlier(struct hca_qp *qp)
 {
 	shm_backlog_wait(shm_qp(qp)->xrc_link, qp);
 }
 
 /*
- * Is the target there, connected to us, and does it expect our numbers? Whoever
- * receives cannot know the latter: messages for others are in the sequence, too.
+ * True if the target QP is in service, connected to us and expects our sequence numbers.
+ * The process of an SRQ cannot check the numbers, as messages to other processes are in
+ * the same sequence. `alone`: no message of the QP is outstanding.
  */
 static bool target_ready(struct hca_qp *qp, bool alone)
 {
@@ -130,8 +133,9 @@ bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
 	       hca_xrcd_same(&srq->xrcd, &target->xrcd);
 }
 
-/* False: no further entry can be sent now. `*by_target`: nothing is done yet, the
- * owner of the memory has to do it. `room`: what this turn may still copy. */
+/* Carries out an RDMA operation at the initiator. False: no further entry can be sent now.
+ * `*by_target`: nothing was done, and the process of the SRQ has to carry it out. `*room`:
+ * how many bytes this run of transmission may still copy. */
 static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 			const struct hca_swqe *e,
 			const struct hca_qp_public *srq, uint32_t *room,
@@ -148,7 +152,7 @@ static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 	if (*by_target)
 		return true;
 	if (unlikely(e->opcode == IBV_WR_RDMA_READ && !qp->attr.max_rd_atomic))
-		/* No READ may be outstanding: it can never be sent. */
+		/* With max_rd_atomic 0 a READ can never be sent. */
 		status = IBV_WC_LOC_QP_OP_ERR;
 	else if (likely(!shm_peer_died(l)))
 		*by_target = shm_onesided(qp, e, &way, &part, &status) ==
@@ -210,13 +214,14 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 	const struct hca_qp_public *srq = shm_find_remote(l, srqn);
 	bool serves = shm_xrc_serves(srq, srqn, shm_qp(qp)->remote);
 	unsigned right = hca_opcodes[e->opcode].right;
-	/* Whoever carries it out does not know the target QP. */
+	/* Checked here, as the process of the SRQ does not know the target QP. */
 	bool lacks_right = right && !(atomic_load_explicit(&shm_qp(qp)->remote->access,
 							   memory_order_relaxed) &
 				      right);
 	bool by_target = false;
 
-	/* Errors, one-sided operations and another process: after all others. */
+	/* Errors, one-sided operations and messages to another process wait until all
+	 * earlier messages are acknowledged. */
 	if (!alone && (!serves || lacks_right || hca_op_is_rdma(e->opcode) ||
 		       l != shm_qp(qp)->xrc_link || (e->flags & HCA_SWQE_FENCE))) {
 		wait_for_earlier(qp);
@@ -304,7 +309,7 @@ void shm_xrc_resolve(struct hca_qp *qp)
 	pthread_mutex_unlock(&shm.lock);
 	if (!refused)
 		return;
-	/* Nobody has such a number. */
+	/* No process has such a number. */
 	hca_lock(&qp->sq_lock);
 	if (waits_for(qp, &now) && now == srqn)
 		fail_next(qp, IBV_WC_REM_ACCESS_ERR);

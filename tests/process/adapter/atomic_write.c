@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ATOMIC WRITE (InfiniBand specification volume 1, annex A19): eight bytes that
- * nobody sees half of, behind all that was posted before. Into ordinary memory, where
+ * ATOMIC WRITE (InfiniBand specification volume 1, annex A19): eight bytes written
+ * atomically, after all that was posted before. Into ordinary memory, where
  * the target executes it, and into device memory, which the initiator maps.
  */
 #include <errno.h>
@@ -181,7 +181,7 @@ static void only_rc_offers_it(struct pair *p)
 	}
 }
 
-/* Whoever finds the flag finds the data, too. */
+/* A reader that finds the flag finds the data written before it. */
 static void it_comes_behind_the_data(struct pair *p)
 {
 	enum { BYTES = 50000 };

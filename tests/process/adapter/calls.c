@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that call each other at once, and messages of a handshake that come while
- * nobody looks. The peer of most cases speaks the handshake by itself (evil.h), so that
- * each step comes at the worst moment; the last case has many pairs of processes that
- * begin at the same time.
+ * Processes that connect to each other at once, and handshake messages that come before
+ * they are processed. In most cases the peer implements the handshake itself (evil.h), so
+ * that each step comes at the worst moment; the last case has many pairs of processes
+ * that begin at the same time.
  *
  * This program has the adapter's insides linked into it, not the library.
  */
@@ -109,7 +109,8 @@ static int evil_says_ready(struct end *e, void *arg)
 	return 0;
 }
 
-/* Nobody began a link. Who wanted to know whose the number is has gone without a word. */
+/* No link was begun: a connection that only asked for the owner of the QP number has been
+ * closed without a message. */
 static int evil_was_not_called(struct end *e, void *arg)
 {
 	struct note *n = arg;
@@ -427,7 +428,7 @@ _Noreturn static void one_main(struct meeting *m, unsigned who, unsigned number)
 	exit(0);
 }
 
-static void processes_that_call_each_other_at_once_hear_each_other(struct pair *p)
+static void processes_that_call_each_other_at_once_exchange_messages(struct pair *p)
 {
 	struct meeting *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -463,8 +464,8 @@ static const struct test_case cases[] = {
 	EVIL(a_connection_does_not_call_whose_call_it_answers),
 	EVIL(a_datagram_does_not_call_whose_call_it_answers),
 	EVIL(an_answer_that_comes_between_looking_and_taking_is_taken_whole),
-	{ .name = "processes_that_call_each_other_at_once_hear_each_other",
-	  .fn = processes_that_call_each_other_at_once_hear_each_other,
+	{ .name = "processes_that_call_each_other_at_once_exchange_messages",
+	  .fn = processes_that_call_each_other_at_once_exchange_messages,
 	  .where = ONLY_ONE_PROCESS, .limit_s = 240 },
 };
 

@@ -194,7 +194,7 @@ static void work_behind_a_waiting_send_waits(struct pair *p)
 	uint64_t before;
 	struct send_req r[4];
 
-	/* The SEND finds no receive: nothing behind it is executed. */
+	/* No receive is posted for the SEND, so nothing posted after it is executed. */
 	start(p);
 	before = set_word(&p->b, WORD, 3);
 	set_word(&p->a, 80, 0);

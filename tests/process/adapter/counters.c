@@ -443,8 +443,8 @@ static void a_completion_event_and_what_woke_for_it(struct pair *p)
 	if (!p->two_processes)
 		return;
 	expect_eq(a.counters[HCA_CQ_EVENTS], 0);
-	/* Each message to who sleeps is one wake-up; the acknowledgements of
-	 * sends whose queue has a channel wake as well. */
+	/* Each message to a sleeping process is one wake-up; acknowledgements of sends
+	 * whose completion queue has a channel are wake-ups as well. */
 	expect(a.counters[HCA_KICKS_SENT] >= 3);
 	expect_kicks_to_agree(&p->a, &p->b);
 	expect_kicks_to_agree(&p->b, &p->a);

@@ -378,7 +378,7 @@ static void both_directions_run_at_once(struct pair *p)
 	side_check(&p->b, 4096, 3000, 1);
 }
 
-static void two_queue_pairs_of_one_context_talk_to_each_other(struct pair *p)
+static void two_queue_pairs_of_one_context_exchange_messages(struct pair *p)
 {
 	/* Two QPs of one side, connected to one another. */
 	struct side *a = &p->a;
@@ -422,7 +422,7 @@ static const struct test_case cases[] = {
 	     inline_data_may_be_overwritten_at_once_and_need_no_key),
 	RULE("ibv_wr_post(3)", builder_calls_send_what_work_requests_send),
 	CASE(both_directions_run_at_once),
-	CASE_IN(ONLY_ONE_PROCESS, two_queue_pairs_of_one_context_talk_to_each_other),
+	CASE_IN(ONLY_ONE_PROCESS, two_queue_pairs_of_one_context_exchange_messages),
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that is taken back while somebody works with it: after ibv_dereg_mr()
- * has returned nobody touches it (InfiniBand specification volume 1, 10.6.5). So
- * it is when the QP is taken out of service that the work came through.
+ * De-registration while peers access the memory: after ibv_dereg_mr() has returned the
+ * memory is not accessed any more (InfiniBand specification volume 1, 10.6.5). The same
+ * when the QP of the access is taken out of service.
  */
 #include <string.h>
 #include <sys/mman.h>

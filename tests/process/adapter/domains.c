@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Thread domains and parent domains (ibv_alloc_td(3),
- * ibv_alloc_parent_domain(3)): who holds whom, that a parent domain is as good as
- * its protection domain, and allocators for the memory of queues.
+ * ibv_alloc_parent_domain(3)): which object keeps which alive, that a parent
+ * domain can be used as its protection domain, and allocators for the memory of queues.
  */
 #include <errno.h>
 #include <string.h>

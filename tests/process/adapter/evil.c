@@ -229,7 +229,7 @@ int evil_hear(struct evil *e, int ms)
 	struct shm_control msg;
 	int fds[3];
 
-	/* The first caller may only want to know who we are. */
+	/* The first connection may only ask for our credentials, without a HELLO. */
 	for (;;) {
 		if (poll(&p, 1, ms) <= 0)
 			return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer that speaks the handshake of transport/shm by itself, without the
- * adapter, and then does as it likes: for the tests of what a hostile process
- * can do to us. It uses the layouts of ring.h and state.h and none of its code.
+ * A peer that implements the handshake of transport/shm itself, without the adapter, and
+ * can then write anything into the link: for tests of hostile processes. It uses the
+ * layouts of ring.h and hca/public.h and none of the transport's code.
  */
 #ifndef ADAPTER_EVIL_H
 #define ADAPTER_EVIL_H
@@ -31,7 +31,7 @@ struct evil {
 	struct hca_key *keys;  /* HCA_KEYS of them */
 	int segment_fd, keys_fd, kick_fd, area_fd;
 	uint8_t uuid[16];
-	uint32_t lends;        /* what we say of it */
+	uint32_t lends;        /* enum hca_peer_lends, as sent in HELLO and WELCOME */
 	/* The link. */
 	int fd;
 	struct shm_area *area;
@@ -48,17 +48,17 @@ int evil_memory(const char *name, size_t size, enum evil_file kind);
 int evil_open(struct evil *e, uint32_t block);
 /* A socket connected to the owner of `block`, or -1. */
 int evil_connect(uint32_t block);
-/* The message as it should be; send it with evil_send(). */
+/* A correct message of the kind; to be sent with evil_send(). */
 struct shm_control evil_control(const struct evil *e, enum shm_control_kind kind);
 /* `size` bytes of the message with descriptors; 0 or -1. */
 int evil_send(int fd, const void *msg, size_t size, const int *fds, int count);
 /* The next message within `ms`: its bytes (0: the end), -1: none. */
 int evil_recv(int fd, struct shm_control *msg, int fds[3], int ms);
-/* The handshake as it should be: from us, or answering a call. 0 or -1. */
+/* A correct handshake: as connector to the owner of `block`, or as acceptor. 0 or -1. */
 int evil_call(struct evil *e, uint32_t block);
 int evil_answer(struct evil *e, int ms);
-/* The halves of them: HELLO until WELCOME has come, READY; waiting for a HELLO, WELCOME
- * until READY has come. 0 or -1. */
+/* Its halves. Connector: sends HELLO and waits for WELCOME; sends READY. Acceptor: waits
+ * for HELLO; sends WELCOME and waits for READY. 0 or -1. */
 int evil_hello(struct evil *e, uint32_t block);
 int evil_ready(struct evil *e);
 int evil_hear(struct evil *e, int ms);

@@ -261,7 +261,7 @@ static void closing_while_it_is_asked_for_harms_nobody(struct pair *p)
 	}
 }
 
-/* ---- who may ask, and whom ---- */
+/* ---- which processes may ask, and which can be asked ---- */
 
 static void another_user_is_not_obeyed(struct pair *p)
 {
@@ -303,7 +303,7 @@ static void who_cannot_be_asked_is_told_apart(struct pair *p)
 	expect_eq(side_async(&p->a, QUIET_MS), -1);
 }
 
-/* Listens under a name of the adapter and hangs up on whatever it is told. */
+/* Listens under a name of the adapter; closes each connection after its first message. */
 static _Noreturn void old_one(int ready)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };

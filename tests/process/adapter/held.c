@@ -171,7 +171,7 @@ static void while_its_link_is_full(struct pair *p)
 			post_and_spoil(p, number + i, false, 0);
 		side_signal(&p->b, SIGCONT);
 		got = check_arrivals(p, number, count);
-		/* Who takes nothing in for a second may lose some. */
+		/* A receiver that is stopped for a second may lose some. */
 		if (now_ms() - start_ms < 900)
 			expect_eq(got, count);
 		expect(got > 0);
@@ -223,7 +223,7 @@ static void a_wrong_key_fails_in_its_turn(struct pair *p)
 	side_wait_ok(&p->a, SEND_CQ, 7);
 }
 
-/* Those that wait when the queue pair is reset or destroyed are gone with it. */
+/* Datagrams that wait when the queue pair is reset or destroyed are dropped. */
 static void a_reset_forgets_what_waits(struct pair *p)
 {
 	start(p);

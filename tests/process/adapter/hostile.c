@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that break the rules of the link on purpose. `a` is the victim, `b`
- * a peer that behaves, the third process is hostile (evil.h): whatever it does,
- * `a` goes on, with `b` as well, and loses nothing but that link.
+ * Processes that break the protocol of the link on purpose. `a` is attacked, `b` is a
+ * correct peer, the third process is hostile (evil.h). Whatever it does, `a` still
+ * exchanges messages with `b`; only the link to the hostile process ends.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -20,10 +20,10 @@
 #define BLOCK_OF(qpn) ((qpn) >> HCA_QPN_BLOCK_BITS)
 #define EVIL_BLOCK 16000u
 
-/* What the hostile process is told, and what it says. */
+/* Arguments and results of functions that run in the hostile process. */
 struct note {
 	uint32_t block;  /* to be called */
-	uint32_t block2; /* of the peer that behaves */
+	uint32_t block2; /* of the correct peer */
 	uint32_t qpn, src_qpn, psn, key;
 	int count;
 	enum evil_file segment, area;
@@ -324,7 +324,7 @@ static void a_caller_waits_while_descriptors_are_short(struct pair *p)
 	exchange(p);
 	before = cpu_ms();
 	poll(NULL, 0, 300);
-	/* The caller that waits keeps nobody busy. */
+	/* A caller that waits in the backlog causes no busy loop. */
 	expect(cpu_ms() - before < 40);
 	expect_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	side_join(&p->spare[0], &n, sizeof(n));
@@ -485,7 +485,7 @@ static void a_key_that_is_held_for_ever_delays_us_once(struct pair *p)
 							IBV_ACCESS_REMOTE_WRITE, 0);
 		expect(r[i].index >= 0);
 	}
-	/* Nobody may copy with a key that peers have no use for. */
+	/* A key without remote rights: a peer's announcement of it is not waited for. */
 	local = side_reg(&p->a, 0, 4096, IBV_ACCESS_LOCAL_WRITE, 0);
 	told(p, holds_a_key, (struct note){ .key = local.rkey });
 	start_ms = now_ms();

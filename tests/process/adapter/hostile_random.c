@@ -248,7 +248,7 @@ static void kick_storm(struct evil *e)
 	const uint64_t most = UINT64_MAX - 1;
 	uint64_t count;
 
-	/* The description is one, whoever uses it. */
+	/* O_NONBLOCK is a flag of the open file description, which both processes share. */
 	fcntl(e->victim_kick, F_SETFL, dice(2) ? 0 : O_NONBLOCK);
 	for (int i = 0; i < 100; i++) {
 		struct pollfd p = { .fd = e->victim_kick, .events = POLLOUT };
@@ -302,7 +302,7 @@ static void hello_halfway(struct evil *e, const struct plan *p)
 		evil_recv(fd, &msg, fds, 20);
 }
 
-/* The victim's table says when its queue pair is there. */
+/* Waits until the victim's queue pair is in RTS and connected to us, by its segment. */
 static void await_connection(struct evil *e, const struct plan *p)
 {
 	const struct hca_qp_public *q =
@@ -321,7 +321,8 @@ static void episode(const struct plan *p)
 
 	if (evil_open(&e, EVIL_BLOCK))
 		_exit(2);
-	/* `a` expects us there; if the name was taken, nobody answers it. */
+	/* `a` expects our queue pairs in EVIL_BLOCK; in another block its calls have no
+	 * answer. */
 	for (unsigned i = 0; i < 10; i++) {
 		e.segment->qps[i].qpn = e.block << HCA_QPN_BLOCK_BITS | i;
 		e.segment->qps[i].state = IBV_QPS_RTS;
@@ -351,7 +352,7 @@ static void episode(const struct plan *p)
 	_exit(0);
 }
 
-/* In the spare process, which knows nothing of the adapter. */
+/* Runs in the spare process, which does not use the adapter. */
 static int hostile(struct end *unused, void *arg)
 {
 	struct plan *p = arg;

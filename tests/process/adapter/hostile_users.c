@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a hostile process of another user, which may exchange messages, can do to a
- * process of root; and descriptors that make who takes them wait, from anybody. See
- * hostile.c for those that break the rules of the link.
+ * Attacks by a process of another user, which is allowed to exchange messages, on a
+ * process of root; and descriptors, from any process, whose close() blocks. See
+ * hostile.c for violations of the link's protocol.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define EVIL_BLOCK 15000u
 enum { NOBODY = 65534, QKEY = 0x1111 };
 
-/* What the hostile process is told, and what it says. */
+/* Arguments and results of functions that run in the hostile process. */
 struct note {
 	uint32_t block;
 	uint32_t qpn, key, length;
@@ -76,7 +76,7 @@ static int evil_ends(struct end *e, void *arg)
 	return 0;
 }
 
-/* `a` and `b` are root's, or whoever runs this; the third may be another user. */
+/* `a` and `b` run as the user of this test (root); the third process runs as `uid`. */
 static uint32_t start_as(struct pair *p, uid_t uid)
 {
 	struct note n = { .uid = uid };
@@ -125,7 +125,7 @@ static void who_has_no_memory_of_ours_does_not_delay_deregistration(struct pair 
 	told(p, &p->a, pretends_to_copy, (struct note){ .key = mr.rkey });
 	start = now_ms();
 	expect_eq(side_dereg(&p->a, mr.index), 0);
-	/* Who could reach it is waited for, for ten seconds. */
+	/* A peer that can access the memory would be waited for, for ten seconds. */
 	expect(now_ms() - start < 5000);
 	exchange(p);
 	end_evil(p);
@@ -175,7 +175,7 @@ static void more_bytes_than_a_message_has_are_not_reported(struct pair *p)
 	claim(p, 0, HCA_MAX_MSG_BYTES + 1);
 }
 
-static void bytes_that_a_stranger_cannot_have_written_are_not_reported(struct pair *p)
+static void bytes_that_another_user_cannot_have_written_are_not_reported(struct pair *p)
 {
 	claim(p, NOBODY, 1);
 }
@@ -223,7 +223,7 @@ static int asks_for_region(struct end *e, void *arg)
 	struct shm_control msg = evil_control(&evil, SHM_ASK_REGION);
 	int fds[3];
 
-	/* Answered, as there is none, behind what was sent before. */
+	/* There is no such region, which is answered after the messages sent before. */
 	msg.id = 7;
 	n->ok = !evil_send(evil.fd, &msg, sizeof(msg), NULL, 0);
 	while (n->ok && (evil_recv(evil.fd, &msg, fds, WAIT_MS) != sizeof(msg) ||
@@ -255,9 +255,8 @@ static void descriptors_that_nobody_asked_for_are_not_taken(struct pair *p)
 }
 
 /*
- * A socket with bytes that its other end does not take, and that is to wait for that
- * at its close: who closes it last waits, as for a file of a file system that does
- * not answer.
+ * A socket with SO_LINGER and bytes that its other end does not read: the last close()
+ * of it blocks, as on a file of a file system that does not answer.
  */
 static int slow_to_close(int *other)
 {
@@ -282,7 +281,7 @@ static int slow_to_close(int *other)
 			  sizeof(for_long)) ? -1 : fd;
 }
 
-/* The victim is stopped, so that it is the last to close them. */
+/* The victim is stopped meanwhile, so that it closes the descriptors last. */
 static int hello_with_slow_descriptors(struct end *e, void *arg)
 {
 	struct note *n = arg;
@@ -397,7 +396,7 @@ static void open_domain(struct pair *p, bool listens)
 	d.inode = st.st_ino;
 	side_run(&p->spare[0], takes_lock, &d, sizeof(d));
 	expect_eq(d.ret, 0);
-	/* To root all are welcome, and a lock of theirs is one. */
+	/* Root may exchange messages with all users, so another user's lock counts. */
 	expect_eq(setresuid(NOBODY - 1, NOBODY - 1, NOBODY - 1), 0);
 	prctl(PR_SET_DUMPABLE, 1);
 	pair_open(p, NULL);
@@ -425,7 +424,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 		HOSTILE(who_has_no_memory_of_ours_does_not_delay_deregistration),
 		HOSTILE(more_bytes_than_a_message_has_are_not_reported),
-		HOSTILE(bytes_that_a_stranger_cannot_have_written_are_not_reported),
+		HOSTILE(bytes_that_another_user_cannot_have_written_are_not_reported),
 		HOSTILE(descriptors_that_nobody_asked_for_are_not_taken),
 		HOSTILE(a_descriptor_that_is_slow_to_close_holds_nobody_up),
 		HOSTILE(who_has_a_number_and_is_silent_does_not_hold_up_datagrams),

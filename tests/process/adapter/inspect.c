@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes seen from outside: what is shown of them, and that nothing that
- * another process does or writes disturbs who looks, or is disturbed by it.
+ * Inspection of processes (hca/inspect.h): what is shown of them; that nothing another
+ * process does or writes disturbs the inspecting process; and that inspection does not
+ * disturb the processes inspected.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +58,7 @@ static void a_link_is_shown_from_both_ends(struct pair *p)
 	v = look();
 	pa = look_find(v, side_pid(&p->a));
 	expect(!strcmp(pa->transports, "shm"));
-	/* A process that talks to itself has both ends of the link. */
+	/* A process with a link to itself has both ends of the link. */
 	expect_eq(pa->link_count, p->two_processes ? 1 : 2);
 	expect_eq(pa->links[0].pid, side_pid(&p->b));
 	expect_eq(pa->counters[HCA_LINKS_UP], p->two_processes ? 1 : 2);
@@ -113,7 +114,7 @@ static void a_process_with_many_blocks_is_shown_once(struct pair *p)
 	free(qps);
 }
 
-/* ---- processes that come to harm ---- */
+/* ---- processes that are stopped or killed ---- */
 
 static void a_stopped_process_is_said_to_be_silent(struct pair *p)
 {
@@ -135,7 +136,7 @@ static void a_stopped_process_is_said_to_be_silent(struct pair *p)
 	expect(strstr(b->problem, "does not answer"));
 	expect(!*look_find(v, side_pid(&p->a))->problem);
 	look_free(v);
-	/* Who knew it before can still read it. */
+	/* An inspector that had its segment before can still read it. */
 	v = look_again(kept);
 	expect(!*look_find(v, side_pid(&p->b))->problem);
 	look_free(v);
@@ -161,7 +162,7 @@ static void a_killed_process_is_gone_at_the_next_look(struct pair *p)
 	expect(look_find(v, side_pid(&p->a)));
 	look_free(v);
 	look_close(kept);
-	/* The one who is left notices by itself. */
+	/* The remaining process notices without being inspected. */
 	for (int i = 0; look_process(&p->a).counters[HCA_LINKS_DOWN] != 1; i++) {
 		if (i > 1000)
 			fail("the end of the link is not counted");
@@ -242,7 +243,7 @@ static void another_user_learns_nothing(struct pair *p)
 	close(go[1]);
 }
 
-/* ---- strangers that listen under such a name ---- */
+/* ---- other programs that listen under the name of a block ---- */
 
 enum answer {
 	ANSWER_HANG_UP,
@@ -273,7 +274,7 @@ static void fill_random(void *to, size_t size)
 static int random_segment(uint32_t block)
 {
 	static const size_t size = sizeof(struct hca_segment);
-	int fd = memfd_create("stranger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create("not-busbar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct hca_segment *s;
 
 	if (ftruncate(fd, (off_t)size))
@@ -303,7 +304,7 @@ static int random_segment(uint32_t block)
 	return fd;
 }
 
-static int stranger_descriptor(enum answer kind, uint32_t block)
+static int foreign_descriptor(enum answer kind, uint32_t block)
 {
 	struct {
 		uint64_t magic;
@@ -319,13 +320,13 @@ static int stranger_descriptor(enum answer kind, uint32_t block)
 		random_state = kind;
 		return random_segment(block);
 	}
-	fd = memfd_create("stranger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = memfd_create("not-busbar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (write(fd, &head, kind == ANSWER_SHORT_FILE ? 12 : sizeof(head)) < 0)
 		_exit(1);
 	return fd;
 }
 
-static void stranger_answer(int fd, enum answer kind, uint32_t block)
+static void foreign_answer(int fd, enum answer kind, uint32_t block)
 {
 	struct hca_inspect_message msg = {
 		.magic = HCA_INSPECT_MAGIC, .version = HCA_INSPECT_VERSION,
@@ -343,7 +344,7 @@ static void stranger_answer(int fd, enum answer kind, uint32_t block)
 		return;
 	if (kind == ANSWER_GARBAGE)
 		memset(&msg, 0x5a, sizeof(msg));
-	passed = stranger_descriptor(kind, block);
+	passed = foreign_descriptor(kind, block);
 	if (passed >= 0) {
 		h.msg_control = space.buf;
 		h.msg_controllen = sizeof(space.buf);
@@ -357,9 +358,9 @@ static void stranger_answer(int fd, enum answer kind, uint32_t block)
 		close(passed);
 }
 
-/* Listens as the owner of a block that nobody has; answers each in turn. Others
- * may look meanwhile, so who asks is checked. */
-static _Noreturn void stranger_main(int ready)
+/* Listens as the owner of a free block, and gives each question the next kind of answer.
+ * Other processes may inspect meanwhile, so only questions of the parent count. */
+static _Noreturn void foreign_main(int ready)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	uint32_t block = 16000;
@@ -384,7 +385,7 @@ static _Noreturn void stranger_main(int ready)
 		if (recv(from, &question, sizeof(question), 0) > 0 &&
 		    !getsockopt(from, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) &&
 		    cred.pid == getppid())
-			stranger_answer(from, (enum answer)kind++, block);
+			foreign_answer(from, (enum answer)kind++, block);
 		close(from);
 	}
 	pause();
@@ -413,7 +414,7 @@ static void expect_well_formed(const struct hca_process_view *p)
 	}
 }
 
-static void whatever_a_stranger_shows_is_borne(struct pair *p)
+static void any_answer_of_another_program_is_handled(struct pair *p)
 {
 	static const char *const problems[] = {
 		[ANSWER_HANG_UP] = "does not know the question",
@@ -424,17 +425,17 @@ static void whatever_a_stranger_shows_is_borne(struct pair *p)
 		[ANSWER_OTHER_VERSION] = "another busbar (segment version 0",
 	};
 	int ready[2];
-	pid_t stranger;
+	pid_t foreign;
 	char byte;
 
 	expect(!pipe2(ready, O_CLOEXEC));
-	stranger = fork();
-	if (stranger == 0)
-		stranger_main(ready[1]);
+	foreign = fork();
+	if (foreign == 0)
+		foreign_main(ready[1]);
 	expect(read(ready[0], &byte, 1) == 1);
 	for (int kind = 0; kind < ANSWERS; kind++) {
 		struct hca_view *v = look();
-		const struct hca_process_view *s = look_find(v, stranger);
+		const struct hca_process_view *s = look_find(v, foreign);
 
 		expect(s);
 		if (kind >= ANSWER_RANDOM) {
@@ -445,8 +446,8 @@ static void whatever_a_stranger_shows_is_borne(struct pair *p)
 		}
 		look_free(v);
 	}
-	kill(stranger, SIGKILL);
-	waitpid(stranger, NULL, 0);
+	kill(foreign, SIGKILL);
+	waitpid(foreign, NULL, 0);
 	close(ready[0]);
 	close(ready[1]);
 	pair_open(p, NULL);
@@ -471,7 +472,7 @@ int main(int argc, char **argv)
 		CASE_IN(ONLY_TWO_PROCESSES, a_killed_process_is_gone_at_the_next_look),
 		CASE(looking_leaves_nothing_behind),
 		CASE_IN(ONLY_ONE_PROCESS, another_user_learns_nothing),
-		CASE_IN(ONLY_ONE_PROCESS, whatever_a_stranger_shows_is_borne),
+		CASE_IN(ONLY_ONE_PROCESS, any_answer_of_another_program_is_handled),
 		CASE_IN(ONLY_ONE_PROCESS, a_view_of_another_version_is_refused),
 	};
 

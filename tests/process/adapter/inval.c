@@ -16,7 +16,7 @@ static const struct side_options big = { .bytes = 4 << 20 };
 static void start(struct pair *p, const struct side_options *opt)
 {
 	p->conn.access_a = p->conn.access_b = window_rights();
-	/* Who gets no answer gives up soon. */
+	/* A sender that gets no answer gives up soon. */
 	p->conn.timeout = 10;
 	p->conn.retry_cnt = 2;
 	pair_start(p, opt ? opt : &big);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who sees the keys of a process: the peers that may reach its memory by themselves,
- * and nobody else. For the others the process carries RDMA operations out. `spare[0]`
- * looks (evil.h), as root or as another user.
+ * The table of keys of a process is given to peers that may access its memory themselves,
+ * and to no others. For the others the process carries RDMA operations out. `spare[0]`
+ * tries to get the table (evil.h), as root or as another user.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -57,7 +57,7 @@ static int check_marks(struct end *e, void *arg)
 	for (uint64_t i = 0; i < MARKS; i++)
 		if (*mark_at(e, i) != *(uint64_t *)arg + i)
 			return (int)i + 1;
-	/* Nothing behind it, and nothing where nothing was. */
+	/* Nothing is written after the end of the message. */
 	for (uint64_t at = GIB; at < GIB + 4096; at++)
 		if (e->buffer[at])
 			return MARKS + 1;

@@ -98,8 +98,8 @@ static void wait_for_regions(int count)
 			     regions_here(), count);
 }
 
-/* Uses b's memory until it is mapped here: the system shows that, and soon after
- * the adapter knows. */
+/* Uses b's memory until the adapter has mapped it here, as /proc shows; the adapter uses
+ * the mapping soon after. */
 static void map(struct pair *p, const struct target *t)
 {
 	struct send_req r = request(p, IBV_WR_RDMA_WRITE, 0, t, 8);

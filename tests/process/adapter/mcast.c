@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast: every attached queue pair gets one copy, nobody else any
+ * Multicast: every attached queue pair gets one copy, no other one any
  * (ibv_attach_mcast(3); InfiniBand specification volume 1, 10.5).
  */
 #include <errno.h>
@@ -13,8 +13,8 @@ enum { GRH = 40, QKEY = 0x11111111, ROOM = 8192, GROUP_QPN = 0xffffff };
 
 static const struct side_options ud = { .type = IBV_QPT_UD, .bytes = 1 << 18 };
 
-/* One group of IPv4 and one of IPv6, of this run: others on this host must not
- * hear it, nor it them. */
+/* One group of IPv4 and one of IPv6, chosen for this run, so that other runs on this host
+ * neither send to them nor receive from them. */
 static union ibv_gid v4 = { .raw = { [10] = 0xff, 0xff, 239 } };
 static union ibv_gid v6 = { .raw = { 0xff, 0x0e } };
 
@@ -218,7 +218,7 @@ static int at_remake(struct end *e, void *arg)
 	return e->qp[0] ? (int)e->qp[0]->qp_num : -1;
 }
 
-static void the_sender_hears_itself_unless_it_says_no(struct pair *p)
+static void the_sender_receives_its_own_datagram_unless_that_is_blocked(struct pair *p)
 {
 	struct quiet q = { v4, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB };
 	int ah;
@@ -418,7 +418,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 		RULE("IBTA 10.5", each_attached_queue_pair_gets_one_copy),
 		RULE("IBTA 10.5", immediate_data_come_along),
-		RULE("IBTA 10.5", the_sender_hears_itself_unless_it_says_no),
+		RULE("IBTA 10.5", the_sender_receives_its_own_datagram_unless_that_is_blocked),
 		RULE("ibv_attach_mcast(3)", attaching_twice_is_attaching_once),
 		RULE("IBTA 10.5", only_what_is_for_the_group_arrives),
 		RULE("IBTA 10.5",

@@ -167,7 +167,7 @@ void model_check(struct model *m, int s, uint64_t offset, uint64_t length,
 		differs(m, s, offset, length, what);
 }
 
-/* Of what an unreliable connection writes nobody says when it is there. */
+/* For a WRITE of an unreliable connection no completion says when the data are there. */
 static void check_in_time(struct model *m, int s, uint64_t offset,
 			  uint64_t length)
 {

@@ -33,11 +33,11 @@ enum {
 	WORKS = 64,         /* of one direction on their way */
 	CQS = 6,
 	GRH = 40,
-	SHARED_WORD = 0,    /* offset of what everybody adds to */
+	SHARED_WORD = 0,    /* offset of the word that all pairs add to */
 	FIRST_AREA = 4096,
 };
 
-/* What kind of pair number `q` is: the same on both sides, and for ever. */
+/* The fixed properties of pair number `q`, the same on both sides. */
 struct pair_kind {
 	enum ibv_qp_type type;
 	uint32_t room;      /* bytes of a slot and of the target */
@@ -66,7 +66,7 @@ struct model_op {
 	bool reads_remote;  /* what comes after must be fenced to change that */
 	bool remote;        /* has an address at the peer */
 	bool local_write;   /* its buffers are for the result: never inline */
-	bool no_result;     /* that cannot be told before */
+	bool no_result;     /* its result cannot be predicted */
 	/* Picks length, remote offset and operands. */
 	void (*choose)(struct model *m, struct work *w);
 	/* Does to the shadows what the operation does. */
@@ -144,10 +144,10 @@ uint32_t dice(struct model *m, uint32_t n);
 
 /* Fills a range of a side's memory and of its shadow with a new pattern. */
 void model_fill(struct model *m, int s, uint64_t offset, uint64_t length);
-/* Of what an unreliable connection writes nobody says when it is there: waits for
- * what the shadows say. */
+/* For a WRITE of an unreliable connection no completion says when the data are there: waits
+ * for the contents of the shadows. */
 void model_arrives(struct model *m, int q);
-/* Is a side's memory what the shadow says? */
+/* Fails the test unless this range of a side's memory is equal to the shadow. */
 void model_check(struct model *m, int s, uint64_t offset, uint64_t length,
 		 const char *what);
 /* All of it. */
@@ -157,7 +157,7 @@ void model_check_all(struct model *m);
  * slot is filled. */
 struct work *model_work(struct model *m, int s, int q,
 			const struct model_op *op);
-/* One that sends the result of `first`, which was posted just now. */
+/* A request that sends the result of `first`, which was posted just now. */
 struct work *model_chain(struct model *m, const struct work *first,
 			 const struct model_op *op);
 void model_drop(struct work *w); /* that is not posted */

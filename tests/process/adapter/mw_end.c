@@ -61,7 +61,7 @@ static void binds_are_done_in_their_turn(struct pair *p)
 	mw_works(p, 0, first, t.bind.addr);
 	side_recv(&p->a, 1, 0, 8);
 	side_recv(&p->a, 4, 0, 8);
-	/* Who has received the second message may use the new key. */
+	/* The receiver of the second message may use the new key. */
 	side_wait_ok(&p->a, RECV_CQ, 1);
 	side_wait_ok(&p->a, RECV_CQ, 4);
 	mw_works(p, 0, t.bind.rkey_after, t.bind.addr);

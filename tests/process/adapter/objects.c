@@ -150,7 +150,7 @@ static void resizing_keeps_what_waits_in_the_queue(struct pair *p)
 		side_wait_ok(&p->b, RECV_CQ, i);
 }
 
-/* Whether the first datagram has found its way yet is nothing that a program knows. */
+/* A program cannot know whether the first datagram has been sent already. */
 static void a_queue_does_not_shrink_below_the_datagrams_on_their_way(struct pair *p)
 {
 	const struct side_options opt = { .type = IBV_QPT_UD, .cqe = 32 };

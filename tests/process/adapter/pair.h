@@ -139,7 +139,7 @@ struct test_case {
 	enum where where;
 	unsigned limit_s; /* 0: 60 */
 	int spares;       /* how often pair_respawn() is called, at most 4 */
-	/* What says so: "IBTA 9.7.5.2.8", "ibv_bind_mw(3)"; NULL: a rule of ours.
+	/* Source of the rule: "IBTA 9.7.5.2.8", "ibv_bind_mw(3)"; NULL: our own rule.
 	 * `--rules` prints it for the table of rules and tests. */
 	const char *rule;
 };
@@ -150,16 +150,16 @@ struct test_case {
 #define CASE_IN(where_, fn_) { .name = #fn_, .fn = fn_, .where = where_ }
 
 /*
- * What the suite runs on: ADAPTER_TRANSPORT, by default the first of the table in
- * runner.c. A new transport gets a line there, with what makes the adapter choose
- * it, and its name in meson.build; its cases are these.
+ * The transport that the suite runs on: ADAPTER_TRANSPORT, by default the first of the
+ * table in runner.c. A new transport needs a line there, with the settings by which the
+ * adapter chooses it, and its name in meson.build; it runs the same cases.
  */
 struct transport {
 	const char *name;
 	const char *device;
-	bool one_process;           /* it leads nowhere else */
-	bool loses;                 /* packets */
-	const char *const *without; /* cases of what it has not, NULL at the end */
+	bool one_process;           /* it connects QPs of one process only */
+	bool loses;                 /* it loses packets */
+	const char *const *without; /* cases that it does not support, NULL at the end */
 };
 const struct transport *transport_under_test(void);
 

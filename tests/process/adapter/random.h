@@ -6,18 +6,18 @@
 #include "act.h"
 
 /*
- * How long to wait for what has to come. Time in which this process did not run,
- * because it was stopped or the machine had no turn for it, is no time of waiting.
+ * How long to wait for an event that has to come. Time in which this process did not run,
+ * because it was stopped or not scheduled, does not count.
  */
 struct patience {
 	uint64_t last_ms;
 	unsigned waited_ms;
 };
-/* Asked before each look: when it is over there has been one since. */
+/* To be called before each check, so that there is one more check after the time is over. */
 bool patience_is_over(struct patience *p);
 
 /* ---- random.c ---- */
-/* Posts it; it is the model's afterwards. */
+/* Posts the request, which belongs to the model afterwards. */
 void random_send(struct model *m, struct work *w);
 bool random_receive(struct model *m, int s, int q);
 /* Polls the completion queues that pair q uses on side s; how many came. */

@@ -240,7 +240,7 @@ static void unreliable_messages_are_taken_from_ready_to_receive_on(struct pair *
 
 /* ---- who else may not ---- */
 
-static void a_queue_pair_hears_only_the_one_it_is_connected_to(struct pair *p)
+static void a_queue_pair_receives_only_from_the_one_it_is_connected_to(struct pair *p)
 {
 	static const struct side_options opt = { .send_wr = 4 };
 	struct send_req r;
@@ -292,7 +292,7 @@ static void across(struct pair *p, enum ibv_qp_type from, enum ibv_qp_type to,
 	side_close(&p->b);
 }
 
-static void services_do_not_hear_each_other(struct pair *p)
+static void messages_of_another_service_are_not_received(struct pair *p)
 {
 	p->conn.timeout = 12;
 	p->conn.retry_cnt = 0;
@@ -313,8 +313,8 @@ static const struct test_case cases[] = {
 	RULE("IBTA 10.3.1", datagrams_are_taken_from_ready_to_receive_on),
 	RULE("IBTA 10.3.1",
 	     unreliable_messages_are_taken_from_ready_to_receive_on),
-	RULE("IBTA 9.6.1", a_queue_pair_hears_only_the_one_it_is_connected_to),
-	RULE("IBTA 9.6.1", services_do_not_hear_each_other),
+	RULE("IBTA 9.6.1", a_queue_pair_receives_only_from_the_one_it_is_connected_to),
+	RULE("IBTA 9.6.1", messages_of_another_service_are_not_received),
 };
 
 int main(int argc, char **argv)

@@ -520,7 +520,7 @@ static void to_nobody_it_succeeds(struct pair *p)
 
 static void to_a_host_that_is_not_there_it_succeeds(struct pair *p)
 {
-	/* 192.0.2.1: for documentation, nobody's. */
+	/* 192.0.2.1 is reserved for documentation; no host has it. */
 	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 } };
 	struct send_req r;
 

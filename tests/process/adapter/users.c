@@ -40,8 +40,8 @@ static int become(struct end *e, void *arg)
 	if (setgroups(0, NULL) || setresgid(who->gid, who->gid, who->gid) ||
 	    setresuid(who->uid, who->uid, who->uid))
 		return -errno;
-	/* A change of user takes it away, and our own /proc with it; and the
-	 * signal for who survives the test. */
+	/* A change of user clears the dumpable flag, without which /proc/self cannot be
+	 * read, and the signal that ends this process with the test. */
 	return prctl(PR_SET_DUMPABLE, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -103,7 +103,7 @@ static void all_between(struct pair *p)
 	exchange(p, &p->b, &p->a);
 }
 
-/* ---- who talks to whom ---- */
+/* ---- which users may exchange messages ---- */
 
 static void a_user_and_root_talk_without_reaching_memory(struct pair *p)
 {
@@ -124,7 +124,7 @@ static void root_and_a_user_talk_the_other_way_round(struct pair *p)
 	expect_eq(link_of(&p->a, &p->b).accesses, 0);
 }
 
-/* Who sleeps on its events is woken through the socket. */
+/* A process that waits for events is woken through the link's socket. */
 static void sleepers_of_different_users_wake_each_other(struct pair *p)
 {
 	const struct side_options opt = { .bytes = 4 << 20, .events = true };
@@ -279,7 +279,7 @@ static int log_read(struct end *e, void *arg)
 	return 0;
 }
 
-/* One of the two is enough; it says who and why, and that once. */
+/* It is enough that one side refuses; it logs once which process was refused and why. */
 static void a_refusal(struct pair *p, const char *a, const char *b)
 {
 	struct identity one = { .uid = ONE, .gid = ONE };
@@ -357,7 +357,7 @@ static void the_setting_has_its_former_name_too(struct pair *p)
 	all_between(p);
 }
 
-/* ---- who reaches whose memory ---- */
+/* ---- which users may access the memory of which ---- */
 
 static void memory_of(struct pair *p, const char *owner, const char *user,
 		      uint32_t accesses, uint32_t procmem)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the processes that a hostile one attacks have to go on with. */
+/* Checks that processes attacked by a hostile one still work. */
 #ifndef ADAPTER_VICTIMS_H
 #define ADAPTER_VICTIMS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Somebody sets the wall clock back while the adapter waits for a peer that stands
- * still: it waits no longer for that. The library reads the clock that this program
+ * The wall clock is set back while the adapter waits for a stopped peer, which must not
+ * make it wait longer. The library reads the clock that this program
  * gives it, an hour ahead of the one by which the kernel would wait.
  */
 #include <signal.h>

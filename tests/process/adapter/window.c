@@ -262,7 +262,7 @@ void mw_bind_fails(struct pair *p, struct binding *b)
 	struct send_req next = send_req(&p->b, IBV_WR_SEND, 2, 0, 8);
 	struct ibv_wc wc;
 
-	b->flags = 0; /* errors are always told */
+	b->flags = 0; /* an error completes even if it is not signaled */
 	expect_eq(side_mw_post(&p->b, b), 0);
 	expect_eq(side_post_send(&p->b, b->qp, &next, 1).ret, 0);
 	wc = side_wait(&p->b, SEND_CQ);

@@ -80,14 +80,15 @@ void mw_second_qp(struct pair *p);
 
 /* Every kind of access succeeds. */
 void mw_works(struct pair *p, int qp, uint32_t rkey, uint64_t addr);
-/* One kind, or every kind, fails with an access error that both programs are told. */
+/* One kind, or every kind, of access fails: by completion at the initiator, and by an
+ * asynchronous event at the target. */
 void mw_refused(struct pair *p, int qp, uint32_t rkey, uint64_t addr,
 		enum ibv_wr_opcode opcode);
 void mw_all_refused(struct pair *p, int qp, uint32_t rkey, uint64_t addr);
 
 /* A window that is bound by the verb (type 1) or by posting (type 2). */
 struct bound_window mw_bound(struct pair *p, enum bind_how how);
-/* The bind fails at its own side, and the connection is of no use any more. */
+/* The bind fails with a local error, and its QP goes to the error state. */
 void mw_bind_fails(struct pair *p, struct binding *b);
 
 /* Both types, by each way of posting; the QP is extended, nothing is bound yet. */

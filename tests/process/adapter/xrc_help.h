@@ -58,7 +58,7 @@ void x_recv(struct x *x, int srq, uint64_t wr_id, uint64_t offset,
 	    uint32_t length);
 /* What posting returned. */
 int x_post(struct x *x, const struct x_send *s);
-/* A SEND of the bytes at `offset`, which has to be accepted. */
+/* Posts a SEND of the bytes at `offset`; the test fails if posting is refused. */
 void x_send(struct x *x, uint32_t srqn, uint64_t wr_id, uint64_t offset,
 	    uint32_t length);
 int x_modify(struct x *x, enum x_qp qp, const struct ibv_qp_attr *attr, int mask);

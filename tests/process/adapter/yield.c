@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who polls in vain lets others run, but not for long while the program holds a
- * spin lock of its own around the poll: its other threads use up their turns in
- * waiting for that lock. On two processors, and for the good case on one.
+ * A thread that polls without result yields the processor, but not for long while the
+ * program holds a spin lock of its own around the poll: its other threads spend their
+ * time slices waiting for that lock. On two processors, and for the good case on one.
  */
 #include <pthread.h>
 #include <sched.h>
