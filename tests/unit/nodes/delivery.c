@@ -104,7 +104,7 @@ static void start_up_is_not_loss(void **state)
 	assert_int_equal(r.matched, 88);
 }
 
-static void disorder_duplicates_and_strangers_are_told_apart(void **state)
+static void disorder_duplicates_and_foreign_rows_are_told_apart(void **state)
 {
 	static const uint64_t order[] = { 0, 2, 1, 3, 3, 4, 17, 5 };
 	struct delivery_result r;
@@ -181,7 +181,7 @@ int main(void)
 		cmocka_unit_test_teardown(equal_files_are_equal, clear),
 		cmocka_unit_test_teardown(service_latency_counts_from_the_receive_time_of_what_was_sent, clear),
 		cmocka_unit_test_teardown(start_up_is_not_loss, clear),
-		cmocka_unit_test_teardown(disorder_duplicates_and_strangers_are_told_apart, clear),
+		cmocka_unit_test_teardown(disorder_duplicates_and_foreign_rows_are_told_apart, clear),
 		cmocka_unit_test_teardown(nothing_received_is_before_the_connection, clear),
 		cmocka_unit_test_teardown(values_are_compared_bit_by_bit_unless_told_otherwise, clear),
 		cmocka_unit_test_teardown(origins_are_compared_unless_told_otherwise, clear),

@@ -4,7 +4,7 @@
  *
  * A format may keep something between messages: a description of signals, the columns
  * that a header named, whether the first line has been passed over. That is the
- * sender's, so each one has a reader of its own; else one datagram of a stranger
+ * sender's, so each one has a reader of its own; else one datagram of another sender
  * would change how all others are read. The table is made at the start and bounded:
  * when it is full, the sender that has been silent for longest is forgotten, and
  * before all others one of whom no sample has come.
@@ -102,7 +102,7 @@ static struct datagram_source *find(struct socket_node *s,
 		victim->reader->type->reset(victim->reader);
 	}
 	victim->address = *from;
-	/* Whom the configuration names is no stranger. */
+	/* A sender that the configuration names is always accepted. */
 	victim->proven = s->has_remote &&
 			 socket_address_equal(from, &s->remote, true);
 	return victim;
