@@ -26,6 +26,7 @@
 #include "hca/limits.h"
 #include "hca/process.h"
 #include "hca/qp.h"
+#include "hca/scatter.h"
 #include "hca/sge.h"
 #include "hca/sq.h"
 #include "util/container_of.h"
@@ -114,25 +115,6 @@ static struct hca_held *take_room(struct hca_hold *h, uint32_t bytes)
 	return held;
 }
 
-/* Copies all data of `e` to `to`. False: a key does not permit it. */
-static bool gather(const struct hca_qp *qp, const struct hca_swqe *e, uint8_t *to)
-{
-	for (unsigned i = 0; i < e->num_sge; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		const void *from;
-
-		if (!s->length)
-			continue;
-		from = hca_sge_resolve(qp->pd, s, 0);
-		if (likely(from))
-			memcpy(to, from, s->length);
-		else if (hca_sge_read(qp->pd, s, 0, to, s->length))
-			return false;
-		to += s->length;
-	}
-	return true;
-}
-
 /* Copies address handle and data of an entry. A datagram that is too long is never sent, so its
  * data are not copied. */
 static void hold(struct hca_qp *qp, struct hca_swqe *e)
@@ -145,7 +127,8 @@ static void hold(struct hca_qp *qp, struct hca_swqe *e)
 	if (!held)
 		return;
 	held->ah = *e->ud.ah;
-	held->refused = data && !gather(qp, e, held->data);
+	held->refused = data && hca_sges_read(qp->pd, e->sge, e->num_sge, 0,
+					      held->data, data);
 	e->ud.ah = &held->ah;
 	e->flags |= HCA_SWQE_HELD;
 }

@@ -13,6 +13,7 @@
 #include "hca/public.h"
 #include "hca/qp.h"
 #include "hca/rq.h"
+#include "hca/scatter.h"
 #include "hca/sge.h"
 #include "hca/sq.h"
 #include "transport/packet/state.h"
@@ -121,45 +122,11 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 
 /* ---- our own buffers ---- */
 
-uint64_t packet_room(const struct hca_rwqe *e)
-{
-	uint64_t room = 0;
-
-	for (unsigned i = 0; i < e->num_sge; i++)
-		room += e->sge[i].length;
-	return room;
-}
-
-int packet_scatter(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
-		   uint32_t at, const void *data, uint32_t length)
-{
-	const uint8_t *from = data;
-
-	for (unsigned i = 0; i < count && length; i++) {
-		const struct ibv_sge *s = &sge[i];
-		uint8_t *base;
-		uint32_t part;
-
-		if (at >= s->length) {
-			at -= s->length;
-			continue;
-		}
-		base = hca_sge_resolve(pd, s, IBV_ACCESS_LOCAL_WRITE);
-		part = MIN(length, s->length - at);
-		if (likely(base))
-			memcpy(base + at, from, part);
-		else if (hca_sge_write(pd, s, at, from, part))
-			return -EFAULT;
-		from += part;
-		length -= part;
-		at = 0;
-	}
-	return 0;
-}
-
 int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		  uint32_t length, struct iovec *iov, uint8_t *bounce)
 {
+	struct hca_walk w = { e->sge, e->sge + e->num_sge, at, length };
+	struct hca_piece p;
 	int n = 0;
 
 	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
@@ -167,28 +134,18 @@ int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at
 					 length };
 		return length > 0;
 	}
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		uint8_t *base;
-		uint32_t part;
+	while (hca_walk_next(&w, &p)) {
+		uint8_t *base = hca_sge_resolve(qp->pd, p.sge, 0);
 
-		if (at >= s->length) {
-			at -= s->length;
-			continue;
-		}
-		part = MIN(length, s->length - at);
-		base = hca_sge_resolve(qp->pd, s, 0);
 		if (likely(base)) {
-			base += at;
+			base += p.at;
 		} else {
-			if (hca_sge_read(qp->pd, s, at, bounce, part))
+			if (hca_sge_read(qp->pd, p.sge, p.at, bounce, p.length))
 				return -EFAULT;
 			base = bounce;
-			bounce += part;
+			bounce += p.length;
 		}
-		iov[n++] = (struct iovec){ base, part };
-		length -= part;
-		at = 0;
+		iov[n++] = (struct iovec){ base, p.length };
 	}
 	return n;
 }

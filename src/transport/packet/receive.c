@@ -20,6 +20,7 @@
 #include "hca/qp.h"
 #include "hca/receive.h"
 #include "hca/rq.h"
+#include "hca/scatter.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/probe.h"
@@ -88,13 +89,13 @@ static void place_send(struct request *r)
 	unsigned turn;
 	int ret;
 
-	if (unlikely((uint64_t)r->look.at + p->bytes > packet_room(e))) {
+	if (unlikely((uint64_t)r->look.at + p->bytes > hca_rwqe_room(e))) {
 		r->failed = IBV_WC_LOC_LEN_ERR;
 		r->answer = RC_NOT_VALID;
 		return;
 	}
 	turn = packet_copy_begin(port);
-	ret = packet_scatter(r->pq->as->recv_pd, e->sge, e->num_sge, r->look.at,
+	ret = hca_sges_write(r->pq->as->recv_pd, e->sge, e->num_sge, r->look.at,
 			     r->payload, p->bytes);
 	packet_copy_end(port, turn);
 	if (unlikely(ret)) {

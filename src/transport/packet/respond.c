@@ -10,6 +10,7 @@
 #include "hca/elide.h"
 #include "hca/progress.h"
 #include "hca/qp.h"
+#include "hca/scatter.h"
 #include "hca/sq.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
@@ -89,7 +90,7 @@ static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *whe
 		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
 	const struct hca_swqe *e = hca_sq_entry(&pq->qp->sq, entry->sq_index);
 	unsigned turn = packet_copy_begin(pq->port);
-	int ret = packet_scatter(pq->qp->pd, e->sge, e->num_sge, where->at,
+	int ret = hca_sges_write(pq->qp->pd, e->sge, e->num_sge, where->at,
 				 f->rc.op == RC_ATOMIC_RESPONSE ?
 					 (const void *)&f->rc.compare_add : payload,
 				 where->bytes);

@@ -123,11 +123,6 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 				 const struct rc_packet *p, const void *data,
 				 uint64_t *old);
-/* Into buffers of a list, by whatever keys: 0 or -EFAULT. */
-int packet_scatter(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
-		   uint32_t at, const void *from, uint32_t length);
-/* Bytes that a posted receive can take. */
-uint64_t packet_room(const struct hca_rwqe *e);
 /* The pieces of [at, at + length) of an entry's data; pieces whose keys need care are
  * copied into `bounce` (`length` bytes). How many pieces, up to HCA_MAX_SGE, or -EFAULT.
  * To be called, and the pieces used, between packet_copy_begin() and packet_copy_end(). */

@@ -13,6 +13,7 @@
 #include "hca/qp.h"
 #include "hca/receive.h"
 #include "hca/rq.h"
+#include "hca/scatter.h"
 #include "hca/sq.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
@@ -88,9 +89,9 @@ static void complete(struct hca_qp *qp, const struct hca_rwqe *e,
 static int place(const struct hca_qp *qp, const struct hca_rwqe *e,
 		 const struct packet_frame *f, const uint8_t *payload)
 {
-	return packet_scatter(qp->recv_pd, e->sge, e->num_sge, 0, f->grh,
+	return hca_sges_write(qp->recv_pd, e->sge, e->num_sge, 0, f->grh,
 			      HCA_GRH_BYTES) ||
-	       packet_scatter(qp->recv_pd, e->sge, e->num_sge, HCA_GRH_BYTES, payload,
+	       hca_sges_write(qp->recv_pd, e->sge, e->num_sge, HCA_GRH_BYTES, payload,
 			      f->rc.bytes);
 }
 
@@ -108,7 +109,7 @@ void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
 		goto drop;
 	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
-	if (!e || HCA_GRH_BYTES + (uint64_t)f->rc.bytes > packet_room(e)) {
+	if (!e || HCA_GRH_BYTES + (uint64_t)f->rc.bytes > hca_rwqe_room(e)) {
 		hca_unlock(&qp->recv->consume_lock);
 		goto drop;
 	}

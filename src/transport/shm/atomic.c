@@ -14,6 +14,7 @@
 #include "hca/process.h"
 #include "hca/public.h"
 #include "hca/qp.h"
+#include "hca/scatter.h"
 #include "hca/sge.h"
 #include "hca/sq.h"
 #include "transport/shm/peer.h"
@@ -126,19 +127,6 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
 				     const struct hca_swqe *e, uint64_t result)
 {
-	const uint8_t *from = (const uint8_t *)&result;
-
-	for (unsigned i = 0; i < e->num_sge; i++) {
-		void *to = hca_sge_resolve(qp->pd, &e->sge[i],
-					   IBV_ACCESS_LOCAL_WRITE);
-
-		if (likely(to))
-			memcpy(to, from, e->sge[i].length);
-		else if (e->sge[i].length &&
-			 hca_sge_write(qp->pd, &e->sge[i], 0, from,
-				       e->sge[i].length))
-			return IBV_WC_LOC_PROT_ERR;
-		from += e->sge[i].length;
-	}
-	return IBV_WC_SUCCESS;
+	return hca_sges_write(qp->pd, e->sge, e->num_sge, 0, &result, sizeof(result)) ?
+		       IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }

@@ -14,6 +14,7 @@
 #include "hca/process.h"
 #include "hca/progress.h"
 #include "hca/qp.h"
+#include "hca/scatter.h"
 #include "hca/sq.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/send.h"
@@ -57,7 +58,7 @@ int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 		to = l->tx->data + x.offset;
 	}
 	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, to);
-	if (unlikely(!shm_gather(qp, e, 0, e->length, to + HCA_GRH_BYTES)))
+	if (unlikely(hca_swqe_read(qp, e, 0, to + HCA_GRH_BYTES, e->length)))
 		return -EFAULT;
 	PROBE(transmit, qp->ibv.qp_num, e->ud.qpn, e->ud.qkey, length, e->opcode);
 	slot_publish(l, &w, NULL, 0, 0);

@@ -36,6 +36,7 @@
 #include "hca/progress.h"
 #include "hca/public.h"
 #include "hca/qp.h"
+#include "hca/scatter.h"
 #include "hca/sge.h"
 #include "hca/sq.h"
 #include "transport/shm/copy.h"
@@ -85,29 +86,13 @@ static enum ibv_wc_status copy_far(struct shm_link *l, bool read,
 	}
 }
 
-/* Copies between [at, at + length) of the entry's buffers and `far`, by system calls where
- * pages may be missing. 0 or -EFAULT. */
+/* [at, at + length) of the entry's buffers. */
 static int copy_mapped_carefully(const struct hca_qp *qp,
 				 const struct hca_swqe *e, bool read, uint32_t at,
 				 uint32_t length, uint8_t *far)
 {
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		uint32_t part;
-
-		if (at >= s->length) {
-			at -= s->length;
-			continue;
-		}
-		part = MIN(length, s->length - at);
-		if (read ? hca_sge_write(qp->pd, s, at, far, part) :
-			   hca_sge_read(qp->pd, s, at, far, part))
-			return -EFAULT;
-		far += part;
-		length -= part;
-		at = 0;
-	}
-	return 0;
+	return read ? hca_sges_write(qp->pd, e->sge, e->num_sge, at, far, length) :
+		      hca_sges_read(qp->pd, e->sge, e->num_sge, at, far, length);
 }
 
 static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,

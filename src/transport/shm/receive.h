@@ -37,24 +37,6 @@ void shm_responders_free(struct shm_link *l);
 
 #define SHM_RECEIVE_BUDGET 32 /* slots per call of shm_receive(): other links' turn */
 
-/* The sum of the buffer lengths of a posted receive. */
-uint64_t shm_room_of(const struct hca_rwqe *e);
-
-/*
- * The pieces of the buffers that [at, at + length) of a message falls into. Returns
- * their number, or -EFAULT when a key does not allow it. With `kernel` not NULL, buffers
- * are accepted whose pages may be missing; *kernel is set to true then, and only system
- * calls may access them.
- */
-int shm_sge_iov(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
-		uint32_t at, uint32_t length, unsigned access, struct iovec *iov,
-		bool *kernel);
-
-/* Copies a part of a message, from offset `at`, into the buffers of a posted receive. 0
- * or -EFAULT (a key does not allow it, or a page is missing). */
-int shm_copy_in(const struct hca_qp *qp, const struct hca_rwqe *e, uint32_t at,
-		const uint8_t *from, uint32_t length);
-
 /* Receives a message of any kind; true if its slot was marked, so that the sender has to
  * act. rx_lock is held. */
 bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,

@@ -21,6 +21,7 @@
 #include "hca/qp.h"
 #include "hca/receive.h"
 #include "hca/rq.h"
+#include "hca/scatter.h"
 #include "hca/sge.h"
 #include "transport/shm/join.h"
 #include "transport/shm/peer.h"
@@ -69,7 +70,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 	}
 	if (left)
 		return -EBADMSG;
-	n = shm_sge_iov(qp->recv_pd, e->sge, e->num_sge, 0, m->h.length,
+	n = hca_sges_iov(qp->recv_pd, e->sge, e->num_sge, 0, m->h.length,
 			IBV_ACCESS_LOCAL_WRITE, local, &kernel);
 	if (n < 0)
 		return n;
@@ -97,9 +98,9 @@ static int place(struct shm_link *l, struct hca_qp *qp,
 	if (!(m->h.flags & SHM_IN_DATA)) {
 		if (m->h.length > SHM_SLOT_PAYLOAD)
 			return -EBADMSG;
-		return shm_copy_in(qp, e, 0, m->slot->payload, m->h.length);
+		return hca_rwqe_write(qp, e, 0, m->slot->payload, m->h.length);
 	}
-	return shm_copy_in(qp, e, m->x.at, l->rx->data + m->x.offset, m->x.length);
+	return hca_rwqe_write(qp, e, m->x.at, l->rx->data + m->x.offset, m->x.length);
 }
 
 /*
@@ -205,7 +206,7 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	/* Too long. Any sender with the Q_Key can send it, so it must not put the QP
 	 * into error: dropped, and the receive is for the next one (9.9.3, class D),
 	 * also in a shared queue. */
-	if (unlikely(m->h.length > shm_room_of(e))) {
+	if (unlikely(m->h.length > hca_rwqe_room(e))) {
 		hca_unlock(&qp->recv->consume_lock);
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
@@ -324,7 +325,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		if (!e)
 			return;
 	}
-	if (unlikely(m->h.op != SHM_WRITE_IMM && bytes > shm_room_of(e))) {
+	if (unlikely(m->h.op != SHM_WRITE_IMM && bytes > hca_rwqe_room(e))) {
 		refuse_too_long(qp, e, m);
 		return;
 	}

@@ -63,10 +63,6 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
  * the reservation final. */
 bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 		   uint32_t *offset);
-/* Copies [from, from + length) of the entry's message to `to`. False when a key
- * does not allow it (any more). De-registration waits for tx_lock. */
-bool shm_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t from,
-		uint32_t length, uint8_t *to);
 
 static inline uint8_t slot_flags(const struct hca_qp *qp, unsigned send_flags)
 {

@@ -16,6 +16,7 @@
 #include "hca/process.h"
 #include "hca/public.h"
 #include "hca/qp.h"
+#include "hca/scatter.h"
 #include "hca/sge.h"
 #include "hca/sq.h"
 #include "transport/shm/join.h"
@@ -41,7 +42,7 @@ int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 			(void *)(uintptr_t)(e->inline_data + at), length };
 		return 1;
 	}
-	return shm_sge_iov(qp->pd, e->sge, e->num_sge, at, length, access, iov,
+	return hca_sges_iov(qp->pd, e->sge, e->num_sge, at, length, access, iov,
 			   kernel);
 }
 
@@ -138,32 +139,6 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 
 /* ---- the initiator, when a READ is acknowledged ---- */
 
-/* Copies a part of the message into the entry's buffers. 0 or -EFAULT. */
-static int scatter(const struct hca_qp *qp, const struct hca_swqe *e,
-		   uint32_t at, const uint8_t *from, uint32_t length)
-{
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		uint8_t *base;
-		uint32_t part;
-
-		if (at >= s->length) {
-			at -= s->length;
-			continue;
-		}
-		base = hca_sge_resolve(qp->pd, s, IBV_ACCESS_LOCAL_WRITE);
-		part = MIN(length, s->length - at);
-		if (likely(base))
-			memcpy(base + at, from, part);
-		else if (hca_sge_write(qp->pd, s, at, from, part))
-			return -EFAULT;
-		from += part;
-		length -= part;
-		at = 0;
-	}
-	return 0;
-}
-
 static enum shm_status place(struct shm_link *l, struct hca_qp *qp,
 			     const struct hca_swqe *e,
 			     const struct shm_slot *slot)
@@ -184,7 +159,7 @@ static enum shm_status place(struct shm_link *l, struct hca_qp *qp,
 	}
 	from = in_data ? l->tx->data + q.part.offset :
 			 slot->payload + sizeof(q);
-	return scatter(qp, e, q.part.at, from, q.part.length) ?
+	return hca_sges_write(qp->pd, e->sge, e->num_sge, q.part.at, from, q.part.length) ?
 		       SHM_LOCAL_FAULT : SHM_OK;
 }
 

@@ -21,6 +21,7 @@
 #include "hca/progress.h"
 #include "hca/public.h"
 #include "hca/qp.h"
+#include "hca/scatter.h"
 #include "hca/settings.h"
 #include "hca/sge.h"
 #include "hca/sq.h"
@@ -64,35 +65,6 @@ bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 	}
 	*offset = head;
 	w->data_end = (head + need) % SHM_DATA_BYTES;
-	return true;
-}
-
-bool shm_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t from,
-		uint32_t length, uint8_t *to)
-{
-	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
-		memcpy(to, hca_swqe_data(e) + from, length);
-		return true;
-	}
-	for (unsigned i = 0; i < e->num_sge && length; i++) {
-		const struct ibv_sge *s = &e->sge[i];
-		const uint8_t *base;
-		uint32_t part;
-
-		if (from >= s->length) {
-			from -= s->length;
-			continue;
-		}
-		base = hca_sge_resolve(qp->pd, s, 0);
-		part = MIN(length, s->length - from);
-		if (likely(base))
-			memcpy(to, base + from, part);
-		else if (hca_sge_read(qp->pd, s, from, to, part))
-			return false;
-		to += part;
-		length -= part;
-		from = 0;
-	}
 	return true;
 }
 
@@ -174,11 +146,11 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		if ((!write && !qp->attr.max_rd_atomic) ||
 		    e->length != sizeof(uint64_t))
 			return -EPERM;
-		if (write && !shm_gather(qp, e, 0, sizeof(word), (uint8_t *)&word))
+		if (write && hca_swqe_read(qp, e, 0, &word, sizeof(word)))
 			return -EFAULT;
 		shm_atomic_request(e, word, s);
 	} else if (likely(length <= SHM_SLOT_PAYLOAD)) {
-		if (unlikely(!shm_gather(qp, e, 0, length, s->payload)))
+		if (unlikely(hca_swqe_read(qp, e, 0, s->payload, length)))
 			return -EFAULT;
 		kind = e->opcode == IBV_WR_SEND ||
 				       e->opcode == IBV_WR_SEND_WITH_IMM ?
@@ -197,8 +169,8 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 
 		if (!shm_data_room(l, &w, x.length, &x.offset))
 			return -EAGAIN;
-		if (unlikely(!shm_gather(qp, e, x.at, x.length,
-				     l->tx->data + x.offset)))
+		if (unlikely(hca_swqe_read(qp, e, x.at, l->tx->data + x.offset,
+					   x.length)))
 			return -EFAULT;
 		memcpy(s->payload, &x, sizeof(x));
 		qp->tx_offset = x.at + x.length;
@@ -244,7 +216,7 @@ put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 		       w.slot->payload + sizeof(q);
 	if (read ? shm_swqe_iov(qp, e, q.part.at, q.part.length,
 				IBV_ACCESS_LOCAL_WRITE, iov, &kernel) < 0 :
-		   !shm_gather(qp, e, q.part.at, q.part.length, to))
+		   hca_swqe_read(qp, e, q.part.at, to, q.part.length))
 		return -EFAULT;
 	memcpy(w.slot->payload, &q, sizeof(q));
 	last = q.part.at + q.part.length == e->length;
