@@ -17,7 +17,7 @@
 
 #include "cli/devices.h"
 #include "cli/processes.h"
-#include "hca/settings.h"
+#include "hca/host/settings.h"
 #include "util/log.h"
 
 #define INTERVAL_MIN_S 0.01

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The part of `busbar devices` that shows the processes that use the software adapter.
- * The library reads their counters (hca/inspect.h); here they are printed.
+ * The library reads their counters (hca/view/inspect.h); here they are printed.
  */
 #ifndef CLI_PROCESSES_H
 #define CLI_PROCESSES_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "cli/json_out.h"
-#include "hca/inspect.h"
+#include "hca/view/inspect.h"
 
 /* The library's functions, found at run time: see verbs/private.h. */
 struct processes {

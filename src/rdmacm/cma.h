@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/progress.h"
+#include "hca/run/progress.h"
 #include "rdmacm/cm_machine.h"
 #include "rdmacm/cm_table.h"
 #include "util/abstract.h"

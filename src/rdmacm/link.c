@@ -11,7 +11,7 @@
  * stays open until one of the processes ends.
  *
  * Peers are not trusted: a packet of the wrong length or form ends the link. Both
- * ends check by hca/peers.h whether they may talk to each other. A caller that may
+ * ends check by hca/share/peers.h whether they may talk to each other. A caller that may
  * not gets a link for some seconds on which each request is rejected, so that its
  * program learns it without a timeout.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All transports that are built: a line each, and the only place that knows them all. */
-#include "hca/path.h"
+#include "hca/path/path.h"
 #include "transport/list.h"
 
 static const struct hca_transport_ops *const list[] = {

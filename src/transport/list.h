@@ -3,7 +3,7 @@
 #ifndef TRANSPORT_LIST_H
 #define TRANSPORT_LIST_H
 
-#include "hca/transport.h"
+#include "hca/path/transport.h"
 
 extern const struct hca_transport_ops loop_ops;
 extern const struct hca_transport_ops shm_ops;

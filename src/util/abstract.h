@@ -6,7 +6,7 @@
  * ended.
  *
  * Anybody can take any name. Whoever connects to one asks the kernel who holds it
- * (SO_PEERCRED; hca/peers.h) before it believes anything.
+ * (SO_PEERCRED; hca/share/peers.h) before it believes anything.
  *
  * All descriptors are O_NONBLOCK and close-on-exec. Nothing here logs or takes a lock.
  */

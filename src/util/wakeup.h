@@ -7,7 +7,7 @@
  *
  * Whoever holds an eventfd, be it by SCM_RIGHTS in another process, can clear O_NONBLOCK
  * for all holders and fill the counter, so that a post blocks. Therefore a descriptor
- * that came from a peer is posted to only when the peer is of the same user (hca/peers.h).
+ * that came from a peer is posted to only when the peer is of the same user (hca/share/peers.h).
  * Draining and taking never block, whatever the flags are.
  *
  * Nothing here takes a lock. Only wakeup_wait() is a cancellation point.

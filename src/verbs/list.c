@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "hca/hca.h"
-#include "hca/settings.h"
+#include "hca/host/settings.h"
 #include "util/cancel.h"
 #include "util/log.h"
 #include "verbs/abi.h"

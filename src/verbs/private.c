@@ -3,9 +3,9 @@
 #include "verbs/private.h"
 
 #include "hca/hca.h"
-#include "hca/inspect.h"
-#include "hca/peers.h"
-#include "hca/progress.h"
+#include "hca/run/progress.h"
+#include "hca/share/peers.h"
+#include "hca/view/inspect.h"
 #include "verbs/system.h"
 
 #define EXPORT __attribute__((visibility("default")))

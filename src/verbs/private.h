@@ -29,7 +29,7 @@ void busbar_progress_timer_cancel(struct progress_timer *t);
 void busbar_progress_timer_disarm(struct progress_timer *t);
 bool busbar_progress_is_self(void);
 
-/* For `busbar devices`; see hca/inspect.h. */
+/* For `busbar devices`; see hca/view/inspect.h. */
 struct hca_inspector;
 struct hca_view;
 int busbar_inspector_open(unsigned version, struct hca_inspector **out);
@@ -54,12 +54,12 @@ void *busbar_system_dlopen(const struct busbar_system_library *lib);
 
 /* Does `qp` still exist, with this number? The pointer is compared, not followed. */
 bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn);
-/* Has the device failed (hca/fail.h)? True when IBV_EVENT_DEVICE_FATAL is reported. */
+/* Has the device failed (hca/device/fail.h)? True when IBV_EVENT_DEVICE_FATAL is reported. */
 bool busbar_context_failed(struct ibv_context *ctx);
 /* Is it a device of ours, and not of the system's library? */
 bool busbar_owns_device(const struct ibv_device *dev);
 
-/* May the process at the other end of the socket talk to us (hca/peers.h)? 0 and its
+/* May the process at the other end of the socket talk to us (hca/share/peers.h)? 0 and its
  * number; -EACCES, with a log line about the `what`; or another negative errno. */
 int busbar_peer_check(int fd, const char *what, pid_t *pid);
 

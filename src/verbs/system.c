@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hca/settings.h"
+#include "hca/host/settings.h"
 #include "util/log.h"
 #include "util/spin.h"
 #include "verbs/thunk.h"

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hca/settings.h"
+#include "hca/host/settings.h"
 #include "util/log.h"
 #include "verbs/abi.h"
 #include "verbs/private.h"

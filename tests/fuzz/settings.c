@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "api.h"
-#include "hca/settings.h"
+#include "hca/host/settings.h"
 #include "util/log.h"
 
 enum { TEXT_MAX = 3000 };

@@ -22,14 +22,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/cq.h"
 #include "hca/limits.h"
-#include "hca/process.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/rq.h"
-#include "hca/sq.h"
-#include "hca/srq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/sq.h"
+#include "hca/queue/srq.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "shm_link.h"
 #include "transport/shm/link.h"
 #include "transport/shm/ring.h"

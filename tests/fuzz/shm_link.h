@@ -8,7 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "hca/hca.h"
-#include "hca/process.h"
+#include "hca/share/process.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
 

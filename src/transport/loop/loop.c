@@ -11,15 +11,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/cq.h"
-#include "hca/datagram.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
-#include "hca/path.h"
-#include "hca/process.h"
-#include "hca/qp.h"
-#include "hca/settings.h"
-#include "hca/sq.h"
-#include "hca/srq.h"
+#include "hca/path/path.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/datagram.h"
+#include "hca/queue/sq.h"
+#include "hca/queue/srq.h"
+#include "hca/share/process.h"
 #include "transport/carrier/fault.h"
 #include "transport/carrier/queue.h"
 #include "transport/list.h"

@@ -6,16 +6,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/dma.h"
-#include "hca/hold.h"
-#include "hca/pd.h"
-#include "hca/process.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/rq.h"
-#include "hca/scatter.h"
-#include "hca/sge.h"
-#include "hca/sq.h"
+#include "hca/memory/pd.h"
+#include "hca/memory/sge.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/hold.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/scatter.h"
+#include "hca/queue/sq.h"
+#include "hca/run/dma.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 

@@ -22,9 +22,9 @@
 
 #include "engine/rc/packet.h"
 #include "hca/limits.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
-#include "hca/srq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/queue/srq.h"
 #include "transport/carrier/carrier.h"
 #include "util/list.h"
 #include "util/spin.h"

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/elide.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/sq.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/list.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/elide.h"
-#include "hca/qp.h"
+#include "hca/qp/qp.h"
+#include "hca/run/elide.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/list.h"

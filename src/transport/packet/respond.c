@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/counters.h"
-#include "hca/elide.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/scatter.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/scatter.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 

@@ -8,13 +8,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/complete.h"
 #include "hca/limits.h"
-#include "hca/mw.h"
-#include "hca/opcode.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/memory/mw.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/complete.h"
+#include "hca/queue/opcode.h"
+#include "hca/queue/sq.h"
+#include "hca/run/progress.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -5,7 +5,7 @@
 
 #include "engine/rc/requester.h"
 #include "engine/rc/responder.h"
-#include "hca/process.h"
+#include "hca/share/process.h"
 #include "transport/packet/packet.h"
 
 /* A posted entry, as the engine sees it, and where it is in the send queue: operations

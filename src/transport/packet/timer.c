@@ -4,11 +4,11 @@
  * with the poll that brought the request. It is armed lazily: one that runs too early
  * arms itself again, so that an acknowledgement costs nothing.
  */
-#include "hca/counters.h"
-#include "hca/elide.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/elide.h"
 #include "hca/limits.h"
-#include "hca/pd.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/rq.h"
-#include "hca/srq.h"
+#include "hca/memory/pd.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/srq.h"
+#include "hca/run/elide.h"
+#include "hca/share/public.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/list.h"

@@ -3,7 +3,7 @@
  * Access to a peer's memory that is not mapped: by process_vm_readv/writev if the
  * kernel permits, else by the peer's /proc/self/mem, whose descriptor the peer
  * passes, else not at all: the peer then carries our operations out (target.c). The
- * peer says in the handshake which ways it allows (hca/peers.h). The first way that
+ * peer says in the handshake which ways it allows (hca/share/peers.h). The first way that
  * works is chosen when the link is made; the peer's application takes no part in it.
  */
 #define LOG_ROOM "shm"
@@ -16,11 +16,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "hca/aside.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
-#include "hca/process.h"
-#include "hca/settings.h"
-#include "hca/sge.h"
+#include "hca/memory/sge.h"
+#include "hca/run/aside.h"
+#include "hca/share/process.h"
 #include "transport/shm/control.h"
 #include "transport/shm/join.h"
 #include "transport/shm/reach.h"
@@ -86,7 +86,7 @@ static bool probe_process_vm(const struct shm_link *l)
 }
 
 /* True if the descriptor is the memory of the process with the link's uuid. Runs in the
- * helper thread (hca/aside.h), as the calls may block as long as the peer likes. */
+ * helper thread (hca/run/aside.h), as the calls may block as long as the peer likes. */
 static bool probe_memory(const struct hca_aside *a)
 {
 	uint8_t seen[16];

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/complete.h"
-#include "hca/elide.h"
-#include "hca/opcode.h"
-#include "hca/progress.h"
-#include "hca/promise.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/memory/promise.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/complete.h"
+#include "hca/queue/opcode.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
 #include "transport/shm/ack.h"
 #include "transport/shm/reach.h"
 #include "transport/shm/receive.h"
@@ -324,7 +324,7 @@ bool shm_take_promises(struct shm_link *l)
 	bool any = false;
 
 	l->promises_pos = limit;
-	/* Our slots are visible before the promises are read (hca/promise.c). */
+	/* Our slots are visible before the promises are read (hca/memory/promise.c). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (unlikely(atomic_load_explicit(&l->state, memory_order_relaxed) !=
 			     SHM_LINK_UP ||

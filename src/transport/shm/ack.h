@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/elide.h"
-#include "hca/qp.h"
+#include "hca/qp/qp.h"
+#include "hca/run/elide.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -23,7 +23,7 @@ void shm_posted(struct hca_qp *qp);
  * ack_lock is held. */
 bool shm_harvest(struct shm_link *l, bool look);
 
-/* Completes the sends that the peer has promised to receive (hca/promise.h); true if
+/* Completes the sends that the peer has promised to receive (hca/memory/promise.h); true if
  * there was any. ack_lock is held. */
 bool shm_take_promises(struct shm_link *l);
 

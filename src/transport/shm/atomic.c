@@ -9,14 +9,14 @@
  */
 #include <string.h>
 
-#include "hca/dma.h"
-#include "hca/opcode.h"
-#include "hca/process.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/scatter.h"
-#include "hca/sge.h"
-#include "hca/sq.h"
+#include "hca/memory/sge.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/opcode.h"
+#include "hca/queue/scatter.h"
+#include "hca/queue/sq.h"
+#include "hca/run/dma.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/receive.h"
 #include "transport/shm/ring.h"

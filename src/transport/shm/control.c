@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hca/aside.h"
-#include "hca/process.h"
+#include "hca/run/aside.h"
+#include "hca/share/process.h"
 #include "transport/shm/control.h"
 #include "transport/shm/ring.h"
 #include "util/cancel.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/process.h"
+#include "hca/share/process.h"
 
 #define SHM_CONTROL_MAGIC 0x6d687362u
 #define SHM_CONTROL_VERSION 6 /* also when struct hca_segment changes */

@@ -26,12 +26,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "hca/cq.h"
-#include "hca/elide.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/reach.h"
@@ -367,7 +367,7 @@ void shm_copy_start(struct hca_qp *qp)
 		enqueue(qp);
 	pthread_mutex_unlock(&copies.lock);
 	/* Queued first, then `wants_kick` is read; a thread that goes to sleep does the
-	 * reverse (hca/attention.c). */
+	 * reverse (hca/share/attention.c). */
 	arm(atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL);
 }
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sending datagrams, each through the link of its destination. Later datagrams of the QP
- * wait behind one that has to wait; hca/hold.c holds a copy of it.
+ * wait behind one that has to wait; hca/queue/hold.c holds a copy of it.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "hca/address.h"
-#include "hca/ah.h"
-#include "hca/datagram.h"
-#include "hca/elide.h"
 #include "hca/limits.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/scatter.h"
-#include "hca/sq.h"
+#include "hca/qp/address.h"
+#include "hca/qp/ah.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/datagram.h"
+#include "hca/queue/scatter.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/send.h"
 #include "transport/shm/slot.h"

@@ -15,12 +15,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "hca/aside.h"
+#include "hca/host/names.h"
 #include "hca/limits.h"
-#include "hca/names.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
+#include "hca/qp/qp.h"
+#include "hca/run/aside.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/state.h"
 #include "util/clock.h"
@@ -32,7 +32,7 @@
 #define LINKS_UNKNOWN 256
 /* Links of all processes of another user together. */
 #define LINKS_PER_USER 256
-/* Callers that are not allowed a link, and may only inspect (hca/inspect.h). */
+/* Callers that are not allowed a link, and may only inspect (hca/view/inspect.h). */
 #define INSPECTORS 4
 /* Processes that can be banned at once; a further ban replaces the oldest. */
 #define BANNED 16

@@ -16,13 +16,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hca/aside.h"
-#include "hca/inspect_message.h"
-#include "hca/memory_file.h"
-#include "hca/names.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/settings.h"
+#include "hca/host/memory_file.h"
+#include "hca/host/names.h"
+#include "hca/host/settings.h"
+#include "hca/run/aside.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
+#include "hca/view/inspect_message.h"
 #include "transport/shm/ack.h"
 #include "transport/shm/control.h"
 #include "transport/shm/join.h"

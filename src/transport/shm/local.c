@@ -7,10 +7,10 @@
 #define LOG_ROOM "shm"
 #include <errno.h>
 
-#include "hca/mw.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/memory/mw.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/run/progress.h"
 #include "transport/shm/send.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

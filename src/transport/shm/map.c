@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mappings of peers' regions (hca/region.h) in our address space. A region is
+ * Mappings of peers' regions (hca/memory/region.h) in our address space. A region is
  * requested over the link's socket when a key in it is first used; the owner's
  * progress thread answers, and ours maps it. Until then, and if the owner refuses,
  * operations use the link's ordinary way of access (access.c).
@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hca/elide.h"
-#include "hca/key.h"
-#include "hca/public.h"
-#include "hca/region.h"
+#include "hca/memory/key.h"
+#include "hca/memory/region.h"
+#include "hca/run/elide.h"
+#include "hca/share/public.h"
 #include "transport/shm/control.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/peer.h"

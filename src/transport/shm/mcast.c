@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multicast inside a host: a datagram to a group is copied to every process whose
- * segment says that it may have members (a filter, see hca/mcast.c); that process
+ * segment says that it may have members (a filter, see hca/qp/mcast.c); that process
  * delivers it to its members.
  *
  * A process that uses multicast, as a member or as a sender, binds a socket to a name
@@ -25,14 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/counters.h"
-#include "hca/elide.h"
+#include "hca/host/names.h"
 #include "hca/limits.h"
-#include "hca/names.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
+#include "hca/share/process.h"
 #include "transport/shm/control.h"
 #include "transport/shm/join.h"
 #include "transport/shm/send.h"

@@ -2,15 +2,15 @@
 /*
  * The peer's shared memory: its segment, and its table of keys if the peer allows
  * access to its memory. Of both only the parts needed so far are made readable
- * (hca/segment.c); further parts are made readable when they are first used, on the
+ * (hca/share/segment.c); further parts are made readable when they are first used, on the
  * data path, by a few system calls in the life of a link.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "hca/process.h"
-#include "hca/public.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

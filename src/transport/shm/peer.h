@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hca/public.h"
-#include "hca/qp.h"
+#include "hca/qp/qp.h"
+#include "hca/share/public.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 
 /* True if one more caller that is not allowed a link may be accepted for inspection
- * (hca/inspect.h). shm.lock is held. */
+ * (hca/view/inspect.h). shm.lock is held. */
 bool shm_inspectors_have_room(void);
 
 /* False if the peer's process or user has too many links already; logs that. shm.lock

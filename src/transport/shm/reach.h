@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/share/public.h"
 #include "transport/shm/control.h"
 #include "transport/shm/state.h"
 
@@ -22,7 +22,7 @@ const char *shm_path_name(enum shm_path path);
  * again when they have come. shm.lock is held. */
 void shm_access_choose(struct shm_link *l, bool keys_follow);
 
-/* enum hca_link_flags, for inspection (hca/inspect.h). */
+/* enum hca_link_flags, for inspection (hca/view/inspect.h). */
 uint32_t shm_access_flags(const struct shm_link *l);
 
 /* If the peer's memory is not accessible, asks the peer for the descriptor of it, if both

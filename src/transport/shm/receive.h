@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/pd.h"
-#include "hca/qp.h"
-#include "hca/rq.h"
-#include "hca/sq.h"
-#include "hca/srq.h"
+#include "hca/memory/pd.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/sq.h"
+#include "hca/queue/srq.h"
 #include "transport/shm/state.h"
 
 struct shm_extent;

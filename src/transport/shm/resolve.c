@@ -7,13 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/address.h"
-#include "hca/elide.h"
-#include "hca/names.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/receive.h"
+#include "hca/host/names.h"
+#include "hca/qp/address.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/receive.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/join.h"
 #include "transport/shm/link.h"

@@ -9,12 +9,12 @@
 #include <errno.h>
 
 #include "engine/rc/rules.h"
-#include "hca/counters.h"
-#include "hca/elide.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
+#include "hca/share/process.h"
 #include "transport/shm/join.h"
 #include "transport/shm/link.h"
 #include "transport/shm/send.h"

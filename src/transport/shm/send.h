@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/share/public.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transport shm: the table of its functions for the hca (hca/transport.h); see state.h. */
+/* Transport shm: the table of its functions for the hca (hca/path/transport.h); see state.h. */
 #define LOG_ROOM "shm"
-#include "hca/cq.h"
-#include "hca/elide.h"
-#include "hca/qp.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/run/elide.h"
 #include "transport/shm/ack.h"
 #include "transport/shm/join.h"
 #include "transport/shm/reach.h"

@@ -20,7 +20,7 @@
  * time. A slot that the receiver passed without a mark is acknowledged.
  *
  * Trust: a peer may belong to another user, may be faulty or malicious. The kernel
- * says which process it is (hca/peers.h); what the peer says about itself is checked
+ * says which process it is (hca/share/peers.h); what the peer says about itself is checked
  * (guard.c). Everything read from the link is copied once and then checked; if a peer
  * breaks the protocol its link is ended and no other is made for a minute; nothing
  * else happens. With another user's
@@ -38,13 +38,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hca/path.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/promise.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/region.h"
+#include "hca/memory/promise.h"
+#include "hca/memory/region.h"
+#include "hca/path/path.h"
+#include "hca/qp/qp.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/ring.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -102,7 +102,7 @@ enum shm_inflight_kind {
 	SHM_RESULT = 1 << 1, /* the slot comes back with the result of an atomic */
 	SHM_DATA = 1 << 2,   /* a READ: its data come back in the slot or data area */
 	SHM_PLAIN = 1 << 3,  /* a SEND within its slot: can complete by a promise */
-	SHM_TAKEN = 1 << 4,  /* already completed, by a promise (hca/promise.h) */
+	SHM_TAKEN = 1 << 4,  /* already completed, by a promise (hca/memory/promise.h) */
 };
 
 struct shm_link {

@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "hca/dma.h"
-#include "hca/elide.h"
-#include "hca/process.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/scatter.h"
-#include "hca/sge.h"
-#include "hca/sq.h"
+#include "hca/memory/sge.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/scatter.h"
+#include "hca/queue/sq.h"
+#include "hca/run/dma.h"
+#include "hca/run/elide.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/join.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/reach.h"

@@ -12,19 +12,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/counters.h"
-#include "hca/elide.h"
-#include "hca/hold.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
-#include "hca/opcode.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/scatter.h"
-#include "hca/settings.h"
-#include "hca/sge.h"
-#include "hca/sq.h"
+#include "hca/memory/sge.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/hold.h"
+#include "hca/queue/opcode.h"
+#include "hca/queue/scatter.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/control.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/reach.h"
@@ -276,7 +276,7 @@ bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 	shm_qp(qp)->backlog_of = l;
 	list_push(&l->backlog_qps, &shm_qp(qp)->backlog_entry);
 	/* Counted first, then `wants_kick` is read; a thread that goes to sleep does the
-	 * reverse (hca/attention.c). */
+	 * reverse (hca/share/attention.c). */
 	if (atomic_fetch_add(&l->backlog, 1) == 0 &&
 	    atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL)
 		progress_kick(); /* nobody polls: the thread has to tick */

@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/counters.h"
-#include "hca/elide.h"
 #include "hca/limits.h"
-#include "hca/pd.h"
-#include "hca/process.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/rq.h"
-#include "hca/srq.h"
+#include "hca/memory/pd.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/srq.h"
+#include "hca/run/elide.h"
+#include "hca/share/counters.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/receive.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"

@@ -20,14 +20,14 @@
 #include <sched.h>
 #include <string.h>
 
-#include "hca/elide.h"
 #include "hca/limits.h"
-#include "hca/opcode.h"
-#include "hca/process.h"
-#include "hca/progress.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/opcode.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/join.h"
 #include "transport/shm/peer.h"

@@ -2,7 +2,7 @@
 /*
  * A peer that implements the handshake of transport/shm itself, without the adapter, and
  * can then write anything into the link: for tests of hostile processes. It uses the
- * layouts of ring.h and hca/public.h and none of the transport's code.
+ * layouts of ring.h and hca/share/public.h and none of the transport's code.
  */
 #ifndef ADAPTER_EVIL_H
 #define ADAPTER_EVIL_H
@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <stdbool.h>
 
-#include "hca/process.h"
-#include "hca/public.h"
+#include "hca/share/process.h"
+#include "hca/share/public.h"
 #include "transport/shm/control.h"
 #include "transport/shm/ring.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inspection of processes (hca/inspect.h): what is shown of them; that nothing another
+ * Inspection of processes (hca/view/inspect.h): what is shown of them; that nothing another
  * process does or writes disturbs the inspecting process; and that inspection does not
  * disturb the processes inspected.
  */
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hca/inspect_message.h"
-#include "hca/process.h"
+#include "hca/share/process.h"
+#include "hca/view/inspect_message.h"
 #include "look.h"
 #include "verbs/private.h"
 

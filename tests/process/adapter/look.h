@@ -3,7 +3,7 @@
 #ifndef ADAPTER_LOOK_H
 #define ADAPTER_LOOK_H
 
-#include "hca/inspect.h"
+#include "hca/view/inspect.h"
 #include "pair.h"
 
 /* The view of all processes now; the test fails if it cannot be made. */

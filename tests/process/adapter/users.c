@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Processes of different users, and what the owner of memory allows those of its own
- * user (hca/peers.h): both sides change their user before they open a device, so the
+ * user (hca/share/peers.h): both sides change their user before they open a device, so the
  * tests need root.
  */
 #include <errno.h>

@@ -9,10 +9,10 @@
  */
 #include <string.h>
 
-#include "hca/cq.h"
-#include "hca/elide.h"
-#include "hca/process.h"
-#include "hca/qp.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/run/elide.h"
+#include "hca/share/process.h"
 #include "pair.h"
 #include "transport/shm/ack.h"
 #include "transport/shm/ring.h"

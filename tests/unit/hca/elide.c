@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "hca/elide.h"
-#include "hca/progress.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
 #include "util/clock.h"
 
 static _Thread_local bool plays_progress;

@@ -21,8 +21,8 @@ static void before_store(void);
 #define atomic_store_explicit(p, v, order) \
 	(before_store(), STORE(p, v, order))
 
-#include "hca/elide.h"
-#include "hca/progress.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
 #include "util/clock.h"
 
 enum { LONG_ENOUGH = 5000 }; /* number of entries after which a thread is the owner */

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hca/paging.h"
+#include "hca/memory/paging.h"
 
 enum { PAGE = 4096, SMALL = 8, LARGE = 512 };
 enum way { ASKED, TRIED_OR_READ, WITHOUT_PROC, WAYS };

@@ -5,8 +5,8 @@
  * not after a time.
  */
 #include "check.h"
-#include "hca/cq.h"
-#include "hca/process.h"
+#include "hca/queue/cq.h"
+#include "hca/share/process.h"
 #include "transport/shm/send.h"
 #include "util/container_of.h"
 #include "world.h"

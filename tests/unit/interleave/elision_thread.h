@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One thread of the test of elision: compiles src/hca/elide.c with variables of its own in
+ * One thread of the test of elision: compiles src/hca/run/elide.c with variables of its own in
  * place of thread-local ones, which coroutines do not have. The variable that all threads
  * share (hca_elision) is merged by the linker. The file's static variable (the thread that
  * entered last) is not shared; it only decides when ownership changes.
@@ -24,7 +24,7 @@
 #define hca_lock_outside MINE(hca_lock_outside)
 #define hca_unlock_outside MINE(hca_unlock_outside)
 
-#include "../../../src/hca/elide.c"
+#include "../../../src/hca/run/elide.c"
 
 static void make(bool owner, uint32_t streak)
 {

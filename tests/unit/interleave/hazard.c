@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "check.h"
-#include "hca/elide.h"
-#include "hca/public.h"
-#include "hca/qp.h"
-#include "hca/sq.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/sq.h"
+#include "hca/run/elide.h"
+#include "hca/share/public.h"
 #include "transport/shm/reach.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

@@ -11,8 +11,8 @@
 #include <sys/uio.h>
 
 #include "check.h"
-#include "hca/cq.h"
-#include "hca/progress.h"
+#include "hca/queue/cq.h"
+#include "hca/run/progress.h"
 #include "stand_in.h"
 #include "transport/shm/state.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "check.h"
-#include "hca/elide.h"
-#include "hca/promise.h"
-#include "hca/qp.h"
-#include "hca/receive.h"
+#include "hca/memory/promise.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/receive.h"
+#include "hca/run/elide.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

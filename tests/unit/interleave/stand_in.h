@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/progress.h"
+#include "hca/run/progress.h"
 
 void *stand_in_memcpy(void *to, const void *from, size_t n);
 long stand_in_syscall(long number, ...);

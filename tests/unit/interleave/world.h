@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "hca/context.h"
-#include "hca/cq.h"
+#include "hca/device/context.h"
 #include "hca/hca.h"
-#include "hca/key.h"
-#include "hca/pd.h"
-#include "hca/process.h"
-#include "hca/qp.h"
+#include "hca/memory/key.h"
+#include "hca/memory/pd.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/share/process.h"
 #include "transport/shm/state.h"
 
 #define WORLD_BLOCK 1u

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "hca/hca.h"
-#include "hca/progress.h"
-#include "hca/settings.h"
+#include "hca/host/settings.h"
+#include "hca/run/progress.h"
 
 struct fake_hca fake_hca = {
 	.device = { .node_type = IBV_NODE_CA, .name = "fake0" },

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Devices, their attributes and contexts. One device, soft0, with one Ethernet
+ * port. Capability fields tell what is implemented, zero elsewhere.
+ */
+#define LOG_ROOM "hca"
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hca/device/context.h"
+#include "hca/device/live.h"
+#include "hca/device/quota.h"
+#include "hca/event/async.h"
+#include "hca/hca.h"
+#include "hca/host/settings.h"
+#include "hca/limits.h"
+#include "hca/memory/dm.h"
+#include "hca/memory/import.h"
+#include "hca/memory/pd.h"
+#include "hca/qp/address.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/sq.h"
+#include "hca/queue/srq.h"
+#include "hca/share/process.h"
+#include "util/cancel.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/list.h"
+#include "util/log.h"
+#include "util/wakeup.h"
+
+#define DEVICES 1
+#define VENDOR_ID 0xffffff /* no vendor */
+#define VENDOR_PART_ID 0xb05ba
+/* The kernel numbers its devices from 0; a program may see devices of both kinds. */
+#define INDEX_BASE (1 << 20)
+
+static struct hca_device devices[DEVICES];
+static pthread_once_t devices_once = PTHREAD_ONCE_INIT;
+
+/* Locally administered EUI-64 that stays the same on one host. */
+static uint64_t guid_of(int index)
+{
+	char id[64] = "";
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	FILE *f = fopen("/etc/machine-id", "re");
+
+	if (f) {
+		if (!fgets(id, sizeof(id), f))
+			id[0] = '\0';
+		fclose(f);
+	}
+	if (!id[0])
+		gethostname(id, sizeof(id) - 1);
+	for (const char *c = id; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+	hash = (hash & ~UINT64_C(0xff)) | (uint64_t)index;
+	return (hash & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
+}
+
+static void devices_init(void)
+{
+	hca_settings_init();
+	clock_init();
+	for (int i = 0; i < DEVICES; i++) {
+		struct hca_device *d = &devices[i];
+
+		d->index = i;
+		d->guid = htobe64(guid_of(i));
+		d->ibv.node_type = IBV_NODE_CA;
+		d->ibv.transport_type = IBV_TRANSPORT_IB;
+		snprintf(d->ibv.name, sizeof(d->ibv.name), "soft%d", i);
+		snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name),
+			 "uverbs-soft%d", i);
+		/* The sysfs entries do not exist; these are the names that they would have. */
+		snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path),
+			 "/sys/class/infiniband_verbs/uverbs-soft%d", i);
+		snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path),
+			 "/sys/class/infiniband/soft%d", i);
+	}
+}
+
+int hca_devices(struct ibv_device ***list, int *count)
+{
+	struct ibv_device **l = calloc(DEVICES + 1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	pthread_once(&devices_once, devices_init);
+	for (int i = 0; i < DEVICES; i++)
+		l[i] = &devices[i].ibv;
+	*list = l;
+	*count = DEVICES;
+	return 0;
+}
+
+void hca_devices_free(struct ibv_device **list)
+{
+	free(list);
+}
+
+const char *hca_device_name(uint32_t index)
+{
+	pthread_once(&devices_once, devices_init);
+	return index < DEVICES ? devices[index].ibv.name : NULL;
+}
+
+bool hca_owns_device(const struct ibv_device *dev)
+{
+	return dev >= &devices[0].ibv && dev <= &devices[DEVICES - 1].ibv;
+}
+
+__be64 hca_device_guid(struct ibv_device *dev)
+{
+	return hca_device(dev)->guid;
+}
+
+int hca_device_index(struct ibv_device *dev)
+{
+	return INDEX_BASE + hca_device(dev)->index;
+}
+
+int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	struct hca_device *d = hca_context(ctx)->device;
+
+	*attr = (struct ibv_device_attr){
+		.fw_ver = "busbar",
+		.node_guid = d->guid,
+		.sys_image_guid = d->guid,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = ~UINT64_C(0xfff),
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = VENDOR_PART_ID,
+		.hw_ver = 1,
+		.max_qp = HCA_BLOCKS_PER_PROCESS * HCA_QPN_BLOCK_SIZE,
+		.max_qp_wr = HCA_MAX_QP_WR,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
+				    IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_SYS_IMAGE_GUID |
+				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC |
+				    IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
+		.max_sge = HCA_MAX_SGE,
+		.max_sge_rd = HCA_MAX_SGE,
+		.max_cq = HCA_MAX_CQ,
+		.max_cqe = HCA_MAX_CQE,
+		.max_mr = HCA_KEYS - 1,
+		.max_mw = HCA_KEYS - 1, /* of the same table */
+		.max_pd = HCA_MAX_PD,
+		.max_qp_rd_atom = HCA_MAX_RD_ATOM,
+		.max_res_rd_atom = 1 << 22,
+		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
+		.atomic_cap = IBV_ATOMIC_GLOB,
+		.max_mcast_grp = HCA_MCAST_GROUPS,
+		.max_mcast_qp_attach = HCA_MCAST_MEMBERS,
+		.max_total_mcast_qp_attach = HCA_MCAST_MEMBERS,
+		.max_ah = HCA_MAX_AH,
+		.max_srq = HCA_MAX_SRQ,
+		.max_srq_wr = HCA_MAX_QP_WR,
+		.max_srq_sge = HCA_MAX_SGE,
+		.max_pkeys = 1,
+		.local_ca_ack_delay = 15,
+		.phys_port_cnt = 1,
+	};
+	return 0;
+}
+
+/* Writes the first `size` bytes of `from` into `to`, zero behind them. */
+static void copy_sized(void *to, size_t size, const void *from, size_t from_size)
+{
+	memset(to, 0, size);
+	memcpy(to, from, MIN(size, from_size));
+}
+
+/* Only in device_cap_flags_ex; <infiniband/verbs.h> has no name for the kernel's bit. */
+#define CAP_ATOMIC_WRITE (UINT64_C(1) << 40)
+
+/* All operations are supported on memory on demand. */
+#define ODP_DATAGRAM \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
+static const struct ibv_odp_caps odp_caps = {
+	.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps = {
+		.rc_odp_caps = ODP_DATAGRAM | IBV_ODP_SUPPORT_WRITE |
+			       IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
+		.uc_odp_caps = ODP_DATAGRAM | IBV_ODP_SUPPORT_WRITE,
+		.ud_odp_caps = ODP_DATAGRAM,
+	},
+};
+
+int hca_device_query_ex(struct ibv_context *ctx,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex full;
+
+	if (input && input->comp_mask)
+		return -EINVAL;
+	if (size < sizeof(full.orig_attr))
+		return -EINVAL;
+	memset(&full, 0, sizeof(full));
+	hca_device_query(ctx, &full.orig_attr);
+	/* The clock of clock_ticks(), in kHz. */
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = clock_state.tick_hz / 1000;
+	full.cq_mod_caps.max_cq_count = UINT16_MAX;
+	full.cq_mod_caps.max_cq_period = UINT16_MAX;
+	full.phys_port_cnt_ex = 1;
+	full.device_cap_flags_ex =
+		(uint32_t)full.orig_attr.device_cap_flags | CAP_ATOMIC_WRITE;
+	full.odp_caps = odp_caps;
+	full.xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
+	full.max_dm_size = HCA_MAX_DM_BYTES;
+	copy_sized(attr, size, &full, sizeof(full));
+	return 0;
+}
+
+int hca_port_query(struct ibv_context *ctx, uint8_t port,
+		   struct ibv_port_attr *attr, size_t size)
+{
+	const bool up = hca_port_is_up();
+	/* Speed and MTU are those of shared memory: see port.h. */
+	struct ibv_port_attr full = {
+		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = IBV_MTU_4096,
+		.gid_tbl_len = HCA_MAX_GIDS,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = HCA_MAX_MSG_BYTES,
+		.pkey_tbl_len = 1,
+		.lid = HCA_PORT_LID,
+		.max_vl_num = 1,
+		.active_width = 2,  /* 4X */
+		.active_speed = 32, /* EDR, 25 Gb/s per lane */
+		.phys_state = up ? 5 : 3, /* LinkUp, Disabled */
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+	};
+
+	if (port != 1)
+		return -EINVAL;
+	copy_sized(attr, size, &full, sizeof(full));
+	return 0;
+}
+
+int hca_gid_query(struct ibv_context *ctx, uint32_t port, uint32_t index,
+		  struct ibv_gid_entry *entry)
+{
+	return port == 1 ? hca_gid_by_index(index, entry) : -EINVAL;
+}
+
+ssize_t hca_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries,
+		      size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && !hca_gid_by_index((uint32_t)n, &entries[n]))
+		n++;
+	return (ssize_t)n;
+}
+
+int hca_pkey_query(struct ibv_context *ctx, uint8_t port, int index,
+		   __be16 *pkey)
+{
+	if (port != 1 || index != 0)
+		return -EINVAL;
+	*pkey = htobe16(0xffff);
+	return 0;
+}
+
+int hca_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
+{
+	return port == 1 && pkey == htobe16(0xffff) ? 0 : -EINVAL;
+}
+
+/* The verbs_context table returns positive errno values. */
+static int op_query_port(struct ibv_context *ctx, uint8_t port,
+			 struct ibv_port_attr *attr, size_t size)
+{
+	return -hca_port_query(ctx, port, attr, size);
+}
+
+static int op_query_device_ex(struct ibv_context *ctx,
+			      const struct ibv_query_device_ex_input *input,
+			      struct ibv_device_attr_ex *attr, size_t size)
+{
+	return -hca_device_query_ex(ctx, input, attr, size);
+}
+
+static int op_compat_query_device(struct ibv_context *ctx,
+				  struct ibv_device_attr *attr)
+{
+	return -hca_device_query(ctx, attr);
+}
+
+static struct ibv_qp *op_create_qp_ex(struct ibv_context *ctx,
+				      struct ibv_qp_init_attr_ex *attr)
+{
+	CANCEL_OFF;
+	struct ibv_qp *qp;
+	int ret = hca_qp_create(ctx, attr, &qp);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return qp;
+}
+
+static struct ibv_srq *op_create_srq_ex(struct ibv_context *ctx,
+					struct ibv_srq_init_attr_ex *attr)
+{
+	CANCEL_OFF;
+	struct ibv_srq *srq;
+	int ret = hca_srq_create_ex(ctx, attr, &srq);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return srq;
+}
+
+static int op_get_srq_num(struct ibv_srq *srq, uint32_t *number)
+{
+	return -hca_srq_number(srq, number);
+}
+
+static struct ibv_xrcd *op_open_xrcd(struct ibv_context *ctx,
+				     struct ibv_xrcd_init_attr *attr)
+{
+	CANCEL_OFF;
+	struct ibv_xrcd *xrcd;
+	int ret = hca_xrcd_open(ctx, attr, &xrcd);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return xrcd;
+}
+
+static int op_close_xrcd(struct ibv_xrcd *xrcd)
+{
+	CANCEL_OFF;
+	return -hca_xrcd_close(xrcd);
+}
+
+static struct ibv_qp *op_open_qp(struct ibv_context *ctx,
+				 struct ibv_qp_open_attr *attr)
+{
+	CANCEL_OFF;
+	struct ibv_qp *qp;
+	int ret = hca_qp_open(ctx, attr, &qp);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return qp;
+}
+
+int hca_context_make(struct hca_device *device, int cmd_fd,
+		     struct ibv_context **out)
+{
+	struct hca_context *ctx;
+	struct verbs_context *v;
+	int ret = hca_process_open();
+
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		goto err_process;
+	ctx->device = device;
+	atomic_init(&ctx->references, 1);
+	ctx->forks = hca_process.forks;
+	hca_async_init(ctx);
+	v = &ctx->verbs;
+	v->sz = sizeof(*v);
+	v->query_port = op_query_port;
+	v->query_device_ex = op_query_device_ex;
+	v->create_qp_ex = op_create_qp_ex;
+	v->create_srq_ex = op_create_srq_ex;
+	v->get_srq_num = op_get_srq_num;
+	v->open_xrcd = op_open_xrcd;
+	v->close_xrcd = op_close_xrcd;
+	v->open_qp = op_open_qp;
+	hca_cq_ex_ops_init(v);
+	hca_domain_ops_init(v);
+	hca_dm_ops_init(v);
+	v->context.device = &device->ibv;
+	v->context.num_comp_vectors = 1;
+	v->context.cmd_fd = cmd_fd;
+	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&v->context.mutex, NULL);
+	v->context.ops = (struct ibv_context_ops){
+		._compat_query_device = op_compat_query_device,
+		.poll_cq = hca_poll_cq,
+		.req_notify_cq = hca_req_notify_cq,
+		.post_send = hca_post_send,
+		.post_recv = hca_post_recv,
+		.post_srq_recv = hca_post_srq_recv,
+	};
+	hca_memory_ops_init(v);
+	v->context.async_fd = wakeup_open_counter();
+	if (v->context.async_fd < 0) {
+		ret = v->context.async_fd;
+		goto err_ctx;
+	}
+	pthread_mutex_lock(&hca_process.lock);
+	list_push(&hca_process.contexts, &ctx->entry);
+	pthread_mutex_unlock(&hca_process.lock);
+	hca_live_begin(&v->context, HCA_CONTEXT);
+	*out = &v->context;
+	return 0;
+
+err_ctx:
+	free(ctx);
+err_process:
+	hca_process_close();
+	return ret;
+}
+
+int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
+{
+	int ret, fd;
+
+	if (!hca_owns_device(dev))
+		return -ENODEV;
+	fd = hca_cmd_fd_create();
+	if (fd < 0)
+		return fd;
+	ret = hca_context_make(hca_device(dev), fd, out);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+void hca_context_put(struct hca_context *ctx)
+{
+	struct ibv_context *ibctx = &ctx->verbs.context;
+
+	if (atomic_fetch_sub(&ctx->references, 1) > 1)
+		return;
+	pthread_mutex_lock(&hca_process.lock);
+	list_remove(&ctx->entry);
+	pthread_mutex_unlock(&hca_process.lock);
+	hca_async_fini(ctx);
+	close(ibctx->async_fd);
+	close(ibctx->cmd_fd);
+	pthread_mutex_destroy(&ibctx->mutex);
+	if (ctx->forks == hca_process.forks)
+		hca_process_close();
+	free(ctx);
+}
+
+int hca_context_close(struct ibv_context *ibctx)
+{
+	struct hca_context *ctx = hca_context(ibctx);
+
+	if (!hca_live(ibctx, HCA_CONTEXT))
+		return -EINVAL;
+	hca_live_end(ibctx, HCA_CONTEXT);
+	if (atomic_load(&ctx->references) > 1)
+		log_debug("device %s closed with %d objects left",
+			  ctx->device->ibv.name,
+			  atomic_load(&ctx->references) - 1);
+	hca_context_put(ctx);
+	return 0;
+}
+
+bool hca_context_failed(struct ibv_context *ctx)
+{
+	return hca_context_check(ctx);
+}

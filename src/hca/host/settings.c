@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The adapter's settings; see settings.h. */
+#define LOG_ROOM "settings"
+#include "hca/host/settings.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/auxv.h>
+
+#include "util/container_of.h"
+#include "util/log.h"
+
+static const char *const peers_names[] = { "user", "group", "any", NULL };
+static const char *const memory_names[] = { "target", "regions", "ptrace", "all",
+					    NULL };
+#define PEERS_ENV "BUSBAR_PEERS"
+#define MEMORY_ENV "BUSBAR_MEMORY"
+
+static const char *const access_names[] = { "auto", "process_vm", "procmem",
+					    "target", NULL };
+
+static const char *const devices_names[] = { "both", "soft", "system", NULL };
+
+const struct setting hca_setting_table[] = {
+	{ .env = "BUSBAR_DEVICES",
+	  .fallback = "both",
+	  .type = SETTING_ENUM,
+	  .names = devices_names,
+	  .offset = offsetof(struct hca_settings, devices),
+	  .help = "which devices programs see: soft0, those of the system's own libibverbs.so.1, or both" },
+	{ .env = "BUSBAR_SYSTEM_LIBIBVERBS",
+	  .fallback = "auto",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, system_libibverbs),
+	  .help = "the system's own libibverbs.so.1 by its absolute path, auto to look for it, or off" },
+	{ .env = PEERS_ENV,
+	  .fallback = "user",
+	  .type = SETTING_ENUM,
+	  .names = peers_names,
+	  .offset = offsetof(struct hca_settings, peers),
+	  .help = "whose processes on this host may exchange messages with this one: those of the same user and root, those of the same group too, or any" },
+	{ .env = MEMORY_ENV,
+	  .fallback = "ptrace",
+	  .type = SETTING_ENUM,
+	  .names = memory_names,
+	  .offset = offsetof(struct hca_settings, memory),
+	  .help = "how peers of the same user may reach this process's memory: target (it carries all operations out itself), regions (they map what lies in memory files), ptrace (and by process_vm system calls, where the kernel lets them), or all (and by a descriptor of all of its memory)" },
+	{ .env = "BUSBAR_TRANSPORTS",
+	  .fallback = "shm",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, transports),
+	  .help = "which transports carry messages, separated by commas: shm (shared memory, for processes of one host), loop (packets inside of one process, for tests; with shm, as it leads nowhere else); where several lead to a peer, the one that is quickest is taken, loop before shm" },
+	{ .env = "BUSBAR_FAULTS",
+	  .fallback = "",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, faults),
+	  .help = "what transport loop does to its packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7; empty for nothing" },
+	{ .env = "BUSBAR_SHM_EAGER",
+	  .fallback = "1g",
+	  .type = SETTING_SIZE,
+	  .max = 1 << 30,
+	  .offset = offsetof(struct hca_settings, eager_bytes),
+	  .help = "messages up to this size are copied through shared memory, larger ones are pulled by the receiver" },
+	{ .env = "BUSBAR_SHM_ACCESS",
+	  .fallback = "auto",
+	  .type = SETTING_ENUM,
+	  .names = access_names,
+	  .offset = offsetof(struct hca_settings, copy_access),
+	  .help = "how a peer's memory is reached, as far as its BUSBAR_MEMORY allows: process_vm (system calls), procmem (a descriptor that the peer passes), target (the peer carries the operation out), or auto: the first of these that works" },
+	{ .env = "BUSBAR_POLL_YIELD",
+	  .fallback = "on",
+	  .type = SETTING_BOOL,
+	  .offset = offsetof(struct hca_settings, poll_yields),
+	  .help = "whether a thread that has polled in vain for some microseconds lets others run on its processor" },
+	{ .env = "BUSBAR_MAP_MEMORY",
+	  .fallback = "off",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, map_memory_text),
+	  .help = "move registered memory where peers can map it: off, on, or on from a size (k, m, g); changes what fork does to it" },
+};
+const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
+
+struct hca_settings hca_settings = { .transports = "shm",
+				     .faults = "",
+				     .eager_bytes = 1 << 30,
+				     .memory = HCA_MEMORY_PTRACE,
+				     .map_memory = HCA_MAP_NOTHING };
+
+/* On, off, or a size. */
+static void parse_map_memory(struct hca_settings *s)
+{
+	static const struct setting size = { .type = SETTING_SIZE,
+					     .max = UINT64_MAX - 1 };
+	static const struct setting boolean = { .type = SETTING_BOOL };
+	bool on;
+
+	if (!setting_parse(&boolean, s->map_memory_text, &on))
+		s->map_memory = on ? 0 : HCA_MAP_NOTHING;
+	else if (setting_parse(&size, s->map_memory_text, &s->map_memory))
+		log_warn("BUSBAR_MAP_MEMORY=%s is none of off, on and a size (k, m, g): off",
+			 s->map_memory_text);
+}
+
+/* The name and the value that earlier versions had for this setting. */
+static void parse_old_peers(struct hca_settings *s)
+{
+	static const struct setting peers = { .type = SETTING_ENUM,
+					      .names = peers_names };
+	const char *text = getenv("BUSBAR_SHM_PEERS");
+
+	if (!text || getenv(PEERS_ENV) || !strcasecmp(text, "same"))
+		return;
+	if (setting_parse(&peers, text, &s->peers))
+		log_warn("BUSBAR_SHM_PEERS='%.80s' not usable, expected user, group or any, and " PEERS_ENV " is its name now; using user",
+			 text);
+}
+
+/* In a set-user-id program environment variables must not open the process to other users. */
+static void keep_closed(struct hca_settings *s)
+{
+	if (!getauxval(AT_SECURE))
+		return;
+	s->peers = HCA_PEERS_USER;
+	s->memory = MIN(s->memory, HCA_MEMORY_PTRACE);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+	log_init(LOG_WARN);
+	settings_load(hca_setting_table, hca_setting_count, &hca_settings);
+	parse_old_peers(&hca_settings);
+	keep_closed(&hca_settings);
+	parse_map_memory(&hca_settings);
+}
+
+void hca_settings_init(void)
+{
+	pthread_once(&once, load);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transports of the process, and which of them a queue pair uses; see path.h. */
+#define LOG_ROOM "hca"
+#include "hca/path/path.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hca/host/settings.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/datagram.h"
+#include "hca/queue/srq.h"
+#include "hca/run/elide.h"
+#include "util/container_of.h"
+#include "util/list.h"
+#include "util/log.h"
+
+struct hca_transports hca_transports;
+static const struct hca_transport_ops *const *built;
+
+void hca_transports_register(const struct hca_transport_ops *const *list)
+{
+	built = list;
+}
+
+/* ---- a queue pair without a path ---- */
+
+static bool post_nothing(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	return false;
+}
+
+static void do_nothing(struct hca_qp *qp)
+{
+}
+
+static const struct hca_transport_ops no_transport = {
+	.name = "none",
+	.close = do_nothing,
+	.post = post_nothing,
+	.kick = do_nothing,
+	.transmit = do_nothing,
+	.posted = do_nothing,
+	.expired = do_nothing,
+};
+
+static void set_path(struct hca_qp *qp, const struct hca_transport_ops *ops)
+{
+	qp->path.post = ops->post ? ops->post : post_nothing;
+	qp->path.posted = ops->posted ? ops->posted : do_nothing;
+	qp->path.transmit = qp->ibv.qp_type == IBV_QPT_UD ? hca_transmit_datagrams :
+							    ops->transmit;
+	atomic_store_explicit(&qp->path.ops, ops, memory_order_release);
+}
+
+void hca_path_none(struct hca_qp *qp)
+{
+	set_path(qp, &no_transport);
+}
+
+/* ---- the transports in use ---- */
+
+static const struct hca_transport_ops *find_built(const char *name, size_t length)
+{
+	for (unsigned i = 0; built && built[i]; i++)
+		if (strlen(built[i]->name) == length &&
+		    !strncmp(built[i]->name, name, length))
+			return built[i];
+	return NULL;
+}
+
+static void use(const struct hca_transport_ops *ops)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i] == ops)
+			return;
+	if (hca_transports.count < HCA_TRANSPORTS_MAX)
+		hca_transports.at[hca_transports.count++] = ops;
+}
+
+/* Sets hca_transports.at from BUSBAR_TRANSPORTS; the default is the first that was built. */
+static void read_setting(void)
+{
+	const char *at = hca_settings.transports;
+
+	hca_transports.count = 0;
+	while (*at) {
+		size_t length = strcspn(at, ", ");
+		const struct hca_transport_ops *ops = find_built(at, length);
+
+		if (length && !ops) {
+			log_warn("BUSBAR_TRANSPORTS='%.80s' not usable: there is no transport '%.*s'; using %s",
+				 hca_settings.transports, (int)MIN(length, 40u), at,
+				 built[0]->name);
+			hca_transports.count = 0;
+			break;
+		}
+		if (length)
+			use(ops);
+		at += length;
+		at += strspn(at, ", ");
+	}
+	if (!hca_transports.count)
+		use(built[0]);
+}
+
+static bool poll_all(struct hca_cq *cq, bool wait)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		moved |= hca_transports.at[i]->poll(cq, wait);
+	return moved;
+}
+
+static void stop_first(unsigned count)
+{
+	while (count--)
+		hca_transports.at[count]->stop();
+}
+
+int hca_transports_start(void)
+{
+	int ret = 0;
+
+	if (!built)
+		return -ENODEV;
+	read_setting();
+	for (unsigned i = 0; !ret && i < hca_transports.count; i++) {
+		ret = hca_transports.at[i]->start();
+		if (ret)
+			stop_first(i);
+	}
+	hca_transports.poll = hca_transports.count == 1 ? hca_transports.at[0]->poll :
+							   poll_all;
+	return ret;
+}
+
+void hca_transports_stop(void)
+{
+	stop_first(hca_transports.count);
+}
+
+void hca_transports_forked(void)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		hca_transports.at[i]->forked();
+}
+
+bool hca_transports_pending(void)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->pending && hca_transports.at[i]->pending())
+			return true;
+	return false;
+}
+
+/* ---- choice of a transport ---- */
+
+const struct hca_transport_ops *hca_path_choose(const struct hca_destination *to)
+{
+	const struct hca_transport_ops *best = NULL;
+	int lowest = INT32_MAX;
+
+	for (unsigned i = 0; i < hca_transports.count; i++) {
+		int cost = hca_transports.at[i]->reach(to);
+
+		if (cost >= 0 && cost < lowest) {
+			lowest = cost;
+			best = hca_transports.at[i];
+		}
+	}
+	return best;
+}
+
+const struct hca_transport_ops *
+hca_path_choose_behind(const struct hca_destination *to,
+		       const struct hca_transport_ops *not_this)
+{
+	unsigned i = 0;
+
+	while (i < hca_transports.count && hca_transports.at[i] != not_this)
+		i++;
+	while (++i < hca_transports.count)
+		if (hca_transports.at[i]->datagram &&
+		    hca_transports.at[i]->reach(to) >= 0)
+			return hca_transports.at[i];
+	return NULL;
+}
+
+unsigned hca_path_number(const struct hca_transport_ops *ops)
+{
+	unsigned i = 0;
+
+	while (i < hca_transports.count && hca_transports.at[i] != ops)
+		i++;
+	return i < hca_transports.count ? i : 0;
+}
+
+int hca_path_open(struct hca_qp *qp, const struct hca_destination *to)
+{
+	const struct hca_transport_ops *ops = hca_path_choose(to);
+	int ret;
+
+	if (!ops)
+		ops = hca_transports.at[0];
+	memset(qp->path_part, 0, sizeof(qp->path_part));
+	ret = ops->open(qp);
+	if (ret)
+		return ret;
+	hca_lock(&qp->sq_lock);
+	set_path(qp, ops);
+	hca_unlock(&qp->sq_lock);
+	atomic_store(&qp->pub->transport, hca_path_number(ops));
+	return 0;
+}
+
+void hca_path_close(struct hca_qp *qp)
+{
+	const struct hca_transport_ops *ops = hca_path_ops(&qp->path);
+
+	ops->close(qp);
+	/* Another transport may have found the QP by a message with its number. */
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i] != ops && hca_transports.at[i]->fence.qp)
+			hca_transports.at[i]->fence.qp(qp);
+	hca_lock(&qp->sq_lock);
+	hca_path_none(qp);
+	hca_unlock(&qp->sq_lock);
+}
+
+/* ---- calls to all transports ---- */
+
+void hca_fence_key(uint32_t key)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->fence.key)
+			hca_transports.at[i]->fence.key(key);
+}
+
+bool hca_fence_key_busy(uint32_t key)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->fence.key_busy &&
+		    hca_transports.at[i]->fence.key_busy(key))
+			return true;
+	return false;
+}
+
+void hca_fence_qp(const struct hca_qp *qp)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->fence.qp)
+			hca_transports.at[i]->fence.qp(qp);
+}
+
+void hca_fence_srq(struct hca_srq *srq)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->fence.srq)
+			hca_transports.at[i]->fence.srq(srq);
+}
+
+int hca_local_block_claimed(uint32_t block, int listen_fd)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < hca_transports.count && !ret; i++) {
+		const struct hca_local_ops *local = hca_transports.at[i]->local;
+
+		if (local && local->block_claimed)
+			ret = local->block_claimed(block, listen_fd);
+	}
+	return ret;
+}
+
+void hca_local_group_enter(bool joined)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++) {
+		const struct hca_local_ops *local = hca_transports.at[i]->local;
+
+		if (local && local->group_enter)
+			local->group_enter(joined);
+	}
+}
+
+void hca_local_region_gone(uint32_t id)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++) {
+		const struct hca_local_ops *local = hca_transports.at[i]->local;
+
+		if (local && local->region_gone)
+			local->region_gone(id);
+	}
+}

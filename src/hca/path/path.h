@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The transports that the process uses, and the choice of one for each queue pair.
+ *
+ * A connected queue pair gets its path on entering RTR, when its peer is known. A UD queue
+ * pair gets one then, too: only this transport may let its datagrams wait. Otherwise the
+ * address handle of a datagram names the transport.
+ */
+#ifndef HCA_PATH_H
+#define HCA_PATH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hca/path/transport.h"
+
+/* Size of a transport's private data in a queue pair (hca_qp.path_part); zero before open(). */
+#define HCA_PATH_PART_BYTES 112
+
+struct hca_path {
+	/* Copies of the entries of `ops`; functions that do nothing where these are NULL. */
+	bool (*post)(struct hca_qp *qp, const struct ibv_send_wr *wr);
+	void (*posted)(struct hca_qp *qp);
+	void (*transmit)(struct hca_qp *qp);
+	/* Never NULL: without a path a table whose functions do nothing. Changes under
+	 * sq_lock. */
+	const struct hca_transport_ops *_Atomic ops;
+};
+
+#define HCA_TRANSPORTS_MAX 4
+
+/* The transports that the process uses, in the order of BUSBAR_TRANSPORTS. */
+struct hca_transports {
+	const struct hca_transport_ops *at[HCA_TRANSPORTS_MAX];
+	unsigned count;
+	/* poll() of the only transport, or a function that calls that of each. */
+	bool (*poll)(struct hca_cq *cq, bool wait);
+};
+extern struct hca_transports hca_transports;
+
+/* Sets the list of all transports that were built, terminated by NULL. To be called before the
+ * first hca_process_open(). */
+void hca_transports_register(const struct hca_transport_ops *const *list);
+/* Starts the transports that BUSBAR_TRANSPORTS names. 0, or a negative errno: none is started.
+ * process.lock is held, also for hca_transports_stop(). */
+int hca_transports_start(void);
+void hca_transports_stop(void);
+void hca_transports_forked(void);
+
+/* The transport with the lowest cost to the destination, or NULL. */
+const struct hca_transport_ops *hca_path_choose(const struct hca_destination *to);
+/* The first transport after `not_this`, in the order of BUSBAR_TRANSPORTS, that has datagrams and
+ * reaches the destination, or NULL. */
+const struct hca_transport_ops *
+hca_path_choose_behind(const struct hca_destination *to,
+		       const struct hca_transport_ops *not_this);
+/* Sets the table whose functions do nothing. sq_lock is held, or no other thread knows the QP. */
+void hca_path_none(struct hca_qp *qp);
+/* Chooses a transport and opens the path. If no transport reaches the destination, the first
+ * one is used, which then reports the error. 0, or a negative errno: the QP has no path. No
+ * lock is held. */
+int hca_path_open(struct hca_qp *qp, const struct hca_destination *to);
+/* Closes the path; afterwards no transport holds a reference to the QP. No lock is held. */
+void hca_path_close(struct hca_qp *qp);
+static inline const struct hca_transport_ops *hca_path_ops(const struct hca_path *p)
+{
+	return atomic_load_explicit(&p->ops, memory_order_acquire);
+}
+/* Its index in hca_transports.at, 0 if it is not there; for inspection. */
+unsigned hca_path_number(const struct hca_transport_ops *ops);
+
+/* Call the fence functions (transport.h) of all transports; hca_fence_key_busy(): of any. */
+void hca_fence_key(uint32_t key);
+bool hca_fence_key_busy(uint32_t key);
+void hca_fence_qp(const struct hca_qp *qp);
+void hca_fence_srq(struct hca_srq *srq);
+
+/* Call the functions of hca_local_ops of all transports that have them. The first returns 0 or
+ * the first error. */
+int hca_local_block_claimed(uint32_t block, int listen_fd);
+void hca_local_group_enter(bool joined);
+void hca_local_region_gone(uint32_t id);
+
+/* Does any transport have work for the progress thread's ticks? */
+bool hca_transports_pending(void);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address handles. The global routing header that the receiver gets in front of a datagram
+ * is built when the handle is created, except for its lengths. For RoCE v2 over IPv4 the
+ * first 20 bytes are unused and the IPv4 header follows (InfiniBand specification, annex
+ * A17.4.5.2), with the contents that it would have on the wire.
+ *
+ * An address vector without a GRH names a port by its LID. The only LID is that of this
+ * host's port, for programs that do not use GIDs.
+ */
+#define LOG_ROOM "hca"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/ip.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/device/live.h"
+#include "hca/device/quota.h"
+#include "hca/hca.h"
+#include "hca/limits.h"
+#include "hca/memory/pd.h"
+#include "hca/path/path.h"
+#include "hca/qp/address.h"
+#include "hca/qp/ah.h"
+#include "hca/share/process.h"
+#include "util/container_of.h"
+
+static bool is_v4_mapped(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+/* Sum of 16-bit words in network order, not yet folded (RFC 1071). */
+static uint32_t sum_words(const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < bytes; i += 2)
+		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
+	return sum;
+}
+
+static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
+{
+	const struct ibv_global_route *g = &ah->attr.grh;
+
+	ah->ipv4 = is_v4_mapped(&g->dgid);
+	if (ah->ipv4) {
+		struct iphdr ip = {
+			.version = 4,
+			.ihl = 5,
+			.tos = g->traffic_class,
+			.frag_off = htons(IP_DF),
+			.ttl = g->hop_limit,
+			.protocol = IPPROTO_UDP,
+		};
+
+		memcpy(&ip.saddr, sgid->raw + 12, 4);
+		memcpy(&ip.daddr, g->dgid.raw + 12, 4);
+		memcpy(ah->grh + 20, &ip, sizeof(ip));
+		ah->checksum = sum_words(&ip, sizeof(ip));
+	} else {
+		struct ibv_grh grh = {
+			.version_tclass_flow =
+				htonl(6u << 28 | (uint32_t)g->traffic_class << 20 |
+				      (g->flow_label & 0xfffff)),
+			.next_hdr = IPPROTO_UDP,
+			.hop_limit = g->hop_limit,
+			.sgid = *sgid,
+			.dgid = g->dgid,
+		};
+
+		memcpy(ah->grh, &grh, sizeof(grh));
+	}
+}
+
+bool hca_grh_destination(const uint8_t grh[HCA_GRH_BYTES], union ibv_gid *gid)
+{
+	if (grh[0] >> 4 == 6) {
+		memcpy(gid->raw, grh + offsetof(struct ibv_grh, dgid), 16);
+		return true;
+	}
+	if (grh[20] >> 4 != 4)
+		return false;
+	*gid = (union ibv_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
+	memcpy(gid->raw + 12, grh + 20 + offsetof(struct iphdr, daddr), 4);
+	return true;
+}
+
+void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
+		   uint8_t to[HCA_GRH_BYTES])
+{
+	/* UDP, BTH, DETH, immediate, data with padding, ICRC. */
+	uint32_t bytes = 8 + 12 + 8 + (imm ? 4 : 0) + ((length + 3) & ~3u) + 4;
+	uint16_t field;
+
+	memcpy(to, ah->grh, HCA_GRH_BYTES);
+	if (likely(ah->ipv4)) {
+		uint32_t sum;
+
+		bytes += sizeof(struct iphdr);
+		field = htons((uint16_t)bytes);
+		memcpy(to + 20 + offsetof(struct iphdr, tot_len), &field, 2);
+		sum = ah->checksum + bytes;
+		sum = (sum & 0xffff) + (sum >> 16);
+		sum = (sum & 0xffff) + (sum >> 16);
+		field = htons((uint16_t)~sum);
+		memcpy(to + 20 + offsetof(struct iphdr, check), &field, 2);
+	} else {
+		field = htons((uint16_t)bytes);
+		memcpy(to + offsetof(struct ibv_grh, paylen), &field, 2);
+	}
+}
+
+int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
+		  struct ibv_ah **out)
+{
+	struct ibv_gid_entry source;
+	struct hca_ah *ah;
+
+	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), except for the
+	 * LID of this port. */
+	if (!hca_live(ibpd, HCA_PD) || attr->port_num != 1 || attr->sl > 15 ||
+	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
+		return -EINVAL;
+	if (attr->is_global && hca_gid_by_index(attr->grh.sgid_index, &source))
+		return -EINVAL;
+	if (hca_quota_take(HCA_QUOTA_AH))
+		return -ENOMEM;
+	ah = calloc(1, sizeof(*ah));
+	if (!ah) {
+		hca_quota_give(HCA_QUOTA_AH);
+		return -ENOMEM;
+	}
+	ah->ibv.context = ibpd->context;
+	ah->ibv.pd = ibpd;
+	ah->attr = *attr;
+	ah->pd_id = hca_pd(ibpd)->id;
+	ah->multicast = attr->is_global && hca_gid_is_multicast(&attr->grh.dgid);
+	if (ah->multicast)
+		ah->mcast_bit = hca_mcast_bit(&attr->grh.dgid);
+	else
+		ah->local = !attr->is_global ||
+			    hca_gid_is_local(&attr->grh.dgid);
+	if (!attr->is_global) {
+		if (hca_gid_by_index(0, &source))
+			memset(&source, 0, sizeof(source));
+		ah->attr.grh.dgid = source.gid;
+	}
+	ah->route = hca_path_choose(&(struct hca_destination){
+		.ah = &ah->attr, .local = ah->local, .multicast = ah->multicast,
+		.qpn = HCA_QPN_UNKNOWN });
+	grh_fill(ah, &source.gid);
+	/* Connects to the processes that use multicast now, so that sends need not wait. */
+	if (ah->multicast)
+		hca_local_group_enter(false);
+	hca_pd_get(hca_pd(ibpd));
+	hca_live_begin(&ah->ibv, HCA_AH);
+	*out = &ah->ibv;
+	return 0;
+}
+
+int hca_ah_destroy(struct ibv_ah *ibah)
+{
+	if (!hca_live(ibah, HCA_AH))
+		return -EINVAL;
+	hca_live_end(ibah, HCA_AH);
+	hca_pd_put(hca_pd(ibah->pd));
+	free(hca_ah(ibah));
+	hca_quota_give(HCA_QUOTA_AH);
+	return 0;
+}
+
+int hca_ah_init_from_wc(struct ibv_context *ctx, uint8_t port,
+			struct ibv_wc *wc, struct ibv_grh *grh,
+			struct ibv_ah_attr *attr)
+{
+	struct ibv_gid_entry e;
+	union ibv_gid local = { 0 }, remote = { 0 };
+	const uint8_t *raw = (const uint8_t *)grh;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->port_num = port;
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return 0;
+	if (ntohl(grh->version_tclass_flow) >> 28 == 6) {
+		local = grh->dgid;
+		remote = grh->sgid;
+		attr->grh.hop_limit = 64;
+		attr->grh.traffic_class = (uint8_t)(
+			ntohl(grh->version_tclass_flow) >> 20);
+		attr->grh.flow_label = ntohl(grh->version_tclass_flow) & 0xfffff;
+	} else if (raw[20] >> 4 == 4) {
+		const struct iphdr *ip = (const void *)(raw + 20);
+
+		local.raw[10] = local.raw[11] = 0xff;
+		remote.raw[10] = remote.raw[11] = 0xff;
+		memcpy(local.raw + 12, &ip->daddr, 4);
+		memcpy(remote.raw + 12, &ip->saddr, 4);
+		attr->grh.hop_limit = 64;
+		attr->grh.traffic_class = ip->tos;
+	} else {
+		return -EINVAL;
+	}
+	attr->is_global = 1;
+	attr->grh.dgid = remote;
+	for (uint32_t i = 0; !hca_gid_by_index(i, &e); i++) {
+		if (!memcmp(e.gid.raw, local.raw, 16)) {
+			attr->grh.sgid_index = (uint8_t)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}

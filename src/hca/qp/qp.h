@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs.
+ *
+ * Locks, in the order in which they are taken:
+ *   process.lock   control plane (create, destroy, tables); a mutex
+ *   transport locks of the receiving and acknowledging side
+ *   qp.sq_lock     send queue, state changes of the QP
+ *   transport locks of the transmitting side
+ *   rq locks       receive queue: post_lock, consume_lock
+ *   cq.lock        completion queue
+ *   hca_key_lock   objects of keys, windows; no other lock is taken under it
+ * On the data path system calls are made under two locks only: sq_lock, for RDMA operations
+ * that are copied in one part, and the receive lock of a link, for messages that the receiver
+ * copies from the sender's memory.
+ */
+#ifndef HCA_QP_H
+#define HCA_QP_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/memory/pd.h"
+#include "hca/memory/promise.h"
+#include "hca/path/path.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/sq.h"
+#include "hca/queue/srq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
+#include "hca/share/public.h"
+#include "util/container_of.h"
+#include "util/list.h"
+#include "util/spin.h"
+
+struct hca_hold;
+
+struct hca_qp {
+	union {
+		struct ibv_qp ibv;
+		struct ibv_qp_ex ex;
+	};
+	bool extended;
+	bool single_threaded;         /* its domain has a thread domain */
+	uint32_t send_ops;            /* operations of the extended interface, one bit per opcode */
+	struct hca_pd *pd;
+	struct hca_cq *send_cq, *recv_cq;
+	struct hca_qp_public *pub;
+	struct hca_qp_counters *counters; /* in the segment, like pub */
+	struct ibv_qp_attr attr;      /* as set by ibv_modify_qp() */
+	struct ibv_qp_cap cap;
+	struct hca_memory sq_memory, rq_memory;
+
+	cache_aligned struct spin sq_lock;
+	_Atomic uint32_t state;       /* enum ibv_qp_state */
+	/* Constant properties of the QP, in the cache line that posting uses. */
+	bool reliable;                /* RC, XRC initiator */
+	bool event_sends;             /* threads may sleep until sends complete */
+	uint8_t always_flags;         /* enum hca_swqe_flags added to each request */
+	struct hca_path path;
+	struct hca_sq sq;
+	uint32_t tx_psn;              /* of the next message to transmit */
+	uint16_t tx_epoch;            /* counts go-backs, flushes and resets */
+	uint8_t tx_blocked;           /* enum hca_tx_blocked */
+	uint8_t rnr_left;
+	uint32_t tx_offset;           /* bytes of the message at sq.next that are sent */
+	uint64_t lost_since_ns;       /* time of the oldest entry's first loss; 0: none */
+	uint32_t lost_tries;
+	struct progress_timer retry;
+	_Atomic bool calls;           /* UD: a datagram waits for its peer; see hca_sq_call() */
+	/* Private data of the transport (path.h), next to the members that posting uses. */
+	_Alignas(8) uint8_t path_part[HCA_PATH_PART_BYTES];
+
+	cache_aligned struct hca_rq rq;
+	struct hca_promising promising;
+	struct hca_rq *recv;          /* &rq, or that of the SRQ */
+	struct hca_srq *srq;          /* shared receive queue, or NULL */
+	const struct hca_pd *recv_pd; /* domain of the receive buffers */
+	/* A copy of the entry that was taken from the SRQ for a message of which only a
+	 * part has arrived; under the consume_lock of the SRQ. */
+	struct hca_rwqe *claim;
+	bool claimed;
+	bool established;             /* COMM_EST was raised since RTR */
+	_Atomic uint32_t rx_psn;      /* PSN expected next; under the transport's receive lock */
+	uint32_t rx_offset;           /* bytes received of a fragmented message */
+	/* The peer whose messages are accepted, as a value to compare and not to
+	 * dereference. Set by a transport for which receives are promised (promise.h);
+	 * NULL: no receives are promised. */
+	_Atomic(const void *) rx_peer;
+
+	uint32_t async_taken;         /* asynchronous events read, to be acknowledged */
+	uint32_t windows;             /* windows of type 2 bound to it; under hca_key_lock */
+	bool no_self_multicast;
+	atomic_int mcast_groups;      /* number of groups it is attached to */
+
+	/* XRC target: a program has handles, which have no state of their own. In a handle,
+	 * `target` is its QP; in the QP, `handles` lists its handles. */
+	struct hca_qp *target;
+	struct hca_xrcd *xrcd;
+	struct spin handles_lock;
+	struct list handles;
+	struct list handle_entry;
+
+	struct hca_hold *hold;        /* UD; under sq_lock */
+};
+
+enum hca_tx_blocked {
+	HCA_TX_OPEN,
+	HCA_TX_RETRY_WAIT, /* until the retry timer expires */
+	/* The transport copies the data of the oldest entry in parts. It sets HCA_TX_OPEN
+	 * after the last part. */
+	HCA_TX_COPY_WAITS, /* no thread copies; the next part is to be copied */
+	HCA_TX_COPYING,    /* a thread copies a part without sq_lock: the entry must not
+			    * complete meanwhile, not by a flush either */
+};
+
+static inline struct hca_qp *hca_qp(struct ibv_qp *qp)
+{
+	return container_of(qp, struct hca_qp, ibv);
+}
+
+static inline struct hca_qp *hca_qp_of_ex(struct ibv_qp_ex *qp)
+{
+	return container_of(qp, struct hca_qp, ex);
+}
+
+static inline enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
+{
+	return (enum ibv_qp_state)atomic_load_explicit(&qp->state,
+						       memory_order_acquire);
+}
+
+/* hca_sq_call() if the queue was blocked when sq_lock was released (`tx_blocked`). */
+static inline void hca_sq_called(struct hca_qp *qp, uint8_t tx_blocked)
+{
+	if (unlikely(tx_blocked != HCA_TX_OPEN))
+		hca_sq_call(qp);
+}
+
+/* Called between hca_enter() and hca_leave(): is the calling thread also between
+ * ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort()? It then holds a sq_lock and must not
+ * move messages, which needs these locks. False when it takes no locks (elided), and on the
+ * progress thread, whose depth is always higher by one. */
+static inline bool hca_builds(void)
+{
+	return unlikely(hca_self.depth > 1) && !hca_self.elided &&
+	       !progress_is_self();
+}
+
+/* The index behind the last entry that may be transmitted: in SQD only entries that were
+ * posted before. */
+static inline uint32_t hca_sq_end(const struct hca_qp *qp)
+{
+	return unlikely(hca_qp_state(qp) == IBV_QPS_SQD) ? qp->sq.drain_to :
+							   qp->sq.head;
+}
+
+/* The CQ has overrun: moves its QPs to ERR and raises IBV_EVENT_QP_FATAL for each. Takes
+ * process.lock; no lock is held. */
+void hca_qps_fail_on(struct hca_cq *cq);
+
+/* Moves all QPs of device softN (`device`: N, or HCA_INSPECT_DEVICES for all) to ERR.
+ * process.lock is held. */
+void hca_qps_fail_of(uint32_t device);
+
+/* Processes messages and acknowledgements that have arrived, before a QP is flushed. At most
+ * process.lock is held. */
+void hca_take_in(void);
+
+/* A message arrived in RTR: raises IBV_EVENT_COMM_EST, once per connection. */
+void hca_qp_established(struct hca_qp *qp);
+
+/* Moves the QP to ERR and flushes both queues. sq_lock is not held. */
+void hca_qp_fail(struct hca_qp *qp);
+
+/* The same with sq_lock held. */
+void hca_qp_fail_locked(struct hca_qp *qp);
+void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
+
+int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,
+		      struct ibv_qp **out);
+
+/* Destroys a handle of an XRC target QP, and with its last handle the QP. */
+void hca_target_put(struct hca_qp *handle);
+
+/* The QP that a handle stands for; any other QP itself. */
+static inline struct hca_qp *hca_qp_behind(struct ibv_qp *ibqp)
+{
+	struct hca_qp *qp = hca_qp(ibqp);
+
+	return unlikely(qp->target) ? qp->target : qp;
+}
+
+#endif

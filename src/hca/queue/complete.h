@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion of send queue entries. */
+#ifndef HCA_COMPLETE_H
+#define HCA_COMPLETE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+#include "hca/memory/promise.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/sq.h"
+#include "hca/share/counters.h"
+#include "util/container_of.h"
+
+/* Removes the oldest entry; adds a completion if it is signaled or failed. sq_lock is held. */
+static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	struct hca_sq *sq = &qp->sq;
+	const struct hca_swqe *e = hca_sq_entry(sq, sq->tail++);
+	struct ibv_wc wc = {
+		.wr_id = e->wr_id,
+		.status = status,
+		.opcode = hca_opcodes[e->opcode].completion,
+		.byte_len = e->length,
+		.qp_num = qp->ibv.qp_num,
+	};
+
+	if (likely(status == IBV_WC_SUCCESS))
+		HCA_COUNT_SENT(qp, e->opcode, e->length);
+	else
+		hca_count_failed(qp, status);
+	if (likely(e->flags & HCA_SWQE_SIGNALED) || status != IBV_WC_SUCCESS)
+		hca_cq_push(qp->send_cq, &wc, false);
+}
+
+/* hca_sq_complete() with IBV_WC_SUCCESS, for an entry that was transmitted and is not
+ * HCA_SWQE_HELD. sq_lock is held. */
+static inline void hca_sq_complete_ok(struct hca_qp *qp)
+{
+	hca_sq_report(qp, IBV_WC_SUCCESS);
+	qp->lost_since_ns = 0;
+	if (unlikely(qp->sq.draining))
+		hca_sq_drained(qp);
+}
+
+#endif

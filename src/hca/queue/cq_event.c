@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion events of an armed queue, their moderation, and the event of an overrun
+ * (ibv_req_notify_cq(3), ibv_modify_cq(3); InfiniBand specification volume 1, 11.6.3).
+ *
+ * Arming is for one event, and only completions that are added later raise it. Moderation
+ * delays the event until `count` completions were added after arming, or until `period` has
+ * passed since the first of them; zero switches either of the two off. Completions with an
+ * error are not delayed.
+ */
+#define LOG_ROOM "hca"
+#include <errno.h>
+
+#include "hca/event/async.h"
+#include "hca/event/channel.h"
+#include "hca/hca.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/cq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
+#include "hca/share/process.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Limit of polls of the transports while arming; the progress thread moves the rest. */
+#define MOVES_WHEN_ARMED 64
+
+/* cq->lock is held. `arm`: one of the bits of HCA_CQ_ARMED, or 0. */
+static void set_armed(struct hca_cq *cq, unsigned arm)
+{
+	unsigned before = cq->special & HCA_CQ_ARMED;
+
+	if (!before != !arm)
+		atomic_fetch_add(&hca_process.armed, arm ? 1 : -1);
+	if ((before ^ arm) & HCA_CQ_ARMED_NEXT)
+		atomic_fetch_add(&hca_process.armed_next,
+				 arm & HCA_CQ_ARMED_NEXT ? 1 : -1);
+	cq->special = (uint8_t)((cq->special & ~(unsigned)HCA_CQ_ARMED) | arm);
+	if (!arm)
+		cq->events_held = 0;
+}
+
+static bool moderated(const struct hca_cq *cq)
+{
+	return cq->event_count || cq->event_period_us;
+}
+
+enum hca_cq_action hca_cq_pushed(struct hca_cq *cq, uint32_t head,
+				 const struct ibv_wc *wc, bool solicited)
+{
+	bool error = wc->status != IBV_WC_SUCCESS;
+
+	if (cq->stamps)
+		cq->stamps[head & cq->mask] = clock_ticks();
+	if (!(cq->special & HCA_CQ_ARMED_NEXT) &&
+	    !((cq->special & HCA_CQ_ARMED_SOLICITED) && (solicited || error)))
+		return HCA_CQ_NOTHING;
+	if (unlikely(moderated(cq)) && !error) {
+		cq->events_held++;
+		if (!cq->event_count || cq->events_held < cq->event_count)
+			return cq->events_held == 1 && cq->event_period_us ?
+				       HCA_CQ_NOTIFY_LATER :
+				       HCA_CQ_NOTHING;
+	}
+	set_armed(cq, 0);
+	return HCA_CQ_NOTIFY;
+}
+
+void hca_cq_act(struct hca_cq *cq, enum hca_cq_action action)
+{
+	if (action == HCA_CQ_NOTIFY)
+		hca_channel_notify(cq);
+	else if (action == HCA_CQ_NOTIFY_LATER)
+		progress_timer_arm(&cq->event_timer,
+				   progress_now_ns() +
+					   cq->event_period_us * UINT64_C(1000));
+}
+
+/* Raises the delayed event, if there is one. */
+static void release_event(struct hca_cq *cq)
+{
+	bool held;
+
+	hca_lock(&cq->lock);
+	held = cq->events_held > 0;
+	if (held)
+		set_armed(cq, 0);
+	hca_unlock(&cq->lock);
+	if (held)
+		hca_channel_notify(cq);
+}
+
+static void period_over(struct progress_timer *t)
+{
+	release_event(container_of(t, struct hca_cq, event_timer));
+}
+
+/* On the progress thread, because the thread that lost a completion holds locks of its QP. */
+static void fail_queue_pairs(struct progress_timer *t)
+{
+	hca_qps_fail_on(container_of(t, struct hca_cq, overrun_timer));
+}
+
+void hca_cq_overrun(struct hca_cq *cq)
+{
+	if (atomic_exchange(&cq->overrun, true))
+		return;
+	HCA_COUNT_PROCESS(CQ_OVERRUNS, 1);
+	log_warn("completion queue of %u entries overrun", cq->limit);
+	hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);
+	progress_timer_arm(&cq->overrun_timer, progress_now_ns());
+}
+
+void hca_cq_event_init(struct hca_cq *cq)
+{
+	progress_timer_init(&cq->event_timer, period_over);
+	progress_timer_init(&cq->overrun_timer, fail_queue_pairs);
+}
+
+void hca_cq_event_fini(struct hca_cq *cq)
+{
+	progress_timer_cancel(&cq->event_timer);
+	progress_timer_cancel(&cq->overrun_timer);
+	hca_lock(&cq->lock);
+	set_armed(cq, 0);
+	hca_unlock(&cq->lock);
+}
+
+static void move_all(void)
+{
+	for (int i = 0; i < MOVES_WHEN_ARMED && !hca_builds() &&
+			hca_poll_transports_surely(); i++)
+		;
+}
+
+int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct hca_cq *cq = hca_cq(ibcq);
+
+	/* Permitted without a channel, but has no effect. */
+	if (!ibcq->channel)
+		return 0;
+	hca_enter();
+	/* Messages that have arrived are moved before the queue is armed, so that their
+	 * completions raise no event. */
+	move_all();
+	hca_lock(&cq->lock);
+	if (!solicited_only)
+		set_armed(cq, HCA_CQ_ARMED_NEXT);
+	else if (!(cq->special & HCA_CQ_ARMED))
+		set_armed(cq, HCA_CQ_ARMED_SOLICITED);
+	hca_unlock(&cq->lock);
+	/* From here on peers wake this process. Messages that have arrived meanwhile are moved
+	 * now, after arming, so that their completions raise the event. */
+	hca_attention_release();
+	move_all();
+	if (hca_builds()) /* move_all() did nothing: the progress thread does it */
+		progress_kick();
+	hca_leave();
+	return 0;
+}
+
+int hca_cq_modify(struct ibv_cq *ibcq, const struct ibv_modify_cq_attr *attr)
+{
+	struct hca_cq *cq = hca_cq(ibcq);
+
+	if (!attr->attr_mask)
+		return -EINVAL;
+	if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
+		return -EOPNOTSUPP;
+	hca_lock(&cq->lock);
+	cq->event_count = attr->moderate.cq_count;
+	cq->event_period_us = attr->moderate.cq_period;
+	hca_unlock(&cq->lock);
+	/* A delayed event was delayed by the previous values. */
+	release_event(cq);
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive queues of QPs and SRQs. */
+#ifndef HCA_RQ_H
+#define HCA_RQ_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "hca/memory/pd.h"
+#include "hca/run/elide.h"
+#include "util/spin.h"
+
+struct hca_qp;
+
+/* One posted receive; `sge` has the queue's max_sge entries. */
+struct hca_rwqe {
+	uint64_t wr_id;
+	uint32_t num_sge;
+	struct ibv_sge sge[];
+};
+
+struct hca_rq {
+	struct spin post_lock;
+	struct spin consume_lock;
+	_Atomic uint32_t head, tail; /* counts of posted and consumed entries, modulo 2^32 */
+	uint32_t limit;      /* entries that may be posted: the number requested */
+	uint32_t mask;
+	uint32_t max_sge;
+	uint32_t stride;
+	uint8_t *wqes;
+	uint32_t qpn;        /* for the trace probe; 0 in a shared receive queue */
+};
+
+static inline struct hca_rwqe *hca_rq_entry(struct hca_rq *rq, uint32_t index)
+{
+	return (struct hca_rwqe *)(rq->wqes +
+				   (size_t)(index & rq->mask) * rq->stride);
+}
+
+int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad);
+
+/* Posts a list of requests. 0 or a positive errno, as ibv_post_recv() returns it. */
+int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
+		struct ibv_recv_wr **bad);
+
+/* Allocates the entries. 0 or -ENOMEM. The caller frees `memory`. */
+int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
+		struct hca_pd *pd, enum hca_resource kind,
+		struct hca_memory *memory);
+void hca_rq_reset(struct hca_rq *rq);
+void hca_rq_flush(struct hca_qp *qp);
+
+/* 0; -EINVAL: more than `depth` entries are posted; or -ENOMEM. */
+int hca_rq_resize(struct hca_rq *rq, uint32_t depth, struct hca_pd *pd,
+		  enum hca_resource kind, struct hca_memory *memory);
+
+/* The oldest posted entry, or NULL. consume_lock is held. */
+static inline struct hca_rwqe *hca_rq_first(struct hca_rq *rq)
+{
+	uint32_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
+
+	if (tail == atomic_load_explicit(&rq->head, memory_order_acquire))
+		return NULL;
+	return hca_rq_entry(rq, tail);
+}
+
+/* Removes the entry that hca_rq_first() returned; its place may be posted to again.
+ * consume_lock is held. */
+static inline void hca_rq_consume(struct hca_rq *rq)
+{
+	atomic_store_explicit(&rq->tail,
+			      atomic_load_explicit(&rq->tail,
+						   memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+#endif

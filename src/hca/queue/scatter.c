@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The walk over scatter/gather entries; see scatter.h. */
+#include "hca/queue/scatter.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hca/memory/sge.h"
+#include "hca/qp/qp.h"
+#include "hca/queue/hold.h"
+#include "hca/queue/rq.h"
+#include "hca/queue/sq.h"
+#include "hca/share/process.h"
+
+int hca_sges_read(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
+		  uint32_t at, void *to, uint32_t length)
+{
+	struct hca_walk w = { sge, sge + count, at, length };
+	struct hca_piece p;
+	uint8_t *next = to;
+
+	while (hca_walk_next(&w, &p)) {
+		const uint8_t *base = hca_sge_resolve(pd, p.sge, 0);
+
+		if (likely(base))
+			memcpy(next, base + p.at, p.length);
+		else if (hca_sge_read(pd, p.sge, p.at, next, p.length))
+			return -EFAULT;
+		next += p.length;
+	}
+	return 0;
+}
+
+int hca_sges_write(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
+		   uint32_t at, const void *from, uint32_t length)
+{
+	struct hca_walk w = { sge, sge + count, at, length };
+	const uint8_t *next = from;
+	struct hca_piece p;
+
+	while (hca_walk_next(&w, &p)) {
+		uint8_t *base = hca_sge_resolve(pd, p.sge, IBV_ACCESS_LOCAL_WRITE);
+
+		if (likely(base))
+			memcpy(base + p.at, next, p.length);
+		else if (hca_sge_write(pd, p.sge, p.at, next, p.length))
+			return -EFAULT;
+		next += p.length;
+	}
+	return 0;
+}
+
+int hca_sges_iov(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
+		 uint32_t at, uint32_t length, unsigned access, struct iovec *iov,
+		 bool *kernel)
+{
+	struct hca_walk w = { sge, sge + count, at, length };
+	struct hca_piece p;
+	int n = 0;
+
+	while (hca_walk_next(&w, &p)) {
+		uint8_t *base = hca_sge_resolve(pd, p.sge, access);
+
+		if (unlikely(!base && kernel)) {
+			base = hca_sge_for_kernel(pd, p.sge, access);
+			*kernel = true;
+		}
+		if (unlikely(!base))
+			return -EFAULT;
+		iov[n++] = (struct iovec){ base + p.at, p.length };
+	}
+	return n;
+}
+
+int hca_swqe_read(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at, void *to,
+		  uint32_t length)
+{
+	if (!(e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)))
+		return hca_sges_read(qp->pd, e->sge, e->num_sge, at, to, length);
+	memcpy(to, hca_swqe_data(e) + at, length);
+	return 0;
+}
+
+uint64_t hca_rwqe_room(const struct hca_rwqe *e)
+{
+	uint64_t room = 0;
+
+	for (unsigned i = 0; i < e->num_sge; i++)
+		room += e->sge[i].length;
+	return room;
+}
+
+int hca_rwqe_write(const struct hca_qp *qp, const struct hca_rwqe *e, uint32_t at,
+		   const void *from, uint32_t length)
+{
+	/* The common case: one buffer. */
+	if (likely(e->num_sge == 1 && at == 0)) {
+		void *to = hca_sge_resolve(qp->recv_pd, &e->sge[0],
+					   IBV_ACCESS_LOCAL_WRITE);
+
+		if (likely(to)) {
+			memcpy(to, from, length);
+			return 0;
+		}
+	}
+	return hca_sges_write(qp->recv_pd, e->sge, e->num_sge, at, from, length);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The slow cases of lock elision; see elide.h.
+ *
+ * Correctness. The owner stores 1 in `inside` and then loads `others`; another thread
+ * increments `others`, has all running threads of the process execute a full fence
+ * (membarrier), and then waits until `inside` is 0. So either the owner sees `others` and
+ * takes the locks, or the other thread sees `inside` and waits. Every thread that takes
+ * locks is counted in `others`, also the owner. Ownership passes on only while the thread
+ * that takes it is the only one counted. A thread that was interrupted between finding
+ * itself to be the owner and storing `inside` then loads `others` and once more `owner`:
+ * either `others` is not 0, or the other threads have left and it sees all their stores, also
+ * a change of the owner.
+ */
+#define LOG_ROOM "hca"
+#include "hca/run/elide.h"
+
+#include <unistd.h>
+
+#include "hca/run/progress.h"
+#include "util/clock.h"
+#include "util/fence.h"
+#include "util/log.h"
+
+/* If application threads that are not the owner enter so often in one period, elision costs more
+ * than it saves. */
+#define FOREIGN_LIMIT 4096
+#define FOREIGN_PERIOD_NS NSEC_PER_SEC
+/* A thread that enters so often, without another one in between, becomes the owner. So ownership
+ * passes from a thread that only set up objects to the one that posts and polls. */
+#define STREAK_TO_OWN 1024
+
+struct hca_elision hca_elision;
+_Thread_local struct hca_self hca_self
+	__attribute__((tls_model("initial-exec")));
+
+static struct {
+	_Atomic(struct hca_self *) last;
+	_Atomic uint32_t count;
+	_Atomic uint64_t since_ns;
+} foreign;
+
+void hca_elision_start(void)
+{
+	bool usable = fence_others_offered(FENCE_PROCESS);
+
+	/* Threads may be inside already, from before the adapter was last stopped or in
+	 * librdmacm. There is no owner yet. */
+	if (!usable && !atomic_exchange(&hca_elision.off, true))
+		atomic_fetch_add(&hca_elision.others, 1);
+}
+
+/* In a forked child, whose only thread is outside. */
+void hca_elision_forked(void)
+{
+	bool off = atomic_load(&hca_elision.off);
+
+	atomic_store(&hca_elision.owner, 0);
+	for (unsigned i = 0; i < HCA_OWNERS; i++)
+		atomic_store(&hca_elision.inside[i], 0);
+	atomic_store(&hca_elision.others, off ? 1 : 0);
+	hca_self = (struct hca_self){ 0 };
+}
+
+static bool is_self(uintptr_t owner)
+{
+	return owner - (uintptr_t)&hca_self < HCA_OWNERS;
+}
+
+static void wait_for_owner(uintptr_t owner)
+{
+	unsigned tries = 0;
+
+	/* Cannot fail: without membarrier there is never an owner. */
+	fence_others(FENCE_PROCESS, true);
+	while (atomic_load_explicit(&hca_elision.inside[owner % HCA_OWNERS],
+				    memory_order_acquire)) {
+		if (++tries % 256 == 0)
+			sched_yield();
+		cpu_relax();
+	}
+}
+
+/* Counts the caller in `others`, and waits until the owner is outside or takes locks. */
+static void announce(void)
+{
+	uintptr_t owner;
+
+	atomic_fetch_add(&hca_elision.others, 1);
+	owner = atomic_load(&hca_elision.owner);
+	if (owner && !is_self(owner))
+		wait_for_owner(owner);
+}
+
+static void withdraw(void)
+{
+	atomic_fetch_sub(&hca_elision.others, 1);
+}
+
+/* Makes the caller the owner, if no other thread is inside. It is not counted in `others`. */
+static void adopt(void)
+{
+	uintptr_t owner = atomic_load(&hca_elision.owner);
+	uintptr_t nth = owner ? owner % HCA_OWNERS + 1 : 0;
+
+	if (hca_self.auto_held || atomic_load(&hca_elision.off) ||
+	    nth == HCA_OWNERS)
+		return;
+	announce();
+	if (atomic_load(&hca_elision.others) == 1 &&
+	    atomic_compare_exchange_strong(&hca_elision.owner, &owner,
+					   (uintptr_t)&hca_self + nth) &&
+	    atomic_load(&hca_elision.others) != 1)
+		/* A thread entered meanwhile, and may not have seen the new owner. */
+		atomic_store(&hca_elision.owner, owner);
+	withdraw();
+}
+
+/* Counts an entry of a thread that is not the owner; switches elision off if there are too many. */
+static void count_foreign(void)
+{
+	uint64_t now;
+
+	if (atomic_fetch_add(&foreign.count, 1) < FOREIGN_LIMIT)
+		return;
+	now = progress_now_ns();
+	atomic_store(&foreign.count, 0);
+	if (now - atomic_exchange(&foreign.since_ns, now) > FOREIGN_PERIOD_NS)
+		return;
+	/* The caller is counted, so the owner is outside. This increment is never undone. */
+	if (!atomic_load(&hca_elision.off)) {
+		atomic_fetch_add(&hca_elision.others, 1);
+		atomic_store(&hca_elision.off, true);
+	}
+}
+
+void hca_enter_slow(void)
+{
+	uintptr_t owner;
+
+	if (likely(atomic_load_explicit(&hca_elision.off,
+					memory_order_acquire)))
+		return;
+	announce();
+	hca_self.announced = true;
+	owner = atomic_load(&hca_elision.owner);
+	if (is_self(owner) || progress_is_self())
+		return;
+	if (atomic_exchange(&foreign.last, &hca_self) != &hca_self)
+		hca_self.streak = 0;
+	hca_self.streak++;
+	if (owner)
+		count_foreign();
+}
+
+void hca_enter_with_locks(void)
+{
+	if (hca_self.depth++ ||
+	    atomic_load_explicit(&hca_elision.off, memory_order_acquire))
+		return;
+	announce();
+	hca_self.announced = true;
+}
+
+void hca_leave_slow(void)
+{
+	hca_self.announced = false;
+	withdraw();
+	if (hca_self.streak >= STREAK_TO_OWN) {
+		hca_self.streak = 0;
+		adopt();
+	}
+}
+
+void hca_lock_outside(struct spin *s)
+{
+	if (hca_self.auto_held++ == 0 &&
+	    !atomic_load_explicit(&hca_elision.off, memory_order_acquire)) {
+		announce();
+		hca_self.auto_announced = true;
+	}
+	spin_lock(s);
+}
+
+void hca_unlock_outside(struct spin *s)
+{
+	spin_unlock(s);
+	if (--hca_self.auto_held == 0 && hca_self.auto_announced) {
+		hca_self.auto_announced = false;
+		withdraw();
+	}
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The progress thread: descriptors, timers, and moving messages while the
+ * application does not poll. See progress.h for the rules of its callers, and process.h for
+ * the thread that moves messages.
+ */
+#define LOG_ROOM "hca"
+#include "hca/run/progress.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "hca/share/process.h"
+#include "util/cancel.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/wakeup.h"
+
+/* A timer that is later than this is also run by polling threads. */
+#define OVERDUE_NS 50000
+/* Stack of the thread. Not the usual 8 MiB, because mlockall() would allocate all of it. */
+#define STACK_BYTES ((size_t)1 << 20)
+
+struct watch {
+	void (*fn)(void *arg, uint32_t events);
+	void *arg;
+	uint32_t generation; /* distinguishes a descriptor from an earlier one with its number */
+};
+
+static struct {
+	pthread_mutex_t life; /* progress_hold() and progress_release() */
+	unsigned users;
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* protects all members below, except run_lock */
+	pthread_cond_t idle;  /* a callback ended */
+	struct watch *watches; /* indexed by descriptor */
+	int watch_count;
+	uint32_t generation;
+	int running_fd;       /* descriptor whose callback runs, -1: none */
+	struct progress_timer *running_timer;
+	/* Indexed by progress_timer.by_pollers: may polling threads run the timers? */
+	struct wheel wheels[2];
+	_Atomic uint64_t next_due_ns; /* first deadline in wheels[true], UINT64_MAX: none */
+	pthread_mutex_t run_lock; /* held while timers are run */
+	uint64_t sleeping_until_ns;
+	bool stop;
+	int epoll_fd, wake_fd;
+	_Atomic clockid_t cpu_clock; /* of the thread; 0: none yet */
+} progress = {
+	.life = PTHREAD_MUTEX_INITIALIZER,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.idle = PTHREAD_COND_INITIALIZER,
+	.run_lock = PTHREAD_MUTEX_INITIALIZER,
+	.next_due_ns = UINT64_MAX,
+	.running_fd = -1,
+	.epoll_fd = -1,
+	.wake_fd = -1,
+};
+
+static _Thread_local bool on_progress_thread
+	__attribute__((tls_model("initial-exec")));
+
+uint64_t progress_now_ns(void)
+{
+	return clock_monotonic_ns_slow();
+}
+
+uint64_t progress_cpu_ns(void)
+{
+	clockid_t of = atomic_load_explicit(&progress.cpu_clock,
+					    memory_order_relaxed);
+	struct timespec t;
+
+	return of && !clock_gettime(of, &t) ? timespec_to_ns(t) : 0;
+}
+
+bool progress_is_self(void)
+{
+	return on_progress_thread;
+}
+
+void progress_kick(void)
+{
+	int ret = wakeup_post(progress.wake_fd);
+
+	if (ret)
+		log_debug("progress wake-up failed: %s", strerror(-ret));
+}
+
+static void run_watch(int fd, uint32_t generation, uint32_t events)
+{
+	struct watch w;
+
+	pthread_mutex_lock(&progress.lock);
+	if (fd >= progress.watch_count || !progress.watches[fd].fn ||
+	    progress.watches[fd].generation != generation) {
+		pthread_mutex_unlock(&progress.lock);
+		return;
+	}
+	w = progress.watches[fd];
+	progress.running_fd = fd;
+	pthread_mutex_unlock(&progress.lock);
+	w.fn(w.arg, events);
+	pthread_mutex_lock(&progress.lock);
+	progress.running_fd = -1;
+	pthread_cond_broadcast(&progress.idle);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+static struct wheel *wheel_of(const struct progress_timer *t)
+{
+	return &progress.wheels[t->by_pollers];
+}
+
+/* After each change of the wheels; lock is held. */
+static void note_next_due(void)
+{
+	atomic_store_explicit(&progress.next_due_ns,
+			      wheel_next_ns(&progress.wheels[true]),
+			      memory_order_relaxed);
+}
+
+/* Removes the next timer of `wheel` that is due; NULL: there is none. lock is held. */
+static struct progress_timer *take_due(struct wheel *wheel, uint64_t now_ns)
+{
+	struct wheel_timer *t = wheel_expire(wheel, now_ns);
+
+	note_next_due();
+	return t ? container_of(t, struct progress_timer, timer) : NULL;
+}
+
+/* Runs the timers of `wheel` that are due now. run_lock is held. */
+static void run_timers(struct wheel *wheel)
+{
+	uint64_t now = progress_now_ns();
+	struct progress_timer *t;
+
+	pthread_mutex_lock(&progress.lock);
+	while ((t = take_due(wheel, now))) {
+		progress.running_timer = t;
+		pthread_mutex_unlock(&progress.lock);
+		t->fn(t);
+		pthread_mutex_lock(&progress.lock);
+		progress.running_timer = NULL;
+		pthread_cond_broadcast(&progress.idle);
+	}
+	pthread_mutex_unlock(&progress.lock);
+}
+
+static void run_timers_here(void)
+{
+	CANCEL_OFF;
+
+	run_timers(&progress.wheels[true]);
+}
+
+/*
+ * Threads of a program may poll on every processor, perhaps at a real-time priority, so
+ * that the progress thread does not run. Then polling threads run its timers.
+ */
+void progress_run_overdue(void)
+{
+	if (likely(atomic_load_explicit(&progress.next_due_ns,
+					memory_order_relaxed) == UINT64_MAX) ||
+	    progress_now_ns() <
+		    atomic_load_explicit(&progress.next_due_ns,
+					 memory_order_relaxed) + OVERDUE_NS ||
+	    pthread_mutex_trylock(&progress.run_lock))
+		return;
+	run_timers_here();
+	pthread_mutex_unlock(&progress.run_lock);
+}
+
+/* The time to sleep: until the next timer, but at most `attention_ms` (-1: no limit). UINT64_MAX:
+ * until woken. */
+static uint64_t sleep_ns(int attention_ms)
+{
+	uint64_t now = progress_now_ns();
+	uint64_t wait_ns = attention_ms < 0 ? UINT64_MAX :
+					      (uint64_t)attention_ms * 1000000;
+	uint64_t due;
+
+	pthread_mutex_lock(&progress.lock);
+	due = MIN(wheel_next_ns(&progress.wheels[false]),
+		  wheel_next_ns(&progress.wheels[true]));
+	if (due != UINT64_MAX)
+		wait_ns = MIN(wait_ns, due > now ? due - now : 0);
+	progress.sleeping_until_ns =
+		wait_ns == UINT64_MAX ? UINT64_MAX : now + wait_ns;
+	pthread_mutex_unlock(&progress.lock);
+	return wait_ns;
+}
+
+/* epoll_wait with nanoseconds; milliseconds, rounded up, on old kernels. */
+static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
+{
+	struct timespec t = timespec_from_ns(wait_ns);
+	int n = epoll_pwait2(progress.epoll_fd, events, max,
+			     wait_ns == UINT64_MAX ? NULL : &t, NULL);
+
+	if (n < 0 && errno == ENOSYS)
+		n = epoll_wait(progress.epoll_fd, events, max,
+			       wait_ns == UINT64_MAX ?
+				       -1 :
+				       (int)((wait_ns + 999999) / 1000000));
+	return n;
+}
+
+static void *progress_main(void *arg)
+{
+	struct epoll_event events[32];
+	clockid_t cpu_clock;
+	bool stop = false;
+
+	on_progress_thread = true;
+	if (!pthread_getcpuclockid(pthread_self(), &cpu_clock))
+		atomic_store(&progress.cpu_clock, cpu_clock);
+	pthread_setname_np(pthread_self(), "busbar-progress");
+	while (!stop) {
+		uint64_t wait_ns;
+		int n;
+
+		hca_enter();
+		wait_ns = sleep_ns(hca_attention_tick());
+		hca_leave();
+		n = wait_events(events, ARRAY_SIZE(events), wait_ns);
+		hca_enter();
+		for (int i = 0; i < n; i++) {
+			int fd = (int)(uint32_t)events[i].data.u64;
+
+			if (fd == progress.wake_fd) {
+				wakeup_drain(fd);
+				continue;
+			}
+			run_watch(fd, (uint32_t)(events[i].data.u64 >> 32),
+				  events[i].events);
+		}
+		pthread_mutex_lock(&progress.run_lock);
+		run_timers(&progress.wheels[false]);
+		run_timers(&progress.wheels[true]);
+		pthread_mutex_unlock(&progress.run_lock);
+		hca_leave();
+		pthread_mutex_lock(&progress.lock);
+		stop = progress.stop;
+		pthread_mutex_unlock(&progress.lock);
+	}
+	return NULL;
+}
+
+static int progress_start(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int ret;
+
+	progress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (progress.epoll_fd < 0)
+		return -errno;
+	progress.wake_fd = wakeup_open_signal();
+	if (progress.wake_fd < 0) {
+		ret = progress.wake_fd;
+		goto err_epoll;
+	}
+	ev.data.u64 = (uint32_t)progress.wake_fd;
+	if (epoll_ctl(progress.epoll_fd, EPOLL_CTL_ADD, progress.wake_fd, &ev)) {
+		ret = -errno;
+		goto err_wake;
+	}
+	wheel_init(&progress.wheels[false], progress_now_ns());
+	wheel_init(&progress.wheels[true], progress_now_ns());
+	note_next_due();
+	progress.stop = false;
+	/* Signals belong to the application's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	ret = -pthread_create(&progress.thread, &attr, progress_main, NULL);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		goto err_wake;
+	return 0;
+
+err_wake:
+	close(progress.wake_fd);
+err_epoll:
+	close(progress.epoll_fd);
+	progress.epoll_fd = progress.wake_fd = -1;
+	return ret;
+}
+
+int progress_hold(void)
+{
+	int ret = 0;
+
+	clock_init();
+	pthread_mutex_lock(&progress.life);
+	if (progress.users == 0)
+		ret = progress_start();
+	if (!ret)
+		progress.users++;
+	pthread_mutex_unlock(&progress.life);
+	return ret;
+}
+
+void progress_release(void)
+{
+	pthread_mutex_lock(&progress.life);
+	if (--progress.users == 0) {
+		pthread_mutex_lock(&progress.lock);
+		progress.stop = true;
+		pthread_mutex_unlock(&progress.lock);
+		progress_kick();
+		pthread_join(progress.thread, NULL);
+		close(progress.wake_fd);
+		close(progress.epoll_fd);
+		progress.epoll_fd = progress.wake_fd = -1;
+		free(progress.watches);
+		progress.watches = NULL;
+		progress.watch_count = 0;
+	}
+	pthread_mutex_unlock(&progress.life);
+}
+
+/* In a forked child: the thread does not exist, its descriptors are shared with the parent. */
+void progress_forked(void)
+{
+	if (progress.epoll_fd >= 0) {
+		close(progress.epoll_fd);
+		close(progress.wake_fd);
+	}
+	pthread_mutex_init(&progress.life, NULL);
+	pthread_mutex_init(&progress.lock, NULL);
+	pthread_mutex_init(&progress.run_lock, NULL);
+	pthread_cond_init(&progress.idle, NULL);
+	atomic_store(&progress.next_due_ns, UINT64_MAX);
+	progress.users = 0;
+	free(progress.watches);
+	progress.watches = NULL;
+	progress.watch_count = 0;
+	progress.epoll_fd = progress.wake_fd = -1;
+	progress.running_fd = -1;
+	progress.running_timer = NULL;
+	on_progress_thread = false;
+	atomic_store(&progress.cpu_clock, 0);
+}
+
+static int grow_watches(int fd)
+{
+	int count = MAX(fd + 1, progress.watch_count * 2);
+	struct watch *w;
+
+	if (fd < progress.watch_count)
+		return 0;
+	w = realloc(progress.watches, (size_t)count * sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	memset(w + progress.watch_count, 0,
+	       (size_t)(count - progress.watch_count) * sizeof(*w));
+	progress.watches = w;
+	progress.watch_count = count;
+	return 0;
+}
+
+int progress_watch(int fd, uint32_t events, void (*fn)(void *, uint32_t),
+		   void *arg)
+{
+	struct epoll_event ev = { .events = events };
+	int ret;
+
+	pthread_mutex_lock(&progress.lock);
+	ret = grow_watches(fd);
+	if (!ret) {
+		uint32_t generation = ++progress.generation;
+
+		ev.data.u64 = (uint64_t)generation << 32 | (uint32_t)fd;
+		progress.watches[fd] = (struct watch){
+			.fn = fn, .arg = arg, .generation = generation
+		};
+		if (epoll_ctl(progress.epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
+			ret = -errno;
+			progress.watches[fd].fn = NULL;
+		}
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return ret;
+}
+
+int progress_rewatch(int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events };
+	int ret = -ENOENT;
+
+	pthread_mutex_lock(&progress.lock);
+	if (fd < progress.watch_count && progress.watches[fd].fn) {
+		ev.data.u64 = (uint64_t)progress.watches[fd].generation << 32 |
+			      (uint32_t)fd;
+		ret = epoll_ctl(progress.epoll_fd, EPOLL_CTL_MOD, fd, &ev) ?
+			      -errno : 0;
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return ret;
+}
+
+static void unwatch(int fd)
+{
+	if (fd < progress.watch_count && progress.watches[fd].fn) {
+		progress.watches[fd].fn = NULL;
+		epoll_ctl(progress.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	}
+}
+
+void progress_unwatch_async(int fd)
+{
+	pthread_mutex_lock(&progress.lock);
+	unwatch(fd);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_unwatch(int fd)
+{
+	pthread_mutex_lock(&progress.lock);
+	unwatch(fd);
+	while (!on_progress_thread && progress.running_fd == fd)
+		pthread_cond_wait(&progress.idle, &progress.lock);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_timer_init(struct progress_timer *t,
+			 void (*fn)(struct progress_timer *))
+{
+	wheel_timer_init(&t->timer);
+	t->fn = fn;
+	t->by_pollers = false;
+}
+
+void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
+{
+	bool wake = false;
+
+	pthread_mutex_lock(&progress.lock);
+	/* Without the thread no timer is run. */
+	if (progress.epoll_fd >= 0) {
+		wheel_arm(wheel_of(t), &t->timer, deadline_ns);
+		note_next_due();
+		wake = deadline_ns < progress.sleeping_until_ns;
+	}
+	pthread_mutex_unlock(&progress.lock);
+	if (wake && !on_progress_thread)
+		progress_kick();
+}
+
+/* lock is held. */
+static void disarm(struct progress_timer *t)
+{
+	if (wheel_cancel(wheel_of(t), &t->timer))
+		note_next_due();
+}
+
+void progress_timer_disarm(struct progress_timer *t)
+{
+	pthread_mutex_lock(&progress.lock);
+	disarm(t);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_timer_cancel(struct progress_timer *t)
+{
+	pthread_mutex_lock(&progress.lock);
+	disarm(t);
+	while (!on_progress_thread && progress.running_timer == t)
+		pthread_cond_wait(&progress.idle, &progress.lock);
+	disarm(t); /* fn may have armed it again */
+	pthread_mutex_unlock(&progress.lock);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Decides whether the application's polls or the progress thread move messages; see
+ * process.h.
+ *
+ * The decision depends on `wants_kick`, `ticking` and `armed`. A thread that stores one of
+ * them and then loads another uses sequentially consistent accesses for both. So of two
+ * threads that do so at the same time, at least one sees the other's store, and always one
+ * of these holds: the application polls, the progress thread ticks, or peers wake it.
+ */
+#include "hca/share/process.h"
+
+#include "util/fence.h"
+
+#define POLLS_TO_ATTEND 512
+#define TICK_MS 5
+#define TICK_MAX_MS 40
+#define POLLS_PER_WAKE 64
+
+/* Copies the number of polls to the counters that other processes read, once per tick: polls do
+ * not write the shared line themselves. */
+static void polls_publish(struct hca_segment *s)
+{
+	__atomic_store_n(&s->counters.at[HCA_POLLS],
+			 atomic_load_explicit(&hca_process.polls,
+					      memory_order_relaxed),
+			 __ATOMIC_RELAXED);
+}
+
+void hca_attention_attend(void)
+{
+	struct hca_segment *s = hca_process.segment;
+	uint32_t streak;
+	bool armed;
+
+	polls_publish(s);
+	streak = atomic_load_explicit(&hca_process.streak,
+				      memory_order_relaxed) + 1;
+	atomic_store_explicit(&hca_process.streak, streak,
+			      memory_order_relaxed);
+	/* A program that armed a CQ may go to sleep at any time, however often it polled. */
+	if (streak < POLLS_TO_ATTEND ||
+	    atomic_load_explicit(&hca_process.armed_next,
+				 memory_order_relaxed) > 0)
+		return;
+	atomic_store_explicit(&hca_process.streak, 0,
+			      memory_order_relaxed);
+	armed = atomic_load(&hca_process.armed) > 0;
+	atomic_store(&s->wants_kick,
+		     armed ? HCA_WAKE_SOLICITED : HCA_WAKE_NOTHING);
+	if (!atomic_exchange(&hca_process.ticking, true))
+		progress_kick();
+	/* Another thread may have armed a CQ meanwhile and be asleep, or be inside after
+	 * its last look for messages. Peers wake the progress thread again, and it looks. */
+	if (unlikely(atomic_load(&hca_process.armed_next) > 0 ||
+		     (!armed && atomic_load(&hca_process.armed) > 0))) {
+		hca_attention_release();
+		atomic_store(&hca_process.kicked, true);
+		progress_kick();
+	}
+}
+
+void hca_attention_release(void)
+{
+	struct hca_segment *s = hca_process.segment;
+
+	atomic_store_explicit(&hca_process.streak, 0,
+			      memory_order_relaxed);
+	if (atomic_load(&s->wants_kick) == HCA_WAKE_ALL)
+		return;
+	atomic_store(&s->wants_kick, HCA_WAKE_ALL);
+	fence_others(FENCE_HOST, hca_process.membarrier);
+}
+
+/* A peer woke this process while the application polls. If a CQ is armed, the application may
+ * go to sleep without another poll, so all messages must be moved here. */
+static void look_when_kicked(void)
+{
+	if (atomic_load(&hca_process.armed) == 0) {
+		hca_poll_transports(NULL);
+		return;
+	}
+	for (int i = 0; i < POLLS_PER_WAKE && hca_poll_transports_surely(); i++)
+		;
+}
+
+int hca_attention_tick(void)
+{
+	static uint64_t polls_before;
+	static int tick_ms;
+	uint64_t polls = atomic_load_explicit(&hca_process.polls,
+					      memory_order_relaxed);
+	struct hca_segment *s;
+	int timeout_ms = -1;
+
+	/* The adapter may be stopped now, while librdmacm holds the progress thread. */
+	pthread_mutex_lock(&hca_process.tick_lock);
+	s = hca_process.segment;
+	if (!s)
+		goto out;
+	HCA_COUNT_PROCESS(TICKS, 1);
+	polls_publish(s);
+	if (unlikely(!atomic_load_explicit(&s->alive, memory_order_relaxed)))
+		hca_death_mark_make(s);
+	if (!atomic_load(&hca_process.ticking)) {
+		tick_ms = TICK_MS;
+	} else {
+		/* The longer the application has polled, the longer it probably will,
+		 * so checks become less frequent. A peer that waits wakes us. */
+		timeout_ms = tick_ms;
+		tick_ms = MIN(2 * tick_ms, TICK_MAX_MS);
+		/* Woken while the application polls: a peer has waited longer than
+		 * the time between two polls, so messages are moved here. */
+		if (atomic_exchange(&hca_process.kicked, false))
+			look_when_kicked();
+		if (polls != polls_before) {
+			polls_before = polls;
+			goto out;
+		}
+		atomic_store(&hca_process.ticking, false);
+		hca_attention_release();
+	}
+	timeout_ms = hca_transports_pending() ? 1 : -1;
+	if (!atomic_load_explicit(&s->wants_kick, memory_order_relaxed) &&
+	    timeout_ms < 0)
+		goto out;
+	for (int i = 0; i < POLLS_PER_WAKE; i++)
+		if (!hca_poll_transports_surely())
+			goto out;
+	timeout_ms = 0;
+out:
+	pthread_mutex_unlock(&hca_process.tick_lock);
+	return timeout_ms;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which processes may use this one; see peers.h. */
+#define LOG_ROOM "peers"
+#include "hca/share/peers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "hca/host/settings.h"
+#include "hca/run/progress.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define IDS UINT32_MAX /* number of valid ids; the value itself is no id */
+#define OVERFLOW_DEFAULT 65534u
+#define COMPLAINTS 10
+#define COMPLAINTS_NS (10 * NSEC_PER_SEC)
+#define TOLD 32u
+
+bool hca_peer_cred(int fd, struct ucred *cred)
+{
+	socklen_t len = sizeof(*cred);
+
+	*cred = (struct ucred){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len);
+}
+
+static uint32_t overflow_id(const char *path)
+{
+	uint32_t id = OVERFLOW_DEFAULT;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return id;
+	if (fscanf(f, "%u", &id) != 1)
+		id = OVERFLOW_DEFAULT;
+	fclose(f);
+	return id;
+}
+
+/* Are all ids of the host mapped into our user namespace? */
+static bool all_mapped(const char *path)
+{
+	unsigned inside, outside, count, total = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return true; /* no /proc, or no user namespaces */
+	while (fscanf(f, "%u %u %u", &inside, &outside, &count) == 3)
+		total += count;
+	fclose(f);
+	return total == IDS;
+}
+
+/* Users that are not mapped here all appear as the same overflow id. */
+static bool is_anybody(uint32_t id, const char *overflow, const char *map)
+{
+	return id == (uint32_t)-1 ||
+	       (id == overflow_id(overflow) && !all_mapped(map));
+}
+
+static bool user_known(const struct ucred *cred)
+{
+	return !is_anybody(cred->uid, "/proc/sys/kernel/overflowuid",
+			   "/proc/self/uid_map");
+}
+
+static bool group_known(const struct ucred *cred)
+{
+	return !is_anybody(cred->gid, "/proc/sys/kernel/overflowgid",
+			   "/proc/self/gid_map");
+}
+
+bool hca_peer_is_kin(const struct ucred *cred)
+{
+	return cred->pid == getpid() ||
+	       (cred->uid == geteuid() && user_known(cred));
+}
+
+static bool is_of_our_group(const struct ucred *cred)
+{
+	return hca_settings.peers == HCA_PEERS_GROUP &&
+	       cred->gid == getegid() && group_known(cred);
+}
+
+bool hca_peer_may_talk(const struct ucred *cred)
+{
+	if (hca_settings.peers == HCA_PEERS_ANY || hca_peer_is_kin(cred) ||
+	    is_of_our_group(cred))
+		return true;
+	/* Root in both directions: a server of root must accept users, and a user the
+	 * system's servers. */
+	return (cred->uid == 0 || geteuid() == 0) && user_known(cred);
+}
+
+bool hca_peer_may_look(const struct ucred *cred)
+{
+	return hca_settings.peers == HCA_PEERS_ANY || is_of_our_group(cred) ||
+	       hca_peer_may_control(cred);
+}
+
+bool hca_peer_may_control(const struct ucred *cred)
+{
+	return cred->uid == 0 || hca_peer_is_kin(cred);
+}
+
+uint32_t hca_peer_lends(const struct ucred *cred)
+{
+	static const uint32_t lends[] = {
+		[HCA_MEMORY_TARGET] = HCA_PEER_WAKEUP,
+		[HCA_MEMORY_REGIONS] = HCA_PEER_WAKEUP | HCA_PEER_REGIONS,
+		[HCA_MEMORY_PTRACE] = HCA_PEER_WAKEUP | HCA_PEER_REGIONS |
+				      HCA_PEER_PTRACE,
+		[HCA_MEMORY_ALL] = HCA_PEER_WAKEUP | HCA_PEER_REGIONS |
+				   HCA_PEER_MEMORY,
+	};
+
+	if (cred->pid == getpid()) /* the process itself has everything anyway */
+		return lends[HCA_MEMORY_ALL];
+	return hca_peer_is_kin(cred) ? lends[hca_settings.memory] : 0;
+}
+
+/* ---- log lines about peers ---- */
+
+bool hca_complaint_due(void)
+{
+	static _Atomic uint64_t window_ns;
+	static _Atomic unsigned count;
+	uint64_t now = progress_now_ns();
+	uint64_t start = atomic_load(&window_ns);
+	unsigned n;
+
+	if (now - start > COMPLAINTS_NS &&
+	    atomic_compare_exchange_strong(&window_ns, &start, now))
+		atomic_store(&count, 0);
+	n = atomic_fetch_add(&count, 1);
+	if (n == COMPLAINTS)
+		log_warn("more messages about peers are left out for %u s",
+			 (unsigned)(COMPLAINTS_NS / NSEC_PER_SEC));
+	return n < COMPLAINTS;
+}
+
+/* Was a line written for this peer recently? Keeps the last ones. */
+static bool told_before(const struct ucred *cred)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct { pid_t pid; uid_t uid; } told[TOLD];
+	static unsigned count;
+	bool before = false;
+
+	/* Another thread holds it, perhaps in the parent at the fork: log once more. */
+	if (pthread_mutex_trylock(&lock))
+		return false;
+	for (unsigned i = 0; i < MIN(count, TOLD) && !before; i++)
+		before = told[i].pid == cred->pid && told[i].uid == cred->uid;
+	if (!before) {
+		told[count % TOLD].pid = cred->pid;
+		told[count % TOLD].uid = cred->uid;
+		count++;
+	}
+	pthread_mutex_unlock(&lock);
+	return before;
+}
+
+void hca_peer_refused(const char *what, const struct ucred *cred)
+{
+	if (told_before(cred) || !hca_complaint_due())
+		return;
+	if (hca_settings.peers == HCA_PEERS_GROUP)
+		log_warn("%s pid %d of uid %u, gid %u refused: this process runs as uid %u, gid %u, and BUSBAR_PEERS=group lets in this user, this group and root; any lets in all",
+			 what, (int)cred->pid, cred->uid, cred->gid, geteuid(),
+			 getegid());
+	else
+		log_warn("%s pid %d of uid %u refused: this process runs as uid %u, and BUSBAR_PEERS=user lets in this user and root; group or any lets in more",
+			 what, (int)cred->pid, cred->uid, geteuid());
+}
+
+void hca_peer_refuses(const struct ucred *cred)
+{
+	if (!told_before(cred) && hca_complaint_due())
+		log_warn("peer pid %d of uid %u does not talk to this process, which runs as uid %u: its BUSBAR_PEERS decides",
+			 (int)cred->pid, cred->uid, geteuid());
+}
+
+int hca_peer_check(int fd, const char *what, pid_t *pid)
+{
+	struct ucred cred;
+
+	hca_settings_init();
+	if (!hca_peer_cred(fd, &cred))
+		return -errno;
+	*pid = cred.pid;
+	if (hca_peer_may_talk(&cred))
+		return 0;
+	hca_peer_refused(what, &cred);
+	return -EACCES;
+}
