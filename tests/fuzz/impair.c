@@ -91,8 +91,8 @@ static double now(void)
 int main(void)
 {
 	static const char *const texts[] = {
-		"loss=0.01,dup=0.01,reorder=0.05,delay=100us,jitter=20us,rate=1Gbit,"
-		"corrupt=0.001,seed=7",
+		("loss=0.01,dup=0.01,reorder=0.05,delay=100us,jitter=20us,rate=1Gbit,"
+		 "corrupt=0.001,seed=7"),
 		"in.loss=1%, in.delay = 1.5 ms, partition=1, gap=3600s",
 		"rate=1000000Gbit,in.rate=1bit,seed=18446744073709551615",
 		"",
