@@ -35,15 +35,13 @@ static void do_nothing(struct hca_qp *qp)
 {
 }
 
-static const struct hca_transport_ops no_transport = {
-	.name = "none",
-	.close = do_nothing,
-	.post = post_nothing,
-	.kick = do_nothing,
-	.transmit = do_nothing,
-	.posted = do_nothing,
-	.expired = do_nothing,
-};
+#define DOES_NOTHING                                                      \
+	.close = do_nothing, .post = post_nothing, .kick = do_nothing,     \
+	.transmit = do_nothing, .posted = do_nothing, .expired = do_nothing
+
+static const struct hca_transport_ops no_transport = { .name = "none", DOES_NOTHING };
+/* While a transport opens the path. */
+static const struct hca_transport_ops opening = { .name = "opening", DOES_NOTHING };
 
 static void set_path(struct hca_qp *qp, const struct hca_transport_ops *ops)
 {
@@ -198,22 +196,36 @@ unsigned hca_path_number(const struct hca_transport_ops *ops)
 	return i < hca_transports.count ? i : 0;
 }
 
+/* Two threads may try to connect one queue pair; only one of them opens its path. */
+static bool claim(struct hca_qp *qp)
+{
+	bool free;
+
+	hca_lock(&qp->sq_lock);
+	free = hca_path_ops(&qp->path) == &no_transport;
+	if (free)
+		set_path(qp, &opening);
+	hca_unlock(&qp->sq_lock);
+	return free;
+}
+
 int hca_path_open(struct hca_qp *qp, const struct hca_destination *to)
 {
 	const struct hca_transport_ops *ops = hca_path_choose(to);
 	int ret;
 
+	if (!claim(qp))
+		return -EINVAL;
 	if (!ops)
 		ops = hca_transports.at[0];
 	memset(qp->path_part, 0, sizeof(qp->path_part));
 	ret = ops->open(qp);
-	if (ret)
-		return ret;
 	hca_lock(&qp->sq_lock);
-	set_path(qp, ops);
+	set_path(qp, ret ? &no_transport : ops);
 	hca_unlock(&qp->sq_lock);
-	atomic_store(&qp->pub->transport, hca_path_number(ops));
-	return 0;
+	if (!ret)
+		atomic_store(&qp->pub->transport, hca_path_number(ops));
+	return ret;
 }
 
 void hca_path_close(struct hca_qp *qp)

@@ -425,6 +425,64 @@ static void queues_are_destroyed_while_a_thread_takes_their_events(struct pair *
 	pthread_join(thread, NULL);
 }
 
+/* ---- two threads that make the same change ---- */
+
+struct connecting {
+	struct ibv_qp *qp;
+	pthread_barrier_t start;
+	atomic_int good, refused;
+};
+
+static void *connect_to_itself(void *arg)
+{
+	struct connecting *c = arg;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.dest_qp_num = c->qp->qp_num, .ah_attr = { .dlid = 1, .port_num = 1 },
+	};
+	int ret;
+
+	pthread_barrier_wait(&c->start);
+	ret = ibv_modify_qp(c->qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	c->good += ret == 0;
+	c->refused += ret == EINVAL;
+	return NULL;
+}
+
+/* One of them connects the queue pair, the other one finds it in another state. */
+static void of_two_threads_that_connect_a_queue_pair_one_is_refused(struct pair *p)
+{
+	struct end *e = p->a.end;
+
+	side_open(&p->a, NULL);
+	for (int i = 0; i < 200; i++) {
+		struct ibv_qp_init_attr init = {
+			.qp_type = IBV_QPT_RC, .send_cq = e->cq[SEND_CQ],
+			.recv_cq = e->cq[RECV_CQ],
+			.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+				 .max_send_sge = 1, .max_recv_sge = 1 },
+		};
+		struct connecting c = { .qp = ibv_create_qp(e->pd, &init) };
+		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+		pthread_t thread;
+
+		expect_eq(ibv_modify_qp(c.qp, &attr,
+					IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+						IBV_QP_ACCESS_FLAGS), 0);
+		pthread_barrier_init(&c.start, NULL, 2);
+		pthread_create(&thread, NULL, connect_to_itself, &c);
+		connect_to_itself(&c);
+		pthread_join(thread, NULL);
+		pthread_barrier_destroy(&c.start);
+		expect_eq(c.good, 1);
+		expect_eq(c.refused, 1);
+		expect_eq(ibv_destroy_qp(c.qp), 0);
+	}
+}
+
 /* Drains its send queue and goes on, until a failure ends that. */
 static int drain_until_failed(struct end *e, void *arg)
 {
@@ -466,6 +524,8 @@ static const struct test_case cases[] = {
 	RULE("IBTA 10.3.1.7", a_failed_queue_pair_is_not_revived_by_a_change_of_state),
 	CASE_IN(ONLY_ONE_PROCESS,
 		queues_are_destroyed_while_a_thread_takes_their_events),
+	CASE_IN(ONLY_ONE_PROCESS,
+		of_two_threads_that_connect_a_queue_pair_one_is_refused),
 };
 
 int main(int argc, char **argv)
