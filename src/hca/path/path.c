@@ -118,20 +118,27 @@ static void stop_first(unsigned count)
 		hca_transports.at[count]->stop();
 }
 
+int hca_transports_select(void)
+{
+	if (!built)
+		return -ENODEV;
+	if (hca_transports.count)
+		return 0;
+	read_setting();
+	hca_transports.poll = hca_transports.count == 1 ? hca_transports.at[0]->poll :
+							   poll_all;
+	return 0;
+}
+
 int hca_transports_start(void)
 {
 	int ret = 0;
 
-	if (!built)
-		return -ENODEV;
-	read_setting();
 	for (unsigned i = 0; !ret && i < hca_transports.count; i++) {
 		ret = hca_transports.at[i]->start();
 		if (ret)
 			stop_first(i);
 	}
-	hca_transports.poll = hca_transports.count == 1 ? hca_transports.at[0]->poll :
-							   poll_all;
 	return ret;
 }
 

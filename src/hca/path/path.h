@@ -43,8 +43,11 @@ extern struct hca_transports hca_transports;
 /* Sets the list of all transports that were built, terminated by NULL. To be called before the
  * first hca_process_open(). */
 void hca_transports_register(const struct hca_transport_ops *const *list);
-/* Starts the transports that BUSBAR_TRANSPORTS names. 0, or a negative errno: none is started.
- * process.lock is held, also for hca_transports_stop(). */
+/* Takes the transports that BUSBAR_TRANSPORTS names, once in the life of the process and
+ * before the segment is there: the progress thread looks at the list then. 0, or -ENODEV:
+ * none was built. process.lock is held, also for the next two. */
+int hca_transports_select(void);
+/* Starts them. 0, or a negative errno: none is started. */
 int hca_transports_start(void);
 void hca_transports_stop(void);
 void hca_transports_forked(void);

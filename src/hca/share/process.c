@@ -176,6 +176,9 @@ static int process_start(void)
 	memcpy(&hca_process.qpn_hint, hca_process.uuid, sizeof(unsigned));
 	hca_process.membarrier = fence_others_offered(FENCE_HOST);
 	hca_elision_start();
+	ret = hca_transports_select();
+	if (ret)
+		return ret;
 	ret = files_create();
 	if (ret)
 		return ret;

@@ -573,10 +573,13 @@ static void others_come_and_go_meanwhile(struct pair *p)
 		struct region mr = side_reg(&p->a, LARGE, 4096,
 					    IBV_ACCESS_LOCAL_WRITE, 0);
 		int qp = side_qp_create(&p->a, &large);
+		struct send_req r;
 
 		expect_eq(side_qp_create(&p->b, &large), qp);
 		pair_connect_qp(p, qp);
-		post(p, qp, IBV_WR_RDMA_READ, 2, WHOLE);
+		/* Behind the bytes that the other thread writes and reads. */
+		r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_READ, 2, WHOLE, WHOLE, WHOLE);
+		expect_eq(side_post_send(&p->a, qp, &r, 1).ret, 0);
 		expect_eq(side_dereg(&p->a, mr.index), 0);
 		expect_eq(side_qp_destroy(&p->a, qp), 0);
 		expect_eq(side_qp_destroy(&p->b, qp), 0);
