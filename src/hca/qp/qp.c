@@ -490,12 +490,10 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		fence(qp);
 		return 0;
 	}
-	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR) {
-		qp->established = false;
+	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
 		ret = open_path(qp, a);
-		if (ret)
-			return ret;
-	}
+	if (ret)
+		return ret;
 	hca_lock(&qp->sq_lock);
 	/* A failure of the QP or of its device moves the QP to ERR under this lock. If that
 	 * has happened, the QP must not leave ERR; if not, it will happen after this change. */
@@ -508,6 +506,8 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 	}
 	ibqp->state = next;
 	store_values(qp, a, mask);
+	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)
+		qp->established = false;
 	if (cur != next)
 		hca_qp_set_state(qp, next);
 	if (cur == IBV_QPS_RTS && next == IBV_QPS_SQD) {
