@@ -21,7 +21,7 @@ peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python
 # cannot be had is left out.
 module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev"
 # Without these builds and tests leave out what needs them and say so.
-ci_packages="clang qemu-system-x86 abigail-tools valgrind"
+ci_packages="clang qemu-system-x86 abigail-tools"
 
 usage() {
 	echo "usage: $0 build|run|test|ci" >&2

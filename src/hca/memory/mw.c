@@ -308,9 +308,7 @@ int hca_mw_bind(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 		qp->sq.head++;
 		hca_sq_run(qp);
 	}
-	hca_unlock(&qp->sq_lock);
-	qp->path.posted(qp);
-	hca_leave();
+	hca_sq_leave(qp);
 	return ret;
 }
 

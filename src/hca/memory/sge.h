@@ -29,4 +29,9 @@ int hca_copy_careful(void *to, const void *from, size_t length);
 /* May the program read, or write, the 4 bytes at this aligned address? */
 bool hca_page_usable(void *addr, bool write);
 
+/* Carries out a part of a peer's READ (`read`) or WRITE: between `data` and the address in
+ * this process that hca_key_check_own() gave. `on_demand`: pages may be missing. 0 or
+ * -EFAULT. */
+int hca_target_copy(bool read, uint64_t addr, void *data, uint32_t length, bool on_demand);
+
 #endif

@@ -35,8 +35,15 @@ static void do_nothing(struct hca_qp *qp)
 {
 }
 
+static int connect_nothing(struct hca_qp *qp)
+{
+	return 0;
+}
+
+/* connect: another thread may have reset the queue pair that is being connected. */
 #define DOES_NOTHING                                                      \
-	.close = do_nothing, .post = post_nothing, .kick = do_nothing,     \
+	.connect = connect_nothing, .close = do_nothing,                  \
+	.post = post_nothing, .kick = do_nothing,                         \
 	.transmit = do_nothing, .posted = do_nothing, .expired = do_nothing
 
 static const struct hca_transport_ops no_transport = { .name = "none", DOES_NOTHING };

@@ -134,9 +134,15 @@ static inline enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
 						       memory_order_acquire);
 }
 
-/* hca_sq_call() if the queue was blocked when sq_lock was released (`tx_blocked`). */
-static inline void hca_sq_called(struct hca_qp *qp, uint8_t tx_blocked)
+/* The end of a posting call, which called hca_enter() and holds sq_lock; releases both. */
+static inline void hca_sq_leave(struct hca_qp *qp)
 {
+	void (*posted)(struct hca_qp *qp) = qp->path.posted;
+	uint8_t tx_blocked = qp->tx_blocked;
+
+	hca_unlock(&qp->sq_lock);
+	posted(qp);
+	hca_leave();
 	if (unlikely(tx_blocked != HCA_TX_OPEN))
 		hca_sq_call(qp);
 }

@@ -6,7 +6,6 @@
 #include "hca/event/async.h"
 #include "hca/qp/qp.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "hca/view/inspect_message.h"
 
 static void fail_if_on(struct hca_qp *qp, void *arg)

@@ -6,7 +6,6 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-#include "hca/memory/promise.h"
 #include "hca/qp/qp.h"
 #include "hca/queue/cq.h"
 #include "hca/queue/sq.h"

@@ -22,7 +22,6 @@
 #include <sys/mman.h>
 
 #include "hca/limits.h"
-#include "hca/memory/sge.h"
 #include "hca/qp/qp.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/scatter.h"

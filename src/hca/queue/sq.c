@@ -181,7 +181,6 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	struct hca_qp *qp = hca_qp(ibqp);
 	struct hca_sq *sq = &qp->sq;
 	bool sent = false;
-	uint8_t blocked;
 	int ret = 0;
 
 	hca_enter();
@@ -219,11 +218,7 @@ int hca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		hca_sq_run(qp);
 		hca_hold_rest(qp);
 	}
-	blocked = qp->tx_blocked;
-	hca_unlock(&qp->sq_lock);
-	qp->path.posted(qp);
-	hca_leave();
-	hca_sq_called(qp, blocked);
+	hca_sq_leave(qp);
 	if (unlikely(ret))
 		*bad = wr;
 	return ret;

@@ -84,7 +84,6 @@ static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct hca_qp *qp = hca_qp_of_ex(ex);
 	int ret = MAX(qp->sq.build_error, 0);
-	uint8_t blocked;
 
 	if (unlikely(!ret && qp->ibv.qp_type == IBV_QPT_UD &&
 		     !all_addressed(qp)))
@@ -94,11 +93,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		hca_sq_run(qp);
 		hca_hold_rest(qp);
 	}
-	blocked = qp->tx_blocked;
-	hca_unlock(&qp->sq_lock);
-	qp->path.posted(qp);
-	hca_leave();
-	hca_sq_called(qp, blocked);
+	hca_sq_leave(qp);
 	return ret;
 }
 

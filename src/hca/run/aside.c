@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/container_of.h"
 #include "util/log.h"
 
 #define WAITING_MAX 64

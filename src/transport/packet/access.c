@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/memory/pd.h"
 #include "hca/memory/sge.h"
 #include "hca/qp/qp.h"
 #include "hca/queue/hold.h"
@@ -36,18 +35,6 @@ static struct hca_key_use use_of(const struct packet_qp *pq, uint32_t pd_id,
 	};
 }
 
-static int copy(bool read, uint8_t *at, void *data, uint32_t bytes, bool careful)
-{
-	if (careful)
-		return read ? hca_copy_careful(data, at, bytes) :
-			      hca_copy_careful(at, data, bytes);
-	if (read)
-		hca_dma_copy(data, at, bytes);
-	else
-		hca_dma_copy_ordered(at, data, bytes);
-	return 0;
-}
-
 enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 				 enum packet_access what, uint32_t rkey, uint64_t addr,
 				 uint64_t length, uint64_t at, void *data, uint32_t bytes)
@@ -65,8 +52,8 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 	turn = packet_copy_begin(pq->port);
 	status = hca_key_check_own(&use);
 	if (status == IBV_WC_SUCCESS && data &&
-	    copy(what == PACKET_READ, (uint8_t *)(uintptr_t)(use.addr + at), data, bytes,
-		 use.flags & HCA_KEY_ON_DEMAND))
+	    hca_target_copy(what == PACKET_READ, use.addr + at, data, bytes,
+			    use.flags & HCA_KEY_ON_DEMAND))
 		status = IBV_WC_REM_ACCESS_ERR;
 	packet_copy_end(pq->port, turn);
 	return status;

@@ -74,6 +74,7 @@ int packet_open(struct packet_port *port, struct hca_qp *qp)
 		goto err_state;
 	hca_lock(&port->receive_lock);
 	packet_xrc_open(pq);
+	packet_part(qp)->port = port;
 	packet_part(qp)->state = pq;
 	hca_unlock(&port->receive_lock);
 	return 0;
@@ -90,10 +91,10 @@ static uint32_t mtu_of(const struct packet_qp *pq)
 
 int packet_connect(struct hca_qp *qp)
 {
-	struct packet_qp *pq = packet_part(qp)->state;
+	struct packet_port *port = packet_part(qp)->port;
 	const struct ibv_qp_attr *a = &qp->attr;
+	struct packet_qp *pq;
 	struct rc_responder_params params = {
-		.reliable = pq->service != PACKET_UC,
 		.psn = a->rq_psn,
 		/* More than it was told the peer may not ask for; where it has fewer
 		 * the engine's own room is enough all the same. */
@@ -101,19 +102,23 @@ int packet_connect(struct hca_qp *qp)
 		.min_rnr_timer = a->min_rnr_timer,
 		.ack_delay_ns = ACK_DELAY_NS,
 	};
-	int ret;
+	int ret = 0;
 
-	if (pq->service == PACKET_UD)
-		return 0;
-	params.mtu = mtu_of(pq);
-	ret = pq->port->medium->address(&a->ah_attr, a->dest_qp_num, &pq->to);
+	hca_lock(&port->receive_lock);
+	pq = packet_part(qp)->state;
+	/* NULL: another thread has reset the queue pair meanwhile. */
+	if (!pq || pq->service == PACKET_UD)
+		goto out;
+	ret = port->medium->address(&a->ah_attr, a->dest_qp_num, &pq->to);
 	if (ret)
-		return ret;
-	hca_lock(&pq->port->receive_lock);
+		goto out;
+	params.reliable = pq->service != PACKET_UC;
+	params.mtu = mtu_of(pq);
 	rc_responder_open(&pq->responder, &params);
 	pq->connected = true;
-	hca_unlock(&pq->port->receive_lock);
-	return 0;
+out:
+	hca_unlock(&port->receive_lock);
+	return ret;
 }
 
 /* What may be changed while work is drained, too. */
@@ -183,6 +188,7 @@ void packet_close(struct packet_port *port, struct hca_qp *qp)
 	/* The timer may just be looking. */
 	hca_lock(&qp->sq_lock);
 	packet_part(qp)->state = NULL;
+	atomic_store(&packet_part(qp)->unfinished, 0);
 	hca_unlock(&qp->sq_lock);
 	hca_unlock(&port->receive_lock);
 	if (pq) {

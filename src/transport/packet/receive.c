@@ -23,7 +23,6 @@
 #include "hca/share/process.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
-#include "util/probe.h"
 
 /* With the NAK, of a connection that ends. */
 #define LAST_ANSWERS 16

@@ -191,7 +191,7 @@ void packet_transmit(struct hca_qp *qp)
 	packet_settle(pq);
 	if (transmit(pq))
 		packet_arm(pq);
-	atomic_store_explicit(&pq->unfinished, qp->sq.head - qp->sq.tail,
+	atomic_store_explicit(&packet_part(qp)->unfinished, qp->sq.head - qp->sq.tail,
 			      memory_order_relaxed);
 }
 
@@ -239,12 +239,11 @@ bool packet_local(struct packet_qp *pq)
 /* A program that posts unsignaled work need not poll for thousands of messages. */
 void packet_posted(struct hca_qp *qp)
 {
-	struct packet_qp *pq = packet_part(qp)->state;
+	struct packet_part *part = packet_part(qp);
 
-	if (likely(!pq || atomic_load_explicit(&pq->unfinished,
-					       memory_order_relaxed) <=
-				  qp->sq.limit / 2) ||
+	if (likely(atomic_load_explicit(&part->unfinished, memory_order_relaxed) <=
+		   qp->sq.limit / 2) ||
 	    hca_builds())
 		return;
-	packet_poll(pq->port, false);
+	packet_poll(part->port, false);
 }

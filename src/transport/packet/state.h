@@ -32,9 +32,6 @@ struct packet_qp {
 	uint64_t armed_ns;      /* hca_qp.retry; 0: not armed */
 	uint64_t look_ns;       /* a local operation waits until then, 0: none does */
 	uint64_t look_since_ns;
-	/* For packet_posted(), which has no lock. */
-	_Atomic uint32_t unfinished;
-
 	/* Under wait_lock of the port. */
 	bool waiting;
 	struct list wait_entry;
@@ -54,7 +51,12 @@ struct packet_qp {
 
 /* In hca_qp.path_part. */
 struct packet_part {
+	/* Changes under receive_lock of the port and sq_lock. NULL: closed. */
 	struct packet_qp *state;
+	/* For packet_posted(), which has no lock: the state may be freed meanwhile by a
+	 * thread that resets the queue pair. */
+	struct packet_port *port;
+	_Atomic uint32_t unfinished;
 };
 _Static_assert(sizeof(struct packet_part) <= HCA_PATH_PART_BYTES, "it lies there");
 

@@ -24,7 +24,6 @@
 #include "transport/shm/ring.h"
 #include "transport/shm/send.h"
 #include "transport/shm/state.h"
-#include "util/cancel.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"

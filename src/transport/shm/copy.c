@@ -408,7 +408,6 @@ void shm_copy_forget(struct hca_qp *qp)
 			list_remove(&shm_qp(qp)->copy_entry);
 		dequeue(qp);
 	}
-	shm_qp(qp)->copy_ended = false;
 	pthread_mutex_unlock(&copies.lock);
 }
 

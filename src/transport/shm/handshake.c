@@ -18,7 +18,6 @@
 
 #include "hca/host/memory_file.h"
 #include "hca/host/names.h"
-#include "hca/host/settings.h"
 #include "hca/run/aside.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
@@ -31,7 +30,6 @@
 #include "transport/shm/reach.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 #define CONTROL_BATCH 16

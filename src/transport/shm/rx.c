@@ -31,7 +31,6 @@
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 #include "util/log.h"
-#include "util/probe.h"
 
 /* A slot's header, copied once, as the peer may change it at any time. */
 struct message {

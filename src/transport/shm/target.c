@@ -15,7 +15,6 @@
 #include "hca/qp/qp.h"
 #include "hca/queue/scatter.h"
 #include "hca/queue/sq.h"
-#include "hca/run/dma.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "hca/share/public.h"
@@ -61,21 +60,6 @@ static uint8_t *part_data(struct shm_link *l, struct shm_slot *slot, bool in_dat
 	return l->rx->data + x->offset;
 }
 
-static int copy_requested(bool read, uint8_t *data, uint64_t addr, uint32_t length,
-			  bool careful)
-{
-	uint8_t *at = (uint8_t *)(uintptr_t)addr;
-
-	if (unlikely(careful))
-		return read ? hca_copy_careful(data, at, length) :
-			      hca_copy_careful(at, data, length);
-	if (read)
-		hca_dma_copy(data, at, length);
-	else
-		hca_dma_copy_ordered(at, data, length);
-	return 0;
-}
-
 /* For a key of a memory window or of on-demand memory: as for atomics (atomic.c). */
 static enum ibv_wc_status execute_carefully(bool read, struct hca_key_use *use,
 					    uint8_t *data,
@@ -87,8 +71,8 @@ static enum ibv_wc_status execute_carefully(bool read, struct hca_key_use *use,
 
 	status = hca_key_check_own(use);
 	if (status == IBV_WC_SUCCESS &&
-	    copy_requested(read, data, use->addr + part->at, part->length,
-			   use->flags & HCA_KEY_ON_DEMAND))
+	    hca_target_copy(read, use->addr + part->at, data, part->length,
+			    use->flags & HCA_KEY_ON_DEMAND))
 		status = IBV_WC_REM_ACCESS_ERR;
 	hca_hazard_leave(hazard);
 	return status;
@@ -133,7 +117,7 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 		return status;
 	if (unlikely(use.flags))
 		return execute_carefully(read, &use, data, &q.part);
-	copy_requested(read, data, use.addr + q.part.at, q.part.length, false);
+	hca_target_copy(read, use.addr + q.part.at, data, q.part.length, false);
 	return IBV_WC_SUCCESS;
 }
 

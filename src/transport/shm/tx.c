@@ -14,7 +14,6 @@
 
 #include "hca/host/settings.h"
 #include "hca/limits.h"
-#include "hca/memory/sge.h"
 #include "hca/qp/qp.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/opcode.h"

@@ -483,6 +483,65 @@ static void of_two_threads_that_connect_a_queue_pair_one_is_refused(struct pair 
 	}
 }
 
+/* ---- a thread that posts while another one resets ---- */
+
+struct poster {
+	struct end *e;
+	atomic_bool stop;
+	atomic_int posted, wrong;
+};
+
+static void *write_to_itself(void *arg)
+{
+	struct poster *p = arg;
+	struct end *e = p->e;
+	struct ibv_sge sge = { (uintptr_t)e->buffer, 8, e->mr[0]->lkey };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)e->buffer + 64, e->mr[0]->rkey },
+	}, *bad;
+	struct ibv_wc wc[4];
+
+	while (!p->stop) {
+		int ret = ibv_post_send(e->qp[0], &wr, &bad);
+
+		p->posted += ret == 0;
+		p->wrong += ret && ret != EINVAL && ret != ENOMEM;
+		for (int n = ibv_poll_cq(e->cq[SEND_CQ], 4, wc); n > 0; n--)
+			p->wrong += wc[n - 1].status != IBV_WC_SUCCESS &&
+				    wc[n - 1].status != IBV_WC_WR_FLUSH_ERR;
+	}
+	return NULL;
+}
+
+/* Work is refused or dropped while the queue pair is in RESET, and nothing else happens. */
+static void a_queue_pair_is_reset_and_connected_while_a_thread_posts(struct pair *p)
+{
+	const struct connection *c = &p->conn;
+	struct poster poster = { .e = p->a.end };
+	pthread_t thread;
+
+	side_open(&p->a, NULL);
+	pthread_create(&thread, NULL, write_to_itself, &poster);
+	for (int i = 0; i < 200; i++) {
+		int before;
+
+		expect_eq(side_to_init(&p->a, 0, IBV_ACCESS_REMOTE_WRITE), 0);
+		expect_eq(side_to_rtr(&p->a, 0, c, &p->a.gid, p->a.qpn[0], c->psn_a), 0);
+		expect_eq(side_to_rts(&p->a, 0, c, c->psn_a), 0);
+		before = poster.posted;
+		for (uint64_t end = now_ms() + WAIT_MS;
+		     poster.posted == before && now_ms() < end;)
+			sched_yield();
+		expect(poster.posted > before);
+		expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+	}
+	poster.stop = true;
+	pthread_join(thread, NULL);
+	expect_eq(poster.wrong, 0);
+}
+
 /* Drains its send queue and goes on, until a failure ends that. */
 static int drain_until_failed(struct end *e, void *arg)
 {
@@ -526,6 +585,8 @@ static const struct test_case cases[] = {
 		queues_are_destroyed_while_a_thread_takes_their_events),
 	CASE_IN(ONLY_ONE_PROCESS,
 		of_two_threads_that_connect_a_queue_pair_one_is_refused),
+	CASE_IN(ONLY_ONE_PROCESS,
+		a_queue_pair_is_reset_and_connected_while_a_thread_posts),
 };
 
 int main(int argc, char **argv)
