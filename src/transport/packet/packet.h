@@ -20,30 +20,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/rc/packet.h"
-#include "hca/limits.h"
 #include "hca/qp/qp.h"
 #include "hca/queue/sq.h"
 #include "hca/queue/srq.h"
 #include "transport/carrier/carrier.h"
+#include "transport/packet/frame.h"
 #include "util/list.h"
 #include "util/spin.h"
-
-#define PACKET_MTU 4096          /* the longest payload */
-#define PACKET_HEADER_BYTES 192  /* the most that encode() writes */
-
-enum packet_service { PACKET_RC, PACKET_UC, PACKET_UD, PACKET_XRC };
-
-/* A packet without its payload. */
-struct packet_frame {
-	struct rc_packet rc; /* UD: op RC_SEND, bytes, imm and their flags */
-	uint8_t service;     /* enum packet_service */
-	bool ipv4;           /* UD: what `grh` holds */
-	uint32_t dst_qpn, src_qpn;
-	uint32_t srqn;       /* XRC requests */
-	uint32_t qkey;       /* UD */
-	uint8_t grh[HCA_GRH_BYTES]; /* UD, as the receiver finds it */
-};
 
 /* What the transport on top knows. Pure functions. */
 struct packet_medium {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A packet between queue pairs, without its payload and without the layout on a wire. */
+#ifndef TRANSPORT_PACKET_FRAME_H
+#define TRANSPORT_PACKET_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/rc/packet.h"
+#include "hca/limits.h"
+
+#define PACKET_MTU 4096          /* the longest payload */
+#define PACKET_HEADER_BYTES 192  /* the most that encode() of a medium writes */
+
+enum packet_service { PACKET_RC, PACKET_UC, PACKET_UD, PACKET_XRC };
+
+struct packet_frame {
+	struct rc_packet rc; /* UD: op RC_SEND, bytes, imm and their flags */
+	uint8_t service;     /* enum packet_service */
+	bool ipv4;           /* UD: what `grh` holds */
+	uint32_t dst_qpn, src_qpn;
+	uint32_t srqn;       /* XRC requests */
+	uint32_t qkey;       /* UD */
+	uint8_t grh[HCA_GRH_BYTES]; /* UD, as the receiver finds it */
+};
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Between frames and the bytes of RoCE v2 packets (wire/ib/header.h). Pure functions of
+ * any thread.
+ *
+ * What a frame has and such a packet does not carry:
+ * - src_qpn of RC, UC and XRC: decoded as 0. The receiver knows its peer by dst_qpn, and
+ *   checks the source address instead.
+ * - grh and ipv4 of UD: the IP header holds that. They are decoded as 0, and the transport
+ *   sets them.
+ * - rc.length of atomics: decoded as 8. The length of a SEND is nowhere, as in the engine.
+ * - rc.psn of UD is carried and may have any value; the engine does not look at it.
+ */
+#ifndef TRANSPORT_PACKET_IB_H
+#define TRANSPORT_PACKET_IB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/packet/frame.h"
+
+/* Writes BTH and extended headers; returns their length, which is never 0: the frame is
+ * one of the engine or of ud.c. P_Key 0xffff, MigReq set, pad count by rc.bytes. The
+ * caller puts payload, ib_pad(rc.bytes) zero bytes and the ICRC behind. */
+size_t packet_ib_encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
+
+/* `bytes` are those from the BTH to the ICRC, which the caller has checked. Returns the
+ * length of the headers; 0: no packet for a queue pair, to be dropped: not one by
+ * ib_decode(), of another partition than the default one, a payload of more than PACKET_MTU,
+ * a reserved AETH syndrome, or a CNP, which the caller looks for before. rc.bytes is the
+ * payload without pad; it lies within `bytes`.
+ *
+ * A request of RC or XRC that the engine does not know (FLUSH) becomes an RC_READ with
+ * neither RC_FIRST nor RC_LAST. The responder refuses that as an invalid request if its
+ * PSN is the expected one, as 9.7.5.2.3 wants it for operations that are not supported. */
+size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *f);
+
+#endif
