@@ -60,10 +60,13 @@ static size_t encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTE
 	return sizeof(h) + HCA_GRH_BYTES;
 }
 
-static size_t decode(const uint8_t *from, size_t bytes, struct packet_frame *f)
+static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
+		     size_t bytes, struct packet_frame *f)
 {
 	struct header h;
 
+	(void)unit;
+	(void)k;
 	if (bytes < sizeof(h))
 		return 0;
 	memcpy(&h, from, sizeof(h));
@@ -85,16 +88,18 @@ static size_t decode(const uint8_t *from, size_t bytes, struct packet_frame *f)
 }
 
 /* There is one queue, and it has one end. */
-static int address(const struct ibv_ah_attr *to, uint32_t qpn, struct carrier_addr *addr)
+static int address(const struct ibv_ah_attr *to, uint32_t qpn, struct packet_route *route)
 {
 	(void)to;
 	(void)qpn;
-	*addr = carrier_addr_of(0);
+	*route = (struct packet_route){ .to = carrier_addr_of(0) };
 	return 0;
 }
 
 static const struct packet_medium medium = {
 	.mtu = PACKET_MTU,
+	.window = 64,
+	.train = 4,
 	.encode = encode,
 	.decode = decode,
 	.address = address,

@@ -28,17 +28,41 @@
 #include "util/list.h"
 #include "util/spin.h"
 
+#define PACKET_TRAIN_MAX 64
+#define PACKET_TRAIN_BYTES 65000 /* of all packets of an emission */
+
+/* Where packets of a queue pair, or a datagram, go; as the fields of struct carrier_unit. */
+struct packet_route {
+	struct carrier_addr to, from;
+	uint16_t known; /* enum carrier_known */
+	uint8_t tos, ttl;
+	uint32_t interface;
+};
+
+#define PACKET_TRAILER_BYTES 8
+
 /* What the transport on top knows. Pure functions. */
 struct packet_medium {
-	uint32_t mtu; /* the longest payload that the medium takes, up to PACKET_MTU */
+	uint32_t mtu;    /* the longest payload that the medium takes, up to PACKET_MTU */
+	uint32_t window; /* unacknowledged request packets of a queue pair */
+	uint32_t train;  /* packets of one emission, 1 to PACKET_TRAIN_MAX */
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
-	/* The header at `from`; how many bytes it has, 0: this is no packet. rc.bytes is
-	 * checked by the caller. */
-	size_t (*decode)(const uint8_t *from, size_t bytes, struct packet_frame *f);
+	/* Writes what follows the payload of packet `k` of a train; how many bytes. `iov`
+	 * holds the header and the payload in `n` pieces. NULL: nothing follows. */
+	size_t (*seal)(const struct packet_route *route, unsigned k,
+		       const struct iovec *iov, unsigned n,
+		       uint8_t to[PACKET_TRAILER_BYTES]);
+	/* Packet `k` of `unit`, which lies at `from`: how many bytes precede its payload, 0:
+	 * this is no packet. rc.bytes is checked by the caller. */
+	size_t (*decode)(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
+			 size_t bytes, struct packet_frame *f);
 	/* Where queue pair `qpn` behind the address vector is: 0 or -EHOSTUNREACH. */
 	int (*address)(const struct ibv_ah_attr *to, uint32_t qpn,
-		       struct carrier_addr *addr);
+		       struct packet_route *route);
+	/* Does the unit come from the other end of the route? NULL: packets name the
+	 * queue pair that sent them. Else those of connections do not. */
+	bool (*is_from)(const struct packet_route *route, const struct carrier_unit *unit);
 };
 
 struct packet_port {
@@ -52,6 +76,7 @@ struct packet_port {
 	struct list answering; /* responders that owe; receive_lock */
 	struct list targets;   /* of XRC; receive_lock */
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */
+	uint8_t *answers;      /* payloads of a train of responses; receive_lock */
 	struct spin wait_lock; /* a leaf */
 	struct list waiting;   /* requesters that found the carrier full */
 	atomic_uint backlog;   /* entries of both lists */

@@ -30,23 +30,7 @@ void packet_port_wake(void *arg)
 	progress_kick();
 }
 
-/* ---- leaving ---- */
-
-int packet_emit(struct packet_port *port, const struct carrier_addr *to,
-		const struct packet_frame *f, struct iovec *iov, unsigned n)
-{
-	uint8_t header[PACKET_HEADER_BYTES];
-	struct carrier_unit unit = { .iov = iov, .count = n + 1, .to = *to };
-	int ret;
-
-	iov[0] = (struct iovec){ header, port->medium->encode(f, header) };
-	ret = carrier_emit(port->carrier, &unit, 1);
-	if (ret != 1)
-		return ret < 0 ? ret : -EAGAIN;
-	if (unlikely(port->holds_back))
-		packet_port_wake(NULL);
-	return 0;
-}
+/* ---- who waits ---- */
 
 /* The thread has to tick, as nobody else looks after what waits. */
 static void tick_if_unattended(void)
@@ -100,14 +84,15 @@ void packet_forget(struct packet_qp *pq)
 
 /* ---- arriving ---- */
 
-static void deliver_one(struct packet_port *port, const uint8_t *bytes, size_t length)
+static void deliver_one(struct packet_port *port, const struct carrier_unit *unit,
+			unsigned k, const uint8_t *bytes, size_t length)
 {
 	struct packet_frame f;
-	size_t header = port->medium->decode(bytes, length, &f);
+	size_t header = port->medium->decode(unit, k, bytes, length, &f);
 
 	if (header && header <= length && f.rc.bytes <= PACKET_MTU &&
 	    f.rc.bytes <= length - header)
-		packet_receive(port, &f, bytes + header);
+		packet_receive(port, unit, &f, bytes + header);
 }
 
 static void deliver(void *arg, const struct carrier_unit *unit)
@@ -120,11 +105,11 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		size_t length = carrier_packet_bytes(unit, bytes, k);
 
 		if (likely(unit->count == 1)) {
-			deliver_one(port, (const uint8_t *)unit->iov[0].iov_base + at,
-				    length);
+			deliver_one(port, unit, k,
+				    (const uint8_t *)unit->iov[0].iov_base + at, length);
 		} else if (length <= PACKET_HEADER_BYTES + PACKET_MTU) {
 			carrier_unit_gather(unit, at, length, port->packet);
-			deliver_one(port, port->packet, length);
+			deliver_one(port, unit, k, port->packet, length);
 		}
 		at += length;
 	}
@@ -226,13 +211,18 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	const struct carrier_upper upper = { .deliver = deliver, .arg = port };
 
 	uint8_t *packet = malloc(PACKET_HEADER_BYTES + PACKET_MTU);
+	uint8_t *answers = malloc(PACKET_TRAIN_BYTES);
 
-	if (!packet)
+	if (!packet || !answers) {
+		free(packet);
+		free(answers);
 		return -ENOMEM;
+	}
 	carrier_set_upper(carrier, &upper);
 	/* The progress thread may tick before an opening and behind a closing. */
 	hca_lock(&port->receive_lock);
 	port->packet = packet;
+	port->answers = answers;
 	port->carrier = carrier;
 	port->generation++;
 	list_init(&port->answering);
@@ -246,8 +236,9 @@ static void release(struct packet_port *port)
 {
 	carrier_close(port->carrier);
 	free(port->packet);
+	free(port->answers);
 	port->carrier = NULL;
-	port->packet = NULL;
+	port->packet = port->answers = NULL;
 }
 
 void packet_port_close(struct packet_port *port)

@@ -10,8 +10,6 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
-/* Request packets on their way. */
-#define WINDOW 64
 /* Answers leave at the end of the poll that brought the request. */
 #define ACK_DELAY_NS 0
 #define POLLS_TO_DROP 1024
@@ -109,7 +107,7 @@ int packet_connect(struct hca_qp *qp)
 	/* NULL: another thread has reset the queue pair meanwhile. */
 	if (!pq || pq->service == PACKET_UD)
 		goto out;
-	ret = port->medium->address(&a->ah_attr, a->dest_qp_num, &pq->to);
+	ret = port->medium->address(&a->ah_attr, a->dest_qp_num, &pq->route);
 	if (ret)
 		goto out;
 	params.reliable = pq->service != PACKET_UC;
@@ -139,7 +137,7 @@ static void requester_open(struct packet_qp *pq, uint32_t psn)
 		.reliable = pq->service != PACKET_UC,
 		.mtu = mtu_of(pq),
 		.psn = psn,
-		.window = WINDOW,
+		.window = pq->port->medium->window,
 		.max_rd_atomic = (uint8_t)MIN(pq->qp->attr.max_rd_atomic,
 					      RC_RESOURCES_MAX),
 		.retry_cnt = pq->qp->attr.retry_cnt,

@@ -286,18 +286,27 @@ void packet_request(struct packet_qp *pq, const struct packet_frame *f,
 
 /* ---- to whom ---- */
 
-static bool is_from_peer(const struct hca_qp *qp, const struct packet_frame *f)
+/* Fills in f->src_qpn where packets do not carry it. */
+static bool is_from_peer(const struct packet_qp *pq, const struct carrier_unit *unit,
+			 struct packet_frame *f)
 {
-	return atomic_load_explicit(&qp->pub->dest_qpn, memory_order_relaxed) ==
-	       f->src_qpn;
+	const struct packet_medium *m = pq->port->medium;
+	uint32_t peer = atomic_load_explicit(&pq->qp->pub->dest_qpn,
+					     memory_order_relaxed);
+
+	if (!m->is_from)
+		return f->src_qpn == peer;
+	f->src_qpn = peer;
+	return m->is_from(&pq->route, unit);
 }
 
 /* Of the same service, and of an XRC connection the right half. */
-static bool is_for(const struct packet_qp *pq, const struct packet_frame *f)
+static bool is_for(const struct packet_qp *pq, const struct carrier_unit *unit,
+		   struct packet_frame *f)
 {
 	bool answer = f->rc.op >= RC_ACK;
 
-	if (f->service != pq->service || !is_from_peer(pq->qp, f))
+	if (f->service != pq->service || !is_from_peer(pq, unit, f))
 		return false;
 	if (pq->service == PACKET_UC)
 		return !answer;
@@ -305,8 +314,8 @@ static bool is_for(const struct packet_qp *pq, const struct packet_frame *f)
 	       answer == (pq->qp->ibv.qp_type == IBV_QPT_XRC_SEND);
 }
 
-void packet_receive(struct packet_port *port, const struct packet_frame *f,
-		    const uint8_t *payload)
+void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
+		    struct packet_frame *f, const uint8_t *payload)
 {
 	struct hca_qp *qp = hca_qp_find(f->dst_qpn);
 	struct packet_qp *pq;
@@ -320,7 +329,7 @@ void packet_receive(struct packet_port *port, const struct packet_frame *f,
 		return;
 	}
 	pq = hca_path_ops(&qp->path) == port->ops ? packet_part(qp)->state : NULL;
-	if (!pq || !pq->connected || !packet_receives(qp) || !is_for(pq, f)) {
+	if (!pq || !pq->connected || !packet_receives(qp) || !is_for(pq, unit, f)) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}

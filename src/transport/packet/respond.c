@@ -27,58 +27,91 @@ static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *
 			     r->packet.bytes, 0, to, r->packet.bytes);
 }
 
-/* 0 or -EAGAIN; *status is why the connection ends, or IBV_WC_SUCCESS. */
-static int answer_one(struct packet_qp *pq, const struct rc_response *r,
-		      enum ibv_wc_status *status)
+/* Adds the answer. 0; -ENOBUFS: the train has to leave first; -EACCES: the memory may not
+ * be read any more, because of *status. */
+static int add_answer(struct packet_qp *pq, struct packet_train *train,
+		      const struct rc_response *r, enum ibv_wc_status *status)
 {
-	uint8_t bytes[PACKET_MTU];
-	struct iovec iov[2];
 	const struct packet_frame f = {
 		.rc = r->packet,
 		.service = pq->service,
 		.dst_qpn = pq->qp->attr.dest_qp_num,
 		.src_qpn = pq->qp->ibv.qp_num,
 	};
-	unsigned pieces = r->packet.bytes > 0;
-	enum rc_answer fetched = RC_OK;
+	struct iovec *iov = packet_train_begin(train, &f);
+	/* The payloads of a train are shorter than all of it. */
+	uint8_t *bytes = pq->port->answers + train->bytes;
+
+	if (!iov)
+		return -ENOBUFS;
+	if (r->packet.op == RC_READ_RESPONSE) {
+		*status = fetch(pq, r, bytes);
+		if (unlikely(*status != IBV_WC_SUCCESS))
+			return -EACCES;
+	}
+	*iov = (struct iovec){ bytes, r->packet.bytes };
+	packet_train_end(train, r->packet.bytes > 0);
+	/* It is told that it has left before the next one. */
+	train->ended |= r->packet.op != RC_READ_RESPONSE;
+	return 0;
+}
+
+static void fetch_failed(struct packet_qp *pq, const struct rc_response *r,
+			 enum ibv_wc_status status)
+{
+	rc_responded(&pq->responder, r,
+		     status == IBV_WC_REM_ACCESS_ERR ? RC_NO_ACCESS : RC_NO_OPERATION);
+	HCA_COUNT_RARE(pq->qp, RX_NAKS_SENT, 1);
+	packet_refuse(pq, status);
+}
+
+/* Answers that leave together, `budget` at most. How many; 0: there are none, or (*full)
+ * the carrier had no room. */
+static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
+{
+	struct rc_responder *rs = &pq->responder;
+	const struct rc_responder before = *rs;
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+	struct packet_train train;
+	struct rc_response r;
 	int ret = 0;
 
-	*status = IBV_WC_SUCCESS;
-	if (r->packet.op == RC_READ_RESPONSE)
-		*status = fetch(pq, r, bytes);
-	iov[1] = (struct iovec){ bytes, r->packet.bytes };
-	if (unlikely(*status != IBV_WC_SUCCESS))
-		fetched = *status == IBV_WC_REM_ACCESS_ERR ? RC_NO_ACCESS :
-							     RC_NO_OPERATION;
-	else
-		ret = packet_emit(pq->port, &pq->to, &f, iov, pieces);
-	if (ret == -EAGAIN)
-		return ret;
-	rc_responded(&pq->responder, r, fetched);
-	return 0;
+	packet_train_open(&train, pq->port, &pq->route);
+	while (!ret && train.packets < budget && rc_respond_next(rs, true, 0, &r)) {
+		ret = add_answer(pq, &train, &r, &status);
+		if (!ret)
+			rc_responded(rs, &r, RC_OK);
+	}
+	if (train.packets && packet_train_emit(&train) == -EAGAIN) {
+		*rs = before;
+		*full = true;
+		return 0;
+	}
+	if (unlikely(ret == -EACCES)) {
+		fetch_failed(pq, &r, status);
+		return train.packets + 1;
+	}
+	return train.packets;
 }
 
 bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
 {
 	struct rc_responder *rs = &pq->responder;
 	struct rc_response r;
-	enum ibv_wc_status status;
+	bool full = false;
 
 	/* In the error state only what has led there is still told. */
 	if (!packet_receives(pq->qp) && !rs->failed)
 		return false;
-	while (rc_respond_next(rs, true, 0, &r)) {
-		if (!budget--)
-			return true;
-		if (answer_one(pq, &r, &status))
-			return true;
+	while (budget) {
+		unsigned sent = send_answers(pq, budget, &full);
+
+		if (!sent)
+			return full;
 		*moved = true;
-		if (unlikely(status != IBV_WC_SUCCESS)) {
-			HCA_COUNT_RARE(pq->qp, RX_NAKS_SENT, 1);
-			packet_refuse(pq, status);
-		}
+		budget -= MIN(sent, budget);
 	}
-	return false;
+	return rc_respond_next(rs, true, 0, &r);
 }
 
 /* ---- the requester's ---- */

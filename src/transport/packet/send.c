@@ -112,32 +112,69 @@ bool packet_finish(struct packet_qp *pq, struct rc_done done)
 	return false;
 }
 
-/* 0, -EAGAIN (no room), -EFAULT (a key does not allow it); other errors are as if it
- * had been lost. */
-static int send_packet(struct packet_qp *pq, const struct rc_tx *tx)
+/* Adds the packet. 0, -ENOBUFS: the train has to leave first, -EFAULT: a key does not allow
+ * it. */
+static int add_packet(struct packet_qp *pq, struct packet_train *train,
+		      const struct rc_tx *tx, uint8_t bounce[PACKET_MTU])
 {
 	const struct packet_entry *entry = container_of(
 		rc_entry(&pq->requester, tx->index), struct packet_entry, rc);
 	struct hca_qp *qp = pq->qp;
 	struct hca_swqe *e = hca_sq_entry(&qp->sq, entry->sq_index);
-	struct iovec iov[1 + HCA_MAX_SGE];
-	uint8_t bounce[PACKET_MTU];
 	struct packet_frame f = {
 		.rc = tx->packet,
 		.service = pq->service,
 		.dst_qpn = qp->attr.dest_qp_num,
 		.src_qpn = qp->ibv.qp_num,
 	};
-	unsigned turn;
-	int n, ret;
+	struct iovec *iov;
+	int n;
 
 	if (pq->service == PACKET_XRC)
 		f.srqn = *hca_swqe_srqn(e);
+	iov = packet_train_begin(train, &f);
+	if (!iov)
+		return -ENOBUFS;
+	n = packet_gather(qp, e, tx->at, f.rc.bytes, iov, bounce);
+	if (unlikely(n < 0))
+		return n;
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.rc.psn, f.rc.bytes, e->opcode);
+	packet_train_end(train, (unsigned)n);
+	/* There is one `bounce`. */
+	for (int i = 0; i < n; i++)
+		train->ended |= (uint8_t *)iov[i].iov_base - bounce < PACKET_MTU &&
+				(uint8_t *)iov[i].iov_base >= bounce;
+	return 0;
+}
+
+/* What the engine has to send, as much as leaves together. *done: what completes with it.
+ * 0: it has left; -ENOENT: there is nothing; -EAGAIN (no room): the requester is as it
+ * was; -EFAULT: a key does not allow the first one; other errors are as if it had been
+ * lost. */
+static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *done)
+{
+	struct rc_requester *rq = &pq->requester;
+	const struct rc_requester before = *rq;
+	struct packet_train train;
+	uint8_t bounce[PACKET_MTU];
+	struct rc_tx tx;
+	unsigned turn;
+	int ret = 0;
+
+	packet_train_open(&train, pq->port, &pq->route);
 	turn = packet_copy_begin(pq->port);
-	n = packet_gather(qp, e, tx->at, f.rc.bytes, iov + 1, bounce);
-	ret = n < 0 ? n : packet_emit(pq->port, &pq->to, &f, iov, (unsigned)n);
+	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
+		ret = add_packet(pq, &train, &tx, bounce);
+		if (!ret)
+			*done = rc_sent(rq, &tx, now_ns);
+	}
+	if (likely(train.packets))
+		ret = packet_train_emit(&train);
+	else if (!ret)
+		ret = -ENOENT;
 	packet_copy_end(pq->port, turn);
+	if (unlikely(ret == -EAGAIN))
+		*rq = before;
 	return ret;
 }
 
@@ -145,26 +182,28 @@ static int send_packet(struct packet_qp *pq, const struct rc_tx *tx)
 static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 {
 	struct rc_requester *rq = &pq->requester;
+	struct rc_done done;
 	struct rc_tx tx;
 
-	while (rc_next(rq, rq->head, now_ns, &tx)) {
-		int ret = send_packet(pq, &tx);
+	for (;;) {
+		int ret = send_train(pq, now_ns, &done);
 
+		if (ret == -ENOENT)
+			return true;
 		if (ret == -EAGAIN) {
 			packet_wait(pq);
 			return true;
 		}
 		if (unlikely(ret == -EFAULT)) {
 			/* An error waits until the earlier entries are complete. */
-			if (tx.index != rq->tail)
+			if (rc_next(rq, rq->head, now_ns, &tx) && tx.index != rq->tail)
 				return true;
 			return packet_finish(pq, (struct rc_done){
 							 rq->tail, IBV_WC_LOC_PROT_ERR });
 		}
-		if (!packet_finish(pq, rc_sent(rq, &tx, now_ns)))
+		if (!packet_finish(pq, done))
 			return false;
 	}
-	return true;
 }
 
 /* False: the queue pair has failed. */

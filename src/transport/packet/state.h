@@ -19,7 +19,7 @@ struct packet_qp {
 	struct hca_qp *qp;
 	struct packet_port *port;
 	unsigned generation;    /* of the port, when it was opened */
-	struct carrier_addr to; /* of connected ones; from RTR on */
+	struct packet_route route; /* of connected ones; from RTR on */
 	uint8_t service;        /* enum packet_service */
 
 	/* Under sq_lock. */
@@ -74,11 +74,41 @@ static inline bool packet_receives(const struct hca_qp *qp)
 	       state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
+/* ---- train.c ---- */
+/* Packets for one destination that leave together. All but the last one have the length of
+ * the first one. */
+struct packet_train {
+	struct packet_port *port;
+	const struct packet_route *route;
+	unsigned packets, pieces;
+	uint32_t segment; /* length of the first packet */
+	uint32_t bytes;
+	bool ended;       /* no packet may follow */
+	uint32_t length;  /* of the packet that is being added: header, then all of it */
+	struct iovec iov[CARRIER_IOV_MAX];
+	uint8_t header[PACKET_TRAIN_MAX][PACKET_HEADER_BYTES];
+	uint8_t trailer[PACKET_TRAIN_MAX][PACKET_TRAILER_BYTES];
+};
+
+static inline void packet_train_open(struct packet_train *t, struct packet_port *port,
+				     const struct packet_route *route)
+{
+	t->port = port;
+	t->route = route;
+	t->packets = t->pieces = 0;
+	t->bytes = 0;
+	t->ended = false;
+}
+
+/* Begins one more packet. Returns room for up to HCA_MAX_SGE pieces of its payload, or NULL:
+ * the train has to leave first; an empty one takes any packet. */
+struct iovec *packet_train_begin(struct packet_train *t, const struct packet_frame *f);
+/* The packet has `n` pieces of payload there. */
+void packet_train_end(struct packet_train *t, unsigned n);
+/* All of them leave: 0, or why the carrier took none. */
+int packet_train_emit(const struct packet_train *t);
+
 /* ---- port.c ---- */
-/* One packet: iov[0] is for the header, `n` more follow. 0, or why the carrier did not
- * take it. */
-int packet_emit(struct packet_port *port, const struct carrier_addr *to,
-		const struct packet_frame *f, struct iovec *iov, unsigned n);
 /* Its turn comes when the carrier has room again. sq_lock is held. */
 void packet_wait(struct packet_qp *pq);
 /* It owes an answer. receive_lock is held. */
@@ -100,8 +130,8 @@ bool packet_local(struct packet_qp *pq);
 void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr);
 
 /* ---- receive.c, respond.c; receive_lock is held ---- */
-void packet_receive(struct packet_port *port, const struct packet_frame *f,
-		    const uint8_t *payload);
+void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
+		    struct packet_frame *f, const uint8_t *payload);
 void packet_request(struct packet_qp *pq, const struct packet_frame *f,
 		    const uint8_t *payload);
 void packet_reply(struct packet_qp *pq, const struct packet_frame *f,

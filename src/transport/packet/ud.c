@@ -24,7 +24,9 @@ enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
 
 int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hca_swqe *e)
 {
-	struct iovec iov[1 + HCA_MAX_SGE];
+	struct packet_train train;
+	struct packet_route route;
+	struct iovec *iov;
 	uint8_t bounce[PACKET_MTU];
 	struct packet_frame f = {
 		.rc = { .op = RC_SEND, .flags = RC_FIRST | RC_LAST, .bytes = e->length,
@@ -35,7 +37,6 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 		.src_qpn = qp->ibv.qp_num,
 		.qkey = e->ud.qkey,
 	};
-	struct carrier_addr to;
 	unsigned turn;
 	int n, ret;
 
@@ -44,13 +45,19 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 	if (e->flags & HCA_SWQE_SOLICITED)
 		f.rc.flags |= RC_SOLICITED;
 	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, f.grh);
-	if (port->medium->address(&e->ud.ah->attr, e->ud.qpn, &to) ||
+	if (port->medium->address(&e->ud.ah->attr, e->ud.qpn, &route) ||
 	    e->length > port->medium->mtu)
 		return hca_datagram_lose(qp, e);
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);
+	packet_train_open(&train, port, &route);
+	iov = packet_train_begin(&train, &f);
 	turn = packet_copy_begin(port);
-	n = packet_gather(qp, e, 0, e->length, iov + 1, bounce);
-	ret = n < 0 ? n : packet_emit(port, &to, &f, iov, (unsigned)n);
+	n = packet_gather(qp, e, 0, e->length, iov, bounce);
+	ret = n;
+	if (likely(n >= 0)) {
+		packet_train_end(&train, (unsigned)n);
+		ret = packet_train_emit(&train);
+	}
 	packet_copy_end(port, turn);
 	if (ret == -EFAULT || !ret)
 		return ret;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets that leave together: carriers of datagrams take several packets of equal length in
+ * one call to the kernel (generic segmentation offload), at much less than the price of
+ * one call each.
+ */
+#include <errno.h>
+
+#include "hca/limits.h"
+#include "transport/packet/state.h"
+#include "util/container_of.h"
+
+_Static_assert(CARRIER_IOV_MAX >= 2 * (2 + HCA_MAX_SGE), "two packets have room");
+
+struct iovec *packet_train_begin(struct packet_train *t, const struct packet_frame *f)
+{
+	const struct packet_medium *m = t->port->medium;
+	uint8_t *header;
+	size_t bytes;
+
+	if (unlikely(t->packets &&
+		     (t->ended || t->packets == m->train ||
+		      t->pieces + 2 + HCA_MAX_SGE > CARRIER_IOV_MAX)))
+		return NULL;
+	header = t->header[t->packets];
+	bytes = m->encode(f, header);
+	t->length = (uint32_t)bytes;
+	/* With its trailer it may be longer; then it is the last one all the same. */
+	if (t->packets) {
+		uint32_t length = t->length + f->rc.bytes +
+				  (m->seal ? 4 + (-f->rc.bytes & 3) : 0);
+
+		if (length > t->segment || t->bytes + length > PACKET_TRAIN_BYTES)
+			return NULL;
+	}
+	t->iov[t->pieces] = (struct iovec){ header, bytes };
+	return &t->iov[t->pieces + 1];
+}
+
+void packet_train_end(struct packet_train *t, unsigned n)
+{
+	const struct packet_medium *m = t->port->medium;
+	struct iovec *iov = &t->iov[t->pieces];
+	uint32_t length = t->length;
+
+	for (unsigned i = 1; i <= n; i++)
+		length += (uint32_t)iov[i].iov_len;
+	n++;
+	if (m->seal) {
+		uint8_t *trailer = t->trailer[t->packets];
+		size_t bytes = m->seal(t->route, t->packets, iov, n, trailer);
+
+		iov[n++] = (struct iovec){ trailer, bytes };
+		length += (uint32_t)bytes;
+	}
+	if (!t->packets)
+		t->segment = length;
+	else if (length != t->segment)
+		t->ended = true;
+	t->packets++;
+	t->pieces += n;
+	t->bytes += length;
+}
+
+int packet_train_emit(const struct packet_train *t)
+{
+	const struct packet_route *r = t->route;
+	const struct carrier_unit unit = {
+		.iov = t->iov,
+		.count = t->pieces,
+		.segment = t->packets > 1 ? t->segment : 0,
+		.to = r->to,
+		.from = r->from,
+		.known = r->known,
+		.tos = r->tos,
+		.ttl = r->ttl,
+		.interface = r->interface,
+	};
+	int ret = carrier_emit(t->port->carrier, &unit, 1);
+
+	if (ret != 1)
+		return ret < 0 ? ret : -EAGAIN;
+	if (unlikely(t->port->holds_back))
+		packet_port_wake(NULL);
+	return 0;
+}
