@@ -3,6 +3,7 @@
 #include "verbs/private.h"
 
 #include "hca/hca.h"
+#include "hca/path/gsi.h"
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
 #include "hca/view/inspect.h"
@@ -112,4 +113,40 @@ EXPORT void busbar_inspector_close(struct hca_inspector *in)
 EXPORT int busbar_fail_ask(uint32_t pid, const char *device)
 {
 	return hca_fail_ask(pid, device);
+}
+
+EXPORT bool busbar_gsi_exists(void)
+{
+	return hca_gsi_exists();
+}
+
+EXPORT bool busbar_local_exists(void)
+{
+	return hca_local_exists();
+}
+
+EXPORT int busbar_gsi_open(void (*receive)(const struct hca_gsi_address *from,
+					   const uint8_t *mad))
+{
+	return hca_gsi_open(receive);
+}
+
+EXPORT uint32_t busbar_gsi_comm_id(uint32_t number)
+{
+	return hca_gsi_comm_id(number);
+}
+
+EXPORT int busbar_gsi_send(const struct hca_gsi_address *to, const uint8_t *mad)
+{
+	return hca_gsi_send(to, mad);
+}
+
+EXPORT int busbar_gsi_serve(const struct hca_gsi_service *service)
+{
+	return hca_gsi_serve(service);
+}
+
+EXPORT void busbar_gsi_unserve(const struct hca_gsi_service *service)
+{
+	hca_gsi_unserve(service);
 }

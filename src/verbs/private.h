@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct hca_gsi_address;
+struct hca_gsi_service;
 struct progress_timer;
 
 int busbar_progress_hold(void);
@@ -62,5 +64,15 @@ bool busbar_owns_device(const struct ibv_device *dev);
 /* May the process at the other end of the socket talk to us (hca/share/peers.h)? 0 and its
  * number; -EACCES, with a log line about the `what`; or another negative errno. */
 int busbar_peer_check(int fd, const char *what, pid_t *pid);
+
+/* Queue pair 1, for connections between hosts; see hca/path/gsi.h. */
+bool busbar_gsi_exists(void);
+bool busbar_local_exists(void);
+int busbar_gsi_open(void (*receive)(const struct hca_gsi_address *from,
+				    const uint8_t *mad));
+uint32_t busbar_gsi_comm_id(uint32_t number);
+int busbar_gsi_send(const struct hca_gsi_address *to, const uint8_t *mad);
+int busbar_gsi_serve(const struct hca_gsi_service *service);
+void busbar_gsi_unserve(const struct hca_gsi_service *service);
 
 #endif

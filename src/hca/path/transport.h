@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct hca_cq;
+struct hca_gsi_ops;
 struct hca_qp;
 struct hca_srq;
 struct hca_swqe;
@@ -123,6 +124,7 @@ struct hca_transport_ops {
 
 	struct hca_fence_ops fence;
 	const struct hca_local_ops *local; /* NULL: the transport leads to other hosts */
+	const struct hca_gsi_ops *gsi;     /* of queue pair 1 (gsi.h); NULL: it has none */
 };
 
 #endif

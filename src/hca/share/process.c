@@ -5,6 +5,7 @@
  */
 #define LOG_ROOM "hca"
 #include "hca/limits.h"
+#include "hca/path/gsi.h"
 #include "hca/path/path.h"
 #include "hca/qp/address.h"
 #include "hca/qp/qp.h"
@@ -59,6 +60,7 @@ static struct hca_qp no_qp;
 
 static void child_after_fork(void)
 {
+	hca_gsi_forked();
 	if (hca_process.users > 0) {
 		hca_transports_forked();
 		hca_remap_forked();
