@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "hca/limits.h"
-#include "hca/qp/qp.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "shm_link.h"
 #include "transport/shm/ring.h"
 

@@ -12,21 +12,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/device/context.h"
-#include "hca/device/live.h"
-#include "hca/device/quota.h"
+#include "hca/device/adapter.h"
+#include "hca/device/device.h"
 #include "hca/event/async.h"
 #include "hca/hca.h"
+#include "hca/host/gid.h"
 #include "hca/host/settings.h"
 #include "hca/limits.h"
-#include "hca/memory/dm.h"
+#include "hca/memory/device_memory.h"
+#include "hca/memory/domain.h"
 #include "hca/memory/import.h"
-#include "hca/memory/pd.h"
+#include "hca/object/context.h"
+#include "hca/object/dm.h"
+#include "hca/object/live.h"
+#include "hca/object/quota.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
+#include "hca/object/srq.h"
 #include "hca/qp/address.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/sq.h"
-#include "hca/queue/srq.h"
+#include "hca/queue/post.h"
+#include "hca/queue/push.h"
 #include "hca/share/process.h"
 #include "util/cancel.h"
 #include "util/clock.h"
@@ -227,7 +232,7 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		   struct ibv_port_attr *attr, size_t size)
 {
 	const bool up = hca_port_is_up();
-	/* Speed and MTU are those of shared memory: see port.h. */
+	/* Speed and MTU are those of shared memory: see event/port.h. */
 	struct ibv_port_attr full = {
 		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
@@ -368,6 +373,23 @@ static struct ibv_qp *op_open_qp(struct ibv_context *ctx,
 	return qp;
 }
 
+/* The last reference was dropped. */
+static void context_end(struct hca_context *ctx)
+{
+	struct ibv_context *ibctx = &ctx->verbs.context;
+
+	pthread_mutex_lock(&hca_process.lock);
+	list_remove(&ctx->entry);
+	pthread_mutex_unlock(&hca_process.lock);
+	hca_async_fini(ctx);
+	close(ibctx->async_fd);
+	close(ibctx->cmd_fd);
+	pthread_mutex_destroy(&ibctx->mutex);
+	if (ctx->forks == hca_process.forks)
+		hca_process_close();
+	free(ctx);
+}
+
 int hca_context_make(struct hca_device *device, int cmd_fd,
 		     struct ibv_context **out)
 {
@@ -383,6 +405,7 @@ int hca_context_make(struct hca_device *device, int cmd_fd,
 		goto err_process;
 	ctx->device = device;
 	atomic_init(&ctx->references, 1);
+	ctx->end = context_end;
 	ctx->forks = hca_process.forks;
 	hca_async_init(ctx);
 	v = &ctx->verbs;
@@ -444,24 +467,6 @@ int hca_context_open(struct ibv_device *dev, struct ibv_context **out)
 	if (ret)
 		close(fd);
 	return ret;
-}
-
-void hca_context_put(struct hca_context *ctx)
-{
-	struct ibv_context *ibctx = &ctx->verbs.context;
-
-	if (atomic_fetch_sub(&ctx->references, 1) > 1)
-		return;
-	pthread_mutex_lock(&hca_process.lock);
-	list_remove(&ctx->entry);
-	pthread_mutex_unlock(&hca_process.lock);
-	hca_async_fini(ctx);
-	close(ibctx->async_fd);
-	close(ibctx->cmd_fd);
-	pthread_mutex_destroy(&ibctx->mutex);
-	if (ctx->forks == hca_process.forks)
-		hca_process_close();
-	free(ctx);
 }
 
 int hca_context_close(struct ibv_context *ibctx)

@@ -14,12 +14,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "hca/device/context.h"
+#include "hca/device/device.h"
 #include "hca/event/async.h"
-#include "hca/qp/qp.h"
+#include "hca/object/context.h"
+#include "hca/queue/flush.h"
 #include "hca/run/progress.h"
+#include "hca/share/inspect_message.h"
 #include "hca/share/process.h"
-#include "hca/view/inspect_message.h"
 #include "util/list.h"
 #include "util/log.h"
 

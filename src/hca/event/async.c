@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/device/context.h"
 #include "hca/event/async.h"
 #include "hca/event/channel.h"
 #include "hca/hca.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/srq.h"
+#include "hca/object/context.h"
+#include "hca/object/cq.h"
+#include "hca/object/qp.h"
+#include "hca/object/srq.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"
@@ -60,6 +60,14 @@ void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type)
 	list_for_each(h, &qp->handles, struct hca_qp, handle_entry)
 		qp_event(h, type);
 	spin_unlock(&qp->handles_lock);
+}
+
+void hca_qp_established(struct hca_qp *qp)
+{
+	if (qp->established || qp->ibv.qp_type == IBV_QPT_UD)
+		return;
+	qp->established = true;
+	hca_async_qp_event(qp, IBV_EVENT_COMM_EST);
 }
 
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type)

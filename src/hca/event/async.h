@@ -5,13 +5,15 @@
 
 #include <infiniband/verbs.h>
 
-#include "hca/device/context.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/srq.h"
+#include "hca/object/context.h"
+#include "hca/object/cq.h"
+#include "hca/object/qp.h"
+#include "hca/object/srq.h"
 
 /* ---- async.c ---- */
 void hca_async_qp_event(struct hca_qp *qp, enum ibv_event_type type);
+/* A message arrived in RTR: raises IBV_EVENT_COMM_EST, once per connection. */
+void hca_qp_established(struct hca_qp *qp);
 void hca_async_cq_event(struct hca_cq *cq, enum ibv_event_type type);
 void hca_async_srq_event(struct hca_srq *srq, enum ibv_event_type type);
 void hca_async_device_event(struct hca_context *ctx, enum ibv_event_type type);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion channels; see channel.h. */
 #define LOG_ROOM "hca"
-#include "hca/device/context.h"
 #include "hca/event/channel.h"
-#include "hca/queue/cq.h"
+#include "hca/object/context.h"
+#include "hca/object/cq.h"
 #include "hca/share/counters.h"
 #include "util/list.h"
 #include "util/spin.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/device/live.h"
 #include "hca/hca.h"
+#include "hca/object/live.h"
 #include "hca/share/process.h"
 #include "util/log.h"
 #include "util/probe.h"

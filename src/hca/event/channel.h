@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "hca/queue/cq.h"
+#include "hca/object/cq.h"
 
 /* A CQ uses the channel, until hca_channel_forget(). */
 void hca_channel_ref(struct ibv_comp_channel *ch);

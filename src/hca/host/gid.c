@@ -16,8 +16,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "hca/host/gid.h"
 #include "hca/limits.h"
-#include "hca/qp/address.h"
 #include "util/clock.h"
 #include "util/list.h"
 #include "util/log.h"

@@ -10,15 +10,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hca/memory/paging.h"
-#include "hca/memory/remap_maps.h"
-#include "hca/memory/sge.h"
+#include "hca/host/mapping.h"
+#include "hca/host/maps.h"
 #include "util/container_of.h"
 
 /* Up to this number testing each page costs less than reading the list. */
@@ -80,6 +81,23 @@ void hca_mapping_stop(void)
 
 	if (fd >= 0)
 		close(fd);
+}
+
+bool hca_page_usable(void *addr, bool write)
+{
+	uint32_t *word = (uint32_t *)((uintptr_t)addr & ~(uintptr_t)7);
+	static uint32_t nobody_waits;
+
+	/* The kernel reads the signal set and then fails with EINVAL because of the first
+	 * argument; EFAULT: the word is not readable. */
+	if (!write)
+		return syscall(SYS_rt_sigprocmask, -1, word, NULL,
+			       sizeof(uint64_t)) < 0 && errno == EINVAL;
+	/* The kernel adds 0 to the word atomically and wakes no thread: the word must be
+	 * writable and does not change. */
+	return syscall(SYS_futex, &nobody_waits,
+		       FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, NULL, word,
+		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
 static enum answer ask(uintptr_t at, uintptr_t end, bool write)

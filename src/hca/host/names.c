@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/share/peers.h"
 #include "util/abstract.h"
 #include "util/log.h"
 
@@ -31,6 +30,14 @@ int hca_name_listen(const char *text)
 	int ret = abstract_name(&name, "%s", text);
 
 	return ret ? ret : abstract_open(&name, SOCK_SEQPACKET, 1);
+}
+
+bool hca_peer_cred(int fd, struct ucred *cred)
+{
+	socklen_t len = sizeof(*cred);
+
+	*cred = (struct ucred){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len);
 }
 
 int hca_name_holder(const char *text, struct ucred *cred)

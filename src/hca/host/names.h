@@ -32,6 +32,9 @@ int hca_name_holder(const char *name, struct ucred *cred);
 int hca_block_bind(uint32_t block);
 int hca_block_connect(uint32_t block);
 
+/* The identity of the process at the other end of a Unix socket. False: unknown. */
+bool hca_peer_cred(int fd, struct ucred *cred);
+
 struct hca_name_seen {
 	const char *rest; /* of the name, after the prefix; valid during the call */
 	uint64_t inode;   /* of the socket; differs if another process takes the name */

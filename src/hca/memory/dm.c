@@ -9,14 +9,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hca/device/context.h"
-#include "hca/device/live.h"
 #include "hca/hca.h"
 #include "hca/limits.h"
-#include "hca/memory/dm.h"
-#include "hca/memory/importable.h"
-#include "hca/memory/mr.h"
+#include "hca/memory/device_memory.h"
+#include "hca/memory/import.h"
 #include "hca/memory/region.h"
+#include "hca/object/context.h"
+#include "hca/object/dm.h"
+#include "hca/object/importable.h"
+#include "hca/object/live.h"
+#include "hca/object/mr.h"
 #include "hca/run/dma.h"
 #include "hca/share/process.h"
 #include "util/cancel.h"

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/device/context.h"
-#include "hca/device/live.h"
-#include "hca/memory/pd.h"
+#include "hca/memory/domain.h"
+#include "hca/object/context.h"
+#include "hca/object/live.h"
 #include "util/cancel.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Objects that can be imported; see importable.h. The lists are under process.lock. */
-#include "hca/memory/importable.h"
+#include "hca/object/importable.h"
 
+#include "hca/memory/import.h"
 #include "hca/share/process.h"
 #include "util/list.h"
 

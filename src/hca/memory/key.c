@@ -9,10 +9,10 @@
  * key.
  */
 #include "hca/memory/key.h"
-#include "hca/memory/mr.h"
-#include "hca/memory/mw.h"
+#include "hca/object/mr.h"
+#include "hca/object/mw.h"
+#include "hca/object/public.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "util/container_of.h"
 #include "util/spin.h"
 

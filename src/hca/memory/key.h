@@ -12,11 +12,11 @@
 #include <stdint.h>
 #include <stdbool.h>
 
-#include "hca/memory/mr.h"
-#include "hca/memory/mw.h"
 #include "hca/memory/region.h"
+#include "hca/object/mr.h"
+#include "hca/object/mw.h"
+#include "hca/object/public.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "util/spin.h"
 
 /* Allocates an entry for `object` (struct hca_mw if `window`, else struct hca_mr). 0 or -ENOMEM.
@@ -56,6 +56,18 @@ bool hca_key_look(const struct hca_key *keys, uint32_t count, uint32_t key,
 		  struct hca_key *copy);
 /* The same with the table of this process. */
 bool hca_key_look_own(uint32_t key, struct hca_key *copy);
+
+/* Checks a remote access against the owner's table of keys, of which the first `count`
+ * entries are readable. IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR. Takes no lock. */
+enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t count,
+				 struct hca_key_use *use);
+
+/* The same with the table of this process. */
+enum ibv_wc_status hca_key_check_own(struct hca_key_use *use);
+
+/* Does the entry of this key, one of this process's, grant a remote right? Also right after
+ * the key was withdrawn, until the entry is published again. */
+bool hca_key_is_remote(uint32_t key);
 
 /* Creates the table of this process and its descriptor when the adapter starts, and removes it
  * when the adapter stops. 0 or a negative errno. process.lock is held. */

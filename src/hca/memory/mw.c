@@ -14,29 +14,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/device/live.h"
 #include "hca/hca.h"
+#include "hca/memory/domain.h"
 #include "hca/memory/key.h"
-#include "hca/memory/mr.h"
-#include "hca/memory/mw.h"
-#include "hca/memory/pd.h"
+#include "hca/memory/window.h"
+#include "hca/object/live.h"
+#include "hca/object/mr.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/path/path.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "util/list.h"
 #include "util/spin.h"
-
-#define WINDOW_RIGHTS                                       \
-	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC)
-/* Flags that are accepted. Local write and the optional ones have no effect on a window;
- * programs pass them because they use the flags of the region. */
-#define WINDOW_ACCESS                                                     \
-	((unsigned)(WINDOW_RIGHTS | IBV_ACCESS_ZERO_BASED |               \
-		    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE))
 
 /* All windows of the process; under hca_key_lock. */
 static struct list windows = { &windows, &windows };
@@ -103,7 +94,7 @@ static void mw_publish(struct hca_mw *mw, struct hca_qp *qp, struct hca_mr *mr,
 {
 	bool of_qp = mw->ibv.type == IBV_MW_TYPE_2;
 	const struct hca_key as = {
-		.access = e->bind.access & WINDOW_RIGHTS,
+		.access = e->bind.access & HCA_WINDOW_RIGHTS,
 		.iova = e->bind.access & IBV_ACCESS_ZERO_BASED ? 0 :
 								 e->remote_addr,
 		.length = e->bind.length,
@@ -161,7 +152,7 @@ static int bind_check(const struct hca_qp *qp, const struct hca_swqe *e,
 {
 	*region = NULL;
 	if (!mw || hca_pd(mw->ibv.pd)->id != qp->pd->id ||
-	    e->bind.access & ~WINDOW_ACCESS)
+	    e->bind.access & ~HCA_WINDOW_ACCESS)
 		return -EINVAL;
 	if (mw->ibv.type == IBV_MW_TYPE_1) {
 		if (e->bind.length == 0)
@@ -283,33 +274,6 @@ void hca_mw_fill_bind(struct hca_swqe *e, struct ibv_mw *ibmw, uint32_t rkey,
 	e->flags |= HCA_SWQE_LOCAL;
 	e->num_sge = 0;
 	e->length = 0;
-}
-
-int hca_mw_bind(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
-		struct ibv_mw_bind *bind)
-{
-	const struct ibv_mw_bind_info *info = &bind->bind_info;
-	struct hca_qp *qp = hca_qp(ibqp);
-	struct hca_swqe *e;
-	int ret;
-
-	if (ibmw->type != IBV_MW_TYPE_1 ||
-	    info->mw_access_flags & ~WINDOW_ACCESS ||
-	    (info->length && !info->mr) ||
-	    (info->mr && (hca_mr(info->mr)->null ||
-			  hca_mr(info->mr)->access & IBV_ACCESS_ZERO_BASED)))
-		return -EINVAL;
-	hca_enter();
-	hca_lock(&qp->sq_lock);
-	ret = hca_sq_open(qp, IBV_WR_BIND_MW, bind->wr_id, bind->send_flags, &e);
-	if (!ret) {
-		hca_mw_fill_bind(e, ibmw, ibv_inc_rkey(ibmw->rkey), info);
-		ibmw->rkey = e->rkey;
-		qp->sq.head++;
-		hca_sq_run(qp);
-	}
-	hca_sq_leave(qp);
-	return ret;
 }
 
 /* ---- destruction ---- */

@@ -10,14 +10,13 @@
 #define LOG_ROOM "hca"
 #include "hca/limits.h"
 #include "hca/memory/paging.h"
-#include "hca/memory/pd.h"
 #include "hca/memory/sge.h"
+#include "hca/object/pd.h"
+#include "hca/object/public.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "util/container_of.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
@@ -96,23 +95,6 @@ int hca_copy_careful(void *to, const void *from, size_t length)
 		local.iov_len = remote.iov_len = local.iov_len - (size_t)n;
 	}
 	return 0;
-}
-
-bool hca_page_usable(void *addr, bool write)
-{
-	uint32_t *word = (uint32_t *)((uintptr_t)addr & ~(uintptr_t)7);
-	static uint32_t nobody_waits;
-
-	/* The kernel reads the signal set and then fails with EINVAL because of the first
-	 * argument; EFAULT: the word is not readable. */
-	if (!write)
-		return syscall(SYS_rt_sigprocmask, -1, word, NULL,
-			       sizeof(uint64_t)) < 0 && errno == EINVAL;
-	/* The kernel adds 0 to the word atomically and wakes no thread: the word must be
-	 * writable and does not change. */
-	return syscall(SYS_futex, &nobody_waits,
-		       FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, NULL, word,
-		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
 /* ---- the null region ---- */

@@ -6,12 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/device/context.h"
-#include "hca/device/live.h"
-#include "hca/device/quota.h"
 #include "hca/hca.h"
-#include "hca/memory/importable.h"
-#include "hca/memory/pd.h"
+#include "hca/memory/domain.h"
+#include "hca/memory/import.h"
+#include "hca/object/context.h"
+#include "hca/object/importable.h"
+#include "hca/object/live.h"
+#include "hca/object/quota.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"
 #include "util/list.h"

@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "hca/hca.h"
+#include "hca/host/mapping.h"
 #include "hca/memory/key.h"
-#include "hca/memory/pd.h"
 #include "hca/memory/sge.h"
+#include "hca/object/pd.h"
+#include "hca/object/public.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "util/container_of.h"
 #include "util/spin.h"
 

@@ -25,9 +25,9 @@
  * shared queue.
  */
 #include "hca/limits.h"
-#include "hca/memory/promise.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/rq.h"
+#include "hca/memory/promising.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
@@ -63,23 +63,11 @@ static void set_key(struct hca_qp *qp, uint32_t key)
 	p->key = key;
 }
 
-/* A QP has moved to ERR: processes promised messages that are in the rings, then flushes the other
- * receives. On the progress thread, which holds no lock that this needs. */
-static void close_receives(struct progress_timer *t)
-{
-	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
-
-	hca_take_in();
-	atomic_store(&qp->promising.closing, false);
-	atomic_thread_fence(memory_order_seq_cst);
-	hca_rq_flush(qp);
-}
-
-void hca_promise_init(struct hca_qp *qp)
+void hca_promise_init(struct hca_qp *qp, void (*close)(struct progress_timer *t))
 {
 	struct hca_promising *p = &qp->promising;
 
-	progress_timer_init(&p->close, close_receives);
+	progress_timer_init(&p->close, close);
 	p->word = &hca_process.segment
 			   ->promises[qp->pub - hca_process.segment->qps];
 	atomic_store(&p->word->word, 0);

@@ -24,10 +24,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/host/maps.h"
 #include "hca/host/settings.h"
-#include "hca/memory/mr.h"
 #include "hca/memory/region.h"
-#include "hca/memory/remap_maps.h"
+#include "hca/object/mr.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"

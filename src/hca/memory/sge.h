@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/memory/pd.h"
+#include "hca/object/pd.h"
 
 /* Copies `length` bytes from or to offset `at` of `sge`, for keys of every kind. 0, or
  * -EFAULT: the key does not permit it, or a page is missing. May make system calls. */
@@ -25,9 +25,6 @@ void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
 
 /* memcpy() that returns -EFAULT where a page is missing, else 0. Makes a system call. */
 int hca_copy_careful(void *to, const void *from, size_t length);
-
-/* May the program read, or write, the 4 bytes at this aligned address? */
-bool hca_page_usable(void *addr, bool write);
 
 /* Carries out a part of a peer's READ (`read`) or WRITE: between `data` and the address in
  * this process that hca_key_check_own() gave. `on_demand`: pages may be missing. 0 or

@@ -15,14 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/device/live.h"
-#include "hca/device/quota.h"
 #include "hca/hca.h"
+#include "hca/host/gid.h"
 #include "hca/limits.h"
-#include "hca/memory/pd.h"
+#include "hca/memory/domain.h"
+#include "hca/object/ah.h"
+#include "hca/object/live.h"
+#include "hca/object/quota.h"
 #include "hca/path/path.h"
 #include "hca/qp/address.h"
-#include "hca/qp/ah.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"
 

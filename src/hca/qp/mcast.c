@@ -14,9 +14,9 @@
 
 #include "hca/hca.h"
 #include "hca/limits.h"
+#include "hca/object/qp.h"
 #include "hca/path/path.h"
 #include "hca/qp/address.h"
-#include "hca/qp/qp.h"
 #include "hca/share/process.h"
 #include "util/list.h"
 #include "util/log.h"

@@ -9,24 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/device/context.h"
-#include "hca/device/live.h"
 #include "hca/event/async.h"
 #include "hca/hca.h"
+#include "hca/host/gid.h"
 #include "hca/limits.h"
-#include "hca/memory/mw.h"
-#include "hca/memory/pd.h"
-#include "hca/memory/promise.h"
+#include "hca/memory/domain.h"
+#include "hca/memory/promising.h"
+#include "hca/memory/window.h"
+#include "hca/object/context.h"
+#include "hca/object/live.h"
+#include "hca/object/opcode.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
+#include "hca/object/srq.h"
 #include "hca/path/path.h"
 #include "hca/qp/address.h"
-#include "hca/qp/qp.h"
+#include "hca/qp/route.h"
 #include "hca/qp/transition.h"
-#include "hca/queue/cq.h"
+#include "hca/qp/xrc.h"
+#include "hca/queue/flush.h"
 #include "hca/queue/hold.h"
-#include "hca/queue/opcode.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/sq.h"
-#include "hca/queue/srq.h"
+#include "hca/queue/post.h"
+#include "hca/queue/push.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"
@@ -226,7 +230,7 @@ int hca_qp_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *a,
 		goto err_rq;
 	qp->ibv.qp_num = qp->ibv.handle = qpn;
 	qp->rq.qpn = qpn;
-	hca_promise_init(qp);
+	hca_promise_init(qp, hca_flush_promised);
 	hca_counters_reset(qp);
 	atomic_store(&qp->pub->type, (uint32_t)a->qp_type);
 	atomic_store(&qp->pub->device,
@@ -270,49 +274,6 @@ struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *ibqp)
 	struct hca_qp *qp = hca_qp(ibqp);
 
 	return qp->extended ? &qp->ex : NULL;
-}
-
-void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
-{
-	PROBE(qp_state, qp->ibv.qp_num,
-	      atomic_load_explicit(&qp->state, memory_order_relaxed), state);
-	atomic_store_explicit(&qp->state, state, memory_order_release);
-	atomic_store_explicit(&qp->pub->state, state, memory_order_release);
-}
-
-void hca_qp_fail_locked(struct hca_qp *qp)
-{
-	bool first = hca_qp_state(qp) != IBV_QPS_ERR;
-
-	/* Set before the state, so that no promised message is refused in between. */
-	if (first)
-		atomic_store(&qp->promising.closing, true);
-	hca_qp_set_state(qp, IBV_QPS_ERR);
-	if (hca_promise_close(qp))
-		progress_timer_arm(&qp->promising.close, progress_now_ns());
-	else if (first)
-		atomic_store(&qp->promising.closing, false);
-	hca_sq_flush(qp);
-	if (!qp->promising.closing)
-		hca_rq_flush(qp);
-	/* No more entries of the SRQ are taken for this QP (11.6.3.1). */
-	if (first && qp->srq)
-		hca_async_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
-}
-
-void hca_qp_fail(struct hca_qp *qp)
-{
-	hca_lock(&qp->sq_lock);
-	hca_qp_fail_locked(qp);
-	hca_unlock(&qp->sq_lock);
-}
-
-void hca_qp_established(struct hca_qp *qp)
-{
-	if (qp->established || qp->ibv.qp_type == IBV_QPT_UD)
-		return;
-	qp->established = true;
-	hca_async_qp_event(qp, IBV_EVENT_COMM_EST);
 }
 
 /* Publishes the access rights that peers check before RDMA operations. Without resources for
@@ -419,20 +380,6 @@ static void fence(const struct hca_qp *qp)
 {
 	if (qp->ibv.qp_type != IBV_QPT_UD && qp->ibv.qp_type != IBV_QPT_XRC_SEND)
 		hca_fence_qp(qp);
-}
-
-/* Calls of the transports' poll(); each processes many messages. */
-#define MOVES_BEFORE_ERROR 64
-
-/* Requests that the peer has acknowledged must complete with success instead of being flushed:
- * the peer's application may have told this one by other means that it has everything. */
-void hca_take_in(void)
-{
-	hca_enter();
-	for (int i = 0; i < MOVES_BEFORE_ERROR && !hca_builds() &&
-			hca_poll_transports_surely(); i++)
-		;
-	hca_leave();
 }
 
 /* Opens the path for the change to RTR with attributes `a`. 0 or a negative errno. */

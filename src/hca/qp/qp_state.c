@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "hca/host/gid.h"
 #include "hca/limits.h"
 #include "hca/qp/address.h"
 #include "hca/qp/transition.h"

@@ -15,20 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/device/context.h"
-#include "hca/device/live.h"
 #include "hca/event/async.h"
 #include "hca/hca.h"
 #include "hca/host/names.h"
 #include "hca/limits.h"
-#include "hca/memory/promise.h"
+#include "hca/memory/promising.h"
+#include "hca/object/context.h"
+#include "hca/object/live.h"
+#include "hca/object/public.h"
+#include "hca/object/srq.h"
 #include "hca/path/path.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/srq.h"
+#include "hca/qp/route.h"
+#include "hca/qp/xrc.h"
+#include "hca/queue/flush.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"
@@ -89,7 +91,7 @@ static int target_new(const struct hca_xrcd_id *domain, uint32_t device,
 		return ret;
 	}
 	qp->ibv.qp_num = qp->ibv.handle = qpn;
-	hca_promise_init(qp);
+	hca_promise_init(qp, hca_flush_promised);
 	hca_counters_reset(qp);
 	qp->pub->xrcd = *domain;
 	atomic_store(&qp->pub->type, IBV_QPT_XRC_RECV);

@@ -22,11 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hca/device/context.h"
-#include "hca/device/live.h"
 #include "hca/hca.h"
 #include "hca/host/names.h"
-#include "hca/queue/srq.h"
+#include "hca/object/context.h"
+#include "hca/object/live.h"
+#include "hca/object/srq.h"
+#include "hca/qp/xrc.h"
 #include "hca/share/peers.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"

@@ -6,9 +6,10 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/sq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
+#include "hca/queue/push.h"
 #include "hca/share/counters.h"
 #include "util/container_of.h"
 

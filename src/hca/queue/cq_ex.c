@@ -12,8 +12,8 @@
 #include <errno.h>
 
 #include "hca/hca.h"
-#include "hca/memory/pd.h"
-#include "hca/queue/cq.h"
+#include "hca/object/pd.h"
+#include "hca/queue/push.h"
 #include "hca/run/elide.h"
 #include "util/cancel.h"
 #include "util/clock.h"

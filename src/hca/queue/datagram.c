@@ -7,10 +7,11 @@
 
 #include "hca/limits.h"
 #include "hca/memory/sge.h"
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/queue/datagram.h"
 #include "hca/queue/hold.h"
-#include "hca/queue/sq.h"
+#include "hca/queue/post.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"

@@ -22,10 +22,10 @@
 #include <sys/mman.h>
 
 #include "hca/limits.h"
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/scatter.h"
-#include "hca/queue/sq.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"

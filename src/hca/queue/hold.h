@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/qp/ah.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
+#include "hca/object/ah.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "util/container_of.h"
 
 /* The ring of a QP's copies, in the order of the send queue. Under sq_lock. */

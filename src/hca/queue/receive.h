@@ -7,10 +7,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "hca/memory/promise.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/srq.h"
+#include "hca/memory/promising.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
+#include "hca/object/srq.h"
+#include "hca/queue/post.h"
 #include "util/container_of.h"
 
 /* To be called after receives were posted, inside of hca_enter(). No lock is held. */

@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/memory/pd.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
+#include "hca/memory/domain.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
+#include "hca/queue/post.h"
+#include "hca/queue/push.h"
 #include "hca/queue/receive.h"
-#include "hca/queue/rq.h"
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "util/container_of.h"
@@ -137,7 +138,7 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	if (unlikely(ret) && qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 		ret = EINVAL;
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR)) {
-		/* Pairs with the fence in close_receives(). */
+		/* Pairs with the fence in hca_flush_promised(). */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!qp->promising.closing)
 			hca_rq_flush(qp);

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "hca/memory/sge.h"
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
 #include "hca/queue/hold.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/sq.h"
 #include "hca/share/process.h"
 
 int hca_sges_read(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "hca/limits.h"
-#include "hca/memory/mw.h"
-#include "hca/qp/ah.h"
-#include "hca/qp/qp.h"
+#include "hca/memory/window.h"
+#include "hca/object/ah.h"
+#include "hca/object/opcode.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/queue/hold.h"
-#include "hca/queue/opcode.h"
-#include "hca/queue/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "util/container_of.h"
 #include "util/probe.h"

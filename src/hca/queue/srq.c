@@ -12,16 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/device/live.h"
-#include "hca/device/quota.h"
 #include "hca/event/async.h"
 #include "hca/hca.h"
 #include "hca/limits.h"
-#include "hca/memory/pd.h"
+#include "hca/memory/domain.h"
+#include "hca/object/cq.h"
+#include "hca/object/live.h"
+#include "hca/object/quota.h"
+#include "hca/object/rq.h"
+#include "hca/object/srq.h"
 #include "hca/path/path.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/srq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"

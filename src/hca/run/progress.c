@@ -16,7 +16,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "hca/share/process.h"
+#include "hca/run/elide.h"
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -53,6 +53,7 @@ static struct {
 	bool stop;
 	int epoll_fd, wake_fd;
 	_Atomic clockid_t cpu_clock; /* of the thread; 0: none yet */
+	int (*_Atomic tick)(void); /* progress_set_tick() */
 } progress = {
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -213,6 +214,18 @@ static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
 	return n;
 }
 
+static int tick(void)
+{
+	int (*fn)(void) = atomic_load(&progress.tick);
+
+	return fn ? fn() : -1;
+}
+
+void progress_set_tick(int (*fn)(void))
+{
+	atomic_store(&progress.tick, fn);
+}
+
 static void *progress_main(void *arg)
 {
 	struct epoll_event events[32];
@@ -228,7 +241,7 @@ static void *progress_main(void *arg)
 		int n;
 
 		hca_enter();
-		wait_ns = sleep_ns(hca_attention_tick());
+		wait_ns = sleep_ns(tick());
 		hca_leave();
 		n = wait_events(events, ARRAY_SIZE(events), wait_ns);
 		hca_enter();

@@ -66,6 +66,11 @@ void progress_timer_disarm(struct progress_timer *t);
  * with `by_pollers`. */
 void progress_run_overdue(void);
 
+/* Has the thread call fn(), inside of hca_enter(), each time before it sleeps; fn returns the
+ * longest time to sleep in ms, or -1. To be called before progress_hold(), always with the
+ * same function. */
+void progress_set_tick(int (*fn)(void));
+
 /* The processor time that the thread has used. */
 uint64_t progress_cpu_ns(void);
 /* True on the progress thread. */

@@ -8,6 +8,8 @@
  * threads that do so at the same time, at least one sees the other's store, and always one
  * of these holds: the application polls, the progress thread ticks, or peers wake it.
  */
+#include "hca/run/elide.h"
+#include "hca/share/counters.h"
 #include "hca/share/process.h"
 
 #include "util/fence.h"
@@ -131,4 +133,18 @@ int hca_attention_tick(void)
 out:
 	pthread_mutex_unlock(&hca_process.tick_lock);
 	return timeout_ms;
+}
+
+/* Calls of the transports' poll(); each processes many messages. */
+#define MOVES_BEFORE_ERROR 64
+
+/* Requests that the peer has acknowledged must complete with success instead of being flushed:
+ * the peer's application may have told this one by other means that it has everything. */
+void hca_take_in(void)
+{
+	hca_enter();
+	for (int i = 0; i < MOVES_BEFORE_ERROR && !hca_builds() &&
+			hca_poll_transports_surely(); i++)
+		;
+	hca_leave();
 }

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/srq.h"
+#include "hca/object/opcode.h"
+#include "hca/object/qp.h"
+#include "hca/object/srq.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"
@@ -20,6 +21,11 @@ const char *const hca_process_counter_names[HCA_PROCESS_COUNTERS] = {
 
 _Static_assert(sizeof(struct hca_qp_counters) % CACHE_LINE == 0 &&
 	       HCA_RX_SENDS % 8 == 0, "the parts share no line");
+
+#define CHECK(arg, entry, posted, wc, on, ex, access, traits, counter) \
+	_Static_assert(HCA_##counter == 2 * (entry), "counted by opcode");
+HCA_OPCODE_LIST(CHECK, )
+_Static_assert(HCA_TX_RETRIES == 2 * HCA_OPCODES, "behind the operations");
 
 void hca_count_failed(struct hca_qp *qp, unsigned status)
 {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "hca/host/names.h"
 #include "hca/host/settings.h"
 #include "hca/run/progress.h"
 #include "util/clock.h"
@@ -20,14 +21,6 @@
 #define COMPLAINTS 10
 #define COMPLAINTS_NS (10 * NSEC_PER_SEC)
 #define TOLD 32u
-
-bool hca_peer_cred(int fd, struct ucred *cred)
-{
-	socklen_t len = sizeof(*cred);
-
-	*cred = (struct ucred){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len);
-}
 
 static uint32_t overflow_id(const char *path)
 {

@@ -21,9 +21,6 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* The identity of the process at the other end of a Unix socket. False: unknown. */
-bool hca_peer_cred(int fd, struct ucred *cred);
-
 /* Is it a process of our own user (this process included)? */
 bool hca_peer_is_kin(const struct ucred *cred);
 /* May it exchange messages with us (BUSBAR_PEERS)? */

@@ -4,45 +4,25 @@
  * binding a socket name (names.c), which the kernel removes when the process ends.
  */
 #define LOG_ROOM "hca"
-#include "hca/limits.h"
-#include "hca/path/gsi.h"
-#include "hca/path/path.h"
-#include "hca/qp/address.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/srq.h"
-#include "hca/run/elide.h"
-#include "hca/run/progress.h"
-#include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
-#include "util/list.h"
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hca/device/fail.h"
-#include "hca/device/live.h"
 #include "hca/host/names.h"
-#include "hca/host/port.h"
-#include "hca/memory/key.h"
-#include "hca/memory/paging.h"
-#include "hca/memory/region.h"
-#include "hca/memory/remap.h"
-#include "hca/queue/hold.h"
-#include "hca/run/aside.h"
-#include "util/clock.h"
-#include "util/fence.h"
+#include "hca/limits.h"
+#include "hca/object/qp.h"
+#include "hca/object/srq.h"
+#include "hca/path/path.h"
+#include "hca/share/counters.h"
+#include "hca/share/peers.h"
+#include "util/list.h"
 #include "util/log.h"
 #include "util/probe.h"
-#include "util/wakeup.h"
 
 #define BLOCKS_TO_NAME 64
 
@@ -57,59 +37,6 @@ struct hca_process hca_process = {
 
 /* The entry of the tables of QPs at the numbers of SRQs; always in RESET. */
 static struct hca_qp no_qp;
-
-static void child_after_fork(void)
-{
-	hca_gsi_forked();
-	if (hca_process.users > 0) {
-		hca_transports_forked();
-		hca_remap_forked();
-		hca_regions_forked();
-		close(hca_process.segment_fd);
-		close(hca_process.keys_fd);
-		close(hca_process.kick_fd);
-		for (unsigned i = 0; i < hca_process.own_block_count; i++)
-			close(hca_process.block_fds[i]);
-	}
-	/* The segment is not mapped in the child (MADV_DONTFORK). Objects of the parent
-	 * cannot be used here; the child can open a device of its own. */
-	for (unsigned i = 0; i < hca_process.own_block_count; i++)
-		atomic_store(&hca_process.blocks[hca_process.own_blocks[i]],
-			     NULL);
-	pthread_mutex_init(&hca_process.lock, NULL);
-	pthread_mutex_init(&hca_process.tick_lock, NULL);
-	hca_process.users = 0;
-	hca_process.forks++;
-	/* The child may close contexts of the parent, but they are not in its list. */
-	while (list_pop(&hca_process.contexts))
-		;
-	hca_process.own_block_count = 0;
-	hca_process.segment = NULL;
-	hca_process.keys = NULL;
-	atomic_store(&hca_process.key_mask, 0);
-	hca_process.ticking = false;
-	hca_process.armed = hca_process.armed_next = 0;
-	hca_gid_forked();
-	hca_mcast_forked();
-	hca_xrcd_forked();
-	hca_xrc_targets_forked();
-	hca_remap_move_forked();
-	hca_keys_forked();
-	hca_hold_forked();
-	hca_mapping_stop();
-	hca_live_forked();
-	progress_forked();
-	hca_fail_forked();
-	hca_port_forked();
-	hca_elision_forked();
-	hca_aside_forked();
-}
-
-static void kicked(void *arg, uint32_t events)
-{
-	HCA_COUNT_PROCESS(KICKS_RECEIVED, wakeup_drain(hca_process.kick_fd));
-	atomic_store(&hca_process.kicked, true);
-}
 
 void hca_attention_kicked(void)
 {
@@ -138,137 +65,9 @@ void hca_death_mark_make(struct hca_segment *s)
 	atomic_store(&s->alive, (uint32_t)syscall(SYS_gettid));
 }
 
-/* Before the segment is unmapped: the progress thread may continue to run. */
-static void death_mark_remove(void)
+void hca_death_mark_remove(void)
 {
 	death_mark.list.next = &death_mark.list;
-}
-
-/* The files that peers map. */
-static int files_create(void)
-{
-	int ret = hca_segment_create();
-
-	if (ret)
-		return ret;
-	ret = hca_keys_create();
-	if (ret)
-		hca_segment_destroy();
-	return ret;
-}
-
-static void files_destroy(void)
-{
-	death_mark_remove();
-	hca_keys_destroy();
-	hca_segment_destroy();
-}
-
-static int process_start(void)
-{
-	static bool atfork_done;
-	int ret;
-
-	if (!atfork_done) {
-		pthread_atfork(NULL, NULL, child_after_fork);
-		atfork_done = true;
-	}
-	if (getrandom(hca_process.uuid, sizeof(hca_process.uuid), 0) < 0)
-		return -errno;
-	memcpy(&hca_process.qpn_hint, hca_process.uuid, sizeof(unsigned));
-	hca_process.membarrier = fence_others_offered(FENCE_HOST);
-	hca_elision_start();
-	ret = hca_transports_select();
-	if (ret)
-		return ret;
-	ret = files_create();
-	if (ret)
-		return ret;
-	hca_process.kick_fd = wakeup_open_signal();
-	if (hca_process.kick_fd < 0) {
-		ret = hca_process.kick_fd;
-		goto err_segment;
-	}
-	ret = hca_transports_start();
-	if (ret)
-		goto err_kick;
-	for (unsigned i = 0; i < hca_transports.count; i++)
-		snprintf(hca_process.segment->transports[i],
-			 sizeof(hca_process.segment->transports[i]), "%s",
-			 hca_transports.at[i]->name);
-	ret = progress_hold();
-	if (ret)
-		goto err_transport;
-	ret = progress_watch(hca_process.kick_fd, EPOLLIN, kicked, NULL);
-	if (ret)
-		goto err_progress;
-	hca_port_start();
-	return 0;
-
-err_progress:
-	progress_release();
-err_transport:
-	hca_transports_stop();
-err_kick:
-	close(hca_process.kick_fd);
-err_segment:
-	files_destroy();
-	return ret;
-}
-
-int hca_process_open(void)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&hca_process.lock);
-	if (hca_process.users == 0) {
-		ret = process_start();
-		if (ret)
-			log_error("adapter not started: %s", strerror(-ret));
-	}
-	if (!ret)
-		hca_process.users++;
-	pthread_mutex_unlock(&hca_process.lock);
-	return ret;
-}
-
-static void blocks_release(void)
-{
-	for (unsigned i = 0; i < hca_process.own_block_count; i++) {
-		uint32_t block = hca_process.own_blocks[i];
-
-		close(hca_process.block_fds[i]);
-		free(atomic_exchange(&hca_process.blocks[block], NULL));
-		atomic_store(&hca_process.segment->blocks[i], 0);
-	}
-	hca_process.own_block_count = 0;
-}
-
-void hca_process_close(void)
-{
-	pthread_mutex_lock(&hca_process.lock);
-	if (--hca_process.users == 0) {
-		for (unsigned i = 0; i < hca_process.own_block_count; i++)
-			progress_unwatch(hca_process.block_fds[i]);
-		progress_unwatch(hca_process.kick_fd);
-		hca_transports_stop();
-		hca_aside_settle();
-		hca_fail_stop();
-		hca_port_stop();
-		blocks_release();
-		hca_mapping_stop();
-		/* librdmacm may still hold the progress thread. Its ticks then find
-		 * no segment; tick_lock keeps them out meanwhile. */
-		pthread_mutex_lock(&hca_process.tick_lock);
-		close(hca_process.kick_fd);
-		hca_process.kick_fd = -1;
-		files_destroy();
-		pthread_mutex_unlock(&hca_process.tick_lock);
-		pthread_mutex_unlock(&hca_process.lock);
-		progress_release();
-		return;
-	}
-	pthread_mutex_unlock(&hca_process.lock);
 }
 
 /* All blocks are taken: logs holders of blocks that this process must not talk to. */
@@ -326,6 +125,29 @@ static int block_claim(void)
 	holders_name();
 	free(table);
 	return ret;
+}
+
+void hca_blocks_release(void)
+{
+	for (unsigned i = 0; i < hca_process.own_block_count; i++) {
+		uint32_t block = hca_process.own_blocks[i];
+
+		close(hca_process.block_fds[i]);
+		free(atomic_exchange(&hca_process.blocks[block], NULL));
+		atomic_store(&hca_process.segment->blocks[i], 0);
+	}
+	hca_process.own_block_count = 0;
+}
+
+void hca_blocks_forked(void)
+{
+	if (hca_process.users > 0)
+		for (unsigned i = 0; i < hca_process.own_block_count; i++)
+			close(hca_process.block_fds[i]);
+	for (unsigned i = 0; i < hca_process.own_block_count; i++)
+		atomic_store(&hca_process.blocks[hca_process.own_blocks[i]],
+			     NULL);
+	hca_process.own_block_count = 0;
 }
 
 /* The place of SRQ number `at` of the block in its table. */

@@ -26,17 +26,18 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "hca/device/context.h"
 #include "hca/limits.h"
-#include "hca/memory/pd.h"
-#include "hca/memory/promise.h"
+#include "hca/object/context.h"
+#include "hca/object/cq.h"
+#include "hca/object/pd.h"
+#include "hca/object/promise.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/srq.h"
 #include "hca/path/path.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/srq.h"
+#include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "hca/share/peers.h"
-#include "hca/share/public.h"
 #include "util/container_of.h"
 #include "util/list.h"
 
@@ -157,11 +158,6 @@ struct hca_process {
 
 extern struct hca_process hca_process;
 
-/* The first call starts the adapter; each one needs a hca_process_close(), of which the last one
- * stops the adapter. 0 or a negative errno. They take process.lock. */
-int hca_process_open(void);
-void hca_process_close(void);
-
 /* Takes a free QP number, enters `qp` in the tables under it and sets qp->pub and qp->counters.
  * 0 or a negative errno. Takes process.lock. */
 int hca_qpn_alloc(struct hca_qp *qp, uint32_t *qpn);
@@ -171,6 +167,12 @@ int hca_srqn_alloc(struct hca_srq *srq);
 /* Afterwards hca_srq_find() does not find the SRQ; the number remains taken. */
 void hca_srqn_hide(uint32_t number);
 void hca_number_free(uint32_t number);
+/* The adapter stops: gives all numbers back. process.lock is held. */
+void hca_blocks_release(void);
+/* In a forked child: forgets the blocks of the parent, while `users` is still the parent's. */
+void hca_blocks_forked(void);
+/* The XRC SRQ of this process with that number, or NULL. */
+struct hca_srq *hca_srq_find(uint32_t number);
 /* Calls fn(qp, arg) for all QPs that have a number, also for those that are being created or
  * destroyed (their pub->qpn is 0). process.lock is held, so none of them is freed meanwhile. */
 void hca_qps_each(void (*fn)(struct hca_qp *qp, void *arg), void *arg);
@@ -199,6 +201,8 @@ int hca_keys_open(const struct hca_key *keys, uint32_t count);
 
 /* On the progress thread: has the kernel set HCA_DIED in s->alive when this thread ends. */
 void hca_death_mark_make(struct hca_segment *s);
+/* Before the segment is unmapped: the progress thread may continue to run. */
+void hca_death_mark_remove(void);
 
 /* ---- attention.c ---- */
 /* Called by each poll while wants_kick is HCA_WAKE_ALL. After enough polls it lowers wants_kick,
@@ -209,6 +213,9 @@ void hca_attention_attend(void);
 void hca_attention_release(void);
 /* A peer has woken this process in another way than by the eventfd. */
 void hca_attention_kicked(void);
+/* Processes messages and acknowledgements that have arrived, before a QP is flushed. At most
+ * process.lock is held. */
+void hca_take_in(void);
 /* On the progress thread, at each wake-up: moves messages if the application does not. Returns
  * the thread's next timeout in ms, -1: none. No lock is held. */
 int hca_attention_tick(void);
@@ -266,6 +273,16 @@ static inline void hca_attention_polled(void)
 	if (unlikely(atomic_load_explicit(&hca_process.segment->wants_kick,
 					  memory_order_relaxed) == HCA_WAKE_ALL))
 		hca_attention_attend();
+}
+
+/* Called between hca_enter() and hca_leave(): is the calling thread also between
+ * ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort()? It then holds a sq_lock and must not
+ * move messages, which needs these locks. False when it takes no locks (elided), and on the
+ * progress thread, whose depth is always higher by one. */
+static inline bool hca_builds(void)
+{
+	return unlikely(hca_self.depth > 1) && !hca_self.elided &&
+	       !progress_is_self();
 }
 
 /* Moves messages, inside of hca_enter(); see hca_transport_ops.poll. */

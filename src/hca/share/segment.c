@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "hca/host/memory_file.h"
-#include "hca/memory/promise.h"
+#include "hca/object/promise.h"
+#include "hca/object/public.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "util/log.h"
 
 #ifndef F_SEAL_FUTURE_WRITE

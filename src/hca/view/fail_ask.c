@@ -8,11 +8,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hca/device/context.h"
+#include "hca/device/device.h"
 #include "hca/host/names.h"
+#include "hca/object/context.h"
+#include "hca/share/inspect_message.h"
 #include "hca/share/process.h"
 #include "hca/view/inspect.h"
-#include "hca/view/inspect_message.h"
 #include "hca/view/inspect_read.h"
 
 /* Time for all its queue pairs to be flushed. */

@@ -19,8 +19,8 @@
 
 #include "hca/host/names.h"
 #include "hca/run/aside.h"
+#include "hca/share/inspect_message.h"
 #include "hca/share/process.h"
-#include "hca/view/inspect_message.h"
 #include "hca/view/inspect_read.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers inspections of this process; see inspect_message.h. */
+/* Answers inspections of this process; see inspect_answer.h. */
 #define LOG_ROOM "hca"
-#include "hca/view/inspect_message.h"
+#include "hca/view/inspect_answer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,44 +9,11 @@
 #include <unistd.h>
 
 #include "hca/device/fail.h"
+#include "hca/host/names.h"
+#include "hca/share/inspect_message.h"
+#include "hca/share/peers.h"
 #include "hca/share/process.h"
 #include "util/log.h"
-
-static void answer_send(int fd, int segment_fd, int status)
-{
-	struct hca_inspect_message msg = {
-		.magic = HCA_INSPECT_MAGIC,
-		.version = HCA_INSPECT_VERSION,
-		.kind = HCA_INSPECT_ANSWER,
-		.status = status,
-		.segment_version = HCA_SEGMENT_VERSION,
-		.segment_bytes = sizeof(struct hca_segment),
-	};
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} space = { 0 };
-	struct iovec iov = { &msg, sizeof(msg) };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (segment_fd >= 0) {
-		struct cmsghdr *c = &space.align;
-
-		h.msg_control = space.buf;
-		h.msg_controllen = sizeof(space.buf);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &segment_fd, sizeof(segment_fd));
-	}
-	if (sendmsg(fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_debug("inspection not answered: %m");
-}
-
-void hca_inspect_reply(int fd, int status)
-{
-	answer_send(fd, -1, status);
-}
 
 /* No setting permits this to other users, because it changes the process. */
 static void fail_answer(int fd, const struct ucred *cred, uint32_t device)
@@ -78,7 +45,7 @@ bool hca_inspect_answer(int fd)
 		fail_answer(fd, &cred, msg.device);
 	/* A refused inspection is not logged: it is no attempt to harm. */
 	else if (known && hca_peer_may_look(&cred))
-		answer_send(fd, hca_process.segment_fd, 0);
+		hca_inspect_send(fd, hca_process.segment_fd, 0);
 	else
 		hca_inspect_reply(fd, -EPERM);
 	return true;

@@ -4,9 +4,9 @@
  * and number is checked, and every text is terminated and printable.
  */
 #include "hca/limits.h"
+#include "hca/object/public.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "hca/view/inspect_read.h"
 #include "util/container_of.h"
 

@@ -6,15 +6,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/host/mapping.h"
+#include "hca/memory/key.h"
 #include "hca/memory/sge.h"
-#include "hca/qp/qp.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
 #include "hca/queue/hold.h"
-#include "hca/queue/rq.h"
 #include "hca/queue/scatter.h"
-#include "hca/queue/sq.h"
 #include "hca/run/dma.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 

@@ -20,9 +20,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
-#include "hca/queue/srq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/object/srq.h"
 #include "transport/carrier/carrier.h"
 #include "transport/packet/frame.h"
 #include "util/list.h"

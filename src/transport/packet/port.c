@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/queue/sq.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"

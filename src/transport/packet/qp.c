@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
 #include "hca/run/elide.h"
+#include "hca/share/process.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/list.h"

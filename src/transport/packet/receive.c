@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "hca/event/async.h"
-#include "hca/memory/mw.h"
+#include "hca/memory/window.h"
+#include "hca/object/rq.h"
 #include "hca/path/path.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
+#include "hca/queue/flush.h"
+#include "hca/queue/push.h"
 #include "hca/queue/receive.h"
-#include "hca/queue/rq.h"
 #include "hca/queue/scatter.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"

@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
 #include "hca/queue/scatter.h"
-#include "hca/queue/sq.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"

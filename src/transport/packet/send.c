@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "hca/limits.h"
-#include "hca/memory/mw.h"
-#include "hca/qp/qp.h"
+#include "hca/memory/window.h"
+#include "hca/object/opcode.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/queue/complete.h"
-#include "hca/queue/opcode.h"
-#include "hca/queue/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/progress.h"
+#include "hca/share/process.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/log.h"

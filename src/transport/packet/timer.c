@@ -4,8 +4,9 @@
  * with the poll that brought the request. It is armed lazily: one that runs too early
  * arms itself again, so that an acknowledgement costs nothing.
  */
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"

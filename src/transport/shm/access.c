@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "hca/host/mapping.h"
 #include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/memory/sge.h"

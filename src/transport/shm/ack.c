@@ -11,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/memory/promise.h"
-#include "hca/qp/qp.h"
+#include "hca/memory/promising.h"
+#include "hca/object/opcode.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/queue/complete.h"
-#include "hca/queue/opcode.h"
-#include "hca/queue/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "transport/shm/ack.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
 #include "hca/run/elide.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

@@ -9,14 +9,16 @@
  */
 #include <string.h>
 
+#include "hca/host/mapping.h"
+#include "hca/memory/key.h"
 #include "hca/memory/sge.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/opcode.h"
+#include "hca/object/opcode.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/queue/scatter.h"
-#include "hca/queue/sq.h"
 #include "hca/run/dma.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/receive.h"
 #include "transport/shm/ring.h"

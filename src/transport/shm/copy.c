@@ -26,9 +26,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/sq.h"
+#include "hca/object/cq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <infiniband/verbs.h>
 
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "hca/limits.h"
+#include "hca/object/ah.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/qp/address.h"
-#include "hca/qp/ah.h"
-#include "hca/qp/qp.h"
 #include "hca/queue/datagram.h"
 #include "hca/queue/scatter.h"
-#include "hca/queue/sq.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"

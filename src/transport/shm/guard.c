@@ -17,7 +17,7 @@
 
 #include "hca/host/names.h"
 #include "hca/limits.h"
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
 #include "hca/run/aside.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"

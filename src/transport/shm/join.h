@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/qp/qp.h"
+#include "hca/object/qp.h"
 #include "transport/shm/state.h"
 
 bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16]);

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "hca/qp/qp.h"
-#include "hca/share/public.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
 #include "transport/shm/state.h"
 
 /* Time limit of the handshake with a peer that called, or that was called and belongs

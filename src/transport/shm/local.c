@@ -7,9 +7,10 @@
 #define LOG_ROOM "shm"
 #include <errno.h>
 
-#include "hca/memory/mw.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
+#include "hca/memory/window.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/progress.h"
 #include "transport/shm/send.h"
 #include "transport/shm/state.h"

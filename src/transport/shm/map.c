@@ -16,8 +16,8 @@
 
 #include "hca/memory/key.h"
 #include "hca/memory/region.h"
+#include "hca/object/public.h"
 #include "hca/run/elide.h"
-#include "hca/share/public.h"
 #include "transport/shm/control.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/peer.h"

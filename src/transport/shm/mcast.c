@@ -27,8 +27,8 @@
 
 #include "hca/host/names.h"
 #include "hca/limits.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "hca/object/public.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hca/qp/qp.h"
-#include "hca/share/public.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 

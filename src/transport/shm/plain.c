@@ -13,11 +13,12 @@
 #include <string.h>
 
 #include "hca/limits.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
+#include "hca/queue/push.h"
 #include "hca/queue/receive.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/sq.h"
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"

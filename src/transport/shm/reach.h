@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
-#include "hca/share/public.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "transport/shm/control.h"
 #include "transport/shm/state.h"
 

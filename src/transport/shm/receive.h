@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/memory/pd.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/sq.h"
-#include "hca/queue/srq.h"
+#include "hca/object/pd.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
+#include "hca/object/srq.h"
 #include "transport/shm/state.h"
 
 struct shm_extent;

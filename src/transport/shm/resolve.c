@@ -7,9 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/host/gid.h"
 #include "hca/host/names.h"
+#include "hca/object/qp.h"
 #include "hca/qp/address.h"
-#include "hca/qp/qp.h"
 #include "hca/queue/receive.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"

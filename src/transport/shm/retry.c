@@ -9,8 +9,9 @@
 #include <errno.h>
 
 #include "engine/rc/rules.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"

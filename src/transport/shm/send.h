@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
-#include "hca/share/public.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 

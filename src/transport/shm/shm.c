@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Transport shm: the table of its functions for the hca (hca/path/transport.h); see state.h. */
 #define LOG_ROOM "shm"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
+#include "hca/object/cq.h"
+#include "hca/object/qp.h"
 #include "hca/run/elide.h"
 #include "transport/shm/ack.h"
 #include "transport/shm/join.h"

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdbool.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

@@ -38,13 +38,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hca/memory/promise.h"
 #include "hca/memory/region.h"
+#include "hca/object/promise.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
 #include "hca/path/path.h"
-#include "hca/qp/qp.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/shm/ring.h"
 #include "util/container_of.h"
 #include "util/list.h"

@@ -11,13 +11,14 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "hca/memory/key.h"
 #include "hca/memory/sge.h"
-#include "hca/qp/qp.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
 #include "hca/queue/scatter.h"
-#include "hca/queue/sq.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/shm/join.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/reach.h"

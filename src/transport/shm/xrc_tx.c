@@ -21,13 +21,14 @@
 #include <string.h>
 
 #include "hca/limits.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/opcode.h"
-#include "hca/queue/sq.h"
+#include "hca/object/opcode.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/join.h"
 #include "transport/shm/peer.h"

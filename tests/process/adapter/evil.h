@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <stdbool.h>
 
+#include "hca/object/public.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/shm/control.h"
 #include "transport/shm/ring.h"
 

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hca/share/inspect_message.h"
 #include "hca/share/process.h"
-#include "hca/view/inspect_message.h"
 #include "look.h"
 #include "verbs/private.h"
 

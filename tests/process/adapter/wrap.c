@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
+#include "hca/object/cq.h"
+#include "hca/object/qp.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "pair.h"

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hca/host/mapping.h"
 #include "hca/memory/paging.h"
 
 enum { PAGE = 4096, SMALL = 8, LARGE = 512 };

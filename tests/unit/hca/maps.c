@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "hca/memory/remap_maps.h"
+#include "hca/host/maps.h"
 
 static struct maps_entry parsed(const char *line)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "hca/queue/opcode.h"
+#include "hca/object/opcode.h"
 
 static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
 					  IBV_QPT_XRC_SEND };

@@ -5,7 +5,7 @@
  * not after a time.
  */
 #include "check.h"
-#include "hca/queue/cq.h"
+#include "hca/queue/push.h"
 #include "hca/share/process.h"
 #include "transport/shm/send.h"
 #include "util/container_of.h"

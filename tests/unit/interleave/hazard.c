@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "check.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/sq.h"
+#include "hca/object/public.h"
+#include "hca/object/sq.h"
+#include "hca/queue/flush.h"
 #include "hca/run/elide.h"
-#include "hca/share/public.h"
 #include "transport/shm/reach.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"

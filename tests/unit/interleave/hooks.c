@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 
 #include "check.h"
-#include "hca/queue/cq.h"
+#include "hca/object/cq.h"
 #include "hca/run/progress.h"
 #include "stand_in.h"
 #include "transport/shm/state.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "hca/memory/promise.h"
-#include "hca/qp/qp.h"
+#include "hca/memory/promising.h"
+#include "hca/queue/flush.h"
 #include "hca/queue/receive.h"
 #include "hca/run/elide.h"
 #include "transport/shm/ring.h"

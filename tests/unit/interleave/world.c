@@ -8,16 +8,18 @@
 #include <sys/mman.h>
 
 #include "check.h"
-#include "hca/memory/promise.h"
+#include "hca/memory/promising.h"
+#include "hca/object/cq.h"
+#include "hca/object/public.h"
+#include "hca/object/qp.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
 #include "hca/path/path.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/sq.h"
+#include "hca/queue/flush.h"
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
-#include "hca/share/public.h"
 #include "transport/list.h"
 #include "transport/shm/ack.h"
 #include "transport/shm/receive.h"
@@ -131,7 +133,7 @@ static void make_qp(struct hca_qp *qp, uint32_t qpn, uint32_t dest,
 	qp->rx_psn = WORLD_PSN;
 	qp->state = state;
 	table[at] = qp;
-	hca_promise_init(qp);
+	hca_promise_init(qp, hca_flush_promised);
 }
 
 static void attach(struct hca_qp *qp, struct shm_link *l, struct hca_qp *other)

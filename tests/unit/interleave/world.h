@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "hca/device/context.h"
 #include "hca/hca.h"
 #include "hca/memory/key.h"
-#include "hca/memory/pd.h"
-#include "hca/qp/qp.h"
-#include "hca/queue/cq.h"
+#include "hca/object/context.h"
+#include "hca/object/cq.h"
+#include "hca/object/pd.h"
+#include "hca/object/qp.h"
 #include "hca/share/process.h"
 #include "transport/shm/state.h"
 

@@ -7,7 +7,7 @@
  * wait for the progress thread. So a timer raises them, and only tries to take the lock.
  */
 #define LOG_ROOM "hca"
-#include "hca/host/port.h"
+#include "hca/event/port.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -17,9 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hca/device/context.h"
 #include "hca/event/async.h"
-#include "hca/qp/address.h"
+#include "hca/host/gid.h"
+#include "hca/object/context.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
 #include "util/list.h"

@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "hca/memory/importable.h"
-#include "hca/memory/region.h"
+#include "hca/object/importable.h"
 #include "util/container_of.h"
+
+struct hca_region;
 
 struct hca_dm {
 	struct ibv_dm ibv;
@@ -23,12 +24,5 @@ static inline struct hca_dm *hca_dm(struct ibv_dm *dm)
 	return container_of(dm, struct hca_dm, ibv);
 }
 
-/* mr.c: makes a zero-based MR of bytes [offset, offset + length) of `region`. 0 or a negative
- * errno. */
-int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
-			   uint64_t offset, size_t length, unsigned access,
-			   struct ibv_mr **out);
-/* Enters the verbs of device memory in a context's table. */
-void hca_dm_ops_init(struct verbs_context *v);
 
 #endif

@@ -7,11 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/qp/ah.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/opcode.h"
-
-struct hca_qp;
+#include "hca/object/ah.h"
+#include "hca/object/opcode.h"
 
 /* The first four have the values of enum ibv_send_flags. */
 enum hca_swqe_flags {
@@ -84,21 +81,6 @@ static inline struct hca_swqe *hca_sq_entry(struct hca_sq *sq, uint32_t index)
 				   (size_t)(index & sq->mask) * sq->stride);
 }
 
-int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		  struct ibv_send_wr **bad);
-
-/* For work that is not posted by ibv_post_send(): the next free entry, with wr_id, opcode and
- * flags set. The caller fills in the rest and increments `head`. 0, -EOPNOTSUPP, -EINVAL (flags,
- * state of the QP) or -ENOMEM (the queue is full). sq_lock is held. */
-int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
-		unsigned send_flags, struct hca_swqe **out);
-void hca_sq_builders_init(struct hca_qp *qp);
-
-/* At the end of a posting call, after hca_leave(). If a datagram waits for its peer
- * (hca_qp.calls), lets the transport look for the peer now instead of on the progress
- * thread, which would have to be woken first. No lock is held. */
-void hca_sq_call(struct hca_qp *qp);
-
 /* The place of the SRQ number in an entry of an XRC initiator. Entries of atomic operations
  * have it in `imm`, because their operands are in the union. */
 static inline uint32_t *hca_swqe_srqn(struct hca_swqe *e)
@@ -117,32 +99,5 @@ static inline bool hca_sq_accepts(enum ibv_qp_state s)
 	return s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE ||
 	       s == IBV_QPS_ERR;
 }
-
-/* Transmits waiting entries (RTS, SQD) or flushes the queue (ERR, SQE). sq_lock is held. */
-void hca_sq_run(struct hca_qp *qp);
-
-/* Raises IBV_EVENT_SQ_DRAINED if it was requested and the queue has drained. sq_lock is held. */
-void hca_sq_drained(struct hca_qp *qp);
-
-/* Number of signaled datagrams that are posted and will complete to `cq`. They complete
- * without any action of a peer, so programs count them as completed. Takes process.lock and
- * the sq_lock of each QP; none is held. */
-uint32_t hca_sq_datagrams_to(const struct hca_cq *cq);
-
-/* Sets `next` and the PSN back, so that entries from `index` on are transmitted again. sq_lock
- * is held. */
-void hca_sq_go_back(struct hca_qp *qp, uint32_t index);
-
-/*
- * Completes the oldest transmitted entry with `status`; entries complete in
- * posting order. On an error status the QP moves to ERR, or to SQE if it is UC or UD,
- * and the other entries are flushed. sq_lock is held.
- */
-void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status);
-
-/* Completes all of [tail, head) with IBV_WC_WR_FLUSH_ERR. Does nothing while a part of a copy
- * is under way (HCA_TX_COPYING): the copying thread calls hca_sq_run() afterwards. sq_lock is
- * held. */
-void hca_sq_flush(struct hca_qp *qp);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads /proc/self/maps without allocating memory, so also in a forked child. */
-#ifndef HCA_REMAP_MAPS_H
-#define HCA_REMAP_MAPS_H
+#ifndef HCA_MAPS_H
+#define HCA_MAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,11 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "hca/memory/pd.h"
-#include "hca/run/elide.h"
 #include "util/spin.h"
-
-struct hca_qp;
 
 /* One posted receive; `sge` has the queue's max_sge entries. */
 struct hca_rwqe {
@@ -37,24 +33,6 @@ static inline struct hca_rwqe *hca_rq_entry(struct hca_rq *rq, uint32_t index)
 	return (struct hca_rwqe *)(rq->wqes +
 				   (size_t)(index & rq->mask) * rq->stride);
 }
-
-int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-		  struct ibv_recv_wr **bad);
-
-/* Posts a list of requests. 0 or a positive errno, as ibv_post_recv() returns it. */
-int hca_rq_post(struct hca_rq *rq, struct ibv_recv_wr *wr,
-		struct ibv_recv_wr **bad);
-
-/* Allocates the entries. 0 or -ENOMEM. The caller frees `memory`. */
-int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,
-		struct hca_pd *pd, enum hca_resource kind,
-		struct hca_memory *memory);
-void hca_rq_reset(struct hca_rq *rq);
-void hca_rq_flush(struct hca_qp *qp);
-
-/* 0; -EINVAL: more than `depth` entries are posted; or -ENOMEM. */
-int hca_rq_resize(struct hca_rq *rq, uint32_t depth, struct hca_pd *pd,
-		  enum hca_resource kind, struct hca_memory *memory);
 
 /* The oldest posted entry, or NULL. consume_lock is held. */
 static inline struct hca_rwqe *hca_rq_first(struct hca_rq *rq)

@@ -22,22 +22,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/memory/pd.h"
-#include "hca/memory/promise.h"
+#include "hca/object/cq.h"
+#include "hca/object/pd.h"
+#include "hca/object/promise.h"
+#include "hca/object/public.h"
+#include "hca/object/rq.h"
+#include "hca/object/sq.h"
+#include "hca/object/srq.h"
 #include "hca/path/path.h"
-#include "hca/queue/cq.h"
-#include "hca/queue/rq.h"
-#include "hca/queue/sq.h"
-#include "hca/queue/srq.h"
-#include "hca/run/elide.h"
 #include "hca/run/progress.h"
-#include "hca/share/counters.h"
-#include "hca/share/public.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/spin.h"
 
 struct hca_hold;
+struct hca_qp_counters;
 
 struct hca_qp {
 	union {
@@ -134,29 +133,6 @@ static inline enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
 						       memory_order_acquire);
 }
 
-/* The end of a posting call, which called hca_enter() and holds sq_lock; releases both. */
-static inline void hca_sq_leave(struct hca_qp *qp)
-{
-	void (*posted)(struct hca_qp *qp) = qp->path.posted;
-	uint8_t tx_blocked = qp->tx_blocked;
-
-	hca_unlock(&qp->sq_lock);
-	posted(qp);
-	hca_leave();
-	if (unlikely(tx_blocked != HCA_TX_OPEN))
-		hca_sq_call(qp);
-}
-
-/* Called between hca_enter() and hca_leave(): is the calling thread also between
- * ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort()? It then holds a sq_lock and must not
- * move messages, which needs these locks. False when it takes no locks (elided), and on the
- * progress thread, whose depth is always higher by one. */
-static inline bool hca_builds(void)
-{
-	return unlikely(hca_self.depth > 1) && !hca_self.elided &&
-	       !progress_is_self();
-}
-
 /* The index behind the last entry that may be transmitted: in SQD only entries that were
  * posted before. */
 static inline uint32_t hca_sq_end(const struct hca_qp *qp)
@@ -164,34 +140,6 @@ static inline uint32_t hca_sq_end(const struct hca_qp *qp)
 	return unlikely(hca_qp_state(qp) == IBV_QPS_SQD) ? qp->sq.drain_to :
 							   qp->sq.head;
 }
-
-/* The CQ has overrun: moves its QPs to ERR and raises IBV_EVENT_QP_FATAL for each. Takes
- * process.lock; no lock is held. */
-void hca_qps_fail_on(struct hca_cq *cq);
-
-/* Moves all QPs of device softN (`device`: N, or HCA_INSPECT_DEVICES for all) to ERR.
- * process.lock is held. */
-void hca_qps_fail_of(uint32_t device);
-
-/* Processes messages and acknowledgements that have arrived, before a QP is flushed. At most
- * process.lock is held. */
-void hca_take_in(void);
-
-/* A message arrived in RTR: raises IBV_EVENT_COMM_EST, once per connection. */
-void hca_qp_established(struct hca_qp *qp);
-
-/* Moves the QP to ERR and flushes both queues. sq_lock is not held. */
-void hca_qp_fail(struct hca_qp *qp);
-
-/* The same with sq_lock held. */
-void hca_qp_fail_locked(struct hca_qp *qp);
-void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state);
-
-int hca_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,
-		      struct ibv_qp **out);
-
-/* Destroys a handle of an XRC target QP, and with its last handle the QP. */
-void hca_target_put(struct hca_qp *handle);
 
 /* The QP that a handle stands for; any other QP itself. */
 static inline struct hca_qp *hca_qp_behind(struct ibv_qp *ibqp)

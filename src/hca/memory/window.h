@@ -1,41 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory windows, and the local operations BIND_MW and LOCAL_INV. */
-#ifndef HCA_MW_H
-#define HCA_MW_H
+/* Memory windows: the local operations BIND_MW and LOCAL_INV, and their end. */
+#ifndef HCA_WINDOW_H
+#define HCA_WINDOW_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/memory/mr.h"
-#include "util/container_of.h"
-#include "util/list.h"
+#include "hca/object/mw.h"
 
 struct hca_qp;
 struct hca_swqe;
 
-enum hca_mw_state {
-	HCA_MW_FREE,     /* not bound */
-	HCA_MW_BOUND,
-	HCA_MW_ORPHAN,   /* type 2, and the QP that bound it was destroyed: only dealloc */
-};
-
-/* All members but `ibv` are protected by hca_key_lock. */
-struct hca_mw {
-	struct ibv_mw ibv;
-	uint32_t index;    /* in the key table */
-	uint32_t rkey;     /* the key that is published or was published last */
-	enum hca_mw_state state;
-	bool fencing;      /* `rkey` was withdrawn, peers may still copy with it */
-	struct hca_mr *mr; /* whose `windows` counts this one, or NULL */
-	struct hca_qp *qp; /* type 2: the QP that bound it, or NULL */
-	struct list entry; /* in the list of all windows */
-};
-
-static inline struct hca_mw *hca_mw(struct ibv_mw *mw)
-{
-	return container_of(mw, struct hca_mw, ibv);
-}
+#define HCA_WINDOW_RIGHTS                                   \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+/* Flags that are accepted. Local write and the optional ones have no effect on a window;
+ * programs pass them because they use the flags of the region. */
+#define HCA_WINDOW_ACCESS                                             \
+	((unsigned)(HCA_WINDOW_RIGHTS | IBV_ACCESS_ZERO_BASED |       \
+		    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE))
 
 /* Executes the local operation `e` (BIND_MW or LOCAL_INV). 0; -EINVAL; or -EAGAIN: a peer
  * still copies with the old key, call again later. With `waited` the caller has waited for

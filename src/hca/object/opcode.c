@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The operations of send queues; see opcode.h. */
-#include "hca/queue/opcode.h"
-
-#include "hca/share/counters.h"
+#include "hca/object/opcode.h"
 
 #define ROW(arg, entry, posted, wc, on, ex, access, traits, counter) \
 	[entry] = { .completion = IBV_WC_##wc,                       \
@@ -12,12 +10,10 @@
 const struct hca_opcode hca_opcodes[HCA_OPCODES] = { HCA_OPCODE_LIST(ROW, ) };
 
 #define CHECK(arg, entry, posted, wc, on, ex, access, traits, counter)          \
-	_Static_assert(HCA_##counter == 2 * (entry), "counted by opcode");      \
 	_Static_assert((posted) < 32 && (entry) < HCA_OPCODES, "bit of a set"); \
 	_Static_assert((access) <= UINT8_MAX, "kept in a byte");                \
 	_Static_assert((uint64_t)IBV_QP_EX_WITH_##ex <= UINT32_MAX, "kept in 32 bits");
 HCA_OPCODE_LIST(CHECK, )
-_Static_assert(HCA_TX_RETRIES == 2 * HCA_OPCODES, "behind the operations");
 
 uint64_t hca_opcode_flags_of(enum ibv_qp_type type)
 {

@@ -39,12 +39,8 @@ struct hca_inspect_message {
 
 _Static_assert(sizeof(struct hca_inspect_message) == 32, "fixed for ever");
 
-/*
- * If the first message on a new connection is one of these, answers it and returns true;
- * the connection may then be closed. A request to fail is answered later, on a duplicated
- * descriptor. peers.h decides which processes may ask. Progress thread.
- */
-bool hca_inspect_answer(int fd);
+/* An answer with the segment's descriptor, unless it is -1. */
+void hca_inspect_send(int fd, int segment_fd, int status);
 /* An answer without descriptor. */
 void hca_inspect_reply(int fd, int status);
 

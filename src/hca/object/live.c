@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A set of addresses by open addressing: see live.h. */
-#include "hca/device/live.h"
+#include "hca/object/live.h"
 
 #include <pthread.h>
 #include <stddef.h>

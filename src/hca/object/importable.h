@@ -22,15 +22,5 @@ struct hca_importable {
 	atomic_int users;
 };
 
-/* Adds the object to `all`, the list of its kind. */
-void hca_importable_add(struct list *all, struct hca_importable *object,
-			struct ibv_context *context, uint32_t handle);
-/* The object with that handle, with `users` incremented. NULL: the device of `context` has none,
- * or it was made by a parent process before fork(). */
-struct hca_importable *hca_importable_get(struct list *all,
-					  const struct ibv_context *context,
-					  uint32_t handle);
-/* Removes the object from its list if it has no user. False: it has one, nothing was done. */
-bool hca_importable_remove(struct hca_importable *object);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counting the objects of a process against the limits of the device. */
-#include "hca/device/quota.h"
+#include "hca/object/quota.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,40 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Promises: up to which message of the peer receives are certain; see promise.c. */
-#ifndef HCA_PROMISE_H
-#define HCA_PROMISE_H
+/* Making, withdrawing and reading promises; see promise.c. */
+#ifndef HCA_PROMISING_H
+#define HCA_PROMISING_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/run/progress.h"
-#include "util/container_of.h"
+#include "hca/object/promise.h"
 
 struct hca_qp;
 
-/* Written by the receiver of a QP: a sequence number, whether it is valid, and in the
- * upper bits the length for which each receive has room. */
-struct hca_promise {
-	cache_aligned _Atomic uint64_t word;
-};
-
-/* The receiver's state; under rq.post_lock. */
-struct hca_promising {
-	struct hca_promise *word;
-	uint32_t step;  /* number of new receives after which the promise is extended */
-	_Atomic uint32_t upto;  /* receives before this one have been examined */
-	_Atomic uint32_t limit;
-	_Atomic uint32_t key;   /* the region in which all of them lie; 0: none yet */
-	uint32_t room;
-	bool stuck;     /* the receive at `upto` cannot be promised */
-	bool ended;     /* no promise is made before the next connection */
-	_Atomic bool made; /* a promise was made in this connection */
-	/* The QP is in error, and its receives are not flushed yet. */
-	_Atomic bool closing;
-	struct progress_timer close;
-};
-
-void hca_promise_init(struct hca_qp *qp);
+/* `close` is the timer's function after the QP has moved to ERR (hca_promise_close): it takes in
+ * promised messages that are in the rings and then flushes the receives. */
+void hca_promise_init(struct hca_qp *qp, void (*close)(struct progress_timer *t));
 /* Extends the promise to the new receives. */
 void hca_promise_extend(struct hca_qp *qp);
 /* Withdraws the promise. True: there was one, and messages that were promised may be in

@@ -40,6 +40,7 @@ struct hca_context {
 	/* One for the open context, and one for each PD, CQ and channel of it: some
 	 * programs close the device while these objects still exist. */
 	atomic_int references;
+	void (*end)(struct hca_context *ctx); /* frees it, after the last reference */
 	/* hca_process.forks when the context was opened: tells a context inherited from
 	 * the parent process from one that this process opened. */
 	unsigned forks;
@@ -69,10 +70,11 @@ static inline void hca_context_get(struct hca_context *ctx)
 }
 
 /* Drops a reference; with the last one the context is freed. */
-void hca_context_put(struct hca_context *ctx);
-
-/* The name "softN" of device N, or NULL: there is no such device. */
-const char *hca_device_name(uint32_t index);
+static inline void hca_context_put(struct hca_context *ctx)
+{
+	if (atomic_fetch_sub(&ctx->references, 1) == 1)
+		ctx->end(ctx);
+}
 
 /* 0, or -EIO: the device of the context has failed. */
 static inline int hca_context_check(struct ibv_context *ctx)

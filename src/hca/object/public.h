@@ -82,16 +82,4 @@ static inline bool hca_xrcd_same(const struct hca_xrcd_id *a,
 	return a->hi == b->hi && a->lo == b->lo;
 }
 
-/* Checks a remote access against the owner's table of keys, of which the first `count`
- * entries are readable. IBV_WC_SUCCESS or IBV_WC_REM_ACCESS_ERR. Takes no lock. */
-enum ibv_wc_status hca_key_check(const struct hca_key *keys, uint32_t count,
-				 struct hca_key_use *use);
-
-/* The same with the table of this process. */
-enum ibv_wc_status hca_key_check_own(struct hca_key_use *use);
-
-/* Does the entry of this key, one of this process's, grant a remote right? Also right after
- * the key was withdrawn, until the entry is published again. */
-bool hca_key_is_remote(uint32_t key);
-
 #endif

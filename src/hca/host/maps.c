@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses /proc/self/maps line by line; see remap_maps.h. */
-#include "hca/memory/remap_maps.h"
+/* Parses /proc/self/maps line by line; see maps.h. */
+#include "hca/host/maps.h"
 
 #include <errno.h>
 #include <fcntl.h>

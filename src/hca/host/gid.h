@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of GIDs: the addresses of the network namespace. */
+#ifndef HCA_GID_H
+#define HCA_GID_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Is this GID an address of this host (network namespace)? */
+bool hca_gid_is_local(const union ibv_gid *gid);
+/* 0, -ENODATA: the entry is empty, or -EINVAL: the table has no such entry. */
+int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
+/* Is any interface up? */
+bool hca_port_is_up(void);
+/* Reads the addresses of the host again. *digest: a hash of all GIDs; *up: is any interface up.
+ * 0 or a negative errno. */
+int hca_gid_digest(uint64_t *digest, bool *up);
+/* In a forked child: drops the table of the parent. */
+void hca_gid_forked(void);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Changes of state that queues cause: the error state, and its flush. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "hca/event/async.h"
+#include "hca/memory/promising.h"
+#include "hca/queue/flush.h"
+#include "hca/queue/post.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/inspect_message.h"
+#include "hca/share/process.h"
+#include "util/container_of.h"
+#include "util/probe.h"
+
+void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
+{
+	PROBE(qp_state, qp->ibv.qp_num,
+	      atomic_load_explicit(&qp->state, memory_order_relaxed), state);
+	atomic_store_explicit(&qp->state, state, memory_order_release);
+	atomic_store_explicit(&qp->pub->state, state, memory_order_release);
+}
+
+void hca_qp_fail_locked(struct hca_qp *qp)
+{
+	bool first = hca_qp_state(qp) != IBV_QPS_ERR;
+
+	/* Set before the state, so that no promised message is refused in between. */
+	if (first)
+		atomic_store(&qp->promising.closing, true);
+	hca_qp_set_state(qp, IBV_QPS_ERR);
+	if (hca_promise_close(qp))
+		progress_timer_arm(&qp->promising.close, progress_now_ns());
+	else if (first)
+		atomic_store(&qp->promising.closing, false);
+	hca_sq_flush(qp);
+	if (!qp->promising.closing)
+		hca_rq_flush(qp);
+	/* No more entries of the SRQ are taken for this QP (11.6.3.1). */
+	if (first && qp->srq)
+		hca_async_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+void hca_qp_fail(struct hca_qp *qp)
+{
+	hca_lock(&qp->sq_lock);
+	hca_qp_fail_locked(qp);
+	hca_unlock(&qp->sq_lock);
+}
+
+void hca_flush_promised(struct progress_timer *t)
+{
+	struct hca_qp *qp = container_of(t, struct hca_qp, promising.close);
+
+	hca_take_in();
+	atomic_store(&qp->promising.closing, false);
+	atomic_thread_fence(memory_order_seq_cst);
+	hca_rq_flush(qp);
+}
+
+static void fail_if_on(struct hca_qp *qp, void *arg)
+{
+	const struct hca_cq *cq = arg;
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	if ((qp->send_cq != cq && qp->recv_cq != cq) ||
+	    state == IBV_QPS_RESET || state == IBV_QPS_ERR)
+		return;
+	/* The state first: it is visible to the program that reads the event. */
+	hca_qp_fail(qp);
+	hca_async_qp_event(qp, IBV_EVENT_QP_FATAL);
+}
+
+void hca_qps_fail_on(struct hca_cq *cq)
+{
+	pthread_mutex_lock(&hca_process.lock);
+	hca_qps_each(fail_if_on, cq);
+	pthread_mutex_unlock(&hca_process.lock);
+}
+
+static void fail_if_of(struct hca_qp *qp, void *arg)
+{
+	const uint32_t *device = arg;
+
+	/* qpn is 0 while the QP is being created; hca_qp_create() then checks the device. */
+	if (atomic_load(&qp->pub->qpn) &&
+	    (*device == HCA_INSPECT_DEVICES ||
+	     atomic_load(&qp->pub->device) == *device) &&
+	    hca_qp_state(qp) != IBV_QPS_ERR)
+		hca_qp_fail(qp);
+}
+
+void hca_qps_fail_of(uint32_t device)
+{
+	hca_qps_each(fail_if_of, &device);
+}
