@@ -31,7 +31,7 @@ int hca_context_close(struct ibv_context *ctx);
 int hca_context_import(int cmd_fd, struct ibv_context **out);
 /* Does the descriptor belong to a context of this adapter, in any process? */
 bool hca_owns_cmd_fd(int cmd_fd);
-/* Has the context's device failed (fail.h)? */
+/* Has the context's device failed (device/fail.h)? */
 bool hca_context_failed(struct ibv_context *ctx);
 
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr);

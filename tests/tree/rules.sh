@@ -72,6 +72,35 @@ while read -r line; do
 	complain "an include that is not seen from src: $line"
 done <"$tmp"
 
+# The rooms of hca, from the ground up, as src/hca/meson.build lists them: a file includes its
+# own room and those before it, so structures (object) lie below all that works on them. hca.h
+# and limits.h are in no room: every room may include them, and they include none.
+hca_rooms=$(sed -n "s/^  '\([a-z]*\)': \[.*/\1/p" src/hca/meson.build | tr '\n' ' ')
+find src/hca -name '*.[ch]' | xargs awk -v hca_rooms="$hca_rooms" '
+	function room_of(path,   part) {
+		split(path, part, "/")
+		return part[3] == "" ? 0 : part[2] in level ? level[part[2]] : -1
+	}
+	BEGIN {
+		rooms = split(hca_rooms, room, " ")
+		for (i = 1; i <= rooms; i++)
+			level[room[i]] = i
+	}
+	FNR == 1 {
+		mine = room_of(substr(FILENAME, 5))
+		if (mine < 0)
+			print FILENAME " is in no room"
+	}
+	/^[ \t]*#[ \t]*include[ \t]+"hca\// {
+		split($0, text, "\"")
+		other = room_of(text[2])
+		if (other < 0 || other > mine)
+			print FILENAME " includes " text[2] ", which is above it"
+	}' >"$tmp"
+while read -r line; do
+	complain "$line"
+done <"$tmp"
+
 # A transport includes itself, and of the others only the layers that they share; a layer
 # only those below it. src/transport/list.c knows them all; list.h declares the table that
 # each transport defines.
@@ -161,7 +190,10 @@ while read -r line; do
 done <"$tmp"
 
 # One name, one header.
-find src/gateway -name '*.h' | awk -F/ '{ if (seen[$NF]) print $0 " and " seen[$NF]; seen[$NF] = $0 }' >"$tmp"
+for half in gateway hca; do
+	find "src/$half" -name '*.h' |
+		awk -F/ '{ if (seen[$NF]) print $0 " and " seen[$NF]; seen[$NF] = $0 }'
+done >"$tmp"
 while read -r line; do
 	complain "two headers of one name: $line"
 done <"$tmp"

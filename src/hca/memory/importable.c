@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects that can be imported; see importable.h. The lists are under process.lock. */
+/* Objects that can be imported; see import.h. The lists are under process.lock. */
 #include "hca/object/importable.h"
 
 #include "hca/memory/import.h"

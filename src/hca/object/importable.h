@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects that a program can import by their handle (ibv_import_pd(3), ibv_import_dm(3)): lists to
- * find them in, and reference counts. Each import is a user, and each object made with the
+ * Objects that a program can import by their handle (ibv_import_pd(3), ibv_import_dm(3); import.h):
+ * lists to find them in, and reference counts. Each import is a user, and each object made with the
  * original.
  */
 #ifndef HCA_IMPORTABLE_H

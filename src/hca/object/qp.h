@@ -87,7 +87,7 @@ struct hca_qp {
 	_Atomic uint32_t rx_psn;      /* PSN expected next; under the transport's receive lock */
 	uint32_t rx_offset;           /* bytes received of a fragmented message */
 	/* The peer whose messages are accepted, as a value to compare and not to
-	 * dereference. Set by a transport for which receives are promised (promise.h);
+	 * dereference. Set by a transport for which receives are promised (promising.h);
 	 * NULL: no receives are promised. */
 	_Atomic(const void *) rx_peer;
 

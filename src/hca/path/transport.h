@@ -4,7 +4,7 @@
  * functions that each transport fills in. src/transport/list.c names all transports, the
  * setting BUSBAR_TRANSPORTS those that are used, and path.h chooses one for a queue pair.
  *
- * Transports complete work through sq.h, rq.h and cq.h. The functions below do not wait
+ * Transports complete work through hca/queue (post.h, complete.h, receive.h, push.h). The functions below do not wait
  * unless stated; errors are negative errno values.
  */
 #ifndef HCA_TRANSPORT_H

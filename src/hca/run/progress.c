@@ -53,7 +53,7 @@ static struct {
 	bool stop;
 	int epoll_fd, wake_fd;
 	_Atomic clockid_t cpu_clock; /* of the thread; 0: none yet */
-	int (*_Atomic tick)(void); /* progress_set_tick() */
+	int (*_Atomic tick)(void);   /* progress_set_tick() */
 } progress = {
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -67,8 +67,8 @@ void progress_timer_disarm(struct progress_timer *t);
 void progress_run_overdue(void);
 
 /* Has the thread call fn(), inside of hca_enter(), each time before it sleeps; fn returns the
- * longest time to sleep in ms, or -1. To be called before progress_hold(), always with the
- * same function. */
+ * longest time to sleep in ms, or -1. Without a function it sleeps until something happens.
+ * Always the same function; it may be set while the thread runs. */
 void progress_set_tick(int (*fn)(void));
 
 /* The processor time that the thread has used. */

@@ -11,7 +11,6 @@
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
-
 #include "util/fence.h"
 
 #define POLLS_TO_ATTEND 512
