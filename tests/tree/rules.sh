@@ -101,6 +101,16 @@ while read -r line; do
 	complain "$line"
 done <"$tmp"
 
+# A header of structures declares no function of a file above it: only functions of the file
+# beside it, which has its name.
+for header in src/hca/object/*.h; do
+	[ -f "${header%.h}.c" ] ||
+		grep -HnE '^[a-z].*\(.*[,;]$' "$header" | grep -vE ':(static|typedef|_Static) '
+done >"$tmp"
+while read -r line; do
+	complain "a function in a header of structures: $line"
+done <"$tmp"
+
 # A transport includes itself, and of the others only the layers that they share; a layer
 # only those below it. src/transport/list.c knows them all; list.h declares the table that
 # each transport defines.
