@@ -7,6 +7,7 @@
  *   busbar.mcast...            a process that uses multicast
  *   busbar.xrcd...             an XRC domain (xrcd.c)
  *   busbar.cm...               a port of librdmacm (rdmacm/port.c)
+ *   busbar.roce.<port>...      a UDP port that processes share, and its slots (transport/)
  */
 #ifndef HCA_NAMES_H
 #define HCA_NAMES_H
