@@ -19,9 +19,9 @@
 
 #include "transport/packet/frame.h"
 
-/* Writes BTH and extended headers; returns their length, which is never 0: the frame is
- * one of the engine or of ud.c. P_Key 0xffff, MigReq set, pad count by rc.bytes. The
- * caller puts payload, ib_pad(rc.bytes) zero bytes and the ICRC behind. */
+/* Writes BTH and extended headers; returns their length, 0: the service has no such
+ * operation. P_Key 0xffff, MigReq set, pad count by rc.bytes. The caller puts payload,
+ * ib_pad(rc.bytes) zero bytes and the ICRC behind. */
 size_t packet_ib_encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
 
 /* `bytes` are those from the BTH to the ICRC, which the caller has checked. Returns the
