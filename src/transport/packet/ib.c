@@ -6,7 +6,7 @@
 
 #include "wire/ib/header.h"
 
-#define PKEY_NUMBER 0x7fff /* without the bit for full members (10.9.1.1) */
+#define PKEY_NUMBER 0x7fff /* without the bit for full members (10.9) */
 #define SYNDROME_BITS 0x7f /* bit 7 is reserved */
 #define SYNDROME_RESERVED 0x40
 #define ATOMIC_BYTES 8
@@ -94,7 +94,7 @@ static uint8_t operation_of(const struct rc_packet *p)
 	return IB_ACKNOWLEDGE;
 }
 
-/* 9.4.1: a solicited event is asked for by what completes a receive. */
+/* 9.2: a solicited event is asked for by what completes a receive. */
 static bool may_solicit(const struct rc_packet *p)
 {
 	return p->op == RC_SEND || (p->flags & RC_IMM);

@@ -10,6 +10,9 @@
  *   sets them.
  * - rc.length of atomics: decoded as 8. The length of a SEND is nowhere, as in the engine.
  * - rc.psn of UD is carried and may have any value; the engine does not look at it.
+ *
+ * Linux answers an ATOMIC WRITE with an empty RDMA READ response Only in place of an
+ * acknowledgement. It is decoded as that: an RC_READ_RESPONSE of 0 bytes.
  */
 #ifndef TRANSPORT_PACKET_IB_H
 #define TRANSPORT_PACKET_IB_H
@@ -32,7 +35,7 @@ size_t packet_ib_encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_B
  *
  * A request of RC or XRC that the engine does not know (FLUSH) becomes an RC_READ with
  * neither RC_FIRST nor RC_LAST. The responder refuses that as an invalid request if its
- * PSN is the expected one, as 9.7.5.2.3 wants it for operations that are not supported. */
+ * PSN is the expected one, as 9.9.3 wants it for operations that are not supported. */
 size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *f);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- which opcode has what: table 38 of 9.2.1, annexes A14 and A19 ---- */
+/* ---- which opcode has what: table 38 of 9.2, annexes A14 and A19 ---- */
 
 #define BYTES_IF(headers, one, bytes) ((headers) & (one) ? (bytes) : 0)
 #define BYTES_OF(headers)                                                   \

@@ -138,7 +138,7 @@ struct ib_packet {
 };
 
 /* The number of pad bytes behind a payload: the next multiple of 4. Senders make them
- * zero (9.2.3), the ICRC covers them. */
+ * zero (9.2), the ICRC covers them. */
 static inline unsigned ib_pad(uint32_t payload_bytes)
 {
 	return -payload_bytes & 3;
@@ -155,8 +155,8 @@ size_t ib_encode(const struct ib_packet *packet, uint8_t *to);
  * *packet has no meaning. The payload begins behind the headers, has packet->bytes, and is
  * followed by pad and ICRC.
  *
- * No packet: a reserved opcode, TVer other than 0 (9.6.1.1), too short for headers and
- * ICRC, a length that is no multiple of 4, a pad count above the length, a payload or pad
+ * No packet: a reserved opcode, TVer other than 0 (9.6.1), too short for headers and
+ * ICRC or longer than a datagram, a length that is no multiple of 4, a pad count above the length, a payload or pad
  * where the opcode has none. Ignored, as the specification says: reserved bits and bytes,
  * the value of pad bytes. P_Key, numbers and lengths of messages are the caller's. */
 size_t ib_decode(const uint8_t *from, size_t bytes, struct ib_packet *packet);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The invariant CRC of RoCE v2 packets: IBTA volume 1, 7.8.1, and annex A17.3.3. It is the
+ * The invariant CRC of RoCE v2 packets: IBTA volume 1, 7.8.1, and annex A17. It is the
  * CRC-32 of Ethernet over eight bytes of ones (in place of an LRH), IP header, UDP header,
  * BTH, extended headers, payload and pad; fields that change on the way count as ones:
  * of IPv4 type of service, time to live and checksum; of IPv6 traffic class, flow label

@@ -172,7 +172,7 @@ static void what_the_engine_sends_comes_back(void **state)
 				comes_back(&kinds[i], service);
 }
 
-/* 9.3.5: for both atomics the first operand is what is written or added. */
+/* 9.3: for both atomics the first operand is what is written or added. */
 static void operands_of_atomics_have_their_places(void **state)
 {
 	struct packet_frame f = { .rc = each };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The ICRC: packets as adapters and other programs sent them, and an implementation that
- * goes bit by bit over a whole packet and was written from annex A17.3.3 alone.
+ * goes bit by bit over a whole packet and was written from annex A17 alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
