@@ -77,10 +77,6 @@ static int set_v4(int fd, bool over_v6)
 	if (!ret && !over_v6)
 		ret = set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
 	if (!ret)
-		ret = set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
-	if (!ret)
-		ret = set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
-	if (!ret)
 		ret = set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	return ret;
 }
@@ -93,13 +89,24 @@ static int set_v6(int fd)
 		ret = set_int(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 	if (!ret)
 		ret = set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-	if (!ret)
-		ret = set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	if (!ret)
-		ret = set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
 	/* Linux before 4.20 has no such option; then other programs' groups come too. */
 	if (!ret && set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0))
 		log_debug("multicast packets of groups that others joined may come");
+	return ret;
+}
+
+static int set_brought(const struct udp *u, bool tos, bool ttl)
+{
+	int ret = 0;
+
+	if (u->family == AF_INET6)
+		ret = set_int(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, tos);
+	if (!ret && u->family == AF_INET6)
+		ret = set_int(u->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, ttl);
+	if (!ret && (u->both || u->family == AF_INET))
+		ret = set_int(u->fd, IPPROTO_IP, IP_RECVTOS, tos);
+	if (!ret && (u->both || u->family == AF_INET))
+		ret = set_int(u->fd, IPPROTO_IP, IP_RECVTTL, ttl);
 	return ret;
 }
 
@@ -112,6 +119,8 @@ static int set_options(struct udp *u, const struct carrier_udp_params *params)
 		ret = set_v6(u->fd);
 	if (!ret && (u->both || u->family == AF_INET))
 		ret = set_v4(u->fd, u->both);
+	if (!ret)
+		ret = set_brought(u, true, true);
 	if (!ret)
 		ret = set_int(u->fd, SOL_SOCKET, SO_RCVBUF, want);
 	if (!ret)
@@ -214,6 +223,11 @@ int carrier_udp_open(const struct carrier_udp_params *params, struct carrier **o
 int carrier_udp_fd(const struct carrier *c)
 {
 	return udp_of(c)->fd;
+}
+
+int carrier_udp_bring(struct carrier *c, uint16_t known)
+{
+	return set_brought(udp_of(c), known & CARRIER_TOS, known & CARRIER_TTL);
 }
 
 unsigned carrier_udp_train_packets(const struct carrier *c)

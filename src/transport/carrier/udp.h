@@ -24,7 +24,7 @@
  *
  * Delivery
  *   from, to (the destination address, with the socket's port), interface, tos and ttl are
- *   known. A unit's bytes lie in a buffer of the carrier. A poll that returns less than its
+ *   known; the latter two as carrier_udp_bring() says. A unit's bytes lie in a buffer of the carrier. A poll that returns less than its
  *   budget may have left packets: then the socket is readable (epoll, level triggered).
  *   Where trains come from a network card that merges packets (GRO), packets of a train
  *   have the same addresses and ports, but not always the same receiving queue pair.
@@ -94,6 +94,13 @@ int carrier_udp_socket(uint16_t port);
 int carrier_udp_open(const struct carrier_udp_params *params, struct carrier **out);
 
 int carrier_udp_fd(const struct carrier *c);
+
+/*
+ * Which of CARRIER_TOS and CARRIER_TTL deliveries bring from now on; at first both. They
+ * cost about 0.1 us a system call that receives, so an owner without use for them (they are
+ * for the headers that datagrams show) does without. Any thread; 0 or a negative errno.
+ */
+int carrier_udp_bring(struct carrier *c, uint16_t known);
 
 /* How many packets a train can have that leaves as one; 1: none does. Any thread; costs a
  * load. */

@@ -99,6 +99,14 @@ static inline long udp_sendmsg(int fd, const struct msghdr *m)
 	return syscall(SYS_sendmsg, (long)fd, m, (long)(MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
+/* Of one piece and without control messages. */
+static inline long udp_sendto(int fd, const struct msghdr *m)
+{
+	return syscall(SYS_sendto, (long)fd, m->msg_iov->iov_base, m->msg_iov->iov_len,
+		       (long)(MSG_DONTWAIT | MSG_NOSIGNAL), m->msg_name,
+		       (long)m->msg_namelen);
+}
+
 static inline long udp_sendmmsg(int fd, struct mmsghdr *m, unsigned n)
 {
 	return syscall(SYS_sendmmsg, (long)fd, m, (long)n,

@@ -74,6 +74,17 @@ static void take_destination(const struct udp *u, struct carrier_unit *unit,
 	unit->known |= CARRIER_INTERFACE;
 }
 
+/* False: no address. What the kernel writes for IPv4 has the normal form already. */
+static bool take_source(struct carrier_unit *unit, const union udp_name *n, socklen_t len)
+{
+	if (n->any.sa_family != AF_INET || len != sizeof(n->v4))
+		return !carrier_udp_addr(&n->any, len, &unit->from);
+	memcpy(&unit->from, &n->v4, sizeof(n->v4));
+	memset((uint8_t *)&unit->from + sizeof(n->v4), 0,
+	       sizeof(unit->from) - sizeof(n->v4));
+	return true;
+}
+
 static void take_control(const struct udp *u, struct carrier_unit *unit, struct msghdr *m)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -113,9 +124,8 @@ static void deliver_one(struct udp *u, unsigned at)
 		return;
 	}
 	/* An empty datagram is no unit. */
-	if (unlikely(!m->msg_len ||
-		     carrier_udp_addr(&u->in.names[at].any, m->msg_hdr.msg_namelen,
-				      &unit.from)))
+	if (unlikely(!m->msg_len || !take_source(&unit, &u->in.names[at],
+						 m->msg_hdr.msg_namelen)))
 		return;
 	unit.known = CARRIER_FROM;
 	take_control(u, &unit, &m->msg_hdr);

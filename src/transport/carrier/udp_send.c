@@ -181,11 +181,18 @@ static bool may_be_the_train(int number)
 	       number == EOPNOTSUPP || number == ENOPROTOOPT;
 }
 
-/* sendmsg(), past errors that packets sent earlier have come to: 0, or an errno. */
+/* A plain message is cheaper by sendto(): the kernel has less to copy and to check. */
+static long send_once(const struct udp *u, const struct msghdr *m)
+{
+	return m->msg_iovlen == 1 && !m->msg_control ? udp_sendto(u->fd, m) :
+						       udp_sendmsg(u->fd, m);
+}
+
+/* Past errors that packets sent earlier have come to: 0, or an errno. */
 static int send_one(struct udp *u, const struct msghdr *m)
 {
 	for (unsigned i = 0; i < ICMP_TRIES; i++) {
-		if (likely(udp_sendmsg(u->fd, m) >= 0))
+		if (likely(send_once(u, m) >= 0))
 			return 0;
 		if (errno != ECONNREFUSED)
 			return errno;

@@ -225,6 +225,21 @@ static void there_and_back(struct end *a, struct end *b, const char *from, const
 
 static struct end one, two;
 
+static void send_train(struct end *a, struct end *b, const char *to, size_t bytes,
+		       uint32_t segment)
+{
+	struct carrier_addr dest = addr(to, b->port);
+	struct iovec iov;
+	struct carrier_unit u = unit_to(&dest, &iov, bytes, segment);
+
+	b->packets = 0;
+	b->length = 0;
+	atomic_store(&b->units, 0);
+	check(carrier_emit(a->c, &u, 1) == 1);
+	await(b, carrier_unit_packets(&u, bytes));
+	check(b->length == bytes && !memcmp(b->bytes, pattern, bytes));
+}
+
 static void a_packet_arrives_with_what_is_known_of_it(void)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
@@ -250,23 +265,14 @@ static void a_packet_arrives_with_what_is_known_of_it(void)
 		there_and_back(&one, &two, "::1", "::1");
 	else
 		printf("no IPv6 here: left out\n");
+	check(carrier_udp_bring(two.c, CARRIER_TTL) == 0);
+	send_train(&one, &two, "127.0.0.1", 10, 0);
+	check(two.last.known == (CARRIER_FROM | CARRIER_TTL | CARRIER_INTERFACE));
+	check(carrier_udp_bring(two.c, 0) == 0);
+	send_train(&one, &two, have_v6() ? "::1" : "127.0.0.1", 10, 0);
+	check(two.last.known == (CARRIER_FROM | CARRIER_INTERFACE));
 	end_close(&one);
 	end_close(&two);
-}
-
-static void send_train(struct end *a, struct end *b, const char *to, size_t bytes,
-		       uint32_t segment)
-{
-	struct carrier_addr dest = addr(to, b->port);
-	struct iovec iov;
-	struct carrier_unit u = unit_to(&dest, &iov, bytes, segment);
-
-	b->packets = 0;
-	b->length = 0;
-	atomic_store(&b->units, 0);
-	check(carrier_emit(a->c, &u, 1) == 1);
-	await(b, carrier_unit_packets(&u, bytes));
-	check(b->length == bytes && !memcmp(b->bytes, pattern, bytes));
 }
 
 static void a_train_arrives_as_one(void)

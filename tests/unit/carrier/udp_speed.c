@@ -52,6 +52,7 @@ struct end {
 	uint64_t packets, bytes; /* that came */
 };
 
+static bool bring_all;
 static uint8_t out_bytes[TRAIN], in_bytes[65536];
 
 static void on_deliver(void *arg, const struct carrier_unit *unit)
@@ -74,6 +75,8 @@ static void end_init(struct end *e, bool by_carrier)
 		e->fd = p.fd = carrier_udp_socket(0);
 		check(e->fd >= 0 && !carrier_udp_open(&p, &e->c));
 		carrier_set_upper(e->c, &upper);
+		if (!bring_all)
+			check(carrier_udp_bring(e->c, 0) == 0);
 		return;
 	}
 	e->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -311,8 +314,12 @@ static bool compare(const char *what, struct result (*measure)(bool))
 
 int main(int argc, char **argv)
 {
-	bool limit = argc > 1 && !strcmp(argv[1], "--limit"), good;
+	bool limit = false, good;
 
+	for (int i = 1; i < argc; i++) {
+		limit |= !strcmp(argv[i], "--limit");
+		bring_all |= !strcmp(argv[i], "--all");
+	}
 	alarm(LONGEST_S);
 	clock_init();
 	good = compare("one process", measure_in_one);
