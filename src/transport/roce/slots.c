@@ -489,6 +489,7 @@ int roce_sockets_open(struct roce_sockets *s, uint16_t port)
 	ret = sockets_get(s, &holder);
 	if (ret) {
 		complain(s, ret, &holder);
+		s->port = 0;
 		return ret;
 	}
 	pthread_mutex_init(&s->lock, NULL);
@@ -498,23 +499,27 @@ int roce_sockets_open(struct roce_sockets *s, uint16_t port)
 	log_error("UDP port %u is not shared: %s", port, strerror(-ret));
 	pthread_mutex_destroy(&s->lock);
 	close_all(s);
+	s->port = 0;
 	return ret;
 }
 
 void roce_sockets_close(struct roce_sockets *s)
 {
-	if (s->listener < 0)
+	if (!s->port)
 		return;
 	progress_unwatch(s->listener);
 	for (unsigned i = 0; i < ROCE_SLOTS; i++)
 		roce_slot_release(s, i);
 	close_all(s);
 	pthread_mutex_destroy(&s->lock);
+	s->port = 0;
 }
 
 void roce_sockets_forked(struct roce_sockets *s)
 {
-	close_all(s);
+	if (s->port) /* else its descriptors may be zeros */
+		close_all(s);
+	s->port = 0;
 }
 
 /* ---- slots ---- */

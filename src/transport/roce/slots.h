@@ -38,8 +38,9 @@ static inline unsigned roce_slot_of(uint32_t qpn)
 	return qpn <= 1 || qpn == 0xffffff ? 0 : (qpn >> ROCE_SLOT_SHIFT) % ROCE_SLOTS;
 }
 
+/* All zeros: not open; closing that does nothing. */
 struct roce_sockets {
-	uint16_t port;
+	uint16_t port;         /* 0: not open */
 	int fds[ROCE_SLOTS];   /* UDP sockets; -1 */
 	int names[ROCE_SLOTS]; /* sockets bound to the names of claimed slots; -1 */
 	int listener;          /* -1 */

@@ -168,7 +168,10 @@ static void member_main(int fd)
 	struct order o;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sockets.listener = -1;
+	/* What was never opened has no descriptors. */
+	roce_sockets_forked(&sockets);
+	roce_sockets_close(&sockets);
+	check(fcntl(0, F_GETFD) >= 0);
 	check(progress_hold() == 0);
 	while (recv(fd, &o, sizeof(o), 0) == sizeof(o)) {
 		struct reply r = { 0 };
