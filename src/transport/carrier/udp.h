@@ -69,8 +69,8 @@ struct carrier_udp_counters {
 	uint64_t truncated;     /* datagrams longer than a buffer, or without their control
 				 * messages: dropped */
 	uint64_t receive_errors;
-	uint64_t overrun;       /* packets that the kernel dropped, mostly because the
-				 * receive buffer was full; since open */
+	uint64_t overrun;       /* packets, or trains that were one, that the kernel dropped,
+				 * mostly as the receive buffer was full; since open */
 };
 
 struct carrier_udp_facts {

@@ -573,17 +573,18 @@ static void threads_emit_and_poll_together(void)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		check(!pthread_join(emitters[i], NULL));
-	do
-		counters(&two, &in);
-	while (carrier_poll(two.c, 64) || in.received + in.overrun <
-					  (counters(&one, &out), out.sent));
+	/* Everything has come; a poll that finds another one at work leaves it to that. */
+	while (poll(&(struct pollfd){ .fd = two.fd, .events = POLLIN }, 1, 0))
+		carrier_poll(two.c, 64);
 	atomic_store(&stop, true);
 	for (unsigned i = 0; i < 2; i++)
 		check(!pthread_join(pollers[i], NULL));
 	counters(&one, &out);
 	counters(&two, &in);
 	check(out.sent == PACKETS / 6 * 2 * 6);
-	check(in.received == two.units && in.received + in.overrun >= out.sent);
+	/* Of a train that had no room only one packet is counted, of 4. */
+	check(in.received == two.units && in.received + 4 * in.overrun >= out.sent);
+	check(in.overrun || in.received == out.sent);
 	end_close(&one);
 	end_close(&two);
 }
