@@ -4,7 +4,8 @@
 #include "transport/list.h"
 
 static const struct hca_transport_ops *const list[] = {
-	&shm_ops, /* the default */
+	&shm_ops,
+	&roce_ops,
 	&loop_ops,
 	NULL,
 };

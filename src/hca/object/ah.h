@@ -21,6 +21,7 @@ struct hca_ah {
 	bool multicast;               /* destination is a group; then not local */
 	unsigned mcast_bit;
 	uint32_t pd_id;
+	union ibv_gid sgid;
 	uint32_t checksum;            /* of the IPv4 header, with length 0 */
 	uint8_t grh[HCA_GRH_BYTES];   /* as delivered, except lengths and IPv4 checksum */
 };

@@ -63,16 +63,50 @@ static void read_setting(void)
 	}
 	if (!hca_transports.count)
 		use(built[0]);
+	hca_transports.paths = hca_transports.count;
+	for (unsigned i = 0; built[i]; i++)
+		if (built[i]->serves_host)
+			use(built[i]);
 }
+
+static atomic_uint polled; /* bits: hca_transports.at[i] is polled */
 
 static bool poll_all(struct hca_cq *cq, bool wait)
 {
 	bool moved = false;
 
 	for (unsigned i = 0; i < hca_transports.count; i++)
-		moved |= hca_transports.at[i]->poll(cq, wait);
+		if (atomic_load_explicit(&polled, memory_order_acquire) & 1u << i)
+			moved |= hca_transports.at[i]->poll(cq, wait);
 	return moved;
 }
+
+/* One that is alone is called at once. */
+static void choose_poll(void)
+{
+	unsigned bits = atomic_load(&polled);
+
+	hca_transports.poll = bits && !(bits & (bits - 1)) ?
+				      hca_transports.at[__builtin_ctz(bits)]->poll :
+				      poll_all;
+}
+
+void hca_transport_polled(const struct hca_transport_ops *ops)
+{
+	if (!(atomic_fetch_or(&polled, 1u << hca_path_number(ops)) &
+	      1u << hca_path_number(ops)))
+		hca_transports.poll = poll_all;
+}
+
+bool hca_transports_offer_block(uint32_t block)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->offer_block &&
+		    !hca_transports.at[i]->offer_block(block))
+			return false;
+	return true;
+}
+
 
 static void stop_first(unsigned count)
 {
@@ -87,8 +121,10 @@ int hca_transports_select(void)
 	if (hca_transports.count)
 		return 0;
 	read_setting();
-	hca_transports.poll = hca_transports.count == 1 ? hca_transports.at[0]->poll :
-							   poll_all;
+	for (unsigned i = 0; i < hca_transports.paths; i++)
+		if (!hca_transports.at[i]->polled_later)
+			atomic_fetch_or(&polled, 1u << i);
+	choose_poll();
 	return 0;
 }
 
@@ -130,7 +166,7 @@ const struct hca_transport_ops *hca_path_choose(const struct hca_destination *to
 	const struct hca_transport_ops *best = NULL;
 	int lowest = INT32_MAX;
 
-	for (unsigned i = 0; i < hca_transports.count; i++) {
+	for (unsigned i = 0; i < hca_transports.paths; i++) {
 		int cost = hca_transports.at[i]->reach(to);
 
 		if (cost >= 0 && cost < lowest) {
@@ -147,9 +183,9 @@ hca_path_choose_behind(const struct hca_destination *to,
 {
 	unsigned i = 0;
 
-	while (i < hca_transports.count && hca_transports.at[i] != not_this)
+	while (i < hca_transports.paths && hca_transports.at[i] != not_this)
 		i++;
-	while (++i < hca_transports.count)
+	while (++i < hca_transports.paths)
 		if (hca_transports.at[i]->datagram &&
 		    hca_transports.at[i]->reach(to) >= 0)
 			return hca_transports.at[i];
@@ -212,7 +248,7 @@ int hca_local_block_claimed(uint32_t block, int listen_fd)
 
 void hca_local_group_enter(bool joined)
 {
-	for (unsigned i = 0; i < hca_transports.count; i++) {
+	for (unsigned i = 0; i < hca_transports.paths; i++) {
 		const struct hca_local_ops *local = hca_transports.at[i]->local;
 
 		if (local && local->group_enter)

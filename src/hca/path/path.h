@@ -31,14 +31,22 @@ struct hca_path {
 
 #define HCA_TRANSPORTS_MAX 4
 
-/* The transports that the process uses, in the order of BUSBAR_TRANSPORTS. */
+/* The transports that the process runs: the first `paths`, which queue pairs may use, in the
+ * order of BUSBAR_TRANSPORTS; then those that only serve the host
+ * (hca_transport_ops.serves_host). */
 struct hca_transports {
 	const struct hca_transport_ops *at[HCA_TRANSPORTS_MAX];
-	unsigned count;
-	/* poll() of the only transport, or a function that calls that of each. */
-	bool (*poll)(struct hca_cq *cq, bool wait);
+	unsigned paths, count;
+	/* poll() of the only transport that is polled, or a function that calls that of
+	 * each. */
+	bool (*_Atomic poll)(struct hca_cq *cq, bool wait);
 };
 extern struct hca_transports hca_transports;
+
+/* The transport, which has `polled_later`, is polled from now on. Any thread. */
+void hca_transport_polled(const struct hca_transport_ops *ops);
+/* May the process use this block of QP numbers? process.lock is held. */
+bool hca_transports_offer_block(uint32_t block);
 
 /* Sets the list of all transports that were built, terminated by NULL. To be called before the
  * first hca_process_open(). */

@@ -73,6 +73,15 @@ struct hca_transport_ops {
 	 * not exist; locks that they held are still locked. */
 	void (*forked)(void);
 
+	/* May the process use this block of QP numbers (a number shifted right by
+	 * HCA_QPN_BLOCK_BITS)? Asked before the block is claimed; process.lock is held.
+	 * NULL: any. */
+	bool (*offer_block)(uint32_t block);
+	/* A UD queue pair, whose path is another transport's, is about to enter RTR:
+	 * datagrams for it may come from here, too. May wait; no lock is held. NULL: nothing
+	 * to do. */
+	void (*expect)(struct hca_qp *qp);
+
 	/* Does the transport lead to the destination? Without connecting. A cost (0 or
 	 * more; the lowest one is chosen), or -EHOSTUNREACH. */
 	int (*reach)(const struct hca_destination *to);
@@ -119,6 +128,11 @@ struct hca_transport_ops {
 	 * to sleep need that, because otherwise they would miss what the other thread has
 	 * just moved. */
 	bool (*poll)(struct hca_cq *cq, bool wait);
+	/* It answers other programs of the host about this process (hca/view), and so runs
+	 * even if no queue pair may use it. */
+	bool serves_host;
+	/* poll() is called from hca_transport_polled() on, instead of from the start on. */
+	bool polled_later;
 	/* Is there work that needs the progress thread's ticks? NULL: never. */
 	bool (*pending)(void);
 

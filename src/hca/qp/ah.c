@@ -152,6 +152,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 			memset(&source, 0, sizeof(source));
 		ah->attr.grh.dgid = source.gid;
 	}
+	ah->sgid = source.gid;
 	ah->route = hca_path_choose(&(struct hca_destination){
 		.ah = &ah->attr, .local = ah->local, .multicast = ah->multicast,
 		.qpn = HCA_QPN_UNKNOWN });

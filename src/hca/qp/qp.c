@@ -386,6 +386,7 @@ static void fence(const struct hca_qp *qp)
 static int open_path(struct hca_qp *qp, const struct ibv_qp_attr *a)
 {
 	struct hca_destination to = { .qpn = HCA_QPN_UNKNOWN };
+	int ret;
 
 	if (qp->ibv.qp_type != IBV_QPT_UD)
 		to = (struct hca_destination){
@@ -394,7 +395,10 @@ static int open_path(struct hca_qp *qp, const struct ibv_qp_attr *a)
 				 hca_gid_is_local(&a->ah_attr.grh.dgid),
 			.qpn = a->dest_qp_num,
 		};
-	return hca_path_open(qp, &to);
+	ret = hca_path_open(qp, &to);
+	if (!ret && qp->ibv.qp_type == IBV_QPT_UD)
+		hca_path_expect(qp);
+	return ret;
 }
 
 int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)

@@ -97,3 +97,11 @@ void hca_path_close(struct hca_qp *qp)
 	hca_path_none(qp);
 	hca_unlock(&qp->sq_lock);
 }
+
+void hca_path_expect(struct hca_qp *qp)
+{
+	for (unsigned i = 0; i < hca_transports.paths; i++)
+		if (hca_transports.at[i]->expect &&
+		    hca_transports.at[i] != hca_path_ops(&qp->path))
+			hca_transports.at[i]->expect(qp);
+}

@@ -15,4 +15,9 @@ int hca_path_open(struct hca_qp *qp, const struct hca_destination *to);
 /* Closes the path; afterwards no transport holds a reference to the QP. No lock is held. */
 void hca_path_close(struct hca_qp *qp);
 
+/* See hca_transport_ops.expect: calls that of all transports but the one of
+ * the path. No lock
+ * is held. */
+void hca_path_expect(struct hca_qp *qp);
+
 #endif

@@ -97,12 +97,16 @@ static int block_claim(void)
 	table = calloc(2 * HCA_QPN_BLOCK_SIZE, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
-	for (unsigned i = 0; i < HCA_QPN_BLOCKS - 1; i++) {
+	/* A second time round those that a transport would rather not have, too. */
+	for (unsigned i = 0; i < 2 * (HCA_QPN_BLOCKS - 1); i++) {
 		/* Block 0 holds the QPNs 0 and 1 of the management QPs. */
 		uint32_t block = 1 + (hca_process.qpn_hint + i) %
 					     (HCA_QPN_BLOCKS - 1);
-		int fd = hca_block_bind(block);
+		int fd;
 
+		if (i < HCA_QPN_BLOCKS - 1 && !hca_transports_offer_block(block))
+			continue;
+		fd = hca_block_bind(block);
 		if (fd == -EADDRINUSE)
 			continue;
 		if (fd < 0) {

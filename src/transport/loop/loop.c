@@ -88,10 +88,11 @@ static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t 
 }
 
 /* There is one queue, and it has one end. */
-static int address(const struct ibv_ah_attr *to, uint32_t qpn, struct packet_route *route)
+static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
+		   struct packet_route *route)
 {
 	(void)to;
-	(void)qpn;
+	(void)from;
 	*route = (struct packet_route){ .to = carrier_addr_of(0) };
 	return 0;
 }
@@ -100,6 +101,7 @@ static const struct packet_medium medium = {
 	.mtu = PACKET_MTU,
 	.window = 64,
 	.train = 4,
+	.uc_invalidates = true,
 	.encode = encode,
 	.decode = decode,
 	.address = address,

@@ -46,6 +46,9 @@ struct packet_medium {
 	uint32_t mtu;    /* the longest payload that the medium takes, up to PACKET_MTU */
 	uint32_t window; /* unacknowledged request packets of a queue pair */
 	uint32_t train;  /* packets of one emission, 1 to PACKET_TRAIN_MAX */
+	/* UC has SEND with invalidate, as in ibv_post_send(3); InfiniBand packets of UC have
+	 * no opcode for it. */
+	bool uc_invalidates;
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
 	/* Writes what follows the payload of packet `k` of a train; how many bytes. `iov`
@@ -57,8 +60,9 @@ struct packet_medium {
 	 * this is no packet. rc.bytes is checked by the caller. */
 	size_t (*decode)(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
 			 size_t bytes, struct packet_frame *f);
-	/* Where queue pair `qpn` behind the address vector is: 0 or -EHOSTUNREACH. */
-	int (*address)(const struct ibv_ah_attr *to, uint32_t qpn,
+	/* The way from the address `from` to that of the address vector: 0 or
+	 * -EHOSTUNREACH. */
+	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		       struct packet_route *route);
 	/* Does the unit come from the other end of the route? NULL: packets name the
 	 * queue pair that sent them. Else those of connections do not. */
@@ -71,10 +75,12 @@ struct packet_port {
 	struct carrier *carrier;             /* NULL: closed */
 	/* The carrier below holds packets back, which nobody is woken for. */
 	bool holds_back;
+	atomic_uint train;                   /* as medium->train, or less */
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
 	struct list targets;   /* of XRC; receive_lock */
+	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */
 	uint8_t *answers;      /* payloads of a train of responses; receive_lock */
 	struct spin wait_lock; /* a leaf */
@@ -95,6 +101,9 @@ void packet_port_forked(struct packet_port *port);
 /* For the carrier to call when packets have come and nobody may be polling; locks of
  * queue pairs may be held. `arg` is not looked at. */
 void packet_port_wake(void *arg);
+
+/* Nobody polls, or somebody may go to sleep: the progress thread has to move messages. */
+bool packet_is_unattended(void);
 
 /* As the entries of hca_transport_ops of the same names. */
 bool packet_poll(struct packet_port *port, bool wait);

@@ -16,8 +16,7 @@
 #define RECEIVE_BUDGET 32u /* units a poll */
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
-/* Nobody polls: the progress thread has to. */
-static bool is_unattended(void)
+bool packet_is_unattended(void)
 {
 	return atomic_load(&hca_process.segment->wants_kick) != HCA_WAKE_NOTHING;
 }
@@ -25,7 +24,7 @@ static bool is_unattended(void)
 void packet_port_wake(void *arg)
 {
 	(void)arg;
-	if (!is_unattended())
+	if (!packet_is_unattended())
 		return;
 	hca_attention_kicked();
 	progress_kick();
@@ -36,7 +35,7 @@ void packet_port_wake(void *arg)
 /* The thread has to tick, as nobody else looks after what waits. */
 static void tick_if_unattended(void)
 {
-	if (is_unattended() && !progress_is_self())
+	if (packet_is_unattended() && !progress_is_self())
 		progress_kick();
 }
 
@@ -102,6 +101,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	size_t bytes = carrier_unit_bytes(unit), at = 0;
 	unsigned packets = carrier_unit_packets(unit, bytes);
 
+	port->now_ns = progress_now_ns();
 	for (unsigned k = 0; k < packets; k++) {
 		size_t length = carrier_packet_bytes(unit, bytes, k);
 
@@ -226,6 +226,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	port->answers = answers;
 	port->carrier = carrier;
 	port->generation++;
+	atomic_store(&port->train, port->medium->train);
 	list_init(&port->answering);
 	list_init(&port->targets);
 	list_init(&port->waiting);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/host/gid.h"
 #include "hca/object/qp.h"
+#include "hca/qp/address.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "transport/packet/state.h"
@@ -101,23 +103,27 @@ int packet_connect(struct hca_qp *qp)
 		.min_rnr_timer = a->min_rnr_timer,
 		.ack_delay_ns = ACK_DELAY_NS,
 	};
-	int ret = 0;
+	struct ibv_gid_entry source = { 0 };
+	int ret;
 
+	if (a->ah_attr.is_global)
+		hca_gid_by_index(a->ah_attr.grh.sgid_index, &source);
 	hca_lock(&port->receive_lock);
 	pq = packet_part(qp)->state;
 	/* NULL: another thread has reset the queue pair meanwhile. */
 	if (!pq || pq->service == PACKET_UD)
 		goto out;
-	ret = port->medium->address(&a->ah_attr, a->dest_qp_num, &pq->route);
+	ret = port->medium->address(&a->ah_attr, &source.gid, &pq->route);
+	/* Packets to nowhere are lost, as those to a host that is not there. */
 	if (ret)
-		goto out;
+		pq->route = (struct packet_route){ 0 };
 	params.reliable = pq->service != PACKET_UC;
 	params.mtu = mtu_of(pq);
 	rc_responder_open(&pq->responder, &params);
 	pq->connected = true;
 out:
 	hca_unlock(&port->receive_lock);
-	return ret;
+	return 0;
 }
 
 /* What may be changed while work is drained, too. */

@@ -203,7 +203,7 @@ static struct rc_taken take(struct request *r)
 {
 	struct packet_qp *pq = r->pq;
 	struct rc_taken taken = rc_take(&pq->responder, &r->f->rc, &r->look, r->answer,
-					r->old, progress_now_ns());
+					r->old, pq->port->now_ns);
 
 	if (pq->service != PACKET_XRC)
 		atomic_store_explicit(&pq->qp->rx_psn, pq->responder.expected_psn,

@@ -147,7 +147,7 @@ static void take_reply(struct packet_qp *pq, const struct packet_frame *f,
 	rc_reply_look(&pq->requester, &f->rc, &where);
 	if (where.wanted && where.bytes)
 		copied = place(pq, &where, f, payload);
-	done = rc_reply(&pq->requester, &f->rc, copied, progress_now_ns());
+	done = rc_reply(&pq->requester, &f->rc, copied, pq->port->now_ns);
 	packet_count_repeated(pq, next, rnr);
 	/* The last one is not waited for. */
 	if (unlikely(done.status == IBV_WC_RNR_RETRY_EXC_ERR))

@@ -37,8 +37,12 @@ static const struct {
 };
 
 /* Can it never be sent? A builder may have left out where the result goes. */
-static bool is_impossible(const struct hca_qp *qp, const struct hca_swqe *e)
+static bool is_impossible(const struct packet_qp *pq, const struct hca_swqe *e)
 {
+	const struct hca_qp *qp = pq->qp;
+
+	if (e->opcode == IBV_WR_SEND_WITH_INV)
+		return pq->service == PACKET_UC && !pq->port->medium->uc_invalidates;
 	if (e->opcode == HCA_WR_ATOMIC_WRITE)
 		return e->length != sizeof(uint64_t);
 	if (e->opcode == IBV_WR_RDMA_READ)
@@ -83,7 +87,7 @@ static bool take_new(struct packet_qp *pq)
 		const struct hca_swqe *e = hca_sq_entry(sq, sq->next);
 		bool local = e->flags & HCA_SWQE_LOCAL;
 
-		if (likely(!local && !is_impossible(qp, e))) {
+		if (likely(!local && !is_impossible(pq, e))) {
 			hand_over(pq, e);
 			continue;
 		}

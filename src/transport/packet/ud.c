@@ -45,7 +45,7 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 	if (e->flags & HCA_SWQE_SOLICITED)
 		f.rc.flags |= RC_SOLICITED;
 	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, f.grh);
-	if (port->medium->address(&e->ud.ah->attr, e->ud.qpn, &route) ||
+	if (port->medium->address(&e->ud.ah->attr, &e->ud.ah->sgid, &route) ||
 	    e->length > port->medium->mtu)
 		return hca_datagram_lose(qp, e);
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);

@@ -541,21 +541,30 @@ static void queue_empty(int fd)
 	log_debug("slot emptied, packets dropped %u", dropped);
 }
 
-int roce_slot_claim(struct roce_sockets *s, unsigned slot)
+int roce_slot_reserve(uint16_t port, unsigned slot)
 {
 	char name[64];
-	int ret;
 
-	snprintf(name, sizeof(name), "busbar.roce.%u.slot.%u", s->port, slot);
+	snprintf(name, sizeof(name), "busbar.roce.%u.slot.%u", port, slot);
+	return hca_name_bind(name);
+}
+
+void roce_slot_take(struct roce_sockets *s, unsigned slot, int name)
+{
 	pthread_mutex_lock(&s->lock);
-	ret = s->names[slot] >= 0 ? -EADDRINUSE : hca_name_bind(name);
-	if (ret >= 0) {
-		s->names[slot] = ret;
-		queue_empty(s->fds[slot]);
-		ret = 0;
-	}
+	s->names[slot] = name;
+	queue_empty(s->fds[slot]);
 	pthread_mutex_unlock(&s->lock);
-	return ret;
+}
+
+int roce_slot_claim(struct roce_sockets *s, unsigned slot)
+{
+	int name = roce_slot_reserve(s->port, slot);
+
+	if (name < 0)
+		return name;
+	roce_slot_take(s, slot, name);
+	return 0;
 }
 
 void roce_slot_release(struct roce_sockets *s, unsigned slot)

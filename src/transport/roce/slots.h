@@ -73,6 +73,11 @@ void roce_sockets_forked(struct roce_sockets *s);
  * another process' or ours; or another negative errno. Announce QPNs of the slot only
  * afterwards. Any thread. */
 int roce_slot_claim(struct roce_sockets *s, unsigned slot);
+/* The same in two steps, for who needs a slot before the sockets: the descriptor of the
+ * slot's name, which releases it when it is closed, or a negative errno. roce_slot_take()
+ * makes it part of `s`. */
+int roce_slot_reserve(uint16_t port, unsigned slot);
+void roce_slot_take(struct roce_sockets *s, unsigned slot, int name);
 void roce_slot_release(struct roce_sockets *s, unsigned slot);
 
 /* The socket of a slot, of any process': a carrier may be opened over it by the process

@@ -159,6 +159,7 @@ static const struct hca_local_ops shm_local_ops = {
 
 const struct hca_transport_ops shm_ops = {
 	.name = "shm",
+	.serves_host = true,
 	.start = shm_links_start,
 	.stop = shm_links_stop,
 	.forked = shm_links_forked,

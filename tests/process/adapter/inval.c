@@ -17,8 +17,7 @@ static void start(struct pair *p, const struct side_options *opt)
 {
 	p->conn.access_a = p->conn.access_b = window_rights();
 	/* A sender that gets no answer gives up soon. */
-	p->conn.timeout = 10;
-	p->conn.retry_cnt = 2;
+	pair_end_soon(p, 10, 2);
 	pair_start(p, opt ? opt : &big);
 }
 

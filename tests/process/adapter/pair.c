@@ -214,10 +214,23 @@ void pair_start(struct pair *p, const struct side_options *opt)
 	pair_connect_qp(p, 0);
 }
 
+void pair_end_soon(struct pair *p, uint8_t timeout, uint8_t retry_cnt)
+{
+	bool waits = transport_under_test()->waits;
+
+	p->conn.timeout = waits ? 14 : timeout; /* 67 ms */
+	p->conn.retry_cnt = waits ? 4 : retry_cnt;
+}
+
 void pair_reset_qp(struct pair *p, int i)
 {
 	expect_eq(side_to_state(&p->a, i, IBV_QPS_RESET), 0);
 	expect_eq(side_to_state(&p->b, i, IBV_QPS_RESET), 0);
+	/* A packet that was sent twice may still be on its way. */
+	if (transport_under_test()->waits) {
+		p->conn.psn_a = (p->conn.psn_a + 0x10000) & 0xffffff;
+		p->conn.psn_b = (p->conn.psn_b + 0x10000) & 0xffffff;
+	}
 }
 
 /* ---- QPs ---- */

@@ -159,6 +159,7 @@ struct transport {
 	const char *device;
 	bool one_process;           /* it connects QPs of one process only */
 	bool loses;                 /* it loses packets */
+	bool waits;                 /* a busy peer is one that does not answer in time */
 	const char *const *without; /* cases that it does not support, NULL at the end */
 };
 const struct transport *transport_under_test(void);
@@ -200,6 +201,9 @@ void pair_open(struct pair *p, const struct side_options *opt);
 void pair_connect_qp(struct pair *p, int i);
 /* pair_open() and pair_connect_qp(0); `opt` may be NULL. */
 void pair_start(struct pair *p, const struct side_options *opt);
+/* Timeout and retries for a peer that may be gone; longer where a busy peer could be taken
+ * for one. Before pair_start(). */
+void pair_end_soon(struct pair *p, uint8_t timeout, uint8_t retry_cnt);
 /* After a RESET of both. */
 void pair_reset_qp(struct pair *p, int i);
 /* A new process for `b`, after side_kill() or side_close(). */

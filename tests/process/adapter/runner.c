@@ -33,6 +33,23 @@ const char *__asan_default_options(void)
 	"a_link_is_shown_from_both_ends"
 
 static const char *const without_on_loop[] = { WITHOUT_ON_PACKETS, NULL };
+static const char *const without_on_roce[] = {
+	WITHOUT_ON_PACKETS,
+	/* Packets of connections do not name the queue pair that sent them. */
+	"a_queue_pair_receives_only_from_the_one_it_is_connected_to",
+	/* Nor do those of UC invalidate keys, and flow labels are the host's. */
+	"unreliable_connections_invalidate_too",
+	"an_ipv6_header_has_the_length_of_what_follows",
+	/* SRQs of other processes than the target's are not reached. */
+	"a_queue_dies_with_its_process",
+	"a_target_serves_the_queues_of_other_processes",
+	"messages_to_several_processes_keep_their_order",
+	"an_empty_queue_holds_up_what_follows",
+	"long_messages_of_two_initiators_do_not_mix",
+	/* Nothing tells a peer that a process has ended. */
+	"a_killed_process_is_gone_at_the_next_look",
+	NULL,
+};
 static const char *const without_with_faults[] = {
 	WITHOUT_ON_PACKETS,
 	/* An acknowledgement that was lost comes too late behind the error state. */
@@ -50,6 +67,10 @@ static const struct transport transports[] = {
 	  .without = without_on_loop },
 	{ .name = "loop-faults", .device = "soft0", .one_process = true,
 	  .loses = true, .without = without_with_faults },
+	/* With BUSBAR_TRANSPORTS=roce; and with BUSBAR_FAULTS. */
+	{ .name = "roce", .device = "soft0", .waits = true, .without = without_on_roce },
+	{ .name = "roce-faults", .device = "soft0", .loses = true, .waits = true,
+	  .without = without_with_faults },
 };
 
 const struct transport *transport_under_test(void)
@@ -110,6 +131,8 @@ _Noreturn static void run_case(const struct test_case *c, bool two_processes)
 	};
 	int fds;
 
+	if (transport_under_test()->waits && !transport_under_test()->loses)
+		p.conn.timeout = 16;
 	alarm(c->limit_s ? c->limit_s : 60);
 	fds = count_fds();
 	for (; p.spares < c->spares; p.spares++)

@@ -178,8 +178,7 @@ void mw_start(struct pair *p, const struct side_options *opt)
 {
 	p->conn.access_a = p->conn.access_b = window_rights();
 	/* A peer in error is given up soon. */
-	p->conn.timeout = 10;
-	p->conn.retry_cnt = 1;
+	pair_end_soon(p, 10, 1);
 	pair_start(p, opt);
 }
 

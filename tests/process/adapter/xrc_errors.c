@@ -225,8 +225,7 @@ static void a_target_dies_with_its_process(struct pair *p)
 {
 	struct x a, b;
 
-	p->conn.timeout = 10;
-	p->conn.retry_cnt = 2;
+	pair_end_soon(p, 10, 2);
 	x_start(p, &a, &b);
 	side_kill(&p->b);
 	x_send(&a, b.srqn[0], 1, 0, 100);

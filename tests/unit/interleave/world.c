@@ -184,7 +184,7 @@ void world_make(enum ibv_qp_state b_state)
 		hca_process.own_block_count = 1;
 		world_segment->blocks[0] = WORLD_BLOCK;
 		hca_process.uuid[0] = 7;
-		hca_transports = (struct hca_transports){ { &shm_ops }, 1, shm_ops.poll };
+		hca_transports = (struct hca_transports){ { &shm_ops }, 1, 1, shm_ops.poll };
 		world.pd.id = 1;
 		shm.links[0] = &world.of_b;
 		shm.link_count = 1;

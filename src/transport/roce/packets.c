@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See packets.h. */
+#include "transport/roce/packets.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <string.h>
+
+#include "hca/host/gid.h"
+#include "hca/qp/address.h"
+#include "transport/carrier/udp.h"
+#include "transport/packet/ib.h"
+#include "util/container_of.h"
+#include "wire/ib/icrc.h"
+
+#define UDP_HEADER_BYTES 8
+/* Where an address vector leaves it open. */
+#define HOPS 64
+/* Of requests: 256 KiB of packets of the usual length, which the usual receive buffers
+ * hold. */
+#define WINDOW 64
+
+uint16_t roce_udp_port = IB_UDP_PORT;
+
+static bool is_v4_mapped(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, prefix, sizeof(prefix));
+}
+
+/* ---- invariant CRC ---- */
+
+/* False: not IP addresses. */
+static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
+		     const struct carrier_addr *to, size_t bytes)
+{
+	uint8_t address[16];
+	int family = carrier_udp_addr_ip(from, address, &ip->src_port);
+	size_t at = family == AF_INET ? 12 : 0;
+
+	memcpy(ip->src, address + at, 16 - at);
+	if (!family || carrier_udp_addr_ip(to, address, &ip->dst_port) != family)
+		return false;
+	memcpy(ip->dst, address + at, 16 - at);
+	ip->version = family == AF_INET ? 4 : 6;
+	ip->udp_length = (uint16_t)(UDP_HEADER_BYTES + bytes);
+	ip->id = 0;
+	ip->dont_fragment = true;
+	return true;
+}
+
+static size_t seal(const struct packet_route *route, unsigned k, const struct iovec *iov,
+		   unsigned n, uint8_t to[PACKET_TRAILER_BYTES])
+{
+	size_t bytes = 0, pad;
+	struct icrc_ip ip;
+	struct icrc c;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += iov[i].iov_len;
+	pad = -bytes & 3; /* headers are multiples of four bytes */
+	memset(to, 0, pad);
+	begin_ip(&ip, &route->from, &route->to, bytes + pad + IB_ICRC_BYTES);
+	/* The source port is that of the socket. */
+	ip.src_port = roce_udp_port;
+	ip.id = (uint16_t)k;
+	icrc_begin(&c, &ip, iov[0].iov_base);
+	icrc_add(&c, (const uint8_t *)iov[0].iov_base + IB_BTH_BYTES,
+		 iov[0].iov_len - IB_BTH_BYTES);
+	for (unsigned i = 1; i < n; i++)
+		icrc_add(&c, iov[i].iov_base, iov[i].iov_len);
+	icrc_add(&c, to, pad);
+	icrc_end(&c, to + pad);
+	return pad + IB_ICRC_BYTES;
+}
+
+static bool is_sealed(const struct carrier_unit *unit, const uint8_t *from, size_t bytes)
+{
+	const uint8_t *end = from + bytes - IB_ICRC_BYTES;
+	struct icrc_ip ip;
+	struct icrc c;
+
+	if (!begin_ip(&ip, &unit->from, &unit->to, bytes))
+		return false;
+	icrc_begin(&c, &ip, from);
+	icrc_add(&c, from + IB_BTH_BYTES, (size_t)(end - from) - IB_BTH_BYTES);
+	return icrc_matches(&c, end) ||
+	       (ip.version == 4 && icrc_matches_any_id(&c, ip.udp_length, end, NULL));
+}
+
+/* ---- headers ---- */
+
+static uint16_t checksum(const void *header, size_t bytes)
+{
+	const uint8_t *p = header;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < bytes; i += 2)
+		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return htons((uint16_t)~sum);
+}
+
+/* What receivers of datagrams find before the data, as annex A17.4.5.2 says. */
+static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packet_frame *f)
+{
+	uint8_t src[16], dst[16];
+	uint16_t port;
+
+	f->ipv4 = carrier_udp_addr_ip(&unit->from, src, &port) == AF_INET;
+	carrier_udp_addr_ip(&unit->to, dst, &port);
+	bytes += UDP_HEADER_BYTES;
+	memset(f->grh, 0, sizeof(f->grh));
+	if (f->ipv4) {
+		struct iphdr ip = {
+			.version = 4,
+			.ihl = 5,
+			.tos = unit->tos,
+			.tot_len = htons((uint16_t)(sizeof(ip) + bytes)),
+			.frag_off = htons(IP_DF),
+			.ttl = unit->ttl,
+			.protocol = IPPROTO_UDP,
+		};
+
+		memcpy(&ip.saddr, src + 12, 4);
+		memcpy(&ip.daddr, dst + 12, 4);
+		ip.check = checksum(&ip, sizeof(ip));
+		memcpy(f->grh + 20, &ip, sizeof(ip));
+	} else {
+		struct ib_grh grh = {
+			.traffic_class = unit->tos,
+			.next_header = IPPROTO_UDP,
+			.hop_limit = unit->ttl,
+			.payload_length = (uint16_t)bytes,
+		};
+
+		memcpy(grh.sgid, src, sizeof(src));
+		memcpy(grh.dgid, dst, sizeof(dst));
+		ib_grh_encode(&grh, f->grh);
+	}
+}
+
+static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
+		     size_t bytes, struct packet_frame *f)
+{
+	size_t header;
+
+	(void)k;
+	if (unlikely(bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > UINT16_MAX - 60 ||
+		     !is_sealed(unit, from, bytes)))
+		return 0;
+	header = packet_ib_decode(from, bytes, f);
+	if (header && f->service == PACKET_UD)
+		fill_grh(unit, bytes, f);
+	return header;
+}
+
+/* ---- addresses ---- */
+
+bool roce_is_address(const struct ibv_ah_attr *to)
+{
+	static const uint8_t nothing[16];
+
+	return to->is_global && memcmp(to->grh.dgid.raw, nothing, sizeof(nothing));
+}
+
+static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
+		   struct packet_route *route)
+{
+	struct ibv_gid_entry entry = { 0 };
+	const uint8_t *dst = to->grh.dgid.raw;
+	bool link_local = dst[0] == 0xfe && (dst[1] & 0xc0) == 0x80;
+
+	/* Without a GRH the address vector means this host. */
+	if (!to->is_global)
+		dst = from->raw;
+	/* An address of this host reaches itself, whatever the source's IP version. */
+	if (is_v4_mapped(dst) != is_v4_mapped(from->raw)) {
+		if (!hca_gid_is_local(&to->grh.dgid))
+			return -EHOSTUNREACH;
+		from = &to->grh.dgid;
+	}
+	if (link_local && hca_gid_by_index(to->grh.sgid_index, &entry))
+		return -EHOSTUNREACH;
+	*route = (struct packet_route){
+		.to = carrier_udp_addr_of(dst, entry.ndev_ifindex, roce_udp_port),
+		.from = carrier_udp_addr_of(from->raw, entry.ndev_ifindex, 0),
+		.known = CARRIER_FROM | CARRIER_TOS | CARRIER_TTL,
+		.tos = to->grh.traffic_class,
+		.ttl = to->grh.hop_limit ? to->grh.hop_limit : HOPS,
+	};
+	return 0;
+}
+
+static bool is_from(const struct packet_route *route, const struct carrier_unit *unit)
+{
+	uint8_t peer[16], sender[16];
+	uint16_t port;
+
+	return carrier_udp_addr_ip(&route->to, peer, &port) &&
+	       carrier_udp_addr_ip(&unit->from, sender, &port) &&
+	       !memcmp(peer, sender, sizeof(peer));
+}
+
+const struct packet_medium roce_medium = {
+	.mtu = PACKET_MTU,
+	.window = WINDOW,
+	.train = PACKET_TRAIN_MAX,
+	.encode = packet_ib_encode,
+	.seal = seal,
+	.decode = decode,
+	.address = address,
+	.is_from = is_from,
+};

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Transport roce: RoCE v2 over an ordinary UDP socket, to other hosts and other processes of
+ * this one. The port is opened when the first queue pair needs it, so programs that stay
+ * inside of the host pay nothing for it.
+ *
+ * Who looks at the socket: while packets come, the polls of the program (the socket is
+ * "hot"). After some thousands of polls without any, or when the program is about to
+ * sleep, the progress thread watches the descriptor instead, and polls do not touch the
+ * socket. When it becomes readable, the progress thread either moves the packets itself,
+ * if nobody polls, or makes the socket hot again.
+ */
+#define LOG_ROOM "roce"
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "hca/host/settings.h"
+#include "hca/object/ah.h"
+#include "hca/object/cq.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/path/path.h"
+#include "hca/queue/datagram.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
+#include "transport/carrier/fault.h"
+#include "transport/carrier/udp.h"
+#include "transport/list.h"
+#include "transport/packet/packet.h"
+#include "transport/roce/packets.h"
+#include "transport/roce/slots.h"
+#include "util/log.h"
+
+/* shm's is 10. */
+#define COST 20
+#define COST_UD 200
+
+#define POLLS_TO_COOL 20000
+#define POLLS_PER_EVENT 64
+
+static struct packet_port port = { .ops = &roce_ops, .medium = &roce_medium };
+
+static struct {
+	pthread_mutex_t lock;    /* opening */
+	atomic_bool open;
+	unsigned slot;           /* 0: none */
+	int slot_name;           /* descriptor of its name, until `sockets` has it */
+	struct roce_sockets sockets;
+	struct carrier *udp;     /* below the filters */
+
+	atomic_bool hot;         /* polls look at the socket */
+	atomic_bool watched;     /* the progress thread does */
+	atomic_uint misses;      /* polls since something moved */
+} roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .slot_name = -1 };
+
+/* ---- who looks at the socket ---- */
+
+static void watch(bool on)
+{
+	if (atomic_exchange(&roce.watched, on) != on)
+		progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
+}
+
+static void heat(void)
+{
+	atomic_store_explicit(&roce.misses, 0, memory_order_relaxed);
+	if (!atomic_load_explicit(&roce.hot, memory_order_relaxed))
+		atomic_store(&roce.hot, true);
+}
+
+/* On the progress thread. */
+static void readable(void *arg, uint32_t events)
+{
+	(void)arg;
+	(void)events;
+	if (!packet_is_unattended()) {
+		watch(false);
+		heat();
+		/* The program may have gone to sleep meanwhile, after a last look. */
+		if (!packet_is_unattended())
+			return;
+		watch(true);
+	}
+	for (unsigned i = 0; i < POLLS_PER_EVENT && packet_poll(&port, true); i++)
+		;
+}
+
+static bool roce_poll(struct hca_cq *cq, bool wait)
+{
+	bool moved;
+
+	(void)cq;
+	if (!wait && !atomic_load_explicit(&roce.hot, memory_order_relaxed) &&
+	    !atomic_load_explicit(&port.backlog, memory_order_relaxed) && !port.holds_back)
+		return false;
+	moved = packet_poll(&port, wait);
+	if (moved) {
+		heat();
+		return true;
+	}
+	if (!wait && atomic_fetch_add_explicit(&roce.misses, 1, memory_order_relaxed) <
+			     POLLS_TO_COOL)
+		return false;
+	atomic_store(&roce.hot, false);
+	if (atomic_load(&roce.watched) || !atomic_load(&roce.open))
+		return false;
+	watch(true);
+	return packet_poll(&port, wait);
+}
+
+static bool roce_pending(void)
+{
+	return atomic_load(&roce.open) && packet_pending(&port);
+}
+
+/* ---- opening ---- */
+
+/* The filter over *carrier, if it is wanted. 0 or -ENOMEM. */
+static int add_faults(struct carrier **carrier)
+{
+	struct carrier_fault_params params = { .clock = clock_source_host() };
+	struct impair_settings faults;
+	char error[160];
+	int ret;
+
+	port.holds_back = false;
+	if (impair_parse(hca_settings.faults, &faults, error, sizeof(error))) {
+		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults",
+			 hca_settings.faults, error);
+		return 0;
+	}
+	if (impair_is_none(&faults.out) && impair_is_none(&faults.in))
+		return 0;
+	params.seed = faults.seed;
+	ret = carrier_fault_open(*carrier, &params, carrier);
+	if (ret)
+		return ret;
+	port.holds_back = true;
+	carrier_fault_set(*carrier, 1u << CARRIER_OUT, IMPAIR_ALL_CLASSES, &faults.out);
+	carrier_fault_set(*carrier, 1u << CARRIER_IN, IMPAIR_ALL_CLASSES, &faults.in);
+	return 0;
+}
+
+static int open_carrier(void)
+{
+	struct carrier_udp_params params = { .clock = clock_source_host() };
+	struct carrier *carrier;
+	int ret;
+
+	params.fd = roce_slot_fd(&roce.sockets, roce.slot);
+	ret = carrier_udp_open(&params, &roce.udp);
+	if (ret)
+		return ret;
+	carrier = roce.udp;
+	ret = add_faults(&carrier);
+	if (!ret)
+		ret = packet_port_open(&port, carrier);
+	if (ret)
+		carrier_close(carrier);
+	else if (port.holds_back) /* each packet leaves by itself, with identification 0 */
+		atomic_store(&port.train, 1);
+	return ret;
+}
+
+/* roce.lock is held. */
+static int open_port(void)
+{
+	int ret;
+
+	if (!roce.slot) {
+		log_error("no share of UDP port %u is free: %u processes of this host use it",
+			  roce_udp_port, ROCE_SLOTS - 1);
+		return -EADDRINUSE;
+	}
+	if (roce.slot_name < 0)
+		roce.slot_name = roce_slot_reserve(roce_udp_port, roce.slot);
+	if (roce.slot_name < 0)
+		return roce.slot_name;
+	ret = roce_sockets_open(&roce.sockets, roce_udp_port);
+	if (ret)
+		return ret;
+	roce_slot_take(&roce.sockets, roce.slot, roce.slot_name);
+	roce.slot_name = -1;
+	ret = open_carrier();
+	if (ret)
+		goto err_sockets;
+	atomic_store(&roce.watched, true);
+	ret = progress_watch(carrier_udp_fd(roce.udp), EPOLLIN, readable, NULL);
+	if (ret)
+		goto err_port;
+	atomic_store(&roce.open, true);
+	hca_transport_polled(&roce_ops);
+	return 0;
+
+err_port:
+	packet_port_close(&port);
+err_sockets:
+	/* Releases the slot. The process has QP numbers of it, so it needs it again. */
+	roce_sockets_close(&roce.sockets);
+	return ret;
+}
+
+/* process.lock or roce.lock is held. */
+static bool take_slot(unsigned slot)
+{
+	if (roce.slot)
+		return roce.slot == slot;
+	roce.slot_name = roce_slot_reserve(roce_udp_port, slot);
+	if (roce.slot_name < 0)
+		return false;
+	roce.slot = slot;
+	return true;
+}
+
+static void drop_slot(void)
+{
+	if (roce.slot && roce.slot_name >= 0)
+		close(roce.slot_name);
+	roce.slot_name = -1;
+	roce.slot = 0;
+}
+
+static int need_port(void)
+{
+	int ret = 0;
+
+	if (atomic_load_explicit(&roce.open, memory_order_acquire))
+		return 0;
+	pthread_mutex_lock(&roce.lock);
+	if (!atomic_load(&roce.open))
+		ret = open_port();
+	pthread_mutex_unlock(&roce.lock);
+	return ret;
+}
+
+/* ---- the table ---- */
+
+static int roce_start(void)
+{
+	roce_udp_port = (uint16_t)hca_settings.roce_port;
+	return 0;
+}
+
+static void roce_stop(void)
+{
+	if (atomic_exchange(&roce.open, false)) {
+		progress_unwatch(carrier_udp_fd(roce.udp));
+		packet_port_close(&port);
+		roce_sockets_close(&roce.sockets);
+	}
+	drop_slot();
+	atomic_store(&roce.hot, false);
+}
+
+static void roce_forked(void)
+{
+	pthread_mutex_init(&roce.lock, NULL);
+	packet_port_forked(&port);
+	if (atomic_exchange(&roce.open, false))
+		roce_sockets_forked(&roce.sockets);
+	drop_slot();
+	atomic_store(&roce.hot, false);
+}
+
+static bool roce_offer_block(uint32_t block)
+{
+	unsigned slot = block % ROCE_SLOTS;
+
+	return slot && take_slot(slot);
+}
+
+static int roce_reach(const struct hca_destination *to)
+{
+	if (!to->ah)
+		return COST_UD;
+	return (to->local || roce_is_address(to->ah)) && !to->multicast ? COST :
+									    -EHOSTUNREACH;
+}
+
+static void roce_expect(struct hca_qp *qp)
+{
+	(void)qp;
+	need_port();
+}
+
+static int roce_open(struct hca_qp *qp)
+{
+	int ret = need_port();
+
+	return ret ? ret : packet_open(&port, qp);
+}
+
+static void roce_close(struct hca_qp *qp)
+{
+	packet_close(&port, qp);
+}
+
+/* Trains leave as one as long as the kernel takes them so. */
+static void roce_transmit(struct hca_qp *qp)
+{
+	unsigned train = port.holds_back ? 1 : carrier_udp_train_packets(roce.udp);
+
+	if (unlikely(atomic_load_explicit(&port.train, memory_order_relaxed) != train))
+		atomic_store(&port.train, MIN(train, PACKET_TRAIN_MAX));
+	heat();
+	packet_transmit(qp);
+}
+
+static int roce_datagram(struct hca_qp *qp, const struct hca_swqe *e)
+{
+	if (!atomic_load_explicit(&roce.open, memory_order_acquire))
+		return hca_datagram_lose(qp, e);
+	heat();
+	return packet_datagram(&port, qp, e);
+}
+
+static void qp_fence(const struct hca_qp *qp)
+{
+	(void)qp;
+	packet_qp_fence(&port);
+}
+
+static void key_fence(uint32_t key)
+{
+	(void)key;
+	packet_fence(&port);
+}
+
+static bool key_busy(uint32_t key)
+{
+	(void)key;
+	return packet_copies(&port);
+}
+
+static void srq_fence(struct hca_srq *srq)
+{
+	if (atomic_load(&roce.open))
+		packet_srq_forget(&port, srq);
+}
+
+const struct hca_transport_ops roce_ops = {
+	.name = "roce",
+	.start = roce_start,
+	.stop = roce_stop,
+	.forked = roce_forked,
+	.offer_block = roce_offer_block,
+	.expect = roce_expect,
+	.reach = roce_reach,
+	.open = roce_open,
+	.connect = packet_connect,
+	.ready = packet_ready,
+	.close = roce_close,
+	.transmit = roce_transmit,
+	.datagram = roce_datagram,
+	.posted = packet_posted,
+	.expired = packet_expired,
+	.poll = roce_poll,
+	.polled_later = true,
+	.pending = roce_pending,
+	.fence = {
+		.qp = qp_fence,
+		.key = key_fence,
+		.key_busy = key_busy,
+		.srq = srq_fence,
+	},
+};
