@@ -11,6 +11,7 @@ static struct held_packet *alloc_packet(size_t bytes)
 	if (!p)
 		return NULL;
 	p->next = NULL;
+	p->stage = 0;
 	p->bytes = bytes;
 	return p;
 }

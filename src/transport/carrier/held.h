@@ -15,6 +15,7 @@
 struct held_packet {
 	uint64_t due_ns, order;
 	struct held_packet *next;  /* for lists of who took it out */
+	unsigned stage;            /* the owner's; 0 at first */
 	size_t bytes;
 	struct iovec iov;
 	struct carrier_unit unit;  /* one packet; its iov is `iov` */

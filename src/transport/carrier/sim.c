@@ -24,6 +24,8 @@ struct end {
 	struct held_packet *first, **last; /* that have come */
 	size_t bytes;
 	uint64_t delivered, overrun, parted, unreachable;
+	uint64_t port_free_ns; /* the last packet has left the port to this end */
+	uint64_t refused, marked, queued_most;
 };
 
 struct pair {
@@ -34,6 +36,7 @@ struct carrier_sim {
 	struct carrier_sim_params p;
 	uint64_t now_ns;
 	struct held flight;
+	struct prng marks;
 	struct pair *pairs;   /* that are parted */
 	size_t pair_count, pair_room;
 	struct end ends[];
@@ -206,6 +209,63 @@ static int sim_emit(struct carrier *c, const struct carrier_unit *units, unsigne
 	return (int)n;
 }
 
+/* ---- the switch ---- */
+
+enum { IN_NETWORK, BEHIND_PORT }; /* held_packet.stage */
+#define ECN_BITS 3
+
+static uint64_t queued_bytes(const struct carrier_sim *sim, const struct end *to)
+{
+	uint64_t wait = to->port_free_ns > sim->now_ns ? to->port_free_ns - sim->now_ns : 0;
+
+	return (uint64_t)((unsigned __int128)wait * sim->p.port.rate_bps / 8000000000);
+}
+
+/* The packet leaves the port. */
+static void mark(struct carrier_sim *sim, struct held_packet *packet)
+{
+	const struct carrier_sim_port *p = &sim->p.port;
+	struct carrier_unit *u = &packet->unit;
+	struct end *to = &sim->ends[carrier_addr_number(&u->to)];
+	uint64_t queued = queued_bytes(sim, to);
+	double chance = 1;
+
+	if (queued <= p->mark_from || !(u->known & CARRIER_TOS) ||
+	    !(u->tos & ECN_BITS))
+		return;
+	if (queued < p->mark_all)
+		chance = p->mark_most * (double)(queued - p->mark_from) /
+			 (double)(p->mark_all - p->mark_from);
+	if (!prng_chance(&sim->marks, chance))
+		return;
+	u->tos |= ECN_BITS;
+	to->marked++;
+}
+
+/* The packet has come to the port of its receiver, and waits there for its turn. */
+static void queue_at_port(struct carrier_sim *sim, struct held_packet *packet)
+{
+	const struct carrier_sim_port *p = &sim->p.port;
+	struct end *to = &sim->ends[carrier_addr_number(&packet->unit.to)];
+	uint64_t queued = queued_bytes(sim, to), now = sim->now_ns;
+
+	if (queued + packet->bytes > p->queue_bytes) {
+		to->refused++;
+		free(packet);
+		return;
+	}
+	if (queued + packet->bytes > to->queued_most)
+		to->queued_most = queued + packet->bytes;
+	if (to->port_free_ns < now)
+		to->port_free_ns = now;
+	to->port_free_ns += link_ns(p->rate_bps, packet->bytes);
+	packet->stage = BEHIND_PORT;
+	if (!held_push(&sim->flight, packet, to->port_free_ns)) {
+		to->refused++;
+		free(packet);
+	}
+}
+
 /* ---- arriving ---- */
 
 /* False: it is lost. */
@@ -247,6 +307,12 @@ int carrier_sim_next(struct carrier_sim *sim, uint64_t until_ns)
 
 		if (packet->due_ns > sim->now_ns)
 			sim->now_ns = packet->due_ns;
+		if (sim->p.port.rate_bps && packet->stage == IN_NETWORK) {
+			queue_at_port(sim, packet);
+			continue;
+		}
+		if (sim->p.port.mark_all)
+			mark(sim, packet);
 		if (arrive(sim, packet))
 			return end;
 	}
@@ -354,6 +420,7 @@ int carrier_sim_open(const struct carrier_sim_params *params, struct carrier_sim
 		impair_lane_init(&e->lane, prng_next(&seeds));
 		impair_lane_set(&e->lane, IMPAIR_ALL_CLASSES, &params->link);
 	}
+	sim->marks = prng_from(prng_next(&seeds));
 	*out = sim;
 	return 0;
 }
@@ -396,7 +463,8 @@ void carrier_sim_count(const struct carrier_sim *sim, unsigned end,
 
 	*out = (struct carrier_sim_counters){
 		.delivered = e->delivered, .overrun = e->overrun, .parted = e->parted,
-		.unreachable = e->unreachable,
+		.unreachable = e->unreachable, .refused = e->refused,
+		.marked = e->marked, .queued_most = e->queued_most,
 	};
 	for (unsigned i = 0; i < IMPAIR_CLASSES; i++) {
 		const struct impair_counters *c = &e->lane.count[i];

@@ -26,11 +26,24 @@
 
 struct carrier_sim;
 
+/* The way out of a switch to one end, where packets of all ends queue. All zero: there is
+ * no queue. A packet that finds less room than it needs is lost. One that leaves a queue
+ * behind it which is longer than `mark_from` bytes is marked (ECN: CE in unit.tos) with a
+ * probability that grows to `mark_most` at `mark_all` bytes, and is 1 beyond; only those
+ * whose sender set CARRIER_TOS and one of the bits of ECN (ECT) are. */
+struct carrier_sim_port {
+	uint64_t rate_bps;
+	size_t queue_bytes;
+	size_t mark_from, mark_all; /* both 0: none is marked */
+	double mark_most;
+};
+
 struct carrier_sim_params {
 	unsigned ends;
 	uint64_t seed;
 	uint64_t start_ns;  /* of the clock */
 	struct impair_params link; /* of each end, from it into the network */
+	struct carrier_sim_port port; /* of each end, from the network to it */
 	/* Longer packets get -EMSGSIZE; 0: CARRIER_SIM_PACKET_MAX. */
 	size_t packet_max;
 	/* What an end has emitted and the rate has not let out yet; more gets -EAGAIN.
@@ -51,6 +64,9 @@ struct carrier_sim_counters {
 	uint64_t overrun;     /* lost because the end did not poll */
 	uint64_t parted;      /* lost by carrier_sim_part() */
 	uint64_t unreachable; /* lost because the other end was closed */
+	uint64_t refused;     /* lost because the port to this end was full */
+	uint64_t marked;      /* by that port */
+	uint64_t queued_most; /* bytes that have waited there */
 };
 
 /* 0, -EINVAL (no ends, or too many), -ENOMEM. */

@@ -120,6 +120,41 @@ static void an_end_that_does_not_poll_loses(void)
 	carrier_sim_close(sim);
 }
 
+/* Of both senders together the port lets out one packet of 100 bytes in 100 ns. */
+static void a_port_queues_marks_and_refuses(void)
+{
+	struct carrier_sim *sim = open_sim((struct carrier_sim_params){
+		.ends = 3,
+		.port = { .rate_bps = 8000000000, .queue_bytes = 1000, .mark_from = 200,
+			  .mark_all = 500, .mark_most = 0 },
+	});
+	const uint8_t bytes[100] = { 0 };
+	const struct iovec iov = { (void *)(uintptr_t)bytes, sizeof(bytes) };
+	struct carrier_unit unit = { .iov = &iov, .count = 1, .to = carrier_addr_of(2),
+				     .known = CARRIER_TOS, .tos = 2 };
+	struct carrier_sim_counters n;
+
+	for (unsigned i = 0; i < 6; i++)
+		for (unsigned end = 0; end < 2; end++)
+			check(carrier_emit(carrier_sim_end(sim, end), &unit, 1) == 1);
+	for (uint64_t i = 1; i <= 10; i++)
+		check(carrier_sim_next_ns(sim) <= i * 100 &&
+		      carrier_sim_next(sim, i * 100) == 2);
+	check(carrier_sim_next(sim, 10000) == -1);
+	carrier_sim_count(sim, 2, &n);
+	check(n.refused == 2 && n.queued_most == 1000);
+	/* 9, 8, 7, 6 and 5 packets were behind the first ones. */
+	check(n.marked == 5);
+	unit.tos = 0; /* whoever does not know of ECN is not marked */
+	for (unsigned i = 0; i < 10; i++)
+		check(carrier_emit(carrier_sim_end(sim, 0), &unit, 1) == 1);
+	while (carrier_sim_next(sim, 20000) >= 0)
+		;
+	carrier_sim_count(sim, 2, &n);
+	check(n.refused == 2 && n.marked == 5);
+	carrier_sim_close(sim);
+}
+
 static void a_partition_parts_two_ends_both_ways(void)
 {
 	struct carrier_sim *sim = open_sim((struct carrier_sim_params){
@@ -194,6 +229,7 @@ int main(void)
 	run_test(what_leads_nowhere_is_refused);
 	run_test(a_link_that_is_full_says_when_there_is_room);
 	run_test(an_end_that_does_not_poll_loses);
+	run_test(a_port_queues_marks_and_refuses);
 	run_test(a_partition_parts_two_ends_both_ways);
 	run_test(a_train_is_split);
 	run_test(one_seed_decides_all);
