@@ -51,7 +51,7 @@ static void frame(const uint8_t *data, size_t size)
 	if (!header)
 		return;
 	check(f.rc.bytes <= PACKET_MTU && header + f.rc.bytes + IB_ICRC_BYTES <= size);
-	check(f.rc.op <= RC_ATOMIC_RESPONSE && f.service <= PACKET_XRC);
+	check(f.rc.op <= RC_CNP && f.service <= PACKET_XRC);
 	check(f.dst_qpn <= IB_QPN_MASK && f.src_qpn <= IB_QPN_MASK);
 	check(f.rc.psn <= IB_QPN_MASK && f.rc.msn <= IB_QPN_MASK);
 	check(packet_ib_encode(&f, out) > 0);

@@ -15,9 +15,11 @@ enum rc_op {
 	RC_READ,
 	RC_COMPARE_SWAP,
 	RC_FETCH_ADD,
-	RC_ACK,           /* an acknowledgement or a NAK */
+	RC_FLUSH,         /* annex A19; answered like a READ of no bytes */
+	RC_ACK,           /* an acknowledgement or a NAK; behind it are answers only */
 	RC_READ_RESPONSE,
 	RC_ATOMIC_RESPONSE,
+	RC_CNP,           /* annex A17: packets of the receiver were marked; no PSN */
 };
 
 /* Flags of packets; those from RC_IMM on are flags of work entries as well. */
@@ -29,7 +31,16 @@ enum rc_flags {
 	RC_INVALIDATE = 1 << 4,
 	RC_SOLICITED = 1 << 5,
 	RC_FENCE = 1 << 6, /* work entries only */
-	RC_WORD = 1 << 7,  /* a WRITE of 8 bytes at once (ATOMIC WRITE) */
+	/* A WRITE of 8 bytes at once (ATOMIC WRITE, annex A19). It is answered like a READ
+	 * of no bytes, and counts as one of max_rd_atomic. */
+	RC_WORD = 1 << 7,
+};
+
+/* The lower bits of the FETH of a FLUSH. */
+enum rc_flush {
+	RC_FLUSH_GLOBAL = 1 << 0,     /* placement types: visible to all */
+	RC_FLUSH_PERSISTENT = 1 << 1,
+	RC_FLUSH_REGION = 1 << 4,     /* selectivity: the whole region, not the range */
 };
 
 /* AETH syndrome (9.7.5.1): the upper bits are the kind, the lower five a value. */
@@ -49,11 +60,12 @@ struct rc_packet {
 	uint8_t op;       /* enum rc_op */
 	uint8_t flags;    /* enum rc_flags */
 	uint8_t syndrome; /* in ACK, ATOMIC_RESPONSE, first and last READ_RESPONSE */
+	uint8_t flush;    /* enum rc_flush */
 	uint32_t psn;
 	uint32_t msn;     /* where there is a syndrome */
 	uint32_t bytes;   /* length of the payload */
 	uint32_t imm;     /* RC_IMM: in network order; RC_INVALIDATE: the key */
-	/* READ and first packet of a WRITE: the whole range; atomics: the operand. */
+	/* READ, FLUSH and first packet of a WRITE: the whole range; atomics: the operand. */
 	uint32_t rkey, length;
 	uint64_t remote_addr;
 	uint64_t compare_add, swap; /* ATOMIC_RESPONSE: compare_add is the old value */

@@ -4,9 +4,15 @@
 
 #include <string.h>
 
+/* Is it completed by a response, not by an acknowledgement? */
 static bool is_read(const struct rc_wqe *e)
 {
-	return e->op >= RC_READ;
+	return e->op >= RC_READ || (e->flags & RC_WORD);
+}
+
+static bool is_atomic(const struct rc_wqe *e)
+{
+	return e->op == RC_COMPARE_SWAP || e->op == RC_FETCH_ADD;
 }
 
 static struct rc_done done(const struct rc_requester *rq)
@@ -21,6 +27,7 @@ void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params
 	rq->post_psn = rq->send_psn = rq->unacked = rq->top_psn = p->psn & RC_PSN_MASK;
 	rq->retries = p->retry_cnt;
 	rq->rnr_retries = p->rnr_retry;
+	rc_pace_open(&rq->pace, p->line_bps);
 }
 
 /* Number of request packets of the entry: a READ has one, whatever its length. */
@@ -73,6 +80,12 @@ static bool may_begin(const struct rc_requester *rq, const struct rc_wqe *e)
 	return true;
 }
 
+/* Is the next packet the first one of those that are sent again? */
+static bool is_first_again(const struct rc_requester *rq)
+{
+	return rq->send_psn == rq->unacked && rq->top_psn != rq->unacked;
+}
+
 static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 		     struct rc_tx *tx)
 {
@@ -88,9 +101,14 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 		p->rkey = e->rkey;
 		/* If a part of the response has come: only the rest. */
 		p->remote_addr = e->remote_addr + at;
-		p->length = e->op == RC_READ ? e->length - (uint32_t)at : 8;
+		p->length = is_atomic(e) ? 8 : e->length - (uint32_t)at;
 		p->compare_add = e->compare_add;
 		p->swap = e->swap;
+		p->flush = e->flush;
+		if (e->flags & RC_WORD) {
+			p->flags |= RC_WORD;
+			p->bytes = e->length;
+		}
 		return;
 	}
 	p->bytes = e->length - (uint32_t)at;
@@ -106,12 +124,14 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 	}
 	if (rq->send_psn == e->last_psn) {
 		p->flags |= RC_LAST |
-			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED | RC_WORD));
+			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED));
 		p->imm = e->imm;
 	}
-	/* In a long message also twice per window, so that the window advances. */
+	/* In a long message also twice per window, so that the window advances. What is
+	 * sent again asks at once: perhaps only an acknowledgement was lost. So do slow
+	 * packets, or the timeout would come before the next one that asks. */
 	if (rq->p.reliable &&
-	    ((p->flags & RC_LAST) ||
+	    ((p->flags & RC_LAST) || is_first_again(rq) || rc_pace_is_slow(&rq->pace) ||
 	     requests_before(e, rq->send_psn) % ((rq->p.window + 1) / 2) == 0))
 		p->flags |= RC_ACK_REQ;
 }
@@ -121,7 +141,8 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 {
 	const struct rc_wqe *e;
 
-	if (rq->failed || rq->next == rq->head || now_ns < rq->rnr_until_ns)
+	if (rq->failed || rq->next == rq->head || now_ns < rq->rnr_until_ns ||
+	    rc_pace_waits(&rq->pace, now_ns))
 		return false;
 	e = rc_entry(rq, rq->next);
 	/* A message that has begun is completed, even beyond `limit`. */
@@ -145,6 +166,8 @@ struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t
 	const struct rc_wqe *e = rc_entry(rq, rq->next);
 
 	rq->rnr_until_ns = 0;
+	rc_pace_sent(&rq->pace, tx->packet.bytes, now_ns);
+	rq->pace_at_ns = rc_pace_waits(&rq->pace, now_ns) ? rq->pace.next_ns : 0;
 	rq->send_psn = is_read(e) ? rc_psn_add(e->last_psn, 1) :
 				    rc_psn_add(rq->send_psn, 1);
 	if (tx->packet.flags & RC_LAST) {
@@ -187,7 +210,7 @@ static void go_back(struct rc_requester *rq, uint32_t psn)
 static struct rc_done fail(struct rc_requester *rq, enum ibv_wc_status status)
 {
 	rq->failed = true;
-	rq->timeout_at_ns = rq->rnr_until_ns = 0;
+	rq->timeout_at_ns = rq->rnr_until_ns = rq->pace_at_ns = 0;
 	return (struct rc_done){ rq->tail, status };
 }
 
@@ -264,20 +287,27 @@ void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet
 	uint32_t index, missing;
 
 	*place = (struct rc_place){ 0 };
-	if (rq->failed || packet->op < RC_READ_RESPONSE || !is_awaited(rq, packet->psn))
+	if (rq->failed || packet->op < RC_READ_RESPONSE ||
+	    packet->op > RC_ATOMIC_RESPONSE || !is_awaited(rq, packet->psn))
 		return;
 	index = find(rq, packet->psn);
 	if (index == rq->head || missing_answer(rq, packet->psn, &missing))
 		return;
 	e = rc_entry(rq, index);
-	if ((packet->op == RC_READ_RESPONSE) != (e->op == RC_READ) || !is_read(e))
+	if (!is_read(e) || (packet->op == RC_ATOMIC_RESPONSE) != is_atomic(e))
 		return;
 	place->index = index;
 	place->at = ((packet->psn - e->first_psn) & RC_PSN_MASK) * rq->p.mtu;
-	place->bytes = e->op != RC_READ ? 8 : e->length - place->at;
-	if (place->bytes > rq->p.mtu && e->op == RC_READ)
+	if (is_atomic(e)) {
+		place->bytes = 8;
+		place->wanted = true;
+		return;
+	}
+	if (e->op == RC_READ)
+		place->bytes = e->length - place->at;
+	if (place->bytes > rq->p.mtu)
 		place->bytes = rq->p.mtu;
-	place->wanted = e->op != RC_READ || packet->bytes == place->bytes;
+	place->wanted = packet->bytes == place->bytes;
 }
 
 static struct rc_done take_response(struct rc_requester *rq,
@@ -312,6 +342,8 @@ static struct rc_done take_rnr(struct rc_requester *rq, const struct rc_packet *
 		rq->rnr_retries--;
 	go_back(rq, packet->psn);
 	rq->rnr_until_ns = now_ns + rc_rnr_ns(packet->syndrome & RC_SYN_VALUE);
+	/* It says that the packet has arrived: a gap there is a new one. */
+	rq->obeyed = false;
 	return done(rq);
 }
 
@@ -332,28 +364,50 @@ static struct rc_done take_sequence(struct rc_requester *rq,
 	return done(rq);
 }
 
+/* The status of a NAK that ends the connection; SUCCESS: it is none. */
+static enum ibv_wc_status fatal(uint8_t syndrome)
+{
+	switch (syndrome) {
+	case RC_SYN_INVALID: return IBV_WC_REM_INV_REQ_ERR;
+	case RC_SYN_ACCESS: return IBV_WC_REM_ACCESS_ERR;
+	case RC_SYN_OPERATION: return IBV_WC_REM_OP_ERR;
+	default: return IBV_WC_SUCCESS;
+	}
+}
+
+/* Has the READ with this packet been answered in part? A responder that cannot read on
+ * may name the request's own PSN (Linux's rxe does) instead of the response's. */
+static bool is_half_answered(const struct rc_requester *rq, uint32_t psn)
+{
+	const struct rc_wqe *e = rc_entry(rq, rq->tail);
+
+	return rq->tail != rq->head && e->op == RC_READ &&
+	       rc_psn_diff(psn, e->first_psn) >= 0 && rc_psn_diff(psn, rq->unacked) < 0;
+}
+
 static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *packet,
 			       uint64_t now_ns)
 {
+	enum ibv_wc_status status = fatal(packet->syndrome);
 	uint32_t missing;
 
+	if (status != IBV_WC_SUCCESS && is_half_answered(rq, packet->psn))
+		return fail(rq, status);
 	if (!is_awaited(rq, packet->psn))
 		return done(rq);
 	if (missing_answer(rq, packet->psn, &missing))
 		return implied_nak(rq, missing, now_ns);
 	advance(rq, packet->psn, now_ns);
+	/* It ends the connection whether its packet was to be sent again or not: the
+	 * responder answers nothing any more. */
+	if (status != IBV_WC_SUCCESS)
+		return fail(rq, status);
 	/* A repeated or late NAK: after going back, its packet was not sent again yet. */
 	if (rc_psn_diff(packet->psn, rq->send_psn) >= 0)
 		return done(rq);
 	if ((packet->syndrome & RC_SYN_KIND) == RC_SYN_RNR)
 		return take_rnr(rq, packet, now_ns);
-	switch (packet->syndrome) {
-	case RC_SYN_SEQUENCE: return take_sequence(rq, packet);
-	case RC_SYN_INVALID: return fail(rq, IBV_WC_REM_INV_REQ_ERR);
-	case RC_SYN_ACCESS: return fail(rq, IBV_WC_REM_ACCESS_ERR);
-	case RC_SYN_OPERATION: return fail(rq, IBV_WC_REM_OP_ERR);
-	default: return done(rq);
-	}
+	return packet->syndrome == RC_SYN_SEQUENCE ? take_sequence(rq, packet) : done(rq);
 }
 
 /* A credit counts from the message that its packet acknowledges (9.7.7.2), so a late
@@ -379,10 +433,18 @@ struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 {
 	uint32_t missing;
 
-	if (rq->failed || !rq->p.reliable)
+	if (packet->op == RC_CNP)
+		rc_pace_cut(&rq->pace, now_ns);
+	if (rq->failed || !rq->p.reliable || packet->op < RC_ACK ||
+	    packet->op > RC_ATOMIC_RESPONSE)
 		return done(rq);
-	if (packet->op != RC_ACK)
+	if (packet->op != RC_ACK) {
+		/* The middle ones of a READ have no AETH. */
+		if (packet->flags & (RC_FIRST | RC_LAST) &&
+		    (packet->syndrome & RC_SYN_KIND) == RC_SYN_ACK)
+			take_credit(rq, packet);
 		return take_response(rq, packet, copied, now_ns);
+	}
 	if ((packet->syndrome & RC_SYN_KIND) != RC_SYN_ACK)
 		return take_nak(rq, packet, now_ns);
 	take_credit(rq, packet);
@@ -396,7 +458,12 @@ struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 
 uint64_t rc_deadline(const struct rc_requester *rq)
 {
-	return rq->rnr_until_ns ? rq->rnr_until_ns : rq->timeout_at_ns;
+	if (rq->rnr_until_ns)
+		return rq->rnr_until_ns;
+	if (rq->pace_at_ns && rq->next != rq->head &&
+	    (!rq->timeout_at_ns || rq->pace_at_ns < rq->timeout_at_ns))
+		return rq->pace_at_ns;
+	return rq->timeout_at_ns;
 }
 
 struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
@@ -406,6 +473,8 @@ struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
 			rq->rnr_until_ns = 0;
 		return done(rq);
 	}
+	if (now_ns >= rq->pace_at_ns)
+		rq->pace_at_ns = 0;
 	if (!rq->timeout_at_ns || now_ns < rq->timeout_at_ns)
 		return done(rq);
 	if (!rq->retries)

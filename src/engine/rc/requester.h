@@ -20,13 +20,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/rc/pace.h"
 #include "engine/rc/packet.h"
 #include "engine/rc/rules.h"
 
 /* A work entry. The caller fills in the first part, rc_post() the second. */
 struct rc_wqe {
-	uint8_t op;    /* enum rc_op, RC_SEND to RC_FETCH_ADD */
+	uint8_t op;    /* enum rc_op, RC_SEND to RC_FLUSH */
 	uint8_t flags; /* RC_IMM, RC_INVALIDATE, RC_SOLICITED, RC_FENCE, RC_WORD */
+	uint8_t flush; /* enum rc_flush */
 	uint32_t length;
 	uint32_t imm;
 	uint32_t rkey;
@@ -45,6 +47,7 @@ struct rc_requester_params {
 	uint8_t max_rd_atomic;
 	uint8_t retry_cnt, rnr_retry; /* 0 to 7 */
 	uint64_t timeout_ns;  /* 0: no retransmission by time */
+	uint64_t line_bps;    /* bits a second of the port, for pace.h; 0: unknown */
 	/* The ring of work entries: entry i is at `entries` + `stride` * (i & `mask`)
 	 * bytes. */
 	void *entries;
@@ -60,7 +63,7 @@ struct rc_requester {
 	uint32_t unacked;    /* the oldest unacknowledged PSN */
 	uint32_t top_psn;    /* the PSN after the highest one ever sent */
 	uint32_t post_requests, post_ssn;
-	uint32_t reads;      /* number of READ and atomic entries in [tail, next) */
+	uint32_t reads;      /* entries in [tail, next) that count for max_rd_atomic */
 	uint32_t limit_ssn;  /* the last SSN that the responder's credits allow */
 	bool limited;
 	bool went_back;      /* by an implied NAK, for the answer at `unacked` */
@@ -70,6 +73,8 @@ struct rc_requester {
 	uint64_t rnr_until_ns; /* end of the wait after an RNR NAK; 0: none */
 	uint64_t timeout_at_ns; /* 0: no answer is expected */
 	uint64_t gone_back;  /* number of times, for counters */
+	struct rc_pace pace;
+	uint64_t pace_at_ns; /* the next packet has to wait until then; 0: it has not */
 };
 
 /* The result of a call for the work entries: those below `upto` are complete. If `status`
@@ -110,7 +115,7 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 /* The packet of rc_next() was sent, or counts as sent. Completes entries of UC. */
 struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns);
 
-/* A packet of the responder came: where does its payload go? */
+/* A packet of the responder, or an RC_CNP (UC as well), came: where does its payload go? */
 void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet,
 		   struct rc_place *place);
 /* The same packet again. `copied`: the result of copying its payload, IBV_WC_SUCCESS if
@@ -118,7 +123,7 @@ void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet
 struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 			enum ibv_wc_status copied, uint64_t now_ns);
 
-/* The time at which rc_timer() is to be called; 0: never. */
+/* The time at which rc_timer() is to be called, and rc_next() behind it; 0: never. */
 uint64_t rc_deadline(const struct rc_requester *rq);
 struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns);
 

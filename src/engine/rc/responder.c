@@ -13,7 +13,7 @@ void rc_responder_open(struct rc_responder *rs, const struct rc_responder_params
 	rs->p = *p;
 	rs->expected_psn = p->psn & RC_PSN_MASK;
 	rs->message = NO_MESSAGE;
-	rs->skipping = false;
+	rc_pace_open(&rs->pace, p->line_bps);
 }
 
 static const struct rc_resource *resource(const struct rc_responder *rs, uint32_t i)
@@ -21,9 +21,21 @@ static const struct rc_resource *resource(const struct rc_responder *rs, uint32_
 	return &rs->resources[i % RC_RESOURCES_MAX];
 }
 
+/* Is it answered by a response, which is stored to be repeated? */
 static bool is_read(const struct rc_packet *p)
 {
-	return p->op == RC_READ || p->op == RC_COMPARE_SWAP || p->op == RC_FETCH_ADD;
+	return (p->op >= RC_READ && p->op <= RC_FLUSH) ||
+	       (p->op == RC_WRITE && (p->flags & RC_WORD));
+}
+
+static bool is_atomic(uint8_t op)
+{
+	return op == RC_COMPARE_SWAP || op == RC_FETCH_ADD;
+}
+
+static bool is_complete(const struct rc_resource *r)
+{
+	return rc_psn_diff(r->next_psn, r->last_psn) > 0;
 }
 
 /* The stored READ or atomic with the packet `psn`. False: it is no longer stored. */
@@ -69,10 +81,11 @@ static void look_again(const struct rc_responder *rs, const struct rc_packet *p,
 /* Number of READs and atomics that were never answered. */
 static uint32_t waiting_first_time(const struct rc_responder *rs)
 {
-	int32_t ahead = (int32_t)(rs->resources_repeated - rs->resources_answered);
+	uint32_t n = 0;
 
-	return rs->resources_taken -
-	       (ahead > 0 ? rs->resources_repeated : rs->resources_answered);
+	for (uint32_t i = rs->resources_answered; i != rs->resources_taken; i++)
+		n += !resource(rs, i)->told;
+	return n;
 }
 
 /* Does the packet continue the current message, or begin one, with valid lengths? */
@@ -81,8 +94,11 @@ static bool is_in_place(const struct rc_responder *rs, const struct rc_packet *p
 	bool first = p->flags & RC_FIRST, last = p->flags & RC_LAST;
 	uint64_t end;
 
-	if (p->op > RC_FETCH_ADD || first != (rs->message == NO_MESSAGE))
+	if (p->op > RC_FLUSH || first != (rs->message == NO_MESSAGE))
 		return false;
+	if (is_read(p) && p->op == RC_WRITE)
+		return first && last && p->bytes == 8 && p->length == 8 &&
+		       !(p->flags & RC_IMM);
 	if (is_read(p))
 		return first && last && !p->bytes && p->length <= MESSAGE_MAX;
 	if (!first && p->op != rs->message)
@@ -113,7 +129,9 @@ static void look_request(const struct rc_responder *rs, const struct rc_packet *
 	look->remote_addr = (first ? p->remote_addr : rs->remote_addr) + look->at;
 	if (p->op == RC_READ)
 		look->needs = RC_NEED_READ;
-	else if (is_read(p))
+	else if (p->op == RC_FLUSH)
+		look->needs = RC_NEED_FLUSH;
+	else if (is_atomic(p->op))
 		look->needs = RC_NEED_ATOMIC;
 	else if (p->bytes)
 		look->needs = RC_NEED_PLACE;
@@ -215,6 +233,7 @@ static struct rc_taken refuse(struct rc_responder *rs, uint8_t syndrome)
 static struct rc_taken take_again(struct rc_responder *rs, const struct rc_packet *p,
 				  enum rc_answer answer, uint64_t now_ns)
 {
+	struct rc_resource *r;
 	uint32_t index;
 
 	if (!is_read(p)) {
@@ -223,19 +242,24 @@ static struct rc_taken take_again(struct rc_responder *rs, const struct rc_packe
 	}
 	if (answer != RC_OK || !find(rs, p->psn, &index))
 		return (struct rc_taken){ 0 };
+	r = &rs->resources[index % RC_RESOURCES_MAX];
 	/* Its response has not been sent from there on, and will be. */
 	if ((int32_t)(index - rs->resources_answered) >= 0 &&
-	    rc_psn_diff(resource(rs, index)->next_psn, p->psn) <= 0)
+	    rc_psn_diff(r->next_psn, p->psn) <= 0)
 		return (struct rc_taken){ 0 };
-	/* The responses after it are sent again as well, in order. */
-	for (uint32_t i = index + 1; i != rs->resources_taken; i++)
-		rs->resources[i % RC_RESOURCES_MAX].next_psn =
-			resource(rs, i)->first_psn;
-	rs->resources[index % RC_RESOURCES_MAX].next_psn = p->psn;
-	if ((int32_t)(rs->resources_answered - rs->resources_repeated) > 0)
-		rs->resources_repeated = rs->resources_answered;
-	rs->resources_answered = index;
+	/* Only this one: the peer asks for the later ones as well, as it goes back. The
+	 * response to a rest begins with a first packet, as that of any READ. */
+	r->next_psn = r->begin_psn = p->psn;
+	if ((int32_t)(rs->resources_answered - index) > 0)
+		rs->resources_answered = index;
 	return (struct rc_taken){ 0 };
+}
+
+static void skip_complete(struct rc_responder *rs)
+{
+	while (rs->resources_answered != rs->resources_taken &&
+	       is_complete(resource(rs, rs->resources_answered)))
+		rs->resources_answered++;
 }
 
 static void take_read(struct rc_responder *rs, const struct rc_packet *p, uint64_t old)
@@ -247,14 +271,16 @@ static void take_read(struct rc_responder *rs, const struct rc_packet *p, uint64
 	rs->msn = rc_psn_add(rs->msn, 1);
 	*r = (struct rc_resource){
 		.op = p->op, .first_psn = p->psn, .next_psn = p->psn,
+		.begin_psn = p->psn,
 		.last_psn = rc_psn_add(p->psn, packets - 1), .msn = rs->msn,
-		.rkey = p->rkey, .length = p->length,
+		.rkey = p->rkey, .length = p->op == RC_READ ? p->length : 0,
 		.remote_addr = p->remote_addr, .old_value = old,
 	};
 	rs->expected_psn = rc_psn_add(r->last_psn, 1);
 	/* A peer that sends new READs has received the responses to be repeated. */
 	if (rs->resources_taken - rs->resources_answered > rs->p.max_rd_atomic)
 		rs->resources_answered = rs->resources_taken - rs->p.max_rd_atomic;
+	skip_complete(rs);
 }
 
 static struct rc_taken take_bytes(struct rc_responder *rs, const struct rc_packet *p,
@@ -299,7 +325,8 @@ static struct rc_taken take_expected(struct rc_responder *rs, const struct rc_pa
 		take_read(rs, p, old);
 	else
 		taken = take_bytes(rs, p, look);
-	if (p->flags & RC_ACK_REQ)
+	/* A response acknowledges by itself. */
+	if ((p->flags & RC_ACK_REQ) && !is_read(p))
 		owe_ack(rs, now_ns + rs->p.ack_delay_ns);
 	return taken;
 }
@@ -354,7 +381,7 @@ static void describe_read(const struct rc_responder *rs, const struct rc_resourc
 	p->op = RC_READ_RESPONSE;
 	p->psn = r->next_psn;
 	p->bytes = r->length - at < rs->p.mtu ? r->length - at : rs->p.mtu;
-	p->flags = (r->next_psn == r->first_psn ? RC_FIRST : 0) |
+	p->flags = (r->next_psn == r->begin_psn ? RC_FIRST : 0) |
 		   (r->next_psn == r->last_psn ? RC_LAST : 0);
 	out->rkey = r->rkey;
 	out->remote_addr = r->remote_addr + at;
@@ -367,12 +394,20 @@ bool rc_respond_next(const struct rc_responder *rs, bool early, uint64_t now_ns,
 
 	*response = (struct rc_response){
 		.packet = { .syndrome = RC_SYN_ACK | RC_CREDITS_UNLIMITED },
+		.when_ns = now_ns,
 	};
+	if (rs->marks.owed) {
+		p->op = RC_CNP;
+		p->flags = RC_FIRST | RC_LAST;
+		return true;
+	}
 	if (rs->resources_answered != rs->resources_taken) {
 		const struct rc_resource *r = resource(rs, rs->resources_answered);
 
+		if (rc_pace_waits(&rs->pace, now_ns))
+			return false;
 		p->msn = r->msn;
-		if (r->op == RC_READ) {
+		if (!is_atomic(r->op)) {
 			describe_read(rs, r, response);
 		} else {
 			p->op = RC_ATOMIC_RESPONSE;
@@ -393,6 +428,14 @@ bool rc_respond_next(const struct rc_responder *rs, bool early, uint64_t now_ns,
 	return true;
 }
 
+/* A response acknowledges what was before it, and itself. */
+static void forget_ack(struct rc_responder *rs, uint32_t psn)
+{
+	if (rs->owed && !(rs->syndrome & RC_SYN_KIND) &&
+	    rc_psn_add(psn, 1) == rs->expected_psn)
+		rs->owed = false;
+}
+
 struct rc_taken rc_responded(struct rc_responder *rs,
 			     const struct rc_response *response,
 			     enum rc_answer fetched)
@@ -400,8 +443,11 @@ struct rc_taken rc_responded(struct rc_responder *rs,
 	struct rc_resource *r =
 		&rs->resources[rs->resources_answered % RC_RESOURCES_MAX];
 
-	if (response->packet.op == RC_ACK) {
-		rs->owed = false;
+	if (response->packet.op == RC_ACK || response->packet.op == RC_CNP) {
+		if (response->packet.op == RC_ACK)
+			rs->owed = false;
+		else
+			rs->marks.owed = false;
 		return (struct rc_taken){ 0 };
 	}
 	if (fetched == RC_NOT_NOW)
@@ -414,13 +460,20 @@ struct rc_taken rc_responded(struct rc_responder *rs,
 		rs->failed = true;
 		return (struct rc_taken){ .fail = true };
 	}
-	if (r->next_psn == r->last_psn || r->op != RC_READ)
-		rs->resources_answered++;
+	rc_pace_sent(&rs->pace, response->packet.bytes, response->when_ns);
+	forget_ack(rs, response->packet.psn);
 	r->next_psn = rc_psn_add(r->next_psn, 1);
+	r->told |= is_complete(r);
+	skip_complete(rs);
 	return (struct rc_taken){ 0 };
 }
 
 uint64_t rc_respond_deadline(const struct rc_responder *rs)
 {
-	return rs->owed ? rs->due_ns : 0;
+	if (rs->marks.owed)
+		return 1;
+	if (rs->resources_answered != rs->resources_taken)
+		return rs->pace.active && rs->pace.next_ns ? rs->pace.next_ns : 1;
+	/* A NAK that ends the connection is due from the beginning of time. */
+	return !rs->owed ? 0 : rs->due_ns ? rs->due_ns : 1;
 }

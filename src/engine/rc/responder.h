@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/rc/pace.h"
 #include "engine/rc/packet.h"
 #include "engine/rc/rules.h"
 
@@ -24,17 +25,23 @@ struct rc_responder_params {
 	bool reliable;
 	uint32_t mtu;
 	uint32_t psn;          /* rq_psn */
-	uint8_t max_rd_atomic; /* max_dest_rd_atomic, up to RC_RESOURCES_MAX */
+	/* max_dest_rd_atomic, up to RC_RESOURCES_MAX. A peer that has more requests of
+	 * this kind unanswered breaks the rules (9.7.4.1.7): NAK, invalid request. */
+	uint8_t max_rd_atomic;
 	uint8_t min_rnr_timer; /* its 5-bit code */
 	uint64_t ack_delay_ns; /* how long a requested acknowledgement may wait for
 				* one that acknowledges more */
+	uint64_t line_bps;     /* bits a second of the port, for pace.h; 0: unknown */
 };
 
-/* A READ or atomic, stored because the peer may repeat it. */
+/* A READ, atomic, FLUSH or WRITE of a word, stored because the peer may repeat it. */
 struct rc_resource {
 	uint8_t op;
+	bool told;          /* it was answered once */
 	uint32_t first_psn, last_psn, msn;
-	uint32_t next_psn;  /* of the next packet of its response */
+	/* Of the next packet of its response; behind last_psn: that is complete. */
+	uint32_t next_psn;
+	uint32_t begin_psn; /* where the response began this time */
 	uint32_t rkey, length;
 	uint64_t remote_addr; /* address of the data of first_psn */
 	uint64_t old_value;
@@ -50,16 +57,18 @@ struct rc_responder {
 	uint32_t at;          /* bytes of it that have come */
 	uint32_t rkey, length;
 	uint64_t remote_addr;
-	/* Counters modulo 2^32: [answered, taken) wait for their responses; those before
-	 * `repeated` have had one already. */
+	/* Counters modulo 2^32: entry `answered` is the oldest one of [0, taken) that waits
+	 * for its response; some behind it may have theirs, before one is repeated. */
 	struct rc_resource resources[RC_RESOURCES_MAX];
-	uint32_t resources_taken, resources_answered, resources_repeated;
+	uint32_t resources_taken, resources_answered;
 	uint8_t syndrome;     /* of the ACK or NAK that is sent after the responses */
 	uint32_t nak_psn;
 	bool owed;
 	uint64_t due_ns;
 	bool told_sequence;   /* a NAK for the gap was sent or is to be sent */
 	bool failed;          /* a fatal NAK: nothing is accepted any more */
+	struct rc_marks marks;
+	struct rc_pace pace;  /* of READ responses */
 };
 
 /* What the caller has to do for a packet; bits. */
@@ -71,6 +80,7 @@ enum rc_need {
 	RC_NEED_ATOMIC = 1 << 3,  /* carry it out, on 8 bytes at remote_addr */
 	RC_NEED_INVALIDATE = 1 << 4, /* the key `imm`, after the copy */
 	RC_NEED_COMPLETE = 1 << 5,   /* complete the receive */
+	RC_NEED_FLUSH = 1 << 6,      /* check the key, make earlier WRITEs visible */
 };
 
 struct rc_look {
@@ -111,6 +121,7 @@ struct rc_response {
 	struct rc_packet packet;
 	uint32_t rkey;
 	uint64_t remote_addr;
+	uint64_t when_ns; /* for rc_responded() */
 };
 
 void rc_responder_open(struct rc_responder *rs, const struct rc_responder_params *p);
@@ -122,15 +133,37 @@ struct rc_taken rc_take(struct rc_responder *rs, const struct rc_packet *packet,
 			const struct rc_look *look, enum rc_answer answer,
 			uint64_t old, uint64_t now_ns);
 
-/* The next packet to send. `early`: including an acknowledgement that may wait. False:
- * there is none. */
+/* A packet that a switch has marked (CE in the IP header) came for this queue pair, a
+ * request or an answer: a CNP becomes due, at most one in RC_PACE_CNP_NS. */
+static inline void rc_marked(struct rc_responder *rs, uint64_t now_ns)
+{
+	rc_marks_add(&rs->marks, now_ns);
+}
+
+/* A CNP came: responses of READs leave more slowly. The requester of the queue pair has
+ * its own pace, and gets the packet as well. */
+static inline void rc_slow(struct rc_responder *rs, uint64_t now_ns)
+{
+	rc_pace_cut(&rs->pace, now_ns);
+}
+
+/*
+ * The next packet to send: a CNP first, then responses, then what is owed besides. False:
+ * there is none, or not at this time.
+ *
+ * `early`: including an acknowledgement that may wait (ack_delay_ns). The caller passes
+ * false in the turn in which the request came, so that the program's reply may leave
+ * first and one acknowledgement may tell of more requests; and true in its next turn,
+ * whenever that is. Who passes false sees to another turn at rc_respond_deadline().
+ */
 bool rc_respond_next(const struct rc_responder *rs, bool early, uint64_t now_ns,
 		     struct rc_response *response);
-/* `fetched`: the result of reading the payload. */
+/* It has left. `fetched`: the result of reading the payload. */
 struct rc_taken rc_responded(struct rc_responder *rs,
 			     const struct rc_response *response,
 			     enum rc_answer fetched);
-/* The time at which a delayed acknowledgement is due; 0: there is none. */
+/* The time from which rc_respond_next() has something also if not `early`; it may have
+ * passed. 0: there is nothing. */
 uint64_t rc_respond_deadline(const struct rc_responder *rs);
 
 #endif

@@ -10,6 +10,8 @@
 #define SYNDROME_BITS 0x7f /* bit 7 is reserved */
 #define SYNDROME_RESERVED 0x40
 #define ATOMIC_BYTES 8
+#define PLACEMENT_BITS 0xf
+#define SELECTIVITY_SHIFT 4
 
 enum { ONLY = RC_FIRST | RC_LAST };
 
@@ -20,8 +22,7 @@ static const uint8_t services[] = {
 	[PACKET_XRC] = IB_SERVICE_XRC,
 };
 
-/* What each operation of the wire is for the engine. Of FLUSH, which the engine does not
- * know: see ib.h. */
+/* What each operation of the wire is for the engine. */
 static const struct {
 	uint8_t op, flags;
 } engine_ops[IB_OPERATION_MASK + 1] = {
@@ -49,7 +50,7 @@ static const struct {
 	[IB_ATOMIC_ACKNOWLEDGE] = { RC_ATOMIC_RESPONSE, ONLY },
 	[IB_COMPARE_SWAP] = { RC_COMPARE_SWAP, ONLY },
 	[IB_FETCH_ADD] = { RC_FETCH_ADD, ONLY },
-	[IB_FLUSH] = { RC_READ, 0 },
+	[IB_FLUSH] = { RC_FLUSH, ONLY },
 };
 
 /* ---- to bytes ---- */
@@ -87,9 +88,11 @@ static uint8_t operation_of(const struct rc_packet *p)
 	case RC_READ: return IB_READ_REQUEST;
 	case RC_COMPARE_SWAP: return IB_COMPARE_SWAP;
 	case RC_FETCH_ADD: return IB_FETCH_ADD;
+	case RC_FLUSH: return IB_FLUSH;
 	case RC_READ_RESPONSE: return read_responses[part];
 	case RC_ATOMIC_RESPONSE: return IB_ATOMIC_ACKNOWLEDGE;
-	case RC_ACK: break;
+	case RC_ACK:
+	case RC_CNP: break; /* which has an opcode of no service */
 	}
 	return IB_ACKNOWLEDGE;
 }
@@ -104,9 +107,11 @@ size_t packet_ib_encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_B
 {
 	const struct rc_packet *rc = &f->rc;
 	struct ib_packet p = {
-		.opcode = services[f->service] | operation_of(rc),
+		.opcode = rc->op == RC_CNP ? IB_OPCODE_CNP :
+					     services[f->service] | operation_of(rc),
 		.solicited = (rc->flags & RC_SOLICITED) && may_solicit(rc),
 		.migrated = true,
+		.becn = rc->op == RC_CNP,
 		.ack_req = rc->flags & RC_ACK_REQ,
 		.pkey = IB_PKEY_DEFAULT,
 		.dest_qpn = f->dst_qpn,
@@ -114,6 +119,8 @@ size_t packet_ib_encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_B
 		.bytes = rc->bytes,
 		.xrceth = { f->srqn },
 		.deth = { .qkey = f->qkey, .src_qpn = f->src_qpn },
+		.feth = { .placement = rc->flush & PLACEMENT_BITS,
+			  .selectivity = rc->flush >> SELECTIVITY_SHIFT },
 		.reth = { .va = rc->remote_addr, .rkey = rc->rkey, .length = rc->length },
 		.atomiceth = { .va = rc->remote_addr, .rkey = rc->rkey },
 		.aeth = { .syndrome = rc->syndrome, .msn = rc->msn },
@@ -157,6 +164,9 @@ static void take_headers(const struct ib_packet *p, struct packet_frame *f)
 		f->qkey = p->deth.qkey;
 		f->src_qpn = p->deth.src_qpn;
 	}
+	if (p->headers & IB_HAS_FETH)
+		f->rc.flush = (uint8_t)(p->feth.placement |
+					p->feth.selectivity << SELECTIVITY_SHIFT);
 	if (p->headers & IB_HAS_RETH) {
 		f->rc.remote_addr = p->reth.va;
 		f->rc.rkey = p->reth.rkey;
@@ -192,8 +202,15 @@ size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *
 	size_t header = ib_decode(from, bytes, &p);
 	uint8_t operation, service;
 
-	if (!header || !find_service(p.opcode, &service) || p.bytes > PACKET_MTU ||
-	    (p.pkey & PKEY_NUMBER) != PKEY_NUMBER ||
+	if (!header || (p.pkey & PKEY_NUMBER) != PKEY_NUMBER)
+		return 0;
+	if (p.opcode == IB_OPCODE_CNP) {
+		*f = (struct packet_frame){
+			.dst_qpn = p.dest_qpn, .rc = { .op = RC_CNP, .flags = ONLY },
+		};
+		return header;
+	}
+	if (!find_service(p.opcode, &service) || p.bytes > PACKET_MTU ||
 	    ((p.headers & IB_HAS_AETH) &&
 	     (p.aeth.syndrome & RC_SYN_KIND) == SYNDROME_RESERVED))
 		return 0;

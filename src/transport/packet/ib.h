@@ -9,10 +9,8 @@
  * - grh and ipv4 of UD: the IP header holds that. They are decoded as 0, and the transport
  *   sets them.
  * - rc.length of atomics: decoded as 8. The length of a SEND is nowhere, as in the engine.
+ * - service of a CNP, which is for a queue pair of any: decoded as PACKET_RC.
  * - rc.psn of UD is carried and may have any value; the engine does not look at it.
- *
- * Linux answers an ATOMIC WRITE with an empty RDMA READ response Only in place of an
- * acknowledgement. It is decoded as that: an RC_READ_RESPONSE of 0 bytes.
  */
 #ifndef TRANSPORT_PACKET_IB_H
 #define TRANSPORT_PACKET_IB_H
@@ -30,12 +28,7 @@ size_t packet_ib_encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_B
 /* `bytes` are those from the BTH to the ICRC, which the caller has checked. Returns the
  * length of the headers; 0: no packet for a queue pair, to be dropped: not one by
  * ib_decode(), of another partition than the default one, a payload of more than PACKET_MTU,
- * a reserved AETH syndrome, or a CNP, which the caller looks for before. rc.bytes is the
- * payload without pad; it lies within `bytes`.
- *
- * A request of RC or XRC that the engine does not know (FLUSH) becomes an RC_READ with
- * neither RC_FIRST nor RC_LAST. The responder refuses that as an invalid request if its
- * PSN is the expected one, as 9.9.3 wants it for operations that are not supported. */
+ * or a reserved AETH syndrome. rc.bytes is the payload without pad; it lies within `bytes`. */
 size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *f);
 
 #endif

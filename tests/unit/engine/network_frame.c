@@ -51,8 +51,8 @@ void network_trace(const char *what, const struct qp *qp, const struct rc_packet
 		   uint32_t number)
 {
 	static const char *const names[] = {
-		"SEND", "WRITE", "READ", "COMPARE_SWAP", "FETCH_ADD", "ACK",
-		"READ_RESPONSE", "ATOMIC_RESPONSE",
+		"SEND", "WRITE", "READ", "COMPARE_SWAP", "FETCH_ADD", "FLUSH", "ACK",
+		"READ_RESPONSE", "ATOMIC_RESPONSE", "CNP",
 	};
 
 	if (world.trace)
@@ -83,6 +83,7 @@ int network_emit(struct qp *qp, const struct rc_packet *packet, uint32_t number,
 	f.packet.op = packet->op;
 	f.packet.flags = packet->flags;
 	f.packet.syndrome = packet->syndrome;
+	f.packet.flush = packet->flush;
 	f.packet.psn = packet->psn;
 	f.packet.msn = packet->msn;
 	f.packet.bytes = packet->bytes;

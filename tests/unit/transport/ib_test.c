@@ -14,7 +14,6 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "engine/rc/responder.h"
 #include "transport/packet/ib.h"
 #include "wire/ib/header.h"
 
@@ -35,6 +34,7 @@ static const struct rc_packet each = {
 	.psn = 0xa1a2a3, .msn = 0xb1b2b3, .syndrome = RC_SYN_ACK | 31,
 	.rkey = 0x31323334, .length = 0x41424344, .remote_addr = 0x5152535455565758,
 	.compare_add = 0x6162636465666768, .swap = 0x7172737475767778,
+	.flush = RC_FLUSH_PERSISTENT | RC_FLUSH_REGION,
 };
 
 /* What arrives of a frame with all fields set. */
@@ -57,6 +57,8 @@ static struct packet_frame remains_of(const struct packet_frame *f, unsigned hea
 		r.rc.remote_addr = f->rc.remote_addr;
 		r.rc.length = headers & IB_HAS_RETH ? f->rc.length : 8;
 	}
+	if (headers & IB_HAS_FETH)
+		r.rc.flush = f->rc.flush;
 	if (headers & (IB_HAS_ATOMICETH | IB_HAS_ATOMICACKETH))
 		r.rc.compare_add = f->rc.compare_add;
 	if ((headers & IB_HAS_ATOMICETH) && f->rc.op == RC_COMPARE_SWAP)
@@ -75,6 +77,7 @@ static void are_equal(const struct packet_frame *a, const struct packet_frame *b
 	assert_int_equal(a->rc.op, b->rc.op);
 	assert_int_equal(a->rc.flags, b->rc.flags);
 	assert_int_equal(a->rc.syndrome, b->rc.syndrome);
+	assert_int_equal(a->rc.flush, b->rc.flush);
 	assert_int_equal(a->rc.psn, b->rc.psn);
 	assert_int_equal(a->rc.msn, b->rc.msn);
 	assert_int_equal(a->rc.bytes, b->rc.bytes);
@@ -123,6 +126,7 @@ static const struct kind kinds[] = {
 	{ RC_READ, ONLY | RC_ACK_REQ, IB_READ_REQUEST, 0, RC_XRC },
 	{ RC_COMPARE_SWAP, ONLY | RC_ACK_REQ, IB_COMPARE_SWAP, 0, RC_XRC },
 	{ RC_FETCH_ADD, ONLY | RC_ACK_REQ, IB_FETCH_ADD, 0, RC_XRC },
+	{ RC_FLUSH, ONLY | RC_ACK_REQ, IB_FLUSH, 0, RC_XRC },
 	{ RC_ACK, ONLY, IB_ACKNOWLEDGE, 0, RC_XRC },
 	{ RC_READ_RESPONSE, RC_FIRST, IB_READ_RESPONSE_FIRST, 256, RC_XRC },
 	{ RC_READ_RESPONSE, 0, IB_READ_RESPONSE_MIDDLE, 256, RC_XRC },
@@ -241,39 +245,28 @@ static void what_is_for_no_queue_pair_is_dropped(void **state)
 	assert_int_equal(f.rc.syndrome, RC_SYN_RNR | 5);
 	p.aeth.syndrome = 0x40;
 	assert_int_equal(header_of(p, bytes, &f), 0);
-	p = (struct ib_packet){ .opcode = IB_OPCODE_CNP, .pkey = 0xffff, .becn = true };
-	assert_int_equal(header_of(p, bytes, &f), 0);
 	p = (struct ib_packet){ .opcode = IB_SEND_ONLY, .pkey = 0xffff, .bytes = 4096 };
 	assert_int_equal(header_of(p, bytes, &f), 12);
 	p.bytes = 4097;
 	assert_int_equal(header_of(p, bytes, &f), 0);
 }
 
-/* In the middle of a message as well. */
-static void a_flush_is_refused_by_the_responder(void **state)
+static void a_cnp_is_for_a_queue_pair_of_any_service(void **state)
 {
-	uint8_t bytes[IB_HEADERS_MAX + 8];
-	struct packet_frame f;
-	struct rc_responder rs;
-	struct rc_look look;
-	const struct rc_packet first = { .op = RC_SEND, .flags = RC_FIRST, .psn = 5,
-					 .bytes = 1024 };
+	uint8_t bytes[PACKET_HEADER_BYTES + IB_ICRC_BYTES];
+	struct packet_frame f = {
+		.rc = { .op = RC_CNP, .flags = ONLY }, .dst_qpn = 0x010203,
+		.src_qpn = 0x040506, .service = PACKET_UC,
+	}, back;
 
 	(void)state;
-	assert_int_equal(header_of((struct ib_packet){
-			.opcode = IB_SERVICE_RC | IB_FLUSH, .pkey = 0xffff, .psn = 5,
-			.reth = { 1, 2, 3 },
-		}, bytes, &f), 32);
-	rc_responder_open(&rs, &(struct rc_responder_params){
-			.reliable = true, .mtu = 1024, .psn = 5, .max_rd_atomic = 16 });
-	rc_look(&rs, &f.rc, &look);
-	assert_int_equal(look.verdict, RC_WRONG);
-	rc_look(&rs, &first, &look);
-	assert_int_equal(look.verdict, RC_EXPECTED);
-	rc_take(&rs, &first, &look, RC_OK, 0, 0);
-	f.rc.psn = 6;
-	rc_look(&rs, &f.rc, &look);
-	assert_int_equal(look.verdict, RC_WRONG);
+	assert_int_equal(packet_of(&f, bytes), 12 + 16 + IB_ICRC_BYTES);
+	assert_int_equal(bytes[0], 0x81);
+	assert_int_equal(bytes[4], 0x40); /* BECN */
+	assert_int_equal(packet_ib_decode(bytes, 12 + 16 + IB_ICRC_BYTES, &back), 12 + 16);
+	f.src_qpn = 0;
+	f.service = PACKET_RC;
+	are_equal(&back, &f);
 }
 
 int main(void)
@@ -284,7 +277,7 @@ int main(void)
 		cmocka_unit_test(a_write_that_completes_nothing_solicits_nothing),
 		cmocka_unit_test(a_service_without_the_operation_has_no_packet),
 		cmocka_unit_test(what_is_for_no_queue_pair_is_dropped),
-		cmocka_unit_test(a_flush_is_refused_by_the_responder),
+		cmocka_unit_test(a_cnp_is_for_a_queue_pair_of_any_service),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
