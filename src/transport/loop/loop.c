@@ -102,6 +102,7 @@ static const struct packet_medium medium = {
 	.window = 64,
 	.train = 4,
 	.uc_invalidates = true,
+	.ack_delay_ns = 20000,
 	.encode = encode,
 	.decode = decode,
 	.address = address,

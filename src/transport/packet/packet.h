@@ -23,6 +23,7 @@
 #include "hca/object/qp.h"
 #include "hca/object/sq.h"
 #include "hca/object/srq.h"
+#include "hca/run/progress.h"
 #include "transport/carrier/carrier.h"
 #include "transport/packet/frame.h"
 #include "util/list.h"
@@ -49,6 +50,10 @@ struct packet_medium {
 	/* UC has SEND with invalidate, as in ibv_post_send(3); InfiniBand packets of UC have
 	 * no opcode for it. */
 	bool uc_invalidates;
+	uint64_t line_bps; /* bits a second of the port; 0: unknown (engine/rc/pace.h) */
+	/* How long an acknowledgement may wait for a poll behind the one that brought the
+	 * request, so that a reply leaves before it. 0: it leaves with that poll. */
+	uint64_t ack_delay_ns;
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
 	/* Writes what follows the payload of packet `k` of a train; how many bytes. `iov`
@@ -79,6 +84,9 @@ struct packet_port {
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
+	uint32_t turn;         /* number of polls; receive_lock */
+	bool guarded;          /* `guard` is armed; receive_lock */
+	struct progress_timer guard;
 	struct list targets;   /* of XRC; receive_lock */
 	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */

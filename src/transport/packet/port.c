@@ -14,6 +14,10 @@
 #include "util/spin.h"
 
 #define RECEIVE_BUDGET 32u /* units a poll */
+/* If the program does not poll any more, an acknowledgement that waits for its next poll
+ * leaves after this time all the same. A timer wakes the progress thread; often, if it
+ * were as short as the wait. */
+#define GUARD_NS 200000
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
 bool packet_is_unattended(void)
@@ -163,6 +167,15 @@ static bool run_answers(struct packet_port *port)
 	return moved;
 }
 
+/* Acknowledgements wait for the next poll: there has to be one. receive_lock is held. */
+static void guard_answers(struct packet_port *port)
+{
+	if (!port->medium->ack_delay_ns || port->guarded || list_empty(&port->answering))
+		return;
+	port->guarded = true;
+	progress_timer_arm(&port->guard, progress_now_ns() + GUARD_NS);
+}
+
 /* receive_lock is held. */
 static bool poll_locked(struct packet_port *port)
 {
@@ -170,6 +183,7 @@ static bool poll_locked(struct packet_port *port)
 
 	if (unlikely(!port->carrier))
 		return false;
+	port->turn++;
 	moved = carrier_poll(port->carrier, RECEIVE_BUDGET) > 0;
 	if (atomic_load_explicit(&port->backlog, memory_order_relaxed)) {
 		if (!list_empty(&port->answering))
@@ -177,8 +191,19 @@ static bool poll_locked(struct packet_port *port)
 		run_waiting(port);
 		if (atomic_load(&port->backlog))
 			tick_if_unattended();
+		guard_answers(port);
 	}
 	return moved;
+}
+
+static void on_guard(struct progress_timer *t)
+{
+	struct packet_port *port = container_of(t, struct packet_port, guard);
+
+	hca_lock(&port->receive_lock);
+	port->guarded = false;
+	poll_locked(port);
+	hca_unlock(&port->receive_lock);
 }
 
 bool packet_poll(struct packet_port *port, bool wait)
@@ -227,6 +252,9 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	port->carrier = carrier;
 	port->generation++;
 	atomic_store(&port->train, port->medium->train);
+	port->guarded = false;
+	progress_timer_init(&port->guard, on_guard);
+	port->guard.by_pollers = true;
 	list_init(&port->answering);
 	list_init(&port->targets);
 	list_init(&port->waiting);
@@ -245,6 +273,7 @@ static void release(struct packet_port *port)
 
 void packet_port_close(struct packet_port *port)
 {
+	progress_timer_cancel(&port->guard);
 	hca_lock(&port->receive_lock);
 	release(port);
 	hca_unlock(&port->receive_lock);

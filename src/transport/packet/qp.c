@@ -13,8 +13,6 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
-/* Answers leave at the end of the poll that brought the request. */
-#define ACK_DELAY_NS 0
 #define POLLS_TO_DROP 1024
 
 static uint8_t service_of(const struct hca_qp *qp)
@@ -97,11 +95,10 @@ int packet_connect(struct hca_qp *qp)
 	struct packet_qp *pq;
 	struct rc_responder_params params = {
 		.psn = a->rq_psn,
-		/* More than it was told the peer may not ask for; where it has fewer
-		 * the engine's own room is enough all the same. */
-		.max_rd_atomic = a->max_dest_rd_atomic ? RC_RESOURCES_MAX : 0,
+		.max_rd_atomic = MIN(a->max_dest_rd_atomic, RC_RESOURCES_MAX),
 		.min_rnr_timer = a->min_rnr_timer,
-		.ack_delay_ns = ACK_DELAY_NS,
+		.ack_delay_ns = port->medium->ack_delay_ns,
+		.line_bps = port->medium->line_bps,
 	};
 	struct ibv_gid_entry source = { 0 };
 	int ret;
@@ -150,6 +147,7 @@ static void requester_open(struct packet_qp *pq, uint32_t psn)
 		.retry_cnt = pq->qp->attr.retry_cnt,
 		.rnr_retry = pq->qp->attr.rnr_retry,
 		.timeout_ns = rc_timeout_ns(pq->qp->attr.timeout),
+		.line_bps = pq->port->medium->line_bps,
 		.entries = pq->entries,
 		.stride = sizeof(*pq->entries),
 		.mask = pq->qp->sq.mask,
@@ -187,6 +185,8 @@ void packet_close(struct packet_port *port, struct hca_qp *qp)
 	pq = packet_part(qp)->state;
 	/* A forked child's port has other lists. */
 	if (pq && pq->generation == port->generation) {
+		if (pq->connected && pq->answering)
+			packet_acknowledge(pq);
 		packet_forget(pq);
 		packet_xrc_close(pq);
 	}

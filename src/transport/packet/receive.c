@@ -153,6 +153,10 @@ static void carry_out(struct request *r)
 	case RC_WRITE:
 		carry_out_write(r, r->payload);
 		break;
+	case RC_FLUSH:
+		/* No queue pair here has the rights for it (A19, IBV_ACCESS_FLUSH_...). */
+		refuse(r, IBV_WC_REM_INV_REQ_ERR);
+		break;
 	default:
 		carry_out_read(r);
 		break;
@@ -266,6 +270,7 @@ void packet_request(struct packet_qp *pq, const struct packet_frame *f,
 
 	pq->responder.p.min_rnr_timer = (uint8_t)atomic_load_explicit(
 		&pq->qp->pub->min_rnr_timer, memory_order_relaxed);
+	pq->asked_turn = pq->port->turn;
 	rc_look(&pq->responder, &f->rc, &r.look);
 	if (likely(r.look.verdict == RC_EXPECTED)) {
 		take_expected(&r);
@@ -306,6 +311,8 @@ static bool is_for(const struct packet_qp *pq, const struct carrier_unit *unit,
 {
 	bool answer = f->rc.op >= RC_ACK;
 
+	if (unlikely(f->rc.op == RC_CNP)) /* it names no service */
+		return is_from_peer(pq, unit, f);
 	if (f->service != pq->service || !is_from_peer(pq, unit, f))
 		return false;
 	if (pq->service == PACKET_UC)
@@ -335,6 +342,11 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 	}
 	if (unlikely(!qp->established && hca_qp_state(qp) == IBV_QPS_RTR))
 		hca_qp_established(qp);
+	/* A switch has marked it (ECN: CE): a CNP is owed. */
+	if (unlikely((unit->known & CARRIER_TOS) && (unit->tos & 3) == 3)) {
+		rc_marked(&pq->responder, progress_now_ns());
+		packet_owes(pq);
+	}
 	if (f->rc.op >= RC_ACK)
 		packet_reply(pq, f, payload);
 	else

@@ -45,7 +45,8 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 
 	if (!iov)
 		return -ENOBUFS;
-	if (r->packet.op == RC_READ_RESPONSE) {
+	/* One of a FLUSH or of an ATOMIC WRITE has no bytes either. */
+	if (r->packet.op == RC_READ_RESPONSE && r->packet.bytes) {
 		*status = fetch(pq, r, bytes);
 		if (unlikely(*status != IBV_WC_SUCCESS))
 			return -EACCES;
@@ -73,12 +74,15 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	struct rc_responder *rs = &pq->responder;
 	const struct rc_responder before = *rs;
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
+	bool early = !rs->p.ack_delay_ns || pq->asked_turn != pq->port->turn;
+	/* The time is asked for only where it is looked at. */
+	uint64_t now = early && !rs->pace.active ? 0 : progress_now_ns();
 	struct packet_train train;
 	struct rc_response r;
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	while (!ret && train.packets < budget && rc_respond_next(rs, true, 0, &r)) {
+	while (!ret && train.packets < budget && rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
 		if (!ret)
 			rc_responded(rs, &r, RC_OK);
@@ -95,24 +99,39 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	return train.packets;
 }
 
-bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
+void packet_acknowledge(struct packet_qp *pq)
 {
-	struct rc_responder *rs = &pq->responder;
 	struct rc_response r;
 	bool full = false;
 
-	/* In the error state only what has led there is still told. */
-	if (!packet_receives(pq->qp) && !rs->failed)
+	/* What waited does not wait any more. */
+	pq->asked_turn = pq->port->turn - 1;
+	while (!full && rc_respond_next(&pq->responder, true, 0, &r) &&
+	       (r.packet.op == RC_ACK || r.packet.op == RC_CNP))
+		send_answers(pq, 1, &full);
+}
+
+bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
+{
+	struct rc_responder *rs = &pq->responder;
+	bool full = false;
+
+	/* In the error state what has led there is still told, and what was carried out is
+	 * acknowledged. */
+	if (!packet_receives(pq->qp) && !rs->failed) {
+		packet_acknowledge(pq);
 		return false;
+	}
 	while (budget) {
 		unsigned sent = send_answers(pq, budget, &full);
 
 		if (!sent)
-			return full;
+			break;
 		*moved = true;
 		budget -= MIN(sent, budget);
 	}
-	return rc_respond_next(rs, true, 0, &r);
+	/* Also what may not leave yet. */
+	return full || rc_respond_deadline(rs);
 }
 
 /* ---- the requester's ---- */
@@ -161,6 +180,9 @@ void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 {
 	enum ibv_qp_state state;
 
+	/* Its responses to READs as well. */
+	if (unlikely(f->rc.op == RC_CNP))
+		rc_slow(&pq->responder, progress_now_ns());
 	hca_lock(&pq->qp->sq_lock);
 	state = hca_qp_state(pq->qp);
 	if (pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))

@@ -43,11 +43,9 @@ static bool is_impossible(const struct packet_qp *pq, const struct hca_swqe *e)
 
 	if (e->opcode == IBV_WR_SEND_WITH_INV)
 		return pq->service == PACKET_UC && !pq->port->medium->uc_invalidates;
-	if (e->opcode == HCA_WR_ATOMIC_WRITE)
-		return e->length != sizeof(uint64_t);
 	if (e->opcode == IBV_WR_RDMA_READ)
 		return !qp->attr.max_rd_atomic;
-	return hca_op_is_atomic(e->opcode) &&
+	return (hca_op_is_atomic(e->opcode) || e->opcode == HCA_WR_ATOMIC_WRITE) &&
 	       (!qp->attr.max_rd_atomic || e->length != sizeof(uint64_t));
 }
 

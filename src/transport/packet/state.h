@@ -40,6 +40,7 @@ struct packet_qp {
 	struct rc_responder responder;
 	bool connected;         /* RTR was entered */
 	bool answering;
+	uint32_t asked_turn;    /* of the port, when a request came last */
 	struct list answer_entry;
 	/* Whose receive queue, domain and completion queue messages use: `qp`, or for an
 	 * XRC target what stands for it at the SRQ (xrc.c). */
@@ -138,6 +139,8 @@ void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 		  const uint8_t *payload);
 /* Sends a few answers. True: there are more, or no room for them. */
 bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved);
+/* What was carried out is acknowledged, at the end of the queue pair's service. */
+void packet_acknowledge(struct packet_qp *pq);
 /* The queue pair ends because a peer's access was refused with this status. */
 void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status);
 void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
