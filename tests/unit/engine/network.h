@@ -72,6 +72,7 @@ struct qp {
 	struct qp *peer;
 	uint32_t index;
 	bool reliable, error, parted, tells_credit;
+	bool full;                /* the carrier was, and has not said yet that it is not */
 	struct rc_requester rq;
 	struct rc_responder rs;
 	struct work ring[ENTRIES];
@@ -106,11 +107,12 @@ struct world {
 	uint32_t mtu;
 	uint64_t timeout_ns;
 	bool calm;                /* nothing happens to packets */
+	uint64_t line_bps;        /* of the ports that mark packets; 0: there are none */
 	unsigned not_now;         /* of 1000 calls end with RC_NOT_NOW */
 	struct qp *dirty;
 	bool trace;               /* SIM_NETWORK_TRACE is set: all packets are printed */
 	/* Figures. */
-	uint64_t messages, packets, damaged, atomics, rnr, gone_back;
+	uint64_t messages, packets, damaged, atomics, rnr, gone_back, cnps;
 	uint64_t errors[16];      /* by completion status */
 	uint64_t timeouts;        /* of those whose peer is there */
 	uint64_t unlucky;         /* gave up though the peer was there */
@@ -173,7 +175,8 @@ void network_check_end(struct qp *qp);
 
 /* network_qp.c: the glue. */
 void network_qp_run(struct qp *qp);     /* posts, sends, answers; arms its timer */
-void network_qp_arrive(struct qp *qp, const struct frame *f, const uint8_t *payload);
+void network_qp_arrive(struct qp *qp, const struct frame *f, const uint8_t *payload,
+		       bool marked);
 void network_qp_timer(struct qp *qp);
 void network_qp_touch(struct qp *qp);   /* network_qp_run() is to be called */
 

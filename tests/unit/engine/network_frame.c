@@ -70,6 +70,7 @@ int network_emit(struct qp *qp, const struct rc_packet *packet, uint32_t number,
 	struct carrier_unit unit = {
 		.iov = iov, .count = packet->bytes ? 2 : 1,
 		.to = carrier_addr_of((uint32_t)(qp->peer->adapter - world.adapters)),
+		.known = CARRIER_TOS, .tos = 2, /* ECT(0) */
 	};
 	int n;
 
@@ -97,6 +98,8 @@ int network_emit(struct qp *qp, const struct rc_packet *packet, uint32_t number,
 	n = carrier_emit(qp->adapter->carrier, &unit, 1);
 	network_check(n == 1 || n == -EAGAIN, "a carrier takes it or has no room", qp);
 	world.packets += n == 1;
+	world.cnps += n == 1 && packet->op == RC_CNP;
+	qp->full = n != 1;
 	if (n == 1)
 		network_trace("sends", qp, packet, number);
 	return n == 1 ? 0 : n;

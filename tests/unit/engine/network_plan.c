@@ -17,6 +17,12 @@ static uint64_t bytes_number(const struct qp *qp, uint32_t message)
 
 static void plan_write(struct qp *qp, struct message *m, uint32_t number)
 {
+	if (qp->reliable && dice(6) == 0) {
+		m->length = 8;
+		m->flags |= RC_WORD;
+		m->remote_addr = address(SPACE_SLOTS, number * SLOT);
+		return;
+	}
 	if (dice(2)) {
 		m->length %= SLOT + 1;
 		m->remote_addr = address(SPACE_SLOTS, number * SLOT);
@@ -68,7 +74,7 @@ static void plan_one(struct qp *qp, uint32_t number, uint64_t *counter)
 {
 	static const uint8_t ops[] = {
 		RC_SEND, RC_SEND, RC_SEND, RC_WRITE, RC_WRITE, RC_READ, RC_READ,
-		RC_FETCH_ADD, RC_COMPARE_SWAP,
+		RC_FETCH_ADD, RC_COMPARE_SWAP, RC_FLUSH,
 	};
 	struct message *m = &qp->messages[number];
 
@@ -84,6 +90,7 @@ static void plan_one(struct qp *qp, uint32_t number, uint64_t *counter)
 		break;
 	case RC_WRITE: plan_write(qp, m, number); break;
 	case RC_READ: plan_read(qp, m, number); break;
+	case RC_FLUSH: m->remote_addr = address(SPACE_SLOTS, 0); break;
 	default: plan_atomic(m, counter);
 	}
 }
@@ -210,7 +217,7 @@ static void check_memory(struct qp *qp)
 		if (m->op == RC_WRITE && m->remote_addr >> 32 == SPACE_SLOTS)
 			network_check(!memcmp(qp->slots + i * SLOT, m->bytes, m->length),
 				      "places of their own stay as they were", qp);
-		if (m->remote_addr >> 32 != SPACE_COUNTER || m->op < RC_COMPARE_SWAP)
+		if (m->remote_addr >> 32 != SPACE_COUNTER)
 			continue;
 		if (m->op == RC_FETCH_ADD)
 			counter += m->compare_add;

@@ -86,6 +86,7 @@ static void post_one(struct qp *qp)
 	w->number = qp->posted;
 	w->wqe = (struct rc_wqe){
 		.op = m->op, .flags = m->flags, .length = m->length, .imm = qp->posted,
+		.flush = m->op == RC_FLUSH ? RC_FLUSH_GLOBAL | RC_FLUSH_REGION : 0,
 		.rkey = m->poison == POISON_ACCESS && m->op != RC_READ ? 0 : GOOD_KEY,
 		.remote_addr = m->remote_addr, .compare_add = m->compare_add,
 		.swap = m->swap,
@@ -104,6 +105,12 @@ static void post_some(struct qp *qp)
 	}
 }
 
+/* Does it count for max_rd_atomic? */
+static bool is_read(const struct rc_wqe *e)
+{
+	return e->op >= RC_READ || (e->flags & RC_WORD);
+}
+
 static void check_sending(struct qp *qp, const struct rc_tx *tx)
 {
 	const struct rc_wqe *e = &qp->ring[tx->index % ENTRIES].wqe;
@@ -112,10 +119,10 @@ static void check_sending(struct qp *qp, const struct rc_tx *tx)
 	network_check(tx->at + tx->packet.bytes <= e->length || e->op >= RC_READ,
 		      "bytes of the message", qp);
 	for (uint32_t i = qp->rq.tail; i != tx->index; i++)
-		reads += qp->ring[i % ENTRIES].wqe.op >= RC_READ;
+		reads += is_read(&qp->ring[i % ENTRIES].wqe);
 	network_check(!(e->flags & RC_FENCE) || !reads,
 		      "a fence waits for READ and atomics", qp);
-	network_check(e->op < RC_READ || reads < qp->rq.p.max_rd_atomic,
+	network_check(!is_read(e) || reads < qp->rq.p.max_rd_atomic,
 		      "no more READs and atomics than the peer keeps", qp);
 }
 
@@ -183,8 +190,7 @@ static void tell_credit(const struct qp *qp, struct rc_packet *p)
 	static const uint8_t counts[] = { 0, 1, 2, 3, 4, 6, 8, 12, UINT8_MAX };
 	uint8_t code = 0;
 
-	if (!qp->tells_credit || (p->op != RC_ACK && p->op != RC_ATOMIC_RESPONSE) ||
-	    (p->syndrome & RC_SYN_KIND) != RC_SYN_ACK)
+	if (!qp->tells_credit || p->op == RC_CNP || (p->syndrome & RC_SYN_KIND) != RC_SYN_ACK)
 		return;
 	while (counts[code + 1] <= qp->receives)
 		code++;
@@ -278,6 +284,11 @@ static enum rc_answer carry_out(struct qp *qp, const struct frame *f,
 		      "nobody asked for an invalidation", qp);
 	if (look->needs & RC_NEED_PLACE)
 		answer = place(qp, f, look, payload);
+	if (look->needs & RC_NEED_FLUSH) {
+		network_check(f->packet.flush == (RC_FLUSH_GLOBAL | RC_FLUSH_REGION) &&
+				      f->packet.length == m->length, "a flush as it was sent", qp);
+		answer = look->rkey == GOOD_KEY ? RC_OK : RC_NO_ACCESS;
+	}
 	if (look->needs & RC_NEED_ATOMIC)
 		answer = do_atomic(qp, &f->packet, old);
 	return answer;
@@ -344,11 +355,16 @@ static void take_answer(struct qp *qp, const struct frame *f, const uint8_t *pay
 	done(qp, rc_reply(&qp->rq, &f->packet, copied, network_now()), from);
 }
 
-void network_qp_arrive(struct qp *qp, const struct frame *f, const uint8_t *payload)
+void network_qp_arrive(struct qp *qp, const struct frame *f, const uint8_t *payload,
+		       bool marked)
 {
 	network_trace("came", qp, &f->packet, f->number);
 	if (qp->error)
 		return;
+	if (marked)
+		rc_marked(&qp->rs, network_now());
+	if (f->packet.op == RC_CNP)
+		rc_slow(&qp->rs, network_now());
 	if (f->packet.op >= RC_ACK)
 		take_answer(qp, f, payload);
 	else
@@ -384,7 +400,8 @@ static void arm(struct qp *qp, bool more)
 {
 	uint64_t now = network_now(), next = more ? now + 1000 : UINT64_MAX;
 
-	next = earlier(next, rc_respond_deadline(&qp->rs));
+	if (!qp->full)
+		next = earlier(next, rc_respond_deadline(&qp->rs));
 	if (!qp->error) {
 		network_check(!qp->rq.rnr_until_ns ||
 				      rc_deadline(&qp->rq) == qp->rq.rnr_until_ns,
