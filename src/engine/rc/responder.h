@@ -26,7 +26,7 @@ struct rc_responder_params {
 	uint32_t mtu;
 	uint32_t psn;          /* rq_psn */
 	/* max_dest_rd_atomic, up to RC_RESOURCES_MAX. A peer that has more requests of
-	 * this kind unanswered breaks the rules (9.7.4.1.7): NAK, invalid request. */
+	 * this kind unanswered breaks the rules (9.7.4.1): NAK, invalid request. */
 	uint8_t max_rd_atomic;
 	uint8_t min_rnr_timer; /* its 5-bit code */
 	uint64_t ack_delay_ns; /* how long a requested acknowledgement may wait for

@@ -284,6 +284,8 @@ void packet_port_forked(struct packet_port *port)
 	release(port);
 	port->generation++;
 	port->receive_lock = port->wait_lock = (struct spin){ 0 };
+	port->guarded = false;
+	progress_timer_init(&port->guard, on_guard);
 	atomic_store(&port->backlog, 0);
 	atomic_store(&port->copying[0], 0);
 	atomic_store(&port->copying[1], 0);

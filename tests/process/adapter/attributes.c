@@ -95,6 +95,25 @@ static void a_responder_without_resources_refuses_compare_and_swap(struct pair *
 	refused_by_responder(p, fetching[2]);
 }
 
+/* All four leave together, and the first two are answered behind the last one. */
+static void a_responder_refuses_more_than_it_has_resources_for(struct pair *p)
+{
+	struct send_req r[4];
+	struct ibv_wc wc;
+	unsigned good = 0;
+
+	start_depth(p, 4, 2);
+	for (uint64_t i = 0; i < 4; i++)
+		r[i] = rdma_req(&p->a, &p->b, IBV_WR_RDMA_READ, i, 0, 4096, 4096);
+	expect_eq(side_post_send(&p->a, 0, r, 4).ret, 0);
+	while ((wc = side_wait(&p->a, SEND_CQ)).status == IBV_WC_SUCCESS)
+		good++;
+	expect(good <= 2);
+	expect_eq(wc.wr_id, good);
+	expect_status(wc, IBV_WC_REM_INV_REQ_ERR);
+	expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_QP_REQ_ERR);
+}
+
 static void refused_by_initiator(struct pair *p, enum ibv_wr_opcode opcode)
 {
 	struct send_req r;
@@ -519,6 +538,8 @@ static void features_of_other_adapters_are_refused(struct pair *p)
 #define MODIFY "ibv_modify_qp(3)"
 static const struct test_case cases[] = {
 	RULE("IBTA 9.7.4.1", a_responder_without_resources_refuses_read),
+	RULE("IBTA 9.7.4.1",
+	     a_responder_refuses_more_than_it_has_resources_for),
 	RULE("IBTA 9.7.4.1",
 	     a_responder_without_resources_refuses_fetch_and_add),
 	RULE("IBTA 9.7.4.1",
