@@ -84,6 +84,30 @@ static void many_cnps_cut_to_the_least_rate(void)
 	check(!p.active, "to the line");
 }
 
+/* How much one step by bytes adds to the target behind so many steps of both kinds. */
+static uint64_t gain_behind(uint8_t steps)
+{
+	struct rc_pace p;
+
+	rc_pace_open(&p, LINE);
+	for (unsigned i = 0; i < 10; i++)
+		rc_pace_cut(&p, 1000 + i * RC_PACE_CNP_NS);
+	p.rate_bps = p.target_bps = LINE / 4;
+	p.time_steps = p.byte_steps = steps;
+	p.bytes = 100; /* until the next step */
+	rc_pace_sent(&p, 1024, 1000 + 10 * RC_PACE_CNP_NS - 1);
+	check(p.byte_steps == steps + 1 && p.time_steps == steps, "a step by bytes");
+	return p.target_bps - LINE / 4;
+}
+
+static void growth_has_three_speeds(void)
+{
+	check(gain_behind(RC_PACE_FAST_STEPS - 2) == 0, "fast recovery");
+	check(gain_behind(RC_PACE_FAST_STEPS) == LINE / RC_PACE_GROW_PART, "additive");
+	check(gain_behind(RC_PACE_FAST_STEPS + 1) == LINE / RC_PACE_JUMP_PART, "hyper");
+	check(gain_behind(RC_PACE_FAST_STEPS + 3) == LINE / RC_PACE_JUMP_PART * 3, "more");
+}
+
 static void copies_of_a_cnp_cut_once(void)
 {
 	struct rc_pace p;
@@ -155,6 +179,7 @@ int main(void)
 	nothing_waits_before_a_cnp();
 	a_cnp_halves_the_rate_and_it_returns();
 	many_cnps_cut_to_the_least_rate();
+	growth_has_three_speeds();
 	copies_of_a_cnp_cut_once();
 	alpha_falls_without_cnps();
 	a_wait_of_the_pace_is_one_step();
