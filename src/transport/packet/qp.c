@@ -114,6 +114,10 @@ int packet_connect(struct hca_qp *qp)
 	/* Packets to nowhere are lost, as those to a host that is not there. */
 	if (ret)
 		pq->route = (struct packet_route){ 0 };
+	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)), as
+	 * there is an answer to marks (engine/rc/pace.h). */
+	if (pq->route.known & CARRIER_TOS)
+		pq->route.tos = (uint8_t)((pq->route.tos & ~3u) | 2);
 	params.reliable = pq->service != PACKET_UC;
 	params.mtu = mtu_of(pq);
 	rc_responder_open(&pq->responder, &params);

@@ -209,6 +209,7 @@ const struct packet_medium roce_medium = {
 	.mtu = PACKET_MTU,
 	.window = WINDOW,
 	.train = PACKET_TRAIN_MAX,
+	.ack_delay_ns = 20000,
 	.encode = packet_ib_encode,
 	.seal = seal,
 	.decode = decode,
