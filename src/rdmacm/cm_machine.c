@@ -10,6 +10,7 @@
 
 #include "rdmacm/cm_message.h"
 #include "util/container_of.h"
+#include "wire/cm_answer.h"
 
 /* Times are 4.096 us * 2^code. Codes are cut to this one, 137 s. */
 #define CODE_MAX 25
@@ -259,7 +260,7 @@ bool cm_machine_accepts(const struct cm_machine *m, const struct cm_mad *mad)
 	case CM_SIDR_REP:
 		return mad->sidr_rep.request_id == m->local_comm_id;
 	default:
-		cm_message_parties(mad, &to, &from);
+		wire_cm_parties(mad, &to, &from);
 		break;
 	}
 	/* A caller that sends REJ before it has a REP does not know our identifier. */

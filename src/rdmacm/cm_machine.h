@@ -71,7 +71,7 @@ void cm_machine_pace(struct cm_machine *m, uint8_t response_code,
 int cm_machine_ask(struct cm_machine *m, enum cm_input what,
 		   const struct cm_mad *message, uint64_t now_ns,
 		   struct cm_output *out);
-/* A message came. -ENOENT: it is not for this machine (see cm_stray_answer());
+/* A message came. -ENOENT: it is not for this machine (see wire_cm_stray_answer());
  * -EPROTO: it does not belong to the state and is ignored. */
 int cm_machine_receive(struct cm_machine *m, const struct cm_mad *mad,
 		    uint64_t now_ns, struct cm_output *out);
@@ -82,11 +82,5 @@ int cm_machine_tick(struct cm_machine *m, uint64_t now_ns, struct cm_output *out
 bool cm_machine_accepts(const struct cm_machine *m, const struct cm_mad *mad);
 /* Does a new REQ of the same QP of the peer make this connection stale? */
 bool cm_machine_holds_qp(const struct cm_machine *m);
-
-/* The answer to a message that belongs to no machine; -ENOENT: it needs none. */
-int cm_stray_answer(const struct cm_mad *mad, struct cm_mad *answer);
-/* The REJ or SIDR_REP for a request for which no machine is made; -EPROTO: `request`
- * is neither REQ nor SIDR_REQ. */
-int cm_refusal(const struct cm_mad *request, int reason, struct cm_mad *answer);
 
 #endif

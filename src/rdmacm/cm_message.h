@@ -14,7 +14,4 @@ void cm_message_make(const struct cm_machine *m, const struct cm_step *step,
 		   unsigned service_code, const struct cm_mad *message,
 		   const struct cm_mad *received, struct cm_mad *mad);
 
-/* The receiver's (`to`) and the sender's identifier; 0: the message has none. */
-void cm_message_parties(const struct cm_mad *mad, uint32_t *to, uint32_t *from);
-
 #endif

@@ -2,7 +2,7 @@
 /* See cm_table.h. */
 #include "rdmacm/cm_table.h"
 
-#include "rdmacm/cm_message.h"
+#include "wire/cm_answer.h"
 
 static struct list *bucket(struct list *buckets, uint64_t peer, uint32_t id)
 {
@@ -99,7 +99,7 @@ struct cm_entry *cm_table_find(struct cm_table *t, uint64_t peer,
 	if (mad->type == CM_SIDR_REP)
 		to = mad->sidr_rep.request_id;
 	else
-		cm_message_parties(mad, &to, &from);
+		wire_cm_parties(mad, &to, &from);
 	if (mad->type == CM_REJ && !to)
 		return find_remote(t, peer, from);
 	list_for_each(entry, bucket(t->by_local, 0, to), struct cm_entry, by_local)

@@ -14,6 +14,7 @@
 #include "rdmacm/link.h"
 #include "util/log.h"
 #include "verbs/private.h"
+#include "wire/cm_answer.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -187,7 +188,7 @@ static void answer(struct cma_link *link, const struct cm_mad *mad)
 {
 	struct cm_mad reply;
 
-	if (cm_stray_answer(mad, &reply))
+	if (wire_cm_stray_answer(mad, &reply))
 		log_debug("%s for no connection of ours dropped",
 			  wire_cm_name(mad->type));
 	else
@@ -198,7 +199,7 @@ static void refuse(struct cma_link *link, const struct cm_mad *mad, int reason)
 {
 	struct cm_mad reply;
 
-	if (!cm_refusal(mad, reason, &reply))
+	if (!wire_cm_refusal(mad, reason, &reply))
 		cma_link_send(link, &reply);
 }
 

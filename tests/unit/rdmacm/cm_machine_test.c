@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "rdmacm/cm_machine.h"
+#include "wire/cm_answer.h"
 
 #define CODE(n) (UINT64_C(4096) << (n))
 #define RESPONSE 12 /* response time of the callee, as a code */
@@ -187,11 +188,11 @@ static void what_comes_twice_is_answered_twice_and_reported_once(void **state)
 	assert_true(out.mad.tid == dreq.tid);
 	assert_int_equal(cm_machine_receive(&callee, &dreq, now, &out), 0);
 	expect_sent(CM_DREP);
-	/* A machine that has ended does not answer; cm_stray_answer() does. */
+	/* A machine that has ended does not answer; wire_cm_stray_answer() does. */
 	assert_int_equal(tick(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	assert_int_equal(cm_machine_receive(&callee, &dreq, now, &out), -ENOENT);
-	assert_int_equal(cm_stray_answer(&dreq, &out.mad), 0);
+	assert_int_equal(wire_cm_stray_answer(&dreq, &out.mad), 0);
 	assert_int_equal(out.mad.type, CM_DREP);
 	assert_int_equal(cm_machine_receive(&caller, &out.mad, now, &out), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_DISCONNECTED);
@@ -276,7 +277,7 @@ static void a_connection_whose_qp_asks_anew_is_ended(void **state)
 	expect_sent(CM_DREQ);
 	assert_true(out.qp_error);
 	/* The machine at the other end does not exist any more. */
-	assert_int_equal(cm_stray_answer(&callee.sent, &out.mad), 0);
+	assert_int_equal(wire_cm_stray_answer(&callee.sent, &out.mad), 0);
 	assert_int_equal(pass(&callee), 0);
 	assert_int_equal(out.event, RDMA_CM_EVENT_DISCONNECTED);
 	assert_false(cm_machine_holds_qp(&callee));
@@ -314,7 +315,7 @@ static void messages_of_others_are_left_alone(void **state)
 	rep = out.mad;
 	rep.rep.remote_comm_id++;
 	assert_int_equal(cm_machine_receive(&caller, &rep, now, &out), -ENOENT);
-	assert_int_equal(cm_stray_answer(&rep, &out.mad), 0);
+	assert_int_equal(wire_cm_stray_answer(&rep, &out.mad), 0);
 	assert_int_equal(out.mad.rej.reason, CM_REASON_INVALID_COMM_ID);
 	assert_int_equal(out.mad.rej.answered, CM_ANSWERED_REP);
 	assert_int_equal(pass(&callee), -ENOENT);

@@ -17,6 +17,7 @@
 #include "rdmacm/cm_machine.h"
 #include "rdmacm/cm_table.h"
 #include "util/container_of.h"
+#include "wire/cm_answer.h"
 
 #define WORLDS 5000
 #define PAIRS 2
@@ -333,8 +334,8 @@ static void answer(unsigned host, const struct cm_mad *mad, int reason)
 {
 	struct cm_mad reply;
 
-	if (!(reason ? cm_refusal(mad, reason, &reply) :
-		       cm_stray_answer(mad, &reply)))
+	if (!(reason ? wire_cm_refusal(mad, reason, &reply) :
+		       wire_cm_stray_answer(mad, &reply)))
 		fly(!host, &reply);
 }
 
