@@ -8,6 +8,8 @@
  *   busbar.xrcd...             an XRC domain (xrcd.c)
  *   busbar.cm...               a port of librdmacm (rdmacm/port.c)
  *   busbar.roce.<port>...      a UDP port that processes share, and its slots (transport/)
+ *   busbar.roce.cm..., busbar.roce.service...
+ *                              connections and ports of other hosts' callers (transport/)
  */
 #ifndef HCA_NAMES_H
 #define HCA_NAMES_H

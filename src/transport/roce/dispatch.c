@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the process to which a CM message belongs; see dispatch.h. */
+#define LOG_ROOM "roce"
+#include "transport/roce/dispatch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hca/run/progress.h"
+#include "hca/share/peers.h"
+#include "util/abstract.h"
+#include "util/container_of.h"
+#include "util/log.h"
+#include "wire/cm_answer.h"
+
+#define MAGIC UINT32_C(0x31726262)
+#define NAME_SLOT "busbar.roce.cm."
+#define NAME_SERVICE "busbar.roce.service."
+/* Messages that wait for being taken by their owner; senders repeat what does not fit. */
+#define BACKLOG 1024
+/* Relaying processes that have connected and said nothing. They are permitted peers, and
+ * send at once; a stopped one keeps its place. */
+#define CALLERS_MAX 64
+/* Callers taken at a time, before other work of the progress thread. */
+#define BATCH 64
+
+/* A socket with a name. */
+struct door {
+	struct list entry;
+	struct roce_dispatch *dispatch;
+	struct hca_gsi_service service; /* of a service */
+	bool is_slot;
+	int fd;
+};
+
+/* A process that is about to relay a message. */
+struct caller {
+	struct list entry;
+	struct roce_dispatch *dispatch;
+	int fd;
+};
+
+/* ---- the messages between processes ---- */
+
+struct relay {
+	uint32_t magic;
+	uint32_t interface;
+	uint8_t source[16], destination[16];
+	uint8_t mad[HCA_GSI_MAD_BYTES];
+};
+_Static_assert(sizeof(struct relay) == ROCE_RELAY_BYTES, "no padding");
+
+void roce_relay_encode(const struct hca_gsi_address *from,
+		       const uint8_t mad[HCA_GSI_MAD_BYTES],
+		       uint8_t out[ROCE_RELAY_BYTES])
+{
+	struct relay r = { .magic = MAGIC, .interface = from->interface };
+
+	memcpy(r.source, from->source, sizeof(r.source));
+	memcpy(r.destination, from->destination, sizeof(r.destination));
+	memcpy(r.mad, mad, sizeof(r.mad));
+	memcpy(out, &r, sizeof(r));
+}
+
+static bool is_v4(const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, mapped, sizeof(mapped));
+}
+
+/* Can it be the address of one host? */
+static bool is_unicast(const uint8_t gid[16])
+{
+	static const uint8_t none[16];
+
+	if (is_v4(gid))
+		return gid[12] && gid[12] < 224;
+	return gid[0] != 0xff && memcmp(gid, none, sizeof(none)) != 0;
+}
+
+static bool address_valid(const struct hca_gsi_address *at)
+{
+	return is_unicast(at->source) && is_unicast(at->destination) &&
+	       at->interface <= INT32_MAX;
+}
+
+int roce_relay_decode(const void *bytes, size_t len, struct hca_gsi_address *from,
+		      uint8_t mad[HCA_GSI_MAD_BYTES])
+{
+	struct hca_gsi_address at;
+	struct relay r;
+
+	if (len != sizeof(r))
+		return -EBADMSG;
+	memcpy(&r, bytes, sizeof(r));
+	at = (struct hca_gsi_address){ .interface = r.interface };
+	memcpy(at.source, r.source, sizeof(at.source));
+	memcpy(at.destination, r.destination, sizeof(at.destination));
+	if (r.magic != MAGIC || !address_valid(&at))
+		return -EBADMSG;
+	*from = at;
+	memcpy(mad, r.mad, sizeof(r.mad));
+	return 0;
+}
+
+/* ---- names ---- */
+
+static void slot_name(unsigned slot, struct abstract_name *name)
+{
+	abstract_name(name, NAME_SLOT "%u", slot);
+}
+
+static void service_name(const struct hca_gsi_service *s, struct abstract_name *name)
+{
+	static const char *const scopes[] = { [HCA_GSI_IPV4] = "any4",
+					      [HCA_GSI_IPV6] = "any6",
+					      [HCA_GSI_ANY] = "any" };
+	unsigned long long id = s->service_id, high = 0, low = 0;
+
+	if (s->scope != HCA_GSI_ADDRESS) {
+		abstract_name(name, NAME_SERVICE "%llx.%s", id, scopes[s->scope]);
+		return;
+	}
+	for (int i = 0; i < 8; i++) {
+		high = high << 8 | s->address[i];
+		low = low << 8 | s->address[8 + i];
+	}
+	abstract_name(name, NAME_SERVICE "%llx.%016llx%016llx", id, high, low);
+}
+
+static bool same_service(const struct hca_gsi_service *a, const struct hca_gsi_service *b)
+{
+	return a->service_id == b->service_id && a->scope == b->scope &&
+	       (a->scope != HCA_GSI_ADDRESS ||
+		!memcmp(a->address, b->address, sizeof(a->address)));
+}
+
+/* d->lock is held. */
+static struct door *find_service(struct roce_dispatch *d, const struct hca_gsi_service *s)
+{
+	list_for_each(door, &d->doors, struct door, entry)
+		if (!door->is_slot && same_service(&door->service, s))
+			return door;
+	return NULL;
+}
+
+/* ---- the owner of a message ---- */
+
+#define CANDIDATES 3
+
+/* The services that a request may be for, the most precise one first. */
+static void candidates_of(const struct hca_gsi_address *from, uint64_t service_id,
+			  struct hca_gsi_service out[CANDIDATES])
+{
+	const uint8_t *to = from->destination;
+
+	for (unsigned i = 0; i < CANDIDATES; i++)
+		out[i] = (struct hca_gsi_service){ .service_id = service_id };
+	out[0].scope = HCA_GSI_ADDRESS;
+	memcpy(out[0].address, to, sizeof(out[0].address));
+	out[1].scope = is_v4(to) ? HCA_GSI_IPV4 : HCA_GSI_IPV6;
+	out[2].scope = HCA_GSI_ANY;
+}
+
+static void answer(struct roce_dispatch *d, const struct hca_gsi_address *from,
+		   const struct cm_mad *mad)
+{
+	struct hca_gsi_address back = { .interface = from->interface };
+	uint8_t bytes[CM_MAD_SIZE];
+	struct cm_mad reply;
+
+	if (wire_cm_refusal(mad, CM_REASON_INVALID_SERVICE_ID, &reply) &&
+	    wire_cm_stray_answer(mad, &reply)) {
+		log_debug("%s for nobody here dropped", wire_cm_name(mad->type));
+		return;
+	}
+	memcpy(back.source, from->destination, sizeof(back.source));
+	memcpy(back.destination, from->source, sizeof(back.destination));
+	log_debug("%s for nobody here answered by %s", wire_cm_name(mad->type),
+		  wire_cm_name(reply.type));
+	if (!wire_cm_encode(&reply, bytes))
+		d->ops->send(&back, bytes);
+}
+
+/* Sends the message to the holder of the name. 0, or a negative errno: -ECONNREFUSED: it has
+ * none; -EACCES: that process may not talk to us; -EAGAIN: it is busy. */
+static int relay(const struct abstract_name *name, const struct hca_gsi_address *from,
+		 const uint8_t *mad)
+{
+	uint8_t bytes[ROCE_RELAY_BYTES];
+	int fd = abstract_connect(name), ret;
+	pid_t pid;
+
+	if (fd < 0)
+		return fd;
+	ret = hca_peer_check(fd, "owner of a connection or port,", &pid);
+	if (!ret) {
+		roce_relay_encode(from, mad, bytes);
+		if (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			ret = -errno;
+	}
+	close(fd);
+	return ret;
+}
+
+/* 0: it has its owner; -EAGAIN: that one is busy; another error: nobody here owns it. */
+static int request_hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+			uint64_t service_id, const uint8_t *mad, bool may_relay)
+{
+	struct hca_gsi_service at[CANDIDATES];
+	struct abstract_name name;
+	int ret = -ECONNREFUSED;
+
+	candidates_of(from, service_id, at);
+	for (unsigned i = 0; i < CANDIDATES; i++) {
+		bool ours;
+
+		pthread_mutex_lock(&d->lock);
+		ours = find_service(d, &at[i]);
+		pthread_mutex_unlock(&d->lock);
+		if (ours) {
+			d->ops->deliver(from, mad);
+			return 0;
+		}
+		if (!may_relay)
+			continue;
+		service_name(&at[i], &name);
+		ret = relay(&name, from, mad);
+		if (ret != -ECONNREFUSED && ret != -EACCES)
+			return ret;
+	}
+	return ret;
+}
+
+static int message_hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+			unsigned slot, const uint8_t *mad, bool may_relay)
+{
+	struct abstract_name name;
+
+	if (!slot)
+		return -ECONNREFUSED;
+	if (slot == atomic_load(&d->slot)) {
+		d->ops->deliver(from, mad);
+		return 0;
+	}
+	if (!may_relay)
+		return -ECONNREFUSED;
+	slot_name(slot, &name);
+	return relay(&name, from, mad);
+}
+
+static unsigned slot_of(const struct cm_mad *mad)
+{
+	uint32_t to, from;
+
+	wire_cm_parties(mad, &to, &from);
+	if (mad->type == CM_SIDR_REP)
+		to = mad->sidr_rep.request_id;
+	return to >> HCA_GSI_SLOT_SHIFT;
+}
+
+/*
+ * The REJ of a caller that gives up before it has a REP names only the caller's identifier:
+ * every process gets it, and the one with the connection knows it.
+ */
+static void give_up_hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+			 const uint8_t *mad, bool may_relay)
+{
+	unsigned own = atomic_load(&d->slot);
+	struct abstract_name name;
+
+	if (own)
+		d->ops->deliver(from, mad);
+	for (unsigned slot = 1; may_relay && slot < HCA_GSI_SLOTS; slot++) {
+		if (slot == own)
+			continue;
+		slot_name(slot, &name);
+		relay(&name, from, mad);
+	}
+}
+
+static void hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+		 const uint8_t *bytes, size_t len, bool may_relay)
+{
+	struct cm_mad mad;
+	int ret;
+
+	if (!address_valid(from) || wire_cm_decode(bytes, len, &mad)) {
+		log_debug("%zu bytes for queue pair 1 are no cm message: dropped", len);
+		return;
+	}
+	if (mad.type == CM_REQ)
+		ret = request_hand(d, from, mad.req.service_id, bytes, may_relay);
+	else if (mad.type == CM_SIDR_REQ)
+		ret = request_hand(d, from, mad.sidr_req.service_id, bytes, may_relay);
+	else if (mad.type == CM_REJ && !mad.rej.remote_comm_id &&
+		 mad.rej.local_comm_id)
+		return give_up_hand(d, from, bytes, may_relay);
+	else
+		ret = message_hand(d, from, slot_of(&mad), bytes, may_relay);
+	if (ret == -ECONNREFUSED || ret == -EACCES)
+		answer(d, from, &mad);
+	else if (ret)
+		log_debug("%s not relayed: %s", wire_cm_name(mad.type), strerror(-ret));
+}
+
+void roce_dispatch_arrived(struct roce_dispatch *d, const struct hca_gsi_address *from,
+			   const void *bytes, size_t len)
+{
+	hand(d, from, bytes, len, true);
+}
+
+void roce_dispatch_take(struct roce_dispatch *d, const struct hca_gsi_address *from,
+			const uint8_t mad[HCA_GSI_MAD_BYTES])
+{
+	hand(d, from, mad, HCA_GSI_MAD_BYTES, false);
+}
+
+/* ---- messages that other processes relay; on the progress thread ---- */
+
+static void caller_end(struct caller *c)
+{
+	struct roce_dispatch *d = c->dispatch;
+
+	pthread_mutex_lock(&d->lock);
+	list_remove(&c->entry);
+	d->caller_count--;
+	pthread_mutex_unlock(&d->lock);
+	close(c->fd);
+	free(c);
+}
+
+/* False: nothing has come yet. */
+static bool caller_read(struct roce_dispatch *d, int fd)
+{
+	uint8_t bytes[ROCE_RELAY_BYTES + 1], mad[HCA_GSI_MAD_BYTES];
+	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	struct hca_gsi_address from;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0)
+		return true;
+	if (roce_relay_decode(bytes, (size_t)n, &from, mad)) {
+		if (hca_complaint_due())
+			log_warn("a process relayed %zd bytes that are no message; dropped", n);
+	} else {
+		roce_dispatch_take(d, &from, mad);
+	}
+	return true;
+}
+
+static void caller_ready(void *arg, uint32_t events)
+{
+	struct caller *c = arg;
+
+	if (!caller_read(c->dispatch, c->fd))
+		return;
+	progress_unwatch(c->fd);
+	caller_end(c);
+}
+
+/* Takes a message at once if it has come already, as it mostly has. */
+static void caller_take(struct roce_dispatch *d, int fd)
+{
+	struct caller *c = NULL;
+	bool room;
+	pid_t pid;
+
+	if (hca_peer_check(fd, "relaying process", &pid) || caller_read(d, fd))
+		goto err_close;
+	pthread_mutex_lock(&d->lock);
+	room = d->caller_count < CALLERS_MAX;
+	if (room)
+		c = calloc(1, sizeof(*c));
+	if (c) {
+		c->dispatch = d;
+		c->fd = fd;
+		list_init(&c->entry);
+		list_push(&d->callers, &c->entry);
+		d->caller_count++;
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (!c)
+		goto err_close;
+	if (progress_watch(fd, EPOLLIN, caller_ready, c))
+		caller_end(c);
+	return;
+
+err_close:
+	close(fd);
+}
+
+/* The next caller of a door, unless another thread has closed that meanwhile; or -1. */
+static int door_accept(struct door *door)
+{
+	struct roce_dispatch *d = door->dispatch;
+	int fd = -1;
+
+	pthread_mutex_lock(&d->lock);
+	if (door->fd >= 0)
+		fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	pthread_mutex_unlock(&d->lock);
+	return fd;
+}
+
+static void door_ready(void *arg, uint32_t events)
+{
+	struct door *door = arg;
+	int fd;
+
+	for (int i = 0; i < BATCH && (fd = door_accept(door)) >= 0; i++)
+		caller_take(door->dispatch, fd);
+}
+
+/* ---- slot and services ---- */
+
+/* Watches the socket `fd`, which becomes the door's. 0 or a negative errno. */
+static int door_open(struct roce_dispatch *d, int fd, const struct hca_gsi_service *service)
+{
+	struct door *door = calloc(1, sizeof(*door));
+	int ret;
+
+	if (!door)
+		return -ENOMEM;
+	door->dispatch = d;
+	door->fd = fd;
+	door->is_slot = !service;
+	if (service)
+		door->service = *service;
+	list_init(&door->entry);
+	/* Callers are answered when the lock is free, so the list has the door by then. */
+	pthread_mutex_lock(&d->lock);
+	ret = progress_watch(fd, EPOLLIN, door_ready, door);
+	if (!ret)
+		list_push(&d->doors, &door->entry);
+	pthread_mutex_unlock(&d->lock);
+	if (ret)
+		free(door);
+	return ret;
+}
+
+/* The door's memory remains until no callback uses it. d->lock is held. */
+static void door_shut(struct door *door)
+{
+	struct roce_dispatch *d = door->dispatch;
+
+	progress_unwatch_async(door->fd);
+	close(door->fd);
+	door->fd = -1;
+	list_remove(&door->entry);
+	list_push(&d->shut, &door->entry);
+	progress_timer_arm(&d->sweeper, 0);
+}
+
+/* On the progress thread, where no callback of a door runs now. */
+static void sweep(struct progress_timer *t)
+{
+	struct roce_dispatch *d = container_of(t, struct roce_dispatch, sweeper);
+	struct list *entry;
+
+	pthread_mutex_lock(&d->lock);
+	while ((entry = list_pop(&d->shut)))
+		free(list_entry(entry, struct door, entry));
+	pthread_mutex_unlock(&d->lock);
+}
+
+void roce_dispatch_init(struct roce_dispatch *d, const struct roce_dispatch_ops *ops)
+{
+	*d = (struct roce_dispatch){ .ops = ops };
+	pthread_mutex_init(&d->lock, NULL);
+	list_init(&d->doors);
+	list_init(&d->shut);
+	list_init(&d->callers);
+	progress_timer_init(&d->sweeper, sweep);
+}
+
+/* A listening socket under the name of a free slot; or a negative errno. */
+static int slot_take(unsigned *slot)
+{
+	struct abstract_name name;
+	int fd = -EADDRINUSE;
+
+	for (*slot = 1; *slot < HCA_GSI_SLOTS; ++*slot) {
+		slot_name(*slot, &name);
+		fd = abstract_open(&name, SOCK_SEQPACKET, BACKLOG);
+		if (fd != -EADDRINUSE)
+			return fd;
+	}
+	log_error("%u processes of this host make connections to other hosts: no more can",
+		  HCA_GSI_SLOTS - 1);
+	return -EUSERS;
+}
+
+int roce_dispatch_open(struct roce_dispatch *d)
+{
+	unsigned slot;
+	int fd, ret;
+
+	if (atomic_load(&d->slot))
+		return -EALREADY;
+	fd = slot_take(&slot);
+	if (fd < 0)
+		return fd;
+	ret = door_open(d, fd, NULL);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	atomic_store(&d->slot, slot);
+	return (int)slot;
+}
+
+static struct caller *caller_next(struct roce_dispatch *d)
+{
+	struct caller *c = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	if (!list_empty(&d->callers))
+		c = list_entry(d->callers.next, struct caller, entry);
+	pthread_mutex_unlock(&d->lock);
+	return c;
+}
+
+static struct door *door_next(struct roce_dispatch *d)
+{
+	struct door *door = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	if (!list_empty(&d->doors))
+		door = list_entry(d->doors.next, struct door, entry);
+	pthread_mutex_unlock(&d->lock);
+	return door;
+}
+
+void roce_dispatch_close(struct roce_dispatch *d)
+{
+	struct door *door;
+	struct caller *c;
+
+	atomic_store(&d->slot, 0);
+	/* With waiting: afterwards no caller is accepted, and so on. */
+	while ((door = door_next(d))) {
+		progress_unwatch(door->fd);
+		pthread_mutex_lock(&d->lock);
+		door_shut(door);
+		pthread_mutex_unlock(&d->lock);
+	}
+	while ((c = caller_next(d))) {
+		progress_unwatch(c->fd);
+		/* Its callback, if it was running, has ended it. */
+		if (caller_next(d) == c)
+			caller_end(c);
+	}
+	progress_timer_cancel(&d->sweeper);
+	sweep(&d->sweeper);
+}
+
+int roce_dispatch_serve(struct roce_dispatch *d, const struct hca_gsi_service *service)
+{
+	struct abstract_name name;
+	int fd, ret;
+
+	service_name(service, &name);
+	fd = abstract_open(&name, SOCK_SEQPACKET, BACKLOG);
+	if (fd < 0)
+		return fd;
+	ret = door_open(d, fd, service);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+void roce_dispatch_unserve(struct roce_dispatch *d, const struct hca_gsi_service *service)
+{
+	struct door *door;
+
+	pthread_mutex_lock(&d->lock);
+	door = find_service(d, service);
+	if (door)
+		door_shut(door);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void roce_dispatch_forked(struct roce_dispatch *d)
+{
+	list_for_each(door, &d->doors, struct door, entry)
+		if (door->fd >= 0)
+			close(door->fd);
+	list_for_each(c, &d->callers, struct caller, entry)
+		close(c->fd);
+	/* Memory of the parent's callbacks is left alone. */
+	roce_dispatch_init(d, d->ops);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pair 1 over RoCE v2: between the packets of the transport and hca/path/gsi.h.
+ * dispatch.h finds the process that a message is for.
+ */
+#ifndef TRANSPORT_ROCE_GSI_H
+#define TRANSPORT_ROCE_GSI_H
+
+#include <stddef.h>
+
+#include "hca/path/gsi.h"
+
+/* The transport names it in its hca_transport_ops. */
+extern const struct hca_gsi_ops roce_gsi_ops;
+
+/* Sends a MAD as a UD SEND from queue pair 1 to queue pair 1 of the destination, with
+ * HCA_GSI_QKEY and HCA_GSI_PKEY: the contract of hca_gsi_ops.send. */
+typedef int roce_gsi_emit(const struct hca_gsi_address *to,
+			  const uint8_t mad[HCA_GSI_MAD_BYTES]);
+
+/* In the transport's start(): messages may arrive from now on. 0 or a negative errno. The
+ * progress thread runs. */
+int roce_gsi_start(roce_gsi_emit *emit);
+/* In the transport's stop(), after the last call of the next function. */
+void roce_gsi_stop(void);
+/* The payload of a UD SEND for queue pair 1 came, with the Q_Key and P_Key above. Copies it;
+ * the progress thread handles it. Any thread; takes only locks of its own, which no caller
+ * can hold. If too many wait, it is dropped, and the sender will repeat it. */
+void roce_gsi_arrived(const struct hca_gsi_address *from, const void *payload,
+		      size_t len);
+/* In a forked child. Takes no lock. */
+void roce_gsi_forked(void);
+
+#endif
