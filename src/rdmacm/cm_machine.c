@@ -136,6 +136,7 @@ static void sent_learn(struct cm_machine *m)
 		break;
 	case CM_REP:
 		m->local_qpn = m->sent.rep.local_qpn;
+		m->local_guid = m->sent.rep.local_ca_guid;
 		break;
 	case CM_LAP:
 		m->ask_ns = code_ns(m->sent.lap.remote_response_timeout) +

@@ -2,6 +2,7 @@
 /* Builds the messages of a machine. */
 #include "rdmacm/cm_message.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "wire/cm_answer.h"
@@ -49,6 +50,13 @@ static void type_make(const struct cm_machine *m, const struct cm_step *step,
 		mad->rej.answered = (uint8_t)answered_of(m->state);
 		if (!mad->rej.reason)
 			mad->rej.reason = (uint16_t)step->reason;
+		/* By it the peer finds its connection; it may know no identifier. */
+		if (mad->rej.reason == CM_REASON_TIMEOUT) {
+			uint64_t guid = htobe64(m->local_guid);
+
+			memcpy(mad->rej.info, &guid, sizeof(guid));
+			mad->rej.info_len = sizeof(guid);
+		}
 		break;
 	case CM_MRA:
 		mad->mra.answered = (uint8_t)answered_of(m->state);

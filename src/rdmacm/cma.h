@@ -32,6 +32,8 @@
 #define CMA_HOP_LIMIT 64
 /* 4.096 us * 2^13 = 34 ms; the ACK timeout is twice that. */
 #define CMA_PACKET_LIFETIME 13
+/* Between hosts, as in Linux: 0.27 s. */
+#define CMA_PACKET_LIFETIME_NETWORK 16
 /* The field of the ACK timeout, which is one more, has 5 bits. */
 #define CMA_PACKET_LIFETIME_MAX 30
 #define CMA_EXPORT __attribute__((visibility("default")))
@@ -75,6 +77,7 @@ struct cma_gid_place {
 	uint8_t port_num;
 	uint8_t index;
 	uint8_t mtu;         /* enum ibv_mtu, active */
+	uint32_t interface;  /* index of the interface that has the address */
 	union ibv_gid gid;
 };
 
@@ -217,6 +220,9 @@ struct cma_id {
 	atomic_bool removed;         /* the device failed: most calls are -ENODEV */
 	enum cma_phase phase;
 	uint8_t sgid_index, active_mtu;
+	uint32_t interface;          /* that has the source address */
+	bool network;                /* its messages go through queue pair 1 */
+	struct cma_service *service; /* served to other hosts because of it, or NULL */
 	bool reuse_addr, v6_only;
 	int ack_timeout;             /* -1: default */
 	uint8_t tos;
@@ -344,6 +350,26 @@ void cma_link_update(struct cma_id *id);
 void cma_link_init(struct cma_id *id);
 /* Stops callbacks, leaves the link, releases the port. Without the lock. */
 void cma_link_close(struct cma_id *id);
+
+/* ---- links: between hosts (network.c) ---- */
+
+struct hca_gsi_address;
+struct cma_service;
+
+/* Begins to receive messages of other hosts, once. 0, or why there is no way to them. */
+int cma_network_open(void);
+/* Gives the identifier, which has both GIDs, a link to the destination. */
+int cma_network_connect(struct cma_id *id);
+/* A listener receives requests of other hosts, if a transport leads to any. 0; -EADDRINUSE:
+ * another process does for this port and address; or another error. */
+int cma_network_listen(struct cma_id *id);
+void cma_network_unlisten(struct cma_id *id);
+/* Its listener's requests reach this process until the child's is settled. Both are locked. */
+void cma_network_serve_child(struct cma_id *child, const struct cma_id *listener);
+/* The way of a link between hosts, from here to the peer; NULL: it is of link.c. */
+const struct hca_gsi_address *cma_link_way(const struct cma_link *link);
+/* The largest path MTU (enum ibv_mtu) whose packets an interface sends. */
+uint8_t cma_network_mtu(uint32_t interface);
 
 /* ---- connections: inputs of the machine and their effects (conn.c, request.c) ---- */
 

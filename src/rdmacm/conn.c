@@ -77,6 +77,23 @@ static void request_private(const struct cma_id *id, uint8_t *out)
 	memcpy(out + lead, id->conn.private_data, id->conn.private_len);
 }
 
+/*
+ * Peers tell hosts apart by it, and network namespaces of one host must differ: each numbers
+ * its queue pairs by itself. So the address is part of it.
+ */
+static uint64_t ca_guid(const struct cma_id *id)
+{
+	const union ibv_gid *gid = &id->pub.route.addr.addr.ibaddr.sgid;
+	uint64_t guid = be64toh(id->device->guid);
+
+	if (!id->network)
+		return guid;
+	for (unsigned i = 0; i < sizeof(gid->raw); i++)
+		guid = (guid ^ gid->raw[i]) * UINT64_C(0x100000001b3);
+	/* Locally administered, of one device. */
+	return (guid & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
+}
+
 static void req_make(struct cma_id *id, struct cm_req *req)
 {
 	const struct cma_conn *c = &id->conn;
@@ -85,7 +102,7 @@ static void req_make(struct cma_id *id, struct cm_req *req)
 	*req = (struct cm_req){
 		.vendor_id = id->local_ece.vendor_id,
 		.service_id = service_id_of(id),
-		.local_ca_guid = be64toh(id->device->guid),
+		.local_ca_guid = ca_guid(id),
 		.local_qpn = c->local_qpn,
 		.responder_resources = c->responder_resources,
 		.initiator_depth = c->initiator_depth,
@@ -135,7 +152,7 @@ static void rep_make(struct cma_id *id, struct cm_rep *rep)
 		.flow_control = c->flow_control,
 		.rnr_retry_count = c->rnr_retry_asked,
 		.srq = c->srq,
-		.local_ca_guid = be64toh(id->device->guid),
+		.local_ca_guid = ca_guid(id),
 	};
 	memcpy(rep->private_data, c->private_data, c->private_len);
 }

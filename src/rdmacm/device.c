@@ -273,6 +273,7 @@ static bool gid_find(struct cma_device *d, const union ibv_gid *gid,
 	place->port_num = (uint8_t)best->port_num;
 	place->index = (uint8_t)best->gid_index;
 	place->mtu = (uint8_t)port.active_mtu;
+	place->interface = best->ndev_ifindex;
 	place->gid = *gid;
 	return true;
 }

@@ -8,6 +8,7 @@
 
 #include "rdmacm/cma.h"
 #include "rdmacm/forward.h"
+#include "rdmacm/network.h"
 #include "util/log.h"
 #include "util/settings.h"
 
@@ -140,6 +141,7 @@ void cma_id_shut(struct cma_id *id)
 	cma_device_leave(id);
 	pthread_mutex_lock(&id->lock);
 	cma_conn_input(id, CM_DO_DESTROY, NULL);
+	orphan_adopt(id);
 	pthread_mutex_unlock(&id->lock);
 	cma_link_close(id);
 	cma_groups_free(id);
@@ -190,6 +192,7 @@ int cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place)
 		id->pub.pd = place->device->pd;
 	id->sgid_index = place->index;
 	id->active_mtu = place->mtu;
+	id->interface = place->interface;
 	id->pub.route.addr.addr.ibaddr.sgid = place->gid;
 	id->pub.route.addr.addr.ibaddr.pkey = htons(0xffff);
 	return 0;

@@ -17,6 +17,7 @@
  */
 #define LOG_ROOM "rdmacm"
 #include "rdmacm/link.h"
+#include "rdmacm/network.h"
 
 #include <poll.h>
 #include <string.h>
@@ -105,6 +106,10 @@ void cma_link_send(struct cma_link *link, const struct cm_mad *mad)
 		return;
 	if (wire_cm_encode(mad, bytes)) {
 		log_error("%s cannot be encoded", wire_cm_name(mad->type));
+		return;
+	}
+	if (link->is_network) {
+		network_send(link, bytes);
 		return;
 	}
 	pthread_mutex_lock(&link->lock);
@@ -228,6 +233,7 @@ static int link_make(int fd, pid_t pid, uid_t uid, enum link_end_of whose,
 	list_init(&link->ids);
 	list_init(&link->waiting);
 	link->fd = fd;
+	link->peer = (uint64_t)(uintptr_t)link;
 	link->pid = pid;
 	link->uid = uid;
 	atomic_init(&link->refs, 1);
@@ -286,13 +292,14 @@ static bool is_ending(struct cma_link *link)
 int cma_link_connect(struct cma_id *id)
 {
 	struct abstract_name names[CMA_PORT_NAMES];
-	int count = cma_port_names(id->pub.ps, &id->pub.route.addr.dst_addr,
-				   names);
 	struct cma_link *link = NULL;
 	bool refused = false;
-	int ret = -ECONNREFUSED, fd = -1;
+	int ret = -ECONNREFUSED, fd = -1, count;
 	pid_t pid = 0;
 
+	if (id->network)
+		return cma_network_connect(id);
+	count = cma_port_names(id->pub.ps, &id->pub.route.addr.dst_addr, names);
 	/* Any process can bind the name of a port. A process that may not talk to us
 	 * is skipped: the listener may have one of the other names. */
 	for (int i = 0; i < count && (ret == -ECONNREFUSED || ret == -EACCES); i++) {
@@ -327,6 +334,7 @@ void cma_link_update(struct cma_id *id)
 	uint64_t due = id->cm.deadline_ns;
 
 	route_update(id);
+	network_update(id);
 	if (id->link_retry)
 		due = id->armed_ns ? id->armed_ns :
 				     clock_monotonic_ns_slow() + RETRY_NS;
@@ -477,8 +485,13 @@ int cma_link_listen(struct cma_id *id)
 
 	if (listen(id->port_fd, (int)id->backlog))
 		return -errno;
+	ret = cma_network_listen(id);
+	if (ret)
+		return ret;
 	ret = busbar_progress_watch(id->port_fd, EPOLLIN, listener_ready, id);
-	if (!ret)
+	if (ret)
+		cma_network_unlisten(id);
+	else
 		route_listen(id);
 	return ret;
 }
@@ -488,6 +501,7 @@ void cma_link_unlisten(struct cma_id *id)
 	if (!id->backlog)
 		return;
 	busbar_progress_unwatch(id->port_fd);
+	cma_network_unlisten(id);
 	route_forget(id);
 	id->backlog = 0;
 	id->paused = false;
@@ -507,6 +521,7 @@ void cma_link_close(struct cma_id *id)
 	link = id->link;
 	id->link = NULL;
 	listening = id->backlog > 0;
+	cma_network_unlisten(id);
 	pthread_mutex_unlock(&id->lock);
 
 	if (listening)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between link.c (sockets) and route.c (whose messages they are). */
+/* Between link.c (sockets), network.c (other hosts) and route.c (whose messages they are). */
 #ifndef RDMACM_LINK_H
 #define RDMACM_LINK_H
 
+#include "hca/path/gsi.h"
 #include "rdmacm/cma.h"
 
 struct cma_link {
@@ -13,6 +14,9 @@ struct cma_link {
 	pid_t pid;               /* the peer's process; 0: the link is not shared */
 	uid_t uid;               /* the caller's; on the calling side our own */
 	bool is_refused;         /* the caller may not talk to us */
+	uint64_t peer;           /* number of the other end in the table of route.c */
+	bool is_network;         /* of network.c: without descriptor, queue and process */
+	struct hca_gsi_address way; /* is_network: from here to the peer */
 
 	pthread_mutex_t lock;    /* guards the next three */
 	int fd;                  /* -1: closed */
@@ -47,6 +51,9 @@ void route_listen(struct cma_id *listener);
 /* Takes `id` out of all lists. Afterwards no callback of a link or of a listener's
  * socket runs for it; waits for one that runs on another thread. */
 void route_forget(struct cma_id *id);
+/* Calls fn for the identifiers with connections; if another thread is in the way, for none. fn
+ * must not wait for locks. */
+void route_each(void (*fn)(struct cma_id *id));
 /* In a forked child: empties the lists and calls fn for each link of the parent. */
 void route_forked(void (*fn)(struct cma_link *link));
 

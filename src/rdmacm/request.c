@@ -3,6 +3,7 @@
 #define LOG_ROOM "rdmacm"
 #include <string.h>
 
+#include "hca/path/gsi.h"
 #include "rdmacm/cma.h"
 #include "util/log.h"
 
@@ -67,10 +68,11 @@ static int request_check(const struct cma_id *listener, const struct cm_mad *mad
 
 /*
  * The addresses of a request without IP addresses. A REQ has the GIDs in its path. A
- * SIDR_REQ has none (on a network they are in the packet's header): the child gets
+ * SIDR_REQ has none: on a network they are those of the packet (`way`), else the child gets
  * the listener's address, and the caller, which is on this host, the same GID.
  */
 static void gid_addresses(struct rdma_addr *to, const struct sockaddr *bound,
+			  const struct hca_gsi_address *way,
 			  const struct cm_mad *mad)
 {
 	struct sockaddr_ib *src = (struct sockaddr_ib *)&to->src_storage;
@@ -79,45 +81,88 @@ static void gid_addresses(struct rdma_addr *to, const struct sockaddr *bound,
 	cma_addr_copy(&to->src_storage, bound);
 	if (mad->type == CM_REQ)
 		memcpy(&src->sib_addr, mad->req.primary.remote_gid, 16);
+	else if (way)
+		memcpy(&src->sib_addr, way->source, 16);
 	else if (cma_addr_is_any(&to->src_addr))
 		cma_addr_set_loopback(&to->src_addr);
 	if (mad->type == CM_REQ)
 		memcpy(peer.raw, mad->req.primary.local_gid, 16);
+	else if (way)
+		memcpy(peer.raw, way->destination, 16);
 	else
 		cma_addr_to_gid(&to->src_addr, &peer);
 	cma_addr_from_gid(&to->dst_storage, &peer, 0);
 }
 
-/* Addresses, device and GIDs of the child. 0 or enum cm_reason. */
+/* Gives link-local addresses of another host the interface on which its message came. */
+static void scope_set(struct sockaddr *addr, uint32_t interface)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)(void *)addr;
+
+	if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr))
+		sin6->sin6_scope_id = interface;
+}
+
+/* The GID of the caller. 0 or enum cm_reason. */
+static int child_peer(struct cma_id *child, const struct hca_gsi_address *way,
+		      const struct cm_mad *mad)
+{
+	struct rdma_addr *to = &child->pub.route.addr;
+	struct cma_gid_place peer;
+
+	if (way) {
+		/* Data must come from where the request came to, and go where the answer
+		 * goes, and nowhere else. */
+		if (memcmp(way->source, to->addr.ibaddr.sgid.raw, 16) != 0 ||
+		    (mad->type == CM_REQ &&
+		     memcmp(way->destination, mad->req.primary.local_gid, 16) != 0))
+			return CM_REASON_INVALID_GID;
+		memcpy(to->addr.ibaddr.dgid.raw, way->destination, 16);
+		child->network = true;
+		child->active_mtu = MIN(child->active_mtu,
+					cma_network_mtu(child->interface));
+	} else if (mad->type == CM_REQ) {
+		memcpy(to->addr.ibaddr.dgid.raw, mad->req.primary.local_gid, 16);
+	} else if (!cma_device_find(&to->dst_addr, &peer)) {
+		to->addr.ibaddr.dgid = peer.gid;
+	} else {
+		return CM_REASON_INVALID_GID;
+	}
+	return 0;
+}
+
+/* Addresses, device and GIDs of the child. `way`: between hosts. 0 or enum cm_reason. */
 static int child_address(struct cma_id *child, const struct cma_id *listener,
+			 const struct hca_gsi_address *way,
 			 const struct cm_mad *mad, const struct cm_ip_header *ip,
 			 uint16_t port)
 {
 	struct rdma_addr *to = &child->pub.route.addr;
 	const struct sockaddr *bound = &listener->pub.route.addr.src_addr;
-	struct cma_gid_place place, peer;
+	struct cma_gid_place place;
+	int reason;
 
 	if (bound->sa_family == AF_IB) {
-		gid_addresses(to, bound, mad);
+		gid_addresses(to, bound, way, mad);
 	} else {
 		cma_addr_from_bytes(&to->src_storage, ip->ip_version, ip->dst,
 				    port);
 		cma_addr_from_bytes(&to->dst_storage, ip->ip_version, ip->src,
 				    ip->src_port);
 		cma_addr_find_scope(&to->src_addr);
-		cma_addr_find_scope(&to->dst_addr);
+		if (way)
+			scope_set(&to->dst_addr, way->interface);
+		else
+			cma_addr_find_scope(&to->dst_addr);
 	}
 	if (!cma_addr_is_any(bound) && !cma_addr_same_host(bound, &to->src_addr))
 		return CM_REASON_INVALID_GID;
 	if (cma_device_find(&to->src_addr, &place) ||
 	    cma_id_bind_device(child, &place))
 		return CM_REASON_INVALID_GID;
-	if (mad->type == CM_REQ)
-		memcpy(to->addr.ibaddr.dgid.raw, mad->req.primary.local_gid, 16);
-	else if (!cma_device_find(&to->dst_addr, &peer))
-		to->addr.ibaddr.dgid = peer.gid;
-	else
-		return CM_REASON_INVALID_GID;
+	reason = child_peer(child, way, mad);
+	if (reason)
+		return reason;
 	return cma_route_fill(child) ? CM_REASON_NO_RESOURCES : 0;
 }
 
@@ -180,10 +225,12 @@ int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad,
 		return CM_REASON_NO_RESOURCES;
 
 	pthread_mutex_lock(&child->lock);
-	reason = child_address(child, listener, mad, &ip, port);
+	reason = child_address(child, listener, cma_link_way(link), mad, &ip, port);
 	if (reason)
 		goto err_free;
 	child->listener = listener;
+	if (child->network)
+		cma_network_serve_child(child, listener);
 	reason = CM_REASON_NO_RESOURCES;
 	if (cma_link_attach(child, link))
 		goto err_free;

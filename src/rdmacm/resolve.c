@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Binding, and resolution of addresses and routes. soft0 reaches only addresses of
- * this network namespace, so every result is known at once; it is reported as an
- * event nevertheless, as programs expect.
+ * Binding, and resolution of addresses and routes. The kernel's routing table knows every
+ * result at once; it is reported as an event nevertheless, as programs expect. Whether
+ * another host is there, only the connection request will tell.
  */
 #define LOG_ROOM "rdmacm"
 #include <arpa/inet.h>
@@ -14,6 +14,7 @@
 #include "rdmacm/cma.h"
 #include "rdmacm/forward.h"
 #include "util/log.h"
+#include "verbs/private.h"
 
 #define SELECT_EXACTLY 2 /* selector in path records */
 #define PATH_VALUE 0x3f  /* mask of the value; the upper two bits are the selector */
@@ -138,7 +139,28 @@ static void tell_unreachable(const char *text)
 	snprintf(last, sizeof(last), "%s", text);
 	pthread_mutex_unlock(&tell_lock);
 	LOG_AT(told ? LOG_DEBUG : LOG_WARN,
-			 "%s is no address of this host; soft0 reaches no other addresses", text);
+			 "%s is no address of this host, and no transport in BUSBAR_TRANSPORTS reaches other addresses", text);
+}
+
+/* 0, or why another host cannot be reached. `local`: it is this one. */
+static int network_find(struct cma_id *id, bool local)
+{
+	struct rdma_addr *route = &id->pub.route.addr;
+	char text[CMA_ADDR_TEXT];
+	int ret;
+
+	if (!busbar_gsi_exists()) {
+		tell_unreachable(cma_addr_text(&route->dst_addr, text));
+		return -ENETUNREACH;
+	}
+	ret = cma_network_open();
+	if (ret)
+		return ret;
+	id->network = true;
+	/* 127.0.0.2 has the GID of 127.0.0.1, which is known already. */
+	if (!local)
+		cma_addr_to_gid(&route->dst_addr, &route->addr.ibaddr.dgid);
+	return 0;
 }
 
 /* 0, or why the destination cannot be reached (status of ADDR_ERROR). */
@@ -154,10 +176,10 @@ static int destination_find(struct cma_id *id)
 		return 0;
 	}
 	ret = cma_addr_check_local(&route->dst_addr);
-	if (ret) {
-		tell_unreachable(cma_addr_text(&route->dst_addr, text));
-		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;
-	}
+	if (ret == -EADDRNOTAVAIL)
+		return network_find(id, false);
+	if (ret)
+		return ret;
 	ret = cma_device_find(&route->dst_addr, &place);
 	if (ret) {
 		log_warn("%s: no device has its GID",
@@ -165,7 +187,7 @@ static int destination_find(struct cma_id *id)
 		return ret;
 	}
 	route->addr.ibaddr.dgid = place.gid;
-	return 0;
+	return busbar_gsi_exists() && !busbar_local_exists() ? network_find(id, true) : 0;
 }
 
 /* Sets both addresses; they must have the same family, and the identifier's port
@@ -216,6 +238,9 @@ static int addr_resolve(struct cma_id *id, const struct sockaddr *src,
 		ret = source_settle(id, src);
 		if (ret)
 			return ret;
+		if (id->network)
+			id->active_mtu = MIN(id->active_mtu,
+					     cma_network_mtu(id->interface));
 		id->phase = CMA_ADDR_RESOLVED;
 	}
 	return cma_event_report(id, status ? RDMA_CM_EVENT_ADDR_ERROR :
@@ -264,7 +289,8 @@ int cma_route_fill(struct cma_id *id)
 	path->rate_selector = SELECT_EXACTLY;
 	path->rate = IBV_RATE_100_GBPS;
 	path->packet_life_time_selector = SELECT_EXACTLY;
-	path->packet_life_time = CMA_PACKET_LIFETIME;
+	path->packet_life_time = id->network ? CMA_PACKET_LIFETIME_NETWORK :
+					       CMA_PACKET_LIFETIME;
 	free(route->path_rec);
 	route->path_rec = path;
 	route->num_paths = 1;

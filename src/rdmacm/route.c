@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the identifier for a message that came over a link. One link carries the
- * messages of all connections between two processes.
+ * Finds the identifier for a message that came over a link. One link of link.c carries
+ * the messages of all connections between two processes; one of network.c leads to an
+ * address.
  *
  * `route.lock` guards the lists and the table; no other lock is taken inside of it.
  * The identifier that is found is stored in `busy` under this lock, and is then
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "rdmacm/link.h"
+#include "rdmacm/network.h"
 #include "util/log.h"
 #include "verbs/private.h"
 #include "wire/cm_answer.h"
@@ -29,11 +31,6 @@ static struct {
 	.links = { &route.links, &route.links },
 	.listeners = { &route.listeners, &route.listeners },
 };
-
-static uint64_t peer_of(const struct cma_link *link)
-{
-	return (uint64_t)(uintptr_t)link;
-}
 
 /* route.lock is held. */
 static void ready(void)
@@ -125,11 +122,14 @@ int cma_link_attach(struct cma_id *id, struct cma_link *link)
 	int ret = 0;
 
 	pthread_mutex_lock(&route.lock);
+	ready();
 	if (link->gone) {
 		ret = -ECONNRESET;
 	} else {
+		if (link->is_network)
+			id->cm.local_comm_id = network_comm_id(id->cm.local_comm_id);
 		list_push(&link->ids, &id->link_entry);
-		cm_table_update(&route.table, &id->route, peer_of(link), &id->cm);
+		cm_table_update(&route.table, &id->route, link->peer, &id->cm);
 	}
 	pthread_mutex_unlock(&route.lock);
 	if (ret)
@@ -146,7 +146,7 @@ void route_update(struct cma_id *id)
 	pthread_mutex_lock(&route.lock);
 	/* An identifier that was taken off an ended link is not in the table. */
 	if (!list_empty(&id->link_entry))
-		cm_table_update(&route.table, &id->route, peer_of(id->link),
+		cm_table_update(&route.table, &id->route, id->link->peer,
 				&id->cm);
 	pthread_mutex_unlock(&route.lock);
 }
@@ -167,6 +167,16 @@ void route_forget(struct cma_id *id)
 	list_remove(&id->listen_entry);
 	while (route.busy == id && !busbar_progress_is_self())
 		pthread_cond_wait(&route.idle, &route.lock);
+	pthread_mutex_unlock(&route.lock);
+}
+
+void route_each(void (*fn)(struct cma_id *id))
+{
+	if (pthread_mutex_trylock(&route.lock))
+		return;
+	for (unsigned i = 0; route.ready && i < CM_TABLE_BUCKETS; i++)
+		list_for_each(e, &route.table.by_local[i], struct cm_entry, by_local)
+			fn(container_of(e, struct cma_id, route));
 	pthread_mutex_unlock(&route.lock);
 }
 
@@ -212,8 +222,8 @@ static struct cma_id *find(struct cma_link *link, const struct cm_mad *mad,
 	struct cma_id *id;
 
 	pthread_mutex_lock(&route.lock);
-	e = stale ? cm_table_find_stale(&route.table, peer_of(link), mad) :
-		    cm_table_find(&route.table, peer_of(link), mad);
+	e = stale ? cm_table_find_stale(&route.table, link->peer, mad) :
+		    cm_table_find(&route.table, link->peer, mad);
 	id = e ? container_of(e, struct cma_id, route) : NULL;
 	route.busy = id;
 	pthread_mutex_unlock(&route.lock);
@@ -294,8 +304,16 @@ void route_message(struct cma_link *link, const struct cm_mad *mad)
 		ret = cma_conn_input(id, cm_state_input_of(mad), mad);
 		pthread_mutex_unlock(&id->lock);
 		idle();
-		if (ret == -ENOENT)
+		/* A DREQ is confirmed in every state. */
+		if (ret == -EPROTO && mad->type == CM_DREQ)
 			answer(link, mad);
+		if (ret != -ENOENT)
+			return;
+	}
+	if (link->is_network && orphan_message(link, mad))
+		return;
+	if (id) {
+		answer(link, mad);
 	} else if (mad->type == CM_REQ || mad->type == CM_SIDR_REQ) {
 		request(link, mad);
 	} else {

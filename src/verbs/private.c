@@ -38,6 +38,11 @@ EXPORT void busbar_progress_unwatch(int fd)
 	progress_unwatch(fd);
 }
 
+EXPORT void busbar_progress_unwatch_async(int fd)
+{
+	progress_unwatch_async(fd);
+}
+
 EXPORT void busbar_progress_timer_init(struct progress_timer *t,
 				       void (*fn)(struct progress_timer *t))
 {

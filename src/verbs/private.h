@@ -24,6 +24,7 @@ int busbar_progress_watch(int fd, uint32_t events,
 			  void (*fn)(void *arg, uint32_t events), void *arg);
 int busbar_progress_rewatch(int fd, uint32_t events);
 void busbar_progress_unwatch(int fd);
+void busbar_progress_unwatch_async(int fd);
 void busbar_progress_timer_init(struct progress_timer *t,
 				void (*fn)(struct progress_timer *t));
 void busbar_progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);

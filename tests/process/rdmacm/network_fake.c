@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A network between the processes of this host, for the tests of connection management. A test
+ * program that is linked with it replaces functions of libibverbs (verbs/private.h), so that
+ * all messages go through queue pair 1, as if no other way existed; data goes as always.
+ * What a process sends arrives at the same process, as at the one that receives for the
+ * host, and is handed to its owner by the code of transport roce. NETWORK_FAKE="loss dup
+ * delay seed": percentages, the longest delay in ms, and a random seed.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/path/gsi.h"
+#include "hca/run/progress.h"
+#include "hca/share/peers.h"
+#include "transport/roce/gsi.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "verbs/private.h"
+
+#define NSEC_PER_MSEC UINT64_C(1000000)
+
+/* ---- functions of hca that transport roce calls ---- */
+
+static hca_gsi_receive *receiver;
+
+void hca_gsi_deliver(const struct hca_gsi_address *from,
+		     const uint8_t mad[HCA_GSI_MAD_BYTES])
+{
+	receiver(from, mad);
+}
+
+int progress_watch(int fd, uint32_t events, void (*fn)(void *arg, uint32_t events),
+		   void *arg)
+{
+	return busbar_progress_watch(fd, events, fn, arg);
+}
+
+void progress_unwatch(int fd)
+{
+	busbar_progress_unwatch(fd);
+}
+
+void progress_unwatch_async(int fd)
+{
+	busbar_progress_unwatch_async(fd);
+}
+
+void progress_timer_init(struct progress_timer *t, void (*fn)(struct progress_timer *t))
+{
+	busbar_progress_timer_init(t, fn);
+}
+
+void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
+{
+	busbar_progress_timer_arm(t, deadline_ns);
+}
+
+void progress_timer_cancel(struct progress_timer *t)
+{
+	busbar_progress_timer_cancel(t);
+}
+
+int hca_peer_check(int fd, const char *what, pid_t *pid)
+{
+	return busbar_peer_check(fd, what, pid);
+}
+
+bool hca_complaint_due(void)
+{
+	return true;
+}
+
+/* ---- the network ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	unsigned loss, dup, delay, seed;
+} faults = { .lock = PTHREAD_MUTEX_INITIALIZER, .seed = 1 };
+
+struct flight {
+	struct progress_timer timer;
+	struct hca_gsi_address at;
+	uint8_t mad[HCA_GSI_MAD_BYTES];
+};
+
+static unsigned pick(unsigned n)
+{
+	return n ? (unsigned)rand_r(&faults.seed) % n : 0;
+}
+
+static void land(struct progress_timer *t)
+{
+	struct flight *f = container_of(t, struct flight, timer);
+
+	roce_gsi_arrived(&f->at, f->mad, sizeof(f->mad));
+	free(f);
+}
+
+static int fly(const struct hca_gsi_address *to, const uint8_t *mad)
+{
+	unsigned copies, delay;
+
+	pthread_mutex_lock(&faults.lock);
+	copies = pick(100) < faults.loss ? 0 : pick(100) < faults.dup ? 2 : 1;
+	while (copies--) {
+		struct flight *f = calloc(1, sizeof(*f));
+
+		if (!f)
+			abort();
+		delay = pick(faults.delay + 1);
+		f->at = *to;
+		memcpy(f->mad, mad, sizeof(f->mad));
+		progress_timer_init(&f->timer, land);
+		progress_timer_arm(&f->timer, clock_monotonic_ns_slow() +
+						      delay * NSEC_PER_MSEC);
+	}
+	pthread_mutex_unlock(&faults.lock);
+	return 0;
+}
+
+/* ---- instead of functions of libibverbs ---- */
+
+static bool is_open;
+
+bool busbar_gsi_exists(void)
+{
+	return true;
+}
+
+bool busbar_local_exists(void)
+{
+	return false;
+}
+
+static unsigned slot;
+
+static void fake_forked(void)
+{
+	roce_gsi_forked();
+	is_open = false;
+	pthread_mutex_init(&faults.lock, NULL);
+}
+
+int busbar_gsi_open(hca_gsi_receive *receive)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const char *text = getenv("NETWORK_FAKE");
+	int ret = -EALREADY;
+
+	pthread_mutex_lock(&lock);
+	if (is_open)
+		goto out;
+	if (text)
+		sscanf(text, "%u %u %u %u", &faults.loss, &faults.dup, &faults.delay,
+		       &faults.seed);
+	receiver = receive;
+	ret = roce_gsi_start(fly);
+	if (!ret)
+		ret = roce_gsi_ops.open();
+	if (ret > 0) {
+		slot = (unsigned)ret;
+		is_open = true;
+		ret = 0;
+	}
+out:
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+uint32_t busbar_gsi_comm_id(uint32_t number)
+{
+	return slot << HCA_GSI_SLOT_SHIFT |
+	       (number & ((1u << HCA_GSI_SLOT_SHIFT) - 1));
+}
+
+int busbar_gsi_send(const struct hca_gsi_address *to, const uint8_t *mad)
+{
+	return is_open ? roce_gsi_ops.send(to, mad) : -ENOTCONN;
+}
+
+int busbar_gsi_serve(const struct hca_gsi_service *service)
+{
+	return roce_gsi_ops.serve(service);
+}
+
+void busbar_gsi_unserve(const struct hca_gsi_service *service)
+{
+	roce_gsi_ops.unserve(service);
+}
+
+__attribute__((constructor)) static void fake_load(void)
+{
+	pthread_atfork(NULL, NULL, fake_forked);
+}
