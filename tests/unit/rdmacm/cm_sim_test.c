@@ -3,10 +3,11 @@
  * Connections over a network that loses, doubles, delays and reorders messages:
  * two hosts, ten thousand handshakes, all from one random number, which is
  * printed and may be given as the first argument. Applications accept, refuse,
- * take long, disconnect, give up, vanish; a host restarts.
+ * take long, disconnect, give up, vanish; a host restarts, or dies for good.
  *
  * What must hold: both sides agree or both failed, each event comes once and in
- * a legal order, no machine waits without a deadline, and every machine ends.
+ * a legal order, no machine waits without a deadline, and every machine ends within the
+ * time that its repetitions and waits add up to.
  */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
@@ -28,6 +29,9 @@
 #define RESPONSE_CODE 12 /* 16.8 ms */
 #define ACK_CODE 10      /* 4.2 ms, both ways */
 #define END_NS (600 * 1000 * MSEC)
+/* No single wait is longer: an MRA's service time, all repetitions, the time-wait. With a
+ * dead peer at most one of each kind follows the other. */
+#define DEAD_NS (3 * 1000 * MSEC)
 #define SERVICE 0x01061000
 
 #define TRACE(...)                                                            \
@@ -70,7 +74,8 @@ static struct packet flying[FLYING_MAX];
 static unsigned flying_count;
 static uint64_t now_ns;
 static bool listens[2];
-static unsigned counts[CM_APR + 1], ups, meetings, stales, delayed;
+static bool dead[2];      /* the host is gone: packets to it vanish */
+static unsigned counts[CM_APR + 1], ups, meetings, stales, delayed, partings, widows;
 
 /* CM_SIM_TRACE=world: prints what happens in that run. */
 static bool tracing;
@@ -347,7 +352,11 @@ static void receive(unsigned host, const struct cm_mad *mad)
 	struct cm_output out;
 	int ret;
 
+	if (dead[host])
+		return;
 	if (e) {
+		/* Both sides disconnect at the same time. */
+		partings += e->m.state == CM_DREQ_SENT && mad->type == CM_DREQ;
 		bool met = e->m.state == CM_REQ_SENT && mad->type == CM_REQ;
 
 		ret = cm_machine_receive(&e->m, mad, now_ns, &out);
@@ -457,6 +466,7 @@ static void world_open(void)
 	cm_table_init(&tables[0]);
 	cm_table_init(&tables[1]);
 	now_ns = flying_count = 0;
+	dead[0] = dead[1] = false;
 	listens[0] = true;
 	listens[1] = pick(20) != 0;
 }
@@ -524,6 +534,48 @@ static void a_restarted_host_is_let_in_again(void)
 	world_close();
 }
 
+/*
+ * The host is gone for good, at any time. The other side's ends fail or, if they were
+ * connected and do nothing, stay so until their program disconnects, which succeeds.
+ */
+static void ends_whose_peer_died_end_in_time(void)
+{
+	unsigned host = pick(2);
+	uint64_t when;
+
+	world_open();
+	listens[1] = true;
+	for (unsigned i = 0; i < PAIRS; i++)
+		call(pick(2), i, 0x300 + i, false);
+	when = within(60 * MSEC);
+	while (now_ns < when && step())
+		;
+	restart(host);
+	dead[host] = true;
+	when = now_ns;
+	while (step())
+		;
+	CHECK(now_ns - when < DEAD_NS);
+	for (unsigned i = 0; i < CONNS; i++) {
+		struct end *e = &ends[i];
+
+		if (!e->used || e->gone || e->m.state == CM_DONE)
+			continue;
+		CHECK(e->m.state == CM_ESTABLISHED && e->up && !e->ended);
+		widows++;
+		e->wish_ns = 0;
+		wish(e, CM_DO_DISCONNECT, MSEC);
+	}
+	when = now_ns;
+	while (step())
+		;
+	CHECK(now_ns - when < DEAD_NS);
+	for (unsigned i = 0; i < CONNS; i++)
+		CHECK(!ends[i].used || ends[i].gone ||
+		      (ends[i].m.state == CM_DONE &&
+		       (ends[i].ended || ends[i].m.orphan || !ends[i].up)));
+}
+
 int main(int argc, char **argv)
 {
 	const char *traced = getenv("CM_SIM_TRACE");
@@ -534,6 +586,8 @@ int main(int argc, char **argv)
 		tracing = traced && world_number == strtoul(traced, NULL, 0);
 		if (world_number % 8 == 7)
 			a_restarted_host_is_let_in_again();
+		else if (world_number % 8 == 3)
+			ends_whose_peer_died_end_in_time();
 		else
 			connections_agree_or_fail_on_both_sides();
 	}
@@ -544,6 +598,9 @@ int main(int argc, char **argv)
 	}
 	printf("ends connected %u, callers that met %u, stale %u, slow %u\n", ups,
 	       meetings, stales, delayed);
+	printf("disconnects that met %u, connected ends whose peer died %u\n", partings,
+	       widows);
 	CHECK(ups > WORLDS && meetings > 100 && stales > 20 && delayed > 100);
+	CHECK(partings > 100 && widows > 50);
 	return 0;
 }
