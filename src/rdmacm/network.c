@@ -193,7 +193,8 @@ static struct hca_gsi_service service_of(const struct cma_id *id)
 static struct cma_service *service_find(const struct hca_gsi_service *at)
 {
 	list_for_each(s, &net.services, struct cma_service, entry)
-		if (!memcmp(&s->at, at, sizeof(*at)))
+		if (s->at.service_id == at->service_id && s->at.scope == at->scope &&
+		    !memcmp(s->at.address, at->address, sizeof(at->address)))
 			return s;
 	return NULL;
 }

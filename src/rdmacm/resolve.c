@@ -171,6 +171,7 @@ static int destination_find(struct cma_id *id)
 	char text[CMA_ADDR_TEXT];
 	int ret;
 
+	id->network = false; /* of an attempt that failed */
 	if (cma_addr_is_multicast(&route->dst_addr)) {
 		cma_addr_to_gid(&route->dst_addr, &route->addr.ibaddr.dgid);
 		return 0;
