@@ -587,13 +587,34 @@ void roce_dispatch_unserve(struct roce_dispatch *d, const struct hca_gsi_service
 	pthread_mutex_unlock(&d->lock);
 }
 
-void roce_dispatch_forked(struct roce_dispatch *d)
+static void doors_forget(struct list *doors)
 {
-	list_for_each(door, &d->doors, struct door, entry)
+	struct list *entry;
+
+	while ((entry = list_pop(doors))) {
+		struct door *door = list_entry(entry, struct door, entry);
+
 		if (door->fd >= 0)
 			close(door->fd);
-	list_for_each(c, &d->callers, struct caller, entry)
-		close(c->fd);
-	/* Memory of the parent's callbacks is left alone. */
+		free(door);
+	}
+}
+
+void roce_dispatch_forked(struct roce_dispatch *d)
+{
+	struct list *entry;
+
+	/* If another thread of the parent was changing the lists, they are left alone:
+	 * their descriptors stay open in the child. */
+	if (!pthread_mutex_trylock(&d->lock)) {
+		doors_forget(&d->doors);
+		doors_forget(&d->shut);
+		while ((entry = list_pop(&d->callers))) {
+			struct caller *c = list_entry(entry, struct caller, entry);
+
+			close(c->fd);
+			free(c);
+		}
+	}
 	roce_dispatch_init(d, d->ops);
 }

@@ -80,7 +80,7 @@ void roce_dispatch_arrived(struct roce_dispatch *d, const struct hca_gsi_address
 /* The same for a message that another process relayed: it is for this process, or answered. */
 void roce_dispatch_take(struct roce_dispatch *d, const struct hca_gsi_address *from,
 			const uint8_t mad[HCA_GSI_MAD_BYTES]);
-/* In a forked child: closes the parent's sockets. Takes no lock. */
+/* In a forked child: closes the parent's sockets. Waits for no lock. */
 void roce_dispatch_forked(struct roce_dispatch *d);
 
 #endif

@@ -28,7 +28,7 @@ void roce_gsi_stop(void);
  * can hold. If too many wait, it is dropped, and the sender will repeat it. */
 void roce_gsi_arrived(const struct hca_gsi_address *from, const void *payload,
 		      size_t len);
-/* In a forked child. Takes no lock. */
+/* In a forked child. Waits for no lock. */
 void roce_gsi_forked(void);
 
 #endif
