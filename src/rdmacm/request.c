@@ -121,6 +121,9 @@ static int child_peer(struct cma_id *child, const struct hca_gsi_address *way,
 		child->network = true;
 		child->active_mtu = MIN(child->active_mtu,
 					cma_network_mtu(child->interface));
+		/* Both sides must cut messages into packets of one size, the caller's. */
+		if (mad->type == CM_REQ && mad->req.path_mtu > child->active_mtu)
+			return CM_REASON_INVALID_MTU;
 	} else if (mad->type == CM_REQ) {
 		memcpy(to->addr.ibaddr.dgid.raw, mad->req.primary.local_gid, 16);
 	} else if (!cma_device_find(&to->dst_addr, &peer)) {
