@@ -102,7 +102,7 @@ static void land(struct progress_timer *t)
 }
 
 /* The process ends, its progress thread may be gone: what it sends still leaves its host. */
-static bool exiting;
+static _Atomic bool exiting;
 
 static void keep_nothing(const struct hca_gsi_address *from, const uint8_t *mad)
 {
@@ -155,7 +155,7 @@ static int fly(const struct hca_gsi_address *to, const uint8_t *mad)
 
 /* ---- instead of functions of libibverbs ---- */
 
-static bool is_open;
+static _Atomic bool is_open;
 
 bool busbar_gsi_exists(void)
 {
@@ -167,7 +167,7 @@ bool busbar_local_exists(void)
 	return false;
 }
 
-static unsigned slot;
+static _Atomic unsigned slot;
 
 static void fake_forked(void)
 {

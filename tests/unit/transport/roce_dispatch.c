@@ -352,14 +352,20 @@ static void relayed_bytes_are_checked(void **state)
 			 -EBADMSG);
 }
 
-/* The child serves a service until it is killed. */
-static _Noreturn void serve_until_killed(int report)
-{
-	struct hca_gsi_service s = service(3, HCA_GSI_ANY, 0);
+/* A process that was made before this one had threads. */
+static struct {
+	pid_t pid;
+	int order, report; /* pipes */
+} child;
 
-	for (unsigned i = 0; i < PROCESSES; i++)
-		roce_dispatch_forked(&dispatch[i]);
-	progress_forked();
+/* Serves the service that it is told, until it is killed. */
+static _Noreturn void serve_until_killed(int order, int report)
+{
+	struct hca_gsi_service s;
+
+	if (read(order, &s, sizeof(s)) != sizeof(s))
+		_exit(0);
+	roce_dispatch_init(&dispatch[0], &ops[0]);
 	if (progress_hold() || roce_dispatch_serve(&dispatch[0], &s) ||
 	    write(report, "", 1) != 1)
 		_exit(1);
@@ -367,27 +373,40 @@ static _Noreturn void serve_until_killed(int report)
 		pause();
 }
 
+static bool child_make(void)
+{
+	int order[2], report[2];
+
+	if (pipe(order) || pipe(report))
+		return false;
+	child.pid = fork();
+	if (!child.pid) {
+		close(order[1]);
+		close(report[0]);
+		serve_until_killed(order[0], report[1]);
+	}
+	close(order[0]);
+	close(report[1]);
+	child.order = order[1];
+	child.report = report[0];
+	return child.pid > 0;
+}
+
 static void the_names_of_a_killed_process_are_free(void **state)
 {
 	struct hca_gsi_service s = service(3, HCA_GSI_ANY, 0);
 	struct hca_gsi_address from = address(1, false);
 	struct cm_mad r = req(3);
-	int report[2], status;
+	int status;
 	char byte;
-	pid_t child;
 
-	assert_int_equal(pipe(report), 0);
-	child = fork();
-	if (!child)
-		serve_until_killed(report[1]);
-	close(report[1]);
-	assert_int_equal(read(report[0], &byte, 1), 1);
-	close(report[0]);
+	assert_int_equal(write(child.order, &s, sizeof(s)), sizeof(s));
+	assert_int_equal(read(child.report, &byte, 1), 1);
 	assert_int_equal(roce_dispatch_serve(&dispatch[1], &s), -EADDRINUSE);
 	arrive(0, &from, &r);
 	assert_int_equal(total(), 0); /* it went to the child */
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, &status, 0), child);
+	kill(child.pid, SIGKILL);
+	assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
 	arrive(0, &from, &r);
 	wait_for(&world.sent_count, 1);
 	assert_int_equal(roce_dispatch_serve(&dispatch[1], &s), 0);
@@ -415,7 +434,7 @@ int main(void)
 
 	pthread_cond_init(&world.more, NULL);
 	hca_settings_init();
-	if (progress_hold())
+	if (!child_make() || progress_hold())
 		return 1;
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
 	progress_release();
