@@ -130,17 +130,38 @@ static void a_listener_may_close_before_the_connection_is_made(void)
 
 /* ---- the other process ends ---- */
 
+/* Processes are made before this one has threads, so they ask until it listens. */
+static void connect_soon(uint16_t port)
+{
+	struct rdma_event_channel *ch = channel();
+	struct rdma_cm_event *ev;
+	struct rdma_cm_id *id;
+
+	for (;;) {
+		id = caller_to(ch, port);
+		CHECK(rdma_connect(id, &by_hand) == 0);
+		CHECK(rdma_get_cm_event(ch, &ev) == 0);
+		if (ev->event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+			break;
+		CHECK(ev->event == RDMA_CM_EVENT_REJECTED && ev->status == 8);
+		rdma_ack_cm_event(ev);
+		CHECK(rdma_destroy_id(id) == 0);
+	}
+	rdma_ack_cm_event(ev);
+	CHECK(rdma_establish(id) == 0);
+}
+
 /* Connects, reports it, and ends or waits to be killed. */
 static void connect_and_exit(int fd, uint16_t port)
 {
-	connect_to(channel(), port);
+	connect_soon(port);
 	CHECK(write(fd, "c", 1) == 1);
 	exit(0);
 }
 
 static void connect_and_wait(int fd, uint16_t port)
 {
-	connect_to(channel(), port);
+	connect_soon(port);
 	CHECK(write(fd, "c", 1) == 1);
 	pause();
 }
@@ -150,7 +171,6 @@ static uint16_t free_port(void)
 	return (uint16_t)(20000 + getpid() % 10000);
 }
 
-/* The child is made before this process opens its devices. */
 static struct rdma_cm_id *listener_at(struct rdma_event_channel *ch, uint16_t port)
 {
 	struct rdma_cm_id *id;
@@ -163,10 +183,10 @@ static struct rdma_cm_id *listener_at(struct rdma_event_channel *ch, uint16_t po
 
 static void a_program_that_exits_disconnects(void)
 {
-	struct rdma_event_channel *ch = channel();
 	uint16_t port = free_port();
-	struct rdma_cm_id *listener = listener_at(ch, port), *callee;
 	struct cm_child child = cm_fork(connect_and_exit, port);
+	struct rdma_event_channel *ch = channel();
+	struct rdma_cm_id *listener = listener_at(ch, port), *callee;
 	struct rdma_cm_event *ev;
 
 	callee = accept_next(ch);
@@ -187,10 +207,10 @@ static void a_program_that_exits_disconnects(void)
 
 static void a_killed_peer_is_disconnected_when_asked(void)
 {
-	struct rdma_event_channel *ch = channel();
 	uint16_t port = free_port();
-	struct rdma_cm_id *listener = listener_at(ch, port), *callee;
 	struct cm_child child = cm_fork(connect_and_wait, port);
+	struct rdma_event_channel *ch = channel();
+	struct rdma_cm_id *listener = listener_at(ch, port), *callee;
 
 	callee = accept_next(ch);
 	cm_child_expect(&child, 'c');
