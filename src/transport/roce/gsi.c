@@ -28,7 +28,7 @@ struct arrival {
 };
 
 static struct {
-	roce_gsi_emit *_Atomic emit;  /* NULL: stopped */
+	const struct roce_gsi_port *_Atomic port; /* NULL: stopped */
 	pthread_mutex_t lock;         /* of the next four */
 	struct arrival waiting[WAITING_MAX]; /* a ring */
 	unsigned first, count;
@@ -39,9 +39,9 @@ static struct {
 
 static int emit(const struct hca_gsi_address *to, const uint8_t *mad)
 {
-	roce_gsi_emit *out = atomic_load(&gsi.emit);
+	const struct roce_gsi_port *port = atomic_load(&gsi.port);
 
-	return out ? out(to, mad) : -ENOTCONN;
+	return port ? port->emit(to, mad) : -ENOTCONN;
 }
 
 static const struct roce_dispatch_ops dispatch_ops = {
@@ -104,7 +104,7 @@ static void awake(void *arg, uint32_t events)
 
 /* ---- start and stop ---- */
 
-int roce_gsi_start(roce_gsi_emit *out)
+int roce_gsi_start(const struct roce_gsi_port *port)
 {
 	int ret;
 
@@ -119,7 +119,7 @@ int roce_gsi_start(roce_gsi_emit *out)
 		gsi.wake_fd = -1;
 		return ret;
 	}
-	atomic_store(&gsi.emit, out);
+	atomic_store(&gsi.port, port);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ void roce_gsi_stop(void)
 {
 	if (gsi.wake_fd < 0)
 		return;
-	atomic_store(&gsi.emit, NULL);
+	atomic_store(&gsi.port, NULL);
 	progress_unwatch(gsi.wake_fd);
 	roce_dispatch_close(&gsi.dispatch);
 	close(gsi.wake_fd);
@@ -141,7 +141,7 @@ void roce_gsi_forked(void)
 	roce_dispatch_forked(&gsi.dispatch);
 	close(gsi.wake_fd);
 	gsi.wake_fd = -1;
-	atomic_store(&gsi.emit, NULL);
+	atomic_store(&gsi.port, NULL);
 	pthread_mutex_init(&gsi.lock, NULL);
 	gsi.first = gsi.count = 0;
 }
@@ -150,7 +150,10 @@ void roce_gsi_forked(void)
 
 static int gsi_open(void)
 {
-	return atomic_load(&gsi.emit) ? roce_dispatch_open(&gsi.dispatch) : -ENETDOWN;
+	const struct roce_gsi_port *port = atomic_load(&gsi.port);
+	int ret = port ? port->open() : -ENETDOWN;
+
+	return ret ? ret : roce_dispatch_open(&gsi.dispatch);
 }
 
 static void gsi_close(void)

@@ -46,6 +46,15 @@ static int emit(const struct hca_gsi_address *to, const uint8_t *mad)
 	return 0;
 }
 
+static int open_status;
+
+static int open_port(void)
+{
+	return open_status;
+}
+
+static const struct roce_gsi_port port = { open_port, emit };
+
 static void wait_for(const unsigned *count, unsigned want)
 {
 	struct timespec until;
@@ -101,7 +110,10 @@ static void messages_pass_in_both_directions(void **state)
 	uint32_t comm_id;
 
 	service.service_id |= (uint64_t)getpid();
-	assert_int_equal(roce_gsi_start(emit), 0);
+	assert_int_equal(roce_gsi_start(&port), 0);
+	open_status = -EADDRINUSE;
+	assert_int_equal(hca_gsi_open(receive), -EADDRINUSE);
+	open_status = 0;
 	assert_int_equal(hca_gsi_open(receive), 0);
 	assert_int_equal(hca_gsi_open(receive), -EALREADY);
 	comm_id = hca_gsi_comm_id(UINT32_MAX);
