@@ -60,7 +60,7 @@ const struct setting hca_setting_table[] = {
 	  .fallback = "4791",
 	  .type = SETTING_UINT,
 	  .min = 1, .max = 65535,
-	  .offset = offsetof(struct hca_settings, roce_port),
+	  .offset = offsetof(struct hca_settings, udp_port),
 	  .help = "the UDP port of transport roce here and at all peers; 4791 is that of RoCE v2, another one is for peers with the same setting only" },
 	{ .env = "BUSBAR_SHM_EAGER",
 	  .fallback = "1g",

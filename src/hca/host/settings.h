@@ -50,7 +50,7 @@ struct hca_settings {
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, in order of preference */
-	uint64_t roce_port;       /* UDP */
+	uint64_t udp_port;       /* UDP */
 	const char *faults;       /* what transports of packets do to packets; "": nothing */
 	uint64_t eager_bytes;     /* longer messages are copied by the receiver */
 	int copy_access;          /* enum hca_copy_access */

@@ -26,8 +26,8 @@ struct roce_gsi_port {
 		    const uint8_t mad[HCA_GSI_MAD_BYTES]);
 };
 
-/* In the transport's start(): messages may arrive from now on. 0 or a negative errno. The
- * progress thread runs. */
+/* Before the functions below and those of roce_gsi_ops: messages may arrive from now on. 0 or
+ * a negative errno. The progress thread runs. */
 int roce_gsi_start(const struct roce_gsi_port *port);
 /* In the transport's stop(), after the last call of the next function. */
 void roce_gsi_stop(void);

@@ -31,7 +31,9 @@
 #include "transport/carrier/udp.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
+#include "transport/roce/gsi.h"
 #include "transport/roce/packets.h"
+#include "transport/roce/qp1.h"
 #include "transport/roce/slots.h"
 #include "util/log.h"
 
@@ -51,6 +53,7 @@ static struct {
 	int slot_name;           /* descriptor of its name, until `sockets` has it */
 	struct roce_sockets sockets;
 	struct carrier *udp;     /* below the filters */
+	bool gsi, qp1;           /* gsi.h is started, qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
 	atomic_bool watched;     /* the progress thread does */
@@ -167,10 +170,25 @@ static int open_carrier(void)
 }
 
 /* roce.lock is held. */
+static bool take_slot(unsigned slot)
+{
+	if (roce.slot)
+		return roce.slot == slot;
+	roce.slot_name = roce_slot_reserve(roce_udp_port, slot);
+	if (roce.slot_name < 0)
+		return false;
+	roce.slot = slot;
+	return true;
+}
+
+/* roce.lock is held. */
 static int open_port(void)
 {
 	int ret;
 
+	/* Without a queue pair there is none yet. */
+	for (unsigned i = 1; !roce.slot && i < ROCE_SLOTS; i++)
+		take_slot(i);
 	if (!roce.slot) {
 		log_error("no share of UDP port %u is free: %u processes of this host use it",
 			  roce_udp_port, ROCE_SLOTS - 1);
@@ -204,18 +222,6 @@ err_sockets:
 	return ret;
 }
 
-/* process.lock or roce.lock is held. */
-static bool take_slot(unsigned slot)
-{
-	if (roce.slot)
-		return roce.slot == slot;
-	roce.slot_name = roce_slot_reserve(roce_udp_port, slot);
-	if (roce.slot_name < 0)
-		return false;
-	roce.slot = slot;
-	return true;
-}
-
 static void drop_slot(void)
 {
 	if (roce.slot && roce.slot_name >= 0)
@@ -239,14 +245,80 @@ static int need_port(void)
 
 /* ---- the table ---- */
 
+static int open_qp1(void)
+{
+	int ret = need_port();
+
+	pthread_mutex_lock(&roce.lock);
+	if (!ret && !roce.qp1) {
+		ret = roce_qp1_open(roce_slot_fd(&roce.sockets, 0), &port);
+		roce.qp1 = !ret;
+	}
+	pthread_mutex_unlock(&roce.lock);
+	return ret;
+}
+
+static const struct roce_gsi_port gsi_port = { .open = open_qp1, .emit = roce_qp1_emit };
+
+static int gsi_open(void)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&roce.lock);
+	if (!roce.gsi)
+		ret = roce_gsi_start(&gsi_port);
+	roce.gsi = !ret;
+	pthread_mutex_unlock(&roce.lock);
+	return ret ? ret : roce_gsi_ops.open();
+}
+
+static void gsi_close(void)
+{
+	roce_gsi_ops.close();
+}
+
+static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MAD_BYTES])
+{
+	return roce_gsi_ops.send(to, mad);
+}
+
+static int gsi_serve(const struct hca_gsi_service *service)
+{
+	return roce_gsi_ops.serve(service);
+}
+
+static void gsi_unserve(const struct hca_gsi_service *service)
+{
+	roce_gsi_ops.unserve(service);
+}
+
+static void gsi_forked(void)
+{
+	roce_gsi_ops.forked();
+}
+
+/* roce_gsi_ops, started when it is first opened, as the progress thread runs then. */
+static const struct hca_gsi_ops gsi_ops = {
+	.open = gsi_open,
+	.close = gsi_close,
+	.send = gsi_send,
+	.serve = gsi_serve,
+	.unserve = gsi_unserve,
+	.forked = gsi_forked,
+};
+
 static int roce_start(void)
 {
-	roce_udp_port = (uint16_t)hca_settings.roce_port;
+	roce_udp_port = (uint16_t)hca_settings.udp_port;
 	return 0;
 }
 
 static void roce_stop(void)
 {
+	if (atomic_load(&roce.open))
+		roce_qp1_close();
+	roce.gsi = roce.qp1 = false;
+	roce_gsi_stop();
 	if (atomic_exchange(&roce.open, false)) {
 		progress_unwatch(carrier_udp_fd(roce.udp));
 		packet_port_close(&port);
@@ -259,6 +331,9 @@ static void roce_stop(void)
 static void roce_forked(void)
 {
 	pthread_mutex_init(&roce.lock, NULL);
+	roce_qp1_forked();
+	roce.gsi = roce.qp1 = false;
+	roce_gsi_forked();
 	packet_port_forked(&port);
 	if (atomic_exchange(&roce.open, false))
 		roce_sockets_forked(&roce.sockets);
@@ -269,8 +344,14 @@ static void roce_forked(void)
 static bool roce_offer_block(uint32_t block)
 {
 	unsigned slot = block % ROCE_SLOTS;
+	bool taken;
 
-	return slot && take_slot(slot);
+	if (!slot)
+		return false;
+	pthread_mutex_lock(&roce.lock);
+	taken = take_slot(slot);
+	pthread_mutex_unlock(&roce.lock);
+	return taken;
 }
 
 static int roce_reach(const struct hca_destination *to)
@@ -361,6 +442,7 @@ const struct hca_transport_ops roce_ops = {
 	.poll = roce_poll,
 	.polled_later = true,
 	.pending = roce_pending,
+	.gsi = &gsi_ops,
 	.fence = {
 		.qp = qp_fence,
 		.key = key_fence,

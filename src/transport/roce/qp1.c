@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See qp1.h. */
+#include "transport/roce/qp1.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "hca/run/progress.h"
+#include "transport/carrier/udp.h"
+#include "transport/packet/state.h"
+#include "transport/roce/packets.h"
+#include "util/clock_source.h"
+
+#define UNITS_PER_EVENT 32
+#define HOPS 64
+
+static struct {
+	struct carrier *carrier;           /* over the socket of slot 0, for receiving */
+	struct packet_port *_Atomic port;  /* for sending; NULL: closed */
+} qp1;
+
+static void deliver(void *arg, const struct carrier_unit *unit)
+{
+	const uint8_t *bytes = unit->iov[0].iov_base;
+	struct hca_gsi_address from = { .interface = unit->interface };
+	struct packet_frame f;
+	uint16_t port;
+	size_t header;
+
+	(void)arg;
+	/* Nothing else comes to this queue pair in trains or in pieces. */
+	if (unit->count != 1 || carrier_unit_packets(unit, unit->iov[0].iov_len) != 1)
+		return;
+	header = roce_medium.decode(unit, 0, bytes, unit->iov[0].iov_len, &f);
+	if (!header || f.service != PACKET_UD || f.dst_qpn != HCA_GSI_QPN ||
+	    f.qkey != HCA_GSI_QKEY || f.rc.bytes > unit->iov[0].iov_len - header)
+		return;
+	if (!carrier_udp_addr_ip(&unit->from, from.source, &port) ||
+	    !carrier_udp_addr_ip(&unit->to, from.destination, &port))
+		return;
+	/* Only link-local addresses need it. */
+	if (from.source[0] != 0xfe || (from.source[1] & 0xc0) != 0x80)
+		from.interface = 0;
+	roce_gsi_arrived(&from, bytes + header, f.rc.bytes);
+}
+
+static void readable(void *arg, uint32_t events)
+{
+	(void)arg;
+	(void)events;
+	carrier_poll(qp1.carrier, UNITS_PER_EVENT);
+}
+
+int roce_qp1_open(int fd, struct packet_port *port)
+{
+	const struct carrier_udp_params params = { .fd = fd, .clock = clock_source_host(),
+						   .no_trains = true };
+	const struct carrier_upper upper = { .deliver = deliver };
+	int ret = carrier_udp_open(&params, &qp1.carrier);
+
+	if (ret)
+		return ret;
+	carrier_set_upper(qp1.carrier, &upper);
+	ret = progress_watch(fd, EPOLLIN, readable, NULL);
+	if (ret) {
+		carrier_close(qp1.carrier);
+		qp1.carrier = NULL;
+		return ret;
+	}
+	atomic_store(&qp1.port, port);
+	return 0;
+}
+
+void roce_qp1_close(void)
+{
+	if (!atomic_exchange(&qp1.port, NULL))
+		return;
+	progress_unwatch(carrier_udp_fd(qp1.carrier));
+	carrier_close(qp1.carrier);
+	qp1.carrier = NULL;
+}
+
+void roce_qp1_forked(void)
+{
+	atomic_store(&qp1.port, NULL);
+	carrier_close(qp1.carrier);
+	qp1.carrier = NULL;
+}
+
+int roce_qp1_emit(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MAD_BYTES])
+{
+	struct packet_port *port = atomic_load(&qp1.port);
+	const struct packet_frame f = {
+		.rc = { .op = RC_SEND, .flags = RC_FIRST | RC_LAST,
+			.bytes = HCA_GSI_MAD_BYTES },
+		.service = PACKET_UD,
+		.dst_qpn = HCA_GSI_QPN,
+		.src_qpn = HCA_GSI_QPN,
+		.qkey = HCA_GSI_QKEY,
+	};
+	const struct packet_route route = {
+		.to = carrier_udp_addr_of(to->destination, to->interface, roce_udp_port),
+		.from = carrier_udp_addr_of(to->source, to->interface, 0),
+		.known = CARRIER_FROM | CARRIER_TTL,
+		.ttl = HOPS,
+	};
+	struct packet_train train;
+	struct iovec *iov;
+
+	if (!port)
+		return -ENETDOWN;
+	packet_train_open(&train, port, &route);
+	iov = packet_train_begin(&train, &f);
+	*iov = (struct iovec){ (void *)(uintptr_t)mad, HCA_GSI_MAD_BYTES };
+	packet_train_end(&train, 1);
+	return packet_train_emit(&train);
+}
