@@ -62,6 +62,30 @@ const struct setting hca_setting_table[] = {
 	  .min = 1, .max = 65535,
 	  .offset = offsetof(struct hca_settings, udp_port),
 	  .help = "the UDP port of transport roce here and at all peers; 4791 is that of RoCE v2, another one is for peers with the same setting only" },
+	{ .env = "BUSBAR_CAPTURE",
+	  .fallback = "",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, capture),
+	  .help = "file or pipe (FIFO) for all packets, for Wireshark (pcapng); %p is the process id; empty for none" },
+	{ .env = "BUSBAR_CAPTURE_SIZE",
+	  .fallback = "0",
+	  .type = SETTING_SIZE,
+	  .max = UINT64_C(1) << 50,
+	  .offset = offsetof(struct hca_settings, capture_bytes),
+	  .help = "how large such a file may become, at least 64k; 0 for no limit" },
+	{ .env = "BUSBAR_CAPTURE_FILES",
+	  .fallback = "1",
+	  .type = SETTING_UINT,
+	  .min = 1,
+	  .max = 10000,
+	  .offset = offsetof(struct hca_settings, capture_files),
+	  .help = "how many files of that size are kept, the latest ones; with 1 the capture ends when the file is full" },
+	{ .env = "BUSBAR_CAPTURE_SNAP",
+	  .fallback = "0",
+	  .type = SETTING_SIZE,
+	  .max = 65536,
+	  .offset = offsetof(struct hca_settings, capture_snap),
+	  .help = "how many bytes of each packet are kept; 0 for all" },
 	{ .env = "BUSBAR_SHM_EAGER",
 	  .fallback = "1g",
 	  .type = SETTING_SIZE,
@@ -89,6 +113,7 @@ const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .transports = "shm,roce",
 				     .faults = "",
+				     .capture = "",
 				     .eager_bytes = 1 << 30,
 				     .memory = HCA_MEMORY_PTRACE,
 				     .map_memory = HCA_MAP_NOTHING };
@@ -129,6 +154,17 @@ static void keep_closed(struct hca_settings *s)
 		return;
 	s->peers = HCA_PEERS_USER;
 	s->memory = MIN(s->memory, HCA_MEMORY_PTRACE);
+	s->capture = ""; /* nor replace files with its rights */
+}
+
+/* What one side copies by itself, the other side does not see: with a capture each
+ * operation becomes a message. */
+static void show_all(struct hca_settings *s)
+{
+	if (!s->capture[0])
+		return;
+	s->memory = HCA_MEMORY_TARGET;
+	s->copy_access = HCA_ACCESS_TARGET;
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -139,6 +175,7 @@ static void load(void)
 	settings_load(hca_setting_table, hca_setting_count, &hca_settings);
 	parse_old_peers(&hca_settings);
 	keep_closed(&hca_settings);
+	show_all(&hca_settings);
 	parse_map_memory(&hca_settings);
 }
 

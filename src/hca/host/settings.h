@@ -52,6 +52,9 @@ struct hca_settings {
 	const char *transports;   /* names, in order of preference */
 	uint64_t udp_port;       /* UDP */
 	const char *faults;       /* what transports of packets do to packets; "": nothing */
+	/* A file for all packets ("": none), and its limits. */
+	const char *capture;
+	uint64_t capture_bytes, capture_files, capture_snap;
 	uint64_t eager_bytes;     /* longer messages are copied by the receiver */
 	int copy_access;          /* enum hca_copy_access */
 	bool poll_yields;         /* polling without result yields the processor */

@@ -32,6 +32,8 @@ static const struct hca_transport_ops *find_built(const char *name, size_t lengt
 
 static void use(const struct hca_transport_ops *ops)
 {
+	if (ops->variant)
+		ops = ops->variant();
 	for (unsigned i = 0; i < hca_transports.count; i++)
 		if (hca_transports.at[i] == ops)
 			return;

@@ -64,6 +64,10 @@ struct hca_fence_ops {
 
 struct hca_transport_ops {
 	const char *name; /* in BUSBAR_TRANSPORTS, logs and counters */
+	/* The table that is used in its place in this process, asked once, when the settings
+	 * are known. Functions that do more than the usual ones, for a capture for example,
+	 * are in a table of their own and cost the usual ones nothing. NULL: this table. */
+	const struct hca_transport_ops *(*variant)(void);
 
 	/* With the first context of the process, and after its last QP is gone.
 	 * process.lock is held. */

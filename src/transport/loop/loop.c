@@ -24,6 +24,7 @@
 #include "transport/carrier/queue.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
+#include "transport/packet/show.h"
 #include "util/log.h"
 
 #define QUEUE_BYTES (1u << 20)
@@ -160,20 +161,26 @@ static int loop_start(void)
 		return ret;
 	ret = add_faults(&carrier);
 	if (!ret)
+		ret = packet_show_port(&port, &carrier);
+	if (!ret)
 		ret = packet_port_open(&port, carrier);
 	if (ret)
 		carrier_close(carrier);
+	else
+		packet_show_start();
 	return ret;
 }
 
 static void loop_stop(void)
 {
 	packet_port_close(&port);
+	packet_show_stop();
 }
 
 static void loop_forked(void)
 {
 	packet_port_forked(&port);
+	packet_show_forked();
 }
 
 static bool is_ours(uint32_t qpn)

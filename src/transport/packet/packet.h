@@ -25,6 +25,7 @@
 #include "hca/object/srq.h"
 #include "hca/run/progress.h"
 #include "transport/carrier/carrier.h"
+#include "transport/carrier/tap.h"
 #include "transport/packet/frame.h"
 #include "util/list.h"
 #include "util/spin.h"
@@ -78,6 +79,7 @@ struct packet_port {
 	const struct hca_transport_ops *ops; /* of the transport on top */
 	const struct packet_medium *medium;
 	struct carrier *carrier;             /* NULL: closed */
+	struct carrier_watcher watcher;      /* packet_show_port() */
 	/* The carrier below holds packets back, which nobody is woken for. */
 	bool holds_back;
 	atomic_uint train;                   /* as medium->train, or less */

@@ -9,6 +9,7 @@
 #include "hca/qp/address.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
+#include "transport/packet/show.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -124,6 +125,8 @@ int packet_connect(struct hca_qp *qp)
 	pq->connected = true;
 out:
 	hca_unlock(&port->receive_lock);
+	if (packet_show_wanted())
+		packet_show_connected(qp);
 	return 0;
 }
 
@@ -204,4 +207,6 @@ void packet_close(struct packet_port *port, struct hca_qp *qp)
 		free(pq->xrc);
 		state_free(pq);
 	}
+	if (packet_show_wanted())
+		packet_show_closed(qp);
 }

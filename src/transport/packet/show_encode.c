@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames as bytes from the Ethernet header to the ICRC; see show.h. */
+#include <arpa/inet.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "transport/packet/ib.h"
+#include "transport/packet/show.h"
+#include "util/container_of.h"
+#include "wire/ib/icrc.h"
+
+#define MAC_BYTES 6
+#define TYPE_IPV4 0x0800
+#define TYPE_IPV6 0x86dd
+#define DONT_FRAGMENT 0x4000
+#define TTL 64
+#define PORT_BASE 0xc000 /* A17.3.1: source ports of RoCE v2 */
+#define PORT_MASK 0x3fff
+
+static bool is_ipv4(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, prefix, sizeof(prefix));
+}
+
+static size_t put_mac(uint8_t *to, const uint8_t gid[16], bool ipv4)
+{
+	const uint8_t *ip = gid + 12;
+
+	if (ipv4 && (ip[0] & 0xf0) == 0xe0) {
+		const uint8_t group[MAC_BYTES] = { 1, 0, 0x5e, ip[1] & 0x7f, ip[2], ip[3] };
+
+		memcpy(to, group, sizeof(group));
+	} else {
+		bool group = !ipv4 && gid[0] == 0xff;
+
+		to[0] = group ? 0x33 : 2;
+		to[1] = group ? 0x33 : 0;
+		memcpy(to + 2, ip, 4);
+	}
+	return MAC_BYTES;
+}
+
+static size_t put_ethernet(uint8_t *to, const struct packet_ends *ends, bool ipv4)
+{
+	size_t at = put_mac(to, ends->dst, ipv4);
+	uint16_t type = htons(ipv4 ? TYPE_IPV4 : TYPE_IPV6);
+
+	at += put_mac(to + at, ends->src, ipv4);
+	memcpy(to + at, &type, sizeof(type));
+	return at + sizeof(type);
+}
+
+/* The sum of one's complement (RFC 1071), of words in the order of the network. */
+static uint32_t sum(uint32_t before, const void *data, size_t bytes)
+{
+	const uint8_t *from = data;
+	uint64_t all = before;
+
+	for (size_t i = 0; i + 1 < bytes; i += 2)
+		all += (uint32_t)from[i] << 8 | from[i + 1];
+	if (bytes & 1)
+		all += (uint32_t)from[bytes - 1] << 8;
+	while (all >> 16)
+		all = (all & 0xffff) + (all >> 16);
+	return (uint32_t)all;
+}
+
+static uint16_t checksum(uint32_t s)
+{
+	return htons((uint16_t)~s);
+}
+
+static size_t put_ipv4(uint8_t *to, const struct packet_ends *ends, size_t udp)
+{
+	struct iphdr ip = {
+		.version = 4,
+		.ihl = sizeof(ip) / 4,
+		.tos = ends->tos,
+		.tot_len = htons((uint16_t)(sizeof(ip) + udp)),
+		.frag_off = htons(DONT_FRAGMENT),
+		.ttl = ends->ttl ? ends->ttl : TTL,
+		.protocol = IPPROTO_UDP,
+	};
+
+	memcpy(&ip.saddr, ends->src + 12, sizeof(ip.saddr));
+	memcpy(&ip.daddr, ends->dst + 12, sizeof(ip.daddr));
+	ip.check = checksum(sum(0, &ip, sizeof(ip)));
+	memcpy(to, &ip, sizeof(ip));
+	return sizeof(ip);
+}
+
+static size_t put_ipv6(uint8_t *to, const struct packet_ends *ends, size_t udp)
+{
+	struct ip6_hdr ip = {
+		.ip6_flow = htonl(6u << 28 | (uint32_t)ends->tos << 20),
+		.ip6_plen = htons((uint16_t)udp),
+		.ip6_nxt = IPPROTO_UDP,
+		.ip6_hlim = ends->ttl ? ends->ttl : TTL,
+	};
+
+	memcpy(&ip.ip6_src, ends->src, sizeof(ip.ip6_src));
+	memcpy(&ip.ip6_dst, ends->dst, sizeof(ip.ip6_dst));
+	memcpy(to, &ip, sizeof(ip));
+	return sizeof(ip);
+}
+
+/* `udp` is the whole datagram, with a checksum of 0. */
+static uint16_t udp_checksum(const struct packet_ends *ends, bool ipv4, const uint8_t *udp,
+			     size_t bytes)
+{
+	const uint8_t pseudo[4] = { 0, IPPROTO_UDP, (uint8_t)(bytes >> 8), (uint8_t)bytes };
+	unsigned skip = ipv4 ? 12 : 0;
+	uint32_t s = sum(0, pseudo, sizeof(pseudo));
+	uint16_t found;
+
+	s = sum(s, ends->src + skip, 16 - skip);
+	s = sum(s, ends->dst + skip, 16 - skip);
+	found = checksum(sum(s, udp, bytes));
+	return found ? found : 0xffff; /* 0: there is none */
+}
+
+static void put_icrc(const struct packet_ends *ends, bool ipv4, const struct udphdr *udp,
+		     const uint8_t *bth, size_t bytes)
+{
+	struct icrc_ip ip = {
+		.version = ipv4 ? 4 : 6,
+		.src_port = ntohs(udp->source),
+		.dst_port = ntohs(udp->dest),
+		.udp_length = ntohs(udp->len),
+		.dont_fragment = ipv4,
+	};
+	unsigned skip = ipv4 ? 12 : 0;
+	uint8_t code[IB_ICRC_BYTES];
+	struct icrc c;
+
+	memcpy(ip.src, ends->src + skip, 16 - skip);
+	memcpy(ip.dst, ends->dst + skip, 16 - skip);
+	icrc_begin(&c, &ip, bth);
+	icrc_add(&c, bth + IB_BTH_BYTES, bytes - IB_BTH_BYTES);
+	icrc_end(&c, code);
+	memcpy((uint8_t *)(uintptr_t)bth + bytes, code, sizeof(code));
+}
+
+size_t packet_show_encode(const struct packet_ends *ends, const struct packet_frame *f,
+			  const struct iovec *payload, unsigned n,
+			  uint8_t to[PACKET_SHOW_BYTES])
+{
+	bool ipv4 = is_ipv4(ends->src) && is_ipv4(ends->dst);
+	size_t at = put_ethernet(to, ends, ipv4), ib, udp_at, pad, end;
+	uint32_t left = MIN(f->rc.bytes, PACKET_MTU);
+	uint16_t code;
+	struct udphdr udp = {
+		.source = htons((uint16_t)(PORT_BASE | ((f->src_qpn ^ f->dst_qpn * 31) &
+							PORT_MASK))),
+		.dest = htons(IB_UDP_PORT),
+	};
+
+	udp_at = at + (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
+	ib = udp_at + sizeof(udp);
+	end = ib + packet_ib_encode(f, to + ib);
+	for (unsigned i = 0; i < n && left; i++) {
+		uint32_t bytes = (uint32_t)MIN(payload[i].iov_len, left);
+
+		memcpy(to + end, payload[i].iov_base, bytes);
+		end += bytes;
+		left -= bytes;
+	}
+	pad = left + ib_pad(f->rc.bytes); /* what is not there is shown as zeros */
+	memset(to + end, 0, pad);
+	end += pad;
+	udp.len = htons((uint16_t)(end + IB_ICRC_BYTES - udp_at));
+	if (ipv4)
+		put_ipv4(to + at, ends, end + IB_ICRC_BYTES - udp_at);
+	else
+		put_ipv6(to + at, ends, end + IB_ICRC_BYTES - udp_at);
+	put_icrc(ends, ipv4, &udp, to + ib, end - ib);
+	end += IB_ICRC_BYTES;
+	memcpy(to + udp_at, &udp, sizeof(udp));
+	code = udp_checksum(ends, ipv4, to + udp_at, end - udp_at);
+	memcpy(to + udp_at + offsetof(struct udphdr, check), &code, sizeof(code));
+	return end;
+}
