@@ -19,6 +19,7 @@ enum hca_swqe_flags {
 	HCA_SWQE_LOCAL = 1 << 4,   /* local operation: BIND_MW, LOCAL_INV */
 	HCA_SWQE_STARTED = 1 << 5, /* LOCAL_INV: key withdrawn, peers may still copy */
 	HCA_SWQE_HELD = 1 << 6,    /* datagram whose data were copied, see hold.h */
+	HCA_SWQE_WATCHED = 1 << 7, /* the transport shows it in a capture */
 };
 
 /* One posted send; `sge` has room for max_sge entries or max_inline bytes. */

@@ -257,7 +257,8 @@ bool shm_harvest(struct shm_link *l, bool look)
 			memcpy(&result, s->payload +
 					offsetof(struct shm_atomic, result),
 			       sizeof(result));
-		if (unlikely(f.kind & SHM_DATA))
+		/* One test for both, as neither is usual. */
+		if (unlikely(f.kind & (SHM_DATA | SHM_SHOWN)))
 			status = (uint8_t)shm_read_arrived(
 				l, &f, s, (enum shm_status)status);
 		atomic_store_explicit(&l->data_tail, f.data_end,

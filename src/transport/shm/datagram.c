@@ -20,6 +20,7 @@
 #include "transport/shm/send.h"
 #include "transport/shm/slot.h"
 #include "transport/shm/state.h"
+#include "transport/shm/watch.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/probe.h"
@@ -61,6 +62,8 @@ int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
 	if (unlikely(hca_swqe_read(qp, e, 0, to + HCA_GRH_BYTES, e->length)))
 		return -EFAULT;
 	PROBE(transmit, qp->ibv.qp_num, e->ud.qpn, e->ud.qkey, length, e->opcode);
+	if (unlikely(shm_watches))
+		shm_watch_sent(l, w.pos, w.slot, &w.header);
 	slot_publish(l, &w, NULL, 0, 0);
 	return 0;
 }

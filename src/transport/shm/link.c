@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "transport/shm/copy.h"
+#include "transport/shm/watch.h"
 #include "util/log.h"
 
 bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16])
@@ -87,6 +88,7 @@ static struct shm_area *area_map(int fd)
  * pages are allocated only when they are used. */
 struct link_tables {
 	struct shm_inflight inflight[SHM_SLOTS];
+	struct shm_part_shown shown[SHM_SLOTS];
 	struct shm_mapping maps[HCA_REGIONS];
 };
 
@@ -98,6 +100,7 @@ int shm_link_map_tables(struct shm_link *l)
 	if (t == MAP_FAILED)
 		return -ENOMEM;
 	l->inflight = t->inflight;
+	l->shown = t->shown;
 	l->maps = t->maps;
 	return 0;
 }
@@ -108,6 +111,7 @@ static void tables_unmap(struct shm_link *l)
 	munmap(container_of(l->maps, struct link_tables, maps[0]),
 	       sizeof(struct link_tables));
 	l->inflight = NULL;
+	l->shown = NULL;
 	l->maps = NULL;
 }
 

@@ -28,6 +28,7 @@
 #include "transport/shm/send.h"
 #include "transport/shm/slot.h"
 #include "transport/shm/state.h"
+#include "transport/shm/watch.h"
 #include "util/container_of.h"
 #include "util/probe.h"
 
@@ -98,7 +99,7 @@ bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l,
 	if (unlikely((e->opcode != IBV_WR_SEND &&
 		      e->opcode != IBV_WR_SEND_WITH_IMM) ||
 		     e->length > SHM_SLOT_PAYLOAD ||
-		     (e->flags & HCA_SWQE_FENCE) ||
+		     (e->flags & (HCA_SWQE_FENCE | HCA_SWQE_WATCHED)) ||
 		     (e->num_sge != 1 && !(e->flags & HCA_SWQE_INLINE))) ||
 	    !put(qp, l, qp->sq.next, &p))
 		return false;
@@ -220,8 +221,10 @@ other:
 	return false;
 }
 
-bool shm_receive(struct shm_link *l)
+/* `watched`: constant. */
+static inline __attribute__((always_inline)) bool receive(struct shm_link *l, bool watched)
 {
+	struct shm_part_shown shown;
 	struct shm_slot *s;
 	uint32_t pos, start;
 	bool kick = false;
@@ -232,6 +235,7 @@ bool shm_receive(struct shm_link *l)
 		return false;
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
 	while (pos - start < SHM_RECEIVE_BUDGET && (s = shm_slot_ready(l, pos))) {
+		bool marked = false;
 		struct shm_header h;
 		uint32_t ack;
 
@@ -242,10 +246,15 @@ bool shm_receive(struct shm_link *l)
 		atomic_store_explicit(&l->acked_hint, ack,
 				      memory_order_release);
 		PROBE(receive, h.dst_qpn, h.src_qpn, h.psn, h.length, h.op);
-		if (unlikely(!take(l, s, &h)) && shm_receive_other(l, s, h)) {
+		if (watched)
+			shm_watch_received(l, s, &h, &shown);
+		if ((watched || unlikely(!take(l, s, &h))) &&
+		    shm_receive_other(l, s, h)) {
 			l->rx_marks++;
-			kick = true;
+			kick = marked = true;
 		}
+		if (watched)
+			shm_watch_answered(s, &shown, marked);
 		kick |= !!(h.flags & SHM_KICK_ON_ACK);
 		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_relaxed);
 		atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks),
@@ -259,4 +268,14 @@ bool shm_receive(struct shm_link *l)
 			shm_kick(l);
 	}
 	return pos != start;
+}
+
+bool shm_receive(struct shm_link *l)
+{
+	return receive(l, false);
+}
+
+bool shm_receive_watched(struct shm_link *l)
+{
+	return receive(l, true);
 }

@@ -45,6 +45,9 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 /* Receives up to SHM_RECEIVE_BUDGET messages; true if there were any. rx_lock is held. */
 bool shm_receive(struct shm_link *l);
 
+/* The same with a capture. */
+bool shm_receive_watched(struct shm_link *l);
+
 /* Receives all messages that are in the ring now. Takes rx_lock. */
 void shm_receive_rest(struct shm_link *l);
 
@@ -89,8 +92,9 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 				       uint8_t flags, uint32_t length,
 				       struct shm_extent *part);
 
-/* At the initiator: copies the data of an acknowledged READ into its buffers, before the
- * slot is used again. Returns the status to be used for the slot. ack_lock is held;
+/* At the initiator, for a slot with SHM_DATA or SHM_SHOWN that is acknowledged: copies the
+ * data of a READ into its buffers, and shows it in the capture, before the slot is used
+ * again. Returns the status to be used for the slot. ack_lock is held;
  * takes sq_lock. */
 enum shm_status shm_read_arrived(struct shm_link *l,
 				 const struct shm_inflight *f,

@@ -30,6 +30,7 @@
 #include "transport/shm/receive.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
+#include "transport/shm/watch.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -636,7 +637,8 @@ void shm_receive_rest(struct shm_link *l)
 	/* At most SHM_SLOTS messages are there now; a peer that runs may go on sending.
 	 * Waits for a polling thread that holds the lock, even if it is preempted. */
 	hca_lock(&l->rx_lock);
-	for (unsigned i = 0; i < SHM_SLOTS / SHM_RECEIVE_BUDGET && shm_receive(l); i++)
+	for (unsigned i = 0; i < SHM_SLOTS / SHM_RECEIVE_BUDGET &&
+			     (shm_watches ? shm_receive_watched(l) : shm_receive(l)); i++)
 		;
 	hca_unlock(&l->rx_lock);
 }

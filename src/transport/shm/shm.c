@@ -10,6 +10,7 @@
 #include "transport/shm/receive.h"
 #include "transport/shm/send.h"
 #include "transport/shm/state.h"
+#include "transport/shm/watch.h"
 #include "util/container_of.h"
 #include "util/list.h"
 
@@ -160,6 +161,7 @@ static const struct hca_local_ops shm_local_ops = {
 const struct hca_transport_ops shm_ops = {
 	.name = "shm",
 	.serves_host = true,
+	.variant = shm_watch_variant,
 	.start = shm_links_start,
 	.stop = shm_links_stop,
 	.forked = shm_links_forked,

@@ -50,6 +50,7 @@
 #include "util/list.h"
 #include "util/spin.h"
 
+struct shm_part_shown;
 struct shm_responder;
 
 #define SHM_LINKS 1024
@@ -102,6 +103,7 @@ enum shm_inflight_kind {
 	SHM_RESULT = 1 << 1, /* the slot comes back with the result of an atomic */
 	SHM_DATA = 1 << 2,   /* a READ: its data come back in the slot or data area */
 	SHM_PLAIN = 1 << 3,  /* a SEND within its slot: can complete by a promise */
+	SHM_SHOWN = 1 << 5,  /* it is in a capture, and so is its acknowledgement (watch.h) */
 	SHM_TAKEN = 1 << 4,  /* already completed, by a promise (hca/memory/promise.h) */
 };
 
@@ -146,6 +148,7 @@ struct shm_link {
 	uint32_t data_head; /* data area in use: [tail, head), wrapping */
 	_Atomic uint32_t data_tail;
 	struct shm_inflight *inflight; /* SHM_SLOTS */
+	struct shm_part_shown *shown;  /* likewise; used with a capture only (watch.h) */
 	_Atomic uint32_t harvested;    /* slots whose acknowledgement is processed */
 	/* A datagram found no room: `harvested` then, and since when `harvested`
 	 * has not changed (0: room was never missing). */

@@ -25,6 +25,7 @@
 #include "transport/shm/receive.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
+#include "transport/shm/watch.h"
 #include "util/container_of.h"
 
 uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data)
@@ -155,7 +156,9 @@ enum shm_status shm_read_arrived(struct shm_link *l,
 {
 	struct hca_qp *qp = f->qp;
 
-	if (!qp || status != SHM_OK)
+	if (f->kind & SHM_SHOWN)
+		shm_watch_acknowledged(l, slot, status);
+	if (!(f->kind & SHM_DATA) || !qp || status != SHM_OK)
 		return status;
 	hca_lock(&qp->sq_lock);
 	if (f->epoch == qp->tx_epoch)

@@ -33,6 +33,7 @@
 #include "transport/shm/send.h"
 #include "transport/shm/slot.h"
 #include "transport/shm/state.h"
+#include "transport/shm/watch.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"
@@ -185,9 +186,13 @@ put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	      e->length, e->opcode);
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_xrc_address(qp, e, s, &w.header);
+	if (unlikely(shm_watches)) {
+		shm_watch_sent(l, w.pos, s, &w.header);
+		kind |= SHM_SHOWN;
+	}
 	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index,
-		     flags & SHM_MORE ? SHM_PART :
-		     hca_op_is_atomic(e->opcode) ? SHM_RESULT : kind);
+		     kind | (flags & SHM_MORE ? SHM_PART :
+			     hca_op_is_atomic(e->opcode) ? SHM_RESULT : 0u));
 	return 0;
 }
 
@@ -201,6 +206,7 @@ put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	struct shm_request q = { .part.at = qp->tx_offset, .rkey = e->rkey,
 				 .remote_addr = e->remote_addr };
 	struct iovec iov[HCA_MAX_SGE];
+	unsigned kind = 0;
 	struct slot_writer w;
 	bool kernel;
 	uint8_t *to;
@@ -231,8 +237,12 @@ put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	      e->length, e->opcode);
 	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
 		shm_xrc_address(qp, e, w.slot, &w.header);
+	if (unlikely(shm_watches)) {
+		shm_watch_sent(l, w.pos, w.slot, &w.header);
+		kind = SHM_SHOWN;
+	}
 	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, index,
-		     (last ? 0u : SHM_PART) | (read ? SHM_DATA : 0u));
+		     kind | (last ? 0u : SHM_PART) | (read ? SHM_DATA : 0u));
 	return 0;
 }
 
