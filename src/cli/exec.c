@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/elf_facts.h"
+#include "cli/exec_capture.h"
 #include "cli/exec_dir.h"
 #include "cli/exec_others.h"
 #include "cli/exec_trace.h"
@@ -34,11 +35,13 @@ struct exec_options {
 	bool bare;  /* only the libraries, no entries and no settings */
 	bool quiet; /* no message at the end */
 	struct exec_trace trace;
+	const char *capture; /* NULL: none */
 };
 
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [--] PROGRAM [ARGUMENTS]\n"
+	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [-c FILE] [--] PROGRAM\n"
+	      "                   [ARGUMENTS]\n"
 	      "\n"
 	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
 	      "\n"
@@ -53,6 +56,10 @@ static void print_help(FILE *out)
 	      "                 error, and why it failed; posting and polling is summed up\n"
 	      "  -T, --trace-data[=FILE]\n"
 	      "                 the same, with each call of posting and polling\n"
+	      "  -c, --capture FILE[,size=BYTES][,files=NUMBER][,snap=BYTES]\n"
+	      "                 write each packet to FILE, a file or a pipe, for Wireshark; %p\n"
+	      "                 is the process id. A file of that size is the last one, or of\n"
+	      "                 several the latest are kept; of a packet snap bytes are\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -284,6 +291,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "trace", optional_argument, NULL, 't' },
 		{ "trace-data", optional_argument, NULL, 'T' },
+		{ "capture", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -291,7 +299,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 
 	*status = CLI_USAGE;
 	/* '+': options after PROGRAM belong to the program. */
-	while ((opt = getopt_long(argc, argv, "+prbqt::T::h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'p': o->preload = true; break;
 		case 'r': o->rsockets = true; break;
@@ -303,6 +311,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 			o->trace.data |= opt == 'T';
 			o->trace.file = optarg ? optarg : o->trace.file;
 			break;
+		case 'c': o->capture = optarg; break;
 		case 'h':
 			print_help(stdout);
 			*status = CLI_OK;
@@ -323,6 +332,7 @@ int cli_exec(int argc, char **argv)
 	char path[PATH_MAX], libs[PATH_MAX];
 	struct exec_dir d = { 0 };
 	const char *devices;
+	char *capture;
 	int err, status;
 
 	if (read_options(argc, argv, &o, &status))
@@ -346,6 +356,16 @@ int cli_exec(int argc, char **argv)
 		return CLI_FAILED;
 	d.program = argv[0];
 	d.quiet = o.quiet;
+	/* What looks at the adapter for the entries captures nothing. */
+	capture = getenv("BUSBAR_CAPTURE");
+	capture = capture ? strdup(capture) : NULL;
+	unsetenv("BUSBAR_CAPTURE");
 	set_entries(libs, &d, !o.bare);
+	if (o.capture ? exec_capture_set(o.capture) :
+			capture && setenv("BUSBAR_CAPTURE", capture, 1)) {
+		if (d.path[0])
+			exec_dir_cancel(&d);
+		return CLI_USAGE;
+	}
 	return become(path, argv, &d);
 }

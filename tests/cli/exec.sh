@@ -40,6 +40,16 @@ check "--rsockets names its library" 0 "^$libs/librspreload.so" \
 	"$BUSBAR" exec --rsockets -- sh -c 'echo "$LD_PRELOAD"'
 check "options behind the program are the program's" 0 '^-p$' \
 	"$BUSBAR" exec printf '%s\n' -p
+check "--capture sets the file, seen from the root" 0 "^$tmp/a%p.pcapng 10m 3 \.\$" \
+	sh -c 'cd "$1" && exec "$BUSBAR" exec --capture "a%p.pcapng,size=10m,files=3" -- \
+		sh -c "echo \$BUSBAR_CAPTURE \$BUSBAR_CAPTURE_SIZE \$BUSBAR_CAPTURE_FILES \$BUSBAR_CAPTURE_SNAP."' \
+	sh "$tmp"
+check "--capture names a limit that is none" 2 "'huge' is no value for size" \
+	"$BUSBAR" exec --capture "$tmp/x,size=huge" -- true
+check "--capture knows its keys" 2 "none of size=BYTES" \
+	"$BUSBAR" exec --capture "$tmp/x,length=1" -- true
+check "--capture needs a file" 2 'a file or a pipe is needed' \
+	"$BUSBAR" exec --capture ,size=1m -- true
 check "a program that is not there is 127" 127 "'no-such-program' not found in PATH" \
 	"$BUSBAR" exec -- no-such-program
 : >"$tmp/plain"
