@@ -55,7 +55,7 @@ const struct setting hca_setting_table[] = {
 	  .fallback = "",
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, faults),
-	  .help = "what the transports roce and loop do to their packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7; empty for nothing" },
+	  .help = "what the transports roce and loop do to their packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7; shm offers loss, partition, in.delay and in.jitter of messages; empty for nothing" },
 	{ .env = "BUSBAR_ROCE_PORT",
 	  .fallback = "4791",
 	  .type = SETTING_UINT,
@@ -157,11 +157,11 @@ static void keep_closed(struct hca_settings *s)
 	s->capture = ""; /* nor replace files with its rights */
 }
 
-/* What one side copies by itself, the other side does not see: with a capture each
- * operation becomes a message. */
+/* What one side copies by itself, the other side does not see, and nothing of it is lost:
+ * with a capture or faults each operation becomes a message. */
 static void show_all(struct hca_settings *s)
 {
-	if (!s->capture[0])
+	if (!s->capture[0] && !s->faults[0])
 		return;
 	s->memory = HCA_MEMORY_TARGET;
 	s->copy_access = HCA_ACCESS_TARGET;

@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "transport/shm/copy.h"
+#include "transport/shm/faults.h"
 #include "transport/shm/watch.h"
 #include "util/log.h"
 
@@ -89,6 +90,7 @@ static struct shm_area *area_map(int fd)
 struct link_tables {
 	struct shm_inflight inflight[SHM_SLOTS];
 	struct shm_part_shown shown[SHM_SLOTS];
+	struct shm_faults_of faults;
 	struct shm_mapping maps[HCA_REGIONS];
 };
 
@@ -101,6 +103,7 @@ int shm_link_map_tables(struct shm_link *l)
 		return -ENOMEM;
 	l->inflight = t->inflight;
 	l->shown = t->shown;
+	l->faults = &t->faults;
 	l->maps = t->maps;
 	return 0;
 }
@@ -112,6 +115,7 @@ static void tables_unmap(struct shm_link *l)
 	       sizeof(struct link_tables));
 	l->inflight = NULL;
 	l->shown = NULL;
+	l->faults = NULL;
 	l->maps = NULL;
 }
 
@@ -137,6 +141,7 @@ int shm_link_set_area(struct shm_link *l, int area_fd, int role)
 	l->carried = false;
 	l->idle_polls = 0;
 	l->full_ns = 0;
+	shm_faults_open(l);
 	return 0;
 }
 

@@ -28,7 +28,6 @@
 #include "transport/shm/send.h"
 #include "transport/shm/slot.h"
 #include "transport/shm/state.h"
-#include "transport/shm/watch.h"
 #include "util/container_of.h"
 #include "util/probe.h"
 
@@ -221,10 +220,8 @@ other:
 	return false;
 }
 
-/* `watched`: constant. */
-static inline __attribute__((always_inline)) bool receive(struct shm_link *l, bool watched)
+bool shm_receive(struct shm_link *l)
 {
-	struct shm_part_shown shown;
 	struct shm_slot *s;
 	uint32_t pos, start;
 	bool kick = false;
@@ -235,7 +232,6 @@ static inline __attribute__((always_inline)) bool receive(struct shm_link *l, bo
 		return false;
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
 	while (pos - start < SHM_RECEIVE_BUDGET && (s = shm_slot_ready(l, pos))) {
-		bool marked = false;
 		struct shm_header h;
 		uint32_t ack;
 
@@ -246,15 +242,10 @@ static inline __attribute__((always_inline)) bool receive(struct shm_link *l, bo
 		atomic_store_explicit(&l->acked_hint, ack,
 				      memory_order_release);
 		PROBE(receive, h.dst_qpn, h.src_qpn, h.psn, h.length, h.op);
-		if (watched)
-			shm_watch_received(l, s, &h, &shown);
-		if ((watched || unlikely(!take(l, s, &h))) &&
-		    shm_receive_other(l, s, h)) {
+		if (unlikely(!take(l, s, &h)) && shm_receive_other(l, s, h)) {
 			l->rx_marks++;
-			kick = marked = true;
+			kick = true;
 		}
-		if (watched)
-			shm_watch_answered(s, &shown, marked);
 		kick |= !!(h.flags & SHM_KICK_ON_ACK);
 		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_relaxed);
 		atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks),
@@ -268,14 +259,4 @@ static inline __attribute__((always_inline)) bool receive(struct shm_link *l, bo
 			shm_kick(l);
 	}
 	return pos != start;
-}
-
-bool shm_receive(struct shm_link *l)
-{
-	return receive(l, false);
-}
-
-bool shm_receive_watched(struct shm_link *l)
-{
-	return receive(l, true);
 }

@@ -45,8 +45,8 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 /* Receives up to SHM_RECEIVE_BUDGET messages; true if there were any. rx_lock is held. */
 bool shm_receive(struct shm_link *l);
 
-/* The same with a capture. */
-bool shm_receive_watched(struct shm_link *l);
+/* The same with a capture or faults. `at_once`: what they delay is handled now. */
+bool shm_receive_watched(struct shm_link *l, bool at_once);
 
 /* Receives all messages that are in the ring now. Takes rx_lock. */
 void shm_receive_rest(struct shm_link *l);

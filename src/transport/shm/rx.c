@@ -638,7 +638,7 @@ void shm_receive_rest(struct shm_link *l)
 	 * Waits for a polling thread that holds the lock, even if it is preempted. */
 	hca_lock(&l->rx_lock);
 	for (unsigned i = 0; i < SHM_SLOTS / SHM_RECEIVE_BUDGET &&
-			     (shm_watches ? shm_receive_watched(l) : shm_receive(l)); i++)
+			     (shm_watches ? shm_receive_watched(l, true) : shm_receive(l)); i++)
 		;
 	hca_unlock(&l->rx_lock);
 }

@@ -50,6 +50,7 @@
 #include "util/list.h"
 #include "util/spin.h"
 
+struct shm_faults_of;
 struct shm_part_shown;
 struct shm_responder;
 
@@ -148,7 +149,9 @@ struct shm_link {
 	uint32_t data_head; /* data area in use: [tail, head), wrapping */
 	_Atomic uint32_t data_tail;
 	struct shm_inflight *inflight; /* SHM_SLOTS */
-	struct shm_part_shown *shown;  /* likewise; used with a capture only (watch.h) */
+	/* Used with a capture or faults only (watch.h, faults.h). */
+	struct shm_part_shown *shown;  /* SHM_SLOTS */
+	struct shm_faults_of *faults;
 	_Atomic uint32_t harvested;    /* slots whose acknowledgement is processed */
 	/* A datagram found no room: `harvested` then, and since when `harvested`
 	 * has not changed (0: room was never missing). */

@@ -8,6 +8,7 @@
 
 #include "hca/share/process.h"
 #include "transport/packet/show.h"
+#include "transport/shm/faults.h"
 #include "transport/shm/peer.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -234,7 +235,7 @@ static bool read_part(const struct shm_header *h, const struct shm_slot *slot,
 {
 	*p = (struct shm_part_shown){ .length = h->length, .more = h->flags & SHM_MORE };
 	if (h->op >= ARRAY_SIZE(kinds) || !h->op || h->op == SHM_ACCESS_FAULT ||
-	    h->flags & SHM_PULL)
+	    h->flags & SHM_PULL || h->dst_qpn == UINT32_MAX)
 		return false;
 	*message = read_addresses(h, &p->frame);
 	p->frame.rc.op = kinds[h->op].op;
@@ -407,8 +408,8 @@ static uint32_t count_message(enum carrier_direction direction,
 	return msn;
 }
 
-void shm_watch_sent(struct shm_link *l, uint32_t pos, const struct shm_slot *slot,
-		    const struct shm_header *h)
+static void show_sent(struct shm_link *l, uint32_t pos, const struct shm_slot *slot,
+		      const struct shm_header *h)
 {
 	struct shm_part_shown *p = &l->shown[pos % SHM_SLOTS];
 	const struct hca_qp *qp;
@@ -419,6 +420,13 @@ void shm_watch_sent(struct shm_link *l, uint32_t pos, const struct shm_slot *slo
 		return;
 	qp = hca_qp_find(p->frame.src_qpn);
 	show_part(CARRIER_OUT, message, qp ? qp->attr.sq_psn : message, p);
+}
+
+void shm_watch_sent(struct shm_link *l, uint32_t pos, const struct shm_slot *slot,
+		    struct shm_header *h)
+{
+	show_sent(l, pos, slot, h);
+	shm_faults_send(l, slot, h);
 }
 
 void shm_watch_received(struct shm_link *l, const struct shm_slot *slot,

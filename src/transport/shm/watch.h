@@ -36,9 +36,10 @@
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
 
-/* Constant after the choice of the transports. */
+/* There is a capture, or faults are wanted (faults.h). Constant after the choice of the
+ * transports. */
 extern bool shm_watches;
-/* hca_transport_ops.variant: `shm_watched_ops` with a capture (watched.c). */
+/* hca_transport_ops.variant: `shm_watched_ops` where `shm_watches` (watched.c). */
 const struct hca_transport_ops *shm_watch_variant(void);
 extern struct hca_transport_ops shm_watched_ops;
 
@@ -50,10 +51,10 @@ void shm_watch_forked(void);
 void shm_watch_connected(struct hca_qp *qp);
 void shm_watch_closed(struct hca_qp *qp);
 
-/* The slot at `pos` is filled, and about to be published with this header. tx_lock is
- * held. */
+/* The slot at `pos` is filled, and about to be published with this header, which faults
+ * may change. tx_lock is held. */
 void shm_watch_sent(struct shm_link *l, uint32_t pos, const struct shm_slot *slot,
-		    const struct shm_header *h);
+		    struct shm_header *h);
 
 /* One slot's part of a message. */
 struct shm_part_shown {

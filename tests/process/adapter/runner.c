@@ -77,6 +77,7 @@ static const struct transport transports[] = {
 	{ .name = "roce", .device = "soft0", .waits = true, .without = without_on_roce },
 	{ .name = "roce-faults", .device = "soft0", .loses = true, .waits = true,
 	  .without = without_with_faults },
+	{ .name = "shm-faults", .device = "soft0", .loses = true },
 };
 
 const struct transport *transport_under_test(void)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* BUSBAR_FAULTS on shared memory; see faults.h. */
+#define LOG_ROOM "shm"
+#include "transport/shm/faults.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "hca/host/settings.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "transport/shm/receive.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+static struct {
+	struct impair_settings set;
+	bool read, wanted;
+} faults;
+
+/* ---- settings ---- */
+
+static bool is_offered(const struct impair_settings *s)
+{
+	const struct impair_params *both[] = { &s->out, &s->in };
+	bool more = s->out.delay_ns || s->out.jitter_ns;
+
+	for (unsigned i = 0; i < 2; i++)
+		more |= both[i]->duplicate > 0 || both[i]->reorder > 0 ||
+			both[i]->corrupt > 0 || both[i]->rate_bps;
+	return !more;
+}
+
+/* What cannot be read, and what loop does not offer either, loop has complained about if it
+ * is used; where there is only shm nobody else does. */
+static void read_settings(void)
+{
+	const char *text = hca_settings.faults;
+	char error[160];
+
+	faults.read = true;
+	if (!*text)
+		return;
+	if (impair_parse(text, &faults.set, error, sizeof(error))) {
+		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults", text, error);
+		return;
+	}
+	faults.wanted = !impair_is_none(&faults.set.out) || !impair_is_none(&faults.set.in);
+	if (faults.wanted && !is_offered(&faults.set)) {
+		log_warn("BUSBAR_FAULTS='%.80s': in shared memory only loss, partition, in.delay and in.jitter are possible; no faults there",
+			 text);
+		faults.wanted = false;
+	}
+}
+
+bool shm_faults_wanted(void)
+{
+	if (!faults.read)
+		read_settings();
+	return faults.wanted;
+}
+
+void shm_faults_open(struct shm_link *l)
+{
+	struct shm_faults_of *f = l->faults;
+
+	if (!faults.wanted)
+		return;
+	memset(f, 0, sizeof(*f));
+	impair_lane_init(&f->out, 2 * faults.set.seed);
+	impair_lane_init(&f->in, 2 * faults.set.seed + 1);
+	impair_lane_set(&f->out, IMPAIR_ALL_CLASSES, &faults.set.out);
+	impair_lane_set(&f->in, IMPAIR_ALL_CLASSES, &faults.set.in);
+	f->open = true;
+}
+
+/* ---- messages ---- */
+
+static bool is_first_part(const struct shm_slot *slot, const struct shm_header *h)
+{
+	struct shm_extent x = { .at = 0 };
+
+	if (h->flags & SHM_IN_DATA) /* a request begins with it, too */
+		memcpy(&x, slot->payload, sizeof(x));
+	return !x.at;
+}
+
+void shm_faults_send(struct shm_link *l, const struct shm_slot *slot,
+		     struct shm_header *h)
+{
+	struct impair_fate fate;
+
+	/* The parts behind a lost one are out of sequence. */
+	if (!l->faults->open || !is_first_part(slot, h))
+		return;
+	impair_decide(&l->faults->out, 0, h->length, 0, &fate);
+	if (fate.copies)
+		return;
+	h->dst_qpn = UINT32_MAX; /* no number of a queue pair */
+	h->flags &= (uint8_t)~SHM_XRC;
+}
+
+/* The slots that have come since the last time. */
+static void look(struct shm_link *l, uint64_t now_ns)
+{
+	struct shm_faults_of *f = l->faults;
+	const struct shm_slot *s;
+
+	while ((s = shm_slot_ready(l, f->seen))) {
+		struct impair_fate fate = { .copies = 1, .copy[0].due_ns = f->in.last_ns };
+		uint32_t place = f->seen % SHM_SLOTS, ack;
+		struct shm_header h;
+
+		shm_slot_read(s, &h, &ack);
+		/* What tells of an error is not sent again. */
+		if (h.op != SHM_ACCESS_FAULT && is_first_part(s, &h))
+			impair_decide(&f->in, 0, h.length, now_ns, &fate);
+		f->slots[place].lost = !fate.copies;
+		f->slots[place].due_ns = fate.copies ? fate.copy[0].due_ns : 0;
+		f->seen++;
+	}
+}
+
+enum shm_fate shm_faults_receive(struct shm_link *l, uint32_t pos)
+{
+	struct shm_faults_of *f = l->faults;
+	uint64_t now_ns;
+
+	if (!f->open)
+		return SHM_TAKE;
+	now_ns = progress_now_ns();
+	look(l, now_ns);
+	if (pos == f->seen)
+		return SHM_TAKE; /* it came between */
+	if (f->slots[pos % SHM_SLOTS].lost)
+		return SHM_LOSE;
+	return f->slots[pos % SHM_SLOTS].due_ns <= now_ns ? SHM_TAKE : SHM_WAIT;
+}
+
+bool shm_faults_hold(struct shm_link *l)
+{
+	bool hold;
+
+	if (!faults.wanted)
+		return false;
+	hca_lock(&l->rx_lock);
+	hold = atomic_load(&l->state) == SHM_LINK_UP && l->faults->open &&
+	       l->faults->seen != atomic_load(&l->rx_pos);
+	hca_unlock(&l->rx_lock);
+	return hold;
+}
