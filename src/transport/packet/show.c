@@ -155,11 +155,11 @@ static void ends_of(const struct packet_frame *f, enum carrier_direction directi
 	uint32_t own = direction == CARRIER_OUT ? f->src_qpn : f->dst_qpn;
 	const struct known *k;
 
+	memset(ends, 0, sizeof(*ends));
 	if (f->service == PACKET_UD) {
 		ends_of_grh(f, ends);
 		return;
 	}
-	memset(ends, 0, sizeof(*ends));
 	gid_of_ipv4(ends->src, host);
 	gid_of_ipv4(ends->dst, host);
 	spin_lock(&show.lock);
@@ -194,6 +194,25 @@ void packet_show(const struct hca_transport_ops *ops, enum carrier_direction dir
 	if (atomic_load(&show.on)) {
 		ends_of(f, direction, &ends);
 		p.bytes = (uint32_t)packet_show_encode(&ends, f, payload, n, bytes);
+		capture_packet(show.capture, &p);
+	}
+	atomic_fetch_sub(&show.inside, 1);
+}
+
+void packet_show_bytes(const struct hca_transport_ops *ops,
+		       enum carrier_direction direction, const struct packet_ends *ends,
+		       const void *ib, size_t bytes)
+{
+	uint8_t frame[PACKET_SHOW_BYTES];
+	struct capture_packet p = {
+		.direction = direction,
+		.data = frame,
+		.interface = hca_path_number(ops),
+	};
+
+	atomic_fetch_add(&show.inside, 1);
+	if (atomic_load(&show.on)) {
+		p.bytes = (uint32_t)packet_show_wrap(ends, ib, bytes, frame);
 		capture_packet(show.capture, &p);
 	}
 	atomic_fetch_sub(&show.inside, 1);

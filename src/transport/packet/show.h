@@ -52,17 +52,30 @@ void packet_show(const struct hca_transport_ops *ops, enum carrier_direction dir
  * wanted. For media whose frames have both numbers of queue pairs. 0 or -ENOMEM. */
 struct packet_port;
 int packet_show_port(struct packet_port *port, struct carrier **carrier);
+/* The same for a carrier over UDP, whose bytes are those of RoCE v2 already: shown with its
+ * addresses, and with the IPv4 identification that their ICRC is for. */
+int packet_show_udp(struct packet_port *port, struct carrier **carrier);
 
 /* The ends of a packet: addresses as GIDs. */
 struct packet_ends {
 	uint8_t src[16], dst[16];
 	uint8_t tos, ttl;
+	uint16_t src_port, dst_port, ip_id;
 };
 
+/* One packet whose bytes from the BTH to the ICRC are there, PACKET_SHOW_IB at most. */
+#define PACKET_SHOW_IB (PACKET_HEADER_BYTES + PACKET_MTU + 3 + 4)
+void packet_show_bytes(const struct hca_transport_ops *ops,
+		       enum carrier_direction direction, const struct packet_ends *ends,
+		       const void *ib, size_t bytes);
+
 /* What packet_show() writes; how many bytes. Pure. */
-#define PACKET_SHOW_BYTES (14 + 40 + 8 + PACKET_HEADER_BYTES + PACKET_MTU + 3 + 4)
+#define PACKET_SHOW_BYTES (14 + 40 + 8 + PACKET_SHOW_IB)
 size_t packet_show_encode(const struct packet_ends *ends, const struct packet_frame *f,
 			  const struct iovec *payload, unsigned n,
 			  uint8_t to[PACKET_SHOW_BYTES]);
+/* Likewise for packet_show_bytes(). */
+size_t packet_show_wrap(const struct packet_ends *ends, const void *ib, size_t bytes,
+			uint8_t to[PACKET_SHOW_BYTES]);
 
 #endif

@@ -81,6 +81,7 @@ static size_t put_ipv4(uint8_t *to, const struct packet_ends *ends, size_t udp)
 		.ihl = sizeof(ip) / 4,
 		.tos = ends->tos,
 		.tot_len = htons((uint16_t)(sizeof(ip) + udp)),
+		.id = htons(ends->ip_id),
 		.frag_off = htons(DONT_FRAGMENT),
 		.ttl = ends->ttl ? ends->ttl : TTL,
 		.protocol = IPPROTO_UDP,
@@ -145,23 +146,66 @@ static void put_icrc(const struct packet_ends *ends, bool ipv4, const struct udp
 	memcpy((uint8_t *)(uintptr_t)bth + bytes, code, sizeof(code));
 }
 
+/* The Ethernet header; where the UDP header goes. */
+static size_t put_headers(const struct packet_ends *ends, bool ipv4, uint8_t *to)
+{
+	return put_ethernet(to, ends, ipv4) +
+	       (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
+}
+
+/* With everything behind the UDP header in its place: the IP and UDP headers. */
+static void finish(const struct packet_ends *ends, bool ipv4, const struct udphdr *udp,
+		   uint8_t *to, size_t udp_at, size_t end)
+{
+	size_t ip_at = udp_at - (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
+	uint16_t code;
+
+	if (ipv4)
+		put_ipv4(to + ip_at, ends, end - udp_at);
+	else
+		put_ipv6(to + ip_at, ends, end - udp_at);
+	memcpy(to + udp_at, udp, sizeof(*udp));
+	code = udp_checksum(ends, ipv4, to + udp_at, end - udp_at);
+	memcpy(to + udp_at + offsetof(struct udphdr, check), &code, sizeof(code));
+}
+
+static bool both_ipv4(const struct packet_ends *ends)
+{
+	return is_ipv4(ends->src) && is_ipv4(ends->dst);
+}
+
+size_t packet_show_wrap(const struct packet_ends *ends, const void *ib, size_t bytes,
+			uint8_t to[PACKET_SHOW_BYTES])
+{
+	bool ipv4 = both_ipv4(ends);
+	size_t udp_at = put_headers(ends, ipv4, to), end;
+	struct udphdr udp = {
+		.source = htons(ends->src_port),
+		.dest = htons(ends->dst_port),
+	};
+
+	bytes = MIN(bytes, PACKET_SHOW_IB);
+	udp.len = htons((uint16_t)(sizeof(udp) + bytes));
+	memcpy(to + udp_at + sizeof(udp), ib, bytes);
+	end = udp_at + sizeof(udp) + bytes;
+	finish(ends, ipv4, &udp, to, udp_at, end);
+	return end;
+}
+
 size_t packet_show_encode(const struct packet_ends *ends, const struct packet_frame *f,
 			  const struct iovec *payload, unsigned n,
 			  uint8_t to[PACKET_SHOW_BYTES])
 {
-	bool ipv4 = is_ipv4(ends->src) && is_ipv4(ends->dst);
-	size_t at = put_ethernet(to, ends, ipv4), ib, udp_at, pad, end;
+	bool ipv4 = both_ipv4(ends);
+	size_t udp_at = put_headers(ends, ipv4, to), ib = udp_at + sizeof(struct udphdr);
+	size_t end = ib + packet_ib_encode(f, to + ib), pad;
 	uint32_t left = MIN(f->rc.bytes, PACKET_MTU);
-	uint16_t code;
 	struct udphdr udp = {
 		.source = htons((uint16_t)(PORT_BASE | ((f->src_qpn ^ f->dst_qpn * 31) &
 							PORT_MASK))),
 		.dest = htons(IB_UDP_PORT),
 	};
 
-	udp_at = at + (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
-	ib = udp_at + sizeof(udp);
-	end = ib + packet_ib_encode(f, to + ib);
 	for (unsigned i = 0; i < n && left; i++) {
 		uint32_t bytes = (uint32_t)MIN(payload[i].iov_len, left);
 
@@ -173,14 +217,8 @@ size_t packet_show_encode(const struct packet_ends *ends, const struct packet_fr
 	memset(to + end, 0, pad);
 	end += pad;
 	udp.len = htons((uint16_t)(end + IB_ICRC_BYTES - udp_at));
-	if (ipv4)
-		put_ipv4(to + at, ends, end + IB_ICRC_BYTES - udp_at);
-	else
-		put_ipv6(to + at, ends, end + IB_ICRC_BYTES - udp_at);
 	put_icrc(ends, ipv4, &udp, to + ib, end - ib);
 	end += IB_ICRC_BYTES;
-	memcpy(to + udp_at, &udp, sizeof(udp));
-	code = udp_checksum(ends, ipv4, to + udp_at, end - udp_at);
-	memcpy(to + udp_at + offsetof(struct udphdr, check), &code, sizeof(code));
+	finish(ends, ipv4, &udp, to, udp_at, end);
 	return end;
 }

@@ -31,6 +31,7 @@
 #include "transport/carrier/udp.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
+#include "transport/packet/show.h"
 #include "transport/roce/gsi.h"
 #include "transport/roce/packets.h"
 #include "transport/roce/qp1.h"
@@ -160,6 +161,8 @@ static int open_carrier(void)
 		return ret;
 	carrier = roce.udp;
 	ret = add_faults(&carrier);
+	if (!ret)
+		ret = packet_show_udp(&port, &carrier);
 	if (!ret)
 		ret = packet_port_open(&port, carrier);
 	if (ret)
@@ -310,6 +313,7 @@ static const struct hca_gsi_ops gsi_ops = {
 static int roce_start(void)
 {
 	roce_udp_port = (uint16_t)hca_settings.udp_port;
+	packet_show_start();
 	return 0;
 }
 
@@ -326,6 +330,7 @@ static void roce_stop(void)
 	}
 	drop_slot();
 	atomic_store(&roce.hot, false);
+	packet_show_stop();
 }
 
 static void roce_forked(void)
@@ -335,6 +340,7 @@ static void roce_forked(void)
 	roce.gsi = roce.qp1 = false;
 	roce_gsi_forked();
 	packet_port_forked(&port);
+	packet_show_forked();
 	if (atomic_exchange(&roce.open, false))
 		roce_sockets_forked(&roce.sockets);
 	drop_slot();
