@@ -116,7 +116,8 @@ static int stack(struct packet_port *port, struct carrier **carrier,
 {
 	if (!packet_show_wanted())
 		return 0;
-	port->watcher = (struct carrier_watcher){ saw, port };
+	if (!port->watcher.saw) /* it may have several carriers */
+		port->watcher = (struct carrier_watcher){ saw, port };
 	return carrier_tap_open(*carrier, &port->watcher, carrier);
 }
 

@@ -10,6 +10,7 @@
 
 #include "hca/run/progress.h"
 #include "transport/carrier/udp.h"
+#include "transport/packet/show.h"
 #include "transport/packet/state.h"
 #include "transport/roce/packets.h"
 #include "util/clock_source.h"
@@ -18,7 +19,8 @@
 #define HOPS 64
 
 static struct {
-	struct carrier *carrier;           /* over the socket of slot 0, for receiving */
+	struct carrier *udp;               /* over the socket of slot 0, for receiving */
+	struct carrier *carrier;           /* it, or a filter over it */
 	struct packet_port *_Atomic port;  /* for sending; NULL: closed */
 } qp1;
 
@@ -59,12 +61,15 @@ int roce_qp1_open(int fd, struct packet_port *port)
 	const struct carrier_udp_params params = { .fd = fd, .clock = clock_source_host(),
 						   .no_trains = true };
 	const struct carrier_upper upper = { .deliver = deliver };
-	int ret = carrier_udp_open(&params, &qp1.carrier);
+	int ret = carrier_udp_open(&params, &qp1.udp);
 
 	if (ret)
 		return ret;
+	qp1.carrier = qp1.udp;
+	ret = packet_show_udp(port, &qp1.carrier);
 	carrier_set_upper(qp1.carrier, &upper);
-	ret = progress_watch(fd, EPOLLIN, readable, NULL);
+	if (!ret)
+		ret = progress_watch(fd, EPOLLIN, readable, NULL);
 	if (ret) {
 		carrier_close(qp1.carrier);
 		qp1.carrier = NULL;
@@ -78,7 +83,7 @@ void roce_qp1_close(void)
 {
 	if (!atomic_exchange(&qp1.port, NULL))
 		return;
-	progress_unwatch(carrier_udp_fd(qp1.carrier));
+	progress_unwatch(carrier_udp_fd(qp1.udp));
 	carrier_close(qp1.carrier);
 	qp1.carrier = NULL;
 }
