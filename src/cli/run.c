@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,6 +29,9 @@
 
 /* How long the summary waits for a slow reader. */
 #define SUMMARY_MS 2000
+
+/* Under mlockall() whole stacks are resident, and the default is 8 MiB for each thread. */
+#define THREAD_STACK_BYTES (1 << 20)
 
 enum summary { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
@@ -111,6 +115,21 @@ static void catch_signals(void)
 	sigaction(SIGHUP, &act, NULL);
 	/* A closed pipe is an error of write(), and does not end the process. */
 	signal(SIGPIPE, SIG_IGN);
+}
+
+/* For all threads of the process. A smaller limit of the user (`ulimit -s`) is kept. */
+static void limit_stacks(void)
+{
+	pthread_attr_t attr;
+	size_t bytes;
+
+	if (pthread_getattr_default_np(&attr))
+		return;
+	if (!pthread_attr_getstacksize(&attr, &bytes) &&
+	    bytes > THREAD_STACK_BYTES &&
+	    !pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES))
+		pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
 }
 
 /* Clears the live line before a message is printed. */
@@ -354,6 +373,7 @@ int cli_run(int argc, char **argv)
 	if (o.level >= 0)
 		log_set_level((enum log_level)o.level);
 	super_node_set_idle_stop(o.idle_stop);
+	limit_stacks();
 	from = o.file ? json_string(o.file) : json_null();
 	for (unsigned restarts = 0; from && !end_wanted; restarts++) {
 		next = NULL;
