@@ -133,6 +133,30 @@ static void one_without_rights_waits_for_its_refusal(struct pair *p)
 	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_REM_OP_ERR);
 }
 
+static void another_queue_pair_than_the_connected_one_has_no_promise(struct pair *p)
+{
+	struct connection c;
+	struct send_req r;
+
+	start(p, LENGTH);
+	c = p->conn;
+	c.timeout = 8; /* 1 ms */
+	c.retry_cnt = 1;
+	expect_eq(side_qp_create(&p->a, &few), 1);
+	expect_eq(side_to_init(&p->a, 1, c.access_a), 0);
+	expect_eq(side_to_rtr(&p->a, 1, &c, &p->b.gid, p->b.qpn[0], c.psn_b), 0);
+	expect_eq(side_to_rts(&p->a, 1, &c, c.psn_a), 0);
+	side_stop(&p->b);
+	r = send_req(&p->a, IBV_WR_SEND, 1, 0, LENGTH);
+	expect_eq(side_post_send(&p->a, 1, &r, 1).ret, 0);
+	side_expect_none(&p->a, SEND_CQ);
+	side_signal(&p->b, SIGCONT);
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_RETRY_EXC_ERR);
+	side_expect_none(&p->b, RECV_CQ);
+	send_and_complete(p);
+	expect_received(p);
+}
+
 static void a_write_behind_a_completed_send_comes_after_it(struct pair *p)
 {
 	struct send_req w;
@@ -270,6 +294,8 @@ static const struct test_case cases[] = {
 	CASE_IN(ONLY_TWO_PROCESSES, no_more_complete_than_there_are_receives),
 	CASE_IN(ONLY_TWO_PROCESSES, a_send_that_does_not_fit_waits_for_its_refusal),
 	CASE_IN(ONLY_TWO_PROCESSES, one_without_rights_waits_for_its_refusal),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		another_queue_pair_than_the_connected_one_has_no_promise),
 	RULE_IN(ONLY_TWO_PROCESSES, "IBTA 9.5",
 		a_write_behind_a_completed_send_comes_after_it),
 	CASE_IN(ONLY_TWO_PROCESSES,
