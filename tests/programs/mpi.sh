@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # mpi.sh openmpi|mpich PROCESSES [THREADS]: a program of that many processes, each with
-# that many threads, started by mpirun without any option about transports. That their messages went over the adapter is
-# checked by what UCX says of its connections.
+# that many threads, started by mpirun without any option about transports. That their
+# messages went over the adapter is checked by what UCX says of its connections.
+# mpi.sh openmpi PROCESSES openib: over that layer, which wants a port of InfiniBand.
 . "$(dirname "$0")/common.sh"
 mpi=${1:?openmpi or mpich}
 count=${2:?how many processes}
@@ -15,13 +16,20 @@ if [ "$mpi" = openmpi ]; then
 	options="$options --oversubscribe"
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
+taken="tag(.*$DEVICE:1"
+if [ "$threads" = openib ]; then
+	threads=0 taken="Using openib btl for send"
+	options="$options --mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1"
+	options="$options --mca btl_base_verbose 100"
+	export BUSBAR_LINK_LAYER=infiniband
+fi
 export UCX_LOG_LEVEL=info
 unset UCX_TLS UCX_NET_DEVICES UCX_USE_MT_MUTEX OMPI_MCA_pml
 
 once() {
 	alone "mpirun.$mpi $options python3 $here/mpi_exchange.py $mpi $threads"
 	expect client "^$count processes exchanged their data"
-	expect client "tag(.*$DEVICE:1"
+	expect client "$taken"
 }
 
 repeat

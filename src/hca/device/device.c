@@ -231,6 +231,7 @@ int hca_device_query_ex(struct ibv_context *ctx,
 int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		   struct ibv_port_attr *attr, size_t size)
 {
+	const bool infiniband = hca_settings.link_layer == HCA_LINK_INFINIBAND;
 	const bool up = hca_port_is_up();
 	/* Speed and MTU are those of shared memory: see event/port.h. */
 	struct ibv_port_attr full = {
@@ -238,7 +239,8 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = IBV_MTU_4096,
 		.gid_tbl_len = HCA_MAX_GIDS,
-		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.port_cap_flags = IBV_PORT_CM_SUP |
+				  (infiniband ? 0 : IBV_PORT_IP_BASED_GIDS),
 		.max_msg_sz = HCA_MAX_MSG_BYTES,
 		.pkey_tbl_len = 1,
 		.lid = HCA_PORT_LID,
@@ -246,8 +248,9 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		.active_width = 2,  /* 4X */
 		.active_speed = 32, /* EDR, 25 Gb/s per lane */
 		.phys_state = up ? 5 : 3, /* LinkUp, Disabled */
-		.link_layer = IBV_LINK_LAYER_ETHERNET,
-		.flags = IBV_QPF_GRH_REQUIRED,
+		.link_layer = infiniband ? IBV_LINK_LAYER_INFINIBAND :
+					   IBV_LINK_LAYER_ETHERNET,
+		.flags = infiniband ? 0 : IBV_QPF_GRH_REQUIRED,
 	};
 
 	if (port != 1)

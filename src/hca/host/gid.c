@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "hca/host/gid.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "util/clock.h"
 #include "util/list.h"
@@ -85,7 +86,8 @@ static void add_rank(const struct ifaddrs *list, int rank)
 			.gid = gid,
 			.gid_index = table.count,
 			.port_num = 1,
-			.gid_type = IBV_GID_TYPE_ROCE_V2,
+			.gid_type = hca_settings.link_layer == HCA_LINK_INFINIBAND ?
+					    IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2,
 			.ndev_ifindex = if_nametoindex(i->ifa_name),
 		};
 		table.count++;

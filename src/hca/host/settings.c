@@ -20,6 +20,8 @@ static const char *const memory_names[] = { "target", "regions", "ptrace", "all"
 static const char *const access_names[] = { "auto", "process_vm", "procmem",
 					    "target", NULL };
 
+static const char *const link_layer_names[] = { "ethernet", "infiniband", NULL };
+
 static const char *const devices_names[] = { "both", "soft", "system", NULL };
 
 const struct setting hca_setting_table[] = {
@@ -34,6 +36,12 @@ const struct setting hca_setting_table[] = {
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, system_libibverbs),
 	  .help = "the system's own libibverbs.so.1 by its absolute path, auto to look for it, or off" },
+	{ .env = "BUSBAR_LINK_LAYER",
+	  .fallback = "ethernet",
+	  .type = SETTING_ENUM,
+	  .names = link_layer_names,
+	  .offset = offsetof(struct hca_settings, link_layer),
+	  .help = "the network that the port of soft0 says it belongs to: ethernet (RoCE v2), or infiniband, for programs that use no other" },
 	{ .env = PEERS_ENV,
 	  .fallback = "user",
 	  .type = SETTING_ENUM,

@@ -12,6 +12,12 @@
 
 #include "util/settings.h"
 
+/* The kind of network that the port says it belongs to. */
+enum hca_link_layer {
+	HCA_LINK_ETHERNET,
+	HCA_LINK_INFINIBAND,
+};
+
 /* The processes that may exchange messages with this one: see peers.h. */
 enum hca_peers {
 	HCA_PEERS_USER, /* of our user and of root; if we are root: all */
@@ -47,6 +53,7 @@ enum hca_copy_access {
 struct hca_settings {
 	int devices; /* enum hca_devices_seen */
 	const char *system_libibverbs; /* path, "auto" or "off" */
+	int link_layer;           /* enum hca_link_layer */
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, in order of preference */
