@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "cli/cli.h"
 #include "gateway/base/ending.h"
 #include "gateway/base/own_thread.h"
+#include "gateway/base/thread.h"
 #include "util/log.h"
 
 static sem_t begun;
@@ -54,25 +54,20 @@ static void *watch(void *arg)
 void end_guard_start(void (*tell)(void))
 {
 	static bool started;
-	sigset_t all, before;
 	pthread_t thread;
-	int err;
+	int ret;
 
 	if (started)
 		return;
 	started = true;
 	tell_unfinished = tell;
 	sem_init(&begun, 0, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, watch, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err) {
+	ret = thread_start(&thread, "end-guard", THREAD_AS_CALLER, watch, NULL);
+	if (ret) {
 		log_warn("cannot start the thread that limits the time of the end: %s",
-			 strerror(err));
+			 strerror(-ret));
 		return;
 	}
-	pthread_setname_np(thread, "end-guard");
 	/* Real-time threads of the gateway may never yield a processor; where such
 	 * threads are permitted, this one gets the highest priority. */
 	pthread_setschedparam(thread, SCHED_FIFO,

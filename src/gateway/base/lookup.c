@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 
 #include "gateway/base/ending.h"
+#include "gateway/base/thread.h"
 #include "util/clock.h"
 #include "util/timed.h"
 
@@ -74,21 +74,13 @@ static struct question *make(const char *host, const char *service,
 
 static bool start(struct question *q)
 {
-	sigset_t all, before;
 	pthread_t thread;
-	int err;
 
 	atomic_fetch_add(&q->users, 1);
-	/* Signals are for others. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, resolve, q);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err) {
+	if (thread_start(&thread, "lookup", THREAD_AS_CALLER, resolve, q)) {
 		put(q);
 		return false;
 	}
-	pthread_setname_np(thread, "lookup");
 	pthread_detach(thread);
 	return true;
 }

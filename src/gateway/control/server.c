@@ -21,8 +21,8 @@
 
 #include "gateway/base/ending.h"
 #include "gateway/base/own_thread.h"
+#include "gateway/base/thread.h"
 #include "gateway/control/api.h"
-#include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/timed.h"

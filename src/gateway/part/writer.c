@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway/part/thread.h"
+#include "gateway/base/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/ring.h"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "gateway/base/thread.h"
 #include "gateway/part/backoff.h"
-#include "gateway/part/thread.h"
 
 #define MS 1000000u
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gateway/part/thread.h"
+#include "gateway/base/thread.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

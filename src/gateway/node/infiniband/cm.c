@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/base/thread.h"
 #include "gateway/node/infiniband/infiniband.h"
-#include "gateway/part/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/timed.h"

@@ -29,9 +29,9 @@
 #include <unistd.h>
 
 #include "gateway/base/gate.h"
+#include "gateway/base/thread.h"
 #include "gateway/plugin/node.h"
 #include "gateway/node/shmem/spawn.h"
-#include "gateway/part/thread.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"

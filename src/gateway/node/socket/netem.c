@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "gateway/part/thread.h"
+#include "gateway/base/thread.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "gateway/part/thread.h"
+#include "gateway/base/thread.h"
 #include "util/log.h"
 
 /* How long the end waits for all peers. */

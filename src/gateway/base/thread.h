@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a thread that serves a node, a file or the control socket. */
-#ifndef GATEWAY_PART_THREAD_H
-#define GATEWAY_PART_THREAD_H
+/* The start of a thread that serves a node, a file or a request. */
+#ifndef GATEWAY_BASE_THREAD_H
+#define GATEWAY_BASE_THREAD_H
 
 #include <pthread.h>
 
@@ -14,7 +14,8 @@ enum thread_class {
  * Starts a thread that blocks all signals except those for its own faults, because the
  * main thread handles signals, and a closed pipe must be an error of a write and not end
  * the process. `name` is the name that tools show, cut to 15 characters. Logs nothing. 0
- * or a negative errno; then *thread is invalid. The caller joins the thread.
+ * or a negative errno; then *thread is invalid. The caller joins or detaches the
+ * thread.
  */
 int thread_start(pthread_t *thread, const char *name, enum thread_class class,
 		 void *(*function)(void *), void *arg);

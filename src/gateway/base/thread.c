@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Starting threads; see thread.h. */
-#include "gateway/part/thread.h"
+#include "gateway/base/thread.h"
 
 #include <sched.h>
 #include <signal.h>
