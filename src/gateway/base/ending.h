@@ -14,6 +14,7 @@ enum ending_limit {
 	ENDING_HOOKS_MS = 800,    /* hooks that wait for a reader or compute */
 	ENDING_JOIN_MS = 1100,    /* threads that do not come out */
 	ENDING_WRITERS_MS = 1400, /* files that do not take their records */
+	ENDING_CHILDREN_MS = 1500, /* programs that nodes started */
 	ENDING_SUMMARY_MS = 1600, /* a reader of the summary that does not read */
 	ENDING_LIMIT_MS = 1850,   /* the process, whatever it does */
 };

@@ -165,9 +165,41 @@ def a_second_signal_ends_at_once(folder):
         check(g.process.wait(60) == -signal.SIGTERM, "ended by the second signal")
 
 
+def programs_that_do_not_end_are_killed(folder):
+    """Of several nodes, one of them with a long time of grace."""
+    stay = ("trap '' TERM; cd {folder}; echo $$ >.{name}; mv .{name} {name};"
+            " while :; do sleep 0.1; done")
+    names = ["quick", "patient", "sim"]
+    nodes = "".join("""
+        %s = { type = "exec"; exec = "%s"; shell = true; grace = %d; };""" %
+                    (name, stay.format(folder=folder, name=name), grace)
+                    for name, grace in (("quick", 100), ("patient", 60000)))
+    nodes += """
+        sim = { type = "shmem"; exec = [ "sh", "-c", "%s" ];
+            out = { name = "/busbar-ends-%d"; }; };""" % (stay.format(folder=folder, name="sim"),
+                                                      os.getpid())
+    paths = "".join(', { in = "more"; out = "%s"; }' % name for name in names)
+    with Run(folder) as run:
+        text = CONFIG % (folder, "")
+        text = text.replace("};\npaths", """
+            more = { type = "signal"; signal = "counter"; rate = 10; values = 1; };%s
+            };\npaths""" % nodes).replace('out = "kept"; } )', 'out = "kept"; }%s )' % paths)
+        run.gateway.write(text)
+        run.gateway.ask("/reload", "POST")
+        pids = []
+        for name in names:
+            run.wait_stuck(os.path.join(folder, name))
+            with open(os.path.join(folder, name)) as f:
+                pids.append(int(f.read()))
+        run.terminate(0, "does not end, it is killed")
+        for pid in pids:
+            check(not os.path.exists("/proc/%d" % pid), "process %d is still there" % pid)
+
+
 def main():
     tests = [a_reload_does_not_wait_for_the_reader_of_a_fifo,
-             the_reader_of_a_fifo_may_come_late]
+             the_reader_of_a_fifo_may_come_late,
+             programs_that_do_not_end_are_killed]
     if has("hook_lua"):
         tests += [a_script_that_catches_all_errors_ends,
                   what_does_not_end_is_named_and_the_rest_is_stored,

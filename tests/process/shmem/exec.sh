@@ -40,4 +40,4 @@ gateway 'exec = [ "/nonexistent/simulator" ];'
 gateway_pid=$last
 until_true has_ended "$gateway_pid"
 wait "$gateway_pid" && fail "a simulator that is not there was started"
-logged gateway 1 'cannot start /nonexistent/simulator: No such file' || fail "nothing said why"
+logged gateway 1 "cannot start '/nonexistent/simulator': No such file" || fail "nothing said why"

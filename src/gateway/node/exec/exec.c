@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Node-type `exec`: a program's standard output is read, its standard input
- * written. child.c has the process; here are settings and samples.
+ * written. program.c has the process; here are settings and samples.
  */
 #define LOG_ROOM "gateway/exec"
 #include <assert.h>
@@ -16,7 +16,7 @@
 
 #include "gateway/plugin/format.h"
 #include "gateway/plugin/node.h"
-#include "gateway/node/exec/child.h"
+#include "gateway/node/exec/program.h"
 #include "gateway/part/fault.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -41,7 +41,7 @@ struct exec_node {
 	struct format *reader, *writer;
 
 	/* From start to stop. */
-	struct child child;
+	struct program program;
 	struct fault_counters faults;
 	int wake_fd;
 	atomic_bool polled, interrupted;
@@ -273,7 +273,7 @@ static void release(struct exec_node *e)
 static int exec_start(struct node *n)
 {
 	struct exec_node *e = n->private_data;
-	const struct child_settings settings = {
+	const struct program_settings settings = {
 		.node = n->name,
 		.argv = e->argv,
 		.envp = e->envp,
@@ -298,7 +298,7 @@ static int exec_start(struct node *n)
 	if (e->wake_fd < 0 || !e->in || !e->out)
 		ret = e->wake_fd < 0 ? -errno : -ENOMEM;
 	else
-		ret = exec_child_start(&e->child, &settings, e->wake_fd);
+		ret = program_start(&e->program, &settings, e->wake_fd);
 	if (ret)
 		release(e);
 	return ret;
@@ -377,7 +377,7 @@ static unsigned take_samples(struct exec_node *e, struct sample *smps[],
 static bool receive(struct exec_node *e)
 {
 	/* Looked at before: what it wrote before its end is there then. */
-	bool ended = atomic_load(&e->child.ended);
+	bool ended = atomic_load(&e->program.ended);
 	ssize_t n;
 
 	if (e->in_start == e->in_end) {
@@ -387,7 +387,7 @@ static bool receive(struct exec_node *e)
 		e->in_end -= e->in_start;
 		e->in_start = 0;
 	}
-	n = read(e->child.out_fd, e->in + e->in_end, BUFFER_SIZE - e->in_end);
+	n = read(e->program.out_fd, e->in + e->in_end, BUFFER_SIZE - e->in_end);
 	if (n < 0 && errno == EINTR)
 		return true;
 	if (n < 0 && errno == EAGAIN && !ended)
@@ -412,7 +412,7 @@ static int exec_read(struct node *n, struct sample *smps[], unsigned cnt,
 	struct exec_node *e = n->private_data;
 	bool polled = atomic_load_explicit(&e->polled, memory_order_relaxed);
 	struct pollfd fds[] = {
-		{ .fd = e->child.out_fd, .events = POLLIN },
+		{ .fd = e->program.out_fd, .events = POLLIN },
 		{ .fd = e->wake_fd, .events = POLLIN },
 	};
 
@@ -427,7 +427,7 @@ static int exec_read(struct node *n, struct sample *smps[], unsigned cnt,
 			return (int)got;
 		if (e->in_over) {
 			/* Its end, if that is what it was, comes just behind. */
-			exec_child_wait_end(&e->child, LAST_MS);
+			child_wait(&e->program.child, LAST_MS);
 			return -ENODATA;
 		}
 		if (atomic_exchange(&e->interrupted, false))
@@ -450,7 +450,7 @@ static int exec_poll_fds(struct node *n, int fds[], int max)
 		kick(e);
 	if (max < 2)
 		return 0;
-	fds[0] = e->child.out_fd;
+	fds[0] = e->program.out_fd;
 	fds[1] = e->wake_fd;
 	return 2;
 }
@@ -461,7 +461,7 @@ static int exec_poll_fds(struct node *n, int fds[], int max)
 static bool flush(struct exec_node *e)
 {
 	while (e->out_start < e->out_end) {
-		ssize_t n = write(e->child.in_fd, e->out + e->out_start,
+		ssize_t n = write(e->program.in_fd, e->out + e->out_start,
 				  e->out_end - e->out_start);
 
 		if (n > 0) {
@@ -480,7 +480,7 @@ static bool flush(struct exec_node *e)
 /* Until the program has taken all; false: it does not. */
 static bool flush_patiently(struct exec_node *e)
 {
-	struct pollfd p = { .fd = e->child.in_fd, .events = POLLOUT };
+	struct pollfd p = { .fd = e->program.in_fd, .events = POLLOUT };
 	unsigned asked = atomic_load(&e->write_interrupts);
 	uint64_t since_ns = clock_monotonic_ns_slow();
 
@@ -586,7 +586,7 @@ static int exec_stop(struct node *n)
 {
 	struct exec_node *e = n->private_data;
 
-	if (e->child.in_fd >= 0 && n->is_destination && !e->broken)
+	if (e->program.in_fd >= 0 && n->is_destination && !e->broken)
 		flush_patiently(e);
 	if (e->out && n->is_destination)
 		node_lose(n, e->broken ? NODE_LOSS_REFUSED : NODE_LOSS_STUCK,
@@ -595,7 +595,7 @@ static int exec_stop(struct node *n)
 			  !e->broken ? "it takes nothing" :
 			  e->broken == EPIPE ? "it does not read any more" :
 					       strerror(e->broken));
-	exec_child_stop(&e->child);
+	program_stop(&e->program);
 	fault_finish(&e->faults);
 	release(e);
 	return 0;

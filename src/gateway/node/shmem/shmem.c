@@ -28,10 +28,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/base/gate.h"
 #include "gateway/base/thread.h"
+#include "gateway/part/child.h"
 #include "gateway/plugin/node.h"
-#include "gateway/node/shmem/spawn.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -48,6 +49,8 @@
 #define LET_GO_NS 200000
 /* For a simulator that the node starts, before its first sample is written. */
 #define START_WAIT_MS 1000
+/* Between asking the simulator to end and killing it. */
+#define GRACE_MS 2000
 
 /* How read waits. */
 enum shmem_mode { MODE_AUTO, MODE_PTHREAD, MODE_POLLING };
@@ -198,12 +201,31 @@ static int start_child(struct node *n)
 {
 	struct shmem *s = n->private_data;
 	char *argv[ARGUMENTS_MAX + 1] = { NULL };
+	const struct child_settings settings = {
+		.node = n->name, .argv = argv,
+		.streams = { CHILD_INHERITS, CHILD_INHERITS, CHILD_INHERITS },
+		/* Else it would hold on to the objects that the next gateway wants to
+		 * give to a new simulator. */
+		.dies_along = true,
+	};
 	size_t i;
 	json_t *word;
 
 	json_array_foreach(s->exec, i, word)
 		argv[i] = (char *)(uintptr_t)json_string_value(word);
-	return shmem_child_start(&s->child, n->name, argv);
+	return child_start(&s->child, &settings);
+}
+
+/* Whether the simulator runs; its end is logged, once. */
+static bool child_runs(struct shmem *s)
+{
+	if (!s->child.pid)
+		return false;
+	if (!child_wait(&s->child, 0))
+		return true;
+	child_tell_end(&s->child);
+	child_reap(&s->child);
+	return false;
 }
 
 static const char *name_or(const char *name)
@@ -286,8 +308,7 @@ static void follow(struct node *n)
 	struct shmem *s = n->private_data;
 	bool is = false;
 
-	if (s->child.pid)
-		child_running(&s->child, n->name);
+	child_runs(s);
 	if (!s->cut_off) {
 		is = busbar_shmem_connected(s->handle);
 		if (is_cut_off(n, is)) {
@@ -412,9 +433,8 @@ static void await_child(struct node *n)
 {
 	struct shmem *s = n->private_data;
 
-	for (int ms = 0; ms < START_WAIT_MS; ms++) {
-		if (busbar_shmem_connected(s->handle) ||
-		    !child_running(&s->child, n->name))
+	for (int ms = 0; ms < START_WAIT_MS && !ending_has_begun(); ms++) {
+		if (busbar_shmem_connected(s->handle) || !child_runs(s))
 			return;
 		poll(NULL, 0, 1);
 	}
@@ -433,7 +453,10 @@ static int shmem_stop(struct node *n)
 	s->event_fd = -1;
 	/* First the rings: a simulator that reads knows that it is over. */
 	close_rings(s);
-	shmem_child_stop(&s->child, n->name);
+	if (child_runs(s)) {
+		child_end(&s->child, 0, GRACE_MS, -1);
+		child_reap(&s->child);
+	}
 	free(s->in);
 	free(s->out);
 	s->in = s->out = NULL;

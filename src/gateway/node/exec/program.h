@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A child process with its three streams, in a process group of its own. Knows
- * nothing of samples. Its standard error goes to the log, line by line; its end is
- * seen and told by a thread, also while nobody reads or writes it.
+ * A program with its three streams. Knows nothing of samples. Its standard error goes to
+ * the log, line by line; its end is noticed and logged by a thread, also while nobody
+ * reads or writes it.
  */
-#ifndef GATEWAY_NODE_EXEC_CHILD_H
-#define GATEWAY_NODE_EXEC_CHILD_H
+#ifndef GATEWAY_NODE_EXEC_PROGRAM_H
+#define GATEWAY_NODE_EXEC_PROGRAM_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
-struct child_settings {
+#include "gateway/part/child.h"
+
+struct program_settings {
 	const char *node;       /* name, for messages */
 	char *const *argv;      /* argv[0] is searched in PATH */
 	char *const *envp;
@@ -21,10 +22,9 @@ struct child_settings {
 	unsigned grace_ms;      /* between asking it to end and killing it */
 };
 
-struct child {
-	struct child_settings settings;
-	pid_t pid;
-	int pid_fd;             /* readable when it has ended */
+struct program {
+	struct program_settings settings;
+	struct child child;
 	int in_fd;              /* its standard input, -1: closed; non-blocking */
 	int out_fd;             /* its standard output; non-blocking */
 	int err_fd;
@@ -38,17 +38,14 @@ struct child {
 };
 
 /* 0 or a negative errno; logs the cause. `wake_fd` (an eventfd) is borrowed. */
-int exec_child_start(struct child *c, const struct child_settings *settings,
-		int wake_fd);
-
-/* Has it ended? Waits for that. Any thread, while it is started. */
-bool exec_child_wait_end(const struct child *c, int timeout_ms);
+int program_start(struct program *p, const struct program_settings *settings,
+		  int wake_fd);
 
 /*
- * Ends it: closes its input, which ends most programs; then SIGTERM and, after
- * the grace time, SIGKILL to all of its group. Returns when it is gone, which is
- * bounded. What it writes meanwhile is thrown away.
+ * Ends it: closes its input, which ends most programs; then SIGTERM and, after the grace
+ * time, SIGKILL to all of its group (child_stop()). Returns when it is gone. What it
+ * writes meanwhile is discarded.
  */
-void exec_child_stop(struct child *c);
+void program_stop(struct program *p);
 
 #endif

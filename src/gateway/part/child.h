@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A program that a node has started: its start, its end, and the messages about both. It
+ * is not started again when it ends.
+ */
+#ifndef GATEWAY_PART_CHILD_H
+#define GATEWAY_PART_CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum child_stream {
+	CHILD_INHERITS = -1, /* that of this process */
+	CHILD_NULL = -2,     /* /dev/null */
+};
+
+struct child_settings {
+	const char *node;   /* name, for messages; must live as long as the child */
+	char *const *argv;  /* argv[0], whose text must live as long, is searched in PATH */
+	char *const *envp;  /* NULL: the environment of this process */
+	const char *folder; /* NULL: that of this process */
+	int streams[3];     /* descriptors that it gets as 0, 1, 2, or enum child_stream */
+	bool group;         /* it leads a process group of its own, which ends with it */
+	/* It gets SIGTERM when the thread that starts it ends, also by SIGKILL. */
+	bool dies_along;
+};
+
+struct child {
+	const char *node, *program;
+	pid_t pid;  /* 0: none */
+	int pid_fd; /* readable when it has ended */
+	bool group;
+};
+
+/* Starts it, with all signals at their defaults. 0 or a negative errno, which is logged. */
+int child_start(struct child *c, const struct child_settings *settings);
+
+/* Waits until it has ended, at most `timeout_ms`. True: it has. Any thread. */
+bool child_wait(const struct child *c, int timeout_ms);
+
+/* Logs how it ended. It has ended and is not reaped. */
+void child_tell_end(const struct child *c);
+
+/*
+ * Ends it, and its group: waits up to `eof_ms` until it ends by itself, sends SIGTERM,
+ * and after up to `grace_ms` SIGKILL. What it writes to `drain_fd` meanwhile is read and
+ * discarded (-1: nothing), so that it does not wait for a reader. While the gateway ends
+ * both times are shorter (base/ending.h). Returns when it has ended or been killed.
+ */
+void child_end(const struct child *c, unsigned eof_ms, unsigned grace_ms, int drain_fd);
+/* Waits until it is gone and forgets it: pid is 0 then. */
+void child_reap(struct child *c);
+
+#endif
