@@ -31,6 +31,7 @@ kib() {
 	sed -n "s/^$1:[[:blank:]]*\\([0-9]*\\) kB/\\1/p" "/proc/$last/status"
 }
 [ "$(kib VmLck)" -gt 0 ] || fail 'nothing is locked'
+echo "$(kib VmRSS) KiB are resident"
 [ "$(kib VmRSS)" -lt $((32 << 10)) ] || fail "$(kib VmRSS) KiB are resident"
 stops "$last"
 exit 0
