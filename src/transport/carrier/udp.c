@@ -89,6 +89,10 @@ static int set_v6(int fd)
 		ret = set_int(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 	if (!ret)
 		ret = set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	/* The ICRC protects RoCE v2 packets, so adapters send them with UDP checksum 0 over
+	 * IPv6, too, as Linux' rxe does; a socket drops these unless it is asked not to. */
+	if (!ret)
+		ret = set_int(fd, SOL_UDP, UDP_NO_CHECK6_RX, 1);
 	/* Linux before 4.20 has no such option; then other programs' groups come too. */
 	if (!ret && set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0))
 		log_debug("multicast packets of groups that others joined may come");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -273,6 +274,27 @@ static void a_packet_arrives_with_what_is_known_of_it(void)
 	check(two.last.known == (CARRIER_FROM | CARRIER_INTERFACE));
 	end_close(&one);
 	end_close(&two);
+}
+
+/* As Linux' rxe sends them. */
+static void a_packet_of_ipv6_without_checksum_arrives(void)
+{
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6,
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	const int on = 1;
+	int fd;
+
+	if (!have_v6())
+		return;
+	end_open(&one, false);
+	to.sin6_port = htons(one.port);
+	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	check(!setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)));
+	check(sendto(fd, pattern, 64, 0, (struct sockaddr *)&to, sizeof(to)) == 64);
+	await(&one, 1);
+	check(one.length == 64 && !memcmp(one.bytes, pattern, 64));
+	close(fd);
+	end_close(&one);
 }
 
 static void a_train_arrives_as_one(void)
@@ -597,6 +619,7 @@ int main(void)
 	run_test(addresses_have_one_form);
 	run_test(what_is_no_socket_of_udp_is_refused);
 	run_test(a_packet_arrives_with_what_is_known_of_it);
+	run_test(a_packet_of_ipv6_without_checksum_arrives);
 	run_test(a_train_arrives_as_one);
 	run_test(a_long_train_leaves_as_several);
 	run_test(refused_trains_leave_as_packets_for_good);
