@@ -190,6 +190,8 @@ enum cma_phase {
 /* The values of a connection: agreed, or to be offered with the next message. */
 struct cma_conn {
 	uint32_t local_qpn, remote_qpn;
+	/* The Starting PSNs of the messages of this side and of the peer: who sends one says
+	 * with which packet the other has to begin (IBA volume 1, 12.7). */
 	uint32_t local_psn, remote_psn;
 	uint32_t remote_qkey;
 	uint8_t path_mtu;            /* enum ibv_mtu */

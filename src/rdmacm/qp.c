@@ -137,7 +137,7 @@ static void attr_rtr(const struct cma_id *id, struct ibv_qp_attr *attr, int *mas
 	attr->ah_attr.port_num = id->pub.port_num;
 	attr->path_mtu = (enum ibv_mtu)c->path_mtu;
 	attr->dest_qp_num = c->remote_qpn;
-	attr->rq_psn = c->remote_psn;
+	attr->rq_psn = c->local_psn;
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (!qp_responds(id->pub.qp_type))
 		return;
@@ -154,7 +154,7 @@ static void attr_rts(const struct cma_id *id, struct ibv_qp_attr *attr, int *mas
 	const struct cma_conn *c = &id->conn;
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-	attr->sq_psn = cma_id_is_datagram(id) ? 0 : c->local_psn;
+	attr->sq_psn = cma_id_is_datagram(id) ? 0 : c->remote_psn;
 	if (id->pub.qp_type == IBV_QPT_XRC_RECV) {
 		attr->timeout = c->ack_timeout;
 		*mask |= IBV_QP_TIMEOUT;
