@@ -19,7 +19,7 @@
 #include "engine/rc/packet.h"
 #include "engine/rc/rules.h"
 
-#define RC_RESOURCES_MAX 16 /* max_dest_rd_atomic */
+#define RC_RESOURCES_MAX 128 /* max_dest_rd_atomic; a power of 2 */
 
 struct rc_responder_params {
 	bool reliable;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hca/host/gid.h"
+#include "hca/limits.h"
 #include "hca/object/qp.h"
 #include "hca/qp/address.h"
 #include "hca/run/elide.h"
@@ -15,6 +16,8 @@
 #include "util/list.h"
 
 #define POLLS_TO_DROP 1024
+
+_Static_assert(RC_RESOURCES_MAX >= HCA_MAX_RD_ATOM, "what queue pairs may be given");
 
 static uint8_t service_of(const struct hca_qp *qp)
 {
@@ -96,7 +99,7 @@ int packet_connect(struct hca_qp *qp)
 	struct packet_qp *pq;
 	struct rc_responder_params params = {
 		.psn = a->rq_psn,
-		.max_rd_atomic = MIN(a->max_dest_rd_atomic, RC_RESOURCES_MAX),
+		.max_rd_atomic = a->max_dest_rd_atomic,
 		.min_rnr_timer = a->min_rnr_timer,
 		.ack_delay_ns = port->medium->ack_delay_ns,
 		.line_bps = port->medium->line_bps,
@@ -136,7 +139,7 @@ static void set_limits(struct packet_qp *pq)
 	struct rc_requester_params *p = &pq->requester.p;
 	const struct ibv_qp_attr *a = &pq->qp->attr;
 
-	p->max_rd_atomic = MIN(a->max_rd_atomic, RC_RESOURCES_MAX);
+	p->max_rd_atomic = a->max_rd_atomic;
 	p->retry_cnt = a->retry_cnt;
 	p->rnr_retry = a->rnr_retry;
 	p->timeout_ns = rc_timeout_ns(a->timeout);
@@ -149,8 +152,7 @@ static void requester_open(struct packet_qp *pq, uint32_t psn)
 		.mtu = mtu_of(pq),
 		.psn = psn,
 		.window = pq->port->medium->window,
-		.max_rd_atomic = (uint8_t)MIN(pq->qp->attr.max_rd_atomic,
-					      RC_RESOURCES_MAX),
+		.max_rd_atomic = pq->qp->attr.max_rd_atomic,
 		.retry_cnt = pq->qp->attr.retry_cnt,
 		.rnr_retry = pq->qp->attr.rnr_retry,
 		.timeout_ns = rc_timeout_ns(pq->qp->attr.timeout),
