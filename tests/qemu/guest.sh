@@ -10,7 +10,9 @@
 #   --no-rxe           without the module and the device
 #   --netdev OPTIONS   QEMU's network behind the guest's eth0
 #                      (user,restrict=on: nobody)
-#   --address ADDRESS  of eth0 (10.0.2.15/24)
+#   --device OPTIONS   further options of the network device, as mac=...,csum=off
+#   --address ADDRESS  of eth0 (10.0.2.15/24); may be given again
+#   --mtu BYTES        of eth0 (1500)
 #   --log FILE         keeps the guest's console there
 #
 # The command runs as the guest's root in the host's root folder, which it can
@@ -28,15 +30,17 @@ skip() {
 }
 
 usage() {
-	sed -n '4,14s/^# \{0,1\}//p' "$0" >&2
+	sed -n '4,17s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 }
 
 limit=60
 cpus=2
-modules=rdma_ucm,crc32_generic,rdma_rxe
+modules=rdma_ucm,crc32_generic,rdma_rxe,sch_netem
 netdev=user,restrict=on
-address=10.0.2.15/24
+device=
+addresses=
+mtu=1500
 log=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -44,7 +48,9 @@ while [ $# -gt 0 ]; do
 	--cpus) cpus=$2; shift ;;
 	--no-rxe) modules= ;;
 	--netdev) netdev=$2; shift ;;
-	--address) address=$2; shift ;;
+	--device) device=,$2; shift ;;
+	--address) addresses="$addresses $2"; shift ;;
+	--mtu) mtu=$2; shift ;;
 	--log) log=$2; shift ;;
 	-*) usage ;;
 	*) break ;;
@@ -88,8 +94,13 @@ quote() {
 		echo "export $name=$(quote "$value")"
 	done
 	echo "ip link set lo up"
-	echo "ip address add $address dev eth0"
-	echo "ip link set eth0 up"
+	for address in ${addresses:-10.0.2.15/24}; do
+		case $address in
+		*:*) echo "ip address add $address dev eth0 nodad" ;;
+		*) echo "ip address add $address dev eth0" ;;
+		esac
+	done
+	echo "ip link set eth0 mtu $mtu up"
 	[ -z "$modules" ] ||
 		echo "rdma link add rxe0 type rxe netdev eth0 || exit 125"
 	echo "cd $(quote "$PWD")"
@@ -111,7 +122,7 @@ timeout --kill-after=2 "$limit" "$qemu" \
 	-device virtio-9p-pci,fsdev=root,mount_tag=root \
 	-fsdev "local,id=work,path=$work,security_model=none" \
 	-device virtio-9p-pci,fsdev=work,mount_tag=work \
-	-netdev "$netdev,id=eth0" -device virtio-net-pci,netdev=eth0,romfile= \
+	-netdev "$netdev,id=eth0" -device virtio-net-pci,netdev=eth0,romfile="$device" \
 	</dev/null >"$work/qemu.log" 2>&1 &
 qemu_pid=$!
 ended=0

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# kernel.sh DIR: a Debian kernel with rdma_rxe and what it takes to boot it, in
+# kernel.sh DIR [SUITE]: a Debian kernel with rdma_rxe and what it takes to boot it, in
 # DIR: vmlinuz and initramfs. Packages come from apt, are unpacked and never
 # installed, so no privilege is needed. Nothing is done when they are there.
+# SUITE: where the kernel is from, such as bookworm-backports; one that the system
+# does not know is looked for where its own packages are from.
 # Exit status: 0 there, 77 they cannot be had here.
 set -eu
 
 # virtio: the machine's devices; 9p: the host's files; crc32_generic: rxe asks
-# the crypto interface for it, which no dependency tells.
+# the crypto interface for it, which no dependency tells; sch_netem: loses packets.
 wanted="virtio_pci virtio_net 9p 9pnet_virtio ib_uverbs rdma_ucm rdma_rxe
-	crc32_generic libcrc32c dummy"
+	crc32_generic libcrc32c dummy sch_netem"
 
 skip() {
 	echo "skipped: $*"
@@ -18,6 +20,7 @@ skip() {
 }
 
 dir=${1:?the folder for the kernel}
+suite=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
@@ -31,6 +34,21 @@ image_name() {
 		tail -n 1
 }
 
+# apt_of_suite: apt_options of an apt that knows only the packages of $suite.
+apt_of_suite() {
+	uri=$(apt-get indextargets --format '$(SUITE) $(CODENAME) $(REPO_URI)' \
+		'Created-By: Packages' | awk -v base="${suite%-backports}" '
+			$1 == base || $2 == base { print $3; exit }')
+	[ -n "$uri" ] || skip "apt knows no place of ${suite%-backports}"
+	keys=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ -r $keys ] || skip "no $keys (debian-archive-keyring)"
+	mkdir -p "$dir/apt/lists/partial" "$dir/apt/archives/partial"
+	echo "deb [signed-by=$keys] $uri $suite main" >"$dir/apt/sources.list"
+	apt_options="$apt_options -o Dir::State::lists=$dir/apt/lists
+		-o Dir::Cache=$dir/apt -o Dir::Etc::sourcelist=$dir/apt/sources.list
+		-o Dir::Etc::sourceparts=-"
+}
+
 download() {
 	for program in apt-get apt-cache dpkg-deb; do
 		command -v "$program" >/dev/null ||
@@ -38,24 +56,32 @@ download() {
 	done
 	# As root apt would become a user who may not write here.
 	apt_options="-o APT::Sandbox::User=$(id -un)"
+	basic_options=$apt_options
+	if [ -n "$suite" ]; then
+		apt_of_suite
+		# shellcheck disable=SC2086
+		timeout 60 apt-get -qq $apt_options update >"$dir/download.log" 2>&1 || true
+	fi
 	image=$(image_name)
-	if [ -z "$image" ]; then
+	if [ -z "$image" ] && [ -z "$suite" ]; then
 		# The system's package lists are not there: own ones.
 		mkdir -p "$dir/apt/lists/partial" "$dir/apt/archives/partial"
 		apt_options="$apt_options -o Dir::State::lists=$dir/apt/lists
 			-o Dir::Cache=$dir/apt"
+		basic_options=$apt_options
 		# shellcheck disable=SC2086
 		timeout 60 apt-get -qq $apt_options update \
 			>"$dir/download.log" 2>&1 || true
 		image=$(image_name)
 	fi
-	[ -n "$image" ] || skip "apt knows no linux-image-amd64"
+	[ -n "$image" ] || skip "apt knows no linux-image-amd64${suite:+ in $suite}"
 	rm -rf "$dir/packages"
 	mkdir "$dir/packages"
 	echo "downloading $image and busybox-static into $dir"
 	# shellcheck disable=SC2086
-	(cd "$dir/packages" && timeout 60 apt-get -qq $apt_options \
-		download "$image" busybox-static) >"$dir/download.log" 2>&1 ||
+	(cd "$dir/packages" && timeout 60 apt-get -qq $apt_options download "$image" &&
+		timeout 60 apt-get -qq $basic_options download busybox-static) \
+		>"$dir/download.log" 2>&1 ||
 		skip "apt-get download $image busybox-static: $(tail -n 1 "$dir/download.log")"
 	rm -rf "$dir/apt"
 }
