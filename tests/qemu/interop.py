@@ -1,0 +1,263 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Unmodified programs on busbar's adapter, against the same on the kernel's rxe0.
+
+interop.py [OPTIONS] BUSBAR KERNEL_DIR, by interop.sh, which makes the network namespace.
+One guest serves all pairs of programs. A line is printed for each: the programs, which
+side is the client, path MTU, bytes of a message, result, seconds.
+
+The transport is BUSBAR_TRANSPORTS, and roce when it is not set.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import interop_guest
+from interop_pairs import PAIRS
+from listening import read, tcp_listens
+
+# Room for path MTU 4096 with all headers that rxe counts.
+MTU_BYTES = 4200
+READY_S = 10
+
+
+class HostProgram:
+    """A program of this host with its output in a file."""
+
+    def __init__(self, words, env):
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            words, env=env, stdin=subprocess.DEVNULL, stdout=self.log,
+            stderr=subprocess.STDOUT, start_new_session=True)
+
+    def wait(self, limit_s):
+        """Its exit status; None when it does not end in time."""
+        try:
+            return self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def running(self):
+        return self.process.poll() is None
+
+    def output(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors='replace')
+
+    def close(self):
+        """Ends it if it is still running."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.log.close()
+
+
+class Host:
+    """busbar's adapter, in this network namespace."""
+    name = 'busbar'
+    device = 'soft0'
+    addresses = ('10.86.0.1', 'fd86::1')
+
+    def __init__(self, busbar):
+        self.busbar = busbar
+        self.env = dict(os.environ, BUSBAR_DEVICES='soft')
+        self.env.setdefault('BUSBAR_TRANSPORTS', 'roce')
+        self.folder = tempfile.TemporaryDirectory(prefix='busbar-interop.')
+
+    def start(self, words):
+        # perftest leaves files where it stands.
+        return HostProgram(['env', '-C', self.folder.name, self.busbar, 'exec', '-q', '--',
+                            *words], self.env)
+
+    def set_faults(self, faults):
+        """What its adapter does to packets, for the programs that are started next."""
+        self.env['BUSBAR_FAULTS'] = faults
+
+    def set_mtu(self, mtu_bytes):
+        ip('link', 'set', 'tap0', 'mtu', str(mtu_bytes))
+
+    def gid_index(self, address):
+        table = subprocess.run([self.busbar, 'devices', self.device], env=self.env,
+                               capture_output=True, text=True, check=True).stdout
+        found = re.search(rf'gid (\d+) +RoCE v2 +(::ffff:)?{re.escape(address)} ', table)
+        return int(found[1]) if found else None
+
+    def listens(self, kind, port):
+        if kind == 'tcp':
+            return tcp_listens(port)
+        # An identifier that listens has its port as a name of a Unix socket.
+        return re.search(rf'@busbar\.cm\.[0-9a-f]+\.{port}\.', read('/proc/net/unix'))
+
+    def wait_listens(self, kind, port, limit_s):
+        """Until one of its programs listens on the port; False: none did."""
+        end = time.monotonic() + limit_s
+        while not self.listens(kind, port):
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def close(self):
+        self.folder.cleanup()
+
+
+def ip(*words):
+    subprocess.run(['ip', *words], check=True)
+
+
+def place(words, side, peer, port, pair):
+    """The words of a command with what only the run knows."""
+    index = side.gid_index(side.addresses[pair.family])
+    known = {'device': side.device, 'gid': str(index), 'port': str(port),
+             'self': side.addresses[pair.family], 'peer': peer.addresses[pair.family],
+             'meet': peer.addresses[0],
+             'mtu': str(pair.mtu), 'size': str(pair.size)}
+    return [word.format(**known) for word in words.split()]
+
+
+def failure(pair, client, server, limit_s):
+    """What is wrong with the ends of both programs; None: nothing."""
+    status = client.wait(limit_s)
+    if status is None:
+        return f'the client did not end in {limit_s} s'
+    if (status == 0) != (not pair.client_fails):
+        return f'the client ended with status {status}'
+    if not re.search(pair.client_says, client.output(), re.MULTILINE):
+        return f'the client did not print {pair.client_says}'
+    if not pair.server_ends:
+        return None
+    status = server.wait(limit_s)
+    if status is None:
+        return f'the server did not end in {limit_s} s'
+    if status != 0:
+        return f'the server ended with status {status}'
+    if not re.search(pair.server_says, server.output(), re.MULTILINE):
+        return f'the server did not print {pair.server_says}'
+    return None
+
+
+def run_pair(pair, client_side, server_side, port):
+    """None, or what is wrong and what both printed."""
+    server = client = None
+    port = pair.port or port
+    try:
+        server = server_side.start(place(pair.server, server_side, client_side, port, pair))
+        if not server_side.wait_listens(pair.ready, port, READY_S):
+            return 'the server does not listen\n' + server.output()
+        client = client_side.start(place(pair.client, client_side, server_side, port, pair))
+        wrong = failure(pair, client, server, pair.limit_s)
+        if wrong is None:
+            return None
+        return '\n'.join([wrong, f'--- client, {client_side.name}', client.output(),
+                          f'--- server, {server_side.name}', server.output()])
+    finally:
+        for program in (client, server):
+            if program:
+                program.close()
+
+
+def network(taps):
+    """The tap devices, on a bridge where there are two of them."""
+    ip('link', 'set', 'lo', 'up')
+    for tap in taps:
+        ip('tuntap', 'add', 'dev', tap, 'mode', 'tap')
+        ip('link', 'set', tap, 'mtu', str(MTU_BYTES), 'up')
+    if len(taps) == 1:
+        ip('address', 'add', Host.addresses[0] + '/24', 'dev', taps[0])
+        ip('address', 'add', Host.addresses[1] + '/64', 'dev', taps[0], 'nodad')
+        return
+    ip('link', 'add', 'bridge0', 'mtu', str(MTU_BYTES), 'type', 'bridge')
+    ip('link', 'set', 'bridge0', 'up')
+    ip('address', 'add', '10.86.0.254/24', 'dev', 'bridge0')
+    for tap in taps:
+        ip('link', 'set', tap, 'master', 'bridge0')
+
+
+def run_all(options, host, guest):
+    width = max(len(pair.name) for pair in PAIRS)
+    print(f'{"programs":{width}}  client  {"mtu":>4} {"size":>8}  result', flush=True)
+    mtu_bytes, loss = MTU_BYTES, ''
+    counts = dict.fromkeys(('ok', 'FAILED', 'not yet', 'skipped'), 0)
+    port = 18500
+    for pair in PAIRS:
+        if not re.search(options.only, pair.name) or (pair.long and not options.all):
+            continue
+        if pair.link != mtu_bytes:
+            mtu_bytes = pair.link
+            host.set_mtu(mtu_bytes)
+            guest.set_mtu(mtu_bytes)
+        if pair.loss != loss:
+            loss = pair.loss
+            guest.set_loss(loss)
+        host.set_faults(pair.faults)
+        for client, server in ((host, guest), (guest, host)):
+            side = 'guest' if client is guest else 'host'
+            if not {'both', side} & {options.client} or not {'both', side} & {pair.client_side}:
+                continue
+            port += 1
+            started = time.monotonic()
+            wrong = pair.skip or run_pair(pair, client, server, port)
+            seconds = time.monotonic() - started
+            result = ('skipped' if pair.skip else 'ok' if not wrong else
+                      'not yet' if pair.later else 'FAILED')
+            counts[result] += 1
+            note = pair.skip or (result == 'not yet' and pair.later) or f'{seconds:5.2f} s'
+            print(f'{pair.name:{width}}  {client.name:6}  {pair.mtu or "":>4} '
+                  f'{pair.size or "":>8}  {result:7} {note}', flush=True)
+            if result == 'FAILED' or (wrong and options.verbose and not pair.skip):
+                print('\n'.join('    ' + line for line in wrong.splitlines()), flush=True)
+    print(', '.join(f'{count} {what}' for what, count in counts.items() if count))
+    return counts
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--only', default='', metavar='REGEX', help='pairs of this name')
+    parser.add_argument('--all', action='store_true',
+                        help='also those that show little beside their neighbours')
+    parser.add_argument('--client', default='both', choices=('both', 'host', 'guest'))
+    parser.add_argument('--peer', default='busbar', choices=('busbar', 'guest'),
+                        help='guest: a second guest in the place of busbar')
+    parser.add_argument('--capture', metavar='FILE', help='all packets, by tcpdump')
+    parser.add_argument('--time', default='300', help='limit of a guest in seconds')
+    parser.add_argument('--verbose', action='store_true')
+    parser.add_argument('busbar')
+    parser.add_argument('kernel')
+    options = parser.parse_args()
+    options.busbar = os.path.realpath(options.busbar)
+    return options
+
+
+def main():
+    options = arguments()
+    taps = ['tap0', 'tap1'] if options.peer == 'guest' else ['tap0']
+    network(taps)
+    guest = interop_guest.Guest('rxe', taps[0], ('10.86.0.2', 'fd86::2'), options, MTU_BYTES)
+    other = capture = None
+    try:
+        if options.peer == 'guest':
+            other = interop_guest.Guest('rxe-2', taps[1], ('10.86.0.3', 'fd86::3'), options,
+                                        MTU_BYTES)
+            other.wait_boot()
+        else:
+            other = Host(options.busbar)
+        guest.wait_boot()
+        if options.capture:
+            capture = interop_guest.Capture(taps[0], options.capture)
+        counts = run_all(options, other, guest)
+    finally:
+        for part in (capture, other, guest):
+            if part:
+                part.close()
+    return 1 if counts['FAILED'] or not counts['ok'] else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
