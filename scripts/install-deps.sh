@@ -22,6 +22,8 @@ peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python
 module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev"
 # Without these builds and tests leave out what needs them and say so.
 ci_packages="clang qemu-system-x86 abigail-tools"
+# The same, but not every system has them.
+ci_wanted="tshark"
 
 usage() {
 	echo "usage: $0 build|run|test|ci" >&2
@@ -36,7 +38,7 @@ run) packages=$build_packages wanted="$module_packages $run_packages" ;;
 test) packages="$build_packages $test_packages" wanted="$module_packages $peer_packages" ;;
 ci)
 	packages="$build_packages $test_packages $ci_packages"
-	wanted="$module_packages $peer_packages"
+	wanted="$module_packages $peer_packages $ci_wanted"
 	;;
 *) usage ;;
 esac
