@@ -127,6 +127,13 @@ static void print_known(FILE *out, const struct hca_view *v,
 			     ", links broken %" PRIu64 "\n",
 			c[HCA_CQ_OVERRUNS], c[HCA_UNKNOWN_QP],
 			c[HCA_LINKS_BROKEN]);
+	if (c[HCA_BAD_ICRC] || c[HCA_BAD_PACKETS] || c[HCA_STRANGERS] ||
+	    c[HCA_WRONG_QKEYS])
+		fprintf(out, "    dropped      packets with a bad ICRC %" PRIu64
+			     ", malformed %" PRIu64 ", from strangers %" PRIu64
+			     ", with a wrong Q_Key %" PRIu64 "\n",
+			c[HCA_BAD_ICRC], c[HCA_BAD_PACKETS], c[HCA_STRANGERS],
+			c[HCA_WRONG_QKEYS]);
 }
 
 static void print_totals(FILE *out, const struct hca_view *v)

@@ -105,7 +105,9 @@ def json_has_all_of_it(pair):
     assert a["counters"]["registered_bytes"] == 65536, a
     assert a["counters"]["links_up"] == 1, a
     for name in ("polls", "progress_ticks", "kicks_sent", "kicks_received",
-                 "cq_events", "async_events", "cq_overruns"):
+                 "cq_events", "async_events", "cq_overruns",
+                 "packets_bad_icrc", "packets_malformed",
+                 "packets_from_strangers", "packets_wrong_qkey"):
         assert isinstance(a["counters"][name], int), name
     assert a["traffic"]["tx_send_messages"] == 7, a
     assert a["traffic"]["tx_send_bytes"] == 700, a

@@ -81,9 +81,14 @@
 	X(CQ_EVENTS, 10, "cq_events")                           \
 	X(PROCESS_ASYNC_EVENTS, 11, "async_events")             \
 	X(CQ_OVERRUNS, 12, "cq_overruns")                       \
+	/* Packets from the network that were dropped. */       \
+	X(BAD_ICRC, 13, "packets_bad_icrc")                     \
+	X(BAD_PACKETS, 14, "packets_malformed")                 \
+	X(STRANGERS, 15, "packets_from_strangers")              \
 	/* Written at each poll or tick: a line of their own. */ \
 	X(POLLS, 16, "polls")                                   \
-	X(TICKS, 17, "progress_ticks")
+	X(TICKS, 17, "progress_ticks")                          \
+	X(WRONG_QKEYS, 18, "packets_wrong_qkey")
 
 #define HCA_COUNTER_ENTRY(name, place, text) HCA_##name = (place),
 enum hca_qp_counter {

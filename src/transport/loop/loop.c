@@ -62,12 +62,13 @@ static size_t encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTE
 }
 
 static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
-		     size_t bytes, struct packet_frame *f)
+		     size_t bytes, struct packet_frame *f, enum packet_fault *fault)
 {
 	struct header h;
 
 	(void)unit;
 	(void)k;
+	(void)fault;
 	if (bytes < sizeof(h))
 		return 0;
 	memcpy(&h, from, sizeof(h));

@@ -12,6 +12,9 @@
 #define PACKET_MTU 4096          /* the longest payload */
 #define PACKET_HEADER_BYTES 192  /* the most that encode() of a medium writes */
 
+/* Why bytes are no frame. */
+enum packet_fault { PACKET_MALFORMED, PACKET_BAD_ICRC };
+
 enum packet_service { PACKET_RC, PACKET_UC, PACKET_UD, PACKET_XRC };
 
 struct packet_frame {

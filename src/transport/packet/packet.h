@@ -63,9 +63,10 @@ struct packet_medium {
 		       const struct iovec *iov, unsigned n,
 		       uint8_t to[PACKET_TRAILER_BYTES]);
 	/* Packet `k` of `unit`, which lies at `from`: how many bytes precede its payload, 0:
-	 * this is no packet. rc.bytes is checked by the caller. */
+	 * this is no packet, because of *fault (which is MALFORMED before). rc.bytes is
+	 * checked by the caller. */
 	size_t (*decode)(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
-			 size_t bytes, struct packet_frame *f);
+			 size_t bytes, struct packet_frame *f, enum packet_fault *fault);
 	/* The way from the address `from` to that of the address vector: 0 or
 	 * -EHOSTUNREACH. */
 	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
@@ -108,6 +109,8 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier);
 void packet_port_close(struct packet_port *port);
 /* In a forked child: the carrier's memory is given back, no lock is taken. */
 void packet_port_forked(struct packet_port *port);
+/* Counts what decode() of a medium did not take. A device is open. */
+void packet_count_fault(enum packet_fault fault);
 /* For the carrier to call when packets have come and nobody may be polling; locks of
  * queue pairs may be held. `arg` is not looked at. */
 void packet_port_wake(void *arg);

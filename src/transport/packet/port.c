@@ -7,6 +7,7 @@
 #include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/share/counters.h"
 #include "hca/share/process.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
@@ -88,15 +89,26 @@ void packet_forget(struct packet_qp *pq)
 
 /* ---- arriving ---- */
 
+void packet_count_fault(enum packet_fault fault)
+{
+	if (fault == PACKET_BAD_ICRC)
+		HCA_COUNT_PROCESS(BAD_ICRC, 1);
+	else
+		HCA_COUNT_PROCESS(BAD_PACKETS, 1);
+}
+
 static void deliver_one(struct packet_port *port, const struct carrier_unit *unit,
 			unsigned k, const uint8_t *bytes, size_t length)
 {
+	enum packet_fault fault = PACKET_MALFORMED;
 	struct packet_frame f;
-	size_t header = port->medium->decode(unit, k, bytes, length, &f);
+	size_t header = port->medium->decode(unit, k, bytes, length, &f, &fault);
 
-	if (header && header <= length && f.rc.bytes <= PACKET_MTU &&
-	    f.rc.bytes <= length - header)
+	if (likely(header && header <= length && f.rc.bytes <= PACKET_MTU &&
+		   f.rc.bytes <= length - header))
 		packet_receive(port, unit, &f, bytes + header);
+	else
+		packet_count_fault(fault);
 }
 
 static void deliver(void *arg, const struct carrier_unit *unit)
@@ -115,6 +127,8 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		} else if (length <= PACKET_HEADER_BYTES + PACKET_MTU) {
 			carrier_unit_gather(unit, at, length, port->packet);
 			deliver_one(port, unit, k, port->packet, length);
+		} else {
+			packet_count_fault(PACKET_MALFORMED);
 		}
 		at += length;
 	}

@@ -302,7 +302,10 @@ static bool is_from_peer(const struct packet_qp *pq, const struct carrier_unit *
 	if (!m->is_from)
 		return f->src_qpn == peer;
 	f->src_qpn = peer;
-	return m->is_from(&pq->route, unit);
+	if (likely(m->is_from(&pq->route, unit)))
+		return true;
+	HCA_COUNT_PROCESS(STRANGERS, 1);
+	return false;
 }
 
 /* Of the same service, and of an XRC connection the right half. */

@@ -15,6 +15,7 @@
 #include "hca/queue/scatter.h"
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
+#include "hca/share/process.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/probe.h"
@@ -111,9 +112,12 @@ void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
 
 	/* Wrong Q_Key, no receive posted or one that is too short: dropped silently, and
 	 * the receive is for the next one (9.8.3, 9.6.1, 9.9.3 class D). */
-	if (qp->ibv.qp_type != IBV_QPT_UD || !packet_receives(qp) ||
-	    f->qkey != qp->attr.qkey)
+	if (qp->ibv.qp_type != IBV_QPT_UD || !packet_receives(qp))
 		goto drop;
+	if (f->qkey != qp->attr.qkey) {
+		HCA_COUNT_PROCESS(WRONG_QKEYS, 1);
+		goto drop;
+	}
 	hca_lock(&qp->recv->consume_lock);
 	e = hca_recv_first(qp);
 	if (!e || HCA_GRH_BYTES + (uint64_t)f->rc.bytes > hca_rwqe_room(e)) {

@@ -54,8 +54,8 @@ static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
 static size_t seal(const struct packet_route *route, unsigned k, const struct iovec *iov,
 		   unsigned n, uint8_t to[PACKET_TRAILER_BYTES])
 {
+	struct icrc_ip ip = { 0 }; /* a route to nowhere has no addresses */
 	size_t bytes = 0, pad;
-	struct icrc_ip ip;
 	struct icrc c;
 
 	for (unsigned i = 0; i < n; i++)
@@ -144,14 +144,17 @@ static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packe
 }
 
 static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
-		     size_t bytes, struct packet_frame *f)
+		     size_t bytes, struct packet_frame *f, enum packet_fault *fault)
 {
 	size_t header;
 
 	(void)k;
-	if (unlikely(bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > UINT16_MAX - 60 ||
-		     !is_sealed(unit, from, bytes)))
+	if (unlikely(bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > UINT16_MAX - 60))
 		return 0;
+	if (unlikely(!is_sealed(unit, from, bytes))) {
+		*fault = PACKET_BAD_ICRC;
+		return 0;
+	}
 	header = packet_ib_decode(from, bytes, f);
 	if (header && f->service == PACKET_UD)
 		fill_grh(unit, bytes, f);

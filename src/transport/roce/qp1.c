@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 
 #include "hca/run/progress.h"
+#include "hca/share/counters.h"
+#include "hca/share/process.h"
 #include "transport/carrier/udp.h"
 #include "transport/packet/show.h"
 #include "transport/packet/state.h"
@@ -28,6 +30,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 {
 	const uint8_t *bytes = unit->iov[0].iov_base;
 	struct hca_gsi_address from = { .interface = unit->interface };
+	enum packet_fault fault = PACKET_MALFORMED;
 	struct packet_frame f;
 	uint16_t port;
 	size_t header;
@@ -36,10 +39,19 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	/* Nothing else comes to this queue pair in trains or in pieces. */
 	if (unit->count != 1 || carrier_unit_packets(unit, unit->iov[0].iov_len) != 1)
 		return;
-	header = roce_medium.decode(unit, 0, bytes, unit->iov[0].iov_len, &f);
-	if (!header || f.service != PACKET_UD || f.dst_qpn != HCA_GSI_QPN ||
-	    f.qkey != HCA_GSI_QKEY || f.rc.bytes > unit->iov[0].iov_len - header)
+	header = roce_medium.decode(unit, 0, bytes, unit->iov[0].iov_len, &f, &fault);
+	if (!header || f.rc.bytes > unit->iov[0].iov_len - header) {
+		packet_count_fault(fault);
 		return;
+	}
+	if (f.service != PACKET_UD || f.dst_qpn != HCA_GSI_QPN) {
+		HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
+		return;
+	}
+	if (f.qkey != HCA_GSI_QKEY) {
+		HCA_COUNT_PROCESS(WRONG_QKEYS, 1);
+		return;
+	}
 	if (!carrier_udp_addr_ip(&unit->from, from.source, &port) ||
 	    !carrier_udp_addr_ip(&unit->to, from.destination, &port))
 		return;
