@@ -57,22 +57,30 @@ static struct {
 	bool gsi, qp1;           /* gsi.h is started, qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
+	pthread_mutex_t watch_lock; /* changes of `watched` with what the kernel knows */
 	atomic_bool watched;     /* the progress thread does */
 	atomic_uint misses;      /* polls since something moved */
-} roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .slot_name = -1 };
+} roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .watch_lock = PTHREAD_MUTEX_INITIALIZER,
+	   .slot_name = -1 };
 
 /* ---- who looks at the socket ---- */
 
+/* Two threads that change it in turns must tell the kernel in the same order: otherwise it
+ * may watch nothing while `watched` is set. */
 static void watch(bool on)
 {
+	pthread_mutex_lock(&roce.watch_lock);
 	if (atomic_exchange(&roce.watched, on) != on)
 		progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
+	pthread_mutex_unlock(&roce.watch_lock);
 }
 
+/* Behind watch(false): either this finds that a poll has made the socket cold, or that poll
+ * finds that it is not watched. So all four accesses have one order. */
 static void heat(void)
 {
 	atomic_store_explicit(&roce.misses, 0, memory_order_relaxed);
-	if (!atomic_load_explicit(&roce.hot, memory_order_relaxed))
+	if (!atomic_load(&roce.hot))
 		atomic_store(&roce.hot, true);
 }
 
@@ -336,6 +344,7 @@ static void roce_stop(void)
 static void roce_forked(void)
 {
 	pthread_mutex_init(&roce.lock, NULL);
+	pthread_mutex_init(&roce.watch_lock, NULL);
 	roce_qp1_forked();
 	roce.gsi = roce.qp1 = false;
 	roce_gsi_forked();
