@@ -900,6 +900,31 @@ static void count_each(void)
 	must(counter(HCA_WRONG_QKEYS) == before + 1);
 }
 
+/* What an acknowledgement waits for does not come when the process ends. */
+static void end_the_port(void)
+{
+	struct packet_qp *pq = packet_part(hca_qp_behind(f.qp[RC]))->state;
+	struct packet_frame p = {
+		.service = PACKET_RC, .dst_qpn = f.qp[RC]->qp_num,
+		.rc = { .op = RC_WRITE, .flags = RC_FIRST | RC_LAST | RC_ACK_REQ,
+			.psn = pq->responder.expected_psn },
+	};
+	static struct hostile h;
+	bool owes;
+
+	h.length = packet_ib_encode(&p, h.bytes) + IB_ICRC_BYTES;
+	seal_hostile(&h);
+	hand_over(&h, 0);
+	packet_port_end(&port);
+	hca_enter();
+	hca_lock(&port.receive_lock);
+	must(pq->responder.expected_psn == ((p.rc.psn + 1) & 0xffffff));
+	owes = pq->responder.owed;
+	hca_unlock(&port.receive_lock);
+	hca_leave();
+	must(!owes);
+}
+
 static void close_all(void)
 {
 	hca_gsi_close();
@@ -970,6 +995,7 @@ int main(int argc, char **argv)
 	state = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	open_all();
 	count_each();
+	end_the_port();
 	do {
 		round_of_packets();
 	} while (now_ms() < end);

@@ -122,6 +122,14 @@ static inline void hca_leave(void)
 		hca_leave_slow();
 }
 
+/* Is there an owner, and in a call now? It may have changed when this returns. */
+static inline bool hca_owner_inside(void)
+{
+	uintptr_t owner = atomic_load(&hca_elision.owner);
+
+	return owner && atomic_load(&hca_elision.inside[owner % HCA_OWNERS]);
+}
+
 static inline void hca_lock(struct spin *s)
 {
 	if (likely(hca_self.elided))

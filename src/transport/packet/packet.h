@@ -109,6 +109,9 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier);
 void packet_port_close(struct packet_port *port);
 /* In a forked child: the carrier's memory is given back, no lock is taken. */
 void packet_port_forked(struct packet_port *port);
+/* At the end of the process, which may be in the middle of anything: sends what waits for a
+ * later poll. Waits for nobody; a port that another thread uses has to do without. */
+void packet_port_end(struct packet_port *port);
 /* Counts what decode() of a medium did not take. A device is open. */
 void packet_count_fault(enum packet_fault fault);
 /* For the carrier to call when packets have come and nobody may be polling; locks of

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The place where packets leave and arrive, and whose turn it is; see packet.h. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "hca/object/sq.h"
@@ -19,6 +20,7 @@
  * leaves after this time all the same. A timer wakes the progress thread; often, if it
  * were as short as the wait. */
 #define GUARD_NS 200000
+#define TRIES_AT_END 64u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
 bool packet_is_unattended(void)
@@ -291,6 +293,32 @@ void packet_port_close(struct packet_port *port)
 	hca_lock(&port->receive_lock);
 	release(port);
 	hca_unlock(&port->receive_lock);
+}
+
+void packet_port_end(struct packet_port *port)
+{
+	unsigned tries = 0;
+	bool mine = false;
+
+	/* exit() of a signal handler that has interrupted a call of the adapter. */
+	if (hca_self.depth || hca_self.auto_held)
+		return;
+	/* Or that keeps another thread in one. */
+	while (hca_owner_inside())
+		if (++tries > TRIES_AT_END)
+			return;
+		else
+			sched_yield();
+	hca_enter();
+	while (!(mine = hca_trylock(&port->receive_lock)) && ++tries <= TRIES_AT_END)
+		sched_yield();
+	if (mine) {
+		port->turn++; /* no later poll is waited for */
+		if (port->carrier)
+			run_answers(port);
+		hca_unlock(&port->receive_lock);
+	}
+	hca_leave();
 }
 
 void packet_port_forked(struct packet_port *port)

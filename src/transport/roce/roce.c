@@ -341,6 +341,14 @@ static void roce_stop(void)
 	packet_show_stop();
 }
 
+/* A program that ends without destroying its queue pairs: its peers would repeat what it has
+ * received and not yet acknowledged. */
+__attribute__((destructor)) static void roce_end(void)
+{
+	if (atomic_load(&roce.open))
+		packet_port_end(&port);
+}
+
 static void roce_forked(void)
 {
 	pthread_mutex_init(&roce.lock, NULL);
