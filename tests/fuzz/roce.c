@@ -656,7 +656,8 @@ static void mutate(struct hostile *h)
 static void make(struct hostile *h)
 {
 	int victim = (int)draw(VICTIMS);
-	struct packet_qp *pq = packet_part(hca_qp_behind(f.qp[victim]))->state;
+	struct hca_qp *qp = hca_qp_behind(f.qp[victim]);
+	struct packet_qp *pq = packet_part(qp)->state;
 	static const uint8_t services[VICTIMS] = {
 		[UC] = PACKET_UC, [UD] = PACKET_UD, [XRC_TARGET] = PACKET_XRC,
 		[XRC_SENDER] = PACKET_XRC,
@@ -677,6 +678,9 @@ static void make(struct hostile *h)
 	}
 	if (one_in(40))
 		p.dst_qpn = one_in(2) ? draw(1 << 24) : f.qp[HONEST + draw(2)]->qp_num;
+	hca_enter();
+	hca_lock(&port.receive_lock);
+	hca_lock(&qp->sq_lock);
 	if (p.service == PACKET_UD || !pq) {
 		p.rc = (struct rc_packet){ .op = RC_SEND, .flags = RC_FIRST | RC_LAST,
 					   .bytes = any_bytes(), .imm = draw(UINT32_MAX) };
@@ -687,6 +691,9 @@ static void make(struct hostile *h)
 	} else {
 		any_request(&p, pq);
 	}
+	hca_unlock(&qp->sq_lock);
+	hca_unlock(&port.receive_lock);
+	hca_leave();
 	if (mad)
 		p.rc.bytes = one_in(8) ? any_bytes() : 256;
 	h->source = one_in(8) ? 1 + (int)draw(SOURCES - 1) : 0;
