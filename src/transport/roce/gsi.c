@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "hca/run/progress.h"
+#include "hca/share/peers.h"
 #include "transport/roce/dispatch.h"
 #include "util/log.h"
 #include "util/wakeup.h"
@@ -65,7 +66,8 @@ void roce_gsi_arrived(const struct hca_gsi_address *from, const void *payload, s
 		at->from = *from;
 		memcpy(at->mad, payload, len);
 	}
-	if (full && !gsi.dropping)
+	/* A sender that means harm could make it full again and again. */
+	if (full && !gsi.dropping && hca_complaint_due())
 		log_warn("%u messages of connection management wait: more are dropped",
 			 WAITING_MAX);
 	gsi.dropping = full;
