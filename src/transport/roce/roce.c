@@ -70,7 +70,8 @@ static struct {
 static void watch(bool on)
 {
 	pthread_mutex_lock(&roce.watch_lock);
-	if (atomic_exchange(&roce.watched, on) != on)
+	/* The progress thread may tick while the port is closed. */
+	if (atomic_load(&roce.open) && atomic_exchange(&roce.watched, on) != on)
 		progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
 	pthread_mutex_unlock(&roce.watch_lock);
 }
@@ -327,11 +328,16 @@ static int roce_start(void)
 
 static void roce_stop(void)
 {
+	bool open;
+
 	if (atomic_load(&roce.open))
 		roce_qp1_close();
 	roce.gsi = roce.qp1 = false;
 	roce_gsi_stop();
-	if (atomic_exchange(&roce.open, false)) {
+	pthread_mutex_lock(&roce.watch_lock);
+	open = atomic_exchange(&roce.open, false);
+	pthread_mutex_unlock(&roce.watch_lock);
+	if (open) {
 		progress_unwatch(carrier_udp_fd(roce.udp));
 		packet_port_close(&port);
 		roce_sockets_close(&roce.sockets);
@@ -358,8 +364,9 @@ static void roce_forked(void)
 	roce_gsi_forked();
 	packet_port_forked(&port);
 	packet_show_forked();
-	if (atomic_exchange(&roce.open, false))
-		roce_sockets_forked(&roce.sockets);
+	atomic_store(&roce.open, false);
+	/* Also of a port that another thread of the parent was opening. */
+	roce_sockets_forked(&roce.sockets);
 	drop_slot();
 	atomic_store(&roce.hot, false);
 }

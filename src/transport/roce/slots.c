@@ -15,6 +15,7 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,10 +83,12 @@ static void close_fd(int *fd)
 
 static void reset(struct roce_sockets *s, uint16_t port)
 {
-	s->port = port;
 	s->listener = -1;
 	for (unsigned i = 0; i < ROCE_SLOTS; i++)
 		s->fds[i] = s->names[i] = -1;
+	/* Last: whoever forks meanwhile closes the descriptors of what has a port. */
+	atomic_signal_fence(memory_order_seq_cst);
+	s->port = port;
 }
 
 static void close_all(struct roce_sockets *s)
