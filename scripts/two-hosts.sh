@@ -34,6 +34,18 @@ two_hosts() {
 	}
 	address_host "$host_a" 1
 	address_host "$host_b" 2
+	# The kernel tells a moment later that there is a carrier.
+	tries=0
+	until ip -n "$host_a" link show net0 | grep -q 'state UP' &&
+		ip -n "$host_b" link show net0 | grep -q 'state UP'; do
+		tries=$((tries + 1))
+		if [ "$tries" -ge 500 ]; then
+			remove_hosts
+			echo "the interfaces between the namespaces do not come up"
+			return 1
+		fi
+		sleep 0.01
+	done
 }
 
 # address_host NAMESPACE NUMBER. `nodad`: IPv6 addresses are usable at once.

@@ -60,6 +60,7 @@ static const struct cli_command commands[] = {
 	{ "schema", "print the JSON Schema of configurations", cli_schema },
 #endif
 	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
+	{ "doctor", "why two hosts do not reach each other", cli_doctor },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },
 #ifdef CLI_HAVE_DELIVERY

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parts of `busbar doctor`: what is wrong between this host and another one. */
+#ifndef CLI_DOCTOR_H
+#define CLI_DOCTOR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Answered beside the port in question: where that one is silent and this one answers, a
+ * filter is between the hosts. */
+#define DOCTOR_SECOND_PORT 14791
+
+/* What a packet of RoCE v2 has besides its payload, at most: BTH, RETH, immediate data and
+ * ICRC; then UDP. */
+#define DOCTOR_ROCE_BYTES (12 + 16 + 4 + 4)
+#define DOCTOR_UDP_BYTES 8
+
+/* Findings: one line each, and one that says what to do, or NULL. */
+void doctor_good(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void doctor_note(const char *remedy, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void doctor_bad(const char *remedy, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Was any of them bad? */
+bool doctor_found(void);
+
+/* An address with its port, for text of at most INET6_ADDRSTRLEN. */
+const char *doctor_text(const struct sockaddr_in6 *address, char *to);
+bool doctor_is_v4(const struct sockaddr_in6 *address);
+
+/* A socket of both IP versions (of IPv4 where the kernel has no other) at this port, 0 for
+ * any, which sends with Don't Fragment whatever the kernel knows of the path; or a
+ * negative errno. */
+int doctor_socket(uint16_t port);
+
+/* The route to a host. */
+struct doctor_route {
+	struct sockaddr_in6 to, from; /* IPv4 addresses in their mapped form */
+	char interface[32];           /* "": not known */
+	unsigned mtu;                 /* of the interface, 0: not known */
+	unsigned path;                /* largest path MTU of RDMA that fits, 0: none */
+};
+/* 0 or a negative errno, with a finding. */
+int doctor_route(const char *host, uint16_t port, struct doctor_route *route);
+/* The IP header and all of RoCE v2 but the payload. */
+unsigned doctor_overhead(const struct doctor_route *route);
+
+/* ---- what this host tells by itself ---- */
+
+/* Findings about the port, addresses, buffers and filters. `serving`: the port is wanted
+ * for doctor_serve() itself. Returns whether the port is free. */
+bool doctor_local(uint16_t port, bool serving);
+
+/* ---- with the other host ---- */
+
+/* Answers probes until a signal (SIGINT, SIGTERM) or for `seconds`, 0 for ever; an exit
+ * status. */
+int doctor_serve(uint16_t port, unsigned seconds);
+/* Sends probes and says what it finds. */
+void doctor_remote(const struct doctor_route *route, uint16_t port, bool port_is_free);
+
+#endif
