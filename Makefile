@@ -6,6 +6,8 @@ MESON_FLAGS ?=
 # Of the co-simulation that `make run` shows.
 COSIM ?= infiniband
 COSIM_STEPS ?= 1000 500
+# 1: `make run` puts the gateways on two hosts, which are network namespaces; needs root.
+NETWORK ?= 0
 
 # Below PREFIX; empty where meson knows better.
 LIBDIR ?= $(shell scripts/libdir.sh)
@@ -21,10 +23,12 @@ build: deps configure
 	@$(NINJA)
 
 run: deps-run build
-	@scripts/run-demo.sh $(BUILD)
+	@NETWORK=$(NETWORK) scripts/run-demo.sh $(BUILD)
+ifeq ($(NETWORK),0)
 	@echo
 	@echo "co-simulation: two halves of an electric network, coupled over $(COSIM)"
 	@STEPS="$(COSIM_STEPS)" BEHIND=3 examples/cosim/run.sh $(COSIM) $(BUILD)
+endif
 
 test: deps-test configure
 	@$(NINJA)
@@ -40,7 +44,8 @@ clean:
 help:
 	@echo "make build    build everything into $(BUILD)/"
 	@echo "make run      build, then show two gateways exchanging samples and a"
-	@echo "              co-simulation over them; MODE=RC, UC or UD, COSIM=infiniband, shmem ..."
+	@echo "              co-simulation over them; MODE=RC, UC or UD, COSIM=infiniband, shmem ...;"
+	@echo "              NETWORK=1: the gateways as on two hosts (namespaces, as root)"
 	@echo "make test     build, then run all tests"
 	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured;"
 	@echo "              libraries in LIBDIR=$(LIBDIR) below it"

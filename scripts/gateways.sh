@@ -3,7 +3,8 @@
 #
 # Starting two gateways and stopping them again; sourced by run-demo.sh and
 # bench-gateway.sh, which set BUSBAR and OUT. Only processes that were started
-# here are ever signalled, each by its id.
+# here are ever signalled, each by its id. A function `at_end`, if there is one, runs
+# when they have ended.
 
 pids=
 
@@ -16,6 +17,7 @@ stop_all() {
 		# A gateway that does not stop in five seconds is ended.
 		wait_end "$pid" 5 || kill -KILL "$pid" 2>/dev/null || true
 	done
+	! command -v at_end >/dev/null || at_end
 	exit "$status"
 }
 trap stop_all EXIT

@@ -11,6 +11,8 @@
 #   VALUES    values per sample (8)         PORT  first of four ports (1337)
 #   POLLING   how B waits: auto (the default), busy, event or adaptive with SPIN us
 #   TIMER     how the generator waits: auto (the default), tsc (spins) or timerfd (sleeps)
+#   NETWORK   1: each in a network namespace of its own, as on two hosts, by transport
+#             roce over a pair of Ethernet interfaces (needs root); MTU is theirs (4500)
 #   FILE      a recording to replay instead, csv or villas.human by its name
 set -eu
 cd "$(dirname "$0")/.."
@@ -30,7 +32,31 @@ export BUSBAR_LOG="${BUSBAR_LOG:-info}"
 mkdir -p "$OUT"
 rm -f "$OUT"/*-sent.csv "$OUT"/*-received.csv "$OUT"/[ab].log "$OUT/b-live.json"
 . scripts/gateways.sh
+. scripts/two-hosts.sh
 failed=
+where="two gateways"
+if [ "${NETWORK:-0}" != 0 ]; then
+	at_end() {
+		remove_hosts
+	}
+	why=$(two_hosts "${MTU:-4500}" && echo) || {
+		echo "$why" >&2
+		die "NETWORK=1 makes two hosts of this one: 'sudo make run NETWORK=1'; for two real ones see docs/hosts.md"
+	}
+	export HOST_A=10.77.0.1 HOST_B=10.77.0.2
+	where="two gateways, on two hosts that are namespaces of this one,"
+fi
+
+# on_host a|b COMMAND...: there, or here where both are on one host.
+on_host() {
+	host=$1
+	shift
+	case ${NETWORK:-0}$host in
+	0*) exec "$@" ;;
+	*a) on_a_exec "$@" ;;
+	*b) on_b_exec "$@" ;;
+	esac
+}
 
 # show_live PID: what B receives, once per second, until the process ends. The
 # figures come from the hook `stats` of its node.
@@ -58,14 +84,14 @@ case $FILE in
 esac
 export FILE FORMAT
 
-echo "busbar: two gateways on $("$BUSBAR" devices | awk 'NR == 1 { print $1 }'), $MODE, for $DURATION s"
+echo "busbar: $where on $("$BUSBAR" devices | awk 'NR == 1 { print $1 }'), $MODE, for $DURATION s"
 echo "  A  replays $FILE and generates $VALUES values at $RATE/s (examples/demo/a.conf)"
 echo "  B  receives both and writes them to $OUT/ (examples/demo/b.conf)"
 
-start b "$BUSBAR" run examples/demo/b.conf
+start b on_host b "$BUSBAR" run examples/demo/b.conf
 b=$pid
 wait_log b "$b" 2 'listening on'
-start a "$BUSBAR" run examples/demo/a.conf
+start a on_host a "$BUSBAR" run examples/demo/a.conf
 a=$pid
 
 show_live "$a"

@@ -23,9 +23,9 @@ sender() {
 			};
 			ib = {
 				type = "infiniband"; rdma_transport_mode = "$MODE";
-				in = { address = "127.0.0.1:$2"; };
+				in = { address = "${HOST_A:-127.0.0.1}:$2"; };
 				out = {
-					address = "127.0.0.1:$port";
+					address = "${HOST_B:-127.0.0.1}:$port";
 					max_inline_data = ${INLINE:-128};
 					# For a receiver that does not run for a while.
 					max_wrs = 4096; cq_size = 4096;
@@ -48,7 +48,7 @@ receiver() {
 			ib = {
 				type = "infiniband"; rdma_transport_mode = "$MODE";
 				in = {
-					address = "127.0.0.1:$port";
+					address = "${HOST_B:-127.0.0.1}:$port";
 					polling = "${POLLING:-auto}";
 					# UC loses what finds no receive: enough for a
 					# receiver that does not run for two seconds.
