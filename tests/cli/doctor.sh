@@ -154,6 +154,7 @@ says 'all sizes pass in both directions'
 stop_serving
 
 echo "a port that is taken"
+: >"$tmp/holder.log" # here, so that it is there to be looked at
 (on_a_exec "$BUSBAR" doctor --serve) >"$tmp/holder.log" 2>&1 &
 holder=$!
 wait_line holder "$holder" 'answering probes'
