@@ -34,6 +34,9 @@ bool doctor_is_v4(const struct sockaddr_in6 *address);
  * negative errno. */
 int doctor_socket(uint16_t port);
 
+/* connect() of such a socket to an address, mapped or not; 0 or a negative errno. */
+int doctor_connect(int fd, const struct sockaddr_in6 *to);
+
 /* The route to a host. */
 struct doctor_route {
 	struct sockaddr_in6 to, from; /* IPv4 addresses in their mapped form */

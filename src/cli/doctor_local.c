@@ -52,6 +52,21 @@ int doctor_socket(uint16_t port)
 	return fd;
 }
 
+int doctor_connect(int fd, const struct sockaddr_in6 *to)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = to->sin6_port };
+	int domain = AF_INET6;
+	socklen_t len = sizeof(domain);
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+	if (domain != AF_INET)
+		return connect(fd, (const struct sockaddr *)to, sizeof(*to)) ? -errno : 0;
+	if (!doctor_is_v4(to))
+		return -EAFNOSUPPORT;
+	memcpy(&v4.sin_addr, to->sin6_addr.s6_addr + 12, 4);
+	return connect(fd, (const struct sockaddr *)&v4, sizeof(v4)) ? -errno : 0;
+}
+
 /* Users of sockets at a UDP port. */
 struct holders {
 	unsigned own, others;
@@ -341,14 +356,17 @@ static void interface_of(const struct sockaddr_in6 *from, char *name, size_t siz
 
 static int find_source(struct doctor_route *r)
 {
-	socklen_t len = sizeof(r->from);
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
+	struct sockaddr_in6 from = { .sin6_family = AF_UNSPEC };
+	socklen_t len = sizeof(from);
+	int fd = doctor_socket(0), ret;
 
 	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&r->to, sizeof(r->to)) ||
-	    getsockname(fd, (struct sockaddr *)&r->from, &len))
+		return fd;
+	ret = doctor_connect(fd, &r->to);
+	if (!ret && getsockname(fd, (struct sockaddr *)&from, &len))
 		ret = -errno;
+	if (!ret && !map_address((struct sockaddr *)&from, &r->from))
+		ret = -EAFNOSUPPORT;
 	close(fd);
 	return ret;
 }

@@ -93,6 +93,8 @@ static enum outcome probe(struct dialogue *d, unsigned there, unsigned back, uin
 static int open_dialogue(struct dialogue *d, const struct doctor_route *route, uint16_t from,
 			 uint16_t to)
 {
+	int ret;
+
 	*d = (struct dialogue){ .to = route->to,
 				.session = (uint32_t)clock_now_ns() ^ (uint32_t)getpid() << 16 };
 	d->to.sin6_port = htons(to);
@@ -101,13 +103,10 @@ static int open_dialogue(struct dialogue *d, const struct doctor_route *route, u
 		d->fd = doctor_socket(0);
 	if (d->fd < 0)
 		return d->fd;
-	if (connect(d->fd, (const struct sockaddr *)&d->to, sizeof(d->to))) {
-		int ret = -errno;
-
+	ret = doctor_connect(d->fd, &d->to);
+	if (ret)
 		close(d->fd);
-		return ret;
-	}
-	return 0;
+	return ret;
 }
 
 /* Whether anything comes back. */

@@ -168,6 +168,22 @@ wait "$holder" || status=$?
 holder=
 [ "$status" -eq 1 ] || fail "a server that nobody asked ends with status $status"
 
+if command -v python3 >/dev/null; then
+	: >"$tmp/holder.log"
+	(on_a_exec python3 -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 4791))
+print("bound", flush=True)
+time.sleep(60)') >"$tmp/holder.log" 2>&1 &
+	holder=$!
+	wait_line holder "$holder" bound
+	doctor 1
+	says '^BAD .*UDP port 4791 is taken'
+	kill -KILL "$holder"
+	wait "$holder" || true
+	holder=
+fi
+
 # Its programs may not be loaded with the sanitizers' libraries.
 if command -v rping >/dev/null && [ -z "${SANITIZED:-}" ]; then
 	(on_a_exec "$BUSBAR" exec -- rping -s -a 10.77.0.1) >"$tmp/holder.log" 2>&1 &
