@@ -339,6 +339,12 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		return;
 	}
 	pq = hca_path_ops(&qp->path) == port->ops ? packet_part(qp)->state : NULL;
+	atomic_thread_fence(memory_order_acquire);
+	/* Between the two the queue pair may have been closed and opened by another
+	 * transport, to which its part belongs then. Not by this one again: that would
+	 * have waited for receive_lock. */
+	if (unlikely(pq && hca_path_ops(&qp->path) != port->ops))
+		pq = NULL;
 	if (!pq || !pq->connected || !packet_receives(qp) || !is_for(pq, unit, f)) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
