@@ -33,6 +33,7 @@ static const char usage[] =
 
 static bool found;
 
+__attribute__((format(printf, 2, 0)))
 static void say(const char *mark, const char *format, va_list args)
 {
 	printf("%-4s ", mark);

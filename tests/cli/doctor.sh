@@ -153,6 +153,10 @@ doctor 0 --port 5000 10.77.0.2
 says 'all sizes pass in both directions'
 stop_serving
 
+echo "a server that ends by itself"
+doctor 1 --serve --time 1 --port 5001
+says '^BAD .*no probe came'
+
 echo "a port that is taken"
 : >"$tmp/holder.log" # here, so that it is there to be looked at
 (on_a_exec "$BUSBAR" doctor --serve) >"$tmp/holder.log" 2>&1 &
