@@ -78,6 +78,9 @@ enum carrier_known {
 	CARRIER_INTERFACE = 1 << 3,
 	CARRIER_FROM = 1 << 4,      /* emission: `from` is to be the source */
 	CARRIER_WHEN = 1 << 5,
+	/* Emission only: it may leave in fragments, from the port that the carrier has for
+	 * these (udp.h), where it is longer than the network takes. */
+	CARRIER_FRAGMENTS = 1 << 6,
 };
 
 #define CARRIER_IOV_MAX 256
@@ -108,7 +111,8 @@ struct carrier_ops {
 	/* Units leave in their order. How many were taken; when not even the first one
 	 * was, a negative errno:
 	 *   -EAGAIN        no room; poll will call writable() when there is some
-	 *   -EMSGSIZE      longer than this carrier can ever take
+	 *   -EMSGSIZE      longer than this carrier can ever take, or than the network takes
+	 *                  without CARRIER_FRAGMENTS
 	 *   -EHOSTUNREACH  nothing leads to the address
 	 *   -EINVAL        the unit is not one (no bytes, count above CARRIER_IOV_MAX)
 	 * Behind a number below `n`: call again with the rest, and learn why. */

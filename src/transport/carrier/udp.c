@@ -139,11 +139,24 @@ static int set_options(struct udp *u, const struct carrier_udp_params *params)
 	return 0;
 }
 
+/* In the order of the network. 0 or a negative errno. */
+static int bound_port(int fd, int family, in_port_t *port)
+{
+	union udp_name n;
+	socklen_t len = sizeof(n);
+
+	if (getsockname(fd, &n.any, &len))
+		return -errno;
+	*port = family == AF_INET ? n.v4.sin_port : n.v6.sin6_port;
+	return 0;
+}
+
 /* 0 or a negative errno: it is no socket for us. */
 static int look_at_socket(struct udp *u)
 {
 	union udp_name n;
 	socklen_t len = sizeof(n);
+	int ret;
 
 	if (get_int(u->fd, SOL_SOCKET, SO_TYPE, -1) < 0)
 		return -ENOTSOCK;
@@ -155,11 +168,45 @@ static int look_at_socket(struct udp *u)
 		return -EISCONN;
 	u->both = u->family == AF_INET6 &&
 		  !get_int(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	len = sizeof(n);
-	if (getsockname(u->fd, &n.any, &len))
-		return -errno;
-	u->port = u->family == AF_INET ? n.v4.sin_port : n.v6.sin6_port;
-	return u->port ? 0 : -EDESTADDRREQ;
+	ret = bound_port(u->fd, u->family, &u->port);
+	return !ret && !u->port ? -EDESTADDRREQ : ret;
+}
+
+/* Cuts packets, also those of sockets that the kernel told about a path's MTU. */
+static int set_fragments(const struct udp *u, int fd, int send_bytes)
+{
+	int ret = 0;
+
+	if (u->family == AF_INET6)
+		ret = set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT);
+	if (!ret && (u->both || u->family == AF_INET))
+		ret = set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
+	if (!ret)
+		ret = set_int(fd, SOL_SOCKET, SO_SNDBUF, send_bytes);
+	/* Nobody reads from it. */
+	if (!ret)
+		ret = set_int(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	return ret;
+}
+
+static int open_fragments(struct udp *u, const struct carrier_udp_params *params)
+{
+	size_t bytes = params->buffer_bytes ? params->buffer_bytes : BUFFER_BYTES;
+	int fd, ret;
+
+	if (!params->fragments)
+		return 0;
+	fd = socket_of(u->family, 0);
+	if (fd < 0)
+		return fd;
+	ret = set_fragments(u, fd, (int)MIN(bytes, (size_t)INT32_MAX / 2));
+	if (!ret)
+		ret = bound_port(fd, u->family, &u->fragment_port);
+	if (ret)
+		close(fd);
+	else
+		u->fragment_fd = fd;
+	return ret;
 }
 
 static uint32_t dropped_by_kernel(int fd)
@@ -186,6 +233,8 @@ static void udp_close(struct carrier *c)
 {
 	struct udp *u = udp_of(c);
 
+	if (u->fragment_fd >= 0)
+		close(u->fragment_fd);
 	free(u->in.bytes);
 	free(u);
 }
@@ -207,14 +256,17 @@ int carrier_udp_open(const struct carrier_udp_params *params, struct carrier **o
 	memset(u, 0, sizeof(*u));
 	u->carrier.ops = &udp_ops;
 	u->fd = params->fd;
+	u->fragment_fd = -1;
 	u->clock = params->clock;
 	ret = look_at_socket(u);
 	if (!ret)
 		ret = set_options(u, params);
 	if (!ret)
+		ret = open_fragments(u, params);
+	if (!ret)
 		ret = udp_receive_init(&u->in);
 	if (ret) {
-		free(u);
+		udp_close(&u->carrier);
 		return ret;
 	}
 	u->dropped_before = dropped_by_kernel(u->fd);
@@ -277,6 +329,7 @@ void carrier_udp_facts(const struct carrier *c, struct carrier_udp_facts *out)
 		.family = u->family,
 		.both = u->both,
 		.port = ntohs(u->port),
+		.fragment_port = ntohs(u->fragment_port),
 		.trains_out = carrier_udp_train_packets(c) > 1,
 		.trains_in = u->trains_in,
 		.receive_bytes = (uint32_t)get_int(u->fd, SOL_SOCKET, SO_RCVBUF, 0),

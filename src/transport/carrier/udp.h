@@ -20,6 +20,10 @@
  *   then. Ask it before a train is made, if what is in it depends on the identification.
  *   Where a train leaves in parts and a later part has no room, the rest is lost; the
  *   train counts as taken.
+ *   Units with CARRIER_FRAGMENTS leave from a socket of their own, which has another port
+ *   (carrier_udp_facts.fragment_port) and does not set Don't Fragment: the kernel cuts what
+ *   is longer than the interface takes, and chooses the identification. Their trains leave
+ *   packet by packet. That socket receives nothing. Without one they leave as all others.
  *   Errors: those of carrier.h, and -EFAULT: bytes of the unit are not mapped.
  *
  * Delivery
@@ -54,6 +58,7 @@ struct carrier_udp_params {
 	struct clock_source clock;
 	size_t buffer_bytes; /* to ask for, each of receiving and sending; 0: 4 MiB */
 	bool no_trains;      /* emit none as one, and ask for none */
+	bool fragments;      /* have a socket for units with CARRIER_FRAGMENTS */
 };
 
 struct carrier_udp_counters {
@@ -77,6 +82,7 @@ struct carrier_udp_facts {
 	int family;              /* AF_INET, AF_INET6 */
 	bool both;               /* AF_INET6 that takes IPv4 too */
 	uint16_t port;
+	uint16_t fragment_port;  /* 0: no socket for fragments */
 	bool trains_out, trains_in;
 	uint32_t receive_bytes, send_bytes; /* buffers, as the kernel counts (its overhead
 					     * included: about twice what is usable) */

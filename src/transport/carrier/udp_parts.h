@@ -63,10 +63,12 @@ struct udp_counted {
 struct udp {
 	struct carrier carrier;
 	int fd;
+	int fragment_fd; /* -1: none */
 	int family;
 	bool both;       /* AF_INET6 that takes IPv4 too */
 	bool trains_in;
 	in_port_t port;  /* in the order of the network */
+	in_port_t fragment_port; /* likewise */
 	uint32_t dropped_before; /* by the kernel, before open */
 	struct clock_source clock;
 	atomic_bool trains_out;

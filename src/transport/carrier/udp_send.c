@@ -182,17 +182,23 @@ static bool may_be_the_train(int number)
 }
 
 /* A plain message is cheaper by sendto(): the kernel has less to copy and to check. */
-static long send_once(const struct udp *u, const struct msghdr *m)
+static long send_once(int fd, const struct msghdr *m)
 {
-	return m->msg_iovlen == 1 && !m->msg_control ? udp_sendto(u->fd, m) :
-						       udp_sendmsg(u->fd, m);
+	return m->msg_iovlen == 1 && !m->msg_control ? udp_sendto(fd, m) :
+						       udp_sendmsg(fd, m);
+}
+
+/* It has a socket of its own (udp.h). */
+static bool in_fragments(const struct udp *u, const struct carrier_unit *unit)
+{
+	return unlikely(unit->known & CARRIER_FRAGMENTS) && u->fragment_fd >= 0;
 }
 
 /* Past errors that packets sent earlier have come to: 0, or an errno. */
-static int send_one(struct udp *u, const struct msghdr *m)
+static int send_one(struct udp *u, int fd, const struct msghdr *m)
 {
 	for (unsigned i = 0; i < ICMP_TRIES; i++) {
-		if (likely(send_once(u, m) >= 0))
+		if (likely(send_once(fd, m) >= 0))
 			return 0;
 		if (errno != ECONNREFUSED)
 			return errno;
@@ -255,7 +261,7 @@ static int send_whole(struct udp *u, const struct carrier_unit *unit, size_t byt
 
 	if (!make_message(u, &m, &p, unit, train ? (uint16_t)unit->segment : 0))
 		return EHOSTUNREACH;
-	err = send_one(u, &m);
+	err = send_one(u, in_fragments(u, unit) ? u->fragment_fd : u->fd, &m);
 	if (likely(!err))
 		count_sent(u, unit, bytes);
 	else if (train && may_be_the_train(err))
@@ -300,7 +306,7 @@ static int send_parts(struct udp *u, const struct carrier_unit *unit, size_t byt
 
 /* ---- emitting ---- */
 
-enum way { WAY_BAD, WAY_LONG, WAY_ONE, WAY_TRAIN, WAY_PARTS };
+enum way { WAY_BAD, WAY_LONG, WAY_ONE, WAY_TRAIN, WAY_PARTS, WAY_FRAGMENTS };
 
 /* How a unit of `bytes` leaves. */
 static enum way way_of(const struct udp *u, const struct carrier_unit *unit, size_t bytes)
@@ -311,6 +317,8 @@ static enum way way_of(const struct udp *u, const struct carrier_unit *unit, siz
 		return WAY_BAD;
 	if (unlikely((train ? unit->segment : bytes) > PACKET_MAX))
 		return WAY_LONG;
+	if (in_fragments(u, unit))
+		return WAY_FRAGMENTS;
 	if (!train)
 		return WAY_ONE;
 	if (atomic_load_explicit(&u->trains_out, memory_order_relaxed) &&
@@ -339,6 +347,10 @@ static int emit_one(struct udp *u, const struct carrier_unit *unit)
 		return end_count(u, -EINVAL);
 	case WAY_LONG:
 		return end_count(u, -EMSGSIZE);
+	case WAY_FRAGMENTS:
+		err = unit->segment ? send_parts(u, unit, bytes, 1, 0) :
+				      send_whole(u, unit, bytes);
+		break;
 	case WAY_PARTS:
 		err = send_parts(u, unit, bytes, packets_per_part(u, unit), 0);
 		break;

@@ -39,6 +39,9 @@ struct packet_route {
 	uint16_t known; /* enum carrier_known */
 	uint8_t tos, ttl;
 	uint32_t interface;
+	/* A packet was longer than the network takes: from then on all leave with
+	 * CARRIER_FRAGMENTS, those that are shorter too, so that they keep their order. */
+	atomic_bool fragments;
 };
 
 #define PACKET_TRAILER_BYTES 8
@@ -57,11 +60,17 @@ struct packet_medium {
 	uint64_t ack_delay_ns;
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
-	/* Writes what follows the payload of packet `k` of a train; how many bytes. `iov`
-	 * holds the header and the payload in `n` pieces. NULL: nothing follows. */
-	size_t (*seal)(const struct packet_route *route, unsigned k,
+	/* Writes what follows the payload of packet `k` of a train; how many bytes, which
+	 * depends on the length of the pieces alone. `iov` holds the header and the payload
+	 * in `n` pieces. `fragments`: it leaves with CARRIER_FRAGMENTS. NULL: nothing
+	 * follows. */
+	size_t (*seal)(const struct packet_route *route, unsigned k, bool fragments,
 		       const struct iovec *iov, unsigned n,
 		       uint8_t to[PACKET_TRAILER_BYTES]);
+	/* The carrier refused a packet of `bytes` (-EMSGSIZE). True: it takes it with
+	 * CARRIER_FRAGMENTS. Any thread, with locks of queue pairs held. NULL: it never
+	 * does. */
+	bool (*too_long)(const struct packet_route *route, size_t bytes);
 	/* Packet `k` of `unit`, which lies at `from`: how many bytes precede its payload, 0:
 	 * this is no packet, because of *fault (which is MALFORMED before). rc.bytes is
 	 * checked by the caller. */

@@ -80,7 +80,8 @@ static inline bool packet_receives(const struct hca_qp *qp)
  * the first one. */
 struct packet_train {
 	struct packet_port *port;
-	const struct packet_route *route;
+	struct packet_route *route;
+	bool fragments;   /* as the route had it when the train began */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes;
@@ -92,10 +93,11 @@ struct packet_train {
 };
 
 static inline void packet_train_open(struct packet_train *t, struct packet_port *port,
-				     const struct packet_route *route)
+				     struct packet_route *route)
 {
 	t->port = port;
 	t->route = route;
+	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
 	t->packets = t->pieces = 0;
 	t->bytes = 0;
 	t->ended = false;
@@ -106,8 +108,9 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 struct iovec *packet_train_begin(struct packet_train *t, const struct packet_frame *f);
 /* The packet has `n` pieces of payload there. */
 void packet_train_end(struct packet_train *t, unsigned n);
-/* All of them leave: 0, or why the carrier took none. */
-int packet_train_emit(const struct packet_train *t);
+/* All of them leave: 0, or why the carrier took none. Packets that are too long leave in
+ * fragments, where the medium allows it, and so do later ones of the route. */
+int packet_train_emit(struct packet_train *t);
 
 /* ---- port.c ---- */
 /* Its turn comes when the carrier has room again. sq_lock is held. */

@@ -49,7 +49,8 @@ void packet_train_end(struct packet_train *t, unsigned n)
 	n++;
 	if (m->seal) {
 		uint8_t *trailer = t->trailer[t->packets];
-		size_t bytes = m->seal(t->route, t->packets, iov, n, trailer);
+		size_t bytes = m->seal(t->route, t->packets, t->fragments, iov, n,
+				       trailer);
 
 		iov[n++] = (struct iovec){ trailer, bytes };
 		length += (uint32_t)bytes;
@@ -63,7 +64,24 @@ void packet_train_end(struct packet_train *t, unsigned n)
 	t->bytes += length;
 }
 
-int packet_train_emit(const struct packet_train *t)
+/* All packets once more, as they leave in fragments. */
+static void seal_again(struct packet_train *t)
+{
+	unsigned piece = 0;
+
+	t->fragments = true;
+	for (unsigned k = 0; t->port->medium->seal && k < t->packets; k++) {
+		unsigned first = piece;
+
+		while (t->iov[piece].iov_base != t->trailer[k])
+			piece++;
+		t->port->medium->seal(t->route, k, true, &t->iov[first], piece - first,
+				      t->trailer[k]);
+		piece++;
+	}
+}
+
+static int emit(const struct packet_train *t)
 {
 	const struct packet_route *r = t->route;
 	const struct carrier_unit unit = {
@@ -72,15 +90,29 @@ int packet_train_emit(const struct packet_train *t)
 		.segment = t->packets > 1 ? t->segment : 0,
 		.to = r->to,
 		.from = r->from,
-		.known = r->known,
+		.known = (uint16_t)(r->known | (t->fragments ? CARRIER_FRAGMENTS : 0)),
 		.tos = r->tos,
 		.ttl = r->ttl,
 		.interface = r->interface,
 	};
 	int ret = carrier_emit(t->port->carrier, &unit, 1);
 
-	if (ret != 1)
-		return ret < 0 ? ret : -EAGAIN;
+	return ret == 1 ? 0 : ret < 0 ? ret : -EAGAIN;
+}
+
+int packet_train_emit(struct packet_train *t)
+{
+	const struct packet_medium *m = t->port->medium;
+	int ret = emit(t);
+
+	if (unlikely(ret == -EMSGSIZE) && !t->fragments && m->too_long &&
+	    m->too_long(t->route, t->segment)) {
+		atomic_store_explicit(&t->route->fragments, true, memory_order_relaxed);
+		seal_again(t);
+		ret = emit(t);
+	}
+	if (ret)
+		return ret;
 	if (unlikely(t->port->holds_back))
 		packet_port_wake(NULL);
 	return 0;

@@ -11,6 +11,7 @@
 #include "hca/qp/address.h"
 #include "transport/carrier/udp.h"
 #include "transport/packet/ib.h"
+#include "transport/roce/too_long.h"
 #include "util/container_of.h"
 #include "wire/ib/icrc.h"
 
@@ -22,6 +23,7 @@
 #define WINDOW 64
 
 uint16_t roce_udp_port = IB_UDP_PORT;
+uint16_t roce_fragment_port;
 
 static bool is_v4_mapped(const uint8_t gid[16])
 {
@@ -51,8 +53,8 @@ static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
 	return true;
 }
 
-static size_t seal(const struct packet_route *route, unsigned k, const struct iovec *iov,
-		   unsigned n, uint8_t to[PACKET_TRAILER_BYTES])
+static size_t seal(const struct packet_route *route, unsigned k, bool fragments,
+		   const struct iovec *iov, unsigned n, uint8_t to[PACKET_TRAILER_BYTES])
 {
 	struct icrc_ip ip = { 0 }; /* a route to nowhere has no addresses */
 	size_t bytes = 0, pad;
@@ -64,8 +66,8 @@ static size_t seal(const struct packet_route *route, unsigned k, const struct io
 	memset(to, 0, pad);
 	begin_ip(&ip, &route->from, &route->to, bytes + pad + IB_ICRC_BYTES);
 	/* The source port is that of the socket. */
-	ip.src_port = roce_udp_port;
-	ip.id = (uint16_t)k;
+	ip.src_port = unlikely(fragments) ? roce_fragment_port : roce_udp_port;
+	ip.id = unlikely(fragments) ? 0 : (uint16_t)k;
 	icrc_begin(&c, &ip, iov[0].iov_base);
 	icrc_add(&c, (const uint8_t *)iov[0].iov_base + IB_BTH_BYTES,
 		 iov[0].iov_len - IB_BTH_BYTES);
@@ -215,6 +217,7 @@ const struct packet_medium roce_medium = {
 	.ack_delay_ns = 20000,
 	.encode = packet_ib_encode,
 	.seal = seal,
+	.too_long = roce_too_long,
 	.decode = decode,
 	.address = address,
 	.is_from = is_from,

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RoCE v2 packets as a medium of transport/packet (IBTA annex A17). Pure functions, but for
- * `roce_udp_port`. */
+/*
+ * RoCE v2 packets as a medium of transport/packet (IBTA annex A17). Pure functions, but for
+ * `roce_udp_port`.
+ *
+ * Packets that the interface does not take whole leave as IP fragments, from another port
+ * (carrier/udp.h), which annex A17 does not know: only busbar understands them. Their ICRC is
+ * that of the whole packet with the Don't Fragment bit and, of IPv4, the identification 0,
+ * as neither end knows the identification that the kernel chooses; the source port is the
+ * one that the receiver sees. Once a packet of a connection was too long all its packets leave
+ * that way, so that they keep their order.
+ */
 #ifndef TRANSPORT_ROCE_PACKETS_H
 #define TRANSPORT_ROCE_PACKETS_H
 
@@ -10,6 +19,8 @@
 
 /* The UDP port of this process and of all peers; set before the first packet. */
 extern uint16_t roce_udp_port;
+/* The UDP port from which packets leave in fragments; 0: none can. Set likewise. */
+extern uint16_t roce_fragment_port;
 
 extern const struct packet_medium roce_medium;
 

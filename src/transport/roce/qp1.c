@@ -118,7 +118,7 @@ int roce_qp1_emit(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MA
 		.src_qpn = HCA_GSI_QPN,
 		.qkey = HCA_GSI_QKEY,
 	};
-	const struct packet_route route = {
+	struct packet_route route = {
 		.to = carrier_udp_addr_of(to->destination, to->interface, roce_udp_port),
 		.from = carrier_udp_addr_of(to->source, to->interface, 0),
 		.known = CARRIER_FROM | CARRIER_TTL,

@@ -169,7 +169,9 @@ static int add_faults(struct carrier **carrier)
 
 static int open_carrier(void)
 {
-	struct carrier_udp_params params = { .clock = clock_source_host() };
+	struct carrier_udp_params params = { .clock = clock_source_host(),
+					     .fragments = true };
+	struct carrier_udp_facts facts;
 	struct carrier *carrier;
 	int ret;
 
@@ -177,6 +179,8 @@ static int open_carrier(void)
 	ret = carrier_udp_open(&params, &roce.udp);
 	if (ret)
 		return ret;
+	carrier_udp_facts(roce.udp, &facts);
+	roce_fragment_port = facts.fragment_port;
 	carrier = roce.udp;
 	ret = add_faults(&carrier);
 	if (!ret)
