@@ -258,6 +258,30 @@ void hca_local_group_enter(bool joined)
 	}
 }
 
+bool hca_local_has_groups(void)
+{
+	for (unsigned i = 0; i < hca_transports.paths; i++)
+		if (hca_transports.at[i]->local && hca_transports.at[i]->local->group_enter)
+			return true;
+	return false;
+}
+
+int hca_transports_group(const union ibv_gid *gid, bool joined)
+{
+	for (unsigned i = 0; i < hca_transports.paths; i++) {
+		const struct hca_transport_ops *ops = hca_transports.at[i];
+		int ret = ops->group ? ops->group(gid, joined) : 0;
+
+		if (!ret || !joined)
+			continue;
+		while (i--)
+			if (hca_transports.at[i]->group)
+				hca_transports.at[i]->group(gid, false);
+		return ret;
+	}
+	return 0;
+}
+
 void hca_local_region_gone(uint32_t id)
 {
 	for (unsigned i = 0; i < hca_transports.count; i++) {

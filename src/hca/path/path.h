@@ -84,7 +84,13 @@ void hca_fence_srq(struct hca_srq *srq);
  * the first error. */
 int hca_local_block_claimed(uint32_t block, int listen_fd);
 void hca_local_group_enter(bool joined);
+/* Does one that queue pairs may use bring datagrams for groups to all processes of the host? */
+bool hca_local_has_groups(void);
 void hca_local_region_gone(uint32_t id);
+
+/* Calls hca_transport_ops.group of all that queue pairs may use. 0, or the error of the one
+ * that did not join; then none has. */
+int hca_transports_group(const union ibv_gid *gid, bool joined);
 
 /* Does any transport have work for the progress thread's ticks? */
 bool hca_transports_pending(void);

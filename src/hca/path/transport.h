@@ -20,6 +20,7 @@ struct hca_srq;
 struct hca_swqe;
 struct ibv_ah_attr;
 struct ibv_send_wr;
+union ibv_gid;
 
 /* A destination for which a transport is looked for. */
 struct hca_destination {
@@ -86,8 +87,16 @@ struct hca_transport_ops {
 	 * to do. */
 	void (*expect)(struct hca_qp *qp);
 
+	/* The first QP of the process is about to be attached to the multicast group, or
+	 * (not `joined`) the last one was detached: datagrams to it may come from here, too,
+	 * or not any more. May wait; only a lock of hca/qp/mcast.c is held; not on the
+	 * progress thread. 0, or a negative errno, logged: nobody is attached. Leaving has no
+	 * result. NULL: nothing to do. */
+	int (*group)(const union ibv_gid *gid, bool joined);
+
 	/* Does the transport lead to the destination? Without connecting. A cost (0 or
-	 * more; the lowest one is chosen), or -EHOSTUNREACH. */
+	 * more; the lowest one is chosen), or -EHOSTUNREACH. Datagrams to multicast groups
+	 * are sent by each transport that leads there (hca/queue/datagram.c). */
 	int (*reach)(const struct hca_destination *to);
 	/* The QP is about to enter RTR with this transport; its part of the QP (path_part)
 	 * is zero. Drops messages that an earlier connection of the QP left. No lock is

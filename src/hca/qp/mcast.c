@@ -5,7 +5,8 @@
  * there are no multicast LIDs, so the LID argument is ignored.
  *
  * Peers read a filter of bits in the shared segment, which has the bits of all groups in
- * use. Each datagram that arrives is delivered to the QPs that are attached here.
+ * use; transports to other hosts are told of each group (hca_transport_ops.group). Each
+ * datagram that arrives is delivered to the QPs that are attached here.
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
@@ -126,6 +127,12 @@ static int attach(struct hca_qp *qp, const union ibv_gid *gid)
 			free(m);
 			return ret;
 		}
+		ret = hca_transports_group(gid, true);
+		if (ret) {
+			free(g);
+			free(m);
+			return ret;
+		}
 	}
 	m->qp = qp;
 	spin_lock(&mcast.lock);
@@ -187,6 +194,7 @@ int hca_mcast_detach(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 	atomic_fetch_sub(&qp->mcast_groups, 1);
 	if (list_empty(&g->members)) {
 		filter_publish();
+		hca_transports_group(gid, false);
 		free(g);
 	}
 	free(m);

@@ -9,6 +9,7 @@
 #include "hca/memory/sge.h"
 #include "hca/object/qp.h"
 #include "hca/object/sq.h"
+#include "hca/path/path.h"
 #include "hca/queue/datagram.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/post.h"
@@ -34,6 +35,28 @@ int hca_datagram_lose(struct hca_qp *qp, const struct hca_swqe *e)
 	return hca_datagram_allowed(qp, e) ? 0 : -EFAULT;
 }
 
+/*
+ * By each transport that leads to the group: those of the host bring it to the host's
+ * processes, the others to other hosts, and where there is one of the host the others see to it
+ * that nothing comes back (transport/roce/group.h). Only the first one, that of the address
+ * handle, may let it wait; what has no room with another one is lost there.
+ */
+static __attribute__((noinline, cold)) int send_to_group(struct hca_qp *qp,
+							 const struct hca_swqe *e)
+{
+	const struct hca_destination to = { .ah = &e->ud.ah->attr, .multicast = true,
+					    .qpn = e->ud.qpn };
+	int ret = e->ud.ah->route->datagram(qp, e);
+
+	for (unsigned i = 0; !ret && i < hca_transports.paths; i++) {
+		const struct hca_transport_ops *ops = hca_transports.at[i];
+
+		if (ops != e->ud.ah->route && ops->datagram && ops->reach(&to) >= 0)
+			ops->datagram(qp, e);
+	}
+	return ret;
+}
+
 /* 0, -EFAULT, or -EAGAIN: it has to wait (hca_transport_ops.datagram). sq_lock is held. */
 static inline int send_one(struct hca_qp *qp, const struct hca_swqe *e)
 {
@@ -41,6 +64,8 @@ static inline int send_one(struct hca_qp *qp, const struct hca_swqe *e)
 		return -EFAULT;
 	if (unlikely(!e->ud.ah->route))
 		return hca_datagram_lose(qp, e);
+	if (unlikely(e->ud.ah->multicast))
+		return send_to_group(qp, e);
 	return e->ud.ah->route->datagram(qp, e);
 }
 

@@ -357,3 +357,22 @@ int carrier_udp_member(struct carrier *c, const struct carrier_addr *group,
 		return 0;
 	return joined && errno == EADDRINUSE ? 0 : -errno;
 }
+
+static int loop_of(const struct udp *u, int fd, bool on)
+{
+	int ret = 0;
+
+	if (u->family == AF_INET6)
+		ret = set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on);
+	if (!ret && (u->both || u->family == AF_INET))
+		ret = set_int(fd, IPPROTO_IP, IP_MULTICAST_LOOP, on);
+	return ret;
+}
+
+int carrier_udp_loop(struct carrier *c, bool on)
+{
+	const struct udp *u = udp_of(c);
+	int ret = loop_of(u, u->fd, on);
+
+	return ret || u->fragment_fd < 0 ? ret : loop_of(u, u->fragment_fd, on);
+}

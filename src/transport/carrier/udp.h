@@ -126,6 +126,10 @@ void carrier_udp_facts(const struct carrier *c, struct carrier_udp_facts *out);
 int carrier_udp_member(struct carrier *c, const struct carrier_addr *group,
 		       uint32_t interface, bool joined);
 
+/* Do packets to groups come back to the members on this host, this socket among them? At first
+ * they do. 0 or a negative errno. Any thread. */
+int carrier_udp_loop(struct carrier *c, bool on);
+
 /* ---- addresses ---- */
 
 /* The normal form. 0, or -EAFNOSUPPORT: neither IPv4 nor IPv6, or too short. */

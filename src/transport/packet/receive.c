@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hca/event/async.h"
+#include "hca/limits.h"
 #include "hca/memory/window.h"
 #include "hca/object/rq.h"
 #include "hca/path/path.h"
@@ -330,6 +331,10 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 	struct hca_qp *qp = hca_qp_find(f->dst_qpn);
 	struct packet_qp *pq;
 
+	if (unlikely(f->dst_qpn == HCA_QPN_MULTICAST)) {
+		packet_receive_group(port, f, payload);
+		return;
+	}
 	if (!qp || !qp->counters) {
 		HCA_COUNT_PROCESS(UNKNOWN_QP, 1);
 		return;

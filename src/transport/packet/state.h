@@ -148,6 +148,9 @@ void packet_acknowledge(struct packet_qp *pq);
 void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status);
 void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
 			     const struct packet_frame *f, const uint8_t *payload);
+/* A copy for each queue pair that is attached to the group in f->grh. */
+void packet_receive_group(struct packet_port *port, const struct packet_frame *f,
+			  const uint8_t *payload);
 
 /* ---- access.c ---- */
 enum packet_access { PACKET_WRITE, PACKET_READ, PACKET_WORD };

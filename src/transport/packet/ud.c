@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams. Those to multicast groups go by another transport. */
+/* Datagrams, also those to multicast groups. */
 #include <errno.h>
+#include <string.h>
 
+#include "hca/host/gid.h"
 #include "hca/limits.h"
 #include "hca/object/ah.h"
 #include "hca/object/rq.h"
@@ -135,4 +137,46 @@ void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
 
 drop:
 	HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+}
+
+/* ---- groups ---- */
+
+struct copies {
+	struct packet_port *port;
+	const struct packet_frame *f;
+	const uint8_t *payload;
+};
+
+/* Does the header say that it comes from this host? */
+static bool is_of_this_host(const struct packet_frame *f)
+{
+	union ibv_gid source = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	if (f->ipv4)
+		memcpy(source.raw + 12, f->grh + 20 + 12, 4);
+	else
+		memcpy(source.raw, f->grh + 8, sizeof(source.raw));
+	return hca_gid_is_local(&source);
+}
+
+static void deliver_copy(struct hca_qp *qp, void *arg)
+{
+	const struct copies *c = arg;
+
+	/* Queue pairs of other hosts may have the same number. */
+	if (qp->no_self_multicast && c->f->src_qpn == qp->ibv.qp_num &&
+	    is_of_this_host(c->f))
+		return;
+	if (packet_receives(qp))
+		packet_receive_datagram(c->port, qp, c->f, c->payload);
+}
+
+void packet_receive_group(struct packet_port *port, const struct packet_frame *f,
+			  const uint8_t *payload)
+{
+	struct copies c = { port, f, payload };
+	union ibv_gid group;
+
+	if (f->service == PACKET_UD && hca_grh_destination(f->grh, &group))
+		hca_mcast_each(&group, deliver_copy, &c);
 }

@@ -18,6 +18,7 @@
 #define UDP_HEADER_BYTES 8
 /* Where an address vector leaves it open. */
 #define HOPS 64
+#define GROUP_HOPS 1 /* of datagrams to groups, which stay in their network */
 /* Of requests: 256 KiB of packets of the usual length, which the usual receive buffers
  * hold. */
 #define WINDOW 64
@@ -145,6 +146,18 @@ static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packe
 	}
 }
 
+static bool is_to_group(const struct carrier_unit *unit)
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+
+	memcpy(&v4, &unit->to, sizeof(v4));
+	if (likely(v4.sin_family == AF_INET))
+		return IN_MULTICAST(ntohl(v4.sin_addr.s_addr));
+	memcpy(&v6, &unit->to, sizeof(v6));
+	return IN6_IS_ADDR_MULTICAST(&v6.sin6_addr);
+}
+
 static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
 		     size_t bytes, struct packet_frame *f, enum packet_fault *fault)
 {
@@ -158,6 +171,9 @@ static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t 
 		return 0;
 	}
 	header = packet_ib_decode(from, bytes, f);
+	/* Group addresses and the number of groups come together, or it is no packet. */
+	if (unlikely(header && is_to_group(unit) != (f->dst_qpn == HCA_QPN_MULTICAST)))
+		return 0;
 	if (header && f->service == PACKET_UD)
 		fill_grh(unit, bytes, f);
 	return header;
@@ -172,6 +188,37 @@ bool roce_is_address(const struct ibv_ah_attr *to)
 	return to->is_global && memcmp(to->grh.dgid.raw, nothing, sizeof(nothing));
 }
 
+/* A group is reached by the interface of the source. Where that has an address of the other IP
+ * version, one of the group's version of the same interface takes its place. */
+static int group_address(const struct ibv_ah_attr *to, const union ibv_gid *from,
+			 struct packet_route *route)
+{
+	const uint8_t *dst = to->grh.dgid.raw;
+	struct ibv_gid_entry source, other;
+	bool same = is_v4_mapped(dst) == is_v4_mapped(from->raw);
+
+	if (hca_gid_by_index(to->grh.sgid_index, &source))
+		return -EHOSTUNREACH;
+	for (uint32_t i = 0; !same; i++) {
+		if (hca_gid_by_index(i, &other))
+			return -EHOSTUNREACH;
+		if (other.ndev_ifindex != source.ndev_ifindex ||
+		    is_v4_mapped(dst) != is_v4_mapped(other.gid.raw))
+			continue;
+		from = &other.gid;
+		same = true;
+	}
+	*route = (struct packet_route){
+		.to = carrier_udp_addr_of(dst, source.ndev_ifindex, roce_udp_port),
+		.from = carrier_udp_addr_of(from->raw, source.ndev_ifindex, 0),
+		.known = CARRIER_FROM | CARRIER_INTERFACE | CARRIER_TOS | CARRIER_TTL,
+		.tos = to->grh.traffic_class,
+		.ttl = to->grh.hop_limit ? to->grh.hop_limit : GROUP_HOPS,
+		.interface = source.ndev_ifindex,
+	};
+	return 0;
+}
+
 static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		   struct packet_route *route)
 {
@@ -179,6 +226,8 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 	const uint8_t *dst = to->grh.dgid.raw;
 	bool link_local = dst[0] == 0xfe && (dst[1] & 0xc0) == 0x80;
 
+	if (unlikely(to->is_global && hca_gid_is_multicast(&to->grh.dgid)))
+		return group_address(to, from, route);
 	/* Without a GRH the address vector means this host. */
 	if (!to->is_global)
 		dst = from->raw;

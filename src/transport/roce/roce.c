@@ -38,6 +38,7 @@
 #include "transport/list.h"
 #include "transport/packet/packet.h"
 #include "transport/packet/show.h"
+#include "transport/roce/group.h"
 #include "transport/roce/gsi.h"
 #include "transport/roce/packets.h"
 #include "transport/roce/qp1.h"
@@ -182,7 +183,9 @@ static int open_carrier(void)
 	carrier_udp_facts(roce.udp, &facts);
 	roce_fragment_port = facts.fragment_port;
 	carrier = roce.udp;
-	ret = add_faults(&carrier);
+	ret = carrier_udp_loop(roce.udp, !hca_local_has_groups());
+	if (!ret)
+		ret = add_faults(&carrier);
 	if (!ret)
 		ret = packet_show_udp(&port, &carrier);
 	if (!ret)
@@ -401,8 +404,16 @@ static int roce_reach(const struct hca_destination *to)
 {
 	if (!to->ah)
 		return COST_UD;
-	return (to->local || roce_is_address(to->ah)) && !to->multicast ? COST :
-									    -EHOSTUNREACH;
+	return to->local || roce_is_address(to->ah) ? COST : -EHOSTUNREACH;
+}
+
+static int roce_group(const union ibv_gid *gid, bool joined)
+{
+	int ret = joined ? need_port() : 0;
+
+	if (ret || !atomic_load(&roce.open))
+		return ret;
+	return roce_group_member(roce.udp, gid, joined);
 }
 
 static void roce_expect(struct hca_qp *qp)
@@ -506,6 +517,7 @@ const struct hca_transport_ops roce_ops = {
 	.forked = roce_forked,
 	.offer_block = roce_offer_block,
 	.expect = roce_expect,
+	.group = roce_group,
 	.reach = roce_reach,
 	.open = roce_open,
 	.connect = roce_connect,
