@@ -92,6 +92,7 @@ struct packet_port {
 	struct carrier_watcher watcher;      /* packet_show_port() */
 	/* The carrier below holds packets back, which nobody is woken for. */
 	bool holds_back;
+	uint16_t fragment_port; /* from which packets leave in fragments, for captures; 0: none */
 	atomic_uint train;                   /* as medium->train, or less */
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;

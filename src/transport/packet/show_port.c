@@ -71,7 +71,8 @@ static void show_udp(const struct packet_port *port, enum carrier_direction dire
 	carrier_udp_addr_ip(&unit->to, ends.dst, &ends.dst_port);
 	/* The port of this end is the same everywhere; an address to send from has none. */
 	if (!ends.src_port)
-		ends.src_port = ends.dst_port;
+		ends.src_port = unit->known & CARRIER_FRAGMENTS && port->fragment_port ?
+					port->fragment_port : ends.dst_port;
 	if (ipv4)
 		ends.ip_id = find_id(&ends, bytes, length);
 	packet_show_bytes(port->ops, direction, &ends, bytes, length);

@@ -181,7 +181,7 @@ static int open_carrier(void)
 	if (ret)
 		return ret;
 	carrier_udp_facts(roce.udp, &facts);
-	roce_fragment_port = facts.fragment_port;
+	roce_fragment_port = port.fragment_port = facts.fragment_port;
 	carrier = roce.udp;
 	ret = carrier_udp_loop(roce.udp, !hca_local_has_groups());
 	if (!ret)
