@@ -37,9 +37,10 @@ int hca_datagram_lose(struct hca_qp *qp, const struct hca_swqe *e)
 
 /*
  * By each transport that leads to the group: those of the host bring it to the host's
- * processes, the others to other hosts, and where there is one of the host the others see to it
- * that nothing comes back (transport/roce/group.h). Only the first one, that of the address
- * handle, may let it wait; what has no room with another one is lost there.
+ * processes, the others to other hosts, and where there is one of the host
+ * (hca_local_has_groups()) the others see to it that nothing comes back. Only the first one,
+ * that of the address handle, may let it wait; what has no room with another one is lost
+ * there.
  */
 static __attribute__((noinline, cold)) int send_to_group(struct hca_qp *qp,
 							 const struct hca_swqe *e)

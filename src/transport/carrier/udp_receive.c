@@ -198,13 +198,17 @@ static unsigned drain(struct udp *u, unsigned budget)
 /* Behind an emit without room: is there some? */
 static void look_for_room(struct udp *u)
 {
-	struct pollfd p = { .fd = u->fd, .events = POLLOUT };
+	/* A negative descriptor is passed over. */
+	struct pollfd p[2] = { { .fd = u->fd, .events = POLLOUT },
+			       { .fd = u->fragment_fd, .events = POLLOUT } };
+	long want = u->fragment_fd < 0 ? 1 : 2;
 	struct timespec none = { 0 };
 	uint64_t now = clock_source_now_ns(&u->clock);
 
 	if (now < atomic_load_explicit(&u->look_ns, memory_order_relaxed))
 		return;
-	if (syscall(SYS_ppoll, &p, 1L, &none, NULL, 0L) == 1 && p.revents & POLLOUT) {
+	if (syscall(SYS_ppoll, p, 2L, &none, NULL, 0L) == want && p[0].revents & POLLOUT &&
+	    (want == 1 || p[1].revents & POLLOUT)) {
 		if (atomic_exchange(&u->blocked, false))
 			carrier_writable(&u->carrier);
 	} else {

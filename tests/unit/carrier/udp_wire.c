@@ -106,7 +106,10 @@ static struct carrier_addr addr(const char *text, uint16_t port)
 	return carrier_udp_addr_of(ip, 0, port);
 }
 
-/* The next IPv4 frame with UDP to `to`; others pass. Its payload's length. */
+/* The next IPv4 frame with UDP to `to`; others pass. What follows the IP header is left in
+ * `udp`; its length, without 8 bytes for the header of UDP. */
+static uint8_t udp[FRAME_MAX];
+
 static size_t frame_read(struct iphdr *ip, const char *to)
 {
 	uint8_t frame[FRAME_MAX];
@@ -126,6 +129,7 @@ static size_t frame_read(struct iphdr *ip, const char *to)
 		if (ip->protocol != IPPROTO_UDP || strcmp(text, to) != 0)
 			continue;
 		check(ip->ihl == 5 && ntohs(ip->tot_len) == n - ETHERNET);
+		memcpy(udp, frame + ETHERNET + 20, (size_t)n - ETHERNET - 20);
 		return (size_t)n - ETHERNET - 28;
 	}
 }
@@ -190,6 +194,61 @@ static void what_the_interface_does_not_take_is_too_long(void)
 	check(emit_to("192.0.2.1", 10, 0) == -EHOSTUNREACH); /* no route */
 }
 
+static uint16_t source_port(void)
+{
+	return (uint16_t)(udp[0] << 8 | udp[1]);
+}
+
+/* A packet of MTU + 500 bytes with its headers, in two pieces of one identification. */
+static void expect_cut(uint16_t port)
+{
+	struct iphdr first, second;
+
+	check(frame_read(&first, "10.77.0.2") == 1480 - 8);
+	check(source_port() == port && first.frag_off == htons(IP_MF));
+	check(frame_read(&second, "10.77.0.2") == 500 - 8);
+	check(second.frag_off == htons(1480 / 8) && second.id == first.id);
+}
+
+static void what_may_leave_in_fragments_has_a_socket_of_its_own(void)
+{
+	const size_t length = MTU + 500 - 28;
+	struct iovec iov = { bytes, length };
+	struct carrier_unit u = { .iov = &iov, .count = 1, .to = addr("10.77.0.2", 4791),
+				  .known = CARRIER_FRAGMENTS };
+	struct carrier_unit several[2];
+	struct carrier_udp_counters before, after;
+	struct carrier_udp_facts facts;
+	struct iphdr ip;
+
+	carrier_udp_facts(carrier, &facts);
+	check(facts.port == 4791 && facts.fragment_port && facts.fragment_port != 4791);
+	carrier_udp_count(carrier, &before);
+	check(carrier_emit(carrier, &u, 1) == 1);
+	expect_cut(facts.fragment_port);
+	/* Several units, and trains, whose packets are sent one by one. */
+	several[0] = several[1] = u;
+	check(carrier_emit(carrier, several, 2) == 2);
+	expect_cut(facts.fragment_port);
+	expect_cut(facts.fragment_port);
+	iov.iov_len = 2 * length + 100;
+	u.segment = (uint32_t)length;
+	check(carrier_emit(carrier, &u, 1) == 1);
+	expect_cut(facts.fragment_port);
+	expect_cut(facts.fragment_port);
+	/* What needs no fragments leaves from there, too, and may be cut on its way. */
+	check(frame_read(&ip, "10.77.0.2") == 100);
+	check(source_port() == facts.fragment_port && ip.frag_off == 0);
+	carrier_udp_count(carrier, &after);
+	check(after.too_long == before.too_long && after.sent == before.sent + 6);
+	check(carrier_udp_train_packets(carrier) > 1);
+	/* All others leave as before. */
+	check(emit_to("10.77.0.2", length, 0) == -EMSGSIZE);
+	check(emit_to("10.77.0.2", 10, 0) == 1);
+	check(frame_read(&ip, "10.77.0.2") == 10);
+	check(source_port() == 4791 && ip.id == 0 && ip.frag_off == htons(IP_DF));
+}
+
 static void the_fields_of_a_unit_are_obeyed(void)
 {
 	struct iovec iov = { bytes, 3000 };
@@ -247,7 +306,7 @@ static void behind_no_room_the_owner_is_told_of_room(void)
 
 int main(void)
 {
-	struct carrier_udp_params p = { .clock = clock_source_host() };
+	struct carrier_udp_params p = { .clock = clock_source_host(), .fragments = true };
 	struct carrier_upper upper = { on_deliver, on_writable, NULL };
 
 	clock_init();
@@ -261,6 +320,7 @@ int main(void)
 	run_test(a_packet_has_no_identification);
 	run_test(packets_of_a_train_count_from_0);
 	run_test(what_the_interface_does_not_take_is_too_long);
+	run_test(what_may_leave_in_fragments_has_a_socket_of_its_own);
 	run_test(the_fields_of_a_unit_are_obeyed);
 	run_test(behind_no_room_the_owner_is_told_of_room);
 	carrier_close(carrier);
