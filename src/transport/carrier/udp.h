@@ -127,7 +127,7 @@ int carrier_udp_member(struct carrier *c, const struct carrier_addr *group,
 		       uint32_t interface, bool joined);
 
 /* Do packets to groups come back to the members on this host, this socket among them? At first
- * they do. 0 or a negative errno. Any thread. */
+ * they do; by the loopback interface they always do. 0 or a negative errno. Any thread. */
 int carrier_udp_loop(struct carrier *c, bool on);
 
 /* ---- addresses ---- */

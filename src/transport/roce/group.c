@@ -13,6 +13,9 @@
 #include "transport/carrier/udp.h"
 #include "util/log.h"
 
+/* The same in every network namespace of Linux. */
+#define LOOPBACK_INDEX 1
+
 struct interfaces {
 	unsigned count;
 	uint32_t index[HCA_MAX_GIDS];
@@ -80,4 +83,12 @@ int roce_group_member(struct carrier *udp, const union ibv_gid *gid, bool joined
 		tell(gid, error);
 	/* Without such an address at all the group still exists inside of the host. */
 	return error == -EADDRNOTAVAIL && hca_local_has_groups() ? 0 : error;
+}
+
+bool roce_group_stays_here(const struct ibv_ah_attr *to)
+{
+	struct ibv_gid_entry source;
+
+	return !hca_gid_by_index(to->grh.sgid_index, &source) &&
+	       source.ndev_ifindex == LOOPBACK_INDEX;
 }

@@ -15,7 +15,8 @@
  * Sending: by the interface of the address handle's source GID, with the time to live of
  * its hop limit, 1 if that is 0. Where a transport inside of the host is used, too (shm), that
  * one brings datagrams to the processes of the host and roce to other hosts alone: packets do
- * not come back to the host (IP_MULTICAST_LOOP is off), so nobody gets two. Where roce is used
+ * not come back to the host (IP_MULTICAST_LOOP is off) and those that would leave by the loopback
+ * interface are not sent, so nobody gets two. Where roce is used
  * alone they do, for the other members on the host and the sender's own process. Members of
  * one host that do not use the same transports miss the datagrams of those that use shm.
  */
@@ -33,5 +34,8 @@ struct carrier;
  * one call at a time.
  */
 int roce_group_member(struct carrier *udp, const union ibv_gid *gid, bool joined);
+
+/* Is the source of the address vector the loopback interface? */
+bool roce_group_stays_here(const struct ibv_ah_attr *to);
 
 #endif

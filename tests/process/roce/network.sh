@@ -89,8 +89,13 @@ two_hosts() {
 	configure 2 "$1" "$2" in_other
 }
 
-# one_host MTU IP-VERSION: its interface leads back to itself.
+# one_host MTU IP-VERSION: its interface leads back to itself. IP-VERSION `lo`: it has only the
+# loopback interface.
 one_host() {
+	if [ "$2" = lo ]; then
+		ip link set lo up
+		return
+	fi
 	ip link add wire type veth peer name end || skip "no veth interfaces"
 	configure 1 "$1" "$2" in_this
 	ip link set end mtu "$1" up
