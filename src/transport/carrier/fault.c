@@ -36,6 +36,8 @@ struct fault {
 	struct side sides[2];
 	struct drainer poller;
 	atomic_bool blocked; /* the carrier below has no room */
+	/* Packets of so many bytes were refused by the carrier below; SIZE_MAX: none were. */
+	atomic_size_t too_long;
 };
 
 static struct fault *fault_of(struct carrier *c)
@@ -158,6 +160,22 @@ static void count_refused(struct fault *f, struct side *s, struct held_packet *p
 	spin_unlock(&s->lock);
 }
 
+/* Who emits a packet learns only with the next one of its length that it is too long. */
+static void remember_too_long(struct fault *f, size_t bytes)
+{
+	size_t known = atomic_load(&f->too_long);
+
+	while (bytes < known && !atomic_compare_exchange_weak(&f->too_long, &known, bytes))
+		;
+}
+
+static bool is_too_long(const struct fault *f, const struct carrier_unit *unit, size_t bytes)
+{
+	return !(unit->known & CARRIER_FRAGMENTS) &&
+	       carrier_packet_bytes(unit, bytes, 0) >=
+		       atomic_load_explicit(&f->too_long, memory_order_relaxed);
+}
+
 static void emit_due(struct fault *f)
 {
 	struct side *s = &f->sides[CARRIER_OUT];
@@ -173,6 +191,8 @@ static void emit_due(struct fault *f)
 			atomic_store(&f->blocked, true);
 			return;
 		}
+		if (n == -EMSGSIZE && !(packet->unit.known & CARRIER_FRAGMENTS))
+			remember_too_long(f, packet->bytes);
 		if (n < 0)
 			count_refused(f, s, packet);
 		free(packet);
@@ -218,6 +238,10 @@ static int fault_emit(struct carrier *c, const struct carrier_unit *units, unsig
 		if (!bytes) {
 			move_out(f);
 			return i ? (int)i : -EINVAL;
+		}
+		if (unlikely(is_too_long(f, &units[i], bytes))) {
+			move_out(f);
+			return i ? (int)i : -EMSGSIZE;
 		}
 		take_unit(f, s, &units[i], bytes);
 	}
@@ -323,6 +347,7 @@ int carrier_fault_open(struct carrier *below, const struct carrier_fault_params 
 	f->carrier.ops = &fault_ops;
 	f->carrier.below = below;
 	f->p = *params;
+	atomic_init(&f->too_long, SIZE_MAX);
 	for (unsigned i = 0; i < 2; i++) {
 		impair_lane_init(&f->sides[i].lane, 2 * params->seed + i);
 		held_init(&f->sides[i].held,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# hosts.sh MTU IP-VERSION some|none BUSBAR: pingpong programs between two hosts, whose
+# hosts.sh MTU IP-VERSION some|none BUSBAR [FAULTS]: pingpong programs between two hosts, whose
 # packets have up to 4096 bytes of data; they check these themselves. Each host is server
 # and client once. Whether IP fragments were made.
 . "$(dirname "$0")/network.sh"
@@ -11,7 +11,7 @@ for needed in ibv_rc_pingpong ibv_ud_pingpong; do
 	command -v "$needed" >/dev/null || skip "no $needed (ibverbs-utils)"
 done
 two_hosts "$mtu" "$version"
-export BUSBAR_TRANSPORTS=roce BUSBAR_LOG=warn
+export BUSBAR_TRANSPORTS=roce BUSBAR_LOG=warn BUSBAR_FAULTS="${5:-}"
 
 # listens WHERE: a TCP port of the pingpong programs does.
 listens() {
@@ -56,5 +56,6 @@ both() {
 for size in 4097 1048573; do
 	both ibv_rc_pingpong -d soft0 -g 0 -p 18517 -m 4096 -c -n 20 -s $size
 done
-both ibv_ud_pingpong -d soft0 -g 0 -p 18517 -c -n 100 -s 4096
+[ -n "$BUSBAR_FAULTS" ] || # nobody sends a datagram again
+	both ibv_ud_pingpong -d soft0 -g 0 -p 18517 -c -n 100 -s 4096
 expect_fragments "$cut"
