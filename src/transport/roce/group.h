@@ -8,7 +8,8 @@
  *
  * Receiving: each process with a member joins with the socket of its slot, on every interface
  * that has a GID of the group's IP version when the first queue pair is attached, as
- * ibv_attach_mcast(3) names no interface. The kernel gives each of these sockets a copy. A
+ * ibv_attach_mcast(3) names no interface. The kernel gives each of these sockets a copy; of
+ * two interfaces in the same network each brings one, so members get two then. A
  * process that is killed leaves its membership to its slot's socket, which exists as long as
  * the group of processes (slots.h); what comes there is dropped.
  *

@@ -98,7 +98,8 @@ one_host() {
 	fi
 	ip link add wire type veth peer name end || skip "no veth interfaces"
 	configure 1 "$1" "$2" in_this
-	ip link set end mtu "$1" up
+	# Without an address no group is joined there, which would bring second copies.
+	ip link set end addrgenmode none mtu "$1" up
 }
 
 # fragments: how many this network has made.
