@@ -152,12 +152,12 @@ if [ -z "$mtu" ]; then
 fi
 use IPv4 '^::ffff:10[.]77[.]' "$peer"
 by_connection_manager
-# Without being told: says why nothing arrives.
+# Without being told: packets leave in fragments, and the log says what would be better.
 if [ -n "$mtu" ] && command -v ib_write_bw >/dev/null; then
-	export BUSBAR_LOG=warn EXPECT="use path MTU 1024"
-	free_port
-	pair ready "ib_write_bw -d $DEVICE -F -p $port -x $gid_b -s 20000 -n 5" \
-		"ib_write_bw -d $DEVICE -F -p $port -x $gid_a -s 20000 -n 5 $peer"
+	mtu=
+	export BUSBAR_LOG=warn
+	perf ib_write_bw 20000 -n 5
+	expect client "use path MTU 1024"
 fi
 [ -n "$ran" ] || {
 	echo "skipped: none of the programs is installed"

@@ -12,13 +12,9 @@
  */
 #define LOG_ROOM "roce"
 #include <errno.h>
-#include <limits.h>
-#include <net/if.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hca/host/gid.h"
@@ -48,9 +44,6 @@
 /* shm's is 10. */
 #define COST 20
 #define COST_UD 200
-
-/* Of a packet, at most: IPv6, UDP, BTH, RETH, immediate data, ICRC. */
-#define HEADERS (40 + 8 + 12 + 16 + 4 + 4)
 
 #define POLLS_TO_COOL 20000
 #define POLLS_PER_EVENT 64
@@ -414,8 +407,9 @@ static int roce_group(const union ibv_gid *gid, bool joined)
 {
 	int ret = joined ? need_port() : 0;
 
+	/* Without the port the group still exists inside of the host. */
 	if (ret || !atomic_load(&roce.open))
-		return ret;
+		return hca_local_has_groups() ? 0 : ret;
 	return roce_group_member(roce.udp, gid, joined);
 }
 
@@ -430,39 +424,6 @@ static int roce_open(struct hca_qp *qp)
 	int ret = need_port();
 
 	return ret ? ret : packet_open(&port, qp);
-}
-
-/* Its packets would not leave, and all that the program saw were retries that run out. */
-static void warn_of_mtu(const struct hca_qp *qp)
-{
-	const struct ibv_qp_attr *a = &qp->attr;
-	struct ifreq interface = { .ifr_mtu = 0 };
-	struct ibv_gid_entry source;
-	int fd, mtu = 128 << a->path_mtu, fitting = 128;
-
-	if (!a->ah_attr.is_global ||
-	    hca_gid_by_index(a->ah_attr.grh.sgid_index, &source) ||
-	    !if_indextoname(source.ndev_ifindex, interface.ifr_name))
-		return;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	if (ioctl(fd, SIOCGIFMTU, &interface))
-		interface.ifr_mtu = INT_MAX;
-	close(fd);
-	while (fitting < mtu && 2 * fitting + HEADERS <= interface.ifr_mtu)
-		fitting *= 2;
-	if (fitting < mtu && hca_complaint_due())
-		log_warn("qp 0x%x: packets of its path MTU, %d, do not fit into the MTU of %s, %d: use path MTU %d (most programs: -m %d), or raise that of the interface",
-			 qp->ibv.qp_num, mtu, interface.ifr_name, interface.ifr_mtu, fitting,
-			 fitting);
-}
-
-static int roce_connect(struct hca_qp *qp)
-{
-	if (qp->ibv.qp_type != IBV_QPT_UD)
-		warn_of_mtu(qp);
-	return packet_connect(qp);
 }
 
 static void roce_close(struct hca_qp *qp)
@@ -523,7 +484,7 @@ const struct hca_transport_ops roce_ops = {
 	.group = roce_group,
 	.reach = roce_reach,
 	.open = roce_open,
-	.connect = roce_connect,
+	.connect = packet_connect,
 	.ready = packet_ready,
 	.close = roce_close,
 	.transmit = roce_transmit,

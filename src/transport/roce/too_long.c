@@ -103,13 +103,13 @@ static void tell(const struct packet_route *route, size_t bytes)
 	unsigned path_mtu = mtu > 0 ? roce_path_mtu((unsigned)mtu, v4) : 0;
 
 	if (path_mtu)
-		snprintf(advice, sizeof(advice), ", or use path MTU %u", path_mtu);
-	log_warn("packets of %zu bytes are too long for interface %s (MTU %d): %s; set its MTU to %d or more (jumbo frames)%s",
+		snprintf(advice, sizeof(advice), "use path MTU %u, or ", path_mtu);
+	log_warn("packets of %zu bytes are too long for interface %s (MTU %d): %s; %sset its MTU to %d or more",
 		 bytes, name, mtu,
 		 roce_fragment_port ?
-			 "they leave in IP fragments, which is slow and which only busbar understands" :
+			 "they leave in IP fragments, slowly, and only for busbar" :
 			 "they are lost",
-		 PATH_MTU_MAX + (v4 ? HEADERS_V4 : HEADERS_V6), advice);
+		 advice, PATH_MTU_MAX + (v4 ? HEADERS_V4 : HEADERS_V6));
 }
 
 bool roce_too_long(const struct packet_route *route, size_t bytes)
