@@ -222,6 +222,8 @@ static struct cma_id *find(struct cma_link *link, const struct cm_mad *mad,
 	struct cma_id *id;
 
 	pthread_mutex_lock(&route.lock);
+	/* From a network a message may come before this process has any connection. */
+	ready();
 	e = stale ? cm_table_find_stale(&route.table, link->peer, mad) :
 		    cm_table_find(&route.table, link->peer, mad);
 	id = e ? container_of(e, struct cma_id, route) : NULL;
