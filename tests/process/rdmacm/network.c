@@ -7,6 +7,12 @@
 #include "cm_help.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
+
+#include "transport/roce/dispatch.h"
+#include "util/abstract.h"
+#include "verbs/private.h"
+#include "wire/cm.h"
 
 #define MANY 100
 #define FIRST_QPN 0x1000
@@ -391,7 +397,52 @@ static void many_connections_begin_and_end_once_on_both_sides(void)
 	rdma_destroy_event_channel(ch);
 }
 
-CM_MAIN(CASE(a_disconnect_is_repeated_after_the_identifier_is_gone),
+/* ---- a stranger's message ---- */
+
+/* Relays a DREQ of an unknown connection to this process, and waits until it was taken. */
+static void relay_stranger(void)
+{
+	const struct hca_gsi_address from = {
+		.source = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+		.destination = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+	};
+	const struct cm_mad mad = {
+		.type = CM_DREQ,
+		.dreq = { .local_comm_id = 7,
+			  .remote_comm_id = busbar_gsi_comm_id(5) },
+	};
+	uint8_t bytes[CM_MAD_SIZE], relayed[ROCE_RELAY_BYTES];
+	struct abstract_name name;
+	int fd;
+
+	CHECK(wire_cm_encode(&mad, bytes) == 0);
+	roce_relay_encode(&from, bytes, relayed);
+	CHECK(abstract_name(&name, "busbar.roce.cm.%u",
+			    busbar_gsi_comm_id(0) >> HCA_GSI_SLOT_SHIFT) == 0);
+	fd = abstract_connect(&name);
+	CHECK(fd >= 0);
+	CHECK(send(fd, relayed, sizeof(relayed), MSG_NOSIGNAL) == sizeof(relayed));
+	CHECK(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 5000) == 1);
+	close(fd);
+}
+
+static void a_message_before_any_connection_harms_nobody(void)
+{
+	struct rdma_event_channel *ch = channel();
+	struct rdma_cm_id *id;
+
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_resolve_addr(id, NULL, cm_loopback(1), 100) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ADDR_RESOLVED) == 0);
+	/* When the second one was taken, the first one was handled. */
+	relay_stranger();
+	relay_stranger();
+	cm_id_free(id);
+	rdma_destroy_event_channel(ch);
+}
+
+CM_MAIN(CASE(a_message_before_any_connection_harms_nobody),
+	CASE(a_disconnect_is_repeated_after_the_identifier_is_gone),
 	CASE(a_rejection_is_repeated_after_the_identifier_is_gone),
 	CASE(a_listener_may_close_before_the_connection_is_made),
 	CASE(a_program_that_exits_disconnects),
