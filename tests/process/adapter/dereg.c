@@ -186,8 +186,8 @@ static void receive_into_vanishing_memory(struct pair *p, uint32_t length,
 	struct end *e = p->a.end;
 	int refused = 0;
 
-	if (transport_under_test()->waits && rounds > 12)
-		rounds = 12; /* each waits for all retries */
+	if (transport_under_test()->waits && rounds > 5)
+		rounds = 5; /* each waits for all retries */
 	pair_start(p, &big);
 	side_set(&p->b, 0, length, 0xaa);
 	for (int i = 0; i < rounds; i++) {
