@@ -40,11 +40,13 @@ static uint64_t now_ns(void)
 
 int sched_yield(void)
 {
-	const struct timespec t = { .tv_nsec = yield_takes_ns };
+	struct timespec t = { 0 };
 	uint64_t start = now_ns(), took;
 
+	/* The adapter's own thread does not look at what the tests set. */
 	if (!counted)
 		return (int)syscall(SYS_sched_yield);
+	t.tv_nsec = yield_takes_ns;
 	yields++;
 	if (t.tv_nsec == KERNEL_DECIDES)
 		syscall(SYS_sched_yield);
