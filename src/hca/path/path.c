@@ -88,16 +88,16 @@ static void choose_poll(void)
 {
 	unsigned bits = atomic_load(&polled);
 
-	hca_transports.poll = bits && !(bits & (bits - 1)) ?
+	atomic_store(&hca_transports.poll, bits && !(bits & (bits - 1)) ?
 				      hca_transports.at[__builtin_ctz(bits)]->poll :
-				      poll_all;
+				      poll_all);
 }
 
 void hca_transport_polled(const struct hca_transport_ops *ops)
 {
 	if (!(atomic_fetch_or(&polled, 1u << hca_path_number(ops)) &
 	      1u << hca_path_number(ops)))
-		hca_transports.poll = poll_all;
+		atomic_store(&hca_transports.poll, poll_all);
 }
 
 bool hca_transports_offer_block(uint32_t block)

@@ -43,6 +43,12 @@ struct hca_transports {
 };
 extern struct hca_transports hca_transports;
 
+/* See hca_transport_ops.poll. */
+static inline bool hca_transports_poll(struct hca_cq *cq, bool wait)
+{
+	return atomic_load_explicit(&hca_transports.poll, memory_order_acquire)(cq, wait);
+}
+
 /* The transport, which has `polled_later`, is polled from now on. Any thread. */
 void hca_transport_polled(const struct hca_transport_ops *ops);
 /* May the process use this block of QP numbers? process.lock is held. */

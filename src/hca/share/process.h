@@ -288,14 +288,14 @@ static inline bool hca_builds(void)
 /* Moves messages, inside of hca_enter(); see hca_transport_ops.poll. */
 static inline bool hca_poll_transports(struct hca_cq *cq)
 {
-	return hca_transports.poll(cq, false);
+	return hca_transports_poll(cq, false);
 }
 
 /* The same for all CQs, for callers that are about to sleep: waits for other threads that are
  * moving messages. False: there are no messages. */
 static inline bool hca_poll_transports_surely(void)
 {
-	return hca_transports.poll(NULL, true);
+	return hca_transports_poll(NULL, true);
 }
 
 /* A transport records its links for inspection. `place`: less than HCA_LINKS; `pid`: the peer;
