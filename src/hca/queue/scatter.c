@@ -10,6 +10,7 @@
 #include "hca/object/rq.h"
 #include "hca/object/sq.h"
 #include "hca/queue/hold.h"
+#include "hca/run/dma.h"
 #include "hca/share/process.h"
 
 int hca_sges_read(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
@@ -42,7 +43,7 @@ int hca_sges_write(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned 
 		uint8_t *base = hca_sge_resolve(pd, p.sge, IBV_ACCESS_LOCAL_WRITE);
 
 		if (likely(base))
-			memcpy(base + p.at, next, p.length);
+			hca_dma_copy(base + p.at, next, p.length);
 		else if (hca_sge_write(pd, p.sge, p.at, next, p.length))
 			return -EFAULT;
 		next += p.length;

@@ -44,7 +44,7 @@ static void start_depth(struct pair *p, uint8_t initiator, uint8_t responder)
 			      p->conn.psn_b), 0);
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS, .sq_psn = p->conn.psn_a,
-		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+		.timeout = p->conn.timeout, .retry_cnt = 7, .rnr_retry = 7,
 		.max_rd_atomic = initiator,
 	};
 	expect_eq(side_modify(&p->a, 0, &attr,
