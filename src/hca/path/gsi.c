@@ -20,7 +20,7 @@ static struct {
 
 static const struct hca_gsi_ops *find_ops(void)
 {
-	for (unsigned i = 0; i < hca_transports.count; i++)
+	for (unsigned i = 0; i < hca_transports.paths; i++)
 		if (hca_transports.at[i]->gsi)
 			return hca_transports.at[i]->gsi;
 	return NULL;
@@ -33,7 +33,7 @@ bool hca_gsi_exists(void)
 
 bool hca_local_exists(void)
 {
-	for (unsigned i = 0; i < hca_transports.count; i++)
+	for (unsigned i = 0; i < hca_transports.paths; i++)
 		if (hca_transports.at[i]->local)
 			return true;
 	return false;

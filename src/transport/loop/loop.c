@@ -20,7 +20,6 @@
 #include "hca/path/path.h"
 #include "hca/queue/datagram.h"
 #include "hca/share/process.h"
-#include "transport/carrier/fault.h"
 #include "transport/carrier/queue.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
@@ -99,10 +98,15 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 	return 0;
 }
 
+static unsigned train(void)
+{
+	return 4;
+}
+
 static const struct packet_medium medium = {
 	.mtu = PACKET_MTU,
 	.window = 64,
-	.train = 4,
+	.train = train,
 	.uc_invalidates = true,
 	.ack_delay_ns = 20000,
 	.encode = encode,
@@ -114,43 +118,6 @@ static struct packet_port port = { .ops = &loop_ops, .medium = &medium };
 
 /* ---- the table ---- */
 
-/* What BUSBAR_FAULTS says, if it can be used. */
-static bool read_faults(struct impair_settings *faults)
-{
-	char error[160];
-
-	if (impair_parse(hca_settings.faults, faults, error, sizeof(error))) {
-		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults",
-			 hca_settings.faults, error);
-		return false;
-	}
-	if (faults->out.corrupt > 0 || faults->in.corrupt > 0) {
-		log_warn("BUSBAR_FAULTS='%.80s' not usable: corrupt is not offered, as nothing inside of a process would notice it; no faults",
-			 hca_settings.faults);
-		return false;
-	}
-	return !impair_is_none(&faults->out) || !impair_is_none(&faults->in);
-}
-
-/* The filter over *carrier, if it is wanted. 0 or -ENOMEM. */
-static int add_faults(struct carrier **carrier)
-{
-	struct carrier_fault_params params = { .clock = clock_source_host() };
-	struct impair_settings faults;
-	int ret;
-
-	port.holds_back = read_faults(&faults);
-	if (!port.holds_back)
-		return 0;
-	params.seed = faults.seed;
-	ret = carrier_fault_open(*carrier, &params, carrier);
-	if (ret)
-		return ret;
-	carrier_fault_set(*carrier, 1u << CARRIER_OUT, IMPAIR_ALL_CLASSES, &faults.out);
-	carrier_fault_set(*carrier, 1u << CARRIER_IN, IMPAIR_ALL_CLASSES, &faults.in);
-	return 0;
-}
-
 static int loop_start(void)
 {
 	const struct carrier_queue_params params = { .bytes = QUEUE_BYTES,
@@ -160,7 +127,7 @@ static int loop_start(void)
 
 	if (ret)
 		return ret;
-	ret = add_faults(&carrier);
+	ret = packet_faults(&port, &carrier);
 	if (!ret)
 		ret = packet_show_port(&port, &carrier);
 	if (!ret)

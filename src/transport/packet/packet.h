@@ -50,7 +50,8 @@ struct packet_route {
 struct packet_medium {
 	uint32_t mtu;    /* the longest payload that the medium takes, up to PACKET_MTU */
 	uint32_t window; /* unacknowledged request packets of a queue pair */
-	uint32_t train;  /* packets of one emission, 1 to PACKET_TRAIN_MAX */
+	/* How many packets one emission may have now, 1 to PACKET_TRAIN_MAX. */
+	unsigned (*train)(void);
 	/* UC has SEND with invalidate, as in ibv_post_send(3); InfiniBand packets of UC have
 	 * no opcode for it. */
 	bool uc_invalidates;
@@ -93,7 +94,6 @@ struct packet_port {
 	/* The carrier below holds packets back, which nobody is woken for. */
 	bool holds_back;
 	uint16_t fragment_port; /* from which packets leave in fragments, for captures; 0: none */
-	atomic_uint train;                   /* as medium->train, or less */
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
@@ -110,6 +110,12 @@ struct packet_port {
 	/* Who looks at keys and copies by them (fence.c). */
 	atomic_uint copying[2], phase;
 };
+
+/* ---- faults.c ---- */
+/* Puts the filter that BUSBAR_FAULTS asks for over *carrier, if any, and sets `holds_back`. Before
+ * packet_port_open(). 0 or -ENOMEM. A setting that cannot be used is logged, and nothing is
+ * done; corruption is for media that seal their packets. */
+int packet_faults(struct packet_port *port, struct carrier **carrier);
 
 /* ---- port.c ---- */
 /* `ops`, `medium` and `holds_back` are set; `carrier` becomes the port's when this

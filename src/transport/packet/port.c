@@ -267,7 +267,6 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	port->answers = answers;
 	port->carrier = carrier;
 	port->generation++;
-	atomic_store(&port->train, port->medium->train);
 	port->guarded = false;
 	progress_timer_init(&port->guard, on_guard);
 	port->guard.by_pollers = true;

@@ -19,8 +19,7 @@ struct iovec *packet_train_begin(struct packet_train *t, const struct packet_fra
 	size_t bytes;
 
 	if (unlikely(t->packets &&
-		     (t->ended || t->packets >= atomic_load_explicit(&t->port->train,
-							     memory_order_relaxed) ||
+		     (t->ended || t->packets >= m->train() ||
 		      t->pieces + 2 + HCA_MAX_SGE > CARRIER_IOV_MAX)))
 		return NULL;
 	header = t->header[t->packets];

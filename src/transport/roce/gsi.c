@@ -106,10 +106,18 @@ static void awake(void *arg, uint32_t events)
 
 /* ---- start and stop ---- */
 
-int roce_gsi_start(const struct roce_gsi_port *port)
+void roce_gsi_start(const struct roce_gsi_port *port)
+{
+	atomic_store(&gsi.port, port);
+}
+
+/* Begins to take what arrives, if that has not begun. 0 or a negative errno. */
+static int begin(void)
 {
 	int ret;
 
+	if (gsi.wake_fd >= 0)
+		return 0;
 	gsi.wake_fd = wakeup_open_signal();
 	if (gsi.wake_fd < 0)
 		return gsi.wake_fd;
@@ -119,17 +127,15 @@ int roce_gsi_start(const struct roce_gsi_port *port)
 	if (ret) {
 		close(gsi.wake_fd);
 		gsi.wake_fd = -1;
-		return ret;
 	}
-	atomic_store(&gsi.port, port);
-	return 0;
+	return ret;
 }
 
 void roce_gsi_stop(void)
 {
+	atomic_store(&gsi.port, NULL);
 	if (gsi.wake_fd < 0)
 		return;
-	atomic_store(&gsi.port, NULL);
 	progress_unwatch(gsi.wake_fd);
 	roce_dispatch_close(&gsi.dispatch);
 	close(gsi.wake_fd);
@@ -143,7 +149,6 @@ void roce_gsi_forked(void)
 	roce_dispatch_forked(&gsi.dispatch);
 	close(gsi.wake_fd);
 	gsi.wake_fd = -1;
-	atomic_store(&gsi.port, NULL);
 	pthread_mutex_init(&gsi.lock, NULL);
 	gsi.first = gsi.count = 0;
 }
@@ -153,8 +158,10 @@ void roce_gsi_forked(void)
 static int gsi_open(void)
 {
 	const struct roce_gsi_port *port = atomic_load(&gsi.port);
-	int ret = port ? port->open() : -ENETDOWN;
+	int ret = port ? begin() : -ENETDOWN;
 
+	if (!ret)
+		ret = port->open();
 	return ret ? ret : roce_dispatch_open(&gsi.dispatch);
 }
 

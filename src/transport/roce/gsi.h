@@ -26,9 +26,8 @@ struct roce_gsi_port {
 		    const uint8_t mad[HCA_GSI_MAD_BYTES]);
 };
 
-/* Before the functions below and those of roce_gsi_ops: messages may arrive from now on. 0 or
- * a negative errno. The progress thread runs. */
-int roce_gsi_start(const struct roce_gsi_port *port);
+/* In the transport's start(): roce_gsi_ops may be called from now on. */
+void roce_gsi_start(const struct roce_gsi_port *port);
 /* In the transport's stop(), after the last call of the next function. */
 void roce_gsi_stop(void);
 /* The payload of a UD SEND for queue pair 1 came, with the Q_Key and P_Key above. Copies it;

@@ -262,7 +262,7 @@ static bool is_from(const struct packet_route *route, const struct carrier_unit 
 const struct packet_medium roce_medium = {
 	.mtu = PACKET_MTU,
 	.window = WINDOW,
-	.train = PACKET_TRAIN_MAX,
+	.train = roce_train,
 	.ack_delay_ns = 20000,
 	.encode = packet_ib_encode,
 	.seal = seal,

@@ -24,6 +24,10 @@ extern uint16_t roce_fragment_port;
 
 extern const struct packet_medium roce_medium;
 
+/* ---- roce.c ---- */
+/* See packet_medium.train. */
+unsigned roce_train(void);
+
 /* Does the address vector name an address that UDP can reach? */
 bool roce_is_address(const struct ibv_ah_attr *to);
 

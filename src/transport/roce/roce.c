@@ -29,7 +29,6 @@
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
 #include "hca/share/process.h"
-#include "transport/carrier/fault.h"
 #include "transport/carrier/udp.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
@@ -57,7 +56,7 @@ static struct {
 	int slot_name;           /* descriptor of its name, until `sockets` has it */
 	struct roce_sockets sockets;
 	struct carrier *udp;     /* below the filters */
-	bool gsi, qp1;           /* gsi.h is started, qp1.h is open; `lock` */
+	bool qp1;                /* qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
 	pthread_mutex_t watch_lock; /* changes of `watched` with what the kernel knows */
@@ -65,6 +64,13 @@ static struct {
 	atomic_uint misses;      /* polls since something moved */
 } roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .watch_lock = PTHREAD_MUTEX_INITIALIZER,
 	   .slot_name = -1 };
+
+/* The seal of a packet names its place in a train. So there are trains only as long as they
+ * leave as one: no filter splits them, and the kernel takes them. */
+unsigned roce_train(void)
+{
+	return port.holds_back ? 1 : MIN(carrier_udp_train_packets(roce.udp), PACKET_TRAIN_MAX);
+}
 
 /* ---- who looks at the socket ---- */
 
@@ -135,32 +141,6 @@ static bool roce_pending(void)
 
 /* ---- opening ---- */
 
-/* The filter over *carrier, if it is wanted. 0 or -ENOMEM. */
-static int add_faults(struct carrier **carrier)
-{
-	struct carrier_fault_params params = { .clock = clock_source_host() };
-	struct impair_settings faults;
-	char error[160];
-	int ret;
-
-	port.holds_back = false;
-	if (impair_parse(hca_settings.faults, &faults, error, sizeof(error))) {
-		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults",
-			 hca_settings.faults, error);
-		return 0;
-	}
-	if (impair_is_none(&faults.out) && impair_is_none(&faults.in))
-		return 0;
-	params.seed = faults.seed;
-	ret = carrier_fault_open(*carrier, &params, carrier);
-	if (ret)
-		return ret;
-	port.holds_back = true;
-	carrier_fault_set(*carrier, 1u << CARRIER_OUT, IMPAIR_ALL_CLASSES, &faults.out);
-	carrier_fault_set(*carrier, 1u << CARRIER_IN, IMPAIR_ALL_CLASSES, &faults.in);
-	return 0;
-}
-
 static int open_carrier(void)
 {
 	struct carrier_udp_params params = { .clock = clock_source_host(),
@@ -178,15 +158,13 @@ static int open_carrier(void)
 	carrier = roce.udp;
 	ret = carrier_udp_loop(roce.udp, !hca_local_has_groups());
 	if (!ret)
-		ret = add_faults(&carrier);
+		ret = packet_faults(&port, &carrier);
 	if (!ret)
 		ret = packet_show_udp(&port, &carrier);
 	if (!ret)
 		ret = packet_port_open(&port, carrier);
 	if (ret)
 		carrier_close(carrier);
-	else if (port.holds_back) /* each packet leaves by itself, with identification 0 */
-		atomic_store(&port.train, 1);
 	return ret;
 }
 
@@ -281,57 +259,11 @@ static int open_qp1(void)
 
 static const struct roce_gsi_port gsi_port = { .open = open_qp1, .emit = roce_qp1_emit };
 
-static int gsi_open(void)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&roce.lock);
-	if (!roce.gsi)
-		ret = roce_gsi_start(&gsi_port);
-	roce.gsi = !ret;
-	pthread_mutex_unlock(&roce.lock);
-	return ret ? ret : roce_gsi_ops.open();
-}
-
-static void gsi_close(void)
-{
-	roce_gsi_ops.close();
-}
-
-static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MAD_BYTES])
-{
-	return roce_gsi_ops.send(to, mad);
-}
-
-static int gsi_serve(const struct hca_gsi_service *service)
-{
-	return roce_gsi_ops.serve(service);
-}
-
-static void gsi_unserve(const struct hca_gsi_service *service)
-{
-	roce_gsi_ops.unserve(service);
-}
-
-static void gsi_forked(void)
-{
-	roce_gsi_ops.forked();
-}
-
-/* roce_gsi_ops, started when it is first opened, as the progress thread runs then. */
-static const struct hca_gsi_ops gsi_ops = {
-	.open = gsi_open,
-	.close = gsi_close,
-	.send = gsi_send,
-	.serve = gsi_serve,
-	.unserve = gsi_unserve,
-	.forked = gsi_forked,
-};
-
 static int roce_start(void)
 {
 	roce_udp_port = (uint16_t)hca_settings.udp_port;
 	packet_show_start();
+	roce_gsi_start(&gsi_port);
 	return 0;
 }
 
@@ -341,7 +273,7 @@ static void roce_stop(void)
 
 	if (atomic_load(&roce.open))
 		roce_qp1_close();
-	roce.gsi = roce.qp1 = false;
+	roce.qp1 = false;
 	roce_gsi_stop();
 	pthread_mutex_lock(&roce.watch_lock);
 	open = atomic_exchange(&roce.open, false);
@@ -369,7 +301,7 @@ static void roce_forked(void)
 	pthread_mutex_init(&roce.lock, NULL);
 	pthread_mutex_init(&roce.watch_lock, NULL);
 	roce_qp1_forked();
-	roce.gsi = roce.qp1 = false;
+	roce.qp1 = false;
 	roce_gsi_forked();
 	packet_port_forked(&port);
 	packet_show_forked();
@@ -431,13 +363,8 @@ static void roce_close(struct hca_qp *qp)
 	packet_close(&port, qp);
 }
 
-/* Trains leave as one as long as the kernel takes them so. */
 static void roce_transmit(struct hca_qp *qp)
 {
-	unsigned train = port.holds_back ? 1 : carrier_udp_train_packets(roce.udp);
-
-	if (unlikely(atomic_load_explicit(&port.train, memory_order_relaxed) != train))
-		atomic_store(&port.train, MIN(train, PACKET_TRAIN_MAX));
 	heat();
 	packet_transmit(qp);
 }
@@ -494,7 +421,7 @@ const struct hca_transport_ops roce_ops = {
 	.poll = roce_poll,
 	.polled_later = true,
 	.pending = roce_pending,
-	.gsi = &gsi_ops,
+	.gsi = &roce_gsi_ops,
 	.fence = {
 		.qp = qp_fence,
 		.key = key_fence,

@@ -196,9 +196,8 @@ int busbar_gsi_open(hca_gsi_receive *receive)
 		sscanf(text, "%u %u %u %u", &faults.loss, &faults.dup, &faults.delay,
 		       &faults.seed);
 	receiver = receive;
-	ret = roce_gsi_start(&network);
-	if (!ret)
-		ret = roce_gsi_ops.open();
+	roce_gsi_start(&network);
+	ret = roce_gsi_ops.open();
 	if (ret > 0) {
 		slot = (unsigned)ret;
 		is_open = true;

@@ -85,7 +85,7 @@ static void rtu_for(uint32_t comm_id, uint8_t bytes[CM_MAD_SIZE])
 
 static void without_a_transport_there_is_none(void **state)
 {
-	hca_transports.count = 0;
+	hca_transports.count = hca_transports.paths = 0;
 	assert_false(hca_gsi_exists());
 	assert_int_equal(hca_gsi_open(receive), -EHOSTUNREACH);
 	assert_int_equal(hca_gsi_send(&from, NULL), -ENOTCONN);
@@ -94,11 +94,19 @@ static void without_a_transport_there_is_none(void **state)
 static void a_stopped_transport_opens_none(void **state)
 {
 	static const struct hca_transport_ops ops = { .name = "t", .gsi = &roce_gsi_ops };
+	static const struct hca_local_ops local;
+	static const struct hca_transport_ops serving = { .name = "l", .local = &local };
 
+	/* One that no queue pair may use only serves the host. */
 	hca_transports.at[0] = &ops;
-	hca_transports.count = 1;
+	hca_transports.at[1] = &serving;
+	hca_transports.paths = 1;
+	hca_transports.count = 2;
 	assert_true(hca_gsi_exists());
 	assert_false(hca_local_exists());
+	hca_transports.paths = 2;
+	assert_true(hca_local_exists());
+	hca_transports.paths = 1;
 	assert_int_equal(hca_gsi_open(receive), -ENETDOWN);
 }
 
@@ -110,7 +118,7 @@ static void messages_pass_in_both_directions(void **state)
 	uint32_t comm_id;
 
 	service.service_id |= (uint64_t)getpid();
-	assert_int_equal(roce_gsi_start(&port), 0);
+	roce_gsi_start(&port);
 	open_status = -EADDRINUSE;
 	assert_int_equal(hca_gsi_open(receive), -EADDRINUSE);
 	open_status = 0;
