@@ -176,7 +176,7 @@ def programs_that_do_not_end_are_killed(folder):
                     for name, grace in (("quick", 100), ("patient", 60000)))
     nodes += """
         sim = { type = "shmem"; exec = [ "sh", "-c", "%s" ];
-            out = { name = "/busbar-ends-%d"; }; };""" % (stay.format(folder=folder, name="sim"),
+            out = { name = "/busbar-shmem-ends-%d"; }; };""" % (stay.format(folder=folder, name="sim"),
                                                       os.getpid())
     paths = "".join(', { in = "more"; out = "%s"; }' % name for name in names)
     with Run(folder) as run:
