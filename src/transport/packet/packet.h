@@ -57,7 +57,8 @@ struct packet_medium {
 	bool uc_invalidates;
 	uint64_t line_bps; /* bits a second of the port; 0: unknown (engine/rc/pace.h) */
 	/* How long an acknowledgement may wait for a poll behind the one that brought the
-	 * request, so that a reply leaves before it. 0: it leaves with that poll. */
+	 * request, where the program is used to reply before that poll: the reply takes it
+	 * along. 0, and for all others: it leaves with the poll that brought the request. */
 	uint64_t ack_delay_ns;
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
@@ -97,7 +98,7 @@ struct packet_port {
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
-	uint32_t turn;         /* number of polls; receive_lock */
+	atomic_uint turn;      /* number of polls; changes under receive_lock */
 	bool guarded;          /* `guard` is armed; receive_lock */
 	struct progress_timer guard;
 	struct list targets;   /* of XRC; receive_lock */

@@ -16,6 +16,9 @@
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 
+/* So many replies without a poll in between make a conversation. */
+#define REPLIES_TO_WAIT 2
+
 /* ---- the responder's ---- */
 
 /* The payload of the answer to a READ. */
@@ -67,6 +70,20 @@ static void fetch_failed(struct packet_qp *pq, const struct rc_response *r,
 	packet_refuse(pq, status);
 }
 
+/* Does the program reply to what it receives before it polls again? */
+static bool is_conversation(const struct packet_qp *pq)
+{
+	return atomic_load_explicit(&pq->replies, memory_order_relaxed) >= REPLIES_TO_WAIT;
+}
+
+void packet_count_reply(struct packet_qp *pq)
+{
+	unsigned replies = atomic_load_explicit(&pq->replies, memory_order_relaxed);
+
+	if (replies < REPLIES_TO_WAIT)
+		atomic_store_explicit(&pq->replies, replies + 1, memory_order_relaxed);
+}
+
 /* Answers that leave together, `budget` at most. How many; 0: there are none, or (*full)
  * the carrier had no room. */
 static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
@@ -74,23 +91,32 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	struct rc_responder *rs = &pq->responder;
 	const struct rc_responder before = *rs;
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
-	bool early = !rs->p.ack_delay_ns || pq->asked_turn != pq->port->turn;
+	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
+	bool early = !rs->p.ack_delay_ns || pq->asked_turn != turn || !is_conversation(pq);
 	/* The time is asked for only where it is looked at. */
 	uint64_t now = early && !rs->pace.active ? 0 : progress_now_ns();
+	bool acknowledges = false;
 	struct packet_train train;
 	struct rc_response r;
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	while (!ret && train.packets < budget && rc_respond_next(rs, early, now, &r)) {
+	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
-		if (!ret)
-			rc_responded(rs, &r, RC_OK);
+		if (ret)
+			break;
+		acknowledges |= r.packet.op == RC_ACK;
+		rc_responded(rs, &r, RC_OK);
 	}
 	if (train.packets && packet_train_emit(&train) == -EAGAIN) {
 		*rs = before;
 		*full = true;
 		return 0;
+	}
+	if (acknowledges) {
+		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
+		if (pq->asked_turn != turn) /* no reply came, it waited in vain */
+			atomic_store_explicit(&pq->replies, 0, memory_order_relaxed);
 	}
 	if (unlikely(ret == -EACCES)) {
 		fetch_failed(pq, &r, status);
@@ -109,6 +135,16 @@ void packet_acknowledge(struct packet_qp *pq)
 	while (!full && rc_respond_next(&pq->responder, true, 0, &r) &&
 	       (r.packet.op == RC_ACK || r.packet.op == RC_CNP))
 		send_answers(pq, 1, &full);
+}
+
+bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *train,
+				 struct rc_response *r)
+{
+	enum ibv_wc_status status;
+
+	return pq->answering && packet_receives(pq->qp) &&
+	       rc_respond_next(&pq->responder, true, 0, r) && r->packet.op == RC_ACK &&
+	       !add_answer(pq, train, r, &status);
 }
 
 bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)

@@ -15,6 +15,7 @@
 #include "hca/object/sq.h"
 #include "hca/queue/complete.h"
 #include "hca/queue/post.h"
+#include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
 #include "transport/packet/state.h"
@@ -151,6 +152,36 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train,
 	return 0;
 }
 
+/* Emits the train, and with it the acknowledgement that this queue pair owes to the same peer:
+ * one call to the kernel instead of two. Not while another thread moves what arrives, as
+ * receive_lock comes before sq_lock. 0, or why the carrier took nothing. */
+static int emit_requests(struct packet_qp *pq, struct packet_train *train)
+{
+	struct packet_port *port = pq->port;
+	struct rc_response r;
+	bool joined;
+	int ret;
+
+	if (!atomic_load_explicit(&port->backlog, memory_order_relaxed) ||
+	    pq->service != PACKET_RC || !hca_trylock(&port->receive_lock)) {
+		unsigned turn = atomic_load_explicit(&port->turn, memory_order_relaxed);
+
+		if (atomic_load_explicit(&pq->told_turn, memory_order_relaxed) == turn) {
+			packet_count_reply(pq);
+			/* Once for each acknowledgement. */
+			atomic_store_explicit(&pq->told_turn, turn - 1,
+					      memory_order_relaxed);
+		}
+		return packet_train_emit(train);
+	}
+	joined = packet_join_acknowledgement(pq, train, &r);
+	ret = packet_train_emit(train);
+	if (joined && ret != -EAGAIN)
+		rc_responded(&pq->responder, &r, RC_OK);
+	hca_unlock(&port->receive_lock);
+	return ret;
+}
+
 /* What the engine has to send, as much as leaves together. *done: what completes with it.
  * 0: it has left; -ENOENT: there is nothing; -EAGAIN (no room): the requester is as it
  * was; -EFAULT: a key does not allow the first one; other errors are as if it had been
@@ -173,7 +204,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 			*done = rc_sent(rq, &tx, now_ns);
 	}
 	if (likely(train.packets))
-		ret = packet_train_emit(&train);
+		ret = emit_requests(pq, &train);
 	else if (!ret)
 		ret = -ENOENT;
 	packet_copy_end(pq->port, turn);

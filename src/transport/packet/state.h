@@ -40,7 +40,11 @@ struct packet_qp {
 	struct rc_responder responder;
 	bool connected;         /* RTR was entered */
 	bool answering;
-	uint32_t asked_turn;    /* of the port, when a request came last */
+	unsigned asked_turn;    /* of the port, when a request came last */
+	/* Also written under sq_lock alone: a lost count costs a packet at most. */
+	atomic_uint told_turn;  /* of the port, when an acknowledgement left by itself */
+	atomic_uint replies;    /* how often in succession a request was posted before
+				 * the next poll */
 	struct list answer_entry;
 	/* Whose receive queue, domain and completion queue messages use: `qp`, or for an
 	 * XRC target what stands for it at the SRQ (xrc.c). */
@@ -140,6 +144,12 @@ void packet_request(struct packet_qp *pq, const struct packet_frame *f,
 		    const uint8_t *payload);
 void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 		  const uint8_t *payload);
+/* A request leaves before the poll behind that which brought the peer's; any lock or none. */
+void packet_count_reply(struct packet_qp *pq);
+/* Adds the acknowledgement that is owed to a train of requests to the same peer, if there is
+ * one and it fits. True: when the train has left, rc_responded() is to be called for *r. */
+bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *train,
+				 struct rc_response *r);
 /* Sends a few answers. True: there are more, or no room for them. */
 bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved);
 /* What was carried out is acknowledged, at the end of the queue pair's service. */
