@@ -319,5 +319,5 @@ void packet_posted(struct hca_qp *qp)
 		   qp->sq.limit / 2) ||
 	    hca_builds())
 		return;
-	packet_poll(part->port, false);
+	packet_poll(atomic_load_explicit(&part->port, memory_order_acquire), false);
 }
