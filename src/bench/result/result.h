@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a benchmark leaves behind: one folder a run, which a person, a spreadsheet and
+ * `busbar report` can read.
+ *
+ *   DIR/run.json              suite, command line, start, end, version of this layout
+ *   DIR/machine.json          CPUs, clock, kernel, isolation, governor, versions, floor
+ *   DIR/cases/ID/case.json    kind, parameters, question, labels: what was measured
+ *   DIR/cases/ID/raw.bin      every measured row, see below
+ *   DIR/cases/ID/raw.csv      the same as text, one line a row, unless switched off
+ *   DIR/cases/ID/summary.json of each latency: count, min, percentiles, max, mean,
+ *                             skewness, share above the limit; and the figures
+ *
+ * A case is written to DIR/cases/ID.part, which is renamed when the case is whole; so a
+ * folder cases/ID is always complete, and a run that was ended goes on with the cases
+ * that are not there.
+ *
+ * raw.bin: struct result_header, then `columns` struct result_column_header, then the
+ * columns one behind the other, `rows` int64_t each. Little-endian. Times are in ns of
+ * CLOCK_MONOTONIC or CLOCK_REALTIME, one clock within a case.
+ *
+ * All functions return 0 or a negative errno after having logged the cause; none may be
+ * called by two threads at once.
+ */
+#ifndef BENCH_RESULT_RESULT_H
+#define BENCH_RESULT_RESULT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RESULT_LAYOUT 1
+#define RESULT_MAGIC "busbarR1"
+#define RESULT_NAME_MAX 24
+/* In a column: this row has no such value (a message that was lost was not received). */
+#define RESULT_ABSENT INT64_MIN
+
+struct result_header {
+	char magic[8];
+	uint32_t layout, columns;
+	uint64_t rows;
+};
+
+struct result_column_header {
+	char name[RESULT_NAME_MAX]; /* NUL-terminated */
+	char unit[8];               /* "ns", or "" of a number */
+};
+
+struct result_column {
+	const char *name, *unit;
+	const int64_t *values; /* `rows` of them */
+};
+
+/* A latency is the difference of two columns: to - from. Rows in which one of them is
+ * absent do not count. */
+struct result_latency {
+	const char *name;  /* "t_lat"; key of summary.json */
+	const char *label; /* "one-way latency": in figures and tables */
+	const char *from, *to;
+};
+
+/* A number beside the latencies: "missed", "%", 0.5. */
+struct result_figure {
+	const char *name, *label, *unit;
+	double value;
+};
+
+struct result_run;
+struct result_case;
+
+struct result_options {
+	const char *suite;     /* or the benchmark's name */
+	int argc;              /* the command line */
+	char *const *argv;
+	bool no_csv;
+	bool no_floor;         /* machine.json without the floor, which takes four seconds */
+};
+
+/* Creates the folder and describes the machine; or opens one that is there, whose suite must
+ * be the same (-EEXIST otherwise). */
+int result_run_open(const char *dir, const struct result_options *options,
+		    struct result_run **run);
+/* Writes the time of the end into run.json. NULL does nothing. */
+int result_run_close(struct result_run *run);
+const char *result_run_dir(const struct result_run *run);
+
+/* Is cases/ID there? */
+bool result_case_done(const struct result_run *run, const char *id);
+
+/* `id`: letters, digits and "-_.+=", at most 120 characters; -EINVAL otherwise. `description`
+ * becomes case.json: an object with at least "kind" (string), "parameters" (object) and, where
+ * known, "scenario" (the id of the experiment, A1), "question", "label" (short), "limit_ns"
+ * (of "share above"; default 10000), "reference": { "source", "figures": {...} } (other
+ * hardware), "command" (that repeats this case alone). Not stolen. */
+int result_case_begin(struct result_run *run, const char *id, json_t *description,
+		      struct result_case **c);
+/* At most once. The values are copied or written before it returns. */
+int result_case_rows(struct result_case *c, const struct result_column *columns,
+		     size_t columns_count, size_t rows,
+		     const struct result_latency *latencies, size_t latencies_count);
+int result_case_figure(struct result_case *c, const struct result_figure *figure);
+/* Writes the summary and makes the case visible; frees it also on an error. */
+int result_case_end(struct result_case *c);
+/* Removes what was written. NULL does nothing. */
+void result_case_abandon(struct result_case *c);
+
+/* ---- reading ---- */
+
+/* A case as it lies in a folder. */
+struct result_read {
+	char *id;
+	json_t *description, *summary;
+	size_t columns, rows;
+	struct result_column_header *header;
+	int64_t **values; /* [column][row]; NULL until result_read_rows() */
+};
+
+/* All complete cases of a run in the order of their ids' first appearance in run.json, else
+ * alphabetical. Damaged files are named in the log and give -EBADMSG. Free with
+ * result_read_free(). */
+int result_read_run(const char *dir, json_t **run, json_t **machine,
+		    struct result_read **cases, size_t *count);
+/* Loads the columns of raw.bin; every size is checked against the file's. */
+int result_read_rows(const char *dir, struct result_read *c);
+/* The values of a latency of the case, absent ones left out; malloc()ed. -ENOENT: there is no
+ * such latency. */
+int result_read_latency(const struct result_read *c, const char *name, int64_t **values,
+			size_t *count);
+void result_read_free(struct result_read *cases, size_t count);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Order statistics and moments of measured values; exact, from the values themselves. */
+#ifndef BENCH_RESULT_STATISTICS_H
+#define BENCH_RESULT_STATISTICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The percentiles of summary.json, ascending. */
+#define STATISTICS_PERCENTS \
+	{ 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999 }
+#define STATISTICS_PERCENT_COUNT 10
+
+struct statistics {
+	size_t count;
+	int64_t min, max;
+	double mean, deviation; /* of the sample (n - 1) */
+	double skewness;        /* adjusted Fisher-Pearson; NAN for fewer than 3 values */
+	int64_t percentile[STATISTICS_PERCENT_COUNT];
+	double share_above;     /* of `limit`, 0 to 1 */
+};
+
+/* Sorts `values`. All members are 0 (NAN) for count 0. */
+void statistics_of(int64_t *values, size_t count, int64_t limit, struct statistics *s);
+
+/* Smallest of the sorted values v such that at least `percent` % are <= v. count > 0. */
+int64_t statistics_percentile(const int64_t *sorted, size_t count, double percent);
+
+/* Interval that holds `level` (0.95) of the medians of `resamples` bootstrap samples, drawn
+ * with `seed`. 0 or -ENOMEM. */
+int statistics_median_interval(const int64_t *sorted, size_t count, double level,
+			       unsigned resamples, uint64_t seed, int64_t *low,
+			       int64_t *high);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kinds of benchmarks that a suite can name. A kind measures one case: parameters in, rows
+ * and figures out. `busbar bench KIND --OPTION VALUE ...` runs one case from options, and
+ * `busbar bench run SUITE` runs the cases of a file; both end here.
+ */
+#ifndef BENCH_SUITE_KIND_H
+#define BENCH_SUITE_KIND_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bench/result/result.h"
+
+struct bench_parameter {
+	const char *name;    /* key of the suite and long option: "poll-recv" is poll_recv */
+	char type;           /* 'i' integer, 'f' number, 's' string, 'b' boolean, 'd' duration
+				in ns as an integer, or with a unit: "5us" */
+	const char *values;  /* "RC|UC|UD", "8..32768" or NULL: anything */
+	const char *standard;/* default as text; NULL: must be given */
+	const char *help;
+};
+
+/* What a case in work asks its surroundings. */
+struct bench_context {
+	struct result_case *result;
+	double scale;                /* of sample counts: 1 is the source's, CI less */
+	const atomic_bool *stop;     /* Ctrl-C: leave soon, return -EINTR */
+	/* Share of the case that is done, 0 to 1; may be called often, from one thread. */
+	void (*progress)(const struct bench_context *context, double share);
+};
+
+struct bench_kind {
+	const char *name, *summary;
+	const struct bench_parameter *parameters; /* ends with name NULL */
+	/* Is this combination possible? Logs which parameter is wrong and why. `parameters` has
+	 * every key, defaults filled in, types and ranges checked. 0 or -EINVAL. */
+	int (*check)(const json_t *parameters);
+	/* Seconds that the case will take, for the time left. */
+	double (*seconds)(const json_t *parameters, double scale);
+	/* Measures; fills context->result with rows and figures. 0; -EINTR; -EOPNOTSUPP: not on
+	 * this machine (logged why; the case is shown as left out); or another negative errno. */
+	int (*run)(const json_t *parameters, const struct bench_context *context);
+};
+
+extern const struct bench_kind *const bench_kinds[]; /* ends with NULL; kinds.c */
+
+const struct bench_kind *bench_kind_find(const char *name);
+
+#endif
