@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "util/container_of.h"
@@ -23,8 +24,11 @@
  * slice. Shorter times are those of threads that wake up, do a little and sleep again;
  * the kernel lets them go before one that spins, which does them no harm. */
 #define AWAY_NS UINT64_C(400000)
-/* So much of it is forgiven at once, and 1/AWAY_SHARE of the time for good: the host
- * takes that from everybody. */
+/* The number of switches is read so often; one that was before a gap but after the last
+ * reading looks like the cause of the gap. */
+#define SWITCHES_NS UINT64_C(5000000)
+/* So much of it is forgiven at once, and 1/AWAY_SHARE of the time for good: threads of the
+ * kernel take that everywhere. */
 #define AWAY_BURST_NS UINT64_C(1500000)
 #define AWAY_SHARE 32
 /* The ban, as long as it is found again soon after its end. */
@@ -36,6 +40,30 @@ static struct {
 	atomic_int spinning, readers;   /* threads; readers among them */
 	_Atomic uint64_t ban_end_ns, ban_ns;
 } process;
+
+static uint64_t count_switches(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : (uint64_t)usage.ru_nivcsw;
+}
+
+uint64_t (*waiting_switches)(void) = count_switches;
+
+/* Of the calling thread, when it looked last: a turn moves from thread to thread. */
+static _Thread_local struct {
+	uint64_t count, read_ns;
+} switches;
+
+/* Since the last call in this thread. */
+static bool was_replaced(uint64_t now_ns)
+{
+	uint64_t before = switches.count;
+
+	switches.count = waiting_switches();
+	switches.read_ns = now_ns;
+	return switches.count != before;
+}
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -80,8 +108,12 @@ static bool account_away(struct waiting *w, uint64_t now_ns)
 
 	if (likely(since < AWAY_NS)) {
 		w->away_ns -= MIN(w->away_ns, since / AWAY_SHARE);
+		if (unlikely(now_ns - switches.read_ns > SWITCHES_NS))
+			was_replaced(now_ns);
 		return true;
 	}
+	if (!was_replaced(now_ns))
+		return true;
 	w->away_ns += since;
 	if (w->away_ns <= AWAY_BURST_NS)
 		return true;

@@ -14,8 +14,10 @@
  *   overdue;
  * - the threads of this process that spin already occupy all processors but one;
  * - other threads need the processors: a spinning thread notices that it did not run
- *   for a while. Then no thread of the process spins for some time (the ban), which
- *   doubles when the same is noticed again soon after its end.
+ *   for a while and that the kernel had put another thread in its place. Then no thread
+ *   of the process spins for some time (the ban), which doubles when the same is noticed
+ *   again soon after its end. Time that the host of a virtual machine or an interrupt
+ *   took does not count: a sleep would not give it to anybody.
  *
  * Each function takes the present time as an argument, so that tests can choose it.
  * The number of spinning threads and the ban belong to the process.
@@ -81,6 +83,10 @@ bool waiting_is_banned(uint64_t now_ns);
 /* Processors that this process may use, by its affinity mask and by the quota of its
  * control group, at the first call; at least 1. */
 unsigned waiting_processors(void);
+
+/* How often the kernel replaced the calling thread although it could have run on
+ * (ru_nivcsw of getrusage(2)). For tests, which count themselves. */
+extern uint64_t (*waiting_switches)(void);
 
 /* For tests: ends the ban and sets the number of processors (0: look it up again). */
 void waiting_reset(unsigned processors);

@@ -16,13 +16,26 @@
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 
-static uint64_t now;
+static uint64_t now, replaced;
+
+static uint64_t count_replaced(void)
+{
+	return replaced;
+}
 
 static int begin(void **state)
 {
-	now = UINT64_C(1000000) * MS;
+	now += UINT64_C(1000000) * MS;
+	waiting_switches = count_replaced;
 	waiting_reset(2);
 	return 0;
+}
+
+/* Another thread has the processor for `ns`. */
+static uint64_t others_run(uint64_t ns)
+{
+	replaced++;
+	return now += ns;
 }
 
 /* Samples `interval` apart, each `jitter` early or late in turns. */
@@ -120,7 +133,7 @@ static void who_loses_the_processor_is_banned_for_longer_and_longer(void **state
 		uint64_t start;
 
 		assert_true(waiting_look(&w, now));
-		start = now += 4 * MS; /* a time slice of another process */
+		start = others_run(4 * MS); /* a time slice of another process */
 		assert_false(waiting_look(&w, now));
 		assert_true(waiting_is_banned(now));
 		while (waiting_is_banned(now))
@@ -138,8 +151,23 @@ static void samples_that_came_meanwhile_do_not_hide_who_had_the_processor(void *
 
 	arrive(&w, 20, 100 * US, 0);
 	assert_true(waiting_look(&w, now += 10 * US));
-	waiting_arrived(&w, now += 4 * MS);
+	waiting_arrived(&w, others_run(4 * MS));
 	assert_true(waiting_is_banned(now));
+}
+
+/* A virtual processor that its host stops for 4 ms in 100 ms: nobody could use the time. */
+static void what_the_host_takes_is_no_reason_to_sleep(void **state)
+{
+	struct waiting w = { 0 };
+
+	for (unsigned i = 0; i < 100; i++) {
+		for (unsigned k = 0; k < 96; k++)
+			assert_true(waiting_look(&w, now += MS / 10));
+		assert_true(waiting_look(&w, now += 4 * MS));
+		/* Somebody had the processor for a moment. */
+		assert_true(waiting_look(&w, others_run(20 * US)));
+	}
+	assert_false(waiting_look(&w, others_run(4 * MS)));
 }
 
 static void short_interruptions_are_forgiven(void **state)
@@ -150,7 +178,7 @@ static void short_interruptions_are_forgiven(void **state)
 	for (unsigned i = 0; i < 1000; i++) {
 		for (unsigned k = 0; k < 1000; k++)
 			assert_true(waiting_look(&w, now += 10 * US));
-		assert_true(waiting_look(&w, now += 100 * US));
+		assert_true(waiting_look(&w, others_run(100 * US)));
 	}
 }
 
@@ -262,6 +290,7 @@ int main(void)
 		cmocka_unit_test_setup(one_processor_is_left_over, begin),
 		cmocka_unit_test_setup(who_loses_the_processor_is_banned_for_longer_and_longer, begin),
 		cmocka_unit_test_setup(samples_that_came_meanwhile_do_not_hide_who_had_the_processor, begin),
+		cmocka_unit_test_setup(what_the_host_takes_is_no_reason_to_sleep, begin),
 		cmocka_unit_test_setup(short_interruptions_are_forgiven, begin),
 		cmocka_unit_test(a_turn_is_run_by_others_while_its_owner_sleeps_only),
 		cmocka_unit_test(the_last_spinner_wakes_whose_turns_it_ran),

@@ -148,6 +148,14 @@ static struct actor *new_actor(void)
 	return &actors[i];
 }
 
+/* Whoever did not run for a while was replaced by another actor. */
+static uint64_t count_switches(void)
+{
+	static uint64_t count;
+
+	return ++count;
+}
+
 void world_begin(uint64_t number)
 {
 	seed = number;
@@ -162,6 +170,7 @@ void world_begin(uint64_t number)
 	current = self = new_actor();
 	/* Forget what the process has measured about its processors. */
 	waiting_reset(2);
+	waiting_switches = count_switches;
 	on = true;
 }
 
