@@ -139,10 +139,14 @@ void waiting_arrived(struct waiting *w, uint64_t now_ns)
 		return;
 	}
 	off = distance(interval, w->interval_ns);
-	if (off <= margin(w))
+	if (off <= margin(w)) {
 		w->trust = MIN(w->trust + 1, (unsigned)TRUST_MAX);
-	else
+	} else {
 		w->trust = w->trust > 2 ? w->trust - 2 : 0;
+		/* One that was held up says nothing about the next ones. */
+		if (w->trust >= TRUST_ENOUGH)
+			return;
+	}
 	w->interval_ns = towards(w->interval_ns, interval);
 	w->deviation_ns = towards(w->deviation_ns, off);
 }

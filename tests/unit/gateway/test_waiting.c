@@ -106,6 +106,38 @@ static void what_comes_at_random_is_slept_over(void **state)
 	assert_true(waiting_plan(&w, now + 1) == WAITING_FOREVER);
 }
 
+/* Each 25th sample is 4 ms late, and those behind it come at once. */
+static void a_stream_that_is_held_up_at_times_is_still_predicted(void **state)
+{
+	struct waiting w = { 0 };
+	unsigned predicted = 0;
+
+	arrive(&w, 20, MS, 10 * US);
+	for (unsigned i = 0; i < 1000; i++) {
+		if (i % 25 == 21)
+			now += 5 * MS;
+		else if (i % 25 < 22)
+			now += i % 2 ? MS + 10 * US : MS - 10 * US;
+		else
+			now += 5 * US;
+		waiting_arrived(&w, now);
+		predicted += waiting_plan(&w, now + MS) == 0;
+	}
+	assert_true(predicted > 900);
+}
+
+/* The mean follows when the rate changes for good. */
+static void another_rate_is_learnt(void **state)
+{
+	struct waiting w = { 0 };
+
+	arrive(&w, 50, MS, 0);
+	arrive(&w, 100, 5 * MS, 0);
+	assert_int_equal(waiting_plan(&w, now + 5 * MS), 0);
+	assert_true(waiting_plan(&w, now + MS) > now + 4 * MS);
+	assert_true(waiting_plan(&w, now + MS) != WAITING_FOREVER);
+}
+
 static void one_processor_is_left_over(void **state)
 {
 	struct waiting a = { 0 }, b = { 0 }, g = { .generator = true };
@@ -287,6 +319,8 @@ int main(void)
 		cmocka_unit_test_setup(a_slow_regular_stream_is_slept_over_until_shortly_before, begin),
 		cmocka_unit_test_setup(ten_a_second_take_less_than_one_per_cent, begin),
 		cmocka_unit_test_setup(what_comes_at_random_is_slept_over, begin),
+		cmocka_unit_test_setup(a_stream_that_is_held_up_at_times_is_still_predicted, begin),
+		cmocka_unit_test_setup(another_rate_is_learnt, begin),
 		cmocka_unit_test_setup(one_processor_is_left_over, begin),
 		cmocka_unit_test_setup(who_loses_the_processor_is_banned_for_longer_and_longer, begin),
 		cmocka_unit_test_setup(samples_that_came_meanwhile_do_not_hide_who_had_the_processor, begin),
