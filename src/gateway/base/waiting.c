@@ -159,15 +159,17 @@ bool waiting_is_banned(uint64_t now_ns)
 
 uint64_t waiting_plan(const struct waiting *w, uint64_t now_ns)
 {
-	uint64_t around = margin(w), due = w->last_ns + w->interval_ns, from, until;
+	uint64_t due = w->last_ns + w->interval_ns, from, until;
+	uint64_t most = MIN(w->interval_ns / 4, AROUND_MOST_NS);
+	uint64_t around = MIN(margin(w), most);
 
 	if (w->trust < TRUST_ENOUGH || waiting_is_banned(now_ns))
 		return WAITING_FOREVER;
 	if (w->interval_ns <= WAITING_NEAR_NS) {
 		/* One that was left out does not end the spin. */
 		from = 0;
-		until = due + w->interval_ns + around;
-	} else if (around <= MIN(w->interval_ns / 4, AROUND_MOST_NS)) {
+		until = due + w->interval_ns + margin(w);
+	} else if (WAITING_MARGIN_NS + 2 * w->deviation_ns <= most) {
 		from = due - around;
 		until = due + around;
 	} else {
