@@ -159,7 +159,7 @@ int config_load_text(const char *name, const char *text, size_t len,
 	return 0;
 }
 
-int config_load(const char *path, struct config **out)
+static int load_file(const char *path, bool only_regular, struct config **out)
 {
 	char *text;
 	size_t len;
@@ -168,16 +168,28 @@ int config_load(const char *path, struct config **out)
 	/* How scripts for VILLASnode may name a file of this host. */
 	if (!strncmp(path, "file://", 7))
 		path += 7;
-	ret = config_text_read(path, false, &text, &len);
+	ret = config_text_read(path, only_regular, &text, &len);
+	if (only_regular && ret == -EINVAL)
+		ret = -ESPIPE;
 	if (ret) {
 		log_error("cannot read configuration %s: %s", path,
-			  strerror(-ret));
+			  ret == -ESPIPE ? "not a regular file" : strerror(-ret));
 		return ret;
 	}
 	ret = config_load_text(strcmp(path, "-") ? path : "stdin", text, len,
 			       out);
 	free(text);
 	return ret;
+}
+
+int config_load(const char *path, struct config **out)
+{
+	return load_file(path, false, out);
+}
+
+int config_load_regular(const char *path, struct config **out)
+{
+	return load_file(path, true, out);
 }
 
 void config_release(struct config *c)

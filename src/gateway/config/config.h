@@ -25,6 +25,9 @@ struct config;
  * 0 with *out set, or a negative errno. The caller frees *out by config_destroy().
  */
 int config_load(const char *path, struct config **out);
+/* The same for callers that must not wait: a `path` that is not a regular file (a FIFO, a
+ * device) is refused with -ESPIPE before anything is read. */
+int config_load_regular(const char *path, struct config **out);
 /* The same from memory; `name` stands in messages. For tests. */
 int config_load_text(const char *name, const char *text, size_t len,
 		     struct config **out);

@@ -44,6 +44,7 @@ static int status_of(int err)
 	case EALREADY:
 	case EPERM: return 409;
 	case ENOTSUP: return 501;
+	case ESPIPE: /* a file that cannot be read again */
 	case EINVAL: return 400;
 	case EBUSY:
 	case ESHUTDOWN: return 503;

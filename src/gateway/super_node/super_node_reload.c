@@ -471,16 +471,17 @@ static int load(struct super_node *sn, const json_t *config, json_t *errors,
 			     -ENOMEM;
 		free(text);
 	} else {
-		ret = config_load(json_is_string(config) ?
-					  json_string_value(config) :
-					  sn->file, c);
+		const char *file = json_is_string(config) ? json_string_value(config) :
+							    sn->file;
+
+		/* A FIFO would hold up all other requests. */
+		ret = config_load_regular(file, c);
 		if (ret && ret != -EINVAL)
 			json_array_append_new(errors,
-					      json_sprintf("cannot read %s: %s",
-							   json_is_string(config) ?
-								   json_string_value(config) :
-								   sn->file,
-							   strerror(-ret)));
+					      json_sprintf("cannot read %s: %s", file,
+							   ret == -ESPIPE ?
+								   "not a regular file" :
+								   strerror(-ret)));
 	}
 	if (!ret) {
 		ret = super_node_new(next, *c);

@@ -148,6 +148,14 @@ def reloads(g):
         check(refused["status"] >= 400 and refused["body"]["error"],
               "a restart with a wrong configuration is refused")
         g.goes_on(1)
+    # Nobody writes into it: reading it would hold up all requests.
+    fifo = g.file + ".fifo"
+    os.mkfifo(fifo)
+    for request in ("/reload", "/restart"):
+        refused = g.ask(request, "POST", {"config": fifo})
+        check(refused["status"] == 400 and "not a regular file" in str(refused["body"]),
+              "a FIFO is refused, not waited for: %s" % refused)
+    os.unlink(fifo)
     g.write(4)
     g.process.send_signal(signal.SIGHUP)
     until(lambda: len(g.ask("/node/other")["body"]["in"]["signals"]) == 4,
