@@ -17,8 +17,11 @@ NODES = """
 	first = { type = "file"; uri = "%s"; };
 """
 SECOND = 'second = { type = "file"; uri = "%s"; };'
-MAIN = '{ in = "sig"; out = "first"; queuelen = 16384; queue_full = "block"; }'
-RECORDER = '{ in = "sig"; out = "second"; queuelen = 16384; }'
+MAIN = '{ in = "%s"; out = "first"; queuelen = 16384; queue_full = "block"; }'
+RECORDER = '{ in = "%s"; out = "second"; queuelen = 16384; }'
+# A source that keeps what nobody reads at the moment.
+LOOP = 'loop = { type = "loopback"; queuelen = 16384; };'
+FEED = '{ in = "sig"; out = "loop"; queuelen = 16384; queue_full = "block"; }'
 
 
 def numbers(path):
@@ -27,38 +30,45 @@ def numbers(path):
         return [int(n) for n in re.findall(r"^[^#\n]*?\((\d+)\)", f.read(), re.M)]
 
 
-def config(folder, with_recorder, recorder_first):
+def config(folder, source, with_recorder, recorder_first):
     nodes = NODES % (RATE, os.path.join(folder, "first"))
-    paths = [MAIN]
+    paths = [MAIN % source]
     if with_recorder:
         nodes += SECOND % os.path.join(folder, "second")
-        paths.insert(0 if recorder_first else 1, RECORDER)
+        paths.insert(0 if recorder_first else 1, RECORDER % source)
+    if source == "loop":
+        nodes += LOOP
+        paths.append(FEED)
     return "nodes = {%s};\npaths = ( %s );\n" % (nodes, ", ".join(paths))
 
 
-def path_stats(g):
-    return g.ask("/path/sig -> first/stats".replace(" ", "%20"))["stats"]["samples"]
+def path_stats(g, source):
+    path = "/path/%s -> first/stats" % source
+    return g.ask(path.replace(" ", "%20"))["stats"]["samples"]
 
 
-def come_and_go(folder, recorder_first):
+def come_and_go(folder, source, recorder_first):
     with Gateways() as gateways:
         # Once with the recorder's path as the one that reads for both.
         gateways.append(Gateway(folder, "recorder",
-                                config(folder, recorder_first, recorder_first)))
+                                config(folder, source, recorder_first,
+                                       recorder_first)))
         g = gateways[0]
         before = 0
         for turn in range(20):
-            g.write(config(folder, (turn % 2 == 0) != recorder_first, recorder_first))
+            g.write(config(folder, source, (turn % 2 == 0) != recorder_first,
+                           recorder_first))
             report = g.ask("/reload", "POST")
-            check({"node sig", "node first", "path sig -> first"} <= set(report["kept"]),
+            check({"node sig", "node first", "path %s -> first" % source} <=
+                  set(report["kept"]),
                   "kept is %s" % report)
             check(not report["failed"], "failed is %s" % report)
-            now = path_stats(g)
+            now = path_stats(g, source)
             check(now >= before, "the counter of the path goes on")
-            while path_stats(g) < now + RATE // 200:
+            while path_stats(g, source) < now + RATE // 200:
                 pass
             before = now
-        node = g.ask("/node/sig/stats")["stats"]
+        node = g.ask("/node/%s/stats" % source)["stats"]
         check(node.get("lost", 0) == 0, "no gap is counted in %s" % node)
         g.end()
         got = numbers(os.path.join(folder, "first"))
@@ -73,9 +83,10 @@ def come_and_go(folder, recorder_first):
 
 
 def main():
-    for recorder_first in (False, True):
-        with tempfile.TemporaryDirectory() as folder:
-            come_and_go(folder, recorder_first)
+    for source in ("sig", "loop"):
+        for recorder_first in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                come_and_go(folder, source, recorder_first)
 
 
 main()
