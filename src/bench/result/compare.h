@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two runs, latency by latency: which is faster, as far as the values show it. */
+#ifndef BENCH_RESULT_COMPARE_H
+#define BENCH_RESULT_COMPARE_H
+
+#include "bench/result/result.h"
+
+enum compare_verdict {
+	COMPARE_FASTER,  /* B's median is smaller, by more than chance explains */
+	COMPARE_SLOWER,
+	COMPARE_SAME,    /* no difference shown */
+	COMPARE_UNKNOWN, /* one of them has no values */
+};
+
+struct compare_latency {
+	size_t count_a, count_b;
+	double median_a, median_b; /* ns */
+	double ratio, low, high;   /* B / A, and the interval that holds 95 % of the bootstrap's */
+	enum compare_verdict verdict;
+};
+
+/* "faster", "slower", "no difference shown", "not comparable" */
+const char *compare_verdict_name(enum compare_verdict v);
+
+/* Compares values in the order in which they were measured. 0 or -ENOMEM. */
+int compare_values(const int64_t *a, size_t count_a, const int64_t *b, size_t count_b,
+		   struct compare_latency *out);
+
+/* The latency `name` of a case that both runs have; their rows are read. 0; -ENOENT: B does not
+ * have it; or another negative errno. */
+int compare_case(const char *dir_a, struct result_read *a, const char *dir_b,
+		 struct result_read *b, const char *name, struct compare_latency *out);
+
+#endif

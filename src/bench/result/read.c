@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads a run's folder: its cases and their descriptions. What stands there may be damaged,
+ * or be made by another program. */
+#define LOG_ROOM "bench/result"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/result/files.h"
+#include "bench/result/result.h"
+#include "util/log.h"
+
+#define CASES_MAX 100000
+
+/* Ids of the cases, as they are found. */
+struct names {
+	char **name;
+	size_t count, room;
+};
+
+static int add_name(struct names *n, const char *name)
+{
+	if (n->count == n->room) {
+		size_t room = n->room ? 2 * n->room : 64;
+		char **more = realloc(n->name, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		n->name = more;
+		n->room = room;
+	}
+	n->name[n->count] = strdup(name);
+	return n->name[n->count++] ? 0 : -ENOMEM;
+}
+
+static void free_names(struct names *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		free(n->name[i]);
+	free(n->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The folders cases/ID, alphabetically. */
+static int list_folders(const char *dir, struct names *n)
+{
+	char *cases = files_path(dir, "cases");
+	DIR *d = cases ? opendir(cases) : NULL;
+	struct dirent *e;
+	int ret = d || errno == ENOENT ? 0 : -errno;
+
+	while (!ret && d && (e = readdir(d))) {
+		size_t len = strlen(e->d_name);
+		char *path;
+
+		if (*e->d_name == '.' || (len > 5 && !strcmp(e->d_name + len - 5, ".part")))
+			continue;
+		path = files_path(cases, e->d_name);
+		if (!path || n->count == CASES_MAX)
+			ret = -ENOMEM;
+		else if (files_is_dir(path))
+			ret = add_name(n, e->d_name);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+	if (ret)
+		log_error("folder %s/cases cannot be read: %s", dir, strerror(-ret));
+	else if (n->count)
+		qsort(n->name, n->count, sizeof(*n->name), by_name);
+	free(cases);
+	return ret;
+}
+
+/* Moves those that run.json names to the front, in its order. */
+static void order_names(struct names *n, const json_t *run)
+{
+	const json_t *list = json_object_get(run, "cases"), *id;
+	size_t done = 0, i, sorted = n->count;
+	char **in_order = calloc(n->count + 1, sizeof(*in_order));
+
+	if (!in_order)
+		return; /* alphabetical is an order, too */
+	json_array_foreach(list, i, id) {
+		const char *text = json_string_value(id);
+		char **at = text && sorted ? bsearch(&text, n->name, sorted, sizeof(text),
+						     by_name) : NULL;
+
+		if (at) {
+			in_order[done++] = *at;
+			sorted--;
+			memmove(at, at + 1, (size_t)(n->name + sorted - at) * sizeof(*at));
+		}
+	}
+	memcpy(in_order + done, n->name, sorted * sizeof(*in_order));
+	free(n->name);
+	n->name = in_order;
+}
+
+static int read_case(const char *dir, const char *id, struct result_read *c)
+{
+	char *folder = NULL;
+	int ret;
+
+	c->id = strdup(id);
+	if (!c->id || asprintf(&folder, "%s/cases/%s", dir, id) < 0)
+		return -ENOMEM;
+	ret = files_read_json(folder, "case.json", &c->description);
+	if (!ret)
+		ret = files_read_json(folder, "summary.json", &c->summary);
+	if (ret == -ENOENT) {
+		log_error("case %s is damaged: it has no %s", folder,
+			  c->description ? "summary.json" : "case.json");
+		ret = -EBADMSG;
+	}
+	if (!ret && (!json_is_string(json_object_get(c->description, "kind")) ||
+		     !json_is_object(json_object_get(c->description, "parameters")) ||
+		     !json_is_object(json_object_get(c->summary, "latencies")) ||
+		     !json_is_object(json_object_get(c->summary, "figures")))) {
+		log_error("case %s is damaged: it lacks its kind, parameters, latencies or "
+			  "figures", folder);
+		ret = -EBADMSG;
+	}
+	free(folder);
+	return ret;
+}
+
+static int read_cases(const char *dir, const json_t *run, struct result_read **out,
+		      size_t *count)
+{
+	struct names n = { .name = NULL };
+	struct result_read *cases = NULL;
+	int ret = list_folders(dir, &n);
+
+	if (!ret) {
+		order_names(&n, run);
+		cases = calloc(n.count + 1, sizeof(*cases));
+		ret = cases ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; !ret && i < n.count; i++)
+		ret = read_case(dir, n.name[i], &cases[i]);
+	if (ret && cases) {
+		result_read_free(cases, n.count);
+		cases = NULL;
+	}
+	*out = cases;
+	*count = n.count;
+	free_names(&n);
+	return ret;
+}
+
+static int read_run(const char *dir, json_t **run)
+{
+	int ret = files_read_json(dir, "run.json", run);
+	json_int_t layout = json_integer_value(json_object_get(*run, "layout"));
+
+	if (ret == -ENOENT)
+		log_error("%s has no results of a benchmark: there is no run.json", dir);
+	if (!ret && layout != RESULT_LAYOUT) {
+		log_error("%s/run.json has layout %lld, this program reads layout %d", dir,
+			  (long long)layout, RESULT_LAYOUT);
+		ret = -EBADMSG;
+	}
+	return ret;
+}
+
+int result_read_run(const char *dir, json_t **run, json_t **machine,
+		    struct result_read **cases, size_t *count)
+{
+	json_t *r = NULL, *m = NULL;
+	int ret = read_run(dir, &r);
+
+	if (!ret)
+		ret = files_read_json(dir, "machine.json", &m);
+	if (ret == -ENOENT && r)
+		ret = 0; /* it was ended while it measured the floor */
+	if (!ret)
+		ret = read_cases(dir, r, cases, count);
+	if (ret) {
+		json_decref(r);
+		json_decref(m);
+		return ret;
+	}
+	*run = r;
+	*machine = m;
+	return 0;
+}
+
+void result_read_free(struct result_read *cases, size_t count)
+{
+	for (size_t i = 0; cases && i < count; i++) {
+		struct result_read *c = &cases[i];
+
+		result_drop_rows(c);
+		json_decref(c->description);
+		json_decref(c->summary);
+		free(c->id);
+	}
+	free(cases);
+}

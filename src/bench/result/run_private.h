@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the writing files of this folder share. */
+#ifndef BENCH_RESULT_RUN_PRIVATE_H
+#define BENCH_RESULT_RUN_PRIVATE_H
+
+#include "bench/result/result.h"
+
+struct result_run {
+	char *dir;
+	int dir_fd;     /* locked: one process writes */
+	json_t *run;    /* run.json */
+	bool no_csv;
+};
+
+/* Removes what the array `key` of run.json holds for `id`: an id, or an object with it. */
+void result_run_forget(struct result_run *run, const char *key, const char *id);
+/* Writes run.json. */
+int result_run_write(const struct result_run *run);
+
+/* raw.bin and raw.csv in `dir`. 0 or a negative errno. */
+int raw_write_binary(const char *dir, const struct result_column *columns,
+		     size_t columns_count, size_t rows);
+int raw_write_csv(const char *dir, const struct result_column *columns,
+		  size_t columns_count, size_t rows);
+
+/* The object of summary.json of one latency. -EINVAL: a column that is not there. */
+int summary_latency(const struct result_latency *latency,
+		    const struct result_column *columns, size_t columns_count,
+		    size_t rows, int64_t limit_ns, json_t **out);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See statistics.h. */
+#include "bench/result/statistics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench/result/draw.h"
+#include "util/container_of.h"
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void statistics_sort(int64_t *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare);
+}
+
+int64_t statistics_percentile(const int64_t *sorted, size_t count, double percent)
+{
+	/* 99.9 % of 1000 values are 999, not a rounding error more. */
+	double rank = percent * (double)count / 100 * (1 - 4e-15);
+	size_t at = rank > 0 ? (size_t)ceil(rank) : 0;
+
+	if (at > count)
+		at = count;
+	return sorted[at ? at - 1 : 0];
+}
+
+/* Sorted values have a difference that fits, and is exact as long as it is below 2^53: times
+ * since 1970 have more digits than a double. */
+static double above_first(const int64_t *sorted, size_t i)
+{
+	return (double)((uint64_t)sorted[i] - (uint64_t)sorted[0]);
+}
+
+/* Mean, deviation and skewness of sorted values. */
+static void moments(const int64_t *v, size_t count, struct statistics *s)
+{
+	double n = (double)count, sum = 0, m2 = 0, m3 = 0, mean;
+
+	for (size_t i = 0; i < count; i++)
+		sum += above_first(v, i);
+	mean = sum / n;
+	for (size_t i = 0; i < count; i++) {
+		double d = above_first(v, i) - mean;
+
+		m2 += d * d;
+		m3 += d * d * d;
+	}
+	s->mean = mean + (double)v[0];
+	if (count > 1)
+		s->deviation = sqrt(m2 / (n - 1));
+	if (count > 2 && m2 > 0)
+		s->skewness = sqrt(n * (n - 1)) / (n - 2) * (m3 / n) / pow(m2 / n, 1.5);
+}
+
+/* How many of the sorted values are above `limit`. */
+static size_t above(const int64_t *sorted, size_t count, int64_t limit)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sorted[middle] > limit)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return count - low;
+}
+
+void statistics_of(int64_t *values, size_t count, int64_t limit, struct statistics *s)
+{
+	static const double percents[] = STATISTICS_PERCENTS;
+
+	_Static_assert(ARRAY_SIZE(percents) == STATISTICS_PERCENT_COUNT, "one place each");
+	*s = (struct statistics){ .count = count, .mean = NAN, .deviation = NAN,
+				  .skewness = NAN, .share_above = NAN };
+	if (!count)
+		return;
+	statistics_sort(values, count);
+	s->min = values[0];
+	s->max = values[count - 1];
+	moments(values, count, s);
+	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
+		s->percentile[i] = statistics_percentile(values, count, percents[i]);
+	s->share_above = (double)above(values, count, limit) / (double)count;
+}
+
+int statistics_median_interval(const int64_t *sorted, size_t count, double level,
+			       unsigned resamples, uint64_t seed, int64_t *low,
+			       int64_t *high)
+{
+	int64_t *medians = malloc(resamples * sizeof(*medians));
+	struct prng prng = prng_from(seed);
+	size_t rank = (count + 1) / 2; /* of the median, as statistics_percentile() has it */
+
+	if (!medians)
+		return -ENOMEM;
+	for (unsigned i = 0; i < resamples; i++) {
+		double share = draw_beta(&prng, (double)rank, (double)(count + 1 - rank));
+		size_t at = (size_t)(share * (double)count);
+
+		medians[i] = sorted[at < count ? at : count - 1];
+	}
+	statistics_sort(medians, resamples);
+	*low = statistics_percentile(medians, resamples, 50 * (1 - level));
+	*high = statistics_percentile(medians, resamples, 50 * (1 + level));
+	free(medians);
+	return 0;
+}
