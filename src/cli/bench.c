@@ -7,6 +7,7 @@
 #include "bench/floor.h"
 #ifdef CLI_HAVE_BENCH_FORMATS
 #include "bench/formats.h"
+#include "bench/suite/commands.h"
 #endif
 
 static const struct cli_command benches[] = {
@@ -15,6 +16,12 @@ static const struct cli_command benches[] = {
 #ifdef CLI_HAVE_BENCH_FORMATS
 	{ "formats", "how fast samples are written and read in each format",
 	  bench_formats_main },
+	{ "run", "measure the cases of a suite into a folder", bench_run_main },
+	{ "compare", "which of two runs is faster, case by case", bench_compare_main },
+	{ "list", "show the suites and the kinds of benchmarks", bench_list_main },
+	{ "hca", "messages between two queue pairs of one host", bench_single_main },
+	{ "node", "samples through a pair of nodes of gateways", bench_single_main },
+	{ "program", "a program of perftest, between two processes", bench_single_main },
 #endif
 	{ .name = NULL },
 };

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ids and labels of the cases of a suite. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/suite/suite_private.h"
+
+/* "G''" becomes "Gpp", "a b" becomes "a-b". */
+static void put_safe(FILE *f, const char *text)
+{
+	for (; *text; text++)
+		fputc(isalnum((unsigned char)*text) || strchr("-.+", *text) ? *text :
+		      *text == '\'' ? 'p' : '-', f);
+}
+
+static void put_key(FILE *f, const char *key)
+{
+	for (; *key; key++)
+		fputc(*key == '_' ? '-' : *key, f);
+}
+
+/* The value as it stands in the file; a text may be empty. */
+static void put_scalar(FILE *f, const json_t *value, bool safe)
+{
+	const char *text = json_string_value(value);
+
+	if (text && safe)
+		put_safe(f, *text ? text : "none");
+	else if (text)
+		fputs(*text ? text : "none", f);
+	else if (json_is_boolean(value))
+		fputs(json_is_true(value) ? "yes" : "no", f);
+	else if (json_is_integer(value))
+		fprintf(f, "%lld", (long long)json_integer_value(value));
+	else
+		fprintf(f, "%.6g", json_number_value(value));
+}
+
+static bool is_word(const struct suite_element *e, const char *key)
+{
+	for (const struct bench_parameter *p = e->kind ? e->kind->parameters : NULL;
+	     p && p->name; p++)
+		if (!strcmp(p->name, key))
+			return p->type == 's';
+	return false;
+}
+
+/* "RC", "inline" or "no-inline", "size=32". */
+static void put_value(FILE *f, const struct suite_element *e, const char *key,
+		      const json_t *value, bool safe)
+{
+	if (json_is_boolean(value)) {
+		fputs(json_is_true(value) ? "" : safe ? "no-" : "no ", f);
+		put_key(f, key);
+		return;
+	}
+	if (!is_word(e, key) || json_is_number(value)) {
+		put_key(f, key);
+		fputs(safe ? "=" : " ", f);
+	}
+	put_scalar(f, value, safe);
+}
+
+/* The name of a group of `together`, else its first value. */
+static void put_group(FILE *f, const struct suite_element *e, const json_t *group,
+		      bool safe)
+{
+	const json_t *name = json_object_get(group, "name");
+	void *first = json_object_iter((json_t *)group);
+
+	if (json_is_string(name))
+		put_scalar(f, name, safe);
+	else if (first)
+		put_value(f, e, json_object_iter_key(first), json_object_iter_value(first),
+			  safe);
+}
+
+static void put_axis(FILE *f, const struct suite_element *e, const struct suite_axis *a,
+		     bool safe)
+{
+	const json_t *value = json_array_get(a->values, a->at);
+
+	if (a->key)
+		put_value(f, e, a->key, value, safe);
+	else
+		put_group(f, e, value, safe);
+}
+
+char *suite_case_id(const struct suite_element *e)
+{
+	const json_t *variant = json_object_get(e->merged, "variant");
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	put_safe(f, e->scenario);
+	if (json_is_string(variant)) {
+		fputc('_', f);
+		put_scalar(f, variant, true);
+	}
+	for (size_t i = 0; i < e->axes_count; i++) {
+		fputc('_', f);
+		put_axis(f, e, &e->axes[i], true);
+	}
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *suite_case_label(const struct suite_element *e)
+{
+	const char *label = json_string_value(json_object_get(e->merged, "label"));
+	const char *variant = json_string_value(json_object_get(e->merged, "variant"));
+	const char *start = label ? label : variant;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	if (start)
+		fputs(start, f);
+	for (size_t i = 0; i < e->axes_count; i++) {
+		if (i || start)
+			fputs(", ", f);
+		put_axis(f, e, &e->axes[i], false);
+	}
+	if (!start && !e->axes_count)
+		fputs(e->scenario, f);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}

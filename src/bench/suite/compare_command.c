@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar bench compare A B`. */
+#define LOG_ROOM "bench"
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/result/compare.h"
+#include "bench/suite/commands.h"
+#include "bench/suite/show.h"
+#include "util/log.h"
+
+#define FLOOR_KEY "cacheline_oneway_ns"
+
+struct side {
+	const char *dir;
+	json_t *run, *machine;
+	struct result_read *cases;
+	size_t count;
+};
+
+static void print_help(FILE *f)
+{
+	fputs("usage: busbar bench compare A B [--json]\n"
+	      "\n"
+	      "Compares the medians of the cases that two runs have both. The interval holds\n"
+	      "95 % of the ratios of medians of 1000 bootstrap samples, of blocks of values that\n"
+	      "were measured one after the other; where it does not contain 1, B is faster or\n"
+	      "slower. It cannot know what changes from run to run: compare several.\n"
+	      "\n"
+	      "  -j, --json   one JSON object\n"
+	      "  -h, --help   this text\n", f);
+}
+
+static json_t *number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static struct result_read *find(const struct side *s, const char *id)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->cases[i].id, id))
+			return &s->cases[i];
+	return NULL;
+}
+
+static double floor_of(const struct side *s)
+{
+	const json_t *floor = json_object_get(s->machine, "floor");
+	const json_t *v = json_object_get(json_object_get(floor, FLOOR_KEY), "median");
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* Names of cases that only `a` has. */
+static json_t *only_in(const struct side *a, const struct side *b)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < a->count; i++)
+		if (!find(b, a->cases[i].id))
+			json_array_append_new(list, json_string(a->cases[i].id));
+	return list;
+}
+
+static int add_case(struct side *a, struct side *b, struct result_read *in_a,
+		    struct result_read *in_b, json_t *list)
+{
+	const char *name;
+	json_t *latency;
+	int ret = 0;
+
+	json_object_foreach(json_object_get(in_a->summary, "latencies"), name, latency) {
+		struct compare_latency c;
+
+		ret = compare_case(a->dir, in_a, b->dir, in_b, name, &c);
+		if (ret == -ENOENT) {
+			ret = 0;
+			continue;
+		}
+		if (ret)
+			break;
+		json_array_append_new(list, json_pack(
+			"{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "id", in_a->id,
+			"latency", name, "count_a", (json_int_t)c.count_a, "count_b",
+			(json_int_t)c.count_b, "median_a_ns", number(c.median_a),
+			"median_b_ns", number(c.median_b), "ratio", number(c.ratio),
+			"low", number(c.low), "high", number(c.high), "verdict",
+			compare_verdict_name(c.verdict)));
+	}
+	result_drop_rows(in_a);
+	result_drop_rows(in_b);
+	return ret;
+}
+
+/* All that is printed, as one object. */
+static int compare(struct side *a, struct side *b, json_t **out)
+{
+	json_t *list = json_array();
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < a->count; i++) {
+		struct result_read *in_b = find(b, a->cases[i].id);
+
+		if (in_b)
+			ret = add_case(a, b, &a->cases[i], in_b, list);
+	}
+	*out = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "a", a->dir, "b", b->dir,
+			 "floor_a_ns", number(floor_of(a)), "floor_b_ns", number(floor_of(b)),
+			 "cases", list, "only_a", only_in(a, b), "only_b", only_in(b, a));
+	return ret;
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "?";
+}
+
+static void print_side(const char *name, const struct side *s)
+{
+	char buf[32];
+	double floor = floor_of(s);
+
+	printf("%s  %s: %s, %s, %s", name, s->dir, text_of(s->run, "suite"),
+	       text_of(s->run, "start"),
+	       text_of(json_object_get(s->machine, "cpu"), "model"));
+	if (isfinite(floor))
+		printf(", cache line %s", show_ns(floor, buf));
+	putchar('\n');
+}
+
+static void print_ns(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+	char buf[32];
+
+	printf(" %10s", json_is_number(v) ? show_ns(json_number_value(v), buf) : "-");
+}
+
+static void print_list(const char *what, const json_t *list)
+{
+	const json_t *id;
+	size_t i;
+
+	if (!json_array_size(list))
+		return;
+	printf("\nonly in %s:", what);
+	json_array_foreach(list, i, id)
+		printf(" %s", json_string_value(id));
+	putchar('\n');
+}
+
+static void print_machines(const struct side *a, const struct side *b)
+{
+	double ratio = floor_of(b) / floor_of(a);
+
+	if (isfinite(ratio) && (ratio > 1.1 || ratio < 0.9))
+		printf("note: the machine itself was %s when B was measured: a cache line took "
+		       "%.2f times as long\n", ratio > 1 ? "slower" : "faster", ratio);
+}
+
+static void print_text(const struct side *a, const struct side *b, const json_t *all)
+{
+	const json_t *list = json_object_get(all, "cases"), *c;
+	size_t i;
+
+	print_side("A", a);
+	print_side("B", b);
+	print_machines(a, b);
+	printf("\n%-32s %-12s %10s %10s %8s %17s  B is\n", "case", "latency", "median A",
+	       "median B", "B / A", "95 % interval");
+	json_array_foreach(list, i, c) {
+		const json_t *ratio = json_object_get(c, "ratio");
+		char interval[40] = "-";
+
+		printf("%-32s %-12s", text_of(c, "id"), text_of(c, "latency"));
+		print_ns(c, "median_a_ns");
+		print_ns(c, "median_b_ns");
+		if (json_is_number(json_object_get(c, "low")) &&
+		    json_is_number(json_object_get(c, "high")))
+			snprintf(interval, sizeof(interval), "%.3f to %.3f",
+				 json_number_value(json_object_get(c, "low")),
+				 json_number_value(json_object_get(c, "high")));
+		if (json_is_number(ratio))
+			printf(" %8.3f", json_number_value(ratio));
+		else
+			printf(" %8s", "-");
+		printf(" %17s  %s\n", interval, text_of(c, "verdict"));
+	}
+	if (!json_array_size(list))
+		puts("(the runs have no latency of a case in common)");
+	print_list("A", json_object_get(all, "only_a"));
+	print_list("B", json_object_get(all, "only_b"));
+}
+
+static int compare_dirs(struct side *a, struct side *b, bool json)
+{
+	json_t *all = NULL;
+	int ret = result_read_run(a->dir, &a->run, &a->machine, &a->cases, &a->count);
+
+	if (!ret)
+		ret = result_read_run(b->dir, &b->run, &b->machine, &b->cases, &b->count);
+	if (!ret)
+		ret = compare(a, b, &all);
+	if (!ret && json) {
+		json_dumpf(all, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else if (!ret) {
+		print_text(a, b, all);
+	}
+	json_decref(all);
+	return ret ? BENCH_FAILED : BENCH_OK;
+}
+
+static void free_side(struct side *s)
+{
+	result_read_free(s->cases, s->count);
+	json_decref(s->run);
+	json_decref(s->machine);
+}
+
+int bench_compare_main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct side a = { .dir = NULL }, b = { .dir = NULL };
+	bool json = false;
+	int opt, status;
+
+	while ((opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+		if (opt == 'h') {
+			print_help(stdout);
+			return BENCH_OK;
+		}
+		if (opt != 'j')
+			return BENCH_USAGE;
+		json = true;
+	}
+	if (optind != argc - 2) {
+		log_error("two folders are needed: busbar bench compare A B");
+		return BENCH_USAGE;
+	}
+	a.dir = argv[optind];
+	b.dir = argv[optind + 1];
+	status = compare_dirs(&a, &b, json);
+	free_side(&a);
+	free_side(&b);
+	return status;
+}

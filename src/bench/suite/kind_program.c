@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See kind_program.h. What the programs print is read in program_output.c. */
+#define LOG_ROOM "bench/program"
+#include "bench/suite/kind_program.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/floor.h"
+#include "bench/suite/pair.h"
+#include "bench/suite/program_output.h"
+#include "util/log.h"
+
+#define ARGUMENTS_MAX 48
+#define ITERATIONS_MIN 100
+/* A guess for the time left: start, connection, and microseconds a message. */
+#define START_SECONDS 0.6
+#define MESSAGE_SECONDS 5e-6
+#define SECONDS_MAX 300
+
+static const struct bench_parameter parameters[] = {
+	{ "program", 's', NULL, "ib_send_lat", "of perftest: ib_send_lat, ib_write_bw ..." },
+	{ "type", 's', "RC|UC|UD", "RC", "service type" },
+	{ "size", 'i', "1..8388608", "32", "bytes of a message" },
+	{ "iterations", 'i', "5..100000000", "10000", "messages" },
+	{ "connect", 's', "cm|plain", "plain",
+	  "queue pairs made by the connection manager, or by the program" },
+	{ "inline_size", 'i', "-1..1024", "-1", "bytes that are sent inline; -1: the program's" },
+	{ "events", 'b', NULL, "false", "sleep until a completion comes" },
+	{ "mtu", 'i', "0|256|512|1024|2048|4096", "0", "path MTU in bytes; 0: the port's" },
+	{ "device", 's', NULL, "soft0", "adapter; soft0 is busbar's own" },
+	{ "cpus", 's', NULL, "", "CPUs of server and client: A,B; else the first two" },
+	{ "arguments", 's', NULL, "", "further arguments of both" },
+	{ .name = NULL },
+};
+
+/* The arguments of one side; the words belong to it. */
+struct line {
+	char *argv[ARGUMENTS_MAX + 1];
+	size_t count;
+	bool failed;
+};
+
+static void add(struct line *l, const char *word)
+{
+	char *copy = l->count < ARGUMENTS_MAX ? strdup(word) : NULL;
+
+	if (copy)
+		l->argv[l->count++] = copy;
+	else
+		l->failed = true;
+}
+
+static void add_number(struct line *l, const char *option, long long value)
+{
+	char text[30];
+
+	snprintf(text, sizeof(text), "%lld", value);
+	add(l, option);
+	add(l, text);
+}
+
+static void free_line(struct line *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->argv[i]);
+}
+
+static const char *text_of(const json_t *p, const char *name)
+{
+	return json_string_value(json_object_get(p, name));
+}
+
+static json_int_t number_of(const json_t *p, const char *name)
+{
+	return json_integer_value(json_object_get(p, name));
+}
+
+static bool is_latency(const json_t *p)
+{
+	const char *program = text_of(p, "program");
+	size_t n = strlen(program);
+
+	return n > 4 && !strcmp(program + n - 4, "_lat");
+}
+
+static long long iterations(const json_t *p, double scale)
+{
+	long long n = (long long)((double)number_of(p, "iterations") * scale);
+
+	return n < ITERATIONS_MIN ? ITERATIONS_MIN : n;
+}
+
+static bool parse_cpus(const json_t *p, struct floor_cpus *cpus)
+{
+	const char *text = text_of(p, "cpus");
+	int end = 0;
+
+	if (!*text)
+		return !floor_default_cpus(cpus);
+	return sscanf(text, "%d,%d%n", &cpus->first, &cpus->second, &end) == 2 &&
+	       !text[end] && cpus->first >= 0 && cpus->second >= 0 &&
+	       cpus->first < CPU_SETSIZE && cpus->second < CPU_SETSIZE;
+}
+
+static int check(const json_t *p)
+{
+	const char *program = text_of(p, "program"), *type = text_of(p, "type");
+	struct floor_cpus cpus;
+
+	if (strncmp(program, "ib_", 3) || strchr(program, '/') ||
+	    (!is_latency(p) && strcmp(program + strlen(program) - 3, "_bw"))) {
+		log_error("program '%s' is not usable, expected one of perftest's ib_..._lat or "
+			  "ib_..._bw", program);
+		return -EINVAL;
+	}
+	if (!strcmp(type, "UD") && strncmp(program, "ib_send", 7)) {
+		log_error("program %s cannot use type UD, which has SEND only", program);
+		return -EINVAL;
+	}
+	if (!strcmp(type, "UC") && !strncmp(program, "ib_read", 7)) {
+		log_error("program %s cannot use type UC, which has no READ", program);
+		return -EINVAL;
+	}
+	if (!parse_cpus(p, &cpus)) {
+		log_error("cpus '%s' is not usable, expected two numbers such as 0,1",
+			  text_of(p, "cpus"));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static double seconds(const json_t *p, double scale)
+{
+	return START_SECONDS + MESSAGE_SECONDS * (double)iterations(p, scale);
+}
+
+/* Is it in PATH? */
+static bool is_installed(const char *program)
+{
+	const char *dirs = getenv("PATH");
+	char path[PATH_MAX];
+
+	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs;) {
+		size_t n = strcspn(dirs, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dirs, program);
+		if (!access(path, X_OK))
+			return true;
+		dirs += n + (dirs[n] == ':');
+	}
+	return false;
+}
+
+static bool own_adapter(const json_t *p)
+{
+	return !strncmp(text_of(p, "device"), "soft", 4);
+}
+
+static void add_words(struct line *l, const char *words)
+{
+	for (; words += strspn(words, " "), *words; words += strcspn(words, " ")) {
+		char *word = strndup(words, strcspn(words, " "));
+
+		if (word)
+			add(l, word);
+		else
+			l->failed = true;
+		free(word);
+	}
+}
+
+/* The command line of one side. */
+static void make_line(struct line *l, const json_t *p, double scale, int port, bool client)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (own_adapter(p)) {
+		self[n > 0 ? n : 0] = '\0';
+		add(l, self);
+		add(l, "exec");
+		add(l, "--quiet");
+		add(l, "--");
+	}
+	add(l, text_of(p, "program"));
+	add(l, "-F");
+	add(l, "-d");
+	add(l, text_of(p, "device"));
+	add(l, "-c");
+	add(l, text_of(p, "type"));
+	add_number(l, "-s", number_of(p, "size"));
+	add_number(l, "-n", iterations(p, scale));
+	add_number(l, "-p", port);
+	if (number_of(p, "inline_size") >= 0)
+		add_number(l, "-I", number_of(p, "inline_size"));
+	if (number_of(p, "mtu"))
+		add_number(l, "-m", number_of(p, "mtu"));
+	if (!strcmp(text_of(p, "connect"), "cm"))
+		add(l, "-R");
+	if (json_is_true(json_object_get(p, "events")))
+		add(l, "-e");
+	if (is_latency(p))
+		add(l, "-U"); /* every round trip, in their order */
+	add_words(l, text_of(p, "arguments"));
+	if (client)
+		add(l, "127.0.0.1");
+}
+
+static int run_pair(const json_t *p, const struct bench_context *context,
+		    const char *server_out, const char *client_out)
+{
+	struct line lines[2] = { { .count = 0 }, { .count = 0 } };
+	struct pair_process server = { .argv = lines[0].argv, .output = server_out };
+	struct pair_process client = { .argv = lines[1].argv, .output = client_out };
+	int port = pair_free_port(), ret = -ENOMEM;
+	struct floor_cpus cpus;
+
+	if (port < 0)
+		return port;
+	parse_cpus(p, &cpus);
+	server.cpu = cpus.first;
+	client.cpu = cpus.second;
+	make_line(&lines[0], p, context->scale, port, false);
+	make_line(&lines[1], p, context->scale, port, true);
+	if (!lines[0].failed && !lines[1].failed)
+		ret = pair_run(&server, &client, port, SECONDS_MAX, context->stop);
+	free_line(&lines[0]);
+	free_line(&lines[1]);
+	return ret;
+}
+
+/* The last lines of an output, for the log: the folder of a failed case goes. */
+static void show_end(const char *who, const char *path)
+{
+	char last[3][200] = { "", "", "" }, line[200];
+	FILE *f = fopen(path, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!*line || strchr("-*", *line))
+			continue;
+		memmove(last[0], last[1], sizeof(last[0]) * 2);
+		strcpy(last[2], line);
+	}
+	if (f)
+		fclose(f);
+	for (int i = 0; i < 3; i++)
+		if (*last[i])
+			log_error("%s: %s", who, last[i]);
+}
+
+static int run(const json_t *p, const struct bench_context *context)
+{
+	const char *dir = result_case_dir(context->result), *program = text_of(p, "program");
+	char *server = NULL, *client = NULL;
+	int ret = -ENOMEM;
+
+	if (!is_installed(program)) {
+		log_warn("%s is not installed (package perftest)", program);
+		return -EOPNOTSUPP;
+	}
+	if (asprintf(&server, "%s/server.txt", dir) < 0)
+		server = NULL;
+	if (asprintf(&client, "%s/client.txt", dir) < 0)
+		client = NULL;
+	if (server && client)
+		ret = run_pair(p, context, server, client);
+	if (!ret)
+		ret = is_latency(p) ? program_read_latency(client, context->result) :
+				      program_read_bandwidth(client, context->result);
+	else if (ret != -EINTR && server && client) {
+		show_end("server", server);
+		show_end("client", client);
+	}
+	free(server);
+	free(client);
+	return ret;
+}
+
+const struct bench_kind bench_kind_program = {
+	.name = "program",
+	.summary = "a program of perftest, between two processes of this host",
+	.parameters = parameters,
+	.check = check,
+	.seconds = seconds,
+	.run = run,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kinds of benchmarks by name. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/suite/kind.h"
+#include "bench/suite/kind_floor.h"
+#include "bench/suite/kind_program.h"
+#include "gateway/base/nearest.h"
+#include "util/container_of.h"
+#ifdef BENCH_HAVE_HCA
+#include "bench/hca/hca.h"
+#endif
+#ifdef BENCH_HAVE_NODE
+#include "bench/node/node.h"
+#endif
+
+struct entry {
+	const char *name, *summary;
+	const struct bench_kind *kind;  /* NULL: not in this build */
+	const char *lacks;              /* why not */
+};
+
+static const struct entry entries[] = {
+#ifdef BENCH_HAVE_HCA
+	{ "hca", "messages between two queue pairs of one host",
+	  .kind = &bench_kind_hca },
+#else
+	{ "hca", "messages between two queue pairs of one host",
+	  .lacks = "it needs libibverbs and librdmacm, which this build lacks" },
+#endif
+#ifdef BENCH_HAVE_NODE
+	{ "node", "samples through a pair of nodes of gateways",
+	  .kind = &bench_kind_node },
+#else
+	{ "node", "samples through a pair of nodes of gateways",
+	  .lacks = "it needs the gateway, which this build lacks" },
+#endif
+	{ "program", "a program of perftest, between two processes",
+	  .kind = &bench_kind_program },
+	{ "floor", "what this machine can do at best",
+	  .kind = &bench_kind_floor },
+};
+
+const char *bench_kind_name(size_t index)
+{
+	return index < ARRAY_SIZE(entries) ? entries[index].name : NULL;
+}
+
+const char *bench_kind_summary(size_t index)
+{
+	return index < ARRAY_SIZE(entries) ? entries[index].summary : NULL;
+}
+
+static const struct entry *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		if (!strcmp(entries[i].name, name))
+			return &entries[i];
+	return NULL;
+}
+
+bool bench_kind_is_known(const char *name)
+{
+	return find(name) != NULL;
+}
+
+const struct bench_kind *bench_kind_find(const char *name, char *why, size_t size)
+{
+	const struct entry *e = find(name);
+	struct nearest near = NEAREST(name);
+	char hint[100];
+
+	if (!e) {
+		for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+			nearest_try(&near, entries[i].name);
+		snprintf(why, size, "there is no kind '%s'%s", name,
+			 nearest_hint(&near, hint, sizeof(hint)));
+		return NULL;
+	}
+	if (!e->kind)
+		snprintf(why, size, "kind '%s': %s", name, e->lacks);
+	return e->kind;
+}

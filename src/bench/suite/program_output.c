@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See program_output.h. */
+#define LOG_ROOM "bench/program"
+#include "bench/suite/program_output.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define NUMBERS_MAX 12
+#define TIMES_MAX 100000000
+
+/* What a table holds behind bytes and iterations. */
+struct column {
+	const char *name, *label, *unit;
+	double factor;
+};
+
+struct output {
+	bool table;                 /* the heading was seen */
+	double numbers[NUMBERS_MAX];
+	size_t count;               /* numbers of the last line of the table */
+	int64_t *ns;
+	size_t times, room;
+};
+
+size_t program_numbers(const char *line, double *values, size_t max)
+{
+	size_t count = 0;
+
+	for (;;) {
+		char *end;
+		double v;
+
+		while (isspace((unsigned char)*line))
+			line++;
+		if (!*line)
+			return count;
+		v = strtod(line, &end);
+		if (end == line || (*end && !isspace((unsigned char)*end)))
+			return 0;
+		if (count < max)
+			values[count++] = v;
+		line = end;
+	}
+}
+
+bool program_time(const char *line, double *us)
+{
+	unsigned long long index;
+	int end = 0;
+
+	return sscanf(line, " %llu, %lf %n", &index, us, &end) == 2 && end && !line[end] &&
+	       isfinite(*us) && fabs(*us) < 1e12;
+}
+
+static int add_time(struct output *o, double us)
+{
+	if (o->times == o->room) {
+		size_t room = o->room ? 2 * o->room : 4096;
+		int64_t *more = room > TIMES_MAX ? NULL :
+						   realloc(o->ns, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		o->ns = more;
+		o->room = room;
+	}
+	o->ns[o->times++] = llround(us * 1000);
+	return 0;
+}
+
+static int read_line(struct output *o, const char *line)
+{
+	double us, numbers[NUMBERS_MAX];
+	size_t n;
+
+	if (!strncmp(line + strspn(line, " "), "#bytes", 6))
+		o->table = true;
+	if (!o->table)
+		return 0;
+	if (program_time(line, &us))
+		return add_time(o, us);
+	n = program_numbers(line, numbers, NUMBERS_MAX);
+	if (n >= 4) {
+		memcpy(o->numbers, numbers, sizeof(numbers));
+		o->count = n;
+	}
+	return 0;
+}
+
+static int read_output(const char *path, struct output *o)
+{
+	FILE *f = fopen(path, "re");
+	char line[1000];
+	int ret = f ? 0 : -errno;
+
+	while (!ret && fgets(line, sizeof(line), f))
+		ret = read_line(o, line);
+	if (f)
+		fclose(f);
+	if (!ret && !o->count) {
+		log_error("%s has no table of results", path);
+		ret = -EBADMSG;
+	} else if (ret) {
+		log_error("%s cannot be read: %s", path, strerror(-ret));
+	}
+	return ret;
+}
+
+static int add_figures(const struct output *o, const struct column *columns, size_t count,
+		       struct result_case *c)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count && i + 2 < o->count; i++)
+		ret = result_case_figure(c, &(struct result_figure){
+			.name = columns[i].name, .label = columns[i].label,
+			.unit = columns[i].unit,
+			.value = o->numbers[i + 2] * columns[i].factor });
+	return ret;
+}
+
+/* A time is the difference of two columns; the program does not say when it began. */
+static int add_rows(const struct output *o, struct result_case *c)
+{
+	int64_t *zero = calloc(o->times ? o->times : 1, sizeof(*zero));
+	const struct result_column columns[] = { { "zero", "ns", zero },
+						 { "time", "ns", o->ns } };
+	const struct result_latency latency = {
+		"t_lat", "as the program prints it: half the round trip, of a READ all of it",
+		"zero", "time" };
+	int ret = zero ? result_case_rows(c, columns, 2, o->times, &latency, 1) : -ENOMEM;
+
+	free(zero);
+	return ret;
+}
+
+int program_read_latency(const char *path, struct result_case *c)
+{
+	static const struct column columns[] = {
+		{ "program_min", "the program's minimum", "ns", 1000 },
+		{ "program_max", "the program's maximum", "ns", 1000 },
+		{ "program_median", "the program's typical value", "ns", 1000 },
+		{ "program_mean", "the program's mean", "ns", 1000 },
+		{ "program_deviation", "the program's deviation", "ns", 1000 },
+		{ "program_p99", "the program's 99 %", "ns", 1000 },
+		{ "program_p99.9", "the program's 99.9 %", "ns", 1000 },
+	};
+	struct output o = { .table = false };
+	int ret = read_output(path, &o);
+
+	if (!ret && o.times)
+		ret = add_rows(&o, c);
+	if (!ret)
+		ret = add_figures(&o, columns, ARRAY_SIZE(columns), c);
+	free(o.ns);
+	return ret;
+}
+
+int program_read_bandwidth(const char *path, struct result_case *c)
+{
+	static const struct column columns[] = {
+		{ "bandwidth_peak", "largest bandwidth", "MiB/s", 1 },
+		{ "bandwidth", "bandwidth", "MiB/s", 1 },
+		{ "message_rate", "messages a second", "1/s", 1e6 },
+	};
+	struct output o = { .table = false };
+	int ret = read_output(path, &o);
+
+	if (!ret)
+		ret = add_figures(&o, columns, ARRAY_SIZE(columns), c);
+	free(o.ns);
+	return ret;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar bench run SUITE` and `busbar bench list`. */
+#define LOG_ROOM "bench"
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/suite/commands.h"
+#include "bench/suite/live.h"
+#include "bench/suite/runner.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/num.h"
+
+struct run_options {
+	struct runner_options runner;
+	const char *suite, *out;
+	bool resume, list, no_csv, no_floor;
+};
+
+static void print_help(FILE *f)
+{
+	fputs("usage: busbar bench run SUITE|FILE [--out DIR] [--resume] [--scale X | --ci]\n"
+	      "                        [--only PATTERN] [--list] [--no-csv] [--no-floor]\n"
+	      "\n"
+	      "Measures the cases of a suite into a folder, which 'busbar report' draws and\n"
+	      "'busbar bench compare' compares. 'busbar bench list' shows the suites.\n"
+	      "\n"
+	      "  -o, --out DIR       the folder (busbar-SUITE-DATE-TIME)\n"
+	      "  -r, --resume        measure the cases that the folder lacks\n"
+	      "  -s, --scale X       X times as many samples (1)\n"
+	      "  -c, --ci            as few samples as the suite has for a short run\n"
+	      "  -k, --only PATTERN  cases whose id or scenario is like that ('A?_RC*')\n"
+	      "  -l, --list          show the cases and do not measure\n"
+	      "      --no-csv        no raw.csv beside raw.bin\n"
+	      "      --no-floor      do not measure the machine's floor first (4 s)\n"
+	      "  -h, --help          this text\n"
+	      "\n"
+	      "Exit status: 0 all measured that is possible here, 1 a case failed, 2 the command\n"
+	      "line or the suite is wrong, 130 interrupted (--resume goes on).\n",
+	      f);
+}
+
+static bool parse_scale(const char *text, double *scale)
+{
+	const char *end = text + strlen(text);
+
+	if (num_parse_double(text, end, scale) == end && *scale > 0 && *scale <= 1e6)
+		return true;
+	log_error("--scale %s is not usable, expected a number above 0 such as 0.1", text);
+	return false;
+}
+
+/* -1: go on; else the exit status. */
+static int parse_options(int argc, char **argv, struct run_options *o)
+{
+	enum { NO_CSV = 256, NO_FLOOR };
+	static const struct option longs[] = {
+		{ "out", required_argument, NULL, 'o' },
+		{ "resume", no_argument, NULL, 'r' },
+		{ "scale", required_argument, NULL, 's' },
+		{ "ci", no_argument, NULL, 'c' },
+		{ "only", required_argument, NULL, 'k' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "no-csv", no_argument, NULL, NO_CSV },
+		{ "no-floor", no_argument, NULL, NO_FLOOR },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "o:rs:ck:lh", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'o': o->out = optarg; break;
+		case 'r': o->resume = true; break;
+		case 'c': o->runner.ci = true; break;
+		case 'k': o->runner.only = optarg; break;
+		case 'l': o->list = true; break;
+		case NO_CSV: o->no_csv = true; break;
+		case NO_FLOOR: o->no_floor = true; break;
+		case 's':
+			if (!parse_scale(optarg, &o->runner.scale))
+				return BENCH_USAGE;
+			break;
+		case 'h':
+			print_help(stdout);
+			return BENCH_OK;
+		default:
+			return BENCH_USAGE;
+		}
+	}
+	if (optind != argc - 1) {
+		log_error(optind == argc ? "which suite? 'busbar bench list' shows all" :
+					   "one suite at a time");
+		return BENCH_USAGE;
+	}
+	o->suite = argv[optind];
+	if (o->resume && !o->out) {
+		log_error("--resume needs the folder of the run: --out DIR");
+		return BENCH_USAGE;
+	}
+	return -1;
+}
+
+static int list_cases(const struct suite *s, const struct runner_options *o)
+{
+	double all = 0;
+	size_t count = 0;
+	char text[32];
+
+	printf("%s: %s\n%s\n\n", s->name, s->title, s->question);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct suite_case *c = &s->cases[i];
+		const char *command = json_string_value(
+			json_object_get(c->description, "command"));
+		double seconds = runner_seconds(o, c);
+
+		if (!runner_wants(o, c))
+			continue;
+		count++;
+		all += seconds;
+		printf("%-36s %9s  %s\n", c->id, live_duration(seconds, text),
+		       c->kind ? command ? command : "" : c->why);
+	}
+	printf("\n%zu cases, about %s\n", count, live_duration(all, text));
+	return BENCH_OK;
+}
+
+/* busbar-quick-20260131-235959 */
+static char *default_dir(const struct suite *s)
+{
+	time_t t = time(NULL);
+	char stamp[40], *dir;
+	struct tm tm;
+
+	localtime_r(&t, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+	return asprintf(&dir, "busbar-%s-%s", s->name, stamp) < 0 ? NULL : dir;
+}
+
+/* A run is not mixed with an older one by mistake. */
+static bool may_use(const char *dir, const struct run_options *o)
+{
+	char *file;
+	bool there;
+
+	if (asprintf(&file, "%s/run.json", dir) < 0)
+		return false;
+	there = !access(file, F_OK);
+	free(file);
+	if (there && !o->resume)
+		log_error("%s has results already; --resume goes on there, or choose another "
+			  "--out", dir);
+	if (!there && o->resume)
+		log_error("%s has no run to go on with: there is no run.json", dir);
+	return there == o->resume;
+}
+
+/* The same command, to measure what is missing. */
+static void print_resume(const struct suite *s, const struct run_options *o,
+			 const char *dir)
+{
+	printf("interrupted; go on with\n  busbar bench run %s --out %s --resume",
+	       strpbrk(o->suite, "/.") ? s->file : s->name, dir);
+	if (o->runner.ci)
+		printf(" --ci");
+	if (o->runner.scale != 1)
+		printf(" --scale %g", o->runner.scale);
+	if (o->runner.only)
+		printf(" --only '%s'", o->runner.only);
+	putchar('\n');
+}
+
+static int print_end(const struct runner_counts *n, const struct suite *s,
+		     const struct run_options *o, const char *dir, int ret)
+{
+	printf("\n%zu of %zu cases measured", n->measured + n->there_already, n->wanted);
+	if (n->there_already)
+		printf(" (%zu of them before)", n->there_already);
+	if (n->left_out)
+		printf(", %zu left out", n->left_out);
+	if (n->failed)
+		printf(", %zu failed", n->failed);
+	printf("; results in %s\n", dir);
+	if (ret == -EINTR)
+		print_resume(s, o, dir);
+	return ret == -EINTR ? BENCH_INTERRUPTED :
+	       ret || n->failed ? BENCH_FAILED : BENCH_OK;
+}
+
+static int measure(const struct suite *s, struct run_options *o, const char *dir, int argc,
+		   char **argv)
+{
+	char **command = bench_command(argc, argv);
+	const struct result_options options = {
+		.suite = s->name, .argc = command ? argc + 2 : 0, .argv = command,
+		.no_csv = o->no_csv, .no_floor = o->no_floor, .stop = o->runner.stop,
+	};
+	struct runner_counts counts = { .wanted = 0 };
+	struct result_run *run;
+	int ret, end;
+
+	printf("%s: %s\nresults in %s\n", s->name, s->title, dir);
+	fflush(stdout);
+	ret = result_run_open(dir, &options, &run);
+	free(command);
+	if (ret)
+		return ret == -EINTR ? BENCH_INTERRUPTED : BENCH_FAILED;
+	ret = runner_run(s, run, &o->runner, &counts);
+	end = result_run_close(run);
+	return print_end(&counts, s, o, dir, ret ? ret : end);
+}
+
+int bench_run_main(int argc, char **argv)
+{
+	struct run_options o = { .runner = { .scale = 1 } };
+	struct suite *s;
+	char *dir;
+	int ret = parse_options(argc, argv, &o);
+
+	if (ret >= 0)
+		return ret;
+	clock_init();
+	if (suite_load(o.suite, &s))
+		return BENCH_USAGE;
+	if (o.list) {
+		ret = list_cases(s, &o.runner);
+		goto out;
+	}
+	dir = o.out ? strdup(o.out) : default_dir(s);
+	ret = BENCH_USAGE;
+	if (dir && may_use(dir, &o)) {
+		o.runner.stop = bench_catch_signals();
+		ret = measure(s, &o, dir, argc, argv);
+	}
+	free(dir);
+out:
+	suite_free(s);
+	return ret;
+}
+
+static void show_suite(const char *name, const char *title, const char *path)
+{
+	printf("  %-16s %s\n", name, title);
+}
+
+int bench_list_main(int argc, char **argv)
+{
+	if (argc > 1) {
+		bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+
+		fputs("usage: busbar bench list\n\nThe suites and the kinds of benchmarks.\n",
+		      help ? stdout : stderr);
+		return help ? BENCH_OK : BENCH_USAGE;
+	}
+	puts("suites, for 'busbar bench run':");
+	suite_list(show_suite);
+	puts("\nkinds, for 'busbar bench KIND' and for suites:");
+	for (size_t i = 0; bench_kind_name(i); i++)
+		printf("  %-16s %s\n", bench_kind_name(i), bench_kind_summary(i));
+	return BENCH_OK;
+}

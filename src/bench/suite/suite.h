@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A suite: the cases of a file, in which lists of values are swept.
+ *
+ *	title = "Adapter, one way";
+ *	question = "...";
+ *	source = "Where the reference figures come from";
+ *	limit = "10us";
+ *	scale_ci = 0.01;
+ *	common = { kind = "hca"; burst = 8000; };
+ *	cases = ( {
+ *		scenario = "A1"; question = "...";
+ *		type = [ "RC", "UC", "UD" ]; size = 32;
+ *		except = ( { type = "UD"; op = "write"; } );
+ *		together = ( { size = 8; burst = 8000; }, { size = 64; burst = 6552; } );
+ *		reference = ( { type = "RC"; median_ns = 3608; } );
+ *	} );
+ *
+ * What is not a key of the suite itself is a parameter of the case's kind. `common` is put
+ * under each case. The combinations of all lists become one case each, with an id made of the
+ * scenario and the values of the lists: "A1_RC". Of a combination of `except` no case is made.
+ * Each group of `together` gives several parameters at once. The figures of all elements of
+ * `reference` that fit the case become its reference; a key that is no parameter is a
+ * figure, a median of a latency as NAME_median_ns.
+ */
+#ifndef BENCH_SUITE_SUITE_H
+#define BENCH_SUITE_SUITE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "bench/suite/kind.h"
+
+#define SUITE_WHY_SIZE 200
+
+struct suite_case {
+	char *id;
+	const char *scenario;          /* borrowed from the description */
+	const char *kind_name;         /* likewise */
+	const struct bench_kind *kind; /* NULL: not to be had, why[] says why */
+	char why[SUITE_WHY_SIZE];
+	json_t *parameters;            /* complete if there is a kind */
+	json_t *description;           /* of case.json; parameters and command too */
+	double scale_ci;
+};
+
+struct suite {
+	char *name, *file;
+	char *title, *question;
+	struct suite_case *cases;
+	size_t count;
+};
+
+/*
+ * Reads the suite of this name, from the folder of suites of this build or installation; or,
+ * if there is a '/' or a '.' in it, the file. All its errors
+ * are logged with file, line and key. 0, or a negative errno. Free with suite_free().
+ */
+int suite_load(const char *name, struct suite **out);
+void suite_free(struct suite *s);
+
+/* Calls `show` for each suite that can be run by its name. */
+void suite_list(void (*show)(const char *name, const char *title, const char *path));
+
+#endif
