@@ -17,16 +17,8 @@ fail() {
 	exit 1
 }
 
-# own_network ARGUMENTS: the script again, in a network namespace that ends with it.
-own_network() {
-	[ "${IN_NETWORK:-}" ] && return
-	command -v ip >/dev/null || skip "no ip (iproute2)"
-	unshare -n true 2>/dev/null || skip "no right to make a network namespace"
-	IN_NETWORK=1 exec unshare -n "$0" "$@"
-}
-
 other= # a process in the other host's network
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-roce.XXXXXX")
+tmp=
 clean() {
 	status=$?
 	trap - EXIT
@@ -34,9 +26,21 @@ clean() {
 	rm -rf "$tmp"
 	exit "$status"
 }
-trap clean EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+
+# own_network ARGUMENTS: the script again, in a network namespace that ends with it. There
+# it has a folder, $tmp, which it removes in the end.
+own_network() {
+	if [ "${IN_NETWORK:-}" ]; then
+		tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-roce.XXXXXX")
+		trap clean EXIT
+		trap 'exit 130' INT
+		trap 'exit 143' TERM
+		return
+	fi
+	command -v ip >/dev/null || skip "no ip (iproute2)"
+	unshare -n true 2>/dev/null || skip "no right to make a network namespace"
+	IN_NETWORK=1 exec unshare -n "$0" "$@"
+}
 
 # address IP-VERSION HOST: of host 1 or 2.
 address() {
