@@ -29,6 +29,7 @@ struct devices_options {
 	double interval_s; /* 0: shows the devices once */
 	unsigned count;    /* 0: until interrupted */
 	unsigned fail_pid; /* 0: no device is to fail */
+	const char *faults; /* NULL: none are asked for */
 	char **names;
 	int name_count;
 };
@@ -38,6 +39,7 @@ static void print_help(FILE *out)
 	fputs("usage: busbar devices [-v] [--qps] [--json] [DEVICE...]\n"
 	      "       busbar devices --watch SECONDS [--count N] [--qps] [--json]\n"
 	      "       busbar devices --fail PID [DEVICE]\n"
+	      "       busbar devices --faults SPEC|off|show [PID|DEVICE...]\n"
 	      "       busbar devices --settings\n"
 	      "\n"
 	      "Lists RDMA devices, their ports and addresses (GIDs).\n"
@@ -50,6 +52,9 @@ static void print_help(FILE *out)
 	      "  -n, --count N  end after N times\n"
 	      "      --fail PID the software adapter of that process fails, for its program\n"
 	      "                 to see: to test what it does then\n"
+	      "      --faults F lets messages of running processes be lost or late, as\n"
+	      "                 BUSBAR_FAULTS does from the start (loss=1%,delay=1ms), or no\n"
+	      "                 more (off); or shows what is set\n"
 	      "      --settings the software adapter's settings: environment\n"
 	      "                 variables, defaults and meaning\n"
 	      "  -h, --help     this text\n",
@@ -217,6 +222,10 @@ static bool options_agree(const struct devices_options *o)
 		log_error("--fail shows nothing and takes one device at most");
 		return false;
 	}
+	if (o->faults && (shows || o->fail_pid)) {
+		log_error("--faults goes with no other option");
+		return false;
+	}
 	return true;
 }
 
@@ -235,6 +244,7 @@ int cli_devices(int argc, char **argv)
 		{ "watch", required_argument, NULL, 'w' },
 		{ "count", required_argument, NULL, 'n' },
 		{ "fail", required_argument, NULL, 'f' },
+		{ "faults", required_argument, NULL, 'F' },
 		{ "settings", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -259,6 +269,7 @@ int cli_devices(int argc, char **argv)
 			if (!parse_number("fail", optarg, INT32_MAX, &o.fail_pid))
 				return CLI_USAGE;
 			break;
+		case 'F': o.faults = optarg; break;
 		case 's':
 			settings_print(hca_setting_table, hca_setting_count,
 				       stdout);
@@ -277,5 +288,7 @@ int cli_devices(int argc, char **argv)
 		return CLI_USAGE;
 	if (o.fail_pid)
 		return fail(&o);
+	if (o.faults)
+		return devices_faults(o.faults, o.names, o.name_count) ? CLI_FAILED : CLI_OK;
 	return o.interval_s > 0 ? watch(&o) : show(&o);
 }

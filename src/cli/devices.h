@@ -13,6 +13,11 @@ int device_print(struct ibv_device *dev, bool verbose);
 /* Writes it as one element of the open array. */
 int device_json(struct json_out *j, struct ibv_device *dev);
 
+/* Sets the faults of the messages of these processes (numbers, and names of devices that they
+ * use; none: all of this user), or shows them: `faults` is as BUSBAR_FAULTS, "off", or "show".
+ * 0, or a negative errno, logged, also if one of them cannot. */
+int devices_faults(const char *faults, char **names, int count);
+
 /* ---- shared by the two ---- */
 #define DEVICE_GUID_TEXT 20
 /* Opens a device and queries its attributes and the text of its GUID; 0 or a negative

@@ -51,17 +51,9 @@ void processes_close(struct processes *p)
 	p->close(p->inspector);
 }
 
-int processes_fail(uint32_t pid, const char *device)
+/* Why a process was not asked, or refused; `what` needs its user. */
+static void explain(uint32_t pid, int ret, const char *what)
 {
-	int (*ask)(uint32_t pid, const char *device);
-	int ret;
-
-	*(void **)&ask = dlvsym(RTLD_DEFAULT, "busbar_fail_ask", "BUSBAR_1");
-	if (!ask) {
-		log_error("the libibverbs in use is not this busbar's: no device can be asked to fail");
-		return -ENOSYS;
-	}
-	ret = ask(pid, device);
 	switch (-ret) {
 	case 0:
 		break;
@@ -73,14 +65,10 @@ int processes_fail(uint32_t pid, const char *device)
 				  pid);
 		break;
 	case ENODEV:
-		if (device)
-			log_error("device '%s' is none of busbar's in process %u: only those can be made to fail",
-				  device, pid);
-		else
-			log_error("process %u has just closed its device", pid);
+		log_error("process %u has just closed its device", pid);
 		break;
 	case EPERM:
-		log_error("only root and the user of process %u can let its device fail", pid);
+		log_error("only root and the user of process %u can %s", pid, what);
 		break;
 	case EPROTONOSUPPORT:
 		log_error("process %u does not know the request: an older busbar, or none",
@@ -94,6 +82,42 @@ int processes_fail(uint32_t pid, const char *device)
 		log_error("process %u cannot be asked: %s", pid, strerror(-ret));
 		break;
 	}
+}
+
+int processes_fail(uint32_t pid, const char *device)
+{
+	int (*ask)(uint32_t pid, const char *device);
+	int ret;
+
+	*(void **)&ask = dlvsym(RTLD_DEFAULT, "busbar_fail_ask", "BUSBAR_1");
+	if (!ask) {
+		log_error("the libibverbs in use is not this busbar's: no device can be asked to fail");
+		return -ENOSYS;
+	}
+	ret = ask(pid, device);
+	if (ret == -ENODEV && device)
+		log_error("device '%s' is none of busbar's in process %u: only those can be made to fail",
+			  device, pid);
+	else
+		explain(pid, ret, "let its device fail");
+	return ret;
+}
+
+int processes_faults(uint32_t pid, const char *faults, struct hca_faults_view *out)
+{
+	int (*ask)(uint32_t pid, const char *text, struct hca_faults_view *out);
+	int ret;
+
+	*(void **)&ask = dlvsym(RTLD_DEFAULT, "busbar_faults_ask", "BUSBAR_1");
+	if (!ask) {
+		log_error("the libibverbs in use is not this busbar's: no process can be asked about faults");
+		return -ENOSYS;
+	}
+	ret = ask(pid, faults, out);
+	if (ret == -EINVAL)
+		log_error("--faults '%s' not usable: %s", faults, out->notes);
+	else if (ret != -EOPNOTSUPP)
+		explain(pid, ret, "see or change its faults");
 	return ret;
 }
 

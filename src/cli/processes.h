@@ -27,6 +27,9 @@ void processes_close(struct processes *p);
 /* Makes `device` of busbar's adapter (NULL: all) in that process fail, to test what its
  * program does. 0 or a negative errno, logged. */
 int processes_fail(uint32_t pid, const char *device);
+/* Sets the faults of its messages (NULL: only asks for them), as BUSBAR_FAULTS describes
+ * them. 0 or a negative errno, logged; but -EOPNOTSUPP is not, as *out says why. */
+int processes_faults(uint32_t pid, const char *faults, struct hca_faults_view *out);
 
 void processes_print(const struct hca_view *v, bool qps, FILE *out);
 /* Writes the keys "processes" and "totals" of the open object. With `before` and

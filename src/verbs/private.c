@@ -120,6 +120,11 @@ EXPORT int busbar_fail_ask(uint32_t pid, const char *device)
 	return hca_fail_ask(pid, device);
 }
 
+EXPORT int busbar_faults_ask(uint32_t pid, const char *text, struct hca_faults_view *out)
+{
+	return hca_faults_ask(pid, text, out);
+}
+
 EXPORT bool busbar_gsi_exists(void)
 {
 	return hca_gsi_exists();

@@ -40,6 +40,8 @@ int busbar_inspector_look(struct hca_inspector *in, struct hca_view **out);
 void busbar_view_free(struct hca_view *view);
 void busbar_inspector_close(struct hca_inspector *in);
 int busbar_fail_ask(uint32_t pid, const char *device);
+struct hca_faults_view;
+int busbar_faults_ask(uint32_t pid, const char *text, struct hca_faults_view *out);
 
 /* A library of the system that has the same soname as one of ours. */
 struct busbar_system_library {

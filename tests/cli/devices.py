@@ -208,6 +208,7 @@ def wrong_arguments_are_usage_errors():
     assert "positive number" in busbar("--fail", "all", status=2)
     assert "one device at most" in busbar("--fail", "1", "soft0", "soft1", status=2)
     assert "shows nothing" in busbar("--fail", "1", "--qps", status=2)
+    assert "no other option" in busbar("--faults", "off", "-v", status=2)
 
 
 def only_a_process_that_uses_the_adapter_can_be_made_to_fail():
@@ -215,6 +216,23 @@ def only_a_process_that_uses_the_adapter_can_be_made_to_fail():
     done.wait(LIMIT_S)
     assert "there is no process" in busbar("--fail", str(done.pid), status=1)
     assert "no queue pair" in busbar("--fail", str(os.getpid()), status=1)
+
+
+def faults_are_set_shown_and_ended(pair):
+    both = [str(pid) for pid in pair.pids]
+    text = busbar("--faults", "loss=0.1%,seed=3", *both)
+    assert text.count("loss=0.1%,seed=3") == 2, text
+    # Of the default transports one could only have been prepared for it.
+    assert text.count("shm: no faults in shared memory") == 2, text
+    pair.order("send 3")
+    text = busbar("--faults", "show", both[0])
+    assert "loss=0.1%" in text and "adapter-stand" in text and both[1] not in text, text
+    error = busbar("--faults", "loss=2", both[0], status=1)
+    assert "'loss=2' not usable: loss: '2' is not usable, expected a probability" in error, error
+    assert busbar("--faults", "off", *both).count("no faults") == 2
+    text = busbar("--faults", "show", "soft0")
+    assert both[0] in text and both[1] in text, text
+    assert "no process uses soft9" in busbar("--faults", "show", "soft9", status=1)
 
 
 def another_user_cannot_make_it_fail(pair):
@@ -254,7 +272,8 @@ def main():
         case(pair)
     pair.end()
     pair = Pair()
-    for case in (another_user_cannot_make_it_fail, a_device_fails_when_asked_to):
+    for case in (faults_are_set_shown_and_ended, another_user_cannot_make_it_fail,
+                 a_device_fails_when_asked_to):
         print(case.__name__, flush=True)
         case(pair)
     pair.end()

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "hca/device/fail.h"
+#include "hca/device/faults.h"
 #include "hca/event/port.h"
 #include "hca/host/gid.h"
 #include "hca/host/mapping.h"
@@ -72,6 +73,7 @@ static void child_after_fork(void)
 	hca_live_forked();
 	progress_forked();
 	hca_fail_forked();
+	hca_faults_forked();
 	hca_port_forked();
 	hca_elision_forked();
 	hca_aside_forked();
@@ -182,6 +184,7 @@ void hca_process_close(void)
 		hca_transports_stop();
 		hca_aside_settle();
 		hca_fail_stop();
+		hca_faults_stop();
 		hca_port_stop();
 		hca_blocks_release();
 		hca_mapping_stop();

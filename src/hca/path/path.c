@@ -4,6 +4,7 @@
 #include "hca/path/path.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hca/host/settings.h"
@@ -159,6 +160,30 @@ bool hca_transports_pending(void)
 		if (hca_transports.at[i]->pending && hca_transports.at[i]->pending())
 			return true;
 	return false;
+}
+
+int hca_transports_faults(const char *text, char *notes, size_t notes_bytes)
+{
+	unsigned done = 0;
+	size_t at = 0;
+
+	*notes = 0;
+	for (unsigned i = 0; i < hca_transports.paths; i++) {
+		const struct hca_transport_ops *ops = hca_transports.at[i];
+		char note[200] = "";
+		int ret = ops->faults ? ops->faults(text, note, sizeof(note)) : -EOPNOTSUPP;
+
+		/* The first one that reads the text finds it. */
+		if (ret == -EINVAL) {
+			snprintf(notes, notes_bytes, "%s", note);
+			return ret;
+		}
+		done += !ret;
+		if (ret && at < notes_bytes)
+			at += (size_t)snprintf(notes + at, notes_bytes - at, "%s: %s\n",
+					       ops->name, *note ? note : strerror(-ret));
+	}
+	return done ? 0 : -EOPNOTSUPP;
 }
 
 /* ---- choice of a transport ---- */

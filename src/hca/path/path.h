@@ -98,6 +98,11 @@ void hca_local_region_gone(uint32_t id);
  * that did not join; then none has. */
 int hca_transports_group(const union ibv_gid *gid, bool joined);
 
+/* Calls hca_transport_ops.faults of all that queue pairs may use. 0: `notes` has a line, with
+ * newline, for each that cannot do it; -EINVAL: nothing has changed, and `notes` says what is
+ * wrong; -EOPNOTSUPP: none of them can, as `notes` says. Progress thread, without a lock. */
+int hca_transports_faults(const char *text, char *notes, size_t notes_bytes);
+
 /* Does any transport have work for the progress thread's ticks? */
 bool hca_transports_pending(void);
 

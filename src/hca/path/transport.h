@@ -11,6 +11,7 @@
 #define HCA_TRANSPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct hca_cq;
@@ -148,6 +149,12 @@ struct hca_transport_ops {
 	bool polled_later;
 	/* Is there work that needs the progress thread's ticks? NULL: never. */
 	bool (*pending)(void);
+	/* From now on messages and packets meet the faults that `text` describes, as
+	 * BUSBAR_FAULTS does; "": none. Whether there are queue pairs or not. 0; -EINVAL:
+	 * nothing has changed, as `text` cannot be read, and `note` says why; -EOPNOTSUPP:
+	 * this transport has no faults now, and `note` says why; or another error.
+	 * `note` is one line. Progress thread, without a lock. NULL: it has none. */
+	int (*faults)(const char *text, char *note, size_t note_bytes);
 
 	struct hca_fence_ops fence;
 	const struct hca_local_ops *local; /* NULL: the transport leads to other hosts */

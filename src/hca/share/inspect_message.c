@@ -9,9 +9,9 @@
 #include "hca/share/process.h"
 #include "util/log.h"
 
-void hca_inspect_send(int fd, int segment_fd, int status)
+static struct hca_inspect_message answer(int status)
 {
-	struct hca_inspect_message msg = {
+	return (struct hca_inspect_message){
 		.magic = HCA_INSPECT_MAGIC,
 		.version = HCA_INSPECT_VERSION,
 		.kind = HCA_INSPECT_ANSWER,
@@ -19,6 +19,11 @@ void hca_inspect_send(int fd, int segment_fd, int status)
 		.segment_version = HCA_SEGMENT_VERSION,
 		.segment_bytes = sizeof(struct hca_segment),
 	};
+}
+
+void hca_inspect_send(int fd, int segment_fd, int status)
+{
+	struct hca_inspect_message msg = answer(status);
 	union {
 		char buf[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
@@ -43,4 +48,11 @@ void hca_inspect_send(int fd, int segment_fd, int status)
 void hca_inspect_reply(int fd, int status)
 {
 	hca_inspect_send(fd, -1, status);
+}
+
+void hca_inspect_reply_faults(int fd, int status, struct hca_inspect_faults *msg)
+{
+	msg->head = answer(status);
+	if (send(fd, msg, sizeof(*msg), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		log_debug("request about faults not answered: %m");
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages on the control socket of each of a process' QPN blocks: the request for its
- * segment, and the answer with a read-only descriptor; and the request to let a device
- * of the process fail, and the answer with the result and without a descriptor.
+ * segment, and the answer with a read-only descriptor; the request to let a device
+ * of the process fail, and the answer with the result and without a descriptor; and the
+ * request to show or to change the faults that messages meet (hca/device/faults.h), and the
+ * answer with those that are set.
  *
- * These two structures never change. The layout of the segment does, and
+ * These structures never change. The layout of the segment does, and
  * `segment_version` is its version.
  */
 #ifndef HCA_INSPECT_MESSAGE_H
@@ -20,6 +22,9 @@ enum hca_inspect_kind {
 	HCA_INSPECT_QUESTION = 1,
 	HCA_INSPECT_ANSWER,
 	HCA_INSPECT_FAIL,
+	/* Both, and the answer to them, are struct hca_inspect_faults. */
+	HCA_INSPECT_FAULTS_SET,
+	HCA_INSPECT_FAULTS_SHOW,
 };
 
 /* In a request to fail: all devices. */
@@ -39,9 +44,23 @@ struct hca_inspect_message {
 
 _Static_assert(sizeof(struct hca_inspect_message) == 32, "fixed for ever");
 
+/* Both texts end with a zero. */
+struct hca_inspect_faults {
+	struct hca_inspect_message head;
+	/* As BUSBAR_FAULTS, "": none: those that are wanted; in an answer those that are set. */
+	char set[512];
+	/* In an answer: lines, each with a newline, about transports that have other faults;
+	 * with status -EINVAL what is wrong with the text. */
+	char notes[480];
+};
+
+_Static_assert(sizeof(struct hca_inspect_faults) == 1024, "fixed for ever");
+
 /* An answer with the segment's descriptor, unless it is -1. */
 void hca_inspect_send(int fd, int segment_fd, int status);
 /* An answer without descriptor. */
 void hca_inspect_reply(int fd, int status);
+/* An answer about faults; the head is filled in. */
+void hca_inspect_reply_faults(int fd, int status, struct hca_inspect_faults *msg);
 
 #endif

@@ -73,6 +73,19 @@ struct hca_view {
  */
 int hca_fail_ask(uint32_t pid, const char *device);
 
+struct hca_faults_view {
+	char set[512];   /* as BUSBAR_FAULTS; "": none */
+	char notes[512]; /* a line, with newline, for each transport that has other faults, or
+			  * what is wrong with the text; printable, "": nothing */
+};
+/*
+ * Sets the faults that messages of a process meet, as hca/device/faults.h describes it; `text`
+ * is as BUSBAR_FAULTS, "": none, NULL: shows which are set. 0; -EINVAL: it cannot read the
+ * text; -EOPNOTSUPP: none of its transports has such faults; or as hca_fail_ask(). *out is
+ * filled in with the first three.
+ */
+int hca_faults_ask(uint32_t pid, const char *text, struct hca_faults_view *out);
+
 /* 0 or a negative errno; -EPROTONOSUPPORT: another version of this file. */
 int hca_inspector_open(unsigned version, struct hca_inspector **out);
 /* A view of all processes; takes at most about a second. 0 or a negative errno. */

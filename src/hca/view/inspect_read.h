@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading other processes' names and segments, for inspect.c and fail_ask.c. */
+/* Reading other processes' names and segments, for inspect.c and ask.c. */
 #ifndef HCA_INSPECT_READ_H
 #define HCA_INSPECT_READ_H
 

@@ -144,7 +144,7 @@ struct carrier {
 	struct carrier_upper upper;
 };
 
-/* Before the first poll. A filter does it for the carrier below itself. */
+/* Before the first poll, or while nobody polls. A filter does it for the carrier below itself. */
 static inline void carrier_set_upper(struct carrier *c, const struct carrier_upper *upper)
 {
 	c->upper = *upper;

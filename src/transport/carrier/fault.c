@@ -381,6 +381,24 @@ void carrier_fault_set(struct carrier *c, unsigned directions, unsigned classes,
 	}
 }
 
+void carrier_fault_seed(struct carrier *c, uint64_t seed)
+{
+	struct fault *f = fault_of(c);
+
+	for (unsigned i = 0; i < 2; i++) {
+		spin_lock(&f->sides[i].lock);
+		impair_lane_seed(&f->sides[i].lane, 2 * seed + i);
+		spin_unlock(&f->sides[i].lock);
+	}
+}
+
+bool carrier_fault_passes(struct carrier *c)
+{
+	struct fault *f = fault_of(c);
+
+	return is_open(&f->sides[CARRIER_OUT]) && is_open(&f->sides[CARRIER_IN]);
+}
+
 void carrier_fault_count(struct carrier *c, enum carrier_direction direction,
 			 unsigned class, struct impair_counters *out)
 {

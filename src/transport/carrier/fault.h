@@ -36,6 +36,11 @@ int carrier_fault_open(struct carrier *below, const struct carrier_fault_params 
 void carrier_fault_set(struct carrier *c, unsigned directions, unsigned classes,
 		       const struct impair_params *params);
 
+/* The random numbers of both directions begin anew. Any thread. */
+void carrier_fault_seed(struct carrier *c, uint64_t seed);
+/* Does everything pass as it is: no parameter is set, and nothing is held back? Any thread. */
+bool carrier_fault_passes(struct carrier *c);
+
 /* Any thread. */
 void carrier_fault_count(struct carrier *c, enum carrier_direction direction,
 			 unsigned class, struct impair_counters *out);

@@ -7,6 +7,11 @@
 void impair_lane_init(struct impair_lane *lane, uint64_t seed)
 {
 	memset(lane, 0, sizeof(*lane));
+	impair_lane_seed(lane, seed);
+}
+
+void impair_lane_seed(struct impair_lane *lane, uint64_t seed)
+{
 	lane->random = prng_from(seed);
 }
 

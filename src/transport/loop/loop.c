@@ -201,6 +201,11 @@ static bool loop_pending(void)
 	return packet_pending(&port);
 }
 
+static int loop_faults(const char *text, char *note, size_t note_bytes)
+{
+	return packet_faults_set(&port, text, note, note_bytes);
+}
+
 static void qp_fence(const struct hca_qp *qp)
 {
 	(void)qp;
@@ -240,6 +245,7 @@ const struct hca_transport_ops loop_ops = {
 	.expired = packet_expired,
 	.poll = loop_poll,
 	.pending = loop_pending,
+	.faults = loop_faults,
 	.fence = {
 		.qp = qp_fence,
 		.key = key_fence,

@@ -1,45 +1,136 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter that BUSBAR_FAULTS asks for; see packet.h. */
+/*
+ * The filter of faults of a port: that which BUSBAR_FAULTS asks for, and that which is asked
+ * for while the process runs; see packet.h.
+ *
+ * A port whose faults begin while it runs gets the filter in between its carrier and itself.
+ * Nobody polls meanwhile, as that takes receive_lock. Who emits has either the carrier, whose
+ * packets then pass by the filter once more, or the filter. It stays until the port is closed,
+ * because packets may be in it.
+ */
 #define LOG_ROOM "packet"
+#include <errno.h>
+#include <stdio.h>
+
 #include "hca/host/settings.h"
+#include "hca/run/elide.h"
 #include "transport/carrier/fault.h"
-#include "transport/packet/packet.h"
+#include "transport/packet/show.h"
+#include "transport/packet/state.h"
 #include "util/clock_source.h"
 #include "util/log.h"
 
-/* What BUSBAR_FAULTS says. False: nothing, or it cannot be used. */
-static bool read_faults(struct impair_settings *faults, bool seals)
+#define NO_CORRUPTION                                                                      \
+	"corrupt is not offered, as nothing inside of a process would notice it; no faults"
+
+static bool are_wanted(const struct impair_settings *s)
 {
+	return !impair_is_none(&s->out) || !impair_is_none(&s->in);
+}
+
+static bool corrupt(const struct impair_settings *s)
+{
+	return s->out.corrupt > 0 || s->in.corrupt > 0;
+}
+
+/* What BUSBAR_FAULTS says. What cannot be used stays nothing. */
+static void read_setting(struct packet_port *port)
+{
+	struct impair_settings wanted;
 	char error[160];
 
-	if (impair_parse(hca_settings.faults, faults, error, sizeof(error))) {
+	port->faults_known = true;
+	if (impair_parse(hca_settings.faults, &wanted, error, sizeof(error)))
 		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults",
 			 hca_settings.faults, error);
-		return false;
-	}
-	if (!seals && (faults->out.corrupt > 0 || faults->in.corrupt > 0)) {
-		log_warn("BUSBAR_FAULTS='%.80s' not usable: corrupt is not offered, as nothing inside of a process would notice it; no faults",
+	else if (!port->medium->seal && corrupt(&wanted))
+		log_warn("BUSBAR_FAULTS='%.80s' not usable: " NO_CORRUPTION,
 			 hca_settings.faults);
-		return false;
-	}
-	return !impair_is_none(&faults->out) || !impair_is_none(&faults->in);
+	else
+		port->faults = wanted;
+}
+
+static int open_filter(struct packet_port *port, struct carrier *below)
+{
+	const struct carrier_fault_params params = { .clock = clock_source_host(),
+						     .seed = port->faults.seed };
+
+	return carrier_fault_open(below, &params, &port->fault);
 }
 
 int packet_faults(struct packet_port *port, struct carrier **carrier)
 {
-	struct carrier_fault_params params = { .clock = clock_source_host() };
-	struct impair_settings faults;
-	int ret;
+	int ret = 0;
 
-	port->holds_back = false;
-	if (!read_faults(&faults, port->medium->seal))
-		return 0;
-	params.seed = faults.seed;
-	ret = carrier_fault_open(*carrier, &params, carrier);
+	hca_lock(&port->receive_lock);
+	port->fault = NULL;
+	if (!port->faults_known)
+		read_setting(port);
+	if (are_wanted(&port->faults) || packet_show_wanted())
+		ret = open_filter(port, *carrier);
+	if (!ret && port->fault)
+		*carrier = port->fault;
+	hca_unlock(&port->receive_lock);
+	return ret;
+}
+
+/* In between the carrier and the port, which is all that is over it. */
+static int insert_filter(struct packet_port *port)
+{
+	struct carrier *below = atomic_load(&port->carrier);
+	const struct carrier_upper upper = below->upper;
+	int ret = open_filter(port, below);
+
 	if (ret)
 		return ret;
-	port->holds_back = true;
-	carrier_fault_set(*carrier, 1u << CARRIER_OUT, IMPAIR_ALL_CLASSES, &faults.out);
-	carrier_fault_set(*carrier, 1u << CARRIER_IN, IMPAIR_ALL_CLASSES, &faults.in);
+	carrier_set_upper(port->fault, &upper);
+	/* Before it is used: who emits wakes the progress thread afterwards. */
+	atomic_store(&port->holds_back, true);
+	atomic_store(&port->carrier, port->fault);
 	return 0;
+}
+
+int packet_faults_apply(struct packet_port *port)
+{
+	const struct impair_settings *s = &port->faults;
+	int ret = 0;
+
+	if (!port->fault && are_wanted(s))
+		ret = insert_filter(port);
+	if (ret || !port->fault)
+		return ret;
+	if (are_wanted(s))
+		atomic_store(&port->holds_back, true);
+	carrier_fault_seed(port->fault, s->seed);
+	carrier_fault_set(port->fault, 1u << CARRIER_OUT, IMPAIR_ALL_CLASSES, &s->out);
+	carrier_fault_set(port->fault, 1u << CARRIER_IN, IMPAIR_ALL_CLASSES, &s->in);
+	return 0;
+}
+
+void packet_faults_settle(struct packet_port *port)
+{
+	if (carrier_fault_passes(port->fault))
+		atomic_store(&port->holds_back, false);
+}
+
+int packet_faults_set(struct packet_port *port, const char *text, char *note,
+		      size_t note_bytes)
+{
+	struct impair_settings wanted;
+	int ret = impair_parse(text, &wanted, note, note_bytes), err = 0;
+
+	if (ret)
+		return ret;
+	if (!port->medium->seal && corrupt(&wanted)) {
+		snprintf(note, note_bytes, NO_CORRUPTION);
+		wanted = (struct impair_settings){ .seed = wanted.seed };
+		ret = -EOPNOTSUPP;
+	}
+	hca_lock(&port->receive_lock);
+	port->faults = wanted;
+	port->faults_known = true;
+	if (atomic_load(&port->carrier))
+		err = packet_faults_apply(port);
+	hca_unlock(&port->receive_lock);
+	return err ? err : ret;
 }

@@ -25,6 +25,7 @@
 #include "hca/object/srq.h"
 #include "hca/run/progress.h"
 #include "transport/carrier/carrier.h"
+#include "transport/carrier/impair.h"
 #include "transport/carrier/tap.h"
 #include "transport/packet/frame.h"
 #include "util/list.h"
@@ -90,10 +91,16 @@ struct packet_medium {
 struct packet_port {
 	const struct hca_transport_ops *ops; /* of the transport on top */
 	const struct packet_medium *medium;
-	struct carrier *carrier;             /* NULL: closed */
+	/* NULL: closed. Changes under receive_lock; who emits reads it without. */
+	struct carrier *_Atomic carrier;
 	struct carrier_watcher watcher;      /* packet_show_port() */
-	/* The carrier below holds packets back, which nobody is woken for. */
-	bool holds_back;
+	/* The carrier below may hold packets back, which nobody is woken for. */
+	atomic_bool holds_back;
+	/* The filter of faults; NULL: there has been no need for it. receive_lock, as what
+	 * follows. */
+	struct carrier *fault;
+	struct impair_settings faults;
+	bool faults_known; /* `faults` is what is wanted */
 	uint16_t fragment_port; /* from which packets leave in fragments, for captures; 0: none */
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
@@ -113,13 +120,17 @@ struct packet_port {
 };
 
 /* ---- faults.c ---- */
-/* Puts the filter that BUSBAR_FAULTS asks for over *carrier, if any, and sets `holds_back`. Before
- * packet_port_open(). 0 or -ENOMEM. A setting that cannot be used is logged, and nothing is
- * done; corruption is for media that seal their packets. */
+/* Puts the filter of faults over *carrier if faults are wanted, by BUSBAR_FAULTS or since then
+ * by packet_faults_set(); also if packets are shown, as it belongs below what shows them.
+ * Before packet_port_open(). 0 or -ENOMEM. A setting that cannot be used is logged, and
+ * nothing is done; corruption is for media that seal their packets. */
 int packet_faults(struct packet_port *port, struct carrier **carrier);
+/* As the entry of hca_transport_ops; the port may be open or not. A port without the filter
+ * gets it when the first faults are wanted, and not before: so it costs nothing. */
+int packet_faults_set(struct packet_port *port, const char *text, char *note, size_t note_bytes);
 
 /* ---- port.c ---- */
-/* `ops`, `medium` and `holds_back` are set; `carrier` becomes the port's when this
+/* `ops` and `medium` are set; `carrier` becomes the port's when this
  * succeeds. 0 or -ENOMEM. */
 int packet_port_open(struct packet_port *port, struct carrier *carrier);
 /* No queue pair has a path here any more. */

@@ -195,12 +195,16 @@ static void guard_answers(struct packet_port *port)
 /* receive_lock is held. */
 static bool poll_locked(struct packet_port *port)
 {
+	struct carrier *carrier =
+		atomic_load_explicit(&port->carrier, memory_order_relaxed);
 	bool moved;
 
-	if (unlikely(!port->carrier))
+	if (unlikely(!carrier))
 		return false;
 	port->turn++;
-	moved = carrier_poll(port->carrier, RECEIVE_BUDGET) > 0;
+	moved = carrier_poll(carrier, RECEIVE_BUDGET) > 0;
+	if (unlikely(atomic_load_explicit(&port->holds_back, memory_order_relaxed)))
+		packet_faults_settle(port);
 	if (atomic_load_explicit(&port->backlog, memory_order_relaxed)) {
 		if (!list_empty(&port->answering))
 			moved |= run_answers(port);
@@ -254,6 +258,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 
 	uint8_t *packet = malloc(PACKET_HEADER_BYTES + PACKET_MTU);
 	uint8_t *answers = malloc(PACKET_TRAIN_BYTES);
+	int ret;
 
 	if (!packet || !answers) {
 		free(packet);
@@ -263,9 +268,17 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	carrier_set_upper(carrier, &upper);
 	/* The progress thread may tick before an opening and behind a closing. */
 	hca_lock(&port->receive_lock);
+	atomic_store(&port->carrier, carrier);
+	ret = packet_faults_apply(port);
+	if (ret) {
+		atomic_store(&port->carrier, NULL);
+		hca_unlock(&port->receive_lock);
+		free(packet);
+		free(answers);
+		return ret;
+	}
 	port->packet = packet;
 	port->answers = answers;
-	port->carrier = carrier;
 	port->generation++;
 	port->guarded = false;
 	progress_timer_init(&port->guard, on_guard);
@@ -282,7 +295,9 @@ static void release(struct packet_port *port)
 	carrier_close(port->carrier);
 	free(port->packet);
 	free(port->answers);
-	port->carrier = NULL;
+	atomic_store(&port->carrier, NULL);
+	port->fault = NULL;
+	atomic_store(&port->holds_back, false);
 	port->packet = port->answers = NULL;
 }
 

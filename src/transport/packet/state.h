@@ -116,6 +116,14 @@ void packet_train_end(struct packet_train *t, unsigned n);
  * fragments, where the medium allows it, and so do later ones of the route. */
 int packet_train_emit(struct packet_train *t);
 
+/* ---- faults.c ---- */
+/* The faults that are wanted begin; the port has its carrier. 0 or -ENOMEM. receive_lock is
+ * held. */
+int packet_faults_apply(struct packet_port *port);
+/* Sees whether the filter still holds anything back, now that it has been told to let all
+ * pass. receive_lock is held. */
+void packet_faults_settle(struct packet_port *port);
+
 /* ---- port.c ---- */
 /* Its turn comes when the carrier has room again. sq_lock is held. */
 void packet_wait(struct packet_qp *pq);

@@ -94,7 +94,8 @@ static int emit(const struct packet_train *t)
 		.ttl = r->ttl,
 		.interface = r->interface,
 	};
-	int ret = carrier_emit(t->port->carrier, &unit, 1);
+	int ret = carrier_emit(atomic_load_explicit(&t->port->carrier, memory_order_acquire),
+			       &unit, 1);
 
 	return ret == 1 ? 0 : ret < 0 ? ret : -EAGAIN;
 }
@@ -112,7 +113,7 @@ int packet_train_emit(struct packet_train *t)
 	}
 	if (ret)
 		return ret;
-	if (unlikely(t->port->holds_back))
+	if (unlikely(atomic_load_explicit(&t->port->holds_back, memory_order_relaxed)))
 		packet_port_wake(NULL);
 	return 0;
 }

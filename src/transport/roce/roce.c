@@ -69,7 +69,7 @@ static struct {
  * leave as one: no filter splits them, and the kernel takes them. */
 unsigned roce_train(void)
 {
-	return port.holds_back ? 1 : MIN(carrier_udp_train_packets(roce.udp), PACKET_TRAIN_MAX);
+	return atomic_load_explicit(&port.holds_back, memory_order_relaxed) ? 1 : MIN(carrier_udp_train_packets(roce.udp), PACKET_TRAIN_MAX);
 }
 
 /* ---- who looks at the socket ---- */
@@ -117,7 +117,8 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 
 	(void)cq;
 	if (!wait && !atomic_load_explicit(&roce.hot, memory_order_relaxed) &&
-	    !atomic_load_explicit(&port.backlog, memory_order_relaxed) && !port.holds_back)
+	    !atomic_load_explicit(&port.backlog, memory_order_relaxed) &&
+	    !atomic_load_explicit(&port.holds_back, memory_order_relaxed))
 		return false;
 	moved = packet_poll(&port, wait);
 	if (moved) {
@@ -377,6 +378,11 @@ static int roce_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 	return packet_datagram(&port, qp, e);
 }
 
+static int roce_faults(const char *text, char *note, size_t note_bytes)
+{
+	return packet_faults_set(&port, text, note, note_bytes);
+}
+
 static void qp_fence(const struct hca_qp *qp)
 {
 	(void)qp;
@@ -421,6 +427,7 @@ const struct hca_transport_ops roce_ops = {
 	.poll = roce_poll,
 	.polled_later = true,
 	.pending = roce_pending,
+	.faults = roce_faults,
 	.gsi = &roce_gsi_ops,
 	.fence = {
 		.qp = qp_fence,

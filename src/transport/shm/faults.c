@@ -3,18 +3,24 @@
 #define LOG_ROOM "shm"
 #include "transport/shm/faults.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hca/host/settings.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "transport/shm/link.h"
 #include "transport/shm/receive.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
+#define OFFERED "in shared memory only loss, partition, in.delay and in.jitter are possible; no faults there"
+
 static struct {
-	struct impair_settings set;
+	struct impair_settings set; /* behind the start: shm.lock */
 	bool read, wanted;
 } faults;
 
@@ -45,12 +51,9 @@ static void read_settings(void)
 		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults", text, error);
 		return;
 	}
-	faults.wanted = !impair_is_none(&faults.set.out) || !impair_is_none(&faults.set.in);
-	if (faults.wanted && !is_offered(&faults.set)) {
-		log_warn("BUSBAR_FAULTS='%.80s': in shared memory only loss, partition, in.delay and in.jitter are possible; no faults there",
-			 text);
-		faults.wanted = false;
-	}
+	faults.wanted = is_offered(&faults.set);
+	if (!faults.wanted)
+		log_warn("BUSBAR_FAULTS='%.80s': " OFFERED, text);
 }
 
 bool shm_faults_wanted(void)
@@ -60,6 +63,15 @@ bool shm_faults_wanted(void)
 	return faults.wanted;
 }
 
+/* What the messages that wait have met stays so. */
+static void set_lanes(struct shm_faults_of *f)
+{
+	impair_lane_seed(&f->out, 2 * faults.set.seed);
+	impair_lane_seed(&f->in, 2 * faults.set.seed + 1);
+	impair_lane_set(&f->out, IMPAIR_ALL_CLASSES, &faults.set.out);
+	impair_lane_set(&f->in, IMPAIR_ALL_CLASSES, &faults.set.in);
+}
+
 void shm_faults_open(struct shm_link *l)
 {
 	struct shm_faults_of *f = l->faults;
@@ -67,11 +79,41 @@ void shm_faults_open(struct shm_link *l)
 	if (!faults.wanted)
 		return;
 	memset(f, 0, sizeof(*f));
-	impair_lane_init(&f->out, 2 * faults.set.seed);
-	impair_lane_init(&f->in, 2 * faults.set.seed + 1);
-	impair_lane_set(&f->out, IMPAIR_ALL_CLASSES, &faults.set.out);
-	impair_lane_set(&f->in, IMPAIR_ALL_CLASSES, &faults.set.in);
+	set_lanes(f);
 	f->open = true;
+}
+
+int shm_faults_set(const char *text, char *note, size_t note_bytes)
+{
+	struct impair_settings wanted;
+	int ret = impair_parse(text, &wanted, note, note_bytes);
+
+	if (ret)
+		return ret;
+	if (!faults.wanted) {
+		if (impair_is_none(&wanted.out) && impair_is_none(&wanted.in))
+			return 0;
+		snprintf(note, note_bytes,
+			 "no faults in shared memory, whose way is chosen at the start: only with BUSBAR_FAULTS (loss=0 is enough)");
+		return -EOPNOTSUPP;
+	}
+	if (!is_offered(&wanted)) {
+		snprintf(note, note_bytes, OFFERED);
+		wanted = (struct impair_settings){ .seed = wanted.seed };
+		ret = -EOPNOTSUPP;
+	}
+	pthread_mutex_lock(&shm.lock);
+	faults.set = wanted;
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
+		struct shm_link *l = shm.links[i];
+
+		shm_link_lock(l);
+		if (l->faults)
+			set_lanes(l->faults);
+		shm_link_unlock(l);
+	}
+	pthread_mutex_unlock(&shm.lock);
+	return ret;
 }
 
 /* ---- messages ---- */

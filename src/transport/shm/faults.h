@@ -11,12 +11,14 @@
  * in the capture of the process that it did not reach.
  *
  * Belongs to the table with a capture (watched.c): with faults each operation is a message,
- * and no receive is promised.
+ * and no receive is promised. This table is chosen at the start of the process, with any
+ * BUSBAR_FAULTS that can be used; the faults themselves may change later.
  */
 #ifndef TRANSPORT_SHM_FAULTS_H
 #define TRANSPORT_SHM_FAULTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "transport/carrier/impair.h"
@@ -35,9 +37,13 @@ struct shm_faults_of {
 	} slots[SHM_SLOTS];
 };
 
-/* Do the settings want any? Reads them and complains, once. */
+/* Is there a BUSBAR_FAULTS that can be used, even one of nothing: may messages have faults?
+ * Reads it and complains, once. */
 bool shm_faults_wanted(void);
-/* The link begins. */
+/* hca_transport_ops.faults. Only where shm_faults_wanted() was true at the start: else a
+ * peer copies by itself, and a receive may have been promised. Takes shm.lock. */
+int shm_faults_set(const char *text, char *note, size_t note_bytes);
+/* The link begins. shm.lock is held. */
 void shm_faults_open(struct shm_link *l);
 /* A slot is about to be published: if it is to be lost its address leads nowhere. tx_lock
  * is held. */

@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "transport/shm/copy.h"
+#include "transport/shm/faults.h"
 #include "util/log.h"
 
 #define SHM_COST 10 /* of a path, see hca_transport_ops.reach */
@@ -165,6 +166,7 @@ const struct hca_transport_ops shm_ops = {
 	.start = shm_links_start,
 	.stop = shm_links_stop,
 	.forked = shm_links_forked,
+	.faults = shm_faults_set,
 	.reach = shm_reach,
 	.open = shm_qp_open,
 	.connect = shm_qp_connect,

@@ -76,6 +76,48 @@ static void some_are_lost_in_the_direction_that_was_said(void)
 	carrier_close(c);
 }
 
+static void once_told_to_stop_it_passes_units_again(void)
+{
+	struct carrier *c = open_fault(1);
+	uint8_t bytes[300];
+	struct iovec iov = { bytes, 300 };
+	struct carrier_unit train = { .iov = &iov, .count = 1, .segment = 100 };
+
+	check(carrier_fault_passes(c));
+	set(c, 1u << CARRIER_OUT, (struct impair_params){ .delay_ns = 1000 });
+	check(!carrier_fault_passes(c));
+	rig_play(c, 10000);
+	check(rig_send(c, 0, 100) == 1 && rig.sent.count == 0);
+	set(c, 1u << CARRIER_OUT, (struct impair_params){ 0 });
+	/* What is held back comes first. */
+	check(!carrier_fault_passes(c));
+	rig_play(c, 20000);
+	check(rig.sent.count == 1 && carrier_fault_passes(c));
+	rig_make(5, bytes, 300);
+	check(carrier_emit(c, &train, 1) == 1 && rig.sent.last.iov == &iov);
+	carrier_close(c);
+}
+
+static void a_seed_begins_anew(void)
+{
+	struct carrier *c = open_fault(1);
+	uint32_t lost[2];
+
+	set(c, 1u << CARRIER_OUT, (struct impair_params){ .loss = 0.5 });
+	for (unsigned round = 0; round < 2; round++) {
+		lost[round] = 0;
+		carrier_fault_seed(c, 77);
+		for (uint32_t i = 0; i < 32; i++) {
+			uint64_t before = counters(c, CARRIER_OUT).lost;
+
+			check(rig_send(c, i, 100) == 1);
+			lost[round] |= (uint32_t)(counters(c, CARRIER_OUT).lost - before) << i;
+		}
+	}
+	check(lost[0] && lost[0] == lost[1]);
+	carrier_close(c);
+}
+
 static void some_come_twice(void)
 {
 	struct carrier *c = open_fault(3);
@@ -374,6 +416,8 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run_test(without_faults_units_pass_as_they_are);
 	run_test(some_are_lost_in_the_direction_that_was_said);
+	run_test(once_told_to_stop_it_passes_units_again);
+	run_test(a_seed_begins_anew);
 	run_test(some_come_twice);
 	run_test(delay_and_jitter_keep_the_order);
 	run_test(some_are_overtaken);
