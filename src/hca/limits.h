@@ -16,6 +16,9 @@
 #define HCA_PORT_LID 1
 #define HCA_UD_MTU 4096
 #define HCA_GRH_BYTES 40
+/* Around the payload of a packet of RoCE v2, at most, as Linux counts: IPv6, UDP, BTH, XRC or
+ * DETH, atomic, ICRC. */
+#define HCA_PACKET_HEADERS 96
 #define HCA_PSN_MASK 0xffffffu
 
 /* Destination QP number of datagrams to a multicast group; no QP has this number. */

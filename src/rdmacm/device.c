@@ -272,7 +272,8 @@ static bool gid_find(struct cma_device *d, const union ibv_gid *gid,
 	place->device = d;
 	place->port_num = (uint8_t)best->port_num;
 	place->index = (uint8_t)best->gid_index;
-	place->mtu = (uint8_t)port.active_mtu;
+	/* What the way of the connection takes is seen later (cma_network_mtu()). */
+	place->mtu = (uint8_t)port.max_mtu;
 	place->interface = best->ndev_ifindex;
 	place->gid = *gid;
 	return true;

@@ -19,6 +19,8 @@ BUSBAR=$(realpath "${BUSBAR:?set it to the busbar executable}")
 DEVICE=${DEVICE:-soft0}
 # Messages of the adapter would stand between the programs' own lines.
 export BUSBAR_LOG="${BUSBAR_LOG:-error}"
+# The same on every host: datagrams as long as they can be inside of it.
+export BUSBAR_MTU="${BUSBAR_MTU:-4096}"
 limit_s=${LIMIT_S:-120}
 # For those that run a file of this folder.
 # shellcheck disable=SC2034

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # hosts.sh [MTU]: other people's programs between two hosts, by transport roce: two
-# network namespaces of the test's own, joined by interfaces of this MTU (4500). With less
-# than a path MTU of 4096 needs, the programs that choose one for themselves are told
-# 1024. Needs root; without, it is skipped.
+# network namespaces of the test's own, joined by interfaces of this MTU (4500). The programs
+# choose their path MTU by what the port offers. Needs root; without, it is skipped.
+BUSBAR_MTU=auto
 . "$(dirname "$0")/common.sh"
 . "$here/../../scripts/two-hosts.sh"
 interface_mtu=${1:-4500}
@@ -15,8 +15,6 @@ two_hosts "$interface_mtu" >"$tmp/why" || {
 	echo "skipped: $(cat "$tmp/why")"
 	exit 77
 }
-mtu=
-[ "$interface_mtu" -ge 4200 ] || mtu="-m 1024"
 
 # The two sides, of which common.sh starts both on one host.
 on_busbar() {
@@ -93,12 +91,10 @@ by_connection_manager() {
 		attempt=$((attempt + 1))
 		[ "$attempt" -le 10 ] || fail "ib_write_bw -R is rejected each time"
 		free_port
-		# shellcheck disable=SC2086
-		start_server ib_write_bw -d "$DEVICE" -F -p "$port" -s 20000 -n 100 -R $mtu
+		start_server ib_write_bw -d "$DEVICE" -F -p "$port" -s 20000 -n 100 -R
 		wait_ready ready
 		status=0
-		# shellcheck disable=SC2086
-		(on_busbar ib_write_bw -d "$DEVICE" -F -p "$port" -s 20000 -n 100 -R $mtu \
+		(on_busbar ib_write_bw -d "$DEVICE" -F -p "$port" -s 20000 -n 100 -R \
 			"$peer") >"$tmp/client.log" 2>&1 || status=$?
 		if [ "$status" -ne 0 ]; then
 			said RDMA_CM_EVENT_REJECTED || fail "the client ended with status $status"
@@ -118,8 +114,8 @@ most() {
 	free_port
 	try 'rdma-ping-1: ' "rping -s -a $address -p $port -C 2" \
 		"rping -c -a $address -p $port -C 2 -v"
-	perf ib_send_lat 64 -n 100 $mtu
-	perf ib_write_bw 20000 -n 100 $mtu
+	perf ib_send_lat 64 -n 100
+	perf ib_write_bw 20000 -n 100
 }
 
 rest() {
@@ -143,7 +139,7 @@ use() {
 peer=10.77.0.2
 use IPv4 '^::ffff:10[.]77[.]' "$peer"
 most
-if [ -z "$mtu" ]; then
+if [ "$interface_mtu" -ge 4200 ]; then
 	rest
 	if have_ipv6; then
 		use IPv6 '^fd77:' fd77::2
@@ -152,10 +148,9 @@ if [ -z "$mtu" ]; then
 fi
 use IPv4 '^::ffff:10[.]77[.]' "$peer"
 by_connection_manager
-# Without being told: packets leave in fragments, and the log says what would be better.
-if [ -n "$mtu" ] && command -v ib_write_bw >/dev/null; then
-	mtu=
-	export BUSBAR_LOG=warn
+# With a longer one packets leave in fragments, and the log says what would be better.
+if [ "$interface_mtu" -lt 4200 ] && command -v ib_write_bw >/dev/null; then
+	export BUSBAR_LOG=warn BUSBAR_MTU=4096
 	perf ib_write_bw 20000 -n 5
 	expect client "use path MTU 1024"
 fi

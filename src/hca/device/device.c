@@ -29,6 +29,7 @@
 #include "hca/object/rq.h"
 #include "hca/object/sq.h"
 #include "hca/object/srq.h"
+#include "hca/path/gsi.h"
 #include "hca/qp/address.h"
 #include "hca/queue/post.h"
 #include "hca/queue/push.h"
@@ -228,16 +229,25 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	return 0;
 }
 
+/* Programs take it as path MTU, between hosts too, and no packet should leave in fragments just
+ * because nobody chose. Inside of a host it matters to datagrams alone, which may be longer. */
+static enum ibv_mtu active_mtu(void)
+{
+	if (hca_settings.mtu)
+		return (enum ibv_mtu)hca_settings.mtu;
+	return hca_gsi_exists() ? hca_port_network_mtu() : IBV_MTU_4096;
+}
+
 int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		   struct ibv_port_attr *attr, size_t size)
 {
 	const bool infiniband = hca_settings.link_layer == HCA_LINK_INFINIBAND;
 	const bool up = hca_port_is_up();
-	/* Speed and MTU are those of shared memory: see event/port.h. */
+	/* The speed is that of shared memory: see event/port.h. */
 	struct ibv_port_attr full = {
 		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
-		.max_mtu = IBV_MTU_4096,
-		.active_mtu = IBV_MTU_4096,
+		.max_mtu = hca_settings.mtu ? (enum ibv_mtu)hca_settings.mtu : IBV_MTU_4096,
+		.active_mtu = active_mtu(),
 		.gid_tbl_len = HCA_MAX_GIDS,
 		.port_cap_flags = IBV_PORT_CM_SUP |
 				  (infiniband ? 0 : IBV_PORT_IP_BASED_GIDS),

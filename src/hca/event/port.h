@@ -2,8 +2,8 @@
 /*
  * The port follows the interfaces of the network namespace: it is active while any of them
  * is up (loopback included, because peers on this host are reached by it), and contexts
- * get an event when the state or the GIDs change. Messages go through shared memory, so
- * speed and MTU are the adapter's own, and connections go on when a link goes down.
+ * get an event when the state or the GIDs change. Inside of the host messages go through shared
+ * memory, so the speed is the adapter's own, and connections go on when a link goes down.
  */
 #ifndef HCA_PORT_H
 #define HCA_PORT_H

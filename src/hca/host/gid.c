@@ -14,12 +14,17 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "hca/host/gid.h"
 #include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"
 
@@ -30,8 +35,9 @@ static struct {
 	uint64_t read_at_ns;
 	unsigned count;
 	bool up; /* any interface is up and has its link */
+	enum ibv_mtu mtu; /* hca_port_network_mtu() */
 	struct ibv_gid_entry entries[HCA_MAX_GIDS];
-} table = { .lock = PTHREAD_MUTEX_INITIALIZER, .up = true };
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER, .up = true, .mtu = IBV_MTU_4096 };
 
 /* 0: IPv4, 1: IPv6, 2: link-local, 3: IPv4 loopback, 4: IPv6 loopback. */
 static int rank_of(const struct ifaddrs *ifa)
@@ -94,6 +100,42 @@ static void add_rank(const struct ifaddrs *list, int rank)
 	}
 }
 
+/* The longest path MTU whose packets the interface takes whole. */
+static enum ibv_mtu mtu_of(int fd, const char *interface)
+{
+	struct ifreq request = { .ifr_mtu = 0 };
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+	if (ioctl(fd, SIOCGIFMTU, &request))
+		return IBV_MTU_4096;
+	while (mtu < IBV_MTU_4096 && (256 << mtu) + HCA_PACKET_HEADERS <= request.ifr_mtu)
+		mtu++;
+	return mtu;
+}
+
+static bool is_way_out(const struct ifaddrs *i)
+{
+	const unsigned active = IFF_UP | IFF_RUNNING;
+
+	return i->ifa_addr && (i->ifa_flags & (active | IFF_LOOPBACK)) == active &&
+	       (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6);
+}
+
+static enum ibv_mtu network_mtu(const struct ifaddrs *list)
+{
+	enum ibv_mtu mtu = IBV_MTU_4096;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return mtu;
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+		if (is_way_out(i))
+			mtu = MIN(mtu, mtu_of(fd, i->ifa_name));
+	close(fd);
+	return mtu;
+}
+
 /* table.lock is held. 0 or a negative errno. */
 static int read_interfaces(void)
 {
@@ -112,6 +154,7 @@ static int read_interfaces(void)
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
 		table.up |= (i->ifa_flags & (IFF_UP | IFF_RUNNING)) ==
 			    (IFF_UP | IFF_RUNNING);
+	table.mtu = network_mtu(list);
 	freeifaddrs(list);
 	table.read_at_ns = clock_now_ns();
 	return 0;
@@ -150,6 +193,17 @@ bool hca_port_is_up(void)
 	up = table.up;
 	pthread_mutex_unlock(&table.lock);
 	return up;
+}
+
+enum ibv_mtu hca_port_network_mtu(void)
+{
+	enum ibv_mtu mtu;
+
+	pthread_mutex_lock(&table.lock);
+	refresh();
+	mtu = table.mtu;
+	pthread_mutex_unlock(&table.lock);
+	return mtu;
 }
 
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry)

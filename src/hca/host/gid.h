@@ -13,6 +13,9 @@ bool hca_gid_is_local(const union ibv_gid *gid);
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
 /* Is any interface up? */
 bool hca_port_is_up(void);
+/* The longest path MTU whose packets every interface takes whole that leads out of this host,
+ * is up and has an address; IBV_MTU_4096 where none does. */
+enum ibv_mtu hca_port_network_mtu(void);
 /* Reads the addresses of the host again. *digest: a hash of all GIDs; *up: is any interface up.
  * 0 or a negative errno. */
 int hca_gid_digest(uint64_t *digest, bool *up);

@@ -22,6 +22,9 @@ static const char *const access_names[] = { "auto", "process_vm", "procmem",
 
 static const char *const link_layer_names[] = { "ethernet", "infiniband", NULL };
 
+/* By enum ibv_mtu. */
+static const char *const mtu_names[] = { "auto", "256", "512", "1024", "2048", "4096", NULL };
+
 static const char *const devices_names[] = { "both", "soft", "system", NULL };
 
 const struct setting hca_setting_table[] = {
@@ -42,6 +45,12 @@ const struct setting hca_setting_table[] = {
 	  .names = link_layer_names,
 	  .offset = offsetof(struct hca_settings, link_layer),
 	  .help = "the network that the port of soft0 says it belongs to: ethernet (RoCE v2), or infiniband, for programs that use no other" },
+	{ .env = "BUSBAR_MTU",
+	  .fallback = "auto",
+	  .type = SETTING_ENUM,
+	  .names = mtu_names,
+	  .offset = offsetof(struct hca_settings, mtu),
+	  .help = "the MTU of the port of soft0, which most programs take as path MTU: 256, 512, 1024, 2048, 4096, or auto: the longest whose packets all interfaces take whole that lead out of this host" },
 	{ .env = PEERS_ENV,
 	  .fallback = "user",
 	  .type = SETTING_ENUM,

@@ -54,6 +54,7 @@ struct hca_settings {
 	int devices; /* enum hca_devices_seen */
 	const char *system_libibverbs; /* path, "auto" or "off" */
 	int link_layer;           /* enum hca_link_layer */
+	int mtu;                  /* enum ibv_mtu that the port offers; 0: what fits */
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, in order of preference */

@@ -240,7 +240,8 @@ int rs_dgram_qp_create(struct rs *rs, struct rdma_cm_id *id)
 
 	if (ibv_query_port(id->verbs, id->port_num, &port))
 		return -EIO;
-	rs->mtu = 128u << port.active_mtu;
+	/* As long as can be: UDP, too, cuts what a network does not take whole. */
+	rs->mtu = 128u << port.max_mtu;
 	rs->rx.slot_size = rs->mtu + GRH_SIZE;
 	/* Small datagrams need a slot each: about as many as a kernel's socket holds. */
 	rs->rx.slot_count = MIN(MAX(o->recv_size / rs->rx.slot_size, DGRAM_SLOTS_MIN),
