@@ -3,7 +3,9 @@
 #include "pair.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -68,6 +70,21 @@ static void call(struct side *s, const struct request *q, struct reply *r)
 	reply_receive(s, r);
 }
 
+/* The other process is on another host, as it sees it: in the network namespace of which
+ * ADAPTER_NETNS names the file. */
+static void enter_other_network(void)
+{
+	const char *path = getenv("ADAPTER_NETNS");
+	int fd;
+
+	if (!path)
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		fail("ADAPTER_NETNS=%s: %s", path, strerror(errno));
+	close(fd);
+}
+
 /* The other process: serves until the socket closes. */
 _Noreturn static void peer_main(int fd)
 {
@@ -102,6 +119,7 @@ void process_spawn(struct side *s, const struct side *others, int count)
 		close(fds[0]);
 		for (int i = 0; i < count; i++)
 			close(others[i].socket);
+		enter_other_network();
 		peer_main(fds[1]);
 	}
 	close(fds[1]);

@@ -7,7 +7,8 @@
  * in a process of its own that was forked before any device was opened. Each
  * call is a request that is carried out by the side's process; `b` therefore
  * touches the verbs only when it is told to, so a side that "does nothing" does
- * nothing.
+ * nothing. With ADAPTER_NETNS, the file of a network namespace, it and all other processes
+ * of the test are in that one: on another host, for the adapter.
  *
  * Every test runs in a fresh process with a time limit, and fails when objects,
  * descriptors or (under the address sanitizer) memory are left behind.
@@ -158,6 +159,7 @@ struct transport {
 	const char *name;
 	const char *device;
 	bool one_process;           /* it connects QPs of one process only */
+	bool hosts;                 /* two processes in two networks (ADAPTER_NETNS) only */
 	bool loses;                 /* it loses packets */
 	bool waits;                 /* a busy peer is one that does not answer in time */
 	const char *const *without; /* cases that it does not support, NULL at the end */

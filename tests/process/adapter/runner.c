@@ -38,22 +38,25 @@ static const char *const without_on_shm[] = {
 	NULL,
 };
 
+#define WITHOUT_ON_ROCE                                                                    \
+	WITHOUT_ON_PACKETS,                                                                \
+	/* Packets of connections do not name the queue pair that sent them. */            \
+	"a_queue_pair_receives_only_from_the_one_it_is_connected_to",                      \
+	/* Nor do those of UC invalidate keys, and flow labels are the host's. */          \
+	"unreliable_connections_invalidate_too",                                           \
+	"an_ipv6_header_has_the_length_of_what_follows",                                   \
+	/* SRQs of other processes than the target's are not reached. */                   \
+	"a_queue_dies_with_its_process", "a_target_serves_the_queues_of_other_processes",  \
+	"messages_to_several_processes_keep_their_order",                                  \
+	"an_empty_queue_holds_up_what_follows",                                            \
+	"long_messages_of_two_initiators_do_not_mix",                                      \
+	/* Nothing tells a peer that a process has ended. */                               \
+	"a_killed_process_is_gone_at_the_next_look"
+
 static const char *const without_on_loop[] = { WITHOUT_ON_PACKETS, NULL };
-static const char *const without_on_roce[] = {
-	WITHOUT_ON_PACKETS,
-	/* Packets of connections do not name the queue pair that sent them. */
-	"a_queue_pair_receives_only_from_the_one_it_is_connected_to",
-	/* Nor do those of UC invalidate keys, and flow labels are the host's. */
-	"unreliable_connections_invalidate_too",
-	"an_ipv6_header_has_the_length_of_what_follows",
-	/* SRQs of other processes than the target's are not reached. */
-	"a_queue_dies_with_its_process",
-	"a_target_serves_the_queues_of_other_processes",
-	"messages_to_several_processes_keep_their_order",
-	"an_empty_queue_holds_up_what_follows",
-	"long_messages_of_two_initiators_do_not_mix",
-	/* Nothing tells a peer that a process has ended. */
-	"a_killed_process_is_gone_at_the_next_look",
+static const char *const without_on_roce[] = { WITHOUT_ON_ROCE, NULL };
+static const char *const without_between_hosts[] = {
+	WITHOUT_ON_ROCE,
 	NULL,
 };
 static const char *const without_with_faults[] = {
@@ -75,6 +78,9 @@ static const struct transport transports[] = {
 	  .loses = true, .without = without_with_faults },
 	/* With BUSBAR_TRANSPORTS=roce; and with BUSBAR_FAULTS. */
 	{ .name = "roce", .device = "soft0", .waits = true, .without = without_on_roce },
+	/* With ADAPTER_NETNS, too. */
+	{ .name = "roce-hosts", .device = "soft0", .hosts = true, .waits = true,
+	  .without = without_between_hosts },
 	{ .name = "roce-faults", .device = "soft0", .loses = true, .waits = true,
 	  .without = without_with_faults },
 	{ .name = "shm-faults", .device = "soft0", .loses = true },
@@ -215,7 +221,7 @@ int run_cases(int argc, char **argv, const struct test_case *cases, size_t count
 	for (size_t i = 0; i < count; i++) {
 		if (!wanted(cases[i].name, argc, argv) || !offered(t, cases[i].name))
 			continue;
-		if (cases[i].where != ONLY_TWO_PROCESSES)
+		if (cases[i].where != ONLY_TWO_PROCESSES && !t->hosts)
 			failed += !run(&cases[i], false);
 		if (cases[i].where != ONLY_ONE_PROCESS && !t->one_process)
 			failed += !run(&cases[i], true);
