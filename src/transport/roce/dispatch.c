@@ -25,6 +25,11 @@
 /* Relaying processes that have connected and said nothing. They are permitted peers, and
  * send at once; a stopped one keeps its place. */
 #define CALLERS_MAX 64
+/* How long requests wait for a listener, how often it is looked for, and how many wait: each
+ * costs a few system calls at a look, and anybody on the network can send one. */
+#define HOLD_NS UINT64_C(50000000)
+#define LOOK_NS UINT64_C(2000000)
+#define HELD_MAX 16
 /* Callers taken at a time, before other work of the progress thread. */
 #define BATCH 64
 
@@ -42,6 +47,15 @@ struct caller {
 	struct list entry;
 	struct roce_dispatch *dispatch;
 	int fd;
+};
+
+/* A request that came when nobody served its service. */
+struct held_request {
+	struct list entry;
+	struct hca_gsi_address from;
+	uint64_t until_ns;
+	bool may_relay;
+	uint8_t mad[HCA_GSI_MAD_BYTES];
 };
 
 /* ---- the messages between processes ---- */
@@ -284,25 +298,111 @@ static void give_up_hand(struct roce_dispatch *d, const struct hca_gsi_address *
 	}
 }
 
+/* False: it cannot wait. */
+static bool hold(struct roce_dispatch *d, const struct hca_gsi_address *from,
+		 const uint8_t *mad, bool may_relay)
+{
+	struct held_request *h = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	/* roce_dispatch_close() empties the list behind the slot. */
+	if (atomic_load(&d->slot) && d->held_count < HELD_MAX)
+		h = calloc(1, sizeof(*h));
+	if (h) {
+		uint64_t now_ns = progress_now_ns();
+
+		h->from = *from;
+		h->until_ns = now_ns + HOLD_NS;
+		h->may_relay = may_relay;
+		memcpy(h->mad, mad, sizeof(h->mad));
+		list_push(&d->held, &h->entry);
+		if (!d->held_count++)
+			progress_timer_arm(&d->patience, now_ns + LOOK_NS);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return h;
+}
+
+static uint64_t service_of(const struct cm_mad *mad)
+{
+	return mad->type == CM_REQ ? mad->req.service_id : mad->sidr_req.service_id;
+}
+
+/* True: it goes on waiting. */
+static bool held_again(struct roce_dispatch *d, const struct held_request *h, uint64_t now_ns)
+{
+	struct cm_mad mad;
+	int ret;
+
+	if (wire_cm_decode(h->mad, sizeof(h->mad), &mad))
+		return false;
+	ret = request_hand(d, &h->from, service_of(&mad), h->mad, h->may_relay);
+	if (ret == -ECONNREFUSED && now_ns < h->until_ns)
+		return true;
+	if (ret == -ECONNREFUSED || ret == -EACCES)
+		answer(d, &h->from, &mad);
+	return false;
+}
+
+/* On the progress thread. */
+static void look_again(struct progress_timer *t)
+{
+	struct roce_dispatch *d = container_of(t, struct roce_dispatch, patience);
+	uint64_t now_ns = progress_now_ns();
+	struct list turn, *entry;
+
+	list_init(&turn);
+	pthread_mutex_lock(&d->lock);
+	list_splice(&turn, &d->held);
+	pthread_mutex_unlock(&d->lock);
+	while ((entry = list_pop(&turn))) {
+		struct held_request *h = list_entry(entry, struct held_request, entry);
+		bool waits = held_again(d, h, now_ns);
+
+		pthread_mutex_lock(&d->lock);
+		if (waits) {
+			list_push(&d->held, &h->entry);
+			progress_timer_arm(t, now_ns + LOOK_NS);
+		} else {
+			d->held_count--;
+		}
+		pthread_mutex_unlock(&d->lock);
+		if (!waits)
+			free(h);
+	}
+}
+
+/* No thread uses the list any more. */
+static void held_forget(struct roce_dispatch *d)
+{
+	struct list *entry;
+
+	while ((entry = list_pop(&d->held)))
+		free(list_entry(entry, struct held_request, entry));
+	d->held_count = 0;
+}
+
 static void hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
 		 const uint8_t *bytes, size_t len, bool may_relay)
 {
 	struct cm_mad mad;
+	bool is_request;
 	int ret;
 
 	if (!address_valid(from) || wire_cm_decode(bytes, len, &mad)) {
 		log_debug("%zu bytes for queue pair 1 are no cm message: dropped", len);
 		return;
 	}
-	if (mad.type == CM_REQ)
-		ret = request_hand(d, from, mad.req.service_id, bytes, may_relay);
-	else if (mad.type == CM_SIDR_REQ)
-		ret = request_hand(d, from, mad.sidr_req.service_id, bytes, may_relay);
+	is_request = mad.type == CM_REQ || mad.type == CM_SIDR_REQ;
+	if (is_request)
+		ret = request_hand(d, from, service_of(&mad), bytes, may_relay);
 	else if (mad.type == CM_REJ && !mad.rej.remote_comm_id &&
 		 mad.rej.local_comm_id)
 		return give_up_hand(d, from, bytes, may_relay);
 	else
 		ret = message_hand(d, from, slot_of(&mad), bytes, may_relay);
+	if (ret == -ECONNREFUSED && is_request && hold(d, from, bytes, may_relay))
+		return;
 	if (ret == -ECONNREFUSED || ret == -EACCES)
 		answer(d, from, &mad);
 	else if (ret)
@@ -477,7 +577,9 @@ void roce_dispatch_init(struct roce_dispatch *d, const struct roce_dispatch_ops 
 	list_init(&d->doors);
 	list_init(&d->shut);
 	list_init(&d->callers);
+	list_init(&d->held);
 	progress_timer_init(&d->sweeper, sweep);
+	progress_timer_init(&d->patience, look_again);
 }
 
 /* A listening socket under the name of a free slot; or a negative errno. */
@@ -559,6 +661,11 @@ void roce_dispatch_close(struct roce_dispatch *d)
 	}
 	progress_timer_cancel(&d->sweeper);
 	sweep(&d->sweeper);
+	/* Callers repeat what waited. */
+	progress_timer_cancel(&d->patience);
+	pthread_mutex_lock(&d->lock);
+	held_forget(d);
+	pthread_mutex_unlock(&d->lock);
 }
 
 int roce_dispatch_serve(struct roce_dispatch *d, const struct hca_gsi_service *service)
@@ -571,9 +678,15 @@ int roce_dispatch_serve(struct roce_dispatch *d, const struct hca_gsi_service *s
 	if (fd < 0)
 		return fd;
 	ret = door_open(d, fd, service);
-	if (ret)
+	if (ret) {
 		close(fd);
-	return ret;
+		return ret;
+	}
+	pthread_mutex_lock(&d->lock);
+	if (d->held_count)
+		progress_timer_arm(&d->patience, 0);
+	pthread_mutex_unlock(&d->lock);
+	return 0;
 }
 
 void roce_dispatch_unserve(struct roce_dispatch *d, const struct hca_gsi_service *service)
@@ -615,6 +728,7 @@ void roce_dispatch_forked(struct roce_dispatch *d)
 			close(c->fd);
 			free(c);
 		}
+		held_forget(d);
 	}
 	roce_dispatch_init(d, d->ops);
 }

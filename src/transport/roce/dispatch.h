@@ -13,6 +13,11 @@
  * nobody here may be given are rejected as a host without that service would do, and
  * messages to slots of nobody are answered as those of unknown connections.
  *
+ * A request for a service that nobody serves waits 50 ms for it, as one inside of the host does
+ * (rdmacm/connect.c). Where kernels make connections a caller needs some time before its
+ * request leaves, and programs rely on it: perftest's server closes its listener and opens
+ * it again while its client connects a second time.
+ *
  * What a name's holder sent is checked like what came from the network; it is not
  * relayed again.
  */
@@ -49,12 +54,15 @@ struct roce_dispatch_ops {
 
 struct roce_dispatch {
 	const struct roce_dispatch_ops *ops;
-	pthread_mutex_t lock;    /* of the next four; never held while ops are called */
+	pthread_mutex_t lock;    /* of the next six; never held while ops are called */
 	struct list doors;       /* sockets with names */
 	struct list shut;        /* those that are closed, until the sweeper frees them */
 	struct list callers;     /* accepted, whose message has not come */
 	unsigned caller_count;
+	struct list held;        /* requests that wait for a listener; `lock`, too */
+	unsigned held_count;
 	struct progress_timer sweeper;
+	struct progress_timer patience;
 	_Atomic unsigned slot;   /* 0: this process has none */
 };
 
@@ -65,7 +73,8 @@ int roce_dispatch_open(struct roce_dispatch *d);
 /* Gives the slot and all services back; afterwards deliver() is not running and not called.
  * Not on the progress thread. */
 void roce_dispatch_close(struct roce_dispatch *d);
-/* 0; -EADDRINUSE: another process has it, or this one already; or another negative errno. */
+/* 0; -EADDRINUSE: another process has it, or this one already; or another negative errno.
+ * Requests that wait for it are delivered. */
 int roce_dispatch_serve(struct roce_dispatch *d, const struct hca_gsi_service *service);
 /* Any thread. Requests that other processes have relayed already may be lost. */
 void roce_dispatch_unserve(struct roce_dispatch *d,

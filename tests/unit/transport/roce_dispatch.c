@@ -269,6 +269,29 @@ static void a_request_for_no_listener_is_rejected(void **state)
 	assert_int_equal(total(), 2);
 }
 
+static void a_request_waits_for_a_listener_that_is_about_to_come(void **state)
+{
+	struct hca_gsi_address from = address(1, false);
+	struct hca_gsi_service soon = service(3, HCA_GSI_IPV4, 0);
+	struct cm_mad r = req(3);
+
+	/* Of the same process, and of another one. */
+	for (unsigned i = 0; i < 2; i++) {
+		arrive(0, &from, &r);
+		arrive(0, &from, &r);
+		assert_int_equal(roce_dispatch_serve(&dispatch[i], &soon), 0);
+		wait_for(&world.got[i], 2);
+		roce_dispatch_unserve(&dispatch[i], &soon);
+	}
+	assert_int_equal(world.sent_count, 0);
+	/* Not without end, and not without a limit of their number. */
+	for (unsigned i = 0; i < 100; i++)
+		arrive(0, &from, &r);
+	wait_for(&world.sent_count, 100);
+	assert_int_equal(world.sent.mad.type, CM_REJ);
+	assert_int_equal(total(), 104);
+}
+
 /* A slot that no process has; other tests may run meanwhile. */
 static unsigned empty_slot(void)
 {
@@ -424,6 +447,7 @@ int main(void)
 		TEST(many_messages_at_once_all_arrive),
 		TEST(a_request_goes_to_the_most_precise_listener),
 		TEST(a_request_for_no_listener_is_rejected),
+		TEST(a_request_waits_for_a_listener_that_is_about_to_come),
 		TEST(messages_to_nobody_are_answered_by_their_kind),
 		TEST(a_callers_early_reject_reaches_all),
 		TEST(what_is_no_message_is_dropped),
