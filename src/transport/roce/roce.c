@@ -69,7 +69,9 @@ static struct {
  * leave as one: no filter splits them, and the kernel takes them. */
 unsigned roce_train(void)
 {
-	return atomic_load_explicit(&port.holds_back, memory_order_relaxed) ? 1 : MIN(carrier_udp_train_packets(roce.udp), PACKET_TRAIN_MAX);
+	if (atomic_load_explicit(&port.holds_back, memory_order_relaxed))
+		return 1;
+	return MIN(carrier_udp_train_packets(roce.udp), PACKET_TRAIN_MAX);
 }
 
 /* ---- who looks at the socket ---- */
