@@ -18,6 +18,7 @@ static const struct cli_command benches[] = {
 	  bench_formats_main },
 	{ "run", "measure the cases of a suite into a folder", bench_run_main },
 	{ "compare", "which of two runs is faster, case by case", bench_compare_main },
+	{ "shapes", "what of the source's results a run shows, too", bench_shapes_main },
 	{ "list", "show the suites and the kinds of benchmarks", bench_list_main },
 	{ "hca", "messages between two queue pairs of one host", bench_single_main },
 	{ "node", "samples through a pair of nodes of gateways", bench_single_main },

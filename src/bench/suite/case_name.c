@@ -38,25 +38,15 @@ static void put_scalar(FILE *f, const json_t *value, bool safe)
 		fprintf(f, "%.6g", json_number_value(value));
 }
 
-static bool is_word(const struct suite_element *e, const char *key)
-{
-	for (const struct bench_parameter *p = e->kind ? e->kind->parameters : NULL;
-	     p && p->name; p++)
-		if (!strcmp(p->name, key))
-			return p->type == 's';
-	return false;
-}
-
 /* "RC", "inline" or "no-inline", "size=32". */
-static void put_value(FILE *f, const struct suite_element *e, const char *key,
-		      const json_t *value, bool safe)
+static void put_value(FILE *f, const char *key, const json_t *value, bool safe)
 {
 	if (json_is_boolean(value)) {
 		fputs(json_is_true(value) ? "" : safe ? "no-" : "no ", f);
 		put_key(f, key);
 		return;
 	}
-	if (!is_word(e, key) || json_is_number(value)) {
+	if (!json_is_string(value)) {
 		put_key(f, key);
 		fputs(safe ? "=" : " ", f);
 	}
@@ -64,8 +54,7 @@ static void put_value(FILE *f, const struct suite_element *e, const char *key,
 }
 
 /* The name of a group of `together`, else its first value. */
-static void put_group(FILE *f, const struct suite_element *e, const json_t *group,
-		      bool safe)
+static void put_group(FILE *f, const json_t *group, bool safe)
 {
 	const json_t *name = json_object_get(group, "name");
 	void *first = json_object_iter((json_t *)group);
@@ -73,19 +62,17 @@ static void put_group(FILE *f, const struct suite_element *e, const json_t *grou
 	if (json_is_string(name))
 		put_scalar(f, name, safe);
 	else if (first)
-		put_value(f, e, json_object_iter_key(first), json_object_iter_value(first),
-			  safe);
+		put_value(f, json_object_iter_key(first), json_object_iter_value(first), safe);
 }
 
-static void put_axis(FILE *f, const struct suite_element *e, const struct suite_axis *a,
-		     bool safe)
+static void put_axis(FILE *f, const struct suite_axis *a, bool safe)
 {
 	const json_t *value = json_array_get(a->values, a->at);
 
 	if (a->key)
-		put_value(f, e, a->key, value, safe);
+		put_value(f, a->key, value, safe);
 	else
-		put_group(f, e, value, safe);
+		put_group(f, value, safe);
 }
 
 char *suite_case_id(const struct suite_element *e)
@@ -104,7 +91,7 @@ char *suite_case_id(const struct suite_element *e)
 	}
 	for (size_t i = 0; i < e->axes_count; i++) {
 		fputc('_', f);
-		put_axis(f, e, &e->axes[i], true);
+		put_axis(f, &e->axes[i], true);
 	}
 	if (!fclose(f))
 		return text;
@@ -128,7 +115,7 @@ char *suite_case_label(const struct suite_element *e)
 	for (size_t i = 0; i < e->axes_count; i++) {
 		if (i || start)
 			fputs(", ", f);
-		put_axis(f, e, &e->axes[i], false);
+		put_axis(f, &e->axes[i], false);
 	}
 	if (!start && !e->axes_count)
 		fputs(e->scenario, f);

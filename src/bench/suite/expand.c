@@ -14,7 +14,7 @@ bool suite_key_is_own(const char *key)
 {
 	static const char *const own[] = { "scenario", "kind", "question", "label", "variant",
 					   "limit", "scale_ci", "except", "together",
-					   "reference" };
+					   "reference", "ci" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (!strcmp(key, own[i]))
@@ -22,8 +22,18 @@ bool suite_key_is_own(const char *key)
 	return false;
 }
 
+/* The group `ci` of an object of the file in a short run, else NULL. */
+static json_t *short_run(const struct suite_element *e, const json_t *holder)
+{
+	return e->r->ci ? json_object_get(holder, "ci") : NULL;
+}
+
 const json_t *suite_holder(const struct suite_element *e, const char *key)
 {
+	const json_t *ci = short_run(e, e->self);
+
+	if (json_object_get(ci, key))
+		return ci;
 	return json_object_get(e->self, key) || !e->r->common ||
 	       !json_object_get(e->r->common, key) ? e->self : e->r->common;
 }
@@ -51,8 +61,14 @@ static const char *text_of(const struct suite_element *e, const char *key,
 /* The element with `common` under it. The values stay those of the file. */
 static int merge(struct suite_element *e)
 {
+	json_t *ci = json_object_get(e->self, "ci");
+
+	if (ci && !json_is_object(ci))
+		config_fail(e->r->config, e->self, "ci", "expected a group { }");
+	ci = short_run(e, e->self);
 	e->merged = json_object();
 	if (!e->merged || json_object_update(e->merged, (json_t *)e->self) ||
+	    (json_is_object(ci) && json_object_update(e->merged, ci)) ||
 	    (e->r->common &&
 	     json_object_update_missing(e->merged, (json_t *)e->r->common)))
 		return -ENOMEM;

@@ -12,6 +12,7 @@
 #include "bench/suite/commands.h"
 #include "bench/suite/live.h"
 #include "bench/suite/runner.h"
+#include "bench/suite/shapes.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"
@@ -175,9 +176,35 @@ static void print_resume(const struct suite *s, const struct run_options *o,
 	putchar('\n');
 }
 
+/* What of the source's results this run shows, too; nothing where the suite is of other
+ * things. */
+static void print_shapes(const char *dir)
+{
+	json_t *run, *machine, *shapes;
+	struct result_read *cases;
+	const json_t *shape;
+	bool any = false;
+	size_t count, i;
+
+	if (result_read_run(dir, &run, &machine, &cases, &count))
+		return;
+	shapes = shapes_evaluate(cases, count);
+	json_array_foreach(shapes, i, shape)
+		any |= !json_is_null(json_object_get(shape, "holds"));
+	if (any) {
+		puts("\nthe source's results, and these:");
+		shapes_print(stdout, shapes, false);
+	}
+	json_decref(shapes);
+	json_decref(run);
+	json_decref(machine);
+	result_read_free(cases, count);
+}
+
 static int print_end(const struct runner_counts *n, const struct suite *s,
 		     const struct run_options *o, const char *dir, int ret)
 {
+	print_shapes(dir);
 	printf("\n%zu of %zu cases measured", n->measured + n->there_already, n->wanted);
 	if (n->there_already)
 		printf(" (%zu of them before)", n->there_already);
@@ -225,7 +252,7 @@ int bench_run_main(int argc, char **argv)
 	if (ret >= 0)
 		return ret;
 	clock_init();
-	if (suite_load(o.suite, &s))
+	if (suite_load(o.suite, o.runner.ci, &s))
 		return BENCH_USAGE;
 	if (o.list) {
 		ret = list_cases(s, &o.runner);

@@ -160,9 +160,9 @@ static int read_root(struct suite_reader *r)
 	return ret ? ret : config_errors(r->config) ? -EINVAL : 0;
 }
 
-int suite_load(const char *name, struct suite **out)
+int suite_load(const char *name, bool ci, struct suite **out)
 {
-	struct suite_reader r = { .suite = calloc(1, sizeof(*r.suite)) };
+	struct suite_reader r = { .suite = calloc(1, sizeof(*r.suite)), .ci = ci };
 	int ret = -ENOMEM;
 
 	if (!r.suite)

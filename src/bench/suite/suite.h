@@ -21,7 +21,8 @@
  * scenario and the values of the lists: "A1_RC". Of a combination of `except` no case is made.
  * Each group of `together` gives several parameters at once. The figures of all elements of
  * `reference` that fit the case become its reference; a key that is no parameter is a
- * figure, a median of a latency as NAME_median_ns.
+ * figure, a median of a latency as NAME_median_ns. In a short run (--ci) the keys of
+ * the group `ci` take the place of the case's own.
  */
 #ifndef BENCH_SUITE_SUITE_H
 #define BENCH_SUITE_SUITE_H
@@ -54,9 +55,9 @@ struct suite {
 /*
  * Reads the suite of this name, from the folder of suites of this build or installation; or,
  * if there is a '/' or a '.' in it, the file. All its errors
- * are logged with file, line and key. 0, or a negative errno. Free with suite_free().
+ * are logged with file, line and key. `ci`: for a short run. 0, or a negative errno. Free with suite_free().
  */
-int suite_load(const char *name, struct suite **out);
+int suite_load(const char *name, bool ci, struct suite **out);
 void suite_free(struct suite *s);
 
 /* Calls `show` for each suite that can be run by its name. */

@@ -17,6 +17,7 @@ struct suite_reader {
 	const char *source;
 	int64_t limit_ns;
 	double scale_ci;
+	bool ci;               /* the groups `ci` count */
 	struct suite *suite;
 };
 
