@@ -22,7 +22,8 @@ static struct {
 	double expected;        /* of the case in work */
 	double expected_all, expected_done, taken_done;
 	uint64_t started_ns, updated_ns;
-	char reason[LIVE_REASON_SIZE];
+	bool working;           /* a case is */
+	char held[1100];        /* the last warning of the case in work, not yet shown */
 } live = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 const char *live_duration(double seconds, char buf[32])
@@ -45,19 +46,31 @@ static void clear(void)
 	live.shown = false;
 }
 
-/* Every line of the log: makes room for it, and keeps why something did not go. */
+static void show_held(void)
+{
+	size_t n = strlen(live.held);
+
+	if (!n)
+		return;
+	live.held[n] = '\n';
+	(void)!write(STDERR_FILENO, live.held, n + 1);
+	memset(live.held, 0, sizeof(live.held));
+}
+
+/* Every line of the log gets a line of its own. The last warning of a case waits: it may be
+ * the reason why the case is left out, and is then shown as that. */
 static bool on_log(enum log_level level, const char *line)
 {
-	const char *message = strchr(line, ' ');
+	bool hold;
 
 	pthread_mutex_lock(&live.lock);
 	clear();
-	/* "12:00:00.000 warn  room: message" */
-	message = message ? strstr(message, ": ") : NULL;
-	if (level <= LOG_WARN && message)
-		snprintf(live.reason, sizeof(live.reason), "%s", message + 2);
+	show_held();
+	hold = live.working && level <= LOG_WARN;
+	if (hold)
+		snprintf(live.held, sizeof(live.held) - 1, "%s", line);
 	pthread_mutex_unlock(&live.lock);
-	return false;
+	return hold;
 }
 
 void live_begin(size_t cases, double seconds)
@@ -67,7 +80,7 @@ void live_begin(size_t cases, double seconds)
 	live.index = 0;
 	live.expected = live.expected_done = live.taken_done = 0;
 	live.expected_all = seconds;
-	live.reason[0] = '\0';
+	live.held[0] = '\0';
 	log_set_sink(on_log);
 }
 
@@ -104,7 +117,7 @@ void live_case(const char *id, double seconds)
 	live.index++;
 	live.share = 0;
 	live.expected = seconds;
-	live.reason[0] = '\0';
+	live.working = true;
 	live.started_ns = live.updated_ns = clock_monotonic_ns_slow();
 	if (live.terminal)
 		show();
@@ -130,6 +143,8 @@ double live_case_end(void)
 
 	pthread_mutex_lock(&live.lock);
 	clear();
+	show_held();
+	live.working = false;
 	live.expected_done += live.expected;
 	live.taken_done += taken;
 	live.expected = live.share = 0;
@@ -137,9 +152,15 @@ double live_case_end(void)
 	return taken;
 }
 
-void live_reason(char reason[LIVE_REASON_SIZE])
+void live_take_reason(char reason[LIVE_REASON_SIZE])
 {
+	const char *message;
+
 	pthread_mutex_lock(&live.lock);
-	strcpy(reason, live.reason);
+	/* "12:00:00.000 warn  room: message" */
+	message = strchr(live.held, ' ');
+	message = message ? strstr(message, ": ") : NULL;
+	snprintf(reason, LIVE_REASON_SIZE, "%s", message ? message + 2 : "");
+	memset(live.held, 0, sizeof(live.held));
 	pthread_mutex_unlock(&live.lock);
 }

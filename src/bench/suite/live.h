@@ -28,8 +28,8 @@ double live_case_end(void);
 double live_seconds_left(void);
 
 /* The last warning or error that was logged since live_case(), without time and room; "" if
- * there was none. */
-void live_reason(char reason[LIVE_REASON_SIZE]);
+ * there was none. It is shown at the end of the case, unless live_take_reason() takes it. */
+void live_take_reason(char reason[LIVE_REASON_SIZE]);
 
 /* "3 min 20 s" */
 const char *live_duration(double seconds, char buf[32]);

@@ -112,10 +112,11 @@ static int run_case(const struct suite_case *c, struct result_run *run,
 		counts->measured++;
 		return 0;
 	}
+	if (ret == -EOPNOTSUPP)
+		live_take_reason(reason);
 	live_case_end();
 	if (ret == -EINTR)
 		return ret;
-	live_reason(reason);
 	if (ret == -EOPNOTSUPP) {
 		counts->left_out++;
 		return leave_out(run, c, *reason ? reason : "not possible on this machine");
