@@ -63,6 +63,7 @@ static const struct cli_command commands[] = {
 	{ "doctor", "why two hosts do not reach each other", cli_doctor },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },
+	{ "tune", "look at and set what makes this host punctual", cli_tune },
 #ifdef CLI_HAVE_DELIVERY
 	{ "delivery", "what of a sent file arrived, and how late", cli_delivery },
 #endif

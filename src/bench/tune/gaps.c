@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Loops that look for the times at which they did not run; see measure.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "bench/tune/measure.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+
+/* More than these are counted, and not looked at for a period. */
+#define GAPS_MAX 16384
+/* Fewer say nothing about a period. */
+#define REGULAR_MIN 5
+
+static int compare_u64(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static uint64_t median(uint64_t *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare_u64);
+	return values[count / 2];
+}
+
+/* Is `interval` one to three times the period, within a tenth of the period? */
+static bool fits(uint64_t interval, uint64_t period)
+{
+	uint64_t times = (interval + period / 2) / period;
+	uint64_t ideal = times * period;
+
+	return times >= 1 && times <= 3 &&
+	       (interval > ideal ? interval - ideal : ideal - interval) <= period / 10;
+}
+
+/* Looks for a period among the gaps that are at least `least` long. */
+static bool find_period(const struct tune_gap *gaps, size_t count, uint64_t least,
+			struct tune_gaps *out)
+{
+	uint64_t *interval = malloc((count + 1) * sizeof(*interval));
+	uint64_t *length = malloc((count + 1) * sizeof(*length)), last = 0, period = 0;
+	size_t n = 0, fitting = 0;
+
+	for (size_t i = 0; interval && length && i < count; i++) {
+		if (gaps[i].ns < least)
+			continue;
+		length[n] = gaps[i].ns;
+		interval[n++] = gaps[i].at_ns - last;
+		last = gaps[i].at_ns;
+	}
+	/* The first one is no interval. */
+	if (n > REGULAR_MIN) {
+		period = median(interval + 1, n - 1);
+		for (size_t i = 1; i < n && period; i++)
+			fitting += fits(interval[i], period);
+	}
+	if (period && fitting * 5 >= (n - 1) * 4) {
+		out->period_ns = period;
+		out->regular_ns = median(length, n);
+	}
+	free(interval);
+	free(length);
+	return out->period_ns;
+}
+
+void tune_gaps_evaluate(const struct tune_gap *gaps, size_t count, uint64_t duration_ns,
+			struct tune_gaps *out)
+{
+	out->duration_ns = duration_ns;
+	out->count = count;
+	out->switched = 0;
+	out->lost_ns = out->longest_ns = out->switched_ns = 0;
+	out->period_ns = out->regular_ns = 0;
+	for (size_t i = 0; i < count; i++) {
+		out->lost_ns += gaps[i].ns;
+		out->switched += gaps[i].switched;
+		out->switched_ns += gaps[i].switched ? gaps[i].ns : 0;
+		out->longest_ns = MAX(out->longest_ns, gaps[i].ns);
+	}
+	if (!find_period(gaps, count, out->longest_ns / 2, out))
+		find_period(gaps, count, 0, out);
+}
+
+struct loop {
+	pthread_t thread;
+	atomic_int *go; /* 0: wait, 1: measure, -1: end */
+	uint64_t duration_ns;
+	struct tune_gap *gaps;
+	struct tune_gaps *out;
+};
+
+static long switches(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nivcsw;
+}
+
+static void spin(struct loop *l)
+{
+	uint64_t least = clock_ns_to_ticks(TUNE_GAP_NS), begin = clock_ticks(), last = begin;
+	uint64_t end = begin + clock_ns_to_ticks(l->duration_ns);
+	size_t count = 0, more = 0;
+	long before = switches();
+
+	while (last < end) {
+		uint64_t now = clock_ticks();
+
+		if (__builtin_expect(now - last > least, 0)) {
+			long after = switches();
+
+			if (count < GAPS_MAX)
+				l->gaps[count++] = (struct tune_gap){
+					.at_ns = clock_ticks_to_ns(last - begin),
+					.ns = clock_ticks_to_ns(now - last),
+					.switched = after != before,
+				};
+			else
+				more++;
+			before = after;
+			/* What the system call took is no gap. */
+			now = clock_ticks();
+		}
+		last = now;
+	}
+	tune_gaps_evaluate(l->gaps, count, clock_ticks_to_ns(last - begin), l->out);
+	l->out->count += more;
+}
+
+static void *run_loop(void *arg)
+{
+	struct loop *l = arg;
+	cpu_set_t set;
+	int go;
+
+	CPU_ZERO(&set);
+	CPU_SET(l->out->cpu, &set);
+	l->out->err = -pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	while (!(go = atomic_load(l->go)))
+		sched_yield();
+	if (go > 0 && !l->out->err)
+		spin(l);
+	return NULL;
+}
+
+/* The processors to measure on; returns how many. */
+static size_t choose(const struct tune_cpus *cpus, struct tune_gaps **out)
+{
+	cpu_set_t allowed;
+	size_t count = 0;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return 0;
+	*out = calloc((size_t)CPU_COUNT(&allowed) + 1, sizeof(**out));
+	for (int i = 0; *out && i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &allowed) && tune_cpus_has(cpus, i))
+			(*out)[count++].cpu = i;
+	return count;
+}
+
+int tune_gaps_measure(const struct tune_cpus *cpus, uint64_t duration_ns,
+		      struct tune_gaps **out, size_t *count)
+{
+	atomic_int go = 0;
+	struct tune_gap *gaps;
+	struct loop *loops;
+	size_t started = 0, n;
+	int err = 0;
+
+	*out = NULL;
+	*count = n = choose(cpus, out);
+	if (!n) {
+		free(*out);
+		*out = NULL;
+		return -ENODEV;
+	}
+	clock_init();
+	loops = calloc(n, sizeof(*loops));
+	/* Touched now, because a page fault in the loop would be a gap. */
+	gaps = malloc(n * GAPS_MAX * sizeof(*gaps));
+	if (!loops || !gaps) {
+		err = -ENOMEM;
+		goto out;
+	}
+	memset(gaps, 1, n * GAPS_MAX * sizeof(*gaps));
+	for (; started < n; started++) {
+		struct loop *l = &loops[started];
+
+		*l = (struct loop){ .go = &go, .duration_ns = duration_ns,
+				    .gaps = gaps + started * GAPS_MAX,
+				    .out = &(*out)[started] };
+		err = -pthread_create(&l->thread, NULL, run_loop, l);
+		if (err)
+			break;
+	}
+	atomic_store(&go, err ? -1 : 1);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(loops[i].thread, NULL);
+out:
+	free(loops);
+	free(gaps);
+	return err;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Programs that run while the processors may not sleep, or in the partition; see tune.h. */
+#define LOG_ROOM "tune"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/tune/measure.h"
+#include "bench/tune/setting.h"
+#include "bench/tune/tune.h"
+#include "util/log.h"
+
+/* The same as in shells. */
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, SIGNALLED = 128 };
+
+static int start_failed(const char *program)
+{
+	int err = errno;
+
+	log_error("%s: %s", program, strerror(err));
+	return err == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+}
+
+/* The child takes the place of the program that was asked for. */
+static volatile sig_atomic_t child;
+
+static void pass_on(int signal)
+{
+	if (child > 0)
+		kill((pid_t)child, signal);
+}
+
+static int status_of(int status)
+{
+	return WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int tune_hold_main(const struct tune_options *o, char **argv)
+{
+	struct sigaction pass = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+	int fd = tune_latency_request(o->root, o->latency_us), status = 0;
+	sigset_t set, before;
+	pid_t pid;
+
+	if (fd < 0) {
+		log_error("%s/dev/cpu_dma_latency: %s%s", o->root, strerror(-fd),
+			  fd == -EACCES ? " (root may write it, or give your group access by a udev rule)" : "");
+		return 1;
+	}
+	/* A signal that comes before the child is known waits until then. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	pid = fork();
+	if (!pid) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		execvp(argv[0], argv);
+		_exit(start_failed(argv[0]));
+	}
+	if (pid < 0) {
+		log_error("starting %s: %m", argv[0]);
+		close(fd);
+		return 1;
+	}
+	child = pid;
+	/* The terminal sends these to the program as well, which decides. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	sigaction(SIGTERM, &pass, NULL);
+	sigaction(SIGHUP, &pass, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close(fd);
+	return status_of(status);
+}
+
+/* Ordinary programs may not lock much memory nor have a real-time priority. Root may raise
+ * these limits; for others they stay, and `check` says so. */
+static void raise_limits(void)
+{
+	const struct rlimit memory = { RLIM_INFINITY, RLIM_INFINITY }, priority = { 99, 99 };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &memory))
+		log_debug("locked memory stays limited: %m");
+	if (setrlimit(RLIMIT_RTPRIO, &priority))
+		log_debug("real-time priorities stay limited: %m");
+}
+
+int tune_exec_main(const struct tune_options *o, char **argv)
+{
+	const struct tune_tree t = { .root = o->root };
+	char mount[512], path[640], partition[128], pid[32];
+	int err = tune_cgroup_mount(&t, mount, sizeof(mount));
+
+	if (err) {
+		log_error("cgroup version 2 is not mounted: there is no partition to start '%s' in",
+			  argv[0]);
+		return 1;
+	}
+	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/cpuset.cpus.partition", mount);
+	err = tune_tree_line(&t, path, partition, sizeof(partition));
+	if (err) {
+		log_error("%s%s: %s: make the partition with 'busbar tune apply --cpus LIST'",
+			  o->root, path, strerror(-err));
+		return 1;
+	}
+	if (strcmp(partition, "isolated") && strcmp(partition, "root"))
+		log_warn("%s says '%s': other programs may run on these processors", path,
+			 partition);
+	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/cgroup.procs", mount);
+	snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+	err = tune_tree_write(&t, path, TUNE_VALUE, pid);
+	if (err) {
+		log_error("moving to the cgroup: %s%s: %s%s", o->root, path, strerror(-err),
+			  err == -EACCES ? " (this needs root)" : "");
+		return 1;
+	}
+	raise_limits();
+	execvp(argv[0], argv);
+	return start_failed(argv[0]);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The settings of a host that matter to a gateway: a table of them, each with a function
+ * that looks at the files of the kernel and says what is, what would be better, what stands in
+ * the way, and which changes would bring it about. check prints the first three, apply
+ * carries out the last; so the two never disagree.
+ */
+#ifndef BENCH_TUNE_SETTING_H
+#define BENCH_TUNE_SETTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bench/tune/change.h"
+#include "bench/tune/cpus.h"
+#include "bench/tune/tree.h"
+
+enum tune_verdict {
+	TUNE_GOOD,   /* as it should be */
+	TUNE_BETTER, /* something else would be better, and it can be had */
+	TUNE_LIMIT,  /* this host, or what it runs on, stands in the way */
+	TUNE_ABSENT, /* the kernel has no such thing, or hides it */
+	TUNE_VERDICTS,
+};
+
+/* What is known of the host before the first look. */
+struct tune_host {
+	struct tune_tree tree;
+	struct tune_cpus online;
+	struct tune_cpus cpus; /* to be kept for real-time programs; none: not chosen */
+	bool virtual;          /* a hypervisor is below */
+};
+
+struct tune_setting;
+
+struct tune_look {
+	const struct tune_host *host;
+	const struct tune_tree *tree; /* of the host */
+	const struct tune_setting *setting;
+	struct tune_plan *plan;       /* gets the changes */
+	/* Results; the texts are "" where there is nothing to say. */
+	enum tune_verdict verdict;
+	char today[256], better[256], limit[320];
+};
+
+struct tune_setting {
+	const char *name;
+	const char *why;  /* one sentence */
+	void (*look)(struct tune_look *l);
+	/* For look_sysctl(): a file with one number, what is written if it is not from `low`
+	 * to `high`. */
+	const char *path, *wanted;
+	int low, high;
+	bool applies;     /* apply can do something about it */
+	bool asked_only;  /* apply does so only when --only names it */
+};
+
+/* All settings, in the order in which apply works; begins and ends with NULL. */
+const struct tune_setting *tune_setting_next(const struct tune_setting *s);
+const struct tune_setting *tune_setting_find(const char *name);
+
+/* Reads what is online and whether there is a hypervisor. `root` is "" or a folder. 0, or a
+ * negative errno, logged: there is no kernel below the root. */
+int tune_host_read(struct tune_host *host, const char *root);
+
+/* Looks at one setting; adds to the plan, which may be NULL. */
+void tune_look(const struct tune_host *host, const struct tune_setting *setting,
+	       struct tune_plan *plan, struct tune_look *l);
+
+/*
+ * Where the version 2 hierarchy of cgroups is mounted, below the root: "/sys/fs/cgroup".
+ * 0, -ENOENT: nowhere, or -ENAMETOOLONG.
+ */
+int tune_cgroup_mount(const struct tune_tree *t, char *to, size_t size);
+#define TUNE_CGROUP "busbar-rt"
+
+/* ---- for the look functions ---- */
+
+#define LOOK_PRINTF __attribute__((format(printf, 2, 3)))
+void look_today(struct tune_look *l, const char *format, ...) LOOK_PRINTF;
+/* Sets the verdict to TUNE_BETTER unless it is TUNE_LIMIT. */
+void look_better(struct tune_look *l, const char *format, ...) LOOK_PRINTF;
+/* Sets the verdict to TUNE_LIMIT. */
+void look_limit(struct tune_look *l, const char *format, ...) LOOK_PRINTF;
+/* Sets the verdict to TUNE_ABSENT, `today` is the reason. */
+void look_absent(struct tune_look *l, const char *format, ...) LOOK_PRINTF;
+/* Plans that `path` becomes `wanted`; its text of today is `former`. */
+void look_change(struct tune_look *l, enum tune_kind kind, const char *path,
+		 const char *former, const char *wanted);
+/* The same with all members; `setting` is filled in. */
+void look_change_as(struct tune_look *l, struct tune_change c);
+/* Looks at setting->path. */
+void look_sysctl(struct tune_look *l);
+
+/* Tables of the rooms' files; each ends with a NULL name. */
+extern const struct tune_setting tune_settings_clock[];  /* processors' clocks and sleep */
+extern const struct tune_setting tune_settings_place[];  /* who runs where */
+extern const struct tune_setting tune_settings_memory[];
+extern const struct tune_setting tune_settings_kernel[];
+extern const struct tune_setting tune_settings_host[];   /* what is below: only looked at */
+
+#endif

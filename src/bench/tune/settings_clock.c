@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The processors' clocks and their sleep: cpufreq and cpuidle. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/tune/setting.h"
+
+#define CPUFREQ "/sys/devices/system/cpu/cpufreq"
+/* A state that takes longer to leave delays a sample noticeably. */
+#define DEEP_US 10
+
+static const char *no_cpufreq(const struct tune_look *l)
+{
+	return l->host->virtual ?
+	       "not shown: the hypervisor sets the clock" :
+	       "not shown: the firmware sets the clock, or no cpufreq driver is loaded";
+}
+
+/*
+ * Looks at FILE of each policy, which should be `wanted`; plans the changes. Returns the
+ * number of policies that have the file; *others has another value, the first of which is in
+ * `other`.
+ */
+static size_t look_policies(struct tune_look *l, const char *file, const char *wanted,
+			    size_t *others, char *other, size_t size)
+{
+	size_t count, there = 0;
+	int *policies;
+
+	*others = 0;
+	if (tune_tree_numbers(l->tree, CPUFREQ, "policy", &policies, &count) && l->plan)
+		l->plan->err = -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		char path[128], line[64], *former;
+
+		snprintf(path, sizeof(path), CPUFREQ "/policy%d/%s", policies[i], file);
+		if (tune_tree_read(l->tree, path, &former))
+			continue;
+		there++;
+		tune_chosen(former, line, sizeof(line));
+		if (strcmp(line, wanted)) {
+			if (!(*others)++)
+				snprintf(other, size, "%s", line);
+			look_change(l, TUNE_VALUE, path, former, wanted);
+		}
+		free(former);
+	}
+	free(policies);
+	return there;
+}
+
+static void look_words(struct tune_look *l, const char *file)
+{
+	const char *wanted = "performance";
+	char other[64];
+	size_t others, there = look_policies(l, file, wanted, &others, other, sizeof(other));
+
+	if (!there) {
+		look_absent(l, "%s", no_cpufreq(l));
+		return;
+	}
+	if (!others) {
+		look_today(l, "%s", wanted);
+		return;
+	}
+	look_today(l, "%s on %zu of %zu clock domains", other, others, there);
+	look_better(l, "%s", wanted);
+}
+
+static void look_governor(struct tune_look *l)
+{
+	char available[256];
+	int err = tune_tree_line(l->tree, CPUFREQ "/policy0/scaling_available_governors",
+				 available, sizeof(available));
+
+	if (!err && !tune_has_word(available, "performance")) {
+		look_today(l, "%s", available);
+		look_limit(l, "the driver offers no governor 'performance', only: %.200s",
+			   available);
+		return;
+	}
+	look_words(l, "scaling_governor");
+}
+
+static void look_energy(struct tune_look *l)
+{
+	look_words(l, "energy_performance_preference");
+}
+
+/* The lowest clock is to be the highest that is allowed. */
+static void look_frequency(struct tune_look *l)
+{
+	long long low = 0, high = 0, most = 0;
+	size_t count, changes = 0;
+	int *policies;
+
+	if (tune_tree_numbers(l->tree, CPUFREQ, "policy", &policies, &count) && l->plan)
+		l->plan->err = -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		char path[128], wanted[32], *former;
+		long long min, max, hardware;
+
+		snprintf(path, sizeof(path), CPUFREQ "/policy%d/cpuinfo_max_freq", policies[i]);
+		if (tune_tree_number(l->tree, path, &hardware))
+			continue;
+		snprintf(path, sizeof(path), CPUFREQ "/policy%d/scaling_max_freq", policies[i]);
+		if (tune_tree_number(l->tree, path, &max))
+			continue;
+		snprintf(path, sizeof(path), CPUFREQ "/policy%d/scaling_min_freq", policies[i]);
+		if (tune_tree_number(l->tree, path, &min) ||
+		    tune_tree_read(l->tree, path, &former))
+			continue;
+		low = !most || min < low ? min : low;
+		high = !most || max < high ? max : high;
+		most = hardware > most ? hardware : most;
+		snprintf(wanted, sizeof(wanted), "%lld", max);
+		if (min < max) {
+			look_change(l, TUNE_VALUE, path, former, wanted);
+			changes++;
+		}
+		free(former);
+	}
+	free(policies);
+	if (!most) {
+		look_absent(l, "%s", no_cpufreq(l));
+		return;
+	}
+	look_today(l, "%lld to %lld MHz, the hardware does %lld", low / 1000, high / 1000,
+		   most / 1000);
+	if (high < most)
+		look_limit(l, "the highest clock is limited to %lld of %lld MHz: by the firmware, by heat, or by scaling_max_freq",
+			   high / 1000, most / 1000);
+	if (changes)
+		look_better(l, "always %lld MHz", high / 1000);
+}
+
+static void look_turbo(struct tune_look *l)
+{
+	long long value;
+
+	if (!tune_tree_number(l->tree, "/sys/devices/system/cpu/intel_pstate/no_turbo", &value))
+		look_today(l, "%s", value ? "off" : "on");
+	else if (!tune_tree_number(l->tree, CPUFREQ "/boost", &value))
+		look_today(l, "%s", value ? "on" : "off");
+	else
+		look_absent(l, "%s", no_cpufreq(l));
+}
+
+static void state_file(char *to, size_t size, int cpu, int state, const char *file)
+{
+	snprintf(to, size, "/sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s", cpu, state, file);
+}
+
+/* Plans to switch the deep states of a processor off; returns how many are on. */
+static unsigned look_idle_states(struct tune_look *l, int cpu, char *deepest, size_t size,
+				 long long *longest)
+{
+	char dir[96], path[128];
+	size_t count;
+	unsigned on = 0;
+	int *states;
+
+	snprintf(dir, sizeof(dir), "/sys/devices/system/cpu/cpu%d/cpuidle", cpu);
+	if (tune_tree_numbers(l->tree, dir, "state", &states, &count) && l->plan)
+		l->plan->err = -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		long long latency, disabled;
+		char *former;
+
+		state_file(path, sizeof(path), cpu, states[i], "latency");
+		if (tune_tree_number(l->tree, path, &latency))
+			continue;
+		state_file(path, sizeof(path), cpu, states[i], "disable");
+		if (tune_tree_number(l->tree, path, &disabled) ||
+		    tune_tree_read(l->tree, path, &former))
+			continue;
+		if (!disabled && latency > *longest) {
+			*longest = latency;
+			state_file(dir, sizeof(dir), cpu, states[i], "name");
+			tune_tree_line(l->tree, dir, deepest, size);
+		}
+		if (!disabled && latency > DEEP_US) {
+			on++;
+			look_change(l, TUNE_VALUE, path, former, "1");
+		}
+		free(former);
+	}
+	free(states);
+	return on;
+}
+
+static void look_cstates(struct tune_look *l)
+{
+	const struct tune_cpus *cpus = tune_cpus_count(&l->host->cpus) ?
+				       &l->host->cpus : &l->host->online;
+	char driver[64], deepest[64] = "?";
+	long long longest = -1;
+	unsigned on = 0;
+
+	for (int cpu = 0; cpu < TUNE_CPUS_MAX; cpu++)
+		if (tune_cpus_has(cpus, cpu))
+			on += look_idle_states(l, cpu, deepest, sizeof(deepest), &longest);
+	tune_tree_line(l->tree, "/sys/devices/system/cpu/cpuidle/current_driver", driver,
+		       sizeof(driver));
+	if (longest < 0) {
+		look_absent(l, "no idle states are shown (driver %s)", driver[0] ? driver : "none");
+		return;
+	}
+	look_today(l, "deepest state that is on: %s, %lld us to leave (driver %s)", deepest,
+		   longest, driver);
+	if (on)
+		look_better(l, "measure first (below); where it helps: 'busbar tune hold', or apply --only cstates");
+	else if (l->host->virtual)
+		look_limit(l, "an idle processor goes back to the hypervisor: how long it takes to return is the hypervisor's matter (measured below)");
+}
+
+/* energy before governor: with the governor performance, intel_pstate refuses other
+ * preferences, which undo, working backwards, would write. */
+const struct tune_setting tune_settings_clock[] = {
+	{ .name = "energy", .look = look_energy, .applies = true,
+	  .why = "The preference for saving energy delays the rise of the clock after a pause." },
+	{ .name = "governor", .look = look_governor, .applies = true,
+	  .why = "A clock that falls between two steps makes the next one late." },
+	{ .name = "frequency", .look = look_frequency, .applies = true,
+	  .why = "With a lowest clock equal to the highest, latencies do not depend on the load before." },
+	{ .name = "turbo", .look = look_turbo,
+	  .why = "On is faster, off is more even, because then the clock of one core does not depend on the others; neither is wrong." },
+	{ .name = "cstates", .look = look_cstates, .applies = true, .asked_only = true,
+	  .why = "Waking from a deep idle state takes time; but on some machines busy cores are slower when the others may not sleep." },
+	{ .name = NULL },
+};

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory: huge pages, locking, swap, NUMA. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/tune/setting.h"
+
+#define HUGE "/sys/kernel/mm/hugepages/hugepages-2048kB"
+/* The gateway's own wish when its configuration says nothing (key `hugepages`). */
+#define HUGE_WANTED 100
+#define HUGE_KB 2048
+#define THP "/sys/kernel/mm/transparent_hugepage"
+
+/* A line "Name:   123 kB" of /proc/meminfo; -1: there is none. */
+static long long meminfo_kb(const struct tune_tree *t, const char *name)
+{
+	char *text, *at;
+	long long kb = -1;
+
+	if (tune_tree_read(t, "/proc/meminfo", &text))
+		return -1;
+	at = strstr(text, name);
+	if (at)
+		kb = strtoll(at + strlen(name), NULL, 10);
+	free(text);
+	return kb;
+}
+
+static void look_hugepages(struct tune_look *l)
+{
+	long long total, spare = 0, memory = meminfo_kb(l->tree, "MemTotal:"), wanted;
+	char *former, text[32];
+	int err = tune_tree_number(l->tree, HUGE "/nr_hugepages", &total);
+
+	if (err || tune_tree_read(l->tree, HUGE "/nr_hugepages", &former)) {
+		look_absent(l, "the kernel has no pool of pages of 2 MiB");
+		return;
+	}
+	tune_tree_number(l->tree, HUGE "/free_hugepages", &spare);
+	look_today(l, "%lld pages of 2 MiB, %lld of them free", total, spare);
+	wanted = total + HUGE_WANTED - spare;
+	if (spare < HUGE_WANTED && memory >= 0 && wanted * HUGE_KB > memory / 4) {
+		look_limit(l, "%d more pages would be more than a quarter of the memory, %lld MiB",
+			   HUGE_WANTED, memory / 1024);
+	} else if (spare < HUGE_WANTED) {
+		snprintf(text, sizeof(text), "%lld", wanted);
+		look_better(l, "%d free pages, which is what a gateway asks for by default",
+			    HUGE_WANTED);
+		look_change(l, TUNE_VALUE, HUGE "/nr_hugepages", former, text);
+	}
+	free(former);
+}
+
+static void look_thp(struct tune_look *l)
+{
+	char *former, today[32];
+
+	if (tune_tree_read(l->tree, THP "/enabled", &former)) {
+		look_absent(l, "the kernel makes no huge pages by itself");
+		return;
+	}
+	tune_chosen(former, today, sizeof(today));
+	look_today(l, "%s", today);
+	if (!strcmp(today, "always")) {
+		look_better(l, "madvise");
+		look_change(l, TUNE_CHOICE, THP "/enabled", former, "madvise");
+	}
+	free(former);
+}
+
+/* What a process may have: soft limit of the line of /proc/self/limits, as text. */
+static bool soft_limit(const struct tune_tree *t, const char *name, char *to, size_t size)
+{
+	char *text, *at;
+
+	if (tune_tree_read(t, "/proc/self/limits", &text))
+		return false;
+	at = strstr(text, name);
+	if (at) {
+		at += strlen(name);
+		at += strspn(at, " ");
+		snprintf(to, size, "%.*s", (int)strcspn(at, " \n"), at);
+	}
+	free(text);
+	return at;
+}
+
+static void look_memlock(struct tune_look *l)
+{
+	char today[32];
+
+	if (!soft_limit(l->tree, "Max locked memory", today, sizeof(today))) {
+		look_absent(l, "/proc/self/limits has no such line");
+		return;
+	}
+	if (!strcmp(today, "unlimited")) {
+		look_today(l, "unlimited");
+		return;
+	}
+	look_today(l, "%lld KiB for this shell", strtoll(today, NULL, 10) / 1024);
+	look_better(l, "unlimited: 'memlock' in /etc/security/limits.d, LimitMEMLOCK=infinity in a systemd unit, or 'busbar tune exec' as root");
+}
+
+static void look_rtprio(struct tune_look *l)
+{
+	char today[32];
+
+	if (!soft_limit(l->tree, "Max realtime priority", today, sizeof(today))) {
+		look_absent(l, "/proc/self/limits has no such line");
+		return;
+	}
+	look_today(l, "%s for this shell", today);
+	if (strtoll(today, NULL, 10) < 80)
+		look_better(l, "99: 'rtprio' in /etc/security/limits.d, LimitRTPRIO=99 in a systemd unit, or 'busbar tune exec' as root");
+}
+
+static void look_swap(struct tune_look *l)
+{
+	long long kb = meminfo_kb(l->tree, "SwapTotal:");
+
+	struct tune_plan *plan = l->plan;
+
+	/* Nothing to swap to: it does not matter, and need not be changed. */
+	if (kb == 0)
+		l->plan = NULL;
+	look_sysctl(l);
+	l->plan = plan;
+	if (kb == 0 && l->verdict == TUNE_BETTER) {
+		l->verdict = TUNE_GOOD;
+		l->better[0] = '\0';
+		look_today(l, "there is no swap");
+	}
+}
+
+static void look_numa(struct tune_look *l)
+{
+	size_t count;
+	int *nodes;
+
+	tune_tree_numbers(l->tree, "/sys/devices/system/node", "node", &nodes, &count);
+	free(nodes);
+	if (!count)
+		look_absent(l, "no nodes are shown");
+	else
+		look_today(l, "%zu node%s", count, count > 1 ? "s" : "");
+	if (count > 1)
+		look_better(l, "programs, their memory and the adapter on one node: numactl --cpunodebind=N --membind=N; the adapter's node is in /sys/class/infiniband/*/device/numa_node");
+}
+
+const struct tune_setting tune_settings_memory[] = {
+	{ .name = "hugepages", .look = look_hugepages, .applies = true,
+	  .why = "Samples in pages of 2 MiB need fewer entries of the TLB, and a miss costs up to four memory accesses." },
+	{ .name = "thp", .look = look_thp, .applies = true,
+	  .why = "With 'always' a page fault may stop to collect 512 pages, and a kernel thread moves pages that are in use." },
+	{ .name = "memlock", .look = look_memlock,
+	  .why = "Memory that may not be locked can be paged out, and registering it with an adapter fails." },
+	{ .name = "swap", .look = look_swap, .applies = true,
+	  .path = "/proc/sys/vm/swappiness", .wanted = "10", .high = 10,
+	  .why = "A page that comes back from the disk takes milliseconds." },
+	{ .name = "numa", .look = look_numa,
+	  .why = "Memory of another node takes up to half as long again." },
+	{ .name = "numa_balancing", .look = look_sysctl, .applies = true,
+	  .path = "/proc/sys/kernel/numa_balancing", .wanted = "0",
+	  .why = "It unmaps pages on purpose, to see who uses them, and each such fault is a pause." },
+	{ .name = "rtprio", .look = look_rtprio,
+	  .why = "Without it a program of an ordinary user cannot have a real-time priority (key `priority` of a configuration)." },
+	{ .name = NULL },
+};

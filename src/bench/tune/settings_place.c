@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who runs on which processor: cpusets, interrupts, work queues, sibling threads. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/tune/setting.h"
+
+#define IRQ "/proc/irq"
+#define SMT "/sys/devices/system/cpu/smt/active"
+#define WORKQUEUE "/sys/devices/virtual/workqueue/cpumask"
+#define ASK_CPUS "name the processors of the gateway: --cpus LIST"
+#define LIST_MAX 4096
+
+static bool chosen(const struct tune_look *l)
+{
+	return tune_cpus_count(&l->host->cpus);
+}
+
+static void print_list(const struct tune_cpus *c, char *to, size_t size)
+{
+	if (tune_cpus_print_list(c, to, size))
+		snprintf(to, size, "many");
+}
+
+/* The processors for all other work. */
+static struct tune_cpus others(const struct tune_look *l)
+{
+	return tune_cpus_minus(&l->host->online, &l->host->cpus);
+}
+
+static void plan_cpuset(struct tune_look *l, const char *mount, const char *enabled)
+{
+	static const char *const files[] = { "cpuset.cpus", "cpuset.cpus.partition" };
+	char path[640], list[LIST_MAX];
+	bool enable = !tune_has_word(enabled, "cpuset");
+
+	if (tune_cpus_print_list(&l->host->cpus, list, sizeof(list))) {
+		look_limit(l, "the list of processors is too long");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", mount);
+	if (enable)
+		look_change(l, TUNE_FLAG, path, enabled, "+cpuset");
+	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP, mount);
+	look_change_as(l, (struct tune_change){ .path = path, .former = "", .now = "",
+						.kind = TUNE_DIRECTORY, .chained = enable });
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/%s", mount, files[i]);
+		look_change_as(l, (struct tune_change){
+			.path = path, .former = "", .now = i ? "isolated" : list,
+			.kind = TUNE_NEW, .chained = true });
+	}
+}
+
+/* 0: the controller can be used, *enabled is the root's list; else the verdict is set. */
+static int look_controller(struct tune_look *l, char *mount, size_t size, char **enabled)
+{
+	char path[640], controllers[256];
+
+	if (tune_cgroup_mount(l->tree, mount, size)) {
+		look_limit(l, "cgroup version 2 is not mounted: nobody can make partitions");
+		return -ENOENT;
+	}
+	snprintf(path, sizeof(path), "%s/cgroup.controllers", mount);
+	tune_tree_line(l->tree, path, controllers, sizeof(controllers));
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", mount);
+	if (!tune_has_word(controllers, "cpuset") || tune_tree_read(l->tree, path, enabled)) {
+		look_limit(l, "%.200s has no controller 'cpuset': the kernel is built without it, or it belongs to cgroup version 1 (cgroup_no_v1=cpuset gives it back)",
+			   mount);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static void look_cpuset(struct tune_look *l)
+{
+	char mount[512], path[640], cpus[128], partition[128], *enabled;
+
+	look_today(l, "no partition of ours");
+	if (tune_cpus_count(&l->host->online) < 2) {
+		look_limit(l, "with one processor there is nothing to divide");
+		return;
+	}
+	if (look_controller(l, mount, sizeof(mount), &enabled))
+		return;
+	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP, mount);
+	if (tune_tree_exists(l->tree, path)) {
+		snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/cpuset.cpus", mount);
+		tune_tree_line(l->tree, path, cpus, sizeof(cpus));
+		snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/cpuset.cpus.partition", mount);
+		tune_tree_line(l->tree, path, partition, sizeof(partition));
+		look_today(l, "cgroup " TUNE_CGROUP " has processors %.100s, partition: %.100s",
+			   cpus, partition);
+		if (strcmp(partition, "isolated") && strcmp(partition, "root"))
+			look_limit(l, "the cgroup " TUNE_CGROUP " is there, but the kernel does not take it as a partition: undo, or remove it, and apply again");
+	} else if (chosen(l)) {
+		look_better(l, "an isolated partition " TUNE_CGROUP "; 'busbar tune exec' starts programs in it");
+		plan_cpuset(l, mount, enabled);
+	} else {
+		look_better(l, "an isolated partition; " ASK_CPUS);
+	}
+	free(enabled);
+}
+
+/* Plans to take the chosen processors out of one interrupt's set. */
+static void plan_irq(struct tune_look *l, const char *path, const char *former,
+		     const struct tune_cpus *now)
+{
+	struct tune_cpus wanted = tune_cpus_minus(now, &l->host->cpus);
+	char list[LIST_MAX];
+
+	if (!tune_cpus_count(&wanted))
+		wanted = others(l);
+	if (tune_cpus_print_list(&wanted, list, sizeof(list))) {
+		look_limit(l, "the list of processors is too long");
+		return;
+	}
+	look_change_as(l, (struct tune_change){
+		.path = (char *)path, .former = (char *)former, .now = list,
+		.kind = TUNE_VALUE, .may_refuse = true });
+}
+
+static void plan_irq_default(struct tune_look *l)
+{
+	struct tune_cpus now, wanted;
+	char *former, mask[LIST_MAX];
+
+	if (tune_tree_read(l->tree, IRQ "/default_smp_affinity", &former))
+		return;
+	if (!tune_cpus_parse_mask(former, &now) && tune_cpus_meet(&now, &l->host->cpus)) {
+		wanted = tune_cpus_minus(&now, &l->host->cpus);
+		if (!tune_cpus_count(&wanted))
+			wanted = others(l);
+		if (!tune_cpus_print_mask(&wanted, mask, sizeof(mask)))
+			look_change(l, TUNE_VALUE, IRQ "/default_smp_affinity", former, mask);
+	}
+	free(former);
+}
+
+static void look_irq(struct tune_look *l)
+{
+	const struct tune_cpus *of = chosen(l) ? &l->host->cpus : &l->host->online;
+	size_t count, there = 0, meet = 0;
+	char list[128];
+	int *irqs;
+
+	if (tune_tree_numbers(l->tree, IRQ, "", &irqs, &count) && l->plan)
+		l->plan->err = -ENOMEM;
+	if (chosen(l))
+		plan_irq_default(l);
+	for (size_t i = 0; i < count; i++) {
+		char path[64], *former;
+		struct tune_cpus now;
+
+		snprintf(path, sizeof(path), IRQ "/%d/smp_affinity_list", irqs[i]);
+		if (tune_tree_read(l->tree, path, &former))
+			continue;
+		if (!tune_cpus_parse_list(former, &now)) {
+			there++;
+			if (chosen(l) && tune_cpus_meet(&now, of)) {
+				meet++;
+				plan_irq(l, path, former, &now);
+			}
+		}
+		free(former);
+	}
+	free(irqs);
+	if (!there) {
+		look_absent(l, "no interrupts are shown");
+		return;
+	}
+	look_today(l, "%zu interrupts", there);
+	if (tune_cpus_count(&l->host->online) < 2) {
+		look_limit(l, "with one processor there is nothing to divide");
+	} else if (!chosen(l)) {
+		look_better(l, "none on the gateway's processors; " ASK_CPUS);
+	} else if (meet) {
+		struct tune_cpus rest = others(l);
+
+		print_list(&rest, list, sizeof(list));
+		look_today(l, "%zu of %zu interrupts may come to the chosen processors", meet,
+			   there);
+		look_better(l, "only on %s", list);
+	}
+}
+
+static void look_irqbalance(struct tune_look *l)
+{
+	size_t count;
+	bool found = false;
+	int *pids;
+
+	tune_tree_numbers(l->tree, "/proc", "", &pids, &count);
+	for (size_t i = 0; i < count && !found; i++) {
+		char path[64], name[32];
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
+		found = !tune_tree_line(l->tree, path, name, sizeof(name)) &&
+			!strcmp(name, "irqbalance");
+	}
+	free(pids);
+	look_today(l, "%s", found ? "runs" : "does not run");
+	if (found)
+		look_better(l, "stopped (systemctl stop irqbalance), or kept away by IRQBALANCE_BANNED_CPULIST");
+}
+
+static void look_workqueue(struct tune_look *l)
+{
+	char *former, mask[LIST_MAX], list[128];
+	struct tune_cpus now, wanted;
+
+	if (tune_tree_read(l->tree, WORKQUEUE, &former)) {
+		look_absent(l, "the kernel does not show where its work queues run");
+		return;
+	}
+	if (tune_cpus_parse_mask(former, &now)) {
+		look_absent(l, "%s: no mask of processors", WORKQUEUE);
+		free(former);
+		return;
+	}
+	print_list(&now, list, sizeof(list));
+	look_today(l, "processors %s", list);
+	wanted = tune_cpus_minus(&now, &l->host->cpus);
+	if (!tune_cpus_count(&wanted))
+		wanted = others(l);
+	if (tune_cpus_count(&l->host->online) < 2) {
+		look_limit(l, "with one processor there is nothing to divide");
+	} else if (!chosen(l)) {
+		look_better(l, "none on the gateway's processors; " ASK_CPUS);
+	} else if (tune_cpus_meet(&now, &l->host->cpus) &&
+		   !tune_cpus_print_mask(&wanted, mask, sizeof(mask))) {
+		print_list(&wanted, list, sizeof(list));
+		look_better(l, "processors %s", list);
+		look_change(l, TUNE_VALUE, WORKQUEUE, former, mask);
+	}
+	free(former);
+}
+
+/* The word "name=..." of the kernel's command line; NULL: there is none. */
+static const char *boot_word(const char *cmdline, const char *name, size_t *length)
+{
+	const char *at = cmdline;
+
+	while ((at = strstr(at, name)))
+		if (at == cmdline || at[-1] == ' ') {
+			*length = strcspn(at, " \n");
+			return at;
+		} else {
+			at++;
+		}
+	return NULL;
+}
+
+static void look_isolation(struct tune_look *l)
+{
+	static const char *const names[] = { "isolcpus=", "nohz_full=", "rcu_nocbs=" };
+	char *cmdline, list[128] = "LIST", today[200] = "";
+	bool missing[3];
+
+	if (tune_tree_read(l->tree, "/proc/cmdline", &cmdline)) {
+		look_absent(l, "/proc/cmdline cannot be read");
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		size_t length = 0, used = strlen(today);
+		const char *word = boot_word(cmdline, names[i], &length);
+
+		missing[i] = !word;
+		if (word)
+			snprintf(today + used, sizeof(today) - used, "%s%.*s", used ? " " : "",
+				 (int)length, word);
+	}
+	free(cmdline);
+	look_today(l, "%s", today[0] ? today : "the kernel's command line isolates nothing");
+	if (tune_cpus_count(&l->host->online) < 2) {
+		look_limit(l, "with one processor there is nothing to isolate");
+		return;
+	}
+	if (missing[1] && !tune_tree_exists(l->tree, "/sys/devices/system/cpu/nohz_full"))
+		look_limit(l, "the kernel is built without nohz_full: the timer interrupt stays on every processor");
+	if (chosen(l))
+		print_list(&l->host->cpus, list, sizeof(list));
+	if (missing[1] || missing[2])
+		look_better(l, "nohz_full=%.80s rcu_nocbs=%.80s on the kernel's command line%s", list,
+			    list, missing[0] ? "; a cpuset partition replaces isolcpus" : "");
+}
+
+static void look_smt(struct tune_look *l)
+{
+	long long active;
+
+	if (tune_tree_number(l->tree, SMT, &active)) {
+		look_absent(l, "the kernel does not show whether cores have several threads");
+		return;
+	}
+	look_today(l, "%s", active ? "cores run several threads" :
+		   l->host->virtual ? "one thread a core, as far as the hypervisor shows" :
+		   "one thread a core");
+	if (active)
+		look_better(l, "nothing on the sibling of a gateway's processor (.../cpuN/topology/thread_siblings_list), or 'echo off' to /sys/devices/system/cpu/smt/control");
+}
+
+const struct tune_setting tune_settings_place[] = {
+	{ .name = "cpuset", .look = look_cpuset, .applies = true,
+	  .why = "Other programs on a processor of the gateway take it away for milliseconds; a partition keeps them off, threads started later included." },
+	{ .name = "isolation", .look = look_isolation,
+	  .why = "The timer interrupt and the kernel's own clean-up otherwise come to every processor, up to 1000 times a second." },
+	{ .name = "irq", .look = look_irq, .applies = true,
+	  .why = "An interrupt takes some microseconds from whatever runs on its processor." },
+	{ .name = "irqbalance", .look = look_irqbalance,
+	  .why = "It moves interrupts while the gateway runs, also back to its processors." },
+	{ .name = "workqueue", .look = look_workqueue, .applies = true,
+	  .why = "The kernel's deferred work runs on any processor unless it is told where." },
+	{ .name = "smt", .look = look_smt,
+	  .why = "Two threads of a core share its execution units, so each is slower while the other works." },
+	{ .name = NULL },
+};

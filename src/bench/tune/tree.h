@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files of the kernel (/proc, /sys, /dev), read and written below a root folder: that of
+ * the host, or a folder with a copy that a test or somebody curious has made.
+ *
+ * A copy has no kernel behind it. Where the kernel answers a write with another text than
+ * the one that was written, the functions here do so in a copy as well.
+ *
+ * All functions return 0 or a negative errno and log nothing.
+ */
+#ifndef BENCH_TUNE_TREE_H
+#define BENCH_TUNE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tune_tree {
+	const char *root; /* "" is the host, else a folder without a slash at its end */
+};
+
+/* How a file is set and what it says afterwards. */
+enum tune_kind {
+	TUNE_VALUE,     /* text in, the same or a like text out */
+	TUNE_CHOICE,    /* all words that are possible, the chosen one in [brackets] */
+	TUNE_FLAG,      /* a list of words; "+word" and "-word" change it */
+	TUNE_DIRECTORY, /* is made and removed */
+	TUNE_NEW,       /* a file that comes and goes with its directory */
+	TUNE_KINDS,
+};
+
+/* Is it the host itself? */
+bool tune_tree_live(const struct tune_tree *t);
+/* The path below the root, malloc()ed; NULL: no memory. */
+char *tune_tree_path(const struct tune_tree *t, const char *path);
+bool tune_tree_exists(const struct tune_tree *t, const char *path);
+/* The whole text of a file as it is, malloc()ed; at most 4 MiB (-EFBIG). A directory that is
+ * there has the text "". */
+int tune_tree_read(const struct tune_tree *t, const char *path, char **text);
+/* The first line without white space at its ends; "" on an error. Longer ones are cut. */
+int tune_tree_line(const struct tune_tree *t, const char *path, char *to, size_t size);
+/* A file with one whole number. */
+int tune_tree_number(const struct tune_tree *t, const char *path, long long *value);
+/*
+ * Sets a file: `value` is written in one call of write(2). For TUNE_CHOICE it is one of the
+ * words, or a text of all words with one in brackets, which chooses that one. For
+ * TUNE_DIRECTORY it is not used.
+ */
+int tune_tree_write(const struct tune_tree *t, const char *path, enum tune_kind kind,
+		    const char *value);
+/* Takes away an empty directory (-EBUSY: a cgroup with processes) or, in a copy, a file of
+ * TUNE_NEW; the kernel does that with the directory. */
+int tune_tree_remove(const struct tune_tree *t, const char *path, enum tune_kind kind);
+/* The numbers N of all entries PREFIX + N of a directory, ascending, malloc()ed. None, and
+ * 0, if there is no such directory. */
+int tune_tree_numbers(const struct tune_tree *t, const char *dir, const char *prefix,
+		      int **numbers, size_t *count);
+/* The word in brackets, or the first line if there are none. */
+void tune_chosen(const char *text, char *to, size_t size);
+/* Is `word` one of the words of `text`, with or without brackets? */
+bool tune_has_word(const char *text, const char *word);
+/* Removes white space at both ends, in place; returns `text`. */
+char *tune_trim(char *text);
+
+#endif
