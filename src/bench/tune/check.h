@@ -28,8 +28,8 @@ struct check {
 
 extern const char *const check_verdicts[TUNE_VERDICTS];
 
-/* Who takes the processors away, for how long and how often: one sentence. */
-void check_gaps_sentence(const struct check *c, char *to, size_t size);
+/* For how long and how often that one takes the processors away: one sentence. */
+void check_gaps_sentence(const struct check *c, enum tune_taker taker, char *to, size_t size);
 /* Is /dev/cpu_dma_latency of use here? */
 const char *check_flag_sentence(const struct tune_wake *w);
 

@@ -34,6 +34,13 @@ static void print_settings(const struct check *c, FILE *out)
 	fputs("\n  ]", out);
 }
 
+static void print_taken(FILE *out, const char *key, const struct tune_taken *t)
+{
+	fprintf(out, ", \"%s\": {\"count\": %zu, \"lost_ns\": %" PRIu64 ", \"longest_ns\": %" PRIu64
+		", \"period_ns\": %" PRIu64 ", \"regular_ns\": %" PRIu64 "}", key, t->count,
+		t->lost_ns, t->longest_ns, t->period_ns, t->regular_ns);
+}
+
 static void print_gaps(const struct check *c, FILE *out)
 {
 	char sentence[320];
@@ -43,21 +50,24 @@ static void print_gaps(const struct check *c, FILE *out)
 		tune_json_string(out, strerror(-c->gaps_err));
 		return;
 	}
-	check_gaps_sentence(c, sentence, sizeof(sentence));
-	fprintf(out, ",\n  \"gap_ns\": %d,\n  \"gaps_finding\": ", TUNE_GAP_NS);
-	tune_json_string(out, sentence);
-	fputs(",\n  \"gaps\": [", out);
+	fprintf(out, ",\n  \"gap_ns\": %d,\n  \"findings\": [", TUNE_GAP_NS);
+	for (enum tune_taker t = 0; t < TUNE_TAKERS; t++) {
+		check_gaps_sentence(c, t, sentence, sizeof(sentence));
+		fputs(t ? ", " : "", out);
+		tune_json_string(out, sentence);
+	}
+	fputs("],\n  \"gaps\": [", out);
 	for (size_t i = 0; i < c->gaps_count; i++) {
 		const struct tune_gaps *g = &c->gaps[i];
 
 		fprintf(out, "%s\n    {\"cpu\": %d", i ? "," : "", g->cpu);
-		if (g->err)
+		if (g->err) {
 			member(out, "error", strerror(-g->err));
-		else
-			fprintf(out, ", \"duration_ns\": %" PRIu64 ", \"count\": %zu, \"switched\": %zu, \"lost_ns\": %" PRIu64
-				", \"longest_ns\": %" PRIu64 ", \"period_ns\": %" PRIu64 ", \"regular_ns\": %" PRIu64,
-				g->duration_ns, g->count, g->switched, g->lost_ns,
-				g->longest_ns, g->period_ns, g->regular_ns);
+		} else {
+			fprintf(out, ", \"duration_ns\": %" PRIu64, g->duration_ns);
+			print_taken(out, "below", &g->by[TUNE_BELOW]);
+			print_taken(out, "switched", &g->by[TUNE_SWITCHED]);
+		}
 		fputc('}', out);
 	}
 	fputs("\n  ]", out);

@@ -61,25 +61,24 @@ static void print_row(const struct check_row *r, FILE *out)
 }
 
 /* The processor that lost most of its time. */
-static const struct tune_gaps *worst(const struct check *c)
+static const struct tune_gaps *worst(const struct check *c, enum tune_taker taker)
 {
 	const struct tune_gaps *w = NULL;
 
 	for (size_t i = 0; i < c->gaps_count; i++)
-		if (!c->gaps[i].err && (!w || c->gaps[i].lost_ns > w->lost_ns))
+		if (!c->gaps[i].err &&
+		    (!w || c->gaps[i].by[taker].lost_ns > w->by[taker].lost_ns))
 			w = &c->gaps[i];
 	return w;
 }
 
-static const char *culprit(const struct check *c)
+static const char *culprit(const struct check *c, enum tune_taker taker)
 {
-	double lost = 0, switched = 0;
+	double lost = 0;
 
-	for (size_t i = 0; i < c->gaps_count; i++) {
-		lost += (double)c->gaps[i].lost_ns;
-		switched += (double)c->gaps[i].switched_ns;
-	}
-	if (switched * 2 > lost)
+	for (size_t i = 0; i < c->gaps_count; i++)
+		lost += (double)c->gaps[i].by[taker].lost_ns;
+	if (taker == TUNE_SWITCHED)
 		return "other programs, threads of the kernel or a quota take";
 	if (c->steal_ns * 2 > lost)
 		return "your hypervisor takes";
@@ -88,34 +87,52 @@ static const char *culprit(const struct check *c)
 	return "interrupts, the kernel or the firmware (SMI) take";
 }
 
-void check_gaps_sentence(const struct check *c, char *to, size_t size)
+void check_gaps_sentence(const struct check *c, enum tune_taker taker, char *to, size_t size)
 {
-	const struct tune_gaps *w = worst(c);
-	char a[32], b[32], all[64];
+	const struct tune_gaps *w = worst(c, taker);
+	const struct tune_taken *t = w ? &w->by[taker] : NULL;
+	char a[32], b[32], longest[32], all[64];
 	double second;
 
-	if (!w || !w->count) {
-		snprintf(to, size, "nobody takes the processors away for more than %d us",
-			 TUNE_GAP_NS / 1000);
+	if (!t || !t->count) {
+		snprintf(to, size, "%s takes the processors away for more than %d us",
+			 taker == TUNE_SWITCHED ? "no other program" :
+			 c->host.virtual ? "neither the hypervisor nor an interrupt" :
+			 "no interrupt", TUNE_GAP_NS / 1000);
 		return;
 	}
 	second = (double)w->duration_ns / 1e9;
 	snprintf(all, sizeof(all), "%.2g %% of processor %d",
-		 100.0 * (double)w->lost_ns / (double)w->duration_ns, w->cpu);
-	if (w->period_ns)
+		 100.0 * (double)t->lost_ns / (double)w->duration_ns, w->cpu);
+	duration((double)t->longest_ns, longest);
+	if (t->period_ns)
 		snprintf(to, size, "%s the processors away for %s every %s (%s, longest %s)",
-			 culprit(c), duration((double)w->regular_ns, a),
-			 duration((double)w->period_ns, b), all,
-			 duration((double)w->longest_ns, (char[32]){ 0 }));
+			 culprit(c, taker), duration((double)t->regular_ns, a),
+			 duration((double)t->period_ns, b), all, longest);
 	else
-		snprintf(to, size, "%s the processors away %.0f times a second, irregularly, for up to %s (%s)",
-			 culprit(c), (double)w->count / second,
-			 duration((double)w->longest_ns, a), all);
+		snprintf(to, size, "%s the processors away %.3g times a second, irregularly, for up to %s (%s)",
+			 culprit(c, taker), (double)t->count / second, longest, all);
+}
+
+static void print_taken(const struct tune_gaps *g, enum tune_taker taker, FILE *out)
+{
+	const struct tune_taken *t = &g->by[taker];
+	char a[32], b[32];
+
+	fprintf(out, "  %4d  %-14s %8zu %10s %9.3f %%  ", g->cpu,
+		taker == TUNE_SWITCHED ? "other threads" : "from below", t->count,
+		duration((double)t->longest_ns, a),
+		100.0 * (double)t->lost_ns / (double)g->duration_ns);
+	if (t->period_ns)
+		fprintf(out, "%s every %s\n", duration((double)t->regular_ns, a),
+			duration((double)t->period_ns, b));
+	else
+		fputs("no\n", out);
 }
 
 static void print_gaps(const struct check *c, FILE *out)
 {
-	char sentence[320], a[32], b[32];
+	char sentence[320];
 
 	if (c->gaps_err) {
 		fprintf(out, "\nhow long processors are taken away: not measured: %s\n",
@@ -124,27 +141,22 @@ static void print_gaps(const struct check *c, FILE *out)
 	}
 	fprintf(out, "\na loop on each processor, all at once; a gap is more than %d us\n",
 		TUNE_GAP_NS / 1000);
-	fprintf(out, "  %4s %8s %12s %12s %10s  %s\n", "CPU", "gaps", "longest", "lost", "switched",
-		"regular");
+	fprintf(out, "  %4s  %-14s %8s %10s %11s  %s\n", "CPU", "taken by", "gaps", "longest",
+		"lost", "regular");
 	for (size_t i = 0; i < c->gaps_count; i++) {
 		const struct tune_gaps *g = &c->gaps[i];
-		double percent = g->duration_ns ?
-			100.0 * (double)g->lost_ns / (double)g->duration_ns : 0;
 
 		if (g->err) {
 			fprintf(out, "  %4d not measured: %s\n", g->cpu, strerror(-g->err));
 			continue;
 		}
-		fprintf(out, "  %4d %8zu %12s %10.3f %% %10zu  ", g->cpu, g->count,
-			duration((double)g->longest_ns, a), percent, g->switched);
-		if (g->period_ns)
-			fprintf(out, "%s every %s\n", duration((double)g->regular_ns, a),
-				duration((double)g->period_ns, b));
-		else
-			fputs("no\n", out);
+		for (enum tune_taker t = 0; t < TUNE_TAKERS; t++)
+			print_taken(g, t, out);
 	}
-	check_gaps_sentence(c, sentence, sizeof(sentence));
-	paragraph(out, "=> ", sentence);
+	for (enum tune_taker t = 0; t < TUNE_TAKERS; t++) {
+		check_gaps_sentence(c, t, sentence, sizeof(sentence));
+		paragraph(out, "=> ", sentence);
+	}
 }
 
 static void print_latency(const char *what, const struct tune_latency *l, int flag_err,

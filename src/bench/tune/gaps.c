@@ -40,16 +40,21 @@ static bool fits(uint64_t interval, uint64_t period)
 	       (interval > ideal ? interval - ideal : ideal - interval) <= period / 10;
 }
 
-/* Looks for a period among the gaps that are at least `least` long. */
-static bool find_period(const struct tune_gap *gaps, size_t count, uint64_t least,
-			struct tune_gaps *out)
+static bool is_by(const struct tune_gap *gap, enum tune_taker taker)
+{
+	return gap->switched == (taker == TUNE_SWITCHED);
+}
+
+/* Looks for a period among the gaps by `taker` that are at least `least` long. */
+static bool find_period(const struct tune_gap *gaps, size_t count, enum tune_taker taker,
+			uint64_t least, struct tune_taken *out)
 {
 	uint64_t *interval = malloc((count + 1) * sizeof(*interval));
 	uint64_t *length = malloc((count + 1) * sizeof(*length)), last = 0, period = 0;
 	size_t n = 0, fitting = 0;
 
 	for (size_t i = 0; interval && length && i < count; i++) {
-		if (gaps[i].ns < least)
+		if (!is_by(&gaps[i], taker) || gaps[i].ns < least)
 			continue;
 		length[n] = gaps[i].ns;
 		interval[n++] = gaps[i].at_ns - last;
@@ -70,22 +75,27 @@ static bool find_period(const struct tune_gap *gaps, size_t count, uint64_t leas
 	return out->period_ns;
 }
 
+static void add(struct tune_taken *t, size_t count, uint64_t lost_ns, uint64_t longest_ns)
+{
+	t->count += count;
+	t->lost_ns += lost_ns;
+	t->longest_ns = MAX(t->longest_ns, longest_ns);
+}
+
 void tune_gaps_evaluate(const struct tune_gap *gaps, size_t count, uint64_t duration_ns,
 			struct tune_gaps *out)
 {
 	out->duration_ns = duration_ns;
-	out->count = count;
-	out->switched = 0;
-	out->lost_ns = out->longest_ns = out->switched_ns = 0;
-	out->period_ns = out->regular_ns = 0;
-	for (size_t i = 0; i < count; i++) {
-		out->lost_ns += gaps[i].ns;
-		out->switched += gaps[i].switched;
-		out->switched_ns += gaps[i].switched ? gaps[i].ns : 0;
-		out->longest_ns = MAX(out->longest_ns, gaps[i].ns);
+	for (enum tune_taker taker = 0; taker < TUNE_TAKERS; taker++) {
+		struct tune_taken *t = &out->by[taker];
+
+		*t = (struct tune_taken){ 0 };
+		for (size_t i = 0; i < count; i++)
+			if (is_by(&gaps[i], taker))
+				add(t, 1, gaps[i].ns, gaps[i].ns);
+		if (!find_period(gaps, count, taker, t->longest_ns / 2, t))
+			find_period(gaps, count, taker, 0, t);
 	}
-	if (!find_period(gaps, count, out->longest_ns / 2, out))
-		find_period(gaps, count, 0, out);
 }
 
 struct loop {
@@ -107,7 +117,8 @@ static void spin(struct loop *l)
 {
 	uint64_t least = clock_ns_to_ticks(TUNE_GAP_NS), begin = clock_ticks(), last = begin;
 	uint64_t end = begin + clock_ns_to_ticks(l->duration_ns);
-	size_t count = 0, more = 0;
+	struct tune_taken more[TUNE_TAKERS] = { 0 };
+	size_t count = 0;
 	long before = switches();
 
 	while (last < end) {
@@ -115,15 +126,17 @@ static void spin(struct loop *l)
 
 		if (__builtin_expect(now - last > least, 0)) {
 			long after = switches();
+			struct tune_gap gap = {
+				.at_ns = clock_ticks_to_ns(last - begin),
+				.ns = clock_ticks_to_ns(now - last),
+				.switched = after != before,
+			};
 
 			if (count < GAPS_MAX)
-				l->gaps[count++] = (struct tune_gap){
-					.at_ns = clock_ticks_to_ns(last - begin),
-					.ns = clock_ticks_to_ns(now - last),
-					.switched = after != before,
-				};
+				l->gaps[count++] = gap;
 			else
-				more++;
+				add(&more[gap.switched ? TUNE_SWITCHED : TUNE_BELOW], 1, gap.ns,
+				    gap.ns);
 			before = after;
 			/* What the system call took is no gap. */
 			now = clock_ticks();
@@ -131,7 +144,8 @@ static void spin(struct loop *l)
 		last = now;
 	}
 	tune_gaps_evaluate(l->gaps, count, clock_ticks_to_ns(last - begin), l->out);
-	l->out->count += more;
+	for (enum tune_taker t = 0; t < TUNE_TAKERS; t++)
+		add(&l->out->by[t], more[t].count, more[t].lost_ns, more[t].longest_ns);
 }
 
 static void *run_loop(void *arg)

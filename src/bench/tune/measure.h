@@ -24,17 +24,26 @@ struct tune_gap {
 	bool switched;  /* another thread ran meanwhile: it was this kernel's scheduler */
 };
 
+/* Who took the processor. */
+enum tune_taker {
+	TUNE_BELOW,    /* no other thread ran: the hypervisor, an interrupt, the firmware */
+	TUNE_SWITCHED, /* another thread ran, or a quota of the cgroup was used up */
+	TUNE_TAKERS,
+};
+
+struct tune_taken {
+	size_t count;         /* gaps longer than TUNE_GAP_NS */
+	uint64_t lost_ns, longest_ns;
+	/* If most of the long gaps, or of all, come at even intervals: that interval and
+	 * their median length; else 0. */
+	uint64_t period_ns, regular_ns;
+};
+
 /* What a loop on one processor saw. */
 struct tune_gaps {
 	int cpu, err;         /* err: negative errno, it could not be measured */
 	uint64_t duration_ns;
-	size_t count;         /* gaps longer than TUNE_GAP_NS */
-	size_t switched;      /* in so many of them another thread ran */
-	uint64_t lost_ns, longest_ns;
-	uint64_t switched_ns; /* of lost_ns */
-	/* If most of the long gaps, or of all, come at even intervals: that interval and
-	 * their median length; else 0. */
-	uint64_t period_ns, regular_ns;
+	struct tune_taken by[TUNE_TAKERS];
 };
 
 /* Fills in all but cpu and err from gaps in the order of their time. `count` may be 0. */
