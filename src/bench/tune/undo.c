@@ -57,7 +57,9 @@ static void flag_back(const struct tune_change *c, char *to, size_t size)
 	}
 }
 
-static int take_back(const struct tune_tree *t, const struct tune_change *c)
+/* 0; a negative errno; or -EAGAIN: the kernel made another value of it, which is `now`
+ * from here on, so that a later undo goes on with it. */
+static int take_back(const struct tune_tree *t, struct tune_change *c)
 {
 	char *after = NULL, flag[64];
 	int err;
@@ -69,10 +71,13 @@ static int take_back(const struct tune_tree *t, const struct tune_change *c)
 	err = tune_tree_write(t, c->path, c->kind, c->kind == TUNE_FLAG ? flag : c->former);
 	if (!err)
 		err = tune_tree_read(t, c->path, &after);
-	if (!err && c->kind != TUNE_FLAG && !change_same(c->kind, after, c->former))
-		err = -EIO;
-	free(after);
-	return err;
+	if (err || c->kind == TUNE_FLAG || change_same(c->kind, after, c->former)) {
+		free(after);
+		return err;
+	}
+	free(c->now);
+	c->now = after;
+	return -EAGAIN;
 }
 
 static void undo_change(const struct tune_tree *t, struct tune_change *c, bool force,
@@ -97,7 +102,12 @@ static void undo_change(const struct tune_tree *t, struct tune_change *c, bool f
 	} else if (dry_run) {
 		change_say(report, "would", c, "restore %s",
 			   change_shown(c, c->former, was, sizeof(was)));
-	} else if ((err = take_back(t, c))) {
+	} else if ((err = take_back(t, c)) == -EAGAIN) {
+		report->failed++;
+		change_say(report, "FAILED", c, "asked for %s, the kernel says %s: 'busbar tune undo' again later",
+			   change_shown(c, c->former, was, sizeof(was)),
+			   change_shown(c, c->now, is, sizeof(is)));
+	} else if (err) {
 		report->failed++;
 		change_say(report, "FAILED", c, "%s%s", strerror(-err),
 			   err == -EBUSY && c->kind == TUNE_DIRECTORY ?

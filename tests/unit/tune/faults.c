@@ -60,6 +60,8 @@ int __wrap_tune_tree_write(const struct tune_tree *t, const char *path, enum tun
 	enum fault now;
 	int err = before(&now);
 
+	if (now == FAULT_OTHER && kind == TUNE_VALUE)
+		value = "77\n";
 	return err ? err : after(now, __real_tune_tree_write(t, path, kind, value));
 }
 

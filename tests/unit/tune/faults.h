@@ -12,6 +12,7 @@ enum fault {
 	FAULT_ERROR_AFTER, /* it is written, and -EIO */
 	FAULT_KILL,        /* the process ends before it */
 	FAULT_KILL_AFTER,  /* the process ends after it */
+	FAULT_OTHER,       /* the kernel makes 77 of it: a value, and no failure */
 	FAULT_STATE,       /* the state file is not written, -ENOSPC; counts these writes */
 	FAULT_KINDS,
 };
