@@ -13,7 +13,7 @@
 #include "util/container_of.h"
 
 /* More than these are counted, and not looked at for a period. */
-#define GAPS_MAX 16384
+#define GAPS_MAX 4096
 /* Fewer say nothing about a period. */
 #define REGULAR_MIN 5
 

@@ -472,6 +472,8 @@ int main(void)
 	};
 	int failed;
 
+	/* State files that a test writes are like those of apply. */
+	umask(022);
 	nowhere = fopen("/dev/null", "we");
 	log_set_sink(keep_error);
 	failed = cmocka_run_group_tests_name("tune: undo", tests, NULL, NULL);
