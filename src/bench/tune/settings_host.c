@@ -109,47 +109,102 @@ static void look_virtual(struct tune_look *l)
 		look_limit(l, "it may take processors away (measured below): there, give each virtual processor one of its own");
 }
 
-/* The path of this process in the hierarchy whose line begins with `begin`. */
-static bool own_cgroup(const struct tune_tree *t, const char *begin, char *to, size_t size)
+/* Is `word` in a list with commas? */
+static bool in_list(const char *list, const char *word)
 {
-	char *text, *at;
-	bool found;
+	size_t length = strlen(word);
 
-	if (tune_tree_read(t, "/proc/self/cgroup", &text))
-		return false;
-	at = strstr(text, begin);
-	found = at;
-	if (at) {
-		at += strlen(begin);
-		snprintf(to, size, "%.*s", (int)strcspn(at, "\n"), at);
+	for (; *list; list += *list == ',') {
+		size_t n = strcspn(list, ",");
+
+		if (n == length && !memcmp(list, word, n))
+			return true;
+		list += n;
 	}
-	free(text);
-	return found;
+	return false;
 }
 
-/* The smallest quota of this process' cgroup and those above it. */
-static bool find_quota(const struct tune_tree *t, long long *quota, long long *period)
+/*
+ * Where the hierarchy is mounted that has the controller cpu, and this process' path in it.
+ * 1 or 2, its version; 0: there is none, or it cannot be read.
+ */
+static int cpu_hierarchy(const struct tune_tree *t, char mount[256], char path[512])
 {
-	char mount[256], path[512], file[1024], line[64];
-	bool found = false;
+	char *mounts = NULL, *groups = NULL, *line, *rest;
+	int version = 0;
 
-	if (tune_cgroup_mount(t, mount, sizeof(mount)) ||
-	    !own_cgroup(t, "0::", path, sizeof(path)))
+	if (tune_tree_read(t, "/proc/self/mounts", &mounts) ||
+	    tune_tree_read(t, "/proc/self/cgroup", &groups))
+		goto out;
+	for (line = strtok_r(mounts, "\n", &rest); line && version != 1;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		char place[256], type[32], options[256];
+
+		if (sscanf(line, "%*s %255s %31s %255s", place, type, options) != 3)
+			continue;
+		if (!strcmp(type, "cgroup") && in_list(options, "cpu"))
+			version = 1;
+		else if (!strcmp(type, "cgroup2"))
+			version = 2;
+		else
+			continue;
+		snprintf(mount, 256, "%s", place);
+	}
+	/* "2:cpu,cpuacct:/path"; version 2 has no names: "0::/path". */
+	path[0] = '\0';
+	for (line = strtok_r(groups, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *names = strchr(line, ':'), *at = names ? strchr(names + 1, ':') : NULL;
+
+		if (!at)
+			continue;
+		*at = '\0';
+		if (version == 1 ? in_list(names + 1, "cpu") : !names[1])
+			snprintf(path, 512, "%s", at + 1);
+	}
+	version = path[0] ? version : 0;
+out:
+	free(mounts);
+	free(groups);
+	return version;
+}
+
+/* Quota and period of one cgroup; false: it has no quota. */
+static bool read_quota(const struct tune_tree *t, int version, const char *mount,
+		       const char *path, long long *quota, long long *period)
+{
+	char file[1024], line[64];
+
+	if (version == 2) {
+		snprintf(file, sizeof(file), "%s%s/cpu.max", mount, path);
+		return !tune_tree_line(t, file, line, sizeof(line)) &&
+		       sscanf(line, "%lld %lld", quota, period) == 2 && *period > 0;
+	}
+	snprintf(file, sizeof(file), "%s%s/cpu.cfs_quota_us", mount, path);
+	if (tune_tree_number(t, file, quota) || *quota < 0)
 		return false;
-	for (char *end = path + strlen(path); end > path; *end = '\0') {
+	snprintf(file, sizeof(file), "%s%s/cpu.cfs_period_us", mount, path);
+	return !tune_tree_number(t, file, period) && *period > 0;
+}
+
+/* The smallest quota of this process' cgroup and those above it. 1: found, 0: there is
+ * none, -1: it cannot be seen. */
+static int find_quota(const struct tune_tree *t, long long *quota, long long *period)
+{
+	char mount[256], path[512], *end;
+	int version = cpu_hierarchy(t, mount, path), found = 0;
+
+	if (!version)
+		return -1;
+	for (end = path + strlen(path); end && end > path; end = strrchr(path, '/')) {
 		long long q, p;
 
-		snprintf(file, sizeof(file), "%s%s/cpu.max", mount, path);
-		if (!tune_tree_line(t, file, line, sizeof(line)) &&
-		    sscanf(line, "%lld %lld", &q, &p) == 2 && p > 0 &&
-		    (!found || q * *period < *quota * p)) {
+		*end = '\0';
+		if (read_quota(t, version, mount, path, &q, &p) &&
+		    (!found || (double)q / (double)p < (double)*quota / (double)*period)) {
 			*quota = q;
 			*period = p;
-			found = true;
+			found = 1;
 		}
-		end = strrchr(path, '/');
-		if (!end)
-			break;
 	}
 	return found;
 }
@@ -158,13 +213,17 @@ static void look_quota(struct tune_look *l)
 {
 	long long quota, period;
 
-	if (!find_quota(l->tree, &quota, &period)) {
+	int found = find_quota(l->tree, &quota, &period);
+
+	if (found < 0)
+		look_absent(l, "the cgroup of this shell is not shown");
+	else if (!found)
 		look_today(l, "none");
+	if (found <= 0)
 		return;
-	}
 	look_today(l, "%lld us of processor time in each %lld us", quota, period);
 	look_limit(l, "when it is used up, all programs of the cgroup stop for the rest of the period: a gateway that polls uses it up");
-	look_better(l, "'max' in cpu.max (docker: no --cpus; Kubernetes: no CPU limit)");
+	look_better(l, "'max' in cpu.max, version 1: -1 in cpu.cfs_quota_us (docker: no --cpus; Kubernetes: no CPU limit)");
 }
 
 const struct tune_setting tune_settings_host[] = {

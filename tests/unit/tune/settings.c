@@ -131,11 +131,22 @@ static void special_hosts_are_told_apart(void **state)
 	tree_put(root, "/proc/cpuinfo", "processor: 0\nflags : tsc constant_tsc nonstop_tsc\n");
 	EXPECT("", "tsc", TUNE_GOOD, "invariant");
 	EXPECT("", "virtual", TUNE_GOOD, "no hypervisor");
+	tree_put(root, "/sys/fs/cgroup/limited.slice/cpu.max", "max 100000\n");
+	EXPECT("", "quota", TUNE_GOOD, "none");
+	tree_put(root, "/proc/self/cgroup", "3:cpu,cpuacct:/a/b\n2:cpuset:/\n0::/limited.slice\n");
+	tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "20000\n");
+	tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n");
+	tree_put(root, "/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+	tree_put(root, "/proc/self/mounts",
+		 "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n"
+		 "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"
+		 "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+	EXPECT("", "quota", TUNE_LIMIT, "20000 us");
 	tree_put(root, "/sys/fs/cgroup/cgroup.controllers", "hugetlb\n");
 	EXPECT("2", "cpuset", TUNE_LIMIT, "version 1");
 	tree_put(root, "/proc/self/mounts", "proc /proc proc rw 0 0\n");
 	EXPECT("2", "cpuset", TUNE_LIMIT, "not mounted");
-	EXPECT("", "quota", TUNE_GOOD, "none");
+	EXPECT("", "quota", TUNE_ABSENT, "not shown");
 	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/nohz_full", root);
 	unlink(path);
 	tree_put(root, "/proc/cmdline", "quiet\n");
