@@ -2,22 +2,18 @@
 /*
  * `busbar delivery`: finds the samples of one file (sent) in another one (received).
  * Matches them by sequence number and reports losses, order, equality bit by bit and
- * the one-way latency. This file reads the samples, delivery_match.c matches them.
+ * the one-way latency. This file is the command line and the table; bench/delivery reads the
+ * samples and matches them.
  */
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <math.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/delivery_match.h"
-#include "gateway/part/reader.h"
-#include "gateway/sample/signals.h"
+#include "bench/delivery/load.h"
 #include "util/log.h"
-
-#define VALUES_MAX 65536
 
 struct settings {
 	const char *format, *types;
@@ -56,76 +52,15 @@ static const char *format_by_name(const char *path)
 	return dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
 }
 
-/* Makes the format of a configuration text, so that all its spellings are accepted. */
-static int make_format(const struct settings *s, const char *path,
-		       struct config **config, struct format **format)
-{
-	const char *name = s->format ? s->format : format_by_name(path);
-	bool object = name[0] == '{';
-	struct signal_list *signals = NULL;
-	char *text;
-	int ret;
-
-	if (asprintf(&text, "{ \"format\": %s%s%s, \"signals\": \"%s\" }",
-		     object ? "" : "\"", name, object ? "" : "\"",
-		     s->types ? s->types : "1f") < 0)
-		return -ENOMEM;
-	ret = config_load_text("command line", text, strlen(text), config);
-	free(text);
-	if (ret)
-		return ret;
-	if (s->types)
-		ret = signal_list_parse(&signals, *config, config_root(*config),
-					"signals");
-	if (!ret)
-		ret = format_new(format, *config,
-				 json_object_get(config_root(*config), "format"),
-				 NULL, signals);
-	signal_list_put(signals);
-	if (ret)
-		config_destroy(*config);
-	return ret;
-}
-
 static int load(const struct settings *s, const char *path,
 		struct delivery_samples *out)
 {
-	size_t size = sizeof(struct sample) + VALUES_MAX * sizeof(union signal_data);
-	struct sample *smp = calloc(1, size);
-	struct config *config;
-	struct format *format;
-	struct reader reader;
-	int ret;
-
-	if (!smp)
-		return -ENOMEM;
-	smp->capacity = VALUES_MAX;
-	ret = make_format(s, path, &config, &format);
-	if (ret)
-		goto err_sample;
-	ret = reader_open(&reader, path, format, 1 << 20);
-	if (ret)
-		goto err_format;
-	while ((ret = reader_next(&reader, &smp, 1, true)) > 0) {
-		ret = delivery_samples_add(out, smp);
-		if (ret) {
-			log_error("no memory for the samples of '%s'", path);
-			break;
-		}
-	}
-	if (!ret && reader.malformed) {
-		log_error("%s: %ju malformed lines", path,
-			  (uintmax_t)reader.malformed);
-		ret = -EBADMSG;
-	}
-	out->signals = signal_list_get(format->signals);
-	reader_close(&reader);
-err_format:
-	format_destroy(format);
-	config_destroy(config);
-err_sample:
-	free(smp);
-	return ret;
+	return delivery_load(&(struct delivery_file){
+				     .path = path,
+				     .format = s->format ? s->format :
+							   format_by_name(path),
+				     .types = s->types },
+			     out);
 }
 
 static const char *equality(uint64_t differing)

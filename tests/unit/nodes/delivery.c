@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Matching of what was sent with what was received. */
-#include "cli/delivery_match.h"
+#include "bench/delivery/match.h"
 
 #include <math.h>
 #include <stdarg.h>

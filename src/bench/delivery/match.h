@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Matches two lists of samples: which sent samples were received, and how. */
-#ifndef CLI_DELIVERY_MATCH_H
-#define CLI_DELIVERY_MATCH_H
+#ifndef BENCH_DELIVERY_MATCH_H
+#define BENCH_DELIVERY_MATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,11 +10,15 @@
 
 #include "gateway/sample/sample.h"
 
+#define DELIVERY_NONE SIZE_MAX
+
 struct delivery_sample {
 	uint64_t sequence, position; /* position: index in the file, from 0 */
 	struct timespec origin, received;
 	uint32_t flags, length;
 	size_t data;                 /* index of its first value in `values` */
+	size_t match;                /* of sent samples, set by delivery_match(): index in
+				      * the list of received ones, DELIVERY_NONE: lost */
 };
 
 struct delivery_samples {
@@ -51,7 +55,7 @@ struct delivery_result {
 	int64_t service_ns[5];
 };
 
-/* Sorts both lists. 0 or -ENOMEM. */
+/* Sorts both lists by sequence number. 0 or -ENOMEM. */
 int delivery_match(struct delivery_samples *sent, struct delivery_samples *received,
 		  const struct delivery_options *o, struct delivery_result *r);
 

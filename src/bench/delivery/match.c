@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Matching of samples; see delivery_match.h. */
-#include "cli/delivery_match.h"
+/* Matching of samples; see match.h. */
+#include "bench/delivery/match.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,6 +50,7 @@ int delivery_samples_add(struct delivery_samples *l, const struct sample *s)
 		.flags = s->flags,
 		.length = s->length,
 		.data = l->value_count,
+		.match = DELIVERY_NONE,
 	};
 	if (s->length)
 		memcpy(l->values + l->value_count, s->data,
@@ -190,7 +191,7 @@ static void compare_pair(struct match *m, const struct delivery_sample *a,
 /* Matches two sorted lists. `first`: the lowest received number. */
 static void merge(struct match *m)
 {
-	const struct delivery_sample *a = m->sent->samples;
+	struct delivery_sample *a = m->sent->samples;
 	const struct delivery_sample *b = m->received->samples;
 	const struct delivery_sample *a_end = a + m->sent->count;
 	const struct delivery_sample *b_end = b + m->received->count;
@@ -215,6 +216,7 @@ static void merge(struct match *m)
 			b++;
 			continue;
 		}
+		a->match = (size_t)(b - m->received->samples);
 		compare_pair(m, a, b);
 		a++;
 		b++;
