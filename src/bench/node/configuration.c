@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The gateways of a case as configurations; see medium.h. */
+#include <string.h>
+
+#include "bench/node/medium.h"
+#include "gateway/sample/sample.h"
+
+#include <stdio.h>
+
+/* Pieces in which a recording in memory grows; the first 8 are there from the start. */
+#define PIECE_BYTES (64u << 10)
+#define BUFFER_MIN (8u << 20)
+/* Of the memory that is free: what one recording may take ahead. */
+#define MEMORY_PARTS 8
+
+size_t bench_node_record_bytes(const struct bench_node_settings *s)
+{
+	size_t bytes = sizeof(struct sample) + s->values * sizeof(union signal_data);
+
+	return (bytes + 15) & ~(size_t)15;
+}
+
+uint64_t bench_node_memory_bytes(void)
+{
+	uint64_t kib = UINT64_MAX >> 10;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %ju", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib << 10;
+}
+
+/*
+ * All of a run, twice: when less than half is left the file node sees to more memory, on the
+ * processor of the generator.
+ */
+static json_int_t buffer_bytes(const struct bench_node_settings *s)
+{
+	uint64_t bytes = 2 * s->steps * bench_node_record_bytes(s) + BUFFER_MIN;
+	uint64_t limit = bench_node_memory_bytes() / MEMORY_PARTS;
+
+	if (strcmp(s->recording, "memory"))
+		return BUFFER_MIN;
+	if (bytes > limit)
+		bytes = limit > BUFFER_MIN ? limit : BUFFER_MIN;
+	return (json_int_t)((bytes / PIECE_BYTES + 1) * PIECE_BYTES);
+}
+
+/* A name relative to the folder in which the gateways run. */
+static json_t *recording(const struct bench_node_settings *s, const char *file)
+{
+	return json_pack("{ss ss ss s{sb ss sI}}", "type", "file", "uri", file,
+			 "format", "busbar.binary", "out", "append", 0,
+			 "buffering", s->recording, "buffer_size",
+			 buffer_bytes(s));
+}
+
+static json_t *generator(const struct bench_node_settings *s)
+{
+	/* Its origin is when the step was planned; beside it the recording has when the
+	 * step was taken. */
+	json_t *o = json_pack("{ss ss si sf sI sb ss}", "type", "signal",
+			      "signal", "mixed", "values", (int)s->values,
+			      "rate", s->rate_hz, "limit", (json_int_t)s->steps,
+			      "monitor_missed", 1, "origin", "planned");
+
+	if (strcmp(s->timer, "default"))
+		json_object_set_new(o, "timer", json_string(s->timer));
+	if (s->catch_up_ns >= 0)
+		json_object_set_new(o, "catch_up",
+				    json_real((double)s->catch_up_ns / 1e9));
+	return o;
+}
+
+/* What the user wants otherwise, `group` NULL: on the node itself. */
+static void overlay(json_t *node, const char *group, const json_t *more)
+{
+	json_t *g = group ? json_object_get(node, group) : node;
+
+	if (!more)
+		return;
+	if (!g) {
+		g = json_object();
+		json_object_set_new(node, group, g);
+	}
+	json_object_update_recursive(g, (json_t *)more);
+}
+
+/* A key of ours that fits another one of ours, and not what the user gives in its place, is left
+ * to the node. */
+static void let_go(json_t *node, const char *group, const json_t *more, const char *given,
+		   const char *dependent)
+{
+	if (json_object_get(more, given) && !json_object_get(more, dependent))
+		json_object_del(json_object_get(node, group), dependent);
+}
+
+static json_t *medium_end(const struct bench_node_settings *s,
+			  enum bench_node_end end)
+{
+	const struct bench_node_medium *m = s->medium;
+	json_t *(*make)(const struct bench_node_settings *) =
+		end == BENCH_NODE_TARGET ? m->target : m->source;
+	json_t *o = make ? make(s) : json_pack("{ss}", "type", s->node);
+
+	if (!make && end == BENCH_NODE_TARGET)
+		json_object_set_new(o, "in", json_pack("{s{si ss}}", "signals",
+						       "count", (int)s->values,
+						       "type", "float"));
+	if (!make && end == BENCH_NODE_SOURCE)
+		json_object_set_new(o, "out", json_object());
+	let_go(o, "out", s->out, "max_wrs", "periodic_signaling");
+	let_go(o, "in", s->in, "buffer_subtraction", "vectorize");
+	overlay(o, NULL, s->keys);
+	if (end == BENCH_NODE_SOURCE || m->both_ends)
+		overlay(o, "out", s->out);
+	if (end == BENCH_NODE_TARGET || m->both_ends)
+		overlay(o, "in", s->in);
+	return o;
+}
+
+static void pin(json_t *node, int cpu)
+{
+	if (cpu >= 0 && cpu < 63)
+		json_object_set_new(node, "affinity",
+				    json_integer((json_int_t)1 << cpu));
+}
+
+/* Both ends in one gateway: the threads are pinned by their nodes. */
+static void add_both(const struct bench_node_settings *s, json_t *nodes, json_t *paths)
+{
+	const char *out = s->medium->both_ends ? "peer" : "source";
+	const char *in = s->medium->both_ends ? "peer" : "target";
+
+	json_object_set_new(nodes, "sent", recording(s, "sent.bin"));
+	json_object_set_new(nodes, "received", recording(s, "received.bin"));
+	json_object_set_new(nodes, out, medium_end(s, BENCH_NODE_SOURCE));
+	if (!s->medium->both_ends)
+		json_object_set_new(nodes, in, medium_end(s, BENCH_NODE_TARGET));
+	/* The last one to start, because its steps begin then. */
+	json_object_set_new(nodes, "generator", generator(s));
+	pin(json_object_get(nodes, "generator"), s->cpus[BENCH_NODE_SOURCE]);
+	pin(json_object_get(nodes, in), s->cpus[BENCH_NODE_TARGET]);
+	json_array_append_new(paths, json_pack("{ss s[ss]}", "in", "generator",
+					       "out", out, "sent"));
+	json_array_append_new(paths, json_pack("{ss ss}", "in", in, "out",
+					       "received"));
+}
+
+json_t *bench_node_configuration(const struct bench_node_settings *s,
+				 enum bench_node_end end)
+{
+	json_t *nodes = json_object(), *paths = json_array();
+	bool source = end == BENCH_NODE_SOURCE;
+
+	if (s->processes == 1) {
+		add_both(s, nodes, paths);
+	} else if (source) {
+		json_object_set_new(nodes, "sent", recording(s, "sent.bin"));
+		json_object_set_new(nodes, "source", medium_end(s, end));
+		json_object_set_new(nodes, "generator", generator(s));
+		json_array_append_new(paths, json_pack("{ss s[ss]}", "in",
+						       "generator", "out",
+						       "source", "sent"));
+	} else {
+		json_object_set_new(nodes, "received", recording(s, "received.bin"));
+		json_object_set_new(nodes, "target", medium_end(s, end));
+		json_array_append_new(paths, json_pack("{ss ss}", "in", "target",
+						       "out", "received"));
+	}
+	if (s->processes == 2 && !strcmp(s->recording, "stream"))
+		pin(json_object_get(nodes, source ? "generator" : "target"), s->cpus[end]);
+	return json_pack("{sb si si so so}", "idle_stop",
+			 source && s->processes == 2, "priority", s->priority,
+			 "nice", source ? s->nice : 0, "nodes", nodes, "paths", paths);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The node-types by the names that `--node` takes, and their two ends as configurations. */
+#ifndef BENCH_NODE_MEDIUM_H
+#define BENCH_NODE_MEDIUM_H
+
+#include <stdio.h>
+
+#include "bench/node/settings.h"
+
+struct bench_node_medium {
+	const char *name;   /* of --node */
+	const char *type;   /* node-type; NULL: the name given is that of the node-type */
+	/* What the log of the target says once it can be reached; NULL: it is running. */
+	const char *ready;
+	bool both_ends;     /* one node is both ends: what is written to it is read from it */
+	bool addressed;     /* its ends reach each other by addresses of the network */
+	bool services;      /* it has service types */
+	bool removable;     /* it leaves an object in shared memory when it is killed */
+	/* New objects. With both_ends only `source`, for both directions. NULL: only what the
+	 * user says. */
+	json_t *(*source)(const struct bench_node_settings *s);
+	json_t *(*target)(const struct bench_node_settings *s);
+};
+
+/* By name, of the table or any node-type of the gateway. NULL: there is none; `why` says it. */
+const struct bench_node_medium *bench_node_medium_find(const char *name);
+
+/* All names, "infiniband shmem ..."; one line without an end. */
+void bench_node_medium_list(char *text, size_t size);
+
+/* Is the node-type in this build? Else says so and returns -EOPNOTSUPP. */
+int bench_node_medium_is_there(const struct bench_node_settings *s);
+
+/* The gateway of one end; NULL: no memory. With one process SOURCE holds everything. */
+json_t *bench_node_configuration(const struct bench_node_settings *s,
+				 enum bench_node_end end);
+
+/* Bytes that a sample takes in the memory of a recording. */
+size_t bench_node_record_bytes(const struct bench_node_settings *s);
+/* Memory that this machine has left. */
+uint64_t bench_node_memory_bytes(void);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The processes that hold the namespaces; see namespaces.h. */
+#define LOG_ROOM "bench/node"
+#include "bench/node/namespaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+static const char *const interfaces[] = { "busbar0", "busbar1" };
+static const char *const addresses[] = { BENCH_NODE_ADDRESS_SOURCE,
+					 BENCH_NODE_ADDRESS_TARGET };
+
+/* What a holder reports: its end is made, or what was refused. */
+struct report {
+	pid_t pid;
+	int err;
+	char what[48];
+};
+
+static void report(int fd, int err, const char *what)
+{
+	struct report r = { .pid = getpid(), .err = err };
+
+	snprintf(r.what, sizeof(r.what), "%s", what);
+	if (write(fd, &r, sizeof(r)) != sizeof(r))
+		_exit(1);
+	if (err)
+		_exit(1);
+}
+
+/* Stays until the other end of the pipe is gone. */
+static void hold(int life)
+{
+	char byte;
+
+	while (read(life, &byte, 1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* Who is not root is so in a user namespace of his own, where the kernel permits it. */
+static int become_root(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	char map[64];
+	int ret;
+
+	if (!uid)
+		return 0;
+	if (unshare(CLONE_NEWUSER))
+		return -errno;
+	ret = write_file("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	ret = ret ? ret : write_file("/proc/self/uid_map", map);
+	snprintf(map, sizeof(map), "0 %u 1", gid);
+	return ret ? ret : write_file("/proc/self/gid_map", map);
+}
+
+/* The holder of the target; `go`: the cable has been laid. */
+static void hold_target(int out, int life, int go)
+{
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (unshare(CLONE_NEWNET))
+		report(out, -errno, "a network namespace");
+	report(out, 0, "");
+	if (read(go, &byte, 1) != 1)
+		_exit(1);
+	report(out, bench_node_cable_up(interfaces[1], addresses[1]),
+	       "the address of the second end");
+	hold(life);
+}
+
+/* The holder of the source, which makes all else. */
+static void hold_source(int out, int life)
+{
+	int go[2], from[2], err = become_root();
+	struct report r;
+
+	report(out, err, "a user namespace"); /* ends the process after an error */
+	if (unshare(CLONE_NEWNET) || pipe(go) || pipe(from))
+		report(out, -errno, "a network namespace");
+	switch (fork()) {
+	case -1:
+		report(out, -errno, "a process");
+		break;
+	case 0:
+		close(go[1]);
+		hold_target(from[1], life, go[0]);
+	}
+	if (read(from[0], &r, sizeof(r)) != sizeof(r) || r.err)
+		report(out, -EPERM, "a second network namespace");
+	err = bench_node_cable_make(interfaces[0], interfaces[1], r.pid);
+	if (err)
+		report(out, err, "a pair of veth interfaces");
+	err = bench_node_cable_up(interfaces[0], addresses[0]);
+	if (err)
+		report(out, err, "the address of the first end");
+	if (write(go[1], "", 1) != 1 || read(from[0], &r, sizeof(r)) != sizeof(r))
+		report(out, -EIO, "the second end");
+	if (write(out, &r, sizeof(r)) != sizeof(r))
+		_exit(1);
+	hold(life);
+}
+
+/* 0; or what the holder says was refused. */
+static int take_report(int fd, struct report *r)
+{
+	if (read(fd, r, sizeof(*r)) != sizeof(*r)) {
+		log_error("the process that makes network namespaces has ended");
+		return -EIO;
+	}
+	if (!r->err)
+		return 0;
+	log_error("cannot make %s: %s; namespaces need root, or user namespaces",
+		  r->what, strerror(-r->err));
+	return r->err == -EPERM || r->err == -EOPNOTSUPP || r->err == -ENOSPC ||
+			       r->err == -EACCES ?
+		       -EOPNOTSUPP :
+		       r->err;
+}
+
+int bench_node_namespaces_make(struct bench_node_namespaces *n)
+{
+	struct report r;
+	int out[2], life[2], ret;
+
+	*n = (struct bench_node_namespaces){ .pipe = -1 };
+	if (pipe2(out, O_CLOEXEC))
+		return -errno;
+	if (pipe2(life, O_CLOEXEC)) {
+		close(out[0]);
+		close(out[1]);
+		return -errno;
+	}
+	fflush(NULL);
+	n->holder[0] = fork();
+	if (!n->holder[0]) {
+		setpgid(0, 0);
+		close(life[1]);
+		close(out[0]);
+		hold_source(out[1], life[0]);
+	}
+	close(out[1]);
+	close(life[0]);
+	n->pipe = life[1];
+	ret = n->holder[0] < 0 ? -errno : take_report(out[0], &r);
+	if (!ret)
+		ret = take_report(out[0], &r);
+	close(out[0]);
+	if (ret)
+		bench_node_namespaces_end(n);
+	else
+		n->holder[1] = r.pid;
+	return ret;
+}
+
+void bench_node_namespaces_end(struct bench_node_namespaces *n)
+{
+	if (n->pipe >= 0)
+		close(n->pipe);
+	n->pipe = -1;
+	if (n->holder[0] > 0)
+		while (waitpid(n->holder[0], NULL, 0) < 0 && errno == EINTR)
+			;
+	n->holder[0] = 0;
+}
+
+static int enter(pid_t holder, const char *kind, int type)
+{
+	char path[64];
+	int fd, ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", holder, kind);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, type))
+		ret = -errno;
+	if (ret)
+		fprintf(stderr, "cannot enter %s: %s\n", path, strerror(-ret));
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+int bench_node_namespaces_enter(pid_t holder)
+{
+	int ret = geteuid() ? enter(holder, "user", CLONE_NEWUSER) : 0;
+
+	return ret ? ret : enter(holder, "net", CLONE_NEWNET);
+}

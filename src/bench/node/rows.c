@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rows and figures; see rows.h. A row is a sample that the generator made. A step that it
+ * missed has no row: it is a gap in the sequence numbers of the file of what was sent. A sample
+ * that is in this file and not in the one of what was received was lost by the node: at the
+ * start when it lies before the first one that was received, else on the way.
+ */
+#define LOG_ROOM "bench/node"
+#include "bench/node/rows.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/delivery/load.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+enum { SEQUENCE, PLAN, ORIGIN, RECV, COLUMNS };
+
+static int load(const char *dir, const char *name, struct delivery_samples *out)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return delivery_load(&(struct delivery_file){ .path = path,
+						      .format = "busbar.binary",
+						      .digest = true },
+			     out);
+}
+
+static int64_t time_of(const struct delivery_sample *s, uint32_t flag,
+		       struct timespec t)
+{
+	return s && s->flags & flag ? (int64_t)timespec_to_ns(t) : RESULT_ABSENT;
+}
+
+static int fill(const struct delivery_samples *sent,
+		const struct delivery_samples *received, int64_t *column[COLUMNS])
+{
+	for (size_t i = 0; i < sent->count; i++) {
+		const struct delivery_sample *a = &sent->samples[i], *b = NULL;
+
+		if (a->match != DELIVERY_NONE)
+			b = &received->samples[a->match];
+		column[SEQUENCE][i] = (int64_t)a->sequence;
+		column[PLAN][i] = time_of(a, SAMPLE_HAS_ORIGIN, a->origin);
+		column[ORIGIN][i] = time_of(a, SAMPLE_HAS_RECEIVED, a->received);
+		column[RECV][i] = b ? time_of(b, SAMPLE_HAS_RECEIVED, b->received) :
+				      RESULT_ABSENT;
+		if (b && column[RECV][i] == RESULT_ABSENT) {
+			log_error("the node does not say when it received sample %ju",
+				  (uintmax_t)b->sequence);
+			return -EBADMSG;
+		}
+	}
+	return 0;
+}
+
+static int write_rows(const struct delivery_samples *sent,
+		      const struct delivery_samples *received,
+		      struct result_case *result)
+{
+	static const struct result_latency latencies[] = {
+		{ "from_plan", "latency from the planned step", "t_plan", "t_recv" },
+		{ "from_step", "latency from the step taken", "t_origin", "t_recv" },
+		{ "late", "lateness of the step", "t_plan", "t_origin" },
+	};
+	int64_t *values = malloc((COLUMNS * sent->count + 1) * sizeof(*values));
+	int64_t *column[COLUMNS];
+	int ret;
+
+	if (!values) {
+		log_error("no memory for %zu rows", sent->count);
+		return -ENOMEM;
+	}
+	for (size_t c = 0; c < COLUMNS; c++)
+		column[c] = values + c * sent->count;
+	ret = fill(sent, received, column);
+	if (!ret)
+		ret = result_case_rows(result, (struct result_column[]){
+				{ "sequence", "", column[SEQUENCE] },
+				{ "t_plan", "ns", column[PLAN] },
+				{ "t_origin", "ns", column[ORIGIN] },
+				{ "t_recv", "ns", column[RECV] },
+			}, COLUMNS, sent->count, latencies, ARRAY_SIZE(latencies));
+	free(values);
+	return ret;
+}
+
+/* Samples a second that came out, from the first to the last one. */
+static double rate_of(const struct delivery_samples *received)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < received->count; i++) {
+		int64_t t = (int64_t)timespec_to_ns(received->samples[i].received);
+
+		first = t < first ? t : first;
+		last = t > last ? t : last;
+	}
+	if (received->count < 2 || last <= first)
+		return 0;
+	return (double)(received->count - 1) * 1e9 / (double)(last - first);
+}
+
+/* Processors that an end used; -1: unknown, as where whoever measured it came so late, on a busy
+ * machine, that data did not flow all the time. `sent` is sorted. */
+static double cpu_of(const struct bench_node_facts *f, enum bench_node_end end,
+		     const struct delivery_samples *sent)
+{
+	const struct delivery_sample *last = &sent->samples[sent->count - 1];
+
+	if (f->cpu_ns[end] < 0 || f->cpu_to_ns <= f->cpu_from_ns ||
+	    f->cpu_from_ns < (int64_t)timespec_to_ns(sent->samples[0].origin) ||
+	    f->cpu_to_ns > (int64_t)timespec_to_ns(last->origin))
+		return -1;
+	return (double)f->cpu_ns[end] / (double)(f->cpu_to_ns - f->cpu_from_ns);
+}
+
+static double percent(double part, double of)
+{
+	return of > 0 ? 100 * part / of : 0;
+}
+
+static int write_figures(const struct bench_node_settings *s,
+			 const struct bench_node_facts *f,
+			 const struct delivery_result *d,
+			 const struct delivery_samples *samples, double rate_hz,
+			 struct result_case *result)
+{
+	double steps = (double)s->steps, sent = (double)d->sent;
+	/* The generator's own count may hold steps behind the last one. */
+	double gaps = steps - sent, missed = fmin(gaps, (double)f->missed);
+	const struct result_figure figures[] = {
+		{ "steps", "steps of the generator", "", steps },
+		{ "sent", "samples sent", "", sent },
+		{ "received", "samples received", "", (double)d->matched },
+		{ "missed", "steps missed by the generator", "", missed },
+		{ "missed_share", "share of the steps missed", "%",
+		  percent(missed, steps) },
+		{ "made_up", "steps late by a period and made up", "",
+		  (double)f->made_up },
+		{ "made_up_share", "share of the steps made up", "%",
+		  percent((double)f->made_up, steps) },
+		{ "lost_start", "lost before the first one received", "",
+		  (double)d->before },
+		{ "lost_start_share", "share of the samples lost at the start", "%",
+		  percent((double)d->before, sent) },
+		{ "lost", "lost by the node", "", (double)d->lost },
+		{ "lost_share", "share of the samples lost by the node", "%",
+		  percent((double)d->lost, sent) },
+		{ "refused", "of all lost, not taken by the node", "",
+		  (double)f->refused },
+		{ "unrecorded", "steps in no file and not missed", "", gaps - missed },
+		{ "out_of_order", "received out of order", "",
+		  (double)d->out_of_order },
+		{ "duplicates", "received more than once", "",
+		  (double)d->duplicates },
+		{ "never_sent", "received but never sent", "", (double)d->unknown },
+		{ "damaged", "received with other values", "",
+		  (double)d->values_differ },
+		{ "rate", "samples received", "1/s", rate_hz },
+		{ "source_cpu", "processors that the source used", "",
+		  cpu_of(f, BENCH_NODE_SOURCE, samples) },
+		{ "target_cpu", "processors that the target used", "",
+		  cpu_of(f, BENCH_NODE_TARGET, samples) },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
+		int ret = figures[i].value < 0 ?
+				  0 :
+				  result_case_figure(result, &figures[i]);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int bench_node_rows(const char *dir, const struct bench_node_settings *s,
+		    const struct bench_node_facts *facts, struct result_case *result)
+{
+	struct delivery_samples sent = { 0 }, received = { 0 };
+	const struct delivery_options options = { .ignore_times = true };
+	struct delivery_result d;
+	double rate_hz;
+	int ret = load(dir, "sent.bin", &sent);
+
+	if (!ret)
+		ret = load(dir, "received.bin", &received);
+	if (ret)
+		goto out;
+	if (!sent.count) {
+		log_error("the generator has made no sample");
+		ret = -EBADMSG;
+		goto out;
+	}
+	rate_hz = rate_of(&received);
+	ret = delivery_match(&sent, &received, &options, &d);
+	if (ret) {
+		log_error("no memory to compare what was sent and received");
+		goto out;
+	}
+	if (!received.count)
+		log_warn("nothing has come through the node");
+	ret = write_rows(&sent, &received, result);
+	if (!ret)
+		ret = write_figures(s, facts, &d, &sent, rate_hz, result);
+out:
+	delivery_samples_free(&sent);
+	delivery_samples_free(&received);
+	return ret;
+}

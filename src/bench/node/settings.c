@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parameters of the benchmark of node-types; see settings.h. */
+#define LOG_ROOM "bench/node"
+#include "bench/node/settings.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/node/medium.h"
+#include "gateway/config/config.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define SAMPLES_MIN 1000
+/* The largest sample of UD in a packet of 4096 bytes, the path's largest MTU. */
+#define UD_VALUES_MAX 509
+
+const struct bench_parameter bench_node_parameters[] = {
+	{ "node", 's', NULL, NULL,
+	  "infiniband, shmem, loopback, udp, tcp, unix, exec, or any node-type" },
+	{ "service", 's', "RC|UC|UD", "RC", "service type (infiniband)" },
+	{ "values", 'i', "1..512", "8", "values in a sample" },
+	{ "rate", 'f', "0.1..10000000", "10000", "samples a second" },
+	{ "samples", 'i', "1..1000000000", "250000",
+	  "steps of the generator; scaled, but not to less than 1000" },
+	{ "seconds", 'f', "0..86400", "0",
+	  "fewer samples where they would take longer; scaled, but not to less than 1; 0: no limit" },
+	{ "processes", 'i', "0..2", "0",
+	  "1: both ends in one gateway; 0: two where the node can" },
+	{ "namespaces", 'b', NULL, "false",
+	  "each end in a network namespace of its own, joined by a cable (udp, tcp, infiniband)" },
+	{ "timer", 's', "default|tsc|timerfd", "default", "of the generator" },
+	{ "catch_up", 's', NULL, "default",
+	  "the generator makes up steps that are late by up to that, such as 5ms" },
+	{ "polling", 's', "busy|event|auto", "busy", "how the target waits" },
+	{ "recording", 's', "memory|stream", "memory",
+	  "files are written after the run, or all the time" },
+	{ "cpus", 's', NULL, "auto",
+	  "of source and target, \"2,3\"; auto: the first two; none" },
+	{ "priority", 'i', "0..99", "0", "SCHED_FIFO of all threads; 0: none" },
+	{ "nice", 'i', "-20..19", "0", "of the source, in a session of its own" },
+	{ "address", 's', NULL, "127.0.0.1",
+	  "host of the target, or \"SOURCE,TARGET\"; infiniband: chooses the adapters" },
+	{ "hold", 'd', NULL, "0",
+	  "the source is stopped for so long in the middle (SIGSTOP), to see what that does" },
+	{ "node_keys", 's', NULL, "", "further keys of both nodes: \"queuelen = 64;\"" },
+	{ "node_in", 's', NULL, "", "further keys of the group in of the target" },
+	{ "node_out", 's', NULL, "", "further keys of the group out of the source" },
+	{ .name = NULL },
+};
+
+static const char *text(const json_t *parameters, const char *name)
+{
+	const char *s = json_string_value(json_object_get(parameters, name));
+
+	return s ? s : "";
+}
+
+static int64_t integer(const json_t *parameters, const char *name)
+{
+	return json_integer_value(json_object_get(parameters, name));
+}
+
+/* Further keys in either syntax of configurations. */
+static int read_keys(const json_t *parameters, const char *name, json_t **out)
+{
+	const char *keys = text(parameters, name);
+	struct config *c;
+	char where[80];
+	int ret;
+
+	if (!keys[0])
+		return 0;
+	snprintf(where, sizeof(where), "parameter %s", name);
+	ret = config_load_text(where, keys, strlen(keys), &c);
+	if (ret)
+		return -EINVAL;
+	*out = json_deep_copy(config_root(c));
+	config_destroy(c);
+	return *out ? 0 : -ENOMEM;
+}
+
+/* The first two processors that this process may use. */
+static void default_cpus(int cpus[2])
+{
+	cpu_set_t set;
+	int found = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return;
+	for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
+		if (CPU_ISSET(i, &set))
+			cpus[found++] = i;
+	if (found < 2)
+		cpus[0] = -1; /* one for both: the kernel's own order is no worse */
+}
+
+static int read_cpus(const json_t *parameters, struct bench_node_settings *s)
+{
+	const char *cpus = text(parameters, "cpus");
+	char more;
+
+	s->cpus[0] = s->cpus[1] = -1;
+	if (!strcmp(cpus, "none"))
+		return 0;
+	if (!strcmp(cpus, "auto")) {
+		default_cpus(s->cpus);
+		return 0;
+	}
+	if (sscanf(cpus, "%d,%d%c", &s->cpus[0], &s->cpus[1], &more) == 2 &&
+	    s->cpus[0] >= 0 && s->cpus[1] >= 0 && s->cpus[0] < CPU_SETSIZE &&
+	    s->cpus[1] < CPU_SETSIZE)
+		return 0;
+	log_error("parameter cpus: '%s' is not two processors such as 2,3, and not auto or none",
+		  cpus);
+	return -EINVAL;
+}
+
+static int read_catch_up(const json_t *parameters, struct bench_node_settings *s)
+{
+	static const struct { const char *unit; double ns; } units[] = {
+		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "", 1 },
+	};
+	const json_t *j = json_object_get(parameters, "catch_up");
+	const char *t = json_string_value(j);
+	double number = json_number_value(j);
+	char *unit = "";
+
+	s->catch_up_ns = -1;
+	if (t && !strcmp(t, "default"))
+		return 0;
+	if (t)
+		number = strtod(t, &unit);
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		double ns = number * units[i].ns;
+
+		if (strcmp(unit, units[i].unit) || unit == t)
+			continue;
+		if (!(ns >= 0 && ns <= 3600e9))
+			break;
+		s->catch_up_ns = (int64_t)ns;
+		return 0;
+	}
+	log_error("parameter catch_up: '%s' is no time from 0 to 3600s, such as 5ms, and not default",
+		  t ? t : "this");
+	return -EINVAL;
+}
+
+static int read_address(const json_t *parameters, struct bench_node_settings *s)
+{
+	const char *a = text(parameters, "address"), *comma = strchr(a, ',');
+	size_t first = comma ? (size_t)(comma - a) : strlen(a);
+	const char *second = comma ? comma + 1 : a;
+
+	if (!first || !*second || first >= sizeof(s->host[0]) ||
+	    strlen(second) >= sizeof(s->host[1])) {
+		log_error("parameter address: '%s' is not HOST or SOURCE,TARGET", a);
+		return -EINVAL;
+	}
+	memcpy(s->host[BENCH_NODE_SOURCE], a, first);
+	strcpy(s->host[BENCH_NODE_TARGET], second);
+	return 0;
+}
+
+/* As few as the scale says, but enough for a percentile, and not for longer than wanted. */
+static uint64_t steps(const json_t *parameters, double rate_hz, double scale)
+{
+	double all = (double)integer(parameters, "samples");
+	double seconds = json_number_value(json_object_get(parameters, "seconds"));
+	double n = fmin(all, fmax(SAMPLES_MIN, all * scale));
+
+	if (seconds > 0)
+		n = fmin(n, rate_hz * fmax(fmin(seconds, 1), seconds * scale));
+	return (uint64_t)fmax(n, 10);
+}
+
+static int check_medium(const json_t *parameters, struct bench_node_settings *s)
+{
+	const struct bench_node_medium *m = bench_node_medium_find(s->node);
+	char list[400];
+
+	s->medium = m;
+	if (!m) {
+		bench_node_medium_list(list, sizeof(list));
+		log_error("parameter node: the gateway has no node-type '%s'; there are %s",
+			  s->node, list);
+		return -EINVAL;
+	}
+	s->processes = (unsigned)integer(parameters, "processes");
+	if (s->processes == 2 && m->both_ends) {
+		log_error("parameter processes: %s is both ends in one gateway, so there can be 1 only",
+			  s->node);
+		return -EINVAL;
+	}
+	if (!s->processes)
+		s->processes = m->both_ends ? 1 : 2;
+	if (s->namespaces && (!m->addressed || s->processes == 1)) {
+		log_error("parameter namespaces: %s",
+			  m->addressed ? "one process has one network; processes has to be 2" :
+					 "the ends of this node do not meet in a network");
+		return -EINVAL;
+	}
+	if (m->services && !strcmp(s->service, "UD") && s->values > UD_VALUES_MAX) {
+		log_error("parameter values: UD takes %d at most, one packet",
+			  UD_VALUES_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int bench_node_settings_read(const json_t *parameters, double scale,
+			     struct bench_node_settings *s)
+{
+	*s = (struct bench_node_settings){
+		.node = text(parameters, "node"),
+		.service = text(parameters, "service"),
+		.timer = text(parameters, "timer"),
+		.polling = text(parameters, "polling"),
+		.recording = text(parameters, "recording"),
+		.values = (unsigned)integer(parameters, "values"),
+		.rate_hz = json_number_value(json_object_get(parameters, "rate")),
+		.namespaces = json_is_true(json_object_get(parameters, "namespaces")),
+		.hold_ns = integer(parameters, "hold"),
+		.priority = (int)integer(parameters, "priority"),
+		.nice = (int)integer(parameters, "nice"),
+	};
+	s->steps = steps(parameters, s->rate_hz, scale);
+	if (s->hold_ns < 0 || (double)s->hold_ns > 1e9 * bench_node_seconds(s) / 4) {
+		log_error("parameter hold: from 0 to a quarter of the run, which takes %.3f s",
+			  bench_node_seconds(s));
+		return -EINVAL;
+	}
+	if (check_medium(parameters, s) || read_cpus(parameters, s) ||
+	    read_catch_up(parameters, s) || read_address(parameters, s) ||
+	    read_keys(parameters, "node_keys", &s->keys) ||
+	    read_keys(parameters, "node_in", &s->in) ||
+	    read_keys(parameters, "node_out", &s->out))
+		return -EINVAL;
+	return 0;
+}
+
+void bench_node_settings_free(struct bench_node_settings *s)
+{
+	json_decref(s->keys);
+	json_decref(s->in);
+	json_decref(s->out);
+}
