@@ -55,7 +55,7 @@ static int prepare(struct run *r)
 		ret = bench_node_place_make(s, r->dir);
 	if (ret)
 		return ret;
-	snprintf(s->tag, sizeof(s->tag), "busbar-bench-node-%d-%u", getpid(), number++);
+	snprintf(s->tag, sizeof(s->tag), "busbar-shmem-bench-%d-%u", getpid(), number++);
 	if (!s->namespaces)
 		return 0;
 	strcpy(s->host[BENCH_NODE_SOURCE], BENCH_NODE_ADDRESS_SOURCE);
