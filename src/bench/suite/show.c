@@ -50,8 +50,13 @@ static void print_figure(FILE *f, const json_t *figure)
 {
 	const json_t *value = json_object_get(figure, "value");
 
-	if (json_is_number(value))
-		fprintf(f, "%.6g %s", json_number_value(value), text_of(figure, "unit"));
+	const char *unit = text_of(figure, "unit");
+	char buf[32];
+
+	if (json_is_number(value) && !strcmp(unit, "ns"))
+		fputs(show_ns(json_number_value(value), buf), f);
+	else if (json_is_number(value))
+		fprintf(f, "%.6g%s%s", json_number_value(value), *unit ? " " : "", unit);
 	else
 		fputs("-", f);
 }
