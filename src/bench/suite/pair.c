@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -38,6 +39,15 @@ int pair_free_port(void)
 	return ret;
 }
 
+static void set_variable(const char *assignment)
+{
+	char name[100];
+	size_t n = strcspn(assignment, "=");
+
+	snprintf(name, sizeof(name), "%.*s", (int)n, assignment);
+	setenv(name, assignment + n + 1, 0);
+}
+
 /* In the child. Its own group: Ctrl-C comes from us, when we have seen it. */
 static _Noreturn void become(const struct pair_process *p, pid_t parent)
 {
@@ -57,6 +67,8 @@ static _Noreturn void become(const struct pair_process *p, pid_t parent)
 		CPU_SET(p->cpu, &set);
 		sched_setaffinity(0, sizeof(set), &set);
 	}
+	if (p->set)
+		set_variable(p->set);
 	execvp(p->argv[0], p->argv);
 	dprintf(STDERR_FILENO, "%s: %s\n", p->argv[0], strerror(errno));
 	_exit(127);

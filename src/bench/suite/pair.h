@@ -9,6 +9,7 @@
 struct pair_process {
 	char *const *argv;  /* argv[0] is looked for in PATH */
 	const char *output; /* file for standard output and error */
+	const char *set;    /* "NAME=VALUE" in its environment, unless NAME is there; or NULL */
 	int cpu;            /* -1: any */
 	pid_t pid;          /* 0: does not run */
 };
