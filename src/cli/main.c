@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef CLI_HAVE_REPORT
+#include "bench/report/report.h"
+#endif
 #include "gateway/config/config.h"
 #include "gateway/plugin/plugin.h"
 #include "util/log.h"
@@ -63,6 +66,9 @@ static const struct cli_command commands[] = {
 	{ "doctor", "why two hosts do not reach each other", cli_doctor },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 	{ "bench", "measure this machine and the adapter", cli_bench },
+#ifdef CLI_HAVE_REPORT
+	{ "report", "show results and recordings as a page with figures", bench_report_main },
+#endif
 	{ "tune", "look at and set what makes this host punctual", cli_tune },
 #ifdef CLI_HAVE_DELIVERY
 	{ "delivery", "what of a sent file arrived, and how late", cli_delivery },

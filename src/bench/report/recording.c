@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Recorded samples; see recording.h. */
+#define LOG_ROOM "bench/report"
+#include "bench/report/recording.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/part/reader.h"
+#include "gateway/sample/signals.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define VALUES_MAX 65536
+#define SIGNALS_SHOWN 8
+
+struct samples {
+	int64_t *latency, *gap;    /* ns */
+	double *seconds;           /* since the first sample */
+	double *value[SIGNALS_SHOWN];
+	size_t count, room, latencies, gaps, signals;
+	uint64_t last_sequence;
+	int64_t first_ns, last_ns;
+	double lost, reordered;    /* sequence numbers, samples */
+	bool any_latency;          /* one that is not zero: somebody received */
+};
+
+/* Lowest and highest of each bin that has a value. */
+static void fill_curve(struct report_curve *v, const double *seconds, const double *values,
+		       size_t count, size_t bins)
+{
+	double sum = 0;
+
+	for (size_t bin = 0; bin < bins; bin++) {
+		size_t from = bin * count / bins, to = (bin + 1) * count / bins;
+		double low = INFINITY, high = -INFINITY;
+
+		for (size_t i = from; i < to; i++) {
+			if (!isfinite(values[i]))
+				continue;
+			low = fmin(low, values[i]);
+			high = fmax(high, values[i]);
+			sum += values[i];
+			v->samples++;
+		}
+		if (low > high)
+			continue;
+		v->seconds[v->count] = seconds[from];
+		v->low[v->count] = low;
+		v->high[v->count++] = high;
+		v->min = fmin(v->min, low);
+		v->max = fmax(v->max, high);
+	}
+	v->mean = v->samples ? sum / (double)v->samples : 0;
+}
+
+int recording_curve_add(struct report_case *c, const char *label, const char *unit,
+			const double *seconds, const double *values, size_t count)
+{
+	size_t bins = MIN(count, (size_t)REPORT_BANDS_MAX);
+	struct report_curve *all = reallocarray(c->curves, c->curve_count + 1, sizeof(*all));
+	struct report_curve v = { .min = INFINITY, .max = -INFINITY };
+	bool whole;
+
+	if (!all)
+		return -ENOMEM;
+	c->curves = all;
+	v.seconds = calloc(bins + 1, sizeof(double));
+	v.low = calloc(bins + 1, sizeof(double));
+	v.high = calloc(bins + 1, sizeof(double));
+	v.label = strdup(label);
+	v.unit = strdup(unit);
+	whole = v.seconds && v.low && v.high && v.label && v.unit;
+	if (whole)
+		fill_curve(&v, seconds, values, count, bins);
+	if (whole && v.count) {
+		c->curves[c->curve_count++] = v;
+		return 0;
+	}
+	free(v.label);
+	free(v.unit);
+	free(v.seconds);
+	free(v.low);
+	free(v.high);
+	return whole ? 0 : -ENOMEM;
+}
+
+static int make_room(struct samples *s)
+{
+	size_t room = s->room ? 2 * s->room : 4096;
+	void *arrays[3 + SIGNALS_SHOWN] = { s->latency, s->gap, s->seconds };
+
+	if (s->count < s->room)
+		return 0;
+	memcpy(arrays + 3, s->value, sizeof(s->value));
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
+		void *p = reallocarray(arrays[i], room, sizeof(int64_t));
+
+		if (!p)
+			return -ENOMEM;
+		if (i == 0)
+			s->latency = p;
+		else if (i == 1)
+			s->gap = p;
+		else if (i == 2)
+			s->seconds = p;
+		else
+			s->value[i - 3] = p;
+	}
+	s->room = room;
+	return 0;
+}
+
+static void free_samples(struct samples *s)
+{
+	free(s->latency);
+	free(s->gap);
+	free(s->seconds);
+	for (size_t i = 0; i < SIGNALS_SHOWN; i++)
+		free(s->value[i]);
+}
+
+static double number_of(const struct sample *smp, unsigned i)
+{
+	enum signal_type type = smp->signals && i < smp->signals->count ?
+					smp->signals->signals[i].type : SIGNAL_FLOAT;
+
+	if (type == SIGNAL_FLOAT)
+		return smp->data[i].f;
+	if (type == SIGNAL_COMPLEX)
+		return hypot((double)smp->data[i].z.re, (double)smp->data[i].z.im);
+	return (double)smp->data[i].i;
+}
+
+/* Missing and late sequence numbers. */
+static void count_sequence(struct samples *s, const struct sample *smp)
+{
+	if (!(smp->flags & SAMPLE_HAS_SEQUENCE))
+		return;
+	if (s->count && smp->sequence > s->last_sequence)
+		s->lost += (double)(smp->sequence - s->last_sequence - 1);
+	else if (s->count)
+		s->reordered++;
+	s->last_sequence = smp->sequence;
+}
+
+static int add_sample(struct samples *s, const struct sample *smp)
+{
+	bool received = smp->flags & SAMPLE_HAS_RECEIVED;
+	int64_t origin = (int64_t)timespec_to_ns(smp->origin);
+	int64_t at = received ? (int64_t)timespec_to_ns(smp->received) : origin;
+
+	if (make_room(s))
+		return -ENOMEM;
+	count_sequence(s, smp);
+	if (!s->count)
+		s->first_ns = at;
+	else
+		s->gap[s->gaps++] = at - s->last_ns;
+	s->last_ns = at;
+	if (received && smp->flags & SAMPLE_HAS_ORIGIN) {
+		s->any_latency |= at != origin;
+		s->latency[s->latencies++] = at - origin;
+	}
+	s->seconds[s->count] = (double)(at - s->first_ns) / 1e9;
+	for (unsigned i = 0; i < SIGNALS_SHOWN; i++)
+		s->value[i][s->count] = i < smp->length ? number_of(smp, i) : NAN;
+	s->signals = MAX(s->signals, MIN((size_t)smp->length, (size_t)SIGNALS_SHOWN));
+	s->count++;
+	return 0;
+}
+
+static const char *format_by_name(const char *path)
+{
+	static const struct { const char *end, *format; } known[] = {
+		{ ".csv", "csv" }, { ".tsv", "tsv" }, { ".json", "json" },
+		{ ".bin", "busbar.binary" },
+	};
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; dot && i < ARRAY_SIZE(known); i++)
+		if (!strcmp(dot, known[i].end))
+			return known[i].format;
+	return "villas.human";
+}
+
+/* Makes the format of a configuration text, so that all its spellings are accepted. */
+static int make_format(const struct recording_options *o, const char *path,
+		       struct config **config, struct format **format)
+{
+	const char *name = o->format ? o->format : format_by_name(path);
+	struct signal_list *signals = NULL;
+	json_t *all = NULL, *text = json_string(name);
+	char *quoted = name[0] == '{' ? NULL : json_dumps(text, JSON_ENCODE_ANY);
+	char *types, *whole = NULL;
+	int ret = -ENOMEM;
+
+	json_decref(text);
+	text = json_string(o->types ? o->types : "1f");
+	types = json_dumps(text, JSON_ENCODE_ANY);
+	json_decref(text);
+	if (types && asprintf(&whole, "{ \"format\": %s, \"signals\": %s }",
+			      quoted ? quoted : name, types) >= 0)
+		ret = config_load_text("command line", whole, strlen(whole), config);
+	else
+		whole = NULL;
+	free(quoted);
+	free(types);
+	free(whole);
+	if (ret)
+		return ret;
+	all = config_root(*config);
+	if (o->types)
+		ret = signal_list_parse(&signals, *config, all, "signals");
+	if (!ret)
+		ret = format_new(format, *config, json_object_get(all, "format"), NULL,
+				 signals);
+	signal_list_put(signals);
+	if (!ret && !(*format)->type->scan) {
+		log_error("format '%s' cannot be read", (*format)->type->name);
+		format_destroy(*format);
+		ret = -EINVAL;
+	}
+	if (ret)
+		config_destroy(*config);
+	return ret;
+}
+
+static int read_samples(const char *path, struct format *format, struct samples *s)
+{
+	struct sample *smp = calloc(1, sizeof(*smp) + VALUES_MAX * sizeof(smp->data[0]));
+	struct reader reader;
+	int ret;
+
+	if (!smp)
+		return -ENOMEM;
+	smp->capacity = VALUES_MAX;
+	ret = reader_open(&reader, path, format, 1 << 20);
+	if (!ret) {
+		while ((ret = reader_next(&reader, &smp, 1, true)) > 0) {
+			ret = add_sample(s, smp);
+			if (ret)
+				break;
+		}
+		if (!ret && reader.malformed)
+			log_warn("file %s: %ju malformed lines are left out of the report", path,
+				 (uintmax_t)reader.malformed);
+		reader_close(&reader);
+	}
+	free(smp);
+	return ret;
+}
+
+static int add_signals(struct report_case *c, const struct samples *s,
+		       const struct signal_list *names)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < s->signals && !ret; i++) {
+		const struct signal *named = names && i < names->count ?
+						     &names->signals[i] : NULL;
+		char label[32];
+
+		snprintf(label, sizeof(label), "signal %zu", i);
+		ret = recording_curve_add(c, named ? named->name : label,
+					  named && named->unit ? named->unit : "", s->seconds,
+					  s->value[i], s->count);
+	}
+	return ret;
+}
+
+static int add_case(struct report *r, const char *path, const struct recording_options *o,
+		    struct samples *s, const struct signal_list *names)
+{
+	struct report_case *c = report_case_add(r, path, "recording");
+	const char *slash = strrchr(path, '/');
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	c->limit_ns = o->limit_ns;
+	c->label = strdup(slash ? slash + 1 : path);
+	c->scenario = strdup(path);
+	c->question = strdup("How late and how regular are the recorded samples?");
+	c->command = strdup(o->command);
+	if (!c->label || !c->scenario || !c->question || !c->command)
+		return -ENOMEM;
+	ret = report_value_add(c, "samples", "samples", "", (double)s->count);
+	if (!ret)
+		ret = report_value_add(c, "lost", "missing sequence numbers", "", s->lost);
+	if (!ret)
+		ret = report_value_add(c, "reordered", "out of order", "", s->reordered);
+	if (!ret && s->any_latency)
+		ret = report_series_add(c, "t_lat", "from origin to reception", s->latency,
+					s->latencies);
+	if (!ret)
+		ret = report_series_add(c, "gap", "from sample to sample", s->gap, s->gaps);
+	/* The limit is one of latencies. */
+	if (!ret && s->gaps)
+		c->series[c->series_count - 1].statistics.share_above = NAN;
+	return ret ? ret : add_signals(c, s, names);
+}
+
+int recording_add(struct report *r, const char *path, const struct recording_options *o)
+{
+	struct samples s = { 0 };
+	struct signal_list *names;
+	struct config *config;
+	struct format *format;
+	int ret = o->format ? -ENOENT : recording_stats_add(r, path, o);
+
+	if (ret != -ENOENT)
+		return ret;
+	ret = make_format(o, path, &config, &format);
+	if (ret)
+		return ret;
+	names = recording_names(path, format);
+	ret = read_samples(path, format, &s);
+	if (!ret && !s.count) {
+		log_error("file %s has no samples of format '%s'", path, format->type->name);
+		ret = -ENODATA;
+	}
+	if (!ret)
+		ret = add_case(r, path, o, &s, names);
+	if (ret == -ENOMEM)
+		log_error("no memory for the samples of %s", path);
+	free_samples(&s);
+	signal_list_put(names);
+	format_destroy(format);
+	config_destroy(config);
+	return ret;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A gateway's recording as a case of a report: samples that a file node wrote, or what the
+ * hook `stats` printed as JSON.
+ */
+#ifndef BENCH_REPORT_RECORDING_H
+#define BENCH_REPORT_RECORDING_H
+
+#include "bench/report/model.h"
+#include "gateway/plugin/format.h"
+
+struct recording_options {
+	const char *format;   /* name or object of a format; NULL: by the file's name */
+	const char *types;    /* of the signals, "3f1i"; NULL: reals */
+	int64_t limit_ns;     /* of "above the limit" */
+	const char *command;  /* that makes this report; text */
+};
+
+/* 0 or a negative errno, logged. */
+int recording_add(struct report *r, const char *path, const struct recording_options *o);
+
+/* A quantity of a case over time: `seconds` and `values` of `count` samples, not a number
+ * where there is none. 0 (also when there is no value at all) or -ENOMEM. */
+int recording_curve_add(struct report_case *c, const char *label, const char *unit,
+			const double *seconds, const double *values, size_t count);
+
+/* The signals that the file itself names, as read in `format`: a new reference; NULL: it
+ * names none, or cannot be read. */
+struct signal_list *recording_names(const char *path, struct format *format);
+
+/* Lines of the hook `stats` (recording_stats.c). 0; -ENOENT: the file begins with something
+ * else; or a negative errno, logged. */
+int recording_stats_add(struct report *r, const char *path,
+			const struct recording_options *o);
+
+#endif

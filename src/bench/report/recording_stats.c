@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the hook `stats` printed as JSON: one line each time, an object per metric. */
+#define LOG_ROOM "bench/report"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/report/recording.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* What is drawn of it, by the names of busbar-hook-stats(7). */
+static const struct shown {
+	const char *metric, *figure, *label, *unit;
+	double scale;
+} shown[] = {
+	{ "owd", "p50", "one-way delay, median", "\xc2\xb5s", 1e6 },
+	{ "owd", "p99.9", "one-way delay, 99.9 %", "\xc2\xb5s", 1e6 },
+	{ "owd", "highest", "one-way delay, highest", "\xc2\xb5s", 1e6 },
+	{ "age", "p99.9", "time in the gateway, 99.9 %", "\xc2\xb5s", 1e6 },
+	{ "gap_received", "p50", "between two receptions, median", "\xc2\xb5s", 1e6 },
+	{ "gap_received", "highest", "between two receptions, longest", "\xc2\xb5s", 1e6 },
+	{ "reordered", "total", "samples out of order", "", 1 },
+	{ "rtp.jitter", "mean", "jitter, mean", "\xc2\xb5s", 1e6 },
+	{ NULL, "lost", "missing sequence numbers", "", 1 },
+	{ NULL, "received", "samples received", "", 1 },
+};
+
+/* The lines of one node. */
+struct lines {
+	double *seconds, *value[ARRAY_SIZE(shown)];
+	size_t count, room;
+};
+
+static double number_at(const json_t *line, const struct shown *s)
+{
+	const json_t *o = s->metric ? json_object_get(line, s->metric) : line;
+	const json_t *v = json_object_get(o, s->figure);
+
+	return json_is_number(v) ? json_number_value(v) * s->scale : NAN;
+}
+
+static int add_line(struct lines *l, const json_t *line)
+{
+	if (l->count == l->room) {
+		size_t room = l->room ? 2 * l->room : 256;
+		double *p = reallocarray(l->seconds, room, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		l->seconds = p;
+		for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+			p = reallocarray(l->value[i], room, sizeof(*p));
+			if (!p)
+				return -ENOMEM;
+			l->value[i] = p;
+		}
+		l->room = room;
+	}
+	l->seconds[l->count] = json_number_value(json_object_get(line, "time"));
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		l->value[i][l->count] = number_at(line, &shown[i]);
+	l->count++;
+	return 0;
+}
+
+static int add_curves(struct report *r, const char *path, const char *node,
+		      const struct recording_options *o, struct lines *l)
+{
+	struct report_case *c = report_case_add(r, path, "stats");
+	double begin = l->seconds[0];
+	int ret = 0;
+
+	if (!c)
+		return -ENOMEM;
+	c->label = strdup(node);
+	c->question = strdup("How did delays and losses change while the gateway ran?");
+	c->command = strdup(o->command);
+	c->scenario = strdup(path);
+	if (!c->label || !c->question || !c->command || !c->scenario)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->count; i++)
+		l->seconds[i] -= begin;
+	for (size_t i = 0; i < ARRAY_SIZE(shown) && !ret; i++) {
+		double last = l->value[i][l->count - 1];
+
+		ret = recording_curve_add(c, shown[i].label, shown[i].unit, l->seconds,
+					  l->value[i], l->count);
+		if (!ret && isfinite(last))
+			ret = report_value_add(c, shown[i].label, shown[i].label,
+					       shown[i].unit, last);
+	}
+	return ret;
+}
+
+/* A line of the hook, or NULL. */
+static json_t *parse(const char *text)
+{
+	json_t *line = json_loads(text, 0, NULL);
+
+	if (json_is_string(json_object_get(line, "node")) &&
+	    json_is_object(json_object_get(line, "owd")) &&
+	    json_is_number(json_object_get(line, "time")))
+		return line;
+	json_decref(line);
+	return NULL;
+}
+
+static int read_lines(FILE *f, const char *path, struct lines *l, char **node)
+{
+	char *text = NULL;
+	size_t size = 0, number = 0;
+	int ret = 0, first = getc(f);
+
+	/* Other files may have lines of any length. */
+	if (first != '{')
+		return -ENOENT;
+	ungetc(first, f);
+	while (!ret && getline(&text, &size, f) >= 0) {
+		json_t *line = parse(text);
+
+		number++;
+		if (!line && !l->count) {
+			ret = -ENOENT;
+		} else if (!line) {
+			log_warn("file %s, line %zu: not what the hook 'stats' prints, left out",
+				 path, number);
+		} else {
+			if (!*node)
+				*node = strdup(json_string_value(json_object_get(line, "node")));
+			ret = *node ? add_line(l, line) : -ENOMEM;
+		}
+		json_decref(line);
+	}
+	free(text);
+	return !ret && !l->count ? -ENOENT : ret;
+}
+
+int recording_stats_add(struct report *r, const char *path,
+			const struct recording_options *o)
+{
+	FILE *f = fopen(path, "re");
+	struct lines l = { 0 };
+	char *node = NULL;
+	int ret;
+
+	if (!f) {
+		ret = -errno;
+		log_error("file %s cannot be read: %s", path, strerror(-ret));
+		/* -ENOENT would mean another kind of file. */
+		return ret == -ENOENT ? -EINVAL : ret;
+	}
+	ret = read_lines(f, path, &l, &node);
+	if (!ret)
+		ret = add_curves(r, path, node, o, &l);
+	if (ret == -ENOMEM)
+		log_error("no memory for what %s says", path);
+	fclose(f);
+	free(l.seconds);
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		free(l.value[i]);
+	free(node);
+	return ret;
+}
