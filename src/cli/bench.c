@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "bench/floor.h"
+#ifdef BENCH_HAVE_HCA
+#include "bench/hca/hca.h"
+#endif
 #ifdef CLI_HAVE_BENCH_FORMATS
 #include "bench/formats.h"
 #include "bench/suite/commands.h"
@@ -20,7 +23,11 @@ static const struct cli_command benches[] = {
 	{ "compare", "which of two runs is faster, case by case", bench_compare_main },
 	{ "shapes", "what of the source's results a run shows, too", bench_shapes_main },
 	{ "list", "show the suites and the kinds of benchmarks", bench_list_main },
+#ifdef BENCH_HAVE_HCA
+	{ "hca", "messages between two queue pairs of one host", bench_hca_main },
+#else
 	{ "hca", "messages between two queue pairs of one host", bench_single_main },
+#endif
 	{ "node", "samples through a pair of nodes of gateways", bench_single_main },
 	{ "program", "a program of perftest, between two processes", bench_single_main },
 #endif

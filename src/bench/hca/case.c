@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A case from its parameters, and what does not go together. */
+#define LOG_ROOM "bench/hca"
+#include "bench/hca/case.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/hca/parameters.h"
+#include "util/log.h"
+
+#define UD_SIZE_MAX 4096
+#define BUFFER_GAP 64 /* between the pieces of a scatter list */
+
+/* The place of a value in its list of words. The caller has checked all values. */
+static int word_of(const json_t *parameters, const char *name)
+{
+	const struct bench_parameter *p = hca_parameters;
+	const char *value = json_string_value(json_object_get(parameters, name));
+	size_t len = value ? strlen(value) : 0;
+	int place = 0;
+
+	while (strcmp(p->name, name))
+		p++;
+	for (const char *v = p->values; v && len; v = strchr(v, '|'), place++) {
+		v += *v == '|';
+		if (!strncmp(v, value, len) && (!v[len] || v[len] == '|'))
+			return place;
+	}
+	return 0;
+}
+
+static int64_t integer_of(const json_t *parameters, const char *name)
+{
+	return json_integer_value(json_object_get(parameters, name));
+}
+
+static uint64_t duration_of(const json_t *parameters, const char *name)
+{
+	return (uint64_t)MAX(integer_of(parameters, name), 0);
+}
+
+/* "A,B" into both, "A" into one of them, or both. */
+static bool split_pair(const json_t *parameters, const char *name, bool both,
+		       char out[2][HCA_NAME_MAX])
+{
+	const char *text = json_string_value(json_object_get(parameters, name)) ?: "";
+	const char *comma = strchr(text, ',');
+	size_t len = comma ? (size_t)(comma - text) : strlen(text);
+
+	out[0][0] = out[1][0] = '\0';
+	if (len >= HCA_NAME_MAX || (comma && strlen(comma + 1) >= HCA_NAME_MAX) ||
+	    (comma && strchr(comma + 1, ','))) {
+		log_error("%s = '%.80s' is not usable, expected A or A,B", name, text);
+		return false;
+	}
+	if (comma || both)
+		memcpy(out[HCA_SENDER], text, len + 1);
+	out[HCA_SENDER][comma || both ? len : 0] = '\0';
+	strcpy(out[HCA_RECEIVER], comma ? comma + 1 : text);
+	return true;
+}
+
+/* The first three that this process may use, as far as there are so many. */
+static void default_cpus(int cpu[3])
+{
+	cpu_set_t set;
+	int n = 0;
+
+	cpu[0] = cpu[1] = cpu[2] = -1;
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return;
+	for (int i = 0; i < CPU_SETSIZE && n < 3; i++)
+		if (CPU_ISSET(i, &set))
+			cpu[n++] = i;
+	if (n == 1)
+		cpu[1] = cpu[0];
+}
+
+static bool read_cpus(const json_t *parameters, int cpu[3])
+{
+	const char *text = json_string_value(json_object_get(parameters, "cpus"));
+	int end = 0, n;
+
+	default_cpus(cpu);
+	if (!text || !*text)
+		return true;
+	cpu[2] = -1;
+	n = sscanf(text, "%d,%d%n,%d%n", &cpu[0], &cpu[1], &end, &cpu[2], &end);
+	if (n >= 2 && !text[end] && cpu[0] >= 0 && cpu[1] >= 0 && cpu[2] >= -1 &&
+	    cpu[0] < CPU_SETSIZE && cpu[1] < CPU_SETSIZE && cpu[2] < CPU_SETSIZE)
+		return true;
+	log_error("cpus = '%.80s' is not usable, expected numbers of CPUs such as 0,1 or 0,1,2",
+		  text);
+	return false;
+}
+
+static bool fail(const char *why)
+{
+	log_error("%s", why);
+	return false;
+}
+
+static bool agrees(const struct hca_case *c)
+{
+	if (c->type == HCA_UD && c->op == HCA_WRITE)
+		return fail("op = write is not possible with type = UD, which has no RDMA operations");
+	if (c->type == HCA_UD && c->size > (c->mtu ?: UD_SIZE_MAX))
+		return fail("size is more than a datagram takes: with type = UD at most mtu, 4096 bytes");
+	if (c->remote && c->mode == HCA_ONEWAY)
+		return fail("mode = oneway needs one clock: with peer only roundtrip and throughput are possible");
+	if (c->remote && c->threads)
+		return fail("ends = threads is not for two hosts");
+	if (c->size < 8 * c->sges)
+		return fail("size is less than 8 bytes for each of sges pieces");
+	if (c->batch > c->burst)
+		return fail("batch is more than burst");
+	if (c->mode == HCA_ROUNDTRIP && c->batch > 1)
+		return fail("batch > 1 has no meaning with mode = roundtrip: each message waits for its reply");
+	if (c->buffers && c->buffers < c->batch)
+		return fail("buffers is less than batch, whose messages need one each");
+	if (c->stamp_send && c->mode != HCA_ONEWAY)
+		return fail("stamp = send is for mode = oneway only");
+	if (c->stamp_send && c->send_inline)
+		return fail("stamp = send has no meaning with inline: the processor reads the message when it is posted");
+	if (c->stamp_send && c->cpu[2] < 0 && c->poll_recv != HCA_BUSY)
+		return fail("stamp = send needs a third CPU (cpus = A,B,C) unless poll_recv is busy: somebody has to overwrite the time");
+	if (hca_case_rows(c) > HCA_ROWS_MAX)
+		return fail("burst times repetitions is more than 67108864 messages");
+	if ((uint64_t)c->buffers * (c->size + c->sges * BUFFER_GAP) > UINT64_C(1) << 32)
+		return fail("buffers times size is more than 4 GiB");
+	return true;
+}
+
+/* Fewer repetitions first, then shorter bursts, which is something else to measure. */
+static void scale_down(struct hca_case *c, double scale)
+{
+	double repetitions = c->repetitions * scale;
+
+	if (scale >= 1 || scale <= 0)
+		return;
+	c->warmup = (uint32_t)ceil(c->warmup * scale);
+	c->repetitions = repetitions < 1 ? 1 : (uint32_t)lround(repetitions);
+	if (repetitions < 1)
+		c->burst = MAX((uint32_t)lround(c->burst * repetitions),
+			       MIN(c->burst, 10u));
+	c->batch = MIN(c->batch, c->burst);
+}
+
+int hca_case_read(const json_t *parameters, double scale, struct hca_case *c)
+{
+	*c = (struct hca_case){
+		.type = (enum hca_service)word_of(parameters, "type"),
+		.mode = (enum hca_mode)word_of(parameters, "mode"),
+		.op = (enum hca_operation)word_of(parameters, "op"),
+		.poll_recv = (enum hca_polling)word_of(parameters, "poll_recv"),
+		.poll_send = (enum hca_polling)word_of(parameters, "poll_send"),
+		.clock = (enum hca_clock)word_of(parameters, "clock"),
+		.send_inline = json_is_true(json_object_get(parameters, "inline")),
+		.unsignaled = json_is_true(json_object_get(parameters, "unsignaled")),
+		.remote = *(json_string_value(json_object_get(parameters, "peer")) ?: ""),
+		.stamp_send = word_of(parameters, "stamp") == 1,
+		.plain = word_of(parameters, "connect") == 1,
+		.threads = word_of(parameters, "ends") == 1,
+		.size = (uint32_t)integer_of(parameters, "size"),
+		.burst = (uint32_t)integer_of(parameters, "burst"),
+		.repetitions = (uint32_t)integer_of(parameters, "repetitions"),
+		.warmup = (uint32_t)integer_of(parameters, "warmup"),
+		.batch = (uint32_t)integer_of(parameters, "batch"),
+		.sges = (uint32_t)integer_of(parameters, "sges"),
+		.buffers = (uint32_t)integer_of(parameters, "buffers"),
+		.mtu = (uint32_t)integer_of(parameters, "mtu"),
+		.pause_ns = duration_of(parameters, "pause"),
+		.spin_ns = duration_of(parameters, "spin"),
+		.lost_after_ns = duration_of(parameters, "lost_after"),
+		.gid_index = (int)integer_of(parameters, "gid"),
+	};
+	if (!split_pair(parameters, "device", true, c->device) ||
+	    !split_pair(parameters, "address", false, c->address) ||
+	    !read_cpus(parameters, c->cpu) || !agrees(c))
+		return -EINVAL;
+	scale_down(c, scale);
+	return 0;
+}
+
+double hca_case_seconds(const struct hca_case *c)
+{
+	double messages = (double)c->burst * c->repetitions;
+	double each_ns = (double)c->pause_ns + 500 + c->size * 0.3;
+
+	if (c->mode == HCA_ROUNDTRIP)
+		each_ns = 2 * each_ns;
+	if (c->poll_recv != HCA_BUSY)
+		each_ns += 5000;
+	return 0.2 + messages * each_ns * 1e-9;
+}

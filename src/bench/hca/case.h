@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One case of the adapter benchmark, and the memory that its processes share.
+ *
+ * The measuring ends are child processes (or the threads of one), which load the part that
+ * needs verbs from a module; their parent needs none. Parent and ends share one mapping:
+ * struct hca_shared, then the columns of the result, each on pages of its own, so that the
+ * two ends do not write to the same cache line.
+ */
+#ifndef BENCH_HCA_CASE_H
+#define BENCH_HCA_CASE_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/container_of.h"
+
+#define HCA_NAME_MAX 64
+/* Each side keeps at most this much memory for messages, unless it is told a number. */
+#define HCA_BUFFERS_BYTES (UINT64_C(64) << 20)
+#define HCA_ROWS_MAX (UINT64_C(1) << 26)
+#define HCA_BATCH_MAX 64
+#define HCA_SGES_MAX 16
+
+enum hca_service { HCA_RC, HCA_UC, HCA_UD };
+enum hca_polling { HCA_BUSY, HCA_EVENT, HCA_MIXED };
+enum hca_operation { HCA_SEND, HCA_WRITE };
+enum hca_mode { HCA_ONEWAY, HCA_ROUNDTRIP, HCA_THROUGHPUT };
+enum hca_clock { HCA_CLOCK_MONOTONIC, HCA_CLOCK_TICKS };
+enum hca_side { HCA_SENDER, HCA_RECEIVER };
+
+struct hca_case {
+	enum hca_service type;
+	enum hca_polling poll_recv, poll_send;
+	enum hca_operation op;
+	enum hca_mode mode;
+	enum hca_clock clock;
+	bool send_inline, unsignaled, stamp_send, plain, threads;
+	bool remote;           /* the other end is on another host: clocks differ */
+	uint32_t size;         /* bytes of a message */
+	uint32_t burst, repetitions;
+	uint32_t warmup;       /* messages before the first burst */
+	uint32_t batch, sges;
+	uint32_t buffers;      /* 0: as many as a burst has messages, if that is not too much */
+	uint32_t mtu;          /* bytes; 0: the adapter's */
+	int gid_index;         /* -1: the adapter's first that fits */
+	uint64_t pause_ns, spin_ns, lost_after_ns;
+	char device[2][HCA_NAME_MAX];  /* by enum hca_side */
+	char address[2][HCA_NAME_MAX]; /* of connection management; "": the device's */
+	int cpu[3];            /* of the sender, receiver, the thread of `stamp`; -1: none */
+};
+
+/* What an end reports; written by it alone. Counts are without the warm-up. */
+struct hca_report {
+	int error;             /* negative errno, logged */
+	atomic_int tid;        /* 0: no thread is to be woken */
+	uint64_t cpu_ns, wall_ns;
+	uint64_t sent, received, duplicates, reordered, events;
+	uint64_t busy_ns;      /* throughput: the sum of all bursts' times */
+	uint64_t own_ns, own_max_ns; /* of a time stamp and its storage: median, maximum */
+	uint32_t depth;        /* of the queue */
+	uint32_t buffers;
+	bool locked, huge;     /* memory */
+	char device[HCA_NAME_MAX];
+};
+
+enum hca_column {
+	HCA_T_SUBM, /* ns of the sender's clock: before posting; throughput: of the first message */
+	HCA_T_COMP, /* its completion was polled */
+	HCA_T_BACK, /* round trip: the reply was polled */
+	HCA_T_RECV, /* the receiver polled its completion; throughput: of the last message */
+	HCA_T_SENT, /* the time that the message carried */
+	HCA_COLUMNS,
+};
+
+struct hca_shared {
+	atomic_bool stop;      /* all ends leave soon */
+	atomic_bool nudge;     /* the parent wakes who sleeps in wait for events, again and again */
+	cache_aligned atomic_uint bursts_sent; /* the warm-up counts */
+	cache_aligned _Atomic uint64_t messages; /* done, for the progress */
+	struct hca_report end[2];
+	/* Constant from here on. */
+	size_t bytes, rows;
+	bool huge;
+	uint64_t *column[HCA_COLUMNS]; /* `rows` each; 0: there is no value */
+	/* The message that all requests point at, whose first word `stamp` is overwritten. */
+	char *stamped;
+};
+
+/* A case from the parameters of bench_kind_hca, with all defaults. `scale` lowers the
+ * number of messages. 0; or -EINVAL, logged: parameters that do not go together. */
+int hca_case_read(const json_t *parameters, double scale, struct hca_case *c);
+double hca_case_seconds(const struct hca_case *c);
+static inline uint64_t hca_case_rows(const struct hca_case *c)
+{
+	return c->mode == HCA_THROUGHPUT ? c->repetitions :
+					   (uint64_t)c->repetitions * c->burst;
+}
+
+/*
+ * Of the module bench_hca.so: the life of an end. It runs in the calling thread until all
+ * messages were exchanged; `fd` is a stream socket to the other end, which stays open.
+ * 0 or a negative errno, logged, also in its report.
+ */
+typedef int hca_end_fn(const struct hca_case *c, struct hca_shared *s, enum hca_side side,
+		       int fd);
+
+/* ---- measuring (measure.c) ---- */
+
+/* 0, or a negative errno, logged. */
+int hca_shared_create(const struct hca_case *c, struct hca_shared **s);
+void hca_shared_destroy(struct hca_shared *s);
+
+struct hca_watch {
+	const atomic_bool *stop;                     /* may be NULL */
+	void (*progress)(void *data, double share);  /* may be NULL */
+	void *data;
+};
+
+/* Both ends in this host. 0; -EINTR; or another negative errno, logged. */
+int hca_measure_local(const struct hca_case *c, struct hca_shared *s,
+		      const struct hca_watch *watch);
+/* One end; the other is behind `fd`, a connected socket. */
+int hca_measure_end(const struct hca_case *c, struct hca_shared *s, enum hca_side side, int fd,
+		    const struct hca_watch *watch);
+
+/* ---- what was measured (outcome.c) ---- */
+
+#define HCA_OUTCOME_COLUMNS 8
+#define HCA_OUTCOME_LATENCIES 4
+#define HCA_OUTCOME_FIGURES 32
+
+struct hca_outcome {
+	struct result_column *columns;
+	struct result_latency *latencies;
+	struct result_figure *figures;
+	size_t column_count, latency_count, figure_count, rows;
+	int64_t *values; /* of all columns */
+};
+
+int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
+		     struct hca_outcome *o);
+void hca_outcome_free(struct hca_outcome *o);
+/* The values of a latency, malloc()ed; only rows that have both times. */
+int hca_outcome_latency(const struct hca_outcome *o, const struct result_latency *l,
+			int64_t **values, size_t *count);
+
+#endif

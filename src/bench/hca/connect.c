@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making the queue pair; and connecting without connection management (connect = plain). */
+#define LOG_ROOM "bench/hca"
+#include <errno.h>
+#include <string.h>
+
+#include "bench/hca/queue.h"
+#include "util/log.h"
+
+#define DEPTH_MIN 16
+#define PSN 0x6bb5b5u
+#define ACK_TIMEOUT 14 /* 67 ms */
+#define RETRIES 7
+#define RNR_TIMER 1    /* 10 us, the shortest */
+#define HOPS 64
+
+static bool make(struct hca_end *e, struct ibv_qp_init_attr *attr)
+{
+	if (!e->cm_id)
+		e->qp = ibv_create_qp(e->pd, attr);
+	else
+		e->qp = rdma_create_qp(e->cm_id, e->pd, attr) ? NULL : e->cm_id->qp;
+	return e->qp;
+}
+
+int hca_qp_create(struct hca_end *e)
+{
+	struct ibv_qp_init_attr attr;
+	uint32_t wanted = e->send_depth;
+	int err;
+
+	hca_device_qp_attr(e, &attr);
+	/* Requests with inline data are larger, so some adapters have room for fewer. */
+	while (!make(e, &attr)) {
+		err = errno;
+		if (e->send_depth / 2 < MAX(DEPTH_MIN, e->c->batch)) {
+			log_error("cannot create a queue pair of %u requests%s: %s", wanted,
+				  e->c->send_inline ? " with inline data of this size" : "",
+				  strerror(err));
+			return e->c->send_inline ? -EOPNOTSUPP : -err;
+		}
+		e->send_depth /= 2;
+		hca_device_qp_attr(e, &attr);
+	}
+	return hca_device_qp_made(e, &attr);
+}
+
+void hca_qp_destroy(struct hca_end *e)
+{
+	if (!e->qp)
+		return;
+	if (e->cm_id)
+		rdma_destroy_qp(e->cm_id);
+	else
+		ibv_destroy_qp(e->qp);
+	e->qp = NULL;
+}
+
+static int change(struct hca_end *e, struct ibv_qp_attr *attr, int mask, const char *state)
+{
+	int err = ibv_modify_qp(e->qp, attr, mask);
+
+	if (err)
+		log_error("cannot move the queue pair to %s: %s", state, strerror(err));
+	return -err;
+}
+
+static int to_init(struct hca_end *e)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = e->port,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.qkey = HCA_QKEY,
+	};
+
+	return change(e, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		      (e->c->type == HCA_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS), "INIT");
+}
+
+static struct ibv_ah_attr address_of_peer(const struct hca_end *e)
+{
+	struct ibv_ah_attr ah = {
+		.port_num = e->port,
+		.dlid = e->theirs.lid,
+		.is_global = e->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET,
+	};
+
+	if (!ah.is_global)
+		return ah;
+	memcpy(&ah.grh.dgid, e->theirs.gid, sizeof(ah.grh.dgid));
+	ah.grh.sgid_index = (uint8_t)e->gid_index;
+	ah.grh.hop_limit = HOPS;
+	return ah;
+}
+
+enum ibv_mtu hca_mtu_of(uint32_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= bytes)
+		mtu++;
+	return mtu;
+}
+
+static int to_rtr(struct hca_end *e)
+{
+	uint32_t mtu = MIN(e->mine.mtu, e->theirs.mtu);
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.ah_attr = address_of_peer(e),
+		.path_mtu = hca_mtu_of(e->c->mtu ?: mtu),
+		.dest_qp_num = e->theirs.qpn,
+		.rq_psn = e->theirs.psn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = RNR_TIMER,
+	};
+	int mask = IBV_QP_STATE;
+
+	if (e->c->mtu > mtu) {
+		log_error("mtu = %u: the adapters allow %u", e->c->mtu, mtu);
+		return -EOPNOTSUPP;
+	}
+	if (e->c->type != HCA_UD)
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (e->c->type == HCA_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return change(e, &attr, mask, "RTR");
+}
+
+static int to_rts(struct hca_end *e)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = e->mine.psn,
+		.timeout = ACK_TIMEOUT,
+		.retry_cnt = RETRIES,
+		.rnr_retry = RETRIES,
+		.max_rd_atomic = 1,
+	};
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+	if (e->c->type == HCA_RC)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	return change(e, &attr, mask, "RTS");
+}
+
+int hca_plain_connect(struct hca_end *e)
+{
+	int ret = hca_device_open(e);
+
+	if (!ret)
+		ret = hca_device_query(e);
+	if (!ret)
+		ret = hca_device_prepare(e);
+	if (!ret)
+		ret = hca_qp_create(e);
+	if (!ret)
+		ret = to_init(e);
+	if (ret)
+		return ret;
+	e->mine.qpn = e->qp->qp_num;
+	e->mine.psn = PSN + e->side;
+	e->mine.lid = e->port_attr.lid;
+	e->mine.qkey = HCA_QKEY;
+	e->mine.mtu = 128u << e->port_attr.active_mtu;
+	memcpy(e->mine.gid, &e->gid, sizeof(e->mine.gid));
+	ret = hca_control_hello(e);
+	if (!ret)
+		ret = to_rtr(e);
+	if (!ret)
+		ret = to_rts(e);
+	if (ret || e->c->type != HCA_UD)
+		return ret;
+	struct ibv_ah_attr ah = address_of_peer(e);
+
+	e->remote_qpn = e->theirs.qpn;
+	e->remote_qkey = e->theirs.qkey;
+	return hca_address_handle(e, &ah);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of an end; see case.h, hca_end_fn. */
+#define LOG_ROOM "bench/hca"
+#include "bench/hca/end.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bench/hca/loops.h"
+#include "util/log.h"
+
+hca_end_fn bench_hca_end;
+
+/* After the connection stands, so that the adapter's own thread runs where it likes. */
+static void pin(const struct hca_end *e)
+{
+	int cpu = e->c->cpu[e->side];
+	cpu_set_t set;
+
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		log_warn("cannot run on CPU %d: %s", cpu, strerror(errno));
+}
+
+/* The columns that this end writes are shared, so its process has not mapped them yet; they
+ * are touched, because a page that is missing when a time is stored costs more than a message.
+ * Then nothing is given back. */
+static void hold_memory(struct hca_end *e)
+{
+	int first = e->side == HCA_SENDER ? HCA_T_SUBM : HCA_T_RECV;
+	int end = e->side == HCA_SENDER ? HCA_T_RECV : HCA_COLUMNS;
+
+	for (int i = first; i < end; i++)
+		memset(e->s->column[i], 0, e->s->rows * sizeof(*e->s->column[i]));
+	e->report->locked = !mlockall(MCL_CURRENT);
+	if (!e->report->locked)
+		log_debug("the memory is not locked: %s", strerror(errno));
+}
+
+/* Of this end alone: of its process, or of its thread where it shares one. */
+static uint64_t cpu_ns(const struct hca_end *e)
+{
+	struct rusage u;
+
+	if (getrusage(e->c->threads ? RUSAGE_THREAD : RUSAGE_SELF, &u))
+		return 0;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static int connect_end(struct hca_end *e)
+{
+	int ret = e->c->plain ? hca_plain_connect(e) : hca_cm_connect(e);
+
+	return ret ?: hca_buffers_requests(e);
+}
+
+static int measure(struct hca_end *e)
+{
+	static int (*const modes[])(struct hca_end *) = {
+		[HCA_ONEWAY] = hca_oneway,
+		[HCA_ROUNDTRIP] = hca_roundtrip,
+		[HCA_THROUGHPUT] = hca_throughput,
+	};
+	uint64_t cpu_start, start;
+	int ret;
+
+	pin(e);
+	hold_memory(e);
+	hca_loop_own_cost(e);
+	ret = hca_queue_serve(e);
+	if (!ret)
+		ret = hca_stamper_start(e);
+	if (ret)
+		return ret;
+	cpu_start = cpu_ns(e);
+	start = hca_end_now(e);
+	ret = modes[e->c->mode](e);
+	e->report->cpu_ns = cpu_ns(e) - cpu_start;
+	e->report->wall_ns = hca_end_now(e) - start;
+	return ret;
+}
+
+/* What both have counted; also keeps either from leaving while the other one measures. */
+static int exchange_totals(struct hca_end *e)
+{
+	struct hca_report *theirs = &e->s->end[!e->side];
+	uint64_t mine[] = { e->report->sent, e->report->received, e->report->busy_ns,
+			    e->report->cpu_ns, e->report->wall_ns, e->report->own_ns };
+	uint64_t got[ARRAY_SIZE(mine)];
+	int ret = hca_control_send(e, mine, sizeof(mine));
+
+	if (!ret)
+		ret = hca_control_receive(e, got, sizeof(got));
+	if (ret || !e->c->remote)
+		return ret;
+	theirs->sent = got[0];
+	theirs->received = got[1];
+	theirs->busy_ns = got[2];
+	theirs->cpu_ns = got[3];
+	theirs->wall_ns = got[4];
+	theirs->own_ns = got[5];
+	return 0;
+}
+
+static void close_end(struct hca_end *e)
+{
+	hca_stamper_stop(e);
+	hca_queue_serve_end(e);
+	e->report->events = e->recv.events + e->send.events;
+	hca_qp_destroy(e);
+	hca_device_close(e);
+	hca_cm_close(e);
+}
+
+__attribute__((visibility("default")))
+int bench_hca_end(const struct hca_case *c, struct hca_shared *s, enum hca_side side, int fd)
+{
+	struct hca_end e = {
+		.c = c, .s = s, .side = side, .fd = fd, .report = &s->end[side],
+	};
+	int ret;
+
+	atomic_store(&s->end[side].tid, (int)syscall(SYS_gettid));
+	if (c->remote && c->poll_recv != HCA_BUSY)
+		atomic_store(&s->nudge, true);
+	ret = connect_end(&e);
+	if (!ret)
+		ret = measure(&e);
+	if (!ret)
+		ret = exchange_totals(&e);
+	atomic_store(&s->end[side].tid, 0);
+	close_end(&e);
+	e.report->error = ret;
+	if (ret) /* the other end would wait for this one */
+		atomic_store(&s->stop, true);
+	return ret;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An end of the measurement: its adapter, queue pair, buffers, and the loops. Everything here
+ * is called by the end's own thread, except queue_serve() (queue.h). Functions return 0 or a
+ * negative errno, logged, unless they say otherwise.
+ *
+ * Messages have a sequence number from 0, the warm-up first, which travels as immediate data.
+ */
+#ifndef BENCH_HCA_END_H
+#define BENCH_HCA_END_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <time.h>
+
+#include "bench/hca/case.h"
+#include "util/clock.h"
+
+#define HCA_GRH_BYTES 40 /* in front of a received datagram */
+#define HCA_QKEY 0x11111111u
+
+/* A completion queue and how it is watched. */
+struct hca_watched_cq {
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *channel; /* NULL: polling = busy */
+	enum hca_polling polling;
+	bool armed;
+	uint64_t idle_since_ns;           /* mixed; 0: not idle */
+	unsigned taken;                   /* events to acknowledge */
+	uint64_t events;
+};
+
+/* What the ends tell each other before they begin; little-endian. */
+struct hca_hello {
+	uint32_t magic, qpn, psn, rkey;
+	uint64_t address;      /* of the first buffer */
+	uint32_t buffers, stride;
+	uint32_t qkey;
+	uint16_t lid, port;    /* port: of the listener of connection management */
+	uint8_t gid[16];
+	uint32_t mtu;          /* bytes */
+	char ip[52];          /* where the receiver listens; "": where the socket leads */
+};
+_Static_assert(sizeof(struct hca_hello) == 112, "the same on every machine");
+
+struct hca_end {
+	const struct hca_case *c;
+	struct hca_shared *s;
+	struct hca_report *report;
+	enum hca_side side;
+	int fd;                /* to the other end */
+	uint64_t control_ns;   /* when it was looked at last */
+	bool peer_done;        /* remote: has sent its burst */
+
+	struct ibv_context *verbs;
+	bool verbs_own;        /* else the connection manager's */
+	uint8_t port;
+	int gid_index;
+	union ibv_gid gid;
+	struct ibv_port_attr port_attr;
+	struct ibv_pd *pd;
+	struct hca_watched_cq send, recv;
+	struct ibv_qp *qp;
+	struct ibv_ah *ah;     /* UD */
+	uint32_t remote_qpn, remote_qkey;
+	struct rdma_event_channel *cm_events;
+	struct rdma_cm_id *cm_id, *cm_listener;
+	struct hca_hello mine, theirs;
+
+	/* Memory of messages, `buffers` of `stride` bytes each for sending and for receiving. */
+	char *memory;
+	size_t memory_bytes;
+	struct ibv_mr *mr, *stamped_mr;
+	uint32_t buffers, stride, send_depth, recv_depth;
+	char *out, *in;
+	struct ibv_send_wr *send_wr; /* `buffers` of them, in lists of `batch` */
+	struct ibv_recv_wr *recv_wr; /* `buffers` of them, a ring */
+	struct ibv_sge *sge;
+
+	/* Of the send queue: requests posted, and completed. */
+	uint64_t posted;
+	_Atomic uint64_t completed;
+	uint64_t limit;        /* of both's difference */
+	uint64_t signal_every; /* requests between two completions, 1: each */
+	uint64_t unsignaled_run;
+	/* Of the receive queue. */
+	uint64_t recv_posted, recv_taken;
+
+	pthread_t completions; /* serves the send queue; poll_send = event or mixed */
+	bool completions_run;
+	atomic_bool completions_stop;
+	pthread_t stamper;
+	bool stamper_runs;
+	atomic_bool stamper_stop;
+	atomic_int failed;     /* negative errno of the completion thread */
+	uint32_t highest_seq;
+};
+
+static inline uint64_t hca_end_now(const struct hca_end *e)
+{
+	struct timespec t;
+
+	if (e->c->clock == HCA_CLOCK_TICKS)
+		return clock_now_ns();
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return timespec_to_ns(t);
+}
+
+static inline bool hca_end_stopped(const struct hca_end *e)
+{
+	return atomic_load_explicit(&e->s->stop, memory_order_relaxed);
+}
+
+/* The row of a message, or -1: it belongs to the warm-up, or to nothing. */
+static inline int64_t hca_end_row(const struct hca_end *e, uint32_t seq)
+{
+	int64_t row = (int64_t)seq - e->c->warmup;
+
+	return row < (int64_t)e->s->rows ? row : -1;
+}
+
+/* ---- device.c ---- */
+
+/* Opens the adapter that the case names, without connection management. */
+int hca_device_open(struct hca_end *e);
+/* Port, GID; for the context that is in `verbs`. */
+int hca_device_query(struct hca_end *e);
+/* Protection domain, buffers, completion queues; then the depth of the queues is known. */
+int hca_device_prepare(struct hca_end *e);
+/* The attributes of the queue pair to make. */
+void hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr);
+/* Behind the making of the queue pair: what the adapter granted. */
+int hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr);
+void hca_device_close(struct hca_end *e);
+
+/* ---- buffers.c ---- */
+
+int hca_buffers_make(struct hca_end *e);
+/* The requests, when both sides' buffers are known. */
+int hca_buffers_requests(struct hca_end *e);
+void hca_buffers_free(struct hca_end *e);
+/* The time that a received message carries; `slot`: number of its buffer. */
+uint64_t hca_buffers_time(const struct hca_end *e, uint64_t slot);
+
+/* ---- connecting: connect.c, cm.c ---- */
+
+/* The queue pair, of the identifier `cm_id` if there is one. */
+int hca_qp_create(struct hca_end *e);
+void hca_qp_destroy(struct hca_end *e);
+/* The largest MTU that is not more than `bytes`. */
+enum ibv_mtu hca_mtu_of(uint32_t bytes);
+
+int hca_plain_connect(struct hca_end *e);
+int hca_cm_connect(struct hca_end *e);
+void hca_cm_close(struct hca_end *e);
+int hca_address_handle(struct hca_end *e, const struct ibv_ah_attr *attr);
+
+/* ---- control.c: the other end by the socket ---- */
+
+/* -EINTR: all are to stop; -ECONNRESET, logged: the other end is gone. */
+int hca_control_send(struct hca_end *e, const void *data, size_t len);
+int hca_control_receive(struct hca_end *e, void *data, size_t len);
+int hca_control_hello(struct hca_end *e);
+/* The receiver is ready for the next burst: one tells it, the other one waits for it. */
+int hca_control_ready(struct hca_end *e);
+/* The sender has sent its burst; the receiver waits for the word, if it has not come. */
+int hca_control_sent(struct hca_end *e);
+/* Looked at by a receiver that has nothing to do: has the burst been sent? Negative errno:
+ * the other end is gone, or -EINTR. */
+int hca_control_look(struct hca_end *e, unsigned burst, uint64_t now_ns);
+
+/* ---- the loops ---- */
+
+int hca_oneway(struct hca_end *e);
+int hca_roundtrip(struct hca_end *e);
+int hca_throughput(struct hca_end *e);
+
+#endif

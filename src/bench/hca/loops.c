@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the loops of the three modes share; see loops.h. */
+#define LOG_ROOM "bench/hca"
+#include "bench/hca/loops.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+#include "util/spin.h"
+
+/* Sleeping is for pauses that are longer; it ends that much earlier. */
+#define SLEEP_MIN_NS (1000 * UINT64_C(1000))
+#define SLEEP_SPIN_NS (200 * UINT64_C(1000))
+#define SLEEP_MAX_NS (50 * UINT64_C(1000000))
+#define OWN_ROUNDS 2048
+
+int hca_loop_idle(struct hca_end *e, struct hca_wait *w)
+{
+	uint64_t now_ns;
+	int ret = hca_queue_wait(e, &e->recv);
+
+	if (ret && ret != -EINTR)
+		return ret;
+	if (++w->idle % HCA_LOOK_EVERY && !ret)
+		return 0;
+	now_ns = hca_end_now(e);
+	ret = hca_control_look(e, w->burst, now_ns);
+	if (ret <= 0)
+		return ret;
+	if (!w->since_ns)
+		w->since_ns = now_ns;
+	return now_ns - w->since_ns >= e->c->lost_after_ns;
+}
+
+int hca_loop_poll(struct hca_end *e, struct ibv_wc *wc, uint64_t *t_ns)
+{
+	int n = ibv_poll_cq(e->recv.cq, 1, wc);
+
+	if (n == 0)
+		return 0;
+	*t_ns = hca_end_now(e);
+	if (n < 0) {
+		log_error("cannot poll the receive queue");
+		return -EIO;
+	}
+	if (wc->status != IBV_WC_SUCCESS)
+		return hca_queue_complain(e, wc, "receive");
+	e->recv_taken++;
+	return 1;
+}
+
+static int sleep_until(struct hca_end *e, uint64_t until_ns)
+{
+	uint64_t now_ns = hca_end_now(e);
+
+	while (now_ns + SLEEP_MIN_NS < until_ns) {
+		uint64_t rest = MIN(until_ns - now_ns - SLEEP_SPIN_NS, SLEEP_MAX_NS);
+		struct timespec pause = timespec_from_ns(rest);
+
+		nanosleep(&pause, NULL);
+		if (hca_end_stopped(e))
+			return -EINTR;
+		now_ns = hca_end_now(e);
+	}
+	return 0;
+}
+
+int hca_loop_pause(struct hca_end *e, uint64_t until_ns)
+{
+	bool polls = !e->completions_run;
+	unsigned tries = 0;
+	int ret;
+
+	while (hca_end_now(e) < until_ns) {
+		if (polls && e->posted - e->unsignaled_run > atomic_load(&e->completed)) {
+			ret = hca_queue_harvest(e);
+			if (ret < 0)
+				return ret;
+		} else {
+			ret = sleep_until(e, until_ns);
+			if (ret)
+				return ret;
+		}
+		if (++tries % HCA_LOOK_EVERY == 0 && hca_end_stopped(e))
+			return -EINTR;
+	}
+	return 0;
+}
+
+static int one_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_t count,
+		     int (*burst)(struct hca_end *, unsigned, uint64_t, uint32_t))
+{
+	int ret = hca_queue_fill(e, UINT64_MAX);
+
+	if (!ret)
+		ret = hca_control_ready(e);
+	if (!ret)
+		ret = burst(e, number, first, count);
+	if (!ret)
+		ret = hca_control_sent(e);
+	hca_queue_acknowledge(&e->recv);
+	if (ret || e->side == HCA_SENDER || e->c->remote)
+		return ret;
+	while ((ret = hca_control_look(e, number, 0)) == 0)
+		spin_sleep();
+	/* Nobody sleeps any more for want of a message that was lost. */
+	atomic_store(&e->s->nudge, false);
+	return MIN(ret, 0);
+}
+
+int hca_loop_bursts(struct hca_end *e,
+		    int (*burst)(struct hca_end *e, unsigned number, uint64_t first,
+				 uint32_t count))
+{
+	const struct hca_case *c = e->c;
+	unsigned number = 0;
+	uint64_t first = 0;
+	int ret = 0;
+
+	if (c->warmup) {
+		ret = one_burst(e, number++, 0, c->warmup, burst);
+		first = c->warmup;
+	}
+	for (uint32_t i = 0; i < c->repetitions && !ret; i++) {
+		ret = one_burst(e, number++, first, c->burst, burst);
+		first += c->burst;
+	}
+	return ret;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void hca_loop_own_cost(struct hca_end *e)
+{
+	uint64_t *column = e->s->column[e->side == HCA_SENDER ? HCA_T_SUBM : HCA_T_RECV];
+	size_t rows = MIN(e->s->rows, OWN_ROUNDS);
+	uint64_t took[OWN_ROUNDS], before = hca_end_now(e);
+
+	for (size_t i = 0; i < OWN_ROUNDS; i++) {
+		uint64_t now = hca_end_now(e);
+
+		column[i % rows] = now;
+		*(volatile uint64_t *)(e->out + i % e->buffers * e->stride) = now;
+		took[i] = now - before;
+		before = now;
+	}
+	memset(column, 0, rows * sizeof(*column));
+	qsort(took, OWN_ROUNDS, sizeof(took[0]), compare);
+	e->report->own_ns = took[OWN_ROUNDS / 2];
+	e->report->own_max_ns = took[OWN_ROUNDS - 1];
+}
+
+/* ---- stamp = send ---- */
+
+static void *overwrite(void *arg)
+{
+	struct hca_end *e = arg;
+
+	while (!atomic_load_explicit(&e->stamper_stop, memory_order_relaxed))
+		hca_stamp(e);
+	return NULL;
+}
+
+int hca_stamper_start(struct hca_end *e)
+{
+	cpu_set_t set;
+	int err;
+
+	/* Without a CPU for it the receiver does it between two polls. */
+	if (!e->c->stamp_send || e->side != HCA_SENDER || e->c->cpu[2] < 0)
+		return 0;
+	err = pthread_create(&e->stamper, NULL, overwrite, e);
+	if (err) {
+		log_error("cannot start a thread: %s", strerror(err));
+		return -err;
+	}
+	e->stamper_runs = true;
+	CPU_ZERO(&set);
+	CPU_SET(e->c->cpu[2], &set);
+	pthread_setaffinity_np(e->stamper, sizeof(set), &set);
+	return 0;
+}
+
+void hca_stamper_stop(struct hca_end *e)
+{
+	if (!e->stamper_runs)
+		return;
+	atomic_store(&e->stamper_stop, true);
+	pthread_join(e->stamper, NULL);
+	e->stamper_runs = false;
+}

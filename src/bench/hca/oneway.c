@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mode = oneway: the sender stamps and posts, the receiver polls and stamps; one clock. And
+ * mode = throughput: the same without stamps, and several completions are taken at once.
+ */
+#define LOG_ROOM "bench/hca"
+#include <endian.h>
+#include <errno.h>
+
+#include "bench/hca/loops.h"
+#include "util/log.h"
+
+#define POLL_MANY 32
+
+/* ---- one way ---- */
+
+static void note_sent(struct hca_end *e, uint64_t seq, uint32_t count, uint64_t t_ns)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t row = hca_end_row(e, (uint32_t)(seq + i));
+
+		if (row >= 0)
+			e->s->column[HCA_T_SUBM][row] = t_ns;
+	}
+}
+
+static int send_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_t count)
+{
+	uint64_t next_ns = 0;
+	int ret = 0;
+
+	for (uint32_t done = 0, n; done < count; done += n) {
+		uint64_t t_ns;
+
+		n = hca_queue_batch(e, count - done);
+		ret = hca_queue_room(e, n);
+		/* The warm-up does not wait: with long pauses it would never end. */
+		if (!ret && e->c->pause_ns && number >= !!e->c->warmup)
+			ret = hca_loop_pause(e, next_ns);
+		if (ret < 0)
+			return ret;
+		t_ns = hca_end_now(e);
+		note_sent(e, first + done, n, t_ns);
+		ret = hca_queue_post(e, (uint32_t)(first + done), n, t_ns,
+				     done + n == count);
+		if (ret < 0)
+			return ret;
+		next_ns = t_ns + e->c->pause_ns;
+		if (!e->completions_run && e->unsignaled_run == 0)
+			ret = hca_queue_harvest(e);
+		if (ret < 0)
+			return ret;
+		atomic_store_explicit(&e->s->messages, first + done + n,
+				      memory_order_relaxed);
+		if (done % HCA_LOOK_EVERY == 0 && hca_end_stopped(e))
+			return -EINTR;
+	}
+	e->report->sent += number >= !!e->c->warmup ? count : 0;
+	return hca_queue_flush(e);
+}
+
+/* Files a message; does it belong to the burst that begins at `first`? */
+static bool note_received(struct hca_end *e, const struct ibv_wc *wc, uint64_t first,
+			  uint64_t t_ns)
+{
+	struct hca_report *r = e->report;
+	uint32_t seq = be32toh(wc->imm_data);
+	int64_t row = hca_end_row(e, seq);
+	uint64_t slot = e->c->op == HCA_WRITE ? seq : e->recv_taken - 1;
+
+	if (row >= 0) {
+		if (e->s->column[HCA_T_RECV][row]) {
+			r->duplicates++;
+			return false;
+		}
+		e->s->column[HCA_T_RECV][row] = t_ns;
+		e->s->column[HCA_T_SENT][row] = hca_buffers_time(e, slot);
+		r->received++;
+		r->reordered += seq < e->highest_seq;
+		e->highest_seq = MAX(e->highest_seq, seq);
+	}
+	return seq >= first;
+}
+
+static int receive_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_t count)
+{
+	bool stamps = e->c->stamp_send && e->c->cpu[2] < 0;
+	struct hca_wait w = { .burst = number };
+	struct ibv_wc wc;
+	uint64_t t_ns;
+	int ret;
+
+	while (count) {
+		ret = hca_loop_poll(e, &wc, &t_ns);
+		if (ret > 0) {
+			hca_wait_over(e, &w);
+			count -= note_received(e, &wc, first, t_ns);
+			if (e->recv_posted - e->recv_taken < count &&
+			    e->recv_taken % MIN(HCA_REFILL, e->recv_depth) == 0)
+				ret = hca_queue_fill(e, HCA_REFILL);
+		} else if (ret == 0) {
+			if (stamps)
+				hca_stamp(e);
+			ret = hca_loop_idle(e, &w);
+			if (ret == 1)
+				return 0;
+		}
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int hca_oneway(struct hca_end *e)
+{
+	return hca_loop_bursts(e, e->side == HCA_SENDER ? send_burst : receive_burst);
+}
+
+/* ---- throughput ---- */
+
+static int send_many(struct hca_end *e, unsigned number, uint64_t first, uint32_t count)
+{
+	bool counts = number >= !!e->c->warmup;
+	uint64_t begin_ns = hca_end_now(e);
+	int ret = 0;
+
+	for (uint32_t done = 0, n; done < count && ret >= 0; done += n) {
+		n = hca_queue_batch(e, count - done);
+		ret = hca_queue_room(e, n);
+		if (ret >= 0)
+			ret = hca_queue_post(e, (uint32_t)(first + done), n, begin_ns,
+					     done + n == count);
+		if (done % HCA_LOOK_EVERY == 0 && hca_end_stopped(e))
+			ret = -EINTR;
+	}
+	if (ret >= 0)
+		ret = hca_queue_flush(e);
+	if (ret < 0)
+		return ret;
+	atomic_store_explicit(&e->s->messages, first + count, memory_order_relaxed);
+	if (counts) {
+		e->s->column[HCA_T_SUBM][number - !!e->c->warmup] = begin_ns;
+		e->report->sent += count;
+		e->report->busy_ns += hca_end_now(e) - begin_ns;
+	}
+	return 0;
+}
+
+static int take_many(struct hca_end *e, uint64_t first, uint32_t *count, uint64_t *got)
+{
+	struct ibv_wc wc[POLL_MANY];
+	int n = ibv_poll_cq(e->recv.cq, POLL_MANY, wc);
+
+	if (n < 0) {
+		log_error("cannot poll the receive queue");
+		return -EIO;
+	}
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS)
+			return hca_queue_complain(e, &wc[i], "receive");
+		/* What comes late belongs to a burst that was given up. */
+		if (be32toh(wc[i].imm_data) >= first && *count) {
+			--*count;
+			++*got;
+		}
+	}
+	e->recv_taken += (uint64_t)n;
+	return n;
+}
+
+static int receive_many(struct hca_end *e, unsigned number, uint64_t first, uint32_t count)
+{
+	struct hca_wait w = { .burst = number };
+	uint64_t begin_ns = 0, end_ns = 0, got = 0;
+	int ret;
+
+	while (count) {
+		ret = take_many(e, first, &count, &got);
+		if (ret > 0) {
+			end_ns = hca_end_now(e);
+			begin_ns = begin_ns ?: end_ns;
+			hca_wait_over(e, &w);
+			if (e->recv_posted - e->recv_taken + HCA_REFILL <= e->recv_depth ||
+			    e->recv_posted == e->recv_taken)
+				ret = hca_queue_fill(e, UINT64_MAX);
+		} else if (ret == 0) {
+			ret = hca_loop_idle(e, &w);
+			if (ret == 1)
+				break;
+		}
+		if (ret < 0)
+			return ret;
+	}
+	if (number >= !!e->c->warmup) {
+		e->s->column[HCA_T_RECV][number - !!e->c->warmup] = end_ns;
+		e->report->received += got;
+		e->report->busy_ns += end_ns - begin_ns;
+	}
+	return 0;
+}
+
+int hca_throughput(struct hca_end *e)
+{
+	return hca_loop_bursts(e, e->side == HCA_SENDER ? send_many : receive_many);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Columns, latencies and figures of a case, from what its ends left in the shared memory. */
+#define LOG_ROOM "bench/hca"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/hca/case.h"
+#include "bench/result/result.h"
+#include "bench/result/statistics.h"
+#include "util/log.h"
+
+/* stamp = send: a time that was written longer before the message than this tells that the
+ * thread which overwrites it did not run. */
+#define STALE_NS 1000
+
+static void add_figure(struct hca_outcome *o, const char *name, const char *label,
+		       const char *unit, double value)
+{
+	if (o->figure_count < HCA_OUTCOME_FIGURES)
+		o->figures[o->figure_count++] = (struct result_figure){
+			.name = name, .label = label, .unit = unit, .value = value,
+		};
+}
+
+static void add_latency(struct hca_outcome *o, const char *name, const char *label,
+			const char *from, const char *to)
+{
+	o->latencies[o->latency_count++] = (struct result_latency){
+		.name = name, .label = label, .from = from, .to = to,
+	};
+}
+
+static int64_t *add_column(struct hca_outcome *o, const char *name, const char *unit)
+{
+	int64_t *values = o->values + o->column_count * o->rows;
+
+	o->columns[o->column_count++] = (struct result_column){
+		.name = name, .unit = unit, .values = values,
+	};
+	return values;
+}
+
+static void add_times(struct hca_outcome *o, const char *name, const uint64_t *times)
+{
+	int64_t *values = add_column(o, name, "ns");
+
+	for (size_t i = 0; i < o->rows; i++)
+		values[i] = times[i] ? (int64_t)times[i] : RESULT_ABSENT;
+}
+
+static void add_counters(const struct hca_case *c, struct hca_outcome *o)
+{
+	uint32_t burst = c->mode == HCA_THROUGHPUT ? 1 : c->burst;
+	int64_t *run = add_column(o, "run", ""), *id = add_column(o, "id", "");
+
+	for (size_t i = 0; i < o->rows; i++) {
+		run[i] = (int64_t)(i / burst);
+		id[i] = (int64_t)(i % burst);
+	}
+}
+
+/* What the messages carried: of stamp = send the times, else a check. */
+static void add_carried(const struct hca_case *c, const struct hca_shared *s,
+			struct hca_outcome *o)
+{
+	const uint64_t *subm = s->column[HCA_T_SUBM], *sent = s->column[HCA_T_SENT];
+	int64_t *values = c->stamp_send ? add_column(o, "t_send", "ns") : NULL;
+	size_t stale = 0, damaged = 0;
+
+	for (size_t i = 0; i < o->rows; i++) {
+		bool came = s->column[HCA_T_RECV][i];
+		bool old = sent[i] + STALE_NS < subm[i];
+
+		damaged += came && sent[i] != subm[i];
+		stale += came && old;
+		if (values)
+			values[i] = came && !old ? (int64_t)sent[i] : RESULT_ABSENT;
+	}
+	if (c->stamp_send)
+		add_figure(o, "stale", "times that nobody had overwritten", "", (double)stale);
+	/* A write may come before the one before it in the same buffer was looked at. */
+	else if (c->op == HCA_SEND || s->end[HCA_RECEIVER].buffers >= c->burst)
+		add_figure(o, "damaged", "messages with another content", "", (double)damaged);
+}
+
+/* Median over the bursts of messages per second, as the receiver saw them. */
+static double rate_oneway(const struct hca_case *c, const struct hca_shared *s)
+{
+	const uint64_t *recv = s->column[HCA_T_RECV];
+	int64_t *rates = calloc(c->repetitions, sizeof(*rates));
+	size_t n = 0;
+	double rate;
+
+	for (uint32_t run = 0; rates && run < c->repetitions; run++) {
+		uint64_t first = UINT64_MAX, last = 0, got = 0;
+
+		for (size_t i = (size_t)run * c->burst; i < (size_t)(run + 1) * c->burst; i++) {
+			if (!recv[i])
+				continue;
+			first = MIN(first, recv[i]);
+			last = MAX(last, recv[i]);
+			got++;
+		}
+		if (got > 1 && last > first)
+			rates[n++] = (int64_t)((double)(got - 1) * 1e9 / (double)(last - first));
+	}
+	rate = NAN;
+	if (n) {
+		struct statistics st;
+
+		statistics_of(rates, n, 0, &st);
+		rate = (double)st.percentile[2];
+	}
+	free(rates);
+	return rate;
+}
+
+static double rate_of(const struct hca_case *c, const struct hca_shared *s)
+{
+	const struct hca_report *r = &s->end[HCA_RECEIVER];
+
+	if (c->mode == HCA_ONEWAY)
+		return rate_oneway(c, s);
+	/* The first message of a burst begins the receiver's time. */
+	if (c->mode == HCA_THROUGHPUT)
+		return r->busy_ns && r->received > c->repetitions ?
+		       (double)(r->received - c->repetitions) * 1e9 / (double)r->busy_ns :
+		       NAN;
+	return NAN;
+}
+
+static void add_losses(const struct hca_case *c, const struct hca_shared *s,
+		       struct hca_outcome *o)
+{
+	const struct hca_report *tx = &s->end[HCA_SENDER], *rx = &s->end[HCA_RECEIVER];
+	/* A round trip is over when the reply is there. */
+	uint64_t came = c->mode == HCA_ROUNDTRIP ? tx->received : rx->received;
+
+	add_figure(o, "sent", "messages sent", "", (double)tx->sent);
+	add_figure(o, "lost", "messages lost", "", (double)tx->sent - (double)came);
+	if (c->mode == HCA_THROUGHPUT)
+		return;
+	add_figure(o, "duplicates", "messages that came twice", "",
+		   (double)(rx->duplicates + tx->duplicates));
+	if (c->mode == HCA_ONEWAY)
+		add_figure(o, "reordered", "messages behind a later one", "",
+			   (double)rx->reordered);
+}
+
+static void add_costs(const struct hca_case *c, const struct hca_shared *s,
+		      struct hca_outcome *o)
+{
+	const struct hca_report *tx = &s->end[HCA_SENDER], *rx = &s->end[HCA_RECEIVER];
+	const struct hca_report *here = c->remote && !tx->tid && !tx->wall_ns ? rx : tx;
+
+	add_figure(o, "cpu_send", "processor time of the sender", "%",
+		   tx->wall_ns ? 100.0 * (double)tx->cpu_ns / (double)tx->wall_ns : NAN);
+	add_figure(o, "cpu_recv", "processor time of the receiver", "%",
+		   rx->wall_ns ? 100.0 * (double)rx->cpu_ns / (double)rx->wall_ns : NAN);
+	/* What the tool itself takes, in a loop that does nothing else. */
+	add_figure(o, "own_send", "own cost of a time stamp, sender", "ns",
+		   (double)tx->own_ns);
+	add_figure(o, "own_recv", "own cost of a time stamp, receiver", "ns",
+		   (double)rx->own_ns);
+	add_figure(o, "events", "events that woke a thread", "",
+		   (double)(tx->events + rx->events));
+	add_figure(o, "depth", "requests that the send queue holds", "", here->depth);
+	add_figure(o, "buffers", "message buffers of each side", "", here->buffers);
+	add_figure(o, "locked", "memory is locked", "", here->locked);
+	add_figure(o, "huge", "memory lies in huge pages", "",
+		   s->huge && here->huge);
+}
+
+static void add_modes(const struct hca_case *c, const struct hca_shared *s,
+		      struct hca_outcome *o)
+{
+	double rate = rate_of(c, s);
+
+	switch (c->mode) {
+	case HCA_ONEWAY:
+		add_times(o, "t_subm", s->column[HCA_T_SUBM]);
+		add_times(o, "t_recv", s->column[HCA_T_RECV]);
+		add_times(o, "t_comp", s->column[HCA_T_COMP]);
+		add_carried(c, s, o);
+		add_latency(o, "t_lat", "one-way latency", "t_subm", "t_recv");
+		if (c->stamp_send)
+			add_latency(o, "t_lat_send", "latency from the adapter's reading",
+				    "t_send", "t_recv");
+		add_latency(o, "t_lat_comp", "until the completion", "t_subm", "t_comp");
+		break;
+	case HCA_ROUNDTRIP:
+		add_times(o, "t_subm", s->column[HCA_T_SUBM]);
+		add_times(o, "t_recv", s->column[HCA_T_RECV]);
+		add_times(o, "t_back", s->column[HCA_T_BACK]);
+		add_times(o, "t_comp", s->column[HCA_T_COMP]);
+		add_latency(o, "t_rtt", "round trip", "t_subm", "t_back");
+		if (!c->remote)
+			add_latency(o, "t_lat", "one-way latency, there", "t_subm", "t_recv");
+		break;
+	case HCA_THROUGHPUT:
+		add_times(o, "t_first", s->column[HCA_T_SUBM]);
+		add_times(o, "t_last", s->column[HCA_T_RECV]);
+		if (!c->remote)
+			add_latency(o, "t_burst", "time of a burst", "t_first", "t_last");
+		break;
+	}
+	if (!isnan(rate)) {
+		add_figure(o, "rate", "messages per second", "1/s", rate);
+		add_figure(o, "bandwidth", "payload", "MB/s", rate * c->size / 1e6);
+	}
+}
+
+static void add_half(struct hca_outcome *o)
+{
+	int64_t *values;
+	struct statistics st;
+	size_t count;
+
+	if (hca_outcome_latency(o, &o->latencies[0], &values, &count))
+		return;
+	statistics_of(values, count, 0, &st);
+	if (count)
+		add_figure(o, "half_rtt", "half of the median round trip", "ns",
+			   (double)st.percentile[2] / 2);
+	free(values);
+}
+
+int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
+		     struct hca_outcome *o)
+{
+	*o = (struct hca_outcome){ .rows = s->rows };
+	o->columns = calloc(HCA_OUTCOME_COLUMNS, sizeof(*o->columns));
+	o->latencies = calloc(HCA_OUTCOME_LATENCIES, sizeof(*o->latencies));
+	o->figures = calloc(HCA_OUTCOME_FIGURES, sizeof(*o->figures));
+	o->values = calloc(HCA_OUTCOME_COLUMNS * s->rows, sizeof(*o->values));
+	if (!o->columns || !o->latencies || !o->figures || !o->values) {
+		log_error("no memory for the times of %zu messages", s->rows);
+		hca_outcome_free(o);
+		return -ENOMEM;
+	}
+	add_counters(c, o);
+	add_modes(c, s, o);
+	if (c->mode == HCA_ROUNDTRIP)
+		add_half(o);
+	add_losses(c, s, o);
+	add_costs(c, s, o);
+	return 0;
+}
+
+void hca_outcome_free(struct hca_outcome *o)
+{
+	free(o->columns);
+	free(o->latencies);
+	free(o->figures);
+	free(o->values);
+	*o = (struct hca_outcome){ 0 };
+}
+
+static const int64_t *column_of(const struct hca_outcome *o, const char *name)
+{
+	for (size_t i = 0; i < o->column_count; i++)
+		if (!strcmp(o->columns[i].name, name))
+			return o->columns[i].values;
+	return NULL;
+}
+
+int hca_outcome_latency(const struct hca_outcome *o, const struct result_latency *l,
+			int64_t **values, size_t *count)
+{
+	const int64_t *from = column_of(o, l->from), *to = column_of(o, l->to);
+
+	*count = 0;
+	*values = calloc(o->rows + 1, sizeof(**values));
+	if (!*values)
+		return -ENOMEM;
+	for (size_t i = 0; from && to && i < o->rows; i++)
+		if (from[i] != RESULT_ABSENT && to[i] != RESULT_ABSENT)
+			(*values)[(*count)++] = to[i] - from[i];
+	return 0;
+}

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""hca.py LOSSES: `busbar bench hca` on busbar's own adapter: every message is accounted for,
+what the adapter loses or delays on purpose is reported, wrong combinations are refused, and
+Ctrl-C ends it. LOSSES: the program of losses.c."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+BUSBAR = os.environ["BUSBAR"]
+BURST, REPETITIONS, WARMUP = 300, 2, 50
+SENT = BURST * REPETITIONS
+failed = 0
+
+
+def complain(what):
+    global failed
+    failed = 1
+    print("failed:", what)
+
+
+def start(options, faults="", **more):
+    words = [BUSBAR, "bench", "hca", "--burst", BURST, "--repetitions", REPETITIONS,
+             "--warmup", WARMUP, "--pause", 0, "--json"] + options.split()
+    env = dict(os.environ, BUSBAR_FAULTS=faults)
+    return subprocess.Popen([str(w) for w in words], env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+def run(options, faults=""):
+    """Exit status, summary, standard error."""
+    child = start(options, faults)
+    try:
+        out, err = child.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=20)
+        return "timeout", {}, err
+    try:
+        return child.returncode, json.loads(out), err
+    except ValueError:
+        return child.returncode, {}, err
+
+
+def measure(options, faults=""):
+    """Latencies and figures of a run that has to succeed."""
+    status, summary, err = run(options, faults)
+    if status != 0:
+        complain(f"{options}: status {status}: {err}")
+        return None, None
+    return summary["latencies"], {k: v["value"] for k, v in summary["figures"].items()}
+
+
+def counts():
+    for options in ("", "--type UC --op write --connect plain --inline",
+                    "--type UD --poll-recv event --poll-send event",
+                    "--op write --poll-recv mixed --spin 1us --ends threads",
+                    "--connect plain --size 4096 --sges 5 --batch 7 --buffers 13 --mtu 1024",
+                    "--type UD --connect plain --inline --clock ticks --size 8"):
+        latencies, figures = measure(options)
+        if not figures:
+            continue
+        for name, value in (("sent", SENT), ("lost", 0), ("damaged", 0), ("duplicates", 0),
+                            ("reordered", 0)):
+            if figures.get(name, 0) != value:
+                complain(f"'{options}': {name} {figures[name]}, expected {value}")
+        for name in ("t_lat", "t_lat_comp"):
+            if latencies[name]["count"] != SENT or not latencies[name]["min"] > 0:
+                complain(f"'{options}': {name} is {latencies[name]}")
+
+
+def unsignaled():
+    latencies, figures = measure("--unsignaled")
+    if figures and not REPETITIONS <= latencies["t_lat_comp"]["count"] <= 4 * REPETITIONS:
+        complain(f"unsignaled: {latencies['t_lat_comp']['count']} completions")
+
+
+def losses(program):
+    expected = int(subprocess.check_output([program, "7", "0.05", str(WARMUP), str(SENT)]))
+    if not 0 < expected < SENT:
+        complain(f"{expected} losses are no test")
+    for options in ("--type UD", "--type UC --op write",
+                    "--type UC --poll-recv event --buffers 16"):
+        latencies, figures = measure(options + " --lost-after 30ms", "loss=5%,seed=7")
+        if not figures:
+            continue
+        came = latencies["t_lat"]["count"]
+        # With 16 receives a message may find none, which is a loss as well.
+        exact = "buffers" not in options
+        if figures["sent"] != SENT or figures["lost"] + came != SENT or \
+                figures["lost"] < expected or (exact and figures["lost"] != expected):
+            complain(f"{options}: lost {figures['lost']}, received {came}, expected {expected}")
+
+
+def delay():
+    latencies, _ = measure("--burst 20 --pause 1ms --warmup 5", "in.delay=3ms")
+    if latencies and not 3e6 <= latencies["t_lat"]["min"] < 4.5e6:
+        complain(f"a delay of 3 ms is measured as {latencies['t_lat']}")
+
+
+def others():
+    latencies, figures = measure("--mode roundtrip --inline --unsignaled")
+    if figures and (latencies["t_rtt"]["count"] != SENT or
+                    not latencies["t_lat"]["min"] < latencies["t_rtt"]["min"]):
+        complain(f"round trip: {latencies}")
+    _, figures = measure("--mode throughput --batch 8")
+    if figures and (figures["lost"] or not figures["rate"] > 0):
+        complain(f"throughput: {figures}")
+
+
+def refusals():
+    for options, status, words in (
+            ("--type UD --op write", 2, "RDMA"), ("--type UD --size 8192", 2, "datagram"),
+            ("--burst 4 --batch 8", 2, "batch"), ("--device none", 1, "none"),
+            ("--inline --size 65536", 1, "inline"), ("--type XY", 2, "RC")):
+        got, _, err = run(options)
+        if got != status or words not in err:
+            complain(f"{options}: status {got}: {err}")
+
+
+def interrupted():
+    child = start("--pause 1s --poll-recv event", start_new_session=True)
+    # Until the ends are there.
+    ends = f"/proc/{child.pid}/task/{child.pid}/children"
+    while child.poll() is None and len(open(ends).read().split()) < 2:
+        time.sleep(0.01)
+    pids = open(ends).read().split()
+    time.sleep(0.2)
+    os.killpg(child.pid, signal.SIGINT)
+    try:
+        child.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        complain("Ctrl-C does not end it")
+        child.kill()
+    if child.returncode != 130:
+        complain(f"Ctrl-C: status {child.returncode}")
+    for pid in pids:
+        if os.path.exists(f"/proc/{pid}"):
+            complain(f"process {pid} is left")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def two_hosts():
+    at = f"127.0.0.1:{free_port()}"
+    server = subprocess.Popen([BUSBAR, "bench", "hca", "--server", "--once", "--listen", at],
+                              stderr=subprocess.PIPE, text=True)
+    # It says so when it listens.
+    if "waiting" not in server.stderr.readline():
+        complain("the server does not begin")
+    latencies, figures = measure(f"--mode roundtrip --poll-recv event --peer {at}")
+    if figures and (latencies["t_rtt"]["count"] != SENT or figures["lost"]):
+        complain(f"two hosts: {latencies}, {figures}")
+    if figures and server.wait(timeout=20):
+        complain(f"server: status {server.returncode}: {server.stderr.read()}")
+    server.kill()
+    server.communicate()
+
+
+counts()
+unsignaled()
+losses(sys.argv[1])
+delay()
+others()
+refusals()
+interrupted()
+two_hosts()
+sys.exit(failed)
