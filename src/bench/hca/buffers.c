@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 #include "bench/hca/end.h"
-#include "util/log.h"
 
 #define GAP 64
 #define HUGE_BYTES (UINT64_C(2) << 20)

@@ -129,7 +129,7 @@ static bool agrees(const struct hca_case *c)
 	if (c->stamp_send && c->cpu[2] < 0 && c->poll_recv != HCA_BUSY)
 		return fail("stamp = send needs a third CPU (cpus = A,B,C) unless poll_recv is busy: somebody has to overwrite the time");
 	if (hca_case_rows(c) > HCA_ROWS_MAX)
-		return fail("burst times repetitions is more than 67108864 messages");
+		return fail("burst times repetitions is more than 16777216 messages");
 	if ((uint64_t)c->buffers * (c->size + c->sges * BUFFER_GAP) > UINT64_C(1) << 32)
 		return fail("buffers times size is more than 4 GiB");
 	return true;

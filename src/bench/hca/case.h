@@ -22,7 +22,7 @@
 #define HCA_NAME_MAX 64
 /* Each side keeps at most this much memory for messages, unless it is told a number. */
 #define HCA_BUFFERS_BYTES (UINT64_C(64) << 20)
-#define HCA_ROWS_MAX (UINT64_C(1) << 26)
+#define HCA_ROWS_MAX (UINT64_C(1) << 24)
 #define HCA_BATCH_MAX 64
 #define HCA_SGES_MAX 16
 

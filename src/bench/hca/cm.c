@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "bench/hca/queue.h"
-#include "util/log.h"
 
 #define TIMEOUT_MS 5000
 #define POLL_MS 50

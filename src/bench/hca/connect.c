@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bench/hca/queue.h"
-#include "util/log.h"
 
 #define DEPTH_MIN 16
 #define PSN 0x6bb5b5u

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 
 #include "bench/hca/end.h"
-#include "util/log.h"
 
 #define MAGIC 0x31616368u /* "hca1" */
 #define LOOK_NS (1 * UINT64_C(1000000))

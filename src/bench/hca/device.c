@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include "bench/hca/queue.h"
-#include "util/log.h"
 
 #define PORT 1
 #define DEPTH_MIN 16

@@ -4,36 +4,19 @@
 #include "bench/hca/end.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench/hca/loops.h"
-#include "util/log.h"
 
 hca_end_fn bench_hca_end;
 
-/* After the connection stands, so that the adapter's own thread runs where it likes. */
-static void pin(const struct hca_end *e)
-{
-	int cpu = e->c->cpu[e->side];
-	cpu_set_t set;
-
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		log_warn("cannot run on CPU %d: %s", cpu, strerror(errno));
-}
-
 /* The columns that this end writes are shared, so its process has not mapped them yet; they
  * are touched, because a page that is missing when a time is stored costs more than a message.
- * Then nothing is given back. */
+ * Then nothing is given back. What nobody has touched is not needed. */
 static void hold_memory(struct hca_end *e)
 {
 	int first = e->side == HCA_SENDER ? HCA_T_SUBM : HCA_T_RECV;
@@ -41,7 +24,7 @@ static void hold_memory(struct hca_end *e)
 
 	for (int i = first; i < end; i++)
 		memset(e->s->column[i], 0, e->s->rows * sizeof(*e->s->column[i]));
-	e->report->locked = !mlockall(MCL_CURRENT);
+	e->report->locked = !mlockall(MCL_CURRENT | MCL_ONFAULT);
 	if (!e->report->locked)
 		log_debug("the memory is not locked: %s", strerror(errno));
 }
@@ -74,7 +57,8 @@ static int measure(struct hca_end *e)
 	uint64_t cpu_start, start;
 	int ret;
 
-	pin(e);
+	/* Only now, so that the adapter's own thread runs where it likes. */
+	hca_end_pin(pthread_self(), e->c->cpu[e->side]);
 	hold_memory(e);
 	hca_loop_own_cost(e);
 	ret = hca_queue_serve(e);

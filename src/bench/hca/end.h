@@ -12,10 +12,13 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <sched.h>
+#include <string.h>
 #include <time.h>
 
 #include "bench/hca/case.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #define HCA_GRH_BYTES 40 /* in front of a received datagram */
 #define HCA_QKEY 0x11111111u
@@ -110,6 +113,19 @@ static inline uint64_t hca_end_now(const struct hca_end *e)
 static inline bool hca_end_stopped(const struct hca_end *e)
 {
 	return atomic_load_explicit(&e->s->stop, memory_order_relaxed);
+}
+
+/* Best effort: a CPU that is not to be had is a warning. */
+static inline void hca_end_pin(pthread_t thread, int cpu)
+{
+	cpu_set_t set;
+	int err;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	err = cpu < 0 ? 0 : pthread_setaffinity_np(thread, sizeof(set), &set);
+	if (err)
+		log_warn("cannot run on CPU %d: %s", cpu, strerror(err));
 }
 
 /* The row of a message, or -1: it belongs to the warm-up, or to nothing. */

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/log.h"
 #include "util/spin.h"
 
 /* Sleeping is for pauses that are longer; it ends that much earlier. */
 #define SLEEP_MIN_NS (1000 * UINT64_C(1000))
 #define SLEEP_SPIN_NS (200 * UINT64_C(1000))
 #define SLEEP_MAX_NS (50 * UINT64_C(1000000))
+#define SHARE_SPIN_NS (20 * UINT64_C(1000))
 #define OWN_ROUNDS 2048
 
 int hca_loop_idle(struct hca_end *e, struct hca_wait *w)
@@ -68,26 +68,36 @@ static int sleep_until(struct hca_end *e, uint64_t until_ns)
 	return 0;
 }
 
+/* The thread that watches the send queue may share this CPU. */
+static void let_others_run(uint64_t rest_ns)
+{
+	struct timespec pause = timespec_from_ns(rest_ns - SHARE_SPIN_NS);
+
+	if (rest_ns > 2 * SHARE_SPIN_NS)
+		nanosleep(&pause, NULL);
+	else
+		sched_yield();
+}
+
 int hca_loop_pause(struct hca_end *e, uint64_t until_ns)
 {
-	bool polls = !e->completions_run;
 	unsigned tries = 0;
-	int ret;
+	uint64_t now_ns;
+	int ret = 0;
 
-	while (hca_end_now(e) < until_ns) {
-		if (polls && e->posted - e->unsignaled_run > atomic_load(&e->completed)) {
-			ret = hca_queue_harvest(e);
-			if (ret < 0)
-				return ret;
-		} else {
+	while ((now_ns = hca_end_now(e)) < until_ns && ret >= 0) {
+		bool open = e->posted - e->unsignaled_run > atomic_load(&e->completed);
+
+		if (until_ns - now_ns > SLEEP_MIN_NS && (e->completions_run || !open))
 			ret = sleep_until(e, until_ns);
-			if (ret)
-				return ret;
-		}
+		else if (e->completions_run)
+			let_others_run(until_ns - now_ns);
+		else if (open)
+			ret = hca_queue_harvest(e);
 		if (++tries % HCA_LOOK_EVERY == 0 && hca_end_stopped(e))
-			return -EINTR;
+			ret = -EINTR;
 	}
-	return 0;
+	return MIN(ret, 0);
 }
 
 static int one_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_t count,
@@ -171,7 +181,6 @@ static void *overwrite(void *arg)
 
 int hca_stamper_start(struct hca_end *e)
 {
-	cpu_set_t set;
 	int err;
 
 	/* Without a CPU for it the receiver does it between two polls. */
@@ -183,9 +192,7 @@ int hca_stamper_start(struct hca_end *e)
 		return -err;
 	}
 	e->stamper_runs = true;
-	CPU_ZERO(&set);
-	CPU_SET(e->c->cpu[2], &set);
-	pthread_setaffinity_np(e->stamper, sizeof(set), &set);
+	hca_end_pin(e->stamper, e->c->cpu[2]);
 	return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "bench/hca/loops.h"
-#include "util/log.h"
 
 #define POLL_MANY 32
 

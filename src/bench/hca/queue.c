@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "util/log.h"
 #include "util/spin.h"
 
 int hca_queue_open(struct hca_end *e, struct hca_watched_cq *q, enum hca_polling polling,
@@ -235,8 +234,10 @@ static void *serve(void *arg)
 
 	while (!atomic_load(&e->completions_stop) && ret >= 0) {
 		ret = hca_queue_harvest(e);
-		if (ret == 0)
+		if (ret == 0) {
 			ret = hca_queue_wait(e, &e->send);
+			sched_yield(); /* to who posts, on the same CPU */
+		}
 		if (ret == -EINTR)
 			ret = 0;
 	}
@@ -257,6 +258,9 @@ int hca_queue_serve(struct hca_end *e)
 		return -err;
 	}
 	e->completions_run = true;
+	/* Else it shares the CPU of this thread, which lets it run in pauses. */
+	if (e->c->cpu[2] >= 0 && !e->c->stamp_send)
+		hca_end_pin(e->completions, e->c->cpu[2]);
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "bench/hca/loops.h"
-#include "util/log.h"
 
 /* Waits for the reply to `seq`; 1: there was one, 0: it is lost. */
 static int await_reply(struct hca_end *e, uint32_t seq, uint64_t t_subm)
