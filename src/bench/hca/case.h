@@ -20,6 +20,7 @@
 #include "util/container_of.h"
 
 #define HCA_NAME_MAX 64
+#define HCA_WHY_MAX 300
 /* Each side keeps at most this much memory for messages, unless it is told a number. */
 #define HCA_BUFFERS_BYTES (UINT64_C(64) << 20)
 #define HCA_ROWS_MAX (UINT64_C(1) << 24)
@@ -80,6 +81,8 @@ enum hca_column {
 struct hca_shared {
 	atomic_bool stop;      /* all ends leave soon */
 	atomic_bool nudge;     /* the parent wakes who sleeps in wait for events, again and again */
+	atomic_bool has_why;
+	char why[HCA_WHY_MAX];  /* the first error of an end, for the parent's log */
 	cache_aligned atomic_uint bursts_sent; /* the warm-up counts */
 	cache_aligned _Atomic uint64_t messages; /* done, for the progress */
 	struct hca_report end[2];

@@ -33,9 +33,8 @@ int hca_qp_create(struct hca_end *e)
 	while (!make(e, &attr)) {
 		err = errno;
 		if (e->send_depth / 2 < MAX(DEPTH_MIN, e->c->batch)) {
-			log_error("cannot create a queue pair of %u requests%s: %s", wanted,
-				  e->c->send_inline ? " with inline data of this size" : "",
-				  strerror(err));
+			log_error("cannot create a queue pair of %u requests, %u bytes of inline data each: %s",
+				  wanted, e->c->send_inline ? e->c->size : 0, strerror(err));
 			return e->c->send_inline ? -EOPNOTSUPP : -err;
 		}
 		e->send_depth /= 2;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -84,6 +85,19 @@ struct life {
 	hca_end_fn *end;
 };
 
+static struct hca_shared *told; /* of this child */
+
+/* The first error is the reason why the case fails: the parent's to say. */
+static bool tell_parent(enum log_level level, const char *line)
+{
+	const char *message = strstr(line, ": "); /* behind time, level and room */
+
+	if (level != LOG_ERROR || !message || atomic_exchange(&told->has_why, true))
+		return false;
+	snprintf(told->why, sizeof(told->why), "%s", message + 2);
+	return true;
+}
+
 static void on_nudge(int number)
 {
 }
@@ -121,6 +135,8 @@ static void run_child(struct life *lives, int count, pid_t parent)
 	int err = 0;
 
 	set_signals(parent);
+	told = lives[0].s;
+	log_set_sink(tell_parent);
 	end = (hca_end_fn *)plugin_symbol("bench_hca", "bench_hca_end");
 	if (!end) {
 		lives[0].s->end[lives[0].side].error = -EOPNOTSUPP;
@@ -241,6 +257,8 @@ static int result_of(const struct children *all, const struct hca_watch *watch)
 
 	if (watch->stop && atomic_load(watch->stop))
 		return -EINTR;
+	if (atomic_load(&all->s->has_why))
+		log_error("%s", all->s->why);
 	/* Who was only told to stop is not the cause. */
 	for (int side = 0; side < 2; side++)
 		if (all->s->end[side].error && (!ret || ret == -EINTR))

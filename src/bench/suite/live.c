@@ -88,6 +88,7 @@ void live_end(void)
 {
 	log_set_sink(NULL);
 	clear();
+	show_held(); /* of a case that failed */
 }
 
 double live_seconds_left(void)
