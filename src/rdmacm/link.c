@@ -485,14 +485,20 @@ int cma_link_listen(struct cma_id *id)
 
 	if (listen(id->port_fd, (int)id->backlog))
 		return -errno;
+	/* First, so that no request comes which finds no listener. It waits for the lock. */
+	route_listen(id);
 	ret = cma_network_listen(id);
 	if (ret)
-		return ret;
+		goto err_route;
 	ret = busbar_progress_watch(id->port_fd, EPOLLIN, listener_ready, id);
 	if (ret)
-		cma_network_unlisten(id);
-	else
-		route_listen(id);
+		goto err_network;
+	return 0;
+
+err_network:
+	cma_network_unlisten(id);
+err_route:
+	route_unlisten(id);
 	return ret;
 }
 

@@ -48,6 +48,8 @@ void route_refuse(struct cma_link *link, const struct cm_mad *mad);
 /* Updates the table after a change of the machine; the identifier's lock is held. */
 void route_update(struct cma_id *id);
 void route_listen(struct cma_id *listener);
+/* Of one that has just failed to listen, and whose lock is held: waits for nobody. */
+void route_unlisten(struct cma_id *listener);
 /* Takes `id` out of all lists. Afterwards no callback of a link or of a listener's
  * socket runs for it; waits for one that runs on another thread. */
 void route_forget(struct cma_id *id);

@@ -159,6 +159,13 @@ void route_listen(struct cma_id *listener)
 	pthread_mutex_unlock(&route.lock);
 }
 
+void route_unlisten(struct cma_id *listener)
+{
+	pthread_mutex_lock(&route.lock);
+	list_remove(&listener->listen_entry);
+	pthread_mutex_unlock(&route.lock);
+}
+
 void route_forget(struct cma_id *id)
 {
 	pthread_mutex_lock(&route.lock);
