@@ -13,6 +13,7 @@
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
 #include "util/abstract.h"
+#include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
 #include "wire/cm_answer.h"
@@ -27,8 +28,8 @@
 #define CALLERS_MAX 64
 /* How long requests wait for a listener, how often it is looked for, and how many wait: each
  * costs a few system calls at a look, and anybody on the network can send one. */
-#define HOLD_NS UINT64_C(50000000)
-#define LOOK_NS UINT64_C(2000000)
+#define HOLD_NS UINT64_C(500000000)
+#define LOOK_NS UINT64_C(5000000)
 #define HELD_MAX 16
 /* Callers taken at a time, before other work of the progress thread. */
 #define BATCH 64
@@ -309,7 +310,7 @@ static bool hold(struct roce_dispatch *d, const struct hca_gsi_address *from,
 	if (atomic_load(&d->slot) && d->held_count < HELD_MAX)
 		h = calloc(1, sizeof(*h));
 	if (h) {
-		uint64_t now_ns = progress_now_ns();
+		uint64_t now_ns = clock_monotonic_ns_slow();
 
 		h->from = *from;
 		h->until_ns = now_ns + HOLD_NS;
@@ -348,7 +349,7 @@ static bool held_again(struct roce_dispatch *d, const struct held_request *h, ui
 static void look_again(struct progress_timer *t)
 {
 	struct roce_dispatch *d = container_of(t, struct roce_dispatch, patience);
-	uint64_t now_ns = progress_now_ns();
+	uint64_t now_ns = clock_monotonic_ns_slow();
 	struct list turn, *entry;
 
 	list_init(&turn);

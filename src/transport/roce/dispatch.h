@@ -13,8 +13,8 @@
  * nobody here may be given are rejected as a host without that service would do, and
  * messages to slots of nobody are answered as those of unknown connections.
  *
- * A request for a service that nobody serves waits 50 ms for it, as one inside of the host does
- * (rdmacm/connect.c). Where kernels make connections a caller needs some time before its
+ * A request for a service that nobody serves waits half a second for it, as one inside of the
+ * host does for a while (rdmacm/connect.c). Where kernels make connections a caller needs some time before its
  * request leaves, and programs rely on it: perftest's server closes its listener and opens
  * it again while its client connects a second time.
  *
