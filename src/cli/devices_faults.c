@@ -54,7 +54,7 @@ static void ask(struct chosen *c, uint32_t pid, const char *command)
 	c->useless = ret == -EINVAL; /* for all others, too */
 	if (ret && ret != -EOPNOTSUPP)
 		return;
-	printf("  %-10u %-32s  %.40s\n", pid, *faults.set ? faults.set : "no faults", command);
+	printf("  %-10u %-32s  %.60s\n", pid, *faults.set ? faults.set : "no faults", command);
 	for (line = strtok_r(faults.notes, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		printf("             %s\n", line);

@@ -226,7 +226,7 @@ def faults_are_set_shown_and_ended(pair):
     assert text.count("shm: no faults in shared memory") == 2, text
     pair.order("send 3")
     text = busbar("--faults", "show", both[0])
-    assert "loss=0.1%" in text and "adapter-stand" in text and both[1] not in text, text
+    assert "loss=0.1%" in text and both[0] in text and both[1] not in text, text
     error = busbar("--faults", "loss=2", both[0], status=1)
     assert "'loss=2' not usable: loss: '2' is not usable, expected a probability" in error, error
     assert busbar("--faults", "off", *both).count("no faults") == 2
