@@ -39,7 +39,7 @@ for program in ib_write_bw ib_send_lat; do
 	pid=$!
 	tries=0
 	until in_other cat /proc/net/tcp /proc/net/tcp6 | awk '
-		$4 == "0A" && $2 ~ /:4855$/ { found = 1 } END { exit !found }'; do
+		$4 == "0A" && $2 ~ /:4853$/ { found = 1 } END { exit !found }'; do
 		tries=$((tries + 1))
 		[ $tries -lt 500 ] && kill -0 $pid 2>/dev/null || break
 		sleep 0.02
