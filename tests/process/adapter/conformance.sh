@@ -19,6 +19,14 @@ is. A rule without a source is one that programs rely on all the same.
 
 Made from the test programs by `ninja -C build conformance-table`.
 
+## Between two hosts
+
+`sudo ninja -C build conformance-hosts` runs every program that does not need what
+only one host has, with its two processes in two network namespaces, joined by Ethernet
+interfaces: once by IPv4 with interfaces of 4500 bytes, once by IPv6 with 1500, where long
+packets leave in fragments. `make test` runs some of them. Left out are the programs about shared memory, about
+processes that look at each other, and about groups.
+
 ## Completion statuses that cannot occur
 
 The others are produced one by one under "status".

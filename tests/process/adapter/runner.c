@@ -57,6 +57,9 @@ static const char *const without_on_loop[] = { WITHOUT_ON_PACKETS, NULL };
 static const char *const without_on_roce[] = { WITHOUT_ON_ROCE, NULL };
 static const char *const without_between_hosts[] = {
 	WITHOUT_ON_ROCE,
+	/* About addresses of one host: of both IP versions, and none at all. */
+	"the_completion_tells_which_ip_the_datagram_had",
+	"a_handle_without_a_global_address_is_for_this_host",
 	NULL,
 };
 static const char *const without_with_faults[] = {
