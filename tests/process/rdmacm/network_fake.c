@@ -50,12 +50,6 @@ void progress_unwatch_async(int fd)
 	busbar_progress_unwatch_async(fd);
 }
 
-/* The clock of the progress thread's timers. */
-uint64_t progress_now_ns(void)
-{
-	return clock_monotonic_ns_slow();
-}
-
 void progress_timer_init(struct progress_timer *t, void (*fn)(struct progress_timer *t))
 {
 	busbar_progress_timer_init(t, fn);
