@@ -132,7 +132,8 @@ def fill(run, count=4000, hostile=""):
                 "command": f"busbar bench node --rate {rate} --values {values}"},
                 {"taken": ("from the step as taken", lat),
                  "planned": ("from the step as planned", [v + 200 for v in lat])},
-                {"missed": ("missed steps", "%", missed)})
+                {"missed": ("steps missed", "", missed * 40),
+                 "missed_share": ("share of the steps missed", "%", missed)})
     for name, value in (("loopback", 12.5), ("shared memory", 80.0)):
         run.case(f"T_{name.replace(' ', '-')}", {
             "kind": "floor", "label": name, "question": "How much goes through?",

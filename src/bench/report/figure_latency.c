@@ -9,28 +9,32 @@
 #include "bench/report/text.h"
 #include "util/container_of.h"
 
+/* Characters of a curve's name in the box; the legend has it whole. */
+#define LABEL_BRIEF 16
+
 static int64_t median_of(const struct report_series *s)
 {
 	return s->statistics.percentile[2];
 }
 
-/* "0.06 % above 10 us, maximum 45 us, missed 0.5 %" */
-static void describe(char *buf, size_t size, const struct figure_curve *c)
+/* "0.06 % above 10 us, maximum 45 us, missed or lost 0.5 %" */
+static void describe(char *buf, size_t size, const struct figure_curve *c, bool brief)
 {
+	const char *above = brief ? ">" : "above", *maximum = brief ? "max" : "maximum";
 	const struct statistics *s = &c->series->statistics;
 	char limit[32], max[32], share[32], missed[32], more[80] = "";
 	double m = report_missed(c->of);
 
 	if (!isnan(m))
-		snprintf(more, sizeof(more), ", missed %s %%",
+		snprintf(more, sizeof(more), ", missed or lost %s %%",
 			 report_text_number(missed, m));
 	if (isnan(s->share_above)) {
-		snprintf(buf, size, "maximum %s%s", report_text_time(max, (double)s->max), more);
+		snprintf(buf, size, "%s %s%s", maximum, report_text_time(max, (double)s->max), more);
 		return;
 	}
-	snprintf(buf, size, "%s %% above %s, maximum %s%s",
-		 report_text_number(share, 100 * s->share_above),
-		 report_text_time(limit, (double)c->of->limit_ns),
+	snprintf(buf, size, "%s %% %s %s, %s %s%s",
+		 report_text_number(share, 100 * s->share_above), above,
+		 report_text_time(limit, (double)c->of->limit_ns), maximum,
 		 report_text_time(max, (double)s->max), more);
 }
 
@@ -39,7 +43,7 @@ static void describe_all(struct figure *f, const struct figure_curve *curves, si
 	char text[300], median[32];
 
 	for (size_t i = 0; i < count; i++) {
-		describe(text, sizeof(text), &curves[i]);
+		describe(text, sizeof(text), &curves[i], false);
 		fprintf(f->description, " %s: median %s, %s.", curves[i].label,
 			report_text_time(median, (double)median_of(curves[i].series)), text);
 	}
@@ -56,12 +60,12 @@ static void box(struct figure *f, const struct figure_curve *curves, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		size_t label = strlen(curves[i].label);
 
-		describe(text, sizeof(text), &curves[i]);
+		describe(text, sizeof(text), &curves[i], true);
 		width = MAX(width, column * (double)(strlen(text) +
-						     (count > 1 ? MIN(label, (size_t)18) + 2 : 0)));
+						     (count > 1 ? MIN(label, (size_t)LABEL_BRIEF) + 2 : 0)));
 		fprintf(f->script, "set label %zu ", i + 1);
 		if (count > 1) {
-			report_text_gnuplot(f->script, curves[i].label, 18);
+			report_text_gnuplot(f->script, curves[i].label, LABEL_BRIEF);
 			fputs(".': '.", f->script);
 		}
 		report_text_gnuplot(f->script, text, 0);

@@ -341,7 +341,7 @@ void figure_surface(struct figure *f, const struct report_axes *axes, const char
 		fprintf(f->script, "set zrange [%.9g:%.9g]\n", scale.lo, scale.hi * 1.5);
 	fputs("splot $s using 1:2:3 with pm3d notitle\n", f->script);
 	fprintf(f->description, "Surface of the median latency over %s and %s; %zu points are "
-		"labelled with the share of missed steps, because more than %.0f %% were missed.",
+		"labelled with the share of steps missed or lost, because it is more than %.0f %%.",
 		axes->x.label, axes->y.label, labels, MISSED_SHOWN);
 	describe_line(f, axes, name, line);
 }

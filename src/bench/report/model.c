@@ -92,17 +92,27 @@ double report_value_of(const struct report_case *c, const char *name)
 	return NAN;
 }
 
+/* In percent; counts of the same name do not compare. */
+static double percent_of(const struct report_case *c, const char *name)
+{
+	for (size_t i = 0; i < c->value_count; i++)
+		if (!strcmp(c->values[i].name, name) && !strcmp(c->values[i].unit, "%"))
+			return c->values[i].value;
+	return NAN;
+}
+
 double report_missed(const struct report_case *c)
 {
-	static const char *const names[] = { "missed", "missed_out", "missed_in" };
+	static const char *const names[] = { "missed_share", "missed", "lost_share", "lost" };
+	double sum = NAN;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		double value = report_value_of(c, names[i]);
+		double value = percent_of(c, names[i]);
 
-		if (!isnan(value))
-			return value;
+		if (isfinite(value))
+			sum = isnan(sum) ? value : sum + value;
 	}
-	return NAN;
+	return sum;
 }
 
 const struct report_series *report_series_of(const struct report_case *c, const char *name)

@@ -96,7 +96,8 @@ int report_value_add(struct report_case *c, const char *name, const char *label,
 
 /* The value of that name; NAN: there is none. */
 double report_value_of(const struct report_case *c, const char *name);
-/* Percent of steps that were missed, by whatever name the kind has for it; NAN: not known. */
+/* Percent of the steps whose sample did not arrive: missed by the generator, or lost behind it;
+ * NAN: not known. */
 double report_missed(const struct report_case *c);
 const struct report_series *report_series_of(const struct report_case *c, const char *name);
 

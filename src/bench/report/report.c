@@ -211,7 +211,8 @@ static int status_of(const struct page *p, const char *path, int ret)
 		return 1;
 	}
 	if (!p->draw)
-		log_warn("gnuplot was not found: the figures are left out, the report has tables; install gnuplot-nox");
+		log_warn("gnuplot was not found: the figures are left out, the report has "
+			 "tables; install gnuplot-nox");
 	if (p->failed)
 		log_error("%zu figures could not be drawn", p->failed);
 	if (strcmp(path, "-"))
