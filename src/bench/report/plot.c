@@ -135,8 +135,11 @@ const char *plot_short_number(char *buf, double value, const char *unit)
 
 static const char *tic_text(char *buf, double value)
 {
-	return fabs(value) >= 10000 ? plot_short_number(buf, value, "") :
-				      report_text_number(buf, value);
+	if (fabs(value) >= 10000)
+		return plot_short_number(buf, value, "");
+	/* Tics are round: without the zeros that would say how exact they are. */
+	snprintf(buf, 32, "%.6g", value);
+	return buf;
 }
 
 /* The tics of an axis that counts in `unit` from lo to hi; about `wanted` of them. */
