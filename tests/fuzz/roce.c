@@ -165,8 +165,9 @@ static void connect_qp(int i)
 			     .grh = { .dgid = f.gid, .sgid_index = f.sgid_index,
 				      .hop_limit = 64 } },
 		.rq_psn = i < HONEST ? draw(1 << 24) : 77, .sq_psn = 77,
-		/* Answers of the hostile one come sooner or not at all. */
-		.timeout = i < HONEST ? 14 : 10, .retry_cnt = 7, .rnr_retry = 7,
+		/* Answers of the hostile one come sooner or not at all; the honest ones may have
+		 * to wait for a processor. */
+		.timeout = i < HONEST ? 14 : 17, .retry_cnt = 7, .rnr_retry = 7,
 		.max_rd_atomic = 4, .max_dest_rd_atomic = 4, .min_rnr_timer = 1,
 	};
 
@@ -456,6 +457,9 @@ static void honest_step(void)
 		must(n || now_ms() < end);
 		if (!n)
 			continue;
+		if (wc.status != IBV_WC_SUCCESS)
+			fprintf(stderr, "honest message %llu: status %d\n",
+				(unsigned long long)wc.wr_id >> 1, wc.status);
 		must(wc.status == IBV_WC_SUCCESS);
 		todo--;
 		if (!(wc.wr_id & 1))
