@@ -361,6 +361,8 @@ static void look_again(struct progress_timer *t)
 		bool waits = held_again(d, h, now_ns);
 
 		pthread_mutex_lock(&d->lock);
+		/* roce_dispatch_close() may have cancelled the timer meanwhile. */
+		waits = waits && atomic_load(&d->slot);
 		if (waits) {
 			list_push(&d->held, &h->entry);
 			progress_timer_arm(t, now_ns + LOOK_NS);
@@ -662,7 +664,9 @@ void roce_dispatch_close(struct roce_dispatch *d)
 	}
 	progress_timer_cancel(&d->sweeper);
 	sweep(&d->sweeper);
-	/* Callers repeat what waited. */
+	/* Callers repeat what waited. Behind the lock nobody arms the timer any more. */
+	pthread_mutex_lock(&d->lock);
+	pthread_mutex_unlock(&d->lock);
 	progress_timer_cancel(&d->patience);
 	pthread_mutex_lock(&d->lock);
 	held_forget(d);
