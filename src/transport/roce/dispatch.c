@@ -316,9 +316,11 @@ static bool hold(struct roce_dispatch *d, const struct hca_gsi_address *from,
 		h->until_ns = now_ns + HOLD_NS;
 		h->may_relay = may_relay;
 		memcpy(h->mad, mad, sizeof(h->mad));
-		list_push(&d->held, &h->entry);
-		if (!d->held_count++)
+		/* Those that look_again() has in hand are counted and not in the list. */
+		if (list_empty(&d->held))
 			progress_timer_arm(&d->patience, now_ns + LOOK_NS);
+		list_push(&d->held, &h->entry);
+		d->held_count++;
 	}
 	pthread_mutex_unlock(&d->lock);
 	return h;
