@@ -92,6 +92,7 @@ struct work {
 	bool applied;
 	bool lost;          /* a datagram that will not be received */
 	enum ibv_wc_status expect;
+	bool or_unanswered; /* the answer may be lost: IBV_WC_RETRY_EXC_ERR is right, too */
 	int users;
 };
 

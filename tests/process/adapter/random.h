@@ -25,8 +25,9 @@ int random_poll_pair(struct model *m, int s, int q);
 /* Everything on its way on the pair arrives. */
 void random_settle(struct model *m, int q);
 /* Connects the pair anew, with areas filled anew. After RESET, or at first.
- * `timeout` is the ACK timeout: SLOW when nothing may be given up. */
-enum { QUICK = 4, SLOW = 18 };
+ * `timeout` is the ACK timeout: SLOW when nothing may be given up, LOSSY when that has to
+ * be seen within WAIT_MS. */
+enum { QUICK = 4, LOSSY = 16, SLOW = 18 };
 void random_connect(struct model *m, int q, uint8_t timeout);
 /* Registers a side's areas of a pair anew. */
 void random_register(struct model *m, int s, int q);

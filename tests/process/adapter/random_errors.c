@@ -320,6 +320,7 @@ void random_error(struct model *m, int q)
 	const struct error *e;
 	const struct pair_kind *k = pair_kind(q);
 	int s = (int)dice(m, 2);
+	bool unanswered;
 	struct work *w;
 
 	random_settle(m, q);
@@ -331,10 +332,15 @@ void random_error(struct model *m, int q)
 	e = &errors[which];
 	if (!(e->services >> k->type & 1))
 		return;
+	/* The only answer may be lost, for a queue pair in the error state gives no other. */
+	unanswered = e->peer_fails && transport_under_test()->loses;
+	if (unanswered)
+		repair(m, q, LOSSY);
 	w = model_work(m, s, q, model_op_named(e->op));
 	if (!w)
 		return;
 	w->expect = e->status;
+	w->or_unanswered = unanswered;
 	if (w->lost || !e->spoil(m, w)) {
 		model_drop(w);
 		return;
