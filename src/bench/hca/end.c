@@ -115,7 +115,8 @@ int bench_hca_end(const struct hca_case *c, struct hca_shared *s, enum hca_side 
 	int ret;
 
 	atomic_store(&s->end[side].tid, (int)syscall(SYS_gettid));
-	if (c->remote && c->poll_recv != HCA_BUSY)
+	/* Else only who still waits when all is sent needs to be woken, see control.c. */
+	if (c->poll_recv != HCA_BUSY && (c->remote || c->mode == HCA_ROUNDTRIP))
 		atomic_store(&s->nudge, true);
 	ret = connect_end(&e);
 	if (!ret)

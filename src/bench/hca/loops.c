@@ -116,8 +116,10 @@ static int one_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_
 		return ret;
 	while ((ret = hca_control_look(e, number, 0)) == 0)
 		spin_sleep();
-	/* Nobody sleeps any more for want of a message that was lost. */
-	atomic_store(&e->s->nudge, false);
+	/* Nobody sleeps any more for want of a message that was lost; in round trips that can
+	 * happen within the next burst. */
+	if (e->c->mode != HCA_ROUNDTRIP)
+		atomic_store(&e->s->nudge, false);
 	return MIN(ret, 0);
 }
 

@@ -228,11 +228,20 @@ static void show_progress(const struct hca_case *c, const struct hca_shared *s,
 		watch->progress(watch->data, (double)atomic_load(&s->messages) / all);
 }
 
+/* Who sleeps though nothing moves may wait for what is lost; others are not disturbed. */
+static bool stands_still(const struct hca_shared *s, uint64_t *messages)
+{
+	uint64_t before = *messages;
+
+	*messages = atomic_load_explicit(&s->messages, memory_order_relaxed);
+	return *messages == before;
+}
+
 static void look_after(struct children *all, const struct hca_case *c,
 		       const struct hca_watch *watch)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	uint64_t stopped_ns = 0;
+	uint64_t stopped_ns = 0, messages = 0;
 
 	for (unsigned looks = 1; reap(all), all->pid[0] || all->pid[1]; looks++) {
 		bool stop = atomic_load(&all->s->stop);
@@ -240,8 +249,12 @@ static void look_after(struct children *all, const struct hca_case *c,
 		nanosleep(&pause, NULL);
 		if (watch->stop && atomic_load(watch->stop) && !stop)
 			atomic_store(&all->s->stop, stop = true);
-		if ((stop || atomic_load(&all->s->nudge)) && looks % NUDGE_LOOKS == 0)
-			nudge(all);
+		if (looks % NUDGE_LOOKS == 0) {
+			bool still = stands_still(all->s, &messages);
+
+			if (stop || (still && atomic_load(&all->s->nudge)))
+				nudge(all);
+		}
 		if (stop && !stopped_ns)
 			stopped_ns = clock_monotonic_ns_slow();
 		if (stopped_ns && clock_monotonic_ns_slow() - stopped_ns > PATIENCE_NS)

@@ -67,8 +67,9 @@ static int ask_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_
 		ret = hca_queue_post(e, seq, 1, t_ns, i + 1 == count);
 		if (!ret)
 			ret = await_reply(e, seq, t_ns);
+		/* A late reply to an earlier message may have taken a receive too. */
 		if (ret >= 0)
-			ret = hca_queue_fill(e, 1);
+			ret = hca_queue_fill(e, HCA_REFILL);
 		if (ret >= 0 && !e->completions_run && e->unsignaled_run == 0)
 			ret = hca_queue_harvest(e);
 		if (ret >= 0 && e->c->pause_ns && counts)

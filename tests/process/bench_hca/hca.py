@@ -96,6 +96,16 @@ def losses(program):
             complain(f"{options}: lost {figures['lost']}, received {came}, expected {expected}")
 
 
+def lost_round_trips():
+    """Both ends sleep in the middle of a burst, and nothing comes to wake them."""
+    for options in ("--type UD --poll-recv event", "--type UC --poll-recv mixed --spin 1us"):
+        latencies, figures = measure("--mode roundtrip --burst 10 --warmup 5 --lost-after 5ms " +
+                                     options, "loss=30%,seed=7")
+        if figures and (not figures["lost"] > 0 or
+                        latencies["t_rtt"]["count"] + figures["lost"] != 10 * REPETITIONS):
+            complain(f"{options}: {figures}, {latencies}")
+
+
 def delay():
     latencies, _ = measure("--burst 20 --pause 1ms --warmup 5", "in.delay=3ms")
     if latencies and not 3e6 <= latencies["t_lat"]["min"] < 4.5e6:
@@ -168,6 +178,7 @@ def two_hosts():
 counts()
 unsignaled()
 losses(sys.argv[1])
+lost_round_trips()
 delay()
 others()
 refusals()
