@@ -120,6 +120,10 @@ def others():
     _, figures = measure("--mode throughput --batch 8")
     if figures and (figures["lost"] or not figures["rate"] > 0):
         complain(f"throughput: {figures}")
+    # Both messages would be there at once, in no time, without a rate.
+    _, figures = measure("--mode throughput --burst 2 --batch 2 --repetitions 50")
+    if figures and not 0 < figures.get("rate", 0) < 50e6:
+        complain(f"throughput of two messages: {figures}")
 
 
 def refusals():
