@@ -117,6 +117,14 @@ def what_it_cannot_do_it_says(tmp):
            "adress" in done.stderr, done.returncode, done.stderr)
 
 
+def a_scale_above_one_measures_more(tmp):
+    done = bench(tmp, "node", "--node", "loopback", "--rate", "5000", "--samples", "400",
+                 "--cpus", "none", "--scale", "2.5", "--json")
+    expect("it is measured", done.returncode == 0, done.stderr)
+    steps = json.loads(done.stdout)["figures"]["steps"]["value"]
+    expect("two and a half times the samples", steps == 1000, steps)
+
+
 def an_interrupted_run_leaves_nothing(tmp):
     busbar = subprocess.Popen([BUSBAR, "bench", "node", "--node", "shmem", "--rate", "1000",
                                "--samples", "60000", "--cpus", "none"],
@@ -152,6 +160,7 @@ def main():
         what_is_skipped_at_the_start_is_no_loss_of_the_node(cases["skip"])
         a_generator_held_up_shows_in_the_planned_time_alone(cases["hold"])
         what_it_cannot_do_it_says(tmp)
+        a_scale_above_one_measures_more(tmp)
         an_interrupted_run_leaves_nothing(tmp)
         left = [str(f) for f in tmp.iterdir() if f.name not in ("result", "suite.conf")]
         expect("no file is left", not left, left)

@@ -128,18 +128,32 @@ static bool agrees(const struct hca_case *c)
 		return fail("stamp = send has no meaning with inline: the processor reads the message when it is posted");
 	if (c->stamp_send && c->cpu[2] < 0 && c->poll_recv != HCA_BUSY)
 		return fail("stamp = send needs a third CPU (cpus = A,B,C) unless poll_recv is busy: somebody has to overwrite the time");
-	if (hca_case_rows(c) > HCA_ROWS_MAX)
-		return fail("burst times repetitions is more than 16777216 messages");
 	if ((uint64_t)c->buffers * (c->size + c->sges * BUFFER_GAP) > UINT64_C(1) << 32)
 		return fail("buffers times size is more than 4 GiB");
 	return true;
 }
 
-/* Fewer repetitions first, then shorter bursts, which is something else to measure. */
-static void scale_down(struct hca_case *c, double scale)
+/* Behind the scale, which may be anything. */
+static bool fits(const struct hca_case *c)
+{
+	if (hca_case_rows(c) > HCA_ROWS_MAX)
+		return fail(c->mode == HCA_THROUGHPUT ?
+				    "repetitions times the scale is more than 16777216" :
+				    "burst times repetitions times the scale is more than 16777216 messages");
+	/* Sequence numbers have 32 bits. */
+	if ((uint64_t)c->burst * c->repetitions + c->warmup > UINT32_MAX)
+		return fail("burst times repetitions times the scale, and warmup, are more than 4294967295 messages");
+	return true;
+}
+
+/* More repetitions. Fewer repetitions first, then shorter bursts, which is something else to
+ * measure. */
+static void apply_scale(struct hca_case *c, double scale)
 {
 	double repetitions = c->repetitions * scale;
 
+	if (scale > 1)
+		c->repetitions = (uint32_t)fmin(round(repetitions), UINT32_MAX);
 	if (scale >= 1 || scale <= 0)
 		return;
 	c->warmup = (uint32_t)ceil(c->warmup * scale);
@@ -182,8 +196,8 @@ int hca_case_read(const json_t *parameters, double scale, struct hca_case *c)
 	    !split_pair(parameters, "address", false, c->address) ||
 	    !read_cpus(parameters, c->cpu) || !agrees(c))
 		return -EINVAL;
-	scale_down(c, scale);
-	return 0;
+	apply_scale(c, scale);
+	return fits(c) ? 0 : -EINVAL;
 }
 
 double hca_case_seconds(const struct hca_case *c)

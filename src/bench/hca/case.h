@@ -94,8 +94,9 @@ struct hca_shared {
 	char *stamped;
 };
 
-/* A case from the parameters of bench_kind_hca, with all defaults. `scale` lowers the
- * number of messages. 0; or -EINVAL, logged: parameters that do not go together. */
+/* A case from the parameters of bench_kind_hca, with all defaults. `scale` is of the
+ * number of messages; what is not above 0 changes nothing. 0; or -EINVAL, logged: parameters
+ * that do not go together, or too many messages. */
 int hca_case_read(const json_t *parameters, double scale, struct hca_case *c);
 double hca_case_seconds(const struct hca_case *c);
 static inline uint64_t hca_case_rows(const struct hca_case *c)

@@ -15,6 +15,7 @@
 #include "util/log.h"
 
 #define SAMPLES_MIN 1000
+#define SAMPLES_MAX 1000000000
 /* The largest sample of UD in a packet of 4096 bytes, the path's largest MTU. */
 #define UD_VALUES_MAX 509
 
@@ -165,16 +166,16 @@ static int read_address(const json_t *parameters, struct bench_node_settings *s)
 	return 0;
 }
 
-/* As few as the scale says, but enough for a percentile, and not for longer than wanted. */
+/* As many as the scale says, but enough for a percentile, and not for longer than wanted. */
 static uint64_t steps(const json_t *parameters, double rate_hz, double scale)
 {
 	double all = (double)integer(parameters, "samples");
 	double seconds = json_number_value(json_object_get(parameters, "seconds"));
-	double n = fmin(all, fmax(SAMPLES_MIN, all * scale));
+	double n = scale > 1 ? all * scale : fmin(all, fmax(SAMPLES_MIN, all * scale));
 
 	if (seconds > 0)
 		n = fmin(n, rate_hz * fmax(fmin(seconds, 1), seconds * scale));
-	return (uint64_t)fmax(n, 10);
+	return (uint64_t)fmin(fmax(n, 10), 2.0 * SAMPLES_MAX);
 }
 
 static int check_medium(const json_t *parameters, struct bench_node_settings *s)
@@ -228,6 +229,10 @@ int bench_node_settings_read(const json_t *parameters, double scale,
 		.nice = (int)integer(parameters, "nice"),
 	};
 	s->steps = steps(parameters, s->rate_hz, scale);
+	if (s->steps > SAMPLES_MAX) {
+		log_error("parameter samples: times the scale they are more than %d", SAMPLES_MAX);
+		return -EINVAL;
+	}
 	if (s->hold_ns < 0 || (double)s->hold_ns > 1e9 * bench_node_seconds(s) / 4) {
 		log_error("parameter hold: from 0 to a quarter of the run, which takes %.3f s",
 			  bench_node_seconds(s));

@@ -106,6 +106,16 @@ def lost_round_trips():
             complain(f"{options}: {figures}, {latencies}")
 
 
+def scaled():
+    for options, scale in (("", 2), ("--mode throughput", 3), ("", 0.5)):
+        _, figures = measure(f"{options} --scale {scale}")
+        if figures and figures["sent"] != SENT * scale:
+            complain(f"'{options}' scaled by {scale}: {figures['sent']} messages")
+    status, _, err = run("--scale 1e6")
+    if status == 0 or "16777216" not in err:
+        complain(f"a scale that is too large: status {status}: {err}")
+
+
 def delay():
     latencies, _ = measure("--burst 20 --pause 1ms --warmup 5", "in.delay=3ms")
     if latencies and not 3e6 <= latencies["t_lat"]["min"] < 4.5e6:
@@ -130,7 +140,8 @@ def refusals():
     for options, status, words in (
             ("--type UD --op write", 2, "RDMA"), ("--type UD --size 8192", 2, "datagram"),
             ("--burst 4 --batch 8", 2, "batch"), ("--device none", 1, "none"),
-            ("--inline --size 65536", 1, "inline"), ("--type XY", 2, "RC")):
+            ("--inline --size 65536", 1, "inline"), ("--type XY", 2, "RC"),
+            ("--mode throughput --burst 1000000 --repetitions 5000", 2, "4294967295")):
         got, _, err = run(options)
         if got != status or words not in err:
             complain(f"{options}: status {got}: {err}")
@@ -183,6 +194,7 @@ counts()
 unsignaled()
 losses(sys.argv[1])
 lost_round_trips()
+scaled()
 delay()
 others()
 refusals()
