@@ -110,7 +110,7 @@ static void hold(struct run *r)
 	if (!r->s.hold_ns || !pid)
 		return;
 	kill(pid, SIGSTOP);
-	bench_node_pause((double)r->s.hold_ns / 1e9, NULL);
+	bench_node_pause((double)r->s.hold_ns / 1e9, r->context->stop);
 	kill(pid, SIGCONT);
 }
 
