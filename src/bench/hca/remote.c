@@ -82,10 +82,17 @@ int hca_socket_open(const char *text, bool serve)
 void hca_socket_tune(int fd)
 {
 	const struct timeval patience = { .tv_sec = 10 };
-	const int one = 1;
+	const int one = 1, idle_s = 10, every_s = 5, probes = 4;
+	const unsigned gone_ms = 30000; /* idle, and the probes */
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	/* A host that was cut off says nothing; its case would be measured for ever. */
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &gone_ms, sizeof(gone_ms));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 }
 
 static int send_all(int fd, const void *data, size_t len)
