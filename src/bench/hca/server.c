@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,11 @@
 #include "bench/suite/commands.h"
 #include "bench/suite/parameters.h"
 #include "util/log.h"
+#include "util/num.h"
 
 struct server {
-	const char *listen, *device, *address, *cpus;
+	const char *listen, *device, *address;
+	int cpu; /* -1: the one that the case would take */
 	bool once;
 	const atomic_bool *stop;
 };
@@ -125,8 +128,8 @@ static int serve(const struct server *sv, int fd)
 		hca_text_send(fd, why);
 		return ret;
 	}
-	if (*sv->cpus)
-		c.cpu[HCA_RECEIVER] = atoi(sv->cpus);
+	if (sv->cpu >= 0)
+		c.cpu[HCA_RECEIVER] = sv->cpu;
 	ret = hca_text_send(fd, "");
 	return ret ? ret : measure(sv, &c, fd);
 }
@@ -152,6 +155,19 @@ static int accept_clients(const struct server *sv, int listener)
 	return 0;
 }
 
+static bool read_cpu(const char *text, int *cpu)
+{
+	const char *end = text + strlen(text);
+	uint64_t value;
+
+	if (num_parse_u64(text, end, &value) == end && *text && value < CPU_SETSIZE) {
+		*cpu = (int)value;
+		return true;
+	}
+	log_error("--cpu '%.80s' is not usable, expected the number of a CPU", text);
+	return false;
+}
+
 int hca_server_main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -164,7 +180,7 @@ int hca_server_main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct server sv = { .listen = "", .device = "soft0", .address = "", .cpus = "" };
+	struct server sv = { .listen = "", .device = "soft0", .address = "", .cpu = -1 };
 	int opt, listener, ret;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
@@ -173,11 +189,19 @@ int hca_server_main(int argc, char **argv)
 		case 'l': sv.listen = optarg; break;
 		case 'd': sv.device = optarg; break;
 		case 'a': sv.address = optarg; break;
-		case 'c': sv.cpus = optarg; break;
+		case 'c':
+			if (!read_cpu(optarg, &sv.cpu))
+				return BENCH_USAGE;
+			break;
 		case 'o': sv.once = true; break;
 		case 'h': print_help(stdout); return BENCH_OK;
 		default: return BENCH_USAGE;
 		}
+	if (optind < argc) {
+		log_error("'%s' is not an option, see 'busbar bench hca --server --help'",
+			  argv[optind]);
+		return BENCH_USAGE;
+	}
 	sv.stop = bench_catch_signals();
 	listener = hca_socket_open(sv.listen, true);
 	if (listener < 0)

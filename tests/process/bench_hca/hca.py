@@ -147,6 +147,16 @@ def refusals():
             complain(f"{options}: status {got}: {err}")
 
 
+def server_refusals():
+    for options in ("--cpu abc", "--cpu -1", "--cpu 1x", "--once word"):
+        done = subprocess.run([BUSBAR, "bench", "hca", "--server", "--listen",
+                               f"127.0.0.1:{free_port()}", *options.split()],
+                              capture_output=True, text=True, timeout=20)
+        word = options.split()[1]
+        if done.returncode != 2 or f"'{word}'" not in done.stderr:
+            complain(f"--server {options}: status {done.returncode}: {done.stderr}")
+
+
 def interrupted():
     child = start("--pause 1s --poll-recv event", start_new_session=True)
     # Until the ends are there.
@@ -198,6 +208,7 @@ scaled()
 delay()
 others()
 refusals()
+server_refusals()
 interrupted()
 two_hosts()
 sys.exit(failed)
