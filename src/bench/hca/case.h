@@ -146,6 +146,7 @@ struct hca_outcome {
 	int64_t *values; /* of all columns */
 };
 
+/* 0; -EIO: messages of RC were lost; or another negative errno; logged. */
 int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 		     struct hca_outcome *o);
 void hca_outcome_free(struct hca_outcome *o);

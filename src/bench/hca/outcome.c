@@ -131,15 +131,32 @@ static double rate_of(const struct hca_case *c, const struct hca_shared *s)
 	return NAN;
 }
 
+/* A round trip is over when the reply is there. */
+static uint64_t arrived(const struct hca_case *c, const struct hca_shared *s)
+{
+	return s->end[c->mode == HCA_ROUNDTRIP ? HCA_SENDER : HCA_RECEIVER].received;
+}
+
+/* RC has none: its sender was told that each message arrived. */
+static int check_losses(const struct hca_case *c, const struct hca_shared *s)
+{
+	uint64_t sent = s->end[HCA_SENDER].sent, came = arrived(c, s);
+
+	if (c->type != HCA_RC || came == sent)
+		return 0;
+	log_error("of %llu messages %llu arrived, though RC loses none",
+		  (unsigned long long)sent, (unsigned long long)came);
+	return -EIO;
+}
+
 static void add_losses(const struct hca_case *c, const struct hca_shared *s,
 		       struct hca_outcome *o)
 {
 	const struct hca_report *tx = &s->end[HCA_SENDER], *rx = &s->end[HCA_RECEIVER];
-	/* A round trip is over when the reply is there. */
-	uint64_t came = c->mode == HCA_ROUNDTRIP ? tx->received : rx->received;
 
 	add_figure(o, "sent", "messages sent", "", (double)tx->sent);
-	add_figure(o, "lost", "messages lost", "", (double)tx->sent - (double)came);
+	add_figure(o, "lost", "messages lost", "",
+		   (double)tx->sent - (double)arrived(c, s));
 	if (c->mode == HCA_THROUGHPUT)
 		return;
 	add_figure(o, "duplicates", "messages that came twice", "",
@@ -230,6 +247,10 @@ static void add_half(struct hca_outcome *o)
 int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 		     struct hca_outcome *o)
 {
+	int ret = check_losses(c, s);
+
+	if (ret)
+		return ret;
 	*o = (struct hca_outcome){ .rows = s->rows };
 	o->columns = calloc(HCA_OUTCOME_COLUMNS, sizeof(*o->columns));
 	o->latencies = calloc(HCA_OUTCOME_LATENCIES, sizeof(*o->latencies));
