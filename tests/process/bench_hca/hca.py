@@ -117,9 +117,14 @@ def scaled():
 
 
 def delay():
-    latencies, _ = measure("--burst 20 --pause 1ms --warmup 5", "in.delay=3ms")
-    if latencies and not 3e6 <= latencies["t_lat"]["min"] < 4.5e6:
-        complain(f"a delay of 3 ms is measured as {latencies['t_lat']}")
+    """Never less than the delay; more only while others have the machine."""
+    for _try in range(5):
+        latencies, _ = measure("--burst 20 --pause 1ms --warmup 5", "in.delay=3ms")
+        if not latencies or 3e6 <= latencies["t_lat"]["min"] < 4.5e6:
+            return
+        if latencies["t_lat"]["min"] < 3e6:
+            break
+    complain(f"a delay of 3 ms is measured as {latencies['t_lat']}")
 
 
 def others():
