@@ -2,11 +2,9 @@
 /* See statistics.h. */
 #include "bench/result/statistics.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/result/draw.h"
 #include "util/container_of.h"
 
 static int compare(const void *a, const void *b)
@@ -92,27 +90,4 @@ void statistics_of(int64_t *values, size_t count, int64_t limit, struct statisti
 	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
 		s->percentile[i] = statistics_percentile(values, count, percents[i]);
 	s->share_above = (double)above(values, count, limit) / (double)count;
-}
-
-int statistics_median_interval(const int64_t *sorted, size_t count, double level,
-			       unsigned resamples, uint64_t seed, int64_t *low,
-			       int64_t *high)
-{
-	int64_t *medians = malloc(resamples * sizeof(*medians));
-	struct prng prng = prng_from(seed);
-	size_t rank = (count + 1) / 2; /* of the median, as statistics_percentile() has it */
-
-	if (!medians)
-		return -ENOMEM;
-	for (unsigned i = 0; i < resamples; i++) {
-		double share = draw_beta(&prng, (double)rank, (double)(count + 1 - rank));
-		size_t at = (size_t)(share * (double)count);
-
-		medians[i] = sorted[at < count ? at : count - 1];
-	}
-	statistics_sort(medians, resamples);
-	*low = statistics_percentile(medians, resamples, 50 * (1 - level));
-	*high = statistics_percentile(medians, resamples, 50 * (1 + level));
-	free(medians);
-	return 0;
 }

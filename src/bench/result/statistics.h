@@ -28,20 +28,4 @@ void statistics_of(int64_t *values, size_t count, int64_t limit, struct statisti
 /* Smallest of the sorted values v such that at least `percent` % are <= v. count > 0. */
 int64_t statistics_percentile(const int64_t *sorted, size_t count, double percent);
 
-/*
- * Interval that holds `level` (0.95) of the medians of `resamples` bootstrap samples, drawn
- * with `seed`. 0 or -ENOMEM; count and resamples > 0.
- *
- * No sample is drawn in full: the median of a bootstrap sample of n values is the one whose
- * rank is n times the middle one of n uniform random numbers, which has a beta distribution.
- * So each resample costs one random number of that distribution, however many values there
- * are, and the result has exactly the distribution of the bootstrap.
- *
- * It takes the values as independent. Those of a benchmark are not, because neighbours in
- * time share what disturbs them: statistics_blocks.h compares runs.
- */
-int statistics_median_interval(const int64_t *sorted, size_t count, double level,
-			       unsigned resamples, uint64_t seed, int64_t *low,
-			       int64_t *high);
-
 #endif

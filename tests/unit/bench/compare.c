@@ -11,13 +11,27 @@
 #include <cmocka.h>
 
 #include "bench/result/blocks.h"
-#include "bench/result/draw.h"
 #include "bench/suite/shapes.h"
+#include "util/prng.h"
 
 #define COUNT 20000
 #define TRIALS 20
 
 static int64_t a[COUNT], b[COUNT];
+
+/* In (0, 1). */
+static double uniform(struct prng *p)
+{
+	return ((double)(prng_next(p) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Standard normal (Box and Muller, 1958). */
+static double draw_normal(struct prng *p)
+{
+	double radius = sqrt(-2 * log(uniform(p)));
+
+	return radius * cos(2 * 3.14159265358979 * uniform(p));
+}
 
 /* Independent, or in runs of 400 that are late together. */
 static void make(int64_t *values, double median, bool together, uint64_t seed)

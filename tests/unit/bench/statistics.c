@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Percentiles, moments and intervals of medians whose answers are known. */
+/* Percentiles and moments whose answers are known. */
 #include "bench/result/statistics.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
-
-#include "bench/result/draw.h"
-
-#define MANY 200000
 
 static void percentiles_are_values_that_were_measured(void **state)
 {
@@ -80,60 +75,6 @@ static void few_values_have_no_deviation_or_skewness(void **state)
 	assert_true(s.deviation == 0 && isnan(s.skewness)); /* 0 / 0 */
 }
 
-/* The median of a bootstrap sample of 9 values is at most the j-th with the probability
- * P(binomial(9, j / 9) >= 5): 0.030 for j = 2, 0.145 for 3, 0.855 for 6, 0.970 for 7. */
-static void the_interval_is_that_of_the_bootstrap(void **state)
-{
-	const int64_t v[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
-	static const struct {
-		double level;
-		int64_t low, high;
-	} known[] = { { 0.95, 2, 8 }, { 0.93, 3, 7 }, { 0.68, 4, 6 } };
-	int64_t low, high;
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		assert_int_equal(statistics_median_interval(v, 9, known[i].level, 100000, 1,
-							    &low, &high), 0);
-		assert_int_equal(low, known[i].low);
-		assert_int_equal(high, known[i].high);
-	}
-}
-
-/* Standard error of the median of n normal values: 1.2533 sigma / sqrt(n). */
-static void the_interval_of_many_values_is_as_wide_as_theory_says(void **state)
-{
-	int64_t *v = malloc(MANY * sizeof(*v)), low, high;
-	struct prng prng = prng_from(7);
-	double width;
-
-	assert_non_null(v);
-	for (int i = 0; i < MANY; i++)
-		v[i] = llrint(1e9 + 1e7 * draw_normal(&prng));
-	statistics_sort(v, MANY);
-	assert_int_equal(statistics_median_interval(v, MANY, 0.95, 2000, 3, &low, &high), 0);
-	width = (double)(high - low) / (2 * 1.95996 * 1.2533 * 1e7 / sqrt(MANY));
-	assert_true(width > 0.9 && width < 1.1);
-	assert_true(llabs(v[MANY / 2] - 1000000000) < 200000);
-	free(v);
-}
-
-static void beta_numbers_have_its_mean_and_variance(void **state)
-{
-	struct prng prng = prng_from(1);
-	double sum = 0, squares = 0, mean, variance;
-
-	for (int i = 0; i < MANY; i++) {
-		double x = draw_beta(&prng, 2, 6);
-
-		sum += x;
-		squares += x * x;
-	}
-	mean = sum / MANY;
-	variance = squares / MANY - mean * mean;
-	assert_true(fabs(mean - 0.25) < 0.002);
-	assert_true(fabs(variance - 2.0 * 6 / (8 * 8 * 9)) < 0.0005);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,9 +82,6 @@ int main(void)
 		cmocka_unit_test(skewness_is_the_adjusted_one),
 		cmocka_unit_test(large_times_keep_their_digits),
 		cmocka_unit_test(few_values_have_no_deviation_or_skewness),
-		cmocka_unit_test(the_interval_is_that_of_the_bootstrap),
-		cmocka_unit_test(the_interval_of_many_values_is_as_wide_as_theory_says),
-		cmocka_unit_test(beta_numbers_have_its_mean_and_variance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
