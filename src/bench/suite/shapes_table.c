@@ -79,16 +79,32 @@ static double of_size(const struct shape_run *r, int size)
 	return shape_latency(r, "G", "t_lat", "p50", "type=RC op=send inline=no size=%d", size);
 }
 
+/* Lowest and highest of the values that a sweep has. */
+struct range {
+	double low, high;
+	int count;
+};
+
+static void widen(struct range *r, double v)
+{
+	if (isnan(v))
+		return;
+	r->low = r->count ? fmin(r->low, v) : v;
+	r->high = r->count ? fmax(r->high, v) : v;
+	r->count++;
+}
+
 static void flat(const struct shape_run *r, struct shape_answer *a)
 {
-	double low = INFINITY, high = 0;
+	struct range sizes = { .count = 0 };
+	double low, high;
 
-	for (int size = 8; size <= 256; size *= 2) {
-		low = fmin(low, of_size(r, size));
-		high = fmax(high, of_size(r, size));
-	}
+	for (int size = 8; size <= 256; size *= 2)
+		widen(&sizes, of_size(r, size));
+	low = sizes.low;
+	high = sizes.high;
 	/* The source itself has 1.36 us and 0.91 us there. */
-	if (isfinite(low) && high > 0)
+	if (sizes.count > 1)
 		shape_compare(a, "8 to 256 B", low, high, high / low < 1.5);
 	low = of_size(r, 256);
 	high = of_size(r, 32768);
@@ -97,17 +113,14 @@ static void flat(const struct shape_run *r, struct shape_answer *a)
 
 static void mtu(const struct shape_run *r, struct shape_answer *a)
 {
-	double low = INFINITY, high = 0;
+	struct range mtus = { .count = 0 };
 
-	for (int size = 256; size <= 4096; size *= 2) {
-		double v = shape_latency(r, "P2", "t_lat", "p50", "type=RC size=4096 mtu=%d",
-					 size);
-
-		low = fmin(low, v);
-		high = fmax(high, v);
-	}
-	if (isfinite(low) && high > 0)
-		shape_compare(a, "RC 4 KiB", low, high, high <= SAME * low);
+	for (int size = 256; size <= 4096; size *= 2)
+		widen(&mtus, shape_latency(r, "P2", "t_lat", "p50",
+					   "type=RC size=4096 mtu=%d", size));
+	if (mtus.count > 1)
+		shape_compare(a, "RC 4 KiB", mtus.low, mtus.high,
+			      mtus.high <= SAME * mtus.low);
 }
 
 static void manager(const struct shape_run *r, struct shape_answer *a)

@@ -16,6 +16,7 @@
 
 #define COUNT 20000
 #define TRIALS 20
+#define MTU_SHAPE 7 /* in the list of shapes */
 
 static int64_t a[COUNT], b[COUNT];
 
@@ -152,6 +153,27 @@ static void shapes_hold_or_not_or_cannot_be_checked(void **state)
 	result_read_free(cases, 4);
 }
 
+/* Sizes of which the source says that they make no difference. */
+static void a_single_point_shows_no_shape(void **state)
+{
+	struct result_read *cases = calloc(2, sizeof(*cases));
+	json_t *shapes;
+
+	assert_non_null(cases);
+	for (int i = 0; i < 2; i++) {
+		cases[i] = make_case("P2", "P2", "RC", 1000 + i);
+		json_object_update_new(json_object_get(cases[i].description, "parameters"),
+				       json_pack("{s:i, s:i}", "size", 4096, "mtu", 1024 << i));
+	}
+	shapes = shapes_evaluate(cases, 1);
+	assert_true(json_is_null(holds(shapes, MTU_SHAPE)));
+	json_decref(shapes);
+	shapes = shapes_evaluate(cases, 2);
+	assert_true(json_is_true(holds(shapes, MTU_SHAPE)));
+	json_decref(shapes);
+	result_read_free(cases, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +182,7 @@ int main(void)
 		cmocka_unit_test(a_drawn_median_is_one_of_the_values),
 		cmocka_unit_test(nothing_is_not_comparable),
 		cmocka_unit_test(shapes_hold_or_not_or_cannot_be_checked),
+		cmocka_unit_test(a_single_point_shows_no_shape),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
