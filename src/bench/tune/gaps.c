@@ -14,6 +14,9 @@
 
 /* More than these are counted, and not looked at for a period. */
 #define GAPS_MAX 4096
+/* No thread comes and goes in less: at such pauses the scheduler's counter is looked at, so
+ * that a short run of another thread is not taken for the cause of the next gap. */
+#define PAUSE_NS 1000
 /* Fewer say nothing about a period. */
 #define REGULAR_MIN 5
 
@@ -115,7 +118,8 @@ static long switches(void)
 
 static void spin(struct loop *l)
 {
-	uint64_t least = clock_ns_to_ticks(TUNE_GAP_NS), begin = clock_ticks(), last = begin;
+	uint64_t least = clock_ns_to_ticks(TUNE_GAP_NS), pause = clock_ns_to_ticks(PAUSE_NS);
+	uint64_t begin = clock_ticks(), last = begin;
 	uint64_t end = begin + clock_ns_to_ticks(l->duration_ns);
 	struct tune_taken more[TUNE_TAKERS] = { 0 };
 	size_t count = 0;
@@ -124,7 +128,7 @@ static void spin(struct loop *l)
 	while (last < end) {
 		uint64_t now = clock_ticks();
 
-		if (__builtin_expect(now - last > least, 0)) {
+		if (__builtin_expect(now - last > pause, 0)) {
 			long after = switches();
 			struct tune_gap gap = {
 				.at_ns = clock_ticks_to_ns(last - begin),
@@ -132,12 +136,12 @@ static void spin(struct loop *l)
 				.switched = after != before,
 			};
 
-			if (count < GAPS_MAX)
+			before = after;
+			if (now - last > least && count < GAPS_MAX)
 				l->gaps[count++] = gap;
-			else
+			else if (now - last > least)
 				add(&more[gap.switched ? TUNE_SWITCHED : TUNE_BELOW], 1, gap.ns,
 				    gap.ns);
-			before = after;
 			/* What the system call took is no gap. */
 			now = clock_ticks();
 		}
