@@ -195,7 +195,8 @@ static int find_quota(const struct tune_tree *t, long long *quota, long long *pe
 
 	if (!version)
 		return -1;
-	for (end = path + strlen(path); end && end > path; end = strrchr(path, '/')) {
+	/* The last one is that at the mount point, with an empty path. */
+	for (end = path + strlen(path); end; end = end > path ? strrchr(path, '/') : NULL) {
 		long long q, p;
 
 		*end = '\0';

@@ -133,6 +133,8 @@ static void special_hosts_are_told_apart(void **state)
 	EXPECT("", "virtual", TUNE_GOOD, "no hypervisor");
 	tree_put(root, "/sys/fs/cgroup/limited.slice/cpu.max", "max 100000\n");
 	EXPECT("", "quota", TUNE_GOOD, "none");
+	tree_put(root, "/sys/fs/cgroup/cpu.max", "30000 100000\n");
+	EXPECT("", "quota", TUNE_LIMIT, "30000 us");
 	tree_put(root, "/proc/self/cgroup", "3:cpu,cpuacct:/a/b\n2:cpuset:/\n0::/limited.slice\n");
 	tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "20000\n");
 	tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n");
