@@ -9,6 +9,9 @@
 
 #include "bench/tune/change_parts.h"
 
+#define HEX_DIGITS "0123456789abcdefABCDEF"
+#define MASK_GROUP 8 /* digits */
+
 void tune_plan_add(struct tune_plan *p, const struct tune_change *change)
 {
 	struct tune_change copy = *change, *more;
@@ -43,13 +46,33 @@ void tune_plan_free(struct tune_plan *p)
 	*p = (struct tune_plan){ 0 };
 }
 
-/* Masks are the same with and without zeros in front. */
+/* Hexadecimal digits, in groups of eight behind commas? A list of processors has shorter
+ * numbers there. */
+static bool is_mask(const char *text, size_t length)
+{
+	const char *end = text + length;
+	size_t n = strspn(text, HEX_DIGITS);
+
+	while (n && text + n < end && text[n] == ',') {
+		text += n + 1;
+		n = strspn(text, HEX_DIGITS);
+		if (n != MASK_GROUP)
+			return false;
+	}
+	return n && text + n == end;
+}
+
+/* Masks are the same with and without zeros in front; one digit remains of nothing. */
 static const char *significant(const char *text, size_t *length)
 {
-	while (*text && strchr(" \t\n0,", *text))
+	while (*text && strchr(" \t\n", *text))
 		text++;
 	*length = strlen(text);
 	while (*length && strchr(" \t\n", text[*length - 1]))
+		--*length;
+	if (!is_mask(text, *length))
+		return text;
+	for (; *length > 1 && strchr("0,", *text); text++)
 		--*length;
 	return text;
 }
