@@ -96,7 +96,7 @@ expect 0 list
 says 'thesis-hca'
 
 # Ctrl-C keeps what is there. The case `e` is in work when the fourth one is done.
-"$BUSBAR" bench run ./many.suite --out ended --no-floor >live.txt 2>&1 &
+"$BUSBAR" bench run ./many.suite --out 'ended here' --no-floor --no-csv >live.txt 2>&1 &
 pid=$!
 tries=0
 until grep -q 'many_d' live.txt || [ $((tries += 1)) -gt 600 ]; do
@@ -107,9 +107,25 @@ wait "$pid"
 status=$?
 pid=
 [ "$status" -eq 130 ] || { fail "after Ctrl-C the status is $status"; cat live.txt; }
-grep -q -- '--out ended --resume' live.txt || fail "it does not say how to go on"
-[ -d ended/cases/many_d ] || fail "a measured case is gone"
-[ ! -e ended/cases/many_e ] && [ ! -e ended/cases/many_e.part ] || fail "half a case is there"
-expect 0 run ./many.suite --out ended --no-floor --resume --only 'many_f'
+grep -q -- "--out 'ended here' --resume --no-csv --no-floor\$" live.txt || fail "it does not say how to go on"
+[ -d 'ended here/cases/many_d' ] || fail "a measured case is gone"
+[ ! -e 'ended here/cases/many_e' ] && [ ! -e 'ended here/cases/many_e.part' ] || fail "half a case is there"
+expect 0 run ./many.suite --out 'ended here' --no-floor --resume --only 'many_f'
 says '1 of 1 cases measured'
+
+# Also when nothing was measured yet, but the machine's floor.
+"$BUSBAR" bench run ./three.suite --out floor >live.txt 2>&1 &
+pid=$!
+tries=0
+until [ -e floor/run.json ] || [ $((tries += 1)) -gt 600 ]; do
+	sleep 0.1
+done
+kill -INT "$pid"
+wait "$pid"
+status=$?
+pid=
+[ "$status" -eq 130 ] || { fail "after Ctrl-C in the floor the status is $status"; cat live.txt; }
+grep -q -- '--out floor --resume$' live.txt || { fail "it does not say how to go on"; cat live.txt; }
+expect 0 run ./three.suite --out floor --no-floor --resume
+says '3 of 3 cases measured'
 exit "$failed"

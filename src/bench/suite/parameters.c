@@ -283,20 +283,8 @@ int parameters_complete(const struct bench_kind *kind, json_t *parameters, char 
 	return 0;
 }
 
-/* A value as the option has it. */
-static void print_value(FILE *f, const json_t *value)
+void parameters_print_word(FILE *f, const char *text)
 {
-	const char *text = json_string_value(value);
-
-	if (!text) {
-		if (json_is_boolean(value))
-			fputs(json_is_true(value) ? "true" : "false", f);
-		else if (json_is_integer(value))
-			fprintf(f, "%lld", (long long)json_integer_value(value));
-		else
-			fprintf(f, "%.15g", json_number_value(value));
-		return;
-	}
 	if (*text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 					"0123456789-_.,:/@%+=")]) {
 		fputs(text, f);
@@ -306,6 +294,21 @@ static void print_value(FILE *f, const json_t *value)
 	for (; *text; text++)
 		fputs(*text == '\'' ? "'\\''" : (char[]){ *text, 0 }, f);
 	fputc('\'', f);
+}
+
+/* A value as the option has it. */
+static void print_value(FILE *f, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	if (text)
+		parameters_print_word(f, text);
+	else if (json_is_boolean(value))
+		fputs(json_is_true(value) ? "true" : "false", f);
+	else if (json_is_integer(value))
+		fprintf(f, "%lld", (long long)json_integer_value(value));
+	else
+		fprintf(f, "%.15g", json_number_value(value));
 }
 
 char *parameters_command(const struct bench_kind *kind, const json_t *parameters)

@@ -7,6 +7,8 @@
 #ifndef BENCH_SUITE_PARAMETERS_H
 #define BENCH_SUITE_PARAMETERS_H
 
+#include <stdio.h>
+
 #include "bench/suite/kind.h"
 
 #define PARAMETER_WHY_SIZE 300
@@ -30,6 +32,9 @@ int parameters_complete(const struct bench_kind *kind, json_t *parameters, char 
 /* "busbar bench KIND --OPTION VALUE ..." with the options that differ from their defaults,
  * quoted for a shell; malloc()ed. NULL without memory. */
 char *parameters_command(const struct bench_kind *kind, const json_t *parameters);
+
+/* One word of a command line, quoted for a shell where it has to be. */
+void parameters_print_word(FILE *f, const char *text);
 
 /* "1.5ms" or "1500000" in ns. False: no duration. */
 bool duration_parse(const char *text, int64_t *ns);

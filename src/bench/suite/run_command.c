@@ -11,6 +11,7 @@
 
 #include "bench/suite/commands.h"
 #include "bench/suite/live.h"
+#include "bench/suite/parameters.h"
 #include "bench/suite/runner.h"
 #include "bench/suite/shapes.h"
 #include "util/clock.h"
@@ -165,14 +166,23 @@ static bool may_use(const char *dir, const struct run_options *o)
 static void print_resume(const struct suite *s, const struct run_options *o,
 			 const char *dir)
 {
-	printf("interrupted; go on with\n  busbar bench run %s --out %s --resume",
-	       strpbrk(o->suite, "/.") ? s->file : s->name, dir);
+	fputs("interrupted; go on with\n  busbar bench run ", stdout);
+	parameters_print_word(stdout, strpbrk(o->suite, "/.") ? s->file : s->name);
+	fputs(" --out ", stdout);
+	parameters_print_word(stdout, dir);
+	fputs(" --resume", stdout);
 	if (o->runner.ci)
-		printf(" --ci");
+		fputs(" --ci", stdout);
 	if (o->runner.scale != 1)
-		printf(" --scale %g", o->runner.scale);
-	if (o->runner.only)
-		printf(" --only '%s'", o->runner.only);
+		printf(" --scale %.15g", o->runner.scale);
+	if (o->runner.only) {
+		fputs(" --only ", stdout);
+		parameters_print_word(stdout, o->runner.only);
+	}
+	if (o->no_csv)
+		fputs(" --no-csv", stdout);
+	if (o->no_floor)
+		fputs(" --no-floor", stdout);
 	putchar('\n');
 }
 
@@ -235,6 +245,9 @@ static int measure(const struct suite *s, struct run_options *o, const char *dir
 	fflush(stdout);
 	ret = result_run_open(dir, &options, &run);
 	free(command);
+	/* The folder is begun before the floor is measured. */
+	if (ret == -EINTR)
+		print_resume(s, o, dir);
 	if (ret)
 		return ret == -EINTR ? BENCH_INTERRUPTED : BENCH_FAILED;
 	ret = runner_run(s, run, &o->runner, &counts);
