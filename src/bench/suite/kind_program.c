@@ -18,11 +18,14 @@
 #include "util/log.h"
 
 #define ARGUMENTS_MAX 48
-#define ITERATIONS_MIN 100
+#define ITERATIONS_MIN 100LL
+#define ITERATIONS_MAX 100000000 /* of perftest */
 /* A guess for the time left: start, connection, and microseconds a message. */
 #define START_SECONDS 0.6
 #define MESSAGE_SECONDS 5e-6
+/* They are ended after so long, or after a multiple of the guess if that is more. */
 #define SECONDS_MAX 300
+#define SECONDS_FACTOR 4
 
 static const struct bench_parameter parameters[] = {
 	{ "program", 's', NULL, "ib_send_lat", "of perftest: ib_send_lat, ib_write_bw ..." },
@@ -92,9 +95,13 @@ static bool is_latency(const json_t *p)
 
 static long long iterations(const json_t *p, double scale)
 {
-	long long n = (long long)((double)number_of(p, "iterations") * scale);
+	long long all = number_of(p, "iterations");
+	double n = (double)all * scale;
 
-	return n < ITERATIONS_MIN ? ITERATIONS_MIN : n;
+	if (n > ITERATIONS_MAX)
+		return ITERATIONS_MAX;
+	/* A short run has not so few that they say nothing; who asks for fewer gets them. */
+	return MAX((long long)n, MIN(all, ITERATIONS_MIN));
 }
 
 static bool parse_cpus(const json_t *p, struct floor_cpus *cpus)
@@ -233,7 +240,9 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 	make_line(&lines[0], p, context->scale, port, false);
 	make_line(&lines[1], p, context->scale, port, true);
 	if (!lines[0].failed && !lines[1].failed)
-		ret = pair_run(&server, &client, port, SECONDS_MAX, context->stop);
+		ret = pair_run(&server, &client, port,
+			       MAX(SECONDS_MAX, SECONDS_FACTOR * seconds(p, context->scale)),
+			       context->stop);
 	free_line(&lines[0]);
 	free_line(&lines[1]);
 	return ret;

@@ -63,9 +63,9 @@ bool program_time(const char *line, double *us)
 static int add_time(struct output *o, double us)
 {
 	if (o->times == o->room) {
-		size_t room = o->room ? 2 * o->room : 4096;
-		int64_t *more = room > TIMES_MAX ? NULL :
-						   realloc(o->ns, room * sizeof(*more));
+		size_t room = o->room ? MIN(2 * o->room, (size_t)TIMES_MAX) : 4096;
+		int64_t *more = o->times == TIMES_MAX ? NULL :
+						       realloc(o->ns, room * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
