@@ -101,6 +101,7 @@ static double percent_of(const struct report_case *c, const char *name)
 	return NAN;
 }
 
+/* What was lost is a share of those steps that were not missed. */
 double report_missed(const struct report_case *c)
 {
 	static const char *const names[] = { "missed_share", "missed", "lost_share", "lost" };
@@ -110,7 +111,7 @@ double report_missed(const struct report_case *c)
 		double value = percent_of(c, names[i]);
 
 		if (isfinite(value))
-			sum = isnan(sum) ? value : sum + value;
+			sum = isnan(sum) ? value : sum + value * (1 - sum / 100);
 	}
 	return sum;
 }
