@@ -119,6 +119,7 @@ def shows_every_scenario(run):
         assert any(f.startswith(figure) for f in page.figures), (figure, page.figures)
     assert "UD has no RDMA writes" in page.text
     assert "It is a virtual machine (KVMKVMKVM)" in page.text
+    assert "Processors online2" in page.text
     assert "busbar bench hca --type RC --size 32" in page.text
     assert "25.2 \u00d7" in page.text or "25.4 \u00d7" in page.text, "multiples of the floor"
     assert page.text.count("other hardware") > 3
@@ -186,6 +187,35 @@ def an_interrupt_ends_it_and_gnuplot(tmp, run):
     assert not [n for n in os.listdir(tmp) if n.startswith("late")]
 
 
+def numbers_that_come_late_are_not_missing(tmp):
+    samples, out = os.path.join(tmp, "late.csv"), os.path.join(tmp, "late.html")
+    with open(samples, "w", encoding="utf-8") as f:
+        f.write("# secs,nsecs,offset,sequence,voltage[V]\n")
+        # 3 is late; 6 is missing; 8 comes twice.
+        for n in (1, 2, 4, 3, 5, 7, 8, 9, 8, 10):
+            f.write(f"17000{n:05d},0,{n * 1e-9:.9f},{n},1\n")
+    report("--recording", samples, "--out", out,
+           env=without_gnuplot(os.path.join(tmp, "empty")))
+    text = page_of(out)[0].text
+    assert "samplesmissing sequence numbersout of order\nlate.csv1012\n" in text, text
+
+
+def each_node_of_the_hook_stats_is_a_case(tmp):
+    stats, out = os.path.join(tmp, "two.json"), os.path.join(tmp, "two.html")
+    with open(stats, "w", encoding="utf-8") as f:
+        for i in range(20):
+            for node, factor in (("plant", 1), ("grid", 1000)):
+                f.write(json.dumps({"node": node, "time": 1.7e9 + i, "lost": factor,
+                                    "owd": {"p50": 1e-6 * factor}}) + "\n")
+    done, _ = report("--recording", stats, "--out", out,
+                     env=without_gnuplot(os.path.join(tmp, "empty")))
+    page, _ = page_of(out)
+    assert "2 cases" in done, done
+    for node in ("plant", "grid"):
+        assert any(f == f"one-way delay, median: {node}" or node in f
+                   for f in page.figures), page.figures
+
+
 def recordings_have_figures(tmp):
     samples = os.path.join(tmp, "plant.csv")
     with open(samples, "w", encoding="utf-8") as f:
@@ -237,6 +267,8 @@ def main():
         tables_are_there_without_gnuplot(tmp, run)
         a_failing_gnuplot_is_reported(tmp, run)
         an_interrupt_ends_it_and_gnuplot(tmp, run)
+        numbers_that_come_late_are_not_missing(tmp)
+        each_node_of_the_hook_stats_is_a_case(tmp)
         recordings_have_figures(tmp)
         wrong_usage_and_files_are_named(tmp, run)
 

@@ -46,7 +46,7 @@ class Run:
                 "host": "lab", "os": "Debian", "virtual_machine": True,
                 "hypervisor": "KVMKVMKVM",
                 "kernel": {"release": "6.1.0", "preempt": None},
-                "cpu": {"model": "A processor", "online": "0-1", "allowed": "0-1",
+                "cpu": {"model": "A processor", "online": 2, "allowed": "0-1",
                         "governor": "none"},
                 "clock": {"busbar": "tsc"}, "isolation": {"isolcpus": None},
                 "load": [0.1, 0.2, 0.3],

@@ -41,6 +41,14 @@ static void fact(FILE *out, const char *name, const char *value)
 			    value);
 }
 
+static void fact_number(FILE *out, const char *name, const json_t *value)
+{
+	char text[32];
+
+	if (json_is_number(value))
+		fact(out, name, report_text_number(text, json_number_value(value)));
+}
+
 static void limit(FILE *out, const char *text)
 {
 	report_html(out, "<li>%s</li>\n", text);
@@ -131,7 +139,7 @@ static void machine(struct page *p)
 	fputs("<div class=\"scroll\"><table class=\"facts\">\n", p->out);
 	fact(p->out, "Host", text_at(m, "host"));
 	fact(p->out, "Processor", text_at(m, "cpu.model"));
-	fact(p->out, "Processors online", text_at(m, "cpu.online"));
+	fact_number(p->out, "Processors online", at(m, "cpu.online"));
 	fact(p->out, "Processors allowed", text_at(m, "cpu.allowed"));
 	fact(p->out, "Kernel", text_at(m, "kernel.release"));
 	fact(p->out, "Preemption", text_at(m, "kernel.preempt"));

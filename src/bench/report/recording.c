@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gateway/part/reader.h"
+#include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -23,7 +24,8 @@ struct samples {
 	double *seconds;           /* since the first sample */
 	double *value[SIGNALS_SHOWN];
 	size_t count, room, latencies, gaps, signals;
-	uint64_t last_sequence;
+	struct sequence sequence;
+	unsigned __int128 came;    /* bit n: the number n below the greatest, or none is expected */
 	int64_t first_ns, last_ns;
 	double lost, reordered;    /* sequence numbers, samples */
 	bool any_latency;          /* one that is not zero: somebody received */
@@ -136,16 +138,45 @@ static double number_of(const struct sample *smp, unsigned i)
 	return (double)smp->data[i].i;
 }
 
-/* Missing and late sequence numbers. */
+#define CAME_BITS 128
+
+/* Missing and late sequence numbers. One that is late was taken for lost before. */
 static void count_sequence(struct samples *s, const struct sample *smp)
 {
-	if (!(smp->flags & SAMPLE_HAS_SEQUENCE))
-		return;
-	if (s->count && smp->sequence > s->last_sequence)
-		s->lost += (double)(smp->sequence - s->last_sequence - 1);
-	else if (s->count)
+	enum sequence_verdict verdict = sequence_judge(&s->sequence, smp);
+	uint64_t n = s->sequence.distance;
+	unsigned __int128 bit = n < CAME_BITS ? (unsigned __int128)1 << n : 0;
+
+	switch (verdict) {
+	case SEQUENCE_NONE:
+		break;
+	case SEQUENCE_FIRST:
+	case SEQUENCE_RESTART:
+		s->came = ~(unsigned __int128)0;
+		break;
+	case SEQUENCE_NEXT:
+		s->came = s->came << 1 | 1;
+		break;
+	case SEQUENCE_LOST:
+		s->lost += (double)n;
+		s->came = n + 1 < CAME_BITS ? s->came << (n + 1) | 1 : 1;
+		break;
+	case SEQUENCE_LATE:
 		s->reordered++;
-	s->last_sequence = smp->sequence;
+		if (bit & ~s->came)
+			s->lost--;
+		s->came |= bit;
+		break;
+	}
+}
+
+/* A file may have times that lie further apart than 64 bits tell. */
+static double seconds_between(int64_t from, int64_t to)
+{
+	int64_t ns;
+
+	return (__builtin_sub_overflow(to, from, &ns) ? (double)to - (double)from :
+							(double)ns) / 1e9;
 }
 
 static int add_sample(struct samples *s, const struct sample *smp)
@@ -159,14 +190,15 @@ static int add_sample(struct samples *s, const struct sample *smp)
 	count_sequence(s, smp);
 	if (!s->count)
 		s->first_ns = at;
-	else
-		s->gap[s->gaps++] = at - s->last_ns;
+	else if (!__builtin_sub_overflow(at, s->last_ns, &s->gap[s->gaps]))
+		s->gaps++;
 	s->last_ns = at;
-	if (received && smp->flags & SAMPLE_HAS_ORIGIN) {
+	if (received && smp->flags & SAMPLE_HAS_ORIGIN &&
+	    !__builtin_sub_overflow(at, origin, &s->latency[s->latencies])) {
 		s->any_latency |= at != origin;
-		s->latency[s->latencies++] = at - origin;
+		s->latencies++;
 	}
-	s->seconds[s->count] = (double)(at - s->first_ns) / 1e9;
+	s->seconds[s->count] = seconds_between(s->first_ns, at);
 	for (unsigned i = 0; i < SIGNALS_SHOWN; i++)
 		s->value[i][s->count] = i < smp->length ? number_of(smp, i) : NAN;
 	s->signals = MAX(s->signals, MIN((size_t)smp->length, (size_t)SIGNALS_SHOWN));

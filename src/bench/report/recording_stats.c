@@ -30,9 +30,47 @@ static const struct shown {
 
 /* The lines of one node. */
 struct lines {
+	char *node;
 	double *seconds, *value[ARRAY_SIZE(shown)];
 	size_t count, room;
 };
+
+/* In the order in which the file names them. */
+struct nodes {
+	struct lines *of;
+	size_t count;
+};
+
+/* The lines of this node, none yet if it is new. NULL without memory. */
+static struct lines *lines_of(struct nodes *n, const char *node)
+{
+	struct lines *more;
+
+	for (size_t i = 0; i < n->count; i++)
+		if (!strcmp(n->of[i].node, node))
+			return &n->of[i];
+	more = reallocarray(n->of, n->count + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	n->of = more;
+	more += n->count;
+	*more = (struct lines){ .node = strdup(node) };
+	if (!more->node)
+		return NULL;
+	n->count++;
+	return more;
+}
+
+static void free_nodes(struct nodes *n)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		free(n->of[i].node);
+		free(n->of[i].seconds);
+		for (size_t k = 0; k < ARRAY_SIZE(shown); k++)
+			free(n->of[i].value[k]);
+	}
+	free(n->of);
+}
 
 static double number_at(const json_t *line, const struct shown *s)
 {
@@ -66,7 +104,7 @@ static int add_line(struct lines *l, const json_t *line)
 	return 0;
 }
 
-static int add_curves(struct report *r, const char *path, const char *node,
+static int add_curves(struct report *r, const char *path,
 		      const struct recording_options *o, struct lines *l)
 {
 	struct report_case *c = report_case_add(r, path, "stats");
@@ -75,7 +113,7 @@ static int add_curves(struct report *r, const char *path, const char *node,
 
 	if (!c)
 		return -ENOMEM;
-	c->label = strdup(node);
+	c->label = strdup(l->node);
 	c->question = strdup("How did delays and losses change while the gateway ran?");
 	c->command = strdup(o->command);
 	c->scenario = strdup(path);
@@ -108,7 +146,7 @@ static json_t *parse(const char *text)
 	return NULL;
 }
 
-static int read_lines(FILE *f, const char *path, struct lines *l, char **node)
+static int read_lines(FILE *f, const char *path, struct nodes *n)
 {
 	char *text = NULL;
 	size_t size = 0, number = 0;
@@ -120,30 +158,29 @@ static int read_lines(FILE *f, const char *path, struct lines *l, char **node)
 	ungetc(first, f);
 	while (!ret && getline(&text, &size, f) >= 0) {
 		json_t *line = parse(text);
+		struct lines *l;
 
 		number++;
-		if (!line && !l->count) {
+		if (!line && !n->count) {
 			ret = -ENOENT;
 		} else if (!line) {
 			log_warn("file %s, line %zu: not what the hook 'stats' prints, left out",
 				 path, number);
 		} else {
-			if (!*node)
-				*node = strdup(json_string_value(json_object_get(line, "node")));
-			ret = *node ? add_line(l, line) : -ENOMEM;
+			l = lines_of(n, json_string_value(json_object_get(line, "node")));
+			ret = l ? add_line(l, line) : -ENOMEM;
 		}
 		json_decref(line);
 	}
 	free(text);
-	return !ret && !l->count ? -ENOENT : ret;
+	return !ret && !n->count ? -ENOENT : ret;
 }
 
 int recording_stats_add(struct report *r, const char *path,
 			const struct recording_options *o)
 {
 	FILE *f = fopen(path, "re");
-	struct lines l = { 0 };
-	char *node = NULL;
+	struct nodes nodes = { 0 };
 	int ret;
 
 	if (!f) {
@@ -152,15 +189,12 @@ int recording_stats_add(struct report *r, const char *path,
 		/* -ENOENT would mean another kind of file. */
 		return ret == -ENOENT ? -EINVAL : ret;
 	}
-	ret = read_lines(f, path, &l, &node);
-	if (!ret)
-		ret = add_curves(r, path, node, o, &l);
+	ret = read_lines(f, path, &nodes);
+	for (size_t i = 0; i < nodes.count && !ret; i++)
+		ret = add_curves(r, path, o, &nodes.of[i]);
 	if (ret == -ENOMEM)
 		log_error("no memory for what %s says", path);
 	fclose(f);
-	free(l.seconds);
-	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
-		free(l.value[i]);
-	free(node);
+	free_nodes(&nodes);
 	return ret;
 }
