@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -187,6 +188,29 @@ def an_interrupt_ends_it_and_gnuplot(tmp, run):
     assert not [n for n in os.listdir(tmp) if n.startswith("late")]
 
 
+def devices_and_links_stay_what_they_are(tmp, run):
+    fifo, file, link = (os.path.join(tmp, n) for n in ("fifo", "linked.html", "link.html"))
+    empty = without_gnuplot(os.path.join(tmp, "empty"))
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE, text=True) as reader:
+        report(run, "--out", fifo, env=empty)
+        assert reader.communicate(timeout=LIMIT_S)[0].endswith("</html>\n")
+    assert stat.S_ISFIFO(os.stat(fifo).st_mode)
+    with open(file, "w", encoding="utf-8") as f:
+        f.write("old")
+    os.symlink(file, link)
+    report(run, "--out", link, env=empty)
+    assert os.path.islink(link) and page_of(file)[0].tags
+
+
+def an_svg_file_that_cannot_be_written_is_a_failure(tmp, run):
+    folder = os.path.join(tmp, "svg")
+    os.makedirs(os.path.join(folder, "figure-001.svg"))
+    _, err = report(run, "--svg", folder, "--out", os.path.join(tmp, "svg.html"), status=1)
+    assert "figure-001.svg cannot be written" in err, err
+    assert "1 figures could not be drawn or written" in err, err
+
+
 def numbers_that_come_late_are_not_missing(tmp):
     samples, out = os.path.join(tmp, "late.csv"), os.path.join(tmp, "late.html")
     with open(samples, "w", encoding="utf-8") as f:
@@ -267,6 +291,9 @@ def main():
         tables_are_there_without_gnuplot(tmp, run)
         a_failing_gnuplot_is_reported(tmp, run)
         an_interrupt_ends_it_and_gnuplot(tmp, run)
+        devices_and_links_stay_what_they_are(tmp, run)
+        if GNUPLOT:
+            an_svg_file_that_cannot_be_written_is_a_failure(tmp, run)
         numbers_that_come_late_are_not_missing(tmp)
         each_node_of_the_hook_stats_is_a_case(tmp)
         recordings_have_figures(tmp)

@@ -69,9 +69,11 @@ static void write_alone(struct page *p, const char *picture, const struct svg_te
 	if (asprintf(&path, "%s/figure-%03zu.svg", p->svg_dir, p->number) >= 0)
 		f = fopen(path, "we");
 	failed = !f || svg_write(f, picture, &alone);
-	if ((f && fclose(f)) || failed)
+	if ((f && fclose(f)) || failed) {
+		p->failed++;
 		log_error("file %s cannot be written: %s", path ? path : "of a figure",
 			  strerror(errno));
+	}
 	free(path);
 }
 

@@ -18,7 +18,7 @@ struct page {
 	const char *command;      /* that made this report; text */
 	const char *svg_dir;      /* every figure also as a file of its own there, or NULL */
 	bool draw;                /* gnuplot is there */
-	size_t figures, failed;   /* drawn; left out because gnuplot failed */
+	size_t figures, failed;   /* drawn; not drawn or not written */
 	size_t number;            /* of the next figure, for ids */
 };
 

@@ -175,30 +175,50 @@ static int write_all(int fd, const char *text, size_t size)
 	return 0;
 }
 
-/* The whole file or none: written beside it under another name, then renamed. */
-static int write_file(const char *path, const char *text, size_t size)
+static int write_to(const char *path, int flags, const char *text, size_t size)
 {
-	char *part = NULL;
-	int ret, fd;
+	int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666), ret;
 
-	if (!strcmp(path, "-"))
-		return write_all(STDOUT_FILENO, text, size);
-	if (asprintf(&part, "%s.part", path) < 0)
-		return -ENOMEM;
-	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		ret = -errno;
-		free(part);
-		return ret;
-	}
+	if (fd < 0)
+		return -errno;
 	ret = write_all(fd, text, size);
 	if (close(fd) && !ret)
 		ret = -errno;
+	return ret;
+}
+
+/* The whole file or none: written beside it under another name, then renamed. */
+static int replace_file(const char *path, const char *text, size_t size)
+{
+	char *part = NULL;
+	int ret;
+
+	if (asprintf(&part, "%s.part", path) < 0)
+		return -ENOMEM;
+	ret = write_to(part, O_CREAT | O_TRUNC, text, size);
 	if (!ret && rename(part, path))
 		ret = -errno;
 	if (ret)
 		unlink(part);
 	free(part);
+	return ret;
+}
+
+static int write_file(const char *path, const char *text, size_t size)
+{
+	struct stat st;
+	char *file;
+	int ret;
+
+	if (!strcmp(path, "-"))
+		return write_all(STDOUT_FILENO, text, size);
+	/* Devices and FIFOs stay what they are. */
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return write_to(path, 0, text, size);
+	/* And so do symbolic links. */
+	file = realpath(path, NULL);
+	ret = replace_file(file ? file : path, text, size);
+	free(file);
 	return ret;
 }
 
@@ -214,7 +234,7 @@ static int status_of(const struct page *p, const char *path, int ret)
 		log_warn("gnuplot was not found: the figures are left out, the report has "
 			 "tables; install gnuplot-nox");
 	if (p->failed)
-		log_error("%zu figures could not be drawn", p->failed);
+		log_error("%zu figures could not be drawn or written", p->failed);
 	if (strcmp(path, "-"))
 		printf("%s: %zu cases, %zu figures\n", path, p->report->case_count, p->figures);
 	return p->failed ? 1 : 0;
