@@ -55,7 +55,8 @@ def test(g, config):
             before = g.descriptors()
     check(g.descriptors() <= before + 2, "descriptors: %d, then %d" % (
         before, g.descriptors()))
-    check("not given back" not in g.end(), "samples are given back")
+    # 3: on a slow machine queues overflow while a node is away.
+    check("not given back" not in g.end((0, 3)), "samples are given back")
 
 
 def main():
