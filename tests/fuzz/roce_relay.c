@@ -49,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	roce_dispatch_init(&d, &ops);
 	atomic_store(&d.slot, 1);
 	roce_dispatch_take(&d, &from, mad);
+	roce_dispatch_close(&d);
 	pthread_mutex_destroy(&d.lock);
 	return 0;
 }

@@ -97,7 +97,8 @@ static void order_names(struct names *n, const json_t *run)
 			memmove(at, at + 1, (size_t)(n->name + sorted - at) * sizeof(*at));
 		}
 	}
-	memcpy(in_order + done, n->name, sorted * sizeof(*in_order));
+	if (sorted)
+		memcpy(in_order + done, n->name, sorted * sizeof(*in_order));
 	free(n->name);
 	n->name = in_order;
 }
