@@ -19,7 +19,7 @@ struct chosen {
 	int count;
 	const char *faults; /* NULL: they are shown only */
 	unsigned asked, failed;
-	bool useless; /* the text is */
+	bool useful, useless; /* the text, as processes said that could read it */
 };
 
 static bool is_pid(const char *name, uint32_t *pid)
@@ -51,7 +51,9 @@ static void ask(struct chosen *c, uint32_t pid, const char *command)
 
 	c->asked++;
 	c->failed += ret != 0;
-	c->useless = ret == -EINVAL; /* for all others, too */
+	/* For all others, too; but one process alone is not believed. */
+	c->useful = c->useful || !ret || ret == -EOPNOTSUPP;
+	c->useless = ret == -EINVAL && c->faults && !c->useful;
 	if (ret && ret != -EOPNOTSUPP)
 		return;
 	printf("  %-10u %-32s  %.60s\n", pid, *faults.set ? faults.set : "no faults", command);
@@ -79,6 +81,14 @@ static const char *command_of(const struct hca_view *v, uint32_t pid)
 	return "";
 }
 
+static bool is_used(const struct hca_view *v, const char *device)
+{
+	for (size_t i = 0; i < v->process_count; i++)
+		if (uses(&v->processes[i], device))
+			return true;
+	return false;
+}
+
 static void ask_all(struct chosen *c, const struct hca_view *v)
 {
 	uint32_t pid;
@@ -89,6 +99,11 @@ static void ask_all(struct chosen *c, const struct hca_view *v)
 	for (size_t i = 0; i < v->process_count && !c->useless; i++)
 		if (is_meant(c, &v->processes[i]))
 			ask(c, v->processes[i].pid, v->processes[i].command);
+	for (int i = 0; i < c->count && c->asked; i++)
+		if (!is_pid(c->names[i], &pid) && !is_used(v, c->names[i])) {
+			log_error("no process uses %s here", c->names[i]);
+			c->failed++;
+		}
 }
 
 int devices_faults(const char *faults, char **names, int count)

@@ -114,7 +114,7 @@ int processes_faults(uint32_t pid, const char *faults, struct hca_faults_view *o
 		return -ENOSYS;
 	}
 	ret = ask(pid, faults, out);
-	if (ret == -EINVAL)
+	if (ret == -EINVAL && faults)
 		log_error("--faults '%s' not usable: %s", faults, out->notes);
 	else if (ret != -EOPNOTSUPP)
 		explain(pid, ret, "see or change its faults");

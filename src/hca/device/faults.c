@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,8 +27,9 @@ struct asker {
 
 static void set_due(struct progress_timer *t);
 
-/* Only the progress thread accesses it, and the thread that stops the adapter. */
 static struct {
+	/* Requests come on the progress thread, and on one that connects to its own process. */
+	pthread_mutex_t lock;
 	struct asker askers[ASKERS];
 	unsigned count;
 	struct progress_timer timer;
@@ -35,6 +37,7 @@ static struct {
 	struct hca_inspect_faults now;
 	bool changed; /* else it is BUSBAR_FAULTS */
 } faults = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.timer = PROGRESS_TIMER(faults.timer, set_due),
 };
 
@@ -44,8 +47,10 @@ static void set_one(struct asker *a)
 
 	/* Those that cannot do it have none now. */
 	if (ret != -EINVAL) {
+		pthread_mutex_lock(&faults.lock);
 		faults.changed = true;
 		faults.now = a->msg;
+		pthread_mutex_unlock(&faults.lock);
 		log_info("faults '%s', as was asked for", a->msg.set);
 	}
 	hca_inspect_reply_faults(a->fd, ret, &a->msg);
@@ -54,38 +59,60 @@ static void set_one(struct asker *a)
 
 static void set_due(struct progress_timer *t)
 {
+	struct asker due[ASKERS];
+	unsigned count;
+
 	(void)t;
-	for (unsigned i = 0; i < faults.count; i++)
-		set_one(&faults.askers[i]);
+	pthread_mutex_lock(&faults.lock);
+	count = faults.count;
+	memcpy(due, faults.askers, count * sizeof(*due));
 	faults.count = 0;
+	pthread_mutex_unlock(&faults.lock);
+	for (unsigned i = 0; i < count; i++)
+		set_one(&due[i]);
 }
 
 int hca_faults_request(int fd, const struct hca_inspect_faults *msg)
 {
-	struct asker *a = &faults.askers[faults.count];
-	int own;
+	struct asker *a;
+	int own, ret = 0;
 
 	if (!memchr(msg->set, 0, sizeof(msg->set)))
 		return -EINVAL;
-	if (faults.count == ASKERS)
-		return -EBUSY;
 	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (own < 0)
 		return -errno;
-	a->fd = own;
-	a->msg = *msg;
-	memset(a->msg.notes, 0, sizeof(a->msg.notes));
-	faults.count++;
-	progress_timer_arm(&faults.timer, progress_now_ns());
-	return 0;
+	pthread_mutex_lock(&faults.lock);
+	if (faults.count < ASKERS) {
+		a = &faults.askers[faults.count++];
+		a->fd = own;
+		a->msg = *msg;
+		memset(a->msg.notes, 0, sizeof(a->msg.notes));
+	} else {
+		ret = -EBUSY;
+	}
+	pthread_mutex_unlock(&faults.lock);
+	if (ret)
+		close(own);
+	else
+		progress_timer_arm(&faults.timer, progress_now_ns());
+	return ret;
 }
 
 void hca_faults_show(int fd)
 {
-	struct hca_inspect_faults msg = faults.now;
+	struct hca_inspect_faults msg;
+	bool changed;
 
-	if (!faults.changed)
+	pthread_mutex_lock(&faults.lock);
+	msg = faults.now;
+	changed = faults.changed;
+	pthread_mutex_unlock(&faults.lock);
+	if (!changed && *hca_settings.faults) {
 		snprintf(msg.set, sizeof(msg.set), "%s", hca_settings.faults);
+		snprintf(msg.notes, sizeof(msg.notes),
+			 "as BUSBAR_FAULTS says; what of it cannot be used is in its log\n");
+	}
 	hca_inspect_reply_faults(fd, 0, &msg);
 }
 
@@ -102,6 +129,7 @@ void hca_faults_stop(void)
 
 void hca_faults_forked(void)
 {
+	pthread_mutex_init(&faults.lock, NULL);
 	for (unsigned i = 0; i < faults.count; i++)
 		close(faults.askers[i].fd);
 	faults.count = 0;

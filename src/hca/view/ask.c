@@ -109,12 +109,13 @@ int hca_fail_ask(uint32_t pid, const char *device)
 }
 
 /* For a terminal: one process may have written it for another user's eyes. */
-static void printable(char *to, size_t size, const char *from, size_t from_size)
+static void printable(char *to, size_t size, const char *from, size_t from_size, bool lines)
 {
 	size_t n = 0;
 
 	for (; n + 1 < size && n < from_size && from[n]; n++)
-		to[n] = (from[n] >= ' ' && from[n] < 0x7f) || from[n] == '\n' ? from[n] : '?';
+		to[n] = (from[n] >= ' ' && from[n] < 0x7f) || (lines && from[n] == '\n') ?
+				from[n] : '?';
 	to[n] = 0;
 }
 
@@ -140,7 +141,7 @@ int hca_faults_ask(uint32_t pid, const char *text, struct hca_faults_view *out)
 	ret = ask(pid, &msg, sizeof(msg));
 	if (ret && ret != -EINVAL && ret != -EOPNOTSUPP)
 		return ret;
-	printable(out->set, sizeof(out->set), msg.set, sizeof(msg.set));
-	printable(out->notes, sizeof(out->notes), msg.notes, sizeof(msg.notes));
+	printable(out->set, sizeof(out->set), msg.set, sizeof(msg.set), false);
+	printable(out->notes, sizeof(out->notes), msg.notes, sizeof(msg.notes), true);
 	return ret;
 }

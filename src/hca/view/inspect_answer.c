@@ -23,8 +23,9 @@ static void fail_answer(int fd, const struct ucred *cred, uint32_t device)
 
 	if (!ret)
 		return; /* answered when the device has failed */
-	log_warn("process %d (user %u) asks for the device to fail: %s",
-		 (int)cred->pid, (unsigned)cred->uid, strerror(-ret));
+	if (hca_complaint_due())
+		log_warn("process %d (user %u) asks for the device to fail: %s",
+			 (int)cred->pid, (unsigned)cred->uid, strerror(-ret));
 	hca_inspect_reply(fd, ret);
 }
 
@@ -35,8 +36,9 @@ static void faults_answer(int fd, const struct ucred *cred, struct hca_inspect_f
 
 	if (!ret)
 		return;
-	log_warn("process %d (user %u) asks for faults: %s", (int)cred->pid,
-		 (unsigned)cred->uid, strerror(-ret));
+	if (hca_complaint_due())
+		log_warn("process %d (user %u) asks for faults: %s", (int)cred->pid,
+			 (unsigned)cred->uid, strerror(-ret));
 	memset(msg, 0, sizeof(*msg));
 	hca_inspect_reply_faults(fd, ret, msg);
 }

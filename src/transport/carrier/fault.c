@@ -376,6 +376,10 @@ void carrier_fault_set(struct carrier *c, unsigned directions, unsigned classes,
 		s->none = true;
 		for (unsigned k = 0; k < IMPAIR_CLASSES; k++)
 			s->none = s->none && impair_is_none(&s->lane.params[k]);
+		if (s->none) {
+			impair_lane_forget(&s->lane);
+			held_release(&s->held);
+		}
 		see_if_open(s);
 		spin_unlock(&s->lock);
 	}

@@ -126,3 +126,18 @@ struct held_packet *held_pop(struct held *h, uint64_t now_ns)
 	h->bytes -= first->bytes + HELD_OVERHEAD;
 	return first;
 }
+
+static int by_order(const void *a, const void *b)
+{
+	const struct held_packet *const *x = a, *const *y = b;
+
+	return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
+}
+
+void held_release(struct held *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		h->heap[i]->due_ns = 0;
+	if (h->count) /* what is sorted is a heap */
+		qsort(h->heap, h->count, sizeof(struct held_packet *), by_order);
+}

@@ -55,6 +55,9 @@ void held_push_back(struct held *h, struct held_packet *packet);
 /* The first that is due at `now_ns`; it is the caller's then. NULL: none. */
 struct held_packet *held_pop(struct held *h, uint64_t now_ns);
 
+/* All are due now, in the order in which they came. */
+void held_release(struct held *h);
+
 /* When the first one is due; UINT64_MAX: none is there. */
 static inline uint64_t held_next_ns(const struct held *h)
 {

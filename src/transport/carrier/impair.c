@@ -15,6 +15,11 @@ void impair_lane_seed(struct impair_lane *lane, uint64_t seed)
 	lane->random = prng_from(seed);
 }
 
+void impair_lane_forget(struct impair_lane *lane)
+{
+	lane->free_ns = lane->last_ns = 0;
+}
+
 void impair_lane_set(struct impair_lane *lane, unsigned classes,
 		     const struct impair_params *params)
 {

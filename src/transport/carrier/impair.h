@@ -59,6 +59,8 @@ struct impair_fate {
 void impair_lane_init(struct impair_lane *lane, uint64_t seed);
 /* The random numbers begin anew; all else stays. */
 void impair_lane_seed(struct impair_lane *lane, uint64_t seed);
+/* Nothing is on the link any more that would hold up what comes. */
+void impair_lane_forget(struct impair_lane *lane);
 void impair_lane_set(struct impair_lane *lane, unsigned classes,
 		     const struct impair_params *params);
 

@@ -206,6 +206,11 @@ static int loop_faults(const char *text, char *note, size_t note_bytes)
 	return packet_faults_set(&port, text, note, note_bytes);
 }
 
+static void loop_posted(struct hca_qp *qp)
+{
+	packet_posted(&port, qp);
+}
+
 static void qp_fence(const struct hca_qp *qp)
 {
 	(void)qp;
@@ -241,7 +246,7 @@ const struct hca_transport_ops loop_ops = {
 	.close = loop_close,
 	.transmit = packet_transmit,
 	.datagram = loop_datagram,
-	.posted = packet_posted,
+	.posted = loop_posted,
 	.expired = packet_expired,
 	.poll = loop_poll,
 	.pending = loop_pending,

@@ -131,6 +131,8 @@ int packet_faults_set(struct packet_port *port, const char *text, char *note,
 	port->faults_known = true;
 	if (atomic_load(&port->carrier))
 		err = packet_faults_apply(port);
+	if (err) /* not at the next opening either */
+		port->faults = (struct impair_settings){ .seed = wanted.seed };
 	hca_unlock(&port->receive_lock);
 	return err ? err : ret;
 }

@@ -161,7 +161,9 @@ void packet_close(struct packet_port *port, struct hca_qp *qp);
 
 /* ---- send.c, timer.c, ud.c ---- */
 void packet_transmit(struct hca_qp *qp);
-void packet_posted(struct hca_qp *qp);
+/* `port` is the transport's: a thread may reset the queue pair meanwhile and give it another
+ * path. */
+void packet_posted(struct packet_port *port, struct hca_qp *qp);
 void packet_expired(struct hca_qp *qp);
 int packet_datagram(struct packet_port *port, struct hca_qp *qp,
 		    const struct hca_swqe *e);

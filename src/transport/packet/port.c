@@ -201,7 +201,9 @@ static bool poll_locked(struct packet_port *port)
 
 	if (unlikely(!carrier))
 		return false;
-	port->turn++;
+	atomic_store_explicit(&port->turn,
+			      atomic_load_explicit(&port->turn, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	moved = carrier_poll(carrier, RECEIVE_BUDGET) > 0;
 	if (unlikely(atomic_load_explicit(&port->holds_back, memory_order_relaxed)))
 		packet_faults_settle(port);

@@ -77,7 +77,7 @@ int packet_open(struct packet_port *port, struct hca_qp *qp)
 		goto err_state;
 	hca_lock(&port->receive_lock);
 	packet_xrc_open(pq);
-	atomic_store_explicit(&packet_part(qp)->port, port, memory_order_release);
+	packet_part(qp)->port = port;
 	packet_part(qp)->state = pq;
 	hca_unlock(&port->receive_lock);
 	return 0;

@@ -152,9 +152,22 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train,
 	return 0;
 }
 
+/* Did the acknowledgement of what this replies to leave by itself, in the same turn? */
+static void notice_reply(struct packet_qp *pq)
+{
+	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
+
+	if (atomic_load_explicit(&pq->told_turn, memory_order_relaxed) != turn)
+		return;
+	packet_count_reply(pq);
+	/* Once for each acknowledgement. */
+	atomic_store_explicit(&pq->told_turn, turn - 1, memory_order_relaxed);
+}
+
 /* Emits the train, and with it the acknowledgement that this queue pair owes to the same peer:
  * one call to the kernel instead of two. Not while another thread moves what arrives, as
- * receive_lock comes before sq_lock. 0, or why the carrier took nothing. */
+ * receive_lock comes before sq_lock; nor outside of hca_enter(), as timers and changes of
+ * state are, where a lock cannot just be tried. 0, or why the carrier took nothing. */
 static int emit_requests(struct packet_qp *pq, struct packet_train *train)
 {
 	struct packet_port *port = pq->port;
@@ -163,18 +176,14 @@ static int emit_requests(struct packet_qp *pq, struct packet_train *train)
 	int ret;
 
 	if (!atomic_load_explicit(&port->backlog, memory_order_relaxed) ||
-	    pq->service != PACKET_RC || !hca_trylock(&port->receive_lock)) {
-		unsigned turn = atomic_load_explicit(&port->turn, memory_order_relaxed);
-
-		if (atomic_load_explicit(&pq->told_turn, memory_order_relaxed) == turn) {
-			packet_count_reply(pq);
-			/* Once for each acknowledgement. */
-			atomic_store_explicit(&pq->told_turn, turn - 1,
-					      memory_order_relaxed);
-		}
+	    pq->service != PACKET_RC || !hca_self.depth ||
+	    !hca_trylock(&port->receive_lock)) {
+		notice_reply(pq);
 		return packet_train_emit(train);
 	}
 	joined = packet_join_acknowledgement(pq, train, &r);
+	if (!joined)
+		notice_reply(pq);
 	ret = packet_train_emit(train);
 	if (joined && ret != -EAGAIN)
 		rc_responded(&pq->responder, &r, RC_OK);
@@ -311,7 +320,7 @@ bool packet_local(struct packet_qp *pq)
 /* ---- behind posting ---- */
 
 /* A program that posts unsignaled work need not poll for thousands of messages. */
-void packet_posted(struct hca_qp *qp)
+void packet_posted(struct packet_port *port, struct hca_qp *qp)
 {
 	struct packet_part *part = packet_part(qp);
 
@@ -319,5 +328,5 @@ void packet_posted(struct hca_qp *qp)
 		   qp->sq.limit / 2) ||
 	    hca_builds())
 		return;
-	packet_poll(atomic_load_explicit(&part->port, memory_order_acquire), false);
+	packet_poll(port, false);
 }

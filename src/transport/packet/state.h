@@ -58,9 +58,8 @@ struct packet_qp {
 struct packet_part {
 	/* Changes under receive_lock of the port and sq_lock. NULL: closed. */
 	struct packet_qp *state;
-	/* For packet_posted(), which has no lock: meanwhile another thread may reset the queue
-	 * pair, which frees the state, and connect it again. Ports are never freed. */
-	_Atomic(struct packet_port *) port;
+	struct packet_port *port;
+	/* packet_posted() reads it without a lock. */
 	_Atomic uint32_t unfinished;
 };
 _Static_assert(sizeof(struct packet_part) <= HCA_PATH_PART_BYTES, "it lies there");

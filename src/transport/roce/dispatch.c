@@ -31,6 +31,7 @@
 #define HOLD_NS UINT64_C(500000000)
 #define LOOK_NS UINT64_C(5000000)
 #define HELD_MAX 16
+#define HELD_OF_ONE 4 /* sender */
 /* Callers taken at a time, before other work of the progress thread. */
 #define BATCH 64
 
@@ -299,6 +300,16 @@ static void give_up_hand(struct roce_dispatch *d, const struct hca_gsi_address *
 	}
 }
 
+/* So many requests of the sender wait. d->lock is held. */
+static unsigned held_from(const struct roce_dispatch *d, const struct hca_gsi_address *from)
+{
+	unsigned n = 0;
+
+	list_for_each(h, &d->held, struct held_request, entry)
+		n += !memcmp(h->from.source, from->source, sizeof(from->source));
+	return n;
+}
+
 /* False: it cannot wait. */
 static bool hold(struct roce_dispatch *d, const struct hca_gsi_address *from,
 		 const uint8_t *mad, bool may_relay)
@@ -307,7 +318,8 @@ static bool hold(struct roce_dispatch *d, const struct hca_gsi_address *from,
 
 	pthread_mutex_lock(&d->lock);
 	/* roce_dispatch_close() empties the list behind the slot. */
-	if (atomic_load(&d->slot) && d->held_count < HELD_MAX)
+	if (atomic_load(&d->slot) && d->held_count < HELD_MAX &&
+	    held_from(d, from) < HELD_OF_ONE)
 		h = calloc(1, sizeof(*h));
 	if (h) {
 		uint64_t now_ns = clock_monotonic_ns_slow();

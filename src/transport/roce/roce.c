@@ -385,6 +385,11 @@ static int roce_faults(const char *text, char *note, size_t note_bytes)
 	return packet_faults_set(&port, text, note, note_bytes);
 }
 
+static void roce_posted(struct hca_qp *qp)
+{
+	packet_posted(&port, qp);
+}
+
 static void qp_fence(const struct hca_qp *qp)
 {
 	(void)qp;
@@ -424,7 +429,7 @@ const struct hca_transport_ops roce_ops = {
 	.close = roce_close,
 	.transmit = roce_transmit,
 	.datagram = roce_datagram,
-	.posted = packet_posted,
+	.posted = roce_posted,
 	.expired = packet_expired,
 	.poll = roce_poll,
 	.polled_later = true,

@@ -139,6 +139,32 @@ static void some_come_twice(void)
 	carrier_close(c);
 }
 
+/* However long it was to wait, and however long the link was to be busy. */
+static void what_waits_leaves_when_faults_end(void)
+{
+	struct carrier *c = open_fault(6);
+
+	set(c, 1u << CARRIER_OUT,
+	    (struct impair_params){ .delay_ns = UINT64_C(3600000000000), .rate_bps = 1000,
+				    .reorder = 0.5 });
+	rig_play(c, 10000);
+	for (uint32_t i = 0; i < 20; i++)
+		check(rig_send(c, i, 100) == 1);
+	check(rig.sent.count == 0);
+	set(c, 1u << CARRIER_OUT, (struct impair_params){ 0 });
+	rig_play(c, 10001);
+	check(rig.sent.count == 20);
+	for (uint32_t i = 0; i < 20; i++)
+		check(rig.sent.number[i] == i);
+	check(carrier_fault_passes(c));
+	/* Nor does it delay what other faults are for. */
+	set(c, 1u << CARRIER_OUT, (struct impair_params){ .delay_ns = 1000 });
+	check(rig_send(c, 20, 100) == 1);
+	rig_play(c, 20000);
+	check(rig.sent.count == 21);
+	carrier_close(c);
+}
+
 static void delay_and_jitter_keep_the_order(void)
 {
 	struct carrier *c = open_fault(4);
@@ -419,6 +445,7 @@ int main(void)
 	run_test(once_told_to_stop_it_passes_units_again);
 	run_test(a_seed_begins_anew);
 	run_test(some_come_twice);
+	run_test(what_waits_leaves_when_faults_end);
 	run_test(delay_and_jitter_keep_the_order);
 	run_test(some_are_overtaken);
 	run_test(one_byte_is_changed);
