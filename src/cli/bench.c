@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-#include "bench/floor.h"
+#include "bench/floor/floor.h"
 #ifdef BENCH_HAVE_HCA
 #include "bench/hca/hca.h"
 #endif
 #ifdef CLI_HAVE_BENCH_FORMATS
-#include "bench/formats.h"
+#include "bench/formats/formats.h"
 #include "bench/suite/commands.h"
 #endif
 

@@ -165,13 +165,7 @@ static int add_case(struct report *r, const char *dir, struct result_read *in)
 	if (!ret)
 		ret = add_figures(c, in->summary);
 	add_reference(c, d);
-	for (size_t i = 0; in->values && i < in->columns; i++)
-		free(in->values[i]);
-	free(in->values);
-	free(in->header);
-	in->values = NULL;
-	in->header = NULL;
-	in->columns = in->rows = 0;
+	result_drop_rows(in);
 	return ret;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "bench/floor.h"
+#include "bench/floor/floor.h"
 #include "bench/version.h"
 #include "util/clock.h"
 #include "util/container_of.h"

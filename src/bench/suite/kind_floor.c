@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/floor.h"
+#include "bench/floor/floor.h"
 #include "util/clock.h"
 #include "util/log.h"
 

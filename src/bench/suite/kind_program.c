@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/floor.h"
+#include "bench/floor/floor.h"
 #include "bench/suite/pair.h"
 #include "bench/suite/program_output.h"
 #include "util/container_of.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints the floor as a table, or as JSON with one key per line. */
-#include "bench/floor.h"
+#include "bench/floor/floor.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Speed of the formats; see formats.h. Files, nodes and paths are not measured. */
 #define LOG_ROOM "bench/formats"
-#include "bench/formats.h"
+#include "bench/formats/formats.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -4,7 +4,7 @@
  * For comparison with the format json, which avoids such trees where it can. It is not
  * registered, so no configuration can use it.
  */
-#include "bench/formats.h"
+#include "bench/formats/formats.h"
 
 #include <errno.h>
 #include <jansson.h>

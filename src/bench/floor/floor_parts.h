@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "bench/floor.h"
+#include "bench/floor/floor.h"
 
 /* With this time a dozen measurements take less than four seconds. */
 #define FLOOR_ROUND_NS (7 * UINT64_C(1000000))

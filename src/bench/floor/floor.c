@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of floor measurements and the command that runs them. */
 #define LOG_ROOM "bench"
-#include "bench/floor.h"
+#include "bench/floor/floor.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/floor_parts.h"
+#include "bench/floor/floor_parts.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -6,7 +6,7 @@
  * wait has a deadline: if the machine gives the partner no time, the result is
  * -ETIMEDOUT.
  */
-#include "bench/floor_parts.h"
+#include "bench/floor/floor_parts.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Floor measurements with one process: copies, clocks, system calls. */
-#include "bench/floor_parts.h"
+#include "bench/floor/floor_parts.h"
 
 #include <errno.h>
 #include <pthread.h>
