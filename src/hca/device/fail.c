@@ -2,18 +2,17 @@
 /*
  * The answering side of fail.h.
  *
- * A request arrives on the progress thread, with a lock of a transport held. The work needs
- * process.lock, which comes before that lock in the order, and which a thread that stops the
- * adapter holds while it waits for the progress thread. So a timer does the work, and only
- * tries to take process.lock.
+ * The work needs process.lock, which comes before locks of transports in the order, and
+ * which a thread that stops the adapter holds while it waits for the progress thread. So the
+ * timer (asked.h) only tries to take it.
  */
 #define LOG_ROOM "hca"
 #include "hca/device/fail.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
+#include "hca/device/asked.h"
 #include "hca/device/device.h"
 #include "hca/event/async.h"
 #include "hca/object/context.h"
@@ -24,24 +23,11 @@
 #include "util/list.h"
 #include "util/log.h"
 
-#define ASKERS 8
 #define RETRY_NS 1000000
-
-struct asker {
-	int fd;
-	uint32_t device;
-};
 
 static void fail_due(struct progress_timer *t);
 
-/* Only the progress thread accesses it, and the thread that stops the adapter. */
-static struct {
-	struct asker askers[ASKERS];
-	unsigned count;
-	struct progress_timer timer;
-} waiting = {
-	.timer = PROGRESS_TIMER(waiting.timer, fail_due),
-};
+static struct hca_asked waiting = HCA_ASKED(waiting, fail_due);
 
 /* process.lock is held. */
 static void device_fail(uint32_t device)
@@ -69,52 +55,46 @@ static void device_fail(uint32_t device)
 
 static void fail_due(struct progress_timer *t)
 {
+	struct hca_asker askers[HCA_ASKED_MAX];
+	unsigned count;
+
 	if (pthread_mutex_trylock(&hca_process.lock)) {
 		progress_timer_arm(t, progress_now_ns() + RETRY_NS);
 		return;
 	}
+	count = hca_asked_take(&waiting, askers);
 	/* As in ibv_modify_qp(): requests that are acknowledged by now are not flushed. */
 	hca_take_in();
-	for (unsigned i = 0; i < waiting.count; i++)
-		device_fail(waiting.askers[i].device);
+	for (unsigned i = 0; i < count; i++)
+		device_fail(askers[i].device);
 	pthread_mutex_unlock(&hca_process.lock);
-	for (unsigned i = 0; i < waiting.count; i++) {
-		hca_inspect_reply(waiting.askers[i].fd, 0);
-		close(waiting.askers[i].fd);
+	for (unsigned i = 0; i < count; i++) {
+		hca_inspect_reply(askers[i].fd, 0);
+		close(askers[i].fd);
 	}
-	waiting.count = 0;
 }
 
 int hca_fail_request(int fd, uint32_t device)
 {
-	int own;
-
 	if (device != HCA_INSPECT_DEVICES && !hca_device_name(device))
 		return -ENODEV;
-	if (waiting.count == ASKERS)
-		return -EBUSY;
-	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (own < 0)
-		return -errno;
-	waiting.askers[waiting.count++] = (struct asker){ own, device };
-	progress_timer_arm(&waiting.timer, progress_now_ns());
-	return 0;
+	return hca_asked_add(&waiting, &(struct hca_asker){ .fd = fd, .device = device });
 }
 
 void hca_fail_stop(void)
 {
+	struct hca_asker askers[HCA_ASKED_MAX];
+	unsigned count;
+
 	progress_timer_cancel(&waiting.timer);
-	for (unsigned i = 0; i < waiting.count; i++) {
-		hca_inspect_reply(waiting.askers[i].fd, -ENODEV);
-		close(waiting.askers[i].fd);
+	count = hca_asked_take(&waiting, askers);
+	for (unsigned i = 0; i < count; i++) {
+		hca_inspect_reply(askers[i].fd, -ENODEV);
+		close(askers[i].fd);
 	}
-	waiting.count = 0;
 }
 
 void hca_fail_forked(void)
 {
-	for (unsigned i = 0; i < waiting.count; i++)
-		close(waiting.askers[i].fd);
-	waiting.count = 0;
-	progress_timer_init(&waiting.timer, fail_due);
+	hca_asked_forked(&waiting, fail_due);
 }

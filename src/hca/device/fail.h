@@ -13,7 +13,7 @@
 /*
  * Lets the device fail (N of softN, or HCA_INSPECT_DEVICES); the process that asked on
  * `fd` is answered when it has failed. 0, -ENODEV, or -EBUSY: too many requests at
- * once. Progress thread.
+ * once. Any thread.
  */
 int hca_fail_request(int fd, uint32_t device);
 /* The adapter ends: answers requests that are open. After the transport's end. */

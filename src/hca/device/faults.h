@@ -12,10 +12,10 @@
 /*
  * Sets the faults that `msg` names; the process that asked on `fd` is answered when that is
  * done. 0; -EINVAL: the text does not end; -EBUSY: too many requests at once; or another
- * negative errno. Progress thread.
+ * negative errno. Any thread.
  */
 int hca_faults_request(int fd, const struct hca_inspect_faults *msg);
-/* Answers which are set. Progress thread. */
+/* Answers which are set. Any thread. */
 void hca_faults_show(int fd);
 /* The adapter ends: answers requests that are open. After the transports' end. */
 void hca_faults_stop(void);
