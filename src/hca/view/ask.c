@@ -3,10 +3,12 @@
 #define LOG_ROOM "hca"
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hca/device/device.h"
@@ -19,6 +21,7 @@
 
 /* Time for all its queue pairs to be flushed. */
 #define ANSWER_LIMIT_MS 5000
+#define LOOKS 5
 
 static int device_number(const char *name, uint32_t *device)
 {
@@ -35,8 +38,8 @@ static int device_number(const char *name, uint32_t *device)
 	return -ENODEV;
 }
 
-/* The socket of a process, or -ESRCH. */
-static int process_connect(uint32_t pid, struct ucred *cred)
+/* As process_connect(), by the sockets that are seen now. */
+static int process_find(uint32_t pid, struct ucred *cred)
 {
 	struct inspect_name *names;
 	size_t count;
@@ -56,6 +59,25 @@ static int process_connect(uint32_t pid, struct ucred *cred)
 			close(fd);
 	}
 	free(names);
+	return found;
+}
+
+/*
+ * The socket of a process, or -ESRCH. The kernel's list of sockets leaves some out while others
+ * come and go, and a socket that many call takes no more at that moment. So a process that
+ * is there is looked for again.
+ */
+static int process_connect(uint32_t pid, struct ucred *cred)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+	int found = process_find(pid, cred);
+
+	for (int i = 1; i < LOOKS && found == -ESRCH; i++) {
+		if (kill((pid_t)pid, 0) && errno == ESRCH)
+			break;
+		nanosleep(&pause, NULL);
+		found = process_find(pid, cred);
+	}
 	return found;
 }
 
