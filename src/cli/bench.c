@@ -13,6 +13,17 @@
 #include "bench/suite/commands.h"
 #endif
 
+#ifdef BENCH_HAVE_HCA
+/* One case from options as of any kind, or the server for another host. */
+static int bench_hca_main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--server"))
+			return bench_hca_server_main(argc, argv);
+	return bench_single_main(argc, argv);
+}
+#endif
+
 static const struct cli_command benches[] = {
 	{ "floor", "this machine's own limits, to compare everything with",
 	  bench_floor_main },

@@ -191,6 +191,31 @@ while read -r line; do
 	complain "$line"
 done <"$tmp"
 
+# The rooms of the benchmarks, from the ground up, as docs/architecture.md lists them.
+find src/bench -mindepth 2 -name '*.[ch]' | xargs awk '
+	BEGIN {
+		rooms = split("floor formats delivery tune result kind hca node suite report",
+			room, " ")
+		for (i = 1; i <= rooms; i++)
+			level[room[i]] = i
+	}
+	FNR == 1 {
+		split(FILENAME, part, "/")
+		mine = part[3]
+		if (!level[mine])
+			print FILENAME " is in no room"
+	}
+	/^#include "bench\/[a-z]*\// {
+		split($2, part, "[\"/]")
+		if (!level[part[3]] || level[part[3]] > level[mine])
+			print FILENAME " includes " $2 ", which is above it"
+		else if (mine == "node" && part[3] == "hca")
+			print FILENAME " includes " $2 " of another kind"
+	}' >"$tmp"
+while read -r line; do
+	complain "$line"
+done <"$tmp"
+
 # Somebody may set the wall clock while a thread waits: times to wait until are
 # CLOCK_MONOTONIC's, by the calls that say so.
 find src lib -name '*.[ch]' | xargs grep -nE \

@@ -8,11 +8,11 @@
 #ifndef BENCH_HCA_HCA_H
 #define BENCH_HCA_HCA_H
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 extern const struct bench_kind bench_kind_hca;
 
-/* The command, argv[0] is its name; exit statuses as in suite/commands.h. */
-int bench_hca_main(int argc, char **argv);
+/* `busbar bench hca --server ...`; exit statuses as in kind/command.h. */
+int bench_hca_server_main(int argc, char **argv);
 
 #endif

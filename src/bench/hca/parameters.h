@@ -3,7 +3,7 @@
 #ifndef BENCH_HCA_PARAMETERS_H
 #define BENCH_HCA_PARAMETERS_H
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 extern const struct bench_parameter hca_parameters[];
 

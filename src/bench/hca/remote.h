@@ -19,7 +19,4 @@
  * logged. */
 int hca_remote_connect(const char *peer, const json_t *parameters, double scale);
 
-/* `busbar bench hca --server ...`; exit status. */
-int hca_server_main(int argc, char **argv);
-
 #endif

@@ -15,8 +15,8 @@
 #include "bench/hca/hca.h"
 #include "bench/hca/remote.h"
 #include "bench/hca/remote_parts.h"
-#include "bench/suite/commands.h"
-#include "bench/suite/parameters.h"
+#include "bench/kind/command.h"
+#include "bench/kind/parameters.h"
 #include "util/log.h"
 #include "util/num.h"
 
@@ -168,7 +168,7 @@ static bool read_cpu(const char *text, int *cpu)
 	return false;
 }
 
-int hca_server_main(int argc, char **argv)
+int bench_hca_server_main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "server", no_argument, NULL, 's' },

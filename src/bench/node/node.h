@@ -8,7 +8,7 @@
 #ifndef BENCH_NODE_NODE_H
 #define BENCH_NODE_NODE_H
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 extern const struct bench_kind bench_kind_node;
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 struct bench_node_medium;
 

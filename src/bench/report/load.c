@@ -10,7 +10,7 @@
 
 #include "bench/report/model.h"
 #include "bench/result/result.h"
-#include "bench/suite/shapes.h"
+#include "bench/result/shapes.h"
 #include "util/log.h"
 
 static char *copy_of(const json_t *object, const char *key)

@@ -10,7 +10,7 @@
 
 #include "bench/result/compare.h"
 #include "bench/suite/commands.h"
-#include "bench/suite/show.h"
+#include "bench/result/show.h"
 #include "util/log.h"
 
 #define FLOOR_KEY "cacheline_oneway_ns"

@@ -3,7 +3,7 @@
 #ifndef BENCH_SUITE_KIND_FLOOR_H
 #define BENCH_SUITE_KIND_FLOOR_H
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 extern const struct bench_kind bench_kind_floor;
 

@@ -7,7 +7,7 @@
 #ifndef BENCH_SUITE_KIND_PROGRAM_H
 #define BENCH_SUITE_KIND_PROGRAM_H
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 extern const struct bench_kind bench_kind_program;
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/suite/kind.h"
+#include "bench/suite/kinds.h"
 #include "bench/suite/kind_floor.h"
 #include "bench/suite/kind_program.h"
 #include "gateway/base/nearest.h"

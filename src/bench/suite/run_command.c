@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 #include "bench/suite/commands.h"
+#include "bench/suite/kinds.h"
 #include "bench/suite/live.h"
-#include "bench/suite/parameters.h"
+#include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"
-#include "bench/suite/shapes.h"
+#include "bench/result/shapes.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"

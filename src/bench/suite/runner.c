@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench/suite/live.h"
-#include "bench/suite/show.h"
+#include "bench/result/show.h"
 #include "util/log.h"
 
 bool runner_wants(const struct runner_options *o, const struct suite_case *c)

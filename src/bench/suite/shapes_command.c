@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "bench/suite/commands.h"
-#include "bench/suite/shapes.h"
+#include "bench/result/shapes.h"
 #include "util/log.h"
 
 static void print_help(FILE *f)

@@ -8,10 +8,11 @@
 
 #include "bench/result/files.h"
 #include "bench/suite/commands.h"
+#include "bench/suite/kinds.h"
 #include "bench/suite/live.h"
-#include "bench/suite/parameters.h"
+#include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"
-#include "bench/suite/show.h"
+#include "bench/result/show.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"

@@ -30,7 +30,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 #define SUITE_WHY_SIZE 200
 

@@ -3,7 +3,8 @@
 #ifndef BENCH_SUITE_SUITE_PRIVATE_H
 #define BENCH_SUITE_SUITE_PRIVATE_H
 
-#include "bench/suite/parameters.h"
+#include "bench/kind/parameters.h"
+#include "bench/suite/kinds.h"
 #include "bench/suite/suite.h"
 #include "gateway/config/config.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "bench/result/blocks.h"
-#include "bench/suite/shapes.h"
+#include "bench/result/shapes.h"
 #include "util/prng.h"
 
 #define COUNT 20000

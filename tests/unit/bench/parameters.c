@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Values of parameters, from texts and from suites; the output of perftest. */
-#include "bench/suite/parameters.h"
+#include "bench/kind/parameters.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 /* The shapes: section by section what an independent measurement should show again. */
 #include <math.h>
 
-#include "bench/suite/shapes_private.h"
+#include "bench/result/shapes_private.h"
 #include "util/container_of.h"
 
 #define SAME 1.07 /* the source's bound of "no effect" */

@@ -5,8 +5,8 @@
  * thesis-node and perftest-matrix. A shape that does not hold is a result and no error;
  * without an adapter of hardware some of them cannot hold.
  */
-#ifndef BENCH_SUITE_SHAPES_H
-#define BENCH_SUITE_SHAPES_H
+#ifndef BENCH_RESULT_SHAPES_H
+#define BENCH_RESULT_SHAPES_H
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  * and figures out. `busbar bench KIND --OPTION VALUE ...` runs one case from options, and
  * `busbar bench run SUITE` runs the cases of a file; both end here.
  */
-#ifndef BENCH_SUITE_KIND_H
-#define BENCH_SUITE_KIND_H
+#ifndef BENCH_KIND_KIND_H
+#define BENCH_KIND_KIND_H
 
 #include <jansson.h>
 #include <stdatomic.h>
@@ -46,14 +46,5 @@ struct bench_kind {
 };
 
 /* ---- the kinds by name: kinds.c ---- */
-
-/* Names, whether they are in this build or not; NULL behind the last. */
-const char *bench_kind_name(size_t index);
-const char *bench_kind_summary(size_t index);
-bool bench_kind_is_known(const char *name);
-
-/* NULL: unknown, or not in this build, which why[size] says. A kind that needs verbs must be
- * there without them: it loads a module when it runs, for `busbar` is not linked with them. */
-const struct bench_kind *bench_kind_find(const char *name, char *why, size_t size);
 
 #endif

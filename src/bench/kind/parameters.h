@@ -4,12 +4,12 @@
  * defaults. Messages are sentences without place, for the caller to put its own in front
  * ("quick.suite:12: ", "--size: ").
  */
-#ifndef BENCH_SUITE_PARAMETERS_H
-#define BENCH_SUITE_PARAMETERS_H
+#ifndef BENCH_KIND_PARAMETERS_H
+#define BENCH_KIND_PARAMETERS_H
 
 #include <stdio.h>
 
-#include "bench/suite/kind.h"
+#include "bench/kind/kind.h"
 
 #define PARAMETER_WHY_SIZE 300
 

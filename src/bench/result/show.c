@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See show.h. */
-#include "bench/suite/show.h"
+#include "bench/result/show.h"
 
 #include <math.h>
 #include <string.h>

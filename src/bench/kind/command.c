@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/suite/commands.h"
+#include "bench/kind/command.h"
 
 static atomic_bool asked;
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/suite/shapes_private.h"
-#include "bench/suite/show.h"
+#include "bench/result/shapes_private.h"
+#include "bench/result/show.h"
 
 /* Is the value, as a text, `text[len]`? */
 static bool is_text(const json_t *value, const char *text, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See parameters.h. */
 #define LOG_ROOM "bench/suite"
-#include "bench/suite/parameters.h"
+#include "bench/kind/parameters.h"
 
 #include <errno.h>
 #include <math.h>

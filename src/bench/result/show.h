@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints summaries of cases. */
-#ifndef BENCH_SUITE_SHOW_H
-#define BENCH_SUITE_SHOW_H
+#ifndef BENCH_RESULT_SHOW_H
+#define BENCH_RESULT_SHOW_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the table of shapes and its evaluation share. */
-#ifndef BENCH_SUITE_SHAPES_PRIVATE_H
-#define BENCH_SUITE_SHAPES_PRIVATE_H
+#ifndef BENCH_RESULT_SHAPES_PRIVATE_H
+#define BENCH_RESULT_SHAPES_PRIVATE_H
 
-#include "bench/suite/shapes.h"
+#include "bench/result/shapes.h"
 
 struct shape_run {
 	const struct result_read *cases;
