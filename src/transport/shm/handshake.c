@@ -329,6 +329,9 @@ static void control_take(struct shm_link *l)
 
 	if (atomic_load(&l->state) == SHM_LINK_FREE)
 		return;
+	/* What comes after this is looked at later, and not taken for another kind below. */
+	if (!shm_control_peek(l->fd, &msg))
+		return;
 	if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && !l->area &&
 	    hca_inspect_answer(l->fd)) {
 		shm_link_end(l, "inspected");
