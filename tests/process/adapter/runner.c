@@ -51,7 +51,9 @@ static const char *const without_on_shm[] = {
 	"an_empty_queue_holds_up_what_follows",                                            \
 	"long_messages_of_two_initiators_do_not_mix",                                      \
 	/* Nothing tells a peer that a process has ended. */                               \
-	"a_killed_process_is_gone_at_the_next_look"
+	"a_killed_process_is_gone_at_the_next_look",                                       \
+	/* The receiver may know of a message before its acknowledgement is here. */       \
+	"what_was_received_is_not_flushed_at_the_sender"
 
 static const char *const without_on_loop[] = { WITHOUT_ON_PACKETS, NULL };
 static const char *const without_on_roce[] = { WITHOUT_ON_ROCE, NULL };
