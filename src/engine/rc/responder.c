@@ -468,6 +468,27 @@ struct rc_taken rc_responded(struct rc_responder *rs,
 	return (struct rc_taken){ 0 };
 }
 
+/* Most responders owe no response but an acknowledgement: nothing of `resources` then. */
+void rc_respond_mark(const struct rc_responder *rs, struct rc_respond_mark *m)
+{
+	m->answered = rs->resources_answered;
+	m->owed = rs->owed;
+	m->cnp_owed = rs->marks.owed;
+	m->pace = rs->pace;
+	for (uint32_t i = m->answered; i != rs->resources_taken; i++)
+		m->resources[i - m->answered] = *resource(rs, i);
+}
+
+void rc_respond_undo(struct rc_responder *rs, const struct rc_respond_mark *m)
+{
+	rs->resources_answered = m->answered;
+	rs->owed = m->owed;
+	rs->marks.owed = m->cnp_owed;
+	rs->pace = m->pace;
+	for (uint32_t i = m->answered; i != rs->resources_taken; i++)
+		rs->resources[i % RC_RESOURCES_MAX] = m->resources[i - m->answered];
+}
+
 uint64_t rc_respond_deadline(const struct rc_responder *rs)
 {
 	if (rs->marks.owed)

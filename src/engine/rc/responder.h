@@ -162,6 +162,17 @@ bool rc_respond_next(const struct rc_responder *rs, bool early, uint64_t now_ns,
 struct rc_taken rc_responded(struct rc_responder *rs,
 			     const struct rc_response *response,
 			     enum rc_answer fetched);
+/* What rc_responded() changes for packets with RC_OK, to take them back. */
+struct rc_respond_mark {
+	uint32_t answered;
+	bool owed, cnp_owed;
+	struct rc_pace pace;
+	/* Of [answered, taken) of the responder, from the first on. */
+	struct rc_resource resources[RC_RESOURCES_MAX];
+};
+/* Between the two only rc_respond_next() and rc_responded() with RC_OK. */
+void rc_respond_mark(const struct rc_responder *rs, struct rc_respond_mark *m);
+void rc_respond_undo(struct rc_responder *rs, const struct rc_respond_mark *m);
 /* The time from which rc_respond_next() has something also if not `early`; it may have
  * passed. 0: there is nothing. */
 uint64_t rc_respond_deadline(const struct rc_responder *rs);

@@ -89,7 +89,7 @@ void packet_count_reply(struct packet_qp *pq)
 static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 {
 	struct rc_responder *rs = &pq->responder;
-	const struct rc_responder before = *rs;
+	struct rc_respond_mark before;
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
 	bool early = !rs->p.ack_delay_ns || pq->asked_turn != turn || !is_conversation(pq);
@@ -101,6 +101,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
+	rc_respond_mark(rs, &before);
 	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
 		if (ret)
@@ -109,7 +110,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 		rc_responded(rs, &r, RC_OK);
 	}
 	if (train.packets && packet_train_emit(&train) == -EAGAIN) {
-		*rs = before;
+		rc_respond_undo(rs, &before);
 		*full = true;
 		return 0;
 	}

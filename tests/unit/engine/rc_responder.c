@@ -258,6 +258,38 @@ static void responses_have_a_pace(void)
 	check(now >= 1000000 + 49 * 2 * (MTU + RC_PACE_HEADERS), "in that time");
 }
 
+/* Answers that found no room in the carrier are the same the next time, however many of
+ * them were taken back. */
+static void answers_that_did_not_leave_come_again(void)
+{
+	static struct rc_respond_mark mark;
+	static struct rc_packet first[16];
+
+	for (unsigned back = 1; back <= 10; back++) {
+		struct rc_packet p;
+		unsigned n = 0;
+
+		open_responder(RC_RESOURCES_MAX, 0);
+		for (unsigned i = 0; i < 5; i++)
+			check(take(request(RC_READ, i, 8), RC_OK, 1) == RC_EXPECTED, "read");
+		expect(RC_READ_RESPONSE, 0, 1);
+		rc_marked(&rs, 1);
+		check(take(request(RC_READ, 5, 3 * MTU), RC_OK, 1) == RC_EXPECTED, "read");
+		check(take(request(RC_SEND, 8, 8), RC_OK, 1) == RC_EXPECTED, "send");
+		rc_respond_mark(&rs, &mark);
+		while (n < back && answer(true, 1, &first[n]))
+			n++;
+		rc_respond_undo(&rs, &mark);
+		for (unsigned i = 0; i < n; i++)
+			check(answer(true, 1, &p) && !memcmp(&p, &first[i], sizeof(p)),
+			      "the same answer again");
+		while (answer(true, 1, &p))
+			n++;
+		check(n == 9, "a CNP, 4 + 3 packets of responses, an ACK");
+		expect_nothing();
+	}
+}
+
 static void unreliable_ones_know_no_words(void)
 {
 	struct rc_packet word = request(RC_WRITE, 0, 8);
@@ -283,6 +315,7 @@ int main(void)
 	an_acknowledgement_waits_for_more();
 	marked_packets_bring_a_cnp_now_and_then();
 	responses_have_a_pace();
+	answers_that_did_not_leave_come_again();
 	unreliable_ones_know_no_words();
 	return 0;
 }
