@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Registered memory of an instance: buffers that are kept and used again, and memory of the
+ * program's own. Registering costs far more than a message, so in steady state there is
+ * none: classes of sizes by powers of two and the halves between them, kept up to
+ * bytes_max, the longest unused go first.
+ *
+ * A source can be read by peers and not written, a sink written and not read: two
+ * registrations of the same memory, each made when it is first needed. On iWARP the sink
+ * of a READ needs remote write access too, so local sinks of READs use the sink's.
+ *
+ * Anonymous shared mappings from 64 KiB on (so that a child of fork() does not move the
+ * parent's pages), with MADV_DONTFORK not set; below that slabs of them. All functions: any
+ * thread. Allocating and freeing the same size again: no system call, no registration.
+ */
+#ifndef RIPC_POOL_H
+#define RIPC_POOL_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pool;
+
+enum pool_access {
+	POOL_LOCAL,  /* lkey for sending and receiving */
+	POOL_SOURCE, /* rkey with which peers read */
+	POOL_SINK,   /* rkey with which peers write; its lkey for READs into it */
+};
+
+/* The keys of a range; valid until pool_put(). */
+struct pool_ref {
+	struct pool_region *region;
+	uint32_t lkey, rkey;
+};
+
+struct pool_counters {
+	uint64_t registrations, registered_bytes, kept_bytes;
+};
+
+int pool_open(struct pool **out, struct ibv_pd *pd, size_t kept_bytes_max);
+/* All memory goes; nothing of it may be in use. */
+void pool_close(struct pool *p);
+
+/* NULL with errno: ENOMEM. */
+void *pool_alloc(struct pool *p, size_t bytes);
+/* -EINVAL: not a buffer of pool_alloc() or not any more. While references are held it is
+ * kept back, and joins the pool with the last pool_put(). */
+int pool_free(struct pool *p, void *any);
+int pool_register(struct pool *p, void *memory, size_t bytes);
+int pool_unregister(struct pool *p, void *memory);
+void pool_trim(struct pool *p, size_t keep_bytes);
+
+/* A reference to [at, at + bytes) when all of it lies in one buffer or registration, with
+ * the key for `access`. -ENOENT: it does not; -ENOMEM (registering failed). A short search,
+ * no system call but for the first use of `access` of a region. */
+int pool_get(struct pool *p, const void *at, size_t bytes, enum pool_access access,
+	     struct pool_ref *out);
+void pool_put(struct pool *p, const struct pool_ref *ref);
+
+void pool_counters(struct pool *p, struct pool_counters *out);
+
+#endif
