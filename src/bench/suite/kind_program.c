@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/floor/floor.h"
 #include "bench/suite/pair.h"
@@ -17,7 +16,6 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-#define ARGUMENTS_MAX 48
 #define ITERATIONS_MIN 100LL
 #define ITERATIONS_MAX 100000000 /* of perftest */
 /* A guess for the time left: start, connection, and microseconds a message. */
@@ -42,38 +40,6 @@ static const struct bench_parameter parameters[] = {
 	{ "arguments", 's', NULL, "", "further arguments of both" },
 	{ .name = NULL },
 };
-
-/* The arguments of one side; the words belong to it. */
-struct line {
-	char *argv[ARGUMENTS_MAX + 1];
-	size_t count;
-	bool failed;
-};
-
-static void add(struct line *l, const char *word)
-{
-	char *copy = l->count < ARGUMENTS_MAX ? strdup(word) : NULL;
-
-	if (copy)
-		l->argv[l->count++] = copy;
-	else
-		l->failed = true;
-}
-
-static void add_number(struct line *l, const char *option, long long value)
-{
-	char text[30];
-
-	snprintf(text, sizeof(text), "%lld", value);
-	add(l, option);
-	add(l, text);
-}
-
-static void free_line(struct line *l)
-{
-	for (size_t i = 0; i < l->count; i++)
-		free(l->argv[i]);
-}
 
 static const char *text_of(const json_t *p, const char *name)
 {
@@ -148,84 +114,51 @@ static double seconds(const json_t *p, double scale)
 	return START_SECONDS + MESSAGE_SECONDS * (double)iterations(p, scale);
 }
 
-/* Is it in PATH? */
-static bool is_installed(const char *program)
-{
-	const char *dirs = getenv("PATH");
-	char path[PATH_MAX];
-
-	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs;) {
-		size_t n = strcspn(dirs, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dirs, program);
-		if (!access(path, X_OK))
-			return true;
-		dirs += n + (dirs[n] == ':');
-	}
-	return false;
-}
-
 static bool own_adapter(const json_t *p)
 {
 	return !strncmp(text_of(p, "device"), "soft", 4);
 }
 
-static void add_words(struct line *l, const char *words)
-{
-	for (; words += strspn(words, " "), *words; words += strcspn(words, " ")) {
-		char *word = strndup(words, strcspn(words, " "));
-
-		if (word)
-			add(l, word);
-		else
-			l->failed = true;
-		free(word);
-	}
-}
-
 /* The command line of one side. */
-static void make_line(struct line *l, const json_t *p, double scale, int port, bool client)
+static void make_line(struct process_words *l, const json_t *p, double scale, int port, bool client)
 {
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (own_adapter(p)) {
-		self[n > 0 ? n : 0] = '\0';
-		add(l, self);
-		add(l, "exec");
-		add(l, "--quiet");
-		add(l, "--");
-	}
-	add(l, text_of(p, "program"));
-	add(l, "-F");
-	add(l, "-d");
-	add(l, text_of(p, "device"));
-	add(l, "-c");
-	add(l, text_of(p, "type"));
-	add_number(l, "-s", number_of(p, "size"));
-	add_number(l, "-n", iterations(p, scale));
-	add_number(l, "-p", port);
+	if (own_adapter(p))
+		process_words_exec(l, NULL);
+	process_words_add(l, text_of(p, "program"));
+	process_words_add(l, "-F");
+	process_words_add(l, "-d");
+	process_words_add(l, text_of(p, "device"));
+	process_words_add(l, "-c");
+	process_words_add(l, text_of(p, "type"));
+	process_words_number(l, "-s", number_of(p, "size"));
+	process_words_number(l, "-n", iterations(p, scale));
+	process_words_number(l, "-p", port);
 	if (number_of(p, "inline_size") >= 0)
-		add_number(l, "-I", number_of(p, "inline_size"));
+		process_words_number(l, "-I", number_of(p, "inline_size"));
 	if (number_of(p, "mtu"))
-		add_number(l, "-m", number_of(p, "mtu"));
+		process_words_number(l, "-m", number_of(p, "mtu"));
 	if (!strcmp(text_of(p, "connect"), "cm"))
-		add(l, "-R");
+		process_words_add(l, "-R");
 	if (json_is_true(json_object_get(p, "events")))
-		add(l, "-e");
+		process_words_add(l, "-e");
 	if (is_latency(p))
-		add(l, "-U"); /* every round trip, in their order */
-	add_words(l, text_of(p, "arguments"));
+		process_words_add(l, "-U"); /* every round trip, in their order */
+	process_words_split(l, text_of(p, "arguments"));
 	if (client)
-		add(l, "127.0.0.1");
+		process_words_add(l, "127.0.0.1");
 }
+
+static const struct process_variable large_mtu[] = {
+	{ "BUSBAR_MTU", "4096", .gives_way = true },
+	{ .name = NULL },
+};
 
 static int run_pair(const json_t *p, const struct bench_context *context,
 		    const char *server_out, const char *client_out)
 {
-	struct line lines[2] = { { .count = 0 }, { .count = 0 } };
-	struct pair_process server = { .argv = lines[0].argv, .output = server_out };
-	struct pair_process client = { .argv = lines[1].argv, .output = client_out };
+	struct process_words lines[2] = { { .count = 0 }, { .count = 0 } };
+	struct process server = { .argv = lines[0].argv, .output = server_out };
+	struct process client = { .argv = lines[1].argv, .output = client_out };
 	int port = pair_free_port(), ret = -ENOMEM;
 	struct floor_cpus cpus;
 
@@ -233,7 +166,7 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 		return port;
 	/* Inside of a host the adapter has no link whose MTU it has to keep. */
 	if (own_adapter(p))
-		server.set = client.set = "BUSBAR_MTU=4096";
+		server.set = client.set = large_mtu;
 	parse_cpus(p, &cpus);
 	server.cpu = cpus.first;
 	client.cpu = cpus.second;
@@ -243,29 +176,9 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 		ret = pair_run(&server, &client, port,
 			       MAX(SECONDS_MAX, SECONDS_FACTOR * seconds(p, context->scale)),
 			       context->stop);
-	free_line(&lines[0]);
-	free_line(&lines[1]);
+	process_words_free(&lines[0]);
+	process_words_free(&lines[1]);
 	return ret;
-}
-
-/* The last lines of an output, for the log: the folder of a failed case goes. */
-static void show_end(const char *who, const char *path)
-{
-	char last[3][200] = { "", "", "" }, line[200];
-	FILE *f = fopen(path, "re");
-
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (!*line || strchr("-*", *line))
-			continue;
-		memmove(last[0], last[1], sizeof(last[0]) * 2);
-		strcpy(last[2], line);
-	}
-	if (f)
-		fclose(f);
-	for (int i = 0; i < 3; i++)
-		if (*last[i])
-			log_error("%s: %s", who, last[i]);
 }
 
 /* What the program says when the port does not do what is asked for: it ends, or goes on
@@ -294,7 +207,7 @@ static int run(const json_t *p, const struct bench_context *context)
 	char *server = NULL, *client = NULL;
 	int ret = -ENOMEM;
 
-	if (!is_installed(program)) {
+	if (!process_is_installed(program)) {
 		log_warn("%s is not installed (package perftest)", program);
 		return -EOPNOTSUPP;
 	}
@@ -310,8 +223,8 @@ static int run(const json_t *p, const struct bench_context *context)
 		ret = is_latency(p) ? program_read_latency(client, context->result) :
 				      program_read_bandwidth(client, context->result);
 	else if (ret != -EINTR && server && client) {
-		show_end("server", server);
-		show_end("client", client);
+		process_show_end("server", server);
+		process_show_end("client", client);
 	}
 	free(server);
 	free(client);

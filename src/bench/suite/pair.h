@@ -4,15 +4,8 @@
 #define BENCH_SUITE_PAIR_H
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
-struct pair_process {
-	char *const *argv;  /* argv[0] is looked for in PATH */
-	const char *output; /* file for standard output and error */
-	const char *set;    /* "NAME=VALUE" in its environment, unless NAME is there; or NULL */
-	int cpu;            /* -1: any */
-	pid_t pid;          /* 0: does not run */
-};
+#include "bench/kind/process.h"
 
 /* A TCP port that nobody uses, or a negative errno. */
 int pair_free_port(void);
@@ -22,7 +15,7 @@ int pair_free_port(void);
  * both. 0; -EINTR: `stop`; -ETIMEDOUT; -EIO: one of them failed; or another negative errno.
  * Logged but for -EINTR. No process is left.
  */
-int pair_run(struct pair_process *server, struct pair_process *client, int port,
+int pair_run(struct process *server, struct process *client, int port,
 	     double seconds_max, const atomic_bool *stop);
 
 #endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See process.h. */
+#define LOG_ROOM "bench/program"
+#include "bench/kind/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+#define LOOK_NS 5000000
+#define END_SECONDS 5
+
+void process_words_add(struct process_words *w, const char *word)
+{
+	char *copy = w->count < PROCESS_WORDS_MAX ? strdup(word) : NULL;
+
+	if (copy)
+		w->argv[w->count++] = copy;
+	else
+		w->failed = true;
+}
+
+void process_words_number(struct process_words *w, const char *option, long long value)
+{
+	char text[30];
+
+	snprintf(text, sizeof(text), "%lld", value);
+	process_words_add(w, option);
+	process_words_add(w, text);
+}
+
+void process_words_split(struct process_words *w, const char *words)
+{
+	for (; words += strspn(words, " "), *words; words += strcspn(words, " ")) {
+		char *word = strndup(words, strcspn(words, " "));
+
+		if (word)
+			process_words_add(w, word);
+		else
+			w->failed = true;
+		free(word);
+	}
+}
+
+void process_words_exec(struct process_words *w, const char *option)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	process_words_add(w, self);
+	process_words_add(w, "exec");
+	process_words_add(w, "--quiet");
+	if (option)
+		process_words_add(w, option);
+	process_words_add(w, "--");
+}
+
+void process_words_free(struct process_words *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		free(w->argv[i]);
+	*w = (struct process_words){ .count = 0 };
+}
+
+static void set_variables(const struct process_variable *v)
+{
+	for (; v && v->name; v++) {
+		if (v->value)
+			setenv(v->name, v->value, !v->gives_way);
+		else
+			unsetenv(v->name);
+	}
+}
+
+/* In the child. */
+static _Noreturn void become(const struct process *p, pid_t parent)
+{
+	int out = open(p->output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	int errors = p->errors ? open(p->errors, O_WRONLY | O_CREAT | O_TRUNC, 0666) : out;
+	int in = open("/dev/null", O_RDONLY);
+	cpu_set_t set;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (out < 0 || errors < 0 || in < 0 || getppid() != parent)
+		_exit(126);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(errors, STDERR_FILENO);
+	if (p->cpu >= 0) {
+		CPU_ZERO(&set);
+		CPU_SET(p->cpu, &set);
+		sched_setaffinity(0, sizeof(set), &set);
+	}
+	set_variables(p->set);
+	execvp(p->argv[0], p->argv);
+	dprintf(STDERR_FILENO, "%s: %s\n", p->argv[0], strerror(errno));
+	_exit(127);
+}
+
+int process_start(struct process *p)
+{
+	pid_t parent = getpid();
+
+	p->pid = fork();
+	if (!p->pid)
+		become(p, parent);
+	if (p->pid > 0) {
+		setpgid(p->pid, p->pid);
+		return 0;
+	}
+	p->pid = 0;
+	log_error("no process for %s: %s", p->argv[0], strerror(errno));
+	return -EAGAIN;
+}
+
+void process_kill(struct process *p)
+{
+	if (!p->pid)
+		return;
+	kill(-p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	p->pid = 0;
+}
+
+void process_end(struct process *p)
+{
+	uint64_t until = clock_monotonic_ns_slow() + END_SECONDS * NSEC_PER_SEC;
+	int status;
+
+	if (!p->pid)
+		return;
+	kill(p->pid, SIGTERM);
+	while (!process_has_ended(p, &status) && clock_monotonic_ns_slow() < until)
+		process_pause();
+	process_kill(p);
+}
+
+bool process_has_ended(struct process *p, int *status)
+{
+	if (waitpid(p->pid, status, WNOHANG) != p->pid)
+		return false;
+	kill(-p->pid, SIGKILL);
+	p->pid = 0;
+	return true;
+}
+
+int process_failed(const struct process *p, const char *who, int status)
+{
+	if (WIFSIGNALED(status))
+		log_error("the %s %s was ended by signal %d; its output is in %s", who,
+			  p->argv[0], WTERMSIG(status), p->output);
+	else
+		log_error("the %s %s ended with status %d", who, p->argv[0],
+			  WEXITSTATUS(status));
+	return -EIO;
+}
+
+/* The folder of a failed case goes, so they are all that is left of it. */
+void process_show_end(const char *who, const char *path)
+{
+	char last[3][200] = { "", "", "" }, line[200];
+	FILE *f = fopen(path, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!*line || strchr("-*", *line))
+			continue;
+		memmove(last[0], last[1], sizeof(last[0]) * 2);
+		strcpy(last[2], line);
+	}
+	if (f)
+		fclose(f);
+	for (int i = 0; i < 3; i++)
+		if (*last[i])
+			log_error("%s: %s", who, last[i]);
+}
+
+void process_pause(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+}
+
+bool process_is_installed(const char *program)
+{
+	const char *dirs = getenv("PATH");
+	char path[PATH_MAX];
+
+	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs;) {
+		size_t n = strcspn(dirs, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dirs, program);
+		if (!access(path, X_OK))
+			return true;
+		dirs += n + (dirs[n] == ':');
+	}
+	return false;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Other people's programs that a kind measures with: command lines, and processes whose output
+ * goes into files. A process has a group of its own, so Ctrl-C does not reach it before us, and
+ * ends when this one does.
+ */
+#ifndef BENCH_KIND_PROCESS_H
+#define BENCH_KIND_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PROCESS_WORDS_MAX 64
+
+/* A command line; the words belong to it. */
+struct process_words {
+	char *argv[PROCESS_WORDS_MAX + 1];
+	size_t count;
+	bool failed;          /* no memory, or too many words */
+};
+
+void process_words_add(struct process_words *w, const char *word);
+/* An option with a number. */
+void process_words_number(struct process_words *w, const char *option, long long value);
+/* Each word of a text with spaces between them. */
+void process_words_split(struct process_words *w, const char *words);
+/* "busbar exec --quiet --" with the path of this executable; `option` is one more, or NULL. */
+void process_words_exec(struct process_words *w, const char *option);
+void process_words_free(struct process_words *w);
+
+struct process_variable {
+	const char *name, *value; /* value NULL: it is removed */
+	bool gives_way;           /* one that is set already stays */
+};
+
+struct process {
+	char *const *argv;        /* argv[0] is looked for in PATH */
+	const char *output;       /* file for standard output and error */
+	const char *errors;       /* file for standard error alone; NULL: there is none */
+	const struct process_variable *set; /* ends with name NULL; NULL: none */
+	int cpu;                  /* -1: any */
+	pid_t pid;                /* 0: does not run */
+};
+
+/* 0 or a negative errno, logged. */
+int process_start(struct process *p);
+/* Has it ended? Then *status is its status, and what it has started itself is ended, too. */
+bool process_has_ended(struct process *p, int *status);
+/* Nothing is done when it does not run. */
+void process_kill(struct process *p);
+/* Asks it to end (SIGTERM), so that it takes with it what runs elsewhere, and ends it after a
+ * few seconds. */
+void process_end(struct process *p);
+/* Logs with what it failed: -EIO. `who`: "server". */
+int process_failed(const struct process *p, const char *who, int status);
+/* Logs the last lines of its output. */
+void process_show_end(const char *who, const char *path);
+/* A few milliseconds, between two looks at it. */
+void process_pause(void);
+
+/* Is a program of this name in PATH? */
+bool process_is_installed(const char *program);
+
+#endif
