@@ -41,6 +41,7 @@ static const struct cli_command benches[] = {
 #endif
 	{ "node", "samples through a pair of nodes of gateways", bench_single_main },
 	{ "program", "a program of perftest, between two processes", bench_single_main },
+	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", bench_single_main },
 #endif
 	{ .name = NULL },
 };

@@ -194,7 +194,7 @@ done <"$tmp"
 # The rooms of the benchmarks, from the ground up, as docs/architecture.md lists them.
 find src/bench -mindepth 2 -name '*.[ch]' | xargs awk '
 	BEGIN {
-		rooms = split("floor formats delivery tune result kind hca node suite report",
+		rooms = split("floor formats delivery tune result kind hca node mpi suite report",
 			room, " ")
 		for (i = 1; i <= rooms; i++)
 			level[room[i]] = i
@@ -209,7 +209,7 @@ find src/bench -mindepth 2 -name '*.[ch]' | xargs awk '
 		split($2, part, "[\"/]")
 		if (!level[part[3]] || level[part[3]] > level[mine])
 			print FILENAME " includes " $2 ", which is above it"
-		else if (mine == "node" && part[3] == "hca")
+		else if (mine ~ /^(node|mpi)$/ && part[3] ~ /^(hca|node|mpi)$/ && part[3] != mine)
 			print FILENAME " includes " $2 " of another kind"
 	}' >"$tmp"
 while read -r line; do

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/suite/kinds.h"
+#include "bench/mpi/mpi.h"
 #include "bench/suite/kind_floor.h"
 #include "bench/suite/kind_program.h"
 #include "gateway/base/nearest.h"
@@ -38,6 +39,8 @@ static const struct entry entries[] = {
 #endif
 	{ "program", "a program of perftest, between two processes",
 	  .kind = &bench_kind_program },
+	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP",
+	  .kind = &bench_kind_mpi },
 	{ "floor", "what this machine can do at best",
 	  .kind = &bench_kind_floor },
 };

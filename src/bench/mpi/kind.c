@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kind "mpi" of benchmark suites; see mpi.h. */
+#define LOG_ROOM "bench/mpi"
+#include "bench/mpi/mpi.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/mpi/launch.h"
+#include "bench/mpi/output.h"
+#include "bench/mpi/packets.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+/* Guesses for the time left: mpirun's start and end, a message, a byte of it, and an operation
+ * for each process that has no processor of its own. */
+#define START_SECONDS 0.7
+#define MESSAGE_SECONDS 6e-6
+#define BYTE_SECONDS 4e-10
+#define CROWD_SECONDS 5e-5
+#define SECONDS_MAX 300
+#define SECONDS_FACTOR 8
+
+static const struct bench_parameter parameters[] = {
+	{ "program", 's', "pingpong|rate|collective", "pingpong",
+	  "there and back; one way in windows; operations of all processes" },
+	{ "library", 's', "openmpi|mpich", "openmpi", "the MPI" },
+	{ "transport", 's', "adapter|shared|tcp", "adapter",
+	  "busbar's adapter, the MPI's own shared memory, or TCP by loopback" },
+	{ "call", 's',
+	  "send|ssend|bsend|rsend|isend|issend|ibsend|irsend|persistent", "send",
+	  "how pingpong sends" },
+	{ "operation", 's',
+	  "barrier|bcast|reduce|allreduce|gather|scatter|allgather|alltoall", "barrier",
+	  "of collective" },
+	{ "processes", 'i', "2..64", "2", "of collective; the others have two" },
+	{ "size", 'i', "0..67108864", "8", "bytes of a message, or of what each process gives" },
+	{ "messages", 'i', "1..100000000", "10000",
+	  "round trips, windows or operations that are measured" },
+	{ "window", 'i', "1..4096", "64", "messages of rate before it waits for an answer" },
+	{ "rendezvous_from", 'i', "0..67108864", "0",
+	  "bytes from which on a message goes by rendezvous; 0: the MPI decides" },
+	{ "environment", 's', NULL, "", "further variables, NAME=VALUE NAME=VALUE" },
+	{ "counters", 'b', NULL, "true", "read the adapter's counters before and behind" },
+	{ "capture", 'b', NULL, "false", "count the packets that go over the wire as well" },
+	{ .name = NULL },
+};
+
+static const char *text_of(const json_t *p, const char *name)
+{
+	return json_string_value(json_object_get(p, name));
+}
+
+static long long number_of(const json_t *p, const char *name)
+{
+	return json_integer_value(json_object_get(p, name));
+}
+
+static bool assigns(const char *text)
+{
+	for (; text += strspn(text, " "), *text; text += strcspn(text, " ")) {
+		size_t name = strcspn(text, "= ");
+
+		if (!name || text[name] != '=')
+			return false;
+	}
+	return true;
+}
+
+static int check(const json_t *p)
+{
+	const char *program = text_of(p, "program"), *operation = text_of(p, "operation");
+
+	if (strcmp(program, "collective") && number_of(p, "processes") != 2) {
+		log_error("processes %lld is not usable, %s has 2", number_of(p, "processes"),
+			  program);
+		return -EINVAL;
+	}
+	if (!strcmp(program, "collective") && strstr(operation, "reduce") &&
+	    number_of(p, "size") % 8) {
+		log_error("size %lld is not usable, %s needs a multiple of 8",
+			  number_of(p, "size"), operation);
+		return -EINVAL;
+	}
+	if (!assigns(text_of(p, "environment"))) {
+		log_error("environment '%s' is not usable, expected NAME=VALUE NAME=VALUE",
+			  text_of(p, "environment"));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static double seconds(const json_t *p, double scale)
+{
+	double messages = (double)mpi_messages(p, scale), size = (double)number_of(p, "size");
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	double each = MESSAGE_SECONDS + BYTE_SECONDS * size;
+
+	if (!strcmp(text_of(p, "program"), "rate"))
+		messages *= (double)number_of(p, "window");
+	if (number_of(p, "processes") > processors)
+		each += CROWD_SECONDS * (double)number_of(p, "processes");
+	return START_SECONDS + messages * each;
+}
+
+/* For each message, or operation, of MPI. */
+static int add_counters(const struct mpi_marks *marks, double counted, struct result_case *c)
+{
+	const struct mpi_counters *a = &marks->at[0], *b = &marks->at[1];
+	const uint64_t messages = b->sends - a->sends + b->writes - a->writes + b->reads -
+				  a->reads + b->atomics - a->atomics;
+	const struct result_figure figures[] = {
+		{ "wire_messages", "adapter messages for each of MPI", "",
+		  (double)messages / counted },
+		{ "wire_sends", "of these SEND", "", (double)(b->sends - a->sends) / counted },
+		{ "wire_writes", "of these RDMA WRITE", "",
+		  (double)(b->writes - a->writes) / counted },
+		{ "wire_reads", "of these RDMA READ", "", (double)(b->reads - a->reads) / counted },
+		{ "wire_bytes", "adapter bytes for each of MPI", "B",
+		  (double)(b->bytes - a->bytes) / counted },
+	};
+	int ret = 0;
+
+	if (!messages) {
+		log_error("no message of the program went over the adapter");
+		return -EIO;
+	}
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
+		ret = result_case_figure(c, &figures[i]);
+	return ret;
+}
+
+static int add_packets(const struct mpi_packets *p, double counted, struct result_case *c)
+{
+	const uint64_t all = p->sends + p->writes + p->read_requests + p->read_responses +
+			     p->acks + p->others;
+	const struct result_figure figures[] = {
+		{ "packets", "packets for each message of MPI", "", (double)all / counted },
+		{ "packets_send", "of these SEND", "", (double)p->sends / counted },
+		{ "packets_write", "of these RDMA WRITE", "", (double)p->writes / counted },
+		{ "packets_request", "of these RDMA READ requests", "",
+		  (double)p->read_requests / counted },
+		{ "packets_response", "of these RDMA READ responses", "",
+		  (double)p->read_responses / counted },
+		{ "packets_ack", "of these acknowledgements", "", (double)p->acks / counted },
+		{ "packets_bytes", "bytes on the wire for each of MPI", "B",
+		  (double)p->bytes / counted },
+		{ "packets_dropped", "packets that the capture lacks", "", (double)p->dropped },
+	};
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
+		ret = result_case_figure(c, &figures[i]);
+	return ret;
+}
+
+static int read_packets(const struct mpi_marks *marks, double counted, struct result_case *c)
+{
+	struct mpi_packets packets;
+	int ret = mpi_packets_read(result_case_dir(c), marks->when_ns[0], marks->when_ns[1],
+				   &packets);
+
+	return ret ? ret : add_packets(&packets, counted, c);
+}
+
+static int read_results(const struct mpi_plan *plan, const struct mpi_marks *marks,
+			struct result_case *c)
+{
+	double counted;
+	int ret = mpi_read_times(plan->times, c);
+
+	/* raw.bin has them now. */
+	unlink(plan->times);
+	if (!ret)
+		ret = mpi_read_table(plan->output, c, &counted);
+	if (!ret && marks->count == ARRAY_SIZE(marks->at) && counted > 0)
+		ret = add_counters(marks, counted, c);
+	if (!ret && plan->capture && counted > 0)
+		ret = read_packets(marks, counted, c);
+	return ret;
+}
+
+static int run(const json_t *p, const struct bench_context *context)
+{
+	double limit = MAX(SECONDS_MAX, SECONDS_FACTOR * seconds(p, context->scale));
+	struct mpi_marks marks;
+	struct mpi_plan plan;
+	int ret = mpi_plan_make(&plan, p, context->scale, result_case_dir(context->result));
+
+	if (!ret) {
+		ret = mpi_launch(&plan, limit, context->stop, &marks);
+		if (ret && ret != -EINTR) {
+			process_show_end("output", plan.output);
+			process_show_end("mpirun", plan.errors);
+		}
+	}
+	if (!ret)
+		ret = read_results(&plan, &marks, context->result);
+	mpi_plan_free(&plan);
+	return ret;
+}
+
+const struct bench_kind bench_kind_mpi = {
+	.name = "mpi",
+	.summary = "a program of MPI, over the adapter, shared memory or TCP",
+	.parameters = parameters,
+	.check = check,
+	.seconds = seconds,
+	.run = run,
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See launch.h. */
+#define LOG_ROOM "bench/mpi"
+#include "bench/mpi/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+static const char *const mark_names[] = { "begin", "end" };
+
+struct watch {
+	const struct mpi_plan *plan;
+	struct mpi_marks *marks;
+	size_t passed;             /* marks that the program has gone on from */
+};
+
+size_t mpi_marks_parse(const char *text, pid_t *pids, size_t max)
+{
+	size_t count = 0;
+
+	while (count < max) {
+		char *end;
+		long pid = strtol(text, &end, 10);
+
+		if (end == text || *end != '\n' || pid <= 0 || pid > INT_MAX)
+			break;
+		pids[count++] = (pid_t)pid;
+		text = end + 1;
+	}
+	return count;
+}
+
+/* All processes stand at the mark, and none of them is in MPI. */
+static bool all_are_at(const char *path, unsigned processes, pid_t *pids)
+{
+	char text[MPI_PROCESSES_MAX * 12 + 1];
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	return mpi_marks_parse(text, pids, processes) == processes;
+}
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Reads the counters when the program has come to its next mark, and lets it go on. */
+static int look_at_mark(struct watch *w)
+{
+	pid_t pids[MPI_PROCESSES_MAX];
+	char *path;
+
+	if (!w->plan->marks || w->passed == ARRAY_SIZE(mark_names))
+		return 0;
+	if (asprintf(&path, "%s.%s", w->plan->marks, mark_names[w->passed]) < 0)
+		return -ENOMEM;
+	if (all_are_at(path, w->plan->processes, pids)) {
+		w->marks->when_ns[w->passed] = realtime_ns();
+		/* Without counters the case has its times. */
+		if (w->marks->count == w->passed &&
+		    !mpi_counters_read(w->plan->counters, pids, w->plan->processes,
+				       &w->marks->at[w->passed]))
+			w->marks->count++;
+		w->passed++;
+		unlink(path);
+	}
+	free(path);
+	return 0;
+}
+
+static int watch(struct watch *w, struct process *p, uint64_t until, const atomic_bool *stop)
+{
+	int status, ret = 0;
+
+	while (!ret && !process_has_ended(p, &status)) {
+		if (atomic_load(stop))
+			return -EINTR;
+		if (clock_monotonic_ns_slow() > until) {
+			log_error("%s does not end", p->argv[0]);
+			return -ETIMEDOUT;
+		}
+		ret = look_at_mark(w);
+		process_pause();
+	}
+	return ret ? ret : status ? process_failed(p, "program", status) : 0;
+}
+
+/* Of a program that did not come so far. */
+static void remove_marks(const struct mpi_plan *plan)
+{
+	char *path;
+
+	for (size_t i = 0; plan->marks && i < ARRAY_SIZE(mark_names); i++) {
+		if (asprintf(&path, "%s.%s", plan->marks, mark_names[i]) < 0)
+			return;
+		unlink(path);
+		free(path);
+	}
+}
+
+int mpi_launch(const struct mpi_plan *plan, double seconds_max, const atomic_bool *stop,
+	       struct mpi_marks *marks)
+{
+	struct process p = { .argv = plan->words.argv, .output = plan->output,
+			     .errors = plan->errors, .set = plan->variables, .cpu = -1 };
+	struct watch w = { .plan = plan, .marks = marks };
+	uint64_t until = clock_monotonic_ns_slow() + (uint64_t)(seconds_max * 1e9);
+	int ret = process_start(&p);
+
+	*marks = (struct mpi_marks){ .count = 0 };
+	if (!ret)
+		ret = watch(&w, &p, until, stop);
+	/* mpirun ends its processes itself; some of them are in groups of their own. */
+	process_end(&p);
+	remove_marks(plan);
+	return ret;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See output.h. */
+#define LOG_ROOM "bench/mpi"
+#include "bench/mpi/output.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/container_of.h"
+#include "util/log.h"
+#include "util/num.h"
+
+/* What a column of times says, as the difference to one before it. */
+static const struct result_latency meanings[] = {
+	{ "t_lat", "half the round trip", "t_begin", "t_half" },
+	{ "t_call", "the call that sends", "t_begin", "t_called" },
+	{ "t_complete", "from its return to the completion", "t_called", "t_done" },
+	{ "t_burst", "a window until its answer", "t_begin", "t_answer" },
+	{ "t_operation", "the operation, slowest process", "t_begin", "t_end" },
+};
+
+/* The next word of a line, if it has room in out[size]. */
+static const char *word(const char *at, char *out, size_t size)
+{
+	size_t n;
+
+	at += strspn(at, " ");
+	n = strcspn(at, " \t\r\n");
+	if (!n || n >= size)
+		return NULL;
+	memcpy(out, at, n);
+	out[n] = '\0';
+	return at + n;
+}
+
+static bool is_name(const char *text)
+{
+	if (!islower((unsigned char)*text))
+		return false;
+	return !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.")];
+}
+
+/* Texts go into JSON, which has to be UTF-8; the programs write no other characters. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+bool mpi_row_parse(const char *line, struct mpi_row *row)
+{
+	const char *at = word(line, row->name, sizeof(row->name));
+	char value[40];
+	size_t n;
+
+	if (isspace((unsigned char)*line) || !at || !is_name(row->name))
+		return false;
+	at = word(at, row->unit, sizeof(row->unit));
+	at = at ? word(at, value, sizeof(value)) : NULL;
+	if (!at || num_parse_double(value, value + strlen(value), &row->value) !=
+			   value + strlen(value) || !isfinite(row->value))
+		return false;
+	at += strspn(at, " ");
+	n = strcspn(at, "\r\n");
+	if (!n || n >= sizeof(row->meaning))
+		return false;
+	memcpy(row->meaning, at, n);
+	row->meaning[n] = '\0';
+	if (!strcmp(row->unit, "-"))
+		*row->unit = '\0';
+	return is_plain(row->unit) && is_plain(row->meaning);
+}
+
+static int add_row(const struct mpi_row *row, struct result_case *c, double *counted)
+{
+	if (!strcmp(row->name, "counted")) {
+		*counted = row->value;
+		return 0;
+	}
+	return result_case_figure(c, &(struct result_figure){
+		.name = row->name, .label = row->meaning, .unit = row->unit,
+		.value = row->value });
+}
+
+int mpi_read_table(const char *path, struct result_case *c, double *counted)
+{
+	bool table = false, whole = false;
+	struct mpi_row row;
+	char line[300];
+	FILE *f = fopen(path, "re");
+	int ret = f ? 0 : -errno;
+
+	*counted = 0;
+	while (!ret && fgets(line, sizeof(line), f)) {
+		table |= !strncmp(line, "# name", 6);
+		if (!table || !mpi_row_parse(line, &row))
+			continue;
+		/* It stands last. */
+		whole |= !strcmp(row.name, "damaged");
+		ret = add_row(&row, c, counted);
+	}
+	if (f)
+		fclose(f);
+	if (!ret && !whole) {
+		log_error("%s has no whole table of results", path);
+		ret = -EBADMSG;
+	}
+	return ret;
+}
+
+static bool is_known(const char *column)
+{
+	bool known = !strcmp(column, "t_begin");
+
+	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
+		known |= !strcmp(column, meanings[i].to);
+	return known;
+}
+
+static bool has_column(const struct mpi_times *t, const char *name)
+{
+	for (size_t i = 0; i < t->columns; i++)
+		if (!strcmp(t->names[i], name))
+			return true;
+	return false;
+}
+
+/* "# t_begin t_half t_called" */
+static int parse_heading(const char *line, struct mpi_times *t)
+{
+	char name[RESULT_NAME_MAX];
+
+	if (*line++ != '#')
+		return -EBADMSG;
+	while (line[strspn(line, " \n")]) {
+		line = word(line, name, sizeof(name));
+		if (!line || t->columns == MPI_COLUMNS_MAX || !is_known(name) ||
+		    has_column(t, name))
+			return -EBADMSG;
+		strcpy(t->names[t->columns++], name);
+	}
+	return has_column(t, "t_begin") && t->columns > 1 &&
+	       has_column(t, "t_done") <= has_column(t, "t_called") ? 0 : -EBADMSG;
+}
+
+static int make_room(struct mpi_times *t)
+{
+	size_t room = t->room ? 2 * t->room : 4096;
+
+	if (t->rows < t->room)
+		return 0;
+	for (size_t i = 0; i < t->columns; i++) {
+		int64_t *more = realloc(t->values[i], room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		t->values[i] = more;
+	}
+	t->room = room;
+	return 0;
+}
+
+static int parse_times(const char *line, struct mpi_times *t)
+{
+	int ret = make_room(t);
+
+	for (size_t i = 0; !ret && i < t->columns; i++) {
+		char text[30];
+
+		line = word(line, text, sizeof(text));
+		if (!line || num_parse_i64(text, text + strlen(text), &t->values[i][t->rows]) !=
+				     text + strlen(text))
+			return -EBADMSG;
+	}
+	if (ret)
+		return ret;
+	t->rows++;
+	return line[strspn(line, " ")] == '\n' ? 0 : -EBADMSG;
+}
+
+int mpi_times_parse(FILE *f, struct mpi_times *t)
+{
+	char line[300];
+	int ret;
+
+	*t = (struct mpi_times){ .columns = 0 };
+	if (!fgets(line, sizeof(line), f))
+		return -EBADMSG;
+	ret = parse_heading(line, t);
+	while (!ret && fgets(line, sizeof(line), f))
+		ret = parse_times(line, t);
+	return ret ? ret : t->rows ? 0 : -EBADMSG;
+}
+
+void mpi_times_free(struct mpi_times *t)
+{
+	for (size_t i = 0; i < MPI_COLUMNS_MAX; i++)
+		free(t->values[i]);
+	*t = (struct mpi_times){ .columns = 0 };
+}
+
+static int add_times(const struct mpi_times *t, struct result_case *c)
+{
+	struct result_column columns[MPI_COLUMNS_MAX];
+	struct result_latency latencies[ARRAY_SIZE(meanings)];
+	size_t count = 0;
+
+	for (size_t i = 0; i < t->columns; i++)
+		columns[i] = (struct result_column){ t->names[i], "ns", t->values[i] };
+	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
+		if (has_column(t, meanings[i].to))
+			latencies[count++] = meanings[i];
+	return result_case_rows(c, columns, t->columns, t->rows, latencies, count);
+}
+
+int mpi_read_times(const char *path, struct result_case *c)
+{
+	FILE *f = fopen(path, "re");
+	struct mpi_times t = { .columns = 0 };
+	int ret = f ? mpi_times_parse(f, &t) : -errno;
+
+	if (f)
+		fclose(f);
+	if (ret)
+		log_error("%s cannot be read: line %zu: %s", path, t.rows + 1, strerror(-ret));
+	else
+		ret = add_times(&t, c);
+	mpi_times_free(&t);
+	return ret;
+}

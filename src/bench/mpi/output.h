@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads what the programs of examples/mpi write: a table of results, and a file of times. Files
+ * are named in errors: -EBADMSG when they are not what they have to be.
+ */
+#ifndef BENCH_MPI_OUTPUT_H
+#define BENCH_MPI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "bench/result/result.h"
+
+#define MPI_COLUMNS_MAX 4
+#define MPI_NAME_MAX 32
+#define MPI_MEANING_MAX 120
+
+struct mpi_row {
+	char name[MPI_NAME_MAX], unit[12], meaning[MPI_MEANING_MAX];
+	double value;
+};
+
+struct mpi_times {
+	size_t columns, rows, room;
+	char names[MPI_COLUMNS_MAX][RESULT_NAME_MAX];
+	int64_t *values[MPI_COLUMNS_MAX];
+};
+
+/* "message_rate  1/s  3.5e6  messages a second"; a unit "-" becomes "". False: no row. */
+bool mpi_row_parse(const char *line, struct mpi_row *row);
+
+/* 0, -EBADMSG or -ENOMEM, not logged. Free with mpi_times_free(), also after an error. */
+int mpi_times_parse(FILE *f, struct mpi_times *t);
+void mpi_times_free(struct mpi_times *t);
+
+/* The table's rows become figures; *counted is what stands between the marks, 0 if it is not
+ * said. */
+int mpi_read_table(const char *path, struct result_case *c, double *counted);
+/* Its rows become the case's. */
+int mpi_read_times(const char *path, struct result_case *c);
+
+#endif

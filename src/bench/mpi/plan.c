@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See plan.h. */
+#define LOG_ROOM "bench/mpi"
+#include "bench/mpi/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/beside.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define MESSAGES_MIN 50LL
+/* Headers are enough. A process whose file is full captures no more. */
+#define CAPTURE_LIMITS "snap=128,size=256m"
+/* Before what is measured: so many, but not more than are measured. */
+#define WARMUP_MAX 200LL
+/* Collective operations of many processes on few processors take long. */
+#define WARMUP_COLLECTIVE 20LL
+
+/* From the folder of the executable: that of a build, then the installed one. */
+static const char *const places[] = { "examples/mpi", BENCH_MPI_FROM_BINDIR };
+
+/*
+ * What makes an MPI take a way. Over the adapter it is nothing, as `busbar exec` sets all that
+ * is needed. `limit` says from which size on a message goes by rendezvous: a variable, or an
+ * option of mpirun, which has the largest eager size.
+ */
+struct way {
+	const char *library, *transport, *options;
+	struct process_variable variables[2];
+	const char *limit_variable, *limit_option;
+};
+
+static const struct way ways[] = {
+	{ "openmpi", "adapter", "", .limit_variable = "UCX_RNDV_THRESH" },
+	{ "openmpi", "shared", "--mca pml ob1 --mca btl self,vader",
+	  .limit_option = "btl_vader_eager_limit" },
+	/* On one host an address other than loopback's need not be there. */
+	{ "openmpi", "tcp", "--mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include lo",
+	  .limit_option = "btl_tcp_eager_limit" },
+	{ "mpich", "adapter", "", .limit_variable = "UCX_RNDV_THRESH" },
+	{ "mpich", "shared", "", { { "UCX_TLS", "sm,self", false } },
+	  .limit_variable = "UCX_RNDV_THRESH" },
+	{ "mpich", "tcp", "", { { "UCX_TLS", "tcp,self", false }, { "UCX_NET_DEVICES", "lo", false } },
+	  .limit_variable = "UCX_RNDV_THRESH" },
+};
+
+static const char *text_of(const json_t *p, const char *name)
+{
+	return json_string_value(json_object_get(p, name));
+}
+
+static long long number_of(const json_t *p, const char *name)
+{
+	return json_integer_value(json_object_get(p, name));
+}
+
+static bool is_program(const json_t *p, const char *name)
+{
+	return !strcmp(text_of(p, "program"), name);
+}
+
+long long mpi_messages(const json_t *p, double scale)
+{
+	long long all = number_of(p, "messages");
+
+	return MAX((long long)((double)all * scale), MIN(all, MESSAGES_MIN));
+}
+
+static const struct way *way_of(const json_t *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+		if (!strcmp(ways[i].library, text_of(p, "library")) &&
+		    !strcmp(ways[i].transport, text_of(p, "transport")))
+			return &ways[i];
+	return NULL;
+}
+
+static void set(struct mpi_plan *plan, const char *name, const char *value, bool gives_way)
+{
+	size_t n = 0;
+
+	while (n < MPI_VARIABLES_MAX && plan->variables[n].name)
+		n++;
+	if (n == MPI_VARIABLES_MAX)
+		plan->words.failed = true;
+	else
+		plan->variables[n] = (struct process_variable){ name, value, gives_way };
+}
+
+/* "NAME=VALUE NAME=VALUE"; that each has a '=' was checked. */
+static void set_assignments(struct mpi_plan *plan, const char *text)
+{
+	char *save = NULL;
+
+	plan->assignments = strdup(text);
+	if (!plan->assignments) {
+		plan->words.failed = true;
+		return;
+	}
+	for (char *word = strtok_r(plan->assignments, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save)) {
+		char *equals = strchr(word, '=');
+
+		*equals = '\0';
+		set(plan, word, equals + 1, false);
+	}
+}
+
+static void set_environment(struct mpi_plan *plan, const json_t *p, const struct way *way)
+{
+	/* Containers have no other user, and mpirun refuses root without both. */
+	if (!strcmp(way->library, "openmpi")) {
+		set(plan, "OMPI_ALLOW_RUN_AS_ROOT", "1", true);
+		set(plan, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", true);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(way->variables) && way->variables[i].name; i++)
+		set(plan, way->variables[i].name, way->variables[i].value, false);
+	if (number_of(p, "rendezvous_from") && way->limit_variable)
+		set(plan, way->limit_variable, plan->limit, false);
+	set_assignments(plan, text_of(p, "environment"));
+}
+
+static void add_launcher(struct mpi_plan *plan, const json_t *p, const struct way *way)
+{
+	struct process_words *w = &plan->words;
+	char mpirun[40];
+
+	snprintf(mpirun, sizeof(mpirun), "mpirun.%s", way->library);
+	if (!strcmp(way->transport, "adapter"))
+		process_words_exec(w, plan->capture);
+	process_words_add(w, mpirun);
+	process_words_number(w, "-n", plan->processes);
+	/* A machine may have fewer cores than processes; who has enough is not slowed down. */
+	if (!strcmp(way->library, "openmpi"))
+		process_words_add(w, "--oversubscribe");
+	process_words_split(w, way->options);
+	if (number_of(p, "rendezvous_from") && way->limit_option) {
+		process_words_add(w, "--mca");
+		process_words_add(w, way->limit_option);
+		process_words_add(w, plan->limit);
+	}
+}
+
+static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
+			const char *path)
+{
+	long long messages = mpi_messages(p, scale);
+	struct process_words *w = &plan->words;
+	bool collective = is_program(p, "collective");
+
+	process_words_add(w, path);
+	process_words_number(w, "--size", number_of(p, "size"));
+	process_words_number(w, "--messages", messages);
+	process_words_number(w, "--warmup",
+			     MIN(messages, collective ? WARMUP_COLLECTIVE : WARMUP_MAX));
+	if (is_program(p, "rate")) {
+		process_words_number(w, "--window", number_of(p, "window"));
+	} else {
+		process_words_add(w, collective ? "--operation" : "--call");
+		process_words_add(w, text_of(p, collective ? "operation" : "call"));
+	}
+	process_words_add(w, "--times");
+	process_words_add(w, plan->times);
+	if (plan->marks) {
+		process_words_add(w, "--marks");
+		process_words_add(w, plan->marks);
+	}
+}
+
+/* The program's path; or why it cannot run. */
+static int find_program(const json_t *p, const struct way *way, char path[PATH_MAX])
+{
+	const char *package = !strcmp(way->library, "openmpi") ? "openmpi-bin" : "mpich";
+	char name[60];
+
+	snprintf(name, sizeof(name), "mpirun.%s", way->library);
+	if (!process_is_installed(name)) {
+		log_warn("%s is not installed (package %s)", name, package);
+		return -EOPNOTSUPP;
+	}
+	snprintf(name, sizeof(name), "%s-%s", text_of(p, "program"), way->library);
+	if (beside_executable(places, ARRAY_SIZE(places), name, path, PATH_MAX)) {
+		log_warn("%s is not in this build, which had no mpicc.%s (package lib%s-dev)", name,
+			 way->library, way->library);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* Absolute, as mpirun may start the program elsewhere. */
+static char *file_of(const char *dir, const char *name)
+{
+	char *path, *absolute = realpath(dir, NULL);
+
+	if (!absolute || asprintf(&path, "%s/%s", absolute, name) < 0)
+		path = NULL;
+	free(absolute);
+	return path;
+}
+
+/* A file for each process. In its name '%' has a meaning, so one of the folder is doubled. */
+static char *capture_option(const char *dir)
+{
+	char *path = file_of(dir, "packets-"), *text = NULL;
+	size_t size;
+	FILE *f = path ? open_memstream(&text, &size) : NULL;
+
+	if (f) {
+		fputs("--capture=", f);
+		for (const char *c = path; *c; c++)
+			fprintf(f, *c == '%' ? "%%%%" : "%c", *c);
+		fputs("%p.pcapng," CAPTURE_LIMITS, f);
+		if (fclose(f)) {
+			free(text);
+			text = NULL;
+		}
+	}
+	free(path);
+	return text;
+}
+
+static bool name_files(struct mpi_plan *plan, const char *dir, bool marks, bool capture)
+{
+	plan->output = file_of(dir, "output.txt");
+	plan->errors = file_of(dir, "errors.txt");
+	plan->times = file_of(dir, "times.txt");
+	plan->counters = file_of(dir, "counters.json");
+	plan->marks = marks ? file_of(dir, "marks") : NULL;
+	plan->capture = capture ? capture_option(dir) : NULL;
+	return plan->output && plan->errors && plan->times && plan->counters &&
+	       !marks == !plan->marks && !capture == !plan->capture;
+}
+
+int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const char *dir)
+{
+	const struct way *way = way_of(p);
+	bool adapter = !strcmp(text_of(p, "transport"), "adapter");
+	bool capture = adapter && json_is_true(json_object_get(p, "capture"));
+	bool counters = adapter && json_is_true(json_object_get(p, "counters"));
+	char path[PATH_MAX];
+	int ret;
+
+	*plan = (struct mpi_plan){ .processes = (unsigned)number_of(p, "processes") };
+	ret = way ? find_program(p, way, path) : -EINVAL;
+	if (ret)
+		return ret;
+	if (!name_files(plan, dir, counters || capture, capture))
+		return -ENOMEM;
+	/* An option of mpirun says what is still eager, a variable what is not any more. */
+	snprintf(plan->limit, sizeof(plan->limit), "%lld",
+		 number_of(p, "rendezvous_from") - (way->limit_option ? 1 : 0));
+	set_environment(plan, p, way);
+	add_launcher(plan, p, way);
+	add_program(plan, p, scale, path);
+	return plan->words.failed ? -ENOMEM : 0;
+}
+
+void mpi_plan_free(struct mpi_plan *plan)
+{
+	process_words_free(&plan->words);
+	free(plan->assignments);
+	free(plan->output);
+	free(plan->errors);
+	free(plan->times);
+	free(plan->counters);
+	free(plan->marks);
+	free(plan->capture);
+}

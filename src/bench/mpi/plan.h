@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From parameters to what is run: program, command line of mpirun, environment, files. */
+#ifndef BENCH_MPI_PLAN_H
+#define BENCH_MPI_PLAN_H
+
+#include <limits.h>
+
+#include "bench/kind/kind.h"
+#include "bench/kind/process.h"
+
+#define MPI_VARIABLES_MAX 24
+#define MPI_PROCESSES_MAX 64
+
+struct mpi_plan {
+	struct process_words words;
+	struct process_variable variables[MPI_VARIABLES_MAX + 1];
+	char *assignments;             /* holds the texts of the parameter `environment` */
+	char limit[24];                /* holds the value of the limit of eager messages */
+	char *output, *errors, *times, *counters;
+	char *marks;                   /* NULL: the program does not stop at any */
+	char *capture;                 /* an option of `busbar exec`; NULL: no packets are kept */
+	unsigned processes;
+};
+
+long long mpi_messages(const json_t *parameters, double scale);
+
+/* The files go below `dir`. 0; -EOPNOTSUPP: this MPI or the program for it is not here, logged;
+ * -ENOMEM. Free with mpi_plan_free(), also after an error. */
+int mpi_plan_make(struct mpi_plan *plan, const json_t *parameters, double scale,
+		  const char *dir);
+void mpi_plan_free(struct mpi_plan *plan);
+
+#endif
