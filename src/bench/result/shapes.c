@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See shapes.h. The shapes themselves are in shapes_table.c. */
+/* See shapes.h. The shapes themselves are in shapes_table.c and shapes_tutorial.c. */
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "bench/result/shapes_private.h"
 #include "bench/result/show.h"
+#include "util/container_of.h"
 
 /* Is the value, as a text, `text[len]`? */
 static bool is_text(const json_t *value, const char *text, size_t len)
@@ -121,23 +123,30 @@ void shape_compare(struct shape_answer *a, const char *what, double low, double 
 	a->holds += holds;
 }
 
+static int evaluate(const struct shape_run *r, const struct shape *s, json_t *list)
+{
+	struct shape_answer a = { .checked = 0 };
+	json_t *one;
+
+	s->look(r, &a);
+	one = json_pack("{s:s, s:s, s:o, s:s}", "number", s->number, "claim", s->claim, "holds",
+			a.checked ? json_boolean(a.holds == a.checked) : json_null(), "figures",
+			a.checked ? a.figures : "the run lacks these cases");
+	return one && !json_array_append_new(list, one) ? 0 : -ENOMEM;
+}
+
 json_t *shapes_evaluate(const struct result_read *cases, size_t count)
 {
+	static const struct shape *const tables[] = { shapes_table, shapes_tutorial };
 	const struct shape_run r = { cases, count };
 	json_t *list = json_array();
 
-	for (const struct shape *s = shapes_table; s->claim; s++) {
-		struct shape_answer a = { .checked = 0 };
-		json_t *one;
-
-		s->look(&r, &a);
-		one = json_pack("{s:s, s:s, s:o, s:s}", "number", s->number, "claim", s->claim,
-				"holds", a.checked ? json_boolean(a.holds == a.checked) :
-						     json_null(),
-				"figures", a.checked ? a.figures : "the run lacks these cases");
-		if (!one || json_array_append_new(list, one)) {
-			json_decref(list);
-			return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		for (const struct shape *s = tables[i]; s->claim; s++) {
+			if (evaluate(&r, s, list)) {
+				json_decref(list);
+				return NULL;
+			}
 		}
 	}
 	return list;

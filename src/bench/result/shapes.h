@@ -2,7 +2,7 @@
 /*
  * Whether the results of a run have the shape that the experiments of the source had: what is
  * faster than what, and by how much. Looks at the scenarios of the suites thesis-hca,
- * thesis-node and perftest-matrix. A shape that does not hold is a result and no error;
+ * thesis-node, perftest-matrix and tutorial. A shape that does not hold is a result and no error;
  * without an adapter of hardware some of them cannot hold.
  */
 #ifndef BENCH_RESULT_SHAPES_H

@@ -21,8 +21,8 @@ struct shape {
 	void (*look)(const struct shape_run *r, struct shape_answer *a);
 };
 
-/* Ends with a claim NULL. */
-extern const struct shape shapes_table[];
+/* Each ends with a claim NULL. */
+extern const struct shape shapes_table[], shapes_tutorial[];
 
 /* A value ("p50", "max") of a latency of the first case of the scenario that has the parameters
  * "type=RC inline=yes size=32"; NAN: there is none. */
