@@ -113,10 +113,11 @@ static int add_counters(const struct mpi_marks *marks, double counted, struct re
 	const struct result_figure figures[] = {
 		{ "wire_messages", "adapter messages for each of MPI", "",
 		  (double)messages / counted },
-		{ "wire_sends", "of these SEND", "", (double)(b->sends - a->sends) / counted },
-		{ "wire_writes", "of these RDMA WRITE", "",
+		{ "wire_sends", "SENDs for each of MPI", "", (double)(b->sends - a->sends) / counted },
+		{ "wire_writes", "RDMA WRITEs for each of MPI", "",
 		  (double)(b->writes - a->writes) / counted },
-		{ "wire_reads", "of these RDMA READ", "", (double)(b->reads - a->reads) / counted },
+		{ "wire_reads", "RDMA READs for each of MPI", "",
+		  (double)(b->reads - a->reads) / counted },
 		{ "wire_bytes", "adapter bytes for each of MPI", "B",
 		  (double)(b->bytes - a->bytes) / counted },
 	};
@@ -136,15 +137,15 @@ static int add_packets(const struct mpi_packets *p, double counted, struct resul
 	const uint64_t all = p->sends + p->writes + p->read_requests + p->read_responses +
 			     p->acks + p->others;
 	const struct result_figure figures[] = {
-		{ "packets", "packets for each message of MPI", "", (double)all / counted },
-		{ "packets_send", "of these SEND", "", (double)p->sends / counted },
-		{ "packets_write", "of these RDMA WRITE", "", (double)p->writes / counted },
-		{ "packets_request", "of these RDMA READ requests", "",
+		{ "packets", "packets for each of MPI", "", (double)all / counted },
+		{ "packets_send", "packets of SEND", "", (double)p->sends / counted },
+		{ "packets_write", "packets of RDMA WRITE", "", (double)p->writes / counted },
+		{ "packets_request", "requests of RDMA READ", "",
 		  (double)p->read_requests / counted },
-		{ "packets_response", "of these RDMA READ responses", "",
+		{ "packets_response", "responses of RDMA READ", "",
 		  (double)p->read_responses / counted },
-		{ "packets_ack", "of these acknowledgements", "", (double)p->acks / counted },
-		{ "packets_bytes", "bytes on the wire for each of MPI", "B",
+		{ "packets_ack", "acknowledgements", "", (double)p->acks / counted },
+		{ "packets_bytes", "bytes on the wire", "B",
 		  (double)p->bytes / counted },
 		{ "packets_dropped", "packets that the capture lacks", "", (double)p->dropped },
 	};
