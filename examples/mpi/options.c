@@ -104,17 +104,17 @@ static void parse(struct run *r, int argc, char **argv)
 		  NULL, p->has_window ? 'W' : 'c' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int opt;
+	int opt, index = 0;
 
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "h", longs, &index)) != -1) {
 		if (opt == 'h') {
 			if (!r->rank)
 				print_help(stdout, p);
 			leave(r, 0, NULL, NULL);
 		}
 		if (!take(r, opt, optarg))
-			leave(r, 2, opt == '?' ? argv[optind - 1] : "option with value",
+			leave(r, 2, opt == '?' ? argv[optind - 1] : longs[index].name,
 			      opt == '?' ? NULL : optarg);
 	}
 	if (optind < argc)

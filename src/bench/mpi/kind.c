@@ -15,7 +15,7 @@
 
 /* Guesses for the time left: mpirun's start and end, a message, a byte of it, and an operation
  * for each process that has no processor of its own. */
-#define START_SECONDS 0.7
+#define START_SECONDS 0.45
 #define MESSAGE_SECONDS 6e-6
 #define BYTE_SECONDS 4e-10
 #define CROWD_SECONDS 5e-5
@@ -23,8 +23,8 @@
 #define SECONDS_FACTOR 8
 
 static const struct bench_parameter parameters[] = {
-	{ "program", 's', "pingpong|rate|collective", "pingpong",
-	  "there and back; one way in windows; operations of all processes" },
+	{ "program", 's', "pingpong|rate|collective|overlap", "pingpong",
+	  "there and back; one way in windows; all processes; beside a computation" },
 	{ "library", 's', "openmpi|mpich", "openmpi", "the MPI" },
 	{ "transport", 's', "adapter|shared|tcp", "adapter",
 	  "busbar's adapter, the MPI's own shared memory, or TCP by loopback" },
@@ -34,6 +34,7 @@ static const struct bench_parameter parameters[] = {
 	{ "operation", 's',
 	  "barrier|bcast|reduce|allreduce|gather|scatter|allgather|alltoall", "barrier",
 	  "of collective" },
+	{ "progress", 's', "none|test", "none", "what the computation of overlap calls" },
 	{ "processes", 'i', "2..64", "2", "of collective; the others have two" },
 	{ "size", 'i', "0..67108864", "8", "bytes of a message, or of what each process gives" },
 	{ "messages", 'i', "1..100000000", "10000",

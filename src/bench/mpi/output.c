@@ -20,6 +20,7 @@ static const struct result_latency meanings[] = {
 	{ "t_complete", "from its return to the completion", "t_called", "t_done" },
 	{ "t_burst", "a window until its answer", "t_begin", "t_answer" },
 	{ "t_operation", "the operation, slowest process", "t_begin", "t_end" },
+	{ "t_together", "message and computation together", "t_begin", "t_together" },
 };
 
 /* The next word of a line, if it has room in out[size]. */

@@ -160,8 +160,13 @@ static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
 	if (is_program(p, "rate")) {
 		process_words_number(w, "--window", number_of(p, "window"));
 	} else {
-		process_words_add(w, collective ? "--operation" : "--call");
-		process_words_add(w, text_of(p, collective ? "operation" : "call"));
+		const char *option = collective ? "operation" :
+				     is_program(p, "overlap") ? "progress" : "call";
+		char text[20];
+
+		snprintf(text, sizeof(text), "--%s", option);
+		process_words_add(w, text);
+		process_words_add(w, text_of(p, option));
 	}
 	process_words_add(w, "--times");
 	process_words_add(w, plan->times);
@@ -239,8 +244,9 @@ int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const ch
 {
 	const struct way *way = way_of(p);
 	bool adapter = !strcmp(text_of(p, "transport"), "adapter");
-	bool capture = adapter && json_is_true(json_object_get(p, "capture"));
-	bool counters = adapter && json_is_true(json_object_get(p, "counters"));
+	bool capture = adapter && !is_program(p, "overlap") && json_is_true(json_object_get(p, "capture"));
+	bool counters = adapter && !is_program(p, "overlap") &&
+			json_is_true(json_object_get(p, "counters"));
 	char path[PATH_MAX];
 	int ret;
 
