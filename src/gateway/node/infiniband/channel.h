@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gateway/node/infiniband/budget.h"
 #include "gateway/node/infiniband/registered.h"
 #include "gateway/sample/sample.h"
 #include "util/container_of.h"
@@ -121,6 +122,7 @@ struct ib_channel {
 	struct ib_counters counters;
 	atomic_int error;             /* first enum ibv_wc_status, or -errno */
 	atomic_bool filled;           /* the receive queue was full enough */
+	struct ib_budget *budget;     /* borrowed; used by stamped functions only */
 
 	cache_aligned atomic_uint control; /* enum ib_control */
 	cache_aligned atomic_uint reading;

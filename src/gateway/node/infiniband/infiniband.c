@@ -34,6 +34,9 @@ static const struct config_key keys[] = {
 	{ .name = "rdma_port_space", .type = CONFIG_STRING,
 	  .offset = offsetof(struct infiniband, port_space),
 	  .help = "Other name of rdma_transport_mode; also takes RDMA_PS_TCP (RC), RDMA_PS_IB or RDMA_PS_IPOIB (UC) and RDMA_PS_UDP (UD)" },
+	{ .name = "budget", .type = CONFIG_STRING,
+	  .offset = offsetof(struct infiniband, budget_path),
+	  .help = "File into which the node writes, when it stops, the times of the parts of its last reads and writes; for the benchmarks" },
 };
 
 static const char *const polling_names[] = {
@@ -265,6 +268,18 @@ static void check_ud_size(struct config *c, const struct node_direction *d)
 			    d->signals->count, most);
 }
 
+/* A reader that sleeps by itself does so between two stamps. */
+static void check_budget(struct infiniband *ib, struct config *c, json_t *cfg)
+{
+	if (ib->budget_path && !*ib->budget_path)
+		config_fail(c, cfg, "budget", "expected the name of a file");
+	else if (ib->budget_path && (ib->in.polling == IB_POLLING_EVENT ||
+				     ib->in.polling == IB_POLLING_ADAPTIVE))
+		config_fail(c, cfg, "budget",
+			    "needs in.polling = \"auto\" or \"busy\", not \"%s\"",
+			    polling_names[ib->in.polling]);
+}
+
 static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 {
 	struct infiniband *ib = ib_of(n);
@@ -283,6 +298,7 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 	check_depths(n, c, "out", n->out.cfg, &ib->out.max_wrs,
 		     &ib->out.cq_size);
 	check_subtraction(n, c);
+	check_budget(ib, c, cfg);
 	if (ib->out.periodic_signaling == 0)
 		ib->out.periodic_signaling = ib->out.max_wrs / 2;
 	if (ib->out.periodic_signaling > ib->out.max_wrs / 2)
@@ -298,8 +314,12 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 	return config_errors(c) > before ? -EINVAL : 0;
 }
 
+static const struct node_type node_measured;
+
 static int infiniband_prepare(struct node *n)
 {
+	if (ib_of(n)->budget_path)
+		n->type = &node_measured;
 	return ib_device_open(ib_of(n));
 }
 
@@ -363,12 +383,15 @@ static int infiniband_start(struct node *n)
 		.spin_ns = ib->in.polling == IB_POLLING_ADAPTIVE ?
 			   (uint64_t)ib->in.spin_us * 1000 : 0,
 	};
+	if (ib->budget_path)
+		ib->budget = ib_budget_make();
 	ib->channel = aligned_alloc(CACHE_LINE, sizeof(*ib->channel));
-	if (!ib->channel)
-		goto err_events;
+	if (!ib->channel || (ib->budget_path && !ib->budget))
+		goto err_channel;
 	err = ib_channel_init(ib->channel, &cfg);
 	if (err)
 		goto err_channel;
+	ib->channel->budget = ib->budget;
 	err = ib_cm_start(ib);
 	if (err)
 		goto err_destroy;
@@ -379,11 +402,25 @@ err_destroy:
 err_channel:
 	free(ib->channel);
 	ib->channel = NULL;
+	ib_budget_free(ib->budget);
+	ib->budget = NULL;
 err_events:
 	close_events(ib);
 	close(ib->wake_fd);
 	ib->wake_fd = -1;
 	return err;
+}
+
+/* Of this start alone: the next one begins anew, and replaces the file. */
+static int stop_budget(struct infiniband *ib)
+{
+	int ret = 0;
+
+	if (ib->budget)
+		ret = ib_budget_write_file(ib->budget, ib->budget_path, ib->node->name);
+	ib_budget_free(ib->budget);
+	ib->budget = NULL;
+	return ret;
 }
 
 static int infiniband_stop(struct node *n)
@@ -403,7 +440,7 @@ static int infiniband_stop(struct node *n)
 	close_events(ib);
 	close(ib->wake_fd);
 	ib->wake_fd = -1;
-	return 0;
+	return stop_budget(ib);
 }
 
 static void infiniband_destroy(struct node *n)
@@ -414,15 +451,21 @@ static void infiniband_destroy(struct node *n)
 	ib_registrar_destroy(&ib->registrar);
 }
 
-static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
-			   unsigned *release)
+/* The algorithm of a channel: the ordinary one, or the one with time stamps. */
+typedef int transfer(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
+		     unsigned *release);
+
+/* Once for each algorithm, which is known here when it is compiled. */
+static inline __attribute__((always_inline)) int
+read_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
+	transfer *algorithm)
 {
 	struct infiniband *ib = ib_of(n);
 	struct ib_channel *ch = ib->channel;
 	int ret;
 
 	ch->awaited = n->in.awaited;
-	ret = ib_channel_read(ch, smps, cnt, release);
+	ret = algorithm(ch, smps, cnt, release);
 
 	if (likely(ret > 0 || *release < cnt))
 		return ret;
@@ -432,6 +475,18 @@ static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
 		ib_channel_wait(ch, n->in.awaited || atomic_load(&ch->polled) ?
 					    0 : WAIT_MS);
 	return 0;
+}
+
+static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
+			   unsigned *release)
+{
+	return read_by(n, smps, cnt, release, ib_channel_read);
+}
+
+static int measured_read(struct node *n, struct sample *smps[], unsigned cnt,
+			 unsigned *release)
+{
+	return read_by(n, smps, cnt, release, ib_budget_read);
 }
 
 static void infiniband_sleep(struct node *n, uint64_t until_ns)
@@ -451,13 +506,14 @@ static int infiniband_poll_fds(struct node *n, int fds[], int max)
 	return ib->channel ? ib_channel_poll_fds(ib->channel, fds, max) : 0;
 }
 
-static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
-			    unsigned *release)
+static inline __attribute__((always_inline)) int
+write_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
+	 transfer *algorithm)
 {
 	struct ib_channel *ch = ib_of(n)->channel;
 	bool open = atomic_load(&ch->control) & IB_TX_OPEN;
 	uint64_t unsendable = atomic_load(&ch->counters.unsendable);
-	int ret = ib_channel_write(ch, smps, cnt, release);
+	int ret = algorithm(ch, smps, cnt, release);
 
 	if (likely(ret == (int)cnt))
 		return ret;
@@ -471,6 +527,18 @@ static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
 		node_refuse(n, NODE_LOSS_STUCK, cnt - (unsigned)ret, "%s",
 			    "the send queue is full; a longer out.max_wrs or a lower rate may help");
 	return ret;
+}
+
+static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
+			    unsigned *release)
+{
+	return write_by(n, smps, cnt, release, ib_channel_write);
+}
+
+static int measured_write(struct node *n, struct sample *smps[], unsigned cnt,
+			  unsigned *release)
+{
+	return write_by(n, smps, cnt, release, ib_budget_write);
 }
 
 static void infiniband_interrupt(struct node *n)
@@ -524,34 +592,44 @@ static void infiniband_print(struct node *n, char *buf, size_t size)
 		 (long long)ib->out.periodic_signaling);
 }
 
+#define DESCRIPTION \
+	"samples over RDMA verbs, on InfiniBand, RoCE or iWARP adapters or our own in software"
+#define INFINIBAND_TYPE(its_read, its_write) \
+	{ \
+		.name = "infiniband", \
+		.description = DESCRIPTION, \
+		.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS, \
+		.size = sizeof(struct infiniband), \
+		.keys = keys, \
+		.key_count = ARRAY_SIZE(keys), \
+		.in_keys = in_keys, \
+		.in_key_count = ARRAY_SIZE(in_keys), \
+		.out_keys = out_keys, \
+		.out_key_count = ARRAY_SIZE(out_keys), \
+		.init = infiniband_init, \
+		.destroy = infiniband_destroy, \
+		.parse = infiniband_parse, \
+		.check = infiniband_check, \
+		.prepare = infiniband_prepare, \
+		.start = infiniband_start, \
+		.stop = infiniband_stop, \
+		.read = its_read, \
+		.write = its_write, \
+		.interrupt = infiniband_interrupt, \
+		.rearm = infiniband_rearm, \
+		.sleep = infiniband_sleep, \
+		.poll_fds = infiniband_poll_fds, \
+		.reverse = infiniband_reverse, \
+		.memory_type = infiniband_memory_type, \
+		.hold_max = infiniband_hold_max, \
+		.print = infiniband_print, \
+	}
+
 extern const struct node_type node_infiniband;
 
-const struct node_type node_infiniband = {
-	.name = "infiniband",
-	.description = "samples over RDMA verbs, on InfiniBand, RoCE or iWARP adapters or our own in software",
-	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
-	.size = sizeof(struct infiniband),
-	.keys = keys,
-	.key_count = ARRAY_SIZE(keys),
-	.in_keys = in_keys,
-	.in_key_count = ARRAY_SIZE(in_keys),
-	.out_keys = out_keys,
-	.out_key_count = ARRAY_SIZE(out_keys),
-	.init = infiniband_init,
-	.destroy = infiniband_destroy,
-	.parse = infiniband_parse,
-	.check = infiniband_check,
-	.prepare = infiniband_prepare,
-	.start = infiniband_start,
-	.stop = infiniband_stop,
-	.read = infiniband_read,
-	.write = infiniband_write,
-	.interrupt = infiniband_interrupt,
-	.rearm = infiniband_rearm,
-	.sleep = infiniband_sleep,
-	.poll_fds = infiniband_poll_fds,
-	.reverse = infiniband_reverse,
-	.memory_type = infiniband_memory_type,
-	.hold_max = infiniband_hold_max,
-	.print = infiniband_print,
-};
+const struct node_type node_infiniband =
+	INFINIBAND_TYPE(infiniband_read, infiniband_write);
+
+/* Of a node with the key `budget`. */
+static const struct node_type node_measured =
+	INFINIBAND_TYPE(measured_read, measured_write);

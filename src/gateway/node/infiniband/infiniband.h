@@ -9,7 +9,8 @@
  * connect.c     what it does: connecting, accepting, reconnecting
  * lookup.c      and whether the peer of a UD node is still there
  * channel.c     the channel from the side of that thread
- * read.c sleep.c write.c memory.c   the data path
+ * read.c sleep.c write.c registered.c   the data path
+ * budget.c stamped.c   the same with time stamps, where somebody wants them
  *
  * It uses only the public headers of libibverbs and librdmacm, and so runs on
  * any adapter.
@@ -86,6 +87,7 @@ struct infiniband {
 	struct node *node;
 	/* Configuration. */
 	const char *transport_mode, *port_space;
+	const char *budget_path;        /* NULL: no time stamps */
 	struct ib_config_in in;
 	struct ib_config_out out;
 	enum ib_mode mode;
@@ -105,6 +107,7 @@ struct infiniband {
 
 	/* From start to stop; those of the connection only in the thread. */
 	struct ib_channel *channel;
+	struct ib_budget *budget;       /* NULL: none */
 	struct ibv_comp_channel *recv_events; /* NULL: reading never sleeps */
 	pthread_t thread;
 	bool running;

@@ -145,6 +145,7 @@ static unsigned rx_take(struct ib_channel *ch, struct sample *smps[],
 	struct ib_rx *rx = &ch->rx;
 	unsigned valid = 0;
 
+	STAMP_READ(ch, IB_READ_STAMPED);
 	for (unsigned i = 0; i < n; i++) {
 		struct sample *s = ib_table_take(&rx->table, rx->wc[i].wr_id);
 
@@ -199,16 +200,21 @@ static inline int rx_poll(struct ib_channel *ch, struct sample *smps[], int max,
 			  unsigned *valid)
 {
 	struct ib_rx *rx = &ch->rx;
-	int n = ibv_poll_cq(rx->cq, max, rx->wc);
+	int n;
 
+	STAMP_READ(ch, IB_READ_ENTERED);
+	n = ibv_poll_cq(rx->cq, max, rx->wc);
+	STAMP_READ(ch, IB_READ_POLLED);
 	*valid = 0;
 	if (likely(n > 0)) {
 		*valid = rx_take(ch, smps, (unsigned)n);
+		STAMP_READ(ch, IB_READ_TAKEN);
 		/* A broken queue pair would flush them at once. */
 		if (likely(atomic_load_explicit(&ch->control,
 						memory_order_relaxed) &
 			   IB_RX_OPEN))
 			rx_post_spares(rx);
+		STAMP_READ(ch, IB_READ_REFILLED);
 	} else if (unlikely(n < 0)) {
 		ib_channel_break(ch, IB_RX_OPEN, n);
 	}
@@ -231,7 +237,6 @@ static unsigned rx_exchange(struct ib_channel *ch, struct sample *smps[],
 	return 0;
 }
 
-/* Polls once, because a thread waits for the descriptors. */
 /* Polls once, since the reader waits in ib_channel_sleep(). */
 static unsigned rx_exchange_awaited(struct ib_channel *ch, struct sample *smps[],
 				    unsigned cnt)
@@ -245,6 +250,7 @@ static unsigned rx_exchange_awaited(struct ib_channel *ch, struct sample *smps[]
 	return valid;
 }
 
+/* Polls once, because a thread waits for the descriptors. */
 static unsigned rx_exchange_once(struct ib_channel *ch, struct sample *smps[],
 				 unsigned cnt)
 {

@@ -83,7 +83,9 @@ static unsigned tx_post_chain(struct ib_channel *ch, struct sample *smps[],
 	if (n == 0)
 		return 0;
 	posted = n;
+	STAMP_WRITE(ch, IB_WRITE_PREPARED);
 	err = ibv_post_send(tx->qp, tx->wr, &bad);
+	STAMP_WRITE(ch, IB_WRITE_POSTED);
 	if (unlikely(err)) {
 		/* ENOMEM is a full queue, all else one that cannot send. */
 		if (err != ENOMEM)
@@ -159,6 +161,7 @@ int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 	*release = cnt;
 	if (cnt == 0 || !ib_enter(&ch->writing, &ch->control, IB_TX_OPEN))
 		return 0;
+	STAMP_WRITE(ch, IB_WRITE_ENTERED);
 	while (done < cnt && accepted == done) {
 		unsigned n = MIN(cnt - done, IB_BATCH);
 		unsigned posted = tx_post_chain(ch, smps + done, n);
@@ -177,7 +180,9 @@ int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 		if (back == cnt)
 			tx_make_room(ch);
 	}
+	STAMP_WRITE(ch, IB_WRITE_SORTED);
 	*release = back + tx_collect(ch, smps + back, cnt - back);
+	STAMP_WRITE(ch, IB_WRITE_COLLECTED);
 	ib_leave(&ch->writing);
 	return (int)accepted;
 }
