@@ -26,6 +26,8 @@ CASES = [
      "node_in": 'hooks = ( { type = "skip_first"; samples = 37; } );'},
     {"scenario": "hold", "node": "shmem", "hold": "100ms"},
     {"scenario": "cable", "node": "udp", "namespaces": True},
+    {"scenario": "file", "node": "file", "values": 64},
+    *({"scenario": "budget", "node": n, "budget": True} for n in sys.argv[1:]),
 ]
 
 
@@ -105,6 +107,30 @@ def a_generator_held_up_shows_in_the_planned_time_alone(case):
         expect("and not from the step", step["p95"] < plan["p95"] / 2, step)
 
 
+def the_file_holds_what_was_sent(case):
+    f = case.figures
+    expect("the file has each sample with its values",
+           not f["file_lost"] and not f["file_damaged"], f)
+    expect("no more steps are the file's than were missed",
+           f["missed_by_node"] <= f["missed"], f)
+
+
+def a_budget_tells_the_parts_from_the_whole(case):
+    late, f = case.latencies, case.figures
+    for whole in "way", "write", "read":
+        parts = [n for n in late if n.startswith(whole + ".")]
+        expect(f"{whole} has parts, measured in other calls than the whole",
+               len(parts) >= 5 and late[whole]["count"] and
+               all(late[p]["count"] for p in parts), whole, late)
+    expect("each write of one sample is one or the other",
+           late["write"]["count"] + late["write.post"]["count"] == f["budget_writes"] <=
+           f["sent"], f)
+    expect("a stamp costs something", 0 < f["stamp_cost"] < 1e6, f)
+    done = list(zip(*(case.columns[c] for c in ("t_write", "t_w_prepared", "t_w_posted"))))
+    expect("the points of a call follow each other",
+           all(a <= b + 200 and b <= c + 200 for a, b, c in done if a != ABSENT), done[:5])
+
+
 def what_it_cannot_do_it_says(tmp):
     done = bench(tmp, "node", "--node", "nonode")
     expect("an unknown node-type is refused", done.returncode == 2, done.returncode)
@@ -112,6 +138,9 @@ def what_it_cannot_do_it_says(tmp):
     done = bench(tmp, "node", "--node", "loopback", "--processes", "2")
     expect("two processes with loopback are refused", done.returncode == 2 and
            "processes" in done.stderr, done.stderr)
+    done = bench(tmp, "node", "--node", "shmem", "--budget")
+    expect("a budget of another node is refused", done.returncode == 2 and
+           "budget" in done.stderr, done.stderr)
     done = bench(tmp, "node", "--node", "udp", "--node-in", "adress = 1;")
     expect("the log of a gateway that fails is shown", done.returncode == 1 and
            "adress" in done.stderr, done.returncode, done.stderr)
@@ -159,6 +188,9 @@ def main():
         dropped_samples_are_those_that_it_reports(cases["drop"])
         what_is_skipped_at_the_start_is_no_loss_of_the_node(cases["skip"])
         a_generator_held_up_shows_in_the_planned_time_alone(cases["hold"])
+        the_file_holds_what_was_sent(cases["file"])
+        if "budget" in cases:
+            a_budget_tells_the_parts_from_the_whole(cases["budget"])
         what_it_cannot_do_it_says(tmp)
         a_scale_above_one_measures_more(tmp)
         an_interrupted_run_leaves_nothing(tmp)

@@ -2,6 +2,7 @@
 /* The gateways of a case as configurations; see medium.h. */
 #include <string.h>
 
+#include "bench/node/logged.h"
 #include "bench/node/medium.h"
 #include "gateway/sample/sample.h"
 
@@ -111,10 +112,16 @@ static json_t *medium_end(const struct bench_node_settings *s,
 		json_object_set_new(o, "in", json_pack("{s{si ss}}", "signals",
 						       "count", (int)s->values,
 						       "type", "float"));
+	if (s->budget)
+		json_object_set_new(o, "budget",
+				    json_string(end == BENCH_NODE_SOURCE ? "source.budget" :
+									   "target.budget"));
 	if (!make && end == BENCH_NODE_SOURCE)
 		json_object_set_new(o, "out", json_object());
 	let_go(o, "out", s->out, "max_wrs", "periodic_signaling");
 	let_go(o, "in", s->in, "buffer_subtraction", "vectorize");
+	if (m->logs)
+		return o; /* keys are those of the file */
 	overlay(o, NULL, s->keys);
 	if (end == BENCH_NODE_SOURCE || m->both_ends)
 		overlay(o, "out", s->out);
@@ -128,6 +135,17 @@ static void pin(json_t *node, int cpu)
 	if (cpu >= 0 && cpu < 63)
 		json_object_set_new(node, "affinity",
 				    json_integer((json_int_t)1 << cpu));
+}
+
+/* The file under test, ahead of all others in the generator's path. */
+static void add_logger(const struct bench_node_settings *s, json_t *nodes, json_t *path)
+{
+	json_t *logger = bench_node_logger(s);
+
+	overlay(logger, NULL, s->keys);
+	overlay(logger, "out", s->out);
+	json_object_set_new(nodes, "logger", logger);
+	json_array_insert_new(json_object_get(path, "out"), 0, json_string("logger"));
 }
 
 /* Both ends in one gateway: the threads are pinned by their nodes. */
@@ -144,9 +162,13 @@ static void add_both(const struct bench_node_settings *s, json_t *nodes, json_t 
 	/* The last one to start, because its steps begin then. */
 	json_object_set_new(nodes, "generator", generator(s));
 	pin(json_object_get(nodes, "generator"), s->cpus[BENCH_NODE_SOURCE]);
-	pin(json_object_get(nodes, in), s->cpus[BENCH_NODE_TARGET]);
+	/* Who marks the end of the way runs in the generator's thread, if nobody pins it. */
+	if (!s->medium->logs)
+		pin(json_object_get(nodes, in), s->cpus[BENCH_NODE_TARGET]);
 	json_array_append_new(paths, json_pack("{ss s[ss]}", "in", "generator",
 					       "out", out, "sent"));
+	if (s->medium->logs)
+		add_logger(s, nodes, json_array_get(paths, 0));
 	json_array_append_new(paths, json_pack("{ss ss}", "in", in, "out",
 					       "received"));
 }

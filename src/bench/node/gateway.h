@@ -61,6 +61,12 @@ int64_t bench_node_gateway_counter(const struct bench_node_gateway *g, const cha
 /* Its summary after the end; NULL after logging why. */
 json_t *bench_node_gateway_summary(const struct bench_node_gateway *g);
 
+/* Starts `count` processes that do nothing but want a processor, into pids[]. 0 or a negative
+ * errno, logged. */
+int bench_node_busy_start(pid_t *pids, unsigned count);
+/* Ends those that run (not 0). */
+void bench_node_busy_end(pid_t *pids, unsigned count);
+
 /* Sleeps; true: `stop` was set. */
 bool bench_node_pause(double seconds, const atomic_bool *stop);
 

@@ -79,6 +79,14 @@ static json_t *loopback(const struct bench_node_settings *s)
 			 waiting_mode(s), "queuelen", QUEUE_SAMPLES);
 }
 
+/* Behind the file under test: it leaves the processors to that. */
+static json_t *mark(const struct bench_node_settings *s)
+{
+	return json_pack("{ss ss si}", "type", "loopback", "mode",
+			 strcmp(s->polling, "event") ? "auto" : "pthread", "queuelen",
+			 QUEUE_SAMPLES);
+}
+
 static json_t *exec(const struct bench_node_settings *s)
 {
 	return json_pack("{ss ss s[s] s{so}}", "type", "exec", "format",
@@ -181,6 +189,8 @@ static const struct bench_node_medium media[] = {
 	  .source = shmem_source, .target = shmem_target },
 	{ .name = "loopback", .type = "loopback", .both_ends = true,
 	  .source = loopback },
+	{ .name = "file", .type = "file", .both_ends = true, .logs = true,
+	  .source = mark },
 	{ .name = "udp", .type = "socket", .addressed = true,
 	  .source = udp_source, .target = udp_target },
 	{ .name = "tcp", .type = "socket", .addressed = true,

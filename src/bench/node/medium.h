@@ -15,6 +15,7 @@ struct bench_node_medium {
 	bool both_ends;     /* one node is both ends: what is written to it is read from it */
 	bool addressed;     /* its ends reach each other by addresses of the network */
 	bool services;      /* it has service types */
+	bool logs;          /* nothing comes out of it but a file (logged.h) */
 	bool removable;     /* it leaves an object in shared memory when it is killed */
 	/* New objects. With both_ends only `source`, for both directions. NULL: only what the
 	 * user says. */

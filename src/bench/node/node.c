@@ -43,6 +43,7 @@ struct run {
 	struct bench_node_facts facts;
 	char dir[PATH_MAX];
 	uint64_t cpu_ns[BENCH_NODE_ENDS];
+	pid_t busy[BENCH_NODE_BESIDE_MAX];
 };
 
 static int prepare(struct run *r)
@@ -230,7 +231,8 @@ static int read_summary(struct run *r)
 		return -EIO;
 	r->facts.missed = figure(o, "generator", "missed");
 	r->facts.made_up = figure(o, "generator", "made_up");
-	r->facts.refused = figure(o, r->s.medium->both_ends ? "peer" : "source",
+	r->facts.refused = figure(o, r->s.medium->logs ? "logger" :
+				     r->s.medium->both_ends ? "peer" : "source",
 				  "not_sent");
 	json_decref(o);
 	return 0;
@@ -240,9 +242,9 @@ static int measure(struct run *r)
 {
 	const char *ready = r->s.medium->ready ? r->s.medium->ready : "is running";
 	uint64_t began_ns;
-	int ret = 0;
+	int ret = bench_node_busy_start(r->busy, r->s.beside);
 
-	if (r->s.processes == 2)
+	if (!ret && r->s.processes == 2)
 		ret = start(r, BENCH_NODE_TARGET, ready);
 	if (!ret)
 		ret = start(r, BENCH_NODE_SOURCE, "is running");
@@ -266,6 +268,7 @@ static void clean_up(struct run *r)
 {
 	bench_node_gateway_stop(&r->gateway[BENCH_NODE_SOURCE]);
 	bench_node_gateway_stop(&r->gateway[BENCH_NODE_TARGET]);
+	bench_node_busy_end(r->busy, r->s.beside);
 	bench_node_namespaces_end(&r->namespaces);
 	if (r->s.medium && r->s.medium->removable && r->s.tag[0]) {
 		char name[64];

@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "bench/node/logged.h"
 #include "bench/node/medium.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -19,6 +20,7 @@
 static const char *const files[] = {
 	"sent.bin", "received.bin", "source.conf", "source.log", "source.json",
 	"source.sock", "target.conf", "target.log", "target.json", "target.sock",
+	"source.budget", "target.budget", BENCH_NODE_LOGGED,
 };
 
 static int make_dir(char dir[PATH_MAX])
@@ -79,6 +81,9 @@ static int check_room(const struct bench_node_settings *s, const char *dir)
 	uint64_t memory = bench_node_memory_bytes();
 	struct statvfs v;
 
+	/* As text. */
+	if (s->medium->logs)
+		need += s->steps * (64 + 20 * (uint64_t)s->values);
 	if (!strcmp(s->recording, "memory") && need > memory / 4 * 3) {
 		log_error("node: %ju steps of %u values take %ju MiB of memory, there are %ju MiB; fewer samples, or recording stream",
 			  (uintmax_t)s->steps, s->values, (uintmax_t)(need >> 20),

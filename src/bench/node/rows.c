@@ -13,8 +13,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/delivery/load.h"
+#include "bench/node/budget.h"
+#include "bench/node/logged.h"
+#include "bench/node/medium.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -60,15 +64,46 @@ static int fill(const struct delivery_samples *sent,
 	return 0;
 }
 
+static const struct result_latency latencies[] = {
+	{ "from_plan", "latency from the planned step", "t_plan", "t_recv" },
+	{ "from_step", "latency from the step taken", "t_origin", "t_recv" },
+	{ "late", "lateness of the step", "t_plan", "t_origin" },
+};
+
+/* With those of the budget behind the others, if there is one. */
+static int write_columns(int64_t *const column[COLUMNS], size_t rows,
+			 const struct bench_node_budget *budget, struct result_case *result)
+{
+	struct result_latency *all = calloc(ARRAY_SIZE(latencies) +
+					    bench_node_budget_latency_count, sizeof(*all));
+	struct result_column columns[COLUMNS + BUDGET_COLUMNS] = {
+		{ "sequence", "", column[SEQUENCE] },
+		{ "t_plan", "ns", column[PLAN] },
+		{ "t_origin", "ns", column[ORIGIN] },
+		{ "t_recv", "ns", column[RECV] },
+	};
+	size_t n = ARRAY_SIZE(latencies);
+	int ret;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, latencies, sizeof(latencies));
+	if (budget) {
+		bench_node_budget_columns(budget, columns + COLUMNS);
+		memcpy(all + n, bench_node_budget_latencies,
+		       bench_node_budget_latency_count * sizeof(*all));
+		n += bench_node_budget_latency_count;
+	}
+	ret = result_case_rows(result, columns, COLUMNS + (budget ? BUDGET_COLUMNS : 0), rows,
+			       all, n);
+	free(all);
+	return ret;
+}
+
 static int write_rows(const struct delivery_samples *sent,
 		      const struct delivery_samples *received,
-		      struct result_case *result)
+		      const struct bench_node_budget *budget, struct result_case *result)
 {
-	static const struct result_latency latencies[] = {
-		{ "from_plan", "latency from the planned step", "t_plan", "t_recv" },
-		{ "from_step", "latency from the step taken", "t_origin", "t_recv" },
-		{ "late", "lateness of the step", "t_plan", "t_origin" },
-	};
 	int64_t *values = malloc((COLUMNS * sent->count + 1) * sizeof(*values));
 	int64_t *column[COLUMNS];
 	int ret;
@@ -81,13 +116,23 @@ static int write_rows(const struct delivery_samples *sent,
 		column[c] = values + c * sent->count;
 	ret = fill(sent, received, column);
 	if (!ret)
-		ret = result_case_rows(result, (struct result_column[]){
-				{ "sequence", "", column[SEQUENCE] },
-				{ "t_plan", "ns", column[PLAN] },
-				{ "t_origin", "ns", column[ORIGIN] },
-				{ "t_recv", "ns", column[RECV] },
-			}, COLUMNS, sent->count, latencies, ARRAY_SIZE(latencies));
+		ret = write_columns(column, sent->count, budget, result);
 	free(values);
+	return ret;
+}
+
+/* The case of `--budget`: the same rows, and where the time went. */
+static int write_budget(const char *dir, const struct delivery_samples *sent,
+			const struct delivery_samples *received, struct result_case *result)
+{
+	struct bench_node_budget budget = { .values = NULL };
+	int ret = bench_node_budget_load(dir, sent, received, &budget);
+
+	if (!ret)
+		ret = write_rows(sent, received, &budget, result);
+	if (!ret)
+		ret = bench_node_budget_figures(&budget, result);
+	bench_node_budget_free(&budget);
 	return ret;
 }
 
@@ -207,9 +252,12 @@ int bench_node_rows(const char *dir, const struct bench_node_settings *s,
 	}
 	if (!received.count)
 		log_warn("nothing has come through the node");
-	ret = write_rows(&sent, &received, result);
+	ret = s->budget ? write_budget(dir, &sent, &received, result) :
+			  write_rows(&sent, &received, NULL, result);
 	if (!ret)
 		ret = write_figures(s, facts, &d, &sent, rate_hz, result);
+	if (!ret && s->medium->logs)
+		ret = bench_node_logged_figures(dir, s, &sent, &received, result);
 out:
 	delivery_samples_free(&sent);
 	delivery_samples_free(&received);

@@ -21,7 +21,7 @@
 
 const struct bench_parameter bench_node_parameters[] = {
 	{ "node", 's', NULL, NULL,
-	  "infiniband, shmem, loopback, udp, tcp, unix, exec, or any node-type" },
+	  "infiniband, shmem, loopback, file, udp, tcp, unix, exec, or any node-type" },
 	{ "service", 's', "RC|UC|UD", "RC", "service type (infiniband)" },
 	{ "values", 'i', "1..512", "8", "values in a sample" },
 	{ "rate", 'f', "0.1..10000000", "10000", "samples a second" },
@@ -47,6 +47,9 @@ const struct bench_parameter bench_node_parameters[] = {
 	  "host of the target, or \"SOURCE,TARGET\"; infiniband: chooses the adapters" },
 	{ "hold", 'd', NULL, "0",
 	  "the source is stopped for so long in the middle (SIGSTOP), to see what that does" },
+	{ "budget", 'b', NULL, "false",
+	  "where the time of the node's reads and writes goes (infiniband; polling busy or auto)" },
+	{ "beside", 'i', "0..64", "0", "busy loops beside it, which want the processors as well" },
 	{ "node_keys", 's', NULL, "", "further keys of both nodes: \"queuelen = 64;\"" },
 	{ "node_in", 's', NULL, "", "further keys of the group in of the target" },
 	{ "node_out", 's', NULL, "", "further keys of the group out of the source" },
@@ -204,6 +207,12 @@ static int check_medium(const json_t *parameters, struct bench_node_settings *s)
 					 "the ends of this node do not meet in a network");
 		return -EINVAL;
 	}
+	if (s->budget && (!m->services || !strcmp(s->polling, "event"))) {
+		log_error("parameter budget: %s",
+			  m->services ? "a reader that sleeps has no time stamps; polling has to be busy or auto" :
+					"only the node infiniband has time stamps in its calls");
+		return -EINVAL;
+	}
 	if (m->services && !strcmp(s->service, "UD") && s->values > UD_VALUES_MAX) {
 		log_error("parameter values: UD takes %d at most, one packet",
 			  UD_VALUES_MAX);
@@ -224,9 +233,11 @@ int bench_node_settings_read(const json_t *parameters, double scale,
 		.values = (unsigned)integer(parameters, "values"),
 		.rate_hz = json_number_value(json_object_get(parameters, "rate")),
 		.namespaces = json_is_true(json_object_get(parameters, "namespaces")),
+		.budget = json_is_true(json_object_get(parameters, "budget")),
 		.hold_ns = integer(parameters, "hold"),
 		.priority = (int)integer(parameters, "priority"),
 		.nice = (int)integer(parameters, "nice"),
+		.beside = (unsigned)integer(parameters, "beside"),
 	};
 	s->steps = steps(parameters, s->rate_hz, scale);
 	if (s->steps > SAMPLES_MAX) {
@@ -244,6 +255,10 @@ int bench_node_settings_read(const json_t *parameters, double scale,
 	    read_keys(parameters, "node_in", &s->in) ||
 	    read_keys(parameters, "node_out", &s->out))
 		return -EINVAL;
+	if (s->medium->logs && (json_object_get(s->keys, "uri") || json_object_get(s->out, "uri"))) {
+		log_error("parameter node_keys: uri is the benchmark's own; TMPDIR says where its file is");
+		return -EINVAL;
+	}
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 
 #include "bench/kind/kind.h"
 
+#define BENCH_NODE_BESIDE_MAX 64
+
 struct bench_node_medium;
 
 /* The two ends; also indices. With one process there is a SOURCE only, which holds both. */
@@ -23,10 +25,12 @@ struct bench_node_settings {
 	uint64_t steps;              /* of the generator, after scaling */
 	unsigned processes;
 	bool namespaces;
+	bool budget;                 /* time stamps inside of the node (budget.h) */
 	int64_t catch_up_ns;         /* < 0: as the generator does by itself */
 	int64_t hold_ns;
 	int cpus[BENCH_NODE_ENDS];   /* -1: any */
 	int priority, nice;
+	unsigned beside;             /* busy loops; at most BENCH_NODE_BESIDE_MAX */
 	char host[BENCH_NODE_ENDS][64];
 	json_t *keys, *in, *out;     /* owned; of the user; NULL: none */
 

@@ -11,6 +11,7 @@
 
 #include "bench/report/axes.h"
 #include "bench/report/model.h"
+#include "bench/result/budget.h"
 
 struct figure {
 	FILE *script, *description;
@@ -45,6 +46,8 @@ struct figure_point {
 };
 void figure_points(struct figure *f, const char *what, const char *unit,
 		   const struct figure_point *points, size_t count);
+/* The parts of a budget one behind the other, their sum, the whole and what is left. */
+void figure_budget(struct figure *f, const struct budget *b);
 /* Medians of latency `name` over both axes, and how much was missed. */
 void figure_surface(struct figure *f, const struct report_axes *axes, const char *name,
 		    const struct report_line *line);

@@ -2,7 +2,7 @@
 /*
  * Which figures a group of cases gets. Where a number was swept: medians over it, or surfaces
  * over two; of its ends histograms and tails. Else histograms of each case, and what tells
- * the cases apart.
+ * the cases apart. Where a case says where its time goes, that as well.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,6 +23,9 @@ static void find_latencies(struct work *w)
 			const char *name = w->g->cases[i]->series[j].name;
 			size_t k = 0;
 
+			if (report_series_is_budgeted(w->g->cases[i],
+						      &w->g->cases[i]->series[j]))
+				continue;
 			while (k < w->latency_count && strcmp(w->latencies[k], name))
 				k++;
 			if (k == w->latency_count && k < SHOW_LATENCIES_MAX)
@@ -167,6 +170,8 @@ int page_group(struct page *p, const struct report_group *g)
 	fputs("<div class=\"figures\">\n", p->out);
 	if (!ret)
 		ret = w.axes.x.key ? show_swept(&w) : show_single(&w);
+	for (size_t i = 0; i < g->count && !ret; i++)
+		ret = show_budgets(&w, g->cases[i]);
 	if (!ret)
 		ret = show_recorded(&w);
 	fputs("</div>\n", p->out);

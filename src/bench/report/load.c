@@ -55,6 +55,7 @@ static int add_from_summary(struct report_case *c, const char *name, const char 
 	s->min = integer_of(latency, "min");
 	s->max = integer_of(latency, "max");
 	s->mean = number_of(latency, "mean");
+	s->middle = number_of(latency, "middle");
 	s->deviation = number_of(latency, "deviation");
 	s->skewness = number_of(latency, "skewness");
 	s->share_above = number_of(latency, "share_above");

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/result/budget.h"
+
 #define LIMIT_NS_DEFAULT 10000
 
 /* Makes room for one more of `size` bytes, zeroed. NULL without memory. */
@@ -122,6 +124,16 @@ const struct report_series *report_series_of(const struct report_case *c, const 
 		if (!strcmp(c->series[i].name, name))
 			return &c->series[i];
 	return NULL;
+}
+
+bool report_series_is_budgeted(const struct report_case *c, const struct report_series *s)
+{
+	if (budget_is_part(s->name))
+		return true;
+	for (size_t i = 0; i < c->series_count; i++)
+		if (budget_is_part_of(c->series[i].name, s->name))
+			return true;
+	return false;
 }
 
 static struct report_group *group_of(struct report *r, const struct report_case *c)

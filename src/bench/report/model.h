@@ -100,6 +100,9 @@ double report_value_of(const struct report_case *c, const char *name);
  * NAN: not known. */
 double report_missed(const struct report_case *c);
 const struct report_series *report_series_of(const struct report_case *c, const char *name);
+/* Does it belong to a budget (result/budget.h), as the whole or a part? That has a figure of its
+ * own, and no others. */
+bool report_series_is_budgeted(const struct report_case *c, const struct report_series *s);
 
 /* Puts the cases into groups, in the order of their first appearance. 0 or -ENOMEM. */
 int report_group_cases(struct report *r);

@@ -79,7 +79,8 @@ int show_case(struct work *w, enum curves_as as, struct report_case *c)
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->series_count && n < REPORT_CURVES_MAX; i++) {
-		if (!figure_has_rows(&c->series[i]))
+		if (!figure_has_rows(&c->series[i]) ||
+		    report_series_is_budgeted(c, &c->series[i]))
 			continue;
 		curve_of(w, c, &c->series[i], false, &curves[n]);
 		snprintf(curves[n].label, sizeof(curves[n].label), "%s", c->series[i].label);
@@ -371,8 +372,10 @@ int show_table(struct work *w)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->g->count; i++)
 		for (size_t j = 0; j < w->g->cases[i]->series_count; j++)
-			curve_of(w, w->g->cases[i], &w->g->cases[i]->series[j],
-				 w->latency_count > 1, &curves[n++]);
+			if (!report_series_is_budgeted(w->g->cases[i],
+						       &w->g->cases[i]->series[j]))
+				curve_of(w, w->g->cases[i], &w->g->cases[i]->series[j],
+					 w->latency_count > 1, &curves[n++]);
 	fprintf(w->p->out, "<details%s><summary>All cases of this scenario</summary>\n",
 		w->p->draw && count + w->value_count > 12 ? "" : " open");
 	if (n)

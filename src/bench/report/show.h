@@ -42,6 +42,8 @@ int show_numbers(struct work *w, const struct report_value *like);
 int show_points(struct work *w, const struct report_value *like);
 /* All numbers of a case, a figure for each unit. */
 int show_units(struct work *w, struct report_case *c);
+/* Where the time of a case goes: each of its budgets (show_budget.c). */
+int show_budgets(struct work *w, struct report_case *c);
 /* The signals of recordings over time. */
 int show_recorded(struct work *w);
 /* All cases and latencies in a table. */

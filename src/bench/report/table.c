@@ -82,6 +82,45 @@ void table_latencies(FILE *out, const struct figure_curve *curves, size_t count,
 	end(out);
 }
 
+static void budget_row(FILE *out, const struct budget *b, const struct budget_part *p)
+{
+	report_html(out, "<tr><th scope=\"row\">%s</th>", p->label);
+	if (p->count)
+		report_html(out, "<td>%zu</td>", p->count);
+	else
+		fputs("<td></td>", out);
+	number_cell(out, p->p10, "ns");
+	number_cell(out, p->median, "ns");
+	number_cell(out, p->p90, "ns");
+	number_cell(out, p->middle, "ns");
+	number_cell(out, budget_share(b, p->middle), "%");
+	fputs("</tr>\n", out);
+}
+
+static void budget_sum(FILE *out, const struct budget *b, const char *label, double ns)
+{
+	const struct budget_part p = { .label = label, .p10 = NAN, .median = NAN, .p90 = NAN,
+				       .middle = ns };
+
+	budget_row(out, b, &p);
+}
+
+void table_budget(FILE *out, const struct budget *b)
+{
+	static const char *const names[] = { "", "number", "10 %", "median", "90 %",
+					     "mean of the middle 80 %", "of the whole",
+					     NULL };
+
+	begin(out);
+	head(out, names);
+	for (size_t i = 0; i < b->count; i++)
+		budget_row(out, b, &b->parts[i]);
+	budget_sum(out, b, "sum of the parts", b->sum_ns);
+	budget_row(out, b, &b->whole);
+	budget_sum(out, b, "not explained", b->rest_ns);
+	end(out);
+}
+
 void table_tenths(FILE *out, const struct report_series *s)
 {
 	static const char *const names[] = { "messages", "lowest", "highest", NULL };

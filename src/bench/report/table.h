@@ -11,6 +11,8 @@
 /* Percentiles of latencies, also as multiples of the floor where it is known. */
 void table_latencies(FILE *out, const struct figure_curve *curves, size_t count,
 		     double floor_ns);
+/* Parts, sum, whole and rest. */
+void table_budget(FILE *out, const struct budget *b);
 /* Lowest and highest of each tenth of the rows. */
 void table_tenths(FILE *out, const struct report_series *s);
 /* All numbers beside the latencies, one row a case; `only`: just that one, or NULL. */

@@ -26,8 +26,8 @@
  *                  "2026-01-31T23:59:59Z", "end" null in a run that goes on or was killed.
  * machine.json:  machine.h
  * summary.json:  { "rows", "latencies": { NAME: { "label", "from", "to", "count", "min",
- *                  "p10", "p25", "p50", ..., "p99.999", "max", "mean", "deviation",
- *                  "skewness", "share_above" (0 to 1), "limit_ns" } },
+ *                  "p10", "p25", "p50", ..., "p99.999", "max", "mean", "middle" (mean
+ *                  without the tenth at either end), "deviation", "skewness", "share_above" (0 to 1), "limit_ns" } },
  *                  "figures": { NAME: { "label", "unit", "value" } } }, both in the order
  *                  in which they were given. With a count of 0 a latency has no more than
  *                  label, from, to, count and limit_ns. What is not a number is null.
@@ -67,7 +67,7 @@ struct result_column {
 };
 
 /* A latency is the difference of two columns: to - from. Rows in which one of them is
- * absent do not count. */
+ * absent do not count. Those called NAME.PART are parts of NAME: budget.h. */
 struct result_latency {
 	const char *name;  /* "t_lat"; key of summary.json */
 	const char *label; /* "one-way latency": in figures and tables */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/result/budget.h"
 #include "util/container_of.h"
 
 const char *show_ns(double ns, char buf[32])
@@ -93,7 +94,11 @@ static void print_latencies(FILE *f, json_t *latencies)
 	json_object_foreach(latencies, name, latency) {
 		const json_t *share = json_object_get(latency, "share_above");
 		char buf[32], limit[32];
+		struct budget b;
 
+		/* In a table of its own: of tens of ns, which have other units here. */
+		if (budget_is_part(name) || budget_of(latencies, name, &b))
+			continue;
 		fprintf(f, "  %-34.34s %9lld", text_of(latency, "label"),
 			(long long)json_integer_value(json_object_get(latency, "count")));
 		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
@@ -110,6 +115,7 @@ void show_summary(FILE *f, const json_t *summary)
 
 	if (json_object_size(latencies))
 		print_latencies(f, latencies);
+	budget_print(f, latencies);
 	json_object_foreach(json_object_get(summary, "figures"), name, figure) {
 		fprintf(f, "  %-44.44s ", text_of(figure, "label"));
 		print_figure(f, figure);

@@ -58,6 +58,17 @@ static void moments(const int64_t *v, size_t count, struct statistics *s)
 		s->skewness = sqrt(n * (n - 1)) / (n - 2) * (m3 / n) / pow(m2 / n, 1.5);
 }
 
+/* The mean without the tenth at either end; at least one value is left. */
+static double middle(const int64_t *v, size_t count)
+{
+	size_t cut = count / 10;
+	double sum = 0;
+
+	for (size_t i = cut; i < count - cut; i++)
+		sum += above_first(v, i);
+	return (double)v[0] + sum / (double)(count - 2 * cut);
+}
+
 /* How many of the sorted values are above `limit`. */
 static size_t above(const int64_t *sorted, size_t count, int64_t limit)
 {
@@ -80,13 +91,14 @@ void statistics_of(int64_t *values, size_t count, int64_t limit, struct statisti
 
 	_Static_assert(ARRAY_SIZE(percents) == STATISTICS_PERCENT_COUNT, "one place each");
 	*s = (struct statistics){ .count = count, .mean = NAN, .deviation = NAN,
-				  .skewness = NAN, .share_above = NAN };
+				  .middle = NAN, .skewness = NAN, .share_above = NAN };
 	if (!count)
 		return;
 	statistics_sort(values, count);
 	s->min = values[0];
 	s->max = values[count - 1];
 	moments(values, count, s);
+	s->middle = middle(values, count);
 	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
 		s->percentile[i] = statistics_percentile(values, count, percents[i]);
 	s->share_above = (double)above(values, count, limit) / (double)count;

@@ -15,6 +15,9 @@ struct statistics {
 	size_t count;
 	int64_t min, max;
 	double mean, deviation; /* of the sample (n - 1): NAN for fewer than 2 values */
+	double middle;          /* mean of those from the 10th to the 90th percentile: of times
+				 * that are a few steps of their clock it says more than a
+				 * median */
 	double skewness;        /* adjusted Fisher-Pearson; NAN for fewer than 3 values */
 	int64_t percentile[STATISTICS_PERCENT_COUNT];
 	double share_above;     /* of `limit`, 0 to 1 */

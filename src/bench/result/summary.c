@@ -55,6 +55,7 @@ static void add_values(json_t *o, const struct statistics *s)
 	}
 	json_object_set_new(o, "max", json_integer(s->max));
 	json_object_set_new(o, "mean", number(s->mean));
+	json_object_set_new(o, "middle", number(s->middle));
 	json_object_set_new(o, "deviation", number(s->deviation));
 	json_object_set_new(o, "skewness", number(s->skewness));
 	json_object_set_new(o, "share_above", number(s->share_above));
