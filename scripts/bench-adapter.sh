@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# bench-adapter.sh [BUILD]: what the adapter does inside a host, in one run: other
+# bench-adapter.sh [BUILD [OTHER]]: what the adapter does inside a host, in one run: other
 # people's programs, unmodified, between two processes on two CPUs, beside the
-# machine's own floor and beside UCX over POSIX shared memory. Everything is taken
-# in turns, RUNS times; the medians count, and for rates the slowest run, too.
+# machine's own floor and beside UCX over POSIX shared memory; with OTHER, beside another
+# build of busbar. Everything is taken in turns, RUNS times; the medians count, and for rates
+# the slowest run, too. It measures with `busbar bench program` and `busbar bench floor`,
+# and adds the turns and the choice of runs by the distance of the CPUs.
 #
 #   RUNS   runs (10)       CPUS   two CPUs (0,1)
 #   DISTANCE   ns that a cache line needs from one CPU to the other, for a virtual
@@ -18,60 +20,55 @@
 set -eu
 cd "$(dirname "$0")/.."
 BUSBAR=$(realpath "${1:-build}")/busbar
-export BUSBAR
+OTHER=${2:+$(realpath "$2")/busbar}
 CPUS=${CPUS:-0,1} RUNS=${RUNS:-10} DISTANCE=${DISTANCE:-usual}
 
-if [ ! -x "$BUSBAR" ]; then
-	echo "$BUSBAR is not there; run 'make build' first" >&2
+fail() {
+	echo "$*" >&2
 	exit 1
-fi
-# Starting pairs of programs, free ports, waiting until a server listens.
-. tests/programs/common.sh
-need ib_send_lat taskset
-limit_s=60
+}
+for program in "$BUSBAR" ${OTHER:+"$OTHER"}; do
+	[ -x "$program" ] || fail "$program is not there; run 'make build' first"
+done
+command -v ib_send_lat >/dev/null || fail "ib_send_lat is not installed (package perftest)"
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-bench-adapter.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
 
-# One figure of a pair of perftest programs: column COLUMN of the table's last row.
-# Latencies in cycles of its clock: in microseconds it prints tens of nanoseconds.
-# perftest COLUMN FACTOR PROGRAM ARGS...
-perftest() {
-	column=$1 factor=$2
+# One figure of a pair of programs, times FACTOR. FIGURE FACTOR PROGRAM ARGUMENTS...
+program() {
+	figure=$1 factor=$2
 	shift 2
-	free_port
-	start_server taskset -c "${CPUS%,*}" "$@" -d "$DEVICE" -F -p "$port"
-	wait_ready tcp_listens "$port"
-	run_client taskset -c "${CPUS#*,}" "$@" -d "$DEVICE" -F -p "$port" 127.0.0.1
-	finish_server
-	value=$(awk -v c="$column" -v f="$factor" '
-		/^ *[0-9]+ +[0-9]+ +[0-9.]+ / { v = $c * f }
-		END { print v }' "$tmp/client.log")
+	"$BUSBAR" bench program --json --cpus "$CPUS" --program "$@" >"$tmp/summary" ||
+		fail "busbar bench program --program $* failed"
+	value=$(awk -v name="\"$figure\":" -v factor="$factor" '
+		$1 == name { found = 1 }
+		found && $1 == "\"value\":" { print $2 * factor; exit }' "$tmp/summary")
+	[ -n "$value" ] || fail "busbar bench program --program $* has no $figure"
+}
+
+# A latency in ns, from the processor's clock.
+latency() {
+	program program_median 1 "$@" --cycles
 }
 
 one_cpu() {
 	both=$CPUS CPUS=${CPUS%,*},${CPUS%,*}
-	perftest "$@"
+	program program_median 0.001 "$@"
 	CPUS=$both
 }
 
 mapped() {
 	BUSBAR_MAP_MEMORY=on
 	export BUSBAR_MAP_MEMORY
-	perftest "$@"
+	latency "$@"
 	unset BUSBAR_MAP_MEMORY
 }
 
-# The peer: active messages of 64 bytes over shared memory, one way, in ns.
-ucx() {
-	free_port
-	UCX_TLS=posix,self taskset -c "${CPUS%,*}" timeout 60 \
-		ucx_perftest -t ucp_am_lat -s 64 -n 200000 -p "$port" \
-		>"$tmp/server.log" 2>&1 &
-	server_pid=$!
-	wait_ready tcp_listens "$port"
-	UCX_TLS=posix,self taskset -c "${CPUS#*,}" timeout 60 \
-		ucx_perftest 127.0.0.1 -t ucp_am_lat -s 64 -n 200000 -p "$port" \
-		>"$tmp/client.log" 2>&1 || fail "ucx_perftest"
-	finish_server
-	value=$(awk '/^Final:/ { print $3 * 1000 }' "$tmp/client.log")
+other() {
+	ours=$BUSBAR BUSBAR=$OTHER
+	latency "$@"
+	BUSBAR=$ours
 }
 
 floor() {
@@ -108,9 +105,6 @@ sample() {
 	fail "the CPUs are never found at the distance of $DISTANCE ns"
 }
 
-# The clock of perftest's cycles, as it finds it; nanoseconds per cycle.
-cycle_ns=$(awk -F: '/^cpu MHz/ { print 1000 / $2; exit }' /proc/cpuinfo)
-
 if [ "$DISTANCE" = usual ]; then
 	looks=0
 	while [ "$looks" -lt 21 ]; do
@@ -126,20 +120,23 @@ run=0
 while [ "$run" -lt "$RUNS" ]; do
 	run=$((run + 1))
 	[ ! -t 2 ] || printf '\rrun %d of %d ' "$run" "$RUNS" >&2
-	sample send2 perftest 5 "$cycle_ns" ib_send_lat -C -s 2 -n 100000
-	sample send64 perftest 5 "$cycle_ns" ib_send_lat -C -s 64 -n 100000
-	sample send64_one_cpu one_cpu 5 1 ib_send_lat -s 64 -n 2000
+	sample send2 latency ib_send_lat --size 2 --iterations 100000
+	sample send64 latency ib_send_lat --size 64 --iterations 100000
+	if [ -n "$OTHER" ]; then
+		sample send64_other other ib_send_lat --size 64 --iterations 100000
+	fi
+	sample send64_one_cpu one_cpu ib_send_lat --size 64 --iterations 2000
 	if command -v ucx_perftest >/dev/null; then
-		sample ucx ucx
+		sample ucx program program_median 1 ucx_perftest --size 64 --iterations 200000
 	fi
 	sample vm_writev_8_ns floor vm_writev_8_ns
-	sample write8 perftest 5 "$cycle_ns" ib_write_lat -C -s 8 -n 50000
-	sample write8_mapped mapped 5 "$cycle_ns" ib_write_lat -C -s 8 -n 50000
-	sample read8 perftest 5 "$cycle_ns" ib_read_lat -C -s 8 -n 50000
+	sample write8 latency ib_write_lat --size 8 --iterations 50000
+	sample write8_mapped mapped ib_write_lat --size 8 --iterations 50000
+	sample read8 latency ib_read_lat --size 8 --iterations 50000
 	sample vm_writev_1m_ns floor vm_writev_1m_ns
-	sample write1m perftest 4 0.001048576 ib_write_bw -s 1048576 -n 5000
-	sample send64k perftest 4 0.001048576 ib_send_bw -s 65536 -n 50000
-	sample send8 perftest 5 1 ib_send_bw -s 8 -n 2000000
+	sample write1m program bandwidth 0.001048576 ib_write_bw --size 1048576 --iterations 5000
+	sample send64k program bandwidth 0.001048576 ib_send_bw --size 65536 --iterations 50000
+	sample send8 program message_rate 0.000001 ib_send_bw --size 8 --iterations 2000000
 done
 [ ! -t 2 ] || printf '\r' >&2
 
@@ -157,7 +154,7 @@ quantiles() {
 			print name, m, v[1], v[NR], aside, lo, hi
 		}'
 }
-for name in cacheline send2 send64 send64_one_cpu ucx vm_writev_8_ns write8 write8_mapped \
+for name in cacheline send2 send64 send64_other send64_one_cpu ucx vm_writev_8_ns write8 write8_mapped \
 	read8 vm_writev_1m_ns write1m send64k send8; do
 	quantiles "$name"
 done | awk -v runs="$RUNS" -v cpus="$CPUS" -v distance="$DISTANCE" '
@@ -188,6 +185,8 @@ done | awk -v runs="$RUNS" -v cpus="$CPUS" -v distance="$DISTANCE" '
 		line("ib_send_lat 2 B", "send2", "ns", times("send2", "cacheline") "the cache line")
 		line("ib_send_lat 64 B", "send64", "ns",
 			("ucx" in m) ? times("send64", "ucx") "UCX" : "")
+		line("ib_send_lat 64 B, the other build", "send64_other", "ns",
+			"ours takes " times("send64", "send64_other") "as long")
 		line("UCX active message 64 B, posix", "ucx", "ns", "")
 		line("ib_send_lat 64 B, both on one CPU", "send64_one_cpu", "us", "")
 		line("process_vm_writev 8 B", "vm_writev_8_ns", "ns", "")

@@ -26,13 +26,16 @@
 #define SECONDS_FACTOR 4
 
 static const struct bench_parameter parameters[] = {
-	{ "program", 's', NULL, "ib_send_lat", "of perftest: ib_send_lat, ib_write_bw ..." },
+	{ "program", 's', NULL, "ib_send_lat",
+	  "of perftest: ib_send_lat, ib_write_bw ...; or ucx_perftest: active messages of UCX over shared memory, one way" },
 	{ "type", 's', "RC|UC|UD", "RC", "service type" },
 	{ "size", 'i', "1..8388608", "32", "bytes of a message" },
 	{ "iterations", 'i', "5..100000000", "10000", "messages" },
 	{ "connect", 's', "cm|plain", "plain",
 	  "queue pairs made by the connection manager, or by the program" },
 	{ "inline_size", 'i', "-1..1024", "-1", "bytes that are sent inline; -1: the program's" },
+	{ "cycles", 'b', NULL, "false",
+	  "latencies from the processor's clock, finer than the program's 10 ns" },
 	{ "events", 'b', NULL, "false", "sleep until a completion comes" },
 	{ "mtu", 'i', "0|256|512|1024|2048|4096", "0", "path MTU in bytes; 0: the port's" },
 	{ "device", 's', NULL, "soft0", "adapter; soft0 is busbar's own" },
@@ -57,6 +60,11 @@ static bool is_latency(const json_t *p)
 	size_t n = strlen(program);
 
 	return n > 4 && !strcmp(program + n - 4, "_lat");
+}
+
+static bool is_ucx(const json_t *p)
+{
+	return !strcmp(text_of(p, "program"), "ucx_perftest");
 }
 
 static long long iterations(const json_t *p, double scale)
@@ -87,10 +95,15 @@ static int check(const json_t *p)
 	const char *program = text_of(p, "program"), *type = text_of(p, "type");
 	struct floor_cpus cpus;
 
-	if (strncmp(program, "ib_", 3) || strchr(program, '/') ||
-	    (!is_latency(p) && strcmp(program + strlen(program) - 3, "_bw"))) {
+	if (!is_ucx(p) &&
+	    (strncmp(program, "ib_", 3) || strchr(program, '/') ||
+	     (!is_latency(p) && strcmp(program + strlen(program) - 3, "_bw")))) {
 		log_error("program '%s' is not usable, expected one of perftest's ib_..._lat or "
-			  "ib_..._bw", program);
+			  "ib_..._bw, or ucx_perftest", program);
+		return -EINVAL;
+	}
+	if (json_is_true(json_object_get(p, "cycles")) && !is_latency(p)) {
+		log_error("program %s counts in no cycles, only programs ib_..._lat do", program);
 		return -EINVAL;
 	}
 	if (!strcmp(type, "UD") && strncmp(program, "ib_send", 7)) {
@@ -116,14 +129,22 @@ static double seconds(const json_t *p, double scale)
 
 static bool own_adapter(const json_t *p)
 {
-	return !strncmp(text_of(p, "device"), "soft", 4);
+	return !is_ucx(p) && !strncmp(text_of(p, "device"), "soft", 4);
 }
 
-/* The command line of one side. */
-static void make_line(struct process_words *l, const json_t *p, double scale, int port, bool client)
+/* Of both sides but for the address. */
+static void add_ucx(struct process_words *l, const json_t *p, double scale, int port)
 {
-	if (own_adapter(p))
-		process_words_exec(l, NULL);
+	process_words_add(l, "ucx_perftest");
+	process_words_add(l, "-t");
+	process_words_add(l, "ucp_am_lat");
+	process_words_number(l, "-s", number_of(p, "size"));
+	process_words_number(l, "-n", iterations(p, scale));
+	process_words_number(l, "-p", port);
+}
+
+static void add_perftest(struct process_words *l, const json_t *p, double scale, int port)
+{
 	process_words_add(l, text_of(p, "program"));
 	process_words_add(l, "-F");
 	process_words_add(l, "-d");
@@ -143,6 +164,19 @@ static void make_line(struct process_words *l, const json_t *p, double scale, in
 		process_words_add(l, "-e");
 	if (is_latency(p))
 		process_words_add(l, "-U"); /* every round trip, in their order */
+	if (json_is_true(json_object_get(p, "cycles")))
+		process_words_add(l, "-C");
+}
+
+/* The command line of one side. */
+static void make_line(struct process_words *l, const json_t *p, double scale, int port, bool client)
+{
+	if (own_adapter(p))
+		process_words_exec(l, NULL);
+	if (is_ucx(p))
+		add_ucx(l, p, scale, port);
+	else
+		add_perftest(l, p, scale, port);
 	process_words_split(l, text_of(p, "arguments"));
 	if (client)
 		process_words_add(l, "127.0.0.1");
@@ -150,6 +184,12 @@ static void make_line(struct process_words *l, const json_t *p, double scale, in
 
 static const struct process_variable large_mtu[] = {
 	{ "BUSBAR_MTU", "4096", .gives_way = true },
+	{ .name = NULL },
+};
+
+/* The way that there is between processes without an adapter. */
+static const struct process_variable shared_memory[] = {
+	{ "UCX_TLS", "posix,self", .gives_way = true },
 	{ .name = NULL },
 };
 
@@ -167,6 +207,8 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 	/* Inside of a host the adapter has no link whose MTU it has to keep. */
 	if (own_adapter(p))
 		server.set = client.set = large_mtu;
+	else if (is_ucx(p))
+		server.set = client.set = shared_memory;
 	parse_cpus(p, &cpus);
 	server.cpu = cpus.first;
 	client.cpu = cpus.second;
@@ -208,7 +250,8 @@ static int run(const json_t *p, const struct bench_context *context)
 	int ret = -ENOMEM;
 
 	if (!process_is_installed(program)) {
-		log_warn("%s is not installed (package perftest)", program);
+		log_warn("%s is not installed (package %s)", program,
+			 is_ucx(p) ? "ucx-utils" : "perftest");
 		return -EOPNOTSUPP;
 	}
 	if (asprintf(&server, "%s/server.txt", dir) < 0)
@@ -220,7 +263,8 @@ static int run(const json_t *p, const struct bench_context *context)
 	if ((!ret || ret == -EIO) && (is_refused(client) || is_refused(server)))
 		ret = -EOPNOTSUPP;
 	else if (!ret)
-		ret = is_latency(p) ? program_read_latency(client, context->result) :
+		ret = is_ucx(p) ? program_read_ucx(client, context->result) :
+		      is_latency(p) ? program_read_latency(client, context->result) :
 				      program_read_bandwidth(client, context->result);
 	else if (ret != -EINTR && server && client) {
 		process_show_end("server", server);
@@ -233,7 +277,7 @@ static int run(const json_t *p, const struct bench_context *context)
 
 const struct bench_kind bench_kind_program = {
 	.name = "program",
-	.summary = "a program of perftest, between two processes of this host",
+	.summary = "a program of perftest or UCX, between two processes of this host",
 	.parameters = parameters,
 	.check = check,
 	.seconds = seconds,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -24,9 +25,10 @@ struct column {
 
 struct output {
 	bool table;                 /* the heading was seen */
+	double ns;                  /* of one unit of its times */
 	double numbers[NUMBERS_MAX];
 	size_t count;               /* numbers of the last line of the table */
-	int64_t *ns;
+	int64_t *values;
 	size_t times, room;
 };
 
@@ -60,20 +62,31 @@ bool program_time(const char *line, double *us)
 	       isfinite(*us) && fabs(*us) < 1e12;
 }
 
-static int add_time(struct output *o, double us)
+static int add_time(struct output *o, double time)
 {
 	if (o->times == o->room) {
 		size_t room = o->room ? MIN(2 * o->room, (size_t)TIMES_MAX) : 4096;
 		int64_t *more = o->times == TIMES_MAX ? NULL :
-						       realloc(o->ns, room * sizeof(*more));
+						       realloc(o->values, room * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		o->ns = more;
+		o->values = more;
 		o->room = room;
 	}
-	o->ns[o->times++] = llround(us * 1000);
+	o->values[o->times++] = llround(time * o->ns);
 	return 0;
+}
+
+/* "#, cycles" of -C stands above the times; the heading says usec all the same. A cycle is one of
+ * the counter that is our clock, too. */
+static int read_unit(struct output *o)
+{
+	o->ns = 1e9 / (double)clock_state.tick_hz;
+	if (clock_state.tsc)
+		return 0;
+	log_warn("cycles cannot be told in ns: the clock is %s", clock_source());
+	return -EOPNOTSUPP;
 }
 
 static int read_line(struct output *o, const char *line)
@@ -83,6 +96,8 @@ static int read_line(struct output *o, const char *line)
 
 	if (!strncmp(line + strspn(line, " "), "#bytes", 6))
 		o->table = true;
+	if (!strncmp(line, "#, cycles", 9))
+		return read_unit(o);
 	if (!o->table)
 		return 0;
 	if (program_time(line, &us))
@@ -101,6 +116,7 @@ static int read_output(const char *path, struct output *o)
 	char line[1000];
 	int ret = f ? 0 : -errno;
 
+	o->ns = 1000;
 	while (!ret && fgets(line, sizeof(line), f))
 		ret = read_line(o, line);
 	if (f)
@@ -108,14 +124,15 @@ static int read_output(const char *path, struct output *o)
 	if (!ret && !o->count) {
 		log_error("%s has no table of results", path);
 		ret = -EBADMSG;
-	} else if (ret) {
+	} else if (ret && ret != -EOPNOTSUPP) {
 		log_error("%s cannot be read: %s", path, strerror(-ret));
 	}
 	return ret;
 }
 
+/* `unit`: of what the table counts in the column's unit. */
 static int add_figures(const struct output *o, const struct column *columns, size_t count,
-		       struct result_case *c)
+		       double unit, struct result_case *c)
 {
 	int ret = 0;
 
@@ -123,7 +140,7 @@ static int add_figures(const struct output *o, const struct column *columns, siz
 		ret = result_case_figure(c, &(struct result_figure){
 			.name = columns[i].name, .label = columns[i].label,
 			.unit = columns[i].unit,
-			.value = o->numbers[i + 2] * columns[i].factor });
+			.value = o->numbers[i + 2] * columns[i].factor * unit });
 	return ret;
 }
 
@@ -132,7 +149,7 @@ static int add_rows(const struct output *o, struct result_case *c)
 {
 	int64_t *zero = calloc(o->times ? o->times : 1, sizeof(*zero));
 	const struct result_column columns[] = { { "zero", "ns", zero },
-						 { "time", "ns", o->ns } };
+						 { "time", "ns", o->values } };
 	const struct result_latency latency = {
 		"t_lat", "as the program prints it: half the round trip, of a READ all of it",
 		"zero", "time" };
@@ -145,13 +162,13 @@ static int add_rows(const struct output *o, struct result_case *c)
 int program_read_latency(const char *path, struct result_case *c)
 {
 	static const struct column columns[] = {
-		{ "program_min", "the program's minimum", "ns", 1000 },
-		{ "program_max", "the program's maximum", "ns", 1000 },
-		{ "program_median", "the program's typical value", "ns", 1000 },
-		{ "program_mean", "the program's mean", "ns", 1000 },
-		{ "program_deviation", "the program's deviation", "ns", 1000 },
-		{ "program_p99", "the program's 99 %", "ns", 1000 },
-		{ "program_p99.9", "the program's 99.9 %", "ns", 1000 },
+		{ "program_min", "the program's minimum", "ns", 1 },
+		{ "program_max", "the program's maximum", "ns", 1 },
+		{ "program_median", "the program's typical value", "ns", 1 },
+		{ "program_mean", "the program's mean", "ns", 1 },
+		{ "program_deviation", "the program's deviation", "ns", 1 },
+		{ "program_p99", "the program's 99 %", "ns", 1 },
+		{ "program_p99.9", "the program's 99.9 %", "ns", 1 },
 	};
 	struct output o = { .table = false };
 	int ret = read_output(path, &o);
@@ -159,9 +176,33 @@ int program_read_latency(const char *path, struct result_case *c)
 	if (!ret && o.times)
 		ret = add_rows(&o, c);
 	if (!ret)
-		ret = add_figures(&o, columns, ARRAY_SIZE(columns), c);
-	free(o.ns);
+		ret = add_figures(&o, columns, ARRAY_SIZE(columns), o.ns, c);
+	free(o.values);
 	return ret;
+}
+
+/* "Final: 200000 0.154 0.156 0.156 ...": messages, then microseconds one way. */
+int program_read_ucx(const char *path, struct result_case *c)
+{
+	FILE *f = fopen(path, "re");
+	double median = 0, mean = 0;
+	char line[1000];
+	bool found = false;
+	int ret;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Final: %*u %lf %lf", &median, &mean) == 2)
+			found = isfinite(median) && isfinite(mean);
+	if (f)
+		fclose(f);
+	if (!found) {
+		log_error("%s has no line of results", path);
+		return -EBADMSG;
+	}
+	ret = result_case_figure(c, &(struct result_figure){
+		"program_median", "the program's median", "ns", median * 1000 });
+	return ret ? ret : result_case_figure(c, &(struct result_figure){
+		"program_mean", "the program's mean", "ns", mean * 1000 });
 }
 
 int program_read_bandwidth(const char *path, struct result_case *c)
@@ -175,7 +216,7 @@ int program_read_bandwidth(const char *path, struct result_case *c)
 	int ret = read_output(path, &o);
 
 	if (!ret)
-		ret = add_figures(&o, columns, ARRAY_SIZE(columns), c);
-	free(o.ns);
+		ret = add_figures(&o, columns, ARRAY_SIZE(columns), 1, c);
+	free(o.values);
 	return ret;
 }
