@@ -40,6 +40,8 @@ static const struct cli_command benches[] = {
 	{ "hca", "messages between two queue pairs of one host", bench_single_main },
 #endif
 	{ "node", "samples through a pair of nodes of gateways", bench_single_main },
+	{ "start", "how long a small gateway takes to start, and its memory", bench_single_main },
+	{ "reconnect", "how long gateways are apart when one is killed", bench_single_main },
 	{ "program", "a program of perftest, between two processes", bench_single_main },
 	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", bench_single_main },
 #endif

@@ -24,7 +24,7 @@
 
 #define READY_S 20.0
 #define END_S 3.0
-#define LOOK_S 0.005
+#define LOOK_S 0.001
 #define LOG_SHOWN 4096
 #define SLICE_S 1.0
 
@@ -181,6 +181,11 @@ static char *read_text(const struct bench_node_gateway *g, const char *suffix)
 	return text;
 }
 
+char *bench_node_gateway_log(const struct bench_node_gateway *g)
+{
+	return read_text(g, "log");
+}
+
 static void show_log(const struct bench_node_gateway *g)
 {
 	char *text = read_text(g, "log");
@@ -244,6 +249,14 @@ int bench_node_gateway_await_end(struct bench_node_gateway *g, double seconds,
 		left_s -= LOOK_S;
 	}
 	return 0;
+}
+
+void bench_node_gateway_kill(struct bench_node_gateway *g)
+{
+	if (g->pid)
+		kill(g->pid, SIGKILL);
+	while (!bench_node_gateway_has_ended(g))
+		bench_node_pause(LOOK_S / 10, NULL);
 }
 
 void bench_node_gateway_stop(struct bench_node_gateway *g)

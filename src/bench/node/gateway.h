@@ -32,12 +32,18 @@ int bench_node_gateway_start(struct bench_node_gateway *g, const json_t *configu
 int bench_node_gateway_await(struct bench_node_gateway *g, const char *text,
 			     const atomic_bool *stop);
 
+/* What it has logged since its start, malloc()ed; NULL: nothing can be read. */
+char *bench_node_gateway_log(const struct bench_node_gateway *g);
+
 /* Waits for its end. 0; -EINTR; -ETIMEDOUT (logged). */
 int bench_node_gateway_await_end(struct bench_node_gateway *g, double seconds,
 				 const atomic_bool *stop);
 
 /* Has it ended? */
 bool bench_node_gateway_has_ended(struct bench_node_gateway *g);
+
+/* Ends it with SIGKILL and waits for that. */
+void bench_node_gateway_kill(struct bench_node_gateway *g);
 
 /* Asks it to end, after three seconds with SIGKILL. Does nothing when it does not run. */
 void bench_node_gateway_stop(struct bench_node_gateway *g);

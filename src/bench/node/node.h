@@ -11,5 +11,7 @@
 #include "bench/kind/kind.h"
 
 extern const struct bench_kind bench_kind_node;
+/* Gateways themselves: start.c, reconnect.c. */
+extern const struct bench_kind bench_kind_start, bench_kind_reconnect;
 
 #endif

@@ -33,6 +33,10 @@ static const struct entry entries[] = {
 #ifdef BENCH_HAVE_NODE
 	{ "node", "samples through a pair of nodes of gateways",
 	  .kind = &bench_kind_node },
+	{ "start", "how long a small gateway takes to start, and its memory",
+	  .kind = &bench_kind_start },
+	{ "reconnect", "how long gateways are apart when one of them is killed",
+	  .kind = &bench_kind_reconnect },
 #else
 	{ "node", "samples through a pair of nodes of gateways",
 	  .lacks = "it needs the gateway, which this build lacks" },
