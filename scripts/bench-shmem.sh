@@ -3,8 +3,9 @@
 #
 # bench-shmem.sh [BUILD]: how long a sample takes through shared memory to a
 # simulator in C that sends it back (villas-shmem), and what is lost at a fixed
-# rate; first between two programs, then from a gateway. The machine floor of the same minute stands above:
-# a sample is at least two transfers of a cache line in polling mode, and one
+# rate; first between two programs of the library alone, which no gateway takes part in, then
+# from a gateway (`busbar bench node --node simulator`). The machine floor of the same minute
+# stands above: a sample is at least two transfers of a cache line in polling mode, and one
 # wake-up in pthread mode.
 #
 #   RATE      samples per second of the second part (100000)
@@ -53,13 +54,8 @@ for mode in polling pthread; do
 	wait "$echo_pid"
 done
 
-# The generator, the reader of what comes back and the simulator keep a processor
-# busy each: on fewer they wait for each other.
+# From a gateway there and back. The generator, the reader of what comes back and the simulator
+# keep a processor busy each: on fewer they wait for each other.
 echo
-echo "a gateway, the simulator and back (both ways), polling"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-RATE=$rate LIMIT=$((rate * seconds)) MODE=polling NAME=$name OUT=$tmp \
-	SIMULATOR=$build/examples/shmem/villas-shmem \
-	"$build/busbar" run -t $((seconds + 1)) examples/shmem.conf \
-	2>"$tmp/log" | grep -E '^(path|node|generator|simulator) ' || cat "$tmp/log"
+exec "$build/busbar" bench node --node simulator --simulator "$build/examples/shmem/villas-shmem" \
+	--rate "$rate" --values "$values" --samples $((rate * seconds))

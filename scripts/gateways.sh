@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
 #
-# Starting two gateways and stopping them again; sourced by run-demo.sh, bench-udp.sh and
-# bench-reconnect.sh, which set BUSBAR and OUT. Only processes that were started
+# Starting two gateways and stopping them again; sourced by run-demo.sh and bench-udp.sh,
+# which set BUSBAR and OUT. Only processes that were started
 # here are ever signalled, each by its id. A function `at_end`, if there is one, runs
 # when they have ended.
 

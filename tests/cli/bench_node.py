@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`busbar bench node` tells what it did to the samples, and leaves nothing behind."""
+"""`busbar bench node` tells what it did to the samples, and leaves nothing behind; what gateways
+themselves cost (`start`, `reconnect`)."""
 import json
 import os
 import pathlib
@@ -154,6 +155,25 @@ def a_scale_above_one_measures_more(tmp):
     expect("two and a half times the samples", steps == 1000, steps)
 
 
+def gateways_themselves_are_measured(tmp):
+    done = bench(tmp, "start", "--runs", "2", "--json")
+    expect("starts are measured", done.returncode == 0, done.stderr)
+    said = json.loads(done.stdout)
+    expect("with times and memory", said["latencies"]["out"]["count"] == 2 and
+           said["latencies"]["running"]["min"] > 0 and
+           said["figures"]["rss"]["value"] > said["figures"]["anon"]["value"] > 0, said)
+    if not sys.argv[1:]:
+        return
+    done = bench(tmp, "reconnect", "--kills", "1", "--json")
+    expect("a killed gateway is missed", done.returncode == 0, done.stderr)
+    late = json.loads(done.stdout)["latencies"]
+    expect("for longer since the kill than since that was noticed",
+           late["since_kill"]["max"] >= late["since_noticed"]["max"] > 0, late)
+    done = bench(tmp, "reconnect", "--service", "UD", "--victim", "source")
+    expect("what nobody would notice is refused", done.returncode == 2 and
+           "victim" in done.stderr, done.stderr)
+
+
 def an_interrupted_run_leaves_nothing(tmp):
     busbar = subprocess.Popen([BUSBAR, "bench", "node", "--node", "shmem", "--rate", "1000",
                                "--samples", "60000", "--cpus", "none"],
@@ -193,6 +213,7 @@ def main():
             a_budget_tells_the_parts_from_the_whole(cases["budget"])
         what_it_cannot_do_it_says(tmp)
         a_scale_above_one_measures_more(tmp)
+        gateways_themselves_are_measured(tmp)
         an_interrupted_run_leaves_nothing(tmp)
         left = [str(f) for f in tmp.iterdir() if f.name not in ("result", "suite.conf")]
         expect("no file is left", not left, left)

@@ -4,6 +4,8 @@
 #include "bench/node/medium.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/plugin/node.h"
@@ -71,6 +73,24 @@ static json_t *shmem_target(const struct bench_node_settings *s)
 			 waiting_mode(s), "queuelen", QUEUE_SAMPLES, "in",
 			 "name", json_sprintf("/%s", s->tag), "vectorize",
 			 TARGET_VECTORIZE, "signals", signals(s));
+}
+
+/* Its program gets absolute paths: gateways run in a folder of their own. */
+static json_t *simulator(const struct bench_node_settings *s)
+{
+	char path[PATH_MAX];
+	const char *program = s->simulator;
+	const char *mode = !strcmp(s->polling, "event") ? "pthread" : "polling";
+
+	if (strchr(program, '/') && realpath(program, path))
+		program = path;
+	return json_pack("{ss ss si s[sooss] s{so si so} s{so}}", "type", "shmem", "mode",
+			 waiting_mode(s), "queuelen", QUEUE_SAMPLES, "exec", program,
+			 json_sprintf("/%s-in", s->tag), json_sprintf("/%s-out", s->tag),
+			 "16", mode, "in", "name",
+			 json_sprintf("/%s-in", s->tag), "vectorize", TARGET_VECTORIZE,
+			 "signals", signals(s), "out", "name",
+			 json_sprintf("/%s-out", s->tag));
 }
 
 static json_t *loopback(const struct bench_node_settings *s)
@@ -187,6 +207,8 @@ static const struct bench_node_medium media[] = {
 	  .source = infiniband_source, .target = infiniband_target },
 	{ .name = "shmem", .type = "shmem", .removable = true,
 	  .source = shmem_source, .target = shmem_target },
+	{ .name = "simulator", .type = "shmem", .both_ends = true, .removable = true,
+	  .source = simulator },
 	{ .name = "loopback", .type = "loopback", .both_ends = true,
 	  .source = loopback },
 	{ .name = "file", .type = "file", .both_ends = true, .logs = true,

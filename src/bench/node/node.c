@@ -20,6 +20,7 @@
 #include "bench/node/rows.h"
 #include "bench/node/settings.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 /* The processor time is that between these parts of the run, so that neither the start nor
@@ -271,10 +272,15 @@ static void clean_up(struct run *r)
 	bench_node_busy_end(r->busy, r->s.beside);
 	bench_node_namespaces_end(&r->namespaces);
 	if (r->s.medium && r->s.medium->removable && r->s.tag[0]) {
-		char name[64];
+		static const char *const ends[] = { "", "-in", "-out" };
 
-		snprintf(name, sizeof(name), "/%s", r->s.tag);
-		shm_unlink(name); /* there is one only if a gateway was killed */
+		/* They are there only if a gateway was killed. */
+		for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "/%s%s", r->s.tag, ends[i]);
+			shm_unlink(name);
+		}
 	}
 	bench_node_place_remove(r->dir);
 	bench_node_settings_free(&r->s);

@@ -19,7 +19,7 @@ enum bench_node_end { BENCH_NODE_SOURCE, BENCH_NODE_TARGET, BENCH_NODE_ENDS };
 struct bench_node_settings {
 	const struct bench_node_medium *medium;
 	/* Borrowed from the parameters. */
-	const char *node, *service, *timer, *polling, *recording;
+	const char *node, *service, *timer, *polling, *recording, *simulator;
 	unsigned values;
 	double rate_hz;
 	uint64_t steps;              /* of the generator, after scaling */
