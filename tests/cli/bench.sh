@@ -90,6 +90,8 @@ expect 2 program --size 0
 says 'expected 1..8388608'
 expect 2 program --sise 8
 says "did you mean 'size'"
+expect 2 program --program ib_send_bw --cycles
+says 'counts in no cycles'
 expect 0 program --help
 says 'busbar bench program'
 expect 0 list
