@@ -4,7 +4,7 @@
 # bench-cm.sh [BUILD]: how fast connections are made and what an idle one costs.
 # cmtime, unmodified (package rdmacm-utils), between two processes on 127.0.0.1:
 # its steps add up to the time in which all connections were made, used and
-# ended. Then a program of ours holds idle ones.
+# ended. Then a program of ours holds idle ones. No kind of `busbar bench` makes connections.
 #
 #   COUNT  connections of cmtime (2000)      RUNS  runs, the best counts (5)
 #   IDLE   connections held (10000)
