@@ -47,6 +47,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 #define RIPC_NAME_MAX 63     /* bytes of a name, without the NUL */
 #define RIPC_ITEMS_MAX 32    /* items of a message */
 #define RIPC_RETURNS_MAX 16  /* return buffers of a message */
@@ -213,6 +215,8 @@ void ripc_counters(struct ripc *r, struct ripc_counters *out);
 
 /* What the last error of this thread was; never NULL. Valid until its next call. */
 const char *ripc_error(void);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "busbar/ripc.h"
+#include <busbar/ripc.h>
 
 #define PACKET_VERSION 1
 
@@ -59,6 +59,9 @@ struct packet_resolve {
 };
 
 #define PACKET_RESOLVE_BYTES_MAX 192
+
+/* Whether these are 1 to RIPC_NAME_MAX bytes of UTF-8 without control characters. */
+bool packet_name_valid(const char *name, size_t bytes);
 
 /* How many bytes; `out` has PACKET_RESOLVE_BYTES_MAX. */
 size_t packet_resolve_encode(const struct packet_resolve *p, const struct packet_key *key,

@@ -39,6 +39,7 @@ find src -name '*.[ch]' | xargs awk '
 		may["paths"] = "paths"
 		may["trace"] = "trace"
 		may["shmem"] = "shmem util"
+		may["ripc"] = "ripc util"
 		may["gateway"] = "gateway util"
 		may["bench"] = "bench gateway util"
 		may["cli"] = "cli bench gateway util"
