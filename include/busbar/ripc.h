@@ -173,8 +173,11 @@ int ripc_send_long(struct ripc_service *s, uint32_t to, const struct ripc_item *
  * Another error: it will not arrive or that is not known; the token is used up, as with 0. */
 int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms);
 
-/* What `to` has not used of the return buffers of `s` belongs to the program again. */
-int ripc_returns_revoke(struct ripc_service *s, uint32_t to);
+/* Takes return buffers back that `s` has offered to `to`, `max` at most: how many (those of
+ * messages that have come, received or not, are not among them); or an error. Afterwards
+ * `to` cannot write into any. */
+int ripc_returns_revoke(struct ripc_service *s, uint32_t to, struct ripc_item *back,
+			unsigned max);
 
 struct ripc_message {
 	uint32_t from;       /* service that sent it */

@@ -146,8 +146,11 @@ static void attempt_failed(struct conn *c, int err)
 
 	pthread_mutex_lock(&p->lock);
 	mine = p->attempt == c;
-	if (mine) {
+	if (mine)
 		p->attempt = NULL;
+	/* The peer's own attempt may have come through meanwhile. */
+	mine &= p->state == PEER_CONNECTING;
+	if (mine) {
 		p->state = PEER_DOWN;
 		p->failure = err;
 		if (err)

@@ -238,6 +238,7 @@ struct peer {
 	unsigned refusals;
 	struct list targets, controls;
 	unsigned targets_count;
+	unsigned revoked;       /* answers to revocations */
 	struct ibv_ah *ah;      /* datagrams; made when first needed */
 };
 
@@ -349,6 +350,8 @@ void peer_put(struct peer *p);
 void peers_sweep(struct ripc *r, bool all);
 /* The peer that has the service, resolved if necessary, with a reference. */
 int peer_of_service(struct ripc *r, uint32_t from, uint32_t to, struct peer **out);
+/* The peer that is known to have it, with a reference; or NULL. */
+struct peer *route_find(struct ripc *r, uint32_t id);
 /* What is remembered of the service, or of all services of the peer, is forgotten. */
 void routes_forget(struct ripc *r, uint32_t id, const struct peer *p);
 /* It is connected, or will be tried. Locks p->lock; 0: it is up, and locked; else an error,

@@ -108,11 +108,11 @@ bool offers_take(struct ripc_service *s, uint64_t instance, uint32_t from,
 	return true;
 }
 
-/* Those of one instance (0: all), to one service there (0: all). How many there were. */
-static int drop(struct ripc_service *s, uint64_t instance, uint32_t to)
+/* Those of one instance (0: all), to one service there (0: all), that are not marked as
+ * revoked. */
+static void drop(struct ripc_service *s, uint64_t instance, uint32_t to)
 {
 	struct list gone, *e;
-	int n = 0;
 
 	list_init(&gone);
 	spin_lock(&s->lock);
@@ -126,11 +126,8 @@ static int drop(struct ripc_service *s, uint64_t instance, uint32_t to)
 		list_push(&gone, &o->entry);
 	}
 	spin_unlock(&s->lock);
-	while ((e = list_pop(&gone))) {
+	while ((e = list_pop(&gone)))
 		offer_free(s, list_entry(e, struct offer, entry));
-		n++;
-	}
-	return n;
 }
 
 void offers_forget(struct ripc_service *s)
@@ -160,59 +157,82 @@ struct revocation {
 	struct ripc_service *s;
 	struct peer *peer;
 	uint32_t to;
+	unsigned answers;       /* when it was asked */
 };
 
 static bool is_revoked(void *arg)
 {
 	const struct revocation *v = arg;
-	bool left = false, down;
+	bool done;
 
 	pthread_mutex_lock(&v->peer->lock);
-	down = v->peer->state != PEER_UP;
+	done = v->peer->state != PEER_UP || v->peer->revoked != v->answers;
 	pthread_mutex_unlock(&v->peer->lock);
-	spin_lock(&v->s->lock);
-	for (struct list *e = v->s->offers.next; e != &v->s->offers && !left; e = e->next) {
-		struct offer *o = list_entry(e, struct offer, entry);
-
-		left = o->instance == v->peer->instance && o->to == v->to;
-	}
-	spin_unlock(&v->s->lock);
-	return down || !left;
+	return done;
 }
 
-int ripc_returns_revoke(struct ripc_service *s, uint32_t to)
+/* Until the peer writes into none any more. */
+static void take_back(struct ripc_service *s, uint32_t to, struct peer *p)
 {
-	struct revocation v = { .s = s, .to = to };
-	int ret;
+	struct packet_message m = { .type = PACKET_REVOKE, .from = s->id, .to = to };
+	uint64_t until = now_ns() + s->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+	struct revocation v = { .s = s, .peer = p, .to = to };
+	struct conn *c;
 
-	if (!s)
-		return ripc_fail(-EINVAL, "no service");
+	pthread_mutex_lock(&p->lock);
+	v.answers = p->revoked;
+	m.number = (uint64_t)v.answers + 1;
+	c = p->conn;
+	if (c)
+		conn_get(c);
+	conn_control(p, &m);
+	pthread_mutex_unlock(&p->lock);
+	/* Without an answer the connection ends, and with it what the peer could write. */
+	if (wait_until(s->r, &p->event, is_revoked, &v, until) && c)
+		connect_broken(c);
+	if (c)
+		conn_put(c);
+}
+
+int ripc_returns_revoke(struct ripc_service *s, uint32_t to, struct ripc_item *back,
+			unsigned max)
+{
+	struct peer *p;
+	int n = 0;
+
+	if (!s || (max && !back))
+		return ripc_fail(-EINVAL, "no service, or no room for the buffers");
 	atomic_fetch_add(&s->users, 1);
-	ret = peer_of_service(s->r, s->id, to, &v.peer);
-	if (!ret) {
-		const struct packet_message m = { .type = PACKET_REVOKE, .from = s->id,
-						  .to = to };
-
-		pthread_mutex_lock(&v.peer->lock);
-		conn_control(v.peer, &m);
-		pthread_mutex_unlock(&v.peer->lock);
-		wait_until(s->r, &v.peer->event, is_revoked, &v, UINT64_MAX);
-		peer_put(v.peer);
+	p = route_find(s->r, to);
+	if (p) {
+		take_back(s, to, p);
+		peer_put(p);
 	}
-	/* Nobody could write there any more. */
-	drop(s, 0, to);
+	while ((unsigned)n < max) {
+		struct offer *found = NULL;
+
+		spin_lock(&s->lock);
+		for (struct list *e = s->offers.next; e != &s->offers && !found; e = e->next)
+			if (list_entry(e, struct offer, entry)->to == to)
+				found = list_entry(e, struct offer, entry);
+		if (found)
+			list_remove(&found->entry);
+		spin_unlock(&s->lock);
+		if (!found)
+			break;
+		back[n++] = (struct ripc_item){ found->data, found->bytes };
+		offer_free(s, found);
+	}
 	service_put(s);
-	return 0;
+	return n;
 }
 
 void offers_revoked(struct conn *c, const struct packet_message *m)
 {
-	struct ripc_service *s = service_get(c->r, m->to);
-
-	if (!s)
-		return;
-	drop(s, c->peer->instance, m->from);
-	service_put(s);
+	(void)m;
+	pthread_mutex_lock(&c->peer->lock);
+	c->peer->revoked++;
+	pthread_mutex_unlock(&c->peer->lock);
 	event_signal(&c->peer->event);
 }
 
@@ -275,7 +295,7 @@ bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
 void offers_revoke(struct conn *c, const struct packet_message *m)
 {
 	const struct packet_message answer = { .type = PACKET_REVOKED, .from = m->to,
-					       .to = m->from };
+					       .to = m->from, .number = m->number };
 
 	pthread_mutex_lock(&c->peer->lock);
 	targets_of(c->peer, m->from, m->to, false);

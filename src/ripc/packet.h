@@ -94,7 +94,8 @@ enum packet_type {
 	PACKET_SHORT = 1, /* the items' bytes follow */
 	PACKET_LONG,      /* descriptors of items; some lie in return buffers already */
 	PACKET_DONE,      /* long message `number` has arrived whole: its memory is free */
-	PACKET_FAILED,    /* long message `number` was not taken, `error` says why */
+	PACKET_FAILED,    /* long message `number` was not taken, `error` says why; 0: a short
+			   * message found no such service, which may be elsewhere now */
 	PACKET_CREDIT,    /* nothing but credits */
 	PACKET_REVOKE,    /* the return buffers offered from `from` to `to` are void */
 	PACKET_REVOKED,   /* and will not be written any more */

@@ -158,7 +158,7 @@ static const uint8_t *numbered_get(struct packet_message *p, const uint8_t *at, 
 		*fits &= p->number && !((uint64_t)word >> p->count);
 	} else if (p->type == PACKET_FAILED) {
 		p->error = word;
-		*fits &= p->number && word && word <= ERROR_MAX;
+		*fits &= word && word <= ERROR_MAX;
 	} else {
 		*fits &= !word && p->number;
 	}

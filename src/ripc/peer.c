@@ -123,7 +123,7 @@ void peers_sweep(struct ripc *r, bool all)
 
 /* ---- routes ---- */
 
-static struct peer *route_find(struct ripc *r, uint32_t id)
+struct peer *route_find(struct ripc *r, uint32_t id)
 {
 	struct list *head = head_of(r->routes, id);
 	struct peer *p = NULL;
