@@ -67,6 +67,7 @@ struct cma_device {
 	uint64_t guid;       /* network order */
 	uint8_t max_responder_resources, max_initiator_depth;
 	uint8_t port_count;
+	bool datagrams, multicast; /* some adapters have none */
 	struct list ids;     /* identifiers bound to it; under the lock of device.c */
 	bool removed;        /* it failed and was replaced; under the lock of device.c */
 };
@@ -87,6 +88,7 @@ int cma_devices_init(void);
 /* The device's default XRC domain; NULL with errno. */
 struct ibv_xrcd *cma_device_xrcd(struct cma_device *d);
 bool cma_devices_present(void); /* is a device of ours open? */
+bool cma_devices_have_datagrams(void); /* does one of them have UD? */
 /* 0 or -ENODEV: no device has a GID for `addr`. */
 int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place);
 /* Enters the identifier, whose lock is held, in the device's list: cma_id_remove() is

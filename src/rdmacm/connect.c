@@ -154,6 +154,11 @@ static int listen_start(struct cma_id *id, int backlog)
 		return ret;
 	if (id->phase != CMA_BOUND || id->cm.state != CM_IDLE)
 		return -EINVAL;
+	/* Bound to a wildcard, else the bind was refused. A real device may have them. */
+	if (cma_id_is_datagram(id) && !id->shadow && !cma_devices_have_datagrams()) {
+		log_warn("listening for datagrams: no device has any");
+		return -EOPNOTSUPP;
+	}
 	ret = cma_port_take(id); /* a shared port (REUSEADDR) is not taken yet */
 	if (ret)
 		return ret;

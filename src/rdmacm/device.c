@@ -63,6 +63,8 @@ static void device_add(struct ibv_device *dev)
 	}
 	d->guid = attr.node_guid;
 	d->port_count = attr.phys_port_cnt;
+	d->datagrams = attr.max_ah > 0;
+	d->multicast = attr.max_mcast_grp > 0;
 	d->max_responder_resources = limit_of(attr.max_qp_rd_atom);
 	d->max_initiator_depth = limit_of(attr.max_qp_init_rd_atom);
 	list_init(&d->ids);
@@ -232,6 +234,17 @@ bool cma_devices_present(void)
 	present = device_count > 0;
 	pthread_mutex_unlock(&devices_lock);
 	return present;
+}
+
+bool cma_devices_have_datagrams(void)
+{
+	bool have = false;
+
+	pthread_mutex_lock(&devices_lock);
+	list_for_each(d, &devices, struct cma_device, entry)
+		have |= d->datagrams;
+	pthread_mutex_unlock(&devices_lock);
+	return have;
 }
 
 struct ibv_xrcd *cma_device_xrcd(struct cma_device *d)

@@ -181,8 +181,14 @@ void cma_id_remove(struct cma_id *id)
 
 int cma_id_bind_device(struct cma_id *id, const struct cma_gid_place *place)
 {
-	int ret = cma_device_join(place->device, id);
+	int ret;
 
+	if (cma_id_is_datagram(id) && !place->device->datagrams) {
+		log_warn("device %s has no datagrams",
+			 ibv_get_device_name(place->device->verbs->device));
+		return -EOPNOTSUPP;
+	}
+	ret = cma_device_join(place->device, id);
 	if (ret)
 		return ret;
 	id->device = place->device;

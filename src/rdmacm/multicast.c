@@ -75,6 +75,10 @@ static int join(struct cma_id *id, const struct sockaddr *addr, bool sends_only,
 	if (!cma_id_is_datagram(id) || !id->device ||
 	    !cma_addr_is_multicast(addr))
 		return -EINVAL;
+	if (!id->device->multicast) {
+		log_warn("device %s has no multicast", ibv_get_device_name(id->pub.verbs->device));
+		return -EOPNOTSUPP;
+	}
 	if (group_by_addr(id, addr))
 		return -EADDRINUSE;
 	g = calloc(1, sizeof(*g));

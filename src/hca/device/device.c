@@ -132,6 +132,28 @@ int hca_device_index(struct ibv_device *dev)
 	return INDEX_BASE + hca_device(dev)->index;
 }
 
+/* Takes what BUSBAR_WITHOUT names out of the attributes. */
+static void leave_out(struct ibv_device_attr *a)
+{
+	const unsigned without = hca_settings.without;
+
+	if (without & HCA_WITHOUT_UD)
+		a->max_ah = 0;
+	if (without & HCA_WITHOUT_XRC)
+		a->device_cap_flags &= ~(unsigned)IBV_DEVICE_XRC;
+	if (without & HCA_WITHOUT_MULTICAST)
+		a->max_mcast_grp = a->max_mcast_qp_attach = a->max_total_mcast_qp_attach = 0;
+	if (without & HCA_WITHOUT_SRQ) {
+		a->max_srq = a->max_srq_wr = a->max_srq_sge = 0;
+		a->device_cap_flags &= ~(unsigned)IBV_DEVICE_SRQ_RESIZE;
+	}
+	if (without & HCA_WITHOUT_WINDOWS) {
+		a->max_mw = 0;
+		a->device_cap_flags &= ~(unsigned)(IBV_DEVICE_MEM_WINDOW |
+						   IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	}
+}
+
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
 	struct hca_device *d = hca_context(ctx)->device;
@@ -176,6 +198,7 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = 1,
 	};
+	leave_out(attr);
 	return 0;
 }
 
@@ -224,6 +247,12 @@ int hca_device_query_ex(struct ibv_context *ctx,
 		(uint32_t)full.orig_attr.device_cap_flags | CAP_ATOMIC_WRITE;
 	full.odp_caps = odp_caps;
 	full.xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
+	if (hca_settings.without & HCA_WITHOUT_UD)
+		full.odp_caps.per_transport_caps.ud_odp_caps = 0;
+	if (hca_settings.without & HCA_WITHOUT_UC)
+		full.odp_caps.per_transport_caps.uc_odp_caps = 0;
+	if (hca_settings.without & HCA_WITHOUT_XRC)
+		full.xrc_odp_caps = 0;
 	full.max_dm_size = HCA_MAX_DM_BYTES;
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;

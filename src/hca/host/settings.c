@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/auxv.h>
 
@@ -16,6 +17,7 @@ static const char *const memory_names[] = { "target", "regions", "ptrace", "all"
 					    NULL };
 #define PEERS_ENV "BUSBAR_PEERS"
 #define MEMORY_ENV "BUSBAR_MEMORY"
+#define WITHOUT_ENV "BUSBAR_WITHOUT"
 
 static const char *const access_names[] = { "auto", "process_vm", "procmem",
 					    "target", NULL };
@@ -51,6 +53,11 @@ const struct setting hca_setting_table[] = {
 	  .names = mtu_names,
 	  .offset = offsetof(struct hca_settings, mtu),
 	  .help = "the MTU of the port of soft0, which most programs take as path MTU: 256, 512, 1024, 2048, 4096, or auto: the longest whose packets all interfaces take whole that lead out of this host" },
+	{ .env = WITHOUT_ENV,
+	  .fallback = "",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, without_text),
+	  .help = "what soft0 does not have, to try programs as on an adapter without it, separated by commas: ud (datagrams, and with them multicast), uc, xrc, multicast, srq (shared receive queues), windows (memory windows); ud,uc,xrc is as on iWARP; empty for nothing" },
 	{ .env = PEERS_ENV,
 	  .fallback = "user",
 	  .type = SETTING_ENUM,
@@ -130,6 +137,7 @@ const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .transports = "shm,roce",
 				     .faults = "",
+				     .without_text = "",
 				     .capture = "",
 				     .eager_bytes = 1 << 30,
 				     .memory = HCA_MEMORY_PTRACE,
@@ -148,6 +156,42 @@ static void parse_map_memory(struct hca_settings *s)
 	else if (setting_parse(&size, s->map_memory_text, &s->map_memory))
 		log_warn("BUSBAR_MAP_MEMORY=%s is none of off, on and a size (k, m, g): off",
 			 s->map_memory_text);
+}
+
+/* By the bits of enum hca_without. */
+static const char *const without_names[] = { "ud", "uc", "xrc", "multicast", "srq", "windows" };
+
+static unsigned without_bit(const char *name, size_t length)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(without_names); i++)
+		if (strlen(without_names[i]) == length &&
+		    !strncasecmp(without_names[i], name, length))
+			return 1u << i;
+	return 0;
+}
+
+static void parse_without(struct hca_settings *s)
+{
+	const char *at = s->without_text;
+
+	s->without = 0;
+	while (*at) {
+		const size_t length = strcspn(at, ", ");
+		const unsigned bit = without_bit(at, length);
+
+		if (length && !bit) {
+			log_warn(WITHOUT_ENV "='%.80s' not usable: '%.*s' is none of ud, uc, xrc, multicast, srq and windows; soft0 has everything",
+				 s->without_text, (int)MIN(length, 40u), at);
+			s->without = 0;
+			return;
+		}
+		s->without |= bit;
+		at += length;
+		at += strspn(at, ", ");
+	}
+	/* Members of a group are queue pairs of datagrams. */
+	if (s->without & HCA_WITHOUT_UD)
+		s->without |= HCA_WITHOUT_MULTICAST;
 }
 
 /* The name and the value that earlier versions had for this setting. */
@@ -194,6 +238,7 @@ static void load(void)
 	keep_closed(&hca_settings);
 	show_all(&hca_settings);
 	parse_map_memory(&hca_settings);
+	parse_without(&hca_settings);
 }
 
 void hca_settings_init(void)

@@ -48,6 +48,16 @@ enum hca_copy_access {
 	HCA_ACCESS_TARGET,
 };
 
+/* What the device is said not to have, one bit each (BUSBAR_WITHOUT). */
+enum hca_without {
+	HCA_WITHOUT_UD = 1 << 0, /* then without multicast, too */
+	HCA_WITHOUT_UC = 1 << 1,
+	HCA_WITHOUT_XRC = 1 << 2,
+	HCA_WITHOUT_MULTICAST = 1 << 3,
+	HCA_WITHOUT_SRQ = 1 << 4,
+	HCA_WITHOUT_WINDOWS = 1 << 5,
+};
+
 #define HCA_MAP_NOTHING UINT64_MAX
 
 struct hca_settings {
@@ -55,6 +65,8 @@ struct hca_settings {
 	const char *system_libibverbs; /* path, "auto" or "off" */
 	int link_layer;           /* enum hca_link_layer */
 	int mtu;                  /* enum ibv_mtu that the port offers; 0: what fits */
+	const char *without_text;
+	unsigned without;         /* enum hca_without */
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, in order of preference */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "hca/hca.h"
+#include "hca/host/settings.h"
 #include "hca/memory/domain.h"
 #include "hca/memory/key.h"
 #include "hca/memory/window.h"
@@ -37,6 +38,8 @@ int hca_mw_alloc(struct ibv_pd *ibpd, enum ibv_mw_type type, struct ibv_mw **out
 	struct hca_mw *mw;
 	int ret;
 
+	if (hca_settings.without & HCA_WITHOUT_WINDOWS)
+		return -EOPNOTSUPP;
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return -EINVAL;
 	if (!hca_live(ibpd, HCA_PD))

@@ -17,6 +17,7 @@
 
 #include "hca/hca.h"
 #include "hca/host/gid.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/memory/domain.h"
 #include "hca/object/ah.h"
@@ -123,6 +124,8 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	struct ibv_gid_entry source;
 	struct hca_ah *ah;
 
+	if (hca_settings.without & HCA_WITHOUT_UD)
+		return -EOPNOTSUPP;
 	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), except for the
 	 * LID of this port. */
 	if (!hca_live(ibpd, HCA_PD) || attr->port_num != 1 || attr->sl > 15 ||

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "hca/hca.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/object/qp.h"
 #include "hca/path/path.h"
@@ -157,6 +158,8 @@ int hca_mcast_attach(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 {
 	int ret = check(ibqp, gid);
 
+	if (hca_settings.without & HCA_WITHOUT_MULTICAST)
+		return -EOPNOTSUPP;
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&mcast.change);

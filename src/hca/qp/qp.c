@@ -12,6 +12,7 @@
 #include "hca/event/async.h"
 #include "hca/hca.h"
 #include "hca/host/gid.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/memory/domain.h"
 #include "hca/memory/promising.h"
@@ -93,20 +94,31 @@ static int check_init_extended(const struct ibv_qp_init_attr_ex *a,
 	return 0;
 }
 
+/* -EINVAL: an unknown service; -EOPNOTSUPP: not offered. */
+static int check_type(enum ibv_qp_type type)
+{
+	unsigned without = 0;
+
+	switch (type) {
+	case IBV_QPT_RC: break;
+	case IBV_QPT_XRC_SEND: without = HCA_WITHOUT_XRC; break;
+	case IBV_QPT_UC: without = HCA_WITHOUT_UC; break;
+	case IBV_QPT_UD: without = HCA_WITHOUT_UD; break;
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_DRIVER: return -EOPNOTSUPP;
+	default: return -EINVAL;
+	}
+	return hca_settings.without & without ? -EOPNOTSUPP : 0;
+}
+
 static int check_init_attr(struct ibv_context *ctx,
 			   const struct ibv_qp_init_attr_ex *a)
 {
 	const struct ibv_qp_cap *c = &a->cap;
+	int ret = check_type(a->qp_type);
 
-	switch (a->qp_type) {
-	case IBV_QPT_RC:
-	case IBV_QPT_XRC_SEND:
-	case IBV_QPT_UC:
-	case IBV_QPT_UD: break;
-	case IBV_QPT_RAW_PACKET:
-	case IBV_QPT_DRIVER: return -EOPNOTSUPP;
-	default: return -EINVAL; /* unknown service */
-	}
+	if (ret)
+		return ret;
 	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !hca_live(a->pd, HCA_PD) ||
 	    !hca_live(a->send_cq, HCA_CQ) || a->pd->context != ctx || a->send_cq->context != ctx)
 		return -EINVAL;

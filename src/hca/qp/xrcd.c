@@ -24,6 +24,7 @@
 
 #include "hca/hca.h"
 #include "hca/host/names.h"
+#include "hca/host/settings.h"
 #include "hca/object/context.h"
 #include "hca/object/live.h"
 #include "hca/object/srq.h"
@@ -166,6 +167,9 @@ int hca_xrcd_open(struct ibv_context *ibctx,
 	struct hca_xrcd *x;
 	int ret;
 
+	/* Without domains there are neither XRC SRQs nor XRC targets. */
+	if (hca_settings.without & HCA_WITHOUT_XRC)
+		return -EOPNOTSUPP;
 	if ((attr->comp_mask & needed) != needed ||
 	    (attr->oflags & ~(O_CREAT | O_EXCL)))
 		return -EINVAL;

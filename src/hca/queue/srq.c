@@ -14,6 +14,7 @@
 
 #include "hca/event/async.h"
 #include "hca/hca.h"
+#include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/memory/domain.h"
 #include "hca/object/cq.h"
@@ -41,6 +42,8 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 	struct hca_srq *srq;
 	int ret = hca_live(ibpd, HCA_PD) ? check_sizes(attr) : -EINVAL;
 
+	if (hca_settings.without & HCA_WITHOUT_SRQ)
+		return -EOPNOTSUPP;
 	if (ret)
 		return ret;
 	ret = hca_quota_take(HCA_QUOTA_SRQ);
