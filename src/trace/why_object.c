@@ -322,6 +322,13 @@ static bool cq_wrong(struct text *t, const char *name, const struct ibv_cq *cq,
 	return true;
 }
 
+static void not_offered(struct text *t, enum ibv_qp_type type)
+{
+	text_add(t, "qp_type ");
+	text_qp_type(t, type);
+	text_add(t, " is not offered by this device");
+}
+
 static void why_create_qp(struct text *t, int error, struct ibv_context *context,
 			  const struct ibv_qp_init_attr *a)
 {
@@ -331,9 +338,7 @@ static void why_create_qp(struct text *t, int error, struct ibv_context *context
 	if (error == EOPNOTSUPP && (a->qp_type == IBV_QPT_RAW_PACKET ||
 				    a->qp_type == IBV_QPT_DRIVER || a->qp_type > IBV_QPT_DRIVER ||
 				    a->qp_type < IBV_QPT_RC)) {
-		text_add(t, "qp_type ");
-		text_qp_type(t, a->qp_type);
-		text_add(t, " is not offered by this device");
+		not_offered(t, a->qp_type);
 		return;
 	}
 	if (a->qp_type != IBV_QPT_XRC_RECV) {
@@ -360,6 +365,8 @@ void why_ibv_create_qp(struct text *t, int error, struct ibv_pd *pd, struct ibv_
 {
 	if (!pd || !a)
 		text_add(t, "%s is NULL", pd ? "qp_init_attr" : "pd");
+	else if (error == EOPNOTSUPP) /* there is nothing else here to be supported */
+		not_offered(t, a->qp_type);
 	else
 		why_create_qp(t, error, pd->context, a);
 }
@@ -408,6 +415,9 @@ static void why_mcast(struct text *t, int error, struct ibv_qp *qp, const union 
 
 	if (!qp || !gid) {
 		text_add(t, "%s is NULL", qp ? "gid" : "qp");
+	} else if (error == EOPNOTSUPP) {
+		text_add(t, "the device has no multicast groups (max_mcast_grp is %d)",
+			 why_device(qp->context).max_mcast_grp);
 	} else if (!multicast) {
 		text_gid(t, gid);
 		text_add(t, " is no multicast address");
@@ -508,6 +518,9 @@ void why_ibv_create_ah(struct text *t, int error, struct ibv_pd *pd, struct ibv_
 {
 	if (!pd || !a)
 		text_add(t, "%s is NULL", pd ? "attr" : "pd");
+	else if (error == EOPNOTSUPP)
+		text_add(t, "the device has no datagrams (max_ah is %d)",
+			 why_device(pd->context).max_ah);
 	else
 		why_vector(t, pd->context, a);
 }
