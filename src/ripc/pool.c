@@ -42,15 +42,22 @@ const char *pool_why(void)
 
 /* ---- spans come and go ---- */
 
+/* Nobody finds the span from here on. The lock is held. */
+static void forget(struct pool *p, struct pool_span *s)
+{
+	pool_tree_remove(&p->root, s);
+	for (unsigned i = 0; i < POOL_SEEN; i++)
+		if (p->seen[i] == s)
+			p->seen[i] = NULL;
+}
+
 static void evict(struct pool *p, struct pool_span *s, struct list *gone)
 {
 	list_remove(&s->entry);
 	list_remove(&s->idle);
 	p->counters.kept_bytes -= s->end - s->start;
 	p->classes[s->size_class].slabs--;
-	pool_tree_remove(&p->root, s);
-	if (p->last == s)
-		p->last = NULL;
+	forget(p, s);
 	list_push(gone, &s->idle);
 }
 
@@ -210,8 +217,10 @@ err_memory:
 static struct pool_region *find(struct pool *p, const void *at, size_t bytes)
 {
 	const uintptr_t address = (uintptr_t)at;
+	/* A piece of 64 KiB has a place; pieces side by side have different ones. */
+	struct pool_span **seen = &p->seen[(address >> 16 ^ address >> 22) % POOL_SEEN];
+	struct pool_span *s = *seen;
 	struct pool_region *slot;
-	struct pool_span *s = p->last;
 	uintptr_t start, end;
 
 	if (!s || address < s->start || address >= s->end) {
@@ -219,7 +228,7 @@ static struct pool_region *find(struct pool *p, const void *at, size_t bytes)
 		s = address < UINTPTR_MAX ? pool_tree_find(p->root, address, address + 1) : NULL;
 		if (!s)
 			return NULL;
-		p->last = s;
+		*seen = s;
 	}
 	slot = pool_span_slot(s, address, &start, &end);
 	if (!slot || slot->state != POOL_USED || bytes > end - address)
@@ -305,13 +314,10 @@ int pool_unregister(struct pool *p, void *memory)
 	s = slot->span;
 	ret = pool_keys_drop(p, s);
 	spin_lock(&p->lock);
-	if (ret) {
+	if (ret)
 		slot->state = POOL_USED;
-	} else {
-		pool_tree_remove(&p->root, s);
-		if (p->last == s)
-			p->last = NULL;
-	}
+	else
+		forget(p, s);
 	spin_unlock(&p->lock);
 	if (!ret)
 		free(s);

@@ -34,8 +34,10 @@ enum pool_access {
 struct pool_ref {
 	struct pool_region *region;
 	uint32_t lkey, rkey;
-	struct ibv_mr *mr; /* they are of; windows of type 2 can be bound to it, if the
-			    * device has them. Short buffers share it with others */
+	struct ibv_mr *mr; /* they are of. Buffers below 64 KiB share it with others: a
+			    * peer that has the rkey reaches these, too. Windows of type 2
+			    * can be bound to it, where the device has them; keep the
+			    * reference as long as one is */
 };
 
 struct pool_counters {

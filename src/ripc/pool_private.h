@@ -8,6 +8,8 @@
 #include "ripc/pool_span.h"
 #include "util/spin.h"
 
+#define POOL_SEEN 64
+
 struct pool_class {
 	struct list partial; /* spans with some buffers free, the latest used last */
 	struct list whole;   /* with all of them free, likewise */
@@ -26,7 +28,8 @@ struct pool {
 	pthread_mutex_t registering; /* one at a time, so none is made twice */
 	struct spin lock;         /* of all that follows, and of the spans */
 	struct pool_span *root;
-	struct pool_span *last;   /* found last: messages often come from the same memory */
+	struct pool_span *seen[POOL_SEEN]; /* found last, by address: messages often come from
+					    * the same memory */
 	struct list idle;         /* spans that are wholly free, the longest first */
 	struct pool_class classes[POOL_CLASSES];
 	struct pool_counters counters;
