@@ -16,6 +16,7 @@
 #define RECEIVES (CONN_CREDITS + CONN_SPARE)
 #define INLINE_BYTES 256
 #define DRAIN_WRS 1
+#define CONTROLS_MAX 4096
 
 static int post_receive(struct conn *c, struct slot *slot)
 {
@@ -196,8 +197,9 @@ void conn_control(struct peer *p, const struct packet_message *m)
 		send_control(c, &now);
 		return;
 	}
-	w = calloc(1, sizeof(*w));
-	if (!w) { /* the peer would wait for ever */
+	/* A peer that asks and does not take answers, or no memory: it would wait for ever. */
+	w = p->controls_count < CONTROLS_MAX ? calloc(1, sizeof(*w)) : NULL;
+	if (!w) {
 		connect_broken(c);
 		return;
 	}
@@ -207,6 +209,7 @@ void conn_control(struct peer *p, const struct packet_message *m)
 	w->number = m->number;
 	w->error = m->error;
 	list_push(&p->controls, &w->entry);
+	p->controls_count++;
 }
 
 void conn_flush(struct peer *p)
@@ -225,6 +228,7 @@ void conn_flush(struct peer *p)
 		m.number = w->number;
 		m.error = w->error;
 		free(w);
+		p->controls_count--;
 		p->conn->credits--;
 		send_control(p->conn, &m);
 	}

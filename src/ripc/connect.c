@@ -95,6 +95,7 @@ static void leave_peer(struct conn *c)
 		targets_clear(p);
 		while ((e = list_pop(&p->controls)))
 			free(list_entry(e, struct control, entry));
+		p->controls_count = 0;
 		fetch_abort(p);
 		long_again(p);
 		again = !list_empty(&p->outstanding);

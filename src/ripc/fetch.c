@@ -27,6 +27,8 @@ void fetch_free(struct fetch *f)
 	free(f);
 }
 
+static void fetching_add(struct peer *p, struct fetch *f, int by);
+
 /* peer->lock */
 static void answer(struct conn *c, const struct fetch *f, int err)
 {
@@ -149,6 +151,7 @@ static void deliver(struct conn *c, struct fetch *f)
 	struct ripc_service *s = service_get(f->r, f->to);
 
 	list_remove(&f->entry);
+	fetching_add(c->peer, f, -1);
 	for (unsigned i = 0; i < f->message.count; i++) {
 		if (!f->source[i].pushed)
 			COUNT(f->r, bytes_pulled, f->message.items[i].bytes);
@@ -191,6 +194,7 @@ void fetch_abort(struct peer *p)
 		struct fetch *f = list_entry(p->fetching.prev, struct fetch, entry);
 
 		list_remove(&f->entry);
+		fetching_add(p, f, -1);
 		p->taken = f->number - 1;
 		f->failed = true;
 		if (!f->reads)
@@ -224,14 +228,30 @@ void fetch_done(struct fetch *f, bool good)
 
 /* ---- announcements ---- */
 
-static int refusal(struct ripc *r, const struct ripc_service *s,
+/* peer->lock. What one peer has under way is bounded, too. */
+static int refusal(const struct peer *p, const struct ripc_service *s,
 		   const struct packet_message *m)
 {
+	const struct ripc_config *c = &p->r->config.c;
+	uint64_t bytes = total_of(m);
+
 	if (!s)
 		return -EHOSTUNREACH;
-	if (total_of(m) > r->config.c.message_bytes_max)
+	if (bytes > c->message_bytes_max)
 		return -EMSGSIZE;
-	return s->queued >= r->config.c.queue_max ? -EAGAIN : 0;
+	if (p->fetching_count && (p->fetching_count >= c->queue_max ||
+				  p->fetching_bytes > c->message_bytes_max - bytes))
+		return -EAGAIN;
+	return s->queued >= c->queue_max ? -EAGAIN : 0;
+}
+
+/* peer->lock */
+static void fetching_add(struct peer *p, struct fetch *f, int by)
+{
+	for (unsigned i = 0; i < f->message.count; i++)
+		p->fetching_bytes += by > 0 ? f->message.items[i].bytes :
+					      -f->message.items[i].bytes;
+	p->fetching_count += (unsigned)by;
 }
 
 /* peer->lock. What was said of a message that is announced once more. */
@@ -251,7 +271,7 @@ static int take(struct conn *c, struct ripc_service *s, const struct packet_mess
 {
 	struct peer *p = c->peer;
 	struct fetch *f = make(c, m);
-	int ret = f ? refusal(c->r, s, m) : -ENOBUFS;
+	int ret = f ? refusal(p, s, m) : -ENOBUFS;
 
 	if (!f)
 		return -EBADMSG; /* nothing can be said of it; it comes again */
@@ -270,6 +290,7 @@ static int take(struct conn *c, struct ripc_service *s, const struct packet_mess
 		return 0;
 	}
 	list_push(&p->fetching, &f->entry);
+	fetching_add(p, f, 1);
 	fetch_go_on(p);
 	return 0;
 }

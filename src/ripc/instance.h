@@ -185,6 +185,7 @@ struct outstanding {
 	uint32_t from, to;
 	uint8_t count, returns_count;
 	bool informed;          /* on the present connection */
+	bool given_up;          /* its service ends */
 	bool asked;             /* a thread is in ripc_sent() for it; service->lock */
 	atomic_int state;       /* 1: on its way; 0 or a negative errno: its end */
 	struct packet_memory items[RIPC_ITEMS_MAX];
@@ -237,7 +238,8 @@ struct peer {
 	struct refusal refused[PEER_REFUSALS];
 	unsigned refusals;
 	struct list targets, controls;
-	unsigned targets_count;
+	unsigned targets_count, controls_count, fetching_count;
+	uint64_t fetching_bytes;
 	unsigned revoked;       /* answers to revocations */
 	struct ibv_ah *ah;      /* datagrams; made when first needed */
 };

@@ -190,9 +190,14 @@ void long_flush(struct peer *p)
 
 void long_again(struct peer *p)
 {
-	for (struct list *e = p->outstanding.next; e != &p->outstanding; e = e->next) {
+	for (struct list *e = p->outstanding.next; e != &p->outstanding;) {
 		struct outstanding *o = list_entry(e, struct outstanding, entry);
 
+		e = e->next;
+		if (o->given_up) {
+			end(p, o, -EBADF);
+			continue;
+		}
 		o->informed = false;
 		o->returns_count = 0; /* they went with the connection */
 	}
@@ -384,20 +389,34 @@ int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms)
 	return ret;
 }
 
-/* Of a service that ends: what has not ended is given up. */
+/* Of a service that ends. The receiver may still fetch what has not ended: that is waited
+ * for, and if it takes too long the connection goes, so that nobody reads memory that is
+ * the program's again. */
 void sends_forget(struct ripc_service *s)
 {
+	uint64_t until = now_ns() + s->r->config.c.connect_timeout_ms * UINT64_C(1000000);
 	struct list *e;
 
-	while ((e = list_pop(&s->sends))) {
-		struct outstanding *o = list_entry(e, struct outstanding, sent_entry);
+	while (!list_empty(&s->sends)) {
+		struct outstanding *o = list_entry(s->sends.next, struct outstanding,
+						   sent_entry);
 		struct peer *p = o->peer;
 
+		if (!has_ended(o) && wait_until(s->r, &p->event, has_ended, o, until)) {
+			struct conn *c;
+
+			pthread_mutex_lock(&p->lock);
+			c = p->conn;
+			o->given_up = true;
+			if (c)
+				connect_broken(c);
+			pthread_mutex_unlock(&p->lock);
+			wait_until(s->r, &p->event, has_ended, o, UINT64_MAX);
+		}
+		e = list_pop(&s->sends);
 		pthread_mutex_lock(&p->lock);
-		if (atomic_load(&o->state) > 0)
-			end(p, o, -EBADF);
 		pthread_mutex_unlock(&p->lock);
 		peer_put(p);
-		free(o);
+		free(list_entry(e, struct outstanding, sent_entry));
 	}
 }

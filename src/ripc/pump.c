@@ -29,7 +29,9 @@ static void handle_message(struct slot *slot, const uint8_t *bytes, size_t lengt
 	}
 	if (m.credits) {
 		pthread_mutex_lock(&c->peer->lock);
-		c->credits += m.credits;
+		/* A peer that grants more than there can be is not believed. */
+		c->credits = c->credits + m.credits < CONN_CREDITS ?
+				     c->credits + m.credits : CONN_CREDITS;
 		conn_flush(c->peer);
 		pthread_mutex_unlock(&c->peer->lock);
 		event_signal(&c->peer->event);
