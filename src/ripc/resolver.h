@@ -35,7 +35,8 @@ struct resolver_config {
 };
 
 struct resolver_counters {
-	atomic_uint_fast64_t asked, failed, answered, bad_packets, unasked_replies, unauthentic;
+	atomic_uint_fast64_t asked, failed, answered, bad_packets, unasked_replies, unauthentic,
+		limited; /* questions that got no answer, being too many from one source */
 };
 
 /* 0 or a negative errno, *why a sentence for it (static or in a buffer of the thread). */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fuzz target of what comes to the sockets of a resolver and of a rendezvous: packets from
+ * several sources, with numbers that fit to each other now and then. What it answers goes to
+ * a socket of the test on the loopback interface. Input: packets, each behind a byte for its
+ * source and one for its length. Built plainly, main() runs random ones (argument 1: runs,
+ * argument 2: seed); built with -fsanitize=fuzzer and -DFUZZER, libFuzzer drives it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MUTATE_BYTES "\0\1\2\3\4\5\6\7\x10\x20\x21\x40\x7f\x80\xff"
+#include "mutate.h"
+#include "ripc/places.h"
+#include "ripc/resolver_private.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct resolver *resolver;
+static uint16_t sink_port;
+
+static bool has(void *arg, uint32_t *id, const char *name)
+{
+	if (!*id && !strcmp(name, "store"))
+		*id = 1;
+	return *id == 1;
+}
+
+static void moved(void *arg, uint32_t id, uint64_t old)
+{
+	if (!id || !old)
+		abort();
+}
+
+static void conflict(void *arg, uint32_t id, const struct packet_where *other)
+{
+	if (!id || !other->instance)
+		abort();
+}
+
+/* Nobody knows its sockets, so its thread sleeps: what it takes comes from here alone. */
+static void open_once(void)
+{
+	struct resolver_config config = { .how = "rendezvous:127.0.0.1:9", .port = 9,
+		.self = { .instance = 1 }, .has = has, .moved = moved, .conflict = conflict };
+	union address sink;
+	socklen_t length = sizeof(sink);
+	const char *why;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	address_parse("127.0.0.1", 0, &sink);
+	if (fd < 0 || bind(fd, &sink.any, sizeof(sink.in)) ||
+	    getsockname(fd, &sink.any, &length) || resolver_open(&resolver, &config, &why))
+		abort();
+	sink_port = address_port(&sink);
+}
+
+static union address source(uint8_t which)
+{
+	union address a;
+
+	address_parse(which & 1 ? "127.0.0.1" : "127.0.0.2", sink_port, &a);
+	if (which & 2)
+		address_parse("fe80::1", 9, &a);
+	return a;
+}
+
+static void rendezvous_take(struct places *p, uint64_t now_ns, const union address *from,
+			    const uint8_t *bytes, size_t length)
+{
+	struct places_out out[PLACES_OUT_MAX];
+	uint8_t reply[PACKET_RESOLVE_BYTES_MAX];
+	static const struct packet_key none;
+	struct packet_resolve packet;
+
+	if (packet_resolve_decode(&packet, &none, bytes, length))
+		return;
+	/* Everything it says can be said. */
+	for (unsigned i = places_take(p, now_ns, from, &packet, out); i--;)
+		if (packet_resolve_decode(&packet, &none, reply,
+					  packet_resolve_encode(&out[i].packet, &none, reply)))
+			abort();
+	if (p->count > p->max)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct places places;
+	uint64_t now_ns = UINT64_C(1000000000);
+
+	if (!resolver)
+		open_once();
+	if (places_init(&places, 3, (const uint8_t[16]){ 7 }))
+		return 0;
+	/* Each input has its full share of answers. */
+	limit_init(&resolver->limit, places.key);
+	while (size > 2) {
+		const union address from = source(data[0]);
+		const size_t length = data[1] < size - 2 ? data[1] : size - 2;
+
+		now_ns += (uint64_t)data[0] * 1000000;
+		rendezvous_take(&places, now_ns, &from, data + 2, length);
+		resolver_take(resolver, resolver->net.own4, &from, data + 2, length);
+		data += 2 + length;
+		size -= 2 + length;
+	}
+	places_free(&places);
+	return 0;
+}
+
+#ifndef FUZZER
+#define SIZE_MAX_ALL 2048
+
+static size_t packet(uint8_t *out)
+{
+	static const struct packet_key none;
+	struct packet_resolve p = {
+		.type = (uint8_t)(1 + random_below(5)), .nonce = random_below(4),
+		.from = (uint32_t)random_below(3), .id = (uint32_t)random_below(4),
+		.lifetime_s = (uint16_t)(random_below(3) * 20),
+		.where = { .instance = random_below(4), .port = 18515 },
+	};
+
+	if (random_below(3) == 0)
+		strcpy(p.name, random_below(2) ? "store" : "shop");
+	out[0] = (uint8_t)random_below(256);
+	out[1] = (uint8_t)packet_resolve_encode(&p, &none, out + 2);
+	return 2 + out[1];
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 10000;
+	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
+
+	printf("seed %lu\n", seed);
+	random_state = seed;
+	for (unsigned long run = 0; run < runs; run++) {
+		static uint8_t bytes[SIZE_MAX_ALL];
+		size_t size = 0;
+		uint8_t *data;
+
+		for (uint64_t n = 1 + random_below(8); n; n--)
+			size += packet(bytes + size);
+		for (uint64_t changes = random_below(4); changes; changes--)
+			size = mutate(bytes, size, sizeof(bytes));
+		data = malloc(size ? size : 1);
+		if (!data)
+			return 1;
+		memcpy(data, bytes, size);
+		LLVMFuzzerTestOneInput(data, size);
+		free(data);
+	}
+	resolver_close(resolver);
+	return 0;
+}
+#endif
