@@ -62,8 +62,10 @@ enum ripc_short {
 	RIPC_SHORT_DEFAULT,    /* connection */
 	RIPC_SHORT_CONNECTION, /* SEND on the reliable connection; held up, not lost, when
 				* the receiver has no room */
-	RIPC_SHORT_DATAGRAM,   /* UD: no connection for short messages; lost without room.
-				* Where the adapter has none: connection */
+	RIPC_SHORT_DATAGRAM,   /* UD, in any order, lost without room: no connection for short
+				* messages that fit into one packet of the adapter and
+				* offer no return buffers. Where one side's adapter has
+				* no datagrams: connection */
 };
 
 /* 0 and NULL everywhere mean the default, which the environment variable in brackets may

@@ -20,23 +20,17 @@ static bool by_datagram(const struct ripc *r)
 	return r->device.ud && r->config.c.short_by == RIPC_SHORT_DATAGRAM;
 }
 
-static size_t limit_of(const struct ripc *r, bool datagram)
+/* Of header and items. */
+static size_t datagram_max(const struct ripc *r)
 {
-	size_t limit = SLOT_BYTES;
-
-	if (datagram && r->device.mtu_bytes < limit)
-		limit = r->device.mtu_bytes;
-	return limit;
+	return r->device.mtu_bytes < SLOT_BYTES ? r->device.mtu_bytes : SLOT_BYTES;
 }
 
 size_t ripc_short_max(struct ripc *r, unsigned count)
 {
-	bool datagram;
-
 	if ((!r && ripc_default(&r)) || count > RIPC_ITEMS_MAX)
 		return 0;
-	datagram = by_datagram(r);
-	return limit_of(r, datagram) - packet_message_bytes(PACKET_SHORT, count, 0, datagram);
+	return SLOT_BYTES - packet_message_bytes(PACKET_SHORT, count, 0, false);
 }
 
 /* What ripc_send_short() was asked for, with its header. */
@@ -211,15 +205,15 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 		   const struct ripc_item *returns, unsigned returns_count)
 {
 	struct peer *p;
-	bool datagram = by_datagram(s->r) && !returns_count;
+	size_t header = packet_message_bytes(PACKET_SHORT, j->m.count, 0, true);
 	int ret;
 
-	if (datagram) {
+	if (by_datagram(s->r) && !returns_count && header + j->total <= datagram_max(s->r)) {
 		ret = peer_of_service(s->r, s->id, to, &p);
 		if (ret)
 			return ret;
 		if (p->where.ud_qpn) {
-			j->header = packet_message_bytes(PACKET_SHORT, j->m.count, 0, true);
+			j->header = header;
 			ret = send_datagram(j, p);
 			peer_put(p);
 			return ret;
@@ -248,16 +242,13 @@ int ripc_send_short(struct ripc_service *s, uint32_t to, const struct ripc_item 
 {
 	struct job j;
 	struct ripc_service *local;
-	bool datagram;
 	size_t limit;
 	int ret = send_check(s, items, count, returns, returns_count);
 
 	if (ret)
 		return ret;
 	j.total = total_of(items, count);
-	datagram = by_datagram(s->r) && !returns_count;
-	limit = limit_of(s->r, datagram) -
-		packet_message_bytes(PACKET_SHORT, count, returns_count, datagram);
+	limit = SLOT_BYTES - packet_message_bytes(PACKET_SHORT, count, returns_count, false);
 	if (j.total > limit)
 		return ripc_fail(-EMSGSIZE, "%zu bytes; a short message like this has at most %zu",
 				 j.total, limit);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * random SECONDS [SEED [PROCESSES [kills]]]: processes with services that send each other short
+ * random SECONDS [SEED|time [PROCESSES [kills] [datagrams]]]: processes with services that send each other short
  * and long messages at random; with `kills` one of them dies now and then and comes back, so
  * that its services move to another instance.
  *
@@ -38,12 +38,13 @@ static struct {
 	struct pair pairs[SENDERS][SENDERS];   /* from, to */
 	atomic_uint numbers[SENDERS];          /* of messages, over all lives of a sender */
 	atomic_bool stop_sending, stop, failed;
-	atomic_uint_fast64_t errors[4096];
+	atomic_uint_fast64_t errors[4096], slowest_ns;
 } *all;
 
 static unsigned processes = 4;
 static bool kills, datagrams;
 static uint64_t seed = 1;
+static uint16_t port; /* of the resolver, so that tests do not find each other */
 
 struct head {
 	uint32_t from, to, number, is_long;
@@ -57,6 +58,14 @@ static void fail(const char *what, uint32_t from, uint32_t to, uint32_t number)
 	fflush(stdout);
 	atomic_store(&all->failed, true);
 	atomic_store(&all->stop, true);
+}
+
+static uint64_t time_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void fill(uint8_t *at, size_t bytes, uint64_t start)
@@ -221,6 +230,7 @@ static void send_one(struct end *e, struct prng *p, uint8_t *buffer)
 				 prng_below(p, 1400);
 	struct ripc_item items[2] = { { &h, sizeof(h) }, { buffer, bytes } }, back;
 	unsigned returns = 0;
+	uint64_t begun;
 	int ret;
 
 	if (!prng_below(p, 4)) {
@@ -229,6 +239,7 @@ static void send_one(struct end *e, struct prng *p, uint8_t *buffer)
 		returns = back.data ? 1 : 0;
 	}
 	fill(buffer, bytes, h.fill);
+	begun = time_ns();
 	if (is_long) {
 		struct ripc_token token;
 
@@ -242,6 +253,9 @@ static void send_one(struct end *e, struct prng *p, uint8_t *buffer)
 	} else {
 		ret = ripc_send_short(e->s, to, items, 2, &back, returns);
 	}
+	begun = time_ns() - begun;
+	if (begun > atomic_load(&all->slowest_ns))
+		atomic_store(&all->slowest_ns, begun);
 	if (!ret)
 		atomic_fetch_add(&all->pairs[e->id - ID][to - ID].sent[is_long], 1);
 	else if (may_be(ret))
@@ -270,7 +284,7 @@ _Noreturn static void live(unsigned number, uint64_t own_seed)
 {
 	struct end ends[SERVICES];
 	pthread_t receivers[SERVICES], senders[SERVICES];
-	struct ripc_config c = { .claim_ms = UINT32_MAX, .resolve_timeout_ms = 5000,
+	struct ripc_config c = { .resolver_port = port, .claim_ms = UINT32_MAX, .resolve_timeout_ms = 5000,
 				 .connect_timeout_ms = 10000,
 				 .short_by = datagrams ? RIPC_SHORT_DATAGRAM :
 							 RIPC_SHORT_CONNECTION };
@@ -345,7 +359,8 @@ static void compare(void)
 					     (uint32_t)p->came[k]);
 			}
 	printf("short: %" PRIu64 " sent, %" PRIu64 " came; long: %" PRIu64 " sent, %" PRIu64
-	       " came\n", total[0][0], total[1][0], total[0][1], total[1][1]);
+	       " came; slowest call %" PRIu64 " ms\n", total[0][0], total[1][0], total[0][1], total[1][1],
+	       all->slowest_ns / 1000000);
 	for (unsigned i = 0; i < 4096; i++)
 		if (all->errors[i])
 			printf("%s: %" PRIuFAST64 "\n", strerror((int)i), all->errors[i]);
@@ -361,7 +376,7 @@ int main(int argc, char **argv)
 	uint64_t before;
 	int status, bad = 0;
 
-	if (argc > 2)
+	if (argc > 2 && strcmp(argv[2], "time") != 0)
 		seed = strtoull(argv[2], NULL, 0);
 	else
 		seed = (uint64_t)time(NULL);
@@ -378,6 +393,7 @@ int main(int argc, char **argv)
 	all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (all == MAP_FAILED)
 		return 1;
+	port = (uint16_t)(20000 + getpid() % 20000);
 	p = prng_from(seed);
 	for (unsigned i = 0; i < processes; i++)
 		pids[i] = start(i, &p);
