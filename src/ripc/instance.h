@@ -157,7 +157,7 @@ struct ripc_service {
 	atomic_bool closing;
 	struct spin lock;
 	struct list queue;      /* of struct received */
-	unsigned queued;
+	atomic_uint queued;     /* written with `lock` */
 	struct event event;
 	int fd;                 /* -1: nobody asked for it */
 	bool fd_set;

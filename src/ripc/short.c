@@ -121,25 +121,33 @@ static int send_connected(struct job *j, struct peer *p)
 
 /* ---- by datagram ---- */
 
-/* The address handle of the peer; made once. */
-static struct ibv_ah *handle_of(struct peer *p)
+/* Where datagrams for a peer go; qpn 0: it takes none. */
+struct datagram_to {
+	struct ibv_ah *ah;
+	uint32_t qpn, qkey;
+};
+
+/* The address handle is made once. */
+static struct datagram_to datagram_to(struct peer *p)
 {
 	struct device *d = &p->r->device;
 	struct ibv_ah_attr a = {
 		.is_global = 1, .port_num = d->port,
 		.grh = { .sgid_index = d->gid_index, .hop_limit = 64 },
 	};
+	struct datagram_to to;
 
 	pthread_mutex_lock(&p->lock);
-	if (!p->ah) {
+	if (!p->ah && p->where.ud_qpn) {
 		memcpy(a.grh.dgid.raw, p->where.ud_gid, sizeof(a.grh.dgid.raw));
 		p->ah = ibv_create_ah(d->pd, &a);
 	}
+	to = (struct datagram_to){ p->ah, p->ah ? p->where.ud_qpn : 0, p->where.ud_qkey };
 	pthread_mutex_unlock(&p->lock);
-	return p->ah;
+	return to;
 }
 
-static int post_datagram(struct job *j, struct peer *p, struct ibv_ah *ah)
+static int post_datagram(struct job *j, struct peer *p, const struct datagram_to *to)
 {
 	struct device *d = &p->r->device;
 	size_t bytes = j->header + j->total;
@@ -148,8 +156,7 @@ static int post_datagram(struct job *j, struct peer *p, struct ibv_ah *ah)
 	struct ibv_send_wr wr = {
 		.wr_id = work_id(p->r, WORK_UD_SEND), .sg_list = &sge, .num_sge = 1,
 		.opcode = IBV_WR_SEND, .send_flags = fits ? IBV_SEND_INLINE : 0,
-		.wr.ud = { .ah = ah, .remote_qpn = p->where.ud_qpn,
-			   .remote_qkey = p->where.ud_qkey },
+		.wr.ud = { .ah = to->ah, .remote_qpn = to->qpn, .remote_qkey = to->qkey },
 	}, *bad;
 	uint8_t *at;
 	int ret = -EAGAIN;
@@ -181,17 +188,14 @@ static bool has_room(void *arg)
 	return room;
 }
 
-static int send_datagram(struct job *j, struct peer *p)
+static int send_datagram(struct job *j, struct peer *p, const struct datagram_to *to)
 {
 	struct ripc *r = p->r;
-	struct ibv_ah *ah = handle_of(p);
 	uint64_t until = now_ns() + r->config.c.connect_timeout_ms * UINT64_C(1000000);
 	int ret;
 
-	if (!ah)
-		return ripc_fail(-EHOSTUNREACH, "no address handle for the peer");
 	do {
-		ret = post_datagram(j, p, ah);
+		ret = post_datagram(j, p, to);
 	} while (ret == -EAGAIN &&
 		 !(ret = wait_until(r, &p->event, has_room, &r->device, until)) &&
 		 (ret = -EAGAIN));
@@ -205,6 +209,7 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 		   const struct ripc_item *returns, unsigned returns_count)
 {
 	struct peer *p;
+	struct datagram_to to_peer;
 	size_t header = packet_message_bytes(PACKET_SHORT, j->m.count, 0, true);
 	int ret;
 
@@ -212,9 +217,10 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 		ret = peer_of_service(s->r, s->id, to, &p);
 		if (ret)
 			return ret;
-		if (p->where.ud_qpn) {
+		to_peer = datagram_to(p);
+		if (to_peer.qpn) {
 			j->header = header;
-			ret = send_datagram(j, p);
+			ret = send_datagram(j, p, &to_peer);
 			peer_put(p);
 			return ret;
 		}
