@@ -82,8 +82,8 @@ static unsigned interfaces_read(struct net_interface *all)
 		i->ipv4 = true;
 		if (a->ifa_flags & IFF_LOOPBACK)
 			inet_pton(AF_INET, "127.255.255.255", &i->broadcast);
-		else if ((a->ifa_flags & IFF_BROADCAST) && a->ifa_broadaddr)
-			i->broadcast = ((struct sockaddr_in *)(void *)a->ifa_broadaddr)->sin_addr;
+		else if (a->ifa_flags & IFF_BROADCAST)
+			i->broadcast.s_addr = INADDR_BROADCAST;
 	}
 	freeifaddrs(list);
 	return count;

@@ -43,9 +43,11 @@ enum packet_resolve_type {
 	PACKET_ASK = 1,   /* who has this ID (or, with ID 0, this name)? */
 	PACKET_TELL,      /* answer: `where` has it; echoes nonce */
 	PACKET_CLAIM,     /* like ASK, by who is about to open it; `where` of the asker */
-	PACKET_ENTER,     /* to a rendezvous: `where` has it for lifetime_s (0: not any more) */
-	PACKET_ENTERED,   /* its answer; lifetime_s 0: refused, another instance has it, which
-			   * `where` tells */
+	PACKET_ENTER,     /* to a rendezvous: `where` has it for lifetime_s (0: not any more);
+			   * to everyone, as news: nobody answers */
+	PACKET_ENTERED,   /* answer of the rendezvous; lifetime_s 0: refused, another instance
+			   * has it, which `where` tells; with the asker itself there: no
+			   * room, or the answer to a farewell */
 };
 
 struct packet_resolve {

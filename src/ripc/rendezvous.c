@@ -62,11 +62,10 @@ static void answer(struct rendezvous *r, const union address *from, const uint8_
 	struct packet_resolve p;
 	unsigned n;
 
-	if (packet_resolve_decode(&p, r->key, bytes, length) ||
-	    !limit_take(&r->limit, from, now()))
+	if (packet_resolve_decode(&p, r->key, bytes, length))
 		return;
 	n = places_take(&r->places, now(), from, &p, out);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n && limit_take(&r->limit, from, now()); i++)
 		sendto(r->fd, reply, packet_resolve_encode(&out[i].packet, r->key, reply),
 		       MSG_DONTWAIT | MSG_NOSIGNAL, &out[i].to.any,
 		       address_length(&out[i].to));

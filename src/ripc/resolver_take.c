@@ -61,6 +61,10 @@ static void tell(struct resolver *r, int fd, const union address *to,
 	struct packet_resolve p = *question;
 	uint8_t bytes[PACKET_RESOLVE_BYTES_MAX];
 
+	if (!limit_take(&r->limit, to, resolver_now_ns())) {
+		count(&r->counters.limited);
+		return;
+	}
 	p.type = PACKET_TELL;
 	p.id = id;
 	p.lifetime_s = 0;
@@ -153,11 +157,6 @@ void resolver_take(struct resolver *r, int fd, const union address *from,
 		return; /* one's own question, which comes back */
 	if (p.type == PACKET_TELL) {
 		take_tell(r, from, &p);
-		return;
-	}
-	/* The rest costs something, and anyone may send it. */
-	if (!limit_take(&r->limit, from, resolver_now_ns())) {
-		count(&r->counters.limited);
 		return;
 	}
 	if (p.type == PACKET_ASK)

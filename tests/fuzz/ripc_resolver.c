@@ -44,8 +44,9 @@ static void conflict(void *arg, uint32_t id, const struct packet_where *other)
 /* Nobody knows its sockets, so its thread sleeps: what it takes comes from here alone. */
 static void open_once(void)
 {
-	struct resolver_config config = { .how = "rendezvous:127.0.0.1:9", .port = 9,
-		.self = { .instance = 1 }, .has = has, .moved = moved, .conflict = conflict };
+	struct resolver_config config = { .port = 9, .self = { .instance = 1 }, .has = has,
+		.moved = moved, .conflict = conflict };
+	char how[64];
 	union address sink;
 	socklen_t length = sizeof(sink);
 	const char *why;
@@ -53,9 +54,43 @@ static void open_once(void)
 
 	address_parse("127.0.0.1", 0, &sink);
 	if (fd < 0 || bind(fd, &sink.any, sizeof(sink.in)) ||
-	    getsockname(fd, &sink.any, &length) || resolver_open(&resolver, &config, &why))
+	    getsockname(fd, &sink.any, &length))
 		abort();
 	sink_port = address_port(&sink);
+	snprintf(how, sizeof(how), "rendezvous:127.0.0.1:%u", sink_port);
+	config.how = how;
+	if (resolver_open(&resolver, &config, &why))
+		abort();
+}
+
+/* What waits for an answer with the nonce 1, 2 or 3. */
+static struct question question;
+static struct claim claim;
+static struct own_service own;
+
+static void wait_begin(void)
+{
+	question = (struct question){ .nonce = 1, .id = 2, .waiters = 1 };
+	claim = (struct claim){ .nonce = 2, .id = 3, .name = "shop" };
+	own = (struct own_service){ .id = 1, .name = "store", .listening = true };
+	own.at[0].nonce = 3;
+	own.at[0].due_ns = UINT64_MAX;
+	pthread_mutex_lock(&resolver->lock);
+	list_push(&resolver->questions, &question.link);
+	list_push(&resolver->claims, &claim.link);
+	list_push(&resolver->own, &own.link);
+	pthread_mutex_unlock(&resolver->lock);
+}
+
+static void wait_end(void)
+{
+	pthread_mutex_lock(&resolver->lock);
+	list_remove(&question.link);
+	list_remove(&claim.link);
+	list_remove(&own.link);
+	pthread_mutex_unlock(&resolver->lock);
+	if (question.answered && (question.found != 2 || !question.where.instance))
+		abort();
 }
 
 static union address source(uint8_t which)
@@ -98,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	/* Each input has its full share of answers. */
 	limit_init(&resolver->limit, places.key);
+	wait_begin();
 	while (size > 2) {
 		const union address from = source(data[0]);
 		const size_t length = data[1] < size - 2 ? data[1] : size - 2;
@@ -108,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += 2 + length;
 		size -= 2 + length;
 	}
+	wait_end();
 	places_free(&places);
 	return 0;
 }
@@ -122,7 +159,7 @@ static size_t packet(uint8_t *out)
 		.type = (uint8_t)(1 + random_below(5)), .nonce = random_below(4),
 		.from = (uint32_t)random_below(3), .id = (uint32_t)random_below(4),
 		.lifetime_s = (uint16_t)(random_below(3) * 20),
-		.where = { .instance = random_below(4), .port = 18515 },
+		.where = { .instance = 1 + random_below(4), .port = 18515 },
 	};
 
 	if (random_below(3) == 0)
@@ -134,7 +171,7 @@ static size_t packet(uint8_t *out)
 
 int main(int argc, char **argv)
 {
-	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 10000;
+	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 20000;
 	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
 
 	printf("seed %lu\n", seed);
@@ -146,7 +183,7 @@ int main(int argc, char **argv)
 
 		for (uint64_t n = 1 + random_below(8); n; n--)
 			size += packet(bytes + size);
-		for (uint64_t changes = random_below(4); changes; changes--)
+		for (uint64_t changes = random_below(2) * random_below(4); changes; changes--)
 			size = mutate(bytes, size, sizeof(bytes));
 		data = malloc(size ? size : 1);
 		if (!data)
