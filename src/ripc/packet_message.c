@@ -31,8 +31,8 @@ static_assert(BASE_BYTES + INSTANCE_BYTES + NUMBERED_BYTES +
 	      "the longest header");
 static_assert(RIPC_ITEMS_MAX <= 32, "a bit for each item");
 
-size_t packet_message_bytes(uint8_t type, unsigned count, unsigned returns_count,
-			    bool datagram)
+static inline size_t header_length(uint8_t type, unsigned count, unsigned returns_count,
+				   bool datagram)
 {
 	size_t bytes = BASE_BYTES + (datagram ? INSTANCE_BYTES : 0) +
 		       (size_t)returns_count * MEMORY_BYTES;
@@ -42,6 +42,12 @@ size_t packet_message_bytes(uint8_t type, unsigned count, unsigned returns_count
 	if (type == PACKET_CREDIT)
 		return bytes;
 	return bytes + NUMBERED_BYTES + (size_t)count * MEMORY_BYTES;
+}
+
+size_t packet_message_bytes(uint8_t type, unsigned count, unsigned returns_count,
+			    bool datagram)
+{
+	return header_length(type, count, returns_count, datagram);
 }
 
 static uint8_t *memory_put(uint8_t *at, const struct packet_memory *m)
@@ -94,9 +100,9 @@ size_t packet_message_encode(const struct packet_message *p, bool datagram, uint
 		at = numbered_put(at, p);
 	for (unsigned i = 0; i < p->returns_count; i++)
 		at = memory_put(at, &p->returns[i]);
-	if (p->type == PACKET_SHORT)
-		while ((at - out) & 7)
-			*at++ = 0;
+	/* All fields are words of 4 bytes: one of them at most is wanting. */
+	if (p->type == PACKET_SHORT && ((at - out) & 7))
+		at = put32(at, 0);
 	return (size_t)(at - out);
 }
 
@@ -110,7 +116,7 @@ static int shape_check(const struct packet_message *p, bool datagram, size_t len
 	    p->count > RIPC_ITEMS_MAX || p->returns_count > RIPC_RETURNS_MAX ||
 	    (!carries && (p->count || p->returns_count)))
 		return -EBADMSG;
-	*header = packet_message_bytes(p->type, p->count, p->returns_count, datagram);
+	*header = header_length(p->type, p->count, p->returns_count, datagram);
 	if (p->type == PACKET_SHORT ? length < *header : length != *header)
 		return -EBADMSG;
 	return 0;
@@ -170,6 +176,7 @@ int packet_message_decode(struct packet_message *p, bool datagram, const uint8_t
 {
 	int ret = packet_begins(PACKET_MAGIC_MESSAGE, bytes, length);
 	const uint8_t *at = bytes + 6;
+	uint32_t padding;
 	uint16_t zero;
 	size_t header;
 	bool fits = true;
@@ -199,8 +206,10 @@ int packet_message_decode(struct packet_message *p, bool datagram, const uint8_t
 	else if (p->type != PACKET_CREDIT)
 		at = numbered_get(p, at, &fits);
 	at = memories_get(p->returns, p->returns_count, at, 0, &fits);
-	while (at < bytes + header)
-		fits &= !*at++;
+	if (at < bytes + header) {
+		get32(at, &padding);
+		fits &= !padding;
+	}
 	*header_bytes = header;
 	return fits && !zero ? 0 : -EBADMSG;
 }
