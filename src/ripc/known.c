@@ -40,7 +40,8 @@ static void touch(struct known *k, struct known_service *s)
 	list_push(&k->age, &s->age);
 }
 
-struct known_service *known_find(struct known *k, uint32_t id)
+/* Also one that has left. */
+static struct known_service *entry(struct known *k, uint32_t id)
 {
 	list_for_each(s, bucket_of(k, id), struct known_service, bucket)
 		if (s->id == id) {
@@ -50,10 +51,17 @@ struct known_service *known_find(struct known *k, uint32_t id)
 	return NULL;
 }
 
+struct known_service *known_find(struct known *k, uint32_t id)
+{
+	struct known_service *s = entry(k, id);
+
+	return s && !s->left ? s : NULL;
+}
+
 struct known_service *known_find_name(struct known *k, const char *name)
 {
 	list_for_each(s, &k->age, struct known_service, age)
-		if (!strcmp(s->name, name)) {
+		if (!s->left && !strcmp(s->name, name)) {
 			touch(k, s);
 			return s;
 		}
@@ -88,7 +96,7 @@ static void name_set(struct known *k, struct known_service *s, const char *name)
 uint64_t known_learn(struct known *k, enum known_how how, uint32_t id, const char *name,
 		     const struct packet_where *where, uint64_t now_ns)
 {
-	struct known_service *s = known_find(k, id);
+	struct known_service *s = entry(k, id);
 	uint64_t old = 0;
 
 	if (!s) {
@@ -97,13 +105,14 @@ uint64_t known_learn(struct known *k, enum known_how how, uint32_t id, const cha
 		if (!s)
 			return 0;
 	} else if (s->where.instance != where->instance) {
-		if (how != KNOWN_ANSWERED && s->answered_ns &&
+		if (how != KNOWN_ANSWERED && !s->left && s->answered_ns &&
 		    now_ns - s->answered_ns < KNOWN_FRESH_NS)
 			return 0;
 		old = s->where.instance;
 		s->answered_ns = 0;
 	}
 	s->where = *where;
+	s->left = false;
 	if (how == KNOWN_ANSWERED)
 		s->answered_ns = now_ns;
 	if (name[0])
@@ -111,9 +120,17 @@ uint64_t known_learn(struct known *k, enum known_how how, uint32_t id, const cha
 	return old;
 }
 
-void known_forget(struct known *k, uint64_t instance, uint32_t id)
+void known_leave(struct known *k, uint64_t instance, uint32_t id)
+{
+	struct known_service *s = entry(k, id);
+
+	if (s && s->where.instance == instance)
+		s->left = true;
+}
+
+void known_forget(struct known *k, uint64_t instance)
 {
 	list_for_each_safe(s, &k->age, struct known_service, age)
-		if (s->where.instance == instance && (!id || s->id == id))
+		if (s->where.instance == instance)
 			drop(k, s);
 }

@@ -26,6 +26,7 @@ struct known_service {
 	uint32_t id;
 	char name[RIPC_NAME_MAX + 1]; /* "": not asked for by name */
 	struct packet_where where;
+	bool left;            /* it is not there any more, and where it will be is not known */
 	uint64_t answered_ns; /* 0: never */
 };
 
@@ -42,7 +43,10 @@ struct known_service *known_find_name(struct known *k, const char *name);
  * "": not told. Without memory nothing is remembered. */
 uint64_t known_learn(struct known *k, enum known_how how, uint32_t id, const char *name,
 		     const struct packet_where *where, uint64_t now_ns);
-/* All services of an instance; `id` 0: whatever it is, else this one. */
-void known_forget(struct known *k, uint64_t instance, uint32_t id);
+/* The service has left the instance. It is not found any more, but when it comes up
+ * elsewhere, it has moved. */
+void known_leave(struct known *k, uint64_t instance, uint32_t id);
+/* All services of an instance, as if they had never been known. */
+void known_forget(struct known *k, uint64_t instance);
 
 #endif

@@ -274,7 +274,7 @@ void resolver_close(struct resolver *r)
 void resolver_forget(struct resolver *r, uint64_t instance)
 {
 	pthread_mutex_lock(&r->lock);
-	known_forget(&r->known, instance, 0);
+	known_forget(&r->known, instance);
 	pthread_mutex_unlock(&r->lock);
 }
 

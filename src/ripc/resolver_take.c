@@ -129,7 +129,7 @@ static void take_announcement(struct resolver *r, const union address *from,
 		count(&r->counters.unasked_replies); /* nobody here speaks to everyone */
 	} else if (!p->lifetime_s) {
 		pthread_mutex_lock(&r->lock);
-		known_forget(&r->known, p->where.instance, p->id);
+		known_leave(&r->known, p->where.instance, p->id);
 		pthread_mutex_unlock(&r->lock);
 	} else if (has(r, p->id)) {
 		conflict(r, p->id, &p->where);

@@ -86,12 +86,27 @@ static void forgets_an_instance(void **state)
 	learn(KNOWN_ANSWERED, 1, "", 11, SECOND);
 	learn(KNOWN_ANSWERED, 2, "", 11, SECOND);
 	learn(KNOWN_ANSWERED, 3, "", 12, SECOND);
-	known_forget(&known, 11, 2);
-	assert_int_equal(instance_of(1), 11);
-	assert_int_equal(instance_of(2), 0);
-	known_forget(&known, 11, 0);
+	known_forget(&known, 11);
 	assert_int_equal(instance_of(1), 0);
+	assert_int_equal(instance_of(2), 0);
 	assert_int_equal(instance_of(3), 12);
+	assert_int_equal(learn(KNOWN_ANSWERED, 1, "", 12, SECOND), 0);
+}
+
+static void remembers_from_where_a_service_has_left(void **state)
+{
+	learn(KNOWN_ANSWERED, 1, "store", 11, SECOND);
+	known_leave(&known, 12, 1); /* it was not there */
+	assert_int_equal(instance_of(1), 11);
+	known_leave(&known, 11, 1);
+	assert_int_equal(instance_of(1), 0);
+	assert_null(known_find_name(&known, "store"));
+	/* However fresh the answer was. */
+	assert_int_equal(learn(KNOWN_ANNOUNCED, 1, "", 12, SECOND), 11);
+	assert_int_equal(instance_of(1), 12);
+	known_leave(&known, 12, 1);
+	assert_int_equal(learn(KNOWN_ANNOUNCED, 1, "", 12, SECOND), 0); /* it is back */
+	assert_int_equal(instance_of(1), 12);
 }
 
 static void gives_a_name_to_one_service(void **state)
@@ -154,6 +169,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(believes_an_answer_more_than_a_late_question,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(forgets_an_instance, setup, teardown),
+		cmocka_unit_test_setup_teardown(remembers_from_where_a_service_has_left, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(gives_a_name_to_one_service, setup, teardown),
 		cmocka_unit_test_setup_teardown(has_a_bound_and_drops_what_was_not_used, setup,
 						teardown),

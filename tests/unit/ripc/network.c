@@ -151,6 +151,25 @@ static void hears_at_once_that_a_service_has_moved(void **state)
 	instance_close(&c);
 }
 
+static void hears_of_a_move_that_leaves_first(void **state)
+{
+	struct instance a, b, c;
+
+	instance_open(&a, 1, "multicast", PORT);
+	instance_open(&b, 2, "multicast", PORT);
+	instance_open(&c, 3, "multicast", PORT);
+	instance_serve(&a, 7, "");
+	expect_at(&c, 7, &a);
+	instance_end(&a);
+	instance_serve(&b, 7, "");
+	wait_until(instance_moves(&c) == 1);
+	assert_int_equal(c.moved_from, 1);
+	expect_at(&c, 7, &b);
+	instance_close(&a);
+	instance_close(&b);
+	instance_close(&c);
+}
+
 static void keeps_those_with_another_secret_apart(void **state)
 {
 	struct instance a, b, c;
@@ -248,6 +267,7 @@ int main(void)
 		cmocka_unit_test(does_not_open_what_somebody_else_has),
 		cmocka_unit_test(lets_one_of_two_have_it),
 		cmocka_unit_test(hears_at_once_that_a_service_has_moved),
+		cmocka_unit_test(hears_of_a_move_that_leaves_first),
 		cmocka_unit_test(keeps_those_with_another_secret_apart),
 		cmocka_unit_test(notices_interfaces_that_come_later),
 		cmocka_unit_test(finds_services_of_another_host),

@@ -100,6 +100,47 @@ static void knows_everyone_again_after_a_restart(void **state)
 	instance_close(&b);
 }
 
+/* An instance that enters a service and is gone without a word. */
+static void enter_and_die(uint32_t id)
+{
+	const struct packet_resolve p = { .type = PACKET_ENTER, .nonce = 1, .id = id,
+					  .lifetime_s = 300, .where = { .instance = 66 } };
+	uint8_t bytes[PACKET_RESOLVE_BYTES_MAX];
+	const size_t length = packet_resolve_encode(&p, &no_key, bytes);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	union address to;
+
+	address_parse("127.0.0.1", (uint16_t)atomic_load(&port), &to);
+	assert_int_equal(sendto(fd, bytes, length, 0, &to.any, address_length(&to)), length);
+	assert_true(recv(fd, bytes, sizeof(bytes), 0) > 0);
+	close(fd);
+}
+
+static uint64_t found_at(struct instance *asking, uint32_t id)
+{
+	struct packet_where where;
+	int ret = resolver_find(asking->resolver, 0, id, LIMIT_MS, &where);
+
+	resolver_forget(asking->resolver, ret ? 0 : where.instance);
+	return ret ? 0 : where.instance;
+}
+
+static void takes_the_place_of_one_that_was_killed(void **state)
+{
+	struct instance a, b;
+
+	enter_and_die(7);
+	instance_open(&a, 1, how, 1);
+	instance_open(&b, 2, how, 1);
+	assert_int_equal(found_at(&b, 7), 66);
+	assert_int_equal(resolver_claim(a.resolver, 7, "", 10), 0);
+	instance_serve(&a, 7, "");
+	wait_until(found_at(&b, 7) == 1);
+	assert_int_equal(instance_conflicts(&a), 0);
+	instance_close(&a);
+	instance_close(&b);
+}
+
 static void is_asked_after_the_network_and_besides_it(void **state)
 {
 	struct instance a, b;
@@ -135,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_has_entered_and_not_what_has_left),
 		cmocka_unit_test(refuses_what_another_one_has),
+		cmocka_unit_test(takes_the_place_of_one_that_was_killed),
 		cmocka_unit_test(is_asked_after_the_network_and_besides_it),
 		cmocka_unit_test(says_why_it_cannot_serve),
 		cmocka_unit_test(knows_everyone_again_after_a_restart),
