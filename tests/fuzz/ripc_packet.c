@@ -12,7 +12,7 @@
 
 #define MUTATE_BYTES "\0\1\2\3\4\5\6\7\x10\x20\x21\x40\x7f\x80\xff"
 #include "mutate.h"
-#include "ripc/packet.h"
+#include "ripc/wire/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

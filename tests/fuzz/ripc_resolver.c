@@ -14,8 +14,8 @@
 
 #define MUTATE_BYTES "\0\1\2\3\4\5\6\7\x10\x20\x21\x40\x7f\x80\xff"
 #include "mutate.h"
-#include "ripc/places.h"
-#include "ripc/resolver_private.h"
+#include "ripc/find/places.h"
+#include "ripc/find/resolver_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

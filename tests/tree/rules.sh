@@ -192,30 +192,39 @@ while read -r line; do
 	complain "$line"
 done <"$tmp"
 
-# The rooms of the benchmarks, from the ground up, as docs/architecture.md lists them.
-find src/bench -mindepth 2 -name '*.[ch]' | xargs awk '
-	BEGIN {
-		rooms = split("floor formats delivery tune result kind hca node mpi suite report",
-			room, " ")
-		for (i = 1; i <= rooms; i++)
-			level[room[i]] = i
-	}
-	FNR == 1 {
-		split(FILENAME, part, "/")
-		mine = part[3]
-		if (!level[mine])
-			print FILENAME " is in no room"
-	}
-	/^#include "bench\/[a-z]*\// {
-		split($2, part, "[\"/]")
-		if (!level[part[3]] || level[part[3]] > level[mine])
-			print FILENAME " includes " $2 ", which is above it"
-		else if (mine ~ /^(node|mpi)$/ && part[3] ~ /^(hca|node|mpi)$/ && part[3] != mine)
-			print FILENAME " includes " $2 " of another kind"
-	}' >"$tmp"
-while read -r line; do
-	complain "$line"
-done <"$tmp"
+# rooms_in_order FOLDER ROOMS: of src/FOLDER, from the ground up, as docs/architecture.md lists
+# them; those of PEERS (the third argument) include nothing of each other.
+rooms_in_order() {
+	find "src/$1" -mindepth 2 -name '*.[ch]' | xargs awk -v names="$2" -v peers="$3" \
+		-v begins="^#include \"$1/[a-z]*/" '
+		BEGIN {
+			rooms = split(names, room, " ")
+			for (i = 1; i <= rooms; i++)
+				level[room[i]] = i
+			count = split(peers, peer, " ")
+			for (i = 1; i <= count; i++)
+				kind[peer[i]] = 1
+		}
+		FNR == 1 {
+			split(FILENAME, part, "/")
+			mine = part[3]
+			if (!level[mine])
+				print FILENAME " is in no room"
+		}
+		$0 ~ begins {
+			split($2, part, "[\"/]")
+			if (!level[part[3]] || level[part[3]] > level[mine])
+				print FILENAME " includes " $2 ", which is above it"
+			else if (kind[mine] && kind[part[3]] && part[3] != mine)
+				print FILENAME " includes " $2 " of another kind"
+		}' >"$tmp"
+	while read -r line; do
+		complain "$line"
+	done <"$tmp"
+}
+rooms_in_order bench "floor formats delivery tune result kind hca node mpi suite report" \
+	"hca node mpi"
+rooms_in_order ripc "wire memory find instance" "memory find"
 
 # Somebody may set the wall clock while a thread waits: times to wait until are
 # CLOCK_MONOTONIC's, by the calls that say so.

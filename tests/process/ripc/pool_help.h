@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ripc/pool.h"
+#include "ripc/memory/pool.h"
 
 #define check(cond)                                                               \
 	do {                                                                      \

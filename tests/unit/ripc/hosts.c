@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "ripc/hosts.h"
+#include "ripc/find/hosts.h"
 
 static char folder[] = "/tmp/ripc-hosts-XXXXXX", file[64], why[256];
 

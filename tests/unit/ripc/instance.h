@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "ripc/address.h"
-#include "ripc/resolver.h"
+#include "ripc/find/address.h"
+#include "ripc/find/resolver.h"
 
 #define LIMIT_MS 10000 /* for what comes at once where nothing is wrong */
 

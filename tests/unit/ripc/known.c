@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "ripc/known.h"
-#include "ripc/limit.h"
+#include "ripc/find/known.h"
+#include "ripc/find/limit.h"
 
 #define SECOND UINT64_C(1000000000)
 

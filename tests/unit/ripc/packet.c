@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ripc/packet.h"
-#include "ripc/siphash.h"
+#include "ripc/wire/packet.h"
+#include "ripc/wire/siphash.h"
 
 static const struct packet_key no_key;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ripc/packet.h"
+#include "ripc/wire/packet.h"
 
 /* A message of this shape; SHORT has 3 bytes in its first item, 4 in the next. */
 static struct packet_message example(uint8_t type, unsigned count, unsigned returns,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ripc/places.h"
+#include "ripc/find/places.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)

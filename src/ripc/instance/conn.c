@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One connection: its queue pair, receives, and what is sent on it.
+ *
+ * Credits: a message may only be sent when the peer has a receive for it, because iWARP ends a
+ * connection where there is none. Each message tells how many receives were posted again
+ * since the last one; when half of them were and nothing is sent, a packet of its own does.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ripc/instance/instance.h"
+
+#define SIGNAL_EVERY 8
+#define RECEIVES (CONN_CREDITS + CONN_SPARE)
+#define INLINE_BYTES 256
+#define DRAIN_WRS 1
+#define CONTROLS_MAX 4096
+
+static int post_receive(struct conn *c, struct slot *slot)
+{
+	struct ibv_sge sge = { (uintptr_t)slot->bytes, SLOT_BYTES, c->ref.lkey };
+	struct ibv_recv_wr wr = { .wr_id = work_id(slot, WORK_RECEIVE), .sg_list = &sge,
+				  .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(c->qp, &wr, &bad) ? -EIO : 0;
+}
+
+static int qp_create(struct conn *c)
+{
+	static const uint32_t inlines[] = { INLINE_BYTES, 64, 0 };
+	struct device *d = &c->r->device;
+
+	for (unsigned i = 0; i < sizeof(inlines) / sizeof(inlines[0]); i++) {
+		struct ibv_qp_init_attr a = {
+			.send_cq = d->cq, .recv_cq = d->cq, .qp_type = IBV_QPT_RC,
+			.cap = { .max_send_wr = CONN_SEND_DEPTH,
+				 .max_recv_wr = RECEIVES + DRAIN_WRS,
+				 .max_send_sge = 1, .max_recv_sge = 1,
+				 .max_inline_data = inlines[i] },
+		};
+
+		if (!rdma_create_qp(c->id, d->pd, &a)) {
+			c->qp = c->id->qp;
+			c->max_inline = a.cap.max_inline_data < INLINE_BYTES ?
+						a.cap.max_inline_data : INLINE_BYTES;
+			return 0;
+		}
+	}
+	return -errno;
+}
+
+int conn_open(struct conn *c)
+{
+	struct ripc *r = c->r;
+	int ret = device_reserve(r, CONN_CQ_ENTRIES);
+
+	if (ret)
+		return ret;
+	c->reserved = true;
+	c->bytes = pool_alloc(r->pool, (RECEIVES + CONN_SEND_SLOTS) * (size_t)SLOT_BYTES);
+	c->slots = calloc(RECEIVES, sizeof(*c->slots));
+	if (!c->bytes || !c->slots)
+		return -ENOBUFS;
+	c->send_bytes = c->bytes + RECEIVES * (size_t)SLOT_BYTES;
+	ret = pool_get(r->pool, c->bytes, (RECEIVES + CONN_SEND_SLOTS) * (size_t)SLOT_BYTES,
+		       POOL_LOCAL, &c->ref);
+	if (ret)
+		return ret;
+	ret = qp_create(c);
+	for (unsigned i = 0; !ret && i < RECEIVES; i++) {
+		c->slots[i].conn = c;
+		c->slots[i].r = r;
+		c->slots[i].bytes = c->bytes + i * (size_t)SLOT_BYTES;
+		c->slots[i].message.slot = &c->slots[i];
+		ret = post_receive(c, &c->slots[i]);
+	}
+	return ret;
+}
+
+void conn_get(struct conn *c)
+{
+	atomic_fetch_add_explicit(&c->users, 1, memory_order_relaxed);
+}
+
+void conn_put(struct conn *c)
+{
+	if (atomic_fetch_sub(&c->users, 1) != 1)
+		return;
+	if (c->ref.region)
+		pool_put(c->r->pool, &c->ref);
+	if (c->bytes)
+		pool_free(c->r->pool, c->bytes);
+	free(c->slots);
+	if (c->peer)
+		peer_put(c->peer);
+	free(c);
+}
+
+/* ---- sending; peer->lock ---- */
+
+bool conn_has_room(const struct conn *c, unsigned wrs)
+{
+	return c->posted + wrs + DRAIN_WRS <= CONN_SEND_DEPTH;
+}
+
+int conn_post(struct conn *c, struct ibv_send_wr *wr, unsigned slots, bool signal)
+{
+	struct ibv_send_wr *bad;
+
+	c->unsignaled++;
+	c->unsignaled_slots += slots;
+	if (signal || c->unsignaled >= SIGNAL_EVERY ||
+	    c->unsignaled_slots >= CONN_SEND_SLOTS / 4) {
+		unsigned at = c->signals_end++ % CONN_SEND_DEPTH;
+
+		c->signals[at].wrs = (uint16_t)c->unsignaled;
+		c->signals[at].slots = (uint16_t)c->unsignaled_slots;
+		c->unsignaled = c->unsignaled_slots = 0;
+		wr->send_flags |= IBV_SEND_SIGNALED;
+	}
+	c->posted++;
+	c->slots_used += slots;
+	if (!atomic_load_explicit(&c->dead, memory_order_relaxed) &&
+	    !ibv_post_send(c->qp, wr, &bad))
+		return 0;
+	connect_broken(c);
+	return -EIO;
+}
+
+void conn_retire(struct conn *c)
+{
+	unsigned at = c->signals_first++ % CONN_SEND_DEPTH;
+
+	c->posted -= c->signals[at].wrs;
+	c->slots_used -= c->signals[at].slots;
+}
+
+bool conn_can_send(const struct conn *c)
+{
+	return c->credits > 0 && conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS;
+}
+
+uint16_t conn_credits_owed(struct conn *c)
+{
+	return (uint16_t)atomic_exchange_explicit(&c->owed, 0, memory_order_acq_rel);
+}
+
+/* Posts `bytes`: from the caller's memory where they fit inline, else from a slot, which the
+ * caller has filled (conn_send_slot()). */
+int conn_send(struct conn *c, const uint8_t *from, size_t bytes)
+{
+	bool fits = bytes <= c->max_inline;
+	struct ibv_sge sge = { (uintptr_t)from, (uint32_t)bytes, fits ? 0 : c->ref.lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = work_id(c, WORK_SEND), .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_SEND, .send_flags = fits ? IBV_SEND_INLINE : 0,
+	};
+
+	if (!fits)
+		c->slot_next++;
+	atomic_store_explicit(&c->used, true, memory_order_relaxed);
+	return conn_post(c, &wr, !fits, false);
+}
+
+uint8_t *conn_send_slot(struct conn *c)
+{
+	return c->send_bytes + c->slot_next % CONN_SEND_SLOTS * (size_t)SLOT_BYTES;
+}
+
+/* ---- control messages ---- */
+
+static void send_control(struct conn *c, struct packet_message *m)
+{
+	uint8_t *at = conn_send_slot(c);
+
+	m->credits = conn_credits_owed(c);
+	conn_send(c, at, packet_message_encode(m, false, at));
+}
+
+void conn_control(struct peer *p, const struct packet_message *m)
+{
+	struct conn *c = p->conn;
+	struct control *w;
+
+	if (!c)
+		return; /* what it is about has ended with the connection */
+	if (conn_can_send(c) && list_empty(&p->controls)) {
+		struct packet_message now = { .type = m->type };
+
+		now.from = m->from;
+		now.to = m->to;
+		now.number = m->number;
+		now.error = m->error;
+		c->credits--;
+		send_control(c, &now);
+		return;
+	}
+	/* A peer that asks and does not take answers, or no memory: it would wait for ever. */
+	w = p->controls_count < CONTROLS_MAX ? calloc(1, sizeof(*w)) : NULL;
+	if (!w) {
+		connect_broken(c);
+		return;
+	}
+	w->type = m->type;
+	w->from = m->from;
+	w->to = m->to;
+	w->number = m->number;
+	w->error = m->error;
+	list_push(&p->controls, &w->entry);
+	p->controls_count++;
+}
+
+void conn_flush(struct peer *p)
+{
+	struct list *entry;
+
+	while (p->conn && !list_empty(&p->controls) && conn_can_send(p->conn)) {
+		struct control *w;
+		struct packet_message m = { .type = 0 };
+
+		entry = list_pop(&p->controls);
+		w = list_entry(entry, struct control, entry);
+		m.type = w->type;
+		m.from = w->from;
+		m.to = w->to;
+		m.number = w->number;
+		m.error = w->error;
+		free(w);
+		p->controls_count--;
+		p->conn->credits--;
+		send_control(p->conn, &m);
+	}
+	long_flush(p);
+	fetch_go_on(p);
+}
+
+void conn_hello(struct conn *c)
+{
+	struct packet_message m = { .type = PACKET_CREDIT };
+
+	send_control(c, &m);
+}
+
+/* ---- receiving ---- */
+
+static void tell_credits(struct conn *c)
+{
+	struct peer *p = c->peer;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->conn == c && !atomic_load(&c->dead) && conn_has_room(c, 1) &&
+	    c->slots_used < CONN_SEND_SLOTS &&
+	    atomic_load(&c->owed) >= CONN_CREDITS / 2) {
+		struct packet_message m = { .type = PACKET_CREDIT };
+
+		send_control(c, &m);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+void conn_repost(struct slot *slot, bool counted)
+{
+	struct conn *c = slot->conn;
+
+	int ret = 0;
+
+	spin_lock(&c->receive_lock);
+	if (!atomic_load_explicit(&c->dead, memory_order_relaxed))
+		ret = post_receive(c, slot);
+	else
+		counted = false;
+	spin_unlock(&c->receive_lock);
+	if (ret) {
+		connect_broken(c);
+		return;
+	}
+	if (counted &&
+	    atomic_fetch_add_explicit(&c->owed, 1, memory_order_acq_rel) + 1 >=
+		    CONN_CREDITS / 2)
+		tell_credits(c);
+}

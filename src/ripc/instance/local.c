@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages between services of one instance: a copy in memory of the pool. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ripc/instance/instance.h"
+
+#include <errno.h>
+
+static struct fetch *copy_of(struct ripc *r, const struct ripc_item *items, unsigned count)
+{
+	struct fetch *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->r = r;
+	f->message.fetch = f;
+	for (; f->message.count < count; f->message.count++) {
+		struct ripc_item *to = &f->message.items[f->message.count];
+		const struct ripc_item *from = &items[f->message.count];
+
+		if (!from->bytes)
+			continue;
+		to->bytes = from->bytes;
+		to->data = pool_alloc(r->pool, from->bytes);
+		if (!to->data) {
+			fetch_free(f);
+			return NULL;
+		}
+		memcpy(to->data, from->data, from->bytes);
+	}
+	return f;
+}
+
+int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
+	       const struct ripc_item *items, unsigned count)
+{
+	struct fetch *f;
+	int ret = 0;
+
+	if (to->queued >= to->r->config.c.queue_max) {
+		ret = ripc_fail(-EAGAIN, "%u messages wait for service %#x", to->queued, to->id);
+		goto out;
+	}
+	f = copy_of(to->r, items, count);
+	if (!f) {
+		ret = ripc_fail(-ENOBUFS, "no memory for a copy of the message");
+		goto out;
+	}
+	f->message.from = from->id;
+	f->message.is_long = is_long;
+	if (is_long)
+		COUNT(to->r, long_received, 1);
+	else
+		COUNT(to->r, short_received, 1);
+	service_push(to, &f->message);
+out:
+	service_put(to);
+	return ret;
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending long messages. Items go by RDMA WRITE into return buffers of the receiver that are
+ * long enough; behind them on the same connection goes a message that tells of all items;
+ * the receiver fetches the others and confirms.
+ *
+ * Until then everything needed to announce the message again is kept: when the connection
+ * breaks and the same instance can be reached again, it is; the receiver knows by the
+ * number which it has. If the instance has gone, nobody knows, and the sender is told.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ripc/instance/instance.h"
+
+/* One WR; queue pairs take 2 GiB at most. */
+#define CHUNK_BYTES (UINT64_C(1) << 30)
+
+static void outstanding_free(struct outstanding *o)
+{
+	struct ripc *r = o->s->r;
+
+	for (unsigned i = 0; i < o->count; i++) {
+		if (o->refs[i].region)
+			pool_put(r->pool, &o->refs[i]);
+		if (o->copies[i])
+			pool_free(r->pool, o->copies[i]);
+		o->refs[i].region = NULL;
+		o->copies[i] = NULL;
+	}
+}
+
+/* peer->lock. Its end: it leaves the peer's list, and stays with its service. */
+static void end(struct peer *p, struct outstanding *o, int state)
+{
+	list_remove(&o->entry);
+	outstanding_free(o);
+	if (state)
+		COUNT(p->r, long_failed, 1);
+	atomic_store_explicit(&o->state, state, memory_order_release);
+	event_signal(&p->event);
+}
+
+/* ---- making one ---- */
+
+static int take_item(struct outstanding *o, unsigned i, const struct ripc_item *item)
+{
+	struct ripc *r = o->s->r;
+	const void *at = item->data;
+	int ret;
+
+	o->items[i] = (struct packet_memory){ .bytes = item->bytes };
+	if (!item->bytes)
+		return 0;
+	ret = pool_get(r->pool, at, item->bytes, POOL_SOURCE, &o->refs[i]);
+	if (ret == -ENOENT) {
+		o->copies[i] = pool_alloc(r->pool, item->bytes);
+		if (!o->copies[i])
+			return -ENOBUFS;
+		memcpy(o->copies[i], item->data, item->bytes);
+		COUNT(r, copies, 1);
+		at = o->copies[i];
+		ret = pool_get(r->pool, at, item->bytes, POOL_SOURCE, &o->refs[i]);
+	}
+	if (ret) {
+		o->refs[i].region = NULL;
+		return -ENOBUFS;
+	}
+	o->items[i].address = (uintptr_t)at;
+	o->items[i].key = o->refs[i].rkey;
+	return 0;
+}
+
+static struct outstanding *make(struct ripc_service *s, uint32_t to,
+				const struct ripc_item *items, unsigned count)
+{
+	struct outstanding *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->s = s;
+	o->from = s->id;
+	o->to = to;
+	atomic_init(&o->state, 1);
+	list_init(&o->entry);
+	list_init(&o->sent_entry);
+	for (; o->count < count; o->count++)
+		if (take_item(o, o->count, &items[o->count])) {
+			o->count++;
+			outstanding_free(o);
+			free(o);
+			return NULL;
+		}
+	return o;
+}
+
+/* ---- announcing; peer->lock ---- */
+
+static unsigned chunks_of(uint64_t bytes)
+{
+	return (unsigned)((bytes + CHUNK_BYTES - 1) / CHUNK_BYTES);
+}
+
+static int write_item(struct outstanding *o, struct conn *c, unsigned i,
+		      const struct packet_memory *to)
+{
+	for (uint64_t at = 0; at < o->items[i].bytes; at += CHUNK_BYTES) {
+		uint64_t rest = o->items[i].bytes - at;
+		struct ibv_sge sge = {
+			.addr = o->items[i].address + at,
+			.length = (uint32_t)(rest < CHUNK_BYTES ? rest : CHUNK_BYTES),
+			.lkey = o->refs[i].lkey,
+		};
+		struct ibv_send_wr wr = {
+			.wr_id = work_id(c, WORK_SEND), .sg_list = &sge, .num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.wr.rdma = { .remote_addr = to->address + at, .rkey = to->key },
+		};
+		int ret = conn_post(c, &wr, 0, false);
+
+		if (ret)
+			return ret;
+	}
+	COUNT(c->r, bytes_pushed, o->items[i].bytes);
+	return 0;
+}
+
+/* How many WRs writing all of it would take; too many are left to be fetched. */
+static bool may_write(const struct outstanding *o, const struct conn *c)
+{
+	unsigned wrs = 1;
+
+	for (unsigned i = 0; i < o->count; i++)
+		wrs += chunks_of(o->items[i].bytes);
+	return conn_has_room(c, wrs);
+}
+
+/* False: no room now. */
+static bool announce(struct peer *p, struct outstanding *o)
+{
+	struct conn *c = p->conn;
+	struct packet_message m;
+	bool write = may_write(o, c);
+	uint8_t *at;
+
+	if (!conn_can_send(c))
+		return false;
+	m.type = PACKET_LONG;
+	m.from = o->from;
+	m.to = o->to;
+	m.error = 0;
+	m.instance = 0;
+	m.number = o->number;
+	m.count = o->count;
+	m.returns_count = o->returns_count;
+	memcpy(m.returns, o->returns, o->returns_count * sizeof(m.returns[0]));
+	for (unsigned i = 0; i < o->count; i++) {
+		struct packet_memory target;
+
+		m.items[i] = o->items[i];
+		if (!write || !o->items[i].bytes ||
+		    !target_take(p, o->to, o->from, o->items[i].bytes, &target))
+			continue;
+		if (write_item(o, c, i, &target))
+			return false;
+		m.items[i] = (struct packet_memory){ .address = target.address,
+						     .bytes = o->items[i].bytes,
+						     .pushed = true };
+	}
+	m.credits = conn_credits_owed(c);
+	at = conn_send_slot(c);
+	c->credits--;
+	o->informed = true;
+	conn_send(c, at, packet_message_encode(&m, false, at));
+	return true;
+}
+
+void long_flush(struct peer *p)
+{
+	if (p->state != PEER_UP)
+		return;
+	for (struct list *e = p->outstanding.next; e != &p->outstanding; e = e->next) {
+		struct outstanding *o = list_entry(e, struct outstanding, entry);
+
+		if (!o->informed && !announce(p, o))
+			return;
+	}
+}
+
+void long_again(struct peer *p)
+{
+	for (struct list *e = p->outstanding.next; e != &p->outstanding;) {
+		struct outstanding *o = list_entry(e, struct outstanding, entry);
+
+		e = e->next;
+		if (o->given_up) {
+			end(p, o, -EBADF);
+			continue;
+		}
+		o->informed = false;
+		o->returns_count = 0; /* they went with the connection */
+	}
+}
+
+void long_fail(struct peer *p, int err)
+{
+	while (!list_empty(&p->outstanding))
+		end(p, list_entry(p->outstanding.next, struct outstanding, entry), err);
+}
+
+void long_ended(struct conn *c, const struct packet_message *m)
+{
+	struct peer *p = c->peer;
+
+	if (m->type == PACKET_FAILED && !m->number) {
+		/* A short message found nobody there. */
+		routes_forget(c->r, m->from, NULL);
+		resolver_forget(c->r->resolver, p->instance);
+		return;
+	}
+	pthread_mutex_lock(&p->lock);
+	for (struct list *e = p->outstanding.next; e != &p->outstanding; e = e->next) {
+		struct outstanding *o = list_entry(e, struct outstanding, entry);
+
+		if (o->number != m->number || !o->informed)
+			continue;
+		end(p, o, m->type == PACKET_DONE ? 0 :
+			  m->error && m->error < 4096 ? -(int)m->error : -EIO);
+		break;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (m->type == PACKET_FAILED && m->error == EHOSTUNREACH) {
+		routes_forget(c->r, m->from, NULL);
+		resolver_forget(c->r->resolver, p->instance);
+	}
+}
+
+/* ---- the calls ---- */
+
+static bool has_ended(void *arg)
+{
+	struct outstanding *o = arg;
+
+	return atomic_load_explicit(&o->state, memory_order_acquire) <= 0;
+}
+
+static int explain(int err, uint32_t to)
+{
+	switch (err) {
+	case 0: return 0;
+	case -ECONNRESET:
+		return ripc_fail(err, "the connection to service %#x ended; whether the message "
+				 "has arrived is not known", to);
+	case -EHOSTUNREACH:
+		return ripc_fail(err, "service %#x is not there any more", to);
+	case -EMSGSIZE:
+		return ripc_fail(err, "service %#x does not take messages of that length", to);
+	default:
+		return ripc_fail(err, "service %#x has not taken the message: %s", to,
+				 strerror(-err));
+	}
+}
+
+/* It has ended; nobody else knows of it any more. */
+static int collect(struct ripc_service *s, struct outstanding *o)
+{
+	int state = atomic_load(&o->state);
+	uint32_t to = o->to;
+
+	spin_lock(&s->lock);
+	list_remove(&o->sent_entry);
+	spin_unlock(&s->lock);
+	/* Who has set its end may still hold the lock that it did so under. */
+	pthread_mutex_lock(&o->peer->lock);
+	pthread_mutex_unlock(&o->peer->lock);
+	peer_put(o->peer);
+	free(o);
+	return explain(state, to);
+}
+
+static int enqueue(struct ripc_service *s, struct outstanding *o,
+		   const struct ripc_item *returns, unsigned returns_count)
+{
+	struct peer *p;
+	int ret = send_lock_peer(s, o->to, &p);
+
+	if (ret)
+		return ret;
+	if (returns_count)
+		ret = offers_make(s, p, o->to, returns, returns_count, o->returns);
+	if (ret) {
+		pthread_mutex_unlock(&p->lock);
+		peer_put(p);
+		return ret;
+	}
+	o->returns_count = (uint8_t)returns_count;
+	o->number = p->next_number++;
+	o->peer = p; /* with its reference */
+	list_push(&p->outstanding, &o->entry);
+	spin_lock(&s->lock);
+	o->token = s->next_token++;
+	list_push(&s->sends, &o->sent_entry);
+	spin_unlock(&s->lock);
+	long_flush(p);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+static int send_long(struct ripc_service *s, uint32_t to, const struct ripc_item *items,
+		     unsigned count, const struct ripc_item *returns, unsigned returns_count,
+		     struct ripc_token *token)
+{
+	struct outstanding *o = make(s, to, items, count);
+	int ret;
+
+	if (!o)
+		return ripc_fail(-ENOBUFS, "no registered memory for the items");
+	ret = enqueue(s, o, returns, returns_count);
+	if (ret) {
+		outstanding_free(o);
+		free(o);
+		return ret;
+	}
+	if (token) {
+		token->number = o->token;
+		return 0;
+	}
+	wait_until(s->r, &o->peer->event, has_ended, o, UINT64_MAX);
+	return collect(s, o);
+}
+
+int ripc_send_long(struct ripc_service *s, uint32_t to, const struct ripc_item *items,
+		   unsigned count, const struct ripc_item *returns, unsigned returns_count,
+		   struct ripc_token *token)
+{
+	struct ripc_service *local;
+	int ret = send_check(s, items, count, returns, returns_count);
+
+	if (ret)
+		return ret;
+	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
+	local = service_get(s->r, to);
+	if (local) {
+		ret = local_send(s, local, true, items, count);
+		if (token)
+			token->number = 0; /* has ended */
+	} else {
+		ret = send_long(s, to, items, count, returns, returns_count, token);
+	}
+	if (!ret)
+		COUNT(s->r, long_sent, 1);
+	service_put(s);
+	return ret;
+}
+
+int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms)
+{
+	struct outstanding *o = NULL;
+	int ret = -EINVAL;
+
+	if (!s)
+		return ripc_fail(-EINVAL, "no service");
+	if (!token.number)
+		return 0;
+	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
+	spin_lock(&s->lock);
+	for (struct list *e = s->sends.next; e != &s->sends && !o; e = e->next) {
+		struct outstanding *i = list_entry(e, struct outstanding, sent_entry);
+
+		if (i->token == token.number && !i->asked) {
+			o = i;
+			o->asked = true;
+		}
+	}
+	spin_unlock(&s->lock);
+	if (!o) {
+		ret = ripc_fail(-EINVAL, "no such message is on its way, or another thread asks");
+	} else if (!has_ended(o) &&
+		   wait_until(s->r, &o->peer->event, has_ended, o, deadline_of(timeout_ms))) {
+		spin_lock(&s->lock);
+		o->asked = false;
+		spin_unlock(&s->lock);
+		ret = ripc_fail(-EAGAIN, "the message is on its way");
+	} else {
+		ret = collect(s, o);
+	}
+	service_put(s);
+	return ret;
+}
+
+/* Of a service that ends. The receiver may still fetch what has not ended: that is waited
+ * for, and if it takes too long the connection goes, so that nobody reads memory that is
+ * the program's again. */
+void sends_forget(struct ripc_service *s)
+{
+	uint64_t until = now_ns() + s->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+	struct list *e;
+
+	while (!list_empty(&s->sends)) {
+		struct outstanding *o = list_entry(s->sends.next, struct outstanding,
+						   sent_entry);
+		struct peer *p = o->peer;
+
+		if (!has_ended(o) && wait_until(s->r, &p->event, has_ended, o, until)) {
+			struct conn *c;
+
+			pthread_mutex_lock(&p->lock);
+			c = p->conn;
+			o->given_up = true;
+			if (c)
+				connect_broken(c);
+			pthread_mutex_unlock(&p->lock);
+			wait_until(s->r, &p->event, has_ended, o, UINT64_MAX);
+		}
+		e = list_pop(&s->sends);
+		pthread_mutex_lock(&p->lock);
+		pthread_mutex_unlock(&p->lock);
+		peer_put(p);
+		free(list_entry(e, struct outstanding, sent_entry));
+	}
+}

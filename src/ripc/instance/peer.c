@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Other instances, and which of them has a service. A peer is remembered while something
+ * refers to it: a route, a call, a connection, a long message on its way; and a while
+ * longer, so that a message that is announced again after a break is known.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ripc/instance/instance.h"
+
+#define FORGET_NS UINT64_C(60000000000)
+
+static struct list *head_of(struct list *table, uint64_t key)
+{
+	return &table[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52 & (TABLE_SIZE - 1)];
+}
+
+/* ---- peers ---- */
+
+static struct peer *find(struct ripc *r, uint64_t instance)
+{
+	struct list *head = head_of(r->peers, instance);
+
+	for (struct list *e = head->next; e != head; e = e->next) {
+		struct peer *p = list_entry(e, struct peer, entry);
+
+		if (p->instance == instance)
+			return p;
+	}
+	return NULL;
+}
+
+static struct peer *make_peer(struct ripc *r, uint64_t instance)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->r = r;
+	p->instance = instance;
+	p->used_ns = now_ns();
+	p->next_number = 1;
+	pthread_mutex_init(&p->lock, NULL);
+	list_init(&p->outstanding);
+	list_init(&p->fetching);
+	list_init(&p->targets);
+	list_init(&p->controls);
+	list_init(&p->wish_entry);
+	return p;
+}
+
+struct peer *peer_get(struct ripc *r, uint64_t instance, bool make)
+{
+	struct peer *fresh = NULL, *p;
+
+	for (;;) {
+		spin_lock(&r->table_lock);
+		p = find(r, instance);
+		if (!p && fresh) {
+			p = fresh;
+			fresh = NULL;
+			list_push(head_of(r->peers, instance), &p->entry);
+		}
+		if (p)
+			atomic_fetch_add(&p->users, 1);
+		spin_unlock(&r->table_lock);
+		if (p || !make)
+			break;
+		fresh = make_peer(r, instance);
+		if (!fresh)
+			break;
+	}
+	if (fresh) {
+		pthread_mutex_destroy(&fresh->lock);
+		free(fresh);
+	}
+	return p;
+}
+
+void peer_put(struct peer *p)
+{
+	atomic_fetch_sub(&p->users, 1);
+}
+
+static void peer_free(struct peer *p)
+{
+	struct list *e;
+
+	targets_clear(p);
+	while ((e = list_pop(&p->controls)))
+		free(list_entry(e, struct control, entry));
+	if (p->ah)
+		ibv_destroy_ah(p->ah);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+void peers_sweep(struct ripc *r, bool all)
+{
+	uint64_t now = now_ns();
+	struct list gone, *e;
+
+	list_init(&gone);
+	spin_lock(&r->table_lock);
+	for (unsigned i = 0; i < TABLE_SIZE; i++) {
+		for (e = r->peers[i].next; e != &r->peers[i];) {
+			struct peer *p = list_entry(e, struct peer, entry);
+
+			e = e->next;
+			if (all || (!atomic_load(&p->users) &&
+				    now - p->used_ns > FORGET_NS)) {
+				list_remove(&p->entry);
+				list_push(&gone, &p->entry);
+			}
+		}
+	}
+	spin_unlock(&r->table_lock);
+	while ((e = list_pop(&gone)))
+		peer_free(list_entry(e, struct peer, entry));
+}
+
+/* ---- routes ---- */
+
+struct peer *route_find(struct ripc *r, uint32_t id)
+{
+	struct list *head = head_of(r->routes, id);
+	struct peer *p = NULL;
+
+	spin_lock(&r->table_lock);
+	for (struct list *e = head->next; e != head && !p; e = e->next) {
+		struct route *route = list_entry(e, struct route, entry);
+
+		if (route->id == id)
+			p = route->peer;
+	}
+	if (p)
+		atomic_fetch_add(&p->users, 1);
+	spin_unlock(&r->table_lock);
+	return p;
+}
+
+void routes_forget(struct ripc *r, uint32_t id, const struct peer *p)
+{
+	unsigned first = p ? 0 : (unsigned)(head_of(r->routes, id) - r->routes);
+	unsigned last = p ? TABLE_SIZE - 1 : first;
+	struct list gone, *e;
+
+	list_init(&gone);
+	spin_lock(&r->table_lock);
+	for (unsigned i = first; i <= last; i++) {
+		for (e = r->routes[i].next; e != &r->routes[i];) {
+			struct route *route = list_entry(e, struct route, entry);
+
+			e = e->next;
+			if (p ? route->peer == p : route->id == id) {
+				list_remove(&route->entry);
+				list_push(&gone, &route->entry);
+			}
+		}
+	}
+	spin_unlock(&r->table_lock);
+	while ((e = list_pop(&gone))) {
+		struct route *route = list_entry(e, struct route, entry);
+
+		peer_put(route->peer);
+		free(route);
+	}
+}
+
+static void route_add(struct ripc *r, uint32_t id, struct peer *p)
+{
+	struct route *route = malloc(sizeof(*route));
+
+	routes_forget(r, id, NULL);
+	if (!route)
+		return; /* asked for again */
+	*route = (struct route){ .id = id, .peer = p };
+	atomic_fetch_add(&p->users, 1);
+	spin_lock(&r->table_lock);
+	list_push(head_of(r->routes, id), &route->entry);
+	spin_unlock(&r->table_lock);
+}
+
+int peer_of_service(struct ripc *r, uint32_t from, uint32_t to, struct peer **out)
+{
+	struct packet_where where;
+	int ret;
+
+	*out = route_find(r, to);
+	if (*out)
+		return 0;
+	ret = resolver_find(r->resolver, from, to, r->config.c.resolve_timeout_ms, &where);
+	if (ret)
+		return ripc_fail(ret == -ESHUTDOWN ? -EBADF : ret,
+				 "service %#x: nobody has answered for it within %u ms", to,
+				 r->config.c.resolve_timeout_ms);
+	*out = peer_get(r, where.instance, true);
+	if (!*out)
+		return ripc_fail(-ENOBUFS, "no memory for a peer");
+	pthread_mutex_lock(&(*out)->lock);
+	(*out)->where = where;
+	pthread_mutex_unlock(&(*out)->lock);
+	route_add(r, to, *out);
+	return 0;
+}
+
+/* ---- connected ---- */
+
+static bool is_decided(void *arg)
+{
+	struct peer *p = arg;
+	bool decided;
+
+	pthread_mutex_lock(&p->lock);
+	decided = p->state == PEER_UP || p->failure;
+	pthread_mutex_unlock(&p->lock);
+	return decided;
+}
+
+void peer_wish(struct peer *p)
+{
+	struct ripc *r = p->r;
+	bool fresh;
+
+	spin_lock(&r->table_lock);
+	fresh = !p->wished;
+	if (fresh) {
+		p->wished = true;
+		list_push(&r->wishes, &p->wish_entry);
+		atomic_fetch_add(&p->users, 1);
+	}
+	spin_unlock(&r->table_lock);
+	if (fresh)
+		thread_wake(r);
+}
+
+static int explain(const struct peer *p, int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+		return ripc_fail(err, "connecting took longer than %u ms",
+				 p->r->config.c.connect_timeout_ms);
+	case -ECONNREFUSED:
+		return ripc_fail(err, "the peer refuses the connection");
+	case -ENOBUFS:
+		return ripc_fail(err, "no room for one more connection");
+	default:
+		return ripc_fail(err, "connecting failed: %s", strerror(-err));
+	}
+}
+
+int peer_lock_connected(struct peer *p, uint64_t until_ns)
+{
+	uint64_t limit = now_ns() + p->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+	int ret;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->state == PEER_UP)
+		return 0;
+	if (limit > until_ns)
+		limit = until_ns;
+	p->failure = 0;
+	pthread_mutex_unlock(&p->lock);
+	peer_wish(p);
+	ret = wait_until(p->r, &p->event, is_decided, p, limit);
+	pthread_mutex_lock(&p->lock);
+	if (p->state == PEER_UP)
+		return 0;
+	ret = ret ? -ETIMEDOUT : p->failure ? p->failure : -ECONNRESET;
+	pthread_mutex_unlock(&p->lock);
+	return explain(p, ret);
+}

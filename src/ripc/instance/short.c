@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Short messages, over the connection or by datagram. */
+#include <errno.h>
+#include <string.h>
+
+#include "ripc/instance/instance.h"
+
+static size_t total_of(const struct ripc_item *items, unsigned count)
+{
+	size_t total = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (__builtin_add_overflow(total, items[i].bytes, &total))
+			return SIZE_MAX;
+	return total;
+}
+
+static bool by_datagram(const struct ripc *r)
+{
+	return r->device.ud && r->config.c.short_by == RIPC_SHORT_DATAGRAM;
+}
+
+/* Of header and items. */
+static size_t datagram_max(const struct ripc *r)
+{
+	return r->device.mtu_bytes < SLOT_BYTES ? r->device.mtu_bytes : SLOT_BYTES;
+}
+
+size_t ripc_short_max(struct ripc *r, unsigned count)
+{
+	if ((!r && ripc_default(&r)) || count > RIPC_ITEMS_MAX)
+		return 0;
+	return SLOT_BYTES - packet_message_bytes(PACKET_SHORT, count, 0, false);
+}
+
+/* What ripc_send_short() was asked for, with its header. */
+struct job {
+	struct packet_message m;
+	const struct ripc_item *items;
+	size_t header, total;
+};
+
+static void describe(struct job *j, struct ripc_service *s, uint32_t to,
+		     const struct ripc_item *items, unsigned count)
+{
+	j->items = items;
+	j->m.type = PACKET_SHORT;
+	j->m.credits = 0;
+	j->m.from = s->id;
+	j->m.to = to;
+	j->m.error = 0;
+	j->m.number = 0;
+	j->m.instance = s->r->number;
+	j->m.count = (uint8_t)count;
+	j->m.returns_count = 0;
+	for (unsigned i = 0; i < count; i++)
+		j->m.sizes[i] = (uint32_t)items[i].bytes;
+}
+
+static void write_out(struct job *j, bool datagram, uint8_t *at)
+{
+	at += packet_message_encode(&j->m, datagram, at);
+	for (unsigned i = 0; i < j->m.count; i++) {
+		if (j->items[i].bytes)
+			memcpy(at, j->items[i].data, j->items[i].bytes);
+		at += j->items[i].bytes;
+	}
+}
+
+/* ---- over the connection ---- */
+
+static bool may_send(void *arg)
+{
+	struct peer *p = arg;
+	bool may;
+
+	pthread_mutex_lock(&p->lock);
+	may = p->state != PEER_UP || conn_can_send(p->conn);
+	pthread_mutex_unlock(&p->lock);
+	return may;
+}
+
+/* Credits and room for a message; p->lock, which is given up while it waits. */
+static int wait_for_room(struct peer *p)
+{
+	uint64_t until = now_ns() + p->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+
+	while (p->state == PEER_UP && !conn_can_send(p->conn)) {
+		int ret;
+
+		pthread_mutex_unlock(&p->lock);
+		ret = wait_until(p->r, &p->event, may_send, p, until);
+		pthread_mutex_lock(&p->lock);
+		if (ret)
+			return ripc_fail(-EAGAIN, "the receiver has taken no message for %u ms",
+					 p->r->config.c.connect_timeout_ms);
+	}
+	return p->state == PEER_UP ? 0 :
+		ripc_fail(-ECONNRESET, "the connection ended while a message waited for room");
+}
+
+static int send_connected(struct job *j, struct peer *p)
+{
+	uint8_t small[256];
+	struct conn *c;
+	size_t bytes = j->header + j->total;
+	uint8_t *at;
+	int ret = wait_for_room(p);
+
+	if (ret)
+		return ret;
+	c = p->conn;
+	at = bytes <= c->max_inline ? small : conn_send_slot(c);
+	j->m.credits = conn_credits_owed(c);
+	write_out(j, false, at);
+	c->credits--;
+	if (conn_send(c, at, bytes))
+		return ripc_fail(-ECONNRESET, "the connection has ended");
+	return 0;
+}
+
+/* ---- by datagram ---- */
+
+/* Where datagrams for a peer go; qpn 0: it takes none. */
+struct datagram_to {
+	struct ibv_ah *ah;
+	uint32_t qpn, qkey;
+};
+
+/* The address handle is made once. */
+static struct datagram_to datagram_to(struct peer *p)
+{
+	struct device *d = &p->r->device;
+	struct ibv_ah_attr a = {
+		.is_global = 1, .port_num = d->port,
+		.grh = { .sgid_index = d->gid_index, .hop_limit = 64 },
+	};
+	struct datagram_to to;
+
+	pthread_mutex_lock(&p->lock);
+	if (!p->ah && p->where.ud_qpn) {
+		memcpy(a.grh.dgid.raw, p->where.ud_gid, sizeof(a.grh.dgid.raw));
+		p->ah = ibv_create_ah(d->pd, &a);
+	}
+	to = (struct datagram_to){ p->ah, p->ah ? p->where.ud_qpn : 0, p->where.ud_qkey };
+	pthread_mutex_unlock(&p->lock);
+	return to;
+}
+
+static int post_datagram(struct job *j, struct peer *p, const struct datagram_to *to)
+{
+	struct device *d = &p->r->device;
+	size_t bytes = j->header + j->total;
+	bool fits = bytes <= d->ud_inline;
+	struct ibv_sge sge = { .length = (uint32_t)bytes, .lkey = d->ud_ref.lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = work_id(p->r, WORK_UD_SEND), .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_SEND, .send_flags = fits ? IBV_SEND_INLINE : 0,
+		.wr.ud = { .ah = to->ah, .remote_qpn = to->qpn, .remote_qkey = to->qkey },
+	}, *bad;
+	uint8_t *at;
+	int ret = -EAGAIN;
+
+	spin_lock(&d->ud_lock);
+	if (d->ud_posted - d->ud_done < UD_SEND_SLOTS) {
+		at = d->ud_send_bytes + d->ud_posted % UD_SEND_SLOTS * (size_t)SLOT_BYTES;
+		write_out(j, true, at);
+		sge.addr = (uintptr_t)at;
+		if (++d->ud_unsignaled == UD_SEND_SLOTS / 4) {
+			d->ud_unsignaled = 0;
+			wr.send_flags |= IBV_SEND_SIGNALED;
+		}
+		d->ud_posted++;
+		ret = ibv_post_send(d->ud, &wr, &bad) ? -EIO : 0;
+	}
+	spin_unlock(&d->ud_lock);
+	return ret;
+}
+
+static bool has_room(void *arg)
+{
+	struct device *d = arg;
+	bool room;
+
+	spin_lock(&d->ud_lock);
+	room = d->ud_posted - d->ud_done < UD_SEND_SLOTS;
+	spin_unlock(&d->ud_lock);
+	return room;
+}
+
+static int send_datagram(struct job *j, struct peer *p, const struct datagram_to *to)
+{
+	struct ripc *r = p->r;
+	uint64_t until = now_ns() + r->config.c.connect_timeout_ms * UINT64_C(1000000);
+	int ret;
+
+	do {
+		ret = post_datagram(j, p, to);
+	} while (ret == -EAGAIN &&
+		 !(ret = wait_until(r, &p->event, has_room, &r->device, until)) &&
+		 (ret = -EAGAIN));
+	return ret ? ripc_fail(ret == -EAGAIN ? ret : -ECONNRESET,
+			       "the datagram could not be sent") : 0;
+}
+
+/* ---- sending ---- */
+
+static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
+		   const struct ripc_item *returns, unsigned returns_count)
+{
+	struct peer *p;
+	struct datagram_to to_peer;
+	size_t header = packet_message_bytes(PACKET_SHORT, j->m.count, 0, true);
+	int ret;
+
+	if (by_datagram(s->r) && !returns_count && header + j->total <= datagram_max(s->r)) {
+		ret = peer_of_service(s->r, s->id, to, &p);
+		if (ret)
+			return ret;
+		to_peer = datagram_to(p);
+		if (to_peer.qpn) {
+			j->header = header;
+			ret = send_datagram(j, p, &to_peer);
+			peer_put(p);
+			return ret;
+		}
+		peer_put(p);
+	}
+	ret = send_lock_peer(s, to, &p);
+	if (ret)
+		return ret;
+	if (returns_count)
+		ret = offers_make(s, p, to, returns, returns_count, j->m.returns);
+	if (!ret) {
+		j->m.returns_count = (uint8_t)returns_count;
+		j->header = packet_message_bytes(PACKET_SHORT, j->m.count, returns_count, false);
+		ret = send_connected(j, p);
+		if (ret)
+			offers_undo(s, returns_count);
+	}
+	pthread_mutex_unlock(&p->lock);
+	peer_put(p);
+	return ret;
+}
+
+int ripc_send_short(struct ripc_service *s, uint32_t to, const struct ripc_item *items,
+		    unsigned count, const struct ripc_item *returns, unsigned returns_count)
+{
+	struct job j;
+	struct ripc_service *local;
+	size_t limit;
+	int ret = send_check(s, items, count, returns, returns_count);
+
+	if (ret)
+		return ret;
+	j.total = total_of(items, count);
+	limit = SLOT_BYTES - packet_message_bytes(PACKET_SHORT, count, returns_count, false);
+	if (j.total > limit)
+		return ripc_fail(-EMSGSIZE, "%zu bytes; a short message like this has at most %zu",
+				 j.total, limit);
+	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
+	local = service_get(s->r, to);
+	if (local) {
+		ret = local_send(s, local, false, items, count);
+	} else {
+		describe(&j, s, to, items, count);
+		ret = send_to(s, to, &j, returns, returns_count);
+	}
+	if (!ret)
+		COUNT(s->r, short_sent, 1);
+	service_put(s);
+	return ret;
+}
+
+/* ---- receiving ---- */
+
+static void drop(struct slot *slot, const struct packet_message *m)
+{
+	struct conn *c = slot->conn;
+
+	COUNT(slot->r, short_dropped, 1);
+	if (!c) {
+		device_ud_post(slot->r, slot);
+		return;
+	}
+	conn_repost(slot, true);
+	if (m->number)
+		return;
+	/* It is not here any more: the sender asks anew where it is. */
+	pthread_mutex_lock(&c->peer->lock);
+	if (c->peer->conn == c) {
+		struct packet_message answer = { .type = PACKET_FAILED, .from = m->to,
+						 .to = m->from, .error = EHOSTUNREACH };
+
+		conn_control(c->peer, &answer);
+	}
+	pthread_mutex_unlock(&c->peer->lock);
+}
+
+void short_received(struct slot *slot, const struct packet_message *m, size_t header)
+{
+	struct ripc_service *s = service_get(slot->r, m->to);
+	struct received *got = &slot->message;
+	uint8_t *at = slot->bytes + (slot->conn ? 0 : GRH_BYTES) + header;
+
+	if (!s) {
+		drop(slot, m);
+		return;
+	}
+	got->from = m->from;
+	got->returned = 0;
+	got->is_long = false;
+	got->count = m->count;
+	for (unsigned i = 0; i < m->count; i++) {
+		got->items[i] = (struct ripc_item){ at, m->sizes[i] };
+		at += m->sizes[i];
+	}
+	if (m->returns_count)
+		targets_add(slot->conn, m);
+	if (slot->conn)
+		conn_get(slot->conn);
+	if (service_push(s, got)) {
+		COUNT(slot->r, short_received, 1);
+	} else {
+		if (slot->conn)
+			conn_put(slot->conn);
+		drop(slot, m);
+	}
+	service_put(s);
+}
