@@ -17,6 +17,10 @@ CONFIG = --prefix=$(PREFIX) $(if $(LIBDIR),--libdir=$(LIBDIR)) $(MESON_FLAGS)
 # One line that moves on a terminal, silence in a log; errors are shown in both.
 NINJA = if [ -t 1 ]; then ninja -C $(BUILD); else ninja -C $(BUILD) --quiet; fi
 
+# Most tests wait for timers, peers and each other: half of the processors' time is left by
+# as many tests as there are processors.
+TEST_PROCESSES ?= $(shell echo $$(($$(nproc) * 2)))
+
 .PHONY: build run test install clean help deps deps-run deps-test configure
 
 build: deps configure
@@ -32,7 +36,8 @@ endif
 
 test: deps-test configure
 	@$(NINJA)
-	@meson test -C $(BUILD) --no-rebuild --print-errorlogs || \
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs \
+		--num-processes $(TEST_PROCESSES) || \
 		{ scripts/failed-tests.sh $(BUILD); exit 1; }
 
 install: build
