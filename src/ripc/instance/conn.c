@@ -139,7 +139,7 @@ void conn_retire(struct conn *c)
 
 bool conn_can_send(const struct conn *c)
 {
-	return c->credits > 0 && conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS;
+	return atomic_load_explicit(&c->credits, memory_order_relaxed) > 0 && conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS;
 }
 
 uint16_t conn_credits_owed(struct conn *c)
@@ -179,6 +179,8 @@ static void send_control(struct conn *c, struct packet_message *m)
 	conn_send(c, at, packet_message_encode(m, false, at));
 }
 
+static void flush_out(struct peer *p);
+
 void conn_control(struct peer *p, const struct packet_message *m)
 {
 	struct conn *c = p->conn;
@@ -210,18 +212,18 @@ void conn_control(struct peer *p, const struct packet_message *m)
 	w->error = m->error;
 	list_push(&p->controls, &w->entry);
 	p->controls_count++;
+	flush_out(p);
 }
 
-void conn_flush(struct peer *p)
+static bool flush_controls(struct peer *p)
 {
-	struct list *entry;
-
-	while (p->conn && !list_empty(&p->controls) && conn_can_send(p->conn)) {
-		struct control *w;
+	while (p->conn && !list_empty(&p->controls)) {
 		struct packet_message m = { .type = 0 };
+		struct control *w;
 
-		entry = list_pop(&p->controls);
-		w = list_entry(entry, struct control, entry);
+		if (!conn_can_send(p->conn))
+			return false;
+		w = list_entry(list_pop(&p->controls), struct control, entry);
 		m.type = w->type;
 		m.from = w->from;
 		m.to = w->to;
@@ -232,7 +234,23 @@ void conn_flush(struct peer *p)
 		p->conn->credits--;
 		send_control(p->conn, &m);
 	}
-	long_flush(p);
+	return true;
+}
+
+static void flush_out(struct peer *p)
+{
+	do {
+		atomic_store(&p->pending, false);
+		if (flush_controls(p) && long_flush(p))
+			break;
+		/* In this order: who brings credits does the reverse. */
+		atomic_store(&p->pending, true);
+	} while (p->conn && conn_can_send(p->conn) && !atomic_load(&p->conn->dead));
+}
+
+void conn_flush(struct peer *p)
+{
+	flush_out(p);
 	fetch_go_on(p);
 }
 

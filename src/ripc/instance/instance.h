@@ -159,7 +159,7 @@ struct ripc_service {
 	struct list queue;      /* of struct received */
 	atomic_uint queued;     /* written with `lock` */
 	struct event event;
-	int fd;                 /* -1: nobody asked for it */
+	atomic_int fd;          /* -1: nobody asked for it; set once, with `lock` */
 	bool fd_set;
 	struct list offers;     /* return buffers given to peers; `lock` */
 	struct list sends;      /* long messages whose end was not asked for; `lock` */
@@ -238,6 +238,7 @@ struct peer {
 	struct refusal refused[PEER_REFUSALS];
 	unsigned refusals;
 	struct list targets, controls;
+	atomic_bool pending;    /* something waits for credits: `controls`, `outstanding` */
 	unsigned targets_count, controls_count, fetching_count;
 	uint64_t fetching_bytes;
 	unsigned revoked;       /* answers to revocations */
@@ -260,7 +261,7 @@ struct conn {
 	uint64_t until_ns;      /* of connecting; 0: none */
 	uint64_t since_ns;      /* of being established */
 	/* Sending. */
-	int credits;            /* messages that the peer has receives for */
+	atomic_int credits;     /* messages that the peer has receives for; fewer with the lock */
 	uint32_t peer_slot_bytes;
 	unsigned posted;        /* WRs in the send queue */
 	unsigned unsignaled, unsignaled_slots;
@@ -450,7 +451,7 @@ void fetch_abort(struct peer *p);
 
 /* long.c; peer->lock. Announces those that are not, as far as there is room; those of a
  * connection that broke are announced again on the next one; or all end. */
-void long_flush(struct peer *p);
+bool long_flush(struct peer *p); /* false: some are left */
 void long_again(struct peer *p);
 void long_fail(struct peer *p, int err);
 /* Return buffers of the peer's that came with a message. */

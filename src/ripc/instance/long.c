@@ -176,16 +176,17 @@ static bool announce(struct peer *p, struct outstanding *o)
 	return true;
 }
 
-void long_flush(struct peer *p)
+bool long_flush(struct peer *p)
 {
 	if (p->state != PEER_UP)
-		return;
+		return true;
 	for (struct list *e = p->outstanding.next; e != &p->outstanding; e = e->next) {
 		struct outstanding *o = list_entry(e, struct outstanding, entry);
 
 		if (!o->informed && !announce(p, o))
-			return;
+			return false;
 	}
+	return true;
 }
 
 void long_again(struct peer *p)
@@ -302,7 +303,7 @@ static int enqueue(struct ripc_service *s, struct outstanding *o,
 	o->token = s->next_token++;
 	list_push(&s->sends, &o->sent_entry);
 	spin_unlock(&s->lock);
-	long_flush(p);
+	conn_flush(p);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
 }

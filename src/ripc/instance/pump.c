@@ -11,6 +11,25 @@ static void *what(uint64_t wr_id)
 	return (void *)(uintptr_t)(wr_id & ~(uint64_t)WORK_MASK);
 }
 
+/* In the usual case nothing waits for them, and no lock is taken. */
+static bool take_credits(struct conn *c, int n)
+{
+	struct peer *p = c->peer;
+
+	if (atomic_fetch_add(&c->credits, n) + n > CONN_CREDITS) {
+		COUNT(c->r, bad_packets, 1);
+		connect_broken(c);
+		return false;
+	}
+	if (unlikely(atomic_load(&p->pending))) {
+		pthread_mutex_lock(&p->lock);
+		conn_flush(p);
+		pthread_mutex_unlock(&p->lock);
+	}
+	event_signal(&p->event);
+	return true;
+}
+
 static void handle_message(struct slot *slot, const uint8_t *bytes, size_t length)
 {
 	struct conn *c = slot->conn;
@@ -27,15 +46,8 @@ static void handle_message(struct slot *slot, const uint8_t *bytes, size_t lengt
 		connect_broken(c);
 		return;
 	}
-	if (m.credits) {
-		pthread_mutex_lock(&c->peer->lock);
-		/* A peer that grants more than there can be is not believed. */
-		c->credits = c->credits + m.credits < CONN_CREDITS ?
-				     c->credits + m.credits : CONN_CREDITS;
-		conn_flush(c->peer);
-		pthread_mutex_unlock(&c->peer->lock);
-		event_signal(&c->peer->event);
-	}
+	if (m.credits && !take_credits(c, m.credits))
+		return;
 	switch (m.type) {
 	case PACKET_SHORT:
 		short_received(slot, &m, header);
