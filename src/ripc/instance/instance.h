@@ -258,7 +258,7 @@ struct conn {
 	bool reserved, active, ending;
 	atomic_bool established;
 	atomic_uint drained;    /* of two */
-	uint64_t until_ns;      /* of connecting; 0: none */
+	atomic_uint_fast64_t until_ns; /* of connecting; 0: none */
 	uint64_t since_ns;      /* of being established */
 	/* Sending. */
 	atomic_int credits;     /* messages that the peer has receives for; fewer with the lock */
