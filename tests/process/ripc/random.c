@@ -37,6 +37,7 @@ struct pair {
 static struct {
 	struct pair pairs[SENDERS][SENDERS];   /* from, to */
 	atomic_uint numbers[SENDERS];          /* of messages, over all lives of a sender */
+	atomic_uint senders[PROCESSES_MAX];    /* threads that are at it */
 	atomic_bool stop_sending, stop, failed;
 	atomic_uint_fast64_t errors[4096], slowest_ns;
 } *all;
@@ -277,6 +278,7 @@ static void *send_all(void *arg)
 
 	while (buffer && !atomic_load(&all->stop_sending) && !atomic_load(&all->stop))
 		send_one(e, &p, buffer);
+	atomic_fetch_sub(&all->senders[(e->id - ID) / SERVICES], 1);
 	return NULL;
 }
 
@@ -320,7 +322,10 @@ _Noreturn static void live(unsigned number, uint64_t own_seed)
 static pid_t start(unsigned number, struct prng *p)
 {
 	uint64_t own = prng_next(p);
-	pid_t pid = fork();
+	pid_t pid;
+
+	atomic_store(&all->senders[number], SERVICES);
+	pid = fork();
 
 	if (!pid)
 		live(number, own);
@@ -408,6 +413,9 @@ int main(int argc, char **argv)
 		}
 	}
 	atomic_store(&all->stop_sending, true);
+	for (unsigned i = 0; i < processes; i++)
+		while (atomic_load(&all->senders[i]) && !atomic_load(&all->stop))
+			nap(10);
 	/* Until nothing has come for a while. */
 	do {
 		before = came_so_far();
