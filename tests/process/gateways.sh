@@ -96,17 +96,23 @@ has_ended() {
 		[ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]
 }
 
-# ends PID [STATUS]: waits for its end and wants success, or this status.
+# ends PID [STATUS ...]: waits for its end and wants success, or one of these.
 ends() {
-	until_true has_ended "$1"
+	ended=$1
+	shift
+	until_true has_ended "$ended"
 	status=0
-	wait "$1" || status=$?
-	[ "$status" -eq "${2:-0}" ] || fail "process $1 ended with status $status"
+	wait "$ended" || status=$?
+	case " ${*:-0} " in
+	*" $status "*) ;;
+	*) fail "process $ended ended with status $status" ;;
+	esac
 }
 
+# stops PID [STATUS ...]
 stops() {
 	kill -INT "$1"
-	ends "$1"
+	ends "$@"
 }
 
 # Sequence number and values, without the times of the host.

@@ -42,7 +42,8 @@ until_true has_rows sender $((rows + 4000))
 kill -CONT "$receiver_pid"
 rows=$(grep -vc '^#' "$tmp/receiver.csv")
 until_true has_rows receiver $((rows + 500))
-stops "$sender_pid"
+# 3: on a slow machine its own send queue was full for a while; those are gaps as well.
+stops "$sender_pid" 0 3
 until_true logged receiver 1 'connection lost'
 stops "$receiver_pid"
 
