@@ -109,3 +109,19 @@ double hist_mean(const struct hist *h)
 			       (double)count
 		     : 0.0;
 }
+
+uint64_t hist_cumulate(const struct hist *h, const uint64_t *bounds, uint64_t *counts,
+		       unsigned rows)
+{
+	uint64_t sum = 0;
+	unsigned row = 0;
+
+	for (unsigned b = 0; b < HIST_BUCKETS; b++) {
+		while (row < rows && bucket_upper(b) > bounds[row])
+			counts[row++] = sum;
+		sum += atomic_load_explicit(&h->buckets[b], RELAXED);
+	}
+	while (row < rows)
+		counts[row++] = sum;
+	return sum;
+}

@@ -39,4 +39,12 @@ void hist_merge(struct hist *to, const struct hist *from);
 uint64_t hist_percentile(const struct hist *h, double percent);
 double hist_mean(const struct hist *h);
 
+/*
+ * counts[i] is the number of values <= bounds[i], to the histogram's resolution, for `rows`
+ * bounds in rising order. Returns the number of all values, which is no less than any of
+ * these, also while the writer goes on.
+ */
+uint64_t hist_cumulate(const struct hist *h, const uint64_t *bounds, uint64_t *counts,
+		       unsigned rows);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "gateway/plugin/services.h"
+#include "gateway/super_node/http_settings.h"
 #include "gateway/super_node/super_node.h"
 #include "util/log.h"
 #include "util/spin.h"
@@ -21,7 +22,7 @@ struct path;
 
 /* Top-level keys; texts and JSON live as long as the configuration. */
 struct super_node_settings {
-	json_t *nodes, *paths, *http, *logging;
+	json_t *nodes, *paths, *http_cfg, *logging;
 	const char *control, *name, *uuid;
 	int64_t hugepages, affinity, priority, nice, seed;
 	double stats_hz;
@@ -32,6 +33,7 @@ struct super_node_settings {
 	int log_level;             /* -1: as it is */
 	struct log_settings log;
 	struct log_rule *log_rules; /* owned */
+	struct http_settings http;
 };
 
 struct super_node {

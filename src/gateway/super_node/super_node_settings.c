@@ -22,8 +22,6 @@
 #include "util/nice.h"
 
 #define RULES_MAX 64
-/* Where the HTTP server listens, see `http`. */
-#define HTTP_PORT "8080"
 
 #define TOP(field) offsetof(struct super_node_settings, field)
 
@@ -36,7 +34,7 @@ static const char *const clock_names[] = {
 static const struct config_key top_keys[] = {
 	{ "nodes", CONFIG_JSON, TOP(nodes), .help = "Nodes by name" },
 	{ "paths", CONFIG_JSON, TOP(paths), .help = "List of paths" },
-	{ "http", CONFIG_JSON, TOP(http),
+	{ "http", CONFIG_JSON, TOP(http_cfg),
 	  .help = "Settings of the HTTP server" },
 	{ "logging", CONFIG_JSON, TOP(logging), .help = "Log settings" },
 	{ "control", CONFIG_STRING, TOP(control),
@@ -97,31 +95,11 @@ static const struct config_key expression_keys[] = {
 	  .required = true, .help = "Their level" },
 };
 
-struct http {
-	bool enabled;
-	int64_t port;
-	const char *ssl_cert, *ssl_private_key;
-};
-
-#define HTTP(field) offsetof(struct http, field)
-
-static const struct config_key http_keys[] = {
-	{ "enabled", CONFIG_BOOL, HTTP(enabled), "true",
-	  .help = "Offer the HTTP server" },
-	{ "port", CONFIG_INT, HTTP(port), HTTP_PORT, .min = 1, .max = 65535,
-	  .help = "TCP port" },
-	{ "ssl_cert", CONFIG_STRING, HTTP(ssl_cert),
-	  .help = "File with the certificate" },
-	{ "ssl_private_key", CONFIG_STRING, HTTP(ssl_private_key),
-	  .help = "File with its key" },
-};
-
 const struct key_table keys_top = { top_keys, ARRAY_SIZE(top_keys) };
 const struct key_table keys_logging = { logging_keys,
 					ARRAY_SIZE(logging_keys) };
 const struct key_table keys_expression = { expression_keys,
 					   ARRAY_SIZE(expression_keys) };
-const struct key_table keys_http = { http_keys, ARRAY_SIZE(http_keys) };
 
 static int parse_level(struct config *c, json_t *cfg, const char *name)
 {
@@ -191,21 +169,6 @@ static void parse_logging(struct super_node_settings *s, struct config *c,
 		parse_expression(s, c, e);
 }
 
-static void parse_http(struct config *c, json_t *cfg)
-{
-	struct http v;
-
-	if (!cfg || config_unpack(c, cfg, http_keys, ARRAY_SIZE(http_keys), &v,
-				  NULL, 0))
-		return;
-	if (!v.ssl_cert != !v.ssl_private_key)
-		config_fail(c, cfg, v.ssl_cert ? "ssl_private_key" : "ssl_cert",
-			    "is missing: a certificate and its key belong together");
-	else if (v.enabled)
-		log_warn("%s: this build has no HTTP server, the group http has no effect; `busbar run --control` offers the same requests, and enabled = false silences this",
-			 config_where(c, cfg));
-}
-
 /* The same configuration has the same identifier. */
 static void make_uuid(struct super_node_settings *s, struct config *c)
 {
@@ -234,7 +197,7 @@ void super_node_settings_parse(struct super_node_settings *s, struct config *c)
 	if (!s->idle_stop_given)
 		s->idle_stop = idle_stop_default;
 	parse_logging(s, c, s->logging);
-	parse_http(c, s->http);
+	http_settings_parse(&s->http, c, s->http_cfg);
 	make_uuid(s, c);
 	if (s->control && (!*s->control ||
 			   strlen(s->control) >= sizeof(un->sun_path)))

@@ -48,7 +48,8 @@ static void everything_can_be_asked_for(void **state)
 		"/capabilities", "/status", "/config", "/nodes", "/node/a",
 		"/node/b/stats", "/paths", "/path/0", "/path/a%20-%3E%20b",
 		"/path/a -> b/stats", "/stats", "/api/v2/nodes",
-		"/api/v2/node/a?layout=dot",
+		"/api/v2/node/a?layout=dot", "/metrics", "/graph.dot", "/graph.gv?layout=dot",
+		"/openapi.json",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)

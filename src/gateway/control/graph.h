@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Nodes and paths of a running gateway as a graph, with their states: in Graphviz'
+ * language, or drawn by its program dot(1) if that is installed. `busbar graph` does the
+ * same from a configuration.
+ */
+#ifndef GATEWAY_CONTROL_GRAPH_H
+#define GATEWAY_CONTROL_GRAPH_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct super_node;
+
+struct graph {
+	const char *format, *layout; /* "svg", "dot" */
+	/* The result; the caller frees `text`. */
+	char *text;
+	size_t len;
+	const char *type; /* static */
+};
+
+/*
+ * 0, or with the reason in `error`: -ENOENT no such format, -EINVAL no such layout, -ENOSYS
+ * dot(1) is not installed, -EIO it failed, -ETIMEDOUT, -ENOMEM. Waits for dot(1), at most
+ * some seconds.
+ */
+int graph_draw(struct super_node *sn, struct graph *g, char *error, size_t size);
+
+/* The text in Graphviz' language, of the lists that super_node_nodes_json() and
+ * super_node_paths_json() give; the caller frees it. NULL without memory. */
+char *graph_text(const json_t *nodes, const json_t *paths);
+
+#endif

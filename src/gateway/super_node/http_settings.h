@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The group `http` of a configuration: where the HTTP server listens, who may do what, and
+ * its limits. This room checks the settings; gateway/http/ acts on them.
+ */
+#ifndef GATEWAY_SUPER_NODE_HTTP_SETTINGS_H
+#define GATEWAY_SUPER_NODE_HTTP_SETTINGS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config;
+
+/* What somebody may do; each role includes those before it. */
+enum http_role {
+	HTTP_NOBODY,
+	HTTP_WATCH,     /* look at everything */
+	HTTP_OPERATE,   /* start, stop, pause, reset */
+	HTTP_CONFIGURE, /* give another configuration, which may start programs; end */
+};
+
+/* "watch", "operate", "configure", in this order; NULL terminated. */
+extern const char *const http_role_names[];
+/* Length-limited, for parts of lines; HTTP_NOBODY when there is no such role. */
+enum http_role http_role_parse(const char *name, size_t len);
+
+/* Texts and JSON are borrowed from the configuration. */
+struct http_settings {
+	bool wanted;           /* the group is there and enabled */
+	bool enabled;
+	int64_t port;          /* 0: 8080, or 80 for root; -1: any free one */
+	const char *address;   /* a numeric address, or "*" */
+	const char *ssl_cert, *ssl_private_key, *ssl_ca;
+	int client_role;       /* of who has a certificate, HTTP_WATCH is 0 here */
+	const char *token_file;
+	json_t *tokens;        /* list of { role, sha256 }, or NULL */
+	json_t *origins;       /* list of texts, or NULL */
+	int64_t max_connections, max_body_bytes;
+	double header_timeout_s, idle_timeout_s, write_timeout_s, wait_s;
+};
+
+/* Parses `cfg` (NULL: defaults, and not wanted); reports errors by config_fail(). */
+void http_settings_parse(struct http_settings *s, struct config *c, json_t *cfg);
+/* The port to bind to: 0 is any free one. */
+int http_settings_port(const struct http_settings *s);
+/* Whether only this host can reach `address`. */
+bool http_address_is_loopback(const char *address);
+/* Whether the settings name anybody who has to prove who he is. */
+bool http_settings_has_access(const struct http_settings *s);
+
+#endif
