@@ -24,10 +24,11 @@ static const char usage[] =
 	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
 	"input) until SIGINT or SIGTERM, or until all paths have ended (idle_stop = false\n"
 	"in CONFIG: not then). Without CONFIG, and without an active path in it, it waits to\n"
-	"be given one over its control socket: busbar ctl SOCKET restart CONFIG.\n"
+	"be given one: busbar ctl SOCKET restart CONFIG, or POST /api/v2/restart.\n"
 	"\n"
 	"  --control=SOCKET  path of the control socket, '@name' for an abstract one; without\n"
 	"            CONFIG it is @villas-node-PID, else that of CONFIG\n"
+	"  --http[=LISTEN]   offer HTTP at PORT, ADDRESS or ADDRESS:PORT\n"
 	"  -C        print what this build can do, as JSON\n";
 
 static int print_capabilities(char **argv)
@@ -108,11 +109,12 @@ int cli_node(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "control", required_argument, NULL, 'c' },
+		{ "http", optional_argument, NULL, 'w' },
 		{ NULL, 0, NULL, 0 },
 	};
 	char run[] = "run", option[] = "-d", idle_stop[] = "--idle-stop";
-	char control[256] = "";
-	char *level = NULL, *args[7];
+	char control[256] = "", http[128] = "";
+	char *level = NULL, *args[8];
 	int opt, status, n = 0;
 	bool off = false;
 
@@ -122,6 +124,10 @@ int cli_node(int argc, char **argv)
 		switch (opt) {
 		case 'c':
 			snprintf(control, sizeof(control), "--control=%s", optarg);
+			break;
+		case 'w':
+			snprintf(http, sizeof(http), "--http%s%s", optarg ? "=" : "",
+				 optarg ? optarg : "");
 			break;
 		case 'C':
 			return print_capabilities(argv);
@@ -149,6 +155,8 @@ int cli_node(int argc, char **argv)
 		args[n++] = option;
 		args[n++] = level;
 	}
+	if (*http)
+		args[n++] = http;
 	if (optind == argc && !*control)
 		snprintf(control, sizeof(control), "--control=@villas-node-%d",
 			 (int)getpid());

@@ -21,6 +21,7 @@
 #include "gateway/base/ending.h"
 #include "gateway/config/config.h"
 #include "gateway/control/server.h"
+#include "gateway/http/http.h"
 #include "gateway/super_node/super_node.h"
 #include "gateway/super_node/super_node_reload.h"
 #include "util/bounded_write.h"
@@ -41,18 +42,19 @@ struct run_options {
 	double seconds;   /* < 0: no limit */
 	bool quiet;
 	const char *control; /* path of the control socket */
+	const char *http;    /* where the HTTP server listens; "": as configured */
 	bool idle_stop;
 	enum summary summary;
 };
 
 static const char usage[] =
 	"usage: busbar run [options] CONFIG\n"
-	"       busbar run [options] --control=PATH\n"
+	"       busbar run [options] --control=PATH | --http[=LISTEN]\n"
 	"\n"
 	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
 	"input) until SIGINT or SIGTERM, and prints a summary. SIGHUP reads CONFIG\n"
 	"again and changes what has changed in it. Without CONFIG it waits for one:\n"
-	"busbar ctl PATH restart CONFIG.\n"
+	"busbar ctl PATH restart CONFIG, or POST /api/v2/restart over HTTP.\n"
 	"\n"
 	"  -d LEVEL         log level: off, error, warn, info, debug, trace\n"
 	"  -t SECONDS       stop after this time\n"
@@ -60,6 +62,8 @@ static const char usage[] =
 	"  --summary=FORM   text (default), json or none\n"
 	"  --idle-stop      end when all paths have ended, unless CONFIG says idle_stop\n"
 	"  --control=PATH   offer a socket for busbar-ctl there ('@name': abstract)\n"
+	"  --http[=LISTEN]  offer HTTP at PORT, ADDRESS or ADDRESS:PORT, else as `http` of\n"
+	"                   CONFIG says, else at 127.0.0.1 port 8080 (root: 80)\n"
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 ended as asked, 1 failed at run time, 2 wrong usage or\n"
@@ -147,6 +151,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 	static const struct option longs[] = {
 		{ "summary", required_argument, NULL, 's' },
 		{ "control", required_argument, NULL, 'c' },
+		{ "http", optional_argument, NULL, 'w' },
 		{ "idle-stop", no_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -185,6 +190,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 		case 'c':
 			o->control = optarg;
 			break;
+		case 'w':
+			o->http = optarg ? optarg : "";
+			break;
 		case 's':
 			if (!strcmp(optarg, "json")) {
 				o->summary = SUMMARY_JSON;
@@ -205,7 +213,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 			return CLI_USAGE;
 		}
 	}
-	if (optind + 1 < argc || (optind == argc && !o->control)) {
+	if (optind + 1 < argc || (optind == argc && !o->control && !o->http)) {
 		fputs(usage, stderr);
 		return CLI_USAGE;
 	}
@@ -214,9 +222,11 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 }
 
 /* SIGHUP. After an error, which is logged, the gateway goes on unchanged. */
-static void reload(struct super_node *sn)
+static void reload(struct super_node *sn, struct http *http)
 {
 	json_t *report = NULL;
+
+	http_refresh(http);
 
 	log_info("SIGHUP, reading the configuration again");
 	if (super_node_reload(sn, NULL, &report) == -ESHUTDOWN)
@@ -225,7 +235,8 @@ static void reload(struct super_node *sn)
 }
 
 /* Waits for the end; prints a line of figures once per second. */
-static void wait_for_end(struct super_node *sn, const struct run_options *o)
+static void wait_for_end(struct super_node *sn, struct http *http,
+			 const struct run_options *o)
 {
 	uint64_t start = clock_now_ns(), limit_ns = UINT64_MAX;
 	char line[256] = "\r\033[K";
@@ -242,7 +253,7 @@ static void wait_for_end(struct super_node *sn, const struct run_options *o)
 						 UINT64_C(1000))))
 			break;
 		if (atomic_exchange(&reload_wanted, false))
-			reload(sn);
+			reload(sn, http);
 		if (!live_line)
 			continue;
 		super_node_progress(sn, line + clear, sizeof(line) - clear);
@@ -282,30 +293,44 @@ static void print_summary(struct super_node *sn, enum summary form)
 	free(text);
 }
 
-/* Runs the started super-node until its end, with a control socket if one is set. */
+/* What a gateway without a configuration says. */
+static void tell_waiting(const char *path)
+{
+	if (path)
+		log_warn("no configuration: the gateway waits for one; give it with: busbar ctl %s restart CONFIG",
+			 path);
+	else
+		log_warn("no configuration: the gateway waits for one; give it with: POST /api/v2/restart");
+}
+
+/* Runs the started super-node until its end, with a control socket and an HTTP server if
+ * they are wanted. */
 static int run_started(struct super_node *sn, const struct run_options *o)
 {
 	const char *path = o->control ? o->control : super_node_control_path(sn);
 	struct control_server *server = NULL;
+	struct http *http = NULL;
 	/* A copy: once the socket is open, a reload may change the file's name. */
 	char *file = strdup(super_node_file(sn));
 
-	if (path && control_server_start(&server, sn, path)) {
+	if ((path && control_server_start(&server, sn, path)) ||
+	    http_start(&http, sn, o->http)) {
+		control_server_stop(server);
 		super_node_stop(sn);
 		free(file);
 		return CLI_FAILED;
 	}
 	if (file && !strcmp(file, SUPER_NODE_NO_FILE))
-		log_warn("no configuration: the gateway waits for one; give it with: busbar ctl %s restart CONFIG",
-			 path ? path : "");
+		tell_waiting(path);
 	else
 		log_info("%s is running", file ? file : "the gateway");
 	free(file);
 	live_line = !o->quiet && isatty(STDERR_FILENO);
 	log_set_sink(clear_line);
-	wait_for_end(sn, o);
+	wait_for_end(sn, http, o);
 	if (super_node_must_end_soon(sn))
 		end_guard_begin();
+	http_stop(http);
 	control_server_stop(server);
 	super_node_stop(sn);
 	log_set_sink(NULL);

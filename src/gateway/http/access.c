@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tokens, and addresses that present wrong ones; see access.h. */
+#define LOG_ROOM "gateway/http"
+#include "gateway/http/access.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gateway/http/sha256.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define TOKENS_MAX 256
+#define TOKEN_MIN 16  /* characters; shorter ones can be guessed */
+#define LINE_MAX_BYTES 1024
+/* Wrong tokens of one address within WINDOW_NS, then it is refused until that has passed. */
+#define WRONG_MAX 5
+#define WINDOW_NS (60 * NSEC_PER_SEC)
+/* Addresses that are remembered; the oldest one makes room. */
+#define SUSPECTS 128
+
+struct token {
+	unsigned char hash[SHA256_BYTES];
+	enum http_role role;
+};
+
+/* Prefix of an address: a host has a whole /64 of IPv6. */
+struct suspect {
+	unsigned char prefix[16];
+	unsigned wrong;
+	uint64_t since_ns;
+};
+
+struct http_access {
+	struct token *tokens;
+	size_t count;
+	bool by_certificate;
+	enum http_role client_role;
+	struct suspect suspects[SUSPECTS];
+};
+
+static int digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+/* 64 hexadecimal digits. */
+static bool parse_hash(const char *text, size_t len, unsigned char hash[SHA256_BYTES])
+{
+	if (len != 2 * SHA256_BYTES)
+		return false;
+	for (size_t i = 0; i < len; i += 2) {
+		if (!isxdigit((unsigned char)text[i]) ||
+		    !isxdigit((unsigned char)text[i + 1]))
+			return false;
+		hash[i / 2] = (unsigned char)(digit(text[i]) * 16 + digit(text[i + 1]));
+	}
+	return true;
+}
+
+int http_access_parse_line(const char *line, unsigned char hash[32],
+			   enum http_role *role, const char **problem)
+{
+	size_t len;
+
+	line += strspn(line, " \t");
+	if (*line == '#' || !line[strspn(line, " \t\r\n")])
+		return 0;
+	len = strcspn(line, " \t\r\n");
+	*role = http_role_parse(line, len);
+	*problem = "expected watch, operate or configure, then the token";
+	if (*role == HTTP_NOBODY)
+		return -EINVAL;
+	line += len;
+	line += strspn(line, " \t");
+	len = strcspn(line, " \t\r\n");
+	if (!len || line[len + strspn(line + len, " \t\r\n")])
+		return -EINVAL;
+	if (!strncmp(line, "sha256:", 7)) {
+		*problem = "expected 64 hexadecimal digits behind sha256:";
+		return parse_hash(line + 7, len - 7, hash) ? 1 : -EINVAL;
+	}
+	*problem = "the token is shorter than 16 characters; `openssl rand -hex 32` makes a good one";
+	if (len < TOKEN_MIN)
+		return -EINVAL;
+	sha256(line, len, hash);
+	return 1;
+}
+
+static int add(struct http_access *a, const struct token *t)
+{
+	if (a->count == TOKENS_MAX)
+		return -E2BIG;
+	a->tokens[a->count++] = *t;
+	return 0;
+}
+
+/* Only its owner may read it, who is the gateway's user or root. */
+static int check_file(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode)) {
+		log_error("http.token_file %s: no regular file", path);
+		return -EINVAL;
+	}
+	if (st.st_mode & 077) {
+		log_error("http.token_file %s: its mode is %04o, so others can read the tokens; expected 0600 (chmod 600 %s)",
+			  path, st.st_mode & 07777, path);
+		return -EPERM;
+	}
+	if (st.st_uid != geteuid() && st.st_uid != 0) {
+		log_error("http.token_file %s: it belongs to user %u, expected the gateway's user %u or root",
+			  path, st.st_uid, geteuid());
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int read_lines(struct http_access *a, FILE *f, const char *path)
+{
+	char line[LINE_MAX_BYTES];
+	unsigned number = 0;
+	int ret = 0;
+
+	while (!ret && fgets(line, sizeof(line), f)) {
+		const char *problem = "the line is too long";
+		struct token t;
+
+		number++;
+		ret = strlen(line) + 1 == sizeof(line) ?
+			      -EINVAL :
+			      http_access_parse_line(line, t.hash, &t.role, &problem);
+		if (ret > 0) {
+			ret = add(a, &t);
+			problem = "more than 256 tokens";
+		}
+		if (ret < 0)
+			log_error("http.token_file %s:%u: %s", path, number, problem);
+	}
+	explicit_bzero(line, sizeof(line));
+	return ret;
+}
+
+static int read_file(struct http_access *a, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
+	FILE *f;
+
+	if (fd < 0) {
+		ret = -errno;
+		log_error("http.token_file %s: %s", path, strerror(-ret));
+		return ret;
+	}
+	ret = check_file(fd, path);
+	f = ret ? NULL : fdopen(fd, "r");
+	if (!f) {
+		close(fd);
+		return ret ? ret : -ENOMEM;
+	}
+	ret = read_lines(a, f, path);
+	fclose(f);
+	if (!ret && !a->count) {
+		log_error("http.token_file %s: there is no token in it", path);
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
+/* Checked by http_settings_parse(). */
+static void read_list(struct http_access *a, const json_t *list)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(list, i, e) {
+		const char *role = json_string_value(json_object_get(e, "role"));
+		const char *hash = json_string_value(json_object_get(e, "sha256"));
+		struct token t;
+
+		if (!role || !hash || !parse_hash(hash, strlen(hash), t.hash))
+			continue;
+		t.role = http_role_parse(role, strlen(role));
+		add(a, &t);
+	}
+}
+
+int http_access_new(struct http_access **out, const struct http_settings *s)
+{
+	struct http_access *a = calloc(1, sizeof(*a));
+	int ret = 0;
+
+	if (a)
+		a->tokens = calloc(TOKENS_MAX, sizeof(*a->tokens));
+	if (!a || !a->tokens) {
+		http_access_free(a);
+		return -ENOMEM;
+	}
+	a->by_certificate = s->ssl_ca;
+	a->client_role = (enum http_role)s->client_role;
+	if (s->token_file)
+		ret = read_file(a, s->token_file);
+	if (ret) {
+		http_access_free(a);
+		return ret;
+	}
+	read_list(a, s->tokens);
+	*out = a;
+	return 0;
+}
+
+void http_access_free(struct http_access *a)
+{
+	if (!a)
+		return;
+	free(a->tokens);
+	free(a);
+}
+
+bool http_access_trusts_local(const struct http_access *a)
+{
+	return !a->count && !a->by_certificate;
+}
+
+/* The entry of an address; NULL: there is none, unless one is to be made. */
+static struct suspect *find(struct http_access *a, const struct http_peer *p, bool make)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool ipv4 = !memcmp(p->address, mapped, sizeof(mapped));
+	struct suspect *oldest = &a->suspects[0];
+	unsigned char prefix[16] = { 0 };
+
+	memcpy(prefix, p->address, ipv4 ? 16 : 8);
+	for (unsigned i = 0; i < SUSPECTS; i++) {
+		struct suspect *s = &a->suspects[i];
+
+		if (s->wrong && !memcmp(s->prefix, prefix, sizeof(prefix)))
+			return s;
+		if (!s->wrong || (oldest->wrong && s->since_ns < oldest->since_ns))
+			oldest = s;
+	}
+	if (!make)
+		return NULL;
+	memset(oldest, 0, sizeof(*oldest));
+	memcpy(oldest->prefix, prefix, sizeof(prefix));
+	return oldest;
+}
+
+static bool is_refused(struct http_access *a, const struct http_peer *p,
+		       uint64_t now_ns, unsigned *retry_s)
+{
+	struct suspect *s = find(a, p, false);
+
+	if (s && now_ns - s->since_ns >= WINDOW_NS)
+		s->wrong = 0;
+	if (!s || s->wrong < WRONG_MAX)
+		return false;
+	*retry_s = (unsigned)((WINDOW_NS - (now_ns - s->since_ns)) / NSEC_PER_SEC) + 1;
+	return true;
+}
+
+static void note_wrong(struct http_access *a, const struct http_peer *p, uint64_t now_ns)
+{
+	struct suspect *s = find(a, p, true);
+
+	if (!s->wrong)
+		s->since_ns = now_ns;
+	if (++s->wrong == WRONG_MAX)
+		log_warn("%s presents wrong tokens, it is refused for a minute", p->text);
+}
+
+/* All are compared, whichever fits. */
+static enum http_role find_token(const struct http_access *a, const char *token, size_t len)
+{
+	unsigned char hash[SHA256_BYTES];
+	enum http_role role = HTTP_NOBODY;
+
+	sha256(token, len, hash);
+	for (size_t i = 0; i < a->count; i++) {
+		volatile unsigned char differs = 0;
+
+		for (unsigned b = 0; b < SHA256_BYTES; b++)
+			differs |= (unsigned char)(hash[b] ^ a->tokens[i].hash[b]);
+		if (!differs && a->tokens[i].role > role)
+			role = a->tokens[i].role;
+	}
+	return role;
+}
+
+enum http_role http_access_check(struct http_access *a, const struct http_peer *p,
+				 const char *authorization, uint64_t now_ns,
+				 int *status, unsigned *retry_s)
+{
+	enum http_role role = HTTP_NOBODY;
+
+	*status = 401;
+	if (authorization && a->count) {
+		if (is_refused(a, p, now_ns, retry_s)) {
+			*status = 429;
+			return HTTP_NOBODY;
+		}
+		if (!strncasecmp(authorization, "Bearer ", 7)) {
+			const char *token = authorization + 7;
+
+			token += strspn(token, " ");
+			role = find_token(a, token, strcspn(token, " \t"));
+		}
+		if (role == HTTP_NOBODY)
+			note_wrong(a, p, now_ns);
+		return role;
+	}
+	if (a->by_certificate && p->has_certificate)
+		return a->client_role;
+	if (!http_access_trusts_local(a))
+		return HTTP_NOBODY;
+	*status = 403;
+	return p->is_local && p->has_uid && (p->uid == 0 || p->uid == geteuid()) ?
+		       HTTP_CONFIGURE :
+		       HTTP_NOBODY;
+}

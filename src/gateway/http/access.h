@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Decides what a client may do. With tokens or an authority for certificates in the
+ * settings, who has neither may do nothing. Without, the server listens at the loopback
+ * interface only (http_settings.h), and processes of the gateway's user and of root may do
+ * everything, those of other users nothing: the same as on the control socket.
+ *
+ * Tokens are compared by their hashes, all of them, in a time that does not depend on
+ * them. An address that presents wrong ones is refused for a while.
+ *
+ * One thread (that of the server), except for http_access_new().
+ */
+#ifndef GATEWAY_HTTP_ACCESS_H
+#define GATEWAY_HTTP_ACCESS_H
+
+#include <stdint.h>
+
+#include "gateway/http/peer.h"
+#include "gateway/super_node/http_settings.h"
+
+struct http_access;
+
+/* Reads the token file. 0, or a negative errno after a message with the name of the key. */
+int http_access_new(struct http_access **out, const struct http_settings *s);
+void http_access_free(struct http_access *a); /* NULL allowed */
+
+/* Whether clients are told apart by what the kernel says of them. */
+bool http_access_trusts_local(const struct http_access *a);
+
+/*
+ * The role of a client that sends the header `authorization` (NULL: none) at `now_ns` of a
+ * monotonic clock. With HTTP_NOBODY, *status says why: 401 no token or a wrong one, 403
+ * another user, 429 too many wrong ones, to be asked again after *retry_s.
+ */
+enum http_role http_access_check(struct http_access *a, const struct http_peer *p,
+				 const char *authorization, uint64_t now_ns,
+				 int *status, unsigned *retry_s);
+
+/*
+ * Parses one line of a token file: 1 with the hash in `hash` and *role, 0 for a comment or
+ * an empty line, -EINVAL with the reason in *problem. For tests.
+ */
+int http_access_parse_line(const char *line, unsigned char hash[32],
+			   enum http_role *role, const char **problem);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers: their headers, and sending them piece by piece; see server.h. */
+#define LOG_ROOM "gateway/http"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "gateway/http/server.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+void http_reply_clear(struct http_conn *c)
+{
+	c->server->bytes -= c->text ? c->text_len : 0;
+	free(c->text);
+	c->text = NULL;
+	c->text_len = c->text_done = c->head_len = c->head_done = 0;
+}
+
+void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len)
+{
+	struct http_server *s = c->server;
+
+	http_reply_clear(c);
+	if (text && s->bytes + len > HTTP_BYTES_MAX) {
+		free(text);
+		text = NULL;
+		len = 0;
+		h->status = 503;
+		h->type = NULL;
+		h->retry_s = 1;
+	}
+	h->length = len;
+	h->keep = c->keep;
+	h->origin = *c->origin ? c->origin : NULL;
+	c->head_len = http_head_write(c->head, sizeof(c->head), h);
+	if (c->is_head) {
+		free(text);
+	} else if (text) {
+		c->text = text;
+		c->text_len = len;
+		s->bytes += len;
+	}
+	http_conn_set_state(c, HTTP_ANSWERING);
+}
+
+void http_reply_error(struct http_conn *c, int status, const char *text)
+{
+	struct http_head h = { .status = status, .type = CONTROL_JSON,
+			       .challenge = status == 401,
+			       .retry_s = status == 503 ? 1 : 0 };
+	json_t *o = json_pack("{ss}", "error", text);
+	char *body = json_dumps(o, JSON_COMPACT);
+
+	json_decref(o);
+	http_reply(c, &h, body, body ? strlen(body) : 0);
+}
+
+void http_reply_job(struct http_conn *c, struct http_job *j)
+{
+	struct http_head h = { .status = j->status, .type = j->type, .allow = j->allow,
+			       .retry_s = j->status == 503 ? 1 : 0 };
+	char *text = j->text;
+	size_t len = j->len;
+
+	/* A job that others may ask for keeps its own. */
+	if (j->id)
+		text = text ? strndup(text, len) : NULL;
+	else
+		j->text = NULL;
+	http_reply(c, &h, text, text ? len : 0);
+}
+
+/* Number of bytes, -EAGAIN, or another negative errno. */
+static ssize_t send_some(struct http_conn *c, const struct iovec *parts, int count)
+{
+	struct msghdr m = { .msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count };
+	ssize_t n;
+
+	if (c->tls)
+		return c->server->tls_ops->write(c->tls, parts[0].iov_base,
+						 parts[0].iov_len, &c->tls_want_read);
+	n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
+	return n < 0 ? -errno : n;
+}
+
+/* Counts `n` bytes that were sent, of the header first. */
+static void count_sent(struct http_conn *c, size_t n)
+{
+	size_t head = MIN(n, c->head_len - c->head_done);
+
+	c->head_done += head;
+	c->text_done += n - head;
+	/* Who takes a part has time for the next one. */
+	http_conn_set_state(c, HTTP_ANSWERING);
+}
+
+int http_reply_write(struct http_conn *c)
+{
+	while (c->head_done < c->head_len || c->text_done < c->text_len) {
+		struct iovec parts[2];
+		int count = 0;
+		ssize_t n;
+
+		if (c->head_done < c->head_len)
+			parts[count++] = (struct iovec){ c->head + c->head_done,
+							 c->head_len - c->head_done };
+		if (c->text_done < c->text_len)
+			parts[count++] = (struct iovec){ c->text + c->text_done,
+							 c->text_len - c->text_done };
+		n = send_some(c, parts, count);
+		if (n == -EAGAIN || n == -EINTR)
+			return 1;
+		if (n <= 0)
+			return n ? (int)n : -EPIPE;
+		count_sent(c, (size_t)n);
+	}
+	return c->head_len ? 0 : -ENOMEM;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A request: its headers are checked one after another, the first that does not fit is
+ * answered; what remains goes to a worker. See server.h.
+ */
+#define LOG_ROOM "gateway/http"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "gateway/http/server.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define WAIT_MAX_S 60
+#define METHODS "GET, HEAD, POST, OPTIONS"
+
+static void refuse(struct http_conn *c, int status, const char *text)
+{
+	http_reply_error(c, status, text);
+}
+
+/* How long the body is, in *len. 0 or a status with *why. */
+static int check_length(struct http_conn *c, const struct http_request *r, int64_t *len,
+			const char **why)
+{
+	struct http_server *s = c->server;
+
+	*len = 0;
+	if (r->has_encoding) {
+		*why = "a body needs a Content-Length, and no Transfer-Encoding";
+		return 411;
+	}
+	if (!r->has_length)
+		return 0;
+	*len = http_length_parse(r->length);
+	if (*len < 0) {
+		*why = "Content-Length: expected a number";
+		return 400;
+	}
+	if (*len > s->settings->max_body_bytes) {
+		*why = "the body is longer than the key http.max_body allows";
+		return 413;
+	}
+	if (*len && s->bytes + (size_t)*len > HTTP_BYTES_MAX) {
+		*why = "too many bodies and answers are on their way, ask again later";
+		return 503;
+	}
+	return 0;
+}
+
+/* Who may not ask from where. 0 or a status. */
+static int check_origin(struct http_conn *c, const struct http_request *r, const char **why)
+{
+	struct http_server *s = c->server;
+
+	*c->origin = '\0';
+	if (!*r->host && r->minor > 0) {
+		*why = "the header Host is missing";
+		return 400;
+	}
+	if (http_access_trusts_local(s->access) && *r->host &&
+	    !http_host_is_local(r->host)) {
+		*why = "without tokens the server answers to localhost and to numbers only";
+		return 403;
+	}
+	if (!*r->origin)
+		return 0;
+	if (!http_origin_fits(r->origin, *r->host ? r->host : NULL,
+			      s->settings->ssl_cert != NULL, s->settings->origins)) {
+		*why = "pages of this origin are not allowed to ask, see the key http.origins";
+		return 403;
+	}
+	strcpy(c->origin, r->origin);
+	return 0;
+}
+
+/* Replies itself unless the client may do what needs `needed`. */
+static bool may(struct http_conn *c, const struct http_request *r, enum http_role needed)
+{
+	struct http_server *s = c->server;
+	struct http_head head = { .type = CONTROL_JSON };
+	enum http_role role;
+	json_t *error;
+	char *text;
+
+	if (!c->peer_known) {
+		http_peer_read(c->fd, &c->peer);
+		c->peer.has_certificate = s->settings->ssl_ca != NULL;
+		c->peer_known = true;
+	}
+	role = http_access_check(s->access, &c->peer,
+				 *r->authorization ? r->authorization : NULL,
+				 s->now_ns, &head.status, &head.retry_s);
+	if (role >= needed)
+		return true;
+	if (role == HTTP_NOBODY) {
+		head.challenge = head.status == 401;
+		error = json_string(
+			head.status == 429 ? "too many wrong tokens" :
+			head.status == 401 ? "expected a token: Authorization: Bearer TOKEN" :
+					     "only the user of the gateway and root may ask without a token");
+	} else {
+		head.status = 403;
+		error = json_sprintf("this needs the role %s",
+				     http_role_names[needed - HTTP_WATCH]);
+	}
+	error = json_pack("{so}", "error", error);
+	text = json_dumps(error, JSON_COMPACT);
+	json_decref(error);
+	http_reply(c, &head, text, text ? strlen(text) : 0);
+	return false;
+}
+
+static void reply_allow(struct http_conn *c, int status, const char *allow)
+{
+	struct http_head head = { .status = status, .allow = allow };
+	static const char text[] = "{\"error\":\"not with this method\"}";
+
+	if (status == 204) {
+		http_reply(c, &head, NULL, 0);
+		return;
+	}
+	head.type = CONTROL_JSON;
+	http_reply(c, &head, strdup(text), sizeof(text) - 1);
+}
+
+static bool is_ours(const char *path)
+{
+	size_t len = strlen(CONTROL_PREFIX);
+
+	return (!strncmp(path, CONTROL_PREFIX, len) && path[len] == '/') ||
+	       !strcmp(path, "/metrics");
+}
+
+static const char *job_of(const char *path)
+{
+	static const char place[] = CONTROL_PREFIX "/job/";
+
+	return strncmp(path, place, sizeof(place) - 1) ? NULL : path + sizeof(place) - 1;
+}
+
+/* The method for the table, where HEAD is GET. */
+static const char *table_method(const struct http_conn *c)
+{
+	return c->is_head ? "GET" : c->method;
+}
+
+/* Finds the request in the table, and whether this client may ask it. Replies itself with
+ * false. */
+static bool check_request(struct http_conn *c, const struct http_request *r)
+{
+	struct control_rule rule;
+	const char *allow;
+	int status;
+
+	if (!strcmp(c->method, "OPTIONS")) {
+		reply_allow(c, 204, METHODS);
+		return false;
+	}
+	if (!may(c, r, HTTP_WATCH))
+		return false;
+	if (!is_ours(c->path)) {
+		refuse(c, 404, "there is nothing here; requests begin with " CONTROL_PREFIX);
+		return false;
+	}
+	if (job_of(c->path) && !strcmp(table_method(c), "GET")) {
+		http_jobs_reply(c, job_of(c->path));
+		return false;
+	}
+	status = control_find(table_method(c), c->path, &rule, &allow);
+	if (status == 405) {
+		reply_allow(c, 405, strcmp(allow, "GET") ? "POST, OPTIONS" :
+							   "GET, HEAD, OPTIONS");
+		return false;
+	}
+	if (status != 200) {
+		refuse(c, status, "no such request; " CONTROL_PREFIX "/openapi.json lists them");
+		return false;
+	}
+	c->is_command = rule.is_command;
+	return rule.role == HTTP_WATCH || may(c, r, rule.role);
+}
+
+/* Room for the body; replies itself with false. */
+static bool expect_body(struct http_conn *c, const struct http_request *r, int64_t len)
+{
+	if (!strcmp(c->method, "POST") && *r->type && !http_type_is(r->type, CONTROL_JSON)) {
+		refuse(c, 415, "expected a body of the type " CONTROL_JSON);
+		return false;
+	}
+	c->body = malloc((size_t)len);
+	if (!c->body) {
+		refuse(c, 503, "no memory for the body, ask again later");
+		return false;
+	}
+	c->body_size = (size_t)len;
+	c->body_len = 0;
+	c->server->bytes += c->body_size;
+	http_conn_set_state(c, HTTP_BODY);
+	return true;
+}
+
+static void drop_body(struct http_conn *c)
+{
+	c->server->bytes -= c->body_size;
+	free(c->body);
+	c->body = NULL;
+	c->body_size = c->body_len = 0;
+}
+
+/* The body as JSON in *body. False: it is none. */
+static bool parse_body(struct http_conn *c, json_t **body, char *why, size_t size)
+{
+	json_error_t error;
+
+	*body = NULL;
+	if (!c->body_len || strcmp(c->method, "POST"))
+		return true;
+	*body = json_loadb(c->body, c->body_len, JSON_REJECT_DUPLICATES, &error);
+	if (json_is_object(*body))
+		return true;
+	snprintf(why, size, "the body is no JSON object: %s",
+		 *body ? "it is a list" : error.text);
+	json_decref(*body);
+	*body = NULL;
+	return false;
+}
+
+void http_request_ready(struct http_conn *c)
+{
+	struct http_server *s = c->server;
+	struct http_job *j;
+	char why[200];
+	json_t *body;
+	bool good = parse_body(c, &body, why, sizeof(why));
+
+	drop_body(c);
+	if (!good) {
+		refuse(c, 400, why);
+		return;
+	}
+	j = http_job_new(table_method(c), c->path, c->accept);
+	if (!j) {
+		json_decref(body);
+		refuse(c, 503, "no memory, ask again later");
+		return;
+	}
+	j->body = body;
+	j->is_command = c->is_command;
+	j->owner = c;
+	if (http_worker_give(s->worker, j)) {
+		http_job_free(j);
+		refuse(c, 503, "too many requests wait, ask again later");
+		return;
+	}
+	c->job = j;
+	http_conn_set_state(c, HTTP_WORKING);
+	if (c->is_command && c->wait_s <= 0)
+		http_jobs_accepted(c);
+}
+
+/* What can be said of a request without looking at who asks. 0 or a status. */
+static int check_head(struct http_conn *c, const struct http_request *r, int64_t *body,
+		      const char **why)
+{
+	int status = check_length(c, r, body, why);
+
+	if (status)
+		return status;
+	*why = "the path is longer than 1023 characters";
+	if (strlen(r->target) >= sizeof(c->path))
+		return 414;
+	strcpy(c->path, r->target);
+	status = check_origin(c, r, why);
+	if (status)
+		return status;
+	if (*r->expect && strcasecmp(r->expect, "100-continue")) {
+		*why = "Expect: only 100-continue is understood";
+		return 417;
+	}
+	*why = "the gateway ends or starts anew, ask again later";
+	return atomic_load(&c->server->stopping) ? 503 : 0;
+}
+
+/* Before the body comes. A failure shows in the next call. */
+static void tell_to_go_on(struct http_conn *c)
+{
+	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	bool want;
+
+	if (c->tls)
+		c->server->tls_ops->write(c->tls, line, sizeof(line) - 1, &want);
+	else if (send(c->fd, line, sizeof(line) - 1, MSG_NOSIGNAL) < 0)
+		log_debug("%s: %s", c->peer.text, strerror(errno));
+}
+
+static void take_head(struct http_conn *c, const struct http_request *r)
+{
+	free(c->accept);
+	c->accept = *r->accept ? strdup(r->accept) : NULL;
+	snprintf(c->method, sizeof(c->method), "%s", r->method);
+	c->is_head = !strcmp(c->method, "HEAD");
+	c->wait_s = http_prefer_wait(r->prefer, c->server->settings->wait_s, WAIT_MAX_S);
+}
+
+void http_request(struct http_conn *c, const struct http_request *r)
+{
+	const char *why = NULL;
+	bool keep = r->minor > 0 && !r->close;
+	int64_t body = 0;
+	int status;
+
+	take_head(c, r);
+	status = check_head(c, r, &body, &why);
+	if (status) {
+		refuse(c, status, why);
+		return;
+	}
+	/* With an answer before the body has come, the connection ends. */
+	c->keep = keep && !body;
+	if (!check_request(c, r))
+		return;
+	if (!body) {
+		http_request_ready(c);
+		return;
+	}
+	if (!expect_body(c, r, body))
+		return;
+	c->keep = keep;
+	if (*r->expect && r->minor > 0)
+		tell_to_go_on(c);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The server, for its own files: server.c has the thread and the listening socket,
+ * conn.c reads from connections and closes them, request.c decides about requests, reply.c
+ * sends answers, jobs.c remembers commands that take long.
+ *
+ * One thread has all of it and waits in epoll_wait() only. A connection is in one state
+ * at a time, which says what it waits for and for how long; it reads nothing while its
+ * answer is made or sent, so that a client who asks and does not read holds little.
+ */
+#ifndef GATEWAY_HTTP_SERVER_H
+#define GATEWAY_HTTP_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "gateway/control/api.h"
+#include "gateway/http/access.h"
+#include "gateway/http/head.h"
+#include "gateway/http/http.h"
+#include "gateway/http/parse.h"
+#include "gateway/http/tls.h"
+#include "gateway/http/worker.h"
+#include "util/list.h"
+
+#define HTTP_HEADER_MAX 8192 /* bytes of the header of a request */
+#define HTTP_ORIGIN_MAX 256
+/* Bodies and answers of all connections. */
+#define HTTP_BYTES_MAX (64u << 20)
+#define HTTP_JOBS_MAX 32     /* finished ones that are remembered */
+
+enum http_state {
+	HTTP_IDLE,      /* nothing, or a part of a header */
+	HTTP_BODY,      /* the body comes */
+	HTTP_WORKING,   /* a worker has the request */
+	HTTP_ANSWERING, /* the answer goes */
+	HTTP_LEAVING,   /* no more is sent; what comes is read and forgotten, so that the
+			 * answer is not lost with the connection */
+	HTTP_CLOSED,    /* freed before the next wait */
+};
+
+struct http_conn {
+	struct list entry;        /* of the server; least recently used first */
+	struct http_server *server;
+	int fd;
+	struct http_tls_conn *tls;
+	bool tls_want_write, tls_want_read; /* the other way round */
+	uint32_t events;          /* that epoll waits for */
+	enum http_state state;
+	uint64_t deadline_ns;     /* UINT64_MAX: none */
+	struct http_peer peer;
+	bool peer_known;
+
+	/* What has come and is not used yet */
+	char *in;
+	size_t in_len, in_searched;
+
+	/* The request */
+	char method[8];
+	char path[CONTROL_PATH_MAX];
+	char origin[HTTP_ORIGIN_MAX]; /* that may read the answer; "" none */
+	char *accept;
+	bool is_head, is_command, keep;
+	double wait_s;
+	char *body;
+	size_t body_len, body_size;
+	struct http_job *job;
+
+	/* The answer */
+	char head[1536];
+	size_t head_len, head_done;
+	char *text;
+	size_t text_len, text_done;
+};
+
+struct http_server {
+	struct super_node *sn;
+	const struct http_settings *settings;
+	struct http_access *access;
+	struct http_worker *worker;
+	const struct http_tls_ops *tls_ops;
+	struct http_tls_context *tls;
+	pthread_t thread;
+	int listener, epoll_fd, wake_fd;
+	atomic_bool stopping, refresh;
+
+	/* Of the server's thread */
+	struct list conns, closed;
+	unsigned conn_count, conns_max;
+	bool listens;             /* the listener is in the epoll set */
+	size_t bytes;             /* of bodies and answers */
+	struct list jobs;         /* finished ones that are resources, in order */
+	unsigned job_count, job_last;
+	uint64_t now_ns, stop_ns, tick_ns, certificates_ns;
+	struct timespec cert_time, key_time;
+};
+
+/* server.c. `settings` outlive the server. 0 or a negative errno, logged. */
+int http_server_start(struct http_server **out, struct super_node *sn,
+		      const struct http_settings *settings);
+void http_server_refresh(struct http_server *s);
+/* False: a request does not return, and nothing was freed. */
+bool http_server_stop(struct http_server *s);
+
+/* conn.c */
+void http_conn_accept(struct http_server *s, int fd);
+void http_conn_event(struct http_conn *c, uint32_t events);
+/* Goes on with a connection whose state has changed. */
+void http_conn_pump(struct http_conn *c);
+void http_conn_close(struct http_conn *c);
+void http_conn_free(struct http_conn *c); /* a closed one */
+/* Its time is over. */
+void http_conn_expire(struct http_conn *c);
+/* Ends the one that is idle for longest; false: none is. */
+bool http_conns_make_room(struct http_server *s);
+/* At the end of the server: whether any are left that get an answer. */
+bool http_conns_dismiss(struct http_server *s);
+void http_conn_set_state(struct http_conn *c, enum http_state state);
+
+/* request.c: starts an answer, or the wait for a body or a worker. */
+void http_request(struct http_conn *c, const struct http_request *r);
+/* The whole body is there. */
+void http_request_ready(struct http_conn *c);
+
+/* reply.c: start an answer; http_reply_write() sends it as the client takes it. */
+void http_reply_error(struct http_conn *c, int status, const char *text);
+/* `text` is used up. */
+void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len);
+void http_reply_job(struct http_conn *c, struct http_job *j);
+/* 0: all is sent; 1: not yet; or a negative errno. */
+int http_reply_write(struct http_conn *c);
+void http_reply_clear(struct http_conn *c);
+
+/* jobs.c */
+void http_jobs_keep(struct http_server *s, struct http_job *j);
+void http_jobs_reply(struct http_conn *c, const char *id);
+void http_jobs_accepted(struct http_conn *c);
+void http_jobs_clear(struct http_server *s);
+
+/* certificates.c: a new context, when there are other files, or if `force`. */
+int http_certificates_load(struct http_server *s);
+void http_certificates_refresh(struct http_server *s, bool force);
+
+#endif

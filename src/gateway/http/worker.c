@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See worker.h. */
+#define LOG_ROOM "gateway/http"
+#include "gateway/http/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/base/ending.h"
+#include "gateway/base/own_thread.h"
+#include "gateway/base/thread.h"
+#include "gateway/control/api.h"
+#include "util/clock.h"
+#include "util/timed.h"
+
+/* Jobs that wait for one thread. */
+#define WAITING_MAX 256
+
+struct lane {
+	struct http_worker *worker;
+	struct list jobs;
+	unsigned waiting;
+	pthread_cond_t filled;
+	pthread_t thread;
+	bool has_thread;
+};
+
+struct http_worker {
+	struct super_node *sn;
+	void (*done)(void *arg);
+	void *arg;
+	pthread_mutex_t lock;
+	bool stopping;
+	struct lane lanes[2];   /* questions, commands */
+	struct list finished;
+};
+
+struct http_job *http_job_new(const char *method, const char *path, const char *accept)
+{
+	struct http_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	snprintf(j->method, sizeof(j->method), "%s", method);
+	j->path = strdup(path);
+	j->accept = accept ? strdup(accept) : NULL;
+	if (!j->path || (accept && !j->accept)) {
+		http_job_free(j);
+		return NULL;
+	}
+	return j;
+}
+
+void http_job_free(struct http_job *j)
+{
+	if (!j)
+		return;
+	free(j->path);
+	free(j->accept);
+	json_decref(j->body);
+	free(j->text);
+	free(j);
+}
+
+/* Also makes the answer's text, which may be long. */
+static void carry_out(struct http_worker *w, struct http_job *j)
+{
+	struct control_question q = { .method = j->method, .path = j->path,
+				      .accept = j->accept, .body = j->body };
+	struct control_answer a;
+
+	control_ask(w->sn, &q, &a);
+	j->status = a.status;
+	j->type = a.type;
+	j->allow = a.allow;
+	j->text = a.text;
+	j->len = a.text_len;
+	a.text = NULL;
+	if (!j->text) {
+		j->text = json_dumps(a.body ? a.body : json_null(),
+				     JSON_COMPACT | JSON_PRESERVE_ORDER |
+					     JSON_ENCODE_ANY);
+		j->len = j->text ? strlen(j->text) : 0;
+		if (!j->text)
+			j->status = 500;
+	}
+	control_answer_clear(&a);
+}
+
+static void *run(void *arg)
+{
+	struct lane *lane = arg;
+	struct http_worker *w = lane->worker;
+
+	own_thread_keep(OWN_PRIORITY | OWN_AFFINITY);
+	pthread_mutex_lock(&w->lock);
+	while (!w->stopping) {
+		struct http_job *j;
+
+		if (list_empty(&lane->jobs)) {
+			pthread_cond_wait(&lane->filled, &w->lock);
+			continue;
+		}
+		j = container_of(lane->jobs.next, struct http_job, entry);
+		list_remove(&j->entry);
+		lane->waiting--;
+		pthread_mutex_unlock(&w->lock);
+		carry_out(w, j);
+		pthread_mutex_lock(&w->lock);
+		list_push(&w->finished, &j->entry);
+		w->done(w->arg);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+int http_worker_give(struct http_worker *w, struct http_job *j)
+{
+	struct lane *lane = &w->lanes[j->is_command];
+	int ret = -EBUSY;
+
+	pthread_mutex_lock(&w->lock);
+	if (lane->waiting < WAITING_MAX) {
+		list_push(&lane->jobs, &j->entry);
+		lane->waiting++;
+		pthread_cond_signal(&lane->filled);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+struct http_job *http_worker_take(struct http_worker *w)
+{
+	struct http_job *j = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	if (!list_empty(&w->finished)) {
+		j = container_of(w->finished.next, struct http_job, entry);
+		list_remove(&j->entry);
+		j->done = true;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return j;
+}
+
+/* True once it has ended; false: it is in a request that does not return. */
+static bool join(pthread_t thread)
+{
+	struct timespec until;
+
+	do {
+		if (ending_is_past(ENDING_JOIN_MS))
+			return false;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
+	} while (timed_join(thread, &until) == ETIMEDOUT);
+	return true;
+}
+
+static void free_jobs(struct list *jobs)
+{
+	while (!list_empty(jobs)) {
+		struct http_job *j = container_of(jobs->next, struct http_job, entry);
+
+		list_remove(&j->entry);
+		http_job_free(j);
+	}
+}
+
+bool http_worker_stop(struct http_worker *w)
+{
+	bool ended = true;
+
+	pthread_mutex_lock(&w->lock);
+	w->stopping = true;
+	for (unsigned i = 0; i < 2; i++)
+		pthread_cond_broadcast(&w->lanes[i].filled);
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < 2; i++)
+		if (w->lanes[i].has_thread)
+			ended &= join(w->lanes[i].thread);
+	if (!ended)
+		return false;
+	for (unsigned i = 0; i < 2; i++) {
+		free_jobs(&w->lanes[i].jobs);
+		pthread_cond_destroy(&w->lanes[i].filled);
+	}
+	free_jobs(&w->finished);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return true;
+}
+
+int http_worker_start(struct http_worker **out, struct super_node *sn,
+		      void (*done)(void *arg), void *arg)
+{
+	static const char *const names[] = { "http-ask", "http-command" };
+	struct http_worker *w = calloc(1, sizeof(*w));
+	int ret = 0;
+
+	if (!w)
+		return -ENOMEM;
+	w->sn = sn;
+	w->done = done;
+	w->arg = arg;
+	pthread_mutex_init(&w->lock, NULL);
+	list_init(&w->finished);
+	for (unsigned i = 0; i < 2; i++) {
+		w->lanes[i].worker = w;
+		list_init(&w->lanes[i].jobs);
+		pthread_cond_init(&w->lanes[i].filled, NULL);
+	}
+	for (unsigned i = 0; i < 2 && !ret; i++) {
+		ret = thread_start(&w->lanes[i].thread, names[i], THREAD_NORMAL, run,
+				   &w->lanes[i]);
+		w->lanes[i].has_thread = !ret;
+	}
+	if (ret) {
+		http_worker_stop(w);
+		return ret;
+	}
+	*out = w;
+	return 0;
+}
