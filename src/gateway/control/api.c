@@ -8,7 +8,16 @@
 #include "gateway/control/query.h"
 #include "gateway/control/request.h"
 
-/* Cuts `path` into its segments; how many, or -1 when they are too many. *query is what
+static bool is_utf8(const char *s)
+{
+	json_t *o = json_string(s);
+	bool good = o != NULL;
+
+	json_decref(o);
+	return good;
+}
+
+/* Cuts `path` into its segments; how many, or -1 when it cannot be a request. *query is what
  * stands behind '?', "" without. */
 static int cut(char *path, const char *segments[SEGMENTS_MAX], const char **query)
 {
@@ -22,6 +31,9 @@ static int cut(char *path, const char *segments[SEGMENTS_MAX], const char **quer
 		if (n == SEGMENTS_MAX)
 			return -1;
 		query_decode_loosely(s);
+		/* It may be named in an answer. */
+		if (!is_utf8(s))
+			return -1;
 		segments[n++] = s;
 	}
 	return n;

@@ -148,8 +148,7 @@ int graph_draw(struct super_node *sn, struct graph *g, char *error, size_t size)
 	g->type = find_type(g->format);
 	if (!g->type) {
 		snprintf(error, size,
-			 "there is no format '%.20s'; there are dot, gv, svg, png, pdf, json and plain",
-			 g->format);
+			 "there is no such format; there are dot, gv, svg, png, pdf, json and plain");
 		return -ENOENT;
 	}
 	if (!is_layout(g->layout)) {

@@ -215,12 +215,12 @@ static bool take_config(struct request *r, json_t **config, json_t **error)
 		*error = request_fail(r, 501, "config: only files of this host (file:///PATH) can be loaded");
 		return false;
 	}
-	if (query_decode(text + 7, strlen(text + 7), path, sizeof(path))) {
-		*error = request_fail(r, 400, "config: the URI is too long or not well-formed");
-		return false;
-	}
-	*config = json_string(path);
-	return true;
+	if (!query_decode(text + 7, strlen(text + 7), path, sizeof(path)))
+		*config = json_string(path);
+	if (*config)
+		return true;
+	*error = request_fail(r, 400, "config: the URI is too long or not well-formed");
+	return false;
 }
 
 static json_t *post_reload(struct request *r)
