@@ -6,6 +6,8 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
+#include <jansson.h>
+
 #include "cli/json_out.h"
 
 /* 0 or a negative errno, logged. */
@@ -31,5 +33,9 @@ const char *device_atomics(enum ibv_atomic_cap cap);
 unsigned device_mtu_bytes(enum ibv_mtu mtu);
 /* Gbit/s of a port; 0 when unknown. */
 double device_port_gbit(const struct ibv_port_attr *a);
+
+/* Figures of this process on the software adapter, as metrics_set_adapters() takes them
+ * (gateway/control/metrics.h); NULL: it uses none. devices_figures.c. */
+json_t *cli_devices_figures(void);
 
 #endif

@@ -4,6 +4,7 @@
  * (idle_stop) or its time is over.
  */
 #define LOG_ROOM "run"
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -20,8 +21,10 @@
 #include "cli/tool.h"
 #include "gateway/base/ending.h"
 #include "gateway/config/config.h"
+#include "gateway/control/metrics.h"
 #include "gateway/control/server.h"
 #include "gateway/http/http.h"
+#include "gateway/plugin/plugin.h"
 #include "gateway/super_node/super_node.h"
 #include "gateway/super_node/super_node_reload.h"
 #include "util/bounded_write.h"
@@ -293,6 +296,20 @@ static void print_summary(struct super_node *sn, enum summary form)
 	free(text);
 }
 
+/* Figures of the RDMA adapter, once a node has loaded the library for it. */
+static json_t *read_adapters(void)
+{
+	void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	json_t *(*figures)(void);
+
+	if (!library)
+		return NULL;
+	dlclose(library);
+	figures = (json_t *(*)(void))plugin_symbol("command_devices",
+						   "cli_devices_figures");
+	return figures ? figures() : NULL;
+}
+
 /* What a gateway without a configuration says. */
 static void tell_waiting(const char *path)
 {
@@ -399,6 +416,7 @@ int cli_run(int argc, char **argv)
 		log_set_level((enum log_level)o.level);
 	super_node_set_idle_stop(o.idle_stop);
 	limit_stacks();
+	metrics_set_adapters(read_adapters);
 	from = o.file ? json_string(o.file) : json_null();
 	for (unsigned restarts = 0; from && !end_wanted; restarts++) {
 		next = NULL;

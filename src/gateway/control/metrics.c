@@ -332,6 +332,21 @@ static void print_gateway(struct metrics *m, struct super_node *sn)
 	metrics_count(m, NULL, sn->restarts);
 }
 
+static void print_adapter_gauge(struct metrics *m, const json_t *all, const char *key,
+				const char *family, const char *help)
+{
+	const char *name;
+	json_t *o;
+
+	metrics_family(m, family, METRICS_GAUGE, help);
+	json_object_foreach((json_t *)all, name, o) {
+		struct metrics_labels l = { { { "adapter", name } } };
+
+		metrics_count(m, &l, (uint64_t)json_integer_value(
+					     json_object_get(o, key)));
+	}
+}
+
 static void print_adapters(struct metrics *m)
 {
 	json_t *all = read_adapters ? read_adapters() : NULL, *o, *value;
@@ -339,23 +354,12 @@ static void print_adapters(struct metrics *m)
 
 	if (!all)
 		return;
-	metrics_family(m, "busbar_adapter_active", METRICS_GAUGE,
-		       "1 while the port of the RDMA adapter is active");
-	json_object_foreach(all, name, o) {
-		struct metrics_labels l = { { { "adapter", name } } };
-
-		metrics_count(m, &l, !strcmp(text_of(o, "state"), "active"));
-	}
-	metrics_family(m, "busbar_adapter_queue_pairs", METRICS_GAUGE,
-		       "Queue pairs of the RDMA adapter");
-	json_object_foreach(all, name, o) {
-		struct metrics_labels l = { { { "adapter", name } } };
-
-		metrics_count(m, &l, (uint64_t)json_integer_value(
-					     json_object_get(o, "queue_pairs")));
-	}
+	print_adapter_gauge(m, all, "queue_pairs", "busbar_adapter_queue_pairs",
+			    "Queue pairs of the gateway on the adapter");
+	print_adapter_gauge(m, all, "links", "busbar_adapter_links",
+			    "Links of the gateway to other processes on the adapter");
 	metrics_family(m, "busbar_adapter_events", METRICS_COUNTER,
-		       "Counters of the RDMA adapter, by name");
+		       "Counters of the gateway on the adapter, by name");
 	json_object_foreach(all, name, o) {
 		json_object_foreach(json_object_get(o, "counters"), key, value) {
 			struct metrics_labels l = { { { "adapter", name },

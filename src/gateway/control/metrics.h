@@ -23,7 +23,7 @@ char *metrics_text(struct super_node *sn, bool open, size_t *len);
 
 /*
  * Sets where the figures of RDMA adapters come from, which this room cannot read: `read`
- * returns a new reference of { NAME: { "state": TEXT, "queue_pairs": N, "counters": { ... } } },
+ * returns a new reference of { NAME: { "queue_pairs": N, "links": N, "counters": { ... } } },
  * or NULL. Before any request; NULL: none.
  */
 void metrics_set_adapters(json_t *(*read)(void));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Certificates and tokens: loaded at the start, and again when their files are others,
- * while connections go on; see server.h.
+ * while connections go on; see service.h.
  */
 #define LOG_ROOM "gateway/http"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gateway/http/server.h"
+#include "gateway/http/service.h"
 #include "gateway/plugin/plugin.h"
 #include "util/log.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: reading, times, closing; see server.h. */
+/* Connections: reading, times, closing; see service.h. */
 #define LOG_ROOM "gateway/http"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/http/server.h"
+#include "gateway/http/service.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

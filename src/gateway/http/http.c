@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/http/server.h"
+#include "gateway/http/service.h"
 #include "gateway/super_node/super_node_private.h"
 #include "util/log.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/http/server.h"
+#include "gateway/http/service.h"
 #include "util/container_of.h"
 
 /* Carried out now; its place in the list is where it was entered. */

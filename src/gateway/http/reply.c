@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers: their headers, and sending them piece by piece; see server.h. */
+/* Answers: their headers, and sending them piece by piece; see service.h. */
 #define LOG_ROOM "gateway/http"
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "gateway/http/server.h"
+#include "gateway/http/service.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

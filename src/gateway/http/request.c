@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A request: its headers are checked one after another, the first that does not fit is
- * answered; what remains goes to a worker. See server.h.
+ * answered; what remains goes to a worker. See service.h.
  */
 #define LOG_ROOM "gateway/http"
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "gateway/http/server.h"
+#include "gateway/http/service.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

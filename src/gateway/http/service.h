@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The server, for its own files: server.c has the thread and the listening socket,
+ * The server, for its own files: service.c has the thread and the listening socket,
  * conn.c reads from connections and closes them, request.c decides about requests, reply.c
  * sends answers, jobs.c remembers commands that take long.
  *
@@ -8,8 +8,8 @@
  * at a time, which says what it waits for and for how long; it reads nothing while its
  * answer is made or sent, so that a client who asks and does not read holds little.
  */
-#ifndef GATEWAY_HTTP_SERVER_H
-#define GATEWAY_HTTP_SERVER_H
+#ifndef GATEWAY_HTTP_SERVICE_H
+#define GATEWAY_HTTP_SERVICE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -97,7 +97,7 @@ struct http_server {
 	struct timespec cert_time, key_time;
 };
 
-/* server.c. `settings` outlive the server. 0 or a negative errno, logged. */
+/* service.c. `settings` outlive the server. 0 or a negative errno, logged. */
 int http_server_start(struct http_server **out, struct super_node *sn,
 		      const struct http_settings *settings);
 void http_server_refresh(struct http_server *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The thread of the server, its listening socket, its end; see server.h. */
+/* The thread of the server, its listening socket, its end; see service.h. */
 #define LOG_ROOM "gateway/http"
-#include "gateway/http/server.h"
+#include "gateway/http/service.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
