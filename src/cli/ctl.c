@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/ctl_http.h"
 #include "cli/ctl_print.h"
 #include "util/container_of.h"
 
@@ -24,9 +25,10 @@
 
 static const char usage[] =
 	"usage: busbar ctl [options] SOCKET REQUEST...\n"
+	"       busbar ctl [options] --url=URL REQUEST...\n"
 	"\n"
 	"Asks or commands the gateway that was started with --control=SOCKET or with\n"
-	"the key `control`.\n"
+	"the key `control`, or the one whose HTTP server is at URL.\n"
 	"\n"
 	"  status | capabilities | config   about the gateway\n"
 	"  nodes | paths                    what it consists of\n"
@@ -42,6 +44,10 @@ static const char usage[] =
 	"\n"
 	"  -j, --json         print the answer as JSON\n"
 	"  -t, --timeout=S    wait at most so many seconds for the answer (30)\n"
+	"  -u, --url=URL      http://HOST[:PORT] or https://HOST[:PORT]\n"
+	"  --token-file=FILE  the token to show it\n"
+	"  --ca=FILE          authority of its certificate, in place of the system's\n"
+	"  --cert=FILE, --key=FILE  certificate to show it\n"
 	"  -h, --help         this text\n"
 	"\n"
 	"Exit status: 0 done, 1 refused or no answer, 2 wrong usage.\n";
@@ -291,57 +297,85 @@ static int take_json(int argc, char **argv, bool *json)
 	return kept;
 }
 
-int cli_ctl(int argc, char **argv)
+struct ctl_options {
+	struct ctl_http http;  /* url NULL: a control socket */
+	double timeout_s;
+	bool json;
+};
+
+/* CLI_OK, an exit status, or -1: help was printed. */
+static int parse_options(int argc, char **argv, struct ctl_options *o)
 {
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "timeout", required_argument, NULL, 't' },
+		{ "url", required_argument, NULL, 'u' },
+		{ "token-file", required_argument, NULL, 'T' },
+		{ "ca", required_argument, NULL, 'A' },
+		{ "cert", required_argument, NULL, 'C' },
+		{ "key", required_argument, NULL, 'K' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct ctl_request r = { .method = NULL };
-	double timeout_s = 30;
-	bool json = false;
-	json_t *answer;
 	char *end;
-	int opt, ret;
+	int opt;
 
 	/* '+': arguments after SOCKET belong to the request. */
-	while ((opt = getopt_long(argc, argv, "+jt:h", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+jt:u:h", longs, NULL)) != -1) {
 		switch (opt) {
-		case 'j':
-			json = true;
-			break;
+		case 'j': o->json = true; break;
+		case 'u': o->http.url = optarg; break;
+		case 'T': o->http.token_file = optarg; break;
+		case 'A': o->http.ca = optarg; break;
+		case 'C': o->http.cert = optarg; break;
+		case 'K': o->http.key = optarg; break;
 		case 't':
-			timeout_s = strtod(optarg, &end);
-			if (*optarg && !*end && timeout_s > 0 && timeout_s < 1e6)
+			o->timeout_s = strtod(optarg, &end);
+			if (*optarg && !*end && o->timeout_s > 0 && o->timeout_s < 1e6)
 				break;
 			fprintf(stderr, "busbar ctl: -t %s: expected a number of seconds\n",
 				optarg);
 			return CLI_USAGE;
 		case 'h':
 			fputs(usage, stdout);
-			return CLI_OK;
+			return -1;
 		default:
 			fputs(usage, stderr);
 			return CLI_USAGE;
 		}
 	}
-	argc = take_json(argc, argv, &json);
-	if (argc < optind + 2) {
+	if (o->http.url || (!o->http.token_file && !o->http.ca && !o->http.cert && !o->http.key))
+		return CLI_OK;
+	fputs("busbar ctl: --token-file, --ca, --cert and --key belong to --url\n", stderr);
+	return CLI_USAGE;
+}
+
+int cli_ctl(int argc, char **argv)
+{
+	struct ctl_options o = { .timeout_s = 30 };
+	struct ctl_request r = { .method = NULL };
+	json_t *answer;
+	int ret = parse_options(argc, argv, &o), first;
+
+	if (ret)
+		return ret < 0 ? CLI_OK : ret;
+	argc = take_json(argc, argv, &o.json);
+	first = optind + !o.http.url;
+	if (argc <= first) {
 		fputs(usage, stderr);
 		return CLI_USAGE;
 	}
-	ret = parse_request(&r, argc - optind - 1, argv + optind + 1);
+	ret = parse_request(&r, argc - first, argv + first);
 	if (ret) {
 		json_decref(r.body);
 		return ret;
 	}
-	answer = ask(argv[optind], &r, timeout_s);
+	answer = o.http.url ? ctl_http_ask(&o.http, r.method, r.path, r.body, o.timeout_s) :
+			      ask(argv[optind], &r, o.timeout_s);
 	json_decref(r.body);
 	if (!answer)
 		return CLI_FAILED;
-	ret = ctl_print(r.path, answer, json) ? CLI_FAILED : CLI_OK;
+	ret = ctl_print(r.path, answer, o.json) ? CLI_FAILED : CLI_OK;
 	json_decref(answer);
 	return ret;
 }

@@ -138,11 +138,24 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
+/* Of an answer that is no JSON. */
+static bool print_text(const json_t *body)
+{
+	const char *text = json_string_value(json_object_get(body, "text"));
+
+	if (!text || json_object_size(body) != 2 || !json_object_get(body, "type"))
+		return false;
+	fputs(text, stdout);
+	return true;
+}
+
 static void print_body(const char *path, const json_t *body)
 {
 	bool stats = strlen(path) > 6 &&
 		     !strcmp(path + strlen(path) - 6, "/stats");
 
+	if (print_text(body))
+		return;
 	if (!strcmp(path, "/nodes")) {
 		print_nodes(body);
 	} else if (!strcmp(path, "/paths")) {

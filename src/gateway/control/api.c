@@ -135,7 +135,9 @@ void control_ask(struct super_node *sn, const struct control_question *q,
 
 	*a = (struct control_answer){ .type = CONTROL_JSON };
 	route = find_route(q->method, segments, count, &r, &a->allow);
-	if (route)
+	if (route && q->body && !json_is_object(q->body) && !json_is_null(q->body))
+		a->body = request_fail(&r, 400, "the body is no JSON object");
+	else if (route)
 		a->body = route->handle(&r);
 	else if (a->allow)
 		a->body = request_fail(&r, 405, "not with this method");

@@ -44,6 +44,11 @@ def tokens(folder):
                 if not role:
                     check(a.headers["www-authenticate"].startswith("Bearer"), "how to ask")
         check(g.ask("/api/v2/nodes", Authorization="Basic " + WATCH).status == 401, "only bearers")
+        at = "--url=http://127.0.0.1:%d" % g.port
+        more = ("--token-file=" + path,)  # its first token
+        check(len(g.ctl("nodes", at=at, more=more)) == 2, "busbar ctl shows the token")
+        g.ctl("node", "sig", "stop", status=1, at=at, more=more)
+        g.ctl("nodes", status=1, at=at)
         # A file of new tokens counts after SIGHUP; connections stay.
         with g.client() as c:
             check(c.ask("/api/v2/nodes", **bearer(WATCH)).status == 200, "the old token")
@@ -166,6 +171,9 @@ def certificates(folder):
             g.process.send_signal(signal.SIGHUP)
             until(lambda: serial(context, g.port) != before, "another certificate")
             check(c.ask("/api/v2/nodes").status == 200, "the old connection goes on")
+        at_url = "--url=https://localhost:%d" % g.port
+        g.ctl("nodes", status=1, at=at_url)  # the system does not know its authority
+        check(len(g.ctl("nodes", at=at_url, more=("--ca=" + at("other.crt"),))) == 2, "ctl over TLS")
         with Client(g.port) as c:
             c.send(b"GET / HTTP/1.1\r\n\r\n")
             check(c.is_closed(), "no TLS, no answer")
@@ -180,6 +188,10 @@ def certificates(folder):
         context.load_cert_chain(at("client.crt"), at("client.key"))
         check(g.ask("/api/v2/nodes").status == 200, "with a certificate")
         check(g.ask("/api/v2/node/sig/pause", "POST").status == 403, "and its role")
+        more = ["--ca=" + at("other.crt"), "--cert=" + at("client.crt"), "--key=" + at("client.key")]
+        at_url = "--url=https://localhost:%d" % g.port
+        check(len(g.ctl("nodes", at=at_url, more=more)) == 2, "ctl with a certificate")
+        g.ctl("nodes", status=1, at=at_url, more=more[:1])
 
 
 with tempfile.TemporaryDirectory() as parent:

@@ -136,6 +136,28 @@ def statuses(g):
         check(a.status == 200 and a.headers["connection"] == "close" and c.is_closed(), "HTTP/1.0")
 
 
+def command_line(g):
+    """busbar ctl says the same over both ways, and ends with the same status."""
+    url = "http://127.0.0.1:%d" % g.port
+    for words, status in ((("status",), 0), (("capabilities",), 0), (("config",), 0), (("nodes",), 0),
+                          (("paths",), 0), (("node", "sig"), 0), (("node", "sig", "stats"), 0),
+                          (("path", "sig -> loop"), 0), (("GET", "/path/sig -> loop/stats"), 0),
+                          (("GET", "/openapi.json"), 0), (("GET", "/graph.dot"), 0),
+                          (("node", "none"), 1), (("node", "none", "stop"), 1),
+                          (("POST", "/nothing"), 1), (("POST", "/reload", "[]"), 1), (("nonsense",), 2)):
+        one = g.ctl(*words, status=status)
+        two = g.ctl(*words, status=status, at="--url=" + url)
+        check(words[0] == "POST" or still(one) == still(two), "%s:\n%s\n%s" % (words, one, two))
+    g.ctl("node", "sig", "pause", at="--url=%s/" % url)
+    check(g.ask("/api/v2/node/sig").json()["state"] == "paused", "a command")
+    g.ctl("node", "sig", "resume", at="--url=" + url)
+    check(g.ctl("reload", g.file, at="--url=" + url)["kept"], "a file")
+    check(g.ctl("stats-reset", at="--url=" + url) == {}, "a reset")
+    for wrong in ("http://127.0.0.1:1", "http://127.0.0.1:%d" % 65536, "ftp://x", "http://", "x",
+                  "http://127.0.0.1:8x", "http://[::1", "http://h/path"):
+        check(g.ctl("nodes", status=1, at="--url=" + wrong) is None, wrong)
+
+
 def jobs(g):
     a = g.ask("/api/v2/reload", "POST", {}, Prefer="respond-async")
     check(a.status == 202 and a.headers["location"].startswith("/api/v2/job/"), "a job: %d" % a.status)
@@ -227,6 +249,7 @@ with tempfile.TemporaryDirectory() as folder:
     with Gateway(folder) as gateway:
         same_answers(gateway)
         statuses(gateway)
+        command_line(gateway)
         jobs(gateway)
         metrics(gateway)
         description(gateway)

@@ -147,11 +147,11 @@ class Gateway:
         with self.client() as c:
             return c.ask(path, method, body, **headers)
 
-    def ctl(self, *words, status=0):
-        p = subprocess.run([BUSBAR, "ctl", "-j", self.control, *words], capture_output=True,
-                           text=True, timeout=60)
+    def ctl(self, *words, status=0, at=None, more=()):
+        p = subprocess.run([BUSBAR, "ctl", "-j", *more, at or self.control, *words],
+                           capture_output=True, text=True, timeout=60)
         check(p.returncode == status, "ctl %s: %d %s" % (words, p.returncode, p.stderr))
-        return json.loads(p.stdout)
+        return json.loads(p.stdout) if p.stdout else None
 
     def resident_kb(self):
         with open("/proc/%d/status" % self.process.pid) as f:

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See ctl_http.h. One connection for each request: header and body are read to the end,
+ * which has to be where Content-Length says.
+ */
+#include "cli/ctl_http.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gateway/control/query.h"
+#include "gateway/http/tls_client.h"
+#include "gateway/plugin/plugin.h"
+#include "util/container_of.h"
+
+#define PREFIX "/api/v2"
+#define ANSWER_MAX (64u << 20)
+#define WAIT_MAX_S 60
+#define LOOK_NS 100000000
+
+struct link {
+	int fd;
+	const struct http_tls_client_ops *ops; /* NULL: no TLS */
+	struct http_tls_client *tls;
+};
+
+struct place {
+	char host[256], port[8];
+	bool tls;
+};
+
+static void say(const struct ctl_http *h, const char *why)
+{
+	fprintf(stderr, "busbar ctl: %s: %s\n", h->url, why);
+}
+
+/* "http://host:port", "https://[::1]", with '/' behind it or not. */
+static int parse_url(const struct ctl_http *h, struct place *p)
+{
+	const char *s = h->url, *end, *port = NULL;
+	size_t len;
+
+	memset(p, 0, sizeof(*p));
+	p->tls = !strncasecmp(s, "https://", 8);
+	if (!p->tls && strncasecmp(s, "http://", 7))
+		goto wrong;
+	s += p->tls ? 8 : 7;
+	len = strcspn(s, "/");
+	if (s[len] && s[len + 1])
+		goto wrong;
+	if (*s == '[') {
+		s++;
+		end = memchr(s, ']', len - 1);
+		if (!end)
+			goto wrong;
+		port = end[1] == ':' ? end + 2 : NULL;
+	} else {
+		end = s + strcspn(s, ":/");
+		port = *end == ':' ? end + 1 : NULL;
+	}
+	if (end == s || (size_t)(end - s) >= sizeof(p->host))
+		goto wrong;
+	memcpy(p->host, s, (size_t)(end - s));
+	len = port ? strspn(port, "0123456789") : 0;
+	if (port && (!len || len > 5 || (port[len] && port[len] != '/')))
+		goto wrong;
+	snprintf(p->port, sizeof(p->port), "%.*s", port ? (int)len : 4,
+		 port ? port : p->tls ? "443" : "80");
+	return 0;
+wrong:
+	say(h, "expected http://HOST[:PORT] or https://HOST[:PORT]");
+	return -EINVAL;
+}
+
+static int try_address(const struct addrinfo *a, double timeout_s)
+{
+	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+	struct timeval t = { .tv_sec = (time_t)timeout_s,
+			     .tv_usec = (suseconds_t)((timeout_s - (double)(time_t)timeout_s) * 1e6) };
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	/* Of the connection's making, too. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	if (!connect(fd, a->ai_addr, a->ai_addrlen))
+		return fd;
+	ret = errno == EINPROGRESS ? -ETIMEDOUT : -errno;
+	close(fd);
+	return ret;
+}
+
+static int connect_to(const struct ctl_http *h, const struct place *p, double timeout_s)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+	int err = getaddrinfo(p->host, p->port, &hints, &list), fd = -ENOENT;
+
+	if (err) {
+		say(h, gai_strerror(err));
+		return -ENOENT;
+	}
+	for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
+		fd = try_address(a, timeout_s);
+	freeaddrinfo(list);
+	if (fd < 0)
+		say(h, strerror(-fd));
+	return fd;
+}
+
+static int start_tls(const struct ctl_http *h, const struct place *p, struct link *l)
+{
+	const struct http_tls_client_settings s = { p->host, h->ca, h->cert, h->key };
+	char error[200] = "no memory";
+
+	l->ops = plugin_symbol("http_tls", "http_tls_client");
+	if (!l->ops)
+		return -ENOTSUP;
+	l->tls = l->ops->open(l->fd, &s, error, sizeof(error));
+	if (l->tls)
+		return 0;
+	say(h, error);
+	return -EPROTO;
+}
+
+static int link_open(const struct ctl_http *h, const struct place *p, double timeout_s,
+		     struct link *l)
+{
+	*l = (struct link){ .fd = connect_to(h, p, timeout_s) };
+	if (l->fd < 0)
+		return l->fd;
+	if (!p->tls || !start_tls(h, p, l))
+		return 0;
+	close(l->fd);
+	return -EPROTO;
+}
+
+static void link_close(struct link *l)
+{
+	if (l->tls)
+		l->ops->close(l->tls);
+	close(l->fd);
+}
+
+static int link_write(struct link *l, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = l->tls ? l->ops->write(l->tls, text, len) :
+				     send(l->fd, text, len, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return -EIO;
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* All that comes, ended by a zero byte; NULL: the time is over, or it is too long. */
+static char *link_read(struct link *l, size_t *len)
+{
+	size_t size = 0;
+	char *buf = NULL, *more;
+	ssize_t n;
+
+	*len = 0;
+	for (;;) {
+		if (size - *len < 4096) {
+			size = size ? size * 2 : 16384;
+			more = size <= ANSWER_MAX ? realloc(buf, size) : NULL;
+			if (!more)
+				break;
+			buf = more;
+		}
+		n = l->tls ? l->ops->read(l->tls, buf + *len, size - *len - 1) :
+			     recv(l->fd, buf + *len, size - *len - 1, 0);
+		/* After a whole answer an abrupt end does no harm; its length is checked. */
+		if (n == 0 || (n < 0 && *len && errno != EAGAIN)) {
+			buf[*len] = '\0';
+			return buf;
+		}
+		if (n < 0)
+			break;
+		*len += (size_t)n;
+	}
+	free(buf);
+	return NULL;
+}
+
+/* The first token of the file: the last word of its first line that is not a comment, so
+ * that the server's own file with one token serves, too. */
+static int read_token(const char *path, char *token, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	char line[1024], *word, *save;
+	struct stat st;
+
+	*token = '\0';
+	if (!f) {
+		fprintf(stderr, "busbar ctl: --token-file %s: %s\n", path, strerror(errno));
+		return -errno;
+	}
+	if (!fstat(fileno(f), &st) && S_ISREG(st.st_mode) && st.st_mode & 077)
+		fprintf(stderr, "busbar ctl: warning: others can read --token-file %s\n", path);
+	while (!*token && fgets(line, sizeof(line), f))
+		for (word = strtok_r(line, " \t\r\n", &save); word && line[0] != '#';
+		     word = strtok_r(NULL, " \t\r\n", &save))
+			snprintf(token, size, "%s", word);
+	fclose(f);
+	if (*token)
+		return 0;
+	fprintf(stderr, "busbar ctl: --token-file %s: there is no token in it\n", path);
+	return -EINVAL;
+}
+
+static char *make_request(const struct ctl_http *h, const struct place *p, const char *method,
+			  const char *path, const json_t *body, double timeout_s)
+{
+	char *text = NULL, *json = NULL, token[1000] = "", target[2048];
+	bool v6 = strchr(p->host, ':'), own = !strncmp(path, PREFIX "/", sizeof(PREFIX));
+	size_t len;
+	FILE *f;
+
+	if (h->token_file && read_token(h->token_file, token, sizeof(token)))
+		return NULL;
+	/* What is encoded stays so; a name on the command line may not be. */
+	if (query_encode(path, strlen(path), "/?&=%:,;", target, sizeof(target))) {
+		say(h, "the path is too long");
+		return NULL;
+	}
+	f = open_memstream(&text, &len);
+	if (!f)
+		return NULL;
+	fprintf(f, "%s %s%s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\nPrefer: wait=%d\r\n",
+		method, own ? "" : PREFIX, target, v6 ? "[" : "", p->host, v6 ? "]" : "",
+		p->port, (int)MIN(timeout_s, (double)WAIT_MAX_S));
+	if (*token)
+		fprintf(f, "Authorization: Bearer %s\r\n", token);
+	if (body)
+		json = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY);
+	if (json)
+		fprintf(f, "Content-Type: application/json\r\n");
+	fprintf(f, "Content-Length: %zu\r\n\r\n%s", json ? strlen(json) : 0, json ? json : "");
+	free(json);
+	explicit_bzero(token, sizeof(token));
+	return fclose(f) ? (free(text), NULL) : text;
+}
+
+/* The value of a header field, up to its line's end; NULL: there is none. */
+static const char *field(const char *head, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *s = strstr(head, "\r\n"); s; s = strstr(s + 2, "\r\n"))
+		if (!strncasecmp(s + 2, name, len) && s[2 + len] == ':')
+			return s + 3 + len + strspn(s + 3 + len, " \t");
+	return NULL;
+}
+
+/* { "status", "body" } of an answer; NULL: it is none. *place: where a job is, to be freed. */
+static json_t *parse_answer(char *text, size_t len, char **place)
+{
+	char *body = strstr(text, "\r\n\r\n"), type[128];
+	const char *length, *location, *t;
+	json_t *o = NULL;
+	int status;
+
+	if (!body || sscanf(text, "HTTP/1.%*1d %3d", &status) != 1)
+		return NULL;
+	body[2] = '\0';
+	body += 4;
+	len -= (size_t)(body - text);
+	length = field(text, "content-length");
+	if (length && strtoull(length, NULL, 10) != len)
+		return NULL;
+	t = field(text, "content-type");
+	snprintf(type, sizeof(type), "%.*s", t ? (int)strcspn(t, "\r") : 0, t ? t : "");
+	location = field(text, "location");
+	if (status == 202 && location)
+		*place = strndup(location, strcspn(location, "\r"));
+	if (!strncmp(type, "application/json", 16))
+		o = json_loadb(body, len, JSON_DECODE_ANY, NULL);
+	else if (len)
+		o = json_pack("{ss ss%}", "type", type, "text", body, len);
+	return json_pack("{si so}", "status", status, "body", o ? o : json_object());
+}
+
+static json_t *ask_once(const struct ctl_http *h, const struct place *p, const char *method,
+			const char *path, const json_t *body, double timeout_s, char **place)
+{
+	char *request = make_request(h, p, method, path, body, timeout_s), *text = NULL;
+	json_t *answer = NULL;
+	struct link l;
+	size_t len;
+
+	*place = NULL;
+	if (!request)
+		return NULL;
+	if (!link_open(h, p, timeout_s, &l)) {
+		if (!link_write(&l, request, strlen(request)))
+			text = link_read(&l, &len);
+		link_close(&l);
+		if (text)
+			answer = parse_answer(text, len, place);
+		if (!answer)
+			say(h, text ? "the answer is not of a gateway" : "no answer in time");
+	}
+	explicit_bzero(request, strlen(request));
+	free(request);
+	free(text);
+	return answer;
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Asks for a job until it is done; its answer is that of the request. */
+static json_t *wait_for_job(const struct ctl_http *h, const struct place *p,
+			    const char *place, double end_s)
+{
+	for (;;) {
+		char *other = NULL;
+		json_t *answer = now_s() < end_s ?
+					 ask_once(h, p, "GET", place, NULL,
+						  MAX(end_s - now_s(), 1), &other) :
+					 NULL;
+		json_t *job = json_object_get(answer, "body"), *done = NULL;
+		const char *state = json_string_value(json_object_get(job, "state"));
+
+		free(other);
+		if (!answer) {
+			say(h, "the command is not through yet");
+			return NULL;
+		}
+		if (!state)
+			return answer;
+		if (!strcmp(state, "done"))
+			done = json_pack("{sO sO}", "status",
+					 json_object_get(job, "status"), "body",
+					 json_object_get(job, "body"));
+		json_decref(answer);
+		if (done)
+			return done;
+		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+	}
+}
+
+json_t *ctl_http_ask(const struct ctl_http *h, const char *method, const char *path,
+		     const json_t *body, double timeout_s)
+{
+	double end_s = now_s() + timeout_s;
+	json_t *answer, *job;
+	struct place p;
+	char *place;
+
+	if (parse_url(h, &p))
+		return NULL;
+	answer = ask_once(h, &p, method, path, body, timeout_s, &place);
+	if (answer && place) {
+		job = wait_for_job(h, &p, place, end_s);
+		json_decref(answer);
+		answer = job;
+	}
+	free(place);
+	return answer;
+}
