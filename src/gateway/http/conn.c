@@ -32,6 +32,12 @@ static void watch(struct http_conn *c)
 	case HTTP_ANSWERING:
 		wanted = c->tls_want_read ? EPOLLIN : EPOLLOUT;
 		break;
+	case HTTP_STREAM:
+		/* Who does not take what he gets is not heard. */
+		wanted = http_stream_wants_write(c) || c->tls_want_write ? EPOLLOUT : EPOLLIN;
+		if (c->tls_want_read)
+			wanted |= EPOLLIN;
+		break;
 	case HTTP_WORKING:
 	case HTTP_CLOSED:
 		break;
@@ -63,6 +69,7 @@ void http_conn_set_state(struct http_conn *c, enum http_state state)
 		c->deadline_ns = c->is_command ? after(c, c->wait_s) : UINT64_MAX;
 		break;
 	case HTTP_ANSWERING:
+	case HTTP_STREAM:
 		c->deadline_ns = after(c, s->write_timeout_s);
 		break;
 	case HTTP_LEAVING:
@@ -111,6 +118,7 @@ void http_conn_close(struct http_conn *c)
 
 	if (c->state == HTTP_CLOSED)
 		return;
+	http_stream_close(c);
 	http_reply_clear(c);
 	s->bytes -= c->body_size;
 	c->body_size = 0;
@@ -161,7 +169,7 @@ bool http_conns_dismiss(struct http_server *s)
 			http_reply_error(c, 503, "the gateway ends or starts anew, ask again later");
 			http_conn_pump(c);
 		}
-		if (c->state == HTTP_IDLE)
+		if (c->state == HTTP_IDLE || c->state == HTTP_STREAM)
 			http_conn_close(c);
 		else
 			busy |= c->state != HTTP_CLOSED;
@@ -177,6 +185,16 @@ static ssize_t receive(struct http_conn *c, void *to, size_t size)
 	if (c->tls)
 		return c->server->tls_ops->read(c->tls, to, size, &c->tls_want_write);
 	n = recv(c->fd, to, size, 0);
+	return n < 0 ? -errno : n;
+}
+
+ssize_t http_conn_send(struct http_conn *c, const void *data, size_t len)
+{
+	ssize_t n;
+
+	if (c->tls)
+		return c->server->tls_ops->write(c->tls, data, len, &c->tls_want_read);
+	n = send(c->fd, data, len, MSG_NOSIGNAL);
 	return n < 0 ? -errno : n;
 }
 
@@ -197,6 +215,7 @@ static bool read_some(struct http_conn *c)
 		n = receive(c, c->body + c->body_len, c->body_size - c->body_len);
 		break;
 	case HTTP_LEAVING:
+	case HTTP_STREAM:
 		n = receive(c, scratch, sizeof(scratch));
 		break;
 	default:
@@ -214,7 +233,9 @@ static bool read_some(struct http_conn *c)
 		http_conn_close(c);
 		return false;
 	}
-	if (c->state == HTTP_BODY) {
+	if (c->state == HTTP_STREAM) {
+		http_stream_received(c, scratch, (size_t)n);
+	} else if (c->state == HTTP_BODY) {
 		c->body_len += (size_t)n;
 	} else if (c->state == HTTP_IDLE) {
 		if (!c->in_len)
@@ -289,6 +310,16 @@ static bool take_request(struct http_conn *c)
 	return true;
 }
 
+/* No more is sent. */
+static void leave(struct http_conn *c)
+{
+	http_stream_close(c);
+	if (c->tls)
+		c->server->tls_ops->shut(c->tls);
+	shutdown(c->fd, SHUT_WR);
+	http_conn_set_state(c, HTTP_LEAVING);
+}
+
 /* The answer is gone: the next request, or the end. */
 static void answered(struct http_conn *c)
 {
@@ -299,10 +330,7 @@ static void answered(struct http_conn *c)
 			c->deadline_ns = after(c, c->server->settings->header_timeout_s);
 		return;
 	}
-	if (c->tls)
-		c->server->tls_ops->shut(c->tls);
-	shutdown(c->fd, SHUT_WR);
-	http_conn_set_state(c, HTTP_LEAVING);
+	leave(c);
 }
 
 /* Others have their turn, too, unless the kernel would not tell of what is left. */
@@ -338,6 +366,20 @@ void http_conn_pump(struct http_conn *c)
 				http_request_ready(c);
 				continue;
 			}
+			break;
+		case HTTP_STREAM:
+			if (c->in_len) {
+				http_stream_received(c, c->in, c->in_len);
+				c->in_len = 0;
+			}
+			ret = http_stream_flush(c);
+			if (ret < 0)
+				leave(c);
+			/* It reads only while what it says is taken. */
+			if (ret > 0)
+				goto wait;
+			if (ret < 0)
+				continue;
 			break;
 		case HTTP_LEAVING:
 			break;

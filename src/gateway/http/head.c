@@ -17,6 +17,7 @@ static const struct {
 	int status;
 	const char *reason;
 } reasons[] = {
+	{ 101, "Switching Protocols" },
 	{ 200, "OK" },
 	{ 202, "Accepted" },
 	{ 204, "No Content" },

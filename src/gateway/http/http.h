@@ -7,7 +7,8 @@
  * carried out by two more (worker.h).
  *
  * Further users of the server need no change of it: a request is a row in
- * control/request.c.
+ * control/request.c, a page is a table of files, and a protocol is an endpoint that takes
+ * over connections (plugin/web.h).
  */
 #ifndef GATEWAY_HTTP_HTTP_H
 #define GATEWAY_HTTP_HTTP_H

@@ -25,6 +25,7 @@ static const struct {
 	{ "accept", FIELD(accept) },
 	{ "expect", FIELD(expect) },
 	{ "upgrade", FIELD(upgrade) },
+	{ "if-none-match", FIELD(if_none_match) },
 	{ "sec-websocket-key", FIELD(socket_key) },
 	{ "sec-websocket-version", FIELD(socket_version) },
 	{ "sec-websocket-protocol", FIELD(socket_protocol) },

@@ -2,6 +2,7 @@
 /* Answers: their headers, and sending them piece by piece; see service.h. */
 #define LOG_ROOM "gateway/http"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@ void http_reply_clear(struct http_conn *c)
 	c->server->bytes -= c->text ? c->text_len : 0;
 	free(c->text);
 	c->text = NULL;
+	c->file = NULL;
 	c->text_len = c->text_done = c->head_len = c->head_done = 0;
 }
 
@@ -56,6 +58,29 @@ void http_reply_error(struct http_conn *c, int status, const char *text)
 
 	json_decref(o);
 	http_reply(c, &h, body, body ? strlen(body) : 0);
+}
+
+void http_reply_file(struct http_conn *c, const struct web_file *file, const char *known)
+{
+	bool same = strstr(known, file->etag) != NULL;
+	struct http_head h = { .status = same ? 304 : 200, .type = file->type,
+			       .cache = "no-cache", .encoding = file->encoding };
+	char more[512];
+
+	snprintf(more, sizeof(more), "ETag: %s\r\n%s%s%s", file->etag,
+		 file->policy ? "Content-Security-Policy: " : "",
+		 file->policy ? file->policy : "", file->policy ? "\r\n" : "");
+	h.more = more;
+	http_reply_clear(c);
+	h.length = file->len;
+	h.keep = c->keep;
+	h.origin = *c->origin ? c->origin : NULL;
+	c->head_len = http_head_write(c->head, sizeof(c->head), &h);
+	if (!c->is_head && !same) {
+		c->file = file->data;
+		c->text_len = file->len;
+	}
+	http_conn_set_state(c, HTTP_ANSWERING);
 }
 
 void http_reply_job(struct http_conn *c, struct http_job *j)
@@ -108,7 +133,8 @@ int http_reply_write(struct http_conn *c)
 			parts[count++] = (struct iovec){ c->head + c->head_done,
 							 c->head_len - c->head_done };
 		if (c->text_done < c->text_len)
-			parts[count++] = (struct iovec){ c->text + c->text_done,
+			parts[count++] = (struct iovec){ (char *)(c->text ? c->text : c->file) +
+								 c->text_done,
 							 c->text_len - c->text_done };
 		n = send_some(c, parts, count);
 		if (n == -EAGAIN || n == -EINTR)

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "gateway/control/query.h"
 #include "gateway/http/service.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -149,6 +150,45 @@ static const char *table_method(const struct http_conn *c)
 	return c->is_head ? "GET" : c->method;
 }
 
+/* True: it was a file, and is answered. */
+static bool offer_file(struct http_conn *c, const struct http_request *r)
+{
+	char path[CONTROL_PATH_MAX];
+	const struct web_file *file;
+
+	if (strcmp(table_method(c), "GET") ||
+	    query_decode(c->path, strcspn(c->path, "?"), path, sizeof(path)))
+		return false;
+	file = web_file_find(path);
+	if (file)
+		http_reply_file(c, file, r->if_none_match);
+	return file;
+}
+
+/* True: the client asks for another protocol where there is an endpoint, and has got it
+ * or an answer. */
+static bool offer_endpoint(struct http_conn *c, const struct http_request *r)
+{
+	char path[CONTROL_PATH_MAX];
+	struct web_endpoint *e;
+	int status;
+
+	if (!r->upgrades || !*r->upgrade || strcmp(c->method, "GET") ||
+	    query_decode(c->path, strcspn(c->path, "?"), path, sizeof(path)))
+		return false;
+	e = web_endpoint_get(path);
+	if (!e)
+		return false;
+	if (e->commands && !may(c, r, HTTP_OPERATE)) {
+		web_endpoint_put(e);
+		return true;
+	}
+	status = http_stream_open(c, r, e, path);
+	if (status != 101)
+		refuse(c, status, "this connection cannot be upgraded so");
+	return true;
+}
+
 /* Finds the request in the table, and whether this client may ask it. Replies itself with
  * false. */
 static bool check_request(struct http_conn *c, const struct http_request *r)
@@ -161,7 +201,7 @@ static bool check_request(struct http_conn *c, const struct http_request *r)
 		reply_allow(c, 204, METHODS);
 		return false;
 	}
-	if (!may(c, r, HTTP_WATCH))
+	if (offer_file(c, r) || !may(c, r, HTTP_WATCH) || offer_endpoint(c, r))
 		return false;
 	if (!is_ours(c->path)) {
 		refuse(c, 404, "there is nothing here; requests begin with " CONTROL_PREFIX);

@@ -226,6 +226,7 @@ static void handle(struct http_server *s, const struct epoll_event *e)
 	} else if (e->data.ptr == &s->wake_fd) {
 		wakeup_drain(s->wake_fd);
 		take_jobs(s);
+		http_streams_wake(s);
 	} else {
 		http_conn_event(e->data.ptr, e->events);
 	}
@@ -323,6 +324,7 @@ int http_server_start(struct http_server **out, struct super_node *sn,
 	s->now_ns = clock_now_ns();
 	list_init(&s->conns);
 	list_init(&s->closed);
+	list_init(&s->streams);
 	list_init(&s->jobs);
 	s->conns_max = allow_descriptors(settings);
 	ret = http_access_new(&s->access, settings) ?: http_certificates_load(s) ?:
@@ -333,6 +335,7 @@ int http_server_start(struct http_server **out, struct super_node *sn,
 	ret = thread_start(&s->thread, "http", THREAD_NORMAL, run, s);
 	if (ret)
 		goto err_worker;
+	web_set_waker(wake, s);
 	tell_address(s);
 	*out = s;
 	return 0;
@@ -365,6 +368,7 @@ static bool join(struct http_server *s)
 
 bool http_server_stop(struct http_server *s)
 {
+	web_set_waker(NULL, NULL);
 	atomic_store(&s->stopping, true);
 	wake(s);
 	if (!join(s) || !http_worker_stop(s->worker))

@@ -23,6 +23,7 @@
 #include "gateway/http/parse.h"
 #include "gateway/http/tls.h"
 #include "gateway/http/worker.h"
+#include "gateway/plugin/web.h"
 #include "util/list.h"
 
 #define HTTP_HEADER_MAX 8192 /* bytes of the header of a request */
@@ -36,6 +37,7 @@ enum http_state {
 	HTTP_BODY,      /* the body comes */
 	HTTP_WORKING,   /* a worker has the request */
 	HTTP_ANSWERING, /* the answer goes */
+	HTTP_STREAM,    /* an endpoint has it (plugin/web.h) */
 	HTTP_LEAVING,   /* no more is sent; what comes is read and forgotten, so that the
 			 * answer is not lost with the connection */
 	HTTP_CLOSED,    /* freed before the next wait */
@@ -67,11 +69,13 @@ struct http_conn {
 	char *body;
 	size_t body_len, body_size;
 	struct http_job *job;
+	struct http_stream *stream;
 
 	/* The answer */
 	char head[1536];
 	size_t head_len, head_done;
-	char *text;
+	char *text;               /* owned */
+	const char *file;         /* or borrowed */
 	size_t text_len, text_done;
 };
 
@@ -87,7 +91,7 @@ struct http_server {
 	atomic_bool stopping, refresh;
 
 	/* Of the server's thread */
-	struct list conns, closed;
+	struct list conns, closed, streams;
 	unsigned conn_count, conns_max;
 	bool listens;             /* the listener is in the epoll set */
 	size_t bytes;             /* of bodies and answers */
@@ -119,6 +123,20 @@ bool http_conns_make_room(struct http_server *s);
 bool http_conns_dismiss(struct http_server *s);
 void http_conn_set_state(struct http_conn *c, enum http_state state);
 
+/* Number of bytes, -EAGAIN, or another negative errno. */
+ssize_t http_conn_send(struct http_conn *c, const void *data, size_t len);
+
+/* stream.c: 101 when the endpoint has taken it, else the status of an error. `e` is used
+ * up. */
+int http_stream_open(struct http_conn *c, const struct http_request *r,
+		     struct web_endpoint *e, const char *path);
+int http_stream_received(struct http_conn *c, const void *data, size_t len);
+int http_stream_flush(struct http_conn *c);
+bool http_stream_wants_write(const struct http_conn *c);
+void http_stream_close(struct http_conn *c);
+/* Those that were woken, and those whose endpoint leaves. */
+void http_streams_wake(struct http_server *s);
+
 /* request.c: starts an answer, or the wait for a body or a worker. */
 void http_request(struct http_conn *c, const struct http_request *r);
 /* The whole body is there. */
@@ -128,6 +146,8 @@ void http_request_ready(struct http_conn *c);
 void http_reply_error(struct http_conn *c, int status, const char *text);
 /* `text` is used up. */
 void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len);
+/* `file` is borrowed. */
+void http_reply_file(struct http_conn *c, const struct web_file *file, const char *known);
 void http_reply_job(struct http_conn *c, struct http_job *j);
 /* 0: all is sent; 1: not yet; or a negative errno. */
 int http_reply_write(struct http_conn *c);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What others offer through the HTTP server: files, and endpoints that take connections
+ * over, with a client of plain sockets. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include "gateway/http/http.h"
+#include "gateway/plugin/web.h"
+#include "util/container_of.h"
+
+#define LONG_BYTES 200000
+
+static struct super_node *sn;
+static struct config *config;
+static struct http *http;
+static int port;
+
+/* An endpoint that sends back what comes, and "tick" when it is woken. */
+struct echo {
+	struct web_endpoint endpoint;
+	struct web_stream *stream;
+	unsigned opened;
+	_Atomic unsigned closed;
+};
+
+static int echo_open(struct web_endpoint *e, struct web_stream *s, const struct web_request *r,
+		     char *head, size_t size, void **client)
+{
+	struct echo *echo = e->arg;
+
+	if (strcmp(r->upgrade, "test"))
+		return 501;
+	echo->stream = s;
+	echo->opened++;
+	*client = echo;
+	snprintf(head, size, "X-Path: %s\r\nX-Query: %s\r\n", r->path, r->query);
+	return web_stream_send(s, "hello ", 6) ? 500 : 101;
+}
+
+static int echo_received(void *client, const void *data, size_t len)
+{
+	struct echo *echo = client;
+
+	if (len == 3 && !memcmp(data, "end", 3)) {
+		web_stream_send(echo->stream, "bye", 3);
+		return -1;
+	}
+	/* All of it fits, as nothing is read before it is gone. */
+	assert_int_equal(web_stream_send(echo->stream, data, len), 0);
+	return 0;
+}
+
+static void echo_writable(void *client)
+{
+	struct echo *echo = client;
+
+	web_stream_send(echo->stream, "tick", 4);
+}
+
+static void echo_closed(void *client)
+{
+	struct echo *echo = client;
+
+	echo->closed++;
+}
+
+static const struct web_endpoint_ops echo_ops = { echo_open, echo_received, echo_writable,
+						  echo_closed };
+
+static const struct web_file files[] = {
+	{ .path = "/", .type = "text/html", .etag = "\"1\"", .policy = "default-src 'self'",
+	  .data = "<p>", .len = 3 },
+};
+
+static int setup(void **state)
+{
+	const char *at;
+
+	sn = fake_super_node("stats = 0.0; hugepages = 0;", &config);
+	assert_non_null(sn);
+	assert_int_equal(super_node_start(sn), 0);
+	web_files_set(files, ARRAY_SIZE(files));
+	assert_int_equal(http_start(&http, sn, "127.0.0.1:0"), 0);
+	at = strstr(fake_log(), "http://127.0.0.1:");
+	assert_non_null(at);
+	port = atoi(at + strlen("http://127.0.0.1:"));
+	assert_true(port > 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	http_stop(http);
+	super_node_stop(sn);
+	fake_end(sn, config);
+	return 0;
+}
+
+static int connect_now(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+				 .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct timeval limit = { .tv_sec = 20 };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+static void say(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* Reads until `text` has come; all that has come by then is in `room`. */
+static char room[4096];
+
+static void hear(int fd, const char *text)
+{
+	size_t len = 0;
+
+	room[0] = '\0';
+	while (!strstr(room, text)) {
+		ssize_t n = recv(fd, room + len, sizeof(room) - len - 1, 0);
+
+		if (n <= 0)
+			fail_msg("'%s' does not come: %s", text, room);
+		len += (size_t)n;
+		room[len] = '\0';
+	}
+}
+
+static bool is_over(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, 0) <= 0;
+}
+
+static void files_are_given(void **state)
+{
+	int fd = connect_now();
+
+	say(fd, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	hear(fd, "\r\n\r\n<p>");
+	assert_non_null(strstr(room, " 200 "));
+	assert_non_null(strstr(room, "ETag: \"1\"\r\nContent-Security-Policy: default-src 'self'\r\n"));
+	say(fd, "GET /?x HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \"1\"\r\n\r\n");
+	hear(fd, "\r\n\r\n");
+	assert_non_null(strstr(room, " 304 "));
+	say(fd, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /none HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	hear(fd, "there is nothing here");
+	assert_non_null(strstr(room, "Content-Length: 3\r\n"));
+	assert_null(strstr(room, "<p>"));
+	close(fd);
+}
+
+static void upgrade(int fd, const char *path, const char *more)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\n%s\r\n",
+		 path, more);
+	say(fd, text);
+}
+
+static void endpoints_take_connections(void **state)
+{
+	struct echo echo = { .endpoint = { .path = "/a", .ops = &echo_ops, .arg = &echo } };
+	struct web_endpoint same = { .path = "/a", .ops = &echo_ops };
+	char *text = malloc(LONG_BYTES), *back = malloc(LONG_BYTES);
+	int fd = connect_now(), other;
+
+	assert_int_equal(web_endpoint_add(&echo.endpoint), 0);
+	assert_int_equal(web_endpoint_add(&same), -EEXIST);
+	/* Bytes right behind the header belong to the endpoint. */
+	upgrade(fd, "/a.js%6fn?b=c", "Upgrade: test\r\n");
+	say(fd, "first");
+	hear(fd, "hello first");
+	assert_non_null(strstr(room, "101 Switching Protocols\r\nUpgrade: test\r\n"));
+	assert_non_null(strstr(room, "X-Path: /a.json\r\nX-Query: b=c\r\n\r\nhello first"));
+	web_stream_wake(echo.stream);
+	hear(fd, "tick");
+	memset(text, 'x', LONG_BYTES);
+	assert_int_equal(send(fd, text, LONG_BYTES, 0), LONG_BYTES);
+	assert_int_equal(recv(fd, back, LONG_BYTES, MSG_WAITALL), LONG_BYTES);
+	assert_memory_equal(text, back, LONG_BYTES);
+	say(fd, "end");
+	hear(fd, "bye");
+	assert_true(is_over(fd));
+	close(fd);
+	fd = connect_now();
+	upgrade(fd, "/a", "Upgrade: test\r\n");
+	hear(fd, "hello");
+	/* Who is refused, and what is not there. */
+	other = connect_now();
+	upgrade(other, "/a", "Upgrade: magic\r\n");
+	hear(other, " 501 ");
+	close(other);
+	other = connect_now();
+	upgrade(other, "/a", "Upgrade: test\r\nOrigin: http://evil.example\r\n");
+	hear(other, " 403 ");
+	close(other);
+	other = connect_now();
+	upgrade(other, "/ab", "Upgrade: test\r\n");
+	hear(other, " 404 ");
+	close(other);
+	/* The end of the endpoint is that of its connections. */
+	assert_int_equal(echo.closed, 1);
+	web_endpoint_remove(&echo.endpoint);
+	assert_int_equal(echo.closed, 2);
+	assert_int_equal(echo.opened, 2);
+	assert_true(is_over(fd));
+	close(fd);
+	free(text);
+	free(back);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_are_given),
+		cmocka_unit_test(endpoints_take_connections),
+	};
+
+	return cmocka_run_group_tests_name("web", tests, setup, teardown);
+}
