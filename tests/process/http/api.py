@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import socket
+import subprocess
 import tempfile
 
 from http_gateway import Client, Gateway, check, until
@@ -195,6 +196,9 @@ def metrics(g):
             check(bounds[-1] == float("inf"), "the last row")
             count = re.search(r"^%s_count\{%s\} (\d+)$" % (name, re.escape(labels)), text, re.M)
             check(not count or int(count.group(1)) == counts[-1], "the count of " + name)
+    if shutil.which("promtool"):
+        p = subprocess.run(["promtool", "check", "metrics"], input=plain.body, capture_output=True, timeout=30)
+        check(p.returncode == 0, "promtool: %s" % p.stderr)
     try:
         from prometheus_client.parser import text_string_to_metric_families as parse
         from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open

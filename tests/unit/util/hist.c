@@ -149,6 +149,31 @@ static void merging_equals_recording_in_one(void **unused)
 	assert_memory_equal(&empty, &one, sizeof(a));
 }
 
+static void cumulated_rows_count_what_is_not_above_them(void **unused)
+{
+	static const uint64_t bounds[] = { 0, 9, 63, 1000, 1000000, UINT64_MAX };
+	uint64_t counts[sizeof(bounds) / sizeof(bounds[0])], below, above;
+	static uint64_t values[5000];
+	static struct hist h;
+
+	hist_init(&h);
+	for (int i = 0; i < 5000; i++) {
+		values[i] = i % 5 ? latency() : (uint64_t)i % 80;
+		hist_record(&h, values[i]);
+	}
+	assert_int_equal(hist_cumulate(&h, bounds, counts, 6), 5000);
+	for (int r = 0; r < 6; r++) {
+		/* What is near to a bound may be on either side of it. */
+		below = above = 0;
+		for (int i = 0; i < 5000; i++) {
+			below += values[i] <= bounds[r] - bounds[r] / 64;
+			above += values[i] <= bounds[r];
+		}
+		assert_in_range(counts[r], below, above);
+	}
+	assert_int_equal(counts[5], 5000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +183,7 @@ int main(void)
 		cmocka_unit_test(an_empty_histogram_says_zero),
 		cmocka_unit_test(one_value_is_every_percentile),
 		cmocka_unit_test(merging_equals_recording_in_one),
+		cmocka_unit_test(cumulated_rows_count_what_is_not_above_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
