@@ -15,10 +15,8 @@ import tempfile
 ENTRY = re.compile(r'\{\s*"([\w.-]+)",\s*CONFIG_[A-Z]+\s*([,}])')
 FIELD = re.compile(r'\b([A-Z_]+)\((?:type, )?([a-z_][\w.]*)\)|\boffsetof\(([^,()]+),\s*([\w.]+)\)')
 
-# Keys without an effect: who uses them is told so, or other work is under way there.
-TOLD = {
-    ("http_settings.c", "wait"), ("http_settings.c", "role"),  # gateway/http/ reads them
-}
+# Tables whose fields are read in another folder.
+READERS = {"http_settings.c": "http"}
 
 
 def end_of(text, start):
@@ -87,10 +85,11 @@ def check(root):
         # What stands in part/ and in headers is read by those who include it.
         near = [t for f, t in bare.items()
                 if os.path.dirname(f) == folder or name.endswith(".h")
-                or "part" in folder.split(os.sep)]
+                or "part" in folder.split(os.sep)
+                or os.path.basename(os.path.dirname(f)) == READERS.get(os.path.basename(name))]
         m = FIELD.search(third)
         by_name = re.compile(r'"%s"' % re.escape(key))
-        if (os.path.basename(name), key) in TOLD or any(by_name.search(t) for t in near):
+        if any(by_name.search(t) for t in near):
             continue
         if m:
             field = m.group(2) or m.group(4)

@@ -164,6 +164,9 @@ bool http_conns_dismiss(struct http_server *s)
 		struct http_conn *c = container_of(l, struct http_conn, entry);
 
 		next = l->next;
+		/* What was asked by now is refused, and not left without an answer. */
+		if (c->state == HTTP_IDLE)
+			http_conn_pump(c);
 		if (c->state == HTTP_BODY || (c->state == HTTP_IDLE && c->in_len)) {
 			c->keep = false;
 			http_reply_error(c, 503, "the gateway ends or starts anew, ask again later");
@@ -171,8 +174,8 @@ bool http_conns_dismiss(struct http_server *s)
 		}
 		if (c->state == HTTP_IDLE || c->state == HTTP_STREAM)
 			http_conn_close(c);
-		else
-			busy |= c->state != HTTP_CLOSED;
+		/* Of who leaves nothing is unread that has come by now. */
+		busy |= c->state == HTTP_WORKING || c->state == HTTP_ANSWERING;
 	}
 	return busy;
 }

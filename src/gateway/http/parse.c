@@ -26,6 +26,7 @@ static const struct {
 	{ "expect", FIELD(expect) },
 	{ "upgrade", FIELD(upgrade) },
 	{ "if-none-match", FIELD(if_none_match) },
+	{ "sec-fetch-site", FIELD(fetch_site) },
 	{ "sec-websocket-key", FIELD(socket_key) },
 	{ "sec-websocket-version", FIELD(socket_version) },
 	{ "sec-websocket-protocol", FIELD(socket_protocol) },

@@ -15,7 +15,7 @@ struct http_request {
 	const char *method, *target; /* the target begins with '/', or is "*" */
 	int minor;                   /* of the version, 1.x */
 	const char *host, *origin, *authorization, *length, *type, *prefer, *accept,
-		*expect, *upgrade, *if_none_match, *socket_key, *socket_version, *socket_protocol;
+		*expect, *upgrade, *if_none_match, *fetch_site, *socket_key, *socket_version, *socket_protocol;
 	bool has_length, has_encoding; /* Content-Length, Transfer-Encoding */
 	bool close, upgrades;          /* words of Connection */
 };

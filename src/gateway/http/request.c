@@ -68,6 +68,11 @@ static int check_origin(struct http_conn *c, const struct http_request *r, const
 		*why = "without tokens the server answers to localhost and to numbers only";
 		return 403;
 	}
+	/* A browser does not tell the origin of a picture, but that it is another one. */
+	if (!*r->origin && !strcasecmp(r->fetch_site, "cross-site")) {
+		*why = "pages of other sites are not allowed to ask";
+		return 403;
+	}
 	if (!*r->origin)
 		return 0;
 	if (!http_origin_fits(r->origin, *r->host ? r->host : NULL,

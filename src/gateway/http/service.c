@@ -25,6 +25,8 @@
 
 #define BACKLOG 512
 #define EVENTS 64
+/* Of the kernel, for a client that takes nothing; by itself it would be megabytes. */
+#define SEND_BYTES (128 << 10)
 #define ACCEPTS 64             /* in a row */
 #define TICK_NS (NSEC_PER_SEC / 10)
 #define CERTIFICATES_NS (2 * NSEC_PER_SEC)
@@ -180,7 +182,7 @@ static void pause_listening(struct http_server *s)
 
 static void accept_some(struct http_server *s)
 {
-	int one = 1;
+	const int one = 1, room = SEND_BYTES;
 
 	for (unsigned i = 0; i < ACCEPTS; i++) {
 		int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -195,6 +197,7 @@ static void accept_some(struct http_server *s)
 			continue;
 		}
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 		http_conn_accept(s, fd);
 	}
 }
@@ -266,8 +269,11 @@ static bool is_through(struct http_server *s)
 {
 	if (!atomic_load(&s->stopping))
 		return false;
-	if (!s->stop_ns)
+	if (!s->stop_ns) {
 		s->stop_ns = s->now_ns;
+		if (s->listens)
+			accept_some(s);
+	}
 	return !http_conns_dismiss(s) || s->now_ns - s->stop_ns > STOP_NS;
 }
 

@@ -114,6 +114,8 @@ def users(folder):
             check(a.status == status, "a page of %s: %d" % (origin, a.status))
             check(a.headers.get("access-control-allow-origin") == (origin if status == 200 else None),
                   "who may read the answer")
+        check(g.ask("/api/v2/node/sig/file/rewind", Sec_Fetch_Site="cross-site").status == 403, "a picture")
+        check(g.ask("/api/v2/nodes", Sec_Fetch_Site="same-origin").status == 200, "our own page")
     with Gateway(folder, http='http = { origins = ( "https://lab.example" ); };') as g:
         a = g.ask("/api/v2/nodes", "OPTIONS", Origin="https://lab.example")
         check(a.status == 204 and "Authorization" in a.headers["access-control-allow-headers"], "CORS")
