@@ -136,7 +136,7 @@ for _name, _result, _arguments in (
         [c_void_p, c_uint32, _Items, c_uint, _Items, c_uint, POINTER(RawToken)],
     ),
     ("ripc_sent", c_int, [c_void_p, RawToken, c_int]),
-    ("ripc_returns_revoke", c_int, [c_void_p, c_uint32]),
+    ("ripc_returns_revoke", c_int, [c_void_p, c_uint32, _Items, c_uint]),
     ("ripc_receive", c_int, [c_void_p, POINTER(RawMessage), c_int]),
     ("ripc_release", None, [POINTER(RawMessage)]),
     ("ripc_counters", None, [c_void_p, POINTER(RawCounters)]),

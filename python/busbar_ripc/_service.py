@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # A call of the library goes on after a signal: so often Ctrl-C is looked for.
 _STEP_MS = 100
+_REVOKED_AT_ONCE = 64
 
 
 class _Offer(NamedTuple):
@@ -193,10 +194,8 @@ class Service:
         self._lock = threading.Condition()
         self._closed = False
         self._users: dict[int, int] = {}  # calls, by thread
-        # Return buffers that are with the library, by address; and those that were revoked,
-        # in which a message may still be waiting.
+        # Return buffers that are with the library, by address.
         self._offered: dict[int, list[_Offer]] = {}
-        self._late: dict[int, _Offer] = {}
         self._tokens: set[Token] = set()
         self._waiting: asyncio.Lock | None = None
 
@@ -220,6 +219,11 @@ class Service:
                 self._end()
 
     def _end(self) -> None:
+        # Nobody may write into what will be the program's again.
+        some = (_native.Item * _REVOKED_AT_ONCE)()
+        for to in {offer.to for offers in self._offered.values() for offer in offers}:
+            while lib.ripc_returns_revoke(self._open_pointer, to, some, len(some)) == len(some):
+                pass
         self._finalizer()
         for token in list(self._tokens):
             token.abandon()
@@ -228,7 +232,6 @@ class Service:
                 for offer in offers:
                     offer.buffer.offered = False
             self._offered.clear()
-            self._late.clear()
             self._lock.notify_all()
 
     def close(self) -> None:
@@ -325,7 +328,6 @@ class Service:
             for item, offer in zip(array, offers):
                 item.data, item.bytes = offer.buffer.address, offer.buffer.nbytes
                 offer.buffer.offered = True
-                self._late.pop(offer.buffer.address, None)
                 self._offered.setdefault(offer.buffer.address, []).append(offer)
         return array
 
@@ -353,19 +355,23 @@ class Service:
                 if offer.to == sender:
                     self._forget(offer)
                     return offer
-            return self._late.pop(address, None)
+        return None
 
     def revoke(self, to: int) -> list[Return]:
-        """The return buffers that `to` has not used are the program's again. Messages that were
-        written into some of them before are still to be received."""
-        with self.in_call() as pointer:
-            check(lib.ripc_returns_revoke(pointer, to))
-        with self._lock:
-            back = [o for offers in self._offered.values() for o in offers if o.to == to]
-            for offer in back:
-                self._forget(offer)
-                self._late[offer.buffer.address] = offer
-        return [offer.buffer for offer in back]
+        """Takes back the return buffers that `to` has not used, and returns them; `to` cannot
+        write into any from then on. Buffers of messages that still wait to be received come with
+        these; others, whose connection has broken, when the service is closed."""
+        back: list[Return] = []
+        some = (_native.Item * _REVOKED_AT_ONCE)()
+        count = len(some)
+        while count == len(some):
+            with self.in_call() as pointer:
+                count = check(lib.ripc_returns_revoke(pointer, to, some, len(some)))
+            for item in some[:count]:
+                offer = self._returned(to, item.data)
+                if offer is not None:
+                    back.append(offer.buffer)
+        return back
 
     # ---- receiving ----
 
