@@ -46,7 +46,7 @@ static int serve(const char *name)
 	fflush(stdout);
 	while (!stopped) {
 		ret = ripc_receive(s, &m, LOOK_MS);
-		if (ret == -EAGAIN || ret == -ETIMEDOUT)
+		if (ret == -EAGAIN)
 			continue;
 		if (ret)
 			errx(1, "%s", ripc_error());

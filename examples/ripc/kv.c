@@ -150,7 +150,7 @@ static int serve(const char *name)
 	while (!stopped) {
 		int ret = ripc_receive(s, &m, LOOK_MS);
 
-		if (ret == -EAGAIN || ret == -ETIMEDOUT)
+		if (ret == -EAGAIN)
 			continue;
 		if (ret)
 			errx(1, "%s", ripc_error());

@@ -386,7 +386,7 @@ class Service:
                                           0 if timeout == 0 else steps.next())
             if not result:
                 return self._message(raw)
-            if result not in (-errno.EAGAIN, -errno.ETIMEDOUT):
+            if result != -errno.EAGAIN:
                 raise _native.make_error(-result, _native.sentence())
             if timeout == 0:
                 raise NothingThere(errno.EAGAIN, "no message is there")
