@@ -22,12 +22,13 @@
  *	-EADDRNOTAVAIL  no adapter has a usable address
  *	-EHOSTUNREACH   nobody has answered for the service within resolve_timeout_ms
  *	-ECONNREFUSED   its instance refuses: another secret, or connections_max reached
- *	-ETIMEDOUT      the time of the call is over; for a send: connecting took too long
+ *	-ETIMEDOUT      connecting took too long
  *	-ECONNRESET     the peer died or left while the message was on its way: whether it
  *	                has arrived is not known
  *	-EMSGSIZE       too long for a short message, or for message_bytes_max of the receiver
  *	-ENOBUFS        no memory, or a limit of the configuration is reached
- *	-EAGAIN         nothing there (a time of 0), or the receiver does not keep up
+ *	-EAGAIN         nothing there within the time of the call, or the receiver does not
+ *	                keep up
  *	-EBADF          the service was closed meanwhile
  *
  * Threads: any thread may call anything at any time; several may send from and receive for
@@ -192,7 +193,7 @@ struct ripc_message {
 	void *private_data;  /* of the library */
 };
 
-/* The next message for `s`. timeout_ms 0: does not wait, -EAGAIN; -1: for ever. */
+/* The next message for `s`. timeout_ms 0: does not wait; -1: for ever. -EAGAIN: none. */
 int ripc_receive(struct ripc_service *s, struct ripc_message *m, int timeout_ms);
 /* Gives the memory of its items back; of long messages the buffers to the pool. */
 void ripc_release(struct ripc_message *m);
