@@ -311,7 +311,7 @@ void ripc_close(struct ripc *r)
 			ripc_service_close(s);
 		}
 	}
-	routes_forget(r, 0, NULL);
+	routes_forget_all(r);
 	release(r);
 }
 

@@ -357,6 +357,8 @@ int peer_of_service(struct ripc *r, uint32_t from, uint32_t to, struct peer **ou
 struct peer *route_find(struct ripc *r, uint32_t id);
 /* What is remembered of the service, or of all services of the peer, is forgotten. */
 void routes_forget(struct ripc *r, uint32_t id, const struct peer *p);
+/* At the end: no thread of the program adds one. */
+void routes_forget_all(struct ripc *r);
 /* It is connected, or will be tried. Locks p->lock; 0: it is up, and locked; else an error,
  * not locked. */
 int peer_lock_connected(struct peer *p, uint64_t until_ns);

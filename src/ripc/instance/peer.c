@@ -169,6 +169,25 @@ void routes_forget(struct ripc *r, uint32_t id, const struct peer *p)
 	}
 }
 
+void routes_forget_all(struct ripc *r)
+{
+	for (unsigned i = 0; i < TABLE_SIZE;) {
+		struct list *head = &r->routes[i];
+		bool more;
+		uint32_t id = 0;
+
+		spin_lock(&r->table_lock);
+		more = !list_empty(head);
+		if (more)
+			id = list_entry(head->next, struct route, entry)->id;
+		spin_unlock(&r->table_lock);
+		if (more)
+			routes_forget(r, id, NULL);
+		else
+			i++;
+	}
+}
+
 static void route_add(struct ripc *r, uint32_t id, struct peer *p)
 {
 	struct route *route = malloc(sizeof(*route));
