@@ -27,6 +27,7 @@ int cli_devices(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_exec(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_ripc(int argc, char **argv);
 int cli_tune(int argc, char **argv);
 int cli_delivery(int argc, char **argv);
 int cli_simulate(int argc, char **argv);

@@ -69,6 +69,7 @@ static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_REPORT
 	{ "report", "show results and recordings as a page with figures", bench_report_main },
 #endif
+	{ "ripc", "messages between services over RDMA: ping, files, browsers", cli_ripc },
 	{ "tune", "look at and set what makes this host punctual", cli_tune },
 #ifdef CLI_HAVE_DELIVERY
 	{ "delivery", "what of a sent file arrived, and how late", cli_delivery },

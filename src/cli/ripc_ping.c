@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar ripc ping`: round trips to a service that sends back what it gets. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/ripc_common.h"
+#include "util/hist.h"
+#include "util/log.h"
+
+#define SIZE_MIN 8          /* the number of the message */
+#define SIZE_MAX_LONG (UINT64_C(1) << 30)
+#define SLICE_MS 100
+
+struct ping {
+	struct ripc *r;
+	struct ripc_service *s;
+	uint32_t to;
+	const char *name;
+	uint64_t size, count, interval_ns, timeout_ns;
+	bool is_long, quiet, json;
+	char *payload;
+	uint64_t sent, received, corrupt, late, first_ns;
+	struct hist times;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void print_help(FILE *out)
+{
+	fputs("usage: busbar ripc ping [OPTIONS] SERVICE\n\n"
+	      "Sends messages to a service that sends them back ('busbar ripc serve'), by name or\n"
+	      "number, and shows how long that takes.\n\n"
+	      "  -s, --size BYTES         of a message, 8 or more (50)\n"
+	      "  -c, --count N            messages; 0: until interrupted (10)\n"
+	      "  -i, --interval SECONDS   between two of them, 0: none (0.1)\n"
+	      "  -l, --long               long messages, by RDMA; else short ones\n"
+	      "  -W, --timeout SECONDS    then a message is lost (2)\n"
+	      "  -q, --quiet              only the result\n"
+	      "  -j, --json               the result as a JSON object\n"
+	      RIPC_COMMON_HELP
+	      "\nThe status is 0 when all came back, 3 when some did, 1 when none did.\n", out);
+}
+
+static int send_one(struct ping *p)
+{
+	const struct ripc_item item = { p->payload, p->size };
+
+	return p->is_long ? ripc_send_long(p->s, p->to, &item, 1, NULL, 0, NULL) :
+			    ripc_send_short(p->s, p->to, &item, 1, NULL, 0);
+}
+
+/* 0: it is what was sent; -ENOENT: another one, late. */
+static int look(struct ping *p, const struct ripc_message *m)
+{
+	if (m->from != p->to || m->count != 1 || m->items[0].bytes < SIZE_MIN ||
+	    memcmp(m->items[0].data, p->payload, SIZE_MIN)) {
+		p->late++;
+		return -ENOENT;
+	}
+	p->corrupt += m->items[0].bytes != p->size || m->is_long != p->is_long ||
+		      memcmp(m->items[0].data, p->payload, p->size) != 0;
+	return 0;
+}
+
+/* -EAGAIN: nothing came in time. */
+static int wait_one(struct ping *p, uint64_t until_ns)
+{
+	struct ripc_message m;
+
+	for (;;) {
+		uint64_t now = now_ns();
+		uint64_t left_ms = now < until_ns ? (until_ns - now + 999999) / 1000000 : 0;
+		int ret;
+
+		if (atomic_load(&ripc_interrupted))
+			return -EINTR;
+		if (!left_ms)
+			return -EAGAIN;
+		ret = ripc_receive(p->s, &m, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS);
+		if (ret == -EAGAIN)
+			continue;
+		if (ret)
+			return ret;
+		ret = look(p, &m);
+		ripc_release(&m);
+		if (!ret)
+			return 0;
+	}
+}
+
+static void pause_until(uint64_t at_ns)
+{
+	uint64_t now;
+
+	while (!atomic_load(&ripc_interrupted) && (now = now_ns()) < at_ns) {
+		uint64_t ns = at_ns - now < SLICE_MS * 1000000u ? at_ns - now :
+								  SLICE_MS * 1000000u;
+		const struct timespec t = { .tv_nsec = (long)ns };
+
+		nanosleep(&t, NULL);
+	}
+}
+
+/* One message. False: no more are to be sent. */
+static bool once(struct ping *p)
+{
+	uint64_t number = ++p->sent, begin, end;
+	int ret;
+
+	memcpy(p->payload, &number, sizeof(number));
+	begin = now_ns();
+	ret = send_one(p);
+	if (ret) {
+		ripc_failed(p->name, ret);
+		return ret == -EHOSTUNREACH || ret == -EAGAIN || ret == -ETIMEDOUT ||
+		       ret == -ECONNRESET || ret == -ECONNREFUSED;
+	}
+	ret = wait_one(p, begin + p->timeout_ns);
+	end = now_ns();
+	if (ret == -EINTR) {
+		p->sent--;
+		return false;
+	}
+	if (ret && ret != -EAGAIN) {
+		ripc_failed("receiving", ret);
+		return false;
+	}
+	if (!ret) {
+		p->received++;
+		if (p->received == 1)
+			p->first_ns = end - begin;
+		else
+			hist_record(&p->times, end - begin);
+	}
+	if (!p->quiet && !ret)
+		printf("%" PRIu64 " bytes from %s: number %" PRIu64 ", %.1f us\n", p->size,
+		       p->name, number, (double)(end - begin) / 1e3);
+	else if (!p->quiet)
+		printf("no answer from %s: number %" PRIu64 "\n", p->name, number);
+	return true;
+}
+
+static void run(struct ping *p)
+{
+	uint64_t next = now_ns();
+
+	while ((!p->count || p->sent < p->count) && !atomic_load(&ripc_interrupted)) {
+		if (!once(p))
+			return;
+		next += p->interval_ns;
+		if (next < now_ns())
+			next = now_ns();
+		if (p->sent != p->count)
+			pause_until(next);
+	}
+}
+
+static double us(const struct hist *h, double percent)
+{
+	return (double)hist_percentile(h, percent) / 1e3;
+}
+
+static void print_json(struct ping *p)
+{
+	struct json_out j = { .out = stdout };
+
+	json_out_open(&j, NULL, '{');
+	json_out_string(&j, "service", p->name);
+	json_out_uint(&j, "number", p->to);
+	json_out_string(&j, "kind", p->is_long ? "long" : "short");
+	json_out_uint(&j, "size", p->size);
+	json_out_uint(&j, "sent", p->sent);
+	json_out_uint(&j, "received", p->received);
+	json_out_uint(&j, "corrupt", p->corrupt);
+	json_out_uint(&j, "late", p->late);
+	if (p->received)
+		json_out_number(&j, "first_us", (double)p->first_ns / 1e3);
+	if (p->received > 1) {
+		json_out_number(&j, "min_us", us(&p->times, 0));
+		json_out_number(&j, "median_us", us(&p->times, 50));
+		json_out_number(&j, "p99_us", us(&p->times, 99));
+		json_out_number(&j, "max_us", us(&p->times, 100));
+	}
+	json_out_open(&j, "counters", '{');
+	ripc_common_counters(p->r, &j);
+	json_out_close(&j, '}');
+	json_out_close(&j, '}');
+	putchar('\n');
+}
+
+static int result(struct ping *p)
+{
+	if (p->json) {
+		print_json(p);
+	} else {
+		printf("%" PRIu64 " sent, %" PRIu64 " came back", p->sent, p->received);
+		if (p->corrupt)
+			printf(", %" PRIu64 " CHANGED", p->corrupt);
+		if (p->late)
+			printf(", %" PRIu64 " late", p->late);
+		if (p->received)
+			printf("\nfirst %.1f us, with finding and connecting",
+			       (double)p->first_ns / 1e3);
+		if (p->received > 1)
+			printf("\nothers min %.2f, median %.2f, p99 %.2f, max %.2f us",
+			       us(&p->times, 0), us(&p->times, 50), us(&p->times, 99),
+			       us(&p->times, 100));
+		putchar('\n');
+	}
+	return !p->received || p->corrupt ? CLI_FAILED :
+	       p->received < p->sent ? CLI_LOST : CLI_OK;
+}
+
+static int ping(struct ping *p, const struct ripc_config *config)
+{
+	int ret;
+
+	ripc_common_catch();
+	if (ripc_common_open(config, &p->r))
+		return CLI_FAILED;
+	ret = ripc_common_find(p->r, p->name, &p->to);
+	if (!ret && !p->is_long && p->size > ripc_short_max(p->r, 1)) {
+		log_error("--size %" PRIu64 ": a short message has at most %zu bytes, see --long",
+			  p->size, ripc_short_max(p->r, 1));
+		ret = CLI_USAGE;
+	}
+	if (!ret && ripc_service_open(p->r, 0, NULL, &p->s))
+		ret = ripc_failed("no service", -ENOBUFS);
+	if (!ret) {
+		p->payload = ripc_alloc(p->r, p->size);
+		if (p->payload) {
+			for (uint64_t i = 0; i < p->size; i++)
+				p->payload[i] = (char)(i * 2654435761u >> 13);
+			run(p);
+			ret = result(p);
+			ripc_free(p->r, p->payload);
+		} else {
+			ret = ripc_failed("no memory for a message", -ENOBUFS);
+		}
+		ripc_service_close(p->s);
+	}
+	ripc_close(p->r);
+	return ret;
+}
+
+int cli_ripc_ping(int argc, char **argv);
+
+int cli_ripc_ping(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "size", required_argument, NULL, 's' }, { "count", required_argument, NULL, 'c' },
+		{ "interval", required_argument, NULL, 'i' }, { "long", no_argument, NULL, 'l' },
+		{ "timeout", required_argument, NULL, 'W' }, { "quiet", no_argument, NULL, 'q' },
+		{ "json", no_argument, NULL, 'j' }, RIPC_COMMON_LONG, { NULL, 0, NULL, 0 },
+	};
+	static struct ping p = { .size = 50, .count = 10, .interval_ns = 100000000,
+				 .timeout_ns = 2000000000 };
+	struct ripc_config config = { 0 };
+	bool good = true;
+	int opt;
+
+	hist_init(&p.times);
+	while (good && (opt = getopt_long(argc, argv, "s:c:i:lW:qj" RIPC_COMMON_SHORT, options,
+					  NULL)) != -1) {
+		switch (opt) {
+		case 's': good = ripc_number("size", optarg, SIZE_MIN, SIZE_MAX_LONG, &p.size); break;
+		case 'c': good = ripc_number("count", optarg, 0, UINT32_MAX, &p.count); break;
+		case 'i': good = ripc_seconds("interval", optarg, 3600, &p.interval_ns); break;
+		case 'l': p.is_long = true; break;
+		case 'W': good = ripc_seconds("timeout", optarg, 3600, &p.timeout_ns); break;
+		case 'q': p.quiet = true; break;
+		case 'j': p.json = p.quiet = true; break;
+		case 'h':
+			print_help(stdout);
+			return CLI_OK;
+		default: good = ripc_common_option(&config, opt, optarg);
+		}
+	}
+	if (!good)
+		return CLI_USAGE;
+	if (optind + 1 != argc) {
+		log_error("one service is to be given, its name or number");
+		return CLI_USAGE;
+	}
+	p.name = argv[optind];
+	return ping(&p, &config);
+}

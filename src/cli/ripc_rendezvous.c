@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar ripc rendezvous`: knows where services are, for networks without multicast. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ripc_common.h"
+#include "ripc/find/resolver.h"
+#include "util/log.h"
+
+#define SECRET_MIN 16
+#define SECRET_MAX 64
+
+static void print_help(FILE *out)
+{
+	fputs("usage: busbar ripc rendezvous [OPTIONS]\n\n"
+	      "Tells instances with '--resolver rendezvous:HOST:PORT' where services are. Services\n"
+	      "enter themselves. Ends with Ctrl-C.\n\n"
+	      "  -a, --address ADDRESS    to listen on (all)\n"
+	      "  -p, --port N             UDP; 0: any, which is printed (15511)\n"
+	      "      --secret-file FILE   only instances with the same one are answered\n"
+	      "      --services N         that are remembered, at most (65536)\n"
+	      "  -h, --help               this text\n", out);
+}
+
+static int read_secret(const char *path, struct packet_key *key)
+{
+	char secret[SECRET_MAX + 1];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, secret, sizeof(secret));
+	int err = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0) {
+		log_error("--secret-file %s: %s", path, strerror(err));
+		return -EIO;
+	}
+	if (n < SECRET_MIN || n > SECRET_MAX) {
+		log_error("--secret-file %s: has not %d to %d bytes", path, SECRET_MIN,
+			  SECRET_MAX);
+		return -EINVAL;
+	}
+	packet_key_make(key, secret, (size_t)n);
+	explicit_bzero(secret, sizeof(secret));
+	return 0;
+}
+
+static void ready(void *arg, uint16_t port)
+{
+	(void)arg;
+	printf("rendezvous on UDP port %u\n", port);
+	fflush(stdout);
+}
+
+int cli_ripc_rendezvous(int argc, char **argv);
+
+int cli_ripc_rendezvous(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "address", required_argument, NULL, 'a' }, { "port", required_argument, NULL, 'p' },
+		{ "secret-file", required_argument, NULL, 1 },
+		{ "services", required_argument, NULL, 2 }, { "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *address = NULL, *secret = NULL, *why = NULL;
+	uint64_t port = 15511, services = 65536;
+	struct packet_key key = { .set = false };
+	bool good = true;
+	int opt, ret;
+
+	while (good && (opt = getopt_long(argc, argv, "a:p:h", options, NULL)) != -1) {
+		switch (opt) {
+		case 'a': address = optarg; break;
+		case 'p': good = ripc_number("port", optarg, 0, 65535, &port); break;
+		case 1: secret = optarg; break;
+		case 2: good = ripc_number("services", optarg, 1, 1 << 24, &services); break;
+		case 'h':
+			print_help(stdout);
+			return CLI_OK;
+		default: good = false;
+		}
+	}
+	if (good && optind != argc) {
+		log_error("nothing but options is to be given");
+		good = false;
+	}
+	if (!good)
+		return CLI_USAGE;
+	if (secret && read_secret(secret, &key))
+		return CLI_FAILED;
+	ripc_common_catch();
+	ret = rendezvous_serve(address, (uint16_t)port, &key, (unsigned)services,
+			       &ripc_interrupted, ready, NULL, &why);
+	if (ret)
+		log_error("no rendezvous: %s", why ? why : strerror(-ret));
+	return ret ? CLI_FAILED : CLI_OK;
+}
