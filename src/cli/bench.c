@@ -42,6 +42,7 @@ static const struct cli_command benches[] = {
 	{ "node", "samples through a pair of nodes of gateways", bench_single_main },
 	{ "start", "how long a small gateway takes to start, and its memory", bench_single_main },
 	{ "reconnect", "how long gateways are apart when one is killed", bench_single_main },
+	{ "ripc", "messages and files by ripc, or by plain TCP", bench_single_main },
 	{ "program", "a program of perftest, between two processes", bench_single_main },
 	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", bench_single_main },
 #endif

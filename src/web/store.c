@@ -17,7 +17,7 @@
 #define HEADS 256
 #define FILES_MAX 4096
 /* A file that was changed so shortly ago may change again with the same times. */
-#define YOUNG_NS 100000000
+#define YOUNG_NS 20000000
 
 struct store_kept {
 	struct list entry; /* of its head */

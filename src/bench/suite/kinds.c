@@ -12,6 +12,9 @@
 #ifdef BENCH_HAVE_HCA
 #include "bench/hca/hca.h"
 #endif
+#ifdef BENCH_HAVE_RIPC
+#include "bench/ripc/ripc.h"
+#endif
 #ifdef BENCH_HAVE_NODE
 #include "bench/node/node.h"
 #endif
@@ -40,6 +43,13 @@ static const struct entry entries[] = {
 #else
 	{ "node", "samples through a pair of nodes of gateways",
 	  .lacks = "it needs the gateway, which this build lacks" },
+#endif
+#ifdef BENCH_HAVE_RIPC
+	{ "ripc", "messages and files by ripc, or by plain TCP",
+	  .kind = &bench_kind_ripc },
+#else
+	{ "ripc", "messages and files by ripc, or by plain TCP",
+	  .lacks = "it needs libibverbs and librdmacm, which this build lacks" },
 #endif
 	{ "program", "a program of perftest, between two processes",
 	  .kind = &bench_kind_program },
