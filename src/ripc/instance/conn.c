@@ -215,6 +215,16 @@ void conn_control(struct peer *p, const struct packet_message *m)
 	flush_out(p);
 }
 
+/* When half of all are owed, if there is room; else the next completion comes here. */
+static void credits_flush(struct conn *c)
+{
+	struct packet_message m = { .type = PACKET_CREDIT };
+
+	if (atomic_load_explicit(&c->owed, memory_order_acquire) >= CONN_CREDITS / 2 &&
+	    !atomic_load(&c->dead) && conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS)
+		send_control(c, &m);
+}
+
 static bool flush_controls(struct peer *p)
 {
 	while (p->conn && !list_empty(&p->controls)) {
@@ -252,6 +262,8 @@ void conn_flush(struct peer *p)
 {
 	flush_out(p);
 	fetch_go_on(p);
+	if (p->conn)
+		credits_flush(p->conn);
 }
 
 void conn_hello(struct conn *c)
@@ -268,13 +280,8 @@ static void tell_credits(struct conn *c)
 	struct peer *p = c->peer;
 
 	pthread_mutex_lock(&p->lock);
-	if (p->conn == c && !atomic_load(&c->dead) && conn_has_room(c, 1) &&
-	    c->slots_used < CONN_SEND_SLOTS &&
-	    atomic_load(&c->owed) >= CONN_CREDITS / 2) {
-		struct packet_message m = { .type = PACKET_CREDIT };
-
-		send_control(c, &m);
-	}
+	if (p->conn == c)
+		credits_flush(c);
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -78,6 +78,25 @@ static void drain(struct conn *c)
 		atomic_fetch_add(&c->drained, 1);
 }
 
+/* peer->lock. All that goes with p->conn, which is dead; after that the peer reaches no
+ * memory of ours. */
+static void detach(struct peer *p)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
+	struct list *e;
+
+	ibv_modify_qp(p->conn->qp, &a, IBV_QP_STATE);
+	p->conn = NULL;
+	p->epoch++;
+	p->revoked = p->revokes;
+	targets_clear(p);
+	while ((e = list_pop(&p->controls)))
+		free(list_entry(e, struct control, entry));
+	p->controls_count = 0;
+	fetch_abort(p);
+	long_again(p);
+}
+
 /* What was connected by it. */
 static void leave_peer(struct conn *c)
 {
@@ -87,23 +106,14 @@ static void leave_peer(struct conn *c)
 	pthread_mutex_lock(&p->lock);
 	was_up = p->conn == c;
 	if (was_up) {
-		struct list *e;
-
-		p->conn = NULL;
+		detach(p);
 		p->state = PEER_DOWN;
 		p->failure = 0;
-		targets_clear(p);
-		while ((e = list_pop(&p->controls)))
-			free(list_entry(e, struct control, entry));
-		p->controls_count = 0;
-		fetch_abort(p);
-		long_again(p);
 		again = !list_empty(&p->outstanding);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (!was_up)
 		return;
-	offers_drop(c->r, p->instance);
 	atomic_fetch_sub(&c->r->live_conns, 1);
 	event_signal(&p->event);
 	if (again && !atomic_load(&c->r->closing))
@@ -151,6 +161,11 @@ static void attempt_failed(struct conn *c, int err)
 		p->attempt = NULL;
 	/* The peer's own attempt may have come through meanwhile. */
 	mine &= p->state == PEER_CONNECTING;
+	if (mine && !err && !list_empty(&p->outstanding)) {
+		/* They wait for the peer's own, but not for ever: connect_timers(). */
+		c->crossed = true;
+		c->until_ns = now_ns() + c->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+	}
 	if (mine) {
 		p->state = PEER_DOWN;
 		p->failure = err;
@@ -164,13 +179,29 @@ static void attempt_failed(struct conn *c, int err)
 		resolver_forget(c->r->resolver, p->instance);
 	}
 	event_signal(&p->event);
+	if (!c->crossed)
+		conn_end(c);
+}
+
+/* The peer's own has not come. */
+static void crossed_failed(struct conn *c)
+{
+	struct peer *p = c->peer;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->state == PEER_DOWN)
+		long_fail(p, -ECONNRESET);
+	pthread_mutex_unlock(&p->lock);
+	event_signal(&p->event);
 	conn_end(c);
 }
 
 /* Not established, or broken later. */
 static void conn_failed(struct conn *c, int err)
 {
-	if (c->active && !c->established)
+	if (c->crossed)
+		crossed_failed(c);
+	else if (c->active && !c->established)
 		attempt_failed(c, err);
 	else
 		conn_end(c);
@@ -297,8 +328,13 @@ void connect_established(struct conn *c)
 	c->since_ns = now_ns();
 	c->until_ns = 0;
 	old = p->conn;
-	if (!old)
+	if (old) {
+		/* The peer has given it up already. */
+		connect_broken(old);
+		detach(p);
+	} else {
 		atomic_fetch_add(&c->r->live_conns, 1);
+	}
 	p->conn = c;
 	if (p->attempt == c)
 		p->attempt = NULL;
@@ -310,12 +346,23 @@ void connect_established(struct conn *c)
 		conn_hello(c);
 	conn_flush(p);
 	pthread_mutex_unlock(&p->lock);
-	if (old)
-		connect_broken(old);
 	event_signal(&p->event);
 }
 
 /* ---- requests of others ---- */
+
+/* Requests that were granted and not used yet. */
+static unsigned half_open(const struct ripc *r)
+{
+	unsigned n = 0;
+
+	for (const struct list *e = r->conns.next; e != &r->conns; e = e->next) {
+		const struct conn *c = list_entry(e, struct conn, entry);
+
+		n += !c->active && !c->ending && !atomic_load(&c->established);
+	}
+	return n;
+}
 
 /* 0, or why it is rejected. */
 static int judge(struct ripc *r, struct peer *p)
@@ -329,7 +376,8 @@ static int judge(struct ripc *r, struct peer *p)
 	else if (p->state == PEER_CONNECTING && r->number > p->instance)
 		reason = REJECT_CROSSING;
 	pthread_mutex_unlock(&p->lock);
-	if (!reason && atomic_load(&r->live_conns) >= r->config.c.connections_max)
+	if (!reason && atomic_load(&r->live_conns) + half_open(r) >=
+			       r->config.c.connections_max)
 		reason = REJECT_FULL;
 	return reason;
 }
@@ -376,6 +424,8 @@ static void requested(struct ripc *r, struct rdma_cm_id *id, const uint8_t *data
 	else if (request.to != r->number || !request.instance ||
 		 request.instance == r->number)
 		reason = REJECT_OTHER_INSTANCE;
+	else if (atomic_load(&r->closing))
+		reason = REJECT_FULL;
 	if (reason) {
 		reject(r, id, reason);
 		return;

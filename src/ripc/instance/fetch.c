@@ -16,6 +16,7 @@
 
 void fetch_free(struct fetch *f)
 {
+	offers_restore(f);
 	for (unsigned i = 0; i < f->message.count; i++) {
 		if (f->refs[i].region)
 			pool_put(f->r->pool, &f->refs[i]);
@@ -54,7 +55,7 @@ static uint64_t total_of(const struct packet_message *m)
 }
 
 /* Memory for what is to be fetched. -EBADMSG: it was not written where the peer says. */
-static int place(struct fetch *f, struct ripc_service *s, uint64_t instance,
+static int place(struct fetch *f, struct ripc_service *s, const struct peer *p,
 		 const struct packet_message *m)
 {
 	for (unsigned i = 0; i < m->count; i++) {
@@ -65,7 +66,7 @@ static int place(struct fetch *f, struct ripc_service *s, uint64_t instance,
 		item->data = NULL;
 		f->message.count++;
 		if (m->items[i].pushed) {
-			if (!offers_take(s, instance, m->from, &m->items[i]))
+			if (!offers_take(s, p, m->from, &m->items[i], f))
 				return -EBADMSG;
 			item->data = (void *)(uintptr_t)m->items[i].address;
 			f->message.returned |= 1u << i;
@@ -94,6 +95,7 @@ static struct fetch *make(struct conn *c, const struct packet_message *m)
 	f->number = m->number;
 	f->conn = c;
 	conn_get(c);
+	list_init(&f->offers);
 	f->message.fetch = f;
 	f->message.from = m->from;
 	f->message.is_long = true;
@@ -163,6 +165,7 @@ static void deliver(struct conn *c, struct fetch *f)
 	f->conn = NULL;
 	if (s) {
 		COUNT(f->r, long_received, 1);
+		offers_done(f);
 		service_push(s, &f->message);
 		service_put(s);
 	} else {
@@ -258,7 +261,8 @@ static void fetching_add(struct peer *p, struct fetch *f, int by)
 static void answer_again(struct conn *c, const struct packet_message *m)
 {
 	const struct fetch f = { .to = m->to, .number = m->number, .message.from = m->from };
-	int err = 0;
+	/* Among those that were forgotten it may have been taken or not. */
+	int err = m->number <= c->peer->refusals_lost ? -ECONNRESET : 0;
 
 	for (unsigned i = 0; i < PEER_REFUSALS; i++)
 		if (c->peer->refused[i].number == m->number)
@@ -276,15 +280,18 @@ static int take(struct conn *c, struct ripc_service *s, const struct packet_mess
 	if (!f)
 		return -EBADMSG; /* nothing can be said of it; it comes again */
 	if (!ret)
-		ret = place(f, s, p->instance, m);
+		ret = place(f, s, p, m);
 	if (ret == -EBADMSG) {
 		fetch_free(f);
 		return ret;
 	}
 	p->taken = m->number;
 	if (ret) {
-		p->refused[p->refusals++ % PEER_REFUSALS] =
-			(struct refusal){ m->number, (uint32_t)-ret };
+		struct refusal *at = &p->refused[p->refusals++ % PEER_REFUSALS];
+
+		if (at->number > p->refusals_lost)
+			p->refusals_lost = at->number;
+		*at = (struct refusal){ m->number, (uint32_t)-ret };
 		answer(c, f, ret);
 		fetch_free(f);
 		return 0;
@@ -302,8 +309,8 @@ void long_informed(struct conn *c, const struct packet_message *m)
 	int ret = 0;
 
 	pthread_mutex_lock(&p->lock);
-	if (p->conn && p->conn != c)
-		ret = -ESTALE;
+	if (p->conn != c)
+		ret = -ESTALE; /* it comes again on the next one */
 	else if (m->number <= p->taken)
 		answer_again(c, m);
 	else

@@ -308,7 +308,8 @@ void ripc_close(struct ripc *r)
 
 		while ((s = service_next(r, i, 0))) {
 			service_put(s);
-			ripc_service_close(s);
+			/* The connections end soon, and before that the memory is ours. */
+			service_end(s, false);
 		}
 	}
 	routes_forget_all(r);

@@ -102,6 +102,7 @@ struct fetch {
 	uint64_t number;
 	struct packet_memory source[RIPC_ITEMS_MAX];
 	struct pool_ref refs[RIPC_ITEMS_MAX]; /* region NULL: none */
+	struct list offers;     /* return buffers that it lies in, until it is delivered */
 	unsigned reads;         /* posted and not completed */
 	unsigned next_item;     /* first one not posted entirely, at byte */
 	uint64_t next_at;
@@ -186,6 +187,7 @@ struct outstanding {
 	uint8_t count, returns_count;
 	bool informed;          /* on the present connection */
 	bool given_up;          /* its service ends */
+	uint8_t breaks;         /* connections that have ended meanwhile */
 	bool asked;             /* a thread is in ripc_sent() for it; service->lock */
 	atomic_int state;       /* 1: on its way; 0 or a negative errno: its end */
 	struct packet_memory items[RIPC_ITEMS_MAX];
@@ -236,12 +238,14 @@ struct peer {
 	uint64_t taken;         /* number of the peer's newest long message that was taken */
 	struct list fetching;   /* long messages of the peer, in order */
 	struct refusal refused[PEER_REFUSALS];
+	uint64_t refusals_lost; /* number of the newest one that is not remembered any more */
 	unsigned refusals;
 	struct list targets, controls;
 	atomic_bool pending;    /* something waits for credits: `controls`, `outstanding` */
 	unsigned targets_count, controls_count, fetching_count;
 	uint64_t fetching_bytes;
-	unsigned revoked;       /* answers to revocations */
+	uint32_t epoch;         /* connections that have ended */
+	uint64_t revokes, revoked; /* revocations, and up to which they were answered */
 	struct ibv_ah *ah;      /* datagrams; made when first needed */
 };
 
@@ -256,6 +260,7 @@ struct conn {
 	atomic_bool dead;       /* takes no work any more */
 	atomic_bool used;       /* since the thread last looked */
 	bool reserved, active, ending;
+	bool crossed;           /* rejected, because one that the peer began is to come */
 	atomic_bool established;
 	atomic_uint drained;    /* of two */
 	atomic_uint_fast64_t until_ns; /* of connecting; 0: none */
@@ -417,6 +422,8 @@ void service_put(struct ripc_service *s);
 bool service_push(struct ripc_service *s, struct received *m);
 /* Of one head of the table, behind `after` (0: the first), by number; NULL: no more. */
 struct ripc_service *service_next(struct ripc *r, unsigned head, uint32_t after);
+/* Closes it. `withdraw`: its return buffers are the program's again, no peer writes there. */
+void service_end(struct ripc_service *s, bool withdraw);
 /* Is such a service here? As resolver_config.has. */
 bool service_has(void *r, uint32_t *id, const char *name);
 /* Not delivered, or released: its memory is free. */
@@ -466,12 +473,19 @@ bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
 /* offers.c: return buffers of ours. */
 int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
 		const struct ripc_item *returns, unsigned count, struct packet_memory *out);
-void offers_undo(struct ripc_service *s, unsigned count);
-/* Takes the offer that has been written to. False: there was none like that. */
-bool offers_take(struct ripc_service *s, uint64_t instance, uint32_t from,
-		 const struct packet_memory *m);
-void offers_drop(struct ripc *r, uint64_t instance);
-/* Of a service that ends. */
+/* Those that were made last, under the same p->lock. */
+void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t to,
+		 const struct packet_memory *made, unsigned count);
+/* peer->lock. The offer that has been written to goes over to `f`. False: there was none like
+ * that on this connection. */
+bool offers_take(struct ripc_service *s, const struct peer *p, uint32_t from,
+		 const struct packet_memory *m, struct fetch *f);
+/* Of a message that was delivered: its buffers are the program's again; of one that was not:
+ * they are as before. */
+void offers_done(struct fetch *f);
+void offers_restore(struct fetch *f);
+/* Of a service that ends: peers do not write into them any more; and are forgotten. */
+void offers_withdraw(struct ripc_service *s);
 void offers_forget(struct ripc_service *s);
 void sends_forget(struct ripc_service *s);
 

@@ -15,6 +15,7 @@ static struct fetch *copy_of(struct ripc *r, const struct ripc_item *items, unsi
 		return NULL;
 	f->r = r;
 	f->message.fetch = f;
+	list_init(&f->offers);
 	for (; f->message.count < count; f->message.count++) {
 		struct ripc_item *to = &f->message.items[f->message.count];
 		const struct ripc_item *from = &items[f->message.count];

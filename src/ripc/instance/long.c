@@ -16,6 +16,9 @@
 
 /* One WR; queue pairs take 2 GiB at most. */
 #define CHUNK_BYTES (UINT64_C(1) << 30)
+/* Connections that may end before a message is confirmed: a peer that takes connections and
+ * ends each again would keep it for ever. */
+#define BREAKS_MAX 8
 
 static void outstanding_free(struct outstanding *o)
 {
@@ -195,8 +198,8 @@ void long_again(struct peer *p)
 		struct outstanding *o = list_entry(e, struct outstanding, entry);
 
 		e = e->next;
-		if (o->given_up) {
-			end(p, o, -EBADF);
+		if (o->given_up || ++o->breaks == BREAKS_MAX) {
+			end(p, o, o->given_up ? -EBADF : -ECONNRESET);
 			continue;
 		}
 		o->informed = false;
@@ -210,14 +213,25 @@ void long_fail(struct peer *p, int err)
 		end(p, list_entry(p->outstanding.next, struct outstanding, entry), err);
 }
 
+/* It is not at this peer any more; of others the peer can tell nothing. */
+static void forget_service(struct peer *p, uint32_t id)
+{
+	struct peer *at = route_find(p->r, id);
+
+	if (at == p)
+		routes_forget(p->r, id, NULL);
+	if (at)
+		peer_put(at);
+	resolver_forget(p->r->resolver, p->instance);
+}
+
 void long_ended(struct conn *c, const struct packet_message *m)
 {
 	struct peer *p = c->peer;
 
 	if (m->type == PACKET_FAILED && !m->number) {
 		/* A short message found nobody there. */
-		routes_forget(c->r, m->from, NULL);
-		resolver_forget(c->r->resolver, p->instance);
+		forget_service(p, m->from);
 		return;
 	}
 	pthread_mutex_lock(&p->lock);
@@ -231,10 +245,8 @@ void long_ended(struct conn *c, const struct packet_message *m)
 		break;
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (m->type == PACKET_FAILED && m->error == EHOSTUNREACH) {
-		routes_forget(c->r, m->from, NULL);
-		resolver_forget(c->r->resolver, p->instance);
-	}
+	if (m->type == PACKET_FAILED && m->error == EHOSTUNREACH)
+		forget_service(p, m->from);
 }
 
 /* ---- the calls ---- */
@@ -246,6 +258,14 @@ static bool has_ended(void *arg)
 	return atomic_load_explicit(&o->state, memory_order_acquire) <= 0;
 }
 
+/* For calls that wait: closing the service ends them. */
+static bool is_over(void *arg)
+{
+	struct outstanding *o = arg;
+
+	return has_ended(o) || atomic_load_explicit(&o->s->closing, memory_order_relaxed);
+}
+
 static int explain(int err, uint32_t to)
 {
 	switch (err) {
@@ -255,12 +275,38 @@ static int explain(int err, uint32_t to)
 				 "has arrived is not known", to);
 	case -EHOSTUNREACH:
 		return ripc_fail(err, "service %#x is not there any more", to);
+	case -EBADF:
+		return ripc_fail(err, "closed while the message to service %#x was on its way", to);
 	case -EMSGSIZE:
 		return ripc_fail(err, "service %#x does not take messages of that length", to);
 	default:
 		return ripc_fail(err, "service %#x has not taken the message: %s", to,
 				 strerror(-err));
 	}
+}
+
+static uint64_t give_up_at(const struct ripc_service *s)
+{
+	return now_ns() + s->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+}
+
+/* Its service ends, if it has not ended itself. The receiver may still fetch: that is waited
+ * for, and if it takes too long the connection goes, so that nobody reads memory that is
+ * the program's again. */
+static void give_up(struct outstanding *o, uint64_t until)
+{
+	struct peer *p = o->peer;
+
+	if (has_ended(o) || !wait_until(p->r, &p->event, has_ended, o, until))
+		return;
+	pthread_mutex_lock(&p->lock);
+	o->given_up = true;
+	if (p->conn)
+		connect_broken(p->conn);
+	else if (!has_ended(o))
+		end(p, o, -EBADF);
+	pthread_mutex_unlock(&p->lock);
+	wait_until(p->r, &p->event, has_ended, o, UINT64_MAX);
 }
 
 /* It has ended; nobody else knows of it any more. */
@@ -327,7 +373,8 @@ static int send_long(struct ripc_service *s, uint32_t to, const struct ripc_item
 		token->number = o->token;
 		return 0;
 	}
-	wait_until(s->r, &o->peer->event, has_ended, o, UINT64_MAX);
+	wait_until(s->r, &o->peer->event, is_over, o, UINT64_MAX);
+	give_up(o, give_up_at(s));
 	return collect(s, o);
 }
 
@@ -378,46 +425,29 @@ int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms)
 	if (!o) {
 		ret = ripc_fail(-EINVAL, "no such message is on its way, or another thread asks");
 	} else if (!has_ended(o) &&
-		   wait_until(s->r, &o->peer->event, has_ended, o, deadline_of(timeout_ms))) {
+		   wait_until(s->r, &o->peer->event, is_over, o, deadline_of(timeout_ms))) {
 		spin_lock(&s->lock);
 		o->asked = false;
 		spin_unlock(&s->lock);
 		ret = ripc_fail(-EAGAIN, "the message is on its way");
 	} else {
+		give_up(o, give_up_at(s));
 		ret = collect(s, o);
 	}
 	service_put(s);
 	return ret;
 }
 
-/* Of a service that ends. The receiver may still fetch what has not ended: that is waited
- * for, and if it takes too long the connection goes, so that nobody reads memory that is
- * the program's again. */
+/* Of a service that ends; nobody asks any more. */
 void sends_forget(struct ripc_service *s)
 {
-	uint64_t until = now_ns() + s->r->config.c.connect_timeout_ms * UINT64_C(1000000);
-	struct list *e;
+	uint64_t until = give_up_at(s);
 
 	while (!list_empty(&s->sends)) {
 		struct outstanding *o = list_entry(s->sends.next, struct outstanding,
 						   sent_entry);
-		struct peer *p = o->peer;
 
-		if (!has_ended(o) && wait_until(s->r, &p->event, has_ended, o, until)) {
-			struct conn *c;
-
-			pthread_mutex_lock(&p->lock);
-			c = p->conn;
-			o->given_up = true;
-			if (c)
-				connect_broken(c);
-			pthread_mutex_unlock(&p->lock);
-			wait_until(s->r, &p->event, has_ended, o, UINT64_MAX);
-		}
-		e = list_pop(&s->sends);
-		pthread_mutex_lock(&p->lock);
-		pthread_mutex_unlock(&p->lock);
-		peer_put(p);
-		free(list_entry(e, struct outstanding, sent_entry));
+		give_up(o, until);
+		collect(s, o);
 	}
 }

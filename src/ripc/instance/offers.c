@@ -5,6 +5,8 @@
  *
  * An offer is for the messages of one service of one instance, and is used up by one item.
  * What a peer says about where it has written is believed only if there is such an offer.
+ * Those of a connection that has ended are not for the next one, and stay with the library
+ * until they are revoked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +19,9 @@
 struct offer {
 	struct list entry;
 	uint64_t instance;
+	uint32_t epoch;
 	uint32_t to;
+	bool withdrawn;
 	void *data;
 	size_t bytes;
 	struct pool_ref ref;
@@ -39,6 +43,7 @@ static int make_one(struct ripc_service *s, struct peer *p, uint32_t to,
 		return ret;
 	}
 	o->instance = p->instance;
+	o->epoch = p->epoch;
 	o->to = to;
 	o->data = item->data;
 	o->bytes = item->bytes;
@@ -58,7 +63,7 @@ int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
 
 		if (!ret)
 			continue;
-		offers_undo(s, i);
+		offers_undo(s, p, to, out, i);
 		return ret == -ENOENT ?
 			ripc_fail(-EINVAL, "return buffer %u is not of ripc_alloc() and not "
 				  "registered", i) :
@@ -67,27 +72,15 @@ int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
 	return 0;
 }
 
-static void offer_free(struct ripc_service *s, struct offer *o)
+static void offer_free(struct ripc *r, struct offer *o)
 {
-	pool_put(s->r->pool, &o->ref);
+	pool_put(r->pool, &o->ref);
 	free(o);
 }
 
-void offers_undo(struct ripc_service *s, unsigned count)
-{
-	while (count--) {
-		struct list *e;
-
-		spin_lock(&s->lock);
-		e = s->offers.prev;
-		list_remove(e);
-		spin_unlock(&s->lock);
-		offer_free(s, list_entry(e, struct offer, entry));
-	}
-}
-
-bool offers_take(struct ripc_service *s, uint64_t instance, uint32_t from,
-		 const struct packet_memory *m)
+/* Takes it from those that are of the present connection; NULL: there is none like that. */
+static struct offer *take_out(struct ripc_service *s, const struct peer *p, uint32_t to,
+			      uint64_t address, uint64_t bytes)
 {
 	struct offer *found = NULL;
 
@@ -95,69 +88,69 @@ bool offers_take(struct ripc_service *s, uint64_t instance, uint32_t from,
 	for (struct list *e = s->offers.next; e != &s->offers && !found; e = e->next) {
 		struct offer *o = list_entry(e, struct offer, entry);
 
-		if (o->instance == instance && o->to == from &&
-		    (uintptr_t)o->data == m->address && o->bytes >= m->bytes)
+		if (o->instance == p->instance && o->epoch == p->epoch && o->to == to &&
+		    (uintptr_t)o->data == address && o->bytes >= bytes)
 			found = o;
 	}
 	if (found)
 		list_remove(&found->entry);
 	spin_unlock(&s->lock);
-	if (!found)
-		return false;
-	offer_free(s, found);
-	return true;
+	return found;
 }
 
-/* Those of one instance (0: all), to one service there (0: all), that are not marked as
- * revoked. */
-static void drop(struct ripc_service *s, uint64_t instance, uint32_t to)
+void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t to,
+		 const struct packet_memory *made, unsigned count)
 {
-	struct list gone, *e;
+	for (unsigned i = 0; i < count; i++) {
+		struct offer *o = take_out(s, p, to, made[i].address, made[i].bytes);
 
-	list_init(&gone);
-	spin_lock(&s->lock);
-	for (e = s->offers.next; e != &s->offers;) {
-		struct offer *o = list_entry(e, struct offer, entry);
-
-		e = e->next;
-		if ((instance && o->instance != instance) || (to && o->to != to))
-			continue;
-		list_remove(&o->entry);
-		list_push(&gone, &o->entry);
+		if (o)
+			offer_free(s->r, o);
 	}
-	spin_unlock(&s->lock);
-	while ((e = list_pop(&gone)))
-		offer_free(s, list_entry(e, struct offer, entry));
+}
+
+bool offers_take(struct ripc_service *s, const struct peer *p, uint32_t from,
+		 const struct packet_memory *m, struct fetch *f)
+{
+	struct offer *found = take_out(s, p, from, m->address, m->bytes);
+
+	if (found)
+		list_push(&f->offers, &found->entry);
+	return found;
+}
+
+void offers_done(struct fetch *f)
+{
+	struct list *e;
+
+	while ((e = list_pop(&f->offers)))
+		offer_free(f->r, list_entry(e, struct offer, entry));
+}
+
+void offers_restore(struct fetch *f)
+{
+	struct ripc_service *s = list_empty(&f->offers) ? NULL : service_get(f->r, f->to);
+
+	if (s) {
+		spin_lock(&s->lock);
+		list_splice(&s->offers, &f->offers);
+		spin_unlock(&s->lock);
+		service_put(s);
+	}
+	offers_done(f);
 }
 
 void offers_forget(struct ripc_service *s)
 {
-	drop(s, 0, 0);
-}
+	struct list *e;
 
-void offers_drop(struct ripc *r, uint64_t instance)
-{
-	for (unsigned i = 0; i < TABLE_SIZE; i++) {
-		uint32_t after = 0;
-
-		/* One service after the other, as none may be freed under table_lock. */
-		for (;;) {
-			struct ripc_service *s = service_next(r, i, after);
-
-			if (!s)
-				break;
-			drop(s, instance, 0);
-			after = s->id;
-			service_put(s);
-		}
-	}
+	while ((e = list_pop(&s->offers)))
+		offer_free(s->r, list_entry(e, struct offer, entry));
 }
 
 struct revocation {
-	struct ripc_service *s;
 	struct peer *peer;
-	uint32_t to;
-	unsigned answers;       /* when it was asked */
+	uint64_t number;
 };
 
 static bool is_revoked(void *arg)
@@ -166,7 +159,7 @@ static bool is_revoked(void *arg)
 	bool done;
 
 	pthread_mutex_lock(&v->peer->lock);
-	done = v->peer->state != PEER_UP || v->peer->revoked != v->answers;
+	done = v->peer->revoked >= v->number;
 	pthread_mutex_unlock(&v->peer->lock);
 	return done;
 }
@@ -176,22 +169,59 @@ static void take_back(struct ripc_service *s, uint32_t to, struct peer *p)
 {
 	struct packet_message m = { .type = PACKET_REVOKE, .from = s->id, .to = to };
 	uint64_t until = now_ns() + s->r->config.c.connect_timeout_ms * UINT64_C(1000000);
-	struct revocation v = { .s = s, .peer = p, .to = to };
+	struct revocation v = { .peer = p };
 	struct conn *c;
 
 	pthread_mutex_lock(&p->lock);
-	v.answers = p->revoked;
-	m.number = (uint64_t)v.answers + 1;
 	c = p->conn;
-	if (c)
+	if (c) {
 		conn_get(c);
-	conn_control(p, &m);
+		m.number = v.number = ++p->revokes;
+		conn_control(p, &m);
+	}
 	pthread_mutex_unlock(&p->lock);
+	if (!c)
+		return;
 	/* Without an answer the connection ends, and with it what the peer could write. */
-	if (wait_until(s->r, &p->event, is_revoked, &v, until) && c)
+	if (wait_until(s->r, &p->event, is_revoked, &v, until)) {
 		connect_broken(c);
-	if (c)
-		conn_put(c);
+		wait_until(s->r, &p->event, is_revoked, &v, UINT64_MAX);
+	}
+	conn_put(c);
+}
+
+/* One that was not withdrawn yet; all like it are from now on. */
+static bool to_withdraw(struct ripc_service *s, uint64_t *instance, uint32_t *to)
+{
+	bool found = false;
+
+	spin_lock(&s->lock);
+	for (struct list *e = s->offers.next; e != &s->offers; e = e->next) {
+		struct offer *o = list_entry(e, struct offer, entry);
+
+		if (o->withdrawn || (found && (o->instance != *instance || o->to != *to)))
+			continue;
+		*instance = o->instance;
+		*to = o->to;
+		o->withdrawn = found = true;
+	}
+	spin_unlock(&s->lock);
+	return found;
+}
+
+void offers_withdraw(struct ripc_service *s)
+{
+	uint64_t instance = 0;
+	uint32_t to = 0;
+
+	while (to_withdraw(s, &instance, &to)) {
+		struct peer *p = peer_get(s->r, instance, false);
+
+		if (!p)
+			continue;
+		take_back(s, to, p);
+		peer_put(p);
+	}
 }
 
 int ripc_returns_revoke(struct ripc_service *s, uint32_t to, struct ripc_item *back,
@@ -221,7 +251,7 @@ int ripc_returns_revoke(struct ripc_service *s, uint32_t to, struct ripc_item *b
 		if (!found)
 			break;
 		back[n++] = (struct ripc_item){ found->data, found->bytes };
-		offer_free(s, found);
+		offer_free(s->r, found);
 	}
 	service_put(s);
 	return n;
@@ -229,11 +259,22 @@ int ripc_returns_revoke(struct ripc_service *s, uint32_t to, struct ripc_item *b
 
 void offers_revoked(struct conn *c, const struct packet_message *m)
 {
-	(void)m;
-	pthread_mutex_lock(&c->peer->lock);
-	c->peer->revoked++;
-	pthread_mutex_unlock(&c->peer->lock);
-	event_signal(&c->peer->event);
+	struct peer *p = c->peer;
+	bool asked = true;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->conn == c) {
+		/* Each is answered, in order. */
+		asked = m->number == p->revoked + 1 && m->number <= p->revokes;
+		if (asked)
+			p->revoked++;
+	}
+	pthread_mutex_unlock(&p->lock);
+	event_signal(&p->event);
+	if (!asked) {
+		COUNT(c->r, bad_packets, 1);
+		connect_broken(c);
+	}
 }
 
 /* ---- the peers' ---- */
@@ -263,7 +304,9 @@ void targets_add(struct conn *c, const struct packet_message *m)
 	struct peer *p = c->peer;
 
 	pthread_mutex_lock(&p->lock);
-	for (unsigned i = 0; i < m->returns_count && p->targets_count < TARGETS_MAX; i++) {
+	/* Of a connection that has ended: void. */
+	for (unsigned i = 0; p->conn == c && i < m->returns_count &&
+			     p->targets_count < TARGETS_MAX; i++) {
 		struct target *t = malloc(sizeof(*t));
 
 		if (!t)

@@ -41,7 +41,8 @@ static struct peer *make_peer(struct ripc *r, uint64_t instance)
 	p->r = r;
 	p->instance = instance;
 	p->used_ns = now_ns();
-	p->next_number = 1;
+	/* The other side may remember more of us than we of it: never used before. */
+	p->next_number = p->used_ns;
 	pthread_mutex_init(&p->lock, NULL);
 	list_init(&p->outstanding);
 	list_init(&p->fetching);

@@ -355,14 +355,11 @@ uint32_t ripc_service_id(const struct ripc_service *s)
 	return s ? s->id : 0;
 }
 
-void ripc_service_close(struct ripc_service *s)
+void service_end(struct ripc_service *s, bool withdraw)
 {
 	struct received *m;
-	struct ripc *r;
+	struct ripc *r = s->r;
 
-	if (!s)
-		return;
-	r = s->r;
 	resolver_leave(r->resolver, s->id, s->name[0] ? s->name : NULL);
 	spin_lock(&r->table_lock);
 	list_remove(&s->entry);
@@ -375,8 +372,16 @@ void ripc_service_close(struct ripc_service *s)
 	while ((m = pop(s)))
 		received_free(m);
 	sends_forget(s);
+	if (withdraw)
+		offers_withdraw(s);
 	offers_forget(s);
 	service_free(s);
+}
+
+void ripc_service_close(struct ripc_service *s)
+{
+	if (s)
+		service_end(s, true);
 }
 
 int ripc_find(struct ripc *r, const char *name, int timeout_ms, uint32_t *id)

@@ -105,10 +105,7 @@ static int send_connected(struct job *j, struct peer *p)
 	struct conn *c;
 	size_t bytes = j->header + j->total;
 	uint8_t *at;
-	int ret = wait_for_room(p);
 
-	if (ret)
-		return ret;
 	c = p->conn;
 	at = bytes <= c->max_inline ? small : conn_send_slot(c);
 	j->m.credits = conn_credits_owed(c);
@@ -229,14 +226,16 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 	ret = send_lock_peer(s, to, &p);
 	if (ret)
 		return ret;
-	if (returns_count)
+	ret = wait_for_room(p);
+	/* Behind it p->lock is not given up any more: the offers are of this connection. */
+	if (!ret && returns_count)
 		ret = offers_make(s, p, to, returns, returns_count, j->m.returns);
 	if (!ret) {
 		j->m.returns_count = (uint8_t)returns_count;
 		j->header = packet_message_bytes(PACKET_SHORT, j->m.count, returns_count, false);
 		ret = send_connected(j, p);
 		if (ret)
-			offers_undo(s, returns_count);
+			offers_undo(s, p, to, j->m.returns, returns_count);
 	}
 	pthread_mutex_unlock(&p->lock);
 	peer_put(p);

@@ -117,7 +117,7 @@ struct packet_message {
 	uint32_t from, to;    /* services */
 	uint32_t error;       /* FAILED: a positive errno value */
 	uint64_t instance;    /* datagrams only, else 0: the sender's */
-	uint64_t number;      /* LONG, DONE, FAILED: of the long message, from 1 up, per pair of
+	uint64_t number;      /* LONG, DONE, FAILED: of the long message, going up, per pair of
 			       * instances and direction; REVOKE, REVOKED: of the request */
 	uint8_t count;        /* items, at most RIPC_ITEMS_MAX */
 	uint8_t returns_count; /* at most RIPC_RETURNS_MAX */
