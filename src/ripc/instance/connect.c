@@ -52,13 +52,16 @@ static struct rdma_conn_param param_of(struct conn *c, uint8_t data[PACKET_CONNE
 	};
 }
 
-/* What the other side said of itself; false: it is not what was meant. */
-static bool take_param(struct conn *c, const struct packet_connect *p)
+/* There is room for a message at the other side. */
+static bool may_speak(const struct packet_connect *p)
 {
-	if (!p->credits || p->message_bytes < SLOT_BYTES)
-		return false;
+	return p->credits && p->message_bytes >= SLOT_BYTES;
+}
+
+/* What the other side said of itself. */
+static void take_param(struct conn *c, const struct packet_connect *p)
+{
 	c->credits = p->credits < CONN_CREDITS ? p->credits : CONN_CREDITS;
-	return true;
 }
 
 /* ---- ends ---- */
@@ -402,7 +405,8 @@ static void accept_now(struct ripc *r, struct rdma_cm_id *id, struct peer *p,
 	if (!c)
 		return;
 	param = param_of(c, data);
-	if (!take_param(c, request) || conn_open(c) || rdma_accept(id, &param))
+	take_param(c, request);
+	if (conn_open(c) || rdma_accept(id, &param))
 		conn_end(c);
 }
 
@@ -417,9 +421,9 @@ static void requested(struct ripc *r, struct rdma_cm_id *id, const uint8_t *data
 
 	if (ret == -EKEYREJECTED)
 		COUNT(r, unauthentic, 1);
-	else if (ret)
+	else if (ret || !may_speak(&request))
 		COUNT(r, bad_packets, 1);
-	if (ret)
+	if (ret || !may_speak(&request))
 		reason = REJECT_STRANGER;
 	else if (request.to != r->number || !request.instance ||
 		 request.instance == r->number)
@@ -452,11 +456,12 @@ static void accepted(struct conn *c, const uint8_t *data, size_t length)
 	ret = packet_connect_decode(&p, &c->r->key, data, length);
 	if (ret == -EKEYREJECTED)
 		COUNT(c->r, unauthentic, 1);
-	if (ret || p.instance != c->peer->instance || p.to != c->r->number ||
-	    !take_param(c, &p))
+	if (ret || p.instance != c->peer->instance || p.to != c->r->number || !may_speak(&p)) {
 		attempt_failed(c, -ECONNREFUSED);
-	else
-		connect_established(c);
+		return;
+	}
+	take_param(c, &p);
+	connect_established(c);
 }
 
 static int error_of(const uint8_t *data, size_t length)

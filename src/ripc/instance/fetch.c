@@ -270,7 +270,7 @@ static void answer_again(struct conn *c, const struct packet_message *m)
 	answer(c, &f, err);
 }
 
-/* peer->lock. -EBADMSG: the peer does not keep to the rules. */
+/* peer->lock. -EBADMSG: the peer does not keep to the rules; another error: refused. */
 static int take(struct conn *c, struct ripc_service *s, const struct packet_message *m)
 {
 	struct peer *p = c->peer;
@@ -294,7 +294,7 @@ static int take(struct conn *c, struct ripc_service *s, const struct packet_mess
 		*at = (struct refusal){ m->number, (uint32_t)-ret };
 		answer(c, f, ret);
 		fetch_free(f);
-		return 0;
+		return ret;
 	}
 	list_push(&p->fetching, &f->entry);
 	fetching_add(p, f, 1);

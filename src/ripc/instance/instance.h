@@ -193,7 +193,8 @@ struct outstanding {
 	struct packet_memory items[RIPC_ITEMS_MAX];
 	struct pool_ref refs[RIPC_ITEMS_MAX]; /* region NULL: none */
 	void *copies[RIPC_ITEMS_MAX];         /* of the pool; NULL: none */
-	struct packet_memory returns[RIPC_RETURNS_MAX];
+	struct packet_memory returns[RIPC_RETURNS_MAX]; /* of the connection of that epoch */
+	uint32_t epoch;
 };
 
 /* A return buffer of the peer's. */
@@ -473,8 +474,9 @@ bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
 /* offers.c: return buffers of ours. */
 int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
 		const struct ripc_item *returns, unsigned count, struct packet_memory *out);
-/* Those that were made last, under the same p->lock. */
-void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t to,
+/* Of a message that failed, whose buffers are the program's again; made when p->epoch was
+ * that. */
+void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t epoch, uint32_t to,
 		 const struct packet_memory *made, unsigned count);
 /* peer->lock. The offer that has been written to goes over to `f`. False: there was none like
  * that on this connection. */

@@ -39,8 +39,10 @@ static void end(struct peer *p, struct outstanding *o, int state)
 {
 	list_remove(&o->entry);
 	outstanding_free(o);
-	if (state)
+	if (state) {
 		COUNT(p->r, long_failed, 1);
+		offers_undo(o->s, p, o->epoch, o->to, o->returns, o->returns_count);
+	}
 	atomic_store_explicit(&o->state, state, memory_order_release);
 	event_signal(&p->event);
 }
@@ -156,8 +158,9 @@ static bool announce(struct peer *p, struct outstanding *o)
 	m.instance = 0;
 	m.number = o->number;
 	m.count = o->count;
-	m.returns_count = o->returns_count;
-	memcpy(m.returns, o->returns, o->returns_count * sizeof(m.returns[0]));
+	/* Return buffers went with the connection that they were given for. */
+	m.returns_count = o->epoch == p->epoch ? o->returns_count : 0;
+	memcpy(m.returns, o->returns, m.returns_count * sizeof(m.returns[0]));
 	for (unsigned i = 0; i < o->count; i++) {
 		struct packet_memory target;
 
@@ -203,7 +206,6 @@ void long_again(struct peer *p)
 			continue;
 		}
 		o->informed = false;
-		o->returns_count = 0; /* they went with the connection */
 	}
 }
 
@@ -342,6 +344,7 @@ static int enqueue(struct ripc_service *s, struct outstanding *o,
 		return ret;
 	}
 	o->returns_count = (uint8_t)returns_count;
+	o->epoch = p->epoch;
 	o->number = p->next_number++;
 	o->peer = p; /* with its reference */
 	list_push(&p->outstanding, &o->entry);

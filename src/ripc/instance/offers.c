@@ -63,7 +63,7 @@ int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
 
 		if (!ret)
 			continue;
-		offers_undo(s, p, to, out, i);
+		offers_undo(s, p, p->epoch, to, out, i);
 		return ret == -ENOENT ?
 			ripc_fail(-EINVAL, "return buffer %u is not of ripc_alloc() and not "
 				  "registered", i) :
@@ -78,9 +78,9 @@ static void offer_free(struct ripc *r, struct offer *o)
 	free(o);
 }
 
-/* Takes it from those that are of the present connection; NULL: there is none like that. */
-static struct offer *take_out(struct ripc_service *s, const struct peer *p, uint32_t to,
-			      uint64_t address, uint64_t bytes)
+/* Of the connection behind which `epoch` others have ended; NULL: there is none like that. */
+static struct offer *take_out(struct ripc_service *s, uint64_t instance, uint32_t epoch,
+			      uint32_t to, uint64_t address, uint64_t bytes)
 {
 	struct offer *found = NULL;
 
@@ -88,7 +88,7 @@ static struct offer *take_out(struct ripc_service *s, const struct peer *p, uint
 	for (struct list *e = s->offers.next; e != &s->offers && !found; e = e->next) {
 		struct offer *o = list_entry(e, struct offer, entry);
 
-		if (o->instance == p->instance && o->epoch == p->epoch && o->to == to &&
+		if (o->instance == instance && o->epoch == epoch && o->to == to &&
 		    (uintptr_t)o->data == address && o->bytes >= bytes)
 			found = o;
 	}
@@ -98,11 +98,12 @@ static struct offer *take_out(struct ripc_service *s, const struct peer *p, uint
 	return found;
 }
 
-void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t to,
+void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t epoch, uint32_t to,
 		 const struct packet_memory *made, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		struct offer *o = take_out(s, p, to, made[i].address, made[i].bytes);
+		struct offer *o = take_out(s, p->instance, epoch, to, made[i].address,
+					   made[i].bytes);
 
 		if (o)
 			offer_free(s->r, o);
@@ -112,7 +113,8 @@ void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t to,
 bool offers_take(struct ripc_service *s, const struct peer *p, uint32_t from,
 		 const struct packet_memory *m, struct fetch *f)
 {
-	struct offer *found = take_out(s, p, from, m->address, m->bytes);
+	struct offer *found = take_out(s, p->instance, p->epoch, from, m->address,
+				       m->bytes);
 
 	if (found)
 		list_push(&f->offers, &found->entry);

@@ -235,7 +235,7 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 		j->header = packet_message_bytes(PACKET_SHORT, j->m.count, returns_count, false);
 		ret = send_connected(j, p);
 		if (ret)
-			offers_undo(s, p, to, j->m.returns, returns_count);
+			offers_undo(s, p, p->epoch, to, j->m.returns, returns_count);
 	}
 	pthread_mutex_unlock(&p->lock);
 	peer_put(p);
