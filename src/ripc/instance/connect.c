@@ -561,7 +561,10 @@ static bool is_idle(struct ripc *r, struct conn *c, uint64_t now)
 uint64_t connect_timers(struct ripc *r, uint64_t now)
 {
 	uint64_t next = now + UINT64_C(1000000000);
+	uint64_t idle_at = now + r->config.c.idle_close_ms * UINT64_C(1000000);
 
+	if (idle_at < next && !list_empty(&r->conns))
+		next = idle_at;
 	for (struct list *e = r->conns.next; e != &r->conns;) {
 		struct conn *c = list_entry(e, struct conn, entry);
 
