@@ -154,7 +154,9 @@ size_t ripc_short_max(struct ripc *r, unsigned count);
  * until a message has come in it, or ripc_returns_revoke().
  *
  * May wait for the resolver and a connection on first use. The items may be changed when the
- * call has returned.
+ * call has returned. After an error the return buffers are the program's, but for one: a long
+ * message that ends with -ECONNRESET may have arrived, and been answered in one of them; they
+ * come with a message or by ripc_returns_revoke().
  */
 int ripc_send_short(struct ripc_service *s, uint32_t to, const struct ripc_item *items,
 		    unsigned count, const struct ripc_item *returns, unsigned returns_count);

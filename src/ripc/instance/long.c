@@ -39,10 +39,11 @@ static void end(struct peer *p, struct outstanding *o, int state)
 {
 	list_remove(&o->entry);
 	outstanding_free(o);
-	if (state) {
+	if (state)
 		COUNT(p->r, long_failed, 1);
+	/* With -ECONNRESET a message may lie in one of them already. */
+	if (state && state != -ECONNRESET)
 		offers_undo(o->s, p, o->epoch, o->to, o->returns, o->returns_count);
-	}
 	atomic_store_explicit(&o->state, state, memory_order_release);
 	event_signal(&p->event);
 }

@@ -288,7 +288,7 @@ int peer_lock_connected(struct peer *p, uint64_t until_ns)
 	pthread_mutex_lock(&p->lock);
 	if (p->state == PEER_UP)
 		return 0;
-	ret = ret ? -ETIMEDOUT : p->failure ? p->failure : -ECONNRESET;
+	ret = ret ? -ETIMEDOUT : p->failure ? p->failure : -EHOSTUNREACH;
 	pthread_mutex_unlock(&p->lock);
 	return explain(p, ret);
 }

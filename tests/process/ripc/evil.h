@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ripc/packet.h"
+#include "ripc/wire/packet.h"
 
 #define CHECK(what) \
 	do { \

@@ -263,7 +263,9 @@ static void send_one(struct end *e, struct prng *p, uint8_t *buffer)
 		atomic_fetch_add(&all->errors[-ret], 1);
 	else
 		fail(ripc_error(), e->id, to, h.number);
-	if (ret && returns)
+	if (ret == -ECONNRESET && is_long)
+		take_back(e, to);
+	else if (ret && returns)
 		offers_back(e, to, back.data);
 	if (!prng_below(p, 50)) {
 		take_back(e, to);

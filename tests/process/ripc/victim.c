@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "evil.h"
-#include "ripc/instance.h"
+#include "ripc/instance/instance.h"
 
 static struct {
 	struct ripc *r;
