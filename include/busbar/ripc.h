@@ -88,7 +88,7 @@ struct ripc_config {
 	unsigned connect_timeout_ms; /* 3000 */
 	unsigned idle_close_ms;      /* connections without a message are closed after; 60000 */
 	unsigned claim_ms;       /* how long opening a service looks whether its number or
-				  * name is taken elsewhere; 20, UINT_MAX: not at all */
+				  * name is taken elsewhere; 100, UINT_MAX: not at all */
 	unsigned poll_us;        /* how long a waiting call looks by itself before it sleeps;
 				  * 50, UINT_MAX: always */
 	unsigned connections_max;   /* 1024 */

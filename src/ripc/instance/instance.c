@@ -85,7 +85,7 @@ static int configure(struct ripc *r, const struct ripc_config *given)
 	set_number(&c->resolve_timeout_ms, 2000);
 	set_number(&c->connect_timeout_ms, 3000);
 	set_number(&c->idle_close_ms, 60000);
-	set_number(&c->claim_ms, 20);
+	set_number(&c->claim_ms, 100);
 	set_number(&c->poll_us, 50);
 	set_number(&c->connections_max, 1024);
 	set_number(&c->queue_max, 1024);
@@ -359,8 +359,10 @@ void *ripc_alloc(struct ripc *r, size_t bytes)
 {
 	void *p;
 
-	if (!r && ripc_default(&r))
+	if (!r && ripc_default(&r)) {
+		errno = ENOMEM;
 		return NULL;
+	}
 	p = pool_alloc(r->pool, bytes);
 	if (!p)
 		ripc_fail(-ENOBUFS, "no registered memory of %zu bytes", bytes);

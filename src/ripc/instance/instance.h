@@ -434,7 +434,8 @@ void received_free(struct received *m);
 
 /* To a service of this instance, whose reference it takes. */
 int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
-	       const struct ripc_item *items, unsigned count);
+	       const struct ripc_item *items, unsigned count,
+	       const struct ripc_item *returns, unsigned returns_count);
 
 /* ---- send.c ---- */
 
@@ -472,7 +473,7 @@ bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
 		 struct packet_memory *out);
 
 /* offers.c: return buffers of ours. */
-int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
+int offers_make(struct ripc_service *s, const struct peer *p, uint32_t to,
 		const struct ripc_item *returns, unsigned count, struct packet_memory *out);
 /* Of a message that failed, whose buffers are the program's again; made when p->epoch was
  * that. */

@@ -34,8 +34,10 @@ static struct fetch *copy_of(struct ripc *r, const struct ripc_item *items, unsi
 }
 
 int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
-	       const struct ripc_item *items, unsigned count)
+	       const struct ripc_item *items, unsigned count,
+	       const struct ripc_item *returns, unsigned returns_count)
 {
+	struct packet_memory made[RIPC_RETURNS_MAX];
 	struct fetch *f;
 	int ret = 0;
 
@@ -46,6 +48,12 @@ int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
 	f = copy_of(to->r, items, count);
 	if (!f) {
 		ret = ripc_fail(-ENOBUFS, "no memory for a copy of the message");
+		goto out;
+	}
+	/* Nobody writes into them, but they can be asked back as others. */
+	ret = offers_make(from, NULL, to->id, returns, returns_count, made);
+	if (ret) {
+		fetch_free(f);
 		goto out;
 	}
 	f->message.from = from->id;

@@ -394,7 +394,7 @@ int ripc_send_long(struct ripc_service *s, uint32_t to, const struct ripc_item *
 	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
 	local = service_get(s->r, to);
 	if (local) {
-		ret = local_send(s, local, true, items, count);
+		ret = local_send(s, local, true, items, count, returns, returns_count);
 		if (token)
 			token->number = 0; /* has ended */
 	} else {

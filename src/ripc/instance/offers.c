@@ -29,7 +29,8 @@ struct offer {
 
 /* ---- ours ---- */
 
-static int make_one(struct ripc_service *s, struct peer *p, uint32_t to,
+/* `p` NULL: to a service of this instance, which never writes into it. */
+static int make_one(struct ripc_service *s, const struct peer *p, uint32_t to,
 		    const struct ripc_item *item, struct packet_memory *out)
 {
 	struct offer *o = calloc(1, sizeof(*o));
@@ -42,8 +43,8 @@ static int make_one(struct ripc_service *s, struct peer *p, uint32_t to,
 		free(o);
 		return ret;
 	}
-	o->instance = p->instance;
-	o->epoch = p->epoch;
+	o->instance = p ? p->instance : s->r->number;
+	o->epoch = p ? p->epoch : 0;
 	o->to = to;
 	o->data = item->data;
 	o->bytes = item->bytes;
@@ -55,7 +56,7 @@ static int make_one(struct ripc_service *s, struct peer *p, uint32_t to,
 	return 0;
 }
 
-int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
+int offers_make(struct ripc_service *s, const struct peer *p, uint32_t to,
 		const struct ripc_item *returns, unsigned count, struct packet_memory *out)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -63,7 +64,7 @@ int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
 
 		if (!ret)
 			continue;
-		offers_undo(s, p, p->epoch, to, out, i);
+		offers_undo(s, p, p ? p->epoch : 0, to, out, i);
 		return ret == -ENOENT ?
 			ripc_fail(-EINVAL, "return buffer %u is not of ripc_alloc() and not "
 				  "registered", i) :
@@ -102,7 +103,8 @@ void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t epoch, u
 		 const struct packet_memory *made, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		struct offer *o = take_out(s, p->instance, epoch, to, made[i].address,
+		struct offer *o = take_out(s, p ? p->instance : s->r->number, epoch, to,
+					   made[i].address,
 					   made[i].bytes);
 
 		if (o)

@@ -243,14 +243,7 @@ int ripc_service_fd(struct ripc_service *s)
 
 static bool name_is_good(const char *name)
 {
-	size_t length = strlen(name);
-
-	if (!length || length > RIPC_NAME_MAX)
-		return false;
-	for (const char *c = name; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return false;
-	return true;
+	return packet_name_valid(name, strlen(name));
 }
 
 /* FNV-1a, so that a name has the same number everywhere. */
@@ -386,6 +379,7 @@ void ripc_service_close(struct ripc_service *s)
 
 int ripc_find(struct ripc *r, const char *name, int timeout_ms, uint32_t *id)
 {
+	uint32_t found = 0;
 	int ret = r ? 0 : ripc_default(&r);
 
 	if (ret)
@@ -393,11 +387,11 @@ int ripc_find(struct ripc *r, const char *name, int timeout_ms, uint32_t *id)
 	if (!name || !name_is_good(name) || !id)
 		return ripc_fail(-EINVAL, "a name has 1 to %d bytes and no control characters",
 				 RIPC_NAME_MAX);
-	*id = 0;
-	if (service_has(r, id, name))
-		return 0;
-	ret = resolver_find_name(r->resolver, name,
-				 timeout_ms < 0 ? r->config.c.resolve_timeout_ms :
-						  (unsigned)timeout_ms, id);
+	if (!service_has(r, &found, name))
+		ret = resolver_find_name(r->resolver, name,
+					 timeout_ms < 0 ? r->config.c.resolve_timeout_ms :
+							  (unsigned)timeout_ms, &found);
+	if (!ret)
+		*id = found;
 	return ret ? ripc_fail(ret, "nobody has answered for the name \"%s\"", name) : 0;
 }

@@ -260,7 +260,7 @@ int ripc_send_short(struct ripc_service *s, uint32_t to, const struct ripc_item 
 	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
 	local = service_get(s->r, to);
 	if (local) {
-		ret = local_send(s, local, false, items, count);
+		ret = local_send(s, local, false, items, count, returns, returns_count);
 	} else {
 		describe(&j, s, to, items, count);
 		ret = send_to(s, to, &j, returns, returns_count);
