@@ -20,6 +20,9 @@ enum { REJECT_CROSSING = 1, REJECT_OTHER_INSTANCE, REJECT_FULL, REJECT_STRANGER 
 /* A request of a connected peer is one that crossed, not a new one, for so long. */
 #define CROSSING_NS UINT64_C(3000000000)
 #define TICK_NS UINT64_C(1000000)
+/* After that rejection: how long the other one is waited for, and how often. */
+#define CROSSED_NS UINT64_C(100000000)
+#define CROSSINGS_MAX 20
 
 void thread_wake(struct ripc *r)
 {
@@ -117,6 +120,9 @@ static void leave_peer(struct conn *c)
 	pthread_mutex_unlock(&p->lock);
 	if (!was_up)
 		return;
+	/* They would keep what is known of the peer for ever. */
+	if (!again)
+		routes_forget(c->r, 0, p);
 	atomic_fetch_sub(&c->r->live_conns, 1);
 	event_signal(&p->event);
 	if (again && !atomic_load(&c->r->closing))
@@ -164,10 +170,10 @@ static void attempt_failed(struct conn *c, int err)
 		p->attempt = NULL;
 	/* The peer's own attempt may have come through meanwhile. */
 	mine &= p->state == PEER_CONNECTING;
-	if (mine && !err && !list_empty(&p->outstanding)) {
-		/* They wait for the peer's own, but not for ever: connect_timers(). */
+	if (mine && !err) {
+		/* Unless the peer's own comes soon: connect_timers(). */
 		c->crossed = true;
-		c->until_ns = now_ns() + c->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+		c->until_ns = now_ns() + CROSSED_NS;
 	}
 	if (mine) {
 		p->state = PEER_DOWN;
@@ -186,24 +192,33 @@ static void attempt_failed(struct conn *c, int err)
 		conn_end(c);
 }
 
-/* The peer's own has not come. */
-static void crossed_failed(struct conn *c)
+/* The time for the peer's own to come is over. If it has not, the peer has not known yet
+ * that the connection before was closed: tried again, some times. */
+static void crossed_over(struct conn *c)
 {
 	struct peer *p = c->peer;
+	bool again;
 
 	pthread_mutex_lock(&p->lock);
-	if (p->state == PEER_DOWN)
+	again = p->state == PEER_DOWN;
+	if (again && ++p->crossings == CROSSINGS_MAX) {
+		again = false;
+		p->crossings = 0;
+		p->failure = -ETIMEDOUT;
 		long_fail(p, -ECONNRESET);
+	}
 	pthread_mutex_unlock(&p->lock);
 	event_signal(&p->event);
 	conn_end(c);
+	if (again && !atomic_load(&c->r->closing))
+		peer_wish(p);
 }
 
 /* Not established, or broken later. */
 static void conn_failed(struct conn *c, int err)
 {
 	if (c->crossed)
-		crossed_failed(c);
+		crossed_over(c);
 	else if (c->active && !c->established)
 		attempt_failed(c, err);
 	else
@@ -343,6 +358,7 @@ void connect_established(struct conn *c)
 		p->attempt = NULL;
 	p->state = PEER_UP;
 	p->failure = 0;
+	p->crossings = 0;
 	p->used_ns = c->since_ns;
 	COUNT(c->r, connects, 1);
 	if (c->active)
@@ -373,7 +389,8 @@ static int judge(struct ripc *r, struct peer *p)
 	int reason = 0;
 
 	pthread_mutex_lock(&p->lock);
-	if (p->state == PEER_UP && !atomic_load(&p->conn->dead) &&
+	/* Where the peer had begun the one that is up, it has given that up. */
+	if (p->state == PEER_UP && p->conn->active && !atomic_load(&p->conn->dead) &&
 	    now_ns() - p->conn->since_ns < CROSSING_NS)
 		reason = REJECT_CROSSING;
 	else if (p->state == PEER_CONNECTING && r->number > p->instance)

@@ -231,6 +231,7 @@ struct peer {
 	struct conn *attempt;   /* of PEER_CONNECTING */
 	uint64_t used_ns;       /* when the thread last saw that it was used */
 	int failure;            /* of the last attempt */
+	unsigned crossings;     /* attempts, one after the other, that were said to cross */
 	struct event event;     /* its state, credits, room to send, an end of `outstanding` */
 	uint64_t next_number;   /* of our long messages */
 	struct list outstanding;
