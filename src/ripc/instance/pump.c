@@ -12,22 +12,20 @@ static void *what(uint64_t wr_id)
 }
 
 /* In the usual case nothing waits for them, and no lock is taken. */
-static bool take_credits(struct conn *c, int n)
+static void take_credits(struct conn *c, int n)
 {
 	struct peer *p = c->peer;
+	int all = atomic_fetch_add(&c->credits, n) + n;
 
-	if (atomic_fetch_add(&c->credits, n) + n > CONN_CREDITS) {
-		COUNT(c->r, bad_packets, 1);
-		connect_broken(c);
-		return false;
-	}
+	/* More than there can be are not believed. */
+	if (unlikely(all > CONN_CREDITS))
+		atomic_fetch_sub(&c->credits, all - CONN_CREDITS);
 	if (unlikely(atomic_load(&p->pending))) {
 		pthread_mutex_lock(&p->lock);
 		conn_flush(p);
 		pthread_mutex_unlock(&p->lock);
 	}
 	event_signal(&p->event);
-	return true;
 }
 
 static void handle_message(struct slot *slot, const uint8_t *bytes, size_t length)
@@ -46,8 +44,8 @@ static void handle_message(struct slot *slot, const uint8_t *bytes, size_t lengt
 		connect_broken(c);
 		return;
 	}
-	if (m.credits && !take_credits(c, m.credits))
-		return;
+	if (m.credits)
+		take_credits(c, m.credits);
 	switch (m.type) {
 	case PACKET_SHORT:
 		short_received(slot, &m, header);

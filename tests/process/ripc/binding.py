@@ -149,9 +149,9 @@ def closing(instance):
     assert failed == [errno.EBADF] * 2, failed
     expect(ripc.Error, errno.EBADF, service.send, 1, b"")
     # Ctrl-C ends a wait.
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     with instance.service() as waiting:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
         expect(KeyboardInterrupt, None, waiting.receive)
 
 
