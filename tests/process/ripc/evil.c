@@ -128,6 +128,7 @@ static bool is_message(struct evil *e, const struct ibv_wc *wc, struct packet_me
 				     &header));
 	if (!e->mute)
 		post_receive(e, (unsigned)wc->wr_id);
+	e->owed += m->type != PACKET_CREDIT && !e->mute;
 	return m->type != PACKET_CREDIT;
 }
 
@@ -175,7 +176,11 @@ bool evil_send(struct evil *e, size_t bytes)
 
 bool evil_say(struct evil *e, const struct packet_message *m)
 {
-	return evil_send(e, packet_message_encode(m, false, e->out));
+	struct packet_message said = *m;
+
+	said.credits = (uint16_t)(said.credits + e->owed);
+	e->owed = 0;
+	return evil_send(e, packet_message_encode(&said, false, e->out));
 }
 
 bool evil_write(struct evil *e, uint64_t address, uint32_t key, uint32_t bytes)

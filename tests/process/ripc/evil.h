@@ -38,6 +38,7 @@ struct evil {
 	uint8_t reason;       /* of a rejection */
 	bool up, ended;
 	bool mute;            /* posts no receive again */
+	uint16_t owed;        /* credits for what was heard */
 	/* What came while something was sent; the oldest are forgotten. */
 	struct packet_message heard[8];
 	unsigned heard_first, heard_end;
@@ -59,7 +60,7 @@ bool evil_join(struct evil *e, const struct evil_target *t, uint64_t instance,
 void evil_hello(struct evil *e, const struct evil_target *t, uint64_t instance);
 /* Sends what is in e->out. False: the connection has ended. */
 bool evil_send(struct evil *e, size_t bytes);
-bool evil_say(struct evil *e, const struct packet_message *m);
+bool evil_say(struct evil *e, const struct packet_message *m); /* grants what is owed, too */
 /* The next message that is no CREDIT. False: none came in that time, or it has ended. */
 bool evil_hear(struct evil *e, struct packet_message *m, unsigned ms);
 /* RDMA WRITE of the data. */

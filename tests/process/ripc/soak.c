@@ -27,7 +27,8 @@
 #include <unistd.h>
 
 enum { SERVER = 100, CLIENT = 1000, STORM = 8, LONG_BYTES = 20000, PROCESSES_MAX = 256,
-       RSS_SLACK_KB = 2048, REGISTERED_SLACK = 1 << 20 };
+       RSS_SLACK_KB = 4096, /* peers are remembered for a minute */
+       REGISTERED_SLACK = 1 << 20 };
 
 struct facts {
 	uint64_t descriptors, rss_kb, registered_bytes, registrations, connections;
@@ -212,7 +213,9 @@ static void are_flat(const char *who, const struct facts *a, const struct facts 
 	print_facts(who, b);
 	CHECK(b->descriptors <= a->descriptors);
 	CHECK(b->registered_bytes <= a->registered_bytes + REGISTERED_SLACK);
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
 	CHECK(b->rss_kb <= a->rss_kb + RSS_SLACK_KB + a->rss_kb / 10);
+#endif
 	CHECK(b->connections == a->connections);
 }
 
@@ -255,6 +258,7 @@ static void *answer_all(void *arg)
 {
 	for (unsigned i = 0; i < 2 * services_count && !atomic_load(&all->stop); i++)
 		CHECK(!answer_one(services[i % services_count], 30000));
+	atomic_fetch_add(&all->done, 1);
 	return arg;
 }
 
@@ -274,6 +278,9 @@ static void many_services(unsigned n)
 		CHECK(!ripc_service_open(r, CLIENT + n, NULL, &s));
 		for (unsigned i = 0; i < 2 * n; i++)
 			CHECK(exchange(s, CLIENT + i % n, i & 2, 30000));
+		/* The last answer is to be confirmed, too. */
+		while (!atomic_load(&all->done) && !atomic_load(&all->stop))
+			nap(1);
 		ripc_close(r);
 		exit(0);
 	}
