@@ -24,6 +24,7 @@ BESIDE = {
     "shmem": {"in": {"name": "/a"}, "out": {"name": "/b"}},
     "test_rtt": {"rates": 1, "values": 1},
     "infiniband": {"in": {"address": "127.0.0.1:12345"}},
+    "ripc": {"in": {"name": "a"}, "out": {"name": "b"}},
 }
 HOOKS = {
     "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},
