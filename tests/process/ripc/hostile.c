@@ -262,6 +262,11 @@ int main(int argc, char **argv)
 	first = last = round_of();
 	for (unsigned i = 1; i < rounds; i++)
 		last = round_of();
+	/* Those of connections that are just ending. */
+	for (unsigned i = 0; i < 200 && last.descriptors > first.descriptors; i++) {
+		evil_nap(10);
+		last = order(ORDER_TELL, 0);
+	}
 	printf("descriptors %llu and %llu, memory %llu and %llu KiB, registered %llu and %llu\n",
 	       (unsigned long long)first.descriptors, (unsigned long long)last.descriptors,
 	       (unsigned long long)first.rss_kb, (unsigned long long)last.rss_kb,
