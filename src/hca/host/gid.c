@@ -23,6 +23,7 @@
 #include "hca/host/gid.h"
 #include "hca/host/settings.h"
 #include "hca/limits.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -172,6 +173,7 @@ int hca_gid_digest(uint64_t *digest, bool *up)
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 	int ret;
 
+	CANCEL_OFF; /* getifaddrs() and close() are cancellation points */
 	pthread_mutex_lock(&table.lock);
 	ret = read_interfaces();
 	for (unsigned i = 0; i < table.count; i++)
@@ -188,6 +190,7 @@ bool hca_port_is_up(void)
 {
 	bool up;
 
+	CANCEL_OFF;
 	pthread_mutex_lock(&table.lock);
 	refresh();
 	up = table.up;
@@ -199,6 +202,7 @@ enum ibv_mtu hca_port_network_mtu(void)
 {
 	enum ibv_mtu mtu;
 
+	CANCEL_OFF;
 	pthread_mutex_lock(&table.lock);
 	refresh();
 	mtu = table.mtu;
@@ -210,6 +214,7 @@ int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry)
 {
 	int ret = index < HCA_MAX_GIDS ? -ENODATA : -EINVAL;
 
+	CANCEL_OFF;
 	pthread_mutex_lock(&table.lock);
 	refresh();
 	if (index < table.count) {
@@ -229,6 +234,7 @@ bool hca_gid_is_local(const union ibv_gid *gid)
 
 	if (!memcmp(gid->raw, v4_loopback, sizeof(v4_loopback)))
 		return true;
+	CANCEL_OFF;
 	pthread_mutex_lock(&table.lock);
 	refresh();
 	found = known(gid);
