@@ -9,6 +9,7 @@
 #include "gateway/hook/part/select.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 
 struct dump {
 	FILE *file;      /* standard error, with a buffer of its own */
+	pthread_mutex_t lock; /* a sample is printed in one piece; and of `left_out` */
 	size_t left_out; /* bytes since somebody read any */
 };
 
@@ -68,6 +70,7 @@ static int dump_start(struct hook *h)
 	if (!d->file)
 		return -errno;
 	setvbuf(d->file, NULL, _IOFBF, 65536);
+	pthread_mutex_init(&d->lock, NULL);
 	return 0;
 }
 
@@ -104,7 +107,7 @@ static enum hook_verdict dump_process(struct hook *h, struct sample **smp)
 	const char *between = "";
 	FILE *f = d->file;
 
-	flockfile(f);
+	pthread_mutex_lock(&d->lock);
 	fprintf(f, "%s: sequence %llu, origin %lld.%09ld, received %lld.%09ld, flags ",
 		h->owner, (unsigned long long)s->sequence,
 		(long long)s->origin.tv_sec, s->origin.tv_nsec,
@@ -128,7 +131,7 @@ static enum hook_verdict dump_process(struct hook *h, struct sample **smp)
 			sig && sig->unit ? sig->unit : "",
 			signal_type_name(type));
 	}
-	funlockfile(f);
+	pthread_mutex_unlock(&d->lock);
 	return HOOK_OK;
 }
 
@@ -136,8 +139,11 @@ static void dump_periodic(struct hook *h)
 {
 	struct dump *d = h->private_data;
 
-	if (d->file)
-		fflush(d->file);
+	if (!d->file)
+		return;
+	pthread_mutex_lock(&d->lock);
+	fflush(d->file);
+	pthread_mutex_unlock(&d->lock);
 }
 
 static int dump_stop(struct hook *h)
@@ -146,6 +152,7 @@ static int dump_stop(struct hook *h)
 
 	fclose(d->file);
 	d->file = NULL;
+	pthread_mutex_destroy(&d->lock);
 	return 0;
 }
 
