@@ -5,12 +5,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "util/library_thread.h"
 #include "util/log.h"
 
 #define WAITING_MAX 64
@@ -55,17 +55,12 @@ static void *work(void *arg)
 static void start(void)
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t thread;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* Signals are delivered to the program's own threads only. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	/* If there can be no thread, the next call tries again. */
-	aside.running = !pthread_create(&thread, &attr, work, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	aside.running = !library_thread_start(&thread, &attr, work, NULL);
 	pthread_attr_destroy(&attr);
 }
 

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "hca/run/elide.h"
 #include "util/cancel.h"
 #include "util/clock.h"
+#include "util/library_thread.h"
 #include "util/log.h"
 #include "util/wakeup.h"
 
@@ -271,7 +271,6 @@ static int progress_start(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	pthread_attr_t attr;
-	sigset_t all, old;
 	int ret;
 
 	progress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -291,14 +290,10 @@ static int progress_start(void)
 	wheel_init(&progress.wheels[true], progress_now_ns());
 	note_next_due();
 	progress.stop = false;
-	/* Signals belong to the application's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	ret = -pthread_create(&progress.thread, &attr, progress_main, NULL);
+	ret = library_thread_start(&progress.thread, &attr, progress_main, NULL);
 	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		goto err_wake;
 	return 0;

@@ -6,7 +6,6 @@
  */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "rdmacm/rsocket/rs.h"
 #include "util/cancel.h"
 #include "util/clock.h"
+#include "util/library_thread.h"
 #include "util/log.h"
 #include "util/wakeup.h"
 
@@ -160,7 +160,6 @@ static void notice(void)
 static int thread_start(void)
 {
 	pthread_t thread;
-	sigset_t all, before;
 	int ret;
 
 	if (serve.running)
@@ -168,11 +167,7 @@ static int thread_start(void)
 	serve.wake_fd = wakeup_open_signal();
 	if (serve.wake_fd < 0)
 		return serve.wake_fd;
-	/* Signals are delivered to the program's own threads only. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = -pthread_create(&thread, NULL, serve_run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	ret = library_thread_start(&thread, NULL, serve_run, NULL);
 	if (ret) {
 		close(serve.wake_fd);
 		serve.wake_fd = -1;

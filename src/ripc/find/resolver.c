@@ -2,7 +2,6 @@
 #include "ripc/find/resolver_private.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "ripc/wire/siphash.h"
+#include "util/library_thread.h"
 
 #define TAKEN_AT_ONCE 64 /* of one socket, before the others have their turn */
 
@@ -143,19 +143,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are the program's; its handlers do not run in this thread. */
-static int thread_start(struct resolver *r)
-{
-	sigset_t all, before;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	ret = pthread_create(&r->thread, NULL, run, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -ret;
-}
-
 static int sockets_open(struct resolver *r, const char **why)
 {
 	static _Thread_local char sentence[160];
@@ -224,7 +211,7 @@ int resolver_open(struct resolver **out, const struct resolver_config *config,
 		goto err_net;
 	if (methods_have(r, METHOD_MULTICAST) || methods_have(r, METHOD_BROADCAST))
 		net_scan(&r->net, false, resolver_now_ns());
-	ret = thread_start(r);
+	ret = library_thread_start(&r->thread, NULL, run, r);
 	*why = "no thread for the resolver";
 	if (ret)
 		goto err_wake;

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "ripc/instance/instance.h"
+#include "util/library_thread.h"
 #include "util/wakeup.h"
 
 #define SECRET_MIN 16
@@ -189,14 +189,8 @@ static void *run(void *arg)
 
 static int thread_start(struct ripc *r)
 {
-	sigset_t all, before;
-	int ret;
+	int ret = library_thread_start(&r->thread, NULL, run, r);
 
-	/* Signals are the program's threads'. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	ret = -pthread_create(&r->thread, NULL, run, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret)
 		return ripc_fail(ret, "the thread: %s", strerror(-ret));
 	pthread_setname_np(r->thread, "ripc");

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@
 #include "transport/carrier/capture_file.h"
 #include "util/clock.h"
 #include "util/container_of.h"
+#include "util/library_thread.h"
 #include "util/log.h"
 #include "util/spin.h"
 #include "util/timed.h"
@@ -433,15 +433,11 @@ static void release(struct capture *c)
 static int thread_start(struct capture *c)
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
 	int ret;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&c->thread, &attr, work, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = library_thread_start(&c->thread, &attr, work, c);
 	pthread_attr_destroy(&attr);
 	return ret;
 }

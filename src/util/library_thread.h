@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The start of a thread that a library has for itself: it blocks all signals from its first
+ * moment on, because signals belong to the program's own threads.
+ */
+#ifndef UTIL_LIBRARY_THREAD_H
+#define UTIL_LIBRARY_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+
+/* `attr` may be NULL. 0 or a negative errno. */
+static inline int library_thread_start(pthread_t *thread, const pthread_attr_t *attr,
+				   void *(*function)(void *), void *arg)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(thread, attr, function, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+#endif
