@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starting threads; see thread.h. */
+/* Starting and joining threads; see thread.h. */
 #include "gateway/base/thread.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 
+#include "gateway/base/ending.h"
+#include "util/clock.h"
 #include "util/container_of.h"
+#include "util/timed.h"
+
+#define SOON_NS 20000000
 
 /* What an instruction of the thread itself raises: blocked, it ends the process, also
  * where a handler would have seen to it (shared memory that was cut off). */
@@ -42,4 +48,22 @@ int thread_start(pthread_t *thread, const char *name, enum thread_class class,
 	snprintf(shown, sizeof(shown), "%s", name);
 	pthread_setname_np(*thread, shown);
 	return 0;
+}
+
+bool thread_join_soon(pthread_t thread)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until = timespec_from_ns(timespec_to_ns(until) + SOON_NS);
+	return timed_join(thread, &until) != ETIMEDOUT;
+}
+
+bool thread_join_in_time(pthread_t thread)
+{
+	do {
+		if (ending_is_past(ENDING_JOIN_MS))
+			return false;
+	} while (!thread_join_soon(thread));
+	return true;
 }

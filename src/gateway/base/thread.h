@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a thread that serves a node, a file or a request. */
+/* The start and the end of a thread that serves a node, a file or a request. */
 #ifndef GATEWAY_BASE_THREAD_H
 #define GATEWAY_BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 enum thread_class {
 	THREAD_AS_CALLER, /* scheduling class and priority of the caller */
@@ -19,5 +20,11 @@ enum thread_class {
  */
 int thread_start(pthread_t *thread, const char *name, enum thread_class class,
 		 void *(*function)(void *), void *arg);
+
+/* Waits 20 ms for the end of a thread; true: it has ended and is joined. */
+bool thread_join_soon(pthread_t thread);
+/* Until it has ended; false: it does not, and the end of the process leaves no more time
+ * (ENDING_JOIN_MS). Logs nothing. */
+bool thread_join_in_time(pthread_t thread);
 
 #endif

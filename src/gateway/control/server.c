@@ -19,13 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gateway/base/ending.h"
 #include "gateway/base/own_thread.h"
 #include "gateway/base/thread.h"
 #include "gateway/control/api.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/timed.h"
 
 #define CLIENTS_MAX 16
 #define LINE_MAX_BYTES (1u << 20)
@@ -401,21 +399,6 @@ err_server:
 	return ret;
 }
 
-/* True once the thread has ended; false: it is in a request that does not return, and
- * the end of the process leaves no more time. */
-static bool join(struct control_server *s)
-{
-	struct timespec until;
-
-	do {
-		if (ending_is_past(ENDING_JOIN_MS))
-			return false;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (timed_join(s->thread, &until) == ETIMEDOUT);
-	return true;
-}
-
 /* All of it, for a client that reads; not for ever. */
 static void flush_all(struct client *c)
 {
@@ -467,7 +450,9 @@ void control_server_stop(struct control_server *s)
 
 	if (!s)
 		return;
-	if (write(s->wake_fd, &one, sizeof(one)) == sizeof(one) && !join(s)) {
+	/* False: it is in a request that does not return. */
+	if (write(s->wake_fd, &one, sizeof(one)) == sizeof(one) &&
+	    !thread_join_in_time(s->thread)) {
 		/* Its thread still uses all that is here. */
 		if (s->address.sun_path[0])
 			unlink(s->address.sun_path);

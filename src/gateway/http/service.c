@@ -14,13 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/base/ending.h"
 #include "gateway/base/own_thread.h"
 #include "gateway/base/thread.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
-#include "util/timed.h"
 #include "util/wakeup.h"
 
 #define BACKLOG 512
@@ -358,26 +356,12 @@ void http_server_refresh(struct http_server *s)
 	wake(s);
 }
 
-/* Of the server's thread, which waits for nothing but the kernel. */
-static bool join(struct http_server *s)
-{
-	struct timespec until;
-
-	do {
-		if (ending_is_past(ENDING_JOIN_MS))
-			return false;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (timed_join(s->thread, &until) == ETIMEDOUT);
-	return true;
-}
-
 bool http_server_stop(struct http_server *s)
 {
 	web_set_waker(NULL, NULL);
 	atomic_store(&s->stopping, true);
 	wake(s);
-	if (!join(s) || !http_worker_stop(s->worker))
+	if (!thread_join_in_time(s->thread) || !http_worker_stop(s->worker))
 		return false;
 	free_server(s);
 	return true;

@@ -9,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/base/ending.h"
 #include "gateway/base/own_thread.h"
 #include "gateway/base/thread.h"
 #include "gateway/control/api.h"
-#include "util/clock.h"
-#include "util/timed.h"
 
 /* Jobs that wait for one thread. */
 #define WAITING_MAX 256
@@ -147,20 +144,6 @@ struct http_job *http_worker_take(struct http_worker *w)
 	return j;
 }
 
-/* True once it has ended; false: it is in a request that does not return. */
-static bool join(pthread_t thread)
-{
-	struct timespec until;
-
-	do {
-		if (ending_is_past(ENDING_JOIN_MS))
-			return false;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (timed_join(thread, &until) == ETIMEDOUT);
-	return true;
-}
-
 static void free_jobs(struct list *jobs)
 {
 	while (!list_empty(jobs)) {
@@ -182,7 +165,8 @@ bool http_worker_stop(struct http_worker *w)
 	pthread_mutex_unlock(&w->lock);
 	for (unsigned i = 0; i < 2; i++)
 		if (w->lanes[i].has_thread)
-			ended &= join(w->lanes[i].thread);
+			/* False: it is in a request that does not return. */
+			ended &= thread_join_in_time(w->lanes[i].thread);
 	if (!ended)
 		return false;
 	for (unsigned i = 0; i < 2; i++) {

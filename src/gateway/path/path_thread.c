@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "gateway/base/ending.h"
+#include "gateway/base/thread.h"
 #include "gateway/base/own_thread.h"
 #include "gateway/path/path.h"
 #include "gateway/path/path_queue.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/timed.h"
 
 #define POLL_FDS_MAX 64
 #define NODE_FDS_MAX 8
@@ -656,8 +656,6 @@ static void tell_stuck(struct path *p)
 static void join(struct path *p, pthread_t t, bool reading)
 {
 	while (!p->stuck) {
-		struct timespec until;
-
 		if (ending_is_past(ENDING_JOIN_MS)) {
 			p->stuck = true;
 			tell_stuck(p);
@@ -667,9 +665,7 @@ static void join(struct path *p, pthread_t t, bool reading)
 		interrupt_hooks(p);
 		if (reading)
 			interrupt_nodes(p);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-		if (timed_join(t, &until) != ETIMEDOUT)
+		if (thread_join_soon(t))
 			return;
 		/* Threads of a write that blocks for long. */
 		for (unsigned d = 0; d < p->destination_count; d++) {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "gateway/base/ending.h"
+#include "gateway/base/thread.h"
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
@@ -314,17 +315,10 @@ int super_node_update_stats(struct super_node *sn)
 /* True once it has ended; false: the end of the process leaves no more time. */
 static bool join_stats(struct super_node *sn)
 {
-	struct timespec until;
-
-	do {
-		if (ending_is_past(ENDING_JOIN_MS)) {
-			log_error("the statistics thread does not end, a hook does not come out of its periodic work");
-			return false;
-		}
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until = timespec_from_ns(timespec_to_ns(until) + 20000000);
-	} while (timed_join(sn->stats_thread, &until) == ETIMEDOUT);
-	return true;
+	if (thread_join_in_time(sn->stats_thread))
+		return true;
+	log_error("the statistics thread does not end, a hook does not come out of its periodic work");
+	return false;
 }
 
 static void stop_stats(struct super_node *sn)
