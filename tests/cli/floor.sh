@@ -24,11 +24,13 @@ echo "$json" | awk '
 		if (rate ? $5 < $3 : $5 > $3) bad($1 ": best " $5 ", median " $3)
 	}
 	END {
-		if (n != 17) bad(n " measurements instead of 17")
+		if (n != 18) bad(n " measurements instead of 18")
 		# Loose bounds that no real machine leaves.
 		if (median["cacheline_oneway_ns"] < 5) bad("a cache line faster than 5 ns")
 		if (median["udp_rtt_64_ns"] < 2 * best["system_call_ns"])
 			bad("a UDP round trip cheaper than its system calls")
+		if (median["udp_packets_rtt_64_ns"] < 2 * best["system_call_ns"])
+			bad("packets cheaper than their system calls")
 		if (median["vm_writev_1m_ns"] < median["vm_writev_8_ns"])
 			bad("1 MiB copied faster than 8 bytes")
 		if (median["vm_readv_64k_ns"] < best["vm_readv_8_ns"])

@@ -22,6 +22,8 @@ const struct floor_measure floor_measures[] = {
 	  floor_eventfd },
 	{ "udp_rtt_64_ns", "UDP loopback round trip 64 B, polling", "ns", 64,
 	  floor_udp },
+	{ "udp_packets_rtt_64_ns", "the same with what packets of RoCE v2 need", "ns", 64,
+	  floor_udp_packets },
 	{ "tcp_rtt_64_ns", "TCP loopback round trip 64 B, polling", "ns", 64,
 	  floor_tcp },
 	{ "vm_writev_8_ns", "process_vm_writev 8 B", "ns", 8, floor_vm_writev },

@@ -6,54 +6,22 @@
  * wait has a deadline: if the machine gives the partner no time, the result is
  * -ETIMEDOUT.
  */
-#include "bench/floor/floor_parts.h"
+#include "bench/floor/floor_pair.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 #include "util/container_of.h"
-
-#define WAIT_MAX_NS NSEC_PER_SEC
-#define MESSAGE_MAX 64
-
-struct shared {
-	cache_aligned _Atomic uint64_t ping;
-	cache_aligned _Atomic uint64_t pong;
-	cache_aligned atomic_bool stop;
-	atomic_bool ready;
-};
-
-struct pair {
-	struct shared *shared;
-	pid_t partner;
-	int cpu;
-	/* The forked partner inherits these. */
-	int fd[2];       /* sockets: ours, the partner's; or the same eventfd twice */
-	char *buffer;    /* private memory at the same address in both */
-	size_t size_bytes;
-	uint64_t count;  /* pings sent so far */
-};
-
-/* Has `deadline_ns` passed? Reads the clock only every 1024 calls. */
-static bool overdue(unsigned *spins, uint64_t deadline_ns)
-{
-	return ++*spins % 1024 == 0 && clock_now_ns() > deadline_ns;
-}
 
 static int wait_for(const _Atomic uint64_t *word, uint64_t value)
 {
@@ -136,7 +104,7 @@ static int pair_rounds(struct pair *p, int (*trip)(struct pair *),
 	return 0;
 }
 
-static int pair_measure(struct pair *p, const struct floor_cpus *cpus,
+int pair_measure(struct pair *p, const struct floor_cpus *cpus,
 			void (*partner)(struct pair *),
 			int (*trip)(struct pair *), double rounds[FLOOR_ROUNDS])
 {
@@ -250,140 +218,6 @@ int floor_vm_readv(const struct floor_cpus *cpus, size_t size_bytes,
 		   double rounds[FLOOR_ROUNDS])
 {
 	return vm_measure(vm_readv_trip, cpus, size_bytes, rounds);
-}
-
-/* ---- sockets: both sides poll without sleeping ---- */
-
-/* Receives exactly `size` bytes; -ETIMEDOUT: nothing came for a second. */
-static int receive_polling(int fd, char *buf, size_t size, atomic_bool *stop)
-{
-	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
-	unsigned spins = 0;
-	size_t got = 0;
-
-	while (got < size) {
-		ssize_t n = recv(fd, buf + got, size - got, MSG_DONTWAIT);
-
-		if (n > 0)
-			got += (size_t)n;
-		else if (n == 0)
-			return -ECONNRESET;
-		else if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-		else if (atomic_load_explicit(stop, memory_order_relaxed) ||
-			 overdue(&spins, deadline_ns))
-			return -ETIMEDOUT;
-	}
-	return 0;
-}
-
-static void echo_partner(struct pair *p)
-{
-	char message[MESSAGE_MAX];
-
-	while (!receive_polling(p->fd[1], message, p->size_bytes,
-				&p->shared->stop))
-		if (send(p->fd[1], message, p->size_bytes, MSG_NOSIGNAL) < 0)
-			return;
-}
-
-static int socket_trip(struct pair *p)
-{
-	char message[MESSAGE_MAX] = "";
-
-	if (send(p->fd[0], message, p->size_bytes, MSG_NOSIGNAL) < 0)
-		return -errno;
-	return receive_polling(p->fd[0], message, p->size_bytes,
-			       &p->shared->stop);
-}
-
-static int bind_loopback(int fd, struct sockaddr_in *addr)
-{
-	socklen_t len = sizeof(*addr);
-
-	*addr = (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	if (bind(fd, (struct sockaddr *)addr, sizeof(*addr)) ||
-	    getsockname(fd, (struct sockaddr *)addr, &len))
-		return -errno;
-	return 0;
-}
-
-static int udp_sockets(int fd[2])
-{
-	struct sockaddr_in addr[2];
-	int err = 0;
-
-	fd[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	fd[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd[0] < 0 || fd[1] < 0)
-		return -errno;
-	for (int i = 0; i < 2 && !err; i++)
-		err = bind_loopback(fd[i], &addr[i]);
-	for (int i = 0; i < 2 && !err; i++)
-		if (connect(fd[i], (struct sockaddr *)&addr[!i],
-			    sizeof(addr[0])))
-			err = -errno;
-	return err;
-}
-
-static int tcp_sockets(int fd[2])
-{
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	const int one = 1;
-	struct sockaddr_in addr;
-	int err;
-
-	if (listener < 0)
-		return -errno;
-	err = bind_loopback(listener, &addr);
-	if (!err && listen(listener, 1))
-		err = -errno;
-	if (err)
-		goto out_close;
-	err = -ENOTCONN;
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd[0] < 0 ||
-	    connect(fd[0], (struct sockaddr *)&addr, sizeof(addr)))
-		goto out_close;
-	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd[1] < 0)
-		goto out_close;
-	for (int i = 0; i < 2; i++)
-		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	err = 0;
-out_close:
-	close(listener);
-	return err;
-}
-
-static int socket_measure(int (*sockets)(int fd[2]),
-			  const struct floor_cpus *cpus, size_t size_bytes,
-			  double rounds[FLOOR_ROUNDS])
-{
-	struct pair p = { .fd = { -1, -1 }, .size_bytes = size_bytes };
-	int err = sockets(p.fd);
-
-	if (!err)
-		err = pair_measure(&p, cpus, echo_partner, socket_trip, rounds);
-	for (int i = 0; i < 2; i++)
-		if (p.fd[i] >= 0)
-			close(p.fd[i]);
-	return err;
-}
-
-int floor_udp(const struct floor_cpus *cpus, size_t size_bytes,
-	      double rounds[FLOOR_ROUNDS])
-{
-	return socket_measure(udp_sockets, cpus, size_bytes, rounds);
-}
-
-int floor_tcp(const struct floor_cpus *cpus, size_t size_bytes,
-	      double rounds[FLOOR_ROUNDS])
-{
-	return socket_measure(tcp_sockets, cpus, size_bytes, rounds);
 }
 
 /* ---- wake-up: time from the write to the partner's first store ---- */

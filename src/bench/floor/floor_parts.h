@@ -34,6 +34,10 @@ int floor_vm_readv(const struct floor_cpus *cpus, size_t size_bytes,
 		   double rounds[FLOOR_ROUNDS]);
 int floor_udp(const struct floor_cpus *cpus, size_t size_bytes,
 	      double rounds[FLOOR_ROUNDS]);
+/* The same with what a packet of RoCE v2 needs: sockets that are not connected, addresses with
+ * each packet, an acknowledgement as a second segment, and what a receiver is told. */
+int floor_udp_packets(const struct floor_cpus *cpus, size_t size_bytes,
+		      double rounds[FLOOR_ROUNDS]);
 int floor_tcp(const struct floor_cpus *cpus, size_t size_bytes,
 	      double rounds[FLOOR_ROUNDS]);
 int floor_eventfd(const struct floor_cpus *cpus, size_t size_bytes,

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two processes on two CPUs that answer each other. The partner is forked and pinned, and
+ * ends on request or when its parent dies. Every wait has a deadline.
+ */
+#ifndef BENCH_FLOOR_PAIR_H
+#define BENCH_FLOOR_PAIR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bench/floor/floor_parts.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+
+#define WAIT_MAX_NS NSEC_PER_SEC
+
+struct shared {
+	cache_aligned _Atomic uint64_t ping;
+	cache_aligned _Atomic uint64_t pong;
+	cache_aligned atomic_bool stop;
+	atomic_bool ready;
+};
+
+struct pair {
+	struct shared *shared;
+	pid_t partner;
+	int cpu;
+	/* The forked partner inherits these. */
+	int fd[2];       /* sockets: ours, the partner's; or the same eventfd twice */
+	char *buffer;    /* private memory at the same address in both */
+	size_t size_bytes;
+	uint64_t count;  /* pings sent so far */
+};
+
+/* Has `deadline_ns` passed? Reads the clock only every 1024 calls. */
+static inline bool overdue(unsigned *spins, uint64_t deadline_ns)
+{
+	return ++*spins % 1024 == 0 && clock_now_ns() > deadline_ns;
+}
+
+/* Fills `rounds` with ns per call of `trip`, which `partner` answers. 0 or a negative
+ * errno; -ETIMEDOUT: the machine gave the partner no time; -ENODEV: there is one CPU. */
+int pair_measure(struct pair *p, const struct floor_cpus *cpus,
+		 void (*partner)(struct pair *), int (*trip)(struct pair *),
+		 double rounds[FLOOR_ROUNDS]);
+
+#endif
