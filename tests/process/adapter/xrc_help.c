@@ -230,6 +230,7 @@ void x_connect(struct pair *p, struct x *from, struct x *to, unsigned access)
 	to_init(from, X_INI, 0);
 	expect_eq(x_modify(from, X_INI, &attr, rtr), 0);
 	attr.dest_qp_num = from->ini;
+	attr.ah_attr.grh.dgid = from->side->gid;
 	attr.rq_psn = c->psn_a;
 	expect_eq(x_modify(to, X_TGT, &attr, rtr | IBV_QP_MAX_DEST_RD_ATOMIC |
 						     IBV_QP_MIN_RNR_TIMER), 0);
