@@ -22,10 +22,15 @@ NINJA = if [ -t 1 ]; then ninja -C $(BUILD); else ninja -C $(BUILD) --quiet; fi
 # all the time may keep each other from ending in time.
 TEST_PROCESSES ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 
-.PHONY: build run test install clean help deps deps-run deps-test configure
+.PHONY: build page run test install clean help deps deps-run deps-test configure
 
 build: deps configure
 	@$(NINJA)
+
+# The page of the gateway (src/page) from its sources; needs node and npm. Without them the
+# bundle that is checked in is used.
+page:
+	@python3 src/page/bundle.py update
 
 run: deps-run build
 	@NETWORK=$(NETWORK) scripts/run-demo.sh $(BUILD)
@@ -53,6 +58,7 @@ help:
 	@echo "              co-simulation over them; MODE=RC, UC or UD, COSIM=infiniband, shmem ...;"
 	@echo "              NETWORK=1: the gateways as on two hosts (namespaces, as root)"
 	@echo "make test     build, then run all tests"
+	@echo "make page     build the gateway's page from src/page, with node and npm"
 	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured;"
 	@echo "              libraries in LIBDIR=$(LIBDIR) below it"
 	@echo "make clean    remove $(BUILD)/"

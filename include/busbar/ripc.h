@@ -123,6 +123,16 @@ uint32_t ripc_service_id(const struct ripc_service *s);
  * configured). */
 int ripc_find(struct ripc *r, const char *name, int timeout_ms, uint32_t *id);
 
+/* Of an instance, for people: programs do not need it. */
+struct ripc_where {
+	uint64_t instance;   /* another one after each start */
+	char address[64];    /* of its adapter, with the port where it is connected */
+	bool datagrams;      /* it takes some */
+};
+/* Where a service is. Asks the network if it is not known, at most timeout_ms (-1: as
+ * configured). */
+int ripc_where(struct ripc *r, uint32_t id, int timeout_ms, struct ripc_where *out);
+
 /* ---- buffers ---- */
 
 /* Memory that the adapter knows; freed buffers are kept and used again. Not zeroed. NULL
@@ -175,7 +185,7 @@ int ripc_send_long(struct ripc_service *s, uint32_t to, const struct ripc_item *
 		   unsigned count, const struct ripc_item *returns, unsigned returns_count,
 		   struct ripc_token *token);
 /* 0: the receiver's side has all bytes. -EAGAIN: not yet, after timeout_ms (-1: for ever).
- * Another error: it will not arrive or that is not known; the token is used up, as with 0. */
+ * -ENOBUFS: so many messages wait for the receiver that it takes no more. Another error: it will not arrive or that is not known; the token is used up, as with 0. */
 int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms);
 
 /* Takes return buffers back that `s` has offered to `to`, `max` at most: how many (those of

@@ -57,13 +57,5 @@ static void print_help(FILE *out)
 
 int cli_bench(int argc, char **argv)
 {
-	if (argc < 2) {
-		print_help(stderr);
-		return CLI_USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		print_help(stdout);
-		return CLI_OK;
-	}
-	return cli_dispatch("busbar bench", benches, argc, argv);
+	return cli_dispatch("busbar bench", benches, print_help, argc, argv);
 }

@@ -42,6 +42,7 @@ int cli_compare(int argc, char **argv);
 int cli_test_config(int argc, char **argv);
 int cli_conf2json(int argc, char **argv);
 int cli_graph(int argc, char **argv);
+int cli_relay(int argc, char **argv);
 
 /* A sub-command; a table of them ends with a NULL name. */
 struct cli_command {
@@ -51,12 +52,12 @@ struct cli_command {
 };
 
 /*
- * Runs the command that argv[1] names. An unknown name is reported with the nearest
- * known one; CLI_USAGE. `program` is the program's name in messages ("busbar", "busbar
- * bench").
+ * Runs the command that argv[1] names, or prints the help: for --help and -h, and as an
+ * error where there is no name. An unknown name is reported with the nearest known one;
+ * CLI_USAGE. `program` is the program's name in messages ("busbar", "busbar bench").
  */
 int cli_dispatch(const char *program, const struct cli_command *table,
-		 int argc, char **argv);
+		 void (*print_help)(FILE *out), int argc, char **argv);
 
 /* The list of commands, for --help. */
 void cli_print_commands(const struct cli_command *table, FILE *out);

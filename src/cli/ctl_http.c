@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "gateway/control/query.h"
-#include "gateway/http/tls_client.h"
+#include "gateway/part/tls/tls_client.h"
 #include "gateway/plugin/plugin.h"
 #include "util/container_of.h"
 
@@ -31,8 +31,8 @@
 
 struct link {
 	int fd;
-	const struct http_tls_client_ops *ops; /* NULL: no TLS */
-	struct http_tls_client *tls;
+	const struct tls_client_ops *ops; /* NULL: no TLS */
+	struct tls_client *tls;
 };
 
 struct place {
@@ -121,7 +121,7 @@ static int connect_to(const struct ctl_http *h, const struct place *p, double ti
 
 static int start_tls(const struct ctl_http *h, const struct place *p, struct link *l)
 {
-	const struct http_tls_client_settings s = { p->host, h->ca, h->cert, h->key };
+	const struct tls_client_settings s = { p->host, h->ca, h->cert, h->key };
 	char error[200] = "no memory";
 
 	l->ops = plugin_symbol("http_tls", "http_tls_client");

@@ -12,12 +12,21 @@ void cli_print_commands(const struct cli_command *table, FILE *out)
 		fprintf(out, "  %-12s %s\n", c->name, c->help);
 }
 
-int cli_dispatch(const char *program, const struct cli_command *table, int argc,
-		 char **argv)
+int cli_dispatch(const char *program, const struct cli_command *table,
+		 void (*print_help)(FILE *out), int argc, char **argv)
 {
-	struct nearest near = NEAREST(argv[1]);
+	struct nearest near;
 	char hint[100];
 
+	if (argc < 2) {
+		print_help(stderr);
+		return CLI_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		print_help(stdout);
+		return CLI_OK;
+	}
+	near = NEAREST(argv[1]);
 	for (const struct cli_command *c = table; c->name; c++) {
 		if (!strcmp(argv[1], c->name))
 			return c->fn(argc - 1, argv + 1);

@@ -39,7 +39,8 @@ static int devices(int argc, char **argv)
 	{ "compare", "compare files sample by sample", cli_compare }, \
 	{ "test-config", "check a configuration file", cli_test_config }, \
 	{ "conf2json", "print a configuration file as JSON", cli_conf2json }, \
-	{ "graph", "draw the nodes and paths of a configuration file", cli_graph },
+	{ "graph", "draw the nodes and paths of a configuration file", cli_graph }, \
+	{ "relay", "relay WebSocket messages between gateways and pages", cli_relay },
 #else
 #define TOOLS
 #endif
@@ -97,6 +98,26 @@ static void print_help(FILE *out)
 	      out);
 }
 
+static void print_tools(FILE *out)
+{
+	fputs("usage: villas TOOL [ARGUMENTS]\n\ntools:\n", out);
+	cli_print_commands(tools, out);
+}
+
+/* As cli_dispatch(), also for the version and for `help` as a word. */
+static int dispatch(const char *program, const struct cli_command *table,
+		    void (*help)(FILE *out), int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(word, "-V") || !strcmp(word, "--version"))
+		return cli_version(1, argv + 1);
+	if (strcmp(word, "help"))
+		return cli_dispatch(program, table, help, argc, argv);
+	help(stdout);
+	return CLI_OK;
+}
+
 static const struct cli_command *find_tool(const char *name)
 {
 	const struct cli_command *c = tools;
@@ -129,19 +150,10 @@ static int run_tool(const struct cli_command *tool, int argc, char **argv)
 static int run_wrapper(int argc, char **argv)
 {
 	const struct cli_command *tool = argc > 1 ? find_tool(argv[1]) : NULL;
-	bool help = argc > 1 && (!strcmp(argv[1], "-h") ||
-				 !strcmp(argv[1], "--help") ||
-				 !strcmp(argv[1], "help"));
 
 	if (tool)
 		return run_tool(tool, argc - 1, argv + 1);
-	if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")))
-		return cli_version(1, argv + 1);
-	if (argc > 1 && !help)
-		return cli_dispatch("villas", tools, argc, argv);
-	fputs("usage: villas TOOL [ARGUMENTS]\n\ntools:\n", help ? stdout : stderr);
-	cli_print_commands(tools, help ? stdout : stderr);
-	return help ? CLI_OK : CLI_USAGE;
+	return dispatch("villas", tools, print_tools, argc, argv);
 }
 
 /*
@@ -172,16 +184,5 @@ int main(int argc, char **argv)
 		return run_tool(tool, argc, argv);
 	if (!strcmp(called, "villas"))
 		return run_wrapper(argc, argv);
-	if (argc < 2) {
-		print_help(stderr);
-		return CLI_USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-	    !strcmp(argv[1], "help")) {
-		print_help(stdout);
-		return CLI_OK;
-	}
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-		return cli_version(1, argv + 1);
-	return cli_dispatch("busbar", commands, argc, argv);
+	return dispatch("busbar", commands, print_help, argc, argv);
 }

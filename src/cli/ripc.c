@@ -3,8 +3,6 @@
  * they need verbs and connection management. */
 #include "cli/cli.h"
 
-#include <string.h>
-
 #ifdef CLI_HAVE_RIPC
 #include "gateway/plugin/plugin.h"
 
@@ -35,6 +33,7 @@ VERB(ping)
 VERB(serve)
 VERB(get)
 VERB(list)
+VERB(top)
 VERB(bridge)
 VERB(rendezvous)
 
@@ -43,7 +42,8 @@ static const struct cli_command verbs[] = {
 	{ "serve", "an echo service, or files of a folder", serve },
 	{ "get", "fetch a file from a file server", get },
 	{ "bridge", "a TCP port that leads browsers to a file server", bridge },
-	{ "list", "which of some names are services, and their numbers", list },
+	{ "list", "services of this host, or where those of some names are", list },
+	{ "top", "messages per second of the instances of this host", top },
 	{ "rendezvous", "knows services for networks without multicast", rendezvous },
 	{ .name = NULL },
 };
@@ -58,13 +58,5 @@ static void print_help(FILE *out)
 
 int cli_ripc(int argc, char **argv)
 {
-	if (argc < 2) {
-		print_help(stderr);
-		return CLI_USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		print_help(stdout);
-		return CLI_OK;
-	}
-	return cli_dispatch("busbar ripc", verbs, argc, argv);
+	return cli_dispatch("busbar ripc", verbs, print_help, argc, argv);
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -20,21 +19,19 @@ struct settings {
 	bool counters;
 };
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar ripc bridge [OPTIONS] --service SERVICE\n\n"
-	      "Listens on a TCP port and passes HTTP requests (without content) to a file server of\n"
-	      "ripc, by name or number, so that browsers and curl fetch through it.\n\n"
-	      "  -s, --service SERVICE    whom it asks\n"
-	      "  -l, --listen ADDR:PORT   port 0: any, which is printed (127.0.0.1:8080)\n"
-	      "      --clients N          at a time, others wait (256)\n"
-	      "      --held MIB           of answers that clients have not taken; then requests\n"
-	      "                           wait (512)\n"
-	      "  -W, --timeout SECONDS    for an answer (30)\n"
-	      "      --idle SECONDS       until a client that does nothing is closed (60)\n"
-	      "      --counters           at the end, as a JSON object\n"
-	      RIPC_COMMON_HELP, out);
-}
+static const char help[] =
+	"usage: busbar ripc bridge [OPTIONS] --service SERVICE\n\n"
+	"Listens on a TCP port and passes HTTP requests (without content) to a file server of\n"
+	"ripc, by name or number, so that browsers and curl fetch through it.\n\n"
+	"  -s, --service SERVICE    whom it asks\n"
+	"  -l, --listen ADDR:PORT   port 0: any, which is printed (127.0.0.1:8080)\n"
+	"      --clients N          at a time, others wait (256)\n"
+	"      --held MIB           of answers that clients have not taken; then requests\n"
+	"                           wait (512)\n"
+	"  -W, --timeout SECONDS    for an answer (30)\n"
+	"      --idle SECONDS       until a client that does nothing is closed (60)\n"
+	"      --counters           at the end, as a JSON object\n"
+	RIPC_COMMON_HELP;
 
 /* "127.0.0.1:80", "[::1]:80", "host:80". */
 static int split(const char *text, char *host, size_t room, const char **port)
@@ -125,9 +122,7 @@ static int signal_descriptor(void)
 {
 	sigset_t s;
 
-	sigemptyset(&s);
-	sigaddset(&s, SIGINT);
-	sigaddset(&s, SIGTERM);
+	ripc_common_signals(&s);
 	return signalfd(-1, &s, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -178,41 +173,25 @@ static int bridge(const struct settings *t, const struct ripc_config *config)
 	return ret;
 }
 
-int cli_ripc_bridge(int argc, char **argv);
-
 int cli_ripc_bridge(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "service", required_argument, NULL, 's' },
-		{ "listen", required_argument, NULL, 'l' },
-		{ "clients", required_argument, NULL, 1 }, { "held", required_argument, NULL, 2 },
-		{ "timeout", required_argument, NULL, 'W' },
-		{ "idle", required_argument, NULL, 3 }, { "counters", no_argument, NULL, 4 },
-		RIPC_COMMON_LONG, { NULL, 0, NULL, 0 },
+	static struct settings t = { .listen = "127.0.0.1:8080", .clients = 256, .held_mib = 512,
+				     .timeout_ns = 30000000000u, .idle_ns = 60000000000u };
+	static const struct ripc_option options[] = {
+		{ "service", 's', .text = &t.name },
+		{ "listen", 'l', .text = &t.listen },
+		{ "clients", .number = &t.clients, .min = 1, .max = 100000 },
+		{ "held", .number = &t.held_mib, .min = 1, .max = 1 << 20 },
+		{ "timeout", 'W', .ns = &t.timeout_ns },
+		{ "idle", .ns = &t.idle_ns },
+		{ "counters", .flag = &t.counters },
+		{ .name = NULL },
 	};
-	struct settings t = { .listen = "127.0.0.1:8080", .clients = 256, .held_mib = 512,
-			      .timeout_ns = 30000000000u, .idle_ns = 60000000000u };
-	struct ripc_config config = { 0 };
-	bool good = true;
-	int opt;
+	struct ripc_config config;
+	int status = ripc_common_options(argc, argv, options, &config, help);
 
-	while (good && (opt = getopt_long(argc, argv, "s:l:W:" RIPC_COMMON_SHORT, options, NULL)) != -1) {
-		switch (opt) {
-		case 's': t.name = optarg; break;
-		case 'l': t.listen = optarg; break;
-		case 'W': good = ripc_seconds("timeout", optarg, 3600, &t.timeout_ns); break;
-		case 1: good = ripc_number("clients", optarg, 1, 100000, &t.clients); break;
-		case 2: good = ripc_number("held", optarg, 1, 1 << 20, &t.held_mib); break;
-		case 3: good = ripc_seconds("idle", optarg, 3600, &t.idle_ns); break;
-		case 4: t.counters = true; break;
-		case 'h':
-			print_help(stdout);
-			return CLI_OK;
-		default: good = ripc_common_option(&config, opt, optarg);
-		}
-	}
-	if (!good)
-		return CLI_USAGE;
+	if (status >= 0)
+		return status;
 	if (!t.name || optind != argc) {
 		log_error("--service SERVICE is to be given, and nothing but options");
 		return CLI_USAGE;

@@ -5,6 +5,7 @@
 
 #include <busbar/ripc.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,16 +13,18 @@
 #include "cli/cli.h"
 #include "cli/json_out.h"
 
-/* Long options of all verbs; the short ones are in RIPC_COMMON_SHORT. */
-#define RIPC_COMMON_SHORT "a:r:h"
-#define RIPC_COMMON_LONG \
-	{ "address", required_argument, NULL, 'a' }, \
-	{ "resolver", required_argument, NULL, 'r' }, \
-	{ "secret-file", required_argument, NULL, 0x101 }, \
-	{ "short-by", required_argument, NULL, 0x102 }, \
-	{ "poll", required_argument, NULL, 0x103 }, \
-	{ "resolver-port", required_argument, NULL, 0x104 }, \
-	{ "help", no_argument, NULL, 'h' }
+/* An option of a verb; where its value goes says of what kind it is. */
+struct ripc_option {
+	const char *name;
+	char letter;         /* 0: it has only a name */
+	bool *flag;          /* without a value */
+	const char **text;
+	uint64_t *ns;        /* of seconds, with a fraction, at most an hour */
+	uint64_t *number;    /* min to max */
+	uint64_t min, max;
+};
+
+/* The options of an instance. */
 #define RIPC_COMMON_HELP \
 	"  -a, --address ADDRESS    local IP address of the adapter\n" \
 	"  -r, --resolver HOW       multicast, broadcast, hosts:FILE, rendezvous:HOST:PORT\n" \
@@ -31,14 +34,11 @@
 	"      --poll US            how long a waiting call polls before it sleeps (50)\n" \
 	"  -h, --help               this text\n"
 
-/* Takes one of these options. False: the value is wrong, which was logged; or it is not one
- * of these, and getopt has said so. Not for 'h'. */
-bool ripc_common_option(struct ripc_config *c, int option, const char *value);
-/* Whole numbers, logged if not. */
-bool ripc_number(const char *option, const char *text, uint64_t min, uint64_t max,
-		 uint64_t *out);
-/* Seconds, with a fraction, as nanoseconds. */
-bool ripc_seconds(const char *option, const char *text, double max, uint64_t *ns);
+/* Takes the options of a verb, `own` up to one without a name, and those of an instance
+ * unless `config` is NULL; optind is the first operand then. The exit status if the verb has
+ * to end (--help; wrong, which was logged), or -1 to go on. */
+int ripc_common_options(int argc, char **argv, const struct ripc_option *own,
+			struct ripc_config *config, const char *help);
 /* Is it a number ("7", "0x7") rather than a name? */
 bool ripc_is_id(const char *service, uint32_t *id);
 
@@ -54,12 +54,23 @@ int ripc_common_serve(struct ripc *r, const char *service, struct ripc_service *
 /* Set by SIGINT and SIGTERM after ripc_common_catch(); the second one ends the process. */
 extern atomic_bool ripc_interrupted;
 void ripc_common_catch(void);
+void ripc_common_signals(sigset_t *s);
 /* Blocks them, for this thread and those made after; ripc_common_wait() waits for one.
  * Before ripc_common_open(). */
 void ripc_common_block(void);
 void ripc_common_wait(void);
 
-/* Those that are not 0, or as members of `j`. */
+/* The verbs, which ripc.c finds by these names. */
+int cli_ripc_bridge(int argc, char **argv);
+int cli_ripc_get(int argc, char **argv);
+int cli_ripc_list(int argc, char **argv);
+int cli_ripc_ping(int argc, char **argv);
+int cli_ripc_rendezvous(int argc, char **argv);
+int cli_ripc_serve(int argc, char **argv);
+int cli_ripc_top(int argc, char **argv);
+
+/* As members of `j`. */
+void ripc_counters_json(const struct ripc_counters *n, struct json_out *j);
 void ripc_common_counters(struct ripc *r, struct json_out *j);
 
 #endif

@@ -8,10 +8,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/ripc_common.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "web/client.h"
 
@@ -28,30 +28,20 @@ struct get {
 	uint64_t begin_ns, shown_ns;
 };
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar ripc get [OPTIONS] SERVICE PATH\n\n"
-	      "Fetches a file from a file server ('busbar ripc serve --directory'), by the server's\n"
-	      "name or number, to standard output or a file.\n\n"
-	      "  -o, --output FILE        written; removed again when not all of it came\n"
-	      "  -I, --head               only the head of the answer, to standard output\n"
-	      "      --chunk MIB          longest content of one message (64)\n"
-	      "  -W, --timeout SECONDS    for each answer (30)\n"
-	      "  -q, --quiet              no progress on a terminal\n"
-	      RIPC_COMMON_HELP, out);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+static const char help[] =
+	"usage: busbar ripc get [OPTIONS] SERVICE PATH\n\n"
+	"Fetches a file from a file server ('busbar ripc serve --directory'), by the server's\n"
+	"name or number, to standard output or a file.\n\n"
+	"  -o, --output FILE        written; removed again when not all of it came\n"
+	"  -I, --head               only the head of the answer, to standard output\n"
+	"      --chunk MIB          longest content of one message (64)\n"
+	"  -W, --timeout SECONDS    for each answer (30)\n"
+	"  -q, --quiet              no progress on a terminal\n"
+	RIPC_COMMON_HELP;
 
 static void show(struct get *g, bool last)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns_slow();
 	double s = (double)(now - g->begin_ns) / 1e9;
 
 	if (!g->progress || (!last && now - g->shown_ns < 200000000))
@@ -130,7 +120,7 @@ static int fetch(struct get *g)
 {
 	uint64_t chunk = g->chunk_mib << 20;
 
-	g->begin_ns = now_ns();
+	g->begin_ns = clock_monotonic_ns_slow();
 	do {
 		struct client_answer a;
 		char fields[300];
@@ -216,35 +206,22 @@ static int get(struct get *g, const struct ripc_config *config)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
-int cli_ripc_get(int argc, char **argv);
-
 int cli_ripc_get(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' }, { "head", no_argument, NULL, 'I' },
-		{ "chunk", required_argument, NULL, 1 }, { "timeout", required_argument, NULL, 'W' },
-		{ "quiet", no_argument, NULL, 'q' }, RIPC_COMMON_LONG, { NULL, 0, NULL, 0 },
-	};
 	static struct get g = { .chunk_mib = CHUNK_MIB, .timeout_ns = 30000000000u };
-	struct ripc_config config = { 0 };
-	bool good = true;
-	int opt;
+	static const struct ripc_option options[] = {
+		{ "output", 'o', .text = &g.output },
+		{ "head", 'I', .flag = &g.head_only },
+		{ "chunk", .number = &g.chunk_mib, .min = 1, .max = 1024 },
+		{ "timeout", 'W', .ns = &g.timeout_ns },
+		{ "quiet", 'q', .flag = &g.quiet },
+		{ .name = NULL },
+	};
+	struct ripc_config config;
+	int status = ripc_common_options(argc, argv, options, &config, help);
 
-	while (good && (opt = getopt_long(argc, argv, "o:IW:q" RIPC_COMMON_SHORT, options, NULL)) != -1) {
-		switch (opt) {
-		case 'o': g.output = optarg; break;
-		case 'I': g.head_only = true; break;
-		case 1: good = ripc_number("chunk", optarg, 1, 1024, &g.chunk_mib); break;
-		case 'W': good = ripc_seconds("timeout", optarg, 3600, &g.timeout_ns); break;
-		case 'q': g.quiet = true; break;
-		case 'h':
-			print_help(stdout);
-			return CLI_OK;
-		default: good = ripc_common_option(&config, opt, optarg);
-		}
-	}
-	if (!good)
-		return CLI_USAGE;
+	if (status >= 0)
+		return status;
 	if (optind + 2 != argc) {
 		log_error("a service and the path of a file are to be given");
 		return CLI_USAGE;

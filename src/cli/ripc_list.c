@@ -1,28 +1,101 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar ripc list NAME...`: which of these names are services, and their numbers. Nobody
- * knows all services: an instance answers who asks for one of its own, and so does a
- * rendezvous; so names are to be given.
+ * `busbar ripc list [NAME...]`: services of this host and user, as their instances show
+ * them; or which of these names are services anywhere, their numbers and addresses. Nobody
+ * knows all services of a network: an instance answers who asks for one of its own, and so
+ * does a rendezvous; so names are to be given.
  */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "cli/ripc_common.h"
-#include "util/log.h"
+#include "cli/ripc_shown.h"
 
-static void print_help(FILE *out)
+static const char help[] =
+	"usage: busbar ripc list [OPTIONS] [NAME...]\n\n"
+	"Without names: the services of this user on this host, with their process, address,\n"
+	"messages that wait, return buffers that peers have, and peers that are held up. The\n"
+	"superuser sees those of all.\n\n"
+	"With names: asks the network for services of these names and prints name, number and\n"
+	"address of those that answer. Services elsewhere cannot be listed without their names:\n"
+	"an instance answers only to who asks for one of its own.\n\n"
+	"  -W, --timeout SECONDS    for each name (2)\n"
+	"  -j, --json               one JSON object\n"
+	RIPC_COMMON_HELP
+	"\nThe status is 0 when all answer, else 1.\n";
+
+/* ---- of this host ---- */
+
+static void print_json(struct json_out *j, const struct shown *s)
 {
-	fputs("usage: busbar ripc list [OPTIONS] NAME...\n\n"
-	      "Asks the network for services of these names and prints name and number of those\n"
-	      "that answer. Services cannot be listed without their names: an instance answers\n"
-	      "only to who asks for one of its own.\n\n"
-	      "  -W, --timeout SECONDS    for each name (2)\n"
-	      "  -j, --json               one JSON object: names and numbers, 0: nobody answers\n"
-	      RIPC_COMMON_HELP
-	      "\nThe status is 0 when all answer, else 1.\n", out);
+	for (unsigned i = 0; i < s->head.services; i++) {
+		json_out_open(j, NULL, '{');
+		ripc_shown_service_json(&s->services[i], j);
+		json_out_uint(j, "pid", s->head.pid);
+		json_out_string(j, "command", s->head.command);
+		json_out_string(j, "address", s->head.address);
+		json_out_close(j, '}');
+	}
 }
 
-static int list(struct ripc *r, char **names, int count, int timeout_ms, bool json)
+static void print_one(const struct shown *s, void *arg)
+{
+	if (arg) {
+		print_json(arg, s);
+		return;
+	}
+	for (unsigned i = 0; i < s->head.services; i++) {
+		const struct ripc_show_service *v = &s->services[i];
+
+		printf("0x%-10" PRIx32 " %-20s %7" PRIu32 " %-15s %-24s %7" PRIu32 " %7" PRIu32
+		       " %5" PRIu32 "\n", v->id, *v->name ? v->name : "-", s->head.pid,
+		       s->head.command, s->head.address, v->queued, v->offers, v->held);
+	}
+	if (s->head.services_left_out)
+		printf("and %" PRIu32 " more of process %" PRIu32 "\n",
+		       s->head.services_left_out, s->head.pid);
+}
+
+static int list_host(bool json)
+{
+	struct json_out j = { .out = stdout };
+	int ret;
+
+	if (json) {
+		json_out_open(&j, NULL, '{');
+		json_out_open(&j, "services", '[');
+	} else {
+		printf("%-12s %-20s %7s %-15s %-24s %7s %7s %5s\n", "SERVICE", "NAME", "PID",
+		       "COMMAND", "ADDRESS", "WAITING", "OFFERED", "HELD");
+	}
+	ret = ripc_shown_each(print_one, json ? &j : NULL);
+	if (json) {
+		json_out_close(&j, ']');
+		json_out_close(&j, '}');
+		putchar('\n');
+	}
+	return ret ? CLI_FAILED : CLI_OK;
+}
+
+/* ---- by name ---- */
+
+static void print_found(struct json_out *j, const char *name, uint32_t id,
+			const struct ripc_where *where)
+{
+	if (j) {
+		json_out_open(j, name, '{');
+		json_out_uint(j, "id", id);
+		json_out_string(j, "address", where->address);
+		json_out_bool(j, "datagrams", where->datagrams);
+		json_out_close(j, '}');
+	} else if (!id) {
+		printf("%s: nobody answers\n", name);
+	} else {
+		printf("%s 0x%" PRIx32 " %s\n", name, id, where->address);
+	}
+}
+
+static int list_names(struct ripc *r, char **names, int count, int timeout_ms, bool json)
 {
 	struct json_out j = { .out = stdout };
 	int status = CLI_OK;
@@ -30,19 +103,17 @@ static int list(struct ripc *r, char **names, int count, int timeout_ms, bool js
 	if (json)
 		json_out_open(&j, NULL, '{');
 	for (int i = 0; i < count && !atomic_load(&ripc_interrupted); i++) {
+		struct ripc_where where = { 0 };
 		uint32_t id = 0;
 		int ret = ripc_find(r, names[i], timeout_ms, &id);
 
+		if (!ret)
+			ret = ripc_where(r, id, timeout_ms, &where);
 		if (ret && ret != -EHOSTUNREACH)
 			status = ripc_failed(names[i], ret);
 		else if (ret)
 			status = CLI_FAILED;
-		if (json)
-			json_out_uint(&j, names[i], ret ? 0 : id);
-		else if (ret)
-			printf("%s: nobody answers\n", names[i]);
-		else
-			printf("%s 0x%" PRIx32 "\n", names[i], id);
+		print_found(json ? &j : NULL, names[i], ret ? 0 : id, &where);
 	}
 	if (json) {
 		json_out_close(&j, '}');
@@ -51,41 +122,27 @@ static int list(struct ripc *r, char **names, int count, int timeout_ms, bool js
 	return atomic_load(&ripc_interrupted) ? CLI_FAILED : status;
 }
 
-int cli_ripc_list(int argc, char **argv);
-
 int cli_ripc_list(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "timeout", required_argument, NULL, 'W' }, { "json", no_argument, NULL, 'j' },
-		RIPC_COMMON_LONG, { NULL, 0, NULL, 0 },
+	static uint64_t timeout_ns = 2000000000;
+	static bool json;
+	static const struct ripc_option options[] = {
+		{ "timeout", 'W', .ns = &timeout_ns },
+		{ "json", 'j', .flag = &json },
+		{ .name = NULL },
 	};
-	struct ripc_config config = { 0 };
-	uint64_t timeout_ns = 2000000000;
-	bool good = true, json = false;
+	struct ripc_config config;
+	int status = ripc_common_options(argc, argv, options, &config, help);
 	struct ripc *r;
-	int opt, ret;
 
-	while (good && (opt = getopt_long(argc, argv, "W:j" RIPC_COMMON_SHORT, options, NULL)) != -1) {
-		switch (opt) {
-		case 'W': good = ripc_seconds("timeout", optarg, 3600, &timeout_ns); break;
-		case 'j': json = true; break;
-		case 'h':
-			print_help(stdout);
-			return CLI_OK;
-		default: good = ripc_common_option(&config, opt, optarg);
-		}
-	}
-	if (!good)
-		return CLI_USAGE;
-	if (optind == argc) {
-		log_error("names are to be given: services are found by name, nobody has a list "
-			  "of all");
-		return CLI_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return list_host(json);
 	ripc_common_catch();
 	if (ripc_common_open(&config, &r))
 		return CLI_FAILED;
-	ret = list(r, argv + optind, argc - optind, (int)(timeout_ns / 1000000), json);
+	status = list_names(r, argv + optind, argc - optind, (int)(timeout_ns / 1000000), json);
 	ripc_close(r);
-	return ret;
+	return status;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cli/ripc_common.h"
+#include "util/clock.h"
 #include "util/hist.h"
 #include "util/log.h"
 
@@ -26,29 +27,19 @@ struct ping {
 	struct hist times;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar ripc ping [OPTIONS] SERVICE\n\n"
-	      "Sends messages to a service that sends them back ('busbar ripc serve'), by name or\n"
-	      "number, and shows how long that takes.\n\n"
-	      "  -s, --size BYTES         of a message, 8 or more (50)\n"
-	      "  -c, --count N            messages; 0: until interrupted (10)\n"
-	      "  -i, --interval SECONDS   between two of them, 0: none (0.1)\n"
-	      "  -l, --long               long messages, by RDMA; else short ones\n"
-	      "  -W, --timeout SECONDS    then a message is lost (2)\n"
-	      "  -q, --quiet              only the result\n"
-	      "  -j, --json               the result as a JSON object\n"
-	      RIPC_COMMON_HELP
-	      "\nThe status is 0 when all came back, 3 when some did, 1 when none did.\n", out);
-}
+static const char help[] =
+	"usage: busbar ripc ping [OPTIONS] SERVICE\n\n"
+	"Sends messages to a service that sends them back ('busbar ripc serve'), by name or\n"
+	"number, and shows how long that takes.\n\n"
+	"  -s, --size BYTES         of a message, 8 or more (50)\n"
+	"  -c, --count N            messages; 0: until interrupted (10)\n"
+	"  -i, --interval SECONDS   between two of them, 0: none (0.1)\n"
+	"  -l, --long               long messages, by RDMA; else short ones\n"
+	"  -W, --timeout SECONDS    then a message is lost (2)\n"
+	"  -q, --quiet              only the result\n"
+	"  -j, --json               the result as a JSON object\n"
+	RIPC_COMMON_HELP
+	"\nThe status is 0 when all came back, 3 when some did, 1 when none did.\n";
 
 static int send_one(struct ping *p)
 {
@@ -77,7 +68,7 @@ static int wait_one(struct ping *p, uint64_t until_ns)
 	struct ripc_message m;
 
 	for (;;) {
-		uint64_t now = now_ns();
+		uint64_t now = clock_monotonic_ns_slow();
 		uint64_t left_ms = now < until_ns ? (until_ns - now + 999999) / 1000000 : 0;
 		int ret;
 
@@ -101,7 +92,7 @@ static void pause_until(uint64_t at_ns)
 {
 	uint64_t now;
 
-	while (!atomic_load(&ripc_interrupted) && (now = now_ns()) < at_ns) {
+	while (!atomic_load(&ripc_interrupted) && (now = clock_monotonic_ns_slow()) < at_ns) {
 		uint64_t ns = at_ns - now < SLICE_MS * 1000000u ? at_ns - now :
 								  SLICE_MS * 1000000u;
 		const struct timespec t = { .tv_nsec = (long)ns };
@@ -117,7 +108,7 @@ static bool once(struct ping *p)
 	int ret;
 
 	memcpy(p->payload, &number, sizeof(number));
-	begin = now_ns();
+	begin = clock_monotonic_ns_slow();
 	ret = send_one(p);
 	if (ret) {
 		ripc_failed(p->name, ret);
@@ -125,7 +116,7 @@ static bool once(struct ping *p)
 		       ret == -ECONNRESET || ret == -ECONNREFUSED;
 	}
 	ret = wait_one(p, begin + p->timeout_ns);
-	end = now_ns();
+	end = clock_monotonic_ns_slow();
 	if (ret == -EINTR) {
 		p->sent--;
 		return false;
@@ -151,14 +142,14 @@ static bool once(struct ping *p)
 
 static void run(struct ping *p)
 {
-	uint64_t next = now_ns();
+	uint64_t next = clock_monotonic_ns_slow();
 
 	while ((!p->count || p->sent < p->count) && !atomic_load(&ripc_interrupted)) {
 		if (!once(p))
 			return;
 		next += p->interval_ns;
-		if (next < now_ns())
-			next = now_ns();
+		if (next < clock_monotonic_ns_slow())
+			next = clock_monotonic_ns_slow();
 		if (p->sent != p->count)
 			pause_until(next);
 	}
@@ -252,45 +243,31 @@ static int ping(struct ping *p, const struct ripc_config *config)
 	return ret;
 }
 
-int cli_ripc_ping(int argc, char **argv);
-
 int cli_ripc_ping(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "size", required_argument, NULL, 's' }, { "count", required_argument, NULL, 'c' },
-		{ "interval", required_argument, NULL, 'i' }, { "long", no_argument, NULL, 'l' },
-		{ "timeout", required_argument, NULL, 'W' }, { "quiet", no_argument, NULL, 'q' },
-		{ "json", no_argument, NULL, 'j' }, RIPC_COMMON_LONG, { NULL, 0, NULL, 0 },
-	};
 	static struct ping p = { .size = 50, .count = 10, .interval_ns = 100000000,
 				 .timeout_ns = 2000000000 };
-	struct ripc_config config = { 0 };
-	bool good = true;
-	int opt;
+	static const struct ripc_option options[] = {
+		{ "size", 's', .number = &p.size, .min = SIZE_MIN, .max = SIZE_MAX_LONG },
+		{ "count", 'c', .number = &p.count, .max = UINT32_MAX },
+		{ "interval", 'i', .ns = &p.interval_ns },
+		{ "long", 'l', .flag = &p.is_long },
+		{ "timeout", 'W', .ns = &p.timeout_ns },
+		{ "quiet", 'q', .flag = &p.quiet },
+		{ "json", 'j', .flag = &p.json },
+		{ .name = NULL },
+	};
+	struct ripc_config config;
+	int status = ripc_common_options(argc, argv, options, &config, help);
 
-	hist_init(&p.times);
-	while (good && (opt = getopt_long(argc, argv, "s:c:i:lW:qj" RIPC_COMMON_SHORT, options,
-					  NULL)) != -1) {
-		switch (opt) {
-		case 's': good = ripc_number("size", optarg, SIZE_MIN, SIZE_MAX_LONG, &p.size); break;
-		case 'c': good = ripc_number("count", optarg, 0, UINT32_MAX, &p.count); break;
-		case 'i': good = ripc_seconds("interval", optarg, 3600, &p.interval_ns); break;
-		case 'l': p.is_long = true; break;
-		case 'W': good = ripc_seconds("timeout", optarg, 3600, &p.timeout_ns); break;
-		case 'q': p.quiet = true; break;
-		case 'j': p.json = p.quiet = true; break;
-		case 'h':
-			print_help(stdout);
-			return CLI_OK;
-		default: good = ripc_common_option(&config, opt, optarg);
-		}
-	}
-	if (!good)
-		return CLI_USAGE;
+	if (status >= 0)
+		return status;
 	if (optind + 1 != argc) {
 		log_error("one service is to be given, its name or number");
 		return CLI_USAGE;
 	}
+	hist_init(&p.times);
+	p.quiet |= p.json;
 	p.name = argv[optind];
 	return ping(&p, &config);
 }

@@ -12,17 +12,15 @@
 #define SECRET_MIN 16
 #define SECRET_MAX 64
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar ripc rendezvous [OPTIONS]\n\n"
-	      "Tells instances with '--resolver rendezvous:HOST:PORT' where services are. Services\n"
-	      "enter themselves. Ends with Ctrl-C.\n\n"
-	      "  -a, --address ADDRESS    to listen on (all)\n"
-	      "  -p, --port N             UDP; 0: any, which is printed (15511)\n"
-	      "      --secret-file FILE   only instances with the same one are answered\n"
-	      "      --services N         that are remembered, at most (65536)\n"
-	      "  -h, --help               this text\n", out);
-}
+static const char help[] =
+	"usage: busbar ripc rendezvous [OPTIONS]\n\n"
+	"Tells instances with '--resolver rendezvous:HOST:PORT' where services are. Services\n"
+	"enter themselves. Ends with Ctrl-C.\n\n"
+	"  -a, --address ADDRESS    to listen on (all)\n"
+	"  -p, --port N             UDP; 0: any, which is printed (15511)\n"
+	"      --secret-file FILE   only instances with the same one are answered\n"
+	"      --services N         that are remembered, at most (65536)\n"
+	"  -h, --help               this text\n";
 
 static int read_secret(const char *path, struct packet_key *key)
 {
@@ -54,40 +52,27 @@ static void ready(void *arg, uint16_t port)
 	fflush(stdout);
 }
 
-int cli_ripc_rendezvous(int argc, char **argv);
-
 int cli_ripc_rendezvous(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "address", required_argument, NULL, 'a' }, { "port", required_argument, NULL, 'p' },
-		{ "secret-file", required_argument, NULL, 1 },
-		{ "services", required_argument, NULL, 2 }, { "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+	static const char *address, *secret;
+	static uint64_t port = 15511, services = 65536;
+	static const struct ripc_option options[] = {
+		{ "address", 'a', .text = &address },
+		{ "port", 'p', .number = &port, .max = UINT16_MAX },
+		{ "secret-file", .text = &secret },
+		{ "services", .number = &services, .min = 1, .max = 1 << 24 },
+		{ .name = NULL },
 	};
-	const char *address = NULL, *secret = NULL, *why = NULL;
-	uint64_t port = 15511, services = 65536;
 	struct packet_key key = { .set = false };
-	bool good = true;
-	int opt, ret;
+	const char *why = NULL;
+	int status = ripc_common_options(argc, argv, options, NULL, help), ret;
 
-	while (good && (opt = getopt_long(argc, argv, "a:p:h", options, NULL)) != -1) {
-		switch (opt) {
-		case 'a': address = optarg; break;
-		case 'p': good = ripc_number("port", optarg, 0, 65535, &port); break;
-		case 1: secret = optarg; break;
-		case 2: good = ripc_number("services", optarg, 1, 1 << 24, &services); break;
-		case 'h':
-			print_help(stdout);
-			return CLI_OK;
-		default: good = false;
-		}
-	}
-	if (good && optind != argc) {
+	if (status >= 0)
+		return status;
+	if (optind != argc) {
 		log_error("nothing but options is to be given");
-		good = false;
-	}
-	if (!good)
 		return CLI_USAGE;
+	}
 	if (secret && read_secret(secret, &key))
 		return CLI_FAILED;
 	ripc_common_catch();

@@ -25,20 +25,18 @@ struct serve {
 	pthread_t ids[THREADS_MAX];
 };
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar ripc serve [OPTIONS] SERVICE\n\n"
-	      "Opens a service, by name or number, that sends back what it gets ('busbar ripc\n"
-	      "ping'), or with --directory answers HTTP requests for files ('busbar ripc get',\n"
-	      "'busbar ripc bridge'). Ends with Ctrl-C.\n\n"
-	      "  -d, --directory DIR      serves the files of this folder\n"
-	      "      --cache MIB          of recent files in registered memory (256)\n"
-	      "      --answer MIB         longest content of one answer; longer files only in\n"
-	      "                           ranges (1024)\n"
-	      "  -t, --threads N          that answer (2)\n"
-	      "      --counters           at the end, as a JSON object\n"
-	      RIPC_COMMON_HELP, out);
-}
+static const char help[] =
+	"usage: busbar ripc serve [OPTIONS] SERVICE\n\n"
+	"Opens a service, by name or number, that sends back what it gets ('busbar ripc\n"
+	"ping'), or with --directory answers HTTP requests for files ('busbar ripc get',\n"
+	"'busbar ripc bridge'). Ends with Ctrl-C.\n\n"
+	"  -d, --directory DIR      serves the files of this folder\n"
+	"      --cache MIB          of recent files in registered memory (256)\n"
+	"      --answer MIB         longest content of one answer; longer files only in\n"
+	"                           ranges (1024)\n"
+	"  -t, --threads N          that answer (2)\n"
+	"      --counters           at the end, as a JSON object\n"
+	RIPC_COMMON_HELP;
 
 /* ---- echo ---- */
 
@@ -201,36 +199,22 @@ static int serve(struct serve *v, const struct ripc_config *config)
 	return ret < 0 ? CLI_FAILED : ret;
 }
 
-int cli_ripc_serve(int argc, char **argv);
-
 int cli_ripc_serve(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "directory", required_argument, NULL, 'd' },
-		{ "cache", required_argument, NULL, 1 }, { "answer", required_argument, NULL, 2 },
-		{ "threads", required_argument, NULL, 't' },
-		{ "counters", no_argument, NULL, 3 }, RIPC_COMMON_LONG, { NULL, 0, NULL, 0 },
-	};
 	static struct serve v = { .cache_mib = 256, .content_mib = 1024, .threads = 2 };
-	struct ripc_config config = { 0 };
-	bool good = true;
-	int opt;
+	static const struct ripc_option options[] = {
+		{ "directory", 'd', .text = &v.directory },
+		{ "cache", .number = &v.cache_mib, .max = 1 << 20 },
+		{ "answer", .number = &v.content_mib, .min = 1, .max = 4096 },
+		{ "threads", 't', .number = &v.threads, .min = 1, .max = THREADS_MAX },
+		{ "counters", .flag = &v.counters },
+		{ .name = NULL },
+	};
+	struct ripc_config config;
+	int status = ripc_common_options(argc, argv, options, &config, help);
 
-	while (good && (opt = getopt_long(argc, argv, "d:t:" RIPC_COMMON_SHORT, options, NULL)) != -1) {
-		switch (opt) {
-		case 'd': v.directory = optarg; break;
-		case 't': good = ripc_number("threads", optarg, 1, THREADS_MAX, &v.threads); break;
-		case 1: good = ripc_number("cache", optarg, 0, 1 << 20, &v.cache_mib); break;
-		case 2: good = ripc_number("answer", optarg, 1, 4096, &v.content_mib); break;
-		case 3: v.counters = true; break;
-		case 'h':
-			print_help(stdout);
-			return CLI_OK;
-		default: good = ripc_common_option(&config, opt, optarg);
-		}
-	}
-	if (!good)
-		return CLI_USAGE;
+	if (status >= 0)
+		return status;
 	if (optind + 1 != argc) {
 		log_error("one service is to be given, its name or number");
 		return CLI_USAGE;

@@ -30,6 +30,7 @@
 #include "util/bounded_write.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/log_recent.h"
 
 /* How long the summary waits for a slow reader. */
 #define SUMMARY_MS 2000
@@ -414,6 +415,9 @@ int cli_run(int argc, char **argv)
 	log_init(o.level >= 0 ? (enum log_level)o.level : LOG_INFO);
 	if (o.level >= 0)
 		log_set_level((enum log_level)o.level);
+	/* For GET /log; without memory there is no more to say than that. */
+	if (log_recent_keep())
+		log_warn("no memory to keep the last lines of the log");
 	super_node_set_idle_stop(o.idle_stop);
 	limit_stacks();
 	metrics_set_adapters(read_adapters);

@@ -40,6 +40,11 @@ int log_level_parse(const char *name)
 	return -EINVAL;
 }
 
+const char *log_level_name(enum log_level level)
+{
+	return log_level_names[level];
+}
+
 void log_level_update(void)
 {
 	atomic_store(&log_level_max,
@@ -142,6 +147,7 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
+	log_recent_add(level, room, message, &now);
 	len = strlen(strcpy(line, prefix));
 	/* The last byte is for the end of the line. */
 	if (!log_output_format(o, level, room, message, &now, line + len,

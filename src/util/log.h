@@ -40,6 +40,9 @@ void log_init(enum log_level fallback);
  * such messages. -EINVAL: unknown. */
 int log_level_parse(const char *name);
 
+/* "error" ... */
+const char *log_level_name(enum log_level level);
+
 void log_set_level(enum log_level level);
 
 /* The level of all rooms that match the glob `room`, as a whole ("gateway/path") or

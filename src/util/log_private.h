@@ -27,6 +27,10 @@ bool log_output_format(const struct log_output *o, enum log_level level,
 void log_output_write(const struct log_output *o, enum log_level level,
 		      const char *line, size_t len);
 
+/* Into the ring of log_recent.h, if there is one. */
+void log_recent_add(enum log_level level, const char *room, const char *message,
+		    const struct timespec *now);
+
 /* A file of its own, because <syslog.h> defines names that log.h uses. */
 void log_syslog_write(int level, const char *text);
 

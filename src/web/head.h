@@ -8,22 +8,11 @@
 #ifndef WEB_HEAD_H
 #define WEB_HEAD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
+#include "util/head_text.h"
+
 #define HEAD_FIELDS_MAX 64
-
-/* A part of the text that was parsed; valid as long as that. Not ended by a NUL. */
-struct head_text {
-	const char *at;
-	size_t bytes;
-};
-
-struct head_field {
-	struct head_text name, value; /* the value without blanks around it */
-};
 
 struct head {
 	struct head_text first;
@@ -38,12 +27,6 @@ int head_parse(struct head *h, const char *text, size_t bytes);
 const struct head_field *head_find(const struct head *h, const char *name);
 /* How many fields have that name. */
 unsigned head_count(const struct head *h, const char *name);
-/* Is it this word, in any case? */
-bool head_is(struct head_text t, const char *word);
-/* Is it in a list with commas, in any case? */
-bool head_lists(struct head_text list, struct head_text word);
-/* Decimal digits only, below 2^63. */
-bool head_number(struct head_text t, uint64_t *out);
 
 enum head_method { HEAD_GET, HEAD_HEAD, HEAD_OTHER };
 
@@ -84,7 +67,5 @@ bool head_date_parse(struct head_text t, time_t *out);
 
 /* By the end of the file's name. */
 const char *head_content_type(const char *path);
-/* "Not Found" */
-const char *head_reason(unsigned status);
 
 #endif

@@ -8,32 +8,18 @@
 #include "util/container_of.h"
 #include "web/head.h"
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* One character of the target, decoded; -1: not one. */
 static int take_character(struct head_text *t)
 {
-	int c = (unsigned char)t->at[0], high, low;
-	size_t n = 1;
+	bool is_escaped = t->at[0] == '%';
+	int c = is_escaped ? head_escaped(*t) : (unsigned char)t->at[0];
+	size_t n = is_escaped ? 3 : 1;
 
-	if (c == '%') {
-		high = t->bytes > 2 ? digit_of(t->at[1]) : -1;
-		low = t->bytes > 2 ? digit_of(t->at[2]) : -1;
-		if (high < 0 || low < 0)
-			return -1;
-		c = high << 4 | low;
-		n = 3;
-	}
+	if (c < ' ' || c == 0x7f)
+		return -1;
 	t->at += n;
 	t->bytes -= n;
-	return c < ' ' || c == 0x7f ? -1 : c;
+	return c;
 }
 
 /* The target without "http://host" and query. False: neither form of a target. */
@@ -179,29 +165,4 @@ const char *head_content_type(const char *path)
 		if (!strcasecmp(dot + 1, types[i][0]))
 			return types[i][1];
 	return "application/octet-stream";
-}
-
-const char *head_reason(unsigned status)
-{
-	switch (status) {
-	case 200: return "OK";
-	case 206: return "Partial Content";
-	case 301: return "Moved Permanently";
-	case 304: return "Not Modified";
-	case 400: return "Bad Request";
-	case 403: return "Forbidden";
-	case 404: return "Not Found";
-	case 405: return "Method Not Allowed";
-	case 408: return "Request Timeout";
-	case 414: return "URI Too Long";
-	case 416: return "Range Not Satisfiable";
-	case 431: return "Request Header Fields Too Large";
-	case 500: return "Internal Server Error";
-	case 501: return "Not Implemented";
-	case 502: return "Bad Gateway";
-	case 503: return "Service Unavailable";
-	case 504: return "Gateway Timeout";
-	case 505: return "HTTP Version Not Supported";
-	default: return "Other";
-	}
 }

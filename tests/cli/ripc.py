@@ -62,12 +62,37 @@ def ping(name):
     run = busbar("list", name, "-W", "0.2", "no-such-service")
     check("list finds one of two", run.returncode == 1 and
           f"{name} 0x".encode() in run.stdout and b"nobody answers" in run.stdout)
+    shown(name, server.process.pid)
     check("ping of nobody fails", busbar("ping", "-c", "1", "0x7fffffff").returncode == 1)
     check("too long for a short message is a usage error",
           busbar("ping", "-s", "100000", name).returncode == 2)
     status, rest = server.end()
     check("serve ends with Ctrl-C", status == 0, str(status))
     check("it sent back what came", json.loads(rest)["failed"] == 0, rest)
+
+
+def shown(name, pid):
+    """What the instance shows to others of this user."""
+    services = json.loads(busbar("list", "-j").stdout)["services"]
+    mine = [s for s in services if s["name"] == name and s["pid"] == pid]
+    check("list shows the service of this host", len(mine) == 1, str(services))
+    by_name = json.loads(busbar("list", "-j", name).stdout)[name]
+    check("its number and address are those that its name leads to", mine and
+          (by_name["id"], by_name["address"]) == (mine[0]["id"], mine[0]["address"]))
+    run = busbar("top", "-c", "1", "-j")
+    top = [i for i in json.loads(run.stdout)["instances"] if i["pid"] == pid]
+    check("top shows its counters", len(top) == 1 and
+          top[0]["counters"]["short_received"] > 50, run.stdout.decode())
+    check("top prints a line for it", f" {pid} ".encode() in busbar("top", "-c", "1").stdout)
+    check("top takes no operands", busbar("top", name).returncode == 2)
+    stranger = ["setpriv", "--reuid=65534", "--clear-groups"]
+    # Who cannot reach the program, below the home of somebody else, cannot ask.
+    if os.geteuid() == 0 and not subprocess.run([*stranger, "test", "-r", BUSBAR],
+                                                check=False).returncode:
+        run = subprocess.run([*stranger, BUSBAR, "ripc", "list"], capture_output=True,
+                             timeout=30, check=False)
+        check("other users see nothing", run.returncode == 0 and b"SERVICE" in run.stdout and
+              name.encode() not in run.stdout, run.stdout.decode() + run.stderr.decode())
 
 
 class Connection(http.client.HTTPConnection):

@@ -4,15 +4,12 @@
  * number of random mutations of valid packets (argument 1: runs, argument 2: seed); built
  * with -fsanitize=fuzzer and -DFUZZER, libFuzzer drives it.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mutate.h"
+#include "drive.h"
 #include "transport/packet/ib.h"
 #include "wire/ib/header.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool good)
 {
@@ -82,27 +79,15 @@ static size_t valid(uint8_t *to)
 	return header + p.bytes + ib_pad(p.bytes) + IB_ICRC_BYTES;
 }
 
+static size_t make(uint8_t *bytes, size_t capacity)
+{
+	size_t size = valid(bytes);
+
+	return mutate_times(bytes, size, capacity, random_below(4));
+}
+
 int main(int argc, char **argv)
 {
-	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000000;
-
-	random_state = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-	printf("seed %lu\n", (unsigned long)random_state);
-	for (unsigned long run = 0; run < runs; run++) {
-		uint8_t bytes[IB_HEADERS_MAX + PAYLOAD + IB_ICRC_BYTES];
-		size_t size = valid(bytes);
-		uint8_t *data;
-
-		for (uint64_t n = random_below(4); n > 0; n--)
-			size = mutate(bytes, size, sizeof(bytes));
-		/* Exactly `size` bytes, so that a sanitizer sees overreading. */
-		data = malloc(size ? size : 1);
-		if (!data)
-			return 1;
-		memcpy(data, bytes, size);
-		LLVMFuzzerTestOneInput(data, size);
-		free(data);
-	}
-	return 0;
+	return drive(argc, argv, 1000000, IB_HEADERS_MAX + PAYLOAD + IB_ICRC_BYTES, make);
 }
 #endif

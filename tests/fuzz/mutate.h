@@ -64,4 +64,11 @@ static inline size_t mutate(uint8_t *data, size_t size, size_t capacity)
 	return size;
 }
 
+static inline size_t mutate_times(uint8_t *data, size_t size, size_t capacity, uint64_t times)
+{
+	for (; times; times--)
+		size = mutate(data, size, capacity);
+	return size;
+}
+
 #endif

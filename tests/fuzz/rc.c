@@ -13,7 +13,7 @@
 #include "engine/rc/responder.h"
 
 #define MUTATE_BYTES "\0\1\2\3\4\5\6\7\x08\x09\x10\x1f\x20\x40\x60\x61\x62\x63\x7f\x80\xff"
-#include "mutate.h"
+#include "drive.h"
 
 #define check(cond)                                                               \
 	do {                                                                      \
@@ -344,22 +344,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef FUZZER
+static size_t make(uint8_t *bytes, size_t capacity)
+{
+	size_t size = random_below(capacity);
+
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)random_below(random_below(3) ? 256 : 8);
+	return mutate_times(bytes, size, capacity, random_below(8));
+}
+
 int main(int argc, char **argv)
 {
-	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
-
-	random_state = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-	printf("seed %lu\n", (unsigned long)random_state);
-	for (unsigned long run = 0; run < runs; run++) {
-		uint8_t bytes[400];
-		size_t size = random_below(sizeof(bytes));
-
-		for (size_t i = 0; i < size; i++)
-			bytes[i] = (uint8_t)random_below(random_below(3) ? 256 : 8);
-		for (uint64_t n = random_below(8); n > 0; n--)
-			size = mutate(bytes, size, sizeof(bytes));
-		LLVMFuzzerTestOneInput(bytes, size);
-	}
-	return 0;
+	return drive(argc, argv, 100000, 400, make);
 }
 #endif

@@ -13,11 +13,9 @@
 #include <unistd.h>
 
 #define MUTATE_BYTES "\0\1\2\3\4\5\6\7\x10\x20\x21\x40\x7f\x80\xff"
-#include "mutate.h"
+#include "drive.h"
 #include "ripc/find/places.h"
 #include "ripc/find/resolver_private.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct resolver *resolver;
 static uint16_t sink_port;
@@ -169,30 +167,20 @@ static size_t packet(uint8_t *out)
 	return 2 + out[1];
 }
 
+static size_t make(uint8_t *bytes, size_t capacity)
+{
+	size_t size = 0;
+
+	for (uint64_t n = 1 + random_below(8); n; n--)
+		size += packet(bytes + size);
+	return mutate_times(bytes, size, capacity, random_below(2) * random_below(4));
+}
+
 int main(int argc, char **argv)
 {
-	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 20000;
-	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
+	int ret = drive(argc, argv, 20000, SIZE_MAX_ALL, make);
 
-	printf("seed %lu\n", seed);
-	random_state = seed;
-	for (unsigned long run = 0; run < runs; run++) {
-		static uint8_t bytes[SIZE_MAX_ALL];
-		size_t size = 0;
-		uint8_t *data;
-
-		for (uint64_t n = 1 + random_below(8); n; n--)
-			size += packet(bytes + size);
-		for (uint64_t changes = random_below(2) * random_below(4); changes; changes--)
-			size = mutate(bytes, size, sizeof(bytes));
-		data = malloc(size ? size : 1);
-		if (!data)
-			return 1;
-		memcpy(data, bytes, size);
-		LLVMFuzzerTestOneInput(data, size);
-		free(data);
-	}
 	resolver_close(resolver);
-	return 0;
+	return ret;
 }
 #endif

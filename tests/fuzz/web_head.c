@@ -7,15 +7,12 @@
  * drives it.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MUTATE_BYTES "0123456789/.%:-=,? \t\r\n\0\x7f\xff"
-#include "mutate.h"
+#include "drive.h"
 #include "web/head.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void within(struct head_text t, const uint8_t *data, size_t size)
 {
@@ -114,30 +111,17 @@ static const char *const valid[] = {
 	"HTTP/1.1 206 Partial Content\r\nRipc-Request: 17\r\nContent-Length: 5\r\n\r\n",
 };
 
+static size_t make(uint8_t *bytes, size_t capacity)
+{
+	const char *text = valid[random_below(sizeof(valid) / sizeof(valid[0]))];
+	size_t size = strlen(text);
+
+	memcpy(bytes, text, size);
+	return mutate_times(bytes, size, capacity, random_below(4));
+}
+
 int main(int argc, char **argv)
 {
-	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
-	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-
-	printf("seed %lu\n", seed);
-	random_state = seed;
-	for (unsigned long run = 0; run < runs; run++) {
-		static uint8_t bytes[SEED_MAX];
-		const char *text = valid[random_below(sizeof(valid) / sizeof(valid[0]))];
-		size_t size = strlen(text);
-		uint8_t *data;
-
-		memcpy(bytes, text, size);
-		for (uint64_t changes = random_below(4); changes; changes--)
-			size = mutate(bytes, size, sizeof(bytes));
-		/* Exactly `size` bytes, so that a sanitizer sees overreading. */
-		data = malloc(size ? size : 1);
-		if (!data)
-			return 1;
-		memcpy(data, bytes, size);
-		LLVMFuzzerTestOneInput(data, size);
-		free(data);
-	}
-	return 0;
+	return drive(argc, argv, 100000, SEED_MAX, make);
 }
 #endif

@@ -10,6 +10,10 @@ unshare --net --mount --pid --fork true 2>/dev/null || {
 	exit 77
 }
 export BUSBAR_LOG=debug
+# With a process 1 that ends, the kernel kills the one that removes the program's folder; in a
+# container the folder goes with it.
+export TMPDIR="$tmp"
+unset XDG_RUNTIME_DIR
 unshare --net sh -c 'ip link set lo up; exec sleep 60' &
 pod=$!
 # With the status of the test.

@@ -40,9 +40,9 @@ def end_of(text, start):
 
 
 def clean(text):
-    """Without comments, which name fields too."""
+    """Without comments, which name fields too; "ws://" is none."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    return re.sub(r"//[^\n]*", "", text)
+    return re.sub(r"(?<!:)//[^\n]*", "", text)
 
 
 def entries(text):

@@ -16,7 +16,7 @@ complain() {
 
 sources() {
 	find src lib tests examples man scripts .ci Makefile meson.build \
-		-type f ! -name '*.md' ! -name '.*' 2>/dev/null
+		-name node_modules -prune -o -type f ! -name '*.md' ! -name '.*' -print 2>/dev/null
 }
 
 # Text data for tests and lists that are read line by line have no comments.
@@ -172,7 +172,7 @@ find src/gateway -name '*.[ch]' | xargs awk '
 	function stem(path) { sub(/[.][ch]$/, "", path); return path }
 	BEGIN {
 		rooms = split("base config sample plugin comtrade format/part format " \
-			"hook/part hook part node path super_node control http", room, " ")
+			"hook/part hook part node path super_node control observe page http relay", room, " ")
 	}
 	FNR == 1 {
 		self = substr(FILENAME, 5)

@@ -66,11 +66,46 @@ static bool is_news(struct config *c, const char *message)
 	return true;
 }
 
-static _Thread_local json_t *collected;
+static _Thread_local json_t *collected, *problems;
 
 void config_collect_errors(json_t *list)
 {
 	collected = list;
+}
+
+void config_collect_problems(json_t *list)
+{
+	problems = list;
+}
+
+/* What is no UTF-8, such as a name that was cut, is told in ASCII. */
+static json_t *told(const char *text)
+{
+	json_t *o = json_string(text);
+	char plain[1024];
+	size_t i;
+
+	for (i = 0; !o && text[i] && i + 1 < sizeof(plain); i++)
+		plain[i] = (unsigned char)text[i] < 128 ? text[i] : '?';
+	plain[o ? 0 : i] = '\0';
+	return o ? o : json_string(plain);
+}
+
+static void collect_problem(enum log_level level, const char *file, unsigned line,
+			    const char *path, const char *text)
+{
+	json_t *o = json_pack("{ss so sI so}", "level",
+			      level == LOG_ERROR ? "error" : "warning", "file", told(file),
+			      "line", (json_int_t)line, "message", told(text));
+
+	if (*path)
+		json_object_set_new(o, "key", told(path));
+	json_array_append_new(problems, o);
+}
+
+const char *config_source(const struct config *c)
+{
+	return c->source ? c->source : "";
 }
 
 const char *config_file(const struct config *c)
@@ -83,14 +118,19 @@ static void report(struct config *c, enum log_level level, unsigned file,
 		   unsigned line, const char *path, const char *fmt,
 		   va_list args)
 {
+	const char *name = file < c->file_count ? c->files[file] : "?";
 	char text[768], message[960];
 
 	vsnprintf(text, sizeof(text), fmt, args);
-	snprintf(message, sizeof(message), "%s:%u: %s%s%s",
-		 file < c->file_count ? c->files[file] : "?", line, path,
+	snprintf(message, sizeof(message), "%s:%u: %s%s%s", name, line, path,
 		 *path ? ": " : "", text);
 	if (!is_news(c, message))
 		return;
+	if (problems) {
+		collect_problem(level, name, line, path, text);
+		c->errors += level == LOG_ERROR;
+		return;
+	}
 	if (level != LOG_ERROR) {
 		log_warn("%s", message);
 		return;
@@ -138,6 +178,8 @@ int config_load_text(const char *name, const char *text, size_t len,
 
 	if (!c)
 		return -ENOMEM;
+	c->source = strndup(text, len);
+	c->no_memory |= !c->source;
 	ret = config_text_expand(c, config_file_add(c, name), text, len, json);
 	if (!ret)
 		ret = json ? config_parse_json(c) : config_parse_libconfig(c);
@@ -205,6 +247,7 @@ void config_release(struct config *c)
 	free(c->files);
 	free(c->lines);
 	free(c->text);
+	free(c->source);
 	free(c->reported);
 }
 

@@ -102,8 +102,17 @@ int config_unpack_part(struct config *c, const json_t *obj,
  * (borrowed) as strings; NULL ends this. */
 void config_collect_errors(json_t *list);
 
+/*
+ * The same for errors and warnings, as objects {"level", "file", "line", "key", "message"}
+ * (`key` where it belongs to one, such as "nodes.sig.rate"). They are not logged then, and not in
+ * the list of texts: who collects them tells them.
+ */
+void config_collect_problems(json_t *list);
+
 /* Name of the file that was loaded, as it was given. */
 const char *config_file(const struct config *c);
+/* The text as it was given: includes and ${...} are not replaced. */
+const char *config_source(const struct config *c);
 
 /* "file:line" of a value; valid until the config is destroyed. */
 const char *config_where(struct config *c, const json_t *value);

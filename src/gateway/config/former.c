@@ -68,7 +68,6 @@ static const struct {
 	{ "uldaq", DEVICE },
 	{ "ulapi", DEVICE },
 	{ "webrtc", OTHER_PROTOCOL },
-	{ "websocket", OTHER_PROTOCOL },
 	{ "zeromq", OTHER_PROTOCOL },
 };
 

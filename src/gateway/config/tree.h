@@ -47,6 +47,7 @@ struct config {
 	char *text;                  /* expanded, while loading */
 	size_t text_len, text_capacity;
 	bool no_memory;
+	char *source;                /* the text as it was given */
 };
 
 /* config_text.c: name of a file; returns its index. */

@@ -28,7 +28,7 @@ void uuid_from_text(char uuid[UUID_SIZE], const char *kind, const char *text)
 		 (unsigned long long)(b & 0xffffffffffffu));
 }
 
-static bool is_valid(const char *text)
+bool uuid_is_valid(const char *text)
 {
 	if (strlen(text) != UUID_SIZE - 1)
 		return false;
@@ -48,7 +48,7 @@ int uuid_set(char uuid[UUID_SIZE], struct config *c, const json_t *cfg,
 		uuid_from_text(uuid, kind, text);
 		return 0;
 	}
-	if (!is_valid(given)) {
+	if (!uuid_is_valid(given)) {
 		config_fail(c, cfg, "uuid",
 			    "'%.60s' is no UUID, expected 32 hexadecimal digits in the form 01234567-89ab-cdef-0123-456789abcdef",
 			    given);

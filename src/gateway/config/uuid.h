@@ -14,6 +14,9 @@
 /* Makes an identifier from `kind` and `text`; the same texts give the same identifier. */
 void uuid_from_text(char uuid[UUID_SIZE], const char *kind, const char *text);
 
+/* 32 hexadecimal digits in the usual groups. */
+bool uuid_is_valid(const char *text);
+
 /* `given` in lower case, checked (reported for key "uuid" of `cfg`), or, when it
  * is NULL, made from `kind` and `text`. 0 or -EINVAL. */
 int uuid_set(char uuid[UUID_SIZE], struct config *c, const json_t *cfg,

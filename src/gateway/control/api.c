@@ -7,6 +7,7 @@
 
 #include "gateway/control/query.h"
 #include "gateway/control/request.h"
+#include "gateway/super_node/super_node_control.h"
 
 static bool is_utf8(const char *s)
 {
@@ -58,6 +59,7 @@ static bool fits(const char *pattern, const char *const segments[], int count,
 {
 	int args = 0;
 
+	r->args[1] = NULL;
 	for (int i = 0; i < count; i++) {
 		const char *arg;
 		size_t len;
@@ -88,21 +90,42 @@ static int prepare(const char *path, char copy[CONTROL_PATH_MAX],
 	return cut(strcpy(copy, path), segments, query);
 }
 
-/* NULL: there is none; with *other a method that there is instead. */
+/* Whether what stands for the second '*' is a command, where there is one. */
+static bool commands(const struct request *r)
+{
+	return !r->args[1] || control_verb_parse(r->args[1]) >= 0;
+}
+
+/* NULL: there is none; with *allow the methods that there are instead. */
 static const struct route *find_route(const char *method,
 				      const char *const segments[], int count,
-				      struct request *r, const char **other)
+				      struct request *r, const char **allow)
 {
-	*other = NULL;
+	static const char *const lists[] = { NULL, "GET", "POST", "GET, POST" };
+	const struct route *unknown = NULL;
+	unsigned there = 0;
+
 	for (size_t i = 0; count > 0 && i < request_route_count; i++) {
-		if (!fits(request_routes[i].entry.path, segments, count, r))
+		const struct control_entry *e = &request_routes[i].entry;
+
+		if (!fits(e->path, segments, count, r))
 			continue;
-		if (!strcmp(request_routes[i].entry.method, method))
+		if (!commands(r)) {
+			if (!strcmp(e->method, method))
+				unknown = &request_routes[i];
+			continue;
+		}
+		if (!strcmp(e->method, method)) {
+			*allow = NULL;
 			return &request_routes[i];
-		if (!*other)
-			*other = request_routes[i].entry.method;
+		}
+		there |= strcmp(e->method, "GET") ? 2 : 1;
 	}
-	return NULL;
+	*allow = lists[there];
+	/* Its handler says which commands there are. */
+	if (there || !unknown || !fits(unknown->entry.path, segments, count, r))
+		return NULL;
+	return unknown;
 }
 
 int control_find(const char *method, const char *path, struct control_rule *rule,

@@ -38,7 +38,7 @@ struct control_answer {
 	char *text;
 	size_t text_len;
 	const char *type;      /* of `text`; static */
-	const char *allow;     /* with status 405: the method that there is; static */
+	const char *allow;     /* with status 405: the methods that there are; static */
 };
 
 /* What a transport has to know of a request before it is carried out. */
@@ -67,12 +67,22 @@ json_t *control_handle(struct super_node *sn, const char *method,
 /* Names of the requests, such as "node/start"; a new reference. */
 json_t *control_request_names(void);
 
+/* A type of an answer; `is_text` where the description says that it is a string. */
+struct control_type {
+	const char *type;
+	bool is_text;
+};
+
 /* The table, for its description (openapi.h); '*' in `path` stands for a name. */
 struct control_entry {
 	const char *method, *path;
 	enum http_role role;
 	const char *summary;
-	const char *schema; /* of the answer's body; NULL: a text */
+	const char *schema;               /* of the JSON of the answer; NULL: see `types` */
+	const struct control_type *types; /* other types of the answer, up to NULL */
+	const char *body;                 /* schema of the request's body; NULL: none */
+	const char *query;                /* what may stand behind '?'; NULL: nothing */
+	bool query_is_number;
 };
 const struct control_entry *control_entry(size_t index); /* NULL: no more */
 

@@ -123,6 +123,11 @@ char *graph_text(const json_t *nodes, const json_t *paths)
 	return fclose(f) ? (free(text), NULL) : text;
 }
 
+const char *graph_format_name(unsigned index)
+{
+	return index < ARRAY_SIZE(formats) ? formats[index].name : NULL;
+}
+
 static const char *find_type(const char *format)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)

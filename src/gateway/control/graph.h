@@ -12,6 +12,9 @@
 
 struct super_node;
 
+/* The formats, by number; NULL: no more. */
+const char *graph_format_name(unsigned index);
+
 struct graph {
 	const char *format, *layout; /* "svg", "dot" */
 	/* The result; the caller frees `text`. */

@@ -8,9 +8,25 @@
 #include <string.h>
 
 #include "gateway/control/api.h"
-#include "gateway/control/config_text.h"
-#include "gateway/control/metrics.h"
+#include "gateway/control/graph.h"
 #include "gateway/super_node/http_settings.h"
+#include "gateway/super_node/super_node_control.h"
+
+/* What may stand for "{command}" and "{format}"; "{id}" is any text. */
+static json_t *parameter_schema(const char *name)
+{
+	bool command = !strcmp(name, "command");
+	json_t *schema = json_pack("{ss}", "type", "string"), *words;
+	const char *word;
+
+	if (!command && strcmp(name, "format"))
+		return schema;
+	words = json_array();
+	for (unsigned i = 0; (word = command ? control_verb_name(i) : graph_format_name(i)); i++)
+		json_array_append_new(words, json_string(word));
+	json_object_set_new(schema, "enum", words);
+	return schema;
+}
 
 /* The form with "{id}" and "{command}" in place of the asterisks, and its parameters. */
 static void write_path(const char *path, char *to, size_t size, json_t *parameters)
@@ -30,8 +46,8 @@ static void write_path(const char *path, char *to, size_t size, json_t *paramete
 		len += (size_t)snprintf(to + len, size - len, "{%s}", name);
 		json_array_append_new(
 			parameters,
-			json_pack("{ss ss sb s{ss}}", "name", name, "in", "path",
-				  "required", 1, "schema", "type", "string"));
+			json_pack("{ss ss sb so}", "name", name, "in", "path",
+				  "required", 1, "schema", parameter_schema(name)));
 		stars++;
 	}
 	to[len] = '\0';
@@ -48,36 +64,14 @@ static json_t *json_content(const char *schema)
 			 reference("schemas", schema));
 }
 
-static json_t *text_content(const char *path)
-{
-	json_t *text = json_pack("{s{ss}}", "schema", "type", "string");
-	json_t *o = json_object();
-
-	if (!strcmp(path, "/metrics")) {
-		json_object_set(o, METRICS_PLAIN, text);
-		json_object_set(o, METRICS_OPEN, text);
-	} else {
-		json_object_set(o, "text/vnd.graphviz", text);
-		json_object_set(o, "image/svg+xml", text);
-		json_object_set_new(o, "image/png", json_object());
-		json_object_set_new(o, "application/pdf", json_object());
-		json_object_set_new(o, "text/plain", json_object());
-		json_object_set_new(o, CONTROL_JSON, json_object());
-	}
-	json_decref(text);
-	return o;
-}
-
 static json_t *content_of(const struct control_entry *e)
 {
-	json_t *o;
+	json_t *o = e->schema ? json_content(e->schema) : json_object();
 
-	if (!e->schema)
-		return text_content(e->path);
-	o = json_content(e->schema);
-	if (!strcmp(e->path, "/config"))
-		json_object_set_new(o, CONFIG_TEXT_TYPE,
-				    json_pack("{s{ss}}", "schema", "type", "string"));
+	for (const struct control_type *t = e->types; t && t->type; t++)
+		json_object_set_new(o, t->type,
+				    t->is_text ? json_pack("{s{ss}}", "schema", "type", "string") :
+						 json_object());
 	return o;
 }
 
@@ -114,11 +108,19 @@ static json_t *operation(const struct control_entry *e, const char *path,
 
 	if (json_array_size(parameters))
 		json_object_set(o, "parameters", parameters);
-	if (e->role == HTTP_CONFIGURE && strcmp(e->path, "/shutdown"))
+	if (e->body)
 		json_object_set_new(o, "requestBody",
-				    json_pack("{so}", "content",
-					      json_content("configuration")));
+				    json_pack("{so}", "content", json_content(e->body)));
 	return o;
+}
+
+static void add_query(const struct control_entry *e, json_t *parameters)
+{
+	if (e->query)
+		json_array_append_new(
+			parameters,
+			json_pack("{ss ss s{ss}}", "name", e->query, "in", "query", "schema",
+				  "type", e->query_is_number ? "integer" : "string"));
 }
 
 static json_t *paths(void)
@@ -131,11 +133,7 @@ static json_t *paths(void)
 		char path[128], method[8];
 
 		write_path(e->path, path, sizeof(path), parameters);
-		if (!strncmp(e->path, "/graph", 6))
-			json_array_append_new(
-				parameters,
-				json_pack("{ss ss s{ss}}", "name", "layout", "in",
-					  "query", "schema", "type", "string"));
+		add_query(e, parameters);
 		item = json_object_get(all, path);
 		if (!item) {
 			item = json_object();

@@ -8,27 +8,14 @@
 #include <string.h>
 #include <strings.h>
 
-static int hex(char c)
-{
-	return isdigit((unsigned char)c)  ? c - '0' :
-	       isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 :
-					    -1;
-}
-
-/* The byte that %XX at `s` stands for; -1: no such sequence. */
-static int escaped(const char *s, size_t len)
-{
-	if (len < 3 || s[0] != '%' || hex(s[1]) < 0 || hex(s[2]) < 0)
-		return -1;
-	return hex(s[1]) * 16 + hex(s[2]);
-}
+#include "util/head_text.h"
 
 void query_decode_loosely(char *s)
 {
 	char *to = s;
 
 	for (; *s; s++) {
-		int c = escaped(s, strnlen(s, 3));
+		int c = head_escaped((struct head_text){ s, strnlen(s, 3) });
 
 		if (c > 0) {
 			*to++ = (char)c;
@@ -48,7 +35,7 @@ int query_decode(const char *from, size_t len, char *to, size_t size)
 		int c = (unsigned char)from[i];
 
 		if (c == '%') {
-			c = escaped(from + i, len - i);
+			c = head_escaped((struct head_text){ from + i, len - i });
 			i += 2;
 		}
 		if (c <= 0)

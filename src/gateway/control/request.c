@@ -73,7 +73,7 @@ static json_t *outcome(struct request *r, int err, const char *what)
 	case EPERM:
 		return fail_state(r, what);
 	case ENOTSUP:
-		return request_fail(r, 501, "it cannot do that, or is disabled");
+		return request_fail(r, 501, "it cannot do that");
 	case EBUSY:
 		return request_fail(r, 503, "it does not come out of a read or write; nothing was changed");
 	case ESHUTDOWN:
@@ -180,7 +180,9 @@ static json_t *rewind_node(struct request *r)
 /* Why a new configuration was not taken. */
 static json_t *refuse_config(struct request *r, int ret, json_t *report)
 {
-	r->status = ret == -EINVAL ? 422 : status_of(ret);
+	/* Also one that cannot be read: 404 would be about the request. */
+	r->status = ret == -EINVAL || json_object_get(report, "errors") ? 422 :
+									  status_of(ret);
 	if (!report)
 		report = json_object();
 	if (!json_object_get(report, "error"))
@@ -280,6 +282,39 @@ static json_t *get_config(struct request *r)
 	return answer_text(r, text, text ? strlen(text) : 0, CONFIG_TEXT_TYPE);
 }
 
+static json_t *get_config_text(struct request *r)
+{
+	json_t *o = super_node_config_source(r->sn);
+
+	return o ? o : request_fail(r, 501, "the text of the configuration is no UTF-8");
+}
+
+/* {"text": "..."} */
+static json_t *post_check(struct request *r)
+{
+	const char *text = json_string_value(json_object_get(r->body, "text"));
+	json_t *problems = NULL;
+	int ret;
+
+	if (!text)
+		return request_fail(r, 400, "text: expected the text of a configuration");
+	ret = super_node_check_text(r->sn, text, &problems);
+	if (!ret || (ret == -EINVAL && json_array_size(problems)))
+		return json_pack("{sb so}", "good", !ret, "problems", problems);
+	json_decref(problems);
+	return request_fail(r, status_of(ret), strerror(-ret));
+}
+
+static json_t *get_log(struct request *r)
+{
+	char after[24] = "0";
+
+	if (query_value(r->query, "after", after, sizeof(after)) != -ENOENT &&
+	    (!*after || after[strspn(after, "0123456789")]))
+		return request_fail(r, 400, "after: expected the number of a line");
+	return control_log(strtoull(after, NULL, 10));
+}
+
 static json_t *get_metrics(struct request *r)
 {
 	bool open = !query_prefers(r->accept, METRICS_PLAIN, METRICS_OPEN);
@@ -296,8 +331,9 @@ static json_t *get_graph(struct request *r)
 	char layout[16] = "dot", error[160];
 	int ret;
 
-	if (query_value(r->query, "layout", layout, sizeof(layout)) == -ENAMETOOLONG)
-		layout[0] = '\0';
+	ret = query_value(r->query, "layout", layout, sizeof(layout));
+	if (ret && ret != -ENOENT)
+		layout[0] = '\0'; /* there is no such layout */
 	g.layout = layout;
 	ret = graph_draw(r->sn, &g, error, sizeof(error));
 	if (ret)
@@ -318,45 +354,92 @@ static json_t *get_openapi(struct request *r)
 #define OPERATE HTTP_OPERATE
 #define CONFIGURE HTTP_CONFIGURE
 
+static const struct control_type config_types[] = {
+	{ CONFIG_TEXT_TYPE, true },
+	{ NULL, false },
+};
+static const struct control_type metrics_types[] = {
+	{ METRICS_PLAIN, true },
+	{ METRICS_OPEN, true },
+	{ NULL, false },
+};
+static const struct control_type graph_types[] = {
+	{ "text/vnd.graphviz", true },
+	{ "image/svg+xml", true },
+	{ "image/png", false },
+	{ "application/pdf", false },
+	{ "text/plain", false },
+	{ CONTROL_JSON, false },
+	{ NULL, false },
+};
+
 /* The first that fits counts. */
 const struct route request_routes[] = {
-	{ { "GET", "/capabilities", WATCH, "What this build can do", "capabilities" },
+	{ { "GET", "/capabilities", WATCH, "What this build can do", .schema = "capabilities" },
 	  get_capabilities },
-	{ { "GET", "/status", WATCH, "The state of gateway and host", "status" },
+	{ { "GET", "/status", WATCH, "The state of gateway and host", .schema = "status" },
 	  get_status },
-	{ { "GET", "/config", WATCH, "The present configuration", "object" },
+	{ { "GET", "/config", WATCH, "The present configuration", .schema = "object",
+	    .types = config_types },
 	  get_config },
-	{ { "GET", "/nodes", WATCH, "All nodes", "nodes" }, get_nodes },
-	{ { "GET", "/node/*", WATCH, "A node, by name or UUID", "node" }, get_node },
-	{ { "GET", "/node/*/stats", WATCH, "Counters and metrics of a node", "node_stats" },
+	{ { "GET", "/config/text", WATCH, "The present configuration as it was written",
+	    .schema = "config_text" },
+	  get_config_text },
+	{ { "POST", "/check", CONFIGURE, "Read a text as a configuration and change nothing",
+	    .body = "text", .schema = "check" },
+	  post_check },
+	{ { "GET", "/log", WATCH, "The last lines of the log, those behind ?after=N",
+	    .query = "after", .query_is_number = true, .schema = "log" },
+	  get_log },
+	{ { "GET", "/nodes", WATCH, "All nodes", .schema = "nodes" }, get_nodes },
+	{ { "GET", "/node/*", WATCH, "A node, by name or UUID", .schema = "node" }, get_node },
+	{ { "GET", "/node/*/stats", WATCH, "Counters and metrics of a node",
+	    .schema = "node_stats" },
 	  get_node_stats },
-	{ { "POST", "/node/*/stats/reset", OPERATE, "Set the counters of a node to zero", "done" },
+	{ { "POST", "/node/*/stats/reset", OPERATE, "Set the counters of a node to zero",
+	    .schema = "done" },
 	  post_node_reset },
-	{ { "POST", "/node/*/file/rewind", OPERATE, "Read a file from the beginning", "done" },
+	{ { "POST", "/node/*/file/rewind", OPERATE, "Read a file from the beginning",
+	    .schema = "done" },
 	  rewind_node },
-	{ { "GET", "/node/*/file/rewind", OPERATE, "The same, as older programs ask it", "done" },
+	{ { "GET", "/node/*/file/rewind", OPERATE, "The same, as older programs ask it",
+	    .schema = "done" },
 	  rewind_node },
-	{ { "POST", "/node/*/*", OPERATE, "start, stop, pause, resume or restart a node", "done" },
+	{ { "POST", "/node/*/*", OPERATE, "start, stop, pause, resume or restart a node",
+	    .schema = "done" },
 	  post_node },
-	{ { "GET", "/paths", WATCH, "All paths", "paths" }, get_paths },
-	{ { "GET", "/path/*", WATCH, "A path, by UUID, name or number", "path" }, get_path },
-	{ { "GET", "/path/*/stats", WATCH, "Counters and latencies of a path", "path_stats" },
+	{ { "GET", "/paths", WATCH, "All paths", .schema = "paths" }, get_paths },
+	{ { "GET", "/path/*", WATCH, "A path, by UUID, name or number", .schema = "path" },
+	  get_path },
+	{ { "GET", "/path/*/stats", WATCH, "Counters and latencies of a path",
+	    .schema = "path_stats" },
 	  get_path_stats },
-	{ { "POST", "/path/*/stats/reset", OPERATE, "Set the counters of a path to zero", "done" },
+	{ { "POST", "/path/*/stats/reset", OPERATE, "Set the counters of a path to zero",
+	    .schema = "done" },
 	  post_path_reset },
-	{ { "POST", "/path/*/*", OPERATE, "start, stop, pause, resume or restart a path", "done" },
+	{ { "POST", "/path/*/*", OPERATE, "start, stop, pause, resume or restart a path",
+	    .schema = "done" },
 	  post_path },
-	{ { "GET", "/stats", WATCH, "Counters of all nodes and paths", "stats" }, get_stats },
-	{ { "POST", "/stats/reset", OPERATE, "Set all counters to zero", "done" }, post_reset },
-	{ { "GET", "/metrics", WATCH, "Counters and histograms for Prometheus", NULL },
+	{ { "GET", "/stats", WATCH, "Counters of all nodes and paths", .schema = "stats" },
+	  get_stats },
+	{ { "POST", "/stats/reset", OPERATE, "Set all counters to zero", .schema = "done" },
+	  post_reset },
+	{ { "GET", "/metrics", WATCH, "Counters and histograms for Prometheus",
+	    .types = metrics_types },
 	  get_metrics },
-	{ { "GET", "/graph.*", WATCH, "Nodes and paths, drawn", NULL }, get_graph },
-	{ { "GET", "/openapi.json", WATCH, "This description", "object" }, get_openapi },
-	{ { "POST", "/reload", CONFIGURE, "Take what has changed in the configuration", "report" },
+	{ { "GET", "/graph.*", WATCH, "Nodes and paths, drawn", .query = "layout",
+	    .types = graph_types },
+	  get_graph },
+	{ { "GET", "/openapi.json", WATCH, "This description", .schema = "object" },
+	  get_openapi },
+	{ { "POST", "/reload", CONFIGURE, "Take what has changed in the configuration",
+	    .body = "configuration", .schema = "report" },
 	  post_reload },
-	{ { "POST", "/restart", CONFIGURE, "Stop everything and start anew", "restart" },
+	{ { "POST", "/restart", CONFIGURE, "Stop everything and start anew",
+	    .body = "configuration", .schema = "restart" },
 	  post_restart },
-	{ { "POST", "/shutdown", CONFIGURE, "End the gateway", "done" }, post_shutdown },
+	{ { "POST", "/shutdown", CONFIGURE, "End the gateway", .schema = "done" },
+	  post_shutdown },
 };
 
 const size_t request_route_count = ARRAY_SIZE(request_routes);
@@ -398,8 +481,6 @@ static void add_name(json_t *list, const char *name, const char *verb)
 
 json_t *control_request_names(void)
 {
-	static const char *const verbs[] = { "start", "stop", "pause", "resume",
-					     "restart" };
 	json_t *list = json_array();
 	char name[64];
 
@@ -412,8 +493,8 @@ json_t *control_request_names(void)
 			add_name(list, name, NULL);
 			continue;
 		}
-		for (size_t v = 0; v < ARRAY_SIZE(verbs); v++)
-			add_name(list, name, verbs[v]);
+		for (unsigned v = 0; control_verb_name(v); v++)
+			add_name(list, name, control_verb_name(v));
 	}
 	return list;
 }

@@ -11,6 +11,7 @@
 
 #include "gateway/plugin/plugin.h"
 #include "gateway/super_node/super_node_private.h"
+#include "util/log_recent.h"
 
 static json_t *names(const struct plugin *table)
 {
@@ -99,6 +100,40 @@ json_t *control_status(struct super_node *sn)
 		      kernel_json(&u), "system", system_json());
 	pthread_mutex_unlock(&sn->control);
 	return o;
+}
+
+/* Of text that may be no UTF-8, such as names of files. */
+static json_t *text_json(char *text)
+{
+	json_t *o = json_string(text);
+
+	for (char *s = text; !o && *s; s++)
+		if ((unsigned char)*s >= 128)
+			*s = '?';
+	return o ? o : json_string(text);
+}
+
+static json_t *log_line_json(struct log_recent_line *l)
+{
+	return json_pack("{sI sf ss so so}", "number", (json_int_t)l->number, "time",
+			 (double)l->time_ns / 1e9, "level", log_level_name(l->level), "room",
+			 text_json(l->room), "message", text_json(l->message));
+}
+
+json_t *control_log(uint64_t after)
+{
+	struct log_recent_line line;
+	json_t *lines = json_array();
+	uint64_t last = log_recent_last();
+
+	/* The log of a process that has begun again has smaller numbers. */
+	if (after > last)
+		after = 0;
+	while (log_recent_next(after, &line) && line.number <= last) {
+		json_array_append_new(lines, log_line_json(&line));
+		after = line.number;
+	}
+	return json_pack("{sI so}", "last", (json_int_t)last, "lines", lines);
 }
 
 json_t *control_restart_json(struct super_node *sn, const json_t *config)

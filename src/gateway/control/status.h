@@ -5,6 +5,7 @@
 #define GATEWAY_CONTROL_STATUS_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 struct super_node;
 
@@ -12,6 +13,8 @@ struct super_node;
  * used up: control_request_names(). */
 json_t *control_capabilities(json_t *apis);
 json_t *control_status(struct super_node *sn);
+/* Lines of the log behind number `after`, as many as are kept. */
+json_t *control_log(uint64_t after);
 /* The answer to a request for a restart. */
 json_t *control_restart_json(struct super_node *sn, const json_t *config);
 

@@ -3,7 +3,6 @@
 #define LOG_ROOM "gateway/http"
 #include "gateway/http/access.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 
 #include "gateway/http/sha256.h"
 #include "util/clock.h"
+#include "util/hex.h"
 #include "util/log.h"
 
 #define TOKENS_MAX 256
@@ -41,15 +41,10 @@ struct suspect {
 struct http_access {
 	struct token *tokens;
 	size_t count;
-	bool by_certificate;
+	bool by_certificate, everybody;
 	enum http_role client_role;
 	struct suspect suspects[SUSPECTS];
 };
-
-static int digit(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
-}
 
 /* 64 hexadecimal digits. */
 static bool parse_hash(const char *text, size_t len, unsigned char hash[SHA256_BYTES])
@@ -57,10 +52,11 @@ static bool parse_hash(const char *text, size_t len, unsigned char hash[SHA256_B
 	if (len != 2 * SHA256_BYTES)
 		return false;
 	for (size_t i = 0; i < len; i += 2) {
-		if (!isxdigit((unsigned char)text[i]) ||
-		    !isxdigit((unsigned char)text[i + 1]))
+		int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+
+		if (high < 0 || low < 0)
 			return false;
-		hash[i / 2] = (unsigned char)(digit(text[i]) * 16 + digit(text[i + 1]));
+		hash[i / 2] = (unsigned char)(high << 4 | low);
 	}
 	return true;
 }
@@ -103,30 +99,30 @@ static int add(struct http_access *a, const struct token *t)
 }
 
 /* Only its owner may read it, who is the gateway's user or root. */
-static int check_file(int fd, const char *path)
+static int check_file(int fd, const char *key, const char *path)
 {
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode)) {
-		log_error("http.token_file %s: no regular file", path);
+		log_error("%s %s: no regular file", key, path);
 		return -EINVAL;
 	}
 	if (st.st_mode & 077) {
-		log_error("http.token_file %s: its mode is %04o, so others can read the tokens; expected 0600 (chmod 600 %s)",
-			  path, st.st_mode & 07777, path);
+		log_error("%s %s: its mode is %04o, so others can read the tokens; expected 0600 (chmod 600 %s)",
+			  key, path, st.st_mode & 07777, path);
 		return -EPERM;
 	}
 	if (st.st_uid != geteuid() && st.st_uid != 0) {
-		log_error("http.token_file %s: it belongs to user %u, expected the gateway's user %u or root",
-			  path, st.st_uid, geteuid());
+		log_error("%s %s: it belongs to user %u, expected the server's user %u or root",
+			  key, path, st.st_uid, geteuid());
 		return -EPERM;
 	}
 	return 0;
 }
 
-static int read_lines(struct http_access *a, FILE *f, const char *path)
+static int read_lines(struct http_access *a, FILE *f, const char *key, const char *path)
 {
 	char line[LINE_MAX_BYTES];
 	unsigned number = 0;
@@ -145,32 +141,32 @@ static int read_lines(struct http_access *a, FILE *f, const char *path)
 			problem = "more than 256 tokens";
 		}
 		if (ret < 0)
-			log_error("http.token_file %s:%u: %s", path, number, problem);
+			log_error("%s %s:%u: %s", key, path, number, problem);
 	}
 	explicit_bzero(line, sizeof(line));
 	return ret;
 }
 
-static int read_file(struct http_access *a, const char *path)
+static int read_file(struct http_access *a, const char *key, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 	FILE *f;
 
 	if (fd < 0) {
 		ret = -errno;
-		log_error("http.token_file %s: %s", path, strerror(-ret));
+		log_error("%s %s: %s", key, path, strerror(-ret));
 		return ret;
 	}
-	ret = check_file(fd, path);
+	ret = check_file(fd, key, path);
 	f = ret ? NULL : fdopen(fd, "r");
 	if (!f) {
 		close(fd);
 		return ret ? ret : -ENOMEM;
 	}
-	ret = read_lines(a, f, path);
+	ret = read_lines(a, f, key, path);
 	fclose(f);
 	if (!ret && !a->count) {
-		log_error("http.token_file %s: there is no token in it", path);
+		log_error("%s %s: there is no token in it", key, path);
 		ret = -EINVAL;
 	}
 	return ret;
@@ -206,9 +202,10 @@ int http_access_new(struct http_access **out, const struct http_settings *s)
 		return -ENOMEM;
 	}
 	a->by_certificate = s->ssl_ca;
+	a->everybody = s->everybody;
 	a->client_role = (enum http_role)s->client_role;
 	if (s->token_file)
-		ret = read_file(a, s->token_file);
+		ret = read_file(a, http_setting_name(s, HTTP_TOKEN_FILE), s->token_file);
 	if (ret) {
 		http_access_free(a);
 		return ret;
@@ -234,12 +231,10 @@ bool http_access_trusts_local(const struct http_access *a)
 /* The entry of an address; NULL: there is none, unless one is to be made. */
 static struct suspect *find(struct http_access *a, const struct http_peer *p, bool make)
 {
-	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-	bool ipv4 = !memcmp(p->address, mapped, sizeof(mapped));
 	struct suspect *oldest = &a->suspects[0];
 	unsigned char prefix[16] = { 0 };
 
-	memcpy(prefix, p->address, ipv4 ? 16 : 8);
+	memcpy(prefix, p->address, http_peer_is_ipv4(p) ? 16 : 8);
 	for (unsigned i = 0; i < SUSPECTS; i++) {
 		struct suspect *s = &a->suspects[i];
 
@@ -322,6 +317,8 @@ enum http_role http_access_check(struct http_access *a, const struct http_peer *
 		return a->client_role;
 	if (!http_access_trusts_local(a))
 		return HTTP_NOBODY;
+	if (a->everybody)
+		return HTTP_OPERATE;
 	*status = 403;
 	return p->is_local && p->has_uid && (p->uid == 0 || p->uid == geteuid()) ?
 		       HTTP_CONFIGURE :

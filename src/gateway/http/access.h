@@ -5,6 +5,8 @@
  * interface only (http_settings.h), and processes of the gateway's user and of root may do
  * everything, those of other users nothing: the same as on the control socket.
  *
+ * With `everybody` in the settings everyone may do what HTTP_OPERATE allows.
+ *
  * Tokens are compared by their hashes, all of them, in a time that does not depend on
  * them. An address that presents wrong ones is refused for a while.
  *

@@ -25,6 +25,30 @@ static void times_of(const struct http_settings *s, struct timespec *cert,
 		*key = st.st_mtim;
 }
 
+/* Of a message that begins with "cert", "key" or "ca". */
+static enum http_setting setting_of(const char *error)
+{
+	return !strncmp(error, "key ", 4) ? HTTP_SSL_PRIVATE_KEY :
+	       !strncmp(error, "ca ", 3)  ? HTTP_SSL_CA :
+					    HTTP_SSL_CERT;
+}
+
+/* 0 or a negative errno; logs the key of the configuration that cannot be used. */
+static int make_context(const struct http_server *s, struct tls_context **out)
+{
+	const struct tls_settings t = { s->settings->ssl_cert, s->settings->ssl_private_key,
+					s->settings->ssl_ca };
+	char error[400];
+	int ret = s->tls_ops->context_new(out, TLS_SERVER, &t, error, sizeof(error));
+
+	if (ret == -ENOMEM)
+		log_error("http: %s", error);
+	else if (ret)
+		log_error("%s%s", http_setting_name(s->settings, setting_of(error)),
+			  error + strcspn(error, " "));
+	return ret;
+}
+
 int http_certificates_load(struct http_server *s)
 {
 	if (!s->settings->ssl_cert)
@@ -34,9 +58,10 @@ int http_certificates_load(struct http_server *s)
 	if (!s->tls_ops)
 		return -ENOENT;
 	times_of(s->settings, &s->cert_time, &s->key_time);
-	return s->tls_ops->context_new(&s->tls, s->settings);
+	return make_context(s, &s->tls);
 #else
-	log_error("http.ssl_cert: this build has no TLS, because libssl was not found");
+	log_error("%s: this build has no TLS, because libssl was not found",
+		  http_setting_name(s->settings, HTTP_SSL_CERT));
 	return -ENOTSUP;
 #endif
 }
@@ -59,7 +84,7 @@ static void refresh_tokens(struct http_server *s)
 
 void http_certificates_refresh(struct http_server *s, bool force)
 {
-	struct http_tls_context *next;
+	struct tls_context *next;
 	struct timespec cert, key;
 
 	if (force)
@@ -72,7 +97,7 @@ void http_certificates_refresh(struct http_server *s, bool force)
 	s->cert_time = cert;
 	s->key_time = key;
 	/* One of both may be new already: the old pair stays until they fit. */
-	if (s->tls_ops->context_new(&next, s->settings))
+	if (make_context(s, &next))
 		return;
 	s->tls_ops->context_free(s->tls);
 	s->tls = next;

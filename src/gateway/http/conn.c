@@ -13,10 +13,9 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* How long a client may take to close behind its last answer. */
-#define LEAVE_NS (2 * NSEC_PER_SEC)
 #define SCRATCH_BYTES 16384
 #define READS_MAX 64 /* of one connection in a row */
+#define STREAM_READS_MAX 4 /* what comes may go to many others */
 
 static void watch(struct http_conn *c)
 {
@@ -33,9 +32,9 @@ static void watch(struct http_conn *c)
 		wanted = c->tls_want_read ? EPOLLIN : EPOLLOUT;
 		break;
 	case HTTP_STREAM:
-		/* Who does not take what he gets is not heard. */
-		wanted = http_stream_wants_write(c) || c->tls_want_write ? EPOLLOUT : EPOLLIN;
-		if (c->tls_want_read)
+		/* Who does not take what he gets is not heard for ever. */
+		wanted = http_stream_wants_write(c) || c->tls_want_write ? EPOLLOUT : 0;
+		if (http_stream_may_read(c) || c->tls_want_read)
 			wanted |= EPOLLIN;
 		break;
 	case HTTP_WORKING:
@@ -73,7 +72,7 @@ void http_conn_set_state(struct http_conn *c, enum http_state state)
 		c->deadline_ns = after(c, s->write_timeout_s);
 		break;
 	case HTTP_LEAVING:
-		c->deadline_ns = c->server->now_ns + LEAVE_NS;
+		c->deadline_ns = c->server->now_ns + HTTP_LEAVE_NS;
 		break;
 	case HTTP_CLOSED:
 		c->deadline_ns = UINT64_MAX;
@@ -94,7 +93,7 @@ void http_conn_accept(struct http_server *s, int fd)
 	c->fd = fd;
 	c->events = EPOLLIN;
 	if (s->tls)
-		c->tls = s->tls_ops->conn_new(s->tls, fd);
+		c->tls = s->tls_ops->conn_new(s->tls, fd, NULL);
 	if ((s->tls && !c->tls) || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
 		if (c->tls)
 			s->tls_ops->conn_free(c->tls);
@@ -169,9 +168,11 @@ bool http_conns_dismiss(struct http_server *s)
 			http_conn_pump(c);
 		if (c->state == HTTP_BODY || (c->state == HTTP_IDLE && c->in_len)) {
 			c->keep = false;
-			http_reply_error(c, 503, "the gateway ends or starts anew, ask again later");
+			http_reply_error(c, 503, HTTP_ENDING);
 			http_conn_pump(c);
 		}
+		if (c->state == HTTP_STREAM)
+			http_stream_goodbye(c);
 		if (c->state == HTTP_IDLE || c->state == HTTP_STREAM)
 			http_conn_close(c);
 		/* Of who leaves nothing is unread that has come by now. */
@@ -313,8 +314,7 @@ static bool take_request(struct http_conn *c)
 	return true;
 }
 
-/* No more is sent. */
-static void leave(struct http_conn *c)
+void http_conn_leave(struct http_conn *c)
 {
 	http_stream_close(c);
 	if (c->tls)
@@ -333,13 +333,13 @@ static void answered(struct http_conn *c)
 			c->deadline_ns = after(c, c->server->settings->header_timeout_s);
 		return;
 	}
-	leave(c);
+	http_conn_leave(c);
 }
 
 /* Others have their turn, too, unless the kernel would not tell of what is left. */
 static bool may_go_on(const struct http_conn *c, unsigned reads)
 {
-	return reads < READS_MAX || (c->tls && c->server->tls_ops->pending(c->tls));
+	return reads < (c->state == HTTP_STREAM ? STREAM_READS_MAX : READS_MAX) || (c->tls && c->server->tls_ops->pending(c->tls));
 }
 
 /* As far as it goes without waiting. */
@@ -375,14 +375,15 @@ void http_conn_pump(struct http_conn *c)
 				http_stream_received(c, c->in, c->in_len);
 				c->in_len = 0;
 			}
+			free(c->in);
+			c->in = NULL;
 			ret = http_stream_flush(c);
-			if (ret < 0)
-				leave(c);
-			/* It reads only while what it says is taken. */
-			if (ret > 0)
-				goto wait;
-			if (ret < 0)
+			if (ret < 0) {
+				http_conn_leave(c);
 				continue;
+			}
+			if (!http_stream_may_read(c))
+				goto wait;
 			break;
 		case HTTP_LEAVING:
 			break;
@@ -394,6 +395,15 @@ void http_conn_pump(struct http_conn *c)
 			goto wait;
 	}
 wait:
+	watch(c);
+}
+
+void http_conn_flush(struct http_conn *c)
+{
+	if (c->state != HTTP_STREAM)
+		return;
+	if (http_stream_flush(c) < 0)
+		http_conn_leave(c);
 	watch(c);
 }
 

@@ -11,46 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "util/container_of.h"
-
-static const struct {
-	int status;
-	const char *reason;
-} reasons[] = {
-	{ 101, "Switching Protocols" },
-	{ 200, "OK" },
-	{ 202, "Accepted" },
-	{ 204, "No Content" },
-	{ 304, "Not Modified" },
-	{ 400, "Bad Request" },
-	{ 401, "Unauthorized" },
-	{ 403, "Forbidden" },
-	{ 404, "Not Found" },
-	{ 405, "Method Not Allowed" },
-	{ 406, "Not Acceptable" },
-	{ 408, "Request Timeout" },
-	{ 409, "Conflict" },
-	{ 411, "Length Required" },
-	{ 413, "Content Too Large" },
-	{ 414, "URI Too Long" },
-	{ 415, "Unsupported Media Type" },
-	{ 417, "Expectation Failed" },
-	{ 422, "Unprocessable Content" },
-	{ 429, "Too Many Requests" },
-	{ 431, "Request Header Fields Too Large" },
-	{ 500, "Internal Server Error" },
-	{ 501, "Not Implemented" },
-	{ 503, "Service Unavailable" },
-	{ 505, "HTTP Version Not Supported" },
-};
-
-const char *http_reason(int status)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "Other";
-}
+#include "util/head_text.h"
 
 /* A text of limited room; `full` once something did not fit. */
 struct text {
@@ -94,7 +55,7 @@ size_t http_head_write(char *to, size_t size, const struct http_head *h)
 {
 	struct text t = { .at = to, .size = size };
 
-	put(&t, "HTTP/1.1 %d %s\r\n", h->status, http_reason(h->status));
+	put(&t, "HTTP/1.1 %d %s\r\n", h->status, head_reason((unsigned)h->status));
 	if (h->type)
 		put(&t, "Content-Type: %s\r\n", h->type);
 	if (h->status != 204 && h->status != 304)
@@ -157,29 +118,10 @@ bool http_host_is_local(const char *host)
 
 int64_t http_length_parse(const char *text)
 {
-	size_t len = strlen(text);
+	struct head_text t = head_text_of(text);
+	uint64_t n;
 
-	if (!len || len > 15 || strspn(text, "0123456789") != len)
-		return -1;
-	return (int64_t)strtoull(text, NULL, 10);
-}
-
-bool http_list_has(const char *list, const char *word)
-{
-	size_t want = strlen(word);
-
-	while (*list) {
-		size_t len = strcspn(list, ","), skip = strspn(list, " \t");
-		const char *item = list + MIN(skip, len);
-		size_t n = len - MIN(skip, len);
-
-		while (n && (item[n - 1] == ' ' || item[n - 1] == '\t'))
-			n--;
-		if (n == want && !strncasecmp(item, word, n))
-			return true;
-		list += len + (list[len] == ',');
-	}
-	return false;
+	return t.bytes <= 15 && head_number(t, &n) ? (int64_t)n : -1;
 }
 
 bool http_type_is(const char *value, const char *type)
@@ -199,5 +141,5 @@ double http_prefer_wait(const char *prefer, double otherwise, double max)
 		wait = strtod(p + 5, NULL);
 		return wait < max ? wait : max;
 	}
-	return http_list_has(prefer, "respond-async") ? 0 : otherwise;
+	return head_lists(head_text_of(prefer), head_text_of("respond-async")) ? 0 : otherwise;
 }

@@ -27,7 +27,6 @@ struct http_head {
 
 /* Writes the header with the empty line behind it. Its length; 0: no room. */
 size_t http_head_write(char *to, size_t size, const struct http_head *h);
-const char *http_reason(int status);
 
 /*
  * Whether a page of `origin` may use a server that it calls `host` (the header Host, NULL:
@@ -40,10 +39,8 @@ bool http_origin_fits(const char *origin, const char *host, bool tls,
  * been chosen by a page that wants to reach us through a browser. */
 bool http_host_is_local(const char *host);
 
-/* The value of Content-Length: digits only. -1: it is something else. */
+/* The value of Content-Length: at most 15 digits, and nothing else. -1: it is not. */
 int64_t http_length_parse(const char *text);
-/* Whether the comma-separated list has `word`, in any case. */
-bool http_list_has(const char *list, const char *word);
 /* "application/json; charset=utf-8" is `type` without parameters. */
 bool http_type_is(const char *value, const char *type);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts the server with settings that outlive reloads; see http.h. */
+/* The server of a gateway, with settings that outlive reloads; see http.h. */
 #define LOG_ROOM "gateway/http"
 #include "gateway/http/http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gateway/http/service.h"
+#include "gateway/observe/taps.h"
+#include "gateway/page/page.h"
 #include "gateway/super_node/super_node_private.h"
 #include "util/log.h"
 
@@ -20,23 +21,15 @@ struct http {
 	char address[ADDRESS_SIZE];
 };
 
-static bool is_address(const char *text)
-{
-	unsigned char a[16];
-
-	return !strcmp(text, "*") || inet_pton(AF_INET, text, a) == 1 ||
-	       inet_pton(AF_INET6, text, a) == 1;
-}
-
-static int parse_port(struct http_settings *s, const char *text, bool *any)
+/* Any free port is -1 in settings, where 0 means the default. */
+static int parse_port(struct http_settings *s, const char *text)
 {
 	char *end;
 	long port = strtol(text, &end, 10);
 
 	if (!*text || *end || port < 0 || port > 65535 || strlen(text) > 5)
 		return -EINVAL;
-	s->port = port;
-	*any = port == 0;
+	s->port = port ? port : -1;
 	return 0;
 }
 
@@ -45,24 +38,17 @@ int http_listen_parse(struct http_settings *s, const char *listen, char *room,
 {
 	const char *colon = strrchr(listen, ':');
 	size_t len = strlen(listen);
-	bool any = false;
 	int ret = 0;
 
 	if (!*listen)
 		return 0;
-	if (strspn(listen, "0123456789") == len) {
-		ret = parse_port(s, listen, &any);
-		if (any)
-			s->port = -1;
-		return ret;
-	}
+	if (strspn(listen, "0123456789") == len)
+		return parse_port(s, listen);
 	/* "::1" is an address without a port. */
-	if (is_address(listen))
+	if (http_address_is_valid(listen))
 		colon = NULL;
 	if (colon) {
-		ret = parse_port(s, colon + 1, &any);
-		if (any)
-			s->port = -1;
+		ret = parse_port(s, colon + 1);
 		len = (size_t)(colon - listen);
 	}
 	if (len >= 2 && listen[0] == '[' && listen[len - 1] == ']') {
@@ -74,27 +60,37 @@ int http_listen_parse(struct http_settings *s, const char *listen, char *room,
 	memcpy(room, listen, len);
 	room[len] = '\0';
 	s->address = room;
-	return is_address(room) ? 0 : -EINVAL;
+	return http_address_is_valid(room) ? 0 : -EINVAL;
 }
 
-static char *copy(const char *text)
+static bool copy(const char **to, const char *text)
 {
-	return text ? strdup(text) : NULL;
+	*to = text ? strdup(text) : NULL;
+	return *to || !text;
 }
 
-/* The configuration may be gone before the server. */
-static void take_settings(struct http *h, const struct http_settings *from)
+static bool copy_list(json_t **to, json_t *list)
+{
+	*to = list ? json_deep_copy(list) : NULL;
+	return *to || !list;
+}
+
+/* The configuration may be gone before the server. False: no memory; then a setting is
+ * missing that says who may do what. */
+static bool take_settings(struct http *h, const struct http_settings *from)
 {
 	struct http_settings *s = &h->settings;
+	bool whole;
 
 	*s = *from;
-	s->address = copy(from->address ? from->address : "127.0.0.1");
-	s->ssl_cert = copy(from->ssl_cert);
-	s->ssl_private_key = copy(from->ssl_private_key);
-	s->ssl_ca = copy(from->ssl_ca);
-	s->token_file = copy(from->token_file);
-	s->tokens = from->tokens ? json_deep_copy(from->tokens) : NULL;
-	s->origins = from->origins ? json_deep_copy(from->origins) : NULL;
+	whole = copy(&s->address, from->address ? from->address : "127.0.0.1");
+	whole &= copy(&s->ssl_cert, from->ssl_cert);
+	whole &= copy(&s->ssl_private_key, from->ssl_private_key);
+	whole &= copy(&s->ssl_ca, from->ssl_ca);
+	whole &= copy(&s->token_file, from->token_file);
+	whole &= copy_list(&s->tokens, from->tokens);
+	whole &= copy_list(&s->origins, from->origins);
+	return whole;
 }
 
 static void free_http(struct http *h)
@@ -110,6 +106,29 @@ static void free_http(struct http *h)
 	json_decref(s->origins);
 	free(h);
 }
+
+/* Requests of the table begin with CONTROL_PREFIX, so that pages may have the other paths. */
+static int find_request(const char *method, const char *path, struct http_found *f)
+{
+	size_t len = strlen(CONTROL_PREFIX);
+	bool ours = (!strncmp(path, CONTROL_PREFIX, len) && path[len] == '/') ||
+		    !strcmp(path, "/metrics");
+
+	f->why = ours ? "no such request; " CONTROL_PREFIX "/openapi.json lists them" :
+			"there is nothing here; requests begin with " CONTROL_PREFIX;
+	return ours ? control_find(method, path, &f->rule, &f->allow) : 404;
+}
+
+static void ask_gateway(void *arg, const struct control_question *q, struct control_answer *a)
+{
+	control_ask(arg, q, a);
+}
+
+static const struct http_requests gateway_requests = {
+	.server = "gateway",
+	.find = find_request,
+	.ask = ask_gateway,
+};
 
 static int check(const struct http_settings *s)
 {
@@ -149,20 +168,23 @@ int http_start(struct http **out, struct super_node *sn, const char *listen)
 	wanted = listen || sn->settings.http.wanted;
 	if (wanted)
 		h = calloc(1, sizeof(*h));
-	if (h)
-		take_settings(h, &sn->settings.http);
+	if (h && !take_settings(h, &sn->settings.http))
+		ret = -ENOMEM;
 	pthread_mutex_unlock(&sn->control);
 	if (!h)
 		return wanted ? -ENOMEM : 0;
-	if (listen)
+	if (listen && !ret)
 		ret = take_listen(h, listen);
+	page_offer();
 	ret = ret ?: check(&h->settings) ?:
-	      http_server_start(&h->server, sn, &h->settings);
-	if (ret)
+	      http_server_start(&h->server, &gateway_requests, sn, &h->settings);
+	if (ret) {
 		free_http(h);
-	else
-		*out = h;
-	return ret;
+		return ret;
+	}
+	taps_offer();
+	*out = h;
+	return 0;
 }
 
 void http_refresh(struct http *h)
@@ -173,6 +195,8 @@ void http_refresh(struct http *h)
 
 void http_stop(struct http *h)
 {
-	if (h && http_server_stop(h->server))
-		free_http(h);
+	if (!h || !http_server_stop(h->server))
+		return;
+	taps_withdraw();
+	free_http(h);
 }

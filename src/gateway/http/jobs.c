@@ -10,7 +10,8 @@
 #include "gateway/http/service.h"
 #include "util/container_of.h"
 
-/* Carried out now; its place in the list is where it was entered. */
+/* The job was carried out. Of more than HTTP_JOBS_MAX the one that has been here for longest
+ * is forgotten. */
 void http_jobs_keep(struct http_server *s, struct http_job *j)
 {
 	list_push(&s->jobs, &j->entry);
@@ -20,22 +21,11 @@ void http_jobs_keep(struct http_server *s, struct http_job *j)
 	http_job_free(container_of(list_pop(&s->jobs), struct http_job, entry));
 }
 
-void http_jobs_clear(struct http_server *s)
-{
-	struct list *l;
-
-	while ((l = list_pop(&s->jobs)))
-		http_job_free(container_of(l, struct http_job, entry));
-}
-
 static void reply(struct http_conn *c, int status, json_t *o, const char *location)
 {
-	struct http_head h = { .status = status, .type = CONTROL_JSON,
-			       .location = location };
-	char *text = json_dumps(o, JSON_COMPACT);
+	struct http_head h = { .status = status, .location = location };
 
-	json_decref(o);
-	http_reply(c, &h, text, text ? strlen(text) : 0);
+	http_reply_json(c, &h, o);
 }
 
 void http_jobs_accepted(struct http_conn *c)

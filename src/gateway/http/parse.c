@@ -2,12 +2,11 @@
 /* See parse.h. */
 #include "gateway/http/parse.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-#include "gateway/http/head.h"
 #include "util/container_of.h"
+#include "util/head_text.h"
 
 #define FIELD(name) offsetof(struct http_request, name)
 
@@ -41,36 +40,23 @@ size_t http_header_end(const char *text, size_t len, size_t from)
 	return end ? (size_t)(end - text) + 4 : 0;
 }
 
-static bool is_token_char(unsigned char c)
+/* Visible characters of ASCII. */
+static bool is_target(struct head_text t)
 {
-	return isalnum(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
+	for (size_t i = 0; i < t.bytes; i++)
+		if ((unsigned char)t.at[i] <= 0x20 || (unsigned char)t.at[i] >= 0x7f)
+			return false;
+	return t.bytes > 0;
 }
 
-static bool is_token(const char *s)
+/* `t`, a part of `text`, as a string. The character behind it, which the NUL replaces, must
+ * not be needed any more. */
+static char *end_text(char *text, struct head_text t)
 {
-	if (!*s)
-		return false;
-	for (; *s; s++)
-		if (!is_token_char((unsigned char)*s))
-			return false;
-	return true;
-}
+	char *s = text + (t.at - text);
 
-/* Visible characters, blanks and tabs, and what is above ASCII. */
-static bool is_value(const char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 ? *s != '\t' : *s == 0x7f)
-			return false;
-	return true;
-}
-
-static bool is_target(const char *s)
-{
-	for (const char *p = s; *p; p++)
-		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
-			return false;
-	return *s;
+	s[t.bytes] = '\0';
+	return s;
 }
 
 /* "http://host/path" means "/path". */
@@ -86,87 +72,66 @@ static const char *strip_authority(const char *target)
 	return target ? target : "/";
 }
 
-static int parse_first(char *line, struct http_request *r, const char **why)
+static int parse_first(char *text, struct head_text line, struct http_request *r,
+		       const char **why)
 {
-	char *target = strchr(line, ' '), *version;
+	struct head_text method, target, version;
+	unsigned minor;
 
 	*why = "the first line is no request";
-	if (!target)
+	if (head_request_split(line, &method, &target, &version) || !head_is_token(method) ||
+	    !is_target(target) || version.bytes < 5 || memcmp(version.at, "HTTP/", 5))
 		return 400;
-	*target++ = '\0';
-	version = strchr(target, ' ');
-	if (!version)
-		return 400;
-	*version++ = '\0';
-	if (!is_token(line) || !is_target(target))
-		return 400;
-	if (strncmp(version, "HTTP/", 5))
-		return 400;
-	if (strncmp(version, "HTTP/1.", 7) || !isdigit((unsigned char)version[7]) ||
-	    version[8]) {
+	if (head_version_parse(version, &minor)) {
 		*why = "only HTTP/1.1 and 1.0 are spoken";
 		return 505;
 	}
-	r->method = line;
-	r->target = strip_authority(target);
-	r->minor = version[7] - '0';
-	if (*r->target == '/' || (!strcmp(r->target, "*") && !strcmp(line, "OPTIONS")))
+	r->method = end_text(text, method);
+	r->target = strip_authority(end_text(text, target));
+	r->minor = (int)minor;
+	if (*r->target == '/' || (!strcmp(r->target, "*") && !strcmp(r->method, "OPTIONS")))
 		return 0;
 	return 400;
 }
 
-static int take_field(struct http_request *r, const char *name, char *value,
+static int take_field(char *text, const struct head_field *f, struct http_request *r,
 		      const char **why)
 {
-	if (!strcasecmp(name, "connection")) {
-		r->close |= http_list_has(value, "close");
-		r->upgrades |= http_list_has(value, "upgrade");
+	if (head_is(f->name, "connection")) {
+		r->close |= head_lists(f->value, head_text_of("close"));
+		r->upgrades |= head_lists(f->value, head_text_of("upgrade"));
 		return 0;
 	}
-	if (!strcasecmp(name, "transfer-encoding"))
+	if (head_is(f->name, "transfer-encoding"))
 		r->has_encoding = true;
-	if (!strcasecmp(name, "content-length"))
+	if (head_is(f->name, "content-length"))
 		r->has_length = true;
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		const char **field = (const char **)((char *)r + fields[i].offset);
 
-		if (strcasecmp(name, fields[i].name))
+		if (!head_is(f->name, fields[i].name))
 			continue;
-		/* An empty one is as good as none, but twice. */
+		/* One without a value counts as none, and another one may follow it. */
 		if (**field) {
 			*why = "a header is there twice";
 			return 400;
 		}
-		*field = value;
+		*field = end_text(text, f->value);
 	}
 	return 0;
 }
 
-static int parse_field(char *line, struct http_request *r, const char **why)
+static int parse_field(char *text, struct head_text line, struct http_request *r,
+		       const char **why)
 {
-	char *colon = strchr(line, ':'), *value, *end;
+	struct head_field f;
 
 	*why = "a header is not well-formed";
-	if (!colon)
-		return 400;
-	*colon = '\0';
-	if (!is_token(line))
-		return 400;
-	value = colon + 1 + strspn(colon + 1, " \t");
-	end = value + strlen(value);
-	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
-		*--end = '\0';
-	if (!is_value(value))
-		return 400;
-	return take_field(r, line, value, why);
+	return head_field_parse(line, &f) ? 400 : take_field(text, &f, r, why);
 }
 
 int http_parse(char *text, size_t len, struct http_request *r, const char **why)
 {
-	char *end = text + len - 2, *line = text, *next;
-	bool first = true;
-	int status;
-
 	memset(r, 0, sizeof(*r));
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		*(const char **)((char *)r + fields[i].offset) = "";
@@ -174,18 +139,15 @@ int http_parse(char *text, size_t len, struct http_request *r, const char **why)
 	if (memchr(text, '\0', len))
 		return 400;
 	/* The last line ends with the first half of the empty one's. */
-	*end = '\0';
-	for (; line < end; line = next) {
-		next = strstr(line, "\r\n");
-		if (!next)
-			break;
-		*next = '\0';
-		next += 2;
-		status = first ? parse_first(line, r, why) : parse_field(line, r, why);
+	for (size_t at = 0; at < len - 2;) {
+		const char *end = memmem(text + at, len - at, "\r\n", 2);
+		struct head_text line = { text + at, (size_t)(end - text) - at };
+		int status = at ? parse_field(text, line, r, why) :
+				  parse_first(text, line, r, why);
+
 		if (status)
 			return status;
-		first = false;
+		at += line.bytes + 2;
 	}
-	*why = "the first line is no request";
-	return first ? 400 : 0;
+	return 0;
 }

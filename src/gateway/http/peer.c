@@ -24,7 +24,13 @@ struct end {
 	uint16_t port; /* network byte order */
 };
 
+/* What is in front of an IPv4 address that is mapped to IPv6. */
 static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+bool http_peer_is_ipv4(const struct http_peer *p)
+{
+	return !memcmp(p->address, mapped, sizeof(mapped));
+}
 
 static bool read_end(const struct sockaddr_storage *s, struct end *e)
 {

@@ -15,6 +15,8 @@ struct http_peer {
 	char text[64];             /* address and port, for messages */
 };
 
+/* Whether p->address is one of IPv4. */
+bool http_peer_is_ipv4(const struct http_peer *p);
 /* Fills *p from connection `fd`; unknown where the kernel does not tell. */
 void http_peer_read(int fd, struct http_peer *p);
 

@@ -21,6 +21,16 @@ void http_reply_clear(struct http_conn *c)
 	c->text_len = c->text_done = c->head_len = c->head_done = 0;
 }
 
+/* The body, if there is one to send, is in its place. */
+static void start(struct http_conn *c, struct http_head *h, size_t len)
+{
+	h->length = len;
+	h->keep = c->keep;
+	h->origin = *c->origin ? c->origin : NULL;
+	c->head_len = http_head_write(c->head, sizeof(c->head), h);
+	http_conn_set_state(c, HTTP_ANSWERING);
+}
+
 void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len)
 {
 	struct http_server *s = c->server;
@@ -34,10 +44,6 @@ void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len
 		h->type = NULL;
 		h->retry_s = 1;
 	}
-	h->length = len;
-	h->keep = c->keep;
-	h->origin = *c->origin ? c->origin : NULL;
-	c->head_len = http_head_write(c->head, sizeof(c->head), h);
 	if (c->is_head) {
 		free(text);
 	} else if (text) {
@@ -45,19 +51,32 @@ void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len
 		c->text_len = len;
 		s->bytes += len;
 	}
-	http_conn_set_state(c, HTTP_ANSWERING);
+	start(c, h, len);
+}
+
+void http_reply_json(struct http_conn *c, struct http_head *h, json_t *body)
+{
+	char *text = json_dumps(body, JSON_COMPACT);
+
+	json_decref(body);
+	h->type = CONTROL_JSON;
+	http_reply(c, h, text, text ? strlen(text) : 0);
 }
 
 void http_reply_error(struct http_conn *c, int status, const char *text)
 {
-	struct http_head h = { .status = status, .type = CONTROL_JSON,
-			       .challenge = status == 401,
+	struct http_head h = { .status = status, .challenge = status == 401,
 			       .retry_s = status == 503 ? 1 : 0 };
-	json_t *o = json_pack("{ss}", "error", text);
-	char *body = json_dumps(o, JSON_COMPACT);
 
-	json_decref(o);
-	http_reply(c, &h, body, body ? strlen(body) : 0);
+	http_reply_json(c, &h, json_pack("{ss}", "error", text));
+}
+
+void http_reply_refusal(struct http_conn *c, int status, const struct http_refusal *r)
+{
+	struct http_head h = { .status = status, .retry_s = status == 503 ? 1 : 0,
+			       .more = r->lines };
+
+	http_reply_json(c, &h, json_pack("{ss}", "error", r->why));
 }
 
 void http_reply_file(struct http_conn *c, const struct web_file *file, const char *known)
@@ -72,15 +91,11 @@ void http_reply_file(struct http_conn *c, const struct web_file *file, const cha
 		 file->policy ? file->policy : "", file->policy ? "\r\n" : "");
 	h.more = more;
 	http_reply_clear(c);
-	h.length = file->len;
-	h.keep = c->keep;
-	h.origin = *c->origin ? c->origin : NULL;
-	c->head_len = http_head_write(c->head, sizeof(c->head), &h);
 	if (!c->is_head && !same) {
 		c->file = file->data;
 		c->text_len = file->len;
 	}
-	http_conn_set_state(c, HTTP_ANSWERING);
+	start(c, &h, file->len);
 }
 
 void http_reply_job(struct http_conn *c, struct http_job *j)
@@ -105,8 +120,7 @@ static ssize_t send_some(struct http_conn *c, const struct iovec *parts, int cou
 	ssize_t n;
 
 	if (c->tls)
-		return c->server->tls_ops->write(c->tls, parts[0].iov_base,
-						 parts[0].iov_len, &c->tls_want_read);
+		return http_conn_send(c, parts[0].iov_base, parts[0].iov_len);
 	n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
 	return n < 0 ? -errno : n;
 }

@@ -4,12 +4,10 @@
  * answered; what remains goes to a worker. See service.h.
  */
 #define LOG_ROOM "gateway/http"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 #include "gateway/control/query.h"
 #include "gateway/http/service.h"
@@ -43,7 +41,7 @@ static int check_length(struct http_conn *c, const struct http_request *r, int64
 		return 400;
 	}
 	if (*len > s->settings->max_body_bytes) {
-		*why = "the body is longer than the key http.max_body allows";
+		*why = "the body is longer than the server allows (http.max_body)";
 		return 413;
 	}
 	if (*len && s->bytes + (size_t)*len > HTTP_BYTES_MAX) {
@@ -51,6 +49,16 @@ static int check_length(struct http_conn *c, const struct http_request *r, int64
 		return 503;
 	}
 	return 0;
+}
+
+/* Where everybody may ask, only browsers can be led astray by a name of somebody else's choice:
+ * they tell who leads them. */
+static bool may_call_so(const struct http_server *s, const struct http_request *r)
+{
+	if (!s->settings->everybody)
+		return false;
+	return (!*r->origin && !*r->fetch_site) ||
+	       http_origin_fits(r->origin, NULL, false, s->settings->origins);
 }
 
 /* Who may not ask from where. 0 or a status. */
@@ -64,7 +72,7 @@ static int check_origin(struct http_conn *c, const struct http_request *r, const
 		return 400;
 	}
 	if (http_access_trusts_local(s->access) && *r->host &&
-	    !http_host_is_local(r->host)) {
+	    !http_host_is_local(r->host) && !may_call_so(s, r)) {
 		*why = "without tokens the server answers to localhost and to numbers only";
 		return 403;
 	}
@@ -77,21 +85,48 @@ static int check_origin(struct http_conn *c, const struct http_request *r, const
 		return 0;
 	if (!http_origin_fits(r->origin, *r->host ? r->host : NULL,
 			      s->settings->ssl_cert != NULL, s->settings->origins)) {
-		*why = "pages of this origin are not allowed to ask, see the key http.origins";
+		*why = "pages of this origin are not allowed to ask, see the setting origins of the server";
 		return 403;
 	}
 	strcpy(c->origin, r->origin);
 	return 0;
 }
 
+/*
+ * The header Authorization; NULL without. A page in a browser cannot set it for a
+ * WebSocket, so there a token may come as a sub-protocol, "bearer." with the token
+ * percent-encoded behind, which no endpoint picks.
+ */
+static const char *authorization_of(const struct http_request *r, char *room, size_t size)
+{
+	static const char word[] = "bearer.";
+	const char *p = r->socket_protocol;
+
+	if (*r->authorization)
+		return r->authorization;
+	if (!r->upgrades || !*r->upgrade)
+		return NULL;
+	for (; *p; p += strcspn(p, ", \t")) {
+		p += strspn(p, ", \t");
+		if (strncmp(p, word, sizeof(word) - 1))
+			continue;
+		p += sizeof(word) - 1;
+		strcpy(room, "Bearer ");
+		if (query_decode(p, strcspn(p, ", \t"), room + 7, size - 7))
+			room[7] = '\0';
+		return room;
+	}
+	return NULL;
+}
+
 /* Replies itself unless the client may do what needs `needed`. */
 static bool may(struct http_conn *c, const struct http_request *r, enum http_role needed)
 {
 	struct http_server *s = c->server;
-	struct http_head head = { .type = CONTROL_JSON };
+	struct http_head head = { 0 };
 	enum http_role role;
+	char token[512];
 	json_t *error;
-	char *text;
 
 	if (!c->peer_known) {
 		http_peer_read(c->fd, &c->peer);
@@ -99,47 +134,45 @@ static bool may(struct http_conn *c, const struct http_request *r, enum http_rol
 		c->peer_known = true;
 	}
 	role = http_access_check(s->access, &c->peer,
-				 *r->authorization ? r->authorization : NULL,
-				 s->now_ns, &head.status, &head.retry_s);
+				 authorization_of(r, token, sizeof(token)), s->now_ns,
+				 &head.status, &head.retry_s);
+	explicit_bzero(token, sizeof(token));
 	if (role >= needed)
 		return true;
 	if (role == HTTP_NOBODY) {
 		head.challenge = head.status == 401;
-		error = json_string(
-			head.status == 429 ? "too many wrong tokens" :
-			head.status == 401 ? "expected a token: Authorization: Bearer TOKEN" :
-					     "only the user of the gateway and root may ask without a token");
+		error = head.status == 403 ?
+				json_sprintf("only the user of the %s and root may ask without a token",
+					     s->requests->server) :
+				json_string(head.status == 429 ?
+						    "too many wrong tokens" :
+						    "expected a token: Authorization: Bearer TOKEN");
 	} else {
 		head.status = 403;
 		error = json_sprintf("this needs the role %s",
 				     http_role_names[needed - HTTP_WATCH]);
 	}
-	error = json_pack("{so}", "error", error);
-	text = json_dumps(error, JSON_COMPACT);
-	json_decref(error);
-	http_reply(c, &head, text, text ? strlen(text) : 0);
+	http_reply_json(c, &head, json_pack("{so}", "error", error));
 	return false;
 }
 
 static void reply_allow(struct http_conn *c, int status, const char *allow)
 {
 	struct http_head head = { .status = status, .allow = allow };
-	static const char text[] = "{\"error\":\"not with this method\"}";
 
-	if (status == 204) {
+	if (status == 204)
 		http_reply(c, &head, NULL, 0);
-		return;
-	}
-	head.type = CONTROL_JSON;
-	http_reply(c, &head, strdup(text), sizeof(text) - 1);
+	else
+		http_reply_json(c, &head,
+				json_pack("{ss}", "error", "not with this method"));
 }
 
-static bool is_ours(const char *path)
+/* The methods that the table has, with those that go without it. */
+static const char *allowed(const char *table)
 {
-	size_t len = strlen(CONTROL_PREFIX);
-
-	return (!strncmp(path, CONTROL_PREFIX, len) && path[len] == '/') ||
-	       !strcmp(path, "/metrics");
+	if (!strcmp(table, "GET"))
+		return "GET, HEAD, OPTIONS";
+	return strcmp(table, "POST") ? METHODS : "POST, OPTIONS";
 }
 
 static const char *job_of(const char *path)
@@ -175,6 +208,7 @@ static bool offer_file(struct http_conn *c, const struct http_request *r)
 static bool offer_endpoint(struct http_conn *c, const struct http_request *r)
 {
 	char path[CONTROL_PATH_MAX];
+	struct http_refusal refusal;
 	struct web_endpoint *e;
 	int status;
 
@@ -188,9 +222,9 @@ static bool offer_endpoint(struct http_conn *c, const struct http_request *r)
 		web_endpoint_put(e);
 		return true;
 	}
-	status = http_stream_open(c, r, e, path);
+	status = http_stream_open(c, r, e, path, &refusal);
 	if (status != 101)
-		refuse(c, status, "this connection cannot be upgraded so");
+		http_reply_refusal(c, status, &refusal);
 	return true;
 }
 
@@ -198,8 +232,7 @@ static bool offer_endpoint(struct http_conn *c, const struct http_request *r)
  * false. */
 static bool check_request(struct http_conn *c, const struct http_request *r)
 {
-	struct control_rule rule;
-	const char *allow;
+	struct http_found f = { .why = NULL };
 	int status;
 
 	if (!strcmp(c->method, "OPTIONS")) {
@@ -208,26 +241,24 @@ static bool check_request(struct http_conn *c, const struct http_request *r)
 	}
 	if (offer_file(c, r) || !may(c, r, HTTP_WATCH) || offer_endpoint(c, r))
 		return false;
-	if (!is_ours(c->path)) {
-		refuse(c, 404, "there is nothing here; requests begin with " CONTROL_PREFIX);
+	if (job_of(c->path)) {
+		if (strcmp(table_method(c), "GET"))
+			reply_allow(c, 405, allowed("GET"));
+		else
+			http_jobs_reply(c, job_of(c->path));
 		return false;
 	}
-	if (job_of(c->path) && !strcmp(table_method(c), "GET")) {
-		http_jobs_reply(c, job_of(c->path));
-		return false;
-	}
-	status = control_find(table_method(c), c->path, &rule, &allow);
+	status = c->server->requests->find(table_method(c), c->path, &f);
 	if (status == 405) {
-		reply_allow(c, 405, strcmp(allow, "GET") ? "POST, OPTIONS" :
-							   "GET, HEAD, OPTIONS");
+		reply_allow(c, 405, allowed(f.allow));
 		return false;
 	}
 	if (status != 200) {
-		refuse(c, status, "no such request; " CONTROL_PREFIX "/openapi.json lists them");
+		refuse(c, status, f.why);
 		return false;
 	}
-	c->is_command = rule.is_command;
-	return rule.role == HTTP_WATCH || may(c, r, rule.role);
+	c->is_command = f.rule.is_command;
+	return f.rule.role == HTTP_WATCH || may(c, r, f.rule.role);
 }
 
 /* Room for the body; replies itself with false. */
@@ -327,7 +358,7 @@ static int check_head(struct http_conn *c, const struct http_request *r, int64_t
 		*why = "Expect: only 100-continue is understood";
 		return 417;
 	}
-	*why = "the gateway ends or starts anew, ask again later";
+	*why = HTTP_ENDING;
 	return atomic_load(&c->server->stopping) ? 503 : 0;
 }
 
@@ -335,12 +366,10 @@ static int check_head(struct http_conn *c, const struct http_request *r, int64_t
 static void tell_to_go_on(struct http_conn *c)
 {
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	bool want;
+	ssize_t n = http_conn_send(c, line, sizeof(line) - 1);
 
-	if (c->tls)
-		c->server->tls_ops->write(c->tls, line, sizeof(line) - 1, &want);
-	else if (send(c->fd, line, sizeof(line) - 1, MSG_NOSIGNAL) < 0)
-		log_debug("%s: %s", c->peer.text, strerror(errno));
+	if (n < 0)
+		log_debug("%s: %s", c->peer.text, strerror((int)-n));
 }
 
 static void take_head(struct http_conn *c, const struct http_request *r)

@@ -74,6 +74,16 @@ static int open_socket(const struct sockaddr_storage *a, socklen_t len, bool bot
 	return fd;
 }
 
+static void tell_refused(const struct http_settings *s, int error)
+{
+	log_error("http: cannot listen at %s port %d (%s, %s): %s%s", s->address,
+		  http_settings_port(s), http_setting_name(s, HTTP_ADDRESS),
+		  http_setting_name(s, HTTP_PORT), strerror(error),
+		  error == EADDRINUSE ? "; another program listens there" :
+		  error == EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE" :
+		  error == EADDRNOTAVAIL ? "; no interface has this address" : "");
+}
+
 static int open_listener(struct http_server *s)
 {
 	struct sockaddr_storage a;
@@ -90,31 +100,29 @@ static int open_listener(struct http_server *s)
 		fd = open_socket(&a, sizeof(in), false);
 	}
 	if (fd < 0)
-		log_error("http: cannot listen at %s port %d: %s%s",
-			  s->settings->address, http_settings_port(s->settings),
-			  strerror(-fd),
-			  fd == -EADDRINUSE ? "; another program listens there (key http.port)" :
-			  fd == -EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE (key http.port)" :
-			  fd == -EADDRNOTAVAIL ? "; no interface has this address (key http.address)" :
-						 "");
+		tell_refused(s->settings, -fd);
 	s->listener = fd;
 	return fd < 0 ? fd : 0;
 }
 
-static void tell_address(const struct http_server *s)
+int http_server_port(const struct http_server *s)
 {
 	struct sockaddr_storage a;
 	socklen_t len = sizeof(a);
-	const char *address = s->settings->address;
-	int port;
 
 	if (getsockname(s->listener, (struct sockaddr *)&a, &len))
-		return;
-	port = ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port :
+		return 0;
+	return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port :
 					       ((struct sockaddr_in *)&a)->sin_port);
+}
+
+static void tell_address(const struct http_server *s)
+{
+	const char *address = s->settings->address;
+
 	log_info("%s://%s%s%s:%d/ serves requests", s->settings->ssl_cert ? "https" : "http",
 		 strchr(address, ':') ? "[" : "", address, strchr(address, ':') ? "]" : "",
-		 port);
+		 http_server_port(s));
 }
 
 /* As many descriptors as there may be connections; else fewer connections. */
@@ -136,11 +144,11 @@ static unsigned allow_descriptors(const struct http_settings *s)
 	wanted = limit.rlim_cur > 2 * SPARE_FDS ?
 			 (unsigned)limit.rlim_cur - SPARE_FDS :
 			 (unsigned)limit.rlim_cur / 2;
-	log_warn("http.max_connections %d: the process may have %llu descriptors (ulimit -n), so no more than %u connections",
-		 (int)s->max_connections, (unsigned long long)limit.rlim_cur, wanted);
+	log_warn("%s %d: the process may have %llu descriptors (ulimit -n), so no more than %u connections",
+		 http_setting_name(s, HTTP_MAX_CONNECTIONS), (int)s->max_connections,
+		 (unsigned long long)limit.rlim_cur, wanted);
 	return wanted;
 }
-
 
 static int watch(struct http_server *s, int fd, void *what)
 {
@@ -248,6 +256,8 @@ static void tick(struct http_server *s)
 		if (s->now_ns >= c->deadline_ns)
 			http_conn_expire(c);
 	}
+	http_streams_watch(s);
+	http_streams_flush(s);
 	if (!s->listens && !watch(s, s->listener, &s->listener))
 		s->listens = true;
 	if (s->now_ns >= s->certificates_ns || atomic_load(&s->refresh)) {
@@ -275,6 +285,14 @@ static bool is_through(struct http_server *s)
 	return !http_conns_dismiss(s) || s->now_ns - s->stop_ns > STOP_NS;
 }
 
+/* ms that epoll waits at most */
+static int patience(const struct http_server *s)
+{
+	if (s->stop_ns)
+		return 10;
+	return s->ticking ? WEB_TICK_MS : (int)(TICK_NS / 1000000);
+}
+
 static void *run(void *arg)
 {
 	struct http_server *s = arg;
@@ -283,12 +301,13 @@ static void *run(void *arg)
 
 	own_thread_keep(OWN_PRIORITY | OWN_AFFINITY);
 	while (!through) {
-		int n = epoll_wait(s->epoll_fd, events, EVENTS,
-				   s->stop_ns ? 10 : (int)(TICK_NS / 1000000));
+		int n = epoll_wait(s->epoll_fd, events, EVENTS, patience(s));
 
 		s->now_ns = clock_now_ns();
 		for (int i = 0; i < n; i++)
 			handle(s, &events[i]);
+		http_streams_tick(s);
+		http_streams_flush(s);
 		tick(s);
 		through = is_through(s);
 		free_closed(s);
@@ -309,31 +328,32 @@ static void free_server(struct http_server *s)
 		close(s->epoll_fd);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
-	http_jobs_clear(s);
+	http_jobs_free(&s->jobs);
 	http_access_free(s->access);
 	free(s);
 }
 
-int http_server_start(struct http_server **out, struct super_node *sn,
-		      const struct http_settings *settings)
+int http_server_start(struct http_server **out, const struct http_requests *requests,
+		      void *arg, const struct http_settings *settings)
 {
 	struct http_server *s = calloc(1, sizeof(*s));
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	s->sn = sn;
+	s->requests = requests;
 	s->settings = settings;
 	s->listener = s->epoll_fd = s->wake_fd = -1;
 	s->now_ns = clock_now_ns();
 	list_init(&s->conns);
 	list_init(&s->closed);
 	list_init(&s->streams);
+	list_init(&s->unsent);
 	list_init(&s->jobs);
 	s->conns_max = allow_descriptors(settings);
 	ret = http_access_new(&s->access, settings) ?: http_certificates_load(s) ?:
 	      open_listener(s) ?: open_epoll(s) ?:
-	      http_worker_start(&s->worker, sn, wake, s);
+	      http_worker_start(&s->worker, requests, arg, wake, s);
 	if (ret)
 		goto err_server;
 	ret = thread_start(&s->thread, "http", THREAD_NORMAL, run, s);

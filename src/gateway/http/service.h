@@ -16,14 +16,15 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "gateway/control/api.h"
 #include "gateway/http/access.h"
 #include "gateway/http/head.h"
 #include "gateway/http/http.h"
 #include "gateway/http/parse.h"
-#include "gateway/http/tls.h"
+#include "gateway/http/requests.h"
 #include "gateway/http/worker.h"
+#include "gateway/part/tls/tls.h"
 #include "gateway/plugin/web.h"
+#include "util/clock.h"
 #include "util/list.h"
 
 #define HTTP_HEADER_MAX 8192 /* bytes of the header of a request */
@@ -31,6 +32,10 @@
 /* Bodies and answers of all connections. */
 #define HTTP_BYTES_MAX (64u << 20)
 #define HTTP_JOBS_MAX 32     /* finished ones that are remembered */
+/* How long a client may take to close behind its last answer. */
+#define HTTP_LEAVE_NS (2 * NSEC_PER_SEC)
+
+#define HTTP_ENDING "the server ends or starts anew, ask again later"
 
 enum http_state {
 	HTTP_IDLE,      /* nothing, or a part of a header */
@@ -47,7 +52,7 @@ struct http_conn {
 	struct list entry;        /* of the server; least recently used first */
 	struct http_server *server;
 	int fd;
-	struct http_tls_conn *tls;
+	struct tls_conn *tls;
 	bool tls_want_write, tls_want_read; /* the other way round */
 	uint32_t events;          /* that epoll waits for */
 	enum http_state state;
@@ -80,30 +85,34 @@ struct http_conn {
 };
 
 struct http_server {
-	struct super_node *sn;
+	const struct http_requests *requests;
 	const struct http_settings *settings;
 	struct http_access *access;
 	struct http_worker *worker;
-	const struct http_tls_ops *tls_ops;
-	struct http_tls_context *tls;
+	const struct tls_ops *tls_ops;
+	struct tls_context *tls;
 	pthread_t thread;
 	int listener, epoll_fd, wake_fd;
 	atomic_bool stopping, refresh;
 
 	/* Of the server's thread */
 	struct list conns, closed, streams;
+	struct list unsent;       /* streams to which something was sent just now */
+	unsigned ticking;         /* streams of endpoints that want ticks */
 	unsigned conn_count, conns_max;
 	bool listens;             /* the listener is in the epoll set */
 	size_t bytes;             /* of bodies and answers */
 	struct list jobs;         /* finished ones that are resources, in order */
 	unsigned job_count, job_last;
-	uint64_t now_ns, stop_ns, tick_ns, certificates_ns;
+	uint64_t now_ns, stop_ns, tick_ns, streams_ns, certificates_ns;
 	struct timespec cert_time, key_time;
 };
 
-/* service.c. `settings` outlive the server. 0 or a negative errno, logged. */
-int http_server_start(struct http_server **out, struct super_node *sn,
-		      const struct http_settings *settings);
+/* service.c. All outlive the server. 0 or a negative errno, logged. */
+int http_server_start(struct http_server **out, const struct http_requests *requests,
+		      void *arg, const struct http_settings *settings);
+/* Of the socket that it listens at; 0: unknown. */
+int http_server_port(const struct http_server *s);
 void http_server_refresh(struct http_server *s);
 /* False: a request does not return, and nothing was freed. */
 bool http_server_stop(struct http_server *s);
@@ -122,20 +131,38 @@ bool http_conns_make_room(struct http_server *s);
 /* At the end of the server: whether any are left that get an answer. */
 bool http_conns_dismiss(struct http_server *s);
 void http_conn_set_state(struct http_conn *c, enum http_state state);
+/* Sends what waits in its stream. */
+void http_conn_flush(struct http_conn *c);
+/* Sends no more; what comes is read and forgotten for a moment. */
+void http_conn_leave(struct http_conn *c);
 
 /* Number of bytes, -EAGAIN, or another negative errno. */
 ssize_t http_conn_send(struct http_conn *c, const void *data, size_t len);
 
-/* stream.c: 101 when the endpoint has taken it, else the status of an error. `e` is used
- * up. */
+/* stream.c: 101 when the endpoint has taken it, else the status of an error, with the reason
+ * and header lines. `e` is used up. */
+struct http_refusal {
+	char why[200], lines[768];
+};
 int http_stream_open(struct http_conn *c, const struct http_request *r,
-		     struct web_endpoint *e, const char *path);
-int http_stream_received(struct http_conn *c, const void *data, size_t len);
+		     struct web_endpoint *e, const char *path, struct http_refusal *refusal);
+void http_stream_received(struct http_conn *c, const void *data, size_t len);
+/* 0: all is sent; 1: not yet; -1: the connection is to end. */
 int http_stream_flush(struct http_conn *c);
 bool http_stream_wants_write(const struct http_conn *c);
+/* Whether so little waits that the client may say more. */
+bool http_stream_may_read(const struct http_conn *c);
 void http_stream_close(struct http_conn *c);
-/* Those that were woken, and those whose endpoint leaves. */
+/* The endpoint says its last, as much of it as goes without waiting. */
+void http_stream_goodbye(struct http_conn *c);
+/* Endpoints that were woken, and the clients of those that leave. */
 void http_streams_wake(struct http_server *s);
+/* Endpoints that want ticks, every WEB_TICK_MS. */
+void http_streams_tick(struct http_server *s);
+/* Endpoints that want to watch, every WEB_WATCH_MS. */
+void http_streams_watch(struct http_server *s);
+/* What was sent to others than those whose turn it was. */
+void http_streams_flush(struct http_server *s);
 
 /* request.c: starts an answer, or the wait for a body or a worker. */
 void http_request(struct http_conn *c, const struct http_request *r);
@@ -143,9 +170,13 @@ void http_request(struct http_conn *c, const struct http_request *r);
 void http_request_ready(struct http_conn *c);
 
 /* reply.c: start an answer; http_reply_write() sends it as the client takes it. */
-void http_reply_error(struct http_conn *c, int status, const char *text);
 /* `text` is used up. */
 void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len);
+/* `body` is used up; sets h->type. */
+void http_reply_json(struct http_conn *c, struct http_head *h, json_t *body);
+void http_reply_error(struct http_conn *c, int status, const char *text);
+/* With further header lines. */
+void http_reply_refusal(struct http_conn *c, int status, const struct http_refusal *r);
 /* `file` is borrowed. */
 void http_reply_file(struct http_conn *c, const struct web_file *file, const char *known);
 void http_reply_job(struct http_conn *c, struct http_job *j);
@@ -157,7 +188,6 @@ void http_reply_clear(struct http_conn *c);
 void http_jobs_keep(struct http_server *s, struct http_job *j);
 void http_jobs_reply(struct http_conn *c, const char *id);
 void http_jobs_accepted(struct http_conn *c);
-void http_jobs_clear(struct http_server *s);
 
 /* certificates.c: a new context, when there are other files, or if `force`. */
 int http_certificates_load(struct http_server *s);

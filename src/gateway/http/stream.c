@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections that an endpoint (plugin/web.h) has taken over: bytes go through in both
- * directions, what is sent waits here for a client that is slow.
+ * directions, what is sent waits here for a client that is slow. An endpoint may send to any
+ * of its clients at any time; those to which it has sent are in a list of the server, which
+ * is worked off after the call.
  */
 #define LOG_ROOM "gateway/http"
 #include <errno.h>
@@ -12,22 +14,25 @@
 #include "gateway/control/query.h"
 #include "gateway/http/service.h"
 #include "gateway/plugin/web.h"
+#include "util/clock.h"
 #include "util/container_of.h"
-#include "util/wakeup.h"
 
-#define ROOM (256u << 10) /* bytes that wait for a client */
+#define FIRST_BYTES 512u
 
 struct http_stream {
 	struct web_stream base;
 	struct list entry;   /* of the server */
+	struct list unsent;  /* likewise */
 	struct http_conn *conn;
 	struct web_endpoint *endpoint;
 	void *client;
 	bool open;           /* open() has taken it */
-	bool ending, full;
-	atomic_bool woken;
-	size_t out_len;
-	char out[ROOM];
+	bool full;           /* the endpoint waits for writable() */
+	bool blocked;        /* the kernel takes no more for now */
+	bool ending, hurried;
+	/* What waits; no memory is held while nothing does. */
+	char *out;
+	size_t out_len, out_size;
 };
 
 static struct http_stream *of(const struct web_stream *s)
@@ -37,40 +42,90 @@ static struct http_stream *of(const struct web_stream *s)
 
 static size_t stream_room(const struct web_stream *s)
 {
-	return ROOM - of(s)->out_len;
+	return of(s)->out_len < WEB_ROOM ? WEB_ROOM - of(s)->out_len : 0;
+}
+
+/* It is sent after the present call of the endpoint, unless the kernel takes nothing: then
+ * as soon as it does. */
+static void plan_flush(struct http_stream *s)
+{
+	if (!s->blocked && list_empty(&s->unsent))
+		list_push(&s->conn->server->unsent, &s->unsent);
+}
+
+static int make_room(struct http_stream *s, size_t more)
+{
+	size_t size = MAX(s->out_size, (size_t)FIRST_BYTES);
+	char *out;
+
+	if (more <= s->out_size - s->out_len)
+		return 0;
+	while (size - s->out_len < more)
+		size *= 2;
+	out = realloc(s->out, size);
+	if (!out)
+		return -ENOMEM;
+	s->out = out;
+	s->out_size = size;
+	return 0;
+}
+
+/* Sends as much as goes. The last result of the kernel. */
+static ssize_t send_some(struct http_stream *s, bool *moved)
+{
+	size_t done = 0;
+	ssize_t n = 0;
+
+	while (done < s->out_len) {
+		n = http_conn_send(s->conn, s->out + done, s->out_len - done);
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	*moved = done;
+	s->out_len -= done;
+	if (s->out_len && done)
+		memmove(s->out, s->out + done, s->out_len);
+	return n;
 }
 
 static int stream_send(struct web_stream *base, const void *data, size_t len)
 {
 	struct http_stream *s = of(base);
+	bool moved;
 
-	if (len > ROOM - s->out_len) {
+	/* Many may have sent to it before its turn has come. */
+	if (len > stream_room(base) && s->open && !s->blocked)
+		send_some(s, &moved);
+	if (len > (s->out_len ? stream_room(base) : WEB_SEND_MAX)) {
 		s->full = true;
 		return -ENOBUFS;
 	}
+	if (make_room(s, len))
+		return -ENOMEM;
 	memcpy(s->out + s->out_len, data, len);
 	s->out_len += len;
+	plan_flush(s);
 	return 0;
+}
+
+static void stream_want(struct web_stream *s)
+{
+	of(s)->full = true;
+	plan_flush(of(s));
 }
 
 static void stream_end(struct web_stream *s)
 {
 	of(s)->ending = true;
-}
-
-static void stream_wake(struct web_stream *base)
-{
-	struct http_stream *s = of(base);
-
-	if (!atomic_exchange(&s->woken, true))
-		wakeup_post(s->conn->server->wake_fd);
+	plan_flush(of(s));
 }
 
 static const struct web_stream_ops ops = {
 	.send = stream_send,
 	.room = stream_room,
+	.want = stream_want,
 	.end = stream_end,
-	.wake = stream_wake,
 };
 
 void http_stream_close(struct http_conn *c)
@@ -81,48 +136,56 @@ void http_stream_close(struct http_conn *c)
 		return;
 	c->stream = NULL;
 	list_remove(&s->entry);
+	list_remove(&s->unsent);
+	if (s->open && s->endpoint->ops->tick)
+		c->server->ticking--;
 	if (s->open)
 		s->endpoint->ops->closed(s->client);
 	web_endpoint_put(s->endpoint);
+	free(s->out);
 	free(s);
 }
 
-/* The endpoint says yes or no. Its lines go between ours. */
-static int ask_endpoint(struct http_stream *s, const struct web_request *r)
+/* The endpoint says yes or no. Its lines go between ours, and behind the header what it has
+ * sent already. */
+static int ask_endpoint(struct http_stream *s, const struct web_request *r, char *lines,
+			size_t lines_size)
 {
-	char head[1024], lines[768] = "";
-	int n, status = s->endpoint->ops->open(s->endpoint, &s->base, r, lines, sizeof(lines),
+	char head[1024];
+	int n, status = s->endpoint->ops->open(s->endpoint, &s->base, r, lines, lines_size,
 					       &s->client);
-	char *early;
 
 	if (status != 101)
 		return status;
 	s->open = true;
+	if (s->endpoint->ops->tick)
+		s->conn->server->ticking++;
 	n = snprintf(head, sizeof(head),
 		     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\nConnection: Upgrade\r\n%s\r\n",
 		     r->upgrade, lines);
-	/* What open() has sent already comes behind the header. */
-	early = s->out;
-	if (n < 0 || (size_t)n >= sizeof(head) || (size_t)n > ROOM - s->out_len)
+	if (n < 0 || (size_t)n >= sizeof(head) || make_room(s, (size_t)n))
 		return 500;
-	memmove(early + n, early, s->out_len);
-	memcpy(early, head, (size_t)n);
+	memmove(s->out + n, s->out, s->out_len);
+	memcpy(s->out, head, (size_t)n);
 	s->out_len += (size_t)n;
 	return 101;
 }
 
 int http_stream_open(struct http_conn *c, const struct http_request *r,
-		     struct web_endpoint *e, const char *path)
+		     struct web_endpoint *e, const char *path, struct http_refusal *refusal)
 {
 	const char *query = strchr(r->target, '?');
 	struct web_request request = {
 		.upgrade = r->upgrade, .path = path, .query = query ? query + 1 : "",
 		.key = r->socket_key, .version = r->socket_version,
-		.protocols = r->socket_protocol,
+		.protocols = r->socket_protocol, .address = c->peer.text,
+		.why = refusal->why, .why_size = sizeof(refusal->why),
 	};
 	struct http_stream *s = calloc(1, sizeof(*s));
 	int status;
 
+	snprintf(refusal->why, sizeof(refusal->why), "this connection cannot be upgraded so");
+	*refusal->lines = '\0';
 	if (!s) {
 		web_endpoint_put(e);
 		return 503;
@@ -131,8 +194,9 @@ int http_stream_open(struct http_conn *c, const struct http_request *r,
 	s->conn = c;
 	s->endpoint = e;
 	c->stream = s;
+	list_init(&s->unsent);
 	list_push(&c->server->streams, &s->entry);
-	status = ask_endpoint(s, &request);
+	status = ask_endpoint(s, &request, refusal->lines, sizeof(refusal->lines));
 	if (status == 101)
 		http_conn_set_state(c, HTTP_STREAM);
 	else
@@ -145,46 +209,75 @@ bool http_stream_wants_write(const struct http_conn *c)
 	return c->stream && c->stream->out_len;
 }
 
-int http_stream_received(struct http_conn *c, const void *data, size_t len)
+bool http_stream_may_read(const struct http_conn *c)
+{
+	return c->stream && c->stream->out_len <= WEB_ROOM / 2;
+}
+
+void http_stream_received(struct http_conn *c, const void *data, size_t len)
 {
 	struct http_stream *s = c->stream;
 
 	if (!s->ending && len && s->endpoint->ops->received(s->client, data, len))
 		s->ending = true;
-	return 0;
 }
 
-/* 0: all is sent; 1: not yet; -1: the connection is to end. */
+/* It waits for the client: only for so long, and shorter once there is no more to say. */
+static int wait_for_client(struct http_stream *s, bool moved)
+{
+	struct http_conn *c = s->conn;
+
+	if (moved || !s->blocked)
+		http_conn_set_state(c, HTTP_STREAM);
+	if (s->ending && !s->hurried) {
+		s->hurried = true;
+		c->deadline_ns = c->server->now_ns + HTTP_LEAVE_NS;
+	}
+	s->blocked = true;
+	return 1;
+}
+
 int http_stream_flush(struct http_conn *c)
 {
 	struct http_stream *s = c->stream;
-	size_t done = 0;
-	ssize_t n = 0;
 
 	for (;;) {
-		while (done < s->out_len) {
-			n = http_conn_send(c, s->out + done, s->out_len - done);
-			if (n <= 0)
-				break;
-			done += (size_t)n;
-			http_conn_set_state(c, HTTP_STREAM);
-		}
-		memmove(s->out, s->out + done, s->out_len - done);
-		s->out_len -= done;
+		bool moved, told;
+		ssize_t n = send_some(s, &moved);
+
+		list_remove(&s->unsent);
 		if (s->out_len)
-			return n == -EAGAIN || n == -EINTR ? 1 : -1;
+			return n == -EAGAIN || n == -EINTR ? wait_for_client(s, moved) : -1;
+		free(s->out);
+		s->out = NULL;
+		s->out_size = 0;
 		c->deadline_ns = UINT64_MAX;
 		if (s->ending)
 			return -1;
-		if (!s->full)
+		told = s->full || s->blocked;
+		s->full = s->blocked = false;
+		if (!told)
 			return 0;
-		done = 0;
-		s->full = false;
-		s->endpoint->ops->writable(s->client);
+		if (s->endpoint->ops->writable)
+			s->endpoint->ops->writable(s->client);
+		if (!s->out_len && !s->ending)
+			return 0;
 	}
 }
 
-void http_streams_wake(struct http_server *s)
+void http_stream_goodbye(struct http_conn *c)
+{
+	struct http_stream *s = c->stream;
+	bool moved;
+
+	if (s->ending || !s->endpoint->ops->goodbye)
+		return;
+	s->endpoint->ops->goodbye(s->client);
+	send_some(s, &moved);
+}
+
+/* The clients of endpoints that leave. */
+static void end_leaving(struct http_server *s)
 {
 	struct list *next;
 
@@ -193,13 +286,43 @@ void http_streams_wake(struct http_server *s)
 		struct http_conn *c = stream->conn;
 
 		next = l->next;
-		if (web_endpoint_is_leaving(stream->endpoint)) {
-			http_conn_close(c);
+		if (!web_endpoint_is_leaving(stream->endpoint))
 			continue;
-		}
-		if (!atomic_exchange(&stream->woken, false) || stream->ending)
-			continue;
-		stream->endpoint->ops->writable(stream->client);
+		http_stream_goodbye(c);
+		http_conn_leave(c);
 		http_conn_pump(c);
 	}
+}
+
+void http_streams_wake(struct http_server *s)
+{
+	if (web_endpoints_leaving())
+		end_leaving(s);
+	for (struct web_endpoint *e = NULL; (e = web_endpoint_next(e, WEB_WOKEN));)
+		if (e->ops->woken)
+			e->ops->woken(e);
+	http_streams_flush(s);
+}
+
+void http_streams_watch(struct http_server *s)
+{
+	for (struct web_endpoint *e = NULL; (e = web_endpoint_next(e, WEB_WATCH));)
+		e->ops->watch(e, s->now_ns);
+}
+
+void http_streams_flush(struct http_server *s)
+{
+	struct list *first;
+
+	while ((first = list_pop(&s->unsent)))
+		http_conn_flush(container_of(first, struct http_stream, unsent)->conn);
+}
+
+void http_streams_tick(struct http_server *s)
+{
+	if (!s->ticking || s->now_ns < s->streams_ns)
+		return;
+	s->streams_ns = s->now_ns + WEB_TICK_MS * UINT64_C(1000000);
+	for (struct web_endpoint *e = NULL; (e = web_endpoint_next(e, WEB_TICK));)
+		e->ops->tick(e);
 }

@@ -11,7 +11,7 @@
 
 #include "gateway/base/own_thread.h"
 #include "gateway/base/thread.h"
-#include "gateway/control/api.h"
+#include "gateway/http/requests.h"
 
 /* Jobs that wait for one thread. */
 #define WAITING_MAX 256
@@ -26,7 +26,8 @@ struct lane {
 };
 
 struct http_worker {
-	struct super_node *sn;
+	const struct http_requests *requests;
+	void *requests_arg;
 	void (*done)(void *arg);
 	void *arg;
 	pthread_mutex_t lock;
@@ -62,6 +63,14 @@ void http_job_free(struct http_job *j)
 	free(j);
 }
 
+void http_jobs_free(struct list *jobs)
+{
+	struct list *e;
+
+	while ((e = list_pop(jobs)))
+		http_job_free(container_of(e, struct http_job, entry));
+}
+
 /* Also makes the answer's text, which may be long. */
 static void carry_out(struct http_worker *w, struct http_job *j)
 {
@@ -69,7 +78,7 @@ static void carry_out(struct http_worker *w, struct http_job *j)
 				      .accept = j->accept, .body = j->body };
 	struct control_answer a;
 
-	control_ask(w->sn, &q, &a);
+	w->requests->ask(w->requests_arg, &q, &a);
 	j->status = a.status;
 	j->type = a.type;
 	j->allow = a.allow;
@@ -101,8 +110,7 @@ static void *run(void *arg)
 			pthread_cond_wait(&lane->filled, &w->lock);
 			continue;
 		}
-		j = container_of(lane->jobs.next, struct http_job, entry);
-		list_remove(&j->entry);
+		j = container_of(list_pop(&lane->jobs), struct http_job, entry);
 		lane->waiting--;
 		pthread_mutex_unlock(&w->lock);
 		carry_out(w, j);
@@ -132,26 +140,12 @@ int http_worker_give(struct http_worker *w, struct http_job *j)
 
 struct http_job *http_worker_take(struct http_worker *w)
 {
-	struct http_job *j = NULL;
+	struct list *e;
 
 	pthread_mutex_lock(&w->lock);
-	if (!list_empty(&w->finished)) {
-		j = container_of(w->finished.next, struct http_job, entry);
-		list_remove(&j->entry);
-		j->done = true;
-	}
+	e = list_pop(&w->finished);
 	pthread_mutex_unlock(&w->lock);
-	return j;
-}
-
-static void free_jobs(struct list *jobs)
-{
-	while (!list_empty(jobs)) {
-		struct http_job *j = container_of(jobs->next, struct http_job, entry);
-
-		list_remove(&j->entry);
-		http_job_free(j);
-	}
+	return e ? container_of(e, struct http_job, entry) : NULL;
 }
 
 bool http_worker_stop(struct http_worker *w)
@@ -170,17 +164,17 @@ bool http_worker_stop(struct http_worker *w)
 	if (!ended)
 		return false;
 	for (unsigned i = 0; i < 2; i++) {
-		free_jobs(&w->lanes[i].jobs);
+		http_jobs_free(&w->lanes[i].jobs);
 		pthread_cond_destroy(&w->lanes[i].filled);
 	}
-	free_jobs(&w->finished);
+	http_jobs_free(&w->finished);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return true;
 }
 
-int http_worker_start(struct http_worker **out, struct super_node *sn,
-		      void (*done)(void *arg), void *arg)
+int http_worker_start(struct http_worker **out, const struct http_requests *requests,
+		      void *requests_arg, void (*done)(void *arg), void *arg)
 {
 	static const char *const names[] = { "http-ask", "http-command" };
 	struct http_worker *w = calloc(1, sizeof(*w));
@@ -188,7 +182,8 @@ int http_worker_start(struct http_worker **out, struct super_node *sn,
 
 	if (!w)
 		return -ENOMEM;
-	w->sn = sn;
+	w->requests = requests;
+	w->requests_arg = requests_arg;
 	w->done = done;
 	w->arg = arg;
 	pthread_mutex_init(&w->lock, NULL);

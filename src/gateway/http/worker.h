@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Carries out requests outside of the thread that serves connections, which never waits
- * for the gateway. Questions and commands have a thread each, so that a restart of a node
- * that takes long does not hold up those who only look, as long as the gateway itself
- * answers them.
+ * for what they ask. Questions and commands have a thread each, so that a restart of a node
+ * that takes long does not hold up those who only look, as long as there
+ * are answers at all.
  */
 #ifndef GATEWAY_HTTP_WORKER_H
 #define GATEWAY_HTTP_WORKER_H
@@ -15,7 +15,7 @@
 
 #include "util/list.h"
 
-struct super_node;
+struct http_requests;
 struct http_worker;
 
 /* A request and its answer. The worker has it between http_worker_give() and
@@ -34,16 +34,16 @@ struct http_job {
 
 	void *owner;         /* who waits for it; NULL: nobody any more */
 	unsigned id;         /* as a resource; 0: it is none */
-	bool done;
 };
 
 struct http_job *http_job_new(const char *method, const char *path, const char *accept);
 void http_job_free(struct http_job *j); /* NULL allowed */
+void http_jobs_free(struct list *jobs);
 
 /* `done` is called by a worker's thread whenever jobs are there to be taken. 0 or a
  * negative errno. */
-int http_worker_start(struct http_worker **out, struct super_node *sn,
-		      void (*done)(void *arg), void *arg);
+int http_worker_start(struct http_worker **out, const struct http_requests *requests,
+		      void *requests_arg, void (*done)(void *arg), void *arg);
 /* 0; -EBUSY: too many wait. */
 int http_worker_give(struct http_worker *w, struct http_job *j);
 /* A job that is carried out; NULL: none. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "gateway/plugin/node_losses.h"
+#include "gateway/plugin/tap.h"
 #include "util/log.h"
 
 const char *node_state_name(enum node_state s)
@@ -69,6 +70,7 @@ int node_read(struct node *n, struct sample *smps[], unsigned cnt,
 			smps[i]->signals = signals;
 	atomic_fetch_add_explicit(&n->counters.received, (uint64_t)ret,
 				  memory_order_relaxed);
+	tap_note(&n->in.tap, smps, (unsigned)ret);
 	return ret;
 }
 
@@ -80,6 +82,8 @@ int node_write(struct node *n, struct sample *smps[], unsigned cnt,
 	if (unlikely(!n->type->write))
 		return -ENOTSUP;
 	n->told = 0;
+	/* Before the node may reorder and replace them. */
+	tap_note(&n->out.tap, smps, cnt);
 	ret = n->type->write(n, smps, cnt, release);
 	if (likely(ret > 0)) {
 		assert((unsigned)ret <= cnt);

@@ -23,6 +23,7 @@
 #include "gateway/base/memory.h"
 #include "gateway/base/turn.h"
 #include "gateway/plugin/plugin.h"
+#include "gateway/plugin/tap_place.h"
 #include "gateway/sample/sample.h"
 #include "gateway/base/waker.h"
 #include "util/hist.h"
@@ -194,6 +195,7 @@ struct node_direction {
 	/* `in`: the turn of the reading path, which the thread that writes the
 	 * node may run (loopback). */
 	struct turn_slot reader;
+	struct tap_place tap;       /* for those who look (tap.h) */
 };
 
 /*
@@ -265,6 +267,8 @@ struct node {
 				       * super-node */
 	json_t *cfg;                  /* borrowed */
 	struct list entry;            /* in the super-node */
+	struct list tap_entry;        /* in tap.c; with its lock: */
+	bool tapped;                  /* taps may be put into it */
 };
 
 /* NULL when there is none, or its module cannot be loaded (which is logged). */

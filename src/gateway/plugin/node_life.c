@@ -10,6 +10,7 @@
 
 #include "gateway/config/former.h"
 #include "gateway/plugin/hook.h"
+#include "gateway/plugin/tap.h"
 #include "gateway/config/keys.h"
 #include "gateway/base/nearest.h"
 #include "gateway/sample/signals.h"
@@ -265,6 +266,7 @@ int node_new(struct node **out, struct services *services, struct config *c,
 			    strerror(-ret));
 	n->in.signals = signal_list_intern(n->in.signals);
 	n->out.signals = signal_list_intern(n->out.signals);
+	taps_add_node(n);
 	*out = n;
 	return 0;
 err:
@@ -308,11 +310,16 @@ int node_prepare(struct node *n)
 
 int node_start(struct node *n)
 {
-	return move(n, n->type->start, NODE_STARTED, "start");
+	int ret = move(n, n->type->start, NODE_STARTED, "start");
+
+	if (!ret)
+		taps_start_node(n);
+	return ret;
 }
 
 int node_stop(struct node *n)
 {
+	taps_stop_node(n);
 	return move(n, n->type->stop, NODE_STOPPED, "stop");
 }
 
@@ -321,6 +328,7 @@ void node_destroy(struct node *n)
 	if (!n)
 		return;
 	list_remove(&n->entry);
+	taps_remove_node(n);
 	if (n->type->destroy)
 		n->type->destroy(n);
 	node_set_state(n, NODE_DESTROYED);

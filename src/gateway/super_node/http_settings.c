@@ -83,6 +83,14 @@ enum http_role http_role_parse(const char *name, size_t len)
 	return HTTP_NOBODY;
 }
 
+bool http_address_is_valid(const char *address)
+{
+	unsigned char a[16];
+
+	return !strcmp(address, "*") || inet_pton(AF_INET, address, a) == 1 ||
+	       inet_pton(AF_INET6, address, a) == 1;
+}
+
 bool http_address_is_loopback(const char *address)
 {
 	unsigned char a[16];
@@ -109,10 +117,7 @@ bool http_settings_has_access(const struct http_settings *s)
 static void check_address(const struct http_settings *s, struct config *c,
 			  json_t *cfg)
 {
-	unsigned char a[16];
-
-	if (strcmp(s->address, "*") && inet_pton(AF_INET, s->address, a) != 1 &&
-	    inet_pton(AF_INET6, s->address, a) != 1)
+	if (!http_address_is_valid(s->address))
 		config_fail(c, cfg, "address",
 			    "'%.60s' is no numeric address such as \"127.0.0.1\" or \"::1\", and not \"*\"",
 			    s->address);

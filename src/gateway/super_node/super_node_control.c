@@ -40,6 +40,11 @@ int control_verb_parse(const char *name)
 	return -EINVAL;
 }
 
+const char *control_verb_name(unsigned verb)
+{
+	return verb < ARRAY_SIZE(verb_names) ? verb_names[verb] : NULL;
+}
+
 struct node *super_node_node_by_id(struct super_node *sn, const char *id)
 {
 	list_for_each(n, &sn->nodes, struct node, entry)
@@ -288,8 +293,9 @@ static int control_path(struct path *p, enum control_verb verb)
 	unsigned why = gate_reasons(&p->gate);
 	int ret;
 
+	/* As a node that is disabled. */
 	if (!p->enabled)
-		return -ENOTSUP;
+		return verb == CONTROL_STOP ? -EALREADY : -EPERM;
 	if (!p->has_thread)
 		return -EPERM;
 	switch (verb) {

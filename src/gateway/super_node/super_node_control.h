@@ -12,7 +12,7 @@
  *	-ENOENT     no such node or path
  *	-EALREADY   the command changes nothing (stop of a stopped node ...)
  *	-EPERM      not possible in its present state
- *	-ENOTSUP    the node has no such operation, or is disabled
+ *	-ENOTSUP    the node has no such operation
  *	-EBUSY      a thread does not return from a read or write; nothing changed
  *	-ESHUTDOWN  the super-node is not running
  * or the negative errno of the node's own start or stop.
@@ -35,6 +35,8 @@ enum control_verb {
 
 /* "start" ...; -EINVAL when unknown. */
 int control_verb_parse(const char *name);
+/* NULL: no more. */
+const char *control_verb_name(unsigned verb);
 
 /* A node by name or UUID, a path by name ("a -> b"), index or UUID. */
 int super_node_node_control(struct super_node *sn, const char *id,

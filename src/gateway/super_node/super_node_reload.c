@@ -630,6 +630,39 @@ json_t *super_node_config_json(struct super_node *sn)
 	return root;
 }
 
+json_t *super_node_config_source(struct super_node *sn)
+{
+	json_t *o;
+
+	pthread_mutex_lock(&sn->control);
+	o = json_pack("{ss ss}", "file", sn->file, "text", config_source(sn->config));
+	pthread_mutex_unlock(&sn->control);
+	return o;
+}
+
+int super_node_check_text(struct super_node *sn, const char *text, json_t **problems)
+{
+	struct super_node *next = NULL;
+	struct config *c = NULL;
+	int ret;
+
+	*problems = json_array();
+	if (!*problems)
+		return -ENOMEM;
+	pthread_mutex_lock(&sn->loading);
+	super_node_doing(sn, "check of a text for", sn->file);
+	config_collect_problems(*problems);
+	ret = config_load_text(sn->file, text, strlen(text), &c) ?: super_node_new(&next, c);
+	config_collect_problems(NULL);
+	super_node_destroy(next);
+	config_destroy(c);
+	pthread_mutex_lock(&sn->control);
+	super_node_doing(sn, NULL, NULL);
+	pthread_mutex_unlock(&sn->control);
+	pthread_mutex_unlock(&sn->loading);
+	return ret;
+}
+
 void super_node_allow_restart(struct super_node *sn, unsigned restarts)
 {
 	sn->may_restart = true;

@@ -40,6 +40,16 @@ const char *super_node_control_path(struct super_node *sn);
 
 /* The present configuration; a new reference. */
 json_t *super_node_config_json(struct super_node *sn);
+/* {"file", "text"}: the text that was loaded, before includes and variables were put in. */
+json_t *super_node_config_source(struct super_node *sn);
+
+/*
+ * Reads and checks `text`, in the place of the file that was loaded last (which is where
+ * includes are looked for), and changes nothing. 0 or a negative errno, -EINVAL if the text
+ * has errors; *problems, a new reference, lists these and warnings (config_collect_problems()).
+ * Any thread.
+ */
+int super_node_check_text(struct super_node *sn, const char *text, json_t **problems);
 
 /*
  * Asks the program that runs the super-node to stop it and to start a new one with

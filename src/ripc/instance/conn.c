@@ -139,7 +139,8 @@ void conn_retire(struct conn *c)
 
 bool conn_can_send(const struct conn *c)
 {
-	return atomic_load_explicit(&c->credits, memory_order_relaxed) > 0 && conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS;
+	return atomic_load_explicit(&c->credits, memory_order_relaxed) > 0 &&
+	       conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS;
 }
 
 uint16_t conn_credits_owed(struct conn *c)
@@ -266,11 +267,34 @@ void conn_flush(struct peer *p)
 		credits_flush(p->conn);
 }
 
+static uint64_t proof_of(const struct conn *c)
+{
+	const struct packet_connect own = { .instance = c->r->number, .nonce = c->nonce },
+				    other = { .instance = c->peer->instance,
+					      .nonce = c->peer_nonce };
+
+	return c->active ? packet_connect_proof(&own, &other, &c->r->key) :
+			   packet_connect_proof(&other, &own, &c->r->key);
+}
+
 void conn_hello(struct conn *c)
 {
-	struct packet_message m = { .type = PACKET_CREDIT };
+	struct packet_message m = { .type = PACKET_HELLO };
 
+	m.number = proof_of(c);
 	send_control(c, &m);
+}
+
+bool conn_is_hello(const struct conn *c, const struct packet_message *m)
+{
+	if (c->active || m->type != PACKET_HELLO) {
+		COUNT(c->r, bad_packets, 1);
+		return false;
+	}
+	if (m->number == proof_of(c))
+		return true;
+	COUNT(c->r, unauthentic, 1);
+	return false;
 }
 
 /* ---- receiving ---- */
@@ -296,6 +320,9 @@ void conn_repost(struct slot *slot, bool counted)
 		ret = post_receive(c, slot);
 	else
 		counted = false;
+	atomic_store_explicit(&c->reposted,
+			      atomic_load_explicit(&c->reposted, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	spin_unlock(&c->receive_lock);
 	if (ret) {
 		connect_broken(c);

@@ -134,7 +134,7 @@ static int ud_ready(struct device *d)
 	return ibv_modify_qp(d->ud, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) ? -errno : 0;
 }
 
-int device_ud_post(struct ripc *r, struct slot *slot)
+static int ud_post(struct ripc *r, struct slot *slot)
 {
 	struct ibv_sge sge = { (uintptr_t)slot->bytes, GRH_BYTES + SLOT_BYTES,
 			       r->device.ud_ref.lkey };
@@ -142,6 +142,12 @@ int device_ud_post(struct ripc *r, struct slot *slot)
 				  .num_sge = 1 }, *bad;
 
 	return ibv_post_recv(r->device.ud, &wr, &bad) ? -EIO : 0;
+}
+
+void device_ud_repost(struct slot *slot)
+{
+	atomic_fetch_add_explicit(&slot->r->device.ud_reposted, 1, memory_order_relaxed);
+	ud_post(slot->r, slot);
 }
 
 static int ud_memory(struct ripc *r)
@@ -210,7 +216,7 @@ static void ud_open(struct ripc *r)
 	if (!ret)
 		ret = ud_ready(d);
 	for (unsigned i = 0; !ret && i < UD_SLOTS; i++)
-		ret = device_ud_post(r, &d->ud_slots[i]);
+		ret = ud_post(r, &d->ud_slots[i]);
 	if (ret)
 		ud_close(r);
 }
@@ -232,6 +238,10 @@ static int open_queues(struct ripc *r)
 				 attr.max_qp_rd_atom > READS_MAX ? READS_MAX :
 				 attr.max_qp_rd_atom);
 	d->cq_max = attr.max_cqe;
+	d->windows = attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+					      IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	d->read_into = d->verbs->device->transport_type == IBV_TRANSPORT_IWARP ? POOL_SINK :
+										 POOL_LOCAL;
 	d->pd = ibv_alloc_pd(d->verbs);
 	d->channel = d->pd ? ibv_create_comp_channel(d->verbs) : NULL;
 	d->cq_entries = CQ_ENTRIES < d->cq_max ? CQ_ENTRIES : d->cq_max;

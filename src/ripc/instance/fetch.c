@@ -11,12 +11,10 @@
 #include "ripc/instance/instance.h"
 
 #define CHUNK_BYTES (UINT64_C(1) << 30)
-/* Work requests of fetching, so that there is always room for messages. */
-#define FETCH_ROOM 32
 
 void fetch_free(struct fetch *f)
 {
-	offers_restore(f);
+	offers_restore(f, NULL);
 	for (unsigned i = 0; i < f->message.count; i++) {
 		if (f->refs[i].region)
 			pool_put(f->r->pool, &f->refs[i]);
@@ -76,7 +74,8 @@ static int place(struct fetch *f, struct ripc_service *s, const struct peer *p,
 			continue;
 		item->data = pool_alloc(f->r->pool, item->bytes);
 		if (!item->data ||
-		    pool_get(f->r->pool, item->data, item->bytes, POOL_SINK, &f->refs[i])) {
+		    pool_get(f->r->pool, item->data, item->bytes, f->r->device.read_into,
+			     &f->refs[i])) {
 			f->refs[i].region = NULL;
 			return -ENOBUFS;
 		}
@@ -109,6 +108,8 @@ static bool post_reads(struct fetch *f)
 {
 	struct conn *c = f->conn;
 
+	if (!offers_close(f))
+		return false;
 	for (; f->next_item < f->message.count; f->next_item++, f->next_at = 0) {
 		const struct packet_memory *from = &f->source[f->next_item];
 
@@ -145,7 +146,7 @@ static bool post_reads(struct fetch *f)
 
 static bool is_whole(const struct fetch *f)
 {
-	return !f->reads && !f->failed && f->next_item == f->message.count;
+	return !f->reads && !f->failed && f->closed && f->next_item == f->message.count;
 }
 
 static void deliver(struct conn *c, struct fetch *f)
@@ -163,10 +164,10 @@ static void deliver(struct conn *c, struct fetch *f)
 	}
 	answer(c, f, s ? 0 : -EHOSTUNREACH);
 	f->conn = NULL;
+	offers_done(f, c);
 	if (s) {
 		COUNT(f->r, long_received, 1);
-		offers_done(f);
-		service_push(s, &f->message);
+		service_push(s, &f->message, true);
 		service_put(s);
 	} else {
 		fetch_free(f);
@@ -232,7 +233,7 @@ void fetch_done(struct fetch *f, bool good)
 /* ---- announcements ---- */
 
 /* peer->lock. What one peer has under way is bounded, too. */
-static int refusal(const struct peer *p, const struct ripc_service *s,
+static int refusal(const struct peer *p, struct ripc_service *s,
 		   const struct packet_message *m)
 {
 	const struct ripc_config *c = &p->r->config.c;
@@ -245,7 +246,7 @@ static int refusal(const struct peer *p, const struct ripc_service *s,
 	if (p->fetching_count && (p->fetching_count >= c->queue_max ||
 				  p->fetching_bytes > c->message_bytes_max - bytes))
 		return -EAGAIN;
-	return s->queued >= c->queue_max ? -EAGAIN : 0;
+	return service_is_full(s, bytes) ? -EAGAIN : 0;
 }
 
 /* peer->lock */
@@ -264,10 +265,27 @@ static void answer_again(struct conn *c, const struct packet_message *m)
 	/* Among those that were forgotten it may have been taken or not. */
 	int err = m->number <= c->peer->refusals_lost ? -ECONNRESET : 0;
 
-	for (unsigned i = 0; i < PEER_REFUSALS; i++)
+	for (unsigned i = 0; c->peer->refused && i < PEER_REFUSALS; i++)
 		if (c->peer->refused[i].number == m->number)
 			err = -(int)c->peer->refused[i].error;
 	answer(c, &f, err);
+}
+
+/* peer->lock. For answer_again(). */
+static void remember(struct peer *p, uint64_t number, int err)
+{
+	struct refusal *at;
+
+	if (!p->refused)
+		p->refused = calloc(PEER_REFUSALS, sizeof(*p->refused));
+	if (!p->refused) {
+		p->refusals_lost = number;
+		return;
+	}
+	at = &p->refused[p->refusals++ % PEER_REFUSALS];
+	if (at->number > p->refusals_lost)
+		p->refusals_lost = at->number;
+	*at = (struct refusal){ number, (uint32_t)-err };
 }
 
 /* peer->lock. -EBADMSG: the peer does not keep to the rules; another error: refused. */
@@ -281,17 +299,15 @@ static int take(struct conn *c, struct ripc_service *s, const struct packet_mess
 		return -EBADMSG; /* nothing can be said of it; it comes again */
 	if (!ret)
 		ret = place(f, s, p, m);
+	if (ret)
+		offers_restore(f, c);
 	if (ret == -EBADMSG) {
 		fetch_free(f);
 		return ret;
 	}
 	p->taken = m->number;
 	if (ret) {
-		struct refusal *at = &p->refused[p->refusals++ % PEER_REFUSALS];
-
-		if (at->number > p->refusals_lost)
-			p->refusals_lost = at->number;
-		*at = (struct refusal){ m->number, (uint32_t)-ret };
+		remember(p, m->number, ret);
 		answer(c, f, ret);
 		fetch_free(f);
 		return ret;

@@ -160,6 +160,7 @@ static void *run(void *arg)
 			{ .fd = r->cm->fd, .events = POLLIN },
 			{ .fd = r->device.channel->fd, .events = POLLIN },
 			{ .fd = r->wake_fd, .events = POLLIN },
+			{ .fd = r->show_fd, .events = POLLIN }, /* -1: left out */
 		};
 		uint64_t now = now_ns(), next;
 		bool closing = atomic_load(&r->closing), cold;
@@ -172,13 +173,15 @@ static void *run(void *arg)
 		cold = look(r);
 		if (!cold && next > now + TICK_NS)
 			next = now + TICK_NS;
-		poll(fds, 3, timeout_of(next, now));
+		poll(fds, 4, timeout_of(next, now));
 		if (fds[1].revents)
 			completion_event(r);
 		if (fds[2].revents)
 			wakeup_drain(r->wake_fd);
 		if (fds[0].revents)
 			connect_events(r);
+		if (fds[3].revents)
+			show_answer(r);
 		connect_wishes(r);
 		if (now - swept > UINT64_C(10000000000)) {
 			peers_sweep(r, false);
@@ -251,6 +254,7 @@ static void release(struct ripc *r)
 	}
 	if (r->resolver)
 		resolver_close(r->resolver);
+	show_close(r);
 	peers_sweep(r, true);
 	device_close(r);
 	if (r->wake_fd >= 0)
@@ -270,6 +274,7 @@ int ripc_open(const struct ripc_config *config, struct ripc **out)
 	if (!r)
 		return ripc_fail(out ? -ENOBUFS : -EINVAL, "no memory, or no place for the result");
 	tables_init(r);
+	r->show_fd = -1;
 	r->pid = getpid();
 	r->wake_fd = wakeup_open_signal();
 	while (!r->number)
@@ -283,6 +288,8 @@ int ripc_open(const struct ripc_config *config, struct ripc **out)
 		ret = device_open(r);
 	if (!ret)
 		ret = find_others(r);
+	if (!ret)
+		show_open(r);
 	if (!ret)
 		ret = thread_start(r);
 	if (ret) {

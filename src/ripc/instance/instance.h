@@ -8,8 +8,12 @@
  *	device     adapter, completion queue, datagrams        device.c
  *	pump       completions to what they are about          pump.c, wait.c
  *	peer       another instance, and what is on its way    peer.c
- *	conn       a connection to it                          conn.c, connect.c
+ *	conn       a connection to it                          conn.c, connect*.c
+ *	offer      return buffers of ours, and their keys      offers.c, revoke.c, window.c
+ *	target     return buffers of peers                     targets.c
  *	service    queue of messages for one number            service.c
+ *	hold       services that do not receive                hold.c
+ *	show       what others of this user see                show.c
  *	short and long messages                                short.c, long.c, fetch.c
  *
  * Order of locks: pump, then peer, then table or service; none of them is held while the
@@ -39,6 +43,8 @@
 #define CONN_SPARE 4
 #define CONN_SEND_SLOTS 16   /* messages too long to be sent inline */
 #define CONN_SEND_DEPTH 192
+/* Of these, that are not used for fetching, so that there is always room for messages. */
+#define FETCH_ROOM 32
 /* Completions that a connection may have at the same time, with those that end it. */
 #define CONN_CQ_ENTRIES (CONN_CREDITS + CONN_SPARE + CONN_SEND_DEPTH + 2)
 #define UD_SLOTS 512
@@ -77,14 +83,15 @@ static inline uint64_t work_id(const void *p, enum work w)
 
 struct conn;
 struct peer;
-
 struct fetch;
+struct window;
 
 /* A message that waits for, or is with, the program. */
 struct received {
 	struct list entry;      /* in the queue of its service */
 	struct slot *slot;      /* of a short one, else NULL */
-	struct fetch *fetch;    /* of a long one, or of one from this instance, else NULL */
+	struct fetch *fetch;    /* of a long one, or of one from this instance, else NULL;
+				 * both NULL: a short one that was copied */
 	uint32_t from;
 	uint32_t returned;
 	bool is_long;
@@ -103,6 +110,7 @@ struct fetch {
 	struct packet_memory source[RIPC_ITEMS_MAX];
 	struct pool_ref refs[RIPC_ITEMS_MAX]; /* region NULL: none */
 	struct list offers;     /* return buffers that it lies in, until it is delivered */
+	bool closed;            /* nothing is written into these any more */
 	unsigned reads;         /* posted and not completed */
 	unsigned next_item;     /* first one not posted entirely, at byte */
 	uint64_t next_at;
@@ -135,6 +143,8 @@ struct device {
 	int cq_entries, cq_max;
 	atomic_int cq_used;     /* entries that existing queue pairs may need */
 	uint8_t reads_max;      /* of one queue pair, at a time */
+	bool windows;           /* it has memory windows of type 2 */
+	enum pool_access read_into; /* of buffers that READs write into */
 	/* Datagrams; qp NULL: there are none. */
 	struct ibv_qp *ud;
 	uint32_t ud_qkey, ud_inline;
@@ -143,6 +153,8 @@ struct device {
 	struct slot *ud_slots;
 	uint8_t *ud_bytes, *ud_send_bytes;
 	struct pool_ref ud_ref, ud_send_ref;
+	uint32_t ud_received;   /* datagrams; pump_lock */
+	_Atomic uint32_t ud_reposted;
 	struct spin ud_lock;    /* of sending */
 	unsigned ud_posted, ud_done, ud_unsignaled;
 };
@@ -159,12 +171,14 @@ struct ripc_service {
 	struct spin lock;
 	struct list queue;      /* of struct received */
 	atomic_uint queued;     /* written with `lock` */
+	uint64_t queued_bytes;  /* of long messages; `lock` */
+	struct list holds;      /* peers that were asked to hold; `lock` */
 	struct event event;
 	atomic_int fd;          /* -1: nobody asked for it; set once, with `lock` */
 	bool fd_set;
 	struct list offers;     /* return buffers given to peers; `lock` */
 	struct list sends;      /* long messages whose end was not asked for; `lock` */
-	uint64_t next_token;
+	uint64_t next_token, next_offer; /* `lock` */
 };
 
 /* ---- peers ---- */
@@ -194,7 +208,9 @@ struct outstanding {
 	struct pool_ref refs[RIPC_ITEMS_MAX]; /* region NULL: none */
 	void *copies[RIPC_ITEMS_MAX];         /* of the pool; NULL: none */
 	struct packet_memory returns[RIPC_RETURNS_MAX]; /* of the connection of that epoch */
-	uint32_t epoch;
+	uint64_t epoch;
+	uint64_t offer;         /* number of these */
+	bool returns_void;      /* they were asked back before they were told of */
 };
 
 /* A return buffer of the peer's. */
@@ -231,6 +247,7 @@ struct peer {
 	struct conn *attempt;   /* of PEER_CONNECTING */
 	uint64_t used_ns;       /* when the thread last saw that it was used */
 	int failure;            /* of the last attempt */
+	unsigned waiting, stuck; /* calls that wait for the connection; for room on it */
 	unsigned crossings;     /* attempts, one after the other, that were said to cross */
 	struct event event;     /* its state, credits, room to send, an end of `outstanding` */
 	uint64_t next_number;   /* of our long messages */
@@ -239,14 +256,17 @@ struct peer {
 	struct list wish_entry;
 	uint64_t taken;         /* number of the peer's newest long message that was taken */
 	struct list fetching;   /* long messages of the peer, in order */
-	struct refusal refused[PEER_REFUSALS];
+	struct refusal *refused; /* PEER_REFUSALS of them; NULL: there was none */
 	uint64_t refusals_lost; /* number of the newest one that is not remembered any more */
 	unsigned refusals;
 	struct list targets, controls;
+	unsigned holds;         /* services of ours that have asked it to hold */
+	struct list held;       /* services of its that have asked us */
+	unsigned held_count;
 	atomic_bool pending;    /* something waits for credits: `controls`, `outstanding` */
 	unsigned targets_count, controls_count, fetching_count;
 	uint64_t fetching_bytes;
-	uint32_t epoch;         /* connections that have ended */
+	uint64_t epoch;         /* of all connections of the instance, other for each */
 	uint64_t revokes, revoked; /* revocations, and up to which they were answered */
 	struct ibv_ah *ah;      /* datagrams; made when first needed */
 };
@@ -265,6 +285,7 @@ struct conn {
 	bool crossed;           /* rejected, because one that the peer began is to come */
 	atomic_bool established;
 	atomic_uint drained;    /* of two */
+	uint64_t nonce, peer_nonce; /* of the request and the acceptance */
 	atomic_uint_fast64_t until_ns; /* of connecting; 0: none */
 	uint64_t since_ns;      /* of being established */
 	/* Sending. */
@@ -283,8 +304,13 @@ struct conn {
 	struct slot *slots;
 	uint8_t *bytes;
 	struct pool_ref ref;
+	uint32_t received;      /* messages; pump_lock */
+	_Atomic uint32_t reposted; /* of these, their receives; written with receive_lock */
 	atomic_int owed;        /* credits to be told of */
 	struct spin receive_lock; /* posting, against the end of the queue pair */
+	/* Return buffers of ours that the peer was offered. */
+	struct list windows, windows_kept; /* with a key that is valid; for the next ones */
+	unsigned windows_count; /* kept */
 };
 
 /* A service that was resolved. */
@@ -309,11 +335,13 @@ struct ripc {
 	struct spin table_lock;
 	struct list services[TABLE_SIZE], routes[TABLE_SIZE], peers[TABLE_SIZE];
 	atomic_uint live_conns;
+	atomic_uint_fast64_t epochs;
 
 	struct spin pump_lock;
 	atomic_bool hot;        /* a thread of the program has looked since the last tick */
 	pthread_t thread;
 	int wake_fd;
+	int show_fd;            /* -1: it is not shown to others */
 	bool running;           /* there is a thread */
 	atomic_bool closing;
 	struct list conns;      /* of the thread */
@@ -334,7 +362,17 @@ void device_close(struct ripc *r);
 /* Before and after connections: the completion queue has room for them, -ENOBUFS: not. */
 int device_reserve(struct ripc *r, int entries);
 void device_unreserve(struct ripc *r, int entries);
-int device_ud_post(struct ripc *r, struct slot *slot);
+/* Its message is not used any more. */
+void device_ud_repost(struct slot *slot);
+
+/* ---- show.c ---- */
+
+void show_open(struct ripc *r);
+/* On the thread: who has asked is told. */
+void show_answer(struct ripc *r);
+void show_close(struct ripc *r);
+/* An address with its port. */
+void address_text(const union sockaddr_any *a, char *out, size_t bytes);
 
 /* ---- pump.c, wait.c ---- */
 
@@ -360,6 +398,7 @@ void peer_put(struct peer *p);
 void peers_sweep(struct ripc *r, bool all);
 /* The peer that has the service, resolved if necessary, with a reference. */
 int peer_of_service(struct ripc *r, uint32_t from, uint32_t to, struct peer **out);
+union sockaddr_any sockaddr_of(const struct packet_where *w);
 /* The peer that is known to have it, with a reference; or NULL. */
 struct peer *route_find(struct ripc *r, uint32_t id);
 /* What is remembered of the service, or of all services of the peer, is forgotten. */
@@ -368,7 +407,7 @@ void routes_forget(struct ripc *r, uint32_t id, const struct peer *p);
 void routes_forget_all(struct ripc *r);
 /* It is connected, or will be tried. Locks p->lock; 0: it is up, and locked; else an error,
  * not locked. */
-int peer_lock_connected(struct peer *p, uint64_t until_ns);
+int peer_lock_connected(struct peer *p);
 /* The thread connects it, if it is not. */
 void peer_wish(struct peer *p);
 
@@ -392,8 +431,10 @@ uint16_t conn_credits_owed(struct conn *c);
 uint8_t *conn_send_slot(struct conn *c);
 /* Posts it, from there; a shorter one from anywhere. */
 int conn_send(struct conn *c, const uint8_t *from, size_t bytes);
-/* The first packet on a connection, which takes no credit; peer->lock. */
+/* The first packet on a connection, which takes no credit, of the side that connects;
+ * peer->lock. And the other side: whether it is right. */
 void conn_hello(struct conn *c);
+bool conn_is_hello(const struct conn *c, const struct packet_message *m);
 /* The receive is posted again, and where the message had used a credit (`counted`) that is
  * owed to the peer. No lock of the peer's is held. */
 void conn_repost(struct slot *slot, bool counted);
@@ -402,7 +443,21 @@ void conn_control(struct peer *p, const struct packet_message *m);
 /* peer->lock. What waited for credits. */
 void conn_flush(struct peer *p);
 
-/* ---- connect.c: on the instance's thread ---- */
+/* ---- window.c: peer->lock, and the connection is the peer's ---- */
+
+/* A key for the peer of the connection, with which it writes there; for one work request there
+ * has to be room. */
+int window_bind(struct conn *c, const struct pool_ref *ref, void *at, size_t bytes,
+		struct window **out, uint32_t *key);
+/* 0: the key is void; 1: it is when work request `work` has completed; or an error, and the
+ * connection breaks. */
+int window_invalidate(struct conn *c, struct window *w, uint64_t work);
+/* The key is void when it returns; `w` is no more. */
+void window_end(struct conn *c, struct window *w);
+/* All keys of the connection's. */
+void windows_end(struct conn *c);
+
+/* ---- connect*.c: on the instance's thread ---- */
 
 int connect_listen(struct ripc *r);
 void connect_events(struct ripc *r);
@@ -420,8 +475,10 @@ void thread_wake(struct ripc *r);
 
 struct ripc_service *service_get(struct ripc *r, uint32_t id);
 void service_put(struct ripc_service *s);
-/* Puts it into the queue; false: that is full. */
-bool service_push(struct ripc_service *s, struct received *m);
+/* Puts it into the queue; false: that is full. What comes over a connection always goes. */
+bool service_push(struct ripc_service *s, struct received *m, bool connected);
+/* So many messages, or bytes of long ones with `bytes` more, wait for it that it gets none. */
+bool service_is_full(struct ripc_service *s, uint64_t bytes);
 /* Of one head of the table, behind `after` (0: the first), by number; NULL: no more. */
 struct ripc_service *service_next(struct ripc *r, unsigned head, uint32_t after);
 /* Closes it. `withdraw`: its return buffers are the program's again, no peer writes there. */
@@ -430,6 +487,18 @@ void service_end(struct ripc_service *s, bool withdraw);
 bool service_has(void *r, uint32_t *id, const char *name);
 /* Not delivered, or released: its memory is free. */
 void received_free(struct received *m);
+
+/* ---- hold.c ---- */
+
+/* The service, which has so many messages, does not want more from this peer. */
+void hold_ask(struct conn *c, struct ripc_service *s, uint32_t from);
+/* Those that were asked may go on, where few messages wait. No lock of a peer is held. */
+void hold_end(struct ripc_service *s);
+/* From the pump: the peer asks. */
+void held_take(struct conn *c, const struct packet_message *m);
+/* peer->lock. Whether its service has asked; that is forgotten. */
+bool held_has(const struct peer *p, uint32_t id);
+void held_clear(struct peer *p);
 
 /* ---- local.c ---- */
 
@@ -444,8 +513,10 @@ int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
 int send_check(struct ripc_service *s, const struct ripc_item *items, unsigned count,
 	       const struct ripc_item *returns, unsigned returns_count);
 /* The peer that has the service, connected and locked, found anew once if it is not where it
- * was. */
-int send_lock_peer(struct ripc_service *s, uint32_t to, struct peer **out);
+ * was, with room for so many work requests; and of a short message a credit, and the service
+ * has not asked to hold. -EAGAIN: the receiver does not keep up. */
+int send_lock_room(struct ripc_service *s, uint32_t to, unsigned wrs, bool is_short,
+		   struct peer **out);
 
 /* ---- short.c, long.c, fetch.c: from the pump; pump_lock ---- */
 
@@ -466,28 +537,36 @@ void fetch_abort(struct peer *p);
 bool long_flush(struct peer *p); /* false: some are left */
 void long_again(struct peer *p);
 void long_fail(struct peer *p, int err);
-/* Return buffers of the peer's that came with a message. */
+/* Those that were not announced yet will not tell of return buffers any more. */
+void long_offers_void(struct peer *p, const struct ripc_service *s, uint32_t to);
+
+/* targets.c: return buffers of the peer's. Those that came with a message: */
 void targets_add(struct conn *c, const struct packet_message *m);
 void targets_clear(struct peer *p);
+/* Those that its service `of` has offered to ours. */
+void targets_revoke(struct peer *p, uint32_t of, uint32_t by);
 /* peer->lock. The first that is long enough. */
 bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
 		 struct packet_memory *out);
 
-/* offers.c: return buffers of ours. */
-int offers_make(struct ripc_service *s, const struct peer *p, uint32_t to,
-		const struct ripc_item *returns, unsigned count, struct packet_memory *out);
-/* Of a message that failed, whose buffers are the program's again; made when p->epoch was
- * that. */
-void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t epoch, uint32_t to,
-		 const struct packet_memory *made, unsigned count);
+/* offers.c, revoke.c: return buffers of ours. Of one message, which *number names; `p` NULL: to
+ * a service of this instance, else peer->lock. */
+int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
+		const struct ripc_item *returns, unsigned count, struct packet_memory *out,
+		uint64_t *number);
+/* Of a message that failed, whose buffers are the program's again. */
+void offers_undo(struct ripc_service *s, struct peer *p, uint64_t number);
 /* peer->lock. The offer that has been written to goes over to `f`. False: there was none like
  * that on this connection. */
 bool offers_take(struct ripc_service *s, const struct peer *p, uint32_t from,
 		 const struct packet_memory *m, struct fetch *f);
+/* peer->lock. Nobody writes any more into the buffers that the message lies in, when f->reads
+ * have completed. False: no room now, or the connection has ended. */
+bool offers_close(struct fetch *f);
 /* Of a message that was delivered: its buffers are the program's again; of one that was not:
- * they are as before. */
-void offers_done(struct fetch *f);
-void offers_restore(struct fetch *f);
+ * they are as before. `c` has its peer's lock and is that peer's connection; NULL: it was. */
+void offers_done(struct fetch *f, struct conn *c);
+void offers_restore(struct fetch *f, struct conn *c);
 /* Of a service that ends: peers do not write into them any more; and are forgotten. */
 void offers_withdraw(struct ripc_service *s);
 void offers_forget(struct ripc_service *s);

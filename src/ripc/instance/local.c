@@ -7,6 +7,15 @@
 
 #include <errno.h>
 
+static uint64_t bytes_of(const struct ripc_item *items, unsigned count)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		bytes += items[i].bytes;
+	return bytes;
+}
+
 static struct fetch *copy_of(struct ripc *r, const struct ripc_item *items, unsigned count)
 {
 	struct fetch *f = calloc(1, sizeof(*f));
@@ -38,10 +47,11 @@ int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
 	       const struct ripc_item *returns, unsigned returns_count)
 {
 	struct packet_memory made[RIPC_RETURNS_MAX];
+	uint64_t offer;
 	struct fetch *f;
 	int ret = 0;
 
-	if (to->queued >= to->r->config.c.queue_max) {
+	if (service_is_full(to, is_long ? bytes_of(items, count) : 0)) {
 		ret = ripc_fail(-EAGAIN, "%u messages wait for service %#x", to->queued, to->id);
 		goto out;
 	}
@@ -51,7 +61,8 @@ int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
 		goto out;
 	}
 	/* Nobody writes into them, but they can be asked back as others. */
-	ret = offers_make(from, NULL, to->id, returns, returns_count, made);
+	if (returns_count)
+		ret = offers_make(from, NULL, to->id, returns, returns_count, made, &offer);
 	if (ret) {
 		fetch_free(f);
 		goto out;
@@ -62,7 +73,7 @@ int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
 		COUNT(to->r, long_received, 1);
 	else
 		COUNT(to->r, short_received, 1);
-	service_push(to, &f->message);
+	service_push(to, &f->message, true);
 out:
 	service_put(to);
 	return ret;

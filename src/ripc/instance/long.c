@@ -42,8 +42,8 @@ static void end(struct peer *p, struct outstanding *o, int state)
 	if (state)
 		COUNT(p->r, long_failed, 1);
 	/* With -ECONNRESET a message may lie in one of them already. */
-	if (state && state != -ECONNRESET)
-		offers_undo(o->s, p, o->epoch, o->to, o->returns, o->returns_count);
+	if (state && state != -ECONNRESET && o->returns_count)
+		offers_undo(o->s, p, o->offer);
 	atomic_store_explicit(&o->state, state, memory_order_release);
 	event_signal(&p->event);
 }
@@ -160,7 +160,7 @@ static bool announce(struct peer *p, struct outstanding *o)
 	m.number = o->number;
 	m.count = o->count;
 	/* Return buffers went with the connection that they were given for. */
-	m.returns_count = o->epoch == p->epoch ? o->returns_count : 0;
+	m.returns_count = o->epoch == p->epoch && !o->returns_void ? o->returns_count : 0;
 	memcpy(m.returns, o->returns, m.returns_count * sizeof(m.returns[0]));
 	for (unsigned i = 0; i < o->count; i++) {
 		struct packet_memory target;
@@ -214,6 +214,16 @@ void long_fail(struct peer *p, int err)
 {
 	while (!list_empty(&p->outstanding))
 		end(p, list_entry(p->outstanding.next, struct outstanding, entry), err);
+}
+
+void long_offers_void(struct peer *p, const struct ripc_service *s, uint32_t to)
+{
+	for (struct list *e = p->outstanding.next; e != &p->outstanding; e = e->next) {
+		struct outstanding *o = list_entry(e, struct outstanding, entry);
+
+		if (o->s == s && o->to == to && !o->informed)
+			o->returns_void = true;
+	}
 }
 
 /* It is not at this peer any more; of others the peer can tell nothing. */
@@ -280,6 +290,9 @@ static int explain(int err, uint32_t to)
 		return ripc_fail(err, "service %#x is not there any more", to);
 	case -EBADF:
 		return ripc_fail(err, "closed while the message to service %#x was on its way", to);
+	case -EAGAIN:
+		return ripc_fail(err, "so many messages wait for service %#x that it takes no "
+				 "more", to);
 	case -EMSGSIZE:
 		return ripc_fail(err, "service %#x does not take messages of that length", to);
 	default:
@@ -333,12 +346,12 @@ static int enqueue(struct ripc_service *s, struct outstanding *o,
 		   const struct ripc_item *returns, unsigned returns_count)
 {
 	struct peer *p;
-	int ret = send_lock_peer(s, o->to, &p);
+	int ret = send_lock_room(s, o->to, returns_count, false, &p);
 
 	if (ret)
 		return ret;
 	if (returns_count)
-		ret = offers_make(s, p, o->to, returns, returns_count, o->returns);
+		ret = offers_make(s, p, o->to, returns, returns_count, o->returns, &o->offer);
 	if (ret) {
 		pthread_mutex_unlock(&p->lock);
 		peer_put(p);
@@ -437,6 +450,9 @@ int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms)
 	} else {
 		give_up(o, give_up_at(s));
 		ret = collect(s, o);
+		/* Not "not yet": the token is used up. */
+		if (ret == -EAGAIN)
+			ret = -ENOBUFS;
 	}
 	service_put(s);
 	return ret;

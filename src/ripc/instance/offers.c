@@ -1,44 +1,54 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Return buffers: ours, which peers write long messages into (offers, by service), and the
- * peers', which ours are written into (targets, by peer).
+ * Return buffers of ours, which peers write long messages into: by service.
  *
  * An offer is for the messages of one service of one instance, and is used up by one item.
  * What a peer says about where it has written is believed only if there is such an offer.
  * Those of a connection that has ended are not for the next one, and stay with the library
- * until they are revoked.
+ * until they are revoked (revoke.c). What the peer can write is window.c's.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ripc/instance/instance.h"
+#include "ripc/instance/offers.h"
 
-/* What one peer may make us remember. */
-#define TARGETS_MAX 1024
+void offer_free(struct ripc *r, struct offer *o)
+{
+	pool_put(r->pool, &o->ref);
+	free(o);
+}
 
-struct offer {
-	struct list entry;
-	uint64_t instance;
-	uint32_t epoch;
-	uint32_t to;
-	bool withdrawn;
-	void *data;
-	size_t bytes;
-	struct pool_ref ref;
-};
+void offer_void(struct offer *o, struct peer *p)
+{
+	if (o->window && p && p->conn && p->epoch == o->epoch)
+		window_end(p->conn, o->window);
+	o->window = NULL;
+}
 
-/* ---- ours ---- */
+/* p->lock */
+static void free_all(struct ripc *r, struct peer *p, struct list *offers)
+{
+	struct list *e;
+
+	while ((e = list_pop(offers))) {
+		struct offer *o = list_entry(e, struct offer, entry);
+
+		offer_void(o, p);
+		offer_free(r, o);
+	}
+}
 
 /* `p` NULL: to a service of this instance, which never writes into it. */
-static int make_one(struct ripc_service *s, const struct peer *p, uint32_t to,
-		    const struct ripc_item *item, struct packet_memory *out)
+static int make_one(struct ripc_service *s, struct peer *p, uint32_t to,
+		    const struct ripc_item *item, struct offer **out)
 {
 	struct offer *o = calloc(1, sizeof(*o));
 	int ret;
 
 	if (!o)
 		return -ENOBUFS;
-	ret = pool_get(s->r->pool, item->data, item->bytes, POOL_SINK, &o->ref);
+	ret = pool_get(s->r->pool, item->data, item->bytes,
+		       s->r->device.windows ? POOL_WINDOW : POOL_LOCAL, &o->ref);
 	if (ret) {
 		free(o);
 		return ret;
@@ -48,90 +58,121 @@ static int make_one(struct ripc_service *s, const struct peer *p, uint32_t to,
 	o->to = to;
 	o->data = item->data;
 	o->bytes = item->bytes;
-	*out = (struct packet_memory){ .address = (uintptr_t)item->data,
-				       .bytes = item->bytes, .key = o->ref.rkey };
+	if (p)
+		ret = window_bind(p->conn, &o->ref, o->data, o->bytes, &o->window, &o->key);
+	if (ret) {
+		offer_free(s->r, o);
+		return ret;
+	}
+	*out = o;
+	return 0;
+}
+
+int offers_make(struct ripc_service *s, struct peer *p, uint32_t to,
+		const struct ripc_item *returns, unsigned count, struct packet_memory *out,
+		uint64_t *number)
+{
+	struct list made;
+
+	list_init(&made);
+	for (unsigned i = 0; i < count; i++) {
+		struct offer *o;
+		int ret = make_one(s, p, to, &returns[i], &o);
+
+		if (ret) {
+			free_all(s->r, p, &made);
+			return ret == -ENOENT ?
+				ripc_fail(-EINVAL, "return buffer %u is not of ripc_alloc() "
+					  "and not registered", i) :
+				ripc_fail(-ENOBUFS, "return buffer %u cannot be registered", i);
+		}
+		out[i] = (struct packet_memory){ .address = (uintptr_t)o->data,
+						 .bytes = o->bytes, .key = o->key };
+		list_push(&made, &o->entry);
+	}
 	spin_lock(&s->lock);
-	list_push(&s->offers, &o->entry);
+	*number = s->next_offer++;
+	for (struct list *e = made.next; e != &made; e = e->next)
+		list_entry(e, struct offer, entry)->number = *number;
+	list_splice(&s->offers, &made);
 	spin_unlock(&s->lock);
 	return 0;
 }
 
-int offers_make(struct ripc_service *s, const struct peer *p, uint32_t to,
-		const struct ripc_item *returns, unsigned count, struct packet_memory *out)
+void offers_undo(struct ripc_service *s, struct peer *p, uint64_t number)
 {
-	for (unsigned i = 0; i < count; i++) {
-		int ret = make_one(s, p, to, &returns[i], &out[i]);
+	struct list undone;
 
-		if (!ret)
+	list_init(&undone);
+	spin_lock(&s->lock);
+	list_for_each_safe(o, &s->offers, struct offer, entry) {
+		if (o->number != number)
 			continue;
-		offers_undo(s, p, p ? p->epoch : 0, to, out, i);
-		return ret == -ENOENT ?
-			ripc_fail(-EINVAL, "return buffer %u is not of ripc_alloc() and not "
-				  "registered", i) :
-			ripc_fail(-ENOBUFS, "return buffer %u cannot be registered", i);
+		list_remove(&o->entry);
+		list_push(&undone, &o->entry);
 	}
-	return 0;
-}
-
-static void offer_free(struct ripc *r, struct offer *o)
-{
-	pool_put(r->pool, &o->ref);
-	free(o);
-}
-
-/* Of the connection behind which `epoch` others have ended; NULL: there is none like that. */
-static struct offer *take_out(struct ripc_service *s, uint64_t instance, uint32_t epoch,
-			      uint32_t to, uint64_t address, uint64_t bytes)
-{
-	struct offer *found = NULL;
-
-	spin_lock(&s->lock);
-	for (struct list *e = s->offers.next; e != &s->offers && !found; e = e->next) {
-		struct offer *o = list_entry(e, struct offer, entry);
-
-		if (o->instance == instance && o->epoch == epoch && o->to == to &&
-		    (uintptr_t)o->data == address && o->bytes >= bytes)
-			found = o;
-	}
-	if (found)
-		list_remove(&found->entry);
 	spin_unlock(&s->lock);
-	return found;
+	free_all(s->r, p, &undone);
 }
 
-void offers_undo(struct ripc_service *s, const struct peer *p, uint32_t epoch, uint32_t to,
-		 const struct packet_memory *made, unsigned count)
+/* Of the connection that the peer has now. */
+static bool is_written(const struct offer *o, const struct peer *p, uint32_t from,
+		       const struct packet_memory *m)
 {
-	for (unsigned i = 0; i < count; i++) {
-		struct offer *o = take_out(s, p ? p->instance : s->r->number, epoch, to,
-					   made[i].address,
-					   made[i].bytes);
-
-		if (o)
-			offer_free(s->r, o);
-	}
+	return o->instance == p->instance && o->epoch == p->epoch && o->to == from &&
+	       (uintptr_t)o->data == m->address && o->bytes >= m->bytes;
 }
 
 bool offers_take(struct ripc_service *s, const struct peer *p, uint32_t from,
 		 const struct packet_memory *m, struct fetch *f)
 {
-	struct offer *found = take_out(s, p->instance, p->epoch, from, m->address,
-				       m->bytes);
+	bool found = false;
 
-	if (found)
-		list_push(&f->offers, &found->entry);
+	spin_lock(&s->lock);
+	list_for_each(o, &s->offers, struct offer, entry) {
+		if (!is_written(o, p, from, m))
+			continue;
+		list_remove(&o->entry);
+		list_push(&f->offers, &o->entry);
+		found = true;
+		break;
+	}
+	spin_unlock(&s->lock);
 	return found;
 }
 
-void offers_done(struct fetch *f)
+bool offers_close(struct fetch *f)
 {
-	struct list *e;
+	struct conn *c = f->conn;
 
-	while ((e = list_pop(&f->offers)))
-		offer_free(f->r, list_entry(e, struct offer, entry));
+	if (f->closed)
+		return true;
+	for (struct list *e = f->offers.next; e != &f->offers; e = e->next) {
+		struct offer *o = list_entry(e, struct offer, entry);
+		int ret;
+
+		if (o->closing)
+			continue;
+		if (!conn_has_room(c, FETCH_ROOM))
+			return false;
+		ret = window_invalidate(c, o->window, work_id(f, WORK_FETCH));
+		if (ret < 0) {
+			f->failed = true;
+			return false;
+		}
+		o->closing = true;
+		f->reads += (unsigned)ret;
+	}
+	f->closed = true;
+	return true;
 }
 
-void offers_restore(struct fetch *f)
+void offers_done(struct fetch *f, struct conn *c)
+{
+	free_all(f->r, c ? c->peer : NULL, &f->offers);
+}
+
+void offers_restore(struct fetch *f, struct conn *c)
 {
 	struct ripc_service *s = list_empty(&f->offers) ? NULL : service_get(f->r, f->to);
 
@@ -141,213 +182,23 @@ void offers_restore(struct fetch *f)
 		spin_unlock(&s->lock);
 		service_put(s);
 	}
-	offers_done(f);
+	offers_done(f, c);
 }
 
 void offers_forget(struct ripc_service *s)
 {
 	struct list *e;
 
-	while ((e = list_pop(&s->offers)))
-		offer_free(s->r, list_entry(e, struct offer, entry));
-}
-
-struct revocation {
-	struct peer *peer;
-	uint64_t number;
-};
-
-static bool is_revoked(void *arg)
-{
-	const struct revocation *v = arg;
-	bool done;
-
-	pthread_mutex_lock(&v->peer->lock);
-	done = v->peer->revoked >= v->number;
-	pthread_mutex_unlock(&v->peer->lock);
-	return done;
-}
-
-/* Until the peer writes into none any more. */
-static void take_back(struct ripc_service *s, uint32_t to, struct peer *p)
-{
-	struct packet_message m = { .type = PACKET_REVOKE, .from = s->id, .to = to };
-	uint64_t until = now_ns() + s->r->config.c.connect_timeout_ms * UINT64_C(1000000);
-	struct revocation v = { .peer = p };
-	struct conn *c;
-
-	pthread_mutex_lock(&p->lock);
-	c = p->conn;
-	if (c) {
-		conn_get(c);
-		m.number = v.number = ++p->revokes;
-		conn_control(p, &m);
-	}
-	pthread_mutex_unlock(&p->lock);
-	if (!c)
-		return;
-	/* Without an answer the connection ends, and with it what the peer could write. */
-	if (wait_until(s->r, &p->event, is_revoked, &v, until)) {
-		connect_broken(c);
-		wait_until(s->r, &p->event, is_revoked, &v, UINT64_MAX);
-	}
-	conn_put(c);
-}
-
-/* One that was not withdrawn yet; all like it are from now on. */
-static bool to_withdraw(struct ripc_service *s, uint64_t *instance, uint32_t *to)
-{
-	bool found = false;
-
-	spin_lock(&s->lock);
-	for (struct list *e = s->offers.next; e != &s->offers; e = e->next) {
+	while ((e = list_pop(&s->offers))) {
 		struct offer *o = list_entry(e, struct offer, entry);
+		struct peer *p = peer_get(s->r, o->instance, false);
 
-		if (o->withdrawn || (found && (o->instance != *instance || o->to != *to)))
-			continue;
-		*instance = o->instance;
-		*to = o->to;
-		o->withdrawn = found = true;
-	}
-	spin_unlock(&s->lock);
-	return found;
-}
-
-void offers_withdraw(struct ripc_service *s)
-{
-	uint64_t instance = 0;
-	uint32_t to = 0;
-
-	while (to_withdraw(s, &instance, &to)) {
-		struct peer *p = peer_get(s->r, instance, false);
-
-		if (!p)
-			continue;
-		take_back(s, to, p);
-		peer_put(p);
-	}
-}
-
-int ripc_returns_revoke(struct ripc_service *s, uint32_t to, struct ripc_item *back,
-			unsigned max)
-{
-	struct peer *p;
-	int n = 0;
-
-	if (!s || (max && !back))
-		return ripc_fail(-EINVAL, "no service, or no room for the buffers");
-	atomic_fetch_add(&s->users, 1);
-	p = route_find(s->r, to);
-	if (p) {
-		take_back(s, to, p);
-		peer_put(p);
-	}
-	while ((unsigned)n < max) {
-		struct offer *found = NULL;
-
-		spin_lock(&s->lock);
-		for (struct list *e = s->offers.next; e != &s->offers && !found; e = e->next)
-			if (list_entry(e, struct offer, entry)->to == to)
-				found = list_entry(e, struct offer, entry);
-		if (found)
-			list_remove(&found->entry);
-		spin_unlock(&s->lock);
-		if (!found)
-			break;
-		back[n++] = (struct ripc_item){ found->data, found->bytes };
-		offer_free(s->r, found);
-	}
-	service_put(s);
-	return n;
-}
-
-void offers_revoked(struct conn *c, const struct packet_message *m)
-{
-	struct peer *p = c->peer;
-	bool asked = true;
-
-	pthread_mutex_lock(&p->lock);
-	if (p->conn == c) {
-		/* Each is answered, in order. */
-		asked = m->number == p->revoked + 1 && m->number <= p->revokes;
-		if (asked)
-			p->revoked++;
-	}
-	pthread_mutex_unlock(&p->lock);
-	event_signal(&p->event);
-	if (!asked) {
-		COUNT(c->r, bad_packets, 1);
-		connect_broken(c);
-	}
-}
-
-/* ---- the peers' ---- */
-
-/* peer->lock */
-static void targets_of(struct peer *p, uint32_t of, uint32_t by, bool all)
-{
-	for (struct list *e = p->targets.next; e != &p->targets;) {
-		struct target *t = list_entry(e, struct target, entry);
-
-		e = e->next;
-		if (all || (t->of == of && t->by == by)) {
-			list_remove(&t->entry);
-			p->targets_count--;
-			free(t);
+		if (p) {
+			pthread_mutex_lock(&p->lock);
+			offer_void(o, p);
+			pthread_mutex_unlock(&p->lock);
+			peer_put(p);
 		}
+		offer_free(s->r, o);
 	}
-}
-
-void targets_clear(struct peer *p)
-{
-	targets_of(p, 0, 0, true);
-}
-
-void targets_add(struct conn *c, const struct packet_message *m)
-{
-	struct peer *p = c->peer;
-
-	pthread_mutex_lock(&p->lock);
-	/* Of a connection that has ended: void. */
-	for (unsigned i = 0; p->conn == c && i < m->returns_count &&
-			     p->targets_count < TARGETS_MAX; i++) {
-		struct target *t = malloc(sizeof(*t));
-
-		if (!t)
-			break; /* fetched instead of written */
-		*t = (struct target){ .of = m->from, .by = m->to, .memory = m->returns[i] };
-		list_push(&p->targets, &t->entry);
-		p->targets_count++;
-	}
-	pthread_mutex_unlock(&p->lock);
-}
-
-bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
-		 struct packet_memory *out)
-{
-	for (struct list *e = p->targets.next; e != &p->targets; e = e->next) {
-		struct target *t = list_entry(e, struct target, entry);
-
-		if (t->of != of || t->by != by || t->memory.bytes < bytes)
-			continue;
-		*out = t->memory;
-		list_remove(&t->entry);
-		p->targets_count--;
-		free(t);
-		return true;
-	}
-	return false;
-}
-
-void offers_revoke(struct conn *c, const struct packet_message *m)
-{
-	const struct packet_message answer = { .type = PACKET_REVOKED, .from = m->to,
-					       .to = m->from, .number = m->number };
-
-	pthread_mutex_lock(&c->peer->lock);
-	targets_of(c->peer, m->from, m->to, false);
-	/* Behind what was written into them. */
-	if (c->peer->conn == c)
-		conn_control(c->peer, &answer);
-	pthread_mutex_unlock(&c->peer->lock);
 }

@@ -11,6 +11,10 @@
 #include "ripc/instance/instance.h"
 
 #define FORGET_NS UINT64_C(60000000000)
+/* Peers that nobody uses and that are remembered; with more the time is halved, often enough for
+ * one connection after the other, each of another instance. */
+#define KEPT_MAX 4096
+#define HALVES 12
 
 static struct list *head_of(struct list *table, uint64_t key)
 {
@@ -41,6 +45,7 @@ static struct peer *make_peer(struct ripc *r, uint64_t instance)
 	p->r = r;
 	p->instance = instance;
 	p->used_ns = now_ns();
+	p->epoch = atomic_fetch_add(&r->epochs, 1);
 	/* The other side may remember more of us than we of it: never used before. */
 	p->next_number = p->used_ns;
 	pthread_mutex_init(&p->lock, NULL);
@@ -48,6 +53,7 @@ static struct peer *make_peer(struct ripc *r, uint64_t instance)
 	list_init(&p->fetching);
 	list_init(&p->targets);
 	list_init(&p->controls);
+	list_init(&p->held);
 	list_init(&p->wish_entry);
 	return p;
 }
@@ -90,28 +96,45 @@ static void peer_free(struct peer *p)
 	struct list *e;
 
 	targets_clear(p);
+	held_clear(p);
 	while ((e = list_pop(&p->controls)))
 		free(list_entry(e, struct control, entry));
 	if (p->ah)
 		ibv_destroy_ah(p->ah);
+	free(p->refused);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
+/* After what time they are forgotten; table_lock. */
+static uint64_t forget_after(struct ripc *r, uint64_t now)
+{
+	unsigned younger[HALVES] = { 0 }, half = 0;
+
+	for (unsigned i = 0; i < TABLE_SIZE; i++)
+		list_for_each(p, &r->peers[i], struct peer, entry)
+			for (unsigned k = 0; k < HALVES && !atomic_load(&p->users); k++)
+				younger[k] += now - p->used_ns <= FORGET_NS >> k;
+	while (half < HALVES - 1 && younger[half] > KEPT_MAX)
+		half++;
+	return FORGET_NS >> half;
+}
+
 void peers_sweep(struct ripc *r, bool all)
 {
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(), forget_ns;
 	struct list gone, *e;
 
 	list_init(&gone);
 	spin_lock(&r->table_lock);
+	forget_ns = forget_after(r, now);
 	for (unsigned i = 0; i < TABLE_SIZE; i++) {
 		for (e = r->peers[i].next; e != &r->peers[i];) {
 			struct peer *p = list_entry(e, struct peer, entry);
 
 			e = e->next;
 			if (all || (!atomic_load(&p->users) &&
-				    now - p->used_ns > FORGET_NS)) {
+				    now - p->used_ns > forget_ns)) {
 				list_remove(&p->entry);
 				list_push(&gone, &p->entry);
 			}
@@ -226,6 +249,52 @@ int peer_of_service(struct ripc *r, uint32_t from, uint32_t to, struct peer **ou
 	return 0;
 }
 
+union sockaddr_any sockaddr_of(const struct packet_where *w)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	union sockaddr_any a = { .any.sa_family = AF_UNSPEC };
+
+	if (!memcmp(w->address, mapped, sizeof(mapped))) {
+		a.v4.sin_family = AF_INET;
+		a.v4.sin_port = htons(w->port);
+		memcpy(&a.v4.sin_addr, w->address + 12, 4);
+	} else {
+		a.v6.sin6_family = AF_INET6;
+		a.v6.sin6_port = htons(w->port);
+		memcpy(&a.v6.sin6_addr, w->address, 16);
+	}
+	return a;
+}
+
+/* ---- where a service is ---- */
+
+int ripc_where(struct ripc *r, uint32_t id, int timeout_ms, struct ripc_where *out)
+{
+	struct packet_where where;
+	union sockaddr_any at;
+	int ret = r ? 0 : ripc_default(&r);
+
+	if (ret)
+		return ret;
+	if (!id || !out)
+		return ripc_fail(-EINVAL, "no service, or no place for the result");
+	if (service_has(r, &id, NULL)) {
+		memcpy(&at, rdma_get_local_addr(r->listener), sizeof(at));
+		*out = (struct ripc_where){ .instance = r->number, .datagrams = r->device.ud };
+	} else {
+		ret = resolver_find(r->resolver, 0, id,
+				    timeout_ms < 0 ? r->config.c.resolve_timeout_ms :
+						     (unsigned)timeout_ms, &where);
+		if (ret)
+			return ripc_fail(ret, "nobody has answered for service %#x", id);
+		at = sockaddr_of(&where);
+		*out = (struct ripc_where){ .instance = where.instance,
+					    .datagrams = where.ud_qpn };
+	}
+	address_text(&at, out->address, sizeof(out->address));
+	return 0;
+}
+
 /* ---- connected ---- */
 
 static bool is_decided(void *arg)
@@ -271,24 +340,35 @@ static int explain(const struct peer *p, int err)
 	}
 }
 
-int peer_lock_connected(struct peer *p, uint64_t until_ns)
+/* p->lock, which is given up while it waits. */
+static int wait_connected(struct peer *p)
 {
 	uint64_t limit = now_ns() + p->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+	int ret = 0;
+
+	p->waiting++;
+	/* Again where the connection came and has gone before this thread saw it. */
+	while (p->state != PEER_UP && !ret) {
+		p->failure = 0;
+		pthread_mutex_unlock(&p->lock);
+		peer_wish(p);
+		ret = wait_until(p->r, &p->event, is_decided, p, limit) ? -ETIMEDOUT : 0;
+		pthread_mutex_lock(&p->lock);
+		if (!ret)
+			ret = p->failure;
+	}
+	p->waiting--;
+	return p->state == PEER_UP ? 0 : ret;
+}
+
+int peer_lock_connected(struct peer *p)
+{
 	int ret;
 
 	pthread_mutex_lock(&p->lock);
-	if (p->state == PEER_UP)
+	ret = wait_connected(p);
+	if (!ret)
 		return 0;
-	if (limit > until_ns)
-		limit = until_ns;
-	p->failure = 0;
-	pthread_mutex_unlock(&p->lock);
-	peer_wish(p);
-	ret = wait_until(p->r, &p->event, is_decided, p, limit);
-	pthread_mutex_lock(&p->lock);
-	if (p->state == PEER_UP)
-		return 0;
-	ret = ret ? -ETIMEDOUT : p->failure ? p->failure : -EHOSTUNREACH;
 	pthread_mutex_unlock(&p->lock);
 	return explain(p, ret);
 }

@@ -35,11 +35,21 @@ static void handle_message(struct slot *slot, const uint8_t *bytes, size_t lengt
 	struct packet_message m;
 	size_t header;
 
-	/* On the side that has accepted: the other one sends first (iWARP). */
-	if (unlikely(!c->established))
-		connect_established(c);
+	c->received++;
 	atomic_store_explicit(&c->used, true, memory_order_relaxed);
 	if (packet_message_decode(&m, false, bytes, length, &header)) {
+		COUNT(r, bad_packets, 1);
+		connect_broken(c);
+		return;
+	}
+	/* On the side that has accepted: the other one sends first (iWARP). */
+	if (unlikely(!c->established)) {
+		if (!conn_is_hello(c, &m)) {
+			connect_broken(c);
+			return;
+		}
+		connect_established(c);
+	} else if (unlikely(m.type == PACKET_HELLO)) {
 		COUNT(r, bad_packets, 1);
 		connect_broken(c);
 		return;
@@ -51,6 +61,7 @@ static void handle_message(struct slot *slot, const uint8_t *bytes, size_t lengt
 		short_received(slot, &m, header);
 		return;
 	case PACKET_CREDIT:
+	case PACKET_HELLO:
 		break;
 	case PACKET_LONG:
 		long_informed(c, &m);
@@ -62,11 +73,15 @@ static void handle_message(struct slot *slot, const uint8_t *bytes, size_t lengt
 	case PACKET_REVOKE:
 		offers_revoke(c, &m);
 		break;
+	case PACKET_HOLD:
+	case PACKET_GO:
+		held_take(c, &m);
+		break;
 	default:
 		offers_revoked(c, &m);
 		break;
 	}
-	conn_repost(slot, m.type != PACKET_CREDIT);
+	conn_repost(slot, m.type != PACKET_CREDIT && m.type != PACKET_HELLO);
 }
 
 static void handle_datagram(struct ripc *r, struct slot *slot, const struct ibv_wc *wc)
@@ -76,12 +91,13 @@ static void handle_datagram(struct ripc *r, struct slot *slot, const struct ibv_
 
 	if (wc->status != IBV_WC_SUCCESS)
 		return; /* the queue pair goes */
+	r->device.ud_received++;
 	if (wc->byte_len < GRH_BYTES ||
 	    packet_message_decode(&m, true, slot->bytes + GRH_BYTES,
 				  wc->byte_len - GRH_BYTES, &header) ||
 	    m.type != PACKET_SHORT || m.returns_count) {
 		COUNT(r, bad_packets, 1);
-		device_ud_post(r, slot);
+		device_ud_repost(slot);
 		return;
 	}
 	short_received(slot, &m, header);

@@ -4,6 +4,9 @@
 
 #include "ripc/instance/instance.h"
 
+/* Connections, one after the other, that end before there is room on them. */
+#define BREAKS_MAX 8
+
 int send_check(struct ripc_service *s, const struct ripc_item *items, unsigned count,
 	       const struct ripc_item *returns, unsigned returns_count)
 {
@@ -24,7 +27,7 @@ int send_check(struct ripc_service *s, const struct ripc_item *items, unsigned c
 	return 0;
 }
 
-int send_lock_peer(struct ripc_service *s, uint32_t to, struct peer **out)
+static int lock_peer(struct ripc_service *s, uint32_t to, struct peer **out)
 {
 	struct ripc *r = s->r;
 	int ret = -EHOSTUNREACH;
@@ -33,7 +36,7 @@ int send_lock_peer(struct ripc_service *s, uint32_t to, struct peer **out)
 		ret = peer_of_service(r, s->id, to, out);
 		if (ret)
 			return ret;
-		ret = peer_lock_connected(*out, UINT64_MAX);
+		ret = peer_lock_connected(*out);
 		if (!ret)
 			return 0;
 		/* It may have moved. */
@@ -42,4 +45,72 @@ int send_lock_peer(struct ripc_service *s, uint32_t to, struct peer **out)
 		peer_put(*out);
 	}
 	return ret;
+}
+
+struct room {
+	struct peer *peer;
+	unsigned wrs;
+	bool credit;
+	uint32_t to;
+};
+
+/* p->lock */
+static bool has_room(const struct room *w)
+{
+	const struct conn *c = w->peer->conn;
+
+	return (!w->credit || conn_can_send(c)) && conn_has_room(c, w->wrs) &&
+	       !held_has(w->peer, w->to);
+}
+
+static bool is_room_or_down(void *arg)
+{
+	const struct room *w = arg;
+	bool may;
+
+	pthread_mutex_lock(&w->peer->lock);
+	may = w->peer->state != PEER_UP || has_room(w);
+	pthread_mutex_unlock(&w->peer->lock);
+	return may;
+}
+
+static int wait_room(struct peer *p, unsigned wrs, bool credit, uint32_t to)
+{
+	uint64_t until = now_ns() + p->r->config.c.connect_timeout_ms * UINT64_C(1000000);
+	struct room w = { p, wrs, credit, to };
+
+	while (p->state == PEER_UP && !has_room(&w)) {
+		int ret;
+
+		p->stuck++; /* so it is not idle */
+		pthread_mutex_unlock(&p->lock);
+		ret = wait_until(p->r, &p->event, is_room_or_down, &w, until);
+		pthread_mutex_lock(&p->lock);
+		p->stuck--;
+		if (ret)
+			return ripc_fail(-EAGAIN, "the receiver has taken no message for %u ms",
+					 p->r->config.c.connect_timeout_ms);
+	}
+	return p->state == PEER_UP ? 0 :
+		ripc_fail(-ECONNRESET, "the connection ended while a message waited for room");
+}
+
+int send_lock_room(struct ripc_service *s, uint32_t to, unsigned wrs, bool is_short,
+		   struct peer **out)
+{
+	for (unsigned i = 0; i < BREAKS_MAX; i++) {
+		int ret = lock_peer(s, to, out);
+
+		if (ret)
+			return ret == -ECONNRESET ? -ECONNREFUSED : ret;
+		ret = wait_room(*out, wrs, is_short, is_short ? to : 0);
+		if (!ret)
+			return 0;
+		pthread_mutex_unlock(&(*out)->lock);
+		peer_put(*out);
+		/* Nothing was sent. */
+		if (ret != -ECONNRESET)
+			return ret;
+	}
+	return ripc_fail(-ECONNREFUSED, "the peer ends the connection again and again");
 }

@@ -91,18 +91,42 @@ bool service_has(void *arg, uint32_t *id, const char *name)
 
 /* ---- the queue ---- */
 
-bool service_push(struct ripc_service *s, struct received *m)
+static uint64_t long_bytes(const struct received *m)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; m->is_long && i < m->count; i++)
+		bytes += m->items[i].bytes;
+	return bytes;
+}
+
+bool service_is_full(struct ripc_service *s, uint64_t bytes)
+{
+	const struct ripc_config *c = &s->r->config.c;
+	bool full = atomic_load_explicit(&s->queued, memory_order_relaxed) >= c->queue_max;
+
+	if (full || !bytes)
+		return full;
+	spin_lock(&s->lock);
+	full = s->queued_bytes && (s->queued_bytes >= c->message_bytes_max ||
+				   bytes > c->message_bytes_max - s->queued_bytes);
+	spin_unlock(&s->lock);
+	return full;
+}
+
+bool service_push(struct ripc_service *s, struct received *m, bool connected)
 {
 	bool wake = false;
 
 	spin_lock(&s->lock);
-	/* What came over a connection is bounded by its credits. */
-	if (m->slot && !m->slot->conn && s->queued >= s->r->config.c.queue_max) {
+	/* Who sends over a connection is asked to hold. */
+	if (!connected && s->queued >= s->r->config.c.queue_max) {
 		spin_unlock(&s->lock);
 		return false;
 	}
 	list_push(&s->queue, &m->entry);
 	s->queued++;
+	s->queued_bytes += long_bytes(m);
 	if (s->fd >= 0 && !s->fd_set)
 		wake = s->fd_set = true;
 	spin_unlock(&s->lock);
@@ -115,6 +139,7 @@ bool service_push(struct ripc_service *s, struct received *m)
 static struct received *pop(struct ripc_service *s)
 {
 	struct received *m = NULL;
+	bool held = false;
 	struct list *e;
 
 	/* Most looks find nothing, and there is no descriptor to drain. */
@@ -125,11 +150,15 @@ static struct received *pop(struct ripc_service *s)
 	if (e) {
 		m = list_entry(e, struct received, entry);
 		s->queued--;
+		s->queued_bytes -= long_bytes(m);
+		held = !list_empty(&s->holds);
 	} else if (s->fd_set) {
 		wakeup_drain(s->fd);
 		s->fd_set = false;
 	}
 	spin_unlock(&s->lock);
+	if (unlikely(held))
+		hold_end(s);
 	return m;
 }
 
@@ -194,14 +223,17 @@ int ripc_receive(struct ripc_service *s, struct ripc_message *m, int timeout_ms)
 void received_free(struct received *m)
 {
 	if (!m->slot) {
-		fetch_free(m->fetch);
+		if (m->fetch)
+			fetch_free(m->fetch);
+		else
+			free(m);
 	} else if (m->slot->conn) {
 		struct conn *c = m->slot->conn;
 
 		conn_repost(m->slot, true);
 		conn_put(c);
 	} else {
-		device_ud_post(m->slot->r, m->slot);
+		device_ud_repost(m->slot);
 	}
 }
 
@@ -329,6 +361,7 @@ int ripc_service_open(struct ripc *r, uint32_t id, const char *name,
 	if (name)
 		strcpy(s->name, name);
 	list_init(&s->queue);
+	list_init(&s->holds);
 	list_init(&s->offers);
 	list_init(&s->sends);
 	ret = claim(r, s, id != 0 || name);
@@ -364,6 +397,7 @@ void service_end(struct ripc_service *s, bool withdraw)
 	}
 	while ((m = pop(s)))
 		received_free(m);
+	hold_end(s);
 	sends_forget(s);
 	if (withdraw)
 		offers_withdraw(s);

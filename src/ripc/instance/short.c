@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Short messages, over the connection or by datagram. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ripc/instance/instance.h"
@@ -68,36 +69,6 @@ static void write_out(struct job *j, bool datagram, uint8_t *at)
 }
 
 /* ---- over the connection ---- */
-
-static bool may_send(void *arg)
-{
-	struct peer *p = arg;
-	bool may;
-
-	pthread_mutex_lock(&p->lock);
-	may = p->state != PEER_UP || conn_can_send(p->conn);
-	pthread_mutex_unlock(&p->lock);
-	return may;
-}
-
-/* Credits and room for a message; p->lock, which is given up while it waits. */
-static int wait_for_room(struct peer *p)
-{
-	uint64_t until = now_ns() + p->r->config.c.connect_timeout_ms * UINT64_C(1000000);
-
-	while (p->state == PEER_UP && !conn_can_send(p->conn)) {
-		int ret;
-
-		pthread_mutex_unlock(&p->lock);
-		ret = wait_until(p->r, &p->event, may_send, p, until);
-		pthread_mutex_lock(&p->lock);
-		if (ret)
-			return ripc_fail(-EAGAIN, "the receiver has taken no message for %u ms",
-					 p->r->config.c.connect_timeout_ms);
-	}
-	return p->state == PEER_UP ? 0 :
-		ripc_fail(-ECONNRESET, "the connection ended while a message waited for room");
-}
 
 static int send_connected(struct job *j, struct peer *p)
 {
@@ -207,6 +178,7 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 {
 	struct peer *p;
 	struct datagram_to to_peer;
+	uint64_t offer;
 	size_t header = packet_message_bytes(PACKET_SHORT, j->m.count, 0, true);
 	int ret;
 
@@ -223,19 +195,18 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 		}
 		peer_put(p);
 	}
-	ret = send_lock_peer(s, to, &p);
+	ret = send_lock_room(s, to, 1 + returns_count, true, &p);
 	if (ret)
 		return ret;
-	ret = wait_for_room(p);
-	/* Behind it p->lock is not given up any more: the offers are of this connection. */
-	if (!ret && returns_count)
-		ret = offers_make(s, p, to, returns, returns_count, j->m.returns);
+	/* p->lock is not given up any more: the offers are of this connection. */
+	if (returns_count)
+		ret = offers_make(s, p, to, returns, returns_count, j->m.returns, &offer);
 	if (!ret) {
 		j->m.returns_count = (uint8_t)returns_count;
 		j->header = packet_message_bytes(PACKET_SHORT, j->m.count, returns_count, false);
 		ret = send_connected(j, p);
-		if (ret)
-			offers_undo(s, p, p->epoch, to, j->m.returns, returns_count);
+		if (ret && returns_count)
+			offers_undo(s, p, offer);
 	}
 	pthread_mutex_unlock(&p->lock);
 	peer_put(p);
@@ -279,7 +250,7 @@ static void drop(struct slot *slot, const struct packet_message *m)
 
 	COUNT(slot->r, short_dropped, 1);
 	if (!c) {
-		device_ud_post(slot->r, slot);
+		device_ud_repost(slot);
 		return;
 	}
 	conn_repost(slot, true);
@@ -296,16 +267,35 @@ static void drop(struct slot *slot, const struct packet_message *m)
 	pthread_mutex_unlock(&c->peer->lock);
 }
 
-void short_received(struct slot *slot, const struct packet_message *m, size_t header)
+/* So many receives are with messages that the others must not become fewer. */
+static bool is_crowded(const struct slot *slot)
 {
-	struct ripc_service *s = service_get(slot->r, m->to);
-	struct received *got = &slot->message;
-	uint8_t *at = slot->bytes + (slot->conn ? 0 : GRH_BYTES) + header;
+	const struct device *d = &slot->r->device;
+	const struct conn *c = slot->conn;
 
-	if (!s) {
-		drop(slot, m);
-		return;
+	if (c)
+		return c->received - atomic_load_explicit(&c->reposted, memory_order_relaxed) >
+		       CONN_CREDITS / 2;
+	return d->ud_received - atomic_load_explicit(&d->ud_reposted, memory_order_relaxed) >
+	       UD_SLOTS / 2;
+}
+
+/* A message without its slot. */
+static struct received *copy_of(const uint8_t *at, size_t bytes)
+{
+	struct received *got = malloc(sizeof(*got) + bytes);
+
+	_Static_assert(sizeof(*got) % 8 == 0, "the items are aligned as in a slot");
+	if (got) {
+		got->slot = NULL;
+		got->fetch = NULL;
+		memcpy(got + 1, at, bytes);
 	}
+	return got;
+}
+
+static void fill_in(struct received *got, const struct packet_message *m, uint8_t *at)
+{
 	got->from = m->from;
 	got->returned = 0;
 	got->is_long = false;
@@ -314,15 +304,44 @@ void short_received(struct slot *slot, const struct packet_message *m, size_t he
 		got->items[i] = (struct ripc_item){ at, m->sizes[i] };
 		at += m->sizes[i];
 	}
+}
+
+static size_t bytes_of(const struct packet_message *m)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < m->count; i++)
+		bytes += m->sizes[i];
+	return bytes;
+}
+
+void short_received(struct slot *slot, const struct packet_message *m, size_t header)
+{
+	struct ripc_service *s = service_get(slot->r, m->to);
+	struct conn *c = slot->conn;
+	uint8_t *at = slot->bytes + (c ? 0 : GRH_BYTES) + header;
+	struct received *copy = s && is_crowded(slot) ? copy_of(at, bytes_of(m)) : NULL;
+	struct received *got = copy ? copy : &slot->message;
+
+	if (!s) {
+		drop(slot, m);
+		return;
+	}
+	fill_in(got, m, copy ? (uint8_t *)(copy + 1) : at);
 	if (m->returns_count)
-		targets_add(slot->conn, m);
-	if (slot->conn)
-		conn_get(slot->conn);
-	if (service_push(s, got)) {
+		targets_add(c, m);
+	if (c && !copy)
+		conn_get(c);
+	if (service_push(s, got, c)) {
 		COUNT(slot->r, short_received, 1);
+		if (c && service_is_full(s, 0))
+			hold_ask(c, s, m->from);
+		if (copy && c)
+			conn_repost(slot, true);
+		else if (copy)
+			device_ud_repost(slot);
 	} else {
-		if (slot->conn)
-			conn_put(slot->conn);
+		free(copy);
 		drop(slot, m);
 	}
 	service_put(s);

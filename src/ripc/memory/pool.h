@@ -28,6 +28,7 @@ enum pool_access {
 	POOL_LOCAL,  /* lkey for sending and receiving */
 	POOL_SOURCE, /* rkey with which peers read */
 	POOL_SINK,   /* rkey with which peers write; its lkey for READs into it */
+	POOL_WINDOW, /* mr to bind windows to with which peers write */
 };
 
 /* The keys of a range; valid until pool_put(). */
@@ -35,9 +36,8 @@ struct pool_ref {
 	struct pool_region *region;
 	uint32_t lkey, rkey;
 	struct ibv_mr *mr; /* they are of. Buffers below 64 KiB share it with others: a
-			    * peer that has the rkey reaches these, too. Windows of type 2
-			    * can be bound to it, where the device has them; keep the
-			    * reference as long as one is */
+			    * peer that has the rkey reaches these, too. Of POOL_WINDOW:
+			    * keep the reference as long as a window is bound to it */
 };
 
 struct pool_counters {

@@ -10,13 +10,21 @@ static const int rights[POOL_ACCESSES] = {
 	[POOL_LOCAL] = IBV_ACCESS_LOCAL_WRITE,
 	[POOL_SOURCE] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 	[POOL_SINK] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	[POOL_WINDOW] = IBV_ACCESS_LOCAL_WRITE,
 };
 
 struct ibv_mr *pool_key(const struct pool_span *s, enum pool_access access)
 {
-	if (s->mr[access] || access != POOL_LOCAL)
-		return s->mr[access];
-	return s->mr[POOL_SINK] ? s->mr[POOL_SINK] : s->mr[POOL_SOURCE];
+	/* All have the rights of these two, but for memory of a program's that it may only
+	 * read. */
+	const bool any = access == POOL_LOCAL || (access == POOL_WINDOW && !s->foreign);
+
+	if (access == POOL_WINDOW && s->mr[POOL_SINK])
+		return s->mr[POOL_SINK];
+	for (unsigned i = 0; any && !s->mr[access] && i < POOL_ACCESSES; i++)
+		if (s->mr[i])
+			return s->mr[i];
+	return s->mr[access];
 }
 
 static struct ibv_mr *try(const struct pool *p, const struct pool_span *s,
@@ -28,7 +36,7 @@ static struct ibv_mr *try(const struct pool *p, const struct pool_span *s,
 	struct ibv_mr *mr = ibv_reg_mr(p->pd, memory, bytes, flags);
 
 	/* A program may send from memory that it may only read. */
-	if (!mr && s->foreign && access != POOL_SINK &&
+	if (!mr && s->foreign && access != POOL_SINK && access != POOL_WINDOW &&
 	    (errno == EFAULT || errno == EACCES || errno == EPERM))
 		mr = ibv_reg_mr(p->pd, memory, bytes, rights[access] & IBV_ACCESS_REMOTE_READ);
 	return mr;

@@ -17,7 +17,7 @@
 #include "ripc/memory/pool.h"
 #include "util/list.h"
 
-#define POOL_ACCESSES 3 /* enum pool_access */
+#define POOL_ACCESSES 4 /* enum pool_access */
 #define POOL_NO_SLOT UINT32_MAX
 
 enum pool_state {

@@ -80,15 +80,23 @@ struct packet_connect {
 	uint64_t to;          /* the instance that is meant */
 	uint16_t credits;     /* messages that the sender has receives for */
 	uint32_t message_bytes; /* length of these receives */
+	uint64_t nonce;       /* drawn for this connection */
 };
 
 #define PACKET_CONNECT_BYTES 52
 
+/* Of an acceptance the code covers the nonce of the request, too, which it answers; of a
+ * request `answers` is 0. */
 void packet_connect_encode(const struct packet_connect *p, const struct packet_key *key,
-			   uint8_t out[PACKET_CONNECT_BYTES]);
+			   uint64_t answers, uint8_t out[PACKET_CONNECT_BYTES]);
 /* `length` may be more: fabrics pad with zeros. */
 int packet_connect_decode(struct packet_connect *p, const struct packet_key *key,
-			  const uint8_t *bytes, size_t length);
+			  uint64_t answers, const uint8_t *bytes, size_t length);
+/* The number of HELLO: who connects has the secret now, and has not recorded a request.
+ * Never 0; without a secret always 1. */
+uint64_t packet_connect_proof(const struct packet_connect *request,
+			      const struct packet_connect *acceptance,
+			      const struct packet_key *key);
 
 /* ---- messages ---- */
 
@@ -101,6 +109,10 @@ enum packet_type {
 	PACKET_CREDIT,    /* nothing but credits */
 	PACKET_REVOKE,    /* the return buffers offered from `from` to `to` are void */
 	PACKET_REVOKED,   /* and will not be written any more */
+	PACKET_HOLD,      /* nothing short to service `from` of the sender, until */
+	PACKET_GO,        /* it may be sent to again */
+	PACKET_HELLO,     /* the first one, of the side that connects; `number` is the proof */
+	PACKET_TYPE_LAST = PACKET_HELLO,
 };
 
 /* Memory of an instance: of the sender of the packet, but where `pushed`. */

@@ -9,7 +9,7 @@
  *
  *	SHORT   the size of each item (4), descriptors of the return buffers, zeros up to a
  *	        multiple of 8: the bytes of the first item are aligned as the buffer is
- *	CREDIT  nothing
+ *	CREDIT, HOLD, GO  nothing
  *	others  a word (LONG: bit i says that item i was pushed; FAILED: the error; else 0),
  *	        the number (8), descriptors of the items and of the return buffers
  *
@@ -31,6 +31,11 @@ static_assert(BASE_BYTES + INSTANCE_BYTES + NUMBERED_BYTES +
 	      "the longest header");
 static_assert(RIPC_ITEMS_MAX <= 32, "a bit for each item");
 
+static inline bool is_bare(uint8_t type)
+{
+	return type == PACKET_CREDIT || type == PACKET_HOLD || type == PACKET_GO;
+}
+
 static inline size_t header_length(uint8_t type, unsigned count, unsigned returns_count,
 				   bool datagram)
 {
@@ -39,7 +44,7 @@ static inline size_t header_length(uint8_t type, unsigned count, unsigned return
 
 	if (type == PACKET_SHORT)
 		return (bytes + 4 * (size_t)count + 7) & ~(size_t)7;
-	if (type == PACKET_CREDIT)
+	if (is_bare(type))
 		return bytes;
 	return bytes + NUMBERED_BYTES + (size_t)count * MEMORY_BYTES;
 }
@@ -96,7 +101,7 @@ size_t packet_message_encode(const struct packet_message *p, bool datagram, uint
 	if (p->type == PACKET_SHORT)
 		for (unsigned i = 0; i < p->count; i++)
 			at = put32(at, p->sizes[i]);
-	else if (p->type != PACKET_CREDIT)
+	else if (!is_bare(p->type))
 		at = numbered_put(at, p);
 	for (unsigned i = 0; i < p->returns_count; i++)
 		at = memory_put(at, &p->returns[i]);
@@ -112,7 +117,7 @@ static int shape_check(const struct packet_message *p, bool datagram, size_t len
 {
 	const bool carries = p->type == PACKET_SHORT || p->type == PACKET_LONG;
 
-	if (p->type < PACKET_SHORT || p->type > PACKET_REVOKED ||
+	if (p->type < PACKET_SHORT || p->type > PACKET_TYPE_LAST ||
 	    p->count > RIPC_ITEMS_MAX || p->returns_count > RIPC_RETURNS_MAX ||
 	    (!carries && (p->count || p->returns_count)))
 		return -EBADMSG;
@@ -203,7 +208,7 @@ int packet_message_decode(struct packet_message *p, bool datagram, const uint8_t
 	}
 	if (p->type == PACKET_SHORT)
 		at = sizes_get(p, at, length - header, &fits);
-	else if (p->type != PACKET_CREDIT)
+	else if (!is_bare(p->type))
 		at = numbered_get(p, at, &fits);
 	at = memories_get(p->returns, p->returns_count, at, 0, &fits);
 	if (at < bytes + header) {

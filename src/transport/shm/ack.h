@@ -57,9 +57,15 @@ static inline bool shm_lock_for(struct spin *lock, bool wait)
  * which has to fetch it again before its next message becomes visible. */
 #define SHM_IDLE_POLLS_WHEN_CARRIED 64
 
+/* One that is up with one of its locks held keeps its memory until that is given back. */
+static inline bool shm_link_is_up(const struct shm_link *l)
+{
+	return atomic_load_explicit(&l->state, memory_order_acquire) == SHM_LINK_UP;
+}
+
 /* True if shm_harvest() is to be called: a new piggybacked acknowledgement is there, or
  * it is time to read the peer's struct shm_ack (*look). `acks`: the poller waits for
- * send completions. ack_lock is held. */
+ * send completions. ack_lock is held, and the link is up. */
 static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 {
 	uint32_t idle = ++l->idle_polls;

@@ -74,15 +74,27 @@ static inline bool got_one(struct hca_cq *cq, bool direct)
 	return direct ? !cq->direct : !hca_cq_empty(cq);
 }
 
+/* ack_lock, and the link is up. */
+static inline bool harvest(struct shm_link *l, struct hca_cq *cq)
+{
+	bool acks = !cq || atomic_load_explicit(&cq->sends, memory_order_relaxed);
+	bool look, due;
+
+	/* The progress thread (no `cq`) may sleep afterwards, so it always processes the
+	 * peer's struct shm_ack. */
+	due = shm_harvest_due(l, acks, &look);
+	if (acks && cq && shm_promises_due(l) && shm_take_promises(l))
+		return true;
+	return (due || unlikely(!cq)) && shm_harvest(l, look || !cq);
+}
+
 static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 {
 	bool moved = false, postpone = false, direct = cq && cq->direct;
 
 	if (likely(shm_lock_for(&l->rx_lock, wait))) {
 		/* With the lock held the link's memory stays mapped. */
-		if (likely(atomic_load_explicit(&l->state,
-						memory_order_acquire) ==
-			   SHM_LINK_UP) &&
+		if (likely(shm_link_is_up(l)) &&
 		    shm_slot_ready(l, atomic_load_explicit(
 					      &l->rx_pos,
 					      memory_order_relaxed))) {
@@ -104,17 +116,9 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 	 * `wait` the lock is taken to wait for that thread. */
 	if ((shm_outstanding(l) || unlikely(wait)) &&
 	    likely(shm_lock_for(&l->ack_lock, wait))) {
-		bool acks = !cq || atomic_load_explicit(&cq->sends,
-							memory_order_relaxed);
-		bool look, due;
-
-		/* The progress thread (no `cq`) may sleep afterwards, so it always
-		 * processes the peer's struct shm_ack. */
-		due = shm_harvest_due(l, acks, &look);
-		if (acks && cq && shm_promises_due(l) && shm_take_promises(l))
-			moved = true;
-		else if (due || unlikely(!cq))
-			moved |= shm_harvest(l, look || !cq);
+		/* It may have ended meanwhile, and be on its way up with another peer. */
+		if (likely(shm_link_is_up(l)))
+			moved |= harvest(l, cq);
 		hca_unlock(&l->ack_lock);
 	}
 	return moved;

@@ -377,7 +377,8 @@ static void nothing_is_written(struct side *s)
 static void destruction_ends_a_copy(struct pair *p)
 {
 	const char *access = getenv("BUSBAR_SHM_ACCESS");
-	bool by_target = access && !strcmp(access, "target");
+	/* By procmem, too, until the file of the peer's memory has come over the link. */
+	bool by_target = access && (!strcmp(access, "target") || !strcmp(access, "procmem"));
 	int middle = 0;
 
 	start(p);

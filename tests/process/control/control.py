@@ -154,7 +154,7 @@ def reloads(g):
     os.mkfifo(fifo)
     for request in ("/reload", "/restart"):
         refused = g.ask(request, "POST", {"config": fifo})
-        check(refused["status"] == 400 and "not a regular file" in str(refused["body"]),
+        check(refused["status"] == 422 and "not a regular file" in str(refused["body"]),
               "a FIFO is refused, not waited for: %s" % refused)
     os.unlink(fifo)
     g.write(4)

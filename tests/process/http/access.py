@@ -25,6 +25,23 @@ def bearer(token):
     return {"Authorization": "Bearer " + token}
 
 
+def sub_protocols(g):
+    """The token of a page, which cannot set Authorization, is a sub-protocol of its WebSocket."""
+    socket = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+              "Sec-WebSocket-Key": "AAECAwQFBgcICQoLDA0ODw=="}
+
+    def ask(words, path="/tap/sig/in", **more):
+        return g.ask(path, **{**socket, **more, "Sec-WebSocket-Protocol": words})
+
+    a = ask("live, bearer." + WATCH)
+    check(a.status == 101 and a.headers["sec-websocket-protocol"] == "live", "a token: %d" % a.status)
+    check(ask("bearer.%s,live" % WATCH.replace("-", "%2D")).status == 101, "percent-encoded, and first")
+    check(ask("live").status == 401, "none")
+    check(ask("live, bearer." + "x" * 2000).status == 401, "a wrong one, which is too long")
+    check(ask("live, bearer." + WATCH, Connection="close", path="/api/v2/nodes").status == 401,
+          "only for a WebSocket")
+
+
 def tokens(folder):
     path = os.path.join(folder, "tokens")
     with open(path, "w") as f:
@@ -44,6 +61,7 @@ def tokens(folder):
                 if not role:
                     check(a.headers["www-authenticate"].startswith("Bearer"), "how to ask")
         check(g.ask("/api/v2/nodes", Authorization="Basic " + WATCH).status == 401, "only bearers")
+        sub_protocols(g)
         at = "--url=http://127.0.0.1:%d" % g.port
         more = ("--token-file=" + path,)  # its first token
         check(len(g.ctl("nodes", at=at, more=more)) == 2, "busbar ctl shows the token")

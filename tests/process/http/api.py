@@ -5,6 +5,7 @@ that the gateway gives of itself says.
 
 Environment: BUSBAR, the program. Exit status 0: good, 1: not.
 """
+import gzip
 import json
 import re
 import shutil
@@ -47,7 +48,7 @@ def requests(http):
     uuid = http.ask("/api/v2/node/sig").json()["uuid"]
     path = http.ask("/api/v2/path/0").json()["uuid"]
     yield from (("GET", p) for p in (
-        "/capabilities", "/status", "/config", "/nodes", "/node/sig", "/node/" + uuid,
+        "/capabilities", "/status", "/config", "/config/text", "/log?after=x", "/log?after=-1", "/nodes", "/node/sig", "/node/" + uuid,
         "/node/sig/stats", "/paths", "/path/0", "/path/" + path, "/path/sig%20-%3E%20loop",
         "/path/1/stats", "/stats", "/openapi.json", "/graph.dot",
         "/node/none", "/path/9", "/nothing", "/node/sig/file/rewind", "/graph.bmp", "/graph.%C3%A4%C3%A4", "/node/%FF",
@@ -57,6 +58,8 @@ def requests(http):
             yield "POST", "/%s/%s/%s" % (kind, name, verb)
     yield from (("POST", p) for p in ("/stats/reset", "/node/none/stop", "/node/sig/file/rewind",
                                       "/reload", "/nodes"))
+    yield "POST", "/check", {"text": "nodes = { a = { type = \"none\"; }; };\n\npaths = ( { in = \"b\" } "}
+    yield "POST", "/check", {"text": 5}
     yield from (("POST", "/reload", b) for b in (
         {"config": 7}, {"config": "/nonexistent"}, {"config": "http://host/x"}, {"config": "file:///%ff"}, {"config": "file:///%0"},
         {"config": "file:///nonexistent%20x"}, {"config": {"nodse": {}}}))
@@ -106,7 +109,16 @@ def statuses(g):
         check(c.ask("/api/v2/nothing", "HEAD").status == 404, "HEAD of nothing")
         a = c.ask("/api/v2/nodes", "OPTIONS")
         check(a.status == 204 and "POST" in a.headers["allow"], "OPTIONS")
-        check(c.ask("/", "GET").status == 404, "no page")
+        a = c.ask("/")
+        check(a.status == 200 and a.headers["content-type"].startswith("text/html"), "the page")
+        policy = a.headers["content-security-policy"]
+        check("default-src 'none'" in policy and "unsafe" not in policy, "its policy: " + policy)
+        page = gzip.decompress(a.body).decode()
+        check("http:" not in page.replace("http://www.w3.org/2000/svg", ""), "nothing from elsewhere")
+        a = c.ask("/", If_None_Match=a.headers["etag"])
+        check(a.status == 304 and not a.body, "the page is known")
+        check(c.ask("/page.js").headers["content-encoding"] == "gzip", "its program")
+        check(c.ask("/none.js").status == 404, "no other file")
         check(c.ask("/api/v1/nodes").status == 404, "another version")
         check(c.ask("/api/v2/config", Accept="text/x-libconfig").body.startswith(b"nodes = {"), "libconfig")
         check(c.ask("/api/v2/config", Accept="text/x-libconfig;q=0.1, */*").json()["nodes"], "JSON")

@@ -107,6 +107,30 @@ def slow(g):
         check(silent.answer() is None, "no word to who said none")
 
 
+def attack(g):
+    """Hundreds that send their headers and bodies byte by byte: others are served all the time."""
+    post = b"POST /api/v2/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"
+    clients = [socket.create_connection(("127.0.0.1", g.port)) for _ in range(800)]
+    for i, s in enumerate(clients):
+        s.setblocking(False)
+        s.send(post if i % 2 else b"GET / HTTP/1.1\r\nX: ")
+    start, left = time.monotonic(), list(clients)
+    while left:
+        check(time.monotonic() - start < 15, "%d are shut out" % len(left))
+        others_are_served(g, "slow headers and bodies")
+        for s in list(left):
+            try:
+                s.send(b"y")
+                if s.recv(4096) == b"":
+                    left.remove(s)
+            except BlockingIOError:
+                pass
+            except ConnectionError:
+                left.remove(s)
+    for s in clients:
+        s.close()
+
+
 def half_open(g):
     with g.client() as c:
         c.send(GET)
@@ -198,5 +222,6 @@ with tempfile.TemporaryDirectory() as folder:
         half_open(gateway)
         noise(gateway)
         slow(gateway)
+        attack(gateway)
         deaf(gateway)
         many(gateway, 1200)

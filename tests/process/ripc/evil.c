@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { SLOTS = 64, SLOT_BYTES = 4096, ANSWER_MS = 5000, SEND_ID = 1 << 20 };
+enum { SLOTS = 64, SLOT_BYTES = 4096, ANSWER_MS = 5000 };
 
 uint64_t evil_now_ms(void)
 {
@@ -33,6 +33,9 @@ static int next_event(struct evil *e, unsigned ms)
 	type = event->event;
 	if (type == RDMA_CM_EVENT_REJECTED && event->param.conn.private_data_len)
 		e->reason = *(const uint8_t *)event->param.conn.private_data;
+	if (type == RDMA_CM_EVENT_ESTABLISHED &&
+	    event->param.conn.private_data_len >= sizeof(e->accepted))
+		memcpy(e->accepted, event->param.conn.private_data, sizeof(e->accepted));
 	if (type == RDMA_CM_EVENT_DISCONNECTED)
 		e->ended = true;
 	rdma_ack_cm_event(event);
@@ -104,7 +107,7 @@ bool evil_join(struct evil *e, const struct evil_target *t, uint64_t instance,
 	uint8_t data[PACKET_CONNECT_BYTES];
 	bool up;
 
-	packet_connect_encode(&p, &none, data);
+	packet_connect_encode(&p, &none, 0, data);
 	up = evil_connect(e, t, data, sizeof(data));
 	e->instance = instance;
 	return up;
@@ -112,7 +115,7 @@ bool evil_join(struct evil *e, const struct evil_target *t, uint64_t instance,
 
 void evil_hello(struct evil *e, const struct evil_target *t, uint64_t instance)
 {
-	const struct packet_message m = { .type = PACKET_CREDIT };
+	const struct packet_message m = { .type = PACKET_HELLO, .number = 1 };
 
 	CHECK(evil_join(e, t, instance, 32));
 	CHECK(evil_say(e, &m));
@@ -147,7 +150,7 @@ static bool post(struct evil *e, struct ibv_send_wr *wr)
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 
-	wr->wr_id = SEND_ID;
+	wr->wr_id = EVIL_SENT;
 	wr->send_flags = IBV_SEND_SIGNALED;
 	if (e->ended || ibv_post_send(e->id->qp, wr, &bad))
 		return false;
@@ -157,7 +160,7 @@ static bool post(struct evil *e, struct ibv_send_wr *wr)
 			sched_yield();
 		} else if (wc.status != IBV_WC_SUCCESS) {
 			e->ended = true;
-		} else if (wc.wr_id == SEND_ID) {
+		} else if (wc.wr_id == EVIL_SENT) {
 			return true;
 		} else if (is_message(e, &wc, &m)) {
 			keep(e, &m);
@@ -207,7 +210,7 @@ bool evil_hear(struct evil *e, struct packet_message *m, unsigned ms)
 			next_event(e, 1);
 		else if (wc.status != IBV_WC_SUCCESS)
 			e->ended = true;
-		else if (wc.wr_id != SEND_ID && is_message(e, &wc, m))
+		else if (wc.wr_id != EVIL_SENT && is_message(e, &wc, m))
 			return true;
 	} while (evil_now_ms() < until && !e->ended);
 	return false;

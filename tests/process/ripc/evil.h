@@ -25,6 +25,7 @@
 	} while (0)
 
 #define EVIL_DATA_BYTES (1u << 20)
+#define EVIL_SENT (1u << 20) /* wr_id of what is sent */
 
 struct evil {
 	struct rdma_event_channel *channel;
@@ -36,6 +37,7 @@ struct evil {
 	uint8_t *out, *data;
 	uint64_t instance;
 	uint8_t reason;       /* of a rejection */
+	uint8_t accepted[PACKET_CONNECT_BYTES]; /* private data of the acceptance */
 	bool up, ended;
 	bool mute;            /* posts no receive again */
 	uint16_t owed;        /* credits for what was heard */

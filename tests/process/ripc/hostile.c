@@ -191,8 +191,10 @@ static const struct {
 	{ "gone while it is fetched from", gone_while_fetched },
 	{ "credits", credits },
 	{ "more than allowed", more_than_allowed },
+	{ "more than allowed, in parts", more_than_allowed_in_parts },
 	{ "requests", requests },
 	{ "without the secret", without_the_secret },
+	{ "recorded requests", recorded_requests },
 	{ "silent connections", silent_connections },
 	{ "a connection that replaces another", replaced_connection },
 	{ "replies nobody asked for", replies_nobody_asked_for },
@@ -228,7 +230,7 @@ static void start_all(uint16_t port)
 	struct victim_answer a;
 	char path[64];
 
-	CHECK(write(fd, "0123456789abcdef", 16) == 16);
+	CHECK(write(fd, VICTIM_SECRET, strlen(VICTIM_SECRET)) == (ssize_t)strlen(VICTIM_SECRET));
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
 	victim = victim_start(hosts, NULL, port);
 	secretive = victim_start("multicast", path, port);

@@ -9,6 +9,8 @@
 #include "util/prng.h"
 #include "victim.h"
 
+#define VICTIM_SECRET "0123456789abcdef"
+
 enum { SOON_MS = 3000, GOOD = 500 };
 
 extern struct victim victim, secretive;
@@ -38,8 +40,10 @@ void gone_while_fetched(void);
 /* hostile_connections.c */
 void credits(void);
 void more_than_allowed(void);
+void more_than_allowed_in_parts(void);
 void requests(void);
 void without_the_secret(void);
+void recorded_requests(void);
 void silent_connections(void);
 void replaced_connection(void);
 

@@ -2,6 +2,7 @@
 /* Connections that a peer must not make, and credits that it must not spend. */
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "hostile.h"
 
@@ -10,7 +11,7 @@
 static void revocations_without_end(void)
 {
 	struct packet_message m = { .type = PACKET_REVOKE, .from = 900, .to = VICTIM_ECHO };
-	const struct packet_message hello = { .type = PACKET_CREDIT };
+	const struct packet_message hello = { .type = PACKET_HELLO, .number = 1 };
 	unsigned n = 0;
 	struct evil e;
 
@@ -29,7 +30,7 @@ static void revocations_without_end(void)
 /* The victim sends and has no room; then the connection ends. */
 static void no_credits(uint16_t credits)
 {
-	struct packet_message hello = { .type = PACKET_CREDIT };
+	struct packet_message hello = { .type = PACKET_HELLO, .number = 1 };
 	uint32_t service = next_service++;
 	struct victim_answer a;
 	struct evil e;
@@ -55,7 +56,7 @@ static void *leave_soon(void *arg)
 
 static void gone_while_waited_for(void)
 {
-	const struct packet_message hello = { .type = PACKET_CREDIT };
+	const struct packet_message hello = { .type = PACKET_HELLO, .number = 1 };
 	uint32_t service = next_service++;
 	pthread_t thread;
 	struct evil e;
@@ -82,9 +83,11 @@ void credits(void)
 void more_than_allowed(void)
 {
 	struct packet_message m = { .type = PACKET_SHORT, .from = 900, .to = VICTIM_DEAF };
-	uint64_t before = order(ORDER_TELL, 0).counters.short_received;
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .num_sge = 1,
+	const struct ripc_counters before = order(ORDER_TELL, 0).counters;
+	struct ripc_counters after;
+	struct ibv_send_wr wr = { .wr_id = EVIL_SENT, .opcode = IBV_WR_SEND, .num_sge = 1,
 				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	uint64_t until = evil_now_ms() + SOON_MS;
 	struct ibv_sge sge;
 	struct evil e;
 
@@ -93,13 +96,36 @@ void more_than_allowed(void)
 				(uint32_t)packet_message_encode(&m, false, e.out),
 				e.mr->lkey };
 	wr.sg_list = &sge;
-	for (unsigned i = 0; i < 60; i++)
-		if (ibv_post_send(e.id->qp, &wr, &bad))
-			break;
-	evil_nap(50);
-	is_served(true);
-	CHECK(order(ORDER_TELL, 0).counters.short_received - before <= 36 + 2);
+	/* It neither counts credits nor holds when it is asked to. */
+	while (!evil_is_ended(&e, 1) && evil_now_ms() < until)
+		for (unsigned i = 0; i < 48; i++)
+			if (ibv_post_send(e.id->qp, &wr, &bad))
+				break;
+	CHECK(e.ended);
 	evil_close(&e);
+	is_served(true);
+	after = order(ORDER_TELL, 0).counters;
+	CHECK(after.bad_packets == before.bad_packets + 1);
+	CHECK(after.short_received - before.short_received <= 64 + 256 + 50);
+}
+
+/* It keeps to what one connection allows, and takes another one when it is asked to hold. */
+void more_than_allowed_in_parts(void)
+{
+	const struct packet_message m = { .type = PACKET_SHORT, .from = 900, .to = VICTIM_DEAF };
+	const struct ripc_counters before = order(ORDER_TELL, 0).counters;
+	const uint64_t instance = draw();
+
+	for (unsigned i = 0; i < 24; i++) {
+		struct evil e;
+
+		evil_hello(&e, &target, instance);
+		for (unsigned k = 0; k < 30 && evil_say(&e, &m); k++)
+			;
+		evil_close(&e);
+	}
+	is_served(true);
+	CHECK(order(ORDER_TELL, 0).counters.bad_packets > before.bad_packets);
 }
 
 /* ---- connections ---- */
@@ -132,7 +158,7 @@ void requests(void)
 
 		if (cases[i].stranger)
 			packet_key_make(&key, "sixteen bytes or more", 20);
-		packet_connect_encode(&p, &key, data);
+		packet_connect_encode(&p, &key, 0, data);
 		if (evil_connect(&e, &target, data, cases[i].bytes) || e.reason < 2)
 			printf("a request %s\n", cases[i].what);
 		CHECK(!e.up && e.reason >= 2);
@@ -157,13 +183,50 @@ void without_the_secret(void)
 
 		if (i)
 			packet_key_make(&key, "another secret of 24 byte", 24);
-		packet_connect_encode(&p, &key, data);
+		packet_connect_encode(&p, &key, 0, data);
 		CHECK(!evil_connect(&e, &secret_target, data, sizeof(data)));
 		evil_close(&e);
 	}
 	after = victim_tell(&secretive, ORDER_TELL, 0).counters;
 	CHECK(after.unauthentic == before.unauthentic + 2);
 	CHECK(after.refused == before.refused + 2);
+}
+
+/* A request that somebody has seen is sent once more, by who does not have the secret. */
+void recorded_requests(void)
+{
+	const struct packet_connect p = { .instance = draw(), .to = secret_target.instance,
+					  .credits = 32, .message_bytes = 2048,
+					  .nonce = draw() };
+	uint64_t before = victim_tell(&secretive, ORDER_TELL, 0).counters.unauthentic;
+	struct packet_message hello = { .type = PACKET_HELLO };
+	struct packet_connect answer;
+	struct packet_key key, other;
+	uint8_t data[PACKET_CONNECT_BYTES];
+	uint64_t recorded = 0;
+
+	packet_key_make(&key, VICTIM_SECRET, strlen(VICTIM_SECRET));
+	packet_key_make(&other, "another secret of 24 byte", 24);
+	packet_connect_encode(&p, &key, 0, data);
+	for (unsigned i = 0; i < 4; i++) {
+		struct evil e;
+
+		CHECK(evil_connect(&e, &secret_target, data, sizeof(data)));
+		CHECK(!packet_connect_decode(&answer, &key, p.nonce, e.accepted,
+					     sizeof(e.accepted)));
+		/* Answers to other requests are not taken for one. */
+		CHECK(packet_connect_decode(&answer, &key, p.nonce + 1, e.accepted,
+					    sizeof(e.accepted)) == -EKEYREJECTED);
+		hello.number = i == 0 ? packet_connect_proof(&p, &answer, &key) :
+			       i == 1 ? recorded :
+			       i == 2 ? packet_connect_proof(&p, &answer, &other) : 1;
+		if (!i)
+			recorded = hello.number;
+		evil_say(&e, &hello);
+		CHECK(evil_is_ended(&e, i ? SOON_MS : 50) == (i > 0));
+		evil_close(&e);
+	}
+	CHECK(victim_tell(&secretive, ORDER_TELL, 0).counters.unauthentic == before + 3);
 }
 
 /* Those that never say a word are counted as connections, and end. */

@@ -121,7 +121,8 @@ static void pushed_elsewhere(unsigned how)
 		order(ORDER_REVOKE, service);
 }
 
-static void written_beyond(void)
+/* A message comes in it as it should; then it is used up, and no key of anything. */
+static void written_once_more(bool by_write)
 {
 	uint32_t service = next_service++;
 	struct victim_answer before, after;
@@ -141,32 +142,107 @@ static void written_beyond(void)
 	while (after.messages == before.messages)
 		after = order(ORDER_TELL, 0);
 	CHECK(after.returned == before.returned + 1 && !after.guards_changed);
-	/* Used up. */
+	order(ORDER_TELL, 0);
 	m = pushed(service, VICTIM_OFFERS, at);
 	m.number = 2;
-	evil_say(&e, &m);
-	CHECK(evil_is_ended(&e, SOON_MS));
+	if (by_write)
+		evil_write(&e, at.address, at.key, 1);
+	else
+		evil_say(&e, &m);
+	CHECK(evil_is_ended(&e, SOON_MS) && !order(ORDER_TELL, 0).buffer_changed);
 	evil_close(&e);
-	/* One byte too many, on both sides, and with keys that are none. */
-	for (unsigned how = 0; how < 4; how++) {
-		service = next_service++;
+}
+
+/* All of the memory around the buffer is registered, too. */
+static void written_beyond(void)
+{
+	static const struct {
+		int64_t at;
+		uint32_t key, bytes;
+	} cases[] = {
+		{ 0, 0, VICTIM_BUFFER_BYTES + 1 }, { -1, 0, VICTIM_BUFFER_BYTES },
+		{ -1, 0, 1 }, { VICTIM_BUFFER_BYTES, 0, 1 }, { VICTIM_BUFFER_BYTES - 1, 0, 2 },
+		{ 0, 1, VICTIM_BUFFER_BYTES }, { 0, 77, VICTIM_BUFFER_BYTES },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t service = next_service++;
+		struct packet_memory at;
+		struct evil e;
+
 		join(&e);
 		at = offered(&e, service);
-		evil_write(&e, at.address - (how == 1), at.key + (how == 2) + 77 * (how == 3),
-			   VICTIM_BUFFER_BYTES + (how == 0));
-		CHECK(evil_is_ended(&e, SOON_MS));
-		CHECK(!order(ORDER_TELL, 0).guards_changed);
+		evil_write(&e, at.address + (uint64_t)cases[i].at, at.key + cases[i].key,
+			   cases[i].bytes);
+		if (!evil_is_ended(&e, SOON_MS) || order(ORDER_TELL, 0).guards_changed)
+			printf("%u bytes at %d\n", cases[i].bytes, (int)cases[i].at);
+		CHECK(e.ended && !order(ORDER_TELL, 0).guards_changed);
 		CHECK(order(ORDER_REVOKE, service).result == 1);
 		evil_close(&e);
 	}
 	order(ORDER_TELL, 0);
 }
 
+/* It says that it does not write any more. */
+static void written_after_all(void)
+{
+	uint32_t service = next_service++;
+	struct packet_memory at;
+	struct packet_message m;
+	struct evil e;
+
+	join(&e);
+	at = offered(&e, service);
+	order(ORDER_TELL, 0);
+	victim_order(&victim, ORDER_REVOKE, service);
+	CHECK(evil_hear(&e, &m, SOON_MS) && m.type == PACKET_REVOKE);
+	m = (struct packet_message){ .type = PACKET_REVOKED, .from = m.to, .to = m.from,
+				     .number = m.number };
+	CHECK(evil_say(&e, &m));
+	CHECK(victim_wait(&victim).result == 1);
+	CHECK(!e.ended);
+	evil_write(&e, at.address, at.key, 1);
+	CHECK(evil_is_ended(&e, SOON_MS) && !order(ORDER_TELL, 0).buffer_changed);
+	evil_close(&e);
+}
+
+static bool has_windows(void)
+{
+	const char *without = getenv("BUSBAR_WITHOUT");
+
+	return !without || !strstr(without, "windows");
+}
+
+/* The key is of another one's connection; that of a registration is of all. */
+static void written_by_another(void)
+{
+	uint32_t service = next_service++;
+	struct packet_memory at;
+	struct evil owner, other;
+
+	join(&owner);
+	at = offered(&owner, service);
+	evil_hello(&other, &target, draw());
+	order(ORDER_TELL, 0);
+	if (has_windows()) {
+		evil_write(&other, at.address, at.key, 1);
+		CHECK(evil_is_ended(&other, SOON_MS) && !order(ORDER_TELL, 0).buffer_changed);
+	}
+	CHECK(!owner.ended);
+	evil_close(&owner);
+	evil_close(&other);
+	CHECK(order(ORDER_REVOKE, service).result == 1);
+}
+
 void return_buffers(void)
 {
 	for (unsigned how = 0; how < 7; how++)
 		pushed_elsewhere(how);
+	written_once_more(false);
+	written_once_more(true);
 	written_beyond();
+	written_after_all();
+	written_by_another();
 }
 
 /* ---- long messages ---- */

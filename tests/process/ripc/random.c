@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * random SECONDS [SEED|time [PROCESSES [kills] [datagrams]]]: processes with services that send each other short
- * and long messages at random; with `kills` one of them dies now and then and comes back, so
- * that its services move to another instance.
+ * random SECONDS [SEED|time [PROCESSES [kills] [moves] [datagrams] [mixed]]]: processes with
+ * services that send each other short and long messages at random; with `kills` one of them
+ * dies now and then and comes back, so that its services move to another instance; with `moves`
+ * some services are closed and opened at another process again and again. With `mixed` the
+ * number chooses: kills, datagrams, short queues and receivers that pause, connections that
+ * are idle soon; and for each process what its adapter is without. random combine [SEED]: a
+ * short run of each combination of all that, with and without return buffers and their revocation.
  *
  * Each message says from whom, to whom and the how-manieth it is, and is filled from that.
  * Whoever receives it checks all bytes, and that the messages of a sender come in order and
  * none twice. In memory that all share stand the numbers that were sent with success and
  * those that came: without kills each long message must have come; short ones, too, over
- * connections.
+ * connections; but for those that a service had not received when it was closed to be moved.
  */
 #include <busbar/ripc.h>
 #include <errno.h>
@@ -26,29 +30,37 @@
 
 #include "util/prng.h"
 
-enum { PROCESSES_MAX = 16, SERVICES = 3, SENDERS = PROCESSES_MAX * SERVICES, ID = 100,
+enum { PROCESSES_MAX = 16, SERVICES = 3, MOVERS = 2, MOVER = PROCESSES_MAX * SERVICES,
+       SENDERS = MOVER + MOVERS, LIVES = 8, ID = 100,
        LONG_MAX_BYTES = 300000, QUIET_MS = 300 };
+
+/* Of runs in short: messages of each kind, and limits. */
+#define COMBINATIONS 256u
+enum { COMBINE_MESSAGES = 40, COMBINE_SECONDS = 10, COMBINE_AT_A_TIME = 6 };
 
 struct pair {
 	atomic_uint_fast64_t sent[2], came[2]; /* short, long */
-	atomic_uint_fast64_t newest[2];        /* number of the last one that came */
+	/* Number of the last one that came, of each of the last lives of the sender. */
+	atomic_uint_fast64_t newest[2][LIVES];
 };
 
 static struct {
 	struct pair pairs[SENDERS][SENDERS];   /* from, to */
 	atomic_uint numbers[SENDERS];          /* of messages, over all lives of a sender */
-	atomic_uint senders[PROCESSES_MAX];    /* threads that are at it */
+	atomic_uint senders[PROCESSES_MAX];    /* those that are at it */
+	atomic_uint at[MOVERS], moves[MOVERS]; /* where services that move are; how often they have */
 	atomic_bool stop_sending, stop, failed;
 	atomic_uint_fast64_t errors[4096], slowest_ns;
 } *all;
 
 static unsigned processes = 4;
-static bool kills, datagrams;
+static bool kills, moves, datagrams, mixed, lazy, hasty, no_returns, no_revokes;
+static const char *without; /* in the adapters of all; NULL: as the environment says */
 static uint64_t seed = 1;
 static uint16_t port; /* of the resolver, so that tests do not find each other */
 
 struct head {
-	uint32_t from, to, number, is_long;
+	uint32_t from, to, number, is_long, life;
 	uint64_t fill;
 };
 
@@ -59,6 +71,11 @@ static void fail(const char *what, uint32_t from, uint32_t to, uint32_t number)
 	fflush(stdout);
 	atomic_store(&all->failed, true);
 	atomic_store(&all->stop, true);
+}
+
+static void nap(unsigned ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
 }
 
 static uint64_t time_ns(void)
@@ -99,6 +116,7 @@ static bool is_filled(const uint8_t *at, size_t bytes, uint64_t start)
 static void check(uint32_t me, const struct ripc_message *m)
 {
 	struct head h;
+	atomic_uint_fast64_t *newest;
 	struct pair *p;
 
 	if (m->count != 2 || m->items[0].bytes != sizeof(h)) {
@@ -117,9 +135,10 @@ static void check(uint32_t me, const struct ripc_message *m)
 	}
 	p = &all->pairs[h.from - ID][me - ID];
 	/* One thread receives, and one sends. */
-	if (h.number <= atomic_load(&p->newest[h.is_long]) && !(datagrams && !h.is_long))
+	newest = &p->newest[h.is_long][h.life % LIVES];
+	if (h.number <= atomic_load(newest) && !(datagrams && !h.is_long))
 		fail("twice or out of order", m->from, me, h.number);
-	atomic_store(&p->newest[h.is_long], h.number);
+	atomic_store(newest, h.number);
 	atomic_fetch_add(&p->came[h.is_long], 1);
 }
 
@@ -127,9 +146,10 @@ static void check(uint32_t me, const struct ripc_message *m)
 
 struct end {
 	struct ripc_service *s;
-	uint32_t id;
+	uint32_t id, life;
 	struct ripc *r;
 	uint64_t seed;
+	atomic_bool leaves; /* to another process */
 	/* Return buffers that are with the library. */
 	pthread_mutex_t lock;
 	struct {
@@ -173,12 +193,13 @@ static void offers_back(struct end *e, uint32_t to, void *data)
 static void *receive(void *arg)
 {
 	struct end *e = arg;
+	struct prng p = prng_from(e->seed + 1000);
 	struct ripc_message m;
 
 	for (;;) {
-		int ret = ripc_receive(e->s, &m, 100);
+		int ret = ripc_receive(e->s, &m, e->id < ID + MOVER ? 100 : 5);
 
-		if (ret == -EAGAIN && atomic_load(&all->stop))
+		if (ret == -EAGAIN && (atomic_load(&all->stop) || atomic_load(&e->leaves)))
 			return NULL;
 		if (ret == -EAGAIN)
 			continue;
@@ -186,6 +207,8 @@ static void *receive(void *arg)
 			fail(ripc_error(), 0, e->id, 0);
 			return NULL;
 		}
+		if (lazy && !prng_below(&p, 100))
+			nap(50);
 		check(e->id, &m);
 		for (unsigned i = 0; i < m.count; i++)
 			if (m.returned & (1u << i))
@@ -199,10 +222,16 @@ static void *receive(void *arg)
 static bool may_be(int err)
 {
 	switch (err) {
-	case -EHOSTUNREACH: case -ECONNRESET: case -ETIMEDOUT: case -ECONNREFUSED:
+	case -EHOSTUNREACH:
+		return kills || moves;
+	case -ETIMEDOUT: case -ECONNREFUSED:
 		return kills;
+	case -ECONNRESET:
+		return kills || hasty;
 	case -EAGAIN:
 		return true;
+	case -ENOBUFS:
+		return lazy;
 	default:
 		return false;
 	}
@@ -221,10 +250,12 @@ static void take_back(struct end *e, uint32_t to)
 
 static void send_one(struct end *e, struct prng *p, uint8_t *buffer)
 {
-	uint32_t to = ID + (uint32_t)prng_below(p, processes * SERVICES);
+	uint32_t fixed = processes * SERVICES;
+	uint32_t drawn = (uint32_t)prng_below(p, fixed + (moves ? MOVERS : 0));
+	uint32_t to = ID + (drawn < fixed ? drawn : MOVER + drawn - fixed);
 	bool is_long = prng_below(p, 2);
 	struct head h = {
-		.from = e->id, .to = to, .is_long = is_long, .fill = prng_next(p),
+		.from = e->id, .to = to, .is_long = is_long, .life = e->life, .fill = prng_next(p),
 		.number = atomic_fetch_add(&all->numbers[e->id - ID], 1) + 1,
 	};
 	size_t bytes = is_long ? prng_below(p, prng_below(p, 4) ? 3000 : LONG_MAX_BYTES) :
@@ -234,7 +265,7 @@ static void send_one(struct end *e, struct prng *p, uint8_t *buffer)
 	uint64_t begun;
 	int ret;
 
-	if (!prng_below(p, 4)) {
+	if (!no_returns && !prng_below(p, 4)) {
 		back.bytes = 1 + prng_below(p, LONG_MAX_BYTES);
 		back.data = offer(e, to, back.bytes);
 		returns = back.data ? 1 : 0;
@@ -267,9 +298,8 @@ static void send_one(struct end *e, struct prng *p, uint8_t *buffer)
 		take_back(e, to);
 	else if (ret && returns)
 		offers_back(e, to, back.data);
-	if (!prng_below(p, 50)) {
+	if (!no_revokes && !prng_below(p, 50))
 		take_back(e, to);
-	}
 }
 
 static void *send_all(void *arg)
@@ -278,22 +308,105 @@ static void *send_all(void *arg)
 	struct prng p = prng_from(e->seed);
 	uint8_t *buffer = ripc_alloc(e->r, LONG_MAX_BYTES);
 
-	while (buffer && !atomic_load(&all->stop_sending) && !atomic_load(&all->stop))
+	while (buffer && !atomic_load(&all->stop_sending) && !atomic_load(&all->stop) &&
+	       !atomic_load(&e->leaves))
 		send_one(e, &p, buffer);
-	atomic_fetch_sub(&all->senders[(e->id - ID) / SERVICES], 1);
+	ripc_free(e->r, buffer);
 	return NULL;
+}
+
+/* ---- services that move ---- */
+
+/* This process, from where `mover` comes and goes. */
+struct move {
+	struct ripc *r;
+	unsigned process, mover;
+	uint64_t seed;
+};
+
+/* One stay here; what was offered is ours again when the service is closed. */
+static void stay(struct move *v, struct prng *p, bool *sends)
+{
+	struct end e = { .r = v->r, .id = ID + MOVER + v->mover, .seed = prng_next(p),
+			 .life = atomic_fetch_add(&all->moves[v->mover], 1),
+			 .lock = PTHREAD_MUTEX_INITIALIZER };
+	uint64_t until = time_ns() + (5 + prng_below(p, 60)) * 1000000;
+	pthread_t receiver, sender;
+
+	if (ripc_service_open(v->r, e.id, NULL, &e.s)) {
+		fail(ripc_error(), e.id, 0, 0);
+		return;
+	}
+	pthread_create(&receiver, NULL, receive, &e);
+	pthread_create(&sender, NULL, send_all, &e);
+	while (!atomic_load(&all->stop_sending) && !atomic_load(&all->stop) && time_ns() < until)
+		nap(1);
+	atomic_store(&e.leaves, !atomic_load(&all->stop_sending));
+	pthread_join(sender, NULL);
+	if (!atomic_load(&e.leaves) && *sends) {
+		atomic_fetch_sub(&all->senders[v->process], 1);
+		*sends = false;
+	}
+	pthread_join(receiver, NULL);
+	ripc_service_close(e.s);
+	for (unsigned i = 0; i < OFFERS; i++)
+		if (e.offers[i].data && ripc_free(v->r, e.offers[i].data))
+			fail("a buffer that is not ours again", e.id, e.offers[i].to, 0);
+}
+
+static void *move(void *arg)
+{
+	struct move *v = arg;
+	struct prng p = prng_from(v->seed);
+	bool sends = true;
+
+	while (!atomic_load(&all->stop)) {
+		if (atomic_load(&all->at[v->mover]) == v->process) {
+			stay(v, &p, &sends);
+			atomic_store(&all->at[v->mover], prng_below(&p, processes));
+		} else if (sends && atomic_load(&all->stop_sending)) {
+			atomic_fetch_sub(&all->senders[v->process], 1);
+			sends = false;
+		} else {
+			nap(1);
+		}
+	}
+	return NULL;
+}
+
+/* What the adapter of this process is without. */
+static void choose_adapter(uint64_t own_seed)
+{
+	static const char *const parts[] = { "ud", "uc", "multicast", "windows" };
+	struct prng p = prng_from(own_seed ^ 77);
+	char text[64] = "";
+
+	for (unsigned i = 0; i < 4; i++)
+		if (prng_below(&p, 2))
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+				 *text ? "," : "", parts[i]);
+	setenv("BUSBAR_WITHOUT", text, 1);
 }
 
 _Noreturn static void live(unsigned number, uint64_t own_seed)
 {
 	struct end ends[SERVICES];
-	pthread_t receivers[SERVICES], senders[SERVICES];
+	struct move movers[MOVERS];
+	pthread_t receivers[SERVICES], senders[SERVICES], moving[MOVERS];
 	struct ripc_config c = { .resolver_port = port, .claim_ms = UINT32_MAX, .resolve_timeout_ms = 5000,
 				 .connect_timeout_ms = 10000,
 				 .short_by = datagrams ? RIPC_SHORT_DATAGRAM :
 							 RIPC_SHORT_CONNECTION };
 	struct ripc *r;
 
+	if (without)
+		setenv("BUSBAR_WITHOUT", without, 1);
+	else if (mixed)
+		choose_adapter(own_seed);
+	if (lazy)
+		c.queue_max = 20;
+	if (hasty)
+		c.idle_close_ms = 2;
 	if (ripc_open(&c, &r)) {
 		fail(ripc_error(), number, 0, 0);
 		_exit(1);
@@ -311,10 +424,18 @@ _Noreturn static void live(unsigned number, uint64_t own_seed)
 		pthread_create(&receivers[i], NULL, receive, &ends[i]);
 		pthread_create(&senders[i], NULL, send_all, &ends[i]);
 	}
+	for (unsigned i = 0; moves && i < MOVERS; i++) {
+		movers[i] = (struct move){ r, number, i, own_seed + SERVICES + i };
+		pthread_create(&moving[i], NULL, move, &movers[i]);
+	}
 	for (unsigned i = 0; i < SERVICES; i++) {
 		pthread_join(senders[i], NULL);
-		pthread_join(receivers[i], NULL);
+		atomic_fetch_sub(&all->senders[number], 1);
 	}
+	for (unsigned i = 0; i < SERVICES; i++)
+		pthread_join(receivers[i], NULL);
+	for (unsigned i = 0; moves && i < MOVERS; i++)
+		pthread_join(moving[i], NULL);
 	ripc_close(r);
 	_exit(0);
 }
@@ -326,7 +447,7 @@ static pid_t start(unsigned number, struct prng *p)
 	uint64_t own = prng_next(p);
 	pid_t pid;
 
-	atomic_store(&all->senders[number], SERVICES);
+	atomic_store(&all->senders[number], SERVICES + (moves ? MOVERS : 0));
 	pid = fork();
 
 	if (!pid)
@@ -334,19 +455,31 @@ static pid_t start(unsigned number, struct prng *p)
 	return pid;
 }
 
-static void nap(unsigned ms)
-{
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
-}
-
-static uint64_t came_so_far(void)
+static uint64_t came_so_far(bool is_long)
 {
 	uint64_t n = 0;
 
 	for (unsigned a = 0; a < SENDERS; a++)
 		for (unsigned b = 0; b < SENDERS; b++)
-			n += all->pairs[a][b].came[0] + all->pairs[a][b].came[1];
+			n += all->pairs[a][b].came[is_long];
 	return n;
+}
+
+static bool is_lost(unsigned from, unsigned to, bool is_long)
+{
+	const struct pair *p = &all->pairs[from][to];
+
+	return !kills && !((datagrams || hasty) && !is_long) && to < MOVER &&
+	       p->sent[is_long] > p->came[is_long];
+}
+
+static bool some_are_lost(void)
+{
+	for (unsigned a = 0; a < SENDERS; a++)
+		for (unsigned b = 0; b < SENDERS; b++)
+			if (is_lost(a, b, false) || is_lost(a, b, true))
+				return true;
+	return false;
 }
 
 static void compare(void)
@@ -360,7 +493,7 @@ static void compare(void)
 
 				total[0][k] += p->sent[k];
 				total[1][k] += p->came[k];
-				if (!kills && !(datagrams && !k) && p->sent[k] > p->came[k])
+				if (is_lost(a, b, k))
 					fail(k ? "a long message is lost" :
 						 "a short message is lost", ID + a, ID + b,
 					     (uint32_t)p->came[k]);
@@ -375,54 +508,65 @@ static void compare(void)
 		fail("nothing came", 0, 0, 0);
 }
 
-int main(int argc, char **argv)
+/* A number of messages of both kinds, and what was asked for has happened. */
+static bool is_enough(uint64_t more)
 {
-	unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
-	pid_t pids[PROCESSES_MAX];
-	struct prng p;
-	uint64_t before;
-	int status, bad = 0;
+	return came_so_far(false) >= more && came_so_far(true) >= more &&
+	       (!moves || atomic_load(&all->moves[0]) > 2);
+}
 
-	if (argc > 2 && strcmp(argv[2], "time") != 0)
-		seed = strtoull(argv[2], NULL, 0);
-	else
-		seed = (uint64_t)time(NULL);
-	if (argc > 3)
-		processes = (unsigned)atoi(argv[3]);
-	for (int i = 4; i < argc; i++) {
-		kills |= !strcmp(argv[i], "kills");
-		datagrams |= !strcmp(argv[i], "datagrams");
+/* In short: until enough has come, with one that dies in the middle. */
+static void go_on(unsigned seconds, bool in_short, pid_t *pids, struct prng *p)
+{
+	unsigned step_ms = in_short ? 2 : 100, killed = 0;
+	int status;
+
+	for (unsigned ms = 0; ms < seconds * 1000 && !atomic_load(&all->stop); ms += step_ms) {
+		bool middle = in_short && is_enough(COMBINE_MESSAGES / 2);
+
+		if (in_short && is_enough(COMBINE_MESSAGES) && (!kills || killed))
+			return;
+		nap(step_ms);
+		if (kills && (in_short ? middle && !killed : ms > 500 && ms % 300 == 0)) {
+			unsigned i = (unsigned)prng_below(p, processes);
+
+			kill(pids[i], SIGKILL);
+			waitpid(pids[i], &status, 0);
+			pids[i] = start(i, p);
+			killed++;
+		}
 	}
-	if (processes < 2 || processes > PROCESSES_MAX)
-		return 2;
-	printf("seed %" PRIu64 "\n", seed);
+}
+
+static int run(unsigned seconds, bool in_short, struct prng *p)
+{
+	pid_t pids[PROCESSES_MAX];
+	int status, bad = 0;
+	uint64_t before;
+
+	printf("seed %" PRIu64 "%s%s%s%s%s%s%s%s%s\n", seed, kills ? ", kills" : "",
+	       moves ? ", moves" : "", datagrams ? ", datagrams" : "", lazy ? ", pauses" : "",
+	       hasty ? ", idle soon" : "", no_returns ? ", no return buffers" : "",
+	       no_revokes ? ", no revocation" : "", without ? ", without " : "",
+	       without ? without : "");
 	fflush(stdout);
 	all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (all == MAP_FAILED)
 		return 1;
-	port = (uint16_t)(20000 + getpid() % 20000);
-	p = prng_from(seed);
+	port = (uint16_t)(12000 + getpid() % 20000); /* below those that the kernel gives */
 	for (unsigned i = 0; i < processes; i++)
-		pids[i] = start(i, &p);
-	for (unsigned ms = 0; ms < seconds * 1000 && !atomic_load(&all->stop); ms += 100) {
-		nap(100);
-		if (kills && ms > 500 && ms % 300 == 0) {
-			unsigned i = (unsigned)prng_below(&p, processes);
-
-			kill(pids[i], SIGKILL);
-			waitpid(pids[i], &status, 0);
-			pids[i] = start(i, &p);
-		}
-	}
+		pids[i] = start(i, p);
+	go_on(seconds, in_short, pids, p);
 	atomic_store(&all->stop_sending, true);
 	for (unsigned i = 0; i < processes; i++)
 		while (atomic_load(&all->senders[i]) && !atomic_load(&all->stop))
-			nap(10);
+			nap(in_short ? 1 : 10);
 	/* Until nothing has come for a while. */
 	do {
-		before = came_so_far();
-		nap(QUIET_MS);
-	} while (before != came_so_far());
+		before = came_so_far(false) + came_so_far(true);
+		if (!in_short || some_are_lost())
+			nap(QUIET_MS);
+	} while (before != came_so_far(false) + came_so_far(true));
 	atomic_store(&all->stop, true);
 	for (unsigned i = 0; i < processes; i++) {
 		waitpid(pids[i], &status, 0);
@@ -433,4 +577,79 @@ int main(int argc, char **argv)
 	}
 	compare();
 	return bad || atomic_load(&all->failed);
+}
+
+/* ---- all combinations ---- */
+
+static int combination(unsigned n)
+{
+	static const char *const adapters[] = { "", "windows", "multicast", "windows,multicast" };
+	struct prng p;
+
+	without = adapters[n & 3];
+	datagrams = n & 4;
+	no_returns = n & 8;
+	no_revokes = n & 16;
+	moves = n & 32;
+	kills = n & 64;
+	hasty = n & 128;
+	processes = 2;
+	seed += n;
+	p = prng_from(seed);
+	return run(COMBINE_SECONDS, true, &p);
+}
+
+/* Some at a time, for they wait a lot. */
+static int combine(void)
+{
+	unsigned running = 0, failures = 0;
+
+	for (unsigned n = 0; n < COMBINATIONS || running; n++) {
+		int status;
+
+		if (n < COMBINATIONS) {
+			fflush(stdout);
+			if (!fork())
+				exit(combination(n));
+			running++;
+		}
+		if (n < COMBINE_AT_A_TIME - 1)
+			continue;
+		wait(&status);
+		running--;
+		failures += status != 0;
+	}
+	printf("%u of %u combinations failed\n", failures, COMBINATIONS);
+	return failures != 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
+	struct prng p;
+
+	if (argc > 2 && strcmp(argv[2], "time") != 0)
+		seed = strtoull(argv[2], NULL, 0);
+	else
+		seed = (uint64_t)time(NULL);
+	if (argc > 1 && !strcmp(argv[1], "combine"))
+		return combine();
+	if (argc > 3)
+		processes = (unsigned)atoi(argv[3]);
+	for (int i = 4; i < argc; i++) {
+		kills |= !strcmp(argv[i], "kills");
+		moves |= !strcmp(argv[i], "moves");
+		datagrams |= !strcmp(argv[i], "datagrams");
+		mixed |= !strcmp(argv[i], "mixed");
+	}
+	if (processes < 2 || processes > PROCESSES_MAX)
+		return 2;
+	p = prng_from(seed);
+	if (mixed) {
+		kills = prng_below(&p, 2);
+		datagrams = prng_below(&p, 2);
+		lazy = prng_below(&p, 2);
+		hasty = prng_below(&p, 2);
+	}
+	return run(seconds, false, &p);
 }

@@ -159,7 +159,7 @@ _Noreturn static void live(int fd, const char *hosts, const char *secret_file, u
 		printf("the victim: %s\n", ripc_error());
 		exit(1);
 	}
-	CHECK(!ripc_memory_register(v.r, v.area + VICTIM_BUFFER_BYTES, VICTIM_BUFFER_BYTES));
+	CHECK(!ripc_memory_register(v.r, v.area, 3 * VICTIM_BUFFER_BYTES));
 	CHECK(!ripc_service_open(v.r, VICTIM_ECHO, NULL, &v.echo));
 	CHECK(!ripc_service_open(v.r, VICTIM_OFFERS, NULL, &v.offers));
 	CHECK(!ripc_service_open(v.r, VICTIM_DEAF, NULL, &v.deaf));
@@ -192,15 +192,26 @@ struct victim victim_start(const char *hosts, const char *secret_file, uint16_t 
 	return child;
 }
 
+void victim_order(const struct victim *child, enum victim_order order, uint32_t argument)
+{
+	const struct victim_command c = { order, argument };
+
+	CHECK(write(child->fd, &c, sizeof(c)) == sizeof(c));
+}
+
+struct victim_answer victim_wait(const struct victim *child)
+{
+	struct victim_answer a;
+
+	CHECK(read(child->fd, &a, sizeof(a)) == sizeof(a)); /* else it has died */
+	return a;
+}
+
 struct victim_answer victim_tell(const struct victim *child, enum victim_order order,
 				 uint32_t argument)
 {
-	const struct victim_command c = { order, argument };
-	struct victim_answer a;
-
-	CHECK(write(child->fd, &c, sizeof(c)) == sizeof(c));
-	CHECK(read(child->fd, &a, sizeof(a)) == sizeof(a)); /* else it has died */
-	return a;
+	victim_order(child, order, argument);
+	return victim_wait(child);
 }
 
 int victim_end(const struct victim *child)

@@ -47,6 +47,9 @@ struct victim {
 
 /* Forks. `hosts`: a file for the resolver, which has the services from VICTIM_OTHERS on. */
 struct victim victim_start(const char *hosts, const char *secret_file, uint16_t port);
+void victim_order(const struct victim *v, enum victim_order order, uint32_t argument);
+struct victim_answer victim_wait(const struct victim *v);
+/* Both. */
 struct victim_answer victim_tell(const struct victim *v, enum victim_order order,
 				 uint32_t argument);
 /* Its exit status; 0: all was closed in order. */

@@ -84,7 +84,7 @@ says 'and nothing else' 'many.conf: 7 errors'
 # What VILLASnode has and this has not: what is recommended in its place has to speak
 # the same protocol, which only opal.async has in common with socket.
 for type in advio amqp api c37.118 can comedi ethercat fmu fpga influxdb iec60870-5-104 kafka modbus \
-	mqtt nanomsg ngsi opal.async redis rtp webrtc websocket zeromq; do
+	mqtt nanomsg ngsi opal.async redis rtp webrtc zeromq; do
 	echo "nodes = { n = { type = \"$type\" } }" >other.conf
 	"$BUSBAR" check -q other.conf 2>log && continue # it is there by now
 	says "a node-type that is not here ($type)" "VILLASnode has it; ."

@@ -8,6 +8,8 @@
 #include "gateway/control/api.h"
 #include "gateway/control/server.h"
 #include "util/clock.h"
+#include "util/log.h"
+#include "util/log_recent.h"
 
 static struct super_node *sn;
 static struct config *config;
@@ -49,7 +51,7 @@ static void everything_can_be_asked_for(void **state)
 		"/node/b/stats", "/paths", "/path/0", "/path/a%20-%3E%20b",
 		"/path/a -> b/stats", "/stats", "/api/v2/nodes",
 		"/api/v2/node/a?layout=dot", "/metrics", "/graph.dot", "/graph.gv?layout=dot",
-		"/openapi.json",
+		"/openapi.json", "/config/text", "/log", "/log?after=7",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
@@ -218,6 +220,76 @@ static void assert_refused(const char *first, const char *then, const char *why)
 	json_decref(o);
 }
 
+/* The first problem of a text; its whole answer in *answer. */
+static const json_t *first_problem(const char *text, bool good, json_t **answer)
+{
+	json_t *body = json_pack("{ss}", "text", text);
+
+	*answer = ask("POST", "/check", body, 200);
+	json_decref(body);
+	assert_int_equal(json_is_true(json_object_get(*answer, "good")), good);
+	return json_array_get(json_object_get(*answer, "problems"), 0);
+}
+
+static void a_text_is_checked_and_nothing_changes(void **state)
+{
+	json_t *before = ask("GET", "/config", NULL, 200), *after, *answer;
+	const json_t *p;
+
+	p = first_problem("nodes = { a = { type = \"sink\"; }; };", true, &answer);
+	assert_null(p);
+	json_decref(answer);
+	p = first_problem("nodes = {\n  a = { type = \"sink\";\n  rat = 3; };\n};", false, &answer);
+	assert_int_equal(json_integer_value(json_object_get(p, "line")), 3);
+	assert_string_equal(json_string_value(json_object_get(p, "key")), "nodes.a.rat");
+	assert_string_equal(json_string_value(json_object_get(p, "level")), "error");
+	assert_non_null(strstr(json_string_value(json_object_get(p, "message")), "unknown key"));
+	json_decref(answer);
+	/* libconfig tells the line; the text that is not closed ends behind it. */
+	p = first_problem("nodes = {\n\n", false, &answer);
+	assert_true(json_integer_value(json_object_get(p, "line")) >= 2);
+	json_decref(answer);
+	json_decref(ask("POST", "/check", NULL, 400));
+	fake_log_start();
+	after = ask("GET", "/config", NULL, 200);
+	assert_true(json_equal(before, after));
+	json_decref(before);
+	json_decref(after);
+}
+
+static void the_configuration_is_told_as_it_was_written(void **state)
+{
+	json_t *o = ask("GET", "/config/text", NULL, 200);
+
+	assert_non_null(strstr(json_string_value(json_object_get(o, "text")),
+			       "hooks = ( \"stats\" )"));
+	assert_true(json_is_string(json_object_get(o, "file")));
+	json_decref(o);
+}
+
+static void the_log_is_told_from_a_line_on(void **state)
+{
+	json_t *o, *lines;
+	char path[40];
+	json_int_t last;
+
+	assert_int_equal(log_recent_keep(), 0);
+	log_error("one \xff");
+	o = ask("GET", "/log", NULL, 200);
+	last = json_integer_value(json_object_get(o, "last"));
+	json_decref(o);
+	log_error("two\n");
+	snprintf(path, sizeof(path), "/log?after=%" JSON_INTEGER_FORMAT, last);
+	o = ask("GET", path, NULL, 200);
+	lines = json_object_get(o, "lines");
+	assert_int_equal(json_array_size(lines), 1);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(lines, 0), "message")),
+			    "two?");
+	json_decref(o);
+	json_decref(ask("GET", "/log?after=-1", NULL, 400));
+	fake_log_start();
+}
+
 static void what_is_wrong_is_said_with_a_status(void **state)
 {
 	json_t *body = json_pack("{si}", "config", 5);
@@ -283,6 +355,9 @@ int main(void)
 		cmocka_unit_test(figures_of_a_node_are_those_of_its_hook_stats),
 		cmocka_unit_test(a_reset_clears_all_counters_and_the_hook_stats),
 		cmocka_unit_test(commands_are_carried_out),
+		cmocka_unit_test(a_text_is_checked_and_nothing_changes),
+		cmocka_unit_test(the_configuration_is_told_as_it_was_written),
+		cmocka_unit_test(the_log_is_told_from_a_line_on),
 		cmocka_unit_test(what_is_wrong_is_said_with_a_status),
 		cmocka_unit_test(a_line_is_answered_by_a_line),
 	};

@@ -22,7 +22,7 @@ static struct config *config;
 static struct http *http;
 static int port;
 
-/* An endpoint that sends back what comes, and "tick" when it is woken. */
+/* An endpoint that sends back what comes, and "woken" when it is woken. */
 struct echo {
 	struct web_endpoint endpoint;
 	struct web_stream *stream;
@@ -57,11 +57,11 @@ static int echo_received(void *client, const void *data, size_t len)
 	return 0;
 }
 
-static void echo_writable(void *client)
+static void echo_woken(struct web_endpoint *e)
 {
-	struct echo *echo = client;
+	struct echo *echo = e->arg;
 
-	web_stream_send(echo->stream, "tick", 4);
+	web_stream_send(echo->stream, "woken", 5);
 }
 
 static void echo_closed(void *client)
@@ -71,8 +71,10 @@ static void echo_closed(void *client)
 	echo->closed++;
 }
 
-static const struct web_endpoint_ops echo_ops = { echo_open, echo_received, echo_writable,
-						  echo_closed };
+static const struct web_endpoint_ops echo_ops = {
+	.open = echo_open, .received = echo_received, .woken = echo_woken,
+	.closed = echo_closed,
+};
 
 static const struct web_file files[] = {
 	{ .path = "/", .type = "text/html", .etag = "\"1\"", .policy = "default-src 'self'",
@@ -86,8 +88,9 @@ static int setup(void **state)
 	sn = fake_super_node("stats = 0.0; hugepages = 0;", &config);
 	assert_non_null(sn);
 	assert_int_equal(super_node_start(sn), 0);
-	web_files_set(files, ARRAY_SIZE(files));
 	assert_int_equal(http_start(&http, sn, "127.0.0.1:0"), 0);
+	/* In place of the page of a gateway, which http_start() offers; nobody asks yet. */
+	web_files_set(files, ARRAY_SIZE(files));
 	at = strstr(fake_log(), "http://127.0.0.1:");
 	assert_non_null(at);
 	port = atoi(at + strlen("http://127.0.0.1:"));
@@ -188,8 +191,8 @@ static void endpoints_take_connections(void **state)
 	hear(fd, "hello first");
 	assert_non_null(strstr(room, "101 Switching Protocols\r\nUpgrade: test\r\n"));
 	assert_non_null(strstr(room, "X-Path: /a.json\r\nX-Query: b=c\r\n\r\nhello first"));
-	web_stream_wake(echo.stream);
-	hear(fd, "tick");
+	web_endpoint_wake(&echo.endpoint);
+	hear(fd, "woken");
 	memset(text, 'x', LONG_BYTES);
 	assert_int_equal(send(fd, text, LONG_BYTES, 0), LONG_BYTES);
 	assert_int_equal(recv(fd, back, LONG_BYTES, MSG_WAITALL), LONG_BYTES);
@@ -225,11 +228,76 @@ static void endpoints_take_connections(void **state)
 	free(back);
 }
 
+static void an_endpoint_may_have_all_paths_that_nobody_else_has(void **state)
+{
+	struct echo rest = { .endpoint = { .path = "", .match = WEB_BELOW, .ops = &echo_ops,
+					   .arg = &rest } };
+	struct echo a = { .endpoint = { .path = "/a", .ops = &echo_ops, .arg = &a } };
+	int fds[2] = { connect_now(), connect_now() };
+
+	assert_int_equal(web_endpoint_add(&rest.endpoint), 0);
+	assert_int_equal(web_endpoint_add(&a.endpoint), 0);
+	upgrade(fds[0], "/a", "Upgrade: test\r\n");
+	hear(fds[0], "X-Path: /a\r\n");
+	upgrade(fds[1], "/b/c.d", "Upgrade: test\r\n");
+	hear(fds[1], "X-Path: /b/c.d\r\n");
+	assert_int_equal(a.opened, 1);
+	assert_int_equal(rest.opened, 1);
+	web_endpoint_remove(&a.endpoint);
+	web_endpoint_remove(&rest.endpoint);
+	for (unsigned i = 0; i < 2; i++)
+		close(fds[i]);
+}
+
+/* The copy of a text of which this number has come fails, in this thread. */
+static _Thread_local unsigned copies_left;
+
+char *__real_strdup(const char *s);
+char *__wrap_strdup(const char *s);
+
+char *__wrap_strdup(const char *s)
+{
+	return copies_left && !--copies_left ? NULL : __real_strdup(s);
+}
+
+/* Without its certificate or its tokens it would let in who must not come in. */
+static void without_memory_for_a_setting_no_server_starts(void **state)
+{
+	char path[] = "/tmp/busbar-web-XXXXXX", text[200];
+	const char token[] = "watch 0123456789abcdef\n";
+	int fd = mkstemp(path);
+	struct super_node *own;
+	struct config *c;
+	struct http *h;
+	unsigned nth = 0;
+	int ret;
+
+	assert_int_equal(write(fd, token, sizeof(token) - 1), sizeof(token) - 1);
+	close(fd);
+	snprintf(text, sizeof(text), "hugepages = 0; http = { token_file = \"%s\"; };", path);
+	own = fake_super_node(text, &c);
+	assert_non_null(own);
+	do {
+		copies_left = ++nth;
+		ret = http_start(&h, own, "127.0.0.1:0");
+		if (!copies_left)
+			assert_int_equal(ret, -ENOMEM);
+	} while (!copies_left);
+	copies_left = 0;
+	assert_int_equal(ret, 0);
+	assert_true(nth > 3);
+	http_stop(h);
+	fake_end(own, c);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_are_given),
 		cmocka_unit_test(endpoints_take_connections),
+		cmocka_unit_test(an_endpoint_may_have_all_paths_that_nobody_else_has),
+		cmocka_unit_test(without_memory_for_a_setting_no_server_starts),
 	};
 
 	return cmocka_run_group_tests_name("web", tests, setup, teardown);

@@ -276,15 +276,15 @@ static void brings_private_data_over(void **state)
 		uint8_t bytes[PACKET_CONNECT_BYTES + 4] = { 0 };
 		struct packet_connect got;
 
-		packet_connect_encode(&connect_example, &keys[k], bytes);
-		assert_int_equal(packet_connect_decode(&got, &keys[k], bytes,
+		packet_connect_encode(&connect_example, &keys[k], 0, bytes);
+		assert_int_equal(packet_connect_decode(&got, &keys[k], 0, bytes,
 						       sizeof(bytes)), 0);
 		assert_int_equal(got.instance, connect_example.instance);
 		assert_int_equal(got.to, connect_example.to);
 		assert_int_equal(got.credits, 32);
 		assert_int_equal(got.message_bytes, 2048);
 		for (size_t cut = 0; cut < PACKET_CONNECT_BYTES; cut++)
-			assert_int_equal(packet_connect_decode(&got, &keys[k], bytes, cut),
+			assert_int_equal(packet_connect_decode(&got, &keys[k], 0, bytes, cut),
 					 -EBADMSG);
 	}
 }
@@ -295,7 +295,7 @@ static void has_the_same_private_data_on_every_machine(void **state)
 
 	of_hex("52495043" "01" "00" "0020" "00000800" "a1a2a3a4a5a6a7a8" "b1b2b3b4b5b6b7b8"
 	       "0000000000000000" "00000000000000000000000000000000", wanted, sizeof(wanted));
-	packet_connect_encode(&connect_example, &no_key, got);
+	packet_connect_encode(&connect_example, &no_key, 0, got);
 	assert_memory_equal(got, wanted, sizeof(wanted));
 }
 
@@ -306,23 +306,23 @@ static void refuses_changed_private_data(void **state)
 	uint8_t bytes[PACKET_CONNECT_BYTES];
 	struct packet_connect got;
 
-	packet_connect_encode(&connect_example, &no_key, bytes);
-	assert_int_equal(packet_connect_decode(&got, &key, bytes, sizeof(bytes)), -EKEYREJECTED);
+	packet_connect_encode(&connect_example, &no_key, 0, bytes);
+	assert_int_equal(packet_connect_decode(&got, &key, 0, bytes, sizeof(bytes)), -EKEYREJECTED);
 	bytes[4]++;
-	assert_int_equal(packet_connect_decode(&got, &no_key, bytes, sizeof(bytes)),
+	assert_int_equal(packet_connect_decode(&got, &no_key, 0, bytes, sizeof(bytes)),
 			 -EPROTONOSUPPORT);
-	packet_connect_encode(&connect_example, &key, bytes);
-	assert_int_equal(packet_connect_decode(&got, &no_key, bytes, sizeof(bytes)),
+	packet_connect_encode(&connect_example, &key, 0, bytes);
+	assert_int_equal(packet_connect_decode(&got, &no_key, 0, bytes, sizeof(bytes)),
 			 -EKEYREJECTED);
-	assert_int_equal(packet_connect_decode(&got, &other, bytes, sizeof(bytes)),
+	assert_int_equal(packet_connect_decode(&got, &other, 0, bytes, sizeof(bytes)),
 			 -EKEYREJECTED);
 	for (size_t bit = 0; bit < 8 * sizeof(bytes); bit++) {
 		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_int_not_equal(packet_connect_decode(&got, &key, bytes, sizeof(bytes)),
+		assert_int_not_equal(packet_connect_decode(&got, &key, 0, bytes, sizeof(bytes)),
 				     0);
 		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
-	assert_int_equal(packet_connect_decode(&got, &key, bytes, sizeof(bytes)), 0);
+	assert_int_equal(packet_connect_decode(&got, &key, 0, bytes, sizeof(bytes)), 0);
 }
 
 int main(void)

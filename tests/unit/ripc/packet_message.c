@@ -20,7 +20,8 @@ static struct packet_message example(uint8_t type, unsigned count, unsigned retu
 		.count = (uint8_t)count, .returns_count = (uint8_t)returns,
 	};
 
-	if (type != PACKET_SHORT && type != PACKET_CREDIT)
+	if (type != PACKET_SHORT && type != PACKET_CREDIT && type != PACKET_HOLD &&
+	    type != PACKET_GO)
 		p.number = UINT64_C(0x1122334455667788);
 	if (type == PACKET_FAILED)
 		p.error = ENOBUFS;
@@ -98,7 +99,7 @@ static void there_and_back(const struct packet_message *p, bool datagram)
 static void brings_every_type_over(void **state)
 {
 	for (unsigned datagram = 0; datagram < 2; datagram++) {
-		for (uint8_t type = PACKET_DONE; type <= PACKET_REVOKED; type++) {
+		for (uint8_t type = PACKET_DONE; type <= PACKET_TYPE_LAST; type++) {
 			struct packet_message p = example(type, 0, 0, datagram);
 
 			there_and_back(&p, datagram);
@@ -184,7 +185,7 @@ static int decoded(const uint8_t *bytes, size_t length, bool datagram)
 static void refuses_what_is_cut_off_or_too_long(void **state)
 {
 	for (unsigned datagram = 0; datagram < 2; datagram++)
-		for (uint8_t type = PACKET_SHORT; type <= PACKET_REVOKED; type++) {
+		for (uint8_t type = PACKET_SHORT; type <= PACKET_TYPE_LAST; type++) {
 			const bool carries = type <= PACKET_LONG;
 			const struct packet_message p = example(type, carries ? 3 : 0,
 								carries ? 2 : 0, datagram);
@@ -216,7 +217,7 @@ static void refuses_another_magic_version_type_or_count(void **state)
 	assert_int_equal(with_byte(&p, false, 0, 0), -EBADMSG);
 	assert_int_equal(with_byte(&p, false, 4, PACKET_VERSION + 1), -EPROTONOSUPPORT);
 	assert_int_equal(with_byte(&p, false, 5, 0), -EBADMSG);
-	assert_int_equal(with_byte(&p, false, 5, PACKET_REVOKED + 1), -EBADMSG);
+	assert_int_equal(with_byte(&p, false, 5, PACKET_TYPE_LAST + 1), -EBADMSG);
 	assert_int_equal(with_byte(&p, false, 16, 255), -EBADMSG);
 	assert_int_equal(with_byte(&p, false, 17, 255), -EBADMSG);
 	assert_int_equal(with_byte(&p, false, 18, 1), -EBADMSG);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "gateway/base/lookup.h"
 #include "gateway/node/socket/stream.h"
 #include "util/log.h"
 
@@ -777,6 +778,36 @@ static void who_takes_single_bytes_does_not_hold_up_each_message(void **state)
 	stop(&m);
 }
 
+/* A name with the address of nobody and that of the server. */
+static int two_addresses(const char *host, const char *service, const struct addrinfo *hints,
+			 struct addrinfo **out)
+{
+	int ret = getaddrinfo("127.0.0.2", service, hints, out);
+
+	return ret ? ret : getaddrinfo("127.0.0.1", service, hints, &(*out)->ai_next);
+}
+
+static void each_address_of_a_name_is_tried(void **state)
+{
+	unsigned port;
+	int listener = bound(SOCK_STREAM, &port);
+	struct pollfd called = { .fd = listener, .events = POLLIN };
+	struct made_node m;
+	char text[300];
+
+	assert_int_equal(listen(listener, 1), 0);
+	snprintf(text, sizeof(text),
+		 "{ \"layer\": \"tcp-client\", \"format\": \"csv\", \"out\": { \"address\": \"two.example:%u\" } }",
+		 port);
+	lookup_resolver = two_addresses;
+	start(&m, text);
+	assert_int_equal(poll(&called, 1, 10000), 1);
+	assert_false(said("cannot reach"));
+	stop(&m);
+	lookup_resolver = getaddrinfo;
+	close(listener);
+}
+
 static void who_takes_slowly_does_not_hold_up_the_end(void **state)
 {
 	struct taker slow = { .slowly = true };
@@ -1046,6 +1077,7 @@ int main(void)
 		cmocka_unit_test(an_emulated_network_loses_its_share),
 		cmocka_unit_test(a_delayed_stream_keeps_its_order),
 		cmocka_unit_test(a_port_in_use_is_named),
+		cmocka_unit_test(each_address_of_a_name_is_tried),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

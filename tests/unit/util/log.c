@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "util/log.h"
+#include "util/log_recent.h"
 
 static char last[2048];
 static int count;
@@ -292,6 +293,36 @@ static void a_terminal_that_nobody_reads_stops_nobody(void **unused)
 	check_reader_that_stops(master, slave);
 }
 
+static void the_last_lines_are_kept_in_order_and_old_ones_go(void **unused)
+{
+	struct log_recent_line line;
+	uint64_t first, n;
+
+	assert_false(log_recent_next(0, &line));
+	log_warn("before");
+	assert_int_equal(log_recent_last(), 0);
+	assert_int_equal(log_recent_keep(), 0);
+	log_info("below the level");
+	log_warn("a\tb %d", 1);
+	first = log_recent_last();
+	assert_true(log_recent_next(0, &line));
+	assert_int_equal(line.number, first);
+	assert_int_equal(line.level, LOG_WARN);
+	assert_string_equal(line.room, "test/log");
+	assert_string_equal(line.message, "a?b 1");
+	assert_false(log_recent_next(first, &line));
+	for (unsigned i = 0; i < LOG_RECENT_LINES + 10; i++)
+		log_error("%u", i);
+	n = first;
+	for (unsigned i = 10; log_recent_next(n, &line); i++) {
+		assert_int_equal(strtoul(line.message, NULL, 10), i);
+		assert_true(line.number > n);
+		n = line.number;
+	}
+	assert_int_equal(n, log_recent_last());
+	assert_int_equal(n, first + LOG_RECENT_LINES + 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +339,7 @@ int main(void)
 		cmocka_unit_test_setup(a_pipe_that_nobody_reads_stops_nobody, setup),
 		cmocka_unit_test_setup(a_socket_that_nobody_reads_stops_nobody, setup),
 		cmocka_unit_test_setup(a_terminal_that_nobody_reads_stops_nobody, setup),
+		cmocka_unit_test_setup(the_last_lines_are_kept_in_order_and_old_ones_go, setup),
 		cmocka_unit_test_setup(without_a_sink_one_line_goes_to_standard_error, setup),
 	};
 

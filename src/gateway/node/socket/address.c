@@ -206,14 +206,28 @@ static bool have_ipv6(void)
 	return fd >= 0;
 }
 
-static int resolve_internet(int layer, const char *text, int family,
-			    struct socket_address *out, char *why)
+/* Of a name with several; *count: how many. */
+static const struct addrinfo *choose(const struct addrinfo *list, unsigned nth,
+				     unsigned *count)
+{
+	const struct addrinfo *chosen = list;
+
+	*count = 0;
+	for (const struct addrinfo *a = list; a; a = a->ai_next)
+		if ((*count)++ == nth)
+			chosen = a;
+	return chosen;
+}
+
+static int resolve_internet(int layer, const char *text, int family, unsigned nth,
+			    unsigned *count, struct socket_address *out, char *why)
 {
 	bool stream = layer_is_stream(layer);
 	struct addrinfo hints = {
 		.ai_family = family,
 		.ai_socktype = stream ? SOCK_STREAM : SOCK_DGRAM,
 	}, *found;
+	const struct addrinfo *chosen;
 	char host[HOST_MAX];
 	const char *tail;
 	int ret = cut(text, host, &tail, why);
@@ -234,8 +248,9 @@ static int resolve_internet(int layer, const char *text, int family,
 		     ret == EAI_SYSTEM ? strerror(errno) : gai_strerror(ret));
 		return ret == EAI_MEMORY ? -ENOMEM : -EADDRNOTAVAIL;
 	}
-	memcpy(&out->storage, found->ai_addr, found->ai_addrlen);
-	out->len = found->ai_addrlen;
+	chosen = choose(found, nth, count);
+	memcpy(&out->storage, chosen->ai_addr, chosen->ai_addrlen);
+	out->len = chosen->ai_addrlen;
 	out->protocol = layer == LAYER_IP ? (int)number(tail, 255) : 0;
 	freeaddrinfo(found);
 	return 0;
@@ -244,14 +259,23 @@ static int resolve_internet(int layer, const char *text, int family,
 int socket_address_resolve(int layer, const char *text, int family,
 			   struct socket_address *out, char *why)
 {
+	unsigned count;
+
+	return socket_address_resolve_nth(layer, text, family, 0, &count, out, why);
+}
+
+int socket_address_resolve_nth(int layer, const char *text, int family, unsigned nth,
+			       unsigned *count, struct socket_address *out, char *why)
+{
 	char name[IF_NAMESIZE];
 	int ret;
 
+	*count = 1;
 	memset(out, 0, sizeof(*out));
 	if (layer == LAYER_UNIX || layer == LAYER_LOCAL)
 		return parse_unix(text, out, why);
 	if (layer != LAYER_ETH)
-		return resolve_internet(layer, text, family, out, why);
+		return resolve_internet(layer, text, family, nth, count, out, why);
 	ret = parse_eth(text, &out->ll, name, why);
 	if (ret)
 		return ret;

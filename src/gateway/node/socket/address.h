@@ -75,6 +75,11 @@ bool socket_address_is_any(const char *text);
 int socket_address_resolve(int layer, const char *text, int family,
 			   struct socket_address *out, char *why);
 
+/* The same for a name with several addresses, which a caller tries in turn: the one with the
+ * number `nth`, from 0, or the first one where there are fewer; *count: how many. */
+int socket_address_resolve_nth(int layer, const char *text, int family, unsigned nth,
+			       unsigned *count, struct socket_address *out, char *why);
+
 /* Of the same host; IPv4 inside IPv6 is IPv4. `port`: and the same port. For
  * eth the hardware address, for unix the name. */
 bool socket_address_equal(const struct socket_address *a,

@@ -93,6 +93,7 @@ struct stream {
 	int epoll_fd, wake_fd, listener, attempt;
 	atomic_bool stop, tried;     /* tried: the first attempt's end is known */
 	uint64_t attempt_end_ns;
+	unsigned address, address_count; /* of the peer's name: which one is tried */
 	struct backoff retry;
 	bool said_unreachable;
 	bool shown_connected, shown; /* the node's state, when it was told */

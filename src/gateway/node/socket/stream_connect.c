@@ -173,6 +173,12 @@ static void attempt_failed(struct stream *st, const char *why)
 	if (st->attempt >= 0)
 		close(st->attempt);
 	st->attempt = -1;
+	/* A server may listen at one of the addresses of its name only. */
+	if (++st->address < st->address_count) {
+		st->retry.at_ns = clock_now_ns();
+		return;
+	}
+	st->address = 0;
 	atomic_store(&st->tried, true);
 	schedule(st);
 	if (st->said_unreachable)
@@ -199,6 +205,7 @@ static void attempt_succeeded(struct stream *st)
 	}
 	watch(st->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
 	st->attempt = -1;
+	st->address = 0;
 	backoff_reset(&st->retry);
 	st->said_unreachable = false;
 	log_info("%s: connected to %s", name_of(st),
@@ -214,8 +221,8 @@ static int resolve(struct stream *st, char *why)
 
 	if (s->in.address)
 		family = socket_address_family(s->in.address);
-	ret = socket_address_resolve(s->layer, s->out.address, family,
-				     &s->remote, why);
+	ret = socket_address_resolve_nth(s->layer, s->out.address, family, st->address,
+					 &st->address_count, &s->remote, why);
 	s->has_local = false;
 	if (ret || !s->in.address)
 		return ret;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar ripc top`: what the instances of this host and user do, again and again: rates of
+ * their counters since the last look.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/ripc_common.h"
+#include "cli/ripc_shown.h"
+
+#define SEEN_MAX 1024
+
+static const char help[] =
+	"usage: busbar ripc top [OPTIONS]\n\n"
+	"Shows what the instances of this user on this host do: messages and bytes per second.\n"
+	"The superuser sees those of all.\n\n"
+	"  -i, --interval SECONDS   from one look to the next (1)\n"
+	"  -c, --count N            looks (0: until interrupted)\n"
+	"  -j, --json               one JSON object a look, with the counters as they are\n"
+	"  -h, --help               this text\n";
+
+/* An instance at the last look. */
+struct seen {
+	uint64_t instance;
+	struct ripc_counters counters;
+};
+
+struct look {
+	struct seen *before, *now;
+	unsigned before_count, now_count;
+	double seconds;
+	struct json_out *json;
+};
+
+static double rate(const struct look *l, uint64_t before, uint64_t now)
+{
+	return l->seconds > 0 && now > before ? (double)(now - before) / l->seconds : 0;
+}
+
+static void print_rates(const struct look *l, const struct shown *s)
+{
+	const struct ripc_counters *c = &s->head.counters, *b = c;
+
+	for (unsigned i = 0; i < l->before_count; i++)
+		if (l->before[i].instance == s->head.instance)
+			b = &l->before[i].counters;
+	printf("%7" PRIu32 " %-15s %-24s %4" PRIu64 " %9.0f %9.0f %8.0f %8.0f %9.1f %7" PRIu64
+	       " %7" PRIu64 "\n", s->head.pid, s->head.command, s->head.address, c->connections,
+	       rate(l, b->short_sent, c->short_sent),
+	       rate(l, b->short_received, c->short_received),
+	       rate(l, b->long_sent, c->long_sent), rate(l, b->long_received, c->long_received),
+	       rate(l, b->bytes_pushed + b->bytes_pulled, c->bytes_pushed + c->bytes_pulled) / 1e6,
+	       c->short_dropped, c->long_failed);
+}
+
+static void print_service(const struct ripc_show_service *v, struct json_out *j)
+{
+	json_out_open(j, NULL, '{');
+	ripc_shown_service_json(v, j);
+	json_out_close(j, '}');
+}
+
+static void print_json(struct json_out *j, const struct shown *s)
+{
+	json_out_open(j, NULL, '{');
+	json_out_uint(j, "pid", s->head.pid);
+	json_out_string(j, "command", s->head.command);
+	json_out_string(j, "address", s->head.address);
+	json_out_open(j, "counters", '{');
+	ripc_counters_json(&s->head.counters, j);
+	json_out_close(j, '}');
+	json_out_open(j, "services", '[');
+	for (unsigned i = 0; i < s->head.services; i++)
+		print_service(&s->services[i], j);
+	json_out_close(j, ']');
+	json_out_uint(j, "services_left_out", s->head.services_left_out);
+	json_out_close(j, '}');
+}
+
+static void one(const struct shown *s, void *arg)
+{
+	struct look *l = arg;
+
+	if (l->json)
+		print_json(l->json, s);
+	else
+		print_rates(l, s);
+	if (l->now_count < SEEN_MAX)
+		l->now[l->now_count++] =
+			(struct seen){ s->head.instance, s->head.counters };
+}
+
+static int look(struct look *l, bool json)
+{
+	struct json_out j = { .out = stdout };
+	int ret;
+
+	l->json = json ? &j : NULL;
+	l->now_count = 0;
+	if (json) {
+		json_out_open(&j, NULL, '{');
+		json_out_open(&j, "instances", '[');
+	} else {
+		if (isatty(STDOUT_FILENO))
+			printf("\033[H\033[2J");
+		printf("%7s %-15s %-24s %4s %9s %9s %8s %8s %9s %7s %7s\n", "PID", "COMMAND",
+		       "ADDRESS", "CONN", "SHORT/s", "RECV/s", "LONG/s", "RECV/s", "MB/s",
+		       "DROPPED", "FAILED");
+	}
+	ret = ripc_shown_each(one, l);
+	if (json) {
+		json_out_close(&j, ']');
+		json_out_close(&j, '}');
+		putchar('\n');
+	}
+	fflush(stdout);
+	return ret;
+}
+
+static double seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void pause_for(uint64_t ns)
+{
+	const struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	nanosleep(&t, NULL); /* a signal ends it, and the loop */
+}
+
+int cli_ripc_top(int argc, char **argv)
+{
+	static uint64_t interval_ns = 1000000000, count;
+	static bool json;
+	static const struct ripc_option options[] = {
+		{ "interval", 'i', .ns = &interval_ns },
+		{ "count", 'c', .number = &count, .max = UINT32_MAX },
+		{ "json", 'j', .flag = &json },
+		{ .name = NULL },
+	};
+	static struct seen tables[2][SEEN_MAX];
+	int status = ripc_common_options(argc, argv, options, NULL, help);
+	struct look l = { .before = tables[0], .now = tables[1] };
+	double last = 0;
+
+	if (status >= 0)
+		return status;
+	if (optind < argc) {
+		fprintf(stderr, "busbar ripc top: '%s' is not expected\n", argv[optind]);
+		return CLI_USAGE;
+	}
+	ripc_common_catch();
+	for (uint64_t n = 0; !atomic_load(&ripc_interrupted) && (!count || n < count); n++) {
+		struct seen *spare = l.before;
+		double now;
+
+		if (n)
+			pause_for(interval_ns);
+		if (atomic_load(&ripc_interrupted))
+			break;
+		now = seconds_now();
+		l.seconds = n ? now - last : 0;
+		last = now;
+		if (look(&l, json))
+			return CLI_FAILED;
+		l.before = l.now;
+		l.before_count = l.now_count;
+		l.now = spare;
+	}
+	return CLI_OK;
+}

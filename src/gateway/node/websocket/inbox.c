@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See inbox.h. */
+#include "gateway/node/websocket/inbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/base/memory.h"
+#include "util/wakeup.h"
+
+int ws_inbox_init(struct ws_inbox *b, unsigned rings, unsigned queuelen, unsigned values)
+{
+	int ret = pool_init(&b->pool, rings * queuelen, values, &memory_heap);
+
+	if (ret)
+		return ret;
+	b->has_pool = true;
+	b->rings = aligned_alloc(CACHE_LINE, rings * sizeof(*b->rings));
+	if (!b->rings)
+		return -ENOMEM;
+	memset(b->rings, 0, rings * sizeof(*b->rings));
+	for (; b->count < rings; b->count++) {
+		ret = ring_init(&b->rings[b->count], queuelen);
+		if (ret)
+			return ret;
+	}
+	b->event_fd = wakeup_open_signal();
+	return b->event_fd < 0 ? b->event_fd : 0;
+}
+
+void ws_inbox_destroy(struct ws_inbox *b)
+{
+	struct sample *s;
+
+	for (unsigned i = 0; i < b->count; i++) {
+		while ((s = ring_pop(&b->rings[i])))
+			sample_put(s);
+		ring_destroy(&b->rings[i]);
+	}
+	free(b->rings);
+	if (b->has_pool)
+		pool_destroy(&b->pool);
+	if (b->event_fd >= 0)
+		close(b->event_fd);
+	*b = (struct ws_inbox){ .event_fd = -1 };
+}
+
+void ws_inbox_put(struct ws_inbox *b, unsigned ring, struct sample *const smps[],
+		  unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct sample *s = sample_alloc(&b->pool);
+
+		if (s)
+			sample_copy(s, smps[i]);
+		if (s && ring_push(&b->rings[ring], s))
+			continue;
+		if (s)
+			sample_put(s);
+		atomic_fetch_add_explicit(&b->lost, 1, memory_order_relaxed);
+	}
+}
+
+void ws_inbox_signal(struct ws_inbox *b)
+{
+	wakeup_post(b->event_fd);
+}
+
+void ws_inbox_drain(struct ws_inbox *b)
+{
+	wakeup_drain(b->event_fd);
+}
+
+void ws_inbox_wake(struct ws_inbox *b)
+{
+	waker_wake(&b->waker);
+	if (atomic_load_explicit(&b->polled, memory_order_relaxed))
+		ws_inbox_signal(b);
+}
+
+unsigned ws_inbox_take(struct ws_inbox *b, struct sample *smps[], unsigned cnt)
+{
+	unsigned n = 0, empty = 0;
+	struct sample *from;
+
+	/* In turns, so that one connection cannot keep out the others. */
+	while (n < cnt && empty < b->count) {
+		from = ring_pop(&b->rings[b->next]);
+		if (!from) {
+			empty++;
+			b->next = (b->next + 1) % b->count;
+			continue;
+		}
+		empty = 0;
+		sample_copy(smps[n++], from);
+		sample_put(from);
+		if (n % 64 == 0)
+			b->next = (b->next + 1) % b->count;
+	}
+	return n;
+}
+
+static bool is_empty(struct ws_inbox *b)
+{
+	for (unsigned i = 0; i < b->count; i++)
+		if (ring_count(&b->rings[i]))
+			return false;
+	return true;
+}
+
+void ws_inbox_sleep(struct ws_inbox *b, uint64_t timeout_ns)
+{
+	unsigned generation = waker_prepare(&b->waker);
+
+	if (is_empty(b) && !atomic_load_explicit(&b->interrupted, memory_order_acquire))
+		waker_wait(&b->waker, generation, timeout_ns);
+}
+
+void ws_inbox_interrupt(struct ws_inbox *b, bool on)
+{
+	atomic_store(&b->interrupted, on);
+	if (!on)
+		return;
+	waker_wake(&b->waker);
+	ws_inbox_signal(b);
+}
+
+int ws_inbox_poll_fds(struct ws_inbox *b, int fds[], int max)
+{
+	if (max < 1) {
+		atomic_store(&b->polled, false);
+		return 0;
+	}
+	/* What came before must not be missed. */
+	if (!atomic_exchange(&b->polled, true))
+		ws_inbox_signal(b);
+	fds[0] = b->event_fd;
+	return 1;
+}

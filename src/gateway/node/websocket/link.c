@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection to another gateway: its thread connects, again and again, and then sends what
+ * the path writes and takes what comes. Each has a backlog of its own, so that one that is
+ * slow or away does not disturb the others.
+ */
+#define LOG_ROOM "gateway/websocket"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/base/thread.h"
+#include "gateway/node/websocket/websocket.h"
+#include "gateway/part/websocket/frame.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+#include "util/wakeup.h"
+
+/* What may wait for the peer; the rest waits in the ring. */
+#define FILL_MAX (64u << 10)
+#define SCRATCH_BYTES 16384
+#define READS_MAX 16                /* in a row */
+/* At the end: for what was written, and then for the peer's goodbye. */
+#define FLUSH_NS NSEC_PER_SEC
+#define GOODBYE_NS (NSEC_PER_SEC / 2)
+
+static const char *name_of(const struct ws_link *l)
+{
+	return l->owner->node->name;
+}
+
+/* Masks keep proxies from taking a payload for a request; their bytes need not be secret, but
+ * must not be known to who chooses the payload (section 5.3). */
+static void next_mask(struct ws_link *l, uint8_t mask[4])
+{
+	uint64_t z = (l->random += UINT64_C(0x9e3779b97f4a7c15));
+	uint32_t word;
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	word = (uint32_t)(z >> 32);
+	memcpy(mask, &word, sizeof(word));
+}
+
+/* Room for `len` bytes behind those that wait. */
+static uint8_t *make_room(struct ws_link *l, size_t len)
+{
+	uint8_t *out = l->out;
+	size_t size = MAX(l->out_size, (size_t)4096);
+
+	while (size - l->out_len < len)
+		size *= 2;
+	if (size != l->out_size)
+		out = realloc(l->out, size);
+	if (!out)
+		return NULL;
+	l->out = out;
+	l->out_size = size;
+	return out + l->out_len;
+}
+
+/* Of `b` as one frame. 0 or -ENOMEM. */
+static int put_frame(struct ws_link *l, enum ws_opcode opcode, const struct ws_piece *pieces,
+		     unsigned count, size_t len)
+{
+	uint8_t mask[4], *to = make_room(l, WS_HEAD_MAX + len), *payload;
+
+	if (!to)
+		return -ENOMEM;
+	next_mask(l, mask);
+	payload = to += ws_head_write(to, opcode, true, len, mask);
+	for (unsigned i = 0; i < count; i++) {
+		memcpy(to, pieces[i].data, pieces[i].len);
+		to += pieces[i].len;
+	}
+	ws_mask(payload, len, mask, 0);
+	l->out_len = (size_t)(to - l->out);
+	return 0;
+}
+
+static int put_control(struct ws_link *l, enum ws_opcode opcode, const void *data, size_t len)
+{
+	struct ws_piece piece = { (char *)data, len };
+
+	return put_frame(l, opcode, &piece, 1, len);
+}
+
+static void say_goodbye(struct ws_link *l, unsigned status, const char *reason)
+{
+	uint8_t payload[WS_CONTROL_MAX];
+
+	if (!l->closing)
+		put_control(l, WS_CLOSE, payload, ws_close_write(payload, status, reason));
+	l->closing = true;
+}
+
+/* Fills what goes out from the ring. */
+static int fill(struct ws_link *l)
+{
+	struct ws_piece pieces[WS_FRAME_SAMPLES];
+	struct ws_batch b;
+
+	if (!l->feed || l->closing)
+		return 0;
+	ws_feed_trim(l->feed);
+	while (l->out_len < FILL_MAX) {
+		b = ws_feed_take(l->feed, &l->place, pieces);
+		if (b.lost)
+			node_lose(l->owner->node, NODE_LOSS_FULL, b.lost,
+				  "%s takes them too slowly, out.backlog is %lld bytes", l->text,
+				  (long long)l->owner->backlog);
+		if (!b.pieces)
+			break;
+		if (put_frame(l, ws_feed_opcode(l->feed), pieces, b.pieces, b.len))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* As much as goes. 0 or a negative errno: the connection is broken. */
+static int flush(struct ws_link *l)
+{
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (done < l->out_len && n > 0) {
+		n = ws_link_send(l, l->out + done, l->out_len - done);
+		if (n > 0)
+			done += (size_t)n;
+	}
+	l->out_len -= done;
+	if (done && l->out_len)
+		memmove(l->out, l->out + done, l->out_len);
+	/* Who takes what he gets is there. */
+	if (done)
+		l->heard_ns = clock_now_ns();
+	return n > 0 || n == -EAGAIN || n == -EINTR ? 0 : n ? (int)n : -EPIPE;
+}
+
+static void take_samples(struct ws_link *l, const struct ws_message *m)
+{
+	unsigned count, wrong;
+
+	if (!l->scan)
+		return;
+	wrong = ws_inlet_take(&l->inlet, l->scan, m->data, m->len, &count);
+	if (wrong)
+		fault_note(&l->owner->faults, FAULT_MALFORMED, wrong, "from %s: %s", l->text,
+			   format_error(l->scan));
+}
+
+static void take_message(struct ws_link *l, const struct ws_message *m)
+{
+	switch (m->opcode) {
+	case WS_TEXT:
+	case WS_BINARY:
+		take_samples(l, m);
+		break;
+	case WS_PING:
+		/* Who asks and does not read gets no answer. */
+		if (!l->closing && l->out_len < 2 * FILL_MAX)
+			put_control(l, WS_PONG, m->data, m->len);
+		break;
+	case WS_CLOSE:
+		l->close_seen = true;
+		if (!l->closing)
+			log_info("node %s: %s says goodbye: %u%s%.*s", name_of(l), l->text,
+				 m->status, m->reason_len ? " " : "", (int)m->reason_len,
+				 m->reason);
+		say_goodbye(l, m->status, "");
+		break;
+	default:
+		break;
+	}
+}
+
+static int take_bytes(struct ws_link *l, const void *data, size_t len)
+{
+	const char *bytes = data;
+	struct ws_message m;
+	size_t used;
+	int ret;
+
+	l->heard_ns = clock_now_ns();
+	l->pinged = false;
+	while (len && !l->close_seen) {
+		ret = ws_reader_take(l->reader, bytes, len, &used, &m);
+		bytes += used;
+		len -= used;
+		if (ret < 0) {
+			log_warn("node %s: %s: %s", name_of(l), l->text,
+				 ws_reader_error(l->reader));
+			say_goodbye(l, (unsigned)-ret, ws_reader_error(l->reader));
+			l->close_seen = true;
+			return 0;
+		}
+		if (ret > 0)
+			take_message(l, &m);
+	}
+	return 0;
+}
+
+/* What has come. 1: there may be more; 0; or a negative errno. */
+static int receive(struct ws_link *l)
+{
+	char scratch[SCRATCH_BYTES];
+
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		ssize_t n = ws_link_recv(l, scratch, sizeof(scratch));
+
+		if (n == -EAGAIN || n == -EINTR)
+			return 0;
+		if (n <= 0)
+			return n ? (int)n : -ECONNRESET;
+		take_bytes(l, scratch, (size_t)n);
+	}
+	return 1;
+}
+
+/* The time of the next ping or of giving up; 0: it is given up. */
+static uint64_t watch(struct ws_link *l)
+{
+	uint64_t ping_ns = (uint64_t)(l->owner->ping_s * 1e9), now = clock_now_ns();
+	uint64_t limit_ns = ping_ns + (uint64_t)(l->owner->timeout_s * 1e9);
+
+	if (!ping_ns)
+		return UINT64_MAX;
+	if (now - l->heard_ns >= limit_ns)
+		return 0;
+	if (now - l->heard_ns < ping_ns)
+		return l->heard_ns + ping_ns;
+	if (!l->pinged)
+		put_control(l, WS_PING, "", 0);
+	l->pinged = true;
+	return l->heard_ns + limit_ns;
+}
+
+/* Sleeps until there is something to do. */
+static void sleep_until(struct ws_link *l, uint64_t until_ns)
+{
+	short events = POLLIN;
+
+	if (l->out_len || l->want_write)
+		events |= POLLOUT;
+	atomic_store(&l->asleep, true);
+	atomic_thread_fence(memory_order_seq_cst);
+	/* What was put before that is not missed. */
+	if (l->feed && !l->closing && l->out_len < FILL_MAX) {
+		ws_feed_trim(l->feed);
+		if (ws_feed_behind(l->feed, &l->place))
+			until_ns = 0;
+	}
+	ws_link_wait(l, events, until_ns);
+	atomic_store(&l->asleep, false);
+}
+
+/* The node stops: what was written goes first, then the goodbye. True: it is over. */
+static bool part(struct ws_link *l, uint64_t *end_ns)
+{
+	uint64_t now = clock_now_ns();
+	bool empty = !l->out_len &&
+		     (!l->feed || !ws_feed_behind(l->feed, &l->place));
+
+	if (!*end_ns)
+		*end_ns = now + FLUSH_NS;
+	if (!l->closing && (empty || now >= *end_ns)) {
+		say_goodbye(l, WS_GOING_AWAY, "the node stops");
+		*end_ns = now + GOODBYE_NS;
+	}
+	return now >= *end_ns;
+}
+
+/* Until the connection ends; why it did. */
+static const char *serve(struct ws_link *l)
+{
+	uint64_t end_ns = 0, until_ns;
+	int ret = 0;
+
+	if (l->early_len)
+		take_bytes(l, l->early, l->early_len);
+	for (;;) {
+		bool more;
+
+		ret = fill(l) ?: flush(l);
+		if (ret)
+			break;
+		if (l->close_seen && !l->out_len)
+			return NULL;
+		ret = receive(l);
+		more = ret > 0;
+		if (ret < 0)
+			break;
+		if (atomic_load(&l->owner->ending) && part(l, &end_ns))
+			return NULL;
+		until_ns = watch(l);
+		if (!until_ns)
+			return "it does not answer a ping";
+		if (!more)
+			sleep_until(l, end_ns ? MIN(until_ns, clock_now_ns() + 10000000) :
+						until_ns);
+	}
+	return l->closing ? NULL : ret == -ECONNRESET ? "it has closed the connection" :
+				   strerror(-ret);
+}
+
+/* A close with unread bytes is a reset, which may destroy our goodbye. */
+static void linger(struct ws_link *l)
+{
+	uint64_t end_ns = clock_now_ns() + GOODBYE_NS;
+	char scratch[SCRATCH_BYTES];
+	ssize_t n = l->closing ? -EAGAIN : 0;
+
+	if (!l->tls)
+		shutdown(l->fd, SHUT_WR);
+	while ((n > 0 || n == -EAGAIN) && clock_now_ns() < end_ns) {
+		n = ws_link_recv(l, scratch, sizeof(scratch));
+		if (n == -EAGAIN)
+			ws_link_wait(l, POLLIN, end_ns);
+	}
+}
+
+/* ---- the thread ---- */
+
+static void come_up(struct ws_link *l)
+{
+	l->heard_ns = clock_now_ns();
+	l->pinged = l->closing = l->close_seen = false;
+	l->out_len = 0;
+	l->said_unreachable = false;
+	if (l->feed)
+		ws_place_init(l->feed, &l->place);
+	atomic_store(&l->up, true);
+	log_info("node %s: connected to %s", name_of(l), l->text);
+	ws_node_links_changed(l->owner, 1);
+}
+
+static void go_down(struct ws_link *l, const char *why)
+{
+	atomic_store(&l->up, false);
+	ws_node_links_changed(l->owner, -1);
+	if (why)
+		log_warn("node %s: connection to %s lost: %s", name_of(l), l->text, why);
+	free(l->out);
+	l->out = NULL;
+	l->out_len = l->out_size = 0;
+}
+
+static void try_once(struct ws_link *l)
+{
+	uint64_t since_ns;
+	char why[300] = "";
+	int ret;
+
+	l->reader = ws_reader_new(WS_CLIENT, (size_t)l->owner->message_max);
+	ret = l->reader ? ws_link_connect(l, why, sizeof(why)) : -ENOMEM;
+	if (!ret) {
+		come_up(l);
+		since_ns = l->heard_ns;
+		go_down(l, serve(l));
+		linger(l);
+		ws_link_close(l);
+		/* One that always ends at once is not tried all the time. */
+		if (clock_now_ns() - since_ns > NSEC_PER_SEC)
+			backoff_reset(&l->retry);
+	} else if (ret != -ECANCELED && !l->said_unreachable) {
+		l->said_unreachable = true;
+		log_info("node %s: cannot connect to %s: %s; trying again every %lld ms",
+			 name_of(l), l->text, *why ? why : strerror(-ret),
+			 (long long)l->owner->reconnect_ms);
+	}
+	ws_reader_free(l->reader);
+	l->reader = NULL;
+}
+
+static void *run(void *arg)
+{
+	struct ws_link *l = arg;
+	struct ws_node *s = l->owner;
+
+	while (!atomic_load(&s->ending)) {
+		try_once(l);
+		backoff_plan(&l->retry, (uint64_t)s->reconnect_ms * 1000000, clock_now_ns());
+		while (!atomic_load(&s->ending) && !backoff_is_due(&l->retry, clock_now_ns()))
+			ws_link_wait(l, 0, l->retry.at_ns);
+	}
+	return NULL;
+}
+
+static void received(void *arg, struct sample *const smps[], unsigned count)
+{
+	struct ws_link *l = arg;
+
+	ws_node_received(l->owner, l->ring, smps, count);
+}
+
+static int open_parts(struct ws_link *l)
+{
+	struct node *n = l->owner->node;
+	const char *format = *l->url.format ? l->url.format : l->owner->format;
+	const struct signal_list *in = n->in.signals;
+	char why[200] = "";
+	int ret = 0;
+
+	if (n->is_destination) {
+		ret = ws_feed_new(&l->feed, format, n->out.hooked ? n->out.hooked : n->out.signals,
+				  (size_t)l->owner->backlog, why, sizeof(why));
+		if (ret)
+			log_error("node %s: %s: %s", n->name, l->text, why);
+	}
+	if (!ret && n->is_source) {
+		ret = format_new(&l->scan, NULL, NULL, format, n->in.signals);
+		if (!ret)
+			l->scan->message = true;
+		if (!ret)
+			ret = ws_inlet_init(&l->inlet, in && in->count ? in->count : 64, received,
+					    l);
+		l->has_inlet = !ret;
+	}
+	return ret;
+}
+
+static void free_parts(struct ws_link *l)
+{
+	ws_feed_free(l->feed);
+	format_destroy(l->scan);
+	if (l->has_inlet)
+		ws_inlet_destroy(&l->inlet);
+	l->feed = NULL;
+	l->scan = NULL;
+	l->has_inlet = false;
+	if (l->wake_fd >= 0)
+		close(l->wake_fd);
+	l->wake_fd = -1;
+}
+
+int ws_link_start(struct ws_link *l)
+{
+	int ret = open_parts(l);
+
+	l->fd = -1;
+	if (!ret) {
+		l->wake_fd = wakeup_open_signal();
+		ret = l->wake_fd < 0 ? l->wake_fd : 0;
+	}
+	if (!ret)
+		ret = thread_start(&l->thread, "websocket", THREAD_AS_CALLER, run, l);
+	l->has_thread = !ret;
+	if (ret)
+		free_parts(l);
+	return ret;
+}
+
+void ws_link_stop(struct ws_link *l)
+{
+	if (!l->has_thread)
+		return;
+	pthread_join(l->thread, NULL);
+	l->has_thread = false;
+	free_parts(l);
+}
+
+void ws_link_wake(struct ws_link *l)
+{
+	/* As in sleep_until(): one of both sees what the other has stored. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&l->asleep, memory_order_relaxed) &&
+	    atomic_exchange(&l->asleep, false))
+		wakeup_post(l->wake_fd);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way to a connection: address, TCP, TLS, handshake, each within one time limit. */
+#define LOG_ROOM "gateway/websocket"
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/base/lookup.h"
+#include "gateway/node/websocket/websocket.h"
+#include "gateway/part/websocket/handshake.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+#include "util/wakeup.h"
+
+#define ATTEMPT_NS (5 * NSEC_PER_SEC)
+#define ANSWER_MAX 8192
+#define TOKEN_MAX 512
+
+void ws_link_wait(struct ws_link *l, short events, uint64_t until_ns)
+{
+	uint64_t now = clock_now_ns(), left = until_ns > now ? until_ns - now : 0;
+	struct timespec t = timespec_from_ns(left);
+	struct pollfd fds[] = { { .fd = l->wake_fd, .events = POLLIN },
+				{ .fd = l->fd, .events = events } };
+
+	ppoll(fds, l->fd >= 0 ? 2 : 1, until_ns == UINT64_MAX ? NULL : &t, NULL);
+	if (fds[0].revents)
+		wakeup_drain(l->wake_fd);
+}
+
+ssize_t ws_link_recv(struct ws_link *l, void *to, size_t size)
+{
+	ssize_t n;
+
+	if (l->tls)
+		return l->owner->tls_ops->read(l->tls, to, size, &l->want_write);
+	n = recv(l->fd, to, size, MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+ssize_t ws_link_send(struct ws_link *l, const void *data, size_t len)
+{
+	ssize_t n;
+
+	if (l->tls)
+		return l->owner->tls_ops->write(l->tls, data, len, &l->want_read);
+	n = send(l->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return n < 0 ? -errno : n;
+}
+
+void ws_link_close(struct ws_link *l)
+{
+	if (l->tls) {
+		l->owner->tls_ops->shut(l->tls);
+		l->owner->tls_ops->conn_free(l->tls);
+	}
+	l->tls = NULL;
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+	l->want_read = l->want_write = false;
+	free(l->early);
+	l->early = NULL;
+	l->early_len = 0;
+}
+
+/* 0 or -ECANCELED or -ETIMEDOUT. */
+static int wait_until(struct ws_link *l, short events, uint64_t until_ns)
+{
+	ws_link_wait(l, events, until_ns);
+	if (atomic_load(&l->owner->ending))
+		return -ECANCELED;
+	return clock_now_ns() >= until_ns ? -ETIMEDOUT : 0;
+}
+
+static int connect_to(struct ws_link *l, const struct addrinfo *a, uint64_t until_ns)
+{
+	struct pollfd p = { .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int error = 0, one = 1, ret;
+
+	l->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       a->ai_protocol);
+	if (l->fd < 0)
+		return -errno;
+	setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	p.fd = l->fd;
+	if (!connect(l->fd, a->ai_addr, a->ai_addrlen))
+		return 0;
+	if (errno != EINPROGRESS)
+		return -errno;
+	while (poll(&p, 1, 0) == 0) {
+		ret = wait_until(l, POLLOUT, until_ns);
+		if (ret)
+			return ret;
+	}
+	getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	return -error;
+}
+
+static int connect_any(struct ws_link *l, uint64_t until_ns, char *why, size_t size)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+	int ret = lookup_address(l->url.host, l->url.port, &hints, &list);
+
+	if (ret) {
+		snprintf(why, size, "%s", gai_strerror(ret));
+		return -ENOENT;
+	}
+	ret = -ENOENT;
+	for (const struct addrinfo *a = list; a && ret && ret != -ECANCELED; a = a->ai_next) {
+		ws_link_close(l);
+		ret = connect_to(l, a, until_ns);
+	}
+	freeaddrinfo(list);
+	snprintf(why, size, "%s", strerror(-ret));
+	return ret;
+}
+
+static int greet(struct ws_link *l, uint64_t until_ns, char *why, size_t size)
+{
+	const struct tls_ops *ops = l->owner->tls_ops;
+	bool want_write;
+	int ret;
+
+	if (!l->url.tls)
+		return 0;
+	l->tls = ops->conn_new(l->owner->tls, l->fd, l->url.host);
+	if (!l->tls)
+		return -ENOMEM;
+	while ((ret = ops->greet(l->tls, &want_write)) == -EAGAIN) {
+		ret = wait_until(l, want_write ? POLLOUT : POLLIN, until_ns);
+		if (ret)
+			break;
+	}
+	if (ret)
+		snprintf(why, size, "TLS: %s", ret == -ETIMEDOUT ? strerror(ETIMEDOUT) :
+							    ops->reason(l->tls));
+	return ret;
+}
+
+/* The line with the token; 0 or a negative errno. */
+static int read_token(const struct ws_node *s, char *line, size_t size, char *why,
+		      size_t why_size)
+{
+	char token[TOKEN_MAX];
+	FILE *f;
+	bool good;
+
+	*line = '\0';
+	if (!s->token_file)
+		return 0;
+	f = fopen(s->token_file, "re");
+	good = f && fgets(token, sizeof(token), f);
+	if (f)
+		fclose(f);
+	if (good)
+		token[strcspn(token, " \t\r\n")] = '\0';
+	if (!good || !*token) {
+		snprintf(why, why_size, "token_file %s: %s", s->token_file,
+			 f ? "there is no token in its first line" : strerror(errno));
+		return -EINVAL;
+	}
+	snprintf(line, size, "Authorization: Bearer %s\r\n", token);
+	return 0;
+}
+
+static int send_request(struct ws_link *l, const char *key, uint64_t until_ns, char *why,
+			size_t size)
+{
+	char lines[TOKEN_MAX + 32], text[4096];
+	size_t len, done = 0;
+	int ret = read_token(l->owner, lines, sizeof(lines), why, size);
+
+	if (ret)
+		return ret;
+	len = ws_request_write(text, sizeof(text), l->url.authority, l->url.target, key, "live",
+			       lines);
+	while (done < len) {
+		ssize_t n = ws_link_send(l, text + done, len - done);
+
+		if (n > 0)
+			done += (size_t)n;
+		else if (n != -EAGAIN)
+			return n ? (int)n : -EPIPE;
+		else
+			ret = wait_until(l, l->want_read ? POLLIN : POLLOUT, until_ns);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* The head of the answer; what came behind it is kept. */
+static int take_answer(struct ws_link *l, const char *key, uint64_t until_ns, char *why,
+		       size_t size)
+{
+	char *text = malloc(ANSWER_MAX);
+	size_t len = 0, used = 0;
+	int ret = -EAGAIN;
+
+	while (text && ret == -EAGAIN) {
+		ssize_t n = ws_link_recv(l, text + len, ANSWER_MAX - len);
+
+		if (n == -EAGAIN) {
+			ret = wait_until(l, l->want_write ? POLLOUT : POLLIN, until_ns);
+			ret = ret ? ret : -EAGAIN;
+			continue;
+		}
+		if (n <= 0) {
+			snprintf(why, size, "the server has closed the connection");
+			ret = -ECONNRESET;
+			break;
+		}
+		len += (size_t)n;
+		ret = ws_answer_check(text, len, key, "live", &used, why, size);
+	}
+	if (!text || ret) {
+		free(text);
+		return text ? ret : -ENOMEM;
+	}
+	l->early_len = len - used;
+	memmove(text, text + used, l->early_len);
+	l->early = text;
+	return 0;
+}
+
+int ws_link_connect(struct ws_link *l, char *why, size_t size)
+{
+	uint64_t until_ns = clock_now_ns() + ATTEMPT_NS;
+	char key[WS_KEY_SIZE];
+	uint8_t bytes[24];
+	int ret;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		memset(bytes, 0, sizeof(bytes));
+	memcpy(&l->random, bytes + 16, sizeof(l->random));
+	ws_key_write(key, bytes);
+	ret = connect_any(l, until_ns, why, size) ?: greet(l, until_ns, why, size) ?:
+	      send_request(l, key, until_ns, why, size) ?:
+	      take_answer(l, key, until_ns, why, size);
+	if (ret == -ETIMEDOUT)
+		snprintf(why, size, "no answer in %d seconds", (int)(ATTEMPT_NS / NSEC_PER_SEC));
+	if (ret)
+		ws_link_close(l);
+	return ret;
+}

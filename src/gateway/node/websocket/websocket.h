@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Node-type `websocket`, for its own files: websocket.c is the node, link.c and
+ * link_connect.c are connections to other gateways, inbox.c is what has come.
+ *
+ * Threads: the path that writes, the path that reads, the thread of the HTTP server (for
+ * clients of the endpoint), one for each destination, and a short one that tells the state
+ * when the node has started.
+ */
+#ifndef GATEWAY_NODE_WEBSOCKET_WEBSOCKET_H
+#define GATEWAY_NODE_WEBSOCKET_WEBSOCKET_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "gateway/node/websocket/inbox.h"
+#include "gateway/node/websocket/url.h"
+#include "gateway/part/backoff.h"
+#include "gateway/part/fault.h"
+#include "gateway/part/tls/tls.h"
+#include "gateway/part/websocket/clients.h"
+#include "gateway/part/websocket/feed.h"
+#include "gateway/part/websocket/inlet.h"
+#include "gateway/plugin/node.h"
+
+struct ws_node;
+
+/* A destination. */
+struct ws_link {
+	struct ws_node *owner;
+	const char *text;           /* its URL; of the configuration */
+	struct ws_url url;
+	unsigned ring;              /* of the inbox */
+	pthread_t thread;
+	bool has_thread;
+	int wake_fd;
+	atomic_bool up;             /* samples are taken for it */
+	atomic_bool asleep;         /* it wants to be woken for new ones */
+	struct ws_feed *feed;       /* NULL: nothing is written */
+
+	/* Of its thread */
+	int fd;
+	struct tls_conn *tls;
+	bool want_read, want_write; /* TLS, the other way round */
+	struct ws_place place;
+	struct ws_reader *reader;
+	struct format *scan;
+	struct ws_inlet inlet;
+	bool has_inlet;
+	uint8_t *out;               /* what was not sent yet */
+	size_t out_len, out_size;
+	char *early;                /* what came behind the answer to the handshake */
+	size_t early_len;
+	uint64_t heard_ns, random;
+	bool pinged, closing, close_seen;
+	bool said_unreachable, said_malformed;
+	struct backoff retry;
+};
+
+struct ws_node {
+	/* Settings */
+	json_t *destinations;
+	const char *format, *ssl_ca, *ssl_cert, *ssl_private_key, *token_file;
+	bool wait_connected;
+	double connect_timeout_s, ping_s, timeout_s;
+	int64_t reconnect_ms, clients_max, message_max;
+	int64_t queuelen, backlog;
+
+	struct node *node;
+	struct ws_clients *clients;
+	struct ws_link *links;
+	unsigned link_count;
+	struct ws_inbox inbox;
+	const struct tls_ops *tls_ops;
+	struct tls_context *tls;
+	struct fault_counters faults;
+
+	pthread_mutex_t lock;       /* with those below */
+	pthread_cond_t changed;
+	unsigned links_up, client_count;
+	bool stopping, connected, shown;
+	pthread_t teller;
+	bool has_teller;
+	atomic_bool ending;         /* links are to say goodbye */
+	uint64_t lost_said;         /* of the inbox; of the thread that reads */
+};
+
+/* websocket.c: a link has come (+1) or gone (-1). */
+void ws_node_links_changed(struct ws_node *s, int by);
+/* Samples from another gateway or client, through ring `ring`. */
+void ws_node_received(struct ws_node *s, unsigned ring, struct sample *const smps[],
+		      unsigned count);
+
+/* link.c */
+int ws_link_start(struct ws_link *l);
+/* Waits until it has said goodbye, after what was written; in two seconds. To be called
+ * after `ending` is set and all links are woken. */
+void ws_link_stop(struct ws_link *l);
+/* New samples are in the feed. The thread that writes. */
+void ws_link_wake(struct ws_link *l);
+
+/* link_connect.c: 0 with l->fd connected, greeted and upgraded; or a negative errno, with the
+ * reason in `why`; -ECANCELED: the node stops. */
+int ws_link_connect(struct ws_link *l, char *why, size_t size);
+void ws_link_close(struct ws_link *l);
+/* As recv() and send(), without waiting. */
+ssize_t ws_link_recv(struct ws_link *l, void *to, size_t size);
+ssize_t ws_link_send(struct ws_link *l, const void *data, size_t len);
+/* Waits for `events` of l->fd (if there is one), for ws_link_wake() or the end of the node,
+ * until `until_ns`. */
+void ws_link_wait(struct ws_link *l, short events, uint64_t until_ns);
+
+#endif
