@@ -185,7 +185,8 @@ int ripc_send_long(struct ripc_service *s, uint32_t to, const struct ripc_item *
 		   unsigned count, const struct ripc_item *returns, unsigned returns_count,
 		   struct ripc_token *token);
 /* 0: the receiver's side has all bytes. -EAGAIN: not yet, after timeout_ms (-1: for ever).
- * -ENOBUFS: so many messages wait for the receiver that it takes no more. Another error: it will not arrive or that is not known; the token is used up, as with 0. */
+ * -ENOBUFS: so many messages wait for the receiver that it takes no more. Another error: it
+ * will not arrive or that is not known; the token is used up, as with 0. */
 int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms);
 
 /* Takes return buffers back that `s` has offered to `to`, `max` at most: how many (those of

@@ -149,6 +149,23 @@ static bool is_whole(const struct fetch *f)
 	return !f->reads && !f->failed && f->closed && f->next_item == f->message.count;
 }
 
+/* peer->lock. For answer_again(). */
+static void remember(struct peer *p, uint64_t number, int err)
+{
+	struct refusal *at;
+
+	if (!p->refused)
+		p->refused = calloc(PEER_REFUSALS, sizeof(*p->refused));
+	if (!p->refused) {
+		p->refusals_lost = number;
+		return;
+	}
+	at = &p->refused[p->refusals++ % PEER_REFUSALS];
+	if (at->number > p->refusals_lost)
+		p->refusals_lost = at->number;
+	*at = (struct refusal){ number, (uint32_t)-err };
+}
+
 static void deliver(struct conn *c, struct fetch *f)
 {
 	struct ripc_service *s = service_get(f->r, f->to);
@@ -161,6 +178,10 @@ static void deliver(struct conn *c, struct fetch *f)
 		if (f->refs[i].region)
 			pool_put(f->r->pool, &f->refs[i]);
 		f->refs[i].region = NULL;
+	}
+	if (!s) {
+		targets_forget(c->peer, f->number);
+		remember(c->peer, f->number, -EHOSTUNREACH);
 	}
 	answer(c, f, s ? 0 : -EHOSTUNREACH);
 	f->conn = NULL;
@@ -271,23 +292,6 @@ static void answer_again(struct conn *c, const struct packet_message *m)
 	answer(c, &f, err);
 }
 
-/* peer->lock. For answer_again(). */
-static void remember(struct peer *p, uint64_t number, int err)
-{
-	struct refusal *at;
-
-	if (!p->refused)
-		p->refused = calloc(PEER_REFUSALS, sizeof(*p->refused));
-	if (!p->refused) {
-		p->refusals_lost = number;
-		return;
-	}
-	at = &p->refused[p->refusals++ % PEER_REFUSALS];
-	if (at->number > p->refusals_lost)
-		p->refusals_lost = at->number;
-	*at = (struct refusal){ number, (uint32_t)-err };
-}
-
 /* peer->lock. -EBADMSG: the peer does not keep to the rules; another error: refused. */
 static int take(struct conn *c, struct ripc_service *s, const struct packet_message *m)
 {
@@ -312,6 +316,7 @@ static int take(struct conn *c, struct ripc_service *s, const struct packet_mess
 		fetch_free(f);
 		return ret;
 	}
+	targets_add(p, m);
 	list_push(&p->fetching, &f->entry);
 	fetching_add(p, f, 1);
 	fetch_go_on(p);
@@ -325,15 +330,12 @@ void long_informed(struct conn *c, const struct packet_message *m)
 	int ret = 0;
 
 	pthread_mutex_lock(&p->lock);
-	if (p->conn != c)
-		ret = -ESTALE; /* it comes again on the next one */
-	else if (m->number <= p->taken)
+	/* Of a connection that has ended: it comes again on the next one. */
+	if (p->conn == c && m->number <= p->taken)
 		answer_again(c, m);
-	else
+	else if (p->conn == c)
 		ret = take(c, s, m);
 	pthread_mutex_unlock(&p->lock);
-	if (!ret && s && m->returns_count)
-		targets_add(c, m);
 	if (ret == -EBADMSG) {
 		COUNT(c->r, bad_packets, 1);
 		connect_broken(c);

@@ -217,6 +217,7 @@ struct outstanding {
 struct target {
 	struct list entry;
 	uint32_t of, by;        /* the service there, and that here that may fill it */
+	uint64_t number;        /* of the long message that it came with; 0: a short one */
 	struct packet_memory memory;
 };
 
@@ -540,12 +541,14 @@ void long_fail(struct peer *p, int err);
 /* Those that were not announced yet will not tell of return buffers any more. */
 void long_offers_void(struct peer *p, const struct ripc_service *s, uint32_t to);
 
-/* targets.c: return buffers of the peer's. Those that came with a message: */
-void targets_add(struct conn *c, const struct packet_message *m);
+/* targets.c: return buffers of the peer's; peer->lock. Those that came with a message: */
+void targets_add(struct peer *p, const struct packet_message *m);
+/* The long message has not arrived: its sender takes them back. */
+void targets_forget(struct peer *p, uint64_t number);
 void targets_clear(struct peer *p);
 /* Those that its service `of` has offered to ours. */
 void targets_revoke(struct peer *p, uint32_t of, uint32_t by);
-/* peer->lock. The first that is long enough. */
+/* The first that is long enough. */
 bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
 		 struct packet_memory *out);
 

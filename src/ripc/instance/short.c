@@ -315,6 +315,14 @@ static size_t bytes_of(const struct packet_message *m)
 	return bytes;
 }
 
+static void take_targets(struct conn *c, const struct packet_message *m)
+{
+	pthread_mutex_lock(&c->peer->lock);
+	if (c->peer->conn == c) /* those of a connection that has ended are void */
+		targets_add(c->peer, m);
+	pthread_mutex_unlock(&c->peer->lock);
+}
+
 void short_received(struct slot *slot, const struct packet_message *m, size_t header)
 {
 	struct ripc_service *s = service_get(slot->r, m->to);
@@ -329,7 +337,7 @@ void short_received(struct slot *slot, const struct packet_message *m, size_t he
 	}
 	fill_in(got, m, copy ? (uint8_t *)(copy + 1) : at);
 	if (m->returns_count)
-		targets_add(c, m);
+		take_targets(c, m);
 	if (c && !copy)
 		conn_get(c);
 	if (service_push(s, got, c)) {

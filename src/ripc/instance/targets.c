@@ -7,48 +7,47 @@
 /* What one peer may make us remember. */
 #define TARGETS_MAX 1024
 
-/* peer->lock */
-static void targets_of(struct peer *p, uint32_t of, uint32_t by, bool all)
+static void target_free(struct peer *p, struct target *t)
 {
-	for (struct list *e = p->targets.next; e != &p->targets;) {
-		struct target *t = list_entry(e, struct target, entry);
-
-		e = e->next;
-		if (all || (t->of == of && t->by == by)) {
-			list_remove(&t->entry);
-			p->targets_count--;
-			free(t);
-		}
-	}
+	list_remove(&t->entry);
+	p->targets_count--;
+	free(t);
 }
 
 void targets_clear(struct peer *p)
 {
-	targets_of(p, 0, 0, true);
+	list_for_each_safe(t, &p->targets, struct target, entry)
+		target_free(p, t);
 }
 
 void targets_revoke(struct peer *p, uint32_t of, uint32_t by)
 {
-	targets_of(p, of, by, false);
+	list_for_each_safe(t, &p->targets, struct target, entry)
+		if (t->of == of && t->by == by)
+			target_free(p, t);
 }
 
-void targets_add(struct conn *c, const struct packet_message *m)
+void targets_forget(struct peer *p, uint64_t number)
 {
-	struct peer *p = c->peer;
+	list_for_each_safe(t, &p->targets, struct target, entry)
+		if (t->number == number)
+			target_free(p, t);
+}
 
-	pthread_mutex_lock(&p->lock);
-	/* Of a connection that has ended: void. */
-	for (unsigned i = 0; p->conn == c && i < m->returns_count &&
-			     p->targets_count < TARGETS_MAX; i++) {
+void targets_add(struct peer *p, const struct packet_message *m)
+{
+	uint64_t number = m->type == PACKET_LONG ? m->number : 0;
+
+	for (unsigned i = 0; i < m->returns_count && p->targets_count < TARGETS_MAX; i++) {
 		struct target *t = malloc(sizeof(*t));
 
 		if (!t)
 			break; /* fetched instead of written */
-		*t = (struct target){ .of = m->from, .by = m->to, .memory = m->returns[i] };
+		*t = (struct target){ .of = m->from, .by = m->to, .number = number,
+				      .memory = m->returns[i] };
 		list_push(&p->targets, &t->entry);
 		p->targets_count++;
 	}
-	pthread_mutex_unlock(&p->lock);
 }
 
 bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
@@ -60,9 +59,7 @@ bool target_take(struct peer *p, uint32_t of, uint32_t by, uint64_t bytes,
 		if (t->of != of || t->by != by || t->memory.bytes < bytes)
 			continue;
 		*out = t->memory;
-		list_remove(&t->entry);
-		p->targets_count--;
-		free(t);
+		target_free(p, t);
 		return true;
 	}
 	return false;

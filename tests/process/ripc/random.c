@@ -230,8 +230,8 @@ static bool may_be(int err)
 		return kills || hasty;
 	case -EAGAIN:
 		return true;
-	case -ENOBUFS:
-		return lazy;
+	case -ENOBUFS: /* so many messages wait for the receiver, which has no thread as it leaves */
+		return lazy || moves;
 	default:
 		return false;
 	}
