@@ -97,7 +97,9 @@ cm_pair() {
 	on_busbar $2 >"$log.server" 2>&1 &
 	server=$!
 	tries=0
-	until on_busbar $3 >"$log" 2>&1; do
+	: >"$log"
+	until on_busbar $3 >>"$log" 2>&1; do
+		echo "exit status $?" >>"$log"
 		tries=$((tries + 1))
 		[ "$tries" -lt 20 ] && kill -0 "$server" 2>/dev/null ||
 			fail "$3"
