@@ -362,7 +362,8 @@ static void two_processes_on_one_processor_answer_by_yielding(struct pair *p)
 	if (rounds)
 		printf("%d rounds in %llu ms\n", r.rounds,
 		       (unsigned long long)r.ms);
-	expect(r.yields > (unsigned)r.rounds / 4);
+	/* Not in each round: other programs on this processor end some turns as well. */
+	expect(r.yields > (unsigned)r.rounds / 20);
 }
 
 static const struct test_case cases[] = {
