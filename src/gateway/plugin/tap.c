@@ -199,11 +199,10 @@ static void detach(struct tap *t)
 static void attach(struct tap *t, struct node *n)
 {
 	const struct signal_list *signals = list_of(n, t->direction);
+	unsigned values = MAX(signals ? signals->count : 0u, (unsigned)VALUES_MIN);
 
-	if (!t->ring)
-		t->ring = ring_new(MAX(signals ? signals->count : 0u, (unsigned)VALUES_MIN));
 	t->node = n;
-	put_ring(t, t->ring);
+	put_ring(t, t->ring ? t->ring : ring_new(values));
 }
 
 /* A running node of its name, where the ring has no writer. During a reload there may be
