@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// build.mjs SOURCES OUT: page.js, page.css and index.html of the page, always the same bytes for
-// the same sources, whose hash is in the first line of page.js (bundle.py makes and checks it).
+// build.mjs SOURCES OUT: page.js and page.css, always the same bytes for the same sources, whose hash
+// is at the beginning of both (bundle.py makes and checks it). index.html is taken as it is.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
@@ -23,4 +23,3 @@ await esbuild.build({
 	outfile: join(to, 'page.css'), bundle: true, minify: true, legalComments: 'none', logLevel: 'warning',
 	target: 'chrome105', banner: { css: banner },
 });
-copyFileSync(join(from, 'index.html'), join(to, 'index.html'));

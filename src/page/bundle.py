@@ -20,7 +20,7 @@ LIMIT = 300000
 
 
 def sources():
-    names = [n for n in os.listdir(HERE) if n.endswith((".ts", ".css", ".html", ".mjs", ".json"))]
+    names = [n for n in os.listdir(HERE) if n.endswith((".ts", ".css", ".mjs", ".json"))]
     return sorted(names)
 
 
@@ -39,10 +39,6 @@ def check():
             found = re.search(r"sources sha256 ([0-9a-f]{64})", f.read(400))
         if not found or found.group(1) != digest():
             print("src/page/bundle/%s is older than its sources: run `make page`" % name)
-            return 1
-    with open(os.path.join(BUNDLE, "index.html"), "rb") as a, open(os.path.join(HERE, "index.html"), "rb") as b:
-        if a.read() != b.read():
-            print("src/page/bundle/index.html is older than its source: run `make page`")
             return 1
     return 0
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 8b0818048544c8814416e3adfd4c421fee3ec041c4590bbf66fea4f7b9bc2f63 */
+/* Made from src/page by `make page`; sources sha256 2ccf15f99b60ea4ac37ddc78e5d6fbc9d1b6c7e189d2c7e88735aa15c5460898 */
 /* It holds uPlot:
 The MIT License (MIT)
 
