@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway/http/sha256.h"
+#include "gateway/part/sha.h"
 #include "util/clock.h"
 #include "util/hex.h"
 #include "util/log.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gateway/part/websocket/sha1.h"
+#include "gateway/part/sha.h"
 #include "gateway/plugin/web.h"
 #include "util/container_of.h"
 #include "util/head_text.h"
