@@ -10,7 +10,8 @@ import struct
 import tempfile
 import time
 
-from http_gateway import Client, Gateway, check, until
+from http_gateway import Gateway, check, until
+from ws_client import BINARY, CLOSE, PING, PONG, TEXT, Socket
 
 CONFIG = """
 nodes = {
@@ -21,35 +22,11 @@ nodes = {
 paths = ( { in = "sig"; out = "loop"; } );
 stats = 0.0; hugepages = 0;
 """
-GOODBYE, PING, PONG = 8, 9, 10
 ALL = 600  # samples
 
 
-class Tap(Client):
-    """A client of WebSocket that checks every frame."""
-
-    def __init__(self, port, path, protocols="live"):
-        super().__init__(port)
-        self.said = self.ask(path, Upgrade="websocket", Connection="Upgrade",
-                             Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==", Sec_WebSocket_Version="13",
-                             Sec_WebSocket_Protocol=protocols)
-        if self.said.status == 101:
-            check(self.said.headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", "accepted")
-
-    def exactly(self, n):
-        data = self.file.read(n)
-        check(len(data) == n, "the whole frame")
-        return data
-
-    def frame(self):
-        first, length = self.exactly(2)
-        check(first & 0xf0 == 0x80 and length < 128, "whole frames without masks")
-        if length >= 126:
-            length = int.from_bytes(self.exactly(2 if length == 126 else 8), "big")
-        return first & 15, self.exactly(length)
-
-    def say(self, opcode, data=b""):
-        self.send(bytes([0x80 | opcode, 0x80 | len(data), 0, 0, 0, 0]) + data)
+class Tap(Socket):
+    """A client of WebSocket that reads samples."""
 
     def samples(self):
         """(sequence, values) of the next frame with samples."""
@@ -57,9 +34,9 @@ class Tap(Client):
             opcode, data = self.frame()
             if opcode == PING:
                 self.say(PONG, data)
-            elif opcode == GOODBYE:
+            elif opcode == CLOSE:
                 return struct.unpack(">H", data[:2])[0]
-            elif opcode == 1:
+            elif opcode == TEXT:
                 return [(s["sequence"], s["data"]) for s in json.loads(data)]
             else:
                 break
@@ -116,12 +93,12 @@ def answers(g):
     with Tap(g.port, "/tap/idle/in") as t:
         t.say(PING, b"there?")
         check(t.frame() == (PONG, b"there?"), "a pong")
-        t.say(2, b"what a tap does not want")
-        t.say(GOODBYE, struct.pack(">H", 1000))
-        check(t.frame() == (GOODBYE, struct.pack(">H", 1000)), "goodbye")
+        t.say(BINARY, b"what a tap does not want")
+        t.say(CLOSE, struct.pack(">H", 1000))
+        check(t.frame() == (CLOSE, struct.pack(">H", 1000)), "goodbye")
         check(t.is_closed(), "and closed")
     with Tap(g.port, "/tap/idle/in") as t:
-        t.send(b"\x82\x01x")  # without a mask
+        t.say(BINARY, b"x", mask=None)
         check(t.samples() == 1002, "a wrong frame ends it")
 
 

@@ -36,11 +36,11 @@ def sessions_are_apart():
             Peer(r.port, "/a/b.json") as other, Peer(r.port, "/%61") as c:
         for data in ("text", b"binary \x00\xff", "", b"", "\u00e4" * 40, b"x" * 126, b"y" * 65536, b"z" * 1000000):
             kind = BINARY if isinstance(data, bytes) else TEXT
-            a.send(data)
+            a.message(data)
             for p in (b, c):
                 check(p.receive() == (kind, data if kind == BINARY else data.encode()), "the same message")
         nothing_more(a, other)
-        c.raw(b"\x01\x83\0\0\0\0abc" b"\x89\x81\0\0\0\0!" b"\x80\x83\0\0\0\0def")
+        c.send(b"\x01\x83\0\0\0\0abc" b"\x89\x81\0\0\0\0!" b"\x80\x83\0\0\0\0def")
         check(c.receive() == (PONG, b"!"), "a ping between the parts")
         check(a.receive() == b.receive() == (TEXT, b"abcdef"), "a message is sent as a whole")
         s = r.session("/a")
@@ -53,7 +53,7 @@ def sessions_are_apart():
         check(o["uuid"] == UUID and o["options"]["protocol"] == "live", "the relay: %s" % o)
         check([s["identifier"] for s in o["sessions"]] == ["/a", "/a/b.json"], "sessions")
         # Who says goodbye is answered, and a session goes with its last member.
-        other.send(b"\x03\xe8bye", CLOSE)
+        other.say(CLOSE, b"\x03\xe8bye")
         check(other.closed_with() == 1000 and other.receive() is None, "goodbye")
         b.close()
         until(lambda: [len(s["connections"]) for s in r.state()["sessions"]] == [2], "members leave")
@@ -65,7 +65,7 @@ def sessions_are_apart():
 
 def own_data_comes_back_if_wanted():
     with Relay("--loopback") as r, Peer(r.port) as a, Peer(r.port) as b:
-        a.send("hello")
+        a.message("hello")
         check(a.receive() == b.receive() == (TEXT, b"hello"), "both have it")
         check(r.state()["options"]["loopback"] is True, "and / says so")
 
@@ -117,14 +117,14 @@ def who_may_join():
             Peer(r.port, status=403, **bearer[look]).close()
             check(r.ask("/").status == 401 and r.ask("/", **bearer[look]).status == 200, "who may look")
             with Peer(r.port, **bearer[join]) as a, Peer(r.port, **bearer[join]) as b:
-                a.send("for members")
+                a.message("for members")
                 check(b.receive() == (TEXT, b"for members"), "members")
                 with open(path, "w") as f:
                     f.write("operate %s-new\n" % join)
                 r.process.send_signal(signal.SIGHUP)
                 until(lambda: "tokens were read again" in r.said(), "SIGHUP")
                 Peer(r.port, status=401, **bearer[join]).close()
-                b.send("still")
+                b.message("still")
                 check(a.receive() == (TEXT, b"still"), "members stay")
     for options in (("--open", "--address=*"), ("--open",)):
         with Relay(*options) as r:
@@ -171,7 +171,7 @@ def limits():
         check("sessions" in p.error and p.headers["retry-after"], "as many sessions as may be: " + p.error)
         with Peer(r.port, "/1") as b:
             check("connections" in Peer(r.port, "/1", 503).error, "as many connections as may be")
-            a.send("x")
+            a.message("x")
             check(b.receive() == (TEXT, b"x"), "the others go on")
         a.close()
         until(lambda: len(r.state()["sessions"]) == 1, "room again")
@@ -195,7 +195,7 @@ def a_thousand_sessions():
         pairs = [(Peer(r.port, "/%d" % i), Peer(r.port, "/%d" % i)) for i in range(1000)]
         for _ in range(2):
             for i, (a, _b) in enumerate(pairs):
-                a.send("sample %d" % i)
+                a.message("sample %d" % i)
             for i, (_a, b) in enumerate(pairs):
                 check(b.receive() == (TEXT, b"sample %d" % i), "of its own session")
         o = r.state()

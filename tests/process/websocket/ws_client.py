@@ -18,17 +18,17 @@ def accept_of(key):
 
 
 def frame(opcode, data=b"", fin=True, mask=b"\1\2\3\4", reserved=0, length=None):
-    """`mask` None: of a server; `length`: bytes that stand for it."""
-    n = len(data)
+    """`mask` None: of a server; `length`: what is said of it, a number or the bytes that stand for it."""
+    n = length if isinstance(length, int) else len(data)
     size = n if n < 126 else 126 if n < 65536 else 127
     rest = b"" if n < 126 else n.to_bytes(2 if n < 65536 else 8, "big")
-    if length:
+    if isinstance(length, bytes):
         size, rest = length[0], length[1:]
     head = bytes([fin << 7 | reserved << 4 | opcode, (0x80 if mask else 0) | size]) + rest
     if not mask:
         return head + data
-    long = (mask * (n // 4 + 1))[:n]
-    return head + mask + (int.from_bytes(data, "big") ^ int.from_bytes(long, "big")).to_bytes(n, "big")
+    long = (mask * (len(data) // 4 + 1))[:len(data)]
+    return head + mask + (int.from_bytes(data, "big") ^ int.from_bytes(long, "big")).to_bytes(len(data), "big")
 
 
 class Socket(Client):
@@ -49,7 +49,8 @@ class Socket(Client):
         self.said = self.ask(path, **head)
         if self.said.status == 101:
             check(self.said.headers["sec-websocket-accept"] == accept_of(KEY), "the key is taken")
-            check(self.said.headers.get("sec-websocket-protocol") == protocols, "the protocol")
+            check(self.said.headers.get("sec-websocket-protocol") == head["Sec_WebSocket_Protocol"],
+                  "the protocol")
 
     def exactly(self, n):
         data = self.file.read(n)
