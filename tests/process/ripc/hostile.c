@@ -189,6 +189,7 @@ static const struct {
 	{ "refusals", refusals_are_not_forgotten },
 	{ "ends of nothing", ends_of_nothing },
 	{ "gone while it is fetched from", gone_while_fetched },
+	{ "a service closed while one is fetched for it", closed_while_fetched },
 	{ "credits", credits },
 	{ "more than allowed", more_than_allowed },
 	{ "more than allowed, in parts", more_than_allowed_in_parts },

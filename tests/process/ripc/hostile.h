@@ -36,6 +36,7 @@ void lengths_and_numbers(void);
 void refusals_are_not_forgotten(void);
 void ends_of_nothing(void);
 void gone_while_fetched(void);
+void closed_while_fetched(void);
 
 /* hostile_connections.c */
 void credits(void);

@@ -386,3 +386,55 @@ void gone_while_fetched(void)
 		evil_close(&e);
 	}
 }
+
+/* After a message that was not delivered its sender has the return buffers again: the next
+ * service of that number does not write there. */
+static void is_not_written(struct evil *e, uint32_t service)
+{
+	struct packet_message m;
+
+	CHECK(!order(ORDER_OPEN, 0).result);
+	victim_order(&victim, ORDER_PASS, service);
+	CHECK(evil_hear(e, &m, SOON_MS) && m.type == PACKET_LONG && m.count == 1);
+	CHECK(!m.items[0].pushed);
+	m = (struct packet_message){ .type = PACKET_DONE, .from = m.to, .to = m.from,
+				     .number = m.number };
+	CHECK(evil_say(e, &m));
+	CHECK(!victim_wait(&victim).result);
+}
+
+/* Before it is announced, while it is fetched, or after it was delivered. */
+void closed_while_fetched(void)
+{
+	uint32_t service = next_service++;
+	struct evil e;
+
+	join(&e);
+	for (unsigned i = 1; i <= 24; i++) {
+		struct packet_message m = long_of(&e, i, EVIL_DATA_BYTES), back;
+
+		m.from = service;
+		m.to = VICTIM_PASSING;
+		m.returns_count = 1;
+		m.returns[0] = m.items[0];
+		for (m.count = 1; m.count < VICTIM_MESSAGE_MAX / EVIL_DATA_BYTES; m.count++)
+			m.items[m.count] = m.items[0];
+		CHECK(!order(ORDER_OPEN, 0).result);
+		CHECK(evil_say(&e, &m));
+		for (unsigned n = (unsigned)prng_below(&prng, 100000); n; n--)
+			atomic_signal_fence(memory_order_seq_cst);
+		victim_order(&victim, ORDER_CLOSE, 0);
+		CHECK(evil_hear(&e, &back, SOON_MS) && back.number == i);
+		CHECK(!victim_wait(&victim).result);
+		if (back.type == PACKET_FAILED) {
+			CHECK(back.error == EHOSTUNREACH);
+			is_answered(&e, &m, PACKET_FAILED, EHOSTUNREACH);
+			is_not_written(&e, service);
+			order(ORDER_CLOSE, 0);
+		} else {
+			CHECK(back.type == PACKET_DONE);
+			is_answered(&e, &m, PACKET_DONE, 0);
+		}
+	}
+	evil_close(&e);
+}

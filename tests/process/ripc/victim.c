@@ -16,7 +16,7 @@
 
 static struct {
 	struct ripc *r;
-	struct ripc_service *echo, *offers, *deaf;
+	struct ripc_service *echo, *offers, *deaf, *passing;
 	uint8_t *area;    /* guard, buffer, guard */
 	struct ripc_token token;
 	atomic_uint_fast64_t messages, returned;
@@ -116,6 +116,14 @@ static int obey(const struct victim_command *c)
 		return ripc_send_long(v.offers, c->argument, &item, 1, NULL, 0, &v.token);
 	case ORDER_SENT:
 		return ripc_sent(v.offers, v.token, (int)c->argument);
+	case ORDER_OPEN:
+		return ripc_service_open(v.r, VICTIM_PASSING, NULL, &v.passing);
+	case ORDER_CLOSE:
+		ripc_service_close(v.passing);
+		return 0;
+	case ORDER_PASS:
+		item.bytes = VICTIM_BUFFER_BYTES;
+		return ripc_send_long(v.passing, c->argument, &item, 1, NULL, 0, NULL);
 	default:
 		return 0;
 	}

@@ -2,7 +2,7 @@
 /*
  * The instance that is tormented, in a process of its own, which does what it is told over a
  * socket. Services: VICTIM_ECHO sends back what comes; VICTIM_OFFERS offers return buffers;
- * VICTIM_DEAF never receives.
+ * VICTIM_DEAF never receives; VICTIM_PASSING is there as long as it is told.
  */
 #ifndef TEST_VICTIM_H
 #define TEST_VICTIM_H
@@ -10,7 +10,7 @@
 #include <busbar/ripc.h>
 #include <stdint.h>
 
-enum { VICTIM_ECHO = 100, VICTIM_OFFERS, VICTIM_DEAF, VICTIM_OTHERS = 900 };
+enum { VICTIM_ECHO = 100, VICTIM_OFFERS, VICTIM_DEAF, VICTIM_PASSING, VICTIM_OTHERS = 900 };
 enum { VICTIM_BUFFER_BYTES = 4096, VICTIM_CONNECTIONS = 24, VICTIM_TIMEOUT_MS = 1000,
        VICTIM_MESSAGE_MAX = 32 << 20 };
 
@@ -21,6 +21,9 @@ enum victim_order {
 	ORDER_SHORTS,    /* short messages with a return buffer each to it, until an error */
 	ORDER_LONG,      /* begins a long message to it */
 	ORDER_SENT,      /* waits for its end for at most `argument` ms */
+	ORDER_OPEN,      /* VICTIM_PASSING */
+	ORDER_CLOSE,
+	ORDER_PASS,      /* sends a long message from there to it, and waits for its end */
 	ORDER_END,
 };
 
