@@ -28,6 +28,15 @@ def check(good, what):
         raise AssertionError(what)
 
 
+def fails(kind, text, call, *args, **named):
+    try:
+        call(*args, **named)
+    except kind as error:
+        check(text in str(error), "%s: %s" % (text, error))
+        return error
+    raise AssertionError("no %s: %s" % (kind.__name__, text))
+
+
 def until(true, what, seconds=20):
     end = time.monotonic() + seconds
     while not true():
@@ -109,7 +118,19 @@ class Client:
             return True
 
 
-class Gateway:
+class Program:
+    """What is seen of a process, `self.process`, from outside."""
+
+    def resident_kb(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+
+    def is_sanitized(self):
+        with open("/proc/%d/maps" % self.process.pid) as f:
+            return bool(re.search(r"lib[at]san", f.read()))
+
+
+class Gateway(Program):
     def __init__(self, folder, config=NODES, http="", listen="127.0.0.1:0", args=(), name="gateway",
                  context=None, program=("run", "-q", "--summary=none")):
         self.log = os.path.join(folder, name + ".log")
@@ -152,14 +173,6 @@ class Gateway:
                            capture_output=True, text=True, timeout=60)
         check(p.returncode == status, "ctl %s: %d %s" % (words, p.returncode, p.stderr))
         return json.loads(p.stdout) if p.stdout else None
-
-    def resident_kb(self):
-        with open("/proc/%d/status" % self.process.pid) as f:
-            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
-
-    def is_sanitized(self):
-        with open("/proc/%d/maps" % self.process.pid) as f:
-            return bool(re.search(r"lib[at]san", f.read()))
 
     def end(self, status=0):
         if self.process.poll() is None:

@@ -13,7 +13,7 @@ import threading
 import time
 
 import busbar
-from http_gateway import Gateway, check, until
+from http_gateway import Gateway, check, fails, until
 from server import server
 
 NODES = """
@@ -42,15 +42,6 @@ METHODS = {
     "GET /graph.{format}": "graph", "GET /openapi.json": "openapi", "POST /reload": "reload",
     "POST /restart": "restart", "POST /shutdown": "shutdown", "GET /job/{id}": "job",
 }
-
-
-def fails(kind, text, call, *args, **named):
-    try:
-        call(*args, **named)
-    except kind as error:
-        check(text in str(error), "%s: %s" % (text, error))
-        return error
-    raise AssertionError("no %s: %s" % (kind.__name__, text))
 
 
 def looks(g):

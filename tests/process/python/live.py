@@ -16,7 +16,7 @@ import threading
 import time
 
 import busbar
-from http_gateway import BUSBAR, Gateway, check
+from http_gateway import BUSBAR, Gateway, check, fails
 from server import frame, server
 
 NODES = """
@@ -28,15 +28,6 @@ paths = ( { in = "sig"; out = "loop"; }, { in = "loop"; } );
 stats = 0.0; hugepages = 0;
 """
 SAMPLE = b'[{"sequence":%d,"data":[1.5,2]}]'
-
-
-def fails(kind, text, call, *args, **named):
-    try:
-        call(*args, **named)
-    except kind as error:
-        check(text in str(error), "%s: %s" % (text, error))
-        return error
-    raise AssertionError("no %s: %s" % (kind.__name__, text))
 
 
 def taps(gateway):

@@ -12,11 +12,11 @@ import subprocess
 import tempfile
 import time
 
-from http_gateway import BUSBAR, Client, check, until
+from http_gateway import BUSBAR, Client, Program, check, until
 from ws_client import BINARY, CLOSE, PING, PONG, TEXT, Socket, frame
 
 
-class Relay:
+class Relay(Program):
     """`busbar relay --port=0` with further options."""
 
     def __init__(self, *options, name=None):
@@ -42,14 +42,6 @@ class Relay:
     def session(self, path):
         found = [s for s in self.state()["sessions"] if s["identifier"] == path]
         return found[0] if found else None
-
-    def resident_kb(self):
-        with open("/proc/%d/status" % self.process.pid) as f:
-            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
-
-    def is_sanitized(self):
-        with open("/proc/%d/maps" % self.process.pid) as f:
-            return bool(re.search(r"lib[at]san", f.read()))
 
     def end(self, with_signal=signal.SIGINT):
         if self.process.poll() is None:
