@@ -11,8 +11,6 @@
 static struct pool pool;
 static struct sample *smp;
 
-static const char *const scratch_files[] = { "out", "in", "pipe", NULL };
-
 static int set_up(void **state)
 {
 	if (pool_init(&pool, 256, 64, &memory_heap))
@@ -24,7 +22,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	sample_put(smp);
-	clear_scratch(scratch_files);
+	clear_scratch();
 	return (int)pool_destroy(&pool);
 }
 

@@ -155,15 +155,19 @@ static inline const char *scratch(const char *name)
 	return path[turn];
 }
 
-/* Removes the given files and the folder. */
-static inline void clear_scratch(const char *const names[])
+/* Removes it, and the files in it. */
+static inline void clear_scratch(void)
 {
 	char folder[256];
+	DIR *dir;
 
-	for (size_t i = 0; names[i]; i++)
-		unlink(scratch(names[i]));
 	snprintf(folder, sizeof(folder), "%s", scratch(""));
-	rmdir(folder);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	for (struct dirent *d; (d = readdir(dir));)
+		unlinkat(dirfd(dir), d->d_name, 0); /* not . and .. */
+	closedir(dir);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 #endif

@@ -391,11 +391,10 @@ int main(void)
 		cmocka_unit_test(a_duration_makes_the_same_number_each_time),
 		cmocka_unit_test(late_steps_are_made_up_as_far_as_the_setting_says),
 	};
-	const char *const none[] = { NULL };
 	int ret;
 
 	clock_init();
 	ret = cmocka_run_group_tests(tests, set_up, tear_down);
-	clear_scratch(none);
+	clear_scratch();
 	return ret;
 }
