@@ -434,6 +434,10 @@ void closed_while_fetched(void)
 		} else {
 			CHECK(back.type == PACKET_DONE);
 			is_answered(&e, &m, PACKET_DONE, 0);
+			/* The buffer is that service's, also of the next one with its number. */
+			m = (struct packet_message){ .type = PACKET_REVOKE, .from = service,
+						     .to = VICTIM_PASSING, .number = i };
+			is_answered(&e, &m, PACKET_REVOKED, 0);
 		}
 	}
 	evil_close(&e);
