@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.sh"
 needs socket
 
-port=$((20000 + $$ % 20000 * 2))
+port=$((20000 + $$ % 6000 * 2))
 cat >"$tmp/echo.conf" <<-CONF
 	nodes = {
 		udp = {
