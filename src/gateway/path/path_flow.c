@@ -128,10 +128,38 @@ static void record_age(struct node_stats *st, struct sample *smps[],
 					  timespec_to_ns(smps[i]->received)));
 }
 
-static void emit(struct path *p, struct sample *smps[], unsigned cnt,
-		 struct node_stats *age)
+/* Whether the path is paused and nobody else waits for its thread; as hold_back() of sources. */
+static bool keeps_back(struct path *p)
 {
-	if (unlikely(!p->inside && !gate_pass(&p->gate))) {
+	if (p->polled || path_stopping(p))
+		return false;
+	for (unsigned i = 0; i < p->source_count; i++)
+		if (p->sources[i].primary || path_source_feeds_others(&p->sources[i]))
+			return false;
+	return gate_reasons(&p->gate) & GATE_PAUSED;
+}
+
+/*
+ * Passes the gate of the output. What was read just before a pause goes out behind it, as what
+ * is read meanwhile does. False: it is shut, and what was to go out is discarded.
+ */
+static __attribute__((noinline)) bool pass_late(struct path *p)
+{
+	do {
+		if (!keeps_back(p))
+			return false;
+		if (p->direct)
+			p->sources[0].rested = true;
+		gate_wait(&p->gate, 50000000);
+	} while (!gate_pass(&p->gate));
+	return true;
+}
+
+/* `fresh`: it has come, and was not sent before. */
+static void emit(struct path *p, struct sample *smps[], unsigned cnt,
+		 struct node_stats *age, bool fresh)
+{
+	if (unlikely(!p->inside && !gate_pass(&p->gate) && !(fresh && pass_late(p)))) {
 		count(&p->discarded, cnt);
 		sample_put_many(smps, cnt);
 		return;
@@ -159,7 +187,7 @@ void path_emit(struct path *p, struct sample *smps[], unsigned cnt)
 		}
 		cnt = kept;
 	}
-	emit(p, smps, cnt, p->sources[0].age);
+	emit(p, smps, cnt, p->sources[0].age, true);
 }
 
 void path_flush(struct path *p)
@@ -275,7 +303,7 @@ void path_register_put(struct path *p, struct path_source *s,
 			smps[made++] = out;
 	}
 	if (made)
-		emit(p, smps, made, s->age);
+		emit(p, smps, made, s->age, true);
 }
 
 void path_resend(struct path *p)
@@ -291,7 +319,7 @@ void path_resend(struct path *p)
 		s->flags |= SAMPLE_HAS_SEQUENCE;
 	}
 	if (s)
-		emit(p, &s, 1, NULL);
+		emit(p, &s, 1, NULL, false);
 }
 
 void path_discard(struct path *p, struct sample *smps[], unsigned cnt)

@@ -169,6 +169,15 @@ static void pausing_a_source_or_path_loses_nothing(void **state)
 			     super_node_node_control(sn, "a", CONTROL_RESUME);
 		assert_int_equal(ret, 0);
 	}
+	/* Also between a read and what goes out of it. */
+	for (unsigned i = 0; i < 3000 && fake_seen(b) < FAKE_SEEN_MAX / 2; i++) {
+		assert_int_equal(super_node_path_control(sn, "a -> b", CONTROL_PAUSE), 0);
+		if (i % 8 == 0)
+			nap();
+		assert_int_equal(super_node_path_control(sn, "a -> b", CONTROL_RESUME), 0);
+		for (unsigned k = (i * 7919) % 40000; k; k--)
+			atomic_signal_fence(memory_order_seq_cst);
+	}
 	super_node_stop(sn);
 	for (unsigned i = 0; i < b->seen_count; i++)
 		assert_int_equal(b->seen[i], i);
