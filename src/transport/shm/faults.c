@@ -142,8 +142,9 @@ void shm_faults_send(struct shm_link *l, const struct shm_slot *slot,
 	h->flags &= (uint8_t)~SHM_XRC;
 }
 
-/* The slots that have come since the last time. */
-static void look(struct shm_link *l, uint64_t now_ns)
+/* The slots that have come since the last time. Each is late from the time that it was found, which
+ * is read behind that: this thread may have lost its processor before. */
+static void look(struct shm_link *l)
 {
 	struct shm_faults_of *f = l->faults;
 	const struct shm_slot *s;
@@ -156,7 +157,7 @@ static void look(struct shm_link *l, uint64_t now_ns)
 		shm_slot_read(s, &h, &ack);
 		/* What tells of an error is not sent again. */
 		if (h.op != SHM_ACCESS_FAULT && is_first_part(s, &h))
-			impair_decide(&f->in, 0, h.length, now_ns, &fate);
+			impair_decide(&f->in, 0, h.length, progress_now_ns(), &fate);
 		f->slots[place].lost = !fate.copies;
 		f->slots[place].due_ns = fate.copies ? fate.copy[0].due_ns : 0;
 		f->seen++;
@@ -170,10 +171,10 @@ enum shm_fate shm_faults_receive(struct shm_link *l, uint32_t pos)
 
 	if (!f->open)
 		return SHM_TAKE;
-	now_ns = progress_now_ns();
-	look(l, now_ns);
+	look(l);
 	if (pos == f->seen)
 		return SHM_TAKE; /* it came between */
+	now_ns = progress_now_ns();
 	if (f->slots[pos % SHM_SLOTS].lost)
 		return SHM_LOSE;
 	return f->slots[pos % SHM_SLOTS].due_ns <= now_ns ? SHM_TAKE : SHM_WAIT;
