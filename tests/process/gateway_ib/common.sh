@@ -9,7 +9,7 @@ FOLDER=gateway
 "$BUSBAR" devices 2>/dev/null | grep -q soft0 || skip "no adapter soft0"
 
 # Ports of our own: other tests run at the same time.
-port=$((20000 + $$ % 20000 * 2))
+port=$((20000 + $$ % 6000 * 2))
 : "${MODE:=RC}"
 
 # sender NAME PORT: a generator to the infiniband node, and a copy to a file.

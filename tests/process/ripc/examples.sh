@@ -9,7 +9,7 @@ FOLDER=ripc-examples
 kv=$1 echo_ripc=$2 echo_tcp=$3
 # Ours alone: other tests run at the same time.
 name=test-$$
-export LD_LIBRARY_PATH="$LIB" RIPC_ADDRESS=127.0.0.1 RIPC_PORT=$((20000 + $$ % 20000))
+export LD_LIBRARY_PATH="$LIB" RIPC_ADDRESS=127.0.0.1 RIPC_PORT=$((20000 + $$ % 12000))
 
 # serve WORDS...: a server, which has said that it serves. Sets $last.
 serve() {
