@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See fake_cm.h. One lock for everything; no speed is wanted here. */
+#include <arpa/inet.h>
 #include <busbar/rdma_cma.h>
 #include <errno.h>
 #include <pthread.h>
@@ -40,6 +41,7 @@ static struct ibv_device devices[2] = { { .name = "fake0" },
 					{ .name = "fake1" } };
 static enum fake_peer peer;
 static bool other_adapter;
+static in_addr_t only_address; /* 0: all are there */
 static uint32_t remote_qpn;
 static struct fake_objects objects;
 static unsigned connects, accepts, rejects, disconnects, sent, arms;
@@ -248,8 +250,11 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src,
 		      struct sockaddr *dst, int timeout_ms)
 {
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)dst;
+
 	pthread_mutex_lock(&lock);
-	if (peer == FAKE_PEER_NO_ADDRESS) {
+	if (peer == FAKE_PEER_NO_ADDRESS ||
+	    (only_address && v4->sin_addr.s_addr != only_address)) {
 		push_event(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 	} else {
 		id->verbs = &contexts[other_adapter];
@@ -578,6 +583,7 @@ void fake_reset(void)
 	}
 	peer = FAKE_PEER_ACCEPTS;
 	other_adapter = false;
+	only_address = 0;
 	connects = accepts = rejects = disconnects = sent = arms = 0;
 	event_first = event_count = 0;
 }
@@ -599,6 +605,11 @@ void fake_set_remote_qpn(uint32_t qpn)
 	pthread_mutex_lock(&lock);
 	remote_qpn = qpn;
 	pthread_mutex_unlock(&lock);
+}
+
+void fake_set_only_address(const char *host)
+{
+	LOCKED(only_address = host ? inet_addr(host) : 0);
 }
 
 void fake_set_other_adapter(bool other)

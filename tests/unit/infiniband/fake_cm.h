@@ -26,6 +26,8 @@ struct fake_objects {
 
 void fake_reset(void);
 void fake_set_peer(enum fake_peer p);
+/* Only this IPv4 address is resolved; NULL: all are. */
+void fake_set_only_address(const char *host);
 /* The adapter that connections go over is another one than that of binds. */
 void fake_set_other_adapter(bool other);
 

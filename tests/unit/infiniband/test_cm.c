@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "fake_cm.h"
+#include "gateway/base/lookup.h"
 #include "harness.h"
 
 #define LISTEN_HIGH "in = { address = \"127.0.0.2:1337\"; max_wrs = 32; "
@@ -88,6 +89,56 @@ static void an_active_node_connects_and_sends(void **state)
 	assert_int_equal(harness_logged("connected to 127.0.0.1:1337"), 1);
 	harness_stop(&h);
 	assert_int_equal(fake_disconnects(), 1);
+	end();
+}
+
+/* Three addresses, of which the last one answers. */
+static int three_addresses(const char *host, const char *service,
+			   const struct addrinfo *hints, struct addrinfo **out)
+{
+	static const char *const hosts[] = { "127.0.0.3", "127.0.0.4", "127.0.0.5" };
+	struct addrinfo numeric = *hints, **at = out;
+
+	assert_string_equal(host, "substation");
+	*out = NULL;
+	numeric.ai_flags |= AI_NUMERICHOST;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(getaddrinfo(hosts[i], service, &numeric, at), 0);
+		at = &(*at)->ai_next;
+	}
+	return 0;
+}
+
+static void each_address_of_a_name_is_tried(void **state)
+{
+	lookup_resolver = three_addresses;
+	begin("out = { address = \"substation:1337\"; " OFTEN "};");
+	fake_set_only_address("127.0.0.5");
+	assert_int_equal(harness_start(&h), 0);
+	lookup_resolver = getaddrinfo;
+	WAIT_FOR(is(NODE_CONNECTED));
+	/* One after the other, without a pause, so nothing is said. */
+	assert_int_equal(harness_logged("cannot reach"), 0);
+	/* The address that it had stays the first choice. */
+	fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+	WAIT_FOR(harness_logged("after the connection was lost") == 1);
+	/* And where that does not answer any more, the others have their turns. */
+	fake_set_only_address("127.0.0.3");
+	fake_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+	WAIT_FOR(harness_logged("after the connection was lost") == 2);
+	end();
+}
+
+static void a_name_none_of_whose_addresses_answers_is_told_once(void **state)
+{
+	lookup_resolver = three_addresses;
+	begin("out = { address = \"substation:1337\"; " OFTEN "};");
+	fake_set_only_address("127.0.0.6");
+	assert_int_equal(harness_start(&h), 0);
+	lookup_resolver = getaddrinfo;
+	WAIT_FOR(harness_logged("cannot reach substation:1337") == 1);
+	fake_set_only_address("127.0.0.4");
+	WAIT_FOR(is(NODE_CONNECTED));
 	end();
 }
 
@@ -569,6 +620,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_active_node_connects_and_sends),
+		T(each_address_of_a_name_is_tried),
+		T(a_name_none_of_whose_addresses_answers_is_told_once),
 		T(a_node_that_only_sends_is_connected_when_it_has_started),
 		T(start_does_not_wait_for_a_peer_that_is_not_there),
 		T(write_is_refused_until_the_peer_is_there),

@@ -100,7 +100,7 @@ static void *manage(void *arg)
 	while (ib->node->is_source && !node_is_running(ib->node) &&
 	       !atomic_load(&ib->stop))
 		poll(&pfd, 1, 1);
-	if (ib->has_remote && !atomic_load(&ib->stop))
+	if (ib->remotes_found && !atomic_load(&ib->stop))
 		ib_connection_attempt(ib);
 	while (!atomic_load(&ib->stop) && ib->phase != IB_FAILED)
 		serve(ib);
@@ -118,7 +118,7 @@ static void wait_first(struct infiniband *ib)
 {
 	struct timespec until;
 
-	if (!ib->has_remote || !ib->node->is_destination ||
+	if (!ib->remotes_found || !ib->node->is_destination ||
 	    ib->node->is_source)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &until);
@@ -141,7 +141,7 @@ int ib_cm_start(struct infiniband *ib)
 	backoff_reset(&ib->retry);
 	ib->said_unreachable = ib->probing = false;
 	ib->lost_at_ns = 0;
-	if (!ib->has_remote) {
+	if (!ib->remotes_found) {
 		err = ib_listen(ib);
 		if (err)
 			return err;

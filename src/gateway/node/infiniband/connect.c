@@ -57,6 +57,18 @@ static const char *peer_name(const struct infiniband *ib, char *buf,
 	return buf;
 }
 
+static const char *address_text(const union ib_address *a, char *buf, size_t size)
+{
+	char host[INET6_ADDRSTRLEN], port[8];
+	bool v6 = a->sa.sa_family == AF_INET6;
+
+	if (getnameinfo(&a->sa, v6 ? sizeof(a->in6) : sizeof(a->in4), host, sizeof(host),
+			port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		return "an address";
+	snprintf(buf, size, v6 ? "[%s]:%s" : "%s:%s", host, port);
+	return buf;
+}
+
 static struct rdma_conn_param conn_param(void)
 {
 	/* A receiver that is late is waited for, as long as it lives. */
@@ -141,7 +153,7 @@ static void schedule(struct infiniband *ib)
 	uint64_t interval = (uint64_t)ib->out.reconnect_interval_ms * MS;
 
 	ib->retry.at_ns = 0;
-	if (ib->has_remote && interval)
+	if (ib->remotes_found && interval)
 		backoff_plan(&ib->retry, interval, clock_now_ns());
 }
 
@@ -154,24 +166,45 @@ void ib_give_up(struct infiniband *ib)
 	services_request_stop(ib->node->services);
 }
 
+/* A call of the peer has failed. True: another address of its name is called now. */
+static bool call_next_address(struct infiniband *ib, const char *why)
+{
+	char text[INET6_ADDRSTRLEN + 16];
+
+	if (ib->remote_at + 1 >= ib->remotes_found) {
+		ib->remote_at = 0;
+		return false;
+	}
+	log_debug("%s: cannot reach %s: %s; trying the next address of %s", ib->node->name,
+		  address_text(ib_remote(ib), text, sizeof(text)), why,
+		  ib->out.address);
+	ib_connection_drop(ib);
+	ib->remote_at++;
+	ib_connection_attempt(ib);
+	return true;
+}
+
 /* Behind a failed attempt or a lost connection. */
 static void fall_back(struct infiniband *ib, const char *why)
 {
+	bool calling = ib->phase == IB_RESOLVING || ib->phase == IB_CONNECTING;
 	bool listening = false;
 
+	if (calling && call_next_address(ib, why))
+		return;
 	ib_connection_drop(ib);
 	first_attempt_done(ib);
 	schedule(ib);
-	if (ib->has_local && (!ib->has_remote || ib->out.use_fallback))
+	if (ib->has_local && (!ib->remotes_found || ib->out.use_fallback))
 		listening = ib_listen(ib) == 0;
 	if (!listening && !ib->retry.at_ns) {
 		log_error("%s: cannot reach %s: %s; giving up, as out.reconnect_interval is 0 and there is no fallback to listening",
 			  ib->node->name,
-			  ib->has_remote ? ib->out.address : "any peer", why);
+			  ib->remotes_found ? ib->out.address : "any peer", why);
 		ib_give_up(ib);
 		return;
 	}
-	if (!ib->has_remote || ib->said_unreachable)
+	if (!ib->remotes_found || ib->said_unreachable)
 		return;
 	ib->said_unreachable = true;
 	if (!ib->retry.at_ns)
@@ -198,7 +231,7 @@ void ib_connection_attempt(struct infiniband *ib)
 	}
 	ib->phase = IB_RESOLVING;
 	if (rdma_resolve_addr(ib->conn, ib->has_local ? &from.sa : NULL,
-			      &ib->remote.sa,
+			      &ib_remote(ib)->sa,
 			      (int)ib->out.resolution_timeout_ms))
 		fall_back(ib, strerror(errno));
 }
@@ -325,7 +358,7 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 		accept_more(ib, id);
 		return;
 	}
-	if (calling && ib_address_compare(&ib->local, &ib->remote) > 0) {
+	if (calling && ib_address_compare(&ib->local, ib_remote(ib)) > 0) {
 		ib_connection_drop(ib);
 		calling = false;
 	}
@@ -362,7 +395,7 @@ void ib_lost(struct infiniband *ib, const char *why)
 		 (unsigned long long)atomic_load(&now->received),
 		 (unsigned long long)atomic_load(&now->sent),
 		 (unsigned long long)atomic_load(&now->failed),
-		 !ib->has_remote ? "listening again" :
+		 !ib->remotes_found ? "listening again" :
 		 ib->out.reconnect_interval_ms ? "trying to reconnect" :
 						 "not trying again");
 	ib->said_unreachable = true; /* that was the line */

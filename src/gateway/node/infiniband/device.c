@@ -59,9 +59,10 @@ int ib_address_check(const char *text)
 	return split(text, host, sizeof(host), &port) ? 0 : -EINVAL;
 }
 
-int ib_address_resolve(const char *text, union ib_address *out)
+int ib_address_resolve(const char *text, union ib_address *out, unsigned max)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *res;
+	unsigned found = 0;
 	const char *port;
 	char host[256];
 	int err;
@@ -79,10 +80,13 @@ int ib_address_resolve(const char *text, union ib_address *out)
 					      gai_strerror(err));
 		return -EADDRNOTAVAIL;
 	}
-	memset(out, 0, sizeof(*out));
-	memcpy(out, res->ai_addr, MIN(res->ai_addrlen, sizeof(*out)));
+	for (const struct addrinfo *a = res; a && found < max; a = a->ai_next) {
+		memset(&out[found], 0, sizeof(*out));
+		memcpy(&out[found], a->ai_addr, MIN(a->ai_addrlen, sizeof(*out)));
+		found++;
+	}
 	freeaddrinfo(res);
-	return 0;
+	return (int)found;
 }
 
 bool ib_address_is_any(const union ib_address *a)
@@ -138,15 +142,15 @@ static bool no_adapter(struct infiniband *ib, const char *what, int err)
 	return false;
 }
 
-/* The adapter on the way to the peer; false when none shows up in time. */
-static bool choose_by_route(struct infiniband *ib)
+/* The adapter on the way to one address of the peer; false when none shows up in time. */
+static bool choose_by_route_to(struct infiniband *ib, union ib_address *remote)
 {
 	int timeout_ms = (int)ib->out.resolution_timeout_ms;
 	struct pollfd pfd = { .fd = ib->events->fd, .events = POLLIN };
 	struct rdma_cm_event *event;
 	bool found = false;
 
-	if (rdma_resolve_addr(ib->device_id, NULL, &ib->remote.sa, timeout_ms))
+	if (rdma_resolve_addr(ib->device_id, NULL, &remote->sa, timeout_ms))
 		return false;
 	/* It reports an error by itself when the time is over. */
 	if (poll(&pfd, 1, timeout_ms + 1000) <= 0 ||
@@ -157,6 +161,14 @@ static bool choose_by_route(struct infiniband *ib)
 	if (found)
 		ib->verbs = ib->device_id->verbs;
 	return found && ib->verbs;
+}
+
+static bool choose_by_route(struct infiniband *ib)
+{
+	for (unsigned i = 0; i < ib->remotes_found; i++)
+		if (choose_by_route_to(ib, &ib->remotes[i]))
+			return true;
+	return false;
 }
 
 static bool choose_first(struct infiniband *ib)
@@ -186,7 +198,7 @@ static bool choose_device(struct infiniband *ib)
 		return ib->verbs ||
 		       no_adapter(ib, "has the address in.address", ENODEV);
 	}
-	return (ib->has_remote && choose_by_route(ib)) || choose_first(ib);
+	return choose_by_route(ib) || choose_first(ib);
 }
 
 static int check_limits(struct infiniband *ib)
@@ -240,16 +252,17 @@ int ib_device_open(struct infiniband *ib)
 	int err;
 
 	if (ib->in.address) {
-		err = ib_address_resolve(ib->in.address, &ib->local);
-		if (err)
+		err = ib_address_resolve(ib->in.address, &ib->local, 1);
+		if (err < 0)
 			return err;
 		ib->has_local = true;
 	}
 	if (ib->out.address) {
-		err = ib_address_resolve(ib->out.address, &ib->remote);
-		if (err)
+		err = ib_address_resolve(ib->out.address, ib->remotes, IB_ADDRESSES_MAX);
+		if (err < 0)
 			return err;
-		ib->has_remote = true;
+		ib->remotes_found = (unsigned)err;
+		ib->remote_at = 0;
 	}
 	ib->events = rdma_create_event_channel();
 	if (!ib->events) {

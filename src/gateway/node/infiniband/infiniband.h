@@ -33,6 +33,8 @@
 #include "util/clock.h"
 
 #define MS (NSEC_PER_SEC / 1000)
+/* Addresses of a name that are tried; more are left out. */
+#define IB_ADDRESSES_MAX 8
 
 enum ib_mode {
 	IB_RC,
@@ -102,8 +104,11 @@ struct infiniband {
 	struct ibv_mr *grh_mr;
 	void *grh;
 	size_t mtu;                     /* bytes; UD */
-	union ib_address local, remote;
-	bool has_local, has_remote;
+	union ib_address local;
+	union ib_address remotes[IB_ADDRESSES_MAX]; /* of out.address, in the order of preference */
+	unsigned remotes_found;                     /* 0: there is no out.address */
+	unsigned remote_at;                         /* the one that is called */
+	bool has_local;
 
 	/* From start to stop; those of the connection only in the thread. */
 	struct ib_channel *channel;
@@ -137,10 +142,18 @@ struct infiniband {
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
+/* The peer's address that is called now, of which there are several where a name has them. */
+static inline union ib_address *ib_remote(struct infiniband *ib)
+{
+	return &ib->remotes[ib->remote_at];
+}
+
 /* device.c */
 /* "host:port", "[v6]:port" or "*:port". 0, or -EINVAL when it is neither. */
 int ib_address_check(const char *text);
-int ib_address_resolve(const char *text, union ib_address *out);
+/* The addresses of `text`, in the order in which they are to be tried. How many, 1 to `max`, or a
+ * negative errno, which is logged. */
+int ib_address_resolve(const char *text, union ib_address *out, unsigned max);
 bool ib_address_is_any(const union ib_address *a);
 /* Orders addresses the same way on all hosts. */
 int ib_address_compare(const union ib_address *a, const union ib_address *b);

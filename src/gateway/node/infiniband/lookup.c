@@ -96,7 +96,7 @@ void ib_lookup_handle(struct infiniband *ib)
 		return;
 	}
 	if (rdma_resolve_addr(ib->lookup, ib->has_local ? &from.sa : NULL,
-			      &ib->remote.sa,
+			      &ib_remote(ib)->sa,
 			      (int)ib->out.resolution_timeout_ms))
 		ib_lost(ib, strerror(errno));
 }
