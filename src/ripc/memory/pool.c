@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The pool of an instance: which buffers are in use, which are kept, and who has
- * references. Spans and their search are pool_span.c, registrations pool_keys.c.
+ * references. Spans and their search are pool_span.c, registrations pool_keys.c,
+ * where spans lie pool_map.c.
  */
 #include "ripc/memory/pool.h"
 
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "ripc/memory/pool_private.h"
@@ -77,7 +77,7 @@ static void release(struct pool *p, struct list *gone)
 
 		/* What the adapter still reaches must not become somebody else's memory. */
 		if (!pool_keys_drop(p, s))
-			munmap((void *)s->start, s->end - s->start);
+			pool_unmap(p, (void *)s->start, s->end - s->start, s->page);
 		free(s);
 	}
 }
@@ -96,21 +96,26 @@ static size_t span_bytes(const struct pool_class *c, size_t slot_bytes)
 	return bytes < slot_bytes * SLAB_SLOTS_MAX ? bytes : slot_bytes * SLAB_SLOTS_MAX;
 }
 
-static void *map(struct pool *p, size_t bytes)
+/* Buffers of SLAB_BYTES_MIN and more are spans of their own. */
+static void *map_once(struct pool *p, size_t bytes, size_t slot_bytes, struct pool_page **page)
 {
-	const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_ANONYMOUS;
-	void *memory = mmap(NULL, bytes, prot, flags, -1, 0);
+	return slot_bytes < SLAB_BYTES_MIN ? pool_map_slab(bytes) : pool_map_long(p, bytes, page);
+}
 
-	if (memory == MAP_FAILED) {
-		pool_trim(p, 0);
-		memory = mmap(NULL, bytes, prot, flags, -1, 0);
-	}
-	return memory == MAP_FAILED ? NULL : memory;
+static void *map(struct pool *p, size_t bytes, size_t slot_bytes, struct pool_page **page)
+{
+	void *memory = map_once(p, bytes, slot_bytes, page);
+
+	if (memory)
+		return memory;
+	pool_trim(p, 0);
+	return map_once(p, bytes, slot_bytes, page);
 }
 
 static struct pool_span *span_map(struct pool *p, unsigned size_class)
 {
 	const size_t slot_bytes = pool_class_bytes(size_class);
+	struct pool_page *page = NULL;
 	struct pool_span *s = NULL;
 	void *memory;
 	size_t bytes;
@@ -118,14 +123,15 @@ static struct pool_span *span_map(struct pool *p, unsigned size_class)
 	spin_lock(&p->lock);
 	bytes = span_bytes(&p->classes[size_class], slot_bytes);
 	spin_unlock(&p->lock);
-	memory = map(p, bytes);
+	memory = map(p, bytes, slot_bytes, &page);
 	if (memory)
 		s = pool_span_new(memory, bytes, (uint32_t)(bytes / slot_bytes));
 	if (!s) {
 		if (memory)
-			munmap(memory, bytes);
+			pool_unmap(p, memory, bytes, page);
 		return NULL;
 	}
+	s->page = page;
 	s->size_class = size_class;
 	if (s->count > 1)
 		s->slot_bytes = (uint32_t)slot_bytes;
@@ -388,6 +394,7 @@ int pool_open(struct pool **out, struct ibv_pd *pd, size_t kept_bytes_max)
 		p->access_always = IBV_ACCESS_MW_BIND;
 	pthread_mutex_init(&p->registering, NULL);
 	list_init(&p->idle);
+	list_init(&p->pages);
 	for (unsigned i = 0; i < POOL_CLASSES; i++) {
 		list_init(&p->classes[i].partial);
 		list_init(&p->classes[i].whole);
@@ -403,9 +410,10 @@ void pool_close(struct pool *p)
 
 		pool_tree_remove(&p->root, s);
 		if (!pool_keys_drop(p, s) && !s->foreign)
-			munmap((void *)s->start, s->end - s->start);
+			pool_unmap(p, (void *)s->start, s->end - s->start, s->page);
 		free(s);
 	}
+	pool_pages_forget(p);
 	pthread_mutex_destroy(&p->registering);
 	free(p);
 }

@@ -32,6 +32,7 @@ struct pool {
 					    * the same memory */
 	struct list idle;         /* spans that are wholly free, the longest first */
 	struct pool_class classes[POOL_CLASSES];
+	struct list pages;        /* huge ones that long buffers share, the first one first */
 	struct pool_counters counters;
 };
 
@@ -39,6 +40,18 @@ struct pool {
 
 /* Says why the calling thread gets -ENOMEM, for pool_why(). */
 void pool_say(const char *what, size_t bytes, int error);
+
+/* ---- pool_map.c; without the lock ---- */
+
+/* For short buffers; NULL: there is no memory. */
+void *pool_map_slab(size_t bytes);
+/* For one long buffer. *page: where it lies with others, or NULL: it is a mapping of its own. */
+void *pool_map_long(struct pool *p, size_t bytes, struct pool_page **page);
+/* What either has returned. */
+void pool_unmap(struct pool *p, void *memory, size_t bytes, struct pool_page *page);
+/* Before the end of the pool. Pages that still have buffers, which the adapter reaches, stay
+ * mapped. */
+void pool_pages_forget(struct pool *p);
 
 /* ---- pool_keys.c ---- */
 

@@ -40,6 +40,7 @@ struct pool_span {
 	uintptr_t start, end;
 	struct ibv_mr *mr[POOL_ACCESSES]; /* NULL: not needed yet */
 	bool foreign;                   /* memory of the program's own */
+	struct pool_page *page;         /* where it lies with others; NULL: by itself */
 	unsigned size_class;
 	uint32_t slot_bytes;            /* only where there are several */
 	uint32_t count, used;           /* buffers */
