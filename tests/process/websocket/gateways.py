@@ -4,15 +4,19 @@
 
 Environment: BUSBAR, the program. Exit status 0: good, 1: not.
 """
+import base64
+import hashlib
 import os
 import random
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 from http_gateway import BUSBAR, Gateway, check, until
 
@@ -146,6 +150,38 @@ def ends_and_reloads(folder, rows_file):
         check("says goodbye: 1001" in b.said(), "the log says how it ended")
 
 
+def stands_still(folder):
+    """A gateway that stood still for longer than its destination may be silent does not blame it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        config, _ = client(folder, "ws://127.0.0.1:%d/quiet" % server.getsockname()[1], ["json"],
+                           "ping_interval = 0.3; ping_timeout = 0.3;")
+        with Gateway(folder, config, name="still") as b:
+            s, _ = server.accept()
+            s.settimeout(20)
+            stream = s.makefile("rb")
+            head = b"".join(iter(stream.readline, b"\r\n"))
+            key = re.search(rb"(?i)sec-websocket-key: *(\S+)", head).group(1)
+            accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+            s.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                      b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+
+            def answer_ping():
+                got = stream.read(6)
+                check(got[:2] == b"\x89\x80", "a ping without bytes, not %r" % got)
+                s.sendall(b"\x8a\x00")
+
+            answer_ping()
+            for _ in range(2):
+                b.process.send_signal(signal.SIGSTOP)
+                time.sleep(1)  # nearly twice as long as a peer may say nothing
+                b.process.send_signal(signal.SIGCONT)
+                answer_ping()
+                answer_ping()
+            stream.close()
+            s.close()
+
+
 def waits_for_its_destinations(folder, a):
     config, _ = client(folder, "ws://127.0.0.1:%d/live" % free_port(), ["json"],
                        "wait_connected = true; connect_timeout = 0.2;")
@@ -220,6 +256,7 @@ def main():
             every_format(folder, rows, a)
             waits_for_its_destinations(folder, a)
         ends_and_reloads(folder, rows_file)
+        stands_still(folder)
         over_tls(folder, rows, rows_file)
         nobody_can_come(folder)
 

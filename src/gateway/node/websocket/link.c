@@ -186,7 +186,7 @@ static int take_bytes(struct ws_link *l, const void *data, size_t len)
 	int ret;
 
 	l->heard_ns = clock_now_ns();
-	l->pinged = false;
+	l->asked_ns = 0;
 	while (len && !l->close_seen) {
 		ret = ws_reader_take(l->reader, bytes, len, &used, &m);
 		bytes += used;
@@ -221,22 +221,22 @@ static int receive(struct ws_link *l)
 	return 1;
 }
 
-/* The time of the next ping or of giving up; 0: it is given up. */
+/* The time of the next ping or of giving up; 0: it is given up. The time to answer begins with
+ * the question: if this process stood still, the silence says nothing of the peer. */
 static uint64_t watch(struct ws_link *l)
 {
-	uint64_t ping_ns = (uint64_t)(l->owner->ping_s * 1e9), now = clock_now_ns();
-	uint64_t limit_ns = ping_ns + (uint64_t)(l->owner->timeout_s * 1e9);
+	uint64_t ping_ns = (uint64_t)(l->owner->ping_s * 1e9), now = clock_now_ns(), limit_ns;
 
 	if (!ping_ns)
 		return UINT64_MAX;
-	if (now - l->heard_ns >= limit_ns)
-		return 0;
-	if (now - l->heard_ns < ping_ns)
+	if (!l->asked_ns && now - l->heard_ns < ping_ns)
 		return l->heard_ns + ping_ns;
-	if (!l->pinged)
+	if (!l->asked_ns) {
 		put_control(l, WS_PING, "", 0);
-	l->pinged = true;
-	return l->heard_ns + limit_ns;
+		l->asked_ns = now;
+	}
+	limit_ns = MAX(l->asked_ns, l->heard_ns) + (uint64_t)(l->owner->timeout_s * 1e9);
+	return now < limit_ns ? limit_ns : 0;
 }
 
 /* Sleeps until there is something to do. */
@@ -328,7 +328,8 @@ static void linger(struct ws_link *l)
 static void come_up(struct ws_link *l)
 {
 	l->heard_ns = clock_now_ns();
-	l->pinged = l->closing = l->close_seen = false;
+	l->asked_ns = 0;
+	l->closing = l->close_seen = false;
 	l->out_len = 0;
 	l->said_unreachable = false;
 	if (l->feed)

@@ -52,7 +52,8 @@ struct ws_link {
 	char *early;                /* what came behind the answer to the handshake */
 	size_t early_len;
 	uint64_t heard_ns, random;
-	bool pinged, closing, close_seen;
+	uint64_t asked_ns;          /* when it was asked whether it is there; 0: it has answered */
+	bool closing, close_seen;
 	bool said_unreachable, said_malformed;
 	struct backoff retry;
 };
