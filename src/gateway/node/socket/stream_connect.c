@@ -152,7 +152,12 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 {
 	pthread_mutex_lock(&st->rx_lock);
 	pthread_mutex_lock(&st->tx_lock);
-	close(c->fd); /* and so out of both epolls */
+	/* A thread that looks at the socket in an epoll_wait() has a reference to it (Linux 6.9 and
+	 * later). If that is the last one it is dropped when the thread leaves epoll_wait(), which
+	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
+	if (st->read)
+		epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	close(c->fd); /* and so out of epoll_fd, which only this thread waits for */
 	c->fd = -1;
 	atomic_fetch_sub(&st->connected, 1);
 	pthread_mutex_unlock(&st->tx_lock);
