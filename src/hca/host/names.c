@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "util/abstract.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 #define NAMES_FILE "/proc/net/unix"
 #define LISTENS 0x10000 /* of the kernel's flags of a socket there */
 #define BLOCK_BACKLOG 128
+#define PASSES_MAX 8
 
 int hca_name_bind(const char *text)
 {
@@ -89,15 +91,41 @@ static bool line_parse(char *line, const char *prefix, struct hca_name_seen *see
 	return true;
 }
 
-int hca_names_each(const char *prefix,
-		   void (*fn)(const struct hca_name_seen *seen, void *arg),
-		   void *arg)
+/* The sockets of that prefix that have been reported. */
+struct reported {
+	uint64_t *inodes;
+	size_t count, room;
+};
+
+/* 1: it is new; 0: it was reported before; -ENOMEM. */
+static int reported_add(struct reported *r, uint64_t inode)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->inodes[i] == inode)
+			return 0;
+	if (r->count == r->room) {
+		size_t room = MAX(2 * r->room, (size_t)32);
+		uint64_t *grown = realloc(r->inodes, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		r->inodes = grown;
+		r->room = room;
+	}
+	r->inodes[r->count++] = inode;
+	return 1;
+}
+
+/* Reads the list once and reports what has not been reported. The number of those, or a
+ * negative errno. */
+static int names_pass(const char *prefix, struct reported *reported,
+		      void (*fn)(const struct hca_name_seen *seen, void *arg), void *arg)
 {
 	FILE *f = fopen(NAMES_FILE, "re");
 	struct hca_name_seen seen;
 	char *line = NULL;
 	size_t room = 0;
-	int ret;
+	int found = 0, ret = 0;
 
 	if (!f) {
 		ret = -errno;
@@ -105,10 +133,35 @@ int hca_names_each(const char *prefix,
 			  NAMES_FILE, strerror(-ret));
 		return ret;
 	}
-	while (getline(&line, &room, f) > 0)
-		if (line_parse(line, prefix, &seen))
-			fn(&seen, arg);
+	while (ret >= 0 && getline(&line, &room, f) > 0) {
+		if (!line_parse(line, prefix, &seen))
+			continue;
+		ret = reported_add(reported, seen.inode);
+		if (ret <= 0)
+			continue;
+		found++;
+		fn(&seen, arg);
+	}
 	free(line);
 	fclose(f);
-	return 0;
+	return ret < 0 ? ret : found;
+}
+
+/*
+ * The kernel gives the list in pieces of a page and begins each piece at a position in a hash
+ * chain. When a socket before that position goes away in between, one that stays is left out.
+ * So the list is read again until nothing new is in it.
+ */
+int hca_names_each(const char *prefix,
+		   void (*fn)(const struct hca_name_seen *seen, void *arg),
+		   void *arg)
+{
+	struct reported reported = { .inodes = NULL };
+	int ret = 1;
+
+	/* Twice at least: what was left out may have been the only one. */
+	for (int i = 0; i < PASSES_MAX && (ret > 0 || (!ret && i == 1)); i++)
+		ret = names_pass(prefix, &reported, fn, arg);
+	free(reported.inodes);
+	return ret < 0 ? ret : 0;
 }

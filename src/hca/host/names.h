@@ -44,9 +44,9 @@ struct hca_name_seen {
 	bool listens;
 };
 /*
- * Calls fn(seen, arg) for the names in this network namespace that begin with `prefix`; a
- * name may come several times. 0, or a negative errno, logged: the kernel does not list
- * them. The list does not tell the holders of the names.
+ * Calls fn(seen, arg) for the names in this network namespace that begin with `prefix`: once
+ * for each socket, also for one that ends meanwhile. 0, or a negative errno (logged, if the
+ * kernel does not list them). The list does not tell the holders of the names.
  */
 int hca_names_each(const char *prefix,
 		   void (*fn)(const struct hca_name_seen *seen, void *arg),

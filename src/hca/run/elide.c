@@ -22,13 +22,19 @@
 #include "util/fence.h"
 #include "util/log.h"
 
-/* If application threads that are not the owner enter so often in one period, elision costs more
- * than it saves. */
+/* If application threads that are not the owner enter so often in one period, or wait so long for
+ * their entries, elision costs more than it saves. The time counts because a membarrier takes
+ * 2 us on some machines and 100 us on others: virtual ones, where it is an exit for each processor. */
 #define FOREIGN_LIMIT 4096
+#define FOREIGN_SPENT_NS UINT64_C(10000000)
 #define FOREIGN_PERIOD_NS NSEC_PER_SEC
-/* A thread that enters so often, without another one in between, becomes the owner. So ownership
- * passes from a thread that only set up objects to the one that posts and polls. */
-#define STREAK_TO_OWN 1024
+/* So much of one entry counts: of a longer one the kernel had most, for another thread. */
+#define FOREIGN_MOST_NS UINT64_C(200000)
+/* A thread that enters so often, each time soon after the last, without another one in between,
+ * becomes the owner. So ownership passes from a thread that only set up objects to the one that
+ * posts and polls. That has to come before FOREIGN_SPENT_NS also where a membarrier takes long. */
+#define STREAK_TO_OWN 64
+#define STREAK_GAP_NS UINT64_C(1000000)
 
 struct hca_elision hca_elision;
 _Thread_local struct hca_self hca_self
@@ -37,7 +43,7 @@ _Thread_local struct hca_self hca_self
 static struct {
 	_Atomic(struct hca_self *) last;
 	_Atomic uint32_t count;
-	_Atomic uint64_t since_ns;
+	_Atomic uint64_t spent_ns, since_ns;
 } foreign;
 
 void hca_elision_start(void)
@@ -116,15 +122,20 @@ static void adopt(void)
 	withdraw();
 }
 
-/* Counts an entry of a thread that is not the owner; switches elision off if there are too many. */
-static void count_foreign(void)
+/* Counts an entry of a thread that is not the owner, which began at `from_ns`; switches elision
+ * off if there are too many. */
+static void count_foreign(uint64_t from_ns)
 {
-	uint64_t now;
+	uint64_t now = progress_now_ns();
+	uint64_t spent = MIN(now - from_ns, FOREIGN_MOST_NS);
+	uint64_t before = atomic_fetch_add(&foreign.spent_ns, spent);
 
-	if (atomic_fetch_add(&foreign.count, 1) < FOREIGN_LIMIT)
+	/* One thread sees that a limit is reached. */
+	if (atomic_fetch_add(&foreign.count, 1) != FOREIGN_LIMIT &&
+	    (before >= FOREIGN_SPENT_NS || before + spent < FOREIGN_SPENT_NS))
 		return;
-	now = progress_now_ns();
 	atomic_store(&foreign.count, 0);
+	atomic_store(&foreign.spent_ns, 0);
 	if (now - atomic_exchange(&foreign.since_ns, now) > FOREIGN_PERIOD_NS)
 		return;
 	/* The caller is counted, so the owner is outside. This increment is never undone. */
@@ -136,21 +147,25 @@ static void count_foreign(void)
 
 void hca_enter_slow(void)
 {
+	uint64_t from_ns;
 	uintptr_t owner;
 
 	if (likely(atomic_load_explicit(&hca_elision.off,
 					memory_order_acquire)))
 		return;
+	from_ns = progress_now_ns();
 	announce();
 	hca_self.announced = true;
 	owner = atomic_load(&hca_elision.owner);
 	if (is_self(owner) || progress_is_self())
 		return;
-	if (atomic_exchange(&foreign.last, &hca_self) != &hca_self)
+	if (atomic_exchange(&foreign.last, &hca_self) != &hca_self ||
+	    from_ns - hca_self.entered_ns > STREAK_GAP_NS)
 		hca_self.streak = 0;
+	hca_self.entered_ns = from_ns;
 	hca_self.streak++;
 	if (owner)
-		count_foreign();
+		count_foreign(from_ns);
 }
 
 void hca_enter_with_locks(void)

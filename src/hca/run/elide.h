@@ -41,7 +41,7 @@
 struct hca_self {
 	uint32_t depth;     /* nesting of hca_enter() */
 	uint32_t auto_held; /* locks held that were taken outside of it */
-	uint32_t streak;    /* slow entries since another thread's last one */
+	uint32_t streak;    /* slow entries since another thread's last one, close together */
 	uint32_t since_move, polls; /* counts of polls, cq.c */
 	/* Not NULL: the thread is inside as the owner and takes no locks. Points to its
 	 * byte of hca_elision.inside. */
@@ -49,6 +49,7 @@ struct hca_self {
 	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
 	/* Counted in hca_elision.others by hca_enter(), and by hca_lock_outside(). */
 	bool announced, auto_announced;
+	uint64_t entered_ns; /* the last slow entry */
 } __attribute__((aligned(HCA_OWNERS)));
 
 struct hca_elision {

@@ -63,9 +63,8 @@ static int process_find(uint32_t pid, struct ucred *cred)
 }
 
 /*
- * The socket of a process, or -ESRCH. The kernel's list of sockets leaves some out while others
- * come and go, and a socket that many call takes no more at that moment. So a process that
- * is there is looked for again.
+ * The socket of a process, or -ESRCH. A socket that many call takes no more at that moment, so
+ * a process that is there is looked for again.
  */
 static int process_connect(uint32_t pid, struct ucred *cred)
 {

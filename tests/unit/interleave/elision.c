@@ -8,7 +8,7 @@
 #include "check.h"
 
 /* One less than the number of lone entries that make a thread the owner (elide.c). */
-#define NEARLY_OWNER 1023
+#define NEARLY_OWNER 63
 
 struct spin elision_lock;
 static _Alignas(8) uint64_t touched;
