@@ -24,6 +24,8 @@ struct side {
 	struct ripc *r;
 	struct ripc_service *s;
 	char *payload;
+	struct ripc_item offer[2]; /* return buffers; who answers sends one while it offers the other */
+	unsigned next;             /* of them */
 	struct client client;
 	uint64_t registrations; /* before the part that counts */
 };
@@ -46,14 +48,18 @@ static uint64_t registrations_of(struct side *e)
 
 static int echo_one(struct side *e, uint64_t *count)
 {
+	const unsigned offers = e->b->pushed;
 	struct ripc_message m;
 	int ret = ripc_receive(e->s, &m, WAIT_MS);
 
 	if (ret)
 		return ret == -EAGAIN ? 0 : fail("receiving", ret);
-	ret = m.is_long ? ripc_send_long(e->s, m.from, m.items, m.count, NULL, 0, NULL) :
+	ret = m.is_long ? ripc_send_long(e->s, m.from, m.items, m.count, &e->offer[e->next], offers,
+					 NULL) :
 			  ripc_send_short(e->s, m.from, m.items, m.count, NULL, 0);
 	ripc_release(&m);
+	/* The next message comes in what was offered now; the other one is free then. */
+	e->next ^= offers;
 	++*count;
 	/* A client that has gone has its own error. */
 	return ret == -ECONNRESET ? 0 : ret ? fail("answering", ret) : 0;
@@ -110,8 +116,22 @@ static int serve(struct side *e)
 	return 0;
 }
 
+static int make_offers(struct side *e)
+{
+	for (unsigned i = 0; i < 2 && e->b->pushed; i++) {
+		e->offer[i] = (struct ripc_item){ ripc_alloc(e->r, e->b->size), e->b->size };
+		if (!e->offer[i].data)
+			return fail("no return buffer", -ENOMEM);
+	}
+	return 0;
+}
+
 static int answer(struct side *e)
 {
+	int ret = make_offers(e);
+
+	if (ret)
+		return ret;
 	e->b->service = ripc_service_id(e->s);
 	atomic_store(&e->b->ready, true);
 	return e->b->fetch ? serve(e) : echo(e);
@@ -124,7 +144,7 @@ static int send_one(struct side *e)
 	const struct ripc_item item = { e->payload, e->b->size };
 
 	return e->b->is_long ?
-		       ripc_send_long(e->s, e->b->service, &item, 1, NULL, 0, NULL) :
+		       ripc_send_long(e->s, e->b->service, &item, 1, e->offer, e->b->pushed, NULL) :
 		       ripc_send_short(e->s, e->b->service, &item, 1, NULL, 0);
 }
 
@@ -157,6 +177,7 @@ static int round_trip(struct ripc_bench *b, void *arg, uint64_t number)
 		log_error("message %llu came back changed", (unsigned long long)number);
 		ret = -EIO;
 	}
+	b->returned += number >= b->warmup && m.returned & 1;
 	ripc_release(&m);
 	return ret;
 }
@@ -203,6 +224,9 @@ static int ask(struct side *e)
 	e->payload = ripc_alloc(e->r, b->fetch ? 1 : b->size);
 	if (!e->payload)
 		return -ENOMEM;
+	ret = make_offers(e);
+	if (ret)
+		return ret;
 	if (!b->fetch)
 		for (size_t i = 0; i < b->size; i++)
 			e->payload[i] = (char)(i * 2654435761u >> 13);

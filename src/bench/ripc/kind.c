@@ -28,8 +28,8 @@
 
 static const struct bench_parameter parameters[] = {
 	{ "mode", 's', "pingpong|fetch", "pingpong", "round trips of messages, or of files" },
-	{ "by", 's', "short|datagram|long|tcp", "short",
-	  "short messages by connection or datagram, long ones, or plain TCP sockets" },
+	{ "by", 's', "short|datagram|long|pushed|tcp", "short",
+	  "short messages by connection or datagram, long ones, long ones into return buffers, or plain TCP sockets" },
 	{ "transport", 's', "any|shm|roce", "any",
 	  "of the software adapter: BUSBAR_TRANSPORTS; any: as in the environment" },
 	{ "size", 'i', "1..1073741824", "50", "bytes of a message or file" },
@@ -263,10 +263,12 @@ static int file(const struct ripc_bench *b, struct result_case *result)
 		  (double)b->size * 1e3 / sum },
 		{ "registrations", "registrations of memory behind the warm-up", "",
 		  (double)(b->registrations + b->server_registrations - b->server_warm) },
+		{ "returned", "answers that came in return buffers", "", (double)b->returned },
 	};
 
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
-		if (i < 2 || (i == 2 && b->fetch) || (i == 3 && !b->tcp))
+		if (i < 2 || (i == 2 && b->fetch) || (i == 3 && !b->tcp) ||
+		    (i == 4 && b->pushed))
 			ret = result_case_figure(result, &figures[i]);
 	return ret;
 }
@@ -284,7 +286,8 @@ static struct ripc_bench *make(const json_t *p, double scale, size_t *bytes)
 		return NULL;
 	b->fetch = fetches(p);
 	b->tcp = !strcmp(by, "tcp");
-	b->is_long = !strcmp(by, "long");
+	b->pushed = !strcmp(by, "pushed");
+	b->is_long = b->pushed || !strcmp(by, "long");
 	b->datagram = !strcmp(by, "datagram");
 	b->size = (size_t)number_of(p, "size");
 	b->count = count;

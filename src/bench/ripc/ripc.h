@@ -26,6 +26,7 @@ enum ripc_side { RIPC_ASKS, RIPC_ANSWERS };
 struct ripc_bench {
 	bool fetch;              /* a file, else round trips of messages */
 	bool tcp, is_long, datagram;
+	bool pushed;             /* long, into return buffers, in both directions */
 	size_t size;             /* of a message or the file */
 	uint64_t count, warmup;  /* round trips or fetches; the warm-up comes first */
 	unsigned poll_us;        /* how long a call that waits polls before it sleeps */
@@ -40,6 +41,7 @@ struct ripc_bench {
 	/* Of who asks. */
 	uint64_t first_ns;       /* the first one, with finding and connecting */
 	uint64_t registrations;  /* of memory, behind the warm-up; not of TCP */
+	uint64_t returned;       /* answers behind the warm-up that came in return buffers */
 	/* Of who answers: all, and those until the warm-up was over. */
 	_Atomic uint64_t server_registrations, server_warm;
 	int64_t times[];         /* count when sent, then count when received; ns */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ripc/wire/packet.h"
+#include "util/same_file.h"
 
 struct line {
 	uint32_t id; /* 0: by name */
@@ -156,7 +157,9 @@ static int table_read(const char *file, struct table *t, struct stat *seen, char
 		ret = -errno;
 	else if (!S_ISREG(seen->st_mode))
 		ret = -EISDIR;
-	else
+	else if (same_file_is_young(seen))
+		seen->st_size = -1; /* read again at the next question */
+	if (!ret)
 		ret = lines_read(f, file, t, why, bytes);
 	if (f)
 		fclose(f);
@@ -201,13 +204,6 @@ void hosts_close(struct hosts *h)
 	free(h);
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* Reads without the lock. Who changes the file in two steps may be met in between: the next
  * question sees the rest. */
 static void refresh(struct hosts *h)
@@ -220,7 +216,7 @@ static void refresh(struct hosts *h)
 	if (stat(h->file, &now))
 		return;
 	pthread_mutex_lock(&h->lock);
-	same = is_same_file(&now, &h->seen);
+	same = same_file(&now, &h->seen);
 	pthread_mutex_unlock(&h->lock);
 	if (same || table_read(h->file, &fresh, &seen, why, sizeof(why)))
 		return;

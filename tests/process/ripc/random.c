@@ -32,7 +32,7 @@
 
 enum { PROCESSES_MAX = 16, SERVICES = 3, MOVERS = 2, MOVER = PROCESSES_MAX * SERVICES,
        SENDERS = MOVER + MOVERS, LIVES = 8, ID = 100,
-       LONG_MAX_BYTES = 300000, QUIET_MS = 300 };
+       LONG_MAX_BYTES = 300000, QUIET_MS = 300, LATE_MS = 10000 };
 
 /* Of runs in short: messages of each kind, and limits. */
 #define COMBINATIONS 256u
@@ -561,11 +561,13 @@ static int run(unsigned seconds, bool in_short, struct prng *p)
 	for (unsigned i = 0; i < processes; i++)
 		while (atomic_load(&all->senders[i]) && !atomic_load(&all->stop))
 			nap(in_short ? 1 : 10);
-	/* Until nothing has come for a while. */
+	/* Until nothing has come for a while; what is still missing may come later, because packets
+	 * are repeated after a time and a process may have to wait for a processor. */
 	do {
 		before = came_so_far(false) + came_so_far(true);
-		if (!in_short || some_are_lost())
-			nap(QUIET_MS);
+		for (unsigned ms = 0; ms < LATE_MS && before == came_so_far(false) + came_so_far(true) &&
+				      (some_are_lost() || (!in_short && ms < QUIET_MS)); ms += 20)
+			nap(20);
 	} while (before != came_so_far(false) + came_so_far(true));
 	atomic_store(&all->stop, true);
 	for (unsigned i = 0; i < processes; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files of hosts: what they say, what is wrong with them, and that changes are seen. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -140,12 +141,33 @@ static void sees_changes_and_keeps_what_held_while_there_is_an_error(void **stat
 	hosts_close(h);
 }
 
+/* In place, as long as before, and with the same time: as within a step of the clock. */
+static void sees_a_change_that_leaves_no_trace(void **state)
+{
+	struct stat seen;
+	struct hosts *h;
+	FILE *f;
+
+	write_file("7 192.0.2.1 6000\n");
+	assert_int_equal(stat(file, &seen), 0);
+	assert_int_equal(hosts_open(&h, file, why, sizeof(why)), 0);
+	f = fopen(file, "r+");
+	assert_non_null(f);
+	fputs("7 192.0.2.2 6001\n", f);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(utimensat(AT_FDCWD, file, (struct timespec[]){ seen.st_atim, seen.st_mtim },
+				   0), 0);
+	expect_one(h, 7, "", "192.0.2.2", 6001);
+	hosts_close(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_where_to_ask),
 		cmocka_unit_test(names_file_and_line_of_an_error),
 		cmocka_unit_test(sees_changes_and_keeps_what_held_while_there_is_an_error),
+		cmocka_unit_test(sees_a_change_that_leaves_no_trace),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
