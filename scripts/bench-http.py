@@ -8,7 +8,7 @@ A gateway generates samples and sends them from one `infiniband` node to another
 software adapter, in turns without and with a load: requests by keep-alive connections, and
 clients that look at a tap of the receiver. Prints for each round which share of the steps was
 left out and the percentiles of the latency from the generator's stamp to the path behind the
-receiver; then the medians of both. The load is made by a process of its own, which needs
+receiver; then the medians of both and their ratios. The load is made by a process of its own, which needs
 a processor, too: its share is printed, and --load-cpu says where it runs.
 """
 import argparse
@@ -31,7 +31,7 @@ nodes = {
 	generator = { type = "signal"; signal = "mixed"; values = %(values)d; rate = %(rate)d; };
 	sender = { type = "infiniband"; in = { address = "127.0.0.1:1437"; };
 		out = { address = "127.0.0.1:1438"; max_wrs = 4096; cq_size = 4096; }; };
-	receiver = { type = "infiniband"; in = { address = "127.0.0.1:1438"; max_wrs = 4096;
+	receiver = { type = "infiniband"; in = { address = "127.0.0.1:1438"; polling = "%(polling)s"; max_wrs = 4096;
 		cq_size = 4096; buffer_subtraction = 64;
 		signals = { count = %(values)d; type = "float"; }; }; };
 	end = { type = "loopback"; queuelen = 64; };
@@ -56,6 +56,7 @@ def parse_arguments():
     p.add_argument("--rounds", type=int, default=5, help="of each kind (%(default)s)")
     p.add_argument("--port", type=int, default=18080, help="of the gateway (%(default)s)")
     p.add_argument("--priority", type=int, default=0, help="of the paths, SCHED_FIFO (%(default)s: none)")
+    p.add_argument("--polling", default="auto", help="of the receiver: auto, busy, adaptive or event (%(default)s)")
     p.add_argument("--cpu", help="processors of the gateway, as of taskset -c")
     p.add_argument("--load-cpu", help="processors of the load")
     p.add_argument("--make-load", action="store_true", help=argparse.SUPPRESS)
@@ -223,10 +224,13 @@ def main():
         for _ in range(o.rounds):
             for name in results:
                 results[name].append(print_round(name, *run_round(o, folder, name == "with")))
-    for name, rounds in results.items():
-        print("median %-8s missed %8.5f %%  p50 %8.1f us  p99 %9.1f us" % (
-            name, 100 * statistics.median(r["missed"] for r in rounds),
-            statistics.median(r["p50"] for r in rounds), statistics.median(r["p99"] for r in rounds)))
+    medians = {name: {key: statistics.median(r[key] for r in rounds) for key in ("missed", "p50", "p99")}
+               for name, rounds in results.items()}
+    for name, m in medians.items():
+        print("median %-8s missed %8.5f %%  p50 %8.1f us  p99 %9.1f us" % (name, 100 * m["missed"], m["p50"], m["p99"]))
+    print("with / without: missed %s, p50 %s, p99 %s" % tuple(
+        "%.2f" % (medians["with"][key] / medians["without"][key]) if medians["without"][key] else "none without"
+        for key in ("missed", "p50", "p99")))
 
 
 main()

@@ -16,7 +16,7 @@ run_packages="ibverbs-utils perftest gnuplot-nox"
 # Other people's programs (tests/programs); the tests do without those that
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python3-jsonschema mypy
-	python3-prometheus-client python3-websockets graphviz openssl
+	python3-prometheus-client python3-websockets node-ws graphviz openssl
 	netcat-openbsd socat iperf3 openmpi-bin libopenmpi-dev mpich libmpich-dev infiniband-diags
 	gnuplot-nox chromium"
 # Libraries of modules, and the header of the static probes; what needs one that

@@ -247,6 +247,11 @@ class Gateway:
         errors, and nothing was changed then."""
         return cast(types.Report, self._object("POST", "/reload", _config(config)))
 
+    def apply(self, text: str) -> types.Report:
+        """As reload(), with the text of a configuration in the place of the present file, which
+        is not written."""
+        return cast(types.Report, self._object("POST", "/reload", {"text": text}))
+
     def restart(self, config: types.Configuration | None = None) -> types.Restart:
         """Stops everything and starts anew. Returns before that: requests that come meanwhile
         raise Unavailable or Unreachable."""

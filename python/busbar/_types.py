@@ -49,6 +49,7 @@ class Signal(_SignalName, total=False):
 class ConfigText(TypedDict):
     file: str
     text: str
+    given: bool  # with apply() or reload(): the text is not that of the file
 
 
 class _Problem(TypedDict):
@@ -98,6 +99,7 @@ class _NodeCounters(TypedDict):
     lost: int
     reordered: int
     losses: Dict[str, int]
+    figures: Dict[str, int]  # of the node-type
     in_hooks: HookFigures
     out_hooks: HookFigures
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The configuration as it was written; a changed text can be checked, with what is wrong at its
-// lines, and saved. A reload takes the file of the gateway.
+// lines, applied and saved as a copy. A reload takes the file of the gateway.
 import { get, post, Refused } from './api';
 import { confirm, note, told } from './dialog';
 import { byId, download, h, setText } from './dom';
@@ -13,6 +13,7 @@ let file = '';
 let loaded = '';
 let known = '';
 let visible = false;
+let applying = false;
 let problems: Problem[] = [];
 
 const area = (): HTMLTextAreaElement => byId<HTMLTextAreaElement>('config-text');
@@ -61,16 +62,18 @@ function edited(): void {
 	const changed = area().value !== loaded;
 	byId('config-changed').hidden = !changed;
 	byId<HTMLButtonElement>('config-revert').disabled = !changed;
+	byId<HTMLButtonElement>('config-apply').disabled = !changed;
 }
 
 async function fetchText(): Promise<void> {
 	try {
-		const answer = await get<{ file: string; text: string }>('/config/text');
+		const answer = await get<{ file: string; text: string; given: boolean }>('/config/text');
 		const untouched = area().value === loaded;
 		file = answer.file;
-		loaded = answer.text;
+		loaded = answer.text.replace(/\r\n?/g, '\n'); // as the field has it
 		setText(byId('config-file'), file);
-		if (untouched) {
+		byId('config-given').hidden = !answer.given;
+		if (untouched && area().value !== loaded) {
 			area().value = loaded;
 			problems = [];
 			drawProblems();
@@ -92,12 +95,15 @@ function show(list: Problem[], good: boolean, where: string): void {
 		`${where} has ${words.filter(Boolean).join(' and ')}.`, good ? 'good' : 'bad');
 }
 
-async function check(): Promise<void> {
+/** True: it is good. */
+async function check(text = area().value): Promise<boolean> {
 	try {
-		const answer = await post<{ good: boolean; problems: Problem[] }>('/check', { text: area().value });
+		const answer = await post<{ good: boolean; problems: Problem[] }>('/check', { text });
 		show(answer.problems, answer.good, 'This text');
+		return answer.good;
 	} catch (e) {
 		say(told(e), 'bad');
+		return false;
 	}
 }
 
@@ -107,26 +113,56 @@ function parse(text: string): Problem {
 	return { level: 'error', file: m?.[1] ?? '', line: Number(m?.[2] ?? 0), message: m?.[3] ?? text };
 }
 
-async function reload(): Promise<void> {
-	if (!await confirm(`Reload ${file}?`,
-		'The gateway reads its file again. Nodes and paths that are other there stop and start; what is the same goes on. ' +
-		'With an error in the file nothing changes.' +
-		(area().value !== loaded ? ' Your changes on this page are not in the file.' : ''), 'Reload'))
-		return;
+/** The gateway takes another configuration; `where` names it if it has errors. */
+async function take(body: { text: string } | undefined, done: string, where: string): Promise<void> {
 	try {
-		const r = await post('/reload');
+		const r = await post('/reload', body);
 		const parts = ['started', 'stopped', 'kept', 'failed'].filter(k => r[k]?.length).map(k => `${r[k].length} ${k}`);
-		note(`Reloaded: ${parts.join(', ')}.`, r.failed?.length > 0);
+		note(`${done}: ${parts.join(', ')}.`, r.failed?.length > 0);
+		if (body) {
+			loaded = body.text; // what was typed meanwhile is a change
+			edited();
+		}
 		if (r.failed?.length)
 			say(`Failed to start: ${r.failed.join(', ')}.`, 'bad');
 		known = '';
 		model.hurry();
 	} catch (e) {
 		if (e instanceof Refused && e.body?.errors)
-			show(e.body.errors.map(parse), false, 'The file');
+			show(e.body.errors.map(parse), false, where);
 		else
 			say(told(e), 'bad');
 	}
+}
+
+/** False, with a message: somebody else has changed it since this page asked for it. */
+async function isPresent(): Promise<boolean> {
+	const before = loaded;
+	await fetchText();
+	if (loaded === before)
+		return true;
+	say('The configuration of the gateway has changed meanwhile: Revert shows it as it is now, Apply replaces it.', 'bad');
+	return false;
+}
+
+async function apply(): Promise<void> {
+	const text = area().value;
+	if (applying)
+		return; // the button keeps the focus, so it is not disabled
+	applying = true;
+	if (await isPresent() && await check(text) && await confirm('Apply this text?',
+		'Nodes and paths that are other in it stop and start; what is the same goes on. ' +
+		`The file ${file} is not written: a restart, or a reload of it, takes what it says.`, 'Apply'))
+		await take({ text }, 'Applied', 'This text');
+	applying = false;
+}
+
+async function reload(): Promise<void> {
+	if (await confirm(`Reload ${file}?`,
+		'The gateway reads its file again. Nodes and paths that are other there stop and start; what is the same goes on. ' +
+		'With an error in the file nothing changes.' +
+		(area().value !== loaded ? ' Your changes on this page are not in the file.' : ''), 'Reload'))
+		await take(undefined, 'Reloaded', 'The file');
 }
 
 function update(): void {
@@ -161,6 +197,7 @@ export function start(): void {
 		leaves = e.key === 'Escape';
 	});
 	byId('config-check').addEventListener('click', () => void check());
+	byId('config-apply').addEventListener('click', () => void apply());
 	byId('config-reload').addEventListener('click', () => void reload());
 	byId('config-save').addEventListener('click', () =>
 		download(file.split('/').pop() || 'busbar.conf', 'text/plain', area().value));

@@ -99,6 +99,9 @@ function nodeRows(n: GatewayNode): [string, string, boolean?][] {
 	const late = k.step_late;
 	if (late?.count)
 		rows.push(['Steps late', `${seconds(late.p50_us * 1e-6)} half, ${seconds(late.p99_us * 1e-6)} 99 %`]);
+	for (const [name, value] of Object.entries<number>(k.figures ?? {}))
+		if (value)
+			rows.push([name.replace(/_/g, ' ').replace(/^./, c => c.toUpperCase()), count(value)]);
 	const figures = { in_hooks: 'Hooks in', out_hooks: 'Hooks out' };
 	for (const [key, text] of Object.entries(figures)) {
 		const lost = k[key].failed + k[key].starved;

@@ -13,11 +13,10 @@
 #include <unistd.h>
 
 #include "util/list.h"
+#include "util/same_file.h"
 
 #define HEADS 256
 #define FILES_MAX 4096
-/* A file that was changed so shortly ago may change again with the same times. */
-#define YOUNG_NS 20000000
 
 struct store_kept {
 	struct list entry; /* of its head */
@@ -88,17 +87,6 @@ static struct list *head_of(struct store *st, const char *path)
 	return &st->heads[hash % HEADS];
 }
 
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       same_time(&a->st_mtim, &b->st_mtim) && same_time(&a->st_ctim, &b->st_ctim);
-}
-
 /* With a reference more, or NULL. One that the file differs from is forgotten. */
 static struct store_kept *find(struct store *st, const char *path, const struct stat *is)
 {
@@ -109,7 +97,7 @@ static struct store_kept *find(struct store *st, const char *path, const struct 
 
 		if (strcmp(k->path, path))
 			continue;
-		if (!same(&k->stat, is)) {
+		if (!same_file(&k->stat, is)) {
 			forget(st, k);
 			return NULL;
 		}
@@ -220,16 +208,7 @@ static int read_all(const struct store_file *f, uint64_t first, size_t count, ch
 		first += (uint64_t)n;
 		count -= (size_t)n;
 	}
-	return fstat(f->fd, &now) ? -errno : same(&now, &f->stat) ? 0 : -EAGAIN;
-}
-
-static bool is_young(const struct stat *s)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (now.tv_sec - s->st_ctim.tv_sec) * INT64_C(1000000000) +
-	       now.tv_nsec - s->st_ctim.tv_nsec < YOUNG_NS;
+	return fstat(f->fd, &now) ? -errno : same_file(&now, &f->stat) ? 0 : -EAGAIN;
 }
 
 /* The whole file, into memory that may be kept. */
@@ -275,7 +254,7 @@ static int get_kept(struct store *st, const char *path, const struct store_file 
 	if (*out)
 		return 0;
 	ret = load(st, path, f, out);
-	if (ret || is_young(&f->stat))
+	if (ret || same_file_is_young(&f->stat))
 		return ret;
 	pthread_mutex_lock(&st->lock);
 	keep(st, *out);

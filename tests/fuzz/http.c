@@ -68,6 +68,23 @@ static void check_values(const struct http_request *r)
 	}
 }
 
+/* A token that a page sends: whole, or empty. */
+static void check_authorization(const struct http_request *r)
+{
+	char room[64], again[200];
+	const char *a, *sent = strstr(r->socket_protocol, "bearer.");
+
+	memset(room, 'x', sizeof(room));
+	a = http_access_authorization(r, room, sizeof(room));
+	if (*r->authorization || !a) {
+		must(a == (*r->authorization ? r->authorization : NULL));
+		return;
+	}
+	must(a == room && r->upgrades && sent && memchr(room, '\0', sizeof(room)));
+	must(!strncmp(a, "Bearer ", 7) && strlen(a + 7) <= strlen(sent + 7));
+	must(!query_encode(a + 7, strlen(a + 7), "", again, sizeof(again)));
+}
+
 static void check_request(const struct http_request *r)
 {
 	struct control_rule rule = { .role = HTTP_NOBODY };
@@ -107,11 +124,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			const char *const texts[] = {
 				r.method, r.target, r.host, r.origin, r.authorization,
 				r.length, r.type, r.prefer, r.accept, r.expect, r.upgrade,
+				r.socket_protocol,
 			};
 
 			for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 				check_text(texts[i], head, len);
 			check_values(&r);
+			check_authorization(&r);
 			check_request(&r);
 		}
 	}
@@ -132,6 +151,8 @@ static const char *const seeds[] = {
 	"Authorization: Bearer 0123456789abcdef\r\nPrefer: respond-async, wait=3\r\n\r\n",
 	"OPTIONS * HTTP/1.1\r\nOrigin: https://lab.example\r\nConnection: Upgrade, close\r\n"
 	"Upgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n",
+	"GET /live.json HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+	"Sec-WebSocket-Protocol: live, bearer.0123%2f%%41bcd, bearer.x\r\n\r\n",
 	"operate sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n",
 	"watch 0123456789abcdef # x\n",
 };

@@ -83,8 +83,12 @@ logged() {
 
 # rows NAME: samples in its file.
 rows() {
-	[ -f "$tmp/$1.csv" ] || echo 0
-	[ ! -f "$tmp/$1.csv" ] || grep -vc '^#' "$tmp/$1.csv" || true
+	# Looked for once: it may come at any moment.
+	if [ -f "$tmp/$1.csv" ]; then
+		grep -vc '^#' "$tmp/$1.csv" || true
+	else
+		echo 0
+	fi
 }
 
 has_rows() {

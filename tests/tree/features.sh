@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # features.sh SOURCE: every node-type, hook and format of the build has a manual page,
-# stands in an example, and has a row in docs/features/.
+# stands in an example, and has a row in docs/features/; the page of a node-type names the
+# figures that it shows.
 set -u
 : "${BUSBAR:?set it to the busbar executable}"
 cd "${1:?the source folder}" || exit 1
@@ -34,6 +35,18 @@ for list in nodes hooks formats; do
 		grep -rqE "type *[=:] *\"$name\"" examples || fail "$kind $name is in no example"
 	done
 done
+# Figures of node-types: each is one row of a table of struct node_figure.
+figures=0
+for source in $(grep -rl 'struct node_figure .*\[' src/gateway/node); do
+	type=$(basename "$(dirname "$source")")
+	for figure in $(awk '/^static const struct node_figure / { inside = 1; next } /^};/ { inside = 0 }
+		inside && match($0, /= { "[a-z_]+"/) { print substr($0, RSTART + 5, RLENGTH - 6) }' "$source"); do
+		figures=$((figures + 1))
+		grep -qF "*$figure*" "man/busbar-node-$type.7.scd" ||
+			fail "the page of node-type $type does not name its figure $figure"
+	done
+done
+[ "$figures" -ge 25 ] || fail "only $figures figures found"
 [ "$count" -ge 50 ] || fail "only $count plug-ins found"
 echo "$count plug-ins looked at"
 exit "$failed"

@@ -2,7 +2,6 @@
 /* Work that others do for a thread that sleeps; see turn.h. */
 #include "gateway/base/turn.h"
 
-#include <sched.h>
 #include <stddef.h>
 
 #include "util/container_of.h"
@@ -14,20 +13,18 @@
 static struct turn_slot offered[OFFERED_MAX];
 static atomic_uint offered_count, spinners;
 static _Thread_local unsigned depth;
+static _Thread_local bool spins; /* it is one of `spinners` */
 
 void turn_close(struct turn *t)
 {
-	for (unsigned tries = 0;; tries++) {
+	for (unsigned tries = 0;;) {
 		unsigned open = TURN_OPEN;
 
 		if (atomic_compare_exchange_weak_explicit(
 			    &t->state, &open, TURN_OWN, memory_order_acquire,
 			    memory_order_relaxed))
 			return;
-		if (tries > 64)
-			sched_yield();
-		else
-			cpu_relax();
+		spin_wait(++tries);
 	}
 }
 
@@ -102,33 +99,43 @@ void turn_withdraw_from_spinners(struct turn *t)
 	}
 }
 
-void turn_run_offered(void)
+bool turn_run_offered(void)
 {
 	if (likely(!atomic_load_explicit(&offered_count, memory_order_relaxed)))
-		return;
+		return false;
 	for (size_t i = 0; i < OFFERED_MAX; i++)
 		turn_run(&offered[i]);
+	return true;
 }
 
 void turn_spinner_begins(void)
 {
+	if (likely(spins))
+		return;
+	spins = true;
 	atomic_fetch_add(&spinners, 1);
 }
 
-void turn_spinner_ends(void (*wake)(struct turn *t))
+void turn_spinner_ends(void)
 {
+	if (likely(!spins))
+		return;
+	spins = false;
 	if (atomic_fetch_sub(&spinners, 1) != 1 ||
 	    !atomic_load(&offered_count))
 		return;
 	for (size_t i = 0; i < OFFERED_MAX; i++) {
+		struct turn *t;
+
 		spin_lock(&offered[i].lock);
-		if (atomic_load(&offered[i].turn))
-			wake(atomic_load(&offered[i].turn));
+		t = atomic_load(&offered[i].turn);
+		if (t)
+			t->wake(t);
 		spin_unlock(&offered[i].lock);
 	}
 }
 
 bool turn_has_spinner(void)
 {
-	return atomic_load_explicit(&spinners, memory_order_seq_cst) > 0;
+	return atomic_load_explicit(&spinners, memory_order_seq_cst) > (spins ? 1 : 0);
 }

@@ -34,6 +34,8 @@ struct turn {
 	 * must be woken. Set before the turn is put into a slot.
 	 */
 	bool (*run)(struct turn *t);
+	/* Wakes the owner; set before the turn is offered to spinners. */
+	void (*wake)(struct turn *t);
 };
 
 struct turn_slot {
@@ -68,14 +70,17 @@ bool turn_run(struct turn_slot *slot);
  */
 bool turn_offer_to_spinners(struct turn *t);
 void turn_withdraw_from_spinners(struct turn *t);
-/* A thread that spins calls this to run the offered turns. Cheap when there are none. */
-void turn_run_offered(void);
-/* Mark the beginning and the end of the time in which a thread calls
- * turn_run_offered(); turn_has_spinner() says whether any thread does. */
+/* A thread that spins calls this to run the offered turns. Cheap when there are none;
+ * false then. */
+bool turn_run_offered(void);
+/* Mark the beginning and the end of the time in which the calling thread calls
+ * turn_run_offered() again and again; a second call of either changes nothing.
+ * turn_has_spinner() says whether any other thread does. A thread has to end it before it waits
+ * for anything else, and before its own end. */
 void turn_spinner_begins(void);
-/* If no other thread spins any more, calls `wake` for each offered turn, because the
- * owners must do their work themselves from now on. */
-void turn_spinner_ends(void (*wake)(struct turn *t));
+/* If no other thread spins any more, wakes the owners of the offered turns, because they
+ * must do their work themselves from now on. */
+void turn_spinner_ends(void);
 bool turn_has_spinner(void);
 
 #endif

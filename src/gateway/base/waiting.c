@@ -31,6 +31,10 @@
  * kernel take that everywhere. */
 #define AWAY_BURST_NS UINT64_C(1500000)
 #define AWAY_SHARE 32
+/* A generator bears more: asleep it leaves out every tenth step or so, and it waits for nothing
+ * that others would be late for. */
+#define AWAY_BURST_GENERATOR_NS UINT64_C(20000000)
+#define AWAY_SHARE_GENERATOR 8
 /* The ban, as long as it is found again soon after its end. */
 #define BAN_FIRST_NS UINT64_C(400000000)
 #define BAN_LAST_NS UINT64_C(5000000000)
@@ -63,6 +67,15 @@ static bool was_replaced(uint64_t now_ns)
 	switches.count = waiting_switches();
 	switches.read_ns = now_ns;
 	return switches.count != before;
+}
+
+/* Only threads of the same kind have its processor, and the kernel for a twentieth of each
+ * second, however it waits. */
+static bool is_real_time(void)
+{
+	int policy = sched_getscheduler(0);
+
+	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -107,15 +120,16 @@ static bool account_away(struct waiting *w, uint64_t now_ns)
 				 now_ns - w->looked_ns : 0;
 
 	if (likely(since < AWAY_NS)) {
-		w->away_ns -= MIN(w->away_ns, since / AWAY_SHARE);
+		w->away_ns -= MIN(w->away_ns, since / (w->generator ? AWAY_SHARE_GENERATOR :
+								      AWAY_SHARE));
 		if (unlikely(now_ns - switches.read_ns > SWITCHES_NS))
 			was_replaced(now_ns);
 		return true;
 	}
-	if (!was_replaced(now_ns))
+	if (!was_replaced(now_ns) || is_real_time())
 		return true;
 	w->away_ns += since;
-	if (w->away_ns <= AWAY_BURST_NS)
+	if (w->away_ns <= (w->generator ? AWAY_BURST_GENERATOR_NS : AWAY_BURST_NS))
 		return true;
 	w->away_ns = 0;
 	ban(now_ns);
@@ -196,6 +210,14 @@ bool waiting_begin_spin(struct waiting *w)
 refuse:
 	atomic_fetch_sub(&process.spinning, 1);
 	return false;
+}
+
+bool waiting_is_crowded(const struct waiting *w)
+{
+	int others = atomic_load_explicit(&process.spinning, memory_order_relaxed) -
+		     (w->counted ? 1 : 0);
+
+	return others >= (int)waiting_processors() - 1;
 }
 
 void waiting_end_spin(struct waiting *w)

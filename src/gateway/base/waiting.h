@@ -12,12 +12,14 @@
  *
  * - its samples come too irregularly to predict the next one, or the next one is
  *   overdue;
- * - the threads of this process that spin already occupy all processors but one;
+ * - other readers of this process spin on all processors but one;
+ * - it would take the last processor, and a thread that spins can do its work (turn.h);
  * - other threads need the processors: a spinning thread notices that it did not run
  *   for a while and that the kernel had put another thread in its place. Then no thread
  *   of the process spins for some time (the ban), which doubles when the same is noticed
  *   again soon after its end. Time that the host of a virtual machine or an interrupt
- *   took does not count: a sleep would not give it to anybody.
+ *   took does not count: a sleep would not give it to anybody. A generator bears more
+ *   of it than a reader; threads with real-time priority give way to nobody.
  *
  * Each function takes the present time as an argument, so that tests can choose it.
  * The number of spinning threads and the ban belong to the process.
@@ -63,6 +65,9 @@ uint64_t waiting_plan(const struct waiting *w, uint64_t now_ns);
  * when the thread is counted already.
  */
 bool waiting_begin_spin(struct waiting *w);
+/* Whether the process would have no processor left that no thread of it spins on, if the
+ * caller spun. */
+bool waiting_is_crowded(const struct waiting *w);
 /* To be called before a sleep and at the end of the thread. */
 void waiting_end_spin(struct waiting *w);
 

@@ -169,6 +169,50 @@ static void print_nodes(struct metrics *m, const json_t *nodes)
 	}
 }
 
+/* A family for each figure of a node-type. */
+static void print_type_figures(struct metrics *m, struct super_node *sn,
+			       const struct node_type *type)
+{
+	for (size_t i = 0; i < type->figure_count; i++) {
+		const struct node_figure *f = &type->figures[i];
+		char family[128];
+
+		if (!f->name)
+			continue;
+		snprintf(family, sizeof(family), "busbar_node_%s_%s", type->name, f->name);
+		/* As in signal.v2. */
+		for (char *s = family; *s; s++)
+			if (*s == '.' || *s == '-')
+				*s = '_';
+		metrics_family(m, family, f->kind == NODE_GAUGE ? METRICS_GAUGE : METRICS_COUNTER,
+			       f->help);
+		list_for_each(n, &sn->nodes, struct node, entry) {
+			struct metrics_labels l = { { { "node", n->name },
+						      { "type", type->name } } };
+
+			/* A type may have variants of one name (infiniband with `budget`). */
+			if (n->type->figures == type->figures)
+				metrics_count(m, &l, atomic_load(&n->figures[i]));
+		}
+	}
+}
+
+static void print_figures(struct metrics *m, struct super_node *sn)
+{
+	/* Each type once, also those of modules. */
+	list_for_each(n, &sn->nodes, struct node, entry) {
+		bool first = true;
+
+		list_for_each(before, &sn->nodes, struct node, entry) {
+			if (before == n)
+				break;
+			first &= before->type->figures != n->type->figures;
+		}
+		if (first)
+			print_type_figures(m, sn, n->type);
+	}
+}
+
 /* Of hooks in one place; `group` is the object of their figures. */
 static void print_hook_figure(struct metrics *m, const struct figure *f,
 			      struct metrics_labels l, const char *place,
@@ -390,6 +434,7 @@ char *metrics_text(struct super_node *sn, bool open, size_t *len)
 	json_decref(snapshot);
 	pthread_mutex_lock(&sn->control);
 	print_gateway(&m, sn);
+	print_figures(&m, sn);
 	print_latencies(&m, sn);
 	print_stats(&m, sn);
 	pthread_mutex_unlock(&sn->control);

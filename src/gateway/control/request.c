@@ -191,6 +191,15 @@ static json_t *refuse_config(struct request *r, int ret, json_t *report)
 	return report;
 }
 
+/* {"text": "..."}; false with the error. */
+static bool take_text(struct request *r, const char **text, json_t **error)
+{
+	*text = json_string_value(json_object_get(r->body, "text"));
+	if (!*text)
+		*error = request_fail(r, 400, "text: expected the text of a configuration");
+	return *text;
+}
+
 /*
  * {"config": "FILE"}, {"config": "file:///FILE"} or {"config": {...}}; nothing: the present
  * file again. True with *config (a new reference, NULL for none); false with the error.
@@ -227,12 +236,21 @@ static bool take_config(struct request *r, json_t **config, json_t **error)
 
 static json_t *post_reload(struct request *r)
 {
-	json_t *report = NULL, *config, *error;
+	json_t *report = NULL, *config = NULL, *error;
+	const char *text = NULL;
 	int ret;
 
-	if (!take_config(r, &config, &error))
-		return error;
-	ret = super_node_reload(r->sn, config, &report);
+	if (json_object_get(r->body, "text")) {
+		if (json_object_get(r->body, "config"))
+			return request_fail(r, 400, "either config or text");
+		if (!take_text(r, &text, &error))
+			return error;
+		ret = super_node_reload_text(r->sn, text, &report);
+	} else {
+		if (!take_config(r, &config, &error))
+			return error;
+		ret = super_node_reload(r->sn, config, &report);
+	}
 	json_decref(config);
 	return ret ? refuse_config(r, ret, report) : report;
 }
@@ -292,12 +310,12 @@ static json_t *get_config_text(struct request *r)
 /* {"text": "..."} */
 static json_t *post_check(struct request *r)
 {
-	const char *text = json_string_value(json_object_get(r->body, "text"));
-	json_t *problems = NULL;
+	json_t *problems = NULL, *error;
+	const char *text;
 	int ret;
 
-	if (!text)
-		return request_fail(r, 400, "text: expected the text of a configuration");
+	if (!take_text(r, &text, &error))
+		return error;
 	ret = super_node_check_text(r->sn, text, &problems);
 	if (!ret || (ret == -EINVAL && json_array_size(problems)))
 		return json_pack("{sb so}", "good", !ret, "problems", problems);
@@ -433,7 +451,7 @@ const struct route request_routes[] = {
 	{ { "GET", "/openapi.json", WATCH, "This description", .schema = "object" },
 	  get_openapi },
 	{ { "POST", "/reload", CONFIGURE, "Take what has changed in the configuration",
-	    .body = "configuration", .schema = "report" },
+	    .body = "reload", .schema = "report" },
 	  post_reload },
 	{ { "POST", "/restart", CONFIGURE, "Stop everything and start anew",
 	    .body = "configuration", .schema = "restart" },

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "gateway/part/sha.h"
+#include "gateway/control/query.h"
 #include "util/clock.h"
 #include "util/hex.h"
 #include "util/log.h"
@@ -323,4 +324,28 @@ enum http_role http_access_check(struct http_access *a, const struct http_peer *
 	return p->is_local && p->has_uid && (p->uid == 0 || p->uid == geteuid()) ?
 		       HTTP_CONFIGURE :
 		       HTTP_NOBODY;
+}
+
+const char *http_access_authorization(const struct http_request *r, char *room, size_t size)
+{
+	static const char word[] = "bearer.", scheme[] = "Bearer ";
+	const char *p = r->socket_protocol;
+
+	if (*r->authorization)
+		return r->authorization;
+	if (!r->upgrades || !*r->upgrade)
+		return NULL;
+	for (; *p; p += strcspn(p, ", \t")) {
+		char *token = room + sizeof(scheme) - 1;
+
+		p += strspn(p, ", \t");
+		if (strncmp(p, word, sizeof(word) - 1))
+			continue;
+		p += sizeof(word) - 1;
+		strcpy(room, scheme);
+		if (query_decode(p, strcspn(p, ", \t"), token, size - sizeof(scheme) + 1))
+			*token = '\0';
+		return room;
+	}
+	return NULL;
 }

@@ -17,6 +17,7 @@
 
 #include <stdint.h>
 
+#include "gateway/http/parse.h"
 #include "gateway/http/peer.h"
 #include "gateway/super_node/http_settings.h"
 
@@ -28,6 +29,15 @@ void http_access_free(struct http_access *a); /* NULL allowed */
 
 /* Whether clients are told apart by what the kernel says of them. */
 bool http_access_trusts_local(const struct http_access *a);
+
+/*
+ * The header Authorization of a request, or what stands for it; NULL without. A page in a
+ * browser cannot set the header for a WebSocket, so there a token may come as a sub-protocol,
+ * "bearer." with the token percent-encoded behind, which no endpoint picks. The text is of
+ * the request, or in `room`; a token that does not fit there, or is not encoded well, is
+ * empty.
+ */
+const char *http_access_authorization(const struct http_request *r, char *room, size_t size);
 
 /*
  * The role of a client that sends the header `authorization` (NULL: none) at `now_ns` of a

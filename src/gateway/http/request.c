@@ -92,33 +92,6 @@ static int check_origin(struct http_conn *c, const struct http_request *r, const
 	return 0;
 }
 
-/*
- * The header Authorization; NULL without. A page in a browser cannot set it for a
- * WebSocket, so there a token may come as a sub-protocol, "bearer." with the token
- * percent-encoded behind, which no endpoint picks.
- */
-static const char *authorization_of(const struct http_request *r, char *room, size_t size)
-{
-	static const char word[] = "bearer.";
-	const char *p = r->socket_protocol;
-
-	if (*r->authorization)
-		return r->authorization;
-	if (!r->upgrades || !*r->upgrade)
-		return NULL;
-	for (; *p; p += strcspn(p, ", \t")) {
-		p += strspn(p, ", \t");
-		if (strncmp(p, word, sizeof(word) - 1))
-			continue;
-		p += sizeof(word) - 1;
-		strcpy(room, "Bearer ");
-		if (query_decode(p, strcspn(p, ", \t"), room + 7, size - 7))
-			room[7] = '\0';
-		return room;
-	}
-	return NULL;
-}
-
 /* Replies itself unless the client may do what needs `needed`. */
 static bool may(struct http_conn *c, const struct http_request *r, enum http_role needed)
 {
@@ -134,7 +107,7 @@ static bool may(struct http_conn *c, const struct http_request *r, enum http_rol
 		c->peer_known = true;
 	}
 	role = http_access_check(s->access, &c->peer,
-				 authorization_of(r, token, sizeof(token)), s->now_ns,
+				 http_access_authorization(r, token, sizeof(token)), s->now_ns,
 				 &head.status, &head.retry_s);
 	explicit_bzero(token, sizeof(token));
 	if (role >= needed)

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "gateway/plugin/node.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -14,8 +15,6 @@ static const char *const kind_names[FAULT_KINDS] = {
 	[FAULT_TRUNCATED] = "truncated",
 	[FAULT_FOREIGN] = "from another sender",
 	[FAULT_OVERRUN] = "lost because reading was too slow",
-	[FAULT_TOO_LONG] = "that cannot be sent",
-	[FAULT_UNSENT] = "refused by the system",
 	[FAULT_DROPPED] = "dropped because the peer takes too little",
 };
 
@@ -36,7 +35,7 @@ static void tell(struct fault_counters *f, const char *last)
 		f->said[k] = f->count[k];
 	}
 	if (used)
-		log_warn("%s: messages: %s%s%s%s", f->node, text,
+		log_warn("%s: messages: %s%s%s%s", f->node->name, text,
 			 last ? " (the last: " : "", last ? last : "",
 			 last ? ")" : "");
 }
@@ -48,6 +47,7 @@ void fault_note(struct fault_counters *f, enum socket_fault kind, uint64_t n,
 	char last[200];
 	va_list ap;
 
+	node_figure_add(f->node, kind, n);
 	spin_lock(&f->lock);
 	f->count[kind] += n;
 	if (now >= f->next_ns) {

@@ -2,6 +2,9 @@
 /*
  * Counts faults of single messages and logs them at most once a second, so that a peer
  * cannot fill the log.
+ *
+ * A node-type that has one of them gives its first figures (node.h) the numbers of the kinds
+ * that it notes, so that the control requests show them.
  */
 #ifndef GATEWAY_PART_FAULT_H
 #define GATEWAY_PART_FAULT_H
@@ -10,19 +13,19 @@
 
 #include "util/spin.h"
 
+struct node;
+
 enum socket_fault {
 	FAULT_MALFORMED, /* the format cannot read the message */
 	FAULT_TRUNCATED, /* the message was longer than the buffer */
 	FAULT_FOREIGN,   /* verify_source: the sender is not the peer */
 	FAULT_OVERRUN,   /* the kernel had no room: reading is too slow */
-	FAULT_TOO_LONG,  /* a sample is too long, or the format cannot hold it */
-	FAULT_UNSENT,    /* the system refused to send it */
 	FAULT_DROPPED,   /* the peer takes nothing, or too slowly */
 	FAULT_KINDS,
 };
 
 struct fault_counters {
-	const char *node; /* name */
+	struct node *node;
 	struct spin lock;
 	uint64_t count[FAULT_KINDS], said[FAULT_KINDS];
 	uint64_t next_ns;

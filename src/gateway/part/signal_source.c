@@ -231,6 +231,7 @@ static int take_step(struct node *n, struct signal_source *s)
 	if (!s->realtime && unlikely(at_end(s, 0)))
 		return -ENODATA;
 	if (s->realtime) {
+		s->timer.runs_turns = n->in.carries;
 		steps = timer_wait_step(&s->timer, &late_ns);
 		if (steps < 0)
 			return (int)steps;

@@ -9,7 +9,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "gateway/base/turn.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/log.h"
 #include "util/spin.h"
 
@@ -18,6 +20,14 @@
  * late, so that a sleep does not cost the step.
  */
 #define SPIN_NS 250000
+
+/* A turn that finds no work, or one sample, takes less. */
+#define TURN_NS 1000
+/* One step in HELD_UP_WEIGHT may be late because of turns; and four thousand in a row, in
+ * which they work off what was left behind by gaps. */
+#define HELD_UP_WEIGHT 4
+#define HELD_UP_MOST 16384
+#define ALONE_LAST_NS (32 * NSEC_PER_SEC)
 
 /* Two readings within this are of one instant. */
 #define SAME_INSTANT_NS 1000
@@ -152,37 +162,100 @@ static int sleep_for(struct timer *t, uint64_t ns)
 	return sleep_on_fd(t);
 }
 
+/* Nobody's turns are run meanwhile. */
+static int sleep_alone(struct timer *t, uint64_t ns)
+{
+	turn_spinner_ends();
+	return t->sleep(t, ns);
+}
+
+/* The last turns of a wait took `turns_ns`, and it ended `late_ns` behind its deadline. */
+static void note_turns(struct timer *t, uint64_t now_ns, uint64_t turns_ns, uint64_t late_ns)
+{
+	if (likely(late_ns < TURN_NS || turns_ns < TURN_NS / 2)) {
+		t->held_up -= t->held_up > 0;
+		return;
+	}
+	t->held_up += HELD_UP_WEIGHT;
+	if (t->held_up <= HELD_UP_MOST)
+		return;
+	t->held_up = 0;
+	/* Found again soon after the end of the last time it is longer. */
+	t->alone_ns = t->alone_ns && now_ns - t->alone_until_ns < ALONE_LAST_NS ?
+			      MIN(2 * t->alone_ns, ALONE_LAST_NS) : NSEC_PER_SEC;
+	t->alone_until_ns = now_ns + t->alone_ns;
+	turn_spinner_ends();
+	log_debug("turns of paths delay the steps: their own threads run them for a while");
+}
+
+static bool spin_begin(struct timer *t, uint64_t now_ns)
+{
+	waiting_worked(&t->waiting);
+	if (!t->runs_turns || !t->gives_way || now_ns < t->alone_until_ns) {
+		turn_spinner_ends();
+		return false;
+	}
+	turn_spinner_begins();
+	return true;
+}
+
+/* Spins until the deadline; runs turns, once at least. */
+static int spin(struct timer *t, uint64_t deadline_ns)
+{
+	uint64_t now = t->now_ns(), turns_ns = 0, before;
+	bool carries = spin_begin(t, now), owes = carries, slept = false;
+
+	for (; now < deadline_ns || owes; now = t->now_ns()) {
+		if (unlikely(atomic_load_explicit(&t->interrupted,
+						  memory_order_relaxed)))
+			return -EINTR;
+		if (owes || (carries && now + TURN_NS < deadline_ns)) {
+			owes = false;
+			before = now;
+			if (turn_run_offered())
+				now = t->now_ns();
+			turns_ns = now - before;
+			if (now >= deadline_ns)
+				break;
+		}
+		if (t->gives_way && unlikely(!waiting_look(&t->waiting, now))) {
+			int ret = sleep_alone(t, deadline_ns - now);
+
+			if (ret)
+				return ret;
+			carries = spin_begin(t, now);
+			slept = true;
+		}
+		cpu_relax();
+	}
+	/* The time that others had the processor ends behind the deadline. */
+	if (t->gives_way && unlikely(now - deadline_ns >= TURN_NS))
+		waiting_look(&t->waiting, now);
+	if (carries && !slept)
+		note_turns(t, now, turns_ns, now - deadline_ns);
+	return 0;
+}
+
 static int wait_tsc(struct timer *t, uint64_t deadline_ns)
 {
 	uint64_t now = t->now_ns();
 	int ret;
 
 	while (t->gives_way && now + WAITING_SLEEP_PERIOD_NS <= deadline_ns) {
-		ret = t->sleep(t, deadline_ns - now);
+		ret = sleep_alone(t, deadline_ns - now);
 		if (ret)
 			return ret;
 		now = t->now_ns();
 	}
 	/* Not worth two system calls otherwise. */
 	while (now + 2 * SPIN_NS < deadline_ns) {
-		ret = t->sleep(t, deadline_ns - SPIN_NS - now);
+		ret = sleep_alone(t, deadline_ns - SPIN_NS - now);
 		if (ret)
 			return ret;
 		now = t->now_ns();
 	}
-	waiting_worked(&t->waiting);
-	while ((now = t->now_ns()) < deadline_ns) {
-		if (unlikely(atomic_load_explicit(&t->interrupted,
-						  memory_order_relaxed)))
-			return -EINTR;
-		if (t->gives_way && unlikely(!waiting_look(&t->waiting, now))) {
-			ret = t->sleep(t, deadline_ns - now);
-			if (ret)
-				return ret;
-		}
-		cpu_relax();
-	}
-	return is_interrupted(t) ? -EINTR : 0;
+	ret = spin(t, deadline_ns);
+	return ret ? ret : is_interrupted(t) ? -EINTR : 0;
 }
 
 int timer_wait_until(struct timer *t, uint64_t deadline_ns)

@@ -15,6 +15,12 @@
  * all the time. `auto` is timerfd where the steps are far enough apart (waiting.h), so
  * that it takes no processor from the threads that read the samples; otherwise it spins
  * like tsc, but sleeps while other threads need the processor.
+ *
+ * While `auto` spins, it runs turns of paths (base/turn.h) if its owner says so: then
+ * one thread generates samples and passes on those that come, and needs no second
+ * processor. In each wait it runs them at least once, and then again until shortly before the
+ * deadline. Where they delay the steps it leaves them to their owners for a second, or up to
+ * half a minute when that is found again and again.
  */
 #ifndef GATEWAY_PART_TIMER_H
 #define GATEWAY_PART_TIMER_H
@@ -86,6 +92,10 @@ struct timer {
 	uint64_t catch_up_ns; /* of the grid; for timer_start(), 0 from timer_open() */
 	bool polled;          /* a thread waits for the descriptor */
 	bool gives_way;       /* tsc: sleeps while other threads need the processor */
+	bool runs_turns;      /* set by the owner before a wait; see above */
+	uint64_t alone_until_ns, alone_ns; /* no turns before that: they take too long; how
+					    * long it was the last time */
+	unsigned held_up;     /* steps that turns have delayed, less those that they have not */
 	struct waiting waiting; /* of its spins */
 	atomic_bool interrupted;
 	struct timer_grid grid;

@@ -101,9 +101,9 @@ struct path_source {
 	struct sample **batch;            /* passed to read */
 	unsigned spare_count;             /* unused samples at the start of batch */
 	unsigned empties;                 /* reads without data in a row */
+	bool may_run_turns;               /* path_carry_may_run_turns() */
 	bool rested;                      /* it was paused since the last read */
 	struct waiting waiting;           /* of the thread that reads it */
-	bool spins;                       /* for turn_run_offered() */
 	unsigned held;                    /* samples in smps[] of its reader that
 					   * wait until the path goes on */
 	struct sequence sequence;         /* of the samples that were read */
@@ -185,7 +185,10 @@ struct path {
 	struct waker waker;
 	/* Other threads may run the path while its own thread sleeps. */
 	struct turn turn;
-	bool may_be_carried;              /* none of its parts may have to wait */
+	bool plain;                       /* one source; no part may have to wait; its
+					   * thread has no settings of its own */
+	bool may_be_carried;              /* plain, and its node does not wait in read() */
+	unsigned turns;                   /* that other threads ran */
 	bool inside;                      /* the thread that took the turn is inside
 					   * of its gates */
 	unsigned long_turns;              /* recent long turns, weighted */
@@ -362,13 +365,18 @@ void *path_source_run(void *source);
 void path_carry_offer(struct path *p);
 /* Undoes path_carry_offer(), after the path's thread has ended. */
 void path_carry_withdraw(struct path *p);
-/* The reader of `s` spins from now on, and runs the turns that other threads offer. */
-void path_spin_begin(struct path_source *s);
+/* Whether the read of `s` may run turns of others while it waits (in.carries): then the
+ * path has no settings of its own for its thread, and nothing in it waits for anything
+ * else. */
+bool path_carry_may_run_turns(const struct path *p, const struct path_source *s);
 /* The reader of `s` does not spin any more: it goes to sleep or ends. */
 void path_spin_end(struct path_source *s);
+/* Called by the path's thread: whether it should not spin, because a thread that spins runs
+ * its turns and the spinning threads leave no processor otherwise. */
+bool path_carry_is_better(const struct path *p, const struct waiting *w);
 /* Called by the path's thread inside of its source: sleeps, at most `timeout_ns`, while a
  * spinning thread runs its turns. False: no thread spins, or the path must run in its
- * own thread. */
+ * own thread. If none of them ran a turn in all the time, it does so for a while. */
 bool path_carry_wait(struct path *p, uint64_t timeout_ns);
 
 /* path_flow.c */

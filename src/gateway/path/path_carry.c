@@ -8,6 +8,12 @@
  * This holds for paths with one source whose nodes and hooks never wait, and whose
  * threads have no affinity or priority of their own. When turns of a path take long,
  * only its own thread runs it for a while.
+ *
+ * Threads that spin are readers whose samples come often (path_source.c) and generators
+ * (part/timer.h). A path that could spin itself is run by them all the same when it would
+ * take the last processor that no thread of the gateway spins on: the server, the kernel
+ * and the threads of other programs need one, and with real-time priority they would have
+ * none.
  */
 #define LOG_ROOM "gateway/path"
 #include <errno.h>
@@ -23,7 +29,7 @@
  * middle of it. With more of them only the path's own thread runs it for PAUSE_NS. */
 #define LONG_NS 50000
 #define LONG_WEIGHT 8
-#define LONG_MOST 64
+#define LONG_MOST 512
 #define PAUSE_NS 1000000000
 
 /* Hooks that may wait can be interrupted. */
@@ -36,16 +42,28 @@ static bool hooks_may_wait(const struct hook_list *l)
 	return false;
 }
 
-static bool may_be_carried(const struct path *p)
+/* One source, no settings of its own for the thread, no hook that may wait. */
+static bool is_plain(const struct path *p)
 {
 	const struct path_source *s = &p->sources[0];
 
-	if (!p->direct || !s->node->in.awaited || p->affinity ||
+	if (!p->direct || p->affinity || p->own_priority ||
 	    s->node->affinity || s->node->priority ||
 	    hooks_may_wait(s->node->in.hooks) || hooks_may_wait(p->hooks))
 		return false;
 	for (unsigned d = 0; d < p->destination_count; d++)
 		if (hooks_may_wait(p->destinations[d].node->out.hooks))
+			return false;
+	return true;
+}
+
+
+bool path_carry_may_run_turns(const struct path *p, const struct path_source *s)
+{
+	if (p->polled || s->primary || !is_plain(p))
+		return false;
+	for (unsigned d = 0; d < p->destination_count; d++)
+		if (p->destinations[d].node->type->may_wait)
 			return false;
 	return true;
 }
@@ -130,12 +148,15 @@ static bool carry(struct turn *t)
 		waker_wake(&p->waker);
 		return false;
 	}
-	/* Behind the gates: a node that is started anew is not looked at. */
+	/* Behind the gates: a node that is started anew is not looked at. Most of these may
+	 * always wait. */
 	if (writes_may_wait(p)) {
 		leave_gates(p, p->destination_count);
+		p->carried_from_ns = before + PAUSE_NS;
 		waker_wake(&p->waker);
 		return false;
 	}
+	p->turns++;
 	p->inside = true;
 	done = read_and_emit(p);
 	p->inside = false;
@@ -147,10 +168,17 @@ static bool carry(struct turn *t)
 	return done;
 }
 
+static void wake_owner(struct turn *t)
+{
+	waker_wake(&container_of(t, struct path, turn)->waker);
+}
+
 void path_carry_offer(struct path *p)
 {
-	p->may_be_carried = may_be_carried(p);
+	p->plain = is_plain(p);
+	p->may_be_carried = p->plain && p->sources[0].node->in.awaited;
 	p->turn.run = carry;
+	p->turn.wake = wake_owner;
 	p->carried_from_ns = 0;
 	if (p->may_be_carried)
 		turn_offer(&p->sources[0].node->in.reader, &p->turn);
@@ -163,33 +191,26 @@ void path_carry_withdraw(struct path *p)
 	p->may_be_carried = false;
 }
 
-static void wake_owner(struct turn *t)
-{
-	waker_wake(&container_of(t, struct path, turn)->waker);
-}
-
-void path_spin_begin(struct path_source *s)
-{
-	if (s->spins)
-		return;
-	s->spins = true;
-	turn_spinner_begins();
-}
-
 void path_spin_end(struct path_source *s)
 {
 	waiting_end_spin(&s->waiting);
-	if (!s->spins)
-		return;
-	s->spins = false;
-	turn_spinner_ends(wake_owner);
+	turn_spinner_ends();
+}
+
+bool path_carry_is_better(const struct path *p, const struct waiting *w)
+{
+	return p->may_be_carried && turn_has_spinner() && waiting_is_crowded(w) &&
+	       !path_source_feeds_others(&p->sources[0]) &&
+	       clock_now_ns() >= p->carried_from_ns;
 }
 
 bool path_carry_wait(struct path *p, uint64_t timeout_ns)
 {
-	unsigned generation = waker_prepare(&p->waker);
+	unsigned generation = waker_prepare(&p->waker), before = p->turns;
+	uint64_t from = clock_now_ns();
 
-	if (!p->may_be_carried || clock_now_ns() < p->carried_from_ns ||
+	if (!p->may_be_carried || from < p->carried_from_ns ||
+	    path_source_feeds_others(&p->sources[0]) ||
 	    !turn_has_spinner() || !turn_offer_to_spinners(&p->turn))
 		return false;
 	/* Once more: the last one may have ended before it could see the offer. */
@@ -198,5 +219,8 @@ bool path_carry_wait(struct path *p, uint64_t timeout_ns)
 		waker_wait(&p->waker, generation, timeout_ns);
 	turn_withdraw_from_spinners(&p->turn);
 	turn_close(&p->turn);
+	/* The thread that spun does something else that takes long. */
+	if (p->turns == before && clock_now_ns() - from >= timeout_ns)
+		p->carried_from_ns = clock_now_ns() + PAUSE_NS;
 	return true;
 }

@@ -150,6 +150,7 @@ static __attribute__((noinline)) bool pass_late(struct path *p)
 			return false;
 		if (p->direct)
 			p->sources[0].rested = true;
+		turn_spinner_ends();
 		gate_wait(&p->gate, 50000000);
 	} while (!gate_pass(&p->gate));
 	return true;

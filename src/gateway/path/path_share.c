@@ -148,6 +148,7 @@ int path_source_hand_over(struct path_source *s, struct path_source *next)
 		next->ended_by_feed = s->ended_by_feed;
 		next->feed_seen = s->feed_seen;
 		next->rested = s->rested;
+		next->node->in.carries = false; /* it reads for a queue, which may be full */
 		ret = path_source_prepare_reading(next);
 	}
 	if (!ret)

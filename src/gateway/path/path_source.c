@@ -309,6 +309,7 @@ static int hold_back(struct path_source *s, struct sample *smps[], int cnt)
 		s->held = (unsigned)cnt;
 		return -EHOSTDOWN;
 	}
+	path_spin_end(s);
 	while (resting(s) & GATE_PAUSED && !s->path->polled &&
 	       !path_stopping(s->path)) {
 		s->rested = true;
@@ -349,6 +350,8 @@ int path_source_read(struct path_source *s, struct sample *smps[])
 		return path_source_rest(s);
 	if (unlikely(s->rested))
 		resume(s);
+	if (s->may_run_turns)
+		n->in.carries = !path_source_feeds_others(s);
 	ret = read_node(s, smps);
 	/* Inside, so that who starts the node anew knows which end he sees. */
 	if (unlikely(ret == -ENODATA))
@@ -388,6 +391,7 @@ void path_source_leave(struct path_source *s)
 
 bool path_source_await(struct path_source *s)
 {
+	path_spin_end(s);
 	while (!path_stopping(s->path)) {
 		unsigned generation = waker_prepare(&s->node->revival);
 
@@ -419,6 +423,19 @@ static bool wait_readable(struct path_source *s)
 	return true;
 }
 
+/* Sleeps while another thread spins and runs the path. False: none does. */
+static bool be_carried(struct path_source *s)
+{
+	bool done;
+
+	path_spin_end(s);
+	if (!gate_enter(&s->node->in.gate))
+		return true; /* the next read finds out why */
+	done = path_carry_wait(s->path, 20000000);
+	gate_leave(&s->node->in.gate);
+	return done;
+}
+
 /* Where the path waits for the node; see waiting.h. Asked again after each look. */
 static void wait_awaited(struct path_source *s)
 {
@@ -430,25 +447,30 @@ static void wait_awaited(struct path_source *s)
 	uint64_t until = carried ? WAITING_FOREVER :
 				   waiting_plan(&s->waiting, now);
 
+	/* Another one may spin no more meanwhile. */
+	if (!until && path_carry_is_better(p, &s->waiting) && be_carried(s))
+		return;
 	if (!until && waiting_begin_spin(&s->waiting)) {
-		path_spin_begin(s);
+		if (p->plain)
+			turn_spinner_begins();
 		if (waiting_look(&s->waiting, now)) {
-			turn_run_offered();
+			if (p->plain)
+				turn_run_offered();
 			cpu_relax();
 			return;
 		}
 	}
+	/* It would spin, but for want of a processor. */
+	if (!until && be_carried(s))
+		return;
 	path_spin_end(s);
 	if (!gate_enter(&s->node->in.gate))
 		return;
-	/* It would spin, but for want of a processor. */
-	if (until || !path_carry_wait(p, 20000000)) {
-		if (p->may_be_carried)
-			turn_open(&p->turn);
-		s->node->type->sleep(s->node, until ? until : WAITING_FOREVER);
-		if (p->may_be_carried)
-			turn_close(&p->turn);
-	}
+	if (p->may_be_carried)
+		turn_open(&p->turn);
+	s->node->type->sleep(s->node, until ? until : WAITING_FOREVER);
+	if (p->may_be_carried)
+		turn_close(&p->turn);
 	gate_leave(&s->node->in.gate);
 }
 
@@ -459,12 +481,14 @@ void path_source_wait(struct path_source *s, int ret)
 	if (ret == -EINTR)
 		return;
 	if (ret == -EHOSTDOWN) {
+		path_spin_end(s);
 		gate_wait(path_rests(s->path) ? &s->path->gate :
 						&s->node->in.gate, 50000000);
 		return;
 	}
 	if (ret < 0 && ret != -EAGAIN) {
 		/* An error, or no free sample: not again at once. */
+		path_spin_end(s);
 		sleep_ns(ret == -ENOBUFS ? 100000 : 10000000);
 		return;
 	}
@@ -476,6 +500,7 @@ void path_source_wait(struct path_source *s, int ret)
 		cpu_relax();
 		return;
 	}
+	path_spin_end(s);
 	if (!blocks && wait_readable(s))
 		return;
 	sleep_ns(200000);

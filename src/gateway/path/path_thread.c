@@ -508,6 +508,9 @@ static void await_by_path(const struct path *p, struct path_source *s)
 	if (!s->primary)
 		n->in.awaited = n->type->sleep && !n->in.waits_itself &&
 				!p->polled;
+	s->may_run_turns = path_carry_may_run_turns(p, s);
+	if (!s->primary)
+		n->in.carries = s->may_run_turns;
 }
 
 /* Last, so that nothing is left behind in other paths when something fails. */

@@ -27,12 +27,12 @@
  * to be changed or built again: a function, member or constant is taken away, means
  * something else or lies in another place. The sizes find what was forgotten.
  */
-#define PLUGIN_INTERFACE 2
+#define PLUGIN_INTERFACE 3
 
 /* Structures that both sides look into, and the order of their sizes. */
 #define PLUGIN_STRUCTURES(X) \
 	X(node_type) X(node) X(services) X(hook_type) X(hook) X(format_type) \
-	X(format) X(sample) X(signal) X(signal_list) X(config_key)
+	X(format) X(sample) X(signal) X(signal_list) X(config_key) X(node_figure)
 
 #define PLUGIN_SIZE_OF(name) (uint32_t)sizeof(struct name),
 #define PLUGIN_SIZES { PLUGIN_STRUCTURES(PLUGIN_SIZE_OF) }

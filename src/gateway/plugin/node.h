@@ -63,6 +63,22 @@ enum node_flags {
 				     * it missed, and counts itself */
 };
 
+enum node_figure_kind {
+	NODE_COUNTER,              /* never goes down, but by a reset */
+	NODE_GAUGE,                /* what is now */
+};
+
+/*
+ * A figure that a node-type has of its own, beside the counters of every node. The
+ * node-type keeps its value up to date by node_figure_add() and node_figure_set(); the
+ * control requests and /metrics show it by its name.
+ */
+struct node_figure {
+	const char *name;          /* "clients": small letters and '_' */
+	const char *help;          /* one line, for /metrics */
+	enum node_figure_kind kind;
+};
+
 struct node_type {
 	const char *name;
 	const char *description;   /* one line */
@@ -78,6 +94,10 @@ struct node_type {
 	 * parse() reads them itself. Other keys are refused. */
 	const struct config_key *signal_keys;
 	size_t signal_key_count;
+	/* By the number that the node-type has for each; entries without a name are
+	 * not shown. */
+	const struct node_figure *figures;
+	size_t figure_count;
 
 	/* Called once, before the first node of the type is prepared, and once
 	 * after the last one has stopped; not at all without a node. */
@@ -125,6 +145,8 @@ struct node_type {
 	 * Where a node-type has this callback, its path decides how to wait
 	 * (waiting.h), unless settings of the node do (in.waits_itself): while
 	 * in.awaited is set, read() returns 0 at once when there is nothing.
+	 * A read() that spins instead may run turns of other paths while
+	 * in.carries is set (turn_run_offered()).
 	 * sleep() returns when read() may find something, at `until_ns` of
 	 * clock_now_ns() or after an interrupt; it may also return without
 	 * reason. Called between two reads, by the thread that reads.
@@ -192,6 +214,7 @@ struct node_direction {
 	struct gate gate;           /* the path enters it for every call */
 	bool waits_itself;          /* `in`, set by parse(): settings say how it waits */
 	atomic_bool awaited;        /* `in`, set by the path: read() does not wait */
+	bool carries;               /* `in`, set by the path: read() may run turns */
 	/* `in`: the turn of the reading path, which the thread that writes the
 	 * node may run (loopback). */
 	struct turn_slot reader;
@@ -243,6 +266,9 @@ struct node {
 	cache_aligned struct node_direction in;
 	cache_aligned struct node_direction out;
 	cache_aligned struct node_counters counters;
+	/* Of type->figures, from the making of the node to its end, so that a counter
+	 * goes on behind a stop. NULL: there are none. */
+	_Atomic uint64_t *figures;
 	/* How much later than planned each step was taken, ns; owned by the
 	 * node-type. NULL: it has no steps. */
 	struct hist *step_late_ns;
@@ -305,6 +331,19 @@ static inline void node_record_step(struct node *n, uint64_t late_ns)
 	hist_record(n->step_late_ns, late_ns);
 }
 
+/* Changes a figure of the node-type; nothing where the type has no such figure. Any thread. */
+static inline void node_figure_add(struct node *n, unsigned figure, uint64_t by)
+{
+	if (n->figures && figure < n->type->figure_count)
+		atomic_fetch_add_explicit(&n->figures[figure], by, memory_order_relaxed);
+}
+
+static inline void node_figure_set(struct node *n, unsigned figure, uint64_t value)
+{
+	if (n->figures && figure < n->type->figure_count)
+		atomic_store_explicit(&n->figures[figure], value, memory_order_relaxed);
+}
+
 /*
  * Count samples that a node could not send or store, log the first one of each cause
  * with the text `fmt`, which gives the details, and report losses that nothing allows
@@ -331,7 +370,7 @@ const char *node_loss_name(enum node_loss cause);
 const char *node_loss_text(enum node_loss cause);
 /* The number of samples that were lost though nothing allowed it. */
 uint64_t node_losses_not_allowed(const struct node *n);
-/* Sets all counters and those of the node's hooks to zero. Any thread. */
+/* Sets all counters, those of the node-type and of the node's hooks to zero. Any thread. */
 void node_reset_counters(struct node *n);
 
 /* Call read() and write() of the node-type and keep the counters; same contract. From the

@@ -250,7 +250,9 @@ int node_new(struct node **out, struct services *services, struct config *c,
 	n->private_data = aligned_alloc(CACHE_LINE,
 					(type->size + CACHE_LINE) &
 						~(size_t)(CACHE_LINE - 1));
-	if (!n->name || !n->private_data)
+	if (type->figure_count)
+		n->figures = calloc(type->figure_count, sizeof(*n->figures));
+	if (!n->name || !n->private_data || (type->figure_count && !n->figures))
 		goto err;
 	memset(n->private_data, 0,
 	       (type->size + CACHE_LINE) & ~(size_t)(CACHE_LINE - 1));
@@ -270,6 +272,7 @@ int node_new(struct node **out, struct services *services, struct config *c,
 	*out = n;
 	return 0;
 err:
+	free(n->figures);
 	free(n->private_data);
 	free(n->name);
 	free(n);
@@ -338,6 +341,7 @@ void node_destroy(struct node *n)
 	signal_list_put(n->out.signals);
 	signal_list_put(n->in.hooked);
 	signal_list_put(n->out.hooked);
+	free(n->figures);
 	free(n->private_data);
 	free(n->name);
 	free(n);

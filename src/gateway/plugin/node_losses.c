@@ -175,6 +175,9 @@ void node_reset_counters(struct node *n)
 	atomic_store(&k->lost, 0);
 	atomic_store(&k->reordered, 0);
 	atomic_store(&n->step_late_reset, n->step_late_ns != NULL);
+	for (size_t i = 0; n->figures && i < n->type->figure_count; i++)
+		if (n->type->figures[i].kind == NODE_COUNTER)
+			atomic_store(&n->figures[i], 0);
 	hook_list_reset(n->in.hooks);
 	hook_list_reset(n->out.hooks);
 }

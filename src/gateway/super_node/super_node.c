@@ -97,6 +97,7 @@ static int for_paths(struct super_node *sn, bool fed_first,
 int super_node_start_types(struct super_node *sn)
 {
 	list_for_each(n, &sn->nodes, struct node, entry) {
+		const struct node_type **more;
 		bool started = !n->enabled;
 		int ret;
 
@@ -104,6 +105,11 @@ int super_node_start_types(struct super_node *sn)
 			started |= sn->types[t] == n->type;
 		if (started)
 			continue;
+		/* A reload may bring types of modules, and variants of types. */
+		more = reallocarray(sn->types, sn->type_count + 1, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		sn->types = more;
 		ret = n->type->type_start ? n->type->type_start(&sn->services) : 0;
 		if (ret)
 			return ret;

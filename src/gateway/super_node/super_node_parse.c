@@ -291,7 +291,6 @@ static int parse(struct super_node *sn, struct config *c)
 int super_node_new(struct super_node **out, struct config *c)
 {
 	struct super_node *sn = calloc(1, sizeof(*sn));
-	size_t types = 0;
 	int ret = -ENOMEM;
 
 	if (!sn)
@@ -314,11 +313,8 @@ int super_node_new(struct super_node **out, struct config *c)
 	list_init(&sn->retired_nodes);
 	sn->stats_fd = -1;
 	sn->file = strdup(config_file(c));
-	while (node_plugins[types].name)
-		types++;
-	sn->types = calloc(types + 1, sizeof(sn->types[0]));
 	sn->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (sn->event_fd < 0 || !sn->types || !sn->file)
+	if (sn->event_fd < 0 || !sn->file)
 		goto err;
 	ret = parse(sn, c);
 	if (ret)

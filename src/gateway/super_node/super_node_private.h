@@ -40,6 +40,7 @@ struct super_node {
 	struct services services;   /* functions that nodes may call */
 	struct config *config;
 	char *file;                 /* from which it was loaded last */
+	bool text_given;            /* but the text came from somebody else */
 	/* Configurations of reloads: owned, and kept as long as a node or path
 	 * comes from them. */
 	struct config **configs;

@@ -458,18 +458,20 @@ static void apply(struct reload *r)
 }
 
 /* Reads and checks; errors go into `errors`. */
-static int load(struct super_node *sn, const json_t *config, json_t *errors,
-		struct config **c, struct super_node **next)
+static int load(struct super_node *sn, const json_t *config, const char *text,
+		json_t *errors, struct config **c, struct super_node **next)
 {
-	char *text;
+	char *printed;
 	int ret;
 
 	config_collect_errors(errors);
-	if (json_is_object(config)) {
-		text = json_dumps(config, JSON_INDENT(1));
-		ret = text ? config_load_text("request", text, strlen(text), c) :
-			     -ENOMEM;
-		free(text);
+	if (text) {
+		ret = config_load_text(sn->file, text, strlen(text), c);
+	} else if (json_is_object(config)) {
+		printed = json_dumps(config, JSON_INDENT(1));
+		ret = printed ? config_load_text("request", printed, strlen(printed), c) :
+				-ENOMEM;
+		free(printed);
 	} else {
 		const char *file = json_is_string(config) ? json_string_value(config) :
 							    sn->file;
@@ -494,16 +496,16 @@ static int load(struct super_node *sn, const json_t *config, json_t *errors,
 	return ret;
 }
 
-/* Reads and checks the file or object `config` (NULL: the present file), or fills
- * *report with what is wrong. The lock `loading` is held. */
+/* Reads and checks `text` or, without it, the file or object `config` (NULL: the present
+ * file), or fills *report with what is wrong. The lock `loading` is held. */
 static int load_checked(struct super_node *sn, const json_t *config,
-			struct config **c, struct super_node **next,
+			const char *text, struct config **c, struct super_node **next,
 			json_t **report)
 {
 	json_t *errors;
 	int ret;
 
-	if (!config && (!strcmp(sn->file, "stdin") ||
+	if (!config && !text && (!strcmp(sn->file, "stdin") ||
 			!strcmp(sn->file, "request") ||
 			!strcmp(sn->file, SUPER_NODE_NO_FILE))) {
 		log_error("the configuration did not come from a file, name one");
@@ -516,7 +518,7 @@ static int load_checked(struct super_node *sn, const json_t *config,
 	errors = json_array();
 	ret = sn->state == SUPER_NODE_STARTED ? 0 : -ESHUTDOWN;
 	if (!ret)
-		ret = load(sn, config, errors, c, next);
+		ret = load(sn, config, text, errors, c, next);
 	if (ret && json_array_size(errors)) {
 		log_error("the new configuration has errors, nothing has changed");
 		*report = json_pack("{ss so}", "error",
@@ -574,8 +576,8 @@ static void carry_out(struct super_node *sn, struct super_node *next,
 	*report = report_of(&r);
 }
 
-int super_node_reload(struct super_node *sn, const json_t *config,
-		      json_t **report)
+static int reload(struct super_node *sn, const json_t *config, const char *text,
+		  json_t **report)
 {
 	struct super_node *next = NULL;
 	struct config *c = NULL;
@@ -585,7 +587,7 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 	if (json_is_null(config))
 		config = NULL;
 	pthread_mutex_lock(&sn->loading);
-	ret = load_checked(sn, config, &c, &next, report);
+	ret = load_checked(sn, config, text, &c, &next, report);
 	pthread_mutex_lock(&sn->control);
 	/* It may have ended meanwhile. */
 	if (!ret && sn->state != SUPER_NODE_STARTED)
@@ -599,6 +601,11 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 	}
 	if (!ret)
 		carry_out(sn, next, report);
+	if (!ret && sn->text_given && !text && !json_is_object(config))
+		log_warn("the configuration that a request had given is replaced by the file %s",
+			 json_is_string(config) ? json_string_value(config) : sn->file);
+	if (!ret)
+		sn->text_given = text || json_is_object(config);
 	if (!ret && json_is_string(config)) {
 		free(sn->file);
 		sn->file = strdup(json_string_value(config));
@@ -608,6 +615,16 @@ int super_node_reload(struct super_node *sn, const json_t *config,
 	pthread_mutex_unlock(&sn->loading);
 	super_node_destroy(next);
 	return ret;
+}
+
+int super_node_reload(struct super_node *sn, const json_t *config, json_t **report)
+{
+	return reload(sn, config, NULL, report);
+}
+
+int super_node_reload_text(struct super_node *sn, const char *text, json_t **report)
+{
+	return reload(sn, NULL, text, report);
 }
 
 const char *super_node_file(struct super_node *sn)
@@ -635,7 +652,8 @@ json_t *super_node_config_source(struct super_node *sn)
 	json_t *o;
 
 	pthread_mutex_lock(&sn->control);
-	o = json_pack("{ss ss}", "file", sn->file, "text", config_source(sn->config));
+	o = json_pack("{ss ss sb}", "file", sn->file, "text", config_source(sn->config), "given",
+		      sn->text_given);
 	pthread_mutex_unlock(&sn->control);
 	return o;
 }
@@ -683,7 +701,7 @@ int super_node_request_restart(struct super_node *sn, const json_t *config,
 		config = NULL;
 	pthread_mutex_lock(&sn->loading);
 	/* One that cannot start must not end the one that runs. */
-	ret = load_checked(sn, config, &c, &next, report);
+	ret = load_checked(sn, config, NULL, &c, &next, report);
 	pthread_mutex_lock(&sn->control);
 	if (!ret) {
 		super_node_destroy(next);

@@ -32,6 +32,12 @@ struct super_node;
 int super_node_reload(struct super_node *sn, const json_t *config,
 		      json_t **report);
 
+/*
+ * The same with the text of a configuration in the place of the file that was loaded last,
+ * which is where includes are looked for, and which is not written.
+ */
+int super_node_reload_text(struct super_node *sn, const char *text, json_t **report);
+
 /* The file that was loaded last; "stdin", "request" or SUPER_NODE_NO_FILE when there
  * is none. */
 const char *super_node_file(struct super_node *sn);
@@ -40,7 +46,8 @@ const char *super_node_control_path(struct super_node *sn);
 
 /* The present configuration; a new reference. */
 json_t *super_node_config_json(struct super_node *sn);
-/* {"file", "text"}: the text that was loaded, before includes and variables were put in. */
+/* {"file", "text", "given"}: the text that was loaded, before includes and variables were put
+ * in, and whether it came with a reload in the place of the file. */
 json_t *super_node_config_source(struct super_node *sn);
 
 /*

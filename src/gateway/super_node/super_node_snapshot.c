@@ -95,19 +95,30 @@ json_t *super_node_losses_json(const struct node *n)
 	return o;
 }
 
+static json_t *figures_json(const struct node *n)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < n->type->figure_count; i++)
+		if (n->type->figures[i].name)
+			json_object_set_new(o, n->type->figures[i].name,
+					    json_integer(get(&n->figures[i])));
+	return o;
+}
+
 static json_t *node_stats(struct node *n)
 {
 	const struct node_counters *k = &n->counters;
 	json_t *o;
 
-	o = json_pack("{sI sI sI sI sI sI sI sI so so so}", "received",
+	o = json_pack("{sI sI sI sI sI sI sI sI so so so so}", "received",
 			 get(&k->received), "sent", get(&k->sent), "not_sent",
 			 get(&k->not_sent), "not_stored", get(&k->not_stored),
 			 "missed", get(&k->missed), "made_up", get(&k->made_up),
 			 "lost", get(&k->lost), "reordered", get(&k->reordered),
 			 "losses", super_node_losses_json(n), "in_hooks",
 			 hook_figures_json(n->in.hooks), "out_hooks",
-			 hook_figures_json(n->out.hooks));
+			 hook_figures_json(n->out.hooks), "figures", figures_json(n));
 	/* Without steps there is none. */
 	json_object_set_new(o, "step_late", super_node_steps_json(n));
 	return o;

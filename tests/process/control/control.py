@@ -166,6 +166,22 @@ def reloads(g):
     report = g.ask("/reload", "POST", {"config": config})
     check(report["status"] == 200, "a configuration in the request")
     check("node other" in report["body"]["started"], "is taken")
+    check(g.ask("/config/text")["body"]["given"], "and is not that of the file")
+    g.write(6)
+    with open(g.file) as f:
+        written = f.read()
+    report = g.ask("/reload", "POST", {"text": written + "nodes: { };"})
+    before = g.ask("/config/text")["body"]
+    check(report["status"] == 422 and before["text"] != written, "a wrong text is refused: %s" % report)
+    g.write(7)
+    report = g.ask("/reload", "POST", {"text": written})
+    check(report["status"] == 200 and "node other" in report["body"]["started"], "a text is taken: %s" % report)
+    source = g.ask("/config/text")["body"]
+    check(source == {"file": g.file, "text": written, "given": True}, "it is the one that is loaded")
+    check(len(g.ask("/node/other")["body"]["in"]["signals"]) == 6, "and not the file, which is not written")
+    g.ctl("reload")
+    check(not g.ask("/config/text")["body"]["given"] and
+          len(g.ask("/node/other")["body"]["in"]["signals"]) == 7, "the file again")
 
 
 def bad_clients(g):

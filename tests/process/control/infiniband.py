@@ -17,8 +17,8 @@ PATH = 1  # the one whose samples have come through the adapter
 CONFIG = """
 nodes = {
 	sig = { type = "signal"; signal = "counter"; rate = 1000; values = 4; };
-	from = { type = "infiniband"; rdma_transport_mode = "RC";
-		in = { address = "127.0.0.1:%(a)d"; polling = "event"; max_wrs = 64; cq_size = 64; };
+	from = { type = "infiniband"; rdma_transport_mode = "RC"; budget = "%(budget)s";
+		in = { address = "127.0.0.1:%(a)d"; polling = "auto"; max_wrs = 64; cq_size = 64; };
 		out = { address = "127.0.0.1:%(b)d"; max_wrs = 64; cq_size = 64; reconnect_interval = 20; }; };
 	to = { type = "infiniband"; rdma_transport_mode = "RC";
 		in = { address = "127.0.0.1:%(b)d"; polling = "event"; max_wrs = 64; cq_size = 64; }; };
@@ -53,6 +53,16 @@ def test(g, config):
         goes_on(g, "a reload")
         if i == 0:
             before = g.descriptors()
+    made = [g.ask("/node/%s" % n)["stats"]["figures"] for n in ("from", "to")]
+    check(all(f["connections"] == 1 and f["connected"] >= 4 * ROUNDS for f in made),
+          "counters go on behind a stop: %s" % made)
+    text = g.ask("/metrics")["text"]
+    for node, f in zip(("from", "to"), made):
+        line = 'busbar_node_infiniband_connected_total{node="%s",type="infiniband"} %d\n' % (node, f["connected"])
+        check(line in text, "also of a node with `budget`: %s" % line)
+    g.ask("/node/from/stop", "POST")
+    f = g.ask("/node/from")["stats"]["figures"]
+    check(f["connections"] == 0 and f["connected"] >= made[0]["connected"], "none is left: %s" % f)
     check(g.descriptors() <= before + 2, "descriptors: %d, then %d" % (
         before, g.descriptors()))
     # 3: on a slow machine queues overflow while a node is away.
@@ -62,10 +72,10 @@ def test(g, config):
 def main():
     port = first_port()
 
-    def config(queue):
-        return CONFIG % {"a": port, "b": port + 1, "queue": queue}
-
     with tempfile.TemporaryDirectory() as folder, Gateways() as gateways:
+        def config(queue):
+            return CONFIG % {"a": port, "b": port + 1, "queue": queue, "budget": os.path.join(folder, "budget")}
+
         gateways.append(Gateway(folder, "ib", config(256)))
         test(gateways[0], config)
 

@@ -153,7 +153,7 @@ CASES = {
     ("GET", "/capabilities"): lambda a, w: "node/start" in a["apis"] and "json" in a["formats"],
     ("GET", "/status"): lambda a, w: a["state"] == "running" and a["system"]["cores"] > 0,
     ("GET", "/config"): lambda a, w: set(a["nodes"]) >= {"sig", "off"},
-    ("GET", "/config/text"): lambda a, w: a["file"].endswith(".conf") and 'type = "signal"; rate' in a["text"],
+    ("GET", "/config/text"): lambda a, w: a["file"].endswith(".conf") and not a["given"] and 'type = "signal"; rate' in a["text"],
     ("POST", "/check"): lambda a, w: not a["good"] and [(p["level"], p["line"], p.get("key"))
                                                         for p in a["problems"]] == [("error", 2, "nodse")],
     ("GET", "/log"): lambda a, w: a["last"] == a["lines"][-1]["number"] and "serves requests" in str(a["lines"]),
@@ -303,6 +303,12 @@ def bodies(w, d):
             d.check("POST", path, a)
             check(status != 422 or a.json()["errors"], "%s: all errors: %s" % (url, a.body))
             check(w.ask("/config").json() == before, "nothing has changed")
+        for body, status in (({"text": 7}, 400), ({"text": "", "config": {}}, 400),
+                             ({"text": "# a comment\nnodse = { };"}, 422)) if path == "/reload" else ():
+            a = w.ask(url, "POST", body)
+            check(a.status == status, "%s: %s with %s: %d %s" % (w.name, url, body, a.status, a.body))
+            d.check("POST", path, a)
+            check(status != 422 or ".conf:2: " in a.json()["errors"][0], "the line in the text: %s" % a.body)
     if w.name == "socket":
         try:
             w.socket.sendall(b"x" * (LONG + (64 << 10)))

@@ -177,7 +177,7 @@ def command(b, g):
     b.until(box(path) + ".dataset.state === 'running'", "it is started")
 
 
-def views(b):
+def views(b, g):
     b.js("location.hash = 'delays'")
     b.until("document.querySelector('#delays-paths .histogram .bar')", "latencies of paths")
     b.until("document.querySelector('#delays-nodes .histogram .bar')", "delays of nodes")
@@ -190,6 +190,33 @@ def views(b):
          " document.getElementById('config-check').click(); })()")
     b.until("/line 12/.test(document.getElementById('config-problems').textContent)", "the line of the error")
     b.until("document.querySelector('#config-gutter :nth-child(12)').className === 'error'", "is marked")
+    # While it is wrong nothing of it is applied, and nothing asked.
+    b.js("document.getElementById('config-result').textContent = ''")
+    press(b, "document.getElementById('config-apply')")
+    b.until("/1 error/.test(document.getElementById('config-result').textContent)", "it is refused")
+    check(not b.js("!!document.querySelector('dialog[open]')"), "no question")
+    check(g.ask("/api/v2/config/text").json()["given"] is False, "nothing has changed")
+    b.js("(() => { const t = document.getElementById('config-text'); t.value = t.value.replace('loopbag', 'loopback')"
+         ".replace('nodes = {', 'nodes = { more = { type = \"loopback\"; };')"
+         "; t.dispatchEvent(new Event('input')); })()")
+    # Somebody else was faster: what he changed is not taken back without a word.
+    other = g.ask("/api/v2/config/text").json()["text"] + "# other\n"
+    check(g.ask("/api/v2/reload", "POST", {"text": other}).status == 200, "another one gives a text")
+    press(b, "document.getElementById('config-apply')")
+    b.until("/changed meanwhile/.test(document.getElementById('config-result').textContent)", "it says so")
+    check(not b.js("!!document.querySelector('dialog[open]')"), "no question")
+    check("more" not in [n["name"] for n in g.ask("/api/v2/nodes").json()], "nothing is applied")
+    press(b, "document.getElementById('config-apply')")
+    press(b, "document.querySelector('dialog[open] [data-yes]')")
+    b.until("document.getElementById('config-text').value.includes('more')", "the text stays")
+    b.until("document.getElementById('config-apply').disabled", "it is applied")
+    b.until("!document.getElementById('config-given').hidden", "and is not the file's")
+    check("more" in [n["name"] for n in g.ask("/api/v2/nodes").json()], "the node is there")
+    b.until("document.getElementById('config-apply').disabled", "nothing more to apply")
+    press(b, "document.getElementById('config-reload')")
+    press(b, "document.querySelector('dialog[open] [data-yes]')")
+    b.until("document.getElementById('config-given').hidden", "the file again")
+    check("more" not in [n["name"] for n in g.ask("/api/v2/nodes").json()], "the node is gone")
 
 
 def narrow(b):
@@ -232,7 +259,7 @@ def main():
             plot(b)
             closer(b)
             command(b, g)
-            views(b)
+            views(b, g)
             narrow(b)
             check(not b.complaints(), "no errors: %s" % b.complaints())
         goes_and_comes(b, folder, port)

@@ -46,6 +46,12 @@ static const struct config_key doubler_keys[] = {
 	  .help = "What each value is multiplied by" },
 };
 
+enum { FIGURE_TAKEN, FIGURES, NO_FIGURE = 9 };
+
+static const struct node_figure doubler_figures[FIGURES] = {
+	[FIGURE_TAKEN] = { "taken", "Samples that were written to it", NODE_COUNTER },
+};
+
 static int doubler_prepare(struct node *n)
 {
 	struct doubler *d = n->private_data;
@@ -109,6 +115,8 @@ static int doubler_write(struct node *n, struct sample *smps[], unsigned cnt,
 
 	while (taken < cnt && ring_push(&d->queue, smps[taken]))
 		taken++;
+	node_figure_add(n, FIGURE_TAKEN, taken);
+	node_figure_add(n, NO_FIGURE, taken); /* of no effect */
 	waker_wake(&d->waker);
 	/* The queue keeps what it took; the others go back. */
 	memmove(smps, smps + taken, (cnt - taken) * sizeof(*smps));
@@ -138,6 +146,8 @@ const struct node_type node_doubler = {
 	.size = sizeof(struct doubler),
 	.keys = doubler_keys,
 	.key_count = 1,
+	.figures = doubler_figures,
+	.figure_count = FIGURES,
 	.prepare = doubler_prepare,
 	.start = doubler_start,
 	.stop = doubler_stop,

@@ -82,9 +82,13 @@ cat >"$tmp/run.conf" <<-CONF
 		f = { type = "file"; uri = "$tmp/out.csv"; format = "csv"; };
 	};
 	paths = ( { in = "g"; out = "d"; }, { in = "d"; out = "f"; original_sequence_no = true; } );
+	control = "$tmp/control";
 CONF
 run run -q --summary=none
 until_true has_rows out 100
+"$BUSBAR" ctl "$tmp/control" GET /metrics >"$tmp/metrics"
+grep -q '^busbar_node_doubler_taken_total{node="d",type="doubler"} 100$' "$tmp/metrics" ||
+	fail "a figure of the module is not among the metrics: $(grep doubler "$tmp/metrics")"
 stops "$last"
 seq 0 99 | awk '{ print $1 "," 3 * $1 "," 3 * $1 }' >"$tmp/expected"
 data out | awk -F, '{ printf "%d,%g,%g\n", $1, $2, $3 }' | cmp - "$tmp/expected" ||

@@ -97,6 +97,9 @@ def commands(g):
     check(error.status == 422 and len(error.errors) == 2 and "none" in str(error), "all errors")
     fails(ValueError, "float", g.reload, {"x": float("nan")})
     check("node sig" in g.reload()["kept"], "a reload")
+    text = g.config_written()["text"]
+    check("node sig" in g.apply(text)["kept"] and g.config_written()["given"], "a text")
+    check("node sig" in g.reload()["kept"] and not g.config_written()["given"], "the file again")
     fails(busbar.NotFound, "no such format", g.graph, "bmp")
     check(g.ask("GET", "/nothing").status == 404 and g.ask("PUT", "/nodes").status == 405, "any request")
     fails(ValueError, "percent", g.ask, "GET", "/a b")

@@ -64,10 +64,8 @@ async def async_taps(gateway):
     for got in await asyncio.gather(read("villas.web"), read("json")):
         check(got == sorted(set(got)), "in order")
     async with await gateway.tap_async("loop", "out", "json") as live:
-        first = asyncio.create_task(live.receive(10))
-        await asyncio.sleep(0)
+        check(await live.receive(10), "samples")
         await asyncio.to_thread(gateway.stop_node, "sig")
-        check(await first, "samples")
         try:
             while True:
                 await live.receive(0.3)

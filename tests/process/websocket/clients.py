@@ -125,10 +125,31 @@ def messages(g, path):
     check("sends what is no sample of the format json" in g.said(), "the log names it")
 
 
+def figures(g):
+    """In the status of the node and for Prometheus; a reset leaves what is there now."""
+    def now():
+        return g.ask("/api/v2/node/live").json()["stats"]["figures"]
+
+    until(lambda: now()["clients"] == 0, "all clients have gone")
+    wrong = now()["malformed"]
+    check(wrong >= 14, "what was wrong is counted: %s" % now())
+    text = g.ask("/metrics").body.decode()
+    check('busbar_node_websocket_malformed_total{node="live",type="websocket"} %d\n' % wrong in text, text)
+    check("# TYPE busbar_node_websocket_clients gauge" in text, "a gauge")
+    check("busbar_node_infiniband" not in text, "only node-types that are in use")
+    with Socket(g.port) as s:
+        until(lambda: now()["clients"] == 1, "a client")
+        check(g.ask("/api/v2/node/live/stats/reset", "POST").status == 200, "reset")
+        check(now()["clients"] == 1 and now()["malformed"] == 0, "a reset: %s" % now())
+        s.send(frame(TEXT, b"x", reserved=4))
+        until(lambda: now()["malformed"] == 1, "and on it goes")
+
+
 def end(g):
     with Socket(g.port) as s:
         check(g.ask("/api/v2/node/live/stop", "POST").status == 200, "stop")
         check(s.status() == 1001, "the node goes away")
+        check(g.ask("/api/v2/node/live").json()["stats"]["figures"]["clients"] == 0, "and all clients with it")
         refused(g.port, 404, None)
         check(g.ask("/api/v2/node/live/start", "POST").status == 200, "start")
     check(answers(g), "it is there again")
@@ -144,6 +165,7 @@ def main():
             handshakes(g)
             wrong_frames(g)
             messages(g, path)
+            figures(g)
             end(g)
 
 

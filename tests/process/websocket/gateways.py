@@ -4,8 +4,6 @@
 
 Environment: BUSBAR, the program. Exit status 0: good, 1: not.
 """
-import base64
-import hashlib
 import os
 import random
 import re
@@ -19,6 +17,7 @@ import tempfile
 import time
 
 from http_gateway import BUSBAR, Gateway, check, until
+from ws_client import PING, PONG, accept_of, frame
 
 ROWS = 300
 SERVER = """
@@ -161,15 +160,14 @@ def stands_still(folder):
             s.settimeout(20)
             stream = s.makefile("rb")
             head = b"".join(iter(stream.readline, b"\r\n"))
-            key = re.search(rb"(?i)sec-websocket-key: *(\S+)", head).group(1)
-            accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+            key = re.search(r"(?i)sec-websocket-key: *(\S+)", head.decode()).group(1)
             s.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                      b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+                      b"Sec-WebSocket-Accept: %s\r\n\r\n" % accept_of(key).encode())
 
             def answer_ping():
                 got = stream.read(6)
-                check(got[:2] == b"\x89\x80", "a ping without bytes, not %r" % got)
-                s.sendall(b"\x8a\x00")
+                check(got[:2] == bytes([0x80 | PING, 0x80]), "a ping without bytes, not %r" % got)
+                s.sendall(frame(PONG, mask=None))
 
             answer_ping()
             for _ in range(2):

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/base/turn.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -263,8 +264,10 @@ static int read_hold(struct fake *f, struct sample *smps[], unsigned cnt,
 }
 
 /* As an instrument: one sample each time, and soon back when interrupted. */
-static int read_paced(struct fake *f, struct sample *smps[])
+static int read_paced(struct node *n, struct fake *f, struct sample *smps[])
 {
+	if (n->in.carries)
+		turn_spinner_begins(); /* as a timer does */
 	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
 	if (atomic_load(&f->interrupted))
 		return -EINTR;
@@ -280,7 +283,7 @@ static int read_any(struct node *n, struct sample *smps[], unsigned cnt,
 
 	assert_int_equal(*release, cnt);
 	if (f->mode == FAKE_PACED)
-		return read_paced(f, smps);
+		return read_paced(n, f, smps);
 	if (f->mode == FAKE_IDLE && f->next == (uint64_t)f->limit) {
 		if (atomic_load(&f->interrupted))
 			return -EINTR;

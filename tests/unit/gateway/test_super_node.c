@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fake.h"
+#include "gateway/base/turn.h"
 #include "gateway/super_node/super_node_control.h"
 #include "util/clock.h"
 
@@ -230,6 +231,39 @@ static void a_node_is_told_that_it_was_not_read_for_a_pause(void **state)
 		until_resumed(sn, NULL, "0", a);
 		end(sn, c);
 	}
+}
+
+static void wait_spinner(bool there)
+{
+	for (unsigned i = 0; turn_has_spinner() != there; i++) {
+		assert_true(i < 20000);
+		nap();
+	}
+}
+
+/* Other paths would wait for it to run them. */
+static void a_generator_that_rests_counts_as_no_spinner(void **state)
+{
+	static const enum control_verb rests[] = { CONTROL_PAUSE, CONTROL_STOP };
+	static const enum control_verb goes_on[] = { CONTROL_RESUME, CONTROL_START };
+	struct config *c;
+	struct super_node *sn = start(TOP "nodes = { a = { type = \"source\"; mode = \"paced\" } };"
+				      "paths = ( { in = \"a\" } );", &c);
+
+	wait_spinner(true);
+	/* In a read, behind it, between two. */
+	for (unsigned i = 0; i < 50; i++) {
+		assert_int_equal(super_node_path_control(sn, "0", rests[i % 2]), 0);
+		wait_spinner(false);
+		assert_int_equal(super_node_path_control(sn, "0", goes_on[i % 2]), 0);
+		wait_spinner(true);
+		assert_int_equal(super_node_node_control(sn, "a", rests[i % 2]), 0);
+		wait_spinner(false);
+		assert_int_equal(super_node_node_control(sn, "a", goes_on[i % 2]), 0);
+		wait_spinner(true);
+	}
+	end(sn, c);
+	assert_false(turn_has_spinner());
 }
 
 static void a_paused_destination_drops_and_counts(void **state)
@@ -566,6 +600,7 @@ int main(void)
 		cmocka_unit_test(a_source_that_refuses_to_start_again_stays_stopped),
 		cmocka_unit_test(pausing_a_source_or_path_loses_nothing),
 		cmocka_unit_test(a_node_is_told_that_it_was_not_read_for_a_pause),
+		cmocka_unit_test(a_generator_that_rests_counts_as_no_spinner),
 		cmocka_unit_test(a_paused_destination_drops_and_counts),
 		cmocka_unit_test(a_path_that_rests_does_not_hold_up_those_it_reads_for),
 		cmocka_unit_test(a_source_that_has_ended_begins_anew),

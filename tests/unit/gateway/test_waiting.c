@@ -2,6 +2,7 @@
 /* When threads spin and sleep (base/waiting.h), with times that the test makes up, and
  * turns that others run (base/turn.h). */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,6 +177,43 @@ static void who_loses_the_processor_is_banned_for_longer_and_longer(void **state
 	assert_true(length[1] > length[0] && length[2] > length[1]);
 }
 
+/* A time slice in twenty is better borne than slept for: a step in ten would be left out. */
+static void a_generator_gives_way_to_those_who_need_much(void **state)
+{
+	struct waiting g = { .generator = true };
+	bool spins = true;
+
+	for (unsigned i = 0; i < 100; i++) {
+		for (unsigned k = 0; k < 6000; k++)
+			assert_true(waiting_look(&g, now += 10 * US));
+		assert_true(waiting_look(&g, others_run(3 * MS)));
+	}
+	for (unsigned i = 0; i < 20 && spins; i++) {
+		for (unsigned k = 0; k < 300; k++)
+			waiting_look(&g, now += 10 * US);
+		spins = waiting_look(&g, others_run(3 * MS));
+	}
+	assert_false(spins);
+	assert_true(waiting_is_banned(now));
+}
+
+/* Whoever sleeps then only is late: the kernel takes its share of each second all the same. */
+static void a_real_time_thread_gives_way_to_nobody(void **state)
+{
+	struct sched_param real_time = { .sched_priority = 1 }, normal = { 0 };
+	struct waiting w = { 0 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &real_time))
+		skip(); /* not permitted */
+	for (unsigned i = 0; i < 100; i++) {
+		assert_true(waiting_look(&w, now += 10 * US));
+		assert_true(waiting_look(&w, others_run(50 * MS)));
+	}
+	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &normal), 0);
+	assert_true(waiting_look(&w, now += 10 * US));
+	assert_false(waiting_look(&w, others_run(4 * MS)));
+}
+
 /* They are there before the next look at the clock. */
 static void samples_that_came_meanwhile_do_not_hide_who_had_the_processor(void **state)
 {
@@ -258,24 +296,62 @@ static void wake(struct turn *t)
 	woken++;
 }
 
-static void the_last_spinner_wakes_whose_turns_it_ran(void **state)
+static void *spin_for_a_moment(void *arg)
 {
-	struct worker w = { .turn.run = work };
-
-	turn_spinner_begins();
 	turn_spinner_begins();
 	assert_true(turn_has_spinner());
+	turn_run_offered();
+	turn_spinner_ends();
+	return NULL;
+}
+
+static void the_last_spinner_wakes_whose_turns_it_ran(void **state)
+{
+	struct worker w = { .turn = { .run = work, .wake = wake } };
+	pthread_t other;
+
+	assert_false(turn_run_offered());
+	turn_spinner_begins();
+	turn_spinner_begins();
+	assert_false(turn_has_spinner()); /* it is the only one */
 	assert_true(turn_offer_to_spinners(&w.turn));
 	turn_open(&w.turn);
-	turn_run_offered();
+	assert_true(turn_run_offered());
 	assert_int_equal(w.ran, 1);
-	turn_spinner_ends(wake);
+	pthread_create(&other, NULL, spin_for_a_moment, NULL);
+	pthread_join(other, NULL);
+	assert_int_equal(w.ran, 2);
 	assert_int_equal(woken, 0);
-	turn_spinner_ends(wake);
+	turn_spinner_ends();
 	assert_int_equal(woken, 1);
+	assert_false(turn_has_spinner());
+	turn_spinner_ends();
+	assert_int_equal(woken, 1);
+	assert_false(turn_has_spinner());
 	turn_withdraw_from_spinners(&w.turn);
-	turn_run_offered();
-	assert_int_equal(w.ran, 1);
+	assert_false(turn_run_offered());
+	assert_int_equal(w.ran, 2);
+}
+
+static void the_last_processor_is_seen_to_be_the_last(void **state)
+{
+	struct waiting generator = { .generator = true }, first = { 0 }, second = { 0 };
+
+	waiting_reset(3);
+	assert_false(waiting_is_crowded(&first));
+	assert_true(waiting_begin_spin(&generator));
+	assert_false(waiting_is_crowded(&first));
+	assert_true(waiting_begin_spin(&first));
+	/* It spins itself: the second processor of three is its own. */
+	assert_false(waiting_is_crowded(&first));
+	assert_true(waiting_is_crowded(&second));
+	waiting_reset(2);
+	assert_true(waiting_is_crowded(&first));
+	waiting_end_spin(&first);
+	waiting_end_spin(&generator);
+	waiting_reset(1);
+	assert_true(waiting_is_crowded(&first));
+	waiting_reset(0);
 }
 
 static struct turn_slot contested;
@@ -328,6 +404,9 @@ int main(void)
 		cmocka_unit_test_setup(short_interruptions_are_forgiven, begin),
 		cmocka_unit_test(a_turn_is_run_by_others_while_its_owner_sleeps_only),
 		cmocka_unit_test(the_last_spinner_wakes_whose_turns_it_ran),
+		cmocka_unit_test(the_last_processor_is_seen_to_be_the_last),
+		cmocka_unit_test_setup(a_generator_gives_way_to_those_who_need_much, begin),
+		cmocka_unit_test_setup(a_real_time_thread_gives_way_to_nobody, begin),
 		cmocka_unit_test(a_turn_is_run_by_one_thread_at_a_time),
 	};
 

@@ -12,6 +12,7 @@
 
 #include "gateway/part/websocket/frame.h"
 #include "gateway/part/websocket/handshake.h"
+#include "gateway/part/websocket/silence.h"
 #include "gateway/plugin/web.h"
 #include "util/container_of.h"
 
@@ -535,10 +536,34 @@ static void a_server_takes_what_a_client_asks(void **state)
 			 0);
 }
 
+static void who_is_silent_is_asked_before_it_is_given_up(void **state)
+{
+	struct ws_silence s = { .heard_ns = 1000 };
+	uint64_t until;
+
+	assert_int_equal(ws_silence_look(&s, 900000, 0, 5, &until), WS_SILENCE_WAIT);
+	assert_true(until == UINT64_MAX);
+	assert_int_equal(ws_silence_look(&s, 1099, 100, 30, &until), WS_SILENCE_WAIT);
+	assert_int_equal(until, 1100);
+	/* However long this process stood still, it asks first. */
+	assert_int_equal(ws_silence_look(&s, 900000, 100, 30, &until), WS_SILENCE_ASK);
+	assert_int_equal(until, 900030);
+	assert_int_equal(ws_silence_look(&s, 900029, 100, 30, &until), WS_SILENCE_WAIT);
+	/* It takes what it is sent. */
+	s.heard_ns = 900010;
+	assert_int_equal(ws_silence_look(&s, 900039, 100, 30, &until), WS_SILENCE_WAIT);
+	assert_int_equal(until, 900040);
+	assert_int_equal(ws_silence_look(&s, 900040, 100, 30, &until), WS_SILENCE_GIVE_UP);
+	ws_silence_broken(&s, 900040);
+	assert_int_equal(ws_silence_look(&s, 900041, 100, 30, &until), WS_SILENCE_WAIT);
+	assert_int_equal(until, 900140);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_come_out_as_they_went_in),
+		cmocka_unit_test(who_is_silent_is_asked_before_it_is_given_up),
 		cmocka_unit_test(every_length_is_written_and_read),
 		cmocka_unit_test(fragments_are_put_together_in_every_way),
 		cmocka_unit_test(control_frames_come_between_fragments),

@@ -44,7 +44,7 @@ static bool other_adapter;
 static in_addr_t only_address; /* 0: all are there */
 static uint32_t remote_qpn;
 static struct fake_objects objects;
-static unsigned connects, accepts, rejects, disconnects, sent, arms;
+static unsigned resolves, connects, accepts, rejects, disconnects, sent, arms;
 static struct rdma_event_channel channel;
 static struct rdma_cm_event events[EVENTS];
 static unsigned event_first, event_count;
@@ -253,6 +253,7 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src,
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)dst;
 
 	pthread_mutex_lock(&lock);
+	resolves++;
 	if (peer == FAKE_PEER_NO_ADDRESS ||
 	    (only_address && v4->sin_addr.s_addr != only_address)) {
 		push_event(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
@@ -584,7 +585,7 @@ void fake_reset(void)
 	peer = FAKE_PEER_ACCEPTS;
 	other_adapter = false;
 	only_address = 0;
-	connects = accepts = rejects = disconnects = sent = arms = 0;
+	resolves = connects = accepts = rejects = disconnects = sent = arms = 0;
 	event_first = event_count = 0;
 }
 
@@ -659,6 +660,11 @@ static unsigned locked(const unsigned *value)
 
 	LOCKED(v = *value);
 	return v;
+}
+
+unsigned fake_resolves(void)
+{
+	return locked(&resolves);
 }
 
 unsigned fake_connects(void)

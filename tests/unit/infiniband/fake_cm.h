@@ -42,6 +42,7 @@ void fake_event(enum rdma_cm_event_type type, int status);
 void fake_break(void);
 
 struct fake_objects fake_objects(void);
+unsigned fake_resolves(void);  /* of addresses */
 unsigned fake_connects(void), fake_accepts(void), fake_rejects(void),
 	fake_disconnects(void);
 unsigned fake_arms(void);      /* requests for a completion event */

@@ -461,7 +461,7 @@ static void messages_that_are_no_samples_are_dropped_and_counted(void **state)
 	assert_ptr_equal(f.smps[0], good);
 	assert_int_equal(good->length, 0);
 	release();
-	assert_int_equal(f.m.channel.counters.malformed, 4);
+	assert_int_equal(f.m.channel.counters.faults[IB_COUNT_MALFORMED], 4);
 	assert_int_equal(f.m.rq.open, 20);
 	end();
 }

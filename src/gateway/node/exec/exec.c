@@ -284,7 +284,7 @@ static int exec_start(struct node *n)
 	};
 	int ret;
 
-	e->faults.node = n->name;
+	e->faults.node = n;
 	e->in_start = e->in_end = e->out_start = e->out_end = 0;
 	e->in_pending = e->in_over = e->stuck = false;
 	e->broken = 0;
@@ -615,6 +615,11 @@ static bool exec_may_wait(struct node *n)
 	return true;
 }
 
+static const struct node_figure exec_figures[FAULT_KINDS] = {
+	[FAULT_MALFORMED] = { "malformed", "Lines of the program that the format cannot read",
+			      NODE_COUNTER },
+};
+
 const struct node_type node_exec = {
 	.name = "exec",
 	.description = "Samples to and from a program",
@@ -622,6 +627,8 @@ const struct node_type node_exec = {
 	.size = sizeof(struct exec_node),
 	.keys = exec_keys,
 	.key_count = ARRAY_SIZE(exec_keys),
+	.figures = exec_figures,
+	.figure_count = FAULT_KINDS,
 	.type_start = exec_type_start,
 	.init = exec_init,
 	.parse = exec_parse,

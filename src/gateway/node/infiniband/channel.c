@@ -53,6 +53,7 @@ int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
 
 	memset(ch, 0, sizeof(*ch));
 	ch->name = cfg->name;
+	ch->node = cfg->node;
 	ch->notify_fd = cfg->notify_fd;
 	ch->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ch->wake_fd < 0)
@@ -197,7 +198,7 @@ static int drain_tx(struct ib_channel *ch, bool *flushed)
 
 		if (wc->status != IBV_WC_SUCCESS &&
 		    wc->wr_id != IB_WR_ID_FLUSH)
-			ib_count(&ch->counters.failed, 1);
+			ib_count_fault(ch, IB_COUNT_FAILED);
 		if (wc->wr_id == IB_WR_ID_FLUSH ||
 		    wc->status != IBV_WC_SUCCESS)
 			*flushed = true;

@@ -33,6 +33,7 @@
 
 #include "gateway/node/infiniband/budget.h"
 #include "gateway/node/infiniband/registered.h"
+#include "gateway/plugin/node.h"
 #include "gateway/sample/sample.h"
 #include "util/container_of.h"
 
@@ -59,14 +60,26 @@ struct ib_table {
 	unsigned free_count;
 };
 
+/* The figures of the node-type; those of the data path come first. */
+enum ib_figure {
+	IB_COUNT_MALFORMED,  /* dropped: size is not 24 + 8 n */
+	IB_COUNT_FAILED,     /* posted, but completed with an error */
+	IB_COUNT_QUEUE_FULL, /* calls that the send queue cut short */
+	IB_COUNT_UNSENDABLE, /* not registered, or larger than the MTU */
+	IB_COUNT_FAULTS,     /* the number of those above */
+	IB_COUNT_CONNECTIONS = IB_COUNT_FAULTS,
+	IB_COUNT_CONNECTED_TIMES,
+	IB_COUNT_LOST,
+	IB_COUNT_UNREACHABLE,
+	IB_COUNT_REJECTED,
+	IB_FIGURES,
+};
+
 /* What both ends of a direction count; one writer, any reader. */
 struct ib_counters {
 	_Atomic uint64_t received;    /* samples handed to the path */
-	_Atomic uint64_t malformed;   /* dropped: size is not 24 + 8 n */
 	_Atomic uint64_t sent;        /* samples posted */
-	_Atomic uint64_t failed;      /* posted, but completed with an error */
-	_Atomic uint64_t queue_full;  /* calls that the send queue cut short */
-	_Atomic uint64_t unsendable;  /* not registered, or larger than the MTU */
+	_Atomic uint64_t faults[IB_COUNT_FAULTS]; /* by enum ib_figure */
 };
 
 struct ib_rx {
@@ -113,6 +126,7 @@ struct ib_tx {
 
 struct ib_channel {
 	const char *name;             /* for messages */
+	struct node *node;            /* whose figures count too; may be NULL */
 	int wake_fd;                  /* eventfd: the reader waits here */
 	atomic_bool polled;           /* somebody waits for the descriptors, and
 				       * read must not */
@@ -133,6 +147,7 @@ struct ib_channel {
 
 struct ib_channel_config {
 	const char *name;
+	struct node *node;               /* NULL: none, in tests */
 	struct ib_registrar *registrar;
 	struct signal_list *signals;
 	unsigned rx_depth, rx_threshold;
@@ -282,6 +297,14 @@ static inline uint64_t ib_count(_Atomic uint64_t *counter, uint64_t n)
 
 	atomic_store_explicit(counter, before + n, memory_order_relaxed);
 	return before;
+}
+
+/* The number before. */
+static inline uint64_t ib_count_fault(struct ib_channel *ch, enum ib_figure fault)
+{
+	if (ch->node)
+		node_figure_add(ch->node, fault, 1);
+	return ib_count(&ch->counters.faults[fault], 1);
 }
 
 #endif

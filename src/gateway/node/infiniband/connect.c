@@ -119,6 +119,7 @@ void ib_connection_drop(struct infiniband *ib)
 	ib->conn = NULL;
 	ib->probing = false;
 	ib->phase = IB_IDLE;
+	node_figure_set(ib->node, IB_COUNT_CONNECTIONS, 0);
 	set_state(ib, NODE_STARTED);
 }
 
@@ -192,6 +193,7 @@ static void fall_back(struct infiniband *ib, const char *why)
 
 	if (calling && call_next_address(ib, why))
 		return;
+	node_figure_add(ib->node, IB_COUNT_UNREACHABLE, calling);
 	ib_connection_drop(ib);
 	first_attempt_done(ib);
 	schedule(ib);
@@ -289,6 +291,8 @@ static void connected(struct infiniband *ib)
 		 ibv_get_device_name(ib->verbs->device),
 		 ib_mode_name(ib->mode), ib->conn->qp->qp_num, again);
 	ib->phase = IB_CONNECTED;
+	node_figure_set(ib->node, IB_COUNT_CONNECTIONS, 1);
+	node_figure_add(ib->node, IB_COUNT_CONNECTED_TIMES, 1);
 	ib->said_unreachable = false;
 	backoff_reset(&ib->retry);
 	ib->doubt_since_ns = 0;
@@ -368,6 +372,7 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 		log_debug("%s: rejected a second peer", ib->node->name);
 		rdma_reject(id, NULL, 0);
 		rdma_destroy_id(id);
+		node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
 		/*
 		 * It may be the first one, back after its host went down: who
 		 * only receives does not notice that. Who sends does.
@@ -389,12 +394,13 @@ void ib_lost(struct infiniband *ib, const char *why)
 		return;
 	}
 	ib->lost_at_ns = clock_now_ns();
+	node_figure_add(ib->node, IB_COUNT_LOST, 1);
 	ib_connection_drop(ib);
 	log_warn("%s: connection lost: %s; so far %llu samples received, %llu sent, %llu of these without success; %s",
 		 ib->node->name, why,
 		 (unsigned long long)atomic_load(&now->received),
 		 (unsigned long long)atomic_load(&now->sent),
-		 (unsigned long long)atomic_load(&now->failed),
+		 (unsigned long long)atomic_load(&now->faults[IB_COUNT_FAILED]),
 		 !ib->remotes_found ? "listening again" :
 		 ib->out.reconnect_interval_ms ? "trying to reconnect" :
 						 "not trying again");

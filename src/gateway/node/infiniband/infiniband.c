@@ -146,6 +146,8 @@ static bool parse_mode(const char *text, enum ib_mode *mode,
 	return false;
 }
 
+static const struct node_type node_measured;
+
 static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct infiniband *ib = ib_of(n);
@@ -153,6 +155,9 @@ static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 	enum ib_mode other;
 	int err = 0;
 
+	/* From the beginning: a reload compares types of nodes that were not prepared. */
+	if (ib->budget_path)
+		n->type = &node_measured;
 	n->in.waits_itself = ib->in.polling != IB_POLLING_AUTO;
 	ib->mode = IB_RC;
 	ib->space = RDMA_PS_TCP;
@@ -314,12 +319,8 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 	return config_errors(c) > before ? -EINVAL : 0;
 }
 
-static const struct node_type node_measured;
-
 static int infiniband_prepare(struct node *n)
 {
-	if (ib_of(n)->budget_path)
-		n->type = &node_measured;
 	return ib_device_open(ib_of(n));
 }
 
@@ -370,6 +371,7 @@ static int infiniband_start(struct node *n)
 	err = -ENOMEM;
 	const struct ib_channel_config cfg = {
 		.name = n->name,
+		.node = n,
 		.registrar = &ib->registrar,
 		.signals = n->in.signals,
 		.rx_depth = (unsigned)ib->in.max_wrs,
@@ -432,7 +434,7 @@ static int infiniband_stop(struct node *n)
 	ib_cm_stop(ib);
 	ib_channel_release_all(ib->channel);
 	node_lose(n, NODE_LOSS_ABSENT,
-		  atomic_load(&ib->channel->counters.failed), "%s",
+		  atomic_load(&ib->channel->counters.faults[IB_COUNT_FAILED]), "%s",
 		  "its sending was under way when the connection broke");
 	ib_channel_destroy(ib->channel);
 	free(ib->channel);
@@ -512,7 +514,7 @@ write_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
 {
 	struct ib_channel *ch = ib_of(n)->channel;
 	bool open = atomic_load(&ch->control) & IB_TX_OPEN;
-	uint64_t unsendable = atomic_load(&ch->counters.unsendable);
+	uint64_t unsendable = atomic_load(&ch->counters.faults[IB_COUNT_UNSENDABLE]);
 	int ret = algorithm(ch, smps, cnt, release);
 
 	if (likely(ret == (int)cnt))
@@ -520,7 +522,7 @@ write_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
 	if (!open)
 		node_refuse(n, NODE_LOSS_ABSENT, cnt - (unsigned)ret, "%s",
 			    "it is not connected");
-	else if (atomic_load(&ch->counters.unsendable) != unsendable)
+	else if (atomic_load(&ch->counters.faults[IB_COUNT_UNSENDABLE]) != unsendable)
 		node_refuse(n, NODE_LOSS_TOO_LONG, cnt - (unsigned)ret, "%s",
 			    "it is larger than a message, or its memory is not registered");
 	else
@@ -592,6 +594,19 @@ static void infiniband_print(struct node *n, char *buf, size_t size)
 		 (long long)ib->out.periodic_signaling);
 }
 
+static const struct node_figure infiniband_figures[IB_FIGURES] = {
+	[IB_COUNT_MALFORMED] = { "malformed", "Messages whose size is that of no sample", NODE_COUNTER },
+	[IB_COUNT_FAILED] = { "failed", "Samples whose sending ended with an error", NODE_COUNTER },
+	[IB_COUNT_QUEUE_FULL] = { "queue_full", "Writes that the send queue cut short", NODE_COUNTER },
+	[IB_COUNT_UNSENDABLE] = { "unsendable",
+			    "Samples larger than a message, or in memory that is not registered", NODE_COUNTER },
+	[IB_COUNT_CONNECTIONS] = { "connections", "Connections now", NODE_GAUGE },
+	[IB_COUNT_CONNECTED_TIMES] = { "connected", "Connections that were made", NODE_COUNTER },
+	[IB_COUNT_LOST] = { "lost", "Connections that ended against our will", NODE_COUNTER },
+	[IB_COUNT_UNREACHABLE] = { "unreachable", "Connections that could not be made", NODE_COUNTER },
+	[IB_COUNT_REJECTED] = { "rejected", "Peers that called and were rejected", NODE_COUNTER },
+};
+
 #define DESCRIPTION \
 	"samples over RDMA verbs, on InfiniBand, RoCE or iWARP adapters or our own in software"
 #define INFINIBAND_TYPE(its_read, its_write) \
@@ -606,6 +621,8 @@ static void infiniband_print(struct node *n, char *buf, size_t size)
 		.in_key_count = ARRAY_SIZE(in_keys), \
 		.out_keys = out_keys, \
 		.out_key_count = ARRAY_SIZE(out_keys), \
+		.figures = infiniband_figures, \
+		.figure_count = IB_FIGURES, \
 		.init = infiniband_init, \
 		.destroy = infiniband_destroy, \
 		.parse = infiniband_parse, \

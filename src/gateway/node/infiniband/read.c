@@ -123,7 +123,7 @@ bool ib_rx_accept(struct ib_channel *ch, struct sample *s,
 	if (unlikely(len < SAMPLE_WIRE_HEADER ||
 		     len > sample_wire_size(s->capacity) ||
 		     (len - SAMPLE_WIRE_HEADER) % sizeof(union signal_data))) {
-		if (ib_count(&ch->counters.malformed, 1) == 0)
+		if (ib_count_fault(ch, IB_COUNT_MALFORMED) == 0)
 			log_warn("%s: dropped a message of %u bytes: a sample has 24 plus 8 for each value, here at most %u values; further ones are only counted",
 				 ch->name, len, s->capacity);
 		return false;

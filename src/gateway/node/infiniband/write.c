@@ -19,13 +19,13 @@
 static void tx_unsendable(struct ib_channel *ch, const struct sample *s,
 			  const char *why)
 {
-	if (ib_count(&ch->counters.unsendable, 1) == 0)
+	if (ib_count_fault(ch, IB_COUNT_UNSENDABLE) == 0)
 		log_warn("%s: cannot send a sample of %u values: %s; further ones are only counted",
 			 ch->name, s->length, why);
 }
 
 static bool tx_prepare(struct ib_channel *ch, unsigned i, struct sample *s,
-		       unsigned *unsignaled)
+		       unsigned *unsignaled, bool *full)
 {
 	struct ib_tx *tx = &ch->tx;
 	size_t size = sample_wire_size(s->length);
@@ -50,8 +50,10 @@ static bool tx_prepare(struct ib_channel *ch, unsigned i, struct sample *s,
 		}
 		wr->send_flags = IBV_SEND_SIGNALED;
 		wr->wr_id = ib_table_add(&tx->table, s);
-		if (wr->wr_id == IB_WR_ID_NONE)
+		if (wr->wr_id == IB_WR_ID_NONE) {
+			*full = true;
 			return false;
+		}
 		*unsignaled = 0;
 	}
 	wr->sg_list = sge;
@@ -68,9 +70,10 @@ static bool tx_prepare(struct ib_channel *ch, unsigned i, struct sample *s,
 	return true;
 }
 
-/* Posts smps[0..cnt) in one chain; returns how many were accepted. */
+/* Posts smps[0..cnt) in one chain; returns how many were accepted. *full: fewer, because
+ * the queue is full. */
 static unsigned tx_post_chain(struct ib_channel *ch, struct sample *smps[],
-			      unsigned cnt)
+			      unsigned cnt, bool *full)
 {
 	struct ib_tx *tx = &ch->tx;
 	unsigned unsignaled = tx->unsignaled;
@@ -78,7 +81,7 @@ static unsigned tx_post_chain(struct ib_channel *ch, struct sample *smps[],
 	unsigned n = 0, posted;
 	int err;
 
-	while (n < cnt && tx_prepare(ch, n, smps[n], &unsignaled))
+	while (n < cnt && tx_prepare(ch, n, smps[n], &unsignaled, full))
 		n++;
 	if (n == 0)
 		return 0;
@@ -90,6 +93,8 @@ static unsigned tx_post_chain(struct ib_channel *ch, struct sample *smps[],
 		/* ENOMEM is a full queue, all else one that cannot send. */
 		if (err != ENOMEM)
 			ib_channel_break(ch, IB_TX_OPEN, -err);
+		else
+			*full = true;
 		posted = bad ? (unsigned)(bad - tx->wr) : 0;
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -126,7 +131,7 @@ static unsigned tx_collect(struct ib_channel *ch, struct sample *smps[],
 			struct sample *s;
 
 			if (unlikely(wc->status != IBV_WC_SUCCESS)) {
-				ib_count(&ch->counters.failed, 1);
+				ib_count_fault(ch, IB_COUNT_FAILED);
 				ib_channel_break(ch, IB_TX_OPEN, wc->status);
 			}
 			/* Flushed inline requests come back too. */
@@ -157,6 +162,7 @@ int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 {
 	struct ib_tx *tx = &ch->tx;
 	unsigned accepted = 0, back = 0, done = 0;
+	bool full = false;
 
 	*release = cnt;
 	if (cnt == 0 || !ib_enter(&ch->writing, &ch->control, IB_TX_OPEN))
@@ -164,7 +170,7 @@ int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 	STAMP_WRITE(ch, IB_WRITE_ENTERED);
 	while (done < cnt && accepted == done) {
 		unsigned n = MIN(cnt - done, IB_BATCH);
-		unsigned posted = tx_post_chain(ch, smps + done, n);
+		unsigned posted = tx_post_chain(ch, smps + done, n, &full);
 
 		for (unsigned i = 0; i < posted; i++)
 			if (tx->wr[i].send_flags & IBV_SEND_INLINE)
@@ -176,7 +182,8 @@ int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 		smps[back++] = smps[i];
 	ib_count(&ch->counters.sent, accepted);
 	if (unlikely(accepted < cnt)) {
-		ib_count(&ch->counters.queue_full, 1);
+		if (full)
+			ib_count_fault(ch, IB_COUNT_QUEUE_FULL);
 		if (back == cnt)
 			tx_make_room(ch);
 	}

@@ -258,7 +258,7 @@ static int ripc_node_start(struct node *n)
 	struct ripc_node *r = n->private_data;
 	int ret = 0;
 
-	r->faults.node = n->name;
+	r->faults.node = n;
 	r->obeyed = atomic_load(&r->interrupts);
 	atomic_store(&r->polled, false);
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -304,6 +304,10 @@ static void ripc_node_print(struct node *n, char *buf, size_t size)
 					 sides[i]->name ? " " : "", (unsigned)sides[i]->id);
 }
 
+static const struct node_figure ripc_figures[FAULT_KINDS] = {
+	[FAULT_MALFORMED] = { "malformed", "Messages that the format cannot read", NODE_COUNTER },
+};
+
 const struct node_type node_ripc = {
 	.name = "ripc",
 	.description = "Samples in messages between services, over any RDMA adapter",
@@ -311,6 +315,8 @@ const struct node_type node_ripc = {
 	.size = sizeof(struct ripc_node),
 	.keys = ripc_keys,
 	.key_count = ARRAY_SIZE(ripc_keys),
+	.figures = ripc_figures,
+	.figure_count = FAULT_KINDS,
 	.in_keys = ripc_in_keys,
 	.in_key_count = ARRAY_SIZE(ripc_in_keys),
 	.out_keys = ripc_out_keys,

@@ -221,7 +221,7 @@ static int socket_init(struct node *n)
 
 	s->node = n;
 	s->wait.wake_fd = -1;
-	s->faults.node = n->name;
+	s->faults.node = n;
 	return 0;
 }
 
@@ -475,7 +475,7 @@ static int socket_start(struct node *n)
 	int ret;
 
 	s->node = n;
-	s->faults.node = n->name;
+	s->faults.node = n;
 	ret = socket_wait_open(&s->wait);
 	if (ret) {
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
@@ -556,6 +556,17 @@ static void socket_print(struct node *n, char *buf, size_t size)
 		 f ? f->type->name : "none");
 }
 
+static const struct node_figure socket_figures[] = {
+	[FAULT_MALFORMED] = { "malformed", "Messages that the format cannot read", NODE_COUNTER },
+	[FAULT_TRUNCATED] = { "truncated", "Messages longer than the buffer", NODE_COUNTER },
+	[FAULT_FOREIGN] = { "foreign", "Messages and connections of others than the peer", NODE_COUNTER },
+	[FAULT_OVERRUN] = { "overrun", "Messages lost because reading was too slow", NODE_COUNTER },
+	[FAULT_DROPPED] = { "dropped", "Messages and connections that were given up", NODE_COUNTER },
+	[SOCKET_CONNECTIONS] = { "connections", "TCP connections now", NODE_GAUGE },
+	[SOCKET_CONNECTED] = { "connected", "TCP connections that were made", NODE_COUNTER },
+	[SOCKET_UNREACHABLE] = { "unreachable", "TCP connections that could not be made", NODE_COUNTER },
+};
+
 const struct node_type node_socket = {
 	.name = "socket",
 	.description = "Samples over UDP, IP, Ethernet, Unix sockets and TCP",
@@ -567,6 +578,8 @@ const struct node_type node_socket = {
 	.in_key_count = ARRAY_SIZE(socket_in_keys),
 	.out_keys = socket_out_keys,
 	.out_key_count = ARRAY_SIZE(socket_out_keys),
+	.figures = socket_figures,
+	.figure_count = ARRAY_SIZE(socket_figures),
 	.init = socket_init,
 	.destroy = socket_destroy,
 	.parse = socket_parse,

@@ -72,6 +72,9 @@ struct socket_config_out {
 struct datagram;
 struct stream;
 
+/* Figures of the node-type, behind the kinds of faults. */
+enum { SOCKET_CONNECTIONS = FAULT_KINDS, SOCKET_CONNECTED, SOCKET_UNREACHABLE };
+
 struct socket_node {
 	struct node *node;
 	int layer, framing;

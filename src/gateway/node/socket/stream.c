@@ -248,6 +248,7 @@ void stream_stop(struct socket_node *s)
 		free(c->rx.at);
 		free(c->tx.at);
 	}
+	node_figure_set(s->node, SOCKET_CONNECTIONS, 0);
 	for (unsigned i = 0; i < 5; i++) {
 		const int fds[] = { st->rx_epoll, st->epoll_fd, st->wake_fd,
 				    st->listener, st->attempt };

@@ -142,7 +142,9 @@ static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 	/* Its end is seen by who reads it. */
 	watch(st->epoll_fd, EPOLL_CTL_ADD, fd,
 	      st->read ? EPOLLONESHOT : EPOLLIN, stream_event_data(st, c));
-	atomic_fetch_add(&st->connected, 1);
+	node_figure_set(st->node->node, SOCKET_CONNECTIONS,
+			atomic_fetch_add(&st->connected, 1) + 1);
+	node_figure_add(st->node->node, SOCKET_CONNECTED, 1);
 	pthread_mutex_unlock(&st->tx_lock);
 	pthread_mutex_unlock(&st->rx_lock);
 	return true;
@@ -159,7 +161,8 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 		epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd); /* and so out of epoll_fd, which only this thread waits for */
 	c->fd = -1;
-	atomic_fetch_sub(&st->connected, 1);
+	node_figure_set(st->node->node, SOCKET_CONNECTIONS,
+			atomic_fetch_sub(&st->connected, 1) - 1);
 	pthread_mutex_unlock(&st->tx_lock);
 	pthread_mutex_unlock(&st->rx_lock);
 }
@@ -185,6 +188,7 @@ static void attempt_failed(struct stream *st, const char *why)
 	}
 	st->address = 0;
 	atomic_store(&st->tried, true);
+	node_figure_add(st->node->node, SOCKET_UNREACHABLE, 1);
 	schedule(st);
 	if (st->said_unreachable)
 		return;

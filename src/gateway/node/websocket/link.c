@@ -137,7 +137,7 @@ static int flush(struct ws_link *l)
 		memmove(l->out, l->out + done, l->out_len);
 	/* Who takes what he gets is there. */
 	if (done)
-		l->heard_ns = clock_now_ns();
+		l->silence.heard_ns = clock_now_ns();
 	return n > 0 || n == -EAGAIN || n == -EINTR ? 0 : n ? (int)n : -EPIPE;
 }
 
@@ -185,8 +185,7 @@ static int take_bytes(struct ws_link *l, const void *data, size_t len)
 	size_t used;
 	int ret;
 
-	l->heard_ns = clock_now_ns();
-	l->asked_ns = 0;
+	ws_silence_broken(&l->silence, clock_now_ns());
 	while (len && !l->close_seen) {
 		ret = ws_reader_take(l->reader, bytes, len, &used, &m);
 		bytes += used;
@@ -221,22 +220,17 @@ static int receive(struct ws_link *l)
 	return 1;
 }
 
-/* The time of the next ping or of giving up; 0: it is given up. The time to answer begins with
- * the question: if this process stood still, the silence says nothing of the peer. */
+/* The time of the next ping or of giving up; 0: it is given up. */
 static uint64_t watch(struct ws_link *l)
 {
-	uint64_t ping_ns = (uint64_t)(l->owner->ping_s * 1e9), now = clock_now_ns(), limit_ns;
+	uint64_t until_ns;
+	enum ws_silence_step step =
+		ws_silence_look(&l->silence, clock_now_ns(), (uint64_t)(l->owner->ping_s * 1e9),
+				(uint64_t)(l->owner->timeout_s * 1e9), &until_ns);
 
-	if (!ping_ns)
-		return UINT64_MAX;
-	if (!l->asked_ns && now - l->heard_ns < ping_ns)
-		return l->heard_ns + ping_ns;
-	if (!l->asked_ns) {
+	if (step == WS_SILENCE_ASK)
 		put_control(l, WS_PING, "", 0);
-		l->asked_ns = now;
-	}
-	limit_ns = MAX(l->asked_ns, l->heard_ns) + (uint64_t)(l->owner->timeout_s * 1e9);
-	return now < limit_ns ? limit_ns : 0;
+	return step == WS_SILENCE_GIVE_UP ? 0 : until_ns;
 }
 
 /* Sleeps until there is something to do. */
@@ -297,8 +291,10 @@ static const char *serve(struct ws_link *l)
 		if (atomic_load(&l->owner->ending) && part(l, &end_ns))
 			return NULL;
 		until_ns = watch(l);
-		if (!until_ns)
+		if (!until_ns) {
+			node_figure_add(l->owner->node, WS_SILENT, 1);
 			return "it does not answer a ping";
+		}
 		if (!more)
 			sleep_until(l, end_ns ? MIN(until_ns, clock_now_ns() + 10000000) :
 						until_ns);
@@ -327,8 +323,7 @@ static void linger(struct ws_link *l)
 
 static void come_up(struct ws_link *l)
 {
-	l->heard_ns = clock_now_ns();
-	l->asked_ns = 0;
+	ws_silence_broken(&l->silence, clock_now_ns());
 	l->closing = l->close_seen = false;
 	l->out_len = 0;
 	l->said_unreachable = false;
@@ -336,6 +331,7 @@ static void come_up(struct ws_link *l)
 		ws_place_init(l->feed, &l->place);
 	atomic_store(&l->up, true);
 	log_info("node %s: connected to %s", name_of(l), l->text);
+	node_figure_add(l->owner->node, WS_LINKS_MADE, 1);
 	ws_node_links_changed(l->owner, 1);
 }
 
@@ -343,6 +339,8 @@ static void go_down(struct ws_link *l, const char *why)
 {
 	atomic_store(&l->up, false);
 	ws_node_links_changed(l->owner, -1);
+	if (why || l->close_seen)
+		node_figure_add(l->owner->node, WS_LINKS_LOST, !atomic_load(&l->owner->ending));
 	if (why)
 		log_warn("node %s: connection to %s lost: %s", name_of(l), l->text, why);
 	free(l->out);
@@ -360,18 +358,20 @@ static void try_once(struct ws_link *l)
 	ret = l->reader ? ws_link_connect(l, why, sizeof(why)) : -ENOMEM;
 	if (!ret) {
 		come_up(l);
-		since_ns = l->heard_ns;
+		since_ns = l->silence.heard_ns;
 		go_down(l, serve(l));
 		linger(l);
 		ws_link_close(l);
 		/* One that always ends at once is not tried all the time. */
 		if (clock_now_ns() - since_ns > NSEC_PER_SEC)
 			backoff_reset(&l->retry);
-	} else if (ret != -ECANCELED && !l->said_unreachable) {
+	} else if (ret != -ECANCELED) {
+		node_figure_add(l->owner->node, WS_UNREACHABLE, 1);
+		if (!l->said_unreachable)
+			log_info("node %s: cannot connect to %s: %s; trying again every %lld ms",
+				 name_of(l), l->text, *why ? why : strerror(-ret),
+				 (long long)l->owner->reconnect_ms);
 		l->said_unreachable = true;
-		log_info("node %s: cannot connect to %s: %s; trying again every %lld ms",
-			 name_of(l), l->text, *why ? why : strerror(-ret),
-			 (long long)l->owner->reconnect_ms);
 	}
 	ws_reader_free(l->reader);
 	l->reader = NULL;

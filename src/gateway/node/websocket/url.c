@@ -24,6 +24,8 @@ static const char *parse_authority(struct ws_url *u, const char *s, size_t len)
 	host_len = (size_t)(end - host);
 	if (!host_len || host_len >= sizeof(u->host))
 		return "the host is missing, or too long";
+	if (memchr(host, '[', host_len) || memchr(host, ']', host_len))
+		return "brackets stand around the address only, as in ws://[::1]:8080/";
 	port = *s == '[' ? end + 1 : end;
 	len -= (size_t)(port - s);
 	if (len && *port != ':')
@@ -41,16 +43,16 @@ static const char *parse_authority(struct ws_url *u, const char *s, size_t len)
 	return NULL;
 }
 
-/* "/a/node.villas.web?x" -> "villas.web" */
-static void find_format(struct ws_url *u)
+/* "/a/node.villas.web?x" -> "villas.web". False: it is too long for any format. */
+static bool find_format(struct ws_url *u)
 {
 	const char *end = u->target + strcspn(u->target, "?"), *at = end, *dot;
 
 	while (at > u->target && at[-1] != '/')
 		at--;
 	dot = memchr(at, '.', (size_t)(end - at));
-	if (dot)
-		snprintf(u->format, sizeof(u->format), "%.*s", (int)(end - dot - 1), dot + 1);
+	return !dot || (size_t)snprintf(u->format, sizeof(u->format), "%.*s",
+					(int)(end - dot - 1), dot + 1) < sizeof(u->format);
 }
 
 static bool is_plain(const char *s)
@@ -83,6 +85,6 @@ int ws_url_parse(struct ws_url *u, const char *text, const char **why)
 	if ((size_t)snprintf(u->target, sizeof(u->target), "%s%s", *path == '/' ? "" : "/",
 			     path) >= sizeof(u->target))
 		return -EINVAL;
-	find_format(u);
-	return 0;
+	*why = "the extension, which names the format, is too long";
+	return find_format(u) ? 0 : -EINVAL;
 }

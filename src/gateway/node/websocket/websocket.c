@@ -81,7 +81,7 @@ static int websocket_init(struct node *n)
 
 	s->node = n;
 	s->inbox.event_fd = -1;
-	s->faults.node = n->name;
+	s->faults.node = n;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	return 0;
@@ -226,6 +226,7 @@ void ws_node_links_changed(struct ws_node *s, int by)
 {
 	pthread_mutex_lock(&s->lock);
 	s->links_up += (unsigned)by;
+	node_figure_set(s->node, WS_LINKS, s->links_up);
 	tell_state(s);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -236,6 +237,7 @@ static void clients_changed(void *arg, unsigned clients)
 
 	pthread_mutex_lock(&s->lock);
 	s->client_count = clients;
+	node_figure_set(s->node, WS_CLIENTS, clients);
 	tell_state(s);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -298,6 +300,20 @@ static void clients_received(void *arg, struct sample *const smps[], unsigned co
 	ws_node_received(arg, 0, smps, count);
 }
 
+static void clients_lost(void *arg, enum ws_clients_loss kind, uint64_t n)
+{
+	static const unsigned figures[] = {
+		[WS_LOSS_BEHIND] = WS_CLIENTS_BEHIND,
+		[WS_LOSS_FORMAT] = WS_CLIENTS_REFUSED,
+		[WS_LOSS_MALFORMED] = FAULT_MALFORMED,
+		[WS_LOSS_SILENT] = WS_SILENT,
+	};
+	struct ws_node *s = arg;
+
+	node_figure_add(s->node, figures[kind], n);
+	atomic_fetch_add_explicit(&s->client_losses[kind], n, memory_order_relaxed);
+}
+
 static int start_clients(struct ws_node *s)
 {
 	struct node *n = s->node;
@@ -316,6 +332,7 @@ static int start_clients(struct ws_node *s)
 		.timeout_s = s->timeout_s,
 		.received = clients_received,
 		.changed = clients_changed,
+		.lost = clients_lost,
 		.arg = s,
 	};
 
@@ -345,10 +362,23 @@ static int start_tls(struct ws_node *s)
 	return ret;
 }
 
+/* Called by the reader, and when it reads no more. */
+static void say_lost(struct ws_node *s)
+{
+	uint64_t lost = atomic_load_explicit(&s->inbox.lost, memory_order_relaxed);
+
+	if (likely(lost == s->lost_said))
+		return;
+	fault_note(&s->faults, FAULT_OVERRUN, lost - s->lost_said,
+		   "samples that have come found no room; read faster or raise in.queuelen (%lld)",
+		   (long long)s->queuelen);
+	s->lost_said = lost;
+}
+
 static int websocket_stop(struct node *n)
 {
 	struct ws_node *s = n->private_data;
-	struct ws_clients_counters count = { 0 };
+	const _Atomic uint64_t *lost = s->client_losses;
 
 	pthread_mutex_lock(&s->lock);
 	s->stopping = true;
@@ -361,8 +391,6 @@ static int websocket_stop(struct node *n)
 	for (unsigned i = 0; i < s->link_count; i++)
 		if (s->links[i].has_thread)
 			wakeup_post(s->links[i].wake_fd);
-	if (s->clients)
-		ws_clients_count(s->clients, &count);
 	ws_clients_free(s->clients);
 	s->clients = NULL;
 	for (unsigned i = 0; i < s->link_count; i++)
@@ -370,13 +398,15 @@ static int websocket_stop(struct node *n)
 	if (s->tls)
 		s->tls_ops->context_free(s->tls);
 	s->tls = NULL;
+	say_lost(s);
 	ws_inbox_destroy(&s->inbox);
 	fault_finish(&s->faults);
-	if (count.samples_lost || count.malformed || count.timeouts || count.samples_refused)
+	if (lost[WS_LOSS_BEHIND] || lost[WS_LOSS_FORMAT] || lost[WS_LOSS_MALFORMED] ||
+	    lost[WS_LOSS_SILENT])
 		log_info("node %s: its clients lost %ju samples by slowness and %ju by their formats; %ju frames or samples of theirs were wrong, %ju did not answer",
-			 n->name, (uintmax_t)count.samples_lost,
-			 (uintmax_t)count.samples_refused, (uintmax_t)count.malformed,
-			 (uintmax_t)count.timeouts);
+			 n->name, (uintmax_t)lost[WS_LOSS_BEHIND],
+			 (uintmax_t)lost[WS_LOSS_FORMAT], (uintmax_t)lost[WS_LOSS_MALFORMED],
+			 (uintmax_t)lost[WS_LOSS_SILENT]);
 	return 0;
 }
 
@@ -407,10 +437,12 @@ static int websocket_start(struct node *n)
 	int ret;
 
 	s->node = n;
-	s->faults.node = n->name;
+	s->faults.node = n;
 	s->stopping = s->shown = false;
 	s->links_up = s->client_count = 0;
 	s->lost_said = 0;
+	for (unsigned i = 0; i < WS_LOSSES; i++)
+		atomic_store(&s->client_losses[i], 0);
 	atomic_store(&s->ending, false);
 	ret = start_parts(s);
 	if (ret)
@@ -430,18 +462,6 @@ static void websocket_destroy(struct node *n)
 }
 
 /* ---- samples ---- */
-
-static void say_lost(struct ws_node *s)
-{
-	uint64_t lost = atomic_load_explicit(&s->inbox.lost, memory_order_relaxed);
-
-	if (likely(lost == s->lost_said))
-		return;
-	fault_note(&s->faults, FAULT_OVERRUN, lost - s->lost_said,
-		   "samples that have come found no room; read faster or raise in.queuelen (%lld)",
-		   (long long)s->queuelen);
-	s->lost_said = lost;
-}
 
 static int websocket_read(struct node *n, struct sample *smps[], unsigned cnt,
 			  unsigned *release)
@@ -541,6 +561,30 @@ static void websocket_print(struct node *n, char *buf, size_t size)
 			       i ? ", " : ", destinations ", s->links[i].text);
 }
 
+static const struct node_figure websocket_figures[] = {
+	[FAULT_MALFORMED] = { "malformed", "Frames and samples of peers that cannot be read",
+			      NODE_COUNTER },
+	[FAULT_OVERRUN] = { "overrun", "Samples of peers that found no room to wait in",
+			    NODE_COUNTER },
+	[WS_CLIENTS] = { "clients", "Clients of the endpoint now", NODE_GAUGE },
+	[WS_LINKS] = { "destinations", "Destinations that are connected now", NODE_GAUGE },
+	[WS_LINKS_MADE] = { "destinations_made", "Connections to destinations that were made",
+			    NODE_COUNTER },
+	[WS_LINKS_LOST] = { "destinations_lost",
+			    "Connections to destinations that ended against our will",
+			    NODE_COUNTER },
+	[WS_UNREACHABLE] = { "unreachable",
+			     "Connections to destinations that could not be made", NODE_COUNTER },
+	[WS_SILENT] = { "silent", "Peers that were given up without an answer to a ping",
+			NODE_COUNTER },
+	[WS_CLIENTS_BEHIND] = { "clients_behind",
+				"Samples lost by clients that were too slow, of each client",
+				NODE_COUNTER },
+	[WS_CLIENTS_REFUSED] = { "clients_refused",
+				 "Samples that the format of a client cannot hold, of each client",
+				 NODE_COUNTER },
+};
+
 const struct node_type node_websocket = {
 	.name = "websocket",
 	.description = "Samples to and from browsers, programs and other gateways by WebSocket",
@@ -552,6 +596,8 @@ const struct node_type node_websocket = {
 	.in_key_count = ARRAY_SIZE(websocket_in_keys),
 	.out_keys = websocket_out_keys,
 	.out_key_count = ARRAY_SIZE(websocket_out_keys),
+	.figures = websocket_figures,
+	.figure_count = ARRAY_SIZE(websocket_figures),
 	.init = websocket_init,
 	.destroy = websocket_destroy,
 	.parse = websocket_parse,

@@ -21,9 +21,22 @@
 #include "gateway/part/websocket/clients.h"
 #include "gateway/part/websocket/feed.h"
 #include "gateway/part/websocket/inlet.h"
+#include "gateway/part/websocket/silence.h"
 #include "gateway/plugin/node.h"
 
 struct ws_node;
+
+/* Figures of the node-type, behind the kinds of faults. */
+enum {
+	WS_CLIENTS = FAULT_KINDS,
+	WS_LINKS,
+	WS_LINKS_MADE,
+	WS_LINKS_LOST,
+	WS_UNREACHABLE,
+	WS_SILENT,
+	WS_CLIENTS_BEHIND,
+	WS_CLIENTS_REFUSED,
+};
 
 /* A destination. */
 struct ws_link {
@@ -51,8 +64,8 @@ struct ws_link {
 	size_t out_len, out_size;
 	char *early;                /* what came behind the answer to the handshake */
 	size_t early_len;
-	uint64_t heard_ns, random;
-	uint64_t asked_ns;          /* when it was asked whether it is there; 0: it has answered */
+	uint64_t random;
+	struct ws_silence silence;
 	bool closing, close_seen;
 	bool said_unreachable, said_malformed;
 	struct backoff retry;
@@ -75,6 +88,7 @@ struct ws_node {
 	const struct tls_ops *tls_ops;
 	struct tls_context *tls;
 	struct fault_counters faults;
+	_Atomic uint64_t client_losses[WS_LOSSES]; /* since the start */
 
 	pthread_mutex_t lock;       /* with those below */
 	pthread_cond_t changed;

@@ -14,9 +14,9 @@
 /* What may wait in the stream of a client; the rest waits in the ring. */
 #define FILL_MAX (64u << 10)
 
-static void add(_Atomic uint64_t *counter, uint64_t n)
+static void note(const struct ws_client *k, enum ws_clients_loss kind, uint64_t n)
 {
-	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+	k->owner->lost(k->owner->arg, kind, n);
 }
 
 struct ws_client *ws_client_new(struct ws_clients *c, struct ws_ring *r,
@@ -94,7 +94,7 @@ void ws_client_feed(struct ws_client *k)
 		}
 		b = ws_feed_take(k->ring->feed, &k->place, pieces);
 		if (b.lost)
-			add(&k->owner->samples_lost, b.lost);
+			note(k, WS_LOSS_BEHIND, b.lost);
 		if (!b.pieces)
 			break;
 		if (!fits(k, b.len)) {
@@ -134,7 +134,7 @@ void ws_client_watch(struct ws_client *k)
 
 	if (ws_peer_watch(&k->peer, c->now_ns, c->ping_ns, c->timeout_ns))
 		return;
-	add(&k->owner->timeouts, 1);
+	note(k, WS_LOSS_SILENT, 1);
 	log_info("node %s: client %s says nothing, it is given up", c->name, k->address);
 	ws_peer_close(&k->peer, WS_POLICY, "no answer to a ping");
 }
@@ -148,7 +148,7 @@ static void note_malformed(struct ws_client *k, unsigned pieces, const char *why
 		log_warn("node %s: client %s sends what is no sample of the format %s: %s",
 			 k->owner->name, k->address, ws_feed_name(k->ring->feed), why);
 	k->ignored = true;
-	add(&k->owner->malformed, pieces);
+	note(k, WS_LOSS_MALFORMED, pieces);
 }
 
 static bool make_scanner(struct ws_client *k)
@@ -201,7 +201,7 @@ int ws_client_received(void *client, const void *data, size_t len)
 		if (m.opcode == WS_TEXT || m.opcode == WS_BINARY)
 			take_samples(k, &m);
 	if (ret == -EPROTO) {
-		add(&k->owner->malformed, 1);
+		note(k, WS_LOSS_MALFORMED, 1);
 		log_info("node %s: client %s: %s", k->owner->name, k->address,
 			 ws_reader_error(k->peer.reader));
 	}

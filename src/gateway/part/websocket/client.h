@@ -36,6 +36,7 @@ struct ws_clients {
 	uint64_t ping_ns, timeout_ns;
 	void (*received)(void *arg, struct sample *const smps[], unsigned count);
 	void (*changed)(void *arg, unsigned clients);
+	void (*lost)(void *arg, enum ws_clients_loss kind, uint64_t n);
 	void *arg;
 
 	struct ws_ring rings[WS_RINGS_MAX];
@@ -47,7 +48,6 @@ struct ws_clients {
 	struct ws_inlet inlet;
 
 	atomic_uint count;
-	_Atomic uint64_t samples_lost, samples_refused, malformed, timeouts;
 };
 
 struct ws_client {

@@ -167,6 +167,7 @@ static void copy_settings(struct ws_clients *c, const struct ws_clients_settings
 	c->timeout_ns = (uint64_t)(s->timeout_s * 1e9);
 	c->received = s->received;
 	c->changed = s->changed;
+	c->lost = s->lost;
 	c->arg = s->arg;
 }
 
@@ -220,9 +221,9 @@ void ws_clients_send(struct ws_clients *c, struct sample *const smps[], unsigned
 		put = ws_feed_put(c->rings[i].feed, smps, count);
 		any = true;
 		if (unlikely(put.lost))
-			atomic_fetch_add(&c->samples_lost, (uint64_t)put.lost * clients);
+			c->lost(c->arg, WS_LOSS_BEHIND, (uint64_t)put.lost * clients);
 		if (unlikely(put.refused))
-			atomic_fetch_add(&c->samples_refused, (uint64_t)put.refused * clients);
+			c->lost(c->arg, WS_LOSS_FORMAT, (uint64_t)put.refused * clients);
 	}
 	if (any)
 		web_endpoint_wake(&c->endpoint);
@@ -231,14 +232,4 @@ void ws_clients_send(struct ws_clients *c, struct sample *const smps[], unsigned
 bool ws_clients_any(const struct ws_clients *c)
 {
 	return atomic_load_explicit(&c->count, memory_order_relaxed);
-}
-
-void ws_clients_count(struct ws_clients *c, struct ws_clients_counters *out)
-{
-	*out = (struct ws_clients_counters){
-		.samples_lost = atomic_load(&c->samples_lost),
-		.samples_refused = atomic_load(&c->samples_refused),
-		.malformed = atomic_load(&c->malformed),
-		.timeouts = atomic_load(&c->timeouts),
-	};
 }

@@ -19,6 +19,14 @@
 
 struct ws_clients;
 
+enum ws_clients_loss {
+	WS_LOSS_BEHIND,    /* samples: a client was too slow */
+	WS_LOSS_FORMAT,    /* samples that cannot be printed in the format of a client */
+	WS_LOSS_MALFORMED, /* frames or samples of a client */
+	WS_LOSS_SILENT,    /* clients that did not answer */
+	WS_LOSSES,
+};
+
 struct ws_clients_settings {
 	const char *path;            /* "/NAME": of the endpoint; copied */
 	const char *name;            /* of the node, for messages; copied */
@@ -36,14 +44,9 @@ struct ws_clients_settings {
 	void (*received)(void *arg, struct sample *const smps[], unsigned count);
 	/* The number of clients has changed. Thread of the server. NULL allowed. */
 	void (*changed)(void *arg, unsigned clients);
+	/* `n` more, of all clients together. Thread of the server or the one that sends. */
+	void (*lost)(void *arg, enum ws_clients_loss kind, uint64_t n);
 	void *arg;
-};
-
-struct ws_clients_counters {
-	uint64_t samples_lost;    /* of all clients: fell behind */
-	uint64_t samples_refused; /* cannot be printed in the format of a client */
-	uint64_t malformed;       /* frames or samples */
-	uint64_t timeouts;
 };
 
 /* 0 with the endpoint in the registry, or a negative errno, logged. */
@@ -60,6 +63,5 @@ void ws_clients_send(struct ws_clients *c, struct sample *const smps[], unsigned
 
 /* Whether somebody listens now. */
 bool ws_clients_any(const struct ws_clients *c);
-void ws_clients_count(struct ws_clients *c, struct ws_clients_counters *out);
 
 #endif

@@ -8,7 +8,7 @@
 int ws_peer_init(struct ws_peer *p, struct web_stream *s, size_t message_max,
 		 uint64_t now_ns)
 {
-	*p = (struct ws_peer){ .stream = s, .heard_ns = now_ns,
+	*p = (struct ws_peer){ .stream = s, .silence.heard_ns = now_ns,
 			       .reader = ws_reader_new(WS_SERVER, message_max) };
 	return p->reader ? 0 : -ENOMEM;
 }
@@ -67,19 +67,18 @@ int ws_peer_next(struct ws_peer *p, const char **data, size_t *len, struct ws_me
 
 void ws_peer_heard(struct ws_peer *p, uint64_t now_ns)
 {
-	p->heard_ns = now_ns;
-	p->asked_ns = 0;
+	ws_silence_broken(&p->silence, now_ns);
 }
 
 bool ws_peer_watch(struct ws_peer *p, uint64_t now_ns, uint64_t ping_ns, uint64_t timeout_ns)
 {
-	if (p->closing || !ping_ns)
+	enum ws_silence_step step;
+	uint64_t until_ns;
+
+	if (p->closing)
 		return true;
-	if (p->asked_ns)
-		return now_ns < p->asked_ns + timeout_ns;
-	if (now_ns < p->heard_ns + ping_ns)
-		return true;
-	ws_peer_control(p, WS_PING, "", 0);
-	p->asked_ns = now_ns;
-	return true;
+	step = ws_silence_look(&p->silence, now_ns, ping_ns, timeout_ns, &until_ns);
+	if (step == WS_SILENCE_ASK)
+		ws_peer_control(p, WS_PING, "", 0);
+	return step != WS_SILENCE_GIVE_UP;
 }

@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 #include "gateway/part/websocket/frame.h"
+#include "gateway/part/websocket/silence.h"
 #include "gateway/plugin/web.h"
 
 struct ws_peer {
 	struct web_stream *stream;
 	struct ws_reader *reader;
 	bool closing;         /* nothing is sent any more */
-	uint64_t heard_ns;
-	uint64_t asked_ns;    /* 0: no ping is under way */
+	struct ws_silence silence;
 };
 
 /* `message_max`: bytes of what it may say at once. 0 or -ENOMEM. */
@@ -43,11 +43,8 @@ int ws_peer_next(struct ws_peer *p, const char **data, size_t *len, struct ws_me
 
 /* It has said something, or taken what it was sent. */
 void ws_peer_heard(struct ws_peer *p, uint64_t now_ns);
-/*
- * Asks who is silent for ping_ns (0: nobody) by a ping. False: it has not answered for
- * timeout_ns, and is to be given up. The time counts from the ping on, so that a pause of
- * this process is not taken for silence of the client.
- */
+/* Asks who is silent for ping_ns by a ping (silence.h). False: it has not answered for
+ * timeout_ns, and is to be given up. */
 bool ws_peer_watch(struct ws_peer *p, uint64_t now_ns, uint64_t ping_ns, uint64_t timeout_ns);
 
 #endif
