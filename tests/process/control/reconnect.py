@@ -43,6 +43,7 @@ SETTLED = 10  # rounds after which nothing may grow any more
 def run(gateways, rounds):
     source, target = gateways
     before = None
+    target.wait_for_more(0)  # the first connection stands
     for i in range(rounds):
         target.ask("/node/peer/restart", "POST")
         # Behind the restart: what comes now has come by a new connection.
