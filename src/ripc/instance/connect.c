@@ -4,8 +4,10 @@
  * connection between two instances, for all their services.
  *
  * Both may begin at the same time: the attempt of the instance with the higher number wins,
- * the other is rejected with REJECT_CROSSING, and its side waits for the one that comes. The
- * side that began sends first (iWARP demands it); only then the other one uses it.
+ * the other is rejected with REJECT_CROSSING, and its side waits for the one that comes. Who
+ * has accepted a request does not begin: the peer would accept that, and of two connections
+ * each side might end the one that the other keeps. The side that began sends first (iWARP
+ * demands it); only then the other one uses it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -63,7 +65,8 @@ static void begin(struct ripc *r, struct peer *p)
 	int err = 0;
 
 	pthread_mutex_lock(&p->lock);
-	if (p->state != PEER_DOWN) {
+	/* Where the peer's own is on its way, conn_failed() wishes again. */
+	if (p->state != PEER_DOWN || connect_half_open(r, p)) {
 		pthread_mutex_unlock(&p->lock);
 		return;
 	}
@@ -145,6 +148,8 @@ void connect_established(struct conn *c)
 	p->conn = c;
 	if (p->attempt == c)
 		p->attempt = NULL;
+	else if (p->attempt)
+		connect_broken(p->attempt); /* this one is there */
 	p->state = PEER_UP;
 	p->failure = 0;
 	p->crossings = 0;

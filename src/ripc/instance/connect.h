@@ -29,6 +29,8 @@ bool connect_may_speak(const struct packet_connect *p);
 void connect_take_param(struct conn *c, const struct packet_connect *p);
 void connect_requested(struct ripc *r, struct rdma_cm_id *id, const uint8_t *data,
 		       size_t length);
+/* Requests, of `p` or (NULL) of all, that were granted and not used yet. */
+unsigned connect_half_open(const struct ripc *r, const struct peer *p);
 
 /* ---- connect_end.c ---- */
 

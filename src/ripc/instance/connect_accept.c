@@ -36,15 +36,15 @@ void connect_take_param(struct conn *c, const struct packet_connect *p)
 
 /* ---- requests of others ---- */
 
-/* Requests that were granted and not used yet. */
-static unsigned half_open(const struct ripc *r)
+unsigned connect_half_open(const struct ripc *r, const struct peer *p)
 {
 	unsigned n = 0;
 
 	for (const struct list *e = r->conns.next; e != &r->conns; e = e->next) {
 		const struct conn *c = list_entry(e, struct conn, entry);
 
-		n += !c->active && !c->ending && !atomic_load(&c->established);
+		n += !c->active && !c->ending && !atomic_load(&c->established) &&
+		     (!p || c->peer == p);
 	}
 	return n;
 }
@@ -62,7 +62,7 @@ static int judge(struct ripc *r, struct peer *p)
 	else if (p->state == PEER_CONNECTING && r->number > p->instance)
 		reason = REJECT_CROSSING;
 	pthread_mutex_unlock(&p->lock);
-	if (!reason && atomic_load(&r->live_conns) + half_open(r) >=
+	if (!reason && atomic_load(&r->live_conns) + connect_half_open(r, NULL) >=
 			       r->config.c.connections_max)
 		reason = REJECT_FULL;
 	return reason;

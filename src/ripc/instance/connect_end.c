@@ -47,6 +47,12 @@ void conn_detach(struct peer *p)
 	long_again(p);
 }
 
+/* peer->lock. Calls wait for a connection to it. */
+static bool is_wanted(const struct peer *p)
+{
+	return p->waiting || !list_empty(&p->outstanding);
+}
+
 /* What was connected by it. */
 static void leave_peer(struct conn *c)
 {
@@ -60,7 +66,7 @@ static void leave_peer(struct conn *c)
 		p->state = PEER_DOWN;
 		p->failure = 0;
 		/* Some may not have seen yet that it was there. */
-		again = p->waiting || !list_empty(&p->outstanding);
+		again = is_wanted(p);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (!was_up)
@@ -158,14 +164,30 @@ static void crossed_over(struct conn *c)
 		peer_wish(p);
 }
 
+/* A connection of the peer's that was accepted has not come about: calls may wait for one. */
+static void accepted_in_vain(struct conn *c)
+{
+	struct peer *p = c->peer;
+	bool again;
+
+	conn_end(c);
+	pthread_mutex_lock(&p->lock);
+	again = p->state == PEER_DOWN && is_wanted(p);
+	pthread_mutex_unlock(&p->lock);
+	if (again && !atomic_load(&c->r->closing))
+		peer_wish(p);
+}
+
 void conn_failed(struct conn *c, int err)
 {
 	if (c->crossed)
 		crossed_over(c);
-	else if (c->active && !c->established)
+	else if (c->established)
+		conn_end(c);
+	else if (c->active)
 		connect_failed(c, err);
 	else
-		conn_end(c);
+		accepted_in_vain(c);
 }
 
 /* ---- times ---- */

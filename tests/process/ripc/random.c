@@ -51,6 +51,8 @@ static struct {
 	atomic_uint at[MOVERS], moves[MOVERS]; /* where services that move are; how often they have */
 	atomic_bool stop_sending, stop, failed;
 	atomic_uint_fast64_t errors[4096], slowest_ns;
+	/* What the instances counted, each in its last life. */
+	struct ripc_counters counted[PROCESSES_MAX];
 } *all;
 
 static unsigned processes = 4;
@@ -436,6 +438,7 @@ _Noreturn static void live(unsigned number, uint64_t own_seed)
 		pthread_join(receivers[i], NULL);
 	for (unsigned i = 0; moves && i < MOVERS; i++)
 		pthread_join(moving[i], NULL);
+	ripc_counters(r, &all->counted[number]);
 	ripc_close(r);
 	_exit(0);
 }
@@ -482,6 +485,22 @@ static bool some_are_lost(void)
 	return false;
 }
 
+/* Why something may have been lost. */
+static void print_counters(void)
+{
+	for (unsigned i = 0; i < processes; i++) {
+		const struct ripc_counters *c = &all->counted[i];
+
+		printf("process %u: short %" PRIu64 " sent, %" PRIu64 " received, %" PRIu64
+		       " dropped; long %" PRIu64 " sent, %" PRIu64 " received, %" PRIu64
+		       " failed; %" PRIu64 " connects, %" PRIu64 " failures, %" PRIu64
+		       " refused; %" PRIu64 " bad packets, %" PRIu64 " unauthentic\n",
+		       i, c->short_sent, c->short_received, c->short_dropped, c->long_sent,
+		       c->long_received, c->long_failed, c->connects, c->connect_failures,
+		       c->refused, c->bad_packets, c->unauthentic);
+	}
+}
+
 static void compare(void)
 {
 	uint64_t total[2][2] = { { 0 } };
@@ -506,6 +525,8 @@ static void compare(void)
 			printf("%s: %" PRIuFAST64 "\n", strerror((int)i), all->errors[i]);
 	if (!total[1][0] || !total[1][1])
 		fail("nothing came", 0, 0, 0);
+	if (atomic_load(&all->failed))
+		print_counters();
 }
 
 /* A number of messages of both kinds, and what was asked for has happened. */
