@@ -57,4 +57,10 @@ void generator_start(struct generator *g);
  */
 double generator_next(struct generator *g, unsigned index, uint64_t step);
 
+/* Is value `index` a random walk, and so the same at any step? */
+static inline bool generator_is_walk(const struct generator *g, unsigned index)
+{
+	return g->values[index].waveform == WAVEFORM_RANDOM;
+}
+
 #endif

@@ -2,6 +2,8 @@
 /*
  * Generating samples; see source.h.
  *
+ * The values of a step are made before the wait for it, so that its sample leaves at once.
+ *
  * The origin is stamped after the wait for the step, so that the one-way delay
  * of a sample holds no part of the period. But then a step that is late looks as fast
  * as any other: how late each was is recorded beside it, and `origin = "planned"`
@@ -45,8 +47,9 @@ int signal_source_init(struct signal_source *s, unsigned count)
 	s->generator.count = count;
 	s->generator.rate_hz = s->rate_hz;
 	s->generator.values = calloc(count, sizeof(s->generator.values[0]));
+	s->ready = calloc(count, sizeof(s->ready[0]));
 	s->late_ns = malloc(sizeof(*s->late_ns));
-	if (!s->generator.values || !s->late_ns)
+	if (!s->generator.values || !s->ready || !s->late_ns)
 		return -ENOMEM;
 	hist_init(s->late_ns);
 	for (unsigned i = 0; i < count; i++) {
@@ -173,6 +176,7 @@ void signal_source_destroy(struct node *n)
 	struct signal_source *s = n->private_data;
 
 	free(s->generator.values);
+	free(s->ready);
 	free(s->late_ns);
 }
 
@@ -186,6 +190,7 @@ int signal_source_start(struct node *n)
 		return ret;
 	s->timer_open = true;
 	s->steps = 0;
+	s->ready_step = UINT64_MAX;
 	hist_reset(s->late_ns);
 	generator_start(&s->generator);
 	s->started = clock_realtime();
@@ -294,6 +299,20 @@ static void store(union signal_data *d, enum signal_type type, double v)
 	}
 }
 
+/* Of a step that was missed after all only the walks' new values hold: each sample takes one
+ * step of them. */
+static void make_ready(struct signal_source *s, uint64_t step)
+{
+	struct generator *g = &s->generator;
+
+	if (s->ready_step == step)
+		return;
+	for (unsigned i = 0; i < g->count; i++)
+		if (s->ready_step == UINT64_MAX || !generator_is_walk(g, i))
+			s->ready[i] = generator_next(g, i, step);
+	s->ready_step = step;
+}
+
 int signal_source_read(struct node *n, struct sample *smps[], unsigned cnt,
 		       unsigned *release)
 {
@@ -311,16 +330,19 @@ int signal_source_read(struct node *n, struct sample *smps[], unsigned cnt,
 
 		if (unlikely(filled && at_end(s, 0)))
 			return (int)filled;
+		if (s->realtime)
+			make_ready(s, s->steps);
 		ret = take_step(n, s);
 		if (unlikely(ret))
 			return ret;
 		step = s->steps - 1;
 		stamp(s, smp, step);
+		make_ready(s, step);
 		smp->signals = signals;
 		smp->length = MIN(s->generator.count, smp->capacity);
 		for (unsigned i = 0; i < smp->length; i++)
-			store(&smp->data[i], signals->signals[i].type,
-			      generator_next(&s->generator, i, step));
+			store(&smp->data[i], signals->signals[i].type, s->ready[i]);
+		s->ready_step = UINT64_MAX;
 		smp->sequence = n->sequence++;
 	}
 	return (int)filled;

@@ -581,6 +581,44 @@ static void an_interrupt_can_be_taken_back(void **state)
 	drop_node(&m);
 }
 
+static void a_random_walk_takes_one_step_a_sample(void **state)
+{
+	struct made_node m, other;
+	struct signal_source *s;
+	double walk[50];
+
+	make_node(&other, &node_signal,
+		  "{ \"realtime\": false, \"signal\": \"random\", \"seed\": 3 }");
+	assert_int_equal(other.node.type->start(&other.node), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(walk); i++) {
+		assert_int_equal(node_read_one(&other, smp), 1);
+		walk[i] = smp->data[0].f;
+	}
+	other.node.type->stop(&other.node);
+	drop_node(&other);
+
+	make_node(&m, &node_signal,
+		  "{ \"rate\": 100000, \"timer\": \"tsc\", \"signal\": \"random\", \"seed\": 3 }");
+	assert_int_equal(m.node.type->start(&m.node), 0);
+	s = m.node.private_data;
+	s->timer.now_ns = fake_now;
+	timer_start(&s->timer, s->rate_hz);
+	for (unsigned i = 0; i < ARRAY_SIZE(walk); i++) {
+		if (i % 7 == 3)
+			fake_ns += 2000000; /* steps are missed */
+		if (i % 5 == 2) {
+			m.node.type->interrupt(&m.node);
+			assert_int_equal(node_read_one(&m, smp), -EINTR);
+			m.node.type->rearm(&m.node);
+		}
+		assert_int_equal(node_read_one(&m, smp), 1);
+		assert_true(smp->data[0].f == walk[i]);
+	}
+	assert_true(atomic_load(&m.node.counters.missed) > 0);
+	m.node.type->stop(&m.node);
+	drop_node(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -600,6 +638,7 @@ int main(void)
 		cmocka_unit_test(the_origin_is_the_actual_time_unless_asked_otherwise),
 		cmocka_unit_test(what_fell_due_in_a_pause_is_not_made_up),
 		cmocka_unit_test(a_limit_counts_steps_that_are_made_up_or_missed),
+		cmocka_unit_test(a_random_walk_takes_one_step_a_sample),
 		cmocka_unit_test(an_interrupted_read_returns),
 		cmocka_unit_test(an_interrupt_can_be_taken_back),
 	};
