@@ -28,6 +28,8 @@ stats = 0.0; hugepages = 0;
 logging = { level = "info"; file = "%s"; pattern = "%%l|%%n|%%v"; expressions = ( { name = "signal"; level = "off"; } ); };
 """
 
+REPLACED = "that a request had given is replaced by the file"
+
 
 def until(true, what, seconds=20):
     end = time.monotonic() + seconds
@@ -83,6 +85,10 @@ class Gateway:
         check(p.returncode == status, "ctl %s: status %d, %s%s" % (
             words, p.returncode, p.stdout, p.stderr))
         return p.stdout + p.stderr
+
+    def logged(self, what):
+        with open(self.log) as f:
+            return sum(what in line for line in f)
 
     def path(self, number):
         return self.ask("/path/%d" % number)["body"]
@@ -179,9 +185,13 @@ def reloads(g):
     source = g.ask("/config/text")["body"]
     check(source == {"file": g.file, "text": written, "given": True}, "it is the one that is loaded")
     check(len(g.ask("/node/other")["body"]["in"]["signals"]) == 6, "and not the file, which is not written")
+    check(not g.logged(REPLACED), "that one text follows another is no loss of it")
     g.ctl("reload")
     check(not g.ask("/config/text")["body"]["given"] and
           len(g.ask("/node/other")["body"]["in"]["signals"]) == 7, "the file again")
+    until(lambda: g.logged(REPLACED) == 1, "that the text of a request is gone is said")
+    g.ctl("reload")
+    check(g.logged(REPLACED) == 1, "once")
 
 
 def bad_clients(g):
