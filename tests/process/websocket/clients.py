@@ -18,11 +18,12 @@ nodes = {
 	sig = { type = "signal"; rate = 100.0; values = 2; };
 	live = { type = "websocket"; max_message = 2048; max_clients = 3;
 		in = { signals = "2f"; }; };
+	late = { type = "websocket"; in = { signals = "2f"; queuelen = 4; }; };
 	twisted = { type = "websocket"; in = { signals = "1c"; }; };
 	turn = { type = "signal.v2"; rate = 10.0; in = { signals = ( { name = "z"; signal = "constant"; } ); }; };
 	file = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
 };
-paths = ( { in = "sig"; out = "live"; }, { in = "live"; out = "file"; },
+paths = ( { in = "sig"; out = "live"; }, { in = "live"; out = "file"; }, { in = "late"; },
 	{ in = "turn"; out = "twisted"; hooks = ( { type = "cast"; signal = "z"; new_type = "complex"; } ); } );
 stats = 0.0; hugepages = 0;
 """
@@ -145,6 +146,22 @@ def figures(g):
         until(lambda: now()["malformed"] == 1, "and on it goes")
 
 
+def overrun(g):
+    """What found no room while nobody read is counted when the node is stopped, too."""
+    def now():
+        return g.ask("/api/v2/node/late").json()["stats"]["figures"]["overrun"]
+
+    check(g.ask("/api/v2/node/late/pause", "POST").status == 200, "pause")
+    with Socket(g.port, "/late.json", None) as s:
+        for n in range(30):
+            s.say(TEXT, sample(n))
+        s.say(PING, b"all")
+        check(s.frame()[:2] == (PONG, b"all"), "all were taken")
+        check(g.ask("/api/v2/node/late/stop", "POST").status == 200, "stop")
+    # Some wait in the queue, and one batch with the path that is paused.
+    check(10 <= now() < 30, "samples that found no room: %d" % now())
+
+
 def end(g):
     with Socket(g.port) as s:
         check(g.ask("/api/v2/node/live/stop", "POST").status == 200, "stop")
@@ -166,6 +183,7 @@ def main():
             wrong_frames(g)
             messages(g, path)
             figures(g)
+            overrun(g)
             end(g)
 
 

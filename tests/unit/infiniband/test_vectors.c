@@ -566,6 +566,7 @@ static void flushed_inline_requests_release_nothing(void **state)
 	assert_int_equal(f.m.channel.error, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(do_write(60), 0);
 	assert_int_equal(f.release, 5);
+	assert_int_equal(f.m.channel.counters.faults[IB_COUNT_QUEUE_FULL], 0);
 	release();
 	end();
 }
@@ -583,6 +584,7 @@ static void a_full_send_queue_empties_when_samples_come_one_by_one(void **state)
 						  &count), 1);
 		assert_int_equal(count, 0);
 	}
+	assert_int_equal(f.m.channel.counters.faults[IB_COUNT_QUEUE_FULL], 0);
 	for (unsigned i = 0; i < 4; i++)
 		mock_sent(&f.m, IBV_WC_SUCCESS);
 	/* The table is full, so this one has no place yet ... */
@@ -590,9 +592,11 @@ static void a_full_send_queue_empties_when_samples_come_one_by_one(void **state)
 	assert_int_equal(ib_channel_write(&f.m.channel, &one, 1, &count), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(ib_channel_held(&f.m.channel), 0);
+	assert_int_equal(f.m.channel.counters.faults[IB_COUNT_QUEUE_FULL], 1);
 	/* ... but the next has. */
 	assert_int_equal(ib_channel_write(&f.m.channel, &one, 1, &count), 1);
 	assert_int_equal(count, 0);
+	assert_int_equal(f.m.channel.counters.faults[IB_COUNT_QUEUE_FULL], 1);
 	end();
 }
 
