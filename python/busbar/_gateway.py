@@ -247,10 +247,14 @@ class Gateway:
         errors, and nothing was changed then."""
         return cast(types.Report, self._object("POST", "/reload", _config(config)))
 
-    def apply(self, text: str) -> types.Report:
+    def apply(self, text: str, revision: str | None = None) -> types.Report:
         """As reload(), with the text of a configuration in the place of the present file, which
-        is not written."""
-        return cast(types.Report, self._object("POST", "/reload", {"text": text}))
+        is not written. With the revision of config_written() raises NotPossible if there was
+        another reload since."""
+        body = {"text": text}
+        if revision is not None:
+            body["revision"] = revision
+        return cast(types.Report, self._object("POST", "/reload", body))
 
     def restart(self, config: types.Configuration | None = None) -> types.Restart:
         """Stops everything and starts anew. Returns before that: requests that come meanwhile

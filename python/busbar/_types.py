@@ -50,6 +50,7 @@ class ConfigText(TypedDict):
     file: str
     text: str
     given: bool  # with apply() or reload(): the text is not that of the file
+    revision: str  # another one behind each reload and each start
 
 
 class _Problem(TypedDict):

@@ -11,6 +11,7 @@ interface Problem { level: string; file: string; line: number; key?: string; mes
 
 let file = '';
 let loaded = '';
+let revision = ''; // of `loaded`
 let known = '';
 let visible = false;
 let applying = false;
@@ -67,9 +68,10 @@ function edited(): void {
 
 async function fetchText(): Promise<void> {
 	try {
-		const answer = await get<{ file: string; text: string; given: boolean }>('/config/text');
+		const answer = await get<{ file: string; text: string; given: boolean; revision: string }>('/config/text');
 		const untouched = area().value === loaded;
 		file = answer.file;
+		revision = answer.revision;
 		loaded = answer.text.replace(/\r\n?/g, '\n'); // as the field has it
 		setText(byId('config-file'), file);
 		byId('config-given').hidden = !answer.given;
@@ -113,8 +115,12 @@ function parse(text: string): Problem {
 	return { level: 'error', file: m?.[1] ?? '', line: Number(m?.[2] ?? 0), message: m?.[3] ?? text };
 }
 
+function sayChanged(): void {
+	say('The configuration of the gateway has changed meanwhile: Revert shows it as it is now, Apply replaces it.', 'bad');
+}
+
 /** The gateway takes another configuration; `where` names it if it has errors. */
-async function take(body: { text: string } | undefined, done: string, where: string): Promise<void> {
+async function take(body: { text: string; revision: string } | undefined, done: string, where: string): Promise<void> {
 	try {
 		const r = await post('/reload', body);
 		const parts = ['started', 'stopped', 'kept', 'failed'].filter(k => r[k]?.length).map(k => `${r[k].length} ${k}`);
@@ -128,9 +134,12 @@ async function take(body: { text: string } | undefined, done: string, where: str
 		known = '';
 		model.hurry();
 	} catch (e) {
-		if (e instanceof Refused && e.body?.errors)
+		if (e instanceof Refused && e.body?.errors) {
 			show(e.body.errors.map(parse), false, where);
-		else
+		} else if (e instanceof Refused && e.status === 409) {
+			await fetchText();
+			sayChanged();
+		} else
 			say(told(e), 'bad');
 	}
 }
@@ -141,19 +150,20 @@ async function isPresent(): Promise<boolean> {
 	await fetchText();
 	if (loaded === before)
 		return true;
-	say('The configuration of the gateway has changed meanwhile: Revert shows it as it is now, Apply replaces it.', 'bad');
+	sayChanged();
 	return false;
 }
 
 async function apply(): Promise<void> {
 	const text = area().value;
+	let from = ''; // a later one may be shown before the answer
 	if (applying)
 		return; // the button keeps the focus, so it is not disabled
 	applying = true;
-	if (await isPresent() && await check(text) && await confirm('Apply this text?',
+	if (await isPresent() && (from = revision) && await check(text) && await confirm('Apply this text?',
 		'Nodes and paths that are other in it stop and start; what is the same goes on. ' +
 		`The file ${file} is not written: a restart, or a reload of it, takes what it says.`, 'Apply'))
-		await take({ text }, 'Applied', 'This text');
+		await take({ text, revision: from }, 'Applied', 'This text');
 	applying = false;
 }
 

@@ -31,6 +31,7 @@ static int status_of(int err)
 	switch (-err) {
 	case ENOENT: return 404;
 	case EALREADY:
+	case ESTALE:
 	case EPERM: return 409;
 	case ENOTSUP: return 501;
 	case ESPIPE: /* a file that cannot be read again */
@@ -187,7 +188,9 @@ static json_t *refuse_config(struct request *r, int ret, json_t *report)
 		report = json_object();
 	if (!json_object_get(report, "error"))
 		json_object_set_new(report, "error",
-				    json_string(strerror(-ret)));
+				    json_string(ret == -ESTALE ?
+						"the configuration has changed since that revision" :
+						strerror(-ret)));
 	return report;
 }
 
@@ -236,21 +239,23 @@ static bool take_config(struct request *r, json_t **config, json_t **error)
 
 static json_t *post_reload(struct request *r)
 {
+	const json_t *revision = json_object_get(r->body, "revision");
+	struct super_node_change change = { .revision = json_string_value(revision) };
 	json_t *report = NULL, *config = NULL, *error;
-	const char *text = NULL;
 	int ret;
 
+	if (revision && !change.revision)
+		return request_fail(r, 400, "revision: expected the text that /config/text gives");
 	if (json_object_get(r->body, "text")) {
 		if (json_object_get(r->body, "config"))
 			return request_fail(r, 400, "either config or text");
-		if (!take_text(r, &text, &error))
+		if (!take_text(r, &change.text, &error))
 			return error;
-		ret = super_node_reload_text(r->sn, text, &report);
-	} else {
-		if (!take_config(r, &config, &error))
-			return error;
-		ret = super_node_reload(r->sn, config, &report);
+	} else if (!take_config(r, &config, &error)) {
+		return error;
 	}
+	change.config = config;
+	ret = super_node_change(r->sn, &change, &report);
 	json_decref(config);
 	return ret ? refuse_config(r, ret, report) : report;
 }

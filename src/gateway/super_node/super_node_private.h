@@ -41,6 +41,7 @@ struct super_node {
 	struct config *config;
 	char *file;                 /* from which it was loaded last */
 	bool text_given;            /* but the text came from somebody else */
+	uint64_t loads;             /* reloads so far */
 	/* Configurations of reloads: owned, and kept as long as a node or path
 	 * comes from them. */
 	struct config **configs;

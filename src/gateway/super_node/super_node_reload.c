@@ -8,6 +8,8 @@
 #include "gateway/super_node/super_node_reload.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
 #include "gateway/super_node/super_node_private.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 struct reload {
@@ -576,18 +579,36 @@ static void carry_out(struct super_node *sn, struct super_node *next,
 	*report = report_of(&r);
 }
 
-static int reload(struct super_node *sn, const json_t *config, const char *text,
-		  json_t **report)
+enum { REVISION_BYTES = 40 };
+
+static void revision_of(const struct super_node *sn, char out[REVISION_BYTES])
 {
+	snprintf(out, REVISION_BYTES, "%" PRIx64 "-%" PRIu64, timespec_to_ns(sn->started_at),
+		 sn->loads);
+}
+
+/* The lock `loading` is held, so that it stays true. */
+static bool is_present(const struct super_node *sn, const char *revision)
+{
+	char now[REVISION_BYTES];
+
+	revision_of(sn, now);
+	return !revision || !strcmp(revision, now);
+}
+
+int super_node_change(struct super_node *sn, const struct super_node_change *change,
+		      json_t **report)
+{
+	const json_t *config = json_is_null(change->config) ? NULL : change->config;
+	const char *text = change->text;
 	struct super_node *next = NULL;
 	struct config *c = NULL;
 	int ret;
 
 	*report = NULL;
-	if (json_is_null(config))
-		config = NULL;
 	pthread_mutex_lock(&sn->loading);
-	ret = load_checked(sn, config, text, &c, &next, report);
+	ret = is_present(sn, change->revision) ?
+		      load_checked(sn, config, text, &c, &next, report) : -ESTALE;
 	pthread_mutex_lock(&sn->control);
 	/* It may have ended meanwhile. */
 	if (!ret && sn->state != SUPER_NODE_STARTED)
@@ -606,6 +627,8 @@ static int reload(struct super_node *sn, const json_t *config, const char *text,
 			 json_is_string(config) ? json_string_value(config) : sn->file);
 	if (!ret)
 		sn->text_given = text || json_is_object(config);
+	if (!ret)
+		sn->loads++;
 	if (!ret && json_is_string(config)) {
 		free(sn->file);
 		sn->file = strdup(json_string_value(config));
@@ -619,12 +642,7 @@ static int reload(struct super_node *sn, const json_t *config, const char *text,
 
 int super_node_reload(struct super_node *sn, const json_t *config, json_t **report)
 {
-	return reload(sn, config, NULL, report);
-}
-
-int super_node_reload_text(struct super_node *sn, const char *text, json_t **report)
-{
-	return reload(sn, NULL, text, report);
+	return super_node_change(sn, &(struct super_node_change){ .config = config }, report);
 }
 
 const char *super_node_file(struct super_node *sn)
@@ -649,11 +667,13 @@ json_t *super_node_config_json(struct super_node *sn)
 
 json_t *super_node_config_source(struct super_node *sn)
 {
+	char revision[REVISION_BYTES];
 	json_t *o;
 
 	pthread_mutex_lock(&sn->control);
-	o = json_pack("{ss ss sb}", "file", sn->file, "text", config_source(sn->config), "given",
-		      sn->text_given);
+	revision_of(sn, revision);
+	o = json_pack("{ss ss sb ss}", "file", sn->file, "text", config_source(sn->config), "given",
+		      sn->text_given, "revision", revision);
 	pthread_mutex_unlock(&sn->control);
 	return o;
 }

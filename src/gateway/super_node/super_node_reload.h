@@ -32,11 +32,19 @@ struct super_node;
 int super_node_reload(struct super_node *sn, const json_t *config,
 		      json_t **report);
 
-/*
- * The same with the text of a configuration in the place of the file that was loaded last,
- * which is where includes are looked for, and which is not written.
- */
-int super_node_reload_text(struct super_node *sn, const char *text, json_t **report);
+/* Another configuration. */
+struct super_node_change {
+	/* As for super_node_reload(); or `text` in the place of the file that was loaded last, which
+	 * is where includes are looked for, and which is not written. One of both is NULL. */
+	const json_t *config;
+	const char *text;
+	/* That of super_node_config_source() on which it rests: -ESTALE if there was a reload
+	 * since. NULL: whatever there was. */
+	const char *revision;
+};
+
+int super_node_change(struct super_node *sn, const struct super_node_change *change,
+		      json_t **report);
 
 /* The file that was loaded last; "stdin", "request" or SUPER_NODE_NO_FILE when there
  * is none. */
@@ -46,8 +54,9 @@ const char *super_node_control_path(struct super_node *sn);
 
 /* The present configuration; a new reference. */
 json_t *super_node_config_json(struct super_node *sn);
-/* {"file", "text", "given"}: the text that was loaded, before includes and variables were put
- * in, and whether it came with a reload in the place of the file. */
+/* {"file", "text", "given", "revision"}: the text that was loaded, before includes and variables
+ * were put in, whether it came with a reload in the place of the file, and a text that is another
+ * one behind each reload and each start. */
 json_t *super_node_config_source(struct super_node *sn);
 
 /*

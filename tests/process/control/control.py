@@ -183,7 +183,17 @@ def reloads(g):
     report = g.ask("/reload", "POST", {"text": written})
     check(report["status"] == 200 and "node other" in report["body"]["started"], "a text is taken: %s" % report)
     source = g.ask("/config/text")["body"]
+    revision = source.pop("revision")
     check(source == {"file": g.file, "text": written, "given": True}, "it is the one that is loaded")
+    check(revision != before["revision"] and revision == g.ask("/config/text")["body"]["revision"], "revisions")
+    for body in ({"text": written}, {"config": config}, {"config": g.file}, {}):
+        stale = g.ask("/reload", "POST", {"revision": before["revision"], **body})
+        check(stale["status"] == 409 and "changed" in stale["body"]["error"], "of another revision: %s" % stale)
+    check(g.ask("/reload", "POST", {"revision": 7})["status"] == 400, "no revision")
+    check(g.ask("/config/text")["body"]["revision"] == revision, "nothing has changed")
+    report = g.ask("/reload", "POST", {"text": written, "revision": revision})
+    check(report["status"] == 200 and not report["body"]["stopped"], "of the present one: %s" % report)
+    check(g.ask("/config/text")["body"]["revision"] != revision, "which is the one before then")
     check(len(g.ask("/node/other")["body"]["in"]["signals"]) == 6, "and not the file, which is not written")
     check(not g.logged(REPLACED), "that one text follows another is no loss of it")
     g.ctl("reload")

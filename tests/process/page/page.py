@@ -206,6 +206,14 @@ def views(b, g):
     b.until("/changed meanwhile/.test(document.getElementById('config-result').textContent)", "it says so")
     check(not b.js("!!document.querySelector('dialog[open]')"), "no question")
     check("more" not in [n["name"] for n in g.ask("/api/v2/nodes").json()], "nothing is applied")
+    # And once more, while the question is asked.
+    press(b, "document.getElementById('config-apply')")
+    b.until("!!document.querySelector('dialog[open] [data-yes]')", "the question")
+    check(g.ask("/api/v2/reload", "POST", {"text": other + "# more\n"}).status == 200, "the other one again")
+    b.js("document.getElementById('config-result').textContent = ''")
+    press(b, "document.querySelector('dialog[open] [data-yes]')")
+    b.until("/changed meanwhile/.test(document.getElementById('config-result').textContent)", "it says so")
+    check("more" not in [n["name"] for n in g.ask("/api/v2/nodes").json()], "nothing is applied")
     press(b, "document.getElementById('config-apply')")
     press(b, "document.querySelector('dialog[open] [data-yes]')")
     b.until("document.getElementById('config-text').value.includes('more')", "the text stays")
@@ -261,7 +269,9 @@ def main():
             command(b, g)
             views(b, g)
             narrow(b)
-            check(not b.complaints(), "no errors: %s" % b.complaints())
+            # Of the text that came too late; a browser says so whatever the page does.
+            wrong = [c for c in b.complaints() if "status of 409" not in c]
+            check(not wrong and len(b.complaints()) == 1, "no errors: %s" % b.complaints())
         goes_and_comes(b, folder, port)
         token(b, folder)
 

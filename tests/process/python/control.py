@@ -99,6 +99,9 @@ def commands(g):
     check("node sig" in g.reload()["kept"], "a reload")
     text = g.config_written()["text"]
     check("node sig" in g.apply(text)["kept"] and g.config_written()["given"], "a text")
+    revision = g.config_written()["revision"]
+    check("node sig" in g.apply(text, revision)["kept"], "a text of the present revision")
+    fails(busbar.NotPossible, "changed since", g.apply, text, revision)
     check("node sig" in g.reload()["kept"] and not g.config_written()["given"], "the file again")
     fails(busbar.NotFound, "no such format", g.graph, "bmp")
     check(g.ask("GET", "/nothing").status == 404 and g.ask("PUT", "/nodes").status == 405, "any request")
