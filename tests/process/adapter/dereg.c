@@ -68,13 +68,15 @@ static void take_out_of_service(struct pair *p, int (*how)(struct side *s))
 {
 	struct assault as = { .opcode = IBV_WR_RDMA_WRITE, .length = 4 * MIB };
 	struct end *e = p->a.end;
+	/* Each waits for all retries. */
+	int rounds = transport_under_test()->waits && ROUNDS > 10 ? 10 : ROUNDS;
 
 	pair_end_soon(p, 10, 1);
 	pair_start(p, &big);
 	as.remote_addr = p->a.addr;
 	as.rkey = p->a.rkey;
 	side_set(&p->b, 0, 4 * MIB, 0xaa);
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		memset(e->buffer, 0, 4 * MIB);
 		side_start(&p->b, assault_until_refused, &as, sizeof(as));
 		/* The first bytes of a write are there, the last are not, mostly. */

@@ -80,10 +80,14 @@ slow_pid=$last
 counter fast $((port + 1)) 2000 4000
 fast_pid=$last
 
-own_threads=$(cat "/proc/$both_pid"/task/*/comm | grep -c -x -e left -e right || true)
+# own_threads N: so many threads are for one source alone.
+own_threads() {
+	[ "$(cat "/proc/$both_pid"/task/*/comm | grep -c -x -e left -e right)" -eq "$1" ]
+}
+until_true logged both 1 'is running'
 case $POLLING,$POLLING2 in
-*busy*) [ "$own_threads" -eq 2 ] || fail "$own_threads threads for sources, expected 2" ;;
-*) [ "$own_threads" -eq 0 ] || fail "$own_threads threads for sources, expected none" ;;
+*busy*) until_true own_threads 2 ;;
+*) own_threads 0 || fail "there are threads for sources" ;;
 esac
 
 ends "$slow_pid"
