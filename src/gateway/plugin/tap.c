@@ -180,7 +180,9 @@ static void take_ring(struct tap *t)
 
 static void put_ring(struct tap *t, struct tap_ring *r)
 {
-	t->ring = r;
+	/* tap_done() reads it without the lock; the observer's ring stays the same meanwhile. */
+	if (t->ring != r)
+		t->ring = r;
 	if (r && t->node)
 		atomic_store(&place_of(t->node, t->direction)->ring, r);
 }

@@ -12,6 +12,7 @@
 
 #include "hca/view/inspect.h"
 #include "pair.h"
+#include "util/prng.h"
 #include "verbs/private.h"
 
 static uint32_t pid_of(const struct side *s)
@@ -199,6 +200,7 @@ static void they_begin_and_end_while_threads_post_and_poll(struct pair *p)
 	};
 	bool packets = strncmp(transport_under_test()->name, "shm", 3) != 0;
 	unsigned count = packets ? 8 : 6, changes = 0;
+	struct prng random = prng_from(1);
 	uint64_t end;
 	int nothing = 0;
 
@@ -210,7 +212,11 @@ static void they_begin_and_end_while_threads_post_and_poll(struct pair *p)
 	side_start(&p->a, send_numbers, &nothing, sizeof(nothing));
 	end = now_ms() + STREAM_MS;
 	while (now_ms() < end || changes < 2 * count) {
-		set(changes % 2 ? &p->b : &p->a, texts[changes / 2 % count]);
+		/* All in turn; then at random, or each repetition might come with the same period
+		 * as the partition, and so into it. */
+		unsigned n = changes < 2 * count ? changes / 2 : (unsigned)prng_below(&random, count);
+
+		set(changes % 2 ? &p->b : &p->a, texts[n]);
 		changes++;
 	}
 	set(&p->a, "");
