@@ -299,8 +299,11 @@ static void store(union signal_data *d, enum signal_type type, double v)
 	}
 }
 
-/* Of a step that was missed after all only the walks' new values hold: each sample takes one
- * step of them. */
+/*
+ * Makes the values of `step`, unless they are there. Where those of an earlier step were made and
+ * that step was missed, all are made again but those of random walks, which take one step for each
+ * sample.
+ */
 static void make_ready(struct signal_source *s, uint64_t step)
 {
 	struct generator *g = &s->generator;

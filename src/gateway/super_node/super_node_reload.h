@@ -43,6 +43,7 @@ struct super_node_change {
 	const char *revision;
 };
 
+/* Results and *report are those of super_node_reload(). Any thread. */
 int super_node_change(struct super_node *sn, const struct super_node_change *change,
 		      json_t **report);
 

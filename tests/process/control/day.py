@@ -103,15 +103,17 @@ def day(gateways, seconds):
     done, before = live(gateways, seconds)
     after = use(gateways)
     print("%d restarts; descriptors and kB: %s, then %s" % (done, before, after))
-    # On a busy machine a restart takes longer than its minute, under a sanitizer too.
-    check(done >= RESTARTS / 50, "restarts")
+    slow = gateways[0].sanitized()
+    # On a busy machine a restart takes longer than its minute, under a sanitizer even more.
+    check(done >= RESTARTS / (50 if slow else 20), "restarts")
     for was, now in zip(before, after):
         check(now[0] <= was[0] + 4, "descriptors")
         # Arenas of threads settle late; a sanitizer keeps what is freed, and finds
         # leaks itself.
-        check(now[1] <= was[1] + 3072 or gateways[0].sanitized(), "memory")
+        check(now[1] <= was[1] + 3072 or slow, "memory")
     for g in gateways:
         g.end()
+    return slow
 
 
 def main():
@@ -127,12 +129,13 @@ def main():
         with Gateways("/busbar-shmem-day-%d" % port) as gateways:
             gateways.append(Gateway(folder, "target", TARGET % settings))
             gateways.insert(0, Gateway(folder, "source", SOURCE % settings))
-            day(gateways, seconds)
+            slow = day(gateways, seconds)
         for name in ("one", "two"):
             numbers = arrived(names[name])
             print("%s: %d of %d samples" % (name, len(numbers), SAMPLES))
-            # Between restarts; a busy machine is mostly between a restart and the next connection.
-            check(len(numbers) > SAMPLES // 100, "samples arrive")
+            # Between a restart and the next connection none does, and that is most of the time
+            # of a gateway with a sanitizer on a busy machine.
+            check(len(numbers) > SAMPLES // (100 if slow else 10), "samples arrive")
             check(all(a < b for a, b in zip(numbers, numbers[1:])), "in order, each once")
 
 
