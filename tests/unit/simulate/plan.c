@@ -28,6 +28,12 @@ static const char *const hooks[] = {
 };
 #define HOOKS (sizeof(hooks) / sizeof(hooks[0]))
 
+/* The node that feeds each node in this run. Where the order of samples is checked, a node
+ * keeps its feeder, also when the path between them is removed and added again: samples that
+ * wait on a longer way arrive late, in an order that nobody promises. */
+#define NOBODY PLAN_NODES
+static unsigned feeders[PLAN_NODES];
+
 static bool chance(unsigned percent)
 {
 	return world_draw(100) < percent;
@@ -91,6 +97,9 @@ static void add_destinations(struct plan *p, struct plan_path *q)
 
 		if (n <= highest || p->taken[n])
 			continue;
+		if (p->strict && feeders[n] != NOBODY && feeders[n] != q->in[0])
+			continue;
+		feeders[n] = q->in[0];
 		p->taken[n] = true;
 		q->out[q->out_count++] = n;
 	}
@@ -125,6 +134,7 @@ void plan_make(struct plan *p)
 	for (unsigned i = 0; i < PLAN_NODES; i++) {
 		p->nodes[i].kind = kinds[i];
 		p->nodes[i].name = names[i];
+		feeders[i] = NOBODY;
 		make_node(&p->nodes[i]);
 	}
 	for (unsigned i = 0; i < paths; i++)

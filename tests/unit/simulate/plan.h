@@ -31,7 +31,7 @@ struct plan_path {
 
 struct plan {
 	/* Paths have one source and send no sample twice, so each sink gets each sample
-	 * once, in order. */
+	 * once, in order. A node that has got samples from one node gets none from another. */
 	bool strict;
 	struct plan_node nodes[PLAN_NODES];
 	struct plan_path paths[PLAN_PATHS];

@@ -155,10 +155,11 @@ static void check_complete(struct super_node *sn, const char *text)
 	config_destroy(c);
 }
 
-/* From here on allocations of the command may fail. */
-static void tempt(void)
+/* From here on allocations of the command may fail, once in so many times. */
+static void tempt(unsigned times)
 {
-	if (options.allocations && world_draw(2))
+	alloc_fail(0, 0);
+	if (options.allocations && world_draw(times) == 0)
 		alloc_fail(world_draw(2) ? world_draw(40) : world_draw(1500),
 			   1 + (world_draw(4) == 0) * world_draw(20));
 }
@@ -200,7 +201,7 @@ static int load(struct super_node *sn, const char *text, json_t **report)
 
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
 		world_fail("cannot make a file");
-	tempt();
+	tempt(2);
 	ret = super_node_reload(sn, name, report);
 	close(fd);
 	json_decref(name);
@@ -248,7 +249,7 @@ static void reload(struct run *r)
 		ret = load(r->sn, text, &report);
 	} else {
 		o = as_json(text);
-		tempt();
+		tempt(2);
 		ret = super_node_reload(r->sn, o, &report);
 	}
 	failed = alloc_succeed();
@@ -274,7 +275,7 @@ static void reload(struct run *r)
 
 static void look(struct super_node *sn)
 {
-	tempt();
+	tempt(2);
 	json_decref(super_node_snapshot(sn));
 	json_decref(super_node_nodes_json(sn));
 	json_decref(super_node_paths_json(sn));
@@ -318,6 +319,7 @@ static void command(struct run *r)
 	char path[4];
 	int ret;
 
+	alloc_fail(0, 0);
 	switch (world_draw(20)) {
 	case 0:
 	case 1:
@@ -343,12 +345,12 @@ static void command(struct run *r)
 	case 11:
 	case 12:
 		snprintf(path, sizeof(path), "%u", world_draw(PLAN_PATHS));
-		tempt();
+		tempt(2);
 		ret = super_node_path_control(r->sn, path, verb);
 		note_result(verbs[verb], path, ret);
 		break;
 	default:
-		tempt();
+		tempt(2);
 		ret = super_node_node_control(r->sn, node, verb);
 		note_result(verbs[verb], node, ret);
 	}
@@ -378,8 +380,7 @@ static bool make_gateway(struct run *r, struct config **c)
 	tell("\n%s", text);
 	if (config_load_text("plan", text, strlen(text), c))
 		world_fail("a configuration cannot be read:\n%s", text);
-	if (world_draw(4) == 0)
-		tempt();
+	tempt(8);
 	ret = super_node_new(&r->sn, *c);
 	failed = alloc_succeed();
 	note_result("new", "", ret);
@@ -391,6 +392,14 @@ static bool make_gateway(struct run *r, struct config **c)
 	return !ret;
 }
 
+/* What an earlier run has left in the process must not change this one. */
+static void begin(uint64_t seed)
+{
+	log_set_level(LOG_INFO);
+	world_begin(seed);
+	parts_begin();
+}
+
 static void simulate(uint64_t seed)
 {
 	struct run r = { .planning = PTHREAD_MUTEX_INITIALIZER };
@@ -398,8 +407,7 @@ static void simulate(uint64_t seed)
 	pthread_t other;
 	int ret;
 
-	world_begin(seed);
-	parts_begin();
+	begin(seed);
 	if (options.verbose)
 		printf("seed %" PRIu64 "\n", seed);
 	if (!make_gateway(&r, &c)) {
@@ -407,8 +415,7 @@ static void simulate(uint64_t seed)
 		world_end();
 		return;
 	}
-	if (world_draw(4) == 0)
-		tempt();
+	tempt(8);
 	ret = super_node_start(r.sn);
 	note_result("start", "", ret);
 	if (!ret) {
@@ -444,8 +451,7 @@ static void construct(uint64_t seed)
 	bool failed = true;
 	int ret;
 
-	world_begin(seed);
-	parts_begin();
+	begin(seed);
 	plan_make(&plan);
 	plan_print(&plan, text);
 	for (unsigned k = 0; failed; k++) {
@@ -464,6 +470,33 @@ static void construct(uint64_t seed)
 	free(text);
 	ledger_end();
 	world_end();
+}
+
+/* What a process does once (warnings, measurements, caches of libc) it does here, so that it
+ * belongs to none of the runs. */
+static void warm_up(void)
+{
+	bool allocations_fail = options.allocations, verbose = options.verbose;
+
+	options.allocations = options.verbose = false;
+	for (uint64_t i = 1; i <= 3; i++)
+		simulate(i);
+	options.allocations = allocations_fail;
+	options.verbose = verbose;
+	commands = done = refused = 0;
+	ledger = (struct ledger){ 0 };
+}
+
+/* A run that fails is repeated alone: it must then be the same. So the first one, which had
+ * nothing before it, is the same after all others. */
+static void check_repeatable(uint64_t first)
+{
+	struct ledger was = ledger;
+
+	simulate(options.seed);
+	if (world_fingerprint() != first)
+		world_fail("the run depends on those before it");
+	ledger = was;
 }
 
 static bool parse_options(int argc, char **argv)
@@ -515,7 +548,7 @@ static void stay_here(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t turns = 0;
+	uint64_t turns = 0, first = 0, last;
 	double start, seconds;
 	unsigned long n = 0;
 
@@ -537,6 +570,7 @@ int main(int argc, char **argv)
 		printf(" %s", carrier_formats[i]);
 	putchar('\n');
 	fflush(stdout);
+	warm_up();
 	start = now();
 	for (; n < options.constructions; n++)
 		construct(options.seed + n);
@@ -547,13 +581,15 @@ int main(int argc, char **argv)
 	do {
 		simulate(options.seed + n);
 		turns += world_turns();
+		last = world_fingerprint();
+		first = n ? first : last;
 		n++;
 		seconds = now() - start;
 	} while (n < options.runs &&
 		 (options.seconds == 0 || seconds < options.seconds));
 	printf("%lu runs in %.1f s, %" PRIu64 " turns, fingerprint of the last %016" PRIx64 "; %lu commands, %lu done, %lu refused, %lu with allocations that failed\n",
-	       n, seconds, turns, world_fingerprint(), commands, done, refused,
-	       unlucky);
+	       n, seconds, turns, last, commands, done, refused, unlucky);
 	ledger_print();
+	check_repeatable(first);
 	return 0;
 }
