@@ -114,6 +114,8 @@ int __wrap_node_read(struct node *n, struct sample *smps[], unsigned cnt,
 	reading = s;
 	page_of(s->path);
 	ret = __real_node_read(n, smps, cnt, release);
+	/* Meanwhile it may have run the turn of another path, which read its own source. */
+	reading = s;
 	/* A reader may poll for as long as other threads can do something. */
 	if (ret <= 0)
 		world_turn();

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "carrier.h"
+#include "gateway/base/turn.h"
+#include "gateway/base/waiting.h"
 #include "util/clock.h"
 #include "world.h"
 
@@ -32,8 +34,9 @@ struct part {
 	json_t *format;
 	int64_t gap_ns, limit, room;
 	int mode;
-	bool strict, waits;
+	bool strict, waits, spins;
 
+	struct waiting waiting;
 	struct carrier carrier;
 	unsigned stream, next;
 	unsigned burst;
@@ -49,6 +52,7 @@ struct part {
 	unsigned last[STREAMS];
 };
 
+uint64_t parts_offers;
 static unsigned streams;
 static unsigned handed[STREAMS];      /* number of samples of each stream */
 
@@ -66,6 +70,8 @@ static const struct config_key part_keys[] = {
 	  .help = "each sample comes once at most, in order" },
 	{ "waits", CONFIG_BOOL, offsetof(struct part, waits),
 	  .help = "has no descriptor" },
+	{ "spins", CONFIG_BOOL, offsetof(struct part, spins),
+	  .help = "waits as a generator that runs turns of paths, when it may" },
 };
 
 void parts_begin(void)
@@ -91,6 +97,7 @@ static int part_prepare(struct node *n)
 			world_fail("too many sources");
 		p->stream = streams++;
 	}
+	n->in.waits_itself = p->waits;
 	p->event_fd = eventfd(n->type == &parts_source, EFD_CLOEXEC |
 			      EFD_NONBLOCK);
 	return p->event_fd < 0 ? -errno : 0;
@@ -114,6 +121,9 @@ static int part_start(struct node *n)
 	nobody_inside(n, "start");
 	world_turn();
 	atomic_store(&p->interrupted, false);
+	p->waiting.generator = true;
+	if (p->spins)
+		waiting_begin_spin(&p->waiting);
 	return carrier_open(&p->carrier, n->config, p->format, written,
 			    n->type == &parts_wire ? n->in.signals : written);
 }
@@ -124,6 +134,7 @@ static int part_stop(struct node *n)
 
 	nobody_inside(n, "stop");
 	world_turn();
+	waiting_end_spin(&p->waiting);
 	sample_put_many(p->held, p->held_count);
 	p->held_count = 0;
 	carrier_close(&p->carrier);
@@ -240,6 +251,23 @@ static bool is_due(struct part *p)
 	return true;
 }
 
+/* A generator's wait for its next step, and turns of paths in it (part/timer.c). */
+static void wait_a_little(struct node *n)
+{
+	struct part *p = n->private_data;
+
+	if (!p->spins || !n->in.carries || world_draw(32) == 0) {
+		turn_spinner_ends();
+		world_sleep_ns(20000);
+		return;
+	}
+	turn_spinner_begins();
+	if (turn_run_offered())
+		parts_offers++;
+	clock_now_ns();
+	world_turn();
+}
+
 static int source_read_inside(struct node *n, struct sample *smps[],
 			      unsigned cnt)
 {
@@ -259,7 +287,7 @@ static int source_read_inside(struct node *n, struct sample *smps[],
 			return 0;
 		if (atomic_load(&p->interrupted))
 			return -EINTR;
-		world_sleep_ns(20000);
+		wait_a_little(n);
 	}
 }
 
@@ -273,6 +301,17 @@ static int source_read(struct node *n, struct sample *smps[], unsigned cnt,
 	ret = source_read_inside(n, smps, cnt);
 	p->reading = false;
 	return ret;
+}
+
+/* Until it may be due; its path decides whether it sleeps or looks again and again. */
+static void source_sleep(struct node *n, uint64_t until_ns)
+{
+	struct part *p = n->private_data;
+
+	world_turn();
+	while (!atomic_load(&p->interrupted) && world_now_ns() < until_ns && !p->burst &&
+	       world_now_ns() < p->due_ns)
+		world_sleep_ns(1 + MIN(p->due_ns - world_now_ns(), UINT64_C(20000)));
 }
 
 /* Each pair of values must be of a sample that a source has made. */
@@ -509,6 +548,7 @@ const struct node_type parts_source = {
 	.flags = NODE_CAN_READ,
 	PART_COMMON,
 	.read = source_read,
+	.sleep = source_sleep,
 	.resume = part_resume,
 	.poll_fds = part_poll_fds,
 };

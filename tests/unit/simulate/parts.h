@@ -27,6 +27,8 @@ void parts_burst(struct node *n, unsigned samples);
 /* Number of samples that a sink got, and that a wire or source lost with its peer. */
 uint64_t parts_noted(const struct node *n);
 uint64_t parts_lost(const struct node *n);
+/* How often spinning sources found turns of paths offered, in all runs. */
+extern uint64_t parts_offers;
 /* Number of samples in the wire. */
 uint64_t parts_inside(const struct node *n);
 

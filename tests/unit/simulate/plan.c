@@ -48,6 +48,7 @@ static void make_node(struct plan_node *n)
 	n->limit = chance(70) ? 16000 : 20 + world_draw(200);
 	n->room = 2 + world_draw(30);
 	n->waits = chance(50);
+	n->spins = n->waits && chance(50);
 	n->hooked = chance(20);
 }
 
@@ -232,8 +233,9 @@ static void print_node(struct text *t, const struct plan *p,
 	if (n->kind != PLAN_SINK)
 		add(t, "waits = %s; ", n->waits ? "true" : "false");
 	if (n->kind == PLAN_SOURCE)
-		add(t, "gap = %u; limit = %u; in = { signals = ( { name = \"%s_a\" }, { name = \"%s_b\" } ); %s };",
-		    n->gap_ns, n->limit, n->name, n->name,
+		add(t, "%sgap = %u; limit = %u; in = { signals = ( { name = \"%s_a\" }, { name = \"%s_b\" } ); %s };",
+		    n->spins ? "spins = true; " : "", n->gap_ns, n->limit, n->name,
+		    n->name,
 		    n->hooked ? "hooks = ( { type = \"skip_first\"; samples = 3; } );" : "");
 	if (n->kind == PLAN_WIRE)
 		add(t, "room = %u; ", n->room);

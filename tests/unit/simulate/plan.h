@@ -18,7 +18,7 @@ struct plan_node {
 	const char *name;
 	const char *format, *mode;
 	unsigned vectorize, gap_ns, limit, room;
-	bool waits, hooked;
+	bool waits, spins, hooked;
 };
 
 struct plan_path {

@@ -587,8 +587,8 @@ int main(int argc, char **argv)
 		seconds = now() - start;
 	} while (n < options.runs &&
 		 (options.seconds == 0 || seconds < options.seconds));
-	printf("%lu runs in %.1f s, %" PRIu64 " turns, fingerprint of the last %016" PRIx64 "; %lu commands, %lu done, %lu refused, %lu with allocations that failed\n",
-	       n, seconds, turns, last, commands, done, refused, unlucky);
+	printf("%lu runs in %.1f s, %" PRIu64 " turns, fingerprint of the last %016" PRIx64 "; %lu commands, %lu done, %lu refused, %lu with allocations that failed; spinning sources found %" PRIu64 " offers of turns\n",
+	       n, seconds, turns, last, commands, done, refused, unlucky, parts_offers);
 	ledger_print();
 	check_repeatable(first);
 	return 0;
