@@ -3,8 +3,13 @@
  * One connection: its queue pair, receives, and what is sent on it.
  *
  * Credits: a message may only be sent when the peer has a receive for it, because iWARP ends a
- * connection where there is none. Each message tells how many receives were posted again
- * since the last one; when half of them were and nothing is sent, a packet of its own does.
+ * connection where there is none. A message tells how many receives were posted again since the
+ * last one that did, when that is a quarter of them; when half of them were and nothing is sent,
+ * a packet of its own does.
+ *
+ * A count that two sides change is kept as two, each written by one side with its own lock
+ * (credits granted and spent, receives reposted and told of), so that no message needs a locked
+ * instruction for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +21,8 @@
 #define RECEIVES (CONN_CREDITS + CONN_SPARE)
 #define INLINE_BYTES 256
 #define DRAIN_WRS 1
+#define TELL_WITH (CONN_CREDITS / 4)  /* credits that go with a message */
+#define TELL_ALONE (CONN_CREDITS / 2) /* for which a packet is sent */
 #define CONTROLS_MAX 4096
 
 static int post_receive(struct conn *c, struct slot *slot)
@@ -84,6 +91,18 @@ void conn_get(struct conn *c)
 	atomic_fetch_add_explicit(&c->users, 1, memory_order_relaxed);
 }
 
+void conn_close(struct conn *c)
+{
+	bool last;
+
+	spin_lock(&c->receive_lock);
+	c->closed = true;
+	last = c->reposted == c->received;
+	spin_unlock(&c->receive_lock);
+	if (last)
+		conn_put(c);
+}
+
 void conn_put(struct conn *c)
 {
 	if (atomic_fetch_sub(&c->users, 1) != 1)
@@ -139,13 +158,34 @@ void conn_retire(struct conn *c)
 
 bool conn_can_send(const struct conn *c)
 {
-	return atomic_load_explicit(&c->credits, memory_order_relaxed) > 0 &&
+	return (int32_t)(atomic_load_explicit(&c->granted, memory_order_relaxed) -
+			 atomic_load_explicit(&c->spent, memory_order_relaxed)) > 0 &&
 	       conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS;
+}
+
+void conn_spend(struct conn *c)
+{
+	atomic_store_explicit(&c->spent,
+			      atomic_load_explicit(&c->spent, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+static uint32_t owed(const struct conn *c)
+{
+	return atomic_load_explicit(&c->owing, memory_order_acquire) -
+	       atomic_load_explicit(&c->told, memory_order_relaxed);
 }
 
 uint16_t conn_credits_owed(struct conn *c)
 {
-	return (uint16_t)atomic_exchange_explicit(&c->owed, 0, memory_order_acq_rel);
+	uint32_t n = owed(c);
+
+	if (n < TELL_WITH)
+		return 0;
+	atomic_store_explicit(&c->told,
+			      atomic_load_explicit(&c->told, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+	return (uint16_t)n;
 }
 
 /* Posts `bytes`: from the caller's memory where they fit inline, else from a slot, which the
@@ -196,7 +236,7 @@ void conn_control(struct peer *p, const struct packet_message *m)
 		now.to = m->to;
 		now.number = m->number;
 		now.error = m->error;
-		c->credits--;
+		conn_spend(c);
 		send_control(c, &now);
 		return;
 	}
@@ -221,8 +261,8 @@ static void credits_flush(struct conn *c)
 {
 	struct packet_message m = { .type = PACKET_CREDIT };
 
-	if (atomic_load_explicit(&c->owed, memory_order_acquire) >= CONN_CREDITS / 2 &&
-	    !atomic_load(&c->dead) && conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS)
+	if (owed(c) >= TELL_ALONE && !atomic_load(&c->dead) && conn_has_room(c, 1) &&
+	    c->slots_used < CONN_SEND_SLOTS)
 		send_control(c, &m);
 }
 
@@ -242,7 +282,7 @@ static bool flush_controls(struct peer *p)
 		m.error = w->error;
 		free(w);
 		p->controls_count--;
-		p->conn->credits--;
+		conn_spend(p->conn);
 		send_control(p->conn, &m);
 	}
 	return true;
@@ -256,6 +296,7 @@ static void flush_out(struct peer *p)
 			break;
 		/* In this order: who brings credits does the reverse. */
 		atomic_store(&p->pending, true);
+		atomic_thread_fence(memory_order_seq_cst);
 	} while (p->conn && conn_can_send(p->conn) && !atomic_load(&p->conn->dead));
 }
 
@@ -309,27 +350,40 @@ static void tell_credits(struct conn *c)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* Only the holder of its lock changes it. */
+static void add_one(_Atomic uint32_t *n)
+{
+	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
 void conn_repost(struct slot *slot, bool counted)
 {
 	struct conn *c = slot->conn;
-
+	bool dead, tell = false, last;
 	int ret = 0;
 
 	spin_lock(&c->receive_lock);
-	if (!atomic_load_explicit(&c->dead, memory_order_relaxed))
+	dead = atomic_load_explicit(&c->dead, memory_order_relaxed);
+	if (!dead)
 		ret = post_receive(c, slot);
-	else
-		counted = false;
-	atomic_store_explicit(&c->reposted,
-			      atomic_load_explicit(&c->reposted, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	spin_unlock(&c->receive_lock);
-	if (ret) {
-		connect_broken(c);
-		return;
+	if (!dead && !ret && counted) {
+		add_one(&c->owing);
+		/* The other side writes `told`: perhaps too often, but not too late. */
+		tell = owed(c) >= TELL_ALONE;
 	}
-	if (counted &&
-	    atomic_fetch_add_explicit(&c->owed, 1, memory_order_acq_rel) + 1 >=
-		    CONN_CREDITS / 2)
+	if (ret || tell)
+		conn_get(c);
+	add_one(&c->reposted);
+	last = c->closed && c->reposted == c->received;
+	spin_unlock(&c->receive_lock);
+	/* From here on it may be no more, unless it was taken above. */
+	if (ret)
+		connect_broken(c);
+	if (tell)
 		tell_credits(c);
+	if (ret || tell)
+		conn_put(c);
+	if (last)
+		conn_put(c);
 }

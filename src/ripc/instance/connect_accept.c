@@ -30,7 +30,7 @@ bool connect_may_speak(const struct packet_connect *p)
 
 void connect_take_param(struct conn *c, const struct packet_connect *p)
 {
-	c->credits = p->credits < CONN_CREDITS ? p->credits : CONN_CREDITS;
+	c->granted = p->credits < CONN_CREDITS ? p->credits : CONN_CREDITS;
 	c->peer_nonce = p->nonce;
 }
 

@@ -102,11 +102,12 @@ static void conn_destroy(struct conn *c)
 {
 	if (c->qp)
 		rdma_destroy_qp(c->id);
+	pump_pass(c->r); /* a thread may have what came before in hand */
 	rdma_destroy_id(c->id);
 	if (c->reserved)
 		device_unreserve(c->r, CONN_CQ_ENTRIES);
 	list_remove(&c->entry);
-	conn_put(c);
+	conn_close(c);
 }
 
 void connect_failed(struct conn *c, int err)

@@ -29,6 +29,15 @@ static inline void event_signal(struct event *e)
 	syscall(SYS_futex, &e->number, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
 }
 
+/* As event_signal(), by the holder of a lock with which it made the change, where the sleeper
+ * takes that lock too between event_prepare() and its last look. Needs no fence: either the
+ * sleeper had the lock before, and is found, or later, and finds the change. */
+static inline void event_signal_locked(struct event *e)
+{
+	if (atomic_load_explicit(&e->sleepers, memory_order_relaxed))
+		event_signal(e);
+}
+
 /* Before the last look. */
 static inline unsigned event_prepare(struct event *e)
 {

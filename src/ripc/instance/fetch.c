@@ -188,7 +188,7 @@ static void deliver(struct conn *c, struct fetch *f)
 	offers_done(f, c);
 	if (s) {
 		COUNT(f->r, long_received, 1);
-		service_push(s, &f->message, true);
+		service_push(s, &f->message);
 		service_put(s);
 	} else {
 		fetch_free(f);

@@ -419,8 +419,10 @@ void ripc_counters(struct ripc *r, struct ripc_counters *out)
 	pool_counters(r->pool, &pool);
 	res = resolver_counters(r->resolver);
 #define TAKE(name) out->name = atomic_load_explicit(&r->counters.name, memory_order_relaxed)
-	TAKE(short_sent);
 	TAKE(short_received);
+	out->short_received += atomic_load_explicit(&r->counters.short_pumped,
+						    memory_order_relaxed);
+	out->short_sent = peers_short_sent(r);
 	TAKE(short_dropped);
 	TAKE(long_sent);
 	TAKE(long_received);

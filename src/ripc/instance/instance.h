@@ -61,9 +61,15 @@ struct counters {
 	atomic_uint_fast64_t short_sent, short_received, short_dropped, long_sent,
 		long_received, long_failed, bytes_pushed, bytes_pulled, copies, connects,
 		connect_failures, refused, bad_packets, unauthentic;
+	atomic_uint_fast64_t short_pumped; /* of short_received; written with pump_lock */
 };
 #define COUNT(r, what, n) \
 	atomic_fetch_add_explicit(&(r)->counters.what, n, memory_order_relaxed)
+/* A counter that is written with a lock only, which the caller holds. */
+#define COUNT_LOCKED(counter)                                                         \
+	atomic_store_explicit(&(counter),                                             \
+			      atomic_load_explicit(&(counter), memory_order_relaxed) + 1, \
+			      memory_order_relaxed)
 
 /* Which kind of thing a wr_id points to; in its low bits. */
 enum work {
@@ -264,6 +270,7 @@ struct peer {
 	unsigned holds;         /* services of ours that have asked it to hold */
 	struct list held;       /* services of its that have asked us */
 	unsigned held_count;
+	atomic_uint_fast64_t short_sent; /* over connections, also those that have ended */
 	atomic_bool pending;    /* something waits for credits: `controls`, `outstanding` */
 	unsigned targets_count, controls_count, fetching_count;
 	uint64_t fetching_bytes;
@@ -279,7 +286,7 @@ struct conn {
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
 	struct list entry;      /* of all, for the thread alone */
-	atomic_uint users;      /* slots and READs of messages, the owner */
+	atomic_uint users;      /* READs of messages, calls; the owner and slots together */
 	atomic_bool dead;       /* takes no work any more */
 	atomic_bool used;       /* since the thread last looked */
 	bool reserved, active, ending;
@@ -290,7 +297,9 @@ struct conn {
 	atomic_uint_fast64_t until_ns; /* of connecting; 0: none */
 	uint64_t since_ns;      /* of being established */
 	/* Sending. */
-	atomic_int credits;     /* messages that the peer has receives for; fewer with the lock */
+	/* Messages that the peer has had receives for since the beginning (pump_lock), and that
+	 * were sent; modulo 2^32. */
+	_Atomic uint32_t granted, spent;
 	uint32_t peer_slot_bytes;
 	unsigned posted;        /* WRs in the send queue */
 	unsigned unsignaled, unsignaled_slots;
@@ -307,8 +316,14 @@ struct conn {
 	struct pool_ref ref;
 	uint32_t received;      /* messages; pump_lock */
 	_Atomic uint32_t reposted; /* of these, their receives; written with receive_lock */
-	atomic_int owed;        /* credits to be told of */
+	_Atomic uint32_t owing; /* of these, that are credits; written with receive_lock */
+	_Atomic uint32_t told;  /* of these, that the peer was told of */
+	bool closed;            /* `received` is final: the last slot is the owner; receive_lock */
 	struct spin receive_lock; /* posting, against the end of the queue pair */
+	/* The service that the last message was for, if services_changes is still the same;
+	 * pump_lock. */
+	struct ripc_service *to;
+	unsigned to_changes;
 	/* Return buffers of ours that the peer was offered. */
 	struct list windows, windows_kept; /* with a key that is valid; for the next ones */
 	unsigned windows_count; /* kept */
@@ -334,6 +349,7 @@ struct ripc {
 	struct counters counters;
 
 	struct spin table_lock;
+	atomic_uint services_changes; /* changes of `services`; table_lock */
 	struct list services[TABLE_SIZE], routes[TABLE_SIZE], peers[TABLE_SIZE];
 	atomic_uint live_conns;
 	atomic_uint_fast64_t epochs;
@@ -379,6 +395,10 @@ void address_text(const union sockaddr_any *a, char *out, size_t bytes);
 
 /* Carries out what has completed. False: nothing had, or another thread is at it. */
 bool pump(struct ripc *r);
+/* The same by who has taken pump_lock. */
+bool pump_locked(struct ripc *r);
+/* Whoever had pump_lock before has released it when it returns. */
+void pump_pass(struct ripc *r);
 /* No thread looks by itself any more; from now on the instance's own does. */
 void pump_cool(struct ripc *r);
 
@@ -395,6 +415,8 @@ uint64_t deadline_of(int timeout_ms);
 /* A reference, made if it is new (`make`). NULL: it is not known, or no memory. */
 struct peer *peer_get(struct ripc *r, uint64_t instance, bool make);
 void peer_put(struct peer *p);
+/* Short messages that were sent, over connections and otherwise. */
+uint64_t peers_short_sent(struct ripc *r);
 /* Those nobody uses any more. */
 void peers_sweep(struct ripc *r, bool all);
 /* The peer that has the service, resolved if necessary, with a reference. */
@@ -406,6 +428,12 @@ struct peer *route_find(struct ripc *r, uint32_t id);
 void routes_forget(struct ripc *r, uint32_t id, const struct peer *p);
 /* At the end: no thread of the program adds one. */
 void routes_forget_all(struct ripc *r);
+/* The peer that is known to have service `to`, if its connection is up and nobody has it locked:
+ * locked, without a reference, which the lock replaces; for `s`, too. NULL: not so, or the service
+ * is of this instance; `s` has a reference then. -EBADF: `s` leaves. */
+int peer_lock_known(struct ripc_service *s, uint32_t to, struct peer **out);
+/* Threads that had a peer locked before have unlocked it when it returns. */
+void peers_pass(struct ripc *r);
 /* It is connected, or will be tried. Locks p->lock; 0: it is up, and locked; else an error,
  * not locked. */
 int peer_lock_connected(struct peer *p);
@@ -418,6 +446,8 @@ void peer_wish(struct peer *p);
 int conn_open(struct conn *c);
 void conn_get(struct conn *c);
 void conn_put(struct conn *c);
+/* The owner has no queue pair any more, nothing is received; messages may be with the program. */
+void conn_close(struct conn *c);
 /* peer->lock. Posts work that `wrs` slots and `slots` send slots; signals now and then, and
  * always where `signal`. -EIO: the connection is dead. */
 int conn_post(struct conn *c, struct ibv_send_wr *wr, unsigned slots, bool signal);
@@ -426,7 +456,9 @@ bool conn_has_room(const struct conn *c, unsigned wrs);
 void conn_retire(struct conn *c);
 /* Is there a credit, and room for a message? */
 bool conn_can_send(const struct conn *c);
-/* To be told with the message that is sent now. */
+/* A message is sent that takes one; peer->lock. */
+void conn_spend(struct conn *c);
+/* To be told with the message that is sent now; peer->lock. */
 uint16_t conn_credits_owed(struct conn *c);
 /* Where a message of more than max_inline bytes is made; room was looked for. */
 uint8_t *conn_send_slot(struct conn *c);
@@ -474,10 +506,19 @@ void thread_wake(struct ripc *r);
 
 /* ---- service.c ---- */
 
+/* table_lock. NULL: there is none. */
+struct ripc_service *service_here(struct ripc *r, uint32_t id);
+/* A reference, by who has it otherwise for sure at this moment. */
+void service_use(struct ripc_service *s);
+/* With a reference; NULL: there is none. */
 struct ripc_service *service_get(struct ripc *r, uint32_t id);
 void service_put(struct ripc_service *s);
-/* Puts it into the queue; false: that is full. What comes over a connection always goes. */
-bool service_push(struct ripc_service *s, struct received *m, bool connected);
+/* Without a reference, as long as pump_lock is held. `c`: whose message is for it, or NULL. */
+struct ripc_service *service_pumped(struct ripc *r, struct conn *c, uint32_t id);
+/* Puts it into the queue. */
+void service_push(struct ripc_service *s, struct received *m);
+/* The same with pump_lock. False: the queue is full; what comes over a connection always goes. */
+bool service_push_pumped(struct ripc_service *s, struct received *m, bool connected);
 /* So many messages, or bytes of long ones with `bytes` more, wait for it that it gets none. */
 bool service_is_full(struct ripc_service *s, uint64_t bytes);
 /* Of one head of the table, behind `after` (0: the first), by number; NULL: no more. */
@@ -513,6 +554,9 @@ int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
 /* What both kinds of sending check first: -EINVAL. */
 int send_check(struct ripc_service *s, const struct ripc_item *items, unsigned count,
 	       const struct ripc_item *returns, unsigned returns_count);
+/* peer->lock, connected. There is room for so many work requests; and of a short message a
+ * credit, and service `to` (0: none) has not asked to hold. */
+bool send_has_room(const struct peer *p, unsigned wrs, bool credit, uint32_t to);
 /* The peer that has the service, connected and locked, found anew once if it is not where it
  * was, with room for so many work requests; and of a short message a credit, and the service
  * has not asked to hold. -EAGAIN: the receiver does not keep up. */

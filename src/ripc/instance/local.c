@@ -73,7 +73,7 @@ int local_send(struct ripc_service *from, struct ripc_service *to, bool is_long,
 		COUNT(to->r, long_received, 1);
 	else
 		COUNT(to->r, short_received, 1);
-	service_push(to, &f->message, true);
+	service_push(to, &f->message);
 out:
 	service_put(to);
 	return ret;

@@ -177,7 +177,7 @@ static bool announce(struct peer *p, struct outstanding *o)
 	}
 	m.credits = conn_credits_owed(c);
 	at = conn_send_slot(c);
-	c->credits--;
+	conn_spend(c);
 	o->informed = true;
 	conn_send(c, at, packet_message_encode(&m, false, at));
 	return true;
@@ -404,7 +404,7 @@ int ripc_send_long(struct ripc_service *s, uint32_t to, const struct ripc_item *
 
 	if (ret)
 		return ret;
-	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
+	service_use(s);
 	local = service_get(s->r, to);
 	if (local) {
 		ret = local_send(s, local, true, items, count, returns, returns_count);
@@ -428,7 +428,7 @@ int ripc_sent(struct ripc_service *s, struct ripc_token token, int timeout_ms)
 		return ripc_fail(-EINVAL, "no service");
 	if (!token.number)
 		return 0;
-	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
+	service_use(s);
 	spin_lock(&s->lock);
 	for (struct list *e = s->sends.next; e != &s->sends && !o; e = e->next) {
 		struct outstanding *i = list_entry(e, struct outstanding, sent_entry);

@@ -120,6 +120,35 @@ static uint64_t forget_after(struct ripc *r, uint64_t now)
 	return FORGET_NS >> half;
 }
 
+static uint64_t short_sent_to(const struct peer *p)
+{
+	return atomic_load_explicit(&p->short_sent, memory_order_relaxed);
+}
+
+uint64_t peers_short_sent(struct ripc *r)
+{
+	uint64_t n;
+
+	spin_lock(&r->table_lock);
+	/* Those that are not in the table any more are counted here. */
+	n = atomic_load_explicit(&r->counters.short_sent, memory_order_relaxed);
+	for (unsigned i = 0; i < TABLE_SIZE; i++)
+		list_for_each(p, &r->peers[i], struct peer, entry)
+			n += short_sent_to(p);
+	spin_unlock(&r->table_lock);
+	return n;
+}
+
+/* table_lock. Nobody uses it, peer_lock_known() included. */
+static bool is_forgotten(struct peer *p, uint64_t now, uint64_t forget_ns)
+{
+	if (atomic_load(&p->users) || now - p->used_ns <= forget_ns ||
+	    pthread_mutex_trylock(&p->lock))
+		return false;
+	pthread_mutex_unlock(&p->lock);
+	return true;
+}
+
 void peers_sweep(struct ripc *r, bool all)
 {
 	uint64_t now = now_ns(), forget_ns;
@@ -133,8 +162,8 @@ void peers_sweep(struct ripc *r, bool all)
 			struct peer *p = list_entry(e, struct peer, entry);
 
 			e = e->next;
-			if (all || (!atomic_load(&p->users) &&
-				    now - p->used_ns > forget_ns)) {
+			if (all || is_forgotten(p, now, forget_ns)) {
+				COUNT(r, short_sent, short_sent_to(p));
 				list_remove(&p->entry);
 				list_push(&gone, &p->entry);
 			}
@@ -147,22 +176,80 @@ void peers_sweep(struct ripc *r, bool all)
 
 /* ---- routes ---- */
 
-struct peer *route_find(struct ripc *r, uint32_t id)
+/* table_lock */
+static struct peer *known(struct ripc *r, uint32_t id)
 {
 	struct list *head = head_of(r->routes, id);
-	struct peer *p = NULL;
 
-	spin_lock(&r->table_lock);
-	for (struct list *e = head->next; e != head && !p; e = e->next) {
+	for (struct list *e = head->next; e != head; e = e->next) {
 		struct route *route = list_entry(e, struct route, entry);
 
 		if (route->id == id)
-			p = route->peer;
+			return route->peer;
 	}
+	return NULL;
+}
+
+struct peer *route_find(struct ripc *r, uint32_t id)
+{
+	struct peer *p;
+
+	spin_lock(&r->table_lock);
+	p = known(r, id);
 	if (p)
 		atomic_fetch_add(&p->users, 1);
 	spin_unlock(&r->table_lock);
 	return p;
+}
+
+int peer_lock_known(struct ripc_service *s, uint32_t to, struct peer **out)
+{
+	struct ripc *r = s->r;
+	uint32_t from = s->id;
+	struct peer *p = NULL;
+	bool closed;
+
+	spin_lock(&r->table_lock);
+	closed = service_here(r, from) != s;
+	if (!closed && !service_here(r, to))
+		p = known(r, to);
+	/* Not waited for: peers are locked before the table. */
+	if (p && pthread_mutex_trylock(&p->lock))
+		p = NULL;
+	if (p && p->state != PEER_UP) {
+		pthread_mutex_unlock(&p->lock);
+		p = NULL;
+	}
+	if (!p && !closed)
+		service_use(s);
+	spin_unlock(&r->table_lock);
+	*out = p;
+	return closed ? ripc_fail(-EBADF, "service %#x was closed", from) : 0;
+}
+
+/* Each of the peers of one head of the table was unlocked at some time during the call. */
+static bool head_passes(struct ripc *r, unsigned head)
+{
+	bool passes = true;
+
+	spin_lock(&r->table_lock);
+	list_for_each(p, &r->peers[head], struct peer, entry) {
+		if (pthread_mutex_trylock(&p->lock))
+			passes = false;
+		else
+			pthread_mutex_unlock(&p->lock);
+	}
+	spin_unlock(&r->table_lock);
+	return passes;
+}
+
+void peers_pass(struct ripc *r)
+{
+	unsigned tries = 0;
+
+	for (unsigned i = 0; i < TABLE_SIZE; i++)
+		while (!head_passes(r, i))
+			spin_wait(++tries);
 }
 
 void routes_forget(struct ripc *r, uint32_t id, const struct peer *p)

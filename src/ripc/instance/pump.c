@@ -12,20 +12,30 @@ static void *what(uint64_t wr_id)
 }
 
 /* In the usual case nothing waits for them, and no lock is taken. */
-static void take_credits(struct conn *c, int n)
+static void take_credits(struct conn *c, uint32_t n)
 {
 	struct peer *p = c->peer;
-	int all = atomic_fetch_add(&c->credits, n) + n;
+	uint32_t all = atomic_load_explicit(&c->granted, memory_order_relaxed) + n;
+	uint32_t most = atomic_load_explicit(&c->spent, memory_order_acquire) + CONN_CREDITS;
 
 	/* More than there can be are not believed. */
-	if (unlikely(all > CONN_CREDITS))
-		atomic_fetch_sub(&c->credits, all - CONN_CREDITS);
+	if (unlikely((int32_t)(all - most) > 0))
+		all = most;
+	/* In this order: who finds no credit does the reverse. */
+	atomic_store(&c->granted, all);
 	if (unlikely(atomic_load(&p->pending))) {
 		pthread_mutex_lock(&p->lock);
 		conn_flush(p);
 		pthread_mutex_unlock(&p->lock);
 	}
 	event_signal(&p->event);
+}
+
+/* What the peer has sent ends the connection. */
+static void break_off(struct slot *slot)
+{
+	connect_broken(slot->conn);
+	conn_repost(slot, false);
 }
 
 static void handle_message(struct slot *slot, const uint8_t *bytes, size_t length)
@@ -39,19 +49,19 @@ static void handle_message(struct slot *slot, const uint8_t *bytes, size_t lengt
 	atomic_store_explicit(&c->used, true, memory_order_relaxed);
 	if (packet_message_decode(&m, false, bytes, length, &header)) {
 		COUNT(r, bad_packets, 1);
-		connect_broken(c);
+		break_off(slot);
 		return;
 	}
 	/* On the side that has accepted: the other one sends first (iWARP). */
 	if (unlikely(!c->established)) {
 		if (!conn_is_hello(c, &m)) {
-			connect_broken(c);
+			break_off(slot);
 			return;
 		}
 		connect_established(c);
 	} else if (unlikely(m.type == PACKET_HELLO)) {
 		COUNT(r, bad_packets, 1);
-		connect_broken(c);
+		break_off(slot);
 		return;
 	}
 	if (m.credits)
@@ -153,27 +163,44 @@ static void handle(struct ripc *r, const struct ibv_wc *wc)
 	}
 }
 
-bool pump(struct ripc *r)
+bool pump_locked(struct ripc *r)
 {
 	struct ibv_wc wc[BATCH];
-	int n;
+	int n = ibv_poll_cq(r->device.cq, BATCH, wc);
+
+	for (int i = 0; i < n; i++)
+		handle(r, &wc[i]);
+	return n > 0;
+}
+
+bool pump(struct ripc *r)
+{
+	bool any;
 
 	if (!spin_trylock(&r->pump_lock))
 		return false;
-	n = ibv_poll_cq(r->device.cq, BATCH, wc);
-	for (int i = 0; i < n; i++)
-		handle(r, &wc[i]);
+	any = pump_locked(r);
 	spin_unlock(&r->pump_lock);
-	return n > 0;
+	return any;
+}
+
+void pump_pass(struct ripc *r)
+{
+	spin_lock(&r->pump_lock);
+	spin_unlock(&r->pump_lock);
 }
 
 void pump_cool(struct ripc *r)
 {
+	bool any;
+
 	atomic_store(&r->hot, false);
 	ibv_req_notify_cq(r->device.cq, 0);
-	/* What came before that makes no event. Another thread at it may have looked before. */
-	spin_lock(&r->pump_lock);
-	spin_unlock(&r->pump_lock);
-	while (pump(r))
-		;
+	/* What came before that makes no event. Another thread that is at it may have looked
+	 * before, or leave some behind. */
+	do {
+		spin_lock(&r->pump_lock);
+		any = pump_locked(r);
+		spin_unlock(&r->pump_lock);
+	} while (any);
 }

@@ -54,13 +54,17 @@ struct room {
 	uint32_t to;
 };
 
+bool send_has_room(const struct peer *p, unsigned wrs, bool credit, uint32_t to)
+{
+	const struct conn *c = p->conn;
+
+	return (!credit || conn_can_send(c)) && conn_has_room(c, wrs) && !held_has(p, to);
+}
+
 /* p->lock */
 static bool has_room(const struct room *w)
 {
-	const struct conn *c = w->peer->conn;
-
-	return (!w->credit || conn_can_send(c)) && conn_has_room(c, w->wrs) &&
-	       !held_has(w->peer, w->to);
+	return send_has_room(w->peer, w->wrs, w->credit, w->to);
 }
 
 static bool is_room_or_down(void *arg)

@@ -29,6 +29,16 @@ static struct ripc_service *find(struct ripc *r, uint32_t id)
 	return NULL;
 }
 
+struct ripc_service *service_here(struct ripc *r, uint32_t id)
+{
+	return find(r, id);
+}
+
+void service_use(struct ripc_service *s)
+{
+	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
+}
+
 struct ripc_service *service_get(struct ripc *r, uint32_t id)
 {
 	struct ripc_service *s;
@@ -36,8 +46,29 @@ struct ripc_service *service_get(struct ripc *r, uint32_t id)
 	spin_lock(&r->table_lock);
 	s = find(r, id);
 	if (s)
-		atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
+		service_use(s);
 	spin_unlock(&r->table_lock);
+	return s;
+}
+
+struct ripc_service *service_pumped(struct ripc *r, struct conn *c, uint32_t id)
+{
+	struct ripc_service *s;
+	unsigned changes;
+
+	/* One that leaves is removed from the table, and waits for pump_lock then. */
+	if (c && c->to &&
+	    c->to_changes == atomic_load_explicit(&r->services_changes, memory_order_acquire) &&
+	    c->to->id == id)
+		return c->to;
+	spin_lock(&r->table_lock);
+	s = find(r, id);
+	changes = atomic_load_explicit(&r->services_changes, memory_order_relaxed);
+	spin_unlock(&r->table_lock);
+	if (c) {
+		c->to = s;
+		c->to_changes = changes;
+	}
 	return s;
 }
 
@@ -59,7 +90,7 @@ struct ripc_service *service_next(struct ripc *r, unsigned head, uint32_t after)
 			next = s;
 	}
 	if (next)
-		atomic_fetch_add_explicit(&next->users, 1, memory_order_relaxed);
+		service_use(next);
 	spin_unlock(&r->table_lock);
 	return next;
 }
@@ -114,32 +145,53 @@ bool service_is_full(struct ripc_service *s, uint64_t bytes)
 	return full;
 }
 
-bool service_push(struct ripc_service *s, struct received *m, bool connected)
+/* s->lock */
+static void set_queued(struct ripc_service *s, int more)
+{
+	unsigned n = atomic_load_explicit(&s->queued, memory_order_relaxed);
+
+	atomic_store_explicit(&s->queued, n + (unsigned)more, memory_order_release);
+}
+
+static bool push(struct ripc_service *s, struct received *m, bool always)
 {
 	bool wake = false;
 
 	spin_lock(&s->lock);
-	/* Who sends over a connection is asked to hold. */
-	if (!connected && s->queued >= s->r->config.c.queue_max) {
+	if (!always && s->queued >= s->r->config.c.queue_max) {
 		spin_unlock(&s->lock);
 		return false;
 	}
 	list_push(&s->queue, &m->entry);
-	s->queued++;
+	set_queued(s, 1);
 	s->queued_bytes += long_bytes(m);
 	if (s->fd >= 0 && !s->fd_set)
 		wake = s->fd_set = true;
 	spin_unlock(&s->lock);
 	if (wake)
 		wakeup_post(s->fd);
-	event_signal(&s->event);
 	return true;
 }
 
-static struct received *pop(struct ripc_service *s)
+void service_push(struct ripc_service *s, struct received *m)
+{
+	push(s, m, true);
+	event_signal(&s->event);
+}
+
+/* Who sends over a connection is asked to hold. */
+bool service_push_pumped(struct ripc_service *s, struct received *m, bool connected)
+{
+	if (!push(s, m, connected))
+		return false;
+	event_signal_locked(&s->event); /* pump_cool() takes pump_lock */
+	return true;
+}
+
+/* *held: peers were asked to hold, so hold_end() has to follow. */
+static struct received *take(struct ripc_service *s, bool *held)
 {
 	struct received *m = NULL;
-	bool held = false;
 	struct list *e;
 
 	/* Most looks find nothing, and there is no descriptor to drain. */
@@ -149,14 +201,23 @@ static struct received *pop(struct ripc_service *s)
 	e = list_pop(&s->queue);
 	if (e) {
 		m = list_entry(e, struct received, entry);
-		s->queued--;
+		set_queued(s, -1);
 		s->queued_bytes -= long_bytes(m);
-		held = !list_empty(&s->holds);
+		*held = !list_empty(&s->holds);
 	} else if (s->fd_set) {
 		wakeup_drain(s->fd);
 		s->fd_set = false;
 	}
 	spin_unlock(&s->lock);
+	return m;
+}
+
+/* The caller has a reference. */
+static struct received *pop(struct ripc_service *s)
+{
+	bool held = false;
+	struct received *m = take(s, &held);
+
 	if (unlikely(held))
 		hold_end(s);
 	return m;
@@ -170,7 +231,7 @@ static bool has_message(void *arg)
 	       atomic_load_explicit(&s->closing, memory_order_relaxed);
 }
 
-static int wait_for_message(struct ripc_service *s, int timeout_ms, struct received **out)
+static int wait_longer(struct ripc_service *s, int timeout_ms, struct received **out)
 {
 	uint64_t until = deadline_of(timeout_ms);
 
@@ -190,6 +251,62 @@ static int wait_for_message(struct ripc_service *s, int timeout_ms, struct recei
 	}
 }
 
+/* The usual case: no other thread is at the messages. Then `s` needs no reference, because
+ * service_end() waits for pump_lock. NULL: there is no message, or it is not so; the caller has a
+ * reference then. */
+static struct received *look_at_once(struct ripc_service *s)
+{
+	struct ripc *r = s->r;
+	struct received *m;
+	bool held = false;
+
+	if (!spin_trylock(&r->pump_lock)) {
+		service_use(s);
+		return NULL;
+	}
+	m = take(s, &held);
+	if (!m) {
+		pump_locked(r);
+		m = take(s, &held);
+	}
+	if (unlikely(!m || held))
+		service_use(s);
+	spin_unlock(&r->pump_lock);
+	if (unlikely(held)) {
+		hold_end(s);
+		service_put(s);
+	}
+	return m;
+}
+
+/* Takes the caller's reference. */
+static int wait_for_message(struct ripc_service *s, int timeout_ms, struct received **out)
+{
+	int ret = 0;
+
+	*out = NULL;
+	/* Without a look at the clock, which costs as much as a message. */
+	for (unsigned i = 0; timeout_ms && !*out && i < QUICK_LOOKS; i++) {
+		atomic_store_explicit(&s->r->hot, true, memory_order_relaxed);
+		pump(s->r);
+		*out = pop(s);
+	}
+	if (!*out)
+		ret = wait_longer(s, timeout_ms, out);
+	service_put(s);
+	return ret;
+}
+
+static void hand_over(struct received *got, struct ripc_message *m)
+{
+	m->from = got->from;
+	m->is_long = got->is_long;
+	m->count = got->count;
+	m->returned = got->returned;
+	memcpy(m->items, got->items, got->count * sizeof(m->items[0]));
+	m->private_data = got;
+}
+
 int ripc_receive(struct ripc_service *s, struct ripc_message *m, int timeout_ms)
 {
 	struct received *got;
@@ -197,26 +314,11 @@ int ripc_receive(struct ripc_service *s, struct ripc_message *m, int timeout_ms)
 
 	if (!s || !m)
 		return ripc_fail(-EINVAL, "no service, or no room for the message");
-	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
-	got = pop(s);
-	/* Without a look at the clock, which costs as much as a message. */
-	for (unsigned i = 0; !got && i < (timeout_ms ? QUICK_LOOKS : 1); i++) {
-		if (timeout_ms)
-			atomic_store_explicit(&s->r->hot, true, memory_order_relaxed);
-		pump(s->r);
-		got = pop(s);
-	}
+	got = look_at_once(s);
 	if (!got)
 		ret = wait_for_message(s, timeout_ms, &got);
-	if (!ret) {
-		m->from = got->from;
-		m->is_long = got->is_long;
-		m->count = got->count;
-		m->returned = got->returned;
-		memcpy(m->items, got->items, got->count * sizeof(m->items[0]));
-		m->private_data = got;
-	}
-	service_put(s);
+	if (!ret)
+		hand_over(got, m);
 	return ret;
 }
 
@@ -228,10 +330,7 @@ void received_free(struct received *m)
 		else
 			free(m);
 	} else if (m->slot->conn) {
-		struct conn *c = m->slot->conn;
-
 		conn_repost(m->slot, true);
-		conn_put(c);
 	} else {
 		device_ud_repost(m->slot);
 	}
@@ -297,6 +396,12 @@ static uint32_t draw(void)
 	return id | RIPC_ID_DRAWN;
 }
 
+static void enter_locked(struct ripc *r, struct ripc_service *s)
+{
+	list_push(head_of(r, s->id), &s->entry);
+	atomic_fetch_add(&r->services_changes, 1);
+}
+
 static int enter(struct ripc *r, struct ripc_service *s)
 {
 	int ret = 0;
@@ -305,7 +410,7 @@ static int enter(struct ripc *r, struct ripc_service *s)
 	if (find(r, s->id))
 		ret = -EADDRINUSE;
 	else
-		list_push(head_of(r, s->id), &s->entry);
+		enter_locked(r, s);
 	spin_unlock(&r->table_lock);
 	return ret;
 }
@@ -389,8 +494,12 @@ void service_end(struct ripc_service *s, bool withdraw)
 	resolver_leave(r->resolver, s->id, s->name[0] ? s->name : NULL);
 	spin_lock(&r->table_lock);
 	list_remove(&s->entry);
+	atomic_fetch_add(&r->services_changes, 1);
 	spin_unlock(&r->table_lock);
 	atomic_store(&s->closing, true);
+	/* Those who use it without a reference have one of these locks. */
+	pump_pass(r);
+	peers_pass(r);
 	while (atomic_load(&s->users)) {
 		event_signal(&s->event);
 		sched_yield();

@@ -81,7 +81,7 @@ static int send_connected(struct job *j, struct peer *p)
 	at = bytes <= c->max_inline ? small : conn_send_slot(c);
 	j->m.credits = conn_credits_owed(c);
 	write_out(j, false, at);
-	c->credits--;
+	conn_spend(c);
 	if (conn_send(c, at, bytes))
 		return ripc_fail(-ECONNRESET, "the connection has ended");
 	return 0;
@@ -173,12 +173,34 @@ static int send_datagram(struct job *j, struct peer *p, const struct datagram_to
 
 /* ---- sending ---- */
 
+/* p->lock, which is given up; there is room. */
+static int send_locked(struct ripc_service *s, struct peer *p, struct job *j,
+		       const struct ripc_item *returns, unsigned returns_count)
+{
+	uint64_t offer;
+	int ret = 0;
+
+	/* The offers are of this connection. */
+	if (returns_count)
+		ret = offers_make(s, p, j->m.to, returns, returns_count, j->m.returns, &offer);
+	if (!ret) {
+		j->m.returns_count = (uint8_t)returns_count;
+		j->header = packet_message_bytes(PACKET_SHORT, j->m.count, returns_count, false);
+		ret = send_connected(j, p);
+		if (ret && returns_count)
+			offers_undo(s, p, offer);
+	}
+	if (!ret)
+		COUNT_LOCKED(p->short_sent);
+	pthread_mutex_unlock(&p->lock);
+	return ret;
+}
+
 static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 		   const struct ripc_item *returns, unsigned returns_count)
 {
 	struct peer *p;
 	struct datagram_to to_peer;
-	uint64_t offer;
 	size_t header = packet_message_bytes(PACKET_SHORT, j->m.count, 0, true);
 	int ret;
 
@@ -190,6 +212,8 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 		if (to_peer.qpn) {
 			j->header = header;
 			ret = send_datagram(j, p, &to_peer);
+			if (!ret)
+				COUNT(s->r, short_sent, 1);
 			peer_put(p);
 			return ret;
 		}
@@ -198,26 +222,53 @@ static int send_to(struct ripc_service *s, uint32_t to, struct job *j,
 	ret = send_lock_room(s, to, 1 + returns_count, true, &p);
 	if (ret)
 		return ret;
-	/* p->lock is not given up any more: the offers are of this connection. */
-	if (returns_count)
-		ret = offers_make(s, p, to, returns, returns_count, j->m.returns, &offer);
-	if (!ret) {
-		j->m.returns_count = (uint8_t)returns_count;
-		j->header = packet_message_bytes(PACKET_SHORT, j->m.count, returns_count, false);
-		ret = send_connected(j, p);
-		if (ret && returns_count)
-			offers_undo(s, p, offer);
-	}
-	pthread_mutex_unlock(&p->lock);
+	ret = send_locked(s, p, j, returns, returns_count);
 	peer_put(p);
 	return ret;
+}
+
+/* Also where the peer is not known or connected, or has no room. Takes the caller's reference of
+ * `s`. */
+static int send_anyhow(struct ripc_service *s, uint32_t to, struct job *j,
+		       const struct ripc_item *returns, unsigned returns_count)
+{
+	struct ripc_service *local = service_get(s->r, to);
+	int ret;
+
+	if (local) {
+		ret = local_send(s, local, false, j->items, j->m.count, returns, returns_count);
+		if (!ret)
+			COUNT(s->r, short_sent, 1);
+	} else {
+		ret = send_to(s, to, j, returns, returns_count);
+	}
+	service_put(s);
+	return ret;
+}
+
+/* The usual case: the peer is known and connected, and there is room. Then `s` needs no
+ * reference, because service_end() waits for p->lock. */
+static int send_connected_or_not(struct ripc_service *s, struct job *j,
+				 const struct ripc_item *returns, unsigned returns_count)
+{
+	struct peer *p;
+	int ret = peer_lock_known(s, j->m.to, &p);
+
+	if (ret)
+		return ret;
+	if (p && likely(send_has_room(p, 1 + returns_count, true, j->m.to)))
+		return send_locked(s, p, j, returns, returns_count);
+	if (p) {
+		service_use(s);
+		pthread_mutex_unlock(&p->lock);
+	}
+	return send_anyhow(s, j->m.to, j, returns, returns_count);
 }
 
 int ripc_send_short(struct ripc_service *s, uint32_t to, const struct ripc_item *items,
 		    unsigned count, const struct ripc_item *returns, unsigned returns_count)
 {
 	struct job j;
-	struct ripc_service *local;
 	size_t limit;
 	int ret = send_check(s, items, count, returns, returns_count);
 
@@ -228,18 +279,11 @@ int ripc_send_short(struct ripc_service *s, uint32_t to, const struct ripc_item 
 	if (j.total > limit)
 		return ripc_fail(-EMSGSIZE, "%zu bytes; a short message like this has at most %zu",
 				 j.total, limit);
-	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
-	local = service_get(s->r, to);
-	if (local) {
-		ret = local_send(s, local, false, items, count, returns, returns_count);
-	} else {
-		describe(&j, s, to, items, count);
-		ret = send_to(s, to, &j, returns, returns_count);
-	}
-	if (!ret)
-		COUNT(s->r, short_sent, 1);
-	service_put(s);
-	return ret;
+	describe(&j, s, to, items, count);
+	if (!by_datagram(s->r))
+		return send_connected_or_not(s, &j, returns, returns_count);
+	service_use(s);
+	return send_anyhow(s, to, &j, returns, returns_count);
 }
 
 /* ---- receiving ---- */
@@ -325,8 +369,8 @@ static void take_targets(struct conn *c, const struct packet_message *m)
 
 void short_received(struct slot *slot, const struct packet_message *m, size_t header)
 {
-	struct ripc_service *s = service_get(slot->r, m->to);
 	struct conn *c = slot->conn;
+	struct ripc_service *s = service_pumped(slot->r, c, m->to);
 	uint8_t *at = slot->bytes + (c ? 0 : GRH_BYTES) + header;
 	struct received *copy = s && is_crowded(slot) ? copy_of(at, bytes_of(m)) : NULL;
 	struct received *got = copy ? copy : &slot->message;
@@ -338,10 +382,8 @@ void short_received(struct slot *slot, const struct packet_message *m, size_t he
 	fill_in(got, m, copy ? (uint8_t *)(copy + 1) : at);
 	if (m->returns_count)
 		take_targets(c, m);
-	if (c && !copy)
-		conn_get(c);
-	if (service_push(s, got, c)) {
-		COUNT(slot->r, short_received, 1);
+	if (service_push_pumped(s, got, c)) {
+		COUNT_LOCKED(slot->r->counters.short_pumped);
 		if (c && service_is_full(s, 0))
 			hold_ask(c, s, m->from);
 		if (copy && c)
@@ -352,5 +394,4 @@ void short_received(struct slot *slot, const struct packet_message *m, size_t he
 		free(copy);
 		drop(slot, m);
 	}
-	service_put(s);
 }
