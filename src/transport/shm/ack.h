@@ -100,6 +100,14 @@ static inline bool shm_promises_due(struct shm_link *l)
 	       unlikely(l->idle_polls % SHM_IDLE_POLLS_TO_PROMISES == 0);
 }
 
+/* True if the program may wait for the completion of a slot that has none yet. Where it does not,
+ * what the peer writes for that is left in the peer's cache. */
+static inline bool shm_is_wanted(struct shm_link *l)
+{
+	return (int32_t)(atomic_load_explicit(&l->wanted_pos, memory_order_relaxed) -
+			 l->completed_pos) > 0;
+}
+
 /* True if slots are unacknowledged or QPs wait in the backlog. */
 static inline bool shm_outstanding(struct shm_link *l)
 {

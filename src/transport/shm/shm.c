@@ -77,7 +77,8 @@ static inline bool got_one(struct hca_cq *cq, bool direct)
 /* ack_lock, and the link is up. */
 static inline bool harvest(struct shm_link *l, struct hca_cq *cq)
 {
-	bool acks = !cq || atomic_load_explicit(&cq->sends, memory_order_relaxed);
+	bool acks = !cq || (atomic_load_explicit(&cq->sends, memory_order_relaxed) &&
+			    shm_is_wanted(l));
 	bool look, due;
 
 	/* The progress thread (no `cq`) may sleep afterwards, so it always processes the
