@@ -17,7 +17,7 @@
 
 #include "ripc/instance/instance.h"
 
-#define SIGNAL_EVERY 32
+#define SIGNAL_EVERY 8
 #define RECEIVES (CONN_CREDITS + CONN_SPARE)
 #define INLINE_BYTES 256
 #define DRAIN_WRS 1

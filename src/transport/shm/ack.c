@@ -282,8 +282,6 @@ bool shm_harvest(struct shm_link *l, bool look)
 		}
 		hca_unlock(&f.qp->sq_lock);
 	}
-	if ((int32_t)(pos - l->completed_pos) > 0)
-		l->completed_pos = pos;
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
 		run_backlog(l);
 	return moved;
@@ -342,8 +340,6 @@ bool shm_take_promises(struct shm_link *l)
 			break;
 		any = true;
 	}
-	if (pos == limit)
-		l->completed_pos = limit;
 	if (any)
 		l->idle_polls = 0;
 	return any;

@@ -49,10 +49,8 @@ static inline bool shm_lock_for(struct spin *lock, bool wait)
 }
 
 /* Polls without progress after which acknowledgements are read even if no send
- * completion is waited for: a send may have to be repeated (RNR), or an event be due.
- * Sooner by who polls a CQ of send queues: there may be no other who does. */
+ * completion is waited for: a send may have to be repeated (RNR), or an event be due. */
 #define SHM_IDLE_POLLS_TO_LOOK 256
-#define SHM_IDLE_POLLS_TO_LOOK_SENDS 64
 
 /* While acknowledgements come with messages, the peer's struct shm_ack is read only
  * after so many polls without progress: a read takes the cache line from the peer,
@@ -66,16 +64,15 @@ static inline bool shm_link_is_up(const struct shm_link *l)
 }
 
 /* True if shm_harvest() is to be called: a new piggybacked acknowledgement is there, or
- * it is time to read the peer's struct shm_ack (*look). `sends`: the poller polls a CQ of send
- * queues; `acks`: and waits for one of their completions. ack_lock is held, and the link is up. */
-static inline bool shm_harvest_due(struct shm_link *l, bool sends, bool acks, bool *look)
+ * it is time to read the peer's struct shm_ack (*look). `acks`: the poller waits for
+ * send completions. ack_lock is held, and the link is up. */
+static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 {
 	uint32_t idle = ++l->idle_polls;
 
 	*look = (acks &&
 		 (!l->carried || idle > SHM_IDLE_POLLS_WHEN_CARRIED)) ||
-		unlikely(idle % (sends ? SHM_IDLE_POLLS_TO_LOOK_SENDS :
-					 SHM_IDLE_POLLS_TO_LOOK) == 0) ||
+		unlikely(idle % SHM_IDLE_POLLS_TO_LOOK == 0) ||
 		unlikely(atomic_load_explicit(&l->backlog,
 					      memory_order_relaxed));
 	return *look || atomic_load_explicit(&l->acked_hint,
@@ -101,14 +98,6 @@ static inline bool shm_promises_due(struct shm_link *l)
 		pos - atomic_load_explicit(&l->harvested, memory_order_relaxed) <=
 			SHM_PROMISES_WHEN_BELOW) ||
 	       unlikely(l->idle_polls % SHM_IDLE_POLLS_TO_PROMISES == 0);
-}
-
-/* True if the program may wait for the completion of a slot that has none yet. Where it does not,
- * what the peer writes for that is left in the peer's cache. */
-static inline bool shm_is_wanted(struct shm_link *l)
-{
-	return (int32_t)(atomic_load_explicit(&l->wanted_pos, memory_order_relaxed) -
-			 l->completed_pos) > 0;
 }
 
 /* True if slots are unacknowledged or QPs wait in the backlog. */

@@ -77,13 +77,12 @@ static inline bool got_one(struct hca_cq *cq, bool direct)
 /* ack_lock, and the link is up. */
 static inline bool harvest(struct shm_link *l, struct hca_cq *cq)
 {
-	bool sends = !cq || atomic_load_explicit(&cq->sends, memory_order_relaxed);
-	bool acks = !cq || (sends && shm_is_wanted(l));
+	bool acks = !cq || atomic_load_explicit(&cq->sends, memory_order_relaxed);
 	bool look, due;
 
 	/* The progress thread (no `cq`) may sleep afterwards, so it always processes the
 	 * peer's struct shm_ack. */
-	due = shm_harvest_due(l, sends, acks, &look);
+	due = shm_harvest_due(l, acks, &look);
 	if (acks && cq && shm_promises_due(l) && shm_take_promises(l))
 		return true;
 	return (due || unlikely(!cq)) && shm_harvest(l, look || !cq);

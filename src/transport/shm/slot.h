@@ -19,7 +19,6 @@ struct slot_writer {
 	struct shm_header header;
 	uint32_t pos;
 	uint32_t data_end;
-	bool unsignaled; /* nobody waits for its completion */
 };
 
 static inline uint32_t slot_lap(uint32_t pos)
@@ -37,7 +36,6 @@ static inline bool slot_open(struct shm_link *l, struct slot_writer *w)
 		return false;
 	w->slot = &l->tx->slots[w->pos % SHM_SLOTS];
 	w->data_end = l->data_head;
-	w->unsignaled = false;
 	return true;
 }
 
@@ -58,8 +56,6 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 		.kind = (uint8_t)kind,
 	};
 	l->data_head = w->data_end;
-	if (!w->unsignaled)
-		atomic_store_explicit(&l->wanted_pos, w->pos + 1, memory_order_relaxed);
 	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
 }
 

@@ -146,7 +146,6 @@ struct shm_link {
 	cache_aligned struct spin tx_lock;
 	struct shm_direction *tx;
 	_Atomic uint32_t tx_pos;
-	_Atomic uint32_t wanted_pos;    /* behind the last slot that the program may wait for */
 	uint32_t data_head; /* data area in use: [tail, head), wrapping */
 	_Atomic uint32_t data_tail;
 	struct shm_inflight *inflight; /* SHM_SLOTS */
@@ -168,7 +167,6 @@ struct shm_link {
 	struct list backlog_qps;     /* shm_qp.backlog_entry; tx_lock */
 	uint32_t idle_polls;         /* without progress while slots are unacknowledged */
 	uint32_t promises_pos;       /* `tx_pos` when promises were last checked */
-	uint32_t completed_pos;      /* slots before it are acknowledged, or were promised */
 	bool carried;                /* the last acknowledgement was piggybacked */
 	_Atomic bool broken;         /* peer broke the protocol: link is to be ended */
 	_Atomic bool greeted;        /* acceptor: the HELLO was accepted */

@@ -95,7 +95,7 @@ static bool harvest(struct shm_link *l, bool wait)
 	if (!shm_lock_for(&l->ack_lock, wait))
 		return false;
 	/* As in shm.c: it may be another one by now. */
-	if (shm_link_is_up(l) && (shm_harvest_due(l, true, true, &look) || wait))
+	if (shm_link_is_up(l) && (shm_harvest_due(l, true, &look) || wait))
 		moved = shm_harvest(l, true);
 	hca_unlock(&l->ack_lock);
 	return moved;
