@@ -117,15 +117,18 @@ static int part_start(struct node *n)
 	struct part *p = n->private_data;
 	struct signal_list *written = n->type == &parts_source ?
 					      n->in.signals : n->out.signals;
+	int ret;
 
 	nobody_inside(n, "start");
 	world_turn();
 	atomic_store(&p->interrupted, false);
+	ret = carrier_open(&p->carrier, n->config, p->format, written,
+			   n->type == &parts_wire ? n->in.signals : written);
 	p->waiting.generator = true;
-	if (p->spins)
+	/* Counted until part_stop(), which only follows a start that went well. */
+	if (!ret && p->spins)
 		waiting_begin_spin(&p->waiting);
-	return carrier_open(&p->carrier, n->config, p->format, written,
-			    n->type == &parts_wire ? n->in.signals : written);
+	return ret;
 }
 
 static int part_stop(struct node *n)
@@ -264,7 +267,6 @@ static void wait_a_little(struct node *n)
 	turn_spinner_begins();
 	if (turn_run_offered())
 		parts_offers++;
-	clock_now_ns();
 	world_turn();
 }
 

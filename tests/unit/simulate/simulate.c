@@ -484,6 +484,7 @@ static void warm_up(void)
 	options.allocations = allocations_fail;
 	options.verbose = verbose;
 	commands = done = refused = 0;
+	parts_offers = 0;
 	ledger = (struct ledger){ 0 };
 }
 
@@ -493,6 +494,7 @@ static void check_repeatable(uint64_t first)
 {
 	struct ledger was = ledger;
 
+	options.verbose = false;
 	simulate(options.seed);
 	if (world_fingerprint() != first)
 		world_fail("the run depends on those before it");
