@@ -360,8 +360,6 @@ int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 							TIMER_TSC;
 	t->kind = kind;
 	t->waiting.generator = true;
-	if (kind == TIMER_TSC && isfinite(rate_hz))
-		waiting_begin_spin(&t->waiting);
 	t->now_ns = kind == TIMER_TSC ? clock_now_ns : clock_monotonic_ns_slow;
 	t->sleep = sleep_for;
 	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -371,6 +369,9 @@ int timer_open(struct timer *t, enum timer_kind kind, double rate_hz)
 		log_error("timerfd_create: %s", strerror(err));
 		return -err;
 	}
+	/* Counted until timer_close(). */
+	if (kind == TIMER_TSC && isfinite(rate_hz))
+		waiting_begin_spin(&t->waiting);
 	return 0;
 }
 
