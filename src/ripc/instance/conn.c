@@ -163,11 +163,16 @@ bool conn_can_send(const struct conn *c)
 	       conn_has_room(c, 1) && c->slots_used < CONN_SEND_SLOTS;
 }
 
+/* Only the holder of one lock changes it. */
+static void add(_Atomic uint32_t *to, uint32_t n)
+{
+	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n,
+			      memory_order_release);
+}
+
 void conn_spend(struct conn *c)
 {
-	atomic_store_explicit(&c->spent,
-			      atomic_load_explicit(&c->spent, memory_order_relaxed) + 1,
-			      memory_order_release);
+	add(&c->spent, 1);
 }
 
 static uint32_t owed(const struct conn *c)
@@ -182,9 +187,7 @@ uint16_t conn_credits_owed(struct conn *c)
 
 	if (n < TELL_WITH)
 		return 0;
-	atomic_store_explicit(&c->told,
-			      atomic_load_explicit(&c->told, memory_order_relaxed) + n,
-			      memory_order_relaxed);
+	add(&c->told, n);
 	return (uint16_t)n;
 }
 
@@ -350,13 +353,6 @@ static void tell_credits(struct conn *c)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Only the holder of its lock changes it. */
-static void add_one(_Atomic uint32_t *n)
-{
-	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
-			      memory_order_release);
-}
-
 void conn_repost(struct slot *slot, bool counted)
 {
 	struct conn *c = slot->conn;
@@ -368,13 +364,13 @@ void conn_repost(struct slot *slot, bool counted)
 	if (!dead)
 		ret = post_receive(c, slot);
 	if (!dead && !ret && counted) {
-		add_one(&c->owing);
+		add(&c->owing, 1);
 		/* The other side writes `told`: perhaps too often, but not too late. */
 		tell = owed(c) >= TELL_ALONE;
 	}
 	if (ret || tell)
 		conn_get(c);
-	add_one(&c->reposted);
+	add(&c->reposted, 1);
 	last = c->closed && c->reposted == c->received;
 	spin_unlock(&c->receive_lock);
 	/* From here on it may be no more, unless it was taken above. */

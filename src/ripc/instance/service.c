@@ -15,8 +15,7 @@ static struct list *head_of(struct ripc *r, uint32_t id)
 	return &r->services[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 52 & (TABLE_SIZE - 1)];
 }
 
-/* table_lock */
-static struct ripc_service *find(struct ripc *r, uint32_t id)
+struct ripc_service *service_here(struct ripc *r, uint32_t id)
 {
 	struct list *head = head_of(r, id);
 
@@ -29,11 +28,6 @@ static struct ripc_service *find(struct ripc *r, uint32_t id)
 	return NULL;
 }
 
-struct ripc_service *service_here(struct ripc *r, uint32_t id)
-{
-	return find(r, id);
-}
-
 void service_use(struct ripc_service *s)
 {
 	atomic_fetch_add_explicit(&s->users, 1, memory_order_relaxed);
@@ -44,7 +38,7 @@ struct ripc_service *service_get(struct ripc *r, uint32_t id)
 	struct ripc_service *s;
 
 	spin_lock(&r->table_lock);
-	s = find(r, id);
+	s = service_here(r, id);
 	if (s)
 		service_use(s);
 	spin_unlock(&r->table_lock);
@@ -62,7 +56,7 @@ struct ripc_service *service_pumped(struct ripc *r, struct conn *c, uint32_t id)
 	    c->to->id == id)
 		return c->to;
 	spin_lock(&r->table_lock);
-	s = find(r, id);
+	s = service_here(r, id);
 	changes = atomic_load_explicit(&r->services_changes, memory_order_relaxed);
 	spin_unlock(&r->table_lock);
 	if (c) {
@@ -102,7 +96,7 @@ bool service_has(void *arg, uint32_t *id, const char *name)
 
 	spin_lock(&r->table_lock);
 	if (*id) {
-		has = find(r, *id) != NULL;
+		has = service_here(r, *id) != NULL;
 	} else {
 		for (unsigned i = 0; i < TABLE_SIZE && !has; i++)
 			for (struct list *e = r->services[i].next; e != &r->services[i];
@@ -396,21 +390,17 @@ static uint32_t draw(void)
 	return id | RIPC_ID_DRAWN;
 }
 
-static void enter_locked(struct ripc *r, struct ripc_service *s)
-{
-	list_push(head_of(r, s->id), &s->entry);
-	atomic_fetch_add(&r->services_changes, 1);
-}
-
 static int enter(struct ripc *r, struct ripc_service *s)
 {
 	int ret = 0;
 
 	spin_lock(&r->table_lock);
-	if (find(r, s->id))
+	if (service_here(r, s->id)) {
 		ret = -EADDRINUSE;
-	else
-		enter_locked(r, s);
+	} else {
+		list_push(head_of(r, s->id), &s->entry);
+		atomic_fetch_add(&r->services_changes, 1);
+	}
 	spin_unlock(&r->table_lock);
 	return ret;
 }
