@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Node-type exec: what becomes of samples that its program does not take at once. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "fixture.h"
 
@@ -38,19 +39,19 @@ static int write_one(struct made_node *m, uint64_t sequence)
 
 struct interrupter {
 	struct node *node;
-	unsigned times;
-	const char *go;
+	const char *go;          /* one interrupt, then this file */
+	atomic_bool full;        /* without `go`: the end */
 };
 
 static void *interrupt(void *arg)
 {
-	const struct interrupter *i = arg;
+	struct interrupter *i = arg;
 	FILE *f;
 
-	for (unsigned k = 0; k < i->times; k++) {
+	do {
 		usleep(30000);
 		i->node->type->interrupt(i->node);
-	}
+	} while (!i->go && !atomic_load(&i->full));
 	if (i->go) {
 		f = fopen(i->go, "we");
 		fclose(f);
@@ -58,16 +59,19 @@ static void *interrupt(void *arg)
 	return NULL;
 }
 
-/* Fills pipe and buffer; the number of samples that went. */
+/* Fills pipe and buffer; the number of samples that went. The write that finds no
+ * room is interrupted: one that waits to its end would mark the program as stuck,
+ * and none behind it would wait. */
 static uint64_t fill_up(struct made_node *m)
 {
-	struct interrupter many = { .node = &m->node, .times = 20 };
+	struct interrupter many = { .node = &m->node };
 	uint64_t sent = 0;
 	pthread_t t;
 
 	assert_int_equal(pthread_create(&t, NULL, interrupt, &many), 0);
 	while (write_one(m, sent) == 1)
 		sent++;
+	atomic_store(&many.full, true);
 	pthread_join(t, NULL);
 	return sent;
 }
@@ -90,7 +94,7 @@ static void a_write_waits_again_after_an_interrupted_one(void **state)
 	assert_int_equal(m.node.counters.losses[NODE_LOSS_STUCK], 1);
 	/* It is full. The program begins to read while the next write waits; one
 	 * interrupt, which may be for a reader, does not end that. */
-	release = (struct interrupter){ .node = &m.node, .times = 1, .go = go };
+	release = (struct interrupter){ .node = &m.node, .go = go };
 	assert_int_equal(pthread_create(&t, NULL, interrupt, &release), 0);
 	assert_int_equal(write_one(&m, sent), 1);
 	pthread_join(t, NULL);
