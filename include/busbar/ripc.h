@@ -89,8 +89,9 @@ struct ripc_config {
 	unsigned idle_close_ms;      /* connections without a message are closed after; 60000 */
 	unsigned claim_ms;       /* how long opening a service looks whether its number or
 				  * name is taken elsewhere; 100, UINT_MAX: not at all */
-	unsigned poll_us;        /* how long a waiting call looks by itself before it sleeps;
-				  * 50, UINT_MAX: always */
+	unsigned poll_us;        /* how long a waiting call looks by itself before it sleeps,
+				  * up to eight times that after messages that came soon
+				  * behind it; 50, UINT_MAX: always */
 	unsigned connections_max;   /* 1024 */
 	unsigned queue_max;      /* messages that wait for one service; 1024 */
 	size_t pool_bytes_max;   /* registered memory that is kept for reuse; 1 GiB */

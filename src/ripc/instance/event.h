@@ -17,6 +17,7 @@
 
 struct event {
 	atomic_uint number, sleepers;
+	atomic_uint patience; /* see wait.c */
 };
 
 static inline void event_signal(struct event *e)

@@ -16,6 +16,7 @@
 /* While threads of the program look after messages, the instance's looks so often whether
  * they still do. */
 #define TICK_NS UINT64_C(1000000)
+#define TICK_MAX_NS UINT64_C(8000000)
 
 /* ---- settings ---- */
 
@@ -153,7 +154,7 @@ static int timeout_of(uint64_t next_ns, uint64_t now)
 static void *run(void *arg)
 {
 	struct ripc *r = arg;
-	uint64_t swept = now_ns();
+	uint64_t swept = now_ns(), tick_ns = TICK_NS;
 
 	for (;;) {
 		struct pollfd fds[] = {
@@ -171,9 +172,15 @@ static void *run(void *arg)
 		if (closing && list_empty(&r->conns))
 			return NULL;
 		cold = look(r);
-		if (!cold && next > now + TICK_NS)
-			next = now + TICK_NS;
+		/* The longer a thread has looked, the longer it probably will. Each tick takes
+		 * the processor from somebody. */
+		if (cold)
+			tick_ns = TICK_NS;
+		else if (next > now + tick_ns)
+			next = now + tick_ns;
 		poll(fds, 4, timeout_of(next, now));
+		if (!cold && tick_ns < TICK_MAX_NS)
+			tick_ns *= 2;
 		if (fds[1].revents)
 			completion_event(r);
 		if (fds[2].revents)

@@ -355,6 +355,10 @@ struct ripc {
 	atomic_uint_fast64_t epochs;
 
 	struct spin pump_lock;
+	/* The thread that has pump_lock receives for this service: one message that finds its
+	 * queue empty is handed to it. */
+	struct ripc_service *receiver;
+	struct received *handed;
 	atomic_bool hot;        /* a thread of the program has looked since the last tick */
 	pthread_t thread;
 	int wake_fd;

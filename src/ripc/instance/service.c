@@ -176,6 +176,13 @@ void service_push(struct ripc_service *s, struct received *m)
 /* Who sends over a connection is asked to hold. */
 bool service_push_pumped(struct ripc_service *s, struct received *m, bool connected)
 {
+	struct ripc *r = s->r;
+
+	if (r->receiver == s && !r->handed &&
+	    !atomic_load_explicit(&s->queued, memory_order_acquire)) {
+		r->handed = m;
+		return true;
+	}
 	if (!push(s, m, connected))
 		return false;
 	event_signal_locked(&s->event); /* pump_cool() takes pump_lock */
@@ -225,6 +232,7 @@ static bool has_message(void *arg)
 	       atomic_load_explicit(&s->closing, memory_order_relaxed);
 }
 
+/* The caller has a reference. */
 static int wait_longer(struct ripc_service *s, int timeout_ms, struct received **out)
 {
 	uint64_t until = deadline_of(timeout_ms);
@@ -246,9 +254,9 @@ static int wait_longer(struct ripc_service *s, int timeout_ms, struct received *
 }
 
 /* The usual case: no other thread is at the messages. Then `s` needs no reference, because
- * service_end() waits for pump_lock. NULL: there is no message, or it is not so; the caller has a
- * reference then. */
-static struct received *look_at_once(struct ripc_service *s)
+ * service_end() waits for pump_lock, and there is no look at the clock, which costs as much as a
+ * message. NULL: there is no message, or it is not so; the caller has a reference then. */
+static struct received *look_at_once(struct ripc_service *s, unsigned looks)
 {
 	struct ripc *r = s->r;
 	struct received *m;
@@ -259,10 +267,16 @@ static struct received *look_at_once(struct ripc_service *s)
 		return NULL;
 	}
 	m = take(s, &held);
-	if (!m) {
+	/* Who looks once and goes away does not look after the messages. */
+	if (!m && looks > 1)
+		atomic_store_explicit(&r->hot, true, memory_order_relaxed);
+	r->receiver = s;
+	for (unsigned i = 0; !m && i < looks; i++) {
 		pump_locked(r);
-		m = take(s, &held);
+		m = r->handed ? r->handed : take(s, &held);
 	}
+	r->receiver = NULL;
+	r->handed = NULL;
 	if (unlikely(!m || held))
 		service_use(s);
 	spin_unlock(&r->pump_lock);
@@ -271,24 +285,6 @@ static struct received *look_at_once(struct ripc_service *s)
 		service_put(s);
 	}
 	return m;
-}
-
-/* Takes the caller's reference. */
-static int wait_for_message(struct ripc_service *s, int timeout_ms, struct received **out)
-{
-	int ret = 0;
-
-	*out = NULL;
-	/* Without a look at the clock, which costs as much as a message. */
-	for (unsigned i = 0; timeout_ms && !*out && i < QUICK_LOOKS; i++) {
-		atomic_store_explicit(&s->r->hot, true, memory_order_relaxed);
-		pump(s->r);
-		*out = pop(s);
-	}
-	if (!*out)
-		ret = wait_longer(s, timeout_ms, out);
-	service_put(s);
-	return ret;
 }
 
 static void hand_over(struct received *got, struct ripc_message *m)
@@ -308,9 +304,11 @@ int ripc_receive(struct ripc_service *s, struct ripc_message *m, int timeout_ms)
 
 	if (!s || !m)
 		return ripc_fail(-EINVAL, "no service, or no room for the message");
-	got = look_at_once(s);
-	if (!got)
-		ret = wait_for_message(s, timeout_ms, &got);
+	got = look_at_once(s, timeout_ms ? QUICK_LOOKS : 1);
+	if (!got) {
+		ret = wait_longer(s, timeout_ms, &got);
+		service_put(s);
+	}
 	if (!ret)
 		hand_over(got, m);
 	return ret;

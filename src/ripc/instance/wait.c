@@ -2,6 +2,11 @@
 /*
  * Waiting in a call: the thread looks after messages itself for poll_us, then it sleeps, and
  * the instance's own thread does.
+ *
+ * It takes longer to be woken than to get an answer. Two sides that have gone to sleep once,
+ * because one of them lost its processor for a moment, would each be asleep again before the
+ * other one was woken. So who is woken soon after it went to sleep looks for twice as long the
+ * next time, up to PATIENCE_MAX doublings, until it has slept for long.
  */
 #include <errno.h>
 
@@ -28,34 +33,60 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-int wait_until(struct ripc *r, struct event *e, bool (*done)(void *), void *arg,
-	       uint64_t until_ns)
+/* So long between two looks at the clock: the thread was kept from looking, which does not count. */
+#define AWAY_NS 20000u
+#define PATIENCE_MAX 3
+
+static uint64_t poll_time(const struct ripc *r, unsigned patience)
 {
-	uint64_t poll_ns = r->config.c.poll_us == UINT32_MAX ?
-				   UINT64_MAX : (uint64_t)r->config.c.poll_us * 1000u;
-	uint64_t start = now_ns(), now = start;
+	return r->config.c.poll_us == UINT32_MAX ?
+		       UINT64_MAX : (uint64_t)r->config.c.poll_us * 1000u << patience;
+}
+
+/* True: it is done. False: the time is over, of polling or of the wait. */
+static bool look_for(struct ripc *r, uint64_t poll_ns, bool (*done)(void *), void *arg,
+		     uint64_t until_ns, uint64_t *now)
+{
+	uint64_t start = *now, last = start;
 
 	for (unsigned looks = 0;; looks++) {
 		if (done(arg))
-			return 0;
+			return true;
 		atomic_store_explicit(&r->hot, true, memory_order_relaxed);
 		pump(r);
 		if (looks % LOOKS)
 			continue;
-		now = now_ns();
-		if (now - start >= poll_ns || now >= until_ns)
-			break;
+		*now = now_ns();
+		if (*now - last > AWAY_NS)
+			start += *now - last;
+		last = *now;
+		if (*now - start >= poll_ns || *now >= until_ns)
+			return false;
 	}
-	while (now < until_ns) {
+}
+
+int wait_until(struct ripc *r, struct event *e, bool (*done)(void *), void *arg,
+	       uint64_t until_ns)
+{
+	unsigned patience = atomic_load_explicit(&e->patience, memory_order_relaxed);
+	uint64_t now = now_ns(), from;
+
+	if (look_for(r, poll_time(r, patience), done, arg, until_ns, &now))
+		return 0;
+	for (from = now; now < until_ns; now = now_ns()) {
 		unsigned number = event_prepare(e);
 
 		pump_cool(r);
 		if (done(arg)) {
 			event_cancel(e);
-			return 0;
+			break;
 		}
 		event_sleep(e, number, min_u64(until_ns - now, 1000000000u));
-		now = now_ns();
 	}
+	if (now - from > poll_time(r, PATIENCE_MAX))
+		patience = 0;
+	else if (patience < PATIENCE_MAX)
+		patience++;
+	atomic_store_explicit(&e->patience, patience, memory_order_relaxed);
 	return done(arg) ? 0 : -EAGAIN;
 }

@@ -81,22 +81,26 @@ static inline bool shm_harvest_due(struct shm_link *l, bool acks, bool *look)
 }
 
 /* True if promises are to be checked: once after the last message sent, if few messages
- * are outstanding and the first polls found no acknowledgement. With many outstanding,
+ * are outstanding and the first polls found no acknowledgement; later if the program waits
+ * for none of them, because the reads take lines from the peer's cache. With many outstanding,
  * acknowledgements come anyway and keep the sender from filling the ring (which would
  * cost a third of the rate), and the fence would delay the next message. Also after many
  * polls without progress, as the peer may be slow. */
 #define SHM_PROMISES_WHEN_BELOW 4
 #define SHM_IDLE_POLLS_BEFORE_PROMISES 2
+#define SHM_IDLE_POLLS_WHEN_UNWANTED 64
 #define SHM_IDLE_POLLS_TO_PROMISES 2048
 
 static inline bool shm_promises_due(struct shm_link *l)
 {
 	uint32_t pos = atomic_load_explicit(&l->tx_pos, memory_order_relaxed);
+	uint32_t harvested = atomic_load_explicit(&l->harvested, memory_order_relaxed);
+	uint32_t wanted = atomic_load_explicit(&l->wanted_pos, memory_order_relaxed);
 
 	return (l->idle_polls >= SHM_IDLE_POLLS_BEFORE_PROMISES &&
-		pos != l->promises_pos &&
-		pos - atomic_load_explicit(&l->harvested, memory_order_relaxed) <=
-			SHM_PROMISES_WHEN_BELOW) ||
+		pos != l->promises_pos && pos - harvested <= SHM_PROMISES_WHEN_BELOW &&
+		((int32_t)(wanted - harvested) > 0 ||
+		 l->idle_polls >= SHM_IDLE_POLLS_WHEN_UNWANTED)) ||
 	       unlikely(l->idle_polls % SHM_IDLE_POLLS_TO_PROMISES == 0);
 }
 

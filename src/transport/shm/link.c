@@ -131,6 +131,8 @@ int shm_link_set_area(struct shm_link *l, int area_fd, int role)
 	l->tx = &l->area->dir[role];
 	l->rx = &l->area->dir[!role];
 	atomic_store(&l->tx_pos, 0);
+	atomic_store(&l->wanted_pos, 0);
+	l->promises_pos = 0;
 	atomic_store(&l->harvested, 0);
 	atomic_store(&l->acked_hint, 0);
 	atomic_store(&l->data_tail, 0);

@@ -57,6 +57,7 @@ put(struct hca_qp *qp, struct shm_link *l, uint32_t index,
 		if (unlikely(!from))
 			goto other;
 	}
+	w.unsignaled = !(p->flags & HCA_SWQE_SIGNALED);
 	memcpy(w.slot->payload, from, p->length);
 	w.header = (struct shm_header){
 		.op = p->imm_data ? SHM_SEND_IMM : SHM_SEND,

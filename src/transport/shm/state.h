@@ -146,6 +146,7 @@ struct shm_link {
 	cache_aligned struct spin tx_lock;
 	struct shm_direction *tx;
 	_Atomic uint32_t tx_pos;
+	_Atomic uint32_t wanted_pos; /* behind the last slot that the program may wait for */
 	uint32_t data_head; /* data area in use: [tail, head), wrapping */
 	_Atomic uint32_t data_tail;
 	struct shm_inflight *inflight; /* SHM_SLOTS */
