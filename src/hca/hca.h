@@ -63,6 +63,10 @@ void hca_dm_unimport(struct ibv_dm *dm);
 
 int hca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 		    unsigned access, struct ibv_mr **out);
+/* Bytes [offset, offset + length) of a memory file (hca_region_adopt()), which is kept open and
+ * mapped until the end of the region. */
+int hca_mr_register_file(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+			 int fd, unsigned access, struct ibv_mr **out);
 int hca_mr_reregister(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access);
 int hca_mr_deregister(struct ibv_mr *mr);

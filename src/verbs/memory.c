@@ -76,14 +76,23 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 	return verbs_mr_register(pd, addr, length, iova, access);
 }
 
-/* A dma-buf has no address in this process until the adapter maps it. */
+/* Of files the adapter takes those that it can lend to peers: memory files (memfd_create(2))
+ * that are sealed against shrinking. */
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					size_t length, uint64_t iova, int fd,
 					int access)
 {
 	VERBS_FORWARD(OWNER(pd), verbs_null, ibv_reg_dmabuf_mr, pd, offset,
 		      length, iova, fd, access);
-	return verbs_null(pd ? -EOPNOTSUPP : -EINVAL);
+
+	struct ibv_mr *mr;
+	int ret = pd ? hca_mr_register_file(pd, offset, length, iova, fd,
+					    (unsigned int)access &
+						    ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE,
+					    &mr) :
+		       -EINVAL;
+
+	return ret ? verbs_null(ret) : mr;
 }
 
 /* Returns IBV_REREG_MR_ERR_INPUT after every failure: the adapter changes all or

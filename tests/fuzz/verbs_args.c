@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "verbs_args.h"
 
@@ -439,6 +440,9 @@ static void call_text(void)
 	(void)mbps_to_ibv_rate((int)number());
 }
 
+#define FILE_BYTES 8192
+static int memory_file; /* sealed against shrinking */
+
 /* What may not be there at all; and what it gave, if it is. */
 static void call_optional(void)
 {
@@ -455,7 +459,9 @@ static void call_optional(void)
 	done(ibv_set_ece(qp, &ece));
 	CALL("ibv_reg_dmabuf_mr");
 	keep(&v.mrs, has_room(&v.mrs) ?
-			     pointer(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, -1, 0)) :
+			     pointer(ibv_reg_dmabuf_mr(pd, mostly(FILE_BYTES), mostly(FILE_BYTES),
+						       number(), one_in(3) ? -1 : memory_file,
+						       (int)mostly(16))) :
 			     NULL);
 }
 
@@ -585,9 +591,12 @@ int main(int argc, char **argv)
 
 	v.memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (v.memory == MAP_FAILED)
+	memory_file = memfd_create("verbs_args", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (v.memory == MAP_FAILED || memory_file < 0 || ftruncate(memory_file, FILE_BYTES) ||
+	    fcntl(memory_file, F_ADD_SEALS, F_SEAL_SHRINK))
 		return 1;
 	ret = api_main(argc, argv, 5, 1, 0, one_run);
+	close(memory_file);
 	munmap(v.memory, MEMORY);
 	return ret;
 }

@@ -8,6 +8,7 @@
 #define LOG_ROOM "hca"
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "hca/hca.h"
 #include "hca/host/mapping.h"
@@ -193,24 +194,77 @@ int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
 	return 0;
 }
 
+static int register_in_region(struct ibv_pd *pd, struct hca_region *region, uint64_t offset,
+			      const struct range *r, struct hca_mr **out)
+{
+	struct hca_mr *mr;
+	int ret = rights_check(r->access);
+
+	if (!ret)
+		ret = mr_new(pd, &mr);
+	if (ret)
+		return ret;
+	mr_set_range(mr, r);
+	mr->ibv.rkey = mr->ibv.lkey;
+	mr->base = region->addr + offset;
+	mr->region = region;
+	mr_publish(mr);
+	hca_live_begin(&mr->ibv, HCA_MR);
+	*out = mr;
+	return 0;
+}
+
 int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
 			   uint64_t offset, size_t length, unsigned access,
 			   struct ibv_mr **out)
 {
 	const struct range r = { .length = length, .access = access };
 	struct hca_mr *mr;
-	int ret = rights_check(access);
+	int ret = register_in_region(pd, region, offset, &r, &mr);
 
 	if (!ret)
-		ret = mr_new(pd, &mr);
+		*out = &mr->ibv;
+	return ret;
+}
+
+static void region_drop(struct hca_region *region, bool mapped)
+{
+	if (mapped)
+		munmap(region->addr, region->length);
+	hca_region_destroy(region);
+}
+
+int hca_mr_register_file(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+			 int fd, unsigned access, struct ibv_mr **out)
+{
+	const struct range r = {
+		/* As with other adapters. */
+		.addr = (void *)(uintptr_t)offset,
+		.length = length,
+		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+		.access = access,
+	};
+	struct hca_region *region;
+	struct hca_mr *mr;
+	int ret = rights_check(access);
+
 	if (ret)
 		return ret;
-	mr_set_range(mr, &r);
-	mr->ibv.rkey = mr->ibv.lkey;
-	mr->base = region->addr + offset;
-	mr->region = region;
-	mr_publish(mr);
-	hca_live_begin(&mr->ibv, HCA_MR);
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return -EOPNOTSUPP;
+	if (!length || r.iova + length < r.iova)
+		return -EINVAL;
+	ret = hca_region_adopt(fd, access & IBV_ACCESS_LOCAL_WRITE, &region);
+	if (ret)
+		return ret == -ENOSPC ? -ENOMEM : ret;
+	ret = length > region->length || offset > region->length - length ? -EINVAL : 0;
+	if (!ret)
+		ret = register_in_region(pd, region, offset, &r, &mr);
+	if (ret) {
+		region_drop(region, true);
+		return ret;
+	}
+	mr->by_file = true;
 	*out = &mr->ibv;
 	return 0;
 }
@@ -279,7 +333,7 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
 	    (!hca_live(pd, HCA_PD) || pd->context != ibmr->context))
 		return -EINVAL;
-	if (mr->dm) /* is no memory of the program */
+	if (mr->dm || mr->by_file) /* is not at an address of the program's */
 		return -EOPNOTSUPP;
 	if (hca_context_inherited(ibmr->context))
 		return -ENODEV;
@@ -330,6 +384,8 @@ int hca_mr_deregister(struct ibv_mr *ibmr)
 		hca_null_release();
 	if (mr->dm)
 		atomic_fetch_sub(&mr->dm->shared.users, 1);
+	else if (mr->by_file)
+		region_drop(mr->region, !hca_context_inherited(ibmr->context));
 	else if (!hca_context_inherited(ibmr->context))
 		hca_remap_detach(mr);
 	hca_pd_put(hca_pd(ibmr->pd));

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "hca/host/memory_file.h"
+#include "hca/run/aside.h"
 #include "hca/share/process.h"
 #include "util/log.h"
 
@@ -56,16 +58,15 @@ static int enter(struct hca_region *r)
 	return -ENOSPC;
 }
 
-int hca_region_create(uint64_t length, struct hca_region **out)
+/* Takes `fd`, also where it fails. */
+static int region_of(int fd, uint64_t length, struct hca_region **out)
 {
 	struct hca_region *r = calloc(1, sizeof(*r));
-	int ret;
+	int ret = -ENOMEM;
 
 	if (!r)
-		return -ENOMEM;
-	ret = r->fd = file_create(length);
-	if (ret < 0)
-		goto err_free;
+		goto err_file;
+	r->fd = fd;
 	r->length = length;
 	pthread_mutex_lock(&regions.lock);
 	ret = enter(r);
@@ -76,9 +77,57 @@ int hca_region_create(uint64_t length, struct hca_region **out)
 	return 0;
 
 err_file:
-	close(r->fd);
-err_free:
 	free(r);
+	close(fd);
+	return ret;
+}
+
+int hca_region_create(uint64_t length, struct hca_region **out)
+{
+	int fd = file_create(length);
+
+	return fd < 0 ? fd : region_of(fd, length, out);
+}
+
+static int file_check(int fd, uint64_t *length)
+{
+	struct stat st;
+
+	if (fcntl(fd, F_GETFD) < 0)
+		return -EBADF;
+	if (!hca_fd_is_memory(fd))
+		return -EOPNOTSUPP;
+	if (fstat(fd, &st))
+		return -errno;
+	*length = (uint64_t)st.st_size;
+	return *length ? 0 : -EINVAL;
+}
+
+int hca_region_adopt(int fd, bool writable, struct hca_region **out)
+{
+	uint64_t length = 0;
+	void *memory;
+	int own, ret = file_check(fd, &length);
+
+	if (ret)
+		return ret;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return -errno;
+	memory = mmap(NULL, length, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, own, 0);
+	if (memory == MAP_FAILED) {
+		ret = errno == EPERM ? -EACCES : -errno;
+		close(own);
+		return ret;
+	}
+	madvise(memory, length, MADV_DONTFORK);
+	/* Where the administrator lets shared memory have them. */
+	madvise(memory, length, MADV_HUGEPAGE);
+	ret = region_of(own, length, out);
+	if (ret)
+		munmap(memory, length);
+	else
+		(*out)->addr = memory;
 	return ret;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory of this process that peers may map: regions, each a memory file of a fixed size.
- * Device memory and application memory that was moved into a file (BUSBAR_MAP_MEMORY) are
- * in regions. A key for such memory has the region's number and the offset in the shared
+ * Device memory and application memory that was moved into a file (BUSBAR_MAP_MEMORY) or
+ * registered by its file (ibv_reg_dmabuf_mr) are in regions. A key for such memory has the region's number and the offset in the shared
  * key table; a peer then asks for the descriptor.
  *
  * Not here: which peers may ask (peers.h), and the peer's side (in the transport).
@@ -28,6 +28,10 @@ struct hca_region {
 /* A region of `length` bytes (whole pages), sealed against any other size and
  * not mapped yet. 0, -ENOSPC (too many) or another negative errno. */
 int hca_region_create(uint64_t length, struct hca_region **out);
+/* A region of a memory file of the program's, which is sealed against shrinking, mapped readable
+ * and, if `writable`, writable; it has a descriptor of its own. 0, -EBADF, -EOPNOTSUPP (no such
+ * file), -EACCES (it may not be mapped so), -ENOSPC (too many) or another negative errno. */
+int hca_region_adopt(int fd, bool writable, struct hca_region **out);
 /* Peers are told to unmap it. No key may name it any more; the caller unmaps it here. */
 void hca_region_destroy(struct hca_region *r);
 /* A descriptor of the region for a peer, to be closed by the caller: read-only

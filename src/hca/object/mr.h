@@ -23,6 +23,7 @@ struct hca_mr {
 	struct hca_dm *dm;         /* device memory that is registered, or NULL */
 	struct list remap_entry;   /* owned by remap.c, as is remap_plain */
 	bool remap_plain;
+	bool by_file;     /* made by ibv_reg_dmabuf_mr(); `region` is of this one alone */
 	bool null;        /* made by ibv_alloc_null_mr() */
 	bool imported;    /* made by ibv_import_mr(): a handle of another region */
 	uint32_t windows; /* windows bound to it; under hca_key_lock */

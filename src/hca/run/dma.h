@@ -44,4 +44,8 @@ static inline void hca_dma_copy(void *to, const void *from, size_t length)
  * last ones last: programs wait for the last byte of a WRITE. */
 void hca_dma_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length);
 
+/* For so much that the caches do not keep it: the stores go by them, in no order, and are visible
+ * before later ones of this thread. */
+void hca_dma_copy_past_caches(uint8_t *to, const uint8_t *from, uint64_t length);
+
 #endif

@@ -77,7 +77,7 @@ static void release(struct pool *p, struct list *gone)
 
 		/* What the adapter still reaches must not become somebody else's memory. */
 		if (!pool_keys_drop(p, s))
-			pool_unmap(p, (void *)s->start, s->end - s->start, s->page);
+			pool_unmap(p, (void *)s->start, s->end - s->start, &s->place);
 		free(s);
 	}
 }
@@ -97,25 +97,26 @@ static size_t span_bytes(const struct pool_class *c, size_t slot_bytes)
 }
 
 /* Buffers of SLAB_BYTES_MIN and more are spans of their own. */
-static void *map_once(struct pool *p, size_t bytes, size_t slot_bytes, struct pool_page **page)
+static void *map_once(struct pool *p, size_t bytes, size_t slot_bytes,
+		      struct pool_place *place)
 {
-	return slot_bytes < SLAB_BYTES_MIN ? pool_map_slab(bytes) : pool_map_long(p, bytes, page);
+	return slot_bytes < SLAB_BYTES_MIN ? pool_map_slab(bytes) : pool_map_long(p, bytes, place);
 }
 
-static void *map(struct pool *p, size_t bytes, size_t slot_bytes, struct pool_page **page)
+static void *map(struct pool *p, size_t bytes, size_t slot_bytes, struct pool_place *place)
 {
-	void *memory = map_once(p, bytes, slot_bytes, page);
+	void *memory = map_once(p, bytes, slot_bytes, place);
 
 	if (memory)
 		return memory;
 	pool_trim(p, 0);
-	return map_once(p, bytes, slot_bytes, page);
+	return map_once(p, bytes, slot_bytes, place);
 }
 
 static struct pool_span *span_map(struct pool *p, unsigned size_class)
 {
 	const size_t slot_bytes = pool_class_bytes(size_class);
-	struct pool_page *page = NULL;
+	struct pool_place place = { .fd = -1 };
 	struct pool_span *s = NULL;
 	void *memory;
 	size_t bytes;
@@ -123,15 +124,15 @@ static struct pool_span *span_map(struct pool *p, unsigned size_class)
 	spin_lock(&p->lock);
 	bytes = span_bytes(&p->classes[size_class], slot_bytes);
 	spin_unlock(&p->lock);
-	memory = map(p, bytes, slot_bytes, &page);
+	memory = map(p, bytes, slot_bytes, &place);
 	if (memory)
 		s = pool_span_new(memory, bytes, (uint32_t)(bytes / slot_bytes));
 	if (!s) {
 		if (memory)
-			pool_unmap(p, memory, bytes, page);
+			pool_unmap(p, memory, bytes, &place);
 		return NULL;
 	}
-	s->page = page;
+	s->place = place;
 	s->size_class = size_class;
 	if (s->count > 1)
 		s->slot_bytes = (uint32_t)slot_bytes;
@@ -392,6 +393,7 @@ int pool_open(struct pool **out, struct ibv_pd *pd, size_t kept_bytes_max)
 	if (device.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
 				       IBV_DEVICE_MEM_WINDOW_TYPE_2B))
 		p->access_always = IBV_ACCESS_MW_BIND;
+	p->files = pool_files_are_taken(pd);
 	pthread_mutex_init(&p->registering, NULL);
 	list_init(&p->idle);
 	list_init(&p->pages);
@@ -410,7 +412,7 @@ void pool_close(struct pool *p)
 
 		pool_tree_remove(&p->root, s);
 		if (!pool_keys_drop(p, s) && !s->foreign)
-			pool_unmap(p, (void *)s->start, s->end - s->start, s->page);
+			pool_unmap(p, (void *)s->start, s->end - s->start, &s->place);
 		free(s);
 	}
 	pool_pages_forget(p);

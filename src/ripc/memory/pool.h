@@ -10,9 +10,8 @@
  * without remote rights if the memory is used locally before. On iWARP the sink
  * of a READ needs remote write access too, so local sinks of READs use the sink's.
  *
- * Anonymous shared mappings from 64 KiB on (so that a child of fork() does not move the
- * parent's pages), with MADV_DONTFORK not set; below that slabs of them. All functions: any
- * thread. Allocating and freeing the same size again: no system call, no registration.
+ * From 64 KiB on a buffer is registered by itself, below that in slabs; where they lie is in
+ * pool_map.c. All functions: any thread. Allocating and freeing the same size again: no system call, no registration.
  */
 #ifndef RIPC_POOL_H
 #define RIPC_POOL_H

@@ -33,7 +33,12 @@ static struct ibv_mr *try(const struct pool *p, const struct pool_span *s,
 	void *memory = (void *)s->start;
 	size_t bytes = s->end - s->start;
 	int flags = rights[access] | p->access_always;
-	struct ibv_mr *mr = ibv_reg_mr(p->pd, memory, bytes, flags);
+	struct ibv_mr *mr = s->place.fd < 0 ? NULL :
+		ibv_reg_dmabuf_mr(p->pd, 0, bytes, s->start, s->place.fd, flags);
+
+	/* By its address it is usable all the same. */
+	if (!mr)
+		mr = ibv_reg_mr(p->pd, memory, bytes, flags);
 
 	/* A program may send from memory that it may only read. */
 	if (!mr && s->foreign && access != POOL_SINK && access != POOL_WINDOW &&

@@ -25,6 +25,7 @@ struct pool {
 	struct ibv_pd *pd;
 	size_t kept_bytes_max;
 	int access_always;        /* rights of all registrations */
+	bool files;               /* the longest buffers lie in memory files */
 	pthread_mutex_t registering; /* one at a time, so none is made twice */
 	struct spin lock;         /* of all that follows, and of the spans */
 	struct pool_span *root;
@@ -45,10 +46,12 @@ void pool_say(const char *what, size_t bytes, int error);
 
 /* For short buffers; NULL: there is no memory. */
 void *pool_map_slab(size_t bytes);
-/* For one long buffer. *page: where it lies with others, or NULL: it is a mapping of its own. */
-void *pool_map_long(struct pool *p, size_t bytes, struct pool_page **page);
+/* For one long buffer. */
+void *pool_map_long(struct pool *p, size_t bytes, struct pool_place *place);
 /* What either has returned. */
-void pool_unmap(struct pool *p, void *memory, size_t bytes, struct pool_page *page);
+void pool_unmap(struct pool *p, void *memory, size_t bytes, const struct pool_place *place);
+/* Does the adapter register memory files (ibv_reg_dmabuf_mr(3))? */
+bool pool_files_are_taken(struct ibv_pd *pd);
 /* Before the end of the pool. Pages that still have buffers, which the adapter reaches, stay
  * mapped. */
 void pool_pages_forget(struct pool *p);

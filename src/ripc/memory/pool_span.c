@@ -49,6 +49,7 @@ struct pool_span *pool_span_new(void *memory, size_t bytes, uint32_t count)
 	s->end = s->start + bytes;
 	s->weight = weight_of(s->start);
 	s->count = count;
+	s->place.fd = -1;
 	for (uint32_t i = 0; i < count; i++) {
 		s->slots[i].span = s;
 		s->slots[i].next_free = i + 1 < count ? i + 1 : POOL_NO_SLOT;

@@ -34,13 +34,19 @@ struct pool_region {
 	enum pool_state state;
 };
 
+/* Where a span lies. */
+struct pool_place {
+	struct pool_page *page; /* with others; NULL: by itself */
+	int fd;                 /* of the memory file; -1: in none */
+};
+
 struct pool_span {
 	struct pool_span *left, *right; /* tree, by address */
 	uint64_t weight;                /* no child's is more */
 	uintptr_t start, end;
 	struct ibv_mr *mr[POOL_ACCESSES]; /* NULL: not needed yet */
 	bool foreign;                   /* memory of the program's own */
-	struct pool_page *page;         /* where it lies with others; NULL: by itself */
+	struct pool_place place;
 	unsigned size_class;
 	uint32_t slot_bytes;            /* only where there are several */
 	uint32_t count, used;           /* buffers */

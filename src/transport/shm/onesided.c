@@ -55,6 +55,7 @@
 #include "util/log.h"
 #include "util/spin.h"
 
+#define ORDERED_END 4096
 #define FENCE_YIELDS 1000
 #define FENCE_PAUSE_US 200
 
@@ -97,6 +98,20 @@ static int copy_mapped_carefully(const struct hca_qp *qp,
 		      hca_sges_read(qp->pd, e->sge, e->num_sge, at, far, length);
 }
 
+static void copy_piece(uint8_t *near, uint8_t *far, uint64_t length, bool read, bool is_long)
+{
+	/* Its last bytes may be what the target's program waits for. */
+	uint64_t past = is_long && length > ORDERED_END ?
+				(read ? length : length - ORDERED_END) : 0;
+
+	if (past)
+		hca_dma_copy_past_caches(read ? near : far, read ? far : near, past);
+	if (read)
+		memcpy(near + past, far + past, length - past);
+	else
+		hca_dma_copy_ordered(far + past, near + past, length - past);
+}
+
 static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
 				      const struct hca_swqe *e, bool read,
 				      const struct near *near,
@@ -109,10 +124,7 @@ static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
 	for (int i = 0; i < near->count; i++) {
 		const struct iovec *n = &near->iov[i];
 
-		if (read)
-			memcpy(n->iov_base, far, n->iov_len);
-		else
-			hca_dma_copy_ordered(far, n->iov_base, n->iov_len);
+		copy_piece(n->iov_base, far, n->iov_len, read, e->length > SHM_COPY_LONG);
 		far += n->iov_len;
 	}
 	return IBV_WC_SUCCESS;

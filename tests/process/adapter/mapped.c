@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that the peer has mapped (device memory, and application memory moved by
- * BUSBAR_MAP_MEMORY): the target need not run, its death is noticed, its
+ * Memory that the peer has mapped (device memory, application memory moved by
+ * BUSBAR_MAP_MEMORY, and what was registered by its file): the target need not run, its death is noticed, its
  * withdrawal is final, and bytes become visible in their order.
  *
  * All other ways into a peer's memory are switched off, so that nothing but the
  * mapping can do it.
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "pair.h"
 
@@ -238,6 +241,105 @@ static void mappings_end_with_the_link(struct pair *p)
 	expect_eq(regions_here(), 0);
 }
 
+/* ---- by its file ---- */
+
+enum {
+	FILE_BYTES = 18 << 20, /* past the caches from 16 MiB on */
+	LONG = (16 << 20) + 5 * 4096 + 77,
+	FILE_AT = 4096, /* of the registration, in the file */
+	THERE = 13,     /* of what is written, in the registration */
+};
+#define IOVA UINT64_C(0x123000)
+
+static const struct side_options large = { .mr_access = ALL, .cqe = 1024, .send_wr = 256,
+					   .bytes = FILE_BYTES };
+
+/* Of the side in this process that owns it. */
+static uint8_t *file_memory;
+static struct ibv_mr *file_mr;
+
+static int own_file(struct end *e, void *arg)
+{
+	int fd = memfd_create("busbar-region", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct target *t = arg;
+
+	if (fd < 0 || ftruncate(fd, FILE_BYTES) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return -1;
+	file_memory = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	file_mr = ibv_reg_dmabuf_mr(e->pd, FILE_AT, FILE_BYTES - FILE_AT, IOVA, fd, ALL);
+	close(fd);
+	if (file_memory == MAP_FAILED || !file_mr)
+		return -1;
+	*t = (struct target){ IOVA, file_mr->rkey };
+	return 0;
+}
+
+static int disown_file(struct end *e, void *arg)
+{
+	return ibv_dereg_mr(file_mr) || munmap(file_memory, FILE_BYTES);
+}
+
+/* All that was written is there, and nothing beside it. */
+static int check_file(struct end *e, void *arg)
+{
+	const uint8_t *at = file_memory + FILE_AT + THERE;
+
+	for (uint32_t k = 0; k < LONG; k++)
+		if (at[k] != pattern(1, k))
+			return (int)k + 1;
+	return at[-1] || at[LONG] ? -1 : 0;
+}
+
+static struct target start_with_file(struct pair *p)
+{
+	struct target t;
+
+	p->conn.access_a = p->conn.access_b = ALL & ~IBV_ACCESS_LOCAL_WRITE;
+	pair_start(p, &large);
+	expect_eq(side_run(&p->b, own_file, &t, sizeof(t)), 0);
+	map(p, &t);
+	return t;
+}
+
+static void let_go_of_file(struct side *s)
+{
+	int unused = 0;
+
+	expect_eq(side_run(s, disown_file, &unused, sizeof(unused)), 0);
+}
+
+static void memory_registered_by_its_file_is_used_of_a_stopped_target(struct pair *p)
+{
+	struct target t = start_with_file(p);
+
+	use_stopped(p, &t);
+	let_go_of_file(&p->b);
+}
+
+/* Addresses without any alignment. */
+static void what_goes_past_the_caches_comes_whole(struct pair *p)
+{
+	struct target t = start_with_file(p);
+	struct send_req r;
+	int unused = 0;
+
+	side_set(&p->a, 0, 8, 0);
+	r = request(p, IBV_WR_RDMA_WRITE, 1, &t, 8);
+	complete(p, &r);
+	side_fill(&p->a, 5, LONG, 1);
+	r = request(p, IBV_WR_RDMA_WRITE, 1, &t, LONG);
+	r.remote_addr += THERE;
+	r.sge[0].addr += 5;
+	complete(p, &r);
+	expect_eq(side_run(&p->b, check_file, &unused, sizeof(unused)), 0);
+	side_set(&p->a, 0, FILE_BYTES, 0xee);
+	r.opcode = IBV_WR_RDMA_READ;
+	r.sge[0].addr += 4;
+	complete(p, &r);
+	side_check(&p->a, 9, LONG, 1);
+	let_go_of_file(&p->b);
+}
+
 /* ---- withdrawal ---- */
 
 /* Writes until it is refused. */
@@ -368,6 +470,9 @@ static const struct test_case cases[] = {
 	CASE_IN(ONLY_TWO_PROCESSES, device_memory_of_a_stopped_target_is_used),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		application_memory_of_a_stopped_target_is_used),
+	RULE_IN(ONLY_TWO_PROCESSES, "ibv_reg_dmabuf_mr(3)",
+		memory_registered_by_its_file_is_used_of_a_stopped_target),
+	CASE(what_goes_past_the_caches_comes_whole),
 	CASE_IN(ONLY_TWO_PROCESSES, a_killed_target_is_not_written),
 	CASE(mappings_end_with_the_memory),
 	CASE(mappings_end_with_the_link),

@@ -5,6 +5,7 @@
  * ibv_reg_mr, ibv_rereg_mr and ibv_alloc_null_mr).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -213,9 +214,112 @@ static void registration_looks_at_the_memory(struct pair *p)
 	REFUSED(EINVAL, at, 4096, IBV_ACCESS_REMOTE_WRITE);
 	REFUSED(EINVAL, at, 4096, IBV_ACCESS_REMOTE_ATOMIC);
 #undef REFUSED
+}
+
+/* ---- by a file ---- */
+
+static int memory_file(uint64_t bytes, int seals)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	expect(fd >= 0 && !ftruncate(fd, (off_t)bytes));
+	expect(!seals || !fcntl(fd, F_ADD_SEALS, seals));
+	return fd;
+}
+
+/* Puts the second page of a file in place of the side's memory at AT, and registers that page;
+ * 0 or the errno. */
+static int do_reg_file(struct end *e, void *arg)
+{
+	int fd = memory_file(3 * 4096, F_SEAL_SHRINK | F_SEAL_GROW);
+	struct own_address *o = arg;
+	struct ibv_mr *mr;
+
+	if (mmap(e->buffer + AT, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 4096) ==
+	    MAP_FAILED)
+		return -1;
 	errno = 0;
-	expect(!ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0));
+	mr = ibv_reg_dmabuf_mr(e->pd, o->offset, o->length, o->iova, fd, o->access);
+	close(fd);
+	if (!mr)
+		return errno;
+	for (int i = 0; i < SIDE_MRS; i++) {
+		if (e->mr[i])
+			continue;
+		e->mr[i] = mr;
+		break;
+	}
+	o->key = mr->lkey;
+	return mr->length == o->length && mr->pd == e->pd ? 0 : -2;
+}
+
+static void a_region_may_be_registered_by_its_file(struct pair *p)
+{
+	struct own_address o = { 4096, 4096, UINT64_C(1) << 40, all, 0 };
+
+	start(p);
+	expect_eq(side_run(&p->b, do_reg_file, &o, sizeof(o)), 0);
+	/* The last ones when the peer has mapped it, or had the time for that. */
+	for (int i = 0; i < 20; i++)
+		used_from(p, o.key, o.iova);
+	expect_status(access_with(&p->a, &p->b, IBV_WR_RDMA_WRITE, 0, o.key, o.iova - 1),
+		      IBV_WC_REM_ACCESS_ERR);
+	reconnect(p);
+	expect_status(access_with(&p->a, &p->b, IBV_WR_RDMA_WRITE, 0, o.key,
+				  o.iova + 4096 - 63), IBV_WC_REM_ACCESS_ERR);
+}
+
+static void registration_by_a_file_looks_at_the_file(struct pair *p)
+{
+	int fd, ro, sealed, pipes[2];
+	struct ibv_mr *mr;
+	struct ibv_pd *pd;
+	char path[64];
+
+	side_open(&p->a, &big);
+	pd = p->a.end->pd;
+	fd = memory_file(3 * 4096, F_SEAL_SHRINK);
+	sealed = memory_file(4096, F_SEAL_SHRINK | F_SEAL_WRITE);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY | O_CLOEXEC);
+	expect(ro >= 0 && !pipe(pipes));
+#define REFUSED(error, offset, length, iova, fd, access)                               \
+	do {                                                                           \
+		errno = 0;                                                             \
+		expect(!ibv_reg_dmabuf_mr(pd, offset, length, iova, fd, access));      \
+		expect_eq(errno, error);                                               \
+	} while (0)
+	REFUSED(EBADF, 0, 4096, 0, -1, 0);
+	REFUSED(EOPNOTSUPP, 0, 4096, 0, pipes[0], 0);
+	REFUSED(EINVAL, 0, 0, 0, fd, 0);
+	REFUSED(EINVAL, 0, 3 * 4096 + 1, 0, fd, 0);
+	REFUSED(EINVAL, 2 * 4096, 4097, 0, fd, 0);
+	REFUSED(EINVAL, UINT64_MAX, 2, 0, fd, 0);
+	REFUSED(EINVAL, 0, 4096, UINT64_MAX - 4094, fd, 0);
+	REFUSED(EINVAL, 0, 4096, 0, fd, IBV_ACCESS_REMOTE_WRITE);
+	REFUSED(EOPNOTSUPP, 0, 4096, 0, fd, IBV_ACCESS_ON_DEMAND);
+	REFUSED(EACCES, 0, 4096, 0, ro, IBV_ACCESS_LOCAL_WRITE);
+	REFUSED(EACCES, 0, 4096, 0, sealed, IBV_ACCESS_LOCAL_WRITE);
+	expect_eq(ibv_dereg_mr(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, ro, IBV_ACCESS_REMOTE_READ)), 0);
+	expect_eq(ibv_dereg_mr(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, sealed, 0)), 0);
+	/* A file that may shrink. */
+	expect(!ftruncate(fd, 4 * 4096));
+	ro = (close(ro), memory_file(4096, 0));
+	REFUSED(EOPNOTSUPP, 0, 4096, 0, ro, 0);
+	/* It stays what it is. */
+	mr = ibv_reg_dmabuf_mr(pd, 1, 3 * 4096, 5, fd, IBV_ACCESS_LOCAL_WRITE);
+	expect(mr);
+	errno = 0;
+	expect_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+		  IBV_REREG_MR_ERR_INPUT);
 	expect_eq(errno, EOPNOTSUPP);
+	expect_eq(ibv_dereg_mr(mr), 0);
+#undef REFUSED
+	close(fd);
+	close(ro);
+	close(sealed);
+	close(pipes[0]);
+	close(pipes[1]);
 }
 
 /* ---- null ---- */
@@ -619,6 +723,9 @@ static const struct test_case cases[] = {
 	CASE(an_empty_region_gives_nothing),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_reg_mr(3)",
 		registration_looks_at_the_memory),
+	RULE("ibv_reg_dmabuf_mr(3)", a_region_may_be_registered_by_its_file),
+	RULE_IN(ONLY_ONE_PROCESS, "ibv_reg_dmabuf_mr(3)",
+		registration_by_a_file_looks_at_the_file),
 	RULE("ibv_alloc_null_mr(3)", the_null_region_is_all_zeros),
 	RULE("ibv_alloc_null_mr(3)", what_goes_to_the_null_region_is_gone),
 	RULE("ibv_alloc_null_mr(3)",

@@ -77,20 +77,6 @@ static void queue_pairs_that_are_not_offered_are_refused(struct pair *p)
 	TRY(EINVAL, init.cap.max_inline_data = 1 << 20);
 }
 
-static void other_features_that_are_not_offered_are_refused(struct pair *p)
-{
-	struct end *e = p->a.end;
-
-	side_open(&p->a, NULL);
-#define REFUSED(call)                                      \
-	do {                                               \
-		errno = 0;                                 \
-		expect(!(call));                           \
-		expect_eq(errno, EOPNOTSUPP);              \
-	} while (0)
-	REFUSED(ibv_reg_dmabuf_mr(e->pd, 0, 4096, 0, 0, 0));
-}
-
 /* qperf does. */
 static void a_list_of_devices_may_be_given_to_free(struct pair *p)
 {
@@ -396,8 +382,6 @@ static const struct test_case cases[] = {
 		objects_in_use_cannot_be_destroyed),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_create_qp(3)",
 		queue_pairs_that_are_not_offered_are_refused),
-	CASE_IN(ONLY_ONE_PROCESS,
-		other_features_that_are_not_offered_are_refused),
 	CASE_IN(ONLY_ONE_PROCESS, a_list_of_devices_may_be_given_to_free),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_query_device(3)",
 		the_device_says_what_it_does_not_offer),

@@ -215,6 +215,14 @@ int hca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 	GIVE(out, &fake_hca.mr);
 }
 
+int hca_mr_register_file(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+			 int fd, unsigned access, struct ibv_mr **out)
+{
+	fake_hca.mr_iova = iova;
+	fake_hca.mr_access = access;
+	GIVE(out, &fake_hca.mr);
+}
+
 int hca_mr_reregister(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access)
 {
