@@ -185,6 +185,11 @@ struct ripc_service {
 	struct list offers;     /* return buffers given to peers; `lock` */
 	struct list sends;      /* long messages whose end was not asked for; `lock` */
 	uint64_t next_token, next_offer; /* `lock` */
+	/* The peer that service `to` is at, where the last short message went, if table_changes
+	 * is still the same; NULL: not known. table_lock */
+	struct peer *to_peer;
+	uint32_t to;
+	unsigned to_changes;
 };
 
 /* ---- peers ---- */
@@ -320,7 +325,7 @@ struct conn {
 	_Atomic uint32_t told;  /* of these, that the peer was told of */
 	bool closed;            /* `received` is final: the last slot is the owner; receive_lock */
 	struct spin receive_lock; /* posting, against the end of the queue pair */
-	/* The service that the last message was for, if services_changes is still the same;
+	/* The service that the last message was for, if table_changes is still the same;
 	 * pump_lock. */
 	struct ripc_service *to;
 	unsigned to_changes;
@@ -349,7 +354,7 @@ struct ripc {
 	struct counters counters;
 
 	struct spin table_lock;
-	atomic_uint services_changes; /* changes of `services`; table_lock */
+	atomic_uint table_changes; /* of `services` and `routes`; table_lock */
 	struct list services[TABLE_SIZE], routes[TABLE_SIZE], peers[TABLE_SIZE];
 	atomic_uint live_conns;
 	atomic_uint_fast64_t epochs;

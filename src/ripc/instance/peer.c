@@ -202,17 +202,33 @@ struct peer *route_find(struct ripc *r, uint32_t id)
 	return p;
 }
 
+/* table_lock. Looks it up where it was not the last one, or something has changed since. */
+static struct peer *peer_of(struct ripc_service *s, uint32_t to, bool *closed)
+{
+	struct ripc *r = s->r;
+	unsigned changes = atomic_load_explicit(&r->table_changes, memory_order_relaxed);
+
+	*closed = false;
+	if (likely(s->to_peer && s->to == to && s->to_changes == changes))
+		return s->to_peer;
+	*closed = service_here(r, s->id) != s;
+	if (*closed)
+		return NULL;
+	s->to_peer = service_here(r, to) ? NULL : known(r, to);
+	s->to = to;
+	s->to_changes = changes;
+	return s->to_peer;
+}
+
 int peer_lock_known(struct ripc_service *s, uint32_t to, struct peer **out)
 {
 	struct ripc *r = s->r;
 	uint32_t from = s->id;
-	struct peer *p = NULL;
+	struct peer *p;
 	bool closed;
 
 	spin_lock(&r->table_lock);
-	closed = service_here(r, from) != s;
-	if (!closed && !service_here(r, to))
-		p = known(r, to);
+	p = peer_of(s, to, &closed);
 	/* Not waited for: peers are locked before the table. */
 	if (p && pthread_mutex_trylock(&p->lock))
 		p = NULL;
@@ -268,6 +284,7 @@ void routes_forget(struct ripc *r, uint32_t id, const struct peer *p)
 			if (p ? route->peer == p : route->id == id) {
 				list_remove(&route->entry);
 				list_push(&gone, &route->entry);
+				atomic_fetch_add(&r->table_changes, 1);
 			}
 		}
 	}
@@ -310,6 +327,7 @@ static void route_add(struct ripc *r, uint32_t id, struct peer *p)
 	atomic_fetch_add(&p->users, 1);
 	spin_lock(&r->table_lock);
 	list_push(head_of(r->routes, id), &route->entry);
+	atomic_fetch_add(&r->table_changes, 1);
 	spin_unlock(&r->table_lock);
 }
 

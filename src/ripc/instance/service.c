@@ -52,12 +52,12 @@ struct ripc_service *service_pumped(struct ripc *r, struct conn *c, uint32_t id)
 
 	/* One that leaves is removed from the table, and waits for pump_lock then. */
 	if (c && c->to &&
-	    c->to_changes == atomic_load_explicit(&r->services_changes, memory_order_acquire) &&
+	    c->to_changes == atomic_load_explicit(&r->table_changes, memory_order_acquire) &&
 	    c->to->id == id)
 		return c->to;
 	spin_lock(&r->table_lock);
 	s = service_here(r, id);
-	changes = atomic_load_explicit(&r->services_changes, memory_order_relaxed);
+	changes = atomic_load_explicit(&r->table_changes, memory_order_relaxed);
 	spin_unlock(&r->table_lock);
 	if (c) {
 		c->to = s;
@@ -397,7 +397,7 @@ static int enter(struct ripc *r, struct ripc_service *s)
 		ret = -EADDRINUSE;
 	} else {
 		list_push(head_of(r, s->id), &s->entry);
-		atomic_fetch_add(&r->services_changes, 1);
+		atomic_fetch_add(&r->table_changes, 1);
 	}
 	spin_unlock(&r->table_lock);
 	return ret;
@@ -482,7 +482,7 @@ void service_end(struct ripc_service *s, bool withdraw)
 	resolver_leave(r->resolver, s->id, s->name[0] ? s->name : NULL);
 	spin_lock(&r->table_lock);
 	list_remove(&s->entry);
-	atomic_fetch_add(&r->services_changes, 1);
+	atomic_fetch_add(&r->table_changes, 1);
 	spin_unlock(&r->table_lock);
 	atomic_store(&s->closing, true);
 	/* Those who use it without a reference have one of these locks. */

@@ -495,7 +495,7 @@ static void a_connection_over_another_adapter_is_refused(void **state)
 	begin(LISTEN_HIGH "}; " CALL_LOW "};");
 	fake_set_other_adapter(true);
 	assert_int_equal(harness_start(&h), 0);
-	WAIT_FOR(harness_logged("goes over adapter fake1, but the samples are registered with fake0") == 1);
+	WAIT_FOR(harness_logged("goes over adapter fake1, but the samples are registered with fake0") >= 1);
 	end();
 }
 
