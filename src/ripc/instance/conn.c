@@ -25,13 +25,20 @@
 #define TELL_ALONE (CONN_CREDITS / 2) /* for which a packet is sent */
 #define CONTROLS_MAX 4096
 
-static int post_receive(struct conn *c, struct slot *slot)
+/* `slot` and those behind it, at most CONN_TOGETHER. */
+static int post_receives(struct conn *c, struct slot *slot)
 {
-	struct ibv_sge sge = { (uintptr_t)slot->bytes, SLOT_BYTES, c->ref.lkey };
-	struct ibv_recv_wr wr = { .wr_id = work_id(slot, WORK_RECEIVE), .sg_list = &sge,
-				  .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr[CONN_TOGETHER], *bad;
+	struct ibv_sge sge[CONN_TOGETHER];
 
-	return ibv_post_recv(c->qp, &wr, &bad) ? -EIO : 0;
+	for (unsigned i = 0; slot; i++, slot = slot->next) {
+		sge[i] = (struct ibv_sge){ (uintptr_t)slot->bytes, SLOT_BYTES, c->ref.lkey };
+		wr[i] = (struct ibv_recv_wr){
+			.wr_id = work_id(slot, WORK_RECEIVE), .sg_list = &sge[i], .num_sge = 1,
+			.next = slot->next ? &wr[i + 1] : NULL,
+		};
+	}
+	return ibv_post_recv(c->qp, wr, &bad) ? -EIO : 0;
 }
 
 static int qp_create(struct conn *c)
@@ -81,7 +88,7 @@ int conn_open(struct conn *c)
 		c->slots[i].r = r;
 		c->slots[i].bytes = c->bytes + i * (size_t)SLOT_BYTES;
 		c->slots[i].message.slot = &c->slots[i];
-		ret = post_receive(c, &c->slots[i]);
+		ret = post_receives(c, &c->slots[i]);
 	}
 	return ret;
 }
@@ -353,6 +360,21 @@ static void tell_credits(struct conn *c)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* Posts what was released, once it is CONN_TOGETHER. True: the peer is to be told of its credits.
+ * receive_lock */
+static bool post_back(struct conn *c, int *ret)
+{
+	if (c->back_count < CONN_TOGETHER)
+		return false;
+	*ret = post_receives(c, c->back);
+	if (!*ret)
+		add(&c->owing, c->back_credits);
+	c->back = NULL;
+	c->back_count = c->back_credits = 0;
+	/* The other side writes `told`: perhaps too often, but not too late. */
+	return !*ret && owed(c) >= TELL_ALONE;
+}
+
 void conn_repost(struct slot *slot, bool counted)
 {
 	struct conn *c = slot->conn;
@@ -361,12 +383,12 @@ void conn_repost(struct slot *slot, bool counted)
 
 	spin_lock(&c->receive_lock);
 	dead = atomic_load_explicit(&c->dead, memory_order_relaxed);
-	if (!dead)
-		ret = post_receive(c, slot);
-	if (!dead && !ret && counted) {
-		add(&c->owing, 1);
-		/* The other side writes `told`: perhaps too often, but not too late. */
-		tell = owed(c) >= TELL_ALONE;
+	if (!dead) {
+		slot->next = c->back;
+		c->back = slot;
+		c->back_count++;
+		c->back_credits += counted;
+		tell = post_back(c, &ret);
 	}
 	if (ret || tell)
 		conn_get(c);

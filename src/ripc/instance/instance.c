@@ -179,7 +179,10 @@ static void *run(void *arg)
 		else if (next > now + tick_ns)
 			next = now + tick_ns;
 		poll(fds, 4, timeout_of(next, now));
-		if (!cold && tick_ns < TICK_MAX_NS)
+		/* A message for somebody who sleeps, perhaps: nobody may look after it. */
+		if (fds[1].revents)
+			tick_ns = TICK_NS;
+		else if (!cold && tick_ns < TICK_MAX_NS)
 			tick_ns *= 2;
 		if (fds[1].revents)
 			completion_event(r);

@@ -38,9 +38,12 @@
 #define SLOT_BYTES 2048      /* a message on a connection: header and short items */
 #define GRH_BYTES 40
 #define CONN_CREDITS 32      /* messages that a peer may send before it hears of us */
+/* Receives that are posted again together: a post costs more than a receive more in it. */
+#define CONN_TOGETHER 4
 /* Receives for packets with nothing but credits. Each brings half of all credits, and the
- * next can only be sent when these were used; so three at most are on their way. */
-#define CONN_SPARE 4
+ * next can only be sent when these were used; so three at most are on their way. And for those
+ * that wait for others to be posted with. */
+#define CONN_SPARE (4 + CONN_TOGETHER)
 #define CONN_SEND_SLOTS 16   /* messages too long to be sent inline */
 #define CONN_SEND_DEPTH 192
 /* Of these, that are not used for fetching, so that there is always room for messages. */
@@ -128,6 +131,7 @@ struct slot {
 	struct conn *conn;      /* NULL: of datagrams */
 	struct ripc *r;
 	uint8_t *bytes;
+	struct slot *next;      /* conn->back */
 	struct received message;
 };
 
@@ -324,6 +328,8 @@ struct conn {
 	_Atomic uint32_t owing; /* of these, that are credits; written with receive_lock */
 	_Atomic uint32_t told;  /* of these, that the peer was told of */
 	bool closed;            /* `received` is final: the last slot is the owner; receive_lock */
+	struct slot *back;      /* released, and not posted yet; receive_lock, also the two below */
+	unsigned back_count, back_credits; /* of them; those that are credits */
 	struct spin receive_lock; /* posting, against the end of the queue pair */
 	/* The service that the last message was for, if table_changes is still the same;
 	 * pump_lock. */

@@ -311,7 +311,8 @@ static void drop(struct slot *slot, const struct packet_message *m)
 	pthread_mutex_unlock(&c->peer->lock);
 }
 
-/* So many receives are with messages that the others must not become fewer. */
+/* So many receives are with messages that the others must not become fewer: with those that wait
+ * to be posted, and the credits that the peer is not told of yet, they are nearly all. */
 static bool is_crowded(const struct slot *slot)
 {
 	const struct device *d = &slot->r->device;
@@ -319,7 +320,7 @@ static bool is_crowded(const struct slot *slot)
 
 	if (c)
 		return c->received - atomic_load_explicit(&c->reposted, memory_order_relaxed) >
-		       CONN_CREDITS / 2;
+		       CONN_CREDITS / 2 - CONN_TOGETHER;
 	return d->ud_received - atomic_load_explicit(&d->ud_reposted, memory_order_relaxed) >
 	       UD_SLOTS / 2;
 }

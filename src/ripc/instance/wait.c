@@ -33,7 +33,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* So long between two looks at the clock: the thread was kept from looking, which does not count. */
+/* What is longer between two looks at the clock does not count: the thread was kept from looking. */
 #define AWAY_NS 20000u
 #define PATIENCE_MAX 3
 
@@ -58,11 +58,24 @@ static bool look_for(struct ripc *r, uint64_t poll_ns, bool (*done)(void *), voi
 			continue;
 		*now = now_ns();
 		if (*now - last > AWAY_NS)
-			start += *now - last;
+			start += *now - last - AWAY_NS;
 		last = *now;
 		if (*now - start >= poll_ns || *now >= until_ns)
 			return false;
 	}
+}
+
+/* Of who has slept for `slept_ns`, at first or at last. */
+static void set_patience(struct ripc *r, struct event *e, unsigned before, bool woken,
+			 uint64_t slept_ns)
+{
+	unsigned patience = before;
+
+	if (slept_ns > poll_time(r, PATIENCE_MAX))
+		patience = 0;
+	else if (woken && patience < PATIENCE_MAX)
+		patience++;
+	atomic_store_explicit(&e->patience, patience, memory_order_relaxed);
 }
 
 int wait_until(struct ripc *r, struct event *e, bool (*done)(void *), void *arg,
@@ -70,23 +83,21 @@ int wait_until(struct ripc *r, struct event *e, bool (*done)(void *), void *arg,
 {
 	unsigned patience = atomic_load_explicit(&e->patience, memory_order_relaxed);
 	uint64_t now = now_ns(), from;
+	bool is_done;
 
 	if (look_for(r, poll_time(r, patience), done, arg, until_ns, &now))
 		return 0;
-	for (from = now; now < until_ns; now = now_ns()) {
+	from = now;
+	while (!(is_done = done(arg)) && now < until_ns) {
 		unsigned number = event_prepare(e);
 
 		pump_cool(r);
-		if (done(arg)) {
+		if (done(arg))
 			event_cancel(e);
-			break;
-		}
-		event_sleep(e, number, min_u64(until_ns - now, 1000000000u));
+		else
+			event_sleep(e, number, min_u64(until_ns - now, 1000000000u));
+		now = now_ns();
 	}
-	if (now - from > poll_time(r, PATIENCE_MAX))
-		patience = 0;
-	else if (patience < PATIENCE_MAX)
-		patience++;
-	atomic_store_explicit(&e->patience, patience, memory_order_relaxed);
-	return done(arg) ? 0 : -EAGAIN;
+	set_patience(r, e, patience, is_done && now > from, now - from);
+	return is_done ? 0 : -EAGAIN;
 }

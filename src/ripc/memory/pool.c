@@ -78,6 +78,8 @@ static void release(struct pool *p, struct list *gone)
 		/* What the adapter still reaches must not become somebody else's memory. */
 		if (!pool_keys_drop(p, s))
 			pool_unmap(p, (void *)s->start, s->end - s->start, &s->place);
+		else
+			pool_file_close(p, &s->place);
 		free(s);
 	}
 }
@@ -413,6 +415,8 @@ void pool_close(struct pool *p)
 		pool_tree_remove(&p->root, s);
 		if (!pool_keys_drop(p, s) && !s->foreign)
 			pool_unmap(p, (void *)s->start, s->end - s->start, &s->place);
+		else
+			pool_file_close(p, &s->place);
 		free(s);
 	}
 	pool_pages_forget(p);

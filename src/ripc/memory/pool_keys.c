@@ -22,7 +22,8 @@ struct ibv_mr *pool_key(const struct pool_span *s, enum pool_access access)
 	if (access == POOL_WINDOW && s->mr[POOL_SINK])
 		return s->mr[POOL_SINK];
 	for (unsigned i = 0; any && !s->mr[access] && i < POOL_ACCESSES; i++)
-		if (s->mr[i])
+		/* Windows are written to. */
+		if (s->mr[i] && !(access == POOL_WINDOW && i == POOL_SOURCE && s->place.fd >= 0))
 			return s->mr[i];
 	return s->mr[access];
 }
@@ -33,8 +34,10 @@ static struct ibv_mr *try(const struct pool *p, const struct pool_span *s,
 	void *memory = (void *)s->start;
 	size_t bytes = s->end - s->start;
 	int flags = rights[access] | p->access_always;
-	struct ibv_mr *mr = s->place.fd < 0 ? NULL :
-		ibv_reg_dmabuf_mr(p->pd, 0, bytes, s->start, s->place.fd, flags);
+	struct ibv_mr *mr = NULL;
+
+	if (access == POOL_SOURCE && s->place.fd >= 0)
+		mr = ibv_reg_dmabuf_mr(p->pd, 0, bytes, s->start, s->place.fd, flags);
 
 	/* By its address it is usable all the same. */
 	if (!mr)

@@ -9,8 +9,9 @@
  * has said so.
  *
  * The longest buffers lie in memory files where the adapter registers these
- * (ibv_reg_dmabuf_mr(3)): peers map such a file and copy without the kernel, once and a
- * half to twice as fast for what no cache holds, and small pages matter less then.
+ * (ibv_reg_dmabuf_mr(3)): peers that fetch from one map it and copy without the kernel, once
+ * and a half to twice as fast for what no cache holds, and small pages matter less then. Only
+ * what they read is registered so: who has mapped a file to write to it could go on.
  *
  * Slabs of short buffers stay in small pages: an instance that sends short messages only
  * takes some KiB.
@@ -29,6 +30,7 @@
 #define UNIT_BYTES (HUGE_BYTES / 64)
 /* From here on copying takes so long that a copy past the caches pays. */
 #define FILE_BYTES_MIN (16ul << 20)
+#define FILES_MAX 64
 
 /* A huge page that long buffers share. */
 struct pool_page {
@@ -135,50 +137,101 @@ static int file_open(size_t bytes)
 
 static void *map_file(size_t bytes, int *fd)
 {
-	void *memory = MAP_FAILED;
+	/* Files are not refused memory that the host does not have; this is. */
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 
+	if (memory == MAP_FAILED)
+		return NULL;
 	*fd = file_open(bytes);
 	if (*fd < 0)
-		return NULL;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	if (memory != MAP_FAILED) {
-		/* Where the administrator has said so. */
-		madvise(memory, bytes, MADV_HUGEPAGE);
-		return memory;
-	}
+		goto err_memory;
+	if (mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, *fd, 0) ==
+	    MAP_FAILED)
+		goto err_file;
+	/* Where the administrator has said so. */
+	madvise(memory, bytes, MADV_HUGEPAGE);
+	return memory;
+
+err_file:
 	close(*fd);
 	*fd = -1;
+err_memory:
+	munmap(memory, bytes);
 	return NULL;
+}
+
+/* With strict accounting (vm.overcommit_memory = 2) a page of a file that is not to be had ends
+ * the process (SIGBUS). */
+static bool memory_is_strict(void)
+{
+	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	char mode = '2';
+
+	if (fd < 0 || read(fd, &mode, 1) != 1)
+		mode = '2';
+	if (fd >= 0)
+		close(fd);
+	return mode == '2';
 }
 
 bool pool_files_are_taken(struct ibv_pd *pd)
 {
 	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-	int fd = file_open(bytes);
+	int fd = memory_is_strict() ? -1 : file_open(bytes);
 	struct ibv_mr *mr;
 
 	if (fd < 0)
 		return false;
-	mr = ibv_reg_dmabuf_mr(pd, 0, bytes, 0, fd, IBV_ACCESS_LOCAL_WRITE);
+	mr = ibv_reg_dmabuf_mr(pd, 0, bytes, 0, fd, IBV_ACCESS_REMOTE_READ);
 	if (mr)
 		ibv_dereg_mr(mr);
 	close(fd);
 	return mr;
 }
 
+/* Each has a descriptor, which the program may need for something else. */
+static bool take_file(struct pool *p)
+{
+	bool taken;
+
+	spin_lock(&p->lock);
+	taken = p->files_count < FILES_MAX;
+	p->files_count += taken;
+	spin_unlock(&p->lock);
+	return taken;
+}
+
+static void give_file(struct pool *p)
+{
+	spin_lock(&p->lock);
+	p->files_count--;
+	spin_unlock(&p->lock);
+}
+
 void *pool_map_long(struct pool *p, size_t bytes, struct pool_place *place)
 {
-	void *memory = NULL;
+	void *memory;
 
 	*place = (struct pool_place){ .fd = -1 };
-	if (p->files && bytes >= FILE_BYTES_MIN)
+	if (p->files && bytes >= FILE_BYTES_MIN && take_file(p)) {
 		memory = map_file(bytes, &place->fd);
-	if (memory)
-		return memory;
+		if (memory)
+			return memory;
+		give_file(p);
+	}
 	if (bytes >= HUGE_BYTES)
 		return map_huge(bytes);
 	memory = take_from_pages(p, mask_of(bytes), &place->page);
 	return memory ? memory : map_page(p, mask_of(bytes), &place->page);
+}
+
+void pool_file_close(struct pool *p, const struct pool_place *place)
+{
+	if (place->fd < 0)
+		return;
+	close(place->fd);
+	give_file(p);
 }
 
 void pool_unmap(struct pool *p, void *memory, size_t bytes, const struct pool_place *place)
@@ -186,8 +239,7 @@ void pool_unmap(struct pool *p, void *memory, size_t bytes, const struct pool_pl
 	struct pool_page *page = place->page;
 	bool last;
 
-	if (place->fd >= 0)
-		close(place->fd);
+	pool_file_close(p, place);
 	if (!page) {
 		munmap(memory, bytes);
 		return;

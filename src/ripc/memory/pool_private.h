@@ -26,6 +26,7 @@ struct pool {
 	size_t kept_bytes_max;
 	int access_always;        /* rights of all registrations */
 	bool files;               /* the longest buffers lie in memory files */
+	unsigned files_count;     /* `lock` */
 	pthread_mutex_t registering; /* one at a time, so none is made twice */
 	struct spin lock;         /* of all that follows, and of the spans */
 	struct pool_span *root;
@@ -50,6 +51,8 @@ void *pool_map_slab(size_t bytes);
 void *pool_map_long(struct pool *p, size_t bytes, struct pool_place *place);
 /* What either has returned. */
 void pool_unmap(struct pool *p, void *memory, size_t bytes, const struct pool_place *place);
+/* For memory that stays. */
+void pool_file_close(struct pool *p, const struct pool_place *place);
 /* Does the adapter register memory files (ibv_reg_dmabuf_mr(3))? */
 bool pool_files_are_taken(struct ibv_pd *pd);
 /* Before the end of the pool. Pages that still have buffers, which the adapter reaches, stay

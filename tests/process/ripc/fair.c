@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fair [datagrams]: a service that does not receive does not keep the others of its instance from
- * their messages, and loses none that were sent over a connection. Two instances of one process.
+ * their messages, and loses none that were sent over a connection; a program that keeps messages
+ * does not hold up who sends them. Two instances of one process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -95,6 +96,49 @@ static void over_a_connection(void)
 	CHECK(!ripc_service_open(there, DEAF, NULL, &deaf));
 }
 
+/* The other way, so that packets with credits come between the messages. */
+static void stir(unsigned count)
+{
+	const struct ripc_item item = { "back", 4 };
+	struct ripc_message m;
+
+	for (unsigned i = 0; i < count; i++) {
+		CHECK(!ripc_send_short(live, SENDER, &item, 1, NULL, 0));
+		CHECK(!ripc_receive(from, &m, LIMIT_MS));
+		ripc_release(&m);
+	}
+}
+
+/* However many messages a program keeps, the sender goes on. */
+static void with_kept_ones(void)
+{
+	enum { KEPT = 80, MORE = 120 };
+	static struct ripc_message kept[KEPT];
+
+	for (uint32_t n = 0; n < 300; n++) {
+		const uint32_t keep = n % 20 < 19 ? n % 20 : KEPT;
+		uint32_t number = 0;
+
+		stir(16 * (keep % 4) + keep % 5);
+		for (uint32_t i = 0; i < keep; i++) {
+			CHECK(!send(LIVE, number++));
+			CHECK(!ripc_receive(live, &kept[i], LIMIT_MS));
+		}
+		for (uint32_t i = 0; i < MORE; i++) {
+			struct ripc_message m;
+
+			CHECK(!send(LIVE, number));
+			CHECK(!ripc_receive(live, &m, LIMIT_MS));
+			CHECK(number_of(&m) == number++);
+			ripc_release(&m);
+		}
+		for (uint32_t i = 0; i < keep; i++) {
+			CHECK(number_of(&kept[i]) == i);
+			ripc_release(&kept[i]);
+		}
+	}
+}
+
 static void by_datagram(void)
 {
 	struct ripc_counters before, after;
@@ -162,6 +206,7 @@ int main(int argc, char **argv)
 	CHECK(!ripc_service_open(there, DEAF, NULL, &deaf));
 	CHECK(!ripc_service_open(there, LIVE, NULL, &live));
 	is_served(0);
+	with_kept_ones();
 	if (datagrams)
 		by_datagram();
 	else
