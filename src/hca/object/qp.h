@@ -76,6 +76,9 @@ struct hca_qp {
 
 	cache_aligned struct hca_rq rq;
 	struct hca_promising promising;
+	/* A receive has failed and is about to complete: for the program the state is ERR
+	 * already, which it becomes behind the completion. */
+	_Atomic bool failing;
 	struct hca_rq *recv;          /* &rq, or that of the SRQ */
 	struct hca_srq *srq;          /* shared receive queue, or NULL */
 	const struct hca_pd *recv_pd; /* domain of the receive buffers */

@@ -507,7 +507,8 @@ int hca_qp_query(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 	hca_lock(&qp->sq_lock);
 	*attr = qp->attr;
 	/* Programs also read ibv_qp.state, which errors do not update. */
-	ibqp->state = attr->qp_state = attr->cur_qp_state = hca_qp_state(qp);
+	ibqp->state = attr->qp_state = attr->cur_qp_state =
+		hca_qp_state_shown(qp);
 	attr->sq_draining = attr->qp_state == IBV_QPS_SQD &&
 			    qp->sq.tail != qp->sq.drain_to;
 	attr->cap = qp->cap;

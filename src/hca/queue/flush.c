@@ -20,6 +20,16 @@ void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
 	      atomic_load_explicit(&qp->state, memory_order_relaxed), state);
 	atomic_store_explicit(&qp->state, state, memory_order_release);
 	atomic_store_explicit(&qp->pub->state, state, memory_order_release);
+	atomic_store_explicit(&qp->failing, false, memory_order_release);
+}
+
+enum ibv_qp_state hca_qp_state_shown(const struct hca_qp *qp)
+{
+	/* In this order: it is cleared behind the change. */
+	bool failing = atomic_load_explicit(&qp->failing, memory_order_acquire);
+	enum ibv_qp_state state = hca_qp_state(qp);
+
+	return failing && state != IBV_QPS_RESET ? IBV_QPS_ERR : state;
 }
 
 void hca_qp_fail_locked(struct hca_qp *qp)

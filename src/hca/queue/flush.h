@@ -4,6 +4,7 @@
 #define HCA_FLUSH_H
 
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "hca/object/qp.h"
@@ -15,6 +16,15 @@ void hca_qps_fail_on(struct hca_cq *cq);
 /* Moves all QPs of device softN (`device`: N, or HCA_INSPECT_DEVICES for all) to ERR.
  * process.lock is held. */
 void hca_qps_fail_of(uint32_t device);
+
+/* Before the completion of a receive that failed: a program that reads it finds ERR, though
+ * hca_qp_fail() comes behind it, without the lock of the receive queue. */
+static inline void hca_qp_failing(struct hca_qp *qp)
+{
+	atomic_store_explicit(&qp->failing, true, memory_order_release);
+}
+/* For the program. */
+enum ibv_qp_state hca_qp_state_shown(const struct hca_qp *qp);
 
 /* Moves the QP to ERR and flushes both queues. sq_lock is not held. */
 void hca_qp_fail(struct hca_qp *qp);

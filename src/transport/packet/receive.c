@@ -241,12 +241,14 @@ static void take_expected(struct request *r)
 	count_answer(r);
 	taken = take(r);
 	if (r->receive) {
-		if (unlikely(r->failed != IBV_WC_SUCCESS))
+		if (unlikely(r->failed != IBV_WC_SUCCESS)) {
+			hca_qp_failing(r->pq->qp);
 			complete(r, r->failed, r->look.at + r->f->rc.bytes);
-		else if (likely(taken.complete))
+		} else if (likely(taken.complete)) {
 			complete(r, IBV_WC_SUCCESS, taken.bytes);
-		else if (r->answer == RC_OK && r->look.op == RC_SEND)
+		} else if (r->answer == RC_OK && r->look.op == RC_SEND) {
 			hca_recv_keep(as);
+		}
 	}
 	if (uses)
 		hca_unlock(&as->recv->consume_lock);

@@ -129,6 +129,8 @@ void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
 	turn = packet_copy_begin(port);
 	failed = place(qp, e, f, payload);
 	packet_copy_end(port, turn);
+	if (unlikely(failed))
+		hca_qp_failing(qp);
 	complete(qp, e, f, failed ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
 	hca_unlock(&qp->recv->consume_lock);
 	if (unlikely(failed))

@@ -217,7 +217,7 @@ static void wake_idle_peer(struct shm_link *l)
 	/* If the peer's application has stopped polling, its progress thread takes over
 	 * at its next tick only; waking it is sooner. A target that carries out
 	 * operations for us may not poll at all, so it is woken earlier. */
-	if (likely(l->idle_polls % IDLE_POLLS_TO_KICK &&
+	if (likely((!l->idle_polls || l->idle_polls % IDLE_POLLS_TO_KICK) &&
 		   (l->idle_polls != IDLE_POLLS_TO_KICK_TARGET ||
 		    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 			    SHM_PATH_TARGET)))

@@ -176,6 +176,7 @@ static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 static void receive_failed(struct hca_qp *qp, const struct hca_rwqe *e,
 			   const struct message *m, enum ibv_wc_status status)
 {
+	hca_qp_failing(qp);
 	complete_recv(qp, e, m, status);
 	hca_unlock(&qp->recv->consume_lock);
 	hca_qp_fail(qp);

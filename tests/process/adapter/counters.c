@@ -3,6 +3,7 @@
  * Counters: each goes up when it should, by how much it should, and no other
  * one does. They are read from outside, as `busbar devices` reads them.
  */
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -460,6 +461,35 @@ static int poll_often(struct end *e, void *arg)
 	return 0;
 }
 
+/* A peer that was polling a moment ago need not be woken, however many messages wait. Its progress
+ * thread may find in time that it has stopped, and ask for wake-ups: then once more. */
+static void who_posts_on_does_not_wake_the_peer_each_time(struct pair *p)
+{
+	enum { MANY = 300 }; /* more than a quarter of the ring */
+	const struct side_options deep = { .send_wr = MANY, .recv_wr = MANY, .cqe = 2 * MANY };
+	uint64_t woken = MANY;
+	int polls = 100000;
+
+	pair_start(p, &deep);
+	for (int tries = 0; woken > MANY / 10; tries++) {
+		if (tries == 20)
+			fail("%llu of %d posts were wake-ups", (unsigned long long)woken, MANY);
+		for (uint64_t i = 0; i < MANY; i++)
+			side_recv(&p->b, i, 0, 100);
+		expect_eq(side_run(&p->b, poll_often, &polls, sizeof(polls)), 0);
+		side_stop(&p->b);
+		woken = look_process(&p->a).counters[HCA_KICKS_SENT];
+		for (uint64_t i = 0; i < MANY; i++)
+			side_send(&p->a, i, 0, 10);
+		woken = look_process(&p->a).counters[HCA_KICKS_SENT] - woken;
+		side_signal(&p->b, SIGCONT);
+		for (uint64_t i = 0; i < MANY; i++) {
+			side_wait_ok(&p->a, SEND_CQ, i);
+			side_wait_ok(&p->b, RECV_CQ, i);
+		}
+	}
+}
+
 static void every_poll_is_counted(struct pair *p)
 {
 	int few = 100, many = 100000;
@@ -497,6 +527,7 @@ int main(int argc, char **argv)
 		CASE(a_wrong_lkey_is_a_local_error),
 		CASE(datagrams_are_counted_without_their_header),
 		CASE_IN(ONLY_TWO_PROCESSES, sends_without_a_peer_are_lost),
+		CASE_IN(ONLY_TWO_PROCESSES, who_posts_on_does_not_wake_the_peer_each_time),
 		CASE(a_refused_write_of_an_unreliable_connection_is_lost),
 		CASE(datagrams_to_other_hosts_are_lost),
 		CASE(a_number_that_is_used_again_starts_at_zero),

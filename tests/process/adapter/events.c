@@ -753,6 +753,43 @@ static void an_acknowledgement_before_posting_returns_makes_its_event(struct pai
 	side_wait_ok(b, SEND_CQ, 1);
 }
 
+/* Waits for the event of a receive that fails; the state of its queue pair then, or -1. */
+static int fails_and_is_asked(struct end *e, void *arg)
+{
+	struct pollfd fd = { .fd = e->channel->fd, .events = POLLIN };
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+
+	if (poll(&fd, 1, WAIT_MS) != 1 || ibv_get_cq_event(e->channel, &cq, &context))
+		return -1;
+	ibv_ack_cq_events(cq, 1);
+	if (ibv_poll_cq(cq, 1, &wc) != 1 || wc.status != IBV_WC_LOC_LEN_ERR ||
+	    ibv_query_qp(e->qp[0], &attr, IBV_QP_STATE, &init))
+		return -1;
+	return attr.qp_state;
+}
+
+/* Whichever thread takes the message. */
+static void who_reads_that_a_receive_failed_finds_the_error_state(struct pair *p)
+{
+	int unused = 0;
+
+	pair_start(p, &ev);
+	for (uint64_t i = 0; i < 50; i++) {
+		side_recv(&p->b, i, 0, 10);
+		expect_eq(side_arm(&p->b, RECV_CQ, false), 0);
+		side_start(&p->b, fails_and_is_asked, &unused, sizeof(unused));
+		side_send(&p->a, i, 0, 100);
+		expect_eq(side_join(&p->b, &unused, sizeof(unused)), IBV_QPS_ERR);
+		expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_REM_INV_REQ_ERR);
+		pair_reset_qp(p, 0);
+		pair_connect_qp(p, 0);
+	}
+}
+
 static const struct test_case cases[] = {
 	RULE("ibv_req_notify_cq(3)",
 	     an_armed_queue_gives_one_event_for_the_next_completion),
@@ -783,6 +820,7 @@ static const struct test_case cases[] = {
 	CASE(a_sender_that_does_nothing_gets_all_its_messages_out),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		busy_polling_for_receives_does_not_starve_a_sleeping_sender),
+	RULE("IBTA 10.3.1.7", who_reads_that_a_receive_failed_finds_the_error_state),
 	RULE("ibv_get_cq_event(3)", the_three_poll_sequence_loses_nothing),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		control_calls_of_another_thread_swallow_no_wakeup),
