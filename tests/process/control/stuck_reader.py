@@ -4,6 +4,7 @@
 
 Environment: BUSBAR, the program. Exit status 0: good, 1: not.
 """
+import concurrent.futures
 import fcntl
 import json
 import os
@@ -183,23 +184,31 @@ def a_reader_that_comes_back(folder):
     run.end()
 
 
+def a_script_that_prints(folder):
+    script = os.path.join(folder, "script.lua")
+    with open(script, "w") as f:
+        f.write("function process(smp) print(smp.sequence) end\n")
+    commands_and_shutdown(folder, '{ type = "lua"; script = "%s"; }' % script)
+
+
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        commands_and_shutdown(folder, "")
-        commands_and_shutdown(folder, '{ type = "stats"; warmup = 10; }')
-        commands_and_shutdown(folder, '{ type = "dump"; }')
-        for how in shutdown, terminate, stop_and_shutdown:
-            a_path_that_waits(folder, '"print"', b" samples were left out, nobody read them",
-                              how)
-        commands_and_shutdown(folder, '"print"')
-        if os.path.exists(os.path.join(os.path.dirname(BUSBAR), "lib", "modules",
-                                  "hook_lua.so")):
-            script = os.path.join(folder, "script.lua")
-            with open(script, "w") as f:
-                f.write("function process(smp) print(smp.sequence) end\n")
-            commands_and_shutdown(folder, '{ type = "lua"; script = "%s"; }' % script)
-        the_time_is_over(folder)
-        a_reader_that_comes_back(folder)
+    left_out = b" samples were left out, nobody read them"
+    runs = [(commands_and_shutdown, hooks) for hooks in
+            ("", '{ type = "stats"; warmup = 10; }', '{ type = "dump"; }', '"print"')]
+    runs += [(a_path_that_waits, '"print"', left_out, how)
+             for how in (shutdown, terminate, stop_and_shutdown)]
+    runs += [(the_time_is_over,), (a_reader_that_comes_back,)]
+    if os.path.exists(os.path.join(os.path.dirname(BUSBAR), "lib", "modules",
+                                   "hook_lua.so")):
+        runs.append((a_script_that_prints,))
+
+    def one(run):
+        with tempfile.TemporaryDirectory() as folder:
+            run[0](folder, *run[1:])
+
+    # Most of their time they wait.
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, runs))
 
 
 if __name__ == "__main__":
