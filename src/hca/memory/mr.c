@@ -194,14 +194,13 @@ int hca_mr_register(struct ibv_pd *ibpd, void *addr, size_t length,
 	return 0;
 }
 
+/* The rights were checked. */
 static int register_in_region(struct ibv_pd *pd, struct hca_region *region, uint64_t offset,
 			      const struct range *r, struct hca_mr **out)
 {
 	struct hca_mr *mr;
-	int ret = rights_check(r->access);
+	int ret = mr_new(pd, &mr);
 
-	if (!ret)
-		ret = mr_new(pd, &mr);
 	if (ret)
 		return ret;
 	mr_set_range(mr, r);
@@ -220,8 +219,10 @@ int hca_mr_register_region(struct ibv_pd *pd, struct hca_region *region,
 {
 	const struct range r = { .length = length, .access = access };
 	struct hca_mr *mr;
-	int ret = register_in_region(pd, region, offset, &r, &mr);
+	int ret = rights_check(access);
 
+	if (!ret)
+		ret = register_in_region(pd, region, offset, &r, &mr);
 	if (!ret)
 		*out = &mr->ibv;
 	return ret;

@@ -2,8 +2,8 @@
 /*
  * Memory of this process that peers may map: regions, each a memory file of a fixed size.
  * Device memory and application memory that was moved into a file (BUSBAR_MAP_MEMORY) or
- * registered by its file (ibv_reg_dmabuf_mr) are in regions. A key for such memory has the region's number and the offset in the shared
- * key table; a peer then asks for the descriptor.
+ * registered by its file (ibv_reg_dmabuf_mr) are in regions. A key for such memory has the
+ * region's number and the offset in the shared key table; a peer then asks for the descriptor.
  *
  * Not here: which peers may ask (peers.h), and the peer's side (in the transport).
  */

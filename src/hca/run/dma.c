@@ -47,7 +47,6 @@ void hca_dma_copy_ordered(uint8_t *to, const uint8_t *from, uint64_t length)
 }
 
 #if defined(__SSE2__) && !defined(HCA_UNSEEN_COPIES)
-#define LINE 64u
 /* Four streams: the processor fetches ahead in each of them. glibc does the same, but only
  * beyond three quarters of the last cache, which may be that of a large host, of which this
  * program has a small part. With 80 MiB and a cache of 260 MB it is 1.7 times as fast as
@@ -69,14 +68,14 @@ static inline void stream_line(uint8_t *to, const uint8_t *from)
 
 void hca_dma_copy_past_caches(uint8_t *to, const uint8_t *from, uint64_t length)
 {
-	uint64_t head = MIN(length, -(uintptr_t)to % LINE);
+	uint64_t head = MIN(length, -(uintptr_t)to % CACHE_LINE);
 
 	memcpy(to, from, head);
 	to += head;
 	from += head;
 	length -= head;
 	for (; length >= STREAMS * BLOCK; length -= STREAMS * BLOCK) {
-		for (unsigned at = 0; at < BLOCK; at += LINE)
+		for (unsigned at = 0; at < BLOCK; at += CACHE_LINE)
 			for (unsigned i = 0; i < STREAMS; i++)
 				stream_line(to + i * BLOCK + at, from + i * BLOCK + at);
 		to += STREAMS * BLOCK;

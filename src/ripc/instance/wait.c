@@ -65,7 +65,8 @@ static bool look_for(struct ripc *r, uint64_t poll_ns, bool (*done)(void *), voi
 	}
 }
 
-/* Of who has slept for `slept_ns`, at first or at last. */
+/* After a sleep of `slept_ns`, before which the patience was `before`. `woken`: what the thread
+ * waited for has come. */
 static void set_patience(struct ripc *r, struct event *e, unsigned before, bool woken,
 			 uint64_t slept_ns)
 {

@@ -42,6 +42,17 @@ struct own_address {
 	uint32_t key;
 };
 
+/* For the end of the side. */
+static void keep(struct end *e, struct ibv_mr *mr)
+{
+	for (int i = 0; i < SIDE_MRS; i++) {
+		if (e->mr[i])
+			continue;
+		e->mr[i] = mr;
+		break;
+	}
+}
+
 /* A region with an address of its own; 0 or the errno. */
 static int do_reg_iova(struct end *e, void *arg)
 {
@@ -53,12 +64,7 @@ static int do_reg_iova(struct end *e, void *arg)
 			     o->access);
 	if (!mr)
 		return errno;
-	for (int i = 0; i < SIDE_MRS; i++) {
-		if (e->mr[i])
-			continue;
-		e->mr[i] = mr;
-		break;
-	}
+	keep(e, mr);
 	o->key = mr->lkey;
 	return mr->addr == e->buffer + o->offset ? 0 : -1;
 }
@@ -243,12 +249,7 @@ static int do_reg_file(struct end *e, void *arg)
 	close(fd);
 	if (!mr)
 		return errno;
-	for (int i = 0; i < SIDE_MRS; i++) {
-		if (e->mr[i])
-			continue;
-		e->mr[i] = mr;
-		break;
-	}
+	keep(e, mr);
 	o->key = mr->lkey;
 	return mr->length == o->length && mr->pd == e->pd ? 0 : -2;
 }
@@ -330,12 +331,7 @@ static int do_null(struct end *e, void *arg)
 
 	if (!mr)
 		return -1;
-	for (int i = 0; i < SIDE_MRS; i++) {
-		if (e->mr[i])
-			continue;
-		e->mr[i] = mr;
-		break;
-	}
+	keep(e, mr);
 	*(uint32_t *)arg = mr->lkey;
 	return mr->length == SIZE_MAX && mr->pd == e->pd ? 0 : -2;
 }
