@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../threads_rest.h"
 #include "pair.h"
 #include "verbs/private.h"
 
@@ -246,6 +247,7 @@ static void closing_while_it_is_asked_for_harms_nobody(struct pair *p)
 		int status;
 
 		pair_open(p, NULL);
+		threads_rest();
 		child = fork();
 		if (child == 0) {
 			int ret = busbar_fail_ask((uint32_t)pid_of(&p->b), NULL);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../threads_rest.h"
 #include "pair.h"
 
 static struct ibv_context *import_context(const struct ibv_context *from)
@@ -90,6 +91,7 @@ static void another_process_is_told_that_it_cannot(struct pair *p)
 	pid_t pid;
 
 	side_open(&p->a, NULL);
+	threads_rest();
 	pid = fork();
 	if (pid == 0) {
 		struct ibv_context *ctx =

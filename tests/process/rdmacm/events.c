@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Event channels: blocking, polling, cancelling, acknowledging, migrating. */
+#include "../../threads_rest.h"
 #include "cm_help.h"
 
 #include <fcntl.h>
@@ -172,6 +173,7 @@ static void a_forked_child_may_use_the_library_anew(void)
 #endif
 	ch = rdma_create_event_channel();
 	CHECK(ch);
+	threads_rest(); /* the progress thread, which has just begun */
 	child = cm_fork(connect_in_child, 0);
 	cm_child_expect(&child, 'c');
 	cm_child_join(&child);

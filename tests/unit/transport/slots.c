@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../threads_rest.h"
 #include "hca/run/progress.h"
 #include "transport/roce/slots.h"
 #include "util/abstract.h"
@@ -104,9 +105,11 @@ static void count_packets(struct reply *r)
 
 static void fork_child(void)
 {
-	pid_t child = fork();
+	pid_t child;
 	int status;
 
+	threads_rest();
+	child = fork();
 	check(child >= 0);
 	if (!child) {
 		progress_forked();
