@@ -71,6 +71,7 @@ struct hca_settings {
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, in order of preference */
 	uint64_t udp_port;       /* UDP */
+	bool raw_frames;         /* short packets within the host as raw frames */
 	const char *faults;       /* what transports of packets do to packets; "": nothing */
 	/* A file for all packets ("": none), and its limits. */
 	const char *capture;

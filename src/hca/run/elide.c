@@ -35,6 +35,8 @@
  * posts and polls. That has to come before FOREIGN_SPENT_NS also where a membarrier takes long. */
 #define STREAK_TO_OWN 64
 #define STREAK_GAP_NS UINT64_C(1000000)
+/* Slow entries of the owner after which it yields its processor. */
+#define BESIDE_TO_YIELD 64
 
 struct hca_elision hca_elision;
 _Thread_local struct hca_self hca_self
@@ -153,12 +155,15 @@ void hca_enter_slow(void)
 	if (likely(atomic_load_explicit(&hca_elision.off,
 					memory_order_acquire)))
 		return;
+	hca_self.announced = true;
+	if (is_self(atomic_load(&hca_elision.owner)) || progress_is_self()) {
+		announce();
+		hca_self.beside++;
+		return;
+	}
 	from_ns = progress_now_ns();
 	announce();
-	hca_self.announced = true;
 	owner = atomic_load(&hca_elision.owner);
-	if (is_self(owner) || progress_is_self())
-		return;
 	if (atomic_exchange(&foreign.last, &hca_self) != &hca_self ||
 	    from_ns - hca_self.entered_ns > STREAK_GAP_NS)
 		hca_self.streak = 0;
@@ -181,6 +186,11 @@ void hca_leave_slow(void)
 {
 	hca_self.announced = false;
 	withdraw();
+	/* Another thread is inside for so long: perhaps it wants this processor. */
+	if (unlikely(hca_self.beside >= BESIDE_TO_YIELD)) {
+		hca_self.beside = 0;
+		sched_yield();
+	}
 	if (hca_self.streak >= STREAK_TO_OWN) {
 		hca_self.streak = 0;
 		adopt();

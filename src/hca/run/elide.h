@@ -46,6 +46,7 @@ struct hca_self {
 	/* Not NULL: the thread is inside as the owner and takes no locks. Points to its
 	 * byte of hca_elision.inside. */
 	_Atomic uint8_t *elided;
+	uint32_t beside;    /* slow entries of the owner */
 	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
 	/* Counted in hca_elision.others by hca_enter(), and by hca_lock_outside(). */
 	bool announced, auto_announced;

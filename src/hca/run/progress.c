@@ -31,6 +31,7 @@ struct watch {
 	void (*fn)(void *arg, uint32_t events);
 	void *arg;
 	uint32_t generation; /* distinguishes a descriptor from an earlier one with its number */
+	bool idle; /* it is not in the epoll set, see progress_rewatch() */
 };
 
 static struct {
@@ -406,14 +407,18 @@ int progress_watch(int fd, uint32_t events, void (*fn)(void *, uint32_t),
 int progress_rewatch(int fd, uint32_t events)
 {
 	struct epoll_event ev = { .events = events };
-	int ret = -ENOENT;
+	int ret = -ENOENT, op;
+	struct watch *w;
 
 	pthread_mutex_lock(&progress.lock);
 	if (fd < progress.watch_count && progress.watches[fd].fn) {
-		ev.data.u64 = (uint64_t)progress.watches[fd].generation << 32 |
-			      (uint32_t)fd;
-		ret = epoll_ctl(progress.epoll_fd, EPOLL_CTL_MOD, fd, &ev) ?
-			      -errno : 0;
+		w = &progress.watches[fd];
+		ev.data.u64 = (uint64_t)w->generation << 32 | (uint32_t)fd;
+		op = !events ? EPOLL_CTL_DEL : w->idle ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+		ret = !events && w->idle ? 0 :
+		      epoll_ctl(progress.epoll_fd, op, fd, &ev) ? -errno : 0;
+		if (!ret)
+			w->idle = !events;
 	}
 	pthread_mutex_unlock(&progress.lock);
 	return ret;
@@ -423,7 +428,8 @@ static void unwatch(int fd)
 {
 	if (fd < progress.watch_count && progress.watches[fd].fn) {
 		progress.watches[fd].fn = NULL;
-		epoll_ctl(progress.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		if (!progress.watches[fd].idle)
+			epoll_ctl(progress.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	}
 }
 

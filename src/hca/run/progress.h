@@ -27,6 +27,8 @@ void progress_release(void);
  */
 int progress_watch(int fd, uint32_t events, void (*fn)(void *arg, uint32_t events),
 		   void *arg);
+/* 0 events: none, also not those that are implied; the descriptor leaves the epoll set, so that
+ * what happens to it costs the kernel nothing. */
 int progress_rewatch(int fd, uint32_t events);
 /*
  * After the return fn is not running and will not be called (on the progress thread itself:

@@ -43,6 +43,8 @@ struct packet_route {
 	/* A packet was longer than the network takes: from then on all leave with
 	 * CARRIER_FRAGMENTS, those that are shorter too, so that they keep their order. */
 	atomic_bool fragments;
+	/* All leave with CARRIER_RAW. */
+	atomic_bool raw;
 };
 
 #define PACKET_TRAILER_BYTES 8
@@ -83,6 +85,10 @@ struct packet_medium {
 	 * -EHOSTUNREACH. */
 	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		       struct packet_route *route);
+	/* Are packets to that queue pair, of a process of this host, to leave with CARRIER_RAW?
+	 * `fresh`: what was found out before does not count. Any thread, with locks of queue
+	 * pairs held. NULL: they never are. */
+	bool (*raw)(uint32_t qpn, bool fresh);
 	/* Does the unit come from the other end of the route? NULL: packets name the
 	 * queue pair that sent them. Else those of connections do not. */
 	bool (*is_from)(const struct packet_route *route, const struct carrier_unit *unit);
@@ -106,7 +112,10 @@ struct packet_port {
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
 	atomic_uint turn;      /* number of polls; changes under receive_lock */
-	bool guarded;          /* `guard` is armed; receive_lock */
+	bool guarded;          /* `guard` is armed; receive_lock, as the next three */
+	bool guard_wanted;     /* an acknowledgement waited for a poll since it ran last */
+	unsigned guard_turn;   /* `turn` when it ran last */
+	uint64_t guard_ns;     /* how long it waits */
 	struct progress_timer guard;
 	struct list targets;   /* of XRC; receive_lock */
 	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */

@@ -17,9 +17,11 @@
 
 #define RECEIVE_BUDGET 32u /* units a poll */
 /* If the program does not poll any more, an acknowledgement that waits for its next poll
- * leaves after this time all the same. A timer wakes the progress thread; often, if it
- * were as short as the wait. */
+ * leaves after GUARD_MOST_NS all the same; after GUARD_NS if that has happened before. A timer
+ * wakes the progress thread, for which the program's thread has to take locks; so the time
+ * doubles each time that the program is found to poll. */
 #define GUARD_NS 200000
+#define GUARD_MOST_NS 10000000
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
@@ -119,7 +121,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	size_t bytes = carrier_unit_bytes(unit), at = 0;
 	unsigned packets = carrier_unit_packets(unit, bytes);
 
-	port->now_ns = progress_now_ns();
+	port->now_ns = packet_now_ns();
 	for (unsigned k = 0; k < packets; k++) {
 		size_t length = carrier_packet_bytes(unit, bytes, k);
 
@@ -186,10 +188,14 @@ static bool run_answers(struct packet_port *port)
 /* Acknowledgements wait for the next poll: there has to be one. receive_lock is held. */
 static void guard_answers(struct packet_port *port)
 {
-	if (!port->medium->ack_delay_ns || port->guarded || list_empty(&port->answering))
+	if (!port->medium->ack_delay_ns || list_empty(&port->answering))
+		return;
+	port->guard_wanted = true;
+	if (port->guarded)
 		return;
 	port->guarded = true;
-	progress_timer_arm(&port->guard, progress_now_ns() + GUARD_NS);
+	port->guard_turn = atomic_load_explicit(&port->turn, memory_order_relaxed);
+	progress_timer_arm(&port->guard, progress_now_ns() + port->guard_ns);
 }
 
 /* receive_lock is held. */
@@ -218,14 +224,41 @@ static bool poll_locked(struct packet_port *port)
 	return moved;
 }
 
+/* receive_lock is held. When to look again; 0: nothing waits. */
+static uint64_t look_at_answers(struct packet_port *port)
+{
+	unsigned turn = atomic_load_explicit(&port->turn, memory_order_relaxed);
+
+	if (turn == port->guard_turn) {
+		port->guarded = false;
+		port->guard_ns = GUARD_NS;
+		poll_locked(port);
+		return 0;
+	}
+	port->guard_ns = MIN(2 * port->guard_ns, GUARD_MOST_NS);
+	/* It has polled. Behind its last poll nothing waits, or that poll would say so. */
+	if (!port->guard_wanted) {
+		port->guarded = false;
+		return 0;
+	}
+	port->guard_wanted = false;
+	port->guard_turn = turn;
+	return port->guard_ns;
+}
+
 static void on_guard(struct progress_timer *t)
 {
 	struct packet_port *port = container_of(t, struct packet_port, guard);
+	uint64_t wait_ns = GUARD_MOST_NS;
 
-	hca_lock(&port->receive_lock);
-	port->guarded = false;
-	poll_locked(port);
-	hca_unlock(&port->receive_lock);
+	/* Who has the lock polls just now. To wait for it would be to wait for a moment between
+	 * two polls. */
+	if (hca_trylock(&port->receive_lock)) {
+		wait_ns = look_at_answers(port);
+		hca_unlock(&port->receive_lock);
+	}
+	if (wait_ns)
+		progress_timer_arm(&port->guard, progress_now_ns() + wait_ns);
 }
 
 bool packet_poll(struct packet_port *port, bool wait)
@@ -283,6 +316,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	port->answers = answers;
 	port->generation++;
 	port->guarded = false;
+	port->guard_ns = GUARD_MOST_NS;
 	progress_timer_init(&port->guard, on_guard);
 	port->guard.by_pollers = true;
 	list_init(&port->answering);

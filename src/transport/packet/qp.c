@@ -92,6 +92,12 @@ static uint32_t mtu_of(const struct packet_qp *pq)
 	return MIN(128u << pq->qp->attr.path_mtu, pq->port->medium->mtu);
 }
 
+/* Is the destination an address of this host? */
+static bool is_here(const struct ibv_ah_attr *to)
+{
+	return !to->is_global || hca_gid_is_local(&to->grh.dgid);
+}
+
 int packet_connect(struct hca_qp *qp)
 {
 	struct packet_port *port = packet_part(qp)->port;
@@ -105,6 +111,7 @@ int packet_connect(struct hca_qp *qp)
 		.line_bps = port->medium->line_bps,
 	};
 	struct ibv_gid_entry source = { 0 };
+	bool here = is_here(&a->ah_attr);
 	int ret;
 
 	if (a->ah_attr.is_global)
@@ -118,6 +125,9 @@ int packet_connect(struct hca_qp *qp)
 	/* Packets to nowhere are lost, as those to a host that is not there. */
 	if (ret)
 		pq->route = (struct packet_route){ 0 };
+	pq->takes_raw = !ret && here && port->medium->raw &&
+			port->medium->raw(a->dest_qp_num, true);
+	pq->route.raw = pq->takes_raw;
 	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)), as
 	 * there is an answer to marks (engine/rc/pace.h). */
 	if (pq->route.known & CARRIER_TOS)

@@ -94,13 +94,15 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
 	bool early = !rs->p.ack_delay_ns || pq->asked_turn != turn || !is_conversation(pq);
 	/* The time is asked for only where it is looked at. */
-	uint64_t now = early && !rs->pace.active ? 0 : progress_now_ns();
+	uint64_t now = early && !rs->pace.active ? 0 : packet_now_ns();
 	bool acknowledges = false;
 	struct packet_train train;
 	struct rc_response r;
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
+	/* As the request came: it may be one that is repeated because raw frames get lost. */
+	train.raw &= pq->asked_raw;
 	rc_respond_mark(rs, &before);
 	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
@@ -219,7 +221,7 @@ void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 
 	/* Its responses to READs as well. */
 	if (unlikely(f->rc.op == RC_CNP))
-		rc_slow(&pq->responder, progress_now_ns());
+		rc_slow(&pq->responder, packet_now_ns());
 	hca_lock(&pq->qp->sq_lock);
 	state = hca_qp_state(pq->qp);
 	if (pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))

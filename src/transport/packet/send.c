@@ -254,7 +254,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 static bool transmit(struct packet_qp *pq)
 {
 	const struct hca_sq *sq = &pq->qp->sq;
-	uint64_t now = progress_now_ns();
+	uint64_t now = packet_now_ns();
 
 	do {
 		if (!take_new(pq) || !send_all(pq, now))
@@ -286,7 +286,7 @@ void packet_transmit(struct hca_qp *qp)
 /* A peer copies with the key: later again. False: that was long enough. */
 static bool look_again(struct packet_qp *pq)
 {
-	uint64_t now = progress_now_ns();
+	uint64_t now = packet_now_ns();
 
 	if (!pq->look_since_ns)
 		pq->look_since_ns = now;

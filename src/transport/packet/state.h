@@ -7,6 +7,7 @@
 #include "engine/rc/responder.h"
 #include "hca/share/process.h"
 #include "transport/packet/packet.h"
+#include "util/clock.h"
 
 /* A posted entry, as the engine sees it, and where it is in the send queue: operations
  * that send nothing are in that alone. */
@@ -32,6 +33,9 @@ struct packet_qp {
 	uint64_t armed_ns;      /* hca_qp.retry; 0: not armed */
 	uint64_t look_ns;       /* a local operation waits until then, 0: none does */
 	uint64_t look_since_ns;
+	/* How often an acknowledgement did not come, and from when on raw frames leave. */
+	unsigned raw_failures;
+	uint64_t raw_from_ns;
 	/* Under wait_lock of the port. */
 	bool waiting;
 	struct list wait_entry;
@@ -41,6 +45,9 @@ struct packet_qp {
 	bool connected;         /* RTR was entered */
 	bool answering;
 	unsigned asked_turn;    /* of the port, when a request came last */
+	bool asked_raw;         /* it came as a raw frame */
+	/* Who receives there takes raw frames. Any lock of the two. */
+	atomic_bool takes_raw;
 	/* Also written under sq_lock alone: a lost count costs a packet at most. */
 	atomic_uint told_turn;  /* of the port, when an acknowledgement left by itself */
 	atomic_uint replies;    /* how often in succession a request was posted before
@@ -64,6 +71,12 @@ struct packet_part {
 };
 _Static_assert(sizeof(struct packet_part) <= HCA_PATH_PART_BYTES, "it lies there");
 
+/* The time of the engines, which is read for each message. */
+static inline uint64_t packet_now_ns(void)
+{
+	return clock_now_ns();
+}
+
 static inline struct packet_part *packet_part(struct hca_qp *qp)
 {
 	return (struct packet_part *)(void *)qp->path_part;
@@ -85,6 +98,7 @@ struct packet_train {
 	struct packet_port *port;
 	struct packet_route *route;
 	bool fragments;   /* as the route had it when the train began */
+	bool raw;         /* likewise */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes;
@@ -101,6 +115,7 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 	t->port = port;
 	t->route = route;
 	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
+	t->raw = atomic_load_explicit(&route->raw, memory_order_relaxed);
 	t->packets = t->pieces = 0;
 	t->bytes = 0;
 	t->ended = false;

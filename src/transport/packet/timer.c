@@ -13,6 +13,11 @@
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 
+/* How long a queue pair sends no raw frames behind its first timeout; twice as long behind
+ * each further one, six times at most. */
+#define NO_RAW_NS NSEC_PER_SEC
+#define NO_RAW_DOUBLED 6u
+
 void packet_arm(struct packet_qp *pq)
 {
 	uint64_t due = rc_deadline(&pq->requester);
@@ -22,7 +27,8 @@ void packet_arm(struct packet_qp *pq)
 	if (!due || (pq->armed_ns && pq->armed_ns <= due))
 		return;
 	pq->armed_ns = due;
-	progress_timer_arm(&pq->qp->retry, due);
+	/* The two clocks run apart by a millionth part or so. */
+	progress_timer_arm(&pq->qp->retry, progress_now_ns() + due - packet_now_ns());
 }
 
 void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
@@ -40,11 +46,25 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
 }
 
+/* Whatever keeps raw frames from arriving does not keep others: what is repeated leaves as
+ * those, and what follows for a while. */
+static void judge_raw(struct packet_qp *pq, uint64_t now_ns, bool repeated)
+{
+	bool takes = atomic_load_explicit(&pq->takes_raw, memory_order_relaxed);
+
+	if (takes && repeated)
+		pq->raw_from_ns = now_ns + (NO_RAW_NS << MIN(pq->raw_failures++,
+							     NO_RAW_DOUBLED));
+	atomic_store_explicit(&pq->route.raw, takes && now_ns >= pq->raw_from_ns,
+			      memory_order_relaxed);
+}
+
 void packet_expired(struct hca_qp *qp)
 {
 	struct packet_qp *pq;
 	enum ibv_qp_state state;
 	struct rc_done done;
+	uint64_t now;
 	uint32_t next;
 
 	hca_lock(&qp->sq_lock);
@@ -54,7 +74,9 @@ void packet_expired(struct hca_qp *qp)
 		pq->armed_ns = pq->look_ns = 0;
 		packet_settle(pq);
 		next = pq->requester.next;
-		done = rc_timer(&pq->requester, progress_now_ns());
+		now = packet_now_ns();
+		done = rc_timer(&pq->requester, now);
+		judge_raw(pq, now, pq->gone_back != pq->requester.gone_back);
 		packet_count_repeated(pq, next, false);
 		packet_finish(pq, done);
 		hca_sq_run(qp);

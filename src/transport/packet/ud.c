@@ -51,6 +51,8 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 	if (port->medium->address(&e->ud.ah->attr, &e->ud.ah->sgid, &route) ||
 	    e->length > port->medium->mtu)
 		return hca_datagram_lose(qp, e);
+	if (e->ud.ah->local && port->medium->raw)
+		route.raw = port->medium->raw(e->ud.qpn, false);
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);
 	packet_train_open(&train, port, &route);
 	iov = packet_train_begin(&train, &f);

@@ -11,6 +11,7 @@
 #include "hca/qp/address.h"
 #include "transport/carrier/udp.h"
 #include "transport/packet/ib.h"
+#include "transport/roce/raw.h"
 #include "transport/roce/too_long.h"
 #include "util/container_of.h"
 #include "wire/ib/icrc.h"
@@ -269,5 +270,6 @@ const struct packet_medium roce_medium = {
 	.too_long = roce_too_long,
 	.decode = decode,
 	.address = address,
+	.raw = roce_raw_is_taken,
 	.is_from = is_from,
 };

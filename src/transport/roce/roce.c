@@ -29,6 +29,7 @@
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
 #include "hca/share/process.h"
+#include "transport/carrier/raw.h"
 #include "transport/carrier/udp.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
@@ -37,6 +38,7 @@
 #include "transport/roce/gsi.h"
 #include "transport/roce/packets.h"
 #include "transport/roce/qp1.h"
+#include "transport/roce/raw.h"
 #include "transport/roce/slots.h"
 #include "util/log.h"
 
@@ -56,6 +58,7 @@ static struct {
 	int slot_name;           /* descriptor of its name, until `sockets` has it */
 	struct roce_sockets sockets;
 	struct carrier *udp;     /* below the filters */
+	struct carrier *raw;     /* over it; NULL: there is none */
 	bool qp1;                /* qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
@@ -82,8 +85,11 @@ static void watch(bool on)
 {
 	pthread_mutex_lock(&roce.watch_lock);
 	/* The progress thread may tick while the port is closed. */
-	if (atomic_load(&roce.open) && atomic_exchange(&roce.watched, on) != on)
+	if (atomic_load(&roce.open) && atomic_exchange(&roce.watched, on) != on) {
 		progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
+		if (roce.raw)
+			progress_rewatch(carrier_raw_fd(roce.raw), on ? EPOLLIN : 0);
+	}
 	pthread_mutex_unlock(&roce.watch_lock);
 }
 
@@ -144,6 +150,27 @@ static bool roce_pending(void)
 
 /* ---- opening ---- */
 
+/* Without the right to do so, all packets go by UDP. */
+static void open_raw(struct carrier **carrier)
+{
+	const struct carrier_raw_params params = {
+		.port = roce_udp_port,
+		.mask = (ROCE_SLOTS - 1) << ROCE_SLOT_SHIFT,
+		.value = roce.slot << ROCE_SLOT_SHIFT,
+		.clock = clock_source_host(),
+	};
+	int ret;
+
+	roce.raw = NULL;
+	if (!hca_settings.raw_frames)
+		return;
+	ret = carrier_raw_open(*carrier, &params, &roce.raw);
+	if (ret)
+		log_debug("no raw frames on the loopback interface: %s", strerror(-ret));
+	else
+		*carrier = roce.raw;
+}
+
 static int open_carrier(void)
 {
 	struct carrier_udp_params params = { .clock = clock_source_host(),
@@ -159,6 +186,7 @@ static int open_carrier(void)
 	carrier_udp_facts(roce.udp, &facts);
 	roce_fragment_port = port.fragment_port = facts.fragment_port;
 	carrier = roce.udp;
+	open_raw(&carrier);
 	ret = carrier_udp_loop(roce.udp, !hca_local_has_groups());
 	if (!ret)
 		ret = packet_faults(&port, &carrier);
@@ -181,6 +209,17 @@ static bool take_slot(unsigned slot)
 		return false;
 	roce.slot = slot;
 	return true;
+}
+
+/* Others send raw frames only to who is known to take them. roce.lock is held. */
+static void watch_raw(void)
+{
+	int ret = progress_watch(carrier_raw_fd(roce.raw), EPOLLIN, readable, NULL);
+
+	if (!ret)
+		ret = roce_raw_announce(roce_udp_port, roce.slot);
+	if (ret)
+		log_debug("no raw frames come: %s", strerror(-ret));
 }
 
 /* roce.lock is held. */
@@ -212,6 +251,8 @@ static int open_port(void)
 	ret = progress_watch(carrier_udp_fd(roce.udp), EPOLLIN, readable, NULL);
 	if (ret)
 		goto err_port;
+	if (roce.raw)
+		watch_raw();
 	atomic_store(&roce.open, true);
 	hca_transport_polled(&roce_ops);
 	return 0;
@@ -282,7 +323,10 @@ static void roce_stop(void)
 	open = atomic_exchange(&roce.open, false);
 	pthread_mutex_unlock(&roce.watch_lock);
 	if (open) {
+		roce_raw_withdraw();
 		progress_unwatch(carrier_udp_fd(roce.udp));
+		if (roce.raw)
+			progress_unwatch(carrier_raw_fd(roce.raw));
 		packet_port_close(&port);
 		roce_sockets_close(&roce.sockets);
 	}
@@ -306,6 +350,7 @@ static void roce_forked(void)
 	roce_qp1_forked();
 	roce.qp1 = false;
 	roce_gsi_forked();
+	roce_raw_forked();
 	packet_port_forked(&port);
 	packet_show_forked();
 	atomic_store(&roce.open, false);
