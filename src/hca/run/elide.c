@@ -158,7 +158,7 @@ void hca_enter_slow(void)
 	hca_self.announced = true;
 	if (is_self(atomic_load(&hca_elision.owner)) || progress_is_self()) {
 		announce();
-		hca_self.beside++;
+		hca_self.beside += !progress_is_self();
 		return;
 	}
 	from_ns = progress_now_ns();

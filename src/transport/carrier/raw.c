@@ -7,6 +7,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -22,15 +23,16 @@
 
 /* The ring: frames of RAW_FRAME_BYTES, and what the kernel says of each. */
 #define SLOT_BYTES 1024u
-#define SLOTS 1024u
+#define SLOTS 512u
 #define BLOCK_BYTES 65536u
 #define RING_BYTES ((size_t)SLOT_BYTES * SLOTS)
-/* How many polls after the last frame the ring is the likelier place, and at which of them
- * the carrier below is looked at. */
-#define WARM_POLLS 65536u
-#define BELOW_EVERY 32u
-/* Polls that look there all the same behind one that found something. */
+/* How many polls after the last frame the ring is the likelier place. */
+#define WARM_POLLS 16384u
+/* Polls that look at the carrier below behind one that found something there. */
 #define BELOW_POLLS 256u
+/* Of the frame to oneself. */
+#define TRIAL_BYTES 8u
+#define TRIAL_MS 100
 
 /* The kernel puts the IP header at the first aligned place with 16 bytes of room before it. */
 _Static_assert(RAW_FRAME_BYTES - RAW_ETHERNET_BYTES + TPACKET_ALIGN(TPACKET2_HDRLEN + 16) <=
@@ -43,15 +45,14 @@ struct raw {
 	uint16_t port;
 	uint8_t *ring;
 	struct clock_source clock;
-	/* When a unit with CARRIER_RAW left by the carrier below; 0: long ago. */
-	cache_aligned _Atomic uint64_t below_ns;
-	atomic_uint_fast64_t sent, refused;
-	/* By who drains. */
+	cache_aligned atomic_uint_fast64_t sent, refused;
+	/* By who drains; read without that, too. */
 	cache_aligned struct drainer drainer;
-	atomic_uint next;    /* slot of the ring */
-	/* Read and counted without it, too, where it does not matter if a count is lost. */
-	atomic_uint warm, passed;
+	atomic_uint next;          /* slot of the ring */
+	atomic_uint warm;
+	_Atomic uint64_t looked_ns; /* at the carrier below; 0: look */
 	unsigned below_busy;
+	unsigned inside;           /* frames that were delivered while it was looked at */
 	atomic_uint_fast64_t received, malformed;
 };
 
@@ -72,20 +73,15 @@ static bool is_short(const struct carrier_unit *unit, size_t bytes)
 	const unsigned all = CARRIER_RAW | CARRIER_FROM | CARRIER_INTERFACE |
 			     CARRIER_FRAGMENTS;
 
-	return (unit->known & all) == (CARRIER_RAW | CARRIER_FROM) && bytes &&
-	       bytes <= CARRIER_RAW_BYTES;
+	return (unit->known & all) == (CARRIER_RAW | CARRIER_FROM) &&
+	       carrier_raw_is_short(bytes);
 }
 
-static bool below_is_quiet(struct raw *r)
+/* A system call, because that of the C library is a cancellation point. */
+static bool send_frame(const struct raw *r, const uint8_t *frame, size_t bytes)
 {
-	uint64_t last = atomic_load_explicit(&r->below_ns, memory_order_relaxed);
-
-	if (likely(!last))
-		return true;
-	if (clock_source_now_ns(&r->clock) - last < CARRIER_RAW_APART_NS)
-		return false;
-	/* Unless another one leaves just now. */
-	return atomic_compare_exchange_strong(&r->below_ns, &last, 0);
+	return syscall(SYS_sendto, (long)r->fd, frame, bytes,
+		       (long)(MSG_DONTWAIT | MSG_NOSIGNAL), NULL, 0L) == (long)bytes;
 }
 
 /* False: it has to go by the carrier below. */
@@ -95,25 +91,12 @@ static bool leave(struct raw *r, const struct carrier_unit *unit)
 	uint8_t frame[RAW_FRAME_BYTES];
 	bool sent;
 
-	if (!is_short(unit, bytes) || !below_is_quiet(r))
+	if (!is_short(unit, bytes))
 		return false;
 	n = raw_frame_write(unit, bytes, r->port, frame);
-	/* A system call, because that of the C library is a cancellation point. */
-	sent = n && syscall(SYS_sendto, (long)r->fd, frame, n,
-			    (long)(MSG_DONTWAIT | MSG_NOSIGNAL), NULL, 0L) == (long)n;
+	sent = n && send_frame(r, frame, n);
 	add(sent ? &r->sent : &r->refused, 1);
 	return sent;
-}
-
-static void note_below(struct raw *r, const struct carrier_unit *units, unsigned n)
-{
-	bool raw = false;
-
-	for (unsigned i = 0; i < n; i++)
-		raw |= units[i].known & CARRIER_RAW;
-	if (raw)
-		atomic_store_explicit(&r->below_ns, clock_source_now_ns(&r->clock),
-				      memory_order_relaxed);
 }
 
 static int raw_emit(struct carrier *c, const struct carrier_unit *units, unsigned n)
@@ -128,11 +111,7 @@ static int raw_emit(struct carrier *c, const struct carrier_unit *units, unsigne
 		return (int)n;
 	/* What is behind it keeps its place. */
 	taken = carrier_emit(c->below, units + left, n - left);
-	if (taken > 0)
-		note_below(r, units + left, (unsigned)taken);
-	else if (!left)
-		return taken;
-	return (int)left + MAX(taken, 0);
+	return left ? (int)left + MAX(taken, 0) : taken;
 }
 
 /* ---- arriving ---- */
@@ -200,7 +179,7 @@ static void raw_deliver(void *arg, const struct carrier_unit *unit)
 {
 	struct raw *r = raw_of(arg);
 
-	drain(r, SLOTS);
+	r->inside += drain(r, SLOTS);
 	carrier_deliver(&r->carrier, unit);
 }
 
@@ -209,32 +188,46 @@ static void raw_writable(void *arg)
 	carrier_writable(arg);
 }
 
+static inline bool below_is_due(struct raw *r)
+{
+	uint64_t looked = atomic_load_explicit(&r->looked_ns, memory_order_relaxed);
+
+	return !looked || !load(&r->warm) ||
+	       clock_source_now_ns(&r->clock) - looked >= CARRIER_RAW_LOOK_NS;
+}
+
 /* In vain, most likely, as frames came in the last polls and none is there now. */
 static inline bool is_in_vain(struct raw *r)
 {
-	unsigned warm = load(&r->warm), passed = load(&r->passed);
-
-	if (!warm || passed >= BELOW_EVERY || has_come(slot_of(r, load(&r->next))))
+	if (has_come(slot_of(r, load(&r->next))) || below_is_due(r))
 		return false;
-	store(&r->warm, warm - 1);
-	store(&r->passed, passed + 1);
+	store(&r->warm, load(&r->warm) - 1);
 	return true;
 }
 
-static unsigned poll_both(struct raw *r, unsigned budget)
+static unsigned look_below(struct raw *r, unsigned budget)
 {
-	unsigned done = drain(r, budget), below;
+	unsigned done;
 
-	if (done == budget || (done && load(&r->passed) < BELOW_EVERY))
-		return done;
-	below = carrier_poll(r->carrier.below, budget - done);
+	r->inside = 0;
+	done = carrier_poll(r->carrier.below, budget);
 	/* What finds something there is likely to find more. */
-	if (below)
+	if (done)
 		r->below_busy = BELOW_POLLS;
 	else if (r->below_busy)
 		r->below_busy--;
-	store(&r->passed, r->below_busy ? BELOW_EVERY : 0);
-	return done + below;
+	atomic_store_explicit(&r->looked_ns,
+			      r->below_busy ? 0 : clock_source_now_ns(&r->clock),
+			      memory_order_relaxed);
+	return MIN(done + r->inside, budget);
+}
+
+/* Neither place keeps the other one waiting. */
+static unsigned poll_both(struct raw *r, unsigned budget)
+{
+	unsigned done = below_is_due(r) ? look_below(r, budget) : 0;
+
+	return done + drain(r, budget - done);
 }
 
 static unsigned raw_poll(struct carrier *c, unsigned budget)
@@ -244,7 +237,6 @@ static unsigned raw_poll(struct carrier *c, unsigned budget)
 
 	if (likely(is_in_vain(r)))
 		return 0;
-
 	/* A second pass for a thread that came meanwhile, as udp_poll() has. */
 	for (unsigned pass = 0; pass < 2 && done < budget; pass++) {
 		if (!drainer_enter(&r->drainer))
@@ -355,6 +347,7 @@ static int socket_open(struct raw *r, const struct carrier_raw_params *params)
 		.sll_protocol = htons(RAW_ETHERTYPE),
 		.sll_ifindex = (int)r->interface,
 	};
+	socklen_t len = sizeof(int);
 	int ret;
 
 	/* Protocol 0: nothing comes until it is bound. */
@@ -369,7 +362,37 @@ static int socket_open(struct raw *r, const struct carrier_raw_params *params)
 		ret = ring_map(r);
 	if (!ret && bind(r->fd, (struct sockaddr *)&address, sizeof(address)))
 		ret = -errno;
-	return ret;
+	/* Told only so: the interface is down. */
+	if (!ret && getsockopt(r->fd, SOL_SOCKET, SO_ERROR, &ret, &len))
+		ret = errno;
+	return -abs(ret);
+}
+
+/* A frame to oneself, as a rule of the host may take such frames away. */
+static int trial(struct raw *r, const struct carrier_raw_params *params)
+{
+	const struct sockaddr_in here = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	uint32_t bytes[TRIAL_BYTES / 4] = { 0, htonl(params->value) };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct carrier_unit unit = { .iov = &iov, .count = 1 };
+	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+	uint8_t frame[RAW_FRAME_BYTES];
+	struct tpacket2_hdr *slot = slot_of(r, 0);
+	size_t n;
+
+	memcpy(&unit.to, &here, sizeof(here));
+	unit.from = unit.to;
+	n = raw_frame_write(&unit, sizeof(bytes), r->port, frame);
+	if (!send_frame(r, frame, n))
+		return -errno;
+	errno = 0;
+	while (!has_come(slot))
+		if (poll(&p, 1, TRIAL_MS) != 1 && errno != EINTR)
+			return -EIO;
+	__atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+	store(&r->next, 1);
+	return 0;
 }
 
 int carrier_raw_open(struct carrier *below, const struct carrier_raw_params *params,
@@ -389,6 +412,8 @@ int carrier_raw_open(struct carrier *below, const struct carrier_raw_params *par
 	r->clock = params->clock;
 	r->interface = if_nametoindex("lo");
 	ret = r->interface ? socket_open(r, params) : -ENODEV;
+	if (!ret)
+		ret = trial(r, params);
 	if (ret) {
 		release(r);
 		return ret;
@@ -402,6 +427,20 @@ int carrier_raw_open(struct carrier *below, const struct carrier_raw_params *par
 int carrier_raw_fd(const struct carrier *c)
 {
 	return raw_of(c)->fd;
+}
+
+void carrier_raw_look_below(struct carrier *c)
+{
+	atomic_store_explicit(&raw_of(c)->looked_ns, 0, memory_order_relaxed);
+}
+
+void carrier_raw_forgive(struct carrier *c)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	/* To be read is to be taken away. */
+	getsockopt(raw_of(c)->fd, SOL_SOCKET, SO_ERROR, &error, &len);
 }
 
 static uint64_t read_counter(atomic_uint_fast64_t *counter)

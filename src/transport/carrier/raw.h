@@ -8,11 +8,11 @@
  * What leaves as a raw frame
  *   Units with CARRIER_RAW and CARRIER_FROM, and without CARRIER_INTERFACE and
  *   CARRIER_FRAGMENTS, of at most CARRIER_RAW_BYTES, trains too: a train is one frame. All
- *   others leave by the carrier below, and so do short ones while another unit with
- *   CARRIER_RAW went that way shortly before (CARRIER_RAW_APART_NS): units keep their order
- *   that way, as the receiver looks in two places. It finds them in another order only if it
- *   has not looked for so long.
- *   What the kernel does not take leaves by the carrier below.
+ *   others leave by the carrier below, and so does what the kernel does not take.
+ *
+ * Order: a receiver finds frames before what came by the carrier below, so a unit that left by
+ *   that may be overtaken by frames until it has been received. The other way round units keep
+ *   their order.
  *
  * A frame (raw_frame.h) is the IP packet that the carrier below would have sent, or for a
  * train what it gives to the kernel for it, with a header of Ethernet whose type is that of
@@ -20,11 +20,10 @@
  * the receiver has one.
  *
  * Delivery: as of the carrier below, with TOS, TTL and the identification always known.
- * Frames come before what the carrier below delivers in the same poll.
  *
  * Waiting: for EPOLLIN of carrier_raw_fd() and what the carrier below waits for. While frames
- * come, a poll looks at the carrier below in one of some tens only; so one that returns 0 may
- * have left its socket readable.
+ * come, polls look at the carrier below every CARRIER_RAW_LOOK_NS only; so one that returns 0
+ * may have left its socket readable, unless carrier_raw_look_below() was called before.
  */
 #ifndef TRANSPORT_CARRIER_RAW_H
 #define TRANSPORT_CARRIER_RAW_H
@@ -35,7 +34,7 @@
 #include "util/clock_source.h"
 
 #define CARRIER_RAW_BYTES 880 /* behind the header of UDP */
-#define CARRIER_RAW_APART_NS 5000000
+#define CARRIER_RAW_LOOK_NS 20000
 
 struct carrier_raw_params {
 	uint16_t port;    /* of UDP, of all frames: source and destination */
@@ -54,11 +53,27 @@ struct carrier_raw_counters {
 };
 
 /* Over `below`, a carrier over UDP, which is the filter's when this succeeds. 0; -EPERM: no
- * CAP_NET_RAW; -ENODEV: no loopback interface; -ENOMEM; or another negative errno. */
+ * CAP_NET_RAW; -ENODEV, -ENETDOWN: no loopback interface, or it is down; -EIO: a frame to
+ * oneself does not arrive, as a rule of the host takes it away; -ENOMEM; or another negative
+ * errno. */
 int carrier_raw_open(struct carrier *below, const struct carrier_raw_params *params,
 		     struct carrier **out);
 
 int carrier_raw_fd(const struct carrier *c);
+
+/* The next poll looks at the carrier below, too. For who is about to sleep, or was woken. Any
+ * thread. */
+void carrier_raw_look_below(struct carrier *c);
+
+/* For who was told of EPOLLERR at the descriptor, as happens when the interface goes down: that
+ * ends. Any thread. */
+void carrier_raw_forgive(struct carrier *c);
+
+/* Does a unit of so many bytes leave as a frame, if CARRIER_RAW and the others allow it? */
+static inline int carrier_raw_is_short(size_t bytes)
+{
+	return bytes && bytes <= CARRIER_RAW_BYTES;
+}
 
 /* Any thread; one at a time. Makes a system call. */
 void carrier_raw_count(struct carrier *c, struct carrier_raw_counters *out);

@@ -264,7 +264,8 @@ int carrier_udp_open(const struct carrier_udp_params *params, struct carrier **o
 	if (!ret)
 		ret = open_fragments(u, params);
 	if (!ret)
-		ret = udp_receive_init(&u->in);
+		ret = udp_receive_init(&u->in, params->packet_bytes ? params->packet_bytes :
+								      UDP_RECEIVE_BYTES);
 	if (ret) {
 		udp_close(&u->carrier);
 		return ret;

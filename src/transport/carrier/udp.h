@@ -57,6 +57,8 @@ struct carrier_udp_params {
 	int fd;
 	struct clock_source clock;
 	size_t buffer_bytes; /* to ask for, each of receiving and sending; 0: 4 MiB */
+	size_t packet_bytes; /* of the longest datagram or train that is received, so that
+			      * less memory is needed; 0: whatever comes */
 	bool no_trains;      /* emit none as one, and ask for none */
 	bool fragments;      /* have a socket for units with CARRIER_FRAGMENTS */
 };

@@ -46,7 +46,7 @@ struct udp_receive {
 	struct iovec iov[UDP_RECEIVE_BATCH];
 	union udp_name names[UDP_RECEIVE_BATCH];
 	_Alignas(struct cmsghdr) uint8_t control[UDP_RECEIVE_BATCH][UDP_RECEIVE_CONTROL];
-	uint8_t *bytes;    /* UDP_RECEIVE_BATCH times UDP_RECEIVE_BYTES */
+	uint8_t *bytes;    /* UDP_RECEIVE_BATCH times the longest one */
 	unsigned batch;    /* how many to ask for */
 	unsigned unbroken; /* calls that got all they asked for, since one that did not */
 };
@@ -87,8 +87,8 @@ static inline struct udp *udp_of(const struct carrier *c)
 
 int udp_emit(struct carrier *c, const struct carrier_unit *units, unsigned n);
 unsigned udp_poll(struct carrier *c, unsigned budget);
-/* -ENOMEM */
-int udp_receive_init(struct udp_receive *in);
+/* For datagrams of up to `packet_bytes`. -ENOMEM */
+int udp_receive_init(struct udp_receive *in, size_t packet_bytes);
 
 static inline void udp_count_add(atomic_uint_fast64_t *counter, uint64_t n)
 {

@@ -20,15 +20,14 @@
 /* A datagram of so many bytes is taken alone. */
 #define LONG_BYTES 8192
 
-int udp_receive_init(struct udp_receive *in)
+int udp_receive_init(struct udp_receive *in, size_t packet_bytes)
 {
-	in->bytes = malloc((size_t)UDP_RECEIVE_BATCH * UDP_RECEIVE_BYTES);
+	in->bytes = malloc(UDP_RECEIVE_BATCH * packet_bytes);
 	if (!in->bytes)
 		return -ENOMEM;
 	in->batch = 1;
 	for (unsigned i = 0; i < UDP_RECEIVE_BATCH; i++) {
-		in->iov[i] = (struct iovec){ in->bytes + (size_t)i * UDP_RECEIVE_BYTES,
-					     UDP_RECEIVE_BYTES };
+		in->iov[i] = (struct iovec){ in->bytes + i * packet_bytes, packet_bytes };
 		in->messages[i].msg_hdr = (struct msghdr){
 			.msg_name = &in->names[i],
 			.msg_iov = &in->iov[i],

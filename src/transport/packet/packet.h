@@ -43,8 +43,6 @@ struct packet_route {
 	/* A packet was longer than the network takes: from then on all leave with
 	 * CARRIER_FRAGMENTS, those that are shorter too, so that they keep their order. */
 	atomic_bool fragments;
-	/* All leave with CARRIER_RAW. */
-	atomic_bool raw;
 };
 
 #define PACKET_TRAILER_BYTES 8
@@ -123,6 +121,8 @@ struct packet_port {
 	uint8_t *answers;      /* payloads of a train of responses; receive_lock */
 	struct spin wait_lock; /* a leaf */
 	struct list waiting;   /* requesters that found the carrier full */
+	_Atomic uint64_t datagram_ns; /* raw.c; when one to this host left otherwise */
+	struct carrier *raw;   /* that of raw frames; NULL: none; receive_lock */
 	atomic_uint backlog;   /* entries of both lists */
 	/* Who looks at keys and copies by them (fence.c). */
 	atomic_uint copying[2], phase;

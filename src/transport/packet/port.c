@@ -10,6 +10,7 @@
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
+#include "transport/carrier/raw.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -17,11 +18,11 @@
 
 #define RECEIVE_BUDGET 32u /* units a poll */
 /* If the program does not poll any more, an acknowledgement that waits for its next poll
- * leaves after GUARD_MOST_NS all the same; after GUARD_NS if that has happened before. A timer
- * wakes the progress thread, for which the program's thread has to take locks; so the time
- * doubles each time that the program is found to poll. */
+ * leaves after twice GUARD_MOST_NS all the same, and after twice GUARD_NS if that has happened
+ * before. A timer wakes the progress thread, for which the program's thread has to take locks;
+ * so the time doubles each time that the program is found to poll. */
 #define GUARD_NS 200000
-#define GUARD_MOST_NS 10000000
+#define GUARD_MOST_NS 2000000
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
@@ -251,12 +252,15 @@ static void on_guard(struct progress_timer *t)
 	struct packet_port *port = container_of(t, struct packet_port, guard);
 	uint64_t wait_ns = GUARD_MOST_NS;
 
+	/* A lock is just tried inside only; a thread that polls runs this outside. */
+	hca_enter();
 	/* Who has the lock polls just now. To wait for it would be to wait for a moment between
 	 * two polls. */
 	if (hca_trylock(&port->receive_lock)) {
 		wait_ns = look_at_answers(port);
 		hca_unlock(&port->receive_lock);
 	}
+	hca_leave();
 	if (wait_ns)
 		progress_timer_arm(&port->guard, progress_now_ns() + wait_ns);
 }
@@ -269,6 +273,9 @@ bool packet_poll(struct packet_port *port, bool wait)
 		hca_lock(&port->receive_lock);
 	else if (!hca_trylock(&port->receive_lock))
 		return false;
+	/* Who is about to sleep, or was woken, leaves nothing out. */
+	if (wait && port->raw)
+		carrier_raw_look_below(port->raw);
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
 	return moved;
@@ -332,7 +339,7 @@ static void release(struct packet_port *port)
 	free(port->packet);
 	free(port->answers);
 	atomic_store(&port->carrier, NULL);
-	port->fault = NULL;
+	port->fault = port->raw = NULL;
 	atomic_store(&port->holds_back, false);
 	port->packet = port->answers = NULL;
 }

@@ -125,9 +125,7 @@ int packet_connect(struct hca_qp *qp)
 	/* Packets to nowhere are lost, as those to a host that is not there. */
 	if (ret)
 		pq->route = (struct packet_route){ 0 };
-	pq->takes_raw = !ret && here && port->medium->raw &&
-			port->medium->raw(a->dest_qp_num, true);
-	pq->route.raw = pq->takes_raw;
+	packet_raw_connect(pq, !ret && here);
 	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)), as
 	 * there is an answer to marks (engine/rc/pace.h). */
 	if (pq->route.known & CARRIER_TOS)

@@ -311,16 +311,6 @@ static bool is_from_peer(const struct packet_qp *pq, const struct carrier_unit *
 	return false;
 }
 
-/* The peer may have begun to take raw frames only after this queue pair was connected. */
-static void note_raw(struct packet_qp *pq, const struct carrier_unit *unit)
-{
-	if (likely(!(unit->known & CARRIER_RAW) ||
-		   atomic_load_explicit(&pq->takes_raw, memory_order_relaxed)))
-		return;
-	atomic_store_explicit(&pq->takes_raw, true, memory_order_relaxed);
-	atomic_store_explicit(&pq->route.raw, true, memory_order_relaxed);
-}
-
 /* Of the same service, and of an XRC connection the right half. */
 static bool is_for(const struct packet_qp *pq, const struct carrier_unit *unit,
 		   struct packet_frame *f)
@@ -368,9 +358,7 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 	}
 	if (unlikely(!qp->established && hca_qp_state(qp) == IBV_QPS_RTR))
 		hca_qp_established(qp);
-	note_raw(pq, unit);
-	if (f->rc.op < RC_ACK)
-		pq->asked_raw = unit->known & CARRIER_RAW;
+	packet_raw_arrived(pq, unit, f->rc.op < RC_ACK);
 	/* A switch has marked it (ECN: CE): a CNP is owed. */
 	if (unlikely((unit->known & CARRIER_TOS) && (unit->tos & 3) == 3)) {
 		rc_marked(&pq->responder, packet_now_ns());

@@ -101,8 +101,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	/* As the request came: it may be one that is repeated because raw frames get lost. */
-	train.raw &= pq->asked_raw;
+	train.raw = packet_raw_may_answer(pq);
 	rc_respond_mark(rs, &before);
 	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
@@ -116,6 +115,8 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 		*full = true;
 		return 0;
 	}
+	if (train.packets)
+		packet_raw_answered(pq, &train);
 	if (acknowledges) {
 		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
 		if (pq->asked_turn != turn) /* no reply came, it waited in vain */
@@ -146,6 +147,7 @@ bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *trai
 	enum ibv_wc_status status;
 
 	return pq->answering && packet_receives(pq->qp) &&
+	       (!train->raw || packet_raw_may_answer(pq)) &&
 	       rc_respond_next(&pq->responder, true, 0, r) && r->packet.op == RC_ACK &&
 	       !add_answer(pq, train, r, &status);
 }

@@ -206,6 +206,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
+	train.raw = packet_raw_may_request(pq, now_ns);
 	turn = packet_copy_begin(pq->port);
 	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
 		ret = add_packet(pq, &train, &tx, bounce);
@@ -219,6 +220,8 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 	packet_copy_end(pq->port, turn);
 	if (unlikely(ret == -EAGAIN))
 		*rq = before;
+	else if (train.packets)
+		packet_raw_requested(pq, &train);
 	return ret;
 }
 

@@ -16,6 +16,20 @@ struct packet_entry {
 	uint32_t sq_index;
 };
 
+/* raw.c */
+struct packet_raw {
+	bool here;           /* the peer is of this host; since the connection was made */
+	atomic_bool taken;   /* it takes raw frames; either lock */
+	/* Under sq_lock. */
+	bool elsewhere;      /* requests up to elsewhere_psn left otherwise */
+	uint32_t elsewhere_psn;
+	unsigned failures;   /* timeouts */
+	uint64_t from_ns;    /* no frames leave until then */
+	/* Under receive_lock. */
+	bool asked;          /* the last request came as a frame */
+	uint64_t answered_ns; /* when an answer left otherwise; 0: long ago */
+};
+
 struct packet_qp {
 	struct hca_qp *qp;
 	struct packet_port *port;
@@ -33,9 +47,6 @@ struct packet_qp {
 	uint64_t armed_ns;      /* hca_qp.retry; 0: not armed */
 	uint64_t look_ns;       /* a local operation waits until then, 0: none does */
 	uint64_t look_since_ns;
-	/* How often an acknowledgement did not come, and from when on raw frames leave. */
-	unsigned raw_failures;
-	uint64_t raw_from_ns;
 	/* Under wait_lock of the port. */
 	bool waiting;
 	struct list wait_entry;
@@ -45,9 +56,7 @@ struct packet_qp {
 	bool connected;         /* RTR was entered */
 	bool answering;
 	unsigned asked_turn;    /* of the port, when a request came last */
-	bool asked_raw;         /* it came as a raw frame */
-	/* Who receives there takes raw frames. Any lock of the two. */
-	atomic_bool takes_raw;
+	struct packet_raw raw;
 	/* Also written under sq_lock alone: a lost count costs a packet at most. */
 	atomic_uint told_turn;  /* of the port, when an acknowledgement left by itself */
 	atomic_uint replies;    /* how often in succession a request was posted before
@@ -91,6 +100,25 @@ static inline bool packet_receives(const struct hca_qp *qp)
 	       state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
+struct packet_train;
+
+/* ---- raw.c: what leaves as raw frames ---- */
+/* The queue pair is connected; `here`: its peer is of this host. receive_lock is held. */
+void packet_raw_connect(struct packet_qp *pq, bool here);
+/* A packet of the peer came. receive_lock is held. */
+void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit, bool request);
+/* May requests leave as frames, if they are short? And: the train has left, and rc_sent() was
+ * called. And: its timer ran; `repeated`: what it waited for did not come. sq_lock is held. */
+bool packet_raw_may_request(struct packet_qp *pq, uint64_t now_ns);
+void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train);
+void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated);
+/* Likewise for answers. receive_lock is held. */
+bool packet_raw_may_answer(struct packet_qp *pq);
+void packet_raw_answered(struct packet_qp *pq, const struct packet_train *train);
+/* Likewise for datagrams to this host. Any thread. */
+bool packet_raw_may_datagram(struct packet_port *port, uint32_t qpn);
+void packet_raw_datagram(struct packet_port *port, const struct packet_train *train);
+
 /* ---- train.c ---- */
 /* Packets for one destination that leave together. All but the last one have the length of
  * the first one. */
@@ -98,7 +126,7 @@ struct packet_train {
 	struct packet_port *port;
 	struct packet_route *route;
 	bool fragments;   /* as the route had it when the train began */
-	bool raw;         /* likewise */
+	bool raw;         /* it leaves with CARRIER_RAW if it is short; raw.c */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes;
@@ -115,7 +143,7 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 	t->port = port;
 	t->route = route;
 	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
-	t->raw = atomic_load_explicit(&route->raw, memory_order_relaxed);
+	t->raw = false;
 	t->packets = t->pieces = 0;
 	t->bytes = 0;
 	t->ended = false;

@@ -13,11 +13,6 @@
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 
-/* How long a queue pair sends no raw frames behind its first timeout; twice as long behind
- * each further one, six times at most. */
-#define NO_RAW_NS NSEC_PER_SEC
-#define NO_RAW_DOUBLED 6u
-
 void packet_arm(struct packet_qp *pq)
 {
 	uint64_t due = rc_deadline(&pq->requester);
@@ -46,19 +41,6 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
 }
 
-/* Whatever keeps raw frames from arriving does not keep others: what is repeated leaves as
- * those, and what follows for a while. */
-static void judge_raw(struct packet_qp *pq, uint64_t now_ns, bool repeated)
-{
-	bool takes = atomic_load_explicit(&pq->takes_raw, memory_order_relaxed);
-
-	if (takes && repeated)
-		pq->raw_from_ns = now_ns + (NO_RAW_NS << MIN(pq->raw_failures++,
-							     NO_RAW_DOUBLED));
-	atomic_store_explicit(&pq->route.raw, takes && now_ns >= pq->raw_from_ns,
-			      memory_order_relaxed);
-}
-
 void packet_expired(struct hca_qp *qp)
 {
 	struct packet_qp *pq;
@@ -76,7 +58,7 @@ void packet_expired(struct hca_qp *qp)
 		next = pq->requester.next;
 		now = packet_now_ns();
 		done = rc_timer(&pq->requester, now);
-		judge_raw(pq, now, pq->gone_back != pq->requester.gone_back);
+		packet_raw_expired(pq, now, pq->gone_back != pq->requester.gone_back);
 		packet_count_repeated(pq, next, false);
 		packet_finish(pq, done);
 		hca_sq_run(qp);

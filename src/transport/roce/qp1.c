@@ -19,6 +19,8 @@
 
 #define UNITS_PER_EVENT 32
 #define HOPS 64
+/* A datagram of the connection manager has 280 bytes. */
+#define PACKET_BYTES 1024
 
 static struct {
 	struct carrier *udp;               /* over the socket of slot 0, for receiving */
@@ -71,7 +73,8 @@ static void readable(void *arg, uint32_t events)
 int roce_qp1_open(int fd, struct packet_port *port)
 {
 	const struct carrier_udp_params params = { .fd = fd, .clock = clock_source_host(),
-						   .no_trains = true };
+						   .no_trains = true,
+						   .packet_bytes = PACKET_BYTES };
 	const struct carrier_upper upper = { .deliver = deliver };
 	int ret = carrier_udp_open(&params, &qp1.udp);
 

@@ -31,7 +31,8 @@ static struct {
 	_Atomic uint64_t known[ROCE_SLOTS];
 } raw = { .listener = -1 };
 
-/* Who connects wants to know that there is somebody, nothing else. */
+/* Who connects wants to know that there is somebody, nothing else. Called for new ones only
+ * (EPOLLET): where there is no descriptor for one, it waits in the backlog. */
 static void serve(void *arg, uint32_t events)
 {
 	int fd;
@@ -40,9 +41,10 @@ static void serve(void *arg, uint32_t events)
 	(void)events;
 	for (unsigned i = 0; i < 2 * BACKLOG; i++) {
 		fd = accept4(raw.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
+		if (fd >= 0)
+			close(fd);
+		else if (errno != EINTR && errno != ECONNABORTED)
 			return;
-		close(fd);
 	}
 }
 
@@ -57,7 +59,7 @@ int roce_raw_announce(uint16_t port, unsigned slot)
 		return ret;
 	raw.listener = ret;
 	raw.port = port;
-	ret = progress_watch(raw.listener, EPOLLIN, serve, NULL);
+	ret = progress_watch(raw.listener, EPOLLIN | EPOLLET, serve, NULL);
 	if (ret) {
 		close(raw.listener);
 		raw.listener = -1;

@@ -5,7 +5,7 @@
  * inside of the host pay nothing for it.
  *
  * Who looks at the socket: while packets come, the polls of the program (the socket is
- * "hot"). After some thousands of polls without any, or when the program is about to
+ * "hot"). After some milliseconds of polls without any, or when the program is about to
  * sleep, the progress thread watches the descriptor instead, and polls do not touch the
  * socket. When it becomes readable, the progress thread either moves the packets itself,
  * if nobody polls, or makes the socket hot again.
@@ -40,13 +40,16 @@
 #include "transport/roce/qp1.h"
 #include "transport/roce/raw.h"
 #include "transport/roce/slots.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 /* shm's is 10. */
 #define COST 20
 #define COST_UD 200
 
-#define POLLS_TO_COOL 20000
+/* Polls in vain, after which the clock is read, and time with nothing but such. */
+#define POLLS_PER_LOOK 1024u
+#define COOL_NS 10000000
 #define POLLS_PER_EVENT 64
 
 static struct packet_port port = { .ops = &roce_ops, .medium = &roce_medium };
@@ -64,7 +67,9 @@ static struct {
 	atomic_bool hot;         /* polls look at the socket */
 	pthread_mutex_t watch_lock; /* changes of `watched` with what the kernel knows */
 	atomic_bool watched;     /* the progress thread does */
+	atomic_bool blind;       /* it could not once, so it ticks */
 	atomic_uint misses;      /* polls since something moved */
+	_Atomic uint64_t quiet_ns; /* when there were POLLS_PER_LOOK of them */
 } roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .watch_lock = PTHREAD_MUTEX_INITIALIZER,
 	   .slot_name = -1 };
 
@@ -79,17 +84,29 @@ unsigned roce_train(void)
 
 /* ---- who looks at the socket ---- */
 
+/* roce.watch_lock is held. 0 or a negative errno. */
+static int rewatch(bool on)
+{
+	int ret = progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
+
+	if (!ret && roce.raw)
+		ret = progress_rewatch(carrier_raw_fd(roce.raw), on ? EPOLLIN : 0);
+	return ret;
+}
+
 /* Two threads that change it in turns must tell the kernel in the same order: otherwise it
  * may watch nothing while `watched` is set. */
 static void watch(bool on)
 {
+	int ret = 0;
+
 	pthread_mutex_lock(&roce.watch_lock);
 	/* The progress thread may tick while the port is closed. */
-	if (atomic_load(&roce.open) && atomic_exchange(&roce.watched, on) != on) {
-		progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
-		if (roce.raw)
-			progress_rewatch(carrier_raw_fd(roce.raw), on ? EPOLLIN : 0);
-	}
+	if (atomic_load(&roce.open) && atomic_exchange(&roce.watched, on) != on)
+		ret = rewatch(on);
+	if (unlikely(on && ret && !atomic_exchange(&roce.blind, true)))
+		log_error("the sockets cannot be watched (%s): they are looked at every millisecond",
+			  strerror(-ret));
 	pthread_mutex_unlock(&roce.watch_lock);
 }
 
@@ -119,6 +136,24 @@ static void readable(void *arg, uint32_t events)
 		;
 }
 
+/* Behind a poll in vain: have there been none but such for a while? The clock is read now and
+ * then only. */
+static bool has_been_quiet(void)
+{
+	unsigned misses =
+		atomic_fetch_add_explicit(&roce.misses, 1, memory_order_relaxed) + 1;
+	uint64_t now;
+
+	if (misses % POLLS_PER_LOOK)
+		return false;
+	now = clock_now_ns();
+	if (misses == POLLS_PER_LOOK) {
+		atomic_store_explicit(&roce.quiet_ns, now, memory_order_relaxed);
+		return false;
+	}
+	return now - atomic_load_explicit(&roce.quiet_ns, memory_order_relaxed) > COOL_NS;
+}
+
 static bool roce_poll(struct hca_cq *cq, bool wait)
 {
 	bool moved;
@@ -133,8 +168,7 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 		heat();
 		return true;
 	}
-	if (!wait && atomic_fetch_add_explicit(&roce.misses, 1, memory_order_relaxed) <
-			     POLLS_TO_COOL)
+	if (!wait && !has_been_quiet())
 		return false;
 	atomic_store(&roce.hot, false);
 	if (atomic_load(&roce.watched) || !atomic_load(&roce.open))
@@ -145,7 +179,8 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 
 static bool roce_pending(void)
 {
-	return atomic_load(&roce.open) && packet_pending(&port);
+	return atomic_load(&roce.open) &&
+	       (atomic_load(&roce.blind) || packet_pending(&port));
 }
 
 /* ---- opening ---- */
@@ -161,14 +196,13 @@ static void open_raw(struct carrier **carrier)
 	};
 	int ret;
 
-	roce.raw = NULL;
 	if (!hca_settings.raw_frames)
 		return;
 	ret = carrier_raw_open(*carrier, &params, &roce.raw);
 	if (ret)
 		log_debug("no raw frames on the loopback interface: %s", strerror(-ret));
 	else
-		*carrier = roce.raw;
+		*carrier = port.raw = roce.raw;
 }
 
 static int open_carrier(void)
@@ -194,8 +228,10 @@ static int open_carrier(void)
 		ret = packet_show_udp(&port, &carrier);
 	if (!ret)
 		ret = packet_port_open(&port, carrier);
-	if (ret)
+	if (ret) {
 		carrier_close(carrier);
+		roce.raw = port.raw = NULL;
+	}
 	return ret;
 }
 
@@ -211,10 +247,18 @@ static bool take_slot(unsigned slot)
 	return true;
 }
 
+/* On the progress thread. */
+static void raw_readable(void *arg, uint32_t events)
+{
+	if (events & EPOLLERR)
+		carrier_raw_forgive(roce.raw);
+	readable(arg, events);
+}
+
 /* Others send raw frames only to who is known to take them. roce.lock is held. */
 static void watch_raw(void)
 {
-	int ret = progress_watch(carrier_raw_fd(roce.raw), EPOLLIN, readable, NULL);
+	int ret = progress_watch(carrier_raw_fd(roce.raw), EPOLLIN, raw_readable, NULL);
 
 	if (!ret)
 		ret = roce_raw_announce(roce_udp_port, roce.slot);
@@ -259,6 +303,7 @@ static int open_port(void)
 
 err_port:
 	packet_port_close(&port);
+	roce.raw = NULL;
 err_sockets:
 	/* Releases the slot. The process has QP numbers of it, so it needs it again. */
 	roce_sockets_close(&roce.sockets);
@@ -328,6 +373,7 @@ static void roce_stop(void)
 		if (roce.raw)
 			progress_unwatch(carrier_raw_fd(roce.raw));
 		packet_port_close(&port);
+		roce.raw = NULL;
 		roce_sockets_close(&roce.sockets);
 	}
 	drop_slot();
@@ -352,6 +398,7 @@ static void roce_forked(void)
 	roce_gsi_forked();
 	roce_raw_forked();
 	packet_port_forked(&port);
+	roce.raw = NULL;
 	packet_show_forked();
 	atomic_store(&roce.open, false);
 	/* Also of a port that another thread of the parent was opening. */

@@ -55,8 +55,6 @@ static unsigned frames(struct side *s)
 	unsigned n = 0;
 	int ret = side_run(s, count_frames, &n, sizeof(n));
 
-	if (ret == -EBADF && geteuid())
-		exit(77);
 	expect_eq(ret, 0);
 	return n;
 }
@@ -80,6 +78,8 @@ static void there_and_back(struct pair *p, uint64_t id, uint32_t length)
 /* Who was connected first learns that the other one takes frames by the first that comes. */
 static void short_messages_are_raw_frames_in_both_directions(struct pair *p)
 {
+	/* A timeout would end the frames for a while. */
+	p->conn.timeout = 20;
 	pair_start(p, NULL);
 	there_and_back(p, 1, 64);
 	there_and_back(p, 2, 64);
@@ -181,5 +181,12 @@ static const struct test_case cases[] = {
 
 int main(int argc, char **argv)
 {
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		printf("no CAP_NET_RAW: skipped\n");
+		return 77;
+	}
+	close(fd);
 	return RUN_CASES(argc, argv, cases);
 }

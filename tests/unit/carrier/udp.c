@@ -297,6 +297,35 @@ static void a_packet_of_ipv6_without_checksum_arrives(void)
 	end_close(&one);
 }
 
+static void a_packet_that_is_longer_than_asked_for_is_dropped(void)
+{
+	struct carrier_udp_params p = { .clock = clock_source_host(), .packet_bytes = 1024 };
+	struct carrier_upper upper = { on_deliver, on_writable, &two };
+	struct carrier_udp_counters n;
+	struct carrier_udp_facts facts;
+	struct carrier_addr to;
+	struct carrier_unit u;
+	struct iovec iov;
+
+	end_open(&one, true);
+	memset(&two, 0, sizeof(two));
+	two.fd = p.fd = carrier_udp_socket(0);
+	check(two.fd >= 0 && carrier_udp_open(&p, &two.c) == 0);
+	carrier_set_upper(two.c, &upper);
+	carrier_udp_facts(two.c, &facts);
+	to = addr("127.0.0.1", facts.port);
+	u = unit_to(&to, &iov, 1025, 0);
+	check(carrier_emit(one.c, &u, 1) == 1);
+	u = unit_to(&to, &iov, 1024, 0);
+	check(carrier_emit(one.c, &u, 1) == 1);
+	await(&two, 1);
+	check(two.length == 1024 && !memcmp(two.bytes, pattern, 1024));
+	counters(&two, &n);
+	check(n.truncated == 1 && n.received == 1);
+	end_close(&one);
+	end_close(&two);
+}
+
 static void a_train_arrives_as_one(void)
 {
 	struct carrier_udp_counters n;
@@ -620,6 +649,7 @@ int main(void)
 	run_test(what_is_no_socket_of_udp_is_refused);
 	run_test(a_packet_arrives_with_what_is_known_of_it);
 	run_test(a_packet_of_ipv6_without_checksum_arrives);
+	run_test(a_packet_that_is_longer_than_asked_for_is_dropped);
 	run_test(a_train_arrives_as_one);
 	run_test(a_long_train_leaves_as_several);
 	run_test(refused_trains_leave_as_packets_for_good);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which packets of a queue pair leave as raw frames (carrier/raw.h), if they are short.
+ *
+ * Frames may overtake what left otherwise before. So requests of RC are frames while all that
+ * left otherwise is acknowledged, those of UC until the first one that is not, as nothing tells
+ * of its arrival. Answers, and datagrams, whose order nobody promises, are frames again when for
+ * a while none has left otherwise; an acknowledgement that overtakes a READ response all the
+ * same costs a repetition.
+ *
+ * Whatever keeps frames from arriving does not keep others. So what is repeated leaves as those,
+ * and what follows for a while, and so do answers to what came as those.
+ */
+#include "transport/carrier/raw.h"
+
+#include "transport/packet/state.h"
+
+/* How long a queue pair sends no frames behind its first timeout; twice as long behind each
+ * further one, six times at most. */
+#define PAUSE_NS NSEC_PER_SEC
+#define PAUSE_DOUBLED 6u
+/* How long another way is taken for one on which something may still be. */
+#define APART_NS 5000000
+
+static bool takes_frames(const struct packet_qp *pq)
+{
+	return atomic_load_explicit(&pq->raw.taken, memory_order_relaxed);
+}
+
+static void set_taken(struct packet_qp *pq, bool taken)
+{
+	atomic_store_explicit(&pq->raw.taken, taken, memory_order_relaxed);
+}
+
+static bool is_frame(const struct packet_train *train)
+{
+	return train->raw && carrier_raw_is_short(train->bytes);
+}
+
+static void ask(struct packet_qp *pq, bool fresh)
+{
+	const struct packet_medium *m = pq->port->medium;
+
+	set_taken(pq, pq->raw.here && m->raw && m->raw(pq->qp->attr.dest_qp_num, fresh));
+}
+
+void packet_raw_connect(struct packet_qp *pq, bool here)
+{
+	pq->raw.here = here;
+	ask(pq, true);
+}
+
+void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit, bool request)
+{
+	bool raw = unit->known & CARRIER_RAW;
+
+	if (request)
+		pq->raw.asked = raw;
+	/* The peer may have begun to take frames only after this queue pair was connected. */
+	if (unlikely(raw && pq->raw.here && !takes_frames(pq)))
+		set_taken(pq, true);
+}
+
+/* ---- requests; sq_lock is held ---- */
+
+bool packet_raw_may_request(struct packet_qp *pq, uint64_t now_ns)
+{
+	struct packet_raw *r = &pq->raw;
+
+	if (!takes_frames(pq) || now_ns < r->from_ns)
+		return false;
+	if (likely(!r->elsewhere))
+		return true;
+	if (pq->service == PACKET_UC ||
+	    rc_psn_diff(pq->requester.unacked, r->elsewhere_psn) < 0)
+		return false;
+	r->elsewhere = false;
+	return true;
+}
+
+void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train)
+{
+	struct packet_raw *r = &pq->raw;
+	uint32_t end = pq->requester.top_psn;
+
+	if (likely(is_frame(train)))
+		return;
+	if (!r->elsewhere || rc_psn_diff(end, r->elsewhere_psn) > 0)
+		r->elsewhere_psn = end;
+	r->elsewhere = true;
+}
+
+void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated)
+{
+	struct packet_raw *r = &pq->raw;
+
+	if (likely(!repeated)) {
+		if (!takes_frames(pq))
+			ask(pq, false);
+		else if (r->failures && now_ns >= r->from_ns + (PAUSE_NS << PAUSE_DOUBLED))
+			r->failures = 0;
+	} else if (takes_frames(pq)) {
+		r->from_ns = now_ns + (PAUSE_NS << MIN(r->failures, PAUSE_DOUBLED));
+		r->failures++;
+	}
+}
+
+/* ---- answers; receive_lock of the port is held ---- */
+
+bool packet_raw_may_answer(struct packet_qp *pq)
+{
+	struct packet_raw *r = &pq->raw;
+
+	if (!r->asked || !takes_frames(pq))
+		return false;
+	if (likely(!r->answered_ns))
+		return true;
+	if (packet_now_ns() - r->answered_ns < APART_NS)
+		return false;
+	r->answered_ns = 0;
+	return true;
+}
+
+void packet_raw_answered(struct packet_qp *pq, const struct packet_train *train)
+{
+	if (unlikely(takes_frames(pq) && !is_frame(train)))
+		pq->raw.answered_ns = packet_now_ns();
+}
+
+/* ---- datagrams ---- */
+
+bool packet_raw_may_datagram(struct packet_port *port, uint32_t qpn)
+{
+	uint64_t since = atomic_load_explicit(&port->datagram_ns, memory_order_relaxed);
+
+	if (!port->medium->raw || !port->medium->raw(qpn, false))
+		return false;
+	/* Another thread may have stored a time that is later than ours by a little. */
+	return !since || (int64_t)(packet_now_ns() - since) >= APART_NS;
+}
+
+void packet_raw_datagram(struct packet_port *port, const struct packet_train *train)
+{
+	if (!is_frame(train))
+		atomic_store_explicit(&port->datagram_ns, packet_now_ns(),
+				      memory_order_relaxed);
+}
