@@ -131,7 +131,7 @@ static int loop_start(void)
 	if (!ret)
 		ret = packet_show_port(&port, &carrier);
 	if (!ret)
-		ret = packet_port_open(&port, carrier);
+		ret = packet_port_open(&port, carrier, NULL);
 	if (ret)
 		carrier_close(carrier);
 	else

@@ -139,9 +139,9 @@ int packet_faults(struct packet_port *port, struct carrier **carrier);
 int packet_faults_set(struct packet_port *port, const char *text, char *note, size_t note_bytes);
 
 /* ---- port.c ---- */
-/* `ops` and `medium` are set; `carrier` becomes the port's when this
- * succeeds. 0 or -ENOMEM. */
-int packet_port_open(struct packet_port *port, struct carrier *carrier);
+/* `ops` and `medium` are set; `carrier` becomes the port's when this succeeds. `raw`: the one of
+ * raw frames among those below it, or NULL. 0 or -ENOMEM. */
+int packet_port_open(struct packet_port *port, struct carrier *carrier, struct carrier *raw);
 /* No queue pair has a path here any more. */
 void packet_port_close(struct packet_port *port);
 /* In a forked child: the carrier's memory is given back, no lock is taken. */

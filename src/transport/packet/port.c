@@ -294,7 +294,7 @@ bool packet_pending(struct packet_port *port)
 
 /* ---- the port's life ---- */
 
-int packet_port_open(struct packet_port *port, struct carrier *carrier)
+int packet_port_open(struct packet_port *port, struct carrier *carrier, struct carrier *raw)
 {
 	const struct carrier_upper upper = { .deliver = deliver, .arg = port };
 
@@ -319,6 +319,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 		free(answers);
 		return ret;
 	}
+	port->raw = raw;
 	port->packet = packet;
 	port->answers = answers;
 	port->generation++;

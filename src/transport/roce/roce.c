@@ -202,7 +202,7 @@ static void open_raw(struct carrier **carrier)
 	if (ret)
 		log_debug("no raw frames on the loopback interface: %s", strerror(-ret));
 	else
-		*carrier = port.raw = roce.raw;
+		*carrier = roce.raw;
 }
 
 static int open_carrier(void)
@@ -227,10 +227,10 @@ static int open_carrier(void)
 	if (!ret)
 		ret = packet_show_udp(&port, &carrier);
 	if (!ret)
-		ret = packet_port_open(&port, carrier);
+		ret = packet_port_open(&port, carrier, roce.raw);
 	if (ret) {
 		carrier_close(carrier);
-		roce.raw = port.raw = NULL;
+		roce.raw = NULL;
 	}
 	return ret;
 }
