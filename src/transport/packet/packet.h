@@ -110,10 +110,11 @@ struct packet_port {
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
 	atomic_uint turn;      /* number of polls; changes under receive_lock */
-	bool guarded;          /* `guard` is armed; receive_lock, as the next three */
+	bool guarded;          /* `guard` is armed; receive_lock, as the next ones */
 	bool guard_wanted;     /* an acknowledgement waited for a poll since it ran last */
 	unsigned guard_turn;   /* `turn` when it ran last */
-	uint64_t guard_ns;     /* how long it waits */
+	uint64_t guard_most_ns;
+	_Atomic uint64_t guard_ns; /* how long it waits; read without the lock, too */
 	struct progress_timer guard;
 	struct list targets;   /* of XRC; receive_lock */
 	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */

@@ -20,9 +20,10 @@
 /* If the program does not poll any more, an acknowledgement that waits for its next poll
  * leaves after twice GUARD_MOST_NS all the same, and after twice GUARD_NS if that has happened
  * before. A timer wakes the progress thread, for which the program's thread has to take locks;
- * so the time doubles each time that the program is found to poll. */
+ * so the time doubles each time that the program is found to poll. The peer, whose timeout is
+ * likely to be that of the queue pair, waits for a fourth of it at most. */
 #define GUARD_NS 200000
-#define GUARD_MOST_NS 2000000
+#define GUARD_MOST_NS 10000000
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
@@ -186,6 +187,26 @@ static bool run_answers(struct packet_port *port)
 	return moved;
 }
 
+static uint64_t guard_most_ns(const struct packet_port *port)
+{
+	const struct packet_qp *pq = list_entry(port->answering.next, struct packet_qp,
+						answer_entry);
+	uint64_t timeout_ns = rc_timeout_ns(pq->qp->attr.timeout);
+
+	return timeout_ns ? MAX(MIN(timeout_ns / 8, GUARD_MOST_NS), GUARD_NS) :
+			    GUARD_MOST_NS;
+}
+
+static uint64_t guard_ns(const struct packet_port *port)
+{
+	return atomic_load_explicit(&port->guard_ns, memory_order_relaxed);
+}
+
+static void set_guard_ns(struct packet_port *port, uint64_t ns)
+{
+	atomic_store_explicit(&port->guard_ns, ns, memory_order_relaxed);
+}
+
 /* Acknowledgements wait for the next poll: there has to be one. receive_lock is held. */
 static void guard_answers(struct packet_port *port)
 {
@@ -196,7 +217,9 @@ static void guard_answers(struct packet_port *port)
 		return;
 	port->guarded = true;
 	port->guard_turn = atomic_load_explicit(&port->turn, memory_order_relaxed);
-	progress_timer_arm(&port->guard, progress_now_ns() + port->guard_ns);
+	port->guard_most_ns = guard_most_ns(port);
+	set_guard_ns(port, MIN(guard_ns(port), port->guard_most_ns));
+	progress_timer_arm(&port->guard, progress_now_ns() + guard_ns(port));
 }
 
 /* receive_lock is held. */
@@ -232,11 +255,11 @@ static uint64_t look_at_answers(struct packet_port *port)
 
 	if (turn == port->guard_turn) {
 		port->guarded = false;
-		port->guard_ns = GUARD_NS;
+		set_guard_ns(port, GUARD_NS);
 		poll_locked(port);
 		return 0;
 	}
-	port->guard_ns = MIN(2 * port->guard_ns, GUARD_MOST_NS);
+	set_guard_ns(port, MIN(2 * guard_ns(port), port->guard_most_ns));
 	/* It has polled. Behind its last poll nothing waits, or that poll would say so. */
 	if (!port->guard_wanted) {
 		port->guarded = false;
@@ -244,13 +267,13 @@ static uint64_t look_at_answers(struct packet_port *port)
 	}
 	port->guard_wanted = false;
 	port->guard_turn = turn;
-	return port->guard_ns;
+	return guard_ns(port);
 }
 
 static void on_guard(struct progress_timer *t)
 {
 	struct packet_port *port = container_of(t, struct packet_port, guard);
-	uint64_t wait_ns = GUARD_MOST_NS;
+	uint64_t wait_ns = guard_ns(port);
 
 	/* A lock is just tried inside only; a thread that polls runs this outside. */
 	hca_enter();
@@ -324,7 +347,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier, struct c
 	port->answers = answers;
 	port->generation++;
 	port->guarded = false;
-	port->guard_ns = GUARD_MOST_NS;
+	set_guard_ns(port, GUARD_MOST_NS);
 	progress_timer_init(&port->guard, on_guard);
 	port->guard.by_pollers = true;
 	list_init(&port->answering);
