@@ -149,19 +149,22 @@ static int names_pass(const char *prefix, struct reported *reported,
 
 /*
  * The kernel gives the list in pieces of a page and begins each piece at a position in a hash
- * chain. When a socket before that position goes away in between, one that stays is left out.
- * So the list is read again until nothing new is in it.
+ * chain. When a socket before that position goes away in between, one that stays is left out;
+ * twice in succession, too, on a host where many come and go. So the list is read again until
+ * nothing new was in it twice.
  */
 int hca_names_each(const char *prefix,
 		   void (*fn)(const struct hca_name_seen *seen, void *arg),
 		   void *arg)
 {
 	struct reported reported = { .inodes = NULL };
-	int ret = 1;
+	unsigned unchanged = 0;
+	int ret = 0;
 
-	/* Twice at least: what was left out may have been the only one. */
-	for (int i = 0; i < PASSES_MAX && (ret > 0 || (!ret && i == 1)); i++)
+	for (int i = 0; i < PASSES_MAX && ret >= 0 && unchanged < 2; i++) {
 		ret = names_pass(prefix, &reported, fn, arg);
+		unchanged = ret ? 0 : unchanged + 1;
+	}
 	free(reported.inodes);
 	return ret < 0 ? ret : 0;
 }

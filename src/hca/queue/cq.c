@@ -11,7 +11,6 @@
 #include "hca/event/async.h"
 #include "hca/event/channel.h"
 #include "hca/hca.h"
-#include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/memory/domain.h"
 #include "hca/object/context.h"
@@ -295,7 +294,7 @@ static __attribute__((noinline)) void pause_between_polls(void)
 	/* Timers take sq_locks; between ibv_wr_start() and its end one is held. */
 	if (!hca_self.depth)
 		progress_run_overdue();
-	if (!hca_self.polls_found && hca_settings.poll_yields)
+	if (!hca_self.polls_found)
 		hca_yield();
 	hca_self.polls_found = false;
 }

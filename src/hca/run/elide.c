@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "hca/run/progress.h"
+#include "hca/run/yield.h"
 #include "util/clock.h"
 #include "util/fence.h"
 #include "util/log.h"
@@ -189,7 +190,7 @@ void hca_leave_slow(void)
 	/* Another thread is inside for so long: perhaps it wants this processor. */
 	if (unlikely(hca_self.beside >= BESIDE_TO_YIELD)) {
 		hca_self.beside = 0;
-		sched_yield();
+		hca_yield();
 	}
 	if (hca_self.streak >= STREAK_TO_OWN) {
 		hca_self.streak = 0;

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "hca/host/settings.h"
 #include "hca/run/progress.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -72,8 +73,11 @@ static bool others_run(uint64_t now_ns)
 
 void hca_yield(void)
 {
-	uint64_t start_ns = clock_monotonic_ns_slow(), end_ns;
+	uint64_t start_ns, end_ns;
 
+	if (!hca_settings.poll_yields)
+		return;
+	start_ns = clock_monotonic_ns_slow();
 	if (start_ns < atomic_load_explicit(&quiet_until_ns,
 					    memory_order_relaxed))
 		return;

@@ -3,7 +3,8 @@
 #ifndef HCA_YIELD_H
 #define HCA_YIELD_H
 
-/* Called now and then by a thread that has found nothing since the last call. */
+/* Called now and then by a thread that has found nothing since the last call. Does nothing where
+ * BUSBAR_POLL_YIELD is off. */
 void hca_yield(void);
 
 #endif

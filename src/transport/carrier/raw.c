@@ -30,9 +30,8 @@
 #define WARM_POLLS 16384u
 /* Polls that look at the carrier below behind one that found something there. */
 #define BELOW_POLLS 256u
-/* Of the frame to oneself. */
-#define TRIAL_BYTES 8u
-#define TRIAL_MS 100
+/* How long the frame to oneself is waited for. */
+#define TRIAL_NS 100000000
 
 /* The kernel puts the IP header at the first aligned place with 16 bytes of room before it. */
 _Static_assert(RAW_FRAME_BYTES - RAW_ETHERNET_BYTES + TPACKET_ALIGN(TPACKET2_HDRLEN + 16) <=
@@ -373,8 +372,10 @@ static int trial(struct raw *r, const struct carrier_raw_params *params)
 {
 	const struct sockaddr_in here = { .sin_family = AF_INET,
 					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	uint32_t bytes[TRIAL_BYTES / 4] = { 0, htonl(params->value) };
+	/* As long as any, so that it tells of the MTU, too. */
+	uint32_t bytes[CARRIER_RAW_BYTES / 4] = { 0, htonl(params->value) };
 	struct iovec iov = { bytes, sizeof(bytes) };
+	uint64_t end_ns = clock_source_now_ns(&r->clock) + TRIAL_NS;
 	struct carrier_unit unit = { .iov = &iov, .count = 1 };
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
 	uint8_t frame[RAW_FRAME_BYTES];
@@ -386,9 +387,9 @@ static int trial(struct raw *r, const struct carrier_raw_params *params)
 	n = raw_frame_write(&unit, sizeof(bytes), r->port, frame);
 	if (!send_frame(r, frame, n))
 		return -errno;
-	errno = 0;
 	while (!has_come(slot))
-		if (poll(&p, 1, TRIAL_MS) != 1 && errno != EINTR)
+		if (poll(&p, 1, 1) < 0 ? errno != EINTR :
+		    p.revents & POLLERR || clock_source_now_ns(&r->clock) > end_ns)
 			return -EIO;
 	__atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 	store(&r->next, 1);
@@ -427,6 +428,11 @@ int carrier_raw_open(struct carrier *below, const struct carrier_raw_params *par
 int carrier_raw_fd(const struct carrier *c)
 {
 	return raw_of(c)->fd;
+}
+
+uint64_t carrier_raw_refused(const struct carrier *c)
+{
+	return atomic_load_explicit(&raw_of(c)->refused, memory_order_relaxed);
 }
 
 void carrier_raw_look_below(struct carrier *c)

@@ -61,8 +61,11 @@ int carrier_raw_open(struct carrier *below, const struct carrier_raw_params *par
 
 int carrier_raw_fd(const struct carrier *c);
 
-/* The next poll looks at the carrier below, too. For who is about to sleep, or was woken. Any
- * thread. */
+/* How often the kernel took no frame, so that the unit left by the carrier below. Any thread. */
+uint64_t carrier_raw_refused(const struct carrier *c);
+
+/* The next poll looks at the carrier below, too. For who is about to sleep, or was woken. While
+ * nobody polls. */
 void carrier_raw_look_below(struct carrier *c);
 
 /* For who was told of EPOLLERR at the descriptor, as happens when the interface goes down: that

@@ -123,7 +123,7 @@ struct packet_port {
 	struct spin wait_lock; /* a leaf */
 	struct list waiting;   /* requesters that found the carrier full */
 	_Atomic uint64_t datagram_ns; /* raw.c; when one to this host left otherwise */
-	struct carrier *raw;   /* that of raw frames; NULL: none; receive_lock */
+	struct carrier *_Atomic raw; /* that of raw frames; NULL: none */
 	atomic_uint backlog;   /* entries of both lists */
 	/* Who looks at keys and copies by them (fence.c). */
 	atomic_uint copying[2], phase;

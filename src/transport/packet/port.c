@@ -21,7 +21,7 @@
  * leaves after twice GUARD_MOST_NS all the same, and after twice GUARD_NS if that has happened
  * before. A timer wakes the progress thread, for which the program's thread has to take locks;
  * so the time doubles each time that the program is found to poll. The peer, whose timeout is
- * likely to be that of the queue pair, waits for a fourth of it at most. */
+ * likely to be that of the queue pair, waits for a part of it. */
 #define GUARD_NS 200000
 #define GUARD_MOST_NS 10000000
 #define TRIES_AT_END 64u
@@ -191,9 +191,9 @@ static uint64_t guard_most_ns(const struct packet_port *port)
 {
 	const struct packet_qp *pq = list_entry(port->answering.next, struct packet_qp,
 						answer_entry);
-	uint64_t timeout_ns = rc_timeout_ns(pq->qp->attr.timeout);
+	uint64_t timeout_ns = atomic_load_explicit(&pq->timeout_ns, memory_order_relaxed);
 
-	return timeout_ns ? MAX(MIN(timeout_ns / 8, GUARD_MOST_NS), GUARD_NS) :
+	return timeout_ns ? MAX(MIN(timeout_ns / 16, GUARD_MOST_NS), GUARD_NS) :
 			    GUARD_MOST_NS;
 }
 
@@ -297,8 +297,8 @@ bool packet_poll(struct packet_port *port, bool wait)
 	else if (!hca_trylock(&port->receive_lock))
 		return false;
 	/* Who is about to sleep, or was woken, leaves nothing out. */
-	if (wait && port->raw)
-		carrier_raw_look_below(port->raw);
+	if (wait && atomic_load_explicit(&port->raw, memory_order_relaxed))
+		carrier_raw_look_below(atomic_load(&port->raw));
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
 	return moved;
@@ -342,7 +342,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier, struct c
 		free(answers);
 		return ret;
 	}
-	port->raw = raw;
+	atomic_store(&port->raw, raw);
 	port->packet = packet;
 	port->answers = answers;
 	port->generation++;
@@ -363,7 +363,8 @@ static void release(struct packet_port *port)
 	free(port->packet);
 	free(port->answers);
 	atomic_store(&port->carrier, NULL);
-	port->fault = port->raw = NULL;
+	port->fault = NULL;
+	atomic_store(&port->raw, NULL);
 	atomic_store(&port->holds_back, false);
 	port->packet = port->answers = NULL;
 }

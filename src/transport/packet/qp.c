@@ -112,6 +112,8 @@ int packet_connect(struct hca_qp *qp)
 	};
 	struct ibv_gid_entry source = { 0 };
 	bool here = is_here(&a->ah_attr);
+	/* Asked before the lock is taken. */
+	bool taken = here && port->medium->raw && port->medium->raw(a->dest_qp_num, true);
 	int ret;
 
 	if (a->ah_attr.is_global)
@@ -125,7 +127,7 @@ int packet_connect(struct hca_qp *qp)
 	/* Packets to nowhere are lost, as those to a host that is not there. */
 	if (ret)
 		pq->route = (struct packet_route){ 0 };
-	packet_raw_connect(pq, !ret && here);
+	packet_raw_connect(pq, !ret && here, taken);
 	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)), as
 	 * there is an answer to marks (engine/rc/pace.h). */
 	if (pq->route.known & CARRIER_TOS)
@@ -151,6 +153,7 @@ static void set_limits(struct packet_qp *pq)
 	p->retry_cnt = a->retry_cnt;
 	p->rnr_retry = a->rnr_retry;
 	p->timeout_ns = rc_timeout_ns(a->timeout);
+	atomic_store_explicit(&pq->timeout_ns, p->timeout_ns, memory_order_relaxed);
 }
 
 static void requester_open(struct packet_qp *pq, uint32_t psn)

@@ -3,16 +3,14 @@
  * Which packets of a queue pair leave as raw frames (carrier/raw.h), if they are short.
  *
  * Frames may overtake what left otherwise before. So requests of RC are frames while all that
- * left otherwise is acknowledged, those of UC until the first one that is not, as nothing tells
- * of its arrival. Answers, and datagrams, whose order nobody promises, are frames again when for
- * a while none has left otherwise; an acknowledgement that overtakes a READ response all the
- * same costs a repetition.
+ * left otherwise is acknowledged, and all READs whose responses are no frames are complete; those
+ * of UC until the first one that is not, as nothing tells of its arrival. Answers leave as their
+ * requests came, so the same rule keeps their order. Datagrams, whose order nobody promises, are
+ * frames again when for a while none to somebody who takes frames has left otherwise.
  *
  * Whatever keeps frames from arriving does not keep others. So what is repeated leaves as those,
- * and what follows for a while, and so do answers to what came as those.
+ * and what follows for a while.
  */
-#include "transport/carrier/raw.h"
-
 #include "transport/packet/state.h"
 
 /* How long a queue pair sends no frames behind its first timeout; twice as long behind each
@@ -32,22 +30,31 @@ static void set_taken(struct packet_qp *pq, bool taken)
 	atomic_store_explicit(&pq->raw.taken, taken, memory_order_relaxed);
 }
 
+/* How often frames left otherwise, as the kernel did not take them. */
+static uint64_t refused(const struct packet_port *port)
+{
+	struct carrier *raw = atomic_load_explicit(&port->raw, memory_order_relaxed);
+
+	return raw ? carrier_raw_refused(raw) : 0;
+}
+
+void packet_raw_mark(struct packet_train *train, bool raw)
+{
+	train->raw = raw;
+	if (raw)
+		train->refused = refused(train->port);
+}
+
 static bool is_frame(const struct packet_train *train)
 {
-	return train->raw && carrier_raw_is_short(train->bytes);
+	return train->raw && !train->fragments && carrier_raw_is_short(train->bytes) &&
+	       train->refused == refused(train->port);
 }
 
-static void ask(struct packet_qp *pq, bool fresh)
-{
-	const struct packet_medium *m = pq->port->medium;
-
-	set_taken(pq, pq->raw.here && m->raw && m->raw(pq->qp->attr.dest_qp_num, fresh));
-}
-
-void packet_raw_connect(struct packet_qp *pq, bool here)
+void packet_raw_connect(struct packet_qp *pq, bool here, bool taken)
 {
 	pq->raw.here = here;
-	ask(pq, true);
+	set_taken(pq, here && taken);
 }
 
 void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit, bool request)
@@ -78,12 +85,19 @@ bool packet_raw_may_request(struct packet_qp *pq, uint64_t now_ns)
 	return true;
 }
 
-void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train)
+/* Its response is one packet, which is a frame if the request was one. */
+static bool is_short_read(const struct packet_qp *pq, uint32_t bytes)
+{
+	return bytes <= MIN(pq->requester.p.mtu, PACKET_RAW_READ);
+}
+
+void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train,
+			  uint32_t read_bytes)
 {
 	struct packet_raw *r = &pq->raw;
 	uint32_t end = pq->requester.top_psn;
 
-	if (likely(is_frame(train)))
+	if (likely(is_frame(train) && is_short_read(pq, read_bytes)))
 		return;
 	if (!r->elsewhere || rc_psn_diff(end, r->elsewhere_psn) > 0)
 		r->elsewhere_psn = end;
@@ -92,12 +106,14 @@ void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train
 
 void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated)
 {
+	const struct packet_medium *m = pq->port->medium;
 	struct packet_raw *r = &pq->raw;
 
 	if (likely(!repeated)) {
 		if (!takes_frames(pq))
-			ask(pq, false);
-		else if (r->failures && now_ns >= r->from_ns + (PAUSE_NS << PAUSE_DOUBLED))
+			set_taken(pq, r->here && m->raw &&
+					      m->raw(pq->qp->attr.dest_qp_num, false));
+		else if (r->failures && now_ns >= r->from_ns + PAUSE_NS)
 			r->failures = 0;
 	} else if (takes_frames(pq)) {
 		r->from_ns = now_ns + (PAUSE_NS << MIN(r->failures, PAUSE_DOUBLED));
@@ -107,24 +123,9 @@ void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated)
 
 /* ---- answers; receive_lock of the port is held ---- */
 
-bool packet_raw_may_answer(struct packet_qp *pq)
+bool packet_raw_may_answer(const struct packet_qp *pq)
 {
-	struct packet_raw *r = &pq->raw;
-
-	if (!r->asked || !takes_frames(pq))
-		return false;
-	if (likely(!r->answered_ns))
-		return true;
-	if (packet_now_ns() - r->answered_ns < APART_NS)
-		return false;
-	r->answered_ns = 0;
-	return true;
-}
-
-void packet_raw_answered(struct packet_qp *pq, const struct packet_train *train)
-{
-	if (unlikely(takes_frames(pq) && !is_frame(train)))
-		pq->raw.answered_ns = packet_now_ns();
+	return pq->raw.asked && takes_frames(pq);
 }
 
 /* ---- datagrams ---- */
@@ -139,9 +140,12 @@ bool packet_raw_may_datagram(struct packet_port *port, uint32_t qpn)
 	return !since || (int64_t)(packet_now_ns() - since) >= APART_NS;
 }
 
-void packet_raw_datagram(struct packet_port *port, const struct packet_train *train)
+void packet_raw_datagram(struct packet_port *port, const struct packet_train *train,
+			 uint32_t qpn)
 {
-	if (!is_frame(train))
+	/* Short ones do not prolong the time for which they do so themselves. */
+	if (!carrier_raw_is_short(train->bytes) && port->medium->raw &&
+	    port->medium->raw(qpn, false))
 		atomic_store_explicit(&port->datagram_ns, packet_now_ns(),
 				      memory_order_relaxed);
 }

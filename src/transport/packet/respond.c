@@ -101,12 +101,17 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	train.raw = packet_raw_may_answer(pq);
+	packet_raw_mark(&train, packet_raw_may_answer(pq));
 	rc_respond_mark(rs, &before);
-	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
+	while (train.packets < budget && (!train.raw || train.bytes <= PACKET_RAW_MORE) &&
+	       rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
 		if (ret)
 			break;
+		/* The parts of a READ response take one way. */
+		if (r.packet.op == RC_READ_RESPONSE &&
+		    (r.packet.flags & (RC_FIRST | RC_LAST)) != (RC_FIRST | RC_LAST))
+			train.raw = false;
 		acknowledges |= r.packet.op == RC_ACK;
 		rc_responded(rs, &r, RC_OK);
 	}
@@ -115,8 +120,6 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 		*full = true;
 		return 0;
 	}
-	if (train.packets)
-		packet_raw_answered(pq, &train);
 	if (acknowledges) {
 		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
 		if (pq->asked_turn != turn) /* no reply came, it waited in vain */

@@ -201,17 +201,21 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 	const struct rc_requester before = *rq;
 	struct packet_train train;
 	uint8_t bounce[PACKET_MTU];
+	uint32_t read_bytes = 0;
 	struct rc_tx tx;
 	unsigned turn;
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	train.raw = packet_raw_may_request(pq, now_ns);
+	packet_raw_mark(&train, packet_raw_may_request(pq, now_ns));
 	turn = packet_copy_begin(pq->port);
 	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
 		ret = add_packet(pq, &train, &tx, bounce);
-		if (!ret)
-			*done = rc_sent(rq, &tx, now_ns);
+		if (ret)
+			break;
+		if (tx.packet.op == RC_READ)
+			read_bytes = MAX(read_bytes, tx.packet.length);
+		*done = rc_sent(rq, &tx, now_ns);
 	}
 	if (likely(train.packets))
 		ret = emit_requests(pq, &train);
@@ -221,7 +225,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 	if (unlikely(ret == -EAGAIN))
 		*rq = before;
 	else if (train.packets)
-		packet_raw_requested(pq, &train);
+		packet_raw_requested(pq, &train, read_bytes);
 	return ret;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/rc/requester.h"
 #include "engine/rc/responder.h"
 #include "hca/share/process.h"
+#include "transport/carrier/raw.h"
 #include "transport/packet/packet.h"
 #include "util/clock.h"
 
@@ -27,8 +28,13 @@ struct packet_raw {
 	uint64_t from_ns;    /* no frames leave until then */
 	/* Under receive_lock. */
 	bool asked;          /* the last request came as a frame */
-	uint64_t answered_ns; /* when an answer left otherwise; 0: long ago */
 };
+
+/* Bytes of the longest READ whose response is a frame, perhaps with others. */
+#define PACKET_RAW_READ 256u
+/* An answer that may be joined to others in a frame. */
+#define PACKET_RAW_MORE (CARRIER_RAW_BYTES - PACKET_RAW_READ - PACKET_HEADER_BYTES - \
+			 PACKET_TRAILER_BYTES)
 
 struct packet_qp {
 	struct hca_qp *qp;
@@ -50,6 +56,8 @@ struct packet_qp {
 	/* Under wait_lock of the port. */
 	bool waiting;
 	struct list wait_entry;
+
+	_Atomic uint64_t timeout_ns; /* the requester's; read under the other lock, too */
 
 	/* Under receive_lock of the port. */
 	struct rc_responder responder;
@@ -103,21 +111,26 @@ static inline bool packet_receives(const struct hca_qp *qp)
 struct packet_train;
 
 /* ---- raw.c: what leaves as raw frames ---- */
-/* The queue pair is connected; `here`: its peer is of this host. receive_lock is held. */
-void packet_raw_connect(struct packet_qp *pq, bool here);
+/* The queue pair is connected; `here`: its peer is of this host; `taken`: it takes frames.
+ * receive_lock is held. */
+void packet_raw_connect(struct packet_qp *pq, bool here, bool taken);
+/* Behind packet_train_open(): may it leave as a frame? */
+void packet_raw_mark(struct packet_train *train, bool raw);
 /* A packet of the peer came. receive_lock is held. */
 void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit, bool request);
 /* May requests leave as frames, if they are short? And: the train has left, and rc_sent() was
- * called. And: its timer ran; `repeated`: what it waited for did not come. sq_lock is held. */
+ * called; the longest READ in it is of `read_bytes`. And: its timer ran; `repeated`: what it
+ * waited for did not come. sq_lock is held. */
 bool packet_raw_may_request(struct packet_qp *pq, uint64_t now_ns);
-void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train);
+void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train,
+			  uint32_t read_bytes);
 void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated);
-/* Likewise for answers. receive_lock is held. */
-bool packet_raw_may_answer(struct packet_qp *pq);
-void packet_raw_answered(struct packet_qp *pq, const struct packet_train *train);
-/* Likewise for datagrams to this host. Any thread. */
+/* May answers, but for a part of a READ response? receive_lock is held. */
+bool packet_raw_may_answer(const struct packet_qp *pq);
+/* Likewise for a datagram to this host; and: it has left. Any thread. */
 bool packet_raw_may_datagram(struct packet_port *port, uint32_t qpn);
-void packet_raw_datagram(struct packet_port *port, const struct packet_train *train);
+void packet_raw_datagram(struct packet_port *port, const struct packet_train *train,
+			 uint32_t qpn);
 
 /* ---- train.c ---- */
 /* Packets for one destination that leave together. All but the last one have the length of
@@ -127,6 +140,7 @@ struct packet_train {
 	struct packet_route *route;
 	bool fragments;   /* as the route had it when the train began */
 	bool raw;         /* it leaves with CARRIER_RAW if it is short; raw.c */
+	uint64_t refused; /* of frames, when it began */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes;

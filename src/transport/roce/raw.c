@@ -4,6 +4,7 @@
 #include "transport/roce/raw.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -25,16 +26,31 @@
 
 static struct {
 	int listener;  /* -1: not announced */
+	int spare;     /* a descriptor, for a connection when there are no others */
 	uint16_t port;
 	/* When the holder of a slot's name was asked for, times two, plus 1 if there is one;
 	 * 0: it was not. */
 	_Atomic uint64_t known[ROCE_SLOTS];
-} raw = { .listener = -1 };
+} raw = { .listener = -1, .spare = -1 };
+
+static int spare_open(void)
+{
+	return fcntl(raw.listener, F_DUPFD_CLOEXEC, 0);
+}
+
+static void close_both(void)
+{
+	if (raw.spare >= 0)
+		close(raw.spare);
+	close(raw.listener);
+	raw.listener = raw.spare = -1;
+}
 
 /* Who connects wants to know that there is somebody, nothing else. Called for new ones only
- * (EPOLLET): where there is no descriptor for one, it waits in the backlog. */
+ * (EPOLLET), as one that cannot be accepted would be told of for ever. */
 static void serve(void *arg, uint32_t events)
 {
+	bool spent = raw.spare < 0;
 	int fd;
 
 	(void)arg;
@@ -43,9 +59,18 @@ static void serve(void *arg, uint32_t events)
 		fd = accept4(raw.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)
 			close(fd);
-		else if (errno != EINTR && errno != ECONNABORTED)
-			return;
+		else if (errno == EMFILE && !spent) {
+			/* The backlog is emptied all the same: when it is full, nobody is
+			 * told of new ones any more. */
+			close(raw.spare);
+			raw.spare = -1;
+			spent = true;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			break;
+		}
 	}
+	if (raw.spare < 0)
+		raw.spare = spare_open();
 }
 
 int roce_raw_announce(uint16_t port, unsigned slot)
@@ -59,11 +84,10 @@ int roce_raw_announce(uint16_t port, unsigned slot)
 		return ret;
 	raw.listener = ret;
 	raw.port = port;
+	raw.spare = spare_open();
 	ret = progress_watch(raw.listener, EPOLLIN | EPOLLET, serve, NULL);
-	if (ret) {
-		close(raw.listener);
-		raw.listener = -1;
-	}
+	if (ret)
+		close_both();
 	return ret;
 }
 
@@ -72,8 +96,7 @@ void roce_raw_withdraw(void)
 	if (raw.listener < 0)
 		return;
 	progress_unwatch(raw.listener);
-	close(raw.listener);
-	raw.listener = -1;
+	close_both();
 	for (unsigned i = 0; i < ROCE_SLOTS; i++)
 		atomic_store(&raw.known[i], 0);
 }
@@ -81,8 +104,7 @@ void roce_raw_withdraw(void)
 void roce_raw_forked(void)
 {
 	if (raw.listener >= 0)
-		close(raw.listener);
-	raw.listener = -1;
+		close_both();
 	for (unsigned i = 0; i < ROCE_SLOTS; i++)
 		atomic_store(&raw.known[i], 0);
 }

@@ -62,6 +62,7 @@ static struct {
 	struct roce_sockets sockets;
 	struct carrier *udp;     /* below the filters */
 	struct carrier *raw;     /* over it; NULL: there is none */
+	bool raw_watched;
 	bool qp1;                /* qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
@@ -89,7 +90,7 @@ static int rewatch(bool on)
 {
 	int ret = progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
 
-	if (!ret && roce.raw)
+	if (!ret && roce.raw_watched)
 		ret = progress_rewatch(carrier_raw_fd(roce.raw), on ? EPOLLIN : 0);
 	return ret;
 }
@@ -104,9 +105,11 @@ static void watch(bool on)
 	/* The progress thread may tick while the port is closed. */
 	if (atomic_load(&roce.open) && atomic_exchange(&roce.watched, on) != on)
 		ret = rewatch(on);
-	if (unlikely(on && ret && !atomic_exchange(&roce.blind, true)))
+	if (unlikely(on && ret && !atomic_exchange(&roce.blind, true))) {
 		log_error("the sockets cannot be watched (%s): they are looked at every millisecond",
 			  strerror(-ret));
+		progress_kick();
+	}
 	pthread_mutex_unlock(&roce.watch_lock);
 }
 
@@ -260,6 +263,7 @@ static void watch_raw(void)
 {
 	int ret = progress_watch(carrier_raw_fd(roce.raw), EPOLLIN, raw_readable, NULL);
 
+	roce.raw_watched = !ret;
 	if (!ret)
 		ret = roce_raw_announce(roce_udp_port, roce.slot);
 	if (ret)
@@ -370,14 +374,16 @@ static void roce_stop(void)
 	if (open) {
 		roce_raw_withdraw();
 		progress_unwatch(carrier_udp_fd(roce.udp));
-		if (roce.raw)
+		if (roce.raw_watched)
 			progress_unwatch(carrier_raw_fd(roce.raw));
+		roce.raw_watched = false;
 		packet_port_close(&port);
 		roce.raw = NULL;
 		roce_sockets_close(&roce.sockets);
 	}
 	drop_slot();
 	atomic_store(&roce.hot, false);
+	atomic_store(&roce.blind, false);
 	packet_show_stop();
 }
 
@@ -399,6 +405,8 @@ static void roce_forked(void)
 	roce_raw_forked();
 	packet_port_forked(&port);
 	roce.raw = NULL;
+	roce.raw_watched = false;
+	atomic_store(&roce.blind, false);
 	packet_show_forked();
 	atomic_store(&roce.open, false);
 	/* Also of a port that another thread of the parent was opening. */

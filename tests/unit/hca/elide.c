@@ -13,6 +13,7 @@
 
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/run/yield.h"
 #include "util/clock.h"
 
 static _Thread_local bool plays_progress;
@@ -26,6 +27,11 @@ bool progress_is_self(void)
 uint64_t progress_now_ns(void)
 {
 	return clock_monotonic_ns_slow();
+}
+
+void hca_yield(void)
+{
+	sched_yield();
 }
 
 static struct spin outer, inner;

@@ -23,6 +23,7 @@ static void before_store(void);
 
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/run/yield.h"
 #include "util/clock.h"
 
 enum { LONG_ENOUGH = 5000 }; /* number of entries after which a thread is the owner */
@@ -35,6 +36,11 @@ bool progress_is_self(void)
 uint64_t progress_now_ns(void)
 {
 	return clock_monotonic_ns_slow();
+}
+
+void hca_yield(void)
+{
+	sched_yield();
 }
 
 static _Thread_local bool interrupt_next;

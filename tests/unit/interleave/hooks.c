@@ -187,6 +187,11 @@ int stand_in_access_copy(struct shm_link *l, bool read, struct iovec *near,
 	return 0;
 }
 
+void stand_in_hca_yield(void)
+{
+	stand_in_yield();
+}
+
 uint64_t stand_in_now_ns(void)
 {
 	return stand_in_now;

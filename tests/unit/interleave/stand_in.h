@@ -18,6 +18,7 @@ int stand_in_yield(void);
 int stand_in_usleep(unsigned us);
 void stand_in_kick(void);
 uint64_t stand_in_now_ns(void);
+void stand_in_hca_yield(void);
 void stand_in_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 /* No callback runs by itself, so disarming and cancelling are the same. */
 void stand_in_timer_disarm(struct progress_timer *t);
@@ -50,6 +51,7 @@ extern uint64_t stand_in_now;
 #define hca_channel_notify stand_in_notify
 #define shm_access_copy stand_in_access_copy
 #define progress_now_ns stand_in_now_ns
+#define hca_yield stand_in_hca_yield
 #define progress_timer_arm stand_in_timer_arm
 #define progress_timer_disarm stand_in_timer_disarm
 #define progress_timer_cancel stand_in_timer_disarm
