@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 from gateway_process import BUSBAR, Gateway, Gateways, check, first_port
 
@@ -53,7 +54,12 @@ def test(g, config):
         goes_on(g, "a reload")
         if i == 0:
             before = g.descriptors()
-    made = [g.ask("/node/%s" % n)["stats"]["figures"] for n in ("from", "to")]
+    # Samples may go on before the other end knows that it is connected.
+    for _ in range(200):
+        made = [g.ask("/node/%s" % n)["stats"]["figures"] for n in ("from", "to")]
+        if all(f["connections"] == 1 for f in made):
+            break
+        time.sleep(0.05)
     check(all(f["connections"] == 1 and f["connected"] >= 4 * ROUNDS for f in made),
           "counters go on behind a stop: %s" % made)
     text = g.ask("/metrics")["text"]
