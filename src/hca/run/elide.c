@@ -152,14 +152,16 @@ void hca_enter_slow(void)
 {
 	uint64_t from_ns;
 	uintptr_t owner;
+	bool owns;
 
 	if (likely(atomic_load_explicit(&hca_elision.off,
 					memory_order_acquire)))
 		return;
 	hca_self.announced = true;
-	if (is_self(atomic_load(&hca_elision.owner)) || progress_is_self()) {
+	owns = is_self(atomic_load(&hca_elision.owner));
+	if (owns || progress_is_self()) {
 		announce();
-		hca_self.beside += !progress_is_self();
+		hca_self.beside += owns;
 		return;
 	}
 	from_ns = progress_now_ns();

@@ -414,10 +414,14 @@ int progress_rewatch(int fd, uint32_t events)
 	if (fd < progress.watch_count && progress.watches[fd].fn) {
 		w = &progress.watches[fd];
 		ev.data.u64 = (uint64_t)w->generation << 32 | (uint32_t)fd;
-		op = !events ? EPOLL_CTL_DEL : w->idle ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-		ret = !events && w->idle ? 0 :
-		      epoll_ctl(progress.epoll_fd, op, fd, &ev) ? -errno : 0;
-		if (!ret)
+		if (!events)
+			op = EPOLL_CTL_DEL;
+		else
+			op = w->idle ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+		ret = 0;
+		if ((events || !w->idle) && epoll_ctl(progress.epoll_fd, op, fd, &ev))
+			ret = -errno;
+		else
 			w->idle = !events;
 	}
 	pthread_mutex_unlock(&progress.lock);

@@ -62,7 +62,6 @@ static struct {
 	struct roce_sockets sockets;
 	struct carrier *udp;     /* below the filters */
 	struct carrier *raw;     /* over it; NULL: there is none */
-	bool raw_watched;
 	bool qp1;                /* qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
@@ -90,7 +89,7 @@ static int rewatch(bool on)
 {
 	int ret = progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
 
-	if (!ret && roce.raw_watched)
+	if (!ret && roce.raw)
 		ret = progress_rewatch(carrier_raw_fd(roce.raw), on ? EPOLLIN : 0);
 	return ret;
 }
@@ -258,16 +257,30 @@ static void raw_readable(void *arg, uint32_t events)
 	readable(arg, events);
 }
 
-/* Others send raw frames only to who is known to take them. roce.lock is held. */
-static void watch_raw(void)
+static void unwatch_all(void)
 {
-	int ret = progress_watch(carrier_raw_fd(roce.raw), EPOLLIN, raw_readable, NULL);
+	progress_unwatch(carrier_udp_fd(roce.udp));
+	if (roce.raw)
+		progress_unwatch(carrier_raw_fd(roce.raw));
+}
 
-	roce.raw_watched = !ret;
-	if (!ret)
-		ret = roce_raw_announce(roce_udp_port, roce.slot);
+/* roce.lock is held. 0 or a negative errno. */
+static int watch_all(void)
+{
+	int ret = progress_watch(carrier_udp_fd(roce.udp), EPOLLIN, readable, NULL);
+
+	if (ret || !roce.raw)
+		return ret;
+	ret = progress_watch(carrier_raw_fd(roce.raw), EPOLLIN, raw_readable, NULL);
+	if (ret) {
+		unwatch_all();
+		return ret;
+	}
+	/* Others send raw frames only to who is known to take them. */
+	ret = roce_raw_announce(roce_udp_port, roce.slot);
 	if (ret)
 		log_debug("no raw frames come: %s", strerror(-ret));
+	return 0;
 }
 
 /* roce.lock is held. */
@@ -296,11 +309,9 @@ static int open_port(void)
 	if (ret)
 		goto err_sockets;
 	atomic_store(&roce.watched, true);
-	ret = progress_watch(carrier_udp_fd(roce.udp), EPOLLIN, readable, NULL);
+	ret = watch_all();
 	if (ret)
 		goto err_port;
-	if (roce.raw)
-		watch_raw();
 	atomic_store(&roce.open, true);
 	hca_transport_polled(&roce_ops);
 	return 0;
@@ -373,10 +384,7 @@ static void roce_stop(void)
 	pthread_mutex_unlock(&roce.watch_lock);
 	if (open) {
 		roce_raw_withdraw();
-		progress_unwatch(carrier_udp_fd(roce.udp));
-		if (roce.raw_watched)
-			progress_unwatch(carrier_raw_fd(roce.raw));
-		roce.raw_watched = false;
+		unwatch_all();
 		packet_port_close(&port);
 		roce.raw = NULL;
 		roce_sockets_close(&roce.sockets);
@@ -405,7 +413,6 @@ static void roce_forked(void)
 	roce_raw_forked();
 	packet_port_forked(&port);
 	roce.raw = NULL;
-	roce.raw_watched = false;
 	atomic_store(&roce.blind, false);
 	packet_show_forked();
 	atomic_store(&roce.open, false);
