@@ -190,5 +190,8 @@ void web_set_waker(void (*wake)(void *arg), void *arg)
 	pthread_mutex_lock(&lock);
 	wake_server = wake;
 	wake_arg = arg;
+	/* Who called before found no server, and does not call again. */
+	if (wake && (atomic_load(&any_woken) || atomic_load(&leaving_count)))
+		wake(arg);
 	pthread_mutex_unlock(&lock);
 }

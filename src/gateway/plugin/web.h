@@ -171,7 +171,8 @@ bool web_endpoints_leaving(void);
  */
 enum web_turn { WEB_WOKEN, WEB_TICK, WEB_WATCH };
 struct web_endpoint *web_endpoint_next(struct web_endpoint *after, enum web_turn turn);
-/* Called, from any thread, when an endpoint leaves or is woken; NULL: no server. */
+/* Called, from any thread, when an endpoint leaves or is woken, and at once if that was
+ * before; NULL: no server. */
 void web_set_waker(void (*wake)(void *arg), void *arg);
 
 #endif

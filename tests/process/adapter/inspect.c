@@ -196,9 +196,9 @@ static void looking_leaves_nothing_behind(struct pair *p)
 	before = count_fds(side_pid(&p->b));
 	for (int i = 0; i < 50; i++)
 		look_free(look());
-	/* The last connection is closed when the thread there has run; and
-	 * others may be looking at the moment. */
-	for (int i = 0; count_fds(side_pid(&p->b)) != before; i++) {
+	/* The last connection is closed when the thread there has run. Others may look
+	 * at the moment, now or before; and the library has a file open now and then. */
+	for (int i = 0; count_fds(side_pid(&p->b)) > before; i++) {
 		if (i > 1000)
 			fail("%d descriptors instead of %d",
 			     count_fds(side_pid(&p->b)), before);

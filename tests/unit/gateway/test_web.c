@@ -81,20 +81,27 @@ static const struct web_file files[] = {
 	  .data = "<p>", .len = 3 },
 };
 
+static void start_server(void)
+{
+	static const char before[] = "http://127.0.0.1:";
+	const char *at = NULL;
+
+	assert_int_equal(http_start(&http, sn, "127.0.0.1:0"), 0);
+	for (const char *p = fake_log(); (p = strstr(p, before)); p++)
+		at = p;
+	assert_non_null(at);
+	port = atoi(at + strlen(before));
+	assert_true(port > 0);
+}
+
 static int setup(void **state)
 {
-	const char *at;
-
 	sn = fake_super_node("stats = 0.0; hugepages = 0;", &config);
 	assert_non_null(sn);
 	assert_int_equal(super_node_start(sn), 0);
-	assert_int_equal(http_start(&http, sn, "127.0.0.1:0"), 0);
+	start_server();
 	/* In place of the page of a gateway, which http_start() offers; nobody asks yet. */
 	web_files_set(files, ARRAY_SIZE(files));
-	at = strstr(fake_log(), "http://127.0.0.1:");
-	assert_non_null(at);
-	port = atoi(at + strlen("http://127.0.0.1:"));
-	assert_true(port > 0);
 	return 0;
 }
 
@@ -249,6 +256,25 @@ static void an_endpoint_may_have_all_paths_that_nobody_else_has(void **state)
 		close(fds[i]);
 }
 
+/* As one that is written to while the server is not yet, or no more, there to be woken. */
+static void who_was_woken_without_a_server_is_woken_again(void **state)
+{
+	struct echo echo = { .endpoint = { .path = "/a", .ops = &echo_ops, .arg = &echo } };
+	int fd;
+
+	assert_int_equal(web_endpoint_add(&echo.endpoint), 0);
+	http_stop(http);
+	web_endpoint_wake(&echo.endpoint);
+	start_server();
+	fd = connect_now();
+	upgrade(fd, "/a", "Upgrade: test\r\n");
+	hear(fd, "hello");
+	web_endpoint_wake(&echo.endpoint);
+	hear(fd, "woken");
+	web_endpoint_remove(&echo.endpoint);
+	close(fd);
+}
+
 /* The copy of a text of which this number has come fails, in this thread. */
 static _Thread_local unsigned copies_left;
 
@@ -297,6 +323,7 @@ int main(void)
 		cmocka_unit_test(files_are_given),
 		cmocka_unit_test(endpoints_take_connections),
 		cmocka_unit_test(an_endpoint_may_have_all_paths_that_nobody_else_has),
+		cmocka_unit_test(who_was_woken_without_a_server_is_woken_again),
 		cmocka_unit_test(without_memory_for_a_setting_no_server_starts),
 	};
 
