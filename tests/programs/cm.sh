@@ -57,9 +57,16 @@ many_clients() {
 		fail "the server did not serve all clients to their end"
 }
 
+# The port of programs that have one only, and that no other row has meanwhile.
+one_port() {
+	port=7174
+	exec 9<"$here/cm.sh"
+	flock 9
+}
+
 # Two members and one who sends to their group.
 two_members() {
-	port=7174
+	one_port
 	: >"$tmp/member.log"
 	# shellcheck disable=SC2086
 	(on_busbar stdbuf -oL mckey -m 239.1.1.1 -b 127.0.0.1 $options) \
@@ -143,8 +150,7 @@ once() {
 		done_line='return status 0'
 		;;
 	udaddy)
-		# It has one port only.
-		port=7174
+		one_port
 		server="udaddy -b $host $options"
 		client="udaddy -s $host $options"
 		done_line='return status 0'
@@ -160,7 +166,7 @@ once() {
 		done_line='end 0'
 		;;
 	mckey)
-		port=7174
+		one_port
 		# Who only sends would wait for ever.
 		server="mckey -m 239.1.1.1 -b 127.0.0.1 $(echo "$options" | sed 's/ -o//')"
 		client="mckey -s -m 239.1.1.1 -b 127.0.0.1 $options"

@@ -7,6 +7,7 @@
 #
 #   BUSBAR    the executable under test (required)
 #   N         repetitions of each row (1)
+#   JOBS      rows that run at the same time (1)
 #   VERDICTS  the rows to run (works program never); those that are `later` are
 #             expected to work, so that they say when they do
 #
@@ -17,6 +18,41 @@ cd "$(dirname "$0")" || exit 1
 if [ "${1:-}" = --list ]; then
 	sed -n 's/^\[\(.*\)\]$/\1/p' table.txt
 	exit
+fi
+
+# row TEXT: runs one row and says how it went. The section has exported what it needs.
+row() {
+	options=${1%% | *}
+	rest=${1#* | }
+	verdict=${rest%% | *}
+	# The message that a refusal must give.
+	case $verdict in
+	program\ * | never\ *) EXPECT=${verdict#* } ;;
+	*) EXPECT= ;;
+	esac
+	export EXPECT
+	words=$options
+	[ "$options" != default ] || words=
+	out=$(mktemp "$tmp/out.XXXXXX")
+	started=$(date +%s%N)
+	status=0
+	# shellcheck disable=SC2086 # words
+	sh ./$run $words >"$out" 2>&1 </dev/null || status=$?
+	ms=$((($(date +%s%N) - started) / 1000000))
+	case $status in
+	0) what=passed result=passed ;;
+	77) what="skipped ($(tail -n 1 "$out"))" result=skipped ;;
+	*) what=FAILED result=failed ;;
+	esac
+	echo $result >>"$tmp/results"
+	# In one piece: others write at the same time.
+	said=$(printf '%6d ms  %s%s: %s' "$ms" "$label" "$options" "$what"
+		[ $result != failed ] || { echo && cat "$out"; })
+	printf '%s\n' "$said"
+}
+if [ "${1:-}" = --row ]; then
+	row "$2"
+	exit 0
 fi
 : "${BUSBAR:?set it to the busbar executable}"
 export BUSBAR
@@ -51,38 +87,16 @@ export PACKAGE
 label=
 [ "$run" = "${run#* }" ] || label="${run#* } "
 
-passed=0
-failed=0
-skipped=0
-while IFS= read -r row; do
-	[ -n "$row" ] || continue
-	options=${row%% | *}
-	rest=${row#* | }
-	verdict=${rest%% | *}
-	# The message that a refusal must give.
-	case $verdict in
-	program\ * | never\ *) EXPECT=${verdict#* } ;;
-	*) EXPECT= ;;
-	esac
-	export EXPECT
-	words=$options
-	[ "$options" != default ] || words=
-	started=$(date +%s%N)
-	status=0
-	# shellcheck disable=SC2086 # words
-	sh ./$run $words >"$tmp/out" 2>&1 </dev/null || status=$?
-	ms=$((($(date +%s%N) - started) / 1000000))
-	case $status in
-	0) passed=$((passed + 1)) what=passed ;;
-	77) skipped=$((skipped + 1)) what="skipped ($(tail -n 1 "$tmp/out"))" ;;
-	*) failed=$((failed + 1)) what=FAILED ;;
-	esac
-	printf '%6d ms  %s%s: %s\n' "$ms" "$label" "$options" "$what"
-	[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || cat "$tmp/out"
-done <<ROWS
-$(tail -n +3 "$tmp/rows")
-ROWS
-
-echo "$section: $passed passed, $failed failed, $skipped skipped"
+export run label tmp
+# Rows wait for their programs to start and to measure the clock, so several at once are
+# done sooner. Each is one of this script's own children, called with --row.
+tail -n +3 "$tmp/rows" | xargs -d '\n' -r -n 1 -P "${JOBS:-1}" sh ./section.sh --row
+count() {
+	grep -c "^$1$" "$tmp/results"
+}
+: >>"$tmp/results"
+failed=$(count failed)
+passed=$(count passed)
+echo "$section: $passed passed, $failed failed, $(count skipped) skipped"
 [ "$failed" -eq 0 ] || exit 1
 [ "$passed" -gt 0 ] || exit 77

@@ -175,14 +175,16 @@ int http_start(struct http **out, struct super_node *sn, const char *listen)
 		return wanted ? -ENOMEM : 0;
 	if (listen && !ret)
 		ret = take_listen(h, listen);
+	/* Before the first connection. */
 	page_offer();
+	taps_offer();
 	ret = ret ?: check(&h->settings) ?:
 	      http_server_start(&h->server, &gateway_requests, sn, &h->settings);
 	if (ret) {
+		taps_withdraw();
 		free_http(h);
 		return ret;
 	}
-	taps_offer();
 	*out = h;
 	return 0;
 }

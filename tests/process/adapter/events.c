@@ -295,16 +295,20 @@ static void an_unread_event_of_a_destroyed_queue_is_gone(struct pair *p)
 }
 
 static volatile sig_atomic_t signals;
+static atomic_bool interrupted;
 
 static void on_signal(int sig)
 {
 	signals++;
 }
 
+/* Again and again: the first may come before the thread waits. */
 static void *signal_late(void *arg)
 {
-	sleep_ms(50);
-	pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	do {
+		sleep_ms(50);
+		pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	} while (!atomic_load(&interrupted));
 	return NULL;
 }
 
@@ -322,7 +326,8 @@ static void a_signal_interrupts_waiting_and_loses_nothing(struct pair *p)
 	expect_eq(pthread_create(&thread, NULL, signal_late, &self), 0);
 	expect_eq(ibv_get_cq_event(e->channel, &cq, &context), -1);
 	expect_eq(errno, EINTR);
-	expect_eq(signals, 1);
+	expect(signals >= 1);
+	atomic_store(&interrupted, true);
 	pthread_join(thread, NULL);
 	deliver(p, 1, 0);
 	expect_eq(ibv_get_cq_event(e->channel, &cq, &context), 0);
@@ -456,7 +461,13 @@ static void busy_polling_for_receives_does_not_starve_a_sleeping_sender(struct p
 
 /* ---- the race-free sequence ---- */
 
-enum { MESSAGES = 100000, WINDOW = 200 };
+/* The thread sanitizer is for the locks on the way, which a part of them takes all. */
+#ifdef __SANITIZE_THREAD__
+enum { MESSAGES = 20000 };
+#else
+enum { MESSAGES = 100000 };
+#endif
+enum { WINDOW = 200 };
 
 struct soak {
 	uint32_t seed;

@@ -47,6 +47,9 @@ static bool can_change(void)
 	return strcmp(transport_under_test()->name, "shm") != 0;
 }
 
+/* 268 ms, 2 s in all: a partition ends when this thread gets a processor. */
+enum { IN_TIME = 16 };
+
 static void message(struct pair *p, uint64_t id)
 {
 	side_recv(&p->b, id, 0, 100);
@@ -61,6 +64,7 @@ static void what_meets_a_partition_comes_when_it_ends(struct pair *p)
 
 	if (!can_change())
 		exit(77);
+	p->conn.timeout = IN_TIME;
 	pair_start(p, NULL);
 	message(p, 1);
 	for (uint64_t i = 0; i < 2; i++) {
@@ -79,6 +83,7 @@ static void a_connection_that_is_made_later_meets_them(struct pair *p)
 {
 	if (!can_change())
 		exit(77);
+	p->conn.timeout = IN_TIME;
 	pair_open(p, NULL);
 	set(&p->a, "partition=1");
 	expect_set(&p->a, "partition=1");
@@ -206,7 +211,7 @@ static void they_begin_and_end_while_threads_post_and_poll(struct pair *p)
 
 	if (!can_change())
 		exit(77);
-	p->conn.timeout = 14; /* a partition ends when this thread gets a processor */
+	p->conn.timeout = IN_TIME;
 	pair_start(p, &opt);
 	side_start(&p->b, receive_numbers, &nothing, sizeof(nothing));
 	side_start(&p->a, send_numbers, &nothing, sizeof(nothing));

@@ -97,7 +97,7 @@ static unsigned check_arrivals(struct pair *p, unsigned first, unsigned count)
 	unsigned got = 0, next = first;
 
 	while (got < count) {
-		struct polled polled = side_poll(&p->b, RECV_CQ, 1, 500);
+		struct polled polled = side_poll(&p->b, RECV_CQ, 1, WAIT_MS);
 
 		if (polled.count <= 0)
 			break;

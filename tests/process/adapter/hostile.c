@@ -223,23 +223,37 @@ static void descriptors_of_refused_messages_are_closed(struct pair *p)
 	fds = open_fds();
 	expect(told(p, messages_with_descriptors, (struct note){ 0 }).ok);
 	/* The caller sees the end before we have closed the rest. */
-	while (open_fds() != fds)
+	while (open_fds() > fds)
 		expect(now_ms() < end);
 	exchange(p);
 	told(p, evil_ends, (struct note){ 0 });
 }
 
+/* Those of the connections that are still open, once they are `few` or three seconds are
+ * over; those that are kept are for five. */
+static int evil_open_fall(const int fds[], int count, int few)
+{
+	const uint64_t end = now_ms() + 3000;
+	int open;
+
+	do {
+		poll(NULL, 0, 50);
+		open = 0;
+		for (int i = 0; i < count; i++)
+			open += !evil_closed(fds[i], 0);
+	} while (open > few && now_ms() < end);
+	return open;
+}
+
 static int connections_that_say_nothing(struct end *e, void *arg)
 {
 	struct note *n = arg;
-	int fds[100], open = 0, closed = 0;
+	int fds[100], open, closed = 0;
 
 	for (int i = 0; i < 100; i++)
 		fds[i] = evil_connect(n->block);
-	poll(NULL, 0, 300);
-	for (int i = 0; i < 100; i++)
-		open += !evil_closed(fds[i], 0);
 	/* Few are kept, and not for long. */
+	open = evil_open_fall(fds, 100, 16);
 	for (int i = 0; i < 100; i++)
 		closed += evil_closed(fds[i], WAIT_MS);
 	for (int i = 0; i < 100; i++)
@@ -269,17 +283,15 @@ static int as_another_user(struct end *e, void *arg)
 	struct note *n = arg;
 	struct shm_control msg = evil_control(&evil, SHM_HELLO);
 	int area = evil_memory("a", sizeof(struct shm_area), EVIL_SEALED);
-	int fds[20], open = 0, fd;
+	int fds[20], open, fd;
 
 	if (setresuid(65534, 65534, 65534))
 		return 0;
 	for (int i = 0; i < 20; i++)
 		fds[i] = evil_connect(n->block);
-	poll(NULL, 0, 200);
-	for (int i = 0; i < 20; i++) {
-		open += !evil_closed(fds[i], 0);
+	open = evil_open_fall(fds, 20, 4);
+	for (int i = 0; i < 20; i++)
 		close(fds[i]);
-	}
 	poll(NULL, 0, 200);
 	fd = evil_connect(n->block);
 	evil_send(fd, &msg, sizeof(msg),
@@ -503,7 +515,7 @@ static void a_key_that_is_held_for_ever_delays_us_once(struct pair *p)
 	expect(told(p, evil_is_cut_off, (struct note){ 0 }).ok);
 	start_ms = now_ms();
 	expect_eq(side_dereg(&p->a, r[1].index), 0);
-	expect(now_ms() - start_ms < 1000);
+	expect(now_ms() - start_ms < 5000);
 	exchange(p);
 	told(p, evil_ends, (struct note){ 0 });
 }

@@ -374,7 +374,7 @@ static _Noreturn void foreign_main(int ready)
 		len += (int)offsetof(struct sockaddr_un, sun_path) + 1;
 	} while (bind(fd, (struct sockaddr *)&sun, (socklen_t)len) &&
 		 errno == EADDRINUSE);
-	if (listen(fd, 16) || write(ready, "", 1) != 1)
+	if (listen(fd, 128) || write(ready, "", 1) != 1)
 		_exit(1);
 	for (int kind = 0; kind < ANSWERS;) {
 		struct hca_inspect_message question;
@@ -424,7 +424,7 @@ static void any_answer_of_another_program_is_handled(struct pair *p)
 		[ANSWER_SHORT_FILE] = "no segment of busbar's",
 		[ANSWER_OTHER_VERSION] = "another busbar (segment version 0",
 	};
-	int ready[2];
+	int ready[2], late = 0;
 	pid_t foreign;
 	char byte;
 
@@ -437,8 +437,11 @@ static void any_answer_of_another_program_is_handled(struct pair *p)
 		struct hca_view *v = look();
 		const struct hca_process_view *s = look_find(v, foreign);
 
+		/* On a busy machine the answer may come too late. */
 		expect(s);
-		if (kind >= ANSWER_RANDOM) {
+		if (strstr(s->problem, "does not answer")) {
+			expect(late++ < 3);
+		} else if (kind >= ANSWER_RANDOM) {
 			expect(!*s->problem);
 			expect_well_formed(s);
 		} else if (!strstr(s->problem, problems[kind])) {

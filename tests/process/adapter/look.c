@@ -54,22 +54,28 @@ const struct hca_process_view *look_find(const struct hca_view *v, pid_t pid)
 	return NULL;
 }
 
-static const struct hca_process_view *shown(const struct hca_view *v,
-					    const struct side *s)
+/* The process in a view, which is to be freed. One that does not get a processor does not
+ * answer in time, and is asked again. */
+static const struct hca_process_view *shown(struct hca_view **v, const struct side *s)
 {
-	const struct hca_process_view *p = look_find(v, side_pid(s));
+	const uint64_t end = now_ms() + WAIT_MS;
+	const struct hca_process_view *p;
 
-	if (!p)
-		fail("pid %d is not shown", (int)side_pid(s));
-	if (*p->problem)
-		fail("pid %d: %s", (int)side_pid(s), p->problem);
-	return p;
+	for (;;) {
+		*v = look();
+		p = look_find(*v, side_pid(s));
+		if (p && !*p->problem)
+			return p;
+		if (now_ms() > end)
+			fail("pid %d: %s", (int)side_pid(s), p ? p->problem : "not shown");
+		look_free(*v);
+	}
 }
 
 struct hca_process_view look_process(const struct side *s)
 {
-	struct hca_view *v = look();
-	struct hca_process_view p = *shown(v, s);
+	struct hca_view *v;
+	struct hca_process_view p = *shown(&v, s);
 
 	p.qps = NULL;
 	p.links = NULL;
@@ -79,8 +85,8 @@ struct hca_process_view look_process(const struct side *s)
 
 struct hca_qp_view look_qp(const struct side *s, int qp)
 {
-	struct hca_view *v = look();
-	const struct hca_process_view *p = shown(v, s);
+	struct hca_view *v;
+	const struct hca_process_view *p = shown(&v, s);
 
 	for (size_t i = 0; i < p->qp_count; i++) {
 		if (p->qps[i].qpn == s->qpn[qp]) {

@@ -86,10 +86,15 @@ static void whichever_comes_first_raises_the_event(struct pair *p)
 
 	pair_start(p, &ev);
 	moderate(&p->b, 2, LONG_US);
-	/* The count ... */
-	expect_eq(side_arm(&p->b, RECV_CQ, false), 0);
-	deliver(p, 2, 0);
-	expect_eq(side_event(&p->b, LONG_US / 1000 / 2), RECV_CQ);
+	/* The count, long before the period unless the machine is busy each time ... */
+	for (int tries = 1;; tries++) {
+		expect_eq(side_arm(&p->b, RECV_CQ, false), 0);
+		deliver(p, 2, 0);
+		if (side_event(&p->b, LONG_US / 1000 / 2) == RECV_CQ)
+			break;
+		expect(tries < 10);
+		expect_eq(side_event(&p->b, WAIT_MS), RECV_CQ);
+	}
 	/* ... whose period does not cut the next one short ... */
 	expect_eq(side_arm(&p->b, RECV_CQ, false), 0);
 	start = now_ms();

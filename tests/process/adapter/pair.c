@@ -236,8 +236,8 @@ void pair_end_soon(struct pair *p, uint8_t timeout, uint8_t retry_cnt)
 {
 	bool waits = transport_under_test()->waits;
 
-	p->conn.timeout = waits ? 14 : timeout; /* 67 ms */
-	p->conn.retry_cnt = waits ? 4 : retry_cnt;
+	p->conn.timeout = waits ? 15 : timeout; /* 134 ms */
+	p->conn.retry_cnt = waits ? 3 : retry_cnt;
 }
 
 void pair_reset_qp(struct pair *p, int i)

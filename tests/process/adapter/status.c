@@ -246,8 +246,7 @@ static void transport_retries_exceeded(struct pair *p)
 	struct scene s = { .at_sender = IBV_WC_RETRY_EXC_ERR };
 	struct send_req r[2];
 
-	p->conn.timeout = 12;
-	p->conn.retry_cnt = 1;
+	pair_end_soon(p, 12, 1);
 	pair_start(p, NULL);
 	post_receives(p, &s);
 	for (uint64_t i = 0; i < 2; i++)

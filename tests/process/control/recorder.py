@@ -19,8 +19,8 @@ NODES = """
 SECOND = 'second = { type = "file"; uri = "%s"; };'
 MAIN = '{ in = "%s"; out = "first"; queuelen = 16384; queue_full = "block"; }'
 RECORDER = '{ in = "%s"; out = "second"; queuelen = 16384; }'
-# A source that keeps what nobody reads at the moment.
-LOOP = 'loop = { type = "loopback"; queuelen = 16384; };'
+# A source that keeps what nobody reads at the moment, and waits when that is too much.
+LOOP = 'loop = { type = "loopback"; queuelen = 16384; full = "block"; };'
 FEED = '{ in = "sig"; out = "loop"; queuelen = 16384; queue_full = "block"; }'
 
 

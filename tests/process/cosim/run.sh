@@ -8,7 +8,7 @@ set -eu
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-cosim.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 
-OUT="$tmp" STEPS=1000 BEHIND=1 DURATION=0.16 BEGIN_AFTER=1 PORT=$((20000 + $$ % 6000 * 2)) \
+OUT="$tmp" STEPS=1000 BEHIND=1 DURATION=0.16 BEGIN_AFTER=3 PORT=$((20000 + $$ % 6000 * 2)) \
 	"$1/examples/cosim/run.sh" "$3" "$2" >"$tmp/out" 2>&1 || {
 	echo "failed: $(cat "$tmp/out")"
 	exit 1

@@ -11,7 +11,7 @@ receiver_pid=$last
 until_true logged receiver 1 'listening on'
 sender sender $((port + 1))
 ends "$last"
-until_true has_rows receiver 1
+until_true has_rows receiver "$(rows sender)"
 stops "$receiver_pid"
 data sender >"$tmp/sent"
 data receiver >"$tmp/received"

@@ -32,6 +32,7 @@ cat >"$tmp/rtt.conf" <<-CONF
 CONF
 start echo
 echo_pid=$last
+until_true logged echo 1 'is running'
 start rtt
 ends "$last"
 kill -INT "$echo_pid" 2>/dev/null || true

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#define SOON_MS 1000
+#define SOON_MS 10000
 
 /* Serves one connection up to `stage`, then waits to be killed. */
 static void serve_until(int fd, uint16_t stage)

@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 
-#define SOON_MS 1000
+#define SOON_MS 10000
 #define MANY 40
 
 /* The stage at which the victim stops; it writes this letter when it is there. */

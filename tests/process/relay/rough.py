@@ -53,10 +53,10 @@ def who_takes_nothing_is_ended():
 
 
 def silent_ones_are_asked():
-    with Relay("--ping=0.2", "--timeout=0.5") as r, Peer(r.port) as silent, Peer(r.port) as polite:
+    with Relay("--ping=0.2", "--timeout=1.5") as r, Peer(r.port) as silent, Peer(r.port) as polite:
         check(silent.receive() == (PING, b""), "a ping")
         start = time.monotonic()
-        while seconds_since(start) < 1.5:
+        while seconds_since(start) < 20:
             check(polite.receive() == (PING, b""), "a ping")
             polite.say(PONG)
             if r.state()["counters"]["timeouts"]:
@@ -177,7 +177,7 @@ def ten_thousand_are_idle():
 
 def gone_without_a_word():
     """A member whose host is gone does not answer; repair mode closes without a FIN."""
-    with Relay("--ping=0.2", "--timeout=0.5") as r, Peer(r.port) as a:
+    with Relay("--ping=0.2", "--timeout=1.5") as r, Peer(r.port) as a:
         try:
             a.socket.setsockopt(socket.IPPROTO_TCP, 19, 1)
         except PermissionError:

@@ -11,7 +11,7 @@
 
 #include "instance.h"
 
-enum { SENDER = 1, DEAF, LIVE, QUEUE = 100, MANY = 3000, WAIT_MS = 200,
+enum { SENDER = 1, DEAF, LIVE, QUEUE = 100, MANY = 3000, WAIT_MS = 200, CONNECT_MS = 1000,
        LONG_BYTES = 1 << 20, LONG_MAX = 4 << 20 };
 
 static struct ripc *here, *there;
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 {
 	const bool datagrams = argc > 1 && !strcmp(argv[1], "datagrams");
 	const struct ripc_config c = {
-		.connect_timeout_ms = WAIT_MS, .queue_max = QUEUE,
+		.connect_timeout_ms = CONNECT_MS, .queue_max = QUEUE,
 		.message_bytes_max = LONG_MAX,
 		.short_by = datagrams ? RIPC_SHORT_DATAGRAM : RIPC_SHORT_CONNECTION,
 	};

@@ -203,8 +203,8 @@ static const struct {
 
 static struct victim_answer round_of(void)
 {
-	uint64_t until = evil_now_ms() + SOON_MS;
 	struct victim_answer a;
+	uint64_t until;
 
 	next_service = VICTIM_OTHERS;
 	for (unsigned i = 0; i < sizeof(misdeeds) / sizeof(misdeeds[0]); i++) {
@@ -215,10 +215,11 @@ static struct victim_answer round_of(void)
 		all_is_well();
 	}
 	/* Only the good peer's connection is left. */
+	until = evil_now_ms() + 2 * SOON_MS;
 	do {
 		evil_nap(10);
 		a = order(ORDER_TELL, 0);
-	} while (a.counters.connections != 1 && evil_now_ms() < until + SOON_MS);
+	} while (a.counters.connections != 1 && evil_now_ms() < until);
 	CHECK(a.counters.connections == 1);
 	evil_nap(2 * VICTIM_TIMEOUT_MS); /* those that have not said a word end */
 	return order(ORDER_TELL, 0);

@@ -46,6 +46,8 @@ second_pid=$last
 until_true has_rows receiver $((have + 100))
 
 stops "$second_pid"
+# Behind the last sample.
+until_true logged receiver 2 'is gone'
 stops "$receiver_pid"
 [ "$(grep -c 'cannot reach' "$tmp/sender.log")" -le 2 ] ||
 	fail "an attempt was logged more than once"

@@ -35,6 +35,9 @@ until_true has_rows one 1000
 until_true has_rows two 1000
 kill "$deaf_pid"
 stops "$server_pid"
+# Behind the last sample.
+until_true logged one 1 'is gone'
+until_true logged two 1 'is gone'
 stops "$one_pid"
 stops "$two_pid"
 for name in one two; do

@@ -54,7 +54,12 @@ says 'is told with its line' 'broken.conf:'
 expect 0 'a gateway without statistics ends when its paths have' timeout 20 villas-node good.conf
 samples 'its work is done' 20 rec.dat
 expect 2 'a gateway with an unknown key' "$BUSBAR" node bad.conf
-expect 0 'which by the other name ends when its time is over' timeout -s TERM --preserve-status 1 villas-node bad.conf
+rm -f log # what is there shall be new
+villas-node bad.conf >out 2>log &
+pid=$!
+wait_for $pid grep -qs 'is running' log
+kill -TERM $pid
+wait $pid || fail "the other name starts it, and SIGTERM ends it: exit status $?"
 says 'and warns' 'warn .*limt: unknown key'
 # Errors of keys, of signals and of what a format can hold: all in one round, and
 # none of what only follows from another one (l.x, k.y, the path without `in`).

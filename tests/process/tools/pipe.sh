@@ -40,7 +40,7 @@ expect_in 0 'a number of samples sent' $pipe -s -L 33 lab.conf rec
 samples 'is kept' 33 rec.dat
 expect_in 0 'both' $pipe -L 100 -l 7 lab.conf loop
 samples 'the received ones are waited for' 7 out
-expect 0 'a time' $pipe -r -T 0.2 lab.conf endless
+expect 0 'a time' $pipe -r -T 1 lab.conf endless
 grep -q '^[0-9]' out || fail 'a time: nothing was received in it'
 
 # Settings, formats, types.

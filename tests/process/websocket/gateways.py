@@ -154,7 +154,7 @@ def stands_still(folder):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(20)
         config, _ = client(folder, "ws://127.0.0.1:%d/quiet" % server.getsockname()[1], ["json"],
-                           "ping_interval = 0.3; ping_timeout = 0.3;")
+                           "ping_interval = 0.3; ping_timeout = 1.5;")
         with Gateway(folder, config, name="still") as b:
             s, _ = server.accept()
             s.settimeout(20)
@@ -172,7 +172,7 @@ def stands_still(folder):
             answer_ping()
             for _ in range(2):
                 b.process.send_signal(signal.SIGSTOP)
-                time.sleep(1)  # nearly twice as long as a peer may say nothing
+                time.sleep(2.5)  # longer than a peer may say nothing
                 b.process.send_signal(signal.SIGCONT)
                 answer_ping()
                 answer_ping()
@@ -187,6 +187,7 @@ def waits_for_its_destinations(folder, a):
         check("0 of 1 destinations are connected after 0.2 s" in b.said(), "it does not wait for ever")
     config, _ = client(folder, "ws://127.0.0.1:%d/live" % a.port, ["json"], "wait_connected = true;")
     with Gateway(folder, config, name="waits") as b:
+        until(lambda: "is running" in b.said(), "it runs")
         check(b.said().index("connected to") < b.said().index("is running"), "it waits")
 
 

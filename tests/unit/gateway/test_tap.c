@@ -14,7 +14,7 @@
 #include "gateway/plugin/node.h"
 #include "gateway/plugin/tap.h"
 
-enum { VALUES = 4, LONG = 40, MANY = 50000, ROUNDS = 3000 };
+enum { VALUES = 4, LONG = 40, MANY = 50000, ROUNDS = 1000 };
 
 static char node_name[] = "n";
 
@@ -224,7 +224,7 @@ static void observers_come_and_go_while_nodes_do(void **state)
 		/* There is none for a moment. */
 		if (tap_open(&t, "n", TAP_IN))
 			continue;
-		for (unsigned k = 0; k < 20; k++) {
+		for (unsigned k = 0; k < 5; k++) {
 			seen += look(t, &next);
 			sched_yield();
 		}

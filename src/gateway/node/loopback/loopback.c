@@ -169,7 +169,11 @@ static unsigned take(struct loopback *l, struct sample *smps[], unsigned cnt)
 		smps[n]->received = clock_realtime();
 		smps[n++]->flags |= SAMPLE_HAS_RECEIVED;
 	}
-	if (unlikely(n && atomic_load(&l->blocked)))
+	if (!n)
+		return 0;
+	/* As in push_rest(): one of both sees what the other has stored. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (unlikely(atomic_load_explicit(&l->blocked, memory_order_relaxed)))
 		waker_wake(&l->room);
 	return n;
 }
