@@ -366,6 +366,17 @@ static void link_retry(struct cma_id *id, uint64_t now)
 		cma_link_send(id->link, &id->cm.sent);
 }
 
+/* Behind a pause; again later, when the kernel has no memory to watch it. */
+static void listener_go_on(struct cma_id *listener)
+{
+	int ret = listener->paused ? busbar_progress_rewatch(listener->port_fd, EPOLLIN) : 0;
+
+	listener->paused = ret == -ENOMEM || ret == -ENOSPC;
+	if (listener->paused)
+		busbar_progress_timer_arm(&listener->timer,
+					  clock_monotonic_ns_slow() + PAUSE_NS);
+}
+
 /* On the progress thread. */
 static void link_timeout(struct progress_timer *t)
 {
@@ -375,9 +386,7 @@ static void link_timeout(struct progress_timer *t)
 	pthread_mutex_lock(&id->lock);
 	id->armed_ns = 0;
 	if (id->cm.state == CM_LISTEN) {
-		if (id->paused)
-			busbar_progress_rewatch(id->port_fd, EPOLLIN);
-		id->paused = false;
+		listener_go_on(id);
 	} else if (id->link_retry) {
 		link_retry(id, now);
 		cma_link_update(id);

@@ -35,7 +35,6 @@
 
 #define CONTROL_BATCH 16
 /* How long a listening socket is not watched when accept() lacks descriptors. */
-#define PAUSE_NS (50 * 1000 * 1000)
 
 static void on_control(void *arg, uint32_t events);
 
@@ -381,7 +380,7 @@ void shm_links_settle(void)
 }
 
 /* accept() found no free descriptor. The caller stays in the backlog and the listening
- * socket stays readable, so the socket is not watched for PAUSE_NS. */
+ * socket stays readable, so the socket is not watched for SHM_LISTEN_PAUSE_NS. */
 static void pause_listening(int listen_fd)
 {
 	if (hca_complaint_due())
@@ -390,7 +389,7 @@ static void pause_listening(int listen_fd)
 	if (shm.paused_count < HCA_BLOCKS_PER_PROCESS) {
 		shm.paused[shm.paused_count++] = listen_fd;
 		progress_rewatch(listen_fd, 0);
-		shm_sweep_at(progress_now_ns() + PAUSE_NS);
+		shm_sweep_at(progress_now_ns() + SHM_LISTEN_PAUSE_NS);
 	}
 	pthread_mutex_unlock(&shm.lock);
 }

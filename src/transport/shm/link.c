@@ -322,6 +322,21 @@ static void silent(const struct shm_link *l)
 
 /* Ends links whose handshake is overdue, and watches the listening sockets again that
  * pause_listening() paused. Progress thread. */
+/* Behind a pause; again later, when the kernel has no memory to watch them. shm.lock is
+ * held. */
+static void listen_again(void)
+{
+	while (shm.paused_count > 0) {
+		int ret = progress_rewatch(shm.paused[shm.paused_count - 1], EPOLLIN);
+
+		if (ret == -ENOMEM || ret == -ENOSPC) {
+			shm_sweep_at(progress_now_ns() + SHM_LISTEN_PAUSE_NS);
+			break;
+		}
+		shm.paused_count--;
+	}
+}
+
 static void sweep_expired(struct progress_timer *t)
 {
 	uint64_t now = progress_now_ns();
@@ -341,8 +356,7 @@ static void sweep_expired(struct progress_timer *t)
 			silent(l);
 		shm_link_end(l, "it said nothing");
 	}
-	while (shm.paused_count > 0)
-		progress_rewatch(shm.paused[--shm.paused_count], EPOLLIN);
+	listen_again();
 	pthread_mutex_unlock(&shm.lock);
 }
 

@@ -12,6 +12,8 @@
 /* The thread sanitizer looks at each byte, and finds a race of two threads in one round. */
 #ifdef __SANITIZE_THREAD__
 enum { ROUNDS = 8 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { ROUNDS = 20 };
 #else
 enum { ROUNDS = 40 };
 #endif
