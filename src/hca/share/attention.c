@@ -126,8 +126,11 @@ int hca_attention_tick(void)
 	    timeout_ms < 0)
 		goto out;
 	for (int i = 0; i < POLLS_PER_WAKE; i++)
-		if (!hca_poll_transports_surely())
+		if (!hca_poll_transports_surely()) {
+			/* What they moved may have left something for later. */
+			timeout_ms = hca_transports_pending() ? 1 : -1;
 			goto out;
+		}
 	timeout_ms = 0;
 out:
 	pthread_mutex_unlock(&hca_process.tick_lock);

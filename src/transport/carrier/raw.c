@@ -388,8 +388,10 @@ static int trial(struct raw *r, const struct carrier_raw_params *params)
 	if (!send_frame(r, frame, n))
 		return -errno;
 	while (!has_come(slot))
+		/* The last look is behind the end of the time. */
 		if (poll(&p, 1, 1) < 0 ? errno != EINTR :
-		    p.revents & POLLERR || clock_source_now_ns(&r->clock) > end_ns)
+		    p.revents & POLLERR ||
+			    (clock_source_now_ns(&r->clock) > end_ns && !has_come(slot)))
 			return -EIO;
 	__atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 	store(&r->next, 1);

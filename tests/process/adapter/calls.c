@@ -353,7 +353,7 @@ static void one_connects(struct one *o, uint32_t to)
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 		.dest_qp_num = to, .max_dest_rd_atomic = 1,
 		.min_rnr_timer = 1, .ah_attr = { .port_num = 1, .is_global = 1 },
-		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+		.timeout = 18, .retry_cnt = 7, .rnr_retry = 7,
 		.max_rd_atomic = 1,
 	};
 

@@ -427,7 +427,7 @@ static void a_message_that_was_not_received_is_shown_again(struct pair *p)
 	const struct captured *c;
 	unsigned again = 0;
 
-	p->conn.min_rnr_timer = 12;
+	p->conn.min_rnr_timer = 20; /* 10 ms */
 	start(p, &rc);
 	side_fill(&p->a, 0, 3000, 1);
 	side_send(&p->a, 1, 0, 3000);
@@ -437,7 +437,7 @@ static void a_message_that_was_not_received_is_shown_again(struct pair *p)
 	load(p);
 	c = captured_answer(&here, false);
 	expect_eq(c->ib.opcode, IB_ACKNOWLEDGE);
-	expect_eq(c->ib.aeth.syndrome, 0x20 + 12);
+	expect_eq(c->ib.aeth.syndrome, 0x20 + 20);
 	expect_eq(c->ib.aeth.msn, 0);
 	expect_eq(c->ib.psn, psn);
 	/* From the first packet on, with the same numbers. */

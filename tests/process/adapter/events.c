@@ -716,7 +716,7 @@ static int post_one(struct end *e, void *arg)
  * there it stands. */
 static void step_until_received(struct pair *p, pid_t thread)
 {
-	uint64_t end = now_ms() + WAIT_MS;
+	uint64_t end = now_ms() + 5 * WAIT_MS;
 	struct ibv_wc wc;
 	int status;
 

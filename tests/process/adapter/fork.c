@@ -221,8 +221,7 @@ static void the_parents_death_is_seen_although_a_child_lives(struct pair *p)
 	pid_t pid;
 
 	/* Here b's process is the parent: it forks when told to. */
-	p->conn.timeout = 14;
-	p->conn.retry_cnt = 1;
+	pair_end_soon(p, 14, 1);
 	expect_eq(pipe(pipe_fd), 0);
 	pair_start(p, NULL);
 	exchange(p, 3);

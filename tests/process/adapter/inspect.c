@@ -40,8 +40,7 @@ static void a_connection_is_shown_from_both_ends(struct pair *p)
 	expect_eq(a.peer_pid, side_pid(&p->b));
 	expect_eq(b.peer_qpn, p->a.qpn[0]);
 	expect_eq(b.peer_pid, side_pid(&p->a));
-	v = look();
-	pa = look_find(v, side_pid(&p->a));
+	pa = look_shown(&v, &p->a);
 	expect_eq(pa->uid, geteuid());
 	expect(strstr(pa->command, "adapter-inspect"));
 	expect(strstr(pa->transports, transport_under_test()->name));
@@ -55,8 +54,7 @@ static void a_link_is_shown_from_both_ends(struct pair *p)
 	struct hca_view *v;
 
 	pair_start(p, NULL);
-	v = look();
-	pa = look_find(v, side_pid(&p->a));
+	pa = look_shown(&v, &p->a);
 	expect(!strcmp(pa->transports, "shm"));
 	/* A process with a link to itself has both ends of the link. */
 	expect_eq(pa->link_count, p->two_processes ? 1 : 2);
@@ -101,7 +99,7 @@ static void a_process_with_many_blocks_is_shown_once(struct pair *p)
 		qps[i] = ibv_create_qp(p->a.end->pd, &init);
 		expect(qps[i]);
 	}
-	v = look();
+	look_shown(&v, &p->a);
 	for (size_t i = 0; i < v->process_count; i++)
 		if (v->processes[i].pid == (uint32_t)getpid()) {
 			shown++;
@@ -134,7 +132,8 @@ static void a_stopped_process_is_said_to_be_silent(struct pair *p)
 	b = look_find(v, side_pid(&p->b));
 	expect(b);
 	expect(strstr(b->problem, "does not answer"));
-	expect(!*look_find(v, side_pid(&p->a))->problem);
+	look_free(v);
+	look_shown(&v, &p->a);
 	look_free(v);
 	/* An inspector that had its segment before can still read it. */
 	v = look_again(kept);
@@ -227,9 +226,14 @@ static void another_user_learns_nothing(struct pair *p)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		expect(read(go[0], &byte, 1) == 1);
 		expect(!setresuid(65534, 65534, 65534));
-		v = look();
-		seen = look_find(v, getppid());
-		expect(seen);
+		for (int i = 0; i < 10; i++) {
+			v = look();
+			seen = look_find(v, getppid());
+			expect(seen);
+			if (!strstr(seen->problem, "does not answer"))
+				break;
+			look_free(v);
+		}
 		expect(strstr(seen->problem, "own user"));
 		expect_eq(seen->qp_count, 0);
 		look_free(v);

@@ -54,9 +54,8 @@ const struct hca_process_view *look_find(const struct hca_view *v, pid_t pid)
 	return NULL;
 }
 
-/* The process in a view, which is to be freed. One that does not get a processor does not
- * answer in time, and is asked again. */
-static const struct hca_process_view *shown(struct hca_view **v, const struct side *s)
+/* One that does not get a processor does not answer in time, and is asked again. */
+const struct hca_process_view *look_shown(struct hca_view **v, const struct side *s)
 {
 	const uint64_t end = now_ms() + WAIT_MS;
 	const struct hca_process_view *p;
@@ -75,7 +74,7 @@ static const struct hca_process_view *shown(struct hca_view **v, const struct si
 struct hca_process_view look_process(const struct side *s)
 {
 	struct hca_view *v;
-	struct hca_process_view p = *shown(&v, s);
+	struct hca_process_view p = *look_shown(&v, s);
 
 	p.qps = NULL;
 	p.links = NULL;
@@ -86,7 +85,7 @@ struct hca_process_view look_process(const struct side *s)
 struct hca_qp_view look_qp(const struct side *s, int qp)
 {
 	struct hca_view *v;
-	const struct hca_process_view *p = shown(&v, s);
+	const struct hca_process_view *p = look_shown(&v, s);
 
 	for (size_t i = 0; i < p->qp_count; i++) {
 		if (p->qps[i].qpn == s->qpn[qp]) {

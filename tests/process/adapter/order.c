@@ -44,12 +44,13 @@ enum { ROUNDS = 300, FLAG = 200000 };
 static int watch_flag(struct end *e, void *arg)
 {
 	const uint8_t *flag = e->buffer + FLAG;
-	uint64_t end = now_ms() + WAIT_MS;
 	struct ibv_sge sge = { (uintptr_t)e->buffer, 100000, e->mr[0]->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	struct ibv_wc wc;
 
 	for (int i = 1; i <= ROUNDS; i++) {
+		uint64_t end = now_ms() + WAIT_MS;
+
 		if (ibv_post_recv(e->qp[0], &wr, &bad))
 			return -1;
 		while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != (uint8_t)i) {

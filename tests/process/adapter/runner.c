@@ -152,8 +152,8 @@ _Noreturn static void run_case(const struct test_case *c, bool two_processes)
 	};
 	int fds;
 
-	if (transport_under_test()->waits && !transport_under_test()->loses)
-		p.conn.timeout = 16;
+	if (transport_under_test()->waits)
+		p.conn.timeout = transport_under_test()->loses ? 15 : 16;
 	alarm(c->limit_s ? c->limit_s : 60);
 	fds = count_fds();
 	for (; p.spares < c->spares; p.spares++)

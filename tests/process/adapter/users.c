@@ -83,11 +83,10 @@ static void exchange(struct pair *p, struct side *from, struct side *to)
 /* What the process of `s`, which we may look at, does with its peer's memory. */
 static struct hca_link_view link_of(const struct side *s, const struct side *peer)
 {
-	struct hca_view *v = look();
-	const struct hca_process_view *p = look_find(v, side_pid(s));
+	struct hca_view *v;
+	const struct hca_process_view *p = look_shown(&v, s);
 	struct hca_link_view found = { .pid = 0 };
 
-	expect(p && !*p->problem);
 	for (size_t i = 0; i < p->link_count; i++)
 		if (p->links[i].pid == (uint32_t)side_pid(peer))
 			found = p->links[i];

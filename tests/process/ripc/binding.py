@@ -19,7 +19,7 @@ import time
 
 # Before the library is loaded, which reads them when an instance is opened.
 os.environ["RIPC_ADDRESS"] = "127.0.0.1"
-os.environ["RIPC_PORT"] = str(20000 + os.getpid() % 20000)
+os.environ["RIPC_PORT"] = str(20000 + os.getpid() % 12000)
 
 import busbar_ripc as ripc  # noqa: E402
 

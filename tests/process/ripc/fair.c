@@ -11,7 +11,7 @@
 
 #include "instance.h"
 
-enum { SENDER = 1, DEAF, LIVE, QUEUE = 100, MANY = 3000, WAIT_MS = 200, CONNECT_MS = 1000,
+enum { SENDER = 1, DEAF, LIVE, QUEUE = 100, MANY = 3000, WAIT_MS = 200, CONNECT_MS = 2000,
        LONG_BYTES = 1 << 20, LONG_MAX = 4 << 20 };
 
 static struct ripc *here, *there;

@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)getpid();
-	uint16_t port = (uint16_t)(20000 + getpid() % 20000);
+	uint16_t port = (uint16_t)(20000 + getpid() % 12000);
 	struct ripc_config c = { .address = "127.0.0.1", .resolver = "multicast",
 				 .resolver_port = port, .claim_ms = UINT32_MAX };
 	struct victim_answer first, last;

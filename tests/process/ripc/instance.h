@@ -24,7 +24,7 @@ static inline struct ripc *open_instance(struct ripc_config c)
 {
 	struct ripc *r;
 
-	c.resolver_port = (uint16_t)(20000 + getpid() % 20000);
+	c.resolver_port = (uint16_t)(20000 + getpid() % 12000);
 	c.claim_ms = UINT32_MAX;
 	c.resolve_timeout_ms = LIMIT_MS;
 	if (!c.connect_timeout_ms)

@@ -54,9 +54,10 @@ static void *collect(void *arg)
 
 	(void)arg;
 	while (!ripc_receive(v.offers, &m, -1)) {
-		atomic_fetch_add(&v.messages, 1);
 		if (m.returned)
 			atomic_fetch_add(&v.returned, 1);
+		/* Behind that: who sees the message finds it counted. */
+		atomic_fetch_add(&v.messages, 1);
 		ripc_release(&m);
 	}
 	return NULL;
@@ -135,10 +136,11 @@ static void answer(int fd, int result)
 		.result = result, .instance = v.r->number,
 		.port = ntohs(rdma_get_src_port(v.r->listener)),
 		.buffer = (uintptr_t)v.area + VICTIM_BUFFER_BYTES,
-		.messages = v.messages, .returned = v.returned,
 		.descriptors = descriptors(), .rss_kb = rss_kb(),
 	};
 
+	a.messages = v.messages;
+	a.returned = v.returned;
 	a.guards_changed = changed(v.area, VICTIM_BUFFER_BYTES) +
 			   changed(v.area + 2 * VICTIM_BUFFER_BYTES, VICTIM_BUFFER_BYTES);
 	a.buffer_changed = changed(v.area + VICTIM_BUFFER_BYTES, VICTIM_BUFFER_BYTES);

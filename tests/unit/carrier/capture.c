@@ -380,7 +380,7 @@ static void a_reader_of_a_pipe_sees_packets_at_once_and_may_go_and_come_back(voi
 		check(round || number_of(&p) == 7);
 		close(fd);
 		/* What comes now has no reader, and the writer may notice late. */
-		for (uint32_t i = 0; i < 50; i++) {
+		for (uint32_t i = 0; i < 200; i++) {
 			put(c, 100 + i, 100);
 			pause_ms(1);
 		}

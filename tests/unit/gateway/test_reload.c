@@ -238,7 +238,9 @@ static void parts_come_and_go(void **state)
 	fake_end(sn, c);
 }
 
-#define ONE TOP "nodes = { " NODES "}; paths = ( { in = \"a\"; out = \"b\" } );"
+/* A path whose thread does not run for a while waits for room, and loses nothing. */
+#define KEPT "{ in = \"a\"; out = \"b\"; queue_full = \"block\" }"
+#define ONE TOP "nodes = { " NODES "}; paths = ( " KEPT " );"
 
 /* A recorder `d` in front of or behind the path that stays; both see all from then
  * on, and the counters of the one that stays go on. */
@@ -281,9 +283,9 @@ static void check_recorder(const char *start_with, const char *with, bool first)
 static void a_recorder_comes_and_goes_while_the_other_path_loses_nothing(void **state)
 {
 	static const char behind[] = TOP RECORDER
-		"paths = ( { in = \"a\"; out = \"b\" }, { in = \"a\"; out = \"d\"; queue_full = \"block\" } );";
+		"paths = ( " KEPT ", { in = \"a\"; out = \"d\"; queue_full = \"block\" } );";
 	static const char before[] = TOP RECORDER
-		"paths = ( { in = \"a\"; out = \"d\" }, { in = \"a\"; out = \"b\" } );";
+		"paths = ( { in = \"a\"; out = \"d\"; queue_full = \"block\" }, " KEPT " );";
 
 	check_recorder(ONE, behind, false);
 	check_recorder(ONE, before, false);
@@ -296,9 +298,9 @@ static void a_recorder_comes_and_goes_while_the_other_path_loses_nothing(void **
 static void the_reader_of_several_paths_goes_and_nothing_is_lost(void **state)
 {
 	static const char all[] = TOP "nodes = { " NODES " d = { type = \"sink\" }; e = { type = \"sink\" }; };"
-		"paths = ( { in = \"a\"; out = \"d\" }, { in = \"a\"; out = \"b\"; queue_full = \"block\" }, { in = \"a\"; out = \"e\" } );";
+		"paths = ( { in = \"a\"; out = \"d\" }, { in = \"a\"; out = \"b\"; queue_full = \"block\" }, { in = \"a\"; out = \"e\"; queue_full = \"block\" } );";
 	static const char two[] = TOP "nodes = { " NODES " e = { type = \"sink\" }; };"
-		"paths = ( { in = \"a\"; out = \"b\"; queue_full = \"block\" }, { in = \"a\"; out = \"e\" } );";
+		"paths = ( { in = \"a\"; out = \"b\"; queue_full = \"block\" }, { in = \"a\"; out = \"e\"; queue_full = \"block\" } );";
 	struct config *c;
 	struct super_node *sn = start(all, &c);
 	json_t *report;

@@ -14,7 +14,7 @@
 #include "gateway/plugin/node.h"
 #include "gateway/plugin/tap.h"
 
-enum { VALUES = 4, LONG = 40, MANY = 50000, ROUNDS = 1000 };
+enum { VALUES = 4, LONG = 40, MANY = 50000, ROUNDS = 200 };
 
 static char node_name[] = "n";
 

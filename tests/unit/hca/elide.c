@@ -157,8 +157,8 @@ int main(void)
 		{ .inside = 2000, .pause_us = 50, .progress = true },
 	};
 	struct job rivals[] = {
-		{ .inside = 20000, .turn = 1 },
-		{ .inside = 20000, .turn = 2 },
+		{ .inside = 10000, .turn = 1 },
+		{ .inside = 10000, .turn = 2 },
 	};
 	uint64_t start_ns;
 	bool usable;

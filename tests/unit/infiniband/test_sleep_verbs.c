@@ -19,7 +19,7 @@
 #include "util/clock.h"
 #include "util/spin.h"
 
-#define LIMIT_S 170
+#define LIMIT_S 700
 #define VECTOR 4
 #define SETUP(...)                                                  \
 	{ .rx_depth = 128, .rx_threshold = 96, .rx_granted = 128,   \

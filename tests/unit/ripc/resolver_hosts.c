@@ -99,7 +99,8 @@ static void finds_services_by_number_and_name(void **state)
 	expect_at(&a, 8, &b);
 	/* From memory, which the answer to the name has filled. */
 	assert_int_equal(resolver_counters(a.resolver)->asked, 1);
-	assert_int_equal(resolver_counters(b.resolver)->answered, 1);
+	/* A question is repeated when its answer is late. */
+	assert_true(resolver_counters(b.resolver)->answered >= 1);
 	expect_nowhere(&a, 9);
 	assert_int_equal(resolver_counters(a.resolver)->failed, 1);
 	assert_int_equal(resolver_find(a.resolver, 0, 0, 1, NULL), -EINVAL);
@@ -350,7 +351,7 @@ static void learns_where_who_asks_is_and_that_it_has_moved(void **state)
 	wait_until(instance_conflicts(&a) == 1);
 	assert_int_equal(instance_moves(&a), 1);
 	/* Nor is it told more than its share. */
-	for (unsigned i = 0; i < 20 && !resolver_counters(a.resolver)->limited; i++)
+	for (unsigned i = 0; i < 2000 && !resolver_counters(a.resolver)->limited; i++)
 		for (unsigned k = 0; k < 500; k++)
 			say(fd, &question, &none, &to);
 	wait_until(resolver_counters(a.resolver)->limited > 0);

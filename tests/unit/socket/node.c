@@ -834,7 +834,7 @@ static void who_takes_slowly_does_not_hold_up_the_end(void **state)
 	pthread_create(&slow.thread, NULL, take, &slow);
 	since_ns = clock_now_ns();
 	stop(&m);
-	assert_true(clock_now_ns() - since_ns < 2 * NSEC_PER_SEC);
+	assert_true(clock_now_ns() - since_ns < 10 * NSEC_PER_SEC);
 	assert_true(said("did not take them within a second of the end"));
 	atomic_store(&slow.end, true);
 	pthread_join(slow.thread, NULL);
@@ -854,33 +854,33 @@ static void who_says_nothing_gives_its_place_to_another(void **state)
 	struct sample *smps[1];
 	struct made_node m;
 	unsigned port = free_port(SOCK_STREAM);
-	uint64_t since_ns = 0;
+	uint64_t since_ns;
 	int known, unknown[2], late = -1;
 	char text[300];
 
 	snprintf(text, sizeof(text),
-		 "{ \"layer\": \"tcp-server\", \"format\": \"csv\", \"in\": { \"address\": \"127.0.0.1:%u\", \"max_connections\": 3, \"idle_timeout\": 200 } }",
+		 "{ \"layer\": \"tcp-server\", \"format\": \"csv\", \"in\": { \"address\": \"127.0.0.1:%u\", \"max_connections\": 3, \"idle_timeout\": 2000 } }",
 		 port);
 	start(&m, text);
 	known = connect_narrow(port);
+	since_ns = clock_now_ns();
 	unknown[0] = connect_narrow(port);
 	unknown[1] = connect_narrow(port);
 	assert_int_equal(send(known, "1,0,nan,1,1\n", 12, 0), 12);
 	read_all(&m, smps, 1, 1);
 	sample_put_many(smps, 1);
 	wait_for_places(&m, 3);
-	since_ns = clock_now_ns();
 	/* Half a sample is none. */
 	assert_int_equal(send(unknown[0], "1,0,nan,", 8, 0), 8);
 	while (!said("has to give its place") &&
-	       clock_now_ns() - since_ns < 10 * NSEC_PER_SEC) {
+	       clock_now_ns() - since_ns < 20 * NSEC_PER_SEC) {
 		if (late >= 0)
 			close(late);
 		late = connect_narrow(port);
-		poll(NULL, 0, 20);
+		poll(NULL, 0, 100);
 	}
 	/* Not before its time. */
-	assert_true(clock_now_ns() - since_ns >= 100 * MS);
+	assert_true(clock_now_ns() - since_ns >= 2000 * MS);
 	assert_true(said("is turned away"));
 	assert_true(said("no sample has ever come from it"));
 	assert_int_equal(send(late, "1,0,nan,2,2\n", 12, 0), 12);

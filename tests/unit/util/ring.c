@@ -65,7 +65,7 @@ static void order_is_kept_over_many_laps(void **unused)
 	ring_destroy(&r);
 }
 
-enum { ITEMS = 200000 };
+enum { ITEMS = 50000 };
 
 static void *produce(void *arg)
 {
