@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When the progress thread looks again: what its poll has left for later is not forgotten. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hca/path/path.h"
+#include "hca/share/process.h"
+
+static unsigned messages; /* that have come; the last of them is held back by its poll */
+static bool held_back;
+
+static bool poll_one(struct hca_cq *cq, bool wait)
+{
+	if (!messages)
+		return false;
+	held_back = --messages == 0;
+	return true;
+}
+
+static bool pending(void)
+{
+	return held_back;
+}
+
+static const struct hca_transport_ops transport = {
+	.name = "test", .poll = poll_one, .pending = pending,
+};
+
+static void what_a_poll_holds_back_is_looked_at_again(void **state)
+{
+	struct hca_segment *segment = aligned_alloc(4096, (sizeof(*segment) + 4095) / 4096 * 4096);
+
+	assert_non_null(segment);
+	memset(segment, 0, sizeof(*segment));
+	atomic_store(&segment->alive, 1);
+	atomic_store(&segment->wants_kick, HCA_WAKE_ALL);
+	hca_process.segment = segment;
+	hca_transports.at[0] = &transport;
+	hca_transports.count = hca_transports.paths = 1;
+	atomic_store(&hca_transports.poll, poll_one);
+	/* Nothing has come: it sleeps until it is woken. */
+	assert_int_equal(hca_attention_tick(), -1);
+	messages = 3;
+	assert_int_equal(hca_attention_tick(), 1);
+	held_back = false;
+	assert_int_equal(hca_attention_tick(), -1);
+	hca_process.segment = NULL;
+	free(segment);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_poll_holds_back_is_looked_at_again),
+	};
+
+	return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
+}
