@@ -40,8 +40,12 @@ fail() {
 doctor() {
 	want=$1
 	shift
-	status=0
-	on_a "$BUSBAR" doctor "$@" >"$tmp/doctor.log" 2>&1 || status=$?
+	# Who gets no processor for a quarter of a second loses a probe.
+	for _ in 1 2 3 4 5 6; do
+		status=0
+		on_a "$BUSBAR" doctor "$@" >"$tmp/doctor.log" 2>&1 || status=$?
+		grep -q 'short probes, or their answers, were lost' "$tmp/doctor.log" || break
+	done
 	[ "$status" -eq "$want" ] || fail "doctor $* ends with status $status, not $want"
 }
 

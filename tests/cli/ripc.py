@@ -71,19 +71,32 @@ def ping(name):
     check("it sent back what came", json.loads(rest)["failed"] == 0, rest)
 
 
+def again(ask, good, seconds=20):
+    """The answer; asked again while a process that gets no processor is not in it."""
+    end = time.monotonic() + seconds
+    while not good(got := ask()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return got
+
+
 def shown(name, pid):
     """What the instance shows to others of this user."""
-    services = json.loads(busbar("list", "-j").stdout)["services"]
-    mine = [s for s in services if s["name"] == name and s["pid"] == pid]
+    def mine_of(services):
+        return [s for s in services if s["name"] == name and s["pid"] == pid]
+
+    services = again(lambda: json.loads(busbar("list", "-j").stdout)["services"], mine_of)
+    mine = mine_of(services)
     check("list shows the service of this host", len(mine) == 1, str(services))
     by_name = json.loads(busbar("list", "-j", name).stdout)[name]
     check("its number and address are those that its name leads to", mine and
           (by_name["id"], by_name["address"]) == (mine[0]["id"], mine[0]["address"]))
-    run = busbar("top", "-c", "1", "-j")
+    run = again(lambda: busbar("top", "-c", "1", "-j"), lambda run: f'{pid},'.encode() in run.stdout)
     top = [i for i in json.loads(run.stdout)["instances"] if i["pid"] == pid]
     check("top shows its counters", len(top) == 1 and
           top[0]["counters"]["short_received"] > 50, run.stdout.decode())
-    check("top prints a line for it", f" {pid} ".encode() in busbar("top", "-c", "1").stdout)
+    line = f" {pid} ".encode()
+    check("top prints a line for it",
+          line in again(lambda: busbar("top", "-c", "1").stdout, lambda out: line in out))
     check("top takes no operands", busbar("top", name).returncode == 2)
     stranger = ["setpriv", "--reuid=65534", "--clear-groups"]
     # Who cannot reach the program, below the home of somebody else, cannot ask.

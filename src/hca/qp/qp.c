@@ -479,6 +479,8 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		qp->sq.draining = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) &&
 				  a->en_sqd_async_notify;
 		hca_sq_drained(qp);
+		/* The transport has to look for the acknowledgements, which nobody polls for. */
+		hca_sq_run(qp);
 	}
 	hca_unlock(&qp->sq_lock);
 	if (cur == IBV_QPS_INIT && next == IBV_QPS_RTR)

@@ -128,11 +128,13 @@ void hca_cq_event_fini(struct hca_cq *cq)
 	hca_unlock(&cq->lock);
 }
 
-static void move_all(void)
+/* True: there may be more. */
+static bool move_all(void)
 {
-	for (int i = 0; i < MOVES_WHEN_ARMED && !hca_builds() &&
-			hca_poll_transports_surely(); i++)
-		;
+	for (int i = 0; i < MOVES_WHEN_ARMED && !hca_builds(); i++)
+		if (!hca_poll_transports_surely())
+			return false;
+	return true;
 }
 
 int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
@@ -155,9 +157,11 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	/* From here on peers wake this process. Messages that have arrived meanwhile are moved
 	 * now, after arming, so that their completions raise the event. */
 	hca_attention_release();
-	move_all();
-	if (hca_builds()) /* move_all() did nothing: the progress thread does it */
+	if (move_all()) {
+		/* The progress thread moves the rest, also when it counts on our polls. */
+		atomic_store(&hca_process.kicked, true);
 		progress_kick();
+	}
 	hca_leave();
 	return 0;
 }

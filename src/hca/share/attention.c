@@ -74,15 +74,29 @@ void hca_attention_release(void)
 }
 
 /* A peer woke this process while the application polls. If a CQ is armed, the application may
- * go to sleep without another poll, so all messages must be moved here. */
-static void look_when_kicked(void)
+ * go to sleep without another poll, so all messages must be moved here. True: there may be
+ * more of them. */
+static bool look_when_kicked(void)
 {
 	if (atomic_load(&hca_process.armed) == 0) {
 		hca_poll_transports(NULL);
-		return;
+		return false;
 	}
-	for (int i = 0; i < POLLS_PER_WAKE && hca_poll_transports_surely(); i++)
-		;
+	for (int i = 0; i < POLLS_PER_WAKE; i++)
+		if (!hca_poll_transports_surely())
+			return false;
+	return true;
+}
+
+/* The application has polled since the last tick. When to look again, in ms: whoever armed a
+ * CQ may be asleep behind those polls. */
+static int next_look_ms(bool more, int tick_ms)
+{
+	if (more) {
+		atomic_store(&hca_process.kicked, true);
+		return 0;
+	}
+	return atomic_load(&hca_process.armed) && hca_transports_pending() ? 1 : tick_ms;
 }
 
 int hca_attention_tick(void)
@@ -93,6 +107,7 @@ int hca_attention_tick(void)
 					      memory_order_relaxed);
 	struct hca_segment *s;
 	int timeout_ms = -1;
+	bool more;
 
 	/* The adapter may be stopped now, while librdmacm holds the progress thread. */
 	pthread_mutex_lock(&hca_process.tick_lock);
@@ -112,10 +127,10 @@ int hca_attention_tick(void)
 		tick_ms = MIN(2 * tick_ms, TICK_MAX_MS);
 		/* Woken while the application polls: a peer has waited longer than
 		 * the time between two polls, so messages are moved here. */
-		if (atomic_exchange(&hca_process.kicked, false))
-			look_when_kicked();
+		more = atomic_exchange(&hca_process.kicked, false) && look_when_kicked();
 		if (polls != polls_before) {
 			polls_before = polls;
+			timeout_ms = next_look_ms(more, timeout_ms);
 			goto out;
 		}
 		atomic_store(&hca_process.ticking, false);

@@ -106,6 +106,7 @@ struct rs_tx {
 	uint64_t ring_signaled;    /* ring_head at the last signaled message */
 	uint64_t posted, done;     /* number of messages */
 	uint64_t signaled;         /* value of `posted` after the last signaled one */
+	uint64_t end;              /* value of `posted` after RS_END; credits may follow */
 	struct rs_sent *sent;      /* by message number, modulo the queue's length */
 	uint32_t sq_entries;
 	uint32_t sent_credits;     /* messages that needed a credit, mod 2^32 */

@@ -69,7 +69,7 @@ static int sent_all(struct rs *rs, uint32_t arg)
 	(void)arg;
 	rs_stream_end(rs);
 	return rs->state != RS_CONNECTED ||
-	       (rs->tx.end_sent && rs->tx.done == rs->tx.posted);
+	       (rs->tx.end_sent && rs->tx.done >= rs->tx.end);
 }
 
 static int settled(struct rs *rs, uint32_t arg)

@@ -144,8 +144,10 @@ void rs_stream_end(struct rs *rs)
 	if (tx->end_sent || !tx->shut || rs->state != RS_CONNECTED ||
 	    !rs_stream_room(rs, RS_END, 0))
 		return;
-	if (!rs_stream_message(rs, RS_END, NULL, 0))
+	if (!rs_stream_message(rs, RS_END, NULL, 0)) {
 		tx->end_sent = true;
+		tx->end = tx->posted;
+	}
 }
 
 /* ---- receiving ---- */

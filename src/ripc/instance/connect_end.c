@@ -228,10 +228,12 @@ uint64_t connect_timers(struct ripc *r, uint64_t now)
 			conn_failed(c, -ECONNRESET);
 			next = now + TICK_NS;
 		} else if (c->until_ns) {
-			if (c->until_ns <= now)
+			if (c->until_ns <= now) {
 				conn_failed(c, -ETIMEDOUT);
-			else if (c->until_ns < next)
+				next = now + TICK_NS;
+			} else if (c->until_ns < next) {
 				next = c->until_ns;
+			}
 		} else if (is_idle(r, c, now)) {
 			conn_end(c);
 			next = now + TICK_NS;

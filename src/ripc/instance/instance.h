@@ -167,6 +167,7 @@ struct device {
 	_Atomic uint32_t ud_reposted;
 	struct spin ud_lock;    /* of sending */
 	unsigned ud_posted, ud_done, ud_unsignaled;
+	struct event ud_event; /* there is room to send */
 };
 
 /* ---- services ---- */

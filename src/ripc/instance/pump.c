@@ -150,6 +150,7 @@ static void handle(struct ripc *r, const struct ibv_wc *wc)
 		spin_lock(&r->device.ud_lock);
 		r->device.ud_done += UD_SEND_SLOTS / 4;
 		spin_unlock(&r->device.ud_lock);
+		event_signal(&r->device.ud_event);
 		break;
 	case WORK_FETCH:
 		fetch_done(p, wc->status == IBV_WC_SUCCESS);

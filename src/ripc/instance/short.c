@@ -165,7 +165,7 @@ static int send_datagram(struct job *j, struct peer *p, const struct datagram_to
 	do {
 		ret = post_datagram(j, p, to);
 	} while (ret == -EAGAIN &&
-		 !(ret = wait_until(r, &p->event, has_room, &r->device, until)) &&
+		 !(ret = wait_until(r, &r->device.ud_event, has_room, &r->device, until)) &&
 		 (ret = -EAGAIN));
 	return ret ? ripc_fail(ret == -EAGAIN ? ret : -ECONNRESET,
 			       "the datagram could not be sent") : 0;

@@ -52,8 +52,10 @@ void packet_expired(struct hca_qp *qp)
 	hca_lock(&qp->sq_lock);
 	pq = packet_part(qp)->state;
 	state = hca_qp_state(qp);
-	if (pq && pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD)) {
+	/* In any state: what is armed later must not take this for an earlier time. */
+	if (pq)
 		pq->armed_ns = pq->look_ns = 0;
+	if (pq && pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD)) {
 		packet_settle(pq);
 		next = pq->requester.next;
 		now = packet_now_ns();

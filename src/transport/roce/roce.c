@@ -162,6 +162,7 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 
 	(void)cq;
 	if (!wait && !atomic_load_explicit(&roce.hot, memory_order_relaxed) &&
+	    !atomic_load_explicit(&roce.blind, memory_order_relaxed) &&
 	    !atomic_load_explicit(&port.backlog, memory_order_relaxed) &&
 	    !atomic_load_explicit(&port.holds_back, memory_order_relaxed))
 		return false;

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hca/host/gid.h"
@@ -21,10 +20,13 @@
 #include "transport/shm/peer.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/state.h"
+#include "util/clock.h"
+#include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"
 
 #define RESOLVE_LIMIT_S 1
+#define AGAIN_NS 2000000
 
 static bool owns_block(const struct shm_link *l, uint32_t block)
 {
@@ -130,10 +132,22 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	hca_promise_posted(qp);
 }
 
+/* Until a link has changed. Nobody tells of a change of one that there is not yet, as that of a
+ * process with many callers at the moment: it is called again soon. False: the time is over.
+ * shm.lock is held. */
+static bool wait_for_link(const struct shm_link *l, uint64_t until_ns)
+{
+	uint64_t now = clock_monotonic_ns_slow();
+	struct timespec look = timespec_from_ns(l ? until_ns : MIN(until_ns, now + AGAIN_NS));
+
+	pthread_cond_clockwait(&shm.changed, &shm.lock, CLOCK_MONOTONIC, &look);
+	return clock_monotonic_ns_slow() < until_ns;
+}
+
 enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 {
 	const struct ibv_ah_attr *ah = &qp->attr.ah_attr;
-	struct timespec until;
+	uint64_t until_ns = clock_monotonic_ns_slow() + RESOLVE_LIMIT_S * NSEC_PER_SEC;
 	bool refused = false, found;
 
 	if (hca_qp_state(qp) < IBV_QPS_RTR)
@@ -148,8 +162,6 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 					   sizeof(to)));
 		return SHM_PEER_ABSENT;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += RESOLVE_LIMIT_S;
 	pthread_mutex_lock(&shm.lock);
 	while (!shm_qp(qp)->link) {
 		struct shm_link *l = shm_link_get(
@@ -159,9 +171,7 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 			qp_attach(qp, l);
 			break;
 		}
-		if (refused || !wait || progress_is_self() ||
-		    pthread_cond_clockwait(&shm.changed, &shm.lock,
-					   CLOCK_MONOTONIC, &until))
+		if (refused || !wait || progress_is_self() || !wait_for_link(l, until_ns))
 			break;
 	}
 	found = shm_qp(qp)->link != NULL;

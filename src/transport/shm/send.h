@@ -32,6 +32,11 @@ void shm_lose_unreliable(struct hca_qp *qp);
  * acknowledgements, or when the link comes up. sq_lock is held; takes tx_lock. */
 void shm_backlog_wait(struct shm_link *l, struct hca_qp *qp);
 
+/* In SQD: the same as long as entries are not acknowledged. A program that waits for the end
+ * need not poll, and the peer does not wake it for what is unsignaled. `l`: where they were
+ * sent; NULL: nothing is done. */
+void shm_watch_drain(struct hca_qp *qp, struct shm_link *l);
+
 /* Wakes the peer, by its eventfd or through the socket. Never waits; failure is logged. */
 void shm_wake(struct shm_link *l);
 

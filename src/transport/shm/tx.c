@@ -421,6 +421,12 @@ void shm_lose_unreliable(struct hca_qp *qp)
 	}
 }
 
+void shm_watch_drain(struct hca_qp *qp, struct shm_link *l)
+{
+	if (l && qp->sq.tail != qp->sq.drain_to && qp->tx_blocked == HCA_TX_OPEN)
+		shm_backlog_wait(l, qp);
+}
+
 static void transmit_connected(struct hca_qp *qp)
 {
 	struct shm_link *l = shm_qp(qp)->link;
@@ -493,6 +499,8 @@ static void transmit_connected(struct hca_qp *qp)
 		shm_kick(l);
 	if (unlikely(sent && by_target))
 		shm_wake_target(l);
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_SQD))
+		shm_watch_drain(qp, l);
 }
 
 void shm_transmit(struct hca_qp *qp)

@@ -280,6 +280,8 @@ void shm_transmit_xrc(struct hca_qp *qp)
 
 	while (qp->sq.next != hca_sq_end(qp) && transmit_next(qp, &room))
 		;
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_SQD))
+		shm_watch_drain(qp, shm_qp(qp)->xrc_link);
 }
 
 /* The number of the SRQ that the next entry waits for. sq_lock is held. */
@@ -319,10 +321,12 @@ void shm_xrc_resolve(struct hca_qp *qp)
 
 void shm_xrc_link_lost(struct shm_link *l)
 {
-	uint32_t end = atomic_load(&l->tx_pos);
+	uint32_t end;
 
 	while (atomic_load(&l->borrowed) > 0)
 		sched_yield();
+	/* Not earlier: who had borrowed the link may have sent. */
+	end = atomic_load(&l->tx_pos);
 	if (!l->inflight)
 		return;
 	for (uint32_t pos = atomic_load(&l->harvested); pos != end; pos++) {

@@ -117,8 +117,8 @@ static int count_fds(void)
 	return n;
 }
 
-/* The adapter has nothing there. The gateway's shmem node has, and its tests may run
- * at the same time. */
+/* The adapter has nothing there. The gateway's shmem node has, and its tests, which may run at
+ * the same time, name it so. */
 static void check_shm(void)
 {
 	DIR *d = opendir("/dev/shm");

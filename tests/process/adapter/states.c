@@ -479,6 +479,39 @@ static void draining_finishes_old_sends_holds_new_ones_and_reports(struct pair *
 	expect_eq(side_async(&p->a, 0), -1);
 }
 
+static void draining_needs_no_poll(struct pair *p)
+{
+	struct send_req r[3];
+	struct ibv_qp_attr q;
+
+	pair_start(p, NULL);
+	for (uint64_t i = 0; i < 3; i++) {
+		r[i] = send_req(&p->a, IBV_WR_SEND, i, 0, 100);
+		r[i].flags = 0;
+	}
+	for (int round = 0; round < 2; round++) {
+		/* Once with the end of the messages behind the change, once before it. */
+		if (round)
+			for (uint64_t i = 0; i < 3; i++)
+				side_recv(&p->b, i, 0, 100);
+		expect_eq(side_post_send(&p->a, 0, r, 3).ret, 0);
+		if (round)
+			for (uint64_t i = 0; i < 3; i++)
+				side_wait_ok(&p->b, RECV_CQ, i);
+		expect_eq(drain(&p->a, NOTIFY, 1), 0);
+		if (!round)
+			for (uint64_t i = 0; i < 3; i++)
+				side_recv(&p->b, i, 0, 100);
+		expect_eq(side_async(&p->a, WAIT_MS), IBV_EVENT_SQ_DRAINED);
+		side_query(&p->a, 0, &q, NULL);
+		expect_eq(q.sq_draining, 0);
+		if (!round)
+			for (uint64_t i = 0; i < 3; i++)
+				side_wait_ok(&p->b, RECV_CQ, i);
+		expect_eq(side_to_state(&p->a, 0, IBV_QPS_RTS), 0);
+	}
+}
+
 static void draining_an_idle_queue_reports_at_once(struct pair *p)
 {
 	pair_start(p, NULL);
@@ -525,6 +558,7 @@ static const struct test_case cases[] = {
 	RULE(DRAIN, draining_finishes_old_sends_holds_new_ones_and_reports),
 	RULE(DRAIN, draining_an_idle_queue_reports_at_once),
 	RULE(DRAIN, draining_reports_only_when_asked_to),
+	CASE(draining_needs_no_poll),
 };
 
 int main(int argc, char **argv)

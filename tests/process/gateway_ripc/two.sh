@@ -56,19 +56,26 @@ receiver() {
 receiver first
 first_pid=$last
 until_true logged first 1 'receiving as service 0x4d far-'
-if [ "$MODE" = connection ]; then
-	sender whole false 5000 # as fast as the receiver takes them
-else
-	sender whole true 200
-fi
-ends "$last"
+# A busy host may not find it at once, and nobody takes the first samples; then once more.
+for try in 1 2 3 4 5 6 7 8; do
+	rm -f "$tmp/whole.log" "$tmp/whole.csv"
+	if [ "$MODE" = connection ]; then
+		sender whole false 5000 # as fast as the receiver takes them
+	else
+		sender whole true 200
+	fi
+	ends "$last"
+	logged whole 1 'for a peer that is not there' || break
+done
 # A generator in real time leaves steps out on a busy host.
 sent=$(rows whole)
 [ "$sent" -gt 20 ] || fail "only $sent samples were sent"
-until_true has_rows first "$sent"
 data whole >"$tmp/sent"
-data first >"$tmp/received"
-cmp "$tmp/sent" "$tmp/received" || fail "what arrived is not what was sent"
+came() {
+	data first | tail -n "$sent" | cmp -s "$tmp/sent" -
+}
+until_true came
+have=$(rows first)
 
 # The name is taken.
 receiver second
@@ -78,7 +85,7 @@ logged second 1 'far-.* taken' || fail "it was not said that the name is taken"
 # It dies, and comes back; the sender goes on.
 sender again true 1000000
 sender_pid=$last
-until_true has_rows first $((sent + 20))
+until_true has_rows first $((have + 20))
 kill -KILL "$first_pid"
 wait "$first_pid" 2>/dev/null || true
 if [ "$MODE" = connection ]; then

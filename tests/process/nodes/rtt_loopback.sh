@@ -9,7 +9,7 @@
 cat >"$tmp/rtt.conf" <<-CONF
 	nodes = {
 		rtt = {
-			type = "test_rtt"; shutdown = true; prefix = "run";
+			type = "test_rtt"; timeout = 20; shutdown = true; prefix = "run";
 			output = "$tmp/results/of today"; format = "${FORMAT:-villas.human}";
 			warmup = 0.02;
 			cases = (

@@ -19,7 +19,7 @@ CONF
 cat >"$tmp/rtt.conf" <<-CONF
 	nodes = {
 		rtt = {
-			type = "test_rtt"; shutdown = true; prefix = "shm"; output = "$tmp";
+			type = "test_rtt"; timeout = 20; shutdown = true; prefix = "shm"; output = "$tmp";
 			cases = { rates = 500; values = 8; count = 100; warmup = 0.2; };
 		};
 		shm = {

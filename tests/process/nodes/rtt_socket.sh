@@ -20,7 +20,7 @@ CONF
 cat >"$tmp/rtt.conf" <<-CONF
 	nodes = {
 		rtt = {
-			type = "test_rtt"; shutdown = true; prefix = "udp"; output = "$tmp";
+			type = "test_rtt"; timeout = 20; shutdown = true; prefix = "udp"; output = "$tmp";
 			cases = { rates = 500; values = (2, 8); count = 100; warmup = 0.1; };
 		};
 		udp = {

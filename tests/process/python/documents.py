@@ -42,7 +42,7 @@ def run(*command, env=None, cwd=None):
 def examples(folder):
     blocks = re.findall(r"^```python\n(.*?)^```", read("docs", "python.md"), re.M | re.S)
     check(len(blocks) >= 6, "examples: %d" % len(blocks))
-    names = ["/busbar-doc-%d-%s" % (os.getpid(), way) for way in ("in", "out")]
+    names = ["/busbar-shmem-doc-%d-%s" % (os.getpid(), way) for way in ("in", "out")]
     files = []
     with Gateway(folder, read("examples", "http.conf").replace("port = 8080;", "")) as g, \
             Gateway(folder, SHMEM % tuple(names), name="shmem"):
@@ -56,7 +56,7 @@ def examples(folder):
             said = run(sys.executable, files[-1])
             check(said or "peer.write" in block, "an example says something: %s" % block)
         watch = os.path.join(SOURCE, "examples", "python", "watch.py")
-        said = run(sys.executable, watch, url, "simulator", "0.5")
+        said = run(sys.executable, watch, url, "simulator", "2")
         check(re.search(r"^[1-9]\d+ samples", said) and "simulator is paused" in said, said)
         p = subprocess.run([sys.executable, watch, url, "none"], capture_output=True, text=True, timeout=60)
         check(p.returncode == 1 and "there is no node 'none'" in p.stderr, "its errors: %s" % p.stderr)

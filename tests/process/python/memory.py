@@ -19,7 +19,7 @@ import busbar
 from busbar import shmem
 from http_gateway import Gateway, check, until
 
-A, B = ("/busbar-py-%d-%s" % (os.getpid(), side) for side in "ab")
+A, B = ("/busbar-shmem-py-%d-%s" % (os.getpid(), side) for side in "ab")
 NODES = """
 nodes = {
 	source = { type = "signal"; signal = "counter"; rate = 1000; values = 3; };

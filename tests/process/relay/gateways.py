@@ -20,7 +20,7 @@ hugepages = 0; stats = 0.0;
 nodes = {
 	source = { type = "signal"; signal = "counter"; rate = %(rate)d; values = 2; };
 	relay = { type = "websocket"; destinations = [ "ws://127.0.0.1:%(port)d/plant.%(format)s" ];
-		wait_connected = true; reconnect_interval = 50; in = { signals = { count = 2; type = "float"; }; }; };
+		wait_connected = true; reconnect_interval = 50; in = { queuelen = 16384; signals = { count = 2; type = "float"; }; }; };
 	sent = { type = "file"; uri = "%(folder)s/%(name)s-sent.csv"; format = "csv"; out = { flush = true; }; };
 	result = { type = "file"; uri = "%(folder)s/%(name)s.csv"; format = "csv"; out = { flush = true; }; };
 };

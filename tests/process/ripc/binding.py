@@ -160,7 +160,7 @@ def main():
                               stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout.readline().startswith("serving"), "the example does not serve"
-        instance = ripc.Instance(resolve_timeout_ms=1000)
+        instance = ripc.Instance(resolve_timeout_ms=20000)
         with instance, instance.service() as service:
             to = instance.find(NAME)
             assert to >= ripc.ID_DRAWN and service.id != to

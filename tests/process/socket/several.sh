@@ -7,7 +7,7 @@
 . "$(dirname "$0")/common.sh"
 
 # The server sends to whoever is there; one client reads, one does not at all.
-LIMIT=1000000 RATE=20000 VECTORIZE=8 VALUES=32
+LIMIT=1000000 RATE=1000 VECTORIZE=8 VALUES=32
 sender server 'layer = "tcp-server"; format = "csv";
 	in = { address = "127.0.0.1:'$port'"; };
 	out = { full = "drop"; buffer_size = 65536; };'

@@ -168,7 +168,6 @@ pid=$!
 wait_for $pid grep -qs 'is running' log
 sleep 0.1
 kill -INT $pid
-sleep 0.02
 kill -INT $pid 2>/dev/null
 wait $pid || fail "asked twice at once: exit status $?"
 says 'the summary is there all the same' '^s  *signal ' out

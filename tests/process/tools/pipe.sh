@@ -60,8 +60,8 @@ cat >one.conf <<CONF
 nodes = {
 	hears = { type = "socket", in = { address = "127.0.0.1:1" } },
 	talks = { type = "socket", out = { address = "127.0.0.1:1" } },
-	reads = { type = "shmem", in = { name = "/busbar-pipe-test-$$" } },
-	writes = { type = "shmem", out = { name = "/busbar-pipe-test-$$" } }
+	reads = { type = "shmem", in = { name = "/busbar-shmem-pipe-test-$$" } },
+	writes = { type = "shmem", out = { name = "/busbar-shmem-pipe-test-$$" } }
 }
 CONF
 if has nodes socket; then

@@ -19,7 +19,7 @@ from ws_client import BINARY, PING, PONG, Socket
 ROWS = 200
 VALUES = 150
 CLIENTS = 200
-BACKLOG = 1 << 17
+BACKLOG = 1 << 20
 CONFIG = """
 nodes = {
 	replay = { type = "file"; uri = "%s"; format = "csv"; 
@@ -74,9 +74,9 @@ def slow(g):
         reader = threading.Thread(target=read)
         reader.start()
         # The ring, what waits in the server, and what the kernel keeps.
-        until(lambda: got[0] > 3 << 19 or not reader.is_alive(), "the quick one reads on", 60)
+        until(lambda: got[0] > 3 << 20 or not reader.is_alive(), "the quick one reads on", 60)
         mine, count = [], 0
-        while not gaps(mine) and count < 4 << 20:
+        while not gaps(mine) and count < 8 << 20:
             data = late.until(1)
             count += len(data)
             mine += numbers(data)
