@@ -267,6 +267,25 @@ static void lingering_for_no_time_resets(void)
 	CHECK(rclose(p.callee) == 0 && rclose(p.listener) == 0);
 }
 
+/* The close takes in what the peer has sent and grants it as much anew; only its own end has
+ * to be acknowledged. */
+static void a_close_does_not_wait_for_the_credits_that_it_grants(void)
+{
+	struct linger linger = { 1, 60 };
+	struct rs_pair p;
+	uint64_t start;
+
+	rs_pair_make(&p, NULL);
+	CHECK(rsetsockopt(p.callee, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
+	/* More than half of the messages that may be on their way. */
+	for (int i = 0; i < 100; i++)
+		rs_write_all(p.caller, "x", 1);
+	start = cm_now_ms();
+	CHECK(rclose(p.callee) == 0);
+	CHECK(cm_now_ms() - start < 15000);
+	CHECK(rclose(p.caller) == 0 && rclose(p.listener) == 0);
+}
+
 CM_MAIN(CASE(writes_go_where_they_are_mapped_before_later_bytes),
 	CASE(without_places_at_the_peer_nothing_is_mapped),
 	CASE(datagrams_keep_their_borders_and_say_who_sent_them),
@@ -276,4 +295,5 @@ CM_MAIN(CASE(writes_go_where_they_are_mapped_before_later_bytes),
 	CASE(a_silent_peer_costs_one_address_handle),
 	CASE(bytes_of_a_killed_peer_are_read_then_comes_an_error),
 	CASE(a_writer_that_waits_hears_of_the_death),
-	CASE(lingering_for_no_time_resets))
+	CASE(lingering_for_no_time_resets),
+	CASE(a_close_does_not_wait_for_the_credits_that_it_grants))

@@ -32,7 +32,7 @@ static const struct hca_transport_ops transport = {
 	.name = "test", .poll = poll_one, .pending = pending,
 };
 
-static void what_a_poll_holds_back_is_looked_at_again(void **state)
+static int setup(void **state)
 {
 	struct hca_segment *segment = aligned_alloc(4096, (sizeof(*segment) + 4095) / 4096 * 4096);
 
@@ -44,21 +44,64 @@ static void what_a_poll_holds_back_is_looked_at_again(void **state)
 	hca_transports.at[0] = &transport;
 	hca_transports.count = hca_transports.paths = 1;
 	atomic_store(&hca_transports.poll, poll_one);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(hca_process.segment);
+	hca_process.segment = NULL;
+	return 0;
+}
+
+static void what_a_poll_holds_back_is_looked_at_again(void **state)
+{
 	/* Nothing has come: it sleeps until it is woken. */
 	assert_int_equal(hca_attention_tick(), -1);
 	messages = 3;
 	assert_int_equal(hca_attention_tick(), 1);
 	held_back = false;
 	assert_int_equal(hca_attention_tick(), -1);
-	hca_process.segment = NULL;
-	free(segment);
+}
+
+/* The program has polled since the last tick. */
+static int tick_behind_polls(void)
+{
+	atomic_fetch_add(&hca_process.polls, 1);
+	return hca_attention_tick();
+}
+
+static void a_program_that_polls_and_then_sleeps_is_looked_after(void **state)
+{
+	atomic_store(&hca_process.ticking, true);
+	assert_true(tick_behind_polls() > 1);
+	/* Without an armed queue nobody sleeps, and the program's polls find it. */
+	held_back = true;
+	assert_true(tick_behind_polls() > 1);
+	atomic_store(&hca_process.armed, 1);
+	assert_int_equal(tick_behind_polls(), 1);
+	held_back = false;
+	assert_true(tick_behind_polls() > 1);
+	/* More has come than is moved at once: the rest at the next tick, which is now. */
+	messages = 100;
+	atomic_store(&hca_process.kicked, true);
+	assert_int_equal(tick_behind_polls(), 0);
+	assert_true(messages > 0);
+	held_back = false;
+	assert_int_equal(tick_behind_polls(), 1);
+	assert_int_equal(messages, 0);
+	held_back = false;
+	/* It polls no more. */
+	assert_int_equal(hca_attention_tick(), -1);
+	assert_false(atomic_load(&hca_process.ticking));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_poll_holds_back_is_looked_at_again),
+		cmocka_unit_test(a_program_that_polls_and_then_sleeps_is_looked_after),
 	};
 
-	return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("attention", tests, setup, teardown);
 }
