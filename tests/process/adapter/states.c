@@ -558,7 +558,7 @@ static const struct test_case cases[] = {
 	RULE(DRAIN, draining_finishes_old_sends_holds_new_ones_and_reports),
 	RULE(DRAIN, draining_an_idle_queue_reports_at_once),
 	RULE(DRAIN, draining_reports_only_when_asked_to),
-	CASE(draining_needs_no_poll),
+	RULE(DRAIN, draining_needs_no_poll),
 };
 
 int main(int argc, char **argv)
