@@ -286,7 +286,9 @@ static void gids_are_addresses_too(void)
 static void a_service_identifier_is_of_the_port_space(void)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();
-	struct place to = gid("::1", SERVICE(RDMA_PS_UDP, 9), UINT64_MAX);
+	/* Of this process: others run the same at the same time. */
+	const unsigned port = 2000 + (unsigned)getpid() % 18000;
+	struct place to = gid("::1", SERVICE(RDMA_PS_UDP, port), UINT64_MAX);
 	struct rdma_cm_id *id;
 
 	/* A service identifier of another port space, or of no IP port space. */
