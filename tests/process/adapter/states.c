@@ -489,23 +489,26 @@ static void draining_needs_no_poll(struct pair *p)
 		r[i] = send_req(&p->a, IBV_WR_SEND, i, 0, 100);
 		r[i].flags = 0;
 	}
-	for (int round = 0; round < 2; round++) {
-		/* Once with the end of the messages behind the change, once before it. */
-		if (round)
+	for (int round = 0; round < 4; round++) {
+		/* With the end of the messages behind the change and before it; twice, as the
+		 * progress thread looks after a new link for a while anyway. */
+		bool before = round % 2;
+
+		if (before)
 			for (uint64_t i = 0; i < 3; i++)
 				side_recv(&p->b, i, 0, 100);
 		expect_eq(side_post_send(&p->a, 0, r, 3).ret, 0);
-		if (round)
+		if (before)
 			for (uint64_t i = 0; i < 3; i++)
 				side_wait_ok(&p->b, RECV_CQ, i);
 		expect_eq(drain(&p->a, NOTIFY, 1), 0);
-		if (!round)
+		if (!before)
 			for (uint64_t i = 0; i < 3; i++)
 				side_recv(&p->b, i, 0, 100);
 		expect_eq(side_async(&p->a, WAIT_MS), IBV_EVENT_SQ_DRAINED);
 		side_query(&p->a, 0, &q, NULL);
 		expect_eq(q.sq_draining, 0);
-		if (!round)
+		if (!before)
 			for (uint64_t i = 0; i < 3; i++)
 				side_wait_ok(&p->b, RECV_CQ, i);
 		expect_eq(side_to_state(&p->a, 0, IBV_QPS_RTS), 0);
