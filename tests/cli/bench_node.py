@@ -104,9 +104,8 @@ def a_generator_held_up_shows_in_the_planned_time_alone(case):
     plan, step = case.latencies["from_plan"], case.latencies["from_step"]
     # A fifth of the steps is due in these 100 ms, a twentieth in the first 25 of them.
     expect("a twentieth waits for 70 ms from the plan", plan["p95"] > 70e6, plan)
-    # Three quarters of the steps are in time by both, whatever else holds this machine up.
-    if plan["p95"] < 150e6:
-        expect("and not from the step", step["p75"] < plan["p95"] / 2, step)
+    if plan["p95"] < 150e6: # else this machine was held up by more than the test
+        expect("and not from the step", step["p95"] < plan["p95"] / 2, step)
 
 
 def the_file_holds_what_was_sent(case):

@@ -81,6 +81,14 @@ logged() {
 	[ "$(grep -c -e "$3" "$tmp/$1.log")" -ge "$2" ]
 }
 
+# absent NAME...: how many samples these lost because nobody was there yet, as where a
+# connection takes long; they say so at their end.
+absent() {
+	for name; do
+		sed -n 's/.*: \([0-9]*\) for a peer that is not there$/\1/p' "$tmp/$name.log"
+	done | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
 # rows NAME: samples in its file.
 rows() {
 	# Looked for once: it may come at any moment.

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/abstract.h"
@@ -17,6 +18,7 @@
 #define LISTENS 0x10000 /* of the kernel's flags of a socket there */
 #define BLOCK_BACKLOG 128
 #define PASSES_MAX 8
+#define CALLS 10
 
 int hca_name_bind(const char *text)
 {
@@ -71,6 +73,18 @@ int hca_block_connect(uint32_t block)
 
 	abstract_name(&name, HCA_NAME_OF_BLOCKS "%u", block);
 	return abstract_connect(&name);
+}
+
+int hca_block_call(uint32_t block)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+	int fd = hca_block_connect(block);
+
+	for (int i = 1; i < CALLS && fd == -EAGAIN; i++) {
+		nanosleep(&pause, NULL);
+		fd = hca_block_connect(block);
+	}
+	return fd;
 }
 
 /* One line of NAMES_FILE: slot, references, protocol, flags, type, state, inode, and the

@@ -35,6 +35,9 @@ int hca_name_holder(const char *name, struct ucred *cred);
  * -ECONNREFUSED: no process has it). */
 int hca_block_bind(uint32_t block);
 int hca_block_connect(uint32_t block);
+/* The same, patiently: a socket that many call takes no more at that moment, so it is called
+ * again for up to 20 ms. */
+int hca_block_call(uint32_t block);
 
 /* The identity of the process at the other end of a Unix socket. False: unknown. */
 bool hca_peer_cred(int fd, struct ucred *cred);

@@ -3,12 +3,10 @@
 #define LOG_ROOM "hca"
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hca/device/device.h"
@@ -21,7 +19,6 @@
 
 /* Time for all its queue pairs to be flushed. */
 #define ANSWER_LIMIT_MS 5000
-#define LOOKS 5
 
 static int device_number(const char *name, uint32_t *device)
 {
@@ -38,8 +35,8 @@ static int device_number(const char *name, uint32_t *device)
 	return -ENODEV;
 }
 
-/* As process_connect(), by the sockets that are seen now. */
-static int process_find(uint32_t pid, struct ucred *cred)
+/* The socket of a process, or a negative errno; -ESRCH: it has none. */
+static int process_connect(uint32_t pid, struct ucred *cred)
 {
 	struct inspect_name *names;
 	size_t count;
@@ -49,7 +46,7 @@ static int process_find(uint32_t pid, struct ucred *cred)
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < count && found == -ESRCH; i++) {
-		int fd = hca_block_connect(names[i].block);
+		int fd = hca_block_call(names[i].block);
 
 		if (fd < 0)
 			continue; /* ended meanwhile */
@@ -59,24 +56,6 @@ static int process_find(uint32_t pid, struct ucred *cred)
 			close(fd);
 	}
 	free(names);
-	return found;
-}
-
-/*
- * The socket of a process, or -ESRCH. A socket that many call takes no more at that moment, so
- * a process that is there is looked for again.
- */
-static int process_connect(uint32_t pid, struct ucred *cred)
-{
-	const struct timespec pause = { .tv_nsec = 2000000 };
-	int found = process_find(pid, cred);
-
-	for (int i = 1; i < LOOKS && found == -ESRCH; i++) {
-		if (kill((pid_t)pid, 0) && errno == ESRCH)
-			break;
-		nanosleep(&pause, NULL);
-		found = process_find(pid, cred);
-	}
 	return found;
 }
 

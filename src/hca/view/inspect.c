@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hca/host/names.h"
@@ -27,7 +26,6 @@
 #include "util/log.h"
 
 #define ANSWER_LIMIT_NS (NSEC_PER_SEC / 2)
-#define CALLS 10
 
 struct target {
 	/* Socket names that belong to the process according to the kernel; at least one. */
@@ -162,19 +160,6 @@ static int targets_grow(struct hca_inspector *in)
 	return 0;
 }
 
-/* A socket that many call takes no more at that moment, so it is called again. */
-static int block_call(uint32_t block)
-{
-	const struct timespec pause = { .tv_nsec = 2000000 };
-	int fd = hca_block_connect(block);
-
-	for (int i = 1; i < CALLS && fd == -EAGAIN; i++) {
-		nanosleep(&pause, NULL);
-		fd = hca_block_connect(block);
-	}
-	return fd;
-}
-
 /* Asks the owner of a name and adds it as a target, unless it is one already or has ended. */
 static int target_add(struct hca_inspector *in, const struct inspect_name *n)
 {
@@ -184,7 +169,7 @@ static int target_add(struct hca_inspector *in, const struct inspect_name *n)
 
 	if (ret)
 		return ret;
-	t.socket = block_call(n->block);
+	t.socket = hca_block_call(n->block);
 	if (t.socket == -ECONNREFUSED)
 		return 0; /* ended meanwhile */
 	if (t.socket < 0) {

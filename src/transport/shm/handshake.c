@@ -34,7 +34,6 @@
 #include "util/log.h"
 
 #define CONTROL_BATCH 16
-/* How long a listening socket is not watched when accept() lacks descriptors. */
 
 static void on_control(void *arg, uint32_t events);
 

@@ -320,10 +320,8 @@ static void silent(const struct shm_link *l)
 	shm_peer_ban(l->pid, SHM_HANDSHAKE_NS);
 }
 
-/* Ends links whose handshake is overdue, and watches the listening sockets again that
- * pause_listening() paused. Progress thread. */
-/* Behind a pause; again later, when the kernel has no memory to watch them. shm.lock is
- * held. */
+/* Watches the listening sockets that pause_listening() paused; later, when the kernel has no
+ * memory for that now. shm.lock is held. */
 static void listen_again(void)
 {
 	while (shm.paused_count > 0) {
@@ -337,6 +335,8 @@ static void listen_again(void)
 	}
 }
 
+/* Ends links whose handshake is overdue, and ends the pause of listening sockets. Progress
+ * thread. */
 static void sweep_expired(struct progress_timer *t)
 {
 	uint64_t now = progress_now_ns();

@@ -43,7 +43,7 @@ void shm_link_unlock(struct shm_link *l);
  * listening sockets again. */
 void shm_sweep_at(uint64_t when_ns);
 
-/* How long a listening socket rests for which no descriptor is free. */
+/* How long a listening socket is not watched when accept() lacks descriptors. */
 #define SHM_LISTEN_PAUSE_NS (50 * 1000 * 1000)
 
 /* Sets the QP's link and its peer's public part; NULL: none. The QP's sq_lock is held,

@@ -95,6 +95,16 @@ class Gateway:
         with open("/proc/%d/maps" % self.process.pid) as f:
             return any("libasan" in line or "libtsan" in line for line in f)
 
+    def connected(self, node):
+        """The figures of a node, once it knows that it is connected, which may be later than samples
+        go on; None: it has none."""
+        for _ in range(400):
+            figures = self.ask("/node/" + node)["stats"]["figures"]
+            if not figures or figures["connections"] == 1:
+                break
+            time.sleep(0.05)
+        return figures
+
     def end(self, statuses=(0,)):
         """As asked to, with one of these; returns what it has logged."""
         self.process.terminate()

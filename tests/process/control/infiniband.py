@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 
 from gateway_process import BUSBAR, Gateway, Gateways, check, first_port
 
@@ -54,12 +53,7 @@ def test(g, config):
         goes_on(g, "a reload")
         if i == 0:
             before = g.descriptors()
-    # Samples may go on before the other end knows that it is connected.
-    for _ in range(200):
-        made = [g.ask("/node/%s" % n)["stats"]["figures"] for n in ("from", "to")]
-        if all(f["connections"] == 1 for f in made):
-            break
-        time.sleep(0.05)
+    made = [g.connected(n) for n in ("from", "to")]
     check(all(f["connections"] == 1 and f["connected"] >= 4 * ROUNDS for f in made),
           "counters go on behind a stop: %s" % made)
     text = g.ask("/metrics")["text"]

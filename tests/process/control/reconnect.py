@@ -7,7 +7,6 @@ Environment: BUSBAR. Exit status 0: good, 1: not.
 """
 import sys
 import tempfile
-import time
 
 from gateway_process import Gateway, Gateways, check, first_port
 
@@ -41,16 +40,6 @@ paths = ( { in = "peer"; } );
 SETTLED = 10  # rounds after which nothing may grow any more
 
 
-def figures_connected(g):
-    """The figures of its node, once that knows that it is connected; None: it has none."""
-    for _ in range(400):
-        figures = g.ask("/node/peer")["stats"]["figures"]
-        if not figures or figures["connections"] == 1:
-            break
-        time.sleep(0.05)
-    return figures
-
-
 def run(gateways, rounds, medium):
     source, target = gateways
     before = None
@@ -65,8 +54,7 @@ def run(gateways, rounds, medium):
             print("%d rounds, %d and %d kB" % (i + 1, source.resident_kb(),
                                                target.resident_kb()), flush=True)
     for g in gateways:
-        # Samples may go on before the other end knows that it is connected.
-        figures = figures_connected(g)
+        figures = g.connected("peer")
         # The source may have called in vain meanwhile, but never loses count.
         check(not figures or (figures["connections"] == 1 and figures["connected"] > rounds),
               "what is counted goes on behind a stop: %s" % figures)

@@ -92,10 +92,7 @@ esac
 
 ends "$slow_pid"
 ends "$fast_pid"
-# A sender whose connection takes long says how many samples it lost before.
-lost=$(sed -n 's/.*: \([0-9]*\) for a peer that is not there$/\1/p' "$tmp/slow.log" "$tmp/fast.log" |
-	awk '{ sum += $1 } END { print sum + 0 }')
-sent=$(($(cat "$tmp/slow.csv" "$tmp/fast.csv" | grep -vc '^#') - lost))
+sent=$(($(cat "$tmp/slow.csv" "$tmp/fast.csv" | grep -vc '^#') - $(absent slow fast)))
 until_true has_rows both "$sent"
 stops "$both_pid"
 rows=$(grep -vc '^#' "$tmp/both.csv")

@@ -7,8 +7,12 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "hca/host/names.h"
 
@@ -110,6 +114,48 @@ static void a_list_that_cannot_be_read_is_an_error(void **state)
 	assert_string_equal(got, "");
 }
 
+struct owner {
+	int socket;
+	pthread_t thread;
+};
+
+/* Comes a little later, and takes all who have called. */
+static void *take_callers(void *arg)
+{
+	struct owner *o = arg;
+	int fd;
+
+	poll(NULL, 0, 2);
+	while ((fd = accept4(o->socket, NULL, NULL, SOCK_NONBLOCK)) >= 0)
+		close(fd);
+	return NULL;
+}
+
+static void a_socket_with_too_many_callers_is_called_again(void **state)
+{
+	/* No block has such a number, so nobody asks for it. */
+	const uint32_t block = 1000000 + (uint32_t)getpid();
+	struct owner o = { .socket = hca_block_bind(block) };
+	int callers[1000], count, found = -EAGAIN;
+
+	assert_true(o.socket >= 0);
+	/* The thread may be late; not always. */
+	for (int tries = 0; tries < 50 && found == -EAGAIN; tries++) {
+		for (count = 0; (callers[count] = hca_block_connect(block)) >= 0;)
+			assert_true(++count < 1000);
+		assert_int_equal(callers[count], -EAGAIN);
+		assert_int_equal(pthread_create(&o.thread, NULL, take_callers, &o), 0);
+		found = hca_block_call(block);
+		pthread_join(o.thread, NULL);
+		while (count > 0)
+			close(callers[--count]);
+	}
+	assert_true(found >= 0);
+	close(found);
+	close(o.socket);
+	assert_int_equal(hca_block_call(block), -ECONNREFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +164,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_was_left_out_is_found),
 		cmocka_unit_test(names_without_end_come_to_an_end),
 		cmocka_unit_test(a_list_that_cannot_be_read_is_an_error),
+		cmocka_unit_test(a_socket_with_too_many_callers_is_called_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
