@@ -22,7 +22,7 @@ NINJA = if [ -t 1 ]; then ninja -C $(BUILD); else ninja -C $(BUILD) --quiet; fi
 # all the time may keep each other from ending in time.
 TEST_PROCESSES ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 
-.PHONY: build page run test install clean help deps deps-run deps-test configure
+.PHONY: build page run test test-all install clean help deps deps-run deps-test deps-all configure
 
 build: deps configure
 	@$(NINJA)
@@ -40,11 +40,21 @@ ifeq ($(NETWORK),0)
 	@STEPS="$(COSIM_STEPS)" BEHIND=3 examples/cosim/run.sh $(COSIM) $(BUILD)
 endif
 
+# The part of the tests that changes from one commit to the next (tests/meson.build).
+export TESTS_SEED ?= $(shell git rev-parse HEAD 2>/dev/null || date +%F)
+
+# run-tests.py repeats a test that fails.
 test: deps-test configure
 	@$(NINJA)
-	@meson test -C $(BUILD) --no-rebuild --print-errorlogs \
-		--num-processes $(TEST_PROCESSES) || \
-		{ scripts/failed-tests.sh $(BUILD); exit 1; }
+	@scripts/run-tests.py $(BUILD) --num-processes $(TEST_PROCESSES)
+
+test-all: deps-all configure
+	@$(NINJA)
+	@scripts/run-tests.py $(BUILD) --num-processes $(TEST_PROCESSES) --setup all
+	@scripts/clang-warnings.py $(BUILD)
+	@for sanitizer in address,undefined thread; do \
+		scripts/sanitized-tests.sh $$sanitizer 0 || exit 1; \
+	done
 
 install: build
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild --quiet
@@ -57,7 +67,9 @@ help:
 	@echo "make run      build, then show two gateways exchanging samples and a"
 	@echo "              co-simulation over them; MODE=RC, UC or UD, COSIM=infiniband, shmem ...;"
 	@echo "              NETWORK=1: the gateways as on two hosts (namespaces, as root)"
-	@echo "make test     build, then run all tests"
+	@echo "make test     build, then run the tests"
+	@echo "make test-all the same, with those that show little beside others, all rows of other"
+	@echo "              people's programs, clang and the sanitizers: hours"
 	@echo "make page     build the gateway's page from src/page, with node and npm"
 	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured;"
 	@echo "              libraries in LIBDIR=$(LIBDIR) below it"
@@ -75,6 +87,10 @@ deps-run:
 
 deps-test:
 	@new=$$(scripts/install-deps.sh test) || exit 1; \
+	if [ -n "$$new" ]; then echo "$$new"; rm -f $(BUILD)/.configured; fi
+
+deps-all:
+	@new=$$(scripts/install-deps.sh ci) || exit 1; \
 	if [ -n "$$new" ]; then echo "$$new"; rm -f $(BUILD)/.configured; fi
 
 # From scratch, because an option that is no longer given would stay as it was;

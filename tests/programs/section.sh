@@ -8,6 +8,7 @@
 #   BUSBAR    the executable under test (required)
 #   N         repetitions of each row (1)
 #   JOBS      rows that run at the same time (1)
+#   TESTS_PART  runs every Nth row, of which TESTS_SEED, any text, selects which (1: all)
 #   VERDICTS  the rows to run (works program never); those that are `later` are
 #             expected to work, so that they say when they do
 #
@@ -82,6 +83,16 @@ awk -v section="[$section]" -v verdicts=" $verdicts " -v only="$only" '
 	exit 1
 }
 export PACKAGE
+
+# The part of the rows that is wanted, and one at least.
+if [ "${TESTS_PART:-1}" -gt 1 ]; then
+	tail -n +3 "$tmp/rows" | while read -r line; do
+		number=$(echo "${TESTS_SEED:-} $line" | cksum)
+		printf '%d %s\n' $((${number%% *} % TESTS_PART)) "$line"
+	done | sort -n -s -k 1,1 | awk '$1 == 0 || NR == 1' | cut -d ' ' -f 2- >"$tmp/part"
+	head -n 2 "$tmp/rows" | cat - "$tmp/part" >"$tmp/rows.part"
+	mv "$tmp/rows.part" "$tmp/rows"
+fi
 
 # The program, for those sections that have one only.
 label=

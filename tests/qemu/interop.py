@@ -3,13 +3,17 @@
 """Unmodified programs on busbar's adapter, against the same on the kernel's rxe0.
 
 interop.py [OPTIONS] BUSBAR KERNEL_DIR, by interop.sh, which makes the network namespace.
-One guest serves all pairs of programs. A line is printed for each: the programs, which
+One guest serves all pairs of programs, and then the commands that --inside names, which it
+runs by itself. A line is printed for each: the programs, which
 side is the client, path MTU, bytes of a message, result, seconds.
 
-The transport is BUSBAR_TRANSPORTS, and roce when it is not set.
+The transport is BUSBAR_TRANSPORTS, and roce when it is not set. With TESTS_PART=N only every
+Nth pair or command runs; TESTS_SEED, any text, selects which.
 """
 import argparse
+import hashlib
 import os
+import shlex
 import re
 import signal
 import subprocess
@@ -24,6 +28,7 @@ from listening import read, tcp_listens
 # Room for path MTU 4096 with all headers that rxe counts.
 MTU_BYTES = 4200
 READY_S = 10
+INSIDE_S = 240
 
 
 class HostProgram:
@@ -180,6 +185,32 @@ def network(taps):
         ip('link', 'set', tap, 'master', 'bridge0')
 
 
+def is_in_part(name):
+    """Does the part of the tests that is wanted include the one of this name?"""
+    text = f"{os.environ.get('TESTS_SEED', '')} {name}".encode()
+    number = int.from_bytes(hashlib.sha256(text).digest()[:8], 'big')
+    return number % int(os.environ.get('TESTS_PART', '1')) == 0
+
+
+def run_inside(options, guest, counts):
+    """Commands that the guest runs by itself."""
+    for text in options.inside:
+        words = shlex.split(text)
+        if not is_in_part(text):
+            continue
+        started = time.monotonic()
+        program = guest.start(words)
+        status = program.wait(INSIDE_S)
+        output = program.output()
+        program.close()
+        result = 'ok' if status == 0 else 'FAILED'
+        counts[result] += 1
+        name = next(os.path.basename(word) for word in words if word.endswith('.sh'))
+        print(f'{name}, in the guest: {result} {time.monotonic() - started:5.2f} s', flush=True)
+        if status != 0:
+            print('\n'.join('    ' + line for line in output.splitlines()), flush=True)
+
+
 def run_all(options, host, guest):
     width = max(len(pair.name) for pair in PAIRS)
     print(f'{"programs":{width}}  client  {"mtu":>4} {"size":>8}  result', flush=True)
@@ -201,6 +232,8 @@ def run_all(options, host, guest):
             side = 'guest' if client is guest else 'host'
             if not {'both', side} & {options.client} or not {'both', side} & {pair.client_side}:
                 continue
+            if not is_in_part(f'{pair} {client.name}'):
+                continue
             port += 1
             started = time.monotonic()
             wrong = pair.skip or run_pair(pair, client, server, port)
@@ -213,6 +246,7 @@ def run_all(options, host, guest):
                   f'{pair.size or "":>8}  {result:7} {note}', flush=True)
             if result == 'FAILED' or (wrong and options.verbose and not pair.skip):
                 print('\n'.join('    ' + line for line in wrong.splitlines()), flush=True)
+    run_inside(options, guest, counts)
     print(', '.join(f'{count} {what}' for what, count in counts.items() if count))
     return counts
 
@@ -226,6 +260,8 @@ def arguments():
     parser.add_argument('--peer', default='busbar', choices=('busbar', 'guest'),
                         help='guest: a second guest in the place of busbar')
     parser.add_argument('--capture', metavar='FILE', help='all packets, by tcpdump')
+    parser.add_argument('--inside', action='append', default=[], metavar='COMMAND',
+                        help='runs it in the guest, after the pairs; may be given again')
     parser.add_argument('--time', default='300', help='limit of a guest in seconds')
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('busbar')

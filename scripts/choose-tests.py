@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Chooses tests of a build folder for the sanitizers; prints their names, one on a line.
+
+choose-tests.py BUILD [--seconds N] [--durations LOG] [--base COMMIT] [--seed TEXT]
+    [--only SUITE,SUITE...] [--without SUITE,SUITE...]
+choose-tests.py BUILD --targets FILE
+
+Tests of tests/unit and tests/fuzz are always chosen. Of the others: those of the rooms
+that changed since COMMIT (tests/rooms.txt says which they are), and a quarter of the rest,
+which TEXT selects, so that a few changes in a row run all of them. When these take
+longer than N seconds together, by the durations in LOG (meson's testlog.json of another
+build), TEXT selects among them; --seconds 0 is no limit. What was chosen is said on standard
+error.
+
+The second form prints what has to be built for the tests that FILE names: all that is no
+test, and what these tests run.
+
+COMMIT is by default the last one that is six hours older than the commit that is
+checked out, TEXT that commit.
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+CHANGE_HOURS = 6
+PART = 4
+ALWAYS = ("unit", "fuzz")
+
+
+def git(*words):
+    done = subprocess.run(["git", "-C", str(SOURCE), *words], capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def introspect(build, what):
+    file = build / "meson-info" / f"intro-{what}.json"
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def folder_of(test):
+    """The folder below tests/ that defines the test, by the first of its files there."""
+    for word in test["cmd"]:
+        found = re.search(r"(?:^|/)tests/(.+)/[^/]+$", word)
+        if found:
+            return found[1]
+    return ""
+
+
+def rank(seed, name):
+    """A number that seed and name determine: small ones are chosen first."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big")
+
+
+def room_table():
+    table = {}
+    for line in (SOURCE / "tests" / "rooms.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            room, *folders = line.split()
+            table[room] = folders
+    return table
+
+
+def touched_folders(base):
+    """Folders below tests/ whose tests the changes since base concern."""
+    table = room_table()
+    folders = set()
+    for path in git("diff", "--name-only", base, "HEAD").splitlines():
+        if path.startswith("tests/"):
+            folders.add(str(pathlib.PurePath(path).parent.relative_to("tests")))
+        for room in map(str, pathlib.PurePath(path).parents):
+            if room in table:
+                folders.update(table[room])
+                break
+    return folders
+
+
+def default_base():
+    time = git("log", "-1", "--format=%ct")
+    if not time:
+        return ""
+    return git("log", "-1", "--format=%H", f"--before={int(time) - CHANGE_HOURS * 3600}")
+
+
+def durations(log):
+    if not log or not log.exists():
+        return {}
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    entries = map(json.loads, lines)
+    return {e["name"].split(" / ", 1)[-1]: e["duration"] for e in entries}
+
+
+def within(tests, seconds, known):
+    """As many of the tests, in this order, as take no longer than these seconds."""
+    chosen, total = [], 0
+    for test in tests:
+        cost = known.get(test["name"], 1)
+        if not seconds or total + cost <= seconds:
+            chosen.append(test)
+            total += cost
+    return chosen
+
+
+def print_targets(build, names):
+    """Files of the build folder that the tests of these names need, for ninja."""
+    needed = set()
+    for test in introspect(build, "tests"):
+        if test["name"] in names:
+            needed.update(test["depends"])
+    for target in introspect(build, "targets"):
+        below = pathlib.PurePath(target["defined_in"]).relative_to(SOURCE).parts[0]
+        if target["id"] in needed or (below != "tests" and target["build_by_default"]):
+            for file in target["filename"]:
+                print(pathlib.PurePath(file).relative_to(build.resolve()))
+
+
+def parse():
+    parser = argparse.ArgumentParser(allow_abbrev=False, description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--durations", type=pathlib.Path)
+    parser.add_argument("--base", default=None)
+    parser.add_argument("--seed", default=None)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--without", default="")
+    parser.add_argument("--targets", type=pathlib.Path)
+    return parser.parse_args()
+
+
+def suites_of(test):
+    return {suite.split(":")[-1] for suite in test["suite"]}
+
+
+def main():
+    options = parse()
+    if options.targets:
+        print_targets(options.build,
+                      set(options.targets.read_text(encoding="utf-8").splitlines()))
+        return 0
+    base = default_base() if options.base is None else options.base
+    seed = options.seed or git("rev-parse", "HEAD")
+    without = set(options.without.split(",")) - {""}
+    only = set(options.only.split(",")) - {""}
+    tests = [t for t in introspect(options.build, "tests")
+             if not suites_of(t) & without and (not only or suites_of(t) & only)]
+    touched = touched_folders(base) if base else set()
+    always, changed, rest = [], [], []
+    for test in sorted(tests, key=lambda t: rank(seed, t["name"])):
+        folder = folder_of(test)
+        if folder.split("/")[0] in ALWAYS:
+            always.append(test)
+        elif any(folder == f or folder.startswith(f + "/") for f in touched):
+            changed.append(test)
+        else:
+            rest.append(test)
+    wanted = changed + rest[:(len(rest) + PART - 1) // PART]
+    # A change of many rooms leaves no room for all: a part of everything, then.
+    wanted.sort(key=lambda t: rank(seed, t["name"]))
+    chosen = within(wanted, options.seconds, durations(options.durations))
+    print(f"chosen: {len(always)} that always run, {len(chosen)} of {len(changed)} whose rooms "
+          f"changed and a quarter of {len(rest)} others", file=sys.stderr)
+    for test in always + chosen:
+        print(test["name"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# sanitized-tests.sh SANITIZERS SECONDS [OPTIONS of run-tests.py]: builds with
+# SANITIZERS (address,undefined or thread) and runs tests that choose-tests.py chooses,
+# of SECONDS by the times that the build folder "build" has measured (0: all).
+# Only what these tests need is built.
+set -e
+cd "$(dirname "$0")/.."
+what=$1 seconds=$2
+shift 2
+dir=build-${what%%,*}
+
+# Leaks are part of what ASan finds; the first error ends the test.
+# The alternate signal stack of a thread that ends confuses gcc 12's ASan. And gcc 12's sanitizers
+# take a thread-local block at the beginning of a page for one with a header of old versions of
+# glibc, and read it; such blocks come from malloc(), which they know.
+export ASAN_OPTIONS=detect_leaks=1:halt_on_error=1:use_sigaltstack=0:intercept_tls_get_addr=0
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+# Without the second of sleep at the end of each process that is there to find races at exit.
+export TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=50:intercept_tls_get_addr=0
+# Random tests of this time, in place of the 20 s of who runs them once.
+export RANDOM_SECONDS=${RANDOM_SECONDS:-8}
+
+# Other people's programs are not built with the sanitizers and cannot load
+# libraries that are; so their suites stay out, and that of the libraries' symbols.
+without=programs,peer,abi,qemu,loop,loop-faults
+# Nothing for ThreadSanitizer to find: programs with one thread that take long, parsers,
+# other ways into the memory of another process, and the same threads once more with
+# packets that are lost.
+[ "$what" != thread ] || without=$without,one-thread,fuzz,ways,roce-faults,shm-faults
+
+# -O1 compiles in two thirds of the time. gcc 12 warns falsely then; the other builds end with
+# any warning.
+[ -f "$dir/build.ninja" ] ||
+	meson setup "$dir" -Db_sanitize="$what" -Db_lundef=false -Doptimization=1 \
+		-Dc_args=-g1 -Dwerror=false >/dev/null
+scripts/choose-tests.py "$dir" --durations build/meson-logs/testlog.json \
+	--seconds "$seconds" --without "$without" >"$dir/chosen" 2>"$dir/chosen.said"
+cat "$dir/chosen.said"
+scripts/choose-tests.py "$dir" --targets "$dir/chosen" >"$dir/targets"
+xargs -d '\n' ninja -C "$dir" --quiet <"$dir/targets"
+# Newer kernels place memory where gcc 12's TSan does not expect it.
+setarch -R scripts/run-tests.py "$dir" --chosen "$dir/chosen" "$@" --setup all \
+	--timeout-multiplier 4 --num-processes $(($(nproc) * 3 / 2))
