@@ -229,6 +229,11 @@ bool http_access_trusts_local(const struct http_access *a)
 	return !a->count && !a->by_certificate;
 }
 
+bool http_access_asks_owner(const struct http_access *a)
+{
+	return http_access_trusts_local(a) && !a->everybody;
+}
+
 /* The entry of an address; NULL: there is none, unless one is to be made. */
 static struct suspect *find(struct http_access *a, const struct http_peer *p, bool make)
 {
@@ -321,9 +326,9 @@ enum http_role http_access_check(struct http_access *a, const struct http_peer *
 	if (a->everybody)
 		return HTTP_OPERATE;
 	*status = 403;
-	return p->is_local && p->has_uid && (p->uid == 0 || p->uid == geteuid()) ?
-		       HTTP_CONFIGURE :
-		       HTTP_NOBODY;
+	if (!p->is_local || !p->has_owner || (p->owner.uid && p->owner.uid != geteuid()))
+		return HTTP_NOBODY;
+	return HTTP_CONFIGURE;
 }
 
 const char *http_access_authorization(const struct http_request *r, char *room, size_t size)

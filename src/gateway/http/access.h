@@ -30,6 +30,9 @@ void http_access_free(struct http_access *a); /* NULL allowed */
 /* Whether clients are told apart by what the kernel says of them. */
 bool http_access_trusts_local(const struct http_access *a);
 
+/* Whether the kernel is to be asked whose process a client is. */
+bool http_access_asks_owner(const struct http_access *a);
+
 /*
  * The header Authorization of a request, or what stands for it; NULL without. A page in a
  * browser cannot set the header for a WebSocket, so there a token may come as a sub-protocol,

@@ -101,6 +101,8 @@ void http_conn_accept(struct http_server *s, int fd)
 		free(c);
 		return;
 	}
+	http_peer_read(fd, http_access_asks_owner(s->access), &c->peer);
+	c->peer.has_certificate = s->settings->ssl_ca != NULL;
 	list_push(&s->conns, &c->entry);
 	s->conn_count++;
 	http_conn_set_state(c, HTTP_IDLE);

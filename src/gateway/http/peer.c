@@ -12,6 +12,8 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -65,7 +67,21 @@ static bool is_loopback(const struct end *e)
 				      !memcmp(e->address, one, sizeof(one));
 }
 
-static bool receive_uid(int fd, uid_t *uid)
+/*
+ * A socket that no process has any more counts as root's in what the kernel says, and so does
+ * one that is being made or has ended: only the states in which it has been connected to us
+ * and a process may still have it count, and only with an inode, which is the process's.
+ */
+static bool is_owned(unsigned state, uint32_t inode)
+{
+	return inode && (state == TCP_ESTABLISHED || state == TCP_FIN_WAIT1 ||
+			 state == TCP_FIN_WAIT2 || state == TCP_CLOSE_WAIT);
+}
+
+enum found { FOUND, FOUND_NOT, CANNOT_ASK };
+
+static enum found receive_owner(int fd, const struct inet_diag_sockid *id,
+				struct http_owner *owner)
 {
 	union {
 		struct nlmsghdr head;
@@ -73,18 +89,30 @@ static bool receive_uid(int fd, uid_t *uid)
 	} answer;
 	struct timeval limit = { .tv_usec = 200000 };
 	const struct inet_diag_msg *m = NLMSG_DATA(&answer.head);
+	struct sockaddr_nl from;
+	socklen_t from_len = sizeof(from);
 	ssize_t n;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	n = recv(fd, &answer, sizeof(answer), 0);
+	n = recvfrom(fd, &answer, sizeof(answer), 0, (struct sockaddr *)&from, &from_len);
+	/* Processes can send here, too. */
+	if (n < 0 || from_len != sizeof(from) || from.nl_pid)
+		return FOUND_NOT;
 	if (n < (ssize_t)NLMSG_LENGTH(sizeof(*m)) ||
 	    answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
-		return false;
-	*uid = m->idiag_uid;
-	return true;
+		return CANNOT_ASK; /* or there is no such socket */
+	if (m->id.idiag_sport != id->idiag_sport || m->id.idiag_dport != id->idiag_dport ||
+	    !is_owned(m->idiag_state, m->idiag_inode))
+		return FOUND_NOT;
+	*owner = (struct http_owner){
+		.uid = m->idiag_uid, .inode = m->idiag_inode,
+		.cookie = (uint64_t)m->id.idiag_cookie[1] << 32 | m->id.idiag_cookie[0],
+	};
+	return FOUND;
 }
 
-static bool ask_diag(const struct end *theirs, const struct end *ours, uid_t *uid)
+static enum found ask_diag(const struct end *theirs, const struct end *ours,
+			   struct http_owner *owner)
 {
 	struct {
 		struct nlmsghdr head;
@@ -102,14 +130,14 @@ static bool ask_diag(const struct end *theirs, const struct end *ours, uid_t *ui
 						    INET_DIAG_NOCOOKIE } } },
 	};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	bool found;
+	enum found found = CANNOT_ASK;
 
 	if (fd < 0)
-		return false;
+		return CANNOT_ASK;
 	memcpy(request.body.id.idiag_src, theirs->address, 16);
 	memcpy(request.body.id.idiag_dst, ours->address, 16);
-	found = send(fd, &request, sizeof(request), 0) == sizeof(request) &&
-		receive_uid(fd, uid);
+	if (send(fd, &request, sizeof(request), 0) == sizeof(request))
+		found = receive_owner(fd, &request.body.id, owner);
 	close(fd);
 	return found;
 }
@@ -127,41 +155,85 @@ static void format_end(const struct end *e, char *to, size_t size)
 	snprintf(to + len, size - len, ":%04X", ntohs(e->port));
 }
 
-static bool look_up(const char *file, const struct end *theirs,
-		    const struct end *ours, uid_t *uid)
+/* One line of the table: its state, the user and the inode. */
+static bool look_at(const char *line, const char *theirs, const char *ours,
+		    struct http_owner *owner)
 {
-	char line[256], a[48], b[48], local[48], remote[48];
+	char local[48], remote[48];
+	unsigned state, uid;
+	unsigned long inode;
+
+	if (sscanf(line, " %*u: %47s %47s %x %*s %*s %*s %u %*s %lu", local, remote, &state, &uid,
+		   &inode) != 5 ||
+	    strcmp(local, theirs) || strcmp(remote, ours) || !is_owned(state, (uint32_t)inode))
+		return false;
+	*owner = (struct http_owner){ .uid = uid, .inode = (uint32_t)inode };
+	return true;
+}
+
+static bool look_up(const char *file, const struct end *theirs,
+		    const struct end *ours, struct http_owner *owner)
+{
+	char line[256], a[48], b[48];
 	FILE *f = fopen(file, "re");
 	bool found = false;
-	unsigned n;
 
 	if (!f)
 		return false;
 	format_end(theirs, a, sizeof(a));
 	format_end(ours, b, sizeof(b));
-	while (!found && fgets(line, sizeof(line), f)) {
-		found = sscanf(line, " %*u: %47s %47s %*x %*s %*s %*s %u", local,
-			       remote, &n) == 3 &&
-			!strcmp(local, a) && !strcmp(remote, b);
-		if (found)
-			*uid = n;
-	}
+	while (!found && fgets(line, sizeof(line), f))
+		found = look_at(line, a, b, owner);
 	fclose(f);
 	return found;
 }
 
-void http_peer_read(int fd, struct http_peer *p)
+/* Whether the connection still is one: if so now, it was when the kernel was asked for its other
+ * end, and no other connection has had these addresses since it was made. */
+static bool is_connected(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       (info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
+}
+
+static bool find_owner(int fd, const struct end *theirs, const struct end *ours,
+		       struct http_owner *owner)
+{
+	/* The kernel answers the same when it has no such socket and when it cannot look; once
+	 * it has found one, it can. */
+	static atomic_bool diag_works;
+	enum found found = ask_diag(theirs, ours, owner);
+
+	if (found == FOUND)
+		atomic_store_explicit(&diag_works, true, memory_order_relaxed);
+	else if (found == CANNOT_ASK && !atomic_load_explicit(&diag_works, memory_order_relaxed) &&
+		 look_up(theirs->family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6", theirs,
+			 ours, owner))
+		found = FOUND;
+	return found == FOUND && is_connected(fd);
+}
+
+static bool read_ends(int fd, struct end *theirs, struct end *ours)
 {
 	struct sockaddr_storage theirs_raw, ours_raw;
 	socklen_t theirs_len = sizeof(theirs_raw), ours_len = sizeof(ours_raw);
-	struct end theirs, ours;
+
+	return !getpeername(fd, (struct sockaddr *)&theirs_raw, &theirs_len) &&
+	       !getsockname(fd, (struct sockaddr *)&ours_raw, &ours_len) &&
+	       read_end(&theirs_raw, theirs) && read_end(&ours_raw, ours);
+}
+
+void http_peer_read(int fd, bool owner, struct http_peer *p)
+{
 	char host[INET6_ADDRSTRLEN] = "?";
+	struct end theirs, ours;
 
 	memset(p, 0, sizeof(*p));
 	snprintf(p->text, sizeof(p->text), "an unknown address");
-	if (getpeername(fd, (struct sockaddr *)&theirs_raw, &theirs_len) ||
-	    getsockname(fd, (struct sockaddr *)&ours_raw, &ours_len) ||
-	    !read_end(&theirs_raw, &theirs) || !read_end(&ours_raw, &ours))
+	if (!read_ends(fd, &theirs, &ours))
 		return;
 	if (theirs.family == AF_INET) {
 		memcpy(p->address, mapped, sizeof(mapped));
@@ -172,9 +244,15 @@ void http_peer_read(int fd, struct http_peer *p)
 	inet_ntop(theirs.family, theirs.address, host, sizeof(host));
 	snprintf(p->text, sizeof(p->text), "%s port %u", host, ntohs(theirs.port));
 	p->is_local = is_loopback(&theirs) && is_loopback(&ours);
-	p->has_uid = p->is_local &&
-		     (ask_diag(&theirs, &ours, &p->uid) ||
-		      look_up(theirs.family == AF_INET ? "/proc/net/tcp" :
-							 "/proc/net/tcp6",
-			      &theirs, &ours, &p->uid));
+	p->has_owner = owner && p->is_local && find_owner(fd, &theirs, &ours, &p->owner);
+}
+
+void http_peer_verify(int fd, struct http_peer *p)
+{
+	struct http_owner now;
+	struct end theirs, ours;
+
+	p->has_owner = p->has_owner && read_ends(fd, &theirs, &ours) &&
+		       find_owner(fd, &theirs, &ours, &now) && now.uid == p->owner.uid &&
+		       now.inode == p->owner.inode && now.cookie == p->owner.cookie;
 }

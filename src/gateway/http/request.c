@@ -101,11 +101,10 @@ static bool may(struct http_conn *c, const struct http_request *r, enum http_rol
 	char token[512];
 	json_t *error;
 
-	if (!c->peer_known) {
-		http_peer_read(c->fd, &c->peer);
-		c->peer.has_certificate = s->settings->ssl_ca != NULL;
-		c->peer_known = true;
-	}
+	/* Of each request: who has gone does not ask any more. */
+	if (!c->peer_verified)
+		http_peer_verify(c->fd, &c->peer);
+	c->peer_verified = true;
 	role = http_access_check(s->access, &c->peer,
 				 http_access_authorization(r, token, sizeof(token)), s->now_ns,
 				 &head.status, &head.retry_s);
@@ -351,6 +350,7 @@ static void take_head(struct http_conn *c, const struct http_request *r)
 	c->accept = *r->accept ? strdup(r->accept) : NULL;
 	snprintf(c->method, sizeof(c->method), "%s", r->method);
 	c->is_head = !strcmp(c->method, "HEAD");
+	c->peer_verified = false;
 	c->wait_s = http_prefer_wait(r->prefer, c->server->settings->wait_s, WAIT_MAX_S);
 }
 

@@ -58,7 +58,7 @@ struct http_conn {
 	enum http_state state;
 	uint64_t deadline_ns;     /* UINT64_MAX: none */
 	struct http_peer peer;
-	bool peer_known;
+	bool peer_verified;       /* for the present request */
 
 	/* What has come and is not used yet */
 	char *in;

@@ -282,7 +282,7 @@ static void wrong_tokens_are_refused_for_a_while(void **state)
 static void without_tokens_the_user_counts(void **state)
 {
 	struct http_settings s = { .wanted = true };
-	struct http_peer peer = { .is_local = true, .has_uid = true, .uid = geteuid() };
+	struct http_peer peer = { .is_local = true, .has_owner = true, .owner.uid = geteuid() };
 	struct http_access *a;
 	unsigned retry;
 	int status;
@@ -291,11 +291,11 @@ static void without_tokens_the_user_counts(void **state)
 	assert_true(http_access_trusts_local(a));
 	assert_int_equal(http_access_check(a, &peer, NULL, 1, &status, &retry),
 			 HTTP_CONFIGURE);
-	peer.uid = geteuid() + 12345;
+	peer.owner.uid = geteuid() + 12345;
 	assert_int_equal(http_access_check(a, &peer, NULL, 1, &status, &retry), HTTP_NOBODY);
 	assert_int_equal(status, 403);
-	peer.uid = geteuid();
-	peer.has_uid = false;
+	peer.owner.uid = geteuid();
+	peer.has_owner = false;
 	assert_int_equal(http_access_check(a, &peer, NULL, 1, &status, &retry), HTTP_NOBODY);
 	http_access_free(a);
 }
