@@ -78,6 +78,8 @@ void bridge_client_close(struct bridge_client *c)
 	c->b->slots[c->slot] = NULL;
 	c->b->count--;
 	list_remove(&c->entry);
+	/* close() alone leaves it in the set for as long as a forked child has it, too. */
+	epoll_ctl(c->b->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
 	free(c);
 }

@@ -129,6 +129,9 @@ void http_conn_close(struct http_conn *c)
 	if (c->tls)
 		s->tls_ops->conn_free(c->tls);
 	c->tls = NULL;
+	/* A child between fork() and exec() has the descriptor, too: close() alone would leave
+	 * it in the set for so long. */
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
 	list_remove(&c->entry);
 	list_push(&s->closed, &c->entry);

@@ -159,7 +159,9 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
 	if (st->read)
 		epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	close(c->fd); /* and so out of epoll_fd, which only this thread waits for */
+	/* A child between fork() and exec() has the descriptor, too. */
+	watch(st->epoll_fd, EPOLL_CTL_DEL, c->fd, 0, 0);
+	close(c->fd);
 	c->fd = -1;
 	node_figure_set(st->node->node, SOCKET_CONNECTIONS,
 			atomic_fetch_sub(&st->connected, 1) - 1);
@@ -178,8 +180,11 @@ static void schedule(struct stream *st)
 
 static void attempt_failed(struct stream *st, const char *why)
 {
-	if (st->attempt >= 0)
+	if (st->attempt >= 0) {
+		/* Its events would be taken for those of the next attempt. */
+		watch(st->epoll_fd, EPOLL_CTL_DEL, st->attempt, 0, 0);
 		close(st->attempt);
+	}
 	st->attempt = -1;
 	/* A server may listen at one of the addresses of its name only. */
 	if (++st->address < st->address_count) {
