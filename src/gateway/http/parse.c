@@ -94,8 +94,9 @@ static int parse_first(char *text, struct head_text line, struct http_request *r
 	return 400;
 }
 
+/* *seen has a bit for each of `fields`. */
 static int take_field(char *text, const struct head_field *f, struct http_request *r,
-		      const char **why)
+		      unsigned *seen, const char **why)
 {
 	if (head_is(f->name, "connection")) {
 		r->close |= head_lists(f->value, head_text_of("close"));
@@ -111,27 +112,29 @@ static int take_field(char *text, const struct head_field *f, struct http_reques
 
 		if (!head_is(f->name, fields[i].name))
 			continue;
-		/* One without a value counts as none, and another one may follow it. */
-		if (**field) {
+		if (*seen & 1u << i) {
 			*why = "a header is there twice";
 			return 400;
 		}
+		*seen |= 1u << i;
 		*field = end_text(text, f->value);
 	}
 	return 0;
 }
 
 static int parse_field(char *text, struct head_text line, struct http_request *r,
-		       const char **why)
+		       unsigned *seen, const char **why)
 {
 	struct head_field f;
 
 	*why = "a header is not well-formed";
-	return head_field_parse(line, &f) ? 400 : take_field(text, &f, r, why);
+	return head_field_parse(line, &f) ? 400 : take_field(text, &f, r, seen, why);
 }
 
 int http_parse(char *text, size_t len, struct http_request *r, const char **why)
 {
+	unsigned seen = 0;
+
 	memset(r, 0, sizeof(*r));
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		*(const char **)((char *)r + fields[i].offset) = "";
@@ -142,7 +145,7 @@ int http_parse(char *text, size_t len, struct http_request *r, const char **why)
 	for (size_t at = 0; at < len - 2;) {
 		const char *end = memmem(text + at, len - at, "\r\n", 2);
 		struct head_text line = { text + at, (size_t)(end - text) - at };
-		int status = at ? parse_field(text, line, r, why) :
+		int status = at ? parse_field(text, line, r, &seen, why) :
 				  parse_first(text, line, r, why);
 
 		if (status)

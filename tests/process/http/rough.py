@@ -53,6 +53,7 @@ def malformed(g):
             (b"POST /api/v2/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65537\r\n\r\n", 413),
             (b"POST /api/v2/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400),
             (b"POST /api/v2/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2, 2\r\n\r\n{}", 400),
+            (b"POST /api/v2/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length:\r\nContent-Length: 2\r\n\r\n{}", 400),
             (b"POST /api/v2/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
              b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411),
             (b"POST /api/v2/reload HTTP/1.1\r\nHost: localhost\r\nExpect: magic\r\n\r\n", 417)):

@@ -96,6 +96,28 @@ static void what_could_be_read_in_two_ways_is_refused(void **state)
 	assert_int_equal(http_length_parse("99999999999999999999"), -1);
 }
 
+/* Two programs could take another one of them. */
+static void no_field_that_counts_comes_twice_not_even_empty(void **state)
+{
+	static const char *const names[] = {
+		"Host", "Origin", "Authorization", "Content-Length", "Content-Type", "Prefer",
+		"Accept", "Expect", "Upgrade", "If-None-Match", "Sec-Fetch-Site",
+		"Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Protocol",
+	};
+	static const char *const values[] = { "", " ", "5" };
+	struct http_request r;
+	char text[200];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) * 9; i++) {
+		const char *name = names[i / 9];
+
+		snprintf(text, sizeof(text), "POST / HTTP/1.1\r\n%s:%s\r\nX: y\r\n%s:%s\r\n\r\n",
+			 name, values[i / 3 % 3], name, values[i % 3]);
+		if (parse(text, &r) != 400)
+			fail_msg("%s", text);
+	}
+}
+
 static void the_end_of_a_header_is_found_across_reads(void **state)
 {
 	const char text[] = "GET / HTTP/1.1\r\nA: b\r\n\r\nGET";
@@ -264,12 +286,15 @@ static void wrong_tokens_are_refused_for_a_while(void **state)
 						   &status, &retry), HTTP_NOBODY);
 		assert_int_equal(status, 401);
 	}
-	assert_int_equal(http_access_check(a, &peer, "Bearer secret-of-test",
+	assert_int_equal(http_access_check(a, &peer, "Bearer secret-of-tesT",
 					   now + 59 * NSEC_PER_SEC, &status, &retry),
 			 HTTP_NOBODY);
 	assert_int_equal(status, 429);
 	assert_true(retry >= 1 && retry <= 2);
-	/* Others are served, and so is this one later. */
+	/* Others have this address, too: the right one is served at any time. */
+	assert_int_equal(http_access_check(a, &peer, "Bearer secret-of-test",
+					   now + 59 * NSEC_PER_SEC, &status, &retry),
+			 HTTP_OPERATE);
 	assert_int_equal(http_access_check(a, &other, "Bearer secret-of-test", now, &status,
 					   &retry), HTTP_OPERATE);
 	assert_int_equal(http_access_check(a, &peer, "Bearer secret-of-test",
@@ -401,6 +426,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_are_taken_apart),
 		cmocka_unit_test(what_could_be_read_in_two_ways_is_refused),
+		cmocka_unit_test(no_field_that_counts_comes_twice_not_even_empty),
 		cmocka_unit_test(the_end_of_a_header_is_found_across_reads),
 		cmocka_unit_test(queries_and_types_are_understood),
 		cmocka_unit_test(hosts_and_origins_are_checked),
