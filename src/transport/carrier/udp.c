@@ -4,6 +4,7 @@
 #include "transport/carrier/udp.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,19 @@ static int set_int(int fd, int level, int option, int value)
 
 /* ---- the socket ---- */
 
-static int socket_of(int family, uint16_t port)
+/* Of a group of sockets of one port (SO_REUSEPORT), that receives nothing. */
+static int deaf_member(int fd)
+{
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = { 1, &nothing };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+		return -errno;
+	return set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+}
+
+/* `shared`: other sockets of the user may have the port, if they are made likewise. */
+static int socket_of(int family, uint16_t port, bool shared)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP), ret;
 	union udp_name n;
@@ -44,12 +57,13 @@ static int socket_of(int family, uint16_t port)
 		return -errno;
 	memset(&n, 0, sizeof(n));
 	n.any.sa_family = (sa_family_t)family;
+	ret = shared ? deaf_member(fd) : 0;
 	if (family == AF_INET6) {
 		n.v6.sin6_port = htons(port);
-		ret = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		if (!ret)
+			ret = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	} else {
 		n.v4.sin_port = htons(port);
-		ret = 0;
 	}
 	if (!ret && bind(fd, &n.any, family == AF_INET6 ? sizeof(n.v6) : sizeof(n.v4)))
 		ret = -errno;
@@ -61,10 +75,10 @@ static int socket_of(int family, uint16_t port)
 
 int carrier_udp_socket(uint16_t port)
 {
-	int fd = socket_of(AF_INET6, port);
+	int fd = socket_of(AF_INET6, port, false);
 
 	if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
-		fd = socket_of(AF_INET, port);
+		fd = socket_of(AF_INET, port, false);
 	return fd;
 }
 
@@ -196,7 +210,11 @@ static int open_fragments(struct udp *u, const struct carrier_udp_params *params
 
 	if (!params->fragments)
 		return 0;
-	fd = socket_of(u->family, 0);
+	/* Receivers of this host take packets of the shared port alone (roce/slots.c). */
+	fd = get_int(u->fd, SOL_SOCKET, SO_REUSEPORT, 0) == 1 ?
+		     socket_of(u->family, ntohs(u->port), true) : -EADDRINUSE;
+	if (fd == -EADDRINUSE)
+		fd = socket_of(u->family, 0, false);
 	if (fd < 0)
 		return fd;
 	ret = set_fragments(u, fd, (int)MIN(bytes, (size_t)INT32_MAX / 2));

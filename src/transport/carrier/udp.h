@@ -20,10 +20,11 @@
  *   then. Ask it before a train is made, if what is in it depends on the identification.
  *   Where a train leaves in parts and a later part has no room, the rest is lost; the
  *   train counts as taken.
- *   Units with CARRIER_FRAGMENTS leave from a socket of their own, which has another port
- *   (carrier_udp_facts.fragment_port) and does not set Don't Fragment: the kernel cuts what
- *   is longer than the interface takes, and chooses the identification. Their trains leave
- *   packet by packet. That socket receives nothing. Without one they leave as all others.
+ *   Units with CARRIER_FRAGMENTS leave from a socket of their own, which does not set Don't
+ *   Fragment: the kernel cuts what is longer than the interface takes, and chooses the
+ *   identification. Its port (carrier_udp_facts.fragment_port) is the socket's, if that has
+ *   SO_REUSEPORT with a program that chooses by the packet, else another one. Their trains
+ *   leave packet by packet. That socket receives nothing. Without one they leave as all others.
  *   Errors: those of carrier.h, and -EFAULT: bytes of the unit are not mapped.
  *
  * Delivery

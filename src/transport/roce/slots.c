@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -47,6 +48,7 @@
 #define BUSY_NS (NSEC_PER_SEC * 3 / 10)  /* a group that ends is gone by then */
 #define PAUSE_NS 2000000
 #define IDLE_BYTES 4096                /* receive buffer of a slot of nobody */
+#define LOOPBACK 1                     /* the kernel's index of that interface */
 
 /* What comes with the descriptors. All processes are of one host, so numbers are as the
  * host stores them. */
@@ -112,6 +114,36 @@ static void set_idle(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ IDLE_BYTES }, sizeof(int));
 }
 
+static int filter_set(int fd, struct sock_filter *code, unsigned n)
+{
+	struct sock_fprog program = { (unsigned short)n, code };
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ?
+		       -errno : 0;
+}
+
+/*
+ * Packets of this host come from the port itself, which only this user's processes can be
+ * bound to. The kernel drops those that another program sends from another port: unicast
+ * ones are seen at the loopback interface, whatever their addresses, and copies for members
+ * of groups have a type of their own. Offset 0 is the UDP header.
+ */
+static int guard_set(int fd, uint16_t port)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 4, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_IFINDEX)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, LOOPBACK, 3, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_LOOPBACK, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+
+	return filter_set(fd, code, ARRAY_SIZE(code));
+}
+
 static int bind_port(int fd, int family, uint16_t port)
 {
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
@@ -140,6 +172,8 @@ static int socket_make(int family, uint16_t port, bool exclusive)
 			ret = -errno;
 	}
 	set_idle(fd);
+	if (!ret)
+		ret = guard_set(fd, port);
 	if (!ret && !exclusive)
 		ret = set_one(fd, SOL_SOCKET, SO_REUSEPORT);
 	if (!ret)
@@ -344,7 +378,9 @@ static int gift_take(struct roce_sockets *s, const struct gift *g, ssize_t bytes
 		return -EPROTO;
 	memcpy(s->fds, fds, sizeof(s->fds));
 	s->listener = fds[ROCE_SLOTS];
-	return 0;
+	/* Who made it may be of a version without the guard; those of slots have it when they
+	 * are claimed. */
+	return guard_set(fds[0], s->port);
 }
 
 /* All descriptors of the message, which may have been made by anybody of our user. */
@@ -528,19 +564,21 @@ void roce_sockets_forked(struct roce_sockets *s)
 /* ---- slots ---- */
 
 /* Without new ones meanwhile, so that it ends whatever comes. */
-static void queue_empty(int fd)
+static void queue_empty(int fd, uint16_t port)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-	struct sock_fprog program = { 1, &nothing };
 	unsigned dropped = 0;
 	char byte;
+	int ret = filter_set(fd, &nothing, 1);
 
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
-		log_debug("packets come while a slot is emptied: %s", strerror(errno));
+	if (ret)
+		log_debug("packets come while a slot is emptied: %s", strerror(-ret));
 	while (dropped < 1u << 20 &&
 	       (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0 || errno != EAGAIN))
 		dropped++;
-	setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){ 0 }, sizeof(int));
+	ret = guard_set(fd, port);
+	if (ret)
+		log_error("UDP port %u gets nothing: %s", port, strerror(-ret));
 	log_debug("slot emptied, packets dropped %u", dropped);
 }
 
@@ -556,7 +594,7 @@ void roce_slot_take(struct roce_sockets *s, unsigned slot, int name)
 {
 	pthread_mutex_lock(&s->lock);
 	s->names[slot] = name;
-	queue_empty(s->fds[slot]);
+	queue_empty(s->fds[slot], s->port);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -11,6 +11,10 @@
  * descriptors, the listening one among them, so that any process of them can answer the
  * next. A group ends with its last process.
  *
+ * Only processes that have these sockets, or another one of the same user in the group, can
+ * send from the port. So a filter at each socket drops what programs of this host send from
+ * another one; packets from other hosts come from any port.
+ *
  * A slot belongs to the process that has claimed it, that is, holds the name for it. Slot 0
  * is for QP 1 and whoever claims it. Packets to a slot of nobody stay in its socket and are
  * dropped when it is claimed.

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -265,24 +266,39 @@ static int sender(int family)
 	return fd;
 }
 
-static void send_bytes(int fd, const void *bytes, size_t length, bool v6)
+/* By a socket that has `from`, 0: any port. */
+static void send_from(uint16_t from, const void *bytes, size_t length, bool v6)
 {
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(port),
-				    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(port),
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_port = htons(from) };
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = { 1, &nothing };
+	int fd = sender(AF_INET6);
 
-	check(sendto(fd, bytes, length, 0, v6 ? (struct sockaddr *)&six : (struct sockaddr *)&v4,
-		     v6 ? sizeof(six) : sizeof(v4)) == (ssize_t)length);
+	if (!v6)
+		inet_pton(AF_INET6, "::ffff:127.0.0.1", &to.sin6_addr);
+	check(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+	check(!setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &(int){ 1 }, sizeof(int)));
+	check(!bind(fd, (struct sockaddr *)&own, sizeof(own)));
+	check(sendto(fd, bytes, length, 0, (struct sockaddr *)&to, sizeof(to)) ==
+	      (ssize_t)length);
+	close(fd);
 }
 
-static void send_to_qpn(int fd, uint32_t qpn, uint64_t marker, bool v6)
+/* As the sockets that share the port do. */
+static void send_bytes(const void *bytes, size_t length, bool v6)
+{
+	send_from(port, bytes, length, v6);
+}
+
+static void send_to_qpn(uint32_t qpn, uint64_t marker, bool v6)
 {
 	uint8_t bytes[PACKET_BYTES] = { 4, 0, 0xff, 0xff, 0x80, (uint8_t)(qpn >> 16),
 					(uint8_t)(qpn >> 8), (uint8_t)qpn };
 
 	memcpy(bytes + 12, &marker, sizeof(marker));
-	send_bytes(fd, bytes, sizeof(bytes), v6);
+	send_bytes(bytes, sizeof(bytes), v6);
 }
 
 /* A QPN of the slot: any block of it, any number in the block. */
@@ -334,7 +350,6 @@ static void a_packet_goes_to_the_slot_of_its_queue_pair(void)
 	struct member all[ROCE_SLOTS];
 	uint64_t sums[ROCE_SLOTS] = { 0 };
 	uint32_t counts[ROCE_SLOTS] = { 0 };
-	int v4 = sender(AF_INET), v6 = sender(AF_INET6);
 
 	port_choose();
 	for (unsigned i = 0; i < ROCE_SLOTS; i++)
@@ -342,7 +357,7 @@ static void a_packet_goes_to_the_slot_of_its_queue_pair(void)
 	for (unsigned i = 0; i < 4000; i++) {
 		unsigned r = next_random(), slot = r % ROCE_SLOTS;
 
-		send_to_qpn(i % 2 ? v6 : v4, qpn_of(slot, r / ROCE_SLOTS), r, i % 2);
+		send_to_qpn(qpn_of(slot, r / ROCE_SLOTS), r, i % 2);
 		counts[slot]++;
 		sums[slot] += r;
 		/* Nobody drains while we send, and idle buffers are small. */
@@ -360,20 +375,48 @@ static void a_packet_goes_to_the_slot_of_its_queue_pair(void)
 		check(got.got == counts[i] % 4 && !got.foreign && got.sum == sums[i]);
 	}
 	/* What goes to slot 0 by rule. */
-	send_to_qpn(v4, 0, 1, false);
-	send_to_qpn(v6, 1, 2, true);
+	send_to_qpn(0, 1, false);
+	send_to_qpn(1, 2, true);
 	check(order(&all[0], COUNT, 0).sum == 3);
-	send_to_qpn(v4, 0xffffff, 4, false);
-	send_bytes(v4, "abcdefg", 7, false);
-	send_bytes(v6, "", 0, true);
+	send_to_qpn(0xffffff, 4, false);
+	send_bytes("abcdefg", 7, false);
+	send_bytes("", 0, true);
 	check(order(&all[0], COUNT, 0).got == 3);
 	for (unsigned i = 1; i < ROCE_SLOTS; i++)
 		check(order(&all[i], COUNT, 0).got == 0);
 	for (unsigned i = 0; i < ROCE_SLOTS; i++)
 		member_end(&all[i], i % 2);
 	port_is_free();
-	close(v4);
-	close(v6);
+}
+
+/* Whoever is not bound to the port itself, which another user cannot be. */
+static void packets_of_this_host_come_from_the_port_alone(void)
+{
+	uint8_t packet[PACKET_BYTES] = { 4, 0, 0xff, 0xff, 0x80, 0, 5 << 2, 1 };
+	uint8_t to_slot_0[PACKET_BYTES] = { 0x64, 0, 0xff, 0xff, 0x80, 0, 0, 1 };
+	struct member a, b;
+
+	port_choose();
+	a = member_open(5);
+	b = member_open(0);
+	for (unsigned i = 0; i < 4; i++) {
+		bool from_port = i / 2, v6 = i % 2;
+
+		send_from(from_port ? port : 0, packet, sizeof(packet), v6);
+		send_from(from_port ? port : 0, to_slot_0, sizeof(to_slot_0), v6);
+		check(order(&a, COUNT, 0).got == from_port);
+		check(order(&b, COUNT, 0).got == from_port);
+	}
+	/* Also when another process has the slot, and when it was given the sockets. */
+	member_end(&a, true);
+	a = member_open(5);
+	send_from(0, packet, sizeof(packet), false);
+	send_from(0, to_slot_0, sizeof(to_slot_0), false);
+	check(order(&a, COUNT, 0).got == 0);
+	check(order(&b, COUNT, 0).got == 0);
+	member_end(&a, true);
+	member_end(&b, true);
+	port_is_free();
 }
 
 static void a_slot_is_claimed_once(void)
@@ -396,31 +439,28 @@ static void a_slot_is_claimed_once(void)
 
 static void what_came_for_the_one_before_is_dropped(void)
 {
-	int fd = sender(AF_INET);
 	struct member a, b;
 
 	port_choose();
 	a = member_open(1);
 	b = member_open(2);
-	send_to_qpn(fd, qpn_of(2, 3), 7, false);
-	send_to_qpn(fd, qpn_of(3, 3), 7, false);
+	send_to_qpn(qpn_of(2, 3), 7, false);
+	send_to_qpn(qpn_of(3, 3), 7, false);
 	member_end(&b, true);
-	send_to_qpn(fd, qpn_of(2, 4), 8, false);
+	send_to_qpn(qpn_of(2, 4), 8, false);
 	b = member_open(2);
 	check(order(&b, COUNT, 0).got == 0);
 	check(order(&a, CLAIM, 3).ret == 0);
 	check(order(&a, COUNT, 0).got == 0);
-	send_to_qpn(fd, qpn_of(2, 5), 9, false);
+	send_to_qpn(qpn_of(2, 5), 9, false);
 	check(order(&b, COUNT, 0).sum == 9);
 	member_end(&a, false);
 	member_end(&b, false);
-	close(fd);
 }
 
 static void processes_come_and_go_in_any_order(void)
 {
 	struct member members[8] = { { 0 } };
-	int fd = sender(AF_INET6);
 	unsigned alive = 0, starts = 0;
 
 	port_choose();
@@ -431,7 +471,7 @@ static void processes_come_and_go_in_any_order(void)
 		if (r / 8 % 16) {
 			if (!m->pid)
 				continue;
-			send_to_qpn(fd, qpn_of(m->slot, r / 128), r, true);
+			send_to_qpn(qpn_of(m->slot, r / 128), r, true);
 			check(order(m, COUNT, 0).sum == r);
 		} else if (m->pid) {
 			member_end(m, r / 128 % 2);
@@ -441,7 +481,7 @@ static void processes_come_and_go_in_any_order(void)
 			alive++;
 			starts++;
 			/* Packets to slots of nobody disturb nobody. */
-			send_to_qpn(fd, qpn_of(r / 128 % 7 * 7 + 2, r / 512), r, true);
+			send_to_qpn(qpn_of(r / 128 % 7 * 7 + 2, r / 512), r, true);
 		}
 		if (!alive)
 			port_is_free();
@@ -451,14 +491,12 @@ static void processes_come_and_go_in_any_order(void)
 		if (members[k].pid)
 			member_end(&members[k], k % 2);
 	port_is_free();
-	close(fd);
 }
 
 static void many_first_ones_at_a_time_are_one_group(void)
 {
 	enum { MANY = 12 };
 	struct member all[MANY];
-	int fd = sender(AF_INET);
 
 	for (unsigned round = 0; round < 4; round++) {
 		port_choose();
@@ -471,7 +509,7 @@ static void many_first_ones_at_a_time_are_one_group(void)
 		for (unsigned i = 0; i < MANY; i++)
 			check(order(&all[i], CLAIM, i + 10).ret == 0);
 		for (unsigned i = 0; i < MANY; i++)
-			send_to_qpn(fd, qpn_of(i + 10, next_random()), i + 1, false);
+			send_to_qpn(qpn_of(i + 10, next_random()), i + 1, false);
 		for (unsigned i = 0; i < MANY; i++)
 			check(order(&all[i], COUNT, 0).sum == i + 1);
 		for (unsigned i = 0; i < MANY; i++)
@@ -480,14 +518,12 @@ static void many_first_ones_at_a_time_are_one_group(void)
 			reap(&all[i], SIGKILL);
 		port_is_free();
 	}
-	close(fd);
 }
 
 /* The end of the last process and the start of another one at a time: the old group is
  * not joined. */
 static void a_group_that_ends_is_not_joined(void)
 {
-	int fd = sender(AF_INET);
 
 	port_choose();
 	for (unsigned i = 0; i < 40; i++) {
@@ -498,11 +534,10 @@ static void a_group_that_ends_is_not_joined(void)
 		reap(&a, SIGKILL);
 		check(order(&b, CLAIM, 2 + i % 60).ret == 0);
 		for (unsigned k = 0; k < 3; k++)
-			send_to_qpn(fd, qpn_of(2 + i % 60, next_random()), 5, false);
+			send_to_qpn(qpn_of(2 + i % 60, next_random()), 5, false);
 		check(order(&b, COUNT, 0).sum == 15);
 		member_end(&b, true);
 	}
-	close(fd);
 }
 
 static void another_process_answers_for_one_that_is_stopped(void)
@@ -540,17 +575,15 @@ static void another_process_answers_for_one_that_is_stopped(void)
 
 static void a_forked_child_has_its_own(void)
 {
-	int fd = sender(AF_INET);
 	struct member a;
 
 	port_choose();
 	a = member_open(4);
 	check(order(&a, FORK, 0).ret == 0);
-	send_to_qpn(fd, qpn_of(4, 77), 6, false);
+	send_to_qpn(qpn_of(4, 77), 6, false);
 	check(order(&a, COUNT, 0).sum == 6);
 	member_end(&a, false);
 	port_is_free();
-	close(fd);
 }
 
 static void a_port_that_is_taken_is_an_error(void)
@@ -710,6 +743,7 @@ int main(void)
 {
 	log_init(LOG_OFF);
 	run_test(a_packet_goes_to_the_slot_of_its_queue_pair);
+	run_test(packets_of_this_host_come_from_the_port_alone);
 	run_test(a_slot_is_claimed_once);
 	run_test(what_came_for_the_one_before_is_dropped);
 	run_test(processes_come_and_go_in_any_order);
