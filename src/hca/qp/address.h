@@ -13,6 +13,13 @@
 struct hca_qp;
 
 /* ---- ah.c ---- */
+/* Writes to *full the address vector `to` as one with a GRH, and to *source its source GID. One
+ * without a GRH means this host: then both GIDs are the first one of the host. 0; -EINVAL or
+ * -ENODATA: there is no such source GID, and *source is empty. */
+int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,
+			 union ibv_gid *source);
+/* Logs that no transport leads to this host; -EHOSTUNREACH. */
+int hca_address_refuse(void);
 /* Writes the GRH that is delivered before a datagram of `length` bytes; `imm`: with immediate
  * data. */
 void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,

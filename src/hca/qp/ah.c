@@ -27,6 +27,9 @@
 #include "hca/qp/address.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"
+#include "util/log.h"
+
+#define HOPS 64 /* of an address vector without a GRH, and of answers */
 
 static bool is_v4_mapped(const union ibv_gid *gid)
 {
@@ -44,6 +47,30 @@ static uint32_t sum_words(const void *data, size_t bytes)
 	for (size_t i = 0; i < bytes; i += 2)
 		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
 	return sum;
+}
+
+int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,
+			 union ibv_gid *source)
+{
+	struct ibv_gid_entry entry = { 0 };
+	int ret;
+
+	*full = *to;
+	if (!to->is_global) {
+		full->is_global = 1;
+		full->grh = (struct ibv_global_route){ .hop_limit = HOPS };
+	}
+	ret = hca_gid_by_index(full->grh.sgid_index, &entry);
+	*source = entry.gid;
+	if (!to->is_global)
+		full->grh.dgid = entry.gid;
+	return ret;
+}
+
+int hca_address_refuse(void)
+{
+	log_warn("an address without a GRH means this host, and this host has no address");
+	return -EHOSTUNREACH;
 }
 
 static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
@@ -121,8 +148,12 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
 int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		  struct ibv_ah **out)
 {
-	struct ibv_gid_entry source;
+	struct hca_destination to = { .qpn = HCA_QPN_UNKNOWN };
+	const struct hca_transport_ops *route;
+	struct ibv_ah_attr full;
+	union ibv_gid source;
 	struct hca_ah *ah;
+	int ret;
 
 	if (hca_settings.without & HCA_WITHOUT_UD)
 		return -EOPNOTSUPP;
@@ -131,8 +162,16 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	if (!hca_live(ibpd, HCA_PD) || attr->port_num != 1 || attr->sl > 15 ||
 	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
 		return -EINVAL;
-	if (attr->is_global && hca_gid_by_index(attr->grh.sgid_index, &source))
+	/* Without a GRH, some transports need no GID. */
+	ret = hca_address_complete(attr, &full, &source);
+	if (attr->is_global && ret)
 		return -EINVAL;
+	to.ah = &full;
+	to.multicast = attr->is_global && hca_gid_is_multicast(&attr->grh.dgid);
+	to.local = !to.multicast && (!attr->is_global || hca_gid_is_local(&attr->grh.dgid));
+	route = hca_path_choose(&to);
+	if (!route && !attr->is_global)
+		return hca_address_refuse();
 	if (hca_quota_take(HCA_QUOTA_AH))
 		return -ENOMEM;
 	ah = calloc(1, sizeof(*ah));
@@ -142,24 +181,15 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	}
 	ah->ibv.context = ibpd->context;
 	ah->ibv.pd = ibpd;
-	ah->attr = *attr;
+	ah->attr = full;
 	ah->pd_id = hca_pd(ibpd)->id;
-	ah->multicast = attr->is_global && hca_gid_is_multicast(&attr->grh.dgid);
+	ah->multicast = to.multicast;
+	ah->local = to.local;
 	if (ah->multicast)
 		ah->mcast_bit = hca_mcast_bit(&attr->grh.dgid);
-	else
-		ah->local = !attr->is_global ||
-			    hca_gid_is_local(&attr->grh.dgid);
-	if (!attr->is_global) {
-		if (hca_gid_by_index(0, &source))
-			memset(&source, 0, sizeof(source));
-		ah->attr.grh.dgid = source.gid;
-	}
-	ah->sgid = source.gid;
-	ah->route = hca_path_choose(&(struct hca_destination){
-		.ah = &ah->attr, .local = ah->local, .multicast = ah->multicast,
-		.qpn = HCA_QPN_UNKNOWN });
-	grh_fill(ah, &source.gid);
+	ah->sgid = source;
+	ah->route = route;
+	grh_fill(ah, &source);
 	/* Connects to the processes that use multicast now, so that sends need not wait. */
 	if (ah->multicast)
 		hca_local_group_enter(false);

@@ -398,15 +398,20 @@ static void fence(const struct hca_qp *qp)
 static int open_path(struct hca_qp *qp, const struct ibv_qp_attr *a)
 {
 	struct hca_destination to = { .qpn = HCA_QPN_UNKNOWN };
+	struct ibv_ah_attr full;
+	union ibv_gid source;
 	int ret;
 
-	if (qp->ibv.qp_type != IBV_QPT_UD)
+	if (qp->ibv.qp_type != IBV_QPT_UD) {
+		hca_address_complete(&a->ah_attr, &full, &source);
 		to = (struct hca_destination){
-			.ah = &a->ah_attr,
-			.local = !a->ah_attr.is_global ||
-				 hca_gid_is_local(&a->ah_attr.grh.dgid),
+			.ah = &full,
+			.local = !a->ah_attr.is_global || hca_gid_is_local(&full.grh.dgid),
 			.qpn = a->dest_qp_num,
 		};
+		if (!a->ah_attr.is_global && !hca_path_choose(&to))
+			return hca_address_refuse();
+	}
 	ret = hca_path_open(qp, &to);
 	if (!ret && qp->ibv.qp_type == IBV_QPT_UD)
 		hca_path_expect(qp);

@@ -40,6 +40,7 @@ struct packet_route {
 	uint16_t known; /* enum carrier_known */
 	uint8_t tos, ttl;
 	uint32_t interface;
+	bool any_here; /* the peer is known by no GID: it has any address of this host */
 	/* A packet was longer than the network takes: from then on all leave with
 	 * CARRIER_FRAGMENTS, those that are shorter too, so that they keep their order. */
 	atomic_bool fragments;
@@ -79,7 +80,7 @@ struct packet_medium {
 	 * checked by the caller. */
 	size_t (*decode)(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
 			 size_t bytes, struct packet_frame *f, enum packet_fault *fault);
-	/* The way from the address `from` to that of the address vector: 0 or
+	/* The way from the address `from` to that of the address vector, which has a GRH: 0 or
 	 * -EHOSTUNREACH. */
 	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		       struct packet_route *route);

@@ -110,23 +110,24 @@ int packet_connect(struct hca_qp *qp)
 		.ack_delay_ns = port->medium->ack_delay_ns,
 		.line_bps = port->medium->line_bps,
 	};
-	struct ibv_gid_entry source = { 0 };
+	struct ibv_ah_attr to;
+	union ibv_gid source;
 	bool here = is_here(&a->ah_attr);
 	/* Asked before the lock is taken. */
 	bool taken = here && port->medium->raw && port->medium->raw(a->dest_qp_num, true);
 	int ret;
 
-	if (a->ah_attr.is_global)
-		hca_gid_by_index(a->ah_attr.grh.sgid_index, &source);
+	hca_address_complete(&a->ah_attr, &to, &source);
 	hca_lock(&port->receive_lock);
 	pq = packet_part(qp)->state;
 	/* NULL: another thread has reset the queue pair meanwhile. */
 	if (!pq || pq->service == PACKET_UD)
 		goto out;
-	ret = port->medium->address(&a->ah_attr, &source.gid, &pq->route);
+	ret = port->medium->address(&to, &source, &pq->route);
 	/* Packets to nowhere are lost, as those to a host that is not there. */
 	if (ret)
 		pq->route = (struct packet_route){ 0 };
+	pq->route.any_here = !a->ah_attr.is_global;
 	packet_raw_connect(pq, !ret && here, taken);
 	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)), as
 	 * there is an answer to marks (engine/rc/pace.h). */

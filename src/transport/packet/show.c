@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/host/gid.h"
 #include "hca/host/settings.h"
 #include "hca/path/path.h"
+#include "hca/qp/address.h"
 #include "transport/carrier/capture.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -69,21 +69,19 @@ static void forget_all(void)
 
 void packet_show_connected(const struct hca_qp *qp)
 {
-	const struct ibv_ah_attr *to = &qp->attr.ah_attr;
 	struct known *k = calloc(1, sizeof(*k)), *old;
-	struct ibv_gid_entry source;
+	struct ibv_ah_attr to;
+	union ibv_gid source;
 
 	if (!k)
 		return;
 	k->qpn = qp->ibv.qp_num;
 	k->mtu = qp->attr.path_mtu ? 128u << qp->attr.path_mtu : MTU_UNKNOWN;
-	if (hca_gid_by_index(to->is_global ? to->grh.sgid_index : 0, &source))
-		memset(&source, 0, sizeof(source));
-	memcpy(k->out.src, source.gid.raw, sizeof(k->out.src));
-	memcpy(k->out.dst, to->is_global ? to->grh.dgid.raw : source.gid.raw,
-	       sizeof(k->out.dst));
-	k->out.tos = to->is_global ? to->grh.traffic_class : 0;
-	k->out.ttl = to->is_global ? to->grh.hop_limit : 0;
+	hca_address_complete(&qp->attr.ah_attr, &to, &source);
+	memcpy(k->out.src, source.raw, sizeof(k->out.src));
+	memcpy(k->out.dst, to.grh.dgid.raw, sizeof(k->out.dst));
+	k->out.tos = to.grh.traffic_class;
+	k->out.ttl = to.grh.hop_limit;
 	spin_lock(&show.lock);
 	old = find(k->qpn);
 	if (old)

@@ -186,7 +186,7 @@ bool roce_is_address(const struct ibv_ah_attr *to)
 {
 	static const uint8_t nothing[16];
 
-	return to->is_global && memcmp(to->grh.dgid.raw, nothing, sizeof(nothing));
+	return memcmp(to->grh.dgid.raw, nothing, sizeof(nothing));
 }
 
 /* A group is reached by the interface of the source. Where that has an address of the other IP
@@ -227,11 +227,10 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 	const uint8_t *dst = to->grh.dgid.raw;
 	bool link_local = dst[0] == 0xfe && (dst[1] & 0xc0) == 0x80;
 
-	if (unlikely(to->is_global && hca_gid_is_multicast(&to->grh.dgid)))
+	if (unlikely(hca_gid_is_multicast(&to->grh.dgid)))
 		return group_address(to, from, route);
-	/* Without a GRH the address vector means this host. */
-	if (!to->is_global)
-		dst = from->raw;
+	if (unlikely(!roce_is_address(to)))
+		return -EHOSTUNREACH;
 	/* An address of this host reaches itself, whatever the source's IP version. */
 	if (is_v4_mapped(dst) != is_v4_mapped(from->raw)) {
 		if (!hca_gid_is_local(&to->grh.dgid))
@@ -253,11 +252,16 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 static bool is_from(const struct packet_route *route, const struct carrier_unit *unit)
 {
 	uint8_t peer[16], sender[16];
+	union ibv_gid gid;
 	uint16_t port;
 
-	return carrier_udp_addr_ip(&route->to, peer, &port) &&
-	       carrier_udp_addr_ip(&unit->from, sender, &port) &&
-	       !memcmp(peer, sender, sizeof(peer));
+	if (!carrier_udp_addr_ip(&route->to, peer, &port) ||
+	    !carrier_udp_addr_ip(&unit->from, sender, &port))
+		return false;
+	if (likely(!memcmp(peer, sender, sizeof(peer))))
+		return true;
+	memcpy(gid.raw, sender, sizeof(gid.raw));
+	return route->any_here && hca_gid_is_local(&gid);
 }
 
 const struct packet_medium roce_medium = {

@@ -28,7 +28,7 @@ extern const struct packet_medium roce_medium;
 /* See packet_medium.train. */
 unsigned roce_train(void);
 
-/* Does the address vector name an address that UDP can reach? */
+/* Does the address vector, which has a GRH, name an address that UDP can reach? */
 bool roce_is_address(const struct ibv_ah_attr *to);
 
 #endif

@@ -443,7 +443,7 @@ static int roce_reach(const struct hca_destination *to)
 	/* By the loopback interface they would come back all the same. */
 	if (to->multicast && hca_local_has_groups() && roce_group_stays_here(to->ah))
 		return -EHOSTUNREACH;
-	return to->local || roce_is_address(to->ah) ? COST : -EHOSTUNREACH;
+	return roce_is_address(to->ah) ? COST : -EHOSTUNREACH;
 }
 
 static int roce_group(const union ibv_gid *gid, bool joined)

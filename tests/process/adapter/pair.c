@@ -220,8 +220,8 @@ void pair_connect_qp(struct pair *p, int i)
 
 	expect_eq(side_to_init(a, i, c->access_a), 0);
 	expect_eq(side_to_init(b, i, c->access_b), 0);
-	expect_eq(side_to_rtr(a, i, c, &b->gid, b->qpn[i], c->psn_b), 0);
-	expect_eq(side_to_rtr(b, i, c, &a->gid, a->qpn[i], c->psn_a), 0);
+	expect_eq(side_to_rtr(a, i, c, c->by_lid_a ? NULL : &b->gid, b->qpn[i], c->psn_b), 0);
+	expect_eq(side_to_rtr(b, i, c, c->by_lid_b ? NULL : &a->gid, a->qpn[i], c->psn_a), 0);
 	expect_eq(side_to_rts(a, i, c, c->psn_a), 0);
 	expect_eq(side_to_rts(b, i, c, c->psn_b), 0);
 }
@@ -337,6 +337,21 @@ int side_to_init(struct side *s, int i, unsigned access_or_qkey)
 					(ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
+static struct ibv_ah_attr address_of(const union ibv_gid *gid)
+{
+	struct ibv_ah_attr attr = { .port_num = 1 };
+
+	if (gid) {
+		attr.is_global = 1;
+		attr.grh = (struct ibv_global_route){ .dgid = *gid, .hop_limit = 64 };
+		return attr;
+	}
+	/* What programs leave behind in the fields that do not count. */
+	memset(&attr.grh, 0x5a, sizeof(attr.grh));
+	attr.dlid = 1; /* of every port of the adapter */
+	return attr;
+}
+
 int side_to_rtr(struct side *s, int i, const struct connection *c,
 		const union ibv_gid *gid, uint32_t qpn, uint32_t rq_psn)
 {
@@ -347,12 +362,11 @@ int side_to_rtr(struct side *s, int i, const struct connection *c,
 		.rq_psn = rq_psn,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = c->min_rnr_timer,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = *gid, .hop_limit = 64 } },
 	};
 
 	if (type_of(s, i) == IBV_QPT_UD)
 		return side_to_state(s, i, IBV_QPS_RTR);
+	attr.ah_attr = address_of(gid);
 	return side_modify(s, i, &attr,
 			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -625,10 +639,7 @@ int side_ah_create(struct side *s, const struct ibv_ah_attr *attr)
 
 int side_ah_to(struct side *s, const union ibv_gid *gid)
 {
-	struct ibv_ah_attr attr = {
-		.is_global = 1, .port_num = 1,
-		.grh = { .dgid = *gid, .hop_limit = 64 },
-	};
+	struct ibv_ah_attr attr = address_of(gid);
 	int ah = side_ah_create(s, &attr);
 
 	expect(ah >= 0);

@@ -119,6 +119,7 @@ struct connection {
 	uint32_t psn_a, psn_b; /* of the first message of each side */
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	unsigned access_a, access_b; /* UD: the Q_Key */
+	bool by_lid_a, by_lid_b;     /* by an address vector without a GRH */
 };
 
 struct pair {
@@ -227,7 +228,8 @@ void side_query(struct side *s, int i, struct ibv_qp_attr *attr,
 		struct ibv_qp_init_attr *init);
 enum ibv_qp_state side_state(struct side *s, int i);
 int side_to_state(struct side *s, int i, enum ibv_qp_state state);
-/* Attributes of each step of a usual connection, and their masks. */
+/* Attributes of each step of a usual connection, and their masks. `gid` NULL: an address
+ * vector without a GRH. */
 int side_to_init(struct side *s, int i, unsigned access_or_qkey);
 int side_to_rtr(struct side *s, int i, const struct connection *c,
 		const union ibv_gid *gid, uint32_t qpn, uint32_t rq_psn);
@@ -286,6 +288,7 @@ int side_event(struct side *s, int timeout_ms);
 int side_async(struct side *s, int timeout_ms);
 
 int side_ah_create(struct side *s, const struct ibv_ah_attr *attr);
+/* `gid` NULL: without a GRH. */
 int side_ah_to(struct side *s, const union ibv_gid *gid);
 /* By ibv_create_ah_from_wc(), the header being at `offset`. */
 int side_ah_from_wc(struct side *s, const struct ibv_wc *wc, uint64_t offset);

@@ -109,8 +109,36 @@ static int has_gid(const char *text)
 	return 0;
 }
 
+/* A queue pair and an address handle with an address vector without a GRH, which means this
+ * host: each is refused with `error`, or made if that is 0. */
+static void by_lid(int error)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UC,
+					 .cap = { .max_send_wr = 1, .max_send_sge = 1 } };
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+				 .path_mtu = IBV_MTU_256,
+				 .ah_attr = { .port_num = 1, .dlid = 1 } };
+	struct ibv_qp *qp = pd && cq ? ibv_create_qp(pd, &init) : NULL;
+	struct ibv_ah *ah;
+
+	expect(qp && !ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						    IBV_QP_ACCESS_FLAGS));
+	a.qp_state = IBV_QPS_RTR;
+	expect(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) == error);
+	expect(qp->state == (error ? IBV_QPS_INIT : IBV_QPS_RTR));
+	errno = 0;
+	ah = ibv_create_ah(pd, &a.ah_attr);
+	expect(error ? !ah && errno == error : !!ah);
+	expect((!ah || !ibv_destroy_ah(ah)) && !ibv_destroy_qp(qp));
+	expect(!ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd));
+}
+
 int main(void)
 {
+	const char *transports = getenv("BUSBAR_TRANSPORTS");
 	struct ibv_device **list;
 
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
@@ -125,12 +153,15 @@ int main(void)
 	expect(context && second);
 	expect(state() == IBV_PORT_DOWN);
 	expect(!has_gid("127.0.0.1"));
+	/* Shared memory needs no address. */
+	by_lid(transports && !strcmp(transports, "roce") ? EHOSTUNREACH : 0);
 
 	link_set(1);
 	await(context, IBV_EVENT_PORT_ACTIVE);
 	await(second, IBV_EVENT_PORT_ACTIVE);
 	expect(state() == IBV_PORT_ACTIVE);
 	expect(has_gid("127.0.0.1"));
+	by_lid(0);
 
 	address_add("198.51.100.1");
 	do

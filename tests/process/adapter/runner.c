@@ -62,6 +62,7 @@ static const char *const without_between_hosts[] = {
 	/* About addresses of one host: of both IP versions, and none at all. */
 	"the_completion_tells_which_ip_the_datagram_had",
 	"a_handle_without_a_global_address_is_for_this_host",
+	"without_a_grh_each_service_means_this_host", "without_a_grh_it_is_this_host",
 	/* XRC domains and targets are shared by the processes of one host. */
 	"a_target_of_another_process_is_not_opened", "a_domain_is_its_inode_for_all_processes",
 	"a_domain_ends_with_its_processes",

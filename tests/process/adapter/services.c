@@ -76,7 +76,8 @@ static int start(struct pair *p, enum ibv_qp_type service, bool events)
 	p->conn.access_a = p->conn.access_b =
 		service == IBV_QPT_UD ? QKEY : access;
 	pair_start(p, &opt);
-	return service == IBV_QPT_UD ? side_ah_to(&p->a, &p->b.gid) : 0;
+	return service == IBV_QPT_UD ?
+		       side_ah_to(&p->a, p->conn.by_lid_a ? NULL : &p->b.gid) : 0;
 }
 
 /* The side that is ours is opened anew; the other one, too. */
@@ -180,6 +181,31 @@ static void where_the_data_of(struct pair *p, enum ibv_qp_type service, int op,
 		side_check(&p->b, AT, length, seed);
 	else
 		side_check(&p->b, service == IBV_QPT_UD ? GRH : 0, length, seed);
+}
+
+/* One side, the other one or both. */
+static void without_a_grh_each_service_means_this_host(struct pair *p)
+{
+	for (int i = 0; i < 3 * SERVICES; i++) {
+		enum ibv_qp_type service = services[i / 3];
+		int ah;
+
+		p->conn.by_lid_a = i % 3 != 1;
+		p->conn.by_lid_b = i % 3 != 0;
+		ah = start(p, service, false);
+		for (int op = 0; op < OPS; op++) {
+			struct send_req r = request(p, op, ah, 64);
+
+			if (!offered(service, op))
+				continue;
+			side_fill(&p->a, 0, 64, (uint64_t)i);
+			complete(p, service, op, &r, 64);
+			if (ops[op].receive)
+				where_the_data_of(p, service, op, 64, (uint64_t)i);
+		}
+		side_expect_none(&p->a, SEND_CQ);
+		stop(p);
+	}
 }
 
 static void inline_data_reach_up_to_the_limit(struct pair *p)
@@ -333,6 +359,7 @@ static void the_port_has_the_default_partition_only(struct pair *p)
 static const struct test_case cases[] = {
 	RULE(POST, each_service_has_its_operations_and_no_others),
 	RULE(POST, every_operation_may_have_no_data),
+	CASE(without_a_grh_each_service_means_this_host),
 	RULE(POST, inline_data_reach_up_to_the_limit),
 	RULE("IBTA 10.7.3.1",
 	     what_is_not_signaled_completes_only_at_the_receiver),

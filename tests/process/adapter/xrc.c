@@ -120,6 +120,23 @@ static void all_operations_reach_the_memory_of_the_queues_domain(struct pair *p)
 	x_end(&a, &b);
 }
 
+/* One end, the other one or both. */
+static void without_a_grh_it_is_this_host(struct pair *p)
+{
+	struct x a, b;
+
+	for (unsigned i = 1; i < 4; i++) {
+		p->conn.by_lid_a = i & 1;
+		p->conn.by_lid_b = i & 2;
+		x_start(p, &a, &b);
+		exchange(&a, &b, &b, 0, LONG, 10 * i, false);
+		operate(&a, &b, &b, false);
+		x_end(&a, &b);
+		side_close(&p->a);
+		side_close(&p->b);
+	}
+}
+
 /* Both sides open one domain; a's initiator is connected with a's target, which
  * then serves b's queues: with two processes target and queue are apart. */
 static void start_shared(struct pair *p, struct x_file *f, struct x *a,
@@ -366,6 +383,7 @@ int main(int argc, char **argv)
 		RULE("IBTA A14", messages_reach_the_queue_that_they_name),
 		RULE("IBTA A14",
 		     all_operations_reach_the_memory_of_the_queues_domain),
+		CASE(without_a_grh_it_is_this_host),
 		RULE("IBTA A14", a_target_serves_the_queues_of_other_processes),
 		{ .name = "three_processes_may_have_a_part_each",
 		  .fn = three_processes_may_have_a_part_each, .spares = 1,

@@ -228,9 +228,11 @@ void x_connect(struct pair *p, struct x *from, struct x *to, unsigned access)
 
 	to_init(to, X_TGT, access);
 	to_init(from, X_INI, 0);
+	attr.ah_attr.is_global = !c->by_lid_a;
 	expect_eq(x_modify(from, X_INI, &attr, rtr), 0);
 	attr.dest_qp_num = from->ini;
 	attr.ah_attr.grh.dgid = from->side->gid;
+	attr.ah_attr.is_global = !c->by_lid_b;
 	attr.rq_psn = c->psn_a;
 	expect_eq(x_modify(to, X_TGT, &attr, rtr | IBV_QP_MAX_DEST_RD_ATOMIC |
 						     IBV_QP_MIN_RNR_TIMER), 0);
