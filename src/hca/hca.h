@@ -67,6 +67,9 @@ int hca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
  * mapped until the end of the region. */
 int hca_mr_register_file(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 			 int fd, unsigned access, struct ibv_mr **out);
+/* Is it a region that re-registration can change? `mr` may be no region at all. */
+bool hca_mr_may_change(struct ibv_mr *mr);
+/* Changes all or nothing. Of a region that may change; `flags` are known ones. */
 int hca_mr_reregister(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access);
 int hca_mr_deregister(struct ibv_mr *mr);

@@ -21,6 +21,9 @@
 #define HCA_PACKET_HEADERS 96
 #define HCA_PSN_MASK 0xffffffu
 
+/* IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT of later versions of the interface. */
+#define HCA_ACCESS_FLUSH (1u << 8 | 1u << 9)
+
 /* Destination QP number of datagrams to a multicast group; no QP has this number. */
 #define HCA_QPN_MULTICAST 0xffffffu
 #define HCA_MCAST_GROUPS 256   /* groups joined, per process */

@@ -220,7 +220,7 @@ void why_ibv_modify_qp(struct text *t, int error, struct ibv_qp *qp,
 	if (mask_wrong(t, init.qp_type, now.qp_state, to, mask) ||
 	    values_wrong(t, qp->context, a, mask) || migration_wrong(t, a, mask, error))
 		return;
-	if (mask & ACCESS && a->qp_access_flags >> 20) {
+	if (mask & ACCESS && a->qp_access_flags >> 10 & ~(IBV_ACCESS_OPTIONAL_RANGE >> 10)) {
 		text_add(t, "qp_access_flags has bits that are no access rights: 0x%x",
 			 a->qp_access_flags);
 		return;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trace/calls.h"
 
@@ -173,6 +174,8 @@ static void why_region(struct text *t, int error, struct ibv_pd *pd, void *addr,
 		text_add(t, "pd is NULL");
 	else if (access & remote && !(access & IBV_ACCESS_LOCAL_WRITE))
 		text_add(t, "IBV_ACCESS_REMOTE_WRITE and IBV_ACCESS_REMOTE_ATOMIC need IBV_ACCESS_LOCAL_WRITE as well");
+	else if (!length && (uintptr_t)addr % (uintptr_t)sysconf(_SC_PAGESIZE) == 0)
+		text_add(t, "length is 0: a region has at least one page");
 	else if ((uintptr_t)addr + length < (uintptr_t)addr)
 		text_add(t, "addr + length goes beyond the address space");
 	else if (!(access & IBV_ACCESS_ON_DEMAND) &&

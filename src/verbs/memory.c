@@ -95,28 +95,30 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	return ret ? verbs_null(ret) : mr;
 }
 
-/* Returns IBV_REREG_MR_ERR_INPUT after every failure: the adapter changes all or
- * nothing, so the old region is still valid. errno has the cause. */
+/* As in rdma-core, IBV_REREG_MR_ERR_INPUT is for what the library refuses, and
+ * IBV_REREG_MR_ERR_CMD for what the device refuses; errno has the cause. The old region is
+ * valid after either, as the adapter changes all or nothing. */
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 			void *addr, size_t length, int access)
 {
 	VERBS_FORWARD(OWNER(mr), verbs_raw, ibv_rereg_mr, mr, flags, pd, addr,
 		      length, access);
 
-	int ret = -EINVAL;
+	int ret;
 
-	if (!mr || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ||
+	if (!mr || !hca_mr_may_change(mr) || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ||
 	    ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length)) ||
 	    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) ||
-	    ((flags & IBV_REREG_MR_CHANGE_PD) && !pd))
-		goto err;
+	    ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
 	ret = hca_mr_reregister(mr, flags, pd, addr, length,
 				access & ~IBV_ACCESS_OPTIONAL_RANGE);
 	if (ret == 0)
 		return 0;
-err:
 	errno = -ret;
-	return IBV_REREG_MR_ERR_INPUT;
+	return IBV_REREG_MR_ERR_CMD;
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)

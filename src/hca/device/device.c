@@ -186,7 +186,9 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM,
 		.max_res_rd_atom = 1 << 22,
 		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
-		.atomic_cap = IBV_ATOMIC_GLOB,
+		/* What adapters say. That the processor's own atomic instructions see the
+		 * same is in pci_atomic_caps. */
+		.atomic_cap = IBV_ATOMIC_HCA,
 		.max_mcast_grp = HCA_MCAST_GROUPS,
 		.max_mcast_qp_attach = HCA_MCAST_MEMBERS,
 		.max_total_mcast_qp_attach = HCA_MCAST_MEMBERS,
@@ -220,7 +222,9 @@ static const struct ibv_odp_caps odp_caps = {
 	.per_transport_caps = {
 		.rc_odp_caps = ODP_DATAGRAM | IBV_ODP_SUPPORT_WRITE |
 			       IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
-		.uc_odp_caps = ODP_DATAGRAM | IBV_ODP_SUPPORT_WRITE,
+		/* Which has no shared receive queues. */
+		.uc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+			       IBV_ODP_SUPPORT_WRITE,
 		.ud_odp_caps = ODP_DATAGRAM,
 	},
 };
@@ -254,6 +258,8 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	if (hca_settings.without & HCA_WITHOUT_XRC)
 		full.xrc_odp_caps = 0;
 	full.max_dm_size = HCA_MAX_DM_BYTES;
+	full.pci_atomic_caps.fetch_add = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+	full.pci_atomic_caps.compare_swap = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "hca/hca.h"
 #include "hca/host/mapping.h"
@@ -31,11 +32,12 @@
 #include "util/probe.h"
 #include "util/spin.h"
 
-#define ACCESS_KNOWN                                                        \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                 \
-	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |                \
-	 IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | \
-	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define ACCESS_KNOWN                                                           \
+	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |         \
+		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |        \
+		    IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |               \
+		    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |                \
+		    IBV_ACCESS_OPTIONAL_RANGE))
 
 /* The attributes of a registration. */
 struct range {
@@ -54,7 +56,9 @@ static bool range_implicit(const struct range *r)
 
 static int rights_check(unsigned access)
 {
-	if (access & ~(unsigned)ACCESS_KNOWN)
+	if (access & ~(ACCESS_KNOWN | HCA_ACCESS_FLUSH))
+		return -EINVAL;
+	if (access & HCA_ACCESS_FLUSH)
 		return -EOPNOTSUPP;
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
@@ -64,10 +68,15 @@ static int rights_check(unsigned access)
 
 static int range_check(const struct range *r)
 {
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	int ret = rights_check(r->access);
 
 	if (ret)
 		return ret;
+	/* As with Linux, a region has at least one page: an empty one at the start of a page has
+	 * none. */
+	if (!r->length && (uintptr_t)r->addr % page == 0)
+		return -EINVAL;
 	if ((uintptr_t)r->addr + r->length < (uintptr_t)r->addr ||
 	    r->iova + r->length < r->iova)
 		return -EINVAL;
@@ -318,23 +327,26 @@ static struct range range_changed(const struct hca_mr *mr, int flags, void *addr
 	return r;
 }
 
+bool hca_mr_may_change(struct ibv_mr *ibmr)
+{
+	const struct hca_mr *mr = hca_mr(ibmr);
+
+	return hca_live(ibmr, HCA_MR) && !mr->null && !mr->imported && !mr->by_file;
+}
+
 int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access)
 {
 	struct hca_mr *mr = hca_mr(ibmr);
-	struct range r;
+	struct range r = range_changed(mr, flags, addr, length, access);
 	int ret;
 
-	if (!hca_live(ibmr, HCA_MR))
-		return -EINVAL;
-	r = range_changed(mr, flags, addr, length, access);
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || mr->null ||
-	    mr->imported)
+	if (!flags)
 		return -EINVAL;
 	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
 	    (!hca_live(pd, HCA_PD) || pd->context != ibmr->context))
 		return -EINVAL;
-	if (mr->dm || mr->by_file) /* is not at an address of the program's */
+	if (mr->dm) /* is not at an address of the program's */
 		return -EOPNOTSUPP;
 	if (hca_context_inherited(ibmr->context))
 		return -ENODEV;

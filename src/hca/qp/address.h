@@ -13,7 +13,7 @@
 struct hca_qp;
 
 /* ---- ah.c ---- */
-/* Writes to *full the address vector `to` as one with a GRH, and to *source its source GID. One
+/* Writes to *full the address vector `to` as one with a GRH and a hop limit, and to *source its source GID. One
  * without a GRH means this host: then both GIDs are the first one of the host. 0; -EINVAL or
  * -ENODATA: there is no such source GID, and *source is empty. */
 int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,

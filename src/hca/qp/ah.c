@@ -29,7 +29,9 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-#define HOPS 64 /* of an address vector without a GRH, and of answers */
+/* Where an address vector leaves it open; datagrams to groups stay in their network. */
+#define HOPS 64
+#define GROUP_HOPS 1
 
 static bool is_v4_mapped(const union ibv_gid *gid)
 {
@@ -58,8 +60,10 @@ int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,
 	*full = *to;
 	if (!to->is_global) {
 		full->is_global = 1;
-		full->grh = (struct ibv_global_route){ .hop_limit = HOPS };
+		full->grh = (struct ibv_global_route){ 0 };
 	}
+	if (!full->grh.hop_limit)
+		full->grh.hop_limit = hca_gid_is_multicast(&full->grh.dgid) ? GROUP_HOPS : HOPS;
 	ret = hca_gid_by_index(full->grh.sgid_index, &entry);
 	*source = entry.gid;
 	if (!to->is_global)
@@ -220,6 +224,7 @@ int hca_ah_init_from_wc(struct ibv_context *ctx, uint8_t port,
 
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
+	attr->src_path_bits = wc->dlid_path_bits;
 	attr->sl = wc->sl;
 	attr->port_num = port;
 	if (!(wc->wc_flags & IBV_WC_GRH))
@@ -227,7 +232,7 @@ int hca_ah_init_from_wc(struct ibv_context *ctx, uint8_t port,
 	if (ntohl(grh->version_tclass_flow) >> 28 == 6) {
 		local = grh->dgid;
 		remote = grh->sgid;
-		attr->grh.hop_limit = 64;
+		attr->grh.hop_limit = grh->hop_limit;
 		attr->grh.traffic_class = (uint8_t)(
 			ntohl(grh->version_tclass_flow) >> 20);
 		attr->grh.flow_label = ntohl(grh->version_tclass_flow) & 0xfffff;
@@ -238,10 +243,10 @@ int hca_ah_init_from_wc(struct ibv_context *ctx, uint8_t port,
 		remote.raw[10] = remote.raw[11] = 0xff;
 		memcpy(local.raw + 12, &ip->daddr, 4);
 		memcpy(remote.raw + 12, &ip->saddr, 4);
-		attr->grh.hop_limit = 64;
+		attr->grh.hop_limit = ip->ttl;
 		attr->grh.traffic_class = ip->tos;
 	} else {
-		return -EINVAL;
+		return -EPROTONOSUPPORT;
 	}
 	attr->is_global = 1;
 	attr->grh.dgid = remote;

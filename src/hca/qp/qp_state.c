@@ -33,13 +33,14 @@
 #define MIG IBV_QP_PATH_MIG_STATE
 #define DEST IBV_QP_DEST_QPN
 
-/* The bits permitted in qp_access_flags; only remote rights have an effect. */
+/* The bits permitted in qp_access_flags; only remote rights have an effect, and those to FLUSH
+ * have none, as no device attribute offers it: programs ask for all rights that there are. */
 #define ACCESS_KNOWN                                                          \
 	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |        \
 		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |       \
 		    IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
 		    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |               \
-		    IBV_ACCESS_OPTIONAL_RANGE))
+		    HCA_ACCESS_FLUSH | IBV_ACCESS_OPTIONAL_RANGE))
 
 struct transition {
 	enum ibv_qp_state from, to;

@@ -80,8 +80,8 @@ struct packet_medium {
 	 * checked by the caller. */
 	size_t (*decode)(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
 			 size_t bytes, struct packet_frame *f, enum packet_fault *fault);
-	/* The way from the address `from` to that of the address vector, which has a GRH: 0 or
-	 * -EHOSTUNREACH. */
+	/* The way from the address `from` to that of the address vector, which is complete
+	 * (hca_address_complete()): 0 or -EHOSTUNREACH. */
 	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		       struct packet_route *route);
 	/* Are packets to that queue pair, of a process of this host, to leave with CARRIER_RAW?

@@ -17,9 +17,6 @@
 #include "wire/ib/icrc.h"
 
 #define UDP_HEADER_BYTES 8
-/* Where an address vector leaves it open. */
-#define HOPS 64
-#define GROUP_HOPS 1 /* of datagrams to groups, which stay in their network */
 /* Of requests: 256 KiB of packets of the usual length, which the usual receive buffers
  * hold. */
 #define WINDOW 64
@@ -214,7 +211,7 @@ static int group_address(const struct ibv_ah_attr *to, const union ibv_gid *from
 		.from = carrier_udp_addr_of(from->raw, source.ndev_ifindex, 0),
 		.known = CARRIER_FROM | CARRIER_INTERFACE | CARRIER_TOS | CARRIER_TTL,
 		.tos = to->grh.traffic_class,
-		.ttl = to->grh.hop_limit ? to->grh.hop_limit : GROUP_HOPS,
+		.ttl = to->grh.hop_limit,
 		.interface = source.ndev_ifindex,
 	};
 	return 0;
@@ -244,7 +241,7 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		.from = carrier_udp_addr_of(from->raw, entry.ndev_ifindex, 0),
 		.known = CARRIER_FROM | CARRIER_TOS | CARRIER_TTL,
 		.tos = to->grh.traffic_class,
-		.ttl = to->grh.hop_limit ? to->grh.hop_limit : HOPS,
+		.ttl = to->grh.hop_limit,
 	};
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * ATOMIC operations and ATOMIC WRITE (annex A19), executed with the processor's
  * atomic instructions, so that they are atomic with respect to all initiators and to
- * the responder's program (IBV_ATOMIC_GLOB). The responder executes them: the request
+ * the responder's program (pci_atomic_caps). The responder executes them: the request
  * is a message of the ring, the original value comes back in its slot. An initiator
  * that has the memory mapped executes them itself (onesided.c), with the same
  * instructions.

@@ -173,7 +173,7 @@ static void busy_while_bound(struct pair *p, struct region *mr, struct window *w
 	expect_eq(side_dereg(&p->b, mr->index), EBUSY);
 	same = side_rereg(&p->b, mr->index, IBV_REREG_MR_CHANGE_ACCESS, 0, 0, 0,
 			  IBV_ACCESS_LOCAL_WRITE);
-	expect_eq(same.error, IBV_REREG_MR_ERR_INPUT);
+	expect_eq(same.error, IBV_REREG_MR_ERR_CMD);
 	expect_eq(same.lkey, mr->lkey);
 	mw_works(p, 0, rkey, bind->addr);
 	/* Two of them: until the last one is unbound. */

@@ -98,8 +98,13 @@ static void the_device_says_what_it_does_not_offer(struct pair *p)
 	side_open(&p->a, NULL);
 	expect_eq(ibv_query_device(p->a.end->ctx, &d), 0);
 	expect(d.max_srq > 0 && d.max_srq_wr > 0 && d.max_srq_sge > 0);
-	expect_eq(d.atomic_cap, IBV_ATOMIC_GLOB);
+	/* As adapters do. Programs look for this one (UCX), and for what the processor shares
+	 * with the adapter in the other attributes. */
+	expect_eq(d.atomic_cap, IBV_ATOMIC_HCA);
 	expect_eq(ibv_query_device_ex(p->a.end->ctx, NULL, &ex), 0);
+	expect_eq(ex.pci_atomic_caps.fetch_add, IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP);
+	expect_eq(ex.pci_atomic_caps.compare_swap, IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP);
+	expect_eq(ex.pci_atomic_caps.swap, 0);
 	expect(ex.max_dm_size > 0);
 	expect(!memcmp(&ex.orig_attr, &d, sizeof(d)));
 	expect_eq(ibv_query_port(p->a.end->ctx, 1, &port), 0);

@@ -148,7 +148,7 @@ static void the_device_says_what_works_on_demand(struct pair *p)
 		  both | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
 			  IBV_ODP_SUPPORT_ATOMIC);
 	expect_eq(d.odp_caps.per_transport_caps.uc_odp_caps,
-		  both | IBV_ODP_SUPPORT_WRITE);
+		  IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE);
 	expect_eq(d.odp_caps.per_transport_caps.ud_odp_caps, both);
 }
 

@@ -61,6 +61,7 @@ static const char *const without_between_hosts[] = {
 	WITHOUT_ON_ROCE,
 	/* About addresses of one host: of both IP versions, and none at all. */
 	"the_completion_tells_which_ip_the_datagram_had",
+	"an_answer_has_the_hop_limit_of_the_header",
 	"a_handle_without_a_global_address_is_for_this_host",
 	"without_a_grh_each_service_means_this_host", "without_a_grh_it_is_this_host",
 	/* XRC domains and targets are shared by the processes of one host. */

@@ -369,6 +369,34 @@ static void values_out_of_range_are_refused(struct pair *p)
 	REFUSE(RTR, INIT_RD, good_rts, a.max_rd_atomic = 255);
 }
 
+/* All that a region may have, and FLUSH, which later versions of the interface have. */
+static void each_access_right_is_taken_or_refused(struct pair *p)
+{
+	const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC };
+	const unsigned known = 0x3ff | IBV_ACCESS_OPTIONAL_RANGE;
+	struct side *s = &p->a;
+	struct ibv_qp_attr a, q;
+
+	for (int i = 0; i < 2 * 33; i++) {
+		unsigned bit = i % 33 < 32 ? 1u << i % 33 : known;
+		bool taken = !(bit & ~known);
+
+		if (i % 33 == 0) {
+			if (i)
+				side_close(s);
+			open_of(s, types[i / 33]);
+		}
+		bring_to(s, types[i / 33], IBV_QPS_RESET);
+		a = values(s, IBV_QPS_RESET, IBV_QPS_INIT);
+		a.qp_access_flags = bit;
+		expect_eq(side_modify(s, 0, &a, IBV_QP_STATE | PKEY | PORT | ACCESS),
+			  taken ? 0 : EINVAL);
+		side_query(s, 0, &q, NULL);
+		expect_eq(q.qp_access_flags, taken ? bit : 0);
+		expect_eq(side_state(s, 0), taken ? IBV_QPS_INIT : IBV_QPS_RESET);
+	}
+}
+
 static void query_returns_what_was_set(struct pair *p)
 {
 	const struct side_options opt = { .send_wr = 10, .recv_wr = 20,
@@ -553,6 +581,7 @@ static const struct test_case cases[] = {
 	RULE_IN(ONLY_ONE_PROCESS, TABLE,
 		reset_and_error_are_reached_from_every_state),
 	RULE_IN(ONLY_ONE_PROCESS, MODIFY, a_wrong_current_state_is_refused),
+	CASE_IN(ONLY_ONE_PROCESS, each_access_right_is_taken_or_refused),
 	RULE_IN(ONLY_ONE_PROCESS, MODIFY, values_out_of_range_are_refused),
 	RULE_IN(ONLY_ONE_PROCESS, QUERY, query_returns_what_was_set),
 	RULE_IN(ONLY_ONE_PROCESS, QUERY,

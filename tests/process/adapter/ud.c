@@ -322,6 +322,60 @@ static int has_gid(struct end *e, void *arg)
 	return 0;
 }
 
+struct answer {
+	struct ibv_wc wc;
+	int version; /* of IP */
+	uint8_t hops;
+};
+
+/* What the completion and the header at 0 say of the way back. */
+static int do_answer(struct end *e, void *arg)
+{
+	struct answer *a = arg;
+	struct ibv_ah_attr attr;
+	struct ibv_grh grh;
+
+	memcpy(&grh, e->buffer, GRH);
+	a->version = ntohl(grh.version_tclass_flow) >> 28 == 6 ? 6 : 4;
+	memset(&attr, 0xff, sizeof(attr));
+	if (ibv_init_ah_from_wc(e->ctx, 1, &a->wc, &grh, &attr) || !attr.is_global)
+		return -1;
+	a->hops = attr.grh.hop_limit;
+	/* Neither IPv4 nor IPv6, and a protocol that is not UDP. */
+	memset(&grh, 0, sizeof(grh));
+	errno = 0;
+	return ibv_init_ah_from_wc(e->ctx, 1, &a->wc, &grh, &attr) == -1 &&
+			       errno == EPROTONOSUPPORT ? 0 : -2;
+}
+
+/* The answer may go as far as the datagram may still have gone. */
+static void an_answer_has_the_hop_limit_of_the_header(struct pair *p)
+{
+	static const uint8_t hops[] = { 0, 1, 3, 64, 255 };
+	union ibv_gid v6 = { .raw = { [15] = 1 } };
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct answer a;
+	struct send_req r;
+
+	start(p);
+	for (unsigned i = 0; i < 2 * sizeof(hops); i++) {
+		attr.grh.dgid = i % 2 ? v6 : p->b.gid;
+		attr.grh.hop_limit = hops[i / 2];
+		if (i % 2 && !side_run(&p->b, has_gid, &v6, sizeof(v6)))
+			continue;
+		r = datagram(&p->a, &p->b, side_ah_create(&p->a, &attr), 1, 0, 10);
+		side_recv(&p->b, 2, 0, ROOM);
+		expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+		side_wait_ok(&p->a, SEND_CQ, 1);
+		a.wc = side_wait_ok(&p->b, RECV_CQ, 2);
+		expect_eq(side_run(&p->b, do_answer, &a, sizeof(a)), 0);
+		expect_eq(a.version, i % 2 ? 6 : 4);
+		/* As Linux, where it is left open. */
+		expect_eq(a.hops, hops[i / 2] ? hops[i / 2] : 64);
+		side_ah_destroy(&p->a, r.ah);
+	}
+}
+
 /* Where InfiniBand has the service level: 8 for UDP, and 1 or 2 for IPv6 or
  * IPv4. UCX drops datagrams when it does not fit the header. */
 static void the_completion_tells_which_ip_the_datagram_had(struct pair *p)
@@ -779,6 +833,7 @@ static const struct test_case cases[] = {
 		checksums_of_ethernet_are_not_offered),
 	RULE_IN(ONLY_ONE_PROCESS, "IBTA 10.2.3",
 		an_address_handle_of_another_domain_is_an_error),
+	CASE(an_answer_has_the_hop_limit_of_the_header),
 	RULE("ibv_create_ah_from_wc(3)",
 	     the_completion_leads_back_to_the_sender),
 	RULE("IBTA A17.4.5.1", the_completion_tells_which_ip_the_datagram_had),
