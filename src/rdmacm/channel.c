@@ -17,6 +17,7 @@
 #include "rdmacm/forward.h"
 #include "util/log.h"
 #include "util/wakeup.h"
+#include "verbs/private.h"
 
 int cma_channel_create(struct cma_channel **out)
 {
@@ -75,10 +76,22 @@ struct cma_event *cma_event_new(struct cma_id *owner, struct rdma_cm_id *id,
 	return ev;
 }
 
+/* The connection has ended, if there was one. */
+static bool is_last(enum rdma_cm_event_type type)
+{
+	return type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_TIMEWAIT_EXIT ||
+	       type == RDMA_CM_EVENT_DEVICE_REMOVAL || type == RDMA_CM_EVENT_UNREACHABLE ||
+	       type == RDMA_CM_EVENT_CONNECT_ERROR;
+}
+
 void cma_event_post(struct cma_event *ev)
 {
 	struct cma_channel *ch = cma_channel_of(ev->owner->pub.channel);
 
+	/* What the peer sent before is in the completion queues, and its completion events in
+	 * their channels, before the program can see that no more will come. */
+	if (is_last(ev->pub.event))
+		busbar_take_in();
 	pthread_mutex_lock(&ch->lock);
 	list_push(&ch->events, &ev->entry);
 	wakeup_post(ch->count_fd);

@@ -6,6 +6,7 @@
 #include "hca/path/gsi.h"
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
+#include "hca/share/process.h"
 #include "hca/view/inspect.h"
 #include "verbs/system.h"
 
@@ -68,6 +69,11 @@ EXPORT void busbar_progress_timer_cancel(struct progress_timer *t)
 EXPORT bool busbar_progress_is_self(void)
 {
 	return progress_is_self();
+}
+
+EXPORT void busbar_take_in(void)
+{
+	hca_take_in();
 }
 
 EXPORT bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn)

@@ -288,7 +288,9 @@ void hca_cq_move(struct hca_cq *cq)
 }
 
 /* Runs timers that are overdue, and yields the processor if none of the last polls found a
- * completion. If no other thread is ready to run, that costs a fraction of a microsecond. */
+ * completion. If no other thread is ready to run, that costs a fraction of a microsecond; else
+ * milliseconds, and the caller looks once more: what came meanwhile is older than all that the
+ * program finds behind this poll, such as the peer's disconnection. */
 static __attribute__((noinline)) void pause_between_polls(void)
 {
 	/* Timers take sq_locks; between ibv_wr_start() and its end one is held. */
@@ -307,19 +309,27 @@ static __attribute__((noinline)) void carry_on(struct hca_cq *cq)
 		fn(cq);
 }
 
-static inline __attribute__((always_inline)) void moved(struct hca_cq *cq, bool found)
+/* See hca_cq_moved(). */
+static inline __attribute__((always_inline)) bool moved(struct hca_cq *cq, bool found)
 {
-	if (found)
+	bool later = false;
+
+	if (found) {
 		hca_self.polls_found = true;
-	else if (unlikely(atomic_load_explicit(&cq->carry_on, memory_order_relaxed)))
+	} else if (unlikely(atomic_load_explicit(&cq->carry_on, memory_order_relaxed))) {
 		carry_on(cq);
-	if (unlikely(++hca_self.polls % POLLS_BETWEEN_PAUSES == 0))
+		later = true;
+	}
+	if (unlikely(++hca_self.polls % POLLS_BETWEEN_PAUSES == 0)) {
 		pause_between_polls();
+		later = !found;
+	}
+	return later;
 }
 
-void hca_cq_moved(struct hca_cq *cq, bool found)
+bool hca_cq_moved(struct hca_cq *cq, bool found)
 {
-	moved(cq, found);
+	return moved(cq, found);
 }
 
 /* May the next completion be written to the caller's buffer instead of the ring? Only if this
@@ -347,9 +357,9 @@ static inline int poll_direct(struct hca_cq *cq, int n, struct ibv_wc *wc)
 	return count;
 }
 
-int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+static inline __attribute__((always_inline)) int look(struct hca_cq *cq, int n,
+						      struct ibv_wc *wc)
 {
-	struct hca_cq *cq = hca_cq(ibcq);
 	int count = 0;
 
 	hca_enter();
@@ -364,8 +374,21 @@ int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 			count = -1;
 	}
 	hca_leave();
-	moved(cq, count > 0);
 	return count;
+}
+
+static __attribute__((noinline, cold)) int look_again(struct hca_cq *cq, int n,
+						      struct ibv_wc *wc)
+{
+	return look(cq, n, wc);
+}
+
+int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+	struct hca_cq *cq = hca_cq(ibcq);
+	int count = look(cq, n, wc);
+
+	return unlikely(moved(cq, count > 0)) ? look_again(cq, n, wc) : count;
 }
 
 bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp)

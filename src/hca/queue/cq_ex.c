@@ -55,16 +55,22 @@ static void leave(struct hca_cq *cq)
 		spin_unlock(&cq->poll_lock);
 }
 
+static void move(struct hca_cq *cq)
+{
+	hca_enter();
+	hca_cq_move(cq);
+	hca_leave();
+}
+
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct hca_cq *cq = of_ex(ex);
 
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
-	hca_enter();
-	hca_cq_move(cq);
-	hca_leave();
-	hca_cq_moved(cq, !hca_cq_empty(cq));
+	move(cq);
+	if (unlikely(hca_cq_moved(cq, !hca_cq_empty(cq))))
+		move(cq);
 	if (hca_cq_empty(cq))
 		goto empty;
 	if (!cq->single_threaded)
@@ -79,9 +85,15 @@ empty:
 		       ENOENT;
 }
 
+/* What came while the program read the completions before is found by this one. */
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	return likely(take_next(of_ex(ex))) ? 0 : ENOENT;
+	struct hca_cq *cq = of_ex(ex);
+
+	if (likely(take_next(cq)))
+		return 0;
+	move(cq);
+	return take_next(cq) ? 0 : ENOENT;
 }
 
 static void end_poll(struct ibv_cq_ex *ex)

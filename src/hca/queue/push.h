@@ -27,8 +27,9 @@ bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
  * polls have passed without it. */
 void hca_cq_move(struct hca_cq *cq);
 /* Called by each poll after hca_leave(). `found`: it returned a completion. Continues work of
- * transports, runs timers, and may yield the processor. */
-void hca_cq_moved(struct hca_cq *cq, bool found);
+ * transports, runs timers, and may yield the processor. True: nothing was found, and that took
+ * so long that the poll has to look once more before it says so. */
+bool hca_cq_moved(struct hca_cq *cq, bool found);
 
 void hca_cq_ex_ops_init(struct verbs_context *v);
 void hca_cq_event_init(struct hca_cq *cq);

@@ -36,7 +36,8 @@
  * posts and polls. That has to come before FOREIGN_SPENT_NS also where a membarrier takes long. */
 #define STREAK_TO_OWN 64
 #define STREAK_GAP_NS UINT64_C(1000000)
-/* Slow entries of the owner after which it yields its processor. */
+/* Slow entries of the owner after which it yields its processor: another thread is inside for so
+ * long, and perhaps wants it. */
 #define BESIDE_TO_YIELD 64
 
 struct hca_elision hca_elision;
@@ -160,6 +161,11 @@ void hca_enter_slow(void)
 	hca_self.announced = true;
 	owns = is_self(atomic_load(&hca_elision.owner));
 	if (owns || progress_is_self()) {
+		/* Before the work: what comes meanwhile is found by this entry. */
+		if (unlikely(hca_self.beside >= BESIDE_TO_YIELD)) {
+			hca_self.beside = 0;
+			hca_yield();
+		}
 		announce();
 		hca_self.beside += owns;
 		return;
@@ -189,11 +195,6 @@ void hca_leave_slow(void)
 {
 	hca_self.announced = false;
 	withdraw();
-	/* Another thread is inside for so long: perhaps it wants this processor. */
-	if (unlikely(hca_self.beside >= BESIDE_TO_YIELD)) {
-		hca_self.beside = 0;
-		hca_yield();
-	}
 	if (hca_self.streak >= STREAK_TO_OWN) {
 		hca_self.streak = 0;
 		adopt();

@@ -213,8 +213,8 @@ void hca_attention_attend(void);
 void hca_attention_release(void);
 /* A peer has woken this process in another way than by the eventfd. */
 void hca_attention_kicked(void);
-/* Processes messages and acknowledgements that have arrived, before a QP is flushed. At most
- * process.lock is held. */
+/* Processes messages and acknowledgements that have arrived, before a QP is flushed or the program
+ * learns that a connection has ended. At most process.lock and locks of librdmacm are held. */
 void hca_take_in(void);
 /* On the progress thread, at each wake-up: moves messages if the application does not. Returns
  * the thread's next timeout in ms, -1: none. No lock is held. */

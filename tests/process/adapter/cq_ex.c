@@ -6,8 +6,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pair.h"
 
@@ -157,7 +160,125 @@ static int poll_nothing(struct end *e, void *arg)
 	return ret;
 }
 
+enum { ATTEMPTS = 20 };
+
+/* The next yield of this thread lets `meanwhile` happen. */
+static _Thread_local void (*meanwhile)(struct end *e);
+static struct end *sender;
+
+int sched_yield(void)
+{
+	void (*fn)(struct end *e) = meanwhile;
+
+	meanwhile = NULL;
+	if (fn)
+		fn(sender);
+	return (int)syscall(SYS_sched_yield);
+}
+
+static void send_one(struct end *e)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buffer, 8, e->mr[0]->lkey };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (ibv_post_send(e->qp[0], &wr, &bad))
+		meanwhile = send_one; /* which poll_until_yield() takes for a failure */
+}
+
+/* Polls until the message has been sent in a yield; what that poll said. */
+static int poll_until_yield(struct end *e, void *arg)
+{
+	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)e->cq[RECV_CQ];
+	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
+	const bool *extended = arg;
+	struct ibv_wc wc;
+	int ret = 0;
+
+	meanwhile = send_one;
+	for (unsigned i = 0; i < 100000 && meanwhile; i++)
+		ret = *extended ? ibv_start_poll(cq, &attr) : ibv_poll_cq(e->cq[RECV_CQ], 1, &wc);
+	if (meanwhile)
+		return -1;
+	if (*extended && !ret)
+		ibv_end_poll(cq);
+	return *extended ? !ret : ret;
+}
+
+/* Polls until there is one, and begins a batch with it. */
+static int begin_batch(struct ibv_cq_ex *cq)
+{
+	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
+	uint64_t end = now_ms() + WAIT_MS;
+
+	while (ibv_start_poll(cq, &attr))
+		if (now_ms() > end)
+			return -1;
+	return 0;
+}
+
+/* Another message comes between the first of a batch and the look for the next. */
+static int next_behind_a_message(struct end *e, void *arg)
+{
+	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)e->cq[RECV_CQ];
+	struct ibv_sge sge = { (uintptr_t)e->buffer, 100, e->mr[0]->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	int ret;
+
+	(void)arg;
+	send_one(sender);
+	if (begin_batch(cq) || ibv_post_recv(e->qp[0], &wr, &bad))
+		return -1;
+	send_one(sender);
+	ret = ibv_next_poll(cq);
+	ibv_end_poll(cq);
+	return !ret;
+}
+
+/* Where a message is there as soon as it is posted. */
+static bool begin_with_sender(struct pair *p)
+{
+	if (transport_under_test()->waits || transport_under_test()->loses)
+		return false;
+	start(p, IBV_WC_STANDARD_FLAGS);
+	sender = p->a.end;
+	side_recv(&p->b, 1, 0, 100);
+	side_recv(&p->b, 2, 0, 100);
+	return true;
+}
+
 /* ---- polling ---- */
+
+static void expect_mostly(struct pair *p, side_fn *fn, bool extended)
+{
+	int found = 0;
+
+	for (int i = 0; i < ATTEMPTS; i++) {
+		int ret = side_run(&p->b, fn, &extended, sizeof(extended));
+
+		expect(ret >= 0);
+		found += ret;
+		if (!ret) /* now it is found */
+			poll_want(&p->b, 1);
+		side_recv(&p->b, 1, 0, 100);
+	}
+	/* Seldom another thread moves the message just then, and the poll does not wait. */
+	if (found < ATTEMPTS / 2)
+		fail("%d of %d polls found the message", found, ATTEMPTS);
+}
+
+static void a_poll_that_yielded_finds_what_came_meanwhile(struct pair *p)
+{
+	if (!begin_with_sender(p))
+		return;
+	expect_mostly(p, poll_until_yield, false);
+	expect_mostly(p, poll_until_yield, true);
+}
+
+static void the_next_of_a_batch_may_come_behind_its_first(struct pair *p)
+{
+	if (begin_with_sender(p))
+		expect_mostly(p, next_behind_a_message, true);
+}
 
 static void an_empty_queue_says_enoent_and_needs_no_end(struct pair *p)
 {
@@ -731,6 +852,8 @@ static void an_extended_queue_raises_events(struct pair *p)
 
 #define PAGE "ibv_create_cq_ex(3)"
 static const struct test_case cases[] = {
+	CASE_IN(ONLY_ONE_PROCESS, a_poll_that_yielded_finds_what_came_meanwhile),
+	CASE_IN(ONLY_ONE_PROCESS, the_next_of_a_batch_may_come_behind_its_first),
 	RULE(PAGE, an_empty_queue_says_enoent_and_needs_no_end),
 	RULE(PAGE, every_field_of_a_receive_can_be_read),
 	RULE(PAGE, a_datagram_names_its_sender),

@@ -209,8 +209,99 @@ static void death_wakes_a_program_that_polls_the_channel(void)
 	rdma_destroy_event_channel(ch);
 }
 
+/* ---- the last message of a connection ---- */
+
+enum { LAST_ROUNDS = 40, LAST_BYTES = 5000 };
+
+/* Sends a message to each caller and ends the connection at once: by a call, or dies. */
+static void send_last(int fd, uint16_t rounds)
+{
+	static char bytes[LAST_BYTES];
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_event *ev;
+	struct rdma_cm_id *id, *listener;
+	struct ibv_mr *mr;
+	uint16_t port;
+
+	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
+	CHECK(write(fd, &port, sizeof(port)) == sizeof(port));
+	for (int i = 0; !rounds || i < rounds; i++) {
+		ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+		id = ev->id;
+		cm_qp(id);
+		mr = rdma_reg_msgs(id, bytes, sizeof(bytes));
+		CHECK(mr && rdma_accept(id, &ev->param.conn) == 0);
+		CHECK(rdma_ack_cm_event(ev) == 0);
+		CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+		CHECK(rdma_post_send(id, NULL, bytes, i % 2 ? 16 : LAST_BYTES, mr, 0) == 0);
+		if (!rounds)
+			kill(getpid(), SIGKILL);
+		CHECK(rdma_disconnect(id) == 0);
+		CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+		CHECK(rdma_dereg_mr(mr) == 0);
+		cm_id_free(id);
+	}
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
+static bool is_readable(int fd, int ms)
+{
+	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, ms) == 1;
+}
+
+/* Waits for the end of the connection and for nothing else; then looks once for the message,
+ * at the channel of completions if `armed`, and in the queue. */
+static void expect_last(uint16_t port, bool armed)
+{
+	static char bytes[LAST_BYTES];
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *id = cm_caller(ch, RDMA_PS_TCP, port);
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	cm_qp(id);
+	mr = rdma_reg_msgs(id, bytes, sizeof(bytes));
+	CHECK(mr && rdma_post_recv(id, NULL, bytes, sizeof(bytes), mr) == 0);
+	if (armed)
+		CHECK(ibv_req_notify_cq(id->recv_cq, 0) == 0);
+	CHECK(rdma_connect(id, &param) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	CHECK(is_readable(ch->fd, SOON_MS));
+	CHECK(!armed || is_readable(id->recv_cq_channel->fd, 0));
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	CHECK(ibv_poll_cq(id->recv_cq, 1, &wc) == 1);
+	CHECK(wc.status == IBV_WC_SUCCESS);
+	CHECK(rdma_dereg_mr(mr) == 0);
+	cm_id_free(id);
+	rdma_destroy_event_channel(ch);
+}
+
+static void the_last_message_is_there_before_the_disconnect(void)
+{
+	struct cm_child child = cm_fork(send_last, LAST_ROUNDS);
+	uint16_t port = port_of(&child);
+
+	for (int i = 0; i < LAST_ROUNDS; i++)
+		expect_last(port, i % 4 < 3);
+	cm_child_join(&child);
+}
+
+static void the_last_message_of_a_peer_is_there_before_its_end(void)
+{
+	for (int i = 0; i < LAST_ROUNDS / 4; i++) {
+		struct cm_child child = cm_fork(send_last, 0);
+
+		expect_last(port_of(&child), i % 4 < 3);
+		cm_child_kill(&child);
+	}
+}
+
 CM_MAIN(CASE(a_killed_peer_ends_the_connection_soon),
 	CASE(a_listener_killed_before_it_answers_is_unreachable),
 	CASE(a_caller_killed_between_reply_and_ready_fails_the_accept),
 	CASE(another_user_is_refused),
-	CASE(death_wakes_a_program_that_polls_the_channel))
+	CASE(death_wakes_a_program_that_polls_the_channel),
+	CASE(the_last_message_is_there_before_the_disconnect),
+	CASE(the_last_message_of_a_peer_is_there_before_its_end))
