@@ -408,8 +408,7 @@ static const char *parse_word(const char *at, const char *end, bool negative,
 	return at + (len >= 8 && !strncasecmp(at, "infinity", 8) ? 8 : 3);
 }
 
-/* Optional exponent at `p`; adds it to *q. A lone "e" is not part of it. */
-static const char *parse_exponent(const char *p, const char *end, int *q)
+const char *num_parse_exponent(const char *p, const char *end, int *q)
 {
 	const char *s = p + 1;
 	bool negative;
@@ -462,7 +461,7 @@ const char *num_parse_double(const char *at, const char *end, double *value)
 	}
 	if (!digits)
 		return parse_word(start, end, negative, value);
-	p = parse_exponent(p, end, &q);
+	p = num_parse_exponent(p, end, &q);
 	if (!multiply(w, q, &v) ||
 	    (cut && (!multiply(w + 1, q, &above) || above != v))) {
 		if (!parse_exactly(start, p, &v))

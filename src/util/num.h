@@ -31,6 +31,11 @@ char *num_print_u64(char *at, uint64_t value);
 char *num_print_i64(char *at, int64_t value);
 /* Exactly nine digits; `nsec` below 1e9. */
 char *num_print_nsec(char *at, uint32_t nsec);
+/*
+ * A time as decimal seconds, "-1.500000000" for -2 s and 500000000 ns: `nsec` (below
+ * 1e9) counts forward from `sec`. At most 31 bytes.
+ */
+char *num_print_seconds(char *at, int64_t sec, uint32_t nsec);
 
 /*
  * All parsers read the longest number at `at`, before `end`, and return the
@@ -51,5 +56,24 @@ const char *num_parse_i64(const char *at, const char *end, int64_t *value);
  * than nine digits are cut.
  */
 const char *num_parse_fraction(const char *at, const char *end, uint32_t *nsec);
+
+/* An optional exponent, which is added to *exponent; returns `at` when there is none. A
+ * lone "e" is none. */
+const char *num_parse_exponent(const char *at, const char *end, int *exponent);
+
+/* A number of seconds: its sign, and its magnitude to the nanosecond. */
+struct num_seconds {
+	int negative;
+	uint64_t sec;
+	uint32_t nsec;
+};
+
+/*
+ * Decimal seconds with an optional sign, exact to the nanosecond; digits beyond are
+ * rounded, halves away from zero. With `loose` there may be an exponent, and digits may
+ * stand on one side of the point alone: "1.5e-3", ".5", "5.".
+ */
+const char *num_parse_seconds(const char *at, const char *end, int loose,
+			      struct num_seconds *v);
 
 #endif

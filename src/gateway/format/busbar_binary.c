@@ -161,8 +161,8 @@ static void put_sample(struct format *f, char *at, const struct sample *s,
 	bytes_put64(at + 16, flags & SAMPLE_HAS_SEQUENCE ? s->sequence : 0, swap);
 	bytes_put64(at + 24, origin ? (uint64_t)s->origin.tv_sec : 0, swap);
 	bytes_put64(at + 32, received ? (uint64_t)s->received.tv_sec : 0, swap);
-	bytes_put32(at + 40, origin ? bytes_nsec(s->origin) : 0, swap);
-	bytes_put32(at + 44, received ? bytes_nsec(s->received) : 0, swap);
+	bytes_put32(at + 40, origin ? sample_time_nsec(s->origin) : 0, swap);
+	bytes_put32(at + 44, received ? sample_time_nsec(s->received) : 0, swap);
 	bytes_put32(at + 48, length, swap);
 	bytes_put32(at + 52, layout_of(&b->written, signals, length), swap);
 	copy_values(at + SAMPLE_SIZE, (const char *)s->data, length, signals);

@@ -21,6 +21,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "gateway/sample/time.h"
+
 /* Time, offset, sequence and separators. */
 #define HEAD_MAX 128
 /* A header line whose quotes are not closed within so many bytes is none. */
@@ -66,8 +68,9 @@ static char *print_head(const struct format *f, char *at, const struct sample *s
 	bool has_origin = f->ts_origin && (s->flags & SAMPLE_HAS_ORIGIN);
 
 	if (has_origin) {
-		at = text_print_time(at, s->origin);
-		at[-10] = f->separator; /* was the point */
+		at = num_print_i64(at, s->origin.tv_sec);
+		*at++ = f->separator;
+		at = num_print_nsec(at, sample_time_nsec(s->origin));
 	} else {
 		memcpy(at, "nan", 3);
 		at[3] = f->separator;
@@ -385,11 +388,8 @@ static int scan_time(struct format *f, struct text field, struct sample *s)
 
 	s->flags |= SAMPLE_HAS_ORIGIN;
 	if (!csv->time_format) {
-		if (text_scan_time(field, &s->origin) == field.end)
+		if (text_scan_time(field, true, &s->origin) == field.end)
 			return 0;
-		s->origin = (struct timespec){ 0, 0 };
-		if (text_scan_offset(field, s->origin, &s->origin) == field.end)
-			return 0; /* 1.5e-3 */
 		return text_fail_at(f, "time", field,
 				    "is no number of seconds; set time_format, "
 				    "or time_column = \"none\"");

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gateway/sample/time.h"
+
 static const struct config_key json_keys[] = { JSON_STYLE_KEYS };
 
 static void put_time(struct json_out *o, struct timespec t)
@@ -21,7 +23,7 @@ static void put_time(struct json_out *o, struct timespec t)
 	json_out_item(o);
 	json_out_i64(o, t.tv_sec);
 	json_out_item(o);
-	json_out_i64(o, t.tv_nsec);
+	json_out_i64(o, sample_time_nsec(t));
 	json_out_close(o, ']');
 }
 
@@ -201,7 +203,7 @@ const struct format_type format_json = {
 		.flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
 			 SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA |
 			 SAMPLE_NEW_FRAME | SAMPLE_NEW_SIMULATION,
-		.real_bits = 64, .integer_bits = 64, .sequence_bits = 63,
+		.real_bits = 64, .integer_bits = 64, .sequence_bits = 64,
 		.seconds_bits = 63, .time_step_ns = 1,
 	},
 	.size = sizeof(struct json_style),

@@ -10,6 +10,9 @@
  *   Value     { oneof double f = 1, int64 i = 2, bool b = 3, Complex z = 4 }
  *   Complex   { float real = 1, imag = 2 }
  *
+ * Seconds are written as 64 bits, which a reader of that schema cuts to 32: a time
+ * before 1970 or after 2106 comes back only here.
+ *
  * Coded by hand: libraries that build such messages allocate each value, which
  * the data path must not, and the wire is simple. As a message is nothing but
  * its fields, one behind the other, a file of many messages is one message too:
@@ -72,7 +75,7 @@ static char *put_varint(char *at, uint64_t v)
 
 static unsigned time_size(struct timespec t)
 {
-	return 2 + varint_size((uint32_t)t.tv_sec) + varint_size(bytes_nsec(t));
+	return 2 + varint_size((uint64_t)t.tv_sec) + varint_size(sample_time_nsec(t));
 }
 
 static char *put_time(char *at, unsigned tag, struct timespec t)
@@ -80,9 +83,9 @@ static char *put_time(char *at, unsigned tag, struct timespec t)
 	*at++ = (char)tag;
 	*at++ = (char)time_size(t);
 	*at++ = TAG_SEC;
-	at = put_varint(at, (uint32_t)t.tv_sec);
+	at = put_varint(at, (uint64_t)t.tv_sec);
 	*at++ = TAG_NSEC;
-	return put_varint(at, bytes_nsec(t));
+	return put_varint(at, sample_time_nsec(t));
 }
 
 /* Bytes of a Value, without its tag and length. */
@@ -278,7 +281,7 @@ static bool take_time(const struct field *message, struct timespec *t)
 		if (!at)
 			return false;
 		if (field.tag == TAG_SEC)
-			sec = (uint32_t)field.number;
+			sec = field.number;
 		else if (field.tag == TAG_NSEC)
 			nsec = field.number;
 	}
@@ -487,7 +490,7 @@ const struct format_type format_protobuf = {
 			 SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA |
 			 SAMPLE_NEW_FRAME,
 		.real_bits = 64, .integer_bits = 64, .sequence_bits = 64,
-		.seconds_bits = 32, .time_step_ns = 1,
+		.seconds_bits = 63, .time_step_ns = 1,
 	},
 	.print = protobuf_print,
 	.scan = protobuf_scan,

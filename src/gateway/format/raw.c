@@ -220,7 +220,7 @@ static char *put_fake(const struct format *f, char *at, const struct sample *s)
 	at += r->width;
 	put_integer(at, origin ? (uint64_t)s->origin.tv_sec : 0, r->width, r->swap);
 	at += r->width;
-	put_integer(at, origin ? bytes_nsec(s->origin) : 0, r->width, r->swap);
+	put_integer(at, origin ? sample_time_nsec(s->origin) : 0, r->width, r->swap);
 	return at + r->width;
 }
 

@@ -174,7 +174,7 @@ static inline void put_head(const struct format *f, char *at,
 	bytes_put16(at + 2, (uint16_t)length, swap);
 	bytes_put32(at + 4, sequence ? (uint32_t)s->sequence : 0, swap);
 	bytes_put32(at + 8, origin ? (uint32_t)s->origin.tv_sec : 0, swap);
-	bytes_put32(at + 12, origin ? bytes_nsec(s->origin) : 0, swap);
+	bytes_put32(at + 12, origin ? sample_time_nsec(s->origin) : 0, swap);
 }
 
 /* 0, or -ENOTSUP for a type that has no place in a message. */

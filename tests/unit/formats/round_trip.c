@@ -266,7 +266,7 @@ static void plain_recordings_name_their_columns(void **state)
 		{ "{ \"type\": \"csv\", \"columns\": \"plain\", \"time_column\": \"z\", \"time_format\": \"%d-%b-%Y %H:%M:%S\" }",
 		  "x,y,z\n1,\"2\",28-Apr-2025 11:00:02\n", 2, 1745838002, 0 },
 		{ "{ \"type\": \"csv\", \"columns\": \"plain\", \"time_column\": \"0\", \"header\": false }",
-		  "-1.5,2,3\n", 2, -1, 500000000 },
+		  "-1.5,2,3\n", 2, -2, 500000000 },
 	};
 	struct setup t;
 

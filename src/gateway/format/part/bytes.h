@@ -14,6 +14,7 @@
 
 #include "gateway/plugin/format.h"
 #include "gateway/format/part/text.h"
+#include "gateway/sample/time.h"
 
 #define BYTES_HOST_IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
@@ -73,12 +74,6 @@ static inline double bytes_to_double(uint64_t bits)
 
 	memcpy(&v, &bits, sizeof(v));
 	return v;
-}
-
-/* What a peer sent may be no proper time: its nanoseconds are not passed on. */
-static inline uint32_t bytes_nsec(struct timespec t)
-{
-	return t.tv_nsec >= 0 && t.tv_nsec < 1000000000 ? (uint32_t)t.tv_nsec : 0;
 }
 
 /* What a format found at a place of the input. */

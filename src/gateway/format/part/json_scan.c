@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "util/clock.h"
+#include "gateway/sample/time.h"
 
 /* Characters between objects: blanks, and the parts of arrays. */
 static bool is_between(char c)
@@ -299,6 +299,7 @@ int json_take_ms(struct format *f, const json_t *v, const char *what,
 		 struct timespec *t)
 {
 	double real = json_number_value(v);
+	struct timespec whole = { .tv_sec = (time_t)floor(fmax(-1e12, fmin(real / 1e3, 1e12))) };
 	json_int_t ms = json_integer_value(v);
 
 	if (json_is_integer(v)) {
@@ -308,14 +309,18 @@ int json_take_ms(struct format *f, const json_t *v, const char *what,
 	}
 	if (!json_is_real(v) || !(fabs(real) < 1e15))
 		return text_fail(f, "%s is no number of milliseconds", what);
-	t->tv_sec = (time_t)floor(real / 1e3);
-	t->tv_nsec = (long)((real - (double)t->tv_sec * 1e3) * 1e6);
-	t->tv_nsec = MIN(MAX(t->tv_nsec, 0L), (long)NSEC_PER_SEC - 1);
+	/* The nanoseconds are rounded, and may make a whole second. */
+	real = (real - floor(real / 1e3) * 1e3) * 1e6;
+	*t = sample_time_add_ns(whole, llround(real));
 	return 0;
 }
 
 int64_t json_ms_of(struct timespec t)
 {
-	/* Wraps for times that no calendar has. */
-	return (int64_t)((uint64_t)t.tv_sec * 1000 + (uint64_t)(t.tv_nsec / 1000000));
+	int64_t ms;
+
+	if (__builtin_mul_overflow(t.tv_sec, 1000, &ms) ||
+	    __builtin_add_overflow(ms, sample_time_nsec(t) / 1000000, &ms))
+		return t.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ms;
 }

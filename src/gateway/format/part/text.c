@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -233,108 +234,68 @@ const char *text_value_problem(enum signal_type type)
 	return "has an unknown type";
 }
 
-/* A peer may send an invalid time, of which nothing else is printed. */
-static struct timespec normalised(struct timespec t)
-{
-	if (unlikely(t.tv_nsec < 0 || t.tv_nsec >= (long)NSEC_PER_SEC))
-		t.tv_nsec = 0;
-	return t;
-}
-
 char *text_print_time(char *at, struct timespec t)
 {
-	t = normalised(t);
-	at = num_print_i64(at, t.tv_sec);
-	*at++ = '.';
-	return num_print_nsec(at, (uint32_t)t.tv_nsec);
+	return num_print_seconds(at, t.tv_sec, sample_time_nsec(t));
 }
 
 char *text_print_offset(char *at, struct timespec from, struct timespec to)
 {
 	/* Seconds wrap like unsigned numbers, back again when they are read. */
-	int64_t sec;
-	int64_t nsec;
+	int64_t sec = (int64_t)((uint64_t)to.tv_sec - (uint64_t)from.tv_sec);
+	int64_t nsec = (int64_t)sample_time_nsec(to) - sample_time_nsec(from);
 
-	from = normalised(from);
-	to = normalised(to);
-	sec = (int64_t)((uint64_t)to.tv_sec - (uint64_t)from.tv_sec);
-	nsec = to.tv_nsec - from.tv_nsec;
 	if (nsec < 0) {
 		sec = (int64_t)((uint64_t)sec - 1);
 		nsec += (int64_t)NSEC_PER_SEC;
 	}
-	*at++ = sec < 0 ? '-' : '+';
-	if (sec < 0 && nsec > 0) { /* -2 s + 0.3 s is -1.7 s */
-		sec++;
-		nsec = (int64_t)NSEC_PER_SEC - nsec;
-	}
-	at = num_print_u64(at, sec < 0 ? -(uint64_t)sec : (uint64_t)sec);
-	*at++ = '.';
-	return num_print_nsec(at, (uint32_t)nsec);
+	if (sec >= 0)
+		*at++ = '+';
+	return num_print_seconds(at, sec, (uint32_t)nsec);
 }
 
-const char *text_scan_time(struct text piece, struct timespec *t)
+const char *text_scan_time(struct text piece, bool loose, struct timespec *t)
 {
-	uint32_t nsec = 0;
-	int64_t sec;
-	const char *at = num_parse_i64(piece.at, piece.end, &sec);
+	struct num_seconds v;
+	const char *at = num_parse_seconds(piece.at, piece.end, loose, &v);
+	/* -1.5 s is 0.5 s after second -2. */
+	bool borrows = at && v.negative && v.nsec;
 
-	if (!at)
+	if (!at || v.sec > (uint64_t)INT64_MAX + v.negative - borrows)
 		return NULL;
-	if (at < piece.end && *at == '.') {
-		at = num_parse_fraction(at + 1, piece.end, &nsec);
-		if (!at)
-			return NULL;
-	}
-	*t = (struct timespec){ .tv_sec = sec, .tv_nsec = nsec };
+	v.sec += borrows;
+	*t = (struct timespec){
+		.tv_sec = (time_t)(v.negative ? -v.sec : v.sec),
+		.tv_nsec = (long)(borrows ? NSEC_PER_SEC - v.nsec : v.nsec),
+	};
 	return at;
 }
 
-static struct timespec time_add(struct timespec t, bool negative, uint64_t sec,
-				uint32_t nsec)
+/* Seconds wrap; what text_print_offset() printed gives the time that it was. */
+static struct timespec time_add(struct timespec t, const struct num_seconds *v)
 {
-	if (negative) {
-		t.tv_sec = (time_t)((uint64_t)t.tv_sec - sec);
-		t.tv_nsec -= nsec;
-		if (t.tv_nsec < 0) {
-			t.tv_nsec += (long)NSEC_PER_SEC;
-			t.tv_sec = (time_t)((uint64_t)t.tv_sec - 1);
-		}
-	} else {
-		t.tv_sec = (time_t)((uint64_t)t.tv_sec + sec);
-		t.tv_nsec += nsec;
-		if (t.tv_nsec >= (long)NSEC_PER_SEC) {
-			t.tv_nsec -= (long)NSEC_PER_SEC;
-			t.tv_sec = (time_t)((uint64_t)t.tv_sec + 1);
-		}
+	uint64_t sec = (uint64_t)t.tv_sec + (v->negative ? -v->sec : v->sec);
+	int64_t nsec = (int64_t)sample_time_nsec(t) +
+		       (v->negative ? -(int64_t)v->nsec : (int64_t)v->nsec);
+
+	if (nsec < 0) {
+		nsec += (int64_t)NSEC_PER_SEC;
+		sec--;
+	} else if (nsec >= (int64_t)NSEC_PER_SEC) {
+		nsec -= (int64_t)NSEC_PER_SEC;
+		sec++;
 	}
-	return t;
+	return (struct timespec){ .tv_sec = (time_t)sec, .tv_nsec = (long)nsec };
 }
 
 const char *text_scan_offset(struct text piece, struct timespec from,
 			     struct timespec *to)
 {
-	bool negative = piece.at < piece.end && *piece.at == '-';
-	const char *at = piece.at + (piece.at < piece.end &&
-				     (*piece.at == '-' || *piece.at == '+'));
-	uint32_t nsec = 0;
-	uint64_t sec;
-	double v;
+	struct num_seconds v;
+	const char *at = num_parse_seconds(piece.at, piece.end, true, &v);
 
-	at = num_parse_u64(at, piece.end, &sec);
-	if (at && at < piece.end && *at == '.')
-		at = num_parse_fraction(at + 1, piece.end, &nsec);
-	if (!at)
-		return NULL;
-	if (at < piece.end && (*at == 'e' || *at == 'E')) {
-		at = num_parse_double(piece.at, piece.end, &v);
-		if (!at || !(fabs(v) < 9e9)) /* 285 years: fits int64_t in ns */
-			return NULL;
-		sec = (uint64_t)llround(fabs(v) * 1e9);
-		nsec = (uint32_t)(sec % NSEC_PER_SEC);
-		sec /= NSEC_PER_SEC;
-	}
-	*to = time_add(from, negative, sec, nsec);
+	if (at)
+		*to = time_add(from, &v);
 	return at;
 }
 

@@ -103,17 +103,17 @@ bool text_scan_value(struct text piece, enum signal_type type,
 /* What to say about a piece that is none: "is not a real number". */
 const char *text_value_problem(enum signal_type type);
 
-/* "1700000000.000000005"; at most 32 bytes. */
+/* "1700000000.000000005", "-0.500000000"; at most 32 bytes. */
 char *text_print_time(char *at, struct timespec t);
 /* The difference in seconds with nine digits, sign always; at most 32 bytes. */
 char *text_print_offset(char *at, struct timespec from, struct timespec to);
 
-/* Decimal seconds; returns the position behind, NULL when there are none. */
-const char *text_scan_time(struct text piece, struct timespec *t);
 /*
- * A signed number of seconds (an exponent is allowed) added to `from`. Exact
- * when written without exponent, else rounded to nanoseconds.
+ * Decimal seconds, also negative ones (before 1970); returns the position behind, NULL
+ * when there are none or they are out of range. `loose` as in num_parse_seconds().
  */
+const char *text_scan_time(struct text piece, bool loose, struct timespec *t);
+/* A signed number of seconds (an exponent is allowed) added to `from`. */
 const char *text_scan_offset(struct text piece, struct timespec from,
 			     struct timespec *to);
 
