@@ -144,7 +144,7 @@ const struct format_type format_json_reserve = {
 		.types = FORMAT_ALL_TYPES,
 		.flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
 			 SAMPLE_HAS_DATA,
-		.real_bits = 64, .integer_bits = 64, .sequence_bits = 63,
+		.real_bits = 64, .integer_bits = 64, .sequence_bits = 64,
 		.seconds_bits = 53, .time_step_ns = 1000000,
 	},
 	.size = sizeof(struct json_style),

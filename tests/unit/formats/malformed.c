@@ -2,6 +2,8 @@
 /* Malformed lines are refused with a reason, and reading goes on behind them. */
 #include "samples.h"
 
+#include <math.h>
+
 static const struct {
 	const char *format, *line, *reason;
 } cases[] = {
@@ -110,11 +112,90 @@ static void a_missing_time_column_is_refused_for_every_line(void **state)
 	drop_format(&m);
 }
 
+/* Numbers beyond 64 bits in a real signal, in each JSON format; the sample is kept. */
+static void numbers_too_large_for_an_integer_are_real_ones(void **state)
+{
+	static const struct { const char *number; double value; } numbers[] = {
+		{ "9223372036854775807", 9223372036854775807.0 },
+		{ "9223372036854775808", 9223372036854775808.0 },
+		{ "-9223372036854775808", -9223372036854775808.0 },
+		{ "-9223372036854775809", -9223372036854775809.0 },
+		{ "18446744073709551615", 18446744073709551615.0 },
+		{ "123456789012345678901234567890", 123456789012345678901234567890.0 },
+		{ "-1e22", -1e22 }, { "1e308", 1e308 }, { "5e-324", 5e-324 },
+		{ "1e-400", 0 }, { "1e400", HUGE_VAL }, { "-1.5E+999", -HUGE_VAL },
+	};
+	static const struct { const char *format, *before, *behind; } formats[] = {
+		{ "json", "{\"data\": [1, ", "]}" },
+		{ "json", "{\"unknown\": {\"a\\\"1e999\": 1e999}, \"data\": [1, ", "]}" },
+		{ "json.kafka", "{\"payload\": {\"signal0\": 1, \"signal1\": ", "}}" },
+		{ "json.edgeflex", "{\"signal0\": 1, \"signal1\":", "}" },
+		{ "json.reserve", "{\"measurements\": [{\"name\": \"signal0\", \"value\": 1},"
+		  "{\"name\": \"signal1\", \"value\": ", "}]}" },
+		{ "value", "", "\n" },
+		{ "iotagent_ul", "signal0|1|signal1|", "\n" },
+		{ "csv", "1,2,nan,3,1,", "\n" },
+		{ "villas.human", "1.5 1 ", "\n" },
+	};
+	struct signal_list *l = signal_list_new(2, SIGNAL_FLOAT);
+	struct pool pool;
+	struct sample *s;
+
+	assert_int_equal(pool_init(&pool, 1, 4, &memory_heap), 0);
+	s = make_sample(&pool);
+	for (size_t k = 0; k < ARRAY_SIZE(formats); k++)
+		for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+			char config[64], text[256];
+			struct made_format m;
+
+			snprintf(config, sizeof(config), "{ \"type\": \"%s\" }", formats[k].format);
+			snprintf(text, sizeof(text), "%s%s%s", formats[k].before,
+				 numbers[i].number, formats[k].behind);
+			m = make_format(config, l);
+			if (scan_text(m.format, text, s) != 1)
+				fail_msg("%s: %s", text, format_error(m.format));
+			if (s->data[s->length - 1].f != numbers[i].value)
+				fail_msg("%s is %g", text, s->data[s->length - 1].f);
+			drop_format(&m);
+		}
+	sample_put(s);
+	assert_int_equal(pool_destroy(&pool), 0);
+	signal_list_put(l);
+}
+
+static void a_sequence_number_of_64_bits_is_read(void **state)
+{
+	static const char *const texts[] = {
+		"{\"sequence\": 18446744073709551615}",
+		"{\"sequence\": 18446744073709551615, \"x\": 1}",
+	};
+	struct made_format m = make_format("{ \"type\": \"json\" }", NULL);
+	struct pool pool;
+	struct sample *s;
+
+	assert_int_equal(pool_init(&pool, 1, 4, &memory_heap), 0);
+	s = make_sample(&pool);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		s->sequence = 0;
+		assert_int_equal(scan_text(m.format, texts[i], s), 1);
+		assert_true(s->sequence == UINT64_MAX);
+	}
+	/* For an integer signal and a time it stays an error, of this sample alone. */
+	assert_int_equal(scan_text(m.format, "{\"ts\": {\"origin\": [9223372036854775808, 0]}}", s),
+			 -EBADMSG);
+	assert_int_equal(scan_text(m.format, "{\"sequence\": 18446744073709551616}", s), -EBADMSG);
+	sample_put(s);
+	assert_int_equal(pool_destroy(&pool), 0);
+	drop_format(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(malformed_lines_are_refused_with_a_reason),
 		cmocka_unit_test(reading_goes_on_behind_a_malformed_line),
+		cmocka_unit_test(numbers_too_large_for_an_integer_are_real_ones),
+		cmocka_unit_test(a_sequence_number_of_64_bits_is_read),
 		cmocka_unit_test(a_missing_time_column_is_refused_for_every_line),
 	};
 

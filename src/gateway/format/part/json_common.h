@@ -93,6 +93,13 @@ void json_out_pairs(struct json_out *o, const struct sample *s,
 		    const struct json_extra *extras, unsigned count,
 		    bool extras_first);
 
+/* As json_loadb(), but a number that is too large for jansson is no error: such numbers
+ * are values that only the two functions below understand. */
+json_t *json_large_load(const char *at, size_t len, json_error_t *err);
+/* The nearest double, or infinity. */
+bool json_large_real(const json_t *v, double *out);
+bool json_large_u64(const json_t *v, uint64_t *out);
+
 /* Writes one sample as an object. */
 typedef void (*json_print_fn)(struct json_out *o, const struct sample *s);
 

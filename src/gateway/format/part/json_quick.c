@@ -8,7 +8,6 @@
  */
 #include "gateway/format/part/json_common.h"
 
-#include <math.h>
 #include <string.h>
 
 struct cursor {
@@ -91,6 +90,15 @@ static bool take_i64(struct cursor *c, int64_t *v)
 	       num_parse_i64(number.at, number.end, v) == number.end;
 }
 
+static bool take_u64(struct cursor *c, uint64_t *v)
+{
+	struct text number;
+	bool whole;
+
+	return take_number(c, &number, &whole) && whole &&
+	       num_parse_u64(number.at, number.end, v) == number.end;
+}
+
 static bool take_real(struct cursor *c, double *v)
 {
 	struct text number;
@@ -99,14 +107,11 @@ static bool take_real(struct cursor *c, double *v)
 
 	if (!take_number(c, &number, &whole))
 		return false;
-	if (whole) {
-		if (num_parse_i64(number.at, number.end, &integer) != number.end)
-			return false;
+	if (whole && num_parse_i64(number.at, number.end, &integer) == number.end) {
 		*v = (double)integer;
 		return true;
 	}
-	return num_parse_double(number.at, number.end, v) == number.end &&
-	       isfinite(*v);
+	return num_parse_double(number.at, number.end, v) == number.end;
 }
 
 static bool take_value(struct cursor *c, enum signal_type type,
@@ -188,7 +193,6 @@ bool json_take_quick(struct format *f, struct text object, struct sample *s)
 {
 	struct cursor c = { object.at, object.end };
 	bool ts = false, data = false;
-	int64_t sequence;
 
 	s->flags = 0;
 	s->length = 0;
@@ -201,9 +205,8 @@ bool json_take_quick(struct format *f, struct text object, struct sample *s)
 				return false;
 		} else if (!(s->flags & SAMPLE_HAS_SEQUENCE) &&
 			   TAKE_KEY(&c, "sequence")) {
-			if (!take_i64(&c, &sequence) || sequence < 0)
+			if (!take_u64(&c, &s->sequence))
 				return false;
-			s->sequence = (uint64_t)sequence;
 			s->flags |= SAMPLE_HAS_SEQUENCE;
 		} else if (!data && TAKE_KEY(&c, "data")) {
 			data = true;

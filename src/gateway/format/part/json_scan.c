@@ -99,7 +99,7 @@ static int take_object(struct format *f, json_quick_fn quick, json_take_fn take,
 
 	if (quick && quick(f, (struct text){ at, at + len }, s))
 		return 0;
-	object = json_loadb(at, len, 0, &err);
+	object = json_large_load(at, len, &err);
 	if (!object)
 		return text_fail(f, "not JSON: %s", err.text);
 	s->signals = f->signals->count ? f->signals : NULL;
@@ -192,6 +192,8 @@ static bool take_real(const json_t *v, double *out)
 		*out = NAN;
 		return true;
 	}
+	if (unlikely(json_large_real(v, out)))
+		return true;
 	text = json_string_value(v);
 	return text && !(*text >= '0' && *text <= '9') &&
 	       num_parse_double(text, text + strlen(text), out) ==
@@ -289,8 +291,10 @@ int json_take_pair(struct format *f, const char *key, const json_t *v,
 int json_take_u64(struct format *f, const json_t *v, const char *what,
 		  uint64_t *out)
 {
+	if (unlikely(json_large_u64(v, out)))
+		return 0;
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
-		return text_fail(f, "%s is not a positive integer", what);
+		return text_fail(f, "%s is not a positive integer of 64 bits", what);
 	*out = (uint64_t)json_integer_value(v);
 	return 0;
 }
