@@ -12,6 +12,7 @@
 
 #include "cli/tool_stream.h"
 #include "gateway/sample/signals.h"
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -92,9 +93,7 @@ static bool values_differ(enum signal_type type, const union signal_data *a,
 static bool times_differ(const struct sample *a, const struct sample *b,
 			 double epsilon, bool strict)
 {
-	double seconds = (double)(b->origin.tv_sec - a->origin.tv_sec);
-	double rest = (double)(b->origin.tv_nsec - a->origin.tv_nsec) * 1e-9;
-	double later = seconds + rest;
+	double later = (double)sample_time_since_ns(b->origin, a->origin) * 1e-9;
 
 	return (strict ? fabs(later) : later) > epsilon;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 
@@ -160,6 +161,8 @@ static bool same_values(struct match *m, const struct delivery_sample *a,
 static bool same_origin(struct match *m, const struct delivery_sample *a,
 			const struct delivery_sample *b)
 {
+	char sent[SAMPLE_TIME_TEXT], received[SAMPLE_TIME_TEXT];
+
 	if (!((a->flags ^ b->flags) & SAMPLE_HAS_ORIGIN) &&
 	    (!(a->flags & SAMPLE_HAS_ORIGIN) ||
 	     (a->origin.tv_sec == b->origin.tv_sec &&
@@ -167,10 +170,9 @@ static bool same_origin(struct match *m, const struct delivery_sample *a,
 		return true;
 	if (shall_show(m))
 		fprintf(m->o->differences,
-			"sequence %ju: origin was sent as %jd.%09ld, received as %jd.%09ld\n",
-			(uintmax_t)a->sequence, (intmax_t)a->origin.tv_sec,
-			a->origin.tv_nsec, (intmax_t)b->origin.tv_sec,
-			b->origin.tv_nsec);
+			"sequence %ju: origin was sent as %s, received as %s\n",
+			(uintmax_t)a->sequence, sample_time_print(sent, a->origin),
+			sample_time_print(received, b->origin));
 	return false;
 }
 
@@ -180,8 +182,7 @@ static void compare_pair(struct match *m, const struct delivery_sample *a,
 	m->r->matched++;
 	if (a->flags & b->flags & SAMPLE_HAS_RECEIVED)
 		m->service_ns[m->r->service_count++] =
-			(int64_t)(timespec_to_ns(b->received) -
-				  timespec_to_ns(a->received));
+			sample_time_since_ns(b->received, a->received);
 	if (!m->o->ignore_values && !same_values(m, a, b))
 		m->r->values_differ++;
 	if (!m->o->ignore_times && !same_origin(m, a, b))
@@ -251,8 +252,7 @@ static int measure_latency(const struct delivery_samples *l,
 		const struct delivery_sample *s = &l->samples[i];
 
 		if ((s->flags & both) == both)
-			ns[n++] = (int64_t)(timespec_to_ns(s->received) -
-					    timespec_to_ns(s->origin));
+			ns[n++] = sample_time_since_ns(s->received, s->origin);
 	}
 	r->latency_count = n;
 	percentiles(ns, n, r->latency_ns);

@@ -12,6 +12,7 @@
 #include "gateway/part/reader.h"
 #include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -182,8 +183,8 @@ static double seconds_between(int64_t from, int64_t to)
 static int add_sample(struct samples *s, const struct sample *smp)
 {
 	bool received = smp->flags & SAMPLE_HAS_RECEIVED;
-	int64_t origin = (int64_t)timespec_to_ns(smp->origin);
-	int64_t at = received ? (int64_t)timespec_to_ns(smp->received) : origin;
+	int64_t origin = sample_time_to_ns(smp->origin);
+	int64_t at = received ? sample_time_to_ns(smp->received) : origin;
 
 	if (make_room(s))
 		return -ENOMEM;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "gateway/comtrade/comtrade.h"
+#include "gateway/sample/time.h"
 
 #define TOLERANCE_NS 500.0
 #define ELAPSED_MAX INT64_C(4000000000000000000)
@@ -19,6 +20,7 @@ void comtrade_recorder_init(struct comtrade_recorder *r,
 {
 	bool fine = cfg->revision >= 2013;
 
+	start_ns = MAX(start_ns, INT64_MIN + 1000);
 	/* Stamps count from the start as it is written. */
 	if (!fine)
 		start_ns -= (start_ns % 1000 + 1000) % 1000;
@@ -44,7 +46,7 @@ struct comtrade_row comtrade_recorder_next(struct comtrade_recorder *r,
 					   int64_t origin_ns)
 {
 	struct comtrade_row row = { .has_number = true, .has_stamp = true };
-	int64_t elapsed = (int64_t)((uint64_t)origin_ns - (uint64_t)r->start_ns);
+	int64_t elapsed = sample_time_sum_ns(origin_ns, -r->start_ns);
 	double n = (double)r->rows;
 
 	/* A sample may have any time. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define LOG_ROOM "gateway/comtrade"
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -292,9 +293,9 @@ size_t comtrade_writer_head(struct comtrade_writer *w, const struct format *f,
 static int64_t time_of(struct comtrade_writer *w, const struct sample *s)
 {
 	if (s->flags & SAMPLE_HAS_ORIGIN)
-		return (int64_t)timespec_to_ns(s->origin);
+		return sample_time_to_ns(s->origin);
 	if (s->flags & SAMPLE_HAS_RECEIVED)
-		return (int64_t)timespec_to_ns(s->received);
+		return sample_time_to_ns(s->received);
 	if (!w->warned_time)
 		log_warn("samples without time are recorded with that of their writing");
 	w->warned_time = true;

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "gateway/base/nearest.h"
+#include "gateway/sample/time.h"
 #include "util/log.h"
 
 struct place {
@@ -107,7 +108,7 @@ err_context:
 static void emit(struct digest *d)
 {
 	unsigned char value[EVP_MAX_MD_SIZE];
-	char line[256 + 2 * EVP_MAX_MD_SIZE];
+	char line[256 + 2 * EVP_MAX_MD_SIZE], first[SAMPLE_TIME_TEXT], last[SAMPLE_TIME_TEXT];
 	unsigned len = 0;
 	int n;
 
@@ -116,10 +117,10 @@ static void emit(struct digest *d)
 		d->failed = true;
 		return;
 	}
-	n = snprintf(line, 256, "%lld.%09ld-%" PRIu64 " %lld.%09ld-%" PRIu64 " %.80s ",
-		     (long long)d->first.origin.tv_sec, d->first.origin.tv_nsec,
-		     d->first.sequence, (long long)d->last.origin.tv_sec,
-		     d->last.origin.tv_nsec, d->last.sequence, d->algorithm);
+	n = snprintf(line, 256, "%s-%" PRIu64 " %s-%" PRIu64 " %.80s ",
+		     sample_time_print(first, d->first.origin), d->first.sequence,
+		     sample_time_print(last, d->last.origin), d->last.sequence,
+		     d->algorithm);
 	for (unsigned i = 0; i < len; i++)
 		n += sprintf(line + n, "%02X", value[i]);
 	line[n++] = '\n';

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "gateway/sample/time.h"
 #include "util/bounded_write.h"
 #include "util/num.h"
 
@@ -104,14 +105,14 @@ static enum hook_verdict dump_process(struct hook *h, struct sample **smp)
 	struct dump *d = h->private_data;
 	const struct sample *s = *smp;
 	const struct signal_list *l = h->in_signals ?: s->signals;
+	char origin[SAMPLE_TIME_TEXT], received[SAMPLE_TIME_TEXT];
 	const char *between = "";
 	FILE *f = d->file;
 
 	pthread_mutex_lock(&d->lock);
-	fprintf(f, "%s: sequence %llu, origin %lld.%09ld, received %lld.%09ld, flags ",
-		h->owner, (unsigned long long)s->sequence,
-		(long long)s->origin.tv_sec, s->origin.tv_nsec,
-		(long long)s->received.tv_sec, s->received.tv_nsec);
+	fprintf(f, "%s: sequence %llu, origin %s, received %s, flags ", h->owner,
+		(unsigned long long)s->sequence, sample_time_print(origin, s->origin),
+		sample_time_print(received, s->received));
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		if (!(s->flags & flags[i].flag))
 			continue;

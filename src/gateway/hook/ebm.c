@@ -17,7 +17,7 @@
 
 #include "gateway/hook/part/pair.h"
 #include "gateway/sample/signals.h"
-#include "util/clock.h"
+#include "gateway/sample/time.h"
 #include "util/log.h"
 
 #define PHASES_MAX 4096
@@ -148,8 +148,7 @@ static bool power_of(const struct ebm *e, const struct hook *h,
 static void integrate(struct ebm *e, const struct hook *h,
 		      const struct sample *s, double power)
 {
-	int64_t step = (int64_t)(timespec_to_ns(s->origin) -
-				 timespec_to_ns(e->last));
+	int64_t step = sample_time_since_ns(s->origin, e->last);
 
 	if (unlikely(!isfinite(power)))
 		return;

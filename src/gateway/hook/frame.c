@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 
 enum trigger { SEQUENCE, TIMESTAMP };
@@ -43,7 +44,7 @@ struct frame {
 
 	uint64_t interval, offset; /* samples or ns */
 	bool seen;
-	uint64_t last;             /* sequence number or origin in ns */
+	int64_t frame;             /* number of that of the last sample */
 };
 
 extern const struct hook_type hook_frame;
@@ -191,15 +192,15 @@ static int frame_start(struct hook *h)
 	return 0;
 }
 
-/* Number of the frame. */
-static uint64_t number(const struct frame *f, uint64_t at)
+/* Number of the frame; frames before 1970 have negative ones. */
+static int64_t number(const struct frame *f, const struct sample *s)
 {
-	return (at + f->interval - f->offset) / f->interval;
-}
+	__int128 at = s->sequence, interval = (__int128)f->interval;
 
-static bool begins(const struct frame *f, uint64_t now)
-{
-	return !f->seen || number(f, f->last) != number(f, now);
+	if (f->trigger == TIMESTAMP)
+		at = (__int128)s->origin.tv_sec * SAMPLE_TIME_SECOND + s->origin.tv_nsec;
+	at -= (__int128)f->offset;
+	return (int64_t)(at / interval - (at % interval < 0));
 }
 
 static enum hook_verdict frame_process(struct hook *h, struct sample **smp)
@@ -207,14 +208,15 @@ static enum hook_verdict frame_process(struct hook *h, struct sample **smp)
 	struct frame *f = h->private_data;
 	const struct sample *s = *smp;
 	bool by_time = f->trigger == TIMESTAMP, begin;
-	uint64_t now = by_time ? timespec_to_ns(s->origin) : s->sequence;
+	int64_t frame;
 
 	if (!(s->flags & (by_time ? SAMPLE_HAS_ORIGIN : SAMPLE_HAS_SEQUENCE)))
 		return hook_fail(h, by_time ? "a sample without origin timestamp" :
 					      "a sample without sequence number");
-	begin = begins(f, now);
+	frame = number(f, s);
+	begin = !f->seen || f->frame != frame;
 	f->seen = true;
-	f->last = now;
+	f->frame = frame;
 	if (begin == !!(s->flags & SAMPLE_NEW_FRAME))
 		return HOOK_OK;
 	if (!hook_own_sample(smp))

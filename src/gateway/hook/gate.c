@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "util/clock.h"
+#include "gateway/sample/time.h"
 
 enum mode { ABOVE, BELOW, RISING_EDGE, FALLING_EDGE };
 static const char *const mode_names[] = { "above", "below", "rising_edge",
@@ -25,7 +25,7 @@ struct gate {
 	double previous;
 	bool seen, open;
 	int64_t left;       /* samples that still go through */
-	uint64_t opened_ns; /* origin of the sample that opened it */
+	struct timespec opened; /* origin of the sample that opened it */
 };
 
 extern const struct hook_type hook_gate;
@@ -103,7 +103,7 @@ static bool opens(const struct gate *g, double value)
  * at noon must not stay open when a replay is at morning again. */
 static bool stays_open(const struct gate *g, const struct sample *s)
 {
-	int64_t since = (int64_t)(timespec_to_ns(s->origin) - g->opened_ns);
+	int64_t since = sample_time_since_ns(s->origin, g->opened);
 
 	return g->left > 0 || ((s->flags & SAMPLE_HAS_ORIGIN) &&
 			       since < g->duration_ns && since > -g->duration_ns);
@@ -124,7 +124,7 @@ static enum hook_verdict gate_process(struct hook *h, struct sample **smp)
 	if (!g->open && opens(g, value)) {
 		g->open = true;
 		g->left = g->samples;
-		g->opened_ns = timespec_to_ns(s->origin);
+		g->opened = s->origin;
 	}
 	g->seen = true;
 	g->previous = value;

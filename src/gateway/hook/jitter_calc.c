@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -68,8 +69,7 @@ static enum hook_verdict jitter_calc_process(struct hook *h,
 	if (!(s->flags & SAMPLE_HAS_ORIGIN))
 		return HOOK_OK;
 	now = s->flags & SAMPLE_HAS_RECEIVED ? s->received : clock_realtime();
-	delay_us = (double)(now.tv_sec - s->origin.tv_sec) * 1e6 +
-		   (double)(now.tv_nsec - s->origin.tv_nsec) / 1e3;
+	delay_us = (double)sample_time_since_ns(now, s->origin) / 1e3;
 	if (j->count) {
 		last_us = j->delays_us[(j->next + WINDOW - 1) % WINDOW];
 		j->jitter_us += (fabs(delay_us - last_us) - j->jitter_us) / 16;

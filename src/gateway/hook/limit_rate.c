@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 
 enum mode { LOCAL, RECEIVED, ORIGIN };
@@ -17,7 +18,8 @@ struct limit_rate {
 	double rate;
 	int mode;
 
-	uint64_t period_ns, last_ns;
+	int64_t period_ns;
+	struct timespec last;
 	bool seen;
 };
 
@@ -36,7 +38,7 @@ static int limit_rate_parse(struct hook *h, struct config *c, json_t *cfg)
 {
 	struct limit_rate *l = h->private_data;
 
-	l->period_ns = l->rate > 0 ? (uint64_t)llround(1e9 / l->rate) : 0;
+	l->period_ns = l->rate > 0 ? llround(1e9 / l->rate) : 0;
 	return 0;
 }
 
@@ -56,28 +58,32 @@ static enum hook_verdict limit_rate_process(struct hook *h,
 {
 	struct limit_rate *l = h->private_data;
 	const struct sample *s = *smp;
-	uint64_t now_ns = 0;
+	struct timespec now = { 0 };
+	int64_t since_ns;
 
 	switch ((enum mode)l->mode) {
 	case LOCAL:
-		now_ns = clock_now_ns();
+		now = timespec_from_ns(clock_now_ns());
 		break;
 	case RECEIVED:
 		if (!(s->flags & SAMPLE_HAS_RECEIVED))
 			return hook_fail(h, "a sample without receive timestamp");
-		now_ns = timespec_to_ns(s->received);
+		now = s->received;
 		break;
 	case ORIGIN:
 		if (!(s->flags & SAMPLE_HAS_ORIGIN))
 			return hook_fail(h, "a sample without origin timestamp");
-		now_ns = timespec_to_ns(s->origin);
+		now = s->origin;
 		break;
 	}
-	/* Signed: what was overtaken on its way is early, too. */
-	if (l->seen && (int64_t)(now_ns - l->last_ns) < (int64_t)l->period_ns)
+	/* A sample that was overtaken on its way is early, too; a stamp much earlier
+	 * means that the clock was set, or that the last one was wrong. */
+	since_ns = sample_time_since_ns(now, l->last);
+	if (l->seen && since_ns < l->period_ns &&
+	    since_ns > -MAX(l->period_ns, SAMPLE_TIME_SECOND))
 		return HOOK_SKIP;
 	l->seen = true;
-	l->last_ns = now_ns;
+	l->last = now;
 	return HOOK_OK;
 }
 

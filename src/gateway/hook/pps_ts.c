@@ -21,10 +21,10 @@
 #include "gateway/hook/part/select.h"
 #include "gateway/hook/part/window.h"
 #include "gateway/sample/sequence.h"
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-#define SECOND INT64_C(1000000000)
 /* So many samples at once are not lost between two that come: the numbers begin
  * anew, or jump, and tell nothing of the time between. */
 #define STEP_MAX 1000000
@@ -52,7 +52,7 @@ struct pps {
 	uint64_t sequence;
 	bool seen, high;        /* a sample; above the threshold */
 	double period;          /* ns from sample to sample; 0: not known yet */
-	int64_t base_ns;        /* time of sample number base_sample, */
+	struct timespec base;   /* time of sample number base_sample, */
 	double base_part;       /* and what is left of a nanosecond */
 	uint64_t base_sample;
 };
@@ -148,16 +148,25 @@ static int64_t nearest_second(const struct sample *s)
 	struct timespec t = s->flags & SAMPLE_HAS_RECEIVED ? s->received :
 							     clock_realtime();
 
-	return t.tv_sec + (t.tv_nsec >= SECOND / 2);
+	return sample_time_add_ns(t, SAMPLE_TIME_SECOND / 2).tv_sec;
+}
+
+/* Nanoseconds from the base to sample number `sample`; limited to what 64 bits hold,
+ * because the seconds of two edges may be any. */
+static double since_base(const struct pps *p, uint64_t sample)
+{
+	double ns = (double)(sample - p->base_sample) * p->period + p->base_part;
+
+	return fmax(-9e18, fmin(ns, 9e18));
 }
 
 /* Moves the base of the timestamps to sample number `sample`. */
 static void move_base(struct pps *p, uint64_t sample)
 {
-	double ns = (double)(sample - p->base_sample) * p->period + p->base_part;
+	double ns = since_base(p, sample);
 	double whole = floor(ns);
 
-	p->base_ns += (int64_t)whole;
+	p->base = sample_time_add_ns(p->base, (int64_t)whole);
 	p->base_part = ns - whole;
 	p->base_sample = sample;
 }
@@ -173,20 +182,21 @@ static double measured_period(const struct pps *p, const struct edge *now)
 	then = &p->edges[(p->edge_count - back) % p->size];
 	if (now->second <= then->second || now->sample <= then->sample)
 		return 0;
-	return (double)(now->second - then->second) * 1e9 /
+	return ((double)now->second - (double)then->second) * 1e9 /
 	       (double)(now->sample - then->sample);
 }
 
 static void take_edge(struct pps *p, struct hook *h, const struct sample *s)
 {
 	struct edge now = { p->samples, nearest_second(s) };
+	const struct timespec whole = { .tv_sec = (time_t)now.second };
 	double measured = measured_period(p, &now);
 	bool running = p->edge_count && p->period > 0;
 
 	if (p->edge_count) {
 		int64_t last = p->edges[(p->edge_count - 1) % p->size].second;
 
-		if (now.second != last + 1)
+		if (last == INT64_MAX || now.second != last + 1)
 			log_warn("%s: hook pps_ts: the edge at second %lld follows the one at %lld",
 				 h->owner, (long long)now.second,
 				 (long long)last);
@@ -196,8 +206,7 @@ static void take_edge(struct pps *p, struct hook *h, const struct sample *s)
 		double error;
 
 		move_base(p, now.sample);
-		error = (double)(now.second * SECOND - p->base_ns) -
-			p->base_part;
+		error = (double)sample_time_since_ns(whole, p->base) - p->base_part;
 		/* That much is no drift: the clock or the pulse was wrong. */
 		if (fabs(error) < 0.5e9) {
 			if (measured > 0)
@@ -209,7 +218,7 @@ static void take_edge(struct pps *p, struct hook *h, const struct sample *s)
 	}
 	if (measured > 0)
 		p->period = measured;
-	p->base_ns = now.second * SECOND;
+	p->base = whole;
 	p->base_part = 0;
 	p->base_sample = now.sample;
 }
@@ -252,9 +261,7 @@ static enum hook_verdict pps_process(struct hook *h, struct sample **smp)
 	/* Numbers stay small, so that no rounding adds up. */
 	if (unlikely(p->samples - p->base_sample > STEP_MAX))
 		move_base(p, p->samples);
-	s->origin = timespec_from_ns((uint64_t)(p->base_ns +
-		llrint((double)(p->samples - p->base_sample) * p->period +
-		       p->base_part)));
+	s->origin = sample_time_add_ns(p->base, llrint(since_base(p, p->samples)));
 	s->flags |= SAMPLE_HAS_ORIGIN;
 	return HOOK_OK;
 }

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
+#include "gateway/sample/time.h"
 #include "util/log.h"
 
 struct held {
 	uint64_t epoch; /* restarts before it */
-	uint64_t origin_ns;
+	struct timespec origin;
 	struct sample *sample;
 };
 
@@ -80,7 +80,7 @@ static void reorder_ts_restart(struct hook *h)
 static bool later(const struct held *a, const struct held *b)
 {
 	return a->epoch != b->epoch ? a->epoch > b->epoch :
-				      a->origin_ns > b->origin_ns;
+				      sample_time_is_later(a->origin, b->origin);
 }
 
 static struct sample *take_oldest(struct reorder_ts *r)
@@ -95,7 +95,7 @@ static enum hook_verdict reorder_ts_process(struct hook *h,
 					    struct sample **smp)
 {
 	struct reorder_ts *r = h->private_data;
-	struct held new = { r->epoch, timespec_to_ns((*smp)->origin), *smp };
+	struct held new = { r->epoch, (*smp)->origin, *smp };
 	unsigned at = r->count;
 
 	/* From the end: mostly it is already the last one. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "util/clock.h"
+#include "gateway/sample/time.h"
 
 /* The short names are those of the code of VILLASnode, the long ones those of
  * its documents. */
@@ -41,22 +41,9 @@ static enum hook_verdict shift_ts_process(struct hook *h, struct sample **smp)
 	const struct shift_ts *k = h->private_data;
 	bool received = k->mode % 2;
 	struct timespec *t = received ? &(*smp)->received : &(*smp)->origin;
-	const int64_t second = (int64_t)NSEC_PER_SEC;
-	int64_t nsec;
 
-	if (!((*smp)->flags &
-	      (received ? SAMPLE_HAS_RECEIVED : SAMPLE_HAS_ORIGIN)))
-		return HOOK_OK;
-	nsec = t->tv_nsec + k->offset_ns % second;
-	t->tv_sec += k->offset_ns / second;
-	if (nsec < 0) {
-		nsec += second;
-		t->tv_sec--;
-	} else if (nsec >= second) {
-		nsec -= second;
-		t->tv_sec++;
-	}
-	t->tv_nsec = nsec;
+	if ((*smp)->flags & (received ? SAMPLE_HAS_RECEIVED : SAMPLE_HAS_ORIGIN))
+		*t = sample_time_add_ns(*t, k->offset_ns);
 	return HOOK_OK;
 }
 

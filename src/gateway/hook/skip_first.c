@@ -10,14 +10,15 @@
 #include <errno.h>
 #include <math.h>
 
-#include "util/clock.h"
+#include "gateway/sample/time.h"
 
 struct skip_first {
 	double seconds;
 	int64_t samples;
 
 	bool by_time, seen, done;
-	uint64_t first; /* origin in ns, or sequence number */
+	struct timespec first_time;
+	uint64_t first; /* sequence number */
 	uint64_t skipped; /* samples */
 };
 
@@ -58,13 +59,13 @@ static int skip_first_start(struct hook *h)
 	return 0;
 }
 
-/* The next one, which stands at `at`. */
-static bool is_among_the_first(struct skip_first *k, uint64_t at)
+static bool is_among_the_first(struct skip_first *k, const struct sample *s)
 {
-	uint64_t past = at < k->first ? 0 : at - k->first;
+	uint64_t past = s->sequence < k->first ? 0 : s->sequence - k->first;
 
 	if (k->by_time)
-		return past < (uint64_t)llround(k->seconds * 1e9);
+		return sample_time_since_ns(s->origin, k->first_time) <
+		       llround(k->seconds * 1e9);
 	return past < (uint64_t)k->samples &&
 	       k->skipped++ < (uint64_t)k->samples;
 }
@@ -74,7 +75,6 @@ static enum hook_verdict skip_first_process(struct hook *h,
 {
 	struct skip_first *k = h->private_data;
 	const struct sample *s = *smp;
-	uint64_t at = k->by_time ? timespec_to_ns(s->origin) : s->sequence;
 
 	if (likely(k->done))
 		return HOOK_OK;
@@ -84,9 +84,10 @@ static enum hook_verdict skip_first_process(struct hook *h,
 					    "a sample without sequence number");
 	if (!k->seen) {
 		k->seen = true;
-		k->first = at;
+		k->first = s->sequence;
+		k->first_time = s->origin;
 	}
-	if (is_among_the_first(k, at))
+	if (is_among_the_first(k, s))
 		return HOOK_SKIP;
 	k->done = true;
 	return HOOK_OK;

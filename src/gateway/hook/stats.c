@@ -22,6 +22,7 @@
 #include "gateway/hook/part/output.h"
 #include "gateway/plugin/node.h"
 #include "gateway/sample/sequence.h"
+#include "gateway/sample/time.h"
 #include "util/bounded_write.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -47,7 +48,7 @@ struct stats {
 	struct node_stats *metrics;
 	_Atomic uint64_t samples, lost, late, negative;
 	struct sequence sequence;
-	uint64_t last_origin_ns, last_received_ns;
+	struct timespec last_origin, last_received; /* 0: none */
 	bool seen;
 };
 
@@ -99,39 +100,41 @@ static void record_sequence(struct stats *st, const struct sample *s)
 	}
 }
 
+static bool is_time(struct timespec t)
+{
+	return t.tv_sec || t.tv_nsec;
+}
+
+static void record_difference(struct stats *st, enum stats_metric m, struct timespec later,
+			      struct timespec earlier)
+{
+	if (likely(is_time(later) && is_time(earlier)))
+		node_stats_update_ns(st->metrics, m, sample_time_since_ns(later, earlier));
+}
+
 static enum hook_verdict stats_process(struct hook *h, struct sample **smp)
 {
 	const struct sample *s = *smp;
 	struct stats *st = h->private_data;
-	uint64_t origin = 0, received = 0;
+	const struct timespec none = { 0, 0 };
+	struct timespec origin = s->flags & SAMPLE_HAS_ORIGIN ? s->origin : none;
+	struct timespec received = s->flags & SAMPLE_HAS_RECEIVED ? s->received : none;
 
-	if (s->flags & SAMPLE_HAS_ORIGIN)
-		origin = timespec_to_ns(s->origin);
-	if (s->flags & SAMPLE_HAS_RECEIVED)
-		received = timespec_to_ns(s->received);
 	/* All of these from the second sample on, so that one number of samples
 	 * stands behind the delays and the gaps. */
 	if (st->seen) {
-		if (origin && received) {
-			if (unlikely(received < origin))
-				count(&st->negative, 1);
-			node_stats_update_ns(st->metrics, STATS_OWD,
-					     (int64_t)(received - origin));
-		}
-		if (origin && st->last_origin_ns)
-			node_stats_update_ns(st->metrics, STATS_GAP_SENT,
-					     (int64_t)(origin -
-						       st->last_origin_ns));
-		if (received && st->last_received_ns)
-			node_stats_update_ns(st->metrics, STATS_GAP_RECEIVED,
-					     (int64_t)(received -
-						       st->last_received_ns));
+		if (is_time(origin) && is_time(received) &&
+		    sample_time_is_later(origin, received))
+			count(&st->negative, 1);
+		record_difference(st, STATS_OWD, received, origin);
+		record_difference(st, STATS_GAP_SENT, origin, st->last_origin);
+		record_difference(st, STATS_GAP_RECEIVED, received, st->last_received);
 	}
 	record_sequence(st, s);
 	node_stats_update(st->metrics, STATS_SIGNAL_CNT, s->length);
 	count(&st->samples, 1);
-	st->last_origin_ns = origin;
-	st->last_received_ns = received;
+	st->last_origin = origin;
+	st->last_received = received;
 	st->seen = true;
 	return HOOK_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gateway/path/path.h"
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -23,8 +24,7 @@ static inline void record_latency(struct path *p, const struct sample *s)
 
 	if ((s->flags & both) != both)
 		return;
-	/* Unsigned, because an origin is what others say. */
-	ns = (int64_t)(timespec_to_ns(s->received) - timespec_to_ns(s->origin));
+	ns = sample_time_since_ns(s->received, s->origin);
 	if (unlikely(ns < 0)) {
 		count(&p->negative, 1);
 		ns = 0;
@@ -118,14 +118,13 @@ static bool renumber(struct path *p, struct sample **smp, uint64_t number)
 static void record_age(struct node_stats *st, struct sample *smps[],
 		       unsigned cnt)
 {
-	uint64_t now = timespec_to_ns(clock_realtime());
+	struct timespec now = clock_realtime();
 
 	for (unsigned i = 0; i < cnt; i++)
 		if (smps[i]->flags & SAMPLE_HAS_RECEIVED)
 			node_stats_update_ns(
 				st, STATS_AGE,
-				(int64_t)(now -
-					  timespec_to_ns(smps[i]->received)));
+				sample_time_since_ns(now, smps[i]->received));
 }
 
 /* Whether the path is paused and nobody else waits for its thread; as hold_back() of sources. */

@@ -2,14 +2,11 @@
 /* The rule that sequence.h states. */
 #include "gateway/sample/sequence.h"
 
+#include "gateway/sample/time.h"
+
 static bool is_time(struct timespec t)
 {
 	return t.tv_sec || t.tv_nsec;
-}
-
-static bool is_later(struct timespec a, struct timespec b)
-{
-	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
 /* The source began anew with a number that is not greater than the last. */
@@ -18,7 +15,7 @@ static bool began_anew(struct sequence *q, uint64_t number, struct timespec orig
 	if (number == 0 && q->last != 0)
 		return true;
 	if (is_time(origin) && is_time(q->origin)) {
-		if (number != q->last && is_later(origin, q->origin))
+		if (number != q->last && sample_time_is_later(origin, q->origin))
 			return true;
 	} else if (q->last - number > SEQUENCE_REORDER) {
 		return true;

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "util/num.h"
+
 #define SAMPLE_TIME_SECOND INT64_C(1000000000)
 
 /* The nanoseconds of a time to be written; 0 if they are not below a second. */
@@ -19,6 +21,14 @@ static inline uint32_t sample_time_nsec(struct timespec t)
 {
 	return t.tv_nsec >= 0 && t.tv_nsec < SAMPLE_TIME_SECOND ?
 		       (uint32_t)t.tv_nsec : 0;
+}
+
+#define SAMPLE_TIME_TEXT 40
+/* Decimal seconds, terminated: "-0.500000000"; returns `text`. */
+static inline const char *sample_time_print(char text[SAMPLE_TIME_TEXT], struct timespec t)
+{
+	*num_print_seconds(text, t.tv_sec, sample_time_nsec(t)) = '\0';
+	return text;
 }
 
 static inline bool sample_time_is_later(struct timespec a, struct timespec b)

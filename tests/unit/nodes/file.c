@@ -385,6 +385,47 @@ static void epoch_modes_move_recorded_times(void **state)
 	}
 }
 
+/* Times that no clock shows come out as they were recorded, or moved by the epoch. */
+static void any_recorded_time_is_replayed(void **state)
+{
+	static const int64_t seconds[] = { 0, 1, -1, -2, -1700000000, UINT32_MAX,
+					   INT64_C(9223372037), INT64_C(-9223372038),
+					   INT64_C(253402300799), INT64_MAX - 200,
+					   INT64_MIN + 200 };
+	static const struct { const char *settings; bool moved; } modes[] = {
+		{ "\"epoch_mode\": \"original\"", false },
+		{ "\"epoch_mode\": \"original\", \"rate\": 100000.0", false },
+		{ "\"epoch_mode\": \"relative\", \"epoch\": -100.5, \"rate\": 100000.0", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(seconds) * ARRAY_SIZE(modes); i++) {
+		int64_t sec = seconds[i / ARRAY_SIZE(modes)];
+		struct made_node m;
+		char text[300];
+
+		snprintf(text, sizeof(text),
+			 "# secs,nsecs,offset,sequence\n%jd,500000000,nan,1,2\n%jd,500000007,nan,2,3\n",
+			 (intmax_t)sec, (intmax_t)sec + 1);
+		put_text("in", text);
+		snprintf(text, sizeof(text),
+			 "{ \"uri\": \"%s\", \"format\": \"csv\", \"in\": { %s } }",
+			 scratch("in"), modes[i % ARRAY_SIZE(modes)].settings);
+		make_node(&m, &node_file, text);
+		assert_int_equal(m.node.type->start(&m.node), 0);
+		for (int k = 0; k < 2; k++) {
+			bool moved = modes[i % ARRAY_SIZE(modes)].moved;
+
+			assert_int_equal(node_read_one(&m, smp), 1);
+			assert_true(smp->origin.tv_sec ==
+				    sec + k + (moved ? -100 : 0));
+			assert_int_equal(smp->origin.tv_nsec,
+					 (moved ? 0 : 500000000) + 7 * k);
+		}
+		m.node.type->stop(&m.node);
+		drop_node(&m);
+	}
+}
+
 static void a_rewound_file_goes_on_for_ever(void **state)
 {
 	struct made_node m;
@@ -817,6 +858,7 @@ int main(void)
 		cmocka_unit_test(a_pipe_takes_everything_in_short_writes),
 		cmocka_unit_test(samples_are_replayed_at_their_distances),
 		cmocka_unit_test(epoch_modes_move_recorded_times),
+		cmocka_unit_test(any_recorded_time_is_replayed),
 		cmocka_unit_test(a_rewound_file_goes_on_for_ever),
 		cmocka_unit_test(a_replay_is_as_fast_as_asked),
 		cmocka_unit_test(a_replayed_sample_may_tell_its_planned_time),

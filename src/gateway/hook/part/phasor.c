@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gateway/sample/sequence.h"
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -143,12 +144,14 @@ void phasor_clock_restart(struct phasor_clock *k)
  */
 static int64_t slot_of(const struct phasor_clock *k, int64_t time_ns)
 {
-	__int128 part = time_ns;
-	int64_t second = (int64_t)NSEC_PER_SEC;
+	__int128 part = time_ns, length = SAMPLE_TIME_SECOND;
 
+	/* A negative rate is a number of seconds. */
 	if (k->dft_rate < 0)
-		return time_ns / (-k->dft_rate * second);
-	return (int64_t)(part * k->dft_rate / second);
+		length *= -(__int128)k->dft_rate;
+	else
+		part *= k->dft_rate;
+	return (int64_t)(part / length - (part % length < 0));
 }
 
 /*
@@ -160,14 +163,14 @@ static bool is_due(struct phasor_clock *k)
 	int64_t half = (int64_t)(0.5e9 / k->sample_rate), time_ns, slot;
 
 	if (likely(!k->stamps.missing))
-		time_ns = (int64_t)timespec_to_ns(
+		time_ns = sample_time_to_ns(
 			window_stamps_get(&k->stamps, k->aligned));
 	else
 		time_ns = (int64_t)((double)(k->count - k->stamps.size +
 					     k->aligned) * 1e9 / k->sample_rate);
-	slot = slot_of(k, time_ns + half);
+	slot = slot_of(k, sample_time_sum_ns(time_ns, half));
 	if (unlikely(!k->slot_known)) {
-		k->slot = slot_of(k, time_ns > half ? time_ns - half : 0);
+		k->slot = slot_of(k, sample_time_sum_ns(time_ns, -half));
 		k->slot_known = true;
 	}
 	if (slot == k->slot)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/sample/time.h"
 #include "util/container_of.h"
 
 const char *const window_align_names[] = { "left", "center", "right", NULL };
@@ -112,6 +113,7 @@ void window_stamps_push(struct window_stamps *w, const struct sample *s)
 		w->missing--;
 	if (likely(s->flags & SAMPLE_HAS_ORIGIN)) {
 		*at = s->origin;
+		at->tv_nsec = sample_time_nsec(s->origin);
 	} else {
 		at->tv_nsec = NO_STAMP;
 		w->missing++;

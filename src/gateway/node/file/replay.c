@@ -14,6 +14,7 @@
 
 #include "gateway/plugin/node.h"
 #include "gateway/sample/signals.h"
+#include "gateway/sample/time.h"
 #include "gateway/plugin/services.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -122,67 +123,52 @@ static int next_samples(struct node *n, struct replay *r,
 	}
 }
 
-static int64_t origin_ns(const struct sample *s)
-{
-	return (int64_t)timespec_to_ns(s->origin);
-}
-
-/* A file may hold any number: wraps instead of overflowing. */
-static int64_t add_ns(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static int64_t since_ns(int64_t later, int64_t earlier)
-{
-	return (int64_t)((uint64_t)later - (uint64_t)earlier);
-}
-
 /* The time that a recorded one is moved to. */
-static int64_t replayed_ns(const struct replay *r, const struct sample *s)
+static struct timespec replayed_time(const struct replay *r, const struct sample *s)
 {
-	int64_t since = since_ns(origin_ns(s), r->first_ns);
+	int64_t since;
 
-	if (unlikely(r->speed != 1.0) && r->epoch_mode != EPOCH_ORIGINAL) {
+	if (r->epoch_mode == EPOCH_ORIGINAL)
+		return s->origin;
+	since = sample_time_since_ns(s->origin, r->first);
+	if (unlikely(r->speed != 1.0)) {
 		double scaled = (double)since / r->speed;
 
 		/* Out of range is undefined for the conversion itself. */
-		since = fabs(scaled) < 0x1p62 ? (int64_t)scaled : 0;
+		since = (int64_t)fmax(-0x1p62, fmin(scaled, 0x1p62));
 	}
-	return add_ns(add_ns(r->first_ns, r->shift_ns), since);
+	return sample_time_add_ns(r->begin, since);
 }
 
 /* The first sample (after a rewind) says how recorded times are moved. */
 static void start_clock(struct replay *r, const struct sample *first)
 {
 	int64_t epoch = (int64_t)(r->epoch_s * 1e9);
-	int64_t now = (int64_t)timespec_to_ns(clock_realtime());
+	struct timespec now = clock_realtime();
 
 	r->started = true;
-	r->first_ns = origin_ns(first);
+	r->first = first->origin;
 	if (r->rounds && (r->epoch_mode == EPOCH_DIRECT ||
 			  r->epoch_mode == EPOCH_WAIT)) {
 		/* The next round follows like one more sample. */
-		r->shift_ns = since_ns(add_ns(r->last_ns, r->interval_ns),
-				       origin_ns(first));
+		r->begin = sample_time_add_ns(r->last, r->interval_ns);
 		return;
 	}
-	r->base_ns = (int64_t)r->timer.now_ns() - now;
+	r->base_ns = (int64_t)r->timer.now_ns() - sample_time_to_ns(now);
 	switch ((enum epoch_mode)r->epoch_mode) {
 	case EPOCH_DIRECT:
-		r->shift_ns = since_ns(now, origin_ns(first));
+		r->begin = now;
 		break;
 	case EPOCH_WAIT:
-		r->shift_ns = since_ns(now + epoch, origin_ns(first));
+		r->begin = sample_time_add_ns(now, epoch);
 		break;
 	case EPOCH_RELATIVE:
-		r->shift_ns = epoch;
+		r->begin = sample_time_add_ns(first->origin, epoch);
 		break;
 	case EPOCH_ABSOLUTE:
-		r->shift_ns = since_ns(epoch, origin_ns(first));
+		r->begin = sample_time_from_ns(epoch);
 		break;
 	case EPOCH_ORIGINAL:
-		r->shift_ns = 0;
 		break;
 	}
 	if (r->rate_hz > 0 && !r->rounds)
@@ -205,7 +191,7 @@ static uint64_t due_ns(struct replay *r, const struct sample *s)
 		r->warned = true;
 		return 0;
 	}
-	due = add_ns(replayed_ns(r, s), r->base_ns);
+	due = sample_time_sum_ns(sample_time_to_ns(replayed_time(r, s)), r->base_ns);
 	return due > 0 ? (uint64_t)due : 0;
 }
 
@@ -237,12 +223,12 @@ static int wait_due(struct node *n, struct replay *r, const struct sample *s)
 
 static void stamp(struct node *n, struct replay *r, struct sample *s)
 {
-	int64_t replayed = replayed_ns(r, s);
+	struct timespec replayed = replayed_time(r, s);
 
 	if (s->flags & SAMPLE_HAS_ORIGIN) {
 		if (r->samples > 1)
-			r->interval_ns = since_ns(replayed, r->last_ns);
-		r->last_ns = replayed;
+			r->interval_ns = sample_time_since_ns(replayed, r->last);
+		r->last = replayed;
 	}
 	if (r->stamp == STAMP_NOW) {
 		s->origin = clock_realtime();
@@ -252,7 +238,7 @@ static void stamp(struct node *n, struct replay *r, struct sample *s)
 					       &s->received);
 		s->flags |= SAMPLE_HAS_ORIGIN | SAMPLE_HAS_RECEIVED;
 	} else if (s->flags & SAMPLE_HAS_ORIGIN) {
-		s->origin = timespec_from_ns((uint64_t)replayed);
+		s->origin = replayed;
 	}
 	/* Whoever took the recording received it, but nobody has yet now. */
 	if (r->epoch_mode != EPOCH_ORIGINAL && r->stamp != STAMP_PLANNED)

@@ -64,11 +64,11 @@ struct replay {
 	atomic_bool rewind_asked;
 	uint64_t samples;    /* since the beginning of the file */
 	uint64_t rounds;     /* how often it was rewound */
-	int64_t last_ns;     /* replayed time of the last sample */
-	int64_t interval_ns; /* from the one before to that one */
-	int64_t first_ns;    /* recorded time of the first sample */
-	int64_t shift_ns;    /* its recorded time to its replayed time */
-	int64_t base_ns;     /* replayed wall clock to the timer's */
+	struct timespec last;  /* replayed time of the last sample */
+	int64_t interval_ns;   /* from the one before to that one */
+	struct timespec first; /* recorded time of the first sample */
+	struct timespec begin; /* the time that it is replayed at */
+	int64_t base_ns;       /* replayed wall clock to the timer's */
 };
 
 /* 0 or a negative errno; logs the cause. */
