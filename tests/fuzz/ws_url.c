@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 static const char *const valid[] = {
 	"ws://127.0.0.1:8080/node.villas.web", "wss://[::1]:443/a/b.json?x=1&y=2",
-	"WS://lab.example", "ws://lab.example:80?query", "wss://[fe80::1]/x.y.z",
+	"WS://lab.example", "http://lab.example/a.json", "HTTPS://[::1]/b", "ws://lab.example:80?query", "wss://[fe80::1]/x.y.z",
 };
 
 static size_t make(uint8_t *bytes, size_t capacity)

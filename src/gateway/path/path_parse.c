@@ -113,6 +113,11 @@ static int set_sources(struct path *p, struct config *c, const char *key)
 				    "node '%s' of type %s cannot be read",
 				    n->name, n->type->name);
 			ret = -EINVAL;
+		} else if (!node_side_is_open(n->type, n->cfg, "in")) {
+			config_fail(c, p->cfg, key,
+				    "node '%s' cannot be read: it has only the group `out`",
+				    n->name);
+			ret = -EINVAL;
 		}
 		if (!n->enabled || !n->in.enabled) {
 			if (n != disabled)
@@ -148,6 +153,11 @@ static int set_destinations(struct path *p, struct config *c, const char *key,
 			config_fail(c, p->cfg, key,
 				    "node '%s' of type %s cannot be written",
 				    nodes[i]->name, nodes[i]->type->name);
+			ret = -EINVAL;
+		} else if (!node_side_is_open(nodes[i]->type, nodes[i]->cfg, "out")) {
+			config_fail(c, p->cfg, key,
+				    "node '%s' cannot be written: it has only the group `in`",
+				    nodes[i]->name);
 			ret = -EINVAL;
 		}
 		if (!nodes[i]->enabled || !nodes[i]->out.enabled) {

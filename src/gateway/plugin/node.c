@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "gateway/plugin/node_losses.h"
 #include "gateway/plugin/tap.h"
@@ -25,6 +26,22 @@ const char *node_state_name(enum node_state s)
 	};
 
 	return (unsigned)s < ARRAY_SIZE(names) ? names[s] : "unknown";
+}
+
+bool node_group_opens(const json_t *group)
+{
+	size_t hooks = json_object_get(group, "hooks") != NULL;
+
+	hooks += json_object_get(group, "builtin") != NULL;
+	return json_is_object(group) && (!hooks || json_object_size(group) > hooks);
+}
+
+bool node_side_is_open(const struct node_type *t, const json_t *cfg, const char *group)
+{
+	const char *other = strcmp(group, "in") ? "in" : "out";
+
+	return !(t->flags & NODE_NEEDS_GROUP) || json_object_get(cfg, group) ||
+	       !node_group_opens(json_object_get(cfg, other));
 }
 
 void node_set_state(struct node *n, enum node_state s)

@@ -61,6 +61,7 @@ enum node_flags {
 				     * so signals of `out` hold for `in` too */
 	NODE_GENERATES = 1 << 4,    /* gaps in its sequence numbers are steps that
 				     * it missed, and counts itself */
+	NODE_NEEDS_GROUP = 1 << 5,  /* node_side_is_open() depends on the groups */
 };
 
 enum node_figure_kind {
@@ -308,6 +309,17 @@ static inline enum node_state node_state(struct node *n)
 	return (enum node_state)atomic_load_explicit(&n->state,
 						     memory_order_acquire);
 }
+
+/* A group `in` or `out` (NULL: none) that holds nothing but hooks tells what to do with
+ * samples, and not that the direction is used. */
+bool node_group_opens(const json_t *group);
+
+/*
+ * May the direction `group` ("in" or "out") of a node be used? With NODE_NEEDS_GROUP it is
+ * closed if the configuration has only the group of the other one. Says nothing about
+ * `enabled` and about what the type can do.
+ */
+bool node_side_is_open(const struct node_type *t, const json_t *cfg, const char *group);
 
 /* Logs the change at debug level. */
 void node_set_state(struct node *n, enum node_state s);

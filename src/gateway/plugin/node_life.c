@@ -175,7 +175,7 @@ static int parse_direction(struct node *n, struct config *c,
 			    n->type->name, n->type->vectorize_max);
 		ret = -EINVAL;
 	}
-	holder = overrides(d->cfg, "signals") ? d->cfg : n->cfg;
+	holder = signal_list_is_given(d->cfg, "signals") ? d->cfg : n->cfg;
 	if (signal_list_parse(&d->signals, c, holder, "signals") ||
 	    /* Once, where they hold for both directions. */
 	    ((holder == d->cfg || place == HOOK_NODE_READ) &&

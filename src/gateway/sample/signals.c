@@ -313,13 +313,21 @@ out:
 	return ret;
 }
 
+bool signal_list_is_given(const json_t *at, const char *key)
+{
+	const json_t *value = json_object_get(at, key);
+
+	return value && !json_is_null(value) &&
+	       !(json_is_array(value) && !json_array_size(value));
+}
+
 int signal_list_parse(struct signal_list **out, struct config *c,
 		      const json_t *at, const char *key)
 {
 	json_t *value = json_object_get(at, key);
 
 	*out = NULL;
-	if (!value || json_is_null(value))
+	if (!signal_list_is_given(at, key))
 		return 0;
 	if (json_is_string(value))
 		return parse_letters(out, c, at, key, json_string_value(value));

@@ -14,9 +14,12 @@
 #define SIGNALS_DEFAULT 64
 #define SIGNALS_MAX 65536
 
+/* Whether object `at` (NULL: none) has signals there: null and an empty list are none. */
+bool signal_list_is_given(const json_t *at, const char *key);
+
 /*
- * Parses `key` of object `at`. 0 with a new list in *out (NULL when the key is
- * absent), or a negative errno after config_fail().
+ * Parses `key` of object `at`. 0 with a new list in *out (NULL when no signals are
+ * given), or a negative errno after config_fail().
  */
 int signal_list_parse(struct signal_list **out, struct config *c,
 		      const json_t *at, const char *key);

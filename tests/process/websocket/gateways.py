@@ -185,7 +185,7 @@ def waits_for_its_destinations(folder, a):
                        "wait_connected = true; connect_timeout = 0.2;")
     with Gateway(folder, config, name="alone") as b:
         check("0 of 1 destinations are connected after 0.2 s" in b.said(), "it does not wait for ever")
-    config, _ = client(folder, "ws://127.0.0.1:%d/live" % a.port, ["json"], "wait_connected = true;")
+    config, _ = client(folder, "http://127.0.0.1:%d/live" % a.port, ["json"], "wait_connected = true;")
     with Gateway(folder, config, name="waits") as b:
         until(lambda: "is running" in b.said(), "it runs")
         check(b.said().index("connected to") < b.said().index("is running"), "it waits")
@@ -207,7 +207,7 @@ def nobody_can_come(folder):
 
 
 def refused(folder):
-    for text, words in (('destinations = [ "http://x/y" ];', "expected ws://"),
+    for text, words in (('destinations = [ "ftp://x/y" ];', "expected ws://"),
                         ('destinations = [ "ws://x:0/y" ];', "a port is a number"),
                         ('destinations = [ "ws://u@x/y" ];', "token_file"),
                         ('destinations = [ "ws://x/y.jsno" ];', "did you mean 'json'"),

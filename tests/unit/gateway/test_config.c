@@ -589,6 +589,8 @@ static void signals_have_three_spellings(void **state)
 		"nodes = { a = { type = \"source\"; in = { signals = \"2f1i\" } };"
 		" b = { type = \"source\"; in = { signals = { count = 3; type = \"boolean\" } } };"
 		" d = { type = \"source\"; in = { signals = ( { name = \"u\"; unit = \"V\" }, { name = \"z\"; type = \"complex\" } ) } };"
+		" e = { type = \"source\"; signals = ( ); in = { signals = ( ) } };"
+		" f = { type = \"source\"; signals = \"2i\"; in = { signals = ( ) } };"
 		" s = { type = \"sink\" } };",
 		&c);
 	struct signal_list *l;
@@ -605,6 +607,9 @@ static void signals_have_three_spellings(void **state)
 	assert_string_equal(l->signals[0].unit, "V");
 	assert_string_equal(l->signals[1].name, "z");
 	assert_null(super_node_find(sn, "s")->in.signals);
+	/* An empty list is as if it were absent. */
+	assert_null(super_node_find(sn, "e")->in.signals);
+	assert_int_equal(super_node_find(sn, "f")->in.signals->count, 2);
 	fake_end(sn, c);
 }
 

@@ -179,41 +179,26 @@ static int make_path(struct config *c, json_t *cfg, const char *uri,
 	return -EINVAL;
 }
 
-/* A group that holds nothing but hooks tells what to do with samples, not that the
- * file is to be opened. */
-static bool is_asked_for(const struct node_direction *d)
-{
-	size_t hooks = json_object_get(d->cfg, "hooks") != NULL;
-
-	hooks += json_object_get(d->cfg, "builtin") != NULL;
-	return d->present && (!hooks || json_object_size(d->cfg) > hooks);
-}
-
 /* Without groups paths say what the file is for. */
-static bool by_use(const struct node *n)
-{
-	return !is_asked_for(&n->in) && !is_asked_for(&n->out);
-}
-
 static bool may_read(const struct node *n)
 {
-	return n->in.enabled && (n->in.present || by_use(n));
+	return n->in.enabled && node_side_is_open(n->type, n->cfg, "in");
 }
 
 static bool may_write(const struct node *n)
 {
-	return n->out.enabled && (n->out.present || by_use(n));
+	return n->out.enabled && node_side_is_open(n->type, n->cfg, "out");
 }
 
 /* Known when the node starts. */
 static bool can_read(const struct node *n)
 {
-	return may_read(n) && (is_asked_for(&n->in) || n->is_source);
+	return may_read(n) && (node_group_opens(n->in.cfg) || n->is_source);
 }
 
 static bool can_write(const struct node *n)
 {
-	return may_write(n) && (is_asked_for(&n->out) || n->is_destination);
+	return may_write(n) && (node_group_opens(n->out.cfg) || n->is_destination);
 }
 
 static void take_signals(struct node *n, struct file_node *f,
@@ -229,15 +214,14 @@ static void take_signals(struct node *n, struct file_node *f,
 }
 
 /* Names the signals as the recording does, unless the configuration does. */
-static void adopt_names(struct node *n, struct file_node *f, json_t *cfg)
+static void adopt_names(struct node *n, struct file_node *f)
 {
 	char *buf;
 	size_t len;
 	struct stat st;
 	FILE *in;
 
-	if (!f->in.format->type->names || json_object_get(cfg, "signals") ||
-	    json_object_get(n->in.cfg, "signals"))
+	if (!f->in.format->type->names || n->in.signals)
 		return;
 	/* Without the file there are no names; start() will complain. */
 	if (record_is_comtrade(f->in.format)) {
@@ -305,7 +289,7 @@ static int file_parse(struct node *n, struct config *c, json_t *cfg)
 			ret = format_new(&f->in.format, c, in_format,
 					 "villas.human", n->in.signals);
 		if (!ret)
-			adopt_names(n, f, cfg);
+			adopt_names(n, f);
 	}
 	if (may_write(n) && !ret) {
 		ret = make_path(c, cfg, f->out.uri ? f->out.uri : f->uri,
@@ -391,7 +375,7 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 	if (!ret && may_write(n))
 		ret = check_record(c, cfg, &f->out_record, f->out.format,
 				   f->out.path, false);
-	if (!ret && is_asked_for(&n->in) && is_asked_for(&n->out) &&
+	if (!ret && node_group_opens(n->in.cfg) && node_group_opens(n->out.cfg) &&
 	    f->in_record.format && f->out_record.format &&
 	    !strcmp(f->in_record.dat, f->out_record.dat)) {
 		config_fail(c, cfg, "uri",
@@ -563,7 +547,8 @@ static void file_print(struct node *n, char *buf, size_t size)
 const struct node_type node_file = {
 	.name = "file",
 	.description = "Replays and records samples",
-	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS |
+		 NODE_NEEDS_GROUP,
 	.size = sizeof(struct file_node),
 	.keys = file_keys,
 	.key_count = ARRAY_SIZE(file_keys),

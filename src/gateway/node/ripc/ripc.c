@@ -191,11 +191,6 @@ static int ripc_node_reverse(struct node *n)
 	struct ripc_node *r = n->private_data;
 	struct ripc_side was = r->in;
 
-	if (n->in.present != n->out.present) {
-		log_error("%s: the sides cannot be swapped: there is only `%s`", n->name,
-			  n->in.present ? "in" : "out");
-		return -EINVAL;
-	}
 	r->in.name = r->out.name;
 	r->in.id = r->out.id;
 	r->out.name = was.name;
@@ -311,7 +306,8 @@ static const struct node_figure ripc_figures[FAULT_KINDS] = {
 const struct node_type node_ripc = {
 	.name = "ripc",
 	.description = "Samples in messages between services, over any RDMA adapter",
-	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS |
+		 NODE_NEEDS_GROUP,
 	.size = sizeof(struct ripc_node),
 	.keys = ripc_keys,
 	.key_count = ARRAY_SIZE(ripc_keys),

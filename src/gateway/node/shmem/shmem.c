@@ -709,7 +709,8 @@ static void shmem_print(struct node *n, char *buf, size_t size)
 const struct node_type node_shmem = {
 	.name = "shmem",
 	.description = "shared memory to a simulator on the same host",
-	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS |
+		 NODE_NEEDS_GROUP,
 	.size = sizeof(struct shmem),
 	.keys = shmem_keys,
 	.key_count = ARRAY_SIZE(shmem_keys),

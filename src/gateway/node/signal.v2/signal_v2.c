@@ -88,8 +88,8 @@ static unsigned count_of(struct config *c, const json_t *e)
 static int v2_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct signal_v2 *s = n->private_data;
-	json_t *list = json_object_get(n->in.cfg, "signals") ?:
-			       json_object_get(cfg, "signals");
+	json_t *list = json_object_get(signal_list_is_given(n->in.cfg, "signals") ?
+					       n->in.cfg : cfg, "signals");
 	unsigned index = 0, mixed = 0;
 	int ret;
 

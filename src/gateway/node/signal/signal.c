@@ -121,12 +121,11 @@ static int set_values(struct signal_node *s, struct config *c, json_t *cfg)
 static int signal_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct signal_node *s = n->private_data;
-	bool named = json_object_get(cfg, "signals") ||
-		     json_object_get(n->in.cfg, "signals");
+	bool named = n->in.signals;
 	unsigned count;
 	int ret;
 
-	ret = count_values(s, c, cfg, named ? n->in.signals : NULL, &count);
+	ret = count_values(s, c, cfg, n->in.signals, &count);
 	if (!ret)
 		ret = signal_source_init(&s->source, count);
 	if (!ret)

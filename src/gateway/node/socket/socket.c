@@ -440,11 +440,6 @@ static int socket_reverse(struct node *n)
 	struct socket_node *s = n->private_data;
 	const char *was = s->in.address;
 
-	if (n->in.present != n->out.present) {
-		log_error("%s: the sides cannot be swapped: there is only `%s`",
-			  n->name, n->in.present ? "in" : "out");
-		return -EINVAL;
-	}
 	s->in.address = s->out.address;
 	s->out.address = was;
 	return 0;
@@ -570,7 +565,8 @@ static const struct node_figure socket_figures[] = {
 const struct node_type node_socket = {
 	.name = "socket",
 	.description = "Samples over UDP, IP, Ethernet, Unix sockets and TCP",
-	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS |
+		 NODE_NEEDS_GROUP,
 	.size = sizeof(struct socket_node),
 	.keys = socket_keys,
 	.key_count = ARRAY_SIZE(socket_keys),

@@ -133,8 +133,8 @@ static int parse_entry(struct stats_node *s, unsigned index,
 /* In `in`, or as everywhere on the node. */
 static json_t *list_of(struct node *n, json_t *cfg)
 {
-	return json_object_get(n->in.cfg, "signals") ?:
-	       json_object_get(cfg, "signals");
+	return json_object_get(signal_list_is_given(n->in.cfg, "signals") ?
+				       n->in.cfg : cfg, "signals");
 }
 
 static int stats_parse_node(struct node *n, struct config *c, json_t *cfg)

@@ -121,22 +121,19 @@ static int set_signals(struct node *n, struct test_rtt *t, struct config *c,
 		       json_t *cfg)
 {
 	unsigned most = values_max(t);
-	bool named = json_object_get(cfg, "signals") ||
-		     json_object_get(n->in.cfg, "signals");
 	struct signal_list *l;
 
-	if (named && n->in.signals && n->in.signals->count < most) {
+	if (n->in.signals && n->in.signals->count < most) {
 		config_fail(c, cfg, "values",
 			    "samples of %u values are to be sent, but `signals` names %u",
 			    most, n->in.signals->count);
 		return -EINVAL;
 	}
-	if (named)
+	if (n->in.signals)
 		return 0;
 	l = signal_list_new(most, SIGNAL_FLOAT);
 	if (!l)
 		return -ENOMEM;
-	signal_list_put(n->in.signals);
 	n->in.signals = l;
 	return 0;
 }

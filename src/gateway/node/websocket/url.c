@@ -63,16 +63,29 @@ static bool is_plain(const char *s)
 	return true;
 }
 
+/* Sets `tls`. Returns what follows the scheme; NULL: the scheme is another one. */
+static const char *parse_scheme(struct ws_url *u, const char *s)
+{
+	/* VILLASnode writes http and https. */
+	static const char *const schemes[] = { "ws://", "http://", "wss://", "https://" };
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		u->tls = i >= 2;
+		if (!strncasecmp(s, schemes[i], strlen(schemes[i])))
+			return s + strlen(schemes[i]);
+	}
+	return NULL;
+}
+
 int ws_url_parse(struct ws_url *u, const char *text, const char **why)
 {
-	const char *s = text, *path;
+	const char *s, *path;
 
 	memset(u, 0, sizeof(*u));
-	u->tls = !strncasecmp(s, "wss://", 6);
-	*why = "expected ws://HOST:PORT/NODE or wss://HOST:PORT/NODE";
-	if (!u->tls && strncasecmp(s, "ws://", 5))
+	s = parse_scheme(u, text);
+	*why = "expected ws://HOST:PORT/NODE or wss://HOST:PORT/NODE (http:// and https:// mean the same)";
+	if (!s)
 		return -EINVAL;
-	s += u->tls ? 6 : 5;
 	if (!is_plain(s)) {
 		*why = "a URL has neither blanks, nor '#', nor characters beyond ASCII (write %XX)";
 		return -EINVAL;
