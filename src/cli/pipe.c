@@ -5,6 +5,7 @@
  * from the node to standard output; these two are node-types of their own (pipe_ends.h).
  */
 #define LOG_ROOM "pipe"
+#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "cli/pipe_ends.h"
 #include "gateway/base/nearest.h"
+#include "gateway/http/http.h"
 #include "gateway/plugin/node.h"
 #include "gateway/super_node/super_node.h"
 #include "util/clock.h"
@@ -42,6 +44,7 @@ static const char usage[] =
 struct settings {
 	const char *format, *config, *node;
 	json_t *options;
+	struct config *loaded;
 	struct signal_list *signals;
 	bool swap, send_only, receive_only;
 	double seconds; /* < 0: no limit */
@@ -105,12 +108,6 @@ static void swap_sides(json_t *node, const struct node_type *type, json_t *keep)
 		json_object_set_new(node, "out", new_out);
 }
 
-/* May the direction `group` be used? Not if the node has only the other one. */
-static bool is_open(json_t *node, const char *group, const char *other)
-{
-	return json_object_get(node, group) || !json_object_get(node, other);
-}
-
 /* The node's configuration, changed by the options of the command line; NULL: error,
  * reported. */
 static json_t *find_node(char **argv, const struct settings *s,
@@ -134,6 +131,17 @@ static json_t *find_node(char **argv, const struct settings *s,
 		if (tool_set(argv, node, json_string_value(o), false, keep))
 			return NULL;
 	return node;
+}
+
+/* A side that is missing has nothing that could be exchanged: the node-type says whether
+ * it needs something there. */
+static void complete_sides(json_t *node)
+{
+	static const char *const groups[] = { "in", "out" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (!json_object_get(node, groups[i]))
+			json_object_set_new(node, groups[i], json_object());
 }
 
 /* Disables a direction that is not used; its addresses remain known. */
@@ -163,8 +171,9 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 		   json_t *keep)
 {
 	json_t *root = config_root(c), *node, *nodes, *paths = json_array();
+	const char *read_group = "in", *write_group = "out";
 	const struct node_type *type;
-	bool send, receive, turned;
+	bool send, receive;
 
 	json_array_append_new(keep, json_copy(root));
 	node = find_node(argv, s, c, keep);
@@ -177,12 +186,15 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 	if (type && s->swap && !type->reverse)
 		swap_sides(node, type, keep);
 	/* reverse() exchanges the sides later, after parsing: test the other side. */
-	turned = s->swap && type && type->reverse;
+	if (s->swap && type && type->reverse) {
+		read_group = "out";
+		write_group = "in";
+	}
 	/* An unknown type is reported later, together with other errors. */
 	send = !s->receive_only && type && type->flags & NODE_CAN_WRITE &&
-	       (turned ? is_open(node, "in", "out") : is_open(node, "out", "in"));
+	       node_side_is_open(type, node, write_group);
 	receive = !s->send_only && type && type->flags & NODE_CAN_READ &&
-		  (turned ? is_open(node, "out", "in") : is_open(node, "in", "out"));
+		  node_side_is_open(type, node, read_group);
 	if (type && !send && !receive) {
 		config_fail(c, node, NULL, "cannot be %s",
 			    s->receive_only ? "read" :
@@ -190,6 +202,8 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 		json_decref(paths);
 		return -1;
 	}
+	if (s->swap && type && type->reverse)
+		complete_sides(node);
 	if (s->send_only)
 		disable(node, "in", keep);
 	if (s->receive_only)
@@ -209,13 +223,20 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 		json_array_append_new(paths, json_pack("{ss ss}", "in",
 			s->node, "out", PIPE_OUT));
 	}
+	pipe_ends.refuses = type && !send && !s->receive_only;
 	pipe_ends.stays = receive &&
 		(s->receive_max > 0 || (type && type->flags & NODE_LOOPS));
+	/* Its configuration speaks of reading only. */
+	pipe_ends.stays_if_empty = receive && json_object_get(node, read_group) &&
+				   !json_object_get(node, write_group);
+	pipe_ends.served = type && !strcmp(type->name, "websocket");
 	json_object_set_new(root, "nodes", nodes);
 	json_object_set_new(root, "paths", paths);
 	json_object_set_new(root, "hugepages", json_integer(0));
 	json_object_set_new(root, "idle_stop", json_true());
-	json_object_del(root, "http");
+	/* Only clients of a node `websocket` are served. */
+	if (!pipe_ends.served)
+		json_object_del(root, "http");
 	return 0;
 }
 
@@ -231,10 +252,63 @@ static void wait_for_end(struct super_node *sn, const struct settings *s)
 	}
 }
 
+/*
+ * The HTTP server for the clients of a node `websocket`: as the configuration says, and
+ * without a group `http` as `busbar run --http` does. A node that connects itself does
+ * without.
+ */
+static int serve(struct super_node *sn, const struct settings *s, struct http **http)
+{
+	json_t *root = config_root(s->loaded), *group = json_object_get(root, "http");
+	const struct node *n = super_node_find(sn, s->node);
+	bool calls = json_object_get(n->cfg, "destinations");
+	int ret = group || !calls ? http_start(http, sn, group ? NULL : "") : 0;
+
+	if (calls || ret || *http)
+		return calls ? 0 : ret;
+	config_fail(s->loaded, root, "http",
+		    "is not enabled, so nobody can connect to node '%s', which has no `destinations` either",
+		    n->name);
+	return -EINVAL;
+}
+
+static int carry(struct super_node *sn, const struct settings *s)
+{
+	struct http *http = NULL;
+	int ret = super_node_start(sn);
+
+	if (ret)
+		return ret;
+	if (pipe_ends.served)
+		ret = serve(sn, s, &http);
+	if (!ret && pipe_ends.refuses)
+		ret = pipe_refuse_start();
+	if (!ret)
+		wait_for_end(sn, s);
+	http_stop(http);
+	super_node_stop(sn);
+	return ret;
+}
+
+/* Samples of standard input that have not reached the node, and others that were lost
+ * though nothing allows it. Reports those that have not been reported. */
+static uint64_t count_lost(struct super_node *sn, const struct node *n)
+{
+	uint64_t refused = atomic_load(&n->counters.not_sent), unread = 0;
+
+	if (refused)
+		log_warn("node %s did not take %ju samples", n->name,
+			 (uintmax_t)refused);
+	if (pipe_ends.refuses)
+		unread = pipe_refuse_stop(n->name);
+	return refused + unread + atomic_load(&n->counters.not_stored) +
+	       super_node_losses(sn);
+}
+
 static int run(struct super_node *sn, const struct settings *s)
 {
 	struct node *n = super_node_find(sn, s->node);
-	uint64_t refused;
+	uint64_t lost;
 	int ret = 0;
 
 	if (s->swap && n->type->reverse)
@@ -245,21 +319,15 @@ static int run(struct super_node *sn, const struct settings *s)
 		return CLI_FAILED;
 	running = sn;
 	tool_on_stop(request_stop);
-	ret = super_node_start(sn);
-	if (!ret) {
-		wait_for_end(sn, s);
-		super_node_stop(sn);
-	}
+	ret = carry(sn, s);
 	tool_on_stop(NULL);
-	refused = atomic_load(&n->counters.not_sent);
-	if (refused)
-		log_warn("node %s did not take %ju samples", n->name,
-			 (uintmax_t)refused);
-	return ret || atomic_load(&pipe_ends.failed) ||
-			       super_node_has_failed(sn) ? CLI_FAILED : CLI_OK;
+	lost = count_lost(sn, n);
+	if (ret || atomic_load(&pipe_ends.failed) || super_node_has_failed(sn))
+		return CLI_FAILED;
+	return lost ? CLI_LOST : CLI_OK;
 }
 
-static int make(char **argv, const struct settings *s)
+static int make(char **argv, struct settings *s)
 {
 	struct tool_format in = { 0 }, out = { 0 };
 	struct super_node *sn = NULL;
@@ -280,6 +348,7 @@ static int make(char **argv, const struct settings *s)
 		goto out;
 	if (!s->receive_only && !tool_format_can_scan(argv, &in))
 		goto out;
+	s->loaded = c;
 	if (!super_node_new(&sn, c))
 		status = run(sn, s);
 	super_node_destroy(sn);

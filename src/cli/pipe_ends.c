@@ -4,7 +4,11 @@
 #include "cli/pipe_ends.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "gateway/plugin/node.h"
 #include "gateway/plugin/services.h"
@@ -55,7 +59,7 @@ static void complete(struct node *n, struct sample *s)
 /* The end of the input. All samples read before have been written to the node. */
 static int in_end(struct node *n)
 {
-	if (!pipe_ends.stays)
+	if (!pipe_ends.stays && !(pipe_ends.stays_if_empty && !pipe_ends.sent))
 		services_request_stop(n->services);
 	return -ENODATA;
 }
@@ -175,3 +179,70 @@ const struct plugin pipe_plugins[] = {
 	{ .name = PIPE_OUT, .type = &pipe_out },
 	{ .name = NULL },
 };
+
+/* ---- a node that cannot be written ---- */
+
+static struct {
+	pthread_t thread;
+	bool started;
+	uint64_t samples; /* of the thread until it is joined */
+} refusal;
+
+static void *refuse(void *arg)
+{
+	struct pipe_ends *p = &pipe_ends;
+	struct sample *smps[TOOL_BATCH];
+	struct pool pool;
+	int ret;
+
+	if (pool_init(&pool, TOOL_BATCH, p->signals->count, &tool_memory)) {
+		log_error("no memory for samples");
+		atomic_store(&p->failed, true);
+		return NULL;
+	}
+	sample_alloc_many(&pool, smps, TOOL_BATCH);
+	while ((ret = tool_input_next(&p->in, smps, TOOL_BATCH)) > 0)
+		refusal.samples += (uint64_t)ret;
+	if (ret < 0 && ret != -EINTR)
+		atomic_store(&p->failed, true);
+	sample_put_many(smps, TOOL_BATCH);
+	pool_destroy(&pool);
+	return NULL;
+}
+
+int pipe_refuse_start(void)
+{
+	int ret;
+
+	/* Nothing comes from a terminal that was not meant, or from a closed descriptor. */
+	if (isatty(STDIN_FILENO) || (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
+		return 0;
+	ret = tool_input_open(&pipe_ends.in, "-", pipe_ends.in_format);
+	if (ret)
+		return ret;
+	ret = pthread_create(&refusal.thread, NULL, refuse, NULL);
+	refusal.started = !ret;
+	if (ret) {
+		log_error("cannot start a thread: %s", strerror(ret));
+		tool_input_close(&pipe_ends.in);
+	}
+	return -ret;
+}
+
+uint64_t pipe_refuse_stop(const char *node)
+{
+	int left = 0;
+
+	if (!refusal.started)
+		return 0;
+	tool_stop();
+	pthread_join(refusal.thread, NULL);
+	tool_input_close(&pipe_ends.in);
+	if (ioctl(STDIN_FILENO, FIONREAD, &left))
+		left = 0;
+	if (refusal.samples || left > 0)
+		log_error("node %s cannot be written: %ju samples of standard input are lost%s; -r leaves standard input alone",
+			  node, (uintmax_t)refusal.samples,
+			  left > 0 ? ", and what comes behind them" : "");
+	return refusal.samples + (left > 0);
+}

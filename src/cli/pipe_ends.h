@@ -24,7 +24,10 @@ struct pipe_ends {
 	struct signal_list *signals;           /* of standard input; borrowed */
 	bool any_signals;                      /* -t was not given */
 	uint64_t send_max, receive_max;        /* samples; 0: no limit */
-	bool stays;        /* the gateway does not end when the input ends */
+	bool stays;          /* the gateway does not end when the input ends */
+	bool stays_if_empty; /* nor does it if the input ends without a sample */
+	bool refuses;        /* the node cannot be written */
+	bool served;         /* the node has clients of the HTTP server */
 
 	/* At run time. */
 	struct tool_input in;
@@ -40,5 +43,13 @@ extern const struct plugin pipe_plugins[];
 
 /* Writes the buffered output. From any thread. */
 void pipe_flush(void);
+
+/*
+ * For a node that cannot be written: a thread reads standard input and counts the samples
+ * as lost. Not from a terminal. 0 or a negative errno, logged.
+ */
+int pipe_refuse_start(void);
+/* Ends it; returns the number of samples (at least 1 if bytes were left), logged. */
+uint64_t pipe_refuse_stop(const char *node);
 
 #endif

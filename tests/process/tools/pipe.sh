@@ -70,7 +70,7 @@ if has nodes socket; then
 			expect 2 "$node, swapped $only" $pipe -x $only -T 5 one.conf $node
 		done
 		expect 2 "$node, swapped" $pipe -x -T 5 one.conf $node
-		says 'says why' "$node: the sides cannot be swapped: there is only"
+		says 'says why' "address is required"
 	done
 fi
 if has nodes shmem; then
@@ -99,7 +99,7 @@ expect_in 0 'another format and types' $pipe -f '{"type": "csv", "offset": false
 sed 's/^\([12]\),0,/\1,000000000,/' in >wanted
 equal 'are kept' wanted out
 villas-signal -n -l 100 sine >in 2>log
-expect_in 0 'a node that takes less' $pipe -s -o queuelen=16 lab.conf loop
+expect_in 3 'a node that takes less' $pipe -s -o queuelen=16 lab.conf loop
 says 'is told' 'did not take 84 samples'
 printf '1.0\t1\n2.0\t2\n' >in
 expect_in 0 'without sequence numbers' $pipe -s lab.conf rec
@@ -124,6 +124,45 @@ says 'is told' 'nodes.rec: cannot be read'
 expect_in 2 'both ways at once' $pipe -s -r lab.conf loop
 expect_in 2 'no node' $pipe lab.conf
 expect_in 2 'no file' $pipe none.conf loop
+
+# What standard input brings for a node that cannot be written is lost, and that is told.
+printf '1.0(0)\t1\n2.0(1)\t2\n' >in
+expect_in 3 'input for a node that can only be read' $pipe lab.conf sig
+says 'is told' 'sig cannot be written: 2 samples of standard input are lost'
+samples 'what it generates is there all the same' 50 out
+expect_in 0 'not with -r' $pipe -r lab.conf sig
+printf '1.0(0)\t1\nnonsense\n' >in
+expect_in 1 'nor is a bad line passed over' $pipe lab.conf sig
+
+# Clients of a node `websocket` reach it: two pipes, and a gateway's configuration.
+if has nodes websocket; then
+	villas-signal -n -l 60 -v 3 mixed >in 2>log
+	serve() {
+		port=$(shuf -i 20000-29999 -n 1)
+		cat >web.conf <<-CONF
+			http = { port = $port }
+			nodes = {
+				ws = { type = "websocket" },
+				far = { type = "websocket", wait_connected = true,
+					destinations = ( "http://127.0.0.1:$port/ws.villas.human" ) }
+			}
+		CONF
+		: >served # what is there shall be new
+		villas-pipe -r -l 60 web.conf ws >out 2>served &
+		pid=$!
+		wait_for_either() { grep -qs -e 'serves requests' -e 'already in use' served; }
+		wait_for $pid wait_for_either
+		grep -qs 'serves requests' served
+	}
+	serve || { wait $pid; serve; } || { wait $pid; serve; }
+	expect_in 0 'a pipe to another one' $pipe -s web.conf far
+	wait $pid || fail "the pipe that is connected to: exit status $?"
+	cp out back
+	expect 0 'all arrives' villas-compare -T in back
+	sed -i 's/port/enabled = false, port/' web.conf
+	expect_in 1 'no server' $pipe -T 9 web.conf ws
+	says 'is told' "http: is not enabled, so nobody can connect to node 'ws'"
+fi
 
 # Nothing of the machine is needed or changed.
 (ulimit -l 0 && villas-pipe -s lab.conf rec <in >out 2>log)
