@@ -120,6 +120,8 @@ class NodeStats(TypedDict):
 
 
 class Hook(TypedDict):
+    """Besides, the settings that the configuration has for it."""
+
     type: str
     priority: int
 

@@ -62,16 +62,23 @@ static json_t *signals_json(const struct signal_list *l)
 	return list;
 }
 
+/* With its settings as they are in the configuration; one that is not enabled is in no list. */
+static json_t *hook_json(const struct hook *h)
+{
+	json_t *o = json_is_object(h->cfg) ? json_deep_copy(h->cfg) : json_object();
+
+	json_object_set_new(o, "type", json_string(h->type->name));
+	json_object_set_new(o, "priority", json_integer(h->priority));
+	return o;
+}
+
 static json_t *hooks_json(const struct hook_list *hooks)
 {
 	json_t *list = json_array();
 
 	if (hooks)
 		list_for_each(h, &hooks->hooks, struct hook, entry)
-			json_array_append_new(
-				list, json_pack("{ss sI}", "type", h->type->name,
-						"priority",
-						(json_int_t)h->priority));
+			json_array_append_new(list, hook_json(h));
 	return list;
 }
 

@@ -19,7 +19,7 @@ static int setup(void **state)
 	sn = fake_super_node(
 		"stats = 0.0; hugepages = 0;"
 		"nodes = { a = { type = \"source\"; mode = \"paced\"; in = { hooks = ( \"stats\" ) } }; b = { type = \"sink\" }; };"
-		"paths = ( { in = \"a\"; out = \"b\" } );", &config);
+		"paths = ( { in = \"a\"; out = \"b\"; hooks = ( { type = \"shift_seq\"; offset = 3 }, \"ts\" ) } );", &config);
 	assert_non_null(sn);
 	return super_node_start(sn);
 }
@@ -60,7 +60,9 @@ static void everything_can_be_asked_for(void **state)
 
 static void answers_have_the_fields_that_scripts_look_for(void **state)
 {
-	json_t *o = ask("GET", "/capabilities", NULL, 200);
+	json_t *o = ask("GET", "/capabilities", NULL, 200), *hooks, *hook;
+	json_int_t offset = 0;
+	size_t i;
 
 	assert_true(json_array_size(json_object_get(o, "apis")) > 15);
 	assert_true(json_array_size(json_object_get(o, "nodes")) == 6);
@@ -73,6 +75,16 @@ static void answers_have_the_fields_that_scripts_look_for(void **state)
 	assert_true(json_is_object(json_object_get(o, "in")));
 	assert_true(json_is_integer(json_object_get(json_object_get(o, "stats"),
 						    "received")));
+	json_decref(o);
+	o = ask("GET", "/paths", NULL, 200);
+	hooks = json_object_get(json_array_get(o, 0), "hooks");
+	assert_int_equal(json_array_size(hooks), 2);
+	json_array_foreach(hooks, i, hook) {
+		assert_true(json_is_integer(json_object_get(hook, "priority")));
+		if (!strcmp(json_string_value(json_object_get(hook, "type")), "shift_seq"))
+			offset = json_integer_value(json_object_get(hook, "offset"));
+	}
+	assert_int_equal(offset, 3);
 	json_decref(o);
 	o = ask("GET", "/status", NULL, 200);
 	assert_string_equal(json_string_value(json_object_get(o, "state")),
