@@ -77,7 +77,7 @@ Verbs programs as Debian 12 ships them, unmodified, started by \`busbar exec\` o
 to the program's normal end: both sides exit with 0 and print complete results.
 
 This page is made from \`tests/programs/table.txt\` by \`tests/programs/page.sh\`;
-\`make test\` runs every line that says yes once, and \`tests/programs/soak.sh\` runs
+\`make test-all\` runs every line that says yes once, \`make test\` a quarter of them, and \`tests/programs/soak.sh\` runs
 them ten times with one processor taken by something else. To run one section:
 
     BUSBAR=build/busbar tests/programs/section.sh ib_send_lat
