@@ -281,7 +281,7 @@ static void reregistration_keeps_the_old_region_when_it_fails(void **state)
 	assert_int_equal(fake_hca.calls, 0);
 	fake_hca.answer = -ENOMEM;
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, PD, NULL, 0,
-				      0), IBV_REREG_MR_ERR_INPUT);
+				      0), IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, ENOMEM);
 }
 
