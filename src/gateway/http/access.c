@@ -21,7 +21,7 @@
 #define TOKENS_MAX 256
 #define TOKEN_MIN 16  /* characters; shorter ones can be guessed */
 #define LINE_MAX_BYTES 1024
-/* Wrong tokens of one address within WINDOW_NS, then it is refused until that has passed. */
+/* Wrong tokens of one address within WINDOW_NS, then further ones are 429 until that has passed. */
 #define WRONG_MAX 5
 #define WINDOW_NS (60 * NSEC_PER_SEC)
 /* Addresses that are remembered; the oldest one makes room. */
@@ -276,11 +276,12 @@ static void note_wrong(struct http_access *a, const struct http_peer *p, uint64_
 	if (!s->wrong)
 		s->since_ns = now_ns;
 	if (++s->wrong == WRONG_MAX)
-		log_warn("%s presents wrong tokens, it is refused for a minute", p->text);
+		log_warn("%s presents wrong tokens, further ones get status 429 for a minute", p->text);
 }
 
-/* All are compared, whichever fits. */
-static enum http_role find_token(const struct http_access *a, const char *token, size_t len)
+/* All are compared, whichever fits; *which is its number, from 1. */
+static enum http_role find_token(const struct http_access *a, const char *token, size_t len,
+				 unsigned *which)
 {
 	unsigned char hash[SHA256_BYTES];
 	enum http_role role = HTTP_NOBODY;
@@ -291,13 +292,15 @@ static enum http_role find_token(const struct http_access *a, const char *token,
 
 		for (unsigned b = 0; b < SHA256_BYTES; b++)
 			differs |= (unsigned char)(hash[b] ^ a->tokens[i].hash[b]);
-		if (!differs && a->tokens[i].role > role)
+		if (!differs && a->tokens[i].role > role) {
 			role = a->tokens[i].role;
+			*which = (unsigned)i + 1;
+		}
 	}
 	return role;
 }
 
-enum http_role http_access_check(struct http_access *a, const struct http_peer *p,
+enum http_role http_access_check(struct http_access *a, struct http_peer *p,
 				 const char *authorization, uint64_t now_ns,
 				 int *status, unsigned *retry_s)
 {
@@ -305,17 +308,16 @@ enum http_role http_access_check(struct http_access *a, const struct http_peer *
 
 	*status = 401;
 	if (authorization && a->count) {
-		if (is_refused(a, p, now_ns, retry_s)) {
-			*status = 429;
-			return HTTP_NOBODY;
-		}
 		if (!strncasecmp(authorization, "Bearer ", 7)) {
 			const char *token = authorization + 7;
 
 			token += strspn(token, " ");
-			role = find_token(a, token, strcspn(token, " \t"));
+			role = find_token(a, token, strcspn(token, " \t"), &p->token);
 		}
-		if (role == HTTP_NOBODY)
+		/* A right one counts whatever others at this address have presented. */
+		if (role == HTTP_NOBODY && is_refused(a, p, now_ns, retry_s))
+			*status = 429;
+		else if (role == HTTP_NOBODY)
 			note_wrong(a, p, now_ns);
 		return role;
 	}

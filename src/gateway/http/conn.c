@@ -103,13 +103,12 @@ void http_conn_accept(struct http_server *s, int fd)
 	}
 	http_peer_read(fd, http_access_asks_owner(s->access), &c->peer);
 	c->peer.has_certificate = s->settings->ssl_ca != NULL;
+	c->client = http_share_client(s, &c->peer);
 	list_push(&s->conns, &c->entry);
 	s->conn_count++;
 	http_conn_set_state(c, HTTP_IDLE);
 	/* Who connects has something to say. */
 	c->deadline_ns = after(c, s->settings->header_timeout_s);
-	if (s->conn_count > s->conns_max)
-		http_conns_make_room(s);
 }
 
 /* Events of this round may still name it, so it is freed later. */
@@ -146,17 +145,6 @@ void http_conn_free(struct http_conn *c)
 	free(c->accept);
 	free(c->in);
 	free(c);
-}
-
-bool http_conns_make_room(struct http_server *s)
-{
-	list_for_each(c, &s->conns, struct http_conn, entry) {
-		if (c->state != HTTP_IDLE && c->state != HTTP_LEAVING)
-			continue;
-		http_conn_close(c);
-		return true;
-	}
-	return false;
 }
 
 bool http_conns_dismiss(struct http_server *s)

@@ -21,6 +21,7 @@ struct http_peer {
 	bool has_owner;            /* and the kernel says whose process it is */
 	struct http_owner owner;
 	bool has_certificate;      /* TLS has verified one; the caller sets it */
+	unsigned token;            /* the last right one that it has shown; 0: none */
 	char text[64];             /* address and port, for messages */
 };
 

@@ -36,7 +36,7 @@ void http_reply(struct http_conn *c, struct http_head *h, char *text, size_t len
 	struct http_server *s = c->server;
 
 	http_reply_clear(c);
-	if (text && s->bytes + len > HTTP_BYTES_MAX) {
+	if (text && !http_share_allows(c, len)) {
 		free(text);
 		text = NULL;
 		len = 0;

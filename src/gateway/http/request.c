@@ -44,7 +44,7 @@ static int check_length(struct http_conn *c, const struct http_request *r, int64
 		*why = "the body is longer than the server allows (http.max_body)";
 		return 413;
 	}
-	if (*len && s->bytes + (size_t)*len > HTTP_BYTES_MAX) {
+	if (*len && !http_share_allows(c, (size_t)*len)) {
 		*why = "too many bodies and answers are on their way, ask again later";
 		return 503;
 	}
@@ -109,6 +109,8 @@ static bool may(struct http_conn *c, const struct http_request *r, enum http_rol
 				 http_access_authorization(r, token, sizeof(token)), s->now_ns,
 				 &head.status, &head.retry_s);
 	explicit_bzero(token, sizeof(token));
+	c->trusted |= role != HTTP_NOBODY;
+	c->client = http_share_client(s, &c->peer);
 	if (role >= needed)
 		return true;
 	if (role == HTTP_NOBODY) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,8 +31,6 @@
 #define CERTIFICATES_NS (2 * NSEC_PER_SEC)
 /* How long the end waits for clients that take their answers. */
 #define STOP_NS (NSEC_PER_SEC / 2)
-/* Connections beyond the limit, of which those that are idle leave. */
-#define OVER_LIMIT 32
 /* Descriptors of all else. */
 #define SPARE_FDS 256
 
@@ -194,11 +193,11 @@ static void accept_some(struct http_server *s)
 		int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE) &&
-		    !http_conns_make_room(s))
+		    !http_share_make_room(s))
 			pause_listening(s);
 		if (fd < 0)
 			return;
-		if (s->conn_count >= s->conns_max + OVER_LIMIT) {
+		if (s->conn_count >= s->conns_max && !http_share_make_room(s)) {
 			close(fd);
 			continue;
 		}
@@ -351,6 +350,8 @@ int http_server_start(struct http_server **out, const struct http_requests *requ
 	list_init(&s->unsent);
 	list_init(&s->jobs);
 	s->conns_max = allow_descriptors(settings);
+	if (getrandom(&s->hash_seed, sizeof(s->hash_seed), GRND_NONBLOCK) < 0)
+		s->hash_seed = s->now_ns;
 	ret = http_access_new(&s->access, settings) ?: http_certificates_load(s) ?:
 	      open_listener(s) ?: open_epoll(s) ?:
 	      http_worker_start(&s->worker, requests, arg, wake, s);

@@ -2,7 +2,7 @@
 /*
  * The server, for its own files: service.c has the thread and the listening socket,
  * conn.c reads from connections and closes them, request.c decides about requests, reply.c
- * sends answers, jobs.c remembers commands that take long.
+ * sends answers, jobs.c remembers commands that take long, share.c says who has to leave.
  *
  * One thread has all of it and waits in epoll_wait() only. A connection is in one state
  * at a time, which says what it waits for and for how long; it reads nothing while its
@@ -29,7 +29,7 @@
 
 #define HTTP_HEADER_MAX 8192 /* bytes of the header of a request */
 #define HTTP_ORIGIN_MAX 256
-/* Bodies and answers of all connections. */
+/* Bodies and answers of all connections; a half for those of one client. */
 #define HTTP_BYTES_MAX (64u << 20)
 #define HTTP_JOBS_MAX 32     /* finished ones that are remembered */
 /* How long a client may take to close behind its last answer. */
@@ -59,6 +59,8 @@ struct http_conn {
 	uint64_t deadline_ns;     /* UINT64_MAX: none */
 	struct http_peer peer;
 	bool peer_verified;       /* for the present request */
+	bool trusted;             /* has shown a right to something */
+	uint32_t client;          /* whose connection it is, as far as that can be told */
 
 	/* What has come and is not used yet */
 	char *in;
@@ -69,7 +71,7 @@ struct http_conn {
 	char path[CONTROL_PATH_MAX];
 	char origin[HTTP_ORIGIN_MAX]; /* that may read the answer; "" none */
 	char *accept;
-	bool is_head, is_command, keep;
+	bool is_head, is_command, is_form, keep;
 	double wait_s;
 	char *body;
 	size_t body_len, body_size;
@@ -102,6 +104,7 @@ struct http_server {
 	unsigned conn_count, conns_max;
 	bool listens;             /* the listener is in the epoll set */
 	size_t bytes;             /* of bodies and answers */
+	uint64_t hash_seed;
 	struct list jobs;         /* finished ones that are resources, in order */
 	unsigned job_count, job_last;
 	uint64_t now_ns, stop_ns, tick_ns, streams_ns, certificates_ns;
@@ -126,8 +129,6 @@ void http_conn_close(struct http_conn *c);
 void http_conn_free(struct http_conn *c); /* a closed one */
 /* Its time is over. */
 void http_conn_expire(struct http_conn *c);
-/* Ends the one that is idle for longest; false: none is. */
-bool http_conns_make_room(struct http_server *s);
 /* At the end of the server: whether any are left that get an answer. */
 bool http_conns_dismiss(struct http_server *s);
 void http_conn_set_state(struct http_conn *c, enum http_state state);
@@ -188,6 +189,13 @@ void http_reply_clear(struct http_conn *c);
 void http_jobs_keep(struct http_server *s, struct http_job *j);
 void http_jobs_reply(struct http_conn *c, const char *id);
 void http_jobs_accepted(struct http_conn *c);
+
+/* share.c: the number of a client among those that are told apart. */
+uint32_t http_share_client(struct http_server *s, const struct http_peer *p);
+/* Ends a connection of the client that has most of them; false: none that may be ended. */
+bool http_share_make_room(struct http_server *s);
+/* Whether a body or an answer of so many bytes may be held for its client. */
+bool http_share_allows(const struct http_conn *c, size_t more);
 
 /* certificates.c: a new context, when there are other files, or if `force`. */
 int http_certificates_load(struct http_server *s);
