@@ -73,8 +73,11 @@ size_t http_head_write(char *to, size_t size, const struct http_head *h)
 	if (h->encoding)
 		put(&t, "Content-Encoding: %s\r\n", h->encoding);
 	put_cors(&t, h);
-	put(&t, "%sConnection: %s\r\n\r\n", h->more ? h->more : "",
-	    h->keep ? "keep-alive" : "close");
+	/* Which one is required has to be said (RFC 9110, 15.5.22). */
+	if (h->status == 426)
+		put(&t, "Upgrade: websocket\r\n");
+	put(&t, "%sConnection: %s%s\r\n\r\n", h->more ? h->more : "",
+	    h->keep ? "keep-alive" : "close", h->status == 426 ? ", upgrade" : "");
 	return t.full ? 0 : t.len;
 }
 

@@ -152,5 +152,7 @@ int http_parse(char *text, size_t len, struct http_request *r, const char **why)
 			return status;
 		at += line.bytes + 2;
 	}
+	/* In HTTP/1.0 nothing is upgraded (RFC 9110, 7.8). */
+	r->upgrades &= r->minor > 0;
 	return 0;
 }

@@ -17,7 +17,7 @@ struct http_request {
 	const char *host, *origin, *authorization, *length, *type, *prefer, *accept,
 		*expect, *upgrade, *if_none_match, *fetch_site, *socket_key, *socket_version, *socket_protocol;
 	bool has_length, has_encoding; /* Content-Length, Transfer-Encoding */
-	bool close, upgrades;          /* words of Connection */
+	bool close, upgrades;          /* words of Connection; of HTTP/1.1 only the second */
 };
 
 /* How long the header at the start of `text` is, with the empty line behind it; 0: its

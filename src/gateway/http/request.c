@@ -16,6 +16,8 @@
 
 #define WAIT_MAX_S 60
 #define METHODS "GET, HEAD, POST, OPTIONS"
+#define FORM "application/x-www-form-urlencoded"
+#define NOT_JSON "expected a body of the type " CONTROL_JSON
 
 static void refuse(struct http_conn *c, int status, const char *text)
 {
@@ -90,6 +92,14 @@ static int check_origin(struct http_conn *c, const struct http_request *r, const
 	}
 	strcpy(c->origin, r->origin);
 	return 0;
+}
+
+/* A page of another port of this host needs no Origin for a picture, which may have the path of
+ * a command that is a GET. */
+static bool may_change(const struct http_conn *c, const struct http_request *r)
+{
+	return *c->origin || !*r->fetch_site || !strcasecmp(r->fetch_site, "same-origin") ||
+	       !strcasecmp(r->fetch_site, "none");
 }
 
 /* Replies itself unless the client may do what needs `needed`. */
@@ -177,6 +187,29 @@ static bool offer_file(struct http_conn *c, const struct http_request *r)
 	return file;
 }
 
+/* The endpoint at the path of a GET, with the path decoded; NULL: there is none. */
+static struct web_endpoint *endpoint_of(const struct http_conn *c, char path[CONTROL_PATH_MAX])
+{
+	if (strcmp(c->method, "GET") ||
+	    query_decode(c->path, strcspn(c->path, "?"), path, CONTROL_PATH_MAX))
+		return NULL;
+	return web_endpoint_get(path);
+}
+
+/* Where nothing else is, there may be an endpoint for those who ask for its protocol. */
+static void reply_not_found(struct http_conn *c, int status, const char *why)
+{
+	char path[CONTROL_PATH_MAX];
+	struct web_endpoint *e = endpoint_of(c, path);
+
+	if (!e) {
+		refuse(c, status, why);
+		return;
+	}
+	web_endpoint_put(e);
+	refuse(c, 426, "WebSocket is spoken here: ask for it by the headers Connection and Upgrade");
+}
+
 /* True: the client asks for another protocol where there is an endpoint, and has got it
  * or an answer. */
 static bool offer_endpoint(struct http_conn *c, const struct http_request *r)
@@ -186,10 +219,7 @@ static bool offer_endpoint(struct http_conn *c, const struct http_request *r)
 	struct web_endpoint *e;
 	int status;
 
-	if (!r->upgrades || !*r->upgrade || strcmp(c->method, "GET") ||
-	    query_decode(c->path, strcspn(c->path, "?"), path, sizeof(path)))
-		return false;
-	e = web_endpoint_get(path);
+	e = r->upgrades && *r->upgrade ? endpoint_of(c, path) : NULL;
 	if (!e)
 		return false;
 	if (e->commands && !may(c, r, HTTP_OPERATE)) {
@@ -228,18 +258,25 @@ static bool check_request(struct http_conn *c, const struct http_request *r)
 		return false;
 	}
 	if (status != 200) {
-		refuse(c, status, f.why);
+		reply_not_found(c, status, f.why);
 		return false;
 	}
 	c->is_command = f.rule.is_command;
+	if (f.rule.role != HTTP_WATCH && !may_change(c, r)) {
+		refuse(c, 403, "a page of another origin may change nothing");
+		return false;
+	}
 	return f.rule.role == HTTP_WATCH || may(c, r, f.rule.role);
 }
 
 /* Room for the body; replies itself with false. */
 static bool expect_body(struct http_conn *c, const struct http_request *r, int64_t len)
 {
-	if (!strcmp(c->method, "POST") && *r->type && !http_type_is(r->type, CONTROL_JSON)) {
-		refuse(c, 415, "expected a body of the type " CONTROL_JSON);
+	/* What `curl --data` sends is JSON, whatever curl calls it. */
+	c->is_form = http_type_is(r->type, FORM);
+	if (!strcmp(c->method, "POST") && *r->type && !c->is_form &&
+	    !http_type_is(r->type, CONTROL_JSON)) {
+		refuse(c, 415, NOT_JSON);
 		return false;
 	}
 	c->body = malloc((size_t)len);
@@ -290,7 +327,7 @@ void http_request_ready(struct http_conn *c)
 
 	drop_body(c);
 	if (!good) {
-		refuse(c, 400, why);
+		refuse(c, c->is_form ? 415 : 400, c->is_form ? NOT_JSON : why);
 		return;
 	}
 	j = http_job_new(table_method(c), c->path, c->accept);

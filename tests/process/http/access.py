@@ -141,6 +141,43 @@ def users(folder):
         check(g.ask("/api/v2/nodes", Origin="https://lab.example").status == 200, "a page that may")
 
 
+# What a browser says of the page that asks, and whether that page may change something. One of
+# our own origin, and who is no browser, may; JSON takes what curl calls a form, too.
+PAGES = ((None, None, True), (None, "none", True), (None, "same-origin", True), ("own", None, True),
+         ("own", "same-origin", True), ("http://lab.example", "cross-site", True),
+         (None, "same-site", False), (None, "cross-site", False), (None, "new-word", False),
+         ("http://127.0.0.1:1", "same-site", False), ("http://localhost:1", "same-site", False), ("null", None, False),
+         ("null", "cross-site", False), ("https://own", None, False), ("http://evil.example", "cross-site", False),
+         ("", "cross-site", False))
+
+
+def pages(folder):
+    """Each request that changes something, from each kind of page, with each type of a body that
+    a page can send without being asked."""
+    with Gateway(folder, http='http = { origins = ( "http://lab.example" ); };') as g:
+        own = "127.0.0.1:%d" % g.port
+        seen = 0
+        for path, item in g.ask("/api/v2/openapi.json").json()["paths"].items():
+            for method, o in item.items():
+                if o.get("x-role", "watch") == "watch":
+                    continue
+                url = "/api/v2" + path.replace("{id}", "0" if "/path/" in path else "sig").replace("{command}", "resume")
+                # Good ones do nothing that lasts.
+                body = b'{"text": ""}' if path == "/check" else b'{"config": "/nonexistent"}'
+                for origin, site, good in PAGES:
+                    if good and path == "/shutdown":
+                        continue
+                    for kind in ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data", None):
+                        a = g.ask(url, method.upper(), body if method == "post" else None,
+                                  Origin=origin and origin.replace("own", own if "://" in origin else "http://" + own),
+                                  Sec_Fetch_Site=site, Content_Type=kind)
+                        what = "%s %s of a page of %s, %s: %d %s" % (method, path, origin, site, a.status, a.body)
+                        check((a.status != 403) == good, what)
+                        check(good or "access-control-allow-origin" not in a.headers, what)
+                        seen += 1
+        check(seen > 500, "requests: %d" % seen)
+
+
 def openssl(folder, *args):
     subprocess.run(["openssl", *args], cwd=folder, check=True, capture_output=True, timeout=60)
 
@@ -216,7 +253,7 @@ def certificates(folder):
 
 
 with tempfile.TemporaryDirectory() as parent:
-    for i, part in enumerate((tokens, starts_that_are_refused, users, certificates)):
+    for i, part in enumerate((tokens, starts_that_are_refused, users, pages, certificates)):
         place = os.path.join(parent, str(i))
         os.mkdir(place)
         part(place)

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 from http_gateway import Gateway, check, until
-from ws_client import BINARY, CLOSE, PING, PONG, TEXT, Socket
+from ws_client import BINARY, CLOSE, PING, PONG, TEXT, Socket, how_it_is_asked
 
 CONFIG = """
 nodes = {
@@ -90,6 +90,7 @@ def what_cannot_be_tapped(g):
 
 
 def answers(g):
+    how_it_is_asked(g.port, "/tap/idle/in")
     with Tap(g.port, "/tap/idle/in") as t:
         t.say(PING, b"there?")
         check(t.frame() == (PONG, b"there?"), "a pong")

@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 
 from relay_peers import BINARY, BUSBAR, CLOSE, PONG, TEXT, Peer, Relay, check, nothing_more, until
+from ws_client import how_it_is_asked
 
 try:
     import websockets
@@ -68,6 +69,12 @@ def own_data_comes_back_if_wanted():
         a.message("hello")
         check(a.receive() == b.receive() == (TEXT, b"hello"), "both have it")
         check(r.state()["options"]["loopback"] is True, "and / says so")
+
+
+def the_path_is_for_websocket():
+    with Relay() as r:
+        how_it_is_asked(r.port, "/s")
+        check(r.ask("/").status == 200 and r.ask("/", Upgrade="websocket").status == 200, "and that one for HTTP")
 
 
 def others_programs():
@@ -180,7 +187,7 @@ def limits():
         Peer(r.port, "/%ff", 400).close()
         Peer(r.port, status=400, Sec_WebSocket_Protocol="dead").close()
         check(Peer(r.port, status=426, Sec_WebSocket_Version="8").headers["sec-websocket-version"] == "13", "version")
-        check(r.ask("/1").status == 404 and r.ask("/", "POST").status == 405, "other requests")
+        check(r.ask("/1").status == 426 and r.ask("/", "POST").status == 405, "other requests")
         check(r.state()["counters"]["refused"] == 6, "are counted: %s" % r.state()["counters"])
 
 
@@ -257,6 +264,7 @@ def wrong(status, message, *options):
 
 sessions_are_apart()
 own_data_comes_back_if_wanted()
+the_path_is_for_websocket()
 others_programs()
 who_may_join()
 over_tls()

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from http_gateway import Gateway, check, until
-from ws_client import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Socket, frame
+from ws_client import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Socket, frame, how_it_is_asked
 
 CONFIG = """
 nodes = {
@@ -37,6 +37,7 @@ def refused(port, status, words, path="/live", protocols="live", **headers):
 
 
 def handshakes(g):
+    how_it_is_asked(g.port, "/live")
     refused(g.port, 404, "did you mean 'json'", "/live.jsno")
     refused(g.port, 404, "no format", "/live.%ff")
     refused(g.port, 404, None, "/nobody")

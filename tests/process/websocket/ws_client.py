@@ -79,3 +79,27 @@ class Socket(Client):
         data = self.until(CLOSE)
         check(self.is_closed(), "closed behind the goodbye")
         return struct.unpack(">H", data[:2])[0] if data else None
+
+
+HANDSHAKE = (b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Version: 13",
+             b"Sec-WebSocket-Key: " + KEY.encode())
+
+
+def how_it_is_asked(port, path):
+    """A path of WebSocket answers 101 to a handshake of HTTP/1.1 only. Where something of it is
+    missing it says what is required (RFC 9110, 15.5.22), or what is wrong."""
+    for version in (b"1.1", b"1.0"):
+        for there in range(1 << len(HANDSHAKE)):
+            lines = [line for i, line in enumerate(HANDSHAKE) if there >> i & 1]
+            asks = version == b"1.1" and there & 3 == 3
+            wanted = 426 if not asks else 101 if there == 15 else 400 if not there & 8 else 426
+            with Client(port) as c:
+                c.send(b"GET %s HTTP/%s\r\nHost: localhost\r\n" % (path.encode(), version) +
+                       b"".join(line + b"\r\n" for line in lines) + b"\r\n")
+                a = c.answer()
+                what = "%s by HTTP/%s with %s: %d" % (path, version, lines, a.status)
+                check(a.status == wanted, what)
+                if wanted != 400:
+                    check(a.headers["upgrade"] == "websocket" and "upgrade" in a.headers["connection"].lower(), what)
+                if wanted == 426 and asks:
+                    check(a.headers["sec-websocket-version"] == "13", what)
