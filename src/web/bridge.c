@@ -168,7 +168,8 @@ int bridge_run(const struct bridge_options *options, struct bridge_counters *cou
 	memset(counters, 0, sizeof(*counters));
 	list_init(&b.clients);
 	b.slots = calloc(options->clients_max, sizeof(b.slots[0]));
-	ret = b.slots ? set_up(&b) : -ENOMEM;
+	b.asked = calloc(options->clients_max, sizeof(b.asked[0]));
+	ret = b.slots && b.asked ? set_up(&b) : -ENOMEM;
 	if (!ret) {
 		loop(&b);
 		bridge_service_stop(&b);
@@ -179,6 +180,7 @@ int bridge_run(const struct bridge_options *options, struct bridge_counters *cou
 	if (b.epoll >= 0)
 		close(b.epoll);
 	close(options->listen_fd);
+	free(b.asked);
 	free(b.slots);
 	return ret;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -306,6 +307,18 @@ void bridge_client_go_on(struct bridge_client *c)
 	ask(c);
 }
 
+/* Nobody can guess it, and it says which slot. 0: there is none. */
+static uint64_t new_number(const struct bridge_client *c)
+{
+	const uint64_t slots = c->b->o->clients_max;
+	uint64_t n;
+
+	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+		return 0;
+	/* What is written of it has to fit into 63 bits (head_number()). */
+	return ((n >> 2) / slots + 1) * slots + c->slot;
+}
+
 static void take_request(struct bridge_client *c, const struct head_request *q)
 {
 	struct bridge *b = c->b;
@@ -327,8 +340,11 @@ static void take_request(struct bridge_client *c, const struct head_request *q)
 		bridge_client_close(c);
 		return;
 	}
-	/* Different for each request, and says which slot. */
-	c->number = ++b->next_number * b->o->clients_max + c->slot;
+	c->number = new_number(c);
+	if (!c->number) {
+		bridge_client_fail(c, 503, "no random number");
+		return;
+	}
 	c->request_bytes += (size_t)sprintf(c->request + c->request_bytes,
 		"%sRipc-Request: %" PRIu64 "\r\n\r\n", q->minor ? "" : "Host: ripc\r\n",
 		c->number);

@@ -5,6 +5,7 @@
 
 #include <busbar/ripc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "util/list.h"
 #include "web/bridge.h"
@@ -62,8 +63,9 @@ struct bridge {
 	int epoll;
 	struct list clients;
 	struct bridge_client **slots; /* clients_max of them */
+	/* For each slot the service that its request went to; the sender writes it. */
+	_Atomic uint32_t *asked;
 	unsigned count;
-	uint64_t next_number;
 	size_t held_bytes;
 	bool listening;         /* epoll looks at the listening socket */
 	/* The sender. */

@@ -14,6 +14,7 @@ static int send_one(struct bridge *b, uint32_t to, struct bridge_job *j)
 {
 	const struct ripc_item item = { j->text, j->bytes };
 
+	atomic_store(&b->asked[j->number % b->o->clients_max], to);
 	return j->bytes <= ripc_short_max(b->o->r, 1) ?
 		       ripc_send_short(b->o->service, to, &item, 1, NULL, 0) :
 		       ripc_send_long(b->o->service, to, &item, 1, NULL, 0, NULL);
@@ -191,7 +192,8 @@ static void receive_one(struct bridge *b, struct ripc_message *m)
 		return;
 	}
 	c = client_of(b, number);
-	if (!c) {
+	/* Others may know the number: the service has seen it, and who was asked before it. */
+	if (!c || m->from != atomic_load(&b->asked[c->slot])) {
 		b->n->late++;
 		ripc_release(m);
 		return;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #define REQUEST_ROOM 8192
@@ -115,9 +116,12 @@ int client_ask(struct client *c, const char *method, const char *path, const cha
 
 	if (ret)
 		return ret;
+	if (getrandom(&c->number, sizeof(c->number), 0) != sizeof(c->number))
+		return -EIO;
+	c->number >>= 1; /* what head_number() takes */
 	n = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: ripc\r\n"
 		     "User-Agent: busbar\r\nRipc-Request: %" PRIu64 "\r\n%s\r\n", method,
-		     target, ++c->number, fields);
+		     target, c->number, fields);
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return -ENAMETOOLONG;
 	ret = send_request(c, text, (size_t)n);

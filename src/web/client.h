@@ -16,7 +16,7 @@ struct client {
 	int timeout_ms;         /* for an answer */
 	bool resend;            /* short messages may be lost: asks again meanwhile */
 	const atomic_bool *stop; /* NULL: none */
-	uint64_t number;        /* of the last request */
+	uint64_t number;        /* of the last request, which nobody can guess */
 };
 
 /* An answer; it belongs to the client until client_release(). */
