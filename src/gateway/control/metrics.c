@@ -106,10 +106,12 @@ static struct metrics_labels path_labels(const json_t *p)
 					  { "uuid", text_of(p, "uuid") } } };
 }
 
-/* A node is started, a path runs or waits for samples. */
+/* A node that runs is started, and may wait for its peer or have it; a path runs or waits for
+ * samples. */
 static bool runs(const json_t *o)
 {
-	static const char *const states[] = { "started", "running", "waiting" };
+	static const char *const states[] = { "started", "pending-connect", "connected",
+					      "running", "waiting" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
 		if (!strcmp(text_of(o, "state"), states[i]))
@@ -124,7 +126,7 @@ static void print_states(struct metrics *m, const json_t *nodes, const json_t *p
 	size_t i;
 
 	metrics_family(m, "busbar_node_running", METRICS_GAUGE,
-		       "1 while the node is started and not paused");
+		       "1 while the node is started, with its peer or without, and not paused");
 	json_object_foreach((json_t *)nodes, name, o) {
 		struct metrics_labels l = node_labels(name, o);
 

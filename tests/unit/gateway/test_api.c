@@ -6,6 +6,7 @@
 
 #include "fake.h"
 #include "gateway/control/api.h"
+#include "gateway/control/metrics.h"
 #include "gateway/control/server.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -221,6 +222,53 @@ static void commands_are_carried_out(void **state)
 	json_decref(ask("POST", "/node/a/start", NULL, 200));
 }
 
+/* What /metrics says of node b in `family`; -1: nothing. */
+static int metric_of_b(const char *family)
+{
+	char label[120], *text, *at;
+	int value;
+
+	snprintf(label, sizeof(label), "%s{node=\"b\",type=\"sink\"} ", family);
+	text = metrics_text(sn, false, &(size_t){ 0 });
+	assert_non_null(text);
+	at = strstr(text, label);
+	value = at ? atoi(at + strlen(label)) : -1;
+	free(text);
+	return value;
+}
+
+static void every_state_of_a_node_is_seen_in_the_metrics(void **state)
+{
+	static const char *const families[] = {
+		"busbar_node_received_samples_total", "busbar_node_sent_samples_total",
+		"busbar_node_not_sent_samples_total", "busbar_node_lost_samples_total",
+	};
+	struct node *b = super_node_find(sn, "b");
+	enum node_state was;
+
+	json_decref(ask("POST", "/path/0/stop", NULL, 200));
+	was = node_state(b);
+	for (unsigned i = 0; i < 4 * (NODE_STOPPED + 1); i++) {
+		enum node_state s = (enum node_state)(i / 4);
+		bool paused = i & 1, enabled = i & 2;
+		bool up = s == NODE_STARTED || s == NODE_PENDING_CONNECT || s == NODE_CONNECTED;
+
+		json_decref(ask("POST", paused ? "/node/b/pause" : "/node/b/resume", NULL, 200));
+		node_set_state(b, s);
+		b->enabled = enabled;
+		if (metric_of_b("busbar_node_running") != (up && enabled && !paused))
+			fail_msg("%s, paused %d, enabled %d", node_state_name(s), paused, enabled);
+		for (size_t f = 0; f < ARRAY_SIZE(families); f++)
+			assert_true(metric_of_b(families[f]) >= 0);
+		node_set_state(b, was);
+		b->enabled = true;
+	}
+	/* There is no other state. */
+	assert_string_equal(node_state_name((enum node_state)(NODE_STOPPED + 1)), "unknown");
+	json_decref(ask("POST", "/node/b/resume", NULL, 200));
+	json_decref(ask("POST", "/path/0/start", NULL, 200));
+}
+
 /* `then` is not possible behind `first`, and the answer says why. */
 static void assert_refused(const char *first, const char *then, const char *why)
 {
@@ -366,6 +414,7 @@ int main(void)
 		cmocka_unit_test(the_clock_can_be_the_atomic_time),
 		cmocka_unit_test(figures_of_a_node_are_those_of_its_hook_stats),
 		cmocka_unit_test(a_reset_clears_all_counters_and_the_hook_stats),
+		cmocka_unit_test(every_state_of_a_node_is_seen_in_the_metrics),
 		cmocka_unit_test(commands_are_carried_out),
 		cmocka_unit_test(a_text_is_checked_and_nothing_changes),
 		cmocka_unit_test(the_configuration_is_told_as_it_was_written),
