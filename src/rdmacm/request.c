@@ -94,6 +94,18 @@ static void gid_addresses(struct rdma_addr *to, const struct sockaddr *bound,
 	cma_addr_from_gid(&to->dst_storage, &peer, 0);
 }
 
+/* Is the address that the caller says it has the one from which its request came? Inside of
+ * the host: one of the host. */
+static bool is_callers(const struct sockaddr *said, const struct hca_gsi_address *way)
+{
+	union ibv_gid gid;
+
+	if (!way)
+		return !cma_addr_check_local(said);
+	cma_addr_to_gid(said, &gid);
+	return !memcmp(gid.raw, way->destination, sizeof(gid.raw));
+}
+
 /* Gives link-local addresses of another host the interface on which its message came. */
 static void scope_set(struct sockaddr *addr, uint32_t interface)
 {
@@ -157,6 +169,8 @@ static int child_address(struct cma_id *child, const struct cma_id *listener,
 			scope_set(&to->dst_addr, way->interface);
 		else
 			cma_addr_find_scope(&to->dst_addr);
+		if (!is_callers(&to->dst_addr, way))
+			return CM_REASON_INVALID_GID;
 	}
 	if (!cma_addr_is_any(bound) && !cma_addr_same_host(bound, &to->src_addr))
 		return CM_REASON_INVALID_GID;

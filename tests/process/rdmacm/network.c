@@ -426,6 +426,64 @@ static void relay_stranger(void)
 	close(fd);
 }
 
+/* Relays a request of 127.0.0.1 to the listener of this process that says it is of 127.0.0.
+ * `said`. */
+static void relay_request(uint16_t port, uint8_t said, uint32_t comm_id)
+{
+	const struct hca_gsi_address from = {
+		.source = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+		.destination = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+	};
+	const struct cm_ip_header ip = { .ip_version = 4, .src_port = 99,
+					 .src = { [12] = 127, 0, 0, said },
+					 .dst = { [12] = 127, 0, 0, 1 } };
+	struct cm_mad mad = {
+		.type = CM_REQ,
+		.req = { .local_comm_id = comm_id, .local_qpn = comm_id & 0xff,
+			 .path_mtu = 3,
+			 .service_id = wire_cm_service_id(RDMA_PS_TCP, port) },
+	};
+	uint8_t bytes[CM_MAD_SIZE], relayed[ROCE_RELAY_BYTES];
+	struct abstract_name name;
+	int fd;
+
+	memcpy(mad.req.primary.local_gid, from.source, 16);
+	memcpy(mad.req.primary.remote_gid, from.source, 16);
+	CHECK(wire_cm_ip_encode(&ip, mad.req.private_data) == 0);
+	CHECK(wire_cm_encode(&mad, bytes) == 0);
+	roce_relay_encode(&from, bytes, relayed);
+	CHECK(abstract_name(&name, "busbar.roce.service.%llx.%016llx%016llx",
+			    (unsigned long long)mad.req.service_id, 0ULL,
+			    0xffff7f000001ULL) == 0);
+	fd = abstract_connect(&name);
+	CHECK(fd >= 0);
+	CHECK(send(fd, relayed, sizeof(relayed), MSG_NOSIGNAL) == sizeof(relayed));
+	CHECK(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 5000) == 1);
+	close(fd);
+}
+
+static void a_caller_has_the_address_that_its_request_came_from(void)
+{
+	struct rdma_event_channel *ch = channel();
+	struct rdma_cm_id *listener, *callee;
+	struct rdma_cm_event *ev;
+	struct sockaddr_in peer;
+	uint16_t port;
+
+	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
+	relay_request(port, 5, busbar_gsi_comm_id(5));
+	relay_request(port, 1, busbar_gsi_comm_id(6));
+	ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	callee = ev->id;
+	memcpy(&peer, rdma_get_peer_addr(callee), sizeof(peer));
+	CHECK(peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+	rdma_ack_cm_event(ev);
+	cm_expect_quiet(ch, 0);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
 static void a_message_before_any_connection_harms_nobody(void)
 {
 	struct rdma_event_channel *ch = channel();
@@ -442,6 +500,7 @@ static void a_message_before_any_connection_harms_nobody(void)
 }
 
 CM_MAIN(CASE(a_message_before_any_connection_harms_nobody),
+	CASE(a_caller_has_the_address_that_its_request_came_from),
 	CASE(a_disconnect_is_repeated_after_the_identifier_is_gone),
 	CASE(a_rejection_is_repeated_after_the_identifier_is_gone),
 	CASE(a_listener_may_close_before_the_connection_is_made),
