@@ -47,6 +47,11 @@ void cm_machine_pace(struct cm_machine *m, uint8_t response_code,
 	m->repeats_max = retries;
 }
 
+static uint64_t cut(const struct cm_machine *m, uint64_t ns, unsigned times)
+{
+	return m->limit_ns ? MIN(ns, m->limit_ns / times) : ns;
+}
+
 /* Takes both sides' response times from a REQ that was sent or received. */
 static void pace_learn(struct cm_machine *m, const struct cm_req *req)
 {
@@ -60,6 +65,10 @@ static void pace_learn(struct cm_machine *m, const struct cm_req *req)
 	cm_machine_pace(m, ours, req->max_cm_retries,
 			req->primary.local_ack_timeout);
 	m->ask_ns = code_ns(peers) + m->trip_ns;
+	if (m->active)
+		return;
+	m->ask_ns = cut(m, m->ask_ns, m->repeats_max + 1u);
+	m->answer_ns = cut(m, m->answer_ns, m->repeats_max + 1u);
 }
 
 /* Time within which the peer repeats a request, if it repeats it at all. */
@@ -86,10 +95,13 @@ static void timer_set(struct cm_machine *m, enum cm_timer timer, uint64_t now,
 	case CM_TIMER_ASK:
 	case CM_TIMER_REPEAT:
 		m->deadline_ns = now + m->ask_ns;
+		m->until_ns = !m->limit_ns ? UINT64_MAX :
+			now + (m->active ? code_ns(CODE_MAX) : m->limit_ns) +
+			m->ask_ns * (m->repeats_max + UINT64_C(1));
 		break;
 	case CM_TIMER_SERVICE:
-		m->deadline_ns = now + code_ns(mad->mra.service_timeout) +
-				 m->trip_ns;
+		m->deadline_ns = MIN(now + code_ns(mad->mra.service_timeout) +
+					     m->trip_ns, m->until_ns);
 		break;
 	case CM_TIMER_MRA:
 		m->deadline_ns = now + m->answer_ns / 2;
@@ -185,7 +197,7 @@ static void received_learn(struct cm_machine *m, const struct cm_mad *mad)
 	case CM_REP:
 		m->remote_comm_id = mad->rep.local_comm_id;
 		m->remote_qpn = mad->rep.local_qpn;
-		m->rest_ns = m->trip_ns + code_ns(mad->rep.target_ack_delay);
+		m->rest_ns = cut(m, m->trip_ns + code_ns(mad->rep.target_ack_delay), 1);
 		break;
 	default:
 		break;
@@ -340,7 +352,7 @@ int cm_machine_tick(struct cm_machine *m, uint64_t now, struct cm_output *out)
 
 	if (!m->deadline_ns || now < m->deadline_ns)
 		return -EAGAIN;
-	if (m->repeats) {
+	if (m->repeats && now < m->until_ns) {
 		m->repeats--;
 		m->deadline_ns = now + m->ask_ns;
 	} else if (m->mra_due) {

@@ -388,9 +388,11 @@ int cma_conn_input(struct cma_id *id, enum cm_input input,
 	if (id->removed && !mad && input < CM_DO_DESTROY)
 		return -ENODEV;
 	/* SIDR messages carry no times; connections have them in the REQ. */
-	if (before == CM_IDLE)
+	if (before == CM_IDLE) {
 		cm_machine_pace(&id->cm, response_code(), CM_RETRIES,
 				CMA_PACKET_LIFETIME + 1);
+		id->cm.limit_ns = cma_settings.timeout_ms * NSEC_PER_MSEC;
+	}
 	if (mad)
 		ret = cm_machine_receive(&id->cm, mad, now, &out);
 	else

@@ -24,6 +24,7 @@
 #define ACK 8
 #define RETRIES 3
 #define ACK_DELAY 5
+#define LIMIT (UINT64_C(68) * 1000000000)
 
 static struct cm_machine caller, callee;
 static struct cm_output out;
@@ -341,6 +342,44 @@ static void an_unsaid_or_absurd_time_is_bounded(void **state)
 	assert_true(callee.rest_ns > 0);
 }
 
+/* A callee that has sent its REP, and hears nothing but MRAs: how long it waits. */
+static uint64_t waits_ns(unsigned code, unsigned retries, bool with_mras)
+{
+	struct cm_mad req = request(8), mra = { .type = CM_MRA };
+
+	req.req.remote_response_timeout = req.req.local_response_timeout = (uint8_t)code;
+	req.req.max_cm_retries = (uint8_t)retries;
+	req.req.primary.local_ack_timeout = 31;
+	req.req.local_comm_id = mra.mra.local_comm_id = 1;
+	mra.mra.remote_comm_id = 2;
+	mra.mra.service_timeout = (uint8_t)code;
+	mra.mra.answered = CM_ANSWERED_REP;
+	cm_machine_init(&callee, 2);
+	callee.limit_ns = LIMIT;
+	now = 1;
+	assert_int_equal(cm_machine_receive(&callee, &req, now, &out), 0);
+	assert_int_equal(ask(&callee, CM_DO_ACCEPT, &reply), 0);
+	while (callee.state == CM_REP_SENT) {
+		if (with_mras)
+			assert_int_equal(cm_machine_receive(&callee, &mra, now, &out), 0);
+		assert_int_equal(tick(&callee), 0);
+	}
+	assert_int_equal(callee.state, CM_ANSWERED);
+	return now - 1;
+}
+
+static void no_caller_decides_how_long_it_is_waited_for(void **state)
+{
+	(void)state;
+	for (unsigned code = 0; code < 32; code++)
+		for (unsigned retries = 0; retries < 16; retries++) {
+			assert_true(waits_ns(code, retries, false) <= LIMIT);
+			assert_true(waits_ns(code, retries, true) <= 2 * LIMIT);
+			/* Nor is it one that may be gone, in the state that follows. */
+			assert_true(callee.deadline_ns - now <= LIMIT);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +394,7 @@ int main(void)
 		cmocka_unit_test(an_alternate_path_is_not_supported_and_said_so),
 		cmocka_unit_test(messages_of_others_are_left_alone),
 		cmocka_unit_test(an_unsaid_or_absurd_time_is_bounded),
+		cmocka_unit_test(no_caller_decides_how_long_it_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
