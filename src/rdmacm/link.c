@@ -28,6 +28,7 @@
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/log_limit.h"
 #include "verbs/private.h"
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
@@ -80,6 +81,8 @@ static int packet_write(struct cma_link *link, const uint8_t *bytes)
 	return 0;
 }
 
+static struct log_limit link_lines; /* that peers cause */
+
 static void packet_wait(struct cma_link *link, const uint8_t *bytes)
 {
 	struct waiting *w = NULL;
@@ -87,8 +90,8 @@ static void packet_wait(struct cma_link *link, const uint8_t *bytes)
 	if (link->waiting_count < WAITING_MAX)
 		w = malloc(sizeof(*w));
 	if (!w) {
-		log_warn("process %d takes no messages; one is lost",
-			 (int)link->pid);
+		log_limited(LOG_WARN, &link_lines, clock_monotonic_ns_slow(),
+			    "process %d takes no messages; one is lost", (int)link->pid);
 		return;
 	}
 	memcpy(w->bytes, bytes, CM_MAD_SIZE);
@@ -152,8 +155,8 @@ static int packet_read(int fd, struct cm_mad *mad)
 	if (n == 0)
 		return -ECONNRESET;
 	if (wire_cm_decode(bytes, (size_t)n, mad)) {
-		log_warn("peer sent %zd bytes that are no cm message; link closed",
-			 n);
+		log_limited(LOG_WARN, &link_lines, clock_monotonic_ns_slow(),
+			    "peer sent %zd bytes that are no cm message; link closed", n);
 		return -EBADMSG;
 	}
 	return 0;
@@ -211,8 +214,9 @@ static void link_silent(struct progress_timer *t)
 	if (atomic_load(&link->in_use))
 		return;
 	if (!link->is_refused)
-		log_warn("caller said nothing for %u s; link closed",
-			 (unsigned)(SILENCE_NS / NSEC_PER_SEC));
+		log_limited(LOG_WARN, &link_lines, clock_monotonic_ns_slow(),
+			    "caller said nothing for %u s; link closed",
+			    (unsigned)(SILENCE_NS / NSEC_PER_SEC));
 	link_end(link);
 }
 

@@ -5,7 +5,9 @@
 
 #include "hca/path/gsi.h"
 #include "rdmacm/cma.h"
+#include "util/clock.h"
 #include "util/log.h"
+#include "util/log_limit.h"
 
 /* The QP type that answers; IBV_QPT_DRIVER: the requested service is not supported. */
 static enum ibv_qp_type child_type(const struct cm_mad *mad)
@@ -223,18 +225,21 @@ unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *ma
 int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad,
 		     struct cma_link *link)
 {
+	static struct log_limit refusals;
 	struct cm_ip_header ip;
 	struct cma_id *child;
 	uint16_t port;
 	int reason = request_check(listener, mad, &ip, &port);
 
 	if (reason) {
-		log_info("%s refused: reason %d", wire_cm_name(mad->type), reason);
+		log_limited(LOG_INFO, &refusals, clock_monotonic_ns_slow(),
+			    "%s refused: reason %d", wire_cm_name(mad->type), reason);
 		return reason;
 	}
 	if (listener->unclaimed_count >= listener->backlog) {
-		log_warn("port %u: %u requests wait for the application (its backlog), one refused",
-			 port, listener->unclaimed_count);
+		log_limited(LOG_WARN, &refusals, clock_monotonic_ns_slow(),
+			    "port %u: %u requests wait for the application (its backlog), one refused",
+			    port, listener->unclaimed_count);
 		return CM_REASON_NO_RESOURCES;
 	}
 	if (cma_id_create(listener->pub.channel, listener->pub.context,

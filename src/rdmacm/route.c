@@ -14,7 +14,9 @@
 
 #include "rdmacm/link.h"
 #include "rdmacm/network.h"
+#include "util/clock.h"
 #include "util/log.h"
+#include "util/log_limit.h"
 #include "verbs/private.h"
 #include "wire/cm_answer.h"
 
@@ -263,6 +265,7 @@ static struct cma_id *find_listener(const struct cm_mad *mad)
 static bool make_stale(struct cma_link *link, const struct cm_mad *mad)
 {
 	struct cma_id *id = mad->type == CM_REQ ? find(link, mad, true) : NULL;
+	static struct log_limit limit;
 	int ret;
 
 	if (!id)
@@ -273,8 +276,9 @@ static bool make_stale(struct cma_link *link, const struct cm_mad *mad)
 	idle();
 	if (ret)
 		return false;
-	log_info("peer's qp 0x%06x requests another connection: its old one is ended",
-		 mad->req.local_qpn);
+	log_limited(LOG_INFO, &limit, clock_monotonic_ns_slow(),
+		    "peer's qp 0x%06x requests another connection: its old one is ended",
+		    mad->req.local_qpn);
 	refuse(link, mad, CM_REASON_STALE_CONNECTION);
 	return true;
 }

@@ -15,11 +15,10 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/log_limit.h"
 
 #define IDS UINT32_MAX /* number of valid ids; the value itself is no id */
 #define OVERFLOW_DEFAULT 65534u
-#define COMPLAINTS 10
-#define COMPLAINTS_NS (10 * NSEC_PER_SEC)
 #define TOLD 32u
 
 static uint32_t overflow_id(const char *path)
@@ -121,20 +120,13 @@ uint32_t hca_peer_lends(const struct ucred *cred)
 
 bool hca_complaint_due(void)
 {
-	static _Atomic uint64_t window_ns;
-	static _Atomic unsigned count;
-	uint64_t now = progress_now_ns();
-	uint64_t start = atomic_load(&window_ns);
-	unsigned n;
+	static struct log_limit limit;
+	unsigned left_out;
+	bool due = log_limit_take(&limit, progress_now_ns(), &left_out);
 
-	if (now - start > COMPLAINTS_NS &&
-	    atomic_compare_exchange_strong(&window_ns, &start, now))
-		atomic_store(&count, 0);
-	n = atomic_fetch_add(&count, 1);
-	if (n == COMPLAINTS)
-		log_warn("more messages about peers are left out for %u s",
-			 (unsigned)(COMPLAINTS_NS / NSEC_PER_SEC));
-	return n < COMPLAINTS;
+	if (left_out)
+		log_warn("%u messages about peers were left out", left_out);
+	return due;
 }
 
 /* Was a line written for this peer recently? Keeps the last ones. */
