@@ -32,6 +32,13 @@
 #define LOOK_NS UINT64_C(5000000)
 #define HELD_MAX 16
 #define HELD_OF_ONE 4 /* sender */
+/*
+ * Sockets that are connected for the messages of a sender: at once, and in a second. An early
+ * REJ takes one for each slot. Senders share an allowance where their addresses have the same
+ * hash: forged ones have all of them, which is some percent of a processor.
+ */
+#define EFFORT_MAX 4096u
+#define EFFORT_NS (NSEC_PER_SEC / 1000)
 /* Callers taken at a time, before other work of the progress thread. */
 #define BATCH 64
 
@@ -203,8 +210,39 @@ static void answer(struct roce_dispatch *d, const struct hca_gsi_address *from,
 		d->ops->send(&back, bytes);
 }
 
+/* May `cost` sockets be connected for a message of this sender? On the progress thread. */
+static bool effort_take(struct roce_dispatch *d, const struct hca_gsi_address *from,
+			unsigned cost)
+{
+	struct roce_effort *e;
+	uint64_t now_ns = clock_monotonic_ns_slow(), more;
+	uint32_t hash = d->salt;
+
+	for (unsigned i = 0; i < sizeof(from->source); i++)
+		hash = (hash ^ from->source[i]) * 0x01000193u;
+	e = &d->efforts[hash >> 16 & (ROCE_EFFORTS - 1)];
+	more = (now_ns - e->at_ns) / EFFORT_NS;
+	if (more >= EFFORT_MAX - e->left) {
+		e->left = EFFORT_MAX;
+		e->at_ns = now_ns;
+	} else {
+		e->left += (unsigned)more;
+		e->at_ns += more * EFFORT_NS;
+	}
+	if (e->left < cost) {
+		if (!e->said && hca_complaint_due())
+			log_warn("so many messages of connection management come from one host that some are dropped");
+		e->said = true;
+		return false;
+	}
+	e->left -= cost;
+	e->said &= e->left < EFFORT_MAX / 2;
+	return true;
+}
+
 /* Sends the message to the holder of the name. 0, or a negative errno: -ECONNREFUSED: it has
- * none; -EACCES: that process may not talk to us; -EAGAIN: it is busy. */
+ * none; -EACCES: that process may not talk to us; -EAGAIN: whoever it is takes no
+ * connection now; -ENOBUFS: likewise, and it may talk to us. */
 static int relay(const struct abstract_name *name, const struct hca_gsi_address *from,
 		 const uint8_t *mad)
 {
@@ -218,7 +256,7 @@ static int relay(const struct abstract_name *name, const struct hca_gsi_address 
 	if (!ret) {
 		roce_relay_encode(from, mad, bytes);
 		if (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			ret = -errno;
+			ret = errno == EAGAIN ? -ENOBUFS : -errno;
 	}
 	close(fd);
 	return ret;
@@ -231,6 +269,7 @@ static int request_hand(struct roce_dispatch *d, const struct hca_gsi_address *f
 	struct hca_gsi_service at[CANDIDATES];
 	struct abstract_name name;
 	int ret = -ECONNREFUSED;
+	bool busy = false;
 
 	candidates_of(from, service_id, at);
 	for (unsigned i = 0; i < CANDIDATES; i++) {
@@ -245,12 +284,16 @@ static int request_hand(struct roce_dispatch *d, const struct hca_gsi_address *f
 		}
 		if (!may_relay)
 			continue;
+		if (!effort_take(d, from, 1))
+			return -EAGAIN;
 		service_name(&at[i], &name);
 		ret = relay(&name, from, mad);
-		if (ret != -ECONNREFUSED && ret != -EACCES)
+		/* One that is busy may be of another user, and hides no other listener. */
+		busy |= ret == -EAGAIN;
+		if (ret != -ECONNREFUSED && ret != -EACCES && ret != -EAGAIN)
 			return ret;
 	}
-	return ret;
+	return busy ? -EAGAIN : ret;
 }
 
 static int message_hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
@@ -266,6 +309,8 @@ static int message_hand(struct roce_dispatch *d, const struct hca_gsi_address *f
 	}
 	if (!may_relay)
 		return -ECONNREFUSED;
+	if (!effort_take(d, from, 1))
+		return -EAGAIN;
 	slot_name(slot, &name);
 	return relay(&name, from, mad);
 }
@@ -292,6 +337,7 @@ static void give_up_hand(struct roce_dispatch *d, const struct hca_gsi_address *
 
 	if (own)
 		d->ops->deliver(from, mad);
+	may_relay = may_relay && effort_take(d, from, HCA_GSI_SLOTS);
 	for (unsigned slot = 1; may_relay && slot < HCA_GSI_SLOTS; slot++) {
 		if (slot == own)
 			continue;
@@ -589,7 +635,8 @@ static void sweep(struct progress_timer *t)
 
 void roce_dispatch_init(struct roce_dispatch *d, const struct roce_dispatch_ops *ops)
 {
-	*d = (struct roce_dispatch){ .ops = ops };
+	*d = (struct roce_dispatch){ .ops = ops,
+				     .salt = (uint32_t)clock_monotonic_ns_slow() };
 	pthread_mutex_init(&d->lock, NULL);
 	list_init(&d->doors);
 	list_init(&d->shut);
@@ -597,6 +644,32 @@ void roce_dispatch_init(struct roce_dispatch *d, const struct roce_dispatch_ops 
 	list_init(&d->held);
 	progress_timer_init(&d->sweeper, sweep);
 	progress_timer_init(&d->patience, look_again);
+}
+
+/* All names are taken: by whom? */
+static void say_full(void)
+{
+	struct abstract_name name;
+	unsigned others = 0;
+	pid_t pid;
+
+	for (unsigned slot = 1; slot < HCA_GSI_SLOTS; slot++) {
+		int fd;
+
+		slot_name(slot, &name);
+		fd = abstract_connect(&name);
+		if (fd < 0)
+			continue;
+		others += hca_peer_check(fd, "holder of a place for connections,", &pid) ==
+			  -EACCES;
+		close(fd);
+	}
+	if (others)
+		log_error("no connections to other hosts: processes that may not talk to this one hold %u of the %u places for them",
+			  others, HCA_GSI_SLOTS - 1);
+	else
+		log_error("%u processes of this host make connections to other hosts: no more can",
+			  HCA_GSI_SLOTS - 1);
 }
 
 /* A listening socket under the name of a free slot; or a negative errno. */
@@ -611,8 +684,7 @@ static int slot_take(unsigned *slot)
 		if (fd != -EADDRINUSE)
 			return fd;
 	}
-	log_error("%u processes of this host make connections to other hosts: no more can",
-		  HCA_GSI_SLOTS - 1);
+	say_full();
 	return -EUSERS;
 }
 

@@ -52,6 +52,14 @@ struct roce_dispatch_ops {
 	int (*send)(const struct hca_gsi_address *to, const uint8_t *mad);
 };
 
+/* How many sockets may still be connected for messages of some senders. */
+#define ROCE_EFFORTS 16u
+struct roce_effort {
+	uint64_t at_ns; /* when it grew last */
+	unsigned left;
+	bool said;      /* that there was too little; until half of it is there again */
+};
+
 struct roce_dispatch {
 	const struct roce_dispatch_ops *ops;
 	pthread_mutex_t lock;    /* of the next six; never held while ops are called */
@@ -61,6 +69,8 @@ struct roce_dispatch {
 	unsigned caller_count;
 	struct list held;        /* requests that wait for a listener; `lock`, too */
 	unsigned held_count;
+	struct roce_effort efforts[ROCE_EFFORTS]; /* of the progress thread alone */
+	uint32_t salt;
 	struct progress_timer sweeper;
 	struct progress_timer patience;
 	_Atomic unsigned slot;   /* 0: this process has none */

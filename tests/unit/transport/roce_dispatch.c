@@ -20,7 +20,9 @@
 #include "hca/host/settings.h"
 #include "hca/run/progress.h"
 #include "transport/roce/dispatch.h"
+#include "util/abstract.h"
 #include "util/container_of.h"
+#include "util/log.h"
 #include "wire/cm_answer.h"
 
 #define LIMIT_S 10
@@ -99,6 +101,15 @@ static unsigned total(void)
 		sum += world.got[i];
 	pthread_mutex_unlock(&world.lock);
 	return sum;
+}
+
+/* Nothing has come for 100 ms; a lower bound of what comes needs no more. */
+static void wait_until_quiet(void)
+{
+	for (unsigned before = UINT32_MAX; before != total(); ) {
+		before = total();
+		usleep(100000);
+	}
 }
 
 static struct hca_gsi_address address(uint8_t last, bool v6)
@@ -334,6 +345,64 @@ static void a_callers_early_reject_reaches_all(void **state)
 	assert_int_equal(total(), 3);
 }
 
+/* Each takes a socket for every slot: a flood of them is left alone after a while, and harms
+ * other senders' messages only where they share its allowance. */
+static void a_flood_of_early_rejects_is_bounded(void **state)
+{
+	enum { FLOOD = 5000, OTHERS = 32 };
+	struct hca_gsi_address from = address(1, false);
+	struct cm_mad mad = { .type = CM_REJ,
+			      .rej = { .local_comm_id = 9,
+				       .reason = CM_REASON_TIMEOUT } };
+	struct cm_mad rtu = to_slot(CM_RTU, slots[2]);
+	struct timespec begun, ended;
+	unsigned allowed;
+
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	for (unsigned i = 0; i < FLOOD; i++)
+		arrive(0, &from, &mad);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	wait_for(&world.got[0], FLOOD);
+	/* 4096 at once and 1000 in a second, 64 for each. */
+	allowed = 64 + 17 * (unsigned)(ended.tv_sec - begun.tv_sec + 1);
+	assert_in_range(world.got[1], 1, allowed);
+	wait_until_quiet();
+	allowed = world.got[1];
+	for (unsigned i = 0; i < OTHERS; i++) {
+		from.source[14] = (uint8_t)(i + 1);
+		arrive(0, &from, &rtu);
+	}
+	wait_until_quiet();
+	assert_in_range(world.got[2], allowed + OTHERS / 2, allowed + OTHERS);
+}
+
+/* Whoever holds a name and accepts nobody: it may be of another user, which nobody can tell. */
+static void a_busy_name_hides_no_other_listener(void **state)
+{
+	struct hca_gsi_service any = service(4, HCA_GSI_ANY, 0);
+	struct hca_gsi_address from = address(9, false);
+	struct abstract_name name;
+	struct cm_mad r = req(4);
+	int listener, calls[64];
+	unsigned n = 0;
+
+	assert_int_equal(abstract_name(&name, "busbar.roce.service.%llx.any4",
+				       (unsigned long long)any.service_id), 0);
+	listener = abstract_open(&name, SOCK_SEQPACKET, 1);
+	assert_true(listener >= 0);
+	do {
+		assert_in_range(n, 0, 63);
+		calls[n] = abstract_connect(&name);
+	} while (calls[n++] >= 0);
+	assert_int_equal(calls[n - 1], -EAGAIN);
+	assert_int_equal(roce_dispatch_serve(&dispatch[1], &any), 0);
+	arrive(0, &from, &r);
+	wait_for(&world.got[1], 1);
+	while (--n)
+		close(calls[n - 1]);
+	close(listener);
+}
+
 static void what_is_no_message_is_dropped(void **state)
 {
 	struct hca_gsi_address from = address(1, false), bad = from;
@@ -450,6 +519,8 @@ int main(void)
 		TEST(a_request_waits_for_a_listener_that_is_about_to_come),
 		TEST(messages_to_nobody_are_answered_by_their_kind),
 		TEST(a_callers_early_reject_reaches_all),
+		TEST(a_flood_of_early_rejects_is_bounded),
+		TEST(a_busy_name_hides_no_other_listener),
 		TEST(what_is_no_message_is_dropped),
 		TEST(relayed_bytes_are_checked),
 		TEST(the_names_of_a_killed_process_are_free),
