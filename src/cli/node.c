@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar node` (villas-node): `busbar run --idle-stop` under the name and with the options
- * of villas-node; existing scripts wait for its end. Also lists what this build can do.
+ * `busbar node` (villas-node): `busbar run` under the name and with the options of
+ * villas-node. Existing scripts wait for its end; with an HTTP server it goes on, as users
+ * ask for its state then. Also lists what this build can do.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -15,6 +16,7 @@
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/node.h"
 #include "gateway/plugin/plugin.h"
+#include "gateway/super_node/super_node.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -22,9 +24,10 @@ static const char usage[] =
 	"[OPTIONS] [CONFIG]\n"
 	"\n"
 	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
-	"input) until SIGINT or SIGTERM, or until all paths have ended (idle_stop = false\n"
-	"in CONFIG: not then). Without CONFIG, and without an active path in it, it waits to\n"
-	"be given one: busbar ctl SOCKET restart CONFIG, or POST /api/v2/restart.\n"
+	"input) until SIGINT or SIGTERM, or until all paths have ended: not then with\n"
+	"idle_stop = false in CONFIG, nor with HTTP unless CONFIG says idle_stop = true.\n"
+	"Without CONFIG, and without an active path in it, it waits to be given one:\n"
+	"busbar ctl SOCKET restart CONFIG, or POST /api/v2/restart.\n"
 	"\n"
 	"  --control=SOCKET  path of the control socket, '@name' for an abstract one; without\n"
 	"            CONFIG it is @villas-node-PID, else that of CONFIG\n"
@@ -112,7 +115,7 @@ int cli_node(int argc, char **argv)
 		{ "http", optional_argument, NULL, 'w' },
 		{ NULL, 0, NULL, 0 },
 	};
-	char run[] = "run", option[] = "-d", idle_stop[] = "--idle-stop";
+	char run[] = "run", option[] = "-d";
 	char control[256] = "", http[128] = "";
 	char *level = NULL, *args[8];
 	int opt, status, n = 0;
@@ -150,13 +153,14 @@ int cli_node(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	args[n++] = run;
-	args[n++] = idle_stop;
 	if (level) {
 		args[n++] = option;
 		args[n++] = level;
 	}
 	if (*http)
 		args[n++] = http;
+	else
+		super_node_set_idle_stop(SUPER_NODE_IDLE_STOP_UNSERVED);
 	if (optind == argc && !*control)
 		snprintf(control, sizeof(control), "--control=@villas-node-%d",
 			 (int)getpid());

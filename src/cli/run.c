@@ -418,7 +418,8 @@ int cli_run(int argc, char **argv)
 	/* For GET /log; without memory there is no more to say than that. */
 	if (log_recent_keep())
 		log_warn("no memory to keep the last lines of the log");
-	super_node_set_idle_stop(o.idle_stop);
+	if (o.idle_stop)
+		super_node_set_idle_stop(SUPER_NODE_IDLE_STOP_ALWAYS);
 	limit_stacks();
 	metrics_set_adapters(read_adapters);
 	from = o.file ? json_string(o.file) : json_null();

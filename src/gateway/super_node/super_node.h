@@ -27,10 +27,17 @@ int super_node_start(struct super_node *sn);
  * Called before super_node_start(). */
 void super_node_keep_log_level(struct super_node *sn);
 
-/* Sets the default of `idle_stop` (at first false) for all super-nodes made from now on.
+/* Where a configuration does not say `idle_stop`. */
+enum super_node_idle_stop {
+	SUPER_NODE_IDLE_STOP_NEVER,
+	SUPER_NODE_IDLE_STOP_UNSERVED, /* not with an enabled group `http` */
+	SUPER_NODE_IDLE_STOP_ALWAYS,
+};
+
+/* Sets the default of `idle_stop` (at first NEVER) for all super-nodes made from now on.
  * The default holds for configurations with paths; a super-node without paths waits
  * until a reload brings some. */
-void super_node_set_idle_stop(bool on);
+void super_node_set_idle_stop(enum super_node_idle_stop when);
 
 /* Asks for the end, from any thread or a signal handler. */
 void super_node_request_stop(struct super_node *sn);

@@ -179,11 +179,11 @@ static void make_uuid(struct super_node_settings *s, struct config *c)
 	free(text);
 }
 
-static bool idle_stop_default;
+static enum super_node_idle_stop idle_stop_default;
 
-void super_node_set_idle_stop(bool on)
+void super_node_set_idle_stop(enum super_node_idle_stop when)
 {
-	idle_stop_default = on;
+	idle_stop_default = when;
 }
 
 void super_node_settings_parse(struct super_node_settings *s, struct config *c)
@@ -194,10 +194,12 @@ void super_node_settings_parse(struct super_node_settings *s, struct config *c)
 	config_unpack(c, config_root(c), top_keys, ARRAY_SIZE(top_keys), s,
 		      NULL, 0);
 	s->idle_stop_given = json_object_get(config_root(c), "idle_stop");
-	if (!s->idle_stop_given)
-		s->idle_stop = idle_stop_default;
 	parse_logging(s, c, s->logging);
 	http_settings_parse(&s->http, c, s->http_cfg);
+	if (!s->idle_stop_given)
+		s->idle_stop = idle_stop_default == SUPER_NODE_IDLE_STOP_ALWAYS ||
+			       (idle_stop_default == SUPER_NODE_IDLE_STOP_UNSERVED &&
+				!s->http.wanted);
 	make_uuid(s, c);
 	if (s->control && (!*s->control ||
 			   strlen(s->control) >= sizeof(un->sun_path)))

@@ -53,6 +53,52 @@ says 'is told with its line' 'broken.conf:'
 
 expect 0 'a gateway without statistics ends when its paths have' timeout 20 villas-node good.conf
 samples 'its work is done' 20 rec.dat
+# With HTTP it goes on; idle_stop of the file counts more. A port that is taken: another one.
+served() {
+	what=$1 wanted=$2
+	shift 2
+	for try in 1 2 3 4; do
+		port=$(shuf -i 20000-29999 -n 1)
+		echo 'nodes = { sig = { type = "signal", limit = 5, realtime = false } }, paths = ( { in = "sig" } ), stats = 0' >served.conf
+		[ -z "$idle" ] || echo "idle_stop = $idle" >>served.conf
+		[ "$group" = - ] || echo "http = { port = $port, enabled = $group }" >>served.conf
+		"$@" >out 2>log &
+		pid=$!
+		ended() { ! kill -0 $pid 2>/dev/null; }
+		if [ "$wanted" = ends ]; then
+			wait_either=ended
+		else
+			wait_either=nodes_have_ended
+		fi
+		tries=0
+		until $wait_either || ended || [ $tries -gt 1000 ]; do
+			tries=$((tries + 1))
+			sleep 0.02
+		done
+		grep -q 'already in use' log || break
+		wait $pid
+	done
+	if [ "$wanted" = ends ]; then
+		ended || fail "$what: it does not end"
+	else
+		ended && fail "$what: it ends"
+	fi
+	kill -TERM $pid 2>/dev/null
+	wait $pid || fail "$what: exit status $?"
+}
+nodes_have_ended() { "$BUSBAR" ctl -j "$dir/served" path 0 2>/dev/null | grep -q '"state": *"ended"'; }
+for row in '- - ends' '- false ends' '- true goes' 'true true ends' 'false - goes'; do
+	read -r idle group wanted <<-ROW
+		$row
+	ROW
+	[ "$idle" = - ] && idle=
+	served "villas-node, idle_stop '$idle', http '$group'" "$wanted" villas-node "--control=$dir/served" served.conf
+done
+idle='' group=-
+served 'villas-node --http' goes villas-node "--control=$dir/served" --http=0 served.conf
+group=true
+served 'run' goes "$BUSBAR" run "--control=$dir/served" served.conf
+served 'run --idle-stop' ends "$BUSBAR" run --idle-stop "--control=$dir/served" served.conf
 expect 2 'a gateway with an unknown key' "$BUSBAR" node bad.conf
 rm -f log # what is there shall be new
 villas-node bad.conf >out 2>log &
