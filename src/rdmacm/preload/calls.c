@@ -83,10 +83,12 @@ PRELOAD_EXPORT int listen(int fd, int backlog)
 	if (!ret)
 		rfcntl(s->rs, F_SETFL, O_NONBLOCK);
 	preload_leave();
-	if (ret)
+	if (ret) {
 		preload_become_tcp(fd, s);
-	else
+	} else {
 		atomic_store(&s->state, PRELOAD_LISTENING);
+		preload_watches_move(s);
+	}
 	return 0;
 }
 
@@ -216,6 +218,7 @@ PRELOAD_EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
 		return preload_real.connect(fd, addr, len);
 	}
 	atomic_store(&s->state, PRELOAD_CONNECTED);
+	preload_watches_move(s);
 	if (ret) {
 		errno = EINPROGRESS;
 		return -1;
@@ -243,18 +246,28 @@ PRELOAD_EXPORT int close(int fd)
 
 	if (s)
 		preload_forget(fd);
+	else
+		preload_set_share(-1, fd);
 	return preload_real.close(fd);
 }
 
 /* ---- descriptors ---- */
+
+static void descriptor_share(int fd, int made, struct preload_socket *s)
+{
+	if (preload_inside)
+		return;
+	preload_share(made, s);
+	preload_set_share(s ? -1 : fd, made);
+}
 
 PRELOAD_EXPORT int dup(int fd)
 {
 	struct preload_socket *s = preload_find(fd);
 	int made = preload_real.dup(fd);
 
-	if (made >= 0 && s)
-		preload_share(made, s);
+	if (made >= 0)
+		descriptor_share(fd, made, s);
 	return made;
 }
 
@@ -263,8 +276,8 @@ PRELOAD_EXPORT int dup3(int fd, int to, int flags)
 	struct preload_socket *s = preload_find(fd);
 	int made = preload_real.dup3(fd, to, flags);
 
-	if (made >= 0 && !preload_inside)
-		preload_share(made, s);
+	if (made >= 0)
+		descriptor_share(fd, made, s);
 	return made;
 }
 
@@ -273,8 +286,8 @@ PRELOAD_EXPORT int dup2(int fd, int to)
 	struct preload_socket *s = preload_find(fd);
 	int made = preload_real.dup2(fd, to);
 
-	if (made >= 0 && fd != to && !preload_inside)
-		preload_share(made, s);
+	if (made >= 0 && fd != to)
+		descriptor_share(fd, made, s);
 	return made;
 }
 
@@ -283,11 +296,11 @@ static int fcntl_any(int fd, int cmd, long arg)
 	struct preload_socket *s = preload_find(fd);
 	int ret = preload_real.fcntl(fd, cmd, arg);
 
-	if (!s || ret < 0)
+	if (ret < 0)
 		return ret;
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
-		preload_share(ret, s);
-	} else if (cmd == F_SETFL && atomic_load(&s->state) == PRELOAD_CONNECTED) {
+		descriptor_share(fd, ret, s);
+	} else if (s && cmd == F_SETFL && atomic_load(&s->state) == PRELOAD_CONNECTED) {
 		preload_enter();
 		rfcntl(s->rs, F_SETFL, (int)arg);
 		preload_leave();

@@ -165,5 +165,7 @@ int preload_later(int fd, struct preload_socket *s)
 	pthread_mutex_unlock(&later_lock);
 	if (rs < 0)
 		preload_become_tcp(fd, s);
+	else
+		preload_watches_move(s);
 	return rs;
 }

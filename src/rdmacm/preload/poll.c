@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "rdmacm/preload/preload.h"
+#include "rdmacm/rsocket/epoll.h"
 
 #define ON_STACK 16
 
@@ -28,16 +29,17 @@ static int watched(int fd, bool *both)
 
 static bool any_watched(const struct pollfd *fds, nfds_t count)
 {
-	bool both;
+	bool both, any = false;
 
-	for (nfds_t i = 0; i < count; i++)
-		if (watched(fds[i].fd, &both) >= 0)
-			return true;
-	return false;
+	for (nfds_t i = 0; i < count; i++) {
+		preload_set_nest(fds[i].fd);
+		any |= watched(fds[i].fd, &both) >= 0;
+	}
+	return any;
 }
 
 static int poll_translated(struct pollfd *fds, nfds_t count, struct pollfd *real,
-			   int timeout_ms)
+			   const struct timespec *timeout, const sigset_t *mask)
 {
 	nfds_t n = 0;
 	int ret, found = 0;
@@ -54,7 +56,7 @@ static int poll_translated(struct pollfd *fds, nfds_t count, struct pollfd *real
 			real[n++] = fds[i];
 	}
 	preload_enter();
-	ret = rpoll(real, n, timeout_ms);
+	ret = busbar_rppoll(real, n, timeout, mask);
 	preload_leave();
 	if (ret < 0)
 		return ret;
@@ -71,7 +73,8 @@ static int poll_translated(struct pollfd *fds, nfds_t count, struct pollfd *real
 	return found;
 }
 
-static int poll_any(struct pollfd *fds, nfds_t count, int timeout_ms)
+static int poll_any(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		    const sigset_t *mask)
 {
 	struct pollfd few[2 * ON_STACK];
 	struct pollfd *real = few;
@@ -83,7 +86,7 @@ static int poll_any(struct pollfd *fds, nfds_t count, int timeout_ms)
 		errno = ENOMEM;
 		return -1;
 	}
-	ret = poll_translated(fds, count, real, timeout_ms);
+	ret = poll_translated(fds, count, real, timeout, mask);
 	if (real != few)
 		free(real);
 	return ret;
@@ -91,11 +94,13 @@ static int poll_any(struct pollfd *fds, nfds_t count, int timeout_ms)
 
 PRELOAD_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
+	struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
+
 	if (!preload_real.socket)
 		preload_init();
 	if (preload_inside || !any_watched(fds, count))
 		return preload_real.poll(fds, count, timeout);
-	return poll_any(fds, count, timeout);
+	return poll_any(fds, count, timeout < 0 ? NULL : &limit, NULL);
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
@@ -107,32 +112,6 @@ PRELOAD_EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout,
 	return poll(fds, count, timeout);
 }
 
-static int to_ms(const struct timespec *t)
-{
-	if (!t)
-		return -1;
-	if (t->tv_sec > 1000000)
-		return 1000000000;
-	return (int)(t->tv_sec * 1000 + (t->tv_nsec + 999999) / 1000000);
-}
-
-/* Unlike ppoll(2), the change of the mask and the wait are not atomic. */
-static int poll_masked(struct pollfd *fds, nfds_t count, int timeout_ms,
-		       const sigset_t *mask)
-{
-	sigset_t before;
-	int ret, error;
-
-	if (mask)
-		pthread_sigmask(SIG_SETMASK, mask, &before);
-	ret = poll_any(fds, count, timeout_ms);
-	error = errno;
-	if (mask)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = error;
-	return ret;
-}
-
 PRELOAD_EXPORT int ppoll(struct pollfd *fds, nfds_t count,
 			 const struct timespec *timeout, const sigset_t *mask)
 {
@@ -140,7 +119,7 @@ PRELOAD_EXPORT int ppoll(struct pollfd *fds, nfds_t count,
 		preload_init();
 	if (preload_inside || !any_watched(fds, count))
 		return preload_real.ppoll(fds, count, timeout, mask);
-	return poll_masked(fds, count, to_ms(timeout), mask);
+	return poll_any(fds, count, timeout, mask);
 }
 
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -209,7 +188,7 @@ static int fds_to_sets(const struct pollfd *fds, nfds_t n, const struct sets *s)
 }
 
 /* -2: no descriptor has an rsocket. */
-static int select_any(int nfds, const struct sets *s, int timeout_ms,
+static int select_any(int nfds, const struct sets *s, const struct timespec *timeout,
 		      const sigset_t *mask)
 {
 	struct pollfd fds[FD_SETSIZE];
@@ -221,7 +200,7 @@ static int select_any(int nfds, const struct sets *s, int timeout_ms,
 	n = sets_to_fds(nfds, s, fds);
 	if (!any_watched(fds, n))
 		return -2;
-	ret = poll_masked(fds, n, timeout_ms, mask);
+	ret = poll_any(fds, n, timeout, mask);
 	return ret < 0 ? -1 : fds_to_sets(fds, n, s);
 }
 
@@ -255,7 +234,7 @@ PRELOAD_EXPORT int select(int nfds, fd_set *r, fd_set *w, fd_set *x,
 		limit = (struct timespec){ timeout->tv_sec,
 					   timeout->tv_usec * 1000L };
 	}
-	ret = select_any(nfds, &s, to_ms(timeout ? &limit : NULL), NULL);
+	ret = select_any(nfds, &s, timeout ? &limit : NULL, NULL);
 	if (ret == -2)
 		return preload_real.select(nfds, r, w, x, timeout);
 	if (timeout)
@@ -271,6 +250,6 @@ PRELOAD_EXPORT int pselect(int nfds, fd_set *r, fd_set *w, fd_set *x,
 
 	if (!preload_real.socket)
 		preload_init();
-	ret = select_any(nfds, &s, to_ms(timeout), mask);
+	ret = select_any(nfds, &s, timeout, mask);
 	return ret == -2 ? preload_real.pselect(nfds, r, w, x, timeout, mask) : ret;
 }

@@ -26,12 +26,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
+#define PRELOAD_FDS_MAX 65536
 
 /* The C library's functions. */
 struct preload_real {
@@ -70,6 +72,11 @@ struct preload_real {
 	int (*dup)(int);
 	int (*dup2)(int, int);
 	int (*dup3)(int, int, int);
+	int (*epoll_create1)(int);
+	int (*epoll_ctl)(int, int, int, struct epoll_event *);
+	int (*epoll_pwait)(int, struct epoll_event *, int, int, const sigset_t *);
+	int (*epoll_pwait2)(int, struct epoll_event *, int, const struct timespec *,
+			    const sigset_t *);
 };
 
 extern struct preload_real preload_real;
@@ -99,6 +106,7 @@ struct preload_socket {
 	atomic_uint refs;
 	int rs;             /* the rsocket, -1: none yet */
 	_Atomic(enum preload_state) state;
+	struct preload_watch *watches; /* what epoll instances have of it (epoll.c) */
 	struct preload_socket *next_free;
 };
 
@@ -119,6 +127,15 @@ int preload_data(int fd);
 bool preload_fork_safe(void);
 int preload_later(int fd, struct preload_socket *s);
 void preload_later_forked(void);
+
+/* The way of the socket's bytes has changed: so do its watches (epoll.c). */
+void preload_watches_move(struct preload_socket *s);
+void preload_watches_free(struct preload_socket *s);
+/* `to` is another descriptor of the epoll instance `from`, or of none. */
+void preload_set_share(int from, int to);
+/* The program waits for `fd`, which may be an epoll instance. */
+void preload_set_nest(int fd);
+void preload_epoll_forked(void);
 
 /* Does the configuration want rsockets for such a socket of this program? (config.c) */
 bool preload_wanted(int domain, int type, int protocol);

@@ -7,12 +7,10 @@
 
 #include "rdmacm/preload/preload.h"
 
-#define FDS_MAX 65536
-
 struct preload_real preload_real;
 _Thread_local unsigned preload_inside;
 
-static _Atomic(struct preload_socket *) sockets[FDS_MAX];
+static _Atomic(struct preload_socket *) sockets[PRELOAD_FDS_MAX];
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct preload_socket *free_list;
 
@@ -53,6 +51,10 @@ __attribute__((constructor)) void preload_init(void)
 	FIND(dup);
 	FIND(dup2);
 	FIND(dup3);
+	FIND(epoll_create1);
+	FIND(epoll_ctl);
+	FIND(epoll_pwait);
+	FIND(epoll_pwait2);
 	FIND(socket); /* last: other functions test it to see whether all are set */
 }
 
@@ -60,6 +62,13 @@ static void locks_forked(void)
 {
 	pthread_mutex_init(&free_lock, NULL);
 	preload_later_forked();
+	preload_epoll_forked();
+	for (int fd = 0; fd < PRELOAD_FDS_MAX; fd++) {
+		struct preload_socket *s = atomic_load(&sockets[fd]);
+
+		if (s)
+			s->watches = NULL;
+	}
 }
 
 __attribute__((constructor)) static void locks_load(void)
@@ -71,7 +80,7 @@ struct preload_socket *preload_find(int fd)
 {
 	if (!preload_real.socket)
 		preload_init();
-	if (preload_inside || fd < 0 || fd >= FDS_MAX)
+	if (preload_inside || fd < 0 || fd >= PRELOAD_FDS_MAX)
 		return NULL;
 	return atomic_load_explicit(&sockets[fd], memory_order_acquire);
 }
@@ -97,7 +106,7 @@ struct preload_socket *preload_new(int rs, enum preload_state state)
 
 int preload_put(int fd, struct preload_socket *s)
 {
-	if (fd < 0 || fd >= FDS_MAX)
+	if (fd < 0 || fd >= PRELOAD_FDS_MAX)
 		return -EMFILE;
 	preload_share(fd, s);
 	return 0;
@@ -107,6 +116,7 @@ static void release(struct preload_socket *s)
 {
 	if (atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
+	preload_watches_free(s);
 	if (s->rs >= 0) {
 		preload_enter();
 		rclose(s->rs);
@@ -123,7 +133,7 @@ void preload_share(int fd, struct preload_socket *s)
 {
 	struct preload_socket *old;
 
-	if (fd < 0 || fd >= FDS_MAX)
+	if (fd < 0 || fd >= PRELOAD_FDS_MAX)
 		return;
 	if (s)
 		atomic_fetch_add(&s->refs, 1);
@@ -143,7 +153,8 @@ void preload_become_tcp(int fd, struct preload_socket *s)
 
 	/* Removes all its descriptors. */
 	s->rs = -1;
-	for (int other = 0; other < FDS_MAX; other++)
+	preload_watches_move(s);
+	for (int other = 0; other < PRELOAD_FDS_MAX; other++)
 		if (atomic_load(&sockets[other]) == s)
 			preload_forget(other);
 	if (rs >= 0) {

@@ -94,6 +94,7 @@ static int established(struct rs *rs, const struct rdma_cm_event *ev)
 
 	if (rs->state == RS_ACCEPTING) {
 		rs->state = RS_CONNECTED;
+		rs->edges[RS_EDGE_OUT]++;
 		return 0;
 	}
 	if (rs->state != RS_CONNECTING)
@@ -105,6 +106,7 @@ static int established(struct rs *rs, const struct rdma_cm_event *ev)
 	}
 	rs_stream_meet(rs, &peer);
 	rs->state = RS_CONNECTED;
+	rs->edges[RS_EDGE_STATE]++;
 	return 0;
 }
 
@@ -139,6 +141,7 @@ static bool request_take(struct rs *rs, const struct rdma_cm_event *ev)
 
 	if (hello_in(ev, &rs->pending_hello)) {
 		rs->pending = ev->id;
+		rs->edges[RS_EDGE_IN]++;
 		return true;
 	}
 	log_info("socket %d: refused a caller that is no rsocket of busbar",

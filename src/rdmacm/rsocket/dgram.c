@@ -389,6 +389,7 @@ void rs_dgram_received(struct rs *rs, const struct ibv_wc *wc, uint32_t slot)
 	if (rx->shut || (rs->connected.ss_family &&
 			 !rs_addr_equal(sa(&from), sa(&rs->connected))))
 		goto drop;
+	rs->edges[RS_EDGE_IN]++;
 	rx->ready[rx->ready_head++ % rx->slot_count] = (struct rs_ready){
 		.slot = slot,
 		.at = GRH_SIZE + HEADER,

@@ -46,6 +46,7 @@ static int send_wait(struct rs *rs, uint32_t len, int flags)
 	ret = send_ready(rs, len);
 	if (ret)
 		return ret < 0 ? ret : 0;
+	rs->out_full = true;
 	if (!may_block(rs, flags))
 		return -EAGAIN;
 	return rs_wait(rs, send_ready, len, rs->opt.send_timeout_ms);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rdmacm/rsocket/epoll.h"
 #include "rdmacm/rsocket/rs.h"
 #include "util/cancel.h"
 #include "util/clock.h"
@@ -27,6 +28,7 @@ struct poll_set {
 	struct pollfd *real; /* wake-up descriptor, then up to three per entry */
 	nfds_t sockets;
 	int cancel_before;
+	bool for_tcp; /* the program expects TCP sockets */
 };
 
 #define ON_STACK 8
@@ -47,7 +49,8 @@ static int socket_look(struct poll_set *s, nfds_t i, bool arm)
 	} else {
 		rs_progress(rs);
 	}
-	s->fds[i].revents = rs_events(rs) & wanted(&s->fds[i]);
+	s->fds[i].revents = (s->for_tcp ? rs_events_tcp(rs) : rs_events(rs)) &
+			    wanted(&s->fds[i]);
 	pthread_mutex_unlock(&rs->lock);
 	return s->fds[i].revents != 0;
 }
@@ -100,7 +103,7 @@ static void link_all(struct poll_set *s, int wake_fd)
 
 		if (!w->rs)
 			continue;
-		w->waiter.wake_fd = wake_fd;
+		w->waiter = (struct rs_waiter){ .wake_fd = wake_fd };
 		pthread_mutex_lock(&w->rs->lock);
 		list_push(&w->rs->waiters, &w->waiter.entry);
 		pthread_mutex_unlock(&w->rs->lock);
@@ -280,14 +283,14 @@ static int set_poll(struct poll_set *s, const struct timespec *timeout,
 }
 
 static int poll_for(struct pollfd *fds, nfds_t count,
-		    const struct timespec *timeout, const sigset_t *mask)
+		    const struct timespec *timeout, const sigset_t *mask, bool for_tcp)
 {
 	CANCEL_OFF;
 	struct watch few[ON_STACK];
 	struct pollfd few_real[2 * ON_STACK + 1];
 	struct poll_set s = { .fds = fds, .count = count, .watches = few,
 			      .real = few_real,
-			      .cancel_before = cancel_before_ };
+			      .cancel_before = cancel_before_, .for_tcp = for_tcp };
 	int ret = -ENOMEM;
 
 	if (count > ON_STACK) {
@@ -305,12 +308,18 @@ static int poll_for(struct pollfd *fds, nfds_t count,
 	return ret;
 }
 
+RS_EXPORT int busbar_rppoll(struct pollfd *fds, nfds_t count,
+			    const struct timespec *timeout, const sigset_t *mask)
+{
+	return (int)rs_result(poll_for(fds, count, timeout, mask, true));
+}
+
 RS_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
 	struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
 
-	return (int)rs_result(poll_for(fds, nfds, timeout < 0 ? NULL : &limit,
-				       NULL));
+	return (int)rs_result(poll_for(fds, nfds, timeout < 0 ? NULL : &limit, NULL,
+				       false));
 }
 
 /* ---- rselect ---- */
@@ -385,7 +394,7 @@ RS_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds,
 		limit = (struct timespec){ timeout->tv_sec,
 					   timeout->tv_usec * 1000L };
 	n = sets_to_fds(nfds, readfds, writefds, exceptfds, fds);
-	ret = poll_for(fds, n, timeout ? &limit : NULL, NULL);
+	ret = poll_for(fds, n, timeout ? &limit : NULL, NULL, false);
 	/* After a failure the sets are unchanged. */
 	if (ret >= 0)
 		ret = fds_to_sets(fds, n, readfds, writefds, exceptfds);

@@ -17,6 +17,7 @@ void rs_fail(struct rs *rs, int error)
 		return;
 	log_debug("socket %d: %s", rs->fd, strerror(error));
 	rs->state = RS_GONE;
+	rs->edges[RS_EDGE_STATE]++;
 	if (!rs->error)
 		rs->error = error;
 	rs_wake(rs, -1);
@@ -27,6 +28,7 @@ void rs_gone(struct rs *rs)
 {
 	if (!rs->rx.ended && !rs->closing)
 		rs_fail(rs, ECONNRESET);
+	rs->edges[RS_EDGE_STATE] += rs->state != RS_GONE;
 	rs->state = RS_GONE;
 	rs_wake(rs, -1);
 }
@@ -51,14 +53,25 @@ static void completed(struct rs *rs, const struct ibv_wc *wc)
 		uint32_t slot = (uint32_t)wc->wr_id;
 
 		/* A message may arrive before the event ESTABLISHED. */
-		if (unlikely(rs->state == RS_ACCEPTING))
+		if (unlikely(rs->state == RS_ACCEPTING)) {
 			rs->state = RS_CONNECTED;
+			rs->edges[RS_EDGE_OUT]++;
+		}
 		if (rs_is_stream(rs))
 			rs_stream_received(rs, slot, wc->byte_len);
 		else
 			rs_dgram_received(rs, wc, slot);
 	} else {
 		rs_stream_sent(rs, wc->wr_id);
+	}
+}
+
+/* Notes that there is room again. */
+static void room_look(struct rs *rs)
+{
+	if (rs_events(rs) & POLLOUT) {
+		rs->out_full = false;
+		rs->edges[RS_EDGE_OUT]++;
 	}
 }
 
@@ -82,6 +95,8 @@ void rs_progress(struct rs *rs)
 	}
 	if (found)
 		rs->idle = 0;
+	if (unlikely(rs->out_full) && found)
+		room_look(rs);
 	if (rs->state == RS_CONNECTED && rs_is_stream(rs)) {
 		rs_stream_credit(rs);
 		if (likely(rs->idle++ < IDLE_LOOKS))
@@ -98,7 +113,7 @@ void rs_progress_all(struct rs *rs)
 	rs_progress(rs);
 }
 
-static short stream_events(const struct rs *rs)
+static short stream_events(struct rs *rs)
 {
 	const struct rs_rx *rx = &rs->rx;
 	const struct rs_tx *tx = &rs->tx;
@@ -111,6 +126,8 @@ static short stream_events(const struct rs *rs)
 	    (rs->state == RS_CONNECTED &&
 	     rs_stream_room(rs, RS_DATA, tx->payload_max)))
 		events |= POLLOUT | POLLWRNORM;
+	else
+		rs->out_full = true;
 	if (rx->ended || rx->shut || gone)
 		events |= POLLRDHUP;
 	if (gone || ((rx->ended || rx->shut) && tx->shut))
@@ -130,6 +147,8 @@ short rs_events(struct rs *rs)
 			events |= POLLIN | POLLRDNORM;
 		if (!rs->qp || rs_dgram_room(rs))
 			events |= POLLOUT | POLLWRNORM;
+		else
+			rs->out_full = true;
 		return events;
 	}
 	switch (rs->state) {
@@ -145,4 +164,14 @@ short rs_events(struct rs *rs)
 	default: /* connecting */
 		return events;
 	}
+}
+
+short rs_events_tcp(struct rs *rs)
+{
+	short events = rs_events(rs);
+
+	if (rs_is_stream(rs) && rs->state == RS_GONE && rs->rx.ended && !rs->tx.shut &&
+	    !rs->error)
+		events &= (short)~POLLHUP;
+	return events;
 }

@@ -154,6 +154,10 @@ struct rs_retired {
 	uint64_t posted; /* destroyed when so many datagrams are done */
 };
 
+/* What an edge-triggered watch (epoll.h) reports: bytes, a request; room after there was
+ * none; the state: the end, an error, the connection. */
+enum rs_edge { RS_EDGE_IN, RS_EDGE_OUT, RS_EDGE_STATE, RS_EDGES };
+
 struct rs_options {
 	uint32_t recv_size, send_size, sq_size, rq_size, inline_size, map_count;
 	int reuse_addr, keep_alive, oob_inline, no_delay, v6_only;
@@ -189,6 +193,8 @@ struct rs {
 	bool lost;                  /* the connection has ended: rs_gone() is called next */
 	unsigned idle;              /* polls in a row without a completion */
 	struct list waiters;
+	uint32_t edges[RS_EDGES];   /* how often something happened, for EPOLLET */
+	bool out_full;              /* a look or a send has found no room */
 
 	struct rs_tx tx;
 	struct rs_rx rx;
@@ -253,6 +259,9 @@ void rs_fail(struct rs *rs, int error);
 void rs_gone(struct rs *rs); /* the connection has ended, in order or not */
 /* What rpoll() reports: of POLLIN, POLLOUT, POLLRDHUP, POLLERR, POLLHUP, POLLNVAL. */
 short rs_events(struct rs *rs);
+/* The same for programs that expect TCP: a peer that has closed in order makes no POLLHUP
+ * while this side may still send. */
+short rs_events_tcp(struct rs *rs);
 void rs_cm_progress(struct rs *rs);         /* connect.c */
 
 /* ---- streams (stream.c); the socket's lock is held ---- */
@@ -319,14 +328,22 @@ int rs_lookup(struct rs *rs, const struct sockaddr *addr, struct rs_peer *peer);
 
 /* ---- waiting (wait.c) ---- */
 
+struct rs_watch;
+
+/* A thread, or a watch of an epoll set (epoll_set.h). */
 struct rs_waiter {
 	struct list entry;
 	int wake_fd;
+	struct rs_watch *watch; /* NULL: a thread */
 };
 
 /* Wakes the threads that wait for the socket, except the one with the wake-up
- * descriptor `except_fd`. The lock is held. */
+ * descriptor `except_fd`, and its watches. The lock is held. */
 void rs_wake(struct rs *rs, int except_fd);
+/* The socket of the watch may be ready. The socket's lock is held. (epoll_wait.c) */
+void rs_watch_wake(struct rs_watch *w);
+/* Removes the socket from all epoll sets. Without the lock. (epoll.c) */
+void rs_watches_end(struct rs *rs);
 
 /*
  * Waits until `ready` returns > 0 (result 0) or < 0 (its result), or `timeout_ms` is

@@ -141,6 +141,7 @@ RS_EXPORT int rshutdown(int socket, int how)
 	if (!rs)
 		return -1;
 	ret = shut(rs, how);
+	rs->edges[RS_EDGE_STATE] += !ret;
 	rs_wake(rs, -1);
 	return (int)rs_leave(rs, ret);
 }
@@ -160,6 +161,7 @@ RS_EXPORT int rclose(int socket)
 		rs_stream_close(rs);
 	pthread_mutex_unlock(&rs->lock);
 	if (first) {
+		rs_watches_end(rs);
 		if (!rs_is_stream(rs))
 			rs_dgram_close(rs);
 		rs_withdraw(rs);

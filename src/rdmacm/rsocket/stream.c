@@ -223,6 +223,7 @@ static void data_received(struct rs *rs, uint32_t slot, uint32_t len)
 	rx->ready[rx->ready_head++ % rx->slot_count] =
 		(struct rs_ready){ .slot = slot, .at = HEADER, .len = len };
 	rx->ready_bytes += len;
+	rs->edges[RS_EDGE_IN]++;
 }
 
 void rs_stream_received(struct rs *rs, uint32_t slot, uint32_t bytes)
@@ -264,6 +265,7 @@ void rs_stream_received(struct rs *rs, uint32_t slot, uint32_t bytes)
 		break;
 	case RS_END:
 		rx->ended = true;
+		rs->edges[RS_EDGE_STATE]++;
 		break;
 	default:
 		violation(rs, "an unknown kind of message");

@@ -60,9 +60,12 @@ int rs_wake_fd(void)
 
 void rs_wake(struct rs *rs, int except_fd)
 {
-	list_for_each(w, &rs->waiters, struct rs_waiter, entry)
-		if (w->wake_fd != except_fd)
+	list_for_each(w, &rs->waiters, struct rs_waiter, entry) {
+		if (w->watch)
+			rs_watch_wake(w->watch);
+		else if (w->wake_fd != except_fd)
 			wakeup_post(w->wake_fd);
+	}
 }
 
 void rs_arm(struct rs *rs)
