@@ -338,6 +338,7 @@ void http_request_ready(struct http_conn *c)
 	}
 	j->body = body;
 	j->is_command = c->is_command;
+	j->client = c->client;
 	j->owner = c;
 	if (http_worker_give(s->worker, j)) {
 		http_job_free(j);

@@ -13,7 +13,7 @@
 #include "gateway/base/thread.h"
 #include "gateway/http/requests.h"
 
-/* Jobs that wait for one thread. */
+/* Jobs that wait for one thread; a half for those of one client. */
 #define WAITING_MAX 256
 
 struct lane {
@@ -122,13 +122,24 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static bool may_wait(const struct lane *lane, uint32_t client)
+{
+	unsigned mine = 0;
+
+	if (lane->waiting < WAITING_MAX / 2)
+		return true;
+	list_for_each(j, (struct list *)&lane->jobs, struct http_job, entry)
+		mine += j->client == client;
+	return lane->waiting < WAITING_MAX && mine < WAITING_MAX / 2;
+}
+
 int http_worker_give(struct http_worker *w, struct http_job *j)
 {
 	struct lane *lane = &w->lanes[j->is_command];
 	int ret = -EBUSY;
 
 	pthread_mutex_lock(&w->lock);
-	if (lane->waiting < WAITING_MAX) {
+	if (may_wait(lane, j->client)) {
 		list_push(&lane->jobs, &j->entry);
 		lane->waiting++;
 		pthread_cond_signal(&lane->filled);

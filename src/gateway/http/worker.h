@@ -26,6 +26,7 @@ struct http_job {
 	char *path, *accept; /* owned; accept may be NULL */
 	json_t *body;        /* owned; NULL: none */
 	bool is_command;
+	uint32_t client;     /* whose it is */
 
 	int status;
 	char *text;          /* of the answer, owned */
@@ -44,7 +45,7 @@ void http_jobs_free(struct list *jobs);
  * negative errno. */
 int http_worker_start(struct http_worker **out, const struct http_requests *requests,
 		      void *requests_arg, void (*done)(void *arg), void *arg);
-/* 0; -EBUSY: too many wait. */
+/* 0; -EBUSY: too many wait, or too many of this client. */
 int http_worker_give(struct http_worker *w, struct http_job *j);
 /* A job that is carried out; NULL: none. */
 struct http_job *http_worker_take(struct http_worker *w);

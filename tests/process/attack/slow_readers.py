@@ -67,7 +67,8 @@ def attacked(folder, name, request, keys="", uid=None, more=None):
             while time.monotonic() < end or rounds < 3:
                 flood.fill(LIMIT + 60)
                 start = time.monotonic()
-                check(g.ask("/api/v2/status", **(more or {})).status == 200, "%s: a new client" % name)
+                a = g.ask("/api/v2/status", **(more or {}))
+                check(a.status == 200, "%s: a new client: %d %s" % (name, a.status, a.body))
                 check(steady.ask("/api/v2/nodes", **(more or {})).status == 200, "%s: one that was there" % name)
                 check(time.monotonic() - start < 10, "%s: soon" % name)
                 rounds += 1
