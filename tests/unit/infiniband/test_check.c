@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The infiniband node-type's keys: defaults, rounding, what is refused. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -111,6 +113,61 @@ static void queue_depths_are_rounded_up_to_powers_of_two(void **state)
 	harness_close(&h);
 }
 
+static bool may_call(const struct infiniband *ib, const char *from)
+{
+	struct rdma_cm_id id = { 0 };
+	struct sockaddr_in *v4 = &id.route.addr.dst_sin;
+	struct sockaddr_in6 *v6 = &id.route.addr.dst_sin6;
+
+	if (inet_pton(AF_INET, from, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+	} else {
+		assert_int_equal(inet_pton(AF_INET6, from, &v6->sin6_addr), 1);
+		v6->sin6_family = AF_INET6;
+	}
+	return ib_peer_may_call(ib, &id);
+}
+
+static void only_listed_hosts_and_networks_may_call(void **state)
+{
+	static const struct {
+		const char *peers, *may, *may_not;
+	} cases[] = {
+		{ "10.0.0.2", "10.0.0.2", "10.0.0.3" },
+		{ "10.1.0.0/16", "10.1.255.255", "10.2.0.0" },
+		{ "10.1.0.0/15", "10.0.0.1", "10.2.0.0" },
+		{ "10.1.0.128/25", "10.1.0.200", "10.1.0.127" },
+		{ "0.0.0.0/0", "255.255.255.255", "fd00::1" },
+		{ "::ffff:10.0.0.2", "10.0.0.2", "10.0.0.3" },
+		{ "fd00::1", "fd00::1", "fd00::2" },
+		{ "fd00:0:0:1::/64", "fd00:0:0:1:ffff::", "fd00:0:0:2::1" },
+		{ "::/0", "10.0.0.1", NULL },
+		{ "10.9.9.9\", \"fd00::/121", "fd00::7f", "fd00::80" },
+	};
+	static const char *const wrong[] = {
+		"()", "( 5 )", "( \"host\" )", "( \"10.0.0.2/33\" )", "( \"10.0.0.2/\" )",
+		"( \"10.0.0.2/-1\" )", "( \"10.0.0.2/8x\" )", "( \"fd00::/129\" )",
+		"( \"10.0.0\" )", "( \"10.0.0.2:5\" )", "\"10.0.0.2\"", "( \"\" )",
+	};
+	char text[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct infiniband *ib;
+
+		snprintf(text, sizeof(text), IN "peers = ( \"%s\" ); };", cases[i].peers);
+		ib = accepted(text);
+		assert_true(may_call(ib, cases[i].may));
+		assert_true(!cases[i].may_not || !may_call(ib, cases[i].may_not));
+		harness_close(&h);
+	}
+	assert_true(may_call(accepted(IN "};"), "10.0.0.1"));
+	harness_close(&h);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		snprintf(text, sizeof(text), IN "peers = %s; };", wrong[i]);
+		refused(text, "address");
+	}
+}
+
 static void very_deep_queues_are_warned_of(void **state)
 {
 	accepted(IN "max_wrs = 16384; cq_size = 16384; };");
@@ -194,6 +251,7 @@ int main(void)
 		T(uc_has_a_port_space_that_keeps_the_type),
 		T(queue_depths_are_rounded_up_to_powers_of_two),
 		T(very_deep_queues_are_warned_of),
+		T(only_listed_hosts_and_networks_may_call),
 		T(buffer_subtraction_has_to_leave_room_for_two_calls),
 		T(signaling_less_often_than_every_half_queue_is_refused),
 		T(an_address_is_needed_and_has_a_port),

@@ -32,6 +32,8 @@ static int poll_timeout_ms(const struct infiniband *ib)
 
 	if (ib->lookup_at_ns && (!next || ib->lookup_at_ns < next))
 		next = ib->lookup_at_ns;
+	if (ib->phase == IB_ACCEPTING && (!next || ib->accept_until_ns < next))
+		next = ib->accept_until_ns;
 
 	if (ib->state_due)
 		return 1;
@@ -62,6 +64,7 @@ static void serve(struct infiniband *ib)
 	while (ib->phase != IB_FAILED && ib_event_handle(ib))
 		;
 	ib_break_handle(ib);
+	ib_accept_handle(ib);
 	ib_probe_handle(ib);
 	ib_lookup_handle(ib);
 	if (backoff_is_due(&ib->retry, clock_now_ns()))

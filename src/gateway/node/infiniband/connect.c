@@ -10,7 +10,8 @@
  * from its first failure on, as a node without out.address does from the start.
  *
  * One connection at a time. A request that comes while there is one is
- * rejected. When two active nodes call each other at the same moment, the one
+ * rejected; one that the caller has not confirmed yet is none, as anybody could have
+ * sent its request, and gives way to a newer one. When two active nodes call each other at the same moment, the one
  * with the larger address gives way.
  *
  * What happens is logged once for every change, not for every attempt.
@@ -27,9 +28,13 @@
 #include "gateway/plugin/services.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/log_limit.h"
 
 /* For the reader to fill the receive queue before the peer may send. */
 #define FILL_NS (2 * NSEC_PER_SEC)
+/* For a caller to confirm: a round trip, and its queue pair. What its request says about
+ * times, anybody can write. */
+#define ACCEPT_NS (5 * NSEC_PER_SEC)
 /* The first repetition of an attempt; the time doubles up to the setting. */
 
 /* Of rejections: nobody listens, not for this service type, the other end refused. */
@@ -39,21 +44,25 @@
 /* The same of a datagram lookup. */
 #define SIDR_UNSUPPORTED 1
 
+static const char *host_name(struct rdma_cm_id *id, char *buf, size_t size)
+{
+	struct sockaddr *sa = rdma_get_peer_addr(id);
+
+	if (!sa || getnameinfo(sa, sizeof(struct sockaddr_storage), buf, (socklen_t)size,
+			       NULL, 0, NI_NUMERICHOST))
+		return "a peer";
+	return buf;
+}
+
 /* Who called, or who was called. */
 static const char *peer_name(const struct infiniband *ib, char *buf,
 			     size_t size)
 {
-	char host[INET6_ADDRSTRLEN], port[8];
-	struct sockaddr *sa;
+	char host[INET6_ADDRSTRLEN];
 
 	if (ib->phase != IB_ACCEPTING)
 		return ib->out.address;
-	sa = rdma_get_peer_addr(ib->conn);
-	if (!sa || getnameinfo(sa, sizeof(struct sockaddr_storage), host,
-			       sizeof(host), port, sizeof(port),
-			       NI_NUMERICHOST | NI_NUMERICSERV))
-		return "a peer";
-	snprintf(buf, size, "%s, which called", host);
+	snprintf(buf, size, "%s, which called", host_name(ib->conn, host, sizeof(host)));
 	return buf;
 }
 
@@ -348,21 +357,63 @@ static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
 		fall_back(ib, strerror(errno));
 		return;
 	}
+	ib->accept_until_ns = clock_now_ns() + ACCEPT_NS;
 	set_state(ib, NODE_PENDING_CONNECT);
 	/* In UD that was all, and who asked stays unknown: receive only. */
 	if (ib->mode == IB_UD)
 		connected(ib);
 }
 
+static void refuse(struct infiniband *ib, struct rdma_cm_id *id)
+{
+	rdma_reject(id, NULL, 0);
+	rdma_destroy_id(id);
+	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
+}
+
+static struct log_limit calls; /* lines about them */
+
+/* The caller that is accepted has not confirmed. */
+static void drop_unconfirmed(struct infiniband *ib, const char *why)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	log_limited(LOG_WARN, &calls, clock_now_ns(),
+		    "%s: the call of %s is dropped: it was not confirmed%s",
+		    ib->node->name, host_name(ib->conn, host, sizeof(host)), why);
+	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
+	ib_connection_drop(ib);
+}
+
+void ib_accept_handle(struct infiniband *ib)
+{
+	if (ib->phase != IB_ACCEPTING || clock_now_ns() < ib->accept_until_ns)
+		return;
+	drop_unconfirmed(ib, " in time");
+	fall_back(ib, "no answer");
+}
+
 static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 {
 	bool calling = ib->phase == IB_RESOLVING || ib->phase == IB_CONNECTING;
+	char host[INET6_ADDRSTRLEN];
 
+	if (!ib_peer_may_call(ib, id)) {
+		log_limited(LOG_WARN, &calls, clock_now_ns(),
+			    "%s: %s called and was rejected: in.peers has it not",
+			    ib->node->name, host_name(id, host, sizeof(host)));
+		refuse(ib, id);
+		return;
+	}
 	if (ib->mode == IB_UD && ib->phase == IB_CONNECTED && !ib->ah) {
 		accept_more(ib, id);
 		return;
 	}
-	if (calling && ib_address_compare(&ib->local, ib_remote(ib)) > 0) {
+	if (ib->phase == IB_ACCEPTING)
+		drop_unconfirmed(ib, " before another one came");
+	/* Only for the peer that is called. */
+	if (calling && ib_same_host(ib->conn, id) &&
+	    ib_address_compare(&ib->local, ib_remote(ib)) > 0) {
 		ib_connection_drop(ib);
 		calling = false;
 	}
@@ -370,9 +421,7 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 		ib_lost(ib, "the peer calls anew and sends nothing");
 	if (calling || ib->conn) {
 		log_debug("%s: rejected a second peer", ib->node->name);
-		rdma_reject(id, NULL, 0);
-		rdma_destroy_id(id);
-		node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
+		refuse(ib, id);
 		/*
 		 * It may be the first one, back after its host went down: who
 		 * only receives does not notice that. Who sends does.

@@ -50,6 +50,8 @@ static const char *const polling_names[] = {
 static const struct config_key in_keys[] = {
 	{ .name = "address", .type = CONFIG_STRING, .offset = IN(address),
 	  .help = "Local address HOST:PORT; selects the adapter, and where to listen" },
+	{ .name = "peers", .type = CONFIG_JSON, .offset = IN(peers),
+	  .help = "List of the hosts (\"10.0.0.2\") and networks (\"10.1.0.0/16\") that may call; without it all may" },
 	{ .name = "max_wrs", .type = CONFIG_INT, .offset = IN(max_wrs),
 	  .fallback = "128", .min = 1, .max = WRS_MAX,
 	  .help = "Depth of the receive queue; rounded up to a power of two" },
@@ -299,6 +301,7 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 			    "needs in.address (where to listen), out.address (the peer) or both");
 	check_address(c, n->in.cfg, ib->in.address);
 	check_address(c, n->out.cfg, ib->out.address);
+	ib_peers_check(ib, c);
 	check_depths(n, c, "in", n->in.cfg, &ib->in.max_wrs, &ib->in.cq_size);
 	check_depths(n, c, "out", n->out.cfg, &ib->out.max_wrs,
 		     &ib->out.cq_size);

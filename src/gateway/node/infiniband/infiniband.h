@@ -35,6 +35,8 @@
 #define MS (NSEC_PER_SEC / 1000)
 /* Addresses of a name that are tried; more are left out. */
 #define IB_ADDRESSES_MAX 8
+/* Entries of in.peers. */
+#define IB_PEERS_MAX 64u
 
 enum ib_mode {
 	IB_RC,
@@ -67,8 +69,15 @@ enum ib_polling {
 	IB_POLLING_EVENT,    /* sleeps at once */
 };
 
+/* A host or a network that may call. */
+struct ib_peer {
+	uint8_t ip[16]; /* IPv4 addresses mapped to IPv6 */
+	unsigned bits;
+};
+
 struct ib_config_in {
 	const char *address;
+	const json_t *peers;        /* NULL: all may call */
 	int polling;                /* enum ib_polling */
 	int64_t spin_us;
 	int64_t max_wrs, cq_size;
@@ -94,6 +103,8 @@ struct infiniband {
 	struct ib_config_out out;
 	enum ib_mode mode;
 	enum rdma_port_space space;
+	struct ib_peer peers[IB_PEERS_MAX];
+	unsigned peer_count;
 
 	/* From prepare to destroy. */
 	struct rdma_event_channel *events;
@@ -126,6 +137,7 @@ struct infiniband {
 	bool state_due;                 /* not yet told to the framework */
 	struct rdma_cm_id *listener;
 	struct rdma_cm_id *conn;
+	uint64_t accept_until_ns;       /* IB_ACCEPTING: for the peer to confirm */
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_ah *ah;
 	struct backoff retry;           /* none planned: it is not going to */
@@ -170,6 +182,11 @@ int ib_qp_create(struct infiniband *ib);
 /* Closes the channel and takes the queue pair away again, if there is one. */
 void ib_qp_destroy(struct infiniband *ib);
 
+/* peers.c */
+/* Takes in.peers; reports what is wrong in it. */
+void ib_peers_check(struct infiniband *ib, struct config *c);
+bool ib_peer_may_call(const struct infiniband *ib, struct rdma_cm_id *caller);
+
 /* connect.c: by the management thread only */
 /* Tells the framework of a change as soon as that may know. */
 void ib_state_publish(struct infiniband *ib);
@@ -184,6 +201,8 @@ void ib_give_up(struct infiniband *ib);
 bool ib_event_handle(struct infiniband *ib);
 /* Looks whether the data path met an error. */
 void ib_break_handle(struct infiniband *ib);
+/* Looks whether a caller has confirmed in time. */
+void ib_accept_handle(struct infiniband *ib);
 /* Looks for the answer of a peer that is doubted. */
 void ib_probe_handle(struct infiniband *ib);
 
@@ -191,6 +210,8 @@ void ib_probe_handle(struct infiniband *ib);
 void ib_lost(struct infiniband *ib, const char *why);
 
 /* lookup.c: likewise */
+/* Do both identifiers have a peer of the same address? */
+bool ib_same_host(struct rdma_cm_id *a, struct rdma_cm_id *b);
 /* Is who calls the peer of the connection that there is? */
 bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller);
 void ib_lookup_schedule(struct infiniband *ib);

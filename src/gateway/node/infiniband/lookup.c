@@ -30,7 +30,7 @@
 /* Between two calls without a sample. */
 #define SILENCE_NS NSEC_PER_SEC
 
-static bool same_host(struct rdma_cm_id *a, struct rdma_cm_id *b)
+bool ib_same_host(struct rdma_cm_id *a, struct rdma_cm_id *b)
 {
 	union ib_address x, y;
 
@@ -45,7 +45,7 @@ bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller)
 	uint64_t received, now = clock_now_ns();
 
 	if (ib->mode != IB_UC || ib->phase != IB_CONNECTED ||
-	    ib->node->is_destination || !same_host(ib->conn, caller))
+	    ib->node->is_destination || !ib_same_host(ib->conn, caller))
 		return false;
 	received = atomic_load(&ib->channel->counters.received);
 	if (ib->doubt_since_ns && received == ib->doubt_received)
