@@ -82,13 +82,19 @@ static bool is_sealed(const struct carrier_unit *unit, const uint8_t *from, size
 	const uint8_t *end = from + bytes - IB_ICRC_BYTES;
 	struct icrc_ip ip;
 	struct icrc c;
+	uint16_t id;
 
 	if (!begin_ip(&ip, &unit->from, &unit->to, bytes))
 		return false;
 	icrc_begin(&c, &ip, from);
 	icrc_add(&c, from + IB_BTH_BYTES, (size_t)(end - from) - IB_BTH_BYTES);
-	return icrc_matches(&c, end) ||
-	       (ip.version == 4 && icrc_matches_any_id(&c, ip.udp_length, end, NULL));
+	if (icrc_matches(&c, end))
+		return true;
+	/* The kernel does not say which identification the packet had. Ours count from 0 in
+	 * a train, and come from the port; kernels and adapters in hardware choose any, and
+	 * a source port for each connection. */
+	return ip.version == 4 && icrc_matches_any_id(&c, ip.udp_length, end, &id) &&
+	       (id < CARRIER_UDP_TRAIN_PACKETS || ip.src_port != roce_udp_port);
 }
 
 /* ---- headers ---- */
