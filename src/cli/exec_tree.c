@@ -17,6 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "cli/exec_netlink.h"
 #include "util/log.h"
 
 /* The values of the kernel. */
@@ -248,6 +249,8 @@ static int put_device(const char *root, struct ibv_device *dev)
 		for (unsigned port = 1; port <= attr.phys_port_cnt; port++)
 			put_port(&t, ctx, port);
 		put_node(&t, dev);
+		if (!t.err)
+			t.err = cli_exec_netlink(root, ctx);
 	}
 	ibv_close_device(ctx);
 	return t.err;

@@ -9,6 +9,8 @@
  * entries that exist only there become paths in it. Other paths are not changed. Paths
  * relative to an open folder need no replacement.
  *
+ * Requests to the kernel by RDMA netlink are answered for soft0, too (netlink.c).
+ *
  * It needs only the C library, because it is loaded into every program.
  */
 #ifndef PATHS_PATHS_H
@@ -16,6 +18,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -27,6 +30,11 @@
 /* The path to use: `path` itself, or its replacement in buf[PATHS_MAX]. errno stays
  * unchanged. */
 const char *paths_turn(const char *path, char *buf);
+
+/* The private folder; "" if there is none. */
+const char *paths_root(void);
+/* Tells `busbar exec` that the program looked for a device. */
+void paths_note(void);
 
 struct stat64;
 struct statx;
@@ -80,6 +88,11 @@ struct paths_real {
 	char *(*realpath)(const char *, char *);
 	char *(*__realpath_chk)(const char *, char *, size_t);
 	char *(*canonicalize_file_name)(const char *);
+	int (*socket)(int, int, int);
+	ssize_t (*send)(int, const void *, size_t, int);
+	ssize_t (*sendto)(int, const void *, size_t, int, const struct sockaddr *,
+			  socklen_t);
+	ssize_t (*sendmsg)(int, const struct msghdr *, int);
 };
 
 extern struct paths_real paths_real;

@@ -78,7 +78,18 @@ __attribute__((constructor)) void paths_init(void)
 	FIND(realpath);
 	FIND(__realpath_chk);
 	FIND(canonicalize_file_name);
+	FIND(socket);
+	FIND(send);
+	FIND(sendto);
+	FIND(sendmsg);
 	FIND(open); /* last: PATHS_REAL tests it to see whether all are set */
+}
+
+const char *paths_root(void)
+{
+	if (!paths_real.open)
+		paths_init();
+	return root;
 }
 
 /* The rest of `path` after the components `parts`; NULL: it begins otherwise. */
@@ -124,8 +135,7 @@ static bool is_own(char *buf, size_t len, const char *rest)
 	return true;
 }
 
-/* Tells `busbar exec` that the program looked for a device. */
-static void note(void)
+void paths_note(void)
 {
 	char path[PATHS_MAX], pid[32];
 	int fd;
@@ -164,7 +174,7 @@ static const char *turn(const char *path, char *buf)
 				return path;
 			buf[len] = '/';
 			strcpy(buf + len + 1, rest);
-			note();
+			paths_note();
 		}
 		return buf;
 	}
