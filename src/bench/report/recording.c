@@ -158,6 +158,8 @@ static void count_sequence(struct samples *s, const struct sample *smp)
 	case SEQUENCE_NEXT:
 		s->came = s->came << 1 | 1;
 		break;
+	case SEQUENCE_LEFT_OUT:
+		break; /* a recording tells nothing of generators */
 	case SEQUENCE_LOST:
 		s->lost += (double)n;
 		s->came = n + 1 < CAME_BITS ? s->came << (n + 1) | 1 : 1;

@@ -38,7 +38,7 @@ static const struct figure node_figures[] = {
 	  "Sequence numbers missing in what was received" },
 	{ NULL, "reordered", "busbar_node_reordered_samples",
 	  "Samples received with an earlier sequence number" },
-	{ NULL, "missed", "busbar_node_missed_steps", "Steps that a generator left out" },
+	{ NULL, "missed", "busbar_node_missed_steps", "Steps that a generator of this gateway left out" },
 	{ NULL, "made_up", "busbar_node_made_up_steps",
 	  "Steps of a generator that were late by a period or more" },
 };

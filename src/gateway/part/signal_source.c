@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/sample/sequence.h"
 #include "util/clock.h"
 #include "util/hist.h"
 #include "util/log.h"
@@ -257,6 +258,7 @@ static int take_step(struct node *n, struct signal_source *s)
 					  (uint64_t)steps - 1,
 					  memory_order_relaxed);
 	}
+	s->left_out = (uint64_t)steps - 1;
 	s->steps += (uint64_t)steps;
 	return unlikely(at_end(s, 1)) ? -ENODATA : 0;
 }
@@ -340,6 +342,9 @@ int signal_source_read(struct node *n, struct sample *smps[], unsigned cnt,
 			return ret;
 		step = s->steps - 1;
 		stamp(s, smp, step);
+		if (unlikely(s->left_out))
+			sequence_note_left_out(n->sequence - s->left_out, s->left_out,
+					       smp->origin);
 		make_ready(s, step);
 		smp->signals = signals;
 		smp->length = MIN(s->generator.count, smp->capacity);

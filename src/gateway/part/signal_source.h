@@ -28,6 +28,7 @@ struct signal_source {
 	struct timespec started;
 	double period_ns;
 	uint64_t steps;         /* taken and missed */
+	uint64_t left_out;      /* just before the last one */
 	double *ready;          /* values of the next sample, made before its time */
 	uint64_t ready_step;    /* whose they are; UINT64_MAX: nobody's */
 	struct hist *late_ns;

@@ -18,7 +18,8 @@
 #define EMPTIES_BLOCKING 4096
 #define EMPTIES_POLLING 64
 
-/* Gaps and steps back of the sequence number, for the live figures. */
+/* Gaps and steps back of the sequence number, for the live figures. A step that a generator
+ * of this gateway left out is one here too, and not a lost sample. */
 static inline void account_sequence(struct path_source *s,
 				    const struct sample *smp)
 {
@@ -28,9 +29,11 @@ static inline void account_sequence(struct path_source *s,
 		return;
 	if (verdict == SEQUENCE_LATE)
 		path_count(&s->node->counters.reordered, 1);
-	else if (verdict == SEQUENCE_LOST &&
-		 !(s->node->type->flags & NODE_GENERATES))
-		path_count(&s->node->counters.lost, s->sequence.distance);
+	if ((verdict != SEQUENCE_LOST && verdict != SEQUENCE_LEFT_OUT) ||
+	    s->node->type->flags & NODE_GENERATES)
+		return;
+	path_count(&s->node->counters.lost, s->sequence.distance);
+	path_count(&s->node->counters.left_out, s->sequence.left_out);
 }
 
 static void sleep_ns(uint64_t ns)

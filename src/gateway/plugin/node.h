@@ -247,6 +247,8 @@ struct node_counters {
 	_Atomic uint64_t not_stored;  /* accepted by write, lost by the node later */
 	_Atomic uint64_t losses[NODE_LOSSES]; /* not_sent + not_stored, by cause */
 	_Atomic uint64_t missed;      /* steps that a generator left out */
+	_Atomic uint64_t left_out;    /* missing in what was received, because a generator
+				       * of this gateway left them out */
 	_Atomic uint64_t made_up;     /* steps taken though late by a period or more */
 	_Atomic uint64_t lost;        /* gaps in received sequence numbers */
 	_Atomic uint64_t reordered;   /* received sequence went backwards */
@@ -384,6 +386,14 @@ const char *node_loss_text(enum node_loss cause);
 uint64_t node_losses_not_allowed(const struct node *n);
 /* Sets all counters, those of the node-type and of the node's hooks to zero. Any thread. */
 void node_reset_counters(struct node *n);
+
+/* Steps that were left out: by the node itself, or by another generator of this gateway
+ * whose samples the node receives. */
+static inline uint64_t node_missed_steps(const struct node *n)
+{
+	return atomic_load_explicit(&n->counters.missed, memory_order_relaxed) +
+	       atomic_load_explicit(&n->counters.left_out, memory_order_relaxed);
+}
 
 /* Call read() and write() of the node-type and keep the counters; same contract. From the
  * thread of the path, inside the gate of the direction. */

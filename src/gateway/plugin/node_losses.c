@@ -171,6 +171,7 @@ void node_reset_counters(struct node *n)
 	for (int c = 0; c < NODE_LOSSES; c++)
 		atomic_store(&k->losses[c], 0);
 	atomic_store(&k->missed, 0);
+	atomic_store(&k->left_out, 0);
 	atomic_store(&k->made_up, 0);
 	atomic_store(&k->lost, 0);
 	atomic_store(&k->reordered, 0);

@@ -9,6 +9,36 @@ static bool is_time(struct timespec t)
 	return t.tv_sec || t.tv_nsec;
 }
 
+/* No source makes so many samples between two that come: more than 2^31, or, of a
+ * million, more than ten in a microsecond of the time between their origins. */
+static bool jumps(const struct sequence *q, uint64_t step, struct timespec origin)
+{
+	if (step <= 1000000)
+		return false;
+	if (step > UINT64_C(1) << 31)
+		return true;
+	return is_time(origin) && is_time(q->origin) &&
+	       sample_time_since_ns(origin, q->origin) / 100 < (int64_t)step;
+}
+
+/* The restart before was none: this number follows the one before that. */
+static bool goes_on(const struct sequence *q, uint64_t number)
+{
+	return q->run == SEQUENCE_DOUBT && number > q->late &&
+	       number - q->late <= SEQUENCE_REORDER;
+}
+
+/* The number is `step` > 0 behind the greatest. */
+static enum sequence_verdict judge_step(struct sequence *q, uint64_t step,
+					struct timespec origin)
+{
+	q->left_out = step == 1 ? 0 :
+		sequence_count_left_out(q->last + 1, step - 1, q->origin, origin);
+	q->distance = step - 1 - q->left_out;
+	return q->distance ? SEQUENCE_LOST :
+	       q->left_out ? SEQUENCE_LEFT_OUT : SEQUENCE_NEXT;
+}
+
 /* The source began anew with a number that is not greater than the last. */
 static bool began_anew(struct sequence *q, uint64_t number, struct timespec origin)
 {
@@ -35,6 +65,8 @@ enum sequence_verdict sequence_judge_rest(struct sequence *q,
 
 	if (!(s->flags & SAMPLE_HAS_SEQUENCE))
 		return SEQUENCE_NONE;
+	if (goes_on(q, s->sequence))
+		q->last = q->late;
 	step = sequence_step(q->last, s->sequence);
 	if (!q->seen) {
 		verdict = SEQUENCE_FIRST;
@@ -42,8 +74,8 @@ enum sequence_verdict sequence_judge_rest(struct sequence *q,
 		verdict = SEQUENCE_RESTART;
 	} else if (s->sequence > q->last ||
 		   sequence_wrapped(q->last, s->sequence)) {
-		q->distance = step - 1;
-		verdict = step == 1 ? SEQUENCE_NEXT : SEQUENCE_LOST;
+		verdict = jumps(q, step, origin) ? SEQUENCE_RESTART :
+						   judge_step(q, step, origin);
 	} else if (!s->sequence && !q->last) {
 		return SEQUENCE_NONE;
 	} else if (began_anew(q, s->sequence, origin)) {
@@ -52,9 +84,13 @@ enum sequence_verdict sequence_judge_rest(struct sequence *q,
 		q->distance = q->last - s->sequence;
 		return SEQUENCE_LATE;
 	}
+	q->run = 0;
+	if (verdict == SEQUENCE_RESTART && !(s->flags & SAMPLE_NEW_SIMULATION)) {
+		q->run = SEQUENCE_DOUBT;
+		q->late = q->last;
+	}
 	q->seen = true;
 	q->last = s->sequence;
 	q->origin = origin;
-	q->run = 0;
 	return verdict;
 }

@@ -21,6 +21,13 @@
  * Otherwise the sample is late: a duplicate, or overtaken by later ones. An origin time
  * of 0 counts as none, because formats that always carry a time send 0 for a missing
  * one.
+ *
+ * A number that no source reaches by counting (sequence_jumps()) is no loss but a
+ * restart. A number that is wrong once, greater or smaller, does not disturb the count:
+ * if the next one goes on behind the number before it, it is compared with that.
+ *
+ * Numbers that a generator of this process left out (sequence_note_left_out()) are not
+ * lost: nobody made samples of these numbers.
  */
 #ifndef GATEWAY_SAMPLE_SEQUENCE_H
 #define GATEWAY_SAMPLE_SEQUENCE_H
@@ -30,12 +37,16 @@
 /* A network is taken to deliver a sample after this many later ones at most. */
 #define SEQUENCE_REORDER 128
 #define SEQUENCE_RUN 16
+/* In `run`, behind a restart: `late` is the greatest number before it. */
+#define SEQUENCE_DOUBT 1000
 
 enum sequence_verdict {
 	SEQUENCE_NONE,    /* it has no number, or 0 after 0: the source sends none */
 	SEQUENCE_FIRST,
 	SEQUENCE_NEXT,
-	SEQUENCE_LOST,    /* sequence.distance samples before it did not come */
+	SEQUENCE_LOST,    /* sequence.distance samples before it did not come, and
+			   * sequence.left_out were not made */
+	SEQUENCE_LEFT_OUT, /* sequence.left_out samples before it were not made */
 	SEQUENCE_LATE,    /* sequence.distance behind the greatest; 0: a duplicate */
 	SEQUENCE_RESTART,
 };
@@ -47,8 +58,9 @@ struct sequence {
 	uint64_t last;             /* the greatest since the source began */
 	struct timespec origin;    /* its time; 0: none */
 	uint64_t late;             /* the last late one */
-	unsigned run;              /* late ones in a row */
+	unsigned run;              /* late ones in a row; SEQUENCE_DOUBT */
 	uint64_t distance;         /* of the last verdict */
+	uint64_t left_out;         /* likewise, where it says so */
 };
 
 /* sequence_judge() for all but the most frequent case. */
@@ -69,6 +81,16 @@ static inline enum sequence_verdict sequence_judge(struct sequence *q,
 	q->run = 0;
 	return SEQUENCE_NEXT;
 }
+
+/*
+ * A generator notes that it made no samples of the numbers `first` to `first + count - 1`,
+ * and the origin time of the sample behind them. The last 1024 notes are kept. Any thread.
+ */
+void sequence_note_left_out(uint64_t first, uint64_t count, struct timespec behind);
+/* How many of these numbers were left out by generators between two origin times, of the
+ * samples before and behind the gap (0: not known). Any thread. */
+uint64_t sequence_count_left_out(uint64_t first, uint64_t count, struct timespec before,
+				 struct timespec behind);
 
 /* Whether the counter of a source that counts in 32 bits wrapped: then `now` is the number
  * after `before`, or a later one after a loss, and not a step back. */

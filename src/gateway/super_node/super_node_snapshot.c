@@ -121,7 +121,7 @@ static json_t *node_stats(struct node *n)
 	o = json_pack("{sI sI sI sI sI sI sI sI so so so so}", "received",
 			 get(&k->received), "sent", get(&k->sent), "not_sent",
 			 get(&k->not_sent), "not_stored", get(&k->not_stored),
-			 "missed", get(&k->missed), "made_up", get(&k->made_up),
+			 "missed", node_missed_steps(n), "made_up", get(&k->made_up),
 			 "lost", get(&k->lost), "reordered", get(&k->reordered),
 			 "losses", super_node_losses_json(n), "in_hooks",
 			 hook_figures_json(n->in.hooks), "out_hooks",

@@ -11,7 +11,7 @@
 #include "util/clock.h"
 
 #define COUNTERS(X) \
-	X(received) X(sent) X(not_sent) X(not_stored) X(lost) X(reordered) X(missed) \
+	X(received) X(sent) X(not_sent) X(not_stored) X(lost) X(reordered) \
 	X(made_up)
 
 static uint64_t get(const _Atomic uint64_t *counter)
@@ -70,7 +70,7 @@ static void print_steps(struct super_node *sn, FILE *out)
 	}
 }
 
-/* By cause, and what its hooks could not do. */
+/* By cause. */
 static void print_losses(const struct node *n, FILE *out)
 {
 	for (int c = 0; c < NODE_LOSSES; c++)
@@ -85,6 +85,9 @@ static void print_hooks(const struct hook_list *l, FILE *out)
 	if (!l)
 		return;
 	list_for_each(h, &l->hooks, struct hook, entry) {
+		if (get(&h->dropped))
+			fprintf(out, "  %" PRIu64 " left out by hook %s of %s\n",
+				get(&h->dropped), h->type->name, h->owner);
 		if (get(&h->errors))
 			fprintf(out, "  %" PRIu64 " could not be processed by hook %s of %s\n",
 				get(&h->errors), h->type->name, h->owner);
@@ -131,7 +134,7 @@ void super_node_print_summary(struct super_node *sn, FILE *out)
 			n->name, n->type->name, node_state_name(node_state(n)),
 			get(&k->received), get(&k->sent) - get(&k->not_stored),
 			get(&k->not_sent) + get(&k->not_stored),
-			get(&k->lost), get(&k->reordered), get(&k->missed),
+			get(&k->lost), get(&k->reordered), node_missed_steps(n),
 			get(&k->made_up));
 		print_losses(n, out);
 		print_hooks(n->in.hooks, out);
@@ -213,6 +216,7 @@ json_t *super_node_summary(struct super_node *sn)
 #define ADD(name) \
 	json_object_set_new(o, #name, json_integer((json_int_t)get(&k->name)));
 		COUNTERS(ADD)
+		json_object_set_new(o, "missed", json_integer((json_int_t)node_missed_steps(n)));
 		json_object_set_new(o, "step_late", super_node_steps_json(n));
 		json_object_set_new(o, "losses", super_node_losses_json(n));
 		json_object_set_new(nodes, n->name, o);

@@ -128,16 +128,66 @@ static void a_restarted_source_is_let_through(void **state)
 
 static void numbers_of_32_bits_that_wrap_are_no_restart(void **state)
 {
-	static const uint64_t numbers[] = { UINT32_MAX - 1, UINT32_MAX, 0, 1,
-					    /* And with losses. */
-					    UINT32_MAX - 5, 3, 4 };
+	/* The second time with losses. */
+	static const uint64_t numbers[][4] = { { UINT32_MAX - 1, UINT32_MAX, 0, 1 },
+					       { UINT32_MAX - 6, UINT32_MAX - 5, 3, 4 } };
+
+	for (size_t k = 0; k < ARRAY_SIZE(numbers); k++) {
+		struct fixture f;
+
+		assert_int_equal(setup(&f, "", true), 0);
+		for (uint64_t i = 0; i < 4; i++)
+			assert_true(pass(&f, numbers[k][i], (i + 1) * 1000000));
+		assert_false(pass(&f, numbers[k][3], 4000000));
+		assert_null(strstr(fake_log(), "began anew"));
+		end(&f);
+	}
+}
+
+/* A wrong number goes through, and so do those behind it. */
+static void one_wrong_number_stops_nothing(void **state)
+{
+	static const uint64_t wrong[] = { UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63,
+					  UINT64_C(1) << 40, UINT32_MAX, 0, 5 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(wrong); k++) {
+		struct fixture f;
+
+		assert_int_equal(setup(&f, "", true), 0);
+		for (uint64_t i = 0; i < 40; i++)
+			assert_true(pass(&f, i == 10 ? wrong[k] : 1000 + i, (i + 1) * 1000000));
+		end(&f);
+	}
+}
+
+/* Numbers that stand still: what drop leaves out it says. */
+static void a_number_that_stands_still_is_told(void **state)
+{
+	static const uint64_t numbers[] = { 0, 7, UINT64_MAX };
+
+	for (size_t k = 0; k < ARRAY_SIZE(numbers); k++) {
+		struct fixture f;
+
+		assert_int_equal(setup(&f, "", true), 0);
+		assert_true(pass(&f, numbers[k], 1000000));
+		for (uint64_t i = 1; i < 6; i++)
+			assert_false(pass(&f, numbers[k], (i + 1) * 1000000));
+		assert_non_null(strstr(fake_log(), "sample after sample has the sequence number"));
+		end(&f);
+	}
+}
+
+/* A network's doubles have the same time: no word but at the end. */
+static void doubles_are_no_number_that_stands_still(void **state)
+{
 	struct fixture f;
 
 	assert_int_equal(setup(&f, "", true), 0);
-	for (uint64_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		assert_true(pass(&f, numbers[i], (i + 1) * 1000000));
-	assert_false(pass(&f, 4, 7000000));
-	assert_null(strstr(fake_log(), "began anew"));
+	for (uint64_t i = 0; i < 20; i++) {
+		assert_true(pass(&f, i, (i + 1) * 1000000));
+		assert_false(pass(&f, i, (i + 1) * 1000000));
+	}
+	assert_null(strstr(fake_log(), "sample after sample"));
 	end(&f);
 }
 
@@ -437,6 +487,9 @@ int main(void)
 		cmocka_unit_test(a_hook_refuses_a_place_it_cannot_stand),
 		cmocka_unit_test(builtin_hooks_go_before_others_of_their_priority),
 		cmocka_unit_test(a_complete_sample_is_not_copied_by_builtin_hooks),
+		cmocka_unit_test(one_wrong_number_stops_nothing),
+		cmocka_unit_test(a_number_that_stands_still_is_told),
+		cmocka_unit_test(doubles_are_no_number_that_stands_still),
 		cmocka_unit_test(a_restart_is_told_also_when_its_sample_is_dropped),
 		cmocka_unit_test(a_hook_that_cannot_go_on_says_why_and_how_often),
 		cmocka_unit_test(a_name_alone_lacks_keys_at_its_place),

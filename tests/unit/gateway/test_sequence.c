@@ -179,6 +179,83 @@ static void a_time_of_zero_is_none(void **state)
 	assert_int_equal(take(&q, STAMPED, 2, 0), SEQUENCE_NEXT);
 }
 
+/* 40 samples in a row, of which one has another number: how many seem lost. */
+static uint64_t lost_with(uint32_t flags, uint64_t first, uint64_t wrong)
+{
+	struct sequence q = { 0 };
+	uint64_t lost = 0;
+
+	for (unsigned i = 0; i < 40; i++) {
+		enum sequence_verdict v = take(&q, flags, i == 10 ? wrong : first + i,
+					       flags & SAMPLE_HAS_ORIGIN ? i + 1 : 0);
+
+		if (v == SEQUENCE_LOST)
+			lost += q.distance;
+		/* What follows is judged as if nothing had happened. */
+		if (i > 11)
+			assert_int_equal(v, SEQUENCE_NEXT);
+	}
+	return lost;
+}
+
+static void one_wrong_number_makes_no_losses(void **state)
+{
+	static const uint64_t wrong[] = {
+		UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT64_C(1) << 40,
+		UINT64_C(1) << 33, UINT32_MAX, UINT32_MAX - 1, 0, 5, 700 };
+	static const uint64_t firsts[] = { 1000, 100000, UINT64_C(1) << 50,
+					   UINT64_MAX - 100 };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		for (size_t k = 0; k < sizeof(firsts) / sizeof(*firsts); k++)
+			for (int stamped = 0; stamped < 2 &&
+			     (wrong[i] < firsts[k] || wrong[i] - firsts[k] > 1000); stamped++)
+				/* One is missing: that which has the wrong number. */
+				if (lost_with(stamped ? STAMPED : NUMBERED, firsts[k], wrong[i]) > 2)
+					fail_msg("%ju among %ju", (uintmax_t)wrong[i],
+						 (uintmax_t)firsts[k]);
+}
+
+static void a_million_lost_samples_are_lost_and_no_restart(void **state)
+{
+	struct sequence q = { 0 };
+
+	run(&q, STAMPED, 0, 10, 1);
+	assert_int_equal(take(&q, STAMPED, 5000010, 20), SEQUENCE_LOST);
+	assert_int_equal(q.distance, 5000000);
+	/* But not within a moment. */
+	run(&q, STAMPED, 5000011, 10, 21);
+	assert_int_equal(take(&q, STAMPED, UINT32_MAX / 2, 31), SEQUENCE_RESTART);
+}
+
+static void what_a_generator_left_out_is_not_lost(void **state)
+{
+	struct sequence q = { 0 };
+
+	sequence_note_left_out(10, 5, (struct timespec){ .tv_sec = 1015 });
+	sequence_note_left_out(20, 1, (struct timespec){ .tv_sec = 1021 });
+	run(&q, STAMPED, 0, 10, 1000);
+	assert_int_equal(take(&q, STAMPED, 15, 1015), SEQUENCE_LEFT_OUT);
+	assert_int_equal(q.left_out, 5);
+	assert_int_equal(q.distance, 0);
+	run(&q, STAMPED, 16, 3, 1016);
+	/* 19 is lost, 20 was left out. */
+	assert_int_equal(take(&q, STAMPED, 21, 1021), SEQUENCE_LOST);
+	assert_int_equal(q.left_out, 1);
+	assert_int_equal(q.distance, 1);
+	/* Of another time: another generator's numbers. */
+	q = (struct sequence){ 0 };
+	run(&q, STAMPED, 0, 10, 5000);
+	assert_int_equal(take(&q, STAMPED, 15, 5015), SEQUENCE_LOST);
+	assert_int_equal(q.distance, 5);
+	assert_int_equal(q.left_out, 0);
+	/* More notes than are kept: the last ones count. */
+	for (uint64_t i = 0; i < 5000; i++)
+		sequence_note_left_out(100 + 2 * i, 1, (struct timespec){ .tv_sec = (time_t)i + 1 });
+	assert_int_equal(sequence_count_left_out(100, 10000, (struct timespec){ 0 },
+						 (struct timespec){ 0 }), 1024);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +271,9 @@ int main(void)
 		cmocka_unit_test(what_the_sender_says_counts_whatever_the_number),
 		cmocka_unit_test(a_number_of_32_bits_that_wraps_is_the_next),
 		cmocka_unit_test(a_time_of_zero_is_none),
+		cmocka_unit_test(one_wrong_number_makes_no_losses),
+		cmocka_unit_test(a_million_lost_samples_are_lost_and_no_restart),
+		cmocka_unit_test(what_a_generator_left_out_is_not_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# cli.sh BUSBAR: delivery and simulate keep their exit statuses, and a simulated
-# fault survives a trip through the file node unharmed.
+# cli.sh BUSBAR: delivery and simulate keep their exit statuses, a simulated
+# fault survives a trip through the file node unharmed, and steps that a generator left
+# out are not counted as lost.
 set -u
 busbar=${1:?the program}
 dir=$(mktemp -d) || exit 1
@@ -54,6 +55,34 @@ expect 0 'a bad object is passed over' "$busbar" run "$dir/bad.conf"
 grep -q 'bad.json:3: not JSON' "$dir/log" || {
 	echo 'failed: the line of a bad object is told'
 	cat "$dir/log"
+	failed=1
+}
+
+# Steps that a generator left out are no lost samples at a receiver of the same gateway.
+cat >"$dir/steps.conf" <<-CONF
+	idle_stop = true;
+	nodes = {
+		made = { type = "signal"; signal = "counter"; rate = 1000.0; limit = 1500; };
+		way = { type = "loopback"; };
+		kept = { type = "file"; uri = "$dir/steps.csv"; format = "csv"; out = { flush = true; }; };
+	};
+	paths = ( { in = "made"; out = "way"; }, { in = "way"; out = "kept"; } );
+CONF
+timeout 60 "$busbar" run "$dir/steps.conf" >"$dir/log" 2>"$dir/err" &
+run=$!
+for _ in $(seq 500); do
+	grep -qs '^[0-9].*,20,' "$dir/steps.csv" && break
+	sleep 0.02
+done
+child=$(pgrep -P $run)
+kill -STOP "$child"
+sleep 0.3
+kill -CONT "$child"
+wait $run
+awk '$2 == "signal" { made = $9 } $2 == "loopback" { way = $9; lost = $7 }
+	END { exit !(made > 100 && way == made && lost == 0) }' "$dir/log" || {
+	echo 'failed: steps that were left out are not lost'
+	cat "$dir/log" "$dir/err"
 	failed=1
 }
 

@@ -15,6 +15,7 @@
 #include "gateway/base/nearest.h"
 #include "gateway/plugin/node.h"
 #include "gateway/part/timer.h"
+#include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
 #include "gateway/plugin/services.h"
 #include "util/clock.h"
@@ -288,8 +289,11 @@ static int stats_read(struct node *n, struct sample *smps[], unsigned cnt,
 			smp->data[i].i = value >= -9e18 && value <= 9e18 ?
 						 (int64_t)value : 0;
 	}
-	smp->sequence = n->sequence++;
 	smp->origin = clock_realtime();
+	if (unlikely(steps > 1))
+		sequence_note_left_out(n->sequence - (uint64_t)steps + 1,
+				       (uint64_t)steps - 1, smp->origin);
+	smp->sequence = n->sequence++;
 	smp->signals = n->in.signals;
 	smp->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN | SAMPLE_HAS_DATA;
 	return 1;
