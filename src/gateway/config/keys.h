@@ -13,7 +13,9 @@ struct key_table {
 	size_t count;
 };
 
-extern const struct key_table keys_top, keys_logging, keys_expression, keys_http;
+extern const struct key_table keys_top, keys_logging, keys_expression;
+extern const struct key_table keys_http, keys_token;     /* http_settings.c */
+extern const struct key_table keys_signal;               /* signals.c */
 extern const struct key_table keys_node, keys_direction; /* node_life.c */
 extern const struct key_table keys_path;                 /* path_parse.c */
 extern const struct key_table keys_hook;                 /* hook.c */

@@ -44,7 +44,7 @@ int path_find_nodes(const struct services *services, struct config *c, json_t *c
 {
 	json_t *value = json_object_get(cfg, key), *e;
 	bool list = json_is_array(value);
-	size_t n = list ? json_array_size(value) : (value ? 1 : 0), i, k;
+	size_t n = list ? json_array_size(value) : value && !json_is_null(value), i, k;
 	struct node **nodes = calloc(n ? n : 1, sizeof(*nodes));
 	int ret = 0;
 

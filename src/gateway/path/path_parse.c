@@ -178,7 +178,7 @@ static int parse_mask(struct path *p, const struct path_host *host, struct confi
 	int n, ret = 0;
 
 	/* The way back has one source, and it is not the one that is meant. */
-	if (!json_object_get(p->cfg, "mask") || p->reversed)
+	if (json_is_null(json_object_get(p->cfg, "mask") ?: json_null()) || p->reversed)
 		return 0;
 	n = path_find_nodes(host->services, c, p->cfg, "mask", &nodes);
 	if (n < 0)

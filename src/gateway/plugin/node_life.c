@@ -178,7 +178,8 @@ static int parse_direction(struct node *n, struct config *c,
 	holder = signal_list_is_given(d->cfg, "signals") ? d->cfg : n->cfg;
 	if (signal_list_parse(&d->signals, c, holder, "signals") ||
 	    /* Once, where they hold for both directions. */
-	    ((holder == d->cfg || place == HOOK_NODE_READ) &&
+	    ((holder == d->cfg || place == HOOK_NODE_READ ||
+	      signal_list_is_given(n->in.cfg, "signals")) &&
 	     signal_list_check(c, holder, "signals", n->type->signal_keys,
 			       n->type->signal_key_count)))
 		ret = -EINVAL;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/config/keys.h"
+
 static const char *const type_names[] = {
 	[SIGNAL_FLOAT] = "float",
 	[SIGNAL_INTEGER] = "integer",
@@ -186,6 +188,8 @@ static const struct config_key entry_keys[] = {
 	{ "init", CONFIG_JSON, offsetof(struct signal_entry, init),
 	  .help = "Value before the first sample, where a path joins several sources" },
 };
+
+const struct key_table keys_signal = { entry_keys, ARRAY_SIZE(entry_keys) };
 
 /* VILLASnode takes the key and uses the signal all the same. */
 static int refuse_disabled(struct config *c, const json_t *at,

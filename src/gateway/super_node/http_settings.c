@@ -74,6 +74,8 @@ static const struct config_key token_keys[] = {
 	  .help = "SHA-256 of the token, 64 hexadecimal digits" },
 };
 
+const struct key_table keys_token = { token_keys, ARRAY_SIZE(token_keys) };
+
 enum http_role http_role_parse(const char *name, size_t len)
 {
 	for (int i = 0; http_role_names[i]; i++)

@@ -12,25 +12,6 @@
 
 #define REF(name) json_pack("{ss}", "$ref", "#/$defs/" name)
 
-/* Keys of any form that mean the same wherever they stand; a plug-in that has
- * a key `signals` of its own means something of its own. */
-static json_t *known_form(const char *name, bool own)
-{
-	static const struct {
-		const char *name, *ref;
-	} forms[] = {
-		{ "hooks", "#/$defs/hooks" },
-		{ "signals", "#/$defs/signals" },
-		{ "format", "#/$defs/format" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if (!strcmp(name, forms[i].name) &&
-		    (!own || !strcmp(name, "format")))
-			return json_pack("{ss}", "$ref", forms[i].ref);
-	return json_object();
-}
-
 /* A number may also be a text that holds one, null is as if it were absent. */
 static json_t *number(const struct config_key *k, const char *type,
 		      const char *pattern)
@@ -38,10 +19,12 @@ static json_t *number(const struct config_key *k, const char *type,
 	json_t *o = json_pack("{s[sss] ss}", "type", type, "string", "null",
 			      "pattern", pattern);
 
-	if (k->min == 0 && k->max == 0)
+	bool any = k->min == 0 && k->max == 0;
+
+	if (any && k->type != CONFIG_INT)
 		return o;
-	json_object_set_new(o, "minimum", json_real(k->min));
-	if (k->max < (double)INT64_MAX)
+	json_object_set_new(o, "minimum", json_real(any ? (double)INT64_MIN : k->min));
+	if (!any && k->max < (double)INT64_MAX)
 		json_object_set_new(o, "maximum", json_real(k->max));
 	return o;
 }
@@ -75,7 +58,27 @@ static json_t *names_of(const struct config_key *k)
 	return json_pack("{so}", "enum", list);
 }
 
-static json_t *property(const struct config_key *k, bool own)
+/* Of a key that is required; null is as if it were absent. */
+static void forbid_null(json_t *o)
+{
+	static const char *const lists[] = { "type", "enum", "anyOf" };
+	json_t *null = json_pack("{ss}", "type", "null");
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		json_t *list = json_object_get(o, lists[i]);
+
+		for (size_t k = json_array_size(list); k-- > 0;) {
+			const json_t *e = json_array_get(list, k);
+
+			if (json_is_null(e) || json_equal(e, null) ||
+			    !strcmp(json_string_value(e) ?: "", "null"))
+				json_array_remove(list, k);
+		}
+	}
+	json_decref(null);
+}
+
+static json_t *property(const struct config_key *k, const char *where)
 {
 	json_t *o = NULL, *fallback;
 
@@ -100,9 +103,11 @@ static json_t *property(const struct config_key *k, bool own)
 		o = names_of(k);
 		break;
 	case CONFIG_JSON:
-		o = known_form(k->name, own);
+		o = schema_form(where, k->name);
 		break;
 	}
+	if (k->required)
+		forbid_null(o);
 	if (k->help)
 		json_object_set_new(o, "description", json_string(k->help));
 	fallback = k->required ? NULL : fallback_of(k);
@@ -111,9 +116,10 @@ static json_t *property(const struct config_key *k, bool own)
 	return o;
 }
 
-/* Adds the keys that are not there yet: a plug-in's own come first. */
+/* Adds the keys that are not there yet: a plug-in's own come first. `where`: the definition
+ * of a plug-in or group; NULL: of keys that all have. */
 static void add_keys(json_t *group, const struct config_key *keys, size_t count,
-		     bool own)
+		     const char *where)
 {
 	json_t *properties = json_object_get(group, "properties");
 	json_t *required = json_object_get(group, "required");
@@ -122,7 +128,7 @@ static void add_keys(json_t *group, const struct config_key *keys, size_t count,
 		if (json_object_get(properties, keys[i].name))
 			continue;
 		json_object_set_new(properties, keys[i].name,
-				    property(&keys[i], own));
+				    property(&keys[i], where));
 		if (keys[i].required)
 			json_array_append_new(required,
 					      json_string(keys[i].name));
@@ -131,7 +137,7 @@ static void add_keys(json_t *group, const struct config_key *keys, size_t count,
 
 static json_t *group_new(const char *description)
 {
-	json_t *o = json_pack("{ss so so sb}", "type", "object", "properties",
+	json_t *o = json_pack("{s[ss] so so sb}", "type", "object", "null", "properties",
 			      json_object(), "required", json_array(),
 			      "additionalProperties", 0);
 
@@ -140,11 +146,11 @@ static json_t *group_new(const char *description)
 	return o;
 }
 
-static json_t *group_of(const struct key_table *t)
+static json_t *group_of(const struct key_table *t, const char *where)
 {
 	json_t *o = group_new(NULL);
 
-	add_keys(o, t->keys, t->count, false);
+	add_keys(o, t->keys, t->count, where);
 	return o;
 }
 
@@ -159,51 +165,75 @@ static void set(json_t *group, const char *key, json_t *schema)
 	json_object_set_new(properties, key, schema);
 }
 
-static json_t *direction(const struct config_key *keys, size_t count)
+/* The spellings of signals; `more`: keys that the node-type has for each, which it looks
+ * for in `in`. */
+static json_t *signals_schema(const struct config_key *more, size_t more_count,
+			      const char *where, bool required)
+{
+	json_t *one = group_of(&keys_signal, "signal");
+
+	add_keys(one, more, more_count, where);
+	if (!required)
+		json_array_clear(json_object_get(one, "required"));
+	json_object_set_new(one, "type", json_string("object"));
+	return json_pack("{s[{ss} {ssss} O {ss so}]}", "anyOf", "type", "null", "type", "string",
+			 "pattern", "^([0-9]*[fibc])+$", one, "type", "array", "items", one);
+}
+
+static json_t *direction(const struct node_type *t, const struct config_key *keys,
+			 size_t count, const char *where, bool in)
 {
 	json_t *o = group_new(NULL);
 
-	add_keys(o, keys, count, true);
-	add_keys(o, keys_direction.keys, keys_direction.count, false);
+	add_keys(o, keys, count, where);
+	add_keys(o, keys_direction.keys, keys_direction.count, NULL);
+	if (t->signal_key_count)
+		set(o, "signals", signals_schema(t->signal_keys, t->signal_key_count, where, in));
 	return o;
 }
 
-static json_t *node_schema(const void *type)
+static json_t *node_schema(const void *type, const char *where)
 {
 	const struct node_type *t = type;
 	json_t *o = group_new(t->description);
 
-	add_keys(o, t->keys, t->key_count, true);
-	add_keys(o, keys_node.keys, keys_node.count, false);
-	set(o, "in", direction(t->in_keys, t->in_key_count));
-	set(o, "out", direction(t->out_keys, t->out_key_count));
+	add_keys(o, t->keys, t->key_count, where);
+	add_keys(o, keys_node.keys, keys_node.count, NULL);
+	if (t->signal_key_count)
+		set(o, "signals", signals_schema(t->signal_keys, t->signal_key_count, where, false));
+	set(o, "in", direction(t, t->in_keys, t->in_key_count, where, true));
+	set(o, "out", direction(t, t->out_keys, t->out_key_count, where, false));
 	return o;
 }
 
-static json_t *hook_schema(const void *type)
+static json_t *hook_schema(const void *type, const char *where)
 {
 	const struct hook_type *t = type;
 	json_t *o = group_new(t->description);
 
-	add_keys(o, t->keys, t->key_count, true);
-	add_keys(o, keys_hook.keys, keys_hook.count, false);
+	add_keys(o, t->keys, t->key_count, where);
+	add_keys(o, keys_hook.keys, keys_hook.count, NULL);
+	/* Others are the script's. */
+	if (t->open_keys)
+		json_object_del(o, "additionalProperties");
 	return o;
 }
 
-static json_t *format_schema(const void *type)
+static json_t *format_schema(const void *type, const char *where)
 {
 	const struct format_type *t = type;
 	json_t *o = group_new(t->description);
 
-	add_keys(o, t->keys, t->key_count, true);
-	add_keys(o, keys_format.keys, keys_format.count, false);
+	add_keys(o, t->keys, t->key_count, where);
+	add_keys(o, keys_format.keys, keys_format.count, NULL);
 	return o;
 }
 
 /* A group whose `type` decides what else may stand in it; *names gets them. */
 static json_t *by_type(json_t *defs, const char *kind,
 		       const struct plugin *table,
-		       json_t *(*make)(const void *type), json_t **names)
+		       json_t *(*make)(const void *type, const char *where),
+		       json_t **names)
 {
 	json_t *cases = json_array();
 
@@ -217,7 +247,7 @@ static json_t *by_type(json_t *defs, const char *kind,
 			continue;
 		def = json_sprintf("%s-%s", kind, p->name);
 		key = (char *)json_string_value(def);
-		json_object_set_new(defs, key, make(type));
+		json_object_set_new(defs, key, make(type, key));
 		json_array_append_new(*names, json_string(p->name));
 		json_array_append_new(
 			cases,
@@ -232,19 +262,6 @@ static json_t *by_type(json_t *defs, const char *kind,
 			 cases);
 }
 
-static json_t *signals_schema(void)
-{
-	json_t *one = json_pack(
-		"{ss s{s{ss} s{s[ss]} s{s[ssss]} s{} s{} s{ss}}}", "type",
-		"object", "properties", "name", "type", "string", "unit", "type",
-		"string", "null", "type", "enum", "float", "integer", "boolean",
-		"complex", "init", "enabled", "count", "type", "integer");
-
-	return json_pack("{s[{ssss} O {ss so}]}", "anyOf", "type", "string",
-			 "pattern", "^([0-9]*[fibc])*$", one, "type", "array",
-			 "items", one);
-}
-
 /* A name, a group, and for hooks a list of both. */
 static json_t *name_or_group(const char *ref, json_t *names, bool list)
 {
@@ -252,9 +269,9 @@ static json_t *name_or_group(const char *ref, json_t *names, bool list)
 				ref);
 
 	if (!list)
-		return one;
-	return json_pack("{s[O {ss so}]}", "anyOf", one, "type", "array",
-			 "items", one);
+		return json_pack("{s[o {ss}]}", "anyOf", one, "type", "null");
+	return json_pack("{s[O {ss so} {ss}]}", "anyOf", one, "type", "array",
+			 "items", one, "type", "null");
 }
 
 static json_t *definitions(void)
@@ -273,8 +290,8 @@ static json_t *definitions(void)
 	json_object_set_new(defs, "format",
 			    name_or_group("#/$defs/format-group", formats,
 					  false));
-	json_object_set_new(defs, "signals", signals_schema());
-	path = group_of(&keys_path);
+	json_object_set_new(defs, "signals", signals_schema(NULL, 0, NULL, false));
+	path = group_of(&keys_path, "path");
 	json_object_set_new(defs, "path", path);
 	json_decref(nodes);
 	json_decref(hooks);
@@ -284,7 +301,8 @@ static json_t *definitions(void)
 
 json_t *config_schema(void)
 {
-	json_t *o = group_of(&keys_top), *logging = group_of(&keys_logging);
+	json_t *o = group_of(&keys_top, NULL), *logging = group_of(&keys_logging, NULL);
+	json_t *http = group_of(&keys_http, "http");
 
 	json_object_set_new(o, "$schema",
 			    json_string("https://json-schema.org/draft/2020-12/schema"));
@@ -297,9 +315,11 @@ json_t *config_schema(void)
 				  REF("path")));
 	set(logging, "expressions",
 	    json_pack("{ss so}", "type", "array", "items",
-		      group_of(&keys_expression)));
+		      group_of(&keys_expression, NULL)));
 	set(o, "logging", logging);
-	set(o, "http", group_of(&keys_http));
+	set(http, "tokens", json_pack("{s[ss] so}", "type", "array", "null", "items",
+				      group_of(&keys_token, NULL)));
+	set(o, "http", http);
 	json_object_set_new(o, "$defs", definitions());
 	return o;
 }

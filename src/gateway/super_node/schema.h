@@ -12,6 +12,10 @@
 /* JSON Schema (draft 2020-12) of a whole configuration; a new reference. */
 json_t *config_schema(void);
 
+/* The schema of key `key` of free form (CONFIG_JSON) in definition `where` (NULL: a table of
+ * keys that all have); a new object, which is empty where schema_forms.c does not know it. */
+json_t *schema_form(const char *where, const char *key);
+
 /*
  * Explains `what`: a group ("paths", "logging"), a node-type, hook or
  * format, or a key of one of them ("paths.queuelen", "file.in.eof", "queuelen").

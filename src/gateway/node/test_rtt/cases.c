@@ -202,7 +202,9 @@ int rtt_cases_parse(struct rtt_case **cases, unsigned *count, struct config *c,
 
 	*cases = NULL;
 	*count = 0;
-	if (!list || json_is_null(list))
+	if (json_is_null(list))
+		list = NULL;
+	if (!list)
 		ret = add_entry(cases, count, c, cfg, &s);
 	for (size_t i = 0; !ret && list && (e = entry_of(list, i)); i++) {
 		if (!json_is_object(e)) {
