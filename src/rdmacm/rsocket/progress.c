@@ -28,7 +28,9 @@ void rs_gone(struct rs *rs)
 {
 	if (!rs->rx.ended && !rs->closing)
 		rs_fail(rs, ECONNRESET);
-	rs->edges[RS_EDGE_STATE] += rs->state != RS_GONE;
+	/* Behind the peer's RS_END it shows only if this side is shut, too, or was full. */
+	if (rs->state != RS_GONE && (!rs->rx.ended || rs->tx.shut || rs->out_full))
+		rs->edges[RS_EDGE_STATE]++;
 	rs->state = RS_GONE;
 	rs_wake(rs, -1);
 }
@@ -126,7 +128,7 @@ static short stream_events(struct rs *rs)
 	    (rs->state == RS_CONNECTED &&
 	     rs_stream_room(rs, RS_DATA, tx->payload_max)))
 		events |= POLLOUT | POLLWRNORM;
-	else
+	else if (rs->state == RS_CONNECTED)
 		rs->out_full = true;
 	if (rx->ended || rx->shut || gone)
 		events |= POLLRDHUP;

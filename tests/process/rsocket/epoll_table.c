@@ -4,6 +4,8 @@
  * added, after it, and while a thread sleeps in epoll_wait(), for all ways to watch it and
  * all events that are asked for.
  */
+#include <sys/ioctl.h>
+
 #include "epoll_help.h"
 
 enum what { DATA, ROOM, END, OWN_END, OWN_STOP, CLOSE, RESET, WHATS };
@@ -12,15 +14,26 @@ static const char *const what_name[] = { "data", "room", "end", "own end", "own 
 enum when { BEFORE, AFTER, ASLEEP, WHENS };
 static const char *const when_name[] = { "before", "after", "asleep" };
 
-/* Lets it happen, and returns when poll() of the socket shows it. */
+static int readable(int fd)
+{
+	int bytes;
+
+	CHECK(!ioctl(fd, FIONREAD, &bytes));
+	return bytes;
+}
+
+/* Lets it happen, and returns when the socket shows it. */
 static void happen(struct pair *p, enum what what)
 {
 	struct linger now = { 1, 0 };
+	int before;
 
 	switch (what) {
 	case DATA:
+		before = readable(p->here);
 		CHECK(write(p->there, "x", 1) == 1);
-		settle(p->here, POLLIN);
+		while (readable(p->here) == before)
+			usleep(100);
 		break;
 	case ROOM:
 		for (struct pollfd s = { .fd = p->here, .events = POLLOUT };
@@ -124,7 +137,8 @@ static void one(enum what what, enum when when, uint32_t way, uint32_t asked)
 	printf(" read %s", events_name(set_look(set, p.here)));
 	set_ctl(set, EPOLL_CTL_MOD, p.here, way | asked);
 	printf(" mod %s", events_name(set_look(set, p.here)));
-	if (what == DATA || what == OWN_END) {
+	/* TCP reports the acknowledgement of its own end as an edge, at some time. */
+	if (what == DATA || (what == OWN_END && !(way & EPOLLET))) {
 		happen(&p, DATA);
 		printf(" more %s", events_name(set_look(set, p.here)));
 		happen(&p, DATA);
@@ -149,6 +163,7 @@ int main(void)
 		for (enum when when = 0; when < WHENS; when++)
 			for (size_t way = 0; way < 4; way++)
 				for (size_t i = 0; i < 5; i++)
-					one(what, when, ways[way], asked[i]);
+					if (what != ROOM || asked[i] & EPOLLOUT)
+						one(what, when, ways[way], asked[i]);
 	return 0;
 }
