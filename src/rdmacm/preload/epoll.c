@@ -138,7 +138,7 @@ static int rsocket_control(struct preload_socket *s, struct preload_watch *w, in
 	int ret;
 
 	preload_enter();
-	ret = busbar_epoll_ctl(w->set, w->epfd, op, s->rs, &w->asked);
+	ret = busbar_epoll_ctl(w->set, w->epfd, op, s->rs, w->fd, &w->asked);
 	preload_leave();
 	return ret;
 }

@@ -85,34 +85,62 @@ bool rs_watch_is_wake(const struct rs_watch *w)
 	return w == all.area;
 }
 
-static int watch_descriptor(const struct rs_set *set, int fd, uint64_t data)
+static int instance_add(const struct rs_set *set, int fd, uint64_t data)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = data };
 
 	return epoll_ctl(set->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* Adds the channel `fd`, for the second number of a socket a duplicate of it: the
+ * descriptor that was added, or a negative errno. */
+static int channel_add(const struct rs_set *set, int fd, uint64_t data)
+{
+	int ret = instance_add(set, fd, data), own;
+
+	if (ret != -EEXIST)
+		return ret ? ret : fd;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return -errno;
+	ret = instance_add(set, own, data);
+	if (!ret)
+		return own;
+	close(own);
+	return ret;
+}
+
+static void channel_remove(const struct rs_set *set, int added, int fd)
+{
+	epoll_ctl(set->epfd, EPOLL_CTL_DEL, added, NULL);
+	if (added != fd)
+		close(added);
+}
+
 bool rs_watch_comp(struct rs_watch *w)
 {
 	const struct rs *rs = w->rs;
-	int ret;
 
-	if (!rs->comp || w->comp_added)
+	if (!rs->comp || w->comp_fd >= 0)
 		return false;
-	ret = watch_descriptor(w->set, rs->comp->fd, (uintptr_t)w | RS_WATCH_COMP);
-	if (ret)
+	w->comp_fd = channel_add(w->set, rs->comp->fd, (uintptr_t)w | RS_WATCH_COMP);
+	if (w->comp_fd < 0)
 		log_error("socket %d: cannot watch its completions by epoll: %s", rs->fd,
-			  strerror(-ret));
-	w->comp_added = !ret;
-	return w->comp_added;
+			  strerror(-w->comp_fd));
+	return w->comp_fd >= 0;
 }
 
-/* The watch of the socket in the set. The socket's lock is held. */
-static struct rs_watch *watch_find(struct rs *rs, const struct rs_set *set)
+#define ANY_NUMBER (-1)
+
+/* A watch of the socket, in the set if that is not NULL. The socket's lock is held. */
+static struct rs_watch *watch_find(struct rs *rs, const struct rs_set *set, int fd)
 {
-	list_for_each(waiter, &rs->waiters, struct rs_waiter, entry)
-		if (waiter->watch && (!set || waiter->watch->set == set))
-			return waiter->watch;
+	list_for_each(waiter, &rs->waiters, struct rs_waiter, entry) {
+		struct rs_watch *w = waiter->watch;
+
+		if (w && (!set || w->set == set) && (fd == ANY_NUMBER || w->fd == fd))
+			return w;
+	}
 	return NULL;
 }
 
@@ -121,9 +149,9 @@ static void watch_remove(struct rs_watch *w)
 {
 	struct rs_set *set = w->set;
 
-	epoll_ctl(set->epfd, EPOLL_CTL_DEL, w->rs->channel->fd, NULL);
-	if (w->comp_added)
-		epoll_ctl(set->epfd, EPOLL_CTL_DEL, w->rs->comp->fd, NULL);
+	channel_remove(set, w->channel_fd, w->rs->channel->fd);
+	if (w->comp_fd >= 0)
+		channel_remove(set, w->comp_fd, w->rs->comp->fd);
 	pthread_mutex_lock(&set->ready_lock);
 	list_remove(&w->ready);
 	pthread_mutex_unlock(&set->ready_lock);
@@ -141,10 +169,10 @@ static void watch_ask(struct rs_watch *w, const struct epoll_event *asked)
 	rs_watch_wake(w);
 }
 
-static int watch_add(struct rs_set *set, struct rs *rs, const struct epoll_event *asked)
+static int watch_add(struct rs_set *set, struct rs *rs, int fd,
+		     const struct epoll_event *asked)
 {
 	struct rs_watch *w = watch_alloc();
-	int ret;
 
 	if (!w) {
 		log_error("socket %d: too many sockets in epoll sets, at most %u", rs->fd,
@@ -152,10 +180,14 @@ static int watch_add(struct rs_set *set, struct rs *rs, const struct epoll_event
 		return -ENOSPC;
 	}
 	w->rs = rs;
+	w->fd = fd;
 	w->waiter = (struct rs_waiter){ .wake_fd = -1, .watch = w };
 	list_init(&w->ready);
-	ret = watch_descriptor(set, rs->channel->fd, (uintptr_t)w);
-	if (ret) {
+	w->comp_fd = -1;
+	w->channel_fd = channel_add(set, rs->channel->fd, (uintptr_t)w);
+	if (w->channel_fd < 0) {
+		int ret = w->channel_fd;
+
 		watch_free(w);
 		return ret;
 	}
@@ -173,7 +205,7 @@ void rs_watches_end(struct rs *rs)
 		struct rs_set *set;
 
 		pthread_mutex_lock(&rs->lock);
-		w = watch_find(rs, NULL);
+		w = watch_find(rs, NULL, ANY_NUMBER);
 		set = w ? w->set : NULL;
 		if (set)
 			busbar_epoll_get(set);
@@ -182,7 +214,7 @@ void rs_watches_end(struct rs *rs)
 			return;
 		pthread_mutex_lock(&set->lock);
 		pthread_mutex_lock(&rs->lock);
-		w = watch_find(rs, set);
+		w = watch_find(rs, set, ANY_NUMBER);
 		if (w)
 			watch_remove(w);
 		pthread_mutex_unlock(&rs->lock);
@@ -261,7 +293,7 @@ static int set_open(struct rs_set *set, int epfd)
 	pthread_mutex_lock(&set->ready_lock);
 	set->wake_fd = wakeup_open_signal();
 	ret = set->wake_fd < 0 ? set->wake_fd :
-		watch_descriptor(set, set->wake_fd, (uintptr_t)all.area);
+		instance_add(set, set->wake_fd, (uintptr_t)all.area);
 	if (ret)
 		set_close(set);
 	pthread_mutex_unlock(&set->ready_lock);
@@ -297,10 +329,10 @@ RS_EXPORT bool busbar_epoll_ended(struct rs_set *set)
 	return ended;
 }
 
-static int control(struct rs_set *set, int op, struct rs *rs,
+static int control(struct rs_set *set, int op, struct rs *rs, int fd,
 		   const struct epoll_event *asked)
 {
-	struct rs_watch *w = watch_find(rs, set);
+	struct rs_watch *w = watch_find(rs, set, fd);
 	uint32_t events = op == EPOLL_CTL_DEL ? 0 : asked->events;
 
 	if (rs->closing)
@@ -309,7 +341,7 @@ static int control(struct rs_set *set, int op, struct rs *rs,
 	case EPOLL_CTL_ADD:
 		if (events & EPOLLEXCLUSIVE && events & ~EXCLUSIVE_MAY)
 			return -EINVAL;
-		return w ? -EEXIST : watch_add(set, rs, asked);
+		return w ? -EEXIST : watch_add(set, rs, fd, asked);
 	case EPOLL_CTL_MOD:
 		if (events & EPOLLEXCLUSIVE ||
 		    (w && w->asked.events & EPOLLEXCLUSIVE))
@@ -327,7 +359,7 @@ static int control(struct rs_set *set, int op, struct rs *rs,
 }
 
 RS_EXPORT int busbar_epoll_ctl(struct rs_set *set, int epfd, int op, int socket,
-			       const struct epoll_event *asked)
+			       int fd, const struct epoll_event *asked)
 {
 	CANCEL_OFF;
 	struct rs *rs = rs_get(socket);
@@ -339,7 +371,7 @@ RS_EXPORT int busbar_epoll_ctl(struct rs_set *set, int epfd, int op, int socket,
 	ret = set->ended ? -EBADF : set_open(set, epfd);
 	if (!ret) {
 		pthread_mutex_lock(&rs->lock);
-		ret = control(set, op, rs, asked);
+		ret = control(set, op, rs, fd, asked);
 		pthread_mutex_unlock(&rs->lock);
 	}
 	pthread_mutex_unlock(&set->lock);

@@ -24,8 +24,9 @@ void busbar_epoll_put(struct rs_set *set);
 void busbar_epoll_end(struct rs_set *set);
 bool busbar_epoll_ended(struct rs_set *set);
 
-/* As epoll_ctl(2) for an rsocket; `epfd` is the instance's descriptor. */
-int busbar_epoll_ctl(struct rs_set *set, int epfd, int op, int socket,
+/* As epoll_ctl(2) for an rsocket; `epfd` is the instance's descriptor, `fd` the program's
+ * number of the socket, which may have several (dup(2)). */
+int busbar_epoll_ctl(struct rs_set *set, int epfd, int op, int socket, int fd,
 		     const struct epoll_event *asked);
 /* As epoll_pwait2(2), for the set and the instance. Drops one reference to the set. */
 int busbar_epoll_wait(struct rs_set *set, int epfd, struct epoll_event *events, int max,

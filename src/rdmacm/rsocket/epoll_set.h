@@ -2,7 +2,7 @@
 /*
  * Inside of epoll.h: which locks guard what, and the watches.
  *
- * A watch is one socket of one set. It is in the socket's list of waiters, like a thread
+ * A watch is one number of one socket in one set. It is in the socket's list of waiters, like a thread
  * that sleeps. A socket's state changes only when someone takes its completions or events,
  * or by a call of the program; then rs_wake() puts the watch into its set's list of those
  * that may be ready. A thread that waits looks at each of them. It drops a watch that is not
@@ -42,11 +42,12 @@ struct rs_watch {
 	struct list entry, ready;
 	struct rs_set *_Atomic set; /* NULL: free */
 	struct rs *rs;
+	int fd;                     /* the program's number */
 	struct epoll_event asked;
 	uint32_t seen[RS_EDGES];    /* rs->edges at the last look */
 	bool fresh;                 /* added or modified since the last look */
 	bool spent;                 /* EPOLLONESHOT has been reported */
-	bool comp_added;            /* the completion channel is in the instance */
+	int channel_fd, comp_fd;    /* added to the instance; -1: not */
 	bool comp_fired, channel_fired;
 	bool looking;               /* guarded by the socket's lock */
 	struct rs_watch *next_free;
