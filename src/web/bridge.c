@@ -3,6 +3,7 @@
 #include "web/bridge.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +14,8 @@
 #include "web/bridge_private.h"
 
 #define TICK_MS 250 /* how often times are looked at */
+/* While others wait: how long a client may do nothing. */
+#define STALE_MS 2000u
 /* When no descriptors are left: how long nobody is accepted. */
 #define PAUSE_MS 1000
 
@@ -42,10 +45,43 @@ static void listen_on(struct bridge *b, bool on)
 		b->listening = on;
 }
 
+/* Who has said or taken nothing for longest, and for STALE_MS; with `holding` of those who have
+ * an answer to take. NULL: nobody. */
+static struct bridge_client *stalest(struct bridge *b, bool holding)
+{
+	uint64_t before = bridge_now_ms() + b->o->idle_ms - MIN(STALE_MS, b->o->idle_ms);
+	struct bridge_client *found = NULL;
+
+	list_for_each(c, &b->clients, struct bridge_client, entry)
+		if ((c->state == BRIDGE_WRITING || (c->state == BRIDGE_READING && !holding)) &&
+		    c->until_ms <= before && (!found || c->until_ms < found->until_ms))
+			found = c;
+	return found;
+}
+
+/* Somebody waits for a place or for memory. False: all make use of theirs. */
+static bool end_stalest(struct bridge *b, bool holding)
+{
+	struct bridge_client *c = stalest(b, holding);
+
+	if (!c)
+		return false;
+	b->n->cut += c->state == BRIDGE_WRITING;
+	bridge_client_close(c);
+	return true;
+}
+
+static bool waits(int listen_fd)
+{
+	struct pollfd p = { .fd = listen_fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 /* False: nobody may be accepted for a while. */
 static bool accept_all(struct bridge *b)
 {
-	while (b->count < b->o->clients_max) {
+	while (b->count < b->o->clients_max || (waits(b->o->listen_fd) && end_stalest(b, false))) {
 		int fd = accept4(b->o->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
@@ -71,6 +107,22 @@ static void look_at_times(struct bridge *b, uint64_t now)
 	}
 }
 
+static bool is_full(const struct bridge *b)
+{
+	return b->held_bytes >= b->o->held_bytes_max;
+}
+
+/* Requests that wait until less is held. */
+static void hurry(struct bridge *b)
+{
+	bool held = false;
+
+	list_for_each(c, &b->clients, struct bridge_client, entry)
+		held |= c->state == BRIDGE_HELD;
+	while (held && is_full(b) && end_stalest(b, true))
+		;
+}
+
 /* Requests that waited until less is held. */
 static void go_on(struct bridge *b)
 {
@@ -80,7 +132,7 @@ static void go_on(struct bridge *b)
 		struct bridge_client *c = container_of(e, struct bridge_client, entry);
 
 		next = e->next;
-		if (b->held_bytes >= b->o->held_bytes_max)
+		if (is_full(b))
 			return;
 		if (c->state == BRIDGE_HELD)
 			bridge_client_go_on(c);
@@ -118,6 +170,7 @@ static void loop(struct bridge *b)
 		struct epoll_event e;
 		int n = epoll_wait(b->epoll, &e, 1, TICK_MS);
 		uint64_t now = bridge_now_ms();
+		bool may_listen = false;
 
 		if (n < 0 && errno != EINTR)
 			return;
@@ -126,9 +179,12 @@ static void loop(struct bridge *b)
 		go_on(b);
 		if (now >= next_tick) {
 			look_at_times(b, now);
+			hurry(b);
 			next_tick = now + TICK_MS;
+			may_listen = stalest(b, false) != NULL;
 		}
-		if (!b->listening && now >= pause_until && b->count < b->o->clients_max)
+		may_listen |= b->count < b->o->clients_max;
+		if (!b->listening && now >= pause_until && may_listen)
 			listen_on(b, true);
 	}
 }

@@ -23,8 +23,9 @@ struct bridge_options {
 	uint32_t server;
 	const char *name;
 	int listen_fd;                 /* listening, does not block; the bridge closes it */
-	unsigned clients_max;          /* others wait to be accepted */
-	size_t held_bytes_max;         /* of answers that clients have not taken */
+	unsigned clients_max;          /* others wait to be accepted, until one of these does
+					* nothing for two seconds */
+	size_t held_bytes_max;         /* of answers that clients have not taken; likewise */
 	unsigned timeout_ms;           /* for an answer of the service */
 	unsigned idle_ms;              /* for a client: to send a head, to take some bytes,
 					* between two requests */

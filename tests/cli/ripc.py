@@ -210,6 +210,20 @@ def crowd(files, port):
         check("20 clients", len(got) == 60 and all(got.values()), str(len(got)))
 
 
+def deaf(files, option, name):
+    """Those who ask and do not read have all places, or all memory: others are served."""
+    bridge = Server("bridge", "-s", "test-files", "-l", "127.0.0.1:0", option, "--counters")
+    port = int(bridge.line.rstrip("/\n").rpartition(":")[2])
+    stuck = []
+    for _ in range(8):
+        stuck.append(socket.create_connection(("127.0.0.1", port), 20))
+        stuck[-1].sendall(b"GET /" + name.encode() + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+    check(f"served beside deaf ones, {option}", Connection(port).ask("/one")[1] == files["one"])
+    for s in stuck:
+        s.close()
+    check("the bridge ends", bridge.end()[0] == 0)
+
+
 def counters(text):
     return json.loads(text.splitlines()[-1])
 
@@ -234,6 +248,8 @@ def serving(folder):
     answers(files, port)
     streams(files, port)
     crowd(files, port)
+    deaf(files, "--clients=8", "f20m")
+    deaf(files, "--held=1", "f20m")
     status, rest = bridge.end()
     check("the bridge ends with Ctrl-C", status == 0, str(status))
     check("it held nobody back", counters(rest)["failed"] == 0, rest)
