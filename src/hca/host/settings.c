@@ -80,6 +80,11 @@ const struct setting hca_setting_table[] = {
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, faults),
 	  .help = "what the transports roce and loop do to their packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7; shm offers loss, partition, in.delay and in.jitter of messages; empty for nothing" },
+	{ .env = "BUSBAR_NETWORK",
+	  .fallback = "all",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, network),
+	  .help = "by which addresses of this host other hosts may reach it, and it them: all, off (none: no UDP port is opened), or a list of addresses, separated by commas; transport roce goes by these alone, and by those of the loopback interface" },
 	{ .env = "BUSBAR_ROCE_PORT",
 	  .fallback = "4791",
 	  .type = SETTING_UINT,
@@ -141,6 +146,7 @@ const struct setting hca_setting_table[] = {
 const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .transports = "shm,roce",
+				     .network = "all",
 				     .faults = "",
 				     .without_text = "",
 				     .capture = "",

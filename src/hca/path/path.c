@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "hca/host/settings.h"
 #include "util/container_of.h"
@@ -29,6 +30,12 @@ static const struct hca_transport_ops *find_built(const char *name, size_t lengt
 		    !strncmp(built[i]->name, name, length))
 			return built[i];
 	return NULL;
+}
+
+/* Is it one that leads to other hosts, where the setting forbids these? */
+static bool is_off(const struct hca_transport_ops *ops)
+{
+	return ops->gsi && !strcasecmp(hca_settings.network, "off");
 }
 
 static void use(const struct hca_transport_ops *ops)
@@ -59,13 +66,17 @@ static void read_setting(void)
 			hca_transports.count = 0;
 			break;
 		}
-		if (length)
+		if (length && !is_off(ops))
 			use(ops);
 		at += length;
 		at += strspn(at, ", ");
 	}
-	if (!hca_transports.count)
+	if (!hca_transports.count) {
+		if (!*at && !strcasecmp(hca_settings.network, "off"))
+			log_warn("BUSBAR_NETWORK=off leaves out roce, and BUSBAR_TRANSPORTS='%.80s' names no other transport; using %s",
+				 hca_settings.transports, built[0]->name);
 		use(built[0]);
+	}
 	hca_transports.paths = hca_transports.count;
 	for (unsigned i = 0; built[i]; i++)
 		if (built[i]->serves_host)

@@ -11,6 +11,7 @@
 #include "hca/limits.h"
 #include "hca/path/path.h"
 #include "transport/carrier/udp.h"
+#include "transport/roce/allowed.h"
 #include "util/log.h"
 
 /* The same in every network namespace of Linux. */
@@ -36,14 +37,14 @@ static bool has(const struct interfaces *all, uint32_t index)
 	return false;
 }
 
-/* Those that have an address of the IP version. */
+/* Those that have an allowed address of the IP version. */
 static void find(bool v4, struct interfaces *all)
 {
 	struct ibv_gid_entry e;
 
 	all->count = 0;
 	for (uint32_t i = 0; i < HCA_MAX_GIDS && !hca_gid_by_index(i, &e); i++)
-		if (is_v4(&e.gid) == v4 && !has(all, e.ndev_ifindex))
+		if (is_v4(&e.gid) == v4 && roce_allows(e.gid.raw) && !has(all, e.ndev_ifindex))
 			all->index[all->count++] = e.ndev_ifindex;
 }
 

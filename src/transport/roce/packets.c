@@ -11,6 +11,7 @@
 #include "hca/qp/address.h"
 #include "transport/carrier/udp.h"
 #include "transport/packet/ib.h"
+#include "transport/roce/allowed.h"
 #include "transport/roce/raw.h"
 #include "transport/roce/too_long.h"
 #include "util/container_of.h"
@@ -162,6 +163,16 @@ static bool is_to_group(const struct carrier_unit *unit)
 	return IN6_IS_ADDR_MULTICAST(&v6.sin6_addr);
 }
 
+/* Groups are joined on allowed interfaces alone. */
+static bool is_allowed(const struct carrier_unit *unit)
+{
+	uint8_t to[16];
+	uint16_t port;
+
+	return is_to_group(unit) ||
+	       (carrier_udp_addr_ip(&unit->to, to, &port) && roce_allows(to));
+}
+
 static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
 		     size_t bytes, struct packet_frame *f, enum packet_fault *fault)
 {
@@ -169,6 +180,8 @@ static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t 
 
 	(void)k;
 	if (unlikely(bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > UINT16_MAX - 60))
+		return 0;
+	if (unlikely(!roce_allows_all) && !is_allowed(unit))
 		return 0;
 	if (unlikely(!is_sealed(unit, from, bytes))) {
 		*fault = PACKET_BAD_ICRC;
@@ -212,6 +225,8 @@ static int group_address(const struct ibv_ah_attr *to, const union ibv_gid *from
 		from = &other.gid;
 		same = true;
 	}
+	if (!roce_allows(from->raw))
+		return -EHOSTUNREACH;
 	*route = (struct packet_route){
 		.to = carrier_udp_addr_of(dst, source.ndev_ifindex, roce_udp_port),
 		.from = carrier_udp_addr_of(from->raw, source.ndev_ifindex, 0),
@@ -240,6 +255,8 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 			return -EHOSTUNREACH;
 		from = &to->grh.dgid;
 	}
+	if (!roce_allows(from->raw))
+		return -EHOSTUNREACH;
 	if (link_local && hca_gid_by_index(to->grh.sgid_index, &entry))
 		return -EHOSTUNREACH;
 	*route = (struct packet_route){

@@ -14,6 +14,7 @@
 #include "transport/carrier/udp.h"
 #include "transport/packet/show.h"
 #include "transport/packet/state.h"
+#include "transport/roce/allowed.h"
 #include "transport/roce/packets.h"
 #include "util/clock_source.h"
 
@@ -132,6 +133,8 @@ int roce_qp1_emit(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MA
 
 	if (!port)
 		return -ENETDOWN;
+	if (!roce_allows(to->source))
+		return -EHOSTUNREACH;
 	packet_train_open(&train, port, &route);
 	iov = packet_train_begin(&train, &f);
 	*iov = (struct iovec){ (void *)(uintptr_t)mad, HCA_GSI_MAD_BYTES };

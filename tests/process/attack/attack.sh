@@ -136,3 +136,27 @@ until_true has_rows victim $((victim_rows > 20 ? 20 : 0))
 stops "$last"
 stops "$strict_pid"
 few_lines strict
+
+# listens_by NETWORK NAME: a victim with that setting of BUSBAR_NETWORK.
+listens_by() {
+	cp "$tmp/victim.conf" "$tmp/$2.conf"
+	BUSBAR_NETWORK=$1
+	export BUSBAR_NETWORK
+	run "$2" -q
+	unset BUSBAR_NETWORK
+	until_true logged "$2" 1 'listening on'
+}
+
+opened() {
+	on_b cat /proc/net/udp /proc/net/udp6 | grep -c ':12B7 '
+}
+
+listens_by "127.0.0.1,fd77::2" elsewhere
+[ "$(forge call 1 2>/dev/null)" = nothing ] || fail "an address that is not allowed answers"
+stops "$last"
+listens_by "fd77::2, $HOST_B" here
+[ "$(forge call 1 2>/dev/null)" = 'REP 0' ] || fail "an allowed address does not answer"
+stops "$last"
+listens_by off nowhere
+[ "$(opened)" = 0 ] || fail "the port is open though the network is off"
+stops "$last"
