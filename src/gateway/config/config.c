@@ -173,11 +173,15 @@ int config_load_text(const char *name, const char *text, size_t len,
 		     struct config **out)
 {
 	struct config *c = calloc(1, sizeof(*c));
-	bool json = config_text_is_json(text, len);
+	size_t mark = config_text_mark(text, len);
+	bool json;
 	int ret;
 
 	if (!c)
 		return -ENOMEM;
+	text += mark;
+	len -= mark;
+	json = config_text_is_json(text, len);
 	c->source = strndup(text, len);
 	c->no_memory |= !c->source;
 	ret = config_text_expand(c, config_file_add(c, name), text, len, json);

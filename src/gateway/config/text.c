@@ -39,6 +39,11 @@ unsigned config_file_add(struct config *c, const char *name)
 	return c->file_count++;
 }
 
+size_t config_text_mark(const char *text, size_t len)
+{
+	return len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
 int config_text_read(const char *path, bool only_regular, char **text,
 		     size_t *len)
 {
@@ -81,8 +86,9 @@ int config_text_read(const char *path, bool only_regular, char **text,
 		used += (size_t)n;
 	}
 	close(fd);
+	*len = used - config_text_mark(buf, used);
+	memmove(buf, buf + used - *len, *len);
 	*text = buf;
-	*len = used;
 	return 0;
 err:
 	free(buf);

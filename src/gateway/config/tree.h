@@ -52,6 +52,8 @@ struct config {
 
 /* config_text.c: name of a file; returns its index. */
 unsigned config_file_add(struct config *c, const char *name);
+/* Bytes of the byte-order mark that the text begins with; 0 if there is none. */
+size_t config_text_mark(const char *text, size_t len);
 bool config_text_is_json(const char *text, size_t len);
 /* Reads a whole file (or standard input); caller frees. */
 int config_text_read(const char *path, bool only_regular, char **text,

@@ -424,6 +424,33 @@ static const struct config_key keys[] = {
 	{ "any", CONFIG_JSON, offsetof(struct target, any), .help = "h" },
 };
 
+/* A byte-order mark (UTF-8) is passed over: in text, and in files and what they include. */
+static void a_byte_order_mark_is_no_text(void **state)
+{
+	static const char *const texts[] = { "x = 1;\n@include \"part\"\n",
+					     "{ \"x\": 1, \"part\": \"@include part\" }\n" };
+	char folder[] = "/tmp/busbar-test-XXXXXX", path[256], text[200];
+
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct config *c;
+
+		write_file(folder, "part", i ? "\xef\xbb\xbf{ \"y\": 2 }\n" : "\xef\xbb\xbfy = 2;\n");
+		snprintf(text, sizeof(text), "\xef\xbb\xbf%s", texts[i]);
+		write_file(folder, "top", text);
+		snprintf(path, sizeof(path), "%s/top", folder);
+		assert_int_equal(config_load(path, &c), 0);
+		assert_int_equal(json_integer_value(json_object_get(config_root(c), "x")), 1);
+		assert_int_equal(json_integer_value(json_object_get(i ? json_object_get(config_root(c), "part") :
+							config_root(c), "y")), 2);
+		config_destroy(c);
+	}
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/part", folder);
+	unlink(path);
+	rmdir(folder);
+}
+
 static void zero_and_one_are_false_and_true(void **state)
 {
 	struct config *c = fake_config("flag = 1;\n");
@@ -636,6 +663,7 @@ int main(void)
 		cmocka_unit_test(libconfig_and_json_give_the_same_tree),
 		cmocka_unit_test(json_may_have_comments_and_a_comma_too_many),
 		cmocka_unit_test(words_of_villasnode_get_what_there_is_instead),
+		cmocka_unit_test(a_byte_order_mark_is_no_text),
 		cmocka_unit_test(zero_and_one_are_false_and_true),
 		cmocka_unit_test(whole_numbers_beyond_32_bits_are_kept),
 		cmocka_unit_test(variables_are_replaced),
