@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/tool_stream.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -76,34 +77,26 @@ static int grow(struct tool_output *out)
 	return 0;
 }
 
-/* Writes the header, with names for `length` values. */
+/* Writes the header, for samples of which the first has `length` values. */
 static int put_header(struct tool_output *out, const struct signal_list *signals,
 		      unsigned length)
 {
 	const struct format_type *type = out->format->type;
-	struct signal_list *l, *made = NULL;
+	struct signal_list *l;
 	size_t need;
 
 	out->header_done = true;
 	if (!type->header || !out->format->header)
 		return 0;
-	if (!signals || signals->count < length)
-		signals = made = signal_list_new(length, SIGNAL_FLOAT);
-	l = malloc(sizeof(*l) + length * sizeof(l->signals[0]));
-	if (!l || !signals) {
-		free(l);
-		signal_list_put(made);
+	l = signal_list_header(signals, length);
+	if (!l)
 		return fail(out, ENOMEM);
-	}
-	l->count = length;
-	memcpy(l->signals, signals->signals, length * sizeof(l->signals[0]));
 	need = type->header(out->format, NULL, 0, l);
 	while (out->size < need + 1 && !out->error)
 		grow(out);
 	if (!out->error)
 		out->used += type->header(out->format, out->buf, out->size, l);
-	free(l);
-	signal_list_put(made);
+	signal_list_put(l);
 	return out->error;
 }
 

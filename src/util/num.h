@@ -71,9 +71,10 @@ struct num_seconds {
 /*
  * Decimal seconds with an optional sign, exact to the nanosecond; digits beyond are
  * rounded, halves away from zero. With `loose` there may be an exponent, and digits may
- * stand on one side of the point alone: "1.5e-3", ".5", "5.".
+ * stand on one side of the point alone: "1.5e-3", ".5", "5.". The number is one of
+ * 10^shift seconds.
  */
-const char *num_parse_seconds(const char *at, const char *end, int loose,
+const char *num_parse_seconds(const char *at, const char *end, int loose, int shift,
 			      struct num_seconds *v);
 
 #endif

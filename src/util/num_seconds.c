@@ -53,7 +53,7 @@ static const char *parse_digits(const char *at, const char *end, int loose,
 	return p;
 }
 
-const char *num_parse_seconds(const char *at, const char *end, int loose,
+const char *num_parse_seconds(const char *at, const char *end, int loose, int shift,
 			      struct num_seconds *v)
 {
 	static const uint32_t weights[] = { 100000000, 10000000, 1000000, 100000,
@@ -65,6 +65,7 @@ const char *num_parse_seconds(const char *at, const char *end, int loose,
 			  &d);
 	if (!at)
 		return NULL;
+	d.point += shift;
 	for (long i = 0; i < d.count && i - d.point <= 9; i++) {
 		/* The digits behind the written point stand one byte further. */
 		uint32_t digit = (uint32_t)(d.at[i + (i >= d.whole)] - '0');

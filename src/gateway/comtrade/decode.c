@@ -193,6 +193,16 @@ static int decode_line(const struct comtrade_cfg *c, struct piece line,
 	return ret;
 }
 
+/* LF, or CR without LF; NULL when the end has not come. */
+static const char *line_end(const char *at, const char *end)
+{
+	const char *lf = memchr(at, '\n', (size_t)(end - at));
+	const char *cr = memchr(at, '\r', (size_t)((lf ? lf : end) - at));
+
+	/* Behind one at the end an LF may still come. */
+	return cr && cr + 1 != (lf ? lf : end) ? cr : lf;
+}
+
 static int decode_ascii(const struct comtrade_cfg *c, const char *buf,
 			size_t len, size_t *used, struct comtrade_row *row,
 			union signal_data *values, struct comtrade_error *err)
@@ -207,8 +217,7 @@ static int decode_ascii(const struct comtrade_cfg *c, const char *buf,
 			*used = (size_t)(at - buf);
 			return -ENODATA;
 		}
-		line.at = at;
-		line.end = memchr(at, '\n', (size_t)(end - at));
+		line = (struct piece){ at, line_end(at, end) };
 		if (!line.end && (size_t)(end - at) <= most)
 			return 0;
 		if (!line.end) {
@@ -219,6 +228,8 @@ static int decode_ascii(const struct comtrade_cfg *c, const char *buf,
 		at = line.end + 1;
 		*used = (size_t)(at - buf);
 		line = piece_trim(line);
+		if (piece_len(line) >= 3 && !memcmp(line.at, "\xef\xbb\xbf", 3))
+			line.at += 3; /* a byte-order mark */
 		if (piece_len(line) == 0)
 			continue; /* a blank line */
 		if (piece_len(line) > 1 && !memcmp(line.at, "--", 2) &&

@@ -21,6 +21,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "gateway/sample/signals.h"
 #include "gateway/sample/time.h"
 
 /* Time, offset, sequence and separators. */
@@ -41,8 +42,13 @@ struct csv {
 	const char *time_column, *time_format;
 	/* Of the plain layout. */
 	bool header_done;
-	long time_index; /* -1: none */
-	size_t left;     /* bytes of a message that are still to be scanned */
+	long time_index;  /* -1: none */
+	int time_shift;   /* the column holds 10^time_shift seconds */
+	long names;       /* columns that the header line names; 0: not known */
+	unsigned columns; /* values of each row that is written; 0: not known yet */
+	size_t left;      /* bytes of a message that are still to be scanned */
+	char *whole_time_format; /* time_format without a fraction, */
+	size_t to_seconds;       /* and its length up to the seconds; 0: none in it */
 };
 
 static const char *const layout_names[] = { "villas", "plain", NULL };
@@ -56,10 +62,12 @@ static const struct config_key csv_keys[] = {
 	  "auto",
 	  .help = "Column of the time in a plain recording: its name, its "
 		  "number counted from 0, none, or auto for the first one named "
-		  "time, time_s, timestamp, seconds or t" },
+		  "time, time_s, timestamp, seconds or t, also with a unit of time "
+		  "in brackets" },
 	{ "time_format", CONFIG_STRING, offsetof(struct csv, time_format),
-	  .help = "Date and time (UTC) in the time column, as strptime() "
-		  "reads it; without it the column holds seconds" },
+	  .help = "Date and time in the time column, as strptime() reads it (UTC "
+		  "unless %z says more, seconds with a fraction); without it the "
+		  "column holds seconds, or the unit that its name says" },
 };
 
 static char *print_head(const struct format *f, char *at, const struct sample *s)
@@ -98,6 +106,31 @@ static char *print_head(const struct format *f, char *at, const struct sample *s
 	return at + 3;
 }
 
+/*
+ * A row of a plain recording has as many columns as its header, also where a sample has
+ * fewer values: those of a path whose second source has not sent yet. NULL when they
+ * might not fit.
+ */
+static char *fill_row(const struct format *f, char *at, const char *end,
+		      const struct signal_list *signals, unsigned length)
+{
+	struct csv *csv = f->private_data;
+
+	if (csv->layout != CSV_PLAIN || !f->data || f->message)
+		return at;
+	if (unlikely(!csv->columns)) /* a recording that is appended to */
+		csv->columns = signal_list_columns(signals, length);
+	for (unsigned i = length; i < csv->columns; i++) {
+		if (end - at < 8)
+			return NULL;
+		if (i > 0 || csv->time_index >= 0)
+			*at++ = f->separator;
+		if (text_type(signals, i) == SIGNAL_FLOAT)
+			at = mempcpy(at, "nan", 3);
+	}
+	return at;
+}
+
 static char *print_line(const struct format *f, char *at, const char *end,
 			size_t real_max, const struct sample *s)
 {
@@ -124,7 +157,9 @@ static char *print_line(const struct format *f, char *at, const char *end,
 			*at++ = f->separator;
 		at = text_print_value(f, at, type, &s->data[i]);
 	}
-	*at++ = f->delimiter;
+	at = fill_row(f, at, end, signals, s->length);
+	if (at)
+		*at++ = f->delimiter;
 	return at;
 }
 
@@ -203,7 +238,7 @@ static void put_name(struct header *h, const struct format *f,
 static size_t csv_header(struct format *f, char *buf, size_t size,
 			 const struct signal_list *signals)
 {
-	const struct csv *csv = f->private_data;
+	struct csv *csv = f->private_data;
 	struct header h = { buf, size, 0 };
 	bool first = csv->layout == CSV_PLAIN && csv->time_index < 0;
 	bool data = csv->layout == CSV_PLAIN || f->data;
@@ -227,6 +262,7 @@ static size_t csv_header(struct format *f, char *buf, size_t size,
 		put_name(&h, f, &signals->signals[i], begins);
 	}
 	put_char(&h, f->delimiter);
+	csv->columns = signals ? signals->count : 0;
 	return h.used;
 }
 
@@ -307,6 +343,15 @@ static bool same_name(struct text t, bool quoted, const char *name)
 	return t.at == t.end && !*name;
 }
 
+static struct text trim(struct text t)
+{
+	while (t.at < t.end && (*t.at == ' ' || *t.at == '\t'))
+		t.at++;
+	while (t.end > t.at && (t.end[-1] == ' ' || t.end[-1] == '\t'))
+		t.end--;
+	return t;
+}
+
 static int scan_value(struct format *f, struct text field, struct sample *s)
 {
 	enum signal_type type = text_type(f->signals, s->length);
@@ -377,76 +422,208 @@ static int scan_villas(struct format *f, struct text line, struct sample *s)
 	return ret;
 }
 
-/* Seconds, or a date as time_format says. */
-static int scan_time(struct format *f, struct text field, struct sample *s)
+/*
+ * A date as time_format says. strptime() knows no fractions of a second: one behind the
+ * seconds is taken out first. "%z" says how far the clock is from UTC.
+ */
+static int scan_date(struct format *f, struct text field, struct sample *s)
 {
 	const struct csv *csv = f->private_data;
-	char text[128];
-	struct tm tm = { .tm_mday = 1 };
+	char text[128], *behind = NULL, *end;
+	struct tm tm = { .tm_mday = 1, .tm_year = 70 };
 	size_t len = (size_t)(field.end - field.at);
-	const char *end;
+	uint32_t nsec = 0;
+	long from_utc_s;
 
-	s->flags |= SAMPLE_HAS_ORIGIN;
-	if (!csv->time_format) {
-		if (text_scan_time(field, true, &s->origin) == field.end)
-			return 0;
-		return text_fail_at(f, "time", field,
-				    "is no number of seconds; set time_format, "
-				    "or time_column = \"none\"");
-	}
 	if (len >= sizeof(text))
 		return text_fail_at(f, "time", field, "is too long");
 	memcpy(text, field.at, len);
 	text[len] = '\0';
-	end = strptime(text, csv->time_format, &tm);
+	if (csv->to_seconds) {
+		char kept = csv->whole_time_format[csv->to_seconds];
+
+		csv->whole_time_format[csv->to_seconds] = '\0';
+		behind = strptime(text, csv->whole_time_format, &tm);
+		csv->whole_time_format[csv->to_seconds] = kept;
+		tm = (struct tm){ .tm_mday = 1, .tm_year = 70 };
+	}
+	if (behind && (*behind == '.' || *behind == ',')) {
+		const char *next = num_parse_fraction(behind + 1, text + len, &nsec);
+
+		if (next)
+			memmove(behind, next, strlen(next) + 1);
+	}
+	end = strptime(text, csv->whole_time_format, &tm);
 	if (!end || *end)
 		return text_fail_at(f, "time", field,
 				    "does not look as time_format says");
-	s->origin = (struct timespec){ .tv_sec = timegm(&tm) };
+	from_utc_s = tm.tm_gmtoff; /* timegm() changes it */
+	s->origin = (struct timespec){ .tv_sec = timegm(&tm) - from_utc_s,
+				       .tv_nsec = (long)nsec };
 	return 0;
+}
+
+/* Seconds, or a date. */
+static int scan_time(struct format *f, struct text field, struct sample *s)
+{
+	const struct csv *csv = f->private_data;
+
+	s->flags |= SAMPLE_HAS_ORIGIN;
+	field = trim(field);
+	if (csv->whole_time_format)
+		return scan_date(f, field, s);
+	if (text_scan_time(field, true, csv->time_shift, &s->origin) == field.end)
+		return 0;
+	return text_fail_at(f, "time", field,
+			    "is no number of seconds; set time_format, "
+			    "or time_column = \"none\"");
+}
+
+static unsigned count_fields(const struct format *f, struct text line)
+{
+	struct text field;
+	bool more = true;
+	unsigned count = 0;
+
+	while (next_field(f, &line, &more, &field))
+		count++;
+	return count;
+}
+
+/* Whether a value that no type but float can have ends the row: all behind it are empty. */
+static bool is_filler(const struct format *f, struct text field, struct text rest, bool more,
+		      const struct sample *s)
+{
+	if (likely(field.at < field.end) ||
+	    text_type(f->signals, s->length) == SIGNAL_FLOAT)
+		return false;
+	while (next_field(f, &rest, &more, &field))
+		if (field.at < field.end && !is_nan(field))
+			return false;
+	return true;
+}
+
+/* The line has `count` columns, and an empty one behind them if it ends so. */
+static int check_columns(struct format *f, long count, bool ends_empty)
+{
+	const struct csv *csv = f->private_data;
+
+	if (likely(!csv->names || count == csv->names ||
+		   (ends_empty && count == csv->names + 1)))
+		return 0;
+	return text_fail(f, "the line has %ld columns, the header line %ld", count,
+			 csv->names);
 }
 
 static int scan_plain(struct format *f, struct text line, struct sample *s)
 {
 	const struct csv *csv = f->private_data;
-	struct text field;
-	bool more = true;
+	struct text field = { NULL, NULL }, whole = line;
+	bool more = true, filler = false;
+	long i = 0;
 	int ret = 0;
 
-	for (long i = 0; !ret && next_field(f, &line, &more, &field); i++)
-		ret = i == csv->time_index ? scan_time(f, field, s) :
-					     scan_value(f, field, s);
+	for (; !ret && !filler && next_field(f, &line, &more, &field); i++) {
+		if (i == csv->time_index)
+			ret = scan_time(f, field, s);
+		else if (csv->names && i == csv->names && !more && field.at == field.end)
+			continue; /* a separator at the end of the line */
+		else if (is_filler(f, field, line, more, s))
+			filler = true;
+		else
+			ret = scan_value(f, field, s);
+	}
+	/* What is wrong with a value may be that it is in the wrong column. */
+	if (ret || filler)
+		i = count_fields(f, whole);
+	ret = check_columns(f, i, field.at == field.end) ?: ret;
 	if (!ret && csv->time_index >= 0 && !(s->flags & SAMPLE_HAS_ORIGIN))
 		ret = text_fail(f, "the line ends before its time in column %ld",
 				csv->time_index);
 	return ret;
 }
 
-/* Finds the time column in the names of a plain recording. */
-static int scan_names(struct format *f, struct text line)
+static const struct {
+	const char *name;
+	int shift;
+} time_units[] = {
+	{ "", 0 }, { "s", 0 }, { "sec", 0 }, { "secs", 0 }, { "second", 0 }, { "seconds", 0 },
+	{ "ms", -3 }, { "msec", -3 }, { "millisecond", -3 }, { "milliseconds", -3 },
+	{ "us", -6 }, { "usec", -6 }, { "\xc2\xb5s", -6 }, { "\xce\xbcs", -6 },
+	{ "microsecond", -6 }, { "microseconds", -6 },
+	{ "ns", -9 }, { "nsec", -9 }, { "nanosecond", -9 }, { "nanoseconds", -9 },
+};
+
+/* Cuts "[unit]" or "(unit)" off a name; an empty unit where there is none. */
+static struct text cut_unit(struct text *name)
+{
+	const char *open;
+	struct text unit;
+
+	*name = trim(*name);
+	unit = (struct text){ name->end, name->end };
+	if (name->at == name->end || (name->end[-1] != ']' && name->end[-1] != ')'))
+		return unit;
+	open = memrchr(name->at, name->end[-1] == ']' ? '[' : '(',
+		       (size_t)(name->end - name->at));
+	if (!open)
+		return unit;
+	unit = trim((struct text){ open + 1, name->end - 1 });
+	*name = trim((struct text){ name->at, open });
+	return unit;
+}
+
+/* Sets the power of ten of a unit of time; false when it is none. */
+static bool take_unit(struct csv *csv, struct text unit)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(time_units); i++)
+		if (same_name(unit, false, time_units[i].name)) {
+			csv->time_shift = time_units[i].shift;
+			return true;
+		}
+	return false;
+}
+
+/* Whether the header calls column `i` the time; sets its unit. */
+static bool names_time(struct csv *csv, struct text field, bool quoted, long i)
 {
 	static const char *const usual[] = { "time", "time_s", "timestamp",
 					     "seconds", "t" };
+	struct text name = trim(field), unit = cut_unit(&name);
+
+	if (!strcasecmp(csv->time_column, "auto")) {
+		for (size_t k = 0; k < ARRAY_SIZE(usual); k++)
+			if (same_name(name, quoted, usual[k]))
+				return take_unit(csv, unit) || csv->time_format;
+		return false;
+	}
+	if (i != csv->time_index && !same_name(trim(field), quoted, csv->time_column) &&
+	    !same_name(name, quoted, csv->time_column))
+		return false;
+	take_unit(csv, unit);
+	return true;
+}
+
+/* Finds the time column in the names of a plain recording. */
+static int scan_names(struct format *f, struct text line)
+{
 	struct csv *csv = f->private_data;
-	bool is_auto = !strcasecmp(csv->time_column, "auto");
+	bool by_name = csv->time_index == -2 || !strcasecmp(csv->time_column, "auto");
 	struct text whole = line, field;
 	bool more = true, quoted;
+	long found = -1;
 
 	csv->header_done = true;
-	if (!is_auto && csv->time_index != -2)
-		return 0; /* none, or given as a number */
-	csv->time_index = -1;
-	for (long i = 0; next_quoted(f, &line, &more, &field, &quoted); i++) {
-		bool found = !is_auto && same_name(field, quoted, csv->time_column);
-
-		for (size_t k = 0; is_auto && k < ARRAY_SIZE(usual); k++)
-			found |= same_name(field, quoted, usual[k]);
-		if (found) {
-			csv->time_index = i;
-			return 0;
-		}
-	}
-	if (is_auto)
+	csv->names = count_fields(f, line);
+	if (csv->time_index == -1)
+		return 0; /* none */
+	for (long i = 0; found < 0 && next_quoted(f, &line, &more, &field, &quoted); i++)
+		if (names_time(csv, field, quoted, i))
+			found = i;
+	if (!by_name)
+		return 0; /* given as a number */
+	csv->time_index = found;
+	if (found >= 0 || !strcasecmp(csv->time_column, "auto"))
 		return 0;
 	/* Without its time column no line is worth anything: fail with each. */
 	csv->header_done = false;
@@ -461,6 +638,8 @@ static void forget_names(struct csv *csv)
 	char *end;
 
 	csv->header_done = false;
+	csv->names = 0;
+	csv->time_shift = 0;
 	csv->time_index = -2; /* the header line tells */
 	if (!strcasecmp(csv->time_column, "none"))
 		csv->time_index = -1;
@@ -479,6 +658,7 @@ static void csv_reset(struct format *f)
 
 	csv->text.first_line_done = false;
 	csv->left = 0;
+	csv->columns = 0;
 	forget_names(csv);
 }
 
@@ -507,15 +687,15 @@ static const char *end_of_names(const struct format *f, const char *at,
 {
 	bool begins = true; /* a field */
 
-	while (at && at < stop && *at != f->delimiter) {
-		if (begins && *at == '"') {
+	for (; at && at < stop; begins = at && at[-1] == f->separator) {
+		if (begins && *at == '"')
 			at = closing_quote(at, stop);
-			begins = false;
-		} else {
-			begins = *at++ == f->separator;
-		}
+		else if (text_line_end(f, at, at + 2 < stop ? at + 2 : stop) == at)
+			return at;
+		else
+			at++;
 	}
-	return at && at < stop ? at : NULL;
+	return NULL;
 }
 
 /* Makes `line`, the first line of the names, all of them; false when more is to
@@ -554,8 +734,8 @@ static struct signal_list *csv_names(struct format *f, const char *buf,
 {
 	const struct csv *csv = f->private_data;
 	struct signal_list *l = NULL;
-	struct text line, rest, field;
-	unsigned count = 0, k = 0;
+	struct text line, field;
+	unsigned count, k = 0;
 	bool more = true, quoted;
 	size_t pos = 0;
 
@@ -563,11 +743,9 @@ static struct signal_list *csv_names(struct format *f, const char *buf,
 	    !text_next_line(f, buf, len, &pos, &line) ||
 	    !whole_names(f, buf, len, &pos, &line) || scan_names(f, line))
 		goto out;
-	for (rest = line; next_field(f, &rest, &more, &field);)
-		count++;
+	count = (unsigned)csv->names;
 	count -= csv->time_index >= 0 && csv->time_index < (long)count;
 	l = count ? signal_list_new(count, SIGNAL_FLOAT) : NULL;
-	more = true;
 	for (long i = 0; l && k < count &&
 			 next_quoted(f, &line, &more, &field, &quoted); i++) {
 		if (i == csv->time_index ||
@@ -653,6 +831,31 @@ static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
 	return ret;
 }
 
+/* Finds the seconds in time_format, and takes a sign of their fraction off: ".%f" (as
+ * other programs write it) or ".%N". */
+static bool split_time_format(struct csv *csv)
+{
+	char *at = csv->whole_time_format = strdup(csv->time_format);
+
+	while (at && (at = strchr(at, '%')) && at[1]) {
+		at += 1 + strspn(at + 1, "-_0^#EO");
+		if (!*at)
+			break;
+		if (!strchr("STs", *at++))
+			continue;
+		csv->to_seconds = (size_t)(at - csv->whole_time_format);
+		if ((*at == '.' || *at == ',') && at[1] == '%' && (at[2] == 'f' || at[2] == 'N'))
+			memmove(at, at + 3, strlen(at + 3) + 1);
+		break;
+	}
+	return csv->whole_time_format;
+}
+
+static void csv_destroy(struct format *f)
+{
+	free(((struct csv *)f->private_data)->whole_time_format);
+}
+
 static int init_with(struct format *f, char separator)
 {
 	struct csv *csv = f->private_data;
@@ -660,6 +863,8 @@ static int init_with(struct format *f, char separator)
 	if (!f->separator)
 		f->separator = separator;
 	csv_reset(f);
+	if (csv->time_format && !split_time_format(csv))
+		return -ENOMEM;
 	if (strchr(NUMBER_CHARS, f->separator) || f->separator == f->delimiter) {
 		text_fail(f, "the separator is the delimiter, a quote, or a character that numbers are made of; take one such as ',', ';' or a tabulator");
 		return -EINVAL;
@@ -702,6 +907,7 @@ const struct format_type format_csv = {
 	.keys = csv_keys,
 	.key_count = ARRAY_SIZE(csv_keys),
 	.init = csv_init,
+	.destroy = csv_destroy,
 	.print = csv_print,
 	.header = csv_header,
 	.reset = csv_reset,
@@ -718,6 +924,7 @@ const struct format_type format_tsv = {
 	.keys = csv_keys,
 	.key_count = ARRAY_SIZE(csv_keys),
 	.init = tsv_init,
+	.destroy = csv_destroy,
 	.print = csv_print,
 	.header = csv_header,
 	.reset = csv_reset,

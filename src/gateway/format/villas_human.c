@@ -87,7 +87,7 @@ static size_t human_header(struct format *f, char *buf, size_t size,
 
 static int scan_head(struct format *f, struct text head, struct sample *s)
 {
-	const char *at = text_scan_time(head, false, &s->origin);
+	const char *at = text_scan_time(head, false, 0, &s->origin);
 
 	s->flags = 0;
 	if (!at)

@@ -19,6 +19,7 @@
 #include "gateway/plugin/format.h"
 #include "gateway/hook/part/output.h"
 #include "gateway/plugin/node.h"
+#include "gateway/sample/signals.h"
 #include "util/log.h"
 
 #define BUFFER_SIZE 65536
@@ -167,27 +168,22 @@ static bool grow(struct print *p, size_t size)
 	return true;
 }
 
-/* Names of as many signals as the sample has values. */
 static void put_header(struct hook *h, const struct sample *s)
 {
 	struct print *p = h->private_data;
-	const struct signal_list *from = s->signals ?: p->format->signals;
-	unsigned count = MIN(from->count, s->length);
-	struct signal_list *l = malloc(sizeof(*l) +
-				       count * sizeof(l->signals[0]));
+	struct signal_list *l = signal_list_header(s->signals ?: p->format->signals,
+						   s->length);
 	size_t len;
 
 	p->header_due = false;
 	if (!l)
 		return;
-	l->count = count;
-	memcpy(l->signals, from->signals, count * sizeof(l->signals[0]));
 	len = p->format->type->header(p->format, p->buf, p->size, l);
 	if (len < p->size || (grow(p, len + 1) &&
 			      p->format->type->header(p->format, p->buf,
 						      p->size, l)))
 		put(h, "", len, 0);
-	free(l);
+	signal_list_put(l);
 }
 
 /* The format cannot hold it, or there is no memory for so long a text. */

@@ -84,7 +84,9 @@ int reader_rewind(struct reader *r)
 static uint64_t line_before(const struct reader *r, uint64_t behind)
 {
 	char piece[4096];
+	bool newlines = r->format->delimiter == '\n';
 	uint64_t line = 1, pos = 0;
+	char last = 0;
 
 	if (!r->regular || r->format->type->binary || r->format->binary)
 		return 0;
@@ -94,8 +96,9 @@ static uint64_t line_before(const struct reader *r, uint64_t behind)
 
 		if (n <= 0)
 			return 0;
-		for (ssize_t i = 0; i < n; i++)
-			line += piece[i] == r->format->delimiter;
+		for (ssize_t i = 0; i < n; last = piece[i++])
+			line += piece[i] == r->format->delimiter ||
+				(newlines && last == '\r' && piece[i] != '\n');
 		pos += (uint64_t)n;
 	}
 	return line;

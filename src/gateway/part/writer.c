@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "gateway/base/thread.h"
+#include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/ring.h"
@@ -357,30 +358,25 @@ static bool grow_out(struct writer *w)
 	return true;
 }
 
-/* Names of as many signals as the samples have values. */
 static void print_header(struct writer *w, const struct signal_list *signals,
 			 unsigned length)
 {
 	const struct format_type *type = w->format->type;
-	unsigned count = signals ? MIN(signals->count, length) : 0;
 	struct signal_list *l;
 	size_t need;
 
 	if (w->header_done)
 		return;
 	w->header_done = true;
-	l = malloc(sizeof(*l) + count * sizeof(l->signals[0]));
+	l = signal_list_header(signals, length);
 	if (!l)
 		return fail(w, ENOMEM);
-	l->count = count;
-	if (count)
-		memcpy(l->signals, signals->signals, count * sizeof(l->signals[0]));
 	need = type->header(w->format, NULL, 0, l);
 	while (w->out_size < need + 1 && !failure(w))
 		grow_out(w);
 	if (!failure(w))
 		w->out_used += type->header(w->format, w->out, w->out_size, l);
-	free(l);
+	signal_list_put(l);
 }
 
 static void format_batch(struct writer *w, struct sample *smps[], unsigned cnt)

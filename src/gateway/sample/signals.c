@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gateway/config/keys.h"
+#include "util/container_of.h"
 
 static const char *const type_names[] = {
 	[SIGNAL_FLOAT] = "float",
@@ -360,6 +361,45 @@ bool signal_list_equal(const struct signal_list *a, const struct signal_list *b)
 		    !equal_text(a->signals[i].unit, b->signals[i].unit))
 			return false;
 	return true;
+}
+
+/* The list that stands where nothing is known: floats without units, signal0 and so on. */
+static bool is_default(const struct signal_list *l)
+{
+	char name[24];
+
+	if (l->count != SIGNALS_DEFAULT)
+		return false;
+	for (unsigned i = 0; i < l->count; i++) {
+		snprintf(name, sizeof(name), "signal%u", i);
+		if (l->signals[i].type != SIGNAL_FLOAT || l->signals[i].unit ||
+		    strcmp(l->signals[i].name, name))
+			return false;
+	}
+	return true;
+}
+
+unsigned signal_list_columns(const struct signal_list *l, unsigned length)
+{
+	return l && l->count > length && !is_default(l) ? l->count : length;
+}
+
+struct signal_list *signal_list_header(const struct signal_list *l, unsigned length)
+{
+	unsigned count = signal_list_columns(l, length);
+	struct signal_list *h = signal_list_new(count, SIGNAL_FLOAT);
+
+	for (unsigned i = 0; h && l && i < MIN(count, l->count); i++) {
+		struct signal *s = &h->signals[i];
+
+		free(s->name);
+		s->name = NULL;
+		if (!signal_copy(s, &l->signals[i]))
+			continue;
+		signal_list_put(h);
+		return NULL;
+	}
+	return h;
 }
 
 /* All that configurations of this process knew, and the first of what peers told. */

@@ -60,6 +60,14 @@ struct signal_list *signal_list_intern(struct signal_list *l);
  * (sample_set_signals()).
  */
 struct signal_list *signal_list_intern_told(struct signal_list *l);
+/*
+ * How many columns a header has for samples of `l` (NULL: none) of which the first has
+ * `length` values: at least those, and all signals of the list, unless it is the default
+ * list, which only says that nothing is known.
+ */
+unsigned signal_list_columns(const struct signal_list *l, unsigned length);
+/* The names of these columns: those of `l`, then "signal6" and so on. NULL on no memory. */
+struct signal_list *signal_list_header(const struct signal_list *l, unsigned length);
 bool signal_list_equal(const struct signal_list *a, const struct signal_list *b);
 
 #endif

@@ -31,7 +31,11 @@ static const struct {
 	{ CSV, "1,0,nan,1,1,2;3\n", "value \"2;3\"" },
 	{ CSV, "1,0,nan,1,1,2,\n", "is not an integer" },
 	{ PLAIN, "time,a\n28-Apr-2025,1\n", "set time_format" },
-	{ PLAIN, "a,time\n1\n", "ends before its time" },
+	{ PLAIN, "a,time\n1\n", "the line has 1 columns, the header line 2" },
+	{ PLAIN, "time,a\n1,2,3\n", "the line has 3 columns, the header line 2" },
+	{ PLAIN, "time,a,b\n1,2\n", "the line has 2 columns, the header line 3" },
+	{ PLAIN, "time,a\n1,x,3\n", "the line has 3 columns, the header line 2" },
+	{ PLAIN, "time,a\n1,2,,\n", "the line has 4 columns, the header line 2" },
 	{ PLAIN, "time,a\n1,\x01\x02""abc\n", "value \"??abc\"" },
 };
 

@@ -802,16 +802,20 @@ static void a_pipe_is_read_to_its_end(void **state)
 
 static void malformed_lines_are_passed_over(void **state)
 {
+	_Atomic uint64_t figures[1] = { 0 };
 	struct made_node m;
 
 	put_text("in", "1.0(1)\t1\nnonsense\n1.1(2)\tx\n1.2(3)\t3\n");
 	make_in(&m, "in", "\"epoch_mode\": \"original\", \"buffer_size\": 64");
+	m.node.figures = figures;
 	assert_int_equal(m.node.type->start(&m.node), 0);
 	assert_int_equal(node_read_one(&m, smp), 1);
 	assert_int_equal(node_read_one(&m, smp), 1);
 	assert_int_equal(smp->sequence, 3);
 	assert_int_equal(node_read_one(&m, smp), -ENODATA);
+	assert_int_equal(figures[0], 2);
 	m.node.type->stop(&m.node);
+	m.node.figures = NULL;
 	drop_node(&m);
 }
 

@@ -19,6 +19,18 @@ static bool is_between(char c)
 	       c == '[' || c == ']';
 }
 
+/* Behind what stands between objects, byte-order marks included. */
+static const char *skip_between(const char *at, const char *end)
+{
+	for (;;) {
+		while (at < end && is_between(*at))
+			at++;
+		if (end - at < 3 || memcmp(at, "\xef\xbb\xbf", 3))
+			return at;
+		at += 3;
+	}
+}
+
 /* Behind the quote that ends a string; NULL when it does not end here. */
 static const char *string_end(const char *p, const char *end)
 {
@@ -132,10 +144,9 @@ int json_scan_samples(struct format *f, json_quick_fn quick, json_take_fn take,
 	while (i < cnt) {
 		const char *begin;
 
-		while (at < end && is_between(*at))
-			at++;
-		begin = at;
-		if (at == end)
+		at = begin = skip_between(at, end);
+		if (at == end || (!f->message && end - at < 3 &&
+				  !memcmp(at, "\xef\xbb", (size_t)(end - at))))
 			break;
 		if (*at != '{') {
 			behind = skip_garbage(at, end);

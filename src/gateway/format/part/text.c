@@ -19,6 +19,17 @@
 /* printf("%.*f") of the largest double. */
 #define FIXED_MAX (1 + 309 + 1 + PRECISION_MAX)
 
+const char *text_line_end(const struct format *f, const char *at, const char *end)
+{
+	const char *stop = memchr(at, f->delimiter, (size_t)(end - at)), *lone;
+
+	if (f->delimiter != '\n')
+		return stop;
+	lone = memchr(at, '\r', (size_t)((stop ? stop : end) - at));
+	/* Behind one at the end of the buffer a newline may still come. */
+	return lone && lone + 1 != (stop ? stop : end) ? lone : stop;
+}
+
 bool text_next_line(struct format *f, const char *buf, size_t len, size_t *pos,
 		    struct text *line)
 {
@@ -27,7 +38,7 @@ bool text_next_line(struct format *f, const char *buf, size_t len, size_t *pos,
 
 	for (;;) {
 		at = buf + *pos;
-		stop = memchr(at, f->delimiter, (size_t)(end - at));
+		stop = text_line_end(f, at, end);
 		if (!stop && (!f->message || at == end))
 			return false;
 		/* A message ends its last line. */
@@ -40,6 +51,9 @@ bool text_next_line(struct format *f, const char *buf, size_t len, size_t *pos,
 		}
 		if (stop > at && stop[-1] == '\r')
 			stop--;
+		/* A byte-order mark, also where files were put behind each other. */
+		if (unlikely(stop - at >= 3 && !memcmp(at, "\xef\xbb\xbf", 3)))
+			at += 3;
 		if (at == stop || *at == f->comment_prefix)
 			continue;
 		*line = (struct text){ at, stop };
@@ -254,10 +268,10 @@ char *text_print_offset(char *at, struct timespec from, struct timespec to)
 	return num_print_seconds(at, sec, (uint32_t)nsec);
 }
 
-const char *text_scan_time(struct text piece, bool loose, struct timespec *t)
+const char *text_scan_time(struct text piece, bool loose, int shift, struct timespec *t)
 {
 	struct num_seconds v;
-	const char *at = num_parse_seconds(piece.at, piece.end, loose, &v);
+	const char *at = num_parse_seconds(piece.at, piece.end, loose, shift, &v);
 	/* -1.5 s is 0.5 s after second -2. */
 	bool borrows = at && v.negative && v.nsec;
 
@@ -292,7 +306,7 @@ const char *text_scan_offset(struct text piece, struct timespec from,
 			     struct timespec *to)
 {
 	struct num_seconds v;
-	const char *at = num_parse_seconds(piece.at, piece.end, true, &v);
+	const char *at = num_parse_seconds(piece.at, piece.end, true, 0, &v);
 
 	if (at)
 		*to = time_add(from, &v);
@@ -312,15 +326,27 @@ void text_append(char *buf, size_t size, size_t *used, const char *fmt, ...)
 		*used += (size_t)n;
 }
 
+/* A comment is one line: what would end it is a blank. */
+static void append_name(char *buf, size_t size, size_t *used, const char *name)
+{
+	for (; *name; name++)
+		text_append(buf, size, used, "%c",
+			    *name == '\n' || *name == '\r' ? ' ' : *name);
+}
+
 void text_append_signals(char *buf, size_t size, size_t *used, char separator,
 			 const struct signal_list *signals)
 {
 	for (unsigned i = 0; signals && i < signals->count; i++) {
 		const struct signal *s = &signals->signals[i];
 
-		text_append(buf, size, used, "%c%s", separator, s->name);
-		if (s->unit)
-			text_append(buf, size, used, "[%s]", s->unit);
+		text_append(buf, size, used, "%c", separator);
+		append_name(buf, size, used, s->name);
+		if (!s->unit)
+			continue;
+		text_append(buf, size, used, "[");
+		append_name(buf, size, used, s->unit);
+		text_append(buf, size, used, "]");
 	}
 }
 

@@ -25,8 +25,14 @@ struct text_state {
 };
 
 /*
- * The next line that holds a sample: from buf + *pos on, without its delimiter
- * and a carriage return; comments and blank lines are passed over. False when
+ * Where the line at `at` ends: its delimiter or, if that is a newline, a carriage return
+ * alone. NULL when the end has not come.
+ */
+const char *text_line_end(const struct format *f, const char *at, const char *end);
+
+/*
+ * The next line that holds a sample: from buf + *pos on, without its delimiter,
+ * a carriage return and a byte-order mark; comments and blank lines are passed over. False when
  * only an incomplete line is left. *pos moves behind what was taken.
  */
 bool text_next_line(struct format *f, const char *buf, size_t len, size_t *pos,
@@ -110,9 +116,10 @@ char *text_print_offset(char *at, struct timespec from, struct timespec to);
 
 /*
  * Decimal seconds, also negative ones (before 1970); returns the position behind, NULL
- * when there are none or they are out of range. `loose` as in num_parse_seconds().
+ * when there are none or they are out of range. `loose` and `shift` as in
+ * num_parse_seconds().
  */
-const char *text_scan_time(struct text piece, bool loose, struct timespec *t);
+const char *text_scan_time(struct text piece, bool loose, int shift, struct timespec *t);
 /* A signed number of seconds (an exponent is allowed) added to `from`. */
 const char *text_scan_offset(struct text piece, struct timespec from,
 			     struct timespec *to);

@@ -544,6 +544,11 @@ static void file_print(struct node *n, char *buf, size_t size)
 		 can_write(n) ? "out " : "", can_write(n) ? f->out.path : "");
 }
 
+static const struct node_figure file_figures[] = {
+	[REPLAY_MALFORMED] = { "malformed", "Lines or records of the file that the format cannot read",
+			       NODE_COUNTER },
+};
+
 const struct node_type node_file = {
 	.name = "file",
 	.description = "Replays and records samples",
@@ -556,6 +561,8 @@ const struct node_type node_file = {
 	.in_key_count = ARRAY_SIZE(file_in_keys),
 	.out_keys = file_out_keys,
 	.out_key_count = ARRAY_SIZE(file_out_keys),
+	.figures = file_figures,
+	.figure_count = ARRAY_SIZE(file_figures),
 	.parse = file_parse,
 	.check = file_check,
 	.check_signals = file_check_signals,

@@ -40,7 +40,7 @@ int replay_open(struct replay *r)
 	r->open = true;
 	r->started = r->warned = false;
 	atomic_store(&r->rewind_asked, false);
-	r->samples = r->rounds = 0;
+	r->samples = r->rounds = r->malformed = 0;
 	r->interval_ns = 0;
 	r->polled = r->has_ahead = false;
 	if (r->late_ns)
@@ -109,6 +109,11 @@ static int next_samples(struct node *n, struct replay *r,
 	for (;;) {
 		int ret = reader_next(&r->reader, smps, cnt, complete);
 
+		if (unlikely(r->reader.malformed != r->malformed)) {
+			node_figure_add(n, REPLAY_MALFORMED,
+					r->reader.malformed - r->malformed);
+			r->malformed = r->reader.malformed;
+		}
 		if (ret > 0) {
 			r->samples += (uint64_t)ret;
 			if (likely(r->samples > (uint64_t)r->skip))

@@ -16,6 +16,9 @@
 
 struct node;
 
+/* Figures of the node. */
+enum { REPLAY_MALFORMED };
+
 enum eof_mode {
 	EOF_STOP,
 	EOF_EXIT,
@@ -62,6 +65,7 @@ struct replay {
 	struct sample *ahead; /* read before it is due; while polled */
 	bool has_ahead;
 	atomic_bool rewind_asked;
+	uint64_t malformed;  /* of the reader, counted so far */
 	uint64_t samples;    /* since the beginning of the file */
 	uint64_t rounds;     /* how often it was rewound */
 	struct timespec last;  /* replayed time of the last sample */
